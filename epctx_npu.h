@@ -284,7 +284,7 @@ EPCTX_API epctx_status epctx_npu_find(const epctx_npu_context *context, epctx_st
 EPCTX_API epctx_status epctx_npu_weights_size(const epctx_npu_graph *graph, size_t *kept,
                                               size_t *temporary, epctx_error *error);
 /* Makes the weights, before the first run. `weights` are found by name and used only during the
- * call; `kept` and `temporary` must be aligned to 64. `count` 0: the graph drops its weights and no
+ * call; `kept` and `temporary` must be aligned to 8. `count` 0: the graph drops its weights and no
  * longer uses `kept`. EPCTX_ERR_CONTEXT: a weight is missing, or its size or type differs. */
 EPCTX_API epctx_status epctx_npu_make_weights(const epctx_npu_graph *graph,
                                               const epctx_tensor *weights, size_t count, void *kept,
@@ -398,14 +398,9 @@ typedef struct epctx_npu_stats {
 /* State of the backend. Members other than `stats` are private. */
 typedef struct epctx_npu {
     epctx_npu_stats stats;
+    epctx_npu_opts opts;
     epctx_allocator allocator;
     const epctx_npu_arch *arch;
-    epctx_npu_check check_weights;
-    uint64_t max_work;
-    const epctx_npu_run_opts *run;
-    void (*trace_fn)(void *user, const epctx_npu_step *step);
-    void *trace_user;
-    bool direct;
 } epctx_npu;
 
 /* Fills `backend`; `npu` is borrowed while the backend and its contexts are in use and needs no
@@ -445,14 +440,9 @@ EPCTX_API epctx_status epctx_npu_init(epctx_npu *npu, const epctx_npu_opts *opts
 extern "C" {
 #endif
 
-#if defined(__GNUC__) || defined(__clang__)
-#define EPCTX__MAYBE_UNUSED __attribute__((unused))
-#define EPCTX__RESTRICT     __restrict
-#elif defined(_MSC_VER)
-#define EPCTX__MAYBE_UNUSED
+#if defined(__GNUC__) || defined(__clang__) || defined(_MSC_VER)
 #define EPCTX__RESTRICT __restrict
 #else
-#define EPCTX__MAYBE_UNUSED
 #define EPCTX__RESTRICT
 #endif
 
@@ -504,37 +494,40 @@ extern "C" {
  * ============================================================ */
 
 #define EPCTX__MAX_BYTES     INT32_MAX /* of one tensor: kernels may index with 32 bits */
-#define EPCTX__GRAPH_WORDS   20
-#define EPCTX__IO_WORDS      12
-#define EPCTX__WEIGHT_WORDS  6
 #define EPCTX__OPERAND_WORDS 4
 #define EPCTX__COMMAND_WORDS 4   /* before the operands */
 #define EPCTX__OUTSIDE       256 /* bytes: smaller initializers stay in the blob */
 
-/* Offsets of header fields, see the manual. */
-#define EPCTX__H_FORMAT   8
-#define EPCTX__H_HEADER   12
-#define EPCTX__H_SDK      16
-#define EPCTX__H_ARCH     32
-#define EPCTX__H_SIZE     56
-#define EPCTX__H_WORDS    64
-#define EPCTX__H_STRINGS  72
-#define EPCTX__H_STRBYTES 80
-#define EPCTX__H_WEIGHTS  88
-#define EPCTX__H_WBYTES   96
-#define EPCTX__H_GRAPHS   104
-#define EPCTX__H_WCOUNT   108
-#define EPCTX__H_META_SUM 112
-#define EPCTX__H_DATA_SUM 120
+/* The records of the file, as the manual lists them. Numbers of 64 bits within the word section are
+ * two words: the copy of that section is turned into the host's order word by word. */
+typedef struct epctx__header {
+    char magic[8];
+    uint32_t format, header_bytes;
+    char sdk_version[16], architecture[24];
+    uint64_t size, words, strings, string_bytes, weights, weight_bytes;
+    uint32_t graphs, weight_count;
+    uint64_t meta_sum, weight_sum;
+} epctx__header;
+
+typedef struct epctx__graph_record {
+    uint32_t name[2], hash[2], scratch[2];
+    uint32_t io_at, inputs, outputs, commands_at, command_words, commands, maker, makes, zero[6];
+} epctx__graph_record;
+
+typedef struct epctx__value_record {
+    uint32_t name[2], elem_type, rank, dims[EPCTX_NPU_MAX_RANK];
+} epctx__value_record;
+
+typedef struct epctx__weight_record {
+    uint32_t offset[2], size[2], elem, zero;
+} epctx__weight_record;
+
+#define EPCTX__WORDS(record) (sizeof(record) / 4)
 
 static const char epctx__magic[9] = "EPCTXNPU";
 
 static uint32_t epctx__get32(const uint8_t *p) {
     return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
-}
-
-static uint64_t epctx__get64(const uint8_t *p) {
-    return epctx__get32(p) | (uint64_t)epctx__get32(p + 4) << 32;
 }
 
 /* A u64 kept as two native words, low first. */
@@ -547,6 +540,28 @@ static bool epctx__big_endian(void) {
     uint8_t first;
     memcpy(&first, &one, 1);
     return first == 0;
+}
+
+/* Converts words of `bytes` each between little-endian and host order, in place. */
+static void epctx__to_host(void *data, uint64_t size, uint32_t bytes) {
+    uint8_t *p = (uint8_t *)data;
+    uint64_t i;
+    uint32_t j;
+    if (!epctx__big_endian()) return;
+    for (i = 0; i + bytes <= size; i += bytes) {
+        for (j = 0; j < bytes / 2; j++) {
+            const uint8_t t = p[i + j];
+            p[i + j] = p[i + bytes - 1 - j];
+            p[i + bytes - 1 - j] = t;
+        }
+    }
+}
+
+static void epctx__header_to_host(epctx__header *h) {
+    epctx__to_host(&h->format, 8, 4);
+    epctx__to_host(&h->size, 48, 8);
+    epctx__to_host(&h->graphs, 8, 4);
+    epctx__to_host(&h->meta_sum, 16, 8);
 }
 
 /* Saturating product of sizes: far above every limit, so a chain of calls needs one comparison. */
@@ -567,55 +582,48 @@ static uint64_t epctx__mul4(uint64_t a, uint64_t b, uint64_t c, uint64_t d) {
     return epctx__mul(epctx__mul3(a, b, c), d);
 }
 
-/* The header's fields, checked against the size of the blob. */
-typedef struct epctx__layout {
-    uint64_t words;   /* of the word section */
-    uint64_t strings; /* offset */
-    uint64_t string_bytes;
-    uint64_t weights; /* offset */
-    uint64_t weight_bytes;
-    uint32_t graphs;
-    uint32_t weight_count;
-} epctx__layout;
+/* A context binary that is not as expected. */
+#define EPCTX__BLOB(error, status, ...) \
+    epctx_fail(error, EPCTX_ERR_##status, "context binary: " __VA_ARGS__)
 
-static void epctx__copy_name(char *out, const uint8_t *data, size_t size) {
+static void epctx__copy_name(char *out, const char *data, size_t size) {
     size_t i;
     for (i = 0; i < size && data[i] != 0; i++)
-        out[i] = data[i] < 0x20 || data[i] > 0x7e ? '?' : (char)data[i];
+        out[i] = data[i] < 0x20 || data[i] > 0x7e ? '?' : data[i];
     out[i] = '\0';
 }
 
-static epctx_status epctx__peek(epctx_span blob, epctx_npu_blob *out, epctx_error *error) {
-    const uint8_t *h = blob.data;
+static epctx_status epctx__peek(epctx_span blob, epctx__header *h, epctx_npu_blob *out,
+                                epctx_error *error) {
     memset(out, 0, sizeof *out);
-    if (h == NULL || blob.size < EPCTX_NPU_HEADER_SIZE)
-        return epctx_fail(error, EPCTX_ERR_CONTEXT,
-                          "context binary: expected a header of %u bytes, found %u bytes",
-                          (uint64_t)EPCTX_NPU_HEADER_SIZE, (uint64_t)blob.size);
-    if (memcmp(h, epctx__magic, 8) != 0) {
+    if (blob.data == NULL || blob.size < EPCTX_NPU_HEADER_SIZE)
+        return EPCTX__BLOB(error, CONTEXT, "expected a header of %u bytes, found %u bytes",
+                           (uint64_t)EPCTX_NPU_HEADER_SIZE, (uint64_t)blob.size);
+    memcpy(h, blob.data, sizeof *h);
+    epctx__header_to_host(h);
+    if (memcmp(h->magic, epctx__magic, 8) != 0) {
         char found[9];
-        epctx__copy_name(found, h, 8);
-        return epctx_fail(error, EPCTX_ERR_CONTEXT,
-                          "context binary: expected magic \"%s\", found \"%s\"", epctx__magic,
-                          found);
+        epctx__copy_name(found, h->magic, 8);
+        return EPCTX__BLOB(error, CONTEXT, "expected magic \"%s\", found \"%s\"", epctx__magic,
+                           found);
     }
-    out->format = epctx__get32(h + EPCTX__H_FORMAT);
-    if (out->format != EPCTX_NPU_FORMAT)
-        return epctx_fail(error, EPCTX_ERR_VERSION,
-                          "context binary: expected format version %u, found %u",
-                          (uint64_t)EPCTX_NPU_FORMAT, (uint64_t)out->format);
-    out->size = epctx__get64(h + EPCTX__H_SIZE);
-    out->weight_size = epctx__get64(h + EPCTX__H_WBYTES);
-    out->graph_count = epctx__get32(h + EPCTX__H_GRAPHS);
-    out->weight_count = epctx__get32(h + EPCTX__H_WCOUNT);
-    epctx__copy_name(out->sdk_version, h + EPCTX__H_SDK, 16);
-    epctx__copy_name(out->architecture, h + EPCTX__H_ARCH, 24);
+    out->format = h->format;
+    if (h->format != EPCTX_NPU_FORMAT)
+        return EPCTX__BLOB(error, VERSION, "expected format version %u, found %u",
+                           (uint64_t)EPCTX_NPU_FORMAT, (uint64_t)h->format);
+    out->size = h->size;
+    out->weight_size = h->weight_bytes;
+    out->graph_count = h->graphs;
+    out->weight_count = h->weight_count;
+    epctx__copy_name(out->sdk_version, h->sdk_version, sizeof h->sdk_version);
+    epctx__copy_name(out->architecture, h->architecture, sizeof h->architecture);
     return EPCTX_OK;
 }
 
 EPCTX_API epctx_status epctx_npu_peek(epctx_span blob, epctx_npu_blob *out, epctx_error *error) {
+    epctx__header header;
     epctx_error_clear(error);
-    return epctx__peek(blob, out, error);
+    return epctx__peek(blob, &header, out, error);
 }
 
 /* ============================================================
@@ -644,6 +652,11 @@ EPCTX_API const epctx_npu_arch *epctx_npu_arch_find(epctx_str name) {
     return NULL;
 }
 
+static bool epctx__runnable(epctx_str name) {
+    const epctx_npu_arch *arch = epctx_npu_arch_find(name);
+    return arch != NULL && arch->runnable;
+}
+
 /* ============================================================
  * >>numbers: bit-identical arithmetic on every machine
  * ============================================================ */
@@ -666,6 +679,12 @@ static EPCTX__INLINE float epctx__choose(bool condition, float a, float b) {
     return epctx__float_of((epctx__bits_of(a) & mask) | (epctx__bits_of(b) & ~mask));
 }
 
+/* x within low..high; low for NaN. */
+static EPCTX__INLINE float epctx__within(float x, float low, float high) {
+    const float c = epctx__choose(x > low, x, low);
+    return epctx__choose(c < high, c, high);
+}
+
 static EPCTX__INLINE float epctx__abs(float x) {
     return epctx__float_of(epctx__bits_of(x) & 0x7fffffffu);
 }
@@ -677,12 +696,8 @@ static EPCTX__INLINE float epctx__signed(float y, float x) {
 
 /* e^r - 1 for |r| <= ln(2)/2: interpolated at Chebyshev nodes, to 2^-25 of the result. */
 static EPCTX__INLINE float epctx__expm1_core(float r) {
-    float p = 1.39263256e-3f;
-    p = p * r + 8.36329275e-3f;
-    p = p * r + 4.16665538e-2f;
-    p = p * r + 0.166665763f;
-    p = p * r + 0.5f;
-    return r + r * r * p;
+    const float p = (1.39263256e-3f * r + 8.36329275e-3f) * r + 4.16665538e-2f;
+    return r + r * r * ((p * r + 0.166665763f) * r + 0.5f);
 }
 
 /* x = n ln(2) + r. ln(2) in two parts, the first short enough that n times it is exact. */
@@ -701,11 +716,9 @@ static EPCTX__INLINE float epctx__pow2(int32_t n) {
 
 static EPCTX__INLINE float epctx__exp(float x) {
     float r, y;
-    float c = epctx__choose(x > -104.0f, x, -104.0f); /* keeps NaN from the conversion below */
-    uint32_t n, half;
-    c = epctx__choose(c < 89.0f, c, 89.0f);
-    n = (uint32_t)(epctx__exp_split(c, &r) + 254); /* the two powers are floats, 2^n may not be */
-    half = n >> 1;
+    const float c = epctx__within(x, -104.0f, 89.0f); /* keeps NaN from the conversion below */
+    const uint32_t n = (uint32_t)(epctx__exp_split(c, &r) + 254);
+    const uint32_t half = n >> 1; /* the two powers are floats, 2^n may not be */
     y = 1.0f + epctx__expm1_core(r);
     y = y * epctx__float_of(half << 23) * epctx__float_of((n - half) << 23);
     return epctx__choose(x != x, x, y);
@@ -735,29 +748,28 @@ static EPCTX__INLINE float epctx__sigmoid(float x) {
 
 /* e^x - 1, at full precision for small x; 2^n is halved, as 2^128 has no float. */
 static EPCTX__INLINE float epctx__expm1(float x) {
-    float c = epctx__choose(x > -20.0f, x, -20.0f); /* NaN, too */
-    float r, half;
-    c = epctx__choose(c < 89.0f, c, 89.0f);
-    half = epctx__pow2(epctx__exp_split(c, &r) - 1);
+    float r;
+    const float half = epctx__pow2(epctx__exp_split(epctx__within(x, -20.0f, 89.0f), &r) - 1);
     r = 2.0f * (half * epctx__expm1_core(r) + (half - 0.5f));
     return epctx__choose((x != x) | (x == 0.0f), x, r);
 }
 
-/* log(m 2^n) = n ln(2) + 2 artanh((m-1)/(m+1)), m in sqrt(1/2)..sqrt(2) */
+/* |x| = m 2^n, m in sqrt(1/2)..sqrt(2); something for 0, infinities and NaN. */
+static EPCTX__INLINE int32_t epctx__log_split(float x, float *m) {
+    const int32_t tiny = epctx__abs(x) < FLT_MIN;
+    const uint32_t bits = epctx__bits_of(epctx__choose(tiny != 0, x * 8388608.0f, x));
+    const float f = epctx__float_of((bits & 0x7fffffu) | 0x3f800000u);
+    const int32_t more = f > 1.41421356f;
+    *m = epctx__choose(more != 0, f * 0.5f, f);
+    return (int32_t)(bits >> 23 & 0xff) - 127 - 23 * tiny + more;
+}
+
+/* log(m 2^n) = n ln(2) + 2 artanh((m-1)/(m+1)) */
 static EPCTX__INLINE float epctx__log(float x) {
     const float high = 0.693359375f, low = -2.12194440e-4f;
-    const int32_t tiny = x < FLT_MIN;
-    const uint32_t bits = epctx__bits_of(epctx__choose(x < FLT_MIN, x * 8388608.0f, x));
-    float m = epctx__float_of((bits & 0x7fffffu) | 0x3f800000u), s, z, p, n;
-    const int32_t more = m > 1.41421356f;
-    n = (float)((int32_t)(bits >> 23 & 0xff) - 127 - 23 * tiny + more);
-    m = epctx__choose(m > 1.41421356f, m * 0.5f, m);
-    s = (m - 1.0f) / (m + 1.0f);
-    z = s * s;
-    p = 1.0f / 9.0f;
-    p = p * z + 1.0f / 7.0f;
-    p = p * z + 1.0f / 5.0f;
-    p = p * z + 1.0f / 3.0f;
+    float m, p;
+    const float n = (float)epctx__log_split(x, &m), s = (m - 1.0f) / (m + 1.0f), z = s * s;
+    p = ((1.0f / 9.0f * z + 1.0f / 7.0f) * z + 1.0f / 5.0f) * z + 1.0f / 3.0f;
     p = 2.0f * s + 2.0f * s * z * p;
     p = (n * low + p) + n * high;
     p = epctx__choose(x > FLT_MAX, x, p);
@@ -767,41 +779,26 @@ static EPCTX__INLINE float epctx__log(float x) {
 
 /* Correctly rounded, as the compiler uses it too: the instruction, else bit by bit, in integers. */
 static float epctx__sqrt(float x) {
-    uint32_t bits = epctx__bits_of(x);
 #ifndef EPCTX__AVX2
-    uint32_t root = 0, bit;
-    int32_t exponent;
-    uint64_t m, rest;
+    const int32_t tiny = x < FLT_MIN;
+    const uint32_t bits = epctx__bits_of(tiny ? x * 16777216.0f : x);
+    const int32_t exponent = (int32_t)(bits >> 23) - 127 - 24 * tiny, odd = exponent & 1;
+    uint64_t rest = (uint64_t)((bits & 0x7fffffu) | 0x800000u) << (25 + odd);
+    uint32_t root = 0, bit; /* the root has 25 bits, one more than needed */
 #endif
-    if (!(x > 0.0f) || bits >= 0x7f800000u) return x < 0.0f ? epctx__float_of(0x7fc00000u) : x;
+    if (!(x > 0.0f) || x > FLT_MAX) return x < 0.0f ? epctx__float_of(0x7fc00000u) : x;
 #ifdef EPCTX__AVX2
     return _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(x)));
 #else
-    exponent = (int32_t)(bits >> 23);
-    m = bits & 0x7fffffu;
-    if (exponent == 0)
-        for (exponent = 1; (m & 0x800000u) == 0; exponent--) m <<= 1;
-    else
-        m |= 0x800000u;
-    exponent -= 127 + 23; /* x = m 2^exponent */
-    m <<= 25;             /* the root has 25 bits, one more than needed */
-    exponent -= 25;
-    if (exponent % 2 != 0) {
-        m <<= 1;
-        exponent--;
-    }
-    rest = m;
     for (bit = 1u << 25; bit != 0; bit >>= 1) {
-        uint64_t step = ((uint64_t)root << 1 | bit) * bit;
+        const uint64_t step = ((uint64_t)root << 1 | bit) * bit;
         if (step <= rest) {
             rest -= step;
             root |= bit;
         }
     }
     /* the last bit decides the rounding; the root of a float is never a tie */
-    root = (root + 1) >> 1;
-    exponent = exponent / 2 + 1;
-    return (float)root * epctx__pow2(exponent);
+    return (float)((root + 1) >> 1) * epctx__pow2((exponent - odd) / 2 - 23);
 #endif
 }
 
@@ -848,12 +845,8 @@ static EPCTX__INLINE float epctx__sine_near(double x, double shift) {
     const int32_t whole = (int32_t)(turns + (double)epctx__signed(0.5f, (float)turns));
     const double n = (double)whole - shift;
     const double r = x - n * 3.1415926534682512 - n * 1.2154201013012384e-10, z = r * r;
-    double p = 1.0 / 39916800 - z * (1.0 / 6227020800);
-    p = 1.0 / 362880 - z * p;
-    p = 1.0 / 5040 - z * p;
-    p = 1.0 / 120 - z * p;
-    p = 1.0 / 6 - z * p;
-    p = r * (1.0 - z * p);
+    double p = 1.0 / 362880 - z * (1.0 / 39916800 - z * (1.0 / 6227020800));
+    p = r * (1.0 - z * (1.0 / 6 - z * (1.0 / 120 - z * (1.0 / 5040 - z * p))));
     return epctx__float_of(epctx__bits_of((float)p) ^ ((uint32_t)whole & 1) << 31);
 }
 
@@ -901,12 +894,8 @@ static double epctx__sqrt_wide(double x) {
 /* log(m) for m in sqrt(1/2)..sqrt(2) */
 static EPCTX__INLINE double epctx__log_core(double m) {
     const double s = (m - 1.0) / (m + 1.0), z = s * s;
-    double p = 1.0 / 11 + z * (1.0 / 13);
-    p = 1.0 / 9 + z * p;
-    p = 1.0 / 7 + z * p;
-    p = 1.0 / 5 + z * p;
-    p = 1.0 / 3 + z * p;
-    return 2.0 * (s + s * z * p);
+    const double p = 1.0 / 9 + z * (1.0 / 11 + z * (1.0 / 13));
+    return 2.0 * (s + s * z * (1.0 / 3 + z * (1.0 / 5 + z * (1.0 / 7 + z * p))));
 }
 
 /* log(x) of a positive number. */
@@ -929,15 +918,9 @@ static double epctx__log_wide(double x) {
 static EPCTX__INLINE double epctx__exp_core(double x, float c) {
     const int32_t n = (int32_t)(c * 1.44269504f + epctx__signed(0.5f, c));
     const double r = x - (double)n * 0.69314718055994530942;
-    double p = 1.0 / 40320 + r * (1.0 / 362880);
-    p = 1.0 / 5040 + r * p;
-    p = 1.0 / 720 + r * p;
-    p = 1.0 / 120 + r * p;
-    p = 1.0 / 24 + r * p;
-    p = 1.0 / 6 + r * p;
-    p = 0.5 + r * p;
-    p = 1.0 + r * p;
-    return (1.0 + r * p) * epctx__pow2_wide(n);
+    double p = 1.0 / 720 + r * (1.0 / 5040 + r * (1.0 / 40320 + r * (1.0 / 362880)));
+    p = 0.5 + r * (1.0 / 6 + r * (1.0 / 24 + r * (1.0 / 120 + r * p)));
+    return (1.0 + r * (1.0 + r * p)) * epctx__pow2_wide(n);
 }
 
 static double epctx__exp_wide(double x) {
@@ -951,16 +934,12 @@ static EPCTX__INLINE float epctx__pow(float x, float y) {
     const bool whole = y == epctx__trunc(y);
     const float half = y * 0.5f;
     const bool odd = (int)whole & (int)(half != epctx__trunc(half));
-    const int32_t tiny = a < FLT_MIN;
-    const uint32_t bits = epctx__bits_of(epctx__choose(a < FLT_MIN, a * 8388608.0f, a));
-    const float m = epctx__float_of((bits & 0x7fffffu) | 0x3f800000u);
-    const int32_t more = m > 1.41421356f;
-    const int32_t n = (int32_t)(bits >> 23 & 0xff) - 127 - 23 * tiny + more;
-    const double log = (double)n * 0.69314718055994530942 +
-                       epctx__log_core((double)epctx__choose(m > 1.41421356f, m * 0.5f, m));
+    float m;
+    const int32_t n = epctx__log_split(a, &m);
+    const double log = (double)n * 0.69314718055994530942 + epctx__log_core((double)m);
     const double e = (double)y * log;
-    const float f = (float)e, c = epctx__choose(f > -110.0f, f, -110.0f);
-    float r = (float)epctx__exp_core(e, epctx__choose(c < 110.0f, c, 110.0f));
+    const float f = (float)e;
+    float r = (float)epctx__exp_core(e, epctx__within(f, -110.0f, 110.0f));
     r = epctx__choose(f > 110.0f, infinite, epctx__choose(f < -110.0f, 0.0f, r));
     r = epctx__choose((a == 0.0f) | (a > FLT_MAX),
                       epctx__choose((a == 0.0f) == (y < 0.0f), infinite, 0.0f), r);
@@ -996,10 +975,8 @@ static EPCTX__INLINE float epctx__atan(float x) {
     const float u = epctx__choose(far, -1.0f, above) / epctx__choose(far, a, below);
     const float z = u * u;
     const float base = epctx__choose(middle, 0.785398163f, 0.0f);
-    float p = 0.106004943f - z * 0.0609358775f;
-    p = -0.142445496f + z * p;
-    p = 0.199985340f + z * p;
-    p = -0.333333164f + z * p;
+    float p = -0.142445496f + z * (0.106004943f - z * 0.0609358775f);
+    p = -0.333333164f + z * (0.199985340f + z * p);
     p = epctx__choose(far, 1.57079633f, base) + (u + u * z * p);
     return epctx__choose(x != x, x, epctx__signed(p, x));
 }
@@ -1114,52 +1091,53 @@ static EPCTX__INLINE float epctx__elu(float x, float width, float height) {
 
 /* -- activations: unary functions, alone or fused into another kernel -- */
 
+/* Name, operator (found after those with a function of their own), value. */
 #define EPCTX_NPU_ACT_LIST(X) \
-    X(RELU, v < 0.0f ? 0.0f : v) \
-    X(CLIP, epctx__choose(v<a, a, v> b ? b : v)) \
-    X(LEAKY, v < 0.0f ? v * a : v) \
-    X(SIGMOID, epctx__sigmoid(v)) \
-    X(TANH, epctx__tanh(v)) \
-    X(EXP, epctx__exp(v)) \
-    X(LOG, epctx__log(v)) \
-    X(SQRT, epctx__sqrt(v)) \
-    X(ABS, epctx__abs(v)) \
-    X(NEG, -v) \
-    X(HARD_SIGMOID, epctx__unit(a *v + b)) \
-    X(HARD_SWISH, v *epctx__unit(a *v + b)) \
-    X(ELU, epctx__elu(v, 1.0f, a)) \
-    X(CELU, epctx__elu(v, a, a)) \
-    X(SELU, b *epctx__elu(v, 1.0f, a)) \
-    X(RECIPROCAL, 1.0f / v) \
-    X(ERF, epctx__erf(v)) \
-    X(GELU, epctx__gelu(v)) \
-    X(GELU_TANH, epctx__gelu_tanh(v)) \
-    X(SWISH, v *epctx__sigmoid(a *v)) \
-    X(MISH, v *epctx__tanh(epctx__softplus(v))) \
-    X(SOFTPLUS, epctx__softplus(v)) \
-    X(SOFTSIGN, v / (1.0f + (v < 0.0f ? -v : v))) \
-    X(THRESHOLD, v > a ? v : 0.0f) \
-    X(SHRINK, epctx__choose(v < -a, v + b, epctx__choose(v > a, v - b, 0.0f))) \
-    X(SIGN, epctx__choose(v > 0.0f, 1.0f, v < 0.0f ? -1.0f : v)) \
-    X(FLOOR, epctx__floor(v)) \
-    X(CEIL, -epctx__floor(-v)) \
-    X(ROUND, epctx__round(v)) \
-    X(SIN, epctx__sine(v, false)) \
-    X(COS, epctx__sine(v, true)) \
-    X(TAN, epctx__sine(v, false) / epctx__sine(v, true)) \
-    X(ASIN, epctx__arc(v, false)) \
-    X(ACOS, epctx__arc(v, true)) \
-    X(ATAN, epctx__atan(v)) \
-    X(SINH, epctx__hyperbolic(v, false)) \
-    X(COSH, epctx__hyperbolic(v, true)) \
-    X(ASINH, epctx__asinh(v)) \
-    X(ACOSH, epctx__acosh(v)) \
-    X(ATANH, epctx__atanh(v)) \
-    X(CUBE, v *v *v)
+    X(RELU, "Relu", v < 0.0f ? 0.0f : v) \
+    X(CLIP, "Clip", epctx__choose(v<a, a, v> b ? b : v)) \
+    X(LEAKY, "LeakyRelu", v < 0.0f ? v * a : v) \
+    X(SIGMOID, "Sigmoid", epctx__sigmoid(v)) \
+    X(TANH, "Tanh", epctx__tanh(v)) \
+    X(EXP, "Exp", epctx__exp(v)) \
+    X(LOG, "Log", epctx__log(v)) \
+    X(SQRT, "Sqrt", epctx__sqrt(v)) \
+    X(ABS, "Abs", epctx__abs(v)) \
+    X(NEG, "Neg", -v) \
+    X(HARD_SIGMOID, "HardSigmoid", epctx__unit(a *v + b)) \
+    X(HARD_SWISH, "HardSwish", v *epctx__unit(a *v + b)) \
+    X(ELU, "Elu", epctx__elu(v, 1.0f, a)) \
+    X(CELU, "Celu", epctx__elu(v, a, a)) \
+    X(SELU, "Selu", b *epctx__elu(v, 1.0f, a)) \
+    X(RECIPROCAL, "Reciprocal", 1.0f / v) \
+    X(ERF, "Erf", epctx__erf(v)) \
+    X(GELU, "Gelu", epctx__gelu(v)) \
+    X(GELU_TANH, "Gelu", epctx__gelu_tanh(v)) \
+    X(SWISH, "Swish", v *epctx__sigmoid(a *v)) \
+    X(MISH, "Mish", v *epctx__tanh(epctx__softplus(v))) \
+    X(SOFTPLUS, "Softplus", epctx__softplus(v)) \
+    X(SOFTSIGN, "Softsign", v / (1.0f + (v < 0.0f ? -v : v))) \
+    X(THRESHOLD, "ThresholdedRelu", v > a ? v : 0.0f) \
+    X(SHRINK, "Shrink", epctx__choose(v < -a, v + b, epctx__choose(v > a, v - b, 0.0f))) \
+    X(SIGN, "Sign", epctx__choose(v > 0.0f, 1.0f, v < 0.0f ? -1.0f : v)) \
+    X(FLOOR, "Floor", epctx__floor(v)) \
+    X(CEIL, "Ceil", -epctx__floor(-v)) \
+    X(ROUND, "Round", epctx__round(v)) \
+    X(SIN, "Sin", epctx__sine(v, false)) \
+    X(COS, "Cos", epctx__sine(v, true)) \
+    X(TAN, "Tan", epctx__sine(v, false) / epctx__sine(v, true)) \
+    X(ASIN, "Asin", epctx__arc(v, false)) \
+    X(ACOS, "Acos", epctx__arc(v, true)) \
+    X(ATAN, "Atan", epctx__atan(v)) \
+    X(SINH, "Sinh", epctx__hyperbolic(v, false)) \
+    X(COSH, "Cosh", epctx__hyperbolic(v, true)) \
+    X(ASINH, "Asinh", epctx__asinh(v)) \
+    X(ACOSH, "Acosh", epctx__acosh(v)) \
+    X(ATANH, "Atanh", epctx__atanh(v)) \
+    X(CUBE, "Pow", v *v *v)
 
 typedef enum epctx__act_kind {
     EPCTX__ACT_NONE = 0,
-#define EPCTX__ACT_ENUM(name, value) EPCTX__ACT_##name,
+#define EPCTX__ACT_ENUM(name, op_type, value) EPCTX__ACT_##name,
     EPCTX_NPU_ACT_LIST(EPCTX__ACT_ENUM)
 #undef EPCTX__ACT_ENUM
         EPCTX__ACT_COUNT
@@ -1215,11 +1193,12 @@ typedef struct epctx__args {
     const void *in[EPCTX__MAX_IN];
     void *out[EPCTX__MAX_OUT];
     epctx__level fast;
+    epctx_error *error; /* or NULL */
 } epctx__args;
 
-/* Defines name(fast, ...), which calls name_body, compiled for each instruction set. */
+/* Defines `name`, which calls name_body, compiled for each instruction set, by the level `fast`. */
 #ifdef EPCTX__AVX2
-#define EPCTX__FORMS(name, parameters, arguments) \
+#define EPCTX__FORMS(fast, name, parameters, arguments) \
     EPCTX__FUSED EPCTX__TARGET static void name##_avx2 parameters { \
         name##_body arguments; \
     } \
@@ -1227,29 +1206,26 @@ typedef struct epctx__args {
         name##_body arguments; \
     } \
     static void name parameters { \
-        if (fast == EPCTX__LEVEL_AVX512) \
+        if ((fast) == EPCTX__LEVEL_AVX512) \
             name##_wide arguments; \
-        else if (fast == EPCTX__LEVEL_AVX2) \
+        else if ((fast) == EPCTX__LEVEL_AVX2) \
             name##_avx2 arguments; \
         else \
             name##_body arguments; \
     }
 #else
-#define EPCTX__FORMS(name, parameters, arguments) \
+#define EPCTX__FORMS(fast, name, parameters, arguments) \
     static void name parameters { \
         name##_body arguments; \
     }
 #endif
 
-/* Defines epctx__run_name, from epctx__all_name_body(fast, params, args). */
+/* Defines epctx__run_name, from epctx__all_name_body(params, args). */
 #define EPCTX__RUN(name) \
-    EPCTX__FORMS(epctx__all_##name, \
-                 (epctx__level fast, const void *params, const epctx__args *args), \
-                 (fast, params, args)) \
-    static epctx_status epctx__run_##name(const void *params, const epctx__args *args, \
-                                          epctx_error *error) { \
-        (void)error; \
-        epctx__all_##name(args->fast, params, args); \
+    EPCTX__FORMS(args->fast, epctx__all_##name, (const void *params, const epctx__args *args), \
+                 (params, args)) \
+    static epctx_status epctx__run_##name(const void *params, const epctx__args *args) { \
+        epctx__all_##name(params, args); \
         return EPCTX_OK; \
     }
 
@@ -1258,19 +1234,6 @@ static epctx__extent epctx__floats(uint64_t count) {
     e.bytes = epctx__mul(count, 4);
     e.align = 4;
     return e;
-}
-
-/* Bytes of an element of a run-time tensor; 0: unsupported type. */
-static uint32_t epctx__elem_size(int64_t type) {
-    switch (type) {
-    case EPCTX_ONNX_INT8:
-    case EPCTX_ONNX_UINT8:
-    case EPCTX_ONNX_BOOL: return 1;
-    case EPCTX_ONNX_FLOAT:
-    case EPCTX_ONNX_INT32: return 4;
-    case EPCTX_ONNX_INT64: return 8;
-    default: return 0;
-    }
 }
 
 /* The type in which kernels compute a type: itself, or that to which Convert takes it; 0: none. Of
@@ -1283,22 +1246,27 @@ static int32_t epctx__computed_type(int64_t type) {
     case EPCTX_ONNX_UINT16: return EPCTX_ONNX_INT32;
     case EPCTX_ONNX_UINT32:
     case EPCTX_ONNX_UINT64: return EPCTX_ONNX_INT64;
-    default: return epctx__elem_size(type) != 0 || type == EPCTX_ONNX_DOUBLE ? (int32_t)type : 0;
+    case EPCTX_ONNX_INT8:
+    case EPCTX_ONNX_UINT8:
+    case EPCTX_ONNX_BOOL:
+    case EPCTX_ONNX_FLOAT:
+    case EPCTX_ONNX_INT32:
+    case EPCTX_ONNX_INT64:
+    case EPCTX_ONNX_DOUBLE: return (int32_t)type;
+    default: return 0;
     }
 }
 
 /* Bytes of an element of an input, output or constant; 0: unsupported type. */
 static uint32_t epctx__stored_size(int64_t type) {
-    switch (type) {
-    case EPCTX_ONNX_FLOAT16:
-    case EPCTX_ONNX_BFLOAT16:
-    case EPCTX_ONNX_INT16:
-    case EPCTX_ONNX_UINT16: return 2;
-    case EPCTX_ONNX_UINT32: return 4;
-    case EPCTX_ONNX_UINT64:
-    case EPCTX_ONNX_DOUBLE: return 8;
-    default: return epctx__elem_size(type);
-    }
+    return epctx__computed_type(type) != 0 ? (uint32_t)epctx_elem_size((int32_t)type) : 0;
+}
+
+/* Bytes of an element of a run-time tensor; 0: unsupported type. */
+static uint32_t epctx__elem_size(int64_t type) {
+    return type != EPCTX_ONNX_DOUBLE && epctx__computed_type(type) == type
+               ? epctx__stored_size(type)
+               : 0;
 }
 
 static bool epctx__elem_ok(uint32_t elem) {
@@ -1324,23 +1292,36 @@ static int64_t epctx__index(const uint8_t *data, size_t i, uint32_t elem) {
     return wide;
 }
 
-/* Element `i` of a tensor of integers or booleans. */
+/* Element `i` of a tensor of integers or booleans; the bits of a half. */
 static int64_t epctx__load_int(const uint8_t *data, size_t i, uint32_t type) {
+    uint16_t half;
     switch (type) {
-    case EPCTX_ONNX_INT64: return epctx__index(data, i, 8);
+    case EPCTX_ONNX_INT64:
+    case EPCTX_ONNX_UINT64: return epctx__index(data, i, 8);
     case EPCTX_ONNX_INT32: return epctx__index(data, i, 4);
+    case EPCTX_ONNX_UINT32: return epctx__index(data, i, 4) & UINT32_MAX;
     case EPCTX_ONNX_INT8: return data[i] < 128 ? data[i] : (int64_t)data[i] - 256;
-    default: return data[i];
+    case EPCTX_ONNX_UINT8:
+    case EPCTX_ONNX_BOOL: return data[i];
+    default:
+        memcpy(&half, data + i * 2, 2);
+        return type == EPCTX_ONNX_INT16 && half >= 0x8000u ? (int64_t)half - 65536 : half;
     }
 }
 
 /* Truncates to the low bits. */
 static void epctx__store_int(uint8_t *data, size_t i, uint32_t type, int64_t value) {
     const uint32_t low = (uint32_t)((uint64_t)value & UINT32_MAX);
+    const uint16_t half = (uint16_t)(low & 0xffffu);
     switch (type) {
-    case EPCTX_ONNX_INT64: memcpy(data + i * 8, &value, 8); break;
-    case EPCTX_ONNX_INT32: memcpy(data + i * 4, &low, 4); break;
-    default: data[i] = (uint8_t)(low & 0xff); break;
+    case EPCTX_ONNX_INT64:
+    case EPCTX_ONNX_UINT64: memcpy(data + i * 8, &value, 8); break;
+    case EPCTX_ONNX_INT32:
+    case EPCTX_ONNX_UINT32: memcpy(data + i * 4, &low, 4); break;
+    case EPCTX_ONNX_INT8:
+    case EPCTX_ONNX_UINT8:
+    case EPCTX_ONNX_BOOL: data[i] = (uint8_t)(low & 0xff); break;
+    default: memcpy(data + i * 2, &half, 2); break;
     }
 }
 
@@ -1436,15 +1417,25 @@ static void epctx__move_row(uint8_t *to, const uint8_t *from, size_t count, ptrd
 }
 
 #ifdef EPCTX__AVX2
+/* 4 rows of 4 columns (3: the last one turns to 0), each of which lies together in `x`. */
+static EPCTX__INLINE void epctx__turn_tile(const float *x, ptrdiff_t from_step, size_t columns,
+                                           float *y, ptrdiff_t to_step) {
+    __m128 v0 = _mm_loadu_ps(x), v1 = _mm_loadu_ps(x + from_step);
+    __m128 v2 = _mm_loadu_ps(x + 2 * from_step), v3 = _mm_setzero_ps();
+    if (columns == 4) v3 = _mm_loadu_ps(x + 3 * from_step);
+    _MM_TRANSPOSE4_PS(v0, v1, v2, v3);
+    _mm_storeu_ps(y, v0);
+    _mm_storeu_ps(y + to_step, v1);
+    _mm_storeu_ps(y + 2 * to_step, v2);
+    _mm_storeu_ps(y + 3 * to_step, v3);
+}
+
 /* to[r * to_step + c] = from[c * from_step + r], elements of 4 bytes, at least 4 rows, 3 columns.
  * Tiles of 4 by 4, the last ones overlap; strips of 32 columns stay in the cache. */
 static void epctx__turn_matrix(float *to, const float *from, size_t rows, size_t columns,
                                ptrdiff_t to_step, ptrdiff_t from_step) {
     size_t first, r, c;
     for (r = 0; columns == 3; r += 4) { /* a store writes one element of the row behind, too */
-        const float *x = from + r;
-        float *y = to + (ptrdiff_t)r * to_step;
-        __m128 v0, v1, v2, v3 = _mm_setzero_ps();
         if (r + 4 >= rows || to_step != 3) {
             for (; r < rows; r++)
                 for (c = 0; c < 3; c++)
@@ -1452,34 +1443,37 @@ static void epctx__turn_matrix(float *to, const float *from, size_t rows, size_t
                         from[(ptrdiff_t)c * from_step + (ptrdiff_t)r];
             return;
         }
-        v0 = _mm_loadu_ps(x);
-        v1 = _mm_loadu_ps(x + from_step);
-        v2 = _mm_loadu_ps(x + 2 * from_step);
-        _MM_TRANSPOSE4_PS(v0, v1, v2, v3);
-        _mm_storeu_ps(y, v0);
-        _mm_storeu_ps(y + 3, v1);
-        _mm_storeu_ps(y + 6, v2);
-        _mm_storeu_ps(y + 9, v3);
+        epctx__turn_tile(from + r, from_step, 3, to + (ptrdiff_t)r * 3, 3);
     }
     for (first = 0; first < columns; first += 32) {
         for (r = 0; r < rows; r += 4) {
             const size_t row = r + 4 <= rows ? r : rows - 4;
             for (c = first; c < columns && c < first + 32; c += 4) {
                 const size_t column = c + 4 <= columns ? c : columns - 4;
-                const float *x = from + (ptrdiff_t)column * from_step + row;
-                float *y = to + (ptrdiff_t)row * to_step + column;
-                __m128 v0 = _mm_loadu_ps(x), v1 = _mm_loadu_ps(x + from_step);
-                __m128 v2 = _mm_loadu_ps(x + 2 * from_step), v3 = _mm_loadu_ps(x + 3 * from_step);
-                _MM_TRANSPOSE4_PS(v0, v1, v2, v3);
-                _mm_storeu_ps(y, v0);
-                _mm_storeu_ps(y + to_step, v1);
-                _mm_storeu_ps(y + 2 * to_step, v2);
-                _mm_storeu_ps(y + 3 * to_step, v3);
+                epctx__turn_tile(from + (ptrdiff_t)column * from_step + row, from_step, 4,
+                                 to + (ptrdiff_t)row * to_step + column, to_step);
             }
         }
     }
 }
 #endif
+
+/* Advances a walk over several tensors: odometer and positions. False at the end. */
+static bool epctx__advance(const uint32_t *dims, uint32_t rank, uint32_t *at,
+                           const int32_t *const *strides, ptrdiff_t *position, uint32_t count) {
+    uint32_t i, j;
+    for (i = rank; i > 0; i--) {
+        const uint32_t d = i - 1;
+        if (++at[d] < dims[d]) {
+            for (j = 0; j < count; j++) position[j] += strides[j][d];
+            return true;
+        }
+        at[d] = 0;
+        for (j = 0; j < count; j++) /* a step past the end may overflow */
+            position[j] -= (ptrdiff_t)(dims[d] - 1) * strides[j][d];
+    }
+    return false;
+}
 
 static void epctx__swap_axes(epctx__move *p, uint32_t i, uint32_t j) {
     const uint32_t dim = p->dims[i];
@@ -1492,19 +1486,20 @@ static void epctx__swap_axes(epctx__move *p, uint32_t i, uint32_t j) {
     p->to[j] = to;
 }
 
-static epctx_status epctx__run_move(const void *params, const epctx__args *args,
-                                    epctx_error *error) {
+static epctx_status epctx__run_move(const void *params, const epctx__args *args) {
     epctx__move walk = *(const epctx__move *)params, *p = &walk;
     const uint32_t last = p->rank - 1;
     const ptrdiff_t elem = (ptrdiff_t)p->elem;
-    const uint8_t *from = (const uint8_t *)args->in[0] + (size_t)p->from_start * p->elem;
-    uint8_t *to = (uint8_t *)args->out[0] + (size_t)p->to_start * p->elem;
-    uint32_t at[EPCTX_NPU_MAX_RANK] = {0}, rows = 0, i;
+    const int32_t *const strides[2] = {p->from, p->to};
+    ptrdiff_t position[2] = {0};
+    uint32_t at[EPCTX_NPU_MAX_RANK] = {0}, rows = 0, i = 0;
     ptrdiff_t step = 0; /* a transposed plane of `rows`, `step` apart, instead of a row */
-    (void)error;
     (void)step;
+    (void)i;
+    position[0] = (ptrdiff_t)p->from_start;
+    position[1] = (ptrdiff_t)p->to_start;
 #ifdef EPCTX__AVX2
-    for (i = 0; i < last && rows == 0 && elem == 4 && p->to[last] == 1 && p->dims[last] >= 3; i++) {
+    for (; i < last && rows == 0 && elem == 4 && p->to[last] == 1 && p->dims[last] >= 3; i++) {
         if (p->from[i] == 1 && p->from[last] != 1 && p->dims[i] >= 4) {
             rows = p->dims[i];
             step = p->to[i];
@@ -1514,28 +1509,19 @@ static epctx_status epctx__run_move(const void *params, const epctx__args *args,
 #endif
     if (rows == 0 && last > 0 && p->dims[last] < 8 && p->dims[last - 1] > p->dims[last])
         epctx__swap_axes(p, last - 1, last); /* rows are long enough to pay for a call */
-    for (;;) {
-        if (rows == 0) {
-            epctx__move_row(to, from, p->dims[last], p->to[last], p->from[last], p->elem);
+    do {
+        const uint8_t *from = (const uint8_t *)args->in[0] + position[0] * elem;
+        uint8_t *to = (uint8_t *)args->out[0] + position[1] * elem;
 #ifdef EPCTX__AVX2
-        } else {
+        if (rows != 0) {
             epctx__turn_matrix((float *)to, (const float *)from, rows, p->dims[last], step,
                                p->from[last]);
+            continue;
+        }
 #endif
-        }
-        for (i = last; i > 0; i--) { /* odometer over the outer dimensions */
-            uint32_t d = i - 1;
-            if (++at[d] < p->dims[d]) { /* do not step past the end: the address may not exist */
-                from += p->from[d] * elem;
-                to += p->to[d] * elem;
-                break;
-            }
-            at[d] = 0;
-            from -= (ptrdiff_t)(p->dims[d] - 1) * p->from[d] * elem;
-            to -= (ptrdiff_t)(p->dims[d] - 1) * p->to[d] * elem;
-        }
-        if (i == 0) return EPCTX_OK;
-    }
+        epctx__move_row(to, from, p->dims[last], p->to[last], p->from[last], p->elem);
+    } while (epctx__advance(p->dims, last, at, strides, position, 2));
+    return EPCTX_OK;
 }
 
 /* -- Fill -- */
@@ -1552,14 +1538,12 @@ static bool epctx__check_fill(const void *params, epctx__needs *needs) {
     return epctx__elem_ok(p->elem);
 }
 
-static epctx_status epctx__run_fill(const void *params, const epctx__args *args,
-                                    epctx_error *error) {
+static epctx_status epctx__run_fill(const void *params, const epctx__args *args) {
     const epctx__fill *p = (const epctx__fill *)params;
     const uint64_t wide = p->low | (uint64_t)p->high << 32;
     const uint8_t byte = (uint8_t)(p->low & 0xff);
     const void *element =
         p->elem == 8 ? (const void *)&wide : (p->elem == 4 ? (const void *)&p->low : &byte);
-    (void)error;
     if (p->count > 0)
         epctx__repeat((uint8_t *)args->out[0], (const uint8_t *)element, (size_t)p->count * p->elem,
                       p->elem);
@@ -1613,15 +1597,13 @@ static EPCTX__INLINE bool epctx__waves_each(float *y, size_t count, uint32_t kin
     return true;
 }
 
-static EPCTX__INLINE void epctx__act_each_body(epctx__level fast, float *y, size_t count,
-                                               const epctx__act *act) {
+static EPCTX__INLINE void epctx__act_each_body(float *y, size_t count, const epctx__act *act) {
     const float a = act->a, b = act->b;
     (void)a;
     (void)b;
-    (void)fast;
     if (epctx__waves_each(y, count, act->kind)) return;
     switch (act->kind) {
-#define EPCTX__ACT_CASE(name, value) \
+#define EPCTX__ACT_CASE(name, op_type, value) \
     case EPCTX__ACT_##name: \
         if (EPCTX__ACT_##name <= EPCTX__ACT_LAST) \
             EPCTX__EACH(i, count, const float v = y[i]; y[i] = value;); \
@@ -1632,11 +1614,10 @@ static EPCTX__INLINE void epctx__act_each_body(epctx__level fast, float *y, size
     }
 }
 
-EPCTX__FORMS(epctx__act_each, (epctx__level fast, float *y, size_t count, const epctx__act *act),
-             (fast, y, count, act))
+EPCTX__FORMS(epctx__level_here(), epctx__act_each, (float *y, size_t count, const epctx__act *act),
+             (y, count, act))
 
 #ifdef EPCTX__AVX2
-
 /* A multiple of 8 elements. The instruction gives other NaNs than epctx__sqrt. */
 EPCTX__TARGET static void epctx__sqrt_avx2(float *y, size_t count) {
     size_t i;
@@ -1648,38 +1629,36 @@ EPCTX__TARGET static void epctx__sqrt_avx2(float *y, size_t count) {
         _mm256_storeu_ps(y + i, r);
     }
 }
+#endif
 
-#endif /* EPCTX__AVX2 */
-
-static void epctx__activate(float *y, size_t count, const epctx__act *act) {
-    const epctx__level fast = epctx__level_here();
-    const size_t rest = fast != EPCTX__PORTABLE ? count % 16 : 0, whole = count - rest;
-    float last[16] = {0.0f};
-    if (act->kind == EPCTX__ACT_NONE) return;
+/* Whole vectors, but for the portable form. */
+static void epctx__act_whole(float *y, size_t count, const epctx__act *act) {
 #ifdef EPCTX__AVX2
-    if (act->kind == EPCTX__ACT_SQRT && fast != EPCTX__PORTABLE) {
-        memcpy(last, y + whole, rest * sizeof *y);
-        epctx__sqrt_avx2(y, whole);
-        epctx__sqrt_avx2(last, 16);
-        memcpy(y + whole, last, rest * sizeof *y);
+    if (act->kind == EPCTX__ACT_SQRT && epctx__level_here() != EPCTX__PORTABLE) {
+        epctx__sqrt_avx2(y, count);
         return;
     }
 #endif
-    epctx__act_each(fast, y, whole, act);
+    epctx__act_each(y, count, act);
+}
+
+static void epctx__activate(float *y, size_t count, const epctx__act *act) {
+    const size_t rest = epctx__level_here() != EPCTX__PORTABLE ? count % 16 : 0;
+    float last[16] = {0.0f};
+    if (act->kind == EPCTX__ACT_NONE) return;
+    epctx__act_whole(y, count - rest, act);
     if (rest > 0) { /* a whole vector at once */
-        memcpy(last, y + whole, rest * sizeof *y);
-        epctx__act_each(fast, last, 16, act);
-        memcpy(y + whole, last, rest * sizeof *y);
+        memcpy(last, y + count - rest, rest * sizeof *y);
+        epctx__act_whole(last, 16, act);
+        memcpy(y + count - rest, last, rest * sizeof *y);
     }
 }
 
-static epctx_status epctx__run_unary(const void *params, const epctx__args *args,
-                                     epctx_error *error) {
+static epctx_status epctx__run_unary(const void *params, const epctx__args *args) {
     const epctx__unary *p = (const epctx__unary *)params;
     const float *x = (const float *)args->in[0];
     float *y = (float *)args->out[0];
     size_t i;
-    (void)error;
     for (i = 0; i < p->count; i += 2048) { /* in the cache from the copy to the function */
         const size_t count = p->count - i < 2048 ? p->count - i : 2048;
         memcpy(y + i, x + i, count * sizeof *y);
@@ -1698,23 +1677,6 @@ static uint64_t epctx__walk_count(const uint32_t *dims, uint32_t rank) {
     return rank >= 1 && rank <= EPCTX_NPU_MAX_RANK ? count : 0;
 }
 
-/* Advances a walk over several tensors: odometer and positions. False at the end. */
-static bool epctx__advance(const uint32_t *dims, uint32_t rank, uint32_t *at,
-                           const int32_t *const *strides, ptrdiff_t *position, uint32_t count) {
-    uint32_t i, j;
-    for (i = rank; i > 0; i--) {
-        const uint32_t d = i - 1;
-        if (++at[d] < dims[d]) {
-            for (j = 0; j < count; j++) position[j] += strides[j][d];
-            return true;
-        }
-        at[d] = 0;
-        for (j = 0; j < count; j++) /* a step past the end may overflow */
-            position[j] -= (ptrdiff_t)(dims[d] - 1) * strides[j][d];
-    }
-    return false;
-}
-
 #define EPCTX__WALKED 3 /* operands at most */
 
 /* Operands of a walk with a dense result; strides in elements, 0: broadcast. */
@@ -1725,42 +1687,62 @@ typedef struct epctx__rows {
     uint32_t elem[EPCTX__WALKED], out_elem; /* bytes */
 } epctx__rows;
 
-/* Computes `count` elements from operands that lie side by side. False: a divisor is 0. */
-typedef bool (*epctx__row_fn)(epctx__level fast, const void *params, const void *const *operands,
-                              void *y, size_t count);
+/* Some elements, the operands side by side. */
+typedef struct epctx__row {
+    epctx__level fast;
+    bool fails; /* a divisor is 0 */
+    const void *params;
+    const void *in[EPCTX__WALKED];
+    void *out;
+    size_t count;
+} epctx__row;
+
+static bool epctx__check_rows(const epctx__rows *w, epctx__needs *needs) {
+    const uint64_t count = epctx__walk_count(w->dims, w->rank);
+    uint64_t span;
+    uint32_t k;
+    for (k = 0; k < w->inputs; k++) {
+        if (count == 0 || !epctx__span_of(w->dims, w->strides[k], w->rank, 0, &span)) return false;
+        needs->in[k] = epctx__items(span, w->elem[k]);
+    }
+    needs->out[0] = epctx__items(count, w->out_elem);
+    return true;
+}
 
 /* Calls `row_fn` for every row, for a block of it where operands do not lie side by side and are
  * copied. */
-static bool epctx__walk_rows(const epctx__rows *w, const epctx__args *args, const void *params,
-                             epctx__row_fn row_fn) {
+static epctx_status epctx__walk_rows(const epctx__rows *w, const epctx__args *args,
+                                     const void *params, void (*row_fn)(epctx__row *r)) {
     const uint32_t last = w->rank - 1;
     const size_t count = w->dims[last];
     uint64_t room[EPCTX__WALKED][128];
-    const void *operands[EPCTX__WALKED];
+    epctx__row r = {args->fast, false, params, {NULL}, NULL, 0};
     ptrdiff_t position[EPCTX__WALKED] = {0};
     uint32_t at[EPCTX_NPU_MAX_RANK] = {0}, k;
     uint8_t *y = (uint8_t *)args->out[0];
-    size_t block = count, i, n;
+    size_t block = count, i;
     for (k = 0; k < w->inputs; k++) {
         const size_t most = w->strides[k][last] != 1 ? sizeof room[k] / w->elem[k] : count;
         block = block < most ? block : most;
     }
     do {
-        for (i = 0; i < count; i += n) {
-            n = count - i < block ? count - i : block;
+        for (i = 0; i < count; i += r.count) {
+            r.count = count - i < block ? count - i : block;
             for (k = 0; k < w->inputs; k++) {
                 const ptrdiff_t step = w->strides[k][last], elem = (ptrdiff_t)w->elem[k];
                 const uint8_t *x =
                     (const uint8_t *)args->in[k] + (position[k] + (ptrdiff_t)i * step) * elem;
                 if (step != 1 && (step != 0 || i == 0)) /* the first block is the longest */
-                    epctx__move_row((uint8_t *)room[k], x, n, 1, step, w->elem[k]);
-                operands[k] = step == 1 ? (const void *)x : room[k];
+                    epctx__move_row((uint8_t *)room[k], x, r.count, 1, step, w->elem[k]);
+                r.in[k] = step == 1 ? (const void *)x : room[k];
             }
-            if (!row_fn(args->fast, params, operands, y, n)) return false;
-            y += n * w->out_elem;
+            r.out = y;
+            row_fn(&r);
+            if (r.fails) return epctx_fail(args->error, EPCTX_ERR_ARG, "division by 0");
+            y += r.count * w->out_elem;
         }
     } while (epctx__advance(w->dims, last, at, w->strides, position, w->inputs));
-    return true;
+    return EPCTX_OK;
 }
 
 /* -- Binary: element-wise, with broadcasting -- */
@@ -1792,24 +1774,23 @@ typedef struct epctx__binary {
     epctx__act act;
 } epctx__binary;
 
-static bool epctx__check_binary(const void *params, epctx__needs *needs) {
-    const epctx__binary *p = (const epctx__binary *)params;
-    const uint64_t count = epctx__walk_count(p->dims, p->rank);
-    uint64_t a, b;
-    if (count == 0 || p->kind >= EPCTX__BINARY_COUNT ||
-        !epctx__span_of(p->dims, p->a, p->rank, 0, &a) ||
-        !epctx__span_of(p->dims, p->b, p->rank, 0, &b))
-        return false;
-    needs->in[0] = epctx__floats(a);
-    needs->in[1] = epctx__floats(b);
-    needs->out[0] = epctx__floats(count);
-    return epctx__act_ok(&p->act);
+static epctx__rows epctx__rows_binary(const epctx__binary *p) {
+    const epctx__rows w = {p->dims, p->rank, 2, {p->a, p->b}, {4, 4}, 4};
+    return w;
 }
 
-static EPCTX__INLINE void epctx__binary_row_body(epctx__level fast, uint32_t kind, float *y,
-                                                 const float *x, const float *z, size_t count) {
-    (void)fast;
-    switch (kind) {
+static bool epctx__check_binary(const void *params, epctx__needs *needs) {
+    const epctx__binary *p = (const epctx__binary *)params;
+    const epctx__rows w = epctx__rows_binary(p);
+    return p->kind < EPCTX__BINARY_COUNT && epctx__act_ok(&p->act) && epctx__check_rows(&w, needs);
+}
+
+static EPCTX__INLINE void epctx__binary_row_body(epctx__row *r) {
+    const epctx__binary *p = (const epctx__binary *)r->params;
+    const float *x = (const float *)r->in[0], *z = (const float *)r->in[1];
+    const size_t count = r->count;
+    float *y = (float *)r->out;
+    switch (p->kind) {
 #define EPCTX__BINARY_CASE(name, value) \
     case EPCTX__BINARY_##name: \
         EPCTX__EACH(i, count, const float a = x[i]; const float b = z[i]; y[i] = value;); \
@@ -1818,29 +1799,14 @@ static EPCTX__INLINE void epctx__binary_row_body(epctx__level fast, uint32_t kin
 #undef EPCTX__BINARY_CASE
     default: break;
     }
+    epctx__activate(y, count, &p->act);
 }
 
-EPCTX__FORMS(epctx__binary_row,
-             (epctx__level fast, uint32_t kind, float *y, const float *x, const float *z,
-              size_t count),
-             (fast, kind, y, x, z, count))
+EPCTX__FORMS(r->fast, epctx__binary_row, (epctx__row * r), (r))
 
-static bool epctx__binary_block(epctx__level fast, const void *params, const void *const *operands,
-                                void *y, size_t count) {
-    const epctx__binary *p = (const epctx__binary *)params;
-    epctx__binary_row(fast, p->kind, (float *)y, (const float *)operands[0],
-                      (const float *)operands[1], count);
-    epctx__activate((float *)y, count, &p->act);
-    return true;
-}
-
-static epctx_status epctx__run_binary(const void *params, const epctx__args *args,
-                                      epctx_error *error) {
-    const epctx__binary *p = (const epctx__binary *)params;
-    const epctx__rows rows = {p->dims, p->rank, 2, {p->a, p->b}, {4, 4}, 4};
-    (void)error;
-    epctx__walk_rows(&rows, args, params, epctx__binary_block);
-    return EPCTX_OK;
+static epctx_status epctx__run_binary(const void *params, const epctx__args *args) {
+    const epctx__rows w = epctx__rows_binary((const epctx__binary *)params);
+    return epctx__walk_rows(&w, args, params, epctx__binary_row);
 }
 
 /* -- Affine: y = x * scale[channel] + shift[channel]; BatchNormalization -- */
@@ -1857,14 +1823,12 @@ static bool epctx__check_affine(const void *params, epctx__needs *needs) {
     return epctx__act_ok(&p->act);
 }
 
-static EPCTX__INLINE void epctx__all_affine_body(epctx__level fast, const void *params,
-                                                 const epctx__args *args) {
+static EPCTX__INLINE void epctx__all_affine_body(const void *params, const epctx__args *args) {
     const epctx__affine *p = (const epctx__affine *)params;
     const float *x = (const float *)args->in[0];
     const float *scale = (const float *)args->in[1], *shift = (const float *)args->in[2];
     float *y = (float *)args->out[0];
     size_t o, c;
-    (void)fast;
     for (o = 0; o < p->outer && p->inner == 1; o++) { /* channels last */
         EPCTX__EACH(j, p->channels, y[j] = x[j] * scale[j] + shift[j];);
         epctx__activate(y, p->channels, &p->act);
@@ -1914,12 +1878,10 @@ static bool epctx__check_pack(const void *params, epctx__needs *needs) {
 }
 
 /* The compiler packs from a model, where floats lie unaligned. */
-static epctx_status epctx__run_pack(const void *params, const epctx__args *args,
-                                    epctx_error *error) {
+static epctx_status epctx__run_pack(const void *params, const epctx__args *args) {
     const epctx__pack *p = (const epctx__pack *)params;
     float *y = (float *)args->out[0];
     size_t g, r, k, i, j;
-    (void)error;
     for (g = 0; g < p->batch; g++) {
         const uint8_t *x = (const uint8_t *)args->in[0] + g * p->batch_stride * sizeof *y;
         for (r = 0; r < p->rows; r += p->block) {
@@ -1964,23 +1926,21 @@ typedef struct epctx__epilogue {
     size_t row;
     size_t rows, columns; /* valid ones of the tile */
     float scale, low, high;
+    epctx__level fast; /* of the tile */
 } epctx__epilogue;
 
-static void epctx__epilogue_plain(epctx__epilogue *f) {
-    memset(f, 0, sizeof *f);
-    f->scale = 1.0f;
-    f->low = epctx__float_of(0xff800000u);
-    f->high = epctx__float_of(0x7f800000u);
-}
-
-/* Limits that replace an activation; those up to EPCTX__ACT_CLIP need nothing else. */
-static void epctx__epilogue_limits(epctx__epilogue *f, const epctx__act *act) {
-    if (act->kind == EPCTX__ACT_RELU) {
-        f->low = 0.0f;
-    } else if (act->kind == EPCTX__ACT_CLIP) {
-        f->low = act->a;
-        f->high = act->b;
-    }
+/* Limits replace activations up to EPCTX__ACT_CLIP. */
+static epctx__epilogue epctx__epilogue_for(epctx__level fast, const epctx__act *act) {
+    epctx__epilogue f;
+    memset(&f, 0, sizeof f);
+    f.fast = fast;
+    f.scale = 1.0f;
+    f.low = epctx__float_of(0xff800000u);
+    f.high = epctx__float_of(0x7f800000u);
+    if (act->kind == EPCTX__ACT_RELU) f.low = 0.0f;
+    if (act->kind == EPCTX__ACT_CLIP) f.low = act->a;
+    if (act->kind == EPCTX__ACT_CLIP) f.high = act->b;
+    return f;
 }
 
 static EPCTX__INLINE void epctx__epilogue_row(const epctx__epilogue *f, const float *sums, size_t r,
@@ -2007,38 +1967,27 @@ static EPCTX__INLINE void epctx__epilogue_tile(const epctx__epilogue *f, const f
             epctx__epilogue_row(f, tile + r * EPCTX__COLUMNS, r, f->columns);
 }
 
-/* tile[r][j] = sum over k of a[r][k] * b[k][j] for 4 rows and EPCTX__WIDTH columns; b and the
- * tile have rows of EPCTX__COLUMNS. */
+/* tile[r][j] = sum over k of a[r][k] * b[k][j] for EPCTX__ROWS rows and EPCTX__WIDTH columns; b and
+ * the tile have rows of EPCTX__COLUMNS. */
 static void epctx__tile_part(const epctx__left *a, const float *b, float *tile) {
     const float *const *at = a->at;
-    const size_t step = a->step;
-    float c0[EPCTX__WIDTH], c1[EPCTX__WIDTH], c2[EPCTX__WIDTH], c3[EPCTX__WIDTH];
-    size_t t, k, j;
+    float c[EPCTX__ROWS][EPCTX__WIDTH];
+    size_t t, k, r, j;
     EPCTX__UNROLL
-    for (j = 0; j < EPCTX__WIDTH; j++) c0[j] = c1[j] = c2[j] = c3[j] = 0.0f;
-    for (t = 0; t < a->runs; t++) {
-        const float *a0 = at[0], *a1 = at[1], *a2 = at[2], *a3 = at[3];
-        for (k = 0; k < a->count; k++) {
-            const float x0 = a0[k * step], x1 = a1[k * step], x2 = a2[k * step], x3 = a3[k * step];
+    for (r = 0; r < EPCTX__ROWS; r++)
+        for (j = 0; j < EPCTX__WIDTH; j++) c[r][j] = 0.0f;
+    for (t = 0; t < a->runs; t++, at += EPCTX__MOST_ROWS) {
+        for (k = 0; k < a->count; k++, b += EPCTX__COLUMNS) {
             EPCTX__UNROLL
-            for (j = 0; j < EPCTX__WIDTH; j++) {
-                const float y = b[j];
-                c0[j] += x0 * y;
-                c1[j] += x1 * y;
-                c2[j] += x2 * y;
-                c3[j] += x3 * y;
+            for (r = 0; r < EPCTX__ROWS; r++) {
+                const float x = at[r][k * a->step];
+                for (j = 0; j < EPCTX__WIDTH; j++) c[r][j] += x * b[j];
             }
-            b += EPCTX__COLUMNS;
         }
-        at += EPCTX__MOST_ROWS;
     }
     EPCTX__UNROLL
-    for (j = 0; j < EPCTX__WIDTH; j++) {
-        tile[j] = c0[j];
-        tile[j + EPCTX__COLUMNS] = c1[j];
-        tile[j + 2 * EPCTX__COLUMNS] = c2[j];
-        tile[j + 3 * EPCTX__COLUMNS] = c3[j];
-    }
+    for (r = 0; r < EPCTX__ROWS; r++)
+        for (j = 0; j < EPCTX__WIDTH; j++) tile[r * EPCTX__COLUMNS + j] = c[r][j];
 }
 
 #ifdef EPCTX__AVX2
@@ -2103,95 +2052,73 @@ EPCTX__WIDE static EPCTX__INLINE void epctx__store_512(__mmask16 mask, size_t co
 EPCTX__EPILOGUE_FORM(256, EPCTX__TARGET)
 EPCTX__EPILOGUE_FORM(512, EPCTX__WIDE)
 
-/* 6 rows by one block of columns. */
+/* `rows` rows by `vectors` vectors of columns. */
+#define EPCTX__TILE_FORM(bits, target) \
+    target static EPCTX__INLINE void epctx__products_##bits(const epctx__left *a, const float *b, \
+                                                            const epctx__epilogue *f, size_t rows, \
+                                                            size_t vectors) { \
+        const epctx__epilogue end = *f; /* stores cannot change a copy */ \
+        const float *const *at = a->at; \
+        const size_t next = a->runs * a->count * EPCTX__COLUMNS, lanes = bits / 32; \
+        __m##bits c[EPCTX__MOST_ROWS][4], y[4]; \
+        size_t t, k, r, j; \
+        EPCTX__UNROLL \
+        for (r = 0; r < EPCTX__MOST_ROWS; r++) { \
+            EPCTX__UNROLL \
+            for (j = 0; j < 4; j++) c[r][j] = _mm##bits##_setzero_ps(); \
+        } \
+        for (t = 0; t < a->runs; t++) { \
+            size_t from = 0; \
+            for (k = 0; k < a->count; k++, from += a->step) { \
+                EPCTX__UNROLL \
+                for (j = 0; j < 4; j++) \
+                    y[j] = j < vectors \
+                               ? _mm##bits##_loadu_ps(b + j * lanes / 16 * next + j * lanes % 16) \
+                               : _mm##bits##_setzero_ps(); \
+                EPCTX__UNROLL \
+                for (r = 0; r < EPCTX__MOST_ROWS; r++) { \
+                    if (r < rows) { \
+                        const __m##bits x = _mm##bits##_set1_ps(at[r][from]); \
+                        EPCTX__UNROLL \
+                        for (j = 0; j < 4; j++) \
+                            if (j < vectors) c[r][j] = _mm##bits##_fmadd_ps(x, y[j], c[r][j]); \
+                    } \
+                } \
+                b += EPCTX__COLUMNS; \
+            } \
+            at += EPCTX__MOST_ROWS; \
+        } \
+        EPCTX__UNROLL \
+        for (r = 0; r < EPCTX__MOST_ROWS; r++) { \
+            if (r < rows && r < end.rows) { \
+                EPCTX__UNROLL \
+                for (j = 0; j < 4; j++) \
+                    if (j < vectors && (bits == 512 || j == 0 || j * lanes < end.columns)) \
+                        epctx__epilogue_##bits(&end, r, j *lanes, c[r][j]); \
+            } \
+        } \
+    }
+
+EPCTX__TILE_FORM(256, EPCTX__TARGET)
+EPCTX__TILE_FORM(512, EPCTX__WIDE)
+
 EPCTX__TARGET static void epctx__tile_avx2(const epctx__left *a, const float *b,
                                            const epctx__epilogue *f) {
-    const float *const *at = a->at;
-    const epctx__epilogue end = *f; /* stores cannot change a copy */
-    __m256 c[6], d[6];
-    size_t t, k, r;
-    EPCTX__UNROLL
-    for (r = 0; r < 6; r++) c[r] = d[r] = _mm256_setzero_ps();
-    for (t = 0; t < a->runs; t++) {
-        const float *a0 = at[0], *a1 = at[1], *a2 = at[2], *a3 = at[3], *a4 = at[4], *a5 = at[5];
-        size_t from = 0;
-        for (k = 0; k < a->count; k++, from += a->step) {
-            const float row[6] = {a0[from], a1[from], a2[from], a3[from], a4[from], a5[from]};
-            const __m256 y = _mm256_loadu_ps(b), z = _mm256_loadu_ps(b + 8);
-            EPCTX__UNROLL
-            for (r = 0; r < 6; r++) {
-                const __m256 x = _mm256_set1_ps(row[r]);
-                c[r] = _mm256_fmadd_ps(x, y, c[r]);
-                d[r] = _mm256_fmadd_ps(x, z, d[r]);
-            }
-            b += EPCTX__COLUMNS;
-        }
-        at += EPCTX__MOST_ROWS;
-    }
-    EPCTX__UNROLL
-    for (r = 0; r < 6; r++) {
-        if (r < end.rows) {
-            epctx__epilogue_256(&end, r, 0, c[r]);
-            if (end.columns > 8) epctx__epilogue_256(&end, r, 8, d[r]);
-        }
-    }
-}
-
-/* `rows` rows by `blocks` blocks of columns. */
-EPCTX__WIDE static EPCTX__INLINE void epctx__tiles_wide(const epctx__left *a, const float *b,
-                                                        const epctx__epilogue *f, size_t rows,
-                                                        size_t blocks) {
-    const epctx__epilogue end = *f; /* stores cannot change a copy */
-    const float *const *at = a->at;
-    const size_t next = a->runs * a->count * EPCTX__COLUMNS;
-    __m512 c[EPCTX__MOST_ROWS][4], y[4];
-    size_t t, k, r, j;
-    EPCTX__UNROLL
-    for (r = 0; r < EPCTX__MOST_ROWS; r++) {
-        EPCTX__UNROLL
-        for (j = 0; j < 4; j++) c[r][j] = _mm512_setzero_ps();
-    }
-    for (t = 0; t < a->runs; t++) {
-        size_t from = 0;
-        for (k = 0; k < a->count; k++, from += a->step) {
-            EPCTX__UNROLL
-            for (j = 0; j < 4; j++)
-                y[j] = j < blocks ? _mm512_loadu_ps(b + j * next) : _mm512_setzero_ps();
-            EPCTX__UNROLL
-            for (r = 0; r < EPCTX__MOST_ROWS; r++) {
-                if (r < rows) {
-                    const __m512 x = _mm512_set1_ps(at[r][from]);
-                    EPCTX__UNROLL
-                    for (j = 0; j < 4; j++)
-                        if (j < blocks) c[r][j] = _mm512_fmadd_ps(x, y[j], c[r][j]);
-                }
-            }
-            b += EPCTX__COLUMNS;
-        }
-        at += EPCTX__MOST_ROWS;
-    }
-    EPCTX__UNROLL
-    for (r = 0; r < EPCTX__MOST_ROWS; r++) {
-        if (r < rows && r < end.rows) {
-            EPCTX__UNROLL
-            for (j = 0; j < 4; j++)
-                if (j < blocks) epctx__epilogue_512(&end, r, j * EPCTX__COLUMNS, c[r][j]);
-        }
-    }
+    epctx__products_256(a, b, f, 6, 2);
 }
 
 EPCTX__WIDE static void epctx__tile_wide(const epctx__left *a, const float *b,
                                          const epctx__epilogue *f) {
     if (f->columns > 3 * EPCTX__COLUMNS)
-        epctx__tiles_wide(a, b, f, 6, 4);
+        epctx__products_512(a, b, f, 6, 4);
     else if (f->columns > 2 * EPCTX__COLUMNS)
-        epctx__tiles_wide(a, b, f, 8, 3);
+        epctx__products_512(a, b, f, 8, 3);
     else if (f->columns > EPCTX__COLUMNS && f->rows > 6)
-        epctx__tiles_wide(a, b, f, 12, 2);
+        epctx__products_512(a, b, f, 12, 2);
     else if (f->columns > EPCTX__COLUMNS)
-        epctx__tiles_wide(a, b, f, 6, 2);
+        epctx__products_512(a, b, f, 6, 2);
     else
-        epctx__tiles_wide(a, b, f, 12, 1);
+        epctx__products_512(a, b, f, 12, 1);
 }
 
 #endif /* EPCTX__AVX2 */
@@ -2208,17 +2135,15 @@ static size_t epctx__most_rows(epctx__level fast, size_t columns) {
 
 /* Applies f to the products of f->rows rows and f->columns columns, in consecutive blocks. The
  * addresses of rows beyond f->rows must be readable, too. */
-static void epctx__tile(epctx__level fast, const epctx__left *a, const float *b,
-                        const epctx__epilogue *f) {
+static void epctx__tile(const epctx__left *a, const float *b, const epctx__epilogue *f) {
     float tile[EPCTX__ROWS * EPCTX__COLUMNS];
     size_t c;
-    (void)fast;
 #ifdef EPCTX__AVX2
-    if (fast == EPCTX__LEVEL_AVX512) {
+    if (f->fast == EPCTX__LEVEL_AVX512) {
         epctx__tile_wide(a, b, f);
         return;
     }
-    if (fast != EPCTX__PORTABLE) {
+    if (f->fast != EPCTX__PORTABLE) {
         epctx__tile_avx2(a, b, f);
         return;
     }
@@ -2229,12 +2154,10 @@ static void epctx__tile(epctx__level fast, const epctx__left *a, const float *b,
 
 /* One row by one block of columns. Eight partial sums, each of every eighth step, hide the latency
  * of the additions. */
-static EPCTX__INLINE void epctx__tile_row_body(epctx__level fast, const float *a, size_t step,
-                                               const float *b, size_t depth,
-                                               const epctx__epilogue *f) {
+static EPCTX__INLINE void epctx__tile_row_body(const float *a, size_t step, const float *b,
+                                               size_t depth, const epctx__epilogue *f) {
     float c[8][EPCTX__COLUMNS];
     size_t k, j, u;
-    (void)fast;
     EPCTX__UNROLL
     for (u = 0; u < 8; u++)
         for (j = 0; j < EPCTX__COLUMNS; j++) c[u][j] = 0.0f;
@@ -2253,10 +2176,9 @@ static EPCTX__INLINE void epctx__tile_row_body(epctx__level fast, const float *a
     epctx__epilogue_tile(f, c[0]);
 }
 
-EPCTX__FORMS(epctx__tile_row,
-             (epctx__level fast, const float *a, size_t step, const float *b, size_t depth,
-              const epctx__epilogue *f),
-             (fast, a, step, b, depth, f))
+EPCTX__FORMS(f->fast, epctx__tile_row,
+             (const float *a, size_t step, const float *b, size_t depth, const epctx__epilogue *f),
+             (a, step, b, depth, f))
 
 /* -- Conv: 2-D convolution, channels last -- */
 
@@ -2444,10 +2366,8 @@ static void epctx__conv_pass(const epctx__conv_part *c, size_t first, size_t col
     const size_t pixels = (size_t)p->window.out_h * p->window.out_w;
     const size_t height = (size_t)epctx__covered(1, p->window.kernel_h, 1, p->window.dilation_h);
     epctx__conv_pixel at = {0, 0, 0};
-    epctx__epilogue f;
+    epctx__epilogue f = epctx__epilogue_for(c->fast, &p->act);
     size_t pixel, n, r, copied = 0, end;
-    epctx__epilogue_plain(&f);
-    epctx__epilogue_limits(&f, &p->act);
     f.row = (size_t)p->groups * p->out_channels;
     for (pixel = 0; pixel < pixels; pixel += rows) {
         f.rows = pixels - pixel < rows ? pixels - pixel : rows;
@@ -2462,7 +2382,7 @@ static void epctx__conv_pass(const epctx__conv_part *c, size_t first, size_t col
             f.bias = c->bias != NULL ? c->bias + n : NULL;
             f.add = c->add != NULL ? c->add + pixel * f.row + n : NULL;
             f.y = c->y + pixel * f.row + n;
-            epctx__tile(c->fast, &c->rows, c->weights + n * depth, &f);
+            epctx__tile(&c->rows, c->weights + n * depth, &f);
         }
         for (r = 0; p->act.kind > EPCTX__ACT_CLIP && r < f.rows; r++)
             epctx__activate(c->y + (pixel + r) * f.row + first, columns, &p->act);
@@ -2483,8 +2403,7 @@ static void epctx__conv_group(const epctx__conv_part *c) {
     if (n < all) epctx__conv_pass(c, n, all - n);
 }
 
-static epctx_status epctx__run_conv(const void *params, const epctx__args *args,
-                                    epctx_error *error) {
+static epctx_status epctx__run_conv(const void *params, const epctx__args *args) {
     const epctx__conv *p = (const epctx__conv *)params;
     const epctx__window *w = &p->window;
     const epctx__conv_space space = epctx__conv_needs(p);
@@ -2494,7 +2413,6 @@ static epctx_status epctx__run_conv(const void *params, const epctx__args *args,
     const size_t in_size = (size_t)w->in_h * w->in_w * p->groups * p->in_channels;
     epctx__conv_part c;
     size_t n, g;
-    (void)error;
     memset(&c, 0, sizeof c);
     c.p = p;
     c.fast = args->fast;
@@ -2741,9 +2659,6 @@ static void epctx__slide_kinds(const epctx__slides *s, epctx__tap_range *t, uint
 EPCTX__SLIDE_FORM(256, EPCTX__TARGET)
 EPCTX__SLIDE_FORM(512, EPCTX__WIDE)
 
-#endif /* EPCTX__AVX2 */
-
-#ifdef EPCTX__AVX2
 static void epctx__slide_run(epctx__level fast, const epctx__slides *s, const epctx__tap_range *t,
                              size_t eights, float *y) {
     if (fast == EPCTX__LEVEL_AVX512)
@@ -2781,17 +2696,23 @@ static uint32_t epctx__slide_some(epctx__level fast, const epctx__slides *s, epc
     return w->out_w;
 }
 
-/* For every output pixel, the maximum of the taps, or the bias plus their sum. */
-static void epctx__slide(epctx__level fast, const epctx__slides *s) {
+/* For every output pixel of each image, the maximum of the taps, or the bias plus their sum. */
+static epctx_status epctx__slide(const epctx__args *args, uint32_t batch, epctx__slides *s) {
     const epctx__window *w = s->window;
     const size_t line = w->out_w * s->row;
     epctx__tap_range t;
-    uint32_t oy, ox;
-    for (oy = 0; oy < w->out_h; oy++) {
-        epctx__tap_rows(w, oy, &t);
-        for (ox = 0; ox < w->out_w;) ox = epctx__slide_some(fast, s, &t, ox, s->y + oy * line);
-        epctx__activate(s->y + oy * line, line, &s->act);
+    uint32_t n, oy, ox;
+    s->x = (const float *)args->in[0];
+    s->y = (float *)args->out[0];
+    for (n = 0; n < batch; n++) {
+        for (oy = 0; oy < w->out_h; oy++, s->y += line) {
+            epctx__tap_rows(w, oy, &t);
+            for (ox = 0; ox < w->out_w;) ox = epctx__slide_some(args->fast, s, &t, ox, s->y);
+            epctx__activate(s->y, line, &s->act);
+        }
+        s->x += (size_t)w->in_h * w->in_w * s->channels;
     }
+    return EPCTX_OK;
 }
 
 /* -- Depthwise: a convolution in which every channel of the output reads that of the input -- */
@@ -2805,37 +2726,23 @@ typedef struct epctx__depthwise {
 static bool epctx__check_depthwise(const void *params, epctx__needs *needs) {
     const epctx__depthwise *p = (const epctx__depthwise *)params;
     const epctx__window *w = &p->window;
+    const uint64_t taps = epctx__mul(w->kernel_h, w->kernel_w);
+    const uint64_t results = epctx__mul4(p->batch, p->channels, w->out_h, w->out_w);
     needs->in[0] = epctx__floats(epctx__mul4(p->batch, p->channels, w->in_h, w->in_w));
-    needs->in[1] = epctx__floats(
-        epctx__packed(1, p->channels, epctx__mul(w->kernel_h, w->kernel_w), EPCTX__COLUMNS));
+    needs->in[1] = epctx__floats(epctx__packed(1, p->channels, taps, EPCTX__COLUMNS));
     needs->in[2] = epctx__floats(p->channels);
-    needs->out[0] = epctx__floats(epctx__mul4(p->batch, p->channels, w->out_h, w->out_w));
-    needs->work = epctx__mul3(epctx__mul4(p->batch, p->channels, w->out_h, w->out_w), w->kernel_h,
-                              w->kernel_w);
+    needs->out[0] = epctx__floats(results);
+    needs->work = epctx__mul(results, taps);
     return epctx__window_ok(w) && epctx__act_ok(&p->act);
 }
 
-static epctx_status epctx__run_depthwise(const void *params, const epctx__args *args,
-                                         epctx_error *error) {
+static epctx_status epctx__run_depthwise(const void *params, const epctx__args *args) {
     const epctx__depthwise *p = (const epctx__depthwise *)params;
-    const epctx__window *w = &p->window;
-    const size_t in_size = (size_t)w->in_h * w->in_w * p->channels;
-    epctx__slides s;
-    size_t n, size;
-    (void)error;
-    s.window = w;
-    s.kind = EPCTX__SLIDE_PRODUCTS;
-    s.channels = s.row = p->channels;
-    s.weights = (const float *)args->in[1];
-    s.bias = (const float *)args->in[2];
-    s.act = p->act;
-    size = (size_t)w->out_h * w->out_w * s.row;
-    for (n = 0; n < p->batch; n++) {
-        s.x = (const float *)args->in[0] + n * in_size;
-        s.y = (float *)args->out[0] + n * size;
-        epctx__slide(args->fast, &s);
-    }
-    return EPCTX_OK;
+    const float *weights = (const float *)args->in[1], *bias = (const float *)args->in[2];
+    epctx__slides s = {
+        &p->window, EPCTX__SLIDE_PRODUCTS, p->channels, p->channels, NULL, weights, bias, NULL,
+        p->act};
+    return epctx__slide(args, p->batch, &s);
 }
 
 /* -- Gemm: y = act(alpha * a b + bias), b packed -- */
@@ -2866,13 +2773,11 @@ static void epctx__gemm_block(epctx__level fast, const epctx__gemm *p, const flo
     const size_t most = epctx__most_rows(fast, columns);
     const float *at[EPCTX__MOST_ROWS];
     epctx__left rows = {NULL, 1, 0, 0};
-    epctx__epilogue f;
+    epctx__epilogue f = epctx__epilogue_for(fast, &p->act);
     size_t m, r, n;
     rows.at = at;
     rows.count = p->k;
     rows.step = p->a_step;
-    epctx__epilogue_plain(&f);
-    epctx__epilogue_limits(&f, &p->act);
     f.row = p->n;
     f.scale = p->alpha;
     for (m = 0; m < p->m; m += f.rows) {
@@ -2884,28 +2789,26 @@ static void epctx__gemm_block(epctx__level fast, const epctx__gemm *p, const flo
         if (f.rows == 1) {
             for (n = 0; n < columns; n += EPCTX__COLUMNS) {
                 f.columns = columns - n < EPCTX__COLUMNS ? columns - n : EPCTX__COLUMNS;
-                epctx__tile_row(fast, row, p->a_step, b + n * p->k, p->k, &f);
+                epctx__tile_row(row, p->a_step, b + n * p->k, p->k, &f);
                 f.y += EPCTX__COLUMNS;
                 f.bias = f.bias != NULL ? f.bias + EPCTX__COLUMNS : NULL;
             }
         } else {
             for (r = 0; r < EPCTX__MOST_ROWS; r++) at[r] = row + (r < f.rows ? r : 0) * p->a_row;
-            epctx__tile(fast, &rows, b, &f);
+            epctx__tile(&rows, b, &f);
         }
         for (r = 0; p->act.kind > EPCTX__ACT_CLIP && r < f.rows; r++)
             epctx__activate(y + (m + r) * p->n, columns, &p->act);
     }
 }
 
-static epctx_status epctx__run_gemm(const void *params, const epctx__args *args,
-                                    epctx_error *error) {
+static epctx_status epctx__run_gemm(const void *params, const epctx__args *args) {
     const epctx__gemm *p = (const epctx__gemm *)params;
     const size_t most = epctx__most_columns(args->fast);
     const float *b = (const float *)args->in[1], *bias = (const float *)args->in[2];
     const size_t b_size = (size_t)epctx__packed(1, p->n, p->k, EPCTX__COLUMNS);
     float *y = (float *)args->out[0];
     size_t g, n;
-    (void)error;
     for (g = 0; g < p->batch; g++) {
         const float *a = (const float *)args->in[0] + g * p->a_batch;
         for (n = 0; n < p->n; n += most) {
@@ -3067,10 +2970,8 @@ static EPCTX__INLINE void epctx__store_tile(const epctx__winograd_run *c, size_t
     const epctx__window *w = &c->p->window;
     const size_t oy = 4 * (c->first + tile / (size_t)c->s.across);
     const size_t ox = 4 * (tile % (size_t)c->s.across);
-    epctx__epilogue f;
+    epctx__epilogue f = epctx__epilogue_for(EPCTX__PORTABLE, &c->p->act);
     size_t i, n;
-    epctx__epilogue_plain(&f);
-    epctx__epilogue_limits(&f, &c->p->act);
     f.rows = 1;
     for (i = 0; i < 16; i++) {
         const size_t pixel = (oy + i / 4) * w->out_w + ox + i % 4;
@@ -3091,11 +2992,10 @@ static EPCTX__INLINE void epctx__turn_products(const epctx__winograd_run *c, epc
     const uint32_t row = (uint32_t)(columns + 15) / 16 * 16, even = (uint32_t)(tiles + 1) / 2 * 2;
     const uint32_t depth = c->p->in_channels, step = (uint32_t)c->s.matrix;
     const epctx__gemm gemm = {36, even, row, depth, step, depth, 1, 0, 1.0f, {0, 0, 0}};
-    const epctx__args args = {{c->input, c->taps}, {c->products}, fast};
+    const epctx__args args = {{c->input, c->taps}, {c->products}, fast, NULL};
     const size_t matrix = (size_t)even * row;
-    epctx_error ignored;
     size_t n, k;
-    (void)epctx__run_gemm(&gemm, &args, &ignored); /* it cannot fail */
+    (void)epctx__run_gemm(&gemm, &args); /* it cannot fail */
     for (n = 0; n < tiles; n++) {
         float *sums = c->products + n * row;
         for (k = 0; k < 6; k++)
@@ -3108,8 +3008,7 @@ static EPCTX__INLINE void epctx__turn_products(const epctx__winograd_run *c, epc
     }
 }
 
-static EPCTX__INLINE void epctx__all_winograd_body(epctx__level fast, const void *params,
-                                                   const epctx__args *args) {
+static EPCTX__INLINE void epctx__all_winograd_body(const void *params, const epctx__args *args) {
     const epctx__conv *p = (const epctx__conv *)params;
     const size_t row = (size_t)p->window.out_w * p->out_channels, channels = p->in_channels;
     const size_t size = p->window.out_h * row;
@@ -3142,7 +3041,7 @@ static EPCTX__INLINE void epctx__all_winograd_body(epctx__level fast, const void
                 if (image + c.first == 0 || count < p->out_channels) /* else they still are there */
                     epctx__turn_taps(&c, (const float *)args->in[1] + n * 9 * channels,
                                      (count + 15) / 16 * 16 * channels);
-                epctx__turn_products(&c, fast, tiles, n, count);
+                epctx__turn_products(&c, args->fast, tiles, n, count);
             }
         }
         epctx__activate(c.y, p->act.kind > EPCTX__ACT_CLIP ? size : 0, &p->act);
@@ -3170,24 +3069,12 @@ static bool epctx__check_pool(const void *params, epctx__needs *needs) {
     return p->kind < EPCTX__SLIDE_PRODUCTS && p->row >= p->channels && epctx__window_ok(w);
 }
 
-static epctx_status epctx__run_pool(const void *params, const epctx__args *args,
-                                    epctx_error *error) {
+static epctx_status epctx__run_pool(const void *params, const epctx__args *args) {
     const epctx__pool *p = (const epctx__pool *)params;
-    const epctx__window *w = &p->window;
-    epctx__slides s;
-    uint32_t n;
-    (void)error;
-    memset(&s, 0, sizeof s);
-    s.window = w;
-    s.kind = (epctx__slide_kind)p->kind;
-    s.channels = p->channels;
-    s.row = p->row;
-    for (n = 0; n < p->batch; n++) {
-        s.x = (const float *)args->in[0] + (size_t)n * w->in_h * w->in_w * p->channels;
-        s.y = (float *)args->out[0] + (size_t)n * w->out_h * w->out_w * p->row;
-        epctx__slide(args->fast, &s);
-    }
-    return EPCTX_OK;
+    epctx__slides s = {
+        &p->window, (epctx__slide_kind)p->kind, p->channels, p->row, NULL, NULL, NULL, NULL,
+        {0, 0, 0}};
+    return epctx__slide(args, p->batch, &s);
 }
 
 /* -- Reduce: over the middle of [outer][count][inner] -- */
@@ -3379,21 +3266,6 @@ static EPCTX__INLINE void epctx__reduce_kind_of(epctx__level fast, uint32_t kind
     }
 }
 
-static EPCTX__INLINE void epctx__reduce_floats_body(epctx__level fast, const epctx__reduce *p,
-                                                    const float *x, float *y) {
-    if (p->kind <= EPCTX__REDUCE_MEAN) /* constants, so that the loops vectorize */
-        epctx__reduce_kind_of(fast, EPCTX__REDUCE_SUM, p, x, y);
-    else if (p->kind == EPCTX__REDUCE_MAX)
-        epctx__reduce_kind_of(fast, EPCTX__REDUCE_MAX, p, x, y);
-    else if (p->kind == EPCTX__REDUCE_MIN)
-        epctx__reduce_kind_of(fast, EPCTX__REDUCE_MIN, p, x, y);
-    else
-        epctx__reduce_kind_of(fast, EPCTX__REDUCE_PROD, p, x, y);
-}
-
-EPCTX__FORMS(epctx__reduce_floats,
-             (epctx__level fast, const epctx__reduce *p, const float *x, float *y), (fast, p, x, y))
-
 static int64_t epctx__reduce_ints(const epctx__reduce *p, const uint8_t *x, size_t first) {
     int64_t result = epctx__load_int(x, first, p->type);
     size_t i;
@@ -3409,23 +3281,28 @@ static int64_t epctx__reduce_ints(const epctx__reduce *p, const uint8_t *x, size
     return p->kind == EPCTX__REDUCE_MEAN ? result / (int64_t)p->count : result;
 }
 
-static epctx_status epctx__run_reduce(const void *params, const epctx__args *args,
-                                      epctx_error *error) {
+static EPCTX__INLINE void epctx__all_reduce_body(const void *params, const epctx__args *args) {
     const epctx__reduce *p = (const epctx__reduce *)params;
-    size_t o, i, n = 0;
-    (void)error;
-    if (p->type == EPCTX_ONNX_FLOAT) {
-        epctx__reduce_floats(args->fast, p, (const float *)args->in[0], (float *)args->out[0]);
-        return EPCTX_OK;
+    const float *x = (const float *)args->in[0];
+    float *y = (float *)args->out[0];
+    size_t i;
+    if (p->type != EPCTX_ONNX_FLOAT) {
+        for (i = 0; i < (size_t)p->outer * p->inner; i++)
+            epctx__store_int((uint8_t *)args->out[0], i, p->type,
+                             epctx__reduce_ints(p, (const uint8_t *)args->in[0],
+                                                i / p->inner * p->count * p->inner + i % p->inner));
+    } else if (p->kind <= EPCTX__REDUCE_MEAN) { /* constants, so that the loops vectorize */
+        epctx__reduce_kind_of(args->fast, EPCTX__REDUCE_SUM, p, x, y);
+    } else if (p->kind == EPCTX__REDUCE_MAX) {
+        epctx__reduce_kind_of(args->fast, EPCTX__REDUCE_MAX, p, x, y);
+    } else if (p->kind == EPCTX__REDUCE_MIN) {
+        epctx__reduce_kind_of(args->fast, EPCTX__REDUCE_MIN, p, x, y);
+    } else {
+        epctx__reduce_kind_of(args->fast, EPCTX__REDUCE_PROD, p, x, y);
     }
-    for (o = 0; o < p->outer; o++) {
-        const size_t first = o * p->count * p->inner;
-        for (i = 0; i < p->inner; i++, n++)
-            epctx__store_int((uint8_t *)args->out[0], n, p->type,
-                             epctx__reduce_ints(p, (const uint8_t *)args->in[0], first + i));
-    }
-    return EPCTX_OK;
 }
+
+EPCTX__RUN(reduce)
 
 /* -- Softmax over the middle of [outer][count][inner] -- */
 
@@ -3512,8 +3389,7 @@ static EPCTX__INLINE void epctx__softmax_short(const float *x, float *y, size_t 
         for (i = 0; i < count; i++) y[j * count + i] = out[i * 16 + j];
 }
 
-static EPCTX__INLINE void epctx__all_softmax_body(epctx__level fast, const void *params,
-                                                  const epctx__args *args) {
+static EPCTX__INLINE void epctx__all_softmax_body(const void *params, const epctx__args *args) {
     const epctx__softmax *p = (const epctx__softmax *)params;
     const float *x = (const float *)args->in[0];
     float *y = (float *)args->out[0];
@@ -3526,7 +3402,7 @@ static EPCTX__INLINE void epctx__all_softmax_body(epctx__level fast, const void 
     }
     for (o = 0; o < p->outer; o++) {
         if (p->inner == 1) {
-            epctx__softmax_row(fast, x, y, p->count, p->log != 0);
+            epctx__softmax_row(args->fast, x, y, p->count, p->log != 0);
         } else {
             EPCTX__STRIPS(
                 i, p->inner, width,
@@ -3589,12 +3465,10 @@ EPCTX__RUNNING(double)
 EPCTX__RUNNING(uint32_t)
 EPCTX__RUNNING(uint64_t)
 
-static EPCTX__INLINE void epctx__all_running_body(epctx__level fast, const void *params,
-                                                  const epctx__args *args) {
+static EPCTX__INLINE void epctx__all_running_body(const void *params, const epctx__args *args) {
     const epctx__running *p = (const epctx__running *)params;
     const void *x = args->in[0];
     void *y = args->out[0];
-    (void)fast;
     switch (p->type) {
     case EPCTX_ONNX_FLOAT: epctx__running_float(p, (const float *)x, (float *)y); break;
     case EPCTX_ONNX_DOUBLE: epctx__running_double(p, (const double *)x, (double *)y); break;
@@ -3604,6 +3478,19 @@ static EPCTX__INLINE void epctx__all_running_body(epctx__level fast, const void 
 }
 
 EPCTX__RUN(running)
+
+/* Index `i` of in[1], below `size`; negative ones count from the end. It is read once: the caller's
+ * memory may change between the check and the use. */
+static EPCTX__INLINE epctx_status epctx__checked(const epctx__args *args, size_t i, uint32_t elem,
+                                                 uint32_t size, size_t *out) {
+    const int64_t index = epctx__index((const uint8_t *)args->in[1], i, elem);
+    *out = 0;
+    if (index < -(int64_t)size || index >= (int64_t)size)
+        return epctx_fail(args->error, EPCTX_ERR_ARG, "index %u: expected %d..%d, found %d",
+                          (uint64_t)i, -(int64_t)size, (int64_t)size - 1, index);
+    *out = (size_t)(index < 0 ? index + (int64_t)size : index);
+    return EPCTX_OK;
+}
 
 /* -- Gather: rows of `inner` elements by an index from data -- */
 
@@ -3620,23 +3507,16 @@ static bool epctx__check_gather(const void *params, epctx__needs *needs) {
     return epctx__elem_ok(p->elem) && (p->index_elem == 4 || p->index_elem == 8);
 }
 
-static epctx_status epctx__run_gather(const void *params, const epctx__args *args,
-                                      epctx_error *error) {
+static epctx_status epctx__run_gather(const void *params, const epctx__args *args) {
     const epctx__gather_params *p = (const epctx__gather_params *)params;
     const size_t row = (size_t)p->inner * p->elem;
     const uint8_t *x = (const uint8_t *)args->in[0];
     uint8_t *y = (uint8_t *)args->out[0];
-    size_t o, i;
+    size_t o, i, index;
     for (o = 0; o < p->outer; o++) {
         for (i = 0; i < p->count; i++) {
-            /* read once: the caller's memory may change between the check and the use */
-            int64_t index = epctx__index((const uint8_t *)args->in[1], i, p->index_elem);
-            if (index < -(int64_t)p->axis || index >= (int64_t)p->axis)
-                return epctx_fail(error, EPCTX_ERR_ARG,
-                                  "index %u of Gather: expected %d..%d, found %d", (uint64_t)i,
-                                  -(int64_t)p->axis, (int64_t)p->axis - 1, index);
-            index += index < 0 ? (int64_t)p->axis : 0;
-            memcpy(y, x + (size_t)index * row, row);
+            EPCTX__TRY(epctx__checked(args, i, p->index_elem, p->axis, &index));
+            memcpy(y, x + index * row, row);
             y += row;
         }
         x += (size_t)p->axis * row;
@@ -3694,13 +3574,11 @@ EPCTX__CAST_FROM(int32, int32_t, x[i], x[i])
 EPCTX__CAST_FROM(int8, int8_t, x[i], x[i])
 EPCTX__CAST_FROM(uint8, uint8_t, x[i], x[i])
 
-static EPCTX__INLINE void epctx__all_cast_body(epctx__level fast, const void *params,
-                                               const epctx__args *args) {
+static EPCTX__INLINE void epctx__all_cast_body(const void *params, const epctx__args *args) {
     const epctx__cast *p = (const epctx__cast *)params;
     const void *x = args->in[0];
     void *y = args->out[0];
     size_t i;
-    (void)fast;
     switch (p->from) {
     case EPCTX_ONNX_FLOAT:
         for (i = 0; i < p->count; i += 2048) {
@@ -3725,12 +3603,7 @@ EPCTX__RUN(cast)
 
 /* -- Convert: types that are only stored to those that are computed, and back -- */
 
-/* Between a stored type and that in which it is computed, or double and float or int64. */
-typedef struct epctx__conversion {
-    uint32_t count;
-    uint32_t from, to; /* ONNX element types */
-} epctx__conversion;
-
+/* A stored type and that in which it is computed, or double and float or int64. */
 static bool epctx__converts(uint32_t stored, uint32_t computed) {
     if (stored == EPCTX_ONNX_DOUBLE)
         return computed == EPCTX_ONNX_FLOAT || computed == EPCTX_ONNX_INT64;
@@ -3738,7 +3611,7 @@ static bool epctx__converts(uint32_t stored, uint32_t computed) {
 }
 
 static bool epctx__check_convert(const void *params, epctx__needs *needs) {
-    const epctx__conversion *p = (const epctx__conversion *)params;
+    const epctx__cast *p = (const epctx__cast *)params;
     needs->in[0] = epctx__items(p->count, epctx__stored_size(p->from));
     needs->out[0] = epctx__items(p->count, epctx__stored_size(p->to));
     return epctx__converts(p->from, p->to) || epctx__converts(p->to, p->from);
@@ -3769,74 +3642,39 @@ static int64_t epctx__double_to_wide(double d) {
     return d >= -9223372036854775808.0 && d < 9223372036854775808.0 ? (int64_t)d : INT64_MIN;
 }
 
-/* Element `i` of a stored type, as a float or an integer. */
-static void epctx__convert_from(const epctx__conversion *p, const uint8_t *x, size_t i,
-                                uint8_t *y) {
-    uint32_t low = 0;
-    float f;
-    double d;
-    int64_t v;
-    if (p->from == EPCTX_ONNX_DOUBLE) {
+/* Element `i`, by way of a float, a double or an integer (or the bits of a half). */
+static void epctx__convert_one(const epctx__cast *p, const uint8_t *x, size_t i, uint8_t *y) {
+    const bool real = p->from == EPCTX_ONNX_FLOAT || p->from == EPCTX_ONNX_DOUBLE;
+    int64_t v = real ? 0 : epctx__load_int(x, i, p->from);
+    double d = (double)v;
+    uint32_t bits = (uint32_t)(v & 0xffff);
+    float f = p->from == EPCTX_ONNX_FLOAT16 ? epctx__from_half(bits) : epctx__float_of(bits << 16);
+    if (p->from == EPCTX_ONNX_FLOAT) {
+        memcpy(&f, x + i * 4, 4);
+        d = (double)f;
+        bits = epctx__bits_of(f);
+        v = p->to == EPCTX_ONNX_FLOAT16          ? epctx__to_half(f)
+            : (bits & 0x7fffffffu) > 0x7f800000u ? (bits >> 16 | 0x40u)
+                                                 : epctx__round_off(bits, 16);
+    } else if (p->from == EPCTX_ONNX_DOUBLE) {
         memcpy(&d, x + i * 8, 8);
         f = (float)d;
         v = epctx__double_to_wide(d);
-    } else if (p->from == EPCTX_ONNX_UINT64) {
-        memcpy(&v, x + i * 8, 8);
-        f = 0.0f;
-    } else if (p->from == EPCTX_ONNX_UINT32) {
-        memcpy(&low, x + i * 4, 4);
-        v = low;
-        f = 0.0f;
-    } else {
-        uint16_t half;
-        memcpy(&half, x + i * 2, 2);
-        v = p->from == EPCTX_ONNX_INT16 && half >= 0x8000u ? (int64_t)half - 65536 : half;
-        f = p->from == EPCTX_ONNX_FLOAT16 ? epctx__from_half(half)
-                                          : epctx__float_of((uint32_t)half << 16);
     }
     if (p->to == EPCTX_ONNX_FLOAT)
         memcpy(y + i * 4, &f, 4);
+    else if (p->to == EPCTX_ONNX_DOUBLE)
+        memcpy(y + i * 8, &d, 8);
     else
         epctx__store_int(y, i, p->to, v);
 }
 
-static void epctx__convert_to(const epctx__conversion *p, const uint8_t *x, size_t i, uint8_t *y) {
-    const uint32_t size = epctx__stored_size(p->to);
-    float f = 0.0f;
-    uint64_t bits;
-    double d;
-    uint32_t low;
-    uint16_t half;
-    if (p->from == EPCTX_ONNX_FLOAT) {
-        memcpy(&f, x + i * 4, 4);
-        low = epctx__bits_of(f);
-        d = (double)f;
-        bits = p->to == EPCTX_ONNX_FLOAT16         ? epctx__to_half(f)
-               : (low & 0x7fffffffu) > 0x7f800000u ? (low >> 16 | 0x40u)
-                                                   : epctx__round_off(low, 16);
-    } else {
-        bits = (uint64_t)epctx__load_int(x, i, p->from);
-        d = (double)epctx__load_int(x, i, p->from);
-    }
-    if (p->to == EPCTX_ONNX_DOUBLE) memcpy(&bits, &d, 8);
-    low = (uint32_t)(bits & UINT32_MAX);
-    half = (uint16_t)(bits & 0xffffu);
-    memcpy(y + i * size,
-           size == 8   ? (const void *)&bits
-           : size == 4 ? (const void *)&low
-                       : &half,
-           size);
-}
-
-static epctx_status epctx__run_convert(const void *params, const epctx__args *args,
-                                       epctx_error *error) {
-    const epctx__conversion *p = (const epctx__conversion *)params;
+static epctx_status epctx__run_convert(const void *params, const epctx__args *args) {
+    const epctx__cast *p = (const epctx__cast *)params;
     const uint8_t *x = (const uint8_t *)args->in[0];
     uint8_t *y = (uint8_t *)args->out[0];
-    const bool back = epctx__converts(p->to, p->from);
     size_t i;
-    (void)error;
-    for (i = 0; i < p->count; i++) (back ? epctx__convert_to : epctx__convert_from)(p, x, i, y);
+    for (i = 0; i < p->count; i++) epctx__convert_one(p, x, i, y);
     return EPCTX_OK;
 }
 
@@ -3874,49 +3712,22 @@ static uint32_t epctx__exact_type(uint32_t kind, uint32_t type) {
     return kind >= EPCTX__EXACT_EQUAL ? (uint32_t)EPCTX_ONNX_BOOL : type;
 }
 
-static bool epctx__check_exact(const void *params, epctx__needs *needs) {
-    const epctx__exact *p = (const epctx__exact *)params;
+static epctx__rows epctx__rows_exact(const epctx__exact *p) {
     const uint32_t elem = epctx__stored_size(p->type);
-    const uint64_t count = epctx__walk_count(p->dims, p->rank);
-    uint64_t a, b;
-    if (count == 0 || p->kind >= EPCTX__EXACT_COUNT || elem == 0 ||
-        epctx__computed_type(p->type) != (int32_t)p->type ||
-        (p->type == EPCTX_ONNX_FLOAT && p->kind < EPCTX__EXACT_EQUAL) ||
-        (p->type == EPCTX_ONNX_DOUBLE && p->kind > EPCTX__EXACT_MAX &&
-         p->kind < EPCTX__EXACT_EQUAL) ||
-        !epctx__span_of(p->dims, p->a, p->rank, 0, &a) ||
-        !epctx__span_of(p->dims, p->b, p->rank, 0, &b))
-        return false;
-    needs->in[0] = epctx__items(a, elem);
-    needs->in[1] = epctx__items(b, elem);
-    needs->out[0] = epctx__items(count, epctx__stored_size(epctx__exact_type(p->kind, p->type)));
-    return true;
+    const uint32_t out_elem = epctx__stored_size(epctx__exact_type(p->kind, p->type));
+    const epctx__rows w = {p->dims, p->rank, 2, {p->a, p->b}, {elem, elem}, out_elem};
+    return w;
 }
 
-/* Wraps around on overflow. The divisor is not 0. */
-static int64_t epctx__exact_int(uint32_t kind, int64_t a, int64_t b) {
-    const uint64_t x = (uint64_t)a, y = (uint64_t)b;
-    int64_t rest;
-    switch (kind) {
-    case EPCTX__EXACT_ADD: return (int64_t)(x + y);
-    case EPCTX__EXACT_SUB: return (int64_t)(x - y);
-    case EPCTX__EXACT_MUL: return (int64_t)(x * y);
-    case EPCTX__EXACT_DIV: return b == -1 ? (int64_t)(0 - x) : a / b;
-    case EPCTX__EXACT_MIN: return a < b ? a : b;
-    case EPCTX__EXACT_MAX: return a > b ? a : b;
-    case EPCTX__EXACT_MOD:
-        rest = b == -1 ? 0 : a % b;
-        return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
-    case EPCTX__EXACT_FMOD: return b == -1 ? 0 : a % b;
-    case EPCTX__EXACT_AND: return (int64_t)(x & y);
-    case EPCTX__EXACT_OR: return (int64_t)(x | y);
-    case EPCTX__EXACT_XOR: return (int64_t)(x ^ y);
-    case EPCTX__EXACT_LEFT: return y < 64 ? (int64_t)(x << y) : 0;
-    case EPCTX__EXACT_RIGHT: return y < 64 ? (int64_t)(x >> y) : 0;
-    case EPCTX__EXACT_EQUAL: return a == b;
-    case EPCTX__EXACT_LESS: return a < b;
-    default: return a <= b;
-    }
+static bool epctx__check_exact(const void *params, epctx__needs *needs) {
+    const epctx__exact *p = (const epctx__exact *)params;
+    const epctx__rows w = epctx__rows_exact(p);
+    return p->kind < EPCTX__EXACT_COUNT && w.elem[0] != 0 &&
+           epctx__computed_type(p->type) == (int32_t)p->type &&
+           (p->type != EPCTX_ONNX_FLOAT || p->kind >= EPCTX__EXACT_EQUAL) &&
+           (p->type != EPCTX_ONNX_DOUBLE || p->kind <= EPCTX__EXACT_MAX ||
+            p->kind >= EPCTX__EXACT_EQUAL) &&
+           epctx__check_rows(&w, needs);
 }
 
 /* The kinds that have vector forms; `value` is of type R, U is T without sign. */
@@ -3930,6 +3741,14 @@ static int64_t epctx__exact_int(uint32_t kind, int64_t a, int64_t b) {
     X(OR, T, T, (T)(a | b)) \
     X(XOR, T, T, (T)(a ^ b))
 
+#define EPCTX_NPU_EXACT_DOUBLES(X) \
+    X(ADD, double, double, a + b) \
+    X(SUB, double, double, a - b) \
+    X(MUL, double, double, a *b) \
+    X(DIV, double, double, a / b) \
+    X(MIN, double, double, a < b || a != a ? a : b) \
+    X(MAX, double, double, a > b || a != a ? a : b)
+
 #define EPCTX_NPU_EXACT_COMPARISONS(X, T) \
     X(EQUAL, T, uint8_t, a == b) \
     X(LESS, T, uint8_t, a < b) \
@@ -3942,9 +3761,10 @@ static int64_t epctx__exact_int(uint32_t kind, int64_t a, int64_t b) {
 
 /* Defines the function of a type: false if it has no form of this kind. */
 #define EPCTX__EXACT_FAST(T, list) \
-    static EPCTX__INLINE bool epctx__exact_##T(uint32_t kind, const void *const *operands, \
-                                               void *y, size_t count) { \
-        const T *const x = (const T *)operands[0], *const z = (const T *)operands[1]; \
+    static EPCTX__INLINE bool epctx__exact_##T(uint32_t kind, const epctx__row *r) { \
+        const T *const x = (const T *)r->in[0], *const z = (const T *)r->in[1]; \
+        const size_t count = r->count; \
+        void *const y = r->out; \
         switch (kind) { list default : return false; } \
     }
 #define EPCTX__EXACT_INTEGERS(T, U) \
@@ -3956,32 +3776,52 @@ EPCTX__EXACT_INTEGERS(int32_t, uint32_t)
 EPCTX__EXACT_INTEGERS(int8_t, uint8_t)
 EPCTX__EXACT_INTEGERS(uint8_t, uint8_t)
 EPCTX__EXACT_FAST(float, EPCTX_NPU_EXACT_COMPARISONS(EPCTX__EXACT_CASE, float))
+EPCTX__EXACT_FAST(double, EPCTX_NPU_EXACT_DOUBLES(EPCTX__EXACT_CASE)
+                              EPCTX_NPU_EXACT_COMPARISONS(EPCTX__EXACT_CASE, double))
+
+/* Of integers, but for comparisons. Wraps around on overflow. The divisor is not 0. */
+static int64_t epctx__exact_int(uint32_t kind, int64_t a, int64_t b) {
+    const uint64_t x = (uint64_t)a, y = (uint64_t)b;
+    int64_t rest;
+    switch (kind) {
+#define EPCTX__EXACT_VALUE(name, T, R, value) \
+    case EPCTX__EXACT_##name: return value;
+        EPCTX_NPU_EXACT_ARITHMETIC(EPCTX__EXACT_VALUE, int64_t, uint64_t)
+#undef EPCTX__EXACT_VALUE
+    case EPCTX__EXACT_DIV: return b == -1 ? (int64_t)(0 - x) : a / b;
+    case EPCTX__EXACT_MOD:
+        rest = b == -1 ? 0 : a % b;
+        return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+    case EPCTX__EXACT_FMOD: return b == -1 ? 0 : a % b;
+    case EPCTX__EXACT_LEFT: return y < 64 ? (int64_t)(x << y) : 0;
+    default: return y < 64 ? (int64_t)(x >> y) : 0;
+    }
+}
 
 /* The kinds without vector forms. False: a divisor is 0. */
-static bool epctx__exact_each(const epctx__exact *p, const void *const *operands, void *y,
-                              size_t count) {
+static bool epctx__exact_each(const epctx__exact *p, const epctx__row *r) {
     const bool divides =
         p->kind == EPCTX__EXACT_DIV || p->kind == EPCTX__EXACT_MOD || p->kind == EPCTX__EXACT_FMOD;
-    const int64_t *const x = (const int64_t *)operands[0], *const z = (const int64_t *)operands[1];
+    const int64_t *const x = (const int64_t *)r->in[0], *const z = (const int64_t *)r->in[1];
     size_t i;
-    for (i = 0; i < count && p->type == EPCTX_ONNX_INT64; i++) {
+    for (i = 0; i < r->count && p->type == EPCTX_ONNX_INT64; i++) {
         if (divides && z[i] == 0) return false;
-        ((int64_t *)y)[i] = epctx__exact_int(p->kind, x[i], z[i]);
+        ((int64_t *)r->out)[i] = epctx__exact_int(p->kind, x[i], z[i]);
     }
-    for (; i < count; i++) {
-        const int64_t a = epctx__load_int((const uint8_t *)operands[0], i, p->type);
-        const int64_t b = epctx__load_int((const uint8_t *)operands[1], i, p->type);
+    for (; i < r->count; i++) {
+        const int64_t a = epctx__load_int((const uint8_t *)r->in[0], i, p->type);
+        const int64_t b = epctx__load_int((const uint8_t *)r->in[1], i, p->type);
         if (divides && b == 0) return false;
-        epctx__store_int((uint8_t *)y, i, p->type, epctx__exact_int(p->kind, a, b));
+        epctx__store_int((uint8_t *)r->out, i, p->type, epctx__exact_int(p->kind, a, b));
     }
     return true;
 }
 
 /* Quotients of int32: exact in float below 2^23, else in double. False: a divisor is 0. */
-static EPCTX__INLINE bool epctx__exact_quotients(const void *const *operands, void *y,
-                                                 size_t count) {
-    const int32_t *const x = (const int32_t *)operands[0], *const z = (const int32_t *)operands[1];
-    int32_t *const q = (int32_t *)y;
+static EPCTX__INLINE bool epctx__exact_quotients(const epctx__row *r) {
+    const int32_t *const x = (const int32_t *)r->in[0], *const z = (const int32_t *)r->in[1];
+    int32_t *const q = (int32_t *)r->out;
+    const size_t count = r->count;
     const uint32_t half = 1u << 23;
     uint32_t zeros = 0, far = 0;
     EPCTX__EACH(i, count, zeros |= z[i] == 0 ? 1 : 0;
@@ -3997,76 +3837,28 @@ static EPCTX__INLINE bool epctx__exact_quotients(const void *const *operands, vo
     return true;
 }
 
-static EPCTX__INLINE void epctx__exact_fast_body(epctx__level fast, const epctx__exact *p,
-                                                 const void *const *operands, void *y, size_t count,
-                                                 bool *done) {
-    (void)fast;
-    switch (p->type) {
-    case EPCTX_ONNX_FLOAT: *done = epctx__exact_float(p->kind, operands, y, count); break;
-    case EPCTX_ONNX_INT64: *done = epctx__exact_int64_t(p->kind, operands, y, count); break;
-    case EPCTX_ONNX_INT32:
-        *done = p->kind == EPCTX__EXACT_DIV ? epctx__exact_quotients(operands, y, count)
-                                            : epctx__exact_int32_t(p->kind, operands, y, count);
-        break;
-    case EPCTX_ONNX_INT8: *done = epctx__exact_int8_t(p->kind, operands, y, count); break;
-    default: *done = epctx__exact_uint8_t(p->kind, operands, y, count); break;
-    }
-}
-
-EPCTX__FORMS(epctx__exact_fast,
-             (epctx__level fast, const epctx__exact *p, const void *const *operands, void *y,
-              size_t count, bool *done),
-             (fast, p, operands, y, count, done))
-
-static double epctx__exact_double(uint32_t kind, double a, double b) {
-    switch (kind) {
-    case EPCTX__EXACT_ADD: return a + b;
-    case EPCTX__EXACT_SUB: return a - b;
-    case EPCTX__EXACT_MUL: return a * b;
-    case EPCTX__EXACT_DIV: return a / b;
-    case EPCTX__EXACT_MIN: return a < b || a != a ? a : b;
-    case EPCTX__EXACT_MAX: return a > b || a != a ? a : b;
-    case EPCTX__EXACT_EQUAL: return a == b;
-    case EPCTX__EXACT_LESS: return a < b;
-    default: return a <= b;
-    }
-}
-
-static void epctx__exact_doubles(uint32_t kind, const void *const *operands, void *y,
-                                 size_t count) {
-    const double *a = (const double *)operands[0], *b = (const double *)operands[1];
-    size_t i;
-    for (i = 0; i < count; i++) {
-        const double v = epctx__exact_double(kind, a[i], b[i]);
-        if (kind >= EPCTX__EXACT_EQUAL)
-            ((uint8_t *)y)[i] = v != 0.0;
-        else
-            ((double *)y)[i] = v;
-    }
-}
-
-static bool epctx__exact_block(epctx__level fast, const void *params, const void *const *operands,
-                               void *y, size_t count) {
-    const epctx__exact *p = (const epctx__exact *)params;
+static EPCTX__INLINE void epctx__exact_row_body(epctx__row *r) {
+    const epctx__exact *p = (const epctx__exact *)r->params;
     bool done;
-    if (p->type == EPCTX_ONNX_DOUBLE) {
-        epctx__exact_doubles(p->kind, operands, y, count);
-        return true;
+    switch (p->type) {
+    case EPCTX_ONNX_FLOAT: done = epctx__exact_float(p->kind, r); break;
+    case EPCTX_ONNX_DOUBLE: done = epctx__exact_double(p->kind, r); break;
+    case EPCTX_ONNX_INT64: done = epctx__exact_int64_t(p->kind, r); break;
+    case EPCTX_ONNX_INT32:
+        done = p->kind == EPCTX__EXACT_DIV ? epctx__exact_quotients(r)
+                                           : epctx__exact_int32_t(p->kind, r);
+        break;
+    case EPCTX_ONNX_INT8: done = epctx__exact_int8_t(p->kind, r); break;
+    default: done = epctx__exact_uint8_t(p->kind, r); break;
     }
-    epctx__exact_fast(fast, p, operands, y, count, &done);
-    return done || epctx__exact_each(p, operands, y, count);
+    r->fails = !done && !epctx__exact_each(p, r);
 }
 
-static epctx_status epctx__run_exact(const void *params, const epctx__args *args,
-                                     epctx_error *error) {
-    const epctx__exact *p = (const epctx__exact *)params;
-    const uint32_t elem = epctx__stored_size(p->type);
-    const epctx__rows rows = {
-        p->dims,      p->rank,      2,
-        {p->a, p->b}, {elem, elem}, epctx__stored_size(epctx__exact_type(p->kind, p->type))};
-    if (!epctx__walk_rows(&rows, args, params, epctx__exact_block))
-        return epctx_fail(error, EPCTX_ERR_ARG, "division by 0");
-    return EPCTX_OK;
+EPCTX__FORMS(r->fast, epctx__exact_row, (epctx__row * r), (r))
+
+static epctx_status epctx__run_exact(const void *params, const epctx__args *args) {
+    const epctx__rows w = epctx__rows_exact((const epctx__exact *)params);
+    return epctx__walk_rows(&w, args, params, epctx__exact_row);
 }
 
 /* -- Where: selects one of two by a condition -- */
@@ -4079,32 +3871,28 @@ typedef struct epctx__where {
     int32_t b[EPCTX_NPU_MAX_RANK];
 } epctx__where;
 
+static epctx__rows epctx__rows_where(const epctx__where *p) {
+    const uint32_t elem = p->elem;
+    const epctx__rows w = {p->dims, p->rank, 3, {p->condition, p->a, p->b}, {1, elem, elem}, elem};
+    return w;
+}
+
 static bool epctx__check_where(const void *params, epctx__needs *needs) {
     const epctx__where *p = (const epctx__where *)params;
-    const uint64_t count = epctx__walk_count(p->dims, p->rank);
-    uint64_t c, a, b;
-    if (count == 0 || !epctx__elem_ok(p->elem) ||
-        !epctx__span_of(p->dims, p->condition, p->rank, 0, &c) ||
-        !epctx__span_of(p->dims, p->a, p->rank, 0, &a) ||
-        !epctx__span_of(p->dims, p->b, p->rank, 0, &b))
-        return false;
-    needs->in[0] = epctx__items(c, 1);
-    needs->in[1] = epctx__items(a, p->elem);
-    needs->in[2] = epctx__items(b, p->elem);
-    needs->out[0] = epctx__items(count, p->elem);
-    return true;
+    const epctx__rows w = epctx__rows_where(p);
+    return epctx__elem_ok(p->elem) && epctx__check_rows(&w, needs);
 }
 
 #define EPCTX__WHERE_CASE(T) \
     EPCTX__EACH(i, count, const T a = ((const T *)x)[i]; const T b = ((const T *)z)[i]; \
                 ((T *)y)[i] = c[i] != 0 ? a : b;);
 
-static EPCTX__INLINE void epctx__where_fast_body(epctx__level fast, uint32_t elem,
-                                                 const void *const *operands, void *y,
-                                                 size_t count) {
-    const uint8_t *const c = (const uint8_t *)operands[0];
-    const void *const x = operands[1], *const z = operands[2];
-    (void)fast;
+static EPCTX__INLINE void epctx__where_row_body(epctx__row *r) {
+    const uint32_t elem = ((const epctx__where *)r->params)->elem;
+    const uint8_t *const c = (const uint8_t *)r->in[0];
+    const void *const x = r->in[1], *const z = r->in[2];
+    const size_t count = r->count;
+    void *const y = r->out;
     if (elem == 1)
         EPCTX__WHERE_CASE(uint8_t)
     else if (elem == 4)
@@ -4113,24 +3901,11 @@ static EPCTX__INLINE void epctx__where_fast_body(epctx__level fast, uint32_t ele
         EPCTX__WHERE_CASE(uint64_t)
 }
 
-EPCTX__FORMS(epctx__where_fast,
-             (epctx__level fast, uint32_t elem, const void *const *operands, void *y, size_t count),
-             (fast, elem, operands, y, count))
+EPCTX__FORMS(r->fast, epctx__where_row, (epctx__row * r), (r))
 
-static bool epctx__where_block(epctx__level fast, const void *params, const void *const *operands,
-                               void *y, size_t count) {
-    epctx__where_fast(fast, ((const epctx__where *)params)->elem, operands, y, count);
-    return true;
-}
-
-static epctx_status epctx__run_where(const void *params, const epctx__args *args,
-                                     epctx_error *error) {
-    const epctx__where *p = (const epctx__where *)params;
-    const epctx__rows rows = {
-        p->dims, p->rank, 3, {p->condition, p->a, p->b}, {1, p->elem, p->elem}, p->elem};
-    (void)error;
-    epctx__walk_rows(&rows, args, params, epctx__where_block);
-    return EPCTX_OK;
+static epctx_status epctx__run_where(const void *params, const epctx__args *args) {
+    const epctx__rows w = epctx__rows_where((const epctx__where *)params);
+    return epctx__walk_rows(&w, args, params, epctx__where_row);
 }
 
 /* -- Norm: rows of mean 0 and variance 1, then scale and shift -- */
@@ -4173,14 +3948,12 @@ static EPCTX__INLINE void epctx__norm_part(const float *EPCTX__RESTRICT x, float
 }
 
 /* y = (x - mean) / sqrt(variance + epsilon). Sums in double. Never folded. */
-static EPCTX__INLINE void epctx__all_norm_body(epctx__level fast, const void *params,
-                                               const epctx__args *args) {
+static EPCTX__INLINE void epctx__all_norm_body(const void *params, const epctx__args *args) {
     const epctx__norm *p = (const epctx__norm *)params;
     const bool own = p->inner == 1 && p->channels == p->count; /* factors for each element */
     const float *scale = (const float *)args->in[1], *shift = (const float *)args->in[2];
     const double all = (double)p->count;
     size_t r;
-    (void)fast;
     for (r = 0; r < p->rows; r++) {
         const size_t first = r * p->count;
         const float *x = (const float *)args->in[0] + first;
@@ -4276,14 +4049,12 @@ static void epctx__arg_best(const epctx__arg *p, const uint8_t *x, int64_t *y) {
     }
 }
 
-static EPCTX__INLINE void epctx__all_arg_body(epctx__level fast, const void *params,
-                                              const epctx__args *args) {
+static EPCTX__INLINE void epctx__all_arg_body(const void *params, const epctx__args *args) {
     const epctx__arg *p = (const epctx__arg *)params;
     const size_t count = p->count, inner = p->inner;
     const float *x = (const float *)args->in[0];
     int64_t *y = (int64_t *)args->out[0];
     size_t o, i;
-    (void)fast;
     if (p->keep > 1) {
         for (i = 0; i < p->outer * inner; i++)
             epctx__arg_best(p,
@@ -4411,12 +4182,10 @@ static void epctx__sample_place(const epctx__sample *p, const float *x, const fl
     }
 }
 
-static epctx_status epctx__run_sample(const void *params, const epctx__args *args,
-                                      epctx_error *error) {
+static epctx_status epctx__run_sample(const void *params, const epctx__args *args) {
     const epctx__sample *p = (const epctx__sample *)params;
     const size_t image = (size_t)p->channels * p->in[0] * p->in[1] * p->in[2];
     size_t b, i;
-    (void)error;
     for (b = 0; b < p->batch; b++)
         for (i = 0; i < p->places; i++)
             epctx__sample_place(p, (const float *)args->in[0] + b * image,
@@ -4459,17 +4228,6 @@ static void epctx__join_one(uint32_t join, uint32_t type, uint8_t *y, size_t at,
     }
 }
 
-/* An index from data; negative ones count from the end. */
-static EPCTX__INLINE epctx_status epctx__checked(int64_t index, uint32_t size, size_t *out,
-                                                 epctx_error *error) {
-    *out = 0;
-    if (index < -(int64_t)size || index >= (int64_t)size)
-        return epctx_fail(error, EPCTX_ERR_ARG, "index: expected %d..%d, found %d", -(int64_t)size,
-                          (int64_t)size - 1, index);
-    *out = (size_t)(index < 0 ? index + (int64_t)size : index);
-    return EPCTX_OK;
-}
-
 /* -- Pick: GatherElements and ScatterElements, one index per element -- */
 
 typedef struct epctx__pick {
@@ -4497,8 +4255,7 @@ static bool epctx__check_pick(const void *params, epctx__needs *needs) {
     return true;
 }
 
-static epctx_status epctx__run_pick(const void *params, const epctx__args *args,
-                                    epctx_error *error) {
+static epctx_status epctx__run_pick(const void *params, const epctx__args *args) {
     const epctx__pick *p = (const epctx__pick *)params;
     const size_t elem = epctx__elem_size(p->type);
     const uint8_t *x = (const uint8_t *)args->in[0];
@@ -4517,12 +4274,11 @@ static epctx_status epctx__run_pick(const void *params, const epctx__args *args,
     strides[0] = dense;
     if (p->scatter != 0) {
         if (args->in[2] == NULL)
-            return epctx_fail(error, EPCTX_ERR_ARG, "input 'updates' is missing");
+            return epctx_fail(args->error, EPCTX_ERR_ARG, "input 'updates' is missing");
         memcpy(y, x, size * elem);
     }
     do {
-        EPCTX__TRY(epctx__checked(epctx__index((const uint8_t *)args->in[1], n, p->index_elem),
-                                  p->data_dims[p->axis], &index, error));
+        EPCTX__TRY(epctx__checked(args, n, p->index_elem, p->data_dims[p->axis], &index));
         index = (size_t)position[0] + index * step;
         if (p->scatter != 0)
             epctx__join_one(p->join, p->type, y, index, (const uint8_t *)args->in[2], n);
@@ -4553,8 +4309,7 @@ static bool epctx__check_tuples(const void *params, epctx__needs *needs) {
     return data != 0 && elem != 0 && p->scatter <= 1 && p->join < EPCTX__JOIN_COUNT;
 }
 
-static epctx_status epctx__run_tuples(const void *params, const epctx__args *args,
-                                      epctx_error *error) {
+static epctx_status epctx__run_tuples(const void *params, const epctx__args *args) {
     const epctx__tuples *p = (const epctx__tuples *)params;
     const size_t elem = epctx__elem_size(p->type);
     const size_t block = (size_t)epctx__walk_count(p->dims, p->depth) * p->inner;
@@ -4564,7 +4319,8 @@ static epctx_status epctx__run_tuples(const void *params, const epctx__args *arg
     size_t row, d, i, at, index, base = 0, stop = p->count; /* base: of the batch, to row `stop` */
     size_t start = 0, first = 0, length = 0; /* a run of adjacent rows: where, from which row */
     if (p->scatter != 0) {
-        if (updates == NULL) return epctx_fail(error, EPCTX_ERR_ARG, "input 'updates' is missing");
+        if (updates == NULL)
+            return epctx_fail(args->error, EPCTX_ERR_ARG, "input 'updates' is missing");
         memcpy(y, x, p->batch * block * elem);
     }
     for (row = 0; row <= rows; row++) {
@@ -4573,9 +4329,7 @@ static epctx_status epctx__run_tuples(const void *params, const epctx__args *arg
             base += block;
         }
         for (d = 0, at = 0; d < p->depth && row < rows; d++) {
-            EPCTX__TRY(
-                epctx__checked(epctx__index((const uint8_t *)args->in[1], row * p->depth + d, 8),
-                               p->dims[d], &index, error));
+            EPCTX__TRY(epctx__checked(args, row * p->depth + d, 8, p->dims[d], &index));
             at = at * p->dims[d] + index;
         }
         at = base + at * p->inner;
@@ -4606,119 +4360,83 @@ typedef struct epctx__quantize {
 static bool epctx__check_quantize(const void *params, epctx__needs *needs) {
     const epctx__quantize *p = (const epctx__quantize *)params;
     const uint64_t count = epctx__mul3(p->outer, p->channels, p->inner);
+    const uint32_t elem = epctx__elem_size(p->type);
     needs->in[0] = epctx__floats(count);
     needs->in[1] = epctx__floats(p->channels);
-    needs->in[2] = epctx__items(p->channels, 1);
-    needs->out[0] = epctx__items(count, 1);
+    needs->in[2] = epctx__items(p->channels, elem);
+    needs->out[0] = epctx__items(count, elem);
     return p->type == EPCTX_ONNX_INT8 || p->type == EPCTX_ONNX_UINT8;
 }
 
-/* v rounded to the nearest integer, ties to even, plus `zero`; NaN gives `least`. Clamping before
- * rounding is exact, as the limits are integers. No branches, so that loops vectorize. */
-static EPCTX__INLINE uint8_t epctx__step_of(float v, float least, float most, float zero) {
-    int32_t whole;
-    float rest;
+static bool epctx__check_dequantize(const void *params, epctx__needs *needs) {
+    const bool bytes = epctx__check_quantize(params, needs);
+    const epctx__extent floats = needs->in[0];
+    needs->in[0] = needs->out[0];
+    needs->out[0] = floats;
+    return bytes || ((const epctx__quantize *)params)->type == EPCTX_ONNX_INT32;
+}
+
+/* v rounded to the nearest integer, ties to even, plus `zero`, in the low byte; NaN gives `least`.
+ * The limits are integers, so that it is exact to clamp before; the sum has no bits for a fraction.
+ * No branches, so that loops vectorize. */
+static EPCTX__INLINE uint32_t epctx__steps(float v, float least, float most, float zero) {
     v = v > least ? v : least;
     v = v < most ? v : most;
-    whole = (int32_t)v;
-    rest = v - (float)whole;
-    whole += (int32_t)(rest > 0.5f) | ((int32_t)(rest == 0.5f) & whole & 1);
-    whole -= (int32_t)(rest < -0.5f) | ((int32_t)(rest == -0.5f) & whole & 1);
-    return (uint8_t)((whole + (int32_t)zero) & 0xff);
+    return epctx__bits_of(v + 12582912.0f) - 0x4b400000u + (uint32_t)(int32_t)zero;
 }
+
+static uint8_t epctx__step_of(float v, float least, float most, float zero) {
+    return (uint8_t)(epctx__steps(v, least, most, zero) & 0xff);
+}
+
+/* 16 or fewer elements; bytes apart from numbers, so that vectors of these are long. */
+static EPCTX__INLINE void epctx__quantize_strip(const float *x, float scale, float least,
+                                                float most, float zero, size_t width, uint8_t *y) {
+    uint32_t steps[16];
+    size_t j;
+    for (j = 0; j < width; j++) steps[j] = epctx__steps(x[j] / scale, least, most, zero);
+    for (j = 0; j < width; j++) y[j] = (uint8_t)(steps[j] & 0xff);
+}
+
+static EPCTX__INLINE void epctx__all_quantize_body(const void *params, const epctx__args *args) {
+    const epctx__quantize *p = (const epctx__quantize *)params;
+    const float low = p->type == EPCTX_ONNX_INT8 ? -128.0f : 0.0f, high = low + 255.0f;
+    const float *x = (const float *)args->in[0];
+    const uint8_t *zeros = (const uint8_t *)args->in[2];
+    uint8_t *y = (uint8_t *)args->out[0];
+    size_t o, c;
+    for (o = 0; o < p->outer; o++) {
+        for (c = 0; c < p->channels; c++) {
+            const float scale = ((const float *)args->in[1])[c];
+            const float zero = zeros != NULL ? (float)epctx__load_int(zeros, c, p->type) : 0.0f;
+            const float least = low - zero, most = high - zero;
+            EPCTX__STRIPS(i, p->inner, width,
+                          epctx__quantize_strip(x + i, scale, least, most, zero, width, y + i););
+            x += p->inner;
+            y += p->inner;
+        }
+    }
+}
+
+EPCTX__RUN(quantize)
 
 #ifdef EPCTX__AVX2
-
-/* The nearest integers; ties to even. */
-EPCTX__TARGET static EPCTX__INLINE __m256i epctx__nearest_256(__m256 v) {
-    return _mm256_cvttps_epi32(_mm256_round_ps(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
-}
-
-EPCTX__WIDE static EPCTX__INLINE __m512i epctx__nearest_512(__m512 v) {
-    return _mm512_cvt_roundps_epi32(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-}
-
-/* Stores the low bytes of the numbers, which are columns from `at` on. */
-EPCTX__TARGET static EPCTX__INLINE void epctx__narrow_256(uint8_t *y, size_t at, size_t columns,
-                                                          __m256i v) {
-    const __m256i low = _mm256_shuffle_epi8(v, _mm256_set1_epi32(0x0c080400));
-    const uint64_t bytes = (uint32_t)_mm256_cvtsi256_si32(low) |
-                           (uint64_t)(uint32_t)_mm256_extract_epi32(low, 4) << 32;
+/* 16 at a time; returns the number converted. */
+EPCTX__WIDE static size_t epctx__dequantize_wide(const uint8_t *x, size_t count, float scale,
+                                                 int32_t zero, bool is_signed, float *y) {
+    const __m512i shift = _mm512_set1_epi32(zero);
     size_t i;
-    if (at + 8 <= columns)
-        memcpy(y, &bytes, 8);
-    else
-        for (i = 0; at + i < columns; i++) y[i] = (uint8_t)(bytes >> 8 * i & 0xff);
-}
-
-EPCTX__WIDE static EPCTX__INLINE void epctx__narrow_512(uint8_t *y, size_t at, size_t columns,
-                                                        __m512i v) {
-    _mm512_mask_cvtepi32_storeu_epi8(y, epctx__lanes(columns, at), v);
-}
-
-/* Bytes as numbers. */
-EPCTX__TARGET static EPCTX__INLINE __m256i epctx__numbers_256(const uint8_t *x) {
-    return _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)x));
-}
-
-EPCTX__WIDE static EPCTX__INLINE __m512i epctx__numbers_512(const uint8_t *x) {
-    return _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)x));
-}
-
-/* On vectors of 256 and of 512 bits:
- * steps: numbers to integers from `least` to `most`, plus `zero`; NaN gives `least`.
- * dequantize: whole vectors; returns the number of elements. */
-#define EPCTX__QUANTIZE_FORM(bits, target) \
-    target static EPCTX__INLINE __m##bits##i epctx__steps_##bits(__m##bits v, float least, \
-                                                                 float most, int32_t zero) { \
-        v = _mm##bits##_max_ps(v, _mm##bits##_set1_ps(least)); /* NaN: the second operand */ \
-        v = _mm##bits##_min_ps(v, _mm##bits##_set1_ps(most)); \
-        return _mm##bits##_add_epi32(epctx__nearest_##bits(v), _mm##bits##_set1_epi32(zero)); \
-    } \
-\
-    target static void epctx__quantize_##bits(const float *x, size_t count, float scale, \
-                                              float least, float most, float zero, uint8_t *y) { \
-        size_t i; \
-        for (i = 0; i < count; i += bits / 32) { \
-            const epctx__mask_##bits mask = epctx__mask_of_##bits(count - i); \
-            const __m##bits v = \
-                _mm##bits##_div_ps(epctx__floats_##bits(mask, x + i), _mm##bits##_set1_ps(scale)); \
-            epctx__narrow_##bits(y + i, i, count, \
-                                 epctx__steps_##bits(v, least, most, (int32_t)zero)); \
-        } \
-    } \
-\
-    target static size_t epctx__dequantize_##bits(const uint8_t *x, size_t count, float scale, \
-                                                  int32_t zero, int32_t flip, float *y) { \
-        const __m##bits##i top = _mm##bits##_set1_epi32(flip); \
-        const __m##bits##i shift = _mm##bits##_set1_epi32(zero + flip); \
-        size_t i; \
-        for (i = 0; i + bits / 32 <= count; i += bits / 32) { \
-            const __m##bits##i v = _mm##bits##_xor_si##bits(epctx__numbers_##bits(x + i), top); \
-            _mm##bits##_storeu_ps(y + i, _mm##bits##_mul_ps(_mm##bits##_cvtepi32_ps( \
-                                                                _mm##bits##_sub_epi32(v, shift)), \
-                                                            _mm##bits##_set1_ps(scale))); \
-        } \
-        return i; \
+    for (i = 0; i + 16 <= count; i += 16) {
+        __m128i bytes;
+        __m512i v;
+        memcpy(&bytes, x + i, sizeof bytes);
+        v = is_signed ? _mm512_cvtepi8_epi32(bytes) : _mm512_cvtepu8_epi32(bytes);
+        _mm512_storeu_ps(y + i, _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_sub_epi32(v, shift)),
+                                              _mm512_set1_ps(scale)));
     }
-
-EPCTX__QUANTIZE_FORM(256, EPCTX__TARGET)
-EPCTX__QUANTIZE_FORM(512, EPCTX__WIDE)
-
+    return i;
+}
 #endif /* EPCTX__AVX2 */
-
-static void epctx__quantize_row(epctx__level fast, const float *x, size_t count, float scale,
-                                float least, float most, float zero, uint8_t *y) {
-    (void)fast;
-#ifdef EPCTX__AVX2
-    if (fast != EPCTX__PORTABLE) {
-        (fast == EPCTX__LEVEL_AVX512 ? epctx__quantize_512
-                                     : epctx__quantize_256)(x, count, scale, least, most, zero, y);
-        return;
-    }
-#endif
-    EPCTX__EACH(i, count, y[i] = epctx__step_of(x[i] / scale, least, most, zero););
-}
 
 /* Of int8 or uint8. */
 static void epctx__dequantize_row(epctx__level fast, const uint8_t *x, size_t count, float scale,
@@ -4727,9 +4445,8 @@ static void epctx__dequantize_row(epctx__level fast, const uint8_t *x, size_t co
     size_t done = 0;
     (void)fast;
 #ifdef EPCTX__AVX2
-    if (fast != EPCTX__PORTABLE)
-        done = (fast == EPCTX__LEVEL_AVX512 ? epctx__dequantize_512 : epctx__dequantize_256)(
-            x, count, scale, zero, flip, y);
+    if (fast == EPCTX__LEVEL_AVX512)
+        done = epctx__dequantize_wide(x, count, scale, zero, is_signed, y);
 #endif
     x += done;
     y += done;
@@ -4737,47 +4454,13 @@ static void epctx__dequantize_row(epctx__level fast, const uint8_t *x, size_t co
                 y[i] = (float)v * scale;);
 }
 
-static epctx_status epctx__run_quantize(const void *params, const epctx__args *args,
-                                        epctx_error *error) {
-    const epctx__quantize *p = (const epctx__quantize *)params;
-    const float low = p->type == EPCTX_ONNX_INT8 ? -128.0f : 0.0f, high = low + 255.0f;
-    const float *x = (const float *)args->in[0], *scales = (const float *)args->in[1];
-    const uint8_t *zeros = (const uint8_t *)args->in[2];
-    uint8_t *y = (uint8_t *)args->out[0];
-    size_t o, c;
-    (void)error;
-    for (o = 0; o < p->outer; o++) {
-        for (c = 0; c < p->channels; c++) {
-            const float scale = scales[c];
-            const float zero = zeros != NULL ? (float)epctx__load_int(zeros, c, p->type) : 0.0f;
-            epctx__quantize_row(args->fast, x, p->inner, scale, low - zero, high - zero, zero, y);
-            x += p->inner;
-            y += p->inner;
-        }
-    }
-    return EPCTX_OK;
-}
-
-static bool epctx__check_dequantize(const void *params, epctx__needs *needs) {
-    const epctx__quantize *p = (const epctx__quantize *)params;
-    const uint64_t count = epctx__mul3(p->outer, p->channels, p->inner);
-    const uint32_t elem = epctx__elem_size(p->type);
-    needs->in[0] = epctx__items(count, elem);
-    needs->in[1] = epctx__floats(p->channels);
-    needs->in[2] = epctx__items(p->channels, elem);
-    needs->out[0] = epctx__floats(count);
-    return p->type == EPCTX_ONNX_INT8 || p->type == EPCTX_ONNX_UINT8 || p->type == EPCTX_ONNX_INT32;
-}
-
-static epctx_status epctx__run_dequantize(const void *params, const epctx__args *args,
-                                          epctx_error *error) {
+static epctx_status epctx__run_dequantize(const void *params, const epctx__args *args) {
     const epctx__quantize *p = (const epctx__quantize *)params;
     const uint8_t *x = (const uint8_t *)args->in[0], *zeros = (const uint8_t *)args->in[2];
     const float *scales = (const float *)args->in[1];
     const size_t elem = epctx__elem_size(p->type);
     float *y = (float *)args->out[0];
     size_t o, c, i;
-    (void)error;
     for (o = 0; o < p->outer; o++) {
         for (c = 0; c < p->channels; c++) {
             const float scale = scales[c];
@@ -4866,15 +4549,13 @@ EPCTX__TARGET static bool epctx__resample_half(const epctx__resample *p, const i
 #endif
 
 /* Tap t of up to 16 adjacent outputs, from `n`, of `rows`; inner is 1. */
-static EPCTX__INLINE void epctx__resample_strip(epctx__level fast, const epctx__resample *p,
-                                                const epctx__args *args, size_t t, size_t rows,
-                                                size_t n, size_t width,
+static EPCTX__INLINE void epctx__resample_strip(const epctx__resample *p, const epctx__args *args,
+                                                size_t t, size_t rows, size_t n, size_t width,
                                                 const float *EPCTX__RESTRICT x,
                                                 float *EPCTX__RESTRICT y) {
     int32_t from[16];
     float w[16];
     size_t o, j, done = 0;
-    (void)fast;
     for (j = 0; j < width; j++) {
         const size_t i = (n + j) * p->taps + t;
         const int64_t at = epctx__index((const uint8_t *)args->in[1], i, 4);
@@ -4883,9 +4564,10 @@ static EPCTX__INLINE void epctx__resample_strip(epctx__level fast, const epctx__
         w[j] = inside ? ((const float *)args->in[2])[i] : 0.0f;
     }
 #ifdef EPCTX__AVX2
-    if (fast == EPCTX__LEVEL_AVX512 && epctx__resample_wide(p, from, w, t == 0, rows, width, x, y))
+    if (args->fast == EPCTX__LEVEL_AVX512 &&
+        epctx__resample_wide(p, from, w, t == 0, rows, width, x, y))
         return;
-    while (fast == EPCTX__LEVEL_AVX2 && done + 8 <= width &&
+    while (args->fast == EPCTX__LEVEL_AVX2 && done + 8 <= width &&
            epctx__resample_half(p, from + done, w + done, t == 0, rows, x, y + done))
         done += 8;
 #endif
@@ -4909,20 +4591,18 @@ static EPCTX__INLINE void epctx__resample_row(const float *EPCTX__RESTRICT x, fl
         EPCTX__EACH(i, count, y[i] += x[i] * w;);
 }
 
-static EPCTX__INLINE void epctx__all_resample_body(epctx__level fast, const void *params,
-                                                   const epctx__args *args) {
+static EPCTX__INLINE void epctx__all_resample_body(const void *params, const epctx__args *args) {
     const epctx__resample *p = (const epctx__resample *)params;
     const float *x = (const float *)args->in[0];
     float *y = (float *)args->out[0];
     size_t o, n, t;
-    (void)fast;
     for (o = 0; o < p->outer && p->inner == 1; o += 64) { /* rows stay in the cache */
         const size_t rows = p->outer - o < 64 ? p->outer - o : 64;
         const float *from = x + o * p->in;
         float *to = y + o * p->out;
         for (t = 0; t < p->taps; t++) {
             EPCTX__STRIPS(i, p->out, width,
-                          epctx__resample_strip(fast, p, args, t, rows, i, width, from, to + i););
+                          epctx__resample_strip(p, args, t, rows, i, width, from, to + i););
         }
     }
     for (o = 0; o < p->outer && p->inner > 1; o++) {
@@ -4965,7 +4645,7 @@ static uint32_t epctx__gates(uint32_t cell) {
 }
 
 static uint64_t epctx__padded(uint64_t hidden) {
-    return (hidden + EPCTX__COLUMNS - 1) / EPCTX__COLUMNS * EPCTX__COLUMNS;
+    return epctx__packed(1, hidden, 1, EPCTX__COLUMNS);
 }
 
 /* in: gates from the inputs [time][batch][gate][hidden]; weights packed gate by gate; bias of the
@@ -4989,19 +4669,20 @@ static bool epctx__check_recurrent(const void *params, epctx__needs *needs) {
     return epctx__act_ok(&p->f) && epctx__act_ok(&p->g) && epctx__act_ok(&p->h);
 }
 
-/* y = weights * x for one gate; y has room for whole blocks. */
+/* y = weights * h + x for one gate; x may be NULL. */
 static void epctx__gate(epctx__level fast, const epctx__recurrent *p, const float *weights,
-                        uint32_t gate, const float *x, float *y) {
+                        uint32_t gate, const float *h, const float *x, float *y) {
     const size_t padded = (size_t)epctx__padded(p->hidden);
-    epctx__epilogue f;
+    const epctx__act none = {EPCTX__ACT_NONE, 0.0f, 0.0f};
+    epctx__epilogue f = epctx__epilogue_for(fast, &none);
     size_t n;
     weights += gate * padded * p->hidden;
-    epctx__epilogue_plain(&f);
     f.rows = 1;
-    f.columns = EPCTX__COLUMNS;
     for (n = 0; n < p->hidden; n += EPCTX__COLUMNS) {
+        f.columns = p->hidden - n < EPCTX__COLUMNS ? p->hidden - n : EPCTX__COLUMNS;
+        f.bias = x != NULL ? x + (size_t)gate * p->hidden + n : NULL;
         f.y = y + n;
-        epctx__tile_row(fast, x, 1, weights + n * p->hidden, p->hidden, &f);
+        epctx__tile_row(h, 1, weights + n * p->hidden, p->hidden, &f);
     }
 }
 
@@ -5011,8 +4692,7 @@ static void epctx__cell_lstm(epctx__level fast, const epctx__recurrent *p, const
     float *gi = work, *go = work + padded, *gf = go + padded, *gc = gf + padded, *t = gc + padded;
     const float *peep = in[3];
     size_t i;
-    for (i = 0; i < 4; i++) epctx__gate(fast, p, in[1], (uint32_t)i, h, work + i * padded);
-    EPCTX__EACH(j, n, gi[j] += x[j]; gf[j] += x[2 * n + j]; gc[j] += x[3 * n + j];);
+    for (i = 0; i < 4; i++) epctx__gate(fast, p, in[1], (uint32_t)i, h, x, work + i * padded);
     for (i = 0; i < n && peep != NULL; i++) {
         gi[i] += peep[i] * c[i];
         gf[i] += peep[2 * n + i] * c[i];
@@ -5020,7 +4700,7 @@ static void epctx__cell_lstm(epctx__level fast, const epctx__recurrent *p, const
     epctx__activate(gi, n, &p->f);
     epctx__activate(gf, n, &p->f);
     epctx__activate(gc, n, &p->g);
-    EPCTX__EACH(j, n, c[j] = gf[j] * c[j] + gi[j] * gc[j]; t[j] = c[j]; go[j] += x[n + j];);
+    EPCTX__EACH(j, n, c[j] = gf[j] * c[j] + gi[j] * gc[j]; t[j] = c[j];);
     for (i = 0; i < n && peep != NULL; i++) go[i] += peep[n + i] * c[i];
     epctx__activate(go, n, &p->f);
     epctx__activate(t, n, &p->h);
@@ -5032,25 +4712,22 @@ static void epctx__cell_gru(epctx__level fast, const epctx__recurrent *p, const 
     const size_t n = p->hidden, padded = (size_t)epctx__padded(n);
     float *z = work, *r = work + padded, *g = r + padded, *t = g + padded;
     const float *bias = in[2];
-    epctx__gate(fast, p, in[1], 0, h, z);
-    epctx__gate(fast, p, in[1], 1, h, r);
-    EPCTX__EACH(j, n, z[j] += x[j]; r[j] += x[n + j];);
+    epctx__gate(fast, p, in[1], 0, h, x, z);
+    epctx__gate(fast, p, in[1], 1, h, x, r);
     epctx__activate(z, n, &p->f);
     epctx__activate(r, n, &p->f);
     if (p->late_reset != 0) {
-        epctx__gate(fast, p, in[1], 2, h, g);
+        epctx__gate(fast, p, in[1], 2, h, NULL, g);
         EPCTX__EACH(j, n, g[j] = x[2 * n + j] + r[j] * (g[j] + (bias != NULL ? bias[j] : 0.0f)););
     } else {
         EPCTX__EACH(j, n, t[j] = r[j] * h[j];);
-        epctx__gate(fast, p, in[1], 2, t, g);
-        EPCTX__EACH(j, n, g[j] += x[2 * n + j];);
+        epctx__gate(fast, p, in[1], 2, t, x, g);
     }
     epctx__activate(g, n, &p->g);
     EPCTX__EACH(j, n, h[j] = (1.0f - z[j]) * g[j] + z[j] * h[j];);
 }
 
-static epctx_status epctx__run_recurrent(const void *params, const epctx__args *args,
-                                         epctx_error *error) {
+static epctx_status epctx__run_recurrent(const void *params, const epctx__args *args) {
     const epctx__recurrent *p = (const epctx__recurrent *)params;
     const size_t n = p->hidden, state = p->batch * n, gates = epctx__gates(p->cell);
     const float *in[4];
@@ -5067,7 +4744,7 @@ static epctx_status epctx__run_recurrent(const void *params, const epctx__args *
                                    : (int64_t)p->time;
         float *h = last + b * n;
         if (length < 0 || length > (int64_t)p->time)
-            return epctx_fail(error, EPCTX_ERR_ARG, "sequence_lens: expected 0..%u, found %d",
+            return epctx_fail(args->error, EPCTX_ERR_ARG, "sequence_lens: expected 0..%u, found %d",
                               (uint64_t)p->time, length);
         for (s = 0; s < (size_t)length; s++) {
             const size_t t = p->reverse != 0 ? (size_t)length - 1 - s : s;
@@ -5077,8 +4754,8 @@ static epctx_status epctx__run_recurrent(const void *params, const epctx__args *
             } else if (p->cell == EPCTX__CELL_GRU) {
                 epctx__cell_gru(args->fast, p, in, x, work, h);
             } else {
-                epctx__gate(args->fast, p, in[1], 0, h, work);
-                EPCTX__EACH(j, n, h[j] = work[j] + x[j];);
+                epctx__gate(args->fast, p, in[1], 0, h, x, work);
+                memcpy(h, work, n * sizeof *h);
                 epctx__activate(h, n, &p->f);
             }
             memcpy(y + (t * p->batch + b) * n, h, n * sizeof *y);
@@ -5277,6 +4954,54 @@ static void epctx__dots_portable(const epctx__dots *d) {
 
 #ifdef EPCTX__AVX2
 
+/* The nearest integers; ties to even. */
+EPCTX__TARGET static EPCTX__INLINE __m256i epctx__nearest_256(__m256 v) {
+    return _mm256_cvttps_epi32(_mm256_round_ps(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+}
+
+EPCTX__WIDE static EPCTX__INLINE __m512i epctx__nearest_512(__m512 v) {
+    return _mm512_cvt_roundps_epi32(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+
+/* Stores the low bytes of the numbers, which are columns from `at` on. */
+EPCTX__TARGET static EPCTX__INLINE void epctx__narrow_256(uint8_t *y, size_t at, size_t columns,
+                                                          __m256i v) {
+    const __m256i low = _mm256_shuffle_epi8(v, _mm256_set1_epi32(0x0c080400));
+    const uint64_t bytes = (uint32_t)_mm256_cvtsi256_si32(low) |
+                           (uint64_t)(uint32_t)_mm256_extract_epi32(low, 4) << 32;
+    size_t i;
+    if (at + 8 <= columns)
+        memcpy(y, &bytes, 8);
+    else
+        for (i = 0; at + i < columns; i++) y[i] = (uint8_t)(bytes >> 8 * i & 0xff);
+}
+
+EPCTX__WIDE static EPCTX__INLINE void epctx__narrow_512(uint8_t *y, size_t at, size_t columns,
+                                                        __m512i v) {
+    _mm512_mask_cvtepi32_storeu_epi8(y, epctx__lanes(columns, at), v);
+}
+
+/* Bytes as numbers. */
+EPCTX__TARGET static EPCTX__INLINE __m256i epctx__numbers_256(const uint8_t *x) {
+    return _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)x));
+}
+
+EPCTX__WIDE static EPCTX__INLINE __m512i epctx__numbers_512(const uint8_t *x) {
+    return _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)x));
+}
+
+/* Numbers to integers from `least` to `most`, plus `zero`; NaN gives `least`. */
+#define EPCTX__STEPS_FORM(bits, target) \
+    target static EPCTX__INLINE __m##bits##i epctx__steps_##bits(__m##bits v, float least, \
+                                                                 float most, int32_t zero) { \
+        v = _mm##bits##_max_ps(v, _mm##bits##_set1_ps(least)); /* NaN: the second operand */ \
+        v = _mm##bits##_min_ps(v, _mm##bits##_set1_ps(most)); \
+        return _mm##bits##_add_epi32(epctx__nearest_##bits(v), _mm##bits##_set1_epi32(zero)); \
+    }
+
+EPCTX__STEPS_FORM(256, EPCTX__TARGET)
+EPCTX__STEPS_FORM(512, EPCTX__WIDE)
+
 #define EPCTX__VNNI __attribute__((target("avx512f,avx512bw,avx512vnni")))
 
 static bool epctx__has_vnni(epctx__level fast) {
@@ -5460,8 +5185,8 @@ EPCTX__VNNI static void epctx__dots_wide(const epctx__dots *d) {
     }
 }
 
-/* `rows` pixels from `first` on, `wide` times 4 channels from `n` on, without AVX-VNNI: exact products of 16
- * bits, four adjacent ones of a channel side by side, whose halves are added last. */
+/* Without AVX-VNNI: `rows` pixels from `first` on, 4 * `wide` channels from `n` on. Four adjacent
+ * products of a channel, exact in 16 bits, lie side by side; their halves are added last. */
 EPCTX__TARGET static EPCTX__INLINE void epctx__tile_pairs(const epctx__dots *d, size_t n,
                                                           size_t first, size_t rows, size_t wide) {
     const __m256i zero = _mm256_setzero_si256(), flip = _mm256_set1_epi16((int16_t)d->flip);
@@ -5574,8 +5299,7 @@ static void epctx__dots_all(epctx__level fast, const epctx__integer_conv *p,
     }
 }
 
-static epctx_status epctx__run_integer_conv(const void *params, const epctx__args *args,
-                                            epctx_error *error) {
+static epctx_status epctx__run_integer_conv(const void *params, const epctx__args *args) {
     const epctx__integer_conv *p = (const epctx__integer_conv *)params;
     const epctx__window *w = &p->window;
     const size_t depth = (size_t)w->kernel_h * w->kernel_w * p->in_channels;
@@ -5589,7 +5313,6 @@ static epctx_status epctx__run_integer_conv(const void *params, const epctx__arg
     uint32_t oy = 0, ox = 0;
     epctx__dots d;
     size_t at, r;
-    (void)error;
     memset(&d, 0, sizeof d);
     d.fours = size / 4;
     d.pitch = p->out_channels;
@@ -5724,8 +5447,7 @@ static void epctx__depthwise_row(const epctx__integer_conv *p, const epctx__args
     }
 }
 
-static epctx_status epctx__run_integer_depthwise(const void *params, const epctx__args *args,
-                                                 epctx_error *error) {
+static epctx_status epctx__run_integer_depthwise(const void *params, const epctx__args *args) {
     const epctx__integer_conv *p = (const epctx__integer_conv *)params;
     const epctx__window *w = &p->window;
     const size_t image = (size_t)w->in_h * w->in_w * p->in_channels;
@@ -5733,7 +5455,6 @@ static epctx_status epctx__run_integer_depthwise(const void *params, const epctx
     const uint8_t *x = (const uint8_t *)args->in[0];
     uint8_t *y = (uint8_t *)args->out[0];
     uint32_t n, oy;
-    (void)error;
     for (n = 0; n < p->batch; n++, x += image)
         for (oy = 0; oy < w->out_h; oy++, y += row) epctx__depthwise_row(p, args, x, oy, y);
     return EPCTX_OK;
@@ -5803,14 +5524,12 @@ EPCTX__INTEGER_ADD_FORM(512, EPCTX__WIDE)
 
 #endif /* EPCTX__AVX2 */
 
-static epctx_status epctx__run_integer_add(const void *params, const epctx__args *args,
-                                           epctx_error *error) {
+static epctx_status epctx__run_integer_add(const void *params, const epctx__args *args) {
     const epctx__integer_add *p = (const epctx__integer_add *)params;
     const uint8_t *a = (const uint8_t *)args->in[0], *b = (const uint8_t *)args->in[1];
     const float least = (float)(p->y.low - p->y.zero), most = (float)(p->y.high - p->y.zero);
     uint8_t *y = (uint8_t *)args->out[0];
     size_t i = 0;
-    (void)error;
 #ifdef EPCTX__AVX2
     if (args->fast == EPCTX__LEVEL_AVX512)
         i = epctx__integer_add_512(p, a, b, y);
@@ -5838,11 +5557,9 @@ static bool epctx__check_lookup(const void *params, epctx__needs *needs) {
     return true;
 }
 
-static epctx_status epctx__run_lookup(const void *params, const epctx__args *args,
-                                      epctx_error *error) {
+static epctx_status epctx__run_lookup(const void *params, const epctx__args *args) {
     const uint8_t *x = (const uint8_t *)args->in[0], *table = (const uint8_t *)args->in[1];
     uint8_t *y = (uint8_t *)args->out[0];
-    (void)error;
     EPCTX__EACH(i, ((const epctx__lookup *)params)->count, y[i] = table[x[i]];);
     return EPCTX_OK;
 }
@@ -5880,7 +5597,7 @@ static epctx_status epctx__run_lookup(const void *params, const epctx__args *arg
     X(INTEGER_ADD, "IntegerAdd", 2, 1, 3, epctx__integer_add, integer_add) \
     X(LOOKUP, "Lookup", 2, 1, 3, epctx__lookup, lookup) \
     X(SAMPLE, "Sample", 2, 1, 3, epctx__sample, sample) \
-    X(CONVERT, "Convert", 1, 1, 1, epctx__conversion, convert) \
+    X(CONVERT, "Convert", 1, 1, 1, epctx__cast, convert) \
     X(WINOGRAD, "Winograd", 4, 2, 3, epctx__conv, winograd) \
     X(RUNNING, "Running", 1, 1, 1, epctx__running, running)
 
@@ -5907,7 +5624,7 @@ typedef struct epctx__op_info {
     const char *name;
     uint8_t in_count, out_count, required, param_words;
     bool (*check_fn)(const void *params, epctx__needs *needs);
-    epctx_status (*run_fn)(const void *params, const epctx__args *args, epctx_error *error);
+    epctx_status (*run_fn)(const void *params, const epctx__args *args);
 } epctx__op_info;
 
 /* Words of a command. */
@@ -5961,7 +5678,9 @@ typedef struct epctx__operand {
     uint64_t offset; /* bytes */
 } epctx__operand;
 
-static epctx__operand epctx__operand_at(const uint32_t *words) {
+/* Operand `i` of a command. */
+static epctx__operand epctx__operand_at(const uint32_t *command, uint32_t i) {
+    const uint32_t *words = command + EPCTX__COMMAND_WORDS + i * EPCTX__OPERAND_WORDS;
     epctx__operand o;
     o.place = words[0];
     o.index = words[1];
@@ -5969,136 +5688,114 @@ static epctx__operand epctx__operand_at(const uint32_t *words) {
     return o;
 }
 
-/* The blob's sections, from its header alone. */
-static epctx_status epctx__layout_of(epctx_span blob, epctx__layout *out, epctx_error *error) {
-    const uint8_t *h = blob.data;
-    epctx_npu_blob info;
-    memset(out, 0, sizeof *out);
-    EPCTX__TRY(epctx__peek(blob, &info, error));
-    if (!epctx_str_is(epctx_str_of(info.sdk_version), EPCTX_NPU_SDK_VERSION))
-        return epctx_fail(error, EPCTX_ERR_VERSION,
-                          "context binary: expected SDK version %s, found \"%s\": recompile",
-                          EPCTX_NPU_SDK_VERSION, info.sdk_version);
-    out->words = epctx__get64(h + EPCTX__H_WORDS);
-    out->strings = epctx__get64(h + EPCTX__H_STRINGS);
-    out->string_bytes = epctx__get64(h + EPCTX__H_STRBYTES);
-    out->weights = epctx__get64(h + EPCTX__H_WEIGHTS);
-    out->weight_bytes = info.weight_size;
-    out->graphs = info.graph_count;
-    out->weight_count = info.weight_count;
-    if (info.size != blob.size)
-        return epctx_fail(error, EPCTX_ERR_CONTEXT,
-                          "context binary: expected %u bytes, found %u: truncated or overwritten",
-                          info.size, (uint64_t)blob.size);
-    if (epctx__get32(h + EPCTX__H_HEADER) != EPCTX_NPU_HEADER_SIZE || out->words > blob.size / 4 ||
-        out->strings != EPCTX_NPU_HEADER_SIZE + out->words * 4 || out->strings > blob.size ||
-        out->string_bytes > blob.size - out->strings || out->weights % EPCTX_NPU_ALIGN != 0 ||
-        out->weights > blob.size || out->weights < out->strings + out->string_bytes ||
-        out->weight_bytes != blob.size - out->weights ||
-        epctx__mul(out->graphs, EPCTX__GRAPH_WORDS) > out->words ||
-        epctx__mul(out->weight_count, EPCTX__WEIGHT_WORDS) > out->words)
-        return epctx_fail(error, EPCTX_ERR_CONTEXT, "context binary: a section exceeds the file");
-    return EPCTX_OK;
-}
-
-static epctx_status epctx__check_arch(epctx_span blob, epctx_error *error) {
-    epctx_npu_blob info;
-    const epctx_npu_arch *arch;
-    EPCTX__TRY(epctx__peek(blob, &info, error));
-    arch = epctx_npu_arch_find(epctx_str_of(info.architecture));
-    if (arch == NULL || !arch->runnable)
-        return epctx_fail(error, EPCTX_ERR_VERSION,
-                          "context binary: expected hardware architecture %s, found \"%s\"",
-                          epctx__archs[0].name, info.architecture);
-    return EPCTX_OK;
-}
-
-/* Weights are used in place unless byte order or alignment forbids it. */
-static bool epctx__copies_weights(epctx_span blob, const epctx__layout *layout) {
-    return layout->weight_bytes > 0 &&
-           (epctx__big_endian() || ((uintptr_t)blob.data + (uintptr_t)layout->weights) % 8);
-}
-
-/* Layout of a context in the caller's memory: offsets in bytes, parts aligned to 8. */
-typedef struct epctx__parts {
-    uint64_t graphs, values, dims, made, words, strings, weights, total;
-    uint64_t value_count;
-} epctx__parts;
-
-static uint64_t epctx__part(uint64_t *total, uint64_t size) {
-    uint64_t at = *total;
-    *total += (size + 7) & ~(uint64_t)7;
-    return at;
-}
-
-static epctx_status epctx__parts_of(epctx_span blob, const epctx__layout *layout, epctx__parts *out,
-                                    epctx_error *error) {
-    uint32_t g;
-    memset(out, 0, sizeof *out);
-    for (g = 0; g < layout->graphs; g++) {
-        const uint8_t *record =
-            blob.data + EPCTX_NPU_HEADER_SIZE + (size_t)g * EPCTX__GRAPH_WORDS * 4;
-        out->value_count += (uint64_t)epctx__get32(record + 28) + epctx__get32(record + 32);
-    }
-    if (epctx__mul(out->value_count, EPCTX__IO_WORDS) > layout->words)
-        return epctx_fail(error, EPCTX_ERR_CONTEXT,
-                          "context binary: %u graph inputs and outputs exceed its I/O tables",
-                          out->value_count);
-    out->graphs = epctx__part(&out->total, layout->graphs * sizeof(epctx_npu_graph));
-    out->values = epctx__part(&out->total, out->value_count * sizeof(epctx_value));
-    out->dims = epctx__part(&out->total, out->value_count * 8 * sizeof(int64_t));
-    out->made = epctx__part(&out->total, layout->graphs * sizeof(epctx_memory *));
-    out->words = epctx__part(&out->total, layout->words * 4);
-    out->strings = epctx__part(&out->total, layout->string_bytes);
-    out->weights =
-        epctx__part(&out->total, epctx__copies_weights(blob, layout) ? layout->weight_bytes : 0);
-    if (out->total > SIZE_MAX / 2)
-        return epctx_fail(error, EPCTX_ERR_NOMEM, "context binary: too large for this machine");
-    return EPCTX_OK;
-}
-
-/* Whether this build can load a blob, judged by its header, and the memory needed. */
-static epctx_status epctx__survey(epctx_span blob, epctx__layout *layout, epctx__parts *parts,
-                                  epctx_error *error) {
-    epctx_error_clear(error);
-    EPCTX__TRY(epctx__layout_of(blob, layout, error));
-    EPCTX__TRY(epctx__check_arch(blob, error));
-    return epctx__parts_of(blob, layout, parts, error);
-}
-
-EPCTX_API epctx_status epctx_npu_load_size(epctx_span blob, size_t *size, epctx_error *error) {
-    epctx__layout layout;
-    epctx__parts parts;
-    *size = 0;
-    EPCTX__TRY(epctx__survey(blob, &layout, &parts, error));
-    *size = (size_t)parts.total;
-    return EPCTX_OK;
-}
-
-/* State of the verification of a context under construction. */
+/* A context under construction: the memory that it needs, and the state of its verification. */
 typedef struct epctx__blob_loader {
+    epctx_span blob;
+    epctx__header h;
+    uint64_t size, value_count; /* bytes of memory, inputs and outputs */
     epctx_npu_context *context;
     epctx_npu_graph *graphs;
     const epctx_memory **made;
     epctx_value *values;
     int64_t *dims;
-    const uint32_t *words;
-    uint64_t word_count;
-    const char *strings;
-    uint64_t string_bytes;
-    uint64_t value_count, values_used;
+    uint32_t *words;
+    char *strings;
+    uint8_t *weights; /* NULL: used in place */
+    uint64_t values_used;
     uint64_t command_words; /* of the graphs so far; limits repeated verification of shared words */
     epctx_error *error;
 } epctx__blob_loader;
 
-static epctx_status epctx__load_str(epctx__blob_loader *l, const uint32_t *words, epctx_str *out) {
-    uint64_t offset = words[0], size = words[1];
-    if (size > l->string_bytes || offset > l->string_bytes - size)
-        return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
-                          "context binary: name at %u of %u bytes exceeds the %u bytes of strings",
-                          offset, size, l->string_bytes);
-    out->data = l->strings + offset;
-    out->size = (size_t)size;
+static bool epctx__fits(uint64_t at, uint64_t size, uint64_t whole) {
+    return size <= whole && at <= whole - size;
+}
+
+/* Checks the header against the size of the blob, and whether this build can load it. */
+static epctx_status epctx__check_header(const epctx__blob_loader *l, const epctx_npu_blob *info) {
+    const epctx__header *h = &l->h;
+    if (!epctx_str_is(epctx_str_of(info->sdk_version), EPCTX_NPU_SDK_VERSION))
+        return EPCTX__BLOB(l->error, VERSION, "expected SDK version %s, found \"%s\": recompile",
+                           EPCTX_NPU_SDK_VERSION, info->sdk_version);
+    if (h->size != l->blob.size)
+        return EPCTX__BLOB(l->error, CONTEXT,
+                           "expected %u bytes, found %u: truncated or overwritten", h->size,
+                           (uint64_t)l->blob.size);
+    if (h->header_bytes != EPCTX_NPU_HEADER_SIZE || h->words > h->size / 4 ||
+        h->strings != EPCTX_NPU_HEADER_SIZE + h->words * 4 ||
+        !epctx__fits(h->strings, h->string_bytes, h->size) || h->weights % EPCTX_NPU_ALIGN != 0 ||
+        h->weights < h->strings + h->string_bytes || h->weights > h->size ||
+        h->weight_bytes != h->size - h->weights ||
+        h->graphs > h->words / EPCTX__WORDS(epctx__graph_record) ||
+        h->weight_count > h->words / EPCTX__WORDS(epctx__weight_record))
+        return EPCTX__BLOB(l->error, CONTEXT, "a section exceeds the file");
+    if (!epctx__runnable(epctx_str_of(info->architecture)))
+        return EPCTX__BLOB(l->error, VERSION, "expected hardware architecture %s, found \"%s\"",
+                           epctx__archs[0].name, info->architecture);
+    return EPCTX_OK;
+}
+
+/* The next part of a context in the caller's memory, aligned to 8; NULL without memory. */
+static void *epctx__part(epctx__blob_loader *l, uint8_t *memory, uint64_t size) {
+    void *part = memory != NULL ? memory + l->size : NULL;
+    l->size += (size + 7) & ~(uint64_t)7;
+    return part;
+}
+
+/* Lays the parts of the context into `memory`; NULL: only adds up their size. */
+static void epctx__lay_parts(epctx__blob_loader *l, uint8_t *memory) {
+    const epctx__header *h = &l->h;
+    /* weights are used in place unless byte order or alignment forbids it */
+    const bool copies =
+        epctx__big_endian() || ((uintptr_t)l->blob.data + (uintptr_t)h->weights) % 8 != 0;
+    l->size = 0;
+    l->graphs = (epctx_npu_graph *)epctx__part(l, memory, h->graphs * sizeof *l->graphs);
+    l->values = (epctx_value *)epctx__part(l, memory, l->value_count * sizeof *l->values);
+    l->dims =
+        (int64_t *)epctx__part(l, memory, l->value_count * EPCTX_NPU_MAX_RANK * sizeof *l->dims);
+    l->made = (const epctx_memory **)epctx__part(l, memory, h->graphs * sizeof *l->made);
+    l->words = (uint32_t *)epctx__part(l, memory, h->words * 4);
+    l->strings = (char *)epctx__part(l, memory, h->string_bytes);
+    l->weights = copies ? (uint8_t *)epctx__part(l, memory, h->weight_bytes) : NULL;
+}
+
+/* Begins to load: whether this build can, judged by the header, and the memory needed. */
+static epctx_status epctx__survey(epctx__blob_loader *l, epctx_span blob, epctx_error *error) {
+    epctx_npu_blob info;
+    const uint8_t *record;
+    uint32_t g;
+    epctx_error_clear(error);
+    memset(l, 0, sizeof *l);
+    l->blob = blob;
+    l->error = error;
+    EPCTX__TRY(epctx__peek(blob, &l->h, &info, error));
+    EPCTX__TRY(epctx__check_header(l, &info));
+    record = blob.data + EPCTX_NPU_HEADER_SIZE;
+    for (g = 0; g < l->h.graphs; g++, record += sizeof(epctx__graph_record))
+        l->value_count += (uint64_t)epctx__get32(record + offsetof(epctx__graph_record, inputs)) +
+                          epctx__get32(record + offsetof(epctx__graph_record, outputs));
+    if (l->value_count > l->h.words / EPCTX__WORDS(epctx__value_record))
+        return EPCTX__BLOB(error, CONTEXT, "%u graph inputs and outputs exceed its I/O tables",
+                           l->value_count);
+    epctx__lay_parts(l, NULL);
+    if (l->size > SIZE_MAX / 2) return EPCTX__BLOB(error, NOMEM, "too large for this machine");
+    return EPCTX_OK;
+}
+
+EPCTX_API epctx_status epctx_npu_load_size(epctx_span blob, size_t *size, epctx_error *error) {
+    epctx__blob_loader l;
+    *size = 0;
+    EPCTX__TRY(epctx__survey(&l, blob, error));
+    *size = (size_t)l.size;
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__load_str(epctx__blob_loader *l, const uint32_t *name, epctx_str *out) {
+    if (!epctx__fits(name[0], name[1], l->h.string_bytes))
+        return EPCTX__BLOB(l->error, CONTEXT,
+                           "name at %u of %u bytes exceeds the %u bytes of strings",
+                           (uint64_t)name[0], (uint64_t)name[1], l->h.string_bytes);
+    out->data = l->strings + name[0];
+    out->size = name[1];
     return EPCTX_OK;
 }
 
@@ -6111,37 +5808,37 @@ static uint64_t epctx__value_bytes(const epctx_value *value) {
     return bytes <= EPCTX__MAX_BYTES ? bytes : 0;
 }
 
-static epctx_status epctx__load_value(epctx__blob_loader *l, const uint32_t *words,
+static epctx_status epctx__load_value(epctx__blob_loader *l, const epctx__value_record *r,
                                       epctx_value *out, int64_t *dims) {
     uint32_t i;
-    EPCTX__TRY(epctx__load_str(l, words, &out->name));
-    out->elem_type = words[2] <= 64 ? (int32_t)words[2] : 0;
-    out->rank = words[3] <= EPCTX_NPU_MAX_RANK ? (int32_t)words[3] : 0;
+    EPCTX__TRY(epctx__load_str(l, r->name, &out->name));
+    out->elem_type = r->elem_type <= 64 ? (int32_t)r->elem_type : 0;
+    out->rank = r->rank <= EPCTX_NPU_MAX_RANK ? (int32_t)r->rank : 0;
     out->dims = dims;
-    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) dims[i] = words[4 + i];
-    if (words[3] > EPCTX_NPU_MAX_RANK || epctx__value_bytes(out) == 0)
-        return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
-                          "context binary: tensor '%S' has an invalid type or shape", &out->name);
+    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) dims[i] = r->dims[i];
+    if (r->rank > EPCTX_NPU_MAX_RANK || epctx__value_bytes(out) == 0)
+        return EPCTX__BLOB(l->error, CONTEXT, "tensor '%S' has an invalid type or shape",
+                           &out->name);
     return EPCTX_OK;
 }
 
-static epctx_status epctx__load_weight_table(epctx__blob_loader *l, uint64_t first) {
+static const epctx__weight_record *epctx__weight_at(const epctx_npu_context *c, uint32_t index) {
+    return (const epctx__weight_record *)(const void *)c->weight_table + index;
+}
+
+static epctx_status epctx__check_weight_table(const epctx__blob_loader *l) {
     const epctx_npu_context *c = l->context;
     uint64_t left = c->weight_size; /* no overlaps: they could make copying take very long */
     uint32_t i;
-    if (first > l->word_count ||
-        (uint64_t)c->weight_count * EPCTX__WEIGHT_WORDS > l->word_count - first)
-        return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
-                          "context binary: the weight table exceeds the file");
     for (i = 0; i < c->weight_count; i++) {
-        const uint32_t *w = l->words + first + (size_t)i * EPCTX__WEIGHT_WORDS;
-        uint64_t offset = epctx__pair(w), size = epctx__pair(w + 2);
+        const epctx__weight_record *w = epctx__weight_at(c, i);
+        const uint64_t offset = epctx__pair(w->offset), size = epctx__pair(w->size);
         if (size > left || offset > c->weight_size - size || offset % EPCTX_NPU_ALIGN != 0 ||
-            !(epctx__elem_ok(w[4]) || w[4] == 2) || size % w[4] != 0)
-            return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
-                              "context binary: weight %u at %u of %u bytes is misaligned or "
-                              "exceeds its section of %u bytes",
-                              (uint64_t)i, offset, size, c->weight_size);
+            !(epctx__elem_ok(w->elem) || w->elem == 2) || size % w->elem != 0)
+            return EPCTX__BLOB(l->error, CONTEXT,
+                               "weight %u at %u of %u bytes is misaligned or "
+                               "exceeds its section of %u bytes",
+                               (uint64_t)i, offset, size, c->weight_size);
         left -= size;
     }
     return EPCTX_OK;
@@ -6167,8 +5864,7 @@ static bool epctx__room(const epctx_npu_graph *graph, const epctx__operand *o, u
         break;
     case EPCTX__WEIGHT:
         if (o->index >= graph->context->weight_count) return false;
-        size =
-            epctx__pair(graph->context->weight_table + (size_t)o->index * EPCTX__WEIGHT_WORDS + 2);
+        size = epctx__pair(epctx__weight_at(graph->context, o->index)->size);
         break;
     case EPCTX__IN_MADE:
         if (graph->maker == NULL || o->index >= graph->maker->info.output_count) return false;
@@ -6228,7 +5924,7 @@ static bool epctx__command_ok(epctx_npu_graph *graph, const uint32_t *words) {
     epctx__add_work(graph, needs.work);
     for (i = 0; i < count; i++) {
         bool written = i >= op->in_count;
-        operands[i] = epctx__operand_at(words + EPCTX__COMMAND_WORDS + i * EPCTX__OPERAND_WORDS);
+        operands[i] = epctx__operand_at(words, i);
         need[i] = written ? needs.out[i - op->in_count] : needs.in[i];
         epctx__add_work(graph, need[i].bytes);
         if (!epctx__operand_ok(graph, &operands[i], &need[i], written,
@@ -6247,89 +5943,89 @@ static epctx_status epctx__load_commands(epctx__blob_loader *l, epctx_npu_graph 
                                          uint64_t first, uint64_t size) {
     uint64_t at = 0;
     uint32_t i;
-    if (first > l->word_count || size > l->word_count - first ||
-        size > l->word_count - l->command_words)
-        return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
-                          "context binary: the commands of graph '%S' exceed the file",
-                          &graph->info.name);
+    if (!epctx__fits(first, size, l->h.words) || size > l->h.words - l->command_words)
+        return EPCTX__BLOB(l->error, CONTEXT, "the commands of graph '%S' exceed the file",
+                           &graph->info.name);
     l->command_words += size;
     graph->commands = l->words + first;
     graph->command_words = (uint32_t)size;
     for (i = 0; i < graph->command_count; i++) {
-        const uint32_t *w = l->words + first + at;
+        const uint32_t *w = graph->commands + at;
         const epctx__op_info *op;
         epctx_str name;
         if (size - at < EPCTX__COMMAND_WORDS || w[0] >= EPCTX__OP_COUNT || w[1] > size - at)
-            return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
-                              "context binary: command %u of graph '%S' is invalid", (uint64_t)i,
-                              &graph->info.name);
+            return EPCTX__BLOB(l->error, CONTEXT, "command %u of graph '%S' is invalid",
+                               (uint64_t)i, &graph->info.name);
         op = &epctx__ops[w[0]];
         EPCTX__TRY(epctx__load_str(l, w + 2, &name));
         if (op->check_fn == NULL)
-            return epctx_fail(l->error, EPCTX_ERR_UNSUPPORTED,
-                              "context binary: node '%S' of graph '%S' needs kernel %s, which "
-                              "EPCTX_NPU_SELECT excludes",
-                              &name, &graph->info.name, op->name);
+            return EPCTX__BLOB(l->error, UNSUPPORTED,
+                               "node '%S' of graph '%S' needs kernel %s, which "
+                               "EPCTX_NPU_SELECT excludes",
+                               &name, &graph->info.name, op->name);
         if (w[1] != epctx__command_size(op) || !epctx__command_ok(graph, w))
-            return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
-                              "context binary: command %u of graph '%S' (%s, node '%S') has "
-                              "invalid operands or parameters",
-                              (uint64_t)i, &graph->info.name, op->name, &name);
+            return EPCTX__BLOB(l->error, CONTEXT,
+                               "command %u of graph '%S' (%s, node '%S') has "
+                               "invalid operands or parameters",
+                               (uint64_t)i, &graph->info.name, op->name, &name);
         at += w[1];
     }
     if (at != size)
-        return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
-                          "context binary: graph '%S': expected %u words of commands, found %u",
-                          &graph->info.name, at, size);
+        return EPCTX__BLOB(l->error, CONTEXT, "graph '%S': expected %u words of commands, found %u",
+                           &graph->info.name, at, size);
     return EPCTX_OK;
 }
 
+static const epctx__graph_record *epctx__record_of(const epctx__blob_loader *l, uint32_t index) {
+    return (const epctx__graph_record *)(const void *)l->words + index;
+}
+
 static epctx_status epctx__load_one(epctx__blob_loader *l, uint32_t index) {
-    const uint32_t *w = l->words + (size_t)index * EPCTX__GRAPH_WORDS;
+    const epctx__graph_record *r = epctx__record_of(l, index);
     epctx_npu_graph *graph = &l->graphs[index];
-    const uint64_t values = (uint64_t)w[7] + w[8], table = w[6];
+    const uint64_t values = (uint64_t)r->inputs + r->outputs, scratch = epctx__pair(r->scratch);
+    const epctx__value_record *from;
     epctx_value *first = l->values + l->values_used;
-    uint64_t scratch = epctx__pair(w + 4), i;
-    EPCTX__TRY(epctx__load_str(l, w, &graph->info.name));
+    uint64_t i;
+    EPCTX__TRY(epctx__load_str(l, r->name, &graph->info.name));
     if (scratch > SIZE_MAX / 2 || values > l->value_count - l->values_used ||
-        table > l->word_count || values * EPCTX__IO_WORDS > l->word_count - table)
-        return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
-                          "context binary: inputs, outputs or scratch of graph '%S' are too large",
-                          &graph->info.name);
+        !epctx__fits(r->io_at, values * EPCTX__WORDS(*from), l->h.words))
+        return EPCTX__BLOB(l->error, CONTEXT,
+                           "inputs, outputs or scratch of graph '%S' are too large",
+                           &graph->info.name);
+    from = (const epctx__value_record *)(const void *)(l->words + r->io_at);
     for (i = 0; i < values; i++)
-        EPCTX__TRY(epctx__load_value(l, l->words + table + i * EPCTX__IO_WORDS, &first[i],
+        EPCTX__TRY(epctx__load_value(l, &from[i], &first[i],
                                      l->dims + (l->values_used + i) * EPCTX_NPU_MAX_RANK));
     l->values_used += values;
-    graph->hash = epctx__pair(w + 2);
+    graph->hash = epctx__pair(r->hash);
     graph->context = l->context;
     graph->info.inputs = first;
-    graph->info.input_count = w[7];
-    graph->info.outputs = first + w[7];
-    graph->info.output_count = w[8];
+    graph->info.input_count = r->inputs;
+    graph->info.outputs = first + r->inputs;
+    graph->info.output_count = r->outputs;
     graph->info.scratch_size = (size_t)scratch;
-    graph->command_count = w[11];
-    if (w[12] != 0) {
-        if (w[13] != 0 || w[12] > l->context->total_count || w[12] <= l->context->graph_count)
-            return epctx_fail(
-                l->error, EPCTX_ERR_CONTEXT,
-                "context binary: graph '%S' gets its weights from graph %u, which makes none",
-                &graph->info.name, (uint64_t)w[12]);
-        graph->maker = &l->graphs[w[12] - 1];
+    graph->command_count = r->commands;
+    if (r->maker != 0) {
+        if (r->makes != 0 || r->maker > l->context->total_count ||
+            r->maker <= l->context->graph_count)
+            return EPCTX__BLOB(l->error, CONTEXT,
+                               "graph '%S' gets its weights from graph %u, which makes none",
+                               &graph->info.name, (uint64_t)r->maker);
+        graph->maker = &l->graphs[r->maker - 1];
         graph->made = &l->made[index];
     }
-    return epctx__load_commands(l, graph, w[9], w[10]);
+    return epctx__load_commands(l, graph, r->commands_at, r->command_words);
 }
 
 /* Graphs that make weights follow the others but are loaded first. */
-static epctx_status epctx__load_graphs(epctx__blob_loader *l, uint32_t total) {
+static epctx_status epctx__load_graphs(epctx__blob_loader *l) {
+    const uint32_t total = l->h.graphs;
     uint32_t ordinary = 0, i;
     for (i = 0; i < total; i++) {
-        if (l->words[(size_t)i * EPCTX__GRAPH_WORDS + 13] == 0) {
-            if (i != ordinary)
-                return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
-                                  "context binary: expected graphs that make weights last");
-            ordinary++;
-        }
+        if (epctx__record_of(l, i)->makes != 0) continue;
+        if (i != ordinary++)
+            return EPCTX__BLOB(l->error, CONTEXT, "expected graphs that make weights last");
     }
     l->context->graph_count = ordinary;
     l->context->total_count = total;
@@ -6352,8 +6048,7 @@ static epctx_status epctx__check_names(const epctx__blob_loader *l) {
         const epctx_str *name = &l->graphs[i].info.name;
         int order;
         bytes += name->size; /* overlapping names could make comparing take very long */
-        if (bytes > l->string_bytes)
-            return epctx_fail(l->error, EPCTX_ERR_CONTEXT, "context binary: graph names overlap");
+        if (bytes > l->h.string_bytes) return EPCTX__BLOB(l->error, CONTEXT, "graph names overlap");
         order = epctx__name_order(l->graphs[i - 1].info.name, *name);
         if (order >= 0)
             return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
@@ -6365,29 +6060,15 @@ static epctx_status epctx__check_names(const epctx__blob_loader *l) {
 }
 
 /* Checksum of everything except the weights: header (with this field 0), words, strings. */
-static uint64_t epctx__meta_sum(const uint8_t *header, const uint8_t *words, size_t word_bytes,
-                                const uint8_t *strings, size_t string_bytes) {
-    uint8_t copy[EPCTX_NPU_HEADER_SIZE];
+static uint64_t epctx__meta_sum(const epctx__header *header, const void *words,
+                                const void *strings) {
+    epctx__header h = *header;
     uint64_t sum;
-    memcpy(copy, header, sizeof copy);
-    memset(copy + EPCTX__H_META_SUM, 0, 8);
-    sum = epctx_hash(copy, sizeof copy, 0);
-    sum = epctx_hash(words, word_bytes, sum);
-    return epctx_hash(strings, string_bytes, sum);
-}
-
-/* Converts words of `bytes` each from little-endian to host order, in place. */
-static void epctx__to_host(uint8_t *data, uint64_t size, uint32_t bytes) {
-    uint64_t i;
-    uint32_t j;
-    if (!epctx__big_endian()) return;
-    for (i = 0; i + bytes <= size; i += bytes) {
-        for (j = 0; j < bytes / 2; j++) {
-            uint8_t t = data[i + j];
-            data[i + j] = data[i + bytes - 1 - j];
-            data[i + bytes - 1 - j] = t;
-        }
-    }
+    h.meta_sum = 0;
+    epctx__header_to_host(&h);
+    sum = epctx_hash(&h, sizeof h, 0);
+    sum = epctx_hash(words, (size_t)header->words * 4, sum);
+    return epctx_hash(strings, (size_t)header->string_bytes, sum);
 }
 
 static void epctx__copy_weights(epctx_npu_context *context, uint8_t *to) {
@@ -6396,75 +6077,56 @@ static void epctx__copy_weights(epctx_npu_context *context, uint8_t *to) {
     context->weights = to;
     if (!epctx__big_endian()) return;
     for (i = 0; i < context->weight_count; i++) {
-        const uint32_t *w = context->weight_table + (size_t)i * EPCTX__WEIGHT_WORDS;
-        epctx__to_host(to + epctx__pair(w), epctx__pair(w + 2), w[4]);
+        const epctx__weight_record *w = epctx__weight_at(context, i);
+        epctx__to_host(to + epctx__pair(w->offset), epctx__pair(w->size), w->elem);
     }
 }
 
 /* Copies first, then verifies only the copy. */
-static epctx_status epctx__load_copy(epctx_npu_context *context, epctx_span blob,
-                                     const uint8_t *header, const epctx__layout *layout,
-                                     const epctx__parts *parts, uint8_t *memory,
-                                     epctx_error *error) {
-    epctx__blob_loader l;
-    const size_t word_bytes = (size_t)layout->words * 4;
-    uint8_t *words = memory + parts->words, *strings = memory + parts->strings;
-    uint64_t sum, table;
-    memset(memory, 0, (size_t)parts->words);
-    memcpy(words, blob.data + EPCTX_NPU_HEADER_SIZE, word_bytes);
-    memcpy(strings, blob.data + layout->strings, (size_t)layout->string_bytes);
-    memset(&l, 0, sizeof l);
-    l.context = context;
-    l.graphs = (epctx_npu_graph *)(void *)(memory + parts->graphs);
-    l.values = (epctx_value *)(void *)(memory + parts->values);
-    l.dims = (int64_t *)(void *)(memory + parts->dims);
-    l.made = (const epctx_memory **)(void *)(memory + parts->made);
-    l.words = (const uint32_t *)(const void *)words;
-    l.word_count = layout->words;
-    l.strings = (const char *)strings;
-    l.string_bytes = layout->string_bytes;
-    l.value_count = parts->value_count;
-    l.error = error;
-    sum = epctx__meta_sum(header, words, word_bytes, strings, (size_t)layout->string_bytes);
-    if (sum != epctx__get64(header + EPCTX__H_META_SUM))
-        return epctx_fail(error, EPCTX_ERR_CONTEXT,
-                          "context binary: expected checksum %x, found %x: damaged",
-                          epctx__get64(header + EPCTX__H_META_SUM), sum);
-    epctx__to_host(words, word_bytes, 4);
-    context->graphs = l.graphs;
-    context->blob = blob;
-    context->strings = l.strings;
-    context->weights = blob.data + layout->weights;
-    context->weight_count = layout->weight_count;
-    context->weight_size = layout->weight_bytes;
-    context->weight_offset = layout->weights;
-    context->weight_checksum = epctx__get64(header + EPCTX__H_DATA_SUM);
-    /* the weight table ends the words */
-    table = layout->words - (uint64_t)layout->weight_count * EPCTX__WEIGHT_WORDS;
-    context->weight_table = l.words + table;
-    EPCTX__TRY(epctx__load_weight_table(&l, table));
-    EPCTX__TRY(epctx__load_graphs(&l, layout->graphs));
-    EPCTX__TRY(epctx__check_names(&l));
-    if (epctx__copies_weights(blob, layout)) epctx__copy_weights(context, memory + parts->weights);
+static epctx_status epctx__load_copy(epctx__blob_loader *l, epctx_npu_context *context,
+                                     uint8_t *memory) {
+    const epctx__header *h = &l->h;
+    const uint8_t *data = l->blob.data;
+    uint64_t sum;
+    epctx__lay_parts(l, memory);
+    memset(memory, 0, (size_t)((uint8_t *)l->words - memory));
+    memcpy(l->words, data + EPCTX_NPU_HEADER_SIZE, (size_t)h->words * 4);
+    memcpy(l->strings, data + h->strings, (size_t)h->string_bytes);
+    sum = epctx__meta_sum(h, l->words, l->strings);
+    if (sum != h->meta_sum)
+        return EPCTX__BLOB(l->error, CONTEXT, "expected checksum %x, found %x: damaged",
+                           h->meta_sum, sum);
+    epctx__to_host(l->words, h->words * 4, 4);
+    l->context = context;
+    context->graphs = l->graphs;
+    context->blob = l->blob;
+    context->strings = l->strings;
+    context->weights = data + h->weights;
+    context->weight_count = h->weight_count;
+    context->weight_size = h->weight_bytes;
+    context->weight_offset = h->weights;
+    context->weight_checksum = h->weight_sum;
+    context->weight_table = /* it ends the words */
+        l->words + h->words - h->weight_count * EPCTX__WORDS(epctx__weight_record);
+    EPCTX__TRY(epctx__check_weight_table(l));
+    EPCTX__TRY(epctx__load_graphs(l));
+    EPCTX__TRY(epctx__check_names(l));
+    if (l->weights != NULL) epctx__copy_weights(context, l->weights);
     return EPCTX_OK;
 }
 
 EPCTX_API epctx_status epctx_npu_load(epctx_npu_context *context, epctx_span blob, void *memory,
                                       size_t memory_size, epctx_error *error) {
-    uint8_t header[EPCTX_NPU_HEADER_SIZE];
-    epctx__layout layout;
-    epctx__parts parts;
+    epctx__blob_loader l;
     epctx_status status;
     memset(context, 0, sizeof *context);
-    EPCTX__TRY(epctx__survey(blob, &layout, &parts, error));
+    EPCTX__TRY(epctx__survey(&l, blob, error));
     if (memory == NULL || (uintptr_t)memory % 8 != 0)
         return epctx_fail(error, EPCTX_ERR_ARG, "context memory must be aligned to 8 bytes");
-    if (memory_size < parts.total)
-        return epctx_fail(error, EPCTX_ERR_NOMEM,
-                          "context binary: expected %u bytes of memory, found %u", parts.total,
-                          (uint64_t)memory_size);
-    memcpy(header, blob.data, sizeof header);
-    status = epctx__load_copy(context, blob, header, &layout, &parts, (uint8_t *)memory, error);
+    if (memory_size < l.size)
+        return EPCTX__BLOB(error, NOMEM, "expected %u bytes of memory, found %u", l.size,
+                           (uint64_t)memory_size);
+    status = epctx__load_copy(&l, context, (uint8_t *)memory);
     if (status != EPCTX_OK) memset(context, 0, sizeof *context);
     return status;
 }
@@ -6475,50 +6137,44 @@ EPCTX_API epctx_status epctx_npu_check_weights(const epctx_npu_context *context,
     epctx_error_clear(error);
     sum = epctx_hash(context->blob.data + context->weight_offset, (size_t)context->weight_size, 0);
     if (sum != context->weight_checksum)
-        return epctx_fail(error, EPCTX_ERR_CONTEXT,
-                          "context binary: expected weight checksum %x, found %x: damaged",
-                          context->weight_checksum, sum);
+        return EPCTX__BLOB(error, CONTEXT, "expected weight checksum %x, found %x: damaged",
+                           context->weight_checksum, sum);
     return EPCTX_OK;
 }
 
 EPCTX_API bool epctx_npu_weight_at(const epctx_npu_context *context, uint32_t index,
                                    epctx_span *bytes, uint32_t *elem) {
-    const uint32_t *w = context->weight_table + (size_t)index * EPCTX__WEIGHT_WORDS;
+    const epctx__weight_record *w = epctx__weight_at(context, index);
     if (index >= context->weight_count) return false;
-    bytes->data = context->blob.data + context->weight_offset + epctx__pair(w);
-    bytes->size = (size_t)epctx__pair(w + 2);
-    *elem = w[4];
+    bytes->data = context->blob.data + context->weight_offset + epctx__pair(w->offset);
+    bytes->size = (size_t)epctx__pair(w->size);
+    *elem = w->elem;
     return true;
 }
 
 /* As many graph names as fit: "'a', 'b', ...", or "none". */
-static void epctx__graph_names(const epctx_npu_context *context, char *text, size_t room) {
-    size_t used = 0;
-    size_t i;
-    if (context->graph_count == 0) {
-        memcpy(text, "none", 5);
-        return;
-    }
+static void epctx__graph_names(const epctx_npu_context *context, epctx_text *text) {
+    size_t i, room;
+    epctx_text_put(text, epctx_str_of(context->graph_count == 0 ? "none" : ""));
     for (i = 0; i < context->graph_count; i++) {
-        epctx_str name = context->graphs[i].info.name;
-        /* quotes, comma and "..." take less than ten bytes */
-        if (name.size > room || name.size + 10 > room - used) {
-            memcpy(text + used, "...", 4);
+        const epctx_str name = context->graphs[i].info.name;
+        epctx_text_put(text, epctx_str_of(i > 0 ? ", " : ""));
+        room = text->capacity - text->size;
+        if (name.size > room || name.size + 10 > room) { /* quotes, comma and "..." take less */
+            epctx_text_put(text, epctx_str_of("..."));
             return;
         }
-        text[used++] = '\'';
-        if (name.size > 0) memcpy(text + used, name.data, name.size);
-        used += name.size;
-        memcpy(text + used, "', ", 4);
-        used += 3;
+        epctx_text_put_char(text, '\'');
+        epctx_text_put(text, name);
+        epctx_text_put_char(text, '\'');
     }
-    text[used - 2] = '\0';
 }
 
 EPCTX_API epctx_status epctx_npu_find(const epctx_npu_context *context, epctx_str name,
                                       uint64_t hash, const epctx_npu_graph **graph,
                                       epctx_error *error) {
     char names[200]; /* epctx_fail truncates text to this length */
+    epctx_text text = epctx_text_of(names, sizeof names);
     size_t first = 0, end = context->graph_count;
     epctx_error_clear(error);
     *graph = NULL;
@@ -6532,16 +6188,15 @@ EPCTX_API epctx_status epctx_npu_find(const epctx_npu_context *context, epctx_st
             continue;
         }
         if (hash != 0 && hash != g->hash)
-            return epctx_fail(error, EPCTX_ERR_VERSION,
-                              "context binary: graph '%S': expected hash %x, found %x: compiled "
-                              "from another version of the model",
-                              &name, hash, g->hash);
+            return EPCTX__BLOB(error, VERSION,
+                               "graph '%S': expected hash %x, found %x: compiled "
+                               "from another version of the model",
+                               &name, hash, g->hash);
         *graph = g;
         return EPCTX_OK;
     }
-    epctx__graph_names(context, names, sizeof names);
-    return epctx_fail(error, EPCTX_ERR_CONTEXT, "context binary: expected graph '%S', found %s",
-                      &name, names);
+    epctx__graph_names(context, &text);
+    return EPCTX__BLOB(error, CONTEXT, "expected graph '%S', found %s", &name, names);
 }
 
 /* -- running -- */
@@ -6587,6 +6242,12 @@ static uint64_t epctx__aligned(uint64_t size) {
     return (size + EPCTX_NPU_ALIGN - 1) & ~(uint64_t)(EPCTX_NPU_ALIGN - 1);
 }
 
+/* The first offset of `memory` from `at` on whose address is aligned. */
+static uint64_t epctx__aligned_in(const void *memory, uint64_t at) {
+    const uint64_t past = ((uintptr_t)memory + at) % EPCTX_NPU_ALIGN;
+    return past != 0 ? at + EPCTX_NPU_ALIGN - past : at;
+}
+
 /* A run under way. */
 typedef struct epctx__call {
     const epctx_npu_graph *graph;
@@ -6606,8 +6267,7 @@ static const void *epctx__source(const epctx__call *call, const epctx__operand *
     case EPCTX__IN_INPUT: return call->inputs[o->index].data + o->offset;
     case EPCTX__OUTPUT: return (const uint8_t *)call->outputs[o->index].data + o->offset;
     case EPCTX__WEIGHT:
-        return c->weights + epctx__pair(c->weight_table + (size_t)o->index * EPCTX__WEIGHT_WORDS) +
-               o->offset;
+        return c->weights + epctx__pair(epctx__weight_at(c, o->index)->offset) + o->offset;
     case EPCTX__IN_MADE: return (const uint8_t *)(*call->graph->made)[o->index].data + o->offset;
     default: return NULL;
     }
@@ -6617,20 +6277,20 @@ static const void *epctx__source(const epctx__call *call, const epctx__operand *
 static void epctx__decode(const epctx__call *call, const uint32_t *words, epctx__params *params,
                           epctx__args *args) {
     const epctx__op_info *op = &epctx__ops[words[0]];
-    const uint32_t *w = words + EPCTX__COMMAND_WORDS;
+    const uint32_t count = op->in_count + op->out_count;
     uint32_t i;
     memset(args, 0, sizeof *args);
-    for (i = 0; i < op->in_count; i++, w += EPCTX__OPERAND_WORDS) {
-        epctx__operand o = epctx__operand_at(w);
-        args->in[i] = epctx__source(call, &o);
+    for (i = 0; i < count; i++) {
+        const epctx__operand o = epctx__operand_at(words, i);
+        if (i < op->in_count)
+            args->in[i] = epctx__source(call, &o);
+        else if (o.place == EPCTX__SCRATCH)
+            args->out[i - op->in_count] = call->scratch + o.offset;
+        else
+            args->out[i - op->in_count] = (uint8_t *)call->outputs[o.index].data + o.offset;
     }
-    for (i = 0; i < op->out_count; i++, w += EPCTX__OPERAND_WORDS) {
-        epctx__operand o = epctx__operand_at(w);
-        args->out[i] =
-            (o.place == EPCTX__SCRATCH ? call->scratch : (uint8_t *)call->outputs[o.index].data) +
-            o.offset;
-    }
-    memcpy(params, w, (size_t)op->param_words * 4);
+    memcpy(params, words + EPCTX__COMMAND_WORDS + count * EPCTX__OPERAND_WORDS,
+           (size_t)op->param_words * 4);
     args->fast = call->fast;
 }
 
@@ -6639,7 +6299,8 @@ static epctx_status epctx__run_whole(const epctx__call *call, const uint32_t *wo
     epctx__params params;
     epctx__args args;
     epctx__decode(call, words, &params, &args);
-    return epctx__ops[words[0]].run_fn(&params, &args, error);
+    args.error = error;
+    return epctx__ops[words[0]].run_fn(&params, &args);
 }
 
 /* Runs each command by `command_fn`; a linker drops the one that a program does not use. */
@@ -6690,10 +6351,9 @@ static epctx_npu_command epctx__describe(const epctx_npu_graph *graph, const uin
     command.name.size = words[3];
     command.products = needs->work;
     command.temporary = op->out_count > 1 ? needs->out[1].bytes : 0;
-    for (i = 0; i < op->in_count; i++) {
-        const uint32_t *operand = words + EPCTX__COMMAND_WORDS + i * EPCTX__OPERAND_WORDS;
-        command.bytes += *operand != EPCTX__NOWHERE ? needs->in[i].bytes : 0;
-    }
+    for (i = 0; i < op->in_count; i++)
+        if (epctx__operand_at(words, i).place != EPCTX__NOWHERE)
+            command.bytes += needs->in[i].bytes;
     command.bytes += needs->out[0].bytes;
     command.elements = needs->out[0].bytes / needs->out[0].align;
     return command;
@@ -6829,7 +6489,6 @@ static void epctx__run_part(void *work, uint32_t index) {
     const uint64_t left = c->whole - start * c->unit, most = (end - start) * c->unit;
     epctx__params params = c->params;
     epctx__args args = c->args;
-    epctx_error ignored;
     uint32_t i;
     *epctx__word_at(&params, c->counter) = (uint32_t)(most < left ? most : left);
     if (c->opcode == EPCTX__OP_MOVE) { /* strides may be negative */
@@ -6845,7 +6504,7 @@ static void epctx__run_part(void *work, uint32_t index) {
         args.in[0] = epctx__cut_rows((epctx__window *)(void *)epctx__word_at(&params, c->window),
                                      start * c->unit, c->in_row, (const uint8_t *)args.in[0]);
     if (index > 0 && args.out[1] != NULL) args.out[1] = c->more + (index - 1) * c->temporary;
-    (void)epctx__ops[c->opcode].run_fn(&params, &args, &ignored); /* it cannot fail */
+    (void)epctx__ops[c->opcode].run_fn(&params, &args); /* it cannot fail */
 }
 
 /* Runs a command of this `work` in rounds of as many parts as there are threads, or all of it. */
@@ -6866,7 +6525,8 @@ static epctx_status epctx__run_cut(const epctx__call *call, const uint32_t *word
     epctx__decode(call, words, &c.params, &c.args);
     if (parts < 2 || !epctx__cut_of(&c, needs)) {
         EPCTX__TRY(epctx_cancelled(opts->hooks, error));
-        return epctx__ops[c.opcode].run_fn(&c.params, &c.args, error);
+        c.args.error = error;
+        return epctx__ops[c.opcode].run_fn(&c.params, &c.args);
     }
     if (c.temporary > 0) {
         most = call->scratch_size > planned ? (call->scratch_size - planned) / c.temporary + 1 : 1;
@@ -6937,10 +6597,11 @@ EPCTX_API epctx_status epctx_npu_weights_size(const epctx_npu_graph *graph, size
     *temporary = 0;
     if (graph->maker != NULL) {
         const epctx_graph_info *info = &graph->maker->info;
-        keep = epctx__aligned(info->output_count * sizeof(epctx_memory)) +
+        keep = info->output_count * sizeof(epctx_memory) + EPCTX_NPU_ALIGN +
                epctx__values_bytes(info->outputs, info->output_count);
-        spare = epctx__aligned(info->input_count * sizeof(epctx_span)) +
+        spare = info->input_count * sizeof(epctx_span) +
                 epctx__values_bytes(info->inputs, info->input_count) + info->scratch_size;
+        spare += spare > 0 ? EPCTX_NPU_ALIGN : 0;
         if (keep > SIZE_MAX / 2 || spare > SIZE_MAX / 2)
             return epctx_fail(error, EPCTX_ERR_NOMEM,
                               "weights of graph '%S': too large for this machine",
@@ -6991,13 +6652,13 @@ EPCTX_API epctx_status epctx_npu_make_weights(const epctx_npu_graph *graph,
     *graph->made = NULL;
     if (count == 0) return EPCTX_OK;
     info = &graph->maker->info;
-    at = epctx__aligned(info->output_count * sizeof *outputs);
+    at = epctx__aligned_in(kept, info->output_count * sizeof *outputs);
     for (i = 0; i < info->output_count; i++) {
         outputs[i].data = (uint8_t *)kept + at;
         outputs[i].size = (size_t)epctx__value_bytes(&info->outputs[i]);
         at += epctx__aligned(outputs[i].size);
     }
-    spare = epctx__aligned(info->input_count * sizeof *inputs);
+    spare = epctx__aligned_in(temporary, info->input_count * sizeof *inputs);
     scratch = info->scratch_size > 0 ? (uint8_t *)temporary + spare : NULL;
     spare += info->scratch_size;
     for (i = 0; i < info->input_count; i++)
@@ -7032,6 +6693,11 @@ typedef struct epctx__shape {
     uint32_t rank;
     int64_t dims[EPCTX_NPU_MAX_RANK];
 } epctx__shape;
+
+static epctx__shape epctx__shape4(int64_t a, int64_t b, int64_t c, int64_t d) {
+    const epctx__shape shape = {4, {a, b, c, d}};
+    return shape;
+}
 
 /* A value: constant (raw or data set) or computed at run time (buffer set). elem 0: unknown. */
 typedef struct epctx__tensor {
@@ -7080,7 +6746,6 @@ typedef struct epctx__step {
     bool packs;         /* in[1] is constant and not packed yet */
     bool images;        /* in[0], in[3] and out are images, channels last (>>layout) */
     epctx__pack pack;
-    bool dead;
     epctx_str name;
 } epctx__step;
 
@@ -7115,7 +6780,7 @@ typedef struct epctx__compiler {
     epctx_weightless_support weightless;
     epctx__step *makes; /* weightless: folded steps, in order */
     size_t make_count, make_room;
-    uint32_t *outputs;   /* weightless: tensor -> output of the graph of these steps, or NONE */
+    uint32_t *outputs;   /* weightless: tensor -> output of their graph, or NONE; there: tensors */
     const uint32_t *ios; /* tensors of the graph's inputs and outputs; NULL: found by name */
     epctx_npu_stats stats;
     const epctx_npu *npu; /* whose trace_fn is called; NULL: none */
@@ -7139,11 +6804,20 @@ static epctx_status epctx__no_memory(epctx__compiler *c, uint64_t size) {
                       size);
 }
 
-/* Arena memory, at least one byte. */
-static epctx_status epctx__room_for(epctx__compiler *c, uint64_t count, size_t size, void **out) {
-    *out = count <= SIZE_MAX / 2 ? epctx_arena_array(c->arena, (size_t)count + 1, size) : NULL;
-    return *out != NULL ? EPCTX_OK : epctx__no_memory(c, epctx__mul(count, size));
+/* Zeroed arena memory, at least one byte; NULL: the error is set. */
+static void *epctx__new(epctx__compiler *c, uint64_t count, size_t size) {
+    void *memory =
+        count <= SIZE_MAX / 2 ? epctx_arena_array(c->arena, (size_t)count + 1, size) : NULL;
+    if (memory == NULL) epctx__no_memory(c, epctx__mul(count, size));
+    return memory;
 }
+
+/* Sets `to` to zeroed arena memory for `count` elements, or returns the failure. */
+#define EPCTX__MAKE(c, to, type, count) \
+    do { \
+        (to) = (type *)epctx__new(c, count, sizeof *(to)); \
+        if ((to) == NULL) return EPCTX_ERR_NOMEM; \
+    } while (0)
 
 static epctx_status epctx__put_name(epctx__compiler *c, epctx_map *map, epctx_str name,
                                     uint32_t value) {
@@ -7151,15 +6825,17 @@ static epctx_status epctx__put_name(epctx__compiler *c, epctx_map *map, epctx_st
                                                        : epctx__no_memory(c, c->arena->missing);
 }
 
-/* Makes room for one more element of an array in the arena; doubles. */
-static epctx_status epctx__grow(epctx__compiler *c, void **array, size_t count, size_t *room,
+/* Makes room for one more element of an array in the arena, `array` points to it; doubles. */
+static epctx_status epctx__grow(epctx__compiler *c, void *array, size_t count, size_t *room,
                                 size_t size) {
-    void *bigger;
-    size_t wanted = *room == 0 ? 16 : *room * 2;
+    const size_t wanted = *room == 0 ? 16 : *room * 2;
+    void *bigger, *old;
     if (count < *room) return EPCTX_OK;
-    EPCTX__TRY(epctx__room_for(c, wanted, size, &bigger));
-    if (count > 0) memcpy(bigger, *array, count * size);
-    *array = bigger;
+    bigger = epctx__new(c, wanted, size);
+    if (bigger == NULL) return EPCTX_ERR_NOMEM;
+    memcpy(&old, array, sizeof old);
+    if (count > 0) memcpy(bigger, old, count * size);
+    memcpy(array, &bigger, sizeof bigger);
     *room = wanted;
     return EPCTX_OK;
 }
@@ -7193,9 +6869,7 @@ static bool epctx__same_shape(const epctx__shape *a, const epctx__shape *b) {
 static epctx_status epctx__add_tensor(epctx__compiler *c, int32_t elem, const epctx__shape *shape,
                                       uint32_t *id) {
     epctx__tensor *t;
-    void *array = c->tensors;
-    EPCTX__TRY(epctx__grow(c, &array, c->tensor_count, &c->tensor_room, sizeof *c->tensors));
-    c->tensors = (epctx__tensor *)array;
+    EPCTX__TRY(epctx__grow(c, &c->tensors, c->tensor_count, &c->tensor_room, sizeof *c->tensors));
     t = &c->tensors[c->tensor_count];
     memset(t, 0, sizeof *t);
     t->elem = elem;
@@ -7210,14 +6884,12 @@ static epctx_status epctx__add_tensor(epctx__compiler *c, int32_t elem, const ep
 
 static epctx_status epctx__add_buffer(epctx__compiler *c, uint64_t bytes, uint32_t *id) {
     epctx__buffer *b;
-    void *array = c->buffers;
-    EPCTX__TRY(epctx__grow(c, &array, c->buffer_count, &c->buffer_room, sizeof *c->buffers));
-    c->buffers = (epctx__buffer *)array;
+    EPCTX__TRY(epctx__grow(c, &c->buffers, c->buffer_count, &c->buffer_room, sizeof *c->buffers));
     b = &c->buffers[c->buffer_count];
     memset(b, 0, sizeof *b);
     b->bytes = bytes;
     b->place = EPCTX__SCRATCH;
-    b->first = b->twin = EPCTX__NONE;
+    b->twin = EPCTX__NONE;
     *id = (uint32_t)c->buffer_count++;
     return EPCTX_OK;
 }
@@ -7235,22 +6907,20 @@ static epctx_status epctx__new_tensor(epctx__compiler *c, int32_t elem, const ep
 /* The same data with another shape, from element `start` on. */
 static epctx_status epctx__alias(epctx__compiler *c, uint32_t source, const epctx__shape *shape,
                                  uint64_t start, uint32_t *id) {
-    uint64_t bytes;
+    const epctx__tensor from = c->tensors[source];
+    const uint64_t bytes = start * epctx__stored_size(from.elem);
     epctx__tensor *t;
-    EPCTX__TRY(epctx__add_tensor(c, c->tensors[source].elem, shape, id));
+    EPCTX__TRY(epctx__add_tensor(c, from.elem, shape, id));
     t = &c->tensors[*id];
-    bytes = start * epctx__stored_size(t->elem);
-    t->constant = c->tensors[source].constant;
-    t->raw = c->tensors[source].raw;
-    t->data = c->tensors[source].data;
-    if (t->raw != NULL) t->raw += bytes;
-    if (t->data != NULL) t->data = (const uint8_t *)t->data + bytes;
-    t->buffer = c->tensors[source].buffer;
-    t->offset = c->tensors[source].offset + bytes;
-    t->outside = c->tensors[source].outside;
-    t->whole = c->tensors[source].whole;
-    t->at = c->tensors[source].at + bytes;
-    t->dequantized = t->count == c->tensors[source].count ? c->tensors[source].dequantized : NULL;
+    t->constant = from.constant;
+    t->raw = from.raw != NULL ? from.raw + bytes : NULL;
+    t->data = from.data != NULL ? (const uint8_t *)from.data + bytes : NULL;
+    t->buffer = from.buffer;
+    t->offset = from.offset + bytes;
+    t->outside = from.outside;
+    t->whole = from.whole;
+    t->at = from.at + bytes;
+    t->dequantized = t->count == from.count ? from.dequantized : NULL;
     return EPCTX_OK;
 }
 
@@ -7282,9 +6952,10 @@ static epctx_status epctx__data(epctx__compiler *c, uint32_t id, const void **da
         if (!epctx__big_endian() && (uintptr_t)t->raw % elem == 0) {
             t->data = t->raw;
         } else {
-            EPCTX__TRY(epctx__room_for(c, t->count, elem, &copy));
+            copy = epctx__new(c, t->count, elem);
+            if (copy == NULL) return EPCTX_ERR_NOMEM;
             if (t->count > 0) memcpy(copy, t->raw, (size_t)t->count * elem);
-            epctx__to_host((uint8_t *)copy, t->count * elem, elem);
+            epctx__to_host(copy, t->count * elem, elem);
             t->data = copy;
         }
     }
@@ -7305,7 +6976,8 @@ static epctx_status epctx__add_constant(epctx__compiler *c, int32_t elem, const 
     uint64_t count = epctx__count(shape);
     if (epctx__mul(count, epctx__stored_size(elem)) > EPCTX__MAX_BYTES)
         return EPCTX__REFUSE(c, "constant too large: %u elements", count);
-    EPCTX__TRY(epctx__room_for(c, count, epctx__stored_size(elem), data));
+    *data = epctx__new(c, count, epctx__stored_size(elem));
+    if (*data == NULL) return EPCTX_ERR_NOMEM;
     EPCTX__TRY(epctx__add_tensor(c, elem, shape, id));
     c->tensors[*id].constant = true;
     c->tensors[*id].data = *data;
@@ -7357,13 +7029,11 @@ static bool epctx__foldable(const epctx__step *s) {
  * the step runs again when the weights are available. */
 static epctx_status epctx__record(epctx__compiler *c, const epctx__step *s) {
     epctx__tensor *out = &c->tensors[s->out];
-    void *array = c->makes;
     uint32_t i;
     for (i = 0; i < EPCTX__MAX_IN; i++)
         if (s->in[i] != EPCTX__NONE && c->tensors[s->in[i]].outside) out->outside = true;
     out->whole = s->out;
-    EPCTX__TRY(epctx__grow(c, &array, c->make_count, &c->make_room, sizeof *c->makes));
-    c->makes = (epctx__step *)array;
+    EPCTX__TRY(epctx__grow(c, &c->makes, c->make_count, &c->make_room, sizeof *c->makes));
     c->makes[c->make_count++] = *s;
     return EPCTX_OK;
 }
@@ -7373,12 +7043,12 @@ static epctx_status epctx__fold_step(epctx__compiler *c, const epctx__step *s) {
     const epctx__op_info *op = &epctx__ops[s->op];
     epctx__tensor *out = &c->tensors[s->out];
     epctx__args args;
-    void *data;
+    epctx__step *dequantize;
     uint32_t i;
     memset(&args, 0, sizeof args);
     if (out->data == NULL) {
-        EPCTX__TRY(epctx__room_for(c, out->count, epctx__stored_size(out->elem), &data));
-        out->data = data;
+        out->data = epctx__new(c, out->count, epctx__stored_size(out->elem));
+        if (out->data == NULL) return EPCTX_ERR_NOMEM;
         out->constant = true;
     }
     if (out->count == 0) return EPCTX_OK;
@@ -7386,14 +7056,15 @@ static epctx_status epctx__fold_step(epctx__compiler *c, const epctx__step *s) {
     for (i = 0; i < op->in_count; i++)
         if (s->in[i] != EPCTX__NONE) EPCTX__TRY(epctx__data(c, s->in[i], &args.in[i]));
     if (s->op == EPCTX__OP_DEQUANTIZE) {
-        EPCTX__TRY(epctx__room_for(c, 1, sizeof *s, &data));
-        memcpy(data, s, sizeof *s);
-        out->dequantized = (const epctx__step *)data;
+        EPCTX__MAKE(c, dequantize, epctx__step, 1);
+        *dequantize = *s;
+        out->dequantized = dequantize;
     }
     /* writable: this step or an earlier one of the same node allocated the tensor above */
     memcpy(&args.out[0], &out->data, sizeof(void *));
+    args.error = c->error;
     c->stats.folded++;
-    return op->run_fn(&s->params, &args, c->error);
+    return op->run_fn(&s->params, &args);
 }
 
 static bool epctx__all_constant(const epctx__compiler *c, const epctx__step *s) {
@@ -7403,21 +7074,27 @@ static bool epctx__all_constant(const epctx__compiler *c, const epctx__step *s) 
     return true;
 }
 
-static void epctx__step_init(epctx__step *s, epctx__opcode op, uint32_t a, uint32_t b,
-                             uint32_t out) {
+static epctx__step epctx__new_step(epctx__opcode op, uint32_t a, uint32_t b, uint32_t out) {
+    epctx__step s;
     uint32_t i;
-    memset(s, 0, sizeof *s);
-    s->op = op;
-    for (i = 2; i < EPCTX__MAX_IN; i++) s->in[i] = EPCTX__NONE;
-    s->in[0] = a;
-    s->in[1] = b;
-    s->out = out;
-    s->temporary = EPCTX__NONE;
+    memset(&s, 0, sizeof s);
+    s.op = op;
+    for (i = 2; i < EPCTX__MAX_IN; i++) s.in[i] = EPCTX__NONE;
+    s.in[0] = a;
+    s.in[1] = b;
+    s.out = out;
+    s.temporary = EPCTX__NONE;
+    return s;
+}
+
+static epctx_status epctx__push_step(epctx__compiler *c, const epctx__step *s) {
+    EPCTX__TRY(epctx__grow(c, &c->steps, c->step_count, &c->step_room, sizeof *c->steps));
+    c->steps[c->step_count++] = *s;
+    return EPCTX_OK;
 }
 
 static epctx_status epctx__emit(epctx__compiler *c, const epctx__step *s) {
     epctx__tensor *out = &c->tensors[s->out];
-    void *array = c->steps;
     uint32_t i;
     const bool again = out->buffer != EPCTX__NONE;
     const epctx__op_info *op = &epctx__ops[s->op];
@@ -7430,19 +7107,11 @@ static epctx_status epctx__emit(epctx__compiler *c, const epctx__step *s) {
     if (c->folding && !again && epctx__foldable(s) && epctx__all_constant(c, s))
         return epctx__fold_step(c, s);
     if (out->count == 0) return EPCTX__REFUSE(c, "result: expected at least one element");
-    if (!again) {
-        uint32_t buffer;
-        EPCTX__TRY(epctx__add_buffer(c, out->count * epctx__stored_size(out->elem), &buffer));
-        out->buffer = buffer;
-        out->writer = (uint32_t)c->step_count;
-    } else {
-        out->writer = EPCTX__NONE;
-    }
-    EPCTX__TRY(epctx__grow(c, &array, c->step_count, &c->step_room, sizeof *c->steps));
-    c->steps = (epctx__step *)array;
-    c->steps[c->step_count] = *s;
-    if (c->node != NULL) c->steps[c->step_count].name = c->node->name;
-    c->step_count++;
+    if (!again)
+        EPCTX__TRY(epctx__add_buffer(c, out->count * epctx__stored_size(out->elem), &out->buffer));
+    out->writer = again ? EPCTX__NONE : (uint32_t)c->step_count;
+    EPCTX__TRY(epctx__push_step(c, s));
+    if (c->node != NULL) c->steps[c->step_count - 1].name = c->node->name;
     return EPCTX_OK;
 }
 
@@ -7494,42 +7163,51 @@ static void epctx__dense(const epctx__shape *shape, int64_t *strides) {
     }
 }
 
-/* Strided copy; strides[0] reads, strides[1] writes, both in elements. */
+/* A walk over two operands, of a move those that it reads and writes: strides, and dimensions. */
+typedef int64_t epctx__strided[3][EPCTX_NPU_MAX_RANK];
+
+/* Sets `rank` dimensions of a command; they fit, as sizes are below the limit. */
+static void epctx__set_walk(uint32_t rank, epctx__strided w, int32_t *a, int32_t *b,
+                            uint32_t *dims) {
+    uint32_t i;
+    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) {
+        a[i] = i < rank ? (int32_t)w[0][i] : 0;
+        b[i] = i < rank ? (int32_t)w[1][i] : 0;
+        dims[i] = i < rank ? (uint32_t)w[2][i] : 0;
+    }
+}
+
+/* Strided copy; strides in elements. */
 static epctx_status epctx__emit_move(epctx__compiler *c, uint32_t from, uint32_t to,
                                      const epctx__shape *walk, uint64_t from_start,
                                      uint64_t to_start, const int64_t *from_strides,
                                      const int64_t *to_strides) {
     epctx__step s;
     epctx__move *p = &s.params.move;
-    int64_t strides[2][EPCTX_NPU_MAX_RANK], dims[EPCTX_NPU_MAX_RANK];
+    epctx__strided w;
     uint32_t i;
-    epctx__step_init(&s, EPCTX__OP_MOVE, from, EPCTX__NONE, to);
-    memset(strides, 0, sizeof strides);
-    memset(dims, 0, sizeof dims);
+    s = epctx__new_step(EPCTX__OP_MOVE, from, EPCTX__NONE, to);
+    if (c->folding && epctx__count(walk) == 0) { /* copies nothing, but the result must exist */
+        s = epctx__new_step(EPCTX__OP_FILL, EPCTX__NONE, EPCTX__NONE, to);
+        s.params.fill.elem = epctx__stored_size(c->tensors[to].elem);
+        return epctx__emit(c, &s);
+    }
+    memset(w, 0, sizeof w);
     for (i = 0; i < walk->rank; i++) {
-        dims[i] = walk->dims[i];
-        strides[0][i] = from_strides[i];
-        strides[1][i] = to_strides[i];
-        if (dims[i] == 0 && c->folding) { /* copies nothing, but the result must exist */
-            epctx__step_init(&s, EPCTX__OP_FILL, EPCTX__NONE, EPCTX__NONE, to);
-            s.params.fill.elem = epctx__stored_size(c->tensors[to].elem);
-            return epctx__emit(c, &s);
-        }
+        w[0][i] = from_strides[i];
+        w[1][i] = to_strides[i];
+        w[2][i] = walk->dims[i];
     }
     p->elem = epctx__stored_size(c->tensors[from].elem);
     p->from_start = (uint32_t)from_start;
     p->to_start = (uint32_t)to_start;
-    p->rank = epctx__collapse(dims, walk->rank, strides, 2);
+    p->rank = epctx__collapse(w[2], walk->rank, w, 2);
     if (p->elem == 2) { /* elements that are only stored are copied whole, as bytes */
         p->elem = 1;
-        dims[0] *= 2;
-        strides[0][0] = strides[1][0] = 1; /* the two of a single element, too */
+        w[2][0] *= 2;
+        w[0][0] = w[1][0] = 1; /* the two of a single element, too */
     }
-    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) { /* fits: sizes are below the limit */
-        p->dims[i] = i < p->rank ? (uint32_t)dims[i] : 0;
-        p->from[i] = i < p->rank ? (int32_t)strides[0][i] : 0;
-        p->to[i] = i < p->rank ? (int32_t)strides[1][i] : 0;
-    }
+    epctx__set_walk(p->rank, w, p->from, p->to, p->dims);
     return epctx__emit(c, &s);
 }
 
@@ -7580,41 +7258,41 @@ static void epctx__broadcast_strides(const epctx__shape *in, const epctx__shape 
     }
 }
 
-/* Returns the rank; sets dimensions and strides (zeroed by the caller) of broadcast operands. */
-static uint32_t epctx__walk(const epctx__compiler *c, const epctx__shape *shape,
-                            const uint32_t *ids, uint32_t count, uint32_t *dims,
-                            int32_t *const *out) {
+/* Emits an element-wise step whose first `count` inputs are broadcast. The arrays of its parameters
+ * are zero: the rank, the dimensions, and the strides of each input. */
+static epctx_status epctx__emit_broadcast(epctx__compiler *c, epctx__step *s, uint32_t count,
+                                          int32_t elem, uint32_t *rank, uint32_t *dims,
+                                          int32_t *const *out, uint32_t *y) {
     int64_t strides[3][EPCTX_NPU_MAX_RANK], wide[EPCTX_NPU_MAX_RANK];
-    uint32_t rank, i, j;
+    epctx__shape shape = {0, {0}}, part;
+    uint32_t i, j;
+    for (j = count; j-- > 0;) {
+        part = shape;
+        EPCTX__TRY(epctx__broadcast(c, &c->tensors[s->in[j]].shape, &part, &shape));
+    }
     memset(strides, 0, sizeof strides);
-    memcpy(wide, shape->dims, sizeof wide);
+    memcpy(wide, shape.dims, sizeof wide);
     for (j = 0; j < count; j++)
-        epctx__broadcast_strides(&c->tensors[ids[j]].shape, shape, strides[j]);
-    rank = epctx__collapse(wide, shape->rank, strides, count);
-    for (i = 0; i < rank; i++) {
+        epctx__broadcast_strides(&c->tensors[s->in[j]].shape, &shape, strides[j]);
+    *rank = epctx__collapse(wide, shape.rank, strides, count);
+    for (i = 0; i < *rank; i++) {
         dims[i] = (uint32_t)wide[i];
         for (j = 0; j < count; j++) out[j][i] = (int32_t)strides[j][i];
     }
-    return rank;
+    return epctx__emit_new(c, s, elem, &shape, y);
 }
 
 static epctx_status epctx__emit_binary(epctx__compiler *c, epctx__binary_kind kind, uint32_t a,
                                        uint32_t b, uint32_t *out) {
-    epctx__step s;
+    epctx__step s = epctx__new_step(EPCTX__OP_BINARY, a, b, 0);
     epctx__binary *p = &s.params.binary;
-    const uint32_t ids[2] = {a, b};
     int32_t *const strides[2] = {p->a, p->b};
-    epctx__shape shape;
-    EPCTX__TRY(epctx__broadcast(c, &c->tensors[a].shape, &c->tensors[b].shape, &shape));
-    epctx__step_init(&s, EPCTX__OP_BINARY, a, b, 0);
     p->kind = (uint32_t)kind;
-    p->rank = epctx__walk(c, &shape, ids, 2, p->dims, strides);
-    return epctx__emit_new(c, &s, EPCTX_ONNX_FLOAT, &shape, out);
+    return epctx__emit_broadcast(c, &s, 2, EPCTX_ONNX_FLOAT, &p->rank, p->dims, strides, out);
 }
 
 static epctx_status epctx__emit_fill(epctx__compiler *c, uint32_t to, uint64_t bits) {
-    epctx__step s;
-    epctx__step_init(&s, EPCTX__OP_FILL, EPCTX__NONE, EPCTX__NONE, to);
+    epctx__step s = epctx__new_step(EPCTX__OP_FILL, EPCTX__NONE, EPCTX__NONE, to);
     s.params.fill.count = (uint32_t)c->tensors[to].count;
     s.params.fill.elem = epctx__stored_size(c->tensors[to].elem);
     s.params.fill.low = (uint32_t)(bits & UINT32_MAX);
@@ -7622,24 +7300,26 @@ static epctx_status epctx__emit_fill(epctx__compiler *c, uint32_t to, uint64_t b
     return epctx__emit(c, &s);
 }
 
+/* A new tensor of equal elements. */
+static epctx_status epctx__emit_filled(epctx__compiler *c, int32_t elem, const epctx__shape *shape,
+                                       uint64_t bits, uint32_t *y) {
+    EPCTX__TRY(epctx__new_tensor(c, elem, shape, y));
+    return epctx__emit_fill(c, *y, bits);
+}
+
 /* One command: Cast, or Convert where a type is only stored. */
 static epctx_status epctx__emit_cast_once(epctx__compiler *c, uint32_t x, int32_t to, uint32_t *y) {
-    epctx__step s;
+    epctx__step s = epctx__new_step(EPCTX__OP_CAST, x, EPCTX__NONE, 0);
     epctx__shape shape = c->tensors[x].shape;
     const int32_t from = c->tensors[x].elem;
     *y = x;
     if (from == to) return EPCTX_OK;
-    epctx__step_init(&s, EPCTX__OP_CAST, x, EPCTX__NONE, 0);
     s.params.cast.count = (uint32_t)c->tensors[x].count;
     s.params.cast.from = (uint32_t)from;
     s.params.cast.to = (uint32_t)to;
     if (epctx__converts((uint32_t)from, (uint32_t)to) ||
-        epctx__converts((uint32_t)to, (uint32_t)from)) {
-        s.op = EPCTX__OP_CONVERT;
-        s.params.convert.count = (uint32_t)c->tensors[x].count;
-        s.params.convert.from = (uint32_t)from;
-        s.params.convert.to = (uint32_t)to;
-    }
+        epctx__converts((uint32_t)to, (uint32_t)from))
+        s.op = EPCTX__OP_CONVERT; /* with the same parameters */
     return epctx__emit_new(c, &s, to, &shape, y);
 }
 
@@ -7676,37 +7356,37 @@ static bool epctx__has_input(const epctx_node *node, size_t i) {
     return i < node->input_count && node->inputs[i].size > 0;
 }
 
+#define EPCTX__TYPES "floats of 16 to 64 bits, integers or bool"
+
 /* Reports why no node that reads this value compiles. */
 static epctx_status epctx__refuse_value(epctx__compiler *c, const epctx__tensor *t,
                                         epctx_str name) {
     const epctx_value *value = &t->known;
-    int32_t i = 0;
+    const char *type = epctx_elem_name(value->elem_type);
+    const uint64_t most = EPCTX_NPU_MAX_RANK;
+    const int64_t rank = value->rank;
+    int64_t i = 0;
     if (t->stored)
         return EPCTX__REFUSE(c,
-                             "constant '%S': expected floats of 16 to 64 bits, integers or "
-                             "bool of rank <= %u, with data, found %s of rank %d",
-                             &name, (uint64_t)EPCTX_NPU_MAX_RANK, epctx_elem_name(value->elem_type),
-                             (int64_t)value->rank);
+                             "constant '%S': expected " EPCTX__TYPES " of rank <= %u, with data, "
+                             "found %s of rank %d",
+                             &name, most, type, rank);
     if (value->elem_type != 0 && epctx__stored_size(value->elem_type) == 0)
-        return EPCTX__REFUSE(
-            c, "input '%S': expected floats of 16 to 64 bits, integers or bool, found %s", &name,
-            epctx_elem_name(value->elem_type));
-    while (i < value->rank && value->dims[i] > 0) i++;
-    if (value->rank > EPCTX_NPU_MAX_RANK)
-        return EPCTX__REFUSE(c, "input '%S': expected rank <= %u, found %d", &name,
-                             (uint64_t)EPCTX_NPU_MAX_RANK, (int64_t)value->rank);
-    if (i < value->rank)
+        return EPCTX__REFUSE(c, "input '%S': expected " EPCTX__TYPES ", found %s", &name, type);
+    while (i < rank && value->dims[i] > 0) i++;
+    if (rank > EPCTX_NPU_MAX_RANK)
+        return EPCTX__REFUSE(c, "input '%S': expected rank <= %u, found %d", &name, most, rank);
+    if (i < rank)
         return EPCTX__REFUSE(c, "input '%S': expected a fixed shape, dimension %d is not above 0",
-                             &name, (int64_t)i);
-    if (t->given && (value->elem_type == 0 || value->rank < 0))
+                             &name, i);
+    if (t->given && (value->elem_type == 0 || rank < 0))
         return EPCTX__REFUSE(c, "graph input '%S' has no %s in the model", &name,
                              value->elem_type == 0 ? "type" : "shape");
-    if (value->elem_type == 0 || value->rank < 0) {
+    if (value->elem_type == 0 || rank < 0)
         return EPCTX__REFUSE(c,
                              "input '%S': unknown type or shape; the model does not declare "
                              "them and the node that computes it does not compile",
                              &name);
-    }
     return EPCTX__REFUSE(c, "input '%S': expected at most %u bytes", &name,
                          (uint64_t)EPCTX__MAX_BYTES);
 }
@@ -7819,7 +7499,7 @@ static epctx_status epctx__ints(epctx__compiler *c, const char *name, size_t cou
     return EPCTX_OK;
 }
 
-/* A constant of integers. */
+/* A constant of integers; `count` may be NULL. */
 static epctx_status epctx__const_ints(epctx__compiler *c, uint32_t id, const char *what,
                                       size_t most, int64_t *out, size_t *count) {
     const epctx__tensor *t = &c->tensors[id];
@@ -7830,31 +7510,38 @@ static epctx_status epctx__const_ints(epctx__compiler *c, uint32_t id, const cha
         return EPCTX__INVALID(c, "%s '%S': expected at most %u integers, found %u of type %s", what,
                               &t->name, (uint64_t)most, t->count, epctx_elem_name(t->elem));
     EPCTX__TRY(epctx__data(c, id, &data));
-    *count = (size_t)c->tensors[id].count;
-    for (i = 0; i < *count; i++)
+    if (count != NULL) *count = (size_t)t->count;
+    for (i = 0; i < t->count; i++)
         out[i] = epctx__index((const uint8_t *)data, i, epctx__stored_size(t->elem));
     return EPCTX_OK;
 }
 
+/* Integers of an attribute or an input. */
+typedef struct epctx__list {
+    int64_t v[2 * EPCTX_NPU_MAX_RANK];
+    size_t count;
+    bool found;
+} epctx__list;
+
 /* Integers: an attribute in old opsets, a constant input in new ones. `found` false: neither. */
 static epctx_status epctx__ints_of(epctx__compiler *c, const char *name, size_t input,
-                                   int64_t since, int64_t *out, size_t *count, bool *found) {
+                                   int64_t since, epctx__list *out) {
     const epctx_attr *attr = epctx_node_attr(c->node, name);
     uint32_t id;
-    *count = 0;
-    *found = false;
+    memset(out, 0, sizeof *out);
     if (c->node->version < since) {
         if (attr == NULL) return EPCTX_OK;
         if (attr->type != EPCTX_ATTR_INTS || attr->count > 2 * EPCTX_NPU_MAX_RANK)
             return epctx__bad_attr(c, name, "at most 16 integers");
-        memcpy(out, attr->ints, attr->count * sizeof *out);
-        *count = attr->count;
-        *found = true;
+        memcpy(out->v, attr->ints, attr->count * sizeof *out->v);
+        out->count = attr->count;
+        out->found = true;
         return EPCTX_OK;
     }
     EPCTX__TRY(epctx__optional(c, input, &id));
-    *found = id != EPCTX__NONE;
-    return *found ? epctx__const_ints(c, id, name, 2 * EPCTX_NPU_MAX_RANK, out, count) : EPCTX_OK;
+    out->found = id != EPCTX__NONE;
+    return out->found ? epctx__const_ints(c, id, name, 2 * EPCTX_NPU_MAX_RANK, out->v, &out->count)
+                      : EPCTX_OK;
 }
 
 /* A scalar constant float. */
@@ -7881,6 +7568,19 @@ static epctx_status epctx__const_bool(epctx__compiler *c, uint32_t id, const cha
     EPCTX__TRY(epctx__data(c, id, &data));
     *out = *(const uint8_t *)data != 0;
     return EPCTX_OK;
+}
+
+/* Which of some words an attribute holds; absent or empty: the first. */
+static epctx_status epctx__choice(epctx__compiler *c, const char *name, const char *words,
+                                  uint32_t *which) {
+    const epctx_attr *attr = epctx_node_attr(c->node, name);
+    epctx_str rest = epctx_str_of(words);
+    *which = 0;
+    if (attr == NULL || attr->s.size == 0) return EPCTX_OK;
+    for (; rest.size > 0; ++*which)
+        if (epctx_str_eq(attr->s, epctx_str_cut(&rest, ' '))) return EPCTX_OK;
+    return epctx__in_attr(c, name,
+                          EPCTX__INVALID(c, "expected one of: %s; found '%S'", words, &attr->s));
 }
 
 /* Normalizes an axis in -rank..rank-1 to 0..rank-1 (`extra` 1: up to rank). */
@@ -7920,9 +7620,8 @@ static float epctx__f_div(float a, float b) {
 
 static epctx_status epctx__emit_act(epctx__compiler *c, uint32_t x, epctx__act_kind kind, float a,
                                     float b, uint32_t *y) {
-    epctx__step s;
+    epctx__step s = epctx__new_step(EPCTX__OP_UNARY, x, EPCTX__NONE, 0);
     epctx__shape shape = c->tensors[x].shape;
-    epctx__step_init(&s, EPCTX__OP_UNARY, x, EPCTX__NONE, 0);
     s.params.unary.count = (uint32_t)c->tensors[x].count;
     s.params.unary.act.kind = (uint32_t)kind;
     s.params.unary.act.a = a;
@@ -7961,43 +7660,35 @@ static epctx_status epctx__ramp(epctx__compiler *c, int64_t n, uint32_t rank, ui
 
 static epctx_status epctx__emit_exact(epctx__compiler *c, epctx__exact_kind kind, uint32_t a,
                                       uint32_t b, uint32_t *out) {
-    epctx__step s;
+    epctx__step s = epctx__new_step(EPCTX__OP_EXACT, a, b, 0);
     epctx__exact *p = &s.params.exact;
     const int32_t type = c->tensors[a].elem;
-    const uint32_t ids[2] = {a, b};
     int32_t *const strides[2] = {p->a, p->b};
-    epctx__shape shape;
     if (c->tensors[b].elem != type)
         return EPCTX__INVALID(c, "expected inputs of one type, found %s and %s",
                               epctx_elem_name(type), epctx_elem_name(c->tensors[b].elem));
+    if (kind < EPCTX__EXACT_EQUAL && type == EPCTX_ONNX_FLOAT)
+        return EPCTX__INVALID(c, "expected integers or bool, found float32");
     EPCTX__TRY(epctx__no_uint64(c, c->narrow == EPCTX_ONNX_UINT64 &&
                                        ((kind >= EPCTX__EXACT_DIV && kind <= EPCTX__EXACT_FMOD) ||
                                         kind > EPCTX__EXACT_EQUAL)));
-    EPCTX__TRY(epctx__broadcast(c, &c->tensors[a].shape, &c->tensors[b].shape, &shape));
-    epctx__step_init(&s, EPCTX__OP_EXACT, a, b, 0);
     p->kind = (uint32_t)kind;
     p->type = (uint32_t)type;
-    p->rank = epctx__walk(c, &shape, ids, 2, p->dims, strides);
-    return epctx__emit_new(c, &s, (int32_t)epctx__exact_type((uint32_t)kind, (uint32_t)type),
-                           &shape, out);
+    return epctx__emit_broadcast(c, &s, 2, (int32_t)epctx__exact_type(p->kind, p->type), &p->rank,
+                                 p->dims, strides, out);
 }
 
 static epctx_status epctx__emit_where(epctx__compiler *c, uint32_t condition, uint32_t a,
                                       uint32_t b, uint32_t *out) {
-    epctx__step s;
+    epctx__step s = epctx__new_step(EPCTX__OP_WHERE, condition, a, 0);
     epctx__where *p = &s.params.where;
-    const uint32_t ids[3] = {condition, a, b};
+    const int32_t type = c->tensors[a].elem;
     int32_t *const strides[3] = {p->condition, p->a, p->b};
-    epctx__shape shape, both;
-    if (c->tensors[condition].elem != EPCTX_ONNX_BOOL || c->tensors[a].elem != c->tensors[b].elem)
+    if (c->tensors[condition].elem != EPCTX_ONNX_BOOL || c->tensors[b].elem != type)
         return EPCTX__INVALID(c, "expected a bool condition and two inputs of one type");
-    EPCTX__TRY(epctx__broadcast(c, &c->tensors[a].shape, &c->tensors[b].shape, &both));
-    EPCTX__TRY(epctx__broadcast(c, &c->tensors[condition].shape, &both, &shape));
-    epctx__step_init(&s, EPCTX__OP_WHERE, condition, a, 0);
     s.in[2] = b;
-    p->elem = epctx__stored_size(c->tensors[a].elem);
-    p->rank = epctx__walk(c, &shape, ids, 3, p->dims, strides);
-    return epctx__emit_new(c, &s, c->tensors[a].elem, &shape, out);
+    p->elem = epctx__stored_size(type);
+    return epctx__emit_broadcast(c, &s, 3, type, &p->rank, p->dims, strides, out);
 }
 
 /* x combined with one small integer of its type. */
@@ -8050,12 +7741,10 @@ static epctx_status epctx__emit_any(epctx__compiler *c, epctx__binary_kind kind,
 /* -- shape operators: the same data with another shape -- */
 
 static epctx_status epctx__lower_alias(epctx__compiler *c, uint32_t x, const epctx__shape *shape) {
-    uint32_t y;
     if (epctx__count(shape) != c->tensors[x].count)
         return EPCTX__INVALID(c, "shape: expected %u elements, found %u", c->tensors[x].count,
                               epctx__count(shape));
-    EPCTX__TRY(epctx__alias(c, x, shape, 0, &y));
-    return epctx__set_output(c, 0, y);
+    return epctx__alias(c, x, shape, 0, &c->y);
 }
 
 static epctx_status epctx__lower_identity(epctx__compiler *c) {
@@ -8065,7 +7754,7 @@ static epctx_status epctx__lower_identity(epctx__compiler *c) {
 
 /* The identity, as nothing is dropped; the mask is all true. */
 static epctx_status epctx__lower_dropout(epctx__compiler *c) {
-    uint32_t x = c->in[0], rate = c->in[1], mode = c->in[2], mask;
+    uint32_t rate = c->in[1], mode = c->in[2], mask;
     float ratio = 0.5f;
     bool training = false;
     if (mode != EPCTX__NONE) EPCTX__TRY(epctx__const_bool(c, mode, "training_mode", &training));
@@ -8076,58 +7765,64 @@ static epctx_status epctx__lower_dropout(epctx__compiler *c) {
     if (c->node->version < 12) {
         EPCTX__TRY(epctx__unused_outputs(c, 1));
     } else if (c->node->output_count > 1) {
-        EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_BOOL, &c->tensors[x].shape, &mask));
-        EPCTX__TRY(epctx__emit_fill(c, mask, 1));
+        EPCTX__TRY(epctx__emit_filled(c, EPCTX_ONNX_BOOL, &c->tensors[c->in[0]].shape, 1, &mask));
         EPCTX__TRY(epctx__set_output(c, 1, mask));
     }
     return epctx__lower_identity(c);
 }
 
 static epctx_status epctx__lower_reshape(epctx__compiler *c) {
-    int64_t wanted[2 * EPCTX_NPU_MAX_RANK];
     const bool allow_zero = epctx_node_int(c->node, "allowzero", 0) != 0;
+    const epctx__shape in = c->tensors[c->in[0]].shape;
+    const uint64_t all = c->tensors[c->in[0]].count;
     epctx__shape shape = {0, {0}};
+    epctx__list wanted;
     uint64_t known = 1;
-    uint32_t x = c->in[0], free_dim = EPCTX__NONE, i;
-    size_t count;
-    bool found;
-    EPCTX__TRY(epctx__ints_of(c, "shape", 1, 5, wanted, &count, &found));
-    if (!found || count > EPCTX_NPU_MAX_RANK)
+    uint32_t free_dim = EPCTX__NONE, i;
+    EPCTX__TRY(epctx__ints_of(c, "shape", 1, 5, &wanted));
+    if (!wanted.found || wanted.count > EPCTX_NPU_MAX_RANK)
         return EPCTX__REFUSE(c, "shape: expected at most %u dimensions, found %u",
-                             (uint64_t)EPCTX_NPU_MAX_RANK, (uint64_t)count);
-    shape.rank = (uint32_t)count;
-    for (i = 0; i < count; i++) {
-        int64_t d = wanted[i];
+                             (uint64_t)EPCTX_NPU_MAX_RANK, (uint64_t)wanted.count);
+    shape.rank = (uint32_t)wanted.count;
+    for (i = 0; i < shape.rank; i++) {
+        int64_t d = wanted.v[i];
         if (d == 0 && !allow_zero) {
-            if (i >= c->tensors[x].shape.rank)
+            if (i >= in.rank)
                 return EPCTX__INVALID(c, "shape: 0 in dimension %u, which the input does not have",
                                       (uint64_t)i);
-            d = c->tensors[x].shape.dims[i];
+            d = in.dims[i];
         }
         if (d < -1 || (d == -1 && free_dim != EPCTX__NONE))
             return EPCTX__INVALID(c, "shape: invalid %d in dimension %u", d, (uint64_t)i);
-        shape.dims[i] = d == -1 ? 1 : d;
         if (d == -1)
             free_dim = i;
         else
             known = epctx__mul(known, (uint64_t)d);
+        shape.dims[i] = d;
     }
     if (free_dim != EPCTX__NONE) {
-        if (known == 0 || c->tensors[x].count % known != 0)
+        if (known == 0 || all % known != 0)
             return EPCTX__INVALID(c, "shape: cannot infer -1, %u elements are not a multiple of %u",
-                                  c->tensors[x].count, known);
-        shape.dims[free_dim] = (int64_t)(c->tensors[x].count / known);
+                                  all, known);
+        shape.dims[free_dim] = (int64_t)(all / known);
     }
-    return epctx__lower_alias(c, x, &shape);
+    return epctx__lower_alias(c, c->in[0], &shape);
+}
+
+/* [outer][inner], the latter from an axis on. */
+static epctx__shape epctx__flat(const epctx__shape *shape, uint32_t axis) {
+    const epctx__shape flat = {2,
+                               {(int64_t)epctx__product(shape, 0, axis),
+                                (int64_t)epctx__product(shape, axis, shape->rank)}};
+    return flat;
 }
 
 static epctx_status epctx__lower_flatten(epctx__compiler *c) {
-    epctx__shape shape = {2, {0}};
-    uint32_t x = c->in[0], axis;
-    EPCTX__TRY(epctx__axis_attr(c, 1, c->tensors[x].shape.rank, 1, &axis));
-    shape.dims[0] = (int64_t)epctx__product(&c->tensors[x].shape, 0, axis);
-    shape.dims[1] = (int64_t)epctx__product(&c->tensors[x].shape, axis, c->tensors[x].shape.rank);
-    return epctx__lower_alias(c, x, &shape);
+    epctx__shape shape = c->tensors[c->in[0]].shape;
+    uint32_t axis;
+    EPCTX__TRY(epctx__axis_attr(c, 1, shape.rank, 1, &axis));
+    shape = epctx__flat(&shape, axis);
+    return epctx__lower_alias(c, c->in[0], &shape);
 }
 
 /* Marks the axes of a list; EPCTX_ERR_GRAPH: one is out of range or occurs twice. */
@@ -8144,39 +7839,36 @@ static epctx_status epctx__mark_axes(epctx__compiler *c, const int64_t *axes, si
 }
 
 static epctx_status epctx__lower_squeeze(epctx__compiler *c) {
-    int64_t axes[2 * EPCTX_NPU_MAX_RANK];
-    bool marked[EPCTX_NPU_MAX_RANK] = {false}, found;
+    const epctx__shape in = c->tensors[c->in[0]].shape;
+    bool marked[EPCTX_NPU_MAX_RANK] = {false};
     epctx__shape shape = {0, {0}};
-    const epctx__shape *in;
-    uint32_t x = c->in[0], i;
-    size_t count;
-    EPCTX__TRY(epctx__ints_of(c, "axes", 1, 13, axes, &count, &found));
-    in = &c->tensors[x].shape;
-    EPCTX__TRY(epctx__mark_axes(c, axes, count, in->rank, marked));
-    for (i = 0; i < in->rank; i++) {
-        if (found && marked[i] && in->dims[i] != 1)
+    epctx__list axes;
+    uint32_t i;
+    EPCTX__TRY(epctx__ints_of(c, "axes", 1, 13, &axes));
+    EPCTX__TRY(epctx__mark_axes(c, axes.v, axes.count, in.rank, marked));
+    for (i = 0; i < in.rank; i++) {
+        if (marked[i] && in.dims[i] != 1)
             return EPCTX__INVALID(c, "axis %u: expected dimension 1, found %d", (uint64_t)i,
-                                  in->dims[i]);
-        if (found ? !marked[i] : in->dims[i] != 1) shape.dims[shape.rank++] = in->dims[i];
+                                  in.dims[i]);
+        if (axes.found ? !marked[i] : in.dims[i] != 1) shape.dims[shape.rank++] = in.dims[i];
     }
-    return epctx__lower_alias(c, x, &shape);
+    return epctx__lower_alias(c, c->in[0], &shape);
 }
 
 static epctx_status epctx__lower_unsqueeze(epctx__compiler *c) {
-    int64_t axes[2 * EPCTX_NPU_MAX_RANK];
-    bool marked[EPCTX_NPU_MAX_RANK] = {false}, found;
-    epctx__shape shape = {0, {0}};
-    uint32_t x = c->in[0], i, from = 0;
-    size_t count;
-    EPCTX__TRY(epctx__ints_of(c, "axes", 1, 13, axes, &count, &found));
-    if (!found || c->tensors[x].shape.rank + count > EPCTX_NPU_MAX_RANK)
+    const epctx__shape in = c->tensors[c->in[0]].shape;
+    bool marked[EPCTX_NPU_MAX_RANK] = {false};
+    epctx__shape shape = in;
+    epctx__list axes;
+    uint32_t i, from = 0;
+    EPCTX__TRY(epctx__ints_of(c, "axes", 1, 13, &axes));
+    if (!axes.found || in.rank + axes.count > EPCTX_NPU_MAX_RANK)
         return EPCTX__REFUSE(c, "axes: expected a result of rank <= %u",
                              (uint64_t)EPCTX_NPU_MAX_RANK);
-    shape.rank = c->tensors[x].shape.rank + (uint32_t)count;
-    EPCTX__TRY(epctx__mark_axes(c, axes, count, shape.rank, marked));
-    for (i = 0; i < shape.rank; i++)
-        shape.dims[i] = marked[i] ? 1 : c->tensors[x].shape.dims[from++];
-    return epctx__lower_alias(c, x, &shape);
+    shape.rank += (uint32_t)axes.count;
+    EPCTX__TRY(epctx__mark_axes(c, axes.v, axes.count, shape.rank, marked));
+    for (i = 0; i < shape.rank; i++) shape.dims[i] = marked[i] ? 1 : in.dims[from++];
+    return epctx__lower_alias(c, c->in[0], &shape);
 }
 
 /* -- constants -- */
@@ -8188,36 +7880,32 @@ static epctx_status epctx__lower_constant(epctx__compiler *c) {
     const epctx_node *node = c->node;
     const epctx_attr *a = node->attr_count == 1 ? &node->attrs[0] : NULL;
     epctx__shape shape = {0, {0}};
+    const void *from;
     void *data;
-    uint32_t id;
+    bool ints;
     if (a == NULL)
         return EPCTX__INVALID(c, "expected one attribute, found %u", (uint64_t)node->attr_count);
     if (a->type == EPCTX_ATTR_TENSOR && a->t != NULL) {
-        EPCTX__TRY(epctx__import_tensor(c, a->t, &id));
-        if (c->tensors[id].elem == 0)
-            return EPCTX__REFUSE(c, "expected floats of 16 to 64 bits, integers or bool, found %s",
+        EPCTX__TRY(epctx__import_tensor(c, a->t, &c->y));
+        if (c->tensors[c->y].elem == 0)
+            return EPCTX__REFUSE(c, "expected " EPCTX__TYPES ", found %s",
                                  epctx_elem_name(a->t->elem_type));
-        return epctx__set_output(c, 0, id);
+        return EPCTX_OK;
     }
+    ints = a->type == EPCTX_ATTR_INT || a->type == EPCTX_ATTR_INTS;
     if (a->type == EPCTX_ATTR_INTS || a->type == EPCTX_ATTR_FLOATS) {
         shape.rank = 1;
         shape.dims[0] = (int64_t)a->count;
-    } else if (a->type != EPCTX_ATTR_INT && a->type != EPCTX_ATTR_FLOAT) {
+        from = ints ? (const void *)a->ints : a->floats;
+    } else if (a->type == EPCTX_ATTR_INT || a->type == EPCTX_ATTR_FLOAT) {
+        from = ints ? (const void *)&a->i : &a->f;
+    } else {
         return EPCTX__REFUSE(c, "attribute '%S': expected numbers", &a->name);
     }
-    if (a->type == EPCTX_ATTR_INT || a->type == EPCTX_ATTR_INTS)
-        EPCTX__TRY(epctx__add_constant(c, EPCTX_ONNX_INT64, &shape, &data, &id));
-    else
-        EPCTX__TRY(epctx__add_constant(c, EPCTX_ONNX_FLOAT, &shape, &data, &id));
-    if (a->type == EPCTX_ATTR_INT)
-        memcpy(data, &a->i, sizeof a->i);
-    else if (a->type == EPCTX_ATTR_FLOAT)
-        memcpy(data, &a->f, sizeof a->f);
-    else if (a->count > 0 && a->type == EPCTX_ATTR_INTS)
-        memcpy(data, a->ints, a->count * sizeof *a->ints);
-    else if (a->count > 0)
-        memcpy(data, a->floats, a->count * sizeof *a->floats);
-    return epctx__set_output(c, 0, id);
+    EPCTX__TRY(
+        epctx__add_constant(c, ints ? EPCTX_ONNX_INT64 : EPCTX_ONNX_FLOAT, &shape, &data, &c->y));
+    if (from != NULL) memcpy(data, from, (size_t)c->tensors[c->y].count * (ints ? 8 : 4));
+    return EPCTX_OK;
 }
 
 static epctx_status epctx__shape_from(epctx__compiler *c, const int64_t *dims, size_t count,
@@ -8236,16 +7924,32 @@ static epctx_status epctx__shape_from(epctx__compiler *c, const int64_t *dims, s
     return EPCTX_OK;
 }
 
+/* The same from a constant. */
+static epctx_status epctx__const_shape(epctx__compiler *c, uint32_t id, epctx__shape *shape) {
+    int64_t dims[EPCTX_NPU_MAX_RANK];
+    size_t count;
+    EPCTX__TRY(epctx__const_ints(c, id, "shape", EPCTX_NPU_MAX_RANK, dims, &count));
+    return epctx__shape_from(c, dims, count, shape);
+}
+
+/* The bits of a constant of one element. */
+static epctx_status epctx__const_bits(epctx__compiler *c, uint32_t id, uint64_t *bits) {
+    const uint32_t size = epctx__stored_size(c->tensors[id].elem);
+    const void *data;
+    EPCTX__TRY(epctx__data(c, id, &data));
+    *bits = size == 8   ? *(const uint64_t *)data
+            : size == 4 ? *(const uint32_t *)data
+                        : *(const uint8_t *)data;
+    return EPCTX_OK;
+}
+
 static epctx_status epctx__lower_constant_of_shape(epctx__compiler *c) {
     const epctx_attr *value = epctx_node_attr(c->node, "value");
-    int64_t dims[2 * EPCTX_NPU_MAX_RANK];
     epctx__shape shape;
     int32_t elem = EPCTX_ONNX_FLOAT;
     uint64_t bits = 0;
-    uint32_t id = c->in[0];
-    size_t count;
-    EPCTX__TRY(epctx__const_ints(c, id, "shape", EPCTX_NPU_MAX_RANK, dims, &count));
-    EPCTX__TRY(epctx__shape_from(c, dims, count, &shape));
+    uint32_t id;
+    EPCTX__TRY(epctx__const_shape(c, c->in[0], &shape));
     if (value != NULL) {
         if (value->type != EPCTX_ATTR_TENSOR || value->t == NULL)
             return epctx__bad_attr(c, "value", "a tensor");
@@ -8253,30 +7957,9 @@ static epctx_status epctx__lower_constant_of_shape(epctx__compiler *c) {
         elem = c->tensors[id].elem;
         if (epctx__elem_size(elem) == 0 || c->tensors[id].count != 1)
             return epctx__bad_attr(c, "value", "one element of a supported type");
-        bits = epctx__stored_size(elem) == 1   ? c->tensors[id].raw[0]
-               : epctx__stored_size(elem) == 4 ? epctx__get32(c->tensors[id].raw)
-                                               : epctx__get64(c->tensors[id].raw);
+        EPCTX__TRY(epctx__const_bits(c, id, &bits));
     }
-    EPCTX__TRY(epctx__new_tensor(c, elem, &shape, &id));
-    EPCTX__TRY(epctx__emit_fill(c, id, bits));
-    return epctx__set_output(c, 0, id);
-}
-
-static epctx_status epctx__lower_shape(epctx__compiler *c) {
-    const epctx__shape in = c->tensors[c->in[0]].shape;
-    const int64_t rank = (int64_t)in.rank;
-    epctx__shape shape = {1, {0}};
-    int64_t start = epctx_node_int(c->node, "start", 0);
-    int64_t end = epctx_node_int(c->node, "end", rank);
-    void *data;
-    start += start < 0 ? rank : 0;
-    end += end < 0 ? rank : 0;
-    start = start < 0 ? 0 : (start > rank ? rank : start);
-    end = end < start ? start : (end > rank ? rank : end);
-    shape.dims[0] = end - start;
-    EPCTX__TRY(epctx__add_constant(c, EPCTX_ONNX_INT64, &shape, &data, &c->y));
-    memcpy(data, in.dims + start, (size_t)shape.dims[0] * sizeof *in.dims);
-    return EPCTX_OK;
+    return epctx__emit_filled(c, elem, &shape, bits, &c->y);
 }
 
 /* -- element-wise -- */
@@ -8315,21 +7998,18 @@ static epctx_status epctx__lower_int_act(epctx__compiler *c, epctx__act_kind kin
     if (kind != EPCTX__ACT_NEG && kind != EPCTX__ACT_ABS && kind != EPCTX__ACT_RELU)
         return epctx__want_float(c, x);
     EPCTX__TRY(epctx__scalar(c, c->tensors[x].elem, 0, &zero));
-    EPCTX__TRY(epctx__emit_exact(c, kind == EPCTX__ACT_RELU ? EPCTX__EXACT_MAX : EPCTX__EXACT_SUB,
-                                 zero, x, &y));
-    if (kind == EPCTX__ACT_ABS) EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_MAX, x, y, &y));
-    return epctx__set_output(c, 0, y);
+    if (kind == EPCTX__ACT_RELU) return epctx__emit_exact(c, EPCTX__EXACT_MAX, zero, x, &c->y);
+    EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_SUB, zero, x, &y));
+    c->y = y;
+    return kind == EPCTX__ACT_NEG ? EPCTX_OK : epctx__emit_exact(c, EPCTX__EXACT_MAX, x, y, &c->y);
 }
 
 static epctx_status epctx__lower_act_of(epctx__compiler *c, epctx__act_kind kind, float a,
                                         float b) {
     epctx__step *before = epctx__writer_of(c, c->in[0]);
-    epctx__act act;
+    const epctx__act act = {(uint32_t)kind, a, b};
     if (c->tensors[c->in[0]].elem != EPCTX_ONNX_FLOAT)
         return epctx__lower_int_act(c, kind, c->in[0]);
-    act.kind = (uint32_t)kind;
-    act.a = a;
-    act.b = b;
     if (before == NULL || !epctx__set_act(before, &act))
         return epctx__emit_act(c, c->in[0], kind, a, b, &c->y);
     c->stats.fused++;
@@ -8337,87 +8017,71 @@ static epctx_status epctx__lower_act_of(epctx__compiler *c, epctx__act_kind kind
     return EPCTX_OK;
 }
 
-/* Activations with parameters: attributes (NULL: a constant) and their defaults. */
-typedef struct epctx__act_numbers {
+/* Activations with parameters: attributes ("": a constant) and their defaults. */
+static const struct {
     epctx__act_kind kind;
     const char *a_name;
     float a;
     const char *b_name;
     float b;
-} epctx__act_numbers;
-
-static const epctx__act_numbers epctx__numbered_acts[] = {
-    {EPCTX__ACT_LEAKY, "alpha", 0.01f, NULL, 0.0f},
-    {EPCTX__ACT_ELU, "alpha", 1.0f, NULL, 0.0f},
-    {EPCTX__ACT_CELU, "alpha", 1.0f, NULL, 0.0f},
+} epctx__numbered_acts[] = {
+    {EPCTX__ACT_LEAKY, "alpha", 0.01f, "", 0.0f},
+    {EPCTX__ACT_ELU, "alpha", 1.0f, "", 0.0f},
+    {EPCTX__ACT_CELU, "alpha", 1.0f, "", 0.0f},
     {EPCTX__ACT_SELU, "alpha", 1.67326319f, "gamma", 1.05070102f},
-    {EPCTX__ACT_SWISH, "alpha", 1.0f, NULL, 0.0f},
-    {EPCTX__ACT_THRESHOLD, "alpha", 1.0f, NULL, 0.0f},
+    {EPCTX__ACT_SWISH, "alpha", 1.0f, "", 0.0f},
+    {EPCTX__ACT_THRESHOLD, "alpha", 1.0f, "", 0.0f},
     {EPCTX__ACT_SHRINK, "lambd", 0.5f, "bias", 0.0f},
     {EPCTX__ACT_HARD_SIGMOID, "alpha", 0.2f, "beta", 0.5f},
-    {EPCTX__ACT_HARD_SWISH, NULL, 1.0f / 6.0f, NULL, 0.5f},
+    {EPCTX__ACT_HARD_SWISH, "", 1.0f / 6.0f, "", 0.5f},
 };
-
-static float epctx__number_attr(const epctx__compiler *c, const char *name, float fallback) {
-    return name != NULL ? epctx_node_float(c->node, name, fallback) : fallback;
-}
 
 static epctx_status epctx__lower_act(epctx__compiler *c) {
     const epctx__act_kind kind = (epctx__act_kind)c->variant;
+    float a = 0.0f, b = 0.0f;
     size_t i;
     for (i = 0; i < sizeof epctx__numbered_acts / sizeof epctx__numbered_acts[0]; i++) {
-        const epctx__act_numbers *n = &epctx__numbered_acts[i];
-        if (n->kind == kind)
-            return epctx__lower_act_of(c, kind, epctx__number_attr(c, n->a_name, n->a),
-                                       epctx__number_attr(c, n->b_name, n->b));
+        if (epctx__numbered_acts[i].kind != kind) continue;
+        a = epctx_node_float(c->node, epctx__numbered_acts[i].a_name, epctx__numbered_acts[i].a);
+        b = epctx_node_float(c->node, epctx__numbered_acts[i].b_name, epctx__numbered_acts[i].b);
     }
-    return epctx__lower_act_of(c, kind, 0.0f, 0.0f);
+    return epctx__lower_act_of(c, kind, a, b);
 }
 
 static epctx_status epctx__lower_gelu(epctx__compiler *c) {
-    const epctx_attr *form = epctx_node_attr(c->node, "approximate");
-    return epctx__lower_act_of(
-        c, form != NULL && epctx_str_is(form->s, "tanh") ? EPCTX__ACT_GELU_TANH : EPCTX__ACT_GELU,
-        0.0f, 0.0f);
-}
-
-static epctx_status epctx__clip_ints(epctx__compiler *c, uint32_t x) {
-    uint32_t limit, y = x, i;
-    for (i = 0; i < 2; i++) {
-        EPCTX__TRY(epctx__optional(c, i + 1, &limit));
-        if (limit != EPCTX__NONE)
-            EPCTX__TRY(
-                epctx__emit_exact(c, i == 0 ? EPCTX__EXACT_MAX : EPCTX__EXACT_MIN, y, limit, &y));
-    }
-    return y == x ? epctx__lower_identity(c) : epctx__set_output(c, 0, y);
+    uint32_t form;
+    EPCTX__TRY(epctx__choice(c, "approximate", "none tanh", &form));
+    return epctx__lower_act_of(c, form == 0 ? EPCTX__ACT_GELU : EPCTX__ACT_GELU_TANH, 0.0f, 0.0f);
 }
 
 static epctx_status epctx__lower_clip(epctx__compiler *c) {
+    static const char *const names[2] = {"min", "max"};
+    const bool floats = c->tensors[c->in[0]].elem == EPCTX_ONNX_FLOAT;
     float limits[2] = {-FLT_MAX, FLT_MAX};
-    uint32_t ids[2] = {EPCTX__NONE, EPCTX__NONE}, x = c->in[0], i;
-    bool constant = true;
-    if (c->tensors[x].elem != EPCTX_ONNX_FLOAT) return epctx__clip_ints(c, x);
-    if (c->node->version < 11) {
-        limits[0] = epctx_node_float(c->node, "min", limits[0]);
-        limits[1] = epctx_node_float(c->node, "max", limits[1]);
-    } else {
-        for (i = 0; i < 2; i++) {
+    uint32_t ids[2] = {EPCTX__NONE, EPCTX__NONE}, y = c->in[0], i;
+    bool constant = floats;
+    for (i = 0; i < 2; i++) {
+        if (floats && c->node->version < 11)
+            limits[i] = epctx_node_float(c->node, names[i], limits[i]);
+        else
             EPCTX__TRY(epctx__optional(c, i + 1, &ids[i]));
-            constant = constant && (ids[i] == EPCTX__NONE || c->tensors[ids[i]].constant);
-        }
+        constant = constant && (ids[i] == EPCTX__NONE || c->tensors[ids[i]].constant);
     }
     for (i = 0; i < 2; i++) {
-        if (ids[i] != EPCTX__NONE && constant) {
-            EPCTX__TRY(epctx__const_float(c, ids[i], i == 0 ? "min" : "max", &limits[i]));
-        } else if (ids[i] != EPCTX__NONE) { /* run-time limits: Max, then Min */
-            EPCTX__TRY(epctx__want_float(c, ids[i]));
-            if (c->tensors[ids[i]].count != 1 || c->tensors[ids[i]].shape.rank > 1)
-                return EPCTX__INVALID(c, "min and max: expected scalars");
-            EPCTX__TRY(epctx__emit_binary(c, i == 0 ? EPCTX__BINARY_MAX : EPCTX__BINARY_MIN, x,
-                                          ids[i], &x));
+        if (ids[i] == EPCTX__NONE) continue;
+        if (floats) EPCTX__TRY(epctx__want_float(c, ids[i]));
+        if (constant) {
+            EPCTX__TRY(epctx__const_float(c, ids[i], names[i], &limits[i]));
+            continue;
         }
+        if (floats && (c->tensors[ids[i]].count != 1 || c->tensors[ids[i]].shape.rank > 1))
+            return EPCTX__INVALID(c, "min and max: expected scalars");
+        EPCTX__TRY(
+            epctx__emit_any(c, i == 0 ? EPCTX__BINARY_MAX : EPCTX__BINARY_MIN, y, ids[i], &y));
     }
-    if (!constant) return epctx__set_output(c, 0, x);
+    if (y == c->in[0] && !floats) return epctx__lower_identity(c);
+    c->y = y;
+    if (!constant) return EPCTX_OK;
     if (limits[1] < limits[0]) /* ONNX: every element becomes max */
         limits[0] = limits[1];
     return epctx__lower_act_of(c, EPCTX__ACT_CLIP, limits[0], limits[1]);
@@ -8445,21 +8109,18 @@ static epctx_status epctx__fuse_bias(epctx__compiler *c, uint32_t x, uint32_t bi
     epctx__step *s = epctx__writer_of(c, x);
     const epctx__shape *xs = &c->tensors[x].shape, *bs = &c->tensors[bias].shape;
     epctx__shape flat = {1, {0}};
-    uint32_t axis = 1, i, id;
+    uint32_t axis = 1, id;
     *done = false;
     if (s == NULL || !c->tensors[bias].constant || bs->rank > xs->rank) return EPCTX_OK;
     if (s->op == EPCTX__OP_GEMM && s->params.gemm.n == (uint32_t)xs->dims[xs->rank - 1])
         axis = xs->rank - 1;
     else if (s->op != EPCTX__OP_CONV && s->op != EPCTX__OP_DEPTHWISE)
         return EPCTX_OK;
-    if (s->in[2] != EPCTX__NONE || epctx__act_of(s)->kind != EPCTX__ACT_NONE || xs->dims[axis] == 1)
-        return EPCTX_OK;
-    for (i = 0; i < bs->rank; i++) {
-        uint32_t at = xs->rank - bs->rank + i;
-        if (bs->dims[i] != (at == axis ? xs->dims[axis] : 1)) return EPCTX_OK;
-    }
-    if (c->tensors[bias].count != (uint64_t)xs->dims[axis]) return EPCTX_OK;
     flat.dims[0] = xs->dims[axis];
+    if (s->in[2] != EPCTX__NONE || epctx__act_of(s)->kind != EPCTX__ACT_NONE || flat.dims[0] == 1 ||
+        c->tensors[bias].count != (uint64_t)flat.dims[0] || axis + bs->rank < xs->rank ||
+        bs->dims[axis + bs->rank - xs->rank] != flat.dims[0])
+        return EPCTX_OK; /* one element for each channel, in that dimension */
     EPCTX__TRY(epctx__alias(c, bias, &flat, 0, &id));
     c->steps[c->tensors[x].writer].in[2] = id;
     c->stats.fused++;
@@ -8505,32 +8166,31 @@ static epctx_status epctx__lower_binary(epctx__compiler *c) {
 }
 
 static epctx_status epctx__lower_prelu(epctx__compiler *c) {
-    epctx__shape shape;
-    uint32_t x = c->in[0], slope = c->in[1], y, i;
-    if (c->node->version < 7 && c->tensors[slope].shape.rank == 1 && c->tensors[x].shape.rank > 2) {
-        shape = c->tensors[x].shape; /* old opsets: one slope per channel */
-        shape.rank -= 1;
+    epctx__shape shape = c->tensors[c->in[0]].shape;
+    uint32_t slope = c->in[1], i;
+    if (c->node->version < 7 && c->tensors[slope].shape.rank == 1 && shape.rank > 2) {
+        shape.rank -= 1; /* old opsets: one slope per channel */
         shape.dims[0] = c->tensors[slope].shape.dims[0];
         for (i = 1; i < shape.rank; i++) shape.dims[i] = 1;
         EPCTX__TRY(epctx__alias(c, slope, &shape, 0, &slope));
     }
-    EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_PRELU, x, slope, &y));
-    if (!epctx__same_shape(&c->tensors[x].shape, &c->tensors[y].shape))
-        return EPCTX__INVALID(c, "slope: cannot broadcast to the input");
-    return epctx__set_output(c, 0, y);
+    EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_PRELU, c->in[0], slope, &c->y));
+    return epctx__same_shape(&c->tensors[c->in[0]].shape, &c->tensors[c->y].shape)
+               ? EPCTX_OK
+               : EPCTX__INVALID(c, "slope: cannot broadcast to the input");
 }
 
 /* Sum, Min, Max: any number of inputs, left to right. */
 static epctx_status epctx__lower_many(epctx__compiler *c) {
-    const epctx__binary_kind kind = (epctx__binary_kind)c->variant;
-    uint32_t y = c->in[0], b;
+    uint32_t b;
     size_t i;
     if (c->node->input_count == 1) return epctx__lower_identity(c);
+    c->y = c->in[0];
     for (i = 1; i < c->node->input_count; i++) {
         EPCTX__TRY(epctx__input(c, i, &b));
-        EPCTX__TRY(epctx__emit_fused(c, kind, y, b, &y));
+        EPCTX__TRY(epctx__emit_fused(c, (epctx__binary_kind)c->variant, c->y, b, &c->y));
     }
-    return epctx__set_output(c, 0, y);
+    return EPCTX_OK;
 }
 
 static epctx_status epctx__lower_cast(epctx__compiler *c) {
@@ -8543,37 +8203,30 @@ static epctx_status epctx__lower_cast(epctx__compiler *c) {
     if (epctx__stored_size(to) == 0)
         return epctx__in_attr(
             c, "to",
-            EPCTX__REFUSE(c, "expected floats of 16 to 64 bits, integers or bool, found %s",
-                          epctx_elem_name((int32_t)to)));
+            EPCTX__REFUSE(c, "expected " EPCTX__TYPES ", found %s", epctx_elem_name((int32_t)to)));
     if (to == c->tensors[x].elem) return epctx__lower_identity(c);
     return epctx__emit_cast(c, x, (int32_t)to, &c->y);
 }
 
 /* -- comparisons, logic, selection -- */
 
-static epctx_status epctx__lower_exact_of(epctx__compiler *c, epctx__exact_kind kind, bool swap) {
-    uint32_t a, b, y;
-    EPCTX__TRY(epctx__input(c, swap ? 1 : 0, &a));
-    EPCTX__TRY(epctx__input(c, swap ? 0 : 1, &b));
-    if (kind < EPCTX__EXACT_EQUAL && c->tensors[a].elem == EPCTX_ONNX_FLOAT)
-        return EPCTX__INVALID(c, "expected integers or bool, found float32");
-    if (!swap) EPCTX__TRY(epctx__old_broadcast(c, a, &b));
-    EPCTX__TRY(epctx__emit_exact(c, kind, a, b, &y));
-    return epctx__set_output(c, 0, y);
-}
-
 #define EPCTX__SWAPPED 0x100u /* swaps the operands */
 
 static epctx_status epctx__lower_exact(epctx__compiler *c) {
-    return epctx__lower_exact_of(c, (epctx__exact_kind)(c->variant & (EPCTX__SWAPPED - 1)),
-                                 (c->variant & EPCTX__SWAPPED) != 0);
+    const epctx__exact_kind kind = (epctx__exact_kind)(c->variant & (EPCTX__SWAPPED - 1));
+    const uint32_t swap = kind == (epctx__exact_kind)c->variant ? 0 : 1;
+    uint32_t a, b;
+    EPCTX__TRY(epctx__input(c, swap, &a));
+    EPCTX__TRY(epctx__input(c, 1 - swap, &b));
+    if (swap == 0) EPCTX__TRY(epctx__old_broadcast(c, a, &b));
+    return epctx__emit_exact(c, kind, a, b, &c->y);
 }
 
 static epctx_status epctx__lower_bit_shift(epctx__compiler *c) {
-    const epctx_attr *direction = epctx_node_attr(c->node, "direction");
-    if (direction != NULL && epctx_str_is(direction->s, "RIGHT"))
-        return epctx__lower_exact_of(c, EPCTX__EXACT_RIGHT, false);
-    return epctx__lower_exact_of(c, EPCTX__EXACT_LEFT, false);
+    uint32_t right;
+    EPCTX__TRY(epctx__choice(c, "direction", "LEFT RIGHT", &right));
+    c->variant = right != 0 ? EPCTX__EXACT_RIGHT : EPCTX__EXACT_LEFT;
+    return epctx__lower_exact(c);
 }
 
 static epctx_status epctx__lower_not(epctx__compiler *c) {
@@ -8589,21 +8242,19 @@ static epctx_status epctx__lower_is_nan(epctx__compiler *c) {
     return epctx__emit_integer(c, EPCTX__EXACT_XOR, y, 1, &c->y);
 }
 
+/* Compares with both infinities, or with NaN, which equals nothing. */
 static epctx_status epctx__lower_is_inf(epctx__compiler *c) {
-    const char *names[2] = {"detect_negative", "detect_positive"};
-    uint32_t x = c->in[0], y = EPCTX__NONE, i;
+    static const char *const names[2] = {"detect_negative", "detect_positive"};
+    static const uint32_t infinities[2] = {0xff800000u, 0x7f800000u};
+    uint32_t equal[2], id, i;
+    float *limit;
     for (i = 0; i < 2; i++) {
-        float *limit;
-        uint32_t id, part;
+        const bool detect = epctx_node_int(c->node, names[i], 1) != 0;
         EPCTX__TRY(epctx__add_floats(c, 1, &limit, &id));
-        *limit = epctx__float_of(i == 0 ? 0xff800000u : 0x7f800000u);
-        if (epctx_node_int(c->node, names[i], 1) == 0)
-            *limit = epctx__float_of(0x7fc00000u); /* NaN equals nothing */
-        EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_EQUAL, x, id, &part));
-        if (i == 1) EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_OR, y, part, &part));
-        y = part;
+        *limit = epctx__float_of(detect ? infinities[i] : 0x7fc00000u);
+        EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_EQUAL, c->in[0], id, &equal[i]));
     }
-    return epctx__set_output(c, 0, y);
+    return epctx__emit_exact(c, EPCTX__EXACT_OR, equal[0], equal[1], &c->y);
 }
 
 static epctx_status epctx__lower_where(epctx__compiler *c) {
@@ -8618,23 +8269,21 @@ static epctx_status epctx__lower_mod(epctx__compiler *c) {
 
 /* Common constant exponents become cheaper steps. */
 static epctx_status epctx__lower_pow(epctx__compiler *c) {
-    uint32_t x = c->in[0], e = c->in[1], y;
+    const int32_t type = c->tensors[c->in[0]].elem;
+    uint32_t x, e, y;
     float exponent;
-    int32_t type;
-    type = c->tensors[x].elem;
-    EPCTX__TRY(epctx__emit_cast(c, x, EPCTX_ONNX_FLOAT, &x));
-    EPCTX__TRY(epctx__emit_cast(c, e, EPCTX_ONNX_FLOAT, &e));
+    EPCTX__TRY(epctx__emit_cast(c, c->in[0], EPCTX_ONNX_FLOAT, &x));
+    EPCTX__TRY(epctx__emit_cast(c, c->in[1], EPCTX_ONNX_FLOAT, &e));
     if (c->tensors[e].constant && c->tensors[e].count == 1 && c->tensors[e].shape.rank <= 1 &&
         type == EPCTX_ONNX_FLOAT && c->tensors[x].shape.rank >= c->tensors[e].shape.rank) {
         EPCTX__TRY(epctx__const_float(c, e, "exponent", &exponent));
         if (exponent == 2.0f) return epctx__emit_binary(c, EPCTX__BINARY_MUL, x, x, &c->y);
-        if (exponent == 0.5f || exponent == -1.0f || exponent == 3.0f) {
+        if (exponent == 0.5f || exponent == -1.0f || exponent == 3.0f)
             return epctx__emit_act(c, x,
                                    exponent == 0.5f   ? EPCTX__ACT_SQRT
                                    : exponent == 3.0f ? EPCTX__ACT_CUBE
                                                       : EPCTX__ACT_RECIPROCAL,
                                    0.0f, 0.0f, &c->y);
-        }
     }
     EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_POW, x, e, &y));
     return epctx__emit_cast(c, y, type, &c->y);
@@ -8711,10 +8360,8 @@ static epctx_status epctx__emit_concat(epctx__compiler *c, const uint32_t *ids, 
 
 static epctx_status epctx__lower_concat(epctx__compiler *c) {
     uint32_t *ids, axis;
-    void *memory;
     size_t i;
-    EPCTX__TRY(epctx__room_for(c, c->node->input_count, sizeof *ids, &memory));
-    ids = (uint32_t *)memory;
+    EPCTX__MAKE(c, ids, uint32_t, c->node->input_count);
     EPCTX__TRY(epctx__input(c, 0, &ids[0]));
     EPCTX__TRY(
         epctx__axis_attr(c, c->node->version < 4 ? 1 : 0, c->tensors[ids[0]].shape.rank, 0, &axis));
@@ -8768,56 +8415,66 @@ static void epctx__slice_axis(int64_t size, int64_t start, int64_t end, int64_t 
     *count = (int64_t)((span + stride - 1) / stride);
 }
 
+static epctx_status epctx__lower_shape(epctx__compiler *c) {
+    const epctx__shape in = c->tensors[c->in[0]].shape;
+    const int64_t rank = (int64_t)in.rank, start = epctx_node_int(c->node, "start", 0);
+    epctx__shape shape = {1, {0}};
+    int64_t first;
+    void *data;
+    epctx__slice_axis(rank, start, epctx_node_int(c->node, "end", rank), 1, &first, shape.dims);
+    EPCTX__TRY(epctx__add_constant(c, EPCTX_ONNX_INT64, &shape, &data, &c->y));
+    memcpy(data, in.dims + first, (size_t)shape.dims[0] * sizeof *in.dims);
+    return EPCTX_OK;
+}
+
 static epctx_status epctx__lower_slice(epctx__compiler *c) {
-    int64_t starts[2 * EPCTX_NPU_MAX_RANK], ends[2 * EPCTX_NPU_MAX_RANK];
-    int64_t axes[2 * EPCTX_NPU_MAX_RANK], steps[2 * EPCTX_NPU_MAX_RANK];
-    int64_t first[EPCTX_NPU_MAX_RANK] = {0}, step[EPCTX_NPU_MAX_RANK];
-    bool marked[EPCTX_NPU_MAX_RANK] = {false}, found, has_axes, has_steps;
-    epctx__shape box;
-    size_t count, ends_count, axes_count, steps_count, i;
-    uint32_t x = c->in[0], axis;
-    EPCTX__TRY(epctx__ints_of(c, "starts", 1, 10, starts, &count, &found));
-    EPCTX__TRY(epctx__ints_of(c, "ends", 2, 10, ends, &ends_count, &found));
-    EPCTX__TRY(epctx__ints_of(c, "axes", 3, 10, axes, &axes_count, &has_axes));
-    EPCTX__TRY(epctx__ints_of(c, "steps", 4, 10, steps, &steps_count, &has_steps));
-    box = c->tensors[x].shape;
-    if (count != ends_count || (has_axes ? axes_count : box.rank) < count ||
-        (has_axes && axes_count != count) || (has_steps && steps_count != count))
+    int64_t first[EPCTX_NPU_MAX_RANK] = {0}, step[EPCTX_NPU_MAX_RANK] = {1, 1, 1, 1, 1, 1, 1, 1};
+    bool marked[EPCTX_NPU_MAX_RANK] = {false};
+    epctx__list starts, ends, axes, steps;
+    epctx__shape box = c->tensors[c->in[0]].shape;
+    uint32_t axis;
+    size_t i;
+    EPCTX__TRY(epctx__ints_of(c, "starts", 1, 10, &starts));
+    EPCTX__TRY(epctx__ints_of(c, "ends", 2, 10, &ends));
+    EPCTX__TRY(epctx__ints_of(c, "axes", 3, 10, &axes));
+    EPCTX__TRY(epctx__ints_of(c, "steps", 4, 10, &steps));
+    if (starts.count != ends.count || (!axes.found && starts.count > box.rank) ||
+        (axes.found && axes.count != starts.count) || (steps.found && steps.count != starts.count))
         return EPCTX__INVALID(c, "starts, ends, axes and steps: expected one length");
-    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) step[i] = 1;
-    for (i = 0; i < count; i++) {
-        int64_t s = has_steps ? steps[i] : 1;
-        EPCTX__TRY(epctx__axis(c, has_axes ? axes[i] : (int64_t)i, box.rank, 0, &axis));
+    for (i = 0; i < starts.count; i++) {
+        int64_t s = steps.found ? steps.v[i] : 1;
+        EPCTX__TRY(epctx__axis(c, axes.found ? axes.v[i] : (int64_t)i, box.rank, 0, &axis));
         if (s == 0 || marked[axis])
             return EPCTX__INVALID(c,
                                   "axis %u: expected once, with a step other than 0, found step %d",
                                   (uint64_t)axis, s);
         marked[axis] = true;
-        epctx__slice_axis(box.dims[axis], starts[i], ends[i], s, &first[axis], &box.dims[axis]);
+        epctx__slice_axis(box.dims[axis], starts.v[i], ends.v[i], s, &first[axis], &box.dims[axis]);
         step[axis] = box.dims[axis] > 1 ? s : 1;
     }
-    return epctx__take_box(c, x, &box, first, step, &c->y);
+    return epctx__take_box(c, c->in[0], &box, first, step, &c->y);
 }
 
 static epctx_status epctx__lower_split(epctx__compiler *c) {
     const size_t parts = c->node->output_count;
-    int64_t sizes[2 * EPCTX_NPU_MAX_RANK], first = 0, total, even;
-    size_t count, i;
-    uint32_t x = c->in[0], y, axis;
-    bool found;
-    EPCTX__TRY(epctx__axis_attr(c, 0, c->tensors[x].shape.rank, 0, &axis));
-    EPCTX__TRY(epctx__ints_of(c, "split", 1, 13, sizes, &count, &found));
-    total = c->tensors[x].shape.dims[axis];
-    if (parts == 0 || (found && count != parts))
+    epctx__list sizes;
+    int64_t first = 0, total, even;
+    uint32_t y, axis;
+    size_t i;
+    EPCTX__TRY(epctx__axis_attr(c, 0, c->tensors[c->in[0]].shape.rank, 0, &axis));
+    EPCTX__TRY(epctx__ints_of(c, "split", 1, 13, &sizes));
+    total = c->tensors[c->in[0]].shape.dims[axis];
+    if (parts == 0 || (sizes.found && sizes.count != parts))
         return EPCTX__INVALID(c, "split: expected a size for each of %u outputs, found %u",
-                              (uint64_t)parts, (uint64_t)count);
+                              (uint64_t)parts, (uint64_t)sizes.count);
     even = (total + (int64_t)parts - 1) / (int64_t)parts; /* the last part may be smaller */
     for (i = 0; i < parts; i++) {
-        int64_t left = total - first, size = found ? sizes[i] : (even < left ? even : left);
+        int64_t left = total - first;
+        int64_t size = sizes.found ? sizes.v[i] : (even < left ? even : left);
         if (size < 1 || size > left || (i + 1 == parts && size != left))
             return EPCTX__INVALID(c, "split: part %u of %d elements, %d remain", (uint64_t)i, size,
                                   left);
-        EPCTX__TRY(epctx__take_one(c, x, axis, first, size, &y));
+        EPCTX__TRY(epctx__take_one(c, c->in[0], axis, first, size, &y));
         EPCTX__TRY(epctx__set_output(c, i, y));
         first += size;
     }
@@ -8832,14 +8489,10 @@ static epctx_status epctx__expand_to(epctx__compiler *c, uint32_t x, const epctx
 }
 
 static epctx_status epctx__lower_expand(epctx__compiler *c) {
-    int64_t dims[2 * EPCTX_NPU_MAX_RANK];
     epctx__shape wanted, shape;
-    uint32_t x = c->in[0], id = c->in[1];
-    size_t count;
-    EPCTX__TRY(epctx__const_ints(c, id, "shape", EPCTX_NPU_MAX_RANK, dims, &count));
-    EPCTX__TRY(epctx__shape_from(c, dims, count, &wanted));
-    EPCTX__TRY(epctx__broadcast(c, &c->tensors[x].shape, &wanted, &shape));
-    return epctx__expand_to(c, x, &shape, &c->y);
+    EPCTX__TRY(epctx__const_shape(c, c->in[1], &wanted));
+    EPCTX__TRY(epctx__broadcast(c, &c->tensors[c->in[0]].shape, &wanted, &shape));
+    return epctx__expand_to(c, c->in[0], &shape, &c->y);
 }
 
 typedef enum epctx__pad_mode {
@@ -8848,31 +8501,11 @@ typedef enum epctx__pad_mode {
     EPCTX__PAD_EDGE
 } epctx__pad_mode;
 
-/* Part 0, 1, 2 of an axis: before, inside and after the input. */
-static int64_t epctx__pad_part(epctx__pad_mode mode, uint32_t part, int64_t size, int64_t before,
-                               int64_t after, int64_t *from, int64_t *to, int64_t *step) {
-    const bool mirror = mode == EPCTX__PAD_REFLECT;
-    if (part == 1) {
-        *from = before < 0 ? -before : 0;
-        *to = before > 0 ? before : 0;
-        *step = 1;
-        return size - *from + (after < 0 ? after : 0);
-    }
-    *step = mirror ? -1 : 0;
-    if (part == 0) {
-        *from = mirror ? before : 0;
-        *to = 0;
-        return before;
-    }
-    *from = mirror ? size - 2 : size - 1;
-    *to = before + size;
-    return after;
-}
-
 /* Reflect and edge: borders are copies with stride -1 or 0; each combination of parts is a box. */
 static epctx_status epctx__pad_boxes(epctx__compiler *c, epctx__pad_mode mode, uint32_t x,
                                      uint32_t y, const int64_t *pads) {
     const epctx__shape in = c->tensors[x].shape, out = c->tensors[y].shape;
+    const int64_t border = mode == EPCTX__PAD_REFLECT ? -1 : 0;
     int64_t dense_in[EPCTX_NPU_MAX_RANK], dense_out[EPCTX_NPU_MAX_RANK];
     uint32_t part[EPCTX_NPU_MAX_RANK] = {0}, i;
     epctx__dense(&in, dense_in);
@@ -8883,13 +8516,19 @@ static epctx_status epctx__pad_boxes(epctx__compiler *c, epctx__pad_mode mode, u
         epctx__shape box = in;
         bool empty = false;
         for (i = 0; i < in.rank; i++) {
-            int64_t from, to, step;
-            box.dims[i] = epctx__pad_part(mode, part[i], in.dims[i], pads[i], pads[in.rank + i],
-                                          &from, &to, &step);
-            empty = empty || box.dims[i] <= 0;
-            from_start += from * dense_in[i];
-            to_start += to * dense_out[i];
-            strides[i] = step * dense_in[i];
+            const int64_t size = in.dims[i], before = pads[i], after = pads[in.rank + i];
+            const int64_t cut = before < 0 ? -before : 0;
+            const int64_t parts[3][4] = {
+                /* size, first element read and written, step */
+                {before, -border * before, 0, border},
+                {size - cut + (after < 0 ? after : 0), cut, before > 0 ? before : 0, 1},
+                {after, size - 1 + border, before + size, border}};
+            const int64_t *p = parts[part[i]];
+            box.dims[i] = p[0];
+            empty = empty || p[0] <= 0;
+            from_start += p[1] * dense_in[i];
+            to_start += p[2] * dense_out[i];
+            strides[i] = p[3] * dense_in[i];
         }
         if (!empty)
             EPCTX__TRY(epctx__emit_move(c, x, y, &box, (uint64_t)from_start, (uint64_t)to_start,
@@ -8902,24 +8541,23 @@ static epctx_status epctx__pad_boxes(epctx__compiler *c, epctx__pad_mode mode, u
 
 /* The pads of Pad: attribute, or constant input with optional axes. */
 static epctx_status epctx__pads(epctx__compiler *c, uint32_t rank, int64_t *pads) {
-    int64_t list[2 * EPCTX_NPU_MAX_RANK], axes[2 * EPCTX_NPU_MAX_RANK];
-    bool marked[EPCTX_NPU_MAX_RANK] = {false}, found, has_axes = false;
+    bool marked[EPCTX_NPU_MAX_RANK] = {false};
     const char *name = c->node->version < 2 ? "paddings" : "pads";
-    size_t count, axes_count = rank, i;
-    EPCTX__TRY(epctx__ints_of(c, name, 1, 11, list, &count, &found));
-    if (c->node->version >= 18)
-        EPCTX__TRY(epctx__ints_of(c, "axes", 3, 18, axes, &axes_count, &has_axes));
-    axes_count = has_axes ? axes_count : rank;
-    if (!found || axes_count > rank || count != 2 * axes_count)
-        return EPCTX__INVALID(c, "%s: expected %u integers, found %u", name,
-                              (uint64_t)(2 * axes_count), (uint64_t)count);
+    epctx__list list, axes;
+    size_t n, i;
+    EPCTX__TRY(epctx__ints_of(c, name, 1, 11, &list));
+    EPCTX__TRY(epctx__ints_of(c, "axes", 3, 18, &axes));
+    n = axes.found ? axes.count : rank;
+    if (!list.found || n > rank || list.count != 2 * n)
+        return EPCTX__INVALID(c, "%s: expected %u integers, found %u", name, (uint64_t)(2 * n),
+                              (uint64_t)list.count);
     memset(pads, 0, 2 * EPCTX_NPU_MAX_RANK * sizeof *pads);
-    if (has_axes) EPCTX__TRY(epctx__mark_axes(c, axes, axes_count, rank, marked));
-    for (i = 0; i < axes_count; i++) {
-        uint32_t axis = (uint32_t)i;
-        if (has_axes) EPCTX__TRY(epctx__axis(c, axes[i], rank, 0, &axis));
-        pads[axis] = list[i];
-        pads[rank + axis] = list[axes_count + i];
+    EPCTX__TRY(epctx__mark_axes(c, axes.v, axes.count, rank, marked));
+    for (i = 0; i < n; i++) {
+        uint32_t axis;
+        EPCTX__TRY(epctx__axis(c, axes.found ? axes.v[i] : (int64_t)i, rank, 0, &axis));
+        pads[axis] = list.v[i];
+        pads[rank + axis] = list.v[n + i];
     }
     return EPCTX_OK;
 }
@@ -8943,99 +8581,83 @@ static epctx_status epctx__pad_shape(epctx__compiler *c, epctx__pad_mode mode, c
     return EPCTX_OK;
 }
 
-/* The bits of the constant used as padding. */
-static epctx_status epctx__pad_value(epctx__compiler *c, uint32_t id, int32_t type,
-                                     uint64_t *bits) {
-    const void *data;
-    float f;
-    EPCTX__TRY(epctx__want_constant(c, id, "constant_value"));
-    if (c->tensors[id].count != 1 || c->tensors[id].elem != type)
-        return EPCTX__INVALID(c, "constant_value '%S': expected one element of type %s",
-                              &c->tensors[id].name, epctx_elem_name(type));
-    EPCTX__TRY(epctx__data(c, id, &data));
-    if (type == EPCTX_ONNX_FLOAT) {
-        memcpy(&f, data, sizeof f);
-        *bits = epctx__bits_of(f);
-    } else {
-        *bits = (uint64_t)epctx__load_int((const uint8_t *)data, 0, (uint32_t)type);
-    }
-    return EPCTX_OK;
+/* Pads by a constant of these bits, or as `mode` says; negative pads remove elements. */
+static epctx_status epctx__emit_pad(epctx__compiler *c, epctx__pad_mode mode, uint32_t x,
+                                    const int64_t *pads, uint64_t bits, uint32_t *y) {
+    epctx__shape shape = c->tensors[x].shape;
+    EPCTX__TRY(epctx__pad_shape(c, mode, pads, &shape));
+    EPCTX__TRY(epctx__new_tensor(c, c->tensors[x].elem, &shape, y));
+    if (mode == EPCTX__PAD_CONSTANT) EPCTX__TRY(epctx__emit_fill(c, *y, bits));
+    return epctx__pad_boxes(c, mode, x, *y, pads);
+}
+
+/* More elements of these bits at the end of an axis. */
+static epctx_status epctx__pad_axis(epctx__compiler *c, uint32_t x, uint32_t axis, int64_t more,
+                                    uint64_t bits, uint32_t *y) {
+    int64_t pads[2 * EPCTX_NPU_MAX_RANK] = {0};
+    pads[c->tensors[x].shape.rank + axis] = more;
+    return epctx__emit_pad(c, EPCTX__PAD_CONSTANT, x, pads, bits, y);
 }
 
 static epctx_status epctx__lower_pad(epctx__compiler *c) {
-    const epctx_attr *attr = epctx_node_attr(c->node, "mode");
-    epctx__pad_mode mode = EPCTX__PAD_CONSTANT;
+    const int32_t type = c->tensors[c->in[0]].elem;
     int64_t pads[2 * EPCTX_NPU_MAX_RANK];
-    epctx__shape shape;
-    float old = epctx_node_float(c->node, "value", 0.0f);
-    uint64_t value = epctx__bits_of(old);
+    const uint32_t rank = c->tensors[c->in[0]].shape.rank;
+    uint64_t value = epctx__bits_of(epctx_node_float(c->node, "value", 0.0f));
     bool none = true;
-    uint32_t x = c->in[0], y, id, i;
-    if (attr != NULL && epctx_str_is(attr->s, "reflect")) {
-        mode = EPCTX__PAD_REFLECT;
-    } else if (attr != NULL && epctx_str_is(attr->s, "edge")) {
-        mode = EPCTX__PAD_EDGE;
-    } else if (attr != NULL && !epctx_str_is(attr->s, "constant")) {
-        return epctx__in_attr(
-            c, "mode",
-            EPCTX__REFUSE(c, "expected constant, reflect or edge, found '%S'", &attr->s));
-    }
-    shape = c->tensors[x].shape;
-    EPCTX__TRY(epctx__pads(c, shape.rank, pads));
-    EPCTX__TRY(epctx__pad_shape(c, mode, pads, &shape));
+    uint32_t word, id, i;
+    epctx__pad_mode mode;
+    EPCTX__TRY(epctx__choice(c, "mode", "constant reflect edge wrap", &word));
+    if (word > EPCTX__PAD_EDGE)
+        return epctx__in_attr(c, "mode", EPCTX__REFUSE(c, "'wrap' is not supported"));
+    mode = (epctx__pad_mode)word;
+    EPCTX__TRY(epctx__pads(c, rank, pads));
     if (c->node->version >= 11) {
         value = 0;
         EPCTX__TRY(epctx__optional(c, 2, &id));
-        if (id != EPCTX__NONE) EPCTX__TRY(epctx__pad_value(c, id, c->tensors[x].elem, &value));
+        if (id != EPCTX__NONE) {
+            EPCTX__TRY(epctx__want_constant(c, id, "constant_value"));
+            if (c->tensors[id].count != 1 || c->tensors[id].elem != type)
+                return EPCTX__INVALID(c, "constant_value '%S': expected one element of type %s",
+                                      &c->tensors[id].name, epctx_elem_name(type));
+            EPCTX__TRY(epctx__const_bits(c, id, &value));
+        }
     }
-    for (i = 0; i < 2 * shape.rank; i++) none = none && pads[i] == 0;
-    if (none) return epctx__lower_alias(c, x, &shape);
-    EPCTX__TRY(epctx__new_tensor(c, c->tensors[x].elem, &shape, &y));
-    if (mode == EPCTX__PAD_CONSTANT) EPCTX__TRY(epctx__emit_fill(c, y, value));
-    EPCTX__TRY(epctx__pad_boxes(c, mode, x, y, pads));
-    return epctx__set_output(c, 0, y);
+    for (i = 0; i < 2 * rank; i++) none = none && pads[i] == 0;
+    return none ? epctx__lower_identity(c) : epctx__emit_pad(c, mode, c->in[0], pads, value, &c->y);
 }
 
 static epctx_status epctx__emit_gather(epctx__compiler *c, uint32_t x, uint32_t indices,
                                        uint32_t axis, uint32_t *y) {
-    epctx__shape shape = {0, {0}};
-    const epctx__shape *in, *index;
-    epctx__step s;
+    const epctx__shape in = c->tensors[x].shape, index = c->tensors[indices].shape;
+    epctx__shape shape = in;
+    epctx__step s = epctx__new_step(EPCTX__OP_GATHER, x, indices, 0);
     epctx__gather_params *p = &s.params.gather;
     uint32_t i;
-    in = &c->tensors[x].shape;
-    index = &c->tensors[indices].shape;
     if (c->tensors[indices].elem == EPCTX_ONNX_FLOAT ||
-        in->rank + index->rank - 1 > EPCTX_NPU_MAX_RANK || c->tensors[x].count == 0)
+        in.rank + index.rank - 1 > EPCTX_NPU_MAX_RANK || c->tensors[x].count == 0)
         return EPCTX__REFUSE(c, "expected integer indices and a result of rank <= %u",
                              (uint64_t)EPCTX_NPU_MAX_RANK);
-    for (i = 0; i < in->rank; i++) {
-        uint32_t j;
-        if (i != axis) {
-            shape.dims[shape.rank++] = in->dims[i];
-            continue;
-        }
-        for (j = 0; j < index->rank; j++) shape.dims[shape.rank++] = index->dims[j];
-    }
-    epctx__step_init(&s, EPCTX__OP_GATHER, x, indices, 0);
+    shape.rank = in.rank + index.rank - 1;
+    for (i = axis; i < shape.rank; i++)
+        shape.dims[i] = i - axis < index.rank ? index.dims[i - axis] : in.dims[i + 1 - index.rank];
     p->elem = epctx__stored_size(c->tensors[x].elem);
     p->index_elem = epctx__stored_size(c->tensors[indices].elem);
-    p->outer = (uint32_t)epctx__product(in, 0, axis);
-    p->axis = (uint32_t)in->dims[axis];
-    p->inner = (uint32_t)epctx__product(in, axis + 1, in->rank);
+    p->outer = (uint32_t)epctx__product(&in, 0, axis);
+    p->axis = (uint32_t)in.dims[axis];
+    p->inner = (uint32_t)epctx__product(&in, axis + 1, in.rank);
     p->count = (uint32_t)c->tensors[indices].count;
     if (c->tensors[indices].constant) { /* checks constants now, not at run time */
         const void *data;
-        uint64_t n;
+        int64_t v = 0;
         EPCTX__TRY(epctx__data(c, indices, &data));
-        for (n = 0; n < p->count; n++) {
-            int64_t v = epctx__index((const uint8_t *)data, (size_t)n, p->index_elem);
+        for (i = 0; i < p->count; i++) {
+            v = epctx__index((const uint8_t *)data, i, p->index_elem);
             if (v < -(int64_t)p->axis || v >= (int64_t)p->axis)
                 return EPCTX__INVALID(c, "index: expected %d..%d, found %d", -(int64_t)p->axis,
                                       (int64_t)p->axis - 1, v);
         }
         if (p->count == 1) { /* a part of the tensor */
-            const int64_t v = epctx__index((const uint8_t *)data, 0, p->index_elem);
             EPCTX__TRY(epctx__take_one(c, x, axis, v < 0 ? v + (int64_t)p->axis : v, 1, y));
             return epctx__alias(c, *y, &shape, 0, y);
         }
@@ -9052,84 +8674,75 @@ static epctx_status epctx__lower_gather(epctx__compiler *c) {
 /* -- more data movement -- */
 
 static epctx_status epctx__lower_tile(epctx__compiler *c) {
-    int64_t repeats[EPCTX_NPU_MAX_RANK], dense[EPCTX_NPU_MAX_RANK];
-    int64_t from[EPCTX_NPU_MAX_RANK] = {0}, to[EPCTX_NPU_MAX_RANK] = {0};
-    epctx__shape in, shape, walk = {0, {0}}, source = {0, {0}}, target = {0, {0}};
-    uint32_t x = c->in[0], y, id = c->in[1], i;
+    int64_t repeats[EPCTX_NPU_MAX_RANK], dense[EPCTX_NPU_MAX_RANK], from[EPCTX_NPU_MAX_RANK];
+    const epctx__shape in = c->tensors[c->in[0]].shape;
+    epctx__shape shape = in, walk = {0, {0}};
+    uint32_t i;
     size_t count;
-    EPCTX__TRY(epctx__const_ints(c, id, "repeats", EPCTX_NPU_MAX_RANK, repeats, &count));
-    in = shape = c->tensors[x].shape;
+    EPCTX__TRY(epctx__const_ints(c, c->in[1], "repeats", EPCTX_NPU_MAX_RANK, repeats, &count));
     if (count != in.rank)
         return EPCTX__INVALID(c, "repeats: expected %u integers, found %u", (uint64_t)in.rank,
                               (uint64_t)count);
     /* [n] repeated r times is a walk over [r][n]; if n or r is 1, one dimension is enough */
+    epctx__dense(&in, dense);
     for (i = 0; i < in.rank; i++) {
         const bool both = repeats[i] != 1 && in.dims[i] != 1;
         if (repeats[i] < 0 || repeats[i] > EPCTX__MAX_BYTES ||
             walk.rank + (both ? 2u : 1u) > EPCTX_NPU_MAX_RANK)
             return EPCTX__REFUSE(c, "repeats: %d of dimension %u is not supported", repeats[i],
                                  (uint64_t)i);
-        shape.dims[i] = in.dims[i] * repeats[i];
+        shape.dims[i] *= repeats[i];
         if (both || in.dims[i] == 1) {
-            source.dims[walk.rank] = 1;
+            from[walk.rank] = 0;
             walk.dims[walk.rank++] = repeats[i];
         }
         if (both || in.dims[i] != 1) {
-            source.dims[walk.rank] = in.dims[i];
+            from[walk.rank] = dense[i];
             walk.dims[walk.rank++] = in.dims[i];
         }
     }
-    source.rank = walk.rank;
-    target = walk;
-    EPCTX__TRY(epctx__new_tensor(c, c->tensors[x].elem, &shape, &y));
-    epctx__dense(&source, dense);
-    epctx__dense(&target, to);
-    for (i = 0; i < walk.rank; i++) from[i] = source.dims[i] == 1 ? 0 : dense[i];
-    EPCTX__TRY(epctx__emit_move(c, x, y, &walk, 0, 0, from, to));
-    return epctx__set_output(c, 0, y);
+    EPCTX__TRY(epctx__emit_picked(c, c->in[0], &walk, 0, from, &c->y));
+    c->tensors[c->y].shape = shape;
+    return EPCTX_OK;
 }
 
 /* Selects with a constant triangular mask. */
 static epctx_status epctx__lower_trilu(epctx__compiler *c) {
     const bool upper = epctx_node_int(c->node, "upper", 1) != 0;
-    epctx__shape shape, mask = {2, {0}};
-    int64_t k[1] = {0}, i, j;
-    uint32_t x = c->in[0], id = c->in[1], zero;
-    size_t count;
+    const epctx__shape shape = c->tensors[c->in[0]].shape;
+    epctx__shape mask = {2, {0}};
+    int64_t k = 0, i, j;
+    uint32_t id, zero;
     uint8_t *bits;
     void *data;
-    if (id != EPCTX__NONE) EPCTX__TRY(epctx__const_ints(c, id, "k", 1, k, &count));
-    shape = c->tensors[x].shape;
+    if (c->in[1] != EPCTX__NONE) EPCTX__TRY(epctx__const_ints(c, c->in[1], "k", 1, &k, NULL));
     if (shape.rank < 2)
         return EPCTX__INVALID(c, "expected rank >= 2, found %u", (uint64_t)shape.rank);
-    mask.dims[0] = shape.dims[shape.rank - 2];
-    mask.dims[1] = shape.dims[shape.rank - 1];
-    k[0] = k[0] > EPCTX__MAX_BYTES    ? EPCTX__MAX_BYTES
-           : k[0] < -EPCTX__MAX_BYTES ? -EPCTX__MAX_BYTES
-                                      : k[0];
+    memcpy(mask.dims, shape.dims + shape.rank - 2, 2 * sizeof *mask.dims);
     EPCTX__TRY(epctx__add_constant(c, EPCTX_ONNX_BOOL, &mask, &data, &id));
     bits = (uint8_t *)data;
     for (i = 0; i < mask.dims[0]; i++)
-        for (j = 0; j < mask.dims[1]; j++) *bits++ = upper ? j - i >= k[0] : j - i <= k[0];
-    EPCTX__TRY(epctx__scalar(c, c->tensors[x].elem, 0, &zero));
-    return epctx__emit_where(c, id, x, zero, &c->y);
+        for (j = 0; j < mask.dims[1]; j++) *bits++ = upper ? j - i >= k : j - i <= k;
+    EPCTX__TRY(epctx__scalar(c, c->tensors[c->in[0]].elem, 0, &zero));
+    return epctx__emit_where(c, id, c->in[0], zero, &c->y);
 }
 
 static epctx_status epctx__lower_range(epctx__compiler *c) {
     epctx__shape shape = {1, {0}};
     int64_t v[3] = {0}, n, i;
     float f[3] = {0};
-    uint32_t ids[3], y, j;
-    size_t count;
+    uint32_t id, j;
+    int32_t type = 0;
     void *data;
     for (j = 0; j < 3; j++) {
-        EPCTX__TRY(epctx__input(c, j, &ids[j]));
-        if (c->tensors[ids[0]].elem == EPCTX_ONNX_FLOAT)
-            EPCTX__TRY(epctx__const_float(c, ids[j], "limit", &f[j]));
+        EPCTX__TRY(epctx__input(c, j, &id));
+        if (j == 0) type = c->tensors[id].elem;
+        if (type == EPCTX_ONNX_FLOAT)
+            EPCTX__TRY(epctx__const_float(c, id, "limit", &f[j]));
         else
-            EPCTX__TRY(epctx__const_ints(c, ids[j], "limit", 1, &v[j], &count));
+            EPCTX__TRY(epctx__const_ints(c, id, "limit", 1, &v[j], NULL));
     }
-    if (c->tensors[ids[0]].elem == EPCTX_ONNX_FLOAT) {
+    if (type == EPCTX_ONNX_FLOAT) {
         const double span = (double)epctx__f_add(f[1], -f[0]) / (double)f[2];
         if (!(span < 1e9) || f[2] == 0.0f) return EPCTX__REFUSE(c, "step 0, NaN or too many steps");
         n = span > 0.0 ? (int64_t)span : 0;
@@ -9143,24 +8756,20 @@ static epctx_status epctx__lower_range(epctx__compiler *c) {
         n = (v[1] - v[0] + v[2] - (v[2] > 0 ? 1 : -1)) / v[2];
     }
     shape.dims[0] = n > 0 ? n : 0;
-    EPCTX__TRY(epctx__add_constant(c, c->tensors[ids[0]].elem, &shape, &data, &y));
-    for (i = 0; i < shape.dims[0]; i++) {
-        if (c->tensors[ids[0]].elem == EPCTX_ONNX_FLOAT) {
+    EPCTX__TRY(epctx__add_constant(c, type, &shape, &data, &c->y));
+    for (i = 0; i < n; i++)
+        if (type == EPCTX_ONNX_FLOAT)
             ((float *)data)[i] = epctx__f_add(f[0], epctx__f_mul((float)i, f[2]));
-        } else {
-            epctx__store_int((uint8_t *)data, (size_t)i, (uint32_t)c->tensors[ids[0]].elem,
-                             v[0] + i * v[2]);
-        }
-    }
-    return epctx__set_output(c, 0, y);
+        else
+            epctx__store_int((uint8_t *)data, (size_t)i, (uint32_t)type, v[0] + i * v[2]);
+    return EPCTX_OK;
 }
 
 static epctx_status epctx__lower_eye_like(epctx__compiler *c) {
     const int64_t k = epctx_node_int(c->node, "k", 0);
-    epctx__shape shape = c->tensors[c->in[0]].shape;
-    int32_t type;
-    uint32_t x = c->in[0], rows, columns, y;
-    type = (int32_t)epctx_node_int(c->node, "dtype", c->tensors[x].elem);
+    const epctx__shape shape = c->tensors[c->in[0]].shape;
+    const int32_t type = (int32_t)epctx_node_int(c->node, "dtype", c->tensors[c->in[0]].elem);
+    uint32_t rows, columns, y;
     if (shape.rank != 2 || k > 1000000 || k < -1000000 || epctx__stored_size(type) == 0)
         return EPCTX__REFUSE(c,
                              "expected rank 2, |k| <= 1000000 and a type that the kernels support");
@@ -9180,40 +8789,38 @@ static epctx_status epctx__lower_size(epctx__compiler *c) {
     return EPCTX_OK;
 }
 
-/* Reshapes `x` to `split`, transposes by `order`, and reshapes to `shape`: output 0. */
-static epctx_status epctx__move_blocks(epctx__compiler *c, uint32_t x, const epctx__shape *split,
-                                       const uint8_t *order, const epctx__shape *shape) {
-    int64_t dense[EPCTX_NPU_MAX_RANK], from[EPCTX_NPU_MAX_RANK], to[EPCTX_NPU_MAX_RANK];
-    epctx__shape walk = *split;
-    uint32_t y, i;
-    epctx__dense(split, dense);
-    for (i = 0; i < split->rank; i++) {
-        walk.dims[i] = split->dims[order[i]];
-        from[i] = dense[order[i]];
-    }
-    epctx__dense(&walk, to);
-    EPCTX__TRY(epctx__new_tensor(c, c->tensors[x].elem, shape, &y));
-    EPCTX__TRY(epctx__emit_move(c, x, y, &walk, 0, 0, from, to));
-    return epctx__set_output(c, 0, y);
-}
-
-static epctx_status epctx__lower_space_to_depth(epctx__compiler *c) {
-    static const uint8_t order[6] = {0, 3, 5, 1, 2, 4};
+/* Blocks of the plane to channels (SpaceToDepth) or back: a transpose between two reshapes. */
+static epctx_status epctx__lower_blocks(epctx__compiler *c) {
+    static const uint8_t split[3][6] = {/* batch, channels, rows, columns, block: DCR, CRD, back */
+                                        {0, 4, 4, 1, 2, 3},
+                                        {0, 1, 4, 4, 2, 3},
+                                        {0, 1, 2, 4, 3, 4}};
+    static const uint8_t order[3][6] = {{0, 3, 4, 1, 5, 2}, {0, 1, 4, 2, 5, 3}, {0, 3, 5, 1, 2, 4}};
     const int64_t b = epctx_node_int(c->node, "blocksize", 0);
-    epctx__shape split = {6, {0}}, shape;
-    uint32_t x = c->in[0];
-    shape = c->tensors[x].shape;
-    if (shape.rank != 4 || b < 1 || b > 32768 || shape.dims[2] % b != 0 || shape.dims[3] % b != 0)
-        return EPCTX__INVALID(c, "expected rank 4 and a plane divisible by blocksize %d", b);
-    split.dims[0] = shape.dims[0];
-    split.dims[1] = shape.dims[1];
-    split.dims[2] = shape.dims[2] / b;
-    split.dims[3] = split.dims[5] = b;
-    split.dims[4] = shape.dims[3] / b;
-    shape.dims[1] *= b * b;
-    shape.dims[2] /= b;
-    shape.dims[3] /= b;
-    return epctx__move_blocks(c, x, &split, order, &shape);
+    const bool to_depth = c->variant != 0;
+    epctx__shape shape = c->tensors[c->in[0]].shape, walk = {6, {0}};
+    int64_t sizes[5], dense[EPCTX_NPU_MAX_RANK], from[6], *d = walk.dims;
+    uint32_t form = 2, i;
+    if (!to_depth) EPCTX__TRY(epctx__choice(c, "mode", "DCR CRD", &form));
+    if (shape.rank != 4 || b < 1 || b > 32768 ||
+        (to_depth ? shape.dims[2] % b + shape.dims[3] % b : shape.dims[1] % (b * b)) != 0)
+        return EPCTX__INVALID(
+            c, "expected rank 4 and %s blocksize %d",
+            to_depth ? "a plane divisible by" : "channels divisible by the square of", b);
+    for (i = 0; i < 4; i++) sizes[i] = shape.dims[i] / (i >= 2 && to_depth ? b : 1);
+    sizes[1] /= to_depth ? 1 : b * b;
+    sizes[4] = b;
+    shape.rank = 6;
+    for (i = 0; i < 6; i++) shape.dims[i] = sizes[split[form][i]];
+    epctx__dense(&shape, dense);
+    for (i = 0; i < 6; i++) {
+        d[i] = shape.dims[order[form][i]];
+        from[i] = dense[order[form][i]];
+    }
+    EPCTX__TRY(epctx__emit_picked(c, c->in[0], &walk, 0, from, &c->y));
+    c->tensors[c->y].shape = to_depth ? epctx__shape4(d[0], d[1] * d[2] * d[3], d[4], d[5])
+                                      : epctx__shape4(d[0], d[1], d[2] * d[3], d[4] * d[5]);
+    return EPCTX_OK;
 }
 
 /* -- indices from data -- */
@@ -9226,23 +8833,14 @@ static epctx_status epctx__want_indices(epctx__compiler *c, uint32_t id, bool wi
     return EPCTX_OK;
 }
 
-/* Attribute reduction of the scattering operators. */
-static epctx_status epctx__join_of(epctx__compiler *c, uint32_t *join) {
-    static const char *const names[EPCTX__JOIN_COUNT] = {"none", "add", "mul", "min", "max"};
-    const epctx_attr *attr = epctx_node_attr(c->node, "reduction");
-    *join = EPCTX__JOIN_NONE;
-    while (attr != NULL && *join < EPCTX__JOIN_COUNT && !epctx_str_is(attr->s, names[*join]))
-        ++*join;
-    return *join < EPCTX__JOIN_COUNT
-               ? EPCTX_OK
-               : epctx__bad_attr(c, "reduction", "none, add, mul, min or max");
-}
+#define EPCTX__JOINS "none add mul min max" /* attribute reduction of the scattering operators */
 
+/* GatherElements; with `updates`, ScatterElements. */
 static epctx_status epctx__emit_pick(epctx__compiler *c, uint32_t x, uint32_t indices,
                                      uint32_t updates, int64_t axis, uint32_t join, uint32_t *y) {
     const epctx__shape xs = c->tensors[x].shape, is = c->tensors[indices].shape;
     const bool scatter = updates != EPCTX__NONE;
-    epctx__step s;
+    epctx__step s = epctx__new_step(EPCTX__OP_PICK, x, indices, 0);
     epctx__pick *p = &s.params.pick;
     uint32_t at, i;
     EPCTX__TRY(epctx__want_indices(c, indices, false));
@@ -9250,7 +8848,6 @@ static epctx_status epctx__emit_pick(epctx__compiler *c, uint32_t x, uint32_t in
     if (is.rank != xs.rank || (scatter && (!epctx__same_shape(&is, &c->tensors[updates].shape) ||
                                            c->tensors[updates].elem != c->tensors[x].elem)))
         return EPCTX__INVALID(c, "data, indices and updates: ranks, shapes or types do not match");
-    epctx__step_init(&s, EPCTX__OP_PICK, x, indices, 0);
     s.in[2] = updates;
     p->type = (uint32_t)c->tensors[x].elem;
     p->index_elem = epctx__stored_size(c->tensors[indices].elem);
@@ -9268,16 +8865,12 @@ static epctx_status epctx__emit_pick(epctx__compiler *c, uint32_t x, uint32_t in
     return epctx__emit_new(c, &s, c->tensors[x].elem, scatter ? &xs : &is, y);
 }
 
-static epctx_status epctx__lower_gather_elements(epctx__compiler *c) {
-    return epctx__emit_pick(c, c->in[0], c->in[1], EPCTX__NONE, epctx_node_int(c->node, "axis", 0),
-                            0, &c->y);
-}
-
-static epctx_status epctx__lower_scatter_elements(epctx__compiler *c) {
+/* GatherElements, or ScatterElements with updates. */
+static epctx_status epctx__lower_pick(epctx__compiler *c) {
     uint32_t join;
-    EPCTX__TRY(epctx__join_of(c, &join));
-    return epctx__emit_pick(c, c->in[0], c->in[1], c->in[2], epctx_node_int(c->node, "axis", 0),
-                            join, &c->y);
+    EPCTX__TRY(epctx__choice(c, "reduction", EPCTX__JOINS, &join));
+    return epctx__emit_pick(c, c->in[0], c->in[1], c->variant != 0 ? c->in[2] : EPCTX__NONE,
+                            epctx_node_int(c->node, "axis", 0), join, &c->y);
 }
 
 static epctx_status epctx__emit_tuples(epctx__compiler *c, uint32_t x, uint32_t indices,
@@ -9287,7 +8880,7 @@ static epctx_status epctx__emit_tuples(epctx__compiler *c, uint32_t x, uint32_t 
     const bool scatter = updates != EPCTX__NONE;
     const int64_t depth = is.rank > 0 ? is.dims[is.rank - 1] : 0;
     epctx__shape rows;
-    epctx__step s;
+    epctx__step s = epctx__new_step(EPCTX__OP_TUPLES, x, indices, 0);
     epctx__tuples *p = &s.params.tuples;
     uint32_t i;
     EPCTX__TRY(epctx__want_indices(c, indices, true));
@@ -9296,7 +8889,6 @@ static epctx_status epctx__emit_tuples(epctx__compiler *c, uint32_t x, uint32_t 
         c->tensors[x].count == 0)
         return EPCTX__INVALID(c, "indices: tuples of %d do not fit data of rank %u", depth,
                               (uint64_t)xs.rank);
-    epctx__step_init(&s, EPCTX__OP_TUPLES, x, indices, 0);
     s.in[2] = updates;
     p->type = (uint32_t)c->tensors[x].elem;
     p->scatter = scatter;
@@ -9307,60 +8899,52 @@ static epctx_status epctx__emit_tuples(epctx__compiler *c, uint32_t x, uint32_t 
     p->inner = (uint32_t)epctx__product(&xs, batch_dims + (uint32_t)depth, xs.rank);
     rows = is;
     rows.rank = is.rank - 1;
-    for (i = 0; i < xs.rank; i++) {
-        if (i < batch_dims && xs.dims[i] != is.dims[i])
+    for (i = 0; i < batch_dims; i++)
+        if (xs.dims[i] != is.dims[i])
             return EPCTX__INVALID(c, "batch dimension %u differs", (uint64_t)i);
-        if (i >= batch_dims && i < batch_dims + depth)
-            p->dims[i - batch_dims] = (uint32_t)xs.dims[i];
-        else if (i >= batch_dims)
-            rows.dims[rows.rank++] = xs.dims[i];
-    }
+    for (i = 0; i < p->depth; i++) p->dims[i] = (uint32_t)xs.dims[batch_dims + i];
+    for (i += batch_dims; i < xs.rank; i++) rows.dims[rows.rank++] = xs.dims[i];
     if (scatter && (!epctx__same_shape(&rows, &c->tensors[updates].shape) ||
                     c->tensors[updates].elem != c->tensors[x].elem))
         return EPCTX__INVALID(c, "updates: type or shape does not match");
     return epctx__emit_new(c, &s, c->tensors[x].elem, scatter ? &xs : &rows, y);
 }
 
-static epctx_status epctx__lower_gather_nd(epctx__compiler *c) {
+/* GatherND, or ScatterND with updates. */
+static epctx_status epctx__lower_tuples(epctx__compiler *c) {
     const int64_t batch_dims = epctx_node_int(c->node, "batch_dims", 0);
+    uint32_t join;
     if (batch_dims < 0 || batch_dims >= EPCTX_NPU_MAX_RANK)
         return epctx__bad_attr(c, "batch_dims", "a number in 0..7");
-    return epctx__emit_tuples(c, c->in[0], c->in[1], EPCTX__NONE, (uint32_t)batch_dims, 0, &c->y);
-}
-
-static epctx_status epctx__lower_scatter_nd(epctx__compiler *c) {
-    uint32_t join;
-    EPCTX__TRY(epctx__join_of(c, &join));
-    return epctx__emit_tuples(c, c->in[0], c->in[1], c->in[2], 0, join, &c->y);
+    EPCTX__TRY(epctx__choice(c, "reduction", EPCTX__JOINS, &join));
+    return epctx__emit_tuples(c, c->in[0], c->in[1], c->variant != 0 ? c->in[2] : EPCTX__NONE,
+                              (uint32_t)batch_dims, join, &c->y);
 }
 
 /* Equal to a ramp, then one of two values. */
 static epctx_status epctx__lower_one_hot(epctx__compiler *c) {
-    epctx__shape shape = {0, {0}}, part = {0, {0}};
-    const epctx__shape *in;
-    int64_t depth[1];
+    epctx__shape shape = c->tensors[c->in[0]].shape, part = {0, {0}};
+    int64_t depth;
     float number;
-    uint32_t indices = c->in[0], id = c->in[1], values = c->in[2], on, off, ramp, size, axis, i;
-    size_t count;
+    uint32_t indices = c->in[0], id = c->in[1], values = c->in[2], on, off, ramp, size, axis;
     if (c->tensors[id].elem == EPCTX_ONNX_FLOAT) {
         EPCTX__TRY(epctx__const_float(c, id, "depth", &number));
-        depth[0] = number >= 1.0f && number < 1e9f ? (int64_t)number : 0;
+        depth = number >= 1.0f && number < 1e9f ? (int64_t)number : 0;
     } else {
-        EPCTX__TRY(epctx__const_ints(c, id, "depth", 1, depth, &count));
+        depth = 0;
+        EPCTX__TRY(epctx__const_ints(c, id, "depth", 1, &depth, NULL));
     }
-    EPCTX__TRY(epctx__axis_attr(c, -1, c->tensors[indices].shape.rank + 1, 0, &axis));
-    if (depth[0] < 1 || depth[0] > EPCTX__MAX_BYTES / 8 || c->tensors[values].count != 2 ||
-        c->tensors[indices].shape.rank + 1 > EPCTX_NPU_MAX_RANK)
+    EPCTX__TRY(epctx__axis_attr(c, -1, shape.rank + 1, 0, &axis));
+    if (depth < 1 || depth > EPCTX__MAX_BYTES / 8 || c->tensors[values].count != 2 ||
+        shape.rank == EPCTX_NPU_MAX_RANK)
         return EPCTX__INVALID(c, "expected depth >= 1 and 2 values, found depth %d and %u values",
-                              depth[0], c->tensors[values].count);
+                              depth, c->tensors[values].count);
     EPCTX__TRY(epctx__emit_cast(c, indices, EPCTX_ONNX_INT64, &indices));
-    in = &c->tensors[indices].shape;
-    for (i = 0; i < in->rank + 1; i++)
-        shape.dims[i] = i == axis ? 1 : in->dims[i < axis ? i : i - 1];
-    shape.rank = in->rank + 1;
+    memmove(shape.dims + axis + 1, shape.dims + axis, (shape.rank++ - axis) * sizeof *shape.dims);
+    shape.dims[axis] = 1;
     EPCTX__TRY(epctx__alias(c, indices, &shape, 0, &indices));
-    EPCTX__TRY(epctx__ramp(c, depth[0], shape.rank, axis, &ramp));
-    EPCTX__TRY(epctx__scalar(c, EPCTX_ONNX_INT64, (int32_t)depth[0], &size));
+    EPCTX__TRY(epctx__ramp(c, depth, shape.rank, axis, &ramp));
+    EPCTX__TRY(epctx__scalar(c, EPCTX_ONNX_INT64, (int32_t)depth, &size));
     /* -1 is the last index; indices out of range stay off */
     EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_ADD, indices, size, &on));
     EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_EQUAL, on, ramp, &on));
@@ -9371,106 +8955,80 @@ static epctx_status epctx__lower_one_hot(epctx__compiler *c) {
     return epctx__emit_where(c, id, on, off, &c->y);
 }
 
-/* A transpose between two reshapes. */
-static epctx_status epctx__lower_depth_to_space(epctx__compiler *c) {
-    static const uint8_t dcr[6] = {0, 3, 4, 1, 5, 2}, crd[6] = {0, 1, 4, 2, 5, 3};
-    const epctx_attr *mode = epctx_node_attr(c->node, "mode");
-    const bool is_crd = mode != NULL && epctx_str_is(mode->s, "CRD");
-    const int64_t b = epctx_node_int(c->node, "blocksize", 0);
-    epctx__shape split = {6, {0}}, shape;
-    uint32_t x = c->in[0];
-    shape = c->tensors[x].shape;
-    if (shape.rank != 4 || b < 1 || b > 32768 || shape.dims[1] % (b * b) != 0)
-        return EPCTX__INVALID(
-            c, "expected rank 4 and channels divisible by the square of blocksize %d", b);
-    split.dims[0] = shape.dims[0];
-    split.dims[is_crd ? 1 : 3] = shape.dims[1] / (b * b);
-    split.dims[is_crd ? 2 : 1] = b;
-    split.dims[is_crd ? 3 : 2] = b;
-    split.dims[4] = shape.dims[2];
-    split.dims[5] = shape.dims[3];
-    shape.dims[1] /= b * b;
-    shape.dims[2] *= b;
-    shape.dims[3] *= b;
-    return epctx__move_blocks(c, x, &split, is_crd ? crd : dcr, &shape);
-}
-
 /* -- sliding windows: Conv and pools -- */
 
-/* Output extent and padding of one axis. */
-static epctx_status epctx__window_axis(epctx__compiler *c, int64_t in, int64_t kernel,
-                                       int64_t stride, int64_t dilation, int64_t *before,
-                                       int64_t *after, const epctx_str *auto_pad, bool ceil,
-                                       int64_t *out) {
-    const int64_t top = INT32_MAX / 8;
-    int64_t reach, room;
-    if (kernel < 1 || stride < 1 || dilation < 1 || kernel > top || stride > top ||
-        dilation > top || *before < 0 || *after < 0 || *before > top || *after > top || in > top ||
-        (reach = (kernel - 1) * dilation + 1) > top)
-        return EPCTX__REFUSE(c, "out of range: kernel %d, stride %d, dilation %d, pads %d and %d",
-                             kernel, stride, dilation, *before, *after);
-    if (epctx_str_is(*auto_pad, "SAME_UPPER") || epctx_str_is(*auto_pad, "SAME_LOWER")) {
-        int64_t total;
-        *out = (in + stride - 1) / stride;
-        total = (*out - 1) * stride + reach - in;
-        total = total > 0 ? total : 0;
-        *before = epctx_str_is(*auto_pad, "SAME_UPPER") ? total / 2 : total - total / 2;
-        *after = total - *before;
-        return EPCTX_OK;
-    }
-    if (epctx_str_is(*auto_pad, "VALID"))
-        *before = *after = 0;
-    else if (auto_pad->size > 0 && !epctx_str_is(*auto_pad, "NOTSET"))
-        return epctx__bad_attr(c, "auto_pad", "NOTSET, VALID, SAME_UPPER or SAME_LOWER");
-    room = in + *before + *after - reach;
-    if (room < 0)
-        return EPCTX__INVALID(c, "kernel of extent %d exceeds %d elements with pads %d and %d",
-                              reach, in, *before, *after);
-    *out = room / stride + 1;
-    if (ceil && room % stride != 0 && *out * stride < in + *before)
-        *out += 1; /* one more window if it starts inside the input or its left padding */
-    return EPCTX_OK;
-}
+typedef enum epctx__auto_padding {
+    EPCTX__PAD_GIVEN = 0,
+    EPCTX__PAD_VALID,
+    EPCTX__PAD_UPPER, /* of odd padding the larger half comes last; LOWER: first */
+    EPCTX__PAD_LOWER
+} epctx__auto_padding;
 
 /* Windows over an image of `points` elements: `places`, each of `taps`. Arrays: spatial axes. */
 typedef struct epctx__geometry {
-    uint32_t rank;
+    uint32_t rank, auto_pad;
     int64_t in[EPCTX_NPU_MAX_RANK], out[EPCTX_NPU_MAX_RANK], kernel[EPCTX_NPU_MAX_RANK];
     int64_t stride[EPCTX_NPU_MAX_RANK], dilation[EPCTX_NPU_MAX_RANK], before[EPCTX_NPU_MAX_RANK];
     int64_t after[EPCTX_NPU_MAX_RANK], points, places, taps;
 } epctx__geometry;
 
-static void epctx__geometry_image(epctx__geometry *g, const epctx__shape *shape) {
+/* `weights`: their shape, which is that of the kernel, or NULL. */
+static void epctx__geometry_image(epctx__geometry *g, const epctx__shape *shape,
+                                  const epctx__shape *weights) {
     memset(g, 0, sizeof *g);
     g->rank = shape->rank - 2;
     memcpy(g->in, shape->dims + 2, g->rank * sizeof *g->in);
+    if (weights != NULL) memcpy(g->kernel, weights->dims + 2, g->rank * sizeof *g->kernel);
 }
 
-/* Reads strides, dilations and pads; the caller has set rank, in and kernel. */
+/* Reads strides, dilations, pads and auto_pad; the caller has set rank, in and kernel. */
 static epctx_status epctx__geometry_attrs(epctx__compiler *c, epctx__geometry *g) {
     int64_t pads[2 * EPCTX_NPU_MAX_RANK];
     EPCTX__TRY(epctx__ints(c, "strides", g->rank, 1, g->stride));
     EPCTX__TRY(epctx__ints(c, "dilations", g->rank, 1, g->dilation));
     EPCTX__TRY(epctx__ints(c, "pads", (size_t)2 * g->rank, 0, pads));
+    EPCTX__TRY(epctx__choice(c, "auto_pad", "NOTSET VALID SAME_UPPER SAME_LOWER", &g->auto_pad));
+    if (g->auto_pad == EPCTX__PAD_VALID) return EPCTX_OK;
     memcpy(g->before, pads, g->rank * sizeof *pads);
     memcpy(g->after, pads + g->rank, g->rank * sizeof *pads);
     return EPCTX_OK;
 }
 
-static epctx_str epctx__auto_pad(const epctx__compiler *c) {
-    const epctx_attr *mode = epctx_node_attr(c->node, "auto_pad");
-    return mode != NULL ? mode->s : epctx_str_of(NULL);
+/* Halves the padding of one axis; negative: the missing elements are added at the end. */
+static void epctx__halve_pads(epctx__geometry *g, uint32_t i, int64_t total) {
+    g->before[i] = g->auto_pad == EPCTX__PAD_UPPER ? total / 2 : total - total / 2;
+    g->before[i] = total < 0 ? 0 : g->before[i];
+    g->after[i] = total - g->before[i];
 }
 
-/* The same, and auto_pad and ceil_mode: the places, and the padding that is left. */
+/* The same, and ceil_mode: the places, and the padding that is left. */
 static epctx_status epctx__geometry_axes(epctx__compiler *c, epctx__geometry *g) {
-    const epctx_str auto_pad = epctx__auto_pad(c);
-    const bool ceil = epctx_node_int(c->node, "ceil_mode", 0) != 0;
+    const int64_t top = INT32_MAX / 8, ceil = epctx_node_int(c->node, "ceil_mode", 0);
     uint32_t i;
     EPCTX__TRY(epctx__geometry_attrs(c, g));
-    for (i = 0; i < g->rank; i++)
-        EPCTX__TRY(epctx__window_axis(c, g->in[i], g->kernel[i], g->stride[i], g->dilation[i],
-                                      &g->before[i], &g->after[i], &auto_pad, ceil, &g->out[i]));
+    for (i = 0; i < g->rank; i++) {
+        const int64_t in = g->in[i], kernel = g->kernel[i], stride = g->stride[i];
+        const int64_t dilation = g->dilation[i], before = g->before[i], after = g->after[i];
+        int64_t reach, room;
+        if (kernel < 1 || stride < 1 || dilation < 1 || kernel > top || stride > top ||
+            dilation > top || before < 0 || after < 0 || before > top || after > top || in > top ||
+            (reach = (kernel - 1) * dilation + 1) > top)
+            return EPCTX__REFUSE(c, "out of range: kernel %d, stride %d, dilation %d, pads %d, %d",
+                                 kernel, stride, dilation, before, after);
+        if (g->auto_pad >= EPCTX__PAD_UPPER) {
+            g->out[i] = (in + stride - 1) / stride;
+            room = (g->out[i] - 1) * stride + reach - in;
+            epctx__halve_pads(g, i, room > 0 ? room : 0);
+            continue;
+        }
+        room = in + before + after - reach;
+        if (room < 0)
+            return EPCTX__INVALID(c, "kernel of extent %d exceeds %d elements with pads %d and %d",
+                                  reach, in, before, after);
+        g->out[i] = room / stride + 1;
+        if (ceil != 0 && room % stride != 0 && g->out[i] * stride < in + before)
+            g->out[i]++; /* one more window if it starts inside the input or its left padding */
+    }
     return EPCTX_OK;
 }
 
@@ -9483,32 +9041,28 @@ static void epctx__geometry_plane(epctx__geometry *g) {
         axes[i][1] = axes[i][0];
         axes[i][0] = i < 5 ? 1 : 0;
     }
+    g->rank = 2;
 }
 
-static epctx_status epctx__window_of(epctx__compiler *c, const epctx__shape *in,
-                                     const int64_t *kernel, epctx__window *w) {
-    epctx__geometry g;
-    epctx__geometry_image(&g, in);
-    memcpy(g.kernel, kernel, g.rank * sizeof *kernel);
-    EPCTX__TRY(epctx__geometry_axes(c, &g));
-    epctx__geometry_plane(&g);
-    w->in_h = (uint32_t)g.in[0];
-    w->in_w = (uint32_t)g.in[1];
-    w->out_h = (uint32_t)g.out[0];
-    w->out_w = (uint32_t)g.out[1];
-    w->kernel_h = (uint32_t)g.kernel[0];
-    w->kernel_w = (uint32_t)g.kernel[1];
-    w->stride_h = (uint32_t)g.stride[0];
-    w->stride_w = (uint32_t)g.stride[1];
-    w->dilation_h = (uint32_t)g.dilation[0];
-    w->dilation_w = (uint32_t)g.dilation[1];
-    w->top = (uint32_t)g.before[0];
-    w->left = (uint32_t)g.before[1];
-    w->bottom = (uint32_t)g.after[0];
-    w->right = (uint32_t)g.after[1];
+static epctx_status epctx__plane_window(epctx__compiler *c, epctx__geometry *g, epctx__window *w) {
+    epctx__geometry_plane(g);
+    w->in_h = (uint32_t)g->in[0];
+    w->in_w = (uint32_t)g->in[1];
+    w->out_h = (uint32_t)g->out[0];
+    w->out_w = (uint32_t)g->out[1];
+    w->kernel_h = (uint32_t)g->kernel[0];
+    w->kernel_w = (uint32_t)g->kernel[1];
+    w->stride_h = (uint32_t)g->stride[0];
+    w->stride_w = (uint32_t)g->stride[1];
+    w->dilation_h = (uint32_t)g->dilation[0];
+    w->dilation_w = (uint32_t)g->dilation[1];
+    w->top = (uint32_t)g->before[0];
+    w->left = (uint32_t)g->before[1];
+    w->bottom = (uint32_t)g->after[0];
+    w->right = (uint32_t)g->after[1];
     if (!epctx__window_ok(w))
-        return EPCTX__REFUSE(c, "window %dx%d over %dx%d is too large", g.kernel[0], g.kernel[1],
-                             g.in[0], g.in[1]);
+        return EPCTX__REFUSE(c, "window %dx%d over %dx%d is too large", g->kernel[0], g->kernel[1],
+                             g->in[0], g->in[1]);
     return EPCTX_OK;
 }
 
@@ -9534,68 +9088,55 @@ static epctx_status epctx__emit_packed(epctx__compiler *c, epctx__step *s,
                                        const epctx__pack *pack) {
     epctx__shape shape = {1, {0}};
     epctx__step p;
-    uint32_t id;
     s->pack = *pack;
-    if (c->tensors[s->in[1]].constant) {
-        s->packs = true;
-        return epctx__emit(c, s);
+    s->packs = c->tensors[s->in[1]].constant;
+    if (!s->packs) {
+        shape.dims[0] = (int64_t)epctx__packed(pack->batch, pack->rows, pack->depth, pack->block);
+        p = epctx__new_step(EPCTX__OP_PACK, s->in[1], EPCTX__NONE, 0);
+        p.params.pack = *pack;
+        EPCTX__TRY(epctx__emit_new(c, &p, EPCTX_ONNX_FLOAT, &shape, &s->in[1]));
     }
-    shape.dims[0] = (int64_t)epctx__packed(pack->batch, pack->rows, pack->depth, pack->block);
-    EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &id));
-    epctx__step_init(&p, EPCTX__OP_PACK, s->in[1], EPCTX__NONE, id);
-    p.params.pack = *pack;
-    EPCTX__TRY(epctx__emit(c, &p));
-    s->in[1] = id;
     return epctx__emit(c, s);
 }
 
-/* Weights [channel][tap] packed as [block][tap]. */
-static epctx_status epctx__emit_depthwise(epctx__compiler *c, epctx__step *s, uint32_t batch,
-                                          uint32_t channels, const epctx__window *window) {
-    epctx__depthwise *p = &s->params.depthwise;
-    epctx__pack pack;
-    s->op = EPCTX__OP_DEPTHWISE;
-    p->batch = batch;
-    p->channels = channels;
-    p->window = *window;
-    pack.batch = 1;
-    pack.rows = p->channels;
-    pack.depth = pack.row_stride = p->window.kernel_h * p->window.kernel_w;
-    pack.block = c->arch->columns;
-    pack.batch_stride = 0;
-    pack.depth_stride = 1;
-    pack.inner = 1;
-    pack.inner_stride = 0;
-    s->images = true;
-    return epctx__emit_packed(c, s, &pack);
-}
-
-/* Weights [group][output][channel][tap] packed as [group][block][tap][channel]. */
-static epctx_status epctx__emit_conv(epctx__compiler *c, epctx__step *s,
-                                     const epctx__window *window) {
-    epctx__conv *p = &s->params.conv;
-    const uint64_t taps = epctx__mul(window->kernel_h, window->kernel_w);
-    const uint64_t depth = epctx__mul(p->in_channels, taps);
-    epctx__pack pack;
-    uint64_t temporary;
-    if (p->in_channels == 1 && p->out_channels == 1 && p->groups > 1)
-        return epctx__emit_depthwise(c, s, p->batch, p->groups, window);
-    p->window = *window;
-    temporary = epctx__conv_needs(p).bytes;
-    if (temporary > EPCTX__MAX_BYTES)
-        return EPCTX__REFUSE(c, "kernel too large: %u weights", depth);
-    EPCTX__TRY(epctx__add_buffer(c, temporary, &s->temporary));
-    pack.batch = p->groups;
-    pack.rows = p->out_channels;
-    pack.depth = (uint32_t)depth;
-    pack.block = c->arch->columns;
-    pack.batch_stride = (uint32_t)(p->out_channels * depth);
-    pack.row_stride = (uint32_t)depth;
-    pack.depth_stride = 1;
-    pack.inner = p->in_channels;
-    pack.inner_stride = (uint32_t)taps;
-    s->images = true;
-    return epctx__emit_packed(c, s, &pack);
+/* `shape`: of the node's input. */
+static epctx_status epctx__emit_conv(epctx__compiler *c, uint32_t x, uint32_t weights,
+                                     uint32_t bias, const epctx__shape *shape, const epctx__conv *p,
+                                     uint32_t *y) {
+    const epctx__shape ys = epctx__image(shape, (int64_t)p->groups * p->out_channels, &p->window);
+    const uint64_t taps = epctx__mul(p->window.kernel_h, p->window.kernel_w);
+    const uint64_t depth = epctx__mul(p->in_channels, taps), bytes = epctx__conv_needs(p).bytes;
+    const uint32_t block = c->arch->columns;
+    /* [group][output][channel][tap] to [group][block][tap][channel] */
+    const epctx__pack pack = {p->groups,
+                              p->out_channels,
+                              (uint32_t)depth,
+                              block,
+                              (uint32_t)(p->out_channels * depth),
+                              (uint32_t)depth,
+                              1,
+                              p->in_channels,
+                              (uint32_t)taps};
+    /* [channel][tap] to [block][tap] */
+    const epctx__pack flat = {1, p->groups, (uint32_t)taps, block, 0, (uint32_t)taps, 1, 1, 0};
+    epctx__depthwise *d;
+    epctx__step s = epctx__new_step(EPCTX__OP_CONV, x, weights, EPCTX__NONE);
+    EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, &ys, y));
+    s.out = *y;
+    s.in[2] = bias;
+    s.images = true;
+    if (p->in_channels == 1 && p->out_channels == 1 && p->groups > 1) {
+        d = &s.params.depthwise;
+        s.op = EPCTX__OP_DEPTHWISE;
+        d->batch = p->batch;
+        d->channels = p->groups;
+        d->window = p->window;
+        return epctx__emit_packed(c, &s, &flat);
+    }
+    if (bytes > EPCTX__MAX_BYTES) return EPCTX__REFUSE(c, "kernel too large: %u weights", depth);
+    EPCTX__TRY(epctx__add_buffer(c, bytes, &s.temporary));
+    s.params.conv = *p;
+    return epctx__emit_packed(c, &s, &pack);
 }
 
 static epctx_status epctx__check_bias(epctx__compiler *c, int64_t channels, uint32_t bias) {
@@ -9607,15 +9148,13 @@ static epctx_status epctx__check_bias(epctx__compiler *c, int64_t channels, uint
     return EPCTX_OK;
 }
 
+/* Each channel `times` times. */
 static epctx_status epctx__repeat_channels(epctx__compiler *c, uint32_t *x, int64_t times) {
-    epctx__shape image = c->tensors[*x].shape, split = {4, {0}};
+    epctx__shape image = c->tensors[*x].shape, split;
     const int64_t plane = (int64_t)epctx__product(&image, 2, image.rank);
     const int64_t from[4] = {image.dims[1] * plane, plane, 0, 1};
     if (times == 1) return EPCTX_OK;
-    split.dims[0] = image.dims[0];
-    split.dims[1] = image.dims[1];
-    split.dims[2] = times;
-    split.dims[3] = plane;
+    split = epctx__shape4(image.dims[0], image.dims[1], times, plane);
     image.dims[1] *= times;
     EPCTX__TRY(epctx__emit_picked(c, *x, &split, 0, from, x));
     return epctx__alias(c, *x, &image, 0, x);
@@ -9623,14 +9162,11 @@ static epctx_status epctx__repeat_channels(epctx__compiler *c, uint32_t *x, int6
 
 static epctx_status epctx__conv_of(epctx__compiler *c, uint32_t x, uint32_t w, uint32_t bias,
                                    uint32_t *y) {
+    const epctx__shape xs = c->tensors[x].shape, ws = c->tensors[w].shape;
     int64_t groups = epctx_node_int(c->node, "group", 1);
-    epctx__shape xs, ws, ys;
-    epctx__window window;
-    epctx__step s;
-    int64_t kernel[2] = {1, 1};
+    epctx__geometry g;
+    epctx__conv p;
     EPCTX__TRY(epctx__want_image(c, x));
-    xs = c->tensors[x].shape;
-    ws = c->tensors[w].shape;
     if (ws.rank != xs.rank || groups < 1 || ws.dims[0] < 1 || ws.dims[0] % groups != 0 ||
         ws.dims[1] < 1 || xs.dims[1] % groups != 0 || ws.dims[1] != xs.dims[1] / groups ||
         c->tensors[w].count == 0)
@@ -9638,26 +9174,25 @@ static epctx_status epctx__conv_of(epctx__compiler *c, uint32_t x, uint32_t w, u
             c, "weights '%S' of shape [%d, %d, ...] do not fit %d channels in %d groups",
             &c->tensors[w].name, ws.rank > 0 ? ws.dims[0] : 0, ws.rank > 1 ? ws.dims[1] : 0,
             xs.dims[1], groups);
-    EPCTX__TRY(epctx__ints(c, "kernel_shape", xs.rank - 2, 1, kernel));
-    if (epctx_node_attr(c->node, "kernel_shape") == NULL)
-        memcpy(kernel, ws.dims + 2, (size_t)(xs.rank - 2) * sizeof *kernel);
-    if (kernel[0] != ws.dims[2] || (xs.rank == 4 && kernel[1] != ws.dims[3]))
-        return epctx__bad_attr(c, "kernel_shape", "the shape of the weights");
+    epctx__geometry_image(&g, &xs, &ws);
+    if (epctx_node_attr(c->node, "kernel_shape") != NULL) {
+        EPCTX__TRY(epctx__ints(c, "kernel_shape", g.rank, 1, g.kernel));
+        if (memcmp(g.kernel, ws.dims + 2, g.rank * sizeof *g.kernel) != 0)
+            return epctx__bad_attr(c, "kernel_shape", "the shape of the weights");
+    }
     EPCTX__TRY(epctx__check_bias(c, ws.dims[0], bias));
-    EPCTX__TRY(epctx__window_of(c, &xs, kernel, &window));
+    EPCTX__TRY(epctx__geometry_axes(c, &g));
+    memset(&p, 0, sizeof p);
+    EPCTX__TRY(epctx__plane_window(c, &g, &p.window));
     if (ws.dims[1] == 1 && groups > 1) { /* each channel as often as it is read: Depthwise */
         EPCTX__TRY(epctx__repeat_channels(c, &x, ws.dims[0] / groups));
         groups = ws.dims[0];
     }
-    ys = epctx__image(&xs, ws.dims[0], &window);
-    EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, &ys, y));
-    epctx__step_init(&s, EPCTX__OP_CONV, x, w, *y);
-    s.in[2] = bias;
-    s.params.conv.batch = (uint32_t)xs.dims[0];
-    s.params.conv.groups = (uint32_t)groups;
-    s.params.conv.in_channels = (uint32_t)ws.dims[1];
-    s.params.conv.out_channels = (uint32_t)(ws.dims[0] / groups);
-    return epctx__emit_conv(c, &s, &window);
+    p.batch = (uint32_t)xs.dims[0];
+    p.groups = (uint32_t)groups;
+    p.in_channels = (uint32_t)ws.dims[1];
+    p.out_channels = (uint32_t)(ws.dims[0] / groups);
+    return epctx__emit_conv(c, x, w, bias, &xs, &p, y);
 }
 
 static epctx_status epctx__lower_conv(epctx__compiler *c) {
@@ -9668,71 +9203,33 @@ static epctx_status epctx__lower_conv(epctx__compiler *c) {
 
 /* -- ConvTranspose: one Conv yields a channel per sub-pixel phase, a Move interleaves them -- */
 
-/* Output extent of one axis, and the padding of the result: negative if it grows. */
-static epctx_status epctx__transposed_axis(epctx__compiler *c, int64_t in, int64_t kernel,
-                                           int64_t stride, int64_t dilation, int64_t extra,
-                                           int64_t wanted, const epctx_str *auto_pad,
-                                           int64_t *before, int64_t *after, int64_t *out) {
-    const int64_t top = INT32_MAX / 8;
-    int64_t reach, full, total;
-    if (kernel < 1 || stride < 1 || dilation < 1 || kernel > 4096 || stride > 4096 ||
-        dilation > 4096 || in > top / 4096 || extra < 0 || extra > 4096 || *before < 0 ||
-        *after < 0 || *before > top || *after > top || wanted < 0 || wanted > top)
-        return EPCTX__REFUSE(
-            c, "kernel %d, stride %d, dilation %d, their pads or output: out of range", kernel,
-            stride, dilation);
-    reach = (kernel - 1) * dilation + 1;
-    full = (in - 1) * stride + reach + extra;
-    if (wanted > 0 || epctx_str_is(*auto_pad, "SAME_UPPER") ||
-        epctx_str_is(*auto_pad, "SAME_LOWER")) {
-        *out = wanted > 0 ? wanted : in * stride;
-        total = full - *out;
-        *before = epctx_str_is(*auto_pad, "SAME_UPPER") ? total / 2 : total - total / 2;
-        *before = total < 0 ? 0 : *before; /* missing elements are added at the end */
-        *after = total - *before;
-    } else if (epctx_str_is(*auto_pad, "VALID")) {
-        *before = *after = 0;
-    }
-    *out = full - *before - *after;
-    *after -= extra;
-    if (*out < 1 || *before > reach - 1 || *after > reach - 1)
-        return EPCTX__REFUSE(c, "pads %d and %d: invalid for a kernel of %d", *before, *after,
-                             reach);
-    return EPCTX_OK;
-}
-
 /* Parameters of a transposed convolution; arrays: the two spatial axes. */
 typedef struct epctx__transposed {
     int64_t groups, channels, outputs; /* of one group */
     epctx__geometry g;                 /* of the plane: `in` and `out` as those of the node */
-    int64_t phases[2], taps[2];        /* taps of one phase */
+    int64_t phases[2];
+    epctx__geometry v; /* of the Conv: a phase's taps over the input with its zeros in between */
 } epctx__transposed;
 
 /* Weights [group][channel][output][ky][kx] to [group][output][phases][channel][taps], flipped. */
 static epctx_status epctx__turn_weights(epctx__compiler *c, const epctx__transposed *p, uint32_t w,
                                         uint32_t *turned) {
     const bool folding = c->folding;
-    const int64_t ty = p->taps[0], tx = p->taps[1], sy = p->phases[0], sx = p->phases[1];
-    const int64_t area = ty * sy * tx * sx;
-    const epctx__shape all = {3, {p->groups * p->channels * p->outputs, ty * sy, tx * sx}};
+    const int64_t ty = p->v.kernel[0], tx = p->v.kernel[1], sy = p->phases[0], sx = p->phases[1];
+    const int64_t area = ty * sy * tx * sx, filters = p->groups * p->channels * p->outputs;
+    const epctx__shape given = {3, {filters, p->g.kernel[0], p->g.kernel[1]}};
+    const epctx__shape all = {3, {filters, ty * sy, tx * sx}};
     const epctx__shape out = {7, {p->groups, p->outputs, sy, sx, p->channels, ty, tx}};
     const int64_t from[7] = {
         p->channels * p->outputs * area, area, tx * sx, 1, p->outputs * area, -sy * tx * sx, -sx};
-    epctx__shape given = all;
-    int64_t dense[EPCTX_NPU_MAX_RANK], to[EPCTX_NPU_MAX_RANK];
-    uint32_t padded = w;
     c->folding = c->tensors[w].constant;
-    given.dims[1] = p->g.kernel[0];
-    given.dims[2] = p->g.kernel[1];
-    if (given.dims[1] != all.dims[1] || given.dims[2] != all.dims[2]) {
-        epctx__dense(&given, dense);
-        epctx__dense(&all, to);
-        EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, &all, &padded));
-        EPCTX__TRY(epctx__emit_fill(c, padded, 0));
-        EPCTX__TRY(epctx__emit_move(c, w, padded, &given, 0, 0, dense, to));
+    if (!epctx__same_shape(&given, &all)) {
+        EPCTX__TRY(epctx__alias(c, w, &given, 0, turned));
+        EPCTX__TRY(epctx__emit_filled(c, EPCTX_ONNX_FLOAT, &all, 0, &w));
+        EPCTX__TRY(epctx__put_part(c, *turned, w, 0, 0));
     }
-    EPCTX__TRY(epctx__emit_picked(
-        c, padded, &out, (uint64_t)((ty - 1) * sy * tx * sx + (tx - 1) * sx), from, turned));
+    EPCTX__TRY(epctx__emit_picked(c, w, &out, (uint64_t)((ty - 1) * sy * tx * sx + (tx - 1) * sx),
+                                  from, turned));
     c->folding = folding;
     return EPCTX_OK;
 }
@@ -9752,168 +9249,139 @@ static epctx_status epctx__turn_bias(epctx__compiler *c, const epctx__transposed
 
 /* Images [plane][phases][row][column] to [plane][out]: each phase's points are a stride apart. */
 static epctx_status epctx__interleave(epctx__compiler *c, const epctx__transposed *p,
-                                      const epctx__window *w, const epctx__shape *ys, uint32_t x,
-                                      uint32_t *y) {
-    const int64_t sy = p->phases[0], sx = p->phases[1], rows = w->out_h, columns = w->out_w;
-    const int64_t planes = ys->dims[0] * ys->dims[1], width = columns * sx;
+                                      const epctx__shape *ys, uint32_t x, uint32_t *y) {
+    const int64_t sy = p->phases[0], sx = p->phases[1], rows = p->v.out[0], columns = p->v.out[1];
+    const int64_t planes = ys->dims[0] * ys->dims[1], width = columns * sx, area = rows * columns;
     const epctx__shape all = {5, {planes, rows, sy, columns, sx}};
     const epctx__shape crop = {3, {planes, p->g.out[0], p->g.out[1]}};
-    const int64_t area = rows * columns;
     const int64_t from[5] = {area * sy * sx, columns, area * sx, 1, area};
     const int64_t wide[3] = {area * sy * sx, width, 1};
-    int64_t to[EPCTX_NPU_MAX_RANK];
     *y = x;
     if (sy * sx > 1) EPCTX__TRY(epctx__emit_picked(c, x, &all, 0, from, y));
     if (rows * sy == p->g.out[0] && width == p->g.out[1]) return epctx__alias(c, *y, ys, 0, y);
-    x = *y;
-    epctx__dense(&crop, to);
-    EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, ys, y));
-    return epctx__emit_move(c, x, *y, &crop,
-                            (uint64_t)(p->g.before[0] % sy * width + p->g.before[1] % sx), 0, wide,
-                            to);
+    EPCTX__TRY(epctx__emit_picked(
+        c, *y, &crop, (uint64_t)(p->g.before[0] % sy * width + p->g.before[1] % sx), wide, y));
+    c->tensors[*y].shape = *ys;
+    return EPCTX_OK;
 }
 
 /* Inserts zeros between the elements of the input where phases do not do it. */
 static epctx_status epctx__spread(epctx__compiler *c, const epctx__transposed *p, uint32_t x,
-                                  int64_t planes, uint32_t *y) {
-    epctx__shape in = {3, {0}}, out = {3, {0}}, image = {4, {0}};
-    int64_t from[EPCTX_NPU_MAX_RANK], to[EPCTX_NPU_MAX_RANK];
-    uint32_t i;
+                                  int64_t batch, uint32_t *y) {
+    const int64_t channels = p->groups * p->channels, *in = p->g.in, *out = p->v.in;
+    const int64_t gaps[2] = {p->g.stride[0] / p->phases[0], p->g.stride[1] / p->phases[1]};
+    const epctx__shape walk = {3, {batch * channels, in[0], in[1]}};
+    const epctx__shape image = {4, {batch, channels, out[0], out[1]}};
+    const int64_t from[3] = {in[0] * in[1], in[1], 1};
+    const int64_t to[3] = {out[0] * out[1], gaps[0] * out[1], gaps[1]};
     *y = x;
-    if (p->g.stride[0] == p->phases[0] && p->g.stride[1] == p->phases[1]) return EPCTX_OK;
-    in.dims[0] = out.dims[0] = planes;
-    for (i = 0; i < 2; i++) {
-        in.dims[i + 1] = p->g.in[i];
-        out.dims[i + 1] = (p->g.in[i] - 1) * (p->g.stride[i] / p->phases[i]) + 1;
-        image.dims[i + 2] = out.dims[i + 1];
-    }
-    image.dims[1] = p->groups * p->channels;
-    image.dims[0] = planes / image.dims[1];
-    epctx__dense(&in, from);
-    epctx__dense(&out, to);
-    to[1] *= p->g.stride[0] / p->phases[0];
-    to[2] *= p->g.stride[1] / p->phases[1];
-    EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, &image, y));
-    EPCTX__TRY(epctx__emit_fill(c, *y, 0));
-    return epctx__emit_move(c, x, *y, &in, 0, 0, from, to);
+    if (gaps[0] == 1 && gaps[1] == 1) return EPCTX_OK;
+    EPCTX__TRY(epctx__emit_filled(c, EPCTX_ONNX_FLOAT, &image, 0, y));
+    return epctx__emit_move(c, x, *y, &walk, 0, 0, from, to);
 }
 
-/* Reads the attributes; the caller has set rank, in and kernel. */
+/* Reads the attributes; the caller has set rank, in and kernel. Pads of the result: negative where
+ * it grows. */
 static epctx_status epctx__transposed_axes(epctx__compiler *c, epctx__geometry *g) {
-    const epctx_str auto_pad = epctx__auto_pad(c);
-    int64_t extra[EPCTX_NPU_MAX_RANK], wanted[EPCTX_NPU_MAX_RANK];
+    int64_t extras[EPCTX_NPU_MAX_RANK], sizes[EPCTX_NPU_MAX_RANK];
+    const int64_t top = INT32_MAX / 8;
     uint32_t i;
     EPCTX__TRY(epctx__geometry_attrs(c, g));
-    EPCTX__TRY(epctx__ints(c, "output_padding", g->rank, 0, extra));
-    EPCTX__TRY(epctx__ints(c, "output_shape", g->rank, 0, wanted));
-    for (i = 0; i < g->rank; i++)
-        EPCTX__TRY(epctx__transposed_axis(c, g->in[i], g->kernel[i], g->stride[i], g->dilation[i],
-                                          extra[i], wanted[i], &auto_pad, &g->before[i],
-                                          &g->after[i], &g->out[i]));
+    EPCTX__TRY(epctx__ints(c, "output_padding", g->rank, 0, extras));
+    EPCTX__TRY(epctx__ints(c, "output_shape", g->rank, 0, sizes));
+    for (i = 0; i < g->rank; i++) {
+        const int64_t in = g->in[i], kernel = g->kernel[i], stride = g->stride[i];
+        const int64_t dilation = g->dilation[i], extra = extras[i], wanted = sizes[i];
+        int64_t reach, full;
+        if (kernel < 1 || stride < 1 || dilation < 1 || kernel > 4096 || stride > 4096 ||
+            dilation > 4096 || in > top / 4096 || extra < 0 || extra > 4096 || g->before[i] < 0 ||
+            g->after[i] < 0 || g->before[i] > top || g->after[i] > top || wanted < 0 ||
+            wanted > top)
+            return EPCTX__REFUSE(
+                c, "kernel %d, stride %d, dilation %d, their pads or output: out of range", kernel,
+                stride, dilation);
+        reach = (kernel - 1) * dilation + 1;
+        full = (in - 1) * stride + reach + extra;
+        if (wanted > 0 || g->auto_pad >= EPCTX__PAD_UPPER)
+            epctx__halve_pads(g, i, full - (wanted > 0 ? wanted : in * stride));
+        g->out[i] = full - g->before[i] - g->after[i];
+        g->after[i] -= extra;
+        if (g->out[i] < 1 || g->before[i] > reach - 1 || g->after[i] > reach - 1)
+            return EPCTX__REFUSE(c, "pads %d and %d: invalid for a kernel of %d", g->before[i],
+                                 g->after[i], reach);
+    }
     return EPCTX_OK;
 }
 
 static epctx_status epctx__transposed_of(epctx__compiler *c, const epctx__shape *xs,
                                          const epctx__shape *ws, epctx__transposed *p) {
-    epctx__geometry *g = &p->g;
+    epctx__geometry *g = &p->g, *v = &p->v;
     bool spread;
     uint32_t i;
-    epctx__geometry_image(g, xs);
-    memcpy(g->kernel, ws->dims + 2, g->rank * sizeof *g->kernel);
+    epctx__geometry_image(g, xs, ws);
     EPCTX__TRY(epctx__transposed_axes(c, g));
     epctx__geometry_plane(g);
+    *v = *g;
     spread = p->groups > 1 && p->channels == 1 && p->outputs == 1 && g->stride[0] <= 2 &&
              g->stride[1] <= 2; /* Depthwise pays for a zero less than for a phase */
     for (i = 0; i < 2; i++) {   /* few zeros among the taps, and each phase has its own */
-        p->phases[i] =
+        const int64_t phases =
             g->dilation[i] == 1 && g->stride[i] <= g->kernel[i] && !spread ? g->stride[i] : 1;
-        p->taps[i] = (g->kernel[i] + p->phases[i] - 1) / p->phases[i];
+        const int64_t places = (g->before[i] % phases + g->out[i] + phases - 1) / phases;
+        int64_t reach;
+        p->phases[i] = phases;
+        v->stride[i] = 1;
+        v->kernel[i] = (g->kernel[i] + phases - 1) / phases;
+        reach = (v->kernel[i] - 1) * g->dilation[i];
+        v->in[i] = (g->in[i] - 1) * (g->stride[i] / phases) + 1;
+        v->before[i] = reach - g->before[i] / phases;
+        v->out[i] = v->in[i] + v->before[i] - reach; /* as many as the phases need, or more */
+        v->after[i] = places > v->out[i] ? places - v->out[i] : 0;
+        v->out[i] += v->after[i];
     }
     return EPCTX_OK;
 }
 
-/* Window of one axis: as many places as the phases of the result need, or more. */
-static void epctx__phase_axis(const epctx__transposed *p, uint32_t axis, uint32_t *in,
-                              uint32_t *out, uint32_t *low, uint32_t *high) {
-    const int64_t phases = p->phases[axis], reach = (p->taps[axis] - 1) * p->g.dilation[axis];
-    const int64_t size = (p->g.in[axis] - 1) * (p->g.stride[axis] / phases) + 1;
-    const int64_t first = reach - p->g.before[axis] / phases;
-    const int64_t places = (p->g.before[axis] % phases + p->g.out[axis] + phases - 1) / phases;
-    const int64_t last = places + reach - size - first;
-    *in = (uint32_t)size;
-    *low = (uint32_t)first;
-    *high = (uint32_t)(last < 0 ? 0 : last);
-    *out = *in + *low + *high - (uint32_t)reach;
-}
-
-static epctx_status epctx__lower_conv_transpose(epctx__compiler *c) {
-    epctx__shape xs, ws, ys, image;
+/* Weights fit the channels. */
+static epctx_status epctx__plane_transposed(epctx__compiler *c, int64_t groups) {
+    const epctx__shape xs = c->tensors[c->in[0]].shape, ws = c->tensors[c->in[1]].shape;
+    epctx__shape ys = xs;
     epctx__transposed p;
-    epctx__window w;
-    epctx__step s;
-    uint32_t x = c->in[0], weights = c->in[1], bias, y;
-    EPCTX__TRY(epctx__want_image(c, x));
-    xs = c->tensors[x].shape;
-    ws = c->tensors[weights].shape;
-    p.groups = epctx_node_int(c->node, "group", 1);
-    if (ws.rank != xs.rank || p.groups < 1 || xs.dims[1] % p.groups != 0 ||
-        ws.dims[0] != xs.dims[1] || c->tensors[weights].count == 0)
-        return EPCTX__INVALID(c, "weights '%S' do not fit %d channels", &c->tensors[weights].name,
-                              xs.dims[1]);
+    epctx__conv conv;
+    uint32_t x, weights, bias, y;
+    p.groups = groups;
     p.channels = xs.dims[1] / p.groups;
     p.outputs = ws.dims[1];
     EPCTX__TRY(epctx__transposed_of(c, &xs, &ws, &p));
+    memset(&conv, 0, sizeof conv);
+    EPCTX__TRY(epctx__plane_window(c, &p.v, &conv.window));
     EPCTX__TRY(epctx__optional(c, 2, &bias));
     EPCTX__TRY(epctx__check_bias(c, p.outputs * p.groups, bias));
-    EPCTX__TRY(epctx__turn_weights(c, &p, weights, &weights));
-    EPCTX__TRY(epctx__spread(c, &p, x, xs.dims[0] * xs.dims[1], &x));
-    memset(&w, 0, sizeof w);
-    epctx__phase_axis(&p, 0, &w.in_h, &w.out_h, &w.top, &w.bottom);
-    epctx__phase_axis(&p, 1, &w.in_w, &w.out_w, &w.left, &w.right);
-    w.kernel_h = (uint32_t)p.taps[0];
-    w.kernel_w = (uint32_t)p.taps[1];
-    w.stride_h = w.stride_w = 1;
-    w.dilation_h = (uint32_t)p.g.dilation[0];
-    w.dilation_w = (uint32_t)p.g.dilation[1];
-    if (!epctx__window_ok(&w))
-        return EPCTX__REFUSE(c, "window %dx%d is too large", p.g.kernel[0], p.g.kernel[1]);
+    EPCTX__TRY(epctx__turn_weights(c, &p, c->in[1], &weights));
+    EPCTX__TRY(epctx__spread(c, &p, c->in[0], xs.dims[0], &x));
     EPCTX__TRY(epctx__turn_bias(c, &p, &bias));
-    image = epctx__image(&xs, p.outputs * p.groups * p.phases[0] * p.phases[1], &w);
-    EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, &image, &y));
-    epctx__step_init(&s, EPCTX__OP_CONV, x, weights, y);
-    s.in[2] = bias;
-    s.params.conv.batch = (uint32_t)xs.dims[0];
-    s.params.conv.groups = (uint32_t)p.groups;
-    s.params.conv.in_channels = (uint32_t)p.channels;
-    s.params.conv.out_channels = (uint32_t)(p.outputs * p.phases[0] * p.phases[1]);
-    EPCTX__TRY(epctx__emit_conv(c, &s, &w));
-    ys = xs;
+    conv.batch = (uint32_t)xs.dims[0];
+    conv.groups = (uint32_t)p.groups;
+    conv.in_channels = (uint32_t)p.channels;
+    conv.out_channels = (uint32_t)(p.outputs * p.phases[0] * p.phases[1]);
+    EPCTX__TRY(epctx__emit_conv(c, x, weights, bias, &xs, &conv, &y));
     ys.dims[1] = p.outputs * p.groups;
     memcpy(ys.dims + 2, p.g.out + 4 - xs.rank, (xs.rank - 2) * sizeof *p.g.out);
-    EPCTX__TRY(epctx__interleave(c, &p, &w, &ys, y, &y));
-    return epctx__set_output(c, 0, y);
+    return epctx__interleave(c, &p, &ys, y, &c->y);
 }
 
-/* Zeros around an image instead of the padding of its window. */
-static epctx_status epctx__pad_window(epctx__compiler *c, uint32_t *x, epctx__window *w) {
-    int64_t pads[2 * EPCTX_NPU_MAX_RANK] = {0};
-    epctx__shape shape = c->tensors[*x].shape;
-    const uint32_t flat = shape.rank == 3;
-    uint32_t y;
-    if (w->top + w->left + w->bottom + w->right == 0) return EPCTX_OK;
-    pads[2] = flat ? w->left : w->top;
-    pads[shape.rank + 2] = flat ? w->right : w->bottom;
-    pads[3] = flat ? pads[3] : w->left;
-    pads[shape.rank + 3] = flat ? pads[shape.rank + 3] : w->right;
-    EPCTX__TRY(epctx__pad_shape(c, EPCTX__PAD_CONSTANT, pads, &shape));
-    EPCTX__TRY(epctx__new_tensor(c, c->tensors[*x].elem, &shape, &y));
-    EPCTX__TRY(epctx__emit_fill(c, y, 0));
-    EPCTX__TRY(epctx__pad_boxes(c, EPCTX__PAD_CONSTANT, *x, y, pads));
-    w->in_h += w->top + w->bottom;
-    w->in_w += w->left + w->right;
-    w->top = w->left = w->bottom = w->right = 0;
-    *x = y;
-    return EPCTX_OK;
+/* Zeros around an image instead of the padding of its windows. */
+static epctx_status epctx__pad_image(epctx__compiler *c, uint32_t *x, epctx__geometry *g) {
+    int64_t pads[2 * EPCTX_NPU_MAX_RANK] = {0}, all = 0;
+    uint32_t i;
+    for (i = 0; i < g->rank; i++) {
+        all += g->before[i] + g->after[i];
+        g->in[i] += g->before[i] + g->after[i];
+        pads[2 + i] = g->before[i];
+        pads[g->rank + 4 + i] = g->after[i];
+        g->before[i] = g->after[i] = 0;
+    }
+    return all == 0 ? EPCTX_OK : epctx__emit_pad(c, EPCTX__PAD_CONSTANT, *x, pads, 0, x);
 }
 
 typedef enum epctx__pool_form {
@@ -9922,43 +9390,19 @@ typedef enum epctx__pool_form {
     EPCTX__POOL_LP
 } epctx__pool_form;
 
-#define EPCTX__SAME_DIFFERS "no SAME with dilations or windows apart: runtimes differ"
-
-static epctx_status epctx__lower_pool(epctx__compiler *c) {
-    const bool average = c->variant == EPCTX__POOL_AVERAGE;
-    epctx__shape xs, ys;
-    int64_t kernel[2] = {1, 1};
-    epctx__step s;
+/* Largest or average values of windows of one or two axes; `shape`: of the result. */
+static epctx_status epctx__emit_pool(epctx__compiler *c, uint32_t x, bool average,
+                                     epctx__geometry *g, const epctx__shape *shape, uint32_t *y) {
+    epctx__step s = epctx__new_step(EPCTX__OP_POOL, x, EPCTX__NONE, 0);
     epctx__pool *p = &s.params.pool;
-    const epctx_attr *same = epctx_node_attr(c->node, "auto_pad");
-    uint32_t x = c->in[0], y;
-    const int32_t type = c->tensors[x].elem;
-    if (!average && epctx__stored_size(type) == 1) /* float represents bytes exactly */
-        EPCTX__TRY(epctx__emit_cast(c, x, EPCTX_ONNX_FLOAT, &x));
-    EPCTX__TRY(epctx__want_float(c, x));
-    xs = c->tensors[x].shape;
-    if (epctx_node_attr(c->node, "kernel_shape") == NULL)
-        return epctx__bad_attr(c, "kernel_shape", "a value: it is required");
-    EPCTX__TRY(epctx__ints(c, "kernel_shape", xs.rank - 2, 1, kernel));
-    epctx__step_init(&s, EPCTX__OP_POOL, x, EPCTX__NONE, 0);
-    EPCTX__TRY(epctx__window_of(c, &xs, kernel, &p->window));
-    if (same != NULL && same->s.size > 4 && memcmp(same->s.data, "SAME", 4) == 0 &&
-        (p->window.dilation_h != 1 || p->window.dilation_w != 1 ||
-         (average &&
-          (p->window.stride_h > p->window.kernel_h || p->window.stride_w > p->window.kernel_w))))
-        return epctx__bad_attr(c, "auto_pad", EPCTX__SAME_DIFFERS);
-    p->batch = (uint32_t)xs.dims[0];
-    p->channels = p->row = (uint32_t)xs.dims[1];
-    s.images = true;
-    p->kind = average ? EPCTX__SLIDE_AVERAGE : EPCTX__SLIDE_MAX;
     if (average && epctx_node_int(c->node, "count_include_pad", 0) != 0)
-        EPCTX__TRY(epctx__pad_window(c, &s.in[0], &p->window));
-    ys = epctx__image(&xs, xs.dims[1], &p->window);
-    EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, &ys, &y));
-    s.out = y;
-    EPCTX__TRY(epctx__emit(c, &s));
-    EPCTX__TRY(epctx__emit_cast(c, y, type, &y));
-    return epctx__set_output(c, 0, y);
+        EPCTX__TRY(epctx__pad_image(c, &s.in[0], g));
+    EPCTX__TRY(epctx__plane_window(c, g, &p->window));
+    p->batch = (uint32_t)shape->dims[0];
+    p->channels = p->row = (uint32_t)shape->dims[1];
+    p->kind = average ? EPCTX__SLIDE_AVERAGE : EPCTX__SLIDE_MAX;
+    s.images = true;
+    return epctx__emit_new(c, &s, EPCTX_ONNX_FLOAT, shape, y);
 }
 
 /* -- reductions -- */
@@ -9968,9 +9412,8 @@ static epctx_status epctx__emit_reduce(epctx__compiler *c, epctx__reduce_kind ki
                                        uint32_t axis, uint32_t end, const epctx__shape *shape,
                                        uint32_t *y) {
     const epctx__shape in = c->tensors[x].shape;
-    epctx__step s;
+    epctx__step s = epctx__new_step(EPCTX__OP_REDUCE, x, EPCTX__NONE, 0);
     EPCTX__TRY(epctx__no_uint64(c, c->narrow == EPCTX_ONNX_UINT64));
-    epctx__step_init(&s, EPCTX__OP_REDUCE, x, EPCTX__NONE, 0);
     s.params.reduce.kind = (uint32_t)kind;
     s.params.reduce.type = (uint32_t)c->tensors[x].elem;
     s.params.reduce.outer = (uint32_t)epctx__product(&in, 0, axis);
@@ -9986,13 +9429,24 @@ static epctx_status epctx__emit_total(epctx__compiler *c, epctx__reduce_kind kin
     return epctx__emit_reduce(c, kind, x, 0, c->tensors[x].shape.rank, &scalar, y);
 }
 
+/* Without the reduced axes, which are 1, unless they are to stay. */
+static epctx_status epctx__drop_axes(epctx__compiler *c, uint32_t x, const bool *marked, bool keep,
+                                     uint32_t *y) {
+    const epctx__shape *shape = &c->tensors[x].shape;
+    epctx__shape last = {0, {0}};
+    uint32_t i;
+    for (i = 0; i < shape->rank; i++)
+        if (keep || !marked[i]) last.dims[last.rank++] = shape->dims[i];
+    return epctx__alias(c, x, &last, 0, y);
+}
+
 /* Adjacent reduced axes take one pass, others one each (a mean of means of equal parts). */
 static epctx_status epctx__reduce_over(epctx__compiler *c, epctx__reduce_kind kind, uint32_t x,
                                        const bool *marked, bool keep, uint32_t *y) {
-    epctx__shape shape = c->tensors[x].shape, last = {0, {0}};
+    epctx__shape shape = c->tensors[x].shape;
     const int32_t type = c->tensors[x].elem;
     uint64_t total = 1;
-    uint32_t i, end, runs = 0;
+    uint32_t i, first, end, runs = 0;
     bool divide;
     for (i = 0; i < shape.rank; i++) {
         total = epctx__mul(total, marked[i] ? (uint64_t)shape.dims[i] : 1);
@@ -10003,105 +9457,42 @@ static epctx_status epctx__reduce_over(epctx__compiler *c, epctx__reduce_kind ki
     if (divide && (epctx__stored_size(type) == 1 || total > INT32_MAX))
         return EPCTX__REFUSE(c, "mean of %u %s is not supported", total, epctx_elem_name(type));
     kind = divide ? EPCTX__REDUCE_SUM : kind;
-    for (end = shape.rank; end > 0;) {
-        uint32_t first;
-        if (!marked[end - 1]) {
-            end--;
-            continue;
-        }
-        for (first = end - 1; first > 0 && marked[first - 1]; first--) {
-        }
-        for (i = first; i < end; i++) shape.dims[i] = 1;
-        EPCTX__TRY(epctx__emit_reduce(c, kind, x, first, end, &shape, &x));
-        end = first;
+    for (end = shape.rank; end > 0; end = first) {
+        for (first = end; first > 0 && marked[first - 1]; first--) shape.dims[first - 1] = 1;
+        if (first < end)
+            EPCTX__TRY(epctx__emit_reduce(c, kind, x, first, end, &shape, &x));
+        else
+            first--;
     }
     if (divide) EPCTX__TRY(epctx__emit_integer(c, EPCTX__EXACT_DIV, x, (int32_t)total, &x));
-    for (i = 0; i < shape.rank; i++)
-        if (keep || !marked[i]) last.dims[last.rank++] = shape.dims[i];
-    return epctx__alias(c, x, &last, 0, y);
+    return epctx__drop_axes(c, x, marked, keep, y);
 }
 
-/* The axes of a reduction; `noop`: there are none, and the node is the identity. */
-static epctx_status epctx__reduce_axes(epctx__compiler *c, uint32_t x, int64_t since, bool *marked,
-                                       bool *noop) {
-    int64_t axes[2 * EPCTX_NPU_MAX_RANK];
-    const uint32_t rank = c->tensors[x].shape.rank;
-    size_t count;
+/* The axes of a reduction. */
+static epctx_status epctx__reduce_axes(epctx__compiler *c, int64_t since, bool *marked) {
+    const uint32_t rank = c->tensors[c->in[0]].shape.rank;
+    epctx__list axes;
+    bool all;
     uint32_t i;
-    bool found;
-    EPCTX__TRY(epctx__ints_of(c, "axes", 1, since, axes, &count, &found));
-    *noop = count == 0 && epctx_node_int(c->node, "noop_with_empty_axes", 0) != 0;
-    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) marked[i] = count == 0 && !*noop && i < rank;
-    return epctx__mark_axes(c, axes, count, rank, marked);
+    EPCTX__TRY(epctx__ints_of(c, "axes", 1, since, &axes));
+    all = axes.count == 0 && epctx_node_int(c->node, "noop_with_empty_axes", 0) == 0;
+    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) marked[i] = all && i < rank;
+    return epctx__mark_axes(c, axes.v, axes.count, rank, marked);
 }
 
 static epctx_status epctx__lower_reduce(epctx__compiler *c) {
     const epctx__reduce_kind kind = (epctx__reduce_kind)c->variant;
     const bool keep = epctx_node_int(c->node, "keepdims", 1) != 0;
-    bool marked[EPCTX_NPU_MAX_RANK], noop;
-    EPCTX__TRY(epctx__reduce_axes(c, c->in[0], kind == EPCTX__REDUCE_SUM ? 13 : 18, marked, &noop));
-    return noop ? epctx__lower_identity(c)
-                : epctx__reduce_over(c, kind, c->in[0], marked, keep, &c->y);
-}
-
-/* -- reductions made of several steps -- */
-
-typedef enum epctx__reduce_form {
-    EPCTX__FORM_L1 = 0,
-    EPCTX__FORM_L2,
-    EPCTX__FORM_SQUARE,
-    EPCTX__FORM_LOG,
-    EPCTX__FORM_LOG_EXP
-} epctx__reduce_form;
-
-static epctx_status epctx__lower_reduce_form(epctx__compiler *c) {
-    const epctx__reduce_form form = (epctx__reduce_form)c->variant;
-    bool marked[EPCTX_NPU_MAX_RANK], keep = false, noop;
-    uint32_t x = c->in[0], y, top = EPCTX__NONE, zero;
-    int32_t type;
-    EPCTX__TRY(epctx__reduce_axes(c, x, 18, marked, &noop));
-    type = c->tensors[x].elem;
-    switch (form) {
-    case EPCTX__FORM_L1:
-        EPCTX__TRY(epctx__scalar(c, type, 0, &zero));
-        EPCTX__TRY(epctx__emit_any(c, EPCTX__BINARY_SUB, zero, x, &y));
-        EPCTX__TRY(epctx__emit_any(c, EPCTX__BINARY_MAX, x, y, &x));
-        break;
-    case EPCTX__FORM_L2:
-    case EPCTX__FORM_SQUARE: EPCTX__TRY(epctx__emit_any(c, EPCTX__BINARY_MUL, x, x, &x)); break;
-    case EPCTX__FORM_LOG: break;
-    default: /* minus the maximum, so that no exponential overflows */
-        EPCTX__TRY(epctx__want_float(c, x));
-        EPCTX__TRY(epctx__reduce_over(c, EPCTX__REDUCE_MAX, x, marked, true, &top));
-        EPCTX__TRY(/* infinity minus infinity is NaN */
-                   epctx__emit_act(c, top, EPCTX__ACT_CLIP, -FLT_MAX, FLT_MAX, &top));
-        EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_SUB, x, top, &x));
-        EPCTX__TRY(epctx__emit_act(c, x, EPCTX__ACT_EXP, 0.0f, 0.0f, &x));
-        break;
-    }
-    keep = epctx_node_int(c->node, "keepdims", 1) != 0;
-    EPCTX__TRY(epctx__reduce_over(c, EPCTX__REDUCE_SUM, x, marked, keep, &y));
-    if (form == EPCTX__FORM_L2) {
-        EPCTX__TRY(epctx__want_float(c, y));
-        EPCTX__TRY(epctx__emit_act(c, y, EPCTX__ACT_SQRT, 0.0f, 0.0f, &y));
-    }
-    if (form >= EPCTX__FORM_LOG) {
-        EPCTX__TRY(epctx__want_float(c, y));
-        EPCTX__TRY(epctx__emit_act(c, y, EPCTX__ACT_LOG, 0.0f, 0.0f, &y));
-    }
-    if (form == EPCTX__FORM_LOG_EXP) {
-        EPCTX__TRY(epctx__alias(c, top, &c->tensors[y].shape, 0, &top));
-        EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_ADD, y, top, &y));
-    }
-    return epctx__set_output(c, 0, y);
+    bool marked[EPCTX_NPU_MAX_RANK];
+    EPCTX__TRY(epctx__reduce_axes(c, kind == EPCTX__REDUCE_SUM ? 13 : 18, marked));
+    return epctx__reduce_over(c, kind, c->in[0], marked, keep, &c->y);
 }
 
 static epctx_status epctx__emit_arg(epctx__compiler *c, uint32_t x, uint32_t axis, bool smallest,
                                     bool last, int64_t keep, uint32_t *y) {
     epctx__shape shape = c->tensors[x].shape;
-    epctx__step s;
+    epctx__step s = epctx__new_step(EPCTX__OP_ARG, x, EPCTX__NONE, 0);
     EPCTX__TRY(epctx__no_uint64(c, c->narrow == EPCTX_ONNX_UINT64));
-    epctx__step_init(&s, EPCTX__OP_ARG, x, EPCTX__NONE, 0);
     s.params.arg.smallest = smallest;
     s.params.arg.last = last;
     s.params.arg.type = (uint32_t)c->tensors[x].elem;
@@ -10114,32 +9505,25 @@ static epctx_status epctx__emit_arg(epctx__compiler *c, uint32_t x, uint32_t axi
 }
 
 static epctx_status epctx__lower_arg(epctx__compiler *c) {
-    const bool smallest = c->variant != 0;
     const bool last = epctx_node_int(c->node, "select_last_index", 0) != 0;
-    epctx__shape shape;
-    uint32_t x = c->in[0], y, axis, i;
-    EPCTX__TRY(epctx__axis_attr(c, 0, c->tensors[x].shape.rank, 0, &axis));
-    EPCTX__TRY(epctx__emit_arg(c, x, axis, smallest, last, 1, &y));
-    if (epctx_node_int(c->node, "keepdims", 1) == 0) {
-        shape = c->tensors[y].shape;
-        for (i = axis; i + 1 < shape.rank; i++) shape.dims[i] = shape.dims[i + 1];
-        shape.rank--;
-        return epctx__lower_alias(c, y, &shape);
-    }
-    return epctx__set_output(c, 0, y);
+    epctx__shape shape = c->tensors[c->in[0]].shape;
+    uint32_t axis;
+    EPCTX__TRY(epctx__axis_attr(c, 0, shape.rank, 0, &axis));
+    EPCTX__TRY(epctx__emit_arg(c, c->in[0], axis, c->variant != 0, last, 1, &c->y));
+    if (epctx_node_int(c->node, "keepdims", 1) != 0) return EPCTX_OK;
+    memmove(shape.dims + axis, shape.dims + axis + 1, (--shape.rank - axis) * sizeof *shape.dims);
+    return epctx__lower_alias(c, c->y, &shape);
 }
 
 /* 1 at the first maximum, else 0. */
 static epctx_status epctx__lower_hardmax(epctx__compiler *c) {
     const bool old = c->node->version < 13;
-    epctx__shape shape, flat;
+    const epctx__shape shape = c->tensors[c->in[0]].shape;
+    epctx__shape flat = shape;
     uint32_t x = c->in[0], y, axis, ramp;
-    shape = flat = c->tensors[x].shape;
     EPCTX__TRY(epctx__axis_attr(c, old ? 1 : -1, shape.rank, 0, &axis));
     if (old) {
-        flat.rank = 2;
-        flat.dims[0] = (int64_t)epctx__product(&shape, 0, axis);
-        flat.dims[1] = (int64_t)epctx__product(&shape, axis, shape.rank);
+        flat = epctx__flat(&shape, axis);
         axis = 1;
         EPCTX__TRY(epctx__alias(c, x, &flat, 0, &x));
     }
@@ -10161,25 +9545,6 @@ static epctx_status epctx__lower_mean(epctx__compiler *c) {
     return epctx__emit_number(c, EPCTX__BINARY_DIV, y, (float)c->node->input_count, &c->y);
 }
 
-/* (x - mean) / (sqrt(mean square of that) + 1e-9) */
-static epctx_status epctx__lower_mean_variance(epctx__compiler *c) {
-    const epctx_attr *attr = epctx_node_attr(c->node, "axes");
-    static const int64_t usual[3] = {0, 2, 3};
-    bool marked[EPCTX_NPU_MAX_RANK] = {false};
-    uint32_t x = c->in[0], mean, square;
-    if (attr != NULL && attr->type != EPCTX_ATTR_INTS)
-        return epctx__bad_attr(c, "axes", "a list of integers");
-    EPCTX__TRY(epctx__mark_axes(c, attr != NULL ? attr->ints : usual,
-                                attr != NULL ? attr->count : 3, c->tensors[x].shape.rank, marked));
-    EPCTX__TRY(epctx__reduce_over(c, EPCTX__REDUCE_MEAN, x, marked, true, &mean));
-    EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_SUB, x, mean, &x));
-    EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_MUL, x, x, &square));
-    EPCTX__TRY(epctx__reduce_over(c, EPCTX__REDUCE_MEAN, square, marked, true, &square));
-    EPCTX__TRY(epctx__emit_act(c, square, EPCTX__ACT_SQRT, 0.0f, 0.0f, &square));
-    EPCTX__TRY(epctx__emit_number(c, EPCTX__BINARY_ADD, square, 1e-9f, &square));
-    return epctx__emit_binary(c, EPCTX__BINARY_DIV, x, square, &c->y);
-}
-
 static epctx_status epctx__lower_global_pool(epctx__compiler *c) {
     epctx__shape shape = c->tensors[c->in[0]].shape;
     uint32_t i;
@@ -10194,8 +9559,7 @@ static epctx_status epctx__lower_global_pool(epctx__compiler *c) {
 static epctx_status epctx__emit_softmax(epctx__compiler *c, uint32_t x, uint32_t axis, uint32_t end,
                                         bool log, uint32_t *y) {
     const epctx__shape shape = c->tensors[x].shape;
-    epctx__step s;
-    epctx__step_init(&s, EPCTX__OP_SOFTMAX, x, EPCTX__NONE, 0);
+    epctx__step s = epctx__new_step(EPCTX__OP_SOFTMAX, x, EPCTX__NONE, 0);
     s.params.softmax.log = log;
     s.params.softmax.outer = (uint32_t)epctx__product(&shape, 0, axis);
     s.params.softmax.count = (uint32_t)epctx__product(&shape, axis, end);
@@ -10205,31 +9569,38 @@ static epctx_status epctx__emit_softmax(epctx__compiler *c, uint32_t x, uint32_t
 
 static epctx_status epctx__lower_softmax(epctx__compiler *c) {
     const bool old = c->node->version < 13; /* flattens from the axis on */
-    uint32_t x = c->in[0], axis, rank;
-    rank = c->tensors[x].shape.rank;
+    const uint32_t rank = c->tensors[c->in[0]].shape.rank;
+    uint32_t axis;
     EPCTX__TRY(epctx__axis_attr(c, old ? 1 : -1, rank, old ? 1 : 0, &axis));
-    return epctx__emit_softmax(c, x, axis, old ? rank : axis + 1, c->variant != 0, &c->y);
+    return epctx__emit_softmax(c, c->in[0], axis, old ? rank : axis + 1, c->variant != 0, &c->y);
 }
 
 /* -- matrices -- */
 
+/* Packs [batch][rows][depth], or `turned` [batch][depth][rows]. */
+static epctx__pack epctx__matrix_pack(const epctx__compiler *c, uint32_t batch, uint32_t rows,
+                                      uint32_t depth, bool turned) {
+    epctx__pack pack;
+    pack.batch = batch;
+    pack.rows = rows;
+    pack.depth = depth;
+    pack.block = c->arch->columns;
+    pack.batch_stride = (uint32_t)epctx__mul(rows, depth);
+    pack.row_stride = turned ? 1 : depth;
+    pack.depth_stride = turned ? rows : 1;
+    pack.inner = 1;
+    pack.inner_stride = 0;
+    return pack;
+}
+
 /* y[batch][m][n]; b is not packed yet. */
 static epctx_status epctx__emit_gemm(epctx__compiler *c, const epctx__gemm *params, uint32_t a,
                                      uint32_t b, bool b_transposed, uint32_t bias, uint32_t y) {
-    epctx__pack pack;
-    epctx__step s;
-    epctx__step_init(&s, EPCTX__OP_GEMM, a, b, y);
+    epctx__pack pack = epctx__matrix_pack(c, params->b_shared != 0 ? 1 : params->batch, params->n,
+                                          params->k, !b_transposed);
+    epctx__step s = epctx__new_step(EPCTX__OP_GEMM, a, b, y);
     s.in[2] = bias;
     s.params.gemm = *params;
-    pack.batch = params->b_shared != 0 ? 1 : params->batch;
-    pack.rows = params->n;
-    pack.depth = params->k;
-    pack.block = c->arch->columns;
-    pack.batch_stride = (uint32_t)epctx__mul(params->n, params->k);
-    pack.row_stride = b_transposed ? params->k : 1;
-    pack.depth_stride = b_transposed ? 1 : params->n;
-    pack.inner = 1;
-    pack.inner_stride = 0;
     return epctx__emit_packed(c, &s, &pack);
 }
 
@@ -10317,25 +9688,24 @@ static epctx_status epctx__matmul_expand(epctx__compiler *c, uint32_t *id,
     return epctx__expand_to(c, *id, &shape, id);
 }
 
+/* A vector along an axis of a tensor of `rank`. */
+static epctx_status epctx__along(epctx__compiler *c, uint32_t *x, uint32_t rank, uint32_t axis) {
+    epctx__shape shape = {0, {1, 1, 1, 1, 1, 1, 1, 1}};
+    shape.rank = rank;
+    shape.dims[axis] = (int64_t)c->tensors[*x].count;
+    return epctx__alias(c, *x, &shape, 0, x);
+}
+
 static epctx_status epctx__matmul_of(epctx__compiler *c, uint32_t a, uint32_t b, uint32_t *y) {
     epctx__shape as, bs, a_batch, b_batch, batch, ys;
     epctx__gemm p;
     bool row, column;
+    row = c->tensors[a].shape.rank == 1; /* vectors become matrices; the result drops that */
+    column = c->tensors[b].shape.rank == 1;
+    if (row) EPCTX__TRY(epctx__along(c, &a, 2, 1));
+    if (column) EPCTX__TRY(epctx__along(c, &b, 2, 0));
     as = c->tensors[a].shape;
     bs = c->tensors[b].shape;
-    row = as.rank == 1; /* vectors become matrices; the result drops that dimension */
-    column = bs.rank == 1;
-    if (row) {
-        as.rank = 2;
-        as.dims[1] = as.dims[0];
-        as.dims[0] = 1;
-        EPCTX__TRY(epctx__alias(c, a, &as, 0, &a));
-    }
-    if (column) {
-        bs.rank = 2;
-        bs.dims[1] = 1;
-        EPCTX__TRY(epctx__alias(c, b, &bs, 0, &b));
-    }
     if (as.rank < 2 || bs.rank < 2 || as.dims[as.rank - 1] != bs.dims[bs.rank - 2] ||
         c->tensors[a].count == 0 || c->tensors[b].count == 0)
         return EPCTX__INVALID(c, "expected matching inner dimensions, found ranks %u and %u",
@@ -10375,52 +9745,324 @@ static epctx_status epctx__lower_matmul(epctx__compiler *c) {
     return epctx__matmul_of(c, c->in[0], c->in[1], &c->y);
 }
 
-/* -- BatchNormalization: y = x * f + g, f = scale / sqrt(var + epsilon), g = shift - mean * f -- */
+/* -- recipes: operators as formulas --
+ *
+ * A recipe is a list of assignments to values, which are small letters: "d = x - m; y = d / n".
+ * Operators bind as in C, @ is MatMul, ^ Pow; epctx__verbs has them and the functions. Numbers are
+ * whole and take the type of the operand beside them; #a is the number of a size.
+ *
+ * x[ab(cd)>bac1] is x, of shape [a, b, c * d], as [b, a, c, 1]: reshaped, and transposed if need be;
+ * sizes only on the right repeat it, those on the left only are 1, and the elements of x[aa>a] are a
+ * diagonal. * is the product of the dimensions that are left; one other size of each dimension may
+ * be unknown. Recipes of one epctx__recipe share values and sizes. */
 
-static epctx_status epctx__norm_factors(epctx__compiler *c, const uint32_t *ids, uint64_t channels,
-                                        uint32_t *factor, uint32_t *offset) {
-    const float epsilon = epctx_node_float(c->node, "epsilon", 1e-5f);
-    const void *d[4];
-    float *f, *g;
-    uint64_t i;
-    uint32_t j;
-    for (j = 0; j < 4; j++) EPCTX__TRY(epctx__data(c, ids[j], &d[j]));
-    EPCTX__TRY(epctx__add_floats(c, channels, &f, factor));
-    EPCTX__TRY(epctx__add_floats(c, channels, &g, offset));
-    for (i = 0; i < channels; i++) {
-        const float scale = ((const float *)d[0])[i], shift = ((const float *)d[1])[i];
-        const float mean = ((const float *)d[2])[i], var = ((const float *)d[3])[i];
-        f[i] = epctx__f_div(scale, epctx__sqrt(epctx__f_add(var, epsilon)));
-        g[i] = epctx__f_add(shift, -epctx__f_mul(mean, f[i]));
+typedef struct epctx__recipe {
+    struct {
+        uint32_t a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z;
+    } v; /* values */
+    struct {
+        int64_t a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, rest;
+    } n;              /* sizes; 0: not known yet */
+    const bool *axes; /* those over which sum, mean and highest reduce: they become 1 */
+    const char *at;   /* what comes next */
+} epctx__recipe;
+
+static epctx__recipe epctx__recipe_of(uint32_t x) {
+    epctx__recipe r;
+    memset(&r, 0, sizeof r);
+    r.v.x = x;
+    return r;
+}
+
+/* A value, or a number as long as v is NONE. */
+typedef struct epctx__term {
+    uint32_t v;
+    int32_t number;
+} epctx__term;
+
+typedef struct epctx__verb {
+    const char *text;
+    uint32_t level; /* of an operator: how tight it binds; 0: a function */
+    char form;      /* for epctx__apply */
+    int32_t kind;
+} epctx__verb;
+
+static const epctx__verb epctx__verbs[] = {
+    {"&", 1, 'e', EPCTX__EXACT_AND},
+    {"|", 1, 'e', EPCTX__EXACT_OR},
+    {"==", 2, 'e', EPCTX__EXACT_EQUAL},
+    {"<=", 2, 'e', EPCTX__EXACT_LESS_EQUAL},
+    {"<", 2, 'e', EPCTX__EXACT_LESS},
+    {"+", 3, 'b', EPCTX__BINARY_ADD},
+    {"-", 3, 'b', EPCTX__BINARY_SUB},
+    {"*", 4, 'b', EPCTX__BINARY_MUL},
+    {"/", 4, 'b', EPCTX__BINARY_DIV},
+    {"@", 4, '@', 0},
+    {"^", 5, 'b', EPCTX__BINARY_POW},
+    {"min(", 0, 'b', EPCTX__BINARY_MIN},
+    {"max(", 0, 'b', EPCTX__BINARY_MAX},
+    {"mod(", 0, 'e', EPCTX__EXACT_MOD},
+    {"abs(", 0, 'u', EPCTX__ACT_ABS},
+    {"byte(", 0, '8', 0},
+    {"exp(", 0, 'u', EPCTX__ACT_EXP},
+    {"finite(", 0, 'f', 0},
+    {"inverse(", 0, 'u', EPCTX__ACT_RECIPROCAL},
+    {"log(", 0, 'u', EPCTX__ACT_LOG},
+    {"neg(", 0, 'u', EPCTX__ACT_NEG},
+    {"round(", 0, 'u', EPCTX__ACT_ROUND},
+    {"sqrt(", 0, 'u', EPCTX__ACT_SQRT},
+    {"tanh(", 0, 'u', EPCTX__ACT_TANH},
+    {"sum(", 0, 'r', EPCTX__REDUCE_SUM},
+    {"mean(", 0, 'r', EPCTX__REDUCE_MEAN},
+    {"highest(", 0, 'r', EPCTX__REDUCE_MAX},
+    {"all_sum(", 0, 't', EPCTX__REDUCE_SUM},
+    {"all_mean(", 0, 't', EPCTX__REDUCE_MEAN},
+    {"all_max(", 0, 't', EPCTX__REDUCE_MAX},
+    {"all_min(", 0, 't', EPCTX__REDUCE_MIN},
+    {"float(", 0, 'c', EPCTX_ONNX_FLOAT},
+    {"int(", 0, 'c', EPCTX_ONNX_INT64},
+    {"uint8(", 0, 'c', EPCTX_ONNX_UINT8},
+    {"where(", 0, 'w', 0},
+    {"take(", 0, 'g', 0},
+    {"range(", 0, 'n', 0},
+};
+
+/* The operator or function that comes next, or NULL. */
+static const epctx__verb *epctx__next_verb(epctx__recipe *r, bool function) {
+    size_t i;
+    while (*r->at == ' ') r->at++;
+    for (i = 0; i < sizeof epctx__verbs / sizeof epctx__verbs[0]; i++) {
+        const epctx__verb *w = &epctx__verbs[i];
+        if ((w->level == 0) == function && strncmp(r->at, w->text, strlen(w->text)) == 0) {
+            r->at += strlen(w->text);
+            return w;
+        }
+    }
+    return NULL;
+}
+
+/* An operator or a function. */
+static epctx_status epctx__apply_to(epctx__compiler *c, const epctx__recipe *r,
+                                    const epctx__verb *w, const epctx__term *in, uint32_t *y) {
+    const uint32_t a = in[0].v, b = in[1].v;
+    switch (w->form) {
+    case 'e': return epctx__emit_exact(c, (epctx__exact_kind)w->kind, a, b, y);
+    case 'u':
+        EPCTX__TRY(epctx__want_float(c, a));
+        return epctx__emit_act(c, a, (epctx__act_kind)w->kind, 0.0f, 0.0f, y);
+    case '8': return epctx__emit_act(c, a, EPCTX__ACT_CLIP, 0.0f, 255.0f, y);
+    case 'f': return epctx__emit_act(c, a, EPCTX__ACT_CLIP, -FLT_MAX, FLT_MAX, y);
+    case 'r': return epctx__reduce_over(c, (epctx__reduce_kind)w->kind, a, r->axes, true, y);
+    case 't': return epctx__emit_total(c, (epctx__reduce_kind)w->kind, a, y);
+    case 'c': return epctx__emit_cast(c, a, w->kind, y);
+    case '@': return epctx__matmul_of(c, a, b, y);
+    case 'w': return epctx__emit_where(c, a, b, in[2].v, y);
+    case 'g': return epctx__emit_gather(c, a, b, 0, y);
+    default: return epctx__emit_any(c, (epctx__binary_kind)w->kind, a, b, y);
+    }
+}
+
+/* The same for numbers, too: they get the type of the values beside them. */
+static epctx_status epctx__apply(epctx__compiler *c, const epctx__recipe *r, const epctx__verb *w,
+                                 epctx__term *in, uint32_t count, uint32_t *y) {
+    const uint32_t first = w->form == 'w' ? 1 : 0;
+    const bool folding = c->folding;
+    epctx_status status;
+    int32_t elem = EPCTX_ONNX_FLOAT;
+    uint32_t i;
+    if (w->form == 'n') return epctx__ramp(c, in[0].number, 1, 0, y);
+    for (i = count; i-- > first;)
+        if (in[i].v != EPCTX__NONE) elem = c->tensors[in[i].v].elem;
+    for (i = first; i < count; i++)
+        if (in[i].v == EPCTX__NONE) EPCTX__TRY(epctx__scalar(c, elem, in[i].number, &in[i].v));
+    c->folding = true; /* as far as the values are constant */
+    for (i = 0; i < count; i++) c->folding = c->folding && c->tensors[in[i].v].constant;
+    status = epctx__apply_to(c, r, w, in, y);
+    c->folding = folding;
+    return status;
+}
+/* Dimensions up to a character `end`: the sizes in them, flattened, by their index in recipe.n, and
+ * how many each has. Returns the rank. */
+static uint32_t epctx__read_dims(epctx__recipe *r, char end, uint8_t *sizes, uint8_t *counts) {
+    uint32_t rank = 0;
+    bool inside = false;
+    for (r->at++; *r->at != end; r->at++) {
+        if (!inside && *r->at != ')') counts[rank++] = 0;
+        if (*r->at == '(' || *r->at == ')') {
+            inside = *r->at == '(';
+        } else {
+            counts[rank - 1]++;
+            *sizes++ = (uint8_t)(*r->at == '*' ? 26 : *r->at == '1' ? 27 : *r->at - 'a');
+        }
+    }
+    return rank;
+}
+
+/* x[..>..] */
+static epctx_status epctx__rearrange(epctx__compiler *c, epctx__recipe *r, uint32_t *x) {
+    const epctx__shape in = c->tensors[*x].shape;
+    const char *text = r->at;
+    int64_t n[28], step[28] = {0}, from[2 * EPCTX_NPU_MAX_RANK], dense = 1;
+    uint8_t sizes[2 * EPCTX_NPU_MAX_RANK], counts[2 * EPCTX_NPU_MAX_RANK];
+    epctx__shape walk = {0, {0}}, shape = {0, {0}};
+    uint32_t i, j, at = 0, first = 0, end, rank = epctx__read_dims(r, '>', sizes, counts);
+    const bool rest = memchr(text, '*', (size_t)(r->at - text)) != NULL;
+    bool fits = rank == in.rank || (rest && in.rank + 1 >= rank);
+    memcpy(n, &r->n, sizeof r->n);
+    n[26] = rest ? 0 : n[26];
+    n[27] = 1;
+    for (i = 0; i < rank && fits; i++, first = end) {
+        int64_t left, *open = NULL;
+        end = first + (sizes[at] == 26 ? in.rank + 1 - rank : 1);
+        left = (int64_t)epctx__product(&in, first, end);
+        for (j = 0; j < counts[i]; j++, at++) {
+            int64_t *size = &n[sizes[at]];
+            fits = fits && (*size != 0 ? *size > 0 && left % *size == 0 : open == NULL);
+            open = *size == 0 ? size : open;
+            left /= fits && *size != 0 ? *size : 1;
+        }
+        if (open != NULL) *open = left;
+        fits = fits && (open != NULL || left == 1);
+    }
+    if (!fits)
+        return EPCTX__INVALID(c, "input '%S' of rank %u does not fit %s", &c->tensors[*x].name,
+                              (uint64_t)in.rank, text);
+    for (; at-- > 0; dense *= n[sizes[at]]) step[sizes[at]] += dense;
+    rank = epctx__read_dims(r, ']', sizes, counts);
+    for (i = 0, at = 0; i < rank; i++) {
+        shape.dims[shape.rank++] = 1;
+        for (j = 0; j < counts[i]; j++, at++) {
+            shape.dims[i] *= n[sizes[at]];
+            walk.dims[walk.rank] = n[sizes[at]];
+            from[walk.rank++] = step[sizes[at]];
+        }
+    }
+    for (i = walk.rank, dense = 1, fits = true; i-- > 0; dense *= walk.dims[i])
+        fits = fits && (walk.dims[i] == 1 || from[i] == dense);
+    memcpy(&r->n, n, sizeof r->n);
+    r->at++;
+    if (!fits) EPCTX__TRY(epctx__emit_picked(c, *x, &walk, 0, from, x));
+    return !fits && walk.rank == rank ? EPCTX_OK : epctx__alias(c, *x, &shape, 0, x);
+}
+
+static epctx_status epctx__cook_level(epctx__compiler *c, epctx__recipe *r, uint32_t level,
+                                      epctx__term *y);
+
+/* A value, number, function or what is in parentheses. */
+static epctx_status epctx__cook_operand(epctx__compiler *c, epctx__recipe *r, epctx__term *y) {
+    const epctx__verb *f = epctx__next_verb(r, true);
+    epctx__term in[3] = {{0, 0}, {0, 0}, {0, 0}};
+    uint32_t count = 0;
+    int64_t size;
+    y->v = EPCTX__NONE;
+    y->number = 0;
+    if (f != NULL || *r->at == '(') {
+        r->at -= f != NULL;
+        do {
+            r->at++;
+            EPCTX__TRY(epctx__cook_level(c, r, 1, &in[count++]));
+        } while (*r->at == ',');
+        r->at++;
+        *y = in[0];
+        if (f != NULL) EPCTX__TRY(epctx__apply(c, r, f, in, count, &y->v));
+    } else if (*r->at == '#') {
+        memcpy(&size, (const int64_t *)(const void *)&r->n + (r->at[1] - 'a'), sizeof size);
+        y->number = (int32_t)size;
+        r->at += 2;
+    } else if (*r->at >= 'a') {
+        memcpy(&y->v, (const uint32_t *)(const void *)&r->v + (*r->at++ - 'a'), sizeof y->v);
+    } else {
+        const int32_t sign = *r->at == '-' ? -1 : 1;
+        for (r->at += *r->at == '-'; *r->at >= '0' && *r->at <= '9'; r->at++)
+            y->number = y->number * 10 + sign * (*r->at - '0');
+    }
+    while (*r->at == '[') EPCTX__TRY(epctx__rearrange(c, r, &y->v));
+    return EPCTX_OK;
+}
+
+/* Operators of this level and of those that bind tighter. */
+static epctx_status epctx__cook_level(epctx__compiler *c, epctx__recipe *r, uint32_t level,
+                                      epctx__term *y) {
+    EPCTX__TRY(epctx__cook_operand(c, r, y));
+    for (;;) {
+        const char *before = r->at;
+        const epctx__verb *w = epctx__next_verb(r, false);
+        epctx__term in[3] = {*y, {0, 0}, {0, 0}};
+        if (w == NULL) return EPCTX_OK;
+        if (w->level < level) {
+            r->at = before;
+            return EPCTX_OK;
+        }
+        EPCTX__TRY(epctx__cook_level(c, r, w->level + 1, &in[1]));
+        EPCTX__TRY(epctx__apply(c, r, w, in, 2, &y->v));
+    }
+}
+
+/* Emits the steps of a recipe. */
+static epctx_status epctx__cook(epctx__compiler *c, epctx__recipe *r, const char *text) {
+    epctx__term y;
+    size_t at;
+    for (r->at = text; *r->at != '\0'; r->at += *r->at == ';') {
+        while (*r->at == ' ') r->at++;
+        at = (size_t)(*r->at - 'a');
+        r->at += 3; /* "y =" */
+        EPCTX__TRY(epctx__cook_level(c, r, 1, &y));
+        memcpy((uint32_t *)(void *)&r->v + at, &y.v, sizeof y.v);
     }
     return EPCTX_OK;
 }
 
-/* Constant weights times the factor of their channel. */
-static epctx_status epctx__scale_weights(epctx__compiler *c, uint32_t w, uint64_t channels,
-                                         uint32_t factor, uint32_t *out) {
-    const bool folding = c->folding;
-    const epctx__shape rows = {2, {(int64_t)channels, (int64_t)(c->tensors[w].count / channels)}};
-    const epctx__shape column = {2, {(int64_t)channels, 1}};
-    uint32_t a, b;
-    float *unused;
-    if (c->judging) return epctx__add_floats(c, c->tensors[w].count, &unused, out);
-    EPCTX__TRY(epctx__alias(c, w, &rows, 0, &a));
-    EPCTX__TRY(epctx__alias(c, factor, &column, 0, &b));
-    c->folding = true;
-    EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_MUL, a, b, out));
-    c->folding = folding;
+/* A constant number. */
+static epctx_status epctx__scalar_float(epctx__compiler *c, float number, uint32_t *id) {
+    float *data;
+    EPCTX__TRY(epctx__add_floats(c, 1, &data, id));
+    *data = number;
+    c->tensors[*id].shape.rank = 0;
     return EPCTX_OK;
 }
 
-/* Scales weights and bias of the previous convolution by `factor` and adds `offset` to the bias. */
-static epctx_status epctx__fuse_norm(epctx__compiler *c, uint32_t x, uint64_t channels,
-                                     uint32_t factor, uint32_t offset, bool *done) {
-    epctx__step *s = epctx__writer_of(c, x);
-    const void *f, *g, *old_b = NULL;
-    float *b;
-    uint32_t w_id, b_id;
-    uint64_t i;
+/* -- reductions made of several steps -- */
+
+typedef enum epctx__reduce_form {
+    EPCTX__FORM_L1 = 0,
+    EPCTX__FORM_L2,
+    EPCTX__FORM_SQUARE,
+    EPCTX__FORM_LOG,
+    EPCTX__FORM_LOG_EXP
+} epctx__reduce_form;
+
+static epctx_status epctx__lower_reduce_form(epctx__compiler *c) {
+    static const char *const forms[5] = {"y = sum(max(x, 0 - x))", "y = sqrt(sum(x * x))",
+                                         "y = sum(x * x)", "y = log(sum(x))",
+                                         "m = finite(highest(x)); y = log(sum(exp(x - m))) + m"};
+    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    bool marked[EPCTX_NPU_MAX_RANK];
+    EPCTX__TRY(epctx__reduce_axes(c, 18, marked));
+    r.axes = marked;
+    EPCTX__TRY(epctx__cook(c, &r, forms[c->variant]));
+    return epctx__drop_axes(c, r.v.y, marked, epctx_node_int(c->node, "keepdims", 1) != 0, &c->y);
+}
+
+static epctx_status epctx__lower_mean_variance(epctx__compiler *c) {
+    static const int64_t usual[3] = {0, 2, 3};
+    bool marked[EPCTX_NPU_MAX_RANK] = {false};
+    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    epctx__list axes;
+    EPCTX__TRY(epctx__ints_of(c, "axes", 0, INT64_MAX, &axes));
+    EPCTX__TRY(epctx__mark_axes(c, axes.found ? axes.v : usual, axes.found ? axes.count : 3,
+                                c->tensors[r.v.x].shape.rank, marked));
+    r.axes = marked;
+    EPCTX__TRY(epctx__scalar_float(c, 1e-9f, &r.v.e));
+    EPCTX__TRY(epctx__cook(c, &r, "d = x - mean(x); y = d / (sqrt(mean(d * d)) + e)"));
+    return epctx__set_output(c, 0, r.v.y);
+}
+
+/* -- BatchNormalization: y = x * f + g, f = s / sqrt(v + e), g = b - m * f -- */
+
+/* Scales weights and bias of the previous convolution by f and adds g to the bias. */
+static epctx_status epctx__fuse_norm(epctx__compiler *c, epctx__recipe *r, bool *done) {
+    epctx__step *s = epctx__writer_of(c, r->v.x);
+    float *unused;
     *done = false;
     if (s == NULL ||
         !((s->op == EPCTX__OP_CONV && s->packs && s->in[3] == EPCTX__NONE &&
@@ -10429,46 +10071,24 @@ static epctx_status epctx__fuse_norm(epctx__compiler *c, uint32_t x, uint64_t ch
         !c->tensors[s->in[1]].constant ||
         (s->in[2] != EPCTX__NONE && !c->tensors[s->in[2]].constant))
         return EPCTX_OK;
-    EPCTX__TRY(epctx__data(c, factor, &f));
-    EPCTX__TRY(epctx__data(c, offset, &g));
-    if (s->in[2] != EPCTX__NONE) EPCTX__TRY(epctx__data(c, s->in[2], &old_b));
-    EPCTX__TRY(epctx__scale_weights(c, s->in[1], channels, factor, &w_id));
-    EPCTX__TRY(epctx__add_floats(c, channels, &b, &b_id));
-    for (i = 0; i < channels && !c->judging; i++) {
-        const float scale = ((const float *)f)[i], shift = ((const float *)g)[i];
-        b[i] = old_b == NULL ? shift
-                             : epctx__f_add(epctx__f_mul(((const float *)old_b)[i], scale), shift);
-    }
-    s->in[1] = w_id;
-    s->in[2] = b_id;
+    r->v.w = s->in[1];
+    r->v.o = s->in[2];
+    if (c->judging)
+        EPCTX__TRY(epctx__add_floats(c, c->tensors[r->v.w].count, &unused, &r->v.w));
+    else
+        EPCTX__TRY(epctx__cook(c, r, "f = f[o>o]; w = w[*>*]; w = w[(on)>on] * f[o>o1]"));
+    EPCTX__TRY(epctx__cook(c, r, r->v.o == EPCTX__NONE ? "o = g" : "o = o * f + g"));
+    s->in[1] = r->v.w;
+    s->in[2] = r->v.o;
     c->stats.fused++;
     *done = true;
     return EPCTX_OK;
 }
 
-/* With run-time statistics: (x - mean) / sqrt(var + epsilon) * scale + shift, in single steps. */
-static epctx_status epctx__emit_norm(epctx__compiler *c, uint32_t x, const uint32_t *ids,
-                                     uint64_t channels, uint32_t *y) {
-    epctx__shape shape = c->tensors[x].shape;
-    uint32_t v[4], id, i;
-    shape.rank -= 1;
-    shape.dims[0] = (int64_t)channels;
-    for (i = 1; i < shape.rank; i++) shape.dims[i] = 1;
-    for (i = 0; i < 4; i++) EPCTX__TRY(epctx__alias(c, ids[i], &shape, 0, &v[i]));
-    EPCTX__TRY(epctx__emit_number(c, EPCTX__BINARY_ADD, v[3],
-                                  epctx_node_float(c->node, "epsilon", 1e-5f), &v[3]));
-    EPCTX__TRY(epctx__emit_act(c, v[3], EPCTX__ACT_SQRT, 0.0f, 0.0f, &id));
-    EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_SUB, x, v[2], &x));
-    EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_DIV, x, id, &x));
-    EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_MUL, x, v[0], &x));
-    return epctx__emit_binary(c, EPCTX__BINARY_ADD, x, v[1], y);
-}
-
 static epctx_status epctx__emit_affine(epctx__compiler *c, uint32_t x, uint64_t channels,
                                        uint32_t factor, uint32_t offset, uint32_t *y) {
     const epctx__shape *shape = &c->tensors[x].shape;
-    epctx__step s;
-    epctx__step_init(&s, EPCTX__OP_AFFINE, x, factor, 0);
+    epctx__step s = epctx__new_step(EPCTX__OP_AFFINE, x, factor, 0);
     s.in[2] = offset;
     s.params.affine.outer = (uint32_t)shape->dims[0];
     s.params.affine.channels = (uint32_t)channels;
@@ -10476,53 +10096,49 @@ static epctx_status epctx__emit_affine(epctx__compiler *c, uint32_t x, uint64_t 
     return epctx__emit_new(c, &s, EPCTX_ONNX_FLOAT, shape, y);
 }
 
-/* The mean and variance of each channel of `x` as outputs 1 and 2, smoothed; in ids[2] and ids[3]
- * instead of the given ones. */
-static epctx_status epctx__channel_statistics(epctx__compiler *c, uint32_t x, uint32_t *ids) {
-    const float momentum = epctx_node_float(c->node, "momentum", 0.9f);
-    bool marked[EPCTX_NPU_MAX_RANK];
-    uint32_t mean, old, part, i;
-    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) marked[i] = i != 1;
-    EPCTX__TRY(epctx__reduce_over(c, EPCTX__REDUCE_MEAN, x, marked, true, &mean));
-    EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_SUB, x, mean, &part));
-    EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_MUL, part, part, &part));
-    EPCTX__TRY(epctx__reduce_over(c, EPCTX__REDUCE_MEAN, part, marked, true, &part));
-    for (i = 2; i < 4; i++) {
-        old = ids[i];
-        EPCTX__TRY(epctx__alias(c, i == 2 ? mean : part, &c->tensors[old].shape, 0, &ids[i]));
-        EPCTX__TRY(epctx__emit_number(c, EPCTX__BINARY_MUL, old, momentum, &old));
-        EPCTX__TRY(epctx__emit_number(c, EPCTX__BINARY_MUL, ids[i], 1.0f - momentum, &mean));
-        EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_ADD, old, mean, &old));
-        EPCTX__TRY(epctx__set_output(c, i - 1, old));
-    }
-    return EPCTX_OK;
-}
-
 static epctx_status epctx__lower_batch_norm(epctx__compiler *c) {
+    const float momentum = epctx_node_float(c->node, "momentum", 0.9f);
     const bool training = epctx_node_int(c->node, "training_mode", 0) != 0;
-    uint32_t x = c->in[0], y, ids[4], i, factor, offset;
+    const bool apart[EPCTX_NPU_MAX_RANK] = {true, false, true, true, true, true, true, true};
+    const uint32_t rank = c->tensors[c->in[0]].shape.rank;
+    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    uint32_t *const ids[4] = {&r.v.s, &r.v.b, &r.v.m, &r.v.v}, i;
     bool constant = !training, done = false;
     uint64_t channels;
     if (!training) EPCTX__TRY(epctx__unused_outputs(c, 1));
     if ((c->node->version < 7 && epctx_node_int(c->node, "is_test", 0) == 0) ||
-        epctx_node_int(c->node, "spatial", 1) == 0 || c->tensors[x].shape.rank < 2)
+        epctx_node_int(c->node, "spatial", 1) == 0 || rank < 2)
         return EPCTX__REFUSE(c, "expected statistics per channel, of inference or as of opset 14, "
                                 "and rank >= 2");
-    channels = (uint64_t)c->tensors[x].shape.dims[1];
+    channels = (uint64_t)c->tensors[r.v.x].shape.dims[1];
     for (i = 0; i < 4; i++) {
-        EPCTX__TRY(epctx__float_input(c, i + 1, &ids[i]));
-        if (c->tensors[ids[i]].count != channels)
+        EPCTX__TRY(epctx__float_input(c, i + 1, ids[i]));
+        if (c->tensors[*ids[i]].count != channels)
             return EPCTX__INVALID(c, "input '%S': expected %u elements, found %u",
-                                  &c->tensors[ids[i]].name, channels, c->tensors[ids[i]].count);
-        constant = constant && c->tensors[ids[i]].constant;
+                                  &c->tensors[*ids[i]].name, channels, c->tensors[*ids[i]].count);
+        constant = constant && c->tensors[*ids[i]].constant;
     }
-    if (training) EPCTX__TRY(epctx__channel_statistics(c, x, ids));
-    if (!constant) return epctx__emit_norm(c, x, ids, channels, &c->y);
-    EPCTX__TRY(epctx__norm_factors(c, ids, channels, &factor, &offset));
-    EPCTX__TRY(epctx__fuse_norm(c, x, channels, factor, offset, &done));
-    y = x;
-    if (!done) EPCTX__TRY(epctx__emit_affine(c, x, channels, factor, offset, &y));
-    return epctx__set_output(c, 0, y);
+    EPCTX__TRY(epctx__scalar_float(c, epctx_node_float(c->node, "epsilon", 1e-5f), &r.v.e));
+    if (training) { /* outputs 1 and 2: smoothed statistics */
+        r.axes = apart;
+        EPCTX__TRY(epctx__scalar_float(c, momentum, &r.v.p));
+        EPCTX__TRY(epctx__scalar_float(c, 1.0f - momentum, &r.v.q));
+        EPCTX__TRY(epctx__cook(c, &r,
+                               "n = mean(x); d = x - n; w = mean(d * d);"
+                               "n = n[1c*>c]; i = m * p + n * q; m = n;"
+                               "w = w[1c*>c]; j = v * p + w * q; v = w"));
+        EPCTX__TRY(epctx__set_output(c, 1, r.v.i));
+        EPCTX__TRY(epctx__set_output(c, 2, r.v.j));
+    }
+    if (!constant) {
+        for (i = 0; i < 4; i++) EPCTX__TRY(epctx__along(c, ids[i], rank - 1, 0));
+        EPCTX__TRY(epctx__cook(c, &r, "d = sqrt(v + e); y = (x - m) / d * s + b"));
+        return epctx__set_output(c, 0, r.v.y);
+    }
+    EPCTX__TRY(epctx__cook(c, &r, "f = s / sqrt(v + e); g = b - m * f"));
+    EPCTX__TRY(epctx__fuse_norm(c, &r, &done));
+    c->y = r.v.x;
+    return done ? EPCTX_OK : epctx__emit_affine(c, r.v.x, channels, r.v.f, r.v.g, &c->y);
 }
 
 /* -- normalizations -- */
@@ -10535,7 +10151,7 @@ typedef struct epctx__norm_shape {
 static epctx_status epctx__emit_rows(epctx__compiler *c, uint32_t x, uint32_t scale, uint32_t shift,
                                      const epctx__norm_shape *n, float epsilon, uint32_t *y) {
     epctx__shape shape = c->tensors[x].shape;
-    epctx__step s;
+    epctx__step s = epctx__new_step(EPCTX__OP_NORM, x, scale, 0);
     uint32_t ids[2], i;
     ids[0] = scale;
     ids[1] = shift;
@@ -10546,7 +10162,6 @@ static epctx_status epctx__emit_rows(epctx__compiler *c, uint32_t x, uint32_t sc
             return EPCTX__REFUSE(c, "scale and bias: expected %u elements, found %u", n->channels,
                                  c->tensors[ids[i]].count);
     }
-    epctx__step_init(&s, EPCTX__OP_NORM, x, scale, 0);
     s.in[2] = shift;
     s.params.norm.rows = (uint32_t)n->rows;
     s.params.norm.count = (uint32_t)n->count;
@@ -10560,23 +10175,19 @@ static epctx_status epctx__emit_rows(epctx__compiler *c, uint32_t x, uint32_t sc
 /* LayerNormalization's optional outputs: mean and inverse standard deviation. */
 static epctx_status epctx__norm_outputs(epctx__compiler *c, uint32_t x, uint32_t axis,
                                         float epsilon) {
-    epctx__shape shape = c->tensors[x].shape;
-    uint32_t mean, square, id, i;
-    bool wanted = false;
+    bool inner[EPCTX_NPU_MAX_RANK], wanted = false;
+    epctx__recipe r = epctx__recipe_of(x);
+    uint32_t i;
     for (i = 1; i < c->node->output_count; i++)
         wanted = wanted || (c->node->outputs[i].size > 0 &&
                             epctx_map_get(&c->scope.uses, c->node->outputs[i]) != EPCTX_MAP_NONE);
     if (!wanted) return EPCTX_OK;
-    for (i = axis; i < shape.rank; i++) shape.dims[i] = 1;
-    EPCTX__TRY(epctx__emit_reduce(c, EPCTX__REDUCE_MEAN, x, axis, shape.rank, &shape, &mean));
-    EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_SUB, x, mean, &id));
-    EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_MUL, id, id, &id));
-    EPCTX__TRY(epctx__emit_reduce(c, EPCTX__REDUCE_MEAN, id, axis, shape.rank, &shape, &square));
-    EPCTX__TRY(epctx__emit_number(c, EPCTX__BINARY_ADD, square, epsilon, &square));
-    EPCTX__TRY(epctx__emit_act(c, square, EPCTX__ACT_SQRT, 0.0f, 0.0f, &square));
-    EPCTX__TRY(epctx__emit_act(c, square, EPCTX__ACT_RECIPROCAL, 0.0f, 0.0f, &square));
-    EPCTX__TRY(epctx__set_output(c, 1, mean));
-    return epctx__set_output(c, 2, square);
+    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) inner[i] = i >= axis;
+    r.axes = inner;
+    EPCTX__TRY(epctx__scalar_float(c, epsilon, &r.v.e));
+    EPCTX__TRY(epctx__cook(c, &r, "m = mean(x); d = x - m; s = inverse(sqrt(mean(d * d) + e))"));
+    EPCTX__TRY(epctx__set_output(c, 1, r.v.m));
+    return epctx__set_output(c, 2, r.v.s);
 }
 
 static epctx_status epctx__lower_layer_norm(epctx__compiler *c) {
@@ -10626,12 +10237,11 @@ static epctx_status epctx__lower_lrn(epctx__compiler *c) {
     epctx__shape shape = c->tensors[c->in[0]].shape;
     epctx__step s;
     epctx__window *w = &s.params.pool.window;
-    uint32_t x = c->in[0], y, id;
+    epctx__recipe r = epctx__recipe_of(c->in[0]);
     if (shape.rank < 3 || size < 1 || size > 4096)
         return epctx__bad_attr(c, "size", "1 to 4096 channels and an input of rank >= 3");
-    EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_MUL, x, x, &id));
-    EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &y));
-    epctx__step_init(&s, EPCTX__OP_POOL, id, EPCTX__NONE, y);
+    EPCTX__TRY(epctx__cook(c, &r, "s = x * x"));
+    s = epctx__new_step(EPCTX__OP_POOL, r.v.s, EPCTX__NONE, 0);
     s.params.pool.batch = (uint32_t)shape.dims[0];
     s.params.pool.channels = s.params.pool.row = (uint32_t)epctx__product(&shape, 2, shape.rank);
     s.params.pool.kind = EPCTX__SLIDE_MEAN;
@@ -10642,14 +10252,12 @@ static epctx_status epctx__lower_lrn(epctx__compiler *c) {
     w->top = (uint32_t)(size - 1) / 2;
     w->bottom = (uint32_t)(size - 1) - w->top;
     if (!epctx__window_ok(w)) return EPCTX__REFUSE(c, "window of %d channels is too large", size);
-    EPCTX__TRY(epctx__emit(c, &s));
-    EPCTX__TRY(
-        epctx__emit_number(c, EPCTX__BINARY_MUL, y, epctx_node_float(c->node, "alpha", 1e-4f), &y));
-    EPCTX__TRY(
-        epctx__emit_number(c, EPCTX__BINARY_ADD, y, epctx_node_float(c->node, "bias", 1.0f), &y));
-    EPCTX__TRY(
-        epctx__emit_number(c, EPCTX__BINARY_POW, y, epctx_node_float(c->node, "beta", 0.75f), &y));
-    return epctx__emit_binary(c, EPCTX__BINARY_DIV, x, y, &c->y);
+    EPCTX__TRY(epctx__emit_new(c, &s, EPCTX_ONNX_FLOAT, &shape, &r.v.m));
+    EPCTX__TRY(epctx__scalar_float(c, epctx_node_float(c->node, "alpha", 1e-4f), &r.v.a));
+    EPCTX__TRY(epctx__scalar_float(c, epctx_node_float(c->node, "bias", 1.0f), &r.v.k));
+    EPCTX__TRY(epctx__scalar_float(c, epctx_node_float(c->node, "beta", 0.75f), &r.v.b));
+    EPCTX__TRY(epctx__cook(c, &r, "y = x / (m * a + k) ^ b"));
+    return epctx__set_output(c, 0, r.v.y);
 }
 
 /* -- quantization -- */
@@ -10678,7 +10286,7 @@ static epctx_status epctx__emit_quantize(epctx__compiler *c, epctx__opcode op, u
     epctx__shape shape = c->tensors[x].shape;
     const uint64_t channels = c->tensors[scale].count;
     epctx__quantize p;
-    epctx__step s;
+    epctx__step s = epctx__new_step(op, x, scale, 0);
     uint32_t axis = 0;
     memset(&p, 0, sizeof p);
     p.type = (uint32_t)type;
@@ -10702,7 +10310,6 @@ static epctx_status epctx__emit_quantize(epctx__compiler *c, epctx__opcode op, u
         return EPCTX__INVALID(
             c, "zero point: expected the type of the tensor and the size of the scale");
     EPCTX__TRY(epctx__drop_zeros(c, &zero));
-    epctx__step_init(&s, op, x, scale, 0);
     s.in[2] = zero;
     s.params.quantize = p;
     return epctx__emit_new(c, &s, to_float ? EPCTX_ONNX_FLOAT : type, &shape, y);
@@ -10728,24 +10335,14 @@ static epctx_status epctx__lower_quantize(epctx__compiler *c) {
 
 /* Outputs: quantized data, scale and zero point, from the range of the input. */
 static epctx_status epctx__lower_dynamic_quantize(epctx__compiler *c) {
-    uint32_t x = c->in[0], zero, low, high, scale, point, y;
-    EPCTX__TRY(epctx__scalar(c, EPCTX_ONNX_FLOAT, 0, &zero));
-    EPCTX__TRY(epctx__emit_total(c, EPCTX__REDUCE_MIN, x, &low));
-    EPCTX__TRY(epctx__emit_total(c, EPCTX__REDUCE_MAX, x, &high));
-    EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_MIN, low, zero, &low));
-    EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_MAX, high, zero, &high));
-    EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_SUB, high, low, &scale));
-    EPCTX__TRY(epctx__emit_number(c, EPCTX__BINARY_DIV, scale, 255.0f, &scale));
-    EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_DIV, low, scale, &point));
-    EPCTX__TRY(epctx__emit_act(c, point, EPCTX__ACT_NEG, 0.0f, 0.0f, &point));
-    EPCTX__TRY(epctx__emit_act(c, point, EPCTX__ACT_ROUND, 0.0f, 0.0f, &point));
-    EPCTX__TRY(epctx__emit_act(c, point, EPCTX__ACT_CLIP, 0.0f, 255.0f, &point));
-    EPCTX__TRY(epctx__emit_cast(c, point, EPCTX_ONNX_UINT8, &point));
-    EPCTX__TRY(
-        epctx__emit_quantize(c, EPCTX__OP_QUANTIZE, x, scale, point, 0, EPCTX_ONNX_UINT8, &y));
-    EPCTX__TRY(epctx__set_output(c, 0, y));
-    EPCTX__TRY(epctx__set_output(c, 1, scale));
-    return epctx__set_output(c, 2, point);
+    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    EPCTX__TRY(epctx__cook(c, &r,
+                           "l = all_min(x); h = all_max(x); l = min(l, 0); h = max(h, 0);"
+                           "s = (h - l) / 255; z = uint8(byte(round(neg(l / s))))"));
+    EPCTX__TRY(epctx__set_output(c, 1, r.v.s));
+    EPCTX__TRY(epctx__set_output(c, 2, r.v.z));
+    return epctx__emit_quantize(c, EPCTX__OP_QUANTIZE, r.v.x, r.v.s, r.v.z, 0, EPCTX_ONNX_UINT8,
+                                &c->y);
 }
 
 /* -- integer products in float, exact below 2^24 -- */
@@ -10838,63 +10435,49 @@ static epctx_status epctx__lower_integer(epctx__compiler *c) {
 /* -- losses: minus the selected element, weighted; some exported models contain them -- */
 
 static epctx_status epctx__lower_loss(epctx__compiler *c) {
-    const epctx_attr *reduction = epctx_node_attr(c->node, "reduction");
     const epctx_attr *ignore = epctx_node_attr(c->node, "ignore_index");
-    const bool mean = reduction == NULL || epctx_str_is(reduction->s, "mean");
-    uint32_t x = c->in[0], target = c->in[1], weight = c->in[2];
-    const epctx__shape xs = c->tensors[x].shape, ts = c->tensors[target].shape;
-    epctx__shape column = ts;
-    uint32_t ignored = EPCTX__NONE, id, zero, w = EPCTX__NONE, y, i;
-    float *ones;
-    EPCTX__TRY(epctx__want_indices(c, target, false));
+    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    const epctx__shape xs = c->tensors[r.v.x].shape, ts = c->tensors[c->in[1]].shape;
+    bool weighted = c->in[2] != EPCTX__NONE || ignore != NULL;
+    uint32_t reduction, at;
+    r.v.t = c->in[1];
+    r.v.w = c->in[2];
+    EPCTX__TRY(epctx__choice(c, "reduction", "mean sum none", &reduction));
+    EPCTX__TRY(epctx__want_indices(c, r.v.t, false));
     if (xs.rank < 2 || ts.rank + 1 != xs.rank)
         return EPCTX__INVALID(c,
                               "expected targets of one rank less, found ranks %u (scores) and %u",
                               (uint64_t)xs.rank, (uint64_t)ts.rank);
     if (c->variant != 0) { /* cross entropy: output 1 are the logarithms of a softmax */
-        EPCTX__TRY(epctx__emit_softmax(c, x, 1, 2, true, &x));
-        EPCTX__TRY(epctx__set_output(c, 1, x));
+        EPCTX__TRY(epctx__emit_softmax(c, r.v.x, 1, 2, true, &r.v.x));
+        EPCTX__TRY(epctx__set_output(c, 1, r.v.x));
     }
-    EPCTX__TRY(epctx__emit_cast(c, target, EPCTX_ONNX_INT64, &target));
+    EPCTX__TRY(epctx__cook(c, &r, "t = int(t)"));
     if (ignore != NULL) {
         if (ignore->i > 1000000 || ignore->i < -1000000)
             return epctx__bad_attr(c, "ignore_index", "-1000000..1000000");
-        EPCTX__TRY(epctx__scalar(c, EPCTX_ONNX_INT64, (int32_t)ignore->i, &id));
-        EPCTX__TRY(epctx__scalar(c, EPCTX_ONNX_INT64, 0, &zero));
-        EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_EQUAL, target, id, &ignored));
-        EPCTX__TRY(epctx__emit_where(c, ignored, zero, target, &target));
+        r.n.i = ignore->i;
+        EPCTX__TRY(epctx__cook(c, &r, "i = t == #i; t = where(i, 0, t)"));
     }
-    column.rank = xs.rank;
-    column.dims[0] = ts.dims[0];
-    column.dims[1] = 1;
-    for (i = 2; i < column.rank; i++) column.dims[i] = ts.dims[i - 1];
-    EPCTX__TRY(epctx__alias(c, target, &column, 0, &id));
-    EPCTX__TRY(epctx__emit_pick(c, x, id, EPCTX__NONE, 1, 0, &y));
-    EPCTX__TRY(epctx__alias(c, y, &ts, 0, &y));
-    EPCTX__TRY(epctx__emit_act(c, y, EPCTX__ACT_NEG, 0.0f, 0.0f, &y));
-    if (weight != EPCTX__NONE) {
-        epctx__shape flat = {1, {0}};
-        EPCTX__TRY(epctx__want_float(c, weight));
-        flat.dims[0] = (int64_t)c->tensors[target].count;
-        EPCTX__TRY(epctx__alias(c, target, &flat, 0, &id));
-        EPCTX__TRY(epctx__emit_pick(c, weight, id, EPCTX__NONE, 0, 0, &w));
-        EPCTX__TRY(epctx__alias(c, w, &ts, 0, &w));
-    } else if (ignored != EPCTX__NONE) {
-        EPCTX__TRY(epctx__add_floats(c, c->tensors[target].count, &ones, &w));
-        for (i = 0; i < c->tensors[target].count; i++) ones[i] = 1.0f;
-        EPCTX__TRY(epctx__alias(c, w, &ts, 0, &w));
+    EPCTX__TRY(epctx__cook(c, &r, "x = x[nc*>nc*]; u = t[n*>n1*]"));
+    EPCTX__TRY(epctx__emit_pick(c, r.v.x, r.v.u, EPCTX__NONE, 1, 0, &r.v.y));
+    EPCTX__TRY(epctx__alias(c, r.v.y, &ts, 0, &r.v.y));
+    EPCTX__TRY(epctx__cook(c, &r, "y = neg(y)"));
+    if (r.v.w != EPCTX__NONE) {
+        EPCTX__TRY(epctx__want_float(c, r.v.w));
+        EPCTX__TRY(epctx__axis(c, 0, c->tensors[r.v.w].shape.rank, 0, &at));
+        EPCTX__TRY(
+            epctx__cook(c, &r, ignore != NULL ? "w = where(i, 0, take(w, t))" : "w = take(w, t)"));
+    } else if (weighted) {
+        EPCTX__TRY(epctx__cook(c, &r, "w = where(i, 0, 1)"));
     }
-    if (ignored != EPCTX__NONE) {
-        EPCTX__TRY(epctx__scalar(c, EPCTX_ONNX_FLOAT, 0, &zero));
-        EPCTX__TRY(epctx__emit_where(c, ignored, zero, w, &w));
-    }
-    if (w != EPCTX__NONE) EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_MUL, y, w, &y));
-    if (reduction != NULL && epctx_str_is(reduction->s, "none")) return epctx__set_output(c, 0, y);
-    if (w == EPCTX__NONE || !mean)
-        return epctx__emit_total(c, mean ? EPCTX__REDUCE_MEAN : EPCTX__REDUCE_SUM, y, &c->y);
-    EPCTX__TRY(epctx__emit_total(c, EPCTX__REDUCE_SUM, y, &y));
-    EPCTX__TRY(epctx__emit_total(c, EPCTX__REDUCE_SUM, w, &w));
-    return epctx__emit_binary(c, EPCTX__BINARY_DIV, y, w, &c->y);
+    if (weighted) EPCTX__TRY(epctx__cook(c, &r, "y = y * w"));
+    if (reduction == 1)
+        EPCTX__TRY(epctx__cook(c, &r, "y = all_sum(y)"));
+    else if (reduction == 0)
+        EPCTX__TRY(
+            epctx__cook(c, &r, weighted ? "y = all_sum(y) / all_sum(w)" : "y = all_mean(y)"));
+    return epctx__set_output(c, 0, r.v.y);
 }
 
 /* -- recurrent networks -- */
@@ -10908,65 +10491,47 @@ typedef struct epctx__rnn {
     uint32_t results[2]; /* of each direction */
 } epctx__rnn;
 
-static epctx_status epctx__rnn_act(epctx__compiler *c, epctx_str name, epctx__act *act) {
-    memset(act, 0, sizeof *act);
-    if (epctx_str_is(name, "Sigmoid")) {
-        act->kind = EPCTX__ACT_SIGMOID;
-    } else if (epctx_str_is(name, "Tanh")) {
-        act->kind = EPCTX__ACT_TANH;
-    } else if (epctx_str_is(name, "Relu")) {
-        act->kind = EPCTX__ACT_RELU;
-    } else {
-        return epctx__in_attr(
-            c, "activations",
-            EPCTX__REFUSE(c, "expected Sigmoid, Tanh or Relu, found '%S'", &name));
-    }
-    return EPCTX_OK;
-}
-
 /* The activations of direction `d`. */
 static epctx_status epctx__rnn_acts(epctx__compiler *c, epctx__rnn *n, uint32_t d) {
-    static const char *const usual[3] = {"Sigmoid", "Tanh", "Tanh"};
+    static const struct {
+        const char *name;
+        epctx__act_kind kind;
+    } known[3] = {
+        {"Sigmoid", EPCTX__ACT_SIGMOID}, {"Tanh", EPCTX__ACT_TANH}, {"Relu", EPCTX__ACT_RELU}};
     const epctx_attr *attr = epctx_node_attr(c->node, "activations");
     const uint32_t count = n->p.cell + 1; /* RNN 1, GRU 2, LSTM 3 */
-    epctx__act acts[3];
-    uint32_t i;
-    memset(acts, 0, sizeof acts);
+    epctx__act *const acts[3] = {&n->p.f, &n->p.g, &n->p.h};
+    uint32_t i, k;
     if (attr != NULL && (attr->type != EPCTX_ATTR_STRINGS || attr->count != count * n->directions))
         return epctx__bad_attr(c, "activations", "names for every direction");
     for (i = 0; i < count; i++) {
-        epctx_str name = epctx_str_of(count == 1 ? "Tanh" : usual[i]);
-        EPCTX__TRY(epctx__rnn_act(c, attr != NULL ? attr->strings[d * count + i] : name, &acts[i]));
+        const epctx_str name = attr != NULL ? attr->strings[d * count + i]
+                                            : epctx_str_of(known[i > 0 || count == 1].name);
+        for (k = 0; k < 3 && !epctx_str_is(name, known[k].name); k++) {
+        }
+        if (k == 3)
+            return epctx__in_attr(
+                c, "activations",
+                EPCTX__REFUSE(c, "expected Sigmoid, Tanh or Relu, found '%S'", &name));
+        acts[i]->kind = (uint32_t)known[k].kind;
     }
-    n->p.f = acts[0];
-    n->p.g = acts[1];
-    n->p.h = acts[2];
     return EPCTX_OK;
-}
-
-static epctx_status epctx__rnn_shape(epctx__compiler *c, uint32_t id, uint32_t rank, int64_t d0,
-                                     int64_t d1, int64_t d2) {
-    const epctx__shape *s;
-    if (id == EPCTX__NONE) return EPCTX_OK;
-    s = &c->tensors[id].shape;
-    if (s->rank != rank || s->dims[0] != d0 || s->dims[1] != d1 || (rank > 2 && s->dims[2] != d2))
-        return EPCTX__INVALID(c, "input '%S': expected shape [%d, %d, %d]", &c->tensors[id].name,
-                              d0, d1, d2);
-    return epctx__want_float(c, id);
 }
 
 static epctx_status epctx__rnn_inputs(epctx__compiler *c, epctx__rnn *n) {
     const epctx_attr *direction = epctx_node_attr(c->node, "direction");
-    const epctx__shape *xs;
     static const int64_t turn[3] = {1, 0, 2};
-    int64_t d, batch, hidden, gates = n->gates;
-    uint32_t *const optional[6] = {&n->b, &n->lengths, &n->first, &n->cell, &n->peep, NULL};
+    uint32_t *const ids[8] = {&n->x,       &n->w,     &n->r,    &n->b,
+                              &n->lengths, &n->first, &n->cell, &n->peep};
+    const bool two = direction != NULL && epctx_str_is(direction->s, "bidirectional");
+    const int64_t d = two ? 2 : 1;
+    epctx__shape shapes[8] = {{3, {0}}, {3, {d}}, {3, {d}}, {2, {d}},
+                              {1, {0}}, {3, {0}}, {3, {0}}, {2, {d}}};
+    int64_t hidden;
     uint32_t i;
-    EPCTX__TRY(epctx__float_input(c, 0, &n->x));
-    EPCTX__TRY(epctx__float_input(c, 1, &n->w));
-    EPCTX__TRY(epctx__float_input(c, 2, &n->r));
-    for (i = 0; optional[i] != NULL; i++) EPCTX__TRY(epctx__optional(c, i + 3, optional[i]));
-    n->directions = direction != NULL && epctx_str_is(direction->s, "bidirectional") ? 2 : 1;
+    for (i = 0; i < 8; i++)
+        EPCTX__TRY(i < 3 ? epctx__float_input(c, i, ids[i]) : epctx__optional(c, i, ids[i]));
+    n->directions = two ? 2 : 1;
     n->batch_first = epctx_node_int(c->node, "layout", 0) != 0;
     hidden = epctx_node_int(c->node, "hidden_size",
                             c->tensors[n->r].shape.rank == 3 ? c->tensors[n->r].shape.dims[2] : 0);
@@ -10977,68 +10542,68 @@ static epctx_status epctx__rnn_inputs(epctx__compiler *c, epctx__rnn *n) {
         return EPCTX__REFUSE(c,
                              "expected X of rank 3 and no clip, activation_alpha or input_forget");
     if (n->batch_first) EPCTX__TRY(epctx__emit_transpose(c, n->x, turn, &n->x));
-    xs = &c->tensors[n->x].shape;
-    d = n->directions;
-    batch = xs->dims[1];
-    n->p.time = (uint32_t)xs->dims[0];
-    n->p.batch = (uint32_t)batch;
+    shapes[0] = c->tensors[n->x].shape;
+    n->p.time = (uint32_t)shapes[0].dims[0];
+    n->p.batch = (uint32_t)shapes[0].dims[1];
     n->p.hidden = (uint32_t)hidden;
-    n->inputs = (uint32_t)xs->dims[2];
-    EPCTX__TRY(epctx__rnn_shape(c, n->w, 3, d, gates * hidden, xs->dims[2]));
-    EPCTX__TRY(epctx__rnn_shape(c, n->r, 3, d, gates * hidden, hidden));
-    EPCTX__TRY(epctx__rnn_shape(c, n->b, 2, d, 2 * gates * hidden, 0));
-    EPCTX__TRY(epctx__rnn_shape(c, n->peep, 2, d, 3 * hidden, 0));
-    for (i = 0; i < 2; i++)
-        EPCTX__TRY(epctx__rnn_shape(c, i == 0 ? n->first : n->cell, 3, n->batch_first ? batch : d,
-                                    n->batch_first ? d : batch, hidden));
+    n->inputs = (uint32_t)shapes[0].dims[2];
+    shapes[1].dims[1] = shapes[2].dims[1] = n->gates * hidden;
+    shapes[1].dims[2] = shapes[0].dims[2];
+    shapes[2].dims[2] = shapes[5].dims[2] = hidden;
+    shapes[3].dims[1] = 2 * n->gates * hidden;
+    shapes[4].dims[0] = shapes[5].dims[n->batch_first ? 0 : 1] = shapes[0].dims[1];
+    shapes[5].dims[n->batch_first ? 1 : 0] = d;
+    shapes[6] = shapes[5];
+    shapes[7].dims[1] = 3 * hidden;
     if (n->lengths != EPCTX__NONE && (c->tensors[n->lengths].elem != EPCTX_ONNX_INT32 ||
-                                      c->tensors[n->lengths].count != (uint64_t)batch))
-        return EPCTX__INVALID(c, "sequence_lens: expected %d int32 elements", batch);
+                                      c->tensors[n->lengths].count != n->p.batch))
+        return EPCTX__INVALID(c, "sequence_lens: expected %u int32 elements", (uint64_t)n->p.batch);
+    for (i = 1; i < 8; i++) {
+        if (*ids[i] == EPCTX__NONE) continue;
+        if (!epctx__same_shape(&c->tensors[*ids[i]].shape, &shapes[i]))
+            return EPCTX__INVALID(c, "input '%S': expected shape [%d, %d, %d]",
+                                  &c->tensors[*ids[i]].name, shapes[i].dims[0], shapes[i].dims[1],
+                                  shapes[i].dims[2]);
+        if (ids[i] != &n->lengths) EPCTX__TRY(epctx__want_float(c, *ids[i]));
+    }
     return EPCTX_OK;
 }
 
 /* The bias of direction `d`: the sum of both halves, except the last gate of a late-reset GRU. */
 static epctx_status epctx__rnn_bias(epctx__compiler *c, const epctx__rnn *n, int64_t d,
                                     uint32_t *bias, uint32_t *late) {
-    const uint64_t size = (uint64_t)n->gates * n->p.hidden, hidden = n->p.hidden;
-    const int64_t one[1] = {1};
-    epctx__shape flat = {1, {0}};
-    uint32_t row, input, state, sum;
+    const int64_t size = (int64_t)n->gates * n->p.hidden, hidden = n->p.hidden;
+    uint32_t row, input, state, parts[2];
     *bias = *late = EPCTX__NONE;
     if (n->b == EPCTX__NONE) return EPCTX_OK;
     EPCTX__TRY(epctx__take_one(c, n->b, 0, d, 1, &row));
-    flat.dims[0] = (int64_t)size;
-    EPCTX__TRY(epctx__alias(c, row, &flat, 0, &input));
-    EPCTX__TRY(epctx__alias(c, row, &flat, size, &state));
-    EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_ADD, input, state, &sum));
-    *bias = sum;
-    if (n->p.late_reset != 0) {
-        EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, &flat, bias));
-        flat.dims[0] = (int64_t)(2 * hidden);
-        EPCTX__TRY(epctx__emit_move(c, sum, *bias, &flat, 0, 0, one, one));
-        flat.dims[0] = (int64_t)hidden;
-        EPCTX__TRY(epctx__emit_move(c, input, *bias, &flat, 2 * hidden, 2 * hidden, one, one));
-        EPCTX__TRY(epctx__alias(c, state, &flat, 2 * hidden, late));
-    }
-    return EPCTX_OK;
+    EPCTX__TRY(epctx__take_one(c, row, 1, 0, size, &input));
+    EPCTX__TRY(epctx__take_one(c, row, 1, size, size, &state));
+    EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_ADD, input, state, bias));
+    if (n->p.late_reset == 0) return EPCTX_OK;
+    EPCTX__TRY(epctx__take_one(c, *bias, 1, 0, 2 * hidden, &parts[0]));
+    EPCTX__TRY(epctx__take_one(c, input, 1, 2 * hidden, hidden, &parts[1]));
+    EPCTX__TRY(epctx__emit_concat(c, parts, 2, 1, bias));
+    return epctx__take_one(c, state, 1, 2 * hidden, hidden, late);
 }
 
-/* Initial state or cell of direction `d`, [batch][hidden]. */
-static epctx_status epctx__rnn_first(epctx__compiler *c, const epctx__rnn *n, uint32_t id,
-                                     int64_t d, uint32_t *out) {
+/* Part `d` of an input of all directions. */
+static epctx_status epctx__rnn_part(epctx__compiler *c, uint32_t id, uint32_t axis, int64_t d,
+                                    uint32_t *out) {
     *out = EPCTX__NONE;
-    return id == EPCTX__NONE ? EPCTX_OK : epctx__take_one(c, id, n->batch_first ? 1 : 0, d, 1, out);
+    return id == EPCTX__NONE ? EPCTX_OK : epctx__take_one(c, id, axis, d, 1, out);
 }
 
 static epctx_status epctx__rnn_direction(epctx__compiler *c, epctx__rnn *n, uint32_t d) {
-    const uint32_t rows = n->gates * n->p.hidden;
-    const uint64_t state = (uint64_t)n->p.batch * n->p.hidden;
+    const uint32_t rows = n->gates * n->p.hidden, by_batch = n->batch_first ? 1u : 0u;
+    const int64_t state = (int64_t)n->p.batch * n->p.hidden;
+    const epctx__shape all = {2, {(int64_t)n->p.time * n->p.batch, rows}};
+    const epctx__shape states = {1, {((int64_t)n->p.time + 2) * state}};
     const bool folding = c->folding;
-    epctx__shape shape = {2, {0}};
     epctx__gemm gemm;
     epctx__pack pack;
     epctx__step s;
-    uint32_t w, r, bias, late, gates, x;
+    uint32_t w, r, bias, late, gates;
     EPCTX__TRY(epctx__rnn_acts(c, n, d));
     c->folding = n->b != EPCTX__NONE && c->tensors[n->b].constant;
     EPCTX__TRY(epctx__rnn_bias(c, n, d, &bias, &late));
@@ -11052,67 +10617,41 @@ static epctx_status epctx__rnn_direction(epctx__compiler *c, epctx__rnn *n, uint
     gemm.k = gemm.a_row = n->inputs;
     gemm.a_step = 1;
     gemm.alpha = 1.0f;
-    shape.dims[0] = gemm.m;
-    shape.dims[1] = rows;
-    EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &gates));
+    EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, &all, &gates));
     EPCTX__TRY(epctx__emit_gemm(c, &gemm, n->x, w, true, bias, gates));
-    epctx__step_init(&s, EPCTX__OP_RECURRENT, gates, r, 0);
+    s = epctx__new_step(EPCTX__OP_RECURRENT, gates, r, 0);
     s.in[2] = late;
-    s.in[3] = EPCTX__NONE;
-    if (n->peep != EPCTX__NONE) EPCTX__TRY(epctx__take_one(c, n->peep, 0, d, 1, &s.in[3]));
-    EPCTX__TRY(epctx__rnn_first(c, n, n->first, d, &s.in[4]));
-    EPCTX__TRY(epctx__rnn_first(c, n, n->cell, d, &s.in[5]));
+    EPCTX__TRY(epctx__rnn_part(c, n->peep, 0, d, &s.in[3]));
+    EPCTX__TRY(epctx__rnn_part(c, n->first, by_batch, d, &s.in[4]));
+    EPCTX__TRY(epctx__rnn_part(c, n->cell, by_batch, d, &s.in[5]));
     s.in[6] = n->lengths;
     s.params.recurrent = n->p;
     s.params.recurrent.reverse = n->p.reverse != 0 || d == 1;
     EPCTX__TRY(epctx__add_buffer(
         c, epctx__mul(epctx__padded(n->p.hidden), (uint64_t)n->gates + 1) * 4, &s.temporary));
-    shape.rank = 1;
-    shape.dims[0] = (int64_t)(((uint64_t)n->p.time + 2) * state);
-    EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &x));
-    s.out = n->results[d] = x;
-    pack.batch = n->gates;
-    pack.rows = pack.depth = pack.row_stride = n->p.hidden;
-    pack.block = c->arch->columns;
-    pack.batch_stride = n->p.hidden * n->p.hidden;
-    pack.depth_stride = 1;
-    pack.inner = 1;
-    pack.inner_stride = 0;
+    EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, &states, &n->results[d]));
+    s.out = n->results[d];
+    pack = epctx__matrix_pack(c, n->gates, n->p.hidden, n->p.hidden, false);
     return epctx__emit_packed(c, &s, &pack);
 }
 
 /* Output `i` from the results of the directions: `steps` steps, from element `start` on. */
 static epctx_status epctx__rnn_output(epctx__compiler *c, const epctx__rnn *n, size_t i,
                                       uint64_t start, uint32_t steps) {
-    const uint32_t d = n->directions, batch = n->p.batch, hidden = n->p.hidden, t = i == 0 ? 0 : 1;
-    epctx__shape shape = {4, {0}}, walk = {3, {0}}, all;
-    int64_t dense[EPCTX_NPU_MAX_RANK] = {0}, from[3], to[3];
-    uint32_t y, j;
-    const uint32_t at[4] = {n->batch_first ? 1u : 0u, n->batch_first ? 2u : 1u,
-                            n->batch_first ? 0u : 2u, 3u}; /* of time, direction, batch, hidden */
+    static const char *const orders[2][2] = {{"y = x[tbh>t1bh]", "y = x[tbh>bt1h]"},
+                                             {"y = x[tbh>tbh]", "y = x[tbh>bth]"}};
+    const epctx__shape shape = {3, {steps, n->p.batch, n->p.hidden}};
+    uint32_t parts[2] = {EPCTX__NONE, EPCTX__NONE}, y, d;
     if (i >= c->node->output_count || c->node->outputs[i].size == 0) return EPCTX_OK;
-    shape.dims[at[0]] = walk.dims[0] = steps;
-    shape.dims[at[1]] = d;
-    shape.dims[at[2]] = walk.dims[1] = batch;
-    shape.dims[3] = walk.dims[2] = hidden;
-    epctx__dense(&shape, dense);
-    epctx__dense(&walk, from);
-    to[0] = dense[at[0]];
-    to[1] = dense[at[2]];
-    to[2] = 1;
-    all = shape;
-    if (t != 0) { /* no time dimension */
-        for (all.rank = 0, j = 0; j < 4; j++)
-            if (j != at[0]) all.dims[all.rank++] = shape.dims[j];
+    for (d = 0; d < n->directions; d++) {
+        epctx__recipe r = epctx__recipe_of(0);
+        EPCTX__TRY(epctx__alias(c, n->results[d], &shape, start, &r.v.x));
+        EPCTX__TRY(epctx__cook(c, &r, orders[i > 0][n->batch_first]));
+        parts[d] = r.v.y;
     }
-    if (d == 1 && (!n->batch_first || batch == 1 || steps == 1)) {
-        EPCTX__TRY(epctx__alias(c, n->results[0], &all, start, &y));
-        return epctx__set_output(c, i, y);
-    }
-    EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, &all, &y));
-    for (j = 0; j < d; j++)
-        EPCTX__TRY(epctx__emit_move(c, n->results[j], y, &walk, start, j * (uint64_t)dense[at[1]],
-                                    from, to));
+    d = (n->batch_first ? 1u : 0u) + (i == 0 ? 1u : 0u);
+    y = parts[0];
+    if (n->directions == 2) EPCTX__TRY(epctx__emit_concat(c, parts, 2, d, &y));
     return epctx__set_output(c, i, y);
 }
 
@@ -11128,7 +10667,6 @@ static epctx_status epctx__lower_cell(epctx__compiler *c) {
     n.p.reverse = direction != NULL && epctx_str_is(direction->s, "reverse");
     n.p.late_reset =
         cell == EPCTX__CELL_GRU && epctx_node_int(c->node, "linear_before_reset", 0) != 0;
-    n.cell = n.peep = EPCTX__NONE;
     EPCTX__TRY(epctx__rnn_inputs(c, &n));
     for (d = 0; d < n.directions; d++) EPCTX__TRY(epctx__rnn_direction(c, &n, d));
     state = (uint64_t)n.p.batch * n.p.hidden;
@@ -11141,12 +10679,34 @@ static epctx_status epctx__lower_cell(epctx__compiler *c) {
 
 typedef enum epctx__filter { EPCTX__NEAREST = 0, EPCTX__LINEAR, EPCTX__CUBIC } epctx__filter;
 
+/* coordinate_transformation_mode and nearest_mode, in the order of the words (epctx__choice) */
+#define EPCTX__TRANSFORMS \
+    "half_pixel pytorch_half_pixel align_corners asymmetric tf_crop_and_resize" \
+    " half_pixel_symmetric tf_half_pixel_for_nn"
+typedef enum epctx__transform {
+    EPCTX__AT_HALF = 0,
+    EPCTX__AT_HALF_OF_MANY,
+    EPCTX__AT_CORNERS,
+    EPCTX__AT_EDGE,
+    EPCTX__AT_CROP,
+    EPCTX__AT_SYMMETRIC,
+    EPCTX__AT_NEXT
+} epctx__transform;
+
+#define EPCTX__NEARESTS "round_prefer_floor round_prefer_ceil floor ceil"
+typedef enum epctx__nearest_form {
+    EPCTX__TO_FLOOR = 0,
+    EPCTX__TO_CEIL,
+    EPCTX__FLOOR,
+    EPCTX__CEIL,
+    EPCTX__CEIL_IF_SMALLER /* before opset 11 */
+} epctx__nearest_form;
+
 /* How one axis is resized. */
 typedef struct epctx__axis_plan {
     int64_t in, out;
     float scale;
-    epctx_str transform, nearest;
-    epctx__filter filter;
+    uint32_t transform, nearest, filter;
     float cubic;
     bool exclude, antialias;
     float start, end; /* of the region of tf_crop_and_resize */
@@ -11155,39 +10715,37 @@ typedef struct epctx__axis_plan {
 
 /* Input coordinate of output position `i`. */
 static float epctx__source_of(const epctx__axis_plan *p, int64_t i) {
-    const float at = (float)i, in = (float)p->in, out = (float)p->out;
+    const float at = (float)i, in = (float)p->in, out = (float)p->out, last = in - 1.0f;
     const float half = epctx__f_add(epctx__f_div(epctx__f_add(at, 0.5f), p->scale), -0.5f);
-    if (epctx_str_is(p->transform, "asymmetric")) return epctx__f_div(at, p->scale);
-    if (epctx_str_is(p->transform, "align_corners"))
-        return p->out == 1 ? 0.0f : epctx__f_div(epctx__f_mul(at, in - 1.0f), out - 1.0f);
-    if (epctx_str_is(p->transform, "tf_half_pixel_for_nn"))
-        return epctx__f_div(epctx__f_add(at, 0.5f), p->scale);
-    if (epctx_str_is(p->transform, "pytorch_half_pixel")) return p->out > 1 ? half : 0.0f;
-    if (epctx_str_is(p->transform, "half_pixel_symmetric")) { /* float, as in ORT: decides ties */
-        const float ratio = epctx__f_div(out, epctx__f_mul(p->scale, in));
-        volatile double x = ((double)at + 0.5) / (double)p->scale;
+    const float size = epctx__f_add(p->end, -p->start);
+    const float ratio = epctx__f_div(out, epctx__f_mul(p->scale, in));
+    volatile double x = ((double)at + 0.5) / (double)p->scale;
+    switch ((epctx__transform)p->transform) {
+    case EPCTX__AT_HALF_OF_MANY: return p->out > 1 ? half : 0.0f;
+    case EPCTX__AT_CORNERS:
+        return p->out == 1 ? 0.0f : epctx__f_div(epctx__f_mul(at, last), out - 1.0f);
+    case EPCTX__AT_EDGE: return epctx__f_div(at, p->scale);
+    case EPCTX__AT_NEXT: return epctx__f_div(epctx__f_add(at, 0.5f), p->scale);
+    case EPCTX__AT_SYMMETRIC: /* float, as in ORT: decides ties */
         x = (double)epctx__f_mul(in * 0.5f, epctx__f_add(1.0f, -ratio)) + x;
         return (float)(x - 0.5);
+    case EPCTX__AT_CROP:
+        if (p->out <= 1) return epctx__f_mul(0.5f * epctx__f_add(p->start, p->end), last);
+        return epctx__f_add(epctx__f_mul(p->start, last),
+                            epctx__f_div(epctx__f_mul(epctx__f_mul(at, size), last), out - 1.0f));
+    default: return half;
     }
-    if (epctx_str_is(p->transform, "tf_crop_and_resize")) {
-        const float last = in - 1.0f, size = epctx__f_add(p->end, -p->start);
-        const float part = epctx__f_mul(epctx__f_mul(at, size), last);
-        return p->out > 1
-                   ? epctx__f_add(epctx__f_mul(p->start, last), epctx__f_div(part, out - 1.0f))
-                   : epctx__f_mul(0.5f * epctx__f_add(p->start, p->end), last);
-    }
-    return half;
 }
 
 static float epctx__nearest(const epctx__axis_plan *p, float x) {
     const float down = epctx__floor(x), rest = epctx__f_add(x, -down);
-    if (epctx_str_is(p->nearest, "ceil") || (p->nearest.size == 0 && p->scale < 1.0f))
-        return rest > 0.0f ? down + 1.0f : down;
-    if (p->nearest.size == 0 || epctx_str_is(p->nearest, "floor")) return down;
-    /* as in ONNX Runtime, near ties count as ties */
-    return rest > (epctx_str_is(p->nearest, "round_prefer_ceil") ? 0.499999f : 0.500001f)
-               ? down + 1.0f
-               : down;
+    switch ((epctx__nearest_form)p->nearest) { /* as in ONNX Runtime, near ties count as ties */
+    case EPCTX__TO_FLOOR: return rest > 0.500001f ? down + 1.0f : down;
+    case EPCTX__TO_CEIL: return rest > 0.499999f ? down + 1.0f : down;
+    case EPCTX__FLOOR: return down;
+    case EPCTX__CEIL: return rest > 0.0f ? down + 1.0f : down;
+    default: return rest > 0.0f && p->scale < 1.0f ? down + 1.0f : down;
+    }
 }
 
 /* Weight of a tap at distance d >= 0. */
@@ -11212,7 +10770,7 @@ static void epctx__taps(const epctx__axis_plan *p, int64_t i, int64_t taps, uint
     const float x = epctx__source_of(p, i), top = (float)(p->in - 1);
     float first, sum = 0.0f;
     int64_t t;
-    if (epctx_str_is(p->transform, "tf_crop_and_resize") && !(x >= 0.0f && x <= top)) {
+    if (p->transform == EPCTX__AT_CROP && !(x >= 0.0f && x <= top)) {
         for (t = 0; t < taps; t++) epctx__store_int(positions, (size_t)t, EPCTX_ONNX_INT32, -1);
         return;
     }
@@ -11257,7 +10815,7 @@ static epctx_status epctx__resize_axis(epctx__compiler *c, uint32_t x, uint32_t 
     EPCTX__TRY(epctx__add_floats(c, (uint64_t)table.dims[0], &w, &weights));
     for (i = 0; i < p->out; i++)
         epctx__taps(p, i, taps, (uint8_t *)at + i * taps * 4, w + i * taps);
-    epctx__step_init(&s, EPCTX__OP_RESAMPLE, x, positions, 0);
+    s = epctx__new_step(EPCTX__OP_RESAMPLE, x, positions, 0);
     s.in[2] = weights;
     s.params.resample.outer = (uint32_t)epctx__product(&shape, 0, axis);
     s.params.resample.in = (uint32_t)p->in;
@@ -11266,7 +10824,7 @@ static epctx_status epctx__resize_axis(epctx__compiler *c, uint32_t x, uint32_t 
     s.params.resample.taps = (uint32_t)taps;
     shape.dims[axis] = p->out;
     EPCTX__TRY(epctx__emit_new(c, &s, EPCTX_ONNX_FLOAT, &shape, y));
-    if (p->outside == 0.0f || !epctx_str_is(p->transform, "tf_crop_and_resize")) return EPCTX_OK;
+    if (p->outside == 0.0f || p->transform != EPCTX__AT_CROP) return EPCTX_OK;
     table.rank = shape.rank - axis;
     for (i = 0; i < table.rank; i++) table.dims[i] = i == 0 ? p->out : 1;
     EPCTX__TRY(epctx__add_constant(c, EPCTX_ONNX_FLOAT, &table, &outside, &id));
@@ -11295,23 +10853,13 @@ static epctx_status epctx__const_floats(epctx__compiler *c, size_t input, const 
     return EPCTX_OK;
 }
 
-static epctx_status epctx__text_attr(epctx__compiler *c, const char *name, const char *fallback,
-                                     const char *const *allowed, epctx_str *out) {
-    const epctx_attr *attr = epctx_node_attr(c->node, name);
-    size_t i;
-    *out = attr != NULL ? attr->s : epctx_str_of(fallback);
-    for (i = 0; allowed[i] != NULL; i++)
-        if (epctx_str_is(*out, allowed[i])) return EPCTX_OK;
-    return epctx__bad_attr(c, name, "a value that ONNX defines");
-}
-
 /* Upsample, and Resize before opset 11: scales only; positions truncate, or round up when
  * downsampling. */
 static epctx_status epctx__resize_old(epctx__compiler *c, epctx__axis_plan *p, float *scales,
                                       size_t *count) {
     const epctx_attr *attr = epctx_node_attr(c->node, "scales");
-    p->transform = epctx_str_of("asymmetric");
-    p->nearest = epctx_str_of("");
+    p->transform = EPCTX__AT_EDGE;
+    p->nearest = EPCTX__CEIL_IF_SMALLER;
     if (c->node->version >= 9)
         return epctx__const_floats(c, 1, "scales", EPCTX_NPU_MAX_RANK, scales, count);
     if (attr == NULL || attr->type != EPCTX_ATTR_FLOATS || attr->count > EPCTX_NPU_MAX_RANK)
@@ -11322,22 +10870,14 @@ static epctx_status epctx__resize_old(epctx__compiler *c, epctx__axis_plan *p, f
 }
 
 static epctx_status epctx__resize_attrs(epctx__compiler *c, epctx__axis_plan *p) {
-    static const char *const modes[] = {"nearest", "linear", "cubic", NULL};
-    static const char *const old[] = {"nearest", "linear", "bilinear", NULL};
-    static const char *const transforms[] = {
-        "half_pixel",         "pytorch_half_pixel",   "align_corners",        "asymmetric",
-        "tf_crop_and_resize", "half_pixel_symmetric", "tf_half_pixel_for_nn", NULL};
-    static const char *const nearests[] = {"round_prefer_floor", "round_prefer_ceil", "floor",
-                                           "ceil", NULL};
-    epctx_str mode;
     memset(p, 0, sizeof *p);
-    EPCTX__TRY(epctx__text_attr(c, "mode", "nearest", c->node->version < 11 ? old : modes, &mode));
-    p->filter = epctx_str_is(mode, "nearest") ? EPCTX__NEAREST
-                : epctx_str_is(mode, "cubic") ? EPCTX__CUBIC
-                                              : EPCTX__LINEAR;
-    EPCTX__TRY(epctx__text_attr(c, "coordinate_transformation_mode", "half_pixel", transforms,
-                                &p->transform));
-    EPCTX__TRY(epctx__text_attr(c, "nearest_mode", "round_prefer_floor", nearests, &p->nearest));
+    EPCTX__TRY(epctx__choice(
+        c, "mode", c->node->version < 11 ? "nearest linear bilinear" : "nearest linear cubic",
+        &p->filter));
+    if (c->node->version < 11 && p->filter == EPCTX__CUBIC) p->filter = EPCTX__LINEAR;
+    EPCTX__TRY(
+        epctx__choice(c, "coordinate_transformation_mode", EPCTX__TRANSFORMS, &p->transform));
+    EPCTX__TRY(epctx__choice(c, "nearest_mode", EPCTX__NEARESTS, &p->nearest));
     p->cubic = epctx_node_float(c->node, "cubic_coeff_a", -0.75f);
     p->exclude = epctx_node_int(c->node, "exclude_outside", 0) != 0;
     p->antialias = epctx_node_int(c->node, "antialias", 0) != 0;
@@ -11348,20 +10888,19 @@ static epctx_status epctx__resize_attrs(epctx__compiler *c, epctx__axis_plan *p)
 
 /* With keep_aspect_ratio_policy all axes have one scale. */
 static epctx_status epctx__resize_policy(epctx__compiler *c, const epctx__shape *shape,
-                                         const int64_t *axes, size_t count, int64_t *sizes,
-                                         float *scales) {
-    const epctx_attr *attr = epctx_node_attr(c->node, "keep_aspect_ratio_policy");
-    const bool larger = attr != NULL && epctx_str_is(attr->s, "not_smaller");
+                                         const epctx__list *axes, int64_t *sizes, float *scales) {
     float scale = 0.0f;
+    uint32_t policy;
     size_t i;
-    for (i = 0; i < count; i++) {
-        const float s = epctx__f_div((float)sizes[i], (float)shape->dims[axes[i]]);
+    EPCTX__TRY(
+        epctx__choice(c, "keep_aspect_ratio_policy", "stretch not_larger not_smaller", &policy));
+    for (i = 0; i < axes->count; i++) {
+        const float s = epctx__f_div((float)sizes[i], (float)shape->dims[axes->v[i]]);
         scales[i] = s;
-        scale = i == 0 || (larger ? s > scale : s < scale) ? s : scale;
+        scale = i == 0 || (policy == 2 ? s > scale : s < scale) ? s : scale;
     }
-    if (attr == NULL || epctx_str_is(attr->s, "stretch")) return EPCTX_OK;
-    for (i = 0; i < count; i++) {
-        const float size = epctx__f_mul(scale, (float)shape->dims[axes[i]]);
+    for (i = 0; policy != 0 && i < axes->count; i++) {
+        const float size = epctx__f_mul(scale, (float)shape->dims[axes->v[i]]);
         scales[i] = scale;
         sizes[i] = epctx__to_wide(epctx__floor(epctx__f_add(size, 0.5f)));
     }
@@ -11369,34 +10908,29 @@ static epctx_status epctx__resize_policy(epctx__compiler *c, const epctx__shape 
 }
 
 /* Attribute `axes`; default: all. */
-static epctx_status epctx__resize_axes(epctx__compiler *c, uint32_t rank, int64_t *axes,
-                                       size_t *count) {
-    const epctx_attr *attr = c->node->version >= 18 ? epctx_node_attr(c->node, "axes") : NULL;
-    uint32_t axis;
-    size_t i;
-    *count = attr != NULL ? attr->count : rank;
-    if (attr != NULL && (attr->type != EPCTX_ATTR_INTS || *count > rank))
-        return epctx__bad_attr(c, "axes", "at most one axis per dimension");
-    for (i = 0; i < *count; i++) {
-        axes[i] = (int64_t)i;
-        if (attr != NULL) {
-            EPCTX__TRY(epctx__axis(c, attr->ints[i], rank, 0, &axis));
-            axes[i] = (int64_t)axis;
-        }
+static epctx_status epctx__all_axes(epctx__compiler *c, uint32_t rank, epctx__list *axes) {
+    bool marked[EPCTX_NPU_MAX_RANK] = {false};
+    uint32_t axis, i;
+    EPCTX__TRY(epctx__ints_of(c, "axes", 0, INT64_MAX, axes));
+    for (i = 0; i < rank && !axes->found; i++) axes->v[axes->count++] = (int64_t)i;
+    for (i = 0; i < axes->count; i++) {
+        EPCTX__TRY(epctx__axis(c, axes->v[i], rank, 0, &axis));
+        axes->v[i] = (int64_t)axis;
     }
-    return EPCTX_OK;
+    return epctx__mark_axes(c, axes->v, axes->count, rank, marked);
 }
 
 static epctx_status epctx__lower_resize(epctx__compiler *c) {
-    int64_t axes[2 * EPCTX_NPU_MAX_RANK], sizes[2 * EPCTX_NPU_MAX_RANK];
+    int64_t sizes[2 * EPCTX_NPU_MAX_RANK];
     float scales[2 * EPCTX_NPU_MAX_RANK], roi[2 * EPCTX_NPU_MAX_RANK];
-    bool marked[EPCTX_NPU_MAX_RANK] = {false}, by_size, moved, larger;
-    size_t count = 0, size_count = 0, roi_count = 0, axes_count, n;
+    bool by_size, moved, larger;
+    size_t count = 0, size_count = 0, roi_count = 0, n;
+    epctx__list axes;
     epctx__axis_plan p;
     epctx__shape shape = c->tensors[c->in[0]].shape;
     uint32_t x = c->in[0], id;
     EPCTX__TRY(epctx__resize_attrs(c, &p));
-    EPCTX__TRY(epctx__resize_axes(c, shape.rank, axes, &axes_count));
+    EPCTX__TRY(epctx__all_axes(c, shape.rank, &axes));
     if (epctx_str_is(c->node->op_type, "Upsample") || c->node->version < 11) {
         EPCTX__TRY(epctx__resize_old(c, &p, scales, &count));
     } else {
@@ -11407,31 +10941,31 @@ static epctx_status epctx__lower_resize(epctx__compiler *c) {
             EPCTX__TRY(epctx__const_ints(c, id, "sizes", EPCTX_NPU_MAX_RANK, sizes, &size_count));
     }
     by_size = size_count > 0;
-    EPCTX__TRY(epctx__mark_axes(c, axes, axes_count, shape.rank, marked));
-    if ((by_size ? size_count : count) != axes_count || (by_size && count != 0) ||
-        (roi_count != 0 && roi_count != 2 * axes_count) || c->tensors[x].count == 0)
+    if ((by_size ? size_count : count) != axes.count || (by_size && count != 0) ||
+        (roi_count != 0 && roi_count != 2 * axes.count) || c->tensors[x].count == 0)
         return EPCTX__INVALID(c, "found %u scales, %u sizes and %u roi values for %u axes",
                               (uint64_t)count, (uint64_t)size_count, (uint64_t)roi_count,
-                              (uint64_t)axes_count);
-    if (by_size) EPCTX__TRY(epctx__resize_policy(c, &shape, axes, axes_count, sizes, scales));
-    larger = axes_count > 0 && scales[axes_count - 1] > 1.0f;
-    for (n = 0; n < axes_count; n++) { /* the fewest elements in between: larger rows come first */
-        const bool crop = epctx_str_is(p.transform, "tf_crop_and_resize");
-        const size_t i = larger ? axes_count - 1 - n : n;
-        const float size = epctx__f_mul((float)shape.dims[axes[i]], scales[i]);
-        p.in = shape.dims[axes[i]];
+                              (uint64_t)axes.count);
+    if (by_size) EPCTX__TRY(epctx__resize_policy(c, &shape, &axes, sizes, scales));
+    larger = axes.count > 0 && scales[axes.count - 1] > 1.0f;
+    for (n = 0; n < axes.count; n++) { /* the fewest elements in between: larger rows come first */
+        const bool crop = p.transform == EPCTX__AT_CROP;
+        const size_t i = larger ? axes.count - 1 - n : n;
+        const float size = epctx__f_mul((float)shape.dims[axes.v[i]], scales[i]);
+        p.in = shape.dims[axes.v[i]];
         p.scale = scales[i];
         p.start = crop && roi_count > 0 ? roi[i] : 0.0f;
-        p.end = crop && roi_count > 0 ? roi[axes_count + i] : 1.0f;
+        p.end = crop && roi_count > 0 ? roi[axes.count + i] : 1.0f;
         if (!(p.scale > 0.0f && p.scale < 1e6f))
-            return EPCTX__INVALID(c, "axis %d: expected scale > 0 and < 1e6", axes[i]);
+            return EPCTX__INVALID(c, "axis %d: expected scale > 0 and < 1e6", axes.v[i]);
         p.out = by_size ? sizes[i] : (int64_t)epctx__floor(size);
         moved = p.scale != 1.0f || p.start != 0.0f || p.end != 1.0f;
         if (p.out == p.in && moved && (crop || p.in != 1))
-            return EPCTX__REFUSE(
-                c, "axis %d keeps its %d elements but shifts them: runtimes differ", axes[i], p.in);
+            return EPCTX__REFUSE(c,
+                                 "axis %d keeps its %d elements but shifts them: runtimes differ",
+                                 axes.v[i], p.in);
         if (p.out == p.in) continue;
-        EPCTX__TRY(epctx__resize_axis(c, x, (uint32_t)axes[i], &p, &x));
+        EPCTX__TRY(epctx__resize_axis(c, x, (uint32_t)axes.v[i], &p, &x));
     }
     if (c->node->output_count > 0 && x == epctx__named(c, c->node->inputs[0]))
         return epctx__lower_identity(c);
@@ -11447,50 +10981,41 @@ static epctx_status epctx__lower_bitwise_not(epctx__compiler *c) {
     return epctx__emit_integer(c, EPCTX__EXACT_XOR, x, -1, &c->y);
 }
 
-/* |x|^p */
-static epctx_status epctx__powers(epctx__compiler *c, uint32_t x, int64_t p, uint32_t *y) {
-    if (p == 2) return epctx__emit_binary(c, EPCTX__BINARY_MUL, x, x, y);
-    EPCTX__TRY(epctx__emit_act(c, x, EPCTX__ACT_ABS, 0.0f, 0.0f, y));
-    return p == 1 ? EPCTX_OK : epctx__emit_number(c, EPCTX__BINARY_POW, *y, (float)p, y);
-}
-
-/* x^(1/p) */
-static epctx_status epctx__root(epctx__compiler *c, uint32_t x, int64_t p, uint32_t *y) {
-    *y = x;
-    if (p == 2) return epctx__emit_act(c, x, EPCTX__ACT_SQRT, 0.0f, 0.0f, y);
-    return p == 1 ? EPCTX_OK
-                  : epctx__emit_number(c, EPCTX__BINARY_POW, x, epctx__f_div(1.0f, (float)p), y);
-}
-
-static epctx_status epctx__p_attr(epctx__compiler *c, int64_t *p) {
-    *p = epctx_node_int(c->node, "p", 2);
-    return *p >= 1 && *p <= 64 ? EPCTX_OK : epctx__bad_attr(c, "p", "1 to 64");
+/* The p-norm: |x|^p, their sum, and the root of it; attribute p in r. */
+static epctx_status epctx__p_norm(epctx__compiler *c, epctx__recipe *r, bool root) {
+    static const char *const texts[3][2] = {
+        {"y = abs(x)", "y = y"}, {"y = x * x", "y = sqrt(y)"}, {"y = abs(x) ^ p", "y = y ^ q"}};
+    const int64_t p = epctx_node_int(c->node, "p", 2);
+    if (p < 1 || p > 64) return epctx__bad_attr(c, "p", "1 to 64");
+    EPCTX__TRY(epctx__scalar_float(c, (float)p, &r->v.p));
+    EPCTX__TRY(epctx__scalar_float(c, epctx__f_div(1.0f, (float)p), &r->v.q));
+    return epctx__cook(c, r, texts[p < 3 ? p - 1 : 2][root]);
 }
 
 static epctx_status epctx__lower_lp_norm(epctx__compiler *c) {
     bool marked[EPCTX_NPU_MAX_RANK] = {false};
-    uint32_t x = c->in[0], y, axis;
-    int64_t p;
-    EPCTX__TRY(epctx__p_attr(c, &p));
-    EPCTX__TRY(epctx__axis_attr(c, -1, c->tensors[x].shape.rank, 0, &axis));
+    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    uint32_t axis;
+    EPCTX__TRY(epctx__axis_attr(c, -1, c->tensors[r.v.x].shape.rank, 0, &axis));
     marked[axis] = true;
-    EPCTX__TRY(epctx__powers(c, x, p, &y));
-    EPCTX__TRY(epctx__reduce_over(c, EPCTX__REDUCE_SUM, y, marked, true, &y));
-    EPCTX__TRY(epctx__root(c, y, p, &y));
-    EPCTX__TRY(/* zeros stay zeros */
-               epctx__emit_number(c, EPCTX__BINARY_MAX, y, FLT_MIN, &y));
-    return epctx__emit_binary(c, EPCTX__BINARY_DIV, x, y, &c->y);
+    r.axes = marked;
+    EPCTX__TRY(epctx__p_norm(c, &r, false));
+    EPCTX__TRY(epctx__cook(c, &r, "y = sum(y)"));
+    EPCTX__TRY(epctx__p_norm(c, &r, true));
+    EPCTX__TRY(epctx__scalar_float(c, FLT_MIN, &r.v.t)); /* zeros stay zeros */
+    EPCTX__TRY(epctx__cook(c, &r, "y = x / max(y, t)"));
+    return epctx__set_output(c, 0, r.v.y);
 }
 
 static epctx_status epctx__lower_global_lp_pool(epctx__compiler *c) {
-    bool marked[EPCTX_NPU_MAX_RANK];
-    uint32_t x = c->in[0], y, i;
-    int64_t p;
-    EPCTX__TRY(epctx__p_attr(c, &p));
-    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) marked[i] = i >= 2 && i < c->tensors[x].shape.rank;
-    EPCTX__TRY(epctx__powers(c, x, p, &y));
-    EPCTX__TRY(epctx__reduce_over(c, EPCTX__REDUCE_SUM, y, marked, true, &y));
-    return epctx__root(c, y, p, &c->y);
+    static const bool marked[EPCTX_NPU_MAX_RANK] = {false, false, true, true,
+                                                    true,  true,  true, true};
+    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    r.axes = marked;
+    EPCTX__TRY(epctx__p_norm(c, &r, false));
+    EPCTX__TRY(epctx__cook(c, &r, "y = sum(y)"));
+    EPCTX__TRY(epctx__p_norm(c, &r, true));
+    return epctx__set_output(c, 0, r.v.y);
 }
 
 static epctx_status epctx__lower_cumsum(epctx__compiler *c) {
@@ -11499,302 +11024,205 @@ static epctx_status epctx__lower_cumsum(epctx__compiler *c) {
     int64_t given[1];
     uint32_t axis;
     size_t count;
-    epctx__step s;
+    epctx__step s = epctx__new_step(EPCTX__OP_RUNNING, c->in[0], EPCTX__NONE, 0);
     EPCTX__TRY(epctx__const_ints(c, c->in[1], "axis", 1, given, &count));
     EPCTX__TRY(epctx__axis(c, count == 1 ? given[0] : INT64_MAX, shape.rank, 0, &axis));
-    EPCTX__TRY(epctx__new_tensor(c, type, &shape, &c->y));
-    epctx__step_init(&s, EPCTX__OP_RUNNING, c->in[0], EPCTX__NONE, c->y);
     s.params.running.type = (uint32_t)type;
     s.params.running.outer = (uint32_t)epctx__product(&shape, 0, axis);
     s.params.running.count = (uint32_t)shape.dims[axis];
     s.params.running.inner = (uint32_t)epctx__product(&shape, axis + 1, shape.rank);
     s.params.running.exclusive = epctx_node_int(c->node, "exclusive", 0) != 0;
     s.params.running.reverse = epctx_node_int(c->node, "reverse", 0) != 0;
-    return epctx__emit(c, &s);
+    return epctx__emit_new(c, &s, type, &shape, &c->y);
 }
 
 static epctx_status epctx__lower_center_crop_pad(epctx__compiler *c) {
-    int64_t sizes[2 * EPCTX_NPU_MAX_RANK], axes[2 * EPCTX_NPU_MAX_RANK], before;
-    epctx__shape shape = c->tensors[c->in[0]].shape;
-    uint32_t x = c->in[0], y, id = c->in[1], axis;
-    size_t count, axis_count, i;
-    bool found;
-    EPCTX__TRY(epctx__const_ints(c, id, "shape", EPCTX_NPU_MAX_RANK, sizes, &count));
-    EPCTX__TRY(epctx__ints_of(c, "axes", 0, INT64_MAX, axes, &axis_count, &found));
-    if (count != (found ? axis_count : shape.rank))
+    int64_t sizes[2 * EPCTX_NPU_MAX_RANK], pads[2 * EPCTX_NPU_MAX_RANK] = {0};
+    const epctx__shape shape = c->tensors[c->in[0]].shape;
+    epctx__list axes;
+    uint32_t axis;
+    size_t count, i;
+    EPCTX__TRY(epctx__const_ints(c, c->in[1], "shape", EPCTX_NPU_MAX_RANK, sizes, &count));
+    EPCTX__TRY(epctx__ints_of(c, "axes", 0, INT64_MAX, &axes));
+    if (count != (axes.found ? axes.count : shape.rank))
         return EPCTX__INVALID(c, "shape: expected a size for each axis");
     for (i = 0; i < count; i++) {
-        EPCTX__TRY(epctx__axis(c, found ? axes[i] : (int64_t)i, shape.rank, 0, &axis));
-        if (sizes[i] < 1) return EPCTX__REFUSE(c, "shape: expected >= 1, found %d", sizes[i]);
-        before = (sizes[i] - shape.dims[axis]) / 2;
-        if (sizes[i] < shape.dims[axis]) {
-            EPCTX__TRY(
-                epctx__take_one(c, x, axis, (shape.dims[axis] - sizes[i]) / 2, sizes[i], &x));
-        } else if (sizes[i] > shape.dims[axis]) {
-            shape.dims[axis] = sizes[i];
-            EPCTX__TRY(epctx__new_tensor(c, c->tensors[x].elem, &shape, &y));
-            EPCTX__TRY(epctx__emit_fill(c, y, 0));
-            EPCTX__TRY(epctx__put_part(c, x, y, axis, before));
-            x = y;
-        }
-        shape.dims[axis] = sizes[i];
+        EPCTX__TRY(epctx__axis(c, axes.found ? axes.v[i] : (int64_t)i, shape.rank, 0, &axis));
+        if (sizes[i] < 1 || sizes[i] > EPCTX__MAX_BYTES)
+            return EPCTX__REFUSE(c, "shape: expected 1..%u, found %d", (uint64_t)EPCTX__MAX_BYTES,
+                                 sizes[i]);
+        pads[axis] = (sizes[i] - shape.dims[axis]) / 2;
+        pads[shape.rank + axis] = sizes[i] - shape.dims[axis] - pads[axis];
     }
-    return epctx__lower_alias(c, x, &shape);
+    return epctx__emit_pad(c, EPCTX__PAD_CONSTANT, c->in[0], pads, 0, &c->y);
 }
 
-/* -- Attention: values of shape [batch, heads, length, width] -- */
+/* -- Attention: values of shape b(atch), h(eads), l(ength), w(idth) -- */
 
-/* Those of an input [batch, length, heads * width] change places. `turned`: [.., width, length]. */
-static epctx_status epctx__heads(epctx__compiler *c, uint32_t x, int64_t heads, bool turned,
-                                 uint32_t *y) {
-    static const int64_t perms[2][2][4] = {{{0, 1, 2, 3}, {0, 1, 3, 2}},
-                                           {{0, 2, 1, 3}, {0, 2, 3, 1}}};
-    epctx__shape shape = c->tensors[x].shape;
-    const bool flat = shape.rank == 3;
-    if (flat && heads > 0 && shape.dims[2] % heads == 0) {
-        shape.rank = 4;
-        shape.dims[3] = shape.dims[2] / heads;
-        shape.dims[2] = heads;
-        EPCTX__TRY(epctx__alias(c, x, &shape, 0, &x));
-    }
-    if (shape.rank != 4)
+/* From [b, l, heads * w] if x has rank 3. */
+static epctx_status epctx__heads(epctx__compiler *c, uint32_t x, const char *attr, uint32_t *y) {
+    const epctx__shape *shape = &c->tensors[x].shape;
+    const bool flat = shape->rank != 4;
+    epctx__recipe r = epctx__recipe_of(x);
+    r.n.h = flat ? epctx_node_int(c->node, attr, 0) : 0;
+    if (flat && (shape->rank != 3 || r.n.h < 1 || shape->dims[2] % r.n.h != 0))
         return EPCTX__INVALID(c,
                               "expected rank 4, or rank 3 and a number of heads that divides it");
-    return epctx__emit_transpose(c, x, perms[flat][turned], y);
-}
-
-/* [batch, heads, length, width] as the node's input 0 has it. */
-static epctx_status epctx__unheads(epctx__compiler *c, uint32_t y, bool flat) {
-    static const int64_t perm[4] = {0, 2, 1, 3};
-    epctx__shape shape;
-    if (flat) {
-        EPCTX__TRY(epctx__emit_transpose(c, y, perm, &y));
-        shape = c->tensors[y].shape;
-        shape.rank = 3;
-        shape.dims[2] *= shape.dims[3];
-        return epctx__lower_alias(c, y, &shape);
-    }
-    return epctx__set_output(c, 0, y);
+    EPCTX__TRY(epctx__cook(c, &r, flat ? "y = x[bl(hw)>bhlw]" : "y = x[bhlw>bhlw]"));
+    *y = r.v.y;
+    return EPCTX_OK;
 }
 
 /* Keys or values: behind those of the past, which are input `past`; given back as output `present`.
  * Each of their heads serves `group` heads of the queries. */
 static epctx_status epctx__history(epctx__compiler *c, size_t input, size_t past, size_t present,
-                                   int64_t heads, int64_t queries, uint32_t *y) {
-    epctx__shape shape;
-    uint32_t x, old;
-    EPCTX__TRY(epctx__float_input(c, input, &x));
-    EPCTX__TRY(epctx__heads(c, x, heads, false, &x));
-    EPCTX__TRY(epctx__optional(c, past, &old));
-    shape = c->tensors[x].shape;
-    if (old != EPCTX__NONE) {
-        epctx__shape like = c->tensors[old].shape;
-        const int64_t before = like.dims[2];
-        like.dims[2] = shape.dims[2];
-        if (!epctx__same_shape(&like, &shape) || c->tensors[old].elem != c->tensors[x].elem)
-            return EPCTX__INVALID(
-                c, "input '%S': expected the shape of the new ones but for the length",
-                &c->node->inputs[past]);
-        shape.dims[2] += before;
-        EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, y));
-        EPCTX__TRY(epctx__put_part(c, old, *y, 2, 0));
-        EPCTX__TRY(epctx__put_part(c, x, *y, 2, before));
-        x = *y;
+                                   int64_t queries, uint32_t *y) {
+    epctx__recipe r = epctx__recipe_of(EPCTX__NONE);
+    uint32_t parts[2];
+    EPCTX__TRY(epctx__float_input(c, input, &parts[1]));
+    EPCTX__TRY(epctx__heads(c, parts[1], "kv_num_heads", &r.v.x));
+    EPCTX__TRY(epctx__optional(c, past, &parts[0]));
+    parts[1] = r.v.x;
+    c->tensors[r.v.x].name = c->node->inputs[input];
+    if (parts[0] != EPCTX__NONE) {
+        EPCTX__TRY(epctx__want_float(c, parts[0]));
+        EPCTX__TRY(epctx__emit_concat(c, parts, 2, 2, &r.v.x));
     }
-    EPCTX__TRY(epctx__alias(c, x, &shape, 0, y)); /* the output's name is not this one's */
-    EPCTX__TRY(epctx__set_output(c, present, *y));
-    if (queries == shape.dims[1]) {
-        *y = x;
-        return EPCTX_OK;
-    }
-    if (shape.dims[1] == 0 || queries % shape.dims[1] != 0)
-        return EPCTX__INVALID(c, "%d heads do not serve %d", shape.dims[1], queries);
-    shape.rank = 5;
-    shape.dims[4] = shape.dims[3];
-    shape.dims[3] = shape.dims[2];
-    shape.dims[2] = 1;
-    EPCTX__TRY(epctx__alias(c, x, &shape, 0, &x));
-    shape.dims[2] = queries / shape.dims[1];
-    EPCTX__TRY(epctx__expand_to(c, x, &shape, &x));
-    shape.rank = 4;
-    shape.dims[1] = queries;
-    shape.dims[2] = shape.dims[3];
-    shape.dims[3] = shape.dims[4];
-    return epctx__alias(c, x, &shape, 0, y);
+    EPCTX__TRY(epctx__cook(c, &r, "y = x[bhlw>bhlw]")); /* the output's name is not this one's */
+    EPCTX__TRY(epctx__set_output(c, present, r.v.y));
+    if (r.n.h == 0 || queries % r.n.h != 0)
+        return EPCTX__INVALID(c, "%d heads do not serve %d", r.n.h, queries);
+    r.n.r = queries / r.n.h;
+    if (r.n.r > 1) EPCTX__TRY(epctx__cook(c, &r, "x = x[bhlw>b(hr)lw]"));
+    *y = r.v.x;
+    return EPCTX_OK;
 }
 
-/* Adds input 3, a bool or float mask; positions of a shorter one behind its end are masked. */
-static epctx_status epctx__attention_mask(epctx__compiler *c, uint32_t *scores) {
-    const int64_t total = c->tensors[*scores].shape.dims[3];
-    uint32_t mask, zero, low, wide;
-    epctx__shape shape;
-    EPCTX__TRY(epctx__optional(c, 3, &mask));
-    if (mask == EPCTX__NONE) return EPCTX_OK;
-    EPCTX__TRY(epctx__scalar(c, EPCTX_ONNX_FLOAT, 0, &zero));
-    EPCTX__TRY(epctx__emit_number(c, EPCTX__BINARY_SUB, zero, FLT_MAX, &low));
-    if (c->tensors[mask].elem == EPCTX_ONNX_BOOL)
-        EPCTX__TRY(epctx__emit_where(c, mask, zero, low, &mask));
-    EPCTX__TRY(epctx__want_float(c, mask));
-    shape = c->tensors[mask].shape;
-    if (shape.rank > 0 && shape.dims[shape.rank - 1] < total && shape.dims[shape.rank - 1] > 1) {
-        shape.dims[shape.rank - 1] = total;
-        EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &wide));
-        EPCTX__TRY(epctx__emit_fill(c, wide, epctx__bits_of(-FLT_MAX)));
-        EPCTX__TRY(epctx__put_part(c, mask, wide, shape.rank - 1, 0));
-        mask = wide;
-    }
-    return epctx__emit_binary(c, EPCTX__BINARY_ADD, *scores, mask, scores);
+/* Input 3, a bool or float mask; positions of a shorter one behind its end are masked. */
+static epctx_status epctx__attention_mask(epctx__compiler *c, epctx__recipe *r, int64_t total) {
+    const epctx__shape *shape;
+    EPCTX__TRY(epctx__optional(c, 3, &r->v.m));
+    if (r->v.m == EPCTX__NONE) return EPCTX_OK;
+    EPCTX__TRY(epctx__scalar_float(c, -FLT_MAX, &r->v.l));
+    if (c->tensors[r->v.m].elem == EPCTX_ONNX_BOOL)
+        EPCTX__TRY(epctx__cook(c, r, "m = where(m, 0, l)"));
+    EPCTX__TRY(epctx__want_float(c, r->v.m));
+    shape = &c->tensors[r->v.m].shape;
+    if (shape->rank > 0 && shape->dims[shape->rank - 1] < total && shape->dims[shape->rank - 1] > 1)
+        EPCTX__TRY(epctx__pad_axis(c, r->v.m, shape->rank - 1, total - shape->dims[shape->rank - 1],
+                                   epctx__bits_of(-FLT_MAX), &r->v.m));
+    return epctx__cook(c, r, "s = s + m");
 }
 
 /* Query i sees keys up to `past` + i. */
-static epctx_status epctx__attention_causal(epctx__compiler *c, int64_t past, uint32_t *scores) {
-    epctx__shape shape = {2, {0}};
+static epctx_status epctx__attention_causal(epctx__compiler *c, int64_t past,
+                                            const epctx__shape *scores, uint32_t *mask) {
+    const epctx__shape shape = {2, {scores->dims[2], scores->dims[3]}};
     int64_t i, j;
     float *data;
-    uint32_t id;
-    shape.dims[0] = c->tensors[*scores].shape.dims[2];
-    shape.dims[1] = c->tensors[*scores].shape.dims[3];
-    EPCTX__TRY(epctx__add_floats(c, epctx__count(&shape), &data, &id));
-    c->tensors[id].shape = shape;
+    EPCTX__TRY(epctx__add_floats(c, epctx__count(&shape), &data, mask));
+    c->tensors[*mask].shape = shape;
     for (i = 0; i < shape.dims[0]; i++)
         for (j = 0; j < shape.dims[1]; j++) *data++ = j <= past + i ? 0.0f : -FLT_MAX;
-    return epctx__emit_binary(c, EPCTX__BINARY_ADD, *scores, id, scores);
+    return EPCTX_OK;
 }
 
 static epctx_status epctx__lower_attention(epctx__compiler *c) {
-    static const int64_t turn[4] = {0, 1, 3, 2};
     const float cap = epctx_node_float(c->node, "softcap", 0.0f);
     const int64_t mode = epctx_node_int(c->node, "qk_matmul_output_mode", 0);
-    uint32_t q = c->in[0], k, v, past = c->in[4], scores, shown[4];
-    epctx__shape shape;
+    const bool flat = c->tensors[c->in[0]].shape.rank == 3;
+    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    epctx__shape scores;
+    uint32_t past = c->in[4], shown[4];
     int64_t heads, before;
-    float scale;
-    bool flat;
     EPCTX__TRY(epctx__unused_outputs(c, 4));
     if (c->node->input_count > 6 && c->node->inputs[6].size > 0)
         return EPCTX__REFUSE(c, "nonpad_kv_seqlen is not supported");
     if (mode < 0 || mode > 3) return epctx__bad_attr(c, "qk_matmul_output_mode", "0 to 3");
-    flat = c->tensors[q].shape.rank == 3;
-    EPCTX__TRY(epctx__heads(c, q, epctx_node_int(c->node, "q_num_heads", 0), false, &q));
-    heads = c->tensors[q].shape.dims[1];
-    shape = c->tensors[q].shape;
-    scale = epctx_node_float(c->node, "scale", 1.0f / epctx__sqrt((float)shape.dims[3]));
-    EPCTX__TRY(epctx__history(c, 1, 4, 1, epctx_node_int(c->node, "kv_num_heads", 0), heads, &k));
-    EPCTX__TRY(epctx__history(c, 2, 5, 2, epctx_node_int(c->node, "kv_num_heads", 0), heads, &v));
-    EPCTX__TRY(epctx__emit_number(c, EPCTX__BINARY_MUL, q, scale, &q));
-    EPCTX__TRY(epctx__emit_transpose(c, k, turn, &k));
-    EPCTX__TRY(epctx__matmul_of(c, q, k, &scores));
-    shown[0] = scores;
-    if (cap > 0.0f) {
-        EPCTX__TRY(epctx__emit_number(c, EPCTX__BINARY_DIV, scores, cap, &scores));
-        EPCTX__TRY(epctx__emit_act(c, scores, EPCTX__ACT_TANH, 0.0f, 0.0f, &scores));
-        EPCTX__TRY(epctx__emit_number(c, EPCTX__BINARY_MUL, scores, cap, &scores));
-    }
-    shown[1] = scores;
+    EPCTX__TRY(epctx__heads(c, r.v.x, "q_num_heads", &r.v.q));
+    scores = c->tensors[r.v.q].shape;
+    heads = scores.dims[1];
+    EPCTX__TRY(epctx__scalar_float(
+        c, epctx_node_float(c->node, "scale", 1.0f / epctx__sqrt((float)scores.dims[3])), &r.v.f));
+    EPCTX__TRY(epctx__history(c, 1, 4, 1, heads, &r.v.k));
+    EPCTX__TRY(epctx__history(c, 2, 5, 2, heads, &r.v.v));
+    EPCTX__TRY(epctx__cook(c, &r, "s = q * f @ k[bhlw>bhwl]"));
+    shown[0] = r.v.s;
+    scores = c->tensors[r.v.s].shape;
+    EPCTX__TRY(epctx__scalar_float(c, cap, &r.v.c));
+    if (cap > 0.0f) EPCTX__TRY(epctx__cook(c, &r, "s = tanh(s / c) * c"));
+    shown[1] = r.v.s;
     before = past != EPCTX__NONE ? c->tensors[past].shape.dims[2] : 0;
     if (epctx_node_int(c->node, "is_causal", 0) != 0 &&
-        (before == 0 || c->tensors[q].shape.dims[2] > 1)) /* as ONNX Runtime: it is the newest */
-        EPCTX__TRY(epctx__attention_causal(c, before, &scores));
-    EPCTX__TRY(epctx__attention_mask(c, &scores));
-    if (scores != shown[1]) /* masked twice is not minus infinity: a softmax of those is NaN */
-        EPCTX__TRY(epctx__emit_act(c, scores, EPCTX__ACT_CLIP, -FLT_MAX, FLT_MAX, &scores));
-    shown[2] = scores;
-    EPCTX__TRY(epctx__emit_softmax(c, scores, 3, 4, false, &scores));
-    shown[3] = scores;
+        (before == 0 || scores.dims[2] > 1)) { /* as ONNX Runtime: it is the newest */
+        EPCTX__TRY(epctx__attention_causal(c, before, &scores, &r.v.m));
+        EPCTX__TRY(epctx__cook(c, &r, "s = s + m"));
+    }
+    EPCTX__TRY(epctx__attention_mask(c, &r, scores.dims[3]));
+    if (r.v.s != shown[1]) /* masked twice is not minus infinity: a softmax of those is NaN */
+        EPCTX__TRY(epctx__cook(c, &r, "s = finite(s)"));
+    shown[2] = r.v.s;
+    EPCTX__TRY(epctx__emit_softmax(c, r.v.s, 3, 4, false, &r.v.s));
+    shown[3] = r.v.s;
     if (c->node->output_count > 3) {
-        EPCTX__TRY(epctx__alias(c, shown[mode], &c->tensors[scores].shape, 0, &shown[mode]));
+        EPCTX__TRY(epctx__alias(c, shown[mode], &scores, 0, &shown[mode]));
         EPCTX__TRY(epctx__set_output(c, 3, shown[mode]));
     }
-    EPCTX__TRY(epctx__matmul_of(c, scores, v, &v));
-    return epctx__unheads(c, v, flat);
+    EPCTX__TRY(epctx__cook(c, &r, flat ? "y = (s @ v)[bhqv>bq(hv)]" : "y = s @ v"));
+    return epctx__set_output(c, 0, r.v.y);
 }
 
 /* -- RotaryEmbedding -- */
 
-/* Half `part` of the first `width` of the last dimension: the other elements or the other half. */
-static void epctx__half(bool interleaved, int64_t part, int64_t width, int64_t *start,
-                        int64_t *step) {
-    *start = interleaved ? part : part * width / 2;
-    *step = interleaved ? 2 : 1;
-}
-
-/* Cosines or sines, input `i`: [batch, length, 1, width / 2], or where heads come before length. */
+/* Cosines or sines, input `i`, where heads come before the length or behind it (`flat`). */
 static epctx_status epctx__angles(epctx__compiler *c, size_t i, bool flat, uint32_t *y) {
-    epctx__shape shape;
-    uint32_t positions;
-    EPCTX__TRY(epctx__float_input(c, i, y));
-    EPCTX__TRY(epctx__optional(c, 3, &positions));
-    if (positions != EPCTX__NONE) EPCTX__TRY(epctx__emit_gather(c, *y, positions, 0, y));
-    shape = c->tensors[*y].shape;
-    if (shape.rank != 3)
-        return EPCTX__INVALID(c, "input '%S': expected rank %s", &c->node->inputs[i],
-                              positions != EPCTX__NONE ? "2" : "3");
-    shape.rank = 4;
-    shape.dims[3] = shape.dims[2];
-    shape.dims[2] = flat ? 1 : shape.dims[1];
-    shape.dims[1] = flat ? shape.dims[1] : 1;
-    return epctx__alias(c, *y, &shape, 0, y);
+    epctx__recipe r = epctx__recipe_of(EPCTX__NONE);
+    EPCTX__TRY(epctx__float_input(c, i, &r.v.x));
+    EPCTX__TRY(epctx__optional(c, 3, &r.v.p));
+    if (r.v.p != EPCTX__NONE) EPCTX__TRY(epctx__cook(c, &r, "x = take(x, p)"));
+    EPCTX__TRY(epctx__cook(c, &r, flat ? "y = x[blw>bl1w]" : "y = x[blw>b1lw]"));
+    *y = r.v.y;
+    return EPCTX_OK;
 }
 
 static epctx_status epctx__lower_rotary(epctx__compiler *c) {
     const bool interleaved = epctx_node_int(c->node, "interleaved", 0) != 0;
-    const int64_t heads = epctx_node_int(c->node, "num_heads", 0);
-    int64_t start[4] = {0, 0, 0, 0}, step[4] = {1, 1, 1, 1}, dense[4], from[4], width, part;
-    epctx__shape shape, given, box;
-    uint32_t x = c->in[0], y, angles[2], halves[2], a, b;
-    bool flat;
-    shape = given = c->tensors[x].shape;
-    flat = shape.rank == 3;
-    if (flat && heads > 0 && shape.dims[2] % heads == 0) {
-        shape.rank = 4;
-        shape.dims[3] = shape.dims[2] / heads;
-        shape.dims[2] = heads;
-    }
-    if (shape.rank != 4) return epctx__bad_attr(c, "num_heads", "a divisor of the last dimension");
+    const epctx__shape given = c->tensors[c->in[0]].shape;
+    const bool flat = given.rank != 4;
+    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    uint32_t parts[2];
+    int64_t width;
+    r.n.j = flat ? epctx_node_int(c->node, "num_heads", 0) : 0;
+    if (flat && (given.rank != 3 || r.n.j < 1 || given.dims[2] % r.n.j != 0))
+        return epctx__bad_attr(c, "num_heads", "a divisor of the last dimension");
+    EPCTX__TRY(epctx__cook(c, &r, flat ? "x = x[hi(jk)>hijk]" : "x = x[hijk>hijk]"));
     width = epctx_node_int(c->node, "rotary_embedding_dim", 0);
-    width = width == 0 ? shape.dims[3] : width;
-    if (width < 2 || width % 2 != 0 || width > shape.dims[3])
+    width = width == 0 ? r.n.k : width;
+    if (width < 2 || width % 2 != 0 || width > r.n.k)
         return epctx__bad_attr(c, "rotary_embedding_dim", "an even part of the width");
-    EPCTX__TRY(epctx__alias(c, x, &shape, 0, &x));
-    EPCTX__TRY(epctx__angles(c, 1, flat, &angles[0]));
-    EPCTX__TRY(epctx__angles(c, 2, flat, &angles[1]));
-    EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &y));
-    box = shape;
-    box.dims[3] = width / 2;
-    epctx__dense(&shape, dense);
-    for (part = 0; part < 2; part++) {
-        epctx__half(interleaved, part, width, &start[3], &step[3]);
-        EPCTX__TRY(epctx__take_box(c, x, &box, start, step, &halves[part]));
+    EPCTX__TRY(epctx__angles(c, 1, flat, &r.v.c));
+    EPCTX__TRY(epctx__angles(c, 2, flat, &r.v.s));
+    r.n.p = 2;
+    EPCTX__TRY(epctx__take_one(c, r.v.x, 3, 0, width, &r.v.y));
+    EPCTX__TRY(epctx__cook(c, &r, interleaved ? "y = y[hij(wp)>phijw]" : "y = y[hij(pw)>phijw]"));
+    EPCTX__TRY(epctx__take_one(c, r.v.y, 0, 0, 1, &r.v.a));
+    EPCTX__TRY(epctx__take_one(c, r.v.y, 0, 1, 1, &r.v.b));
+    EPCTX__TRY(epctx__cook(c, &r, "y = a * c - b * s; z = a * s + b * c"));
+    if (!epctx__same_shape(&c->tensors[r.v.y].shape, &c->tensors[r.v.a].shape))
+        return EPCTX__INVALID(c, "cosines and sines do not fit the input's batch and length");
+    parts[0] = r.v.y;
+    parts[1] = r.v.z;
+    EPCTX__TRY(epctx__emit_concat(c, parts, 2, 0, &r.v.y));
+    EPCTX__TRY(epctx__cook(c, &r, interleaved ? "y = y[phijw>hij(wp)]" : "y = y[phijw>hij(pw)]"));
+    if (width < r.n.k) { /* the others stay */
+        parts[0] = r.v.y;
+        EPCTX__TRY(epctx__take_one(c, r.v.x, 3, width, r.n.k - width, &parts[1]));
+        EPCTX__TRY(epctx__emit_concat(c, parts, 2, 3, &r.v.y));
     }
-    for (part = 0; part < 2; part++) { /* cos * a - sin * b, sin * a + cos * b */
-        EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_MUL, halves[0], angles[part], &a));
-        EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_MUL, halves[1], angles[1 - part], &b));
-        EPCTX__TRY(
-            epctx__emit_binary(c, part == 0 ? EPCTX__BINARY_SUB : EPCTX__BINARY_ADD, a, b, &a));
-        if (!epctx__same_shape(&c->tensors[a].shape, &box))
-            return EPCTX__INVALID(c, "cosines and sines do not fit the input's batch and length");
-        epctx__half(interleaved, part, width, &start[3], &step[3]);
-        epctx__dense(&box, from);
-        dense[3] = step[3];
-        EPCTX__TRY(epctx__emit_move(c, a, y, &box, 0, (uint64_t)start[3], from, dense));
-    }
-    if (width < shape.dims[3]) {
-        EPCTX__TRY(epctx__take_one(c, x, 3, width, shape.dims[3] - width, &a));
-        EPCTX__TRY(epctx__put_part(c, a, y, 3, width));
-    }
-    return epctx__lower_alias(c, y, &given);
+    return epctx__lower_alias(c, r.v.y, &given);
 }
 
 /* -- windows of any rank: their elements are taken, or added up, by constant indices -- */
-
-static epctx__shape epctx__shape4(int64_t a, int64_t b, int64_t c, int64_t d) {
-    const epctx__shape shape = {4, {a, b, c, d}};
-    return shape;
-}
-
-static epctx_status epctx__reshape(epctx__compiler *c, uint32_t *x, epctx__shape shape) {
-    return epctx__alias(c, *x, &shape, 0, x);
-}
 
 /* Sizes from the axes. */
 static epctx_status epctx__geometry_sizes(epctx__compiler *c, epctx__geometry *g) {
@@ -11855,15 +11283,10 @@ static epctx_status epctx__points(epctx__compiler *c, const epctx__geometry *g, 
 /* [rows][places][taps] of images `x`, `outside` where there is no point. */
 static epctx_status epctx__take_windows(epctx__compiler *c, uint32_t x, const epctx__geometry *g,
                                         float outside, uint32_t *y) {
-    epctx__shape shape = {2, {0}};
+    const epctx__shape rows = {2, {(int64_t)c->tensors[x].count / g->points, g->points}};
     uint32_t wide, points;
-    shape.dims[0] = (int64_t)(c->tensors[x].count / (uint64_t)g->points);
-    shape.dims[1] = g->points;
-    EPCTX__TRY(epctx__alias(c, x, &shape, 0, &x));
-    shape.dims[1]++;
-    EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &wide));
-    EPCTX__TRY(epctx__emit_fill(c, wide, epctx__bits_of(outside)));
-    EPCTX__TRY(epctx__put_part(c, x, wide, 1, 0));
+    EPCTX__TRY(epctx__alias(c, x, &rows, 0, &x));
+    EPCTX__TRY(epctx__pad_axis(c, x, 1, 1, epctx__bits_of(outside), &wide));
     EPCTX__TRY(epctx__points(c, g, false, false, &points));
     return epctx__emit_gather(c, wide, points, 1, y);
 }
@@ -11871,25 +11294,19 @@ static epctx_status epctx__take_windows(epctx__compiler *c, uint32_t x, const ep
 /* The reverse: images of the sums of `x`, [n][channels][taps][places]. */
 static epctx_status epctx__add_windows(epctx__compiler *c, uint32_t x, int64_t n, int64_t channels,
                                        const epctx__geometry *g, uint32_t *y) {
-    static const int64_t inwards[4] = {2, 3, 0, 1}, outwards[2] = {1, 0};
-    epctx__shape shape = epctx__shape4(n, channels, g->taps, g->places);
-    uint32_t points, sums;
-    EPCTX__TRY(epctx__alias(c, x, &shape, 0, &x));
-    EPCTX__TRY(epctx__emit_transpose(c, x, inwards, &x));
-    shape.rank = 2;
-    shape.dims[0] = g->taps * g->places;
-    shape.dims[1] = n * channels;
-    EPCTX__TRY(epctx__alias(c, x, &shape, 0, &x));
-    shape.dims[1] = 1;
-    EPCTX__TRY(epctx__points(c, g, true, false, &points));
-    EPCTX__TRY(epctx__alias(c, points, &shape, 0, &points));
-    shape.dims[0] = g->points + 1;
-    shape.dims[1] = n * channels;
-    EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &sums));
-    EPCTX__TRY(epctx__emit_fill(c, sums, 0));
-    EPCTX__TRY(epctx__emit_tuples(c, sums, points, x, 0, EPCTX__JOIN_ADD, &sums));
-    EPCTX__TRY(epctx__take_one(c, sums, 0, 0, g->points, &sums));
-    return epctx__emit_transpose(c, sums, outwards, y);
+    const epctx__shape windows = epctx__shape4(n, channels, g->taps, g->places);
+    const epctx__shape images = {2, {g->points + 1, n * channels}};
+    epctx__recipe r = epctx__recipe_of(x);
+    EPCTX__TRY(epctx__alias(c, x, &windows, 0, &r.v.x));
+    EPCTX__TRY(epctx__points(c, g, true, false, &r.v.i));
+    EPCTX__TRY(epctx__cook(c, &r, "x = x[nctp>(tp)(nc)]; i = i[tp>(tp)1]"));
+    EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, &images, &r.v.y));
+    EPCTX__TRY(epctx__emit_fill(c, r.v.y, 0));
+    EPCTX__TRY(epctx__emit_tuples(c, r.v.y, r.v.i, r.v.x, 0, EPCTX__JOIN_ADD, &r.v.y));
+    EPCTX__TRY(epctx__take_one(c, r.v.y, 0, 0, g->points, &r.v.y));
+    EPCTX__TRY(epctx__cook(c, &r, "y = y[ij>ji]"));
+    *y = r.v.y;
+    return EPCTX_OK;
 }
 
 /* Taps of a place inside the image, with its padding or without. */
@@ -11921,59 +11338,60 @@ static epctx_status epctx__divide_by_taps(epctx__compiler *c, const epctx__geome
 static epctx_status epctx__pool_indices(epctx__compiler *c, const epctx__geometry *g,
                                         uint32_t windows, const epctx__shape *shape) {
     const bool columns = epctx_node_int(c->node, "storage_order", 0) != 0;
-    epctx__shape flat = c->tensors[windows].shape;
-    uint32_t at, ramp, points;
-    EPCTX__TRY(epctx__emit_arg(c, windows, 2, false, false, 1, &at));
-    EPCTX__TRY(epctx__ramp(c, g->places, 3, 1, &ramp));
-    EPCTX__TRY(epctx__emit_integer(c, EPCTX__EXACT_MUL, ramp, (int32_t)g->taps, &ramp));
-    EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_ADD, at, ramp, &at));
-    EPCTX__TRY(epctx__points(c, g, false, columns, &points));
-    EPCTX__TRY(epctx__ramp(c, flat.dims[0], 3, 0, &ramp));
-    flat.rank = 1;
-    flat.dims[0] = g->places * g->taps;
-    EPCTX__TRY(epctx__alias(c, points, &flat, 0, &points));
-    EPCTX__TRY(epctx__emit_gather(c, points, at, 0, &at));
-    EPCTX__TRY(epctx__emit_integer(c, EPCTX__EXACT_MUL, ramp, (int32_t)g->points, &ramp));
-    EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_ADD, at, ramp, &at));
-    EPCTX__TRY(epctx__alias(c, at, shape, 0, &at));
-    return epctx__set_output(c, 1, at);
+    epctx__recipe r = epctx__recipe_of(windows);
+    r.n.r = c->tensors[windows].shape.dims[0];
+    r.n.n = g->points;
+    EPCTX__TRY(epctx__points(c, g, false, columns, &r.v.i));
+    EPCTX__TRY(epctx__emit_arg(c, windows, 2, false, false, 1, &r.v.a));
+    EPCTX__TRY(epctx__cook(c, &r,
+                           "i = i[pt>(pt)]; a = a + range(#p)[p>1p1] * #t;"
+                           "y = take(i, a) + range(#r)[r>r11] * #n"));
+    EPCTX__TRY(epctx__alias(c, r.v.y, shape, 0, &r.v.y));
+    return epctx__set_output(c, 1, r.v.y);
 }
 
-/* Pools that the command does not compute: of other ranks, with indices, of powers. */
-static epctx_status epctx__lower_any_pool(epctx__compiler *c) {
+static epctx_status epctx__lower_pool(epctx__compiler *c) {
     const bool max = c->variant == EPCTX__POOL_MAX, lp = c->variant == EPCTX__POOL_LP;
     const bool indices = max && epctx__unused_outputs(c, 1) != EPCTX_OK;
-    bool marked[EPCTX_NPU_MAX_RANK] = {false, false, true};
-    const epctx_attr *same = epctx_node_attr(c->node, "auto_pad");
+    const int32_t type = c->tensors[c->in[0]].elem;
+    bool marked[EPCTX_NPU_MAX_RANK] = {false, false, true}, plain;
     epctx__shape shape = c->tensors[c->in[0]].shape;
     epctx__geometry g;
+    epctx__recipe r = epctx__recipe_of(c->in[0]);
     uint32_t x = c->in[0], windows, y, i;
-    int64_t p = 1;
-    int32_t type;
-    if (!indices && !lp && (shape.rank == 3 || shape.rank == 4)) return epctx__lower_pool(c);
     epctx_error_clear(c->error);
-    type = c->tensors[x].elem;
-    if (max && epctx__stored_size(type) == 1)
+    if (max && epctx__stored_size(type) == 1) /* float represents bytes exactly */
         EPCTX__TRY(epctx__emit_cast(c, x, EPCTX_ONNX_FLOAT, &x));
     EPCTX__TRY(epctx__want_float(c, x));
     if (shape.rank < 3 || epctx_node_attr(c->node, "kernel_shape") == NULL)
         return epctx__bad_attr(c, "kernel_shape", "a value, and an input of rank >= 3");
-    epctx__geometry_image(&g, &shape);
+    epctx__geometry_image(&g, &shape, NULL);
     EPCTX__TRY(epctx__ints(c, "kernel_shape", g.rank, 1, g.kernel));
-    EPCTX__TRY(epctx__geometry_of(c, &g));
+    EPCTX__TRY(epctx__geometry_axes(c, &g));
+    plain = !indices && !lp && g.rank <= 2; /* what the command computes */
     for (i = 0; i < g.rank; i++)
-        if (same != NULL && same->s.size > 4 && memcmp(same->s.data, "SAME", 4) == 0 &&
-            (g.dilation[i] != 1 || g.stride[i] > g.kernel[i]))
-            return epctx__bad_attr(c, "auto_pad", EPCTX__SAME_DIFFERS);
+        if (g.auto_pad >= EPCTX__PAD_UPPER &&
+            (g.dilation[i] != 1 || (g.stride[i] > g.kernel[i] && !(plain && max))))
+            return epctx__bad_attr(c, "auto_pad",
+                                   "no SAME with dilations or windows apart: runtimes differ");
     memcpy(shape.dims + 2, g.out, g.rank * sizeof *g.out);
+    if (plain) {
+        EPCTX__TRY(epctx__emit_pool(c, x, !max, &g, &shape, &y));
+        return epctx__emit_cast(c, y, type, &c->y);
+    }
+    EPCTX__TRY(epctx__geometry_sizes(c, &g));
     if (lp) {
-        EPCTX__TRY(epctx__p_attr(c, &p));
-        EPCTX__TRY(epctx__powers(c, x, p, &x));
+        EPCTX__TRY(epctx__p_norm(c, &r, false));
+        x = r.v.y;
     }
     EPCTX__TRY(epctx__take_windows(c, x, &g, max ? epctx__float_of(0xff800000u) : 0.0f, &windows));
     EPCTX__TRY(epctx__reduce_over(c, max ? EPCTX__REDUCE_MAX : EPCTX__REDUCE_SUM, windows, marked,
                                   false, &y));
-    if (lp) EPCTX__TRY(epctx__root(c, y, p, &y));
+    if (lp) {
+        r.v.y = y;
+        EPCTX__TRY(epctx__p_norm(c, &r, true));
+        y = r.v.y;
+    }
     if (!lp && !max) EPCTX__TRY(epctx__divide_by_taps(c, &g, y, &y));
     EPCTX__TRY(epctx__emit_cast(c, y, type, &y));
     if (indices) EPCTX__TRY(epctx__pool_indices(c, &g, windows, &shape));
@@ -11983,15 +11401,12 @@ static epctx_status epctx__lower_any_pool(epctx__compiler *c) {
 /* Adds the bias to images: output 0. */
 static epctx_status epctx__biased(epctx__compiler *c, uint32_t y, size_t bias_input,
                                   const epctx__shape *shape) {
-    epctx__shape column = *shape;
-    uint32_t bias, i;
+    uint32_t bias;
     EPCTX__TRY(epctx__alias(c, y, shape, 0, &y));
     EPCTX__TRY(epctx__optional(c, bias_input, &bias));
     EPCTX__TRY(epctx__check_bias(c, shape->dims[1], bias));
     if (bias == EPCTX__NONE) return epctx__set_output(c, 0, y);
-    column.rank--;
-    for (i = 0; i < column.rank; i++) column.dims[i] = i == 0 ? shape->dims[1] : 1;
-    EPCTX__TRY(epctx__alias(c, bias, &column, 0, &bias));
+    EPCTX__TRY(epctx__along(c, &bias, shape->rank - 1, 0));
     EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_ADD, y, bias, &y));
     return epctx__set_output(c, 0, y);
 }
@@ -12000,73 +11415,62 @@ static epctx_status epctx__biased(epctx__compiler *c, uint32_t y, size_t bias_in
 static epctx_status epctx__times_weights(epctx__compiler *c, uint32_t x, const epctx__geometry *g,
                                          size_t bias_input) {
     const int64_t groups = epctx_node_int(c->node, "group", 1);
+    epctx__recipe r = epctx__recipe_of(x);
     epctx__shape shape = c->tensors[x].shape, ws;
-    const int64_t n = shape.dims[0];
-    uint32_t w, y;
-    EPCTX__TRY(epctx__float_input(c, 1, &w));
-    ws = c->tensors[w].shape;
+    EPCTX__TRY(epctx__float_input(c, 1, &r.v.w));
+    ws = c->tensors[r.v.w].shape;
     if (ws.rank != g->rank + 2 || groups < 1 || ws.dims[0] % groups != 0 ||
         shape.dims[1] % groups != 0 || ws.dims[1] != shape.dims[1] / groups ||
-        c->tensors[w].count == 0)
+        c->tensors[r.v.w].count == 0)
         return EPCTX__INVALID(c, "weights '%S' do not fit %d channels in %d groups",
-                              &c->tensors[w].name, shape.dims[1], groups);
-    EPCTX__TRY(epctx__reshape(c, &x, epctx__shape4(n, groups, ws.dims[1] * g->taps, g->places)));
-    EPCTX__TRY(
-        epctx__reshape(c, &w, epctx__shape4(1, groups, ws.dims[0] / groups, ws.dims[1] * g->taps)));
-    EPCTX__TRY(epctx__matmul_of(c, w, x, &y));
+                              &c->tensors[r.v.w].name, shape.dims[1], groups);
+    r.n.g = groups;
+    EPCTX__TRY(epctx__cook(c, &r, "y = w[(gm)*>gm*] @ x[n(gc)tp>ng(ct)p]"));
     shape.rank = g->rank + 2;
     shape.dims[1] = ws.dims[0];
     memcpy(shape.dims + 2, g->out, g->rank * sizeof *g->out);
-    return epctx__biased(c, y, bias_input, &shape);
+    return epctx__biased(c, r.v.y, bias_input, &shape);
 }
 
 static epctx_status epctx__lower_any_conv(epctx__compiler *c) {
-    static const int64_t turn[4] = {0, 1, 3, 2};
-    epctx__shape xs = c->tensors[c->in[0]].shape;
+    const epctx__shape xs = c->tensors[c->in[0]].shape, ws = c->tensors[c->in[1]].shape;
+    epctx__recipe r = epctx__recipe_of(c->in[0]);
     epctx__geometry g;
-    uint32_t x = c->in[0], w = c->in[1];
     if (xs.rank == 3 || xs.rank == 4) return epctx__lower_conv(c);
-    if (xs.rank < 3 || c->tensors[w].shape.rank != xs.rank)
+    if (xs.rank < 3 || ws.rank != xs.rank)
         return EPCTX__INVALID(c, "expected input and weights of one rank, 3 or more");
-    epctx__geometry_image(&g, &xs);
-    memcpy(g.kernel, c->tensors[w].shape.dims + 2, g.rank * sizeof *g.kernel);
+    epctx__geometry_image(&g, &xs, &ws);
     EPCTX__TRY(epctx__geometry_of(c, &g));
-    EPCTX__TRY(epctx__take_windows(c, x, &g, 0.0f, &x));
-    EPCTX__TRY(epctx__reshape(c, &x, epctx__shape4(xs.dims[0], xs.dims[1], g.places, g.taps)));
-    EPCTX__TRY(epctx__emit_transpose(c, x, turn, &x));
-    return epctx__times_weights(c, x, &g, 2);
+    EPCTX__TRY(epctx__take_windows(c, r.v.x, &g, 0.0f, &r.v.x));
+    r.n.n = xs.dims[0];
+    EPCTX__TRY(epctx__cook(c, &r, "x = x[(nc)pt>nctp]"));
+    return epctx__times_weights(c, r.v.x, &g, 2);
 }
 
 /* Transposed ones: the products of all places are added up. */
 static epctx_status epctx__lower_any_conv_transpose(epctx__compiler *c) {
-    static const int64_t turn[3] = {0, 2, 1};
     const int64_t groups = epctx_node_int(c->node, "group", 1);
-    epctx__shape xs = c->tensors[c->in[0]].shape, ws, flat;
+    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    epctx__shape xs = c->tensors[c->in[0]].shape, ws;
     epctx__geometry g;
-    uint32_t x = c->in[0], w = c->in[1], y;
-    ws = c->tensors[w].shape;
-    if (xs.rank == 3 || xs.rank == 4) return epctx__lower_conv_transpose(c);
+    r.v.w = c->in[1];
+    ws = c->tensors[r.v.w].shape;
     if (xs.rank < 3 || ws.rank != xs.rank || groups < 1 || xs.dims[1] % groups != 0 ||
-        ws.dims[0] != xs.dims[1] || c->tensors[w].count == 0)
-        return EPCTX__INVALID(c, "weights '%S' do not fit %d channels", &c->tensors[w].name,
+        ws.dims[0] != xs.dims[1] || c->tensors[r.v.w].count == 0)
+        return EPCTX__INVALID(c, "weights '%S' do not fit %d channels", &c->tensors[r.v.w].name,
                               xs.rank < 3 ? 0 : xs.dims[1]);
-    epctx__geometry_image(&g, &xs);
-    memcpy(g.kernel, ws.dims + 2, g.rank * sizeof *g.kernel);
+    if (xs.rank <= 4) return epctx__plane_transposed(c, groups);
+    epctx__geometry_image(&g, &xs, &ws);
     EPCTX__TRY(epctx__transposed_axes(c, &g));
     memcpy(g.in, g.out, sizeof g.in); /* windows over the result: its places are x's points */
     memcpy(g.out, xs.dims + 2, g.rank * sizeof *g.out);
     EPCTX__TRY(epctx__geometry_sizes(c, &g));
-    flat = epctx__shape4(groups, xs.dims[1] / groups, ws.dims[1] * g.taps, 1);
-    flat.rank = 3;
-    EPCTX__TRY(epctx__alias(c, w, &flat, 0, &w));
-    EPCTX__TRY(epctx__emit_transpose(c, w, turn, &w));
-    EPCTX__TRY(
-        epctx__reshape(c, &x, epctx__shape4(xs.dims[0], groups, xs.dims[1] / groups, g.places)));
-    EPCTX__TRY(epctx__matmul_of(c, w, x, &y));
-    EPCTX__TRY(epctx__add_windows(c, y, xs.dims[0], groups * ws.dims[1], &g, &y));
-    memcpy(xs.dims + 2, g.in, g.rank * sizeof *g.in);
+    r.n.g = groups;
+    EPCTX__TRY(epctx__cook(c, &r, "y = w[(gc)*>g*c] @ x[n(gc)*>ngc*]"));
     xs.dims[1] = groups * ws.dims[1];
-    return epctx__biased(c, y, 2, &xs);
+    EPCTX__TRY(epctx__add_windows(c, r.v.y, xs.dims[0], xs.dims[1], &g, &r.v.y));
+    memcpy(xs.dims + 2, g.in, g.rank * sizeof *g.in);
+    return epctx__biased(c, r.v.y, 2, &xs);
 }
 
 /* Places the columns of [n][channels * taps][places] in an image. */
@@ -12101,36 +11505,35 @@ static epctx_status epctx__lower_col2im(epctx__compiler *c) {
 
 /* Zeros but at the indices that MaxPool gave. */
 static epctx_status epctx__lower_max_unpool(epctx__compiler *c) {
-    int64_t sizes[EPCTX_NPU_MAX_RANK];
+    int64_t sizes[EPCTX_NPU_MAX_RANK], pads[2 * EPCTX_NPU_MAX_RANK] = {0};
     epctx__shape shape = c->tensors[c->in[0]].shape, flat = {1, {0}}, wide;
+    epctx__recipe r = epctx__recipe_of(c->in[0]);
     epctx__geometry g;
-    uint32_t x = c->in[0], indices = c->in[1], id = c->in[2], y, i;
+    uint32_t i;
     size_t count;
+    r.v.i = c->in[1];
     if (shape.rank < 3) return EPCTX__INVALID(c, "expected rank >= 3");
-    epctx__geometry_image(&g, &shape);
+    epctx__geometry_image(&g, &shape, NULL);
     EPCTX__TRY(epctx__ints(c, "kernel_shape", g.rank, 1, g.kernel));
     EPCTX__TRY(epctx__geometry_attrs(c, &g));
     for (i = 0; i < g.rank; i++)
         shape.dims[2 + i] = (g.in[i] - 1) * g.stride[i] + g.kernel[i] - g.before[i] - g.after[i];
     EPCTX__TRY(epctx__shape_from(c, shape.dims, shape.rank, &wide));
-    flat.dims[0] = (int64_t)c->tensors[x].count;
-    EPCTX__TRY(epctx__alias(c, x, &flat, 0, &x));
-    EPCTX__TRY(epctx__alias(c, indices, &flat, 0, &indices));
+    EPCTX__TRY(epctx__cook(c, &r, "x = x[*>*]; i = i[*>*]"));
     flat.dims[0] = (int64_t)epctx__count(&shape);
-    EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, &flat, &y));
-    EPCTX__TRY(epctx__emit_fill(c, y, 0));
-    EPCTX__TRY(epctx__emit_pick(c, y, indices, x, 0, EPCTX__JOIN_NONE, &y));
-    if (id == EPCTX__NONE) return epctx__lower_alias(c, y, &shape);
-    EPCTX__TRY(epctx__const_ints(c, id, "output_shape", EPCTX_NPU_MAX_RANK, sizes, &count));
+    EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, &flat, &r.v.y));
+    EPCTX__TRY(epctx__emit_fill(c, r.v.y, 0));
+    EPCTX__TRY(epctx__emit_pick(c, r.v.y, r.v.i, r.v.x, 0, EPCTX__JOIN_NONE, &r.v.y));
+    if (c->in[2] == EPCTX__NONE) return epctx__lower_alias(c, r.v.y, &shape);
+    EPCTX__TRY(epctx__const_ints(c, c->in[2], "output_shape", EPCTX_NPU_MAX_RANK, sizes, &count));
     EPCTX__TRY(epctx__shape_from(c, sizes, count, &wide));
-    for (i = 0; i < shape.rank; i++)
+    for (i = 0; i < shape.rank; i++) {
         if (wide.rank != shape.rank || wide.dims[i] < shape.dims[i])
             return epctx__bad_attr(c, "output_shape", "at least the size without it");
-    EPCTX__TRY(epctx__alias(c, y, &shape, 0, &x));
-    EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, &wide, &y));
-    EPCTX__TRY(epctx__emit_fill(c, y, 0));
-    EPCTX__TRY(epctx__put_part(c, x, y, 0, 0));
-    return epctx__set_output(c, 0, y);
+        pads[shape.rank + i] = wide.dims[i] - shape.dims[i];
+    }
+    EPCTX__TRY(epctx__alias(c, r.v.y, &shape, 0, &r.v.y));
+    return epctx__emit_pad(c, EPCTX__PAD_CONSTANT, r.v.y, pads, 0, &c->y);
 }
 
 /* -- positions along an axis, computed at run time -- */
@@ -12139,49 +11542,36 @@ static epctx_status epctx__lower_max_unpool(epctx__compiler *c) {
 static epctx_status epctx__lower_reverse_sequence(epctx__compiler *c) {
     const int64_t time = epctx_node_int(c->node, "time_axis", 0);
     const int64_t batch = epctx_node_int(c->node, "batch_axis", 1);
-    epctx__shape shape, column;
-    uint32_t x = c->in[0], lengths = c->in[1], ramp, back, inside, y;
-    shape = column = c->tensors[x].shape;
+    const epctx__shape shape = c->tensors[c->in[0]].shape;
+    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    r.v.l = c->in[1];
     if (shape.rank < 2 || time + batch != 1 || time < 0 || batch < 0 ||
-        c->tensors[lengths].count != (uint64_t)shape.dims[batch])
+        c->tensors[r.v.l].count != (uint64_t)shape.dims[batch])
         return EPCTX__INVALID(c, "expected axes 0 and 1, and a length for each sequence");
-    column.rank = 2;
-    column.dims[time] = 1;
-    EPCTX__TRY(epctx__alias(c, lengths, &column, 0, &lengths));
-    EPCTX__TRY(epctx__emit_cast(c, lengths, EPCTX_ONNX_INT64, &lengths));
-    EPCTX__TRY(epctx__ramp(c, shape.dims[time], 2, (uint32_t)time, &ramp));
-    EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_LESS, ramp, lengths, &inside));
-    EPCTX__TRY(epctx__emit_integer(c, EPCTX__EXACT_SUB, lengths, 1, &back));
-    EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_SUB, back, ramp, &back));
-    EPCTX__TRY(epctx__emit_where(c, inside, back, ramp, &y));
-    /* every element has an index of its own */
-    column = c->tensors[y].shape;
-    for (column.rank = shape.rank, inside = 2; inside < shape.rank; inside++)
-        column.dims[inside] = 1;
-    EPCTX__TRY(epctx__alias(c, y, &column, 0, &y));
-    EPCTX__TRY(epctx__expand_to(c, y, &shape, &y));
-    return epctx__emit_pick(c, x, y, EPCTX__NONE, time, 0, &c->y);
+    EPCTX__TRY(epctx__along(c, &r.v.l, 2, (uint32_t)batch));
+    EPCTX__TRY(epctx__ramp(c, shape.dims[time], 2, (uint32_t)time, &r.v.t));
+    EPCTX__TRY(epctx__cook(c, &r,
+                           "l = int(l); i = where(t < l, l - 1 - t, t);"
+                           "x = x[ij*>ij*]; i = i[ij>ij*]"));
+    EPCTX__TRY(epctx__emit_pick(c, r.v.x, r.v.i, EPCTX__NONE, time, 0, &r.v.y));
+    return epctx__lower_alias(c, r.v.y, &shape);
 }
 
 /* A cache, overwritten from write_indices[b] on. */
 static epctx_status epctx__lower_tensor_scatter(epctx__compiler *c) {
-    static const char *const modes[] = {"linear", "circular", NULL};
-    epctx__shape shape, column;
-    epctx_str mode;
-    uint32_t x = c->in[0], update = c->in[1], first = c->in[2], ramp, axis, i;
-    EPCTX__TRY(epctx__text_attr(c, "mode", "linear", modes, &mode));
+    epctx__shape shape;
+    uint32_t circular, x = c->in[0], update = c->in[1], first = c->in[2], ramp, axis;
+    EPCTX__TRY(epctx__choice(c, "mode", "linear circular", &circular));
     shape = c->tensors[update].shape;
     EPCTX__TRY(epctx__axis_attr(c, -2, shape.rank, 0, &axis));
     EPCTX__TRY(epctx__ramp(c, shape.dims[axis], shape.rank, axis, &ramp));
     if (first != EPCTX__NONE) {
-        column = shape;
-        for (i = 1; i < shape.rank; i++) column.dims[i] = 1;
         if (c->tensors[first].count != (uint64_t)shape.dims[0])
             return EPCTX__INVALID(c, "expected %d write_indices", shape.dims[0]);
-        EPCTX__TRY(epctx__alias(c, first, &column, 0, &first));
+        EPCTX__TRY(epctx__along(c, &first, shape.rank, 0));
         EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_ADD, first, ramp, &ramp));
     }
-    if (epctx_str_is(mode, "circular") && c->tensors[x].shape.rank > axis)
+    if (circular != 0 && c->tensors[x].shape.rank > axis)
         EPCTX__TRY(epctx__emit_integer(c, EPCTX__EXACT_MOD, ramp,
                                        (int32_t)c->tensors[x].shape.dims[axis], &ramp));
     EPCTX__TRY(epctx__expand_to(c, ramp, &shape, &ramp));
@@ -12234,10 +11624,9 @@ static epctx_status epctx__emit_sample(epctx__compiler *c, uint32_t x, uint32_t 
                                        const epctx__sample *form, uint32_t *y) {
     const epctx__shape in = c->tensors[x].shape;
     epctx__shape shape = epctx__shape4(in.dims[0], in.dims[1], 0, 0);
-    epctx__step s;
+    epctx__step s = epctx__new_step(EPCTX__OP_SAMPLE, x, positions, 0);
     epctx__sample *p = &s.params.sample;
     uint32_t i;
-    epctx__step_init(&s, EPCTX__OP_SAMPLE, x, positions, 0);
     *p = *form;
     p->rank = in.rank - 2;
     p->batch = (uint32_t)in.dims[0];
@@ -12250,21 +11639,16 @@ static epctx_status epctx__emit_sample(epctx__compiler *c, uint32_t x, uint32_t 
 }
 
 static epctx_status epctx__lower_grid_sample(epctx__compiler *c) {
-    static const char *const modes[] = {"linear", "bilinear", "nearest", "bicubic", "cubic", NULL};
-    static const char *const paddings[] = {"zeros", "border", "reflection", NULL};
+    static const uint32_t taps[5] = {2, 2, 1, 4, 4};
     epctx__sample p;
     epctx__shape xs, gs;
-    epctx_str mode, padding;
-    uint32_t x = c->in[0], grid = c->in[1], y, i;
-    EPCTX__TRY(epctx__text_attr(c, "mode", "linear", modes, &mode));
-    EPCTX__TRY(epctx__text_attr(c, "padding_mode", "zeros", paddings, &padding));
+    uint32_t mode, x = c->in[0], grid = c->in[1], y, i;
+    memset(&p, 0, sizeof p);
+    EPCTX__TRY(epctx__choice(c, "mode", "linear bilinear nearest bicubic cubic", &mode));
+    EPCTX__TRY(epctx__choice(c, "padding_mode", "zeros border reflection", &p.outside));
     xs = c->tensors[x].shape;
     gs = c->tensors[grid].shape;
-    memset(&p, 0, sizeof p);
-    p.taps = epctx_str_is(mode, "nearest") ? 1 : mode.data[mode.size - 5] == 'c' ? 4 : 2;
-    p.outside = epctx_str_is(padding, "zeros")    ? EPCTX__OUTSIDE_ZEROS
-                : epctx_str_is(padding, "border") ? EPCTX__OUTSIDE_BORDER
-                                                  : EPCTX__OUTSIDE_REFLECTION;
+    p.taps = taps[mode];
     p.positions =
         epctx_node_int(c->node, "align_corners", 0) != 0 ? EPCTX__BY_CENTERS : EPCTX__BY_EDGES;
     if (xs.rank < 4 || xs.rank > 5 || gs.rank != xs.rank || gs.dims[gs.rank - 1] != xs.rank - 2 ||
@@ -12276,98 +11660,71 @@ static epctx_status epctx__lower_grid_sample(epctx__compiler *c) {
 }
 
 /* One coordinate of the points that RoiAlign samples, `grid` to each of `bins` of a region:
- * [region][bins * grid]; with the regions' `low` and `high` ends of shape [region][1]. */
-static epctx_status epctx__region_points(epctx__compiler *c, uint32_t low, uint32_t high,
-                                         int64_t bins, int64_t grid, bool half, uint32_t *y) {
-    const float scale = epctx_node_float(c->node, "spatial_scale", 1.0f);
-    epctx__shape shape = {2, {1, bins * grid}};
-    uint32_t ramp, size;
-    void *data;
+ * y[region][bins * grid], between the regions' ends l and h of shape [region][1]. n: whether a
+ * point lies at most one element outside of an axis of n elements, 1 or 0. */
+static epctx_status epctx__region_points(epctx__compiler *c, epctx__recipe *r, int64_t bins,
+                                         int64_t grid, bool half) {
+    float *data;
     int64_t i;
-    EPCTX__TRY(epctx__add_constant(c, EPCTX_ONNX_FLOAT, &shape, &data, &ramp));
+    EPCTX__TRY(epctx__add_floats(c, (uint64_t)(bins * grid), &data, &r->v.t));
     for (i = 0; i < bins * grid; i++)
-        ((float *)data)[i] = epctx__f_div((float)(2 * i + 1), (float)(2 * bins * grid));
-    EPCTX__TRY(epctx__emit_number(c, EPCTX__BINARY_MUL, low, scale, &low));
-    EPCTX__TRY(epctx__emit_number(c, EPCTX__BINARY_MUL, high, scale, &high));
-    EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_SUB, high, low, &size));
-    if (half)
-        EPCTX__TRY(epctx__emit_number(c, EPCTX__BINARY_SUB, low, 0.5f, &low));
-    else
-        EPCTX__TRY(epctx__emit_number(c, EPCTX__BINARY_MAX, size, 1.0f, &size));
-    EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_MUL, size, ramp, y));
-    return epctx__emit_binary(c, EPCTX__BINARY_ADD, *y, low, y);
-}
-
-/* 1 for points up to one element outside of an axis of `size`, 0 for those farther away. */
-static epctx_status epctx__near_points(epctx__compiler *c, uint32_t points, int64_t size,
-                                       uint32_t *y) {
-    uint32_t low, high, above;
-    EPCTX__TRY(epctx__scalar(c, EPCTX_ONNX_FLOAT, -1, &low));
-    EPCTX__TRY(epctx__scalar(c, EPCTX_ONNX_FLOAT, (int32_t)size, &high));
-    EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_LESS_EQUAL, low, points, &above));
-    EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_LESS_EQUAL, points, high, y));
-    EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_AND, above, *y, y));
-    return epctx__emit_cast(c, *y, EPCTX_ONNX_FLOAT, y);
+        data[i] = epctx__f_div((float)(2 * i + 1), (float)(2 * bins * grid));
+    EPCTX__TRY(epctx__scalar_float(c, epctx_node_float(c->node, "spatial_scale", 1.0f), &r->v.f));
+    EPCTX__TRY(epctx__scalar_float(c, 0.5f, &r->v.e));
+    EPCTX__TRY(epctx__cook(c, r, "l = l * f; h = h * f; d = h - l"));
+    EPCTX__TRY(epctx__cook(c, r, half ? "l = l - e" : "d = max(d, 1)"));
+    return epctx__cook(c, r, "y = d * t + l; n = float(-1 <= y & y <= #n)");
 }
 
 /* Means of bilinear samples of the regions of images. */
 static epctx_status epctx__lower_roi_align(epctx__compiler *c) {
-    static const char *const transforms[] = {"half_pixel", "output_half_pixel", NULL};
-    static const char *const modes[] = {"avg", NULL};
+    static const bool samples[EPCTX_NPU_MAX_RANK] = {false, false, false, true, false, true};
     const int64_t grid = epctx_node_int(c->node, "sampling_ratio", 0);
     const int64_t bins[2] = {epctx_node_int(c->node, "output_height", 1),
                              epctx_node_int(c->node, "output_width", 1)};
-    const bool old = c->node->version < 16;
-    uint32_t x = c->in[0], rois = c->in[1], batch = c->in[2], ends[4], points[2], near[2], i, y;
-    bool marked[EPCTX_NPU_MAX_RANK] = {false, false, false, true, false, true};
+    const epctx__shape xs = c->tensors[c->in[0]].shape, rois = c->tensors[c->in[1]].shape;
+    epctx__recipe r = epctx__recipe_of(c->in[0]), axes[2];
+    uint32_t parts[2], whole, mode, i;
     epctx__sample form;
-    epctx__shape xs, shape;
-    int64_t regions, all[2];
-    epctx_str transform, mode;
-    EPCTX__TRY(epctx__text_attr(c, "coordinate_transformation_mode", transforms[old ? 1 : 0],
-                                transforms, &transform));
-    EPCTX__TRY(epctx__text_attr(c, "mode", "avg", modes, &mode));
-    xs = c->tensors[x].shape;
-    shape = c->tensors[rois].shape;
-    if (xs.rank != 4 || shape.rank != 2 || shape.dims[1] != 4 || grid < 1 || grid > 1024 ||
+    const bool old = c->node->version < 16;
+    EPCTX__TRY(epctx__choice(c, "coordinate_transformation_mode",
+                             old ? "output_half_pixel half_pixel" : "half_pixel output_half_pixel",
+                             &whole));
+    EPCTX__TRY(epctx__choice(c, "mode", "avg", &mode));
+    if (xs.rank != 4 || rois.rank != 2 || rois.dims[1] != 4 || grid < 1 || grid > 1024 ||
         bins[0] < 1 || bins[1] < 1 || bins[0] > 65536 || bins[1] > 65536 ||
-        c->tensors[batch].count != (uint64_t)shape.dims[0])
+        c->tensors[c->in[2]].count != (uint64_t)rois.dims[0])
         return EPCTX__REFUSE(c, "expected images of rank 4, regions [n][4], n batch_indices, "
                                 "and sampling_ratio 1 to 1024");
-    regions = shape.dims[0];
-    for (i = 0; i < 4; i++) EPCTX__TRY(epctx__take_one(c, rois, 1, i, 1, &ends[i]));
     for (i = 0; i < 2; i++) {
-        all[i] = bins[i] * grid;
-        EPCTX__TRY(epctx__region_points(c, ends[1 - i], ends[3 - i], bins[i], grid,
-                                        epctx_str_is(transform, "half_pixel"), &points[i]));
-        EPCTX__TRY(epctx__near_points(c, points[i], xs.dims[2 + i], &near[i]));
+        axes[i] = r;
+        axes[i].n.n = xs.dims[2 + i];
+        EPCTX__TRY(epctx__take_one(c, c->in[1], 1, 1 - i, 1, &axes[i].v.l));
+        EPCTX__TRY(epctx__take_one(c, c->in[1], 1, 3 - i, 1, &axes[i].v.h));
+        EPCTX__TRY(epctx__region_points(c, &axes[i], bins[i], grid, (whole == 0) != old));
     }
-    shape = epctx__shape4(regions, all[0], all[1], 2);
-    EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &y));
-    for (i = 0; i < 2; i++) { /* the column first */
-        epctx__shape part = epctx__shape4(regions, i == 0 ? all[0] : 1, i == 0 ? 1 : all[1], 1);
-        EPCTX__TRY(epctx__alias(c, points[i], &part, 0, &points[i]));
-        EPCTX__TRY(epctx__reshape(
-            c, &near[i], epctx__shape4(regions, 1, i == 0 ? all[0] : 1, i == 0 ? 1 : all[1])));
-        part = epctx__shape4(regions, all[0], all[1], 1);
-        EPCTX__TRY(epctx__expand_to(c, points[i], &part, &points[i]));
-        EPCTX__TRY(epctx__put_part(c, points[i], y, 3, 1 - (int64_t)i));
-    }
-    EPCTX__TRY(epctx__emit_gather(c, x, batch, 0, &x));
+    r.v.a = axes[0].v.y;
+    r.v.b = axes[1].v.y;
+    r.v.m = axes[0].v.n;
+    r.v.n = axes[1].v.n;
+    r.v.i = c->in[2];
+    r.n.a = bins[0] * grid;
+    r.n.b = bins[1] * grid;
+    EPCTX__TRY(epctx__cook(c, &r, "a = a[ra>rab1]; b = b[rb>rab1]; x = take(x, i)"));
+    parts[0] = r.v.b; /* the column first */
+    parts[1] = r.v.a;
+    EPCTX__TRY(epctx__emit_concat(c, parts, 2, 3, &r.v.y));
     memset(&form, 0, sizeof form);
     form.taps = 2;
     form.outside = EPCTX__OUTSIDE_BORDER;
     form.positions = EPCTX__BY_ELEMENTS;
-    EPCTX__TRY(epctx__emit_sample(c, x, y, &form, &y));
-    shape = epctx__shape4(regions, xs.dims[1], all[0], all[1]);
-    EPCTX__TRY(epctx__alias(c, y, &shape, 0, &y));
-    for (i = 0; i < 2; i++) EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_MUL, y, near[i], &y));
-    shape.rank = 6;
-    shape.dims[2] = bins[0];
-    shape.dims[4] = bins[1];
-    shape.dims[3] = shape.dims[5] = grid;
-    EPCTX__TRY(epctx__alias(c, y, &shape, 0, &y));
-    return epctx__reduce_over(c, EPCTX__REDUCE_MEAN, y, marked, false, &c->y);
+    EPCTX__TRY(epctx__emit_sample(c, r.v.x, r.v.y, &form, &r.v.y));
+    r.axes = samples;
+    r.n.g = r.n.h = grid;
+    EPCTX__TRY(epctx__cook(c, &r,
+                           "y = y[rc(ab)>rcab] * m[ra>r1a1] * n[rb>r11b];"
+                           "y = mean(y[rc(ig)(jh)>rcigjh])[rci1j1>rcij]"));
+    return epctx__set_output(c, 0, r.v.y);
 }
 
 /* The sum of the signed products of all permutations. */
@@ -12428,43 +11785,43 @@ static epctx_status epctx__tap_positions(epctx__compiler *c, const epctx__geomet
 
 /* A convolution whose taps are moved by offsets and weighted by a mask. */
 static epctx_status epctx__lower_deform_conv(epctx__compiler *c) {
-    static const int64_t turn[4] = {0, 1, 3, 2}, step[EPCTX_NPU_MAX_RANK] = {1, 1, 1, -1};
     static const int64_t first[EPCTX_NPU_MAX_RANK] = {0, 0, 0, 1};
+    static const int64_t step[EPCTX_NPU_MAX_RANK] = {1, 1, 1, -1};
     const int64_t groups = epctx_node_int(c->node, "offset_group", 1);
+    const epctx__shape xs = c->tensors[c->in[0]].shape;
+    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    epctx__shape turned;
     epctx__geometry g;
     epctx__sample p;
-    epctx__shape xs = c->tensors[c->in[0]].shape, flat;
-    uint32_t x = c->in[0], w = c->in[1], offset = c->in[2], mask = c->in[4], base;
-    if (xs.rank != 4 || c->tensors[w].shape.rank != 4 || groups < 1 || xs.dims[1] % groups != 0)
+    r.v.w = c->in[1];
+    r.v.o = c->in[2];
+    r.v.m = c->in[4];
+    if (xs.rank != 4 || c->tensors[r.v.w].shape.rank != 4 || groups < 1 || xs.dims[1] % groups != 0)
         return EPCTX__INVALID(c, "expected images and weights of rank 4 and channels for %d groups",
                               groups);
-    epctx__geometry_image(&g, &xs);
-    memcpy(g.kernel, c->tensors[w].shape.dims + 2, g.rank * sizeof *g.kernel);
+    epctx__geometry_image(&g, &xs, &c->tensors[r.v.w].shape);
     EPCTX__TRY(epctx__geometry_of(c, &g));
-    if (c->tensors[offset].count != (uint64_t)(xs.dims[0] * groups * g.taps * g.places * 2) ||
-        (mask != EPCTX__NONE && c->tensors[mask].count * 2 != c->tensors[offset].count))
+    if (c->tensors[r.v.o].count != (uint64_t)(xs.dims[0] * groups * g.taps * g.places * 2) ||
+        (r.v.m != EPCTX__NONE && c->tensors[r.v.m].count * 2 != c->tensors[r.v.o].count))
         return EPCTX__INVALID(c, "offsets or mask do not fit %d windows of %d", g.places, g.taps);
-    EPCTX__TRY(epctx__reshape(c, &offset, epctx__shape4(xs.dims[0] * groups, g.taps, 2, g.places)));
-    EPCTX__TRY(epctx__emit_transpose(c, offset, turn, &offset));
-    flat = c->tensors[offset].shape;
-    EPCTX__TRY(epctx__take_box(c, offset, &flat, first, step, &offset));
-    EPCTX__TRY(epctx__tap_positions(c, &g, &base));
-    EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_ADD, offset, base, &offset));
+    r.n.g = groups;
+    r.n.t = g.taps;
+    r.n.d = 2;
+    EPCTX__TRY(epctx__cook(c, &r, "o = o[n(gtd)*>(ng)t*d]; x = x[n(gc)hw>(ng)chw]"));
+    turned = c->tensors[r.v.o].shape; /* the column first */
+    EPCTX__TRY(epctx__take_box(c, r.v.o, &turned, first, step, &r.v.o));
+    EPCTX__TRY(epctx__tap_positions(c, &g, &r.v.p));
+    EPCTX__TRY(epctx__cook(c, &r, "o = o + p"));
     memset(&p, 0, sizeof p);
     p.taps = 2;
     p.positions = EPCTX__BY_ELEMENTS;
-    EPCTX__TRY(epctx__reshape(
-        c, &x, epctx__shape4(xs.dims[0] * groups, xs.dims[1] / groups, xs.dims[2], xs.dims[3])));
-    EPCTX__TRY(epctx__emit_sample(c, x, offset, &p, &x));
-    if (mask != EPCTX__NONE) {
-        EPCTX__TRY(epctx__want_float(c, mask));
-        flat = epctx__shape4(xs.dims[0] * groups, 1, g.taps * g.places, 0);
-        flat.rank = 3;
-        EPCTX__TRY(epctx__alias(c, mask, &flat, 0, &mask));
-        EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_MUL, x, mask, &x));
+    EPCTX__TRY(epctx__emit_sample(c, r.v.x, r.v.o, &p, &r.v.x));
+    if (r.v.m != EPCTX__NONE) {
+        EPCTX__TRY(epctx__want_float(c, r.v.m));
+        EPCTX__TRY(epctx__cook(c, &r, "x = x * m[n(gt)*>(ng)1(t*)]"));
     }
-    EPCTX__TRY(epctx__reshape(c, &x, epctx__shape4(xs.dims[0], xs.dims[1], g.taps, g.places)));
-    return epctx__times_weights(c, x, &g, 3);
+    EPCTX__TRY(epctx__cook(c, &r, "x = x[(ng)c(tp)>n(gc)tp]"));
+    return epctx__times_weights(c, r.v.x, &g, 3);
 }
 
 /* -- the largest elements -- */
@@ -12473,11 +11830,10 @@ static epctx_status epctx__lower_topk(epctx__compiler *c) {
     const bool smallest = epctx_node_int(c->node, "largest", 1) == 0;
     int64_t k[1] = {0};
     uint32_t x = c->in[0], id, axis, y;
-    size_t count;
     k[0] = epctx_node_int(c->node, "k", 0);
     if (c->node->version >= 10) {
         EPCTX__TRY(epctx__input(c, 1, &id));
-        EPCTX__TRY(epctx__const_ints(c, id, "k", 1, k, &count));
+        EPCTX__TRY(epctx__const_ints(c, id, "k", 1, k, NULL));
     }
     EPCTX__TRY(epctx__axis_attr(c, -1, c->tensors[x].shape.rank, 0, &axis));
     if (k[0] < 1 || k[0] > c->tensors[x].shape.dims[axis])
@@ -12518,9 +11874,8 @@ static epctx_status epctx__lower_window(epctx__compiler *c) {
     int64_t size = 0;
     uint64_t i, turn;
     uint32_t y;
-    size_t count;
     float *w;
-    EPCTX__TRY(epctx__const_ints(c, c->in[0], "size", 1, &size, &count));
+    EPCTX__TRY(epctx__const_ints(c, c->in[0], "size", 1, &size, NULL));
     if (size < 1 || size > EPCTX__MAX_BYTES / 4) return EPCTX__REFUSE(c, "size: found %d", size);
     EPCTX__TRY(epctx__add_floats(c, (uint64_t)size, &w, &y));
     turn = (uint64_t)size - (periodic || size == 1 ? 0 : 1);
@@ -12545,9 +11900,8 @@ static epctx_status epctx__lower_mel(epctx__compiler *c) {
     float edges[2] = {0}, *w;
     void *memory;
     uint32_t y;
-    size_t count;
     for (i = 0; i < 3; i++)
-        EPCTX__TRY(epctx__const_ints(c, c->in[i], names[i], 1, &sizes[i], &count));
+        EPCTX__TRY(epctx__const_ints(c, c->in[i], names[i], 1, &sizes[i], NULL));
     EPCTX__TRY(epctx__const_float(c, c->in[3], "lower_edge_hertz", &edges[0]));
     EPCTX__TRY(epctx__const_float(c, c->in[4], "upper_edge_hertz", &edges[1]));
     for (i = 0; i < 3; i++)
@@ -12584,9 +11938,8 @@ static epctx_status epctx__lower_mel(epctx__compiler *c) {
 /* Samples of the transform: an input, or the default. */
 static epctx_status epctx__wave_size(epctx__compiler *c, size_t input, int64_t *size) {
     uint32_t id;
-    size_t count;
     EPCTX__TRY(epctx__optional(c, input, &id));
-    if (id != EPCTX__NONE) EPCTX__TRY(epctx__const_ints(c, id, "size", 1, size, &count));
+    if (id != EPCTX__NONE) EPCTX__TRY(epctx__const_ints(c, id, "size", 1, size, NULL));
     return *size > 0 && *size <= EPCTX__MAX_BYTES / 16 ? EPCTX_OK
                                                        : EPCTX__REFUSE(c, "size: found %d", *size);
 }
@@ -12601,15 +11954,14 @@ static epctx_status epctx__emit_waves(epctx__compiler *c, uint32_t x, int64_t ro
     const uint64_t parts = (uint64_t)shape->dims[shape->rank - 1];
     const float scale = inverse ? epctx__f_div(1.0f, (float)size) : 1.0f;
     epctx__shape flat = {2, {rows, (int64_t)epctx__mul3(parts, bins, 2)}};
-    const bool folding = c->folding;
+    epctx__recipe r = epctx__recipe_of(x);
     float *w, *turn;
     void *data;
     uint64_t i, k;
-    uint32_t waves;
-    EPCTX__TRY(epctx__add_constant(c, EPCTX_ONNX_FLOAT, &flat, &data, &waves));
+    r.v.f = window;
+    EPCTX__TRY(epctx__add_constant(c, EPCTX_ONNX_FLOAT, &flat, &data, &r.v.w));
     w = (float *)data;
-    EPCTX__TRY(epctx__room_for(c, size, 2 * sizeof *turn, &data));
-    turn = (float *)data;
+    EPCTX__MAKE(c, turn, float, 2 * size);
     for (i = 0; i < size; i++) {
         turn[2 * i] = epctx__f_mul(epctx__wave(i, size, false), scale);
         turn[2 * i + 1] = epctx__f_mul(epctx__wave(i, size, true), inverse ? scale : -1.0f);
@@ -12622,22 +11974,18 @@ static epctx_status epctx__emit_waves(epctx__compiler *c, uint32_t x, int64_t ro
         }
     }
     if (window != EPCTX__NONE) {
-        const epctx__shape column = {2, {rows, 1}};
         EPCTX__TRY(epctx__want_float(c, window));
-        EPCTX__TRY(epctx__alias(c, window, &column, 0, &window));
-        c->folding = c->tensors[window].constant;
-        EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_MUL, waves, window, &waves));
-        c->folding = folding;
+        EPCTX__TRY(epctx__cook(c, &r, "w = w * f[*>*1]"));
     }
     flat.dims[0] *= (int64_t)parts;
     flat.dims[1] /= (int64_t)parts;
-    EPCTX__TRY(epctx__alias(c, waves, &flat, 0, &waves));
+    EPCTX__TRY(epctx__alias(c, r.v.w, &flat, 0, &r.v.w));
     flat.dims[1] = flat.dims[0];
     flat.dims[0] = (int64_t)c->tensors[x].count / flat.dims[1];
-    EPCTX__TRY(epctx__alias(c, x, &flat, 0, &x));
-    EPCTX__TRY(epctx__matmul_of(c, x, waves, y));
+    EPCTX__TRY(epctx__alias(c, x, &flat, 0, &r.v.x));
+    EPCTX__TRY(epctx__cook(c, &r, "y = x @ w"));
     shape->dims[shape->rank - 1] = 2;
-    return epctx__alias(c, *y, shape, 0, y);
+    return epctx__alias(c, r.v.y, shape, 0, y);
 }
 
 static epctx_status epctx__lower_dft(epctx__compiler *c) {
@@ -12647,8 +11995,7 @@ static epctx_status epctx__lower_dft(epctx__compiler *c) {
     int64_t turn[EPCTX_NPU_MAX_RANK];
     epctx__shape shape;
     uint32_t x = c->in[0], y, axis, id = c->in[2], last, i;
-    size_t count;
-    if (id != EPCTX__NONE) EPCTX__TRY(epctx__const_ints(c, id, "axis", 1, &at, &count));
+    if (id != EPCTX__NONE) EPCTX__TRY(epctx__const_ints(c, id, "axis", 1, &at, NULL));
     shape = c->tensors[x].shape;
     last = shape.rank - 1;
     EPCTX__TRY(epctx__axis(c, at, shape.rank, 0, &axis));
@@ -12706,20 +12053,13 @@ typedef struct epctx__lowering {
 } epctx__lowering;
 
 static const epctx__lowering epctx__lowers[] = {
-    {"Abs", "x", epctx__lower_act, EPCTX__ACT_ABS},
-    {"Acos", "x", epctx__lower_act, EPCTX__ACT_ACOS},
-    {"Acosh", "x", epctx__lower_act, EPCTX__ACT_ACOSH},
     {"Add", "xx", epctx__lower_binary, EPCTX__BINARY_ADD},
     {"AffineGrid", "fx", epctx__lower_affine_grid, 0},
     {"And", "", epctx__lower_exact, EPCTX__EXACT_AND},
     {"ArgMax", "x", epctx__lower_arg, false},
     {"ArgMin", "x", epctx__lower_arg, true},
-    {"Asin", "x", epctx__lower_act, EPCTX__ACT_ASIN},
-    {"Asinh", "x", epctx__lower_act, EPCTX__ACT_ASINH},
-    {"Atan", "x", epctx__lower_act, EPCTX__ACT_ATAN},
-    {"Atanh", "x", epctx__lower_act, EPCTX__ACT_ATANH},
     {"Attention", "f---X", epctx__lower_attention, 0},
-    {"AveragePool", "x", epctx__lower_any_pool, EPCTX__POOL_AVERAGE},
+    {"AveragePool", "x", epctx__lower_pool, EPCTX__POOL_AVERAGE},
     {"BatchNormalization", "f", epctx__lower_batch_norm, 0},
     {"BitShift", "", epctx__lower_bit_shift, 0},
     {"BitwiseAnd", "", epctx__lower_exact, EPCTX__EXACT_AND},
@@ -12729,8 +12069,6 @@ static const epctx__lowering epctx__lowers[] = {
     {"BlackmanWindow", "x", epctx__lower_window, EPCTX__WINDOW_BLACKMAN},
     {"Cast", "x", epctx__lower_cast, false},
     {"CastLike", "x", epctx__lower_cast, true},
-    {"Ceil", "x", epctx__lower_act, EPCTX__ACT_CEIL},
-    {"Celu", "x", epctx__lower_act, EPCTX__ACT_CELU},
     {"CenterCropPad", "xx", epctx__lower_center_crop_pad, 0},
     {"Clip", "x", epctx__lower_clip, 0},
     {"Col2Im", "fx", epctx__lower_col2im, 0},
@@ -12740,29 +12078,23 @@ static const epctx__lowering epctx__lowers[] = {
     {"Conv", "ff", epctx__lower_any_conv, 0},
     {"ConvInteger", "", epctx__lower_integer, true},
     {"ConvTranspose", "ff", epctx__lower_any_conv_transpose, 0},
-    {"Cos", "x", epctx__lower_act, EPCTX__ACT_COS},
-    {"Cosh", "x", epctx__lower_act, EPCTX__ACT_COSH},
     {"CumSum", "xx", epctx__lower_cumsum, 0},
     {"DFT", "f-X", epctx__lower_dft, 0},
     {"DeformConv", "fff-X", epctx__lower_deform_conv, 0},
-    {"DepthToSpace", "x", epctx__lower_depth_to_space, 0},
+    {"DepthToSpace", "x", epctx__lower_blocks, false},
     {"DequantizeLinear", "xxX", epctx__lower_dequantize, 0},
     {"Det", "f", epctx__lower_det, 0},
     {"Div", "xx", epctx__lower_binary, EPCTX__BINARY_DIV},
     {"Dropout", "xXX", epctx__lower_dropout, 0},
     {"DynamicQuantizeLinear", "f", epctx__lower_dynamic_quantize, 0},
-    {"Elu", "x", epctx__lower_act, EPCTX__ACT_ELU},
     {"Equal", "", epctx__lower_exact, EPCTX__EXACT_EQUAL},
-    {"Erf", "x", epctx__lower_act, EPCTX__ACT_ERF},
-    {"Exp", "x", epctx__lower_act, EPCTX__ACT_EXP},
     {"Expand", "xx", epctx__lower_expand, 0},
     {"EyeLike", "x", epctx__lower_eye_like, 0},
     {"Flatten", "x", epctx__lower_flatten, 0},
-    {"Floor", "x", epctx__lower_act, EPCTX__ACT_FLOOR},
     {"GRU", "", epctx__lower_cell, EPCTX__CELL_GRU},
     {"Gather", "xx", epctx__lower_gather, 0},
-    {"GatherElements", "xx", epctx__lower_gather_elements, 0},
-    {"GatherND", "xx", epctx__lower_gather_nd, 0},
+    {"GatherElements", "xx", epctx__lower_pick, false},
+    {"GatherND", "xx", epctx__lower_tuples, false},
     {"Gelu", "x", epctx__lower_gelu, 0},
     {"Gemm", "ffX", epctx__lower_gemm, 0},
     {"GlobalAveragePool", "f", epctx__lower_global_pool, EPCTX__REDUCE_MEAN},
@@ -12774,8 +12106,6 @@ static const epctx__lowering epctx__lowers[] = {
     {"GroupNormalization", "fff", epctx__lower_channel_norm, true},
     {"HammingWindow", "x", epctx__lower_window, EPCTX__WINDOW_HAMMING},
     {"HannWindow", "x", epctx__lower_window, EPCTX__WINDOW_HANN},
-    {"HardSigmoid", "x", epctx__lower_act, EPCTX__ACT_HARD_SIGMOID},
-    {"HardSwish", "x", epctx__lower_act, EPCTX__ACT_HARD_SWISH},
     {"Hardmax", "f", epctx__lower_hardmax, 0},
     {"Identity", "x", epctx__lower_identity, 0},
     {"If", "x", epctx__lower_if, 0},
@@ -12785,27 +12115,23 @@ static const epctx__lowering epctx__lowers[] = {
     {"LRN", "f", epctx__lower_lrn, 0},
     {"LSTM", "", epctx__lower_cell, EPCTX__CELL_LSTM},
     {"LayerNormalization", "ff", epctx__lower_layer_norm, true},
-    {"LeakyRelu", "x", epctx__lower_act, EPCTX__ACT_LEAKY},
     {"Less", "", epctx__lower_exact, EPCTX__EXACT_LESS},
     {"LessOrEqual", "", epctx__lower_exact, EPCTX__EXACT_LESS_EQUAL},
-    {"Log", "x", epctx__lower_act, EPCTX__ACT_LOG},
     {"LogSoftmax", "f", epctx__lower_softmax, true},
     {"Loop", "X", epctx__lower_loop, false},
     {"LpNormalization", "f", epctx__lower_lp_norm, 0},
-    {"LpPool", "x", epctx__lower_any_pool, EPCTX__POOL_LP},
+    {"LpPool", "x", epctx__lower_pool, EPCTX__POOL_LP},
     {"MatMul", "ff", epctx__lower_matmul, 0},
     {"MatMulInteger", "", epctx__lower_integer, false},
     {"Max", "x", epctx__lower_many, EPCTX__BINARY_MAX},
-    {"MaxPool", "x", epctx__lower_any_pool, EPCTX__POOL_MAX},
+    {"MaxPool", "x", epctx__lower_pool, EPCTX__POOL_MAX},
     {"MaxUnpool", "fxX", epctx__lower_max_unpool, 0},
     {"Mean", "f", epctx__lower_mean, 0},
     {"MeanVarianceNormalization", "f", epctx__lower_mean_variance, 0},
     {"MelWeightMatrix", "xxxxx", epctx__lower_mel, 0},
     {"Min", "x", epctx__lower_many, EPCTX__BINARY_MIN},
-    {"Mish", "x", epctx__lower_act, EPCTX__ACT_MISH},
     {"Mod", "xx", epctx__lower_mod, 0},
     {"Mul", "xx", epctx__lower_binary, EPCTX__BINARY_MUL},
-    {"Neg", "x", epctx__lower_act, EPCTX__ACT_NEG},
     {"NegativeLogLikelihoodLoss", "fxX", epctx__lower_loss, false},
     {"Not", "x", epctx__lower_not, 0},
     {"OneHot", "xxx", epctx__lower_one_hot, 0},
@@ -12817,7 +12143,6 @@ static const epctx__lowering epctx__lowers[] = {
     {"RMSNormalization", "ff", epctx__lower_layer_norm, false},
     {"RNN", "", epctx__lower_cell, EPCTX__CELL_RNN},
     {"Range", "", epctx__lower_range, 0},
-    {"Reciprocal", "x", epctx__lower_act, EPCTX__ACT_RECIPROCAL},
     {"ReduceL1", "x", epctx__lower_reduce_form, EPCTX__FORM_L1},
     {"ReduceL2", "x", epctx__lower_reduce_form, EPCTX__FORM_L2},
     {"ReduceLogSum", "x", epctx__lower_reduce_form, EPCTX__FORM_LOG},
@@ -12828,43 +12153,28 @@ static const epctx__lowering epctx__lowers[] = {
     {"ReduceProd", "x", epctx__lower_reduce, EPCTX__REDUCE_PROD},
     {"ReduceSum", "x", epctx__lower_reduce, EPCTX__REDUCE_SUM},
     {"ReduceSumSquare", "x", epctx__lower_reduce_form, EPCTX__FORM_SQUARE},
-    {"Relu", "x", epctx__lower_act, EPCTX__ACT_RELU},
     {"Reshape", "x", epctx__lower_reshape, 0},
     {"Resize", "f", epctx__lower_resize, 0},
     {"RoiAlign", "ffx", epctx__lower_roi_align, 0},
     {"ReverseSequence", "xx", epctx__lower_reverse_sequence, 0},
     {"RotaryEmbedding", "f", epctx__lower_rotary, 0},
-    {"Round", "x", epctx__lower_act, EPCTX__ACT_ROUND},
     {"STFT", "f-X", epctx__lower_stft, 0},
     {"Scan", "X", epctx__lower_loop, true},
-    {"Scatter", "xxx", epctx__lower_scatter_elements, 0},
-    {"ScatterElements", "xxx", epctx__lower_scatter_elements, 0},
-    {"ScatterND", "xxx", epctx__lower_scatter_nd, 0},
-    {"Selu", "x", epctx__lower_act, EPCTX__ACT_SELU},
+    {"Scatter", "xxx", epctx__lower_pick, true},
+    {"ScatterElements", "xxx", epctx__lower_pick, true},
+    {"ScatterND", "xxx", epctx__lower_tuples, true},
     {"Shape", "x", epctx__lower_shape, 0},
-    {"Shrink", "x", epctx__lower_act, EPCTX__ACT_SHRINK},
-    {"Sigmoid", "x", epctx__lower_act, EPCTX__ACT_SIGMOID},
-    {"Sign", "x", epctx__lower_act, EPCTX__ACT_SIGN},
     {"SimplifiedLayerNormalization", "ff", epctx__lower_layer_norm, false},
-    {"Sin", "x", epctx__lower_act, EPCTX__ACT_SIN},
-    {"Sinh", "x", epctx__lower_act, EPCTX__ACT_SINH},
     {"Size", "x", epctx__lower_size, 0},
     {"Slice", "x", epctx__lower_slice, 0},
     {"Softmax", "f", epctx__lower_softmax, false},
     {"SoftmaxCrossEntropyLoss", "fxX", epctx__lower_loss, true},
-    {"Softplus", "x", epctx__lower_act, EPCTX__ACT_SOFTPLUS},
-    {"Softsign", "x", epctx__lower_act, EPCTX__ACT_SOFTSIGN},
-    {"SpaceToDepth", "x", epctx__lower_space_to_depth, 0},
+    {"SpaceToDepth", "x", epctx__lower_blocks, true},
     {"Split", "x", epctx__lower_split, 0},
-    {"Sqrt", "x", epctx__lower_act, EPCTX__ACT_SQRT},
     {"Squeeze", "x", epctx__lower_squeeze, 0},
     {"Sub", "xx", epctx__lower_binary, EPCTX__BINARY_SUB},
     {"Sum", "x", epctx__lower_many, EPCTX__BINARY_ADD},
-    {"Swish", "x", epctx__lower_act, EPCTX__ACT_SWISH},
-    {"Tan", "x", epctx__lower_act, EPCTX__ACT_TAN},
-    {"Tanh", "x", epctx__lower_act, EPCTX__ACT_TANH},
     {"TensorScatter", "xxX", epctx__lower_tensor_scatter, 0},
-    {"ThresholdedRelu", "x", epctx__lower_act, EPCTX__ACT_THRESHOLD},
     {"Tile", "xx", epctx__lower_tile, 0},
     {"TopK", "x", epctx__lower_topk, 0},
     {"Transpose", "x", epctx__lower_transpose, 0},
@@ -12873,6 +12183,9 @@ static const epctx__lowering epctx__lowers[] = {
     {"Upsample", "f", epctx__lower_resize, 0},
     {"Where", "xxx", epctx__lower_where, 0},
     {"Xor", "", epctx__lower_exact, EPCTX__EXACT_XOR},
+#define EPCTX__ACT_ROW(name, op_type, value) {op_type, "x", epctx__lower_act, EPCTX__ACT_##name},
+    EPCTX_NPU_ACT_LIST(EPCTX__ACT_ROW)
+#undef EPCTX__ACT_ROW
 };
 
 /* An operator on quantized tensors: that of floats between Dequantize and Quantize. */
@@ -12885,7 +12198,7 @@ typedef struct epctx__quantized {
 static const epctx__quantized epctx__quantizeds[] = {
     {{"QGemm", "ffX", epctx__lower_gemm, 0}, 0, 2, 6, 7},
     {{"QLinearAdd", "xx", epctx__lower_binary, EPCTX__BINARY_ADD}, 0, 2, 0, 6},
-    {{"QLinearAveragePool", "x", epctx__lower_any_pool, EPCTX__POOL_AVERAGE}, 0, 1, 0, 3},
+    {{"QLinearAveragePool", "x", epctx__lower_pool, EPCTX__POOL_AVERAGE}, 0, 1, 0, 3},
     {{"QLinearConcat", "", epctx__lower_concat, 0}, 2, 0, 0, 0},
     {{"QLinearConv", "ff", epctx__lower_any_conv, 0}, 0, 2, 8, 6},
     {{"QLinearGlobalAveragePool", "f", epctx__lower_global_pool, EPCTX__REDUCE_MEAN}, 0, 1, 0, 3},
@@ -12900,19 +12213,14 @@ static const epctx__quantized epctx__quantizeds[] = {
 
 /* The bias of a product counts in the product of both scales. */
 static epctx_status epctx__floats_of_bias(epctx__compiler *c, size_t i, uint32_t *y) {
-    const bool folding = c->folding;
     const float alpha = epctx_node_float(c->node, "alpha", 1.0f);
-    uint32_t a, b, scale, rank;
-    EPCTX__TRY(epctx__input(c, i, &a));
-    rank = c->tensors[a].shape.rank;
-    EPCTX__TRY(epctx__float_input(c, 1, &a));
-    EPCTX__TRY(epctx__float_input(c, 4, &b));
-    c->folding = c->tensors[a].constant && c->tensors[b].constant;
-    EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_MUL, a, b, &scale));
-    if (alpha < 1.0f || alpha > 1.0f)
-        EPCTX__TRY(epctx__emit_number(c, EPCTX__BINARY_MUL, scale, alpha, &scale));
-    c->folding = folding;
-    return epctx__floats_of(c, i, scale, SIZE_MAX, rank > 0 ? -1 : 0, y);
+    epctx__recipe r = epctx__recipe_of(EPCTX__NONE);
+    EPCTX__TRY(epctx__input(c, i, &r.v.x));
+    EPCTX__TRY(epctx__float_input(c, 1, &r.v.a));
+    EPCTX__TRY(epctx__float_input(c, 4, &r.v.b));
+    EPCTX__TRY(epctx__scalar_float(c, alpha, &r.v.f));
+    EPCTX__TRY(epctx__cook(c, &r, alpha == 1.0f ? "s = a * b" : "s = a * b * f"));
+    return epctx__floats_of(c, i, r.v.s, SIZE_MAX, c->tensors[r.v.x].shape.rank > 0 ? -1 : 0, y);
 }
 
 /* Fetches the inputs into c->in and calls the function; c->y is output 0, unless it is set. */
@@ -12944,17 +12252,14 @@ static epctx_status epctx__lower_quantized(epctx__compiler *c, const epctx__quan
     uint32_t *given, scale, zero, y;
     epctx_str *names;
     epctx_status status;
-    void *memory;
     size_t i;
     if (epctx_node_int(node, "channels_last", 0) != 0 ||
         (epctx_node_int(node, "ceil_mode", 0) != 0 &&
          epctx_node_int(node, "count_include_pad", 0) != 0)) /* ORT counts more than the padding */
         return EPCTX__REFUSE(c,
                              "expected channels_last 0, and not ceil_mode with count_include_pad");
-    EPCTX__TRY(epctx__room_for(c, count + 2, sizeof *given, &memory));
-    given = (uint32_t *)memory;
-    EPCTX__TRY(epctx__room_for(c, count + 2, sizeof *names, &memory));
-    names = (epctx_str *)memory;
+    EPCTX__MAKE(c, given, uint32_t, count + 2);
+    EPCTX__MAKE(c, names, epctx_str, count + 2);
     inner.input_count = 0;
     for (i = 0; i < passed; i++) {
         EPCTX__TRY(epctx__input(c, i, &given[inner.input_count]));
@@ -13408,9 +12713,7 @@ static epctx_status epctx__lower_loop(epctx__compiler *c) {
     uint32_t y = c->in[0];
     bool going = true;
     size_t i, n;
-    void *memory;
-    EPCTX__TRY(epctx__room_for(c, 1, sizeof *r, &memory));
-    r = (epctx__rounds *)memory;
+    EPCTX__MAKE(c, r, epctx__rounds, 1);
     r->count = INT64_MAX;
     EPCTX__TRY(epctx__begin_rounds(c, r));
     if (r->lead != 0 && y != EPCTX__NONE) /* Loop */
@@ -13452,91 +12755,74 @@ typedef struct epctx__digits {
 
 /* Turns the walk `which` over a tensor into one over its elements elsewhere; splits dimensions that
  * run over several digits. False: that walk has no such form. */
-static bool epctx__relay(const epctx__digits *g, int64_t *start, uint32_t *rank, int64_t *dims,
-                         int64_t (*strides)[EPCTX_NPU_MAX_RANK], uint32_t which) {
-    int64_t first[EPCTX_NPU_MAX_RANK], last[EPCTX_NPU_MAX_RANK];
-    uint32_t i, j, a;
+static bool epctx__relay(const epctx__digits *g, int64_t *start, uint32_t *rank, epctx__strided w,
+                         uint32_t which) {
+    int64_t first[EPCTX_NPU_MAX_RANK], last[EPCTX_NPU_MAX_RANK], *dims = w[2];
+    uint32_t i, j, k, a;
     for (a = 0; a < g->count; a++) first[a] = last[a] = *start / g->old[a] % g->extent[a];
     for (i = 0; i < *rank;) {
-        int64_t step = strides[which][i], period;
+        int64_t step = w[which][i], period;
         if (step < 0) return false;
         for (a = 0; a + 1 < g->count && step % g->old[a] != 0;) a++;
         step /= g->old[a];
         if (last[a] + step * (dims[i] - 1) < g->extent[a]) {
             last[a] += step * (dims[i] - 1);
-            strides[which][i++] = step * g->wanted[a];
+            w[which][i++] = step * g->wanted[a];
             continue;
         }
         period = g->extent[a] / step;
         if (*rank == EPCTX_NPU_MAX_RANK || g->extent[a] % step != 0 || first[a] >= step ||
             dims[i] % period != 0 || dims[i] == period)
             return false;
-        for (j = *rank; j > i; j--) {
-            uint32_t k;
-            dims[j] = dims[j - 1];
-            for (k = 0; k < 2; k++) strides[k][j] = strides[k][j - 1];
-        }
-        (*rank)++;
+        for (j = (*rank)++; j > i; j--)
+            for (k = 0; k < 3; k++) w[k][j] = w[k][j - 1];
         dims[i + 1] = period;
         dims[i] /= period;
-        strides[0][i] *= period;
-        strides[1][i] *= period;
+        w[0][i] *= period;
+        w[1][i] *= period;
     }
     for (*start = 0, a = 0; a < g->count; a++) *start += first[a] * g->wanted[a];
     return true;
 }
 
-/* Sorts the dimensions of a walk by one of its strides. */
-static void epctx__sort_walk(uint32_t rank, int64_t *dims, int64_t (*strides)[EPCTX_NPU_MAX_RANK],
-                             uint32_t by) {
-    int64_t swap;
+/* Sorts the dimensions of a walk by the strides that write. */
+static void epctx__sort_walk(uint32_t rank, epctx__strided w) {
     uint32_t i, j, k;
     for (i = 1; i < rank; i++) {
-        for (j = i; j > 0 && strides[by][j - 1] < strides[by][j]; j--) {
-            swap = dims[j];
-            dims[j] = dims[j - 1];
-            dims[j - 1] = swap;
-            for (k = 0; k < 2; k++) {
-                swap = strides[k][j];
-                strides[k][j] = strides[k][j - 1];
-                strides[k][j - 1] = swap;
+        for (j = i; j > 0 && w[1][j - 1] < w[1][j]; j--) {
+            for (k = 0; k < 3; k++) {
+                const int64_t swap = w[k][j];
+                w[k][j] = w[k][j - 1];
+                w[k][j - 1] = swap;
             }
         }
     }
 }
 
-/* Copies a move's walk. */
-static void epctx__walk_of(const epctx__move *p, int64_t *dims,
-                           int64_t (*strides)[EPCTX_NPU_MAX_RANK]) {
+static void epctx__walk_of(const epctx__move *p, epctx__strided w) {
     uint32_t i;
-    memset(dims, 0, EPCTX_NPU_MAX_RANK * sizeof *dims);
-    memset(strides, 0, 2 * sizeof *strides);
-    for (i = 0; i < p->rank; i++) {
-        dims[i] = p->dims[i];
-        strides[0][i] = p->from[i];
-        strides[1][i] = p->to[i];
+    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) {
+        w[0][i] = p->from[i];
+        w[1][i] = p->to[i];
+        w[2][i] = p->dims[i];
     }
 }
 
 /* Lets a move read from (`ends[0]`) or write (`ends[1]`) elsewhere; NULL: as before. */
 static bool epctx__rewalk(epctx__move *p, const epctx__digits *const *ends) {
-    int64_t dims[EPCTX_NPU_MAX_RANK], strides[2][EPCTX_NPU_MAX_RANK], start[2];
+    epctx__strided w;
+    int64_t start[2];
     uint32_t rank = p->rank, i;
     start[0] = p->from_start;
     start[1] = p->to_start;
-    epctx__walk_of(p, dims, strides);
+    epctx__walk_of(p, w);
     for (i = 0; i < 2; i++)
-        if (ends[i] != NULL && !epctx__relay(ends[i], &start[i], &rank, dims, strides, i))
-            return false;
-    epctx__sort_walk(rank, dims, strides, 1); /* writes in order of addresses */
-    p->rank = epctx__collapse(dims, rank, strides, 2);
+        if (ends[i] != NULL && !epctx__relay(ends[i], &start[i], &rank, w, i)) return false;
+    epctx__sort_walk(rank, w); /* writes in order of addresses */
+    p->rank = epctx__collapse(w[2], rank, w, 2);
     p->from_start = (uint32_t)start[0];
     p->to_start = (uint32_t)start[1];
-    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) {
-        p->dims[i] = i < p->rank ? (uint32_t)dims[i] : 0;
-        p->from[i] = i < p->rank ? (int32_t)strides[0][i] : 0;
-        p->to[i] = i < p->rank ? (int32_t)strides[1][i] : 0;
-    }
+    epctx__set_walk(p->rank, w, p->from, p->to, p->dims);
     return true;
 }
 
@@ -13562,49 +12848,56 @@ static bool epctx__relay_move(const epctx__compiler *c, epctx__step *s, bool fro
     return epctx__rewalk(&s->params.move, ends);
 }
 
-/* Whether a step can write its result channels last. */
-static bool epctx__follows(const epctx__compiler *c, const epctx__step *s) {
+/* Gives a step the parameters to write its result channels last from an operand 0 that lies so, but
+ * for binary steps (epctx__follow_binary). False: there are none. */
+static bool epctx__follow(const epctx__compiler *c, epctx__step *s) {
     const epctx__tensor *t = &c->tensors[s->out];
     const epctx__view v = epctx__tensor_view(t);
-    const epctx__quantize *q = &s->params.quantize;
-    const bool same =
-        s->in[0] != EPCTX__NONE && epctx__same_shape(&c->tensors[s->in[0]].shape, &t->shape);
-    epctx__step copy = *s;
+    const epctx__shape *x = s->in[0] != EPCTX__NONE ? &c->tensors[s->in[0]].shape : NULL;
+    const bool same = x != NULL && epctx__same_shape(x, &t->shape);
+    epctx__quantize *q = &s->params.quantize;
+    epctx__affine *a = &s->params.affine;
+    epctx__resample *r = &s->params.resample;
     if (!epctx__is_whole(c, t) || v.channels == 1 || v.plane == 1) return false;
     switch (s->op) {
-    case EPCTX__OP_MOVE: return epctx__relay_move(c, &copy, false, true);
+    case EPCTX__OP_MOVE: return epctx__relay_move(c, s, false, true);
     case EPCTX__OP_FILL: return s->params.fill.count == t->count;
     case EPCTX__OP_UNARY:
     case EPCTX__OP_CAST:
     case EPCTX__OP_LOOKUP: return same;
     case EPCTX__OP_INTEGER_ADD:
         return same && epctx__same_shape(&c->tensors[s->in[1]].shape, &t->shape);
+    case EPCTX__OP_BINARY:
+        return x->rank <= t->shape.rank && c->tensors[s->in[1]].shape.rank <= t->shape.rank;
     case EPCTX__OP_QUANTIZE:
     case EPCTX__OP_DEQUANTIZE:
-        return same && (q->channels == 1 ||
-                        (q->outer == v.batch && q->channels == v.channels && q->inner == v.plane));
-    case EPCTX__OP_BINARY:
-        return c->tensors[s->in[0]].shape.rank <= t->shape.rank &&
-               c->tensors[s->in[1]].shape.rank <= t->shape.rank;
+        if (!same || q->channels == 1) return same;
+        if (q->outer != v.batch || q->channels != v.channels || q->inner != v.plane) return false;
+        q->outer *= q->inner;
+        q->inner = 1;
+        return true;
     case EPCTX__OP_AFFINE:
-        return s->params.affine.outer == v.batch && s->params.affine.channels == v.channels &&
-               s->params.affine.inner == v.plane;
+        if (a->outer != v.batch || a->channels != v.channels || a->inner != v.plane) return false;
+        a->outer *= a->inner;
+        a->inner = 1;
+        return true;
     case EPCTX__OP_RESAMPLE:
-        return s->params.resample.outer % (v.batch * v.channels) == 0 &&
-               c->tensors[s->in[0]].shape.rank == t->shape.rank &&
-               c->tensors[s->in[0]].shape.dims[1] == t->shape.dims[1];
+        if (r->outer % (v.batch * v.channels) != 0 || x->rank != t->shape.rank ||
+            x->dims[1] != t->shape.dims[1])
+            return false;
+        r->outer /= (uint32_t)v.channels;
+        r->inner *= (uint32_t)v.channels;
+        return true;
     default: return false;
     }
 }
 
-/* The same values in the other order. */
-static epctx_status epctx__transpose_image(epctx__compiler *c, uint32_t from, bool last,
-                                           epctx_str name, uint32_t *out) {
-    const epctx__view v = epctx__tensor_view(&c->tensors[from]);
-    const epctx__shape shape = c->tensors[from].shape;
+/* Copies an image from the other order; `last`: to channels last. */
+static epctx_status epctx__emit_transposed(epctx__compiler *c, uint32_t from, uint32_t to,
+                                           bool last, epctx_str name) {
+    const epctx__view v = epctx__tensor_view(&c->tensors[to]);
     epctx__shape walk = {3, {0}};
     int64_t strides[2][EPCTX_NPU_MAX_RANK];
-    epctx__buffer *b;
     walk.dims[0] = (int64_t)v.batch;
     walk.dims[1] = (int64_t)(last ? v.plane : v.channels);
     walk.dims[2] = (int64_t)(last ? v.channels : v.plane);
@@ -13612,9 +12905,19 @@ static epctx_status epctx__transpose_image(epctx__compiler *c, uint32_t from, bo
     strides[0][0] = strides[1][0];
     strides[0][1] = 1;
     strides[0][2] = walk.dims[1];
-    EPCTX__TRY(epctx__new_tensor(c, c->tensors[from].elem, &shape, out));
-    EPCTX__TRY(epctx__emit_move(c, from, *out, &walk, 0, 0, strides[0], strides[1]));
+    EPCTX__TRY(epctx__emit_move(c, from, to, &walk, 0, 0, strides[0], strides[1]));
     c->steps[c->step_count - 1].name = name;
+    return EPCTX_OK;
+}
+
+/* The same values in the other order. */
+static epctx_status epctx__transpose_image(epctx__compiler *c, uint32_t from, bool last,
+                                           epctx_str name, uint32_t *out) {
+    const epctx__view v = epctx__tensor_view(&c->tensors[from]);
+    const epctx__shape shape = c->tensors[from].shape;
+    epctx__buffer *b;
+    EPCTX__TRY(epctx__new_tensor(c, c->tensors[from].elem, &shape, out));
+    EPCTX__TRY(epctx__emit_transposed(c, from, *out, last, name));
     b = &c->buffers[c->tensors[*out].buffer];
     b->channels = last ? (uint32_t)v.channels : 0;
     b->plane = last ? (uint32_t)v.plane : 0;
@@ -13675,11 +12978,8 @@ static epctx_status epctx__follow_binary(epctx__compiler *c, epctx__step *s) {
     epctx__binary *p = &s->params.binary;
     const epctx__shape shape = c->tensors[s->out].shape;
     const epctx__view v = epctx__tensor_view(&c->tensors[s->out]);
-    int64_t strides[2][EPCTX_NPU_MAX_RANK], given[2][EPCTX_NPU_MAX_RANK];
-    int64_t dims[EPCTX_NPU_MAX_RANK];
+    epctx__strided w, given;
     uint32_t i, j;
-    memset(dims, 0, sizeof dims);
-    memset(strides, 0, sizeof strides);
     for (j = 0; j < 2; j++) {
         const bool same = epctx__same_shape(&c->tensors[s->in[j]].shape, &shape);
         const bool last = same && !c->tensors[s->in[j]].constant;
@@ -13688,52 +12988,12 @@ static epctx_status epctx__follow_binary(epctx__compiler *c, epctx__step *s) {
         for (i = 1; last && i < shape.rank; i++)
             given[j][i] = i == 1 ? 1 : given[j][i] * (int64_t)v.channels;
     }
-    for (i = 0; i < shape.rank; i++) { /* N, the plane, the channels */
-        const uint32_t from = i == 0 ? 0 : (i + 1 < shape.rank ? i + 1 : 1);
-        dims[i] = shape.dims[from];
-        strides[0][i] = given[0][from];
-        strides[1][i] = given[1][from];
-    }
-    memset(p->dims, 0, sizeof p->dims);
-    memset(p->a, 0, sizeof p->a);
-    memset(p->b, 0, sizeof p->b);
-    p->rank = epctx__collapse(dims, shape.rank, strides, 2);
-    for (i = 0; i < p->rank; i++) {
-        p->dims[i] = (uint32_t)dims[i];
-        p->a[i] = (int32_t)strides[0][i];
-        p->b[i] = (int32_t)strides[1][i];
-    }
+    memcpy(given[2], shape.dims, sizeof given[2]);
+    for (i = 0; i < shape.rank; i++) /* N, the plane, the channels */
+        for (j = 0; j < 3; j++) w[j][i] = given[j][i == 0 ? 0 : (i + 1 < shape.rank ? i + 1 : 1)];
+    p->rank = epctx__collapse(w[2], shape.rank, w, 2);
+    epctx__set_walk(p->rank, w, p->a, p->b, p->dims);
     return EPCTX_OK;
-}
-
-/* Operands and parameters of a step that follows its neighbours to a result channels last. */
-static epctx_status epctx__follow(epctx__compiler *c, epctx__step *s) {
-    const epctx__view v = epctx__tensor_view(&c->tensors[s->out]);
-    epctx__affine *a = &s->params.affine;
-    epctx__resample *r = &s->params.resample;
-    epctx__quantize *q = &s->params.quantize;
-    switch (s->op) {
-    case EPCTX__OP_FILL: return EPCTX_OK;
-    case EPCTX__OP_BINARY: return epctx__follow_binary(c, s);
-    case EPCTX__OP_INTEGER_ADD: EPCTX__TRY(epctx__in_order(c, &s->in[1], true, s->name)); break;
-    case EPCTX__OP_QUANTIZE:
-    case EPCTX__OP_DEQUANTIZE:
-        if (q->channels != 1) {
-            q->outer *= q->inner;
-            q->inner = 1;
-        }
-        break;
-    case EPCTX__OP_AFFINE:
-        a->outer *= a->inner;
-        a->inner = 1;
-        break;
-    case EPCTX__OP_RESAMPLE:
-        r->outer /= (uint32_t)v.channels;
-        r->inner *= (uint32_t)v.channels;
-        break;
-    default: break;
-    }
-    return epctx__in_order(c, &s->in[0], true, s->name);
 }
 
 /* Means and sums over the plane of an image read it in either order. */
@@ -13773,48 +13033,30 @@ static epctx_status epctx__lay_step(epctx__compiler *c, const epctx__step *given
     const epctx__view v = epctx__tensor_view(&c->tensors[s.out]);
     const epctx__shape shape = c->tensors[s.out].shape;
     const uint32_t wanted = s.out;
-    uint32_t i;
-    bool done = false;
+    uint32_t images = 0, kept = 0, i; /* bits: operands read channels last, or as they lie */
     if (s.images) {
-        EPCTX__TRY(epctx__in_order(c, &s.in[0], true, s.name));
-        if (s.op == EPCTX__OP_CONV) EPCTX__TRY(epctx__in_order(c, &s.in[3], true, s.name));
+        images = s.op == EPCTX__OP_CONV ? 1 | 8 : 1;
         if (!last && v.channels != 1 && v.plane != 1)
             EPCTX__TRY(epctx__new_tensor(c, c->tensors[s.out].elem, &shape, &s.out));
-        done = true;
     } else if (s.op == EPCTX__OP_MOVE) {
         const bool from = epctx__is_last(c, s.in[0]) && epctx__is_whole(c, &c->tensors[s.in[0]]);
-        done = epctx__relay_move(c, &s, from, last);
-        if (!done) {
-            EPCTX__TRY(epctx__in_order(c, &s.in[0], false, s.name));
-            (void)epctx__relay_move(c, &s, false, last);
-            done = true;
-        } else if (!from) {
-            EPCTX__TRY(epctx__in_order(c, &s.in[0], false, s.name));
-        }
+        kept = from && epctx__relay_move(c, &s, true, last);
+        if (kept == 0) (void)epctx__relay_move(c, &s, false, last);
+    } else if (last && s.op == EPCTX__OP_BINARY) {
+        kept = 1 | 2;
+        EPCTX__TRY(epctx__follow_binary(c, &s));
     } else if (last) {
-        EPCTX__TRY(epctx__follow(c, &s));
-        done = true;
+        images = s.op == EPCTX__OP_INTEGER_ADD ? 1 | 2 : 1;
+        (void)epctx__follow(c, &s);
     } else {
-        done = epctx__follow_reduce(c, &s) || epctx__follow_gemm(c, &s);
+        kept = epctx__follow_reduce(c, &s) || epctx__follow_gemm(c, &s);
     }
-    for (i = 0; i < EPCTX__MAX_IN && !done; i++)
-        EPCTX__TRY(epctx__in_order(c, &s.in[i], false, s.name));
+    for (i = 0; i < EPCTX__MAX_IN; i++)
+        if ((kept >> i & 1) == 0)
+            EPCTX__TRY(epctx__in_order(c, &s.in[i], (images >> i & 1) != 0, s.name));
     EPCTX__TRY(epctx__emit(c, &s));
     c->buffers[c->tensors[wanted].buffer].twin = EPCTX__NONE;
-    if (s.out != wanted) {
-        epctx__shape walk = {3, {0}};
-        int64_t strides[2][EPCTX_NPU_MAX_RANK];
-        walk.dims[0] = (int64_t)v.batch;
-        walk.dims[1] = (int64_t)v.channels;
-        walk.dims[2] = (int64_t)v.plane;
-        epctx__dense(&walk, strides[1]);
-        strides[0][0] = strides[1][0];
-        strides[0][1] = 1;
-        strides[0][2] = walk.dims[1];
-        EPCTX__TRY(epctx__emit_move(c, s.out, wanted, &walk, 0, 0, strides[0], strides[1]));
-        c->steps[c->step_count - 1].name = s.name;
-    }
-    return EPCTX_OK;
+    return s.out == wanted ? EPCTX_OK : epctx__emit_transposed(c, s.out, wanted, false, s.name);
 }
 
 /* Chooses the order of every buffer: convolutions want channels last, others follow their first
@@ -13825,9 +13067,10 @@ static void epctx__choose_orders(epctx__compiler *c) {
     for (i = c->step_count; i > 0; i--) {
         const epctx__step *s = &c->steps[i - 1];
         epctx__buffer *out = &c->buffers[c->tensors[s->out].buffer];
-        if (s->dead) continue;
-        out->fixed = out->fixed || out->place != EPCTX__SCRATCH ||
-                     !(s->images ? epctx__is_whole(c, &c->tensors[s->out]) : epctx__follows(c, s));
+        epctx__step copy = *s;
+        out->fixed =
+            out->fixed || out->place != EPCTX__SCRATCH ||
+            !(s->images ? epctx__is_whole(c, &c->tensors[s->out]) : epctx__follow(c, &copy));
         for (j = 0; j < EPCTX__MAX_IN; j++)
             if (s->in[j] != EPCTX__NONE && !c->tensors[s->in[j]].constant &&
                 (s->images ? j == 0 || (j == 3 && s->op == EPCTX__OP_CONV)
@@ -13840,7 +13083,7 @@ static void epctx__choose_orders(epctx__compiler *c) {
         const epctx__view v = epctx__tensor_view(&c->tensors[s->out]);
         bool wants = s->images || (s->op == EPCTX__OP_MOVE && out->liked);
         for (j = 0; j < EPCTX__MAX_IN && !wants; j++) wants = epctx__is_last(c, s->in[j]);
-        if (!s->dead && wants && !out->fixed && v.channels != 1 && v.plane != 1) {
+        if (wants && !out->fixed && v.channels != 1 && v.plane != 1) {
             out->channels = (uint32_t)v.channels;
             out->plane = (uint32_t)v.plane;
         }
@@ -13849,46 +13092,63 @@ static void epctx__choose_orders(epctx__compiler *c) {
 
 /* Dead-code elimination: drops steps with unused results. */
 static void epctx__drop_dead(epctx__compiler *c) {
-    size_t i;
+    size_t i, kept = c->step_count;
     uint32_t j;
-    for (i = c->step_count; i > 0; i--) {
-        epctx__step *s = &c->steps[i - 1];
-        s->dead = !c->buffers[c->tensors[s->out].buffer].needed;
-        for (j = 0; j < EPCTX__MAX_IN && !s->dead; j++)
-            if (s->in[j] != EPCTX__NONE && !c->tensors[s->in[j]].constant)
-                c->buffers[c->tensors[s->in[j]].buffer].needed = true;
-    }
-}
-
-/* The same after steps have changed. */
-static void epctx__drop_unused(epctx__compiler *c) {
-    size_t i;
     for (i = 0; i < c->buffer_count; i++)
         c->buffers[i].needed = c->buffers[i].place == EPCTX__OUTPUT;
-    epctx__drop_dead(c);
+    for (i = c->step_count; i-- > 0;) {
+        const epctx__step *s = &c->steps[i];
+        if (!c->buffers[c->tensors[s->out].buffer].needed) continue;
+        for (j = 0; j < EPCTX__MAX_IN; j++)
+            if (s->in[j] != EPCTX__NONE && !c->tensors[s->in[j]].constant)
+                c->buffers[c->tensors[s->in[j]].buffer].needed = true;
+        c->steps[--kept] = *s;
+    }
+    c->steps += kept;
+    c->step_count -= kept;
+    c->step_room -= kept;
 }
 
 /* Where a move that writes every element of a dense tensor, once, took them from. */
 static bool epctx__digits_of(const epctx__move *p, uint64_t count, epctx__digits *g) {
-    int64_t dims[EPCTX_NPU_MAX_RANK], strides[2][EPCTX_NPU_MAX_RANK], step = 1;
+    epctx__strided w;
+    int64_t step = 1;
     uint32_t i;
-    epctx__walk_of(p, dims, strides);
-    epctx__sort_walk(p->rank, dims, strides, 1);
+    epctx__walk_of(p, w);
+    epctx__sort_walk(p->rank, w);
     g->count = p->rank;
-    for (i = p->rank; i-- > 0; step *= dims[i]) {
-        if (strides[1][i] != step) return false;
-        g->extent[i] = dims[i];
+    for (i = p->rank; i-- > 0; step *= w[2][i]) {
+        if (w[1][i] != step) return false;
+        g->extent[i] = w[2][i];
         g->old[i] = step;
-        g->wanted[i] = strides[0][i];
+        g->wanted[i] = w[0][i];
     }
     return p->to_start == 0 && step == (int64_t)count;
 }
 
-/* What is known of a buffer: steps that write it, the last one; steps other than moves read it. */
+/* What is known of a buffer: steps that write it, the last one; reads, and those by other steps
+ * than moves. */
 typedef struct epctx__traffic {
-    size_t writers, last;
-    bool read;
+    uint32_t writers, last, reads, others;
 } epctx__traffic;
+
+static epctx_status epctx__traffic_of(epctx__compiler *c, epctx__traffic **out) {
+    epctx__traffic *traffic;
+    uint32_t i, j;
+    EPCTX__MAKE(c, traffic, epctx__traffic, c->buffer_count);
+    for (i = 0; i < c->step_count; i++) {
+        const epctx__step *s = &c->steps[i];
+        traffic[c->tensors[s->out].buffer].writers++;
+        traffic[c->tensors[s->out].buffer].last = i;
+        for (j = 0; j < EPCTX__MAX_IN; j++) {
+            if (s->in[j] == EPCTX__NONE || c->tensors[s->in[j]].constant) continue;
+            traffic[c->tensors[s->in[j]].buffer].reads++;
+            traffic[c->tensors[s->in[j]].buffer].others += s->op != EPCTX__OP_MOVE;
+        }
+    }
+    *out = traffic;
+    return EPCTX_OK;
+}
 
 /* Lets a move that reads what another move has written read from where that took it. */
 static void epctx__join_move(epctx__compiler *c, size_t at, const epctx__traffic *traffic) {
@@ -13899,7 +13159,7 @@ static void epctx__join_move(epctx__compiler *c, size_t at, const epctx__traffic
     epctx__move walk = s->params.move;
     epctx__digits g;
     const epctx__digits *ends[2] = {&g, NULL};
-    if (x->constant || t->writers != 1 || t->read || a->op != EPCTX__OP_MOVE ||
+    if (x->constant || t->writers != 1 || t->others != 0 || a->op != EPCTX__OP_MOVE ||
         c->buffers[x->buffer].place != EPCTX__SCRATCH)
         return;
     source = &c->tensors[a->in[0]];
@@ -13922,15 +13182,13 @@ static epctx_status epctx__copy_parts(epctx__compiler *c) {
     const epctx__step *steps = c->steps;
     const size_t count = c->step_count, tensors = c->tensor_count;
     uint32_t *copies, j;
-    void *memory;
     size_t i;
-    EPCTX__TRY(epctx__room_for(c, tensors, sizeof *copies, &memory));
-    copies = (uint32_t *)memory; /* 0: none, or one more than the tensor */
+    EPCTX__MAKE(c, copies, uint32_t, tensors); /* 0: none, or one more than the tensor */
     c->steps = NULL;
     c->step_count = c->step_room = 0;
     for (i = 0; i < count; i++) {
         epctx__step s = steps[i];
-        for (j = 0; j < 4 && s.images && !s.dead; j += 3) {
+        for (j = 0; j < 4 && s.images; j += 3) {
             const uint32_t id = s.in[j];
             epctx__shape shape;
             uint32_t copy;
@@ -13945,7 +13203,7 @@ static epctx_status epctx__copy_parts(epctx__compiler *c) {
             }
             s.in[j] = copies[id] - 1;
         }
-        if (!s.dead) EPCTX__TRY(epctx__emit(c, &s));
+        EPCTX__TRY(epctx__emit(c, &s));
     }
     return EPCTX_OK;
 }
@@ -13953,24 +13211,12 @@ static epctx_status epctx__copy_parts(epctx__compiler *c) {
 /* Joins moves of moves: Reshape, Transpose and Split of one tensor copy it once. */
 static epctx_status epctx__join_moves(epctx__compiler *c) {
     epctx__traffic *traffic;
-    void *memory;
     size_t i;
-    uint32_t j;
     EPCTX__TRY(epctx__copy_parts(c));
-    EPCTX__TRY(epctx__room_for(c, c->buffer_count, sizeof *traffic, &memory));
-    traffic = (epctx__traffic *)memory;
-    for (i = 0; i < c->step_count; i++) {
-        const epctx__step *s = &c->steps[i];
-        if (s->dead) continue;
-        traffic[c->tensors[s->out].buffer].writers++;
-        traffic[c->tensors[s->out].buffer].last = i;
-        for (j = 0; j < EPCTX__MAX_IN && s->op != EPCTX__OP_MOVE; j++)
-            if (s->in[j] != EPCTX__NONE && !c->tensors[s->in[j]].constant)
-                traffic[c->tensors[s->in[j]].buffer].read = true;
-    }
+    EPCTX__TRY(epctx__traffic_of(c, &traffic));
     for (i = 0; i < c->step_count; i++)
-        if (!c->steps[i].dead && c->steps[i].op == EPCTX__OP_MOVE) epctx__join_move(c, i, traffic);
-    epctx__drop_unused(c);
+        if (c->steps[i].op == EPCTX__OP_MOVE) epctx__join_move(c, i, traffic);
+    epctx__drop_dead(c);
     return EPCTX_OK;
 }
 
@@ -13979,9 +13225,9 @@ static void epctx__conv_to_gemm(epctx__step *s) {
     const epctx__conv p = s->params.conv;
     const epctx__window *w = &p.window;
     epctx__gemm *g = &s->params.gemm;
-    if (s->op != EPCTX__OP_CONV || s->dead || !s->packs || p.groups != 1 ||
-        s->in[3] != EPCTX__NONE || w->kernel_h != w->in_h || w->kernel_w != w->in_w ||
-        w->out_h != 1 || w->out_w != 1 || w->top + w->left + w->bottom + w->right != 0)
+    if (s->op != EPCTX__OP_CONV || !s->packs || p.groups != 1 || s->in[3] != EPCTX__NONE ||
+        w->kernel_h != w->in_h || w->kernel_w != w->in_w || w->out_h != 1 || w->out_w != 1 ||
+        w->top + w->left + w->bottom + w->right != 0)
         return;
     s->op = EPCTX__OP_GEMM;
     s->temporary = EPCTX__NONE;
@@ -14000,7 +13246,7 @@ static void epctx__conv_to_gemm(epctx__step *s) {
     s->images = false;
 }
 
-/* Lays images channels last around convolutions; only live steps remain. */
+/* Lays images channels last around convolutions. */
 static epctx_status epctx__lay_out(epctx__compiler *c) {
     const epctx__step *steps = c->steps;
     const size_t count = c->step_count;
@@ -14009,8 +13255,7 @@ static epctx_status epctx__lay_out(epctx__compiler *c) {
     epctx__choose_orders(c);
     c->steps = NULL;
     c->step_count = c->step_room = 0;
-    for (i = 0; i < count; i++)
-        if (!steps[i].dead) EPCTX__TRY(epctx__lay_step(c, &steps[i]));
+    for (i = 0; i < count; i++) EPCTX__TRY(epctx__lay_step(c, &steps[i]));
     return EPCTX_OK;
 }
 
@@ -14031,44 +13276,35 @@ static epctx_status epctx__bind_outputs(epctx__compiler *c) {
             return EPCTX__INVALID(
                 c, "graph output '%S': no node computes it, or its shape is not fixed",
                 &g->outputs[i].name);
-        if (t->constant || c->buffers[t->buffer].place != EPCTX__SCRATCH || t->offset != 0 ||
-            c->buffers[t->buffer].bytes != t->count * epctx__stored_size(t->elem)) {
+        if (!epctx__is_whole(c, t) || c->buffers[t->buffer].place != EPCTX__SCRATCH) {
             EPCTX__TRY(epctx__new_tensor(c, t->elem, &c->tensors[id].shape, &copy));
             EPCTX__TRY(epctx__emit_copy(c, id, copy));
             t = &c->tensors[copy];
         }
         c->buffers[t->buffer].place = EPCTX__OUTPUT;
         c->buffers[t->buffer].index = (uint32_t)i;
-        c->buffers[t->buffer].needed = true;
     }
     return EPCTX_OK;
 }
 
-/* Weights outside the blob are packed when the graph gets them. */
-static epctx_status epctx__pack_outside(epctx__compiler *c, const epctx__step *s, uint32_t *id) {
-    const epctx__pack *p = &s->pack;
-    epctx__shape shape = {1, {0}};
-    epctx__step pack;
-    shape.dims[0] = (int64_t)epctx__packed(p->batch, p->rows, p->depth, p->block);
-    EPCTX__TRY(epctx__add_tensor(c, EPCTX_ONNX_FLOAT, &shape, id));
-    c->tensors[*id].constant = true;
-    epctx__step_init(&pack, EPCTX__OP_PACK, s->in[1], EPCTX__NONE, *id);
-    pack.params.pack = *p;
-    pack.name = s->name;
-    return epctx__record(c, &pack);
-}
-
-/* Others are packed when they are written (epctx__write_packed): one at a time in memory. */
+/* Weights outside the blob are packed when the graph gets them, others when they are written
+ * (epctx__write_weight): one at a time in memory. */
 static epctx_status epctx__pack_weights(epctx__compiler *c) {
     size_t i;
     for (i = 0; i < c->step_count; i++) {
-        epctx__step *s = &c->steps[i];
-        uint32_t id;
-        if (!s->dead && s->packs && c->tensors[s->in[1]].outside) {
-            EPCTX__TRY(epctx__pack_outside(c, s, &id));
-            s->in[1] = id;
-            s->packs = false;
-        }
+        epctx__step *s = &c->steps[i], pack;
+        const epctx__pack *p = &s->pack;
+        epctx__shape shape = {1, {0}};
+        if (!s->packs || !c->tensors[s->in[1]].outside) continue;
+        shape.dims[0] = (int64_t)epctx__packed(p->batch, p->rows, p->depth, p->block);
+        pack = epctx__new_step(EPCTX__OP_PACK, s->in[1], EPCTX__NONE, 0);
+        pack.params.pack = *p;
+        pack.name = s->name;
+        EPCTX__TRY(epctx__add_tensor(c, EPCTX_ONNX_FLOAT, &shape, &pack.out));
+        c->tensors[pack.out].constant = true;
+        EPCTX__TRY(epctx__record(c, &pack));
+        s->in[1] = pack.out;
+        s->packs = false;
     }
     return EPCTX_OK;
 }
@@ -14082,9 +13318,9 @@ static void epctx__touch_buffer(epctx__compiler *c, uint32_t buffer, size_t step
 static void epctx__lifetimes(epctx__compiler *c) {
     size_t i;
     uint32_t j;
+    for (i = 0; i < c->buffer_count; i++) c->buffers[i].first = EPCTX__NONE;
     for (i = 0; i < c->step_count; i++) {
         const epctx__step *s = &c->steps[i];
-        if (s->dead) continue;
         for (j = 0; j < EPCTX__MAX_IN; j++)
             if (s->in[j] != EPCTX__NONE && !c->tensors[s->in[j]].constant)
                 epctx__touch_buffer(c, c->tensors[s->in[j]].buffer, i);
@@ -14104,11 +13340,9 @@ typedef struct epctx__tree {
 } epctx__tree;
 
 static epctx_status epctx__new_tree(epctx__compiler *c, size_t count, epctx__tree *tree) {
-    void *memory;
     tree->leaves = 1;
     while (tree->leaves < count) tree->leaves *= 2;
-    EPCTX__TRY(epctx__room_for(c, tree->leaves, 2 * sizeof *tree->max, &memory));
-    tree->max = (uint64_t *)memory;
+    EPCTX__MAKE(c, tree->max, uint64_t, 2 * tree->leaves);
     return EPCTX_OK;
 }
 
@@ -14177,19 +13411,17 @@ static epctx_status epctx__crowds(epctx__compiler *c) {
     return EPCTX_OK;
 }
 
-/* The pool after step `at`, if that is a convolution whose result nothing else reads; else 0. */
-static size_t epctx__pool_behind(const epctx__compiler *c, size_t at) {
-    const epctx__step *s = &c->steps[at];
+/* Whether step `at` of `count` is a convolution at the peak of live bytes and the next one a pool,
+ * the only reader of its result. */
+static bool epctx__pool_behind(const epctx__compiler *c, const epctx__step *s, size_t at,
+                               size_t count) {
     const epctx__conv *p = &s->params.conv;
     const epctx__buffer *b = &c->buffers[c->tensors[s->out].buffer];
-    size_t next = at + 1;
-    if (s->dead || s->op != EPCTX__OP_CONV || p->batch != 1 || s->in[3] != EPCTX__NONE) return 0;
-    while (next < c->step_count && c->steps[next].dead) next++;
-    return next < c->step_count && c->steps[next].op == EPCTX__OP_POOL &&
-                   c->tensors[c->steps[next].in[0]].buffer == c->tensors[s->out].buffer &&
-                   b->place == EPCTX__SCRATCH && b->first == at && b->last == next
-               ? next
-               : 0;
+    return s->op == EPCTX__OP_CONV && p->batch == 1 && s->in[3] == EPCTX__NONE && at + 1 < count &&
+           s[1].op == EPCTX__OP_POOL &&
+           c->tensors[s[1].in[0]].buffer == c->tensors[s->out].buffer &&
+           b->place == EPCTX__SCRATCH && b->first == at && b->last == at + 1 &&
+           b->crowd == c->stats.scratch_live;
 }
 
 /* Lines of a pool for which the convolution fits into 8 KB and computes few lines twice. */
@@ -14231,9 +13463,8 @@ static epctx_status epctx__lines_of(epctx__compiler *c, uint32_t first, uint32_t
 
 /* Alternates convolution and pool over bands of lines: only a band of the image is live. */
 static epctx_status epctx__split(epctx__compiler *c, const epctx__step *conv,
-                                 const epctx__step *pool, uint32_t lines, epctx__step *to,
-                                 size_t *count) {
-    const size_t before = *count;
+                                 const epctx__step *pool, uint32_t lines) {
+    const size_t before = c->step_count;
     uint32_t first, end, start, buffer;
     for (first = 0; first < pool->params.pool.window.out_h; first = end) {
         epctx__step one = *conv, two = *pool;
@@ -14253,43 +13484,34 @@ static epctx_status epctx__split(epctx__compiler *c, const epctx__step *conv,
                                    (uint64_t)p->window.in_w * p->in_channels * p->groups,
                                    &one.in[0]));
         EPCTX__TRY(epctx__add_buffer(c, epctx__conv_needs(p).bytes, &one.temporary));
-        to[*count] = one;
-        to[*count + 1] = two;
-        *count += 2;
+        EPCTX__TRY(epctx__push_step(c, &one));
+        EPCTX__TRY(epctx__push_step(c, &two));
     }
-    if (first < pool->params.pool.window.out_h) *count = before; /* a line of padding alone */
+    if (first < pool->params.pool.window.out_h)
+        c->step_count = before; /* a line of padding alone */
     return EPCTX_OK;
 }
 
 /* Splits convolutions followed by a pool at the peak of live bytes. */
 static epctx_status epctx__split_pools(epctx__compiler *c) {
-    epctx__step *steps;
-    void *memory;
-    size_t i, next, count = 0, room = c->step_count;
-    for (i = 0; i < c->step_count; i++) {
-        next = epctx__pool_behind(c, i);
-        room += next != 0 ? 2 * (size_t)c->steps[next].params.pool.window.out_h : 0;
-    }
-    if (room == c->step_count) return EPCTX_OK;
-    EPCTX__TRY(epctx__room_for(c, room, sizeof *steps, &memory));
-    steps = (epctx__step *)memory;
-    for (i = 0; i < c->step_count; i++) {
-        const epctx__step *s = &c->steps[i];
-        const size_t before = count;
-        next = epctx__pool_behind(c, i);
-        if (next != 0 && c->buffers[c->tensors[s->out].buffer].crowd == c->stats.scratch_live) {
-            const uint32_t lines =
-                epctx__pool_lines(&s->params.conv, &c->steps[next].params.pool.window);
-            if (lines < c->steps[next].params.pool.window.out_h)
-                EPCTX__TRY(epctx__split(c, s, &c->steps[next], lines, steps, &count));
+    const epctx__step *steps = c->steps;
+    const size_t count = c->step_count;
+    size_t i, before;
+    c->steps = NULL;
+    c->step_count = c->step_room = 0;
+    for (i = 0; i < count; i++) {
+        const epctx__step *s = &steps[i];
+        before = c->step_count;
+        if (epctx__pool_behind(c, s, i, count)) {
+            const epctx__window *pool = &s[1].params.pool.window;
+            const uint32_t lines = epctx__pool_lines(&s->params.conv, pool);
+            if (lines < pool->out_h) EPCTX__TRY(epctx__split(c, s, &s[1], lines));
         }
-        if (count == before)
-            steps[count++] = *s;
+        if (c->step_count == before)
+            EPCTX__TRY(epctx__push_step(c, s));
         else
-            i = next;
+            i++;
     }
-    c->steps = steps;
-    c->step_count = c->step_room = count;
     return EPCTX_OK;
 }
 
@@ -14298,7 +13520,7 @@ static epctx_status epctx__to_tiles(epctx__compiler *c, epctx__step *s) {
     epctx__needs direct, tiled;
     memset(&direct, 0, sizeof direct);
     memset(&tiled, 0, sizeof tiled);
-    if (s->dead || s->op != EPCTX__OP_CONV || s->params.conv.in_channels < 16 ||
+    if (s->op != EPCTX__OP_CONV || s->params.conv.in_channels < 16 ||
         s->params.conv.out_channels < 16 || !epctx__check_conv(&s->params, &direct) ||
         !epctx__check_winograd(&s->params, &tiled) || tiled.work >= direct.work / 10 * 9 ||
         tiled.out[1].bytes > EPCTX__MAX_BYTES)
@@ -14313,10 +13535,8 @@ static epctx_status epctx__refine(epctx__compiler *c) {
     epctx__lifetimes(c);
     EPCTX__TRY(epctx__crowds(c));
     EPCTX__TRY(epctx__split_pools(c));
-    for (i = 0; i < c->step_count && !(c->npu != NULL && c->npu->direct); i++)
+    for (i = 0; i < c->step_count && !(c->npu != NULL && c->npu->opts.direct); i++)
         EPCTX__TRY(epctx__to_tiles(c, &c->steps[i]));
-    for (i = 0; i < c->buffer_count; i++) /* lifetimes are computed again */
-        c->buffers[i].first = EPCTX__NONE;
     return EPCTX_OK;
 }
 
@@ -14389,8 +13609,10 @@ static uint64_t epctx__key(const epctx__buffer *b, epctx__order order) {
 typedef struct epctx__planner {
     epctx__item *list, *by_time; /* in order of placement; in order of first use */
     epctx__item *beside;         /* heap of those live at the same time, lowest offset on top */
+    epctx__item *best;           /* the list that needed least */
     epctx__tree placed;          /* over by_time: the step after the last use, 0: not placed */
     size_t count, pairs;         /* pairs: how many may still be examined */
+    size_t top;                  /* in the list: the buffer that ends highest */
     uint64_t size;               /* bytes of scratch */
 } epctx__planner;
 
@@ -14434,23 +13656,25 @@ static void epctx__place_buffer(const epctx__compiler *c, epctx__planner *p, epc
     p->size = b->offset + size > p->size ? b->offset + size : p->size;
 }
 
-/* Places all buffers in one order. */
-static void epctx__try_order(epctx__compiler *c, epctx__planner *p, epctx__order order) {
+/* Places all buffers in the order of the list. */
+static void epctx__place_all(epctx__compiler *c, epctx__planner *p) {
     size_t i;
-    epctx__put_in_order(c, p->list, p->count, order);
     memset(p->placed.max, 0, 2 * p->placed.leaves * sizeof *p->placed.max);
     p->pairs = EPCTX__PLAN_PAIRS;
-    p->size = 0;
-    for (i = 0; i < p->count; i++) epctx__place_buffer(c, p, &c->buffers[p->list[i].buffer]);
+    p->size = p->top = 0;
+    for (i = 0; i < p->count; i++) {
+        const uint64_t before = p->size;
+        epctx__place_buffer(c, p, &c->buffers[p->list[i].buffer]);
+        if (p->size > before) p->top = i;
+    }
 }
 
 static epctx_status epctx__new_planner(epctx__compiler *c, epctx__planner *p) {
-    void *memory;
     size_t i;
-    EPCTX__TRY(epctx__room_for(c, c->buffer_count, 3 * sizeof *p->list, &memory));
-    p->list = (epctx__item *)memory;
+    EPCTX__MAKE(c, p->list, epctx__item, 4 * c->buffer_count);
     p->by_time = p->list + c->buffer_count;
     p->beside = p->by_time + c->buffer_count;
+    p->best = p->beside + c->buffer_count;
     p->count = 0;
     for (i = 0; i < c->buffer_count; i++) {
         if (epctx__in_scratch(&c->buffers[i])) {
@@ -14464,23 +13688,35 @@ static epctx_status epctx__new_planner(epctx__compiler *c, epctx__planner *p) {
     return epctx__new_tree(c, p->count, &p->placed);
 }
 
-/* Offsets in scratch: the best of several orders. The peak of live bytes is a lower bound. */
+/* Offsets in scratch: the best of several orders, each tried again with the buffer that ended highest
+ * in front. The peak of live bytes is a lower bound. */
 static epctx_status epctx__plan(epctx__compiler *c) {
     epctx__planner p;
-    uint64_t best_size = UINT64_MAX;
-    int order, best = 0;
+    int order, tries;
     epctx__lifetimes(c);
     EPCTX__TRY(epctx__crowds(c));
     EPCTX__TRY(epctx__new_planner(c, &p));
-    for (order = 0; order < EPCTX__ORDER_COUNT && best_size > c->stats.scratch_live; order++) {
-        epctx__try_order(c, &p, (epctx__order)order);
-        if (p.size < best_size) {
-            best_size = p.size;
-            best = order;
+    c->stats.scratch_size = UINT64_MAX;
+    for (order = 0; order < EPCTX__ORDER_COUNT; order++) {
+        epctx__put_in_order(c, p.list, p.count, (epctx__order)order);
+        for (tries = 0; tries < 4 && c->stats.scratch_size > c->stats.scratch_live; tries++) {
+            if (tries > 0) {
+                const epctx__item item = p.list[p.top];
+                memmove(p.list + 1, p.list, p.top * sizeof item);
+                p.list[0] = item;
+            }
+            epctx__place_all(c, &p);
+            if (p.size < c->stats.scratch_size) {
+                c->stats.scratch_size = p.size;
+                memcpy(p.best, p.list, p.count * sizeof *p.list);
+            }
+            if (p.pairs == 0) break; /* costs enough */
         }
     }
-    if (best != order - 1) epctx__try_order(c, &p, (epctx__order)best);
-    c->stats.scratch_size = best_size;
+    if (p.size > c->stats.scratch_size) {
+        memcpy(p.list, p.best, p.count * sizeof *p.list);
+        epctx__place_all(c, &p);
+    }
     return EPCTX_OK;
 }
 
@@ -14495,13 +13731,11 @@ typedef struct epctx__grid {
     int32_t zero;
 } epctx__grid;
 
-#define EPCTX__SEVERAL (EPCTX__NONE - 1) /* steps fill a buffer in parts */
-
-/* State of the pass: by buffer, the step that fills it and the number of its readers. */
+/* State of the pass. */
 typedef struct epctx__integers {
     epctx__compiler *c;
     const epctx__step *steps;
-    uint32_t *made, *readers;
+    epctx__traffic *traffic; /* of the first `buffers` buffers */
     size_t buffers;
 } epctx__integers;
 
@@ -14509,12 +13743,11 @@ static uint32_t epctx__flip_of(int32_t type) {
     return type == EPCTX_ONNX_INT8 ? 0x80u : 0;
 }
 
-/* The grid of a Quantize or Dequantize with one constant scale. */
-static epctx_status epctx__grid_of(epctx__compiler *c, const epctx__step *s, epctx__grid *g,
-                                   bool *known) {
+/* The grid of a Quantize or Dequantize with one constant scale; without: not above 0. */
+static epctx_status epctx__grid_of(epctx__compiler *c, const epctx__step *s, epctx__grid *g) {
     const void *scale, *zero = NULL;
     const bool has_zero = s->in[2] != EPCTX__NONE;
-    *known = false;
+    g->scale = 0.0f;
     if ((s->params.quantize.type != EPCTX_ONNX_INT8 &&
          s->params.quantize.type != EPCTX_ONNX_UINT8) ||
         s->params.quantize.channels != 1 || !c->tensors[s->in[1]].constant ||
@@ -14526,30 +13759,28 @@ static epctx_status epctx__grid_of(epctx__compiler *c, const epctx__step *s, epc
     g->type = (int32_t)s->params.quantize.type;
     g->scale = *(const float *)scale;
     g->zero = has_zero ? (int32_t)epctx__load_int((const uint8_t *)zero, 0, (uint32_t)g->type) : 0;
-    *known = g->scale > 0.0f;
     return EPCTX_OK;
 }
 
 /* The only step that writes the tensor, if the tensor is all of its buffer. */
 static const epctx__step *epctx__maker(const epctx__integers *w, uint32_t tensor) {
     const epctx__tensor *t = &w->c->tensors[tensor];
-    return t->constant || t->buffer >= w->buffers || w->made[t->buffer] >= EPCTX__SEVERAL ||
+    return t->constant || t->buffer >= w->buffers || w->traffic[t->buffer].writers != 1 ||
                    !epctx__is_whole(w->c, t)
                ? NULL
-               : &w->steps[w->made[t->buffer]];
+               : &w->steps[w->traffic[t->buffer].last];
 }
 
 /* The Dequantize behind a tensor of floats, with its grid; NULL: another step. */
 static epctx_status epctx__dequantized(const epctx__integers *w, uint32_t tensor,
                                        const epctx__step **s, epctx__grid *g) {
-    bool known = false;
+    g->scale = 0.0f;
     *s = tensor != EPCTX__NONE ? epctx__maker(w, tensor) : NULL;
     if (tensor != EPCTX__NONE && w->c->tensors[tensor].constant && !w->c->tensors[tensor].outside &&
         w->c->tensors[tensor].shape.rank < 3)
         *s = w->c->tensors[tensor].dequantized; /* of a rank that is no image */
-    if (*s != NULL && (*s)->op == EPCTX__OP_DEQUANTIZE)
-        EPCTX__TRY(epctx__grid_of(w->c, *s, g, &known));
-    if (!known) *s = NULL;
+    if (*s != NULL && (*s)->op == EPCTX__OP_DEQUANTIZE) EPCTX__TRY(epctx__grid_of(w->c, *s, g));
+    if (!(g->scale > 0.0f)) *s = NULL;
     return EPCTX_OK;
 }
 
@@ -14623,7 +13854,6 @@ static epctx_status epctx__bytes_of(epctx__compiler *c, const epctx__product_of 
     const epctx__step *s = t->dequantized;
     const epctx__quantize *q;
     const void *data, *zeros = NULL, *scale;
-    void *memory;
     uint64_t i;
     *known = false;
     if (s == NULL || t->outside) return EPCTX_OK;
@@ -14634,8 +13864,7 @@ static epctx_status epctx__bytes_of(epctx__compiler *c, const epctx__product_of 
     EPCTX__TRY(epctx__data(c, s->in[0], &data));
     EPCTX__TRY(epctx__data(c, s->in[1], &scale));
     if (s->in[2] != EPCTX__NONE) EPCTX__TRY(epctx__data(c, s->in[2], &zeros));
-    EPCTX__TRY(epctx__room_for(c, t->count, sizeof **values, &memory));
-    *values = (int32_t *)memory;
+    EPCTX__MAKE(c, *values, int32_t, t->count);
     *scales = (const float *)scale;
     *scale_step = q->channels != 1 ? 1 : 0;
     for (i = 0; i < t->count; i++) {
@@ -14688,16 +13917,13 @@ static epctx_status epctx__integer_operands(epctx__compiler *c, const epctx__pro
         }
         if (!*known) return EPCTX_OK;
     }
-    shape.dims[0] = (int64_t)padded * fours * 4;
+    shape.dims[0] = (int64_t)padded * fours * 4; /* new constants are zero */
     EPCTX__TRY(epctx__add_constant(c, EPCTX_ONNX_INT8, &shape, &memory, &s->in[1]));
     packed = (int8_t *)memory;
-    memset(packed, 0, (size_t)shape.dims[0]);
     shape.dims[0] = padded;
     EPCTX__TRY(epctx__add_constant(c, EPCTX_ONNX_INT32, &shape, &memory, &s->in[2]));
     sums = (int32_t *)memory;
     EPCTX__TRY(epctx__add_floats(c, padded, &factors, &s->in[3]));
-    memset(sums, 0, padded * sizeof *sums);
-    memset(factors, 0, padded * sizeof *factors);
     for (copy = 0; copy < (o->depthwise && 64 % channels == 0 ? padded : channels); copy++) {
         const size_t at = o->depthwise ? epctx__interleaved(copy) : copy, lane = at % block;
         int64_t sum = 0;
@@ -14721,8 +13947,14 @@ static epctx_status epctx__integer_operands(epctx__compiler *c, const epctx__pro
 /* A convolution, matrix product or average as a product of integers; false: it is none. */
 static bool epctx__as_product(const epctx__compiler *c, const epctx__step *s, epctx__product_of *o,
                               epctx__act *act) {
-    const epctx__view v = epctx__tensor_view(&c->tensors[s->in[0]]);
+    const epctx__conv *conv = &s->params.conv;
+    const epctx__depthwise *depthwise = &s->params.depthwise;
+    const epctx__gemm *gemm = &s->params.gemm;
+    const epctx__pool *pool = &s->params.pool;
+    const epctx__reduce *reduce = &s->params.reduce;
     epctx__window *w = &o->p.window;
+    epctx__view v;
+    bool good;
     memset(o, 0, sizeof *o);
     memset(act, 0, sizeof *act);
     o->weights = s->in[1];
@@ -14732,71 +13964,69 @@ static bool epctx__as_product(const epctx__compiler *c, const epctx__step *s, ep
     w->dilation_h = w->dilation_w = w->in_w = w->out_w = 1;
     switch (s->op) {
     case EPCTX__OP_CONV:
-        o->p.batch = s->params.conv.batch;
-        o->p.in_channels = s->params.conv.in_channels;
-        o->p.out_channels = s->params.conv.out_channels;
-        *w = s->params.conv.window;
-        *act = s->params.conv.act;
+        o->p.batch = conv->batch;
+        o->p.in_channels = conv->in_channels;
+        o->p.out_channels = conv->out_channels;
+        *w = conv->window;
+        *act = conv->act;
+        good = s->packs && conv->groups == 1 && s->in[3] == EPCTX__NONE;
         break;
     case EPCTX__OP_DEPTHWISE:
-        o->p.batch = s->params.depthwise.batch;
-        o->p.in_channels = o->p.out_channels = s->params.depthwise.channels;
-        *w = s->params.depthwise.window;
-        *act = s->params.depthwise.act;
-        o->depthwise = true;
+        o->p.batch = depthwise->batch;
+        o->p.in_channels = o->p.out_channels = depthwise->channels;
+        *w = depthwise->window;
+        *act = depthwise->act;
+        good = o->depthwise = true;
         break;
     case EPCTX__OP_GEMM:
         o->p.batch = 1;
-        o->p.in_channels = s->params.gemm.k;
-        o->p.out_channels = s->params.gemm.n;
-        w->in_w = w->out_w = s->params.gemm.m;
-        *act = s->params.gemm.act;
-        o->taps = 1;
-        o->row = s->pack.row_stride;
+        o->p.in_channels = gemm->k;
+        o->p.out_channels = gemm->n;
+        w->in_w = w->out_w = gemm->m;
+        *act = gemm->act;
         o->step = s->pack.depth_stride;
-        return s->packs && s->params.gemm.batch == 1 && s->params.gemm.alpha == 1.0f &&
-               s->params.gemm.a_row == s->params.gemm.k && s->params.gemm.a_step == 1;
+        good = s->packs && gemm->batch == 1 && gemm->alpha == 1.0f && gemm->a_row == gemm->k &&
+               gemm->a_step == 1;
+        break;
     case EPCTX__OP_POOL:
-        o->p.batch = s->params.pool.batch;
-        o->p.in_channels = o->p.out_channels = s->params.pool.channels;
-        *w = s->params.pool.window;
+        o->p.batch = pool->batch;
+        o->p.in_channels = o->p.out_channels = pool->channels;
+        *w = pool->window;
+        o->ones = true;
+        good = pool->kind != EPCTX__SLIDE_MAX && w->top + w->left + w->bottom + w->right == 0 &&
+               epctx__covered(w->out_h, w->kernel_h, w->stride_h, w->dilation_h) <= w->in_h &&
+               epctx__covered(w->out_w, w->kernel_w, w->stride_w, w->dilation_w) <= w->in_w;
         break;
     case EPCTX__OP_REDUCE:
+        v = epctx__tensor_view(&c->tensors[s->in[0]]);
         o->p.batch = (uint32_t)v.batch;
         o->p.in_channels = o->p.out_channels = (uint32_t)v.channels;
-        w->in_w = w->kernel_w = s->params.reduce.count;
+        w->in_w = w->kernel_w = reduce->count;
+        o->ones = true;
+        good = reduce->kind == EPCTX__REDUCE_MEAN && reduce->type == EPCTX_ONNX_FLOAT &&
+               reduce->inner == 1 && reduce->count == v.plane;
         break;
     default: return false;
     }
-    if ((uint64_t)w->kernel_h * w->kernel_w > 65536) return false;
+    if (!good || (uint64_t)w->kernel_h * w->kernel_w > 65536) return false;
     o->taps = w->kernel_h * w->kernel_w;
-    if (s->op == EPCTX__OP_POOL || s->op == EPCTX__OP_REDUCE) {
-        o->depthwise = o->ones = true;
+    if (o->ones) {
+        o->depthwise = true;
         o->weights = o->bias = EPCTX__NONE;
         o->scale = 1.0f / (float)o->taps;
-        return s->op == EPCTX__OP_POOL
-                   ? s->params.pool.kind != EPCTX__SLIDE_MAX &&
-                         w->top + w->left + w->bottom + w->right == 0 &&
-                         (w->out_h - 1) * w->stride_h + (w->kernel_h - 1) * w->dilation_h <
-                             w->in_h &&
-                         (w->out_w - 1) * w->stride_w + (w->kernel_w - 1) * w->dilation_w < w->in_w
-                   : s->params.reduce.kind == EPCTX__REDUCE_MEAN &&
-                         s->params.reduce.type == EPCTX_ONNX_FLOAT && s->params.reduce.inner == 1 &&
-                         s->params.reduce.count == v.plane;
     }
-    o->row = o->taps * (o->depthwise ? 1 : o->p.in_channels);
-    return s->op == EPCTX__OP_CONV
-               ? s->packs && s->params.conv.groups == 1 && s->in[3] == EPCTX__NONE
-               : s->params.depthwise.batch >= 1;
+    o->row = s->op == EPCTX__OP_GEMM ? s->pack.row_stride
+                                     : o->taps * (o->depthwise ? 1 : o->p.in_channels);
+    return true;
 }
 
 static epctx_status epctx__product_step(epctx__integers *w, const epctx__step *s,
-                                        const epctx__step *q, const epctx__grid *y, bool *done) {
+                                        const epctx__grid *y, epctx__step *to, bool *done) {
     epctx__compiler *c = w->c;
+    const uint32_t out = to->out;
     epctx__product_of o;
     epctx__grid x;
     epctx__act act;
-    epctx__step to;
     uint32_t from;
     if (!epctx__as_product(c, s, &o, &act) || (!o.ones && !c->tensors[o.weights].constant) ||
         !epctx__requant_of(y, &act, &o.p.y))
@@ -14805,47 +14035,41 @@ static epctx_status epctx__product_step(epctx__integers *w, const epctx__step *s
     if (from == EPCTX__NONE) return EPCTX_OK;
     o.p.flip = epctx__flip_of(x.type);
     o.p.fill = (uint32_t)x.zero & 0xffu;
-    epctx__step_init(&to, o.depthwise ? EPCTX__OP_INTEGER_DEPTHWISE : EPCTX__OP_INTEGER_CONV,
-                     EPCTX__NONE, EPCTX__NONE, EPCTX__NONE);
-    EPCTX__TRY(epctx__integer_operands(c, &o, &x, y, &to, done));
+    *to = epctx__new_step(o.depthwise ? EPCTX__OP_INTEGER_DEPTHWISE : EPCTX__OP_INTEGER_CONV, from,
+                          EPCTX__NONE, out);
+    EPCTX__TRY(epctx__integer_operands(c, &o, &x, y, to, done));
     if (!*done) return EPCTX_OK;
-    to.params.integer_conv = o.p;
-    to.name = s->name;
-    to.in[0] = from;
-    to.out = q->out;
-    to.images = s->op != EPCTX__OP_GEMM;
-    if (to.images) {
-        EPCTX__TRY(epctx__shaped(c, s->in[0], &to.in[0]));
-        EPCTX__TRY(epctx__shaped(c, s->out, &to.out));
+    to->params.integer_conv = o.p;
+    to->images = s->op != EPCTX__OP_GEMM;
+    if (to->images) {
+        EPCTX__TRY(epctx__shaped(c, s->in[0], &to->in[0]));
+        EPCTX__TRY(epctx__shaped(c, s->out, &to->out));
     }
-    if (!o.depthwise)
-        EPCTX__TRY(epctx__add_buffer(c, epctx__integer_temporary(&o.p), &to.temporary));
-    return epctx__emit(c, &to);
+    return o.depthwise ? EPCTX_OK
+                       : epctx__add_buffer(c, epctx__integer_temporary(&o.p), &to->temporary);
 }
 
 /* A sum, difference or product of two tensors of one shape. */
-static epctx_status epctx__add_step(epctx__integers *w, const epctx__step *s, const epctx__step *q,
-                                    const epctx__grid *y, bool *done) {
+static epctx_status epctx__add_step(epctx__integers *w, const epctx__step *s, const epctx__grid *y,
+                                    epctx__step *to, bool *done) {
     epctx__compiler *c = w->c;
     const epctx__step *from[2];
-    epctx__integer_add *p;
+    epctx__integer_add *p = &to->params.integer_add;
     epctx__requant fit;
     epctx__grid a, b;
-    epctx__step to;
     EPCTX__TRY(epctx__dequantized(w, s->in[0], &from[0], &a));
     EPCTX__TRY(epctx__dequantized(w, s->in[1], &from[1], &b));
     if (from[0] == NULL || from[1] == NULL || s->params.binary.kind > EPCTX__BINARY_MUL ||
         !epctx__same_shape(&c->tensors[s->in[0]].shape, &c->tensors[s->in[1]].shape) ||
         !epctx__requant_of(y, &s->params.binary.act, &fit))
         return EPCTX_OK;
-    epctx__step_init(&to, EPCTX__OP_INTEGER_ADD, from[0]->in[0], from[1]->in[0], q->out);
-    EPCTX__TRY(epctx__shaped(c, s->out, &to.in[0]));
-    EPCTX__TRY(epctx__shaped(c, s->out, &to.in[1]));
-    EPCTX__TRY(epctx__shaped(c, s->out, &to.out));
-    p = &to.params.integer_add;
+    *to = epctx__new_step(EPCTX__OP_INTEGER_ADD, from[0]->in[0], from[1]->in[0], to->out);
+    EPCTX__TRY(epctx__shaped(c, s->out, &to->in[0]));
+    EPCTX__TRY(epctx__shaped(c, s->out, &to->in[1]));
+    EPCTX__TRY(epctx__shaped(c, s->out, &to->out));
     p->y = fit;
     p->product = s->params.binary.kind == EPCTX__BINARY_MUL ? 1 : 0;
-    p->count = (uint32_t)c->tensors[q->out].count;
+    p->count = (uint32_t)c->tensors[to->out].count;
     p->a_flip = epctx__flip_of(a.type);
     p->b_flip = epctx__flip_of(b.type);
     p->a_zero = a.zero + (int32_t)p->a_flip;
@@ -14853,9 +14077,8 @@ static epctx_status epctx__add_step(epctx__integers *w, const epctx__step *s, co
     p->a_scale = a.scale;
     p->b_scale = s->params.binary.kind == EPCTX__BINARY_SUB ? -b.scale : b.scale;
     p->y_scale = y->scale;
-    to.name = s->name;
     *done = true;
-    return epctx__emit(c, &to);
+    return EPCTX_OK;
 }
 
 /* The values of `tensor` for all bytes, if the steps behind it compute each element from one that
@@ -14907,12 +14130,13 @@ static epctx_status epctx__for_bytes(epctx__integers *w, uint32_t tensor, uint32
 }
 
 /* A function of one tensor's bytes, if only to another grid, as a table. */
-static epctx_status epctx__lookup_step(epctx__integers *w, const epctx__step *q, bool *done) {
+static epctx_status epctx__lookup_step(epctx__integers *w, const epctx__step *q, epctx__step *to,
+                                       bool *done) {
     epctx__compiler *c = w->c;
     const epctx__shape shape = {1, {256}};
     const epctx_weightless_support weightless = c->weightless;
     const epctx__step *from = NULL;
-    epctx__step to, round = *q;
+    epctx__step round = *q;
     c->weightless = EPCTX_WEIGHTLESS_NONE; /* all is known now */
     EPCTX__TRY(epctx__for_bytes(w, q->in[0], 6, &from, &round.in[0]));
     if (round.in[0] != EPCTX__NONE && from != NULL &&
@@ -14920,11 +14144,9 @@ static epctx_status epctx__lookup_step(epctx__integers *w, const epctx__step *q,
         round.params.quantize.inner = 256;
         EPCTX__TRY(epctx__new_tensor(c, c->tensors[q->out].elem, &shape, &round.out));
         EPCTX__TRY(epctx__fold_step(c, &round));
-        epctx__step_init(&to, EPCTX__OP_LOOKUP, from->in[0], round.out, q->out);
-        to.params.lookup.count = (uint32_t)c->tensors[q->out].count;
-        to.name = q->name;
-        EPCTX__TRY(epctx__shaped(c, q->out, &to.in[0]));
-        EPCTX__TRY(epctx__emit(c, &to));
+        *to = epctx__new_step(EPCTX__OP_LOOKUP, from->in[0], round.out, q->out);
+        to->params.lookup.count = (uint32_t)c->tensors[q->out].count;
+        EPCTX__TRY(epctx__shaped(c, q->out, &to->in[0]));
         *done = true;
     }
     c->weightless = weightless;
@@ -14932,65 +14154,49 @@ static epctx_status epctx__lookup_step(epctx__integers *w, const epctx__step *q,
 }
 
 /* A move of bytes between equal grids. */
-static epctx_status epctx__move_step(epctx__integers *w, const epctx__step *s, const epctx__step *q,
-                                     const epctx__grid *y, bool *done) {
+static epctx_status epctx__move_step(epctx__integers *w, const epctx__step *s, const epctx__grid *y,
+                                     epctx__step *to, bool *done) {
     const epctx__step *from;
+    const uint32_t out = to->out;
     epctx__grid x;
-    epctx__step to = *s;
     EPCTX__TRY(epctx__dequantized(w, s->in[0], &from, &x));
-    if (from == NULL || x.type != y->type || x.zero != y->zero || x.scale < y->scale ||
-        x.scale > y->scale)
-        return EPCTX_OK;
-    to.in[0] = from->in[0];
-    to.out = q->out;
-    to.params.move.elem = 1;
-    *done = true;
-    return epctx__emit(w->c, &to);
+    *done = from != NULL && x.type == y->type && x.zero == y->zero && x.scale >= y->scale &&
+            x.scale <= y->scale;
+    if (*done) {
+        *to = *s;
+        to->in[0] = from->in[0];
+        to->out = out;
+        to->params.move.elem = 1;
+    }
+    return EPCTX_OK;
 }
 
 /* The integer form of what a Quantize rounds. */
 static epctx_status epctx__integer_step(epctx__integers *w, const epctx__step *q, bool *done) {
     const epctx__step *s = epctx__maker(w, q->in[0]);
+    epctx__step to = *q;
     epctx__grid y;
-    bool known;
-    *done = false;
-    EPCTX__TRY(epctx__grid_of(w->c, q, &y, &known));
-    if (!known || s == NULL) return EPCTX_OK;
-    if (s->op != EPCTX__OP_DEQUANTIZE && w->readers[w->c->tensors[s->out].buffer] != 1)
+    uint32_t out;
+    EPCTX__TRY(epctx__grid_of(w->c, q, &y));
+    if (!(y.scale > 0.0f) || s == NULL) return EPCTX_OK;
+    out = w->c->tensors[s->out].buffer;
+    if (s->op != EPCTX__OP_DEQUANTIZE &&
+        (w->traffic[out].reads != 1 || w->c->buffers[out].place != EPCTX__SCRATCH))
         return EPCTX_OK;
-    switch (s->op) {
-    case EPCTX__OP_BINARY:
-        EPCTX__TRY(epctx__lookup_step(w, q, done));
-        return *done ? EPCTX_OK : epctx__add_step(w, s, q, &y, done);
-    case EPCTX__OP_UNARY:
-    case EPCTX__OP_DEQUANTIZE: return epctx__lookup_step(w, q, done);
-    case EPCTX__OP_MOVE: return epctx__move_step(w, s, q, &y, done);
-    default: return epctx__product_step(w, s, q, &y, done);
+    if (s->op == EPCTX__OP_BINARY || s->op == EPCTX__OP_UNARY || s->op == EPCTX__OP_DEQUANTIZE)
+        EPCTX__TRY(epctx__lookup_step(w, q, &to, done));
+    if (*done) {
+        to.name = q->name;
+        return epctx__emit(w->c, &to);
     }
-}
-
-static epctx_status epctx__survey_steps(epctx__integers *w) {
-    epctx__compiler *c = w->c;
-    void *memory;
-    size_t i;
-    uint32_t j;
-    w->steps = c->steps;
-    w->buffers = c->buffer_count;
-    EPCTX__TRY(epctx__room_for(c, 2 * w->buffers, sizeof *w->made, &memory));
-    w->made = (uint32_t *)memory;
-    w->readers = w->made + w->buffers;
-    memset(w->made, 0xff, w->buffers * sizeof *w->made);
-    for (i = 0; i < w->buffers; i++) w->readers[i] = c->buffers[i].place == EPCTX__SCRATCH ? 0 : 2;
-    for (i = 0; i < c->step_count; i++) {
-        const epctx__step *s = &c->steps[i];
-        uint32_t out = c->tensors[s->out].buffer;
-        if (s->dead) continue;
-        w->made[out] = w->made[out] == EPCTX__NONE ? (uint32_t)i : EPCTX__SEVERAL;
-        for (j = 0; j < EPCTX__MAX_IN; j++)
-            if (s->in[j] != EPCTX__NONE && !c->tensors[s->in[j]].constant)
-                w->readers[c->tensors[s->in[j]].buffer]++;
-    }
-    return EPCTX_OK;
+    if (s->op == EPCTX__OP_BINARY)
+        EPCTX__TRY(epctx__add_step(w, s, &y, &to, done));
+    else if (s->op == EPCTX__OP_MOVE)
+        EPCTX__TRY(epctx__move_step(w, s, &y, &to, done));
+    else
+        EPCTX__TRY(epctx__product_step(w, s, &y, &to, done));
+    to.name = s->name;
+    return *done ? epctx__emit(w->c, &to) : EPCTX_OK;
 }
 
 /* Replaces steps between Dequantize and Quantize by integer steps. The replaced ones stay, without
@@ -15003,17 +14209,18 @@ static epctx_status epctx__to_integers(epctx__compiler *c) {
     w.c = c;
     c->node = NULL;
     c->folding = false;
-    EPCTX__TRY(epctx__survey_steps(&w));
+    w.steps = c->steps;
+    w.buffers = c->buffer_count;
+    EPCTX__TRY(epctx__traffic_of(c, &w.traffic));
     c->steps = NULL;
     c->step_count = c->step_room = 0;
     for (i = 0; i < count; i++) {
         const epctx__step *s = &w.steps[i];
         bool done = false;
-        if (s->dead) continue;
         if (s->op == EPCTX__OP_QUANTIZE) EPCTX__TRY(epctx__integer_step(&w, s, &done));
         if (!done) EPCTX__TRY(epctx__emit(c, s));
     }
-    epctx__drop_unused(c);
+    epctx__drop_dead(c);
     return EPCTX_OK;
 }
 
@@ -15044,7 +14251,6 @@ static void epctx__trace(const epctx__compiler *c, const char *pass) {
     for (i = 0; i < c->step_count; i++) {
         const epctx__step *s = &c->steps[i];
         const epctx__tensor *t = &c->tensors[s->out];
-        if (s->dead) continue;
         out.op = epctx__ops[s->op].name;
         out.node = s->name;
         out.in_count = epctx__ops[s->op].in_count;
@@ -15061,7 +14267,7 @@ static void epctx__trace(const epctx__compiler *c, const char *pass) {
         out.result.dims = t->shape.dims;
         out.memory = t->buffer;
         out.offset = t->offset + c->buffers[t->buffer].offset;
-        c->npu->trace_fn(c->npu->trace_user, &out);
+        c->npu->opts.trace_fn(c->npu->opts.trace_user, &out);
         out.index++;
     }
 }
@@ -15077,7 +14283,7 @@ static epctx_status epctx__compile_graph(epctx__compiler *c) {
     size_t i;
     for (i = 0; i < sizeof passes / sizeof passes[0]; i++) {
         EPCTX__TRY(passes[i].pass_fn(c));
-        if (c->npu != NULL && c->npu->trace_fn != NULL) epctx__trace(c, passes[i].name);
+        if (c->npu != NULL && c->npu->opts.trace_fn != NULL) epctx__trace(c, passes[i].name);
     }
     return EPCTX_OK;
 }
@@ -15086,15 +14292,8 @@ static epctx_status epctx__compile_graph(epctx__compiler *c) {
  * >>emit: writing the blob
  * ============================================================ */
 
-/* One graph of a context under construction; word positions count from the end of the records. */
-typedef struct epctx__graph_record {
-    uint32_t name_at, name_size;
-    uint64_t hash, scratch;
-    uint32_t io_at, inputs, outputs, commands_at, command_words, commands;
-    uint32_t maker; /* position among the makers, from 1 */
-} epctx__graph_record;
-
-/* A context under construction. `words` are little-endian already. */
+/* A context under construction. Records and words are in the host's order; their positions count
+ * from the end of the records, and makers from 1, until all graphs are there. */
 typedef struct epctx__build {
     epctx_allocator allocator;
     epctx_weightless_support weightless;
@@ -15105,39 +14304,23 @@ typedef struct epctx__build {
     epctx_arena arena;    /* the results of types_fn */
 } epctx__build;
 
-static void epctx__put32(uint8_t *p, uint32_t v) {
-    p[0] = (uint8_t)(v & 0xff);
-    p[1] = (uint8_t)(v >> 8 & 0xff);
-    p[2] = (uint8_t)(v >> 16 & 0xff);
-    p[3] = (uint8_t)(v >> 24);
-}
-
-static void epctx__put64(uint8_t *p, uint64_t v) {
-    epctx__put32(p, (uint32_t)(v & UINT32_MAX));
-    epctx__put32(p + 4, (uint32_t)(v >> 32));
-}
-
 static epctx_status epctx__append(epctx__compiler *c, epctx_buffer *to, const void *data,
                                   size_t size) {
     return epctx_buffer_append(to, data, size) == EPCTX_OK ? EPCTX_OK : epctx__no_memory(c, size);
 }
 
-static epctx_status epctx__word(epctx__compiler *c, epctx_buffer *to, uint64_t v) {
-    uint8_t bytes[4];
-    epctx__put32(bytes, (uint32_t)v);
-    return epctx__append(c, to, bytes, 4);
-}
-
-static epctx_status epctx__word64(epctx__compiler *c, epctx_buffer *to, uint64_t v) {
-    EPCTX__TRY(epctx__word(c, to, v & UINT32_MAX));
-    return epctx__word(c, to, v >> 32);
-}
-
-/* Adds a name to the strings and its two words. */
-static epctx_status epctx__name(epctx__compiler *c, epctx__build *b, epctx_str name) {
-    EPCTX__TRY(epctx__word(c, &b->words, b->strings.size));
-    EPCTX__TRY(epctx__word(c, &b->words, name.size));
+/* Adds a name to the strings; `to` gets its place. */
+static epctx_status epctx__name(epctx__compiler *c, epctx__build *b, epctx_str name, uint32_t *to) {
+    to[0] = (uint32_t)b->strings.size;
+    to[1] = (uint32_t)name.size;
     return name.size > 0 ? epctx__append(c, &b->strings, name.data, name.size) : EPCTX_OK;
+}
+
+static epctx_str epctx__string(const epctx__build *b, const uint32_t *name) {
+    epctx_str out;
+    out.data = (const char *)b->strings.data + name[0];
+    out.size = name[1];
+    return out;
 }
 
 /* For the table. */
@@ -15180,38 +14363,40 @@ static uint64_t epctx__weight_size(const epctx__compiler *c, const epctx__step *
 static epctx_status epctx__reserve_weights(epctx__compiler *c, epctx__build *b) {
     uint64_t more = 4096; /* header and names of the graph */
     uint8_t *counted;
-    void *memory;
     size_t i;
     uint32_t j;
-    EPCTX__TRY(epctx__room_for(c, c->tensor_count, 1, &memory));
-    counted = (uint8_t *)memset(memory, 0, c->tensor_count);
+    EPCTX__MAKE(c, counted, uint8_t, c->tensor_count);
     for (i = 0; i < c->step_count; i++) {
         const epctx__step *s = &c->steps[i];
-        if (s->dead) continue;
         more += epctx__command_size(&epctx__ops[s->op]) * 4 + s->name.size;
         for (j = 0; j < EPCTX__MAX_IN; j++) {
             if (epctx__is_weight(c, s, j) && !counted[s->in[j]]) {
                 counted[s->in[j]] = 1;
-                more += EPCTX__WEIGHT_WORDS * 4 + epctx__aligned(epctx__weight_size(c, s, j));
+                more += sizeof(epctx__weight_record) + epctx__aligned(epctx__weight_size(c, s, j));
             }
         }
     }
     return epctx__reserve(c, &b->weights, more);
 }
 
-/* Memory for the next weight, behind the others. */
-static epctx_status epctx__next_weight(epctx__compiler *c, epctx__build *b, size_t size,
-                                       void **memory) {
+/* Operand `at` of `s`, a weight: behind the others, where it stays if its bytes are new. */
+static epctx_status epctx__write_weight(epctx__compiler *c, epctx__build *b, const epctx__step *s,
+                                        uint32_t at, uint32_t *index) {
+    const size_t size = (size_t)epctx__weight_size(c, s, at);
     const size_t pad = (size_t)epctx__aligned(b->weights.size) - b->weights.size;
-    EPCTX__TRY(epctx__reserve(c, &b->weights, size < SIZE_MAX - pad ? pad + size : SIZE_MAX));
-    *memory = b->weights.data + b->weights.size + pad;
-    return EPCTX_OK;
-}
-
-/* Index of the place with exactly the bytes of the next weight, which stays if it is new. */
-static epctx_status epctx__add_weight(epctx__compiler *c, epctx__build *b, uint8_t *weight,
-                                      size_t size, uint32_t elem, uint32_t *index) {
+    const uint32_t elem = epctx__stored_size(c->tensors[s->in[at]].elem);
     epctx_weight place;
+    epctx__args args;
+    uint8_t *weight;
+    memset(&args, 0, sizeof args);
+    EPCTX__TRY(epctx__reserve(c, &b->weights, size < SIZE_MAX - pad ? pad + size : SIZE_MAX));
+    weight = b->weights.data + b->weights.size + pad;
+    args.out[0] = weight;
+    EPCTX__TRY(epctx__unaligned(c, s->in[at], &args.in[0]));
+    if (at == 1 && s->packs)
+        (void)epctx__run_pack(&s->pack, &args); /* it cannot fail */
+    else if (size > 0)
+        memcpy(weight, args.in[0], size);
     epctx__to_host(weight, size, elem);
     EPCTX__TRY(epctx_weights_add(&b->table, weight, size, EPCTX_NPU_ALIGN, elem, &place, c->error));
     if (place.fresh) {
@@ -15225,62 +14410,52 @@ static epctx_status epctx__add_weight(epctx__compiler *c, epctx__build *b, uint8
     return EPCTX_OK;
 }
 
-/* Operand `at` of `s`, a weight. */
-static epctx_status epctx__write_weight(epctx__compiler *c, epctx__build *b, const epctx__step *s,
-                                        uint32_t at) {
-    const size_t size = (size_t)epctx__weight_size(c, s, at);
-    const uint32_t elem = epctx__stored_size(c->tensors[s->in[at]].elem);
-    uint32_t index;
-    epctx__args args;
-    memset(&args, 0, sizeof args);
-    EPCTX__TRY(epctx__next_weight(c, b, size, &args.out[0]));
-    EPCTX__TRY(epctx__unaligned(c, s->in[at], &args.in[0]));
-    if (at == 1 && s->packs)
-        (void)epctx__run_pack(&s->pack, &args, c->error); /* it cannot fail */
-    else if (size > 0)
-        memcpy(args.out[0], args.in[0], size);
-    EPCTX__TRY(epctx__add_weight(c, b, (uint8_t *)args.out[0], size, elem, &index));
-    EPCTX__TRY(epctx__word(c, &b->words, EPCTX__WEIGHT));
-    EPCTX__TRY(epctx__word(c, &b->words, index));
-    return epctx__word64(c, &b->words, 0);
-}
-
-static epctx_status epctx__write_operand(epctx__compiler *c, epctx__build *b, uint32_t id) {
-    uint32_t place = EPCTX__NOWHERE, index = 0;
-    uint64_t offset = 0;
+/* Where tensor `id` is, unless it is a weight. */
+static epctx__operand epctx__operand_of(const epctx__compiler *c, uint32_t id) {
+    epctx__operand o = {EPCTX__NOWHERE, 0, 0};
     if (id != EPCTX__NONE && c->tensors[id].outside) {
-        place = EPCTX__IN_MADE;
-        index = c->outputs[c->tensors[id].whole];
-        offset = c->tensors[id].at;
+        o.place = EPCTX__IN_MADE;
+        o.index = c->outputs[c->tensors[id].whole];
+        o.offset = c->tensors[id].at;
     } else if (id != EPCTX__NONE) {
         const epctx__buffer *buffer = &c->buffers[c->tensors[id].buffer];
-        place = (uint32_t)buffer->place;
-        index = buffer->index;
-        offset = c->tensors[id].offset + buffer->offset;
+        o.place = (uint32_t)buffer->place;
+        o.index = buffer->index;
+        o.offset = c->tensors[id].offset + buffer->offset;
     }
-    EPCTX__TRY(epctx__word(c, &b->words, place));
-    EPCTX__TRY(epctx__word(c, &b->words, index));
-    return epctx__word64(c, &b->words, offset);
+    return o;
+}
+
+static void epctx__set_pair(uint32_t *words, uint64_t value) {
+    words[0] = (uint32_t)(value & UINT32_MAX);
+    words[1] = (uint32_t)(value >> 32);
 }
 
 static epctx_status epctx__write_step(epctx__compiler *c, epctx__build *b, const epctx__step *s) {
     const epctx__op_info *op = &epctx__ops[s->op];
-    uint32_t words[sizeof(epctx__params) / 4], i;
-    EPCTX__TRY(epctx__word(c, &b->words, (uint32_t)s->op));
-    EPCTX__TRY(epctx__word(c, &b->words, epctx__command_size(op)));
-    EPCTX__TRY(epctx__name(c, b, s->name));
-    for (i = 0; i < op->in_count; i++)
-        EPCTX__TRY(epctx__is_weight(c, s, i) ? epctx__write_weight(c, b, s, i)
-                                             : epctx__write_operand(c, b, s->in[i]));
-    EPCTX__TRY(epctx__write_operand(c, b, s->out));
-    if (op->out_count > 1) {
-        EPCTX__TRY(epctx__word(c, &b->words, EPCTX__SCRATCH));
-        EPCTX__TRY(epctx__word(c, &b->words, 0));
-        EPCTX__TRY(epctx__word64(c, &b->words, c->buffers[s->temporary].offset));
+    const uint32_t count = op->in_count + op->out_count, size = epctx__command_size(op);
+    uint32_t words[EPCTX__COMMAND_WORDS + (EPCTX__MAX_IN + EPCTX__MAX_OUT) * EPCTX__OPERAND_WORDS +
+                   EPCTX__WORDS(epctx__params)];
+    uint32_t *to = words + EPCTX__COMMAND_WORDS, i;
+    words[0] = (uint32_t)s->op;
+    words[1] = size;
+    EPCTX__TRY(epctx__name(c, b, s->name, words + 2));
+    for (i = 0; i < count; i++, to += EPCTX__OPERAND_WORDS) {
+        epctx__operand o = {EPCTX__WEIGHT, 0, 0};
+        if (i < op->in_count && epctx__is_weight(c, s, i)) {
+            EPCTX__TRY(epctx__write_weight(c, b, s, i, &o.index));
+        } else if (i <= op->in_count) {
+            o = epctx__operand_of(c, i < op->in_count ? s->in[i] : s->out);
+        } else {
+            o.place = EPCTX__SCRATCH;
+            o.offset = c->buffers[s->temporary].offset;
+        }
+        to[0] = o.place;
+        to[1] = o.index;
+        epctx__set_pair(to + 2, o.offset);
     }
-    memcpy(words, &s->params, sizeof words);
-    for (i = 0; i < op->param_words; i++) EPCTX__TRY(epctx__word(c, &b->words, words[i]));
-    return EPCTX_OK;
+    memcpy(to, &s->params, op->param_words * sizeof *to);
+    return epctx__append(c, &b->words, words, size * sizeof *words);
 }
 
 /* Writes input or output `at`; outputs follow the inputs. */
@@ -15288,13 +14463,14 @@ static epctx_status epctx__write_value(epctx__compiler *c, epctx__build *b, epct
                                        size_t at) {
     const epctx__tensor *t =
         &c->tensors[c->ios != NULL ? c->ios[at] : epctx_map_get(&c->scope.names, name)];
+    epctx__value_record r;
     uint32_t i;
-    EPCTX__TRY(epctx__name(c, b, name));
-    EPCTX__TRY(epctx__word(c, &b->words, (uint32_t)t->elem));
-    EPCTX__TRY(epctx__word(c, &b->words, t->shape.rank));
-    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++)
-        EPCTX__TRY(epctx__word(c, &b->words, i < t->shape.rank ? (uint64_t)t->shape.dims[i] : 0));
-    return EPCTX_OK;
+    memset(&r, 0, sizeof r);
+    EPCTX__TRY(epctx__name(c, b, name, r.name));
+    r.elem_type = (uint32_t)t->elem;
+    r.rank = t->shape.rank;
+    for (i = 0; i < r.rank; i++) r.dims[i] = (uint32_t)t->shape.dims[i];
+    return epctx__append(c, &b->words, &r, sizeof r);
 }
 
 /* Appends the compiled graph to the context and its record to `records`. */
@@ -15303,12 +14479,11 @@ static epctx_status epctx__write_graph(epctx__compiler *c, epctx__build *b, epct
     epctx__graph_record r;
     size_t i;
     memset(&r, 0, sizeof r);
-    r.name_at = (uint32_t)b->strings.size;
-    r.name_size = (uint32_t)name.size;
-    EPCTX__TRY(epctx__append(c, &b->strings, name.data, name.size));
-    r.hash = hash;
+    EPCTX__TRY(epctx__name(c, b, name, r.name));
+    epctx__set_pair(r.hash, hash);
+    epctx__set_pair(r.scratch, c->stats.scratch_size);
     r.maker = maker;
-    r.scratch = c->stats.scratch_size;
+    r.makes = records == &b->makers;
     r.io_at = (uint32_t)(b->words.size / 4);
     r.inputs = (uint32_t)c->graph->input_count;
     r.outputs = (uint32_t)c->graph->output_count;
@@ -15318,12 +14493,8 @@ static epctx_status epctx__write_graph(epctx__compiler *c, epctx__build *b, epct
         EPCTX__TRY(epctx__write_value(c, b, c->graph->outputs[i].name, c->graph->input_count + i));
     r.commands_at = (uint32_t)(b->words.size / 4);
     EPCTX__TRY(epctx__reserve_weights(c, b));
-    for (i = 0; i < c->step_count; i++) {
-        if (!c->steps[i].dead) {
-            EPCTX__TRY(epctx__write_step(c, b, &c->steps[i]));
-            r.commands++;
-        }
-    }
+    for (i = 0; i < c->step_count; i++) EPCTX__TRY(epctx__write_step(c, b, &c->steps[i]));
+    r.commands = (uint32_t)c->step_count;
     r.command_words = (uint32_t)(b->words.size / 4) - r.commands_at;
     c->stats.commands = r.commands;
     if (b->words.size > UINT32_MAX || b->strings.size > UINT32_MAX)
@@ -15335,15 +14506,13 @@ static epctx_status epctx__write_graph(epctx__compiler *c, epctx__build *b, epct
 
 /* Numbers the constants outside the blob that steps read: they become the maker's outputs. */
 static epctx_status epctx__number_outputs(epctx__compiler *c, uint32_t *count) {
-    void *memory;
     size_t i;
     uint32_t j;
-    EPCTX__TRY(epctx__room_for(c, c->tensor_count, sizeof *c->outputs, &memory));
-    c->outputs = (uint32_t *)memory;
+    EPCTX__MAKE(c, c->outputs, uint32_t, c->tensor_count);
     *count = 0;
     for (i = 0; i < c->tensor_count; i++) c->outputs[i] = EPCTX__NONE;
     for (i = 0; i < c->step_count; i++) {
-        for (j = 0; j < EPCTX__MAX_IN && !c->steps[i].dead; j++) {
+        for (j = 0; j < EPCTX__MAX_IN; j++) {
             uint32_t id = c->steps[i].in[j];
             if (id != EPCTX__NONE && c->tensors[id].outside &&
                 c->outputs[c->tensors[id].whole] == EPCTX__NONE)
@@ -15353,178 +14522,117 @@ static epctx_status epctx__number_outputs(epctx__compiler *c, uint32_t *count) {
     return EPCTX_OK;
 }
 
-/* The maker, the graph that makes weights, under compilation. */
-typedef struct epctx__making {
-    const epctx__compiler *from;
-    epctx__compiler c;
-    epctx_graph graph;
-    uint8_t *needed; /* tensors of `from` */
-    uint32_t *ids;   /* tensor of `from` -> tensor */
-    uint32_t *ios;
-    epctx_value *values; /* names of the inputs; outputs are unnamed */
-} epctx__making;
-
-/* An operand of `from`: tensors outside the blob were added before, other constants are copied. */
-static epctx_status epctx__making_operand(epctx__making *m, uint32_t id, uint32_t *out) {
-    const epctx__tensor *t = &m->from->tensors[id];
-    if (!t->outside || t->whole != id)
-        EPCTX__TRY(epctx__add_tensor(&m->c, t->elem, &t->shape, out));
-    if (!t->outside) {
-        m->c.tensors[*out].constant = true;
-        m->c.tensors[*out].raw = t->raw;
-        m->c.tensors[*out].data = t->data;
-    } else if (t->whole == id) {
-        *out = m->ids[id];
-    } else {
-        m->c.tensors[*out].buffer = m->c.tensors[m->ids[t->whole]].buffer;
-        m->c.tensors[*out].offset = t->at;
-    }
+/* Gives tensor `id` of the maker memory of its own. */
+static epctx_status epctx__making(epctx__compiler *m, uint32_t id, epctx__storage place,
+                                  uint32_t index) {
+    epctx__tensor *t = &m->tensors[id];
+    EPCTX__TRY(epctx__add_buffer(m, t->count * epctx__stored_size(t->elem), &t->buffer));
+    m->buffers[t->buffer].place = place;
+    m->buffers[t->buffer].index = index;
     return EPCTX_OK;
 }
 
-static epctx_status epctx__making_step(epctx__making *m, const epctx__step *made) {
-    epctx__step s = *made;
-    uint32_t j;
-    if (m->ids[s.out] == EPCTX__NONE) {
-        const epctx__tensor *t = &m->from->tensors[s.out];
-        EPCTX__TRY(epctx__add_tensor(&m->c, t->elem, &t->shape, &m->ids[s.out]));
+/* Tensors outside the blob, constants of `from`, are computed in the maker: initializers are its
+ * inputs, what `from` reads its outputs; unchanged initializers are copied. */
+static epctx_status epctx__making_steps(epctx__compiler *m, const epctx__compiler *from) {
+    const uint32_t given = (uint32_t)from->graph->initializer_count;
+    const uint32_t count = (uint32_t)from->tensor_count;
+    uint32_t i, id;
+    EPCTX__MAKE(m, m->tensors, epctx__tensor, count);
+    EPCTX__MAKE(m, m->steps, epctx__step, from->make_count);
+    memcpy(m->tensors, from->tensors, count * sizeof *m->tensors);
+    m->tensor_count = m->tensor_room = count;
+    m->step_room = from->make_count;
+    for (i = 0; i < given; i++)
+        if (from->tensors[i].outside) EPCTX__TRY(epctx__making(m, i, EPCTX__IN_INPUT, 0));
+    for (i = 0; i < from->make_count; i++) {
+        id = from->makes[i].out;
+        if (!from->tensors[id].outside) continue;
+        if (m->tensors[id].buffer == EPCTX__NONE)
+            EPCTX__TRY(epctx__making(m, id, EPCTX__SCRATCH, 0));
+        m->steps[m->step_count++] = from->makes[i];
     }
-    for (j = 0; j < EPCTX__MAX_IN; j++)
-        if (s.in[j] != EPCTX__NONE) EPCTX__TRY(epctx__making_operand(m, s.in[j], &s.in[j]));
-    s.out = m->ids[s.out];
-    return epctx__emit(&m->c, &s);
-}
-
-/* Needed initializers become inputs. */
-static epctx_status epctx__making_inputs(epctx__making *m) {
-    const epctx__compiler *from = m->from;
-    size_t i;
-    for (i = 0; i < from->graph->initializer_count; i++) {
-        const epctx__tensor *t = &from->tensors[i];
-        uint32_t buffer;
-        size_t at = m->graph.input_count;
-        if (!m->needed[i]) continue;
-        EPCTX__TRY(epctx__add_tensor(&m->c, t->elem, &t->shape, &m->ids[i]));
-        EPCTX__TRY(epctx__add_buffer(&m->c, t->count * epctx__stored_size(t->elem), &buffer));
-        m->c.buffers[buffer].place = EPCTX__IN_INPUT;
-        m->c.buffers[buffer].index = (uint32_t)at;
-        m->c.tensors[m->ids[i]].buffer = buffer;
-        m->ios[at] = m->ids[i];
-        m->values[at].name = t->name;
-        m->graph.input_count++;
+    for (i = 0; i < count; i++) {
+        epctx__tensor *t = &m->tensors[i];
+        if (!t->outside) continue;
+        t->outside = t->constant = false;
+        t->buffer = m->tensors[t->whole].buffer;
+        t->offset = t->at;
     }
-    return EPCTX_OK;
-}
-
-/* Weights that the graph reads become outputs; unchanged initializers are copied. */
-static epctx_status epctx__making_outputs(epctx__making *m) {
-    const epctx__compiler *from = m->from;
-    size_t i;
-    for (i = 0; i < from->tensor_count; i++) {
-        const epctx__tensor *t = &from->tensors[i];
-        uint32_t id = m->ids[i];
-        epctx__buffer *buffer;
+    for (i = 0; i < count; i++) {
         if (from->outputs[i] == EPCTX__NONE) continue;
-        if (i < from->graph->initializer_count) {
-            EPCTX__TRY(epctx__add_tensor(&m->c, t->elem, &t->shape, &id));
-            EPCTX__TRY(epctx__emit_copy(&m->c, m->ids[i], id));
+        id = i;
+        if (i < given) {
+            const epctx__shape shape = m->tensors[i].shape;
+            EPCTX__TRY(epctx__add_tensor(m, m->tensors[i].elem, &shape, &id));
+            EPCTX__TRY(epctx__emit_copy(m, i, id));
         }
-        buffer = &m->c.buffers[m->c.tensors[id].buffer];
-        buffer->place = EPCTX__OUTPUT;
-        buffer->index = from->outputs[i];
-        buffer->needed = true;
-        m->ios[m->graph.input_count + from->outputs[i]] = id;
+        m->outputs[from->outputs[i]] = id;
+        m->buffers[m->tensors[id].buffer].place = EPCTX__OUTPUT;
+        m->buffers[m->tensors[id].buffer].index = from->outputs[i];
     }
+    epctx__drop_dead(m);
     return EPCTX_OK;
 }
 
 /* Writes the graph that makes the weights of `from`; `maker` 0: it needs none. */
 static epctx_status epctx__write_maker(epctx__compiler *from, epctx__build *b, uint32_t *maker) {
-    epctx__making m;
-    void *memory;
-    uint32_t count, j;
+    const size_t given = from->graph->initializer_count;
+    epctx_graph graph;
+    epctx__compiler m;
+    epctx_value *values; /* names of the inputs; outputs are unnamed */
+    uint32_t count, *ios;
     size_t i;
     *maker = 0;
     EPCTX__TRY(epctx__number_outputs(from, &count));
     if (count == 0) return EPCTX_OK;
-    memset(&m, 0, sizeof m);
-    m.from = from;
-    m.c = epctx__compiler_of(&m.graph, from->arch, from->arena, from->error);
-    EPCTX__TRY(epctx__room_for(from, from->tensor_count, 1, &memory));
-    m.needed = (uint8_t *)memory;
-    EPCTX__TRY(epctx__room_for(from, from->tensor_count, sizeof *m.ids, &memory));
-    m.ids = (uint32_t *)memory;
-    i = from->graph->initializer_count + count;
-    EPCTX__TRY(epctx__room_for(from, i, sizeof *m.ios, &memory));
-    m.ios = (uint32_t *)memory;
-    EPCTX__TRY(epctx__room_for(from, i, sizeof *m.values, &memory));
-    m.values = (epctx_value *)memory;
-    for (i = 0; i < from->tensor_count; i++) {
-        m.ids[i] = EPCTX__NONE;
-        m.needed[i] = from->outputs[i] != EPCTX__NONE;
+    memset(&graph, 0, sizeof graph);
+    m = epctx__compiler_of(&graph, from->arch, from->arena, from->error);
+    EPCTX__MAKE(from, ios, uint32_t, given + count);
+    EPCTX__MAKE(from, values, epctx_value, given + count);
+    EPCTX__MAKE(from, m.outputs, uint32_t, count);
+    EPCTX__TRY(epctx__making_steps(&m, from));
+    for (i = 0; i < given; i++) {
+        const uint32_t buffer = m.tensors[i].buffer;
+        if (!from->tensors[i].outside || !m.buffers[buffer].needed) continue;
+        m.buffers[buffer].index = (uint32_t)graph.input_count;
+        values[graph.input_count].name = from->tensors[i].name;
+        ios[graph.input_count++] = (uint32_t)i;
     }
-    for (i = from->make_count; i > 0; i--) {
-        const epctx__step *s = &from->makes[i - 1];
-        for (j = 0; m.needed[s->out] && j < EPCTX__MAX_IN; j++)
-            if (s->in[j] != EPCTX__NONE && from->tensors[s->in[j]].outside)
-                m.needed[from->tensors[s->in[j]].whole] = 1;
-    }
-    EPCTX__TRY(epctx__making_inputs(&m));
-    for (i = 0; i < from->make_count; i++)
-        if (m.needed[from->makes[i].out]) EPCTX__TRY(epctx__making_step(&m, &from->makes[i]));
-    EPCTX__TRY(epctx__making_outputs(&m));
-    m.graph.inputs = m.values;
-    m.graph.outputs = m.values + m.graph.input_count;
-    m.graph.output_count = count;
-    m.c.ios = m.ios;
-    epctx__drop_dead(&m.c);
-    EPCTX__TRY(epctx__plan(&m.c));
+    memcpy(ios + graph.input_count, m.outputs, count * sizeof *ios);
+    m.ios = ios;
+    graph.inputs = values;
+    graph.outputs = values + graph.input_count;
+    graph.output_count = count;
+    EPCTX__TRY(epctx__plan(&m));
     *maker = (uint32_t)(b->makers.size / sizeof(epctx__graph_record)) + 1;
-    return epctx__write_graph(&m.c, b, &b->makers, epctx_str_of(NULL), 0, 0);
-}
-
-/* `maker`: the graph that makes the weights, from 1; `makes`: this graph makes weights. */
-static epctx_status epctx__put_record(epctx__compiler *c, epctx_buffer *out,
-                                      const epctx__graph_record *r, uint64_t base, uint64_t maker,
-                                      bool makes) {
-    /* clang-format off */
-    const uint64_t words[EPCTX__GRAPH_WORDS] = {
-        r->name_at, r->name_size, r->hash & UINT32_MAX, r->hash >> 32, r->scratch & UINT32_MAX,
-        r->scratch >> 32, r->io_at + base, r->inputs, r->outputs, r->commands_at + base,
-        r->command_words, r->commands, maker, makes};
-    /* clang-format on */
-    uint32_t i;
-    for (i = 0; i < EPCTX__GRAPH_WORDS; i++) EPCTX__TRY(epctx__word(c, out, words[i]));
-    return EPCTX_OK;
-}
-
-static uint64_t epctx__weight_bytes(const epctx__build *b) {
-    return b->table.stats.stored_bytes + b->table.stats.padding;
+    return epctx__write_graph(&m, b, &b->makers, epctx_str_of(NULL), 0, 0);
 }
 
 /* All but the weights. */
 static epctx_status epctx__put_sections(epctx__compiler *c, epctx__build *b, epctx_buffer *out) {
-    const size_t graphs = b->records.size / sizeof(epctx__graph_record);
-    const size_t total = graphs + b->makers.size / sizeof(epctx__graph_record);
+    const size_t size = b->records.size + b->makers.size;
     epctx_weight w;
     uint32_t index;
     size_t i;
     EPCTX__TRY(epctx__append(c, out, NULL, EPCTX_NPU_HEADER_SIZE));
-    for (i = 0; i < total; i++) {
-        epctx__graph_record r;
-        const uint8_t *from =
-            i < graphs ? b->records.data + i * sizeof r : b->makers.data + (i - graphs) * sizeof r;
-        memcpy(&r, from, sizeof r);
-        EPCTX__TRY(epctx__put_record(c, out, &r, total * EPCTX__GRAPH_WORDS,
-                                     r.maker != 0 ? graphs + r.maker : 0, i >= graphs));
+    EPCTX__TRY(epctx__append(c, out, b->records.data, b->records.size));
+    EPCTX__TRY(epctx__append(c, out, b->makers.data, b->makers.size));
+    for (i = 0; i < size; i += sizeof(epctx__graph_record)) {
+        epctx__graph_record *r =
+            (epctx__graph_record *)(void *)(out->data + EPCTX_NPU_HEADER_SIZE + i);
+        r->io_at += (uint32_t)(size / 4);
+        r->commands_at += (uint32_t)(size / 4);
+        if (r->maker != 0) r->maker += (uint32_t)(b->records.size / sizeof *r);
     }
     EPCTX__TRY(epctx__append(c, out, b->words.data, b->words.size));
     for (index = 0; epctx_weights_at(&b->table, index, &w); index++) {
-        EPCTX__TRY(epctx__word64(c, out, w.offset));
-        EPCTX__TRY(epctx__word64(c, out, w.size));
-        EPCTX__TRY(epctx__word(c, out, w.kind));
-        EPCTX__TRY(epctx__word(c, out, 0));
+        epctx__weight_record r = {{0, 0}, {0, 0}, w.kind, 0};
+        epctx__set_pair(r.offset, w.offset);
+        epctx__set_pair(r.size, w.size);
+        EPCTX__TRY(epctx__append(c, out, &r, sizeof r));
     }
+    epctx__to_host(out->data + EPCTX_NPU_HEADER_SIZE, out->size - EPCTX_NPU_HEADER_SIZE, 4);
     EPCTX__TRY(epctx__append(c, out, b->strings.data, b->strings.size));
     return epctx__append(c, out, NULL, (size_t)(epctx__aligned(out->size) - out->size));
 }
@@ -15549,30 +14657,29 @@ static epctx_status epctx__put_binary(epctx__compiler *c, epctx__build *b, const
     return epctx__append(c, out, weights->data, weights->size);
 }
 
-static void epctx__put_header(const epctx__build *b, const epctx_npu_arch *arch, uint8_t *h,
+static void epctx__put_header(const epctx__build *b, const epctx_npu_arch *arch, uint8_t *to,
                               size_t size) {
-    const size_t graphs = (b->records.size + b->makers.size) / sizeof(epctx__graph_record);
-    const uint64_t weights = b->table.stats.stored, bytes = epctx__weight_bytes(b);
-    const uint64_t words =
-        graphs * EPCTX__GRAPH_WORDS + b->words.size / 4 + weights * EPCTX__WEIGHT_WORDS;
-    const uint64_t strings = EPCTX_NPU_HEADER_SIZE + words * 4;
-    memcpy(h, epctx__magic, 8);
-    epctx__put32(h + EPCTX__H_FORMAT, EPCTX_NPU_FORMAT);
-    epctx__put32(h + EPCTX__H_HEADER, EPCTX_NPU_HEADER_SIZE);
-    memcpy(h + EPCTX__H_SDK, EPCTX_NPU_SDK_VERSION, sizeof EPCTX_NPU_SDK_VERSION - 1);
-    memcpy(h + EPCTX__H_ARCH, arch->name, strlen(arch->name));
-    epctx__put64(h + EPCTX__H_SIZE, size);
-    epctx__put64(h + EPCTX__H_WORDS, words);
-    epctx__put64(h + EPCTX__H_STRINGS, strings);
-    epctx__put64(h + EPCTX__H_STRBYTES, b->strings.size);
-    epctx__put64(h + EPCTX__H_WEIGHTS, size - bytes);
-    epctx__put64(h + EPCTX__H_WBYTES, bytes);
-    epctx__put32(h + EPCTX__H_GRAPHS, (uint32_t)graphs);
-    epctx__put32(h + EPCTX__H_WCOUNT, (uint32_t)weights);
-    epctx__put64(h + EPCTX__H_DATA_SUM, epctx_hash(h + size - (size_t)bytes, (size_t)bytes, 0));
-    epctx__put64(h + EPCTX__H_META_SUM,
-                 epctx__meta_sum(h, h + EPCTX_NPU_HEADER_SIZE, (size_t)words * 4, h + strings,
-                                 b->strings.size));
+    const size_t records = b->records.size + b->makers.size;
+    const uint8_t *words = to + EPCTX_NPU_HEADER_SIZE;
+    epctx__header h;
+    memset(&h, 0, sizeof h);
+    memcpy(h.magic, epctx__magic, sizeof h.magic);
+    h.format = EPCTX_NPU_FORMAT;
+    h.header_bytes = EPCTX_NPU_HEADER_SIZE;
+    memcpy(h.sdk_version, EPCTX_NPU_SDK_VERSION, sizeof EPCTX_NPU_SDK_VERSION - 1);
+    memcpy(h.architecture, arch->name, strlen(arch->name));
+    h.graphs = (uint32_t)(records / sizeof(epctx__graph_record));
+    h.weight_count = (uint32_t)b->table.stats.stored;
+    h.size = size;
+    h.words = (records + b->words.size) / 4 + h.weight_count * EPCTX__WORDS(epctx__weight_record);
+    h.strings = EPCTX_NPU_HEADER_SIZE + h.words * 4;
+    h.string_bytes = b->strings.size;
+    h.weight_bytes = b->table.stats.stored_bytes + b->table.stats.padding;
+    h.weights = size - h.weight_bytes;
+    h.weight_sum = epctx_hash(to + h.weights, (size_t)h.weight_bytes, 0);
+    h.meta_sum = epctx__meta_sum(&h, words, to + h.strings);
+    epctx__header_to_host(&h);
+    memcpy(to, &h, sizeof h);
 }
 
 #endif /* EPCTX_NPU_NO_COMPILER */
@@ -15589,16 +14696,22 @@ typedef struct epctx__values {
     epctx_map at; /* position among its values, followed by its outputs */
 } epctx__values;
 
+static epctx_value epctx__value_at(const epctx_graph *graph, size_t i) {
+    return i < graph->value_count ? graph->values[i] : graph->outputs[i - graph->value_count];
+}
+
 static epctx_value epctx__known_value(const epctx__values *values, epctx_str name) {
-    const epctx_graph *graph = values->graph;
-    uint32_t i = epctx_map_get(&values->at, name);
+    const uint32_t i = epctx_map_get(&values->at, name);
     epctx_value value;
-    if (i != EPCTX_MAP_NONE)
-        return i < graph->value_count ? graph->values[i] : graph->outputs[i - graph->value_count];
+    if (i != EPCTX_MAP_NONE) return epctx__value_at(values->graph, i);
     memset(&value, 0, sizeof value);
     value.name = name;
     value.rank = -1;
     return value;
+}
+
+static epctx_status epctx__no_analysis(epctx_error *error) {
+    return epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory: graph analysis");
 }
 
 static epctx_status epctx__map_values(const epctx_graph *graph, epctx_arena *arena,
@@ -15606,27 +14719,10 @@ static epctx_status epctx__map_values(const epctx_graph *graph, epctx_arena *are
     size_t i;
     values->graph = graph;
     epctx_map_init(&values->at, arena);
-    for (i = 0; i < graph->value_count + graph->output_count; i++) {
-        epctx_str name = i < graph->value_count ? graph->values[i].name
-                                                : graph->outputs[i - graph->value_count].name;
-        if ((i < graph->value_count || epctx_map_get(&values->at, name) == EPCTX_MAP_NONE) &&
-            epctx_map_put(&values->at, name, (uint32_t)i) != EPCTX_OK)
-            return epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory: graph analysis");
-    }
+    for (i = graph->value_count + graph->output_count; i-- > 0;) /* the first of a name stays */
+        if (epctx_map_put(&values->at, epctx__value_at(graph, i).name, (uint32_t)i) != EPCTX_OK)
+            return epctx__no_analysis(error);
     return EPCTX_OK;
-}
-
-/* Sets the type of a value; false: out of memory, type unchanged. */
-static bool epctx__tell(epctx_arena *arena, int32_t elem, const epctx__shape *shape,
-                        epctx_value *value) {
-    int64_t *dims = (int64_t *)epctx_arena_alloc(arena, sizeof shape->dims);
-    if (dims != NULL) {
-        memcpy(dims, shape->dims, sizeof shape->dims);
-        value->elem_type = elem;
-        value->rank = (int32_t)shape->rank;
-        value->dims = dims;
-    }
-    return dims != NULL;
 }
 
 /* The type of output `j` of an If that is not taken: that of both branches if they agree. */
@@ -15665,8 +14761,7 @@ static epctx_status epctx__judging_begin(epctx__judging *j, void *self, const ep
     j->error = error;
     epctx_arena_init(&j->arena, &j->npu->allocator);
     j->taken = (uint8_t *)epctx_arena_alloc(&j->arena, graph->node_count + 1);
-    if (j->taken == NULL)
-        return epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory: graph analysis");
+    if (j->taken == NULL) return epctx__no_analysis(error);
     return epctx__map_values(graph, &j->arena, &j->values, error);
 }
 
@@ -15724,9 +14819,14 @@ static epctx_status epctx__infer_types(epctx__judging *judging, epctx_arena *are
             epctx_value value = epctx__known_value(&judging->values, name);
             const uint32_t id = epctx_map_get(&c.scope.names, value.name);
             const epctx__tensor *t = id != EPCTX_MAP_NONE ? &c.tensors[id] : NULL;
+            int64_t *dims;
             if (t == NULL || t->elem == 0 || epctx__value_usable(&value, &shape)) continue;
-            if (!epctx__tell(arena, t->elem, &t->shape, &value))
-                return epctx_fail(judging->error, EPCTX_ERR_NOMEM, "out of memory: graph analysis");
+            dims = (int64_t *)epctx_arena_alloc(arena, sizeof t->shape.dims);
+            if (dims == NULL) return epctx__no_analysis(judging->error);
+            memcpy(dims, t->shape.dims, sizeof t->shape.dims);
+            value.elem_type = t->elem;
+            value.rank = (int32_t)t->shape.rank;
+            value.dims = dims;
             inferred[(*count)++] = value;
         }
     }
@@ -15742,9 +14842,9 @@ static epctx_status epctx__infer(void *self, const epctx_graph *graph, epctx_are
     for (i = 0; i < graph->node_count; i++) most += graph->nodes[i].output_count;
     *inferred_count = 0;
     *inferred = (epctx_value *)epctx_arena_array(arena, most + 1, sizeof **inferred);
-    if (status == EPCTX_OK && *inferred == NULL)
-        status = epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory: graph analysis");
-    if (status == EPCTX_OK) status = epctx__infer_types(&judging, arena, *inferred, inferred_count);
+    if (status == EPCTX_OK)
+        status = *inferred == NULL ? epctx__no_analysis(error)
+                                   : epctx__infer_types(&judging, arena, *inferred, inferred_count);
     return epctx__judging_end(&judging, status);
 }
 
@@ -15755,8 +14855,7 @@ static epctx_status epctx__judge_parts(epctx__judging *judging, uint8_t *take, b
     uint8_t *given; /* nodes released, by id */
     size_t count, i, j;
     given = (uint8_t *)epctx_arena_alloc(&judging->arena, graph->node_count + 1);
-    if (given == NULL)
-        return epctx_fail(judging->error, EPCTX_ERR_NOMEM, "out of memory: graph analysis");
+    if (given == NULL) return epctx__no_analysis(judging->error);
     EPCTX__TRY(epctx_graph_partition(graph, take, &judging->arena, &parts, &count, judging->error));
     for (i = 0; i < count; i++) {
         const epctx_graph *part = &parts[i].graph;
@@ -15849,11 +14948,9 @@ static epctx_status epctx__begin(void *self, void **build, epctx_error *error) {
     return epctx_weights_init(&b->table, &opts, error);
 }
 
-/* The record at a position in name order. */
-static epctx__graph_record epctx__record_at(const epctx__build *b, size_t at) {
-    epctx__graph_record r;
-    memcpy(&r, b->records.data + at * sizeof r, sizeof r);
-    return r;
+/* The records of the graphs, in name order. */
+static epctx__graph_record *epctx__records(const epctx__build *b) {
+    return (epctx__graph_record *)(void *)b->records.data;
 }
 
 /* Position of the record of graph `name`, or where to insert it; true: it exists. */
@@ -15862,12 +14959,7 @@ static bool epctx__find_record(const epctx__build *b, epctx_str name, size_t *at
     *at = 0;
     while (*at < end) {
         const size_t middle = *at + (end - *at) / 2;
-        const epctx__graph_record r = epctx__record_at(b, middle);
-        epctx_str found;
-        int order;
-        found.data = (const char *)b->strings.data + r.name_at;
-        found.size = r.name_size;
-        order = epctx__name_order(found, name);
+        const int order = epctx__name_order(epctx__string(b, epctx__records(b)[middle].name), name);
         if (order == 0) {
             *at = middle;
             return true;
@@ -15876,6 +14968,16 @@ static bool epctx__find_record(const epctx__build *b, epctx_str name, size_t *at
         end = order < 0 ? end : middle;
     }
     return false;
+}
+
+static epctx_status epctx__get_record(const epctx__build *b, epctx_str name,
+                                      const epctx__graph_record **r, epctx_error *error) {
+    size_t at;
+    epctx_error_clear(error);
+    if (!epctx__find_record(b, name, &at))
+        return epctx_fail(error, EPCTX_ERR_ARG, "graph '%S' is not in this context", &name);
+    *r = &epctx__records(b)[at];
+    return EPCTX_OK;
 }
 
 static epctx_status epctx__setup(void *self, void *build, const epctx_build_opts *opts,
@@ -15909,12 +15011,11 @@ static epctx_status epctx__compile(void *self, void *build, const epctx_graph *g
         status = epctx__write_maker(&c, b, &maker);
     if (status == EPCTX_OK) status = epctx__write_graph(&c, b, &b->records, name, hash, maker);
     if (status == EPCTX_OK) { /* moves the new record from the end to its position */
-        epctx__graph_record r;
-        uint8_t *to = b->records.data + at * sizeof r,
-                *last = b->records.data + b->records.size - sizeof r;
-        memcpy(&r, last, sizeof r);
-        memmove(to + sizeof r, to, (size_t)(last - to));
-        memcpy(to, &r, sizeof r);
+        epctx__graph_record *records = epctx__records(b);
+        const size_t last = b->records.size / sizeof *records - 1;
+        const epctx__graph_record r = records[last];
+        memmove(&records[at + 1], &records[at], (last - at) * sizeof r);
+        records[at] = r;
     }
     npu->stats = c.stats;
     epctx_arena_free(&arena);
@@ -15922,57 +15023,48 @@ static epctx_status epctx__compile(void *self, void *build, const epctx_graph *g
 }
 
 /* Reads one entry of the I/O table. */
-static bool epctx__read_value(epctx__build *b, uint32_t word, epctx_value *value) {
-    const uint8_t *p = b->words.data + (size_t)word * 4;
-    epctx_str name;
-    int64_t *dims;
-    int32_t i;
-    name.data = (const char *)b->strings.data + epctx__get32(p);
-    name.size = epctx__get32(p + 4);
-    value->name.data = epctx_arena_copy(&b->arena, name); /* `strings` may move */
-    value->name.size = name.size;
-    value->elem_type = (int32_t)epctx__get32(p + 8);
-    value->rank = (int32_t)epctx__get32(p + 12);
-    dims = (int64_t *)epctx_arena_array(&b->arena, EPCTX_NPU_MAX_RANK, sizeof *dims);
-    for (i = 0; dims != NULL && i < value->rank; i++)
-        dims[i] = epctx__get32(p + 16 + 4 * (size_t)i);
+static bool epctx__read_value(epctx__build *b, size_t word, epctx_value *value) {
+    int64_t *dims =
+        (int64_t *)epctx_arena_array(&b->arena, EPCTX_NPU_MAX_RANK, sizeof *value->dims);
+    epctx__value_record r;
+    uint32_t i;
+    memcpy(&r, b->words.data + word * 4, sizeof r);
+    value->name = epctx__string(b, r.name);
+    value->name.data = epctx_arena_copy(&b->arena, value->name); /* `strings` may move */
+    value->elem_type = (int32_t)r.elem_type;
+    value->rank = (int32_t)r.rank;
     value->dims = dims;
+    for (i = 0; dims != NULL && i < r.rank; i++) dims[i] = r.dims[i];
     return dims != NULL && value->name.data != NULL;
 }
 
 static epctx_status epctx__types(void *self, void *build, epctx_str name,
                                  const epctx_value **outputs, size_t *count, epctx_error *error) {
     epctx__build *b = (epctx__build *)build;
-    epctx__graph_record r;
+    const epctx__graph_record *r;
     epctx_value *values;
-    size_t at;
     uint32_t i;
     (void)self;
-    epctx_error_clear(error);
-    if (!epctx__find_record(b, name, &at))
-        return epctx_fail(error, EPCTX_ERR_ARG, "graph '%S' is not in this context", &name);
-    r = epctx__record_at(b, at);
-    values = (epctx_value *)epctx_arena_array(&b->arena, r.outputs, sizeof *values);
-    for (i = 0; values != NULL && i < r.outputs; i++)
-        if (!epctx__read_value(b, r.io_at + (r.inputs + i) * EPCTX__IO_WORDS, &values[i]))
+    EPCTX__TRY(epctx__get_record(b, name, &r, error));
+    values = (epctx_value *)epctx_arena_array(&b->arena, r->outputs, sizeof *values);
+    for (i = 0; values != NULL && i < r->outputs; i++)
+        if (!epctx__read_value(b, r->io_at + (r->inputs + i) * EPCTX__WORDS(epctx__value_record),
+                               &values[i]))
             values = NULL;
     *outputs = values;
-    *count = r.outputs;
-    return values != NULL
-               ? EPCTX_OK
-               : epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory: %u types", (uint64_t)r.outputs);
+    *count = r->outputs;
+    return values != NULL ? EPCTX_OK
+                          : epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory: %u types",
+                                       (uint64_t)r->outputs);
 }
 
 /* Scratch size: a caller that runs graphs one after the other can use one buffer of the largest. */
 static epctx_status epctx__max_size(void *self, void *build, epctx_str name, int64_t *bytes,
                                     epctx_error *error) {
-    const epctx__build *b = (const epctx__build *)build;
-    size_t at;
+    const epctx__graph_record *r;
     (void)self;
-    epctx_error_clear(error);
-    if (!epctx__find_record(b, name, &at))
-        return epctx_fail(error, EPCTX_ERR_ARG, "graph '%S' is not in this context", &name);
-    *bytes = (int64_t)epctx__record_at(b, at).scratch;
+    EPCTX__TRY(epctx__get_record((const epctx__build *)build, name, &r, error));
+    *bytes = (int64_t)epctx__pair(r->scratch);
     return EPCTX_OK;
 }
 
@@ -16023,10 +15115,10 @@ static epctx_status epctx__check_work(const epctx_npu_context *context, uint64_t
     for (i = 0; i < context->total_count; i++) {
         const epctx_npu_graph *graph = &context->graphs[i];
         if (graph->work > most)
-            return epctx_fail(error, EPCTX_ERR_LIMIT,
-                              "context binary: graph '%S': expected at most %u operations per run "
-                              "(max_work), found %u",
-                              &graph->info.name, most, graph->work);
+            return EPCTX__BLOB(error, LIMIT,
+                               "graph '%S': expected at most %u operations per run "
+                               "(max_work), found %u",
+                               &graph->info.name, most, graph->work);
     }
     return EPCTX_OK;
 }
@@ -16047,9 +15139,9 @@ static epctx_status epctx__load(void *self, epctx_span binary, void **context, e
                           (uint64_t)(head + size));
     loaded = (epctx_npu_context *)(void *)memory;
     status = epctx_npu_load(loaded, binary, memory + head, size, error);
-    if (status == EPCTX_OK && npu->max_work > 0)
-        status = epctx__check_work(loaded, npu->max_work, error);
-    if (status == EPCTX_OK && loaded->weight_size <= most[npu->check_weights])
+    if (status == EPCTX_OK && npu->opts.max_work > 0)
+        status = epctx__check_work(loaded, npu->opts.max_work, error);
+    if (status == EPCTX_OK && loaded->weight_size <= most[npu->opts.check_weights])
         status = epctx_npu_check_weights(loaded, error);
     if (status != EPCTX_OK) {
         npu->allocator.free_fn(npu->allocator.user, memory);
@@ -16078,7 +15170,7 @@ static epctx_status epctx__find(void *self, void *context, epctx_str name, uint6
 
 static epctx_status epctx__info(void *self, void *graph, epctx_graph_info *info,
                                 epctx_error *error) {
-    const epctx_npu_run_opts *run = ((const epctx_npu *)self)->run;
+    const epctx_npu_run_opts *run = ((const epctx_npu *)self)->opts.run;
     epctx_error_clear(error);
     *info = ((const epctx_npu_graph *)graph)->info;
     if (run != NULL && run->parallel_fn != NULL)
@@ -16086,46 +15178,26 @@ static epctx_status epctx__info(void *self, void *graph, epctx_graph_info *info,
     return EPCTX_OK;
 }
 
-/* `kept` is memory for epctx_npu_make_weights, aligned, preceded by the address of its block. */
-static void epctx__free_kept(const epctx_npu *npu, const epctx_memory *kept) {
-    void *block;
-    if (kept != NULL) {
-        memcpy(&block, (const uint8_t *)kept - sizeof block, sizeof block);
-        npu->allocator.free_fn(npu->allocator.user, block);
-    }
-}
-
-static void *epctx__alloc_kept(const epctx_npu *npu, size_t size) {
-    uint8_t *block = (uint8_t *)npu->allocator.alloc_fn(npu->allocator.user,
-                                                        sizeof block + EPCTX_NPU_ALIGN + size);
-    uint8_t *kept = block;
-    if (block != NULL) {
-        kept += sizeof block;
-        kept += (EPCTX_NPU_ALIGN - (uintptr_t)kept % EPCTX_NPU_ALIGN) % EPCTX_NPU_ALIGN;
-        memcpy(kept - sizeof block, &block, sizeof block);
-    }
-    return kept;
-}
-
 static epctx_status epctx__weights(void *self, void *graph, const epctx_tensor *weights,
                                    size_t count, epctx_error *error) {
-    const epctx_npu *npu = (const epctx_npu *)self;
+    const epctx_allocator *a = &((const epctx_npu *)self)->allocator;
     const epctx_npu_graph *g = (const epctx_npu_graph *)graph;
-    const epctx_memory *old = g->maker != NULL ? *g->made : NULL;
-    void *kept, *temporary;
+    void *kept = NULL, *temporary;
     size_t keep, spare;
-    epctx_status status = epctx_npu_make_weights(g, NULL, 0, NULL, NULL, error);
-    epctx__free_kept(npu, old);
+    epctx_status status;
+    if (g->maker != NULL) memcpy(&kept, g->made, sizeof kept); /* of the weights so far */
+    status = epctx_npu_make_weights(g, NULL, 0, NULL, NULL, error);
+    if (kept != NULL) a->free_fn(a->user, kept);
     if (count == 0 || g->maker == NULL) return status;
     EPCTX__TRY(epctx_npu_weights_size(g, &keep, &spare, error));
-    kept = epctx__alloc_kept(npu, keep);
-    temporary = kept != NULL ? epctx__alloc_kept(npu, spare) : NULL;
+    kept = a->alloc_fn(a->user, keep);
+    temporary = kept != NULL ? a->alloc_fn(a->user, spare + 1) : NULL; /* it may be none */
     status = temporary != NULL
                  ? epctx_npu_make_weights(g, weights, count, kept, temporary, error)
                  : epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory: %u bytes of weights",
-                              (uint64_t)(keep + spare));
-    epctx__free_kept(npu, (const epctx_memory *)temporary);
-    if (status != EPCTX_OK) epctx__free_kept(npu, (const epctx_memory *)kept);
+                              (uint64_t)keep + spare);
+    if (temporary != NULL) a->free_fn(a->user, temporary);
+    if (status != EPCTX_OK && kept != NULL) a->free_fn(a->user, kept);
     return status;
 }
 
@@ -16133,15 +15205,14 @@ static epctx_status epctx__run(void *self, void *graph, const epctx_span *inputs
                                const epctx_memory *outputs, void *scratch, size_t scratch_size,
                                epctx_error *error) {
     return epctx_npu_run_with((const epctx_npu_graph *)graph, inputs, outputs, scratch,
-                              scratch_size, ((const epctx_npu *)self)->run, error);
+                              scratch_size, ((const epctx_npu *)self)->opts.run, error);
 }
 
 /* Checks the node's attribute; loading checks the binary itself. */
 static epctx_status epctx__check_node(void *self, const epctx_epnode *node, epctx_error *error) {
     const epctx_npu *npu = (const epctx_npu *)self;
-    const epctx_npu_arch *arch = epctx_npu_arch_find(node->hardware_architecture);
     epctx_error_clear(error);
-    if (node->hardware_architecture.size > 0 && (arch == NULL || !arch->runnable))
+    if (node->hardware_architecture.size > 0 && !epctx__runnable(node->hardware_architecture))
         return epctx_fail(error, EPCTX_ERR_VERSION,
                           "hardware architecture: expected '%s', found '%S'", npu->arch->name,
                           &node->hardware_architecture);
@@ -16151,32 +15222,27 @@ static epctx_status epctx__check_node(void *self, const epctx_epnode *node, epct
 EPCTX_API epctx_status epctx_npu_init(epctx_npu *npu, const epctx_npu_opts *opts,
                                       epctx_backend *backend, epctx_error *error) {
     epctx_arena arena;
-    const char *wanted =
-        opts != NULL && opts->architecture != NULL ? opts->architecture : epctx__archs[0].name;
+    const char *wanted = epctx__archs[0].name;
     epctx_error_clear(error);
     memset(npu, 0, sizeof *npu);
     memset(backend, 0, sizeof *backend);
     memset(&arena, 0, sizeof arena);
+    if (opts != NULL) npu->opts = *opts;
+    if (npu->opts.architecture != NULL) wanted = npu->opts.architecture;
     npu->arch = epctx_npu_arch_find(epctx_str_of(wanted));
     if (npu->arch == NULL)
         return epctx_fail(error, EPCTX_ERR_ARG, "unknown hardware architecture '%s'", wanted);
-    if (opts != NULL && (unsigned)opts->check_weights > EPCTX_NPU_CHECK_NEVER)
+    if ((unsigned)npu->opts.check_weights > EPCTX_NPU_CHECK_NEVER)
         return epctx_fail(error, EPCTX_ERR_ARG, "check_weights: expected an epctx_npu_check");
     if (!npu->arch->runnable)
         return epctx_fail(error, EPCTX_ERR_UNSUPPORTED,
                           "hardware architecture: this build has kernels for '%s', not for '%s'",
                           epctx__archs[0].name, wanted);
-    epctx_arena_init(&arena, opts != NULL ? opts->allocator : NULL); /* selects the default */
+    epctx_arena_init(&arena, npu->opts.allocator); /* selects the default */
     npu->allocator = arena.allocator;
     epctx_arena_free(&arena);
     if (npu->allocator.alloc_fn == NULL || npu->allocator.free_fn == NULL)
         return epctx_fail(error, EPCTX_ERR_ARG, "expected an allocator (EPCTX_NO_MALLOC)");
-    npu->check_weights = opts != NULL ? opts->check_weights : EPCTX_NPU_CHECK_AUTO;
-    npu->max_work = opts != NULL ? opts->max_work : 0;
-    npu->run = opts != NULL ? opts->run : NULL;
-    npu->trace_fn = opts != NULL ? opts->trace_fn : NULL;
-    npu->trace_user = opts != NULL ? opts->trace_user : NULL;
-    npu->direct = opts != NULL && opts->direct;
     backend->version = EPCTX_BACKEND_VERSION;
     backend->self = npu;
     backend->source = EPCTX_NPU_SOURCE;

@@ -1,7 +1,6 @@
 /*
- * Graph records by hand, and running them on the reference NPU. For tests of
- * epctx_npu.h and for fuzz/make_blobs.c. Sizes are fixed and generous; memory
- * comes from a pool that gb_free releases.
+ * Graph records by hand, and running them on the reference NPU. Sizes are fixed
+ * and generous; memory comes from a pool that gb_free releases.
  */
 #ifndef NPU_GRAPH_H
 #define NPU_GRAPH_H

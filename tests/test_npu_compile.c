@@ -468,7 +468,7 @@ static void plan_of_equals(size_t count, uint32_t life, epctx__planner *p, uint6
         c.buffers[i].last = (uint32_t)i + life;
     }
     CHECK_TRUE(epctx__new_planner(&c, p) == EPCTX_OK);
-    epctx__try_order(&c, p, EPCTX__BY_SIZE);
+    epctx__place_all(&c, p);
     *offsets = malloc(count * sizeof **offsets);
     for (i = 0; i < count; i++) (*offsets)[i] = c.buffers[i].offset;
     epctx_arena_free(&arena);
@@ -516,7 +516,7 @@ TEST(plan_is_tight) {
         live += stats.scratch_live;
         gb_free(&b);
     }
-    CHECK(scratch <= live + live / 20, "scratch %llu, largest live sets %llu",
+    CHECK(scratch <= live + live / 500, "scratch %llu, largest live sets %llu",
           (unsigned long long)scratch, (unsigned long long)live);
 }
 
@@ -906,6 +906,10 @@ TEST(refuses) {
     gb_node(&b, "Reshape", 14, "t,s", "y");
     gb_output(&b, "y");
     REFUSED(EPCTX_ERR_UNSUPPORTED, "Reshape_01", "expected a constant");
+    add_conv(&b);
+    gb_node(&b, "Mod", 13, "t,t", "y"); /* without fmod: of integers only */
+    gb_output(&b, "y");
+    REFUSED(EPCTX_ERR_GRAPH, "Mod_01", "expected integers or bool, found float32");
     add_conv(&b);
     gb_attr_text(&b, "auto_pad", "SOMETIMES");
     gb_output(&b, "t");

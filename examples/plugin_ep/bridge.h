@@ -65,16 +65,28 @@ typedef struct ep_record {
     epctx_graph graph;
     const OrtNode **nodes;  /* at the positions of graph.nodes */
     const char *model_path; /* as ORT tells it, "" for a model from memory */
-    bool bodies;            /* the hash of bodies goes into `rest` of their nodes */
+    int kind;               /* EP_RECORD_HASHED, EP_RECORD_BODY */
     OrtValue **held;        /* tensors of attributes */
     size_t held_count, held_room;
+    struct ep_record *inner, *next; /* the bodies of its nodes, linked by `next` */
 } ep_record;
 
-/* `fused`: take inputs and outputs, and their order, from this node; NULL: from the graph.
+/* Before, ORT cannot register what is compiled in two bodies of one model (seen with 1.24.3, not
+ * with 1.29.0): bodies stay on the CPU. */
+#define EP_BODIES_API 29
+/* The hash of bodies goes into `rest` of their nodes. */
+#define EP_RECORD_HASHED 1
+/* It is a body: values of outer graphs are found by their names, they are no inputs. */
+#define EP_RECORD_BODY 2
+
+/* Bodies of control-flow nodes are in their attributes (since ORT 1.29).
+ * `fused`: take inputs and outputs, and their order, from this node; NULL: from the graph.
  * With `fused` nodes have `rest`, as epctx_graph_hash needs it.
  * The payload of EPContext nodes stays empty, it may be gigabytes: ep_context_node_read. */
 OrtStatus *ep_record_read(ep_record *record, const ep_api *api, const OrtGraph *graph,
                           const OrtNode *fused);
+/* The control-flow node around `body` (as GetCapability gets it), as a graph of one node. */
+OrtStatus *ep_record_read_parent(ep_record *record, const ep_api *api, const OrtGraph *body);
 /* May be called on a zeroed record, and twice. */
 void ep_record_free(ep_record *record);
 /* Under session.model_external_initializers_file_folder_path (`folder`, "" when not set) ORT hides

@@ -28,9 +28,6 @@
 
 /* The oldest API that has every function this EP calls: ORT 1.24. */
 #define EP_OLDEST_API 24
-/* Before, ORT cannot register what is compiled in two bodies of one model (seen with 1.24.3, not
- * with 1.29.0): bodies stay on the CPU. */
-#define EP_BODIES_API 29
 /* session.compile_only is set by the compile API of 1.29, not by that of 1.24.3. */
 #define EP_COMPILE_ONLY_API 29
 #define EP_WEIGHTLESS_API   29

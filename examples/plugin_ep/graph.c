@@ -224,8 +224,7 @@ static OrtStatus *read_attr(ep_record *record, const OrtOpAttr *attr, bool skip_
         out->type = EPCTX_ATTR_TENSOR;
         return read_tensor_attr(record, attr, out);
     case ORT_OP_ATTR_GRAPH:
-        /* What the body captures is in the node's `captures`, its hash in `rest`. */
-        out->type = EPCTX_ATTR_GRAPH;
+        out->type = EPCTX_ATTR_GRAPH; /* read_bodies */
         return NULL;
     default: out->type = EPCTX_ATTR_UNDEFINED; return NULL;
     }
@@ -234,15 +233,16 @@ static OrtStatus *read_attr(ep_record *record, const OrtOpAttr *attr, bool skip_
 /* ------------------------------------------------------------------- nodes */
 
 static OrtStatus *read_record(ep_record *record, const ep_api *api, const OrtGraph *graph,
-                              const OrtNode *fused, bool bodies);
+                              const OrtNode *fused, int kind);
 
-/* Bodies stay with ORT, but two nodes whose bodies differ are not the same. */
-static OrtStatus *hash_bodies(ep_record *record, const OrtNode *node, uint64_t *rest) {
+/* Bodies of the node, into its attributes; their hash into `rest`. */
+static OrtStatus *read_bodies(ep_record *record, const OrtNode *node, epctx_node *out,
+                              epctx_attr *attrs) {
     const OrtApi *ort = record->api->ort;
     const OrtGraph **bodies;
     const char **names;
     void *memory;
-    size_t i, count = 0;
+    size_t i, k, count = 0;
     EP_TRY(ort->Node_GetNumSubgraphs(node, &count));
     if (count == 0) return NULL;
     EP_TRY(get_memory(record, count, sizeof *bodies, &memory));
@@ -251,10 +251,18 @@ static OrtStatus *hash_bodies(ep_record *record, const OrtNode *node, uint64_t *
     names = (const char **)memory;
     EP_TRY(ort->Node_GetSubgraphs(node, bodies, count, names));
     for (i = 0; i < count; i++) {
-        ep_record body;
-        EP_TRY(read_record(&body, record->api, bodies[i], NULL, true));
-        *rest = epctx_hash(names[i], strlen(names[i]), *rest ^ epctx_graph_hash(&body.graph));
-        ep_record_free(&body);
+        ep_record *body;
+        EP_TRY(get_memory(record, 1, sizeof *body, &memory));
+        body = (ep_record *)memory;
+        EP_TRY(read_record(body, record->api, bodies[i], NULL, record->kind | EP_RECORD_BODY));
+        body->next = record->inner;
+        record->inner = body;
+        if (record->kind & EP_RECORD_HASHED)
+            out->rest =
+                epctx_hash(names[i], strlen(names[i]), out->rest ^ epctx_graph_hash(&body->graph));
+        for (k = 0; k < out->attr_count; k++)
+            if (epctx_str_is(attrs[k].name, names[i]) && record->api->version >= EP_BODIES_API)
+                attrs[k].g = &body->graph;
     }
     return NULL;
 }
@@ -314,7 +322,6 @@ static OrtStatus *read_node(ep_record *record, const OrtNode *node, const opset 
         EP_TRY(ort->Node_GetImplicitInputs(node, captures, out->capture_count));
         EP_TRY(read_names(record, captures, out->capture_count, &out->captures));
     }
-    if (record->bodies) EP_TRY(hash_bodies(record, node, &out->rest));
     EP_TRY(ort->Node_GetNumAttributes(node, &out->attr_count));
     if (!out->attr_count) return NULL;
     EP_TRY(get_memory(record, out->attr_count, sizeof *list, &memory));
@@ -327,7 +334,7 @@ static OrtStatus *read_node(ep_record *record, const OrtNode *node, const opset 
     /* ORT has them in a hash table: in another order on every system, so with another hash. */
     qsort(attrs, out->attr_count, sizeof *attrs, by_name);
     out->attrs = attrs;
-    return NULL;
+    return read_bodies(record, node, out, attrs);
 }
 
 /* ------------------------------------------------------------------- graph */
@@ -343,14 +350,27 @@ static OrtStatus *remember(ep_record *record, epctx_map *map, epctx_str name, ui
  * nodes inside do. */
 static OrtStatus *find_constants(ep_record *record, const OrtValueInfo ***node_inputs,
                                  epctx_map *constants) {
+    const OrtApi *ort = record->api->ort;
     const epctx_graph *graph = &record->graph;
     size_t i, k;
     for (i = 0; i < graph->node_count; i++) {
-        for (k = 0; k < graph->nodes[i].input_count; k++) {
+        const epctx_node *node = &graph->nodes[i];
+        const OrtValueInfo **captures;
+        void *memory;
+        for (k = 0; k < node->input_count; k++) {
             bool constant = false;
             if (!node_inputs[i][k]) continue;
-            EP_TRY(record->api->ort->ValueInfo_IsConstantInitializer(node_inputs[i][k], &constant));
-            if (constant) EP_TRY(remember(record, constants, graph->nodes[i].inputs[k], 1));
+            EP_TRY(ort->ValueInfo_IsConstantInitializer(node_inputs[i][k], &constant));
+            if (constant) EP_TRY(remember(record, constants, node->inputs[k], 1));
+        }
+        if (!node->capture_count) continue;
+        EP_TRY(get_memory(record, node->capture_count, sizeof *captures, &memory));
+        captures = (const OrtValueInfo **)memory;
+        EP_TRY(ort->Node_GetImplicitInputs(record->nodes[i], captures, node->capture_count));
+        for (k = 0; k < node->capture_count; k++) { /* bodies have them as their own */
+            bool constant = false;
+            EP_TRY(ort->ValueInfo_IsConstantInitializer(captures[k], &constant));
+            if (constant) EP_TRY(remember(record, constants, node->captures[k], 1));
         }
     }
     return NULL;
@@ -420,7 +440,7 @@ static OrtStatus *read_location(ep_record *record, const OrtValueInfo *info, epc
 }
 
 /* A name that no input and no node of this graph explains: a constant, or (in the body of a
- * control-flow node) a value of an outer graph, which is an input for us. */
+ * control-flow node) a value of an outer graph. Where a body is compiled alone, that is an input. */
 static OrtStatus *read_unknown(ep_record *record, const OrtValueInfo *info, epctx_str name,
                                epctx_map *known, epctx_value *inputs, epctx_tensor *tensors) {
     const OrtApi *ort = record->api->ort;
@@ -440,8 +460,10 @@ static OrtStatus *read_unknown(ep_record *record, const OrtValueInfo *info, epct
         record->graph.initializer_count++;
         return remember(record, known, name, FROM_CONSTANT);
     }
-    EP_TRY(read_value(record, info, &inputs[record->graph.input_count]));
-    record->graph.input_count++;
+    if (!(record->kind & EP_RECORD_BODY)) { /* a body finds it by its name */
+        EP_TRY(read_value(record, info, &inputs[record->graph.input_count]));
+        record->graph.input_count++;
+    }
     return remember(record, known, name, FROM_INPUT);
 }
 
@@ -452,8 +474,9 @@ typedef struct reading {
     const OrtNode *fused; /* its boundary counts; NULL: the graph's own */
     const OrtValueInfo ***node_inputs;
     epctx_node *nodes;
-    epctx_map known;  /* known names */
-    size_t end_count; /* inputs of all nodes */
+    epctx_map known;           /* known names */
+    size_t end_count;          /* inputs of all nodes */
+    const OrtValueInfo **ends; /* outputs of the graph */
 } reading;
 
 /* Nodes, in ORT's topological order; returns how many outputs they have. */
@@ -527,17 +550,16 @@ static OrtStatus *graph_ends(reading *r, bool outputs, const OrtValueInfo ***end
 static OrtStatus *read_outputs(reading *r) {
     ep_record *record = r->record;
     epctx_graph *out = &record->graph;
-    const OrtValueInfo **ends;
     epctx_value *values;
     void *memory;
     size_t i, count;
-    EP_TRY(graph_ends(r, true, &ends, &count));
+    EP_TRY(graph_ends(r, true, &r->ends, &count));
     EP_TRY(get_memory(record, count, sizeof *values, &memory));
     values = (epctx_value *)memory;
     out->outputs = values;
     for (i = 0; i < count; i++) {
-        if (!ends[i]) continue;
-        EP_TRY(read_value(record, ends[i], &values[out->output_count]));
+        if (!r->ends[i]) continue;
+        EP_TRY(read_value(record, r->ends[i], &values[out->output_count]));
         out->output_count++;
     }
     return NULL;
@@ -550,7 +572,7 @@ static OrtStatus *read_constants(reading *r, epctx_value *inputs) {
     epctx_tensor *tensors;
     void *memory;
     size_t i, k;
-    EP_TRY(get_memory(record, r->end_count, sizeof *tensors, &memory));
+    EP_TRY(get_memory(record, r->end_count + record->graph.output_count, sizeof *tensors, &memory));
     tensors = (epctx_tensor *)memory;
     record->graph.initializers = tensors;
     for (i = 0; i < record->graph.node_count; i++) {
@@ -559,6 +581,11 @@ static OrtStatus *read_constants(reading *r, epctx_value *inputs) {
             if (name.size == 0 || epctx_map_get(&r->known, name) != EPCTX_MAP_NONE) continue;
             EP_TRY(read_unknown(record, r->node_inputs[i][k], name, &r->known, inputs, tensors));
         }
+    }
+    for (i = 0; (record->kind & EP_RECORD_BODY) && i < record->graph.output_count; i++) {
+        const epctx_str name = record->graph.outputs[i].name;
+        if (epctx_map_get(&r->known, name) != EPCTX_MAP_NONE) continue;
+        EP_TRY(read_unknown(record, r->ends[i], name, &r->known, inputs, tensors));
     }
     return NULL;
 }
@@ -592,11 +619,11 @@ static OrtStatus *read_graph(ep_record *record, const OrtGraph *graph, const Ort
 }
 
 static OrtStatus *read_record(ep_record *record, const ep_api *api, const OrtGraph *graph,
-                              const OrtNode *fused, bool bodies) {
+                              const OrtNode *fused, int kind) {
     OrtStatus *status;
     memset(record, 0, sizeof *record);
     record->api = api;
-    record->bodies = bodies;
+    record->kind = kind;
     record->model_path = "";
     epctx_arena_init(&record->arena, NULL);
     status = read_graph(record, graph, fused);
@@ -607,11 +634,64 @@ static OrtStatus *read_record(ep_record *record, const ep_api *api, const OrtGra
 /* Only what is compiled is hashed. */
 OrtStatus *ep_record_read(ep_record *record, const ep_api *api, const OrtGraph *graph,
                           const OrtNode *fused) {
-    return read_record(record, api, graph, fused, fused != NULL);
+    return read_record(record, api, graph, fused, fused ? EP_RECORD_HASHED : 0);
+}
+
+/* ORT has no graph of the node yet: its ends are all that is known, constants among them, too. */
+static OrtStatus *read_parent(ep_record *record, const OrtGraph *body) {
+    const OrtApi *ort = record->api->ort;
+    const OrtValueInfo **inputs, **outputs, **captures;
+    const OrtNode *parent = NULL;
+    epctx_graph *out = &record->graph;
+    epctx_map known;
+    opset opsets = {NULL, NULL, 0};
+    void *memory;
+    epctx_node *node;
+    epctx_value *values;
+    size_t i;
+    EP_TRY(ort->Graph_GetParentNode(body, &parent));
+    EP_TRY(read_opsets(record, body, &opsets));
+    EP_TRY(get_memory(record, 1, sizeof *node, &memory));
+    out->nodes = node = (epctx_node *)memory;
+    out->node_count = 1;
+    EP_TRY(read_node(record, parent, &opsets, &inputs, &outputs, node));
+    EP_TRY(get_memory(record, node->capture_count, sizeof *captures, &memory));
+    captures = (const OrtValueInfo **)memory;
+    if (node->capture_count)
+        EP_TRY(ort->Node_GetImplicitInputs(parent, captures, node->capture_count));
+    epctx_map_init(&known, &record->arena);
+    EP_TRY(get_memory(record, node->input_count + node->capture_count, sizeof *values, &memory));
+    out->inputs = values = (epctx_value *)memory;
+    for (i = 0; i < node->input_count + node->capture_count; i++) {
+        const OrtValueInfo *end =
+            i < node->input_count ? inputs[i] : captures[i - node->input_count];
+        if (!end) continue;
+        EP_TRY(read_value(record, end, &values[out->input_count]));
+        if (epctx_map_get(&known, values[out->input_count].name) != EPCTX_MAP_NONE) continue;
+        EP_TRY(remember(record, &known, values[out->input_count].name, FROM_INPUT));
+        out->input_count++;
+    }
+    EP_TRY(get_memory(record, node->output_count, sizeof *values, &memory));
+    out->outputs = values = (epctx_value *)memory;
+    for (i = 0; i < node->output_count; i++)
+        if (outputs[i]) EP_TRY(read_value(record, outputs[i], &values[out->output_count++]));
+    return NULL;
+}
+
+OrtStatus *ep_record_read_parent(ep_record *record, const ep_api *api, const OrtGraph *body) {
+    OrtStatus *status;
+    memset(record, 0, sizeof *record);
+    record->api = api;
+    record->model_path = "";
+    epctx_arena_init(&record->arena, NULL);
+    status = read_parent(record, body);
+    if (status) ep_record_free(record);
+    return status;
 }
 
 void ep_record_free(ep_record *record) {
     size_t i;
+    for (; record->inner; record->inner = record->inner->next) ep_record_free(record->inner);
     for (i = 0; i < record->held_count; i++) record->api->ort->ReleaseValue(record->held[i]);
     record->held_count = 0;
     epctx_arena_free(&record->arena);

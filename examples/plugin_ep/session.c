@@ -319,8 +319,8 @@ static OrtStatus *check_group(claim *c, const OrtGraph *graph, const OrtNode **n
 /* ORT 1.30 loses data when it writes a context model around control flow: initializers of a body
  * are written twice ("initializer name is not unique"), and a body cannot refer to an initializer
  * of the main graph. Such a model would not load again, so Compile refuses. True: found it. (A
- * backend that compiles control flow may claim the whole node: then no body is left to write, and
- * ORT hands the bodies over with their constants.) */
+ * backend that compiles control flow claims the whole node: then no body is left to write, and ORT
+ * hands the bodies over with their constants.) */
 static OrtStatus *body_has_constants(const ep_api *api, const OrtNode *node, epctx_arena *arena,
                                      bool *found) {
     const OrtApi *ort = api->ort;
@@ -352,24 +352,23 @@ static OrtStatus *body_has_constants(const ep_api *api, const OrtNode *node, epc
     return NULL;
 }
 
-/* While a context model is generated: a value that only a body uses gets no type in the written
- * model, so its node is left to the CPU. */
+/* While a context model is generated: a value that only the body of a node that is left uses gets
+ * no type in the written model, so its node is left to the CPU. A body reads what comes before. */
 static OrtStatus *leave_captured(claim *c) {
     const epctx_graph *graph = &c->record->graph;
     epctx_map captured;
     size_t i, k;
     epctx_map_init(&captured, c->arena);
-    for (i = 0; i < graph->node_count; i++) {
-        for (k = 0; k < graph->nodes[i].capture_count; k++)
-            if (epctx_map_put(&captured, graph->nodes[i].captures[k], 1) != EPCTX_OK)
-                return ep_no_memory(c->session->api);
-    }
-    for (i = 0; i < graph->node_count; i++) {
-        for (k = 0; k < graph->nodes[i].output_count; k++) {
-            if (epctx_map_get(&captured, graph->nodes[i].outputs[k]) == EPCTX_MAP_NONE) continue;
+    for (i = graph->node_count; i-- > 0;) {
+        const epctx_node *node = &graph->nodes[i];
+        for (k = 0; k < node->output_count; k++) {
+            if (epctx_map_get(&captured, node->outputs[k]) == EPCTX_MAP_NONE) continue;
             c->take[i] = 0;
             c->why[i] = "a body uses its value, which ONNX Runtime could not write";
         }
+        for (k = 0; k < node->capture_count && !c->take[i]; k++)
+            if (epctx_map_put(&captured, node->captures[k], 1) != EPCTX_OK)
+                return ep_no_memory(c->session->api);
     }
     return NULL;
 }
@@ -456,7 +455,7 @@ static OrtStatus *take_nodes(claim *c) {
             c->why[i] = "another EP has it already";
         }
     }
-    return guards_bodies(session) ? leave_captured(c) : NULL;
+    return NULL;
 }
 
 /* Forms the groups. */
@@ -468,6 +467,7 @@ static OrtStatus *claim_nodes(claim *c, const OrtGraph *graph, const OrtNode **n
     EP_TRY(take_nodes(c));
     do {
         changed = false;
+        if (guards_bodies(c->session)) EP_TRY(leave_captured(c));
         EP_TRY(group(c->record, c->take, c->arena, c->owner, group_count));
         for (p = 0; p < *group_count; p++) {
             /* Cut out of its graph a node may lose what the backend relied on: a constant that is
@@ -560,6 +560,22 @@ static OrtStatus *is_compiled_model(const ep_session *session, const OrtGraph *g
     return status;
 }
 
+/* ORT asks about bodies first. Does the backend take the node around this one whole? */
+static OrtStatus *is_taken_whole(ep_session *session, const OrtGraph *body, bool *out) {
+    epctx_backend *backend = &session->backend;
+    epctx_error error;
+    ep_record record;
+    OrtStatus *status;
+    uint8_t take = 0;
+    epctx_error_clear(&error);
+    EP_TRY(ep_record_read_parent(&record, session->api, body));
+    status = ep_status(session->api,
+                       backend->capability_fn(backend->self, &record.graph, &take, &error), &error);
+    ep_record_free(&record);
+    *out = take != 0;
+    return status;
+}
+
 static OrtStatus *ORT_API_CALL get_capability(OrtEp *self, const OrtGraph *graph,
                                               OrtEpGraphSupportInfo *info) {
     ep_session *session = (ep_session *)(void *)self;
@@ -571,6 +587,7 @@ static OrtStatus *ORT_API_CALL get_capability(OrtEp *self, const OrtGraph *graph
     /* ORT cannot write an EPContext node into the body of a control-flow node. */
     if (parent && (session->generate || session->api->version < EP_BODIES_API)) return NULL;
     if (parent) EP_TRY(is_compiled_model(session, graph, &compiled));
+    if (parent && !compiled) EP_TRY(is_taken_whole(session, graph, &compiled));
     if (compiled) return NULL;
     EP_TRY(ep_record_read(&record, session->api, graph, NULL));
     status = claim_contexts(session, &record, info, &compiled);
