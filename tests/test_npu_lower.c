@@ -277,7 +277,7 @@ static const struct {
     {"x:f[2,3] a:l[]=2", "CumSum/14 x,a", G, "found 2"},
     {"x:f[2,3] a:l[0]=", "CumSum/14 x,a", G, "axis"},
     {"x:f[2,3] s:l[1]=2", "CenterCropPad/18 x,s", G, "a size for each axis"},
-    {"x:f[2,3] s:l[2]=2,0", "CenterCropPad/18 x,s", U, "shape: expected 1.., found 0"},
+    {"x:f[2,3] s:l[2]=2,0", "CenterCropPad/18 x,s", U, "shape: expected 1.."},
     {"x:f[2,3] s:l[2]=2,9e18", "CenterCropPad/18 x,s", U, "expected 1.."},
     {"x:f[1,2,4]", "Attention/23 x,x,x", G, "rank 3 and a number of heads that divides it"},
     {"x:f[1,2,4]", "Attention/23 x,x,x q_num_heads:i=3 kv_num_heads:i=3", G, "that divides it"},
