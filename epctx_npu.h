@@ -10985,7 +10985,7 @@ static epctx_status epctx__lower_lp(epctx__compiler *c) {
     EPCTX__TRY(epctx__cook(c, &r, "y = sum(y)"));
     EPCTX__TRY(epctx__power(c, &r, true));
     EPCTX__TRY(epctx__scalar_float(c, FLT_MIN, &r.v.t)); /* zeros stay zeros */
-    if (!pool) return epctx__cook_y(c, &r, "y = x / max(y, t)");
+    return epctx__cook_y(c, &r, pool ? "y = y" : "y = x / max(y, t)");
 }
 
 static epctx_status epctx__lower_cumsum(epctx__compiler *c) {
