@@ -5669,8 +5669,7 @@ typedef enum epctx__storage {
     EPCTX__IN_INPUT,
     EPCTX__OUTPUT,
     EPCTX__WEIGHT,
-    EPCTX__IN_MADE, /* an output of the graph that makes weights */
-    EPCTX__PLACE_COUNT
+    EPCTX__IN_MADE /* an output of the graph that makes weights */
 } epctx__storage;
 
 typedef struct epctx__operand {
@@ -6018,10 +6017,19 @@ static epctx_status epctx__load_one(epctx__blob_loader *l, uint32_t index) {
     return epctx__load_commands(l, graph, r->commands_at, r->command_words);
 }
 
+/* The order of graphs in a blob, by name: negative if a comes before b. Shorter names come first,
+ * so that partition 10 of a model follows partition 9. */
+static int epctx__name_order(epctx_str a, epctx_str b) {
+    if (a.size != b.size) return a.size < b.size ? -1 : 1;
+    return a.size == 0 ? 0 : memcmp(a.data, b.data, a.size);
+}
+
 /* Graphs that make weights follow the others but are loaded first. */
 static epctx_status epctx__load_graphs(epctx__blob_loader *l) {
     const uint32_t total = l->h.graphs;
+    uint64_t bytes = 0;
     uint32_t ordinary = 0, i;
+    int order;
     for (i = 0; i < total; i++) {
         if (epctx__record_of(l, i)->makes != 0) continue;
         if (i != ordinary++)
@@ -6030,31 +6038,15 @@ static epctx_status epctx__load_graphs(epctx__blob_loader *l) {
     l->context->graph_count = ordinary;
     l->context->total_count = total;
     for (i = ordinary; i < total; i++) EPCTX__TRY(epctx__load_one(l, i));
-    for (i = 0; i < ordinary; i++) EPCTX__TRY(epctx__load_one(l, i));
-    return EPCTX_OK;
-}
-
-/* The order of graphs in a blob, by name: negative if a comes before b. Shorter names come first,
- * so that partition 10 of a model follows partition 9. */
-static int epctx__name_order(epctx_str a, epctx_str b) {
-    if (a.size != b.size) return a.size < b.size ? -1 : 1;
-    return a.size == 0 ? 0 : memcmp(a.data, b.data, a.size);
-}
-
-static epctx_status epctx__check_names(const epctx__blob_loader *l) {
-    uint64_t bytes = 0;
-    size_t i;
-    for (i = 1; i < l->context->graph_count; i++) {
+    for (i = 0; i < ordinary; i++) {
         const epctx_str *name = &l->graphs[i].info.name;
-        int order;
+        EPCTX__TRY(epctx__load_one(l, i));
+        if (i == 0) continue;
         bytes += name->size; /* overlapping names could make comparing take very long */
         if (bytes > l->h.string_bytes) return EPCTX__BLOB(l->error, CONTEXT, "graph names overlap");
         order = epctx__name_order(l->graphs[i - 1].info.name, *name);
-        if (order >= 0)
-            return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
-                              order == 0 ? "context binary: graph '%S' occurs twice"
-                                         : "context binary: graph '%S' is out of order",
-                              name);
+        if (order == 0) return EPCTX__BLOB(l->error, CONTEXT, "graph '%S' occurs twice", name);
+        if (order > 0) return EPCTX__BLOB(l->error, CONTEXT, "graph '%S' is out of order", name);
     }
     return EPCTX_OK;
 }
@@ -6110,7 +6102,6 @@ static epctx_status epctx__load_copy(epctx__blob_loader *l, epctx_npu_context *c
         l->words + h->words - h->weight_count * EPCTX__WORDS(epctx__weight_record);
     EPCTX__TRY(epctx__check_weight_table(l));
     EPCTX__TRY(epctx__load_graphs(l));
-    EPCTX__TRY(epctx__check_names(l));
     if (l->weights != NULL) epctx__copy_weights(context, l->weights);
     return EPCTX_OK;
 }
@@ -6257,6 +6248,9 @@ typedef struct epctx__call {
     size_t scratch_size;
     epctx__level fast;
     const epctx_npu_run_opts *opts;
+    /* runs a command; a linker drops the one that a program does not use */
+    epctx_status (*command_fn)(const struct epctx__call *call, const uint32_t *words,
+                               epctx_error *error);
 } epctx__call;
 
 /* Address of an input operand. Loading has verified the offsets. */
@@ -6303,12 +6297,7 @@ static epctx_status epctx__run_whole(const epctx__call *call, const uint32_t *wo
     return epctx__ops[words[0]].run_fn(&params, &args);
 }
 
-/* Runs each command by `command_fn`; a linker drops the one that a program does not use. */
-static epctx_status epctx__execute(const epctx__call *call,
-                                   epctx_status (*command_fn)(const epctx__call *call,
-                                                              const uint32_t *words,
-                                                              epctx_error *error),
-                                   epctx_error *error) {
+static epctx_status epctx__execute(const epctx__call *call, epctx_error *error) {
     const epctx_npu_graph *graph = call->graph;
     const uint32_t *words = graph->commands;
     epctx_status status;
@@ -6317,7 +6306,7 @@ static epctx_status epctx__execute(const epctx__call *call,
     status = epctx__check_call(graph, call->inputs, call->outputs, call->scratch,
                                call->scratch_size, error);
     for (i = 0; status == EPCTX_OK && i < graph->command_count; i++) {
-        status = command_fn(call, words, error);
+        status = call->command_fn(call, words, error);
         if (status != EPCTX_OK) {
             epctx_str name;
             name.data = graph->context->strings + words[2];
@@ -6333,8 +6322,9 @@ EPCTX_API epctx_status epctx_npu_run(const epctx_npu_graph *graph, const epctx_s
                                      const epctx_memory *outputs, void *scratch,
                                      size_t scratch_size, epctx_error *error) {
     const epctx__call call = {
-        graph, inputs, outputs, (uint8_t *)scratch, scratch_size, epctx__level_here(), NULL};
-    return epctx__execute(&call, epctx__run_whole, error);
+        graph, inputs,          outputs, (uint8_t *)scratch, scratch_size, epctx__level_here(),
+        NULL,  epctx__run_whole};
+    return epctx__execute(&call, error);
 }
 
 /* What tools and threads need to know of a command; loading has verified it. */
@@ -6562,9 +6552,11 @@ EPCTX_API epctx_status epctx_npu_run_with(const epctx_npu_graph *graph, const ep
                                           const epctx_memory *outputs, void *scratch,
                                           size_t scratch_size, const epctx_npu_run_opts *opts,
                                           epctx_error *error) {
-    const epctx__call call = {
-        graph, inputs, outputs, (uint8_t *)scratch, scratch_size, epctx__level_here(), opts};
-    return epctx__execute(&call, opts != NULL ? epctx__run_timed : epctx__run_whole, error);
+    const epctx__call call = {graph,        inputs,
+                              outputs,      (uint8_t *)scratch,
+                              scratch_size, epctx__level_here(),
+                              opts,         opts != NULL ? epctx__run_timed : epctx__run_whole};
+    return epctx__execute(&call, error);
 }
 
 EPCTX_API size_t epctx_npu_scratch_size(const epctx_npu_graph *graph, uint32_t threads) {
@@ -12276,21 +12268,28 @@ static epctx_status (*const epctx__storing[])(epctx__compiler *c) = {
  * >>import
  * ============================================================ */
 
+/* Type and shape; false: not of those that the compiler takes. */
+static bool epctx__shape_of(int32_t elem, int32_t rank, const int64_t *dims, epctx__shape *shape) {
+    const bool good = epctx__stored_size(elem) != 0 && rank >= 0 && rank <= EPCTX_NPU_MAX_RANK;
+    memset(shape, 0, sizeof *shape);
+    shape->rank = good ? (uint32_t)rank : 0;
+    if (shape->rank > 0) memcpy(shape->dims, dims, shape->rank * sizeof *dims);
+    return good;
+}
+
 static epctx_status epctx__import_tensor(epctx__compiler *c, const epctx_tensor *from,
                                          uint32_t *id) {
-    epctx__shape shape = {0, {0}};
+    epctx__shape shape;
     uint64_t bytes;
     int32_t i;
-    if (epctx__stored_size(from->elem_type) == 0 || from->rank < 0 ||
-        from->rank > EPCTX_NPU_MAX_RANK || from->data == NULL)
-        return epctx__add_tensor(c, 0, &shape, id); /* only nodes that use it fail */
-    shape.rank = (uint32_t)from->rank;
-    for (i = 0; i < from->rank; i++) {
-        shape.dims[i] = from->dims[i];
+    if (!epctx__shape_of(from->elem_type, from->rank, from->dims, &shape) || from->data == NULL) {
+        shape.rank = 0; /* only nodes that use it fail */
+        return epctx__add_tensor(c, 0, &shape, id);
+    }
+    for (i = 0; i < from->rank; i++)
         if (from->dims[i] < 0)
             return EPCTX__INVALID(c, "constant '%S': expected dimensions >= 0, found %d",
                                   &from->name, from->dims[i]);
-    }
     bytes = epctx__mul(epctx__count(&shape), epctx__stored_size(from->elem_type));
     if (bytes != from->size || bytes > EPCTX__MAX_BYTES)
         return EPCTX__INVALID(c, "constant '%S': expected %u bytes for its shape, found %u",
@@ -12304,16 +12303,12 @@ static epctx_status epctx__import_tensor(epctx__compiler *c, const epctx_tensor 
 }
 
 static bool epctx__value_usable(const epctx_value *value, epctx__shape *shape) {
-    uint32_t elem = epctx__stored_size(value->elem_type);
-    int32_t i;
-    memset(shape, 0, sizeof *shape);
-    if (elem == 0 || value->rank < 0 || value->rank > EPCTX_NPU_MAX_RANK) return false;
-    shape->rank = (uint32_t)value->rank;
-    for (i = 0; i < value->rank; i++) {
-        shape->dims[i] = value->dims[i];
-        if (value->dims[i] < 1) return false;
-    }
-    return epctx__mul(epctx__count(shape), elem) <= EPCTX__MAX_BYTES;
+    uint32_t i;
+    if (!epctx__shape_of(value->elem_type, value->rank, value->dims, shape)) return false;
+    for (i = 0; i < shape->rank; i++)
+        if (shape->dims[i] < 1) return false;
+    return epctx__mul(epctx__count(shape), epctx__stored_size(value->elem_type)) <=
+           EPCTX__MAX_BYTES;
 }
 
 /* A value from outside the graph; if type or shape is unknown, nodes that read it fail. */
@@ -12958,30 +12953,22 @@ static epctx_status epctx__follow_binary(epctx__compiler *c, epctx__step *s) {
     return EPCTX_OK;
 }
 
-/* Means and sums over the plane of an image read it in either order. */
-static bool epctx__follow_reduce(const epctx__compiler *c, epctx__step *s) {
-    epctx__reduce *p = &s->params.reduce;
-    const epctx__tensor *t = &c->tensors[s->in[0]];
+/* Means and sums over the plane of an image read it in either order, and so does a matrix product of
+ * a flattened image: its weights get that order. */
+static bool epctx__follow_whole(const epctx__compiler *c, epctx__step *s) {
+    epctx__reduce *r = &s->params.reduce;
+    const epctx__gemm *g = &s->params.gemm;
     const epctx__buffer *b;
-    if (s->op != EPCTX__OP_REDUCE || !epctx__is_last(c, s->in[0])) return false;
-    b = &c->buffers[t->buffer];
-    if (!epctx__is_whole(c, t) || p->count != b->plane || p->inner != 1 ||
-        p->outer % b->channels != 0)
-        return false;
-    p->outer /= b->channels;
-    p->inner = b->channels;
-    return true;
-}
-
-/* A matrix product of a flattened image takes it as it lies: its weights get that order. */
-static bool epctx__follow_gemm(const epctx__compiler *c, epctx__step *s) {
-    const epctx__gemm *p = &s->params.gemm;
-    const epctx__buffer *b;
-    if (s->op != EPCTX__OP_GEMM || !epctx__is_last(c, s->in[0])) return false;
+    if (!epctx__is_last(c, s->in[0]) || !epctx__is_whole(c, &c->tensors[s->in[0]])) return false;
     b = &c->buffers[c->tensors[s->in[0]].buffer];
-    if (!epctx__is_whole(c, &c->tensors[s->in[0]]) || !s->packs || s->pack.inner != 1 ||
-        p->batch != 1 || p->a_step != 1 || p->a_row != p->k ||
-        p->k != (uint64_t)b->channels * b->plane)
+    if (s->op == EPCTX__OP_REDUCE && r->count == b->plane && r->inner == 1 &&
+        r->outer % b->channels == 0) {
+        r->outer /= b->channels;
+        r->inner = b->channels;
+        return true;
+    }
+    if (s->op != EPCTX__OP_GEMM || !s->packs || s->pack.inner != 1 || g->batch != 1 ||
+        g->a_step != 1 || g->a_row != g->k || g->k != (uint64_t)b->channels * b->plane)
         return false;
     s->pack.inner = b->channels;
     s->pack.inner_stride = s->pack.depth_stride * b->plane;
@@ -13011,7 +12998,7 @@ static epctx_status epctx__lay_step(epctx__compiler *c, const epctx__step *given
         images = s.op == EPCTX__OP_INTEGER_ADD ? 1 | 2 : 1;
         (void)epctx__follow(c, &s);
     } else {
-        kept = epctx__follow_reduce(c, &s) || epctx__follow_gemm(c, &s);
+        kept = epctx__follow_whole(c, &s);
     }
     for (i = 0; i < EPCTX__MAX_IN; i++)
         if ((kept >> i & 1) == 0)
@@ -13054,7 +13041,7 @@ static void epctx__choose_orders(epctx__compiler *c) {
 
 /* Dead-code elimination: drops steps with unused results. */
 static void epctx__drop_dead(epctx__compiler *c) {
-    size_t i, kept = c->step_count;
+    size_t i, first = c->step_count;
     uint32_t j;
     for (i = 0; i < c->buffer_count; i++)
         c->buffers[i].needed = c->buffers[i].place == EPCTX__OUTPUT;
@@ -13064,11 +13051,12 @@ static void epctx__drop_dead(epctx__compiler *c) {
         for (j = 0; j < EPCTX__MAX_IN; j++)
             if (s->in[j] != EPCTX__NONE && !c->tensors[s->in[j]].constant)
                 c->buffers[c->tensors[s->in[j]].buffer].needed = true;
-        c->steps[--kept] = *s;
+        c->steps[--first] = *s;
     }
-    c->steps += kept;
-    c->step_count -= kept;
-    c->step_room -= kept;
+    if (first == 0) return; /* there may be no steps at all */
+    c->steps += first;
+    c->step_count -= first;
+    c->step_room -= first;
 }
 
 /* Where a move that writes every element of a dense tensor, once, took them from. */
@@ -13554,15 +13542,6 @@ typedef enum epctx__order {
     EPCTX__ORDER_COUNT
 } epctx__order;
 
-static uint64_t epctx__key(const epctx__buffer *b, epctx__order order) {
-    switch (order) {
-    case EPCTX__BY_CROWD: return b->crowd;
-    case EPCTX__BY_AREA: return epctx__mul(b->bytes, (uint64_t)b->last - b->first + 1);
-    case EPCTX__BY_TIME: return UINT32_MAX - b->first;
-    default: return b->bytes;
-    }
-}
-
 /* Limit of pairs of simultaneously live buffers that an order examines: enough for 10,000 buffers,
  * 400 of them live at once. Remaining buffers are placed above all others. */
 #define EPCTX__PLAN_PAIRS ((size_t)1 << 22)
@@ -13581,7 +13560,13 @@ typedef struct epctx__planner {
 static void epctx__put_in_order(const epctx__compiler *c, epctx__item *list, size_t count,
                                 epctx__order order) {
     size_t i;
-    for (i = 0; i < count; i++) list[i].key = epctx__key(&c->buffers[list[i].buffer], order);
+    for (i = 0; i < count; i++) {
+        const epctx__buffer *b = &c->buffers[list[i].buffer];
+        const uint64_t keys[EPCTX__ORDER_COUNT] = {
+            b->bytes, b->crowd, epctx__mul(b->bytes, (uint64_t)b->last - b->first + 1),
+            UINT32_MAX - b->first};
+        list[i].key = keys[order];
+    }
     epctx__sort(list, count);
 }
 
@@ -13773,13 +13758,9 @@ static epctx_status epctx__bytes_behind(epctx__integers *w, uint32_t tensor, uin
     const epctx__step *move = epctx__maker(w, tensor), *from;
     epctx__shape shape;
     epctx__step to;
-    *bytes = EPCTX__NONE;
     EPCTX__TRY(epctx__dequantized(w, tensor, &from, g));
-    if (from != NULL) {
-        *bytes = from->in[0];
-        return EPCTX_OK;
-    }
-    if (move == NULL || move->op != EPCTX__OP_MOVE) return EPCTX_OK;
+    *bytes = from != NULL ? from->in[0] : EPCTX__NONE;
+    if (from != NULL || move == NULL || move->op != EPCTX__OP_MOVE) return EPCTX_OK;
     EPCTX__TRY(epctx__dequantized(w, move->in[0], &from, g));
     if (from == NULL) return EPCTX_OK;
     to = *move;
@@ -13906,15 +13887,20 @@ static epctx_status epctx__integer_operands(epctx__compiler *c, const epctx__pro
     return EPCTX_OK;
 }
 
+static void epctx__set_product(epctx__product_of *o, uint32_t batch, uint32_t in, uint32_t out,
+                               const epctx__window *window) {
+    o->p.batch = batch;
+    o->p.in_channels = in;
+    o->p.out_channels = out;
+    o->p.window = *window;
+}
+
 /* A convolution, matrix product or average as a product of integers; false: it is none. */
 static bool epctx__as_product(const epctx__compiler *c, const epctx__step *s, epctx__product_of *o,
                               epctx__act *act) {
-    const epctx__conv *conv = &s->params.conv;
-    const epctx__depthwise *depthwise = &s->params.depthwise;
-    const epctx__gemm *gemm = &s->params.gemm;
-    const epctx__pool *pool = &s->params.pool;
-    const epctx__reduce *reduce = &s->params.reduce;
-    epctx__window *w = &o->p.window;
+    const epctx__params *p = &s->params;
+    const epctx__window *w = &o->p.window;
+    epctx__window row = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0};
     epctx__view v;
     bool good;
     memset(o, 0, sizeof *o);
@@ -13922,51 +13908,41 @@ static bool epctx__as_product(const epctx__compiler *c, const epctx__step *s, ep
     o->weights = s->in[1];
     o->bias = s->in[2];
     o->step = 1;
-    w->in_h = w->out_h = w->kernel_h = w->kernel_w = w->stride_h = w->stride_w = 1;
-    w->dilation_h = w->dilation_w = w->in_w = w->out_w = 1;
     switch (s->op) {
     case EPCTX__OP_CONV:
-        o->p.batch = conv->batch;
-        o->p.in_channels = conv->in_channels;
-        o->p.out_channels = conv->out_channels;
-        *w = conv->window;
-        *act = conv->act;
-        good = s->packs && conv->groups == 1 && s->in[3] == EPCTX__NONE;
+        epctx__set_product(o, p->conv.batch, p->conv.in_channels, p->conv.out_channels,
+                           &p->conv.window);
+        *act = p->conv.act;
+        good = s->packs && p->conv.groups == 1 && s->in[3] == EPCTX__NONE;
         break;
     case EPCTX__OP_DEPTHWISE:
-        o->p.batch = depthwise->batch;
-        o->p.in_channels = o->p.out_channels = depthwise->channels;
-        *w = depthwise->window;
-        *act = depthwise->act;
+        epctx__set_product(o, p->depthwise.batch, p->depthwise.channels, p->depthwise.channels,
+                           &p->depthwise.window);
+        *act = p->depthwise.act;
         good = o->depthwise = true;
         break;
     case EPCTX__OP_GEMM:
-        o->p.batch = 1;
-        o->p.in_channels = gemm->k;
-        o->p.out_channels = gemm->n;
-        w->in_w = w->out_w = gemm->m;
-        *act = gemm->act;
+        row.in_w = row.out_w = p->gemm.m;
+        epctx__set_product(o, 1, p->gemm.k, p->gemm.n, &row);
+        *act = p->gemm.act;
         o->step = s->pack.depth_stride;
-        good = s->packs && gemm->batch == 1 && gemm->alpha == 1.0f && gemm->a_row == gemm->k &&
-               gemm->a_step == 1;
+        good = s->packs && p->gemm.batch == 1 && p->gemm.alpha == 1.0f &&
+               p->gemm.a_row == p->gemm.k && p->gemm.a_step == 1;
         break;
     case EPCTX__OP_POOL:
-        o->p.batch = pool->batch;
-        o->p.in_channels = o->p.out_channels = pool->channels;
-        *w = pool->window;
+        epctx__set_product(o, p->pool.batch, p->pool.channels, p->pool.channels, &p->pool.window);
         o->ones = true;
-        good = pool->kind != EPCTX__SLIDE_MAX && w->top + w->left + w->bottom + w->right == 0 &&
+        good = p->pool.kind != EPCTX__SLIDE_MAX && w->top + w->left + w->bottom + w->right == 0 &&
                epctx__covered(w->out_h, w->kernel_h, w->stride_h, w->dilation_h) <= w->in_h &&
                epctx__covered(w->out_w, w->kernel_w, w->stride_w, w->dilation_w) <= w->in_w;
         break;
     case EPCTX__OP_REDUCE:
         v = epctx__tensor_view(&c->tensors[s->in[0]]);
-        o->p.batch = (uint32_t)v.batch;
-        o->p.in_channels = o->p.out_channels = (uint32_t)v.channels;
-        w->in_w = w->kernel_w = reduce->count;
+        row.in_w = row.kernel_w = p->reduce.count;
+        epctx__set_product(o, (uint32_t)v.batch, (uint32_t)v.channels, (uint32_t)v.channels, &row);
         o->ones = true;
-        good = reduce->kind == EPCTX__REDUCE_MEAN && reduce->type == EPCTX_ONNX_FLOAT &&
-               reduce->inner == 1 && reduce->count == v.plane;
+        good = p->reduce.kind == EPCTX__REDUCE_MEAN && p->reduce.type == EPCTX_ONNX_FLOAT &&
+               p->reduce.inner == 1 && p->reduce.count == v.plane;
         break;
     default: return false;
     }
@@ -14484,16 +14460,6 @@ static epctx_status epctx__number_outputs(epctx__compiler *c, uint32_t *count) {
     return EPCTX_OK;
 }
 
-/* Gives tensor `id` of the maker memory of its own. */
-static epctx_status epctx__making(epctx__compiler *m, uint32_t id, epctx__storage place,
-                                  uint32_t index) {
-    epctx__tensor *t = &m->tensors[id];
-    EPCTX__TRY(epctx__add_buffer(m, t->count * epctx__stored_size(t->elem), &t->buffer));
-    m->buffers[t->buffer].place = place;
-    m->buffers[t->buffer].index = index;
-    return EPCTX_OK;
-}
-
 /* Tensors outside the blob, constants of `from`, are computed in the maker: initializers are its
  * inputs, what `from` reads its outputs; unchanged initializers are copied. */
 static epctx_status epctx__making_steps(epctx__compiler *m, const epctx__compiler *from) {
@@ -14505,18 +14471,15 @@ static epctx_status epctx__making_steps(epctx__compiler *m, const epctx__compile
     memcpy(m->tensors, from->tensors, count * sizeof *m->tensors);
     m->tensor_count = m->tensor_room = count;
     m->step_room = from->make_count;
-    for (i = 0; i < given; i++)
-        if (from->tensors[i].outside) EPCTX__TRY(epctx__making(m, i, EPCTX__IN_INPUT, 0));
-    for (i = 0; i < from->make_count; i++) {
-        id = from->makes[i].out;
-        if (!from->tensors[id].outside) continue;
-        if (m->tensors[id].buffer == EPCTX__NONE)
-            EPCTX__TRY(epctx__making(m, id, EPCTX__SCRATCH, 0));
-        m->steps[m->step_count++] = from->makes[i];
-    }
+    for (i = 0; i < from->make_count; i++)
+        if (from->tensors[from->makes[i].out].outside) m->steps[m->step_count++] = from->makes[i];
     for (i = 0; i < count; i++) {
         epctx__tensor *t = &m->tensors[i];
         if (!t->outside) continue;
+        if (t->whole == i) {
+            EPCTX__TRY(epctx__add_buffer(m, t->count * epctx__stored_size(t->elem), &t->buffer));
+            if (i < given) m->buffers[t->buffer].place = EPCTX__IN_INPUT;
+        }
         t->outside = t->constant = false;
         t->buffer = m->tensors[t->whole].buffer;
         t->offset = t->at;
@@ -14652,41 +14615,6 @@ static void epctx__put_header(const epctx__build *b, const epctx_npu_arch *arch,
 
 #ifndef EPCTX_NPU_NO_COMPILER
 
-/* Declared types of a graph's values, by name; also used for its partitions. */
-typedef struct epctx__values {
-    const epctx_graph *graph;
-    epctx_map at; /* position among its values, followed by its outputs */
-} epctx__values;
-
-static epctx_value epctx__value_at(const epctx_graph *graph, size_t i) {
-    return i < graph->value_count ? graph->values[i] : graph->outputs[i - graph->value_count];
-}
-
-static epctx_value epctx__known_value(const epctx__values *values, epctx_str name) {
-    const uint32_t i = epctx_map_get(&values->at, name);
-    epctx_value value;
-    if (i != EPCTX_MAP_NONE) return epctx__value_at(values->graph, i);
-    memset(&value, 0, sizeof value);
-    value.name = name;
-    value.rank = -1;
-    return value;
-}
-
-static epctx_status epctx__no_analysis(epctx_error *error) {
-    return epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory: graph analysis");
-}
-
-static epctx_status epctx__map_values(const epctx_graph *graph, epctx_arena *arena,
-                                      epctx__values *values, epctx_error *error) {
-    size_t i;
-    values->graph = graph;
-    epctx_map_init(&values->at, arena);
-    for (i = graph->value_count + graph->output_count; i-- > 0;) /* the first of a name stays */
-        if (epctx_map_put(&values->at, epctx__value_at(graph, i).name, (uint32_t)i) != EPCTX_OK)
-            return epctx__no_analysis(error);
-    return EPCTX_OK;
-}
-
 /* The type of output `j` of an If that is not taken: that of both branches if they agree. */
 static void epctx__guess(const epctx_node *node, size_t j, epctx_value *value) {
     const epctx_attr *a = epctx_node_attr(node, "then_branch");
@@ -14707,30 +14635,48 @@ static void epctx__guess(const epctx_node *node, size_t j, epctx_value *value) {
 typedef struct epctx__judging {
     epctx_npu *npu;
     const epctx_graph *graph;
-    epctx__values values;
+    epctx_map declared; /* position among its values, followed by its outputs */
     epctx_arena arena;
     uint8_t *taken;     /* one for each node of the graph or of a partition */
     epctx_error reason; /* why the last such node does not compile */
     epctx_error *error;
 } epctx__judging;
 
+static epctx_status epctx__no_analysis(epctx_error *error) {
+    return epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory: graph analysis");
+}
+
+static epctx_value epctx__value_at(const epctx_graph *graph, size_t i) {
+    return i < graph->value_count ? graph->values[i] : graph->outputs[i - graph->value_count];
+}
+
+/* The declared type of a value, also of one in a partition. */
+static epctx_value epctx__declared(const epctx__judging *j, epctx_str name) {
+    const uint32_t i = epctx_map_get(&j->declared, name);
+    epctx_value value;
+    if (i != EPCTX_MAP_NONE) return epctx__value_at(j->graph, i);
+    memset(&value, 0, sizeof value);
+    value.name = name;
+    value.rank = -1;
+    return value;
+}
+
 static epctx_status epctx__judging_begin(epctx__judging *j, void *self, const epctx_graph *graph,
                                          epctx_error *error) {
+    size_t i;
     epctx_error_clear(error);
     memset(j, 0, sizeof *j);
     j->npu = (epctx_npu *)self;
     j->graph = graph;
     j->error = error;
     epctx_arena_init(&j->arena, &j->npu->allocator);
+    epctx_map_init(&j->declared, &j->arena);
     j->taken = (uint8_t *)epctx_arena_alloc(&j->arena, graph->node_count + 1);
     if (j->taken == NULL) return epctx__no_analysis(error);
-    return epctx__map_values(graph, &j->arena, &j->values, error);
-}
-
-/* Releases the memory and returns `status`. */
-static epctx_status epctx__judging_end(epctx__judging *j, epctx_status status) {
-    epctx_arena_free(&j->arena);
-    return status;
+    for (i = graph->value_count + graph->output_count; i-- > 0;) /* the first of a name stays */
+        if (epctx_map_put(&j->declared, epctx__value_at(graph, i).name, (uint32_t)i) != EPCTX_OK)
+            return epctx__no_analysis(error);
+    return EPCTX_OK;
 }
 
 /* Sets taken[i] for the first `count` nodes of the graph or a partition: whether node i compiles if
@@ -14755,7 +14701,7 @@ static epctx_status epctx__judge(epctx__judging *judging, const epctx_graph *gra
         if (status == EPCTX_ERR_NOMEM) return epctx__no_memory(&c, judging->arena.missing);
         c.step_count = status == EPCTX_OK ? c.step_count : steps;
         for (j = 0; status != EPCTX_OK && j < node->output_count; j++) {
-            epctx_value value = epctx__known_value(&judging->values, node->outputs[j]);
+            epctx_value value = epctx__declared(judging, node->outputs[j]);
             if (value.name.size > 0) {
                 epctx__guess(node, j, &value);
                 EPCTX__TRY(epctx__import_value(&c, &value, EPCTX__IN_INPUT, 0));
@@ -14766,19 +14712,21 @@ static epctx_status epctx__judge(epctx__judging *judging, const epctx_graph *gra
     return EPCTX_OK;
 }
 
-/* Types inferred by lowering, not declared in the graph. `inferred` has room for every output. */
+/* Types inferred by lowering, not declared in the graph. */
 static epctx_status epctx__infer_types(epctx__judging *judging, epctx_arena *arena,
-                                       epctx_value *inferred, size_t *count) {
+                                       epctx_value **inferred, size_t *count) {
     const epctx_graph *graph = judging->graph;
     epctx__compiler c;
     epctx__shape shape;
-    size_t i, j;
+    size_t i, j, most = 1;
     memset(&c, 0, sizeof c);
+    for (i = 0; i < graph->node_count; i++) most += graph->nodes[i].output_count;
+    *inferred = (epctx_value *)epctx_arena_array(arena, most, sizeof **inferred);
+    if (*inferred == NULL) return epctx__no_analysis(judging->error);
     EPCTX__TRY(epctx__judge(judging, graph, graph->node_count, &c));
     for (i = 0; i < graph->node_count; i++) {
         for (j = 0; j < graph->nodes[i].output_count; j++) {
-            const epctx_str name = graph->nodes[i].outputs[j];
-            epctx_value value = epctx__known_value(&judging->values, name);
+            epctx_value value = epctx__declared(judging, graph->nodes[i].outputs[j]);
             const uint32_t id = epctx_map_get(&c.scope.names, value.name);
             const epctx__tensor *t = id != EPCTX_MAP_NONE ? &c.tensors[id] : NULL;
             int64_t *dims;
@@ -14789,7 +14737,7 @@ static epctx_status epctx__infer_types(epctx__judging *judging, epctx_arena *are
             value.elem_type = t->elem;
             value.rank = (int32_t)t->shape.rank;
             value.dims = dims;
-            inferred[(*count)++] = value;
+            (*inferred)[(*count)++] = value;
         }
     }
     return EPCTX_OK;
@@ -14800,14 +14748,10 @@ static epctx_status epctx__infer(void *self, const epctx_graph *graph, epctx_are
                                  epctx_error *error) {
     epctx__judging judging;
     epctx_status status = epctx__judging_begin(&judging, self, graph, error);
-    size_t i, most = 0;
-    for (i = 0; i < graph->node_count; i++) most += graph->nodes[i].output_count;
     *inferred_count = 0;
-    *inferred = (epctx_value *)epctx_arena_array(arena, most + 1, sizeof **inferred);
-    if (status == EPCTX_OK)
-        status = *inferred == NULL ? epctx__no_analysis(error)
-                                   : epctx__infer_types(&judging, arena, *inferred, inferred_count);
-    return epctx__judging_end(&judging, status);
+    if (status == EPCTX_OK) status = epctx__infer_types(&judging, arena, inferred, inferred_count);
+    epctx_arena_free(&judging.arena);
+    return status;
 }
 
 /* Checks every partition by itself and releases the nodes that do not compile in it. */
@@ -14851,7 +14795,8 @@ static epctx_status epctx__capability(void *self, const epctx_graph *graph, uint
         if (status == EPCTX_OK) status = epctx__judge_parts(&judging, take, &changed);
     }
     if (changed) memset(take, 0, graph->node_count);
-    return epctx__judging_end(&judging, status);
+    epctx_arena_free(&judging.arena);
+    return status;
 }
 
 /* Why node `index` is not compiled: refused by the first pass, or its partition cannot compile. */
@@ -14869,7 +14814,8 @@ static epctx_status epctx__explain(void *self, const epctx_graph *graph, size_t 
         status = judging.reason.status;
         if (error != NULL) *error = judging.reason;
     }
-    return epctx__judging_end(&judging, status);
+    epctx_arena_free(&judging.arena);
+    return status;
 }
 
 static void epctx__discard(void *self, void *build) {
@@ -14962,7 +14908,6 @@ static epctx_status epctx__compile(void *self, void *build, const epctx_graph *g
     epctx_error_clear(error);
     if (epctx__find_record(b, name, &at))
         return epctx_fail(error, EPCTX_ERR_ARG, "graph '%S' is already in this context", &name);
-    memset(&arena, 0, sizeof arena);
     epctx_arena_init(&arena, &npu->allocator);
     c = epctx__compiler_of(graph, npu->arch, &arena, error);
     c.stats.nodes = graph->node_count;
@@ -15070,28 +15015,14 @@ static epctx_status epctx__begin(void *self, void **build, epctx_error *error) {
 
 #endif /* EPCTX_NPU_NO_COMPILER */
 
-/* Includes the graphs that make weights, as they run too. */
-static epctx_status epctx__check_work(const epctx_npu_context *context, uint64_t most,
-                                      epctx_error *error) {
-    size_t i;
-    for (i = 0; i < context->total_count; i++) {
-        const epctx_npu_graph *graph = &context->graphs[i];
-        if (graph->work > most)
-            return EPCTX__BLOB(error, LIMIT,
-                               "graph '%S': expected at most %u operations per run "
-                               "(max_work), found %u",
-                               &graph->info.name, most, graph->work);
-    }
-    return EPCTX_OK;
-}
-
 static epctx_status epctx__load(void *self, epctx_span binary, void **context, epctx_error *error) {
     const epctx_npu *npu = (const epctx_npu *)self;
     const uint64_t most[] = {16 << 20, UINT64_MAX, 0}; /* bytes of weights that are verified */
     const size_t head = (sizeof(epctx_npu_context) + 15) & ~(size_t)15;
+    const epctx_npu_graph *graph;
     epctx_npu_context *loaded;
     uint8_t *memory;
-    size_t size;
+    size_t size, i;
     epctx_status status;
     *context = NULL;
     EPCTX__TRY(epctx_npu_load_size(binary, &size, error));
@@ -15101,8 +15032,15 @@ static epctx_status epctx__load(void *self, epctx_span binary, void **context, e
                           (uint64_t)(head + size));
     loaded = (epctx_npu_context *)(void *)memory;
     status = epctx_npu_load(loaded, binary, memory + head, size, error);
-    if (status == EPCTX_OK && npu->opts.max_work > 0)
-        status = epctx__check_work(loaded, npu->opts.max_work, error);
+    /* with the graphs that make weights, as they run too */
+    for (i = 0; status == EPCTX_OK && npu->opts.max_work > 0 && i < loaded->total_count; i++) {
+        graph = &loaded->graphs[i];
+        if (graph->work > npu->opts.max_work)
+            status = EPCTX__BLOB(error, LIMIT,
+                                 "graph '%S': expected at most %u operations per run (max_work), "
+                                 "found %u",
+                                 &graph->info.name, npu->opts.max_work, graph->work);
+    }
     if (status == EPCTX_OK && loaded->weight_size <= most[npu->opts.check_weights])
         status = epctx_npu_check_weights(loaded, error);
     if (status != EPCTX_OK) {
@@ -15188,7 +15126,6 @@ EPCTX_API epctx_status epctx_npu_init(epctx_npu *npu, const epctx_npu_opts *opts
     epctx_error_clear(error);
     memset(npu, 0, sizeof *npu);
     memset(backend, 0, sizeof *backend);
-    memset(&arena, 0, sizeof arena);
     if (opts != NULL) npu->opts = *opts;
     if (npu->opts.architecture != NULL) wanted = npu->opts.architecture;
     npu->arch = epctx_npu_arch_find(epctx_str_of(wanted));

@@ -147,7 +147,7 @@ def findings(condition):
 PREDICATE = r"\w*_(is|has|eq|starts|ends)\w*\("
 FAILED = (rf"!(?!{PREDICATE})\w+\(.*\)|!\*?(good|ok)|!\(.*\)|[\w.>-]*_memory"
           r"|.*\) != EPCTX_OK|status != EPCTX_OK|\w+\(.*\) == NULL|[\w>.-]+ == NULL")
-REPORT = r"(fail\w*|\w*refuse\w*|\w*_error|\w*_deep|\w*_cut)\("
+REPORT = r"(fail\w*|EPCTX__BLOB|\w*refuse\w*|\w*_error|\w*_deep|\w*_cut)\("
 FAILURE = (r"\breturn (false|NULL|-1|0|status|[^;]*EPCTX_ERR_\w+|[^;]*nomem\([^;]*);$"
            r"|short_of_memory")
 
