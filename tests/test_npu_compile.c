@@ -468,7 +468,7 @@ static void plan_of_equals(size_t count, uint32_t life, epctx__planner *p, uint6
         c.buffers[i].last = (uint32_t)i + life;
     }
     CHECK_TRUE(epctx__new_planner(&c, p) == EPCTX_OK);
-    epctx__try_order(&c, p, EPCTX__BY_SIZE);
+    epctx__place_all(&c, p);
     *offsets = malloc(count * sizeof **offsets);
     for (i = 0; i < count; i++) (*offsets)[i] = c.buffers[i].offset;
     epctx_arena_free(&arena);
@@ -516,7 +516,7 @@ TEST(plan_is_tight) {
         live += stats.scratch_live;
         gb_free(&b);
     }
-    CHECK(scratch <= live + live / 20, "scratch %llu, largest live sets %llu",
+    CHECK(scratch <= live + live / 500, "scratch %llu, largest live sets %llu",
           (unsigned long long)scratch, (unsigned long long)live);
 }
 
