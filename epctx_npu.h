@@ -1156,7 +1156,7 @@ typedef struct epctx__act {
 } epctx__act;
 
 static EPCTX__INLINE float epctx__unit(float v) {
-    return v < 0.0f ? 0.0f : (v > 1.0f ? 1.0f : v);
+    return epctx__choose(v<0.0f, 0.0f, v> 1.0f ? 1.0f : v);
 }
 
 /* ============================================================
@@ -3198,12 +3198,39 @@ static EPCTX__INLINE float epctx__row_product(const float *x, size_t count) {
     return (float)product[0];
 }
 
+#ifdef EPCTX__AVX2
+EPCTX__TARGET static EPCTX__INLINE __m256 epctx__best_256(bool max, __m256 a, __m256 b) {
+    return max ? _mm256_max_ps(a, b) : _mm256_min_ps(a, b);
+}
+
+/* The maximum or minimum of 8 elements or more. */
+EPCTX__TARGET static float epctx__row_best_256(bool max, const float *x, size_t count) {
+    __m256 best = _mm256_loadu_ps(x + count - 8), nan = _mm256_cmp_ps(best, best, _CMP_UNORD_Q);
+    size_t i;
+    for (i = 0; i + 8 < count; i += 8) {
+        const __m256 v = _mm256_loadu_ps(x + i);
+        best = epctx__best_256(max, v, best);
+        nan = _mm256_or_ps(nan, _mm256_cmp_ps(v, v, _CMP_UNORD_Q));
+    }
+    if (_mm256_movemask_ps(nan) != 0) return epctx__float_of(0x7fc00000u);
+    best = epctx__best_256(max, best, _mm256_permute2f128_ps(best, best, 1));
+    best = epctx__best_256(max, best, _mm256_permute_ps(best, _MM_SHUFFLE(1, 0, 3, 2)));
+    best = epctx__best_256(max, best, _mm256_permute_ps(best, _MM_SHUFFLE(2, 3, 0, 1)));
+    return _mm256_cvtss_f32(best);
+}
+#endif
+
 /* The maximum or minimum. */
-static EPCTX__INLINE float epctx__row_best(uint32_t kind, const float *x, size_t count) {
+static EPCTX__INLINE float epctx__row_best(epctx__level fast, uint32_t kind, const float *x,
+                                           size_t count) {
     const bool max = kind == EPCTX__REDUCE_MAX;
     float best[16];
     uint32_t nan[16];
     size_t i, j;
+    (void)fast;
+#ifdef EPCTX__AVX2
+    if (fast == EPCTX__LEVEL_AVX2 && count >= 8) return epctx__row_best_256(max, x, count);
+#endif
     epctx__row_end(x, count, x[0], best);
     for (j = 0; j < 16; j++) nan[j] = best[j] != best[j];
     for (i = 0; count - i >= 16; i += 16)
@@ -3217,8 +3244,8 @@ static EPCTX__INLINE float epctx__row_best(uint32_t kind, const float *x, size_t
     return nan[0] != 0 ? epctx__float_of(0x7fc00000u) : best[0];
 }
 
-static EPCTX__INLINE void epctx__reduce_kind_of(uint32_t kind, const epctx__reduce *p,
-                                                const float *x, float *y) {
+static EPCTX__INLINE void epctx__reduce_kind_of(epctx__level fast, uint32_t kind,
+                                                const epctx__reduce *p, const float *x, float *y) {
     const double divisor = p->kind == EPCTX__REDUCE_MEAN ? (double)p->count : 1.0;
     const size_t inner = p->inner;
     size_t o;
@@ -3226,7 +3253,7 @@ static EPCTX__INLINE void epctx__reduce_kind_of(uint32_t kind, const epctx__redu
         if (inner == 1 && kind <= EPCTX__REDUCE_MEAN) {
             *y = (float)(epctx__row_sum(x, p->count, 0.0f, false) / divisor);
         } else if (inner == 1 && kind <= EPCTX__REDUCE_MIN) {
-            *y = epctx__row_best(kind, x, p->count);
+            *y = epctx__row_best(fast, kind, x, p->count);
         } else if (inner == 1) {
             *y = epctx__row_product(x, p->count);
         } else {
@@ -3265,13 +3292,13 @@ static EPCTX__INLINE void epctx__all_reduce_body(const void *params, const epctx
                              epctx__reduce_ints(p, (const uint8_t *)args->in[0],
                                                 i / p->inner * p->count * p->inner + i % p->inner));
     } else if (p->kind <= EPCTX__REDUCE_MEAN) { /* constants, so that the loops vectorize */
-        epctx__reduce_kind_of(EPCTX__REDUCE_SUM, p, x, y);
+        epctx__reduce_kind_of(args->fast, EPCTX__REDUCE_SUM, p, x, y);
     } else if (p->kind == EPCTX__REDUCE_MAX) {
-        epctx__reduce_kind_of(EPCTX__REDUCE_MAX, p, x, y);
+        epctx__reduce_kind_of(args->fast, EPCTX__REDUCE_MAX, p, x, y);
     } else if (p->kind == EPCTX__REDUCE_MIN) {
-        epctx__reduce_kind_of(EPCTX__REDUCE_MIN, p, x, y);
+        epctx__reduce_kind_of(args->fast, EPCTX__REDUCE_MIN, p, x, y);
     } else {
-        epctx__reduce_kind_of(EPCTX__REDUCE_PROD, p, x, y);
+        epctx__reduce_kind_of(args->fast, EPCTX__REDUCE_PROD, p, x, y);
     }
 }
 
@@ -3323,8 +3350,9 @@ static EPCTX__INLINE void epctx__softmax_strip(const float *x, float *y, size_t 
 }
 
 /* Adjacent elements. Where the maximum is NaN or infinite, the sum is 0, and the results NaN. */
-static EPCTX__INLINE void epctx__softmax_row(const float *x, float *y, size_t count, bool log) {
-    const float best = epctx__row_best(EPCTX__REDUCE_MAX, x, count);
+static EPCTX__INLINE void epctx__softmax_row(epctx__level fast, const float *x, float *y,
+                                             size_t count, bool log) {
+    const float best = epctx__row_best(fast, EPCTX__REDUCE_MAX, x, count);
     float top[16], sum[16] = {0.0f}, end[16], scale;
     size_t i, j;
     for (j = 0; j < 16; j++) top[j] = best;
@@ -3374,7 +3402,7 @@ static EPCTX__INLINE void epctx__all_softmax_body(const void *params, const epct
     }
     for (o = 0; o < p->outer; o++) {
         if (p->inner == 1) {
-            epctx__softmax_row(x, y, p->count, p->log != 0);
+            epctx__softmax_row(args->fast, x, y, p->count, p->log != 0);
         } else {
             EPCTX__STRIPS(
                 i, p->inner, width,
@@ -4492,6 +4520,32 @@ EPCTX__WIDE static bool epctx__resample_wide(const epctx__resample *p, const int
     }
     return true;
 }
+
+/* The same for the 8 outputs of a vector, within 8 adjacent inputs. */
+EPCTX__TARGET static bool epctx__resample_half(const epctx__resample *p, const int32_t *from,
+                                               const float *w, bool first, size_t rows,
+                                               const float *x, float *y) {
+    const __m256 factor = _mm256_loadu_ps(w), zero = _mm256_setzero_ps();
+    const __m256 used = _mm256_cmp_ps(factor, zero, _CMP_NEQ_UQ);
+    const __m256i at = _mm256_loadu_si256((const __m256i *)(const void *)from);
+    int32_t low = from[0], high = from[0];
+    __m256i index;
+    size_t o, j;
+    for (j = 1; j < 8; j++) {
+        low = from[j] < low ? from[j] : low;
+        high = from[j] > high ? from[j] : high;
+    }
+    if (p->in < 8 || high - low > 7) return false;
+    low = low < (int32_t)p->in - 8 ? low : (int32_t)p->in - 8;
+    index = _mm256_sub_epi32(at, _mm256_set1_epi32(low));
+    for (o = 0; o < rows; o++) {
+        const __m256 v = _mm256_permutevar8x32_ps(_mm256_loadu_ps(x + o * p->in + low), index);
+        __m256 r = _mm256_and_ps(used, _mm256_mul_ps(v, factor));
+        if (!first) r = _mm256_add_ps(r, _mm256_loadu_ps(y + o * p->out));
+        _mm256_storeu_ps(y + o * p->out, r);
+    }
+    return true;
+}
 #endif
 
 /* Tap t of up to 16 adjacent outputs, from `n`, of `rows`; inner is 1. */
@@ -4501,7 +4555,7 @@ static EPCTX__INLINE void epctx__resample_strip(const epctx__resample *p, const 
                                                 float *EPCTX__RESTRICT y) {
     int32_t from[16];
     float w[16];
-    size_t o, j;
+    size_t o, j, done = 0;
     for (j = 0; j < width; j++) {
         const size_t i = (n + j) * p->taps + t;
         const int64_t at = epctx__index((const uint8_t *)args->in[1], i, 4);
@@ -4513,9 +4567,12 @@ static EPCTX__INLINE void epctx__resample_strip(const epctx__resample *p, const 
     if (args->fast == EPCTX__LEVEL_AVX512 &&
         epctx__resample_wide(p, from, w, t == 0, rows, width, x, y))
         return;
+    while (args->fast == EPCTX__LEVEL_AVX2 && done + 8 <= width &&
+           epctx__resample_half(p, from + done, w + done, t == 0, rows, x, y + done))
+        done += 8;
 #endif
-    for (o = 0; o < rows; o++) {
-        for (j = 0; j < width; j++) {
+    for (o = 0; o < rows && done < width; o++) {
+        for (j = done; j < width; j++) {
             const float v = epctx__choose(w[j] != 0.0f, x[from[j]] * w[j], 0.0f);
             y[j] = epctx__choose(t == 0, v, y[j] + v);
         }
@@ -4897,6 +4954,54 @@ static void epctx__dots_portable(const epctx__dots *d) {
 
 #ifdef EPCTX__AVX2
 
+/* The nearest integers; ties to even. */
+EPCTX__TARGET static EPCTX__INLINE __m256i epctx__nearest_256(__m256 v) {
+    return _mm256_cvttps_epi32(_mm256_round_ps(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+}
+
+EPCTX__WIDE static EPCTX__INLINE __m512i epctx__nearest_512(__m512 v) {
+    return _mm512_cvt_roundps_epi32(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+
+/* Stores the low bytes of the numbers, which are columns from `at` on. */
+EPCTX__TARGET static EPCTX__INLINE void epctx__narrow_256(uint8_t *y, size_t at, size_t columns,
+                                                          __m256i v) {
+    const __m256i low = _mm256_shuffle_epi8(v, _mm256_set1_epi32(0x0c080400));
+    const uint64_t bytes = (uint32_t)_mm256_cvtsi256_si32(low) |
+                           (uint64_t)(uint32_t)_mm256_extract_epi32(low, 4) << 32;
+    size_t i;
+    if (at + 8 <= columns)
+        memcpy(y, &bytes, 8);
+    else
+        for (i = 0; at + i < columns; i++) y[i] = (uint8_t)(bytes >> 8 * i & 0xff);
+}
+
+EPCTX__WIDE static EPCTX__INLINE void epctx__narrow_512(uint8_t *y, size_t at, size_t columns,
+                                                        __m512i v) {
+    _mm512_mask_cvtepi32_storeu_epi8(y, epctx__lanes(columns, at), v);
+}
+
+/* Bytes as numbers. */
+EPCTX__TARGET static EPCTX__INLINE __m256i epctx__numbers_256(const uint8_t *x) {
+    return _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)x));
+}
+
+EPCTX__WIDE static EPCTX__INLINE __m512i epctx__numbers_512(const uint8_t *x) {
+    return _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)x));
+}
+
+/* Numbers to integers from `least` to `most`, plus `zero`; NaN gives `least`. */
+#define EPCTX__STEPS_FORM(bits, target) \
+    target static EPCTX__INLINE __m##bits##i epctx__steps_##bits(__m##bits v, float least, \
+                                                                 float most, int32_t zero) { \
+        v = _mm##bits##_max_ps(v, _mm##bits##_set1_ps(least)); /* NaN: the second operand */ \
+        v = _mm##bits##_min_ps(v, _mm##bits##_set1_ps(most)); \
+        return _mm##bits##_add_epi32(epctx__nearest_##bits(v), _mm##bits##_set1_epi32(zero)); \
+    }
+
+EPCTX__STEPS_FORM(256, EPCTX__TARGET)
+EPCTX__STEPS_FORM(512, EPCTX__WIDE)
+
 #define EPCTX__VNNI __attribute__((target("avx512f,avx512bw,avx512vnni")))
 
 static bool epctx__has_vnni(epctx__level fast) {
@@ -4913,6 +5018,13 @@ EPCTX__VNNI static EPCTX__INLINE __m512i epctx__dot_512(__m512i sum, __m512i x, 
     return sum;
 }
 
+/* Adds to each number of `sum` two products of 16 bits; gcc 12 copies the sum of intrinsics. */
+EPCTX__TARGET static EPCTX__INLINE __m256i epctx__pairs(__m256i sum, __m256i x, __m256i w) {
+    __m256i both;
+    __asm__("vpmaddwd %3, %2, %1\n\tvpaddd %1, %0, %0" : "+x"(sum), "=&x"(both) : "x"(x), "x"(w));
+    return sum;
+}
+
 /* The same for 8 sums; without AVX-VNNI as products of the even and of the odd bytes. */
 EPCTX__TARGET static EPCTX__INLINE __m256i epctx__dot_256(__m256i sum, __m256i x, __m256i w,
                                                           bool vnni) {
@@ -4921,10 +5033,9 @@ EPCTX__TARGET static EPCTX__INLINE __m256i epctx__dot_256(__m256i sum, __m256i x
         __asm__("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sum) : "x"(x), "x"(w));
         return sum;
     }
-    sum = _mm256_add_epi32(sum, _mm256_madd_epi16(_mm256_and_si256(x, even),
-                                                  _mm256_srai_epi16(_mm256_slli_epi16(w, 8), 8)));
-    return _mm256_add_epi32(sum,
-                            _mm256_madd_epi16(_mm256_srli_epi16(x, 8), _mm256_srai_epi16(w, 8)));
+    sum =
+        epctx__pairs(sum, _mm256_and_si256(x, even), _mm256_srai_epi16(_mm256_slli_epi16(w, 8), 8));
+    return epctx__pairs(sum, _mm256_srli_epi16(x, 8), _mm256_srai_epi16(w, 8));
 }
 
 /* The first `count` bytes. */
@@ -4934,6 +5045,10 @@ EPCTX__VNNI static EPCTX__INLINE __m512i epctx__some_512(const uint8_t *x, size_
 
 EPCTX__TARGET static EPCTX__INLINE __m256i epctx__some_256(const uint8_t *x, size_t count) {
     uint8_t bytes[32] = {0};
+    if (count == 16)
+        return _mm256_zextsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)x));
+    if (count == 8)
+        return _mm256_zextsi128_si256(_mm_loadl_epi64((const __m128i *)(const void *)x));
     if (count < 32) epctx__copy_run(bytes, x, count);
     return _mm256_loadu_si256((const __m256i *)(const void *)(count < 32 ? bytes : x));
 }
@@ -4944,30 +5059,8 @@ EPCTX__VNNI static EPCTX__INLINE void epctx__put_some_512(uint8_t *y, size_t cou
 
 EPCTX__TARGET static EPCTX__INLINE void epctx__put_some_256(uint8_t *y, size_t count, __m256i v) {
     uint8_t bytes[32];
-    _mm256_storeu_si256((__m256i *)(void *)bytes, v);
-    epctx__copy_run(y, bytes, count);
-}
-
-/* The low bytes of the numbers, which are columns from `at` on. */
-EPCTX__VNNI static EPCTX__INLINE void epctx__narrow_512(uint8_t *y, size_t at, size_t columns,
-                                                        __m512i v) {
-    _mm512_mask_cvtepi32_storeu_epi8(y, epctx__lanes(columns, at), v);
-}
-
-EPCTX__TARGET static EPCTX__INLINE void epctx__narrow_256(uint8_t *y, size_t at, size_t columns,
-                                                          __m256i v) {
-    int32_t whole[8];
-    size_t i;
-    _mm256_storeu_si256((__m256i *)(void *)whole, v);
-    for (i = 0; i < 8 && at + i < columns; i++) y[i] = (uint8_t)(whole[i] & 0xff);
-}
-
-EPCTX__TARGET static EPCTX__INLINE __m256i epctx__nearest_256(__m256 v) {
-    return _mm256_cvttps_epi32(_mm256_round_ps(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
-}
-
-EPCTX__VNNI static EPCTX__INLINE __m512i epctx__nearest_512(__m512 v) {
-    return _mm512_cvt_roundps_epi32(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    _mm256_storeu_si256((__m256i *)(void *)(count < 32 ? bytes : y), v);
+    if (count < 32) epctx__copy_run(y, bytes, count);
 }
 
 /* On vectors of 256 and of 512 bits:
@@ -4986,11 +5079,9 @@ EPCTX__VNNI static EPCTX__INLINE __m512i epctx__nearest_512(__m512 v) {
 \
     target static EPCTX__INLINE __m##bits##i epctx__rounded_##bits( \
         __m##bits##i sum, const float *scale, const epctx__requant *s) { \
-        __m##bits v = \
-            _mm##bits##_mul_ps(_mm##bits##_cvtepi32_ps(sum), _mm##bits##_loadu_ps(scale)); \
-        v = _mm##bits##_max_ps(v, _mm##bits##_set1_ps((float)(s->low - s->zero))); \
-        v = _mm##bits##_min_ps(v, _mm##bits##_set1_ps((float)(s->high - s->zero))); \
-        return _mm##bits##_add_epi32(epctx__nearest_##bits(v), _mm##bits##_set1_epi32(s->zero)); \
+        return epctx__steps_##bits( \
+            _mm##bits##_mul_ps(_mm##bits##_cvtepi32_ps(sum), _mm##bits##_loadu_ps(scale)), \
+            (float)(s->low - s->zero), (float)(s->high - s->zero), s->zero); \
     } \
 \
     target static EPCTX__INLINE void epctx__tile_##bits( \
@@ -5094,14 +5185,68 @@ EPCTX__VNNI static void epctx__dots_wide(const epctx__dots *d) {
     }
 }
 
+/* Without AVX-VNNI: `rows` pixels from `first` on, 4 * `wide` channels from `n` on. Four adjacent
+ * products of a channel, exact in 16 bits, lie side by side; their halves are added last. */
+EPCTX__TARGET static EPCTX__INLINE void epctx__tile_pairs(const epctx__dots *d, size_t n,
+                                                          size_t first, size_t rows, size_t wide) {
+    const __m256i zero = _mm256_setzero_si256(), flip = _mm256_set1_epi16((int16_t)d->flip);
+    const int8_t *w = d->w + n * d->fours * 4;
+    const epctx__requant steps = *d->steps; /* stores cannot change a copy */
+    __m256i sum[4][4], x[4];
+    size_t r, v, k;
+    EPCTX__UNROLL
+    for (r = 0; r < rows; r++) {
+        EPCTX__UNROLL
+        for (v = 0; v < wide; v++) sum[r][v] = zero;
+    }
+    for (k = 0; k < d->fours; k++, w += 4 * EPCTX__DOT_LANE) {
+        EPCTX__UNROLL
+        for (r = 0; r < rows; r++) {
+            int32_t word;
+            memcpy(&word, d->rows[first + r] + 4 * k, sizeof word);
+            x[r] = _mm256_xor_si256(_mm256_unpacklo_epi8(_mm256_set1_epi32(word), zero), flip);
+        }
+        EPCTX__UNROLL
+        for (v = 0; v < wide; v++) {
+            const __m256i weights =
+                _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)(const void *)(w + 16 * v)));
+            EPCTX__UNROLL
+            for (r = 0; r < rows; r++) sum[r][v] = epctx__pairs(sum[r][v], x[r], weights);
+        }
+    }
+    EPCTX__UNROLL
+    for (r = 0; r < rows; r++) {
+        uint8_t *y = d->y + (first + r) * d->pitch + n;
+        EPCTX__UNROLL
+        for (v = 0; v < wide; v += 2) {
+            const size_t at = n + 4 * v;
+            const __m256i both = _mm256_permute4x64_epi64(
+                _mm256_hadd_epi32(sum[r][v], sum[r][v + 1]), _MM_SHUFFLE(3, 1, 2, 0));
+            if (first + r < d->count && at < d->columns)
+                epctx__narrow_256(
+                    y + 4 * v, at, d->columns,
+                    epctx__rounded_256(_mm256_add_epi32(both, epctx__get_256(d->bias + at)),
+                                       d->scale + at, &steps));
+        }
+    }
+}
+
+/* More than 8 sums and their operands do not fit into 16 registers. */
 EPCTX__TARGET static void epctx__dots_half(const epctx__dots *d, bool vnni) {
-    size_t n, first;
+    size_t n, first, rows;
     for (n = 0; n < d->columns; n += EPCTX__DOT_LANE) {
-        for (first = 0; first < d->count; first += 3)
+        const size_t most = vnni ? 3 : (d->columns - n > 8 ? 2 : 4);
+        for (first = 0; first < d->count; first += rows) {
+            rows = d->count - first < most ? 1 : most;
             if (vnni)
-                epctx__tile_256(d, n, first, 3, 2, true);
+                epctx__tile_256(d, n, first, rows = 3, 2, true);
+            else if (rows == 1)
+                epctx__tile_pairs(d, n, first, 1, 4);
+            else if (rows == 2)
+                epctx__tile_pairs(d, n, first, 2, 4);
             else
-                epctx__tile_256(d, n, first, 3, 2, false);
+                epctx__tile_pairs(d, n, first, 4, 2);
+        }
     }
 }
 
@@ -5334,38 +5479,48 @@ static bool epctx__check_integer_add(const void *params, epctx__needs *needs) {
 
 #ifdef EPCTX__AVX2
 
-/* 16 bytes as numbers. The product is not fused with a sum, as the portable kernel does not. */
-EPCTX__WIDE static EPCTX__INLINE __m512 epctx__numbers(const uint8_t *x, uint32_t flip,
-                                                       int32_t zero, float scale) {
-    __m128i bytes;
-    memcpy(&bytes, x, sizeof bytes);
-    return _mm512_mul_round_ps(
-        _mm512_cvtepi32_ps(_mm512_sub_epi32(
-            _mm512_xor_si512(_mm512_cvtepu8_epi32(bytes), _mm512_set1_epi32((int32_t)flip)),
-            _mm512_set1_epi32(zero))),
-        _mm512_set1_ps(scale), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+/* A product that is not fused with a sum, as the portable kernel does not. */
+EPCTX__TARGET static EPCTX__INLINE __m256 epctx__product_256(__m256 a, __m256 b) {
+    __m256 v = _mm256_mul_ps(a, b);
+    __asm__("" : "+x"(v));
+    return v;
 }
 
-/* 16 at a time; returns the number of sums. */
-EPCTX__WIDE static size_t epctx__integer_add_wide(const epctx__integer_add *p, const uint8_t *a,
-                                                  const uint8_t *b, uint8_t *y) {
-    const __m512 least = _mm512_set1_ps((float)(p->y.low - p->y.zero));
-    const __m512 most = _mm512_set1_ps((float)(p->y.high - p->y.zero));
-    size_t i;
-    for (i = 0; i + 16 <= p->count; i += 16) {
-        const __m512 one = epctx__numbers(a + i, p->a_flip, p->a_zero, p->a_scale);
-        const __m512 two = epctx__numbers(b + i, p->b_flip, p->b_zero, p->b_scale);
-        __m512 v = p->product != 0 ? _mm512_mul_ps(one, two) : _mm512_add_ps(one, two);
-        v = _mm512_div_ps(v, _mm512_set1_ps(p->y_scale));
-        v = _mm512_min_ps(_mm512_max_ps(v, least), most); /* NaN: the second operand */
-        _mm512_mask_cvtepi32_storeu_epi8(
-            y + i, 0xffff,
-            _mm512_add_epi32(
-                _mm512_cvt_roundps_epi32(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC),
-                _mm512_set1_epi32(p->y.zero)));
-    }
-    return i;
+EPCTX__WIDE static EPCTX__INLINE __m512 epctx__product_512(__m512 a, __m512 b) {
+    return _mm512_mul_round_ps(a, b, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
+
+/* On vectors of 256 and of 512 bits: whole ones; returns the number of sums. */
+#define EPCTX__INTEGER_ADD_FORM(bits, target) \
+    target static EPCTX__INLINE __m##bits epctx__scaled_##bits(const uint8_t *x, uint32_t flip, \
+                                                               int32_t zero, float scale) { \
+        return epctx__product_##bits( \
+            _mm##bits##_cvtepi32_ps(_mm##bits##_sub_epi32( \
+                _mm##bits##_xor_si##bits(epctx__numbers_##bits(x), \
+                                         _mm##bits##_set1_epi32((int32_t)flip)), \
+                _mm##bits##_set1_epi32(zero))), \
+            _mm##bits##_set1_ps(scale)); \
+    } \
+\
+    target static size_t epctx__integer_add_##bits(const epctx__integer_add *p, const uint8_t *a, \
+                                                   const uint8_t *b, uint8_t *y) { \
+        size_t i; \
+        for (i = 0; i + bits / 32 <= p->count; i += bits / 32) { \
+            const __m##bits one = epctx__scaled_##bits(a + i, p->a_flip, p->a_zero, p->a_scale); \
+            const __m##bits two = epctx__scaled_##bits(b + i, p->b_flip, p->b_zero, p->b_scale); \
+            const __m##bits v = \
+                p->product != 0 ? _mm##bits##_mul_ps(one, two) : _mm##bits##_add_ps(one, two); \
+            epctx__narrow_##bits( \
+                y + i, 0, bits / 32, \
+                epctx__steps_##bits(_mm##bits##_div_ps(v, _mm##bits##_set1_ps(p->y_scale)), \
+                                    (float)(p->y.low - p->y.zero), (float)(p->y.high - p->y.zero), \
+                                    p->y.zero)); \
+        } \
+        return i; \
+    }
+
+EPCTX__INTEGER_ADD_FORM(256, EPCTX__TARGET)
+EPCTX__INTEGER_ADD_FORM(512, EPCTX__WIDE)
 
 #endif /* EPCTX__AVX2 */
 
@@ -5376,7 +5531,10 @@ static epctx_status epctx__run_integer_add(const void *params, const epctx__args
     uint8_t *y = (uint8_t *)args->out[0];
     size_t i = 0;
 #ifdef EPCTX__AVX2
-    if (args->fast == EPCTX__LEVEL_AVX512) i = epctx__integer_add_wide(p, a, b, y);
+    if (args->fast == EPCTX__LEVEL_AVX512)
+        i = epctx__integer_add_512(p, a, b, y);
+    else if (args->fast == EPCTX__LEVEL_AVX2)
+        i = epctx__integer_add_256(p, a, b, y);
 #endif
     for (; i < p->count; i++) { /* in two statements, so that no compiler fuses them */
         volatile float one = (float)((int32_t)(a[i] ^ p->a_flip) - p->a_zero) * p->a_scale;
@@ -7019,13 +7177,14 @@ static void epctx__set_walk(uint32_t rank, epctx__strided w, int32_t *a, int32_t
     }
 }
 
-/* Strided copy; strides in elements. */
+/* Strided copy; strides in elements, NULL: those of a dense walk. */
 static epctx_status epctx__emit_move(epctx__compiler *c, uint32_t from, uint32_t to,
                                      const epctx__shape *walk, uint64_t from_start,
                                      uint64_t to_start, const int64_t *from_strides,
                                      const int64_t *to_strides) {
     epctx__step s;
     epctx__move *p = &s.params.move;
+    int64_t dense[EPCTX_NPU_MAX_RANK];
     epctx__strided w;
     uint32_t i;
     s = epctx__new_step(EPCTX__OP_MOVE, from, EPCTX__NONE, to);
@@ -7035,9 +7194,10 @@ static epctx_status epctx__emit_move(epctx__compiler *c, uint32_t from, uint32_t
         return epctx__emit(c, &s);
     }
     memset(w, 0, sizeof w);
+    epctx__dense(walk, dense);
     for (i = 0; i < walk->rank; i++) {
-        w[0][i] = from_strides[i];
-        w[1][i] = to_strides[i];
+        w[0][i] = from_strides != NULL ? from_strides[i] : dense[i];
+        w[1][i] = to_strides != NULL ? to_strides[i] : dense[i];
         w[2][i] = walk->dims[i];
     }
     p->elem = epctx__stored_size(c->tensors[from].elem);
@@ -7056,18 +7216,14 @@ static epctx_status epctx__emit_move(epctx__compiler *c, uint32_t from, uint32_t
 /* A new tensor from elements of `x`: from `start` on, by these strides. */
 static epctx_status epctx__emit_picked(epctx__compiler *c, uint32_t x, const epctx__shape *shape,
                                        uint64_t start, const int64_t *from, uint32_t *y) {
-    int64_t to[EPCTX_NPU_MAX_RANK];
-    epctx__dense(shape, to);
     EPCTX__TRY(epctx__new_tensor(c, c->tensors[x].elem, shape, y));
-    return epctx__emit_move(c, x, *y, shape, start, 0, from, to);
+    return epctx__emit_move(c, x, *y, shape, start, 0, from, NULL);
 }
 
 /* Copies all of `from` in order. */
 static epctx_status epctx__emit_copy(epctx__compiler *c, uint32_t from, uint32_t to) {
-    int64_t strides[EPCTX_NPU_MAX_RANK];
-    epctx__shape shape = c->tensors[from].shape;
-    epctx__dense(&shape, strides);
-    return epctx__emit_move(c, from, to, &shape, 0, 0, strides, strides);
+    const epctx__shape shape = c->tensors[from].shape;
+    return epctx__emit_move(c, from, to, &shape, 0, 0, NULL, NULL);
 }
 
 /* Multidirectional (NumPy) broadcasting of two shapes. */
@@ -7374,7 +7530,7 @@ static epctx_status epctx__ints_of(epctx__compiler *c, const char *name, size_t 
     if (c->node->version < since) {
         if (attr == NULL) return EPCTX_OK;
         if (attr->type != EPCTX_ATTR_INTS || attr->count > 2 * EPCTX_NPU_MAX_RANK)
-            return epctx__bad_attr(c, name, "at most 16 integers");
+            return epctx__bad_attr(c, name, "a list of at most 16 integers");
         memcpy(out->v, attr->ints, attr->count * sizeof *out->v);
         out->count = attr->count;
         out->found = true;
@@ -7487,6 +7643,15 @@ static epctx_status epctx__scalar(epctx__compiler *c, int32_t elem, int32_t valu
     return EPCTX_OK;
 }
 
+/* A constant number. */
+static epctx_status epctx__scalar_float(epctx__compiler *c, float number, uint32_t *id) {
+    float *data;
+    EPCTX__TRY(epctx__add_floats(c, 1, &data, id));
+    *data = number;
+    c->tensors[*id].shape.rank = 0;
+    return EPCTX_OK;
+}
+
 /* 0, 1, 2 ... n-1 along `axis` of a shape of `rank` dimensions. */
 static epctx_status epctx__ramp(epctx__compiler *c, int64_t n, uint32_t rank, uint32_t axis,
                                 uint32_t *id) {
@@ -7544,11 +7709,8 @@ static epctx_status epctx__emit_integer(epctx__compiler *c, epctx__exact_kind ki
 /* x combined with one number. */
 static epctx_status epctx__emit_number(epctx__compiler *c, epctx__binary_kind kind, uint32_t x,
                                        float number, uint32_t *out) {
-    float *data;
     uint32_t id;
-    EPCTX__TRY(epctx__add_floats(c, 1, &data, &id));
-    *data = number;
-    c->tensors[id].shape.rank = 0;
+    EPCTX__TRY(epctx__scalar_float(c, number, &id));
     return epctx__emit_binary(c, kind, x, id, out);
 }
 
@@ -7570,6 +7732,45 @@ static epctx_status epctx__emit_any(epctx__compiler *c, epctx__binary_kind kind,
     for (i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         if (kinds[i].floats == kind) return epctx__emit_exact(c, kinds[i].integers, a, b, out);
     return EPCTX__REFUSE(c, "integer inputs are not supported");
+}
+
+/* -- recipes: operators as formulas --
+ *
+ * A recipe is a list of assignments to values, which are small letters: "d = x - m; y = d / n".
+ * Operators bind as in C, @ is MatMul, ^ Pow; epctx__verbs has them and the functions. Numbers are
+ * whole and take the type of the operand beside them; #a is the number of a size.
+ *
+ * x[ab(cd)>bac1] is x, of shape [a, b, c * d], as [b, a, c, 1]: reshaped, and transposed if need be;
+ * sizes only on the right repeat it, those on the left only are 1, and the elements of x[aa>a] are a
+ * diagonal. * is the product of the dimensions that are left; one other size of each dimension may
+ * be unknown. Recipes of one epctx__recipe share values and sizes. */
+
+typedef struct epctx__recipe {
+    struct {
+        uint32_t a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z;
+    } v; /* values */
+    struct {
+        int64_t a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, rest;
+    } n;              /* sizes; 0: not known yet */
+    const bool *axes; /* those over which sum, mean and highest reduce: they become 1 */
+    const char *at;   /* what comes next */
+} epctx__recipe;
+
+static epctx__recipe epctx__recipe_of(uint32_t x) {
+    epctx__recipe r;
+    memset(&r, 0, sizeof r);
+    r.v.x = x;
+    return r;
+}
+
+/* Emits the steps of a recipe. */
+static epctx_status epctx__cook(epctx__compiler *c, epctx__recipe *r, const char *text);
+
+/* The same; its y is output 0. */
+static epctx_status epctx__cook_y(epctx__compiler *c, epctx__recipe *r, const char *text) {
+    EPCTX__TRY(epctx__cook(c, r, text));
+    c->y = r->v.y;
+    return EPCTX_OK;
 }
 
 /* ============================================================
@@ -8088,13 +8289,12 @@ static epctx_status epctx__lower_is_nan(epctx__compiler *c) {
 static epctx_status epctx__lower_is_inf(epctx__compiler *c) {
     static const char *const names[2] = {"detect_negative", "detect_positive"};
     static const uint32_t infinities[2] = {0xff800000u, 0x7f800000u};
-    uint32_t equal[2], id, i;
-    float *limit;
+    uint32_t equal[2], limit, i;
     for (i = 0; i < 2; i++) {
         const bool detect = epctx_node_int(c->node, names[i], 1) != 0;
-        EPCTX__TRY(epctx__add_floats(c, 1, &limit, &id));
-        *limit = epctx__float_of(detect ? infinities[i] : 0x7fc00000u);
-        EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_EQUAL, c->in[0], id, &equal[i]));
+        EPCTX__TRY(
+            epctx__scalar_float(c, epctx__float_of(detect ? infinities[i] : 0x7fc00000u), &limit));
+        EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_EQUAL, c->in[0], limit, &equal[i]));
     }
     return epctx__emit_exact(c, EPCTX__EXACT_OR, equal[0], equal[1], &c->y);
 }
@@ -8168,11 +8368,10 @@ static epctx_status epctx__lower_transpose(epctx__compiler *c) {
 /* Copies `x` into `y`, from place `at` of an axis on. */
 static epctx_status epctx__put_part(epctx__compiler *c, uint32_t x, uint32_t y, uint32_t axis,
                                     int64_t at) {
-    int64_t from[EPCTX_NPU_MAX_RANK], to[EPCTX_NPU_MAX_RANK];
     const epctx__shape part = c->tensors[x].shape;
-    epctx__dense(&part, from);
+    int64_t to[EPCTX_NPU_MAX_RANK];
     epctx__dense(&c->tensors[y].shape, to);
-    return epctx__emit_move(c, x, y, &part, 0, (uint64_t)(at * to[axis]), from, to);
+    return epctx__emit_move(c, x, y, &part, 0, (uint64_t)(at * to[axis]), NULL, to);
 }
 
 static epctx_status epctx__emit_concat(epctx__compiler *c, const uint32_t *ids, size_t count,
@@ -8768,7 +8967,8 @@ static epctx_status epctx__lower_one_hot(epctx__compiler *c) {
     epctx__shape shape = c->tensors[c->in[0]].shape, part = {0, {0}};
     int64_t depth;
     float number;
-    uint32_t indices = c->in[0], id = c->in[1], values = c->in[2], on, off, ramp, size, axis;
+    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    uint32_t id = c->in[1], values = c->in[2], axis;
     if (c->tensors[id].elem == EPCTX_ONNX_FLOAT) {
         EPCTX__TRY(epctx__const_float(c, id, "depth", &number));
         depth = number >= 1.0f && number < 1e9f ? (int64_t)number : 0;
@@ -8781,20 +8981,14 @@ static epctx_status epctx__lower_one_hot(epctx__compiler *c) {
         shape.rank == EPCTX_NPU_MAX_RANK)
         return EPCTX__INVALID(c, "expected depth >= 1 and 2 values, found depth %d and %u values",
                               depth, c->tensors[values].count);
-    EPCTX__TRY(epctx__emit_cast(c, indices, EPCTX_ONNX_INT64, &indices));
     memmove(shape.dims + axis + 1, shape.dims + axis, (shape.rank++ - axis) * sizeof *shape.dims);
     shape.dims[axis] = 1;
-    EPCTX__TRY(epctx__alias(c, indices, &shape, 0, &indices));
-    EPCTX__TRY(epctx__ramp(c, depth, shape.rank, axis, &ramp));
-    EPCTX__TRY(epctx__scalar(c, EPCTX_ONNX_INT64, (int32_t)depth, &size));
-    /* -1 is the last index; indices out of range stay off */
-    EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_ADD, indices, size, &on));
-    EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_EQUAL, on, ramp, &on));
-    EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_EQUAL, indices, ramp, &off));
-    EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_OR, on, off, &id));
-    EPCTX__TRY(epctx__alias(c, values, &part, 1, &on));
-    EPCTX__TRY(epctx__alias(c, values, &part, 0, &off));
-    return epctx__emit_where(c, id, on, off, &c->y);
+    EPCTX__TRY(epctx__alias(c, r.v.x, &shape, 0, &r.v.x));
+    EPCTX__TRY(epctx__ramp(c, depth, shape.rank, axis, &r.v.t));
+    EPCTX__TRY(epctx__alias(c, values, &part, 1, &r.v.a));
+    EPCTX__TRY(epctx__alias(c, values, &part, 0, &r.v.b));
+    r.n.n = depth; /* -1 is the last index; indices out of range stay off */
+    return epctx__cook_y(c, &r, "x = int(x); y = where(x + #n == t | x == t, a, b)");
 }
 
 /* -- sliding windows: Conv and pools -- */
@@ -8855,7 +9049,7 @@ static epctx_status epctx__geometry_axes(epctx__compiler *c, epctx__geometry *g)
         if (kernel < 1 || stride < 1 || dilation < 1 || kernel > top || stride > top ||
             dilation > top || before < 0 || after < 0 || before > top || after > top || in > top ||
             (reach = (kernel - 1) * dilation + 1) > top)
-            return EPCTX__REFUSE(c, "out of range: kernel %d, stride %d, dilation %d, pads %d, %d",
+            return EPCTX__REFUSE(c, "invalid kernel %d, stride %d, dilation %d, pads %d and %d",
                                  kernel, stride, dilation, before, after);
         if (g->auto_pad >= EPCTX__PAD_UPPER) {
             g->out[i] = (in + stride - 1) / stride;
@@ -8992,14 +9186,13 @@ static epctx_status epctx__check_bias(epctx__compiler *c, int64_t channels, uint
 
 /* Each channel `times` times. */
 static epctx_status epctx__repeat_channels(epctx__compiler *c, uint32_t *x, int64_t times) {
-    epctx__shape image = c->tensors[*x].shape, split;
-    const int64_t plane = (int64_t)epctx__product(&image, 2, image.rank);
-    const int64_t from[4] = {image.dims[1] * plane, plane, 0, 1};
+    epctx__recipe r = epctx__recipe_of(*x);
+    epctx__shape image = c->tensors[*x].shape;
     if (times == 1) return EPCTX_OK;
-    split = epctx__shape4(image.dims[0], image.dims[1], times, plane);
+    r.n.r = times;
     image.dims[1] *= times;
-    EPCTX__TRY(epctx__emit_picked(c, *x, &split, 0, from, x));
-    return epctx__alias(c, *x, &image, 0, x);
+    EPCTX__TRY(epctx__cook(c, &r, "x = x[nc*>ncr*]"));
+    return epctx__alias(c, r.v.x, &image, 0, x);
 }
 
 static epctx_status epctx__conv_of(epctx__compiler *c, uint32_t x, uint32_t w, uint32_t bias,
@@ -9114,12 +9307,11 @@ static epctx_status epctx__spread(epctx__compiler *c, const epctx__transposed *p
     const int64_t gaps[2] = {p->g.stride[0] / p->phases[0], p->g.stride[1] / p->phases[1]};
     const epctx__shape walk = {3, {batch * channels, in[0], in[1]}};
     const epctx__shape image = {4, {batch, channels, out[0], out[1]}};
-    const int64_t from[3] = {in[0] * in[1], in[1], 1};
     const int64_t to[3] = {out[0] * out[1], gaps[0] * out[1], gaps[1]};
     *y = x;
     if (gaps[0] == 1 && gaps[1] == 1) return EPCTX_OK;
     EPCTX__TRY(epctx__emit_filled(c, EPCTX_ONNX_FLOAT, &image, 0, y));
-    return epctx__emit_move(c, x, *y, &walk, 0, 0, from, to);
+    return epctx__emit_move(c, x, *y, &walk, 0, 0, NULL, to);
 }
 
 /* Reads the attributes; the caller has set rank, in and kernel. Pads of the result: negative where
@@ -9264,22 +9456,15 @@ static epctx_status epctx__emit_reduce(epctx__compiler *c, epctx__reduce_kind ki
     return epctx__emit_new(c, &s, c->tensors[x].elem, shape, y);
 }
 
-/* All elements to one number. */
-static epctx_status epctx__emit_total(epctx__compiler *c, epctx__reduce_kind kind, uint32_t x,
-                                      uint32_t *y) {
-    const epctx__shape scalar = {0, {0}};
-    return epctx__emit_reduce(c, kind, x, 0, c->tensors[x].shape.rank, &scalar, y);
-}
-
-/* Without the reduced axes, which are 1, unless they are to stay. */
+/* Leaves out the reduced axes, unless they are to be kept. */
 static epctx_status epctx__drop_axes(epctx__compiler *c, uint32_t x, const bool *marked, bool keep,
                                      uint32_t *y) {
-    const epctx__shape *shape = &c->tensors[x].shape;
-    epctx__shape last = {0, {0}};
+    epctx__shape shape = c->tensors[x].shape;
+    const uint32_t rank = shape.rank;
     uint32_t i;
-    for (i = 0; i < shape->rank; i++)
-        if (keep || !marked[i]) last.dims[last.rank++] = shape->dims[i];
-    return epctx__alias(c, x, &last, 0, y);
+    for (i = shape.rank = 0; i < rank; i++)
+        if (keep || !marked[i]) shape.dims[shape.rank++] = shape.dims[i];
+    return epctx__alias(c, x, &shape, 0, y);
 }
 
 /* Adjacent reduced axes take one pass, others one each (a mean of means of equal parts). */
@@ -9348,32 +9533,32 @@ static epctx_status epctx__emit_arg(epctx__compiler *c, uint32_t x, uint32_t axi
 
 static epctx_status epctx__lower_arg(epctx__compiler *c) {
     const bool last = epctx_node_int(c->node, "select_last_index", 0) != 0;
-    epctx__shape shape = c->tensors[c->in[0]].shape;
+    bool marked[EPCTX_NPU_MAX_RANK] = {false};
     uint32_t axis;
-    EPCTX__TRY(epctx__axis_attr(c, 0, shape.rank, 0, &axis));
+    EPCTX__TRY(epctx__axis_attr(c, 0, c->tensors[c->in[0]].shape.rank, 0, &axis));
     EPCTX__TRY(epctx__emit_arg(c, c->in[0], axis, c->variant != 0, last, 1, &c->y));
     if (epctx_node_int(c->node, "keepdims", 1) != 0) return EPCTX_OK;
-    memmove(shape.dims + axis, shape.dims + axis + 1, (--shape.rank - axis) * sizeof *shape.dims);
-    return epctx__lower_alias(c, c->y, &shape);
+    marked[axis] = true;
+    return epctx__drop_axes(c, c->y, marked, false, &c->y);
 }
 
 /* 1 at the first maximum, else 0. */
 static epctx_status epctx__lower_hardmax(epctx__compiler *c) {
     const bool old = c->node->version < 13;
     const epctx__shape shape = c->tensors[c->in[0]].shape;
+    epctx__recipe r = epctx__recipe_of(EPCTX__NONE);
     epctx__shape flat = shape;
-    uint32_t x = c->in[0], y, axis, ramp;
+    uint32_t x = c->in[0], axis;
     EPCTX__TRY(epctx__axis_attr(c, old ? 1 : -1, shape.rank, 0, &axis));
     if (old) {
         flat = epctx__flat(&shape, axis);
         axis = 1;
         EPCTX__TRY(epctx__alias(c, x, &flat, 0, &x));
     }
-    EPCTX__TRY(epctx__emit_arg(c, x, axis, false, false, 1, &y));
-    EPCTX__TRY(epctx__ramp(c, flat.dims[axis], flat.rank, axis, &ramp));
-    EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_EQUAL, y, ramp, &y));
-    EPCTX__TRY(epctx__emit_cast(c, y, EPCTX_ONNX_FLOAT, &y));
-    return epctx__lower_alias(c, y, &shape);
+    EPCTX__TRY(epctx__emit_arg(c, x, axis, false, false, 1, &r.v.x));
+    EPCTX__TRY(epctx__ramp(c, flat.dims[axis], flat.rank, axis, &r.v.t));
+    EPCTX__TRY(epctx__cook(c, &r, "y = float(x == t)"));
+    return epctx__lower_alias(c, r.v.y, &shape);
 }
 
 /* Mean of several tensors. */
@@ -9587,34 +9772,7 @@ static epctx_status epctx__lower_matmul(epctx__compiler *c) {
     return epctx__matmul_of(c, c->in[0], c->in[1], &c->y);
 }
 
-/* -- recipes: operators as formulas --
- *
- * A recipe is a list of assignments to values, which are small letters: "d = x - m; y = d / n".
- * Operators bind as in C, @ is MatMul, ^ Pow; epctx__verbs has them and the functions. Numbers are
- * whole and take the type of the operand beside them; #a is the number of a size.
- *
- * x[ab(cd)>bac1] is x, of shape [a, b, c * d], as [b, a, c, 1]: reshaped, and transposed if need be;
- * sizes only on the right repeat it, those on the left only are 1, and the elements of x[aa>a] are a
- * diagonal. * is the product of the dimensions that are left; one other size of each dimension may
- * be unknown. Recipes of one epctx__recipe share values and sizes. */
-
-typedef struct epctx__recipe {
-    struct {
-        uint32_t a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z;
-    } v; /* values */
-    struct {
-        int64_t a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, rest;
-    } n;              /* sizes; 0: not known yet */
-    const bool *axes; /* those over which sum, mean and highest reduce: they become 1 */
-    const char *at;   /* what comes next */
-} epctx__recipe;
-
-static epctx__recipe epctx__recipe_of(uint32_t x) {
-    epctx__recipe r;
-    memset(&r, 0, sizeof r);
-    r.v.x = x;
-    return r;
-}
+/* -- recipes: how they are read (above >>lower) -- */
 
 /* A value, or a number as long as v is NONE. */
 typedef struct epctx__term {
@@ -9686,6 +9844,7 @@ static const epctx__verb *epctx__next_verb(epctx__recipe *r, bool function) {
 /* An operator or a function. */
 static epctx_status epctx__apply_to(epctx__compiler *c, const epctx__recipe *r,
                                     const epctx__verb *w, const epctx__term *in, uint32_t *y) {
+    const epctx__shape scalar = {0, {0}};
     const uint32_t a = in[0].v, b = in[1].v;
     switch (w->form) {
     case 'e': return epctx__emit_exact(c, (epctx__exact_kind)w->kind, a, b, y);
@@ -9695,7 +9854,9 @@ static epctx_status epctx__apply_to(epctx__compiler *c, const epctx__recipe *r,
     case '8': return epctx__emit_act(c, a, EPCTX__ACT_CLIP, 0.0f, 255.0f, y);
     case 'f': return epctx__emit_act(c, a, EPCTX__ACT_CLIP, -FLT_MAX, FLT_MAX, y);
     case 'r': return epctx__reduce_over(c, (epctx__reduce_kind)w->kind, a, r->axes, true, y);
-    case 't': return epctx__emit_total(c, (epctx__reduce_kind)w->kind, a, y);
+    case 't':
+        return epctx__emit_reduce(c, (epctx__reduce_kind)w->kind, a, 0, c->tensors[a].shape.rank,
+                                  &scalar, y);
     case 'c': return epctx__emit_cast(c, a, w->kind, y);
     case '@': return epctx__matmul_of(c, a, b, y);
     case 'w': return epctx__emit_where(c, a, b, in[2].v, y);
@@ -9840,7 +10001,6 @@ static epctx_status epctx__cook_level(epctx__compiler *c, epctx__recipe *r, uint
     }
 }
 
-/* Emits the steps of a recipe. */
 static epctx_status epctx__cook(epctx__compiler *c, epctx__recipe *r, const char *text) {
     epctx__term y;
     size_t at;
@@ -9851,15 +10011,6 @@ static epctx_status epctx__cook(epctx__compiler *c, epctx__recipe *r, const char
         EPCTX__TRY(epctx__cook_level(c, r, 1, &y));
         memcpy((uint32_t *)(void *)&r->v + at, &y.v, sizeof y.v);
     }
-    return EPCTX_OK;
-}
-
-/* A constant number. */
-static epctx_status epctx__scalar_float(epctx__compiler *c, float number, uint32_t *id) {
-    float *data;
-    EPCTX__TRY(epctx__add_floats(c, 1, &data, id));
-    *data = number;
-    c->tensors[*id].shape.rank = 0;
     return EPCTX_OK;
 }
 
@@ -9895,8 +10046,7 @@ static epctx_status epctx__lower_mean_variance(epctx__compiler *c) {
                                 c->tensors[r.v.x].shape.rank, marked));
     r.axes = marked;
     EPCTX__TRY(epctx__scalar_float(c, 1e-9f, &r.v.e));
-    EPCTX__TRY(epctx__cook(c, &r, "d = x - mean(x); y = d / (sqrt(mean(d * d)) + e)"));
-    return epctx__set_output(c, 0, r.v.y);
+    return epctx__cook_y(c, &r, "d = x - mean(x); y = d / (sqrt(mean(d * d)) + e)");
 }
 
 /* -- BatchNormalization: y = x * f + g, f = s / sqrt(v + e), g = b - m * f -- */
@@ -10098,8 +10248,7 @@ static epctx_status epctx__lower_lrn(epctx__compiler *c) {
     EPCTX__TRY(epctx__scalar_float(c, epctx_node_float(c->node, "alpha", 1e-4f), &r.v.a));
     EPCTX__TRY(epctx__scalar_float(c, epctx_node_float(c->node, "bias", 1.0f), &r.v.k));
     EPCTX__TRY(epctx__scalar_float(c, epctx_node_float(c->node, "beta", 0.75f), &r.v.b));
-    EPCTX__TRY(epctx__cook(c, &r, "y = x / (m * a + k) ^ b"));
-    return epctx__set_output(c, 0, r.v.y);
+    return epctx__cook_y(c, &r, "y = x / (m * a + k) ^ b");
 }
 
 /* -- quantization -- */
@@ -10157,22 +10306,19 @@ static epctx_status epctx__emit_quantize(epctx__compiler *c, epctx__opcode op, u
     return epctx__emit_new(c, &s, to_float ? EPCTX_ONNX_FLOAT : type, &shape, y);
 }
 
-static epctx_status epctx__lower_dequantize(epctx__compiler *c) {
-    if (epctx_node_int(c->node, "block_size", 0) != 0)
-        return EPCTX__REFUSE(c, "blocked quantization is not supported");
-    return epctx__emit_quantize(c, EPCTX__OP_DEQUANTIZE, c->in[0], c->in[1], c->in[2],
-                                epctx_node_int(c->node, "axis", 1), c->tensors[c->in[0]].elem,
-                                &c->y);
-}
-
+/* QuantizeLinear, or DequantizeLinear. */
 static epctx_status epctx__lower_quantize(epctx__compiler *c) {
-    uint32_t x = c->in[0], scale = c->in[1], zero = c->in[2];
-    int32_t type = (int32_t)epctx_node_int(c->node, "output_dtype", EPCTX_ONNX_UINT8);
+    const bool back = c->variant != 0;
+    const int64_t given = epctx_node_int(c->node, "output_dtype", 0);
+    const int32_t type = back                      ? c->tensors[c->in[0]].elem
+                         : c->in[2] != EPCTX__NONE ? c->tensors[c->in[2]].elem
+                         : given != 0              ? (int32_t)given
+                                                   : EPCTX_ONNX_UINT8;
     if (epctx_node_int(c->node, "block_size", 0) != 0)
         return EPCTX__REFUSE(c, "blocked quantization is not supported");
-    type = zero != EPCTX__NONE ? c->tensors[zero].elem : (type == 0 ? EPCTX_ONNX_UINT8 : type);
-    return epctx__emit_quantize(c, EPCTX__OP_QUANTIZE, x, scale, zero,
-                                epctx_node_int(c->node, "axis", 1), type, &c->y);
+    return epctx__emit_quantize(c, back ? EPCTX__OP_DEQUANTIZE : EPCTX__OP_QUANTIZE, c->in[0],
+                                c->in[1], c->in[2], epctx_node_int(c->node, "axis", 1), type,
+                                &c->y);
 }
 
 /* Outputs: quantized data, scale and zero point, from the range of the input. */
@@ -10823,8 +10969,8 @@ static epctx_status epctx__lower_bitwise_not(epctx__compiler *c) {
     return epctx__emit_integer(c, EPCTX__EXACT_XOR, x, -1, &c->y);
 }
 
-/* The p-norm: |x|^p, their sum, and the root of it; attribute p in r. */
-static epctx_status epctx__p_norm(epctx__compiler *c, epctx__recipe *r, bool root) {
+/* y = |x|^p, with attribute p, or y^(1/p) (`root`). */
+static epctx_status epctx__power(epctx__compiler *c, epctx__recipe *r, bool root) {
     static const char *const texts[3][2] = {
         {"y = abs(x)", "y = y"}, {"y = x * x", "y = sqrt(y)"}, {"y = abs(x) ^ p", "y = y ^ q"}};
     const int64_t p = epctx_node_int(c->node, "p", 2);
@@ -10834,30 +10980,20 @@ static epctx_status epctx__p_norm(epctx__compiler *c, epctx__recipe *r, bool roo
     return epctx__cook(c, r, texts[p < 3 ? p - 1 : 2][root]);
 }
 
-static epctx_status epctx__lower_lp_norm(epctx__compiler *c) {
-    bool marked[EPCTX_NPU_MAX_RANK] = {false};
+/* LpNormalization, GlobalLpPool: the p-norms of an axis or of images. */
+static epctx_status epctx__lower_lp(epctx__compiler *c) {
+    const bool pool = c->variant != 0;
+    bool marked[EPCTX_NPU_MAX_RANK];
     epctx__recipe r = epctx__recipe_of(c->in[0]);
-    uint32_t axis;
-    EPCTX__TRY(epctx__axis_attr(c, -1, c->tensors[r.v.x].shape.rank, 0, &axis));
-    marked[axis] = true;
+    uint32_t axis = 0, i;
+    if (!pool) EPCTX__TRY(epctx__axis_attr(c, -1, c->tensors[r.v.x].shape.rank, 0, &axis));
+    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) marked[i] = pool ? i >= 2 : i == axis;
     r.axes = marked;
-    EPCTX__TRY(epctx__p_norm(c, &r, false));
+    EPCTX__TRY(epctx__power(c, &r, false));
     EPCTX__TRY(epctx__cook(c, &r, "y = sum(y)"));
-    EPCTX__TRY(epctx__p_norm(c, &r, true));
+    EPCTX__TRY(epctx__power(c, &r, true));
     EPCTX__TRY(epctx__scalar_float(c, FLT_MIN, &r.v.t)); /* zeros stay zeros */
-    EPCTX__TRY(epctx__cook(c, &r, "y = x / max(y, t)"));
-    return epctx__set_output(c, 0, r.v.y);
-}
-
-static epctx_status epctx__lower_global_lp_pool(epctx__compiler *c) {
-    static const bool marked[EPCTX_NPU_MAX_RANK] = {false, false, true, true,
-                                                    true,  true,  true, true};
-    epctx__recipe r = epctx__recipe_of(c->in[0]);
-    r.axes = marked;
-    EPCTX__TRY(epctx__p_norm(c, &r, false));
-    EPCTX__TRY(epctx__cook(c, &r, "y = sum(y)"));
-    EPCTX__TRY(epctx__p_norm(c, &r, true));
-    return epctx__set_output(c, 0, r.v.y);
+    if (!pool) return epctx__cook_y(c, &r, "y = x / max(y, t)");
 }
 
 static epctx_status epctx__lower_cumsum(epctx__compiler *c) {
@@ -10882,14 +11018,12 @@ static epctx_status epctx__lower_center_crop_pad(epctx__compiler *c) {
     int64_t sizes[2 * EPCTX_NPU_MAX_RANK], pads[2 * EPCTX_NPU_MAX_RANK] = {0};
     const epctx__shape shape = c->tensors[c->in[0]].shape;
     epctx__list axes;
-    uint32_t axis;
     size_t count, i;
     EPCTX__TRY(epctx__const_ints(c, c->in[1], "shape", EPCTX_NPU_MAX_RANK, sizes, &count));
-    EPCTX__TRY(epctx__ints_of(c, "axes", 0, INT64_MAX, &axes));
-    if (count != (axes.found ? axes.count : shape.rank))
-        return EPCTX__INVALID(c, "shape: expected a size for each axis");
+    EPCTX__TRY(epctx__all_axes(c, shape.rank, &axes));
+    if (count != axes.count) return EPCTX__INVALID(c, "shape: expected a size for each axis");
     for (i = 0; i < count; i++) {
-        EPCTX__TRY(epctx__axis(c, axes.found ? axes.v[i] : (int64_t)i, shape.rank, 0, &axis));
+        const int64_t axis = axes.v[i];
         if (sizes[i] < 1 || sizes[i] > EPCTX__MAX_BYTES)
             return EPCTX__REFUSE(c, "shape: expected 1..%u, found %d", (uint64_t)EPCTX__MAX_BYTES,
                                  sizes[i]);
@@ -11010,8 +11144,7 @@ static epctx_status epctx__lower_attention(epctx__compiler *c) {
         EPCTX__TRY(epctx__alias(c, shown[mode], &scores, 0, &shown[mode]));
         EPCTX__TRY(epctx__set_output(c, 3, shown[mode]));
     }
-    EPCTX__TRY(epctx__cook(c, &r, flat ? "y = (s @ v)[bhqv>bq(hv)]" : "y = s @ v"));
-    return epctx__set_output(c, 0, r.v.y);
+    return epctx__cook_y(c, &r, flat ? "y = (s @ v)[bhqv>bq(hv)]" : "y = s @ v");
 }
 
 /* -- RotaryEmbedding -- */
@@ -11222,20 +11355,14 @@ static epctx_status epctx__lower_pool(epctx__compiler *c) {
         return epctx__emit_cast(c, y, type, &c->y);
     }
     EPCTX__TRY(epctx__geometry_sizes(c, &g));
-    if (lp) {
-        EPCTX__TRY(epctx__p_norm(c, &r, false));
-        x = r.v.y;
-    }
-    EPCTX__TRY(epctx__take_windows(c, x, &g, max ? epctx__float_of(0xff800000u) : 0.0f, &windows));
+    if (lp) EPCTX__TRY(epctx__power(c, &r, false));
+    EPCTX__TRY(epctx__take_windows(c, lp ? r.v.y : x, &g, max ? epctx__float_of(0xff800000u) : 0.0f,
+                                   &windows));
     EPCTX__TRY(epctx__reduce_over(c, max ? EPCTX__REDUCE_MAX : EPCTX__REDUCE_SUM, windows, marked,
-                                  false, &y));
-    if (lp) {
-        r.v.y = y;
-        EPCTX__TRY(epctx__p_norm(c, &r, true));
-        y = r.v.y;
-    }
-    if (!lp && !max) EPCTX__TRY(epctx__divide_by_taps(c, &g, y, &y));
-    EPCTX__TRY(epctx__emit_cast(c, y, type, &y));
+                                  false, &r.v.y));
+    if (lp) EPCTX__TRY(epctx__power(c, &r, true));
+    if (!lp && !max) EPCTX__TRY(epctx__divide_by_taps(c, &g, r.v.y, &r.v.y));
+    EPCTX__TRY(epctx__emit_cast(c, r.v.y, type, &y));
     if (indices) EPCTX__TRY(epctx__pool_indices(c, &g, windows, &shape));
     return epctx__lower_alias(c, y, &shape);
 }
@@ -11422,23 +11549,23 @@ static epctx_status epctx__lower_tensor_scatter(epctx__compiler *c) {
 
 /* The grid of GridSample for affine transformations: positions in -1..1 times theta. */
 static epctx_status epctx__lower_affine_grid(epctx__compiler *c) {
-    static const int64_t turn[3] = {0, 2, 1};
+    epctx__recipe r = epctx__recipe_of(c->in[0]);
     const bool align = epctx_node_int(c->node, "align_corners", 0) != 0;
     int64_t sizes[EPCTX_NPU_MAX_RANK], n, at, rest;
     epctx__shape shape = {2, {0}};
-    uint32_t theta = c->in[0], id = c->in[1], base, y, i, rank;
+    uint32_t i, rank;
     size_t count;
     void *data;
     float *v;
-    EPCTX__TRY(epctx__const_ints(c, id, "size", 5, sizes, &count));
+    EPCTX__TRY(epctx__const_ints(c, c->in[1], "size", 5, sizes, &count));
     EPCTX__TRY(epctx__shape_from(c, sizes, count, &shape));
-    if (count < 4 || c->tensors[theta].shape.rank != 3)
+    if (count < 4 || c->tensors[r.v.x].shape.rank != 3)
         return EPCTX__INVALID(c, "expected size of 4 or 5, theta of rank 3");
     rank = (uint32_t)count - 2;
     n = (int64_t)epctx__product(&shape, 2, shape.rank);
     shape = epctx__shape4(n, rank + 1, 1, 1);
     shape.rank = 2;
-    EPCTX__TRY(epctx__add_constant(c, EPCTX_ONNX_FLOAT, &shape, &data, &base));
+    EPCTX__TRY(epctx__add_constant(c, EPCTX_ONNX_FLOAT, &shape, &data, &r.v.b));
     v = (float *)data;
     for (at = 0; at < n; at++) {
         for (i = 0, rest = at; i < rank; i++) {
@@ -11450,13 +11577,12 @@ static epctx_status epctx__lower_affine_grid(epctx__compiler *c) {
         }
         *v++ = 1.0f;
     }
-    EPCTX__TRY(epctx__emit_transpose(c, theta, turn, &theta));
-    EPCTX__TRY(epctx__matmul_of(c, base, theta, &y));
+    EPCTX__TRY(epctx__cook(c, &r, "y = b @ x[nij>nji]"));
     for (i = 0; i < rank; i++) shape.dims[1 + i] = sizes[2 + i];
     shape.dims[0] = sizes[0];
     shape.dims[rank + 1] = rank;
     shape.rank = rank + 2;
-    return epctx__lower_alias(c, y, &shape);
+    return epctx__lower_alias(c, r.v.y, &shape);
 }
 
 /* -- images at given positions -- */
@@ -11563,10 +11689,9 @@ static epctx_status epctx__lower_roi_align(epctx__compiler *c) {
     EPCTX__TRY(epctx__emit_sample(c, r.v.x, r.v.y, &form, &r.v.y));
     r.axes = samples;
     r.n.g = r.n.h = grid;
-    EPCTX__TRY(epctx__cook(c, &r,
-                           "y = y[rc(ab)>rcab] * m[ra>r1a1] * n[rb>r11b];"
-                           "y = mean(y[rc(ig)(jh)>rcigjh])[rci1j1>rcij]"));
-    return epctx__set_output(c, 0, r.v.y);
+    return epctx__cook_y(c, &r,
+                         "y = y[rc(ab)>rcab] * m[ra>r1a1] * n[rb>r11b];"
+                         "y = mean(y[rc(ig)(jh)>rcigjh])[rci1j1>rcij]");
 }
 
 /* The sum of the signed products of all permutations. */
@@ -11924,7 +12049,7 @@ static const epctx__lowering epctx__lowers[] = {
     {"DFT", "f-X", epctx__lower_dft, 0},
     {"DeformConv", "fff-X", epctx__lower_deform_conv, 0},
     {"DepthToSpace", "x", epctx__lower_blocks, false},
-    {"DequantizeLinear", "xxX", epctx__lower_dequantize, 0},
+    {"DequantizeLinear", "xxX", epctx__lower_quantize, true},
     {"Det", "f", epctx__lower_det, 0},
     {"Div", "xx", epctx__lower_binary, EPCTX__BINARY_DIV},
     {"Dropout", "xXX", epctx__lower_dropout, 0},
@@ -11940,7 +12065,7 @@ static const epctx__lowering epctx__lowers[] = {
     {"Gelu", "x", epctx__lower_gelu, 0},
     {"Gemm", "ffX", epctx__lower_gemm, 0},
     {"GlobalAveragePool", "f", epctx__lower_global_pool, EPCTX__REDUCE_MEAN},
-    {"GlobalLpPool", "f", epctx__lower_global_lp_pool, 0},
+    {"GlobalLpPool", "f", epctx__lower_lp, true},
     {"GlobalMaxPool", "f", epctx__lower_global_pool, EPCTX__REDUCE_MAX},
     {"Greater", "", epctx__lower_exact, EPCTX__EXACT_LESS | EPCTX__SWAPPED},
     {"GreaterOrEqual", "", epctx__lower_exact, EPCTX__EXACT_LESS_EQUAL | EPCTX__SWAPPED},
@@ -11961,7 +12086,7 @@ static const epctx__lowering epctx__lowers[] = {
     {"LessOrEqual", "", epctx__lower_exact, EPCTX__EXACT_LESS_EQUAL},
     {"LogSoftmax", "f", epctx__lower_softmax, true},
     {"Loop", "X", epctx__lower_loop, false},
-    {"LpNormalization", "f", epctx__lower_lp_norm, 0},
+    {"LpNormalization", "f", epctx__lower_lp, false},
     {"LpPool", "x", epctx__lower_pool, EPCTX__POOL_LP},
     {"MatMul", "ff", epctx__lower_matmul, 0},
     {"MatMulInteger", "", epctx__lower_integer, false},
@@ -11981,7 +12106,7 @@ static const epctx__lowering epctx__lowers[] = {
     {"PRelu", "ff", epctx__lower_prelu, 0},
     {"Pad", "x", epctx__lower_pad, 0},
     {"Pow", "xx", epctx__lower_pow, 0},
-    {"QuantizeLinear", "ffX", epctx__lower_quantize, 0},
+    {"QuantizeLinear", "ffX", epctx__lower_quantize, false},
     {"RMSNormalization", "ff", epctx__lower_layer_norm, false},
     {"RNN", "", epctx__lower_cell, EPCTX__CELL_RNN},
     {"Range", "", epctx__lower_range, 0},
@@ -12738,16 +12863,11 @@ static bool epctx__follow(const epctx__compiler *c, epctx__step *s) {
 static epctx_status epctx__emit_transposed(epctx__compiler *c, uint32_t from, uint32_t to,
                                            bool last, epctx_str name) {
     const epctx__view v = epctx__tensor_view(&c->tensors[to]);
-    epctx__shape walk = {3, {0}};
-    int64_t strides[2][EPCTX_NPU_MAX_RANK];
-    walk.dims[0] = (int64_t)v.batch;
-    walk.dims[1] = (int64_t)(last ? v.plane : v.channels);
-    walk.dims[2] = (int64_t)(last ? v.channels : v.plane);
-    epctx__dense(&walk, strides[1]);
-    strides[0][0] = strides[1][0];
-    strides[0][1] = 1;
-    strides[0][2] = walk.dims[1];
-    EPCTX__TRY(epctx__emit_move(c, from, to, &walk, 0, 0, strides[0], strides[1]));
+    const int64_t outer = (int64_t)(last ? v.plane : v.channels);
+    const int64_t inner = (int64_t)(last ? v.channels : v.plane);
+    const epctx__shape walk = {3, {(int64_t)v.batch, outer, inner}};
+    const int64_t strides[3] = {outer * inner, 1, outer};
+    EPCTX__TRY(epctx__emit_move(c, from, to, &walk, 0, 0, strides, NULL));
     c->steps[c->step_count - 1].name = name;
     return EPCTX_OK;
 }
