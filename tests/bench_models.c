@@ -1,7 +1,9 @@
 /*
  * Speed of the reference NPU beside ONNX Runtime's CPU provider:
  *
- *     bench_models MODEL.onnx... [--kernels MODEL.onnx...] (tests/bench_models.sh builds and runs it)
+ *     bench_models MODEL.onnx... [--kernels MODEL.onnx...]
+ *
+ * (tests/bench_models.sh builds and runs it.)
  *
  * Both run in this process on the same inputs, turn about, each on one thread (for ORT:
  * intra_op_num_threads 1, all its optimizations), and are measured in processor time of this
@@ -129,9 +131,9 @@ static double median(side_times *times) {
 static bool has_integers(const session *s) {
     epctx_npu_command command;
     size_t i;
-    for (i = 0; i < s->step_count; i++) {
+    for (i = 0; i < s->loaded.bound_count; i++) {
         uint32_t at = 0;
-        while (epctx_npu_next_command((const epctx_npu_graph *)s->steps[i].bound->graph, &at,
+        while (epctx_npu_next_command((const epctx_npu_graph *)s->loaded.bound[i].graph, &at,
                                       &command))
             if (strncmp(command.op, "Integer", 7) == 0) return true;
     }

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Real models on the reference NPU and on ONNX Runtime's CPU provider, in one process, each on one
-# thread: time, speed, scratch memory, difference, then a summary. tests/bench_models.c says what the
-# columns are.
+# thread: time, speed, scratch memory, difference, then a summary; tests/bench_models.c says what
+# the columns are.
 #
 #   bench_models.sh [NAME...] [--kernels NAME...]
 #
