@@ -203,6 +203,8 @@ bench: deps-bench build/epctx build/tests/bench_protobuf build/tests/bench_weigh
 	@build/tests/bench_protobuf build/bench
 	@build/tests/bench_weights
 	@tests/bench_models.sh
+	@if grep -qs avx512f /proc/cpuinfo; then LEVEL=avx2 tests/bench_models.sh; fi
+	@LEVEL=portable tests/bench_models.sh
 
 ## mutate   break rules one at a time: does a test notice?
 mutate: deps-test

@@ -284,7 +284,7 @@ EPCTX_API epctx_status epctx_npu_find(const epctx_npu_context *context, epctx_st
 EPCTX_API epctx_status epctx_npu_weights_size(const epctx_npu_graph *graph, size_t *kept,
                                               size_t *temporary, epctx_error *error);
 /* Makes the weights, before the first run. `weights` are found by name and used only during the
- * call; `kept` and `temporary` must be aligned to 64. `count` 0: the graph drops its weights and no
+ * call; `kept` and `temporary` must be aligned to 8. `count` 0: the graph drops its weights and no
  * longer uses `kept`. EPCTX_ERR_CONTEXT: a weight is missing, or its size or type differs. */
 EPCTX_API epctx_status epctx_npu_make_weights(const epctx_npu_graph *graph,
                                               const epctx_tensor *weights, size_t count, void *kept,
@@ -398,14 +398,9 @@ typedef struct epctx_npu_stats {
 /* State of the backend. Members other than `stats` are private. */
 typedef struct epctx_npu {
     epctx_npu_stats stats;
+    epctx_npu_opts opts;
     epctx_allocator allocator;
     const epctx_npu_arch *arch;
-    epctx_npu_check check_weights;
-    uint64_t max_work;
-    const epctx_npu_run_opts *run;
-    void (*trace_fn)(void *user, const epctx_npu_step *step);
-    void *trace_user;
-    bool direct;
 } epctx_npu;
 
 /* Fills `backend`; `npu` is borrowed while the backend and its contexts are in use and needs no
@@ -587,6 +582,10 @@ static uint64_t epctx__mul4(uint64_t a, uint64_t b, uint64_t c, uint64_t d) {
     return epctx__mul(epctx__mul3(a, b, c), d);
 }
 
+/* A context binary that is not as expected. */
+#define EPCTX__BLOB(error, status, ...) \
+    epctx_fail(error, EPCTX_ERR_##status, "context binary: " __VA_ARGS__)
+
 static void epctx__copy_name(char *out, const char *data, size_t size) {
     size_t i;
     for (i = 0; i < size && data[i] != 0; i++)
@@ -598,23 +597,20 @@ static epctx_status epctx__peek(epctx_span blob, epctx__header *h, epctx_npu_blo
                                 epctx_error *error) {
     memset(out, 0, sizeof *out);
     if (blob.data == NULL || blob.size < EPCTX_NPU_HEADER_SIZE)
-        return epctx_fail(error, EPCTX_ERR_CONTEXT,
-                          "context binary: expected a header of %u bytes, found %u bytes",
-                          (uint64_t)EPCTX_NPU_HEADER_SIZE, (uint64_t)blob.size);
+        return EPCTX__BLOB(error, CONTEXT, "expected a header of %u bytes, found %u bytes",
+                           (uint64_t)EPCTX_NPU_HEADER_SIZE, (uint64_t)blob.size);
     memcpy(h, blob.data, sizeof *h);
     epctx__header_to_host(h);
     if (memcmp(h->magic, epctx__magic, 8) != 0) {
         char found[9];
         epctx__copy_name(found, h->magic, 8);
-        return epctx_fail(error, EPCTX_ERR_CONTEXT,
-                          "context binary: expected magic \"%s\", found \"%s\"", epctx__magic,
-                          found);
+        return EPCTX__BLOB(error, CONTEXT, "expected magic \"%s\", found \"%s\"", epctx__magic,
+                           found);
     }
     out->format = h->format;
     if (h->format != EPCTX_NPU_FORMAT)
-        return epctx_fail(error, EPCTX_ERR_VERSION,
-                          "context binary: expected format version %u, found %u",
-                          (uint64_t)EPCTX_NPU_FORMAT, (uint64_t)h->format);
+        return EPCTX__BLOB(error, VERSION, "expected format version %u, found %u",
+                           (uint64_t)EPCTX_NPU_FORMAT, (uint64_t)h->format);
     out->size = h->size;
     out->weight_size = h->weight_bytes;
     out->graph_count = h->graphs;
@@ -654,6 +650,11 @@ EPCTX_API const epctx_npu_arch *epctx_npu_arch_find(epctx_str name) {
     for (i = 0; i < sizeof epctx__archs / sizeof epctx__archs[0]; i++)
         if (epctx_str_is(name, epctx__archs[i].name)) return &epctx__archs[i];
     return NULL;
+}
+
+static bool epctx__runnable(epctx_str name) {
+    const epctx_npu_arch *arch = epctx_npu_arch_find(name);
+    return arch != NULL && arch->runnable;
 }
 
 /* ============================================================
@@ -1155,7 +1156,7 @@ typedef struct epctx__act {
 } epctx__act;
 
 static EPCTX__INLINE float epctx__unit(float v) {
-    return v < 0.0f ? 0.0f : (v > 1.0f ? 1.0f : v);
+    return epctx__choose(v<0.0f, 0.0f, v> 1.0f ? 1.0f : v);
 }
 
 /* ============================================================
@@ -1966,38 +1967,27 @@ static EPCTX__INLINE void epctx__epilogue_tile(const epctx__epilogue *f, const f
             epctx__epilogue_row(f, tile + r * EPCTX__COLUMNS, r, f->columns);
 }
 
-/* tile[r][j] = sum over k of a[r][k] * b[k][j] for 4 rows and EPCTX__WIDTH columns; b and the
- * tile have rows of EPCTX__COLUMNS. */
+/* tile[r][j] = sum over k of a[r][k] * b[k][j] for EPCTX__ROWS rows and EPCTX__WIDTH columns; b and
+ * the tile have rows of EPCTX__COLUMNS. */
 static void epctx__tile_part(const epctx__left *a, const float *b, float *tile) {
     const float *const *at = a->at;
-    const size_t step = a->step;
-    float c0[EPCTX__WIDTH], c1[EPCTX__WIDTH], c2[EPCTX__WIDTH], c3[EPCTX__WIDTH];
-    size_t t, k, j;
+    float c[EPCTX__ROWS][EPCTX__WIDTH];
+    size_t t, k, r, j;
     EPCTX__UNROLL
-    for (j = 0; j < EPCTX__WIDTH; j++) c0[j] = c1[j] = c2[j] = c3[j] = 0.0f;
-    for (t = 0; t < a->runs; t++) {
-        const float *a0 = at[0], *a1 = at[1], *a2 = at[2], *a3 = at[3];
-        for (k = 0; k < a->count; k++) {
-            const float x0 = a0[k * step], x1 = a1[k * step], x2 = a2[k * step], x3 = a3[k * step];
+    for (r = 0; r < EPCTX__ROWS; r++)
+        for (j = 0; j < EPCTX__WIDTH; j++) c[r][j] = 0.0f;
+    for (t = 0; t < a->runs; t++, at += EPCTX__MOST_ROWS) {
+        for (k = 0; k < a->count; k++, b += EPCTX__COLUMNS) {
             EPCTX__UNROLL
-            for (j = 0; j < EPCTX__WIDTH; j++) {
-                const float y = b[j];
-                c0[j] += x0 * y;
-                c1[j] += x1 * y;
-                c2[j] += x2 * y;
-                c3[j] += x3 * y;
+            for (r = 0; r < EPCTX__ROWS; r++) {
+                const float x = at[r][k * a->step];
+                for (j = 0; j < EPCTX__WIDTH; j++) c[r][j] += x * b[j];
             }
-            b += EPCTX__COLUMNS;
         }
-        at += EPCTX__MOST_ROWS;
     }
     EPCTX__UNROLL
-    for (j = 0; j < EPCTX__WIDTH; j++) {
-        tile[j] = c0[j];
-        tile[j + EPCTX__COLUMNS] = c1[j];
-        tile[j + 2 * EPCTX__COLUMNS] = c2[j];
-        tile[j + 3 * EPCTX__COLUMNS] = c3[j];
-    }
+    for (r = 0; r < EPCTX__ROWS; r++)
+        for (j = 0; j < EPCTX__WIDTH; j++) tile[r * EPCTX__COLUMNS + j] = c[r][j];
 }
 
 #ifdef EPCTX__AVX2
@@ -3208,12 +3198,39 @@ static EPCTX__INLINE float epctx__row_product(const float *x, size_t count) {
     return (float)product[0];
 }
 
+#ifdef EPCTX__AVX2
+EPCTX__TARGET static EPCTX__INLINE __m256 epctx__best_256(bool max, __m256 a, __m256 b) {
+    return max ? _mm256_max_ps(a, b) : _mm256_min_ps(a, b);
+}
+
+/* The maximum or minimum of 8 elements or more. */
+EPCTX__TARGET static float epctx__row_best_256(bool max, const float *x, size_t count) {
+    __m256 best = _mm256_loadu_ps(x + count - 8), nan = _mm256_cmp_ps(best, best, _CMP_UNORD_Q);
+    size_t i;
+    for (i = 0; i + 8 < count; i += 8) {
+        const __m256 v = _mm256_loadu_ps(x + i);
+        best = epctx__best_256(max, v, best);
+        nan = _mm256_or_ps(nan, _mm256_cmp_ps(v, v, _CMP_UNORD_Q));
+    }
+    if (_mm256_movemask_ps(nan) != 0) return epctx__float_of(0x7fc00000u);
+    best = epctx__best_256(max, best, _mm256_permute2f128_ps(best, best, 1));
+    best = epctx__best_256(max, best, _mm256_permute_ps(best, _MM_SHUFFLE(1, 0, 3, 2)));
+    best = epctx__best_256(max, best, _mm256_permute_ps(best, _MM_SHUFFLE(2, 3, 0, 1)));
+    return _mm256_cvtss_f32(best);
+}
+#endif
+
 /* The maximum or minimum. */
-static EPCTX__INLINE float epctx__row_best(uint32_t kind, const float *x, size_t count) {
+static EPCTX__INLINE float epctx__row_best(epctx__level fast, uint32_t kind, const float *x,
+                                           size_t count) {
     const bool max = kind == EPCTX__REDUCE_MAX;
     float best[16];
     uint32_t nan[16];
     size_t i, j;
+    (void)fast;
+#ifdef EPCTX__AVX2
+    if (fast == EPCTX__LEVEL_AVX2 && count >= 8) return epctx__row_best_256(max, x, count);
+#endif
     epctx__row_end(x, count, x[0], best);
     for (j = 0; j < 16; j++) nan[j] = best[j] != best[j];
     for (i = 0; count - i >= 16; i += 16)
@@ -3227,8 +3244,8 @@ static EPCTX__INLINE float epctx__row_best(uint32_t kind, const float *x, size_t
     return nan[0] != 0 ? epctx__float_of(0x7fc00000u) : best[0];
 }
 
-static EPCTX__INLINE void epctx__reduce_kind_of(uint32_t kind, const epctx__reduce *p,
-                                                const float *x, float *y) {
+static EPCTX__INLINE void epctx__reduce_kind_of(epctx__level fast, uint32_t kind,
+                                                const epctx__reduce *p, const float *x, float *y) {
     const double divisor = p->kind == EPCTX__REDUCE_MEAN ? (double)p->count : 1.0;
     const size_t inner = p->inner;
     size_t o;
@@ -3236,7 +3253,7 @@ static EPCTX__INLINE void epctx__reduce_kind_of(uint32_t kind, const epctx__redu
         if (inner == 1 && kind <= EPCTX__REDUCE_MEAN) {
             *y = (float)(epctx__row_sum(x, p->count, 0.0f, false) / divisor);
         } else if (inner == 1 && kind <= EPCTX__REDUCE_MIN) {
-            *y = epctx__row_best(kind, x, p->count);
+            *y = epctx__row_best(fast, kind, x, p->count);
         } else if (inner == 1) {
             *y = epctx__row_product(x, p->count);
         } else {
@@ -3275,13 +3292,13 @@ static EPCTX__INLINE void epctx__all_reduce_body(const void *params, const epctx
                              epctx__reduce_ints(p, (const uint8_t *)args->in[0],
                                                 i / p->inner * p->count * p->inner + i % p->inner));
     } else if (p->kind <= EPCTX__REDUCE_MEAN) { /* constants, so that the loops vectorize */
-        epctx__reduce_kind_of(EPCTX__REDUCE_SUM, p, x, y);
+        epctx__reduce_kind_of(args->fast, EPCTX__REDUCE_SUM, p, x, y);
     } else if (p->kind == EPCTX__REDUCE_MAX) {
-        epctx__reduce_kind_of(EPCTX__REDUCE_MAX, p, x, y);
+        epctx__reduce_kind_of(args->fast, EPCTX__REDUCE_MAX, p, x, y);
     } else if (p->kind == EPCTX__REDUCE_MIN) {
-        epctx__reduce_kind_of(EPCTX__REDUCE_MIN, p, x, y);
+        epctx__reduce_kind_of(args->fast, EPCTX__REDUCE_MIN, p, x, y);
     } else {
-        epctx__reduce_kind_of(EPCTX__REDUCE_PROD, p, x, y);
+        epctx__reduce_kind_of(args->fast, EPCTX__REDUCE_PROD, p, x, y);
     }
 }
 
@@ -3333,8 +3350,9 @@ static EPCTX__INLINE void epctx__softmax_strip(const float *x, float *y, size_t 
 }
 
 /* Adjacent elements. Where the maximum is NaN or infinite, the sum is 0, and the results NaN. */
-static EPCTX__INLINE void epctx__softmax_row(const float *x, float *y, size_t count, bool log) {
-    const float best = epctx__row_best(EPCTX__REDUCE_MAX, x, count);
+static EPCTX__INLINE void epctx__softmax_row(epctx__level fast, const float *x, float *y,
+                                             size_t count, bool log) {
+    const float best = epctx__row_best(fast, EPCTX__REDUCE_MAX, x, count);
     float top[16], sum[16] = {0.0f}, end[16], scale;
     size_t i, j;
     for (j = 0; j < 16; j++) top[j] = best;
@@ -3384,7 +3402,7 @@ static EPCTX__INLINE void epctx__all_softmax_body(const void *params, const epct
     }
     for (o = 0; o < p->outer; o++) {
         if (p->inner == 1) {
-            epctx__softmax_row(x, y, p->count, p->log != 0);
+            epctx__softmax_row(args->fast, x, y, p->count, p->log != 0);
         } else {
             EPCTX__STRIPS(
                 i, p->inner, width,
@@ -3784,8 +3802,13 @@ static int64_t epctx__exact_int(uint32_t kind, int64_t a, int64_t b) {
 static bool epctx__exact_each(const epctx__exact *p, const epctx__row *r) {
     const bool divides =
         p->kind == EPCTX__EXACT_DIV || p->kind == EPCTX__EXACT_MOD || p->kind == EPCTX__EXACT_FMOD;
+    const int64_t *const x = (const int64_t *)r->in[0], *const z = (const int64_t *)r->in[1];
     size_t i;
-    for (i = 0; i < r->count; i++) {
+    for (i = 0; i < r->count && p->type == EPCTX_ONNX_INT64; i++) {
+        if (divides && z[i] == 0) return false;
+        ((int64_t *)r->out)[i] = epctx__exact_int(p->kind, x[i], z[i]);
+    }
+    for (; i < r->count; i++) {
         const int64_t a = epctx__load_int((const uint8_t *)r->in[0], i, p->type);
         const int64_t b = epctx__load_int((const uint8_t *)r->in[1], i, p->type);
         if (divides && b == 0) return false;
@@ -3986,16 +4009,32 @@ static EPCTX__INLINE void epctx__arg_strip(const epctx__arg *p, const float *x, 
     for (j = 0; j < width; j++) y[j] = index[j];
 }
 
+static int64_t epctx__arg_ints(const epctx__arg *p, const uint8_t *x, size_t first) {
+    int64_t best = epctx__load_int(x, first, p->type), index = 0;
+    size_t k;
+    for (k = 1; k < p->count; k++) {
+        const int64_t v = epctx__load_int(x, first + k * p->inner, p->type);
+        if (p->smallest != 0 ? v < best : v > best) {
+            best = v;
+            index = (int64_t)k;
+        } else if (v == best && p->last != 0) {
+            index = (int64_t)k;
+        }
+    }
+    return index;
+}
+
 /* Whether element `a` of the row at `x` comes before `b`, which has the lower index. */
 static bool epctx__arg_before(const epctx__arg *p, const uint8_t *x, size_t a, size_t b) {
-    const float *v = (const float *)(const void *)x;
-    const bool real = p->type == EPCTX_ONNX_FLOAT;
-    const int64_t m = real ? 0 : epctx__load_int(x, a * p->inner, p->type);
-    const int64_t n = real ? 0 : epctx__load_int(x, b * p->inner, p->type);
-    if (real)
+    if (p->type == EPCTX_ONNX_FLOAT) {
+        const float *v = (const float *)(const void *)x;
         return p->smallest != 0 ? v[a * p->inner] < v[b * p->inner]
                                 : v[a * p->inner] > v[b * p->inner];
-    return (p->last != 0 && m == n) || (p->smallest != 0 ? m < n : m > n);
+    }
+    return p->smallest != 0 ? epctx__load_int(x, a * p->inner, p->type) <
+                                  epctx__load_int(x, b * p->inner, p->type)
+                            : epctx__load_int(x, a * p->inner, p->type) >
+                                  epctx__load_int(x, b * p->inner, p->type);
 }
 
 /* The best `keep` of a row, inserted one by one. */
@@ -4016,12 +4055,16 @@ static EPCTX__INLINE void epctx__all_arg_body(const void *params, const epctx__a
     const float *x = (const float *)args->in[0];
     int64_t *y = (int64_t *)args->out[0];
     size_t o, i;
-    if (p->keep > 1 || p->type != EPCTX_ONNX_FLOAT) {
+    if (p->keep > 1) {
         for (i = 0; i < p->outer * inner; i++)
             epctx__arg_best(p,
                             (const uint8_t *)args->in[0] +
                                 (i / inner * count * inner + i % inner) * epctx__elem_size(p->type),
                             y + i / inner * p->keep * inner + i % inner);
+    } else if (p->type != EPCTX_ONNX_FLOAT) {
+        for (i = 0; i < p->outer * inner; i++)
+            y[i] = epctx__arg_ints(p, (const uint8_t *)args->in[0],
+                                   i / inner * count * inner + i % inner);
     } else if (inner == 1) {
         EPCTX__STRIPS(n, p->outer, width,
                       epctx__arg_strip(p, x + n * count, count, 1, width, y + n););
@@ -4333,18 +4376,26 @@ static bool epctx__check_dequantize(const void *params, epctx__needs *needs) {
     return bytes || ((const epctx__quantize *)params)->type == EPCTX_ONNX_INT32;
 }
 
-/* v rounded to the nearest integer, ties to even, plus `zero`; NaN gives `least`. Clamping before
- * rounding is exact, as the limits are integers. No branches, so that loops vectorize. */
-static EPCTX__INLINE uint8_t epctx__step_of(float v, float least, float most, float zero) {
-    int32_t whole;
-    float rest;
+/* v rounded to the nearest integer, ties to even, plus `zero`, in the low byte; NaN gives `least`.
+ * The limits are integers, so that it is exact to clamp before; the sum has no bits for a fraction.
+ * No branches, so that loops vectorize. */
+static EPCTX__INLINE uint32_t epctx__steps(float v, float least, float most, float zero) {
     v = v > least ? v : least;
     v = v < most ? v : most;
-    whole = (int32_t)v;
-    rest = v - (float)whole;
-    whole += (int32_t)(rest > 0.5f) | ((int32_t)(rest == 0.5f) & whole & 1);
-    whole -= (int32_t)(rest < -0.5f) | ((int32_t)(rest == -0.5f) & whole & 1);
-    return (uint8_t)((whole + (int32_t)zero) & 0xff);
+    return epctx__bits_of(v + 12582912.0f) - 0x4b400000u + (uint32_t)(int32_t)zero;
+}
+
+static uint8_t epctx__step_of(float v, float least, float most, float zero) {
+    return (uint8_t)(epctx__steps(v, least, most, zero) & 0xff);
+}
+
+/* 16 or fewer elements; bytes apart from numbers, so that vectors of these are long. */
+static EPCTX__INLINE void epctx__quantize_strip(const float *x, float scale, float least,
+                                                float most, float zero, size_t width, uint8_t *y) {
+    uint32_t steps[16];
+    size_t j;
+    for (j = 0; j < width; j++) steps[j] = epctx__steps(x[j] / scale, least, most, zero);
+    for (j = 0; j < width; j++) y[j] = (uint8_t)(steps[j] & 0xff);
 }
 
 static EPCTX__INLINE void epctx__all_quantize_body(const void *params, const epctx__args *args) {
@@ -4359,7 +4410,8 @@ static EPCTX__INLINE void epctx__all_quantize_body(const void *params, const epc
             const float scale = ((const float *)args->in[1])[c];
             const float zero = zeros != NULL ? (float)epctx__load_int(zeros, c, p->type) : 0.0f;
             const float least = low - zero, most = high - zero;
-            EPCTX__EACH(i, p->inner, y[i] = epctx__step_of(x[i] / scale, least, most, zero););
+            EPCTX__STRIPS(i, p->inner, width,
+                          epctx__quantize_strip(x + i, scale, least, most, zero, width, y + i););
             x += p->inner;
             y += p->inner;
         }
@@ -4368,29 +4420,64 @@ static EPCTX__INLINE void epctx__all_quantize_body(const void *params, const epc
 
 EPCTX__RUN(quantize)
 
-static EPCTX__INLINE void epctx__all_dequantize_body(const void *params, const epctx__args *args) {
+#ifdef EPCTX__AVX2
+/* 16 at a time; returns the number converted. */
+EPCTX__WIDE static size_t epctx__dequantize_wide(const uint8_t *x, size_t count, float scale,
+                                                 int32_t zero, bool is_signed, float *y) {
+    const __m512i shift = _mm512_set1_epi32(zero);
+    size_t i;
+    for (i = 0; i + 16 <= count; i += 16) {
+        __m128i bytes;
+        __m512i v;
+        memcpy(&bytes, x + i, sizeof bytes);
+        v = is_signed ? _mm512_cvtepi8_epi32(bytes) : _mm512_cvtepu8_epi32(bytes);
+        _mm512_storeu_ps(y + i, _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_sub_epi32(v, shift)),
+                                              _mm512_set1_ps(scale)));
+    }
+    return i;
+}
+#endif /* EPCTX__AVX2 */
+
+/* Of int8 or uint8. */
+static void epctx__dequantize_row(epctx__level fast, const uint8_t *x, size_t count, float scale,
+                                  int32_t zero, bool is_signed, float *y) {
+    const int32_t flip = is_signed ? 128 : 0;
+    size_t done = 0;
+    (void)fast;
+#ifdef EPCTX__AVX2
+    if (fast == EPCTX__LEVEL_AVX512)
+        done = epctx__dequantize_wide(x, count, scale, zero, is_signed, y);
+#endif
+    x += done;
+    y += done;
+    EPCTX__EACH(i, count - done, const int32_t v = ((int32_t)x[i] ^ flip) - flip - zero;
+                y[i] = (float)v * scale;);
+}
+
+static epctx_status epctx__run_dequantize(const void *params, const epctx__args *args) {
     const epctx__quantize *p = (const epctx__quantize *)params;
-    const int32_t flip = p->type == EPCTX_ONNX_INT8 ? 128 : 0;
     const uint8_t *x = (const uint8_t *)args->in[0], *zeros = (const uint8_t *)args->in[2];
+    const float *scales = (const float *)args->in[1];
+    const size_t elem = epctx__elem_size(p->type);
     float *y = (float *)args->out[0];
-    size_t o, c, n;
+    size_t o, c, i;
     for (o = 0; o < p->outer; o++) {
         for (c = 0; c < p->channels; c++) {
-            const float scale = ((const float *)args->in[1])[c];
-            const int64_t wide = zeros != NULL ? epctx__load_int(zeros, c, p->type) : 0;
-            const int32_t zero = (int32_t)wide;
-            if (p->type != EPCTX_ONNX_INT32)
-                EPCTX__EACH(i, p->inner, const int32_t v = ((int32_t)x[i] ^ flip) - flip - zero;
-                            y[i] = (float)v * scale;);
-            for (n = 0; n < p->inner && p->type == EPCTX_ONNX_INT32; n++)
-                y[n] = (float)(epctx__load_int(x, n, p->type) - wide) * scale;
-            x += (size_t)p->inner * epctx__elem_size(p->type);
+            const float scale = scales[c];
+            const int64_t zero = zeros != NULL ? epctx__load_int(zeros, c, p->type) : 0;
+            if (p->type != EPCTX_ONNX_INT32) {
+                epctx__dequantize_row(args->fast, x, p->inner, scale, (int32_t)zero,
+                                      p->type == EPCTX_ONNX_INT8, y);
+            } else {
+                for (i = 0; i < p->inner; i++)
+                    y[i] = (float)(epctx__load_int(x, i, p->type) - zero) * scale;
+            }
+            x += p->inner * elem;
             y += p->inner;
         }
     }
+    return EPCTX_OK;
 }
-
-EPCTX__RUN(dequantize)
 
 /* -- Resample: one axis of [outer][in][inner] by a table of taps, for Resize -- */
 
@@ -4433,6 +4520,32 @@ EPCTX__WIDE static bool epctx__resample_wide(const epctx__resample *p, const int
     }
     return true;
 }
+
+/* The same for the 8 outputs of a vector, within 8 adjacent inputs. */
+EPCTX__TARGET static bool epctx__resample_half(const epctx__resample *p, const int32_t *from,
+                                               const float *w, bool first, size_t rows,
+                                               const float *x, float *y) {
+    const __m256 factor = _mm256_loadu_ps(w), zero = _mm256_setzero_ps();
+    const __m256 used = _mm256_cmp_ps(factor, zero, _CMP_NEQ_UQ);
+    const __m256i at = _mm256_loadu_si256((const __m256i *)(const void *)from);
+    int32_t low = from[0], high = from[0];
+    __m256i index;
+    size_t o, j;
+    for (j = 1; j < 8; j++) {
+        low = from[j] < low ? from[j] : low;
+        high = from[j] > high ? from[j] : high;
+    }
+    if (p->in < 8 || high - low > 7) return false;
+    low = low < (int32_t)p->in - 8 ? low : (int32_t)p->in - 8;
+    index = _mm256_sub_epi32(at, _mm256_set1_epi32(low));
+    for (o = 0; o < rows; o++) {
+        const __m256 v = _mm256_permutevar8x32_ps(_mm256_loadu_ps(x + o * p->in + low), index);
+        __m256 r = _mm256_and_ps(used, _mm256_mul_ps(v, factor));
+        if (!first) r = _mm256_add_ps(r, _mm256_loadu_ps(y + o * p->out));
+        _mm256_storeu_ps(y + o * p->out, r);
+    }
+    return true;
+}
 #endif
 
 /* Tap t of up to 16 adjacent outputs, from `n`, of `rows`; inner is 1. */
@@ -4442,7 +4555,7 @@ static EPCTX__INLINE void epctx__resample_strip(const epctx__resample *p, const 
                                                 float *EPCTX__RESTRICT y) {
     int32_t from[16];
     float w[16];
-    size_t o, j;
+    size_t o, j, done = 0;
     for (j = 0; j < width; j++) {
         const size_t i = (n + j) * p->taps + t;
         const int64_t at = epctx__index((const uint8_t *)args->in[1], i, 4);
@@ -4454,9 +4567,12 @@ static EPCTX__INLINE void epctx__resample_strip(const epctx__resample *p, const 
     if (args->fast == EPCTX__LEVEL_AVX512 &&
         epctx__resample_wide(p, from, w, t == 0, rows, width, x, y))
         return;
+    while (args->fast == EPCTX__LEVEL_AVX2 && done + 8 <= width &&
+           epctx__resample_half(p, from + done, w + done, t == 0, rows, x, y + done))
+        done += 8;
 #endif
-    for (o = 0; o < rows; o++) {
-        for (j = 0; j < width; j++) {
+    for (o = 0; o < rows && done < width; o++) {
+        for (j = done; j < width; j++) {
             const float v = epctx__choose(w[j] != 0.0f, x[from[j]] * w[j], 0.0f);
             y[j] = epctx__choose(t == 0, v, y[j] + v);
         }
@@ -4838,6 +4954,54 @@ static void epctx__dots_portable(const epctx__dots *d) {
 
 #ifdef EPCTX__AVX2
 
+/* The nearest integers; ties to even. */
+EPCTX__TARGET static EPCTX__INLINE __m256i epctx__nearest_256(__m256 v) {
+    return _mm256_cvttps_epi32(_mm256_round_ps(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+}
+
+EPCTX__WIDE static EPCTX__INLINE __m512i epctx__nearest_512(__m512 v) {
+    return _mm512_cvt_roundps_epi32(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+
+/* Stores the low bytes of the numbers, which are columns from `at` on. */
+EPCTX__TARGET static EPCTX__INLINE void epctx__narrow_256(uint8_t *y, size_t at, size_t columns,
+                                                          __m256i v) {
+    const __m256i low = _mm256_shuffle_epi8(v, _mm256_set1_epi32(0x0c080400));
+    const uint64_t bytes = (uint32_t)_mm256_cvtsi256_si32(low) |
+                           (uint64_t)(uint32_t)_mm256_extract_epi32(low, 4) << 32;
+    size_t i;
+    if (at + 8 <= columns)
+        memcpy(y, &bytes, 8);
+    else
+        for (i = 0; at + i < columns; i++) y[i] = (uint8_t)(bytes >> 8 * i & 0xff);
+}
+
+EPCTX__WIDE static EPCTX__INLINE void epctx__narrow_512(uint8_t *y, size_t at, size_t columns,
+                                                        __m512i v) {
+    _mm512_mask_cvtepi32_storeu_epi8(y, epctx__lanes(columns, at), v);
+}
+
+/* Bytes as numbers. */
+EPCTX__TARGET static EPCTX__INLINE __m256i epctx__numbers_256(const uint8_t *x) {
+    return _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)x));
+}
+
+EPCTX__WIDE static EPCTX__INLINE __m512i epctx__numbers_512(const uint8_t *x) {
+    return _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)x));
+}
+
+/* Numbers to integers from `least` to `most`, plus `zero`; NaN gives `least`. */
+#define EPCTX__STEPS_FORM(bits, target) \
+    target static EPCTX__INLINE __m##bits##i epctx__steps_##bits(__m##bits v, float least, \
+                                                                 float most, int32_t zero) { \
+        v = _mm##bits##_max_ps(v, _mm##bits##_set1_ps(least)); /* NaN: the second operand */ \
+        v = _mm##bits##_min_ps(v, _mm##bits##_set1_ps(most)); \
+        return _mm##bits##_add_epi32(epctx__nearest_##bits(v), _mm##bits##_set1_epi32(zero)); \
+    }
+
+EPCTX__STEPS_FORM(256, EPCTX__TARGET)
+EPCTX__STEPS_FORM(512, EPCTX__WIDE)
+
 #define EPCTX__VNNI __attribute__((target("avx512f,avx512bw,avx512vnni")))
 
 static bool epctx__has_vnni(epctx__level fast) {
@@ -4854,6 +5018,13 @@ EPCTX__VNNI static EPCTX__INLINE __m512i epctx__dot_512(__m512i sum, __m512i x, 
     return sum;
 }
 
+/* Adds to each number of `sum` two products of 16 bits; gcc 12 copies the sum of intrinsics. */
+EPCTX__TARGET static EPCTX__INLINE __m256i epctx__pairs(__m256i sum, __m256i x, __m256i w) {
+    __m256i both;
+    __asm__("vpmaddwd %3, %2, %1\n\tvpaddd %1, %0, %0" : "+x"(sum), "=&x"(both) : "x"(x), "x"(w));
+    return sum;
+}
+
 /* The same for 8 sums; without AVX-VNNI as products of the even and of the odd bytes. */
 EPCTX__TARGET static EPCTX__INLINE __m256i epctx__dot_256(__m256i sum, __m256i x, __m256i w,
                                                           bool vnni) {
@@ -4862,10 +5033,9 @@ EPCTX__TARGET static EPCTX__INLINE __m256i epctx__dot_256(__m256i sum, __m256i x
         __asm__("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sum) : "x"(x), "x"(w));
         return sum;
     }
-    sum = _mm256_add_epi32(sum, _mm256_madd_epi16(_mm256_and_si256(x, even),
-                                                  _mm256_srai_epi16(_mm256_slli_epi16(w, 8), 8)));
-    return _mm256_add_epi32(sum,
-                            _mm256_madd_epi16(_mm256_srli_epi16(x, 8), _mm256_srai_epi16(w, 8)));
+    sum =
+        epctx__pairs(sum, _mm256_and_si256(x, even), _mm256_srai_epi16(_mm256_slli_epi16(w, 8), 8));
+    return epctx__pairs(sum, _mm256_srli_epi16(x, 8), _mm256_srai_epi16(w, 8));
 }
 
 /* The first `count` bytes. */
@@ -4875,6 +5045,10 @@ EPCTX__VNNI static EPCTX__INLINE __m512i epctx__some_512(const uint8_t *x, size_
 
 EPCTX__TARGET static EPCTX__INLINE __m256i epctx__some_256(const uint8_t *x, size_t count) {
     uint8_t bytes[32] = {0};
+    if (count == 16)
+        return _mm256_zextsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)x));
+    if (count == 8)
+        return _mm256_zextsi128_si256(_mm_loadl_epi64((const __m128i *)(const void *)x));
     if (count < 32) epctx__copy_run(bytes, x, count);
     return _mm256_loadu_si256((const __m256i *)(const void *)(count < 32 ? bytes : x));
 }
@@ -4885,30 +5059,8 @@ EPCTX__VNNI static EPCTX__INLINE void epctx__put_some_512(uint8_t *y, size_t cou
 
 EPCTX__TARGET static EPCTX__INLINE void epctx__put_some_256(uint8_t *y, size_t count, __m256i v) {
     uint8_t bytes[32];
-    _mm256_storeu_si256((__m256i *)(void *)bytes, v);
-    epctx__copy_run(y, bytes, count);
-}
-
-/* The low bytes of the numbers, which are columns from `at` on. */
-EPCTX__VNNI static EPCTX__INLINE void epctx__narrow_512(uint8_t *y, size_t at, size_t columns,
-                                                        __m512i v) {
-    _mm512_mask_cvtepi32_storeu_epi8(y, epctx__lanes(columns, at), v);
-}
-
-EPCTX__TARGET static EPCTX__INLINE void epctx__narrow_256(uint8_t *y, size_t at, size_t columns,
-                                                          __m256i v) {
-    int32_t whole[8];
-    size_t i;
-    _mm256_storeu_si256((__m256i *)(void *)whole, v);
-    for (i = 0; i < 8 && at + i < columns; i++) y[i] = (uint8_t)(whole[i] & 0xff);
-}
-
-EPCTX__TARGET static EPCTX__INLINE __m256i epctx__nearest_256(__m256 v) {
-    return _mm256_cvttps_epi32(_mm256_round_ps(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
-}
-
-EPCTX__VNNI static EPCTX__INLINE __m512i epctx__nearest_512(__m512 v) {
-    return _mm512_cvt_roundps_epi32(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    _mm256_storeu_si256((__m256i *)(void *)(count < 32 ? bytes : y), v);
+    if (count < 32) epctx__copy_run(y, bytes, count);
 }
 
 /* On vectors of 256 and of 512 bits:
@@ -4927,11 +5079,9 @@ EPCTX__VNNI static EPCTX__INLINE __m512i epctx__nearest_512(__m512 v) {
 \
     target static EPCTX__INLINE __m##bits##i epctx__rounded_##bits( \
         __m##bits##i sum, const float *scale, const epctx__requant *s) { \
-        __m##bits v = \
-            _mm##bits##_mul_ps(_mm##bits##_cvtepi32_ps(sum), _mm##bits##_loadu_ps(scale)); \
-        v = _mm##bits##_max_ps(v, _mm##bits##_set1_ps((float)(s->low - s->zero))); \
-        v = _mm##bits##_min_ps(v, _mm##bits##_set1_ps((float)(s->high - s->zero))); \
-        return _mm##bits##_add_epi32(epctx__nearest_##bits(v), _mm##bits##_set1_epi32(s->zero)); \
+        return epctx__steps_##bits( \
+            _mm##bits##_mul_ps(_mm##bits##_cvtepi32_ps(sum), _mm##bits##_loadu_ps(scale)), \
+            (float)(s->low - s->zero), (float)(s->high - s->zero), s->zero); \
     } \
 \
     target static EPCTX__INLINE void epctx__tile_##bits( \
@@ -5035,14 +5185,68 @@ EPCTX__VNNI static void epctx__dots_wide(const epctx__dots *d) {
     }
 }
 
+/* Without AVX-VNNI: `rows` pixels from `first` on, 4 * `wide` channels from `n` on. Four adjacent
+ * products of a channel, exact in 16 bits, lie side by side; their halves are added last. */
+EPCTX__TARGET static EPCTX__INLINE void epctx__tile_pairs(const epctx__dots *d, size_t n,
+                                                          size_t first, size_t rows, size_t wide) {
+    const __m256i zero = _mm256_setzero_si256(), flip = _mm256_set1_epi16((int16_t)d->flip);
+    const int8_t *w = d->w + n * d->fours * 4;
+    const epctx__requant steps = *d->steps; /* stores cannot change a copy */
+    __m256i sum[4][4], x[4];
+    size_t r, v, k;
+    EPCTX__UNROLL
+    for (r = 0; r < rows; r++) {
+        EPCTX__UNROLL
+        for (v = 0; v < wide; v++) sum[r][v] = zero;
+    }
+    for (k = 0; k < d->fours; k++, w += 4 * EPCTX__DOT_LANE) {
+        EPCTX__UNROLL
+        for (r = 0; r < rows; r++) {
+            int32_t word;
+            memcpy(&word, d->rows[first + r] + 4 * k, sizeof word);
+            x[r] = _mm256_xor_si256(_mm256_unpacklo_epi8(_mm256_set1_epi32(word), zero), flip);
+        }
+        EPCTX__UNROLL
+        for (v = 0; v < wide; v++) {
+            const __m256i weights =
+                _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)(const void *)(w + 16 * v)));
+            EPCTX__UNROLL
+            for (r = 0; r < rows; r++) sum[r][v] = epctx__pairs(sum[r][v], x[r], weights);
+        }
+    }
+    EPCTX__UNROLL
+    for (r = 0; r < rows; r++) {
+        uint8_t *y = d->y + (first + r) * d->pitch + n;
+        EPCTX__UNROLL
+        for (v = 0; v < wide; v += 2) {
+            const size_t at = n + 4 * v;
+            const __m256i both = _mm256_permute4x64_epi64(
+                _mm256_hadd_epi32(sum[r][v], sum[r][v + 1]), _MM_SHUFFLE(3, 1, 2, 0));
+            if (first + r < d->count && at < d->columns)
+                epctx__narrow_256(
+                    y + 4 * v, at, d->columns,
+                    epctx__rounded_256(_mm256_add_epi32(both, epctx__get_256(d->bias + at)),
+                                       d->scale + at, &steps));
+        }
+    }
+}
+
+/* More than 8 sums and their operands do not fit into 16 registers. */
 EPCTX__TARGET static void epctx__dots_half(const epctx__dots *d, bool vnni) {
-    size_t n, first;
+    size_t n, first, rows;
     for (n = 0; n < d->columns; n += EPCTX__DOT_LANE) {
-        for (first = 0; first < d->count; first += 3)
+        const size_t most = vnni ? 3 : (d->columns - n > 8 ? 2 : 4);
+        for (first = 0; first < d->count; first += rows) {
+            rows = d->count - first < most ? 1 : most;
             if (vnni)
-                epctx__tile_256(d, n, first, 3, 2, true);
+                epctx__tile_256(d, n, first, rows = 3, 2, true);
+            else if (rows == 1)
+                epctx__tile_pairs(d, n, first, 1, 4);
+            else if (rows == 2)
+                epctx__tile_pairs(d, n, first, 2, 4);
             else
-                epctx__tile_256(d, n, first, 3, 2, false);
+                epctx__tile_pairs(d, n, first, 4, 2);
+        }
     }
 }
 
@@ -5275,38 +5479,48 @@ static bool epctx__check_integer_add(const void *params, epctx__needs *needs) {
 
 #ifdef EPCTX__AVX2
 
-/* 16 bytes as numbers. The product is not fused with a sum, as the portable kernel does not. */
-EPCTX__WIDE static EPCTX__INLINE __m512 epctx__numbers(const uint8_t *x, uint32_t flip,
-                                                       int32_t zero, float scale) {
-    __m128i bytes;
-    memcpy(&bytes, x, sizeof bytes);
-    return _mm512_mul_round_ps(
-        _mm512_cvtepi32_ps(_mm512_sub_epi32(
-            _mm512_xor_si512(_mm512_cvtepu8_epi32(bytes), _mm512_set1_epi32((int32_t)flip)),
-            _mm512_set1_epi32(zero))),
-        _mm512_set1_ps(scale), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+/* A product that is not fused with a sum, as the portable kernel does not. */
+EPCTX__TARGET static EPCTX__INLINE __m256 epctx__product_256(__m256 a, __m256 b) {
+    __m256 v = _mm256_mul_ps(a, b);
+    __asm__("" : "+x"(v));
+    return v;
 }
 
-/* 16 at a time; returns the number of sums. */
-EPCTX__WIDE static size_t epctx__integer_add_wide(const epctx__integer_add *p, const uint8_t *a,
-                                                  const uint8_t *b, uint8_t *y) {
-    const __m512 least = _mm512_set1_ps((float)(p->y.low - p->y.zero));
-    const __m512 most = _mm512_set1_ps((float)(p->y.high - p->y.zero));
-    size_t i;
-    for (i = 0; i + 16 <= p->count; i += 16) {
-        const __m512 one = epctx__numbers(a + i, p->a_flip, p->a_zero, p->a_scale);
-        const __m512 two = epctx__numbers(b + i, p->b_flip, p->b_zero, p->b_scale);
-        __m512 v = p->product != 0 ? _mm512_mul_ps(one, two) : _mm512_add_ps(one, two);
-        v = _mm512_div_ps(v, _mm512_set1_ps(p->y_scale));
-        v = _mm512_min_ps(_mm512_max_ps(v, least), most); /* NaN: the second operand */
-        _mm512_mask_cvtepi32_storeu_epi8(
-            y + i, 0xffff,
-            _mm512_add_epi32(
-                _mm512_cvt_roundps_epi32(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC),
-                _mm512_set1_epi32(p->y.zero)));
-    }
-    return i;
+EPCTX__WIDE static EPCTX__INLINE __m512 epctx__product_512(__m512 a, __m512 b) {
+    return _mm512_mul_round_ps(a, b, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
+
+/* On vectors of 256 and of 512 bits: whole ones; returns the number of sums. */
+#define EPCTX__INTEGER_ADD_FORM(bits, target) \
+    target static EPCTX__INLINE __m##bits epctx__scaled_##bits(const uint8_t *x, uint32_t flip, \
+                                                               int32_t zero, float scale) { \
+        return epctx__product_##bits( \
+            _mm##bits##_cvtepi32_ps(_mm##bits##_sub_epi32( \
+                _mm##bits##_xor_si##bits(epctx__numbers_##bits(x), \
+                                         _mm##bits##_set1_epi32((int32_t)flip)), \
+                _mm##bits##_set1_epi32(zero))), \
+            _mm##bits##_set1_ps(scale)); \
+    } \
+\
+    target static size_t epctx__integer_add_##bits(const epctx__integer_add *p, const uint8_t *a, \
+                                                   const uint8_t *b, uint8_t *y) { \
+        size_t i; \
+        for (i = 0; i + bits / 32 <= p->count; i += bits / 32) { \
+            const __m##bits one = epctx__scaled_##bits(a + i, p->a_flip, p->a_zero, p->a_scale); \
+            const __m##bits two = epctx__scaled_##bits(b + i, p->b_flip, p->b_zero, p->b_scale); \
+            const __m##bits v = \
+                p->product != 0 ? _mm##bits##_mul_ps(one, two) : _mm##bits##_add_ps(one, two); \
+            epctx__narrow_##bits( \
+                y + i, 0, bits / 32, \
+                epctx__steps_##bits(_mm##bits##_div_ps(v, _mm##bits##_set1_ps(p->y_scale)), \
+                                    (float)(p->y.low - p->y.zero), (float)(p->y.high - p->y.zero), \
+                                    p->y.zero)); \
+        } \
+        return i; \
+    }
+
+EPCTX__INTEGER_ADD_FORM(256, EPCTX__TARGET)
+EPCTX__INTEGER_ADD_FORM(512, EPCTX__WIDE)
 
 #endif /* EPCTX__AVX2 */
 
@@ -5317,7 +5531,10 @@ static epctx_status epctx__run_integer_add(const void *params, const epctx__args
     uint8_t *y = (uint8_t *)args->out[0];
     size_t i = 0;
 #ifdef EPCTX__AVX2
-    if (args->fast == EPCTX__LEVEL_AVX512) i = epctx__integer_add_wide(p, a, b, y);
+    if (args->fast == EPCTX__LEVEL_AVX512)
+        i = epctx__integer_add_512(p, a, b, y);
+    else if (args->fast == EPCTX__LEVEL_AVX2)
+        i = epctx__integer_add_256(p, a, b, y);
 #endif
     for (; i < p->count; i++) { /* in two statements, so that no compiler fuses them */
         volatile float one = (float)((int32_t)(a[i] ^ p->a_flip) - p->a_zero) * p->a_scale;
@@ -5496,15 +5713,13 @@ static bool epctx__fits(uint64_t at, uint64_t size, uint64_t whole) {
 /* Checks the header against the size of the blob, and whether this build can load it. */
 static epctx_status epctx__check_header(const epctx__blob_loader *l, const epctx_npu_blob *info) {
     const epctx__header *h = &l->h;
-    const epctx_npu_arch *arch = epctx_npu_arch_find(epctx_str_of(info->architecture));
     if (!epctx_str_is(epctx_str_of(info->sdk_version), EPCTX_NPU_SDK_VERSION))
-        return epctx_fail(l->error, EPCTX_ERR_VERSION,
-                          "context binary: expected SDK version %s, found \"%s\": recompile",
-                          EPCTX_NPU_SDK_VERSION, info->sdk_version);
+        return EPCTX__BLOB(l->error, VERSION, "expected SDK version %s, found \"%s\": recompile",
+                           EPCTX_NPU_SDK_VERSION, info->sdk_version);
     if (h->size != l->blob.size)
-        return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
-                          "context binary: expected %u bytes, found %u: truncated or overwritten",
-                          h->size, (uint64_t)l->blob.size);
+        return EPCTX__BLOB(l->error, CONTEXT,
+                           "expected %u bytes, found %u: truncated or overwritten", h->size,
+                           (uint64_t)l->blob.size);
     if (h->header_bytes != EPCTX_NPU_HEADER_SIZE || h->words > h->size / 4 ||
         h->strings != EPCTX_NPU_HEADER_SIZE + h->words * 4 ||
         !epctx__fits(h->strings, h->string_bytes, h->size) || h->weights % EPCTX_NPU_ALIGN != 0 ||
@@ -5512,12 +5727,10 @@ static epctx_status epctx__check_header(const epctx__blob_loader *l, const epctx
         h->weight_bytes != h->size - h->weights ||
         h->graphs > h->words / EPCTX__WORDS(epctx__graph_record) ||
         h->weight_count > h->words / EPCTX__WORDS(epctx__weight_record))
-        return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
-                          "context binary: a section exceeds the file");
-    if (arch == NULL || !arch->runnable)
-        return epctx_fail(l->error, EPCTX_ERR_VERSION,
-                          "context binary: expected hardware architecture %s, found \"%s\"",
-                          epctx__archs[0].name, info->architecture);
+        return EPCTX__BLOB(l->error, CONTEXT, "a section exceeds the file");
+    if (!epctx__runnable(epctx_str_of(info->architecture)))
+        return EPCTX__BLOB(l->error, VERSION, "expected hardware architecture %s, found \"%s\"",
+                           epctx__archs[0].name, info->architecture);
     return EPCTX_OK;
 }
 
@@ -5547,8 +5760,8 @@ static void epctx__lay_parts(epctx__blob_loader *l, uint8_t *memory) {
 
 /* Begins to load: whether this build can, judged by the header, and the memory needed. */
 static epctx_status epctx__survey(epctx__blob_loader *l, epctx_span blob, epctx_error *error) {
-    const uint8_t *record = blob.data + EPCTX_NPU_HEADER_SIZE;
     epctx_npu_blob info;
+    const uint8_t *record;
     uint32_t g;
     epctx_error_clear(error);
     memset(l, 0, sizeof *l);
@@ -5556,16 +5769,15 @@ static epctx_status epctx__survey(epctx__blob_loader *l, epctx_span blob, epctx_
     l->error = error;
     EPCTX__TRY(epctx__peek(blob, &l->h, &info, error));
     EPCTX__TRY(epctx__check_header(l, &info));
+    record = blob.data + EPCTX_NPU_HEADER_SIZE;
     for (g = 0; g < l->h.graphs; g++, record += sizeof(epctx__graph_record))
         l->value_count += (uint64_t)epctx__get32(record + offsetof(epctx__graph_record, inputs)) +
                           epctx__get32(record + offsetof(epctx__graph_record, outputs));
     if (l->value_count > l->h.words / EPCTX__WORDS(epctx__value_record))
-        return epctx_fail(error, EPCTX_ERR_CONTEXT,
-                          "context binary: %u graph inputs and outputs exceed its I/O tables",
-                          l->value_count);
+        return EPCTX__BLOB(error, CONTEXT, "%u graph inputs and outputs exceed its I/O tables",
+                           l->value_count);
     epctx__lay_parts(l, NULL);
-    if (l->size > SIZE_MAX / 2)
-        return epctx_fail(error, EPCTX_ERR_NOMEM, "context binary: too large for this machine");
+    if (l->size > SIZE_MAX / 2) return EPCTX__BLOB(error, NOMEM, "too large for this machine");
     return EPCTX_OK;
 }
 
@@ -5579,9 +5791,9 @@ EPCTX_API epctx_status epctx_npu_load_size(epctx_span blob, size_t *size, epctx_
 
 static epctx_status epctx__load_str(epctx__blob_loader *l, const uint32_t *name, epctx_str *out) {
     if (!epctx__fits(name[0], name[1], l->h.string_bytes))
-        return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
-                          "context binary: name at %u of %u bytes exceeds the %u bytes of strings",
-                          (uint64_t)name[0], (uint64_t)name[1], l->h.string_bytes);
+        return EPCTX__BLOB(l->error, CONTEXT,
+                           "name at %u of %u bytes exceeds the %u bytes of strings",
+                           (uint64_t)name[0], (uint64_t)name[1], l->h.string_bytes);
     out->data = l->strings + name[0];
     out->size = name[1];
     return EPCTX_OK;
@@ -5605,8 +5817,8 @@ static epctx_status epctx__load_value(epctx__blob_loader *l, const epctx__value_
     out->dims = dims;
     for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) dims[i] = r->dims[i];
     if (r->rank > EPCTX_NPU_MAX_RANK || epctx__value_bytes(out) == 0)
-        return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
-                          "context binary: tensor '%S' has an invalid type or shape", &out->name);
+        return EPCTX__BLOB(l->error, CONTEXT, "tensor '%S' has an invalid type or shape",
+                           &out->name);
     return EPCTX_OK;
 }
 
@@ -5623,10 +5835,10 @@ static epctx_status epctx__check_weight_table(const epctx__blob_loader *l) {
         const uint64_t offset = epctx__pair(w->offset), size = epctx__pair(w->size);
         if (size > left || offset > c->weight_size - size || offset % EPCTX_NPU_ALIGN != 0 ||
             !(epctx__elem_ok(w->elem) || w->elem == 2) || size % w->elem != 0)
-            return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
-                              "context binary: weight %u at %u of %u bytes is misaligned or "
-                              "exceeds its section of %u bytes",
-                              (uint64_t)i, offset, size, c->weight_size);
+            return EPCTX__BLOB(l->error, CONTEXT,
+                               "weight %u at %u of %u bytes is misaligned or "
+                               "exceeds its section of %u bytes",
+                               (uint64_t)i, offset, size, c->weight_size);
         left -= size;
     }
     return EPCTX_OK;
@@ -5732,9 +5944,8 @@ static epctx_status epctx__load_commands(epctx__blob_loader *l, epctx_npu_graph 
     uint64_t at = 0;
     uint32_t i;
     if (!epctx__fits(first, size, l->h.words) || size > l->h.words - l->command_words)
-        return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
-                          "context binary: the commands of graph '%S' exceed the file",
-                          &graph->info.name);
+        return EPCTX__BLOB(l->error, CONTEXT, "the commands of graph '%S' exceed the file",
+                           &graph->info.name);
     l->command_words += size;
     graph->commands = l->words + first;
     graph->command_words = (uint32_t)size;
@@ -5743,27 +5954,25 @@ static epctx_status epctx__load_commands(epctx__blob_loader *l, epctx_npu_graph 
         const epctx__op_info *op;
         epctx_str name;
         if (size - at < EPCTX__COMMAND_WORDS || w[0] >= EPCTX__OP_COUNT || w[1] > size - at)
-            return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
-                              "context binary: command %u of graph '%S' is invalid", (uint64_t)i,
-                              &graph->info.name);
+            return EPCTX__BLOB(l->error, CONTEXT, "command %u of graph '%S' is invalid",
+                               (uint64_t)i, &graph->info.name);
         op = &epctx__ops[w[0]];
         EPCTX__TRY(epctx__load_str(l, w + 2, &name));
         if (op->check_fn == NULL)
-            return epctx_fail(l->error, EPCTX_ERR_UNSUPPORTED,
-                              "context binary: node '%S' of graph '%S' needs kernel %s, which "
-                              "EPCTX_NPU_SELECT excludes",
-                              &name, &graph->info.name, op->name);
+            return EPCTX__BLOB(l->error, UNSUPPORTED,
+                               "node '%S' of graph '%S' needs kernel %s, which "
+                               "EPCTX_NPU_SELECT excludes",
+                               &name, &graph->info.name, op->name);
         if (w[1] != epctx__command_size(op) || !epctx__command_ok(graph, w))
-            return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
-                              "context binary: command %u of graph '%S' (%s, node '%S') has "
-                              "invalid operands or parameters",
-                              (uint64_t)i, &graph->info.name, op->name, &name);
+            return EPCTX__BLOB(l->error, CONTEXT,
+                               "command %u of graph '%S' (%s, node '%S') has "
+                               "invalid operands or parameters",
+                               (uint64_t)i, &graph->info.name, op->name, &name);
         at += w[1];
     }
     if (at != size)
-        return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
-                          "context binary: graph '%S': expected %u words of commands, found %u",
-                          &graph->info.name, at, size);
+        return EPCTX__BLOB(l->error, CONTEXT, "graph '%S': expected %u words of commands, found %u",
+                           &graph->info.name, at, size);
     return EPCTX_OK;
 }
 
@@ -5781,9 +5990,9 @@ static epctx_status epctx__load_one(epctx__blob_loader *l, uint32_t index) {
     EPCTX__TRY(epctx__load_str(l, r->name, &graph->info.name));
     if (scratch > SIZE_MAX / 2 || values > l->value_count - l->values_used ||
         !epctx__fits(r->io_at, values * EPCTX__WORDS(*from), l->h.words))
-        return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
-                          "context binary: inputs, outputs or scratch of graph '%S' are too large",
-                          &graph->info.name);
+        return EPCTX__BLOB(l->error, CONTEXT,
+                           "inputs, outputs or scratch of graph '%S' are too large",
+                           &graph->info.name);
     from = (const epctx__value_record *)(const void *)(l->words + r->io_at);
     for (i = 0; i < values; i++)
         EPCTX__TRY(epctx__load_value(l, &from[i], &first[i],
@@ -5800,10 +6009,9 @@ static epctx_status epctx__load_one(epctx__blob_loader *l, uint32_t index) {
     if (r->maker != 0) {
         if (r->makes != 0 || r->maker > l->context->total_count ||
             r->maker <= l->context->graph_count)
-            return epctx_fail(
-                l->error, EPCTX_ERR_CONTEXT,
-                "context binary: graph '%S' gets its weights from graph %u, which makes none",
-                &graph->info.name, (uint64_t)r->maker);
+            return EPCTX__BLOB(l->error, CONTEXT,
+                               "graph '%S' gets its weights from graph %u, which makes none",
+                               &graph->info.name, (uint64_t)r->maker);
         graph->maker = &l->graphs[r->maker - 1];
         graph->made = &l->made[index];
     }
@@ -5817,8 +6025,7 @@ static epctx_status epctx__load_graphs(epctx__blob_loader *l) {
     for (i = 0; i < total; i++) {
         if (epctx__record_of(l, i)->makes != 0) continue;
         if (i != ordinary++)
-            return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
-                              "context binary: expected graphs that make weights last");
+            return EPCTX__BLOB(l->error, CONTEXT, "expected graphs that make weights last");
     }
     l->context->graph_count = ordinary;
     l->context->total_count = total;
@@ -5841,8 +6048,7 @@ static epctx_status epctx__check_names(const epctx__blob_loader *l) {
         const epctx_str *name = &l->graphs[i].info.name;
         int order;
         bytes += name->size; /* overlapping names could make comparing take very long */
-        if (bytes > l->h.string_bytes)
-            return epctx_fail(l->error, EPCTX_ERR_CONTEXT, "context binary: graph names overlap");
+        if (bytes > l->h.string_bytes) return EPCTX__BLOB(l->error, CONTEXT, "graph names overlap");
         order = epctx__name_order(l->graphs[i - 1].info.name, *name);
         if (order >= 0)
             return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
@@ -5888,9 +6094,8 @@ static epctx_status epctx__load_copy(epctx__blob_loader *l, epctx_npu_context *c
     memcpy(l->strings, data + h->strings, (size_t)h->string_bytes);
     sum = epctx__meta_sum(h, l->words, l->strings);
     if (sum != h->meta_sum)
-        return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
-                          "context binary: expected checksum %x, found %x: damaged", h->meta_sum,
-                          sum);
+        return EPCTX__BLOB(l->error, CONTEXT, "expected checksum %x, found %x: damaged",
+                           h->meta_sum, sum);
     epctx__to_host(l->words, h->words * 4, 4);
     l->context = context;
     context->graphs = l->graphs;
@@ -5919,9 +6124,8 @@ EPCTX_API epctx_status epctx_npu_load(epctx_npu_context *context, epctx_span blo
     if (memory == NULL || (uintptr_t)memory % 8 != 0)
         return epctx_fail(error, EPCTX_ERR_ARG, "context memory must be aligned to 8 bytes");
     if (memory_size < l.size)
-        return epctx_fail(error, EPCTX_ERR_NOMEM,
-                          "context binary: expected %u bytes of memory, found %u", l.size,
-                          (uint64_t)memory_size);
+        return EPCTX__BLOB(error, NOMEM, "expected %u bytes of memory, found %u", l.size,
+                           (uint64_t)memory_size);
     status = epctx__load_copy(&l, context, (uint8_t *)memory);
     if (status != EPCTX_OK) memset(context, 0, sizeof *context);
     return status;
@@ -5933,9 +6137,8 @@ EPCTX_API epctx_status epctx_npu_check_weights(const epctx_npu_context *context,
     epctx_error_clear(error);
     sum = epctx_hash(context->blob.data + context->weight_offset, (size_t)context->weight_size, 0);
     if (sum != context->weight_checksum)
-        return epctx_fail(error, EPCTX_ERR_CONTEXT,
-                          "context binary: expected weight checksum %x, found %x: damaged",
-                          context->weight_checksum, sum);
+        return EPCTX__BLOB(error, CONTEXT, "expected weight checksum %x, found %x: damaged",
+                           context->weight_checksum, sum);
     return EPCTX_OK;
 }
 
@@ -5950,33 +6153,28 @@ EPCTX_API bool epctx_npu_weight_at(const epctx_npu_context *context, uint32_t in
 }
 
 /* As many graph names as fit: "'a', 'b', ...", or "none". */
-static void epctx__graph_names(const epctx_npu_context *context, char *text, size_t room) {
-    size_t used = 0;
-    size_t i;
-    if (context->graph_count == 0) {
-        memcpy(text, "none", 5);
-        return;
-    }
+static void epctx__graph_names(const epctx_npu_context *context, epctx_text *text) {
+    size_t i, room;
+    epctx_text_put(text, epctx_str_of(context->graph_count == 0 ? "none" : ""));
     for (i = 0; i < context->graph_count; i++) {
-        epctx_str name = context->graphs[i].info.name;
-        /* quotes, comma and "..." take less than ten bytes */
-        if (name.size > room || name.size + 10 > room - used) {
-            memcpy(text + used, "...", 4);
+        const epctx_str name = context->graphs[i].info.name;
+        epctx_text_put(text, epctx_str_of(i > 0 ? ", " : ""));
+        room = text->capacity - text->size;
+        if (name.size > room || name.size + 10 > room) { /* quotes, comma and "..." take less */
+            epctx_text_put(text, epctx_str_of("..."));
             return;
         }
-        text[used++] = '\'';
-        if (name.size > 0) memcpy(text + used, name.data, name.size);
-        used += name.size;
-        memcpy(text + used, "', ", 4);
-        used += 3;
+        epctx_text_put_char(text, '\'');
+        epctx_text_put(text, name);
+        epctx_text_put_char(text, '\'');
     }
-    text[used - 2] = '\0';
 }
 
 EPCTX_API epctx_status epctx_npu_find(const epctx_npu_context *context, epctx_str name,
                                       uint64_t hash, const epctx_npu_graph **graph,
                                       epctx_error *error) {
     char names[200]; /* epctx_fail truncates text to this length */
+    epctx_text text = epctx_text_of(names, sizeof names);
     size_t first = 0, end = context->graph_count;
     epctx_error_clear(error);
     *graph = NULL;
@@ -5990,16 +6188,15 @@ EPCTX_API epctx_status epctx_npu_find(const epctx_npu_context *context, epctx_st
             continue;
         }
         if (hash != 0 && hash != g->hash)
-            return epctx_fail(error, EPCTX_ERR_VERSION,
-                              "context binary: graph '%S': expected hash %x, found %x: compiled "
-                              "from another version of the model",
-                              &name, hash, g->hash);
+            return EPCTX__BLOB(error, VERSION,
+                               "graph '%S': expected hash %x, found %x: compiled "
+                               "from another version of the model",
+                               &name, hash, g->hash);
         *graph = g;
         return EPCTX_OK;
     }
-    epctx__graph_names(context, names, sizeof names);
-    return epctx_fail(error, EPCTX_ERR_CONTEXT, "context binary: expected graph '%S', found %s",
-                      &name, names);
+    epctx__graph_names(context, &text);
+    return EPCTX__BLOB(error, CONTEXT, "expected graph '%S', found %s", &name, names);
 }
 
 /* -- running -- */
@@ -6043,6 +6240,12 @@ static epctx_status epctx__check_call(const epctx_npu_graph *graph, const epctx_
 
 static uint64_t epctx__aligned(uint64_t size) {
     return (size + EPCTX_NPU_ALIGN - 1) & ~(uint64_t)(EPCTX_NPU_ALIGN - 1);
+}
+
+/* The first offset of `memory` from `at` on whose address is aligned. */
+static uint64_t epctx__aligned_in(const void *memory, uint64_t at) {
+    const uint64_t past = ((uintptr_t)memory + at) % EPCTX_NPU_ALIGN;
+    return past != 0 ? at + EPCTX_NPU_ALIGN - past : at;
 }
 
 /* A run under way. */
@@ -6394,10 +6597,11 @@ EPCTX_API epctx_status epctx_npu_weights_size(const epctx_npu_graph *graph, size
     *temporary = 0;
     if (graph->maker != NULL) {
         const epctx_graph_info *info = &graph->maker->info;
-        keep = epctx__aligned(info->output_count * sizeof(epctx_memory)) +
+        keep = info->output_count * sizeof(epctx_memory) + EPCTX_NPU_ALIGN +
                epctx__values_bytes(info->outputs, info->output_count);
-        spare = epctx__aligned(info->input_count * sizeof(epctx_span)) +
+        spare = info->input_count * sizeof(epctx_span) +
                 epctx__values_bytes(info->inputs, info->input_count) + info->scratch_size;
+        spare += spare > 0 ? EPCTX_NPU_ALIGN : 0;
         if (keep > SIZE_MAX / 2 || spare > SIZE_MAX / 2)
             return epctx_fail(error, EPCTX_ERR_NOMEM,
                               "weights of graph '%S': too large for this machine",
@@ -6448,13 +6652,13 @@ EPCTX_API epctx_status epctx_npu_make_weights(const epctx_npu_graph *graph,
     *graph->made = NULL;
     if (count == 0) return EPCTX_OK;
     info = &graph->maker->info;
-    at = epctx__aligned(info->output_count * sizeof *outputs);
+    at = epctx__aligned_in(kept, info->output_count * sizeof *outputs);
     for (i = 0; i < info->output_count; i++) {
         outputs[i].data = (uint8_t *)kept + at;
         outputs[i].size = (size_t)epctx__value_bytes(&info->outputs[i]);
         at += epctx__aligned(outputs[i].size);
     }
-    spare = epctx__aligned(info->input_count * sizeof *inputs);
+    spare = epctx__aligned_in(temporary, info->input_count * sizeof *inputs);
     scratch = info->scratch_size > 0 ? (uint8_t *)temporary + spare : NULL;
     spare += info->scratch_size;
     for (i = 0; i < info->input_count; i++)
@@ -6542,7 +6746,6 @@ typedef struct epctx__step {
     bool packs;         /* in[1] is constant and not packed yet */
     bool images;        /* in[0], in[3] and out are images, channels last (>>layout) */
     epctx__pack pack;
-    bool dead;
     epctx_str name;
 } epctx__step;
 
@@ -6686,7 +6889,7 @@ static epctx_status epctx__add_buffer(epctx__compiler *c, uint64_t bytes, uint32
     memset(b, 0, sizeof *b);
     b->bytes = bytes;
     b->place = EPCTX__SCRATCH;
-    b->first = b->twin = EPCTX__NONE;
+    b->twin = EPCTX__NONE;
     *id = (uint32_t)c->buffer_count++;
     return EPCTX_OK;
 }
@@ -6884,6 +7087,12 @@ static epctx__step epctx__new_step(epctx__opcode op, uint32_t a, uint32_t b, uin
     return s;
 }
 
+static epctx_status epctx__push_step(epctx__compiler *c, const epctx__step *s) {
+    EPCTX__TRY(epctx__grow(c, &c->steps, c->step_count, &c->step_room, sizeof *c->steps));
+    c->steps[c->step_count++] = *s;
+    return EPCTX_OK;
+}
+
 static epctx_status epctx__emit(epctx__compiler *c, const epctx__step *s) {
     epctx__tensor *out = &c->tensors[s->out];
     uint32_t i;
@@ -6901,10 +7110,8 @@ static epctx_status epctx__emit(epctx__compiler *c, const epctx__step *s) {
     if (!again)
         EPCTX__TRY(epctx__add_buffer(c, out->count * epctx__stored_size(out->elem), &out->buffer));
     out->writer = again ? EPCTX__NONE : (uint32_t)c->step_count;
-    EPCTX__TRY(epctx__grow(c, &c->steps, c->step_count, &c->step_room, sizeof *c->steps));
-    c->steps[c->step_count] = *s;
-    if (c->node != NULL) c->steps[c->step_count].name = c->node->name;
-    c->step_count++;
+    EPCTX__TRY(epctx__push_step(c, s));
+    if (c->node != NULL) c->steps[c->step_count - 1].name = c->node->name;
     return EPCTX_OK;
 }
 
@@ -6956,14 +7163,29 @@ static void epctx__dense(const epctx__shape *shape, int64_t *strides) {
     }
 }
 
-/* Strided copy; the strides read and write, in elements. */
+/* A walk over two operands, of a move those that it reads and writes: strides, and dimensions. */
+typedef int64_t epctx__strided[3][EPCTX_NPU_MAX_RANK];
+
+/* Sets `rank` dimensions of a command; they fit, as sizes are below the limit. */
+static void epctx__set_walk(uint32_t rank, epctx__strided w, int32_t *a, int32_t *b,
+                            uint32_t *dims) {
+    uint32_t i;
+    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) {
+        a[i] = i < rank ? (int32_t)w[0][i] : 0;
+        b[i] = i < rank ? (int32_t)w[1][i] : 0;
+        dims[i] = i < rank ? (uint32_t)w[2][i] : 0;
+    }
+}
+
+/* Strided copy; strides in elements, NULL: those of a dense walk. */
 static epctx_status epctx__emit_move(epctx__compiler *c, uint32_t from, uint32_t to,
                                      const epctx__shape *walk, uint64_t from_start,
                                      uint64_t to_start, const int64_t *from_strides,
                                      const int64_t *to_strides) {
     epctx__step s;
     epctx__move *p = &s.params.move;
-    int64_t strides[2][EPCTX_NPU_MAX_RANK], dims[EPCTX_NPU_MAX_RANK];
+    int64_t dense[EPCTX_NPU_MAX_RANK];
+    epctx__strided w;
     uint32_t i;
     s = epctx__new_step(EPCTX__OP_MOVE, from, EPCTX__NONE, to);
     if (c->folding && epctx__count(walk) == 0) { /* copies nothing, but the result must exist */
@@ -6971,41 +7193,37 @@ static epctx_status epctx__emit_move(epctx__compiler *c, uint32_t from, uint32_t
         s.params.fill.elem = epctx__stored_size(c->tensors[to].elem);
         return epctx__emit(c, &s);
     }
-    memcpy(dims, walk->dims, sizeof dims);
-    memcpy(strides[0], from_strides, walk->rank * sizeof *from_strides);
-    memcpy(strides[1], to_strides, walk->rank * sizeof *to_strides);
+    memset(w, 0, sizeof w);
+    epctx__dense(walk, dense);
+    for (i = 0; i < walk->rank; i++) {
+        w[0][i] = from_strides != NULL ? from_strides[i] : dense[i];
+        w[1][i] = to_strides != NULL ? to_strides[i] : dense[i];
+        w[2][i] = walk->dims[i];
+    }
     p->elem = epctx__stored_size(c->tensors[from].elem);
     p->from_start = (uint32_t)from_start;
     p->to_start = (uint32_t)to_start;
-    p->rank = epctx__collapse(dims, walk->rank, strides, 2);
+    p->rank = epctx__collapse(w[2], walk->rank, w, 2);
     if (p->elem == 2) { /* elements that are only stored are copied whole, as bytes */
         p->elem = 1;
-        dims[0] *= 2;
-        strides[0][0] = strides[1][0] = 1; /* the two of a single element, too */
+        w[2][0] *= 2;
+        w[0][0] = w[1][0] = 1; /* the two of a single element, too */
     }
-    for (i = 0; i < p->rank; i++) { /* fits: sizes are below the limit */
-        p->dims[i] = (uint32_t)dims[i];
-        p->from[i] = (int32_t)strides[0][i];
-        p->to[i] = (int32_t)strides[1][i];
-    }
+    epctx__set_walk(p->rank, w, p->from, p->to, p->dims);
     return epctx__emit(c, &s);
 }
 
 /* A new tensor from elements of `x`: from `start` on, by these strides. */
 static epctx_status epctx__emit_picked(epctx__compiler *c, uint32_t x, const epctx__shape *shape,
                                        uint64_t start, const int64_t *from, uint32_t *y) {
-    int64_t to[EPCTX_NPU_MAX_RANK];
-    epctx__dense(shape, to);
     EPCTX__TRY(epctx__new_tensor(c, c->tensors[x].elem, shape, y));
-    return epctx__emit_move(c, x, *y, shape, start, 0, from, to);
+    return epctx__emit_move(c, x, *y, shape, start, 0, from, NULL);
 }
 
 /* Copies all of `from` in order. */
 static epctx_status epctx__emit_copy(epctx__compiler *c, uint32_t from, uint32_t to) {
-    int64_t strides[EPCTX_NPU_MAX_RANK];
-    epctx__shape shape = c->tensors[from].shape;
-    epctx__dense(&shape, strides);
-    return epctx__emit_move(c, from, to, &shape, 0, 0, strides, strides);
+    const epctx__shape shape = c->tensors[from].shape;
+    return epctx__emit_move(c, from, to, &shape, 0, 0, NULL, NULL);
 }
 
 /* Multidirectional (NumPy) broadcasting of two shapes. */
@@ -7312,7 +7530,7 @@ static epctx_status epctx__ints_of(epctx__compiler *c, const char *name, size_t 
     if (c->node->version < since) {
         if (attr == NULL) return EPCTX_OK;
         if (attr->type != EPCTX_ATTR_INTS || attr->count > 2 * EPCTX_NPU_MAX_RANK)
-            return epctx__bad_attr(c, name, "at most 16 integers");
+            return epctx__bad_attr(c, name, "a list of at most 16 integers");
         memcpy(out->v, attr->ints, attr->count * sizeof *out->v);
         out->count = attr->count;
         out->found = true;
@@ -7425,6 +7643,15 @@ static epctx_status epctx__scalar(epctx__compiler *c, int32_t elem, int32_t valu
     return EPCTX_OK;
 }
 
+/* A constant number. */
+static epctx_status epctx__scalar_float(epctx__compiler *c, float number, uint32_t *id) {
+    float *data;
+    EPCTX__TRY(epctx__add_floats(c, 1, &data, id));
+    *data = number;
+    c->tensors[*id].shape.rank = 0;
+    return EPCTX_OK;
+}
+
 /* 0, 1, 2 ... n-1 along `axis` of a shape of `rank` dimensions. */
 static epctx_status epctx__ramp(epctx__compiler *c, int64_t n, uint32_t rank, uint32_t axis,
                                 uint32_t *id) {
@@ -7482,11 +7709,8 @@ static epctx_status epctx__emit_integer(epctx__compiler *c, epctx__exact_kind ki
 /* x combined with one number. */
 static epctx_status epctx__emit_number(epctx__compiler *c, epctx__binary_kind kind, uint32_t x,
                                        float number, uint32_t *out) {
-    float *data;
     uint32_t id;
-    EPCTX__TRY(epctx__add_floats(c, 1, &data, &id));
-    *data = number;
-    c->tensors[id].shape.rank = 0;
+    EPCTX__TRY(epctx__scalar_float(c, number, &id));
     return epctx__emit_binary(c, kind, x, id, out);
 }
 
@@ -7508,6 +7732,45 @@ static epctx_status epctx__emit_any(epctx__compiler *c, epctx__binary_kind kind,
     for (i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         if (kinds[i].floats == kind) return epctx__emit_exact(c, kinds[i].integers, a, b, out);
     return EPCTX__REFUSE(c, "integer inputs are not supported");
+}
+
+/* -- recipes: operators as formulas --
+ *
+ * A recipe is a list of assignments to values, which are small letters: "d = x - m; y = d / n".
+ * Operators bind as in C, @ is MatMul, ^ Pow; epctx__verbs has them and the functions. Numbers are
+ * whole and take the type of the operand beside them; #a is the number of a size.
+ *
+ * x[ab(cd)>bac1] is x, of shape [a, b, c * d], as [b, a, c, 1]: reshaped, and transposed if need be;
+ * sizes only on the right repeat it, those on the left only are 1, and the elements of x[aa>a] are a
+ * diagonal. * is the product of the dimensions that are left; one other size of each dimension may
+ * be unknown. Recipes of one epctx__recipe share values and sizes. */
+
+typedef struct epctx__recipe {
+    struct {
+        uint32_t a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z;
+    } v; /* values */
+    struct {
+        int64_t a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, rest;
+    } n;              /* sizes; 0: not known yet */
+    const bool *axes; /* those over which sum, mean and highest reduce: they become 1 */
+    const char *at;   /* what comes next */
+} epctx__recipe;
+
+static epctx__recipe epctx__recipe_of(uint32_t x) {
+    epctx__recipe r;
+    memset(&r, 0, sizeof r);
+    r.v.x = x;
+    return r;
+}
+
+/* Emits the steps of a recipe. */
+static epctx_status epctx__cook(epctx__compiler *c, epctx__recipe *r, const char *text);
+
+/* The same; its y is output 0. */
+static epctx_status epctx__cook_y(epctx__compiler *c, epctx__recipe *r, const char *text) {
+    EPCTX__TRY(epctx__cook(c, r, text));
+    c->y = r->v.y;
+    return EPCTX_OK;
 }
 
 /* ============================================================
@@ -8026,13 +8289,12 @@ static epctx_status epctx__lower_is_nan(epctx__compiler *c) {
 static epctx_status epctx__lower_is_inf(epctx__compiler *c) {
     static const char *const names[2] = {"detect_negative", "detect_positive"};
     static const uint32_t infinities[2] = {0xff800000u, 0x7f800000u};
-    uint32_t equal[2], id, i;
-    float *limit;
+    uint32_t equal[2], limit, i;
     for (i = 0; i < 2; i++) {
         const bool detect = epctx_node_int(c->node, names[i], 1) != 0;
-        EPCTX__TRY(epctx__add_floats(c, 1, &limit, &id));
-        *limit = epctx__float_of(detect ? infinities[i] : 0x7fc00000u);
-        EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_EQUAL, c->in[0], id, &equal[i]));
+        EPCTX__TRY(
+            epctx__scalar_float(c, epctx__float_of(detect ? infinities[i] : 0x7fc00000u), &limit));
+        EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_EQUAL, c->in[0], limit, &equal[i]));
     }
     return epctx__emit_exact(c, EPCTX__EXACT_OR, equal[0], equal[1], &c->y);
 }
@@ -8106,11 +8368,10 @@ static epctx_status epctx__lower_transpose(epctx__compiler *c) {
 /* Copies `x` into `y`, from place `at` of an axis on. */
 static epctx_status epctx__put_part(epctx__compiler *c, uint32_t x, uint32_t y, uint32_t axis,
                                     int64_t at) {
-    int64_t from[EPCTX_NPU_MAX_RANK], to[EPCTX_NPU_MAX_RANK];
     const epctx__shape part = c->tensors[x].shape;
-    epctx__dense(&part, from);
+    int64_t to[EPCTX_NPU_MAX_RANK];
     epctx__dense(&c->tensors[y].shape, to);
-    return epctx__emit_move(c, x, y, &part, 0, (uint64_t)(at * to[axis]), from, to);
+    return epctx__emit_move(c, x, y, &part, 0, (uint64_t)(at * to[axis]), NULL, to);
 }
 
 static epctx_status epctx__emit_concat(epctx__compiler *c, const uint32_t *ids, size_t count,
@@ -8361,10 +8622,28 @@ static epctx_status epctx__pad_shape(epctx__compiler *c, epctx__pad_mode mode, c
     return EPCTX_OK;
 }
 
+/* Pads by a constant of these bits, or as `mode` says; negative pads remove elements. */
+static epctx_status epctx__emit_pad(epctx__compiler *c, epctx__pad_mode mode, uint32_t x,
+                                    const int64_t *pads, uint64_t bits, uint32_t *y) {
+    epctx__shape shape = c->tensors[x].shape;
+    EPCTX__TRY(epctx__pad_shape(c, mode, pads, &shape));
+    EPCTX__TRY(epctx__new_tensor(c, c->tensors[x].elem, &shape, y));
+    if (mode == EPCTX__PAD_CONSTANT) EPCTX__TRY(epctx__emit_fill(c, *y, bits));
+    return epctx__pad_boxes(c, mode, x, *y, pads);
+}
+
+/* More elements of these bits at the end of an axis. */
+static epctx_status epctx__pad_axis(epctx__compiler *c, uint32_t x, uint32_t axis, int64_t more,
+                                    uint64_t bits, uint32_t *y) {
+    int64_t pads[2 * EPCTX_NPU_MAX_RANK] = {0};
+    pads[c->tensors[x].shape.rank + axis] = more;
+    return epctx__emit_pad(c, EPCTX__PAD_CONSTANT, x, pads, bits, y);
+}
+
 static epctx_status epctx__lower_pad(epctx__compiler *c) {
     const int32_t type = c->tensors[c->in[0]].elem;
     int64_t pads[2 * EPCTX_NPU_MAX_RANK];
-    epctx__shape shape = c->tensors[c->in[0]].shape;
+    const uint32_t rank = c->tensors[c->in[0]].shape.rank;
     uint64_t value = epctx__bits_of(epctx_node_float(c->node, "value", 0.0f));
     bool none = true;
     uint32_t word, id, i;
@@ -8373,8 +8652,7 @@ static epctx_status epctx__lower_pad(epctx__compiler *c) {
     if (word > EPCTX__PAD_EDGE)
         return epctx__in_attr(c, "mode", EPCTX__REFUSE(c, "'wrap' is not supported"));
     mode = (epctx__pad_mode)word;
-    EPCTX__TRY(epctx__pads(c, shape.rank, pads));
-    EPCTX__TRY(epctx__pad_shape(c, mode, pads, &shape));
+    EPCTX__TRY(epctx__pads(c, rank, pads));
     if (c->node->version >= 11) {
         value = 0;
         EPCTX__TRY(epctx__optional(c, 2, &id));
@@ -8386,11 +8664,8 @@ static epctx_status epctx__lower_pad(epctx__compiler *c) {
             EPCTX__TRY(epctx__const_bits(c, id, &value));
         }
     }
-    for (i = 0; i < 2 * shape.rank; i++) none = none && pads[i] == 0;
-    if (none) return epctx__lower_alias(c, c->in[0], &shape);
-    EPCTX__TRY(epctx__new_tensor(c, type, &shape, &c->y));
-    if (mode == EPCTX__PAD_CONSTANT) EPCTX__TRY(epctx__emit_fill(c, c->y, value));
-    return epctx__pad_boxes(c, mode, c->in[0], c->y, pads);
+    for (i = 0; i < 2 * rank; i++) none = none && pads[i] == 0;
+    return none ? epctx__lower_identity(c) : epctx__emit_pad(c, mode, c->in[0], pads, value, &c->y);
 }
 
 static epctx_status epctx__emit_gather(epctx__compiler *c, uint32_t x, uint32_t indices,
@@ -8692,7 +8967,8 @@ static epctx_status epctx__lower_one_hot(epctx__compiler *c) {
     epctx__shape shape = c->tensors[c->in[0]].shape, part = {0, {0}};
     int64_t depth;
     float number;
-    uint32_t indices = c->in[0], id = c->in[1], values = c->in[2], on, off, ramp, size, axis;
+    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    uint32_t id = c->in[1], values = c->in[2], axis;
     if (c->tensors[id].elem == EPCTX_ONNX_FLOAT) {
         EPCTX__TRY(epctx__const_float(c, id, "depth", &number));
         depth = number >= 1.0f && number < 1e9f ? (int64_t)number : 0;
@@ -8705,20 +8981,14 @@ static epctx_status epctx__lower_one_hot(epctx__compiler *c) {
         shape.rank == EPCTX_NPU_MAX_RANK)
         return EPCTX__INVALID(c, "expected depth >= 1 and 2 values, found depth %d and %u values",
                               depth, c->tensors[values].count);
-    EPCTX__TRY(epctx__emit_cast(c, indices, EPCTX_ONNX_INT64, &indices));
     memmove(shape.dims + axis + 1, shape.dims + axis, (shape.rank++ - axis) * sizeof *shape.dims);
     shape.dims[axis] = 1;
-    EPCTX__TRY(epctx__alias(c, indices, &shape, 0, &indices));
-    EPCTX__TRY(epctx__ramp(c, depth, shape.rank, axis, &ramp));
-    EPCTX__TRY(epctx__scalar(c, EPCTX_ONNX_INT64, (int32_t)depth, &size));
-    /* -1 is the last index; indices out of range stay off */
-    EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_ADD, indices, size, &on));
-    EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_EQUAL, on, ramp, &on));
-    EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_EQUAL, indices, ramp, &off));
-    EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_OR, on, off, &id));
-    EPCTX__TRY(epctx__alias(c, values, &part, 1, &on));
-    EPCTX__TRY(epctx__alias(c, values, &part, 0, &off));
-    return epctx__emit_where(c, id, on, off, &c->y);
+    EPCTX__TRY(epctx__alias(c, r.v.x, &shape, 0, &r.v.x));
+    EPCTX__TRY(epctx__ramp(c, depth, shape.rank, axis, &r.v.t));
+    EPCTX__TRY(epctx__alias(c, values, &part, 1, &r.v.a));
+    EPCTX__TRY(epctx__alias(c, values, &part, 0, &r.v.b));
+    r.n.n = depth; /* -1 is the last index; indices out of range stay off */
+    return epctx__cook_y(c, &r, "x = int(x); y = where(x + #n == t | x == t, a, b)");
 }
 
 /* -- sliding windows: Conv and pools -- */
@@ -8779,7 +9049,7 @@ static epctx_status epctx__geometry_axes(epctx__compiler *c, epctx__geometry *g)
         if (kernel < 1 || stride < 1 || dilation < 1 || kernel > top || stride > top ||
             dilation > top || before < 0 || after < 0 || before > top || after > top || in > top ||
             (reach = (kernel - 1) * dilation + 1) > top)
-            return EPCTX__REFUSE(c, "out of range: kernel %d, stride %d, dilation %d, pads %d, %d",
+            return EPCTX__REFUSE(c, "invalid kernel %d, stride %d, dilation %d, pads %d and %d",
                                  kernel, stride, dilation, before, after);
         if (g->auto_pad >= EPCTX__PAD_UPPER) {
             g->out[i] = (in + stride - 1) / stride;
@@ -8916,14 +9186,13 @@ static epctx_status epctx__check_bias(epctx__compiler *c, int64_t channels, uint
 
 /* Each channel `times` times. */
 static epctx_status epctx__repeat_channels(epctx__compiler *c, uint32_t *x, int64_t times) {
-    epctx__shape image = c->tensors[*x].shape, split;
-    const int64_t plane = (int64_t)epctx__product(&image, 2, image.rank);
-    const int64_t from[4] = {image.dims[1] * plane, plane, 0, 1};
+    epctx__recipe r = epctx__recipe_of(*x);
+    epctx__shape image = c->tensors[*x].shape;
     if (times == 1) return EPCTX_OK;
-    split = epctx__shape4(image.dims[0], image.dims[1], times, plane);
+    r.n.r = times;
     image.dims[1] *= times;
-    EPCTX__TRY(epctx__emit_picked(c, *x, &split, 0, from, x));
-    return epctx__alias(c, *x, &image, 0, x);
+    EPCTX__TRY(epctx__cook(c, &r, "x = x[nc*>ncr*]"));
+    return epctx__alias(c, r.v.x, &image, 0, x);
 }
 
 static epctx_status epctx__conv_of(epctx__compiler *c, uint32_t x, uint32_t w, uint32_t bias,
@@ -9038,12 +9307,11 @@ static epctx_status epctx__spread(epctx__compiler *c, const epctx__transposed *p
     const int64_t gaps[2] = {p->g.stride[0] / p->phases[0], p->g.stride[1] / p->phases[1]};
     const epctx__shape walk = {3, {batch * channels, in[0], in[1]}};
     const epctx__shape image = {4, {batch, channels, out[0], out[1]}};
-    const int64_t from[3] = {in[0] * in[1], in[1], 1};
     const int64_t to[3] = {out[0] * out[1], gaps[0] * out[1], gaps[1]};
     *y = x;
     if (gaps[0] == 1 && gaps[1] == 1) return EPCTX_OK;
     EPCTX__TRY(epctx__emit_filled(c, EPCTX_ONNX_FLOAT, &image, 0, y));
-    return epctx__emit_move(c, x, *y, &walk, 0, 0, from, to);
+    return epctx__emit_move(c, x, *y, &walk, 0, 0, NULL, to);
 }
 
 /* Reads the attributes; the caller has set rank, in and kernel. Pads of the result: negative where
@@ -9139,20 +9407,15 @@ static epctx_status epctx__plane_transposed(epctx__compiler *c, int64_t groups) 
 /* Zeros around an image instead of the padding of its windows. */
 static epctx_status epctx__pad_image(epctx__compiler *c, uint32_t *x, epctx__geometry *g) {
     int64_t pads[2 * EPCTX_NPU_MAX_RANK] = {0}, all = 0;
-    const uint32_t from = *x;
-    epctx__shape shape = c->tensors[from].shape;
     uint32_t i;
     for (i = 0; i < g->rank; i++) {
         all += g->before[i] + g->after[i];
         g->in[i] += g->before[i] + g->after[i];
         pads[2 + i] = g->before[i];
-        pads[shape.rank + 2 + i] = g->after[i];
+        pads[g->rank + 4 + i] = g->after[i];
         g->before[i] = g->after[i] = 0;
     }
-    if (all == 0) return EPCTX_OK;
-    EPCTX__TRY(epctx__pad_shape(c, EPCTX__PAD_CONSTANT, pads, &shape));
-    EPCTX__TRY(epctx__emit_filled(c, c->tensors[from].elem, &shape, 0, x));
-    return epctx__pad_boxes(c, EPCTX__PAD_CONSTANT, from, *x, pads);
+    return all == 0 ? EPCTX_OK : epctx__emit_pad(c, EPCTX__PAD_CONSTANT, *x, pads, 0, x);
 }
 
 typedef enum epctx__pool_form {
@@ -9193,17 +9456,21 @@ static epctx_status epctx__emit_reduce(epctx__compiler *c, epctx__reduce_kind ki
     return epctx__emit_new(c, &s, c->tensors[x].elem, shape, y);
 }
 
-/* All elements to one number. */
-static epctx_status epctx__emit_total(epctx__compiler *c, epctx__reduce_kind kind, uint32_t x,
-                                      uint32_t *y) {
-    const epctx__shape scalar = {0, {0}};
-    return epctx__emit_reduce(c, kind, x, 0, c->tensors[x].shape.rank, &scalar, y);
+/* Leaves out the reduced axes, unless they are to be kept. */
+static epctx_status epctx__drop_axes(epctx__compiler *c, uint32_t x, const bool *marked, bool keep,
+                                     uint32_t *y) {
+    epctx__shape shape = c->tensors[x].shape;
+    const uint32_t rank = shape.rank;
+    uint32_t i;
+    for (i = shape.rank = 0; i < rank; i++)
+        if (keep || !marked[i]) shape.dims[shape.rank++] = shape.dims[i];
+    return epctx__alias(c, x, &shape, 0, y);
 }
 
 /* Adjacent reduced axes take one pass, others one each (a mean of means of equal parts). */
 static epctx_status epctx__reduce_over(epctx__compiler *c, epctx__reduce_kind kind, uint32_t x,
                                        const bool *marked, bool keep, uint32_t *y) {
-    epctx__shape shape = c->tensors[x].shape, last = {0, {0}};
+    epctx__shape shape = c->tensors[x].shape;
     const int32_t type = c->tensors[x].elem;
     uint64_t total = 1;
     uint32_t i, first, end, runs = 0;
@@ -9225,9 +9492,7 @@ static epctx_status epctx__reduce_over(epctx__compiler *c, epctx__reduce_kind ki
             first--;
     }
     if (divide) EPCTX__TRY(epctx__emit_integer(c, EPCTX__EXACT_DIV, x, (int32_t)total, &x));
-    for (i = 0; i < shape.rank; i++)
-        if (keep || !marked[i]) last.dims[last.rank++] = shape.dims[i];
-    return epctx__alias(c, x, &last, 0, y);
+    return epctx__drop_axes(c, x, marked, keep, y);
 }
 
 /* The axes of a reduction. */
@@ -9250,50 +9515,6 @@ static epctx_status epctx__lower_reduce(epctx__compiler *c) {
     return epctx__reduce_over(c, kind, c->in[0], marked, keep, &c->y);
 }
 
-/* -- reductions made of several steps -- */
-
-typedef enum epctx__reduce_form {
-    EPCTX__FORM_L1 = 0,
-    EPCTX__FORM_L2,
-    EPCTX__FORM_SQUARE,
-    EPCTX__FORM_LOG,
-    EPCTX__FORM_LOG_EXP
-} epctx__reduce_form;
-
-static epctx_status epctx__lower_reduce_form(epctx__compiler *c) {
-    const epctx__reduce_form form = (epctx__reduce_form)c->variant;
-    const bool keep = epctx_node_int(c->node, "keepdims", 1) != 0;
-    bool marked[EPCTX_NPU_MAX_RANK];
-    uint32_t x = c->in[0], y, top = EPCTX__NONE, zero;
-    EPCTX__TRY(epctx__reduce_axes(c, 18, marked));
-    switch (form) {
-    case EPCTX__FORM_L1:
-        EPCTX__TRY(epctx__scalar(c, c->tensors[x].elem, 0, &zero));
-        EPCTX__TRY(epctx__emit_any(c, EPCTX__BINARY_SUB, zero, x, &y));
-        EPCTX__TRY(epctx__emit_any(c, EPCTX__BINARY_MAX, x, y, &x));
-        break;
-    case EPCTX__FORM_L2:
-    case EPCTX__FORM_SQUARE: EPCTX__TRY(epctx__emit_any(c, EPCTX__BINARY_MUL, x, x, &x)); break;
-    case EPCTX__FORM_LOG: break;
-    default: /* minus the maximum, so that no exponential overflows */
-        EPCTX__TRY(epctx__want_float(c, x));
-        EPCTX__TRY(epctx__reduce_over(c, EPCTX__REDUCE_MAX, x, marked, true, &top));
-        EPCTX__TRY(/* infinity minus infinity is NaN */
-                   epctx__emit_act(c, top, EPCTX__ACT_CLIP, -FLT_MAX, FLT_MAX, &top));
-        EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_SUB, x, top, &x));
-        EPCTX__TRY(epctx__emit_act(c, x, EPCTX__ACT_EXP, 0.0f, 0.0f, &x));
-        break;
-    }
-    EPCTX__TRY(epctx__reduce_over(c, EPCTX__REDUCE_SUM, x, marked, keep, &c->y));
-    if (form == EPCTX__FORM_L1 || form == EPCTX__FORM_SQUARE) return EPCTX_OK;
-    EPCTX__TRY(epctx__want_float(c, c->y));
-    EPCTX__TRY(epctx__emit_act(c, c->y, form == EPCTX__FORM_L2 ? EPCTX__ACT_SQRT : EPCTX__ACT_LOG,
-                               0.0f, 0.0f, &c->y));
-    if (form != EPCTX__FORM_LOG_EXP) return EPCTX_OK;
-    EPCTX__TRY(epctx__alias(c, top, &c->tensors[c->y].shape, 0, &top));
-    return epctx__emit_binary(c, EPCTX__BINARY_ADD, c->y, top, &c->y);
-}
-
 static epctx_status epctx__emit_arg(epctx__compiler *c, uint32_t x, uint32_t axis, bool smallest,
                                     bool last, int64_t keep, uint32_t *y) {
     epctx__shape shape = c->tensors[x].shape;
@@ -9312,32 +9533,32 @@ static epctx_status epctx__emit_arg(epctx__compiler *c, uint32_t x, uint32_t axi
 
 static epctx_status epctx__lower_arg(epctx__compiler *c) {
     const bool last = epctx_node_int(c->node, "select_last_index", 0) != 0;
-    epctx__shape shape = c->tensors[c->in[0]].shape;
+    bool marked[EPCTX_NPU_MAX_RANK] = {false};
     uint32_t axis;
-    EPCTX__TRY(epctx__axis_attr(c, 0, shape.rank, 0, &axis));
+    EPCTX__TRY(epctx__axis_attr(c, 0, c->tensors[c->in[0]].shape.rank, 0, &axis));
     EPCTX__TRY(epctx__emit_arg(c, c->in[0], axis, c->variant != 0, last, 1, &c->y));
     if (epctx_node_int(c->node, "keepdims", 1) != 0) return EPCTX_OK;
-    memmove(shape.dims + axis, shape.dims + axis + 1, (--shape.rank - axis) * sizeof *shape.dims);
-    return epctx__lower_alias(c, c->y, &shape);
+    marked[axis] = true;
+    return epctx__drop_axes(c, c->y, marked, false, &c->y);
 }
 
 /* 1 at the first maximum, else 0. */
 static epctx_status epctx__lower_hardmax(epctx__compiler *c) {
     const bool old = c->node->version < 13;
     const epctx__shape shape = c->tensors[c->in[0]].shape;
+    epctx__recipe r = epctx__recipe_of(EPCTX__NONE);
     epctx__shape flat = shape;
-    uint32_t x = c->in[0], y, axis, ramp;
+    uint32_t x = c->in[0], axis;
     EPCTX__TRY(epctx__axis_attr(c, old ? 1 : -1, shape.rank, 0, &axis));
     if (old) {
         flat = epctx__flat(&shape, axis);
         axis = 1;
         EPCTX__TRY(epctx__alias(c, x, &flat, 0, &x));
     }
-    EPCTX__TRY(epctx__emit_arg(c, x, axis, false, false, 1, &y));
-    EPCTX__TRY(epctx__ramp(c, flat.dims[axis], flat.rank, axis, &ramp));
-    EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_EQUAL, y, ramp, &y));
-    EPCTX__TRY(epctx__emit_cast(c, y, EPCTX_ONNX_FLOAT, &y));
-    return epctx__lower_alias(c, y, &shape);
+    EPCTX__TRY(epctx__emit_arg(c, x, axis, false, false, 1, &r.v.x));
+    EPCTX__TRY(epctx__ramp(c, flat.dims[axis], flat.rank, axis, &r.v.t));
+    EPCTX__TRY(epctx__cook(c, &r, "y = float(x == t)"));
+    return epctx__lower_alias(c, r.v.y, &shape);
 }
 
 /* Mean of several tensors. */
@@ -9349,24 +9570,6 @@ static epctx_status epctx__lower_mean(epctx__compiler *c) {
         EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_ADD, y, b, &y));
     }
     return epctx__emit_number(c, EPCTX__BINARY_DIV, y, (float)c->node->input_count, &c->y);
-}
-
-/* (x - mean) / (sqrt(mean square of that) + 1e-9) */
-static epctx_status epctx__lower_mean_variance(epctx__compiler *c) {
-    static const int64_t usual[3] = {0, 2, 3};
-    bool marked[EPCTX_NPU_MAX_RANK] = {false};
-    uint32_t x = c->in[0], mean, square;
-    epctx__list axes;
-    EPCTX__TRY(epctx__ints_of(c, "axes", 0, INT64_MAX, &axes));
-    EPCTX__TRY(epctx__mark_axes(c, axes.found ? axes.v : usual, axes.found ? axes.count : 3,
-                                c->tensors[x].shape.rank, marked));
-    EPCTX__TRY(epctx__reduce_over(c, EPCTX__REDUCE_MEAN, x, marked, true, &mean));
-    EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_SUB, x, mean, &x));
-    EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_MUL, x, x, &square));
-    EPCTX__TRY(epctx__reduce_over(c, EPCTX__REDUCE_MEAN, square, marked, true, &square));
-    EPCTX__TRY(epctx__emit_act(c, square, EPCTX__ACT_SQRT, 0.0f, 0.0f, &square));
-    EPCTX__TRY(epctx__emit_number(c, EPCTX__BINARY_ADD, square, 1e-9f, &square));
-    return epctx__emit_binary(c, EPCTX__BINARY_DIV, x, square, &c->y);
 }
 
 static epctx_status epctx__lower_global_pool(epctx__compiler *c) {
@@ -9401,22 +9604,30 @@ static epctx_status epctx__lower_softmax(epctx__compiler *c) {
 
 /* -- matrices -- */
 
+/* Packs [batch][rows][depth], or `turned` [batch][depth][rows]. */
+static epctx__pack epctx__matrix_pack(const epctx__compiler *c, uint32_t batch, uint32_t rows,
+                                      uint32_t depth, bool turned) {
+    epctx__pack pack;
+    pack.batch = batch;
+    pack.rows = rows;
+    pack.depth = depth;
+    pack.block = c->arch->columns;
+    pack.batch_stride = (uint32_t)epctx__mul(rows, depth);
+    pack.row_stride = turned ? 1 : depth;
+    pack.depth_stride = turned ? rows : 1;
+    pack.inner = 1;
+    pack.inner_stride = 0;
+    return pack;
+}
+
 /* y[batch][m][n]; b is not packed yet. */
 static epctx_status epctx__emit_gemm(epctx__compiler *c, const epctx__gemm *params, uint32_t a,
                                      uint32_t b, bool b_transposed, uint32_t bias, uint32_t y) {
-    epctx__pack pack;
+    epctx__pack pack = epctx__matrix_pack(c, params->b_shared != 0 ? 1 : params->batch, params->n,
+                                          params->k, !b_transposed);
     epctx__step s = epctx__new_step(EPCTX__OP_GEMM, a, b, y);
     s.in[2] = bias;
     s.params.gemm = *params;
-    pack.batch = params->b_shared != 0 ? 1 : params->batch;
-    pack.rows = params->n;
-    pack.depth = params->k;
-    pack.block = c->arch->columns;
-    pack.batch_stride = (uint32_t)epctx__mul(params->n, params->k);
-    pack.row_stride = b_transposed ? params->k : 1;
-    pack.depth_stride = b_transposed ? 1 : params->n;
-    pack.inner = 1;
-    pack.inner_stride = 0;
     return epctx__emit_packed(c, &s, &pack);
 }
 
@@ -9504,25 +9715,24 @@ static epctx_status epctx__matmul_expand(epctx__compiler *c, uint32_t *id,
     return epctx__expand_to(c, *id, &shape, id);
 }
 
+/* A vector along an axis of a tensor of `rank`. */
+static epctx_status epctx__along(epctx__compiler *c, uint32_t *x, uint32_t rank, uint32_t axis) {
+    epctx__shape shape = {0, {1, 1, 1, 1, 1, 1, 1, 1}};
+    shape.rank = rank;
+    shape.dims[axis] = (int64_t)c->tensors[*x].count;
+    return epctx__alias(c, *x, &shape, 0, x);
+}
+
 static epctx_status epctx__matmul_of(epctx__compiler *c, uint32_t a, uint32_t b, uint32_t *y) {
     epctx__shape as, bs, a_batch, b_batch, batch, ys;
     epctx__gemm p;
     bool row, column;
+    row = c->tensors[a].shape.rank == 1; /* vectors become matrices; the result drops that */
+    column = c->tensors[b].shape.rank == 1;
+    if (row) EPCTX__TRY(epctx__along(c, &a, 2, 1));
+    if (column) EPCTX__TRY(epctx__along(c, &b, 2, 0));
     as = c->tensors[a].shape;
     bs = c->tensors[b].shape;
-    row = as.rank == 1; /* vectors become matrices; the result drops that dimension */
-    column = bs.rank == 1;
-    if (row) {
-        as.rank = 2;
-        as.dims[1] = as.dims[0];
-        as.dims[0] = 1;
-        EPCTX__TRY(epctx__alias(c, a, &as, 0, &a));
-    }
-    if (column) {
-        bs.rank = 2;
-        bs.dims[1] = 1;
-        EPCTX__TRY(epctx__alias(c, b, &bs, 0, &b));
-    }
     if (as.rank < 2 || bs.rank < 2 || as.dims[as.rank - 1] != bs.dims[bs.rank - 2] ||
         c->tensors[a].count == 0 || c->tensors[b].count == 0)
         return EPCTX__INVALID(c, "expected matching inner dimensions, found ranks %u and %u",
@@ -9562,52 +9772,289 @@ static epctx_status epctx__lower_matmul(epctx__compiler *c) {
     return epctx__matmul_of(c, c->in[0], c->in[1], &c->y);
 }
 
-/* -- BatchNormalization: y = x * f + g, f = scale / sqrt(var + epsilon), g = shift - mean * f -- */
+/* -- recipes: how they are read (above >>lower) -- */
 
-static epctx_status epctx__norm_factors(epctx__compiler *c, const uint32_t *ids, uint64_t channels,
-                                        uint32_t *factor, uint32_t *offset) {
-    const float epsilon = epctx_node_float(c->node, "epsilon", 1e-5f);
-    const void *d[4];
-    float *f, *g;
-    uint64_t i;
-    uint32_t j;
-    for (j = 0; j < 4; j++) EPCTX__TRY(epctx__data(c, ids[j], &d[j]));
-    EPCTX__TRY(epctx__add_floats(c, channels, &f, factor));
-    EPCTX__TRY(epctx__add_floats(c, channels, &g, offset));
-    for (i = 0; i < channels; i++) {
-        const float scale = ((const float *)d[0])[i], shift = ((const float *)d[1])[i];
-        const float mean = ((const float *)d[2])[i], var = ((const float *)d[3])[i];
-        f[i] = epctx__f_div(scale, epctx__sqrt(epctx__f_add(var, epsilon)));
-        g[i] = epctx__f_add(shift, -epctx__f_mul(mean, f[i]));
+/* A value, or a number as long as v is NONE. */
+typedef struct epctx__term {
+    uint32_t v;
+    int32_t number;
+} epctx__term;
+
+typedef struct epctx__verb {
+    const char *text;
+    uint32_t level; /* of an operator: how tight it binds; 0: a function */
+    char form;      /* for epctx__apply */
+    int32_t kind;
+} epctx__verb;
+
+static const epctx__verb epctx__verbs[] = {
+    {"&", 1, 'e', EPCTX__EXACT_AND},
+    {"|", 1, 'e', EPCTX__EXACT_OR},
+    {"==", 2, 'e', EPCTX__EXACT_EQUAL},
+    {"<=", 2, 'e', EPCTX__EXACT_LESS_EQUAL},
+    {"<", 2, 'e', EPCTX__EXACT_LESS},
+    {"+", 3, 'b', EPCTX__BINARY_ADD},
+    {"-", 3, 'b', EPCTX__BINARY_SUB},
+    {"*", 4, 'b', EPCTX__BINARY_MUL},
+    {"/", 4, 'b', EPCTX__BINARY_DIV},
+    {"@", 4, '@', 0},
+    {"^", 5, 'b', EPCTX__BINARY_POW},
+    {"min(", 0, 'b', EPCTX__BINARY_MIN},
+    {"max(", 0, 'b', EPCTX__BINARY_MAX},
+    {"mod(", 0, 'e', EPCTX__EXACT_MOD},
+    {"abs(", 0, 'u', EPCTX__ACT_ABS},
+    {"byte(", 0, '8', 0},
+    {"exp(", 0, 'u', EPCTX__ACT_EXP},
+    {"finite(", 0, 'f', 0},
+    {"inverse(", 0, 'u', EPCTX__ACT_RECIPROCAL},
+    {"log(", 0, 'u', EPCTX__ACT_LOG},
+    {"neg(", 0, 'u', EPCTX__ACT_NEG},
+    {"round(", 0, 'u', EPCTX__ACT_ROUND},
+    {"sqrt(", 0, 'u', EPCTX__ACT_SQRT},
+    {"tanh(", 0, 'u', EPCTX__ACT_TANH},
+    {"sum(", 0, 'r', EPCTX__REDUCE_SUM},
+    {"mean(", 0, 'r', EPCTX__REDUCE_MEAN},
+    {"highest(", 0, 'r', EPCTX__REDUCE_MAX},
+    {"all_sum(", 0, 't', EPCTX__REDUCE_SUM},
+    {"all_mean(", 0, 't', EPCTX__REDUCE_MEAN},
+    {"all_max(", 0, 't', EPCTX__REDUCE_MAX},
+    {"all_min(", 0, 't', EPCTX__REDUCE_MIN},
+    {"float(", 0, 'c', EPCTX_ONNX_FLOAT},
+    {"int(", 0, 'c', EPCTX_ONNX_INT64},
+    {"uint8(", 0, 'c', EPCTX_ONNX_UINT8},
+    {"where(", 0, 'w', 0},
+    {"take(", 0, 'g', 0},
+    {"range(", 0, 'n', 0},
+};
+
+/* The operator or function that comes next, or NULL. */
+static const epctx__verb *epctx__next_verb(epctx__recipe *r, bool function) {
+    size_t i;
+    while (*r->at == ' ') r->at++;
+    for (i = 0; i < sizeof epctx__verbs / sizeof epctx__verbs[0]; i++) {
+        const epctx__verb *w = &epctx__verbs[i];
+        if ((w->level == 0) == function && strncmp(r->at, w->text, strlen(w->text)) == 0) {
+            r->at += strlen(w->text);
+            return w;
+        }
+    }
+    return NULL;
+}
+
+/* An operator or a function. */
+static epctx_status epctx__apply_to(epctx__compiler *c, const epctx__recipe *r,
+                                    const epctx__verb *w, const epctx__term *in, uint32_t *y) {
+    const epctx__shape scalar = {0, {0}};
+    const uint32_t a = in[0].v, b = in[1].v;
+    switch (w->form) {
+    case 'e': return epctx__emit_exact(c, (epctx__exact_kind)w->kind, a, b, y);
+    case 'u':
+        EPCTX__TRY(epctx__want_float(c, a));
+        return epctx__emit_act(c, a, (epctx__act_kind)w->kind, 0.0f, 0.0f, y);
+    case '8': return epctx__emit_act(c, a, EPCTX__ACT_CLIP, 0.0f, 255.0f, y);
+    case 'f': return epctx__emit_act(c, a, EPCTX__ACT_CLIP, -FLT_MAX, FLT_MAX, y);
+    case 'r': return epctx__reduce_over(c, (epctx__reduce_kind)w->kind, a, r->axes, true, y);
+    case 't':
+        return epctx__emit_reduce(c, (epctx__reduce_kind)w->kind, a, 0, c->tensors[a].shape.rank,
+                                  &scalar, y);
+    case 'c': return epctx__emit_cast(c, a, w->kind, y);
+    case '@': return epctx__matmul_of(c, a, b, y);
+    case 'w': return epctx__emit_where(c, a, b, in[2].v, y);
+    case 'g': return epctx__emit_gather(c, a, b, 0, y);
+    default: return epctx__emit_any(c, (epctx__binary_kind)w->kind, a, b, y);
+    }
+}
+
+/* The same for numbers, too: they get the type of the values beside them. */
+static epctx_status epctx__apply(epctx__compiler *c, const epctx__recipe *r, const epctx__verb *w,
+                                 epctx__term *in, uint32_t count, uint32_t *y) {
+    const uint32_t first = w->form == 'w' ? 1 : 0;
+    const bool folding = c->folding;
+    epctx_status status;
+    int32_t elem = EPCTX_ONNX_FLOAT;
+    uint32_t i;
+    if (w->form == 'n') return epctx__ramp(c, in[0].number, 1, 0, y);
+    for (i = count; i-- > first;)
+        if (in[i].v != EPCTX__NONE) elem = c->tensors[in[i].v].elem;
+    for (i = first; i < count; i++)
+        if (in[i].v == EPCTX__NONE) EPCTX__TRY(epctx__scalar(c, elem, in[i].number, &in[i].v));
+    c->folding = true; /* as far as the values are constant */
+    for (i = 0; i < count; i++) c->folding = c->folding && c->tensors[in[i].v].constant;
+    status = epctx__apply_to(c, r, w, in, y);
+    c->folding = folding;
+    return status;
+}
+/* Dimensions up to a character `end`: the sizes in them, flattened, by their index in recipe.n, and
+ * how many each has. Returns the rank. */
+static uint32_t epctx__read_dims(epctx__recipe *r, char end, uint8_t *sizes, uint8_t *counts) {
+    uint32_t rank = 0;
+    bool inside = false;
+    for (r->at++; *r->at != end; r->at++) {
+        if (!inside && *r->at != ')') counts[rank++] = 0;
+        if (*r->at == '(' || *r->at == ')') {
+            inside = *r->at == '(';
+        } else {
+            counts[rank - 1]++;
+            *sizes++ = (uint8_t)(*r->at == '*' ? 26 : *r->at == '1' ? 27 : *r->at - 'a');
+        }
+    }
+    return rank;
+}
+
+/* x[..>..] */
+static epctx_status epctx__rearrange(epctx__compiler *c, epctx__recipe *r, uint32_t *x) {
+    const epctx__shape in = c->tensors[*x].shape;
+    const char *text = r->at;
+    int64_t n[28], step[28] = {0}, from[2 * EPCTX_NPU_MAX_RANK], dense = 1;
+    uint8_t sizes[2 * EPCTX_NPU_MAX_RANK], counts[2 * EPCTX_NPU_MAX_RANK];
+    epctx__shape walk = {0, {0}}, shape = {0, {0}};
+    uint32_t i, j, at = 0, first = 0, end, rank = epctx__read_dims(r, '>', sizes, counts);
+    const bool rest = memchr(text, '*', (size_t)(r->at - text)) != NULL;
+    bool fits = rank == in.rank || (rest && in.rank + 1 >= rank);
+    memcpy(n, &r->n, sizeof r->n);
+    n[26] = rest ? 0 : n[26];
+    n[27] = 1;
+    for (i = 0; i < rank && fits; i++, first = end) {
+        int64_t left, *open = NULL;
+        end = first + (sizes[at] == 26 ? in.rank + 1 - rank : 1);
+        left = (int64_t)epctx__product(&in, first, end);
+        for (j = 0; j < counts[i]; j++, at++) {
+            int64_t *size = &n[sizes[at]];
+            fits = fits && (*size != 0 ? *size > 0 && left % *size == 0 : open == NULL);
+            open = *size == 0 ? size : open;
+            left /= fits && *size != 0 ? *size : 1;
+        }
+        if (open != NULL) *open = left;
+        fits = fits && (open != NULL || left == 1);
+    }
+    if (!fits)
+        return EPCTX__INVALID(c, "input '%S' of rank %u does not fit %s", &c->tensors[*x].name,
+                              (uint64_t)in.rank, text);
+    for (; at-- > 0; dense *= n[sizes[at]]) step[sizes[at]] += dense;
+    rank = epctx__read_dims(r, ']', sizes, counts);
+    for (i = 0, at = 0; i < rank; i++) {
+        shape.dims[shape.rank++] = 1;
+        for (j = 0; j < counts[i]; j++, at++) {
+            shape.dims[i] *= n[sizes[at]];
+            walk.dims[walk.rank] = n[sizes[at]];
+            from[walk.rank++] = step[sizes[at]];
+        }
+    }
+    for (i = walk.rank, dense = 1, fits = true; i-- > 0; dense *= walk.dims[i])
+        fits = fits && (walk.dims[i] == 1 || from[i] == dense);
+    memcpy(&r->n, n, sizeof r->n);
+    r->at++;
+    if (!fits) EPCTX__TRY(epctx__emit_picked(c, *x, &walk, 0, from, x));
+    return !fits && walk.rank == rank ? EPCTX_OK : epctx__alias(c, *x, &shape, 0, x);
+}
+
+static epctx_status epctx__cook_level(epctx__compiler *c, epctx__recipe *r, uint32_t level,
+                                      epctx__term *y);
+
+/* A value, number, function or what is in parentheses. */
+static epctx_status epctx__cook_operand(epctx__compiler *c, epctx__recipe *r, epctx__term *y) {
+    const epctx__verb *f = epctx__next_verb(r, true);
+    epctx__term in[3] = {{0, 0}, {0, 0}, {0, 0}};
+    uint32_t count = 0;
+    int64_t size;
+    y->v = EPCTX__NONE;
+    y->number = 0;
+    if (f != NULL || *r->at == '(') {
+        r->at -= f != NULL;
+        do {
+            r->at++;
+            EPCTX__TRY(epctx__cook_level(c, r, 1, &in[count++]));
+        } while (*r->at == ',');
+        r->at++;
+        *y = in[0];
+        if (f != NULL) EPCTX__TRY(epctx__apply(c, r, f, in, count, &y->v));
+    } else if (*r->at == '#') {
+        memcpy(&size, (const int64_t *)(const void *)&r->n + (r->at[1] - 'a'), sizeof size);
+        y->number = (int32_t)size;
+        r->at += 2;
+    } else if (*r->at >= 'a') {
+        memcpy(&y->v, (const uint32_t *)(const void *)&r->v + (*r->at++ - 'a'), sizeof y->v);
+    } else {
+        const int32_t sign = *r->at == '-' ? -1 : 1;
+        for (r->at += *r->at == '-'; *r->at >= '0' && *r->at <= '9'; r->at++)
+            y->number = y->number * 10 + sign * (*r->at - '0');
+    }
+    while (*r->at == '[') EPCTX__TRY(epctx__rearrange(c, r, &y->v));
+    return EPCTX_OK;
+}
+
+/* Operators of this level and of those that bind tighter. */
+static epctx_status epctx__cook_level(epctx__compiler *c, epctx__recipe *r, uint32_t level,
+                                      epctx__term *y) {
+    EPCTX__TRY(epctx__cook_operand(c, r, y));
+    for (;;) {
+        const char *before = r->at;
+        const epctx__verb *w = epctx__next_verb(r, false);
+        epctx__term in[3] = {*y, {0, 0}, {0, 0}};
+        if (w == NULL) return EPCTX_OK;
+        if (w->level < level) {
+            r->at = before;
+            return EPCTX_OK;
+        }
+        EPCTX__TRY(epctx__cook_level(c, r, w->level + 1, &in[1]));
+        EPCTX__TRY(epctx__apply(c, r, w, in, 2, &y->v));
+    }
+}
+
+static epctx_status epctx__cook(epctx__compiler *c, epctx__recipe *r, const char *text) {
+    epctx__term y;
+    size_t at;
+    for (r->at = text; *r->at != '\0'; r->at += *r->at == ';') {
+        while (*r->at == ' ') r->at++;
+        at = (size_t)(*r->at - 'a');
+        r->at += 3; /* "y =" */
+        EPCTX__TRY(epctx__cook_level(c, r, 1, &y));
+        memcpy((uint32_t *)(void *)&r->v + at, &y.v, sizeof y.v);
     }
     return EPCTX_OK;
 }
 
-/* Constant weights times the factor of their channel. */
-static epctx_status epctx__scale_weights(epctx__compiler *c, uint32_t w, uint64_t channels,
-                                         uint32_t factor, uint32_t *out) {
-    const bool folding = c->folding;
-    const epctx__shape rows = {2, {(int64_t)channels, (int64_t)(c->tensors[w].count / channels)}};
-    const epctx__shape column = {2, {(int64_t)channels, 1}};
-    uint32_t a, b;
-    float *unused;
-    if (c->judging) return epctx__add_floats(c, c->tensors[w].count, &unused, out);
-    EPCTX__TRY(epctx__alias(c, w, &rows, 0, &a));
-    EPCTX__TRY(epctx__alias(c, factor, &column, 0, &b));
-    c->folding = true;
-    EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_MUL, a, b, out));
-    c->folding = folding;
-    return EPCTX_OK;
+/* -- reductions made of several steps -- */
+
+typedef enum epctx__reduce_form {
+    EPCTX__FORM_L1 = 0,
+    EPCTX__FORM_L2,
+    EPCTX__FORM_SQUARE,
+    EPCTX__FORM_LOG,
+    EPCTX__FORM_LOG_EXP
+} epctx__reduce_form;
+
+static epctx_status epctx__lower_reduce_form(epctx__compiler *c) {
+    static const char *const forms[5] = {"y = sum(max(x, 0 - x))", "y = sqrt(sum(x * x))",
+                                         "y = sum(x * x)", "y = log(sum(x))",
+                                         "m = finite(highest(x)); y = log(sum(exp(x - m))) + m"};
+    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    bool marked[EPCTX_NPU_MAX_RANK];
+    EPCTX__TRY(epctx__reduce_axes(c, 18, marked));
+    r.axes = marked;
+    EPCTX__TRY(epctx__cook(c, &r, forms[c->variant]));
+    return epctx__drop_axes(c, r.v.y, marked, epctx_node_int(c->node, "keepdims", 1) != 0, &c->y);
 }
 
-/* Scales weights and bias of the previous convolution by `factor` and adds `offset` to the bias. */
-static epctx_status epctx__fuse_norm(epctx__compiler *c, uint32_t x, uint64_t channels,
-                                     uint32_t factor, uint32_t offset, bool *done) {
-    epctx__step *s = epctx__writer_of(c, x);
-    const void *f, *g, *old_b = NULL;
-    float *b;
-    uint32_t w_id, b_id;
-    uint64_t i;
+static epctx_status epctx__lower_mean_variance(epctx__compiler *c) {
+    static const int64_t usual[3] = {0, 2, 3};
+    bool marked[EPCTX_NPU_MAX_RANK] = {false};
+    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    epctx__list axes;
+    EPCTX__TRY(epctx__ints_of(c, "axes", 0, INT64_MAX, &axes));
+    EPCTX__TRY(epctx__mark_axes(c, axes.found ? axes.v : usual, axes.found ? axes.count : 3,
+                                c->tensors[r.v.x].shape.rank, marked));
+    r.axes = marked;
+    EPCTX__TRY(epctx__scalar_float(c, 1e-9f, &r.v.e));
+    return epctx__cook_y(c, &r, "d = x - mean(x); y = d / (sqrt(mean(d * d)) + e)");
+}
+
+/* -- BatchNormalization: y = x * f + g, f = s / sqrt(v + e), g = b - m * f -- */
+
+/* Scales weights and bias of the previous convolution by f and adds g to the bias. */
+static epctx_status epctx__fuse_norm(epctx__compiler *c, epctx__recipe *r, bool *done) {
+    epctx__step *s = epctx__writer_of(c, r->v.x);
+    float *unused;
     *done = false;
     if (s == NULL ||
         !((s->op == EPCTX__OP_CONV && s->packs && s->in[3] == EPCTX__NONE &&
@@ -9616,39 +10063,18 @@ static epctx_status epctx__fuse_norm(epctx__compiler *c, uint32_t x, uint64_t ch
         !c->tensors[s->in[1]].constant ||
         (s->in[2] != EPCTX__NONE && !c->tensors[s->in[2]].constant))
         return EPCTX_OK;
-    EPCTX__TRY(epctx__data(c, factor, &f));
-    EPCTX__TRY(epctx__data(c, offset, &g));
-    if (s->in[2] != EPCTX__NONE) EPCTX__TRY(epctx__data(c, s->in[2], &old_b));
-    EPCTX__TRY(epctx__scale_weights(c, s->in[1], channels, factor, &w_id));
-    EPCTX__TRY(epctx__add_floats(c, channels, &b, &b_id));
-    for (i = 0; i < channels && !c->judging; i++) {
-        const float scale = ((const float *)f)[i], shift = ((const float *)g)[i];
-        b[i] = old_b == NULL ? shift
-                             : epctx__f_add(epctx__f_mul(((const float *)old_b)[i], scale), shift);
-    }
-    s->in[1] = w_id;
-    s->in[2] = b_id;
+    r->v.w = s->in[1];
+    r->v.o = s->in[2];
+    if (c->judging)
+        EPCTX__TRY(epctx__add_floats(c, c->tensors[r->v.w].count, &unused, &r->v.w));
+    else
+        EPCTX__TRY(epctx__cook(c, r, "f = f[o>o]; w = w[*>*]; w = w[(on)>on] * f[o>o1]"));
+    EPCTX__TRY(epctx__cook(c, r, r->v.o == EPCTX__NONE ? "o = g" : "o = o * f + g"));
+    s->in[1] = r->v.w;
+    s->in[2] = r->v.o;
     c->stats.fused++;
     *done = true;
     return EPCTX_OK;
-}
-
-/* With run-time statistics: (x - mean) / sqrt(var + epsilon) * scale + shift, in single steps. */
-static epctx_status epctx__emit_norm(epctx__compiler *c, uint32_t x, const uint32_t *ids,
-                                     uint64_t channels, uint32_t *y) {
-    epctx__shape shape = c->tensors[x].shape;
-    uint32_t v[4], id, i;
-    shape.rank -= 1;
-    shape.dims[0] = (int64_t)channels;
-    for (i = 1; i < shape.rank; i++) shape.dims[i] = 1;
-    for (i = 0; i < 4; i++) EPCTX__TRY(epctx__alias(c, ids[i], &shape, 0, &v[i]));
-    EPCTX__TRY(epctx__emit_number(c, EPCTX__BINARY_ADD, v[3],
-                                  epctx_node_float(c->node, "epsilon", 1e-5f), &v[3]));
-    EPCTX__TRY(epctx__emit_act(c, v[3], EPCTX__ACT_SQRT, 0.0f, 0.0f, &id));
-    EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_SUB, x, v[2], &x));
-    EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_DIV, x, id, &x));
-    EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_MUL, x, v[0], &x));
-    return epctx__emit_binary(c, EPCTX__BINARY_ADD, x, v[1], y);
 }
 
 static epctx_status epctx__emit_affine(epctx__compiler *c, uint32_t x, uint64_t channels,
@@ -9662,53 +10088,49 @@ static epctx_status epctx__emit_affine(epctx__compiler *c, uint32_t x, uint64_t 
     return epctx__emit_new(c, &s, EPCTX_ONNX_FLOAT, shape, y);
 }
 
-/* The mean and variance of each channel of `x` as outputs 1 and 2, smoothed; in ids[2] and ids[3]
- * instead of the given ones. */
-static epctx_status epctx__channel_statistics(epctx__compiler *c, uint32_t x, uint32_t *ids) {
-    const float momentum = epctx_node_float(c->node, "momentum", 0.9f);
-    bool marked[EPCTX_NPU_MAX_RANK];
-    uint32_t mean, old, part, i;
-    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) marked[i] = i != 1;
-    EPCTX__TRY(epctx__reduce_over(c, EPCTX__REDUCE_MEAN, x, marked, true, &mean));
-    EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_SUB, x, mean, &part));
-    EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_MUL, part, part, &part));
-    EPCTX__TRY(epctx__reduce_over(c, EPCTX__REDUCE_MEAN, part, marked, true, &part));
-    for (i = 2; i < 4; i++) {
-        old = ids[i];
-        EPCTX__TRY(epctx__alias(c, i == 2 ? mean : part, &c->tensors[old].shape, 0, &ids[i]));
-        EPCTX__TRY(epctx__emit_number(c, EPCTX__BINARY_MUL, old, momentum, &old));
-        EPCTX__TRY(epctx__emit_number(c, EPCTX__BINARY_MUL, ids[i], 1.0f - momentum, &mean));
-        EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_ADD, old, mean, &old));
-        EPCTX__TRY(epctx__set_output(c, i - 1, old));
-    }
-    return EPCTX_OK;
-}
-
 static epctx_status epctx__lower_batch_norm(epctx__compiler *c) {
+    const float momentum = epctx_node_float(c->node, "momentum", 0.9f);
     const bool training = epctx_node_int(c->node, "training_mode", 0) != 0;
-    uint32_t x = c->in[0], y, ids[4], i, factor, offset;
+    const bool apart[EPCTX_NPU_MAX_RANK] = {true, false, true, true, true, true, true, true};
+    const uint32_t rank = c->tensors[c->in[0]].shape.rank;
+    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    uint32_t *const ids[4] = {&r.v.s, &r.v.b, &r.v.m, &r.v.v}, i;
     bool constant = !training, done = false;
     uint64_t channels;
     if (!training) EPCTX__TRY(epctx__unused_outputs(c, 1));
     if ((c->node->version < 7 && epctx_node_int(c->node, "is_test", 0) == 0) ||
-        epctx_node_int(c->node, "spatial", 1) == 0 || c->tensors[x].shape.rank < 2)
+        epctx_node_int(c->node, "spatial", 1) == 0 || rank < 2)
         return EPCTX__REFUSE(c, "expected statistics per channel, of inference or as of opset 14, "
                                 "and rank >= 2");
-    channels = (uint64_t)c->tensors[x].shape.dims[1];
+    channels = (uint64_t)c->tensors[r.v.x].shape.dims[1];
     for (i = 0; i < 4; i++) {
-        EPCTX__TRY(epctx__float_input(c, i + 1, &ids[i]));
-        if (c->tensors[ids[i]].count != channels)
+        EPCTX__TRY(epctx__float_input(c, i + 1, ids[i]));
+        if (c->tensors[*ids[i]].count != channels)
             return EPCTX__INVALID(c, "input '%S': expected %u elements, found %u",
-                                  &c->tensors[ids[i]].name, channels, c->tensors[ids[i]].count);
-        constant = constant && c->tensors[ids[i]].constant;
+                                  &c->tensors[*ids[i]].name, channels, c->tensors[*ids[i]].count);
+        constant = constant && c->tensors[*ids[i]].constant;
     }
-    if (training) EPCTX__TRY(epctx__channel_statistics(c, x, ids));
-    if (!constant) return epctx__emit_norm(c, x, ids, channels, &c->y);
-    EPCTX__TRY(epctx__norm_factors(c, ids, channels, &factor, &offset));
-    EPCTX__TRY(epctx__fuse_norm(c, x, channels, factor, offset, &done));
-    y = x;
-    if (!done) EPCTX__TRY(epctx__emit_affine(c, x, channels, factor, offset, &y));
-    return epctx__set_output(c, 0, y);
+    EPCTX__TRY(epctx__scalar_float(c, epctx_node_float(c->node, "epsilon", 1e-5f), &r.v.e));
+    if (training) { /* outputs 1 and 2: smoothed statistics */
+        r.axes = apart;
+        EPCTX__TRY(epctx__scalar_float(c, momentum, &r.v.p));
+        EPCTX__TRY(epctx__scalar_float(c, 1.0f - momentum, &r.v.q));
+        EPCTX__TRY(epctx__cook(c, &r,
+                               "n = mean(x); d = x - n; w = mean(d * d);"
+                               "n = n[1c*>c]; i = m * p + n * q; m = n;"
+                               "w = w[1c*>c]; j = v * p + w * q; v = w"));
+        EPCTX__TRY(epctx__set_output(c, 1, r.v.i));
+        EPCTX__TRY(epctx__set_output(c, 2, r.v.j));
+    }
+    if (!constant) {
+        for (i = 0; i < 4; i++) EPCTX__TRY(epctx__along(c, ids[i], rank - 1, 0));
+        EPCTX__TRY(epctx__cook(c, &r, "d = sqrt(v + e); y = (x - m) / d * s + b"));
+        return epctx__set_output(c, 0, r.v.y);
+    }
+    EPCTX__TRY(epctx__cook(c, &r, "f = s / sqrt(v + e); g = b - m * f"));
+    EPCTX__TRY(epctx__fuse_norm(c, &r, &done));
+    c->y = r.v.x;
+    return done ? EPCTX_OK : epctx__emit_affine(c, r.v.x, channels, r.v.f, r.v.g, &c->y);
 }
 
 /* -- normalizations -- */
@@ -9745,23 +10167,19 @@ static epctx_status epctx__emit_rows(epctx__compiler *c, uint32_t x, uint32_t sc
 /* LayerNormalization's optional outputs: mean and inverse standard deviation. */
 static epctx_status epctx__norm_outputs(epctx__compiler *c, uint32_t x, uint32_t axis,
                                         float epsilon) {
-    epctx__shape shape = c->tensors[x].shape;
-    uint32_t mean, square, id, i;
-    bool wanted = false;
+    bool inner[EPCTX_NPU_MAX_RANK], wanted = false;
+    epctx__recipe r = epctx__recipe_of(x);
+    uint32_t i;
     for (i = 1; i < c->node->output_count; i++)
         wanted = wanted || (c->node->outputs[i].size > 0 &&
                             epctx_map_get(&c->scope.uses, c->node->outputs[i]) != EPCTX_MAP_NONE);
     if (!wanted) return EPCTX_OK;
-    for (i = axis; i < shape.rank; i++) shape.dims[i] = 1;
-    EPCTX__TRY(epctx__emit_reduce(c, EPCTX__REDUCE_MEAN, x, axis, shape.rank, &shape, &mean));
-    EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_SUB, x, mean, &id));
-    EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_MUL, id, id, &id));
-    EPCTX__TRY(epctx__emit_reduce(c, EPCTX__REDUCE_MEAN, id, axis, shape.rank, &shape, &square));
-    EPCTX__TRY(epctx__emit_number(c, EPCTX__BINARY_ADD, square, epsilon, &square));
-    EPCTX__TRY(epctx__emit_act(c, square, EPCTX__ACT_SQRT, 0.0f, 0.0f, &square));
-    EPCTX__TRY(epctx__emit_act(c, square, EPCTX__ACT_RECIPROCAL, 0.0f, 0.0f, &square));
-    EPCTX__TRY(epctx__set_output(c, 1, mean));
-    return epctx__set_output(c, 2, square);
+    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) inner[i] = i >= axis;
+    r.axes = inner;
+    EPCTX__TRY(epctx__scalar_float(c, epsilon, &r.v.e));
+    EPCTX__TRY(epctx__cook(c, &r, "m = mean(x); d = x - m; s = inverse(sqrt(mean(d * d) + e))"));
+    EPCTX__TRY(epctx__set_output(c, 1, r.v.m));
+    return epctx__set_output(c, 2, r.v.s);
 }
 
 static epctx_status epctx__lower_layer_norm(epctx__compiler *c) {
@@ -9811,12 +10229,11 @@ static epctx_status epctx__lower_lrn(epctx__compiler *c) {
     epctx__shape shape = c->tensors[c->in[0]].shape;
     epctx__step s;
     epctx__window *w = &s.params.pool.window;
-    uint32_t x = c->in[0], y, id;
+    epctx__recipe r = epctx__recipe_of(c->in[0]);
     if (shape.rank < 3 || size < 1 || size > 4096)
         return epctx__bad_attr(c, "size", "1 to 4096 channels and an input of rank >= 3");
-    EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_MUL, x, x, &id));
-    EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &y));
-    s = epctx__new_step(EPCTX__OP_POOL, id, EPCTX__NONE, y);
+    EPCTX__TRY(epctx__cook(c, &r, "s = x * x"));
+    s = epctx__new_step(EPCTX__OP_POOL, r.v.s, EPCTX__NONE, 0);
     s.params.pool.batch = (uint32_t)shape.dims[0];
     s.params.pool.channels = s.params.pool.row = (uint32_t)epctx__product(&shape, 2, shape.rank);
     s.params.pool.kind = EPCTX__SLIDE_MEAN;
@@ -9827,14 +10244,11 @@ static epctx_status epctx__lower_lrn(epctx__compiler *c) {
     w->top = (uint32_t)(size - 1) / 2;
     w->bottom = (uint32_t)(size - 1) - w->top;
     if (!epctx__window_ok(w)) return EPCTX__REFUSE(c, "window of %d channels is too large", size);
-    EPCTX__TRY(epctx__emit(c, &s));
-    EPCTX__TRY(
-        epctx__emit_number(c, EPCTX__BINARY_MUL, y, epctx_node_float(c->node, "alpha", 1e-4f), &y));
-    EPCTX__TRY(
-        epctx__emit_number(c, EPCTX__BINARY_ADD, y, epctx_node_float(c->node, "bias", 1.0f), &y));
-    EPCTX__TRY(
-        epctx__emit_number(c, EPCTX__BINARY_POW, y, epctx_node_float(c->node, "beta", 0.75f), &y));
-    return epctx__emit_binary(c, EPCTX__BINARY_DIV, x, y, &c->y);
+    EPCTX__TRY(epctx__emit_new(c, &s, EPCTX_ONNX_FLOAT, &shape, &r.v.m));
+    EPCTX__TRY(epctx__scalar_float(c, epctx_node_float(c->node, "alpha", 1e-4f), &r.v.a));
+    EPCTX__TRY(epctx__scalar_float(c, epctx_node_float(c->node, "bias", 1.0f), &r.v.k));
+    EPCTX__TRY(epctx__scalar_float(c, epctx_node_float(c->node, "beta", 0.75f), &r.v.b));
+    return epctx__cook_y(c, &r, "y = x / (m * a + k) ^ b");
 }
 
 /* -- quantization -- */
@@ -9892,44 +10306,31 @@ static epctx_status epctx__emit_quantize(epctx__compiler *c, epctx__opcode op, u
     return epctx__emit_new(c, &s, to_float ? EPCTX_ONNX_FLOAT : type, &shape, y);
 }
 
-static epctx_status epctx__lower_dequantize(epctx__compiler *c) {
-    if (epctx_node_int(c->node, "block_size", 0) != 0)
-        return EPCTX__REFUSE(c, "blocked quantization is not supported");
-    return epctx__emit_quantize(c, EPCTX__OP_DEQUANTIZE, c->in[0], c->in[1], c->in[2],
-                                epctx_node_int(c->node, "axis", 1), c->tensors[c->in[0]].elem,
-                                &c->y);
-}
-
+/* QuantizeLinear, or DequantizeLinear. */
 static epctx_status epctx__lower_quantize(epctx__compiler *c) {
-    uint32_t x = c->in[0], scale = c->in[1], zero = c->in[2];
-    int32_t type = (int32_t)epctx_node_int(c->node, "output_dtype", EPCTX_ONNX_UINT8);
+    const bool back = c->variant != 0;
+    const int64_t given = epctx_node_int(c->node, "output_dtype", 0);
+    const int32_t type = back                      ? c->tensors[c->in[0]].elem
+                         : c->in[2] != EPCTX__NONE ? c->tensors[c->in[2]].elem
+                         : given != 0              ? (int32_t)given
+                                                   : EPCTX_ONNX_UINT8;
     if (epctx_node_int(c->node, "block_size", 0) != 0)
         return EPCTX__REFUSE(c, "blocked quantization is not supported");
-    type = zero != EPCTX__NONE ? c->tensors[zero].elem : (type == 0 ? EPCTX_ONNX_UINT8 : type);
-    return epctx__emit_quantize(c, EPCTX__OP_QUANTIZE, x, scale, zero,
-                                epctx_node_int(c->node, "axis", 1), type, &c->y);
+    return epctx__emit_quantize(c, back ? EPCTX__OP_DEQUANTIZE : EPCTX__OP_QUANTIZE, c->in[0],
+                                c->in[1], c->in[2], epctx_node_int(c->node, "axis", 1), type,
+                                &c->y);
 }
 
 /* Outputs: quantized data, scale and zero point, from the range of the input. */
 static epctx_status epctx__lower_dynamic_quantize(epctx__compiler *c) {
-    uint32_t x = c->in[0], zero, low, high, scale, point, y;
-    EPCTX__TRY(epctx__scalar(c, EPCTX_ONNX_FLOAT, 0, &zero));
-    EPCTX__TRY(epctx__emit_total(c, EPCTX__REDUCE_MIN, x, &low));
-    EPCTX__TRY(epctx__emit_total(c, EPCTX__REDUCE_MAX, x, &high));
-    EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_MIN, low, zero, &low));
-    EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_MAX, high, zero, &high));
-    EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_SUB, high, low, &scale));
-    EPCTX__TRY(epctx__emit_number(c, EPCTX__BINARY_DIV, scale, 255.0f, &scale));
-    EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_DIV, low, scale, &point));
-    EPCTX__TRY(epctx__emit_act(c, point, EPCTX__ACT_NEG, 0.0f, 0.0f, &point));
-    EPCTX__TRY(epctx__emit_act(c, point, EPCTX__ACT_ROUND, 0.0f, 0.0f, &point));
-    EPCTX__TRY(epctx__emit_act(c, point, EPCTX__ACT_CLIP, 0.0f, 255.0f, &point));
-    EPCTX__TRY(epctx__emit_cast(c, point, EPCTX_ONNX_UINT8, &point));
-    EPCTX__TRY(
-        epctx__emit_quantize(c, EPCTX__OP_QUANTIZE, x, scale, point, 0, EPCTX_ONNX_UINT8, &y));
-    EPCTX__TRY(epctx__set_output(c, 0, y));
-    EPCTX__TRY(epctx__set_output(c, 1, scale));
-    return epctx__set_output(c, 2, point);
+    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    EPCTX__TRY(epctx__cook(c, &r,
+                           "l = all_min(x); h = all_max(x); l = min(l, 0); h = max(h, 0);"
+                           "s = (h - l) / 255; z = uint8(byte(round(neg(l / s))))"));
+    EPCTX__TRY(epctx__set_output(c, 1, r.v.s));
+    EPCTX__TRY(epctx__set_output(c, 2, r.v.z));
+    return epctx__emit_quantize(c, EPCTX__OP_QUANTIZE, r.v.x, r.v.s, r.v.z, 0, EPCTX_ONNX_UINT8,
+                                &c->y);
 }
 
 /* -- integer products in float, exact below 2^24 -- */
@@ -10022,63 +10423,49 @@ static epctx_status epctx__lower_integer(epctx__compiler *c) {
 /* -- losses: minus the selected element, weighted; some exported models contain them -- */
 
 static epctx_status epctx__lower_loss(epctx__compiler *c) {
-    const epctx_attr *reduction = epctx_node_attr(c->node, "reduction");
     const epctx_attr *ignore = epctx_node_attr(c->node, "ignore_index");
-    const bool mean = reduction == NULL || epctx_str_is(reduction->s, "mean");
-    uint32_t x = c->in[0], target = c->in[1], weight = c->in[2];
-    const epctx__shape xs = c->tensors[x].shape, ts = c->tensors[target].shape;
-    epctx__shape column = ts;
-    uint32_t ignored = EPCTX__NONE, id, zero, w = EPCTX__NONE, y, i;
-    float *ones;
-    EPCTX__TRY(epctx__want_indices(c, target, false));
+    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    const epctx__shape xs = c->tensors[r.v.x].shape, ts = c->tensors[c->in[1]].shape;
+    bool weighted = c->in[2] != EPCTX__NONE || ignore != NULL;
+    uint32_t reduction, at;
+    r.v.t = c->in[1];
+    r.v.w = c->in[2];
+    EPCTX__TRY(epctx__choice(c, "reduction", "mean sum none", &reduction));
+    EPCTX__TRY(epctx__want_indices(c, r.v.t, false));
     if (xs.rank < 2 || ts.rank + 1 != xs.rank)
         return EPCTX__INVALID(c,
                               "expected targets of one rank less, found ranks %u (scores) and %u",
                               (uint64_t)xs.rank, (uint64_t)ts.rank);
     if (c->variant != 0) { /* cross entropy: output 1 are the logarithms of a softmax */
-        EPCTX__TRY(epctx__emit_softmax(c, x, 1, 2, true, &x));
-        EPCTX__TRY(epctx__set_output(c, 1, x));
+        EPCTX__TRY(epctx__emit_softmax(c, r.v.x, 1, 2, true, &r.v.x));
+        EPCTX__TRY(epctx__set_output(c, 1, r.v.x));
     }
-    EPCTX__TRY(epctx__emit_cast(c, target, EPCTX_ONNX_INT64, &target));
+    EPCTX__TRY(epctx__cook(c, &r, "t = int(t)"));
     if (ignore != NULL) {
         if (ignore->i > 1000000 || ignore->i < -1000000)
             return epctx__bad_attr(c, "ignore_index", "-1000000..1000000");
-        EPCTX__TRY(epctx__scalar(c, EPCTX_ONNX_INT64, (int32_t)ignore->i, &id));
-        EPCTX__TRY(epctx__scalar(c, EPCTX_ONNX_INT64, 0, &zero));
-        EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_EQUAL, target, id, &ignored));
-        EPCTX__TRY(epctx__emit_where(c, ignored, zero, target, &target));
+        r.n.i = ignore->i;
+        EPCTX__TRY(epctx__cook(c, &r, "i = t == #i; t = where(i, 0, t)"));
     }
-    column.rank = xs.rank;
-    column.dims[0] = ts.dims[0];
-    column.dims[1] = 1;
-    for (i = 2; i < column.rank; i++) column.dims[i] = ts.dims[i - 1];
-    EPCTX__TRY(epctx__alias(c, target, &column, 0, &id));
-    EPCTX__TRY(epctx__emit_pick(c, x, id, EPCTX__NONE, 1, 0, &y));
-    EPCTX__TRY(epctx__alias(c, y, &ts, 0, &y));
-    EPCTX__TRY(epctx__emit_act(c, y, EPCTX__ACT_NEG, 0.0f, 0.0f, &y));
-    if (weight != EPCTX__NONE) {
-        epctx__shape flat = {1, {0}};
-        EPCTX__TRY(epctx__want_float(c, weight));
-        flat.dims[0] = (int64_t)c->tensors[target].count;
-        EPCTX__TRY(epctx__alias(c, target, &flat, 0, &id));
-        EPCTX__TRY(epctx__emit_pick(c, weight, id, EPCTX__NONE, 0, 0, &w));
-        EPCTX__TRY(epctx__alias(c, w, &ts, 0, &w));
-    } else if (ignored != EPCTX__NONE) {
-        EPCTX__TRY(epctx__add_floats(c, c->tensors[target].count, &ones, &w));
-        for (i = 0; i < c->tensors[target].count; i++) ones[i] = 1.0f;
-        EPCTX__TRY(epctx__alias(c, w, &ts, 0, &w));
+    EPCTX__TRY(epctx__cook(c, &r, "x = x[nc*>nc*]; u = t[n*>n1*]"));
+    EPCTX__TRY(epctx__emit_pick(c, r.v.x, r.v.u, EPCTX__NONE, 1, 0, &r.v.y));
+    EPCTX__TRY(epctx__alias(c, r.v.y, &ts, 0, &r.v.y));
+    EPCTX__TRY(epctx__cook(c, &r, "y = neg(y)"));
+    if (r.v.w != EPCTX__NONE) {
+        EPCTX__TRY(epctx__want_float(c, r.v.w));
+        EPCTX__TRY(epctx__axis(c, 0, c->tensors[r.v.w].shape.rank, 0, &at));
+        EPCTX__TRY(
+            epctx__cook(c, &r, ignore != NULL ? "w = where(i, 0, take(w, t))" : "w = take(w, t)"));
+    } else if (weighted) {
+        EPCTX__TRY(epctx__cook(c, &r, "w = where(i, 0, 1)"));
     }
-    if (ignored != EPCTX__NONE) {
-        EPCTX__TRY(epctx__scalar(c, EPCTX_ONNX_FLOAT, 0, &zero));
-        EPCTX__TRY(epctx__emit_where(c, ignored, zero, w, &w));
-    }
-    if (w != EPCTX__NONE) EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_MUL, y, w, &y));
-    if (reduction != NULL && epctx_str_is(reduction->s, "none")) return epctx__set_output(c, 0, y);
-    if (w == EPCTX__NONE || !mean)
-        return epctx__emit_total(c, mean ? EPCTX__REDUCE_MEAN : EPCTX__REDUCE_SUM, y, &c->y);
-    EPCTX__TRY(epctx__emit_total(c, EPCTX__REDUCE_SUM, y, &y));
-    EPCTX__TRY(epctx__emit_total(c, EPCTX__REDUCE_SUM, w, &w));
-    return epctx__emit_binary(c, EPCTX__BINARY_DIV, y, w, &c->y);
+    if (weighted) EPCTX__TRY(epctx__cook(c, &r, "y = y * w"));
+    if (reduction == 1)
+        EPCTX__TRY(epctx__cook(c, &r, "y = all_sum(y)"));
+    else if (reduction == 0)
+        EPCTX__TRY(
+            epctx__cook(c, &r, weighted ? "y = all_sum(y) / all_sum(w)" : "y = all_mean(y)"));
+    return epctx__set_output(c, 0, r.v.y);
 }
 
 /* -- recurrent networks -- */
@@ -10092,65 +10479,47 @@ typedef struct epctx__rnn {
     uint32_t results[2]; /* of each direction */
 } epctx__rnn;
 
-static epctx_status epctx__rnn_act(epctx__compiler *c, epctx_str name, epctx__act *act) {
-    memset(act, 0, sizeof *act);
-    if (epctx_str_is(name, "Sigmoid")) {
-        act->kind = EPCTX__ACT_SIGMOID;
-    } else if (epctx_str_is(name, "Tanh")) {
-        act->kind = EPCTX__ACT_TANH;
-    } else if (epctx_str_is(name, "Relu")) {
-        act->kind = EPCTX__ACT_RELU;
-    } else {
-        return epctx__in_attr(
-            c, "activations",
-            EPCTX__REFUSE(c, "expected Sigmoid, Tanh or Relu, found '%S'", &name));
-    }
-    return EPCTX_OK;
-}
-
 /* The activations of direction `d`. */
 static epctx_status epctx__rnn_acts(epctx__compiler *c, epctx__rnn *n, uint32_t d) {
-    static const char *const usual[3] = {"Sigmoid", "Tanh", "Tanh"};
+    static const struct {
+        const char *name;
+        epctx__act_kind kind;
+    } known[3] = {
+        {"Sigmoid", EPCTX__ACT_SIGMOID}, {"Tanh", EPCTX__ACT_TANH}, {"Relu", EPCTX__ACT_RELU}};
     const epctx_attr *attr = epctx_node_attr(c->node, "activations");
     const uint32_t count = n->p.cell + 1; /* RNN 1, GRU 2, LSTM 3 */
-    epctx__act acts[3];
-    uint32_t i;
-    memset(acts, 0, sizeof acts);
+    epctx__act *const acts[3] = {&n->p.f, &n->p.g, &n->p.h};
+    uint32_t i, k;
     if (attr != NULL && (attr->type != EPCTX_ATTR_STRINGS || attr->count != count * n->directions))
         return epctx__bad_attr(c, "activations", "names for every direction");
     for (i = 0; i < count; i++) {
-        epctx_str name = epctx_str_of(count == 1 ? "Tanh" : usual[i]);
-        EPCTX__TRY(epctx__rnn_act(c, attr != NULL ? attr->strings[d * count + i] : name, &acts[i]));
+        const epctx_str name = attr != NULL ? attr->strings[d * count + i]
+                                            : epctx_str_of(known[i > 0 || count == 1].name);
+        for (k = 0; k < 3 && !epctx_str_is(name, known[k].name); k++) {
+        }
+        if (k == 3)
+            return epctx__in_attr(
+                c, "activations",
+                EPCTX__REFUSE(c, "expected Sigmoid, Tanh or Relu, found '%S'", &name));
+        acts[i]->kind = (uint32_t)known[k].kind;
     }
-    n->p.f = acts[0];
-    n->p.g = acts[1];
-    n->p.h = acts[2];
     return EPCTX_OK;
-}
-
-static epctx_status epctx__rnn_shape(epctx__compiler *c, uint32_t id, uint32_t rank, int64_t d0,
-                                     int64_t d1, int64_t d2) {
-    const epctx__shape *s;
-    if (id == EPCTX__NONE) return EPCTX_OK;
-    s = &c->tensors[id].shape;
-    if (s->rank != rank || s->dims[0] != d0 || s->dims[1] != d1 || (rank > 2 && s->dims[2] != d2))
-        return EPCTX__INVALID(c, "input '%S': expected shape [%d, %d, %d]", &c->tensors[id].name,
-                              d0, d1, d2);
-    return epctx__want_float(c, id);
 }
 
 static epctx_status epctx__rnn_inputs(epctx__compiler *c, epctx__rnn *n) {
     const epctx_attr *direction = epctx_node_attr(c->node, "direction");
-    const epctx__shape *xs;
     static const int64_t turn[3] = {1, 0, 2};
-    int64_t d, batch, hidden, gates = n->gates;
-    uint32_t *const optional[6] = {&n->b, &n->lengths, &n->first, &n->cell, &n->peep, NULL};
+    uint32_t *const ids[8] = {&n->x,       &n->w,     &n->r,    &n->b,
+                              &n->lengths, &n->first, &n->cell, &n->peep};
+    const bool two = direction != NULL && epctx_str_is(direction->s, "bidirectional");
+    const int64_t d = two ? 2 : 1;
+    epctx__shape shapes[8] = {{3, {0}}, {3, {d}}, {3, {d}}, {2, {d}},
+                              {1, {0}}, {3, {0}}, {3, {0}}, {2, {d}}};
+    int64_t hidden;
     uint32_t i;
-    EPCTX__TRY(epctx__float_input(c, 0, &n->x));
-    EPCTX__TRY(epctx__float_input(c, 1, &n->w));
-    EPCTX__TRY(epctx__float_input(c, 2, &n->r));
-    for (i = 0; optional[i] != NULL; i++) EPCTX__TRY(epctx__optional(c, i + 3, optional[i]));
-    n->directions = direction != NULL && epctx_str_is(direction->s, "bidirectional") ? 2 : 1;
+    for (i = 0; i < 8; i++)
+        EPCTX__TRY(i < 3 ? epctx__float_input(c, i, ids[i]) : epctx__optional(c, i, ids[i]));
+    n->directions = two ? 2 : 1;
     n->batch_first = epctx_node_int(c->node, "layout", 0) != 0;
     hidden = epctx_node_int(c->node, "hidden_size",
                             c->tensors[n->r].shape.rank == 3 ? c->tensors[n->r].shape.dims[2] : 0);
@@ -10161,68 +10530,68 @@ static epctx_status epctx__rnn_inputs(epctx__compiler *c, epctx__rnn *n) {
         return EPCTX__REFUSE(c,
                              "expected X of rank 3 and no clip, activation_alpha or input_forget");
     if (n->batch_first) EPCTX__TRY(epctx__emit_transpose(c, n->x, turn, &n->x));
-    xs = &c->tensors[n->x].shape;
-    d = n->directions;
-    batch = xs->dims[1];
-    n->p.time = (uint32_t)xs->dims[0];
-    n->p.batch = (uint32_t)batch;
+    shapes[0] = c->tensors[n->x].shape;
+    n->p.time = (uint32_t)shapes[0].dims[0];
+    n->p.batch = (uint32_t)shapes[0].dims[1];
     n->p.hidden = (uint32_t)hidden;
-    n->inputs = (uint32_t)xs->dims[2];
-    EPCTX__TRY(epctx__rnn_shape(c, n->w, 3, d, gates * hidden, xs->dims[2]));
-    EPCTX__TRY(epctx__rnn_shape(c, n->r, 3, d, gates * hidden, hidden));
-    EPCTX__TRY(epctx__rnn_shape(c, n->b, 2, d, 2 * gates * hidden, 0));
-    EPCTX__TRY(epctx__rnn_shape(c, n->peep, 2, d, 3 * hidden, 0));
-    for (i = 0; i < 2; i++)
-        EPCTX__TRY(epctx__rnn_shape(c, i == 0 ? n->first : n->cell, 3, n->batch_first ? batch : d,
-                                    n->batch_first ? d : batch, hidden));
+    n->inputs = (uint32_t)shapes[0].dims[2];
+    shapes[1].dims[1] = shapes[2].dims[1] = n->gates * hidden;
+    shapes[1].dims[2] = shapes[0].dims[2];
+    shapes[2].dims[2] = shapes[5].dims[2] = hidden;
+    shapes[3].dims[1] = 2 * n->gates * hidden;
+    shapes[4].dims[0] = shapes[5].dims[n->batch_first ? 0 : 1] = shapes[0].dims[1];
+    shapes[5].dims[n->batch_first ? 1 : 0] = d;
+    shapes[6] = shapes[5];
+    shapes[7].dims[1] = 3 * hidden;
     if (n->lengths != EPCTX__NONE && (c->tensors[n->lengths].elem != EPCTX_ONNX_INT32 ||
-                                      c->tensors[n->lengths].count != (uint64_t)batch))
-        return EPCTX__INVALID(c, "sequence_lens: expected %d int32 elements", batch);
+                                      c->tensors[n->lengths].count != n->p.batch))
+        return EPCTX__INVALID(c, "sequence_lens: expected %u int32 elements", (uint64_t)n->p.batch);
+    for (i = 1; i < 8; i++) {
+        if (*ids[i] == EPCTX__NONE) continue;
+        if (!epctx__same_shape(&c->tensors[*ids[i]].shape, &shapes[i]))
+            return EPCTX__INVALID(c, "input '%S': expected shape [%d, %d, %d]",
+                                  &c->tensors[*ids[i]].name, shapes[i].dims[0], shapes[i].dims[1],
+                                  shapes[i].dims[2]);
+        if (ids[i] != &n->lengths) EPCTX__TRY(epctx__want_float(c, *ids[i]));
+    }
     return EPCTX_OK;
 }
 
 /* The bias of direction `d`: the sum of both halves, except the last gate of a late-reset GRU. */
 static epctx_status epctx__rnn_bias(epctx__compiler *c, const epctx__rnn *n, int64_t d,
                                     uint32_t *bias, uint32_t *late) {
-    const uint64_t size = (uint64_t)n->gates * n->p.hidden, hidden = n->p.hidden;
-    const int64_t one[1] = {1};
-    epctx__shape flat = {1, {0}};
-    uint32_t row, input, state, sum;
+    const int64_t size = (int64_t)n->gates * n->p.hidden, hidden = n->p.hidden;
+    uint32_t row, input, state, parts[2];
     *bias = *late = EPCTX__NONE;
     if (n->b == EPCTX__NONE) return EPCTX_OK;
     EPCTX__TRY(epctx__take_one(c, n->b, 0, d, 1, &row));
-    flat.dims[0] = (int64_t)size;
-    EPCTX__TRY(epctx__alias(c, row, &flat, 0, &input));
-    EPCTX__TRY(epctx__alias(c, row, &flat, size, &state));
-    EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_ADD, input, state, &sum));
-    *bias = sum;
-    if (n->p.late_reset != 0) {
-        EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, &flat, bias));
-        flat.dims[0] = (int64_t)(2 * hidden);
-        EPCTX__TRY(epctx__emit_move(c, sum, *bias, &flat, 0, 0, one, one));
-        flat.dims[0] = (int64_t)hidden;
-        EPCTX__TRY(epctx__emit_move(c, input, *bias, &flat, 2 * hidden, 2 * hidden, one, one));
-        EPCTX__TRY(epctx__alias(c, state, &flat, 2 * hidden, late));
-    }
-    return EPCTX_OK;
+    EPCTX__TRY(epctx__take_one(c, row, 1, 0, size, &input));
+    EPCTX__TRY(epctx__take_one(c, row, 1, size, size, &state));
+    EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_ADD, input, state, bias));
+    if (n->p.late_reset == 0) return EPCTX_OK;
+    EPCTX__TRY(epctx__take_one(c, *bias, 1, 0, 2 * hidden, &parts[0]));
+    EPCTX__TRY(epctx__take_one(c, input, 1, 2 * hidden, hidden, &parts[1]));
+    EPCTX__TRY(epctx__emit_concat(c, parts, 2, 1, bias));
+    return epctx__take_one(c, state, 1, 2 * hidden, hidden, late);
 }
 
-/* Initial state or cell of direction `d`, [batch][hidden]. */
-static epctx_status epctx__rnn_first(epctx__compiler *c, const epctx__rnn *n, uint32_t id,
-                                     int64_t d, uint32_t *out) {
+/* Part `d` of an input of all directions. */
+static epctx_status epctx__rnn_part(epctx__compiler *c, uint32_t id, uint32_t axis, int64_t d,
+                                    uint32_t *out) {
     *out = EPCTX__NONE;
-    return id == EPCTX__NONE ? EPCTX_OK : epctx__take_one(c, id, n->batch_first ? 1 : 0, d, 1, out);
+    return id == EPCTX__NONE ? EPCTX_OK : epctx__take_one(c, id, axis, d, 1, out);
 }
 
 static epctx_status epctx__rnn_direction(epctx__compiler *c, epctx__rnn *n, uint32_t d) {
-    const uint32_t rows = n->gates * n->p.hidden;
-    const uint64_t state = (uint64_t)n->p.batch * n->p.hidden;
+    const uint32_t rows = n->gates * n->p.hidden, by_batch = n->batch_first ? 1u : 0u;
+    const int64_t state = (int64_t)n->p.batch * n->p.hidden;
+    const epctx__shape all = {2, {(int64_t)n->p.time * n->p.batch, rows}};
+    const epctx__shape states = {1, {((int64_t)n->p.time + 2) * state}};
     const bool folding = c->folding;
-    epctx__shape shape = {2, {0}};
     epctx__gemm gemm;
     epctx__pack pack;
     epctx__step s;
-    uint32_t w, r, bias, late, gates, x;
+    uint32_t w, r, bias, late, gates;
     EPCTX__TRY(epctx__rnn_acts(c, n, d));
     c->folding = n->b != EPCTX__NONE && c->tensors[n->b].constant;
     EPCTX__TRY(epctx__rnn_bias(c, n, d, &bias, &late));
@@ -10236,67 +10605,41 @@ static epctx_status epctx__rnn_direction(epctx__compiler *c, epctx__rnn *n, uint
     gemm.k = gemm.a_row = n->inputs;
     gemm.a_step = 1;
     gemm.alpha = 1.0f;
-    shape.dims[0] = gemm.m;
-    shape.dims[1] = rows;
-    EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &gates));
+    EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, &all, &gates));
     EPCTX__TRY(epctx__emit_gemm(c, &gemm, n->x, w, true, bias, gates));
     s = epctx__new_step(EPCTX__OP_RECURRENT, gates, r, 0);
     s.in[2] = late;
-    s.in[3] = EPCTX__NONE;
-    if (n->peep != EPCTX__NONE) EPCTX__TRY(epctx__take_one(c, n->peep, 0, d, 1, &s.in[3]));
-    EPCTX__TRY(epctx__rnn_first(c, n, n->first, d, &s.in[4]));
-    EPCTX__TRY(epctx__rnn_first(c, n, n->cell, d, &s.in[5]));
+    EPCTX__TRY(epctx__rnn_part(c, n->peep, 0, d, &s.in[3]));
+    EPCTX__TRY(epctx__rnn_part(c, n->first, by_batch, d, &s.in[4]));
+    EPCTX__TRY(epctx__rnn_part(c, n->cell, by_batch, d, &s.in[5]));
     s.in[6] = n->lengths;
     s.params.recurrent = n->p;
     s.params.recurrent.reverse = n->p.reverse != 0 || d == 1;
     EPCTX__TRY(epctx__add_buffer(
         c, epctx__mul(epctx__padded(n->p.hidden), (uint64_t)n->gates + 1) * 4, &s.temporary));
-    shape.rank = 1;
-    shape.dims[0] = (int64_t)(((uint64_t)n->p.time + 2) * state);
-    EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &x));
-    s.out = n->results[d] = x;
-    pack.batch = n->gates;
-    pack.rows = pack.depth = pack.row_stride = n->p.hidden;
-    pack.block = c->arch->columns;
-    pack.batch_stride = n->p.hidden * n->p.hidden;
-    pack.depth_stride = 1;
-    pack.inner = 1;
-    pack.inner_stride = 0;
+    EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, &states, &n->results[d]));
+    s.out = n->results[d];
+    pack = epctx__matrix_pack(c, n->gates, n->p.hidden, n->p.hidden, false);
     return epctx__emit_packed(c, &s, &pack);
 }
 
 /* Output `i` from the results of the directions: `steps` steps, from element `start` on. */
 static epctx_status epctx__rnn_output(epctx__compiler *c, const epctx__rnn *n, size_t i,
                                       uint64_t start, uint32_t steps) {
-    const uint32_t d = n->directions, batch = n->p.batch, hidden = n->p.hidden, t = i == 0 ? 0 : 1;
-    epctx__shape shape = {4, {0}}, walk = {3, {0}}, all;
-    int64_t dense[EPCTX_NPU_MAX_RANK] = {0}, from[3], to[3];
-    uint32_t y, j;
-    const uint32_t at[4] = {n->batch_first ? 1u : 0u, n->batch_first ? 2u : 1u,
-                            n->batch_first ? 0u : 2u, 3u}; /* of time, direction, batch, hidden */
+    static const char *const orders[2][2] = {{"y = x[tbh>t1bh]", "y = x[tbh>bt1h]"},
+                                             {"y = x[tbh>tbh]", "y = x[tbh>bth]"}};
+    const epctx__shape shape = {3, {steps, n->p.batch, n->p.hidden}};
+    uint32_t parts[2] = {EPCTX__NONE, EPCTX__NONE}, y, d;
     if (i >= c->node->output_count || c->node->outputs[i].size == 0) return EPCTX_OK;
-    shape.dims[at[0]] = walk.dims[0] = steps;
-    shape.dims[at[1]] = d;
-    shape.dims[at[2]] = walk.dims[1] = batch;
-    shape.dims[3] = walk.dims[2] = hidden;
-    epctx__dense(&shape, dense);
-    epctx__dense(&walk, from);
-    to[0] = dense[at[0]];
-    to[1] = dense[at[2]];
-    to[2] = 1;
-    all = shape;
-    if (t != 0) { /* no time dimension */
-        for (all.rank = 0, j = 0; j < 4; j++)
-            if (j != at[0]) all.dims[all.rank++] = shape.dims[j];
+    for (d = 0; d < n->directions; d++) {
+        epctx__recipe r = epctx__recipe_of(0);
+        EPCTX__TRY(epctx__alias(c, n->results[d], &shape, start, &r.v.x));
+        EPCTX__TRY(epctx__cook(c, &r, orders[i > 0][n->batch_first]));
+        parts[d] = r.v.y;
     }
-    if (d == 1 && (!n->batch_first || batch == 1 || steps == 1)) {
-        EPCTX__TRY(epctx__alias(c, n->results[0], &all, start, &y));
-        return epctx__set_output(c, i, y);
-    }
-    EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, &all, &y));
-    for (j = 0; j < d; j++)
-        EPCTX__TRY(epctx__emit_move(c, n->results[j], y, &walk, start, j * (uint64_t)dense[at[1]],
-                                    from, to));
+    d = (n->batch_first ? 1u : 0u) + (i == 0 ? 1u : 0u);
+    y = parts[0];
+    if (n->directions == 2) EPCTX__TRY(epctx__emit_concat(c, parts, 2, d, &y));
     return epctx__set_output(c, i, y);
 }
 
@@ -10312,7 +10655,6 @@ static epctx_status epctx__lower_cell(epctx__compiler *c) {
     n.p.reverse = direction != NULL && epctx_str_is(direction->s, "reverse");
     n.p.late_reset =
         cell == EPCTX__CELL_GRU && epctx_node_int(c->node, "linear_before_reset", 0) != 0;
-    n.cell = n.peep = EPCTX__NONE;
     EPCTX__TRY(epctx__rnn_inputs(c, &n));
     for (d = 0; d < n.directions; d++) EPCTX__TRY(epctx__rnn_direction(c, &n, d));
     state = (uint64_t)n.p.batch * n.p.hidden;
@@ -10325,12 +10667,34 @@ static epctx_status epctx__lower_cell(epctx__compiler *c) {
 
 typedef enum epctx__filter { EPCTX__NEAREST = 0, EPCTX__LINEAR, EPCTX__CUBIC } epctx__filter;
 
+/* coordinate_transformation_mode and nearest_mode, in the order of the words (epctx__choice) */
+#define EPCTX__TRANSFORMS \
+    "half_pixel pytorch_half_pixel align_corners asymmetric tf_crop_and_resize" \
+    " half_pixel_symmetric tf_half_pixel_for_nn"
+typedef enum epctx__transform {
+    EPCTX__AT_HALF = 0,
+    EPCTX__AT_HALF_OF_MANY,
+    EPCTX__AT_CORNERS,
+    EPCTX__AT_EDGE,
+    EPCTX__AT_CROP,
+    EPCTX__AT_SYMMETRIC,
+    EPCTX__AT_NEXT
+} epctx__transform;
+
+#define EPCTX__NEARESTS "round_prefer_floor round_prefer_ceil floor ceil"
+typedef enum epctx__nearest_form {
+    EPCTX__TO_FLOOR = 0,
+    EPCTX__TO_CEIL,
+    EPCTX__FLOOR,
+    EPCTX__CEIL,
+    EPCTX__CEIL_IF_SMALLER /* before opset 11 */
+} epctx__nearest_form;
+
 /* How one axis is resized. */
 typedef struct epctx__axis_plan {
     int64_t in, out;
     float scale;
-    epctx_str transform, nearest;
-    epctx__filter filter;
+    uint32_t transform, nearest, filter;
     float cubic;
     bool exclude, antialias;
     float start, end; /* of the region of tf_crop_and_resize */
@@ -10339,39 +10703,37 @@ typedef struct epctx__axis_plan {
 
 /* Input coordinate of output position `i`. */
 static float epctx__source_of(const epctx__axis_plan *p, int64_t i) {
-    const float at = (float)i, in = (float)p->in, out = (float)p->out;
+    const float at = (float)i, in = (float)p->in, out = (float)p->out, last = in - 1.0f;
     const float half = epctx__f_add(epctx__f_div(epctx__f_add(at, 0.5f), p->scale), -0.5f);
-    if (epctx_str_is(p->transform, "asymmetric")) return epctx__f_div(at, p->scale);
-    if (epctx_str_is(p->transform, "align_corners"))
-        return p->out == 1 ? 0.0f : epctx__f_div(epctx__f_mul(at, in - 1.0f), out - 1.0f);
-    if (epctx_str_is(p->transform, "tf_half_pixel_for_nn"))
-        return epctx__f_div(epctx__f_add(at, 0.5f), p->scale);
-    if (epctx_str_is(p->transform, "pytorch_half_pixel")) return p->out > 1 ? half : 0.0f;
-    if (epctx_str_is(p->transform, "half_pixel_symmetric")) { /* float, as in ORT: decides ties */
-        const float ratio = epctx__f_div(out, epctx__f_mul(p->scale, in));
-        volatile double x = ((double)at + 0.5) / (double)p->scale;
+    const float size = epctx__f_add(p->end, -p->start);
+    const float ratio = epctx__f_div(out, epctx__f_mul(p->scale, in));
+    volatile double x = ((double)at + 0.5) / (double)p->scale;
+    switch ((epctx__transform)p->transform) {
+    case EPCTX__AT_HALF_OF_MANY: return p->out > 1 ? half : 0.0f;
+    case EPCTX__AT_CORNERS:
+        return p->out == 1 ? 0.0f : epctx__f_div(epctx__f_mul(at, last), out - 1.0f);
+    case EPCTX__AT_EDGE: return epctx__f_div(at, p->scale);
+    case EPCTX__AT_NEXT: return epctx__f_div(epctx__f_add(at, 0.5f), p->scale);
+    case EPCTX__AT_SYMMETRIC: /* float, as in ORT: decides ties */
         x = (double)epctx__f_mul(in * 0.5f, epctx__f_add(1.0f, -ratio)) + x;
         return (float)(x - 0.5);
+    case EPCTX__AT_CROP:
+        if (p->out <= 1) return epctx__f_mul(0.5f * epctx__f_add(p->start, p->end), last);
+        return epctx__f_add(epctx__f_mul(p->start, last),
+                            epctx__f_div(epctx__f_mul(epctx__f_mul(at, size), last), out - 1.0f));
+    default: return half;
     }
-    if (epctx_str_is(p->transform, "tf_crop_and_resize")) {
-        const float last = in - 1.0f, size = epctx__f_add(p->end, -p->start);
-        const float part = epctx__f_mul(epctx__f_mul(at, size), last);
-        return p->out > 1
-                   ? epctx__f_add(epctx__f_mul(p->start, last), epctx__f_div(part, out - 1.0f))
-                   : epctx__f_mul(0.5f * epctx__f_add(p->start, p->end), last);
-    }
-    return half;
 }
 
 static float epctx__nearest(const epctx__axis_plan *p, float x) {
     const float down = epctx__floor(x), rest = epctx__f_add(x, -down);
-    if (epctx_str_is(p->nearest, "ceil") || (p->nearest.size == 0 && p->scale < 1.0f))
-        return rest > 0.0f ? down + 1.0f : down;
-    if (p->nearest.size == 0 || epctx_str_is(p->nearest, "floor")) return down;
-    /* as in ONNX Runtime, near ties count as ties */
-    return rest > (epctx_str_is(p->nearest, "round_prefer_ceil") ? 0.499999f : 0.500001f)
-               ? down + 1.0f
-               : down;
+    switch ((epctx__nearest_form)p->nearest) { /* as in ONNX Runtime, near ties count as ties */
+    case EPCTX__TO_FLOOR: return rest > 0.500001f ? down + 1.0f : down;
+    case EPCTX__TO_CEIL: return rest > 0.499999f ? down + 1.0f : down;
+    case EPCTX__FLOOR: return down;
+    case EPCTX__CEIL: return rest > 0.0f ? down + 1.0f : down;
+    default: return rest > 0.0f && p->scale < 1.0f ? down + 1.0f : down;
+    }
 }
 
 /* Weight of a tap at distance d >= 0. */
@@ -10396,7 +10758,7 @@ static void epctx__taps(const epctx__axis_plan *p, int64_t i, int64_t taps, uint
     const float x = epctx__source_of(p, i), top = (float)(p->in - 1);
     float first, sum = 0.0f;
     int64_t t;
-    if (epctx_str_is(p->transform, "tf_crop_and_resize") && !(x >= 0.0f && x <= top)) {
+    if (p->transform == EPCTX__AT_CROP && !(x >= 0.0f && x <= top)) {
         for (t = 0; t < taps; t++) epctx__store_int(positions, (size_t)t, EPCTX_ONNX_INT32, -1);
         return;
     }
@@ -10450,7 +10812,7 @@ static epctx_status epctx__resize_axis(epctx__compiler *c, uint32_t x, uint32_t 
     s.params.resample.taps = (uint32_t)taps;
     shape.dims[axis] = p->out;
     EPCTX__TRY(epctx__emit_new(c, &s, EPCTX_ONNX_FLOAT, &shape, y));
-    if (p->outside == 0.0f || !epctx_str_is(p->transform, "tf_crop_and_resize")) return EPCTX_OK;
+    if (p->outside == 0.0f || p->transform != EPCTX__AT_CROP) return EPCTX_OK;
     table.rank = shape.rank - axis;
     for (i = 0; i < table.rank; i++) table.dims[i] = i == 0 ? p->out : 1;
     EPCTX__TRY(epctx__add_constant(c, EPCTX_ONNX_FLOAT, &table, &outside, &id));
@@ -10479,23 +10841,13 @@ static epctx_status epctx__const_floats(epctx__compiler *c, size_t input, const 
     return EPCTX_OK;
 }
 
-static epctx_status epctx__text_attr(epctx__compiler *c, const char *name, const char *fallback,
-                                     const char *const *allowed, epctx_str *out) {
-    const epctx_attr *attr = epctx_node_attr(c->node, name);
-    size_t i;
-    *out = attr != NULL ? attr->s : epctx_str_of(fallback);
-    for (i = 0; allowed[i] != NULL; i++)
-        if (epctx_str_is(*out, allowed[i])) return EPCTX_OK;
-    return epctx__bad_attr(c, name, "a value that ONNX defines");
-}
-
 /* Upsample, and Resize before opset 11: scales only; positions truncate, or round up when
  * downsampling. */
 static epctx_status epctx__resize_old(epctx__compiler *c, epctx__axis_plan *p, float *scales,
                                       size_t *count) {
     const epctx_attr *attr = epctx_node_attr(c->node, "scales");
-    p->transform = epctx_str_of("asymmetric");
-    p->nearest = epctx_str_of("");
+    p->transform = EPCTX__AT_EDGE;
+    p->nearest = EPCTX__CEIL_IF_SMALLER;
     if (c->node->version >= 9)
         return epctx__const_floats(c, 1, "scales", EPCTX_NPU_MAX_RANK, scales, count);
     if (attr == NULL || attr->type != EPCTX_ATTR_FLOATS || attr->count > EPCTX_NPU_MAX_RANK)
@@ -10506,22 +10858,14 @@ static epctx_status epctx__resize_old(epctx__compiler *c, epctx__axis_plan *p, f
 }
 
 static epctx_status epctx__resize_attrs(epctx__compiler *c, epctx__axis_plan *p) {
-    static const char *const modes[] = {"nearest", "linear", "cubic", NULL};
-    static const char *const old[] = {"nearest", "linear", "bilinear", NULL};
-    static const char *const transforms[] = {
-        "half_pixel",         "pytorch_half_pixel",   "align_corners",        "asymmetric",
-        "tf_crop_and_resize", "half_pixel_symmetric", "tf_half_pixel_for_nn", NULL};
-    static const char *const nearests[] = {"round_prefer_floor", "round_prefer_ceil", "floor",
-                                           "ceil", NULL};
-    epctx_str mode;
     memset(p, 0, sizeof *p);
-    EPCTX__TRY(epctx__text_attr(c, "mode", "nearest", c->node->version < 11 ? old : modes, &mode));
-    p->filter = epctx_str_is(mode, "nearest") ? EPCTX__NEAREST
-                : epctx_str_is(mode, "cubic") ? EPCTX__CUBIC
-                                              : EPCTX__LINEAR;
-    EPCTX__TRY(epctx__text_attr(c, "coordinate_transformation_mode", "half_pixel", transforms,
-                                &p->transform));
-    EPCTX__TRY(epctx__text_attr(c, "nearest_mode", "round_prefer_floor", nearests, &p->nearest));
+    EPCTX__TRY(epctx__choice(
+        c, "mode", c->node->version < 11 ? "nearest linear bilinear" : "nearest linear cubic",
+        &p->filter));
+    if (c->node->version < 11 && p->filter == EPCTX__CUBIC) p->filter = EPCTX__LINEAR;
+    EPCTX__TRY(
+        epctx__choice(c, "coordinate_transformation_mode", EPCTX__TRANSFORMS, &p->transform));
+    EPCTX__TRY(epctx__choice(c, "nearest_mode", EPCTX__NEARESTS, &p->nearest));
     p->cubic = epctx_node_float(c->node, "cubic_coeff_a", -0.75f);
     p->exclude = epctx_node_int(c->node, "exclude_outside", 0) != 0;
     p->antialias = epctx_node_int(c->node, "antialias", 0) != 0;
@@ -10532,20 +10876,19 @@ static epctx_status epctx__resize_attrs(epctx__compiler *c, epctx__axis_plan *p)
 
 /* With keep_aspect_ratio_policy all axes have one scale. */
 static epctx_status epctx__resize_policy(epctx__compiler *c, const epctx__shape *shape,
-                                         const int64_t *axes, size_t count, int64_t *sizes,
-                                         float *scales) {
-    const epctx_attr *attr = epctx_node_attr(c->node, "keep_aspect_ratio_policy");
-    const bool larger = attr != NULL && epctx_str_is(attr->s, "not_smaller");
+                                         const epctx__list *axes, int64_t *sizes, float *scales) {
     float scale = 0.0f;
+    uint32_t policy;
     size_t i;
-    for (i = 0; i < count; i++) {
-        const float s = epctx__f_div((float)sizes[i], (float)shape->dims[axes[i]]);
+    EPCTX__TRY(
+        epctx__choice(c, "keep_aspect_ratio_policy", "stretch not_larger not_smaller", &policy));
+    for (i = 0; i < axes->count; i++) {
+        const float s = epctx__f_div((float)sizes[i], (float)shape->dims[axes->v[i]]);
         scales[i] = s;
-        scale = i == 0 || (larger ? s > scale : s < scale) ? s : scale;
+        scale = i == 0 || (policy == 2 ? s > scale : s < scale) ? s : scale;
     }
-    if (attr == NULL || epctx_str_is(attr->s, "stretch")) return EPCTX_OK;
-    for (i = 0; i < count; i++) {
-        const float size = epctx__f_mul(scale, (float)shape->dims[axes[i]]);
+    for (i = 0; policy != 0 && i < axes->count; i++) {
+        const float size = epctx__f_mul(scale, (float)shape->dims[axes->v[i]]);
         scales[i] = scale;
         sizes[i] = epctx__to_wide(epctx__floor(epctx__f_add(size, 0.5f)));
     }
@@ -10553,34 +10896,29 @@ static epctx_status epctx__resize_policy(epctx__compiler *c, const epctx__shape 
 }
 
 /* Attribute `axes`; default: all. */
-static epctx_status epctx__resize_axes(epctx__compiler *c, uint32_t rank, int64_t *axes,
-                                       size_t *count) {
-    const epctx_attr *attr = c->node->version >= 18 ? epctx_node_attr(c->node, "axes") : NULL;
-    uint32_t axis;
-    size_t i;
-    *count = attr != NULL ? attr->count : rank;
-    if (attr != NULL && (attr->type != EPCTX_ATTR_INTS || *count > rank))
-        return epctx__bad_attr(c, "axes", "at most one axis per dimension");
-    for (i = 0; i < *count; i++) {
-        axes[i] = (int64_t)i;
-        if (attr != NULL) {
-            EPCTX__TRY(epctx__axis(c, attr->ints[i], rank, 0, &axis));
-            axes[i] = (int64_t)axis;
-        }
+static epctx_status epctx__all_axes(epctx__compiler *c, uint32_t rank, epctx__list *axes) {
+    bool marked[EPCTX_NPU_MAX_RANK] = {false};
+    uint32_t axis, i;
+    EPCTX__TRY(epctx__ints_of(c, "axes", 0, INT64_MAX, axes));
+    for (i = 0; i < rank && !axes->found; i++) axes->v[axes->count++] = (int64_t)i;
+    for (i = 0; i < axes->count; i++) {
+        EPCTX__TRY(epctx__axis(c, axes->v[i], rank, 0, &axis));
+        axes->v[i] = (int64_t)axis;
     }
-    return EPCTX_OK;
+    return epctx__mark_axes(c, axes->v, axes->count, rank, marked);
 }
 
 static epctx_status epctx__lower_resize(epctx__compiler *c) {
-    int64_t axes[2 * EPCTX_NPU_MAX_RANK], sizes[2 * EPCTX_NPU_MAX_RANK];
+    int64_t sizes[2 * EPCTX_NPU_MAX_RANK];
     float scales[2 * EPCTX_NPU_MAX_RANK], roi[2 * EPCTX_NPU_MAX_RANK];
-    bool marked[EPCTX_NPU_MAX_RANK] = {false}, by_size, moved, larger;
-    size_t count = 0, size_count = 0, roi_count = 0, axes_count, n;
+    bool by_size, moved, larger;
+    size_t count = 0, size_count = 0, roi_count = 0, n;
+    epctx__list axes;
     epctx__axis_plan p;
     epctx__shape shape = c->tensors[c->in[0]].shape;
     uint32_t x = c->in[0], id;
     EPCTX__TRY(epctx__resize_attrs(c, &p));
-    EPCTX__TRY(epctx__resize_axes(c, shape.rank, axes, &axes_count));
+    EPCTX__TRY(epctx__all_axes(c, shape.rank, &axes));
     if (epctx_str_is(c->node->op_type, "Upsample") || c->node->version < 11) {
         EPCTX__TRY(epctx__resize_old(c, &p, scales, &count));
     } else {
@@ -10591,31 +10929,31 @@ static epctx_status epctx__lower_resize(epctx__compiler *c) {
             EPCTX__TRY(epctx__const_ints(c, id, "sizes", EPCTX_NPU_MAX_RANK, sizes, &size_count));
     }
     by_size = size_count > 0;
-    EPCTX__TRY(epctx__mark_axes(c, axes, axes_count, shape.rank, marked));
-    if ((by_size ? size_count : count) != axes_count || (by_size && count != 0) ||
-        (roi_count != 0 && roi_count != 2 * axes_count) || c->tensors[x].count == 0)
+    if ((by_size ? size_count : count) != axes.count || (by_size && count != 0) ||
+        (roi_count != 0 && roi_count != 2 * axes.count) || c->tensors[x].count == 0)
         return EPCTX__INVALID(c, "found %u scales, %u sizes and %u roi values for %u axes",
                               (uint64_t)count, (uint64_t)size_count, (uint64_t)roi_count,
-                              (uint64_t)axes_count);
-    if (by_size) EPCTX__TRY(epctx__resize_policy(c, &shape, axes, axes_count, sizes, scales));
-    larger = axes_count > 0 && scales[axes_count - 1] > 1.0f;
-    for (n = 0; n < axes_count; n++) { /* the fewest elements in between: larger rows come first */
-        const bool crop = epctx_str_is(p.transform, "tf_crop_and_resize");
-        const size_t i = larger ? axes_count - 1 - n : n;
-        const float size = epctx__f_mul((float)shape.dims[axes[i]], scales[i]);
-        p.in = shape.dims[axes[i]];
+                              (uint64_t)axes.count);
+    if (by_size) EPCTX__TRY(epctx__resize_policy(c, &shape, &axes, sizes, scales));
+    larger = axes.count > 0 && scales[axes.count - 1] > 1.0f;
+    for (n = 0; n < axes.count; n++) { /* the fewest elements in between: larger rows come first */
+        const bool crop = p.transform == EPCTX__AT_CROP;
+        const size_t i = larger ? axes.count - 1 - n : n;
+        const float size = epctx__f_mul((float)shape.dims[axes.v[i]], scales[i]);
+        p.in = shape.dims[axes.v[i]];
         p.scale = scales[i];
         p.start = crop && roi_count > 0 ? roi[i] : 0.0f;
-        p.end = crop && roi_count > 0 ? roi[axes_count + i] : 1.0f;
+        p.end = crop && roi_count > 0 ? roi[axes.count + i] : 1.0f;
         if (!(p.scale > 0.0f && p.scale < 1e6f))
-            return EPCTX__INVALID(c, "axis %d: expected scale > 0 and < 1e6", axes[i]);
+            return EPCTX__INVALID(c, "axis %d: expected scale > 0 and < 1e6", axes.v[i]);
         p.out = by_size ? sizes[i] : (int64_t)epctx__floor(size);
         moved = p.scale != 1.0f || p.start != 0.0f || p.end != 1.0f;
         if (p.out == p.in && moved && (crop || p.in != 1))
-            return EPCTX__REFUSE(
-                c, "axis %d keeps its %d elements but shifts them: runtimes differ", axes[i], p.in);
+            return EPCTX__REFUSE(c,
+                                 "axis %d keeps its %d elements but shifts them: runtimes differ",
+                                 axes.v[i], p.in);
         if (p.out == p.in) continue;
-        EPCTX__TRY(epctx__resize_axis(c, x, (uint32_t)axes[i], &p, &x));
+        EPCTX__TRY(epctx__resize_axis(c, x, (uint32_t)axes.v[i], &p, &x));
     }
     if (c->node->output_count > 0 && x == epctx__named(c, c->node->inputs[0]))
         return epctx__lower_identity(c);
@@ -10631,50 +10969,31 @@ static epctx_status epctx__lower_bitwise_not(epctx__compiler *c) {
     return epctx__emit_integer(c, EPCTX__EXACT_XOR, x, -1, &c->y);
 }
 
-/* |x|^p */
-static epctx_status epctx__powers(epctx__compiler *c, uint32_t x, int64_t p, uint32_t *y) {
-    if (p == 2) return epctx__emit_binary(c, EPCTX__BINARY_MUL, x, x, y);
-    EPCTX__TRY(epctx__emit_act(c, x, EPCTX__ACT_ABS, 0.0f, 0.0f, y));
-    return p == 1 ? EPCTX_OK : epctx__emit_number(c, EPCTX__BINARY_POW, *y, (float)p, y);
+/* y = |x|^p, with attribute p, or y^(1/p) (`root`). */
+static epctx_status epctx__power(epctx__compiler *c, epctx__recipe *r, bool root) {
+    static const char *const texts[3][2] = {
+        {"y = abs(x)", "y = y"}, {"y = x * x", "y = sqrt(y)"}, {"y = abs(x) ^ p", "y = y ^ q"}};
+    const int64_t p = epctx_node_int(c->node, "p", 2);
+    if (p < 1 || p > 64) return epctx__bad_attr(c, "p", "1 to 64");
+    EPCTX__TRY(epctx__scalar_float(c, (float)p, &r->v.p));
+    EPCTX__TRY(epctx__scalar_float(c, epctx__f_div(1.0f, (float)p), &r->v.q));
+    return epctx__cook(c, r, texts[p < 3 ? p - 1 : 2][root]);
 }
 
-/* x^(1/p) */
-static epctx_status epctx__root(epctx__compiler *c, uint32_t x, int64_t p, uint32_t *y) {
-    *y = x;
-    if (p == 2) return epctx__emit_act(c, x, EPCTX__ACT_SQRT, 0.0f, 0.0f, y);
-    return p == 1 ? EPCTX_OK
-                  : epctx__emit_number(c, EPCTX__BINARY_POW, x, epctx__f_div(1.0f, (float)p), y);
-}
-
-static epctx_status epctx__p_attr(epctx__compiler *c, int64_t *p) {
-    *p = epctx_node_int(c->node, "p", 2);
-    return *p >= 1 && *p <= 64 ? EPCTX_OK : epctx__bad_attr(c, "p", "1 to 64");
-}
-
-static epctx_status epctx__lower_lp_norm(epctx__compiler *c) {
-    bool marked[EPCTX_NPU_MAX_RANK] = {false};
-    uint32_t x = c->in[0], y, axis;
-    int64_t p;
-    EPCTX__TRY(epctx__p_attr(c, &p));
-    EPCTX__TRY(epctx__axis_attr(c, -1, c->tensors[x].shape.rank, 0, &axis));
-    marked[axis] = true;
-    EPCTX__TRY(epctx__powers(c, x, p, &y));
-    EPCTX__TRY(epctx__reduce_over(c, EPCTX__REDUCE_SUM, y, marked, true, &y));
-    EPCTX__TRY(epctx__root(c, y, p, &y));
-    EPCTX__TRY(/* zeros stay zeros */
-               epctx__emit_number(c, EPCTX__BINARY_MAX, y, FLT_MIN, &y));
-    return epctx__emit_binary(c, EPCTX__BINARY_DIV, x, y, &c->y);
-}
-
-static epctx_status epctx__lower_global_lp_pool(epctx__compiler *c) {
+/* LpNormalization, GlobalLpPool: the p-norms of an axis or of images. */
+static epctx_status epctx__lower_lp(epctx__compiler *c) {
+    const bool pool = c->variant != 0;
     bool marked[EPCTX_NPU_MAX_RANK];
-    uint32_t x = c->in[0], y, i;
-    int64_t p;
-    EPCTX__TRY(epctx__p_attr(c, &p));
-    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) marked[i] = i >= 2 && i < c->tensors[x].shape.rank;
-    EPCTX__TRY(epctx__powers(c, x, p, &y));
-    EPCTX__TRY(epctx__reduce_over(c, EPCTX__REDUCE_SUM, y, marked, true, &y));
-    return epctx__root(c, y, p, &c->y);
+    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    uint32_t axis = 0, i;
+    if (!pool) EPCTX__TRY(epctx__axis_attr(c, -1, c->tensors[r.v.x].shape.rank, 0, &axis));
+    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) marked[i] = pool ? i >= 2 : i == axis;
+    r.axes = marked;
+    EPCTX__TRY(epctx__power(c, &r, false));
+    EPCTX__TRY(epctx__cook(c, &r, "y = sum(y)"));
+    EPCTX__TRY(epctx__power(c, &r, true));
+    EPCTX__TRY(epctx__scalar_float(c, FLT_MIN, &r.v.t)); /* zeros stay zeros */
+    if (!pool) return epctx__cook_y(c, &r, "y = x / max(y, t)");
 }
 
 static epctx_status epctx__lower_cumsum(epctx__compiler *c) {
@@ -10696,282 +11015,189 @@ static epctx_status epctx__lower_cumsum(epctx__compiler *c) {
 }
 
 static epctx_status epctx__lower_center_crop_pad(epctx__compiler *c) {
-    int64_t sizes[2 * EPCTX_NPU_MAX_RANK], before;
-    epctx__shape shape = c->tensors[c->in[0]].shape;
+    int64_t sizes[2 * EPCTX_NPU_MAX_RANK], pads[2 * EPCTX_NPU_MAX_RANK] = {0};
+    const epctx__shape shape = c->tensors[c->in[0]].shape;
     epctx__list axes;
-    uint32_t x = c->in[0], y, id = c->in[1], axis;
     size_t count, i;
-    EPCTX__TRY(epctx__const_ints(c, id, "shape", EPCTX_NPU_MAX_RANK, sizes, &count));
-    EPCTX__TRY(epctx__ints_of(c, "axes", 0, INT64_MAX, &axes));
-    if (count != (axes.found ? axes.count : shape.rank))
-        return EPCTX__INVALID(c, "shape: expected a size for each axis");
+    EPCTX__TRY(epctx__const_ints(c, c->in[1], "shape", EPCTX_NPU_MAX_RANK, sizes, &count));
+    EPCTX__TRY(epctx__all_axes(c, shape.rank, &axes));
+    if (count != axes.count) return EPCTX__INVALID(c, "shape: expected a size for each axis");
     for (i = 0; i < count; i++) {
-        EPCTX__TRY(epctx__axis(c, axes.found ? axes.v[i] : (int64_t)i, shape.rank, 0, &axis));
-        if (sizes[i] < 1) return EPCTX__REFUSE(c, "shape: expected >= 1, found %d", sizes[i]);
-        before = (sizes[i] - shape.dims[axis]) / 2;
-        if (sizes[i] < shape.dims[axis]) {
-            EPCTX__TRY(
-                epctx__take_one(c, x, axis, (shape.dims[axis] - sizes[i]) / 2, sizes[i], &x));
-        } else if (sizes[i] > shape.dims[axis]) {
-            shape.dims[axis] = sizes[i];
-            EPCTX__TRY(epctx__new_tensor(c, c->tensors[x].elem, &shape, &y));
-            EPCTX__TRY(epctx__emit_fill(c, y, 0));
-            EPCTX__TRY(epctx__put_part(c, x, y, axis, before));
-            x = y;
-        }
-        shape.dims[axis] = sizes[i];
+        const int64_t axis = axes.v[i];
+        if (sizes[i] < 1 || sizes[i] > EPCTX__MAX_BYTES)
+            return EPCTX__REFUSE(c, "shape: expected 1..%u, found %d", (uint64_t)EPCTX__MAX_BYTES,
+                                 sizes[i]);
+        pads[axis] = (sizes[i] - shape.dims[axis]) / 2;
+        pads[shape.rank + axis] = sizes[i] - shape.dims[axis] - pads[axis];
     }
-    return epctx__lower_alias(c, x, &shape);
+    return epctx__emit_pad(c, EPCTX__PAD_CONSTANT, c->in[0], pads, 0, &c->y);
 }
 
-/* -- Attention: values of shape [batch, heads, length, width] -- */
+/* -- Attention: values of shape b(atch), h(eads), l(ength), w(idth) -- */
 
-/* Those of an input [batch, length, heads * width] change places. `turned`: [.., width, length]. */
-static epctx_status epctx__heads(epctx__compiler *c, uint32_t x, int64_t heads, bool turned,
-                                 uint32_t *y) {
-    static const int64_t perms[2][2][4] = {{{0, 1, 2, 3}, {0, 1, 3, 2}},
-                                           {{0, 2, 1, 3}, {0, 2, 3, 1}}};
-    epctx__shape shape = c->tensors[x].shape;
-    const bool flat = shape.rank == 3;
-    if (flat && heads > 0 && shape.dims[2] % heads == 0) {
-        shape.rank = 4;
-        shape.dims[3] = shape.dims[2] / heads;
-        shape.dims[2] = heads;
-        EPCTX__TRY(epctx__alias(c, x, &shape, 0, &x));
-    }
-    if (shape.rank != 4)
+/* From [b, l, heads * w] if x has rank 3. */
+static epctx_status epctx__heads(epctx__compiler *c, uint32_t x, const char *attr, uint32_t *y) {
+    const epctx__shape *shape = &c->tensors[x].shape;
+    const bool flat = shape->rank != 4;
+    epctx__recipe r = epctx__recipe_of(x);
+    r.n.h = flat ? epctx_node_int(c->node, attr, 0) : 0;
+    if (flat && (shape->rank != 3 || r.n.h < 1 || shape->dims[2] % r.n.h != 0))
         return EPCTX__INVALID(c,
                               "expected rank 4, or rank 3 and a number of heads that divides it");
-    return epctx__emit_transpose(c, x, perms[flat][turned], y);
-}
-
-/* [batch, heads, length, width] as the node's input 0 has it. */
-static epctx_status epctx__unheads(epctx__compiler *c, uint32_t y, bool flat) {
-    static const int64_t perm[4] = {0, 2, 1, 3};
-    epctx__shape shape;
-    if (flat) {
-        EPCTX__TRY(epctx__emit_transpose(c, y, perm, &y));
-        shape = c->tensors[y].shape;
-        shape.rank = 3;
-        shape.dims[2] *= shape.dims[3];
-        return epctx__lower_alias(c, y, &shape);
-    }
-    return epctx__set_output(c, 0, y);
+    EPCTX__TRY(epctx__cook(c, &r, flat ? "y = x[bl(hw)>bhlw]" : "y = x[bhlw>bhlw]"));
+    *y = r.v.y;
+    return EPCTX_OK;
 }
 
 /* Keys or values: behind those of the past, which are input `past`; given back as output `present`.
  * Each of their heads serves `group` heads of the queries. */
 static epctx_status epctx__history(epctx__compiler *c, size_t input, size_t past, size_t present,
-                                   int64_t heads, int64_t queries, uint32_t *y) {
-    epctx__shape shape;
-    uint32_t x, old;
-    EPCTX__TRY(epctx__float_input(c, input, &x));
-    EPCTX__TRY(epctx__heads(c, x, heads, false, &x));
-    EPCTX__TRY(epctx__optional(c, past, &old));
-    shape = c->tensors[x].shape;
-    if (old != EPCTX__NONE) {
-        epctx__shape like = c->tensors[old].shape;
-        const int64_t before = like.dims[2];
-        like.dims[2] = shape.dims[2];
-        if (!epctx__same_shape(&like, &shape) || c->tensors[old].elem != c->tensors[x].elem)
-            return EPCTX__INVALID(
-                c, "input '%S': expected the shape of the new ones but for the length",
-                &c->node->inputs[past]);
-        shape.dims[2] += before;
-        EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, y));
-        EPCTX__TRY(epctx__put_part(c, old, *y, 2, 0));
-        EPCTX__TRY(epctx__put_part(c, x, *y, 2, before));
-        x = *y;
+                                   int64_t queries, uint32_t *y) {
+    epctx__recipe r = epctx__recipe_of(EPCTX__NONE);
+    uint32_t parts[2];
+    EPCTX__TRY(epctx__float_input(c, input, &parts[1]));
+    EPCTX__TRY(epctx__heads(c, parts[1], "kv_num_heads", &r.v.x));
+    EPCTX__TRY(epctx__optional(c, past, &parts[0]));
+    parts[1] = r.v.x;
+    c->tensors[r.v.x].name = c->node->inputs[input];
+    if (parts[0] != EPCTX__NONE) {
+        EPCTX__TRY(epctx__want_float(c, parts[0]));
+        EPCTX__TRY(epctx__emit_concat(c, parts, 2, 2, &r.v.x));
     }
-    EPCTX__TRY(epctx__alias(c, x, &shape, 0, y)); /* the output's name is not this one's */
-    EPCTX__TRY(epctx__set_output(c, present, *y));
-    if (queries == shape.dims[1]) {
-        *y = x;
-        return EPCTX_OK;
-    }
-    if (shape.dims[1] == 0 || queries % shape.dims[1] != 0)
-        return EPCTX__INVALID(c, "%d heads do not serve %d", shape.dims[1], queries);
-    shape.rank = 5;
-    shape.dims[4] = shape.dims[3];
-    shape.dims[3] = shape.dims[2];
-    shape.dims[2] = 1;
-    EPCTX__TRY(epctx__alias(c, x, &shape, 0, &x));
-    shape.dims[2] = queries / shape.dims[1];
-    EPCTX__TRY(epctx__expand_to(c, x, &shape, &x));
-    shape.rank = 4;
-    shape.dims[1] = queries;
-    shape.dims[2] = shape.dims[3];
-    shape.dims[3] = shape.dims[4];
-    return epctx__alias(c, x, &shape, 0, y);
+    EPCTX__TRY(epctx__cook(c, &r, "y = x[bhlw>bhlw]")); /* the output's name is not this one's */
+    EPCTX__TRY(epctx__set_output(c, present, r.v.y));
+    if (r.n.h == 0 || queries % r.n.h != 0)
+        return EPCTX__INVALID(c, "%d heads do not serve %d", r.n.h, queries);
+    r.n.r = queries / r.n.h;
+    if (r.n.r > 1) EPCTX__TRY(epctx__cook(c, &r, "x = x[bhlw>b(hr)lw]"));
+    *y = r.v.x;
+    return EPCTX_OK;
 }
 
-/* Adds input 3, a bool or float mask; positions of a shorter one behind its end are masked. */
-static epctx_status epctx__attention_mask(epctx__compiler *c, uint32_t *scores) {
-    const int64_t total = c->tensors[*scores].shape.dims[3];
-    uint32_t mask, zero, low, wide;
-    epctx__shape shape;
-    EPCTX__TRY(epctx__optional(c, 3, &mask));
-    if (mask == EPCTX__NONE) return EPCTX_OK;
-    EPCTX__TRY(epctx__scalar(c, EPCTX_ONNX_FLOAT, 0, &zero));
-    EPCTX__TRY(epctx__emit_number(c, EPCTX__BINARY_SUB, zero, FLT_MAX, &low));
-    if (c->tensors[mask].elem == EPCTX_ONNX_BOOL)
-        EPCTX__TRY(epctx__emit_where(c, mask, zero, low, &mask));
-    EPCTX__TRY(epctx__want_float(c, mask));
-    shape = c->tensors[mask].shape;
-    if (shape.rank > 0 && shape.dims[shape.rank - 1] < total && shape.dims[shape.rank - 1] > 1) {
-        shape.dims[shape.rank - 1] = total;
-        EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &wide));
-        EPCTX__TRY(epctx__emit_fill(c, wide, epctx__bits_of(-FLT_MAX)));
-        EPCTX__TRY(epctx__put_part(c, mask, wide, shape.rank - 1, 0));
-        mask = wide;
-    }
-    return epctx__emit_binary(c, EPCTX__BINARY_ADD, *scores, mask, scores);
+/* Input 3, a bool or float mask; positions of a shorter one behind its end are masked. */
+static epctx_status epctx__attention_mask(epctx__compiler *c, epctx__recipe *r, int64_t total) {
+    const epctx__shape *shape;
+    EPCTX__TRY(epctx__optional(c, 3, &r->v.m));
+    if (r->v.m == EPCTX__NONE) return EPCTX_OK;
+    EPCTX__TRY(epctx__scalar_float(c, -FLT_MAX, &r->v.l));
+    if (c->tensors[r->v.m].elem == EPCTX_ONNX_BOOL)
+        EPCTX__TRY(epctx__cook(c, r, "m = where(m, 0, l)"));
+    EPCTX__TRY(epctx__want_float(c, r->v.m));
+    shape = &c->tensors[r->v.m].shape;
+    if (shape->rank > 0 && shape->dims[shape->rank - 1] < total && shape->dims[shape->rank - 1] > 1)
+        EPCTX__TRY(epctx__pad_axis(c, r->v.m, shape->rank - 1, total - shape->dims[shape->rank - 1],
+                                   epctx__bits_of(-FLT_MAX), &r->v.m));
+    return epctx__cook(c, r, "s = s + m");
 }
 
 /* Query i sees keys up to `past` + i. */
-static epctx_status epctx__attention_causal(epctx__compiler *c, int64_t past, uint32_t *scores) {
-    epctx__shape shape = {2, {0}};
+static epctx_status epctx__attention_causal(epctx__compiler *c, int64_t past,
+                                            const epctx__shape *scores, uint32_t *mask) {
+    const epctx__shape shape = {2, {scores->dims[2], scores->dims[3]}};
     int64_t i, j;
     float *data;
-    uint32_t id;
-    shape.dims[0] = c->tensors[*scores].shape.dims[2];
-    shape.dims[1] = c->tensors[*scores].shape.dims[3];
-    EPCTX__TRY(epctx__add_floats(c, epctx__count(&shape), &data, &id));
-    c->tensors[id].shape = shape;
+    EPCTX__TRY(epctx__add_floats(c, epctx__count(&shape), &data, mask));
+    c->tensors[*mask].shape = shape;
     for (i = 0; i < shape.dims[0]; i++)
         for (j = 0; j < shape.dims[1]; j++) *data++ = j <= past + i ? 0.0f : -FLT_MAX;
-    return epctx__emit_binary(c, EPCTX__BINARY_ADD, *scores, id, scores);
+    return EPCTX_OK;
 }
 
 static epctx_status epctx__lower_attention(epctx__compiler *c) {
-    static const int64_t turn[4] = {0, 1, 3, 2};
     const float cap = epctx_node_float(c->node, "softcap", 0.0f);
     const int64_t mode = epctx_node_int(c->node, "qk_matmul_output_mode", 0);
-    uint32_t q = c->in[0], k, v, past = c->in[4], scores, shown[4];
-    epctx__shape shape;
+    const bool flat = c->tensors[c->in[0]].shape.rank == 3;
+    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    epctx__shape scores;
+    uint32_t past = c->in[4], shown[4];
     int64_t heads, before;
-    float scale;
-    bool flat;
     EPCTX__TRY(epctx__unused_outputs(c, 4));
     if (c->node->input_count > 6 && c->node->inputs[6].size > 0)
         return EPCTX__REFUSE(c, "nonpad_kv_seqlen is not supported");
     if (mode < 0 || mode > 3) return epctx__bad_attr(c, "qk_matmul_output_mode", "0 to 3");
-    flat = c->tensors[q].shape.rank == 3;
-    EPCTX__TRY(epctx__heads(c, q, epctx_node_int(c->node, "q_num_heads", 0), false, &q));
-    heads = c->tensors[q].shape.dims[1];
-    shape = c->tensors[q].shape;
-    scale = epctx_node_float(c->node, "scale", 1.0f / epctx__sqrt((float)shape.dims[3]));
-    EPCTX__TRY(epctx__history(c, 1, 4, 1, epctx_node_int(c->node, "kv_num_heads", 0), heads, &k));
-    EPCTX__TRY(epctx__history(c, 2, 5, 2, epctx_node_int(c->node, "kv_num_heads", 0), heads, &v));
-    EPCTX__TRY(epctx__emit_number(c, EPCTX__BINARY_MUL, q, scale, &q));
-    EPCTX__TRY(epctx__emit_transpose(c, k, turn, &k));
-    EPCTX__TRY(epctx__matmul_of(c, q, k, &scores));
-    shown[0] = scores;
-    if (cap > 0.0f) {
-        EPCTX__TRY(epctx__emit_number(c, EPCTX__BINARY_DIV, scores, cap, &scores));
-        EPCTX__TRY(epctx__emit_act(c, scores, EPCTX__ACT_TANH, 0.0f, 0.0f, &scores));
-        EPCTX__TRY(epctx__emit_number(c, EPCTX__BINARY_MUL, scores, cap, &scores));
-    }
-    shown[1] = scores;
+    EPCTX__TRY(epctx__heads(c, r.v.x, "q_num_heads", &r.v.q));
+    scores = c->tensors[r.v.q].shape;
+    heads = scores.dims[1];
+    EPCTX__TRY(epctx__scalar_float(
+        c, epctx_node_float(c->node, "scale", 1.0f / epctx__sqrt((float)scores.dims[3])), &r.v.f));
+    EPCTX__TRY(epctx__history(c, 1, 4, 1, heads, &r.v.k));
+    EPCTX__TRY(epctx__history(c, 2, 5, 2, heads, &r.v.v));
+    EPCTX__TRY(epctx__cook(c, &r, "s = q * f @ k[bhlw>bhwl]"));
+    shown[0] = r.v.s;
+    scores = c->tensors[r.v.s].shape;
+    EPCTX__TRY(epctx__scalar_float(c, cap, &r.v.c));
+    if (cap > 0.0f) EPCTX__TRY(epctx__cook(c, &r, "s = tanh(s / c) * c"));
+    shown[1] = r.v.s;
     before = past != EPCTX__NONE ? c->tensors[past].shape.dims[2] : 0;
     if (epctx_node_int(c->node, "is_causal", 0) != 0 &&
-        (before == 0 || c->tensors[q].shape.dims[2] > 1)) /* as ONNX Runtime: it is the newest */
-        EPCTX__TRY(epctx__attention_causal(c, before, &scores));
-    EPCTX__TRY(epctx__attention_mask(c, &scores));
-    if (scores != shown[1]) /* masked twice is not minus infinity: a softmax of those is NaN */
-        EPCTX__TRY(epctx__emit_act(c, scores, EPCTX__ACT_CLIP, -FLT_MAX, FLT_MAX, &scores));
-    shown[2] = scores;
-    EPCTX__TRY(epctx__emit_softmax(c, scores, 3, 4, false, &scores));
-    shown[3] = scores;
+        (before == 0 || scores.dims[2] > 1)) { /* as ONNX Runtime: it is the newest */
+        EPCTX__TRY(epctx__attention_causal(c, before, &scores, &r.v.m));
+        EPCTX__TRY(epctx__cook(c, &r, "s = s + m"));
+    }
+    EPCTX__TRY(epctx__attention_mask(c, &r, scores.dims[3]));
+    if (r.v.s != shown[1]) /* masked twice is not minus infinity: a softmax of those is NaN */
+        EPCTX__TRY(epctx__cook(c, &r, "s = finite(s)"));
+    shown[2] = r.v.s;
+    EPCTX__TRY(epctx__emit_softmax(c, r.v.s, 3, 4, false, &r.v.s));
+    shown[3] = r.v.s;
     if (c->node->output_count > 3) {
-        EPCTX__TRY(epctx__alias(c, shown[mode], &c->tensors[scores].shape, 0, &shown[mode]));
+        EPCTX__TRY(epctx__alias(c, shown[mode], &scores, 0, &shown[mode]));
         EPCTX__TRY(epctx__set_output(c, 3, shown[mode]));
     }
-    EPCTX__TRY(epctx__matmul_of(c, scores, v, &v));
-    return epctx__unheads(c, v, flat);
+    return epctx__cook_y(c, &r, flat ? "y = (s @ v)[bhqv>bq(hv)]" : "y = s @ v");
 }
 
 /* -- RotaryEmbedding -- */
 
-/* Half `part` of the first `width` of the last dimension: the other elements or the other half. */
-static void epctx__half(bool interleaved, int64_t part, int64_t width, int64_t *start,
-                        int64_t *step) {
-    *start = interleaved ? part : part * width / 2;
-    *step = interleaved ? 2 : 1;
-}
-
-/* Cosines or sines, input `i`: [batch, length, 1, width / 2], or where heads come before length. */
+/* Cosines or sines, input `i`, where heads come before the length or behind it (`flat`). */
 static epctx_status epctx__angles(epctx__compiler *c, size_t i, bool flat, uint32_t *y) {
-    epctx__shape shape;
-    uint32_t positions;
-    EPCTX__TRY(epctx__float_input(c, i, y));
-    EPCTX__TRY(epctx__optional(c, 3, &positions));
-    if (positions != EPCTX__NONE) EPCTX__TRY(epctx__emit_gather(c, *y, positions, 0, y));
-    shape = c->tensors[*y].shape;
-    if (shape.rank != 3)
-        return EPCTX__INVALID(c, "input '%S': expected rank %s", &c->node->inputs[i],
-                              positions != EPCTX__NONE ? "2" : "3");
-    shape.rank = 4;
-    shape.dims[3] = shape.dims[2];
-    shape.dims[2] = flat ? 1 : shape.dims[1];
-    shape.dims[1] = flat ? shape.dims[1] : 1;
-    return epctx__alias(c, *y, &shape, 0, y);
+    epctx__recipe r = epctx__recipe_of(EPCTX__NONE);
+    EPCTX__TRY(epctx__float_input(c, i, &r.v.x));
+    EPCTX__TRY(epctx__optional(c, 3, &r.v.p));
+    if (r.v.p != EPCTX__NONE) EPCTX__TRY(epctx__cook(c, &r, "x = take(x, p)"));
+    EPCTX__TRY(epctx__cook(c, &r, flat ? "y = x[blw>bl1w]" : "y = x[blw>b1lw]"));
+    *y = r.v.y;
+    return EPCTX_OK;
 }
 
 static epctx_status epctx__lower_rotary(epctx__compiler *c) {
     const bool interleaved = epctx_node_int(c->node, "interleaved", 0) != 0;
-    const int64_t heads = epctx_node_int(c->node, "num_heads", 0);
-    int64_t start[4] = {0, 0, 0, 0}, step[4] = {1, 1, 1, 1}, dense[4], from[4], width, part;
-    epctx__shape shape, given, box;
-    uint32_t x = c->in[0], y, angles[2], halves[2], a, b;
-    bool flat;
-    shape = given = c->tensors[x].shape;
-    flat = shape.rank == 3;
-    if (flat && heads > 0 && shape.dims[2] % heads == 0) {
-        shape.rank = 4;
-        shape.dims[3] = shape.dims[2] / heads;
-        shape.dims[2] = heads;
-    }
-    if (shape.rank != 4) return epctx__bad_attr(c, "num_heads", "a divisor of the last dimension");
+    const epctx__shape given = c->tensors[c->in[0]].shape;
+    const bool flat = given.rank != 4;
+    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    uint32_t parts[2];
+    int64_t width;
+    r.n.j = flat ? epctx_node_int(c->node, "num_heads", 0) : 0;
+    if (flat && (given.rank != 3 || r.n.j < 1 || given.dims[2] % r.n.j != 0))
+        return epctx__bad_attr(c, "num_heads", "a divisor of the last dimension");
+    EPCTX__TRY(epctx__cook(c, &r, flat ? "x = x[hi(jk)>hijk]" : "x = x[hijk>hijk]"));
     width = epctx_node_int(c->node, "rotary_embedding_dim", 0);
-    width = width == 0 ? shape.dims[3] : width;
-    if (width < 2 || width % 2 != 0 || width > shape.dims[3])
+    width = width == 0 ? r.n.k : width;
+    if (width < 2 || width % 2 != 0 || width > r.n.k)
         return epctx__bad_attr(c, "rotary_embedding_dim", "an even part of the width");
-    EPCTX__TRY(epctx__alias(c, x, &shape, 0, &x));
-    EPCTX__TRY(epctx__angles(c, 1, flat, &angles[0]));
-    EPCTX__TRY(epctx__angles(c, 2, flat, &angles[1]));
-    EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &y));
-    box = shape;
-    box.dims[3] = width / 2;
-    epctx__dense(&shape, dense);
-    for (part = 0; part < 2; part++) {
-        epctx__half(interleaved, part, width, &start[3], &step[3]);
-        EPCTX__TRY(epctx__take_box(c, x, &box, start, step, &halves[part]));
+    EPCTX__TRY(epctx__angles(c, 1, flat, &r.v.c));
+    EPCTX__TRY(epctx__angles(c, 2, flat, &r.v.s));
+    r.n.p = 2;
+    EPCTX__TRY(epctx__take_one(c, r.v.x, 3, 0, width, &r.v.y));
+    EPCTX__TRY(epctx__cook(c, &r, interleaved ? "y = y[hij(wp)>phijw]" : "y = y[hij(pw)>phijw]"));
+    EPCTX__TRY(epctx__take_one(c, r.v.y, 0, 0, 1, &r.v.a));
+    EPCTX__TRY(epctx__take_one(c, r.v.y, 0, 1, 1, &r.v.b));
+    EPCTX__TRY(epctx__cook(c, &r, "y = a * c - b * s; z = a * s + b * c"));
+    if (!epctx__same_shape(&c->tensors[r.v.y].shape, &c->tensors[r.v.a].shape))
+        return EPCTX__INVALID(c, "cosines and sines do not fit the input's batch and length");
+    parts[0] = r.v.y;
+    parts[1] = r.v.z;
+    EPCTX__TRY(epctx__emit_concat(c, parts, 2, 0, &r.v.y));
+    EPCTX__TRY(epctx__cook(c, &r, interleaved ? "y = y[phijw>hij(wp)]" : "y = y[phijw>hij(pw)]"));
+    if (width < r.n.k) { /* the others stay */
+        parts[0] = r.v.y;
+        EPCTX__TRY(epctx__take_one(c, r.v.x, 3, width, r.n.k - width, &parts[1]));
+        EPCTX__TRY(epctx__emit_concat(c, parts, 2, 3, &r.v.y));
     }
-    for (part = 0; part < 2; part++) { /* cos * a - sin * b, sin * a + cos * b */
-        EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_MUL, halves[0], angles[part], &a));
-        EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_MUL, halves[1], angles[1 - part], &b));
-        EPCTX__TRY(
-            epctx__emit_binary(c, part == 0 ? EPCTX__BINARY_SUB : EPCTX__BINARY_ADD, a, b, &a));
-        if (!epctx__same_shape(&c->tensors[a].shape, &box))
-            return EPCTX__INVALID(c, "cosines and sines do not fit the input's batch and length");
-        epctx__half(interleaved, part, width, &start[3], &step[3]);
-        epctx__dense(&box, from);
-        dense[3] = step[3];
-        EPCTX__TRY(epctx__emit_move(c, a, y, &box, 0, (uint64_t)start[3], from, dense));
-    }
-    if (width < shape.dims[3]) {
-        EPCTX__TRY(epctx__take_one(c, x, 3, width, shape.dims[3] - width, &a));
-        EPCTX__TRY(epctx__put_part(c, a, y, 3, width));
-    }
-    return epctx__lower_alias(c, y, &given);
+    return epctx__lower_alias(c, r.v.y, &given);
 }
 
 /* -- windows of any rank: their elements are taken, or added up, by constant indices -- */
-
-static epctx_status epctx__reshape(epctx__compiler *c, uint32_t *x, epctx__shape shape) {
-    return epctx__alias(c, *x, &shape, 0, x);
-}
 
 /* Sizes from the axes. */
 static epctx_status epctx__geometry_sizes(epctx__compiler *c, epctx__geometry *g) {
@@ -11032,15 +11258,10 @@ static epctx_status epctx__points(epctx__compiler *c, const epctx__geometry *g, 
 /* [rows][places][taps] of images `x`, `outside` where there is no point. */
 static epctx_status epctx__take_windows(epctx__compiler *c, uint32_t x, const epctx__geometry *g,
                                         float outside, uint32_t *y) {
-    epctx__shape shape = {2, {0}};
+    const epctx__shape rows = {2, {(int64_t)c->tensors[x].count / g->points, g->points}};
     uint32_t wide, points;
-    shape.dims[0] = (int64_t)(c->tensors[x].count / (uint64_t)g->points);
-    shape.dims[1] = g->points;
-    EPCTX__TRY(epctx__alias(c, x, &shape, 0, &x));
-    shape.dims[1]++;
-    EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &wide));
-    EPCTX__TRY(epctx__emit_fill(c, wide, epctx__bits_of(outside)));
-    EPCTX__TRY(epctx__put_part(c, x, wide, 1, 0));
+    EPCTX__TRY(epctx__alias(c, x, &rows, 0, &x));
+    EPCTX__TRY(epctx__pad_axis(c, x, 1, 1, epctx__bits_of(outside), &wide));
     EPCTX__TRY(epctx__points(c, g, false, false, &points));
     return epctx__emit_gather(c, wide, points, 1, y);
 }
@@ -11048,25 +11269,19 @@ static epctx_status epctx__take_windows(epctx__compiler *c, uint32_t x, const ep
 /* The reverse: images of the sums of `x`, [n][channels][taps][places]. */
 static epctx_status epctx__add_windows(epctx__compiler *c, uint32_t x, int64_t n, int64_t channels,
                                        const epctx__geometry *g, uint32_t *y) {
-    static const int64_t inwards[4] = {2, 3, 0, 1}, outwards[2] = {1, 0};
-    epctx__shape shape = epctx__shape4(n, channels, g->taps, g->places);
-    uint32_t points, sums;
-    EPCTX__TRY(epctx__alias(c, x, &shape, 0, &x));
-    EPCTX__TRY(epctx__emit_transpose(c, x, inwards, &x));
-    shape.rank = 2;
-    shape.dims[0] = g->taps * g->places;
-    shape.dims[1] = n * channels;
-    EPCTX__TRY(epctx__alias(c, x, &shape, 0, &x));
-    shape.dims[1] = 1;
-    EPCTX__TRY(epctx__points(c, g, true, false, &points));
-    EPCTX__TRY(epctx__alias(c, points, &shape, 0, &points));
-    shape.dims[0] = g->points + 1;
-    shape.dims[1] = n * channels;
-    EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &sums));
-    EPCTX__TRY(epctx__emit_fill(c, sums, 0));
-    EPCTX__TRY(epctx__emit_tuples(c, sums, points, x, 0, EPCTX__JOIN_ADD, &sums));
-    EPCTX__TRY(epctx__take_one(c, sums, 0, 0, g->points, &sums));
-    return epctx__emit_transpose(c, sums, outwards, y);
+    const epctx__shape windows = epctx__shape4(n, channels, g->taps, g->places);
+    const epctx__shape images = {2, {g->points + 1, n * channels}};
+    epctx__recipe r = epctx__recipe_of(x);
+    EPCTX__TRY(epctx__alias(c, x, &windows, 0, &r.v.x));
+    EPCTX__TRY(epctx__points(c, g, true, false, &r.v.i));
+    EPCTX__TRY(epctx__cook(c, &r, "x = x[nctp>(tp)(nc)]; i = i[tp>(tp)1]"));
+    EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, &images, &r.v.y));
+    EPCTX__TRY(epctx__emit_fill(c, r.v.y, 0));
+    EPCTX__TRY(epctx__emit_tuples(c, r.v.y, r.v.i, r.v.x, 0, EPCTX__JOIN_ADD, &r.v.y));
+    EPCTX__TRY(epctx__take_one(c, r.v.y, 0, 0, g->points, &r.v.y));
+    EPCTX__TRY(epctx__cook(c, &r, "y = y[ij>ji]"));
+    *y = r.v.y;
+    return EPCTX_OK;
 }
 
 /* Taps of a place inside the image, with its padding or without. */
@@ -11098,22 +11313,16 @@ static epctx_status epctx__divide_by_taps(epctx__compiler *c, const epctx__geome
 static epctx_status epctx__pool_indices(epctx__compiler *c, const epctx__geometry *g,
                                         uint32_t windows, const epctx__shape *shape) {
     const bool columns = epctx_node_int(c->node, "storage_order", 0) != 0;
-    epctx__shape flat = c->tensors[windows].shape;
-    uint32_t at, ramp, points;
-    EPCTX__TRY(epctx__emit_arg(c, windows, 2, false, false, 1, &at));
-    EPCTX__TRY(epctx__ramp(c, g->places, 3, 1, &ramp));
-    EPCTX__TRY(epctx__emit_integer(c, EPCTX__EXACT_MUL, ramp, (int32_t)g->taps, &ramp));
-    EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_ADD, at, ramp, &at));
-    EPCTX__TRY(epctx__points(c, g, false, columns, &points));
-    EPCTX__TRY(epctx__ramp(c, flat.dims[0], 3, 0, &ramp));
-    flat.rank = 1;
-    flat.dims[0] = g->places * g->taps;
-    EPCTX__TRY(epctx__alias(c, points, &flat, 0, &points));
-    EPCTX__TRY(epctx__emit_gather(c, points, at, 0, &at));
-    EPCTX__TRY(epctx__emit_integer(c, EPCTX__EXACT_MUL, ramp, (int32_t)g->points, &ramp));
-    EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_ADD, at, ramp, &at));
-    EPCTX__TRY(epctx__alias(c, at, shape, 0, &at));
-    return epctx__set_output(c, 1, at);
+    epctx__recipe r = epctx__recipe_of(windows);
+    r.n.r = c->tensors[windows].shape.dims[0];
+    r.n.n = g->points;
+    EPCTX__TRY(epctx__points(c, g, false, columns, &r.v.i));
+    EPCTX__TRY(epctx__emit_arg(c, windows, 2, false, false, 1, &r.v.a));
+    EPCTX__TRY(epctx__cook(c, &r,
+                           "i = i[pt>(pt)]; a = a + range(#p)[p>1p1] * #t;"
+                           "y = take(i, a) + range(#r)[r>r11] * #n"));
+    EPCTX__TRY(epctx__alias(c, r.v.y, shape, 0, &r.v.y));
+    return epctx__set_output(c, 1, r.v.y);
 }
 
 static epctx_status epctx__lower_pool(epctx__compiler *c) {
@@ -11123,8 +11332,8 @@ static epctx_status epctx__lower_pool(epctx__compiler *c) {
     bool marked[EPCTX_NPU_MAX_RANK] = {false, false, true}, plain;
     epctx__shape shape = c->tensors[c->in[0]].shape;
     epctx__geometry g;
+    epctx__recipe r = epctx__recipe_of(c->in[0]);
     uint32_t x = c->in[0], windows, y, i;
-    int64_t p = 1;
     epctx_error_clear(c->error);
     if (max && epctx__stored_size(type) == 1) /* float represents bytes exactly */
         EPCTX__TRY(epctx__emit_cast(c, x, EPCTX_ONNX_FLOAT, &x));
@@ -11146,16 +11355,14 @@ static epctx_status epctx__lower_pool(epctx__compiler *c) {
         return epctx__emit_cast(c, y, type, &c->y);
     }
     EPCTX__TRY(epctx__geometry_sizes(c, &g));
-    if (lp) {
-        EPCTX__TRY(epctx__p_attr(c, &p));
-        EPCTX__TRY(epctx__powers(c, x, p, &x));
-    }
-    EPCTX__TRY(epctx__take_windows(c, x, &g, max ? epctx__float_of(0xff800000u) : 0.0f, &windows));
+    if (lp) EPCTX__TRY(epctx__power(c, &r, false));
+    EPCTX__TRY(epctx__take_windows(c, lp ? r.v.y : x, &g, max ? epctx__float_of(0xff800000u) : 0.0f,
+                                   &windows));
     EPCTX__TRY(epctx__reduce_over(c, max ? EPCTX__REDUCE_MAX : EPCTX__REDUCE_SUM, windows, marked,
-                                  false, &y));
-    if (lp) EPCTX__TRY(epctx__root(c, y, p, &y));
-    if (!lp && !max) EPCTX__TRY(epctx__divide_by_taps(c, &g, y, &y));
-    EPCTX__TRY(epctx__emit_cast(c, y, type, &y));
+                                  false, &r.v.y));
+    if (lp) EPCTX__TRY(epctx__power(c, &r, true));
+    if (!lp && !max) EPCTX__TRY(epctx__divide_by_taps(c, &g, r.v.y, &r.v.y));
+    EPCTX__TRY(epctx__emit_cast(c, r.v.y, type, &y));
     if (indices) EPCTX__TRY(epctx__pool_indices(c, &g, windows, &shape));
     return epctx__lower_alias(c, y, &shape);
 }
@@ -11163,15 +11370,12 @@ static epctx_status epctx__lower_pool(epctx__compiler *c) {
 /* Adds the bias to images: output 0. */
 static epctx_status epctx__biased(epctx__compiler *c, uint32_t y, size_t bias_input,
                                   const epctx__shape *shape) {
-    epctx__shape column = *shape;
-    uint32_t bias, i;
+    uint32_t bias;
     EPCTX__TRY(epctx__alias(c, y, shape, 0, &y));
     EPCTX__TRY(epctx__optional(c, bias_input, &bias));
     EPCTX__TRY(epctx__check_bias(c, shape->dims[1], bias));
     if (bias == EPCTX__NONE) return epctx__set_output(c, 0, y);
-    column.rank--;
-    for (i = 0; i < column.rank; i++) column.dims[i] = i == 0 ? shape->dims[1] : 1;
-    EPCTX__TRY(epctx__alias(c, bias, &column, 0, &bias));
+    EPCTX__TRY(epctx__along(c, &bias, shape->rank - 1, 0));
     EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_ADD, y, bias, &y));
     return epctx__set_output(c, 0, y);
 }
@@ -11180,53 +11384,49 @@ static epctx_status epctx__biased(epctx__compiler *c, uint32_t y, size_t bias_in
 static epctx_status epctx__times_weights(epctx__compiler *c, uint32_t x, const epctx__geometry *g,
                                          size_t bias_input) {
     const int64_t groups = epctx_node_int(c->node, "group", 1);
+    epctx__recipe r = epctx__recipe_of(x);
     epctx__shape shape = c->tensors[x].shape, ws;
-    const int64_t n = shape.dims[0];
-    uint32_t w, y;
-    EPCTX__TRY(epctx__float_input(c, 1, &w));
-    ws = c->tensors[w].shape;
+    EPCTX__TRY(epctx__float_input(c, 1, &r.v.w));
+    ws = c->tensors[r.v.w].shape;
     if (ws.rank != g->rank + 2 || groups < 1 || ws.dims[0] % groups != 0 ||
         shape.dims[1] % groups != 0 || ws.dims[1] != shape.dims[1] / groups ||
-        c->tensors[w].count == 0)
+        c->tensors[r.v.w].count == 0)
         return EPCTX__INVALID(c, "weights '%S' do not fit %d channels in %d groups",
-                              &c->tensors[w].name, shape.dims[1], groups);
-    EPCTX__TRY(epctx__reshape(c, &x, epctx__shape4(n, groups, ws.dims[1] * g->taps, g->places)));
-    EPCTX__TRY(
-        epctx__reshape(c, &w, epctx__shape4(1, groups, ws.dims[0] / groups, ws.dims[1] * g->taps)));
-    EPCTX__TRY(epctx__matmul_of(c, w, x, &y));
+                              &c->tensors[r.v.w].name, shape.dims[1], groups);
+    r.n.g = groups;
+    EPCTX__TRY(epctx__cook(c, &r, "y = w[(gm)*>gm*] @ x[n(gc)tp>ng(ct)p]"));
     shape.rank = g->rank + 2;
     shape.dims[1] = ws.dims[0];
     memcpy(shape.dims + 2, g->out, g->rank * sizeof *g->out);
-    return epctx__biased(c, y, bias_input, &shape);
+    return epctx__biased(c, r.v.y, bias_input, &shape);
 }
 
 static epctx_status epctx__lower_any_conv(epctx__compiler *c) {
-    static const int64_t turn[4] = {0, 1, 3, 2};
-    epctx__shape xs = c->tensors[c->in[0]].shape;
+    const epctx__shape xs = c->tensors[c->in[0]].shape, ws = c->tensors[c->in[1]].shape;
+    epctx__recipe r = epctx__recipe_of(c->in[0]);
     epctx__geometry g;
-    uint32_t x = c->in[0], w = c->in[1];
     if (xs.rank == 3 || xs.rank == 4) return epctx__lower_conv(c);
-    if (xs.rank < 3 || c->tensors[w].shape.rank != xs.rank)
+    if (xs.rank < 3 || ws.rank != xs.rank)
         return EPCTX__INVALID(c, "expected input and weights of one rank, 3 or more");
-    epctx__geometry_image(&g, &xs, &c->tensors[w].shape);
+    epctx__geometry_image(&g, &xs, &ws);
     EPCTX__TRY(epctx__geometry_of(c, &g));
-    EPCTX__TRY(epctx__take_windows(c, x, &g, 0.0f, &x));
-    EPCTX__TRY(epctx__reshape(c, &x, epctx__shape4(xs.dims[0], xs.dims[1], g.places, g.taps)));
-    EPCTX__TRY(epctx__emit_transpose(c, x, turn, &x));
-    return epctx__times_weights(c, x, &g, 2);
+    EPCTX__TRY(epctx__take_windows(c, r.v.x, &g, 0.0f, &r.v.x));
+    r.n.n = xs.dims[0];
+    EPCTX__TRY(epctx__cook(c, &r, "x = x[(nc)pt>nctp]"));
+    return epctx__times_weights(c, r.v.x, &g, 2);
 }
 
 /* Transposed ones: the products of all places are added up. */
 static epctx_status epctx__lower_any_conv_transpose(epctx__compiler *c) {
-    static const int64_t turn[3] = {0, 2, 1};
     const int64_t groups = epctx_node_int(c->node, "group", 1);
-    epctx__shape xs = c->tensors[c->in[0]].shape, ws, flat;
+    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    epctx__shape xs = c->tensors[c->in[0]].shape, ws;
     epctx__geometry g;
-    uint32_t x = c->in[0], w = c->in[1], y;
-    ws = c->tensors[w].shape;
+    r.v.w = c->in[1];
+    ws = c->tensors[r.v.w].shape;
     if (xs.rank < 3 || ws.rank != xs.rank || groups < 1 || xs.dims[1] % groups != 0 ||
-        ws.dims[0] != xs.dims[1] || c->tensors[w].count == 0)
-        return EPCTX__INVALID(c, "weights '%S' do not fit %d channels", &c->tensors[w].name,
+        ws.dims[0] != xs.dims[1] || c->tensors[r.v.w].count == 0)
+        return EPCTX__INVALID(c, "weights '%S' do not fit %d channels", &c->tensors[r.v.w].name,
                               xs.rank < 3 ? 0 : xs.dims[1]);
     if (xs.rank <= 4) return epctx__plane_transposed(c, groups);
     epctx__geometry_image(&g, &xs, &ws);
@@ -11234,17 +11434,12 @@ static epctx_status epctx__lower_any_conv_transpose(epctx__compiler *c) {
     memcpy(g.in, g.out, sizeof g.in); /* windows over the result: its places are x's points */
     memcpy(g.out, xs.dims + 2, g.rank * sizeof *g.out);
     EPCTX__TRY(epctx__geometry_sizes(c, &g));
-    flat = epctx__shape4(groups, xs.dims[1] / groups, ws.dims[1] * g.taps, 1);
-    flat.rank = 3;
-    EPCTX__TRY(epctx__alias(c, w, &flat, 0, &w));
-    EPCTX__TRY(epctx__emit_transpose(c, w, turn, &w));
-    EPCTX__TRY(
-        epctx__reshape(c, &x, epctx__shape4(xs.dims[0], groups, xs.dims[1] / groups, g.places)));
-    EPCTX__TRY(epctx__matmul_of(c, w, x, &y));
-    EPCTX__TRY(epctx__add_windows(c, y, xs.dims[0], groups * ws.dims[1], &g, &y));
-    memcpy(xs.dims + 2, g.in, g.rank * sizeof *g.in);
+    r.n.g = groups;
+    EPCTX__TRY(epctx__cook(c, &r, "y = w[(gc)*>g*c] @ x[n(gc)*>ngc*]"));
     xs.dims[1] = groups * ws.dims[1];
-    return epctx__biased(c, y, 2, &xs);
+    EPCTX__TRY(epctx__add_windows(c, r.v.y, xs.dims[0], xs.dims[1], &g, &r.v.y));
+    memcpy(xs.dims + 2, g.in, g.rank * sizeof *g.in);
+    return epctx__biased(c, r.v.y, 2, &xs);
 }
 
 /* Places the columns of [n][channels * taps][places] in an image. */
@@ -11279,11 +11474,13 @@ static epctx_status epctx__lower_col2im(epctx__compiler *c) {
 
 /* Zeros but at the indices that MaxPool gave. */
 static epctx_status epctx__lower_max_unpool(epctx__compiler *c) {
-    int64_t sizes[EPCTX_NPU_MAX_RANK];
+    int64_t sizes[EPCTX_NPU_MAX_RANK], pads[2 * EPCTX_NPU_MAX_RANK] = {0};
     epctx__shape shape = c->tensors[c->in[0]].shape, flat = {1, {0}}, wide;
+    epctx__recipe r = epctx__recipe_of(c->in[0]);
     epctx__geometry g;
-    uint32_t x = c->in[0], indices = c->in[1], id = c->in[2], y, i;
+    uint32_t i;
     size_t count;
+    r.v.i = c->in[1];
     if (shape.rank < 3) return EPCTX__INVALID(c, "expected rank >= 3");
     epctx__geometry_image(&g, &shape, NULL);
     EPCTX__TRY(epctx__ints(c, "kernel_shape", g.rank, 1, g.kernel));
@@ -11291,24 +11488,21 @@ static epctx_status epctx__lower_max_unpool(epctx__compiler *c) {
     for (i = 0; i < g.rank; i++)
         shape.dims[2 + i] = (g.in[i] - 1) * g.stride[i] + g.kernel[i] - g.before[i] - g.after[i];
     EPCTX__TRY(epctx__shape_from(c, shape.dims, shape.rank, &wide));
-    flat.dims[0] = (int64_t)c->tensors[x].count;
-    EPCTX__TRY(epctx__alias(c, x, &flat, 0, &x));
-    EPCTX__TRY(epctx__alias(c, indices, &flat, 0, &indices));
+    EPCTX__TRY(epctx__cook(c, &r, "x = x[*>*]; i = i[*>*]"));
     flat.dims[0] = (int64_t)epctx__count(&shape);
-    EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, &flat, &y));
-    EPCTX__TRY(epctx__emit_fill(c, y, 0));
-    EPCTX__TRY(epctx__emit_pick(c, y, indices, x, 0, EPCTX__JOIN_NONE, &y));
-    if (id == EPCTX__NONE) return epctx__lower_alias(c, y, &shape);
-    EPCTX__TRY(epctx__const_ints(c, id, "output_shape", EPCTX_NPU_MAX_RANK, sizes, &count));
+    EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, &flat, &r.v.y));
+    EPCTX__TRY(epctx__emit_fill(c, r.v.y, 0));
+    EPCTX__TRY(epctx__emit_pick(c, r.v.y, r.v.i, r.v.x, 0, EPCTX__JOIN_NONE, &r.v.y));
+    if (c->in[2] == EPCTX__NONE) return epctx__lower_alias(c, r.v.y, &shape);
+    EPCTX__TRY(epctx__const_ints(c, c->in[2], "output_shape", EPCTX_NPU_MAX_RANK, sizes, &count));
     EPCTX__TRY(epctx__shape_from(c, sizes, count, &wide));
-    for (i = 0; i < shape.rank; i++)
+    for (i = 0; i < shape.rank; i++) {
         if (wide.rank != shape.rank || wide.dims[i] < shape.dims[i])
             return epctx__bad_attr(c, "output_shape", "at least the size without it");
-    EPCTX__TRY(epctx__alias(c, y, &shape, 0, &x));
-    EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, &wide, &y));
-    EPCTX__TRY(epctx__emit_fill(c, y, 0));
-    EPCTX__TRY(epctx__put_part(c, x, y, 0, 0));
-    return epctx__set_output(c, 0, y);
+        pads[shape.rank + i] = wide.dims[i] - shape.dims[i];
+    }
+    EPCTX__TRY(epctx__alias(c, r.v.y, &shape, 0, &r.v.y));
+    return epctx__emit_pad(c, EPCTX__PAD_CONSTANT, r.v.y, pads, 0, &c->y);
 }
 
 /* -- positions along an axis, computed at run time -- */
@@ -11317,49 +11511,36 @@ static epctx_status epctx__lower_max_unpool(epctx__compiler *c) {
 static epctx_status epctx__lower_reverse_sequence(epctx__compiler *c) {
     const int64_t time = epctx_node_int(c->node, "time_axis", 0);
     const int64_t batch = epctx_node_int(c->node, "batch_axis", 1);
-    epctx__shape shape, column;
-    uint32_t x = c->in[0], lengths = c->in[1], ramp, back, inside, y;
-    shape = column = c->tensors[x].shape;
+    const epctx__shape shape = c->tensors[c->in[0]].shape;
+    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    r.v.l = c->in[1];
     if (shape.rank < 2 || time + batch != 1 || time < 0 || batch < 0 ||
-        c->tensors[lengths].count != (uint64_t)shape.dims[batch])
+        c->tensors[r.v.l].count != (uint64_t)shape.dims[batch])
         return EPCTX__INVALID(c, "expected axes 0 and 1, and a length for each sequence");
-    column.rank = 2;
-    column.dims[time] = 1;
-    EPCTX__TRY(epctx__alias(c, lengths, &column, 0, &lengths));
-    EPCTX__TRY(epctx__emit_cast(c, lengths, EPCTX_ONNX_INT64, &lengths));
-    EPCTX__TRY(epctx__ramp(c, shape.dims[time], 2, (uint32_t)time, &ramp));
-    EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_LESS, ramp, lengths, &inside));
-    EPCTX__TRY(epctx__emit_integer(c, EPCTX__EXACT_SUB, lengths, 1, &back));
-    EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_SUB, back, ramp, &back));
-    EPCTX__TRY(epctx__emit_where(c, inside, back, ramp, &y));
-    /* every element has an index of its own */
-    column = c->tensors[y].shape;
-    for (column.rank = shape.rank, inside = 2; inside < shape.rank; inside++)
-        column.dims[inside] = 1;
-    EPCTX__TRY(epctx__alias(c, y, &column, 0, &y));
-    EPCTX__TRY(epctx__expand_to(c, y, &shape, &y));
-    return epctx__emit_pick(c, x, y, EPCTX__NONE, time, 0, &c->y);
+    EPCTX__TRY(epctx__along(c, &r.v.l, 2, (uint32_t)batch));
+    EPCTX__TRY(epctx__ramp(c, shape.dims[time], 2, (uint32_t)time, &r.v.t));
+    EPCTX__TRY(epctx__cook(c, &r,
+                           "l = int(l); i = where(t < l, l - 1 - t, t);"
+                           "x = x[ij*>ij*]; i = i[ij>ij*]"));
+    EPCTX__TRY(epctx__emit_pick(c, r.v.x, r.v.i, EPCTX__NONE, time, 0, &r.v.y));
+    return epctx__lower_alias(c, r.v.y, &shape);
 }
 
 /* A cache, overwritten from write_indices[b] on. */
 static epctx_status epctx__lower_tensor_scatter(epctx__compiler *c) {
-    static const char *const modes[] = {"linear", "circular", NULL};
-    epctx__shape shape, column;
-    epctx_str mode;
-    uint32_t x = c->in[0], update = c->in[1], first = c->in[2], ramp, axis, i;
-    EPCTX__TRY(epctx__text_attr(c, "mode", "linear", modes, &mode));
+    epctx__shape shape;
+    uint32_t circular, x = c->in[0], update = c->in[1], first = c->in[2], ramp, axis;
+    EPCTX__TRY(epctx__choice(c, "mode", "linear circular", &circular));
     shape = c->tensors[update].shape;
     EPCTX__TRY(epctx__axis_attr(c, -2, shape.rank, 0, &axis));
     EPCTX__TRY(epctx__ramp(c, shape.dims[axis], shape.rank, axis, &ramp));
     if (first != EPCTX__NONE) {
-        column = shape;
-        for (i = 1; i < shape.rank; i++) column.dims[i] = 1;
         if (c->tensors[first].count != (uint64_t)shape.dims[0])
             return EPCTX__INVALID(c, "expected %d write_indices", shape.dims[0]);
-        EPCTX__TRY(epctx__alias(c, first, &column, 0, &first));
+        EPCTX__TRY(epctx__along(c, &first, shape.rank, 0));
         EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_ADD, first, ramp, &ramp));
     }
-    if (epctx_str_is(mode, "circular") && c->tensors[x].shape.rank > axis)
+    if (circular != 0 && c->tensors[x].shape.rank > axis)
         EPCTX__TRY(epctx__emit_integer(c, EPCTX__EXACT_MOD, ramp,
                                        (int32_t)c->tensors[x].shape.dims[axis], &ramp));
     EPCTX__TRY(epctx__expand_to(c, ramp, &shape, &ramp));
@@ -11368,23 +11549,23 @@ static epctx_status epctx__lower_tensor_scatter(epctx__compiler *c) {
 
 /* The grid of GridSample for affine transformations: positions in -1..1 times theta. */
 static epctx_status epctx__lower_affine_grid(epctx__compiler *c) {
-    static const int64_t turn[3] = {0, 2, 1};
+    epctx__recipe r = epctx__recipe_of(c->in[0]);
     const bool align = epctx_node_int(c->node, "align_corners", 0) != 0;
     int64_t sizes[EPCTX_NPU_MAX_RANK], n, at, rest;
     epctx__shape shape = {2, {0}};
-    uint32_t theta = c->in[0], id = c->in[1], base, y, i, rank;
+    uint32_t i, rank;
     size_t count;
     void *data;
     float *v;
-    EPCTX__TRY(epctx__const_ints(c, id, "size", 5, sizes, &count));
+    EPCTX__TRY(epctx__const_ints(c, c->in[1], "size", 5, sizes, &count));
     EPCTX__TRY(epctx__shape_from(c, sizes, count, &shape));
-    if (count < 4 || c->tensors[theta].shape.rank != 3)
+    if (count < 4 || c->tensors[r.v.x].shape.rank != 3)
         return EPCTX__INVALID(c, "expected size of 4 or 5, theta of rank 3");
     rank = (uint32_t)count - 2;
     n = (int64_t)epctx__product(&shape, 2, shape.rank);
     shape = epctx__shape4(n, rank + 1, 1, 1);
     shape.rank = 2;
-    EPCTX__TRY(epctx__add_constant(c, EPCTX_ONNX_FLOAT, &shape, &data, &base));
+    EPCTX__TRY(epctx__add_constant(c, EPCTX_ONNX_FLOAT, &shape, &data, &r.v.b));
     v = (float *)data;
     for (at = 0; at < n; at++) {
         for (i = 0, rest = at; i < rank; i++) {
@@ -11396,13 +11577,12 @@ static epctx_status epctx__lower_affine_grid(epctx__compiler *c) {
         }
         *v++ = 1.0f;
     }
-    EPCTX__TRY(epctx__emit_transpose(c, theta, turn, &theta));
-    EPCTX__TRY(epctx__matmul_of(c, base, theta, &y));
+    EPCTX__TRY(epctx__cook(c, &r, "y = b @ x[nij>nji]"));
     for (i = 0; i < rank; i++) shape.dims[1 + i] = sizes[2 + i];
     shape.dims[0] = sizes[0];
     shape.dims[rank + 1] = rank;
     shape.rank = rank + 2;
-    return epctx__lower_alias(c, y, &shape);
+    return epctx__lower_alias(c, r.v.y, &shape);
 }
 
 /* -- images at given positions -- */
@@ -11427,21 +11607,16 @@ static epctx_status epctx__emit_sample(epctx__compiler *c, uint32_t x, uint32_t 
 }
 
 static epctx_status epctx__lower_grid_sample(epctx__compiler *c) {
-    static const char *const modes[] = {"linear", "bilinear", "nearest", "bicubic", "cubic", NULL};
-    static const char *const paddings[] = {"zeros", "border", "reflection", NULL};
+    static const uint32_t taps[5] = {2, 2, 1, 4, 4};
     epctx__sample p;
     epctx__shape xs, gs;
-    epctx_str mode, padding;
-    uint32_t x = c->in[0], grid = c->in[1], y, i;
-    EPCTX__TRY(epctx__text_attr(c, "mode", "linear", modes, &mode));
-    EPCTX__TRY(epctx__text_attr(c, "padding_mode", "zeros", paddings, &padding));
+    uint32_t mode, x = c->in[0], grid = c->in[1], y, i;
+    memset(&p, 0, sizeof p);
+    EPCTX__TRY(epctx__choice(c, "mode", "linear bilinear nearest bicubic cubic", &mode));
+    EPCTX__TRY(epctx__choice(c, "padding_mode", "zeros border reflection", &p.outside));
     xs = c->tensors[x].shape;
     gs = c->tensors[grid].shape;
-    memset(&p, 0, sizeof p);
-    p.taps = epctx_str_is(mode, "nearest") ? 1 : mode.data[mode.size - 5] == 'c' ? 4 : 2;
-    p.outside = epctx_str_is(padding, "zeros")    ? EPCTX__OUTSIDE_ZEROS
-                : epctx_str_is(padding, "border") ? EPCTX__OUTSIDE_BORDER
-                                                  : EPCTX__OUTSIDE_REFLECTION;
+    p.taps = taps[mode];
     p.positions =
         epctx_node_int(c->node, "align_corners", 0) != 0 ? EPCTX__BY_CENTERS : EPCTX__BY_EDGES;
     if (xs.rank < 4 || xs.rank > 5 || gs.rank != xs.rank || gs.dims[gs.rank - 1] != xs.rank - 2 ||
@@ -11453,98 +11628,70 @@ static epctx_status epctx__lower_grid_sample(epctx__compiler *c) {
 }
 
 /* One coordinate of the points that RoiAlign samples, `grid` to each of `bins` of a region:
- * [region][bins * grid]; with the regions' `low` and `high` ends of shape [region][1]. */
-static epctx_status epctx__region_points(epctx__compiler *c, uint32_t low, uint32_t high,
-                                         int64_t bins, int64_t grid, bool half, uint32_t *y) {
-    const float scale = epctx_node_float(c->node, "spatial_scale", 1.0f);
-    epctx__shape shape = {2, {1, bins * grid}};
-    uint32_t ramp, size;
-    void *data;
+ * y[region][bins * grid], between the regions' ends l and h of shape [region][1]. n: whether a
+ * point lies at most one element outside of an axis of n elements, 1 or 0. */
+static epctx_status epctx__region_points(epctx__compiler *c, epctx__recipe *r, int64_t bins,
+                                         int64_t grid, bool half) {
+    float *data;
     int64_t i;
-    EPCTX__TRY(epctx__add_constant(c, EPCTX_ONNX_FLOAT, &shape, &data, &ramp));
+    EPCTX__TRY(epctx__add_floats(c, (uint64_t)(bins * grid), &data, &r->v.t));
     for (i = 0; i < bins * grid; i++)
-        ((float *)data)[i] = epctx__f_div((float)(2 * i + 1), (float)(2 * bins * grid));
-    EPCTX__TRY(epctx__emit_number(c, EPCTX__BINARY_MUL, low, scale, &low));
-    EPCTX__TRY(epctx__emit_number(c, EPCTX__BINARY_MUL, high, scale, &high));
-    EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_SUB, high, low, &size));
-    if (half)
-        EPCTX__TRY(epctx__emit_number(c, EPCTX__BINARY_SUB, low, 0.5f, &low));
-    else
-        EPCTX__TRY(epctx__emit_number(c, EPCTX__BINARY_MAX, size, 1.0f, &size));
-    EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_MUL, size, ramp, y));
-    return epctx__emit_binary(c, EPCTX__BINARY_ADD, *y, low, y);
-}
-
-/* 1 for points up to one element outside of an axis of `size`, 0 for those farther away. */
-static epctx_status epctx__near_points(epctx__compiler *c, uint32_t points, int64_t size,
-                                       uint32_t *y) {
-    uint32_t low, high, above;
-    EPCTX__TRY(epctx__scalar(c, EPCTX_ONNX_FLOAT, -1, &low));
-    EPCTX__TRY(epctx__scalar(c, EPCTX_ONNX_FLOAT, (int32_t)size, &high));
-    EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_LESS_EQUAL, low, points, &above));
-    EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_LESS_EQUAL, points, high, y));
-    EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_AND, above, *y, y));
-    return epctx__emit_cast(c, *y, EPCTX_ONNX_FLOAT, y);
+        data[i] = epctx__f_div((float)(2 * i + 1), (float)(2 * bins * grid));
+    EPCTX__TRY(epctx__scalar_float(c, epctx_node_float(c->node, "spatial_scale", 1.0f), &r->v.f));
+    EPCTX__TRY(epctx__scalar_float(c, 0.5f, &r->v.e));
+    EPCTX__TRY(epctx__cook(c, r, "l = l * f; h = h * f; d = h - l"));
+    EPCTX__TRY(epctx__cook(c, r, half ? "l = l - e" : "d = max(d, 1)"));
+    return epctx__cook(c, r, "y = d * t + l; n = float(-1 <= y & y <= #n)");
 }
 
 /* Means of bilinear samples of the regions of images. */
 static epctx_status epctx__lower_roi_align(epctx__compiler *c) {
-    static const char *const transforms[] = {"half_pixel", "output_half_pixel", NULL};
-    static const char *const modes[] = {"avg", NULL};
+    static const bool samples[EPCTX_NPU_MAX_RANK] = {false, false, false, true, false, true};
     const int64_t grid = epctx_node_int(c->node, "sampling_ratio", 0);
     const int64_t bins[2] = {epctx_node_int(c->node, "output_height", 1),
                              epctx_node_int(c->node, "output_width", 1)};
-    const bool old = c->node->version < 16;
-    uint32_t x = c->in[0], rois = c->in[1], batch = c->in[2], ends[4], points[2], near[2], i, y;
-    bool marked[EPCTX_NPU_MAX_RANK] = {false, false, false, true, false, true};
+    const epctx__shape xs = c->tensors[c->in[0]].shape, rois = c->tensors[c->in[1]].shape;
+    epctx__recipe r = epctx__recipe_of(c->in[0]), axes[2];
+    uint32_t parts[2], whole, mode, i;
     epctx__sample form;
-    epctx__shape xs, shape;
-    int64_t regions, all[2];
-    epctx_str transform, mode;
-    EPCTX__TRY(epctx__text_attr(c, "coordinate_transformation_mode", transforms[old ? 1 : 0],
-                                transforms, &transform));
-    EPCTX__TRY(epctx__text_attr(c, "mode", "avg", modes, &mode));
-    xs = c->tensors[x].shape;
-    shape = c->tensors[rois].shape;
-    if (xs.rank != 4 || shape.rank != 2 || shape.dims[1] != 4 || grid < 1 || grid > 1024 ||
+    const bool old = c->node->version < 16;
+    EPCTX__TRY(epctx__choice(c, "coordinate_transformation_mode",
+                             old ? "output_half_pixel half_pixel" : "half_pixel output_half_pixel",
+                             &whole));
+    EPCTX__TRY(epctx__choice(c, "mode", "avg", &mode));
+    if (xs.rank != 4 || rois.rank != 2 || rois.dims[1] != 4 || grid < 1 || grid > 1024 ||
         bins[0] < 1 || bins[1] < 1 || bins[0] > 65536 || bins[1] > 65536 ||
-        c->tensors[batch].count != (uint64_t)shape.dims[0])
+        c->tensors[c->in[2]].count != (uint64_t)rois.dims[0])
         return EPCTX__REFUSE(c, "expected images of rank 4, regions [n][4], n batch_indices, "
                                 "and sampling_ratio 1 to 1024");
-    regions = shape.dims[0];
-    for (i = 0; i < 4; i++) EPCTX__TRY(epctx__take_one(c, rois, 1, i, 1, &ends[i]));
     for (i = 0; i < 2; i++) {
-        all[i] = bins[i] * grid;
-        EPCTX__TRY(epctx__region_points(c, ends[1 - i], ends[3 - i], bins[i], grid,
-                                        epctx_str_is(transform, "half_pixel"), &points[i]));
-        EPCTX__TRY(epctx__near_points(c, points[i], xs.dims[2 + i], &near[i]));
+        axes[i] = r;
+        axes[i].n.n = xs.dims[2 + i];
+        EPCTX__TRY(epctx__take_one(c, c->in[1], 1, 1 - i, 1, &axes[i].v.l));
+        EPCTX__TRY(epctx__take_one(c, c->in[1], 1, 3 - i, 1, &axes[i].v.h));
+        EPCTX__TRY(epctx__region_points(c, &axes[i], bins[i], grid, (whole == 0) != old));
     }
-    shape = epctx__shape4(regions, all[0], all[1], 2);
-    EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &y));
-    for (i = 0; i < 2; i++) { /* the column first */
-        epctx__shape part = epctx__shape4(regions, i == 0 ? all[0] : 1, i == 0 ? 1 : all[1], 1);
-        EPCTX__TRY(epctx__alias(c, points[i], &part, 0, &points[i]));
-        EPCTX__TRY(epctx__reshape(
-            c, &near[i], epctx__shape4(regions, 1, i == 0 ? all[0] : 1, i == 0 ? 1 : all[1])));
-        part = epctx__shape4(regions, all[0], all[1], 1);
-        EPCTX__TRY(epctx__expand_to(c, points[i], &part, &points[i]));
-        EPCTX__TRY(epctx__put_part(c, points[i], y, 3, 1 - (int64_t)i));
-    }
-    EPCTX__TRY(epctx__emit_gather(c, x, batch, 0, &x));
+    r.v.a = axes[0].v.y;
+    r.v.b = axes[1].v.y;
+    r.v.m = axes[0].v.n;
+    r.v.n = axes[1].v.n;
+    r.v.i = c->in[2];
+    r.n.a = bins[0] * grid;
+    r.n.b = bins[1] * grid;
+    EPCTX__TRY(epctx__cook(c, &r, "a = a[ra>rab1]; b = b[rb>rab1]; x = take(x, i)"));
+    parts[0] = r.v.b; /* the column first */
+    parts[1] = r.v.a;
+    EPCTX__TRY(epctx__emit_concat(c, parts, 2, 3, &r.v.y));
     memset(&form, 0, sizeof form);
     form.taps = 2;
     form.outside = EPCTX__OUTSIDE_BORDER;
     form.positions = EPCTX__BY_ELEMENTS;
-    EPCTX__TRY(epctx__emit_sample(c, x, y, &form, &y));
-    shape = epctx__shape4(regions, xs.dims[1], all[0], all[1]);
-    EPCTX__TRY(epctx__alias(c, y, &shape, 0, &y));
-    for (i = 0; i < 2; i++) EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_MUL, y, near[i], &y));
-    shape.rank = 6;
-    shape.dims[2] = bins[0];
-    shape.dims[4] = bins[1];
-    shape.dims[3] = shape.dims[5] = grid;
-    EPCTX__TRY(epctx__alias(c, y, &shape, 0, &y));
-    return epctx__reduce_over(c, EPCTX__REDUCE_MEAN, y, marked, false, &c->y);
+    EPCTX__TRY(epctx__emit_sample(c, r.v.x, r.v.y, &form, &r.v.y));
+    r.axes = samples;
+    r.n.g = r.n.h = grid;
+    return epctx__cook_y(c, &r,
+                         "y = y[rc(ab)>rcab] * m[ra>r1a1] * n[rb>r11b];"
+                         "y = mean(y[rc(ig)(jh)>rcigjh])[rci1j1>rcij]");
 }
 
 /* The sum of the signed products of all permutations. */
@@ -11605,42 +11752,43 @@ static epctx_status epctx__tap_positions(epctx__compiler *c, const epctx__geomet
 
 /* A convolution whose taps are moved by offsets and weighted by a mask. */
 static epctx_status epctx__lower_deform_conv(epctx__compiler *c) {
-    static const int64_t turn[4] = {0, 1, 3, 2}, step[EPCTX_NPU_MAX_RANK] = {1, 1, 1, -1};
     static const int64_t first[EPCTX_NPU_MAX_RANK] = {0, 0, 0, 1};
+    static const int64_t step[EPCTX_NPU_MAX_RANK] = {1, 1, 1, -1};
     const int64_t groups = epctx_node_int(c->node, "offset_group", 1);
+    const epctx__shape xs = c->tensors[c->in[0]].shape;
+    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    epctx__shape turned;
     epctx__geometry g;
     epctx__sample p;
-    epctx__shape xs = c->tensors[c->in[0]].shape, flat;
-    uint32_t x = c->in[0], w = c->in[1], offset = c->in[2], mask = c->in[4], base;
-    if (xs.rank != 4 || c->tensors[w].shape.rank != 4 || groups < 1 || xs.dims[1] % groups != 0)
+    r.v.w = c->in[1];
+    r.v.o = c->in[2];
+    r.v.m = c->in[4];
+    if (xs.rank != 4 || c->tensors[r.v.w].shape.rank != 4 || groups < 1 || xs.dims[1] % groups != 0)
         return EPCTX__INVALID(c, "expected images and weights of rank 4 and channels for %d groups",
                               groups);
-    epctx__geometry_image(&g, &xs, &c->tensors[w].shape);
+    epctx__geometry_image(&g, &xs, &c->tensors[r.v.w].shape);
     EPCTX__TRY(epctx__geometry_of(c, &g));
-    if (c->tensors[offset].count != (uint64_t)(xs.dims[0] * groups * g.taps * g.places * 2) ||
-        (mask != EPCTX__NONE && c->tensors[mask].count * 2 != c->tensors[offset].count))
+    if (c->tensors[r.v.o].count != (uint64_t)(xs.dims[0] * groups * g.taps * g.places * 2) ||
+        (r.v.m != EPCTX__NONE && c->tensors[r.v.m].count * 2 != c->tensors[r.v.o].count))
         return EPCTX__INVALID(c, "offsets or mask do not fit %d windows of %d", g.places, g.taps);
-    EPCTX__TRY(epctx__reshape(c, &offset, epctx__shape4(xs.dims[0] * groups, g.taps, 2, g.places)));
-    EPCTX__TRY(epctx__emit_transpose(c, offset, turn, &offset));
-    flat = c->tensors[offset].shape;
-    EPCTX__TRY(epctx__take_box(c, offset, &flat, first, step, &offset));
-    EPCTX__TRY(epctx__tap_positions(c, &g, &base));
-    EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_ADD, offset, base, &offset));
+    r.n.g = groups;
+    r.n.t = g.taps;
+    r.n.d = 2;
+    EPCTX__TRY(epctx__cook(c, &r, "o = o[n(gtd)*>(ng)t*d]; x = x[n(gc)hw>(ng)chw]"));
+    turned = c->tensors[r.v.o].shape; /* the column first */
+    EPCTX__TRY(epctx__take_box(c, r.v.o, &turned, first, step, &r.v.o));
+    EPCTX__TRY(epctx__tap_positions(c, &g, &r.v.p));
+    EPCTX__TRY(epctx__cook(c, &r, "o = o + p"));
     memset(&p, 0, sizeof p);
     p.taps = 2;
     p.positions = EPCTX__BY_ELEMENTS;
-    EPCTX__TRY(epctx__reshape(
-        c, &x, epctx__shape4(xs.dims[0] * groups, xs.dims[1] / groups, xs.dims[2], xs.dims[3])));
-    EPCTX__TRY(epctx__emit_sample(c, x, offset, &p, &x));
-    if (mask != EPCTX__NONE) {
-        EPCTX__TRY(epctx__want_float(c, mask));
-        flat = epctx__shape4(xs.dims[0] * groups, 1, g.taps * g.places, 0);
-        flat.rank = 3;
-        EPCTX__TRY(epctx__alias(c, mask, &flat, 0, &mask));
-        EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_MUL, x, mask, &x));
+    EPCTX__TRY(epctx__emit_sample(c, r.v.x, r.v.o, &p, &r.v.x));
+    if (r.v.m != EPCTX__NONE) {
+        EPCTX__TRY(epctx__want_float(c, r.v.m));
+        EPCTX__TRY(epctx__cook(c, &r, "x = x * m[n(gt)*>(ng)1(t*)]"));
     }
-    EPCTX__TRY(epctx__reshape(c, &x, epctx__shape4(xs.dims[0], xs.dims[1], g.taps, g.places)));
-    return epctx__times_weights(c, x, &g, 3);
+    EPCTX__TRY(epctx__cook(c, &r, "x = x[(ng)c(tp)>n(gc)tp]"));
+    return epctx__times_weights(c, r.v.x, &g, 3);
 }
 
 /* -- the largest elements -- */
@@ -11773,12 +11921,12 @@ static epctx_status epctx__emit_waves(epctx__compiler *c, uint32_t x, int64_t ro
     const uint64_t parts = (uint64_t)shape->dims[shape->rank - 1];
     const float scale = inverse ? epctx__f_div(1.0f, (float)size) : 1.0f;
     epctx__shape flat = {2, {rows, (int64_t)epctx__mul3(parts, bins, 2)}};
-    const bool folding = c->folding;
+    epctx__recipe r = epctx__recipe_of(x);
     float *w, *turn;
     void *data;
     uint64_t i, k;
-    uint32_t waves;
-    EPCTX__TRY(epctx__add_constant(c, EPCTX_ONNX_FLOAT, &flat, &data, &waves));
+    r.v.f = window;
+    EPCTX__TRY(epctx__add_constant(c, EPCTX_ONNX_FLOAT, &flat, &data, &r.v.w));
     w = (float *)data;
     EPCTX__MAKE(c, turn, float, 2 * size);
     for (i = 0; i < size; i++) {
@@ -11793,22 +11941,18 @@ static epctx_status epctx__emit_waves(epctx__compiler *c, uint32_t x, int64_t ro
         }
     }
     if (window != EPCTX__NONE) {
-        const epctx__shape column = {2, {rows, 1}};
         EPCTX__TRY(epctx__want_float(c, window));
-        EPCTX__TRY(epctx__alias(c, window, &column, 0, &window));
-        c->folding = c->tensors[window].constant;
-        EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_MUL, waves, window, &waves));
-        c->folding = folding;
+        EPCTX__TRY(epctx__cook(c, &r, "w = w * f[*>*1]"));
     }
     flat.dims[0] *= (int64_t)parts;
     flat.dims[1] /= (int64_t)parts;
-    EPCTX__TRY(epctx__alias(c, waves, &flat, 0, &waves));
+    EPCTX__TRY(epctx__alias(c, r.v.w, &flat, 0, &r.v.w));
     flat.dims[1] = flat.dims[0];
     flat.dims[0] = (int64_t)c->tensors[x].count / flat.dims[1];
-    EPCTX__TRY(epctx__alias(c, x, &flat, 0, &x));
-    EPCTX__TRY(epctx__matmul_of(c, x, waves, y));
+    EPCTX__TRY(epctx__alias(c, x, &flat, 0, &r.v.x));
+    EPCTX__TRY(epctx__cook(c, &r, "y = x @ w"));
     shape->dims[shape->rank - 1] = 2;
-    return epctx__alias(c, *y, shape, 0, y);
+    return epctx__alias(c, r.v.y, shape, 0, y);
 }
 
 static epctx_status epctx__lower_dft(epctx__compiler *c) {
@@ -11905,7 +12049,7 @@ static const epctx__lowering epctx__lowers[] = {
     {"DFT", "f-X", epctx__lower_dft, 0},
     {"DeformConv", "fff-X", epctx__lower_deform_conv, 0},
     {"DepthToSpace", "x", epctx__lower_blocks, false},
-    {"DequantizeLinear", "xxX", epctx__lower_dequantize, 0},
+    {"DequantizeLinear", "xxX", epctx__lower_quantize, true},
     {"Det", "f", epctx__lower_det, 0},
     {"Div", "xx", epctx__lower_binary, EPCTX__BINARY_DIV},
     {"Dropout", "xXX", epctx__lower_dropout, 0},
@@ -11921,7 +12065,7 @@ static const epctx__lowering epctx__lowers[] = {
     {"Gelu", "x", epctx__lower_gelu, 0},
     {"Gemm", "ffX", epctx__lower_gemm, 0},
     {"GlobalAveragePool", "f", epctx__lower_global_pool, EPCTX__REDUCE_MEAN},
-    {"GlobalLpPool", "f", epctx__lower_global_lp_pool, 0},
+    {"GlobalLpPool", "f", epctx__lower_lp, true},
     {"GlobalMaxPool", "f", epctx__lower_global_pool, EPCTX__REDUCE_MAX},
     {"Greater", "", epctx__lower_exact, EPCTX__EXACT_LESS | EPCTX__SWAPPED},
     {"GreaterOrEqual", "", epctx__lower_exact, EPCTX__EXACT_LESS_EQUAL | EPCTX__SWAPPED},
@@ -11942,7 +12086,7 @@ static const epctx__lowering epctx__lowers[] = {
     {"LessOrEqual", "", epctx__lower_exact, EPCTX__EXACT_LESS_EQUAL},
     {"LogSoftmax", "f", epctx__lower_softmax, true},
     {"Loop", "X", epctx__lower_loop, false},
-    {"LpNormalization", "f", epctx__lower_lp_norm, 0},
+    {"LpNormalization", "f", epctx__lower_lp, false},
     {"LpPool", "x", epctx__lower_pool, EPCTX__POOL_LP},
     {"MatMul", "ff", epctx__lower_matmul, 0},
     {"MatMulInteger", "", epctx__lower_integer, false},
@@ -11962,7 +12106,7 @@ static const epctx__lowering epctx__lowers[] = {
     {"PRelu", "ff", epctx__lower_prelu, 0},
     {"Pad", "x", epctx__lower_pad, 0},
     {"Pow", "xx", epctx__lower_pow, 0},
-    {"QuantizeLinear", "ffX", epctx__lower_quantize, 0},
+    {"QuantizeLinear", "ffX", epctx__lower_quantize, false},
     {"RMSNormalization", "ff", epctx__lower_layer_norm, false},
     {"RNN", "", epctx__lower_cell, EPCTX__CELL_RNN},
     {"Range", "", epctx__lower_range, 0},
@@ -12036,19 +12180,14 @@ static const epctx__quantized epctx__quantizeds[] = {
 
 /* The bias of a product counts in the product of both scales. */
 static epctx_status epctx__floats_of_bias(epctx__compiler *c, size_t i, uint32_t *y) {
-    const bool folding = c->folding;
     const float alpha = epctx_node_float(c->node, "alpha", 1.0f);
-    uint32_t a, b, scale, rank;
-    EPCTX__TRY(epctx__input(c, i, &a));
-    rank = c->tensors[a].shape.rank;
-    EPCTX__TRY(epctx__float_input(c, 1, &a));
-    EPCTX__TRY(epctx__float_input(c, 4, &b));
-    c->folding = c->tensors[a].constant && c->tensors[b].constant;
-    EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_MUL, a, b, &scale));
-    if (alpha < 1.0f || alpha > 1.0f)
-        EPCTX__TRY(epctx__emit_number(c, EPCTX__BINARY_MUL, scale, alpha, &scale));
-    c->folding = folding;
-    return epctx__floats_of(c, i, scale, SIZE_MAX, rank > 0 ? -1 : 0, y);
+    epctx__recipe r = epctx__recipe_of(EPCTX__NONE);
+    EPCTX__TRY(epctx__input(c, i, &r.v.x));
+    EPCTX__TRY(epctx__float_input(c, 1, &r.v.a));
+    EPCTX__TRY(epctx__float_input(c, 4, &r.v.b));
+    EPCTX__TRY(epctx__scalar_float(c, alpha, &r.v.f));
+    EPCTX__TRY(epctx__cook(c, &r, alpha == 1.0f ? "s = a * b" : "s = a * b * f"));
+    return epctx__floats_of(c, i, r.v.s, SIZE_MAX, c->tensors[r.v.x].shape.rank > 0 ? -1 : 0, y);
 }
 
 /* Fetches the inputs into c->in and calls the function; c->y is output 0, unless it is set. */
@@ -12583,91 +12722,74 @@ typedef struct epctx__digits {
 
 /* Turns the walk `which` over a tensor into one over its elements elsewhere; splits dimensions that
  * run over several digits. False: that walk has no such form. */
-static bool epctx__relay(const epctx__digits *g, int64_t *start, uint32_t *rank, int64_t *dims,
-                         int64_t (*strides)[EPCTX_NPU_MAX_RANK], uint32_t which) {
-    int64_t first[EPCTX_NPU_MAX_RANK], last[EPCTX_NPU_MAX_RANK];
-    uint32_t i, j, a;
+static bool epctx__relay(const epctx__digits *g, int64_t *start, uint32_t *rank, epctx__strided w,
+                         uint32_t which) {
+    int64_t first[EPCTX_NPU_MAX_RANK], last[EPCTX_NPU_MAX_RANK], *dims = w[2];
+    uint32_t i, j, k, a;
     for (a = 0; a < g->count; a++) first[a] = last[a] = *start / g->old[a] % g->extent[a];
     for (i = 0; i < *rank;) {
-        int64_t step = strides[which][i], period;
+        int64_t step = w[which][i], period;
         if (step < 0) return false;
         for (a = 0; a + 1 < g->count && step % g->old[a] != 0;) a++;
         step /= g->old[a];
         if (last[a] + step * (dims[i] - 1) < g->extent[a]) {
             last[a] += step * (dims[i] - 1);
-            strides[which][i++] = step * g->wanted[a];
+            w[which][i++] = step * g->wanted[a];
             continue;
         }
         period = g->extent[a] / step;
         if (*rank == EPCTX_NPU_MAX_RANK || g->extent[a] % step != 0 || first[a] >= step ||
             dims[i] % period != 0 || dims[i] == period)
             return false;
-        for (j = *rank; j > i; j--) {
-            uint32_t k;
-            dims[j] = dims[j - 1];
-            for (k = 0; k < 2; k++) strides[k][j] = strides[k][j - 1];
-        }
-        (*rank)++;
+        for (j = (*rank)++; j > i; j--)
+            for (k = 0; k < 3; k++) w[k][j] = w[k][j - 1];
         dims[i + 1] = period;
         dims[i] /= period;
-        strides[0][i] *= period;
-        strides[1][i] *= period;
+        w[0][i] *= period;
+        w[1][i] *= period;
     }
     for (*start = 0, a = 0; a < g->count; a++) *start += first[a] * g->wanted[a];
     return true;
 }
 
-/* Sorts the dimensions of a walk by one of its strides. */
-static void epctx__sort_walk(uint32_t rank, int64_t *dims, int64_t (*strides)[EPCTX_NPU_MAX_RANK],
-                             uint32_t by) {
-    int64_t swap;
+/* Sorts the dimensions of a walk by the strides that write. */
+static void epctx__sort_walk(uint32_t rank, epctx__strided w) {
     uint32_t i, j, k;
     for (i = 1; i < rank; i++) {
-        for (j = i; j > 0 && strides[by][j - 1] < strides[by][j]; j--) {
-            swap = dims[j];
-            dims[j] = dims[j - 1];
-            dims[j - 1] = swap;
-            for (k = 0; k < 2; k++) {
-                swap = strides[k][j];
-                strides[k][j] = strides[k][j - 1];
-                strides[k][j - 1] = swap;
+        for (j = i; j > 0 && w[1][j - 1] < w[1][j]; j--) {
+            for (k = 0; k < 3; k++) {
+                const int64_t swap = w[k][j];
+                w[k][j] = w[k][j - 1];
+                w[k][j - 1] = swap;
             }
         }
     }
 }
 
-/* Copies a move's walk. */
-static void epctx__walk_of(const epctx__move *p, int64_t *dims,
-                           int64_t (*strides)[EPCTX_NPU_MAX_RANK]) {
+static void epctx__walk_of(const epctx__move *p, epctx__strided w) {
     uint32_t i;
-    memset(dims, 0, EPCTX_NPU_MAX_RANK * sizeof *dims);
-    memset(strides, 0, 2 * sizeof *strides);
-    for (i = 0; i < p->rank; i++) {
-        dims[i] = p->dims[i];
-        strides[0][i] = p->from[i];
-        strides[1][i] = p->to[i];
+    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) {
+        w[0][i] = p->from[i];
+        w[1][i] = p->to[i];
+        w[2][i] = p->dims[i];
     }
 }
 
 /* Lets a move read from (`ends[0]`) or write (`ends[1]`) elsewhere; NULL: as before. */
 static bool epctx__rewalk(epctx__move *p, const epctx__digits *const *ends) {
-    int64_t dims[EPCTX_NPU_MAX_RANK], strides[2][EPCTX_NPU_MAX_RANK], start[2];
+    epctx__strided w;
+    int64_t start[2];
     uint32_t rank = p->rank, i;
     start[0] = p->from_start;
     start[1] = p->to_start;
-    epctx__walk_of(p, dims, strides);
+    epctx__walk_of(p, w);
     for (i = 0; i < 2; i++)
-        if (ends[i] != NULL && !epctx__relay(ends[i], &start[i], &rank, dims, strides, i))
-            return false;
-    epctx__sort_walk(rank, dims, strides, 1); /* writes in order of addresses */
-    p->rank = epctx__collapse(dims, rank, strides, 2);
+        if (ends[i] != NULL && !epctx__relay(ends[i], &start[i], &rank, w, i)) return false;
+    epctx__sort_walk(rank, w); /* writes in order of addresses */
+    p->rank = epctx__collapse(w[2], rank, w, 2);
     p->from_start = (uint32_t)start[0];
     p->to_start = (uint32_t)start[1];
-    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) {
-        p->dims[i] = i < p->rank ? (uint32_t)dims[i] : 0;
-        p->from[i] = i < p->rank ? (int32_t)strides[0][i] : 0;
-        p->to[i] = i < p->rank ? (int32_t)strides[1][i] : 0;
-    }
+    epctx__set_walk(p->rank, w, p->from, p->to, p->dims);
     return true;
 }
 
@@ -12693,39 +12815,61 @@ static bool epctx__relay_move(const epctx__compiler *c, epctx__step *s, bool fro
     return epctx__rewalk(&s->params.move, ends);
 }
 
-/* Whether a step can write its result channels last. */
-static bool epctx__follows(const epctx__compiler *c, const epctx__step *s) {
+/* Gives a step the parameters to write its result channels last from an operand 0 that lies so, but
+ * for binary steps (epctx__follow_binary). False: there are none. */
+static bool epctx__follow(const epctx__compiler *c, epctx__step *s) {
     const epctx__tensor *t = &c->tensors[s->out];
     const epctx__view v = epctx__tensor_view(t);
-    const epctx__quantize *q = &s->params.quantize;
-    const bool same =
-        s->in[0] != EPCTX__NONE && epctx__same_shape(&c->tensors[s->in[0]].shape, &t->shape);
-    epctx__step copy = *s;
+    const epctx__shape *x = s->in[0] != EPCTX__NONE ? &c->tensors[s->in[0]].shape : NULL;
+    const bool same = x != NULL && epctx__same_shape(x, &t->shape);
+    epctx__quantize *q = &s->params.quantize;
+    epctx__affine *a = &s->params.affine;
+    epctx__resample *r = &s->params.resample;
     if (!epctx__is_whole(c, t) || v.channels == 1 || v.plane == 1) return false;
     switch (s->op) {
-    case EPCTX__OP_MOVE: return epctx__relay_move(c, &copy, false, true);
+    case EPCTX__OP_MOVE: return epctx__relay_move(c, s, false, true);
     case EPCTX__OP_FILL: return s->params.fill.count == t->count;
     case EPCTX__OP_UNARY:
     case EPCTX__OP_CAST:
     case EPCTX__OP_LOOKUP: return same;
     case EPCTX__OP_INTEGER_ADD:
         return same && epctx__same_shape(&c->tensors[s->in[1]].shape, &t->shape);
+    case EPCTX__OP_BINARY:
+        return x->rank <= t->shape.rank && c->tensors[s->in[1]].shape.rank <= t->shape.rank;
     case EPCTX__OP_QUANTIZE:
     case EPCTX__OP_DEQUANTIZE:
-        return same && (q->channels == 1 ||
-                        (q->outer == v.batch && q->channels == v.channels && q->inner == v.plane));
-    case EPCTX__OP_BINARY:
-        return c->tensors[s->in[0]].shape.rank <= t->shape.rank &&
-               c->tensors[s->in[1]].shape.rank <= t->shape.rank;
+        if (!same || q->channels == 1) return same;
+        if (q->outer != v.batch || q->channels != v.channels || q->inner != v.plane) return false;
+        q->outer *= q->inner;
+        q->inner = 1;
+        return true;
     case EPCTX__OP_AFFINE:
-        return s->params.affine.outer == v.batch && s->params.affine.channels == v.channels &&
-               s->params.affine.inner == v.plane;
+        if (a->outer != v.batch || a->channels != v.channels || a->inner != v.plane) return false;
+        a->outer *= a->inner;
+        a->inner = 1;
+        return true;
     case EPCTX__OP_RESAMPLE:
-        return s->params.resample.outer % (v.batch * v.channels) == 0 &&
-               c->tensors[s->in[0]].shape.rank == t->shape.rank &&
-               c->tensors[s->in[0]].shape.dims[1] == t->shape.dims[1];
+        if (r->outer % (v.batch * v.channels) != 0 || x->rank != t->shape.rank ||
+            x->dims[1] != t->shape.dims[1])
+            return false;
+        r->outer /= (uint32_t)v.channels;
+        r->inner *= (uint32_t)v.channels;
+        return true;
     default: return false;
     }
+}
+
+/* Copies an image from the other order; `last`: to channels last. */
+static epctx_status epctx__emit_transposed(epctx__compiler *c, uint32_t from, uint32_t to,
+                                           bool last, epctx_str name) {
+    const epctx__view v = epctx__tensor_view(&c->tensors[to]);
+    const int64_t outer = (int64_t)(last ? v.plane : v.channels);
+    const int64_t inner = (int64_t)(last ? v.channels : v.plane);
+    const epctx__shape walk = {3, {(int64_t)v.batch, outer, inner}};
+    const int64_t strides[3] = {outer * inner, 1, outer};
+    EPCTX__TRY(epctx__emit_move(c, from, to, &walk, 0, 0, strides, NULL));
+    c->steps[c->step_count - 1].name = name;
+    return EPCTX_OK;
 }
 
 /* The same values in the other order. */
@@ -12733,19 +12877,9 @@ static epctx_status epctx__transpose_image(epctx__compiler *c, uint32_t from, bo
                                            epctx_str name, uint32_t *out) {
     const epctx__view v = epctx__tensor_view(&c->tensors[from]);
     const epctx__shape shape = c->tensors[from].shape;
-    epctx__shape walk = {3, {0}};
-    int64_t strides[2][EPCTX_NPU_MAX_RANK];
     epctx__buffer *b;
-    walk.dims[0] = (int64_t)v.batch;
-    walk.dims[1] = (int64_t)(last ? v.plane : v.channels);
-    walk.dims[2] = (int64_t)(last ? v.channels : v.plane);
-    epctx__dense(&walk, strides[1]);
-    strides[0][0] = strides[1][0];
-    strides[0][1] = 1;
-    strides[0][2] = walk.dims[1];
     EPCTX__TRY(epctx__new_tensor(c, c->tensors[from].elem, &shape, out));
-    EPCTX__TRY(epctx__emit_move(c, from, *out, &walk, 0, 0, strides[0], strides[1]));
-    c->steps[c->step_count - 1].name = name;
+    EPCTX__TRY(epctx__emit_transposed(c, from, *out, last, name));
     b = &c->buffers[c->tensors[*out].buffer];
     b->channels = last ? (uint32_t)v.channels : 0;
     b->plane = last ? (uint32_t)v.plane : 0;
@@ -12806,11 +12940,8 @@ static epctx_status epctx__follow_binary(epctx__compiler *c, epctx__step *s) {
     epctx__binary *p = &s->params.binary;
     const epctx__shape shape = c->tensors[s->out].shape;
     const epctx__view v = epctx__tensor_view(&c->tensors[s->out]);
-    int64_t strides[2][EPCTX_NPU_MAX_RANK], given[2][EPCTX_NPU_MAX_RANK];
-    int64_t dims[EPCTX_NPU_MAX_RANK];
+    epctx__strided w, given;
     uint32_t i, j;
-    memset(dims, 0, sizeof dims);
-    memset(strides, 0, sizeof strides);
     for (j = 0; j < 2; j++) {
         const bool same = epctx__same_shape(&c->tensors[s->in[j]].shape, &shape);
         const bool last = same && !c->tensors[s->in[j]].constant;
@@ -12819,52 +12950,12 @@ static epctx_status epctx__follow_binary(epctx__compiler *c, epctx__step *s) {
         for (i = 1; last && i < shape.rank; i++)
             given[j][i] = i == 1 ? 1 : given[j][i] * (int64_t)v.channels;
     }
-    for (i = 0; i < shape.rank; i++) { /* N, the plane, the channels */
-        const uint32_t from = i == 0 ? 0 : (i + 1 < shape.rank ? i + 1 : 1);
-        dims[i] = shape.dims[from];
-        strides[0][i] = given[0][from];
-        strides[1][i] = given[1][from];
-    }
-    memset(p->dims, 0, sizeof p->dims);
-    memset(p->a, 0, sizeof p->a);
-    memset(p->b, 0, sizeof p->b);
-    p->rank = epctx__collapse(dims, shape.rank, strides, 2);
-    for (i = 0; i < p->rank; i++) {
-        p->dims[i] = (uint32_t)dims[i];
-        p->a[i] = (int32_t)strides[0][i];
-        p->b[i] = (int32_t)strides[1][i];
-    }
+    memcpy(given[2], shape.dims, sizeof given[2]);
+    for (i = 0; i < shape.rank; i++) /* N, the plane, the channels */
+        for (j = 0; j < 3; j++) w[j][i] = given[j][i == 0 ? 0 : (i + 1 < shape.rank ? i + 1 : 1)];
+    p->rank = epctx__collapse(w[2], shape.rank, w, 2);
+    epctx__set_walk(p->rank, w, p->a, p->b, p->dims);
     return EPCTX_OK;
-}
-
-/* Operands and parameters of a step that follows its neighbours to a result channels last. */
-static epctx_status epctx__follow(epctx__compiler *c, epctx__step *s) {
-    const epctx__view v = epctx__tensor_view(&c->tensors[s->out]);
-    epctx__affine *a = &s->params.affine;
-    epctx__resample *r = &s->params.resample;
-    epctx__quantize *q = &s->params.quantize;
-    switch (s->op) {
-    case EPCTX__OP_FILL: return EPCTX_OK;
-    case EPCTX__OP_BINARY: return epctx__follow_binary(c, s);
-    case EPCTX__OP_INTEGER_ADD: EPCTX__TRY(epctx__in_order(c, &s->in[1], true, s->name)); break;
-    case EPCTX__OP_QUANTIZE:
-    case EPCTX__OP_DEQUANTIZE:
-        if (q->channels != 1) {
-            q->outer *= q->inner;
-            q->inner = 1;
-        }
-        break;
-    case EPCTX__OP_AFFINE:
-        a->outer *= a->inner;
-        a->inner = 1;
-        break;
-    case EPCTX__OP_RESAMPLE:
-        r->outer /= (uint32_t)v.channels;
-        r->inner *= (uint32_t)v.channels;
-        break;
-    default: break;
-    }
-    return epctx__in_order(c, &s->in[0], true, s->name);
 }
 
 /* Means and sums over the plane of an image read it in either order. */
@@ -12904,48 +12995,30 @@ static epctx_status epctx__lay_step(epctx__compiler *c, const epctx__step *given
     const epctx__view v = epctx__tensor_view(&c->tensors[s.out]);
     const epctx__shape shape = c->tensors[s.out].shape;
     const uint32_t wanted = s.out;
-    uint32_t i;
-    bool done = false;
+    uint32_t images = 0, kept = 0, i; /* bits: operands read channels last, or as they lie */
     if (s.images) {
-        EPCTX__TRY(epctx__in_order(c, &s.in[0], true, s.name));
-        if (s.op == EPCTX__OP_CONV) EPCTX__TRY(epctx__in_order(c, &s.in[3], true, s.name));
+        images = s.op == EPCTX__OP_CONV ? 1 | 8 : 1;
         if (!last && v.channels != 1 && v.plane != 1)
             EPCTX__TRY(epctx__new_tensor(c, c->tensors[s.out].elem, &shape, &s.out));
-        done = true;
     } else if (s.op == EPCTX__OP_MOVE) {
         const bool from = epctx__is_last(c, s.in[0]) && epctx__is_whole(c, &c->tensors[s.in[0]]);
-        done = epctx__relay_move(c, &s, from, last);
-        if (!done) {
-            EPCTX__TRY(epctx__in_order(c, &s.in[0], false, s.name));
-            (void)epctx__relay_move(c, &s, false, last);
-            done = true;
-        } else if (!from) {
-            EPCTX__TRY(epctx__in_order(c, &s.in[0], false, s.name));
-        }
+        kept = from && epctx__relay_move(c, &s, true, last);
+        if (kept == 0) (void)epctx__relay_move(c, &s, false, last);
+    } else if (last && s.op == EPCTX__OP_BINARY) {
+        kept = 1 | 2;
+        EPCTX__TRY(epctx__follow_binary(c, &s));
     } else if (last) {
-        EPCTX__TRY(epctx__follow(c, &s));
-        done = true;
+        images = s.op == EPCTX__OP_INTEGER_ADD ? 1 | 2 : 1;
+        (void)epctx__follow(c, &s);
     } else {
-        done = epctx__follow_reduce(c, &s) || epctx__follow_gemm(c, &s);
+        kept = epctx__follow_reduce(c, &s) || epctx__follow_gemm(c, &s);
     }
-    for (i = 0; i < EPCTX__MAX_IN && !done; i++)
-        EPCTX__TRY(epctx__in_order(c, &s.in[i], false, s.name));
+    for (i = 0; i < EPCTX__MAX_IN; i++)
+        if ((kept >> i & 1) == 0)
+            EPCTX__TRY(epctx__in_order(c, &s.in[i], (images >> i & 1) != 0, s.name));
     EPCTX__TRY(epctx__emit(c, &s));
     c->buffers[c->tensors[wanted].buffer].twin = EPCTX__NONE;
-    if (s.out != wanted) {
-        epctx__shape walk = {3, {0}};
-        int64_t strides[2][EPCTX_NPU_MAX_RANK];
-        walk.dims[0] = (int64_t)v.batch;
-        walk.dims[1] = (int64_t)v.channels;
-        walk.dims[2] = (int64_t)v.plane;
-        epctx__dense(&walk, strides[1]);
-        strides[0][0] = strides[1][0];
-        strides[0][1] = 1;
-        strides[0][2] = walk.dims[1];
-        EPCTX__TRY(epctx__emit_move(c, s.out, wanted, &walk, 0, 0, strides[0], strides[1]));
-        c->steps[c->step_count - 1].name = s.name;
-    }
-    return EPCTX_OK;
+    return s.out == wanted ? EPCTX_OK : epctx__emit_transposed(c, s.out, wanted, false, s.name);
 }
 
 /* Chooses the order of every buffer: convolutions want channels last, others follow their first
@@ -12956,9 +13029,10 @@ static void epctx__choose_orders(epctx__compiler *c) {
     for (i = c->step_count; i > 0; i--) {
         const epctx__step *s = &c->steps[i - 1];
         epctx__buffer *out = &c->buffers[c->tensors[s->out].buffer];
-        if (s->dead) continue;
-        out->fixed = out->fixed || out->place != EPCTX__SCRATCH ||
-                     !(s->images ? epctx__is_whole(c, &c->tensors[s->out]) : epctx__follows(c, s));
+        epctx__step copy = *s;
+        out->fixed =
+            out->fixed || out->place != EPCTX__SCRATCH ||
+            !(s->images ? epctx__is_whole(c, &c->tensors[s->out]) : epctx__follow(c, &copy));
         for (j = 0; j < EPCTX__MAX_IN; j++)
             if (s->in[j] != EPCTX__NONE && !c->tensors[s->in[j]].constant &&
                 (s->images ? j == 0 || (j == 3 && s->op == EPCTX__OP_CONV)
@@ -12971,7 +13045,7 @@ static void epctx__choose_orders(epctx__compiler *c) {
         const epctx__view v = epctx__tensor_view(&c->tensors[s->out]);
         bool wants = s->images || (s->op == EPCTX__OP_MOVE && out->liked);
         for (j = 0; j < EPCTX__MAX_IN && !wants; j++) wants = epctx__is_last(c, s->in[j]);
-        if (!s->dead && wants && !out->fixed && v.channels != 1 && v.plane != 1) {
+        if (wants && !out->fixed && v.channels != 1 && v.plane != 1) {
             out->channels = (uint32_t)v.channels;
             out->plane = (uint32_t)v.plane;
         }
@@ -12980,40 +13054,63 @@ static void epctx__choose_orders(epctx__compiler *c) {
 
 /* Dead-code elimination: drops steps with unused results. */
 static void epctx__drop_dead(epctx__compiler *c) {
-    size_t i;
+    size_t i, kept = c->step_count;
     uint32_t j;
     for (i = 0; i < c->buffer_count; i++)
         c->buffers[i].needed = c->buffers[i].place == EPCTX__OUTPUT;
-    for (i = c->step_count; i > 0; i--) {
-        epctx__step *s = &c->steps[i - 1];
-        s->dead = !c->buffers[c->tensors[s->out].buffer].needed;
-        for (j = 0; j < EPCTX__MAX_IN && !s->dead; j++)
+    for (i = c->step_count; i-- > 0;) {
+        const epctx__step *s = &c->steps[i];
+        if (!c->buffers[c->tensors[s->out].buffer].needed) continue;
+        for (j = 0; j < EPCTX__MAX_IN; j++)
             if (s->in[j] != EPCTX__NONE && !c->tensors[s->in[j]].constant)
                 c->buffers[c->tensors[s->in[j]].buffer].needed = true;
+        c->steps[--kept] = *s;
     }
+    c->steps += kept;
+    c->step_count -= kept;
+    c->step_room -= kept;
 }
 
 /* Where a move that writes every element of a dense tensor, once, took them from. */
 static bool epctx__digits_of(const epctx__move *p, uint64_t count, epctx__digits *g) {
-    int64_t dims[EPCTX_NPU_MAX_RANK], strides[2][EPCTX_NPU_MAX_RANK], step = 1;
+    epctx__strided w;
+    int64_t step = 1;
     uint32_t i;
-    epctx__walk_of(p, dims, strides);
-    epctx__sort_walk(p->rank, dims, strides, 1);
+    epctx__walk_of(p, w);
+    epctx__sort_walk(p->rank, w);
     g->count = p->rank;
-    for (i = p->rank; i-- > 0; step *= dims[i]) {
-        if (strides[1][i] != step) return false;
-        g->extent[i] = dims[i];
+    for (i = p->rank; i-- > 0; step *= w[2][i]) {
+        if (w[1][i] != step) return false;
+        g->extent[i] = w[2][i];
         g->old[i] = step;
-        g->wanted[i] = strides[0][i];
+        g->wanted[i] = w[0][i];
     }
     return p->to_start == 0 && step == (int64_t)count;
 }
 
-/* What is known of a buffer: steps that write it, the last one; steps other than moves read it. */
+/* What is known of a buffer: steps that write it, the last one; reads, and those by other steps
+ * than moves. */
 typedef struct epctx__traffic {
-    size_t writers, last;
-    bool read;
+    uint32_t writers, last, reads, others;
 } epctx__traffic;
+
+static epctx_status epctx__traffic_of(epctx__compiler *c, epctx__traffic **out) {
+    epctx__traffic *traffic;
+    uint32_t i, j;
+    EPCTX__MAKE(c, traffic, epctx__traffic, c->buffer_count);
+    for (i = 0; i < c->step_count; i++) {
+        const epctx__step *s = &c->steps[i];
+        traffic[c->tensors[s->out].buffer].writers++;
+        traffic[c->tensors[s->out].buffer].last = i;
+        for (j = 0; j < EPCTX__MAX_IN; j++) {
+            if (s->in[j] == EPCTX__NONE || c->tensors[s->in[j]].constant) continue;
+            traffic[c->tensors[s->in[j]].buffer].reads++;
+            traffic[c->tensors[s->in[j]].buffer].others += s->op != EPCTX__OP_MOVE;
+        }
+    }
+    *out = traffic;
+    return EPCTX_OK;
+}
 
 /* Lets a move that reads what another move has written read from where that took it. */
 static void epctx__join_move(epctx__compiler *c, size_t at, const epctx__traffic *traffic) {
@@ -13024,7 +13121,7 @@ static void epctx__join_move(epctx__compiler *c, size_t at, const epctx__traffic
     epctx__move walk = s->params.move;
     epctx__digits g;
     const epctx__digits *ends[2] = {&g, NULL};
-    if (x->constant || t->writers != 1 || t->read || a->op != EPCTX__OP_MOVE ||
+    if (x->constant || t->writers != 1 || t->others != 0 || a->op != EPCTX__OP_MOVE ||
         c->buffers[x->buffer].place != EPCTX__SCRATCH)
         return;
     source = &c->tensors[a->in[0]];
@@ -13053,7 +13150,7 @@ static epctx_status epctx__copy_parts(epctx__compiler *c) {
     c->step_count = c->step_room = 0;
     for (i = 0; i < count; i++) {
         epctx__step s = steps[i];
-        for (j = 0; j < 4 && s.images && !s.dead; j += 3) {
+        for (j = 0; j < 4 && s.images; j += 3) {
             const uint32_t id = s.in[j];
             epctx__shape shape;
             uint32_t copy;
@@ -13068,7 +13165,7 @@ static epctx_status epctx__copy_parts(epctx__compiler *c) {
             }
             s.in[j] = copies[id] - 1;
         }
-        if (!s.dead) EPCTX__TRY(epctx__emit(c, &s));
+        EPCTX__TRY(epctx__emit(c, &s));
     }
     return EPCTX_OK;
 }
@@ -13077,20 +13174,10 @@ static epctx_status epctx__copy_parts(epctx__compiler *c) {
 static epctx_status epctx__join_moves(epctx__compiler *c) {
     epctx__traffic *traffic;
     size_t i;
-    uint32_t j;
     EPCTX__TRY(epctx__copy_parts(c));
-    EPCTX__MAKE(c, traffic, epctx__traffic, c->buffer_count);
-    for (i = 0; i < c->step_count; i++) {
-        const epctx__step *s = &c->steps[i];
-        if (s->dead) continue;
-        traffic[c->tensors[s->out].buffer].writers++;
-        traffic[c->tensors[s->out].buffer].last = i;
-        for (j = 0; j < EPCTX__MAX_IN && s->op != EPCTX__OP_MOVE; j++)
-            if (s->in[j] != EPCTX__NONE && !c->tensors[s->in[j]].constant)
-                traffic[c->tensors[s->in[j]].buffer].read = true;
-    }
+    EPCTX__TRY(epctx__traffic_of(c, &traffic));
     for (i = 0; i < c->step_count; i++)
-        if (!c->steps[i].dead && c->steps[i].op == EPCTX__OP_MOVE) epctx__join_move(c, i, traffic);
+        if (c->steps[i].op == EPCTX__OP_MOVE) epctx__join_move(c, i, traffic);
     epctx__drop_dead(c);
     return EPCTX_OK;
 }
@@ -13100,9 +13187,9 @@ static void epctx__conv_to_gemm(epctx__step *s) {
     const epctx__conv p = s->params.conv;
     const epctx__window *w = &p.window;
     epctx__gemm *g = &s->params.gemm;
-    if (s->op != EPCTX__OP_CONV || s->dead || !s->packs || p.groups != 1 ||
-        s->in[3] != EPCTX__NONE || w->kernel_h != w->in_h || w->kernel_w != w->in_w ||
-        w->out_h != 1 || w->out_w != 1 || w->top + w->left + w->bottom + w->right != 0)
+    if (s->op != EPCTX__OP_CONV || !s->packs || p.groups != 1 || s->in[3] != EPCTX__NONE ||
+        w->kernel_h != w->in_h || w->kernel_w != w->in_w || w->out_h != 1 || w->out_w != 1 ||
+        w->top + w->left + w->bottom + w->right != 0)
         return;
     s->op = EPCTX__OP_GEMM;
     s->temporary = EPCTX__NONE;
@@ -13121,7 +13208,7 @@ static void epctx__conv_to_gemm(epctx__step *s) {
     s->images = false;
 }
 
-/* Lays images channels last around convolutions; only live steps remain. */
+/* Lays images channels last around convolutions. */
 static epctx_status epctx__lay_out(epctx__compiler *c) {
     const epctx__step *steps = c->steps;
     const size_t count = c->step_count;
@@ -13130,8 +13217,7 @@ static epctx_status epctx__lay_out(epctx__compiler *c) {
     epctx__choose_orders(c);
     c->steps = NULL;
     c->step_count = c->step_room = 0;
-    for (i = 0; i < count; i++)
-        if (!steps[i].dead) EPCTX__TRY(epctx__lay_step(c, &steps[i]));
+    for (i = 0; i < count; i++) EPCTX__TRY(epctx__lay_step(c, &steps[i]));
     return EPCTX_OK;
 }
 
@@ -13152,8 +13238,7 @@ static epctx_status epctx__bind_outputs(epctx__compiler *c) {
             return EPCTX__INVALID(
                 c, "graph output '%S': no node computes it, or its shape is not fixed",
                 &g->outputs[i].name);
-        if (t->constant || c->buffers[t->buffer].place != EPCTX__SCRATCH || t->offset != 0 ||
-            c->buffers[t->buffer].bytes != t->count * epctx__stored_size(t->elem)) {
+        if (!epctx__is_whole(c, t) || c->buffers[t->buffer].place != EPCTX__SCRATCH) {
             EPCTX__TRY(epctx__new_tensor(c, t->elem, &c->tensors[id].shape, &copy));
             EPCTX__TRY(epctx__emit_copy(c, id, copy));
             t = &c->tensors[copy];
@@ -13164,31 +13249,24 @@ static epctx_status epctx__bind_outputs(epctx__compiler *c) {
     return EPCTX_OK;
 }
 
-/* Weights outside the blob are packed when the graph gets them. */
-static epctx_status epctx__pack_outside(epctx__compiler *c, const epctx__step *s, uint32_t *id) {
-    const epctx__pack *p = &s->pack;
-    epctx__shape shape = {1, {0}};
-    epctx__step pack;
-    shape.dims[0] = (int64_t)epctx__packed(p->batch, p->rows, p->depth, p->block);
-    EPCTX__TRY(epctx__add_tensor(c, EPCTX_ONNX_FLOAT, &shape, id));
-    c->tensors[*id].constant = true;
-    pack = epctx__new_step(EPCTX__OP_PACK, s->in[1], EPCTX__NONE, *id);
-    pack.params.pack = *p;
-    pack.name = s->name;
-    return epctx__record(c, &pack);
-}
-
-/* Others are packed when they are written (epctx__write_packed): one at a time in memory. */
+/* Weights outside the blob are packed when the graph gets them, others when they are written
+ * (epctx__write_weight): one at a time in memory. */
 static epctx_status epctx__pack_weights(epctx__compiler *c) {
     size_t i;
     for (i = 0; i < c->step_count; i++) {
-        epctx__step *s = &c->steps[i];
-        uint32_t id;
-        if (!s->dead && s->packs && c->tensors[s->in[1]].outside) {
-            EPCTX__TRY(epctx__pack_outside(c, s, &id));
-            s->in[1] = id;
-            s->packs = false;
-        }
+        epctx__step *s = &c->steps[i], pack;
+        const epctx__pack *p = &s->pack;
+        epctx__shape shape = {1, {0}};
+        if (!s->packs || !c->tensors[s->in[1]].outside) continue;
+        shape.dims[0] = (int64_t)epctx__packed(p->batch, p->rows, p->depth, p->block);
+        pack = epctx__new_step(EPCTX__OP_PACK, s->in[1], EPCTX__NONE, 0);
+        pack.params.pack = *p;
+        pack.name = s->name;
+        EPCTX__TRY(epctx__add_tensor(c, EPCTX_ONNX_FLOAT, &shape, &pack.out));
+        c->tensors[pack.out].constant = true;
+        EPCTX__TRY(epctx__record(c, &pack));
+        s->in[1] = pack.out;
+        s->packs = false;
     }
     return EPCTX_OK;
 }
@@ -13202,9 +13280,9 @@ static void epctx__touch_buffer(epctx__compiler *c, uint32_t buffer, size_t step
 static void epctx__lifetimes(epctx__compiler *c) {
     size_t i;
     uint32_t j;
+    for (i = 0; i < c->buffer_count; i++) c->buffers[i].first = EPCTX__NONE;
     for (i = 0; i < c->step_count; i++) {
         const epctx__step *s = &c->steps[i];
-        if (s->dead) continue;
         for (j = 0; j < EPCTX__MAX_IN; j++)
             if (s->in[j] != EPCTX__NONE && !c->tensors[s->in[j]].constant)
                 epctx__touch_buffer(c, c->tensors[s->in[j]].buffer, i);
@@ -13295,19 +13373,17 @@ static epctx_status epctx__crowds(epctx__compiler *c) {
     return EPCTX_OK;
 }
 
-/* The pool after step `at`, if that is a convolution whose result nothing else reads; else 0. */
-static size_t epctx__pool_behind(const epctx__compiler *c, size_t at) {
-    const epctx__step *s = &c->steps[at];
+/* Whether step `at` of `count` is a convolution at the peak of live bytes and the next one a pool,
+ * the only reader of its result. */
+static bool epctx__pool_behind(const epctx__compiler *c, const epctx__step *s, size_t at,
+                               size_t count) {
     const epctx__conv *p = &s->params.conv;
     const epctx__buffer *b = &c->buffers[c->tensors[s->out].buffer];
-    size_t next = at + 1;
-    if (s->dead || s->op != EPCTX__OP_CONV || p->batch != 1 || s->in[3] != EPCTX__NONE) return 0;
-    while (next < c->step_count && c->steps[next].dead) next++;
-    return next < c->step_count && c->steps[next].op == EPCTX__OP_POOL &&
-                   c->tensors[c->steps[next].in[0]].buffer == c->tensors[s->out].buffer &&
-                   b->place == EPCTX__SCRATCH && b->first == at && b->last == next
-               ? next
-               : 0;
+    return s->op == EPCTX__OP_CONV && p->batch == 1 && s->in[3] == EPCTX__NONE && at + 1 < count &&
+           s[1].op == EPCTX__OP_POOL &&
+           c->tensors[s[1].in[0]].buffer == c->tensors[s->out].buffer &&
+           b->place == EPCTX__SCRATCH && b->first == at && b->last == at + 1 &&
+           b->crowd == c->stats.scratch_live;
 }
 
 /* Lines of a pool for which the convolution fits into 8 KB and computes few lines twice. */
@@ -13349,9 +13425,8 @@ static epctx_status epctx__lines_of(epctx__compiler *c, uint32_t first, uint32_t
 
 /* Alternates convolution and pool over bands of lines: only a band of the image is live. */
 static epctx_status epctx__split(epctx__compiler *c, const epctx__step *conv,
-                                 const epctx__step *pool, uint32_t lines, epctx__step *to,
-                                 size_t *count) {
-    const size_t before = *count;
+                                 const epctx__step *pool, uint32_t lines) {
+    const size_t before = c->step_count;
     uint32_t first, end, start, buffer;
     for (first = 0; first < pool->params.pool.window.out_h; first = end) {
         epctx__step one = *conv, two = *pool;
@@ -13371,41 +13446,34 @@ static epctx_status epctx__split(epctx__compiler *c, const epctx__step *conv,
                                    (uint64_t)p->window.in_w * p->in_channels * p->groups,
                                    &one.in[0]));
         EPCTX__TRY(epctx__add_buffer(c, epctx__conv_needs(p).bytes, &one.temporary));
-        to[*count] = one;
-        to[*count + 1] = two;
-        *count += 2;
+        EPCTX__TRY(epctx__push_step(c, &one));
+        EPCTX__TRY(epctx__push_step(c, &two));
     }
-    if (first < pool->params.pool.window.out_h) *count = before; /* a line of padding alone */
+    if (first < pool->params.pool.window.out_h)
+        c->step_count = before; /* a line of padding alone */
     return EPCTX_OK;
 }
 
 /* Splits convolutions followed by a pool at the peak of live bytes. */
 static epctx_status epctx__split_pools(epctx__compiler *c) {
-    epctx__step *steps;
-    size_t i, next, count = 0, room = c->step_count;
-    for (i = 0; i < c->step_count; i++) {
-        next = epctx__pool_behind(c, i);
-        room += next != 0 ? 2 * (size_t)c->steps[next].params.pool.window.out_h : 0;
-    }
-    if (room == c->step_count) return EPCTX_OK;
-    EPCTX__MAKE(c, steps, epctx__step, room);
-    for (i = 0; i < c->step_count; i++) {
-        const epctx__step *s = &c->steps[i];
-        const size_t before = count;
-        next = epctx__pool_behind(c, i);
-        if (next != 0 && c->buffers[c->tensors[s->out].buffer].crowd == c->stats.scratch_live) {
-            const uint32_t lines =
-                epctx__pool_lines(&s->params.conv, &c->steps[next].params.pool.window);
-            if (lines < c->steps[next].params.pool.window.out_h)
-                EPCTX__TRY(epctx__split(c, s, &c->steps[next], lines, steps, &count));
+    const epctx__step *steps = c->steps;
+    const size_t count = c->step_count;
+    size_t i, before;
+    c->steps = NULL;
+    c->step_count = c->step_room = 0;
+    for (i = 0; i < count; i++) {
+        const epctx__step *s = &steps[i];
+        before = c->step_count;
+        if (epctx__pool_behind(c, s, i, count)) {
+            const epctx__window *pool = &s[1].params.pool.window;
+            const uint32_t lines = epctx__pool_lines(&s->params.conv, pool);
+            if (lines < pool->out_h) EPCTX__TRY(epctx__split(c, s, &s[1], lines));
         }
-        if (count == before)
-            steps[count++] = *s;
+        if (c->step_count == before)
+            EPCTX__TRY(epctx__push_step(c, s));
         else
-            i = next;
+            i++;
     }
-    c->steps = steps;
-    c->step_count = c->step_room = count;
     return EPCTX_OK;
 }
 
@@ -13414,7 +13482,7 @@ static epctx_status epctx__to_tiles(epctx__compiler *c, epctx__step *s) {
     epctx__needs direct, tiled;
     memset(&direct, 0, sizeof direct);
     memset(&tiled, 0, sizeof tiled);
-    if (s->dead || s->op != EPCTX__OP_CONV || s->params.conv.in_channels < 16 ||
+    if (s->op != EPCTX__OP_CONV || s->params.conv.in_channels < 16 ||
         s->params.conv.out_channels < 16 || !epctx__check_conv(&s->params, &direct) ||
         !epctx__check_winograd(&s->params, &tiled) || tiled.work >= direct.work / 10 * 9 ||
         tiled.out[1].bytes > EPCTX__MAX_BYTES)
@@ -13429,10 +13497,8 @@ static epctx_status epctx__refine(epctx__compiler *c) {
     epctx__lifetimes(c);
     EPCTX__TRY(epctx__crowds(c));
     EPCTX__TRY(epctx__split_pools(c));
-    for (i = 0; i < c->step_count && !(c->npu != NULL && c->npu->direct); i++)
+    for (i = 0; i < c->step_count && !(c->npu != NULL && c->npu->opts.direct); i++)
         EPCTX__TRY(epctx__to_tiles(c, &c->steps[i]));
-    for (i = 0; i < c->buffer_count; i++) /* lifetimes are computed again */
-        c->buffers[i].first = EPCTX__NONE;
     return EPCTX_OK;
 }
 
@@ -13627,13 +13693,11 @@ typedef struct epctx__grid {
     int32_t zero;
 } epctx__grid;
 
-#define EPCTX__SEVERAL (EPCTX__NONE - 1) /* steps fill a buffer in parts */
-
-/* State of the pass: by buffer, the step that fills it and the number of its readers. */
+/* State of the pass. */
 typedef struct epctx__integers {
     epctx__compiler *c;
     const epctx__step *steps;
-    uint32_t *made, *readers;
+    epctx__traffic *traffic; /* of the first `buffers` buffers */
     size_t buffers;
 } epctx__integers;
 
@@ -13641,12 +13705,11 @@ static uint32_t epctx__flip_of(int32_t type) {
     return type == EPCTX_ONNX_INT8 ? 0x80u : 0;
 }
 
-/* The grid of a Quantize or Dequantize with one constant scale. */
-static epctx_status epctx__grid_of(epctx__compiler *c, const epctx__step *s, epctx__grid *g,
-                                   bool *known) {
+/* The grid of a Quantize or Dequantize with one constant scale; without: not above 0. */
+static epctx_status epctx__grid_of(epctx__compiler *c, const epctx__step *s, epctx__grid *g) {
     const void *scale, *zero = NULL;
     const bool has_zero = s->in[2] != EPCTX__NONE;
-    *known = false;
+    g->scale = 0.0f;
     if ((s->params.quantize.type != EPCTX_ONNX_INT8 &&
          s->params.quantize.type != EPCTX_ONNX_UINT8) ||
         s->params.quantize.channels != 1 || !c->tensors[s->in[1]].constant ||
@@ -13658,30 +13721,28 @@ static epctx_status epctx__grid_of(epctx__compiler *c, const epctx__step *s, epc
     g->type = (int32_t)s->params.quantize.type;
     g->scale = *(const float *)scale;
     g->zero = has_zero ? (int32_t)epctx__load_int((const uint8_t *)zero, 0, (uint32_t)g->type) : 0;
-    *known = g->scale > 0.0f;
     return EPCTX_OK;
 }
 
 /* The only step that writes the tensor, if the tensor is all of its buffer. */
 static const epctx__step *epctx__maker(const epctx__integers *w, uint32_t tensor) {
     const epctx__tensor *t = &w->c->tensors[tensor];
-    return t->constant || t->buffer >= w->buffers || w->made[t->buffer] >= EPCTX__SEVERAL ||
+    return t->constant || t->buffer >= w->buffers || w->traffic[t->buffer].writers != 1 ||
                    !epctx__is_whole(w->c, t)
                ? NULL
-               : &w->steps[w->made[t->buffer]];
+               : &w->steps[w->traffic[t->buffer].last];
 }
 
 /* The Dequantize behind a tensor of floats, with its grid; NULL: another step. */
 static epctx_status epctx__dequantized(const epctx__integers *w, uint32_t tensor,
                                        const epctx__step **s, epctx__grid *g) {
-    bool known = false;
+    g->scale = 0.0f;
     *s = tensor != EPCTX__NONE ? epctx__maker(w, tensor) : NULL;
     if (tensor != EPCTX__NONE && w->c->tensors[tensor].constant && !w->c->tensors[tensor].outside &&
         w->c->tensors[tensor].shape.rank < 3)
         *s = w->c->tensors[tensor].dequantized; /* of a rank that is no image */
-    if (*s != NULL && (*s)->op == EPCTX__OP_DEQUANTIZE)
-        EPCTX__TRY(epctx__grid_of(w->c, *s, g, &known));
-    if (!known) *s = NULL;
+    if (*s != NULL && (*s)->op == EPCTX__OP_DEQUANTIZE) EPCTX__TRY(epctx__grid_of(w->c, *s, g));
+    if (!(g->scale > 0.0f)) *s = NULL;
     return EPCTX_OK;
 }
 
@@ -13818,16 +13879,13 @@ static epctx_status epctx__integer_operands(epctx__compiler *c, const epctx__pro
         }
         if (!*known) return EPCTX_OK;
     }
-    shape.dims[0] = (int64_t)padded * fours * 4;
+    shape.dims[0] = (int64_t)padded * fours * 4; /* new constants are zero */
     EPCTX__TRY(epctx__add_constant(c, EPCTX_ONNX_INT8, &shape, &memory, &s->in[1]));
     packed = (int8_t *)memory;
-    memset(packed, 0, (size_t)shape.dims[0]);
     shape.dims[0] = padded;
     EPCTX__TRY(epctx__add_constant(c, EPCTX_ONNX_INT32, &shape, &memory, &s->in[2]));
     sums = (int32_t *)memory;
     EPCTX__TRY(epctx__add_floats(c, padded, &factors, &s->in[3]));
-    memset(sums, 0, padded * sizeof *sums);
-    memset(factors, 0, padded * sizeof *factors);
     for (copy = 0; copy < (o->depthwise && 64 % channels == 0 ? padded : channels); copy++) {
         const size_t at = o->depthwise ? epctx__interleaved(copy) : copy, lane = at % block;
         int64_t sum = 0;
@@ -13851,8 +13909,14 @@ static epctx_status epctx__integer_operands(epctx__compiler *c, const epctx__pro
 /* A convolution, matrix product or average as a product of integers; false: it is none. */
 static bool epctx__as_product(const epctx__compiler *c, const epctx__step *s, epctx__product_of *o,
                               epctx__act *act) {
-    const epctx__view v = epctx__tensor_view(&c->tensors[s->in[0]]);
+    const epctx__conv *conv = &s->params.conv;
+    const epctx__depthwise *depthwise = &s->params.depthwise;
+    const epctx__gemm *gemm = &s->params.gemm;
+    const epctx__pool *pool = &s->params.pool;
+    const epctx__reduce *reduce = &s->params.reduce;
     epctx__window *w = &o->p.window;
+    epctx__view v;
+    bool good;
     memset(o, 0, sizeof *o);
     memset(act, 0, sizeof *act);
     o->weights = s->in[1];
@@ -13862,71 +13926,69 @@ static bool epctx__as_product(const epctx__compiler *c, const epctx__step *s, ep
     w->dilation_h = w->dilation_w = w->in_w = w->out_w = 1;
     switch (s->op) {
     case EPCTX__OP_CONV:
-        o->p.batch = s->params.conv.batch;
-        o->p.in_channels = s->params.conv.in_channels;
-        o->p.out_channels = s->params.conv.out_channels;
-        *w = s->params.conv.window;
-        *act = s->params.conv.act;
+        o->p.batch = conv->batch;
+        o->p.in_channels = conv->in_channels;
+        o->p.out_channels = conv->out_channels;
+        *w = conv->window;
+        *act = conv->act;
+        good = s->packs && conv->groups == 1 && s->in[3] == EPCTX__NONE;
         break;
     case EPCTX__OP_DEPTHWISE:
-        o->p.batch = s->params.depthwise.batch;
-        o->p.in_channels = o->p.out_channels = s->params.depthwise.channels;
-        *w = s->params.depthwise.window;
-        *act = s->params.depthwise.act;
-        o->depthwise = true;
+        o->p.batch = depthwise->batch;
+        o->p.in_channels = o->p.out_channels = depthwise->channels;
+        *w = depthwise->window;
+        *act = depthwise->act;
+        good = o->depthwise = true;
         break;
     case EPCTX__OP_GEMM:
         o->p.batch = 1;
-        o->p.in_channels = s->params.gemm.k;
-        o->p.out_channels = s->params.gemm.n;
-        w->in_w = w->out_w = s->params.gemm.m;
-        *act = s->params.gemm.act;
-        o->taps = 1;
-        o->row = s->pack.row_stride;
+        o->p.in_channels = gemm->k;
+        o->p.out_channels = gemm->n;
+        w->in_w = w->out_w = gemm->m;
+        *act = gemm->act;
         o->step = s->pack.depth_stride;
-        return s->packs && s->params.gemm.batch == 1 && s->params.gemm.alpha == 1.0f &&
-               s->params.gemm.a_row == s->params.gemm.k && s->params.gemm.a_step == 1;
+        good = s->packs && gemm->batch == 1 && gemm->alpha == 1.0f && gemm->a_row == gemm->k &&
+               gemm->a_step == 1;
+        break;
     case EPCTX__OP_POOL:
-        o->p.batch = s->params.pool.batch;
-        o->p.in_channels = o->p.out_channels = s->params.pool.channels;
-        *w = s->params.pool.window;
+        o->p.batch = pool->batch;
+        o->p.in_channels = o->p.out_channels = pool->channels;
+        *w = pool->window;
+        o->ones = true;
+        good = pool->kind != EPCTX__SLIDE_MAX && w->top + w->left + w->bottom + w->right == 0 &&
+               epctx__covered(w->out_h, w->kernel_h, w->stride_h, w->dilation_h) <= w->in_h &&
+               epctx__covered(w->out_w, w->kernel_w, w->stride_w, w->dilation_w) <= w->in_w;
         break;
     case EPCTX__OP_REDUCE:
+        v = epctx__tensor_view(&c->tensors[s->in[0]]);
         o->p.batch = (uint32_t)v.batch;
         o->p.in_channels = o->p.out_channels = (uint32_t)v.channels;
-        w->in_w = w->kernel_w = s->params.reduce.count;
+        w->in_w = w->kernel_w = reduce->count;
+        o->ones = true;
+        good = reduce->kind == EPCTX__REDUCE_MEAN && reduce->type == EPCTX_ONNX_FLOAT &&
+               reduce->inner == 1 && reduce->count == v.plane;
         break;
     default: return false;
     }
-    if ((uint64_t)w->kernel_h * w->kernel_w > 65536) return false;
+    if (!good || (uint64_t)w->kernel_h * w->kernel_w > 65536) return false;
     o->taps = w->kernel_h * w->kernel_w;
-    if (s->op == EPCTX__OP_POOL || s->op == EPCTX__OP_REDUCE) {
-        o->depthwise = o->ones = true;
+    if (o->ones) {
+        o->depthwise = true;
         o->weights = o->bias = EPCTX__NONE;
         o->scale = 1.0f / (float)o->taps;
-        return s->op == EPCTX__OP_POOL
-                   ? s->params.pool.kind != EPCTX__SLIDE_MAX &&
-                         w->top + w->left + w->bottom + w->right == 0 &&
-                         (w->out_h - 1) * w->stride_h + (w->kernel_h - 1) * w->dilation_h <
-                             w->in_h &&
-                         (w->out_w - 1) * w->stride_w + (w->kernel_w - 1) * w->dilation_w < w->in_w
-                   : s->params.reduce.kind == EPCTX__REDUCE_MEAN &&
-                         s->params.reduce.type == EPCTX_ONNX_FLOAT && s->params.reduce.inner == 1 &&
-                         s->params.reduce.count == v.plane;
     }
-    o->row = o->taps * (o->depthwise ? 1 : o->p.in_channels);
-    return s->op == EPCTX__OP_CONV
-               ? s->packs && s->params.conv.groups == 1 && s->in[3] == EPCTX__NONE
-               : s->params.depthwise.batch >= 1;
+    o->row = s->op == EPCTX__OP_GEMM ? s->pack.row_stride
+                                     : o->taps * (o->depthwise ? 1 : o->p.in_channels);
+    return true;
 }
 
 static epctx_status epctx__product_step(epctx__integers *w, const epctx__step *s,
-                                        const epctx__step *q, const epctx__grid *y, bool *done) {
+                                        const epctx__grid *y, epctx__step *to, bool *done) {
     epctx__compiler *c = w->c;
+    const uint32_t out = to->out;
     epctx__product_of o;
     epctx__grid x;
     epctx__act act;
-    epctx__step to;
     uint32_t from;
     if (!epctx__as_product(c, s, &o, &act) || (!o.ones && !c->tensors[o.weights].constant) ||
         !epctx__requant_of(y, &act, &o.p.y))
@@ -13935,47 +13997,41 @@ static epctx_status epctx__product_step(epctx__integers *w, const epctx__step *s
     if (from == EPCTX__NONE) return EPCTX_OK;
     o.p.flip = epctx__flip_of(x.type);
     o.p.fill = (uint32_t)x.zero & 0xffu;
-    to = epctx__new_step(o.depthwise ? EPCTX__OP_INTEGER_DEPTHWISE : EPCTX__OP_INTEGER_CONV,
-                         EPCTX__NONE, EPCTX__NONE, EPCTX__NONE);
-    EPCTX__TRY(epctx__integer_operands(c, &o, &x, y, &to, done));
+    *to = epctx__new_step(o.depthwise ? EPCTX__OP_INTEGER_DEPTHWISE : EPCTX__OP_INTEGER_CONV, from,
+                          EPCTX__NONE, out);
+    EPCTX__TRY(epctx__integer_operands(c, &o, &x, y, to, done));
     if (!*done) return EPCTX_OK;
-    to.params.integer_conv = o.p;
-    to.name = s->name;
-    to.in[0] = from;
-    to.out = q->out;
-    to.images = s->op != EPCTX__OP_GEMM;
-    if (to.images) {
-        EPCTX__TRY(epctx__shaped(c, s->in[0], &to.in[0]));
-        EPCTX__TRY(epctx__shaped(c, s->out, &to.out));
+    to->params.integer_conv = o.p;
+    to->images = s->op != EPCTX__OP_GEMM;
+    if (to->images) {
+        EPCTX__TRY(epctx__shaped(c, s->in[0], &to->in[0]));
+        EPCTX__TRY(epctx__shaped(c, s->out, &to->out));
     }
-    if (!o.depthwise)
-        EPCTX__TRY(epctx__add_buffer(c, epctx__integer_temporary(&o.p), &to.temporary));
-    return epctx__emit(c, &to);
+    return o.depthwise ? EPCTX_OK
+                       : epctx__add_buffer(c, epctx__integer_temporary(&o.p), &to->temporary);
 }
 
 /* A sum, difference or product of two tensors of one shape. */
-static epctx_status epctx__add_step(epctx__integers *w, const epctx__step *s, const epctx__step *q,
-                                    const epctx__grid *y, bool *done) {
+static epctx_status epctx__add_step(epctx__integers *w, const epctx__step *s, const epctx__grid *y,
+                                    epctx__step *to, bool *done) {
     epctx__compiler *c = w->c;
     const epctx__step *from[2];
-    epctx__integer_add *p;
+    epctx__integer_add *p = &to->params.integer_add;
     epctx__requant fit;
     epctx__grid a, b;
-    epctx__step to;
     EPCTX__TRY(epctx__dequantized(w, s->in[0], &from[0], &a));
     EPCTX__TRY(epctx__dequantized(w, s->in[1], &from[1], &b));
     if (from[0] == NULL || from[1] == NULL || s->params.binary.kind > EPCTX__BINARY_MUL ||
         !epctx__same_shape(&c->tensors[s->in[0]].shape, &c->tensors[s->in[1]].shape) ||
         !epctx__requant_of(y, &s->params.binary.act, &fit))
         return EPCTX_OK;
-    to = epctx__new_step(EPCTX__OP_INTEGER_ADD, from[0]->in[0], from[1]->in[0], q->out);
-    EPCTX__TRY(epctx__shaped(c, s->out, &to.in[0]));
-    EPCTX__TRY(epctx__shaped(c, s->out, &to.in[1]));
-    EPCTX__TRY(epctx__shaped(c, s->out, &to.out));
-    p = &to.params.integer_add;
+    *to = epctx__new_step(EPCTX__OP_INTEGER_ADD, from[0]->in[0], from[1]->in[0], to->out);
+    EPCTX__TRY(epctx__shaped(c, s->out, &to->in[0]));
+    EPCTX__TRY(epctx__shaped(c, s->out, &to->in[1]));
+    EPCTX__TRY(epctx__shaped(c, s->out, &to->out));
     p->y = fit;
     p->product = s->params.binary.kind == EPCTX__BINARY_MUL ? 1 : 0;
-    p->count = (uint32_t)c->tensors[q->out].count;
+    p->count = (uint32_t)c->tensors[to->out].count;
     p->a_flip = epctx__flip_of(a.type);
     p->b_flip = epctx__flip_of(b.type);
     p->a_zero = a.zero + (int32_t)p->a_flip;
@@ -13983,9 +14039,8 @@ static epctx_status epctx__add_step(epctx__integers *w, const epctx__step *s, co
     p->a_scale = a.scale;
     p->b_scale = s->params.binary.kind == EPCTX__BINARY_SUB ? -b.scale : b.scale;
     p->y_scale = y->scale;
-    to.name = s->name;
     *done = true;
-    return epctx__emit(c, &to);
+    return EPCTX_OK;
 }
 
 /* The values of `tensor` for all bytes, if the steps behind it compute each element from one that
@@ -14037,12 +14092,13 @@ static epctx_status epctx__for_bytes(epctx__integers *w, uint32_t tensor, uint32
 }
 
 /* A function of one tensor's bytes, if only to another grid, as a table. */
-static epctx_status epctx__lookup_step(epctx__integers *w, const epctx__step *q, bool *done) {
+static epctx_status epctx__lookup_step(epctx__integers *w, const epctx__step *q, epctx__step *to,
+                                       bool *done) {
     epctx__compiler *c = w->c;
     const epctx__shape shape = {1, {256}};
     const epctx_weightless_support weightless = c->weightless;
     const epctx__step *from = NULL;
-    epctx__step to, round = *q;
+    epctx__step round = *q;
     c->weightless = EPCTX_WEIGHTLESS_NONE; /* all is known now */
     EPCTX__TRY(epctx__for_bytes(w, q->in[0], 6, &from, &round.in[0]));
     if (round.in[0] != EPCTX__NONE && from != NULL &&
@@ -14050,11 +14106,9 @@ static epctx_status epctx__lookup_step(epctx__integers *w, const epctx__step *q,
         round.params.quantize.inner = 256;
         EPCTX__TRY(epctx__new_tensor(c, c->tensors[q->out].elem, &shape, &round.out));
         EPCTX__TRY(epctx__fold_step(c, &round));
-        to = epctx__new_step(EPCTX__OP_LOOKUP, from->in[0], round.out, q->out);
-        to.params.lookup.count = (uint32_t)c->tensors[q->out].count;
-        to.name = q->name;
-        EPCTX__TRY(epctx__shaped(c, q->out, &to.in[0]));
-        EPCTX__TRY(epctx__emit(c, &to));
+        *to = epctx__new_step(EPCTX__OP_LOOKUP, from->in[0], round.out, q->out);
+        to->params.lookup.count = (uint32_t)c->tensors[q->out].count;
+        EPCTX__TRY(epctx__shaped(c, q->out, &to->in[0]));
         *done = true;
     }
     c->weightless = weightless;
@@ -14062,63 +14116,49 @@ static epctx_status epctx__lookup_step(epctx__integers *w, const epctx__step *q,
 }
 
 /* A move of bytes between equal grids. */
-static epctx_status epctx__move_step(epctx__integers *w, const epctx__step *s, const epctx__step *q,
-                                     const epctx__grid *y, bool *done) {
+static epctx_status epctx__move_step(epctx__integers *w, const epctx__step *s, const epctx__grid *y,
+                                     epctx__step *to, bool *done) {
     const epctx__step *from;
+    const uint32_t out = to->out;
     epctx__grid x;
-    epctx__step to = *s;
     EPCTX__TRY(epctx__dequantized(w, s->in[0], &from, &x));
-    if (from == NULL || x.type != y->type || x.zero != y->zero || x.scale < y->scale ||
-        x.scale > y->scale)
-        return EPCTX_OK;
-    to.in[0] = from->in[0];
-    to.out = q->out;
-    to.params.move.elem = 1;
-    *done = true;
-    return epctx__emit(w->c, &to);
+    *done = from != NULL && x.type == y->type && x.zero == y->zero && x.scale >= y->scale &&
+            x.scale <= y->scale;
+    if (*done) {
+        *to = *s;
+        to->in[0] = from->in[0];
+        to->out = out;
+        to->params.move.elem = 1;
+    }
+    return EPCTX_OK;
 }
 
 /* The integer form of what a Quantize rounds. */
 static epctx_status epctx__integer_step(epctx__integers *w, const epctx__step *q, bool *done) {
     const epctx__step *s = epctx__maker(w, q->in[0]);
+    epctx__step to = *q;
     epctx__grid y;
-    bool known;
-    *done = false;
-    EPCTX__TRY(epctx__grid_of(w->c, q, &y, &known));
-    if (!known || s == NULL) return EPCTX_OK;
-    if (s->op != EPCTX__OP_DEQUANTIZE && w->readers[w->c->tensors[s->out].buffer] != 1)
+    uint32_t out;
+    EPCTX__TRY(epctx__grid_of(w->c, q, &y));
+    if (!(y.scale > 0.0f) || s == NULL) return EPCTX_OK;
+    out = w->c->tensors[s->out].buffer;
+    if (s->op != EPCTX__OP_DEQUANTIZE &&
+        (w->traffic[out].reads != 1 || w->c->buffers[out].place != EPCTX__SCRATCH))
         return EPCTX_OK;
-    switch (s->op) {
-    case EPCTX__OP_BINARY:
-        EPCTX__TRY(epctx__lookup_step(w, q, done));
-        return *done ? EPCTX_OK : epctx__add_step(w, s, q, &y, done);
-    case EPCTX__OP_UNARY:
-    case EPCTX__OP_DEQUANTIZE: return epctx__lookup_step(w, q, done);
-    case EPCTX__OP_MOVE: return epctx__move_step(w, s, q, &y, done);
-    default: return epctx__product_step(w, s, q, &y, done);
+    if (s->op == EPCTX__OP_BINARY || s->op == EPCTX__OP_UNARY || s->op == EPCTX__OP_DEQUANTIZE)
+        EPCTX__TRY(epctx__lookup_step(w, q, &to, done));
+    if (*done) {
+        to.name = q->name;
+        return epctx__emit(w->c, &to);
     }
-}
-
-static epctx_status epctx__survey_steps(epctx__integers *w) {
-    epctx__compiler *c = w->c;
-    size_t i;
-    uint32_t j;
-    w->steps = c->steps;
-    w->buffers = c->buffer_count;
-    EPCTX__MAKE(c, w->made, uint32_t, 2 * w->buffers);
-    w->readers = w->made + w->buffers;
-    memset(w->made, 0xff, w->buffers * sizeof *w->made);
-    for (i = 0; i < w->buffers; i++) w->readers[i] = c->buffers[i].place == EPCTX__SCRATCH ? 0 : 2;
-    for (i = 0; i < c->step_count; i++) {
-        const epctx__step *s = &c->steps[i];
-        uint32_t out = c->tensors[s->out].buffer;
-        if (s->dead) continue;
-        w->made[out] = w->made[out] == EPCTX__NONE ? (uint32_t)i : EPCTX__SEVERAL;
-        for (j = 0; j < EPCTX__MAX_IN; j++)
-            if (s->in[j] != EPCTX__NONE && !c->tensors[s->in[j]].constant)
-                w->readers[c->tensors[s->in[j]].buffer]++;
-    }
-    return EPCTX_OK;
+    if (s->op == EPCTX__OP_BINARY)
+        EPCTX__TRY(epctx__add_step(w, s, &y, &to, done));
+    else if (s->op == EPCTX__OP_MOVE)
+        EPCTX__TRY(epctx__move_step(w, s, &y, &to, done));
+    else
+        EPCTX__TRY(epctx__product_step(w, s, &y, &to, done));
+    to.name = s->name;
+    return *done ? epctx__emit(w->c, &to) : EPCTX_OK;
 }
 
 /* Replaces steps between Dequantize and Quantize by integer steps. The replaced ones stay, without
@@ -14131,13 +14171,14 @@ static epctx_status epctx__to_integers(epctx__compiler *c) {
     w.c = c;
     c->node = NULL;
     c->folding = false;
-    EPCTX__TRY(epctx__survey_steps(&w));
+    w.steps = c->steps;
+    w.buffers = c->buffer_count;
+    EPCTX__TRY(epctx__traffic_of(c, &w.traffic));
     c->steps = NULL;
     c->step_count = c->step_room = 0;
     for (i = 0; i < count; i++) {
         const epctx__step *s = &w.steps[i];
         bool done = false;
-        if (s->dead) continue;
         if (s->op == EPCTX__OP_QUANTIZE) EPCTX__TRY(epctx__integer_step(&w, s, &done));
         if (!done) EPCTX__TRY(epctx__emit(c, s));
     }
@@ -14172,7 +14213,6 @@ static void epctx__trace(const epctx__compiler *c, const char *pass) {
     for (i = 0; i < c->step_count; i++) {
         const epctx__step *s = &c->steps[i];
         const epctx__tensor *t = &c->tensors[s->out];
-        if (s->dead) continue;
         out.op = epctx__ops[s->op].name;
         out.node = s->name;
         out.in_count = epctx__ops[s->op].in_count;
@@ -14189,7 +14229,7 @@ static void epctx__trace(const epctx__compiler *c, const char *pass) {
         out.result.dims = t->shape.dims;
         out.memory = t->buffer;
         out.offset = t->offset + c->buffers[t->buffer].offset;
-        c->npu->trace_fn(c->npu->trace_user, &out);
+        c->npu->opts.trace_fn(c->npu->opts.trace_user, &out);
         out.index++;
     }
 }
@@ -14205,7 +14245,7 @@ static epctx_status epctx__compile_graph(epctx__compiler *c) {
     size_t i;
     for (i = 0; i < sizeof passes / sizeof passes[0]; i++) {
         EPCTX__TRY(passes[i].pass_fn(c));
-        if (c->npu != NULL && c->npu->trace_fn != NULL) epctx__trace(c, passes[i].name);
+        if (c->npu != NULL && c->npu->opts.trace_fn != NULL) epctx__trace(c, passes[i].name);
     }
     return EPCTX_OK;
 }
@@ -14236,6 +14276,13 @@ static epctx_status epctx__name(epctx__compiler *c, epctx__build *b, epctx_str n
     to[0] = (uint32_t)b->strings.size;
     to[1] = (uint32_t)name.size;
     return name.size > 0 ? epctx__append(c, &b->strings, name.data, name.size) : EPCTX_OK;
+}
+
+static epctx_str epctx__string(const epctx__build *b, const uint32_t *name) {
+    epctx_str out;
+    out.data = (const char *)b->strings.data + name[0];
+    out.size = name[1];
+    return out;
 }
 
 /* For the table. */
@@ -14283,7 +14330,6 @@ static epctx_status epctx__reserve_weights(epctx__compiler *c, epctx__build *b) 
     EPCTX__MAKE(c, counted, uint8_t, c->tensor_count);
     for (i = 0; i < c->step_count; i++) {
         const epctx__step *s = &c->steps[i];
-        if (s->dead) continue;
         more += epctx__command_size(&epctx__ops[s->op]) * 4 + s->name.size;
         for (j = 0; j < EPCTX__MAX_IN; j++) {
             if (epctx__is_weight(c, s, j) && !counted[s->in[j]]) {
@@ -14295,19 +14341,24 @@ static epctx_status epctx__reserve_weights(epctx__compiler *c, epctx__build *b) 
     return epctx__reserve(c, &b->weights, more);
 }
 
-/* Memory for the next weight, behind the others. */
-static epctx_status epctx__next_weight(epctx__compiler *c, epctx__build *b, size_t size,
-                                       void **memory) {
+/* Operand `at` of `s`, a weight: behind the others, where it stays if its bytes are new. */
+static epctx_status epctx__write_weight(epctx__compiler *c, epctx__build *b, const epctx__step *s,
+                                        uint32_t at, uint32_t *index) {
+    const size_t size = (size_t)epctx__weight_size(c, s, at);
     const size_t pad = (size_t)epctx__aligned(b->weights.size) - b->weights.size;
-    EPCTX__TRY(epctx__reserve(c, &b->weights, size < SIZE_MAX - pad ? pad + size : SIZE_MAX));
-    *memory = b->weights.data + b->weights.size + pad;
-    return EPCTX_OK;
-}
-
-/* Index of the place with exactly the bytes of the next weight, which stays if it is new. */
-static epctx_status epctx__add_weight(epctx__compiler *c, epctx__build *b, uint8_t *weight,
-                                      size_t size, uint32_t elem, uint32_t *index) {
+    const uint32_t elem = epctx__stored_size(c->tensors[s->in[at]].elem);
     epctx_weight place;
+    epctx__args args;
+    uint8_t *weight;
+    memset(&args, 0, sizeof args);
+    EPCTX__TRY(epctx__reserve(c, &b->weights, size < SIZE_MAX - pad ? pad + size : SIZE_MAX));
+    weight = b->weights.data + b->weights.size + pad;
+    args.out[0] = weight;
+    EPCTX__TRY(epctx__unaligned(c, s->in[at], &args.in[0]));
+    if (at == 1 && s->packs)
+        (void)epctx__run_pack(&s->pack, &args); /* it cannot fail */
+    else if (size > 0)
+        memcpy(weight, args.in[0], size);
     epctx__to_host(weight, size, elem);
     EPCTX__TRY(epctx_weights_add(&b->table, weight, size, EPCTX_NPU_ALIGN, elem, &place, c->error));
     if (place.fresh) {
@@ -14319,22 +14370,6 @@ static epctx_status epctx__add_weight(epctx__compiler *c, epctx__build *b, uint8
     }
     *index = place.index;
     return EPCTX_OK;
-}
-
-/* Operand `at` of `s`, a weight; sets its index. */
-static epctx_status epctx__write_weight(epctx__compiler *c, epctx__build *b, const epctx__step *s,
-                                        uint32_t at, uint32_t *index) {
-    const size_t size = (size_t)epctx__weight_size(c, s, at);
-    const uint32_t elem = epctx__stored_size(c->tensors[s->in[at]].elem);
-    epctx__args args;
-    memset(&args, 0, sizeof args);
-    EPCTX__TRY(epctx__next_weight(c, b, size, &args.out[0]));
-    EPCTX__TRY(epctx__unaligned(c, s->in[at], &args.in[0]));
-    if (at == 1 && s->packs)
-        (void)epctx__run_pack(&s->pack, &args); /* it cannot fail */
-    else if (size > 0)
-        memcpy(args.out[0], args.in[0], size);
-    return epctx__add_weight(c, b, (uint8_t *)args.out[0], size, elem, index);
 }
 
 /* Where tensor `id` is, unless it is a weight. */
@@ -14420,12 +14455,8 @@ static epctx_status epctx__write_graph(epctx__compiler *c, epctx__build *b, epct
         EPCTX__TRY(epctx__write_value(c, b, c->graph->outputs[i].name, c->graph->input_count + i));
     r.commands_at = (uint32_t)(b->words.size / 4);
     EPCTX__TRY(epctx__reserve_weights(c, b));
-    for (i = 0; i < c->step_count; i++) {
-        if (!c->steps[i].dead) {
-            EPCTX__TRY(epctx__write_step(c, b, &c->steps[i]));
-            r.commands++;
-        }
-    }
+    for (i = 0; i < c->step_count; i++) EPCTX__TRY(epctx__write_step(c, b, &c->steps[i]));
+    r.commands = (uint32_t)c->step_count;
     r.command_words = (uint32_t)(b->words.size / 4) - r.commands_at;
     c->stats.commands = r.commands;
     if (b->words.size > UINT32_MAX || b->strings.size > UINT32_MAX)
@@ -14443,7 +14474,7 @@ static epctx_status epctx__number_outputs(epctx__compiler *c, uint32_t *count) {
     *count = 0;
     for (i = 0; i < c->tensor_count; i++) c->outputs[i] = EPCTX__NONE;
     for (i = 0; i < c->step_count; i++) {
-        for (j = 0; j < EPCTX__MAX_IN && !c->steps[i].dead; j++) {
+        for (j = 0; j < EPCTX__MAX_IN; j++) {
             uint32_t id = c->steps[i].in[j];
             if (id != EPCTX__NONE && c->tensors[id].outside &&
                 c->outputs[c->tensors[id].whole] == EPCTX__NONE)
@@ -14627,16 +14658,22 @@ typedef struct epctx__values {
     epctx_map at; /* position among its values, followed by its outputs */
 } epctx__values;
 
+static epctx_value epctx__value_at(const epctx_graph *graph, size_t i) {
+    return i < graph->value_count ? graph->values[i] : graph->outputs[i - graph->value_count];
+}
+
 static epctx_value epctx__known_value(const epctx__values *values, epctx_str name) {
-    const epctx_graph *graph = values->graph;
-    uint32_t i = epctx_map_get(&values->at, name);
+    const uint32_t i = epctx_map_get(&values->at, name);
     epctx_value value;
-    if (i != EPCTX_MAP_NONE)
-        return i < graph->value_count ? graph->values[i] : graph->outputs[i - graph->value_count];
+    if (i != EPCTX_MAP_NONE) return epctx__value_at(values->graph, i);
     memset(&value, 0, sizeof value);
     value.name = name;
     value.rank = -1;
     return value;
+}
+
+static epctx_status epctx__no_analysis(epctx_error *error) {
+    return epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory: graph analysis");
 }
 
 static epctx_status epctx__map_values(const epctx_graph *graph, epctx_arena *arena,
@@ -14644,27 +14681,10 @@ static epctx_status epctx__map_values(const epctx_graph *graph, epctx_arena *are
     size_t i;
     values->graph = graph;
     epctx_map_init(&values->at, arena);
-    for (i = 0; i < graph->value_count + graph->output_count; i++) {
-        epctx_str name = i < graph->value_count ? graph->values[i].name
-                                                : graph->outputs[i - graph->value_count].name;
-        if ((i < graph->value_count || epctx_map_get(&values->at, name) == EPCTX_MAP_NONE) &&
-            epctx_map_put(&values->at, name, (uint32_t)i) != EPCTX_OK)
-            return epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory: graph analysis");
-    }
+    for (i = graph->value_count + graph->output_count; i-- > 0;) /* the first of a name stays */
+        if (epctx_map_put(&values->at, epctx__value_at(graph, i).name, (uint32_t)i) != EPCTX_OK)
+            return epctx__no_analysis(error);
     return EPCTX_OK;
-}
-
-/* Sets the type of a value; false: out of memory, type unchanged. */
-static bool epctx__tell(epctx_arena *arena, int32_t elem, const epctx__shape *shape,
-                        epctx_value *value) {
-    int64_t *dims = (int64_t *)epctx_arena_alloc(arena, sizeof shape->dims);
-    if (dims != NULL) {
-        memcpy(dims, shape->dims, sizeof shape->dims);
-        value->elem_type = elem;
-        value->rank = (int32_t)shape->rank;
-        value->dims = dims;
-    }
-    return dims != NULL;
 }
 
 /* The type of output `j` of an If that is not taken: that of both branches if they agree. */
@@ -14703,8 +14723,7 @@ static epctx_status epctx__judging_begin(epctx__judging *j, void *self, const ep
     j->error = error;
     epctx_arena_init(&j->arena, &j->npu->allocator);
     j->taken = (uint8_t *)epctx_arena_alloc(&j->arena, graph->node_count + 1);
-    if (j->taken == NULL)
-        return epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory: graph analysis");
+    if (j->taken == NULL) return epctx__no_analysis(error);
     return epctx__map_values(graph, &j->arena, &j->values, error);
 }
 
@@ -14762,9 +14781,14 @@ static epctx_status epctx__infer_types(epctx__judging *judging, epctx_arena *are
             epctx_value value = epctx__known_value(&judging->values, name);
             const uint32_t id = epctx_map_get(&c.scope.names, value.name);
             const epctx__tensor *t = id != EPCTX_MAP_NONE ? &c.tensors[id] : NULL;
+            int64_t *dims;
             if (t == NULL || t->elem == 0 || epctx__value_usable(&value, &shape)) continue;
-            if (!epctx__tell(arena, t->elem, &t->shape, &value))
-                return epctx_fail(judging->error, EPCTX_ERR_NOMEM, "out of memory: graph analysis");
+            dims = (int64_t *)epctx_arena_alloc(arena, sizeof t->shape.dims);
+            if (dims == NULL) return epctx__no_analysis(judging->error);
+            memcpy(dims, t->shape.dims, sizeof t->shape.dims);
+            value.elem_type = t->elem;
+            value.rank = (int32_t)t->shape.rank;
+            value.dims = dims;
             inferred[(*count)++] = value;
         }
     }
@@ -14780,9 +14804,9 @@ static epctx_status epctx__infer(void *self, const epctx_graph *graph, epctx_are
     for (i = 0; i < graph->node_count; i++) most += graph->nodes[i].output_count;
     *inferred_count = 0;
     *inferred = (epctx_value *)epctx_arena_array(arena, most + 1, sizeof **inferred);
-    if (status == EPCTX_OK && *inferred == NULL)
-        status = epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory: graph analysis");
-    if (status == EPCTX_OK) status = epctx__infer_types(&judging, arena, *inferred, inferred_count);
+    if (status == EPCTX_OK)
+        status = *inferred == NULL ? epctx__no_analysis(error)
+                                   : epctx__infer_types(&judging, arena, *inferred, inferred_count);
     return epctx__judging_end(&judging, status);
 }
 
@@ -14793,8 +14817,7 @@ static epctx_status epctx__judge_parts(epctx__judging *judging, uint8_t *take, b
     uint8_t *given; /* nodes released, by id */
     size_t count, i, j;
     given = (uint8_t *)epctx_arena_alloc(&judging->arena, graph->node_count + 1);
-    if (given == NULL)
-        return epctx_fail(judging->error, EPCTX_ERR_NOMEM, "out of memory: graph analysis");
+    if (given == NULL) return epctx__no_analysis(judging->error);
     EPCTX__TRY(epctx_graph_partition(graph, take, &judging->arena, &parts, &count, judging->error));
     for (i = 0; i < count; i++) {
         const epctx_graph *part = &parts[i].graph;
@@ -14887,11 +14910,9 @@ static epctx_status epctx__begin(void *self, void **build, epctx_error *error) {
     return epctx_weights_init(&b->table, &opts, error);
 }
 
-/* The record at a position in name order. */
-static epctx__graph_record epctx__record_at(const epctx__build *b, size_t at) {
-    epctx__graph_record r;
-    memcpy(&r, b->records.data + at * sizeof r, sizeof r);
-    return r;
+/* The records of the graphs, in name order. */
+static epctx__graph_record *epctx__records(const epctx__build *b) {
+    return (epctx__graph_record *)(void *)b->records.data;
 }
 
 /* Position of the record of graph `name`, or where to insert it; true: it exists. */
@@ -14900,12 +14921,7 @@ static bool epctx__find_record(const epctx__build *b, epctx_str name, size_t *at
     *at = 0;
     while (*at < end) {
         const size_t middle = *at + (end - *at) / 2;
-        const epctx__graph_record r = epctx__record_at(b, middle);
-        epctx_str found;
-        int order;
-        found.data = (const char *)b->strings.data + r.name[0];
-        found.size = r.name[1];
-        order = epctx__name_order(found, name);
+        const int order = epctx__name_order(epctx__string(b, epctx__records(b)[middle].name), name);
         if (order == 0) {
             *at = middle;
             return true;
@@ -14914,6 +14930,16 @@ static bool epctx__find_record(const epctx__build *b, epctx_str name, size_t *at
         end = order < 0 ? end : middle;
     }
     return false;
+}
+
+static epctx_status epctx__get_record(const epctx__build *b, epctx_str name,
+                                      const epctx__graph_record **r, epctx_error *error) {
+    size_t at;
+    epctx_error_clear(error);
+    if (!epctx__find_record(b, name, &at))
+        return epctx_fail(error, EPCTX_ERR_ARG, "graph '%S' is not in this context", &name);
+    *r = &epctx__records(b)[at];
+    return EPCTX_OK;
 }
 
 static epctx_status epctx__setup(void *self, void *build, const epctx_build_opts *opts,
@@ -14947,12 +14973,11 @@ static epctx_status epctx__compile(void *self, void *build, const epctx_graph *g
         status = epctx__write_maker(&c, b, &maker);
     if (status == EPCTX_OK) status = epctx__write_graph(&c, b, &b->records, name, hash, maker);
     if (status == EPCTX_OK) { /* moves the new record from the end to its position */
-        epctx__graph_record r;
-        uint8_t *to = b->records.data + at * sizeof r,
-                *last = b->records.data + b->records.size - sizeof r;
-        memcpy(&r, last, sizeof r);
-        memmove(to + sizeof r, to, (size_t)(last - to));
-        memcpy(to, &r, sizeof r);
+        epctx__graph_record *records = epctx__records(b);
+        const size_t last = b->records.size / sizeof *records - 1;
+        const epctx__graph_record r = records[last];
+        memmove(&records[at + 1], &records[at], (last - at) * sizeof r);
+        records[at] = r;
     }
     npu->stats = c.stats;
     epctx_arena_free(&arena);
@@ -14961,57 +14986,47 @@ static epctx_status epctx__compile(void *self, void *build, const epctx_graph *g
 
 /* Reads one entry of the I/O table. */
 static bool epctx__read_value(epctx__build *b, size_t word, epctx_value *value) {
+    int64_t *dims =
+        (int64_t *)epctx_arena_array(&b->arena, EPCTX_NPU_MAX_RANK, sizeof *value->dims);
     epctx__value_record r;
-    epctx_str name;
-    int64_t *dims;
     uint32_t i;
     memcpy(&r, b->words.data + word * 4, sizeof r);
-    name.data = (const char *)b->strings.data + r.name[0];
-    name.size = r.name[1];
-    value->name.data = epctx_arena_copy(&b->arena, name); /* `strings` may move */
-    value->name.size = name.size;
+    value->name = epctx__string(b, r.name);
+    value->name.data = epctx_arena_copy(&b->arena, value->name); /* `strings` may move */
     value->elem_type = (int32_t)r.elem_type;
     value->rank = (int32_t)r.rank;
-    dims = (int64_t *)epctx_arena_array(&b->arena, EPCTX_NPU_MAX_RANK, sizeof *dims);
-    for (i = 0; dims != NULL && i < r.rank; i++) dims[i] = r.dims[i];
     value->dims = dims;
+    for (i = 0; dims != NULL && i < r.rank; i++) dims[i] = r.dims[i];
     return dims != NULL && value->name.data != NULL;
 }
 
 static epctx_status epctx__types(void *self, void *build, epctx_str name,
                                  const epctx_value **outputs, size_t *count, epctx_error *error) {
     epctx__build *b = (epctx__build *)build;
-    epctx__graph_record r;
+    const epctx__graph_record *r;
     epctx_value *values;
-    size_t at;
     uint32_t i;
     (void)self;
-    epctx_error_clear(error);
-    if (!epctx__find_record(b, name, &at))
-        return epctx_fail(error, EPCTX_ERR_ARG, "graph '%S' is not in this context", &name);
-    r = epctx__record_at(b, at);
-    values = (epctx_value *)epctx_arena_array(&b->arena, r.outputs, sizeof *values);
-    for (i = 0; values != NULL && i < r.outputs; i++)
-        if (!epctx__read_value(b, r.io_at + (r.inputs + i) * EPCTX__WORDS(epctx__value_record),
+    EPCTX__TRY(epctx__get_record(b, name, &r, error));
+    values = (epctx_value *)epctx_arena_array(&b->arena, r->outputs, sizeof *values);
+    for (i = 0; values != NULL && i < r->outputs; i++)
+        if (!epctx__read_value(b, r->io_at + (r->inputs + i) * EPCTX__WORDS(epctx__value_record),
                                &values[i]))
             values = NULL;
     *outputs = values;
-    *count = r.outputs;
-    return values != NULL
-               ? EPCTX_OK
-               : epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory: %u types", (uint64_t)r.outputs);
+    *count = r->outputs;
+    return values != NULL ? EPCTX_OK
+                          : epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory: %u types",
+                                       (uint64_t)r->outputs);
 }
 
 /* Scratch size: a caller that runs graphs one after the other can use one buffer of the largest. */
 static epctx_status epctx__max_size(void *self, void *build, epctx_str name, int64_t *bytes,
                                     epctx_error *error) {
-    const epctx__build *b = (const epctx__build *)build;
-    size_t at;
+    const epctx__graph_record *r;
     (void)self;
-    epctx_error_clear(error);
-    if (!epctx__find_record(b, name, &at))
-        return epctx_fail(error, EPCTX_ERR_ARG, "graph '%S' is not in this context", &name);
-    *bytes = (int64_t)epctx__pair(epctx__record_at(b, at).scratch);
+    EPCTX__TRY(epctx__get_record((const epctx__build *)build, name, &r, error));
+    *bytes = (int64_t)epctx__pair(r->scratch);
     return EPCTX_OK;
 }
 
@@ -15062,10 +15077,10 @@ static epctx_status epctx__check_work(const epctx_npu_context *context, uint64_t
     for (i = 0; i < context->total_count; i++) {
         const epctx_npu_graph *graph = &context->graphs[i];
         if (graph->work > most)
-            return epctx_fail(error, EPCTX_ERR_LIMIT,
-                              "context binary: graph '%S': expected at most %u operations per run "
-                              "(max_work), found %u",
-                              &graph->info.name, most, graph->work);
+            return EPCTX__BLOB(error, LIMIT,
+                               "graph '%S': expected at most %u operations per run "
+                               "(max_work), found %u",
+                               &graph->info.name, most, graph->work);
     }
     return EPCTX_OK;
 }
@@ -15086,9 +15101,9 @@ static epctx_status epctx__load(void *self, epctx_span binary, void **context, e
                           (uint64_t)(head + size));
     loaded = (epctx_npu_context *)(void *)memory;
     status = epctx_npu_load(loaded, binary, memory + head, size, error);
-    if (status == EPCTX_OK && npu->max_work > 0)
-        status = epctx__check_work(loaded, npu->max_work, error);
-    if (status == EPCTX_OK && loaded->weight_size <= most[npu->check_weights])
+    if (status == EPCTX_OK && npu->opts.max_work > 0)
+        status = epctx__check_work(loaded, npu->opts.max_work, error);
+    if (status == EPCTX_OK && loaded->weight_size <= most[npu->opts.check_weights])
         status = epctx_npu_check_weights(loaded, error);
     if (status != EPCTX_OK) {
         npu->allocator.free_fn(npu->allocator.user, memory);
@@ -15117,7 +15132,7 @@ static epctx_status epctx__find(void *self, void *context, epctx_str name, uint6
 
 static epctx_status epctx__info(void *self, void *graph, epctx_graph_info *info,
                                 epctx_error *error) {
-    const epctx_npu_run_opts *run = ((const epctx_npu *)self)->run;
+    const epctx_npu_run_opts *run = ((const epctx_npu *)self)->opts.run;
     epctx_error_clear(error);
     *info = ((const epctx_npu_graph *)graph)->info;
     if (run != NULL && run->parallel_fn != NULL)
@@ -15125,46 +15140,26 @@ static epctx_status epctx__info(void *self, void *graph, epctx_graph_info *info,
     return EPCTX_OK;
 }
 
-/* `kept` is memory for epctx_npu_make_weights, aligned, preceded by the address of its block. */
-static void epctx__free_kept(const epctx_npu *npu, const epctx_memory *kept) {
-    void *block;
-    if (kept != NULL) {
-        memcpy(&block, (const uint8_t *)kept - sizeof block, sizeof block);
-        npu->allocator.free_fn(npu->allocator.user, block);
-    }
-}
-
-static void *epctx__alloc_kept(const epctx_npu *npu, size_t size) {
-    uint8_t *block = (uint8_t *)npu->allocator.alloc_fn(npu->allocator.user,
-                                                        sizeof block + EPCTX_NPU_ALIGN + size);
-    uint8_t *kept = block;
-    if (block != NULL) {
-        kept += sizeof block;
-        kept += (EPCTX_NPU_ALIGN - (uintptr_t)kept % EPCTX_NPU_ALIGN) % EPCTX_NPU_ALIGN;
-        memcpy(kept - sizeof block, &block, sizeof block);
-    }
-    return kept;
-}
-
 static epctx_status epctx__weights(void *self, void *graph, const epctx_tensor *weights,
                                    size_t count, epctx_error *error) {
-    const epctx_npu *npu = (const epctx_npu *)self;
+    const epctx_allocator *a = &((const epctx_npu *)self)->allocator;
     const epctx_npu_graph *g = (const epctx_npu_graph *)graph;
-    const epctx_memory *old = g->maker != NULL ? *g->made : NULL;
-    void *kept, *temporary;
+    void *kept = NULL, *temporary;
     size_t keep, spare;
-    epctx_status status = epctx_npu_make_weights(g, NULL, 0, NULL, NULL, error);
-    epctx__free_kept(npu, old);
+    epctx_status status;
+    if (g->maker != NULL) memcpy(&kept, g->made, sizeof kept); /* of the weights so far */
+    status = epctx_npu_make_weights(g, NULL, 0, NULL, NULL, error);
+    if (kept != NULL) a->free_fn(a->user, kept);
     if (count == 0 || g->maker == NULL) return status;
     EPCTX__TRY(epctx_npu_weights_size(g, &keep, &spare, error));
-    kept = epctx__alloc_kept(npu, keep);
-    temporary = kept != NULL ? epctx__alloc_kept(npu, spare) : NULL;
+    kept = a->alloc_fn(a->user, keep);
+    temporary = kept != NULL ? a->alloc_fn(a->user, spare + 1) : NULL; /* it may be none */
     status = temporary != NULL
                  ? epctx_npu_make_weights(g, weights, count, kept, temporary, error)
                  : epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory: %u bytes of weights",
-                              (uint64_t)(keep + spare));
-    epctx__free_kept(npu, (const epctx_memory *)temporary);
-    if (status != EPCTX_OK) epctx__free_kept(npu, (const epctx_memory *)kept);
+                              (uint64_t)keep + spare);
+    if (temporary != NULL) a->free_fn(a->user, temporary);
+    if (status != EPCTX_OK && kept != NULL) a->free_fn(a->user, kept);
     return status;
 }
 
@@ -15172,15 +15167,14 @@ static epctx_status epctx__run(void *self, void *graph, const epctx_span *inputs
                                const epctx_memory *outputs, void *scratch, size_t scratch_size,
                                epctx_error *error) {
     return epctx_npu_run_with((const epctx_npu_graph *)graph, inputs, outputs, scratch,
-                              scratch_size, ((const epctx_npu *)self)->run, error);
+                              scratch_size, ((const epctx_npu *)self)->opts.run, error);
 }
 
 /* Checks the node's attribute; loading checks the binary itself. */
 static epctx_status epctx__check_node(void *self, const epctx_epnode *node, epctx_error *error) {
     const epctx_npu *npu = (const epctx_npu *)self;
-    const epctx_npu_arch *arch = epctx_npu_arch_find(node->hardware_architecture);
     epctx_error_clear(error);
-    if (node->hardware_architecture.size > 0 && (arch == NULL || !arch->runnable))
+    if (node->hardware_architecture.size > 0 && !epctx__runnable(node->hardware_architecture))
         return epctx_fail(error, EPCTX_ERR_VERSION,
                           "hardware architecture: expected '%s', found '%S'", npu->arch->name,
                           &node->hardware_architecture);
@@ -15190,32 +15184,27 @@ static epctx_status epctx__check_node(void *self, const epctx_epnode *node, epct
 EPCTX_API epctx_status epctx_npu_init(epctx_npu *npu, const epctx_npu_opts *opts,
                                       epctx_backend *backend, epctx_error *error) {
     epctx_arena arena;
-    const char *wanted =
-        opts != NULL && opts->architecture != NULL ? opts->architecture : epctx__archs[0].name;
+    const char *wanted = epctx__archs[0].name;
     epctx_error_clear(error);
     memset(npu, 0, sizeof *npu);
     memset(backend, 0, sizeof *backend);
     memset(&arena, 0, sizeof arena);
+    if (opts != NULL) npu->opts = *opts;
+    if (npu->opts.architecture != NULL) wanted = npu->opts.architecture;
     npu->arch = epctx_npu_arch_find(epctx_str_of(wanted));
     if (npu->arch == NULL)
         return epctx_fail(error, EPCTX_ERR_ARG, "unknown hardware architecture '%s'", wanted);
-    if (opts != NULL && (unsigned)opts->check_weights > EPCTX_NPU_CHECK_NEVER)
+    if ((unsigned)npu->opts.check_weights > EPCTX_NPU_CHECK_NEVER)
         return epctx_fail(error, EPCTX_ERR_ARG, "check_weights: expected an epctx_npu_check");
     if (!npu->arch->runnable)
         return epctx_fail(error, EPCTX_ERR_UNSUPPORTED,
                           "hardware architecture: this build has kernels for '%s', not for '%s'",
                           epctx__archs[0].name, wanted);
-    epctx_arena_init(&arena, opts != NULL ? opts->allocator : NULL); /* selects the default */
+    epctx_arena_init(&arena, npu->opts.allocator); /* selects the default */
     npu->allocator = arena.allocator;
     epctx_arena_free(&arena);
     if (npu->allocator.alloc_fn == NULL || npu->allocator.free_fn == NULL)
         return epctx_fail(error, EPCTX_ERR_ARG, "expected an allocator (EPCTX_NO_MALLOC)");
-    npu->check_weights = opts != NULL ? opts->check_weights : EPCTX_NPU_CHECK_AUTO;
-    npu->max_work = opts != NULL ? opts->max_work : 0;
-    npu->run = opts != NULL ? opts->run : NULL;
-    npu->trace_fn = opts != NULL ? opts->trace_fn : NULL;
-    npu->trace_user = opts != NULL ? opts->trace_user : NULL;
-    npu->direct = opts != NULL && opts->direct;
     backend->version = EPCTX_BACKEND_VERSION;
     backend->self = npu;
     backend->source = EPCTX_NPU_SOURCE;

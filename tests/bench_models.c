@@ -1,13 +1,15 @@
 /*
  * Speed of the reference NPU beside ONNX Runtime's CPU provider:
  *
- *     bench_models MODEL.onnx...        (tests/bench_models.sh builds and runs it)
+ *     bench_models MODEL.onnx... [--kernels MODEL.onnx...] (tests/bench_models.sh builds and runs it)
  *
  * Both run in this process on the same inputs, turn about, each on one thread (for ORT:
  * intra_op_num_threads 1, all its optimizations), and are measured in processor time of this
- * thread, so that other programs disturb little; the best run counts. "speed" is ORT's time divided
+ * thread, so that other programs disturb little; the median counts. "speed" is ORT's time divided
  * by ours: 1.00 is as fast, 0.50 takes twice as long. "off" is the largest difference between the
- * outputs in units of the largest number of the output.
+ * outputs in units of the largest number of the output. Then it sums up: geometric means and the
+ * lowest speeds of networks in float, of networks in integers, and of the kernels, models of one
+ * operator.
  */
 #include <math.h>
 #include <stdio.h>
@@ -15,6 +17,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "epctx_npu.h"
 #include "examples/conformance/ort_driver.h"
 #include "examples/epctx/cli.h"
 #include "examples/epctx/session.h"
@@ -22,7 +25,28 @@
 
 #define MOST    8
 #define ROUNDS  6
-#define SECONDS 0.1 /* for one side of a round */
+#define SECONDS 0.1  /* for one side of a round */
+#define RUNS    2000 /* at most in a round */
+#define LONG    1e-4 /* seconds of ORT: networks from here on have a mean of their own, too */
+
+typedef struct side_times {
+    double seconds[ROUNDS * RUNS];
+    size_t count;
+} side_times;
+
+typedef enum group { GROUP_FLOAT, GROUP_INTEGER, GROUP_KERNEL, GROUP_COUNT } group;
+
+/* Speeds of a group so far; `low`: the models below its goal for one model. */
+typedef struct summary {
+    const char *what;
+    double goal, sum, long_sum, lowest;
+    size_t count, long_count;
+    char low[1000];
+} summary;
+
+static summary groups[GROUP_COUNT] = {{"float networks", 0.85, 0, 0, 1e30, 0, 0, ""},
+                                      {"integer networks", 1.2, 0, 0, 1e30, 0, 0, ""},
+                                      {"kernels", 0.7, 0, 0, 1e30, 0, 0, ""}};
 
 typedef struct ort_side {
     OrtSession *session;
@@ -77,24 +101,69 @@ static bool ort_step(ort_side *o) {
                            o->in_count, o->out_names, o->out_count, o->out));
 }
 
-static bool step(session *s, ort_side *o, double *best) {
-    epctx_error error;
+/* Runs one side for a while. */
+static bool side(session *s, ort_side *o, side_times *times) {
     const double start = cpu_now();
-    double took;
-    bool ok = o ? ort_step(o) : session_run(s, &error) == EPCTX_OK;
-    took = cpu_now() - start;
-    if (took < *best) *best = took;
+    size_t runs = 0;
+    bool ok = true;
+    do {
+        epctx_error error;
+        const double before = cpu_now();
+        ok = o ? ort_step(o) : session_run(s, &error) == EPCTX_OK;
+        times->seconds[times->count++] = cpu_now() - before;
+    } while (ok && ++runs < RUNS && cpu_now() - start < SECONDS);
     return ok;
 }
 
-/* Runs one side for a while. */
-static bool side(session *s, ort_side *o, double *best) {
-    const double start = cpu_now();
-    bool ok = true;
-    do {
-        ok = step(s, o, best);
-    } while (ok && cpu_now() - start < SECONDS);
-    return ok;
+static int by_size(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+static double median(side_times *times) {
+    qsort(times->seconds, times->count, sizeof times->seconds[0], by_size);
+    return times->count > 0 ? times->seconds[times->count / 2] : 0;
+}
+
+/* Does the reference NPU compute products of integers? */
+static bool has_integers(const session *s) {
+    epctx_npu_command command;
+    size_t i;
+    for (i = 0; i < s->step_count; i++) {
+        uint32_t at = 0;
+        while (epctx_npu_next_command((const epctx_npu_graph *)s->steps[i].bound->graph, &at,
+                                      &command))
+            if (strncmp(command.op, "Integer", 7) == 0) return true;
+    }
+    return false;
+}
+
+static void count(group g, const char *name, double speed, double seconds) {
+    summary *sum = &groups[g];
+    const size_t used = strlen(sum->low);
+    sum->sum += log(speed);
+    sum->count++;
+    if (seconds >= LONG) {
+        sum->long_sum += log(speed);
+        sum->long_count++;
+    }
+    if (speed < sum->lowest) sum->lowest = speed;
+    if (speed < sum->goal)
+        snprintf(sum->low + used, sizeof sum->low - used, " %s %.2f", name, speed);
+}
+
+static void print_summary(void) {
+    size_t i;
+    for (i = 0; i < GROUP_COUNT; i++) {
+        const summary *g = &groups[i];
+        if (g->count == 0) continue;
+        printf("%zu %s: geometric mean %.2f", g->count, g->what, exp(g->sum / (double)g->count));
+        if (i == GROUP_FLOAT && g->long_count > 0)
+            printf(", of the %zu of 0.1 ms and more %.2f", g->long_count,
+                   exp(g->long_sum / (double)g->long_count));
+        printf(", lowest %.2f, below %.2f:%s\n", g->lowest, g->goal,
+               g->low[0] != 0 ? g->low : " none");
+    }
 }
 
 static double element(const void *data, int32_t type, size_t i) {
@@ -129,9 +198,9 @@ static double difference(const session *s, const ort_side *o) {
     return worst;
 }
 
-static bool bench(const char *file) {
+static bool bench(const char *file, bool kernel) {
+    static side_times ours, theirs;
     const char *slash = strrchr(file, '/');
-    double ours = 1e30, theirs = 1e30;
     epctx_error error;
     session s;
     ort_side o = {0};
@@ -145,24 +214,34 @@ static bool bench(const char *file) {
     for (i = 0; i < s.input_count; i++) tensors_fill(s.inputs[i], 1, i);
     ok = ort_prepare(&o, &s, file);
     if (!ok) printf("%s: %s\n", file, ort_text);
+    ours.count = theirs.count = 0;
     for (i = 0; ok && i < ROUNDS; i++) ok = side(&s, NULL, &ours) && side(&s, &o, &theirs);
-    if (ok)
-        printf("%-28s %10.1f us %10.1f us   speed %5.2f   scratch %9zu   off %.1e\n",
-               slash ? slash + 1 : file, ours * 1e6, theirs * 1e6, theirs / ours, s.scratch_size,
-               difference(&s, &o));
+    if (ok) {
+        const double we = median(&ours), they = median(&theirs);
+        const char *name = slash ? slash + 1 : file;
+        printf("%-28s %10.1f us %10.1f us   speed %5.2f   scratch %9zu   off %.1e\n", name,
+               we * 1e6, they * 1e6, they / we, s.scratch_size, difference(&s, &o));
+        count(kernel ? GROUP_KERNEL : (has_integers(&s) ? GROUP_INTEGER : GROUP_FLOAT), name,
+              they / we, they);
+    }
     fflush(stdout);
     session_close(&s);
     return ok;
 }
 
 int main(int argc, char **argv) {
-    bool ok = true;
+    bool ok = true, kernels = false;
     int i;
     if (!ort_open(false)) {
         fprintf(stderr, "%s\n", ort_text);
         return 1;
     }
     printf("%-28s %13s %13s\n", "model", "ours", "ORT");
-    for (i = 1; i < argc; i++) ok = bench(argv[i]) && ok;
+    for (i = 1; i < argc; i++)
+        if (strcmp(argv[i], "--kernels") == 0)
+            kernels = true;
+        else
+            ok = bench(argv[i], kernels) && ok;
+    print_summary();
     return ok ? 0 : 1;
 }
