@@ -7732,9 +7732,9 @@ static epctx_status epctx__emit_any(epctx__compiler *c, epctx__binary_kind kind,
  * Operators bind as in C, @ is MatMul, ^ Pow; epctx__verbs has them and the functions. Numbers are
  * whole and take the type of the operand beside them; #a is the number of a size.
  *
- * x[ab(cd)>bac1] is x, of shape [a, b, c * d], as [b, a, c, 1]: reshaped, and transposed if need be;
- * sizes only on the right repeat it, those on the left only are 1, and the elements of x[aa>a] are a
- * diagonal. * is the product of the dimensions that are left; one other size of each dimension may
+ * x[ab(cd)>bac1] is x, of shape [a, b, c * d], as [b, a, c, 1]: reshaped, and transposed if need
+ * be; sizes only on the right repeat it, those only on the left are 1, and x[aa>a] is the diagonal.
+ * The size * is the product of the dimensions that are left; one other size of each dimension may
  * be unknown. Recipes of one epctx__recipe share values and sizes. */
 
 typedef struct epctx__recipe {
@@ -12953,8 +12953,8 @@ static epctx_status epctx__follow_binary(epctx__compiler *c, epctx__step *s) {
     return EPCTX_OK;
 }
 
-/* Means and sums over the plane of an image read it in either order, and so does a matrix product of
- * a flattened image: its weights get that order. */
+/* Means and sums over the plane of an image read it in either order, as does a matrix product of a
+ * flattened image: its weights get that order. */
 static bool epctx__follow_whole(const epctx__compiler *c, epctx__step *s) {
     epctx__reduce *r = &s->params.reduce;
     const epctx__gemm *g = &s->params.gemm;
@@ -13635,8 +13635,8 @@ static epctx_status epctx__new_planner(epctx__compiler *c, epctx__planner *p) {
     return epctx__new_tree(c, p->count, &p->placed);
 }
 
-/* Offsets in scratch: the best of several orders, each tried again with the buffer that ended highest
- * in front. The peak of live bytes is a lower bound. */
+/* Offsets in scratch: the best of several orders, each tried again with the buffer that ended
+ * highest in front. The peak of live bytes is a lower bound. */
 static epctx_status epctx__plan(epctx__compiler *c) {
     epctx__planner p;
     int order, tries;
