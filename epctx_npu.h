@@ -14924,6 +14924,7 @@ static epctx_status epctx__get_record(const epctx__build *b, epctx_str name,
                                       const epctx__graph_record **r, epctx_error *error) {
     size_t at;
     epctx_error_clear(error);
+    *r = NULL; /* gcc does not see that a failure returns no EPCTX_OK */
     if (!epctx__find_record(b, name, &at))
         return epctx_fail(error, EPCTX_ERR_ARG, "graph '%S' is not in this context", &name);
     *r = &epctx__records(b)[at];
