@@ -7572,29 +7572,31 @@ static epctx_status epctx__ints_of(epctx__compiler *c, const char *name, size_t 
                       : EPCTX_OK;
 }
 
-/* A scalar constant float. */
-static epctx_status epctx__const_float(epctx__compiler *c, uint32_t id, const char *what,
-                                       float *out) {
+/* A constant of one element of this type. */
+static epctx_status epctx__const_one(epctx__compiler *c, uint32_t id, const char *what,
+                                     int32_t elem, void *out) {
     const void *data;
-    EPCTX__TRY(epctx__want_float(c, id));
     EPCTX__TRY(epctx__want_constant(c, id, what));
-    if (c->tensors[id].count != 1)
-        return EPCTX__INVALID(c, "%s '%S': expected one number, found %u", what,
-                              &c->tensors[id].name, c->tensors[id].count);
+    if (c->tensors[id].elem != elem || c->tensors[id].count != 1)
+        return EPCTX__INVALID(c, "%s '%S': expected one number, found %u of type %s", what,
+                              &c->tensors[id].name, c->tensors[id].count,
+                              epctx_elem_name(c->tensors[id].elem));
     EPCTX__TRY(epctx__data(c, id, &data));
-    memcpy(out, data, sizeof *out);
+    memcpy(out, data, epctx__stored_size(elem));
     return EPCTX_OK;
 }
 
-/* A constant bool. */
+static epctx_status epctx__const_float(epctx__compiler *c, uint32_t id, const char *what,
+                                       float *out) {
+    EPCTX__TRY(epctx__want_float(c, id));
+    return epctx__const_one(c, id, what, EPCTX_ONNX_FLOAT, out);
+}
+
 static epctx_status epctx__const_bool(epctx__compiler *c, uint32_t id, const char *what,
                                       bool *out) {
-    const void *data;
-    EPCTX__TRY(epctx__want_constant(c, id, what));
-    if (c->tensors[id].elem != EPCTX_ONNX_BOOL || c->tensors[id].count != 1)
-        return EPCTX__INVALID(c, "%s: expected one bool", what);
-    EPCTX__TRY(epctx__data(c, id, &data));
-    *out = *(const uint8_t *)data != 0;
+    uint8_t byte = 0;
+    EPCTX__TRY(epctx__const_one(c, id, what, EPCTX_ONNX_BOOL, &byte));
+    *out = byte != 0;
     return EPCTX_OK;
 }
 
@@ -7629,20 +7631,14 @@ static epctx_status epctx__axis_attr(epctx__compiler *c, int64_t fallback, uint3
 }
 
 /* One rounding each, also where the C compiler contracts or keeps excess precision. */
-static float epctx__f_mul(float a, float b) {
-    volatile float r = a * b;
-    return r;
-}
-
-static float epctx__f_add(float a, float b) {
-    volatile float r = a + b;
-    return r;
-}
-
-static float epctx__f_div(float a, float b) {
-    volatile float r = a / b;
-    return r;
-}
+#define EPCTX__ROUNDED(name, op) \
+    static float epctx__f_##name(float a, float b) { \
+        volatile float r = a op b; \
+        return r; \
+    }
+EPCTX__ROUNDED(mul, *)
+EPCTX__ROUNDED(add, +)
+EPCTX__ROUNDED(div, /)
 
 /* -- single steps, from which composite operators are built -- */
 
@@ -11109,7 +11105,6 @@ static epctx_status epctx__attention_mask(epctx__compiler *c, epctx__recipe *r, 
     const epctx__shape *shape;
     EPCTX__TRY(epctx__optional(c, 3, &r->v.m));
     if (r->v.m == EPCTX__NONE) return EPCTX_OK;
-    EPCTX__TRY(epctx__scalar_float(c, -FLT_MAX, &r->v.l));
     if (c->tensors[r->v.m].elem == EPCTX_ONNX_BOOL)
         EPCTX__TRY(epctx__cook(c, r, "m = where(m, 0, l)"));
     EPCTX__TRY(epctx__want_float(c, r->v.m));
@@ -11118,19 +11113,6 @@ static epctx_status epctx__attention_mask(epctx__compiler *c, epctx__recipe *r, 
         EPCTX__TRY(epctx__pad_axis(c, r->v.m, shape->rank - 1, total - shape->dims[shape->rank - 1],
                                    epctx__bits_of(-FLT_MAX), &r->v.m));
     return epctx__cook(c, r, "s = s + m");
-}
-
-/* Query i sees keys up to `past` + i. */
-static epctx_status epctx__attention_causal(epctx__compiler *c, int64_t past,
-                                            const epctx__shape *scores, uint32_t *mask) {
-    const epctx__shape shape = {2, {scores->dims[2], scores->dims[3]}};
-    int64_t i, j;
-    float *data;
-    EPCTX__TRY(epctx__add_floats(c, epctx__count(&shape), &data, mask));
-    c->tensors[*mask].shape = shape;
-    for (i = 0; i < shape.dims[0]; i++)
-        for (j = 0; j < shape.dims[1]; j++) *data++ = j <= past + i ? 0.0f : -FLT_MAX;
-    return EPCTX_OK;
 }
 
 static epctx_status epctx__lower_attention(epctx__compiler *c) {
@@ -11156,13 +11138,18 @@ static epctx_status epctx__lower_attention(epctx__compiler *c) {
     shown[0] = r.v.s;
     scores = c->tensors[r.v.s].shape;
     EPCTX__TRY(epctx__scalar_float(c, cap, &r.v.c));
+    EPCTX__TRY(epctx__scalar_float(c, -FLT_MAX, &r.v.l));
     if (cap > 0.0f) EPCTX__TRY(epctx__cook(c, &r, "s = tanh(s / c) * c"));
     shown[1] = r.v.s;
     before = past != EPCTX__NONE ? c->tensors[past].shape.dims[2] : 0;
     if (epctx_node_int(c->node, "is_causal", 0) != 0 &&
         (before == 0 || scores.dims[2] > 1)) { /* as ONNX Runtime: it is the newest */
-        EPCTX__TRY(epctx__attention_causal(c, before, &scores, &r.v.m));
-        EPCTX__TRY(epctx__cook(c, &r, "s = s + m"));
+        r.n.i = scores.dims[2];
+        r.n.j = scores.dims[3];
+        r.n.p = before;
+        EPCTX__TRY(epctx__cook(c, &r,
+                               "m = range(#j)[j>1j] <= range(#i)[i>i1] + #p;" /* it sees these */
+                               "s = s + where(m, 0, l)"));
     }
     EPCTX__TRY(epctx__attention_mask(c, &r, scores.dims[3]));
     if (r.v.s != shown[1]) /* masked twice is not minus infinity: a softmax of those is NaN */
