@@ -14978,7 +14978,7 @@ static bool epctx__read_value(epctx__build *b, size_t word, epctx_value *value) 
 static epctx_status epctx__types(void *self, void *build, epctx_str name,
                                  const epctx_value **outputs, size_t *count, epctx_error *error) {
     epctx__build *b = (epctx__build *)build;
-    const epctx__graph_record *r;
+    const epctx__graph_record *r = NULL;
     epctx_value *values;
     uint32_t i;
     (void)self;
@@ -14998,7 +14998,7 @@ static epctx_status epctx__types(void *self, void *build, epctx_str name,
 /* Scratch size: a caller that runs graphs one after the other can use one buffer of the largest. */
 static epctx_status epctx__max_size(void *self, void *build, epctx_str name, int64_t *bytes,
                                     epctx_error *error) {
-    const epctx__graph_record *r;
+    const epctx__graph_record *r = NULL;
     (void)self;
     EPCTX__TRY(epctx__get_record((const epctx__build *)build, name, &r, error));
     *bytes = (int64_t)epctx__pair(r->scratch);
