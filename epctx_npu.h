@@ -2452,12 +2452,6 @@ typedef struct epctx__tap_range {
     int32_t ky_low, ky_high, kx_low, kx_high;
 } epctx__tap_range;
 
-static void epctx__tap_rows(const epctx__window *w, uint32_t oy, epctx__tap_range *t) {
-    t->y = (int32_t)(oy * w->stride_h) - (int32_t)w->top;
-    epctx__inside(t->y, (int32_t)w->dilation_h, (int32_t)w->kernel_h, (int32_t)w->in_h, &t->ky_low,
-                  &t->ky_high);
-}
-
 static void epctx__tap_columns(const epctx__window *w, uint32_t ox, epctx__tap_range *t) {
     t->x = (int32_t)(ox * w->stride_w) - (int32_t)w->left;
     epctx__inside(t->x, (int32_t)w->dilation_w, (int32_t)w->kernel_w, (int32_t)w->in_w, &t->kx_low,
@@ -2691,7 +2685,9 @@ static epctx_status epctx__slide(const epctx__args *args, uint32_t batch, epctx_
     s->y = (float *)args->out[0];
     for (n = 0; n < batch; n++) {
         for (oy = 0; oy < w->out_h; oy++, s->y += line) {
-            epctx__tap_rows(w, oy, &t);
+            t.y = (int32_t)(oy * w->stride_h) - (int32_t)w->top;
+            epctx__inside(t.y, (int32_t)w->dilation_h, (int32_t)w->kernel_h, (int32_t)w->in_h,
+                          &t.ky_low, &t.ky_high);
             for (ox = 0; ox < w->out_w;) ox = epctx__slide_some(args->fast, s, &t, ox, s->y);
             epctx__activate(s->y, line, &s->act);
         }
@@ -4564,13 +4560,13 @@ static bool epctx__check_recurrent(const epctx__recurrent *p, epctx__needs *need
 }
 
 /* y = weights * h + x for one gate; x may be NULL. */
-static void epctx__gate(epctx__level fast, const epctx__recurrent *p, const float *weights,
-                        uint32_t gate, const float *h, const float *x, float *y) {
-    const size_t padded = (size_t)epctx__padded(p->hidden);
+static void epctx__gate(const epctx__recurrent *p, const epctx__args *args, uint32_t gate,
+                        const float *h, const float *x, float *y) {
+    const size_t size = (size_t)epctx__padded(p->hidden) * p->hidden;
+    const float *weights = (const float *)args->in[1] + gate * size;
     const epctx__act none = {EPCTX__ACT_NONE, 0.0f, 0.0f};
-    epctx__epilogue f = epctx__epilogue_for(fast, &none);
+    epctx__epilogue f = epctx__epilogue_for(args->fast, &none);
     size_t n;
-    weights += gate * padded * p->hidden;
     f.rows = 1;
     for (n = 0; n < p->hidden; n += EPCTX__COLUMNS) {
         f.columns = p->hidden - n < EPCTX__COLUMNS ? p->hidden - n : EPCTX__COLUMNS;
@@ -4580,13 +4576,13 @@ static void epctx__gate(epctx__level fast, const epctx__recurrent *p, const floa
     }
 }
 
-static void epctx__cell_lstm(epctx__level fast, const epctx__recurrent *p, const float *const *in,
-                             const float *x, float *work, float *h, float *c) {
+static void epctx__cell_lstm(const epctx__recurrent *p, const epctx__args *args, const float *x,
+                             float *work, float *h, float *c) {
     const size_t n = p->hidden, padded = (size_t)epctx__padded(n);
     float *gi = work, *go = work + padded, *gf = go + padded, *gc = gf + padded, *t = gc + padded;
-    const float *peep = in[3];
+    const float *peep = (const float *)args->in[3];
     size_t i;
-    for (i = 0; i < 4; i++) epctx__gate(fast, p, in[1], (uint32_t)i, h, x, work + i * padded);
+    for (i = 0; i < 4; i++) epctx__gate(p, args, (uint32_t)i, h, x, work + i * padded);
     for (i = 0; i < n && peep != NULL; i++) {
         gi[i] += peep[i] * c[i];
         gf[i] += peep[2 * n + i] * c[i];
@@ -4601,21 +4597,21 @@ static void epctx__cell_lstm(epctx__level fast, const epctx__recurrent *p, const
     EPCTX__EACH(j, n, h[j] = go[j] * t[j];);
 }
 
-static void epctx__cell_gru(epctx__level fast, const epctx__recurrent *p, const float *const *in,
-                            const float *x, float *work, float *h) {
+static void epctx__cell_gru(const epctx__recurrent *p, const epctx__args *args, const float *x,
+                            float *work, float *h) {
     const size_t n = p->hidden, padded = (size_t)epctx__padded(n);
     float *z = work, *r = work + padded, *g = r + padded, *t = g + padded;
-    const float *bias = in[2];
-    epctx__gate(fast, p, in[1], 0, h, x, z);
-    epctx__gate(fast, p, in[1], 1, h, x, r);
+    const float *bias = (const float *)args->in[2];
+    epctx__gate(p, args, 0, h, x, z);
+    epctx__gate(p, args, 1, h, x, r);
     epctx__activate(z, n, &p->f);
     epctx__activate(r, n, &p->f);
     if (p->late_reset != 0) {
-        epctx__gate(fast, p, in[1], 2, h, NULL, g);
+        epctx__gate(p, args, 2, h, NULL, g);
         EPCTX__EACH(j, n, g[j] = x[2 * n + j] + r[j] * (g[j] + (bias != NULL ? bias[j] : 0.0f)););
     } else {
         EPCTX__EACH(j, n, t[j] = r[j] * h[j];);
-        epctx__gate(fast, p, in[1], 2, t, x, g);
+        epctx__gate(p, args, 2, t, x, g);
     }
     epctx__activate(g, n, &p->g);
     EPCTX__EACH(j, n, h[j] = (1.0f - z[j]) * g[j] + z[j] * h[j];);
@@ -4623,11 +4619,9 @@ static void epctx__cell_gru(epctx__level fast, const epctx__recurrent *p, const 
 
 static epctx_status epctx__run_recurrent(const epctx__recurrent *p, const epctx__args *args) {
     const size_t n = p->hidden, state = p->batch * n, gates = epctx__gates(p->cell);
-    const float *in[4];
     float *y = (float *)args->out[0], *last = y + p->time * state, *cells = last + state;
     float *work = (float *)args->out[1];
     size_t b, s;
-    for (s = 0; s < 4; s++) in[s] = (const float *)args->in[s];
     memset(y, 0, (p->time + (size_t)2) * state * sizeof *y);
     if (args->in[4] != NULL) memcpy(last, args->in[4], state * sizeof *last);
     if (args->in[5] != NULL) memcpy(cells, args->in[5], state * sizeof *cells);
@@ -4641,13 +4635,13 @@ static epctx_status epctx__run_recurrent(const epctx__recurrent *p, const epctx_
                               (uint64_t)p->time, length);
         for (s = 0; s < (size_t)length; s++) {
             const size_t t = p->reverse != 0 ? (size_t)length - 1 - s : s;
-            const float *x = in[0] + (t * p->batch + b) * gates * n;
+            const float *x = (const float *)args->in[0] + (t * p->batch + b) * gates * n;
             if (p->cell == EPCTX__CELL_LSTM) {
-                epctx__cell_lstm(args->fast, p, in, x, work, h, cells + b * n);
+                epctx__cell_lstm(p, args, x, work, h, cells + b * n);
             } else if (p->cell == EPCTX__CELL_GRU) {
-                epctx__cell_gru(args->fast, p, in, x, work, h);
+                epctx__cell_gru(p, args, x, work, h);
             } else {
-                epctx__gate(args->fast, p, in[1], 0, h, x, work);
+                epctx__gate(p, args, 0, h, x, work);
                 memcpy(h, work, n * sizeof *h);
                 epctx__activate(h, n, &p->f);
             }
