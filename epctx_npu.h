@@ -69,12 +69,16 @@
  *   EPCTX_NPU_NO_COMPILER         executor only; the backend's compile
  *                                 functions return EPCTX_ERR_UNSUPPORTED    implementation file
  *   EPCTX_NPU_NO_SIMD             portable kernels only; by default x86-64
- *                                 uses AVX2 or AVX-512 if available         implementation file
+ *                                 uses AVX2 or AVX-512 if available, ARM
+ *                                 its DSP instructions on bytes             implementation file
  *   EPCTX_NPU_NO_AVX512           at most AVX2                              implementation file
  *   EPCTX_NPU_SELECT              includes only these kernels, e.g.
  *                                 EPCTX_NPU_OP(CONV) | EPCTX_NPU_OP(GEMM)   implementation file
  *   EPCTX_NPU_FEW_ACTIVATIONS     includes only the unary functions Relu,
  *                                 Clip and LeakyRelu, alone or fused        implementation file
+ *   EPCTX_NPU_FIXED_POINT         portable kernels requantize and add bytes
+ *                                 without floats, to the same bits: for
+ *                                 targets without floating-point hardware   implementation file
  *   EPCTX_STATIC, EPCTX_NO_MALLOC, EPCTX_NO_WIRE: as in epctx.h.
  *
  * WHAT IS COMPILED
@@ -445,6 +449,11 @@ extern "C" {
 #else
 #define EPCTX__RESTRICT
 #endif
+#if defined(__GNUC__) || defined(__clang__)
+#define EPCTX__APART __attribute__((noinline)) /* as in epctx.h */
+#else
+#define EPCTX__APART
+#endif
 
 /* Register tiles need fully unrolled loops; gcc -O2 does not unroll them by itself. */
 #if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 8 && !defined(__OPTIMIZE_SIZE__)
@@ -487,6 +496,15 @@ extern "C" {
 #define EPCTX__INLINE inline __attribute__((always_inline))
 #else
 #define EPCTX__INLINE
+#endif
+
+/* ARM's instructions for pairs of 16 bits. */
+#if defined(__ARM_FEATURE_SIMD32) && defined(__ARMEL__) && !defined(EPCTX_NPU_NO_SIMD)
+#include <arm_acle.h>
+#define EPCTX__SIMD32
+#define EPCTX__SIMD32_INLINE inline __attribute__((always_inline)) /* for size, too */
+#else
+#define EPCTX__SIMD32_INLINE EPCTX__INLINE
 #endif
 
 /* ============================================================
@@ -675,8 +693,12 @@ static EPCTX__INLINE uint32_t epctx__bits_of(float f) {
 
 /* condition ? a : b, always from both: no branch, so that loops vectorize. */
 static EPCTX__INLINE float epctx__choose(bool condition, float a, float b) {
+#ifdef __OPTIMIZE_SIZE__ /* then none does */
+    return condition ? a : b;
+#else
     const uint32_t mask = 0u - (uint32_t)condition;
     return epctx__float_of((epctx__bits_of(a) & mask) | (epctx__bits_of(b) & ~mask));
+#endif
 }
 
 /* x within low..high; low for NaN. */
@@ -4292,13 +4314,8 @@ static bool epctx__check_dequantize(const epctx__quantize *p, epctx__needs *need
  * The limits are integers, so that it is exact to clamp before; the sum has no bits for a fraction.
  * No branches, so that loops vectorize. */
 static EPCTX__INLINE uint32_t epctx__steps(float v, float least, float most, float zero) {
-    v = v > least ? v : least;
-    v = v < most ? v : most;
+    v = epctx__within(v, least, most);
     return epctx__bits_of(v + 12582912.0f) - 0x4b400000u + (uint32_t)(int32_t)zero;
-}
-
-static uint8_t epctx__step_of(float v, float least, float most, float zero) {
-    return (uint8_t)(epctx__steps(v, least, most, zero) & 0xff);
 }
 
 /* 16 or fewer elements; bytes apart from numbers, so that vectors of these are long. */
@@ -4733,48 +4750,107 @@ static EPCTX__INLINE void epctx__copy_run(uint8_t *to, const uint8_t *from, size
 static void epctx__patch(const epctx__integer_conv *p, const uint8_t *x, uint32_t oy, uint32_t ox,
                          uint8_t *patch, size_t size) {
     const epctx__window w = p->window; /* a copy: bytes may alias all else */
-    const uint8_t fill = (uint8_t)p->fill;
     const size_t c = p->in_channels, run = w.kernel_w * c;
+    const size_t step = w.dilation_w * c, line = (size_t)w.dilation_h * w.in_w * c;
     const int32_t start = (int32_t)(ox * w.stride_w) - (int32_t)w.left;
-    const uint32_t top = oy * w.stride_h - w.top, reach = (w.kernel_h - 1) * w.dilation_h;
-    uint8_t *to = patch;
-    int32_t low, high, i;
-    uint32_t ky;
-    if (start >= 0 && start + (int32_t)w.kernel_w <= (int32_t)w.in_w && w.dilation_w == 1 &&
-        top < w.in_h && top + reach < w.in_h) { /* no padding */
-        const size_t line = (size_t)w.dilation_h * w.in_w * c;
-        x += ((size_t)top * w.in_w + (size_t)start) * c;
-        for (ky = 0; ky < w.kernel_h; ky++, x += line, to += run) epctx__copy_run(to, x, run);
-        while (to < patch + size) *to++ = 0;
-        return;
-    }
+    const int32_t top = (int32_t)(oy * w.stride_h) - (int32_t)w.top;
+    uint32_t iy = (uint32_t)top;
+    uint8_t *to = patch, *end = patch + w.kernel_h * run;
+    int32_t low, high;
+    size_t before, length, piece, at, i;
     epctx__inside(start, (int32_t)w.dilation_w, (int32_t)w.kernel_w, (int32_t)w.in_w, &low, &high);
-    for (ky = 0; ky < w.kernel_h; ky++, to += run) {
-        const uint32_t iy = oy * w.stride_h + ky * w.dilation_h - w.top;
-        const uint8_t *row = x + (size_t)iy * w.in_w * c;
-        if (iy >= w.in_h || low == high) {
-            memset(to, fill, run);
-            continue;
-        }
-        if (high - low < (int32_t)w.kernel_w) memset(to, fill, run);
-        if (w.dilation_w == 1) {
-            epctx__copy_run(to + (size_t)low * c, row + (size_t)(start + low) * c,
-                            (size_t)(high - low) * c);
-        } else {
-            for (i = low; i < high; i++)
-                epctx__copy_run(to + (size_t)i * c,
-                                row + (size_t)(start + i * (int32_t)w.dilation_w) * c, c);
-        }
+    before = (size_t)low * c;
+    length = (size_t)(high - low) * c;
+    piece = w.dilation_w == 1 ? length : c;
+    at = ((size_t)top * w.in_w + (size_t)start) * c + (size_t)low * step; /* modulo its size */
+    if (length == run && piece == run && iy < w.in_h &&
+        iy + (w.kernel_h - 1) * w.dilation_h < w.in_h) /* no padding */
+        for (; to < end; to += run, at += line) epctx__copy_run(to, x + at, run);
+    for (; to < end; to += run, at += line, iy += w.dilation_h) {
+        if (iy >= w.in_h || length < run) memset(to, (uint8_t)p->fill, run);
+        for (i = 0; iy < w.in_h && i < length; i += piece)
+            epctx__copy_run(to + before + i, x + at + i * w.dilation_w, piece);
     }
     while (to < patch + size) *to++ = 0;
 }
+
+#ifdef EPCTX_NPU_FIXED_POINT
+
+/* Floats in integers, to the same bits within a float's range: m * 2^-shift. */
+typedef struct epctx__fixed {
+    int32_t m, shift; /* m: 2^23 .. 2^24 without its sign, or 0 */
+} epctx__fixed;
+
+/* v * 2^-shift rounded to 24 bits, ties to even; |v| < 2^63 */
+static epctx__fixed epctx__fixed_of(int64_t v, int32_t shift) {
+    uint64_t m = (uint64_t)(v < 0 ? -v : v);
+    epctx__fixed f = {0, 1000};
+    if (m == 0) return f;
+    for (; m >> 55 == 0; shift += 8) m <<= 8;
+    for (; m >> 62 == 0; shift++) m <<= 1;
+    f.m = (int32_t)((m + (m >> 39 & 1) + ((UINT64_C(1) << 38) - 1)) >> 39) * (v < 0 ? -1 : 1);
+    f.shift = shift - 39;
+    return f;
+}
+
+static epctx__fixed epctx__fixed_float(float v) {
+    epctx__fixed f;
+    uint32_t bits;
+    memcpy(&bits, &v, sizeof bits);
+    f.shift = 150 - (int32_t)(bits >> 23 & 255);
+    f.m = f.shift < 150 ? (int32_t)(0x800000u | (bits & 0x7fffffu)) : 0;
+    f.m = bits >> 31 != 0 ? -f.m : f.m;
+    return f;
+}
+
+static epctx__fixed epctx__fixed_times(epctx__fixed a, epctx__fixed b) {
+    return epctx__fixed_of((int64_t)a.m * b.m, a.shift + b.shift);
+}
+
+static epctx__fixed epctx__fixed_scaled(int32_t v, float scale) {
+    epctx__fixed f = {v, 0};
+    if (v / (1 << 24) != 0) f = epctx__fixed_of(v, 0);
+    return epctx__fixed_times(f, epctx__fixed_float(scale));
+}
+
+static epctx__fixed epctx__fixed_sum(epctx__fixed a, epctx__fixed b) {
+    const int32_t beyond = b.shift - a.shift;
+    if (beyond < 0) return epctx__fixed_sum(b, a);
+    return beyond > 38 ? a : epctx__fixed_of(a.m * (INT64_C(1) << beyond) + b.m, b.shift);
+}
+
+/* a / b; the lowest bit tells of a remainder. */
+static epctx__fixed epctx__fixed_ratio(epctx__fixed a, epctx__fixed b) {
+    const int64_t v = a.m * (INT64_C(1) << 38), by = b.m != 0 ? b.m : 1;
+    const int64_t rest = v % by != 0 ? 1 : 0;
+    return epctx__fixed_of(v / by * 2 + ((v < 0) == (by < 0) ? rest : -rest),
+                           a.shift + 39 - b.shift);
+}
+
+/* As epctx__steps. */
+static uint8_t epctx__fixed_step(const epctx__requant *s, epctx__fixed f) {
+    const uint32_t m = (uint32_t)(f.m < 0 ? -f.m : f.m);
+    int32_t v = f.shift > 30 ? 0 : 512; /* beyond all limits */
+    if (f.shift > 14 && f.shift <= 30)
+        v = (int32_t)((m + (m >> f.shift & 1) + ((1u << (f.shift - 1)) - 1)) >> f.shift);
+    v = s->zero + (f.m < 0 ? -v : v);
+    v = v > s->low ? v : s->low;
+    return (uint8_t)((v < s->high ? v : s->high) & 0xff);
+}
+
+#endif
 
 /* A sum of products, modulo 2^32, to its quantized result. */
 static uint8_t epctx__requantize(const epctx__requant *s, uint32_t sum, float scale) {
     int32_t v;
     memcpy(&v, &sum, sizeof v);
-    return epctx__step_of((float)v * scale, (float)(s->low - s->zero), (float)(s->high - s->zero),
-                          (float)s->zero);
+#ifdef EPCTX_NPU_FIXED_POINT
+    return epctx__fixed_step(s, epctx__fixed_scaled(v, scale));
+#else
+    return (uint8_t)(epctx__steps((float)v * scale, (float)(s->low - s->zero),
+                                  (float)(s->high - s->zero), (float)s->zero) &
+                     0xff);
+#endif
 }
 
 /* Pixels of a tile and the operands of a block of channels. */
@@ -4806,23 +4882,59 @@ typedef struct epctx__channels {
     uint8_t *y;
 } epctx__channels;
 
+/* Four bytes, the first one lowest. */
+static EPCTX__SIMD32_INLINE uint32_t epctx__four(const uint8_t *bytes) {
+#ifdef EPCTX__SIMD32
+    uint32_t word;
+    memcpy(&word, bytes, sizeof word);
+    return word;
+#else
+    return epctx__get32(bytes);
+#endif
+}
+
+/* Adds the products of four bytes of x and of w. */
+static EPCTX__SIMD32_INLINE uint32_t epctx__dot(uint32_t sum, uint32_t x, const int8_t *w) {
+#ifdef EPCTX__SIMD32
+    const uint32_t four = epctx__four((const uint8_t *)w);
+    int16x2_t odd; /* bytes 1 and 3; the intrinsic cannot rotate */
+    __asm__("sxtb16 %0, %1, ror #8" : "=r"(odd) : "r"(four));
+    sum = (uint32_t)__smlad((int16x2_t)(x & 0xff00ffu), __sxtb16((int8x4_t)four), (int32_t)sum);
+    return (uint32_t)__smlad((int16x2_t)(x >> 8 & 0xff00ffu), odd, (int32_t)sum);
+#else
+    return sum + (uint32_t)((int32_t)(x & 255) * w[0] + (int32_t)(x >> 8 & 255) * w[1] +
+                            (int32_t)(x >> 16 & 255) * w[2] + (int32_t)(x >> 24) * w[3]);
+#endif
+}
+
+/* Adds to four sums, of channels side by side. Apart, so that registers suffice. */
+static EPCTX__APART void epctx__dot_row(const uint8_t *x, const int8_t *w, size_t fours,
+                                        uint32_t flip, uint32_t *sum) {
+    uint32_t a = sum[0], b = sum[1], c = sum[2], d = sum[3];
+    const uint8_t *end = x + 4 * fours;
+    for (; x < end; x += 4, w += 4 * EPCTX__DOT_LANE) {
+        const uint32_t four = epctx__four(x) ^ flip;
+        a = epctx__dot(a, four, w);
+        b = epctx__dot(b, four, w + 4);
+        c = epctx__dot(c, four, w + 8);
+        d = epctx__dot(d, four, w + 12);
+    }
+    sum[0] = a;
+    sum[1] = b;
+    sum[2] = c;
+    sum[3] = d;
+}
+
 static void epctx__dots_portable(const epctx__dots *d) {
-    const size_t lane = EPCTX__DOT_LANE;
-    uint32_t sum[EPCTX__DOT_LANE];
-    size_t r, n, k, j;
+    uint32_t sum[4];
+    size_t r, n, j;
     for (r = 0; r < d->count; r++) {
-        for (n = 0; n < d->columns; n += lane) {
-            const int8_t *w = d->w + n * d->fours * 4;
+        for (n = 0; n < d->columns; n += 4) {
+            const size_t at = n % EPCTX__DOT_LANE;
+            const int8_t *w = d->w + ((n - at) * d->fours + at) * 4;
             memcpy(sum, d->bias + n, sizeof sum);
-            for (k = 0; k < d->fours; k++, w += 4 * lane) {
-                const uint8_t *x = d->rows[r] + 4 * k;
-                const int32_t x0 = (int32_t)(x[0] ^ d->flip), x1 = (int32_t)(x[1] ^ d->flip);
-                const int32_t x2 = (int32_t)(x[2] ^ d->flip), x3 = (int32_t)(x[3] ^ d->flip);
-                for (j = 0; j < lane; j++)
-                    sum[j] += (uint32_t)(x0 * w[4 * j] + x1 * w[4 * j + 1] + x2 * w[4 * j + 2] +
-                                         x3 * w[4 * j + 3]);
-            }
-            for (j = 0; j < lane && n + j < d->columns; j++)
+            epctx__dot_row(d->rows[r], w, d->fours, d->flip * 0x1010101u, sum);
+            for (j = 0; j < 4 && n + j < d->columns; j++)
                 d->y[r * d->pitch + n + j] = epctx__requantize(d->steps, sum[j], d->scale[n + j]);
         }
     }
@@ -4855,15 +4967,6 @@ EPCTX__TARGET static EPCTX__INLINE void epctx__narrow_256(uint8_t *y, size_t at,
 EPCTX__WIDE static EPCTX__INLINE void epctx__narrow_512(uint8_t *y, size_t at, size_t columns,
                                                         __m512i v) {
     _mm512_mask_cvtepi32_storeu_epi8(y, epctx__lanes(columns, at), v);
-}
-
-/* Bytes as numbers. */
-EPCTX__TARGET static EPCTX__INLINE __m256i epctx__numbers_256(const uint8_t *x) {
-    return _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)x));
-}
-
-EPCTX__WIDE static EPCTX__INLINE __m512i epctx__numbers_512(const uint8_t *x) {
-    return _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)x));
 }
 
 /* Numbers to integers from `least` to `most`, plus `zero`; NaN gives `least`. */
@@ -5149,66 +5252,46 @@ static bool epctx__has_avx_vnni(void) {
 
 #endif /* EPCTX__AVX2 */
 
-/* All channels of a tile of pixels. */
-static void epctx__dots_all(epctx__level fast, const epctx__integer_conv *p,
-                            const epctx__args *args, epctx__dots *d) {
-    uint8_t *const y = d->y;
-    size_t n;
-    (void)fast;
-    for (n = 0; n < p->out_channels; n += 64) {
-        d->columns = p->out_channels - n < 64 ? p->out_channels - n : 64;
-        d->w = (const int8_t *)args->in[1] + n * d->fours * 4;
-        d->bias = (const int32_t *)args->in[2] + n;
-        d->scale = (const float *)args->in[3] + n;
-        d->y = y + n;
-#ifdef EPCTX__AVX2
-        if (epctx__has_vnni(fast)) {
-            epctx__dots_wide(d);
-            continue;
-        }
-        if (fast != EPCTX__PORTABLE) {
-            epctx__dots_half(d, epctx__has_avx_vnni());
-            continue;
-        }
-#endif
-        epctx__dots_portable(d);
-    }
-}
-
 static epctx_status epctx__run_integer_conv(const void *params, const epctx__args *args) {
     const epctx__integer_conv *p = (const epctx__integer_conv *)params;
     const epctx__window *w = &p->window;
     const size_t depth = (size_t)w->kernel_h * w->kernel_w * p->in_channels;
-    const size_t pixels = (size_t)p->batch * w->out_h * w->out_w;
+    const size_t plane = (size_t)w->out_h * w->out_w, pixels = p->batch * plane;
     const size_t image = (size_t)w->in_h * w->in_w * p->in_channels;
     const uint8_t *x = (const uint8_t *)args->in[0];
     const bool in_place = epctx__in_place(p);
     const size_t size = (depth + 3) / 4 * 4;
     uint8_t *patch = (uint8_t *)args->out[1];
-    const uint8_t *taps, *from = x;
-    uint32_t oy = 0, ox = 0;
+    const uint8_t *taps;
     epctx__dots d;
     size_t at, r;
     memset(&d, 0, sizeof d);
+    d.w = (const int8_t *)args->in[1];
+    d.bias = (const int32_t *)args->in[2];
+    d.scale = (const float *)args->in[3];
     d.fours = size / 4;
-    d.pitch = p->out_channels;
+    d.columns = d.pitch = p->out_channels;
     d.steps = &p->y;
     d.flip = p->flip;
     for (at = 0; at < pixels; at += d.count) {
         d.count = pixels - at < EPCTX__DOT_ROWS ? pixels - at : EPCTX__DOT_ROWS;
         d.y = (uint8_t *)args->out[0] + at * d.pitch;
         for (r = 0; r < d.count && !in_place; r++) {
-            epctx__patch(p, from, oy, ox, patch + r * size, size);
-            if (++ox == w->out_w) {
-                ox = 0;
-                oy = oy + 1 < w->out_h ? oy + 1 : 0;
-                from += oy == 0 ? image : 0;
-            }
+            const size_t pixel = (at + r) % plane;
+            epctx__patch(p, x + (at + r) / plane * image, (uint32_t)(pixel / w->out_w),
+                         (uint32_t)(pixel % w->out_w), patch + r * size, size);
         }
         taps = in_place ? x + at * depth : patch;
         for (r = 0; r < EPCTX__DOT_ROWS; r++) /* rows beyond repeat the first */
             d.rows[r] = taps + (r < d.count ? r : 0) * size;
-        epctx__dots_all(args->fast, p, args, &d);
+#ifdef EPCTX__AVX2
+        if (epctx__has_vnni(args->fast))
+            epctx__dots_wide(&d);
+        else if (args->fast != EPCTX__PORTABLE)
+            epctx__dots_half(&d, epctx__has_avx_vnni());
+        else
+#endif
+            epctx__dots_portable(&d);
     }
     return EPCTX_OK;
 }
@@ -5229,36 +5312,20 @@ static size_t epctx__interleaved(size_t channel) {
 }
 
 static void epctx__channels_portable(epctx__channels *l) {
-    uint32_t sum[64];
+    const uint32_t flip = l->p->flip * 0x1010101u;
     size_t i, t;
-    memcpy(sum, l->from, sizeof sum);
-    for (t = 0; t < l->tap_count; t++) {
-        const int8_t *w = l->w + t / 4 * 256 + t % 4;
-        for (i = 0; i < l->count; i++) {
-            const size_t at = epctx__interleaved(i);
-            sum[at] += (uint32_t)((int32_t)(l->taps[t][i] ^ l->p->flip) * w[4 * at]);
-        }
-    }
-    memcpy(l->sum, sum, sizeof sum);
-    for (i = 0; i < l->count && l->last; i++) {
+    for (i = 0; i < l->count; i++) {
         const size_t at = epctx__interleaved(i);
-        l->y[i] = epctx__requantize(&l->p->y, sum[at], l->scale[at]);
+        uint32_t sum = (uint32_t)l->from[at];
+        for (t = 0; t < l->tap_count; t += 4) {
+            const uint8_t *const *taps = l->taps + t;
+            const uint32_t x = (uint32_t)taps[0][i] | (uint32_t)taps[1][i] << 8 |
+                               (uint32_t)taps[2][i] << 16 | (uint32_t)taps[3][i] << 24;
+            sum = epctx__dot(sum, x ^ flip, l->w + 64 * t + 4 * at);
+        }
+        memcpy(l->sum + at, &sum, sizeof sum);
+        if (l->last) l->y[i] = epctx__requantize(&l->p->y, sum, l->scale[at]);
     }
-}
-
-static void epctx__channels_all(epctx__level fast, epctx__channels *l) {
-    (void)fast;
-#ifdef EPCTX__AVX2
-    if (epctx__has_vnni(fast)) {
-        epctx__channels_wide(l);
-        return;
-    }
-    if (fast != EPCTX__PORTABLE) {
-        epctx__channels_half(l, epctx__has_avx_vnni());
-        return;
-    }
-#endif
-    epctx__channels_portable(l);
 }
 
 /* A row of results. */
@@ -5271,7 +5338,7 @@ static void epctx__depthwise_row(const epctx__integer_conv *p, const epctx__args
     const uint32_t reach = (w->kernel_w - 1) * w->dilation_w;
     const uint32_t top = oy * w->stride_h - w->top, high = (w->kernel_h - 1) * w->dilation_h;
     const bool few = count <= EPCTX__TAPS && top < w->in_h && top + high < w->in_h;
-    uint32_t ox, pixels = 1, ky, kx;
+    uint32_t ox, pixels, ky, kx;
     size_t c, done, t, offsets[EPCTX__TAPS];
     epctx__channels l;
     uint8_t fill[64];
@@ -5285,12 +5352,9 @@ static void epctx__depthwise_row(const epctx__integer_conv *p, const epctx__args
     for (ox = 0; ox < w->out_w; ox += pixels) {
         const uint32_t first = ox * w->stride_w - w->left; /* wraps in the padding */
         const bool inside = first < w->in_w && first + reach < w->in_w;
-        pixels = 1;
-        if (beside > 1 && inside) {
-            const uint32_t room = w->in_w - first - reach, left = w->out_w - ox;
-            pixels = beside < room ? beside : room;
-            pixels = pixels < left ? pixels : left;
-        }
+        const uint32_t room = inside ? w->in_w - first - reach : 1, left = w->out_w - ox;
+        pixels = beside < room ? beside : room;
+        pixels = pixels < left ? pixels : left;
         for (c = 0; c < channels; c += 64) {
             l.count = channels * pixels - c < 64 ? channels * pixels - c : 64;
             l.w = (const int8_t *)args->in[1] + c * ((count + 3) / 4 * 4);
@@ -5308,13 +5372,18 @@ static void epctx__depthwise_row(const epctx__integer_conv *p, const epctx__args
                     l.taps[t] = iy < w->in_h && ix < w->in_w
                                     ? image + ((size_t)iy * w->in_w + ix) * channels + c
                                     : fill;
-                    if (++kx == w->kernel_w) {
-                        kx = 0;
-                        ky++;
-                    }
+                    kx = kx + 1 < w->kernel_w ? kx + 1 : 0;
+                    ky += kx == 0 ? 1 : 0;
                 }
                 for (; t % 4 != 0; t++) l.taps[t] = fill;
-                epctx__channels_all(args->fast, &l);
+#ifdef EPCTX__AVX2
+                if (epctx__has_vnni(args->fast))
+                    epctx__channels_wide(&l);
+                else if (args->fast != EPCTX__PORTABLE)
+                    epctx__channels_half(&l, epctx__has_avx_vnni());
+                else
+#endif
+                    epctx__channels_portable(&l);
                 l.w += EPCTX__TAPS * 64;
                 l.from = l.sum;
             }
@@ -5330,9 +5399,10 @@ static epctx_status epctx__run_integer_depthwise(const void *params, const epctx
     const size_t row = (size_t)w->out_w * p->out_channels;
     const uint8_t *x = (const uint8_t *)args->in[0];
     uint8_t *y = (uint8_t *)args->out[0];
-    uint32_t n, oy;
-    for (n = 0; n < p->batch; n++, x += image)
-        for (oy = 0; oy < w->out_h; oy++, y += row) epctx__depthwise_row(p, args, x, oy, y);
+    size_t n;
+    for (n = 0; n < (size_t)p->batch * w->out_h; n++)
+        epctx__depthwise_row(p, args, x + n / w->out_h * image, (uint32_t)(n % w->out_h),
+                             y + n * row);
     return EPCTX_OK;
 }
 
@@ -5353,73 +5423,41 @@ static bool epctx__check_integer_add(const void *params, epctx__needs *needs) {
            epctx__requant_ok(&p->y);
 }
 
-#ifdef EPCTX__AVX2
-
-/* A product that is not fused with a sum, as the portable kernel does not. */
-EPCTX__TARGET static EPCTX__INLINE __m256 epctx__product_256(__m256 a, __m256 b) {
-    __m256 v = _mm256_mul_ps(a, b);
-    __asm__("" : "+x"(v));
-    return v;
-}
-
-EPCTX__WIDE static EPCTX__INLINE __m512 epctx__product_512(__m512 a, __m512 b) {
-    return _mm512_mul_round_ps(a, b, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-}
-
-/* On vectors of 256 and of 512 bits: whole ones; returns the number of sums. */
-#define EPCTX__INTEGER_ADD_FORM(bits, target) \
-    target static EPCTX__INLINE __m##bits epctx__scaled_##bits(const uint8_t *x, uint32_t flip, \
-                                                               int32_t zero, float scale) { \
-        return epctx__product_##bits( \
-            _mm##bits##_cvtepi32_ps(_mm##bits##_sub_epi32( \
-                _mm##bits##_xor_si##bits(epctx__numbers_##bits(x), \
-                                         _mm##bits##_set1_epi32((int32_t)flip)), \
-                _mm##bits##_set1_epi32(zero))), \
-            _mm##bits##_set1_ps(scale)); \
-    } \
-\
-    target static size_t epctx__integer_add_##bits(const epctx__integer_add *p, const uint8_t *a, \
-                                                   const uint8_t *b, uint8_t *y) { \
-        size_t i; \
-        for (i = 0; i + bits / 32 <= p->count; i += bits / 32) { \
-            const __m##bits one = epctx__scaled_##bits(a + i, p->a_flip, p->a_zero, p->a_scale); \
-            const __m##bits two = epctx__scaled_##bits(b + i, p->b_flip, p->b_zero, p->b_scale); \
-            const __m##bits v = \
-                p->product != 0 ? _mm##bits##_mul_ps(one, two) : _mm##bits##_add_ps(one, two); \
-            epctx__narrow_##bits( \
-                y + i, 0, bits / 32, \
-                epctx__steps_##bits(_mm##bits##_div_ps(v, _mm##bits##_set1_ps(p->y_scale)), \
-                                    (float)(p->y.low - p->y.zero), (float)(p->y.high - p->y.zero), \
-                                    p->y.zero)); \
-        } \
-        return i; \
-    }
-
-EPCTX__INTEGER_ADD_FORM(256, EPCTX__TARGET)
-EPCTX__INTEGER_ADD_FORM(512, EPCTX__WIDE)
-
-#endif /* EPCTX__AVX2 */
-
-static epctx_status epctx__run_integer_add(const void *params, const epctx__args *args) {
-    const epctx__integer_add *p = (const epctx__integer_add *)params;
-    const uint8_t *a = (const uint8_t *)args->in[0], *b = (const uint8_t *)args->in[1];
-    const float least = (float)(p->y.low - p->y.zero), most = (float)(p->y.high - p->y.zero);
-    uint8_t *y = (uint8_t *)args->out[0];
-    size_t i = 0;
-#ifdef EPCTX__AVX2
-    if (args->fast == EPCTX__LEVEL_AVX512)
-        i = epctx__integer_add_512(p, a, b, y);
-    else if (args->fast == EPCTX__LEVEL_AVX2)
-        i = epctx__integer_add_256(p, a, b, y);
+/* The quantized sum, or product, of two bytes, in the low byte. */
+static EPCTX__INLINE uint32_t epctx__joined(const epctx__integer_add *p, uint8_t x, uint8_t y) {
+    const int32_t a = (int32_t)(x ^ p->a_flip) - p->a_zero;
+    const int32_t b = (int32_t)(y ^ p->b_flip) - p->b_zero;
+#ifdef EPCTX_NPU_FIXED_POINT
+    const epctx__fixed one = epctx__fixed_scaled(a, p->a_scale);
+    const epctx__fixed two = epctx__fixed_scaled(b, p->b_scale);
+    const epctx__fixed both =
+        p->product != 0 ? epctx__fixed_times(one, two) : epctx__fixed_sum(one, two);
+    return epctx__fixed_step(&p->y, epctx__fixed_ratio(both, epctx__fixed_float(p->y_scale)));
+#else /* products chosen among two, so that no compiler fuses them with the sum */
+    const float one = epctx__choose(p->count != 0, (float)a * p->a_scale, 0.0f);
+    const float two = epctx__choose(p->count != 0, (float)b * p->b_scale, 0.0f);
+    const float both = epctx__choose(p->product != 0, one * two, one + two);
+    return epctx__steps(both / p->y_scale, (float)(p->y.low - p->y.zero),
+                        (float)(p->y.high - p->y.zero), (float)p->y.zero);
 #endif
-    for (; i < p->count; i++) { /* in two statements, so that no compiler fuses them */
-        volatile float one = (float)((int32_t)(a[i] ^ p->a_flip) - p->a_zero) * p->a_scale;
-        volatile float two = (float)((int32_t)(b[i] ^ p->b_flip) - p->b_zero) * p->b_scale;
-        const volatile float both = p->product != 0 ? one * two : one + two;
-        y[i] = epctx__step_of(both / p->y_scale, least, most, (float)p->y.zero);
-    }
-    return EPCTX_OK;
 }
+
+static EPCTX__INLINE void epctx__joined_strip(const epctx__integer_add *p, const uint8_t *a,
+                                              const uint8_t *b, size_t width, uint8_t *y) {
+    uint32_t steps[16];
+    size_t j;
+    for (j = 0; j < width; j++) steps[j] = epctx__joined(p, a[j], b[j]);
+    for (j = 0; j < width; j++) y[j] = (uint8_t)(steps[j] & 0xff);
+}
+
+static EPCTX__INLINE void epctx__all_integer_add_body(const void *params, const epctx__args *args) {
+    const epctx__integer_add p = *(const epctx__integer_add *)params;
+    const uint8_t *a = (const uint8_t *)args->in[0], *b = (const uint8_t *)args->in[1];
+    uint8_t *y = (uint8_t *)args->out[0];
+    EPCTX__STRIPS(i, p.count, width, epctx__joined_strip(&p, a + i, b + i, width, y + i););
+}
+
+EPCTX__RUN(integer_add)
 
 /* -- Lookup: a function of a byte -- */
 
@@ -7418,29 +7456,31 @@ static epctx_status epctx__ints_of(epctx__compiler *c, const char *name, size_t 
                       : EPCTX_OK;
 }
 
-/* A scalar constant float. */
-static epctx_status epctx__const_float(epctx__compiler *c, uint32_t id, const char *what,
-                                       float *out) {
+/* A constant of one element of this type. */
+static epctx_status epctx__const_one(epctx__compiler *c, uint32_t id, const char *what,
+                                     int32_t elem, void *out) {
     const void *data;
-    EPCTX__TRY(epctx__want_float(c, id));
     EPCTX__TRY(epctx__want_constant(c, id, what));
-    if (c->tensors[id].count != 1)
-        return EPCTX__INVALID(c, "%s '%S': expected one number, found %u", what,
-                              &c->tensors[id].name, c->tensors[id].count);
+    if (c->tensors[id].elem != elem || c->tensors[id].count != 1)
+        return EPCTX__INVALID(c, "%s '%S': expected one number, found %u of type %s", what,
+                              &c->tensors[id].name, c->tensors[id].count,
+                              epctx_elem_name(c->tensors[id].elem));
     EPCTX__TRY(epctx__data(c, id, &data));
-    memcpy(out, data, sizeof *out);
+    memcpy(out, data, epctx__stored_size(elem));
     return EPCTX_OK;
 }
 
-/* A constant bool. */
+static epctx_status epctx__const_float(epctx__compiler *c, uint32_t id, const char *what,
+                                       float *out) {
+    EPCTX__TRY(epctx__want_float(c, id));
+    return epctx__const_one(c, id, what, EPCTX_ONNX_FLOAT, out);
+}
+
 static epctx_status epctx__const_bool(epctx__compiler *c, uint32_t id, const char *what,
                                       bool *out) {
-    const void *data;
-    EPCTX__TRY(epctx__want_constant(c, id, what));
-    if (c->tensors[id].elem != EPCTX_ONNX_BOOL || c->tensors[id].count != 1)
-        return EPCTX__INVALID(c, "%s: expected one bool", what);
-    EPCTX__TRY(epctx__data(c, id, &data));
-    *out = *(const uint8_t *)data != 0;
+    uint8_t byte = 0;
+    EPCTX__TRY(epctx__const_one(c, id, what, EPCTX_ONNX_BOOL, &byte));
+    *out = byte != 0;
     return EPCTX_OK;
 }
 
@@ -7475,20 +7515,14 @@ static epctx_status epctx__axis_attr(epctx__compiler *c, int64_t fallback, uint3
 }
 
 /* One rounding each, also where the C compiler contracts or keeps excess precision. */
-static float epctx__f_mul(float a, float b) {
-    volatile float r = a * b;
-    return r;
-}
-
-static float epctx__f_add(float a, float b) {
-    volatile float r = a + b;
-    return r;
-}
-
-static float epctx__f_div(float a, float b) {
-    volatile float r = a / b;
-    return r;
-}
+#define EPCTX__ROUNDED(name, op) \
+    static float epctx__f_##name(float a, float b) { \
+        volatile float r = a op b; \
+        return r; \
+    }
+EPCTX__ROUNDED(mul, *)
+EPCTX__ROUNDED(add, +)
+EPCTX__ROUNDED(div, /)
 
 /* -- single steps, from which composite operators are built -- */
 
@@ -7616,9 +7650,9 @@ static epctx_status epctx__emit_any(epctx__compiler *c, epctx__binary_kind kind,
  * Operators bind as in C, @ is MatMul, ^ Pow; epctx__verbs has them and the functions. Numbers are
  * whole and take the type of the operand beside them; #a is the number of a size.
  *
- * x[ab(cd)>bac1] is x, of shape [a, b, c * d], as [b, a, c, 1]: reshaped, and transposed if need be;
- * sizes only on the right repeat it, those on the left only are 1, and the elements of x[aa>a] are a
- * diagonal. * is the product of the dimensions that are left; one other size of each dimension may
+ * x[ab(cd)>bac1] is x, of shape [a, b, c * d], as [b, a, c, 1]: reshaped, and transposed if need
+ * be; sizes only on the right repeat it, those only on the left are 1, and x[aa>a] is the diagonal.
+ * The size * is the product of the dimensions that are left; one other size of each dimension may
  * be unknown. Recipes of one epctx__recipe share values and sizes. */
 
 typedef struct epctx__recipe {
@@ -10955,7 +10989,6 @@ static epctx_status epctx__attention_mask(epctx__compiler *c, epctx__recipe *r, 
     const epctx__shape *shape;
     EPCTX__TRY(epctx__optional(c, 3, &r->v.m));
     if (r->v.m == EPCTX__NONE) return EPCTX_OK;
-    EPCTX__TRY(epctx__scalar_float(c, -FLT_MAX, &r->v.l));
     if (c->tensors[r->v.m].elem == EPCTX_ONNX_BOOL)
         EPCTX__TRY(epctx__cook(c, r, "m = where(m, 0, l)"));
     EPCTX__TRY(epctx__want_float(c, r->v.m));
@@ -10964,19 +10997,6 @@ static epctx_status epctx__attention_mask(epctx__compiler *c, epctx__recipe *r, 
         EPCTX__TRY(epctx__pad_axis(c, r->v.m, shape->rank - 1, total - shape->dims[shape->rank - 1],
                                    epctx__bits_of(-FLT_MAX), &r->v.m));
     return epctx__cook(c, r, "s = s + m");
-}
-
-/* Query i sees keys up to `past` + i. */
-static epctx_status epctx__attention_causal(epctx__compiler *c, int64_t past,
-                                            const epctx__shape *scores, uint32_t *mask) {
-    const epctx__shape shape = {2, {scores->dims[2], scores->dims[3]}};
-    int64_t i, j;
-    float *data;
-    EPCTX__TRY(epctx__add_floats(c, epctx__count(&shape), &data, mask));
-    c->tensors[*mask].shape = shape;
-    for (i = 0; i < shape.dims[0]; i++)
-        for (j = 0; j < shape.dims[1]; j++) *data++ = j <= past + i ? 0.0f : -FLT_MAX;
-    return EPCTX_OK;
 }
 
 static epctx_status epctx__lower_attention(epctx__compiler *c) {
@@ -11002,13 +11022,18 @@ static epctx_status epctx__lower_attention(epctx__compiler *c) {
     shown[0] = r.v.s;
     scores = c->tensors[r.v.s].shape;
     EPCTX__TRY(epctx__scalar_float(c, cap, &r.v.c));
+    EPCTX__TRY(epctx__scalar_float(c, -FLT_MAX, &r.v.l));
     if (cap > 0.0f) EPCTX__TRY(epctx__cook(c, &r, "s = tanh(s / c) * c"));
     shown[1] = r.v.s;
     before = past != EPCTX__NONE ? c->tensors[past].shape.dims[2] : 0;
     if (epctx_node_int(c->node, "is_causal", 0) != 0 &&
         (before == 0 || scores.dims[2] > 1)) { /* as ONNX Runtime: it is the newest */
-        EPCTX__TRY(epctx__attention_causal(c, before, &scores, &r.v.m));
-        EPCTX__TRY(epctx__cook(c, &r, "s = s + m"));
+        r.n.i = scores.dims[2];
+        r.n.j = scores.dims[3];
+        r.n.p = before;
+        EPCTX__TRY(epctx__cook(c, &r,
+                               "m = range(#j)[j>1j] <= range(#i)[i>i1] + #p;" /* it sees these */
+                               "s = s + where(m, 0, l)"));
     }
     EPCTX__TRY(epctx__attention_mask(c, &r, scores.dims[3]));
     if (r.v.s != shown[1]) /* masked twice is not minus infinity: a softmax of those is NaN */
@@ -12837,8 +12862,8 @@ static epctx_status epctx__follow_binary(epctx__compiler *c, epctx__step *s) {
     return EPCTX_OK;
 }
 
-/* Means and sums over the plane of an image read it in either order, and so does a matrix product of
- * a flattened image: its weights get that order. */
+/* Means and sums over the plane of an image read it in either order, as does a matrix product of a
+ * flattened image: its weights get that order. */
 static bool epctx__follow_whole(const epctx__compiler *c, epctx__step *s) {
     epctx__reduce *r = &s->params.reduce;
     const epctx__gemm *g = &s->params.gemm;
@@ -13519,8 +13544,8 @@ static epctx_status epctx__new_planner(epctx__compiler *c, epctx__planner *p) {
     return epctx__new_tree(c, p->count, &p->placed);
 }
 
-/* Offsets in scratch: the best of several orders, each tried again with the buffer that ended highest
- * in front. The peak of live bytes is a lower bound. */
+/* Offsets in scratch: the best of several orders, each tried again with the buffer that ended
+ * highest in front. The peak of live bytes is a lower bound. */
 static epctx_status epctx__plan(epctx__compiler *c) {
     epctx__planner p;
     int order, tries;
@@ -13627,8 +13652,12 @@ static bool epctx__requant_of(const epctx__grid *g, const epctx__act *act, epctx
         out->low = zero;
     } else if (act->kind == EPCTX__ACT_CLIP) {
         const int32_t flip = g->type == EPCTX_ONNX_INT8 ? 128 : 0; /* bytes to numbers */
-        out->low = (epctx__step_of(act->a / g->scale, low, high, (float)zero) ^ flip) - flip;
-        out->high = (epctx__step_of(act->b / g->scale, low, high, (float)zero) ^ flip) - flip;
+        out->low =
+            ((int32_t)(epctx__steps(act->a / g->scale, low, high, (float)zero) & 0xff) ^ flip) -
+            flip;
+        out->high =
+            ((int32_t)(epctx__steps(act->b / g->scale, low, high, (float)zero) & 0xff) ^ flip) -
+            flip;
     } else if (act->kind != EPCTX__ACT_NONE) {
         return false;
     }
@@ -14766,6 +14795,7 @@ static epctx_status epctx__get_record(const epctx__build *b, epctx_str name,
                                       const epctx__graph_record **r, epctx_error *error) {
     size_t at;
     epctx_error_clear(error);
+    *r = NULL; /* gcc does not see that a failure returns no EPCTX_OK */
     if (!epctx__find_record(b, name, &at))
         return epctx_fail(error, EPCTX_ERR_ARG, "graph '%S' is not in this context", &name);
     *r = &epctx__records(b)[at];
@@ -14832,7 +14862,7 @@ static bool epctx__read_value(epctx__build *b, size_t word, epctx_value *value) 
 static epctx_status epctx__types(void *self, void *build, epctx_str name,
                                  const epctx_value **outputs, size_t *count, epctx_error *error) {
     epctx__build *b = (epctx__build *)build;
-    const epctx__graph_record *r;
+    const epctx__graph_record *r = NULL;
     epctx_value *values;
     uint32_t i;
     (void)self;
@@ -14852,7 +14882,7 @@ static epctx_status epctx__types(void *self, void *build, epctx_str name,
 /* Scratch size: a caller that runs graphs one after the other can use one buffer of the largest. */
 static epctx_status epctx__max_size(void *self, void *build, epctx_str name, int64_t *bytes,
                                     epctx_error *error) {
-    const epctx__graph_record *r;
+    const epctx__graph_record *r = NULL;
     (void)self;
     EPCTX__TRY(epctx__get_record((const epctx__build *)build, name, &r, error));
     *bytes = (int64_t)epctx__pair(r->scratch);

@@ -1,6 +1,6 @@
 #!/bin/sh
 # The firmware of examples/firmware on an emulated Cortex-M4, and on a Cortex-M33: what it prints,
-# and what it needs.
+# and what it needs. A network of bytes on a Cortex-M3, too, where floats take a library.
 # Code is everything in the image but model and input: board, libc and nanopb count, too. RAM is
 # data, zeroed data and the stack at its deepest.
 set -u
@@ -15,16 +15,22 @@ size_of() { arm-none-eabi-size -A "$1" | awk -v name="$2" '$1 == name { print $2
 
 # emulate CPU ELF
 emulate() {
-    machine=mps2-an386
-    [ "$1" = cortex-m4 ] || machine=mps2-an505
+    case $1 in
+    cortex-m3) machine=mps2-an385 ;;
+    cortex-m4) machine=mps2-an386 ;;
+    *) machine=mps2-an505 ;;
+    esac
     timeout 60 qemu-system-arm -M $machine -icount shift=0 -nographic -monitor none \
         -serial none -semihosting-config enable=on,target=native -kernel "$2" </dev/null 2>&1
 }
 
+processors=$(rounds "cortex-m4 cortex-m33" cortex-m4)
+rounding=64 # by which a number may differ
+
 # try NAME CODE RAM PROGRAM FILE INPUT FLAGS...: builds, runs, and compares with $work/NAME.expected
 # and with the most that code and RAM may be
 try() {
-    for CPU in $(rounds "cortex-m4 cortex-m33" cortex-m4); do
+    for CPU in $processors; do
         export CPU
         try_on "$@"
     done
@@ -45,7 +51,7 @@ try_on() {
     code=$?
     grep -v -E '^(stack|instructions) ' "$work/$name.said" >"$work/$name.found"
     if [ "$program" = executor ]; then # within rounding: what is left is what was expected
-        awk -v file="$work/$name.expected" -v limit=64 'BEGIN { getline line < file
+        awk -v file="$work/$name.expected" -v limit=$rounding 'BEGIN { getline line < file
             split(line, want, " ") }
             { for (i = 2; i <= NF; i++) { d = $i - want[i]; if (d > limit || d < -limit) exit }
               if (NF == 11) print line }' "$work/$name.found" >"$work/$name.near"
@@ -72,9 +78,10 @@ try_on() {
 
 # ---------------------------------------------------------------- models
 
-"${PYTHON:-/usr/bin/python3}" tests/judge/make_model.py digits "$work/digits.onnx" || exit 1
+make_models digits bytes
 (cd "$work" && "$epctx" compile --embed -o embedded_ctx.onnx digits.onnx &&
- "$epctx" compile digits.onnx && "$epctx" run --seed 1 --dump host digits_ctx.onnx) \
+ "$epctx" compile digits.onnx && "$epctx" run --seed 1 --dump host digits_ctx.onnx &&
+ "$epctx" compile bytes.onnx && "$epctx" run --seed 1 --dump bytes bytes_ctx.onnx) \
     >"$work/log" 2>&1 || { fail models "$(tail -n 1 "$work/log")"; exit 1; }
 
 # ---------------------------------------------------------------- firmware
@@ -103,6 +110,43 @@ echo "scores$(od -An -v -t u4 "$work/host/output_0.bin" | tr -s ' \n' ' ' | sed 
 try executor 16384 30720 executor "$work/digits_npu.bin" "$work/host/input_0.bin" \
     -DMEMORY_SIZE=3072 -DSCRATCH_SIZE=22784 "-DEPCTX_NPU_SELECT=$kernels" \
     -DEPCTX_NPU_FEW_ACTIVATIONS
+
+# Bytes: the same bits as on the host, with and without the instructions for pairs of numbers, which
+# more than halve the work. Without floating-point hardware floats are computed in integers.
+echo "scores$(od -An -v -t u1 "$work/bytes/output_0.bin" | tr -s ' \n' ' ' | sed 's/ $//')" \
+    >"$work/output.expected"
+kernels='EPCTX_NPU_OP(INTEGER_CONV) | EPCTX_NPU_OP(INTEGER_DEPTHWISE)'
+kernels="$kernels | EPCTX_NPU_OP(INTEGER_ADD) | EPCTX_NPU_OP(LOOKUP) | EPCTX_NPU_OP(MOVE)"
+rounding=0
+
+# try_bytes NAME FLAGS...
+try_bytes() {
+    name=$1
+    cp "$work/output.expected" "$work/$name.expected"
+    shift
+    try "$name" 16384 14336 executor "$work/bytes_npu.bin" "$work/bytes/input_0.bin" \
+        -DMEMORY_SIZE=3072 -DSCRATCH_SIZE=7872 -DSCORE_TYPE=uint8_t "-DEPCTX_NPU_SELECT=$kernels" \
+        -DEPCTX_NPU_FEW_ACTIVATIONS "$@"
+}
+try_bytes bytes
+fast=$instructions
+try_bytes "bytes in portable C" -DEPCTX_NPU_NO_SIMD
+if [ $((fast * 2)) -lt "$instructions" ]; then
+    ok "instructions for pairs"
+else
+    fail "instructions for pairs" "$fast instructions, $instructions without"
+fi
+processors=cortex-m3
+try_bytes "bytes with floats"
+floats=$instructions
+try_bytes "bytes in fixed point" -DEPCTX_NPU_FIXED_POINT
+calls=$(arm-none-eabi-nm "$elf" | grep -c -E '__aeabi_(c?[fd]|u?[il]2[fd])')
+if [ "$calls" = 0 ] && [ "$instructions" -lt "$floats" ]; then
+    ok "no floats"
+else
+    fail "no floats" "$calls functions of floats; $instructions instructions, $floats with floats"
+fi
+CPU=cortex-m4
 
 # A damaged binary is refused, not run.
 cp "$work/digits_npu.bin" "$work/damaged.bin"

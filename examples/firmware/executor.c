@@ -16,7 +16,10 @@ extern const uint8_t flash_file[], flash_file_end[], flash_input[], flash_input_
 /* `epctx info x_npu.bin` prints what a network needs. */
 static uint64_t memory[MEMORY_SIZE / 8];
 static uint8_t scratch[SCRATCH_SIZE] __attribute__((aligned(EPCTX_NPU_ALIGN)));
-static uint32_t scores[10];
+#ifndef SCORE_TYPE
+#define SCORE_TYPE uint32_t /* of a float: its bits */
+#endif
+static SCORE_TYPE scores[10];
 
 static int run(void) {
     static epctx_npu_context context;
@@ -41,7 +44,7 @@ int main(void) {
     board_print(status == 0 ? "scores" : "status");
     for (i = 0; status == 0 && i < sizeof scores / sizeof *scores; i++) {
         board_print(" ");
-        board_number(scores[i]); /* the bits of a float */
+        board_number(scores[i]);
     }
     if (status != 0) {
         board_print(" ");

@@ -440,7 +440,8 @@ static OrtStatus *read_location(ep_record *record, const OrtValueInfo *info, epc
 }
 
 /* A name that no input and no node of this graph explains: a constant, or (in the body of a
- * control-flow node) a value of an outer graph. Where a body is compiled alone, that is an input. */
+ * control-flow node) a value of an outer graph. Of a body that is compiled alone that is an
+ * input. */
 static OrtStatus *read_unknown(ep_record *record, const OrtValueInfo *info, epctx_str name,
                                epctx_map *known, epctx_value *inputs, epctx_tensor *tensors) {
     const OrtApi *ort = record->api->ort;

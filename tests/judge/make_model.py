@@ -11,6 +11,7 @@
     double     float64 throughout
     weightless partly, but its only node is an EPContext node with the weights as inputs
     digits     a small network for pictures of digits: convolutions, pooling, a matrix
+    bytes      such a network in int8, between DequantizeLinear and QuantizeLinear
 """
 import os
 import sys
@@ -18,7 +19,7 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from onnx_schema import ModelProto  # noqa: E402
 
-FLOAT, DOUBLE = 1, 11
+FLOAT, INT8, INT32, DOUBLE = 1, 3, 6, 11
 INT, STRING, INTS = 2, 3, 7
 
 
@@ -125,6 +126,79 @@ def make_digits():
     return model
 
 
+class Bytes:
+    """A network of int8 under construction, from a picture to ten scores."""
+
+    def __init__(self):
+        self.model = ModelProto(ir_version=8, producer_name="epctx tests")
+        self.model.opset_import.add(domain="", version=13)
+        self.graph = self.model.graph
+        self.graph.name = "bytes"
+        value(self.graph.input, "picture", INT8, (1, 1, 28, 28))
+        value(self.graph.output, "scores", INT8, (1, 10))
+        self.last, self.scale = "picture", "1"
+        self.number("1", FLOAT, 1 / 64)
+        self.number("zero", INT8, -5)
+        self.dequantize()
+
+    def number(self, name, elem_type, number):
+        tensor = self.graph.initializer.add(name=name, data_type=elem_type)
+        (tensor.float_data if elem_type == FLOAT else tensor.int32_data).append(number)
+
+    def dequantize(self):
+        node(self.graph, "DequantizeLinear", "", (self.last, self.scale, "zero"),
+             (self.last + "_f",))
+        self.last += "_f"
+
+    def add(self, op_type, name, inputs, scale, relu=False, **attributes):
+        """A node whose result becomes bytes of `scale`."""
+        step = node(self.graph, op_type, name, (self.last, *inputs), (name + "_y",))
+        for key, ints in attributes.items():
+            if isinstance(ints, int):
+                step.attribute.add(name=key, type=INT, i=ints)
+            else:
+                step.attribute.add(name=key, type=INTS, ints=ints)
+        self.last = name + "_y"
+        if relu:
+            node(self.graph, "Relu", "", (self.last,), (name + "_r",))
+            self.last = name + "_r"
+        self.scale = name + "_scale"
+        self.number(self.scale, FLOAT, scale)
+        node(self.graph, "QuantizeLinear", "", (self.last, self.scale, "zero"), (name,))
+        self.last = name
+        if name != "scores":
+            self.dequantize()
+
+    def weights(self, name, dims, axis=0):
+        """Weights of a scale for each channel of `axis`."""
+        count = 1
+        for dim in dims:
+            count *= dim
+        tensor = self.graph.initializer.add(name=name + "_q", data_type=INT8, dims=dims)
+        tensor.int32_data.extend((i * i * 31 + i * 7) % 255 - 127 for i in range(count))
+        scales = self.graph.initializer.add(name=name + "_s", data_type=FLOAT, dims=dims[axis:][:1])
+        scales.float_data.extend((2 + i % 3) / 400 for i in range(dims[axis]))
+        step = node(self.graph, "DequantizeLinear", "", (name + "_q", name + "_s"), (name,))
+        step.attribute.add(name="axis", type=INT, i=axis)
+        return (name,)
+
+
+def make_bytes():
+    b = Bytes()
+    b.add("Conv", "first", b.weights("w0", (8, 1, 5, 5)), 1 / 8, relu=True, pads=(2, 2, 2, 2))
+    b.add("AveragePool", "half", (), 1 / 10, kernel_shape=(2, 2), strides=(2, 2))
+    before = b.last
+    b.add("Conv", "depthwise", b.weights("w1", (8, 1, 3, 3)), 1 / 7, pads=(1, 1, 1, 1), group=8)
+    b.add("Add", "sum", (before,), 1 / 6, relu=True)
+    b.add("Conv", "second", b.weights("w2", (16, 8, 5, 5)), 1 / 2, relu=True, pads=(2, 2, 2, 2))
+    b.add("AveragePool", "third", (), 1 / 3, kernel_shape=(3, 3), strides=(3, 3))
+    node(b.graph, "Flatten", "flatten", (b.last,), ("flat",))
+    b.last = "flat"
+    b.add("MatMul", "product", b.weights("w3", (256, 10), 1), 2)
+    b.add("LeakyRelu", "scores", (), 2)
+    return b.model
+
+
 def takes_weights(model):
     """An EPContext node that takes all weights as inputs stands for the nodes."""
     weights = [t.name for t in model.graph.initializer]
@@ -142,7 +216,8 @@ def takes_weights(model):
     return model
 
 
-SPECIAL = {"digits": make_digits, "weightless": lambda: takes_weights(make("partly"))}
+SPECIAL = {"digits": make_digits, "bytes": make_bytes,
+           "weightless": lambda: takes_weights(make("partly"))}
 KINDS = ("plain", "extras", "partly", "dynamic", "double", *SPECIAL)
 
 
