@@ -1056,14 +1056,6 @@ static EPCTX__INLINE float epctx__softplus(float x) {
     return epctx__choose(x > 0.0f, x + tail, tail);
 }
 
-static EPCTX__INLINE float epctx__gelu(float x) {
-    return 0.5f * x * (1.0f + epctx__erf(x * 0.70710678f));
-}
-
-static EPCTX__INLINE float epctx__gelu_tanh(float x) {
-    return 0.5f * x * (1.0f + epctx__tanh(0.79788456f * (x + 0.044715f * x * x * x)));
-}
-
 static EPCTX__INLINE float epctx__elu(float x, float width, float height) {
     return epctx__choose(x < 0.0f, height * epctx__expm1(x / width), x);
 }
@@ -1071,19 +1063,14 @@ static EPCTX__INLINE float epctx__elu(float x, float width, float height) {
 /* A loop over `count` elements, first in chunks of constant length: gcc -O2 vectorizes those, but
  * not an unknown count. `statement` sees the index as `at`. */
 #ifdef __OPTIMIZE_SIZE__
-#define EPCTX__EACH(at, count, statement) \
-    do { \
-        size_t epctx__i; \
-        for (epctx__i = 0; epctx__i < (count); epctx__i++) { \
-            const size_t at = epctx__i; \
-            statement \
-        } \
-    } while (0)
+#define EPCTX__CHUNKS 0
 #else
+#define EPCTX__CHUNKS 1
+#endif
 #define EPCTX__EACH(at, count, statement) \
     do { \
         size_t epctx__i = 0, epctx__j; \
-        for (; (count)-epctx__i >= 16; epctx__i += 16) { \
+        for (; EPCTX__CHUNKS && (count)-epctx__i >= 16; epctx__i += 16) { \
             EPCTX__INDEPENDENT \
             for (epctx__j = 0; epctx__j < 16; epctx__j++) { \
                 const size_t at = epctx__i + epctx__j; \
@@ -1095,7 +1082,6 @@ static EPCTX__INLINE float epctx__elu(float x, float width, float height) {
             statement \
         } \
     } while (0)
-#endif
 
 /* Calls `statement` for strips of `width` (16, the last one fewer) of `count`, from `at`. */
 #define EPCTX__STRIPS(at, count, width, statement) \
@@ -1132,8 +1118,9 @@ static EPCTX__INLINE float epctx__elu(float x, float width, float height) {
     X(SELU, "Selu", b *epctx__elu(v, 1.0f, a)) \
     X(RECIPROCAL, "Reciprocal", 1.0f / v) \
     X(ERF, "Erf", epctx__erf(v)) \
-    X(GELU, "Gelu", epctx__gelu(v)) \
-    X(GELU_TANH, "Gelu", epctx__gelu_tanh(v)) \
+    X(GELU, "Gelu", 0.5f * v * (1.0f + epctx__erf(v * 0.70710678f))) \
+    X(GELU_TANH, "Gelu", \
+      0.5f * v * (1.0f + epctx__tanh(0.79788456f * (v + 0.044715f * v * v * v)))) \
     X(SWISH, "Swish", v *epctx__sigmoid(a *v)) \
     X(MISH, "Mish", v *epctx__tanh(epctx__softplus(v))) \
     X(SOFTPLUS, "Softplus", epctx__softplus(v)) \
@@ -1242,41 +1229,22 @@ typedef struct epctx__args {
     }
 #endif
 
-/* Defines epctx__run_name, from epctx__all_name_body(params, args). */
-#define EPCTX__RUN(name) \
-    EPCTX__FORMS(args->fast, epctx__all_##name, (const void *params, const epctx__args *args), \
-                 (params, args)) \
-    static epctx_status epctx__run_##name(const void *params, const epctx__args *args) { \
-        epctx__all_##name(params, args); \
+/* Defines epctx__run_name, from epctx__all_name_body(p, args). */
+#define EPCTX__RUN(name, type) \
+    EPCTX__FORMS(args->fast, epctx__all_##name, (const type *p, const epctx__args *args), \
+                 (p, args)) \
+    static epctx_status epctx__run_##name(const type *p, const epctx__args *args) { \
+        epctx__all_##name(p, args); \
         return EPCTX_OK; \
     }
-
-static epctx__extent epctx__floats(uint64_t count) {
-    epctx__extent e;
-    e.bytes = epctx__mul(count, 4);
-    e.align = 4;
-    return e;
-}
 
 /* The type in which kernels compute a type: itself, or that to which Convert takes it; 0: none. Of
  * double there are moves and Exact. */
 static int32_t epctx__computed_type(int64_t type) {
-    switch (type) {
-    case EPCTX_ONNX_FLOAT16:
-    case EPCTX_ONNX_BFLOAT16: return EPCTX_ONNX_FLOAT;
-    case EPCTX_ONNX_INT16:
-    case EPCTX_ONNX_UINT16: return EPCTX_ONNX_INT32;
-    case EPCTX_ONNX_UINT32:
-    case EPCTX_ONNX_UINT64: return EPCTX_ONNX_INT64;
-    case EPCTX_ONNX_INT8:
-    case EPCTX_ONNX_UINT8:
-    case EPCTX_ONNX_BOOL:
-    case EPCTX_ONNX_FLOAT:
-    case EPCTX_ONNX_INT32:
-    case EPCTX_ONNX_INT64:
-    case EPCTX_ONNX_DOUBLE: return (int32_t)type;
-    default: return 0;
-    }
+    /* float16 (10) and bfloat16 (16) turn to float (1), uint16 (4) and int16 (5) to int32 (6),
+     * uint32 (12) and uint64 (13) to int64 (7) */
+    static const uint8_t computed[17] = {0, 1, 2, 3, 6, 6, 6, 7, 0, 9, 1, 11, 7, 7, 0, 0, 1};
+    return type >= 0 && type < (int64_t)sizeof computed ? computed[type] : 0;
 }
 
 /* Bytes of an element of an input, output or constant; 0: unsupported type. */
@@ -1300,6 +1268,10 @@ static epctx__extent epctx__items(uint64_t count, uint32_t elem) {
     e.bytes = epctx__mul(count, elem);
     e.align = elem;
     return e;
+}
+
+static epctx__extent epctx__floats(uint64_t count) {
+    return epctx__items(count, 4);
 }
 
 /* Index `i`, of 4 or 8 bytes. */
@@ -1380,8 +1352,7 @@ static bool epctx__span_of(const uint32_t *dims, const int32_t *strides, uint32_
     return low <= start;
 }
 
-static bool epctx__check_move(const void *params, epctx__needs *needs) {
-    const epctx__move *p = (const epctx__move *)params;
+static bool epctx__check_move(const epctx__move *p, epctx__needs *needs) {
     uint64_t from, to, count = 1;
     uint32_t i;
     if (!epctx__elem_ok(p->elem) || p->rank < 1 || p->rank > EPCTX_NPU_MAX_RANK ||
@@ -1508,8 +1479,8 @@ static void epctx__swap_axes(epctx__move *p, uint32_t i, uint32_t j) {
     p->to[j] = to;
 }
 
-static epctx_status epctx__run_move(const void *params, const epctx__args *args) {
-    epctx__move walk = *(const epctx__move *)params, *p = &walk;
+static epctx_status epctx__run_move(const epctx__move *params, const epctx__args *args) {
+    epctx__move walk = *params, *p = &walk;
     const uint32_t last = p->rank - 1;
     const ptrdiff_t elem = (ptrdiff_t)p->elem;
     const int32_t *const strides[2] = {p->from, p->to};
@@ -1554,14 +1525,12 @@ typedef struct epctx__fill {
     uint32_t low, high;
 } epctx__fill;
 
-static bool epctx__check_fill(const void *params, epctx__needs *needs) {
-    const epctx__fill *p = (const epctx__fill *)params;
+static bool epctx__check_fill(const epctx__fill *p, epctx__needs *needs) {
     needs->out[0] = epctx__items(p->count, p->elem);
     return epctx__elem_ok(p->elem);
 }
 
-static epctx_status epctx__run_fill(const void *params, const epctx__args *args) {
-    const epctx__fill *p = (const epctx__fill *)params;
+static epctx_status epctx__run_fill(const epctx__fill *p, const epctx__args *args) {
     const uint64_t wide = p->low | (uint64_t)p->high << 32;
     const uint8_t byte = (uint8_t)(p->low & 0xff);
     const void *element =
@@ -1579,8 +1548,7 @@ typedef struct epctx__unary {
     epctx__act act;
 } epctx__unary;
 
-static bool epctx__check_unary(const void *params, epctx__needs *needs) {
-    const epctx__unary *p = (const epctx__unary *)params;
+static bool epctx__check_unary(const epctx__unary *p, epctx__needs *needs) {
     needs->in[0] = needs->out[0] = epctx__floats(p->count);
     return epctx__act_ok(&p->act);
 }
@@ -1676,8 +1644,7 @@ static void epctx__activate(float *y, size_t count, const epctx__act *act) {
     }
 }
 
-static epctx_status epctx__run_unary(const void *params, const epctx__args *args) {
-    const epctx__unary *p = (const epctx__unary *)params;
+static epctx_status epctx__run_unary(const epctx__unary *p, const epctx__args *args) {
     const float *x = (const float *)args->in[0];
     float *y = (float *)args->out[0];
     size_t i;
@@ -1767,6 +1734,14 @@ static epctx_status epctx__walk_rows(const epctx__rows *w, const epctx__args *ar
     return EPCTX_OK;
 }
 
+/* Defines epctx__run_name, from epctx__rows_name(p) and epctx__name_row_body(r). */
+#define EPCTX__RUN_ROWS(name) \
+    EPCTX__FORMS(r->fast, epctx__##name##_row, (epctx__row * r), (r)) \
+    static epctx_status epctx__run_##name(const epctx__##name *p, const epctx__args *args) { \
+        const epctx__rows w = epctx__rows_##name(p); \
+        return epctx__walk_rows(&w, args, p, epctx__##name##_row); \
+    }
+
 /* -- Binary: element-wise, with broadcasting -- */
 
 #define EPCTX_NPU_BINARY_LIST(X) \
@@ -1801,8 +1776,7 @@ static epctx__rows epctx__rows_binary(const epctx__binary *p) {
     return w;
 }
 
-static bool epctx__check_binary(const void *params, epctx__needs *needs) {
-    const epctx__binary *p = (const epctx__binary *)params;
+static bool epctx__check_binary(const epctx__binary *p, epctx__needs *needs) {
     const epctx__rows w = epctx__rows_binary(p);
     return p->kind < EPCTX__BINARY_COUNT && epctx__act_ok(&p->act) && epctx__check_rows(&w, needs);
 }
@@ -1824,12 +1798,7 @@ static EPCTX__INLINE void epctx__binary_row_body(epctx__row *r) {
     epctx__activate(y, count, &p->act);
 }
 
-EPCTX__FORMS(r->fast, epctx__binary_row, (epctx__row * r), (r))
-
-static epctx_status epctx__run_binary(const void *params, const epctx__args *args) {
-    const epctx__rows w = epctx__rows_binary((const epctx__binary *)params);
-    return epctx__walk_rows(&w, args, params, epctx__binary_row);
-}
+EPCTX__RUN_ROWS(binary)
 
 /* -- Affine: y = x * scale[channel] + shift[channel]; BatchNormalization -- */
 
@@ -1838,15 +1807,13 @@ typedef struct epctx__affine {
     epctx__act act;
 } epctx__affine;
 
-static bool epctx__check_affine(const void *params, epctx__needs *needs) {
-    const epctx__affine *p = (const epctx__affine *)params;
+static bool epctx__check_affine(const epctx__affine *p, epctx__needs *needs) {
     needs->in[0] = needs->out[0] = epctx__floats(epctx__mul3(p->outer, p->channels, p->inner));
     needs->in[1] = needs->in[2] = epctx__floats(p->channels);
     return epctx__act_ok(&p->act);
 }
 
-static EPCTX__INLINE void epctx__all_affine_body(const void *params, const epctx__args *args) {
-    const epctx__affine *p = (const epctx__affine *)params;
+static EPCTX__INLINE void epctx__all_affine_body(const epctx__affine *p, const epctx__args *args) {
     const float *x = (const float *)args->in[0];
     const float *scale = (const float *)args->in[1], *shift = (const float *)args->in[2];
     float *y = (float *)args->out[0];
@@ -1868,7 +1835,7 @@ static EPCTX__INLINE void epctx__all_affine_body(const void *params, const epctx
     }
 }
 
-EPCTX__RUN(affine)
+EPCTX__RUN(affine, epctx__affine)
 
 /* -- Pack: a matrix in blocks of rows, [batch][row block][k][row in block], zero-padded -- */
 
@@ -1889,8 +1856,7 @@ static uint64_t epctx__reach(uint64_t n1, uint64_t s1, uint64_t n2, uint64_t s2,
     return epctx__mul(n1 - 1, s1) + epctx__mul(n2 - 1, s2) + epctx__mul(n3 - 1, s3) + 1;
 }
 
-static bool epctx__check_pack(const void *params, epctx__needs *needs) {
-    const epctx__pack *p = (const epctx__pack *)params;
+static bool epctx__check_pack(const epctx__pack *p, epctx__needs *needs) {
     if (p->block == 0 || p->block > 64 || p->inner == 0 || p->depth % p->inner != 0) return false;
     needs->in[0] = epctx__floats(epctx__reach(p->batch, p->batch_stride, p->rows, p->row_stride,
                                               p->depth / p->inner, p->depth_stride) +
@@ -1900,8 +1866,7 @@ static bool epctx__check_pack(const void *params, epctx__needs *needs) {
 }
 
 /* The compiler packs from a model, where floats lie unaligned. */
-static epctx_status epctx__run_pack(const void *params, const epctx__args *args) {
-    const epctx__pack *p = (const epctx__pack *)params;
+static epctx_status epctx__run_pack(const epctx__pack *p, const epctx__args *args) {
     float *y = (float *)args->out[0];
     size_t g, r, k, i, j;
     for (g = 0; g < p->batch; g++) {
@@ -2282,8 +2247,7 @@ static epctx__conv_space epctx__conv_needs(const epctx__conv *p) {
     return s;
 }
 
-static bool epctx__check_conv(const void *params, epctx__needs *needs) {
-    const epctx__conv *p = (const epctx__conv *)params;
+static bool epctx__check_conv(const epctx__conv *p, epctx__needs *needs) {
     const epctx__window *w = &p->window;
     uint64_t planes = epctx__mul(p->batch, p->groups);
     uint64_t depth = epctx__mul3(p->in_channels, w->kernel_h, w->kernel_w);
@@ -2425,8 +2389,7 @@ static void epctx__conv_group(const epctx__conv_part *c) {
     if (n < all) epctx__conv_pass(c, n, all - n);
 }
 
-static epctx_status epctx__run_conv(const void *params, const epctx__args *args) {
-    const epctx__conv *p = (const epctx__conv *)params;
+static epctx_status epctx__run_conv(const epctx__conv *p, const epctx__args *args) {
     const epctx__window *w = &p->window;
     const epctx__conv_space space = epctx__conv_needs(p);
     const size_t depth = (size_t)p->in_channels * w->kernel_h * w->kernel_w;
@@ -2745,8 +2708,7 @@ typedef struct epctx__depthwise {
     epctx__act act;
 } epctx__depthwise;
 
-static bool epctx__check_depthwise(const void *params, epctx__needs *needs) {
-    const epctx__depthwise *p = (const epctx__depthwise *)params;
+static bool epctx__check_depthwise(const epctx__depthwise *p, epctx__needs *needs) {
     const epctx__window *w = &p->window;
     const uint64_t taps = epctx__mul(w->kernel_h, w->kernel_w);
     const uint64_t results = epctx__mul4(p->batch, p->channels, w->out_h, w->out_w);
@@ -2758,8 +2720,7 @@ static bool epctx__check_depthwise(const void *params, epctx__needs *needs) {
     return epctx__window_ok(w) && epctx__act_ok(&p->act);
 }
 
-static epctx_status epctx__run_depthwise(const void *params, const epctx__args *args) {
-    const epctx__depthwise *p = (const epctx__depthwise *)params;
+static epctx_status epctx__run_depthwise(const epctx__depthwise *p, const epctx__args *args) {
     const float *weights = (const float *)args->in[1], *bias = (const float *)args->in[2];
     epctx__slides s = {
         &p->window, EPCTX__SLIDE_PRODUCTS, p->channels, p->channels, NULL, weights, bias, NULL,
@@ -2777,8 +2738,7 @@ typedef struct epctx__gemm {
     epctx__act act;
 } epctx__gemm;
 
-static bool epctx__check_gemm(const void *params, epctx__needs *needs) {
-    const epctx__gemm *p = (const epctx__gemm *)params;
+static bool epctx__check_gemm(const epctx__gemm *p, epctx__needs *needs) {
     needs->in[0] =
         epctx__floats(epctx__reach(p->batch, p->a_batch, p->m, p->a_row, p->k, p->a_step));
     needs->in[1] =
@@ -2824,8 +2784,7 @@ static void epctx__gemm_block(epctx__level fast, const epctx__gemm *p, const flo
     }
 }
 
-static epctx_status epctx__run_gemm(const void *params, const epctx__args *args) {
-    const epctx__gemm *p = (const epctx__gemm *)params;
+static epctx_status epctx__run_gemm(const epctx__gemm *p, const epctx__args *args) {
     const size_t most = epctx__most_columns(args->fast);
     const float *b = (const float *)args->in[1], *bias = (const float *)args->in[2];
     const size_t b_size = (size_t)epctx__packed(1, p->n, p->k, EPCTX__COLUMNS);
@@ -2877,8 +2836,7 @@ static epctx__winograd epctx__winograd_needs(const epctx__conv *p) {
     return s;
 }
 
-static bool epctx__check_winograd(const void *params, epctx__needs *needs) {
-    const epctx__conv *p = (const epctx__conv *)params;
+static bool epctx__check_winograd(const epctx__conv *p, epctx__needs *needs) {
     const epctx__window *w = &p->window;
     uint64_t in = p->in_channels, out = p->out_channels, tiles, groups;
     epctx__winograd s;
@@ -3030,8 +2988,7 @@ static EPCTX__INLINE void epctx__turn_products(const epctx__winograd_run *c, epc
     }
 }
 
-static EPCTX__INLINE void epctx__all_winograd_body(const void *params, const epctx__args *args) {
-    const epctx__conv *p = (const epctx__conv *)params;
+static EPCTX__INLINE void epctx__all_winograd_body(const epctx__conv *p, const epctx__args *args) {
     const size_t row = (size_t)p->window.out_w * p->out_channels, channels = p->in_channels;
     const size_t size = p->window.out_h * row;
     epctx__winograd_run c;
@@ -3070,7 +3027,7 @@ static EPCTX__INLINE void epctx__all_winograd_body(const void *params, const epc
     }
 }
 
-EPCTX__RUN(winograd)
+EPCTX__RUN(winograd, epctx__conv)
 
 /* -- Pool: channels last -- */
 
@@ -3081,8 +3038,7 @@ typedef struct epctx__pool {
     epctx__window window;
 } epctx__pool;
 
-static bool epctx__check_pool(const void *params, epctx__needs *needs) {
-    const epctx__pool *p = (const epctx__pool *)params;
+static bool epctx__check_pool(const epctx__pool *p, epctx__needs *needs) {
     const epctx__window *w = &p->window;
     const uint64_t pixels = epctx__mul3(p->batch, w->out_h, w->out_w);
     needs->in[0] = epctx__floats(epctx__mul4(p->batch, p->channels, w->in_h, w->in_w));
@@ -3091,8 +3047,7 @@ static bool epctx__check_pool(const void *params, epctx__needs *needs) {
     return p->kind < EPCTX__SLIDE_PRODUCTS && p->row >= p->channels && epctx__window_ok(w);
 }
 
-static epctx_status epctx__run_pool(const void *params, const epctx__args *args) {
-    const epctx__pool *p = (const epctx__pool *)params;
+static epctx_status epctx__run_pool(const epctx__pool *p, const epctx__args *args) {
     epctx__slides s = {
         &p->window, (epctx__slide_kind)p->kind, p->channels, p->row, NULL, NULL, NULL, NULL,
         {0, 0, 0}};
@@ -3114,8 +3069,7 @@ typedef struct epctx__reduce {
     uint32_t kind, type, outer, count, inner;
 } epctx__reduce;
 
-static bool epctx__check_reduce(const void *params, epctx__needs *needs) {
-    const epctx__reduce *p = (const epctx__reduce *)params;
+static bool epctx__check_reduce(const epctx__reduce *p, epctx__needs *needs) {
     const uint32_t elem = epctx__elem_size(p->type);
     needs->in[0] = epctx__items(epctx__mul3(p->outer, p->count, p->inner), elem);
     needs->out[0] = epctx__items(epctx__mul(p->outer, p->inner), elem);
@@ -3303,8 +3257,7 @@ static int64_t epctx__reduce_ints(const epctx__reduce *p, const uint8_t *x, size
     return p->kind == EPCTX__REDUCE_MEAN ? result / (int64_t)p->count : result;
 }
 
-static EPCTX__INLINE void epctx__all_reduce_body(const void *params, const epctx__args *args) {
-    const epctx__reduce *p = (const epctx__reduce *)params;
+static EPCTX__INLINE void epctx__all_reduce_body(const epctx__reduce *p, const epctx__args *args) {
     const float *x = (const float *)args->in[0];
     float *y = (float *)args->out[0];
     size_t i;
@@ -3324,7 +3277,7 @@ static EPCTX__INLINE void epctx__all_reduce_body(const void *params, const epctx
     }
 }
 
-EPCTX__RUN(reduce)
+EPCTX__RUN(reduce, epctx__reduce)
 
 /* -- Softmax over the middle of [outer][count][inner] -- */
 
@@ -3332,8 +3285,7 @@ typedef struct epctx__softmax {
     uint32_t log, outer, count, inner;
 } epctx__softmax;
 
-static bool epctx__check_softmax(const void *params, epctx__needs *needs) {
-    const epctx__softmax *p = (const epctx__softmax *)params;
+static bool epctx__check_softmax(const epctx__softmax *p, epctx__needs *needs) {
     needs->in[0] = needs->out[0] = epctx__floats(epctx__mul3(p->outer, p->count, p->inner));
     needs->work = epctx__mul4(32, p->outer, p->count, p->inner); /* an exponential each */
     return p->log <= 1 && p->count >= 1;
@@ -3411,8 +3363,8 @@ static EPCTX__INLINE void epctx__softmax_short(const float *x, float *y, size_t 
         for (i = 0; i < count; i++) y[j * count + i] = out[i * 16 + j];
 }
 
-static EPCTX__INLINE void epctx__all_softmax_body(const void *params, const epctx__args *args) {
-    const epctx__softmax *p = (const epctx__softmax *)params;
+static EPCTX__INLINE void epctx__all_softmax_body(const epctx__softmax *p,
+                                                  const epctx__args *args) {
     const float *x = (const float *)args->in[0];
     float *y = (float *)args->out[0];
     size_t o;
@@ -3435,7 +3387,7 @@ static EPCTX__INLINE void epctx__all_softmax_body(const void *params, const epct
     }
 }
 
-EPCTX__RUN(softmax)
+EPCTX__RUN(softmax, epctx__softmax)
 
 /* -- Running: sums of what came before, over the middle of [outer][count][inner] -- */
 
@@ -3444,8 +3396,7 @@ typedef struct epctx__running {
     uint32_t exclusive, reverse; /* without the element itself; from the last one on */
 } epctx__running;
 
-static bool epctx__check_running(const void *params, epctx__needs *needs) {
-    const epctx__running *p = (const epctx__running *)params;
+static bool epctx__check_running(const epctx__running *p, epctx__needs *needs) {
     needs->in[0] = needs->out[0] =
         epctx__items(epctx__mul3(p->outer, p->count, p->inner), epctx__stored_size(p->type));
     return p->count >= 1 && p->exclusive <= 1 && p->reverse <= 1 &&
@@ -3487,8 +3438,8 @@ EPCTX__RUNNING(double)
 EPCTX__RUNNING(uint32_t)
 EPCTX__RUNNING(uint64_t)
 
-static EPCTX__INLINE void epctx__all_running_body(const void *params, const epctx__args *args) {
-    const epctx__running *p = (const epctx__running *)params;
+static EPCTX__INLINE void epctx__all_running_body(const epctx__running *p,
+                                                  const epctx__args *args) {
     const void *x = args->in[0];
     void *y = args->out[0];
     switch (p->type) {
@@ -3499,7 +3450,7 @@ static EPCTX__INLINE void epctx__all_running_body(const void *params, const epct
     }
 }
 
-EPCTX__RUN(running)
+EPCTX__RUN(running, epctx__running)
 
 /* Index `i` of in[1], below `size`; negative ones count from the end. It is read once: the caller's
  * memory may change between the check and the use. */
@@ -3521,16 +3472,14 @@ typedef struct epctx__gather_params {
     uint32_t outer, axis, count, inner;
 } epctx__gather_params;
 
-static bool epctx__check_gather(const void *params, epctx__needs *needs) {
-    const epctx__gather_params *p = (const epctx__gather_params *)params;
+static bool epctx__check_gather(const epctx__gather_params *p, epctx__needs *needs) {
     needs->in[0] = epctx__items(epctx__mul3(p->outer, p->axis, p->inner), p->elem);
     needs->in[1] = epctx__items(p->count, p->index_elem);
     needs->out[0] = epctx__items(epctx__mul3(p->outer, p->count, p->inner), p->elem);
     return epctx__elem_ok(p->elem) && (p->index_elem == 4 || p->index_elem == 8);
 }
 
-static epctx_status epctx__run_gather(const void *params, const epctx__args *args) {
-    const epctx__gather_params *p = (const epctx__gather_params *)params;
+static epctx_status epctx__run_gather(const epctx__gather_params *p, const epctx__args *args) {
     const size_t row = (size_t)p->inner * p->elem;
     const uint8_t *x = (const uint8_t *)args->in[0];
     uint8_t *y = (uint8_t *)args->out[0];
@@ -3553,8 +3502,7 @@ typedef struct epctx__cast {
     uint32_t from, to; /* ONNX element types */
 } epctx__cast;
 
-static bool epctx__check_cast(const void *params, epctx__needs *needs) {
-    const epctx__cast *p = (const epctx__cast *)params;
+static bool epctx__check_cast(const epctx__cast *p, epctx__needs *needs) {
     uint32_t from = epctx__elem_size(p->from), to = epctx__elem_size(p->to);
     needs->in[0] = epctx__items(p->count, from);
     needs->out[0] = epctx__items(p->count, to);
@@ -3596,8 +3544,7 @@ EPCTX__CAST_FROM(int32, int32_t, x[i], x[i])
 EPCTX__CAST_FROM(int8, int8_t, x[i], x[i])
 EPCTX__CAST_FROM(uint8, uint8_t, x[i], x[i])
 
-static EPCTX__INLINE void epctx__all_cast_body(const void *params, const epctx__args *args) {
-    const epctx__cast *p = (const epctx__cast *)params;
+static EPCTX__INLINE void epctx__all_cast_body(const epctx__cast *p, const epctx__args *args) {
     const void *x = args->in[0];
     void *y = args->out[0];
     size_t i;
@@ -3621,7 +3568,7 @@ static EPCTX__INLINE void epctx__all_cast_body(const void *params, const epctx__
     }
 }
 
-EPCTX__RUN(cast)
+EPCTX__RUN(cast, epctx__cast)
 
 /* -- Convert: types that are only stored to those that are computed, and back -- */
 
@@ -3632,8 +3579,7 @@ static bool epctx__converts(uint32_t stored, uint32_t computed) {
     return stored != computed && epctx__computed_type(stored) == (int32_t)computed;
 }
 
-static bool epctx__check_convert(const void *params, epctx__needs *needs) {
-    const epctx__cast *p = (const epctx__cast *)params;
+static bool epctx__check_convert(const epctx__cast *p, epctx__needs *needs) {
     needs->in[0] = epctx__items(p->count, epctx__stored_size(p->from));
     needs->out[0] = epctx__items(p->count, epctx__stored_size(p->to));
     return epctx__converts(p->from, p->to) || epctx__converts(p->to, p->from);
@@ -3660,10 +3606,6 @@ static uint32_t epctx__to_half(float f) {
     return sign | (uint32_t)epctx__round(epctx__float_of(rest) * 16777216.0f);
 }
 
-static int64_t epctx__double_to_wide(double d) {
-    return d >= -9223372036854775808.0 && d < 9223372036854775808.0 ? (int64_t)d : INT64_MIN;
-}
-
 /* Element `i`, by way of a float, a double or an integer (or the bits of a half). */
 static void epctx__convert_one(const epctx__cast *p, const uint8_t *x, size_t i, uint8_t *y) {
     const bool real = p->from == EPCTX_ONNX_FLOAT || p->from == EPCTX_ONNX_DOUBLE;
@@ -3681,7 +3623,7 @@ static void epctx__convert_one(const epctx__cast *p, const uint8_t *x, size_t i,
     } else if (p->from == EPCTX_ONNX_DOUBLE) {
         memcpy(&d, x + i * 8, 8);
         f = (float)d;
-        v = epctx__double_to_wide(d);
+        v = d >= -9223372036854775808.0 && d < 9223372036854775808.0 ? (int64_t)d : INT64_MIN;
     }
     if (p->to == EPCTX_ONNX_FLOAT)
         memcpy(y + i * 4, &f, 4);
@@ -3691,8 +3633,7 @@ static void epctx__convert_one(const epctx__cast *p, const uint8_t *x, size_t i,
         epctx__store_int(y, i, p->to, v);
 }
 
-static epctx_status epctx__run_convert(const void *params, const epctx__args *args) {
-    const epctx__cast *p = (const epctx__cast *)params;
+static epctx_status epctx__run_convert(const epctx__cast *p, const epctx__args *args) {
     const uint8_t *x = (const uint8_t *)args->in[0];
     uint8_t *y = (uint8_t *)args->out[0];
     size_t i;
@@ -3741,8 +3682,7 @@ static epctx__rows epctx__rows_exact(const epctx__exact *p) {
     return w;
 }
 
-static bool epctx__check_exact(const void *params, epctx__needs *needs) {
-    const epctx__exact *p = (const epctx__exact *)params;
+static bool epctx__check_exact(const epctx__exact *p, epctx__needs *needs) {
     const epctx__rows w = epctx__rows_exact(p);
     return p->kind < EPCTX__EXACT_COUNT && w.elem[0] != 0 &&
            epctx__computed_type(p->type) == (int32_t)p->type &&
@@ -3876,12 +3816,7 @@ static EPCTX__INLINE void epctx__exact_row_body(epctx__row *r) {
     r->fails = !done && !epctx__exact_each(p, r);
 }
 
-EPCTX__FORMS(r->fast, epctx__exact_row, (epctx__row * r), (r))
-
-static epctx_status epctx__run_exact(const void *params, const epctx__args *args) {
-    const epctx__rows w = epctx__rows_exact((const epctx__exact *)params);
-    return epctx__walk_rows(&w, args, params, epctx__exact_row);
-}
+EPCTX__RUN_ROWS(exact)
 
 /* -- Where: selects one of two by a condition -- */
 
@@ -3899,8 +3834,7 @@ static epctx__rows epctx__rows_where(const epctx__where *p) {
     return w;
 }
 
-static bool epctx__check_where(const void *params, epctx__needs *needs) {
-    const epctx__where *p = (const epctx__where *)params;
+static bool epctx__check_where(const epctx__where *p, epctx__needs *needs) {
     const epctx__rows w = epctx__rows_where(p);
     return epctx__elem_ok(p->elem) && epctx__check_rows(&w, needs);
 }
@@ -3923,12 +3857,7 @@ static EPCTX__INLINE void epctx__where_row_body(epctx__row *r) {
         EPCTX__WHERE_CASE(uint64_t)
 }
 
-EPCTX__FORMS(r->fast, epctx__where_row, (epctx__row * r), (r))
-
-static epctx_status epctx__run_where(const void *params, const epctx__args *args) {
-    const epctx__rows w = epctx__rows_where((const epctx__where *)params);
-    return epctx__walk_rows(&w, args, params, epctx__where_row);
-}
+EPCTX__RUN_ROWS(where)
 
 /* -- Norm: rows of mean 0 and variance 1, then scale and shift -- */
 
@@ -3939,8 +3868,7 @@ typedef struct epctx__norm {
     float epsilon;
 } epctx__norm;
 
-static bool epctx__check_norm(const void *params, epctx__needs *needs) {
-    const epctx__norm *p = (const epctx__norm *)params;
+static bool epctx__check_norm(const epctx__norm *p, epctx__needs *needs) {
     needs->in[0] = needs->out[0] = epctx__floats(epctx__mul(p->rows, p->count));
     needs->in[1] = needs->in[2] = epctx__floats(p->channels);
     return p->centred <= 1 && p->inner >= 1 && p->channels >= 1 && p->count >= 1;
@@ -3970,8 +3898,7 @@ static EPCTX__INLINE void epctx__norm_part(const float *EPCTX__RESTRICT x, float
 }
 
 /* y = (x - mean) / sqrt(variance + epsilon). Sums in double. Never folded. */
-static EPCTX__INLINE void epctx__all_norm_body(const void *params, const epctx__args *args) {
-    const epctx__norm *p = (const epctx__norm *)params;
+static EPCTX__INLINE void epctx__all_norm_body(const epctx__norm *p, const epctx__args *args) {
     const bool own = p->inner == 1 && p->channels == p->count; /* factors for each element */
     const float *scale = (const float *)args->in[1], *shift = (const float *)args->in[2];
     const double all = (double)p->count;
@@ -3991,7 +3918,7 @@ static EPCTX__INLINE void epctx__all_norm_body(const void *params, const epctx__
     }
 }
 
-EPCTX__RUN(norm)
+EPCTX__RUN(norm, epctx__norm)
 
 /* -- Arg: indices of the largest or smallest over the middle of [outer][count][inner] -- */
 
@@ -4002,8 +3929,7 @@ typedef struct epctx__arg {
     uint32_t keep; /* indices of a row, the best first: [outer][keep][inner] */
 } epctx__arg;
 
-static bool epctx__check_arg(const void *params, epctx__needs *needs) {
-    const epctx__arg *p = (const epctx__arg *)params;
+static bool epctx__check_arg(const epctx__arg *p, epctx__needs *needs) {
     const uint32_t elem = epctx__elem_size(p->type);
     needs->in[0] = epctx__items(epctx__mul3(p->outer, p->count, p->inner), elem);
     needs->out[0] = epctx__items(epctx__mul3(p->outer, p->keep, p->inner), 8);
@@ -4048,15 +3974,11 @@ static int64_t epctx__arg_ints(const epctx__arg *p, const uint8_t *x, size_t fir
 
 /* Whether element `a` of the row at `x` comes before `b`, which has the lower index. */
 static bool epctx__arg_before(const epctx__arg *p, const uint8_t *x, size_t a, size_t b) {
-    if (p->type == EPCTX_ONNX_FLOAT) {
-        const float *v = (const float *)(const void *)x;
-        return p->smallest != 0 ? v[a * p->inner] < v[b * p->inner]
-                                : v[a * p->inner] > v[b * p->inner];
-    }
-    return p->smallest != 0 ? epctx__load_int(x, a * p->inner, p->type) <
-                                  epctx__load_int(x, b * p->inner, p->type)
-                            : epctx__load_int(x, a * p->inner, p->type) >
-                                  epctx__load_int(x, b * p->inner, p->type);
+    const size_t more = (p->smallest != 0 ? b : a) * p->inner;
+    const size_t less = (p->smallest != 0 ? a : b) * p->inner;
+    const float *v = (const float *)(const void *)x;
+    if (p->type == EPCTX_ONNX_FLOAT) return v[more] > v[less];
+    return epctx__load_int(x, more, p->type) > epctx__load_int(x, less, p->type);
 }
 
 /* The best `keep` of a row, inserted one by one. */
@@ -4071,8 +3993,7 @@ static void epctx__arg_best(const epctx__arg *p, const uint8_t *x, int64_t *y) {
     }
 }
 
-static EPCTX__INLINE void epctx__all_arg_body(const void *params, const epctx__args *args) {
-    const epctx__arg *p = (const epctx__arg *)params;
+static EPCTX__INLINE void epctx__all_arg_body(const epctx__arg *p, const epctx__args *args) {
     const size_t count = p->count, inner = p->inner;
     const float *x = (const float *)args->in[0];
     int64_t *y = (int64_t *)args->out[0];
@@ -4096,7 +4017,7 @@ static EPCTX__INLINE void epctx__all_arg_body(const void *params, const epctx__a
     }
 }
 
-EPCTX__RUN(arg)
+EPCTX__RUN(arg, epctx__arg)
 
 /* -- Sample: an image of two or three axes at positions that a tensor holds -- */
 
@@ -4122,8 +4043,7 @@ typedef struct epctx__sample {
     uint32_t batch, channels, places, in[3]; /* sizes, 1 for axes that are not there */
 } epctx__sample;
 
-static bool epctx__check_sample(const void *params, epctx__needs *needs) {
-    const epctx__sample *p = (const epctx__sample *)params;
+static bool epctx__check_sample(const epctx__sample *p, epctx__needs *needs) {
     const uint64_t results = epctx__mul3(p->batch, p->channels, p->places);
     uint32_t i;
     for (i = 0; i < 3; i++)
@@ -4204,8 +4124,7 @@ static void epctx__sample_place(const epctx__sample *p, const float *x, const fl
     }
 }
 
-static epctx_status epctx__run_sample(const void *params, const epctx__args *args) {
-    const epctx__sample *p = (const epctx__sample *)params;
+static epctx_status epctx__run_sample(const epctx__sample *p, const epctx__args *args) {
     const size_t image = (size_t)p->channels * p->in[0] * p->in[1] * p->in[2];
     size_t b, i;
     for (b = 0; b < p->batch; b++)
@@ -4235,14 +4154,12 @@ static void epctx__join_one(uint32_t join, uint32_t type, uint8_t *y, size_t at,
     if (join == EPCTX__JOIN_NONE) {
         memcpy(y + at * elem, x + from * elem, elem);
     } else if (type == EPCTX_ONNX_FLOAT) {
-        float a, b;
-        memcpy(&a, y + at * 4, 4);
-        memcpy(&b, x + from * 4, 4);
-        a = join == EPCTX__JOIN_ADD   ? a + b
-            : join == EPCTX__JOIN_MUL ? a * b
-            : join == EPCTX__JOIN_MIN ? (b < a ? b : a)
-                                      : (b > a ? b : a);
-        memcpy(y + at * 4, &a, 4);
+        float *const a = (float *)(void *)y + at;
+        const float b = ((const float *)(const void *)x)[from];
+        *a = join == EPCTX__JOIN_ADD   ? *a + b
+             : join == EPCTX__JOIN_MUL ? *a * b
+             : join == EPCTX__JOIN_MIN ? (b < *a ? b : *a)
+                                       : (b > *a ? b : *a);
     } else {
         epctx__store_int(y, at, type,
                          epctx__exact_int(kinds[join], epctx__load_int(y, at, type),
@@ -4259,8 +4176,7 @@ typedef struct epctx__pick {
     uint32_t data_dims[EPCTX_NPU_MAX_RANK]; /* of the data */
 } epctx__pick;
 
-static bool epctx__check_pick(const void *params, epctx__needs *needs) {
-    const epctx__pick *p = (const epctx__pick *)params;
+static bool epctx__check_pick(const epctx__pick *p, epctx__needs *needs) {
     const uint32_t elem = epctx__elem_size(p->type);
     const uint64_t count = epctx__walk_count(p->dims, p->rank);
     const uint64_t data = epctx__walk_count(p->data_dims, p->rank);
@@ -4277,8 +4193,7 @@ static bool epctx__check_pick(const void *params, epctx__needs *needs) {
     return true;
 }
 
-static epctx_status epctx__run_pick(const void *params, const epctx__args *args) {
-    const epctx__pick *p = (const epctx__pick *)params;
+static epctx_status epctx__run_pick(const epctx__pick *p, const epctx__args *args) {
     const size_t elem = epctx__elem_size(p->type);
     const uint8_t *x = (const uint8_t *)args->in[0];
     uint8_t *y = (uint8_t *)args->out[0];
@@ -4319,8 +4234,7 @@ typedef struct epctx__tuples {
     uint32_t dims[EPCTX_NPU_MAX_RANK];   /* addressed by the indices */
 } epctx__tuples;
 
-static bool epctx__check_tuples(const void *params, epctx__needs *needs) {
-    const epctx__tuples *p = (const epctx__tuples *)params;
+static bool epctx__check_tuples(const epctx__tuples *p, epctx__needs *needs) {
     const uint32_t elem = epctx__elem_size(p->type);
     const uint64_t data = epctx__mul3(p->batch, epctx__walk_count(p->dims, p->depth), p->inner);
     const uint64_t rows = epctx__mul(p->batch, p->count);
@@ -4331,8 +4245,7 @@ static bool epctx__check_tuples(const void *params, epctx__needs *needs) {
     return data != 0 && elem != 0 && p->scatter <= 1 && p->join < EPCTX__JOIN_COUNT;
 }
 
-static epctx_status epctx__run_tuples(const void *params, const epctx__args *args) {
-    const epctx__tuples *p = (const epctx__tuples *)params;
+static epctx_status epctx__run_tuples(const epctx__tuples *p, const epctx__args *args) {
     const size_t elem = epctx__elem_size(p->type);
     const size_t block = (size_t)epctx__walk_count(p->dims, p->depth) * p->inner;
     const uint8_t *x = (const uint8_t *)args->in[0], *updates = (const uint8_t *)args->in[2];
@@ -4379,8 +4292,7 @@ typedef struct epctx__quantize {
     uint32_t outer, channels, inner;
 } epctx__quantize;
 
-static bool epctx__check_quantize(const void *params, epctx__needs *needs) {
-    const epctx__quantize *p = (const epctx__quantize *)params;
+static bool epctx__check_quantize(const epctx__quantize *p, epctx__needs *needs) {
     const uint64_t count = epctx__mul3(p->outer, p->channels, p->inner);
     const uint32_t elem = epctx__elem_size(p->type);
     needs->in[0] = epctx__floats(count);
@@ -4390,12 +4302,12 @@ static bool epctx__check_quantize(const void *params, epctx__needs *needs) {
     return p->type == EPCTX_ONNX_INT8 || p->type == EPCTX_ONNX_UINT8;
 }
 
-static bool epctx__check_dequantize(const void *params, epctx__needs *needs) {
-    const bool bytes = epctx__check_quantize(params, needs);
+static bool epctx__check_dequantize(const epctx__quantize *p, epctx__needs *needs) {
+    const bool bytes = epctx__check_quantize(p, needs);
     const epctx__extent floats = needs->in[0];
     needs->in[0] = needs->out[0];
     needs->out[0] = floats;
-    return bytes || ((const epctx__quantize *)params)->type == EPCTX_ONNX_INT32;
+    return bytes || p->type == EPCTX_ONNX_INT32;
 }
 
 /* v rounded to the nearest integer, ties to even, plus `zero`, in the low byte; NaN gives `least`.
@@ -4415,8 +4327,8 @@ static EPCTX__INLINE void epctx__quantize_strip(const float *x, float scale, flo
     for (j = 0; j < width; j++) y[j] = (uint8_t)(steps[j] & 0xff);
 }
 
-static EPCTX__INLINE void epctx__all_quantize_body(const void *params, const epctx__args *args) {
-    const epctx__quantize *p = (const epctx__quantize *)params;
+static EPCTX__INLINE void epctx__all_quantize_body(const epctx__quantize *p,
+                                                   const epctx__args *args) {
     const float low = p->type == EPCTX_ONNX_INT8 ? -128.0f : 0.0f, high = low + 255.0f;
     const float *x = (const float *)args->in[0];
     const uint8_t *zeros = (const uint8_t *)args->in[2];
@@ -4435,66 +4347,33 @@ static EPCTX__INLINE void epctx__all_quantize_body(const void *params, const epc
     }
 }
 
-EPCTX__RUN(quantize)
+EPCTX__RUN(quantize, epctx__quantize)
 
-#ifdef EPCTX__AVX2
-/* 16 at a time; returns the number converted. */
-EPCTX__WIDE static size_t epctx__dequantize_wide(const uint8_t *x, size_t count, float scale,
-                                                 int32_t zero, bool is_signed, float *y) {
-    const __m512i shift = _mm512_set1_epi32(zero);
-    size_t i;
-    for (i = 0; i + 16 <= count; i += 16) {
-        __m128i bytes;
-        __m512i v;
-        memcpy(&bytes, x + i, sizeof bytes);
-        v = is_signed ? _mm512_cvtepi8_epi32(bytes) : _mm512_cvtepu8_epi32(bytes);
-        _mm512_storeu_ps(y + i, _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_sub_epi32(v, shift)),
-                                              _mm512_set1_ps(scale)));
-    }
-    return i;
-}
-#endif /* EPCTX__AVX2 */
-
-/* Of int8 or uint8. */
-static void epctx__dequantize_row(epctx__level fast, const uint8_t *x, size_t count, float scale,
-                                  int32_t zero, bool is_signed, float *y) {
-    const int32_t flip = is_signed ? 128 : 0;
-    size_t done = 0;
-    (void)fast;
-#ifdef EPCTX__AVX2
-    if (fast == EPCTX__LEVEL_AVX512)
-        done = epctx__dequantize_wide(x, count, scale, zero, is_signed, y);
-#endif
-    x += done;
-    y += done;
-    EPCTX__EACH(i, count - done, const int32_t v = ((int32_t)x[i] ^ flip) - flip - zero;
-                y[i] = (float)v * scale;);
-}
-
-static epctx_status epctx__run_dequantize(const void *params, const epctx__args *args) {
-    const epctx__quantize *p = (const epctx__quantize *)params;
+static EPCTX__INLINE void epctx__all_dequantize_body(const epctx__quantize *p,
+                                                     const epctx__args *args) {
     const uint8_t *x = (const uint8_t *)args->in[0], *zeros = (const uint8_t *)args->in[2];
-    const float *scales = (const float *)args->in[1];
+    const int32_t flip = p->type == EPCTX_ONNX_INT8 ? 128 : 0;
     const size_t elem = epctx__elem_size(p->type);
     float *y = (float *)args->out[0];
-    size_t o, c, i;
+    size_t o, c;
     for (o = 0; o < p->outer; o++) {
         for (c = 0; c < p->channels; c++) {
-            const float scale = scales[c];
+            const float scale = ((const float *)args->in[1])[c];
             const int64_t zero = zeros != NULL ? epctx__load_int(zeros, c, p->type) : 0;
-            if (p->type != EPCTX_ONNX_INT32) {
-                epctx__dequantize_row(args->fast, x, p->inner, scale, (int32_t)zero,
-                                      p->type == EPCTX_ONNX_INT8, y);
-            } else {
-                for (i = 0; i < p->inner; i++)
-                    y[i] = (float)(epctx__load_int(x, i, p->type) - zero) * scale;
-            }
+            const int32_t shift = flip + (int32_t)(elem == 1 ? zero : 0);
+            if (elem == 1)
+                EPCTX__EACH(i, p->inner, const int32_t v = ((int32_t)x[i] ^ flip) - shift;
+                            y[i] = (float)v * scale;);
+            else
+                EPCTX__EACH(i, p->inner, const int64_t v = epctx__index(x, i, 4) - zero;
+                            y[i] = (float)v * scale;);
             x += p->inner * elem;
             y += p->inner;
         }
     }
-    return EPCTX_OK;
 }
+
+EPCTX__RUN(dequantize, epctx__quantize)
 
 /* -- Resample: one axis of [outer][in][inner] by a table of taps, for Resize -- */
 
@@ -4503,8 +4382,7 @@ typedef struct epctx__resample {
 } epctx__resample;
 
 /* in[1]: int32 positions, in[2]: float weights, [out][taps] each; skips positions outside. */
-static bool epctx__check_resample(const void *params, epctx__needs *needs) {
-    const epctx__resample *p = (const epctx__resample *)params;
+static bool epctx__check_resample(const epctx__resample *p, epctx__needs *needs) {
     needs->in[0] = epctx__floats(epctx__mul3(p->outer, p->in, p->inner));
     needs->in[1] = needs->in[2] = epctx__floats(epctx__mul(p->out, p->taps));
     needs->out[0] = epctx__floats(epctx__mul3(p->outer, p->out, p->inner));
@@ -4608,8 +4486,8 @@ static EPCTX__INLINE void epctx__resample_row(const float *EPCTX__RESTRICT x, fl
         EPCTX__EACH(i, count, y[i] += x[i] * w;);
 }
 
-static EPCTX__INLINE void epctx__all_resample_body(const void *params, const epctx__args *args) {
-    const epctx__resample *p = (const epctx__resample *)params;
+static EPCTX__INLINE void epctx__all_resample_body(const epctx__resample *p,
+                                                   const epctx__args *args) {
     const float *x = (const float *)args->in[0];
     float *y = (float *)args->out[0];
     size_t o, n, t;
@@ -4639,7 +4517,7 @@ static EPCTX__INLINE void epctx__all_resample_body(const void *params, const epc
     }
 }
 
-EPCTX__RUN(resample)
+EPCTX__RUN(resample, epctx__resample)
 
 /* -- Recurrent: RNN, GRU and LSTM over time; a Gemm has already computed the input products -- */
 
@@ -4668,8 +4546,7 @@ static uint64_t epctx__padded(uint64_t hidden) {
 /* in: gates from the inputs [time][batch][gate][hidden]; weights packed gate by gate; bias of the
  * last gate [hidden]; peepholes [3][hidden]; first state and cell [batch][hidden]; int32 lengths.
  * out: states [time][batch][hidden], then the last state and cell [batch][hidden]; workspace. */
-static bool epctx__check_recurrent(const void *params, epctx__needs *needs) {
-    const epctx__recurrent *p = (const epctx__recurrent *)params;
+static bool epctx__check_recurrent(const epctx__recurrent *p, epctx__needs *needs) {
     const uint64_t state = epctx__mul(p->batch, p->hidden);
     uint32_t gates;
     if (p->cell >= EPCTX__CELL_COUNT) return false;
@@ -4744,8 +4621,7 @@ static void epctx__cell_gru(epctx__level fast, const epctx__recurrent *p, const 
     EPCTX__EACH(j, n, h[j] = (1.0f - z[j]) * g[j] + z[j] * h[j];);
 }
 
-static epctx_status epctx__run_recurrent(const void *params, const epctx__args *args) {
-    const epctx__recurrent *p = (const epctx__recurrent *)params;
+static epctx_status epctx__run_recurrent(const epctx__recurrent *p, const epctx__args *args) {
     const size_t n = p->hidden, state = p->batch * n, gates = epctx__gates(p->cell);
     const float *in[4];
     float *y = (float *)args->out[0], *last = y + p->time * state, *cells = last + state;
@@ -5684,6 +5560,17 @@ static epctx__level epctx__level_here(void) {
     return EPCTX__PORTABLE;
 }
 
+/* Each check and kernel takes the struct of its parameters. */
+#define EPCTX__OP_CALLS(id, text, ins, outs, required, type, name) \
+    static bool epctx__check_op_##name(const void *params, epctx__needs *needs) { \
+        return epctx__check_##name((const type *)params, needs); \
+    } \
+    static epctx_status epctx__run_op_##name(const void *params, const epctx__args *args) { \
+        return epctx__run_##name((const type *)params, args); \
+    }
+EPCTX_NPU_OP_LIST(EPCTX__OP_CALLS)
+#undef EPCTX__OP_CALLS
+
 static const epctx__op_info epctx__ops[EPCTX__OP_COUNT] = {
 #define EPCTX__OP_ROW(id, text, ins, outs, required, type, name) \
     {text, \
@@ -5691,8 +5578,8 @@ static const epctx__op_info epctx__ops[EPCTX__OP_COUNT] = {
      outs, \
      required, \
      sizeof(type) / 4, \
-     (EPCTX_NPU_OP(id) & (EPCTX_NPU_SELECT)) != 0 ? epctx__check_##name : NULL, \
-     (EPCTX_NPU_OP(id) & (EPCTX_NPU_SELECT)) != 0 ? epctx__run_##name : NULL},
+     (EPCTX_NPU_OP(id) & (EPCTX_NPU_SELECT)) != 0 ? epctx__check_op_##name : NULL, \
+     (EPCTX_NPU_OP(id) & (EPCTX_NPU_SELECT)) != 0 ? epctx__run_op_##name : NULL},
     EPCTX_NPU_OP_LIST(EPCTX__OP_ROW)
 #undef EPCTX__OP_ROW
 };
@@ -6243,30 +6130,6 @@ static epctx_status epctx__check_memory(const epctx_value *value, const char *wh
     return EPCTX_OK;
 }
 
-static epctx_status epctx__check_call(const epctx_npu_graph *graph, const epctx_span *inputs,
-                                      const epctx_memory *outputs, const void *scratch,
-                                      size_t scratch_size, epctx_error *error) {
-    const epctx_graph_info *info = &graph->info;
-    size_t i;
-    if (graph->maker != NULL && *graph->made == NULL)
-        return epctx_fail(error, EPCTX_ERR_ARG,
-                          "graph '%S' is weightless: pass its weights before running", &info->name);
-    for (i = 0; i < info->input_count; i++)
-        EPCTX__TRY(
-            epctx__check_memory(&info->inputs[i], "input", inputs[i].data, inputs[i].size, error));
-    for (i = 0; i < info->output_count; i++)
-        EPCTX__TRY(epctx__check_memory(&info->outputs[i], "output", outputs[i].data,
-                                       outputs[i].size, error));
-    if (scratch_size < info->scratch_size)
-        return epctx_fail(error, EPCTX_ERR_ARG,
-                          "graph '%S': expected %u bytes of scratch, found %u", &info->name,
-                          (uint64_t)info->scratch_size, (uint64_t)scratch_size);
-    if (info->scratch_size > 0 && (scratch == NULL || (uintptr_t)scratch % EPCTX_NPU_ALIGN != 0))
-        return epctx_fail(error, EPCTX_ERR_ARG, "graph '%S': scratch must be aligned to %u bytes",
-                          &info->name, (uint64_t)EPCTX_NPU_ALIGN);
-    return EPCTX_OK;
-}
-
 static uint64_t epctx__aligned(uint64_t size) {
     return (size + EPCTX_NPU_ALIGN - 1) & ~(uint64_t)(EPCTX_NPU_ALIGN - 1);
 }
@@ -6290,6 +6153,32 @@ typedef struct epctx__call {
     epctx_status (*command_fn)(const struct epctx__call *call, const uint32_t *words,
                                epctx_error *error);
 } epctx__call;
+
+static epctx_status epctx__check_call(const epctx__call *call, epctx_error *error) {
+    const epctx_npu_graph *graph = call->graph;
+    const epctx_graph_info *info = &graph->info;
+    const epctx_span *inputs = call->inputs;
+    const epctx_memory *outputs = call->outputs;
+    size_t i;
+    if (graph->maker != NULL && *graph->made == NULL)
+        return epctx_fail(error, EPCTX_ERR_ARG,
+                          "graph '%S' is weightless: pass its weights before running", &info->name);
+    for (i = 0; i < info->input_count; i++)
+        EPCTX__TRY(
+            epctx__check_memory(&info->inputs[i], "input", inputs[i].data, inputs[i].size, error));
+    for (i = 0; i < info->output_count; i++)
+        EPCTX__TRY(epctx__check_memory(&info->outputs[i], "output", outputs[i].data,
+                                       outputs[i].size, error));
+    if (call->scratch_size < info->scratch_size)
+        return epctx_fail(error, EPCTX_ERR_ARG,
+                          "graph '%S': expected %u bytes of scratch, found %u", &info->name,
+                          (uint64_t)info->scratch_size, (uint64_t)call->scratch_size);
+    if (info->scratch_size > 0 &&
+        (call->scratch == NULL || (uintptr_t)call->scratch % EPCTX_NPU_ALIGN != 0))
+        return epctx_fail(error, EPCTX_ERR_ARG, "graph '%S': scratch must be aligned to %u bytes",
+                          &info->name, (uint64_t)EPCTX_NPU_ALIGN);
+    return EPCTX_OK;
+}
 
 /* Address of an input operand. Loading has verified the offsets. */
 static const void *epctx__source(const epctx__call *call, const epctx__operand *o) {
@@ -6341,8 +6230,7 @@ static epctx_status epctx__execute(const epctx__call *call, epctx_error *error) 
     epctx_status status;
     uint32_t i;
     epctx_error_clear(error);
-    status = epctx__check_call(graph, call->inputs, call->outputs, call->scratch,
-                               call->scratch_size, error);
+    status = epctx__check_call(call, error);
     for (i = 0; status == EPCTX_OK && i < graph->command_count; i++) {
         status = call->command_fn(call, words, error);
         if (status != EPCTX_OK) {
@@ -6403,6 +6291,8 @@ typedef struct epctx__counter {
 
 #define EPCTX__COUNTER(op, unit, words, window, member) \
     { EPCTX__OP_##op, unit, words, window, offsetof(epctx__params, member) }
+#define EPCTX__IMAGES(op, unit, name) \
+    EPCTX__COUNTER(op, 1, 1, 0, name.batch), EPCTX__COUNTER(op, unit, 1, 8, name.window.out_h)
 
 static const epctx__counter epctx__counters[] = {
     EPCTX__COUNTER(MOVE, 1, 8, 0, move.dims),
@@ -6419,18 +6309,12 @@ static const epctx__counter epctx__counters[] = {
     EPCTX__COUNTER(GEMM, 1, 1, 0, gemm.batch),
     EPCTX__COUNTER(GEMM, 24, 1, 0, gemm.m), /* a multiple of the rows of all tiles */
     EPCTX__COUNTER(GEMM, 64, 1, 0, gemm.n),
-    EPCTX__COUNTER(CONV, 1, 1, 0, conv.batch),
-    EPCTX__COUNTER(CONV, 1, 1, 8, conv.window.out_h),
-    EPCTX__COUNTER(WINOGRAD, 1, 1, 0, winograd.batch),
-    EPCTX__COUNTER(WINOGRAD, 4, 1, 8, winograd.window.out_h), /* a multiple of a tile */
-    EPCTX__COUNTER(DEPTHWISE, 1, 1, 0, depthwise.batch),
-    EPCTX__COUNTER(DEPTHWISE, 1, 1, 8, depthwise.window.out_h),
-    EPCTX__COUNTER(POOL, 1, 1, 0, pool.batch),
-    EPCTX__COUNTER(POOL, 1, 1, 8, pool.window.out_h),
-    EPCTX__COUNTER(INTEGER_CONV, 1, 1, 0, integer_conv.batch),
-    EPCTX__COUNTER(INTEGER_CONV, 1, 1, 8, integer_conv.window.out_h),
-    EPCTX__COUNTER(INTEGER_DEPTHWISE, 1, 1, 0, integer_conv.batch),
-    EPCTX__COUNTER(INTEGER_DEPTHWISE, 1, 1, 8, integer_conv.window.out_h),
+    EPCTX__IMAGES(CONV, 1, conv),
+    EPCTX__IMAGES(WINOGRAD, 4, winograd), /* a multiple of a tile */
+    EPCTX__IMAGES(DEPTHWISE, 1, depthwise),
+    EPCTX__IMAGES(POOL, 1, pool),
+    EPCTX__IMAGES(INTEGER_CONV, 1, integer_conv),
+    EPCTX__IMAGES(INTEGER_DEPTHWISE, 1, integer_conv),
     EPCTX__COUNTER(REDUCE, 16, 1, 0, reduce.outer),
     EPCTX__COUNTER(SOFTMAX, 16, 1, 0, softmax.outer),
     EPCTX__COUNTER(RESAMPLE, 1, 1, 0, resample.outer),
@@ -13490,8 +13374,8 @@ static epctx_status epctx__to_tiles(epctx__compiler *c, epctx__step *s) {
     memset(&direct, 0, sizeof direct);
     memset(&tiled, 0, sizeof tiled);
     if (s->op != EPCTX__OP_CONV || s->params.conv.in_channels < 16 ||
-        s->params.conv.out_channels < 16 || !epctx__check_conv(&s->params, &direct) ||
-        !epctx__check_winograd(&s->params, &tiled) || tiled.work >= direct.work / 10 * 9 ||
+        s->params.conv.out_channels < 16 || !epctx__check_conv(&s->params.conv, &direct) ||
+        !epctx__check_winograd(&s->params.winograd, &tiled) || tiled.work >= direct.work / 10 * 9 ||
         tiled.out[1].bytes > EPCTX__MAX_BYTES)
         return EPCTX_OK;
     s->op = EPCTX__OP_WINOGRAD;
