@@ -8656,21 +8656,15 @@ static epctx_status epctx__lower_tile(epctx__compiler *c) {
 static epctx_status epctx__lower_trilu(epctx__compiler *c) {
     const bool upper = epctx_node_int(c->node, "upper", 1) != 0;
     const epctx__shape shape = c->tensors[c->in[0]].shape;
-    epctx__shape mask = {2, {0}};
-    int64_t k = 0, i, j;
-    uint32_t id, zero;
-    uint8_t *bits;
-    void *data;
-    if (c->in[1] != EPCTX__NONE) EPCTX__TRY(epctx__const_ints(c, c->in[1], "k", 1, &k, NULL));
-    if (shape.rank < 2)
-        return EPCTX__INVALID(c, "expected rank >= 2, found %u", (uint64_t)shape.rank);
-    memcpy(mask.dims, shape.dims + shape.rank - 2, 2 * sizeof *mask.dims);
-    EPCTX__TRY(epctx__add_constant(c, EPCTX_ONNX_BOOL, &mask, &data, &id));
-    bits = (uint8_t *)data;
-    for (i = 0; i < mask.dims[0]; i++)
-        for (j = 0; j < mask.dims[1]; j++) *bits++ = upper ? j - i >= k : j - i <= k;
-    EPCTX__TRY(epctx__scalar(c, c->tensors[c->in[0]].elem, 0, &zero));
-    return epctx__emit_where(c, id, c->in[0], zero, &c->y);
+    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    if (c->in[1] != EPCTX__NONE) EPCTX__TRY(epctx__const_ints(c, c->in[1], "k", 1, &r.n.k, NULL));
+    if (shape.rank < 2 || r.n.k > EPCTX__MAX_BYTES || r.n.k < -(int64_t)EPCTX__MAX_BYTES)
+        return EPCTX__INVALID(c, "expected rank >= 2, found %u with k %d", (uint64_t)shape.rank,
+                              r.n.k);
+    r.n.i = shape.dims[shape.rank - 2];
+    r.n.j = shape.dims[shape.rank - 1];
+    EPCTX__TRY(epctx__cook(c, &r, "i = range(#i)[i>i1] + #k; j = range(#j)[j>1j]"));
+    return epctx__cook_y(c, &r, upper ? "y = where(i <= j, x, 0)" : "y = where(j <= i, x, 0)");
 }
 
 static epctx_status epctx__lower_range(epctx__compiler *c) {
@@ -8715,16 +8709,16 @@ static epctx_status epctx__lower_eye_like(epctx__compiler *c) {
     const int64_t k = epctx_node_int(c->node, "k", 0);
     const epctx__shape shape = c->tensors[c->in[0]].shape;
     const int32_t type = (int32_t)epctx_node_int(c->node, "dtype", c->tensors[c->in[0]].elem);
-    uint32_t rows, columns, y;
+    epctx__recipe r = epctx__recipe_of(EPCTX__NONE);
     if (shape.rank != 2 || k > 1000000 || k < -1000000 || epctx__stored_size(type) == 0)
         return EPCTX__REFUSE(c,
                              "expected rank 2, |k| <= 1000000 and a type that the kernels support");
+    r.n.i = shape.dims[0];
+    r.n.j = shape.dims[1];
+    r.n.k = k;
+    EPCTX__TRY(epctx__cook(c, &r, "y = range(#i)[i>i1] + #k == range(#j)[j>1j]"));
     c->folding = true; /* only the shape of the input matters */
-    EPCTX__TRY(epctx__ramp(c, shape.dims[0], 2, 0, &rows));
-    EPCTX__TRY(epctx__ramp(c, shape.dims[1], 2, 1, &columns));
-    EPCTX__TRY(epctx__emit_integer(c, EPCTX__EXACT_ADD, rows, (int32_t)k, &rows));
-    EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_EQUAL, rows, columns, &y));
-    return epctx__emit_cast(c, y, type, &c->y);
+    return epctx__emit_cast(c, r.v.y, type, &c->y);
 }
 
 static epctx_status epctx__lower_size(epctx__compiler *c) {
