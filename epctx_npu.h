@@ -4715,8 +4715,7 @@ static bool epctx__integer_needs(const epctx__integer_conv *p, uint64_t depth, u
            epctx__requant_ok(&p->y);
 }
 
-static bool epctx__check_integer_conv(const void *params, epctx__needs *needs) {
-    const epctx__integer_conv *p = (const epctx__integer_conv *)params;
+static bool epctx__check_integer_conv(const epctx__integer_conv *p, epctx__needs *needs) {
     needs->out[1] = epctx__items(epctx__integer_temporary(p), 1);
     return epctx__integer_needs(p,
                                 epctx__mul3(p->in_channels, p->window.kernel_h, p->window.kernel_w),
@@ -5246,8 +5245,7 @@ static bool epctx__has_avx_vnni(void) {
 
 #endif /* EPCTX__AVX2 */
 
-static epctx_status epctx__run_integer_conv(const void *params, const epctx__args *args) {
-    const epctx__integer_conv *p = (const epctx__integer_conv *)params;
+static epctx_status epctx__run_integer_conv(const epctx__integer_conv *p, const epctx__args *args) {
     const epctx__window *w = &p->window;
     const size_t depth = (size_t)w->kernel_h * w->kernel_w * p->in_channels;
     const size_t plane = (size_t)w->out_h * w->out_w, pixels = p->batch * plane;
@@ -5294,8 +5292,7 @@ static epctx_status epctx__run_integer_conv(const void *params, const epctx__arg
  * order that interleaving leaves them in, bias and scales, too. If 64 is a multiple of the number
  * of channels they repeat, so that 64 bytes may be several pixels -- */
 
-static bool epctx__check_integer_depthwise(const void *params, epctx__needs *needs) {
-    const epctx__integer_conv *p = (const epctx__integer_conv *)params;
+static bool epctx__check_integer_depthwise(const epctx__integer_conv *p, epctx__needs *needs) {
     return epctx__integer_needs(p, epctx__mul(p->window.kernel_h, p->window.kernel_w), 64, needs) &&
            p->in_channels == p->out_channels;
 }
@@ -5386,8 +5383,8 @@ static void epctx__depthwise_row(const epctx__integer_conv *p, const epctx__args
     }
 }
 
-static epctx_status epctx__run_integer_depthwise(const void *params, const epctx__args *args) {
-    const epctx__integer_conv *p = (const epctx__integer_conv *)params;
+static epctx_status epctx__run_integer_depthwise(const epctx__integer_conv *p,
+                                                 const epctx__args *args) {
     const epctx__window *w = &p->window;
     const size_t image = (size_t)w->in_h * w->in_w * p->in_channels;
     const size_t row = (size_t)w->out_w * p->out_channels;
@@ -5409,8 +5406,7 @@ typedef struct epctx__integer_add {
     epctx__requant y;
 } epctx__integer_add;
 
-static bool epctx__check_integer_add(const void *params, epctx__needs *needs) {
-    const epctx__integer_add *p = (const epctx__integer_add *)params;
+static bool epctx__check_integer_add(const epctx__integer_add *p, epctx__needs *needs) {
     needs->in[0] = needs->in[1] = needs->out[0] = epctx__items(p->count, 1);
     return (p->a_flip == 0 || p->a_flip == 0x80) && (p->b_flip == 0 || p->b_flip == 0x80) &&
            p->a_zero >= 0 && p->a_zero <= 255 && p->b_zero >= 0 && p->b_zero <= 255 &&
