@@ -4345,6 +4345,24 @@ static EPCTX__INLINE void epctx__all_quantize_body(const epctx__quantize *p,
 
 EPCTX__RUN(quantize, epctx__quantize)
 
+#ifdef EPCTX__AVX2
+/* 16 at a time; returns the number converted. */
+EPCTX__WIDE static size_t epctx__dequantize_wide(const uint8_t *x, size_t count, float scale,
+                                                 int32_t zero, bool is_signed, float *y) {
+    const __m512i shift = _mm512_set1_epi32(zero);
+    size_t i;
+    for (i = 0; i + 16 <= count; i += 16) {
+        __m128i bytes;
+        __m512i v;
+        memcpy(&bytes, x + i, sizeof bytes);
+        v = is_signed ? _mm512_cvtepi8_epi32(bytes) : _mm512_cvtepu8_epi32(bytes);
+        _mm512_storeu_ps(y + i, _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_sub_epi32(v, shift)),
+                                              _mm512_set1_ps(scale)));
+    }
+    return i;
+}
+#endif /* EPCTX__AVX2 */
+
 static EPCTX__INLINE void epctx__all_dequantize_body(const epctx__quantize *p,
                                                      const epctx__args *args) {
     const uint8_t *x = (const uint8_t *)args->in[0], *zeros = (const uint8_t *)args->in[2];
@@ -4357,9 +4375,15 @@ static EPCTX__INLINE void epctx__all_dequantize_body(const epctx__quantize *p,
             const float scale = ((const float *)args->in[1])[c];
             const int64_t zero = zeros != NULL ? epctx__load_int(zeros, c, p->type) : 0;
             const int32_t shift = flip + (int32_t)(elem == 1 ? zero : 0);
+            size_t done = 0;
+#ifdef EPCTX__AVX2
+            if (args->fast == EPCTX__LEVEL_AVX512 && elem == 1)
+                done = epctx__dequantize_wide(x, p->inner, scale, (int32_t)zero, flip != 0, y);
+#endif
             if (elem == 1)
-                EPCTX__EACH(i, p->inner, const int32_t v = ((int32_t)x[i] ^ flip) - shift;
-                            y[i] = (float)v * scale;);
+                EPCTX__EACH(i, p->inner - done,
+                            const int32_t v = ((int32_t)x[done + i] ^ flip) - shift;
+                            y[done + i] = (float)v * scale;);
             else
                 EPCTX__EACH(i, p->inner, const int64_t v = epctx__index(x, i, 4) - zero;
                             y[i] = (float)v * scale;);
