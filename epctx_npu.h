@@ -7631,14 +7631,6 @@ static epctx_status epctx__emit_integer(epctx__compiler *c, epctx__exact_kind ki
     return epctx__emit_exact(c, kind, x, id, y);
 }
 
-/* x combined with one number. */
-static epctx_status epctx__emit_number(epctx__compiler *c, epctx__binary_kind kind, uint32_t x,
-                                       float number, uint32_t *out) {
-    uint32_t id;
-    EPCTX__TRY(epctx__scalar_float(c, number, &id));
-    return epctx__emit_binary(c, kind, x, id, out);
-}
-
 /* One operation for all types: Binary for floats, Exact for integers. */
 static epctx_status epctx__emit_any(epctx__compiler *c, epctx__binary_kind kind, uint32_t a,
                                     uint32_t b, uint32_t *out) {
@@ -7952,14 +7944,6 @@ static epctx__act *epctx__act_of(epctx__step *s) {
     return NULL;
 }
 
-/* Fuses an activation into a step; false: the opcode has none, or the step has one already. */
-static bool epctx__set_act(epctx__step *s, const epctx__act *act) {
-    epctx__act *slot = epctx__act_of(s);
-    if (slot == NULL || slot->kind != EPCTX__ACT_NONE) return false;
-    *slot = *act;
-    return true;
-}
-
 /* Neg, Abs and Relu of integers. */
 static epctx_status epctx__lower_int_act(epctx__compiler *c, epctx__act_kind kind, uint32_t x) {
     uint32_t zero, y;
@@ -7975,11 +7959,13 @@ static epctx_status epctx__lower_int_act(epctx__compiler *c, epctx__act_kind kin
 static epctx_status epctx__lower_act_of(epctx__compiler *c, epctx__act_kind kind, float a,
                                         float b) {
     epctx__step *before = epctx__writer_of(c, c->in[0]);
+    epctx__act *slot = before != NULL ? epctx__act_of(before) : NULL;
     const epctx__act act = {(uint32_t)kind, a, b};
     if (c->tensors[c->in[0]].elem != EPCTX_ONNX_FLOAT)
         return epctx__lower_int_act(c, kind, c->in[0]);
-    if (before == NULL || !epctx__set_act(before, &act))
+    if (slot == NULL || slot->kind != EPCTX__ACT_NONE)
         return epctx__emit_act(c, c->in[0], kind, a, b, &c->y);
+    *slot = act; /* fused */
     c->stats.fused++;
     c->y = c->in[0];
     return EPCTX_OK;
@@ -9021,14 +9007,6 @@ static epctx_status epctx__plane_window(epctx__compiler *c, epctx__geometry *g, 
     return EPCTX_OK;
 }
 
-static epctx_status epctx__want_image(epctx__compiler *c, uint32_t x) {
-    uint32_t rank = c->tensors[x].shape.rank;
-    if (rank != 3 && rank != 4)
-        return EPCTX__REFUSE(c, "input '%S': expected rank 3 or 4, found %u", &c->tensors[x].name,
-                             (uint64_t)rank);
-    return EPCTX_OK;
-}
-
 /* [N, channels, spatial ...]: shape of the window's output. */
 static epctx__shape epctx__image(const epctx__shape *in, int64_t channels, const epctx__window *w) {
     epctx__shape out = *in;
@@ -9120,7 +9098,9 @@ static epctx_status epctx__conv_of(epctx__compiler *c, uint32_t x, uint32_t w, u
     int64_t groups = epctx_node_int(c->node, "group", 1);
     epctx__geometry g;
     epctx__conv p;
-    EPCTX__TRY(epctx__want_image(c, x));
+    if (xs.rank != 3 && xs.rank != 4)
+        return EPCTX__REFUSE(c, "input '%S': expected rank 3 or 4, found %u", &c->tensors[x].name,
+                             (uint64_t)xs.rank);
     if (ws.rank != xs.rank || groups < 1 || ws.dims[0] < 1 || ws.dims[0] % groups != 0 ||
         ws.dims[1] < 1 || xs.dims[1] % groups != 0 || ws.dims[1] != xs.dims[1] / groups ||
         c->tensors[w].count == 0)
@@ -9147,12 +9127,6 @@ static epctx_status epctx__conv_of(epctx__compiler *c, uint32_t x, uint32_t w, u
     p.in_channels = (uint32_t)ws.dims[1];
     p.out_channels = (uint32_t)(ws.dims[0] / groups);
     return epctx__emit_conv(c, x, w, bias, &xs, &p, y);
-}
-
-static epctx_status epctx__lower_conv(epctx__compiler *c) {
-    uint32_t bias;
-    EPCTX__TRY(epctx__optional(c, 2, &bias));
-    return epctx__conv_of(c, c->in[0], c->in[1], bias, &c->y);
 }
 
 /* -- ConvTranspose: one Conv yields a channel per sub-pixel phase, a Move interleaves them -- */
@@ -9488,7 +9462,8 @@ static epctx_status epctx__lower_mean(epctx__compiler *c) {
         EPCTX__TRY(epctx__float_input(c, i, &b));
         EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_ADD, y, b, &y));
     }
-    return epctx__emit_number(c, EPCTX__BINARY_DIV, y, (float)c->node->input_count, &c->y);
+    EPCTX__TRY(epctx__scalar_float(c, (float)c->node->input_count, &b));
+    return epctx__emit_binary(c, EPCTX__BINARY_DIV, y, b, &c->y);
 }
 
 static epctx_status epctx__lower_global_pool(epctx__compiler *c) {
@@ -9616,7 +9591,8 @@ static epctx_status epctx__lower_gemm(epctx__compiler *c) {
     EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, &ys, &y));
     EPCTX__TRY(epctx__emit_gemm(c, &p, a, b, trans_b, bias, y));
     if (extra != EPCTX__NONE && beta != 0.0f && bias == EPCTX__NONE) {
-        if (beta != 1.0f) EPCTX__TRY(epctx__emit_number(c, EPCTX__BINARY_MUL, extra, beta, &extra));
+        EPCTX__TRY(epctx__scalar_float(c, beta, &bias));
+        if (beta != 1.0f) EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_MUL, extra, bias, &extra));
         EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_ADD, y, extra, &y));
     }
     return epctx__set_output(c, 0, y);
@@ -10882,10 +10858,10 @@ static epctx_status epctx__lower_resize(epctx__compiler *c) {
 /* -- operators composed of others -- */
 
 static epctx_status epctx__lower_bitwise_not(epctx__compiler *c) {
-    uint32_t x = c->in[0];
-    if (c->tensors[x].elem == EPCTX_ONNX_FLOAT || c->tensors[x].elem == EPCTX_ONNX_BOOL)
+    const int32_t type = c->tensors[c->in[0]].elem;
+    if (type == EPCTX_ONNX_FLOAT || type == EPCTX_ONNX_BOOL)
         return EPCTX__INVALID(c, "expected integers");
-    return epctx__emit_integer(c, EPCTX__EXACT_XOR, x, -1, &c->y);
+    return epctx__emit_integer(c, EPCTX__EXACT_XOR, c->in[0], -1, &c->y);
 }
 
 /* y = |x|^p, with attribute p, or y^(1/p) (`root`). */
@@ -11315,7 +11291,7 @@ static epctx_status epctx__lower_any_conv(epctx__compiler *c) {
     const epctx__shape xs = c->tensors[c->in[0]].shape, ws = c->tensors[c->in[1]].shape;
     epctx__recipe r = epctx__recipe_of(c->in[0]);
     epctx__geometry g;
-    if (xs.rank == 3 || xs.rank == 4) return epctx__lower_conv(c);
+    if (xs.rank == 3 || xs.rank == 4) return epctx__conv_of(c, c->in[0], c->in[1], c->in[2], &c->y);
     if (xs.rank < 3 || ws.rank != xs.rank)
         return EPCTX__INVALID(c, "expected input and weights of one rank, 3 or more");
     epctx__geometry_image(&g, &xs, &ws);
@@ -11763,11 +11739,6 @@ static epctx_status epctx__lower_window(epctx__compiler *c) {
         c, y, (int32_t)epctx_node_int(c->node, "output_datatype", EPCTX_ONNX_FLOAT), &c->y);
 }
 
-/* The bin of a frequency on the mel scale; `bins`: those for each hertz. */
-static int64_t epctx__mel_bin(double mel, double bins) {
-    return (int64_t)(700.0 * (epctx__exp_wide(mel) - 1.0) * bins);
-}
-
 /* Triangles that overlap by half, one for each mel band: [bins][bands]. */
 static epctx_status epctx__lower_mel(epctx__compiler *c) {
     static const char *const names[3] = {"num_mel_bins", "dft_length", "sample_rate"};
@@ -11799,7 +11770,7 @@ static epctx_status epctx__lower_mel(epctx__compiler *c) {
         const double part = (double)(i + 2) / (double)(sizes[0] + 2);
         at[0] = at[1];
         at[1] = at[2];
-        at[2] = epctx__mel_bin(low + (high - low) * part, each);
+        at[2] = (int64_t)(700.0 * (epctx__exp_wide(low + (high - low) * part) - 1.0) * each);
         if (at[2] >= bins) at[2] = bins - 1; /* rounding could lift it */
         if (i < 0) continue;
         for (j = at[0]; j < at[2]; j++)
@@ -11952,7 +11923,7 @@ static const epctx__lowering epctx__lowers[] = {
     {"Concat", "", epctx__lower_concat, 0},
     {"Constant", "", epctx__lower_constant, 0},
     {"ConstantOfShape", "x", epctx__lower_constant_of_shape, 0},
-    {"Conv", "ff", epctx__lower_any_conv, 0},
+    {"Conv", "ffX", epctx__lower_any_conv, 0},
     {"ConvInteger", "", epctx__lower_integer, true},
     {"ConvTranspose", "ff", epctx__lower_any_conv_transpose, 0},
     {"CumSum", "xx", epctx__lower_cumsum, 0},
@@ -12077,7 +12048,7 @@ static const epctx__quantized epctx__quantizeds[] = {
     {{"QLinearAdd", "xx", epctx__lower_binary, EPCTX__BINARY_ADD}, 0, 2, 0, 6},
     {{"QLinearAveragePool", "x", epctx__lower_pool, EPCTX__POOL_AVERAGE}, 0, 1, 0, 3},
     {{"QLinearConcat", "", epctx__lower_concat, 0}, 2, 0, 0, 0},
-    {{"QLinearConv", "ff", epctx__lower_any_conv, 0}, 0, 2, 8, 6},
+    {{"QLinearConv", "ffX", epctx__lower_any_conv, 0}, 0, 2, 8, 6},
     {{"QLinearGlobalAveragePool", "f", epctx__lower_global_pool, EPCTX__REDUCE_MEAN}, 0, 1, 0, 3},
     {{"QLinearLeakyRelu", "x", epctx__lower_act, EPCTX__ACT_LEAKY}, 0, 1, 0, 3},
     {{"QLinearMatMul", "ff", epctx__lower_matmul, 0}, 0, 2, 0, 6},
