@@ -9514,6 +9514,19 @@ static epctx__pack epctx__matrix_pack(const epctx__compiler *c, uint32_t batch, 
     return pack;
 }
 
+/* One product: [m][k] times [k][n]. */
+static epctx__gemm epctx__gemm_of(int64_t m, int64_t n, int64_t k) {
+    epctx__gemm p;
+    memset(&p, 0, sizeof p);
+    p.batch = p.b_shared = 1;
+    p.m = (uint32_t)m;
+    p.n = (uint32_t)n;
+    p.k = p.a_row = (uint32_t)k;
+    p.a_step = 1;
+    p.alpha = 1.0f;
+    return p;
+}
+
 /* y[batch][m][n]; b is not packed yet. */
 static epctx_status epctx__emit_gemm(epctx__compiler *c, const epctx__gemm *params, uint32_t a,
                                      uint32_t b, bool b_transposed, uint32_t bias, uint32_t y) {
@@ -9525,77 +9538,59 @@ static epctx_status epctx__emit_gemm(epctx__compiler *c, const epctx__gemm *para
     return epctx__emit_packed(c, &s, &pack);
 }
 
-/* Gemm's C as bias: one constant times beta per column. NONE: a later step must add it. */
-static epctx_status epctx__gemm_bias(epctx__compiler *c, uint32_t id, float beta, int64_t n,
-                                     uint32_t *bias) {
-    const epctx__tensor *t = &c->tensors[id];
-    const epctx__shape *s = &t->shape;
-    const bool row = s->rank > 0 && s->dims[s->rank - 1] == n && t->count == (uint64_t)n;
-    const void *data;
-    float *out, value;
-    int64_t i;
-    *bias = EPCTX__NONE;
-    if (row && beta == 1.0f) {
-        *bias = id;
-        return EPCTX_OK;
-    }
-    if (!t->constant || (!row && t->count != 1)) return EPCTX_OK;
-    EPCTX__TRY(epctx__data(c, id, &data));
-    EPCTX__TRY(epctx__add_floats(c, (uint64_t)n, &out, bias));
-    for (i = 0; i < n; i++) {
-        memcpy(&value, (const uint8_t *)data + (row ? i : 0) * 4, 4);
-        out[i] = epctx__f_mul(value, beta);
-    }
-    return EPCTX_OK;
-}
-
+/* C is the command's bias if it is one row, or one constant number; else a later step adds it. */
 static epctx_status epctx__lower_gemm(epctx__compiler *c) {
     const bool trans_a = epctx_node_int(c->node, "transA", 0) != 0;
     const bool trans_b = epctx_node_int(c->node, "transB", 0) != 0;
     const float beta = epctx_node_float(c->node, "beta", 1.0f);
-    epctx__shape ys = {2, {0}};
-    const epctx__shape *as, *bs;
+    const uint32_t a = c->in[0], b = c->in[1];
+    const epctx__shape as = c->tensors[a].shape, bs = c->tensors[b].shape;
+    epctx__recipe r = epctx__recipe_of(a);
+    epctx__shape ys = {2, {0}}, both;
     epctx__gemm p;
-    uint32_t a = c->in[0], b = c->in[1], extra = c->in[2], bias = EPCTX__NONE, y;
-    int64_t m, n, k;
-    as = &c->tensors[a].shape;
-    bs = &c->tensors[b].shape;
-    if (as->rank != 2 || bs->rank != 2 || as->dims[trans_a ? 0 : 1] != bs->dims[trans_b ? 1 : 0] ||
+    uint32_t bias = EPCTX__NONE;
+    float *factors;
+    int64_t m, n, k, i;
+    if (as.rank != 2 || bs.rank != 2 || as.dims[trans_a ? 0 : 1] != bs.dims[trans_b ? 1 : 0] ||
         c->tensors[b].count == 0)
         return EPCTX__INVALID(c,
                               "expected matrices with matching dimensions, found ranks %u and %u",
-                              (uint64_t)as->rank, (uint64_t)bs->rank);
-    m = as->dims[trans_a ? 1 : 0];
-    k = as->dims[trans_a ? 0 : 1];
-    n = bs->dims[trans_b ? 0 : 1];
-    ys.dims[0] = m;
-    ys.dims[1] = n;
-    memset(&p, 0, sizeof p);
-    p.batch = 1;
-    p.m = (uint32_t)m;
-    p.n = (uint32_t)n;
-    p.k = (uint32_t)k;
-    p.a_row = trans_a ? 1 : (uint32_t)k;
-    p.a_step = trans_a ? (uint32_t)m : 1;
-    p.b_shared = 1;
+                              (uint64_t)as.rank, (uint64_t)bs.rank);
+    ys.dims[0] = m = as.dims[trans_a ? 1 : 0];
+    ys.dims[1] = n = bs.dims[trans_b ? 0 : 1];
+    k = as.dims[trans_a ? 0 : 1];
+    p = epctx__gemm_of(m, n, k);
+    if (trans_a) {
+        p.a_row = 1;
+        p.a_step = p.m;
+    }
     p.alpha = epctx_node_float(c->node, "alpha", 1.0f);
-    if (extra != EPCTX__NONE && beta != 0.0f) {
-        epctx__shape both;
-        EPCTX__TRY(epctx__want_float(c, extra));
-        EPCTX__TRY(epctx__old_broadcast(c, a, &extra));
-        EPCTX__TRY(epctx__broadcast(c, &c->tensors[extra].shape, &ys, &both));
+    r.v.c = beta != 0.0f ? c->in[2] : EPCTX__NONE;
+    if (r.v.c != EPCTX__NONE) {
+        const epctx__tensor *t;
+        bool row;
+        EPCTX__TRY(epctx__want_float(c, r.v.c));
+        EPCTX__TRY(epctx__old_broadcast(c, a, &r.v.c));
+        t = &c->tensors[r.v.c];
+        EPCTX__TRY(epctx__broadcast(c, &t->shape, &ys, &both));
         if (!epctx__same_shape(&both, &ys))
             return EPCTX__INVALID(c, "C: cannot broadcast to [%d, %d]", m, n);
-        EPCTX__TRY(epctx__gemm_bias(c, extra, beta, n, &bias));
+        row = t->shape.rank > 0 && t->shape.dims[t->shape.rank - 1] == n && t->count == (uint64_t)n;
+        if (row && beta == 1.0f) {
+            bias = r.v.c;
+        } else if (t->constant && (row || t->count == 1)) {
+            EPCTX__TRY(epctx__add_floats(c, (uint64_t)n, &factors, &r.v.b));
+            for (i = 0; i < n; i++) factors[i] = beta;
+            EPCTX__TRY(epctx__cook(c, &r, "c = c * b"));
+            bias = r.v.c;
+        }
     }
-    EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, &ys, &y));
-    EPCTX__TRY(epctx__emit_gemm(c, &p, a, b, trans_b, bias, y));
-    if (extra != EPCTX__NONE && beta != 0.0f && bias == EPCTX__NONE) {
-        EPCTX__TRY(epctx__scalar_float(c, beta, &bias));
-        if (beta != 1.0f) EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_MUL, extra, bias, &extra));
-        EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_ADD, y, extra, &y));
-    }
-    return epctx__set_output(c, 0, y);
+    EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, &ys, &r.v.y));
+    EPCTX__TRY(epctx__emit_gemm(c, &p, a, b, trans_b, bias, r.v.y));
+    c->y = r.v.y;
+    if (r.v.c == bias) return EPCTX_OK;
+    EPCTX__TRY(epctx__scalar_float(c, beta, &r.v.b));
+    return epctx__cook_y(c, &r, beta == 1.0f ? "y = y + c" : "y = y + c * b");
 }
 
 /* Broadcasts the batch dimensions of an operand to those of the result if they differ. */
@@ -9621,9 +9616,8 @@ static epctx_status epctx__along(epctx__compiler *c, uint32_t *x, uint32_t rank,
 static epctx_status epctx__matmul_of(epctx__compiler *c, uint32_t a, uint32_t b, uint32_t *y) {
     epctx__shape as, bs, a_batch, b_batch, batch, ys;
     epctx__gemm p;
-    bool row, column;
-    row = c->tensors[a].shape.rank == 1; /* vectors become matrices; the result drops that */
-    column = c->tensors[b].shape.rank == 1;
+    const bool row = c->tensors[a].shape.rank == 1, column = c->tensors[b].shape.rank == 1;
+    /* vectors become matrices; the result drops that */
     if (row) EPCTX__TRY(epctx__along(c, &a, 2, 1));
     if (column) EPCTX__TRY(epctx__along(c, &b, 2, 0));
     as = c->tensors[a].shape;
@@ -9637,19 +9631,12 @@ static epctx_status epctx__matmul_of(epctx__compiler *c, uint32_t a, uint32_t b,
     b_batch = bs;
     b_batch.rank -= 2;
     EPCTX__TRY(epctx__broadcast(c, &a_batch, &b_batch, &batch));
-    memset(&p, 0, sizeof p);
-    p.m = (uint32_t)as.dims[as.rank - 2];
-    p.k = (uint32_t)as.dims[as.rank - 1];
-    p.n = (uint32_t)bs.dims[bs.rank - 1];
-    p.batch = (uint32_t)epctx__count(&batch);
-    p.a_row = p.k;
-    p.a_step = 1;
-    p.alpha = 1.0f;
+    p = epctx__gemm_of(as.dims[as.rank - 2], bs.dims[bs.rank - 1], as.dims[as.rank - 1]);
     if (epctx__count(&b_batch) == 1) { /* one b: the batch becomes rows of a */
-        p.m *= p.batch;
-        p.batch = 1;
-        p.b_shared = 1;
+        p.m *= (uint32_t)epctx__count(&batch);
     } else {
+        p.b_shared = 0;
+        p.batch = (uint32_t)epctx__count(&batch);
         EPCTX__TRY(epctx__matmul_expand(c, &b, &batch));
         if (epctx__count(&a_batch) != 1) {
             EPCTX__TRY(epctx__matmul_expand(c, &a, &batch));
@@ -9972,23 +9959,14 @@ static epctx_status epctx__fuse_norm(epctx__compiler *c, epctx__recipe *r, bool 
     return EPCTX_OK;
 }
 
-static epctx_status epctx__emit_affine(epctx__compiler *c, uint32_t x, uint64_t channels,
-                                       uint32_t factor, uint32_t offset, uint32_t *y) {
-    const epctx__shape *shape = &c->tensors[x].shape;
-    epctx__step s = epctx__new_step(EPCTX__OP_AFFINE, x, factor, 0);
-    s.in[2] = offset;
-    s.params.affine.outer = (uint32_t)shape->dims[0];
-    s.params.affine.channels = (uint32_t)channels;
-    s.params.affine.inner = (uint32_t)epctx__product(shape, 2, shape->rank);
-    return epctx__emit_new(c, &s, EPCTX_ONNX_FLOAT, shape, y);
-}
-
 static epctx_status epctx__lower_batch_norm(epctx__compiler *c) {
     const float momentum = epctx_node_float(c->node, "momentum", 0.9f);
     const bool training = epctx_node_int(c->node, "training_mode", 0) != 0;
     const bool apart[EPCTX_NPU_MAX_RANK] = {true, false, true, true, true, true, true, true};
-    const uint32_t rank = c->tensors[c->in[0]].shape.rank;
+    const epctx__shape shape = c->tensors[c->in[0]].shape;
+    const uint32_t rank = shape.rank;
     epctx__recipe r = epctx__recipe_of(c->in[0]);
+    epctx__step s;
     uint32_t *const ids[4] = {&r.v.s, &r.v.b, &r.v.m, &r.v.v}, i;
     bool constant = !training, done = false;
     uint64_t channels;
@@ -9997,7 +9975,7 @@ static epctx_status epctx__lower_batch_norm(epctx__compiler *c) {
         epctx_node_int(c->node, "spatial", 1) == 0 || rank < 2)
         return EPCTX__REFUSE(c, "expected statistics per channel, of inference or as of opset 14, "
                                 "and rank >= 2");
-    channels = (uint64_t)c->tensors[r.v.x].shape.dims[1];
+    channels = (uint64_t)shape.dims[1];
     for (i = 0; i < 4; i++) {
         EPCTX__TRY(epctx__float_input(c, i + 1, ids[i]));
         if (c->tensors[*ids[i]].count != channels)
@@ -10019,103 +9997,89 @@ static epctx_status epctx__lower_batch_norm(epctx__compiler *c) {
     }
     if (!constant) {
         for (i = 0; i < 4; i++) EPCTX__TRY(epctx__along(c, ids[i], rank - 1, 0));
-        EPCTX__TRY(epctx__cook(c, &r, "d = sqrt(v + e); y = (x - m) / d * s + b"));
-        return epctx__set_output(c, 0, r.v.y);
+        return epctx__cook_y(c, &r, "d = sqrt(v + e); y = (x - m) / d * s + b");
     }
     EPCTX__TRY(epctx__cook(c, &r, "f = s / sqrt(v + e); g = b - m * f"));
     EPCTX__TRY(epctx__fuse_norm(c, &r, &done));
     c->y = r.v.x;
-    return done ? EPCTX_OK : epctx__emit_affine(c, r.v.x, channels, r.v.f, r.v.g, &c->y);
+    if (done) return EPCTX_OK;
+    s = epctx__new_step(EPCTX__OP_AFFINE, r.v.x, r.v.f, 0);
+    s.in[2] = r.v.g;
+    s.params.affine.outer = (uint32_t)shape.dims[0];
+    s.params.affine.channels = (uint32_t)channels;
+    s.params.affine.inner = (uint32_t)epctx__product(&shape, 2, rank);
+    return epctx__emit_new(c, &s, EPCTX_ONNX_FLOAT, &shape, &c->y);
 }
 
 /* -- normalizations -- */
 
-typedef struct epctx__norm_shape {
-    uint64_t rows, count, inner, channels;
-    bool centred;
-} epctx__norm_shape;
-
 static epctx_status epctx__emit_rows(epctx__compiler *c, uint32_t x, uint32_t scale, uint32_t shift,
-                                     const epctx__norm_shape *n, float epsilon, uint32_t *y) {
+                                     const epctx__norm *n, uint32_t *y) {
     epctx__shape shape = c->tensors[x].shape;
     epctx__step s = epctx__new_step(EPCTX__OP_NORM, x, scale, 0);
-    uint32_t ids[2], i;
-    ids[0] = scale;
-    ids[1] = shift;
-    for (i = 0; i < 2; i++) {
-        if (ids[i] == EPCTX__NONE) continue;
-        EPCTX__TRY(epctx__want_float(c, ids[i]));
-        if (c->tensors[ids[i]].count != n->channels)
-            return EPCTX__REFUSE(c, "scale and bias: expected %u elements, found %u", n->channels,
-                                 c->tensors[ids[i]].count);
-    }
+    uint32_t i;
     s.in[2] = shift;
-    s.params.norm.rows = (uint32_t)n->rows;
-    s.params.norm.count = (uint32_t)n->count;
-    s.params.norm.centred = n->centred;
-    s.params.norm.inner = (uint32_t)n->inner;
-    s.params.norm.channels = (uint32_t)n->channels;
-    s.params.norm.epsilon = epsilon;
+    s.params.norm = *n;
+    for (i = 1; i < 3; i++) {
+        if (s.in[i] == EPCTX__NONE) continue;
+        EPCTX__TRY(epctx__want_float(c, s.in[i]));
+        if (c->tensors[s.in[i]].count != n->channels)
+            return EPCTX__REFUSE(c, "scale and bias: expected %u elements, found %u",
+                                 (uint64_t)n->channels, c->tensors[s.in[i]].count);
+    }
     return epctx__emit_new(c, &s, EPCTX_ONNX_FLOAT, &shape, y);
 }
 
-/* LayerNormalization's optional outputs: mean and inverse standard deviation. */
-static epctx_status epctx__norm_outputs(epctx__compiler *c, uint32_t x, uint32_t axis,
-                                        float epsilon) {
-    bool inner[EPCTX_NPU_MAX_RANK], wanted = false;
-    epctx__recipe r = epctx__recipe_of(x);
-    uint32_t i;
-    for (i = 1; i < c->node->output_count; i++)
-        wanted = wanted || (c->node->outputs[i].size > 0 &&
-                            epctx_map_get(&c->scope.uses, c->node->outputs[i]) != EPCTX_MAP_NONE);
-    if (!wanted) return EPCTX_OK;
-    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) inner[i] = i >= axis;
-    r.axes = inner;
-    EPCTX__TRY(epctx__scalar_float(c, epsilon, &r.v.e));
-    EPCTX__TRY(epctx__cook(c, &r, "m = mean(x); d = x - m; s = inverse(sqrt(mean(d * d) + e))"));
-    EPCTX__TRY(epctx__set_output(c, 1, r.v.m));
-    return epctx__set_output(c, 2, r.v.s);
-}
-
+/* Optional outputs of LayerNormalization: mean and inverse standard deviation. */
 static epctx_status epctx__lower_layer_norm(epctx__compiler *c) {
     const bool centred = c->variant != 0;
-    const float epsilon = epctx_node_float(c->node, "epsilon", 1e-5f);
-    epctx__norm_shape n;
-    uint32_t x = c->in[0], scale = c->in[1], shift = EPCTX__NONE, y, axis;
-    const epctx__shape *shape;
+    const bool more = centred && epctx__unused_outputs(c, 1) != EPCTX_OK;
+    const epctx__shape shape = c->tensors[c->in[0]].shape;
+    bool inner[EPCTX_NPU_MAX_RANK];
+    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    epctx__norm n;
+    uint32_t shift = EPCTX__NONE, axis, i;
+    epctx_error_clear(c->error);
     if (centred)
         EPCTX__TRY(epctx__optional(c, 2, &shift));
     else
         EPCTX__TRY(epctx__unused_outputs(c, 1));
-    shape = &c->tensors[x].shape;
-    EPCTX__TRY(epctx__axis_attr(c, -1, shape->rank, 0, &axis));
-    n.rows = epctx__product(shape, 0, axis);
-    n.count = n.channels = epctx__product(shape, axis, shape->rank);
+    EPCTX__TRY(epctx__axis_attr(c, -1, shape.rank, 0, &axis));
+    n.rows = (uint32_t)epctx__product(&shape, 0, axis);
+    n.count = n.channels = (uint32_t)epctx__product(&shape, axis, shape.rank);
     n.inner = 1;
     n.centred = centred;
-    EPCTX__TRY(epctx__emit_rows(c, x, scale, shift, &n, epsilon, &y));
-    EPCTX__TRY(epctx__set_output(c, 0, y));
-    return centred ? epctx__norm_outputs(c, x, axis, epsilon) : EPCTX_OK;
+    n.epsilon = epctx_node_float(c->node, "epsilon", 1e-5f);
+    EPCTX__TRY(epctx__emit_rows(c, r.v.x, c->in[1], shift, &n, &r.v.y));
+    EPCTX__TRY(epctx__set_output(c, 0, r.v.y));
+    if (!more) return EPCTX_OK;
+    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) inner[i] = i >= axis;
+    r.axes = inner;
+    EPCTX__TRY(epctx__scalar_float(c, n.epsilon, &r.v.e));
+    EPCTX__TRY(epctx__cook(c, &r, "m = mean(x); d = x - m; s = inverse(sqrt(mean(d * d) + e))"));
+    EPCTX__TRY(epctx__set_output(c, 1, r.v.m));
+    return epctx__set_output(c, 2, r.v.s);
 }
 
 /* One row per sample and channel, or group of channels. */
 static epctx_status epctx__lower_channel_norm(epctx__compiler *c) {
     const bool grouped = c->variant != 0;
     const int64_t groups = epctx_node_int(c->node, "num_groups", 1);
-    epctx__norm_shape n;
-    uint64_t plane, channels;
-    uint32_t x = c->in[0], scale = c->in[1], shift = c->in[2];
-    if (c->tensors[x].shape.rank < 3 || groups < 1 || c->tensors[x].shape.dims[1] % groups != 0)
+    const bool by_group = grouped && c->node->version < 21; /* scale and bias */
+    const epctx__shape shape = c->tensors[c->in[0]].shape;
+    epctx__norm n;
+    uint32_t plane, channels;
+    if (shape.rank < 3 || groups < 1 || shape.dims[1] % groups != 0)
         return EPCTX__INVALID(c, "expected rank >= 3 and channels divisible by %d groups", groups);
-    channels = (uint64_t)c->tensors[x].shape.dims[1];
-    plane = epctx__product(&c->tensors[x].shape, 2, c->tensors[x].shape.rank);
-    n.rows = (uint64_t)c->tensors[x].shape.dims[0] * (grouped ? (uint64_t)groups : channels);
-    n.count = plane * (grouped ? channels / (uint64_t)groups : 1);
-    n.channels = grouped && c->node->version < 21 ? (uint64_t)groups : channels;
-    n.inner = grouped && c->node->version < 21 ? n.count : plane;
-    n.centred = true;
-    return epctx__emit_rows(c, x, scale, shift, &n, epctx_node_float(c->node, "epsilon", 1e-5f),
-                            &c->y);
+    channels = (uint32_t)shape.dims[1];
+    plane = (uint32_t)epctx__product(&shape, 2, shape.rank);
+    n.rows = (uint32_t)shape.dims[0] * (grouped ? (uint32_t)groups : channels);
+    n.count = plane * (grouped ? channels / (uint32_t)groups : 1);
+    n.channels = by_group ? (uint32_t)groups : channels;
+    n.inner = by_group ? n.count : plane;
+    n.centred = 1;
+    n.epsilon = epctx_node_float(c->node, "epsilon", 1e-5f);
+    return epctx__emit_rows(c, c->in[0], c->in[1], c->in[2], &n, &c->y);
 }
 
 /* x / (bias + alpha * mean square of nearby channels) ^ beta; the mean is a pool over channels. */
@@ -10171,21 +10135,20 @@ static epctx_status epctx__emit_quantize(epctx__compiler *c, epctx__opcode op, u
     const bool to_float = op == EPCTX__OP_DEQUANTIZE;
     epctx__shape shape = c->tensors[x].shape;
     const uint64_t channels = c->tensors[scale].count;
-    epctx__quantize p;
     epctx__step s = epctx__new_step(op, x, scale, 0);
+    epctx__quantize *p = &s.params.quantize;
     uint32_t axis = 0;
-    memset(&p, 0, sizeof p);
-    p.type = (uint32_t)type;
-    p.outer = p.channels = 1;
-    p.inner = (uint32_t)c->tensors[x].count;
+    p->type = (uint32_t)type;
+    p->outer = p->channels = 1;
+    p->inner = (uint32_t)c->tensors[x].count;
     if (channels != 1) {
         EPCTX__TRY(epctx__axis(c, axis_or, shape.rank, 0, &axis));
         if (channels != (uint64_t)shape.dims[axis] || c->tensors[scale].shape.rank != 1)
             return EPCTX__REFUSE(c, "scale: expected 1 or %d elements, found %u", shape.dims[axis],
                                  channels);
-        p.outer = (uint32_t)epctx__product(&shape, 0, axis);
-        p.channels = (uint32_t)channels;
-        p.inner = (uint32_t)epctx__product(&shape, axis + 1, shape.rank);
+        p->outer = (uint32_t)epctx__product(&shape, 0, axis);
+        p->channels = (uint32_t)channels;
+        p->inner = (uint32_t)epctx__product(&shape, axis + 1, shape.rank);
     }
     if (type != EPCTX_ONNX_INT8 && type != EPCTX_ONNX_UINT8 &&
         !(to_float && type == EPCTX_ONNX_INT32))
@@ -10197,7 +10160,6 @@ static epctx_status epctx__emit_quantize(epctx__compiler *c, epctx__opcode op, u
             c, "zero point: expected the type of the tensor and the size of the scale");
     EPCTX__TRY(epctx__drop_zeros(c, &zero));
     s.in[2] = zero;
-    s.params.quantize = p;
     return epctx__emit_new(c, &s, to_float ? EPCTX_ONNX_FLOAT : type, &shape, y);
 }
 
@@ -10318,10 +10280,14 @@ static epctx_status epctx__lower_integer(epctx__compiler *c) {
 /* -- losses: minus the selected element, weighted; some exported models contain them -- */
 
 static epctx_status epctx__lower_loss(epctx__compiler *c) {
+    static const char *const results[3][2] = {
+        {"y = all_mean(y)", "y = all_sum(y * w) / all_sum(w)"},
+        {"y = all_sum(y)", "y = all_sum(y * w)"},
+        {"y = y", "y = y * w"}};
     const epctx_attr *ignore = epctx_node_attr(c->node, "ignore_index");
     epctx__recipe r = epctx__recipe_of(c->in[0]);
     const epctx__shape xs = c->tensors[r.v.x].shape, ts = c->tensors[c->in[1]].shape;
-    bool weighted = c->in[2] != EPCTX__NONE || ignore != NULL;
+    const bool weighted = c->in[2] != EPCTX__NONE || ignore != NULL;
     uint32_t reduction, at;
     r.v.t = c->in[1];
     r.v.w = c->in[2];
@@ -10354,13 +10320,7 @@ static epctx_status epctx__lower_loss(epctx__compiler *c) {
     } else if (weighted) {
         EPCTX__TRY(epctx__cook(c, &r, "w = where(i, 0, 1)"));
     }
-    if (weighted) EPCTX__TRY(epctx__cook(c, &r, "y = y * w"));
-    if (reduction == 1)
-        EPCTX__TRY(epctx__cook(c, &r, "y = all_sum(y)"));
-    else if (reduction == 0)
-        EPCTX__TRY(
-            epctx__cook(c, &r, weighted ? "y = all_sum(y) / all_sum(w)" : "y = all_mean(y)"));
-    return epctx__set_output(c, 0, r.v.y);
+    return epctx__cook_y(c, &r, results[reduction][weighted]);
 }
 
 /* -- recurrent networks -- */
@@ -10402,19 +10362,16 @@ static epctx_status epctx__rnn_acts(epctx__compiler *c, epctx__rnn *n, uint32_t 
 }
 
 static epctx_status epctx__rnn_inputs(epctx__compiler *c, epctx__rnn *n) {
-    const epctx_attr *direction = epctx_node_attr(c->node, "direction");
     static const int64_t turn[3] = {1, 0, 2};
     uint32_t *const ids[8] = {&n->x,       &n->w,     &n->r,    &n->b,
                               &n->lengths, &n->first, &n->cell, &n->peep};
-    const bool two = direction != NULL && epctx_str_is(direction->s, "bidirectional");
-    const int64_t d = two ? 2 : 1;
+    const int64_t d = n->directions;
     epctx__shape shapes[8] = {{3, {0}}, {3, {d}}, {3, {d}}, {2, {d}},
                               {1, {0}}, {3, {0}}, {3, {0}}, {2, {d}}};
     int64_t hidden;
     uint32_t i;
     for (i = 0; i < 8; i++)
         EPCTX__TRY(i < 3 ? epctx__float_input(c, i, ids[i]) : epctx__optional(c, i, ids[i]));
-    n->directions = two ? 2 : 1;
     n->batch_first = epctx_node_int(c->node, "layout", 0) != 0;
     hidden = epctx_node_int(c->node, "hidden_size",
                             c->tensors[n->r].shape.rank == 3 ? c->tensors[n->r].shape.dims[2] : 0);
@@ -10483,7 +10440,7 @@ static epctx_status epctx__rnn_direction(epctx__compiler *c, epctx__rnn *n, uint
     const epctx__shape all = {2, {(int64_t)n->p.time * n->p.batch, rows}};
     const epctx__shape states = {1, {((int64_t)n->p.time + 2) * state}};
     const bool folding = c->folding;
-    epctx__gemm gemm;
+    const epctx__gemm gemm = epctx__gemm_of(all.dims[0], rows, n->inputs);
     epctx__pack pack;
     epctx__step s;
     uint32_t w, r, bias, late, gates;
@@ -10493,13 +10450,6 @@ static epctx_status epctx__rnn_direction(epctx__compiler *c, epctx__rnn *n, uint
     c->folding = folding;
     EPCTX__TRY(epctx__take_one(c, n->w, 0, d, 1, &w));
     EPCTX__TRY(epctx__take_one(c, n->r, 0, d, 1, &r));
-    memset(&gemm, 0, sizeof gemm);
-    gemm.batch = gemm.b_shared = 1;
-    gemm.m = n->p.time * n->p.batch;
-    gemm.n = rows;
-    gemm.k = gemm.a_row = n->inputs;
-    gemm.a_step = 1;
-    gemm.alpha = 1.0f;
     EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, &all, &gates));
     EPCTX__TRY(epctx__emit_gemm(c, &gemm, n->x, w, true, bias, gates));
     s = epctx__new_step(EPCTX__OP_RECURRENT, gates, r, 0);
@@ -10540,14 +10490,15 @@ static epctx_status epctx__rnn_output(epctx__compiler *c, const epctx__rnn *n, s
 
 static epctx_status epctx__lower_cell(epctx__compiler *c) {
     const epctx__cell cell = (epctx__cell)c->variant;
-    const epctx_attr *direction = epctx_node_attr(c->node, "direction");
     epctx__rnn n;
     uint64_t state;
-    uint32_t d;
+    uint32_t direction, d;
     memset(&n, 0, sizeof n);
     n.p.cell = (uint32_t)cell;
     n.gates = epctx__gates(n.p.cell);
-    n.p.reverse = direction != NULL && epctx_str_is(direction->s, "reverse");
+    EPCTX__TRY(epctx__choice(c, "direction", "forward reverse bidirectional", &direction));
+    n.p.reverse = direction == 1;
+    n.directions = direction == 2 ? 2 : 1;
     n.p.late_reset =
         cell == EPCTX__CELL_GRU && epctx_node_int(c->node, "linear_before_reset", 0) != 0;
     EPCTX__TRY(epctx__rnn_inputs(c, &n));
@@ -10894,12 +10845,11 @@ static epctx_status epctx__lower_lp(epctx__compiler *c) {
 static epctx_status epctx__lower_cumsum(epctx__compiler *c) {
     const epctx__shape shape = c->tensors[c->in[0]].shape;
     const int32_t type = c->tensors[c->in[0]].elem;
-    int64_t given[1];
+    int64_t at = INT64_MAX;
     uint32_t axis;
-    size_t count;
     epctx__step s = epctx__new_step(EPCTX__OP_RUNNING, c->in[0], EPCTX__NONE, 0);
-    EPCTX__TRY(epctx__const_ints(c, c->in[1], "axis", 1, given, &count));
-    EPCTX__TRY(epctx__axis(c, count == 1 ? given[0] : INT64_MAX, shape.rank, 0, &axis));
+    EPCTX__TRY(epctx__const_ints(c, c->in[1], "axis", 1, &at, NULL));
+    EPCTX__TRY(epctx__axis(c, at, shape.rank, 0, &axis));
     s.params.running.type = (uint32_t)type;
     s.params.running.outer = (uint32_t)epctx__product(&shape, 0, axis);
     s.params.running.count = (uint32_t)shape.dims[axis];
@@ -11161,8 +11111,7 @@ static epctx_status epctx__add_windows(epctx__compiler *c, uint32_t x, int64_t n
     EPCTX__TRY(epctx__alias(c, x, &windows, 0, &r.v.x));
     EPCTX__TRY(epctx__points(c, g, true, false, &r.v.i));
     EPCTX__TRY(epctx__cook(c, &r, "x = x[nctp>(tp)(nc)]; i = i[tp>(tp)1]"));
-    EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, &images, &r.v.y));
-    EPCTX__TRY(epctx__emit_fill(c, r.v.y, 0));
+    EPCTX__TRY(epctx__emit_filled(c, EPCTX_ONNX_FLOAT, &images, 0, &r.v.y));
     EPCTX__TRY(epctx__emit_tuples(c, r.v.y, r.v.i, r.v.x, 0, EPCTX__JOIN_ADD, &r.v.y));
     EPCTX__TRY(epctx__take_one(c, r.v.y, 0, 0, g->points, &r.v.y));
     EPCTX__TRY(epctx__cook(c, &r, "y = y[ij>ji]"));
@@ -11306,10 +11255,9 @@ static epctx_status epctx__lower_any_conv(epctx__compiler *c) {
 static epctx_status epctx__lower_any_conv_transpose(epctx__compiler *c) {
     const int64_t groups = epctx_node_int(c->node, "group", 1);
     epctx__recipe r = epctx__recipe_of(c->in[0]);
-    epctx__shape xs = c->tensors[c->in[0]].shape, ws;
+    epctx__shape xs = c->tensors[c->in[0]].shape, ws = c->tensors[c->in[1]].shape;
     epctx__geometry g;
     r.v.w = c->in[1];
-    ws = c->tensors[r.v.w].shape;
     if (xs.rank < 3 || ws.rank != xs.rank || groups < 1 || xs.dims[1] % groups != 0 ||
         ws.dims[0] != xs.dims[1] || c->tensors[r.v.w].count == 0)
         return EPCTX__INVALID(c, "weights '%S' do not fit %d channels", &c->tensors[r.v.w].name,
@@ -11331,7 +11279,7 @@ static epctx_status epctx__lower_any_conv_transpose(epctx__compiler *c) {
 /* Places the columns of [n][channels * taps][places] in an image. */
 static epctx_status epctx__lower_col2im(epctx__compiler *c) {
     int64_t channels;
-    epctx__shape shape;
+    epctx__shape shape = c->tensors[c->in[0]].shape;
     epctx__geometry g;
     uint32_t x = c->in[0], id = c->in[1], y;
     size_t count, kernel_count;
@@ -11340,7 +11288,6 @@ static epctx_status epctx__lower_col2im(epctx__compiler *c) {
     EPCTX__TRY(epctx__input(c, 2, &id));
     EPCTX__TRY(
         epctx__const_ints(c, id, "block_shape", EPCTX_NPU_MAX_RANK - 2, g.kernel, &kernel_count));
-    shape = c->tensors[x].shape;
     g.rank = (uint32_t)count;
     if (shape.rank != 3 || count != kernel_count)
         return EPCTX__INVALID(c,
@@ -11376,8 +11323,7 @@ static epctx_status epctx__lower_max_unpool(epctx__compiler *c) {
     EPCTX__TRY(epctx__shape_from(c, shape.dims, shape.rank, &wide));
     EPCTX__TRY(epctx__cook(c, &r, "x = x[*>*]; i = i[*>*]"));
     flat.dims[0] = (int64_t)epctx__count(&shape);
-    EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, &flat, &r.v.y));
-    EPCTX__TRY(epctx__emit_fill(c, r.v.y, 0));
+    EPCTX__TRY(epctx__emit_filled(c, EPCTX_ONNX_FLOAT, &flat, 0, &r.v.y));
     EPCTX__TRY(epctx__emit_pick(c, r.v.y, r.v.i, r.v.x, 0, EPCTX__JOIN_NONE, &r.v.y));
     if (c->in[2] == EPCTX__NONE) return epctx__lower_alias(c, r.v.y, &shape);
     EPCTX__TRY(epctx__const_ints(c, c->in[2], "output_shape", EPCTX_NPU_MAX_RANK, sizes, &count));
@@ -11414,10 +11360,9 @@ static epctx_status epctx__lower_reverse_sequence(epctx__compiler *c) {
 
 /* A cache, overwritten from write_indices[b] on. */
 static epctx_status epctx__lower_tensor_scatter(epctx__compiler *c) {
-    epctx__shape shape;
+    const epctx__shape shape = c->tensors[c->in[1]].shape;
     uint32_t circular, x = c->in[0], update = c->in[1], first = c->in[2], ramp, axis;
     EPCTX__TRY(epctx__choice(c, "mode", "linear circular", &circular));
-    shape = c->tensors[update].shape;
     EPCTX__TRY(epctx__axis_attr(c, -2, shape.rank, 0, &axis));
     EPCTX__TRY(epctx__ramp(c, shape.dims[axis], shape.rank, axis, &ramp));
     if (first != EPCTX__NONE) {
@@ -11475,13 +11420,15 @@ static epctx_status epctx__lower_affine_grid(epctx__compiler *c) {
 
 /* `x` [batch][channels][in of g], positions [batch * .. * g's rank]: y [batch][channels][places] */
 static epctx_status epctx__emit_sample(epctx__compiler *c, uint32_t x, uint32_t positions,
-                                       const epctx__sample *form, uint32_t *y) {
+                                       uint32_t taps, uint32_t outside, uint32_t by, uint32_t *y) {
     const epctx__shape in = c->tensors[x].shape;
     epctx__shape shape = epctx__shape4(in.dims[0], in.dims[1], 0, 0);
     epctx__step s = epctx__new_step(EPCTX__OP_SAMPLE, x, positions, 0);
     epctx__sample *p = &s.params.sample;
     uint32_t i;
-    *p = *form;
+    p->taps = taps;
+    p->outside = outside;
+    p->positions = by;
     p->rank = in.rank - 2;
     p->batch = (uint32_t)in.dims[0];
     p->channels = (uint32_t)in.dims[1];
@@ -11494,21 +11441,17 @@ static epctx_status epctx__emit_sample(epctx__compiler *c, uint32_t x, uint32_t 
 
 static epctx_status epctx__lower_grid_sample(epctx__compiler *c) {
     static const uint32_t taps[5] = {2, 2, 1, 4, 4};
-    epctx__sample p;
-    epctx__shape xs, gs;
-    uint32_t mode, x = c->in[0], grid = c->in[1], y, i;
-    memset(&p, 0, sizeof p);
+    const epctx__shape gs = c->tensors[c->in[1]].shape;
+    const bool align = epctx_node_int(c->node, "align_corners", 0) != 0;
+    epctx__shape xs = c->tensors[c->in[0]].shape;
+    uint32_t mode, outside, y, i;
     EPCTX__TRY(epctx__choice(c, "mode", "linear bilinear nearest bicubic cubic", &mode));
-    EPCTX__TRY(epctx__choice(c, "padding_mode", "zeros border reflection", &p.outside));
-    xs = c->tensors[x].shape;
-    gs = c->tensors[grid].shape;
-    p.taps = taps[mode];
-    p.positions =
-        epctx_node_int(c->node, "align_corners", 0) != 0 ? EPCTX__BY_CENTERS : EPCTX__BY_EDGES;
+    EPCTX__TRY(epctx__choice(c, "padding_mode", "zeros border reflection", &outside));
     if (xs.rank < 4 || xs.rank > 5 || gs.rank != xs.rank || gs.dims[gs.rank - 1] != xs.rank - 2 ||
-        gs.dims[0] != xs.dims[0] || (p.taps == 4 && xs.rank != 4))
+        gs.dims[0] != xs.dims[0] || (taps[mode] == 4 && xs.rank != 4))
         return EPCTX__REFUSE(c, "expected images of rank 4 or 5 (cubic: 4) and a grid that fits");
-    EPCTX__TRY(epctx__emit_sample(c, x, grid, &p, &y));
+    EPCTX__TRY(epctx__emit_sample(c, c->in[0], c->in[1], taps[mode], outside,
+                                  align ? EPCTX__BY_CENTERS : EPCTX__BY_EDGES, &y));
     for (i = 2; i < xs.rank; i++) xs.dims[i] = gs.dims[i - 1];
     return epctx__lower_alias(c, y, &xs);
 }
@@ -11539,7 +11482,6 @@ static epctx_status epctx__lower_roi_align(epctx__compiler *c) {
     const epctx__shape xs = c->tensors[c->in[0]].shape, rois = c->tensors[c->in[1]].shape;
     epctx__recipe r = epctx__recipe_of(c->in[0]), axes[2];
     uint32_t parts[2], whole, mode, i;
-    epctx__sample form;
     const bool old = c->node->version < 16;
     EPCTX__TRY(epctx__choice(c, "coordinate_transformation_mode",
                              old ? "output_half_pixel half_pixel" : "half_pixel output_half_pixel",
@@ -11568,11 +11510,8 @@ static epctx_status epctx__lower_roi_align(epctx__compiler *c) {
     parts[0] = r.v.b; /* the column first */
     parts[1] = r.v.a;
     EPCTX__TRY(epctx__emit_concat(c, parts, 2, 3, &r.v.y));
-    memset(&form, 0, sizeof form);
-    form.taps = 2;
-    form.outside = EPCTX__OUTSIDE_BORDER;
-    form.positions = EPCTX__BY_ELEMENTS;
-    EPCTX__TRY(epctx__emit_sample(c, r.v.x, r.v.y, &form, &r.v.y));
+    EPCTX__TRY(
+        epctx__emit_sample(c, r.v.x, r.v.y, 2, EPCTX__OUTSIDE_BORDER, EPCTX__BY_ELEMENTS, &r.v.y));
     r.axes = samples;
     r.n.g = r.n.h = grid;
     return epctx__cook_y(c, &r,
@@ -11645,7 +11584,6 @@ static epctx_status epctx__lower_deform_conv(epctx__compiler *c) {
     epctx__recipe r = epctx__recipe_of(c->in[0]);
     epctx__shape turned;
     epctx__geometry g;
-    epctx__sample p;
     r.v.w = c->in[1];
     r.v.o = c->in[2];
     r.v.m = c->in[4];
@@ -11665,10 +11603,8 @@ static epctx_status epctx__lower_deform_conv(epctx__compiler *c) {
     EPCTX__TRY(epctx__take_box(c, r.v.o, &turned, first, step, &r.v.o));
     EPCTX__TRY(epctx__tap_positions(c, &g, &r.v.p));
     EPCTX__TRY(epctx__cook(c, &r, "o = o + p"));
-    memset(&p, 0, sizeof p);
-    p.taps = 2;
-    p.positions = EPCTX__BY_ELEMENTS;
-    EPCTX__TRY(epctx__emit_sample(c, r.v.x, r.v.o, &p, &r.v.x));
+    EPCTX__TRY(
+        epctx__emit_sample(c, r.v.x, r.v.o, 2, EPCTX__OUTSIDE_ZEROS, EPCTX__BY_ELEMENTS, &r.v.x));
     if (r.v.m != EPCTX__NONE) {
         EPCTX__TRY(epctx__want_float(c, r.v.m));
         EPCTX__TRY(epctx__cook(c, &r, "x = x * m[n(gt)*>(ng)1(t*)]"));
@@ -11681,20 +11617,17 @@ static epctx_status epctx__lower_deform_conv(epctx__compiler *c) {
 
 static epctx_status epctx__lower_topk(epctx__compiler *c) {
     const bool smallest = epctx_node_int(c->node, "largest", 1) == 0;
-    int64_t k[1] = {0};
-    uint32_t x = c->in[0], id, axis, y;
-    k[0] = epctx_node_int(c->node, "k", 0);
+    int64_t k = epctx_node_int(c->node, "k", 0);
+    uint32_t x = c->in[0], id, axis;
     if (c->node->version >= 10) {
         EPCTX__TRY(epctx__input(c, 1, &id));
-        EPCTX__TRY(epctx__const_ints(c, id, "k", 1, k, NULL));
+        EPCTX__TRY(epctx__const_ints(c, id, "k", 1, &k, NULL));
     }
     EPCTX__TRY(epctx__axis_attr(c, -1, c->tensors[x].shape.rank, 0, &axis));
-    if (k[0] < 1 || k[0] > c->tensors[x].shape.dims[axis])
-        return EPCTX__REFUSE(c, "k: expected 1..%d, found %d", c->tensors[x].shape.dims[axis],
-                             k[0]);
-    EPCTX__TRY(epctx__emit_arg(c, x, axis, smallest, false, k[0], &id));
-    EPCTX__TRY(epctx__emit_pick(c, x, id, EPCTX__NONE, (int64_t)axis, 0, &y));
-    EPCTX__TRY(epctx__set_output(c, 0, y));
+    if (k < 1 || k > c->tensors[x].shape.dims[axis])
+        return EPCTX__REFUSE(c, "k: expected 1..%d, found %d", c->tensors[x].shape.dims[axis], k);
+    EPCTX__TRY(epctx__emit_arg(c, x, axis, smallest, false, k, &id));
+    EPCTX__TRY(epctx__emit_pick(c, x, id, EPCTX__NONE, (int64_t)axis, 0, &c->y));
     return epctx__set_output(c, 1, id);
 }
 
@@ -11801,7 +11734,7 @@ static epctx_status epctx__emit_waves(epctx__compiler *c, uint32_t x, int64_t ro
     const uint64_t bins = (uint64_t)shape->dims[shape->rank - 2];
     const uint64_t parts = (uint64_t)shape->dims[shape->rank - 1];
     const float scale = inverse ? epctx__f_div(1.0f, (float)size) : 1.0f;
-    epctx__shape flat = {2, {rows, (int64_t)epctx__mul3(parts, bins, 2)}};
+    const epctx__shape flat = {2, {rows, (int64_t)epctx__mul3(parts, bins, 2)}};
     epctx__recipe r = epctx__recipe_of(x);
     float *w, *turn;
     void *data;
@@ -11825,13 +11758,8 @@ static epctx_status epctx__emit_waves(epctx__compiler *c, uint32_t x, int64_t ro
         EPCTX__TRY(epctx__want_float(c, window));
         EPCTX__TRY(epctx__cook(c, &r, "w = w * f[*>*1]"));
     }
-    flat.dims[0] *= (int64_t)parts;
-    flat.dims[1] /= (int64_t)parts;
-    EPCTX__TRY(epctx__alias(c, r.v.w, &flat, 0, &r.v.w));
-    flat.dims[1] = flat.dims[0];
-    flat.dims[0] = (int64_t)c->tensors[x].count / flat.dims[1];
-    EPCTX__TRY(epctx__alias(c, x, &flat, 0, &r.v.x));
-    EPCTX__TRY(epctx__cook(c, &r, "y = x @ w"));
+    r.n.p = (int64_t)parts;
+    EPCTX__TRY(epctx__cook(c, &r, "y = x[*rp>*(rp)] @ w[r(pb)>(rp)b]"));
     shape->dims[shape->rank - 1] = 2;
     return epctx__alias(c, r.v.y, shape, 0, y);
 }
@@ -11841,11 +11769,9 @@ static epctx_status epctx__lower_dft(epctx__compiler *c) {
     const bool half = epctx_node_int(c->node, "onesided", 0) != 0;
     int64_t at = c->node->version < 20 ? epctx_node_int(c->node, "axis", 1) : -2, size, rows;
     int64_t turn[EPCTX_NPU_MAX_RANK];
-    epctx__shape shape;
-    uint32_t x = c->in[0], y, axis, id = c->in[2], last, i;
+    epctx__shape shape = c->tensors[c->in[0]].shape;
+    uint32_t x = c->in[0], y, axis, id = c->in[2], last = shape.rank - 1, i;
     if (id != EPCTX__NONE) EPCTX__TRY(epctx__const_ints(c, id, "axis", 1, &at, NULL));
-    shape = c->tensors[x].shape;
-    last = shape.rank - 1;
     EPCTX__TRY(epctx__axis(c, at, shape.rank, 0, &axis));
     if (axis == last || c->tensors[x].count == 0 || shape.dims[last] > 2 || (inverse && half))
         return EPCTX__REFUSE(c, "expected real or complex numbers, and not inverse with onesided");
@@ -11864,12 +11790,11 @@ static epctx_status epctx__lower_dft(epctx__compiler *c) {
 /* Frames that overlap are moved side by side. */
 static epctx_status epctx__lower_stft(epctx__compiler *c) {
     int64_t step = 0, size = 0, from[4];
-    epctx__shape shape;
+    epctx__shape shape = c->tensors[c->in[0]].shape;
     uint32_t x = c->in[0], y, window = c->in[2];
     EPCTX__TRY(epctx__wave_size(c, 1, &step));
     size = window != EPCTX__NONE ? (int64_t)c->tensors[window].count : 0;
     EPCTX__TRY(epctx__wave_size(c, 3, &size));
-    shape = c->tensors[x].shape;
     if (shape.rank == 2) shape.dims[shape.rank++] = 1;
     if (shape.rank != 3 || size > shape.dims[1] || shape.dims[2] < 1 || shape.dims[2] > 2 ||
         (window != EPCTX__NONE && c->tensors[window].count != (uint64_t)size))
@@ -12436,10 +12361,10 @@ static epctx_status epctx__lower_if(epctx__compiler *c) {
     const size_t count = c->node->output_count, start = c->step_count;
     const epctx__shape scalar = {0, {0}};
     uint32_t condition = c->in[0], out[2][EPCTX__MAX_VALUES], y, i;
+    const bool known = c->tensors[condition].constant;
     const epctx_graph *body;
-    bool known, value = false;
+    bool value = false;
     size_t j;
-    known = c->tensors[condition].constant;
     if (known) EPCTX__TRY(epctx__const_bool(c, condition, "condition", &value));
     if (c->tensors[condition].count != 1) return EPCTX__INVALID(c, "condition: expected one bool");
     EPCTX__TRY(epctx__alias(c, condition, &scalar, 0, &condition));
