@@ -6789,10 +6789,7 @@ static uint64_t epctx__product(const epctx__shape *shape, uint32_t first, uint32
 }
 
 static bool epctx__same_shape(const epctx__shape *a, const epctx__shape *b) {
-    uint32_t i;
-    for (i = 0; i < a->rank && i < b->rank && a->dims[i] == b->dims[i]; i++) {
-    }
-    return a->rank == b->rank && i == a->rank;
+    return a->rank == b->rank && memcmp(a->dims, b->dims, a->rank * sizeof *a->dims) == 0;
 }
 
 static epctx_status epctx__add_tensor(epctx__compiler *c, int32_t elem, const epctx__shape *shape,
@@ -6900,28 +6897,27 @@ static epctx_status epctx__unaligned(epctx__compiler *c, uint32_t id, const void
     return EPCTX_OK;
 }
 
+/* A constant of zeros for the caller to fill; `data` points to the pointer to them. */
 static epctx_status epctx__add_constant(epctx__compiler *c, int32_t elem, const epctx__shape *shape,
-                                        void **data, uint32_t *id) {
-    uint64_t count = epctx__count(shape);
+                                        void *data, uint32_t *id) {
+    const uint64_t count = epctx__count(shape);
+    void *memory;
     if (epctx__mul(count, epctx__stored_size(elem)) > EPCTX__MAX_BYTES)
         return EPCTX__REFUSE(c, "constant too large: %u elements", count);
-    *data = epctx__new(c, count, epctx__stored_size(elem));
-    if (*data == NULL) return EPCTX_ERR_NOMEM;
+    memory = epctx__new(c, count, epctx__stored_size(elem));
+    if (memory == NULL) return EPCTX_ERR_NOMEM;
+    memcpy(data, &memory, sizeof memory);
     EPCTX__TRY(epctx__add_tensor(c, elem, shape, id));
     c->tensors[*id].constant = true;
-    c->tensors[*id].data = *data;
+    c->tensors[*id].data = memory;
     return EPCTX_OK;
 }
 
-/* A vector of floats for the caller to fill. */
+/* The same, a vector of floats. */
 static epctx_status epctx__add_floats(epctx__compiler *c, uint64_t count, float **data,
                                       uint32_t *id) {
-    epctx__shape shape = {1, {0}};
-    void *memory = NULL;
-    shape.dims[0] = (int64_t)count;
-    EPCTX__TRY(epctx__add_constant(c, EPCTX_ONNX_FLOAT, &shape, &memory, id));
-    *data = (float *)memory;
-    return EPCTX_OK;
+    const epctx__shape shape = {1, {(int64_t)count}};
+    return epctx__add_constant(c, EPCTX_ONNX_FLOAT, &shape, data, id);
 }
 
 /* ============================================================
@@ -6996,13 +6992,6 @@ static epctx_status epctx__fold_step(epctx__compiler *c, const epctx__step *s) {
     return op->run_fn(&s->params, &args);
 }
 
-static bool epctx__all_constant(const epctx__compiler *c, const epctx__step *s) {
-    uint32_t i;
-    for (i = 0; i < EPCTX__MAX_IN; i++)
-        if (s->in[i] != EPCTX__NONE && !c->tensors[s->in[i]].constant) return false;
-    return true;
-}
-
 static epctx__step epctx__new_step(epctx__opcode op, uint32_t a, uint32_t b, uint32_t out) {
     epctx__step s;
     uint32_t i;
@@ -7026,15 +7015,17 @@ static epctx_status epctx__emit(epctx__compiler *c, const epctx__step *s) {
     epctx__tensor *out = &c->tensors[s->out];
     uint32_t i;
     const bool again = out->buffer != EPCTX__NONE;
-    const epctx__op_info *op = &epctx__ops[s->op];
+    bool fold = c->folding && !again && epctx__foldable(s);
     epctx__needs needs;
     memset(&needs, 0, sizeof needs);
-    for (i = 0; i < EPCTX__MAX_IN; i++)
-        if (s->in[i] != EPCTX__NONE && c->tensors[s->in[i]].elem == EPCTX_ONNX_DOUBLE &&
-            !op->check_fn(&s->params, &needs))
+    for (i = 0; i < EPCTX__MAX_IN; i++) {
+        const epctx__tensor *in = s->in[i] != EPCTX__NONE ? &c->tensors[s->in[i]] : NULL;
+        if (in != NULL && in->elem == EPCTX_ONNX_DOUBLE &&
+            !epctx__ops[s->op].check_fn(&s->params, &needs))
             return EPCTX__REFUSE(c, "float64 is moved, added, multiplied, compared and cast only");
-    if (c->folding && !again && epctx__foldable(s) && epctx__all_constant(c, s))
-        return epctx__fold_step(c, s);
+        fold = fold && (in == NULL || in->constant);
+    }
+    if (fold) return epctx__fold_step(c, s);
     if (out->count == 0) return EPCTX__REFUSE(c, "result: expected at least one element");
     if (!again)
         EPCTX__TRY(epctx__add_buffer(c, out->count * epctx__stored_size(out->elem), &out->buffer));
@@ -7111,12 +7102,11 @@ static epctx_status epctx__emit_move(epctx__compiler *c, uint32_t from, uint32_t
                                      const epctx__shape *walk, uint64_t from_start,
                                      uint64_t to_start, const int64_t *from_strides,
                                      const int64_t *to_strides) {
-    epctx__step s;
+    epctx__step s = epctx__new_step(EPCTX__OP_MOVE, from, EPCTX__NONE, to);
     epctx__move *p = &s.params.move;
     int64_t dense[EPCTX_NPU_MAX_RANK];
     epctx__strided w;
     uint32_t i;
-    s = epctx__new_step(EPCTX__OP_MOVE, from, EPCTX__NONE, to);
     if (c->folding && epctx__count(walk) == 0) { /* copies nothing, but the result must exist */
         s = epctx__new_step(EPCTX__OP_FILL, EPCTX__NONE, EPCTX__NONE, to);
         s.params.fill.elem = epctx__stored_size(c->tensors[to].elem);
@@ -7581,12 +7571,11 @@ static epctx_status epctx__scalar_float(epctx__compiler *c, float number, uint32
 static epctx_status epctx__ramp(epctx__compiler *c, int64_t n, uint32_t rank, uint32_t axis,
                                 uint32_t *id) {
     epctx__shape shape = {0, {0}};
-    void *data;
-    int64_t i;
+    int64_t *data, i;
     shape.rank = rank;
     for (i = 0; i < (int64_t)rank; i++) shape.dims[i] = i == (int64_t)axis ? n : 1;
     EPCTX__TRY(epctx__add_constant(c, EPCTX_ONNX_INT64, &shape, &data, id));
-    for (i = 0; i < n; i++) memcpy((uint8_t *)data + i * 8, &i, 8);
+    for (i = 0; i < n; i++) data[i] = i;
     return EPCTX_OK;
 }
 
@@ -7946,14 +7935,14 @@ static epctx__act *epctx__act_of(epctx__step *s) {
 
 /* Neg, Abs and Relu of integers. */
 static epctx_status epctx__lower_int_act(epctx__compiler *c, epctx__act_kind kind, uint32_t x) {
-    uint32_t zero, y;
+    uint32_t zero;
     if (kind != EPCTX__ACT_NEG && kind != EPCTX__ACT_ABS && kind != EPCTX__ACT_RELU)
         return epctx__want_float(c, x);
     EPCTX__TRY(epctx__scalar(c, c->tensors[x].elem, 0, &zero));
     if (kind == EPCTX__ACT_RELU) return epctx__emit_exact(c, EPCTX__EXACT_MAX, zero, x, &c->y);
-    EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_SUB, zero, x, &y));
-    c->y = y;
-    return kind == EPCTX__ACT_NEG ? EPCTX_OK : epctx__emit_exact(c, EPCTX__EXACT_MAX, x, y, &c->y);
+    EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_SUB, zero, x, &c->y));
+    if (kind == EPCTX__ACT_NEG) return EPCTX_OK;
+    return epctx__emit_exact(c, EPCTX__EXACT_MAX, x, c->y, &c->y);
 }
 
 static epctx_status epctx__lower_act_of(epctx__compiler *c, epctx__act_kind kind, float a,
@@ -8063,7 +8052,7 @@ static epctx_status epctx__fuse_bias(epctx__compiler *c, uint32_t x, uint32_t bi
     epctx__step *s = epctx__writer_of(c, x);
     const epctx__shape *xs = &c->tensors[x].shape, *bs = &c->tensors[bias].shape;
     epctx__shape flat = {1, {0}};
-    uint32_t axis = 1, id;
+    uint32_t axis = 1;
     *done = false;
     if (s == NULL || !c->tensors[bias].constant || bs->rank > xs->rank) return EPCTX_OK;
     if (s->op == EPCTX__OP_GEMM && s->params.gemm.n == (uint32_t)xs->dims[xs->rank - 1])
@@ -8075,8 +8064,7 @@ static epctx_status epctx__fuse_bias(epctx__compiler *c, uint32_t x, uint32_t bi
         c->tensors[bias].count != (uint64_t)flat.dims[0] || axis + bs->rank < xs->rank ||
         bs->dims[axis + bs->rank - xs->rank] != flat.dims[0])
         return EPCTX_OK; /* one element for each channel, in that dimension */
-    EPCTX__TRY(epctx__alias(c, bias, &flat, 0, &id));
-    c->steps[c->tensors[x].writer].in[2] = id;
+    EPCTX__TRY(epctx__alias(c, bias, &flat, 0, &s->in[2]));
     c->stats.fused++;
     *done = true;
     return EPCTX_OK;
@@ -8149,11 +8137,8 @@ static epctx_status epctx__lower_many(epctx__compiler *c) {
 
 static epctx_status epctx__lower_cast(epctx__compiler *c) {
     int64_t to = epctx_node_int(c->node, "to", 0);
-    uint32_t x = c->in[0], like;
-    if (c->variant != 0) { /* CastLike */
-        EPCTX__TRY(epctx__input(c, 1, &like));
-        to = c->tensors[like].elem;
-    }
+    const uint32_t x = c->in[0];
+    if (c->variant != 0) to = c->tensors[c->in[1]].elem; /* CastLike */
     if (epctx__stored_size(to) == 0)
         return epctx__in_attr(
             c, "to",
@@ -8167,13 +8152,10 @@ static epctx_status epctx__lower_cast(epctx__compiler *c) {
 #define EPCTX__SWAPPED 0x100u /* swaps the operands */
 
 static epctx_status epctx__lower_exact(epctx__compiler *c) {
-    const epctx__exact_kind kind = (epctx__exact_kind)(c->variant & (EPCTX__SWAPPED - 1));
-    const uint32_t swap = kind == (epctx__exact_kind)c->variant ? 0 : 1;
-    uint32_t a, b;
-    EPCTX__TRY(epctx__input(c, swap, &a));
-    EPCTX__TRY(epctx__input(c, 1 - swap, &b));
-    if (swap == 0) EPCTX__TRY(epctx__old_broadcast(c, a, &b));
-    return epctx__emit_exact(c, kind, a, b, &c->y);
+    const epctx__exact_kind kind = (epctx__exact_kind)(c->variant % EPCTX__SWAPPED);
+    const uint32_t swap = c->variant / EPCTX__SWAPPED;
+    if (swap == 0) EPCTX__TRY(epctx__old_broadcast(c, c->in[0], &c->in[1]));
+    return epctx__emit_exact(c, kind, c->in[swap], c->in[1 - swap], &c->y);
 }
 
 static epctx_status epctx__lower_bit_shift(epctx__compiler *c) {
@@ -8191,23 +8173,19 @@ static epctx_status epctx__lower_not(epctx__compiler *c) {
 
 /* Only NaN does not equal itself. */
 static epctx_status epctx__lower_is_nan(epctx__compiler *c) {
-    uint32_t y;
-    EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_EQUAL, c->in[0], c->in[0], &y));
-    return epctx__emit_integer(c, EPCTX__EXACT_XOR, y, 1, &c->y);
+    EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_EQUAL, c->in[0], c->in[0], &c->y));
+    return epctx__emit_integer(c, EPCTX__EXACT_XOR, c->y, 1, &c->y);
 }
 
 /* Compares with both infinities, or with NaN, which equals nothing. */
 static epctx_status epctx__lower_is_inf(epctx__compiler *c) {
-    static const char *const names[2] = {"detect_negative", "detect_positive"};
-    static const uint32_t infinities[2] = {0xff800000u, 0x7f800000u};
-    uint32_t equal[2], limit, i;
-    for (i = 0; i < 2; i++) {
-        const bool detect = epctx_node_int(c->node, names[i], 1) != 0;
-        EPCTX__TRY(
-            epctx__scalar_float(c, epctx__float_of(detect ? infinities[i] : 0x7fc00000u), &limit));
-        EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_EQUAL, c->in[0], limit, &equal[i]));
-    }
-    return epctx__emit_exact(c, EPCTX__EXACT_OR, equal[0], equal[1], &c->y);
+    const uint32_t never = 0x7fc00000u;
+    const bool low = epctx_node_int(c->node, "detect_negative", 1) != 0;
+    const bool high = epctx_node_int(c->node, "detect_positive", 1) != 0;
+    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    EPCTX__TRY(epctx__scalar_float(c, epctx__float_of(low ? 0xff800000u : never), &r.v.a));
+    EPCTX__TRY(epctx__scalar_float(c, epctx__float_of(high ? 0x7f800000u : never), &r.v.b));
+    return epctx__cook_y(c, &r, "y = x == a | x == b");
 }
 
 static epctx_status epctx__lower_where(epctx__compiler *c) {
@@ -8514,12 +8492,14 @@ static epctx_status epctx__pads(epctx__compiler *c, uint32_t rank, int64_t *pads
     return EPCTX_OK;
 }
 
-static epctx_status epctx__pad_shape(epctx__compiler *c, epctx__pad_mode mode, const int64_t *pads,
-                                     epctx__shape *shape) {
+/* Pads by a constant of these bits, or as `mode` says; negative pads remove elements. */
+static epctx_status epctx__emit_pad(epctx__compiler *c, epctx__pad_mode mode, uint32_t x,
+                                    const int64_t *pads, uint64_t bits, uint32_t *y) {
     const int64_t top = EPCTX__MAX_BYTES;
+    epctx__shape shape = c->tensors[x].shape;
     uint32_t i;
-    for (i = 0; i < shape->rank; i++) {
-        int64_t before = pads[i], after = pads[shape->rank + i], size = shape->dims[i];
+    for (i = 0; i < shape.rank; i++) {
+        int64_t before = pads[i], after = pads[shape.rank + i], size = shape.dims[i];
         int64_t most = mode == EPCTX__PAD_CONSTANT ? top
                        : mode == EPCTX__PAD_EDGE   ? (size > 0 ? top : 0)
                                                    : size - 1;
@@ -8528,16 +8508,8 @@ static epctx_status epctx__pad_shape(epctx__compiler *c, epctx__pad_mode mode, c
             size + (before < 0 ? before : 0) + (after < 0 ? after : 0) < 0)
             return EPCTX__REFUSE(c, "pads: invalid %d and %d for dimension %u of %d elements",
                                  before, after, (uint64_t)i, size);
-        shape->dims[i] = size + before + after;
+        shape.dims[i] = size + before + after;
     }
-    return EPCTX_OK;
-}
-
-/* Pads by a constant of these bits, or as `mode` says; negative pads remove elements. */
-static epctx_status epctx__emit_pad(epctx__compiler *c, epctx__pad_mode mode, uint32_t x,
-                                    const int64_t *pads, uint64_t bits, uint32_t *y) {
-    epctx__shape shape = c->tensors[x].shape;
-    EPCTX__TRY(epctx__pad_shape(c, mode, pads, &shape));
     EPCTX__TRY(epctx__new_tensor(c, c->tensors[x].elem, &shape, y));
     if (mode == EPCTX__PAD_CONSTANT) EPCTX__TRY(epctx__emit_fill(c, *y, bits));
     return epctx__pad_boxes(c, mode, x, *y, pads);
@@ -8557,12 +8529,10 @@ static epctx_status epctx__lower_pad(epctx__compiler *c) {
     const uint32_t rank = c->tensors[c->in[0]].shape.rank;
     uint64_t value = epctx__bits_of(epctx_node_float(c->node, "value", 0.0f));
     bool none = true;
-    uint32_t word, id, i;
-    epctx__pad_mode mode;
-    EPCTX__TRY(epctx__choice(c, "mode", "constant reflect edge wrap", &word));
-    if (word > EPCTX__PAD_EDGE)
+    uint32_t mode, id, i;
+    EPCTX__TRY(epctx__choice(c, "mode", "constant reflect edge wrap", &mode));
+    if (mode > EPCTX__PAD_EDGE)
         return epctx__in_attr(c, "mode", EPCTX__REFUSE(c, "'wrap' is not supported"));
-    mode = (epctx__pad_mode)word;
     EPCTX__TRY(epctx__pads(c, rank, pads));
     if (c->node->version >= 11) {
         value = 0;
@@ -8576,7 +8546,8 @@ static epctx_status epctx__lower_pad(epctx__compiler *c) {
         }
     }
     for (i = 0; i < 2 * rank; i++) none = none && pads[i] == 0;
-    return none ? epctx__lower_identity(c) : epctx__emit_pad(c, mode, c->in[0], pads, value, &c->y);
+    if (none) return epctx__lower_identity(c);
+    return epctx__emit_pad(c, (epctx__pad_mode)mode, c->in[0], pads, value, &c->y);
 }
 
 static epctx_status epctx__emit_gather(epctx__compiler *c, uint32_t x, uint32_t indices,
@@ -8695,10 +8666,10 @@ static epctx_status epctx__lower_range(epctx__compiler *c) {
         n += (double)n < span ? 1 : 0;
     } else {
         const int64_t top = INT64_MAX / 4;
-        if (v[2] == 0 || v[0] > top || v[0] < -top || v[1] > top || v[1] < -top || v[2] > top ||
-            v[2] < -top)
-            return EPCTX__REFUSE(c, "start %d, limit %d, delta %d: too large, or delta 0", v[0],
-                                 v[1], v[2]);
+        for (j = 0; j < 3; j++)
+            if (v[2] == 0 || v[j] > top || v[j] < -top)
+                return EPCTX__REFUSE(c, "start %d, limit %d, delta %d: too large, or delta 0", v[0],
+                                     v[1], v[2]);
         n = (v[1] - v[0] + v[2] - (v[2] > 0 ? 1 : -1)) / v[2];
     }
     shape.dims[0] = n > 0 ? n : 0;
@@ -8712,16 +8683,15 @@ static epctx_status epctx__lower_range(epctx__compiler *c) {
 }
 
 static epctx_status epctx__lower_eye_like(epctx__compiler *c) {
-    const int64_t k = epctx_node_int(c->node, "k", 0);
     const epctx__shape shape = c->tensors[c->in[0]].shape;
     const int32_t type = (int32_t)epctx_node_int(c->node, "dtype", c->tensors[c->in[0]].elem);
     epctx__recipe r = epctx__recipe_of(EPCTX__NONE);
-    if (shape.rank != 2 || k > 1000000 || k < -1000000 || epctx__stored_size(type) == 0)
+    r.n.k = epctx_node_int(c->node, "k", 0);
+    if (shape.rank != 2 || r.n.k > 1000000 || r.n.k < -1000000 || epctx__stored_size(type) == 0)
         return EPCTX__REFUSE(c,
                              "expected rank 2, |k| <= 1000000 and a type that the kernels support");
     r.n.i = shape.dims[0];
     r.n.j = shape.dims[1];
-    r.n.k = k;
     EPCTX__TRY(epctx__cook(c, &r, "y = range(#i)[i>i1] + #k == range(#j)[j>1j]"));
     c->folding = true; /* only the shape of the input matters */
     return epctx__emit_cast(c, r.v.y, type, &c->y);
@@ -8788,9 +8758,9 @@ static epctx_status epctx__emit_pick(epctx__compiler *c, uint32_t x, uint32_t in
     const bool scatter = updates != EPCTX__NONE;
     epctx__step s = epctx__new_step(EPCTX__OP_PICK, x, indices, 0);
     epctx__pick *p = &s.params.pick;
-    uint32_t at, i;
+    uint32_t i;
     EPCTX__TRY(epctx__want_indices(c, indices, false));
-    EPCTX__TRY(epctx__axis(c, axis, xs.rank, 0, &at));
+    EPCTX__TRY(epctx__axis(c, axis, xs.rank, 0, &p->axis));
     if (is.rank != xs.rank || (scatter && (!epctx__same_shape(&is, &c->tensors[updates].shape) ||
                                            c->tensors[updates].elem != c->tensors[x].elem)))
         return EPCTX__INVALID(c, "data, indices and updates: ranks, shapes or types do not match");
@@ -8800,9 +8770,8 @@ static epctx_status epctx__emit_pick(epctx__compiler *c, uint32_t x, uint32_t in
     p->scatter = scatter;
     p->join = join;
     p->rank = xs.rank;
-    p->axis = at;
     for (i = 0; i < xs.rank; i++) {
-        if (i != at && is.dims[i] > xs.dims[i])
+        if (i != p->axis && is.dims[i] > xs.dims[i])
             return EPCTX__INVALID(c, "indices: dimension %u is larger than that of data",
                                   (uint64_t)i);
         p->dims[i] = (uint32_t)is.dims[i];
@@ -8825,7 +8794,7 @@ static epctx_status epctx__emit_tuples(epctx__compiler *c, uint32_t x, uint32_t 
     const epctx__shape xs = c->tensors[x].shape, is = c->tensors[indices].shape;
     const bool scatter = updates != EPCTX__NONE;
     const int64_t depth = is.rank > 0 ? is.dims[is.rank - 1] : 0;
-    epctx__shape rows;
+    epctx__shape rows = is;
     epctx__step s = epctx__new_step(EPCTX__OP_TUPLES, x, indices, 0);
     epctx__tuples *p = &s.params.tuples;
     uint32_t i;
@@ -8843,7 +8812,6 @@ static epctx_status epctx__emit_tuples(epctx__compiler *c, uint32_t x, uint32_t 
     p->count = (uint32_t)epctx__product(&is, batch_dims, is.rank - 1);
     p->depth = (uint32_t)depth;
     p->inner = (uint32_t)epctx__product(&xs, batch_dims + (uint32_t)depth, xs.rank);
-    rows = is;
     rows.rank = is.rank - 1;
     for (i = 0; i < batch_dims; i++)
         if (xs.dims[i] != is.dims[i])
@@ -8870,7 +8838,7 @@ static epctx_status epctx__lower_tuples(epctx__compiler *c) {
 /* Equal to a ramp, then one of two values. */
 static epctx_status epctx__lower_one_hot(epctx__compiler *c) {
     epctx__shape shape = c->tensors[c->in[0]].shape, part = {0, {0}};
-    int64_t depth;
+    int64_t depth = 0;
     float number;
     epctx__recipe r = epctx__recipe_of(c->in[0]);
     uint32_t id = c->in[1], values = c->in[2], axis;
@@ -8878,7 +8846,6 @@ static epctx_status epctx__lower_one_hot(epctx__compiler *c) {
         EPCTX__TRY(epctx__const_float(c, id, "depth", &number));
         depth = number >= 1.0f && number < 1e9f ? (int64_t)number : 0;
     } else {
-        depth = 0;
         EPCTX__TRY(epctx__const_ints(c, id, "depth", 1, &depth, NULL));
     }
     EPCTX__TRY(epctx__axis_attr(c, -1, shape.rank + 1, 0, &axis));
@@ -8985,22 +8952,16 @@ static void epctx__geometry_plane(epctx__geometry *g) {
     g->rank = 2;
 }
 
-static epctx_status epctx__plane_window(epctx__compiler *c, epctx__geometry *g, epctx__window *w) {
-    epctx__geometry_plane(g);
-    w->in_h = (uint32_t)g->in[0];
-    w->in_w = (uint32_t)g->in[1];
-    w->out_h = (uint32_t)g->out[0];
-    w->out_w = (uint32_t)g->out[1];
-    w->kernel_h = (uint32_t)g->kernel[0];
-    w->kernel_w = (uint32_t)g->kernel[1];
-    w->stride_h = (uint32_t)g->stride[0];
-    w->stride_w = (uint32_t)g->stride[1];
-    w->dilation_h = (uint32_t)g->dilation[0];
-    w->dilation_w = (uint32_t)g->dilation[1];
-    w->top = (uint32_t)g->before[0];
-    w->left = (uint32_t)g->before[1];
-    w->bottom = (uint32_t)g->after[0];
-    w->right = (uint32_t)g->after[1];
+/* Of a plane. */
+static epctx_status epctx__plane_window(epctx__compiler *c, const epctx__geometry *g,
+                                        epctx__window *w) {
+    const epctx__window window = {
+        (uint32_t)g->in[0],       (uint32_t)g->in[1],     (uint32_t)g->out[0],
+        (uint32_t)g->out[1],      (uint32_t)g->kernel[0], (uint32_t)g->kernel[1],
+        (uint32_t)g->stride[0],   (uint32_t)g->stride[1], (uint32_t)g->dilation[0],
+        (uint32_t)g->dilation[1], (uint32_t)g->before[0], (uint32_t)g->before[1],
+        (uint32_t)g->after[0],    (uint32_t)g->after[1]};
+    *w = window;
     if (!epctx__window_ok(w))
         return EPCTX__REFUSE(c, "window %dx%d over %dx%d is too large", g->kernel[0], g->kernel[1],
                              g->in[0], g->in[1]);
@@ -9052,18 +9013,16 @@ static epctx_status epctx__emit_conv(epctx__compiler *c, uint32_t x, uint32_t we
                               (uint32_t)taps};
     /* [channel][tap] to [block][tap] */
     const epctx__pack flat = {1, p->groups, (uint32_t)taps, block, 0, (uint32_t)taps, 1, 1, 0};
-    epctx__depthwise *d;
     epctx__step s = epctx__new_step(EPCTX__OP_CONV, x, weights, EPCTX__NONE);
     EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, &ys, y));
     s.out = *y;
     s.in[2] = bias;
     s.images = true;
     if (p->in_channels == 1 && p->out_channels == 1 && p->groups > 1) {
-        d = &s.params.depthwise;
         s.op = EPCTX__OP_DEPTHWISE;
-        d->batch = p->batch;
-        d->channels = p->groups;
-        d->window = p->window;
+        s.params.depthwise.batch = p->batch;
+        s.params.depthwise.channels = p->groups;
+        s.params.depthwise.window = p->window;
         return epctx__emit_packed(c, &s, &flat);
     }
     if (bytes > EPCTX__MAX_BYTES) return EPCTX__REFUSE(c, "kernel too large: %u weights", depth);
@@ -9079,17 +9038,6 @@ static epctx_status epctx__check_bias(epctx__compiler *c, int64_t channels, uint
         return EPCTX__INVALID(c, "bias '%S': expected %d elements, found %u",
                               &c->tensors[bias].name, channels, c->tensors[bias].count);
     return EPCTX_OK;
-}
-
-/* Each channel `times` times. */
-static epctx_status epctx__repeat_channels(epctx__compiler *c, uint32_t *x, int64_t times) {
-    epctx__recipe r = epctx__recipe_of(*x);
-    epctx__shape image = c->tensors[*x].shape;
-    if (times == 1) return EPCTX_OK;
-    r.n.r = times;
-    image.dims[1] *= times;
-    EPCTX__TRY(epctx__cook(c, &r, "x = x[nc*>ncr*]"));
-    return epctx__alias(c, r.v.x, &image, 0, x);
 }
 
 static epctx_status epctx__conv_of(epctx__compiler *c, uint32_t x, uint32_t w, uint32_t bias,
@@ -9117,10 +9065,15 @@ static epctx_status epctx__conv_of(epctx__compiler *c, uint32_t x, uint32_t w, u
     EPCTX__TRY(epctx__check_bias(c, ws.dims[0], bias));
     EPCTX__TRY(epctx__geometry_axes(c, &g));
     memset(&p, 0, sizeof p);
+    epctx__geometry_plane(&g);
     EPCTX__TRY(epctx__plane_window(c, &g, &p.window));
-    if (ws.dims[1] == 1 && groups > 1) { /* each channel as often as it is read: Depthwise */
-        EPCTX__TRY(epctx__repeat_channels(c, &x, ws.dims[0] / groups));
-        groups = ws.dims[0];
+    if (ws.dims[1] == 1 && groups > 1 && ws.dims[0] > groups) {
+        epctx__shape wide = xs; /* each channel as often as it is read: Depthwise */
+        epctx__recipe r = epctx__recipe_of(x);
+        r.n.r = ws.dims[0] / groups;
+        wide.dims[1] = groups = ws.dims[0];
+        EPCTX__TRY(epctx__cook(c, &r, "x = x[nc*>ncr*]"));
+        EPCTX__TRY(epctx__alias(c, r.v.x, &wide, 0, &x));
     }
     p.batch = (uint32_t)xs.dims[0];
     p.groups = (uint32_t)groups;
@@ -9158,19 +9111,6 @@ static epctx_status epctx__turn_weights(epctx__compiler *c, const epctx__transpo
     }
     EPCTX__TRY(epctx__emit_picked(c, w, &out, (uint64_t)((ty - 1) * sy * tx * sx + (tx - 1) * sx),
                                   from, turned));
-    c->folding = folding;
-    return EPCTX_OK;
-}
-
-/* One bias per phase. */
-static epctx_status epctx__turn_bias(epctx__compiler *c, const epctx__transposed *p,
-                                     uint32_t *bias) {
-    const int64_t phases = p->phases[0] * p->phases[1], from[2] = {1, 0};
-    const epctx__shape shape = {2, {p->groups * p->outputs, phases}};
-    const bool folding = c->folding;
-    if (*bias == EPCTX__NONE || phases == 1) return EPCTX_OK;
-    c->folding = c->tensors[*bias].constant;
-    EPCTX__TRY(epctx__emit_picked(c, *bias, &shape, 0, from, bias));
     c->folding = folding;
     return EPCTX_OK;
 }
@@ -9273,6 +9213,9 @@ static epctx_status epctx__transposed_of(epctx__compiler *c, const epctx__shape 
 static epctx_status epctx__plane_transposed(epctx__compiler *c, int64_t groups) {
     const epctx__shape xs = c->tensors[c->in[0]].shape, ws = c->tensors[c->in[1]].shape;
     epctx__shape ys = xs;
+    const int64_t repeated[2] = {1, 0};
+    const bool folding = c->folding;
+    int64_t phases;
     epctx__transposed p;
     epctx__conv conv;
     uint32_t x, weights, bias, y;
@@ -9280,17 +9223,23 @@ static epctx_status epctx__plane_transposed(epctx__compiler *c, int64_t groups) 
     p.channels = xs.dims[1] / p.groups;
     p.outputs = ws.dims[1];
     EPCTX__TRY(epctx__transposed_of(c, &xs, &ws, &p));
+    phases = p.phases[0] * p.phases[1];
     memset(&conv, 0, sizeof conv);
     EPCTX__TRY(epctx__plane_window(c, &p.v, &conv.window));
     EPCTX__TRY(epctx__optional(c, 2, &bias));
     EPCTX__TRY(epctx__check_bias(c, p.outputs * p.groups, bias));
     EPCTX__TRY(epctx__turn_weights(c, &p, c->in[1], &weights));
     EPCTX__TRY(epctx__spread(c, &p, c->in[0], xs.dims[0], &x));
-    EPCTX__TRY(epctx__turn_bias(c, &p, &bias));
+    if (bias != EPCTX__NONE && phases > 1) { /* one for each phase */
+        const epctx__shape each = {2, {p.outputs * p.groups, phases}};
+        c->folding = c->tensors[bias].constant;
+        EPCTX__TRY(epctx__emit_picked(c, bias, &each, 0, repeated, &bias));
+        c->folding = folding;
+    }
     conv.batch = (uint32_t)xs.dims[0];
     conv.groups = (uint32_t)p.groups;
     conv.in_channels = (uint32_t)p.channels;
-    conv.out_channels = (uint32_t)(p.outputs * p.phases[0] * p.phases[1]);
+    conv.out_channels = (uint32_t)(p.outputs * phases);
     EPCTX__TRY(epctx__emit_conv(c, x, weights, bias, &xs, &conv, &y));
     ys.dims[1] = p.outputs * p.groups;
     memcpy(ys.dims + 2, p.g.out + 4 - xs.rank, (xs.rank - 2) * sizeof *p.g.out);
@@ -9324,6 +9273,7 @@ static epctx_status epctx__emit_pool(epctx__compiler *c, uint32_t x, bool averag
     epctx__pool *p = &s.params.pool;
     if (average && epctx_node_int(c->node, "count_include_pad", 0) != 0)
         EPCTX__TRY(epctx__pad_image(c, &s.in[0], g));
+    epctx__geometry_plane(g);
     EPCTX__TRY(epctx__plane_window(c, g, &p->window));
     p->batch = (uint32_t)shape->dims[0];
     p->channels = p->row = (uint32_t)shape->dims[1];
@@ -10218,12 +10168,12 @@ static epctx_status epctx__floats_of(epctx__compiler *c, size_t i, uint32_t scal
 static epctx_status epctx__mask(epctx__compiler *c, uint32_t w, uint64_t first, uint64_t count,
                                 uint32_t *y) {
     epctx__shape shape = c->tensors[w].shape;
+    float *data;
     uint64_t i;
     uint32_t ones;
-    void *data;
     shape.dims[0] = 1;
     EPCTX__TRY(epctx__add_constant(c, EPCTX_ONNX_FLOAT, &shape, &data, &ones));
-    for (i = 0; i < epctx__count(&shape); i++) ((float *)data)[i] = i - first < count ? 1.0f : 0.0f;
+    for (i = 0; i < epctx__count(&shape); i++) data[i] = i - first < count ? 1.0f : 0.0f;
     c->folding = c->tensors[w].constant;
     return epctx__emit_binary(c, EPCTX__BINARY_MUL, w, ones, y);
 }
@@ -10598,14 +10548,14 @@ static float epctx__tap(const epctx__axis_plan *p, float d) {
 }
 
 /* Fills the taps of one output position. */
-static void epctx__taps(const epctx__axis_plan *p, int64_t i, int64_t taps, uint8_t *positions,
+static void epctx__taps(const epctx__axis_plan *p, int64_t i, int64_t taps, int32_t *positions,
                         float *weights) {
     const bool wide = p->antialias && p->scale < 1.0f;
     const float x = epctx__source_of(p, i), top = (float)(p->in - 1);
     float first, sum = 0.0f;
     int64_t t;
     if (p->transform == EPCTX__AT_CROP && !(x >= 0.0f && x <= top)) {
-        for (t = 0; t < taps; t++) epctx__store_int(positions, (size_t)t, EPCTX_ONNX_INT32, -1);
+        for (t = 0; t < taps; t++) positions[t] = -1;
         return;
     }
     first = p->filter == EPCTX__NEAREST ? epctx__nearest(p, x) : epctx__floor(x);
@@ -10620,8 +10570,7 @@ static void epctx__taps(const epctx__axis_plan *p, int64_t i, int64_t taps, uint
         if (outside && p->exclude && p->filter != EPCTX__NEAREST) weights[t] = 0.0f;
         sum = epctx__f_add(sum, weights[t]);
         at = at < 0.0f ? 0.0f : (at > top ? top : at);
-        epctx__store_int(positions, (size_t)t, EPCTX_ONNX_INT32,
-                         weights[t] == 0.0f ? -1 : (int64_t)at);
+        positions[t] = weights[t] == 0.0f ? -1 : (int32_t)at;
     }
     for (t = 0; t < taps && sum != 0.0f && (p->exclude || p->antialias); t++)
         weights[t] = epctx__f_div(weights[t], sum);
@@ -10633,8 +10582,8 @@ static epctx_status epctx__resize_axis(epctx__compiler *c, uint32_t x, uint32_t 
     int64_t taps = p->filter == EPCTX__NEAREST ? 1 : p->filter == EPCTX__LINEAR ? 2 : 4;
     epctx__step s;
     uint32_t positions, weights, id;
-    void *at, *outside;
-    float *w;
+    int32_t *at;
+    float *w, *outside;
     int64_t i;
     if (p->antialias && p->scale < 1.0f && p->out > 0 && p->filter != EPCTX__NEAREST) {
         taps = (int64_t)epctx__f_div((float)taps, p->scale) + 2;
@@ -10647,8 +10596,7 @@ static epctx_status epctx__resize_axis(epctx__compiler *c, uint32_t x, uint32_t 
                              (uint64_t)EPCTX__MAX_BYTES, p->out, taps);
     EPCTX__TRY(epctx__add_constant(c, EPCTX_ONNX_INT32, &table, &at, &positions));
     EPCTX__TRY(epctx__add_floats(c, (uint64_t)table.dims[0], &w, &weights));
-    for (i = 0; i < p->out; i++)
-        epctx__taps(p, i, taps, (uint8_t *)at + i * taps * 4, w + i * taps);
+    for (i = 0; i < p->out; i++) epctx__taps(p, i, taps, at + i * taps, w + i * taps);
     s = epctx__new_step(EPCTX__OP_RESAMPLE, x, positions, 0);
     s.in[2] = weights;
     s.params.resample.outer = (uint32_t)epctx__product(&shape, 0, axis);
@@ -10662,9 +10610,7 @@ static epctx_status epctx__resize_axis(epctx__compiler *c, uint32_t x, uint32_t 
     table.rank = shape.rank - axis;
     for (i = 0; i < table.rank; i++) table.dims[i] = i == 0 ? p->out : 1;
     EPCTX__TRY(epctx__add_constant(c, EPCTX_ONNX_FLOAT, &table, &outside, &id));
-    for (i = 0; i < p->out; i++)
-        ((float *)outside)[i] =
-            epctx__index((const uint8_t *)at, (size_t)(i * taps), 4) < 0 ? p->outside : 0.0f;
+    for (i = 0; i < p->out; i++) outside[i] = at[i * taps] < 0 ? p->outside : 0.0f;
     return epctx__emit_binary(c, EPCTX__BINARY_ADD, *y, id, y);
 }
 
@@ -11078,13 +11024,9 @@ static int64_t epctx__point_of(const epctx__geometry *g, int64_t place, int64_t 
 static epctx_status epctx__points(epctx__compiler *c, const epctx__geometry *g, bool by_tap,
                                   bool columns, uint32_t *id) {
     const int64_t n = by_tap ? g->taps : g->places, m = by_tap ? g->places : g->taps;
-    epctx__shape shape = {2, {0}};
+    const epctx__shape shape = {2, {n, m}};
     int64_t *point, i, j;
-    void *data;
-    shape.dims[0] = n;
-    shape.dims[1] = m;
-    EPCTX__TRY(epctx__add_constant(c, EPCTX_ONNX_INT64, &shape, &data, id));
-    point = (int64_t *)data;
+    EPCTX__TRY(epctx__add_constant(c, EPCTX_ONNX_INT64, &shape, &point, id));
     for (i = 0; i < n; i++)
         for (j = 0; j < m; j++)
             *point++ = epctx__point_of(g, by_tap ? j : i, by_tap ? i : j, columns);
@@ -11386,7 +11328,6 @@ static epctx_status epctx__lower_affine_grid(epctx__compiler *c) {
     epctx__shape shape = {2, {0}};
     uint32_t i, rank;
     size_t count;
-    void *data;
     float *v;
     EPCTX__TRY(epctx__const_ints(c, c->in[1], "size", 5, sizes, &count));
     EPCTX__TRY(epctx__shape_from(c, sizes, count, &shape));
@@ -11396,8 +11337,7 @@ static epctx_status epctx__lower_affine_grid(epctx__compiler *c) {
     n = (int64_t)epctx__product(&shape, 2, shape.rank);
     shape = epctx__shape4(n, rank + 1, 1, 1);
     shape.rank = 2;
-    EPCTX__TRY(epctx__add_constant(c, EPCTX_ONNX_FLOAT, &shape, &data, &r.v.b));
-    v = (float *)data;
+    EPCTX__TRY(epctx__add_constant(c, EPCTX_ONNX_FLOAT, &shape, &v, &r.v.b));
     for (at = 0; at < n; at++) {
         for (i = 0, rest = at; i < rank; i++) {
             const int64_t size = sizes[count - 1 - i], p = rest % size;
@@ -11526,7 +11466,6 @@ static epctx_status epctx__lower_det(epctx__compiler *c) {
     const int64_t n = square ? shape.dims[shape.rank - 1] : 0;
     int64_t *index, digit, rest, used, k, i, j;
     uint32_t x, indices, signs, y;
-    void *data;
     float *sign;
     if (n < 1 || n > 6) return EPCTX__REFUSE(c, "expected square matrices of 1 to 6 rows");
     for (table.dims[1] = i = n; i > 0; i--) table.dims[0] *= i;
@@ -11534,8 +11473,7 @@ static epctx_status epctx__lower_det(epctx__compiler *c) {
     flat.dims[0] = (int64_t)epctx__count(&shape);
     flat.dims[1] = n * n;
     EPCTX__TRY(epctx__alias(c, c->in[0], &flat, 0, &x));
-    EPCTX__TRY(epctx__add_constant(c, EPCTX_ONNX_INT64, &table, &data, &indices));
-    index = (int64_t *)data;
+    EPCTX__TRY(epctx__add_constant(c, EPCTX_ONNX_INT64, &table, &index, &indices));
     EPCTX__TRY(epctx__add_floats(c, (uint64_t)table.dims[0], &sign, &signs));
     for (k = 0; k < table.dims[0]; k++) { /* the digits of k select columns that are left */
         sign[k] = 1.0f;
@@ -11560,10 +11498,8 @@ static epctx_status epctx__tap_positions(epctx__compiler *c, const epctx__geomet
                                          uint32_t *id) {
     const epctx__shape shape = epctx__shape4(1, g->taps, g->places, 2);
     int64_t tap, place;
-    void *data;
     float *v;
-    EPCTX__TRY(epctx__add_constant(c, EPCTX_ONNX_FLOAT, &shape, &data, id));
-    v = (float *)data;
+    EPCTX__TRY(epctx__add_constant(c, EPCTX_ONNX_FLOAT, &shape, &v, id));
     for (tap = 0; tap < g->taps; tap++) {
         for (place = 0; place < g->places; place++) {
             *v++ = (float)(place % g->out[1] * g->stride[1] + tap % g->kernel[1] * g->dilation[1] -
@@ -11679,7 +11615,6 @@ static epctx_status epctx__lower_mel(epctx__compiler *c) {
     int64_t sizes[3] = {0}, at[3] = {0}, bins, i, j;
     double low, high, each;
     float edges[2] = {0}, *w;
-    void *memory;
     uint32_t y;
     for (i = 0; i < 3; i++)
         EPCTX__TRY(epctx__const_ints(c, c->in[i], names[i], 1, &sizes[i], NULL));
@@ -11696,8 +11631,7 @@ static epctx_status epctx__lower_mel(epctx__compiler *c) {
     high = epctx__log_wide(1.0 + (double)edges[1] / 700.0);
     shape.dims[0] = bins;
     shape.dims[1] = sizes[0];
-    EPCTX__TRY(epctx__add_constant(c, EPCTX_ONNX_FLOAT, &shape, &memory, &y));
-    w = (float *)memory;
+    EPCTX__TRY(epctx__add_constant(c, EPCTX_ONNX_FLOAT, &shape, &w, &y));
     memset(w, 0, (size_t)(bins * sizes[0]) * sizeof *w);
     for (i = -2; i < sizes[0]; i++) { /* a band from the bins before, at and behind its centre */
         const double part = (double)(i + 2) / (double)(sizes[0] + 2);
@@ -11737,11 +11671,9 @@ static epctx_status epctx__emit_waves(epctx__compiler *c, uint32_t x, int64_t ro
     const epctx__shape flat = {2, {rows, (int64_t)epctx__mul3(parts, bins, 2)}};
     epctx__recipe r = epctx__recipe_of(x);
     float *w, *turn;
-    void *data;
     uint64_t i, k;
     r.v.f = window;
-    EPCTX__TRY(epctx__add_constant(c, EPCTX_ONNX_FLOAT, &flat, &data, &r.v.w));
-    w = (float *)data;
+    EPCTX__TRY(epctx__add_constant(c, EPCTX_ONNX_FLOAT, &flat, &w, &r.v.w));
     EPCTX__MAKE(c, turn, float, 2 * size);
     for (i = 0; i < size; i++) {
         turn[2 * i] = epctx__f_mul(epctx__wave(i, size, false), scale);
@@ -11828,20 +11760,20 @@ typedef struct epctx__lowering {
 static const epctx__lowering epctx__lowers[] = {
     {"Add", "xx", epctx__lower_binary, EPCTX__BINARY_ADD},
     {"AffineGrid", "fx", epctx__lower_affine_grid, 0},
-    {"And", "", epctx__lower_exact, EPCTX__EXACT_AND},
+    {"And", "xx", epctx__lower_exact, EPCTX__EXACT_AND},
     {"ArgMax", "x", epctx__lower_arg, false},
     {"ArgMin", "x", epctx__lower_arg, true},
     {"Attention", "f---X", epctx__lower_attention, 0},
     {"AveragePool", "x", epctx__lower_pool, EPCTX__POOL_AVERAGE},
     {"BatchNormalization", "f", epctx__lower_batch_norm, 0},
-    {"BitShift", "", epctx__lower_bit_shift, 0},
-    {"BitwiseAnd", "", epctx__lower_exact, EPCTX__EXACT_AND},
+    {"BitShift", "xx", epctx__lower_bit_shift, 0},
+    {"BitwiseAnd", "xx", epctx__lower_exact, EPCTX__EXACT_AND},
     {"BitwiseNot", "x", epctx__lower_bitwise_not, 0},
-    {"BitwiseOr", "", epctx__lower_exact, EPCTX__EXACT_OR},
-    {"BitwiseXor", "", epctx__lower_exact, EPCTX__EXACT_XOR},
+    {"BitwiseOr", "xx", epctx__lower_exact, EPCTX__EXACT_OR},
+    {"BitwiseXor", "xx", epctx__lower_exact, EPCTX__EXACT_XOR},
     {"BlackmanWindow", "x", epctx__lower_window, EPCTX__WINDOW_BLACKMAN},
     {"Cast", "x", epctx__lower_cast, false},
-    {"CastLike", "x", epctx__lower_cast, true},
+    {"CastLike", "xx", epctx__lower_cast, true},
     {"CenterCropPad", "xx", epctx__lower_center_crop_pad, 0},
     {"Clip", "x", epctx__lower_clip, 0},
     {"Col2Im", "fx", epctx__lower_col2im, 0},
@@ -11860,7 +11792,7 @@ static const epctx__lowering epctx__lowers[] = {
     {"Div", "xx", epctx__lower_binary, EPCTX__BINARY_DIV},
     {"Dropout", "xXX", epctx__lower_dropout, 0},
     {"DynamicQuantizeLinear", "f", epctx__lower_dynamic_quantize, 0},
-    {"Equal", "", epctx__lower_exact, EPCTX__EXACT_EQUAL},
+    {"Equal", "xx", epctx__lower_exact, EPCTX__EXACT_EQUAL},
     {"Expand", "xx", epctx__lower_expand, 0},
     {"EyeLike", "x", epctx__lower_eye_like, 0},
     {"Flatten", "x", epctx__lower_flatten, 0},
@@ -11873,8 +11805,8 @@ static const epctx__lowering epctx__lowers[] = {
     {"GlobalAveragePool", "f", epctx__lower_global_pool, EPCTX__REDUCE_MEAN},
     {"GlobalLpPool", "f", epctx__lower_lp, true},
     {"GlobalMaxPool", "f", epctx__lower_global_pool, EPCTX__REDUCE_MAX},
-    {"Greater", "", epctx__lower_exact, EPCTX__EXACT_LESS | EPCTX__SWAPPED},
-    {"GreaterOrEqual", "", epctx__lower_exact, EPCTX__EXACT_LESS_EQUAL | EPCTX__SWAPPED},
+    {"Greater", "xx", epctx__lower_exact, EPCTX__EXACT_LESS | EPCTX__SWAPPED},
+    {"GreaterOrEqual", "xx", epctx__lower_exact, EPCTX__EXACT_LESS_EQUAL | EPCTX__SWAPPED},
     {"GridSample", "ff", epctx__lower_grid_sample, 0},
     {"GroupNormalization", "fff", epctx__lower_channel_norm, true},
     {"HammingWindow", "x", epctx__lower_window, EPCTX__WINDOW_HAMMING},
@@ -11888,8 +11820,8 @@ static const epctx__lowering epctx__lowers[] = {
     {"LRN", "f", epctx__lower_lrn, 0},
     {"LSTM", "", epctx__lower_cell, EPCTX__CELL_LSTM},
     {"LayerNormalization", "ff", epctx__lower_layer_norm, true},
-    {"Less", "", epctx__lower_exact, EPCTX__EXACT_LESS},
-    {"LessOrEqual", "", epctx__lower_exact, EPCTX__EXACT_LESS_EQUAL},
+    {"Less", "xx", epctx__lower_exact, EPCTX__EXACT_LESS},
+    {"LessOrEqual", "xx", epctx__lower_exact, EPCTX__EXACT_LESS_EQUAL},
     {"LogSoftmax", "f", epctx__lower_softmax, true},
     {"Loop", "X", epctx__lower_loop, false},
     {"LpNormalization", "f", epctx__lower_lp, false},
@@ -11908,7 +11840,7 @@ static const epctx__lowering epctx__lowers[] = {
     {"NegativeLogLikelihoodLoss", "fxX", epctx__lower_loss, false},
     {"Not", "x", epctx__lower_not, 0},
     {"OneHot", "xxx", epctx__lower_one_hot, 0},
-    {"Or", "", epctx__lower_exact, EPCTX__EXACT_OR},
+    {"Or", "xx", epctx__lower_exact, EPCTX__EXACT_OR},
     {"PRelu", "ff", epctx__lower_prelu, 0},
     {"Pad", "x", epctx__lower_pad, 0},
     {"Pow", "xx", epctx__lower_pow, 0},
@@ -11955,7 +11887,7 @@ static const epctx__lowering epctx__lowers[] = {
     {"Unsqueeze", "x", epctx__lower_unsqueeze, 0},
     {"Upsample", "f", epctx__lower_resize, 0},
     {"Where", "xxx", epctx__lower_where, 0},
-    {"Xor", "", epctx__lower_exact, EPCTX__EXACT_XOR},
+    {"Xor", "xx", epctx__lower_exact, EPCTX__EXACT_XOR},
 #define EPCTX__ACT_ROW(name, op_type, value) {op_type, "x", epctx__lower_act, EPCTX__ACT_##name},
     EPCTX_NPU_ACT_LIST(EPCTX__ACT_ROW)
 #undef EPCTX__ACT_ROW
@@ -13655,7 +13587,6 @@ static epctx_status epctx__integer_operands(epctx__compiler *c, const epctx__pro
     uint32_t scale_step = 0, n, i, copy;
     float *factors, unit;
     int8_t *packed;
-    void *memory;
     *known = true;
     if (!o->ones) EPCTX__TRY(epctx__bytes_of(c, o, &scales, &scale_step, &values, known));
     if (o->bias != EPCTX__NONE) {
@@ -13679,11 +13610,9 @@ static epctx_status epctx__integer_operands(epctx__compiler *c, const epctx__pro
         if (!*known) return EPCTX_OK;
     }
     shape.dims[0] = (int64_t)padded * fours * 4; /* new constants are zero */
-    EPCTX__TRY(epctx__add_constant(c, EPCTX_ONNX_INT8, &shape, &memory, &s->in[1]));
-    packed = (int8_t *)memory;
+    EPCTX__TRY(epctx__add_constant(c, EPCTX_ONNX_INT8, &shape, &packed, &s->in[1]));
     shape.dims[0] = padded;
-    EPCTX__TRY(epctx__add_constant(c, EPCTX_ONNX_INT32, &shape, &memory, &s->in[2]));
-    sums = (int32_t *)memory;
+    EPCTX__TRY(epctx__add_constant(c, EPCTX_ONNX_INT32, &shape, &sums, &s->in[2]));
     EPCTX__TRY(epctx__add_floats(c, padded, &factors, &s->in[3]));
     for (copy = 0; copy < (o->depthwise && 64 % channels == 0 ? padded : channels); copy++) {
         const size_t at = o->depthwise ? epctx__interleaved(copy) : copy, lane = at % block;
@@ -13847,7 +13776,7 @@ static epctx_status epctx__for_bytes(epctx__integers *w, uint32_t tensor, uint32
     epctx__step to;
     epctx__grid g;
     uint32_t i, count;
-    void *bytes;
+    uint8_t *bytes;
     *values = EPCTX__NONE;
     if (c->tensors[tensor].constant && c->tensors[tensor].count == 1 && !c->tensors[tensor].outside)
         *values = tensor;
@@ -13858,7 +13787,7 @@ static epctx_status epctx__for_bytes(epctx__integers *w, uint32_t tensor, uint32
         if (s == NULL || (*from != NULL && (*from)->in[0] != s->in[0])) return EPCTX_OK;
         *from = s;
         EPCTX__TRY(epctx__add_constant(c, g.type, &shape, &bytes, &to.in[0]));
-        for (i = 0; i < 256; i++) ((uint8_t *)bytes)[i] = (uint8_t)i;
+        for (i = 0; i < 256; i++) bytes[i] = (uint8_t)i;
         to.params.quantize.inner = 256;
     } else if (s->op == EPCTX__OP_UNARY || s->op == EPCTX__OP_BINARY) {
         count = s->op == EPCTX__OP_BINARY ? 2 : 1;
