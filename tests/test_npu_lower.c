@@ -465,6 +465,7 @@ static const struct {
      "expected targets of one rank less, found ranks 1 (scores) and 1"},
 /* recurrent */
 #define RNN "x:f[2,1,3] w:f[1,4,3]=* r:f[1,4,4]=* "
+    {RNN, "RNN/14 x,w,r direction:s=sideways", G, "attribute 'direction': expected one of"},
     {RNN, "RNN/14 x,w,r activations:S=Softsign", U, "found 'Softsign'"},
     {RNN, "RNN/14 x,w,r activations:S=Tanh,Tanh", G, "attribute 'activations': expected names"},
     {RNN, "RNN/14 x,w,r activations:s=Tanh", G, "attribute 'activations': expected names"},
