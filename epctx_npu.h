@@ -707,6 +707,12 @@ static EPCTX__INLINE float epctx__within(float x, float low, float high) {
     return epctx__choose(c < high, c, high);
 }
 
+/* x within low..high; NaN for NaN. */
+static EPCTX__INLINE float epctx__clip(float x, float low, float high) {
+    const float c = epctx__choose(x < low, low, x);
+    return epctx__choose(c > high, high, c);
+}
+
 static EPCTX__INLINE float epctx__abs(float x) {
     return epctx__float_of(epctx__bits_of(x) & 0x7fffffffu);
 }
@@ -718,62 +724,63 @@ static EPCTX__INLINE float epctx__signed(float y, float x) {
 
 /* e^r - 1 for |r| <= ln(2)/2: interpolated at Chebyshev nodes, to 2^-25 of the result. */
 static EPCTX__INLINE float epctx__expm1_core(float r) {
-    const float p = (1.39263256e-3f * r + 8.36329275e-3f) * r + 4.16665538e-2f;
-    return r + r * r * ((p * r + 0.166665763f) * r + 0.5f);
+    const float z = r * r, p = 1.39263256e-3f * z + (8.36329275e-3f * r + 4.16665538e-2f);
+    return r + z * (z * p + (0.166665763f * r + 0.5f)); /* in pairs, which do not wait */
 }
 
-/* x = n ln(2) + r. ln(2) in two parts, the first short enough that n times it is exact. */
+#define EPCTX__FAR 12582912.0f /* 1.5 * 2^23: a sum with it is rounded to an integer */
+
+/* x = n ln(2) + r. ln(2) in two parts, the first short enough that n times it is exact. A NaN gives
+ * a NaN, and some n. */
 static EPCTX__INLINE int32_t epctx__exp_split(float x, float *r) {
     const float high = 0.693359375f, low = -2.12194440e-4f;
-    int32_t n = (int32_t)(x * 1.44269504f + epctx__signed(0.5f, x));
-    float t = x - (float)n * high;
-    *r = t - (float)n * low;
-    return n;
+    const uint32_t bits = epctx__bits_of(x * 1.44269504f + EPCTX__FAR);
+    const float n = epctx__float_of(bits) - EPCTX__FAR;
+    *r = (x - n * high) - n * low;
+    return (int32_t)(bits - epctx__bits_of(EPCTX__FAR));
 }
 
-/* 2^n for n in -126..127; 0 for -127 */
+/* 2^n for n in -126..127; 0 for -127, infinity for 128 */
 static EPCTX__INLINE float epctx__pow2(int32_t n) {
     return epctx__float_of((uint32_t)(n + 127) << 23);
 }
 
 static EPCTX__INLINE float epctx__exp(float x) {
-    float r, y;
-    const float c = epctx__within(x, -104.0f, 89.0f); /* keeps NaN from the conversion below */
-    const uint32_t n = (uint32_t)(epctx__exp_split(c, &r) + 254);
+    float r;
+    const uint32_t n = (uint32_t)(epctx__exp_split(epctx__clip(x, -104.0f, 89.0f), &r) + 254);
     const uint32_t half = n >> 1; /* the two powers are floats, 2^n may not be */
-    y = 1.0f + epctx__expm1_core(r);
-    y = y * epctx__float_of(half << 23) * epctx__float_of((n - half) << 23);
-    return epctx__choose(x != x, x, y);
+    const float y = 1.0f + epctx__expm1_core(r);
+    return y * epctx__float_of(half << 23) * epctx__float_of((n - half) << 23);
 }
 
-/* e^x of x <= 0; 0 instead of numbers that are not normal, and of NaN. */
-static EPCTX__INLINE float epctx__exp_below(float x) {
+/* e^x; 0 and infinity instead of numbers that are not normal. */
+static EPCTX__INLINE float epctx__exp_normal(float x) {
     float r;
-    const int32_t n = epctx__exp_split(epctx__choose(x > -88.0f, x, -88.0f), &r);
+    const int32_t n = epctx__exp_split(epctx__clip(x, -88.0f, 89.0f), &r);
     return (1.0f + epctx__expm1_core(r)) * epctx__pow2(n);
 }
 
-/* tanh(x) = e / (e + 2) with e = exp(2|x|) - 1, formed without cancellation. */
+/* tanh(x) = e / (e + 2) with e = exp(2|x|) - 1, formed without cancellation. Where ln(2) counts n
+ * times, e is large, so that it need not be in two parts. */
 static EPCTX__INLINE float epctx__tanh(float x) {
-    const float a = epctx__abs(x), c = epctx__choose(a < 10.0f, a, 10.0f);
-    float r, e;
-    int32_t n = epctx__exp_split(2.0f * c, &r);
-    float scale = epctx__pow2(n);
-    e = scale * epctx__expm1_core(r) + (scale - 1.0f);
-    return epctx__choose(x != x, x, epctx__signed(e / (e + 2.0f), x));
+    const float a = epctx__abs(x), c = epctx__choose(a > 10.0f, 10.0f, a);
+    const uint32_t bits = epctx__bits_of(c * 2.88539008f + EPCTX__FAR);
+    const float scale = epctx__pow2((int32_t)(bits - epctx__bits_of(EPCTX__FAR)));
+    const float e =
+        scale * epctx__expm1_core(2.0f * c - (epctx__float_of(bits) - EPCTX__FAR) * 0.693147181f);
+    return epctx__signed((e + (scale - 1.0f)) / (e + (scale + 1.0f)), x);
 }
 
 static EPCTX__INLINE float epctx__sigmoid(float x) {
-    const float e = epctx__exp_below(-epctx__abs(x)), y = 1.0f / (1.0f + e);
-    return epctx__choose(x < 0.0f, e * y, epctx__choose(x != x, x, y));
+    return 1.0f / (1.0f + epctx__exp_normal(-x));
 }
 
 /* e^x - 1, at full precision for small x; 2^n is halved, as 2^128 has no float. */
 static EPCTX__INLINE float epctx__expm1(float x) {
     float r;
-    const float half = epctx__pow2(epctx__exp_split(epctx__within(x, -20.0f, 89.0f), &r) - 1);
+    const float half = epctx__pow2(epctx__exp_split(epctx__clip(x, -20.0f, 89.0f), &r) - 1);
     r = 2.0f * (half * epctx__expm1_core(r) + (half - 0.5f));
-    return epctx__choose((x != x) | (x == 0.0f), x, r);
+    return epctx__choose(x == 0.0f, x, r);
 }
 
 /* |x| = m 2^n, m in sqrt(1/2)..sqrt(2); something for 0, infinities and NaN. */
@@ -1103,7 +1110,7 @@ static EPCTX__INLINE float epctx__elu(float x, float width, float height) {
 #define EPCTX_NPU_ACT_LIST(X) \
     X(RELU, "Relu", v < 0.0f ? 0.0f : v) \
     X(CLIP, "Clip", epctx__choose(v<a, a, v> b ? b : v)) \
-    X(LEAKY, "LeakyRelu", v < 0.0f ? v * a : v) \
+    X(LEAKY, "LeakyRelu", epctx__choose(v < 0.0f, v * a, v)) \
     X(SIGMOID, "Sigmoid", epctx__sigmoid(v)) \
     X(TANH, "Tanh", epctx__tanh(v)) \
     X(EXP, "Exp", epctx__exp(v)) \
@@ -1124,7 +1131,7 @@ static EPCTX__INLINE float epctx__elu(float x, float width, float height) {
     X(SWISH, "Swish", v *epctx__sigmoid(a *v)) \
     X(MISH, "Mish", v *epctx__tanh(epctx__softplus(v))) \
     X(SOFTPLUS, "Softplus", epctx__softplus(v)) \
-    X(SOFTSIGN, "Softsign", v / (1.0f + (v < 0.0f ? -v : v))) \
+    X(SOFTSIGN, "Softsign", v / (1.0f + epctx__abs(v))) \
     X(THRESHOLD, "ThresholdedRelu", v > a ? v : 0.0f) \
     X(SHRINK, "Shrink", epctx__choose(v < -a, v + b, epctx__choose(v > a, v - b, 0.0f))) \
     X(SIGN, "Sign", epctx__choose(v > 0.0f, 1.0f, v < 0.0f ? -1.0f : v)) \
@@ -1550,7 +1557,7 @@ typedef struct epctx__unary {
 
 static bool epctx__check_unary(const epctx__unary *p, epctx__needs *needs) {
     needs->in[0] = needs->out[0] = epctx__floats(p->count);
-    return epctx__act_ok(&p->act);
+    return epctx__act_ok(&p->act) && p->act.kind != EPCTX__ACT_NONE;
 }
 
 static epctx__level epctx__level_here(void);
@@ -1574,29 +1581,32 @@ static EPCTX__INLINE bool epctx__all_near(const float *x, size_t count, uint32_t
 }
 
 /* Sines, cosines and tangents, none of a number from 2^20 on. False: it is something else. */
-static EPCTX__INLINE bool epctx__waves_each(float *y, size_t count, uint32_t kind) {
+static EPCTX__INLINE bool epctx__waves_each(const float *x, float *y, size_t count,
+                                            uint32_t kind) {
     const double shift = kind == EPCTX__ACT_COS ? 0.5 : 0.0;
     if (EPCTX__ACT_SIN > EPCTX__ACT_LAST || kind < EPCTX__ACT_SIN || kind > EPCTX__ACT_TAN ||
-        !epctx__all_near(y, count, 20))
+        !epctx__all_near(x, count, 20))
         return false;
     if (kind == EPCTX__ACT_TAN)
-        EPCTX__EACH(i, count, const double v = (double)y[i];
+        EPCTX__EACH(i, count, const double v = (double)x[i];
                     y[i] = epctx__sine_near(v, 0.0) / epctx__sine_near(v, 0.5););
     else
-        EPCTX__EACH(i, count, y[i] = epctx__sine_near((double)y[i], shift););
+        EPCTX__EACH(i, count, y[i] = epctx__sine_near((double)x[i], shift););
     return true;
 }
 
-static EPCTX__INLINE void epctx__act_each_body(float *y, size_t count, const epctx__act *act) {
+/* From x to y, which are one or do not overlap. */
+static EPCTX__INLINE void epctx__act_each_body(const float *x, float *y, size_t count,
+                                               const epctx__act *act) {
     const float a = act->a, b = act->b;
     (void)a;
     (void)b;
-    if (epctx__waves_each(y, count, act->kind)) return;
+    if (epctx__waves_each(x, y, count, act->kind)) return;
     switch (act->kind) {
 #define EPCTX__ACT_CASE(name, op_type, value) \
     case EPCTX__ACT_##name: \
         if (EPCTX__ACT_##name <= EPCTX__ACT_LAST) \
-            EPCTX__EACH(i, count, const float v = y[i]; y[i] = value;); \
+            EPCTX__EACH(i, count, const float v = x[i]; y[i] = value;); \
         break;
         EPCTX_NPU_ACT_LIST(EPCTX__ACT_CASE)
 #undef EPCTX__ACT_CASE
@@ -1604,15 +1614,15 @@ static EPCTX__INLINE void epctx__act_each_body(float *y, size_t count, const epc
     }
 }
 
-EPCTX__FORMS(epctx__level_here(), epctx__act_each, (float *y, size_t count, const epctx__act *act),
-             (y, count, act))
+EPCTX__FORMS(epctx__level_here(), epctx__act_each,
+             (const float *x, float *y, size_t count, const epctx__act *act), (x, y, count, act))
 
 #ifdef EPCTX__AVX2
 /* A multiple of 8 elements. The instruction gives other NaNs than epctx__sqrt. */
-EPCTX__TARGET static void epctx__sqrt_avx2(float *y, size_t count) {
+EPCTX__TARGET static void epctx__sqrt_avx2(const float *x, float *y, size_t count) {
     size_t i;
     for (i = 0; i < count; i += 8) {
-        const __m256 v = _mm256_loadu_ps(y + i);
+        const __m256 v = _mm256_loadu_ps(x + i);
         const __m256 below = _mm256_cmp_ps(v, _mm256_setzero_ps(), _CMP_LT_OQ);
         __m256 r = _mm256_blendv_ps(_mm256_sqrt_ps(v), v, _mm256_cmp_ps(v, v, _CMP_UNORD_Q));
         r = _mm256_blendv_ps(r, _mm256_set1_ps(epctx__float_of(0x7fc00000u)), below);
@@ -1622,37 +1632,37 @@ EPCTX__TARGET static void epctx__sqrt_avx2(float *y, size_t count) {
 #endif
 
 /* Whole vectors, but for the portable form. */
-static void epctx__act_whole(float *y, size_t count, const epctx__act *act) {
+static void epctx__act_whole(const float *x, float *y, size_t count, const epctx__act *act) {
 #ifdef EPCTX__AVX2
     if (act->kind == EPCTX__ACT_SQRT && epctx__level_here() != EPCTX__PORTABLE) {
-        epctx__sqrt_avx2(y, count);
+        epctx__sqrt_avx2(x, y, count);
         return;
     }
 #endif
-    epctx__act_each(y, count, act);
+    epctx__act_each(x, y, count, act);
+}
+
+static void epctx__act_row(const float *x, float *y, size_t count, const epctx__act *act) {
+    const size_t rest = epctx__level_here() != EPCTX__PORTABLE ? count % 16 : 0;
+    float last[16] = {0.0f};
+    epctx__act_whole(x, y, count - rest, act);
+    if (rest > 0) { /* a whole vector at once */
+        memcpy(last, x + count - rest, rest * sizeof *y);
+        epctx__act_whole(last, last, 16, act);
+        memcpy(y + count - rest, last, rest * sizeof *y);
+    }
 }
 
 static void epctx__activate(float *y, size_t count, const epctx__act *act) {
-    const size_t rest = epctx__level_here() != EPCTX__PORTABLE ? count % 16 : 0;
-    float last[16] = {0.0f};
-    if (act->kind == EPCTX__ACT_NONE) return;
-    epctx__act_whole(y, count - rest, act);
-    if (rest > 0) { /* a whole vector at once */
-        memcpy(last, y + count - rest, rest * sizeof *y);
-        epctx__act_whole(last, 16, act);
-        memcpy(y + count - rest, last, rest * sizeof *y);
-    }
+    if (act->kind != EPCTX__ACT_NONE) epctx__act_row(y, y, count, act);
 }
 
 static epctx_status epctx__run_unary(const epctx__unary *p, const epctx__args *args) {
     const float *x = (const float *)args->in[0];
     float *y = (float *)args->out[0];
     size_t i;
-    for (i = 0; i < p->count; i += 2048) { /* in the cache from the copy to the function */
-        const size_t count = p->count - i < 2048 ? p->count - i : 2048;
-        memcpy(y + i, x + i, count * sizeof *y);
-        epctx__activate(y + i, count, &p->act);
-    }
+    for (i = 0; i < p->count; i += 2048) /* what is read twice is in the cache */
+        epctx__act_row(x + i, y + i, p->count - i < 2048 ? p->count - i : 2048, &p->act);
     return EPCTX_OK;
 }
 
@@ -3287,15 +3297,14 @@ static bool epctx__check_softmax(const epctx__softmax *p, epctx__needs *needs) {
     return p->log <= 1 && p->count >= 1;
 }
 
-/* y = e^(x - top), added to sum. `nan`: top may not tell of one. */
+/* y = e^(x - top), added to sum. */
 static EPCTX__INLINE void epctx__softmax_part(const float *EPCTX__RESTRICT x,
-                                              const float *EPCTX__RESTRICT top, bool nan,
-                                              size_t width, float *EPCTX__RESTRICT sum,
+                                              const float *EPCTX__RESTRICT top, size_t width,
+                                              float *EPCTX__RESTRICT sum,
                                               float *EPCTX__RESTRICT y) {
     size_t j;
     for (j = 0; j < width; j++) {
-        const float d = x[j] - top[j], e = epctx__exp_below(d);
-        y[j] = nan ? epctx__choose(d != d, d, e) : e;
+        y[j] = epctx__exp_normal(x[j] - top[j]);
         sum[j] += y[j];
     }
 }
@@ -3309,7 +3318,7 @@ static EPCTX__INLINE void epctx__softmax_strip(const float *x, float *y, size_t 
     for (i = 1; i < count; i++)
         for (j = 0; j < width; j++) top[j] = x[i * step + j] > top[j] ? x[i * step + j] : top[j];
     for (i = 0; i < count; i++)
-        epctx__softmax_part(x + i * step, top, true, width, sum, y + i * step);
+        epctx__softmax_part(x + i * step, top, width, sum, y + i * step);
     for (j = 0; j < width; j++) sum[j] = log ? epctx__log(sum[j]) : 1.0f / sum[j];
     for (i = 0; i < count; i++) {
         float v[16];
@@ -3319,17 +3328,17 @@ static EPCTX__INLINE void epctx__softmax_strip(const float *x, float *y, size_t 
     }
 }
 
-/* Adjacent elements. Where the maximum is NaN or infinite, the sum is 0, and the results NaN. */
+/* Adjacent elements. Where the maximum is NaN or infinite, so is the sum, and the results NaN. */
 static EPCTX__INLINE void epctx__softmax_row(epctx__level fast, const float *x, float *y,
                                              size_t count, bool log) {
     const float best = epctx__row_best(fast, EPCTX__REDUCE_MAX, x, count);
     float top[16], sum[16] = {0.0f}, end[16], scale;
     size_t i, j;
     for (j = 0; j < 16; j++) top[j] = best;
-    for (i = 0; count - i >= 16; i += 16) epctx__softmax_part(x + i, top, false, 16, sum, y + i);
+    for (i = 0; count - i >= 16; i += 16) epctx__softmax_part(x + i, top, 16, sum, y + i);
     if (i < count) {
         epctx__row_end(x, count, best, end);
-        for (j = 0; j < 16; j++) end[j] = epctx__exp_below(end[j] - best);
+        for (j = 0; j < 16; j++) end[j] = epctx__exp_normal(end[j] - best);
         if (count >= 16) /* the overlapping ones again */
             memcpy(y + count - 16, end, sizeof end);
         else
@@ -4311,7 +4320,7 @@ static bool epctx__check_dequantize(const epctx__quantize *p, epctx__needs *need
  * No branches, so that loops vectorize. */
 static EPCTX__INLINE uint32_t epctx__steps(float v, float least, float most, float zero) {
     v = epctx__within(v, least, most);
-    return epctx__bits_of(v + 12582912.0f) - 0x4b400000u + (uint32_t)(int32_t)zero;
+    return epctx__bits_of(v + EPCTX__FAR) - epctx__bits_of(EPCTX__FAR) + (uint32_t)(int32_t)zero;
 }
 
 /* 16 or fewer elements; bytes apart from numbers, so that vectors of these are long. */
