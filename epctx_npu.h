@@ -763,12 +763,13 @@ static EPCTX__INLINE float epctx__exp_normal(float x) {
 /* tanh(x) = e / (e + 2) with e = exp(2|x|) - 1, formed without cancellation. Where ln(2) counts n
  * times, e is large, so that it need not be in two parts. */
 static EPCTX__INLINE float epctx__tanh(float x) {
+    const uint32_t sign = epctx__bits_of(x) & 0x80000000u;
     const float a = epctx__abs(x), c = epctx__choose(a > 10.0f, 10.0f, a);
     const uint32_t bits = epctx__bits_of(c * 2.88539008f + EPCTX__FAR);
     const float scale = epctx__pow2((int32_t)(bits - epctx__bits_of(EPCTX__FAR)));
     const float e =
         scale * epctx__expm1_core(2.0f * c - (epctx__float_of(bits) - EPCTX__FAR) * 0.693147181f);
-    return epctx__signed((e + (scale - 1.0f)) / (e + (scale + 1.0f)), x);
+    return epctx__float_of(epctx__bits_of((e + (scale - 1.0f)) / (e + (scale + 1.0f))) | sign);
 }
 
 static EPCTX__INLINE float epctx__sigmoid(float x) {
@@ -3138,35 +3139,22 @@ static EPCTX__INLINE void epctx__row_end(const float *x, size_t count, float fil
         for (j = 0; j < 16; j++) end[j] = j < count ? x[j] : fill;
 }
 
-/* Zeros all but the last `rest` elements of the row. */
-static EPCTX__INLINE void epctx__row_mask(size_t count, size_t rest, float *end) {
-    const uint32_t first = count >= 16 ? 16 - (uint32_t)rest : 0, stop = first + (uint32_t)rest;
-    uint32_t j;
-    for (j = 0; j < 16; j++) end[j] = epctx__choose((j >= first) & (j < stop), end[j], 0.0f);
-}
-
-static EPCTX__INLINE void epctx__row_add(const float *x, float mean, bool square, double *sum) {
-    size_t j;
-    for (j = 0; j < 16; j++) {
-        const double d = (double)(x[j] - mean);
-        sum[j] += square ? d * d : d;
-    }
-}
-
-/* The sum of (x - mean), or of its square. */
+/* The sum of (x - mean), or of its square. 8 sums at once: they stay in registers. */
 static EPCTX__INLINE double epctx__row_sum(const float *x, size_t count, float mean, bool square) {
-    double sum[16] = {0.0};
-    float end[16];
+    double sum[8] = {0.0};
     size_t i, j;
-    for (i = 0; count - i >= 16; i += 16) epctx__row_add(x + i, mean, square, sum);
-    if (i < count) {
-        epctx__row_end(x, count, mean, end);
-        for (j = 0; j < 16; j++) end[j] -= mean;
-        epctx__row_mask(count, count - i, end);
-        epctx__row_add(end, 0.0f, square, sum);
+    for (i = 0; count - i >= 8; i += 8)
+        for (j = 0; j < 8; j++) {
+            const double d = (double)(x[i + j] - mean);
+            sum[j] += square ? d * d : d;
+        }
+    for (; i < count; i++) {
+        const double d = (double)(x[i] - mean);
+        sum[i % 8] += square ? d * d : d;
     }
-    EPCTX__FOLD(j, half, sum[j] += sum[j + half];);
-    return sum[0];
+    EPCTX__FOLD_ONCE(j, half, 4, sum[j] += sum[j + half];)
+    EPCTX__FOLD_ONCE(j, half, 2, sum[j] += sum[j + half];)
+    return sum[0] + sum[1];
 }
 
 static EPCTX__INLINE float epctx__row_product(const float *x, size_t count) {
@@ -3328,26 +3316,24 @@ static EPCTX__INLINE void epctx__softmax_strip(const float *x, float *y, size_t 
     }
 }
 
-/* Adjacent elements. Where the maximum is NaN or infinite, so is the sum, and the results NaN. */
+static EPCTX__INLINE void epctx__softmax_exps(const float *EPCTX__RESTRICT x, float top,
+                                              float *EPCTX__RESTRICT y) {
+    size_t j;
+    for (j = 0; j < 16; j++) y[j] = epctx__exp_normal(x[j] - top);
+}
+
+/* 16 adjacent elements or more. Where the maximum is NaN or infinite, all results are NaN. */
 static EPCTX__INLINE void epctx__softmax_row(epctx__level fast, const float *x, float *y,
                                              size_t count, bool log) {
     const float best = epctx__row_best(fast, EPCTX__REDUCE_MAX, x, count);
-    float top[16], sum[16] = {0.0f}, end[16], scale;
-    size_t i, j;
-    for (j = 0; j < 16; j++) top[j] = best;
-    for (i = 0; count - i >= 16; i += 16) epctx__softmax_part(x + i, top, 16, sum, y + i);
-    if (i < count) {
-        epctx__row_end(x, count, best, end);
-        for (j = 0; j < 16; j++) end[j] = epctx__exp_normal(end[j] - best);
-        if (count >= 16) /* the overlapping ones again */
-            memcpy(y + count - 16, end, sizeof end);
-        else
-            memcpy(y, end, count * sizeof *y);
-        epctx__row_mask(count, count - i, end);
-        for (j = 0; j < 16; j++) sum[j] += end[j];
+    float scale, sum;
+    size_t i;
+    for (i = 0; i < count; i += 16) { /* the last 16 overlap those before */
+        const size_t at = count - i < 16 ? count - 16 : i;
+        epctx__softmax_exps(x + at, best, y + at);
     }
-    EPCTX__FOLD(j, half, sum[j] += sum[j + half];);
-    scale = log ? epctx__log(sum[0]) : 1.0f / sum[0];
+    sum = (float)epctx__row_sum(y, count, 0.0f, false);
+    scale = log ? epctx__log(sum) : 1.0f / sum;
     if (log) {
         memcpy(y, x, count * sizeof *y);
         EPCTX__EACH(at, count, y[at] = y[at] - best - scale;);
@@ -3879,15 +3865,17 @@ static bool epctx__check_norm(const epctx__norm *p, epctx__needs *needs) {
     return p->centred <= 1 && p->inner >= 1 && p->channels >= 1 && p->count >= 1;
 }
 
-static EPCTX__INLINE void epctx__norm_scale(const epctx__norm *p, const float *scale,
-                                            const float *shift, size_t first, float *y) {
+static EPCTX__INLINE void epctx__norm_runs(const epctx__norm *p, const float *x, float mean,
+                                           float factor, const float *scale, const float *shift,
+                                           size_t first, float *y) {
     size_t i, left = p->inner - first % p->inner, c = first / p->inner % p->channels;
     for (i = 0; i < p->count; i += left) {
         const float f = scale != NULL ? scale[c] : 1.0f, g = shift != NULL ? shift[c] : 0.0f;
+        const float *from = x + i;
         float *to = y + i;
         left = i == 0 ? left : p->inner;
         left = p->count - i < left ? p->count - i : left;
-        EPCTX__EACH(at, left, to[at] = to[at] * f + g;);
+        EPCTX__EACH(at, left, to[at] = (from[at] - mean) * factor * f + g;);
         c = c + 1 < p->channels ? c + 1 : 0;
     }
 }
@@ -3916,10 +3904,12 @@ static EPCTX__INLINE void epctx__all_norm_body(const epctx__norm *p, const epctx
             p->centred != 0 ? (float)(epctx__row_sum(x, p->count, 0.0f, false) / all) : 0.0f;
         const double square = epctx__row_sum(x, p->count, mean, true) / all;
         const float factor = 1.0f / epctx__sqrt((float)(square + (double)p->epsilon));
-        EPCTX__STRIPS(i, p->count, width,
-                      epctx__norm_part(x + i, mean, factor, own && scale != NULL ? scale + i : NULL,
-                                       own && shift != NULL ? shift + i : NULL, width, y + i););
-        if ((scale != NULL || shift != NULL) && !own) epctx__norm_scale(p, scale, shift, first, y);
+        if (own)
+            EPCTX__STRIPS(i, p->count, width,
+                          epctx__norm_part(x + i, mean, factor, scale != NULL ? scale + i : NULL,
+                                           shift != NULL ? shift + i : NULL, width, y + i););
+        else
+            epctx__norm_runs(p, x, mean, factor, scale, shift, first, y);
     }
 }
 
