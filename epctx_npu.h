@@ -1373,13 +1373,13 @@ static bool epctx__check_move(const epctx__move *p, epctx__needs *needs) {
     return count <= to; /* bounds the time of a walk that writes elements twice */
 }
 
-/* Fills `size` bytes with one element, in copies of doubling length. */
+/* Fills `size` bytes with one element of up to 4096, in copies of doubling length. */
 static void epctx__repeat(uint8_t *to, const uint8_t *element, size_t size, size_t elem) {
     size_t done = elem, n;
     memcpy(to, element, elem);
     for (; done < size; done += n) {
         n = size - done < done ? size - done : done;
-        n = n < 4096 ? n : 4096; /* from the cache */
+        n = n < 4096 ? n : 4096 - 4096 % elem; /* from the cache */
         memcpy(to + done, to, n);
     }
 }
@@ -1396,6 +1396,24 @@ static size_t epctx__move_halves(float *to, const float *from, size_t count) {
 }
 #endif
 
+/* Elements of 4 bytes of two rows in turn. */
+static void epctx__move_pairs(uint8_t *to, const uint8_t *first, const uint8_t *second,
+                              size_t count) {
+    EPCTX__EACH(i, count, memcpy(to + 8 * i, first + 4 * i, 4);
+                memcpy(to + 8 * i + 4, second + 4 * i, 4););
+}
+
+/* Short runs without a call; the last 16 bytes overlap those before. */
+static EPCTX__INLINE void epctx__move_run(uint8_t *to, const uint8_t *from, size_t size) {
+    size_t i;
+    if (size < 16 || size > 128) {
+        memcpy(to, from, size);
+        return;
+    }
+    for (i = 0; i + 16 < size; i += 16) memcpy(to + i, from + i, 16);
+    memcpy(to + size - 16, from + size - 16, 16);
+}
+
 static void epctx__move_row(uint8_t *to, const uint8_t *from, size_t count, ptrdiff_t to_step,
                             ptrdiff_t from_step, size_t elem) {
     size_t i = 0;
@@ -1403,9 +1421,7 @@ static void epctx__move_row(uint8_t *to, const uint8_t *from, size_t count, ptrd
     if (elem == 4 && to_step == 1 && from_step == 2)
         i = epctx__move_halves((float *)(void *)to, (const float *)(const void *)from, count);
 #endif
-    if (to_step == 1 && from_step == 1)
-        memcpy(to, from, count * elem);
-    else if (to_step == 1 && from_step == 0)
+    if (to_step == 1 && from_step == 0)
         epctx__repeat(to, from, count * elem, elem);
     else if (elem == 4)
         for (; i < count; i++)
@@ -1487,41 +1503,81 @@ static void epctx__swap_axes(epctx__move *p, uint32_t i, uint32_t j) {
     p->to[j] = to;
 }
 
+/* Makes one element of the 4 or 8 bytes that lie together at both ends. */
+static void epctx__widen(epctx__move *p) {
+    const uint32_t last = p->rank - 1, n = p->dims[last];
+    uint32_t i, size = p->elem, bits = p->from_start | p->to_start;
+    for (i = 0; i < last; i++) bits |= (uint32_t)p->from[i] | (uint32_t)p->to[i];
+    if (last == 0 || p->from[last] != 1 || p->to[last] != 1 || n > 8 || size * n > 8 ||
+        !epctx__elem_ok(size * n) || bits % n != 0)
+        return;
+    for (i = 0; i < last; i++) {
+        p->from[i] /= (int32_t)n;
+        p->to[i] /= (int32_t)n;
+    }
+    p->from_start /= n;
+    p->to_start /= n;
+    p->elem *= n;
+    p->rank = last;
+}
+
 static epctx_status epctx__run_move(const epctx__move *params, const epctx__args *args) {
     epctx__move walk = *params, *p = &walk;
-    const uint32_t last = p->rank - 1;
-    const ptrdiff_t elem = (ptrdiff_t)p->elem;
     const int32_t *const strides[2] = {p->from, p->to};
-    ptrdiff_t position[2] = {0};
-    uint32_t at[EPCTX_NPU_MAX_RANK] = {0}, rows = 0, i = 0;
+    ptrdiff_t position[2] = {0}, from_line, to_line, elem;
+    uint32_t at[EPCTX_NPU_MAX_RANK] = {0}, rows = 0, i = 0, last, above;
+    size_t lines, line, count;
     ptrdiff_t step = 0; /* a transposed plane of `rows`, `step` apart, instead of a row */
+    bool pairs, straight, again;
     (void)step;
     (void)i;
+    epctx__widen(p);
+    elem = (ptrdiff_t)p->elem;
+    last = p->rank - 1;
+    above = last > 0 ? last - 1 : 0;
     position[0] = (ptrdiff_t)p->from_start;
     position[1] = (ptrdiff_t)p->to_start;
 #ifdef EPCTX__AVX2
     for (; i < last && rows == 0 && elem == 4 && p->to[last] == 1 && p->dims[last] >= 3; i++) {
-        if (p->from[i] == 1 && p->from[last] != 1 && p->dims[i] >= 4) {
+        if (p->from[i] == 1 && p->from[last] != 1 && p->from[last] != 0 && p->dims[i] >= 4) {
             rows = p->dims[i];
             step = p->to[i];
             p->dims[i] = 1;
         }
     }
 #endif
-    if (rows == 0 && last > 0 && p->dims[last] < 8 && p->dims[last - 1] > p->dims[last])
-        epctx__swap_axes(p, last - 1, last); /* rows are long enough to pay for a call */
+    pairs = last > 0 && elem == 4 && p->dims[last] == 2 && p->to[last] == 1 &&
+            p->to[above] == 2 && p->from[above] == 1;
+    if (rows == 0 && !pairs && last > 0 && p->dims[last] < 8 && p->dims[above] > p->dims[last])
+        epctx__swap_axes(p, above, last); /* rows are long enough to pay for a call */
+    count = p->dims[last];
+    lines = last > 0 ? p->dims[above] : 1;
+    from_line = p->from[above] * elem;
+    to_line = p->to[above] * elem;
+    straight = p->from[last] == 1 && p->to[last] == 1;
+    again = straight && lines >= 8 && p->from[above] == 0 && p->to[above] == (int32_t)count &&
+            count <= 256;
     do {
         const uint8_t *from = (const uint8_t *)args->in[0] + position[0] * elem;
         uint8_t *to = (uint8_t *)args->out[0] + position[1] * elem;
+        if (pairs)
+            epctx__move_pairs(to, from, from + p->from[last] * elem, lines);
+        else if (again)
+            epctx__repeat(to, from, lines * count * p->elem, count * p->elem);
+        for (line = 0; line < lines && !pairs && !again; line++) {
 #ifdef EPCTX__AVX2
-        if (rows != 0) {
-            epctx__turn_matrix((float *)to, (const float *)from, rows, p->dims[last], step,
-                               p->from[last]);
-            continue;
-        }
+            if (rows != 0)
+                epctx__turn_matrix((float *)to, (const float *)from, rows, count, step,
+                                   p->from[last]);
 #endif
-        epctx__move_row(to, from, p->dims[last], p->to[last], p->from[last], p->elem);
-    } while (epctx__advance(p->dims, last, at, strides, position, 2));
+            if (straight)
+                epctx__move_run(to, from, count * p->elem);
+            else if (rows == 0)
+                epctx__move_row(to, from, count, p->to[last], p->from[last], p->elem);
+            from += from_line;
+            to += to_line;
+        }
+    } while (epctx__advance(p->dims, above, at, strides, position, 2));
     return EPCTX_OK;
 }
 
