@@ -1246,6 +1246,8 @@ typedef struct epctx__args {
         return EPCTX_OK; \
     }
 
+static epctx__level epctx__level_here(void);
+
 /* The type in which kernels compute a type: itself, or that to which Convert takes it; 0: none. Of
  * double there are moves and Exact. */
 static int32_t epctx__computed_type(int64_t type) {
@@ -1384,24 +1386,21 @@ static void epctx__repeat(uint8_t *to, const uint8_t *element, size_t size, size
     }
 }
 
-#ifdef EPCTX__AVX2
-/* Every second of `count` floats; returns how many. */
-static size_t epctx__move_halves(float *to, const float *from, size_t count) {
-    size_t i;
-    for (i = 0; i + 4 < count; i += 4) { /* does not read behind the last one */
-        const __m128 a = _mm_loadu_ps(from + 2 * i), b = _mm_loadu_ps(from + 2 * i + 4);
-        _mm_storeu_ps(to + i, _mm_shuffle_ps(a, b, _MM_SHUFFLE(2, 0, 2, 0)));
-    }
-    return i;
-}
-#endif
-
 /* Elements of 4 bytes of two rows in turn. */
-static void epctx__move_pairs(uint8_t *to, const uint8_t *first, const uint8_t *second,
-                              size_t count) {
-    EPCTX__EACH(i, count, memcpy(to + 8 * i, first + 4 * i, 4);
-                memcpy(to + 8 * i + 4, second + 4 * i, 4););
+static EPCTX__INLINE void epctx__move_pairs_body(uint8_t *to, const uint8_t *first,
+                                                 const uint8_t *second, size_t count) {
+    const size_t width = count < 16 ? count : 16; /* the last 16 overlap those before */
+    size_t i;
+    for (i = 0; i < count; i += width) {
+        const size_t at = count - i < width ? count - width : i;
+        EPCTX__EACH(j, width, memcpy(to + 8 * (at + j), first + 4 * (at + j), 4);
+                    memcpy(to + 8 * (at + j) + 4, second + 4 * (at + j), 4););
+    }
 }
+
+EPCTX__FORMS(epctx__level_here(), epctx__move_pairs,
+             (uint8_t * to, const uint8_t *first, const uint8_t *second, size_t count),
+             (to, first, second, count))
 
 /* Short runs without a call; the last 16 bytes overlap those before. */
 static EPCTX__INLINE void epctx__move_run(uint8_t *to, const uint8_t *from, size_t size) {
@@ -1416,15 +1415,13 @@ static EPCTX__INLINE void epctx__move_run(uint8_t *to, const uint8_t *from, size
 
 static void epctx__move_row(uint8_t *to, const uint8_t *from, size_t count, ptrdiff_t to_step,
                             ptrdiff_t from_step, size_t elem) {
-    size_t i = 0;
-#ifdef EPCTX__AVX2
-    if (elem == 4 && to_step == 1 && from_step == 2)
-        i = epctx__move_halves((float *)(void *)to, (const float *)(const void *)from, count);
-#endif
+    size_t i;
     if (to_step == 1 && from_step == 0)
         epctx__repeat(to, from, count * elem, elem);
+    else if (elem == 4 && to_step == 1 && from_step == 2)
+        EPCTX__EACH(j, count, memcpy(to + j * 4, from + j * 8, 4););
     else if (elem == 4)
-        for (; i < count; i++)
+        for (i = 0; i < count; i++)
             memcpy(to + (ptrdiff_t)i * to_step * 4, from + (ptrdiff_t)i * from_step * 4, 4);
     else if (elem == 1)
         for (i = 0; i < count; i++) to[(ptrdiff_t)i * to_step] = from[(ptrdiff_t)i * from_step];
@@ -1521,24 +1518,42 @@ static void epctx__widen(epctx__move *p) {
     p->rank = last;
 }
 
+/* The innermost rows, or a transposed plane of `rows` (not 0), `step` apart, instead of each. */
+static void epctx__move_lines(const epctx__move *p, uint8_t *to, const uint8_t *from, size_t rows,
+                              ptrdiff_t step) {
+    const uint32_t last = p->rank - 1, above = last > 0 ? last - 1 : 0;
+    const size_t count = p->dims[last], lines = last > 0 ? p->dims[above] : 1;
+    const ptrdiff_t elem = (ptrdiff_t)p->elem, from_step = p->from[last], to_step = p->to[last];
+    size_t i;
+    for (i = 0; i < lines; i++) {
+#ifdef EPCTX__AVX2
+        if (rows != 0)
+            epctx__turn_matrix((float *)(void *)to, (const float *)(const void *)from, rows, count,
+                               step, from_step);
+#endif
+        if (from_step == 1 && to_step == 1)
+            epctx__move_run(to, from, count * p->elem);
+        else if (rows == 0)
+            epctx__move_row(to, from, count, to_step, from_step, p->elem);
+        from += p->from[above] * elem;
+        to += p->to[above] * elem;
+    }
+    (void)step;
+}
+
 static epctx_status epctx__run_move(const epctx__move *params, const epctx__args *args) {
     epctx__move walk = *params, *p = &walk;
     const int32_t *const strides[2] = {p->from, p->to};
-    ptrdiff_t position[2] = {0}, from_line, to_line, elem;
-    uint32_t at[EPCTX_NPU_MAX_RANK] = {0}, rows = 0, i = 0, last, above;
-    size_t lines, line, count;
-    ptrdiff_t step = 0; /* a transposed plane of `rows`, `step` apart, instead of a row */
-    bool pairs, straight, again;
-    (void)step;
-    (void)i;
+    ptrdiff_t position[2] = {0}, step = 0;
+    uint32_t at[EPCTX_NPU_MAX_RANK] = {0}, rows = 0, i = 0, last, above, block, copies = 1;
+    bool pairs;
     epctx__widen(p);
-    elem = (ptrdiff_t)p->elem;
     last = p->rank - 1;
     above = last > 0 ? last - 1 : 0;
     position[0] = (ptrdiff_t)p->from_start;
     position[1] = (ptrdiff_t)p->to_start;
 #ifdef EPCTX__AVX2
-    for (; i < last && rows == 0 && elem == 4 && p->to[last] == 1 && p->dims[last] >= 3; i++) {
+    for (; i < last && rows == 0 && p->elem == 4 && p->to[last] == 1 && p->dims[last] >= 3; i++) {
         if (p->from[i] == 1 && p->from[last] != 1 && p->from[last] != 0 && p->dims[i] >= 4) {
             rows = p->dims[i];
             step = p->to[i];
@@ -1546,37 +1561,26 @@ static epctx_status epctx__run_move(const epctx__move *params, const epctx__args
         }
     }
 #endif
-    pairs = last > 0 && elem == 4 && p->dims[last] == 2 && p->to[last] == 1 &&
+    pairs = last > 0 && p->elem == 4 && p->dims[last] == 2 && p->to[last] == 1 &&
             p->to[above] == 2 && p->from[above] == 1;
     if (rows == 0 && !pairs && last > 0 && p->dims[last] < 8 && p->dims[above] > p->dims[last])
         epctx__swap_axes(p, above, last); /* rows are long enough to pay for a call */
-    count = p->dims[last];
-    lines = last > 0 ? p->dims[above] : 1;
-    from_line = p->from[above] * elem;
-    to_line = p->to[above] * elem;
-    straight = p->from[last] == 1 && p->to[last] == 1;
-    again = straight && lines >= 8 && p->from[above] == 0 && p->to[above] == (int32_t)count &&
-            count <= 256;
+    block = pairs ? 2 * p->dims[above] : p->dims[last];
+    i = pairs ? above : last; /* dimensions around the block */
+    if (i > 0 && (pairs || (p->from[last] == 1 && p->to[last] == 1 && p->dims[above] >= 8)) &&
+        p->from[i - 1] == 0 && p->to[i - 1] == (int32_t)block && block <= 512) {
+        copies = p->dims[i - 1];
+        p->dims[i - 1] = 1;
+    }
+    block *= p->elem;
     do {
-        const uint8_t *from = (const uint8_t *)args->in[0] + position[0] * elem;
-        uint8_t *to = (uint8_t *)args->out[0] + position[1] * elem;
+        const uint8_t *from = (const uint8_t *)args->in[0] + position[0] * (ptrdiff_t)p->elem;
+        uint8_t *to = (uint8_t *)args->out[0] + position[1] * (ptrdiff_t)p->elem;
         if (pairs)
-            epctx__move_pairs(to, from, from + p->from[last] * elem, lines);
-        else if (again)
-            epctx__repeat(to, from, lines * count * p->elem, count * p->elem);
-        for (line = 0; line < lines && !pairs && !again; line++) {
-#ifdef EPCTX__AVX2
-            if (rows != 0)
-                epctx__turn_matrix((float *)to, (const float *)from, rows, count, step,
-                                   p->from[last]);
-#endif
-            if (straight)
-                epctx__move_run(to, from, count * p->elem);
-            else if (rows == 0)
-                epctx__move_row(to, from, count, p->to[last], p->from[last], p->elem);
-            from += from_line;
-            to += to_line;
-        }
+            epctx__move_pairs(to, from, from + p->from[last] * 4, p->dims[above]);
+        else
+            epctx__move_lines(p, to, from, rows, step);
+        if (copies > 1) epctx__repeat(to + block, to, (size_t)(copies - 1) * block, block);
     } while (epctx__advance(p->dims, above, at, strides, position, 2));
     return EPCTX_OK;
 }
@@ -1616,8 +1620,6 @@ static bool epctx__check_unary(const epctx__unary *p, epctx__needs *needs) {
     needs->in[0] = needs->out[0] = epctx__floats(p->count);
     return epctx__act_ok(&p->act) && p->act.kind != EPCTX__ACT_NONE;
 }
-
-static epctx__level epctx__level_here(void);
 
 /* Are all numbers below 2^exponent? */
 static EPCTX__INLINE bool epctx__all_near(const float *x, size_t count, uint32_t exponent) {
@@ -10635,6 +10637,9 @@ static epctx_status epctx__resize_axis(epctx__compiler *c, uint32_t x, uint32_t 
                                        const epctx__axis_plan *p, uint32_t *y) {
     epctx__shape shape = c->tensors[x].shape, table = {1, {0}};
     int64_t taps = p->filter == EPCTX__NEAREST ? 1 : p->filter == EPCTX__LINEAR ? 2 : 4;
+    const int64_t outer = (int64_t)epctx__product(&shape, 0, axis);
+    const int64_t inner = (int64_t)epctx__product(&shape, axis + 1, shape.rank);
+    bool repeats = p->filter == EPCTX__NEAREST && p->out > 0 && p->out % p->in == 0;
     epctx__step s;
     uint32_t positions, weights, id;
     int32_t *at;
@@ -10651,13 +10656,23 @@ static epctx_status epctx__resize_axis(epctx__compiler *c, uint32_t x, uint32_t 
                              (uint64_t)EPCTX__MAX_BYTES, p->out, taps);
     EPCTX__TRY(epctx__add_constant(c, EPCTX_ONNX_INT32, &table, &at, &positions));
     EPCTX__TRY(epctx__add_floats(c, (uint64_t)table.dims[0], &w, &weights));
-    for (i = 0; i < p->out; i++) epctx__taps(p, i, taps, at + i * taps, w + i * taps);
+    for (i = 0; i < p->out; i++) {
+        epctx__taps(p, i, taps, at + i * taps, w + i * taps);
+        repeats = repeats && at[i] == i / (p->out / p->in);
+    }
+    if (repeats) { /* every element a whole number of times */
+        const epctx__shape walk = {3, {outer * p->in, p->out / p->in, inner}};
+        const int64_t strides[3] = {inner, 0, 1};
+        shape.dims[axis] = p->out;
+        EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, y));
+        return epctx__emit_move(c, x, *y, &walk, 0, 0, strides, NULL);
+    }
     s = epctx__new_step(EPCTX__OP_RESAMPLE, x, positions, 0);
     s.in[2] = weights;
-    s.params.resample.outer = (uint32_t)epctx__product(&shape, 0, axis);
+    s.params.resample.outer = (uint32_t)outer;
     s.params.resample.in = (uint32_t)p->in;
     s.params.resample.out = (uint32_t)p->out;
-    s.params.resample.inner = (uint32_t)epctx__product(&shape, axis + 1, shape.rank);
+    s.params.resample.inner = (uint32_t)inner;
     s.params.resample.taps = (uint32_t)taps;
     shape.dims[axis] = p->out;
     EPCTX__TRY(epctx__emit_new(c, &s, EPCTX_ONNX_FLOAT, &shape, y));
@@ -12908,6 +12923,7 @@ static void epctx__join_move(epctx__compiler *c, size_t at, const epctx__traffic
     const epctx__traffic *t = &traffic[x->constant ? 0 : x->buffer];
     const epctx__step *a = &c->steps[t->last];
     epctx__move walk = s->params.move;
+    const uint64_t count = epctx__walk_count(a->params.move.dims, a->params.move.rank);
     epctx__digits g;
     const epctx__digits *ends[2] = {&g, NULL};
     if (x->constant || t->writers != 1 || t->others != 0 || a->op != EPCTX__OP_MOVE ||
@@ -12916,8 +12932,7 @@ static void epctx__join_move(epctx__compiler *c, size_t at, const epctx__traffic
     source = &c->tensors[a->in[0]];
     if (source->constant || a->params.move.elem != walk.elem || c->tensors[a->out].offset != 0 ||
         traffic[source->buffer].last > t->last ||
-        epctx__walk_count(walk.dims, walk.rank) >
-            epctx__walk_count(a->params.move.dims, a->params.move.rank) ||
+        (epctx__walk_count(walk.dims, walk.rank) > count && count <= source->count) ||
         !epctx__digits_of(&a->params.move, c->buffers[x->buffer].bytes / walk.elem, &g))
         return;
     walk.from_start += (uint32_t)(x->offset / walk.elem);
