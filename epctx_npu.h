@@ -1623,20 +1623,10 @@ static bool epctx__check_unary(const epctx__unary *p, epctx__needs *needs) {
 
 /* Are all numbers below 2^exponent? */
 static EPCTX__INLINE bool epctx__all_near(const float *x, size_t count, uint32_t exponent) {
-    const uint32_t limit = (exponent + 127) << 23;
-    uint32_t far[16] = {0}, most = 0;
-    size_t i, j;
-    for (i = 0; i + 16 <= count; i += 16)
-        for (j = 0; j < 16; j++) {
-            const uint32_t bits = epctx__bits_of(x[i + j]) & 0x7fffffffu;
-            far[j] = bits > far[j] ? bits : far[j];
-        }
-    for (j = 0; j < 16; j++) most = far[j] > most ? far[j] : most;
-    for (; i < count; i++) {
-        const uint32_t bits = epctx__bits_of(x[i]) & 0x7fffffffu;
-        most = bits > most ? bits : most;
-    }
-    return most < limit;
+    const int32_t limit = (int32_t)(exponent + 127) << 23;
+    uint32_t far = 0;
+    EPCTX__EACH(i, count, far |= (int32_t)(epctx__bits_of(x[i]) & 0x7fffffffu) < limit ? 0 : 1;);
+    return far == 0;
 }
 
 /* Sines, cosines and tangents, none of a number from 2^20 on. False: it is something else. */
@@ -3173,11 +3163,10 @@ static EPCTX__INLINE void epctx__reduce_strip(uint32_t kind, const float *x, siz
                                                                       : (float)(sum[j] / divisor);
 }
 
-/* Combines 16 elements into the first one: `statement` takes in element j + half. Loops of constant
- * length vectorize. */
+/* Combines 8 elements into the first one: `statement` takes in element j + half. Loops of constant
+ * length vectorize, those of 8 in registers. */
 #define EPCTX__FOLD(j, half, statement) \
     do { \
-        EPCTX__FOLD_ONCE(j, half, 8, statement) \
         EPCTX__FOLD_ONCE(j, half, 4, statement) \
         EPCTX__FOLD_ONCE(j, half, 2, statement) \
         EPCTX__FOLD_ONCE(j, half, 1, statement) \
@@ -3188,16 +3177,7 @@ static EPCTX__INLINE void epctx__reduce_strip(uint32_t kind, const float *x, siz
         statement \
     }
 
-/* The last 16 elements of a row; what a shorter row lacks is `fill`. */
-static EPCTX__INLINE void epctx__row_end(const float *x, size_t count, float fill, float *end) {
-    size_t j;
-    if (count >= 16)
-        for (j = 0; j < 16; j++) end[j] = x[count - 16 + j];
-    else
-        for (j = 0; j < 16; j++) end[j] = j < count ? x[j] : fill;
-}
-
-/* The sum of (x - mean), or of its square. 8 sums at once: they stay in registers. */
+/* The sum of (x - mean), or of its square. */
 static EPCTX__INLINE double epctx__row_sum(const float *x, size_t count, float mean, bool square) {
     double sum[8] = {0.0};
     size_t i, j;
@@ -3210,70 +3190,44 @@ static EPCTX__INLINE double epctx__row_sum(const float *x, size_t count, float m
         const double d = (double)(x[i] - mean);
         sum[i % 8] += square ? d * d : d;
     }
-    EPCTX__FOLD_ONCE(j, half, 4, sum[j] += sum[j + half];)
-    EPCTX__FOLD_ONCE(j, half, 2, sum[j] += sum[j + half];)
-    return sum[0] + sum[1];
+    EPCTX__FOLD(j, half, sum[j] += sum[j + half];);
+    return sum[0];
 }
 
 static EPCTX__INLINE float epctx__row_product(const float *x, size_t count) {
-    double product[16];
+    double product[8];
     size_t i, j;
-    for (j = 0; j < 16; j++) product[j] = 1.0;
-    for (i = 0; count - i >= 16; i += 16)
-        for (j = 0; j < 16; j++) product[j] *= (double)x[i + j];
-    for (; i < count; i++) product[i % 16] *= (double)x[i];
+    for (j = 0; j < 8; j++) product[j] = 1.0;
+    for (i = 0; count - i >= 8; i += 8)
+        for (j = 0; j < 8; j++) product[j] *= (double)x[i + j];
+    for (; i < count; i++) product[i % 8] *= (double)x[i];
     EPCTX__FOLD(j, half, product[j] *= product[j + half];);
     return (float)product[0];
 }
 
-#ifdef EPCTX__AVX2
-EPCTX__TARGET static EPCTX__INLINE __m256 epctx__best_256(bool max, __m256 a, __m256 b) {
-    return max ? _mm256_max_ps(a, b) : _mm256_min_ps(a, b);
-}
-
-/* The maximum or minimum of 8 elements or more. */
-EPCTX__TARGET static float epctx__row_best_256(bool max, const float *x, size_t count) {
-    __m256 best = _mm256_loadu_ps(x + count - 8), nan = _mm256_cmp_ps(best, best, _CMP_UNORD_Q);
-    size_t i;
-    for (i = 0; i + 8 < count; i += 8) {
-        const __m256 v = _mm256_loadu_ps(x + i);
-        best = epctx__best_256(max, v, best);
-        nan = _mm256_or_ps(nan, _mm256_cmp_ps(v, v, _CMP_UNORD_Q));
-    }
-    if (_mm256_movemask_ps(nan) != 0) return epctx__float_of(0x7fc00000u);
-    best = epctx__best_256(max, best, _mm256_permute2f128_ps(best, best, 1));
-    best = epctx__best_256(max, best, _mm256_permute_ps(best, _MM_SHUFFLE(1, 0, 3, 2)));
-    best = epctx__best_256(max, best, _mm256_permute_ps(best, _MM_SHUFFLE(2, 3, 0, 1)));
-    return _mm256_cvtss_f32(best);
-}
-#endif
-
-/* The maximum or minimum. */
-static EPCTX__INLINE float epctx__row_best(epctx__level fast, uint32_t kind, const float *x,
-                                           size_t count) {
+/* The maximum or minimum; the last 8 elements overlap those before. */
+static EPCTX__INLINE float epctx__row_best(uint32_t kind, const float *x, size_t count) {
     const bool max = kind == EPCTX__REDUCE_MAX;
-    float best[16];
-    uint32_t nan[16];
+    float best[8];
+    uint32_t nan[8] = {0};
     size_t i, j;
-    (void)fast;
-#ifdef EPCTX__AVX2
-    if (fast == EPCTX__LEVEL_AVX2 && count >= 8) return epctx__row_best_256(max, x, count);
-#endif
-    epctx__row_end(x, count, x[0], best);
-    for (j = 0; j < 16; j++) nan[j] = best[j] != best[j];
-    for (i = 0; count - i >= 16; i += 16)
-        for (j = 0; j < 16; j++) {
-            const float v = x[i + j];
-            best[j] = (max ? v > best[j] : v < best[j]) ? v : best[j];
-            nan[j] |= v != v;
+    for (j = 0; j < 8; j++) best[j] = x[0];
+    for (j = 1; j < count && count < 8; j++) best[0] = epctx__reduce_step(kind, best[0], x[j]);
+    if (count < 8) return best[0];
+    for (i = 0; i < count; i += 8) {
+        const float *at = x + (count - i < 8 ? count - 8 : i);
+        for (j = 0; j < 8; j++) {
+            best[j] = (max ? at[j] > best[j] : at[j] < best[j]) ? at[j] : best[j];
+            nan[j] |= at[j] != at[j];
         }
+    }
     EPCTX__FOLD(j, half, best[j] = epctx__reduce_step(kind, best[j], best[j + half]);
                 nan[j] |= nan[j + half];);
     return nan[0] != 0 ? epctx__float_of(0x7fc00000u) : best[0];
 }
 
-static EPCTX__INLINE void epctx__reduce_kind_of(epctx__level fast, uint32_t kind,
-                                                const epctx__reduce *p, const float *x, float *y) {
+static EPCTX__INLINE void epctx__reduce_kind_of(uint32_t kind, const epctx__reduce *p,
+                                                const float *x, float *y) {
     const double divisor = p->kind == EPCTX__REDUCE_MEAN ? (double)p->count : 1.0;
     const size_t inner = p->inner;
     size_t o;
@@ -3281,7 +3235,7 @@ static EPCTX__INLINE void epctx__reduce_kind_of(epctx__level fast, uint32_t kind
         if (inner == 1 && kind <= EPCTX__REDUCE_MEAN) {
             *y = (float)(epctx__row_sum(x, p->count, 0.0f, false) / divisor);
         } else if (inner == 1 && kind <= EPCTX__REDUCE_MIN) {
-            *y = epctx__row_best(fast, kind, x, p->count);
+            *y = epctx__row_best(kind, x, p->count);
         } else if (inner == 1) {
             *y = epctx__row_product(x, p->count);
         } else {
@@ -3319,13 +3273,13 @@ static EPCTX__INLINE void epctx__all_reduce_body(const epctx__reduce *p, const e
                              epctx__reduce_ints(p, (const uint8_t *)args->in[0],
                                                 i / p->inner * p->count * p->inner + i % p->inner));
     } else if (p->kind <= EPCTX__REDUCE_MEAN) { /* constants, so that the loops vectorize */
-        epctx__reduce_kind_of(args->fast, EPCTX__REDUCE_SUM, p, x, y);
+        epctx__reduce_kind_of(EPCTX__REDUCE_SUM, p, x, y);
     } else if (p->kind == EPCTX__REDUCE_MAX) {
-        epctx__reduce_kind_of(args->fast, EPCTX__REDUCE_MAX, p, x, y);
+        epctx__reduce_kind_of(EPCTX__REDUCE_MAX, p, x, y);
     } else if (p->kind == EPCTX__REDUCE_MIN) {
-        epctx__reduce_kind_of(args->fast, EPCTX__REDUCE_MIN, p, x, y);
+        epctx__reduce_kind_of(EPCTX__REDUCE_MIN, p, x, y);
     } else {
-        epctx__reduce_kind_of(args->fast, EPCTX__REDUCE_PROD, p, x, y);
+        epctx__reduce_kind_of(EPCTX__REDUCE_PROD, p, x, y);
     }
 }
 
@@ -3381,9 +3335,8 @@ static EPCTX__INLINE void epctx__softmax_exps(const float *EPCTX__RESTRICT x, fl
 }
 
 /* 16 adjacent elements or more. Where the maximum is NaN or infinite, all results are NaN. */
-static EPCTX__INLINE void epctx__softmax_row(epctx__level fast, const float *x, float *y,
-                                             size_t count, bool log) {
-    const float best = epctx__row_best(fast, EPCTX__REDUCE_MAX, x, count);
+static EPCTX__INLINE void epctx__softmax_row(const float *x, float *y, size_t count, bool log) {
+    const float best = epctx__row_best(EPCTX__REDUCE_MAX, x, count);
     float scale, sum;
     size_t i;
     for (i = 0; i < count; i += 16) { /* the last 16 overlap those before */
@@ -3425,7 +3378,7 @@ static EPCTX__INLINE void epctx__all_softmax_body(const epctx__softmax *p,
     }
     for (o = 0; o < p->outer; o++) {
         if (p->inner == 1) {
-            epctx__softmax_row(args->fast, x, y, p->count, p->log != 0);
+            epctx__softmax_row(x, y, p->count, p->log != 0);
         } else {
             EPCTX__STRIPS(
                 i, p->inner, width,
@@ -3593,27 +3546,40 @@ EPCTX__CAST_FROM(int32, int32_t, x[i], x[i])
 EPCTX__CAST_FROM(int8, int8_t, x[i], x[i])
 EPCTX__CAST_FROM(uint8, uint8_t, x[i], x[i])
 
+/* Are all numbers from -2^30 on, below 2^30? */
+static EPCTX__INLINE bool epctx__all_narrow(const int64_t *x, size_t count) {
+    uint64_t high = 0;
+    EPCTX__EACH(i, count, high |= ((uint64_t)x[i] + (1u << 30)) >> 31;);
+    return high == 0;
+}
+
 static EPCTX__INLINE void epctx__all_cast_body(const epctx__cast *p, const epctx__args *args) {
     const void *x = args->in[0];
+    const size_t count = p->count;
     void *y = args->out[0];
     size_t i;
     switch (p->from) {
     case EPCTX_ONNX_FLOAT:
-        for (i = 0; i < p->count; i += 2048) {
-            const size_t count = p->count - i < 2048 ? p->count - i : 2048;
+        for (i = 0; i < count; i += 2048) {
+            const size_t part = count - i < 2048 ? count - i : 2048;
             const float *f = (const float *)x + i;
             void *to = (uint8_t *)y + i * epctx__elem_size(p->to);
             if (p->to != EPCTX_ONNX_BOOL && p->to != EPCTX_ONNX_INT32 &&
-                epctx__all_near(f, count, 31))
-                epctx__cast_near(p->to, f, to, count);
+                epctx__all_near(f, part, 31))
+                epctx__cast_near(p->to, f, to, part);
             else
-                epctx__cast_float(p->to, f, to, count);
+                epctx__cast_float(p->to, f, to, part);
         }
         break;
-    case EPCTX_ONNX_INT64: epctx__cast_int64(p->to, (const int64_t *)x, y, p->count); break;
-    case EPCTX_ONNX_INT32: epctx__cast_int32(p->to, (const int32_t *)x, y, p->count); break;
-    case EPCTX_ONNX_INT8: epctx__cast_int8(p->to, (const int8_t *)x, y, p->count); break;
-    default: epctx__cast_uint8(p->to, (const uint8_t *)x, y, p->count); break;
+    case EPCTX_ONNX_INT64:
+        if (p->to == EPCTX_ONNX_FLOAT && epctx__all_narrow((const int64_t *)x, count))
+            EPCTX__EACH(j, count, ((float *)y)[j] = (float)(int32_t)((const int64_t *)x)[j];);
+        else
+            epctx__cast_int64(p->to, (const int64_t *)x, y, count);
+        break;
+    case EPCTX_ONNX_INT32: epctx__cast_int32(p->to, (const int32_t *)x, y, count); break;
+    case EPCTX_ONNX_INT8: epctx__cast_int8(p->to, (const int8_t *)x, y, count); break;
+    default: epctx__cast_uint8(p->to, (const uint8_t *)x, y, count); break;
     }
 }
 
@@ -3828,25 +3794,32 @@ static bool epctx__exact_each(const epctx__exact *p, const epctx__row *r) {
     return true;
 }
 
-/* Quotients of int32: exact in float below 2^23, else in double. False: a divisor is 0. */
-static EPCTX__INLINE bool epctx__exact_quotients(const epctx__row *r) {
-    const int32_t *const x = (const int32_t *)r->in[0], *const z = (const int32_t *)r->in[1];
-    int32_t *const q = (int32_t *)r->out;
-    const size_t count = r->count;
-    const uint32_t half = 1u << 23;
-    uint32_t zeros = 0, far = 0;
-    EPCTX__EACH(i, count, zeros |= z[i] == 0 ? 1 : 0;
-                far |= ((uint32_t)x[i] + half) | ((uint32_t)z[i] + half););
-    if (zeros != 0) return false;
-    if (far >> 24 == 0) {
-        EPCTX__EACH(i, count, q[i] = (int32_t)((float)x[i] / (float)z[i]););
-        return true;
+/* Defines the function of a type for quotients and remainders, by way of double, which is exact.
+ * False: it is something else, or a divisor is 0, or a number not within 2^30. */
+#define EPCTX__EXACT_QUOTIENTS(T, U) \
+    static EPCTX__INLINE bool epctx__quotients_##T(uint32_t kind, const epctx__row *r) { \
+        const T *const x = (const T *)r->in[0], *const z = (const T *)r->in[1]; \
+        const int32_t floors = kind == EPCTX__EXACT_MOD ? -1 : 0; \
+        const size_t count = r->count; \
+        const U half = (U)1 << 30; \
+        T *const y = (T *)r->out; \
+        U bad = 0; \
+        if (kind != EPCTX__EXACT_DIV && kind != EPCTX__EXACT_MOD && kind != EPCTX__EXACT_FMOD) \
+            return false; \
+        EPCTX__EACH(i, count, bad |= (((U)x[i] + half) | ((U)z[i] + half)) >> 31; \
+                    bad |= z[i] == 0 ? 1u : 0u;); \
+        if (bad != 0) return false; \
+        if (kind == EPCTX__EXACT_DIV) \
+            EPCTX__EACH(i, count, y[i] = (int32_t)((double)(int32_t)x[i] / (double)(int32_t)z[i]);); \
+        else \
+            EPCTX__EACH(i, count, const int32_t a = (int32_t)x[i]; const int32_t b = (int32_t)z[i]; \
+                        const int32_t rest = a - (int32_t)((double)a / (double)b) * b; \
+                        y[i] = rest + ((rest != 0) & ((rest ^ b) < 0) ? b & floors : 0);); \
+        return true; \
     }
-    EPCTX__EACH(i, count, const int32_t a = x[i]; const int32_t b = z[i] == -1 ? 1 : z[i];
-                const int32_t v = (int32_t)((double)a / (double)b);
-                q[i] = z[i] == -1 ? (int32_t)(0 - (uint32_t)a) : v;);
-    return true;
-}
+
+EPCTX__EXACT_QUOTIENTS(int64_t, uint64_t)
+EPCTX__EXACT_QUOTIENTS(int32_t, uint32_t)
 
 static EPCTX__INLINE void epctx__exact_row_body(epctx__row *r) {
     const epctx__exact *p = (const epctx__exact *)r->params;
@@ -3854,10 +3827,11 @@ static EPCTX__INLINE void epctx__exact_row_body(epctx__row *r) {
     switch (p->type) {
     case EPCTX_ONNX_FLOAT: done = epctx__exact_float(p->kind, r); break;
     case EPCTX_ONNX_DOUBLE: done = epctx__exact_double(p->kind, r); break;
-    case EPCTX_ONNX_INT64: done = epctx__exact_int64_t(p->kind, r); break;
+    case EPCTX_ONNX_INT64:
+        done = epctx__exact_int64_t(p->kind, r) || epctx__quotients_int64_t(p->kind, r);
+        break;
     case EPCTX_ONNX_INT32:
-        done = p->kind == EPCTX__EXACT_DIV ? epctx__exact_quotients(r)
-                                           : epctx__exact_int32_t(p->kind, r);
+        done = epctx__exact_int32_t(p->kind, r) || epctx__quotients_int32_t(p->kind, r);
         break;
     case EPCTX_ONNX_INT8: done = epctx__exact_int8_t(p->kind, r); break;
     default: done = epctx__exact_uint8_t(p->kind, r); break;
