@@ -1630,8 +1630,7 @@ static EPCTX__INLINE bool epctx__all_near(const float *x, size_t count, uint32_t
 }
 
 /* Sines, cosines and tangents, none of a number from 2^20 on. False: it is something else. */
-static EPCTX__INLINE bool epctx__waves_each(const float *x, float *y, size_t count,
-                                            uint32_t kind) {
+static EPCTX__INLINE bool epctx__waves_each(const float *x, float *y, size_t count, uint32_t kind) {
     const double shift = kind == EPCTX__ACT_COS ? 0.5 : 0.0;
     if (EPCTX__ACT_SIN > EPCTX__ACT_LAST || kind < EPCTX__ACT_SIN || kind > EPCTX__ACT_TAN ||
         !epctx__all_near(x, count, 20))
@@ -3208,8 +3207,8 @@ static EPCTX__INLINE float epctx__row_product(const float *x, size_t count) {
 /* The maximum or minimum; the last 8 elements overlap those before. */
 static EPCTX__INLINE float epctx__row_best(uint32_t kind, const float *x, size_t count) {
     const bool max = kind == EPCTX__REDUCE_MAX;
-    float best[8];
     uint32_t nan[8] = {0};
+    float best[8];
     size_t i, j;
     for (j = 0; j < 8; j++) best[j] = x[0];
     for (j = 1; j < count && count < 8; j++) best[0] = epctx__reduce_step(kind, best[0], x[j]);
@@ -3317,8 +3316,7 @@ static EPCTX__INLINE void epctx__softmax_strip(const float *x, float *y, size_t 
     for (j = 0; j < width; j++) top[j] = x[j];
     for (i = 1; i < count; i++)
         for (j = 0; j < width; j++) top[j] = x[i * step + j] > top[j] ? x[i * step + j] : top[j];
-    for (i = 0; i < count; i++)
-        epctx__softmax_part(x + i * step, top, width, sum, y + i * step);
+    for (i = 0; i < count; i++) epctx__softmax_part(x + i * step, top, width, sum, y + i * step);
     for (j = 0; j < width; j++) sum[j] = log ? epctx__log(sum[j]) : 1.0f / sum[j];
     for (i = 0; i < count; i++) {
         float v[16];
@@ -3338,7 +3336,7 @@ static EPCTX__INLINE void epctx__softmax_exps(const float *EPCTX__RESTRICT x, fl
 static EPCTX__INLINE void epctx__softmax_row(const float *x, float *y, size_t count, bool log) {
     const float best = epctx__row_best(EPCTX__REDUCE_MAX, x, count);
     float scale, sum;
-    size_t i;
+    size_t i, j;
     for (i = 0; i < count; i += 16) { /* the last 16 overlap those before */
         const size_t at = count - i < 16 ? count - 16 : i;
         epctx__softmax_exps(x + at, best, y + at);
@@ -3349,7 +3347,9 @@ static EPCTX__INLINE void epctx__softmax_row(const float *x, float *y, size_t co
         memcpy(y, x, count * sizeof *y);
         EPCTX__EACH(at, count, y[at] = y[at] - best - scale;);
     } else {
-        EPCTX__EACH(at, count, y[at] *= scale;);
+        for (i = 0; count - i >= 8; i += 8)
+            for (j = 0; j < 8; j++) y[i + j] *= scale;
+        for (; i < count; i++) y[i] *= scale;
     }
 }
 
@@ -3810,9 +3810,11 @@ static bool epctx__exact_each(const epctx__exact *p, const epctx__row *r) {
                     bad |= z[i] == 0 ? 1u : 0u;); \
         if (bad != 0) return false; \
         if (kind == EPCTX__EXACT_DIV) \
-            EPCTX__EACH(i, count, y[i] = (int32_t)((double)(int32_t)x[i] / (double)(int32_t)z[i]);); \
+            EPCTX__EACH(i, count, \
+                        y[i] = (int32_t)((double)(int32_t)x[i] / (double)(int32_t)z[i]);); \
         else \
-            EPCTX__EACH(i, count, const int32_t a = (int32_t)x[i]; const int32_t b = (int32_t)z[i]; \
+            EPCTX__EACH(i, count, const int32_t a = (int32_t)x[i]; \
+                        const int32_t b = (int32_t)z[i]; \
                         const int32_t rest = a - (int32_t)((double)a / (double)b) * b; \
                         y[i] = rest + ((rest != 0) & ((rest ^ b) < 0) ? b & floors : 0);); \
         return true; \
