@@ -380,6 +380,9 @@ typedef struct epctx_hooks {
     /* epctx_generate, before compiling: `node` stays on the CPU, and why (the first 200 nodes
      * with the reason of explain_fn). */
     void (*refused_fn)(void *user, const struct epctx_node *node, const epctx_error *why);
+    /* Of backends, while they compile: these bytes of a model were read and are not needed soon; if
+     * a file is mapped there, its pages may go. */
+    void (*spent_fn)(void *user, const void *data, size_t size);
 } epctx_hooks;
 
 /* EPCTX_ERR_CANCELLED when cancel_fn returns true. `hooks` may be NULL. For backends, too. */
@@ -5825,6 +5828,7 @@ typedef struct epctx__file { /* of external data */
     epctx_mapping mapping;
     uint64_t hashed; /* bytes in hashes of subgraphs so far */
     uint64_t whole;  /* hash of the file; 0: unknown */
+    uint64_t stamp;  /* another, for the build stamp */
 } epctx__file;
 
 /* Links a slot into its parent behind `previous` (NULL: first). */
@@ -11036,16 +11040,17 @@ static void epctx__stamp_put_name(epctx__stamp_text *s, epctx_str name) {
     for (i = 0; i < name.size; i++) epctx__stamp_put(s, epctx__stamp_escape(name.data[i], &one));
 }
 
-static void epctx__stamp_put_file(epctx__stamp_text *s, const char *word, epctx_span bytes,
-                                  epctx_str name) {
+static void epctx__stamp_put_file(epctx__stamp_text *s, const char *word, uint64_t size,
+                                  uint64_t hash, epctx_str name) {
     epctx__stamp_put_word(s, word);
-    epctx__stamp_put_number(s, bytes.size, false);
-    epctx__stamp_put_number(s, epctx_hash(bytes.data, bytes.size, 0), true);
+    epctx__stamp_put_number(s, size, false);
+    epctx__stamp_put_number(s, hash, true);
     if (name.data != NULL) epctx__stamp_put_name(s, name);
 }
 
 static void epctx__stamp_put_binary(epctx__stamp_text *s, epctx_span binary, size_t graphs) {
-    epctx__stamp_put_file(s, "binary", binary, epctx_str_of(NULL));
+    epctx__stamp_put_file(s, "binary", binary.size, epctx_hash(binary.data, binary.size, 0),
+                          epctx_str_of(NULL));
     epctx__stamp_put_word(s, "graphs");
     epctx__stamp_put_number(s, graphs, false);
 }
@@ -13288,6 +13293,7 @@ typedef struct epctx__gen {
     const char **inputs; /* files of the source and of other EPs */
     size_t input_count;
     epctx_buffer aside; /* the file of initializers: epctx_span of gap, tensor, gap, ... */
+    uint64_t source_hash;
 } epctx__gen;
 
 static epctx_status epctx__gen_context_path(epctx__gen *g) {
@@ -13816,6 +13822,18 @@ static uint64_t epctx__options_hash(const epctx_gen_opts *o) {
     return epctx__hash_number(h, 0);
 }
 
+static void epctx__hash_files(epctx__gen *g) {
+    epctx__file *file;
+    for (file = g->model->files; file != NULL; file = file->next)
+        if (file->stamp == 0) file->stamp = epctx_hash(file->mapping.data, file->mapping.size, 0);
+}
+
+/* Before compiling, after which all of it would have to be in memory again. */
+static void epctx__hash_sources(epctx__gen *g) {
+    g->source_hash = epctx_hash(g->model->source.data, g->model->source.size, 0);
+    epctx__hash_files(g);
+}
+
 /* Opset import, the metadata that ORT reads before it loads the model, and the build stamp. */
 static epctx_status epctx__gen_metadata(epctx__gen *g) {
     const epctx_backend *b = g->backend;
@@ -13831,11 +13849,11 @@ static epctx_status epctx__gen_metadata(epctx__gen *g) {
     EPCTX__TRY(
         epctx__ep_metadata(g->model, EPCTX_COMPAT_PREFIX, b->source, epctx_str_of(text), g->error));
     epctx__stamp_begin(&s, g->arena);
-    epctx__stamp_put_file(&s, "source", model->source, epctx_path_file(epctx_str_of(model->path)));
-    for (file = model->files; file != NULL; file = file->next) {
-        epctx__stamp_put_file(&s, "data", epctx__span(file->mapping.data, file->mapping.size),
-                              file->name);
-    }
+    epctx__stamp_put_file(&s, "source", model->source.size, g->source_hash,
+                          epctx_path_file(epctx_str_of(model->path)));
+    epctx__hash_files(g); /* the others */
+    for (file = model->files; file != NULL; file = file->next)
+        epctx__stamp_put_file(&s, "data", file->mapping.size, file->stamp, file->name);
     epctx__stamp_put_word(&s, "options");
     epctx__stamp_put_number(&s, epctx__options_hash(g->opts), true);
     epctx__stamp_put_word(&s, "sdk");
@@ -13899,7 +13917,10 @@ static epctx_status epctx__gen_make(epctx__gen *g) {
     EPCTX__TRY(epctx__gen_source(g));
     EPCTX__TRY(epctx__gen_paths(g));
     status = epctx__gen_partition(g);
-    if (status == EPCTX_OK && g->part_count > 0) status = epctx__gen_compile(g);
+    if (status == EPCTX_OK && g->part_count > 0) {
+        epctx__hash_sources(g);
+        status = epctx__gen_compile(g);
+    }
     epctx_blame(g->error, status == EPCTX_OK ? NULL : g->model->path, NULL, NULL);
     EPCTX__TRY(status);
     if (g->part_count > 0 || g->opts->no_nodes == EPCTX_NO_NODES_COPY)

@@ -154,6 +154,9 @@ uint64_t cli_file_size(const char *file);
 /* The io of everything that is written: the files', with progress. A signal that ends the tool
  * removes what is unfinished; while names change it waits until the tool is done. */
 const epctx_io *cli_io(void);
+
+/* For epctx_hooks: what was read leaves memory, if a file that cli_io mapped is there. */
+void cli_spent(void *user, const void *data, size_t size);
 /* Files with these names in a folder, all of them or none; existing ones are replaced, links are
  * not followed. */
 typedef struct cli_file {

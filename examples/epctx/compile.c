@@ -101,6 +101,7 @@ static epctx_status generate(alone *a, epctx_model *model, epctx_error *error) {
     if (status == EPCTX_OK) status = compile_open_inputs(model, &a->open_inputs, error);
     memset(&hooks, 0, sizeof hooks);
     hooks.user = &a->left;
+    hooks.spent_fn = cli_spent;
     if (a->set->verbose) hooks.progress_fn = print_step;
     if (a->set->verbose || a->set->json) hooks.refused_fn = left_note;
     gen.hooks = &hooks;
