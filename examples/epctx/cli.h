@@ -30,7 +30,7 @@ extern const cli_command cli_lint, cli_ls, cli_check, cli_scan, cli_get, cli_dif
 extern const cli_command cli_set, cli_unset, cli_prefix, cli_rename;
 extern const cli_command cli_embed, cli_extract, cli_mv, cli_init, cli_weightless;
 extern const cli_command cli_weights, cli_package;
-extern const cli_command cli_merge, cli_split, cli_wrap, cli_repair;
+extern const cli_command cli_merge, cli_split, cli_wrap, cli_repair, cli_stamp;
 
 /* An option takes a value (`value` set) or is a switch (`given` set). With both it takes a list and
  * may be given again, which adds to it. A table ends with a name of NULL. Two names of one option
