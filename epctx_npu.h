@@ -3816,7 +3816,7 @@ static bool epctx__exact_each(const epctx__exact *p, const epctx__row *r) {
             EPCTX__EACH(i, count, const int32_t a = (int32_t)x[i]; \
                         const int32_t b = (int32_t)z[i]; \
                         const int32_t rest = a - (int32_t)((double)a / (double)b) * b; \
-                        y[i] = rest + ((rest != 0) & ((rest ^ b) < 0) ? b & floors : 0);); \
+                        y[i] = rest + (rest != 0 && (rest ^ b) < 0 ? b & floors : 0);); \
         return true; \
     }
 
