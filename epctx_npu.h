@@ -5819,29 +5819,23 @@ static epctx_status epctx__check_weight_table(const epctx__blob_loader *l) {
  * tensors are aligned to their elements only. False: no such memory. */
 static bool epctx__room(const epctx_npu_graph *graph, const epctx__operand *o, uint64_t *room,
                         uint32_t *align) {
+    const bool made = o->place == EPCTX__IN_MADE && graph->maker != NULL;
+    const bool input = o->place == EPCTX__IN_INPUT;
+    const epctx_graph_info *info = made ? &graph->maker->info : &graph->info;
+    const epctx_value *values = input ? info->inputs : info->outputs;
     uint64_t size;
     *align = EPCTX_NPU_ALIGN;
-    switch (o->place) {
-    case EPCTX__SCRATCH: size = graph->info.scratch_size; break;
-    case EPCTX__IN_INPUT:
-        if (o->index >= graph->info.input_count) return false;
-        size = epctx__value_bytes(&graph->info.inputs[o->index]);
-        *align = epctx__stored_size(graph->info.inputs[o->index].elem_type);
-        break;
-    case EPCTX__OUTPUT:
-        if (o->index >= graph->info.output_count) return false;
-        size = epctx__value_bytes(&graph->info.outputs[o->index]);
-        *align = epctx__stored_size(graph->info.outputs[o->index].elem_type);
-        break;
-    case EPCTX__WEIGHT:
+    if (o->place == EPCTX__SCRATCH) {
+        size = info->scratch_size;
+    } else if (o->place == EPCTX__WEIGHT) {
         if (o->index >= graph->context->weight_count) return false;
         size = epctx__pair(epctx__weight_at(graph->context, o->index)->size);
-        break;
-    case EPCTX__IN_MADE:
-        if (graph->maker == NULL || o->index >= graph->maker->info.output_count) return false;
-        size = epctx__value_bytes(&graph->maker->info.outputs[o->index]);
-        break;
-    default: return false;
+    } else {
+        if ((!made && !input && o->place != EPCTX__OUTPUT) ||
+            o->index >= (input ? info->input_count : info->output_count))
+            return false;
+        size = epctx__value_bytes(&values[o->index]);
+        if (!made) *align = epctx__stored_size(values[o->index].elem_type);
     }
     *room = o->offset <= size ? size - o->offset : 0;
     return o->offset <= size;
@@ -6820,6 +6814,14 @@ static uint64_t epctx__product(const epctx__shape *shape, uint32_t first, uint32
     return count;
 }
 
+/* Products of the dimensions before `axis`, from there to `end`, and behind. */
+static void epctx__around(const epctx__shape *shape, uint32_t axis, uint32_t end, uint32_t *outer,
+                          uint32_t *count, uint32_t *inner) {
+    *outer = (uint32_t)epctx__product(shape, 0, axis);
+    *count = (uint32_t)epctx__product(shape, axis, end);
+    *inner = (uint32_t)epctx__product(shape, end, shape->rank);
+}
+
 static bool epctx__same_shape(const epctx__shape *a, const epctx__shape *b) {
     return a->rank == b->rank && memcmp(a->dims, b->dims, a->rank * sizeof *a->dims) == 0;
 }
@@ -6918,14 +6920,6 @@ static epctx_status epctx__data(epctx__compiler *c, uint32_t id, const void **da
         }
     }
     *data = t->data;
-    return EPCTX_OK;
-}
-
-/* The same, unaligned where the model holds it so: nothing is copied. */
-static epctx_status epctx__unaligned(epctx__compiler *c, uint32_t id, const void **data) {
-    const epctx__tensor *t = &c->tensors[id];
-    if (t->data != NULL || epctx__big_endian()) return epctx__data(c, id, data);
-    *data = t->raw;
     return EPCTX_OK;
 }
 
@@ -8600,9 +8594,7 @@ static epctx_status epctx__emit_gather(epctx__compiler *c, uint32_t x, uint32_t 
         shape.dims[i] = i - axis < index.rank ? index.dims[i - axis] : in.dims[i + 1 - index.rank];
     p->elem = epctx__stored_size(c->tensors[x].elem);
     p->index_elem = epctx__stored_size(c->tensors[indices].elem);
-    p->outer = (uint32_t)epctx__product(&in, 0, axis);
-    p->axis = (uint32_t)in.dims[axis];
-    p->inner = (uint32_t)epctx__product(&in, axis + 1, in.rank);
+    epctx__around(&in, axis, axis + 1, &p->outer, &p->axis, &p->inner);
     p->count = (uint32_t)c->tensors[indices].count;
     if (c->tensors[indices].constant) { /* checks constants now, not at run time */
         const void *data;
@@ -8987,15 +8979,6 @@ static epctx_status epctx__plane_window(epctx__compiler *c, const epctx__geometr
     return EPCTX_OK;
 }
 
-/* [N, channels, spatial ...]: shape of the window's output. */
-static epctx__shape epctx__image(const epctx__shape *in, int64_t channels, const epctx__window *w) {
-    epctx__shape out = *in;
-    out.dims[1] = channels;
-    if (in->rank == 4) out.dims[2] = (int64_t)w->out_h;
-    out.dims[in->rank - 1] = (int64_t)w->out_w;
-    return out;
-}
-
 /* Packs input 1 of `s`: constants later, as fusion may still change them, others at run time. */
 static epctx_status epctx__emit_packed(epctx__compiler *c, epctx__step *s,
                                        const epctx__pack *pack) {
@@ -9016,7 +8999,6 @@ static epctx_status epctx__emit_packed(epctx__compiler *c, epctx__step *s,
 static epctx_status epctx__emit_conv(epctx__compiler *c, uint32_t x, uint32_t weights,
                                      uint32_t bias, const epctx__shape *shape, const epctx__conv *p,
                                      uint32_t *y) {
-    const epctx__shape ys = epctx__image(shape, (int64_t)p->groups * p->out_channels, &p->window);
     const uint64_t taps = epctx__mul(p->window.kernel_h, p->window.kernel_w);
     const uint64_t depth = epctx__mul(p->in_channels, taps), bytes = epctx__conv_needs(p).bytes;
     const uint32_t block = c->arch->columns;
@@ -9033,6 +9015,10 @@ static epctx_status epctx__emit_conv(epctx__compiler *c, uint32_t x, uint32_t we
     /* [channel][tap] to [block][tap] */
     const epctx__pack flat = {1, p->groups, (uint32_t)taps, block, 0, (uint32_t)taps, 1, 1, 0};
     epctx__step s = epctx__new_step(EPCTX__OP_CONV, x, weights, EPCTX__NONE);
+    epctx__shape ys = *shape;
+    ys.dims[1] = (int64_t)p->groups * p->out_channels;
+    if (ys.rank == 4) ys.dims[2] = (int64_t)p->window.out_h;
+    ys.dims[ys.rank - 1] = (int64_t)p->window.out_w;
     EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, &ys, y));
     s.out = *y;
     s.in[2] = bias;
@@ -9232,28 +9218,34 @@ static epctx_status epctx__transposed_of(epctx__compiler *c, const epctx__shape 
 static epctx_status epctx__plane_transposed(epctx__compiler *c, int64_t groups) {
     const epctx__shape xs = c->tensors[c->in[0]].shape, ws = c->tensors[c->in[1]].shape;
     epctx__shape ys = xs;
-    epctx__recipe r = epctx__recipe_of(EPCTX__NONE);
+    const int64_t repeated[2] = {1, 0};
+    const bool folding = c->folding;
+    int64_t phases;
     epctx__transposed p;
     epctx__conv conv;
-    uint32_t x, weights, y;
+    uint32_t x, weights, bias, y;
     p.groups = groups;
     p.channels = xs.dims[1] / p.groups;
     p.outputs = ws.dims[1];
     EPCTX__TRY(epctx__transposed_of(c, &xs, &ws, &p));
-    r.n.p = p.phases[0] * p.phases[1];
+    phases = p.phases[0] * p.phases[1];
     memset(&conv, 0, sizeof conv);
     EPCTX__TRY(epctx__plane_window(c, &p.v, &conv.window));
-    EPCTX__TRY(epctx__optional(c, 2, &r.v.b));
-    EPCTX__TRY(epctx__check_bias(c, p.outputs * p.groups, r.v.b));
+    EPCTX__TRY(epctx__optional(c, 2, &bias));
+    EPCTX__TRY(epctx__check_bias(c, p.outputs * p.groups, bias));
     EPCTX__TRY(epctx__turn_weights(c, &p, c->in[1], &weights));
     EPCTX__TRY(epctx__spread(c, &p, c->in[0], xs.dims[0], &x));
-    if (r.v.b != EPCTX__NONE && r.n.p > 1) /* one for each phase */
-        EPCTX__TRY(epctx__cook(c, &r, "b = b[*>*p]"));
+    if (bias != EPCTX__NONE && phases > 1) { /* one for each phase */
+        const epctx__shape each = {2, {p.outputs * p.groups, phases}};
+        c->folding = c->tensors[bias].constant;
+        EPCTX__TRY(epctx__emit_picked(c, bias, &each, 0, repeated, &bias));
+        c->folding = folding;
+    }
     conv.batch = (uint32_t)xs.dims[0];
     conv.groups = (uint32_t)p.groups;
     conv.in_channels = (uint32_t)p.channels;
-    conv.out_channels = (uint32_t)(p.outputs * r.n.p);
-    EPCTX__TRY(epctx__emit_conv(c, x, weights, r.v.b, &xs, &conv, &y));
+    conv.out_channels = (uint32_t)(p.outputs * phases);
+    EPCTX__TRY(epctx__emit_conv(c, x, weights, bias, &xs, &conv, &y));
     ys.dims[1] = p.outputs * p.groups;
     memcpy(ys.dims + 2, p.g.out + 4 - xs.rank, (xs.rank - 2) * sizeof *p.g.out);
     return epctx__interleave(c, &p, &ys, y, &c->y);
@@ -9301,14 +9293,12 @@ static epctx_status epctx__emit_pool(epctx__compiler *c, uint32_t x, bool averag
 static epctx_status epctx__emit_reduce(epctx__compiler *c, epctx__reduce_kind kind, uint32_t x,
                                        uint32_t axis, uint32_t end, const epctx__shape *shape,
                                        uint32_t *y) {
-    const epctx__shape in = c->tensors[x].shape;
     epctx__step s = epctx__new_step(EPCTX__OP_REDUCE, x, EPCTX__NONE, 0);
+    epctx__reduce *p = &s.params.reduce;
     EPCTX__TRY(epctx__no_uint64(c, c->narrow == EPCTX_ONNX_UINT64));
-    s.params.reduce.kind = (uint32_t)kind;
-    s.params.reduce.type = (uint32_t)c->tensors[x].elem;
-    s.params.reduce.outer = (uint32_t)epctx__product(&in, 0, axis);
-    s.params.reduce.count = (uint32_t)epctx__product(&in, axis, end);
-    s.params.reduce.inner = (uint32_t)epctx__product(&in, end, in.rank);
+    p->kind = (uint32_t)kind;
+    p->type = (uint32_t)c->tensors[x].elem;
+    epctx__around(&c->tensors[x].shape, axis, end, &p->outer, &p->count, &p->inner);
     return epctx__emit_new(c, &s, c->tensors[x].elem, shape, y);
 }
 
@@ -9375,14 +9365,13 @@ static epctx_status epctx__emit_arg(epctx__compiler *c, uint32_t x, uint32_t axi
                                     bool last, int64_t keep, uint32_t *y) {
     epctx__shape shape = c->tensors[x].shape;
     epctx__step s = epctx__new_step(EPCTX__OP_ARG, x, EPCTX__NONE, 0);
+    epctx__arg *p = &s.params.arg;
     EPCTX__TRY(epctx__no_uint64(c, c->narrow == EPCTX_ONNX_UINT64));
-    s.params.arg.smallest = smallest;
-    s.params.arg.last = last;
-    s.params.arg.type = (uint32_t)c->tensors[x].elem;
-    s.params.arg.outer = (uint32_t)epctx__product(&shape, 0, axis);
-    s.params.arg.count = (uint32_t)shape.dims[axis];
-    s.params.arg.inner = (uint32_t)epctx__product(&shape, axis + 1, shape.rank);
-    s.params.arg.keep = (uint32_t)keep;
+    p->smallest = smallest;
+    p->last = last;
+    p->type = (uint32_t)c->tensors[x].elem;
+    epctx__around(&shape, axis, axis + 1, &p->outer, &p->count, &p->inner);
+    p->keep = (uint32_t)keep;
     shape.dims[axis] = keep;
     return epctx__emit_new(c, &s, EPCTX_ONNX_INT64, &shape, y);
 }
@@ -9430,10 +9419,9 @@ static epctx_status epctx__emit_softmax(epctx__compiler *c, uint32_t x, uint32_t
                                         bool log, uint32_t *y) {
     const epctx__shape shape = c->tensors[x].shape;
     epctx__step s = epctx__new_step(EPCTX__OP_SOFTMAX, x, EPCTX__NONE, 0);
-    s.params.softmax.log = log;
-    s.params.softmax.outer = (uint32_t)epctx__product(&shape, 0, axis);
-    s.params.softmax.count = (uint32_t)epctx__product(&shape, axis, end);
-    s.params.softmax.inner = (uint32_t)epctx__product(&shape, end, shape.rank);
+    epctx__softmax *p = &s.params.softmax;
+    p->log = log;
+    epctx__around(&shape, axis, end, &p->outer, &p->count, &p->inner);
     return epctx__emit_new(c, &s, EPCTX_ONNX_FLOAT, &shape, y);
 }
 
@@ -9853,23 +9841,20 @@ static epctx_status epctx__cook(epctx__compiler *c, epctx__recipe *r, const char
 
 /* -- reductions made of several steps -- */
 
-typedef enum epctx__reduce_form {
-    EPCTX__FORM_L1 = 0,
-    EPCTX__FORM_L2,
-    EPCTX__FORM_SQUARE,
-    EPCTX__FORM_LOG,
-    EPCTX__FORM_LOG_EXP
-} epctx__reduce_form;
-
 static epctx_status epctx__lower_reduce_form(epctx__compiler *c) {
-    static const char *const forms[5] = {"y = sum(max(x, 0 - x))", "y = sqrt(sum(x * x))",
-                                         "y = sum(x * x)", "y = log(sum(x))",
-                                         "m = finite(highest(x)); y = log(sum(exp(x - m))) + m"};
+    static const char *const forms[5][2] = {
+        {"ReduceL1", "y = sum(max(x, 0 - x))"},
+        {"ReduceL2", "y = sqrt(sum(x * x))"},
+        {"ReduceSumSquare", "y = sum(x * x)"},
+        {"ReduceLogSum", "y = log(sum(x))"},
+        {"ReduceLogSumExp", "m = finite(highest(x)); y = log(sum(exp(x - m))) + m"}};
     epctx__recipe r = epctx__recipe_of(c->in[0]);
     bool marked[EPCTX_NPU_MAX_RANK];
+    size_t i = 0;
     EPCTX__TRY(epctx__reduce_axes(c, 18, marked));
     r.axes = marked;
-    EPCTX__TRY(epctx__cook(c, &r, forms[c->variant]));
+    while (!epctx_str_is(c->node->op_type, forms[i][0])) i++;
+    EPCTX__TRY(epctx__cook(c, &r, forms[i][1]));
     return epctx__drop_axes(c, r.v.y, marked, epctx_node_int(c->node, "keepdims", 1) != 0, &c->y);
 }
 
@@ -9960,9 +9945,8 @@ static epctx_status epctx__lower_batch_norm(epctx__compiler *c) {
     if (done) return EPCTX_OK;
     s = epctx__new_step(EPCTX__OP_AFFINE, r.v.x, r.v.f, 0);
     s.in[2] = r.v.g;
-    s.params.affine.outer = (uint32_t)shape.dims[0];
-    s.params.affine.channels = (uint32_t)channels;
-    s.params.affine.inner = (uint32_t)epctx__product(&shape, 2, rank);
+    epctx__around(&shape, 1, 2, &s.params.affine.outer, &s.params.affine.channels,
+                  &s.params.affine.inner);
     return epctx__emit_new(c, &s, EPCTX_ONNX_FLOAT, &shape, &c->y);
 }
 
@@ -10098,9 +10082,7 @@ static epctx_status epctx__emit_quantize(epctx__compiler *c, epctx__opcode op, u
         if (channels != (uint64_t)shape.dims[axis] || c->tensors[scale].shape.rank != 1)
             return EPCTX__REFUSE(c, "scale: expected 1 or %d elements, found %u", shape.dims[axis],
                                  channels);
-        p->outer = (uint32_t)epctx__product(&shape, 0, axis);
-        p->channels = (uint32_t)channels;
-        p->inner = (uint32_t)epctx__product(&shape, axis + 1, shape.rank);
+        epctx__around(&shape, axis, axis + 1, &p->outer, &p->channels, &p->inner);
     }
     if (type != EPCTX_ONNX_INT8 && type != EPCTX_ONNX_UINT8 &&
         !(to_float && type == EPCTX_ONNX_INT32))
@@ -10797,14 +10779,13 @@ static epctx_status epctx__lower_cumsum(epctx__compiler *c) {
     int64_t at = INT64_MAX;
     uint32_t axis;
     epctx__step s = epctx__new_step(EPCTX__OP_RUNNING, c->in[0], EPCTX__NONE, 0);
+    epctx__running *p = &s.params.running;
     EPCTX__TRY(epctx__const_ints(c, c->in[1], "axis", 1, &at, NULL));
     EPCTX__TRY(epctx__axis(c, at, shape.rank, 0, &axis));
-    s.params.running.type = (uint32_t)type;
-    s.params.running.outer = (uint32_t)epctx__product(&shape, 0, axis);
-    s.params.running.count = (uint32_t)shape.dims[axis];
-    s.params.running.inner = (uint32_t)epctx__product(&shape, axis + 1, shape.rank);
-    s.params.running.exclusive = epctx_node_int(c->node, "exclusive", 0) != 0;
-    s.params.running.reverse = epctx_node_int(c->node, "reverse", 0) != 0;
+    p->type = (uint32_t)type;
+    epctx__around(&shape, axis, axis + 1, &p->outer, &p->count, &p->inner);
+    p->exclusive = epctx_node_int(c->node, "exclusive", 0) != 0;
+    p->reverse = epctx_node_int(c->node, "reverse", 0) != 0;
     return epctx__emit_new(c, &s, type, &shape, &c->y);
 }
 
@@ -11843,16 +11824,16 @@ static const epctx__lowering epctx__lowers[] = {
     {"RMSNormalization", "ff", epctx__lower_layer_norm, false},
     {"RNN", "", epctx__lower_cell, EPCTX__CELL_RNN},
     {"Range", "", epctx__lower_range, 0},
-    {"ReduceL1", "x", epctx__lower_reduce_form, EPCTX__FORM_L1},
-    {"ReduceL2", "x", epctx__lower_reduce_form, EPCTX__FORM_L2},
-    {"ReduceLogSum", "x", epctx__lower_reduce_form, EPCTX__FORM_LOG},
-    {"ReduceLogSumExp", "x", epctx__lower_reduce_form, EPCTX__FORM_LOG_EXP},
+    {"ReduceL1", "x", epctx__lower_reduce_form, 0},
+    {"ReduceL2", "x", epctx__lower_reduce_form, 0},
+    {"ReduceLogSum", "x", epctx__lower_reduce_form, 0},
+    {"ReduceLogSumExp", "x", epctx__lower_reduce_form, 0},
     {"ReduceMax", "x", epctx__lower_reduce, EPCTX__REDUCE_MAX},
     {"ReduceMean", "x", epctx__lower_reduce, EPCTX__REDUCE_MEAN},
     {"ReduceMin", "x", epctx__lower_reduce, EPCTX__REDUCE_MIN},
     {"ReduceProd", "x", epctx__lower_reduce, EPCTX__REDUCE_PROD},
     {"ReduceSum", "x", epctx__lower_reduce, EPCTX__REDUCE_SUM},
-    {"ReduceSumSquare", "x", epctx__lower_reduce_form, EPCTX__FORM_SQUARE},
+    {"ReduceSumSquare", "x", epctx__lower_reduce_form, 0},
     {"Reshape", "x*", epctx__lower_reshape, 0},
     {"Resize", "f", epctx__lower_resize, 0},
     {"RoiAlign", "ffx", epctx__lower_roi_align, 0},
@@ -14050,7 +14031,8 @@ static epctx_status epctx__write_weight(epctx__compiler *c, epctx__build *b, con
                                         uint32_t at, uint32_t *index) {
     const size_t size = (size_t)epctx__weight_size(c, s, at);
     const size_t pad = (size_t)epctx__aligned(b->weights.size) - b->weights.size;
-    const uint32_t elem = epctx__stored_size(c->tensors[s->in[at]].elem);
+    const epctx__tensor *t = &c->tensors[s->in[at]];
+    const uint32_t elem = epctx__stored_size(t->elem);
     epctx_weight place;
     epctx__args args;
     uint8_t *weight;
@@ -14058,13 +14040,14 @@ static epctx_status epctx__write_weight(epctx__compiler *c, epctx__build *b, con
     EPCTX__TRY(epctx__reserve(c, &b->weights, size < SIZE_MAX - pad ? pad + size : SIZE_MAX));
     weight = b->weights.data + b->weights.size + pad;
     args.out[0] = weight;
-    EPCTX__TRY(epctx__unaligned(c, s->in[at], &args.in[0]));
+    args.in[0] = t->raw; /* it may be unaligned: nothing is copied */
+    if (t->data != NULL || epctx__big_endian()) EPCTX__TRY(epctx__data(c, s->in[at], &args.in[0]));
     if (at == 1 && s->packs)
         (void)epctx__run_pack(&s->pack, &args); /* it cannot fail */
     else if (size > 0)
         memcpy(weight, args.in[0], size);
-    if (b->hooks != NULL && b->hooks->spent_fn != NULL && args.in[0] == c->tensors[s->in[at]].raw)
-        b->hooks->spent_fn(b->hooks->user, args.in[0], (size_t)c->tensors[s->in[at]].count * elem);
+    if (b->hooks != NULL && b->hooks->spent_fn != NULL && args.in[0] == t->raw)
+        b->hooks->spent_fn(b->hooks->user, args.in[0], (size_t)t->count * elem);
     epctx__to_host(weight, size, elem);
     EPCTX__TRY(epctx_weights_add(&b->table, weight, size, EPCTX_NPU_ALIGN, elem, &place, c->error));
     if (place.fresh) {
