@@ -366,6 +366,7 @@ build/$(1)epctx-conformance: $(CONFORMANCE_SOURCES:%.c=build/$(1)obj/%.o) build/
 	$(2) $$^ $$(LIBS) -o $$@
 
 build/$(1)obj/examples/epctx/main.o: build/cli_libs
+build/$(1)obj/examples/epctx/view.o: build/view_page.h
 build/$(1)epctx: $(CLI_SOURCES:%.c=build/$(1)obj/%.o) build/$(1)libepctx_ops.a \
                  build/$(1)libepctx.a
 	$(2) $$(LDFLAGS) $$^ $$(LIBS) $$(CLI_LIBS) -o $$@
@@ -432,6 +433,12 @@ build/cli_libs: force
 	@mkdir -p $(@D)
 	@echo "$(CLI_LIBS)" | cmp -s - $@ || echo "$(CLI_LIBS)" >$@
 
+# The page of `epctx view`, for its sources.
+VIEW_PAGE := $(addprefix examples/epctx/view/,embed.sh page.html page.css page.js)
+build/view_page.h: $(VIEW_PAGE)
+	@mkdir -p $(@D)
+	sh $< >$@
+
 # The peer is C++.
 build/tests/bench_protobuf: tests/bench_protobuf.cc build/libepctx.a epctx.h | deps-bench
 	@mkdir -p $(@D)
@@ -468,6 +475,7 @@ build/$(1)/obj/header/%.o: %.h Makefile | deps-test
 build/$(1)/obj/nanopb/%.o: Makefile | deps-test
 	@mkdir -p $$(@D)
 	$$(CC_$(notdir $(1))) -O2 -fPIC -fvisibility=hidden -c "$$(NANOPB_FOLDER)/$$*.c" -o $$@
+build/$(1)/obj/examples/epctx/view.o: build/view_page.h
 build/$(1)/libepctx.a: $(HEADERS:%.h=build/$(1)/obj/header/%.o) \
                        $(patsubst %,build/$(1)/obj/nanopb/pb_%.o,common decode encode)
 	@rm -f $$@

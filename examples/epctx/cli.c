@@ -402,10 +402,14 @@ bool cli_profile_for(const char *option, const char *name, const epctx_profile *
     return false;
 }
 
+void cli_put_member(FILE *out, const char *key, epctx_str text, const char *after) {
+    fprintf(out, "\"%s\": ", key);
+    cli_put_json(out, text);
+    fputs(after, out);
+}
+
 void cli_json_str(const char *key, epctx_str text, const char *after) {
-    printf("\"%s\": ", key);
-    cli_put_json(stdout, text);
-    fputs(after, stdout);
+    cli_put_member(stdout, key, text, after);
 }
 
 bool cli_colour(FILE *out) {
