@@ -16,7 +16,7 @@ function el(tag, properties, ...children) {
         else if (key === 'class') made.className = value;
         else made.setAttribute(key, value);
     }
-    for (const child of children.flat())
+    for (const child of children.flat(Infinity))
         if (child !== null && child !== undefined) made.append(child);
     return made;
 }
@@ -24,7 +24,8 @@ function el(tag, properties, ...children) {
 /* What cannot be seen, or changes the direction of what follows, stands as its number. */
 const HIDDEN = new RegExp('[\\u0000-\\u001f\\u007f-\\u00a0\\u00ad\\u034f\\u061c\\u115f\\u1160' +
     '\\u17b4\\u17b5\\u180b-\\u180f\\u2000-\\u200f\\u2028-\\u202f\\u205f-\\u206f\\u3164' +
-    '\\ufe00-\\ufe0f\\ufeff\\uffa0\\ufff0-\\ufffb\\u{1d173}-\\u{1d17a}\\u{e0000}-\\u{e0fff}]', 'gu');
+    '\\ufe00-\\ufe0f\\ufeff\\uffa0\\ufff0-\\ufffb\\u{1d173}-\\u{1d17a}' +
+    '\\u{e0000}-\\u{e0fff}]', 'gu');
 const LONGEST = 400;
 
 function shown(text, most = LONGEST) {
@@ -750,12 +751,12 @@ function setActive(index) {
         button.setAttribute('aria-pressed', String(i === index)));
 }
 
-function select(pane, item) {
+function select(pane, item, keep) {
     if (pane.index !== active) setActive(pane.index);
     pane.selected = item;
     pane.canvas.dataset.selected = item ? item.node ? nodeLabel(item.node) : item.value : '';
     redraw(pane);
-    openTab('node');
+    if (!keep) openTab('node');
     if (item)
         say(item.node ? fullOp(item.node) + ' ' + shown(nodeLabel(item.node), 80)
                       : 'value ' + shown(item.value, 80));
@@ -812,13 +813,14 @@ function pathOf(pane, node) {
     return above + '.' + body + '/' + node.index;
 }
 
-function reveal(node) {
+/* Shows a node; `keep`: the tab that is open stays open. */
+function reveal(node, keep) {
     const pane = panes[models.indexOf(node.graph.model)], before = pane.unfolded.size;
     const path = pathOf(pane, node);
     if (pane.unfolded.size !== before || !pane.paths.has(path)) rebuild(pane);
     const item = pane.paths.get(path);
     centre(pane, item);
-    select(pane, item);
+    select(pane, item, keep);
 }
 
 function setRoot(pane, graph) {
@@ -985,7 +987,8 @@ function openTab(id) {
     if (had) byId('tab-' + tab.id).focus();
     document.querySelector('aside').classList.toggle('wide', tab.id === 'memory');
     byId('body').setAttribute('aria-labelledby', 'tab-' + tab.id);
-    byId('body').replaceChildren(...[tab.fill(model, pane)].flat(3).filter((x) => x !== null));
+    byId('body').replaceChildren(...[tab.fill(model, pane)].flat(Infinity)
+        .filter((child) => child !== null));
 }
 
 function tabKey(event) {
@@ -1262,7 +1265,225 @@ addTab('model', () => 'Model', () => true, (model) => {
     ];
 });
 
-function changeCard() { return null; }
+/* -- two models: what differs, at the nodes where it does -- */
+
+/* The names of `epctx diff` for the nodes of a graph: "node 'a'", and in front the way there. */
+function noteOwners(graph, prefix, owners) {
+    for (const node of graph.nodes) {
+        const owner = prefix + "node '" + nodeLabel(node) + "'";
+        if (!owners.has(owner)) owners.set(owner, node);
+        (node.bodies || []).forEach(([attr, body]) =>
+            noteOwners(body, owner + ': ' + attr + ' > ', owners));
+    }
+}
+
+function ownersOf(model) {
+    const owners = new Map();
+    for (const graph of model.graphs)
+        noteOwners(graph, graph.kind !== 'function' ? '' : 'function ' +
+            (graph.domain || 'ai.onnx') + ':' + graph.name + ' > ', owners);
+    return owners;
+}
+
+/* The innermost node that a difference is about: the longest name that is known. */
+function ownerIn(owners, what) {
+    const begins = what.indexOf('more: ') > 0 ? what.slice(what.indexOf('more: ') + 6) : what;
+    for (let at = begins.length; at > 0; at = begins.lastIndexOf("'", at - 2) + 1) {
+        const node = owners.get(begins.slice(0, at));
+        if (node) return node;
+    }
+    return null;
+}
+
+function mark(node, change, kind) {
+    if (!node) return;
+    node.mark = node.mark === 'added' || node.mark === 'removed' ? node.mark : kind;
+    (node.changes = node.changes || []).push(change);
+}
+
+function attachChanges() {
+    if (models.length < 2) return;
+    const [old, now] = models.map(ownersOf), renamed = new Map();
+    for (const change of data.changes) {
+        if (change.change !== 'renamed') continue;
+        change.at = [ownerIn(old, change.old), ownerIn(now, change.new)];
+        renamed.set(change.at[1], change.at[0]);
+        change.at.forEach((node) => mark(node, change, 'renamed'));
+    }
+    for (const change of data.changes) {
+        if (change.change === 'renamed') continue;
+        const b = ownerIn(now, change.what), a = b && renamed.get(b) || ownerIn(old, change.what);
+        const whole = (node) => node !== null && change.what.endsWith(nodeLabel(node) + "'");
+        change.at = [a, b];
+        mark(a, change, change.change === 'removed' && whole(a) && !b ? 'removed' : 'changed');
+        mark(b, change, change.change === 'added' && whole(b) && !a ? 'added' : 'changed');
+    }
+}
+
+function changeCard(change) {
+    const nodes = change.at.filter((node) => node), SIGNS = {added: '+', removed: '\u2212',
+        changed: '~', renamed: '\u2192'};
+    return el('div', {class: 'card change'},
+        el('p', {}, el('b', {class: change.change}, SIGNS[change.change] + ' ' + change.change),
+            ' ',
+            nodes.length === 0 ? name(change.what)
+                : link(change.what, () => nodes.forEach((node) => reveal(node, true)))),
+        change.old === undefined || change.change === 'renamed' ? null
+            : el('p', {}, el('span', {class: 'soft'}, 'old '), name(change.old, 'code')),
+        change.new === undefined ? null
+            : el('p', {}, el('span', {class: 'soft'}, 'new '), name(change.new, 'code')));
+}
+
+addTab('changes', () => 'Differences ' + data.changes.length, () => models.length > 1, () => {
+    const most = 400;
+    if (data.changes.length === 0) return el('p', {class: 'soft'}, 'The models are equal.');
+    return [...data.changes.slice(0, most).map(changeCard), data.changes.length > most
+        ? el('p', {}, 'and ' + grouped(data.changes.length - most) + ' more') : null];
+});
+
+/* -- the reference NPU: where results are in memory, and its commands -- */
+
+/* Memories of a graph: from the first write to the last read, with what was written in between.
+ * A place that is read belongs to what was written there last. */
+function livesOf(plan) {
+    const lives = [], now = []; /* `now`: what is in scratch, by address */
+    plan.forEach((command, time) => {
+        for (const place of command.reads)
+            for (const life of now)
+                if (place >= life.from && place < life.to) life.last = time;
+        if (command.offset === null) return;
+        const from = command.offset, to = from + command.bytes;
+        let life = now.find((l) => l.memory === command.memory);
+        for (let i = now.length - 1; i >= 0; i--)
+            if (now[i] !== life && now[i].from < to && from < now[i].to) now.splice(i, 1);
+        if (!life) {
+            life = {memory: command.memory, from, to, first: time, last: time, writes: []};
+            lives.push(life);
+            now.push(life);
+        }
+        life.from = Math.min(life.from, from);
+        life.to = Math.max(life.to, to);
+        life.last = time;
+        life.writes.push({time, from, to, name: command.name});
+    });
+    return lives;
+}
+
+function drawPlan(canvas, graph, lives, chosen) {
+    const commands = graph.binary.commands.length, size = Math.max(graph.binary.scratch, 1);
+    const width = canvas.clientWidth, height = 300, ratio = devicePixelRatio || 1;
+    const left = 62, top = 8, bottom = 22, g = canvas.getContext('2d');
+    canvas.width = width * ratio;
+    canvas.height = height * ratio;
+    canvas.style.height = height + 'px';
+    g.scale(ratio, ratio);
+    g.fillStyle = theme.back;
+    g.fillRect(0, 0, width, height);
+    const x = (time) => left + time / Math.max(commands, 1) * (width - left - 8);
+    const y = (at) => height - bottom - at / size * (height - top - bottom);
+    const boxes = lives.map((life, i) => ({life, x: x(life.first), y: y(life.to),
+        w: Math.max(x(life.last + 1) - x(life.first), 1), h: Math.max(y(life.from) - y(life.to), 1),
+        fill: theme.fills[i % theme.fills.length]}));
+    for (const box of boxes) {
+        g.fillStyle = box.fill;
+        g.fillRect(box.x, box.y, box.w, box.h);
+        if (box.w > 3 && box.h > 3) {
+            g.strokeStyle = theme.line;
+            g.lineWidth = 1;
+            g.strokeRect(box.x + 0.5, box.y + 0.5, box.w - 1, box.h - 1);
+        }
+    }
+    if (chosen !== null) {
+        g.strokeStyle = theme.select;
+        g.lineWidth = 2;
+        g.strokeRect(x(chosen), top, Math.max(x(chosen + 1) - x(chosen), 2), height - top - bottom);
+    }
+    g.strokeStyle = theme.line;
+    g.lineWidth = 1;
+    g.beginPath();
+    g.moveTo(left, top);
+    g.lineTo(left, height - bottom);
+    g.lineTo(width - 8, height - bottom);
+    g.stroke();
+    g.fillStyle = theme.soft;
+    g.font = '11px ' + FONT;
+    g.textAlign = 'right';
+    g.textBaseline = 'middle';
+    for (let k = 0; k <= 4; k++) g.fillText(bytes(Math.round(size * k / 4)), left - 4,
+        Math.max(y(size * k / 4), top + 5));
+    g.textBaseline = 'top';
+    g.fillText('command ' + commands, width - 8, height - bottom + 5);
+    g.textAlign = 'left';
+    g.fillText('0', left, height - bottom + 5);
+    return boxes;
+}
+
+/* The node of the model that a command comes from; in a compiled model there is the EPContext. */
+function commandNode(model, graph, command) {
+    if (!model.byName) {
+        model.byName = new Map();
+        for (const node of model.nodes)
+            if (!model.byName.has(node.name)) model.byName.set(node.name, node);
+    }
+    return model.byName.get(command.node) || model.byName.get(graph.epnode);
+}
+
+function planPicture(graph) {
+    const lives = livesOf(graph.plan), what = el('p', {class: 'soft', id: 'plan-said'},
+        'Time goes to the right, addresses go up. Point or click for a value.');
+    const canvas = el('canvas', {id: 'plan', role: 'img', 'aria-label': 'Memory plan: ' +
+        count(lives.length, 'memory').replace('memorys', 'memories') + ' in ' +
+        bytes(graph.binary.scratch)});
+    let boxes = [];
+    graph.show = (chosen) => { boxes = drawPlan(canvas, graph, lives, chosen); };
+    const tell = (event) => {
+        const area = canvas.getBoundingClientRect(), px = event.clientX - area.left;
+        const py = event.clientY - area.top;
+        const box = boxes.find((b) => px >= b.x && px <= b.x + b.w && py >= b.y && py <= b.y + b.h);
+        if (!box) return;
+        const {life} = box, writers = life.writes.map((w) => graph.binary.commands[w.time]);
+        const written = life.writes.map((w) => w.name).find((n) => n !== '') || '';
+        what.replaceChildren(name(written, 'code'), ' bytes ' + grouped(life.from) + ' to ' +
+            grouped(life.to) + ', commands ' + (life.first + 1) + ' to ' + (life.last + 1) +
+            ', written by ', name(writers[0].op + ' ' + writers[0].node),
+            writers.length > 1 ? ' and ' + (writers.length - 1) + ' more' : '');
+    };
+    canvas.addEventListener('pointermove', tell);
+    canvas.addEventListener('click', tell);
+    requestAnimationFrame(() => graph.show(null));
+    canvas.dataset.lives = lives.length;
+    return [canvas, what];
+}
+
+function commandTable(model, graph) {
+    const most = 2000, number = (value) => el('td', {class: 'number'}, grouped(value));
+    const rows = graph.binary.commands.slice(0, most).map((c, i) => {
+        const node = commandNode(model, graph, c);
+        return el('tr', {}, number(i + 1), el('td', {}, name(c.op)),
+            el('td', {}, !node ? name(c.node, 'code') : link(c.node || '(no name)', () => {
+                if (graph.plan) graph.show(i);
+                reveal(node, true);
+            })),
+            number(c.elements), number(c.products), number(c.bytes), number(c.workspace));
+    });
+    const heads = ['elements', 'products', 'bytes', 'workspace'];
+    return [el('table', {id: 'commands'}, el('thead', {}, el('tr', {},
+        el('th', {class: 'number'}, '#'), el('th', {}, 'command'), el('th', {}, 'node'),
+        heads.map((head) => el('th', {class: 'number'}, head)))), el('tbody', {}, rows)),
+    graph.binary.commands.length > most ? el('p', {}, 'and ' +
+        grouped(graph.binary.commands.length - most) + ' more') : null];
+}
+
+addTab('memory', () => 'Memory', (model) => model.npu !== null, (model) => [
+    model.npu.problem === '' ? null : el('p', {class: 'warning'}, model.npu.graphs.length > 0
+        ? 'No memory plan: ' + shown(model.npu.problem) : shown(model.npu.problem)),
+    model.npu.graphs.map((graph) => [
+        el('h2', {class: 'name'}, shown(graph.binary.name, 120)),
+        el('p', {}, count(graph.binary.commands.length, 'command') + ', ' +
+            grouped(graph.binary.work) + ' operations, ' + bytes(graph.binary.scratch) +
+            ' of scratch memory'),
+        graph.plan ? planPicture(graph) : null,
+        commandTable(model, graph)])]);
 
 /* -- search -- */
 
@@ -1377,10 +1598,14 @@ function toolbar() {
         panes.forEach(redraw);
         openTab(open);
     });
+    addEventListener('resize', () => {
+        if (open === 'memory') openTab(open);
+    });
 }
 
 document.title = models.map((model) => shown(model.info.file, 80)).join(' | ');
 models.forEach(attachFindings);
+attachChanges();
 models.forEach(makePane);
 if (models.length > 1) {
     byId('which').hidden = false;
