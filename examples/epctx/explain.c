@@ -430,6 +430,7 @@ const cli_command cli_explain = {
     "Prints the cause and the fix. TEXT is an error message, '-' to read a log from\n"
     "standard input, a rule of `epctx lint` such as E012, or an error number of QNN\n"
     "such as 5005 or 0x138d. The exit code is 1 if no explanation is found.\n\n"
-    "  --json   print one JSON array\n",
+    "  --json   print one JSON array\n"
+    "\nExample: epctx explain - < session.log\n",
     run,
 };
