@@ -5181,69 +5181,117 @@ EPCTX__VNNI static void epctx__dots_wide(const epctx__dots *d) {
     }
 }
 
-/* Without AVX-VNNI: `rows` pixels from `first` on, 4 * `wide` channels from `n` on. Four adjacent
- * products of a channel, exact in 16 bits, lie side by side; their halves are added last. */
+#define EPCTX__WIDENED 1024 /* bytes of a pixel that are widened ahead */
+
+/* Stores bytes of one pixel, or of two, of which `left` channels are left. */
+EPCTX__TARGET static EPCTX__INLINE void epctx__put_two(uint8_t *y, size_t pitch, size_t left,
+                                                       bool both, __m128i v) {
+    uint8_t bytes[16];
+    _mm_storeu_si128((__m128i *)(void *)bytes, v);
+    if (left >= 8) {
+        _mm_storel_epi64((__m128i *)(void *)y, v);
+        if (both) _mm_storel_epi64((__m128i *)(void *)(y + pitch), _mm_unpackhi_epi64(v, v));
+    } else {
+        epctx__copy_run(y, bytes, left);
+        if (both) epctx__copy_run(y + pitch, bytes + 8, left);
+    }
+}
+
+/* Without AVX-VNNI: `rows` pixels, 4 * `wide` channels from `n` on. Four adjacent products of a
+ * channel, exact in 16 bits, lie side by side; their halves are added last. `x`: the bytes of the
+ * pixels widened to 16 bits, or NULL. */
 EPCTX__TARGET static EPCTX__INLINE void epctx__tile_pairs(const epctx__dots *d, size_t n,
-                                                          size_t first, size_t rows, size_t wide) {
-    const __m256i zero = _mm256_setzero_si256(), flip = _mm256_set1_epi16((int16_t)d->flip);
-    const int8_t *w = d->w + n * d->fours * 4;
-    const epctx__requant steps = *d->steps; /* stores cannot change a copy */
-    __m256i sum[4][4], x[4];
+                                                          int16_t (*x)[EPCTX__WIDENED],
+                                                          size_t rows, size_t wide) {
+    const __m256i flip = _mm256_set1_epi16((int16_t)d->flip);
+    const __m256i low = _mm256_set1_epi64x(0x0e0c0a0806040200); /* bytes of 16 bits */
+    const size_t in_block = n % EPCTX__DOT_LANE;
+    const int8_t *w = d->w + ((n - in_block) * d->fours + in_block) * 4;
+    const epctx__requant s = *d->steps; /* stores cannot change a copy */
+    __m256i sum[EPCTX__DOT_ROWS][4], weights[4];
     size_t r, v, k;
     EPCTX__UNROLL
     for (r = 0; r < rows; r++) {
         EPCTX__UNROLL
-        for (v = 0; v < wide; v++) sum[r][v] = zero;
+        for (v = 0; v < wide; v++) sum[r][v] = _mm256_setzero_si256();
     }
     for (k = 0; k < d->fours; k++, w += 4 * EPCTX__DOT_LANE) {
         EPCTX__UNROLL
-        for (r = 0; r < rows; r++) {
-            int32_t word;
-            memcpy(&word, d->rows[first + r] + 4 * k, sizeof word);
-            x[r] = _mm256_xor_si256(_mm256_unpacklo_epi8(_mm256_set1_epi32(word), zero), flip);
-        }
-        EPCTX__UNROLL
-        for (v = 0; v < wide; v++) {
-            const __m256i weights =
+        for (v = 0; v < wide; v++)
+            weights[v] =
                 _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)(const void *)(w + 16 * v)));
+        EPCTX__UNROLL
+        for (r = 0; r < rows; r++) {
+            __m256i four;
+            int64_t words;
+            int32_t word;
+            if (x != NULL) {
+                memcpy(&words, x[r] + 4 * k, sizeof words);
+                four = _mm256_set1_epi64x(words);
+            } else {
+                memcpy(&word, d->rows[r] + 4 * k, sizeof word);
+                four = _mm256_xor_si256(_mm256_cvtepu8_epi16(_mm_set1_epi32(word)), flip);
+            }
             EPCTX__UNROLL
-            for (r = 0; r < rows; r++) sum[r][v] = epctx__pairs(sum[r][v], x[r], weights);
+            for (v = 0; v < wide; v++) sum[r][v] = epctx__pairs(sum[r][v], four, weights[v]);
         }
     }
     EPCTX__UNROLL
-    for (r = 0; r < rows; r++) {
-        uint8_t *y = d->y + (first + r) * d->pitch + n;
+    for (v = 0; v < wide; v += 2) { /* channels in the order 0 1 4 5 2 3 6 7 */
+        const size_t at = n + 4 * v, left = d->columns > at ? d->columns - at : 0;
+        const __m256i bias = _mm256_permute4x64_epi64(epctx__get_256(d->bias + at), 0xd8);
+        const __m256 scale = _mm256_castpd_ps(_mm256_permute4x64_pd(
+            _mm256_castps_pd(_mm256_loadu_ps(d->scale + at)), 0xd8));
         EPCTX__UNROLL
-        for (v = 0; v < wide; v += 2) {
-            const size_t at = n + 4 * v;
-            const __m256i both = _mm256_permute4x64_epi64(
-                _mm256_hadd_epi32(sum[r][v], sum[r][v + 1]), _MM_SHUFFLE(3, 1, 2, 0));
-            if (first + r < d->count && at < d->columns)
-                epctx__narrow_256(
-                    y + 4 * v, at, d->columns,
-                    epctx__rounded_256(_mm256_add_epi32(both, epctx__get_256(d->bias + at)),
-                                       d->scale + at, &steps));
+        for (r = 0; r < rows; r++)
+            sum[r][v] = epctx__steps_256(
+                _mm256_mul_ps(_mm256_cvtepi32_ps(_mm256_add_epi32(
+                                  _mm256_hadd_epi32(sum[r][v], sum[r][v + 1]), bias)),
+                              scale),
+                (float)(s.low - s.zero), (float)(s.high - s.zero), s.zero);
+        EPCTX__UNROLL
+        for (r = 0; r < rows; r += 2) {
+            const __m256i both = _mm256_shuffle_epi8(
+                _mm256_packs_epi32(sum[r][v], sum[r + 1 < rows ? r + 1 : r][v]), low);
+            if (r < d->count)
+                epctx__put_two(d->y + r * d->pitch + at, d->pitch, left, r + 1 < d->count,
+                               _mm_unpacklo_epi16(_mm256_castsi256_si128(both),
+                                                  _mm256_extracti128_si256(both, 1)));
         }
     }
 }
 
-/* More than 8 sums and their operands do not fit into 16 registers. */
-EPCTX__TARGET static void epctx__dots_half(const epctx__dots *d, bool vnni) {
-    size_t n, first, rows;
-    for (n = 0; n < d->columns; n += EPCTX__DOT_LANE) {
-        const size_t most = vnni ? 3 : (d->columns - n > 8 ? 2 : 4);
-        for (first = 0; first < d->count; first += rows) {
-            rows = d->count - first < most ? 1 : most;
-            if (vnni)
-                epctx__tile_256(d, n, first, rows = 3, 2, true);
-            else if (rows == 1)
-                epctx__tile_pairs(d, n, first, 1, 4);
-            else if (rows == 2)
-                epctx__tile_pairs(d, n, first, 2, 4);
-            else
-                epctx__tile_pairs(d, n, first, 4, 2);
-        }
+/* 6 pixels by 8 channels, whose sums and operands just fit into 16 registers, or fewer. */
+EPCTX__TARGET static void epctx__dots_pairs(const epctx__dots *d) {
+    const __m256i flip = _mm256_set1_epi16((int16_t)d->flip);
+    const size_t depth = d->fours * 4;
+    const bool ahead = depth <= EPCTX__WIDENED && d->count > 1;
+    int16_t x[EPCTX__DOT_ROWS][EPCTX__WIDENED];
+    size_t n, r, k;
+    for (r = 0; ahead && r < EPCTX__DOT_ROWS; r++) {
+        const uint8_t *from = d->rows[r];
+        for (k = 0; k + 16 <= depth; k += 16)
+            epctx__put_256(x[r] + k, _mm256_xor_si256(flip, _mm256_cvtepu8_epi16(_mm_loadu_si128(
+                                         (const __m128i *)(const void *)(from + k)))));
+        for (; k < depth; k++) x[r][k] = (int16_t)(from[k] ^ d->flip);
     }
+    for (n = 0; n < d->columns; n += d->count == 1 ? 16 : 8) {
+        if (d->count == 1)
+            epctx__tile_pairs(d, n, NULL, 1, 4);
+        else if (!ahead)
+            epctx__tile_pairs(d, n, NULL, EPCTX__DOT_ROWS, 2);
+        else if (d->count <= 3)
+            epctx__tile_pairs(d, n, x, 3, 2);
+        else
+            epctx__tile_pairs(d, n, x, EPCTX__DOT_ROWS, 2);
+    }
+}
+
+/* More than 8 sums and their operands do not fit into 16 registers. */
+EPCTX__TARGET static void epctx__dots_half(const epctx__dots *d) {
+    size_t n, first;
+    for (n = 0; n < d->columns; n += EPCTX__DOT_LANE)
+        for (first = 0; first < d->count; first += 3) epctx__tile_256(d, n, first, 3, 2, true);
 }
 
 EPCTX__VNNI static void epctx__channels_wide(epctx__channels *l) {
@@ -5272,7 +5320,7 @@ static bool epctx__has_avx_vnni(void) {
 static epctx_status epctx__run_integer_conv(const epctx__integer_conv *p, const epctx__args *args) {
     const epctx__window *w = &p->window;
     const size_t depth = (size_t)w->kernel_h * w->kernel_w * p->in_channels;
-    const size_t plane = (size_t)w->out_h * w->out_w, pixels = p->batch * plane;
+    const size_t pixels = (size_t)p->batch * w->out_h * w->out_w;
     const size_t image = (size_t)w->in_h * w->in_w * p->in_channels;
     const uint8_t *x = (const uint8_t *)args->in[0];
     const bool in_place = epctx__in_place(p);
@@ -5280,6 +5328,7 @@ static epctx_status epctx__run_integer_conv(const epctx__integer_conv *p, const 
     uint8_t *patch = (uint8_t *)args->out[1];
     const uint8_t *taps;
     epctx__dots d;
+    uint32_t oy = 0, ox = 0;
     size_t at, r;
     memset(&d, 0, sizeof d);
     d.w = (const int8_t *)args->in[1];
@@ -5293,9 +5342,13 @@ static epctx_status epctx__run_integer_conv(const epctx__integer_conv *p, const 
         d.count = pixels - at < EPCTX__DOT_ROWS ? pixels - at : EPCTX__DOT_ROWS;
         d.y = (uint8_t *)args->out[0] + at * d.pitch;
         for (r = 0; r < d.count && !in_place; r++) {
-            const size_t pixel = (at + r) % plane;
-            epctx__patch(p, x + (at + r) / plane * image, (uint32_t)(pixel / w->out_w),
-                         (uint32_t)(pixel % w->out_w), patch + r * size, size);
+            epctx__patch(p, x, oy, ox, patch + r * size, size);
+            ox = ox + 1 < w->out_w ? ox + 1 : 0;
+            oy += ox == 0 ? 1 : 0;
+            if (oy == w->out_h) {
+                x += image;
+                oy = 0;
+            }
         }
         taps = in_place ? x + at * depth : patch;
         for (r = 0; r < EPCTX__DOT_ROWS; r++) /* rows beyond repeat the first */
@@ -5303,8 +5356,10 @@ static epctx_status epctx__run_integer_conv(const epctx__integer_conv *p, const 
 #ifdef EPCTX__AVX2
         if (epctx__has_vnni(args->fast))
             epctx__dots_wide(&d);
+        else if (args->fast != EPCTX__PORTABLE && epctx__has_avx_vnni())
+            epctx__dots_half(&d);
         else if (args->fast != EPCTX__PORTABLE)
-            epctx__dots_half(&d, epctx__has_avx_vnni());
+            epctx__dots_pairs(&d);
         else
 #endif
             epctx__dots_portable(&d);
