@@ -507,6 +507,11 @@ extern "C" {
 #define EPCTX__SIMD32_INLINE EPCTX__INLINE
 #endif
 
+/* Loops over arrays that compilers turn to vectors take code and stack. */
+#if !defined(EPCTX__SIMD32) && !defined(__OPTIMIZE_SIZE__)
+#define EPCTX__LOOPS
+#endif
+
 /* ============================================================
  * >>blob: words, sizes, header
  * ============================================================ */
@@ -4897,7 +4902,63 @@ typedef struct epctx__channels {
     int32_t sum[64];
     bool last; /* no more taps follow: writes y, else sum */
     uint8_t *y;
+#ifdef EPCTX__LOOPS
+    const int8_t *widened; /* the weights that `wide` holds in another order, or NULL */
+    int16_t wide[EPCTX__TAPS * 64];
+#endif
 } epctx__channels;
+
+#ifdef EPCTX__LOOPS
+
+/* 16 sums to `count` results; bytes apart from numbers, so that vectors of these are long. */
+static void epctx__requantize_strip(const epctx__requant *s, const uint32_t *sum,
+                                    const float *scale, size_t count, uint8_t *y) {
+    uint32_t steps[16];
+    uint8_t bytes[16];
+    size_t j;
+    for (j = 0; j < 16; j++) steps[j] = epctx__requantize(s, sum[j], scale[j]);
+    for (j = 0; j < 16; j++) bytes[j] = (uint8_t)(steps[j] & 0xff);
+    memcpy(y, bytes, count);
+}
+
+/* In chunks of 32 products per channel: sums of products of 16 bits are an instruction of many
+ * processors, and gcc -O2 makes vectors of loops whose length is known. */
+static void epctx__dots_portable(const epctx__dots *d) {
+    const size_t depth = d->fours * 4;
+    const uint8_t flip = (uint8_t)d->flip;
+    uint32_t sum[EPCTX__DOT_ROWS][EPCTX__DOT_LANE];
+    int16_t w[EPCTX__DOT_LANE][32], x[32], wide[4 * EPCTX__DOT_LANE];
+    uint8_t rest[32] = {0};
+    size_t n, k, r, i, j;
+    for (n = 0; n < d->columns; n += EPCTX__DOT_LANE) {
+        const size_t left = d->columns - n < EPCTX__DOT_LANE ? d->columns - n : EPCTX__DOT_LANE;
+        const int8_t *from = d->w + n * depth;
+        for (r = 0; r < d->count; r++) memcpy(sum[r], d->bias + n, sizeof sum[r]);
+        for (k = 0; k < depth; k += 32) {
+            const size_t count = depth - k < 32 ? depth - k : 32;
+            if (count < 32) memset(w, 0, sizeof w);
+            for (i = 0; i < count; i += 4, from += 4 * EPCTX__DOT_LANE) {
+                for (j = 0; j < 4 * EPCTX__DOT_LANE; j++) wide[j] = from[j];
+                for (j = 0; j < EPCTX__DOT_LANE; j++) memcpy(w[j] + i, wide + 4 * j, 8);
+            }
+            for (r = 0; r < d->count; r++) {
+                const uint8_t *bytes = d->rows[r] + k;
+                if (count < 32) bytes = (const uint8_t *)memcpy(rest, bytes, count);
+                for (i = 0; i < 32; i++) x[i] = (int16_t)(bytes[i] ^ flip);
+                for (j = 0; j < left; j++) {
+                    int32_t dot = 0;
+                    for (i = 0; i < 32; i++) dot += (int32_t)x[i] * w[j][i];
+                    sum[r][j] += (uint32_t)dot;
+                }
+            }
+        }
+        for (r = 0; r < d->count; r++)
+            epctx__requantize_strip(d->steps, sum[r], d->scale + n, left,
+                                    d->y + r * d->pitch + n);
+    }
+}
+
+#else
 
 /* Four bytes, the first one lowest. */
 static EPCTX__SIMD32_INLINE uint32_t epctx__four(const uint8_t *bytes) {
@@ -4956,6 +5017,8 @@ static void epctx__dots_portable(const epctx__dots *d) {
         }
     }
 }
+
+#endif
 
 #ifdef EPCTX__AVX2
 
@@ -5307,6 +5370,60 @@ EPCTX__TARGET static void epctx__channels_half(epctx__channels *l, bool vnni) {
             epctx__channels_256(l, half, false);
 }
 
+/* Up to 32 channels from `at` on, all 32 if `full`. Taps 0 and 2 of four lie side by side in 16
+ * bits, and so do 1 and 3. */
+EPCTX__TARGET static EPCTX__INLINE void epctx__pairs_of(const epctx__channels *l, size_t at,
+                                                        bool full) {
+    const __m256i zero = _mm256_setzero_si256(), flip = _mm256_set1_epi8((char)l->p->flip);
+    const size_t count = full ? 32 : l->count - at;
+    const int16_t *w = l->wide + at;
+    __m256i sum[4], x[4], a, b;
+    size_t t, i, odd;
+    EPCTX__UNROLL
+    for (i = 0; i < 4; i++) sum[i] = epctx__get_256(l->from + 16 * i + at / 4);
+    for (t = 0; t < l->tap_count; t += 4, w += 256) {
+        EPCTX__UNROLL
+        for (odd = 0; odd < 2; odd++) {
+            if (t + odd >= l->tap_count) break;
+            a = _mm256_xor_si256(epctx__some_256(l->taps[t + odd] + at, count), flip);
+            b = _mm256_xor_si256(epctx__some_256(l->taps[t + odd + 2] + at, count), flip);
+            x[1] = _mm256_unpacklo_epi8(a, b);
+            x[3] = _mm256_unpackhi_epi8(a, b);
+            x[0] = _mm256_unpacklo_epi8(x[1], zero);
+            x[1] = _mm256_unpackhi_epi8(x[1], zero);
+            x[2] = _mm256_unpacklo_epi8(x[3], zero);
+            x[3] = _mm256_unpackhi_epi8(x[3], zero);
+            EPCTX__UNROLL
+            for (i = 0; i < 4; i++)
+                sum[i] = epctx__pairs(sum[i], x[i], epctx__get_256(w + 64 * i + 16 * odd));
+        }
+    }
+    EPCTX__UNROLL
+    for (i = 0; i < 4; i++)
+        sum[i] = epctx__rounded_256(sum[i], l->scale + 16 * i + at / 4, &l->p->y);
+    a = _mm256_packs_epi32(sum[0], sum[1]);
+    b = _mm256_packs_epi32(sum[2], sum[3]);
+    epctx__put_some_256(l->y + at, count,
+                        l->p->y.type == EPCTX_ONNX_INT8 ? _mm256_packs_epi16(a, b)
+                                                        : _mm256_packus_epi16(a, b));
+}
+
+/* All taps, without AVX-VNNI, by products of 16 bits. */
+EPCTX__TARGET static void epctx__channels_pairs(epctx__channels *l) {
+    size_t i;
+    for (i = 0; l->widened != l->w && i < (l->tap_count + 3) / 4 * 256; i += 32) {
+        const __m256i w = epctx__get_256(l->w + i);
+        epctx__put_256(l->wide + i, _mm256_srai_epi16(_mm256_slli_epi16(w, 8), 8));
+        epctx__put_256(l->wide + i + 16, _mm256_srai_epi16(w, 8));
+    }
+    l->widened = l->w;
+    for (i = 0; i < l->count; i += 32)
+        if (l->count - i >= 32)
+            epctx__pairs_of(l, i, true);
+        else
+            epctx__pairs_of(l, i, false);
+}
+
 static bool epctx__has_avx_vnni(void) {
 #if defined(EPCTX_NPU_NO_AVX512) || defined(__clang__) || __GNUC__ < 11 /* unknown there */
     return false;
@@ -5381,6 +5498,41 @@ static size_t epctx__interleaved(size_t channel) {
     return channel - at + at % 16 / 4 * 16 + at / 16 * 4 + at % 4;
 }
 
+#ifdef EPCTX__LOOPS
+
+/* Strips of 16 channels; weights [tap][channel]. */
+static void epctx__channels_portable(epctx__channels *l) {
+    const uint8_t flip = (uint8_t)l->p->flip;
+    uint32_t sum[16];
+    float scale[16];
+    int16_t wide[16];
+    uint8_t rest[16] = {0};
+    size_t i, j, t;
+    for (t = 0; l->widened != l->w && t < l->tap_count; t++) {
+        const int8_t *w = l->w + 64 * (t - t % 4) + t % 4;
+        for (i = 0; i < 64; i++) l->wide[64 * t + i] = w[4 * epctx__interleaved(i)];
+    }
+    l->widened = l->w;
+    for (i = 0; i < l->count; i += 16) {
+        const size_t left = l->count - i < 16 ? l->count - i : 16;
+        for (j = 0; j < 16; j += 4) {
+            memcpy(sum + j, l->from + 4 * j + i / 4, 4 * sizeof *sum);
+            memcpy(scale + j, l->scale + 4 * j + i / 4, 4 * sizeof *scale);
+        }
+        for (t = 0; t < l->tap_count; t++) {
+            const int16_t *w = l->wide + 64 * t + i;
+            const uint8_t *x = l->taps[t] + i;
+            if (left < 16) x = (const uint8_t *)memcpy(rest, x, left);
+            for (j = 0; j < 16; j++) wide[j] = (int16_t)(x[j] ^ flip);
+            for (j = 0; j < 16; j++) sum[j] += (uint32_t)((int32_t)wide[j] * w[j]);
+        }
+        for (j = 0; j < 16; j += 4) memcpy(l->sum + 4 * j + i / 4, sum + j, 4 * sizeof *sum);
+        if (l->last) epctx__requantize_strip(&l->p->y, sum, scale, left, l->y + i);
+    }
+}
+
+#else
+
 static void epctx__channels_portable(epctx__channels *l) {
     const uint32_t flip = l->p->flip * 0x1010101u;
     size_t i, t;
@@ -5398,67 +5550,67 @@ static void epctx__channels_portable(epctx__channels *l) {
     }
 }
 
-/* A row of results. */
-static void epctx__depthwise_row(const epctx__integer_conv *p, const epctx__args *args,
+#endif
+
+/* A row of results of channels from `c` on, in `y` and in the weights. */
+static void epctx__depthwise_row(epctx__channels *l, const epctx__args *args, size_t c,
                                  const uint8_t *image, uint32_t oy, uint8_t *y) {
+    const epctx__integer_conv *p = l->p;
     const epctx__window *w = &p->window;
     const size_t channels = p->out_channels, count = (size_t)w->kernel_h * w->kernel_w;
     const uint32_t beside =
         w->stride_w == 1 && channels < 64 && 64 % channels == 0 ? (uint32_t)(64 / channels) : 1;
     const uint32_t reach = (w->kernel_w - 1) * w->dilation_w;
     const uint32_t top = oy * w->stride_h - w->top, high = (w->kernel_h - 1) * w->dilation_h;
-    const bool few = count <= EPCTX__TAPS && top < w->in_h && top + high < w->in_h;
+    const bool few = count <= EPCTX__TAPS, whole = few && top < w->in_h && top + high < w->in_h;
     uint32_t ox, pixels, ky, kx;
-    size_t c, done, t, offsets[EPCTX__TAPS];
-    epctx__channels l;
+    size_t done, t, offsets[EPCTX__TAPS];
     uint8_t fill[64];
     memset(fill, (int)p->fill, sizeof fill);
-    l.p = p;
-    for (t = ky = 0; few && ky < w->kernel_h; ky++) {
+    for (t = ky = 0; whole && ky < w->kernel_h; ky++) {
         for (kx = 0; kx < w->kernel_w; kx++)
             offsets[t++] =
                 ((size_t)ky * w->dilation_h * w->in_w + (size_t)kx * w->dilation_w) * channels;
     }
+    l->scale = (const float *)args->in[3] + c;
     for (ox = 0; ox < w->out_w; ox += pixels) {
         const uint32_t first = ox * w->stride_w - w->left; /* wraps in the padding */
         const bool inside = first < w->in_w && first + reach < w->in_w;
         const uint32_t room = inside ? w->in_w - first - reach : 1, left = w->out_w - ox;
         pixels = beside < room ? beside : room;
         pixels = pixels < left ? pixels : left;
-        for (c = 0; c < channels; c += 64) {
-            l.count = channels * pixels - c < 64 ? channels * pixels - c : 64;
-            l.w = (const int8_t *)args->in[1] + c * ((count + 3) / 4 * 4);
-            l.from = (const int32_t *)args->in[2] + c;
-            l.scale = (const float *)args->in[3] + c;
-            l.y = y + c;
-            for (done = ky = kx = 0; done < count; done += l.tap_count) {
-                l.tap_count = count - done < EPCTX__TAPS ? count - done : EPCTX__TAPS;
-                l.last = done + l.tap_count == count;
-                for (t = 0; inside && few && t < count; t++)
-                    l.taps[t] = image + ((size_t)top * w->in_w + first) * channels + c + offsets[t];
-                for (; t < l.tap_count; t++) {
-                    const uint32_t iy = top + ky * w->dilation_h;
-                    const uint32_t ix = first + kx * w->dilation_w;
-                    l.taps[t] = iy < w->in_h && ix < w->in_w
-                                    ? image + ((size_t)iy * w->in_w + ix) * channels + c
-                                    : fill;
-                    kx = kx + 1 < w->kernel_w ? kx + 1 : 0;
-                    ky += kx == 0 ? 1 : 0;
-                }
-                for (; t % 4 != 0; t++) l.taps[t] = fill;
-#ifdef EPCTX__AVX2
-                if (epctx__has_vnni(args->fast))
-                    epctx__channels_wide(&l);
-                else if (args->fast != EPCTX__PORTABLE)
-                    epctx__channels_half(&l, epctx__has_avx_vnni());
-                else
-#endif
-                    epctx__channels_portable(&l);
-                l.w += EPCTX__TAPS * 64;
-                l.from = l.sum;
+        l->count = channels * pixels - c < 64 ? channels * pixels - c : 64;
+        l->w = (const int8_t *)args->in[1] + c * ((count + 3) / 4 * 4);
+        l->from = (const int32_t *)args->in[2] + c;
+        l->y = y + ox * channels + c;
+        for (done = ky = kx = 0; done < count; done += l->tap_count) {
+            l->tap_count = count - done < EPCTX__TAPS ? count - done : EPCTX__TAPS;
+            l->last = done + l->tap_count == count;
+            for (t = 0; inside && whole && t < count; t++)
+                l->taps[t] = image + ((size_t)top * w->in_w + first) * channels + c + offsets[t];
+            for (; t < l->tap_count; t++) {
+                const uint32_t iy = top + ky * w->dilation_h;
+                const uint32_t ix = first + kx * w->dilation_w;
+                l->taps[t] = iy < w->in_h && ix < w->in_w
+                                 ? image + ((size_t)iy * w->in_w + ix) * channels + c
+                                 : fill;
+                kx = kx + 1 < w->kernel_w ? kx + 1 : 0;
+                ky += kx == 0 ? 1 : 0;
             }
+            for (; t % 4 != 0; t++) l->taps[t] = fill;
+#ifdef EPCTX__AVX2
+            if (epctx__has_vnni(args->fast))
+                epctx__channels_wide(l);
+            else if (args->fast != EPCTX__PORTABLE && (!few || epctx__has_avx_vnni()))
+                epctx__channels_half(l, epctx__has_avx_vnni());
+            else if (args->fast != EPCTX__PORTABLE)
+                epctx__channels_pairs(l);
+            else
+#endif
+                epctx__channels_portable(l);
+            l->w += EPCTX__TAPS * 64;
+            l->from = l->sum;
         }
-        y += channels * pixels;
     }
 }
 
@@ -5469,10 +5621,17 @@ static epctx_status epctx__run_integer_depthwise(const epctx__integer_conv *p,
     const size_t row = (size_t)w->out_w * p->out_channels;
     const uint8_t *x = (const uint8_t *)args->in[0];
     uint8_t *y = (uint8_t *)args->out[0];
-    size_t n;
-    for (n = 0; n < (size_t)p->batch * w->out_h; n++)
-        epctx__depthwise_row(p, args, x + n / w->out_h * image, (uint32_t)(n % w->out_h),
-                             y + n * row);
+    size_t n, c;
+    epctx__channels l;
+    l.p = p;
+#ifdef EPCTX__LOOPS
+    l.widened = NULL;
+#endif
+    for (c = 0; c < p->out_channels; c += 64) {
+        for (n = 0; n < (size_t)p->batch * w->out_h; n++)
+            epctx__depthwise_row(&l, args, c, x + n / w->out_h * image, (uint32_t)(n % w->out_h),
+                                 y + n * row);
+    }
     return EPCTX_OK;
 }
 
