@@ -5506,7 +5506,7 @@ static void epctx__channels_portable(epctx__channels *l) {
     uint32_t sum[16];
     float scale[16];
     int16_t wide[16];
-    uint8_t rest[16] = {0};
+    uint8_t x[16] = {0};
     size_t i, j, t;
     for (t = 0; l->widened != l->w && t < l->tap_count; t++) {
         const int8_t *w = l->w + 64 * (t - t % 4) + t % 4;
@@ -5521,8 +5521,10 @@ static void epctx__channels_portable(epctx__channels *l) {
         }
         for (t = 0; t < l->tap_count; t++) {
             const int16_t *w = l->wide + 64 * t + i;
-            const uint8_t *x = l->taps[t] + i;
-            if (left < 16) x = (const uint8_t *)memcpy(rest, x, left);
+            if (left < 16)
+                memcpy(x, l->taps[t] + i, left);
+            else
+                memcpy(x, l->taps[t] + i, 16);
             for (j = 0; j < 16; j++) wide[j] = (int16_t)(x[j] ^ flip);
             for (j = 0; j < 16; j++) sum[j] += (uint32_t)((int32_t)wide[j] * w[j]);
         }

@@ -2065,19 +2065,20 @@ TEST(integer_gemm) {
 
 #ifdef EPCTX__AVX2
 
-/* Runs the vector forms `form` 0 (AVX2), 1 (AVX-VNNI) and 2 (AVX-512) on the same operands. */
+/* Runs the vector forms `form` 0 (AVX2), 1 (AVX-VNNI), 2 (AVX-512) and 3 (AVX2, few taps) on the same
+ * operands. */
 static bool has_form(int form) {
 #if defined(__clang__) || __GNUC__ < 11
     const bool vnni = false;
 #else
     const bool vnni = __builtin_cpu_supports("avxvnni");
 #endif
-    return form == 0 ? epctx__level_here() != EPCTX__PORTABLE
+    return form % 3 == 0 ? epctx__level_here() != EPCTX__PORTABLE
                      : (form == 1 ? vnni : epctx__has_vnni(EPCTX__LEVEL_AVX512));
 }
 
 static void dots_case(int form) {
-    enum { DEPTH = 4 * 40 };
+    enum { DEPTH = EPCTX__WIDENED + 160 };
     uint8_t x[EPCTX__DOT_ROWS * DEPTH], want[EPCTX__DOT_ROWS * 64];
     uint8_t got[sizeof want];
     int8_t w[64 * DEPTH];
@@ -2096,7 +2097,7 @@ static void dots_case(int form) {
     if (pick(2) == 0) y.type = EPCTX_ONNX_UINT8, y.zero = 100, y.low = 0, y.high = 255;
     d.count = 1 + (size_t)pick(EPCTX__DOT_ROWS);
     d.columns = 1 + (size_t)pick(64);
-    d.fours = 1 + (size_t)pick(DEPTH / 4);
+    d.fours = 1 + (size_t)pick(40) + (pick(8) == 0 ? EPCTX__WIDENED / 4 : 0);
     d.pitch = 64;
     d.flip = pick(2) == 0 ? 0x80 : 0;
     d.steps = &y;
@@ -2111,8 +2112,10 @@ static void dots_case(int form) {
     d.y = got;
     if (form == 2)
         epctx__dots_wide(&d);
+    else if (form == 1)
+        epctx__dots_half(&d);
     else
-        epctx__dots_half(&d, form == 1);
+        epctx__dots_pairs(&d);
     CHECK(memcmp(got, want, sizeof got) == 0, "form %d: %u rows, %u columns, depth %u", form,
           (unsigned)d.count, (unsigned)d.columns, (unsigned)d.fours * 4);
 }
@@ -2133,13 +2136,13 @@ static void channels_case(int form) {
     p.flip = pick(2) == 0 ? 0x80 : 0;
     l.p = &p;
     l.count = 1 + (size_t)pick(64);
-    l.tap_count = 4 * (1 + (size_t)pick(EPCTX__TAPS / 4));
-    l.last = pick(4) != 0;
+    l.tap_count = 1 + (size_t)pick(EPCTX__TAPS);
+    l.last = form == 3 || pick(4) != 0;
     for (t = 0; t < EPCTX__TAPS; t++) {
         l.taps[t] = x[t];
         for (i = 0; i < 64; i++) {
             x[t][i] = (uint8_t)pick(256);
-            w[t * 64 + i] = (int8_t)((int)pick(256) - 128);
+            w[t / 4 * 256 + i * 4 + t % 4] = (int8_t)(t < l.tap_count ? (int)pick(256) - 128 : 0);
         }
     }
     for (i = 0; i < 64; i++) {
@@ -2155,9 +2158,12 @@ static void channels_case(int form) {
     epctx__channels_portable(&l);
     memcpy(sum, l.sum, sizeof sum);
     memset(l.sum, 0, sizeof l.sum);
+    l.widened = NULL;
     l.y = got;
     if (form == 2)
         epctx__channels_wide(&l);
+    else if (form == 3)
+        epctx__channels_pairs(&l);
     else
         epctx__channels_half(&l, form == 1);
     CHECK(memcmp(got, want, sizeof got) == 0, "form %d: %u channels, %u taps", form,
@@ -2170,10 +2176,10 @@ static void channels_case(int form) {
 
 /* Each vector form that this processor has beside the portable one, whichever a run selects. */
 TEST(integer_forms) {
-    static const char *const names[] = {"AVX2", "AVX-VNNI", "AVX-512 VNNI"};
+    static const char *const names[] = {"AVX2", "AVX-VNNI", "AVX-512 VNNI", "AVX2, few taps"};
     int form, i;
     seed = 74;
-    for (form = 0; form < 3; form++) {
+    for (form = 0; form < 4; form++) {
         if (!has_form(form)) {
             printf("note integer_forms %s: not here, or not known to the compiler\n", names[form]);
             continue;
