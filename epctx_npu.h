@@ -5112,6 +5112,13 @@ EPCTX__TARGET static EPCTX__INLINE __m256i epctx__some_256(const uint8_t *x, siz
     return _mm256_loadu_si256((const __m256i *)(const void *)(count < 32 ? bytes : x));
 }
 
+/* Stores 16 bytes, or the first `count` if these are fewer. */
+EPCTX__TARGET static EPCTX__INLINE void epctx__put_128(uint8_t *y, size_t count, __m128i v) {
+    uint8_t bytes[16];
+    _mm_storeu_si128((__m128i *)(void *)(count < 16 ? bytes : y), v);
+    if (count < 16) epctx__copy_run(y, bytes, count);
+}
+
 EPCTX__VNNI static EPCTX__INLINE void epctx__put_some_512(uint8_t *y, size_t count, __m512i v) {
     _mm512_mask_storeu_epi8(y, count < 64 ? UINT64_MAX >> (64 - count) : UINT64_MAX, v);
 }
@@ -5244,105 +5251,90 @@ EPCTX__VNNI static void epctx__dots_wide(const epctx__dots *d) {
     }
 }
 
-#define EPCTX__WIDENED 1024 /* bytes of a pixel that are widened ahead */
+/* Groups of four bytes of a pixel that are widened ahead: bytes 0 and 2 and bytes 1 and 3. */
+#define EPCTX__WIDENED 256
+typedef uint32_t epctx__widened[2][EPCTX__WIDENED];
 
-/* Stores bytes of one pixel, or of two, of which `left` channels are left. */
-EPCTX__TARGET static EPCTX__INLINE void epctx__put_two(uint8_t *y, size_t pitch, size_t left,
-                                                       bool both, __m128i v) {
-    uint8_t bytes[16];
-    _mm_storeu_si128((__m128i *)(void *)bytes, v);
-    if (left >= 8) {
-        _mm_storel_epi64((__m128i *)(void *)y, v);
-        if (both) _mm_storel_epi64((__m128i *)(void *)(y + pitch), _mm_unpackhi_epi64(v, v));
-    } else {
-        epctx__copy_run(y, bytes, left);
-        if (both) epctx__copy_run(y + pitch, bytes + 8, left);
-    }
-}
-
-/* Without AVX-VNNI: `rows` pixels, 4 * `wide` channels from `n` on. Four adjacent products of a
- * channel, exact in 16 bits, lie side by side; their halves are added last. `x`: the bytes of the
- * pixels widened to 16 bits, or NULL. */
+/* Without AVX-VNNI: `rows` pixels, 8 * `wide` channels from `n` on. Products of 16 bits are exact;
+ * `x`: the bytes of the pixels widened, or NULL. */
 EPCTX__TARGET static EPCTX__INLINE void epctx__tile_pairs(const epctx__dots *d, size_t n,
-                                                          int16_t (*x)[EPCTX__WIDENED],
-                                                          size_t rows, size_t wide) {
-    const __m256i flip = _mm256_set1_epi16((int16_t)d->flip);
-    const __m256i low = _mm256_set1_epi64x(0x0e0c0a0806040200); /* bytes of 16 bits */
-    const size_t in_block = n % EPCTX__DOT_LANE;
-    const int8_t *w = d->w + ((n - in_block) * d->fours + in_block) * 4;
+                                                          epctx__widened *x, size_t rows,
+                                                          size_t wide) {
+    const __m256i flip = _mm256_set1_epi8((char)d->flip), even = _mm256_set1_epi16(0xff);
+    const int8_t *w = d->w + n * d->fours * 4;
     const epctx__requant s = *d->steps; /* stores cannot change a copy */
-    __m256i sum[EPCTX__DOT_ROWS][4], weights[4];
-    size_t r, v, k;
+    __m256i sum[EPCTX__DOT_ROWS][2], weights[2], four, low;
+    size_t r, v, k, odd;
     EPCTX__UNROLL
     for (r = 0; r < rows; r++) {
         EPCTX__UNROLL
-        for (v = 0; v < wide; v++) sum[r][v] = _mm256_setzero_si256();
+        for (v = 0; v < wide; v++) sum[r][v] = epctx__get_256(d->bias + n + 8 * v);
     }
     for (k = 0; k < d->fours; k++, w += 4 * EPCTX__DOT_LANE) {
         EPCTX__UNROLL
-        for (v = 0; v < wide; v++)
-            weights[v] =
-                _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)(const void *)(w + 16 * v)));
-        EPCTX__UNROLL
-        for (r = 0; r < rows; r++) {
-            __m256i four;
-            int64_t words;
-            int32_t word;
-            if (x != NULL) {
-                memcpy(&words, x[r] + 4 * k, sizeof words);
-                four = _mm256_set1_epi64x(words);
-            } else {
-                memcpy(&word, d->rows[r] + 4 * k, sizeof word);
-                four = _mm256_xor_si256(_mm256_cvtepu8_epi16(_mm_set1_epi32(word)), flip);
+        for (odd = 0; odd < 2; odd++) {
+            EPCTX__UNROLL
+            for (v = 0; v < wide; v++) {
+                weights[v] = epctx__get_256(w + 32 * v);
+                weights[v] =
+                    _mm256_srai_epi16(odd ? weights[v] : _mm256_slli_epi16(weights[v], 8), 8);
             }
             EPCTX__UNROLL
-            for (v = 0; v < wide; v++) sum[r][v] = epctx__pairs(sum[r][v], four, weights[v]);
+            for (r = 0; r < rows; r++) {
+                if (x != NULL) {
+                    four = _mm256_set1_epi32((int32_t)x[r][odd][k]);
+                } else {
+                    int32_t word;
+                    memcpy(&word, d->rows[r] + 4 * k, sizeof word);
+                    four = _mm256_xor_si256(_mm256_set1_epi32(word), flip);
+                    four = odd ? _mm256_srli_epi16(four, 8) : _mm256_and_si256(four, even);
+                }
+                EPCTX__UNROLL
+                for (v = 0; v < wide; v++) sum[r][v] = epctx__pairs(sum[r][v], four, weights[v]);
+            }
         }
     }
     EPCTX__UNROLL
-    for (v = 0; v < wide; v += 2) { /* channels in the order 0 1 4 5 2 3 6 7 */
-        const size_t at = n + 4 * v, left = d->columns > at ? d->columns - at : 0;
-        const __m256i bias = _mm256_permute4x64_epi64(epctx__get_256(d->bias + at), 0xd8);
-        const __m256 scale = _mm256_castpd_ps(_mm256_permute4x64_pd(
-            _mm256_castps_pd(_mm256_loadu_ps(d->scale + at)), 0xd8));
+    for (r = 0; r < rows; r++) {
         EPCTX__UNROLL
-        for (r = 0; r < rows; r++)
-            sum[r][v] = epctx__steps_256(
-                _mm256_mul_ps(_mm256_cvtepi32_ps(_mm256_add_epi32(
-                                  _mm256_hadd_epi32(sum[r][v], sum[r][v + 1]), bias)),
-                              scale),
-                (float)(s.low - s.zero), (float)(s.high - s.zero), s.zero);
-        EPCTX__UNROLL
-        for (r = 0; r < rows; r += 2) {
-            const __m256i both = _mm256_shuffle_epi8(
-                _mm256_packs_epi32(sum[r][v], sum[r + 1 < rows ? r + 1 : r][v]), low);
-            if (r < d->count)
-                epctx__put_two(d->y + r * d->pitch + at, d->pitch, left, r + 1 < d->count,
-                               _mm_unpacklo_epi16(_mm256_castsi256_si128(both),
-                                                  _mm256_extracti128_si256(both, 1)));
-        }
+        for (v = 0; v < wide; v++)
+            sum[r][v] = epctx__rounded_256(sum[r][v], d->scale + n + 8 * v, &s);
+        low = _mm256_packs_epi32(sum[r][0], sum[r][wide - 1]);
+        low = _mm256_and_si256(low, even);
+        low = _mm256_packus_epi16(low, low);
+        if (r < d->count)
+            epctx__put_128(d->y + r * d->pitch + n, d->columns - n,
+                           _mm_unpacklo_epi32(_mm256_castsi256_si128(low),
+                                              _mm256_extracti128_si256(low, 1)));
     }
 }
 
-/* 6 pixels by 8 channels, whose sums and operands just fit into 16 registers, or fewer. */
+/* 6 pixels by 16 channels, whose sums and operands just fit into 16 registers, or fewer. */
 EPCTX__TARGET static void epctx__dots_pairs(const epctx__dots *d) {
-    const __m256i flip = _mm256_set1_epi16((int16_t)d->flip);
-    const size_t depth = d->fours * 4;
-    const bool ahead = depth <= EPCTX__WIDENED && d->count > 1;
-    int16_t x[EPCTX__DOT_ROWS][EPCTX__WIDENED];
+    const __m256i flip = _mm256_set1_epi8((char)d->flip), even = _mm256_set1_epi16(0xff);
+    const bool ahead = d->fours <= EPCTX__WIDENED && d->count > 1;
+    epctx__widened x[EPCTX__DOT_ROWS];
     size_t n, r, k;
     for (r = 0; ahead && r < EPCTX__DOT_ROWS; r++) {
         const uint8_t *from = d->rows[r];
-        for (k = 0; k + 16 <= depth; k += 16)
-            epctx__put_256(x[r] + k, _mm256_xor_si256(flip, _mm256_cvtepu8_epi16(_mm_loadu_si128(
-                                         (const __m128i *)(const void *)(from + k)))));
-        for (; k < depth; k++) x[r][k] = (int16_t)(from[k] ^ d->flip);
+        for (k = 0; k + 8 <= d->fours; k += 8) {
+            const __m256i four = _mm256_xor_si256(epctx__get_256(from + 4 * k), flip);
+            epctx__put_256(x[r][0] + k, _mm256_and_si256(four, even));
+            epctx__put_256(x[r][1] + k, _mm256_srli_epi16(four, 8));
+        }
+        for (; k < d->fours; k++) {
+            const uint32_t four = epctx__get32(from + 4 * k) ^ d->flip * 0x1010101u;
+            x[r][0][k] = four & 0xff00ffu;
+            x[r][1][k] = four >> 8 & 0xff00ffu;
+        }
     }
-    for (n = 0; n < d->columns; n += d->count == 1 ? 16 : 8) {
-        if (d->count == 1)
-            epctx__tile_pairs(d, n, NULL, 1, 4);
-        else if (!ahead)
+    for (n = 0; n < d->columns; n += 16) {
+        if (!ahead && d->count > 1)
             epctx__tile_pairs(d, n, NULL, EPCTX__DOT_ROWS, 2);
+        else if (d->count == 1)
+            epctx__tile_pairs(d, n, NULL, 1, 2);
+        else if (d->columns - n <= 8)
+            epctx__tile_pairs(d, n, x, EPCTX__DOT_ROWS, 1);
         else if (d->count <= 3)
             epctx__tile_pairs(d, n, x, 3, 2);
         else

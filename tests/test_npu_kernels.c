@@ -2078,7 +2078,7 @@ static bool has_form(int form) {
 }
 
 static void dots_case(int form) {
-    enum { DEPTH = EPCTX__WIDENED + 160 };
+    enum { DEPTH = 4 * (EPCTX__WIDENED + 40) };
     uint8_t x[EPCTX__DOT_ROWS * DEPTH], want[EPCTX__DOT_ROWS * 64];
     uint8_t got[sizeof want];
     int8_t w[64 * DEPTH];
@@ -2097,7 +2097,7 @@ static void dots_case(int form) {
     if (pick(2) == 0) y.type = EPCTX_ONNX_UINT8, y.zero = 100, y.low = 0, y.high = 255;
     d.count = 1 + (size_t)pick(EPCTX__DOT_ROWS);
     d.columns = 1 + (size_t)pick(64);
-    d.fours = 1 + (size_t)pick(40) + (pick(8) == 0 ? EPCTX__WIDENED / 4 : 0);
+    d.fours = 1 + (size_t)pick(40) + (pick(8) == 0 ? EPCTX__WIDENED : 0);
     d.pitch = 64;
     d.flip = pick(2) == 0 ? 0x80 : 0;
     d.steps = &y;
