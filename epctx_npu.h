@@ -4769,29 +4769,32 @@ static EPCTX__INLINE void epctx__copy_run(uint8_t *to, const uint8_t *from, size
 }
 
 /* Copies the taps of a pixel, in runs where they lie side by side; pads to `size`. */
-static void epctx__patch(const epctx__integer_conv *p, const uint8_t *x, uint32_t oy, uint32_t ox,
-                         uint8_t *patch, size_t size) {
+static EPCTX__INLINE void epctx__patch(const epctx__integer_conv *p, const uint8_t *x, uint32_t oy,
+                                       uint32_t ox, uint8_t *patch, size_t size) {
     const epctx__window w = p->window; /* a copy: bytes may alias all else */
     const size_t c = p->in_channels, run = w.kernel_w * c;
     const size_t step = w.dilation_w * c, line = (size_t)w.dilation_h * w.in_w * c;
-    const int32_t start = (int32_t)(ox * w.stride_w) - (int32_t)w.left;
-    const int32_t top = (int32_t)(oy * w.stride_h) - (int32_t)w.top;
-    uint32_t iy = (uint32_t)top;
+    const uint32_t ix = ox * w.stride_w - w.left; /* wraps in the padding */
+    uint32_t iy = oy * w.stride_h - w.top;
     uint8_t *to = patch, *end = patch + w.kernel_h * run;
-    int32_t low, high;
-    size_t before, length, piece, at, i;
-    epctx__inside(start, (int32_t)w.dilation_w, (int32_t)w.kernel_w, (int32_t)w.in_w, &low, &high);
-    before = (size_t)low * c;
-    length = (size_t)(high - low) * c;
-    piece = w.dilation_w == 1 ? length : c;
-    at = ((size_t)top * w.in_w + (size_t)start) * c + (size_t)low * step; /* modulo its size */
-    if (length == run && piece == run && iy < w.in_h &&
-        iy + (w.kernel_h - 1) * w.dilation_h < w.in_h) /* no padding */
+    size_t at = ((size_t)(int32_t)iy * w.in_w + (size_t)(int32_t)ix) * c; /* modulo its size */
+    if (w.dilation_w == 1 && ix < w.in_w && ix + w.kernel_w <= w.in_w && iy < w.in_h &&
+        iy + (w.kernel_h - 1) * w.dilation_h < w.in_h) {
         for (; to < end; to += run, at += line) epctx__copy_run(to, x + at, run);
-    for (; to < end; to += run, at += line, iy += w.dilation_h) {
-        if (iy >= w.in_h || length < run) memset(to, (uint8_t)p->fill, run);
-        for (i = 0; iy < w.in_h && i < length; i += piece)
-            epctx__copy_run(to + before + i, x + at + i * w.dilation_w, piece);
+    } else {
+        int32_t low, high;
+        size_t before, length, piece, i;
+        epctx__inside((int32_t)ix, (int32_t)w.dilation_w, (int32_t)w.kernel_w, (int32_t)w.in_w,
+                      &low, &high);
+        before = (size_t)low * c;
+        length = (size_t)(high - low) * c;
+        piece = w.dilation_w == 1 ? length : c;
+        at += (size_t)low * step;
+        memset(to, (uint8_t)p->fill, w.kernel_h * run);
+        for (; to < end; to += run, at += line, iy += w.dilation_h) {
+            for (i = 0; iy < w.in_h && i < length; i += piece)
+                epctx__copy_run(to + before + i, x + at + i * w.dilation_w, piece);
+        }
     }
     while (to < patch + size) *to++ = 0;
 }
@@ -5115,8 +5118,12 @@ EPCTX__TARGET static EPCTX__INLINE __m256i epctx__some_256(const uint8_t *x, siz
 /* Stores 16 bytes, or the first `count` if these are fewer. */
 EPCTX__TARGET static EPCTX__INLINE void epctx__put_128(uint8_t *y, size_t count, __m128i v) {
     uint8_t bytes[16];
-    _mm_storeu_si128((__m128i *)(void *)(count < 16 ? bytes : y), v);
-    if (count < 16) epctx__copy_run(y, bytes, count);
+    if (count == 8) {
+        _mm_storel_epi64((__m128i *)(void *)y, v);
+    } else {
+        _mm_storeu_si128((__m128i *)(void *)(count < 16 ? bytes : y), v);
+        if (count < 16) epctx__copy_run(y, bytes, count);
+    }
 }
 
 EPCTX__VNNI static EPCTX__INLINE void epctx__put_some_512(uint8_t *y, size_t count, __m512i v) {
@@ -5311,28 +5318,23 @@ EPCTX__TARGET static EPCTX__INLINE void epctx__tile_pairs(const epctx__dots *d, 
 
 /* 6 pixels by 16 channels, whose sums and operands just fit into 16 registers, or fewer. */
 EPCTX__TARGET static void epctx__dots_pairs(const epctx__dots *d) {
-    const __m256i flip = _mm256_set1_epi8((char)d->flip), even = _mm256_set1_epi16(0xff);
-    const bool ahead = d->fours <= EPCTX__WIDENED && d->count > 1;
+    const __m128i flip = _mm_set1_epi8((char)d->flip), even = _mm_set1_epi16(0xff);
+    const bool ahead = d->fours >= 4 && d->fours <= EPCTX__WIDENED;
     epctx__widened x[EPCTX__DOT_ROWS];
     size_t n, r, k;
-    for (r = 0; ahead && r < EPCTX__DOT_ROWS; r++) {
-        const uint8_t *from = d->rows[r];
-        for (k = 0; k + 8 <= d->fours; k += 8) {
-            const __m256i four = _mm256_xor_si256(epctx__get_256(from + 4 * k), flip);
-            epctx__put_256(x[r][0] + k, _mm256_and_si256(four, even));
-            epctx__put_256(x[r][1] + k, _mm256_srli_epi16(four, 8));
-        }
-        for (; k < d->fours; k++) {
-            const uint32_t four = epctx__get32(from + 4 * k) ^ d->flip * 0x1010101u;
-            x[r][0][k] = four & 0xff00ffu;
-            x[r][1][k] = four >> 8 & 0xff00ffu;
+    for (r = 0; ahead && r < (d->count == 1 ? 1 : EPCTX__DOT_ROWS); r++) {
+        for (k = 0; k < d->fours; k += 4) {
+            const size_t at = d->fours - k < 4 ? d->fours - 4 : k; /* the last ones overlap */
+            const __m128i fours = _mm_xor_si128(_mm_loadu_si128((const __m128i *)(const void *)(d->rows[r] + 4 * at)), flip);
+            _mm_storeu_si128((__m128i *)(void *)(x[r][0] + at), _mm_and_si128(fours, even));
+            _mm_storeu_si128((__m128i *)(void *)(x[r][1] + at), _mm_srli_epi16(fours, 8));
         }
     }
     for (n = 0; n < d->columns; n += 16) {
-        if (!ahead && d->count > 1)
+        if (!ahead)
             epctx__tile_pairs(d, n, NULL, EPCTX__DOT_ROWS, 2);
         else if (d->count == 1)
-            epctx__tile_pairs(d, n, NULL, 1, 2);
+            epctx__tile_pairs(d, n, x, 1, 2);
         else if (d->columns - n <= 8)
             epctx__tile_pairs(d, n, x, EPCTX__DOT_ROWS, 1);
         else if (d->count <= 3)
@@ -5546,6 +5548,25 @@ static void epctx__channels_portable(epctx__channels *l) {
 
 #endif
 
+/* Taps from `done` on, of the pixel whose first one is at `top` and `first`; `fill`: padding. */
+static EPCTX__APART void epctx__find_taps(epctx__channels *l, const uint8_t *image, uint32_t top,
+                                          uint32_t first, size_t done, const uint8_t *fill) {
+    const epctx__window *w = &l->p->window;
+    const size_t channels = l->p->out_channels;
+    uint32_t ky = done == 0 ? 0 : (uint32_t)(done / w->kernel_w);
+    uint32_t kx = (uint32_t)(done - (size_t)ky * w->kernel_w);
+    size_t t = 0;
+    for (; t < l->tap_count; ky++, kx = 0) {
+        const uint32_t iy = top + ky * w->dilation_h, reach = iy < w->in_h ? w->in_w : 0;
+        const uint8_t *line = image + (reach != 0 ? (size_t)iy * w->in_w * channels : 0);
+        for (; kx < w->kernel_w && t < l->tap_count; kx++) {
+            const uint32_t ix = first + kx * w->dilation_w;
+            l->taps[t++] = ix < reach ? line + ix * channels : fill;
+        }
+    }
+    for (; t % 4 != 0; t++) l->taps[t] = fill;
+}
+
 /* A row of results of channels from `c` on, in `y` and in the weights. */
 static void epctx__depthwise_row(epctx__channels *l, const epctx__args *args, size_t c,
                                  const uint8_t *image, uint32_t oy, uint8_t *y) {
@@ -5557,41 +5578,31 @@ static void epctx__depthwise_row(epctx__channels *l, const epctx__args *args, si
     const uint32_t reach = (w->kernel_w - 1) * w->dilation_w;
     const uint32_t top = oy * w->stride_h - w->top, high = (w->kernel_h - 1) * w->dilation_h;
     const bool few = count <= EPCTX__TAPS, whole = few && top < w->in_h && top + high < w->in_h;
-    uint32_t ox, pixels, ky, kx;
-    size_t done, t, offsets[EPCTX__TAPS];
+    bool known = false; /* the next pixel's taps are as far apart */
+    uint32_t ox, pixels = 0;
+    size_t done, t;
     uint8_t fill[64];
     memset(fill, (int)p->fill, sizeof fill);
-    for (t = ky = 0; whole && ky < w->kernel_h; ky++) {
-        for (kx = 0; kx < w->kernel_w; kx++)
-            offsets[t++] =
-                ((size_t)ky * w->dilation_h * w->in_w + (size_t)kx * w->dilation_w) * channels;
-    }
     l->scale = (const float *)args->in[3] + c;
     for (ox = 0; ox < w->out_w; ox += pixels) {
         const uint32_t first = ox * w->stride_w - w->left; /* wraps in the padding */
         const bool inside = first < w->in_w && first + reach < w->in_w;
         const uint32_t room = inside ? w->in_w - first - reach : 1, left = w->out_w - ox;
+        const size_t step = pixels * w->stride_w * channels; /* from the pixels before */
         pixels = beside < room ? beside : room;
         pixels = pixels < left ? pixels : left;
         l->count = channels * pixels - c < 64 ? channels * pixels - c : 64;
         l->w = (const int8_t *)args->in[1] + c * ((count + 3) / 4 * 4);
         l->from = (const int32_t *)args->in[2] + c;
         l->y = y + ox * channels + c;
-        for (done = ky = kx = 0; done < count; done += l->tap_count) {
+        for (done = 0; done < count; done += l->tap_count) {
             l->tap_count = count - done < EPCTX__TAPS ? count - done : EPCTX__TAPS;
             l->last = done + l->tap_count == count;
-            for (t = 0; inside && whole && t < count; t++)
-                l->taps[t] = image + ((size_t)top * w->in_w + first) * channels + c + offsets[t];
-            for (; t < l->tap_count; t++) {
-                const uint32_t iy = top + ky * w->dilation_h;
-                const uint32_t ix = first + kx * w->dilation_w;
-                l->taps[t] = iy < w->in_h && ix < w->in_w
-                                 ? image + ((size_t)iy * w->in_w + ix) * channels + c
-                                 : fill;
-                kx = kx + 1 < w->kernel_w ? kx + 1 : 0;
-                ky += kx == 0 ? 1 : 0;
-            }
-            for (; t % 4 != 0; t++) l->taps[t] = fill;
+            if (known && inside)
+                for (t = 0; t < count; t++) l->taps[t] += step;
+            else
+                epctx__find_taps(l, image + c, top, first, done, fill);
+            known = inside && whole;
 #ifdef EPCTX__AVX2
             if (epctx__has_vnni(args->fast))
                 epctx__channels_wide(l);
