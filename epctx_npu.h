@@ -4769,32 +4769,29 @@ static EPCTX__INLINE void epctx__copy_run(uint8_t *to, const uint8_t *from, size
 }
 
 /* Copies the taps of a pixel, in runs where they lie side by side; pads to `size`. */
-static EPCTX__INLINE void epctx__patch(const epctx__integer_conv *p, const uint8_t *x, uint32_t oy,
-                                       uint32_t ox, uint8_t *patch, size_t size) {
+static void epctx__patch(const epctx__integer_conv *p, const uint8_t *x, uint32_t oy, uint32_t ox,
+                         uint8_t *patch, size_t size) {
     const epctx__window w = p->window; /* a copy: bytes may alias all else */
     const size_t c = p->in_channels, run = w.kernel_w * c;
     const size_t step = w.dilation_w * c, line = (size_t)w.dilation_h * w.in_w * c;
-    const uint32_t ix = ox * w.stride_w - w.left; /* wraps in the padding */
-    uint32_t iy = oy * w.stride_h - w.top;
+    const int32_t start = (int32_t)(ox * w.stride_w) - (int32_t)w.left;
+    const int32_t top = (int32_t)(oy * w.stride_h) - (int32_t)w.top;
+    uint32_t iy = (uint32_t)top;
     uint8_t *to = patch, *end = patch + w.kernel_h * run;
-    size_t at = ((size_t)(int32_t)iy * w.in_w + (size_t)(int32_t)ix) * c; /* modulo its size */
-    if (w.dilation_w == 1 && ix < w.in_w && ix + w.kernel_w <= w.in_w && iy < w.in_h &&
-        iy + (w.kernel_h - 1) * w.dilation_h < w.in_h) {
+    int32_t low, high;
+    size_t before, length, piece, at, i;
+    epctx__inside(start, (int32_t)w.dilation_w, (int32_t)w.kernel_w, (int32_t)w.in_w, &low, &high);
+    before = (size_t)low * c;
+    length = (size_t)(high - low) * c;
+    piece = w.dilation_w == 1 ? length : c;
+    at = ((size_t)top * w.in_w + (size_t)start) * c + (size_t)low * step; /* modulo its size */
+    if (length == run && piece == run && iy < w.in_h &&
+        iy + (w.kernel_h - 1) * w.dilation_h < w.in_h) /* no padding */
         for (; to < end; to += run, at += line) epctx__copy_run(to, x + at, run);
-    } else {
-        int32_t low, high;
-        size_t before, length, piece, i;
-        epctx__inside((int32_t)ix, (int32_t)w.dilation_w, (int32_t)w.kernel_w, (int32_t)w.in_w,
-                      &low, &high);
-        before = (size_t)low * c;
-        length = (size_t)(high - low) * c;
-        piece = w.dilation_w == 1 ? length : c;
-        at += (size_t)low * step;
-        memset(to, (uint8_t)p->fill, w.kernel_h * run);
-        for (; to < end; to += run, at += line, iy += w.dilation_h) {
-            for (i = 0; iy < w.in_h && i < length; i += piece)
-                epctx__copy_run(to + before + i, x + at + i * w.dilation_w, piece);
-        }
+    if (to < end) memset(to, (uint8_t)p->fill, w.kernel_h * run);
+    for (; to < end; to += run, at += line, iy += w.dilation_h) {
+        for (i = 0; iy < w.in_h && i < length; i += piece)
+            epctx__copy_run(to + before + i, x + at + i * w.dilation_w, piece);
     }
     while (to < patch + size) *to++ = 0;
 }
@@ -4913,51 +4910,34 @@ typedef struct epctx__channels {
 
 #ifdef EPCTX__LOOPS
 
-/* 16 sums to `count` results; bytes apart from numbers, so that vectors of these are long. */
-static void epctx__requantize_strip(const epctx__requant *s, const uint32_t *sum,
-                                    const float *scale, size_t count, uint8_t *y) {
-    uint32_t steps[16];
-    uint8_t bytes[16];
-    size_t j;
-    for (j = 0; j < 16; j++) steps[j] = epctx__requantize(s, sum[j], scale[j]);
-    for (j = 0; j < 16; j++) bytes[j] = (uint8_t)(steps[j] & 0xff);
-    memcpy(y, bytes, count);
-}
-
-/* In chunks of 32 products per channel: sums of products of 16 bits are an instruction of many
+/* Chunks of 32 products per channel: sums of products of 16 bits are an instruction of many
  * processors, and gcc -O2 makes vectors of loops whose length is known. */
-static void epctx__dots_portable(const epctx__dots *d) {
+static void epctx__dot_rows(const epctx__dots *d, const int8_t *from, size_t left,
+                            uint32_t (*sum)[EPCTX__DOT_LANE]) {
     const size_t depth = d->fours * 4;
     const uint8_t flip = (uint8_t)d->flip;
-    uint32_t sum[EPCTX__DOT_ROWS][EPCTX__DOT_LANE];
     int16_t w[EPCTX__DOT_LANE][32], x[32], wide[4 * EPCTX__DOT_LANE];
-    uint8_t rest[32] = {0};
-    size_t n, k, r, i, j;
-    for (n = 0; n < d->columns; n += EPCTX__DOT_LANE) {
-        const size_t left = d->columns - n < EPCTX__DOT_LANE ? d->columns - n : EPCTX__DOT_LANE;
-        const int8_t *from = d->w + n * depth;
-        for (r = 0; r < d->count; r++) memcpy(sum[r], d->bias + n, sizeof sum[r]);
-        for (k = 0; k < depth; k += 32) {
-            const size_t count = depth - k < 32 ? depth - k : 32;
-            if (count < 32) memset(w, 0, sizeof w);
-            for (i = 0; i < count; i += 4, from += 4 * EPCTX__DOT_LANE) {
-                for (j = 0; j < 4 * EPCTX__DOT_LANE; j++) wide[j] = from[j];
-                for (j = 0; j < EPCTX__DOT_LANE; j++) memcpy(w[j] + i, wide + 4 * j, 8);
-            }
-            for (r = 0; r < d->count; r++) {
-                const uint8_t *bytes = d->rows[r] + k;
-                if (count < 32) bytes = (const uint8_t *)memcpy(rest, bytes, count);
-                for (i = 0; i < 32; i++) x[i] = (int16_t)(bytes[i] ^ flip);
-                for (j = 0; j < left; j++) {
-                    int32_t dot = 0;
-                    for (i = 0; i < 32; i++) dot += (int32_t)x[i] * w[j][i];
-                    sum[r][j] += (uint32_t)dot;
-                }
+    uint8_t bytes[32] = {0};
+    size_t k, r, i, j;
+    for (k = 0; k < depth; k += 32) {
+        const size_t count = depth - k < 32 ? depth - k : 32;
+        if (count < 32) memset(w, 0, sizeof w);
+        for (i = 0; i < count; i += 4, from += 4 * EPCTX__DOT_LANE) {
+            for (j = 0; j < 4 * EPCTX__DOT_LANE; j++) wide[j] = from[j];
+            for (j = 0; j < EPCTX__DOT_LANE; j++) memcpy(w[j] + i, wide + 4 * j, 8);
+        }
+        for (r = 0; r < d->count; r++) {
+            if (count < 32)
+                memcpy(bytes, d->rows[r] + k, count);
+            else
+                memcpy(bytes, d->rows[r] + k, 32);
+            for (i = 0; i < 32; i++) x[i] = (int16_t)(bytes[i] ^ flip);
+            for (j = 0; j < left; j++) {
+                int32_t dot = 0;
+                for (i = 0; i < 32; i++) dot += (int32_t)x[i] * w[j][i];
+                sum[r][j] += (uint32_t)dot;
             }
         }
-        for (r = 0; r < d->count; r++)
-            epctx__requantize_strip(d->steps, sum[r], d->scale + n, left,
-                                    d->y + r * d->pitch + n);
     }
 }
 
@@ -5006,22 +4986,39 @@ static EPCTX__APART void epctx__dot_row(const uint8_t *x, const int8_t *w, size_
     sum[3] = d;
 }
 
-static void epctx__dots_portable(const epctx__dots *d) {
-    uint32_t sum[4];
-    size_t r, n, j;
-    for (r = 0; r < d->count; r++) {
-        for (n = 0; n < d->columns; n += 4) {
-            const size_t at = n % EPCTX__DOT_LANE;
-            const int8_t *w = d->w + ((n - at) * d->fours + at) * 4;
-            memcpy(sum, d->bias + n, sizeof sum);
-            epctx__dot_row(d->rows[r], w, d->fours, d->flip * 0x1010101u, sum);
-            for (j = 0; j < 4 && n + j < d->columns; j++)
-                d->y[r * d->pitch + n + j] = epctx__requantize(d->steps, sum[j], d->scale[n + j]);
-        }
-    }
+static void epctx__dot_rows(const epctx__dots *d, const int8_t *w, size_t left,
+                            uint32_t (*sum)[EPCTX__DOT_LANE]) {
+    size_t r, j;
+    for (r = 0; r < d->count; r++)
+        for (j = 0; j < left; j += 4)
+            epctx__dot_row(d->rows[r], w + 4 * j, d->fours, d->flip * 0x1010101u, sum[r] + j);
 }
 
 #endif
+
+/* 16 sums to `count` results; bytes apart from numbers, so that vectors of these are long. */
+static void epctx__requantize_strip(const epctx__requant *s, const uint32_t *sum,
+                                    const float *scale, size_t count, uint8_t *y) {
+    uint32_t steps[16];
+    uint8_t bytes[16];
+    size_t j;
+    for (j = 0; j < 16; j++) steps[j] = epctx__requantize(s, sum[j], scale[j]);
+    for (j = 0; j < 16; j++) bytes[j] = (uint8_t)(steps[j] & 0xff);
+    memcpy(y, bytes, count);
+}
+
+static void epctx__dots_portable(const epctx__dots *d) {
+    uint32_t sum[EPCTX__DOT_ROWS][EPCTX__DOT_LANE];
+    size_t n, r;
+    for (n = 0; n < d->columns; n += EPCTX__DOT_LANE) {
+        const size_t left = d->columns - n < EPCTX__DOT_LANE ? d->columns - n : EPCTX__DOT_LANE;
+        for (r = 0; r < d->count; r++) memcpy(sum[r], d->bias + n, sizeof sum[r]);
+        epctx__dot_rows(d, d->w + n * d->fours * 4, left, sum);
+        for (r = 0; r < d->count; r++)
+            epctx__requantize_strip(d->steps, sum[r], d->scale + n, left,
+                                    d->y + r * d->pitch + n);
+    }
+}
 
 #ifdef EPCTX__AVX2
 
@@ -5038,13 +5035,11 @@ EPCTX__WIDE static EPCTX__INLINE __m512i epctx__nearest_512(__m512 v) {
 EPCTX__TARGET static EPCTX__INLINE void epctx__narrow_256(uint8_t *y, size_t at, size_t columns,
                                                           __m256i v) {
     const __m256i low = _mm256_shuffle_epi8(v, _mm256_set1_epi32(0x0c080400));
-    const uint64_t bytes = (uint32_t)_mm256_cvtsi256_si32(low) |
-                           (uint64_t)(uint32_t)_mm256_extract_epi32(low, 4) << 32;
-    size_t i;
-    if (at + 8 <= columns)
-        memcpy(y, &bytes, 8);
-    else
-        for (i = 0; at + i < columns; i++) y[i] = (uint8_t)(bytes >> 8 * i & 0xff);
+    const __m128i both =
+        _mm_unpacklo_epi32(_mm256_castsi256_si128(low), _mm256_extracti128_si256(low, 1));
+    uint64_t bytes;
+    _mm_storel_epi64((__m128i *)(void *)(at + 8 <= columns ? y : (uint8_t *)&bytes), both);
+    if (at < columns && at + 8 > columns) memcpy(y, &bytes, columns - at);
 }
 
 EPCTX__WIDE static EPCTX__INLINE void epctx__narrow_512(uint8_t *y, size_t at, size_t columns,
@@ -5080,24 +5075,17 @@ EPCTX__VNNI static EPCTX__INLINE __m512i epctx__dot_512(__m512i sum, __m512i x, 
     return sum;
 }
 
-/* Adds to each number of `sum` two products of 16 bits; gcc 12 copies the sum of intrinsics. */
-EPCTX__TARGET static EPCTX__INLINE __m256i epctx__pairs(__m256i sum, __m256i x, __m256i w) {
-    __m256i both;
-    __asm__("vpmaddwd %3, %2, %1\n\tvpaddd %1, %0, %0" : "+x"(sum), "=&x"(both) : "x"(x), "x"(w));
-    return sum;
-}
-
-/* The same for 8 sums; without AVX-VNNI as products of the even and of the odd bytes. */
+/* The same for 8 sums; without AVX-VNNI two products of 16 bits. */
 EPCTX__TARGET static EPCTX__INLINE __m256i epctx__dot_256(__m256i sum, __m256i x, __m256i w,
                                                           bool vnni) {
-    const __m256i even = _mm256_set1_epi16(0xff);
-    if (vnni) {
+    __m256i both;
+    if (vnni)
         __asm__("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sum) : "x"(x), "x"(w));
-        return sum;
-    }
-    sum =
-        epctx__pairs(sum, _mm256_and_si256(x, even), _mm256_srai_epi16(_mm256_slli_epi16(w, 8), 8));
-    return epctx__pairs(sum, _mm256_srli_epi16(x, 8), _mm256_srai_epi16(w, 8));
+    else
+        __asm__("vpmaddwd %3, %2, %1\n\tvpaddd %1, %0, %0"
+                : "+x"(sum), "=&x"(both)
+                : "x"(x), "x"(w));
+    return sum;
 }
 
 /* The first `count` bytes. */
@@ -5115,17 +5103,6 @@ EPCTX__TARGET static EPCTX__INLINE __m256i epctx__some_256(const uint8_t *x, siz
     return _mm256_loadu_si256((const __m256i *)(const void *)(count < 32 ? bytes : x));
 }
 
-/* Stores 16 bytes, or the first `count` if these are fewer. */
-EPCTX__TARGET static EPCTX__INLINE void epctx__put_128(uint8_t *y, size_t count, __m128i v) {
-    uint8_t bytes[16];
-    if (count == 8) {
-        _mm_storel_epi64((__m128i *)(void *)y, v);
-    } else {
-        _mm_storeu_si128((__m128i *)(void *)(count < 16 ? bytes : y), v);
-        if (count < 16) epctx__copy_run(y, bytes, count);
-    }
-}
-
 EPCTX__VNNI static EPCTX__INLINE void epctx__put_some_512(uint8_t *y, size_t count, __m512i v) {
     _mm512_mask_storeu_epi8(y, count < 64 ? UINT64_MAX >> (64 - count) : UINT64_MAX, v);
 }
@@ -5136,7 +5113,7 @@ EPCTX__TARGET static EPCTX__INLINE void epctx__put_some_256(uint8_t *y, size_t c
     if (count < 32) epctx__copy_run(y, bytes, count);
 }
 
-/* On vectors of 256 and of 512 bits:
+/* On vectors of 256 and of 512 bits; without VNNI first with the even bytes, then with the odd ones:
  * rounded: sums to integers without the zero point, within the limits.
  * tile: `rows` pixels from `first` on, `wide` vectors of channels from `n` on; all of these but n
  * are constants where it is inlined.
@@ -5150,6 +5127,10 @@ EPCTX__TARGET static EPCTX__INLINE void epctx__put_some_256(uint8_t *y, size_t c
         _mm##bits##_storeu_si##bits((__m##bits##i *)to, v); \
     } \
 \
+    target static EPCTX__INLINE __m##bits##i epctx__half_##bits(__m##bits##i w, bool odd) { \
+        return _mm##bits##_srai_epi16(odd ? w : _mm##bits##_slli_epi16(w, 8), 8); \
+    } \
+\
     target static EPCTX__INLINE __m##bits##i epctx__rounded_##bits( \
         __m##bits##i sum, const float *scale, const epctx__requant *s) { \
         return epctx__steps_##bits( \
@@ -5158,12 +5139,14 @@ EPCTX__TARGET static EPCTX__INLINE void epctx__put_some_256(uint8_t *y, size_t c
     } \
 \
     target static EPCTX__INLINE void epctx__tile_##bits( \
-        const epctx__dots *d, size_t n, size_t first, size_t rows, size_t wide, bool vnni) { \
+        const epctx__dots *d, size_t n, size_t first, size_t rows, size_t wide, bool vnni, \
+        bool ahead) { \
         const size_t lanes = bits / 32, block = d->fours * 4 * EPCTX__DOT_LANE; \
         const int8_t *w = d->w + n * d->fours * 4; \
         const __m##bits##i flip = _mm##bits##_set1_epi8((char)d->flip); \
         __m##bits##i sum[EPCTX__DOT_ROWS][4], weights[4]; \
-        size_t r, v, k; \
+        const size_t parts = vnni ? 1 : 2; \
+        size_t r, v, k, part; \
         EPCTX__UNROLL \
         for (r = 0; r < rows; r++) { \
             EPCTX__UNROLL \
@@ -5171,17 +5154,28 @@ EPCTX__TARGET static EPCTX__INLINE void epctx__put_some_256(uint8_t *y, size_t c
         } \
         for (k = 0; k < d->fours; k++, w += 4 * EPCTX__DOT_LANE) { \
             EPCTX__UNROLL \
-            for (v = 0; v < wide; v++) \
-                weights[v] = epctx__get_##bits(w + v * lanes / 16 * block + v * lanes % 16 * 4); \
-            EPCTX__UNROLL \
-            for (r = 0; r < rows; r++) { \
-                int32_t word; \
-                __m##bits##i x; \
-                memcpy(&word, d->rows[first + r] + 4 * k, sizeof word); \
-                x = _mm##bits##_xor_si##bits(_mm##bits##_set1_epi32(word), flip); \
+            for (part = 0; part < parts; part++) { \
                 EPCTX__UNROLL \
-                for (v = 0; v < wide; v++) \
-                    sum[r][v] = epctx__dot_##bits(sum[r][v], x, weights[v], vnni); \
+                for (v = 0; v < wide; v++) { \
+                    weights[v] = \
+                        epctx__get_##bits(w + v * lanes / 16 * block + v * lanes % 16 * 4); \
+                    if (!vnni) weights[v] = epctx__half_##bits(weights[v], part == 1); \
+                } \
+                EPCTX__UNROLL \
+                for (r = 0; r < rows; r++) { \
+                    int32_t word; \
+                    __m##bits##i x; \
+                    memcpy(&word, d->rows[first + r] + 4 * (ahead ? 2 * k + part : k), \
+                           sizeof word); \
+                    x = _mm##bits##_set1_epi32(word); \
+                    if (!ahead) x = _mm##bits##_xor_si##bits(x, flip); \
+                    if (!ahead && !vnni) \
+                        x = part == 1 ? _mm##bits##_srli_epi16(x, 8) \
+                                      : _mm##bits##_and_si##bits(x, _mm##bits##_set1_epi16(0xff)); \
+                    EPCTX__UNROLL \
+                    for (v = 0; v < wide; v++) \
+                        sum[r][v] = epctx__dot_##bits(sum[r][v], x, weights[v], vnni); \
+                } \
             } \
         } \
         EPCTX__UNROLL \
@@ -5220,8 +5214,18 @@ EPCTX__TARGET static EPCTX__INLINE void epctx__put_some_256(uint8_t *y, size_t c
             x[2] = _mm##bits##_unpacklo_epi16(high, high2); \
             x[3] = _mm##bits##_unpackhi_epi16(high, high2); \
             EPCTX__UNROLL \
-            for (i = 0; i < 4; i++) \
-                sum[i] = epctx__dot_##bits(sum[i], x[i], epctx__get_##bits(w + 64 * i), vnni); \
+            for (i = 0; i < 4; i++) { \
+                const int16_t *half = l->wide + (w + 64 * i - l->w); \
+                if (vnni) { \
+                    sum[i] = epctx__dot_##bits(sum[i], x[i], epctx__get_##bits(w + 64 * i), true); \
+                } else { \
+                    low = _mm##bits##_and_si##bits(x[i], _mm##bits##_set1_epi16(0xff)); \
+                    high = _mm##bits##_srli_epi16(x[i], 8); \
+                    sum[i] = epctx__dot_##bits(sum[i], low, epctx__get_##bits(half), false); \
+                    sum[i] = epctx__dot_##bits(sum[i], high, \
+                                               epctx__get_##bits(half + bits / 16), false); \
+                } \
+            } \
         } \
         EPCTX__UNROLL \
         for (i = 0; i < 4; i++) \
@@ -5246,109 +5250,53 @@ EPCTX__VNNI static void epctx__dots_wide(const epctx__dots *d) {
     for (n = 0; n < d->columns; n += 16 * wide) {
         wide = d->columns - n > 48 ? 4 : (d->columns - n > 16 ? 2 : 1);
         if (d->count == 1 && wide == 4)
-            epctx__tile_512(d, n, 0, 1, 4, true);
+            epctx__tile_512(d, n, 0, 1, 4, true, false);
         else if (d->count == 1)
-            epctx__tile_512(d, n, 0, 1, wide = 1, true);
+            epctx__tile_512(d, n, 0, 1, wide = 1, true, false);
         else if (wide == 4)
-            epctx__tile_512(d, n, 0, EPCTX__DOT_ROWS, 4, true);
+            epctx__tile_512(d, n, 0, EPCTX__DOT_ROWS, 4, true, false);
         else if (wide == 2)
-            epctx__tile_512(d, n, 0, EPCTX__DOT_ROWS, 2, true);
+            epctx__tile_512(d, n, 0, EPCTX__DOT_ROWS, 2, true, false);
         else
-            epctx__tile_512(d, n, 0, EPCTX__DOT_ROWS, 1, true);
+            epctx__tile_512(d, n, 0, EPCTX__DOT_ROWS, 1, true, false);
     }
 }
 
-/* Groups of four bytes of a pixel that are widened ahead: bytes 0 and 2 and bytes 1 and 3. */
-#define EPCTX__WIDENED 256
-typedef uint32_t epctx__widened[2][EPCTX__WIDENED];
+#define EPCTX__WIDENED 288 /* groups of four products of a pixel that are widened ahead */
 
-/* Without AVX-VNNI: `rows` pixels, 8 * `wide` channels from `n` on. Products of 16 bits are exact;
- * `x`: the bytes of the pixels widened, or NULL. */
-EPCTX__TARGET static EPCTX__INLINE void epctx__tile_pairs(const epctx__dots *d, size_t n,
-                                                          epctx__widened *x, size_t rows,
-                                                          size_t wide) {
-    const __m256i flip = _mm256_set1_epi8((char)d->flip), even = _mm256_set1_epi16(0xff);
-    const int8_t *w = d->w + n * d->fours * 4;
-    const epctx__requant s = *d->steps; /* stores cannot change a copy */
-    __m256i sum[EPCTX__DOT_ROWS][2], weights[2], four, low;
-    size_t r, v, k, odd;
-    EPCTX__UNROLL
-    for (r = 0; r < rows; r++) {
-        EPCTX__UNROLL
-        for (v = 0; v < wide; v++) sum[r][v] = epctx__get_256(d->bias + n + 8 * v);
-    }
-    for (k = 0; k < d->fours; k++, w += 4 * EPCTX__DOT_LANE) {
-        EPCTX__UNROLL
-        for (odd = 0; odd < 2; odd++) {
-            EPCTX__UNROLL
-            for (v = 0; v < wide; v++) {
-                weights[v] = epctx__get_256(w + 32 * v);
-                weights[v] =
-                    _mm256_srai_epi16(odd ? weights[v] : _mm256_slli_epi16(weights[v], 8), 8);
-            }
-            EPCTX__UNROLL
-            for (r = 0; r < rows; r++) {
-                if (x != NULL) {
-                    four = _mm256_set1_epi32((int32_t)x[r][odd][k]);
-                } else {
-                    int32_t word;
-                    memcpy(&word, d->rows[r] + 4 * k, sizeof word);
-                    four = _mm256_xor_si256(_mm256_set1_epi32(word), flip);
-                    four = odd ? _mm256_srli_epi16(four, 8) : _mm256_and_si256(four, even);
-                }
-                EPCTX__UNROLL
-                for (v = 0; v < wide; v++) sum[r][v] = epctx__pairs(sum[r][v], four, weights[v]);
-            }
-        }
-    }
-    EPCTX__UNROLL
-    for (r = 0; r < rows; r++) {
-        EPCTX__UNROLL
-        for (v = 0; v < wide; v++)
-            sum[r][v] = epctx__rounded_256(sum[r][v], d->scale + n + 8 * v, &s);
-        low = _mm256_packs_epi32(sum[r][0], sum[r][wide - 1]);
-        low = _mm256_and_si256(low, even);
-        low = _mm256_packus_epi16(low, low);
-        if (r < d->count)
-            epctx__put_128(d->y + r * d->pitch + n, d->columns - n,
-                           _mm_unpacklo_epi32(_mm256_castsi256_si128(low),
-                                              _mm256_extracti128_si256(low, 1)));
-    }
-}
-
-/* 6 pixels by 16 channels, whose sums and operands just fit into 16 registers, or fewer. */
-EPCTX__TARGET static void epctx__dots_pairs(const epctx__dots *d) {
-    const __m128i flip = _mm_set1_epi8((char)d->flip), even = _mm_set1_epi16(0xff);
-    const bool ahead = d->fours >= 4 && d->fours <= EPCTX__WIDENED;
-    epctx__widened x[EPCTX__DOT_ROWS];
+/* 12 sums and their operands just fit into 16 registers. */
+EPCTX__TARGET static void epctx__dots_half(const epctx__dots *d, bool vnni) {
+    const __m128i flip = _mm_set1_epi8((char)d->flip);
+    const epctx__requant steps = *d->steps; /* stores cannot change copies */
+    const bool ahead = !vnni && d->count > 1 && d->fours >= 2 && d->fours <= EPCTX__WIDENED;
+    const size_t rows = vnni ? 3 : (ahead ? EPCTX__DOT_ROWS : 1);
+    uint32_t x[EPCTX__DOT_ROWS][2 * EPCTX__WIDENED]; /* bytes 0 and 2, bytes 1 and 3, and so on */
+    epctx__dots wide = *d;
     size_t n, r, k;
-    for (r = 0; ahead && r < (d->count == 1 ? 1 : EPCTX__DOT_ROWS); r++) {
-        for (k = 0; k < d->fours; k += 4) {
-            const size_t at = d->fours - k < 4 ? d->fours - 4 : k; /* the last ones overlap */
-            const __m128i fours = _mm_xor_si128(_mm_loadu_si128((const __m128i *)(const void *)(d->rows[r] + 4 * at)), flip);
-            _mm_storeu_si128((__m128i *)(void *)(x[r][0] + at), _mm_and_si128(fours, even));
-            _mm_storeu_si128((__m128i *)(void *)(x[r][1] + at), _mm_srli_epi16(fours, 8));
+    wide.steps = &steps;
+    for (r = 0; ahead && r < EPCTX__DOT_ROWS; r++) {
+        for (k = 0; k < d->fours; k += 2) { /* the last ones overlap */
+            const size_t at = k + 2 <= d->fours ? k : k - 1;
+            const __m128i four = _mm_xor_si128(
+                _mm_loadl_epi64((const __m128i *)(const void *)(d->rows[r] + 4 * at)), flip);
+            _mm_storeu_si128((__m128i *)(void *)(x[r] + 2 * at),
+                             _mm_unpacklo_epi32(_mm_and_si128(four, _mm_set1_epi16(0xff)),
+                                                _mm_srli_epi16(four, 8)));
+        }
+        wide.rows[r] = (const uint8_t *)x[r];
+    }
+    for (n = 0; n < d->columns; n += EPCTX__DOT_LANE) {
+        for (r = 0; r < d->count; r += rows) {
+            if (vnni)
+                epctx__tile_256(&wide, n, r, 3, 2, true, false);
+            else if (!ahead)
+                epctx__tile_256(&wide, n, r, 1, 2, false, false);
+            else if (d->columns - n <= 8)
+                epctx__tile_256(&wide, n, 0, EPCTX__DOT_ROWS, 1, false, true);
+            else
+                epctx__tile_256(&wide, n, 0, EPCTX__DOT_ROWS, 2, false, true);
         }
     }
-    for (n = 0; n < d->columns; n += 16) {
-        if (!ahead)
-            epctx__tile_pairs(d, n, NULL, EPCTX__DOT_ROWS, 2);
-        else if (d->count == 1)
-            epctx__tile_pairs(d, n, x, 1, 2);
-        else if (d->columns - n <= 8)
-            epctx__tile_pairs(d, n, x, EPCTX__DOT_ROWS, 1);
-        else if (d->count <= 3)
-            epctx__tile_pairs(d, n, x, 3, 2);
-        else
-            epctx__tile_pairs(d, n, x, EPCTX__DOT_ROWS, 2);
-    }
-}
-
-/* More than 8 sums and their operands do not fit into 16 registers. */
-EPCTX__TARGET static void epctx__dots_half(const epctx__dots *d) {
-    size_t n, first;
-    for (n = 0; n < d->columns; n += EPCTX__DOT_LANE)
-        for (first = 0; first < d->count; first += 3) epctx__tile_256(d, n, first, 3, 2, true);
 }
 
 EPCTX__VNNI static void epctx__channels_wide(epctx__channels *l) {
@@ -5356,66 +5304,17 @@ EPCTX__VNNI static void epctx__channels_wide(epctx__channels *l) {
 }
 
 EPCTX__TARGET static void epctx__channels_half(epctx__channels *l, bool vnni) {
-    size_t half;
-    for (half = 0; 32 * half < l->count; half++)
-        if (vnni)
-            epctx__channels_256(l, half, true);
-        else
-            epctx__channels_256(l, half, false);
-}
-
-/* Up to 32 channels from `at` on, all 32 if `full`. Taps 0 and 2 of four lie side by side in 16
- * bits, and so do 1 and 3. */
-EPCTX__TARGET static EPCTX__INLINE void epctx__pairs_of(const epctx__channels *l, size_t at,
-                                                        bool full) {
-    const __m256i zero = _mm256_setzero_si256(), flip = _mm256_set1_epi8((char)l->p->flip);
-    const size_t count = full ? 32 : l->count - at;
-    const int16_t *w = l->wide + at;
-    __m256i sum[4], x[4], a, b;
-    size_t t, i, odd;
-    EPCTX__UNROLL
-    for (i = 0; i < 4; i++) sum[i] = epctx__get_256(l->from + 16 * i + at / 4);
-    for (t = 0; t < l->tap_count; t += 4, w += 256) {
-        EPCTX__UNROLL
-        for (odd = 0; odd < 2; odd++) {
-            if (t + odd >= l->tap_count) break;
-            a = _mm256_xor_si256(epctx__some_256(l->taps[t + odd] + at, count), flip);
-            b = _mm256_xor_si256(epctx__some_256(l->taps[t + odd + 2] + at, count), flip);
-            x[1] = _mm256_unpacklo_epi8(a, b);
-            x[3] = _mm256_unpackhi_epi8(a, b);
-            x[0] = _mm256_unpacklo_epi8(x[1], zero);
-            x[1] = _mm256_unpackhi_epi8(x[1], zero);
-            x[2] = _mm256_unpacklo_epi8(x[3], zero);
-            x[3] = _mm256_unpackhi_epi8(x[3], zero);
-            EPCTX__UNROLL
-            for (i = 0; i < 4; i++)
-                sum[i] = epctx__pairs(sum[i], x[i], epctx__get_256(w + 64 * i + 16 * odd));
-        }
-    }
-    EPCTX__UNROLL
-    for (i = 0; i < 4; i++)
-        sum[i] = epctx__rounded_256(sum[i], l->scale + 16 * i + at / 4, &l->p->y);
-    a = _mm256_packs_epi32(sum[0], sum[1]);
-    b = _mm256_packs_epi32(sum[2], sum[3]);
-    epctx__put_some_256(l->y + at, count,
-                        l->p->y.type == EPCTX_ONNX_INT8 ? _mm256_packs_epi16(a, b)
-                                                        : _mm256_packus_epi16(a, b));
-}
-
-/* All taps, without AVX-VNNI, by products of 16 bits. */
-EPCTX__TARGET static void epctx__channels_pairs(epctx__channels *l) {
     size_t i;
-    for (i = 0; l->widened != l->w && i < (l->tap_count + 3) / 4 * 256; i += 32) {
-        const __m256i w = epctx__get_256(l->w + i);
-        epctx__put_256(l->wide + i, _mm256_srai_epi16(_mm256_slli_epi16(w, 8), 8));
-        epctx__put_256(l->wide + i + 16, _mm256_srai_epi16(w, 8));
+    for (i = 0; !vnni && l->widened != l->w && i < (l->tap_count + 3) / 4 * 256; i += 32) {
+        epctx__put_256(l->wide + i, epctx__half_256(epctx__get_256(l->w + i), false));
+        epctx__put_256(l->wide + i + 16, epctx__half_256(epctx__get_256(l->w + i), true));
     }
     l->widened = l->w;
-    for (i = 0; i < l->count; i += 32)
-        if (l->count - i >= 32)
-            epctx__pairs_of(l, i, true);
+    for (i = 0; 32 * i < l->count; i++)
+        if (vnni)
+            epctx__channels_256(l, i, true);
         else
-            epctx__pairs_of(l, i, false);
+            epctx__channels_256(l, i, false);
 }
 
 static bool epctx__has_avx_vnni(void) {
@@ -5467,10 +5366,8 @@ static epctx_status epctx__run_integer_conv(const epctx__integer_conv *p, const 
 #ifdef EPCTX__AVX2
         if (epctx__has_vnni(args->fast))
             epctx__dots_wide(&d);
-        else if (args->fast != EPCTX__PORTABLE && epctx__has_avx_vnni())
-            epctx__dots_half(&d);
         else if (args->fast != EPCTX__PORTABLE)
-            epctx__dots_pairs(&d);
+            epctx__dots_half(&d, epctx__has_avx_vnni());
         else
 #endif
             epctx__dots_portable(&d);
@@ -5494,37 +5391,29 @@ static size_t epctx__interleaved(size_t channel) {
 
 #ifdef EPCTX__LOOPS
 
-/* Strips of 16 channels; weights [tap][channel]. */
+/* The weights turn to [tap][64]. */
 static void epctx__channels_portable(epctx__channels *l) {
     const uint8_t flip = (uint8_t)l->p->flip;
-    uint32_t sum[16];
-    float scale[16];
-    int16_t wide[16];
-    uint8_t x[16] = {0};
-    size_t i, j, t;
-    for (t = 0; l->widened != l->w && t < l->tap_count; t++) {
-        const int8_t *w = l->w + 64 * (t - t % 4) + t % 4;
-        for (i = 0; i < 64; i++) l->wide[64 * t + i] = w[4 * epctx__interleaved(i)];
-    }
+    uint8_t x[64] = {0}, y[64];
+    int16_t wide[64];
+    uint32_t sum[64];
+    size_t i, t;
+    for (t = 0; l->widened != l->w && t < l->tap_count; t++)
+        for (i = 0; i < 64; i++) l->wide[64 * t + i] = l->w[64 * (t - t % 4) + 4 * i + t % 4];
     l->widened = l->w;
-    for (i = 0; i < l->count; i += 16) {
-        const size_t left = l->count - i < 16 ? l->count - i : 16;
-        for (j = 0; j < 16; j += 4) {
-            memcpy(sum + j, l->from + 4 * j + i / 4, 4 * sizeof *sum);
-            memcpy(scale + j, l->scale + 4 * j + i / 4, 4 * sizeof *scale);
-        }
-        for (t = 0; t < l->tap_count; t++) {
-            const int16_t *w = l->wide + 64 * t + i;
-            if (left < 16)
-                memcpy(x, l->taps[t] + i, left);
-            else
-                memcpy(x, l->taps[t] + i, 16);
-            for (j = 0; j < 16; j++) wide[j] = (int16_t)(x[j] ^ flip);
-            for (j = 0; j < 16; j++) sum[j] += (uint32_t)((int32_t)wide[j] * w[j]);
-        }
-        for (j = 0; j < 16; j += 4) memcpy(l->sum + 4 * j + i / 4, sum + j, 4 * sizeof *sum);
-        if (l->last) epctx__requantize_strip(&l->p->y, sum, scale, left, l->y + i);
+    memcpy(sum, l->from, sizeof sum);
+    for (t = 0; t < l->tap_count; t++) {
+        const int16_t *w = l->wide + 64 * t;
+        for (i = 0; i + 4 <= l->count; i += 4)
+            memcpy(x + epctx__interleaved(i), l->taps[t] + i, 4);
+        for (; i < l->count; i++) x[epctx__interleaved(i)] = l->taps[t][i];
+        for (i = 0; i < 64; i++) wide[i] = (int16_t)(x[i] ^ flip);
+        for (i = 0; i < 64; i++) sum[i] += (uint32_t)((int32_t)wide[i] * w[i]);
     }
+    memcpy(l->sum, sum, sizeof sum);
+    for (i = 0; i < 64 && l->last; i += 16)
+        epctx__requantize_strip(&l->p->y, sum + i, l->scale + i, 16, y + i);
+    for (i = 0; i < l->count && l->last; i++) l->y[i] = y[epctx__interleaved(i)];
 }
 
 #else
@@ -5548,20 +5437,20 @@ static void epctx__channels_portable(epctx__channels *l) {
 
 #endif
 
-/* Taps from `done` on, of the pixel whose first one is at `top` and `first`; `fill`: padding. */
+/* The taps from `done` on, of the pixel whose first one is at `top` and `first`. */
 static EPCTX__APART void epctx__find_taps(epctx__channels *l, const uint8_t *image, uint32_t top,
                                           uint32_t first, size_t done, const uint8_t *fill) {
-    const epctx__window *w = &l->p->window;
+    const epctx__window w = l->p->window;
     const size_t channels = l->p->out_channels;
-    uint32_t ky = done == 0 ? 0 : (uint32_t)(done / w->kernel_w);
-    uint32_t kx = (uint32_t)(done - (size_t)ky * w->kernel_w);
+    uint32_t ky = done == 0 ? 0 : (uint32_t)(done / w.kernel_w);
+    uint32_t kx = (uint32_t)(done - (size_t)ky * w.kernel_w);
     size_t t = 0;
     for (; t < l->tap_count; ky++, kx = 0) {
-        const uint32_t iy = top + ky * w->dilation_h, reach = iy < w->in_h ? w->in_w : 0;
-        const uint8_t *line = image + (reach != 0 ? (size_t)iy * w->in_w * channels : 0);
-        for (; kx < w->kernel_w && t < l->tap_count; kx++) {
-            const uint32_t ix = first + kx * w->dilation_w;
-            l->taps[t++] = ix < reach ? line + ix * channels : fill;
+        const uint32_t iy = top + ky * w.dilation_h, width = iy < w.in_h ? w.in_w : 0;
+        const uint8_t *line = image + (width != 0 ? (size_t)iy * width * channels : 0);
+        for (; kx < w.kernel_w && t < l->tap_count; kx++) {
+            const uint32_t ix = first + kx * w.dilation_w;
+            l->taps[t++] = ix < width ? line + ix * channels : fill;
         }
     }
     for (; t % 4 != 0; t++) l->taps[t] = fill;
@@ -5576,19 +5465,15 @@ static void epctx__depthwise_row(epctx__channels *l, const epctx__args *args, si
     const uint32_t beside =
         w->stride_w == 1 && channels < 64 && 64 % channels == 0 ? (uint32_t)(64 / channels) : 1;
     const uint32_t reach = (w->kernel_w - 1) * w->dilation_w;
-    const uint32_t top = oy * w->stride_h - w->top, high = (w->kernel_h - 1) * w->dilation_h;
-    const bool few = count <= EPCTX__TAPS, whole = few && top < w->in_h && top + high < w->in_h;
-    bool known = false; /* the next pixel's taps are as far apart */
-    uint32_t ox, pixels = 0;
-    size_t done, t;
+    uint32_t ox, pixels;
     uint8_t fill[64];
+    size_t done;
     memset(fill, (int)p->fill, sizeof fill);
     l->scale = (const float *)args->in[3] + c;
     for (ox = 0; ox < w->out_w; ox += pixels) {
         const uint32_t first = ox * w->stride_w - w->left; /* wraps in the padding */
         const bool inside = first < w->in_w && first + reach < w->in_w;
         const uint32_t room = inside ? w->in_w - first - reach : 1, left = w->out_w - ox;
-        const size_t step = pixels * w->stride_w * channels; /* from the pixels before */
         pixels = beside < room ? beside : room;
         pixels = pixels < left ? pixels : left;
         l->count = channels * pixels - c < 64 ? channels * pixels - c : 64;
@@ -5598,18 +5483,12 @@ static void epctx__depthwise_row(epctx__channels *l, const epctx__args *args, si
         for (done = 0; done < count; done += l->tap_count) {
             l->tap_count = count - done < EPCTX__TAPS ? count - done : EPCTX__TAPS;
             l->last = done + l->tap_count == count;
-            if (known && inside)
-                for (t = 0; t < count; t++) l->taps[t] += step;
-            else
-                epctx__find_taps(l, image + c, top, first, done, fill);
-            known = inside && whole;
+            epctx__find_taps(l, image + c, oy * w->stride_h - w->top, first, done, fill);
 #ifdef EPCTX__AVX2
             if (epctx__has_vnni(args->fast))
                 epctx__channels_wide(l);
-            else if (args->fast != EPCTX__PORTABLE && (!few || epctx__has_avx_vnni()))
-                epctx__channels_half(l, epctx__has_avx_vnni());
             else if (args->fast != EPCTX__PORTABLE)
-                epctx__channels_pairs(l);
+                epctx__channels_half(l, epctx__has_avx_vnni());
             else
 #endif
                 epctx__channels_portable(l);
