@@ -507,9 +507,11 @@ extern "C" {
 #define EPCTX__SIMD32_INLINE EPCTX__INLINE
 #endif
 
-/* Loops over arrays that compilers turn to vectors take code and stack. */
-#if !defined(EPCTX__SIMD32) && !defined(__OPTIMIZE_SIZE__)
-#define EPCTX__LOOPS
+/* Whether integer kernels loop over arrays, which compilers turn to vectors: code and stack. */
+#if defined(EPCTX__SIMD32) || defined(__OPTIMIZE_SIZE__)
+#define EPCTX__LOOPS 0
+#else
+#define EPCTX__LOOPS 1
 #endif
 
 /* ============================================================
@@ -4789,10 +4791,9 @@ static void epctx__patch(const epctx__integer_conv *p, const uint8_t *x, uint32_
         iy + (w.kernel_h - 1) * w.dilation_h < w.in_h) /* no padding */
         for (; to < end; to += run, at += line) epctx__copy_run(to, x + at, run);
     if (to < end) memset(to, (uint8_t)p->fill, w.kernel_h * run);
-    for (; to < end; to += run, at += line, iy += w.dilation_h) {
+    for (; to < end; to += run, at += line, iy += w.dilation_h)
         for (i = 0; iy < w.in_h && i < length; i += piece)
             epctx__copy_run(to + before + i, x + at + i * w.dilation_w, piece);
-    }
     while (to < patch + size) *to++ = 0;
 }
 
@@ -4902,13 +4903,13 @@ typedef struct epctx__channels {
     int32_t sum[64];
     bool last; /* no more taps follow: writes y, else sum */
     uint8_t *y;
-#ifdef EPCTX__LOOPS
+#if EPCTX__LOOPS
     const int8_t *widened; /* the weights that `wide` holds in another order, or NULL */
     int16_t wide[EPCTX__TAPS * 64];
 #endif
 } epctx__channels;
 
-#ifdef EPCTX__LOOPS
+#if EPCTX__LOOPS
 
 /* Chunks of 32 products per channel: sums of products of 16 bits are an instruction of many
  * processors, and gcc -O2 makes vectors of loops whose length is known. */
@@ -4996,14 +4997,15 @@ static void epctx__dot_rows(const epctx__dots *d, const int8_t *w, size_t left,
 
 #endif
 
-/* 16 sums to `count` results; bytes apart from numbers, so that vectors of these are long. */
+/* Sums to `count` results, up to 16; bytes apart from numbers, so that vectors are long. */
 static void epctx__requantize_strip(const epctx__requant *s, const uint32_t *sum,
                                     const float *scale, size_t count, uint8_t *y) {
+    const size_t all = EPCTX__LOOPS ? 16 : count; /* known to the compiler */
     uint32_t steps[16];
     uint8_t bytes[16];
     size_t j;
-    for (j = 0; j < 16; j++) steps[j] = epctx__requantize(s, sum[j], scale[j]);
-    for (j = 0; j < 16; j++) bytes[j] = (uint8_t)(steps[j] & 0xff);
+    for (j = 0; j < all; j++) steps[j] = epctx__requantize(s, sum[j], scale[j]);
+    for (j = 0; j < all; j++) bytes[j] = (uint8_t)(steps[j] & 0xff);
     memcpy(y, bytes, count);
 }
 
@@ -5015,8 +5017,7 @@ static void epctx__dots_portable(const epctx__dots *d) {
         for (r = 0; r < d->count; r++) memcpy(sum[r], d->bias + n, sizeof sum[r]);
         epctx__dot_rows(d, d->w + n * d->fours * 4, left, sum);
         for (r = 0; r < d->count; r++)
-            epctx__requantize_strip(d->steps, sum[r], d->scale + n, left,
-                                    d->y + r * d->pitch + n);
+            epctx__requantize_strip(d->steps, sum[r], d->scale + n, left, d->y + r * d->pitch + n);
     }
 }
 
@@ -5138,9 +5139,9 @@ EPCTX__TARGET static EPCTX__INLINE void epctx__put_some_256(uint8_t *y, size_t c
             (float)(s->low - s->zero), (float)(s->high - s->zero), s->zero); \
     } \
 \
-    target static EPCTX__INLINE void epctx__tile_##bits( \
-        const epctx__dots *d, size_t n, size_t first, size_t rows, size_t wide, bool vnni, \
-        bool ahead) { \
+    target static EPCTX__INLINE void epctx__tile_##bits(const epctx__dots *d, size_t n, \
+                                                        size_t first, size_t rows, size_t wide, \
+                                                        bool vnni, bool ahead) { \
         const size_t lanes = bits / 32, block = d->fours * 4 * EPCTX__DOT_LANE; \
         const int8_t *w = d->w + n * d->fours * 4; \
         const __m##bits##i flip = _mm##bits##_set1_epi8((char)d->flip); \
@@ -5222,8 +5223,8 @@ EPCTX__TARGET static EPCTX__INLINE void epctx__put_some_256(uint8_t *y, size_t c
                     low = _mm##bits##_and_si##bits(x[i], _mm##bits##_set1_epi16(0xff)); \
                     high = _mm##bits##_srli_epi16(x[i], 8); \
                     sum[i] = epctx__dot_##bits(sum[i], low, epctx__get_##bits(half), false); \
-                    sum[i] = epctx__dot_##bits(sum[i], high, \
-                                               epctx__get_##bits(half + bits / 16), false); \
+                    sum[i] = epctx__dot_##bits(sum[i], high, epctx__get_##bits(half + bits / 16), \
+                                               false); \
                 } \
             } \
         } \
@@ -5286,7 +5287,7 @@ EPCTX__TARGET static void epctx__dots_half(const epctx__dots *d, bool vnni) {
         wide.rows[r] = (const uint8_t *)x[r];
     }
     for (n = 0; n < d->columns; n += EPCTX__DOT_LANE) {
-        for (r = 0; r < d->count; r += rows) {
+        for (r = 0; r < d->count; r += rows)
             if (vnni)
                 epctx__tile_256(&wide, n, r, 3, 2, true, false);
             else if (!ahead)
@@ -5295,7 +5296,6 @@ EPCTX__TARGET static void epctx__dots_half(const epctx__dots *d, bool vnni) {
                 epctx__tile_256(&wide, n, 0, EPCTX__DOT_ROWS, 1, false, true);
             else
                 epctx__tile_256(&wide, n, 0, EPCTX__DOT_ROWS, 2, false, true);
-        }
     }
 }
 
@@ -5389,7 +5389,7 @@ static size_t epctx__interleaved(size_t channel) {
     return channel - at + at % 16 / 4 * 16 + at / 16 * 4 + at % 4;
 }
 
-#ifdef EPCTX__LOOPS
+#if EPCTX__LOOPS
 
 /* The weights turn to [tap][64]. */
 static void epctx__channels_portable(epctx__channels *l) {
@@ -5404,8 +5404,7 @@ static void epctx__channels_portable(epctx__channels *l) {
     memcpy(sum, l->from, sizeof sum);
     for (t = 0; t < l->tap_count; t++) {
         const int16_t *w = l->wide + 64 * t;
-        for (i = 0; i + 4 <= l->count; i += 4)
-            memcpy(x + epctx__interleaved(i), l->taps[t] + i, 4);
+        for (i = 0; i + 4 <= l->count; i += 4) memcpy(x + epctx__interleaved(i), l->taps[t] + i, 4);
         for (; i < l->count; i++) x[epctx__interleaved(i)] = l->taps[t][i];
         for (i = 0; i < 64; i++) wide[i] = (int16_t)(x[i] ^ flip);
         for (i = 0; i < 64; i++) sum[i] += (uint32_t)((int32_t)wide[i] * w[i]);
@@ -5508,7 +5507,7 @@ static epctx_status epctx__run_integer_depthwise(const epctx__integer_conv *p,
     size_t n, c;
     epctx__channels l;
     l.p = p;
-#ifdef EPCTX__LOOPS
+#if EPCTX__LOOPS
     l.widened = NULL;
 #endif
     for (c = 0; c < p->out_channels; c += 64) {
