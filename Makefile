@@ -13,8 +13,8 @@
 #   ORT_HOME           an ONNX Runtime that is there already: no download
 #   ORT_INCLUDE        a folder with ONNX Runtime's C headers: no download
 #   EPCTX_TEST_MODELS  a folder of further models to test with
-#   FUZZ_SECONDS       time for each fuzzer       (default: 30; in `make check` 12)
-#   TEST_JOBS          tests run side by side     (default: the cores; in `make test` one more)
+#   FUZZ_SECONDS       time for each fuzzer       (default: 30; in `make check` 8)
+#   TEST_JOBS          tests run side by side     (default: one more than there are cores)
 #   NANOPB_SOURCE      nanopb's sources, for other processors and `make amalgamate`
 #                      (default: Debian's source package)
 #   EPCTX_NO_PACKAGE   1: the tool without `epctx package` and libsodium (not for the tests)
@@ -29,7 +29,7 @@ CFLAGS ?= -O2 -g
 NANOPB_LIBS ?= -lprotobuf-nanopb
 EPCTX_CACHE ?= $(CURDIR)/build/deps
 # `make check` only takes a short look.
-FUZZ_SECONDS ?= $(if $(filter fuzz,$(MAKECMDGOALS)),30,12)
+FUZZ_SECONDS ?= $(if $(filter fuzz,$(MAKECMDGOALS)),30,8)
 export CC CXX NANOPB_CFLAGS NANOPB_LIBS EPCTX_CACHE FUZZ_SECONDS
 # Exported when they are not set they would reach the programs as empty strings.
 $(foreach v,ORT_HOME ORT_INCLUDE EPCTX_TEST_MODELS EPCTX_NO_PACKAGE EPCTX_OFFLINE,$(if $($(v)),$(eval export $(v))))

@@ -380,6 +380,9 @@ typedef struct epctx_hooks {
     /* epctx_generate, before compiling: `node` stays on the CPU, and why (the first 200 nodes
      * with the reason of explain_fn). */
     void (*refused_fn)(void *user, const struct epctx_node *node, const epctx_error *why);
+    /* Of backends, while they compile: these bytes of a model were read and are not needed soon; if
+     * a file is mapped there, its pages may go. */
+    void (*spent_fn)(void *user, const void *data, size_t size);
 } epctx_hooks;
 
 /* EPCTX_ERR_CANCELLED when cancel_fn returns true. `hooks` may be NULL. For backends, too. */
@@ -1888,6 +1891,25 @@ EPCTX_API epctx_status epctx_model_check_binary(const epctx_model *model,
 /* Whether the context of an EPContext node holds only this node's graph, by the stamp of this very
  * binary: other models may use it, too. */
 EPCTX_API bool epctx_model_holds_one_graph(const epctx_model *model, const epctx_epnode *node);
+
+#ifndef EPCTX_NO_EDIT
+
+/* What a stamp tells besides the model itself. */
+typedef struct epctx_stamp_opts {
+    const epctx_model *source; /* what was compiled, from its file; NULL: not known, and only the
+                                  binary can be compared */
+    const char *options;       /* what was asked for, in any form; may be NULL */
+    uint64_t graphs;           /* in the binary; 0: not known */
+} epctx_stamp_opts;
+
+/* Gives a model that another compiler wrote, such as ORT, the build stamp of the EP `ep`, an
+ * EPContext attribute `source` of it; replaces one that is there. SDK and architecture are those of
+ * the first node that has them. A node's binary must be there, and one that is not the only one of
+ * the EP is not stamped. EPCTX_ERR_NOT_FOUND: no node of that EP, or a missing file. */
+EPCTX_API epctx_status epctx_model_stamp(epctx_model *model, const char *ep,
+                                         const epctx_stamp_opts *opts, epctx_error *error);
+
+#endif /* EPCTX_NO_EDIT */
 
 #endif /* EPCTX_NO_WIRE */
 
@@ -5825,6 +5847,7 @@ typedef struct epctx__file { /* of external data */
     epctx_mapping mapping;
     uint64_t hashed; /* bytes in hashes of subgraphs so far */
     uint64_t whole;  /* hash of the file; 0: unknown */
+    uint64_t stamp;  /* another, for the build stamp */
 } epctx__file;
 
 /* Links a slot into its parent behind `previous` (NULL: first). */
@@ -11036,18 +11059,28 @@ static void epctx__stamp_put_name(epctx__stamp_text *s, epctx_str name) {
     for (i = 0; i < name.size; i++) epctx__stamp_put(s, epctx__stamp_escape(name.data[i], &one));
 }
 
-static void epctx__stamp_put_file(epctx__stamp_text *s, const char *word, epctx_span bytes,
-                                  epctx_str name) {
+static void epctx__stamp_put_file(epctx__stamp_text *s, const char *word, uint64_t size,
+                                  uint64_t hash, epctx_str name) {
     epctx__stamp_put_word(s, word);
-    epctx__stamp_put_number(s, bytes.size, false);
-    epctx__stamp_put_number(s, epctx_hash(bytes.data, bytes.size, 0), true);
+    epctx__stamp_put_number(s, size, false);
+    epctx__stamp_put_number(s, hash, true);
     if (name.data != NULL) epctx__stamp_put_name(s, name);
 }
 
-static void epctx__stamp_put_binary(epctx__stamp_text *s, epctx_span binary, size_t graphs) {
-    epctx__stamp_put_file(s, "binary", binary, epctx_str_of(NULL));
+/* `graphs` 0: unknown. */
+static void epctx__stamp_put_binary(epctx__stamp_text *s, epctx_span binary, uint64_t graphs) {
+    epctx__stamp_put_file(s, "binary", binary.size, epctx_hash(binary.data, binary.size, 0),
+                          epctx_str_of(NULL));
+    if (graphs == 0) return;
     epctx__stamp_put_word(s, "graphs");
     epctx__stamp_put_number(s, graphs, false);
+}
+
+static void epctx__stamp_put_target(epctx__stamp_text *s, epctx_str sdk, epctx_str arch) {
+    epctx__stamp_put_word(s, "sdk");
+    epctx__stamp_put_name(s, sdk);
+    epctx__stamp_put_word(s, "arch");
+    epctx__stamp_put_name(s, arch);
 }
 
 /* A metadata entry of one EP. */
@@ -11067,6 +11100,82 @@ static epctx_status epctx__stamp_write(const epctx__stamp_text *s, epctx_model *
     return s->failed ? epctx__nomem(error, model->arena.missing)
                      : epctx__ep_metadata(model, EPCTX_BUILD_PREFIX, source,
                                           epctx__str(s->text.data, s->text.size), error);
+}
+
+/* The source, and each file of external data by its name. */
+static epctx_status epctx__stamp_put_source(epctx__stamp_text *s, const epctx_model *source,
+                                            epctx_arena *arena, epctx_error *error) {
+    const epctx_io *io = epctx_model_io(source);
+    epctx_dependency *files;
+    size_t count, i;
+    epctx__stamp_put_file(s, "source", source->source.size,
+                          epctx_hash(source->source.data, source->source.size, 0),
+                          epctx_path_file(epctx_str_of(source->path)));
+    EPCTX__TRY(epctx_model_files(source, NULL, arena, &files, &count, error));
+    for (i = 0; i < count; i++) {
+        epctx_mapping mapping;
+        if (files[i].use != EPCTX_USE_INITIALIZERS) continue;
+        EPCTX__TRY(epctx_path_map(io, epctx_str_of(files[i].folder), files[i].name,
+                                  source->path_flags | EPCTX_PATH_DETOURS, &mapping, NULL, error));
+        epctx__stamp_put_file(s, "data", mapping.size, epctx_hash(mapping.data, mapping.size, 0),
+                              files[i].name);
+        io->unmap_fn(io->user, &mapping);
+    }
+    return EPCTX_OK;
+}
+
+/* The only binary of an EP, embedded or in its file. */
+static epctx_status epctx__stamp_put_context(epctx__stamp_text *s, const epctx_model *model,
+                                             const epctx_epnode *node, uint64_t graphs,
+                                             epctx_error *error) {
+    const epctx_io *io = epctx_model_io(model);
+    epctx_mapping mapping;
+    epctx_span binary;
+    binary.data = (const uint8_t *)node->ep_cache_context.data;
+    binary.size = node->ep_cache_context.size;
+    if (node->embed_mode == 0) {
+        EPCTX__TRY(epctx_path_map(io, epctx_path_folder(epctx_str_of(model->path)),
+                                  node->ep_cache_context, model->path_flags, &mapping, NULL,
+                                  error));
+        binary.data = mapping.data;
+        binary.size = mapping.size;
+    }
+    epctx__stamp_put_binary(s, binary, graphs);
+    if (node->embed_mode == 0) io->unmap_fn(io->user, &mapping);
+    return EPCTX_OK;
+}
+
+EPCTX_API epctx_status epctx_model_stamp(epctx_model *model, const char *ep,
+                                         const epctx_stamp_opts *opts, epctx_error *error) {
+    const epctx_str wanted = epctx_str_of(ep);
+    epctx_walk walk;
+    epctx_node_view view;
+    epctx_epnode node, only;
+    epctx_str sdk = epctx_str_of(""), arch = sdk;
+    epctx__stamp_text s;
+    size_t count = 0;
+    epctx_error_clear(error);
+    epctx_walk_begin(&walk, model);
+    while (epctx_walk_epnode(&walk, &view)) {
+        if (epctx_epnode_read(&view, &node, NULL) != EPCTX_OK || !epctx_str_eq(node.source, wanted))
+            continue;
+        sdk = sdk.size > 0 ? sdk : node.ep_sdk_version;
+        arch = arch.size > 0 ? arch : node.hardware_architecture;
+        count++;
+    }
+    if (count == 0)
+        return epctx_fail(error, EPCTX_ERR_NOT_FOUND, "there is no EPContext node of %s", ep);
+    epctx__stamp_begin(&s, &model->arena);
+    if (opts->source != NULL)
+        EPCTX__TRY(epctx__stamp_put_source(&s, opts->source, &model->arena, error));
+    if (opts->options != NULL) {
+        epctx__stamp_put_word(&s, "options");
+        epctx__stamp_put_number(&s, epctx_hash(opts->options, strlen(opts->options), 0), true);
+    }
+    epctx__stamp_put_target(&s, sdk, arch);
+    if (epctx__only_context(model, wanted, &only))
+        EPCTX__TRY(epctx__stamp_put_context(&s, model, &only, opts->graphs, error));
+    return epctx__stamp_write(&s, model, ep, error);
 }
 
 /* Is an escaped name `plain`? */
@@ -13288,6 +13397,7 @@ typedef struct epctx__gen {
     const char **inputs; /* files of the source and of other EPs */
     size_t input_count;
     epctx_buffer aside; /* the file of initializers: epctx_span of gap, tensor, gap, ... */
+    uint64_t source_hash;
 } epctx__gen;
 
 static epctx_status epctx__gen_context_path(epctx__gen *g) {
@@ -13816,6 +13926,18 @@ static uint64_t epctx__options_hash(const epctx_gen_opts *o) {
     return epctx__hash_number(h, 0);
 }
 
+static void epctx__hash_files(epctx__gen *g) {
+    epctx__file *file;
+    for (file = g->model->files; file != NULL; file = file->next)
+        if (file->stamp == 0) file->stamp = epctx_hash(file->mapping.data, file->mapping.size, 0);
+}
+
+/* Before compiling, after which all of it would have to be in memory again. */
+static void epctx__hash_sources(epctx__gen *g) {
+    g->source_hash = epctx_hash(g->model->source.data, g->model->source.size, 0);
+    epctx__hash_files(g);
+}
+
 /* Opset import, the metadata that ORT reads before it loads the model, and the build stamp. */
 static epctx_status epctx__gen_metadata(epctx__gen *g) {
     const epctx_backend *b = g->backend;
@@ -13831,17 +13953,15 @@ static epctx_status epctx__gen_metadata(epctx__gen *g) {
     EPCTX__TRY(
         epctx__ep_metadata(g->model, EPCTX_COMPAT_PREFIX, b->source, epctx_str_of(text), g->error));
     epctx__stamp_begin(&s, g->arena);
-    epctx__stamp_put_file(&s, "source", model->source, epctx_path_file(epctx_str_of(model->path)));
-    for (file = model->files; file != NULL; file = file->next) {
-        epctx__stamp_put_file(&s, "data", epctx__span(file->mapping.data, file->mapping.size),
-                              file->name);
-    }
+    epctx__stamp_put_file(&s, "source", model->source.size, g->source_hash,
+                          epctx_path_file(epctx_str_of(model->path)));
+    epctx__hash_files(g); /* the others */
+    for (file = model->files; file != NULL; file = file->next)
+        epctx__stamp_put_file(&s, "data", file->mapping.size, file->stamp, file->name);
     epctx__stamp_put_word(&s, "options");
     epctx__stamp_put_number(&s, epctx__options_hash(g->opts), true);
-    epctx__stamp_put_word(&s, "sdk");
-    epctx__stamp_put_name(&s, epctx_str_of(b->sdk_version));
-    epctx__stamp_put_word(&s, "arch");
-    epctx__stamp_put_name(&s, epctx_str_of(b->hardware_architecture));
+    epctx__stamp_put_target(&s, epctx_str_of(b->sdk_version),
+                            epctx_str_of(b->hardware_architecture));
     /* A group's last session adds its binary: epctx__pending_edit. */
     if (g->build == NULL) epctx__stamp_put_binary(&s, epctx_ep_binary(&g->ep), g->ep.count);
     return epctx__stamp_write(&s, g->model, b->source, g->error);
@@ -13899,7 +14019,10 @@ static epctx_status epctx__gen_make(epctx__gen *g) {
     EPCTX__TRY(epctx__gen_source(g));
     EPCTX__TRY(epctx__gen_paths(g));
     status = epctx__gen_partition(g);
-    if (status == EPCTX_OK && g->part_count > 0) status = epctx__gen_compile(g);
+    if (status == EPCTX_OK && g->part_count > 0) {
+        epctx__hash_sources(g);
+        status = epctx__gen_compile(g);
+    }
     epctx_blame(g->error, status == EPCTX_OK ? NULL : g->model->path, NULL, NULL);
     EPCTX__TRY(status);
     if (g->part_count > 0 || g->opts->no_nodes == EPCTX_NO_NODES_COPY)

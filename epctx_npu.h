@@ -14079,6 +14079,7 @@ static epctx_status epctx__compile_graph(epctx__compiler *c) {
 typedef struct epctx__build {
     epctx_allocator allocator;
     epctx_weightless_support weightless;
+    const epctx_hooks *hooks;     /* or NULL */
     epctx_buffer records, makers; /* of graphs, and of those that make their weights */
     epctx_buffer words, strings;
     epctx_weights table;  /* kind is the size of an element */
@@ -14179,6 +14180,8 @@ static epctx_status epctx__write_weight(epctx__compiler *c, epctx__build *b, con
         (void)epctx__run_pack(&s->pack, &args); /* it cannot fail */
     else if (size > 0)
         memcpy(weight, args.in[0], size);
+    if (b->hooks != NULL && b->hooks->spent_fn != NULL && args.in[0] == c->tensors[s->in[at]].raw)
+        b->hooks->spent_fn(b->hooks->user, args.in[0], (size_t)c->tensors[s->in[at]].count * elem);
     epctx__to_host(weight, size, elem);
     EPCTX__TRY(epctx_weights_add(&b->table, weight, size, EPCTX_NPU_ALIGN, elem, &place, c->error));
     if (place.fresh) {
@@ -14738,6 +14741,7 @@ static epctx_status epctx__setup(void *self, void *build, const epctx_build_opts
     (void)self;
     epctx_error_clear(error);
     ((epctx__build *)build)->weightless = opts->weightless;
+    ((epctx__build *)build)->hooks = opts->hooks;
     return EPCTX_OK;
 }
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Every fuzzer in build/fuzz: first what once went wrong (fuzz/regressions/NAME)
-# and the seeds (fuzz/corpus/NAME), then FUZZ_SECONDS of new inputs (default 12).
+# and the seeds (fuzz/corpus/NAME), then FUZZ_SECONDS of new inputs (default 8).
 # In a quick run only the first, by programs without libFuzzer (fuzz/replay.c).
 # What a fuzzer finds it keeps in build/failures; put it into fuzz/regressions.
 # The number behind "cov" counts the edges of the program that inputs reached, "ft" adds how often.
@@ -8,7 +8,7 @@ set -u
 cd "$(dirname "$0")/.."
 . tests/script.sh
 start fuzz
-seconds=${FUZZ_SECONDS:-12}
+seconds=${FUZZ_SECONDS:-8}
 data=/usr/share/libonnx-testdata/data
 fuzzers=$top/build/fuzz options="-timeout=10 -rss_limit_mb=2048"
 if quick; then fuzzers=$build/asan/fuzz options=; fi

@@ -101,6 +101,7 @@ static epctx_status generate(alone *a, epctx_model *model, epctx_error *error) {
     if (status == EPCTX_OK) status = compile_open_inputs(model, &a->open_inputs, error);
     memset(&hooks, 0, sizeof hooks);
     hooks.user = &a->left;
+    hooks.spent_fn = cli_spent;
     if (a->set->verbose) hooks.progress_fn = print_step;
     if (a->set->verbose || a->set->json) hooks.refused_fn = left_note;
     gen.hooks = &hooks;
@@ -453,6 +454,7 @@ const cli_command cli_compile = {
     "  -n, --dry-run        list the outputs and check whether they can be written\n"
     "  --options            list ONNX Runtime's session options instead: key, type,\n"
     "                       default, phase, ORT's constant and meaning, separated by\n"
-    "                       tabs\n",
+    "                       tabs\n"
+    "\nExample: epctx compile --dim batch=1 -v model.onnx\n",
     run,
 };

@@ -1,5 +1,6 @@
 /* The tool's io: the library's, with progress, and with nothing unfinished left behind when a
  * signal ends the tool. */
+#define _DEFAULT_SOURCE
 #define _XOPEN_SOURCE 700
 
 #include "cli.h"
@@ -9,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -47,6 +49,47 @@ static void block(sigset_t *before) {
 
 static void unblock(const sigset_t *before) {
     sigprocmask(SIG_SETMASK, before, NULL);
+}
+
+/* -- mapped files -- */
+
+static struct {
+    const uint8_t *data;
+    size_t size;
+} mapped[64]; /* more are not noted */
+
+enum { MAPPED_MOST = sizeof mapped / sizeof mapped[0] };
+
+static void note_mapping(const uint8_t *from, const epctx_mapping *to) {
+    size_t i = 0;
+    while (i < MAPPED_MOST && mapped[i].data != from) i++;
+    if (i == MAPPED_MOST) return;
+    mapped[i].data = to != NULL ? to->data : NULL;
+    mapped[i].size = to != NULL ? to->size : 0;
+}
+
+static epctx_status map(void *user, const char *root, const char *name, bool copy,
+                        epctx_mapping *out, epctx_error *error) {
+    const epctx_status status = base()->map_fn(user, root, name, copy, out, error);
+    if (status == EPCTX_OK && out->shared) note_mapping(NULL, out);
+    return status;
+}
+
+static void unmap(void *user, epctx_mapping *mapping) {
+    if (mapping->shared) note_mapping(mapping->data, NULL);
+    base()->unmap_fn(user, mapping);
+}
+
+void cli_spent(void *user, const void *data, size_t size) {
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), at = (uintptr_t)data;
+    const uintptr_t first = (at + page - 1) / page * page, end = (at + size) / page * page;
+    size_t i;
+    (void)user;
+    for (i = 0; i < MAPPED_MOST; i++) {
+        const uintptr_t start = (uintptr_t)mapped[i].data;
+        if (first < end && first >= start && end <= start + mapped[i].size)
+            (void)madvise((void *)first, end - first, MADV_DONTNEED);
+    }
 }
 
 /* -- signals -- */
@@ -187,6 +230,8 @@ static epctx_status lock(void *user, const char *root, const char *name, epctx_i
 const epctx_io *cli_io(void) {
     static epctx_io io;
     io = *base();
+    io.map_fn = map;
+    io.unmap_fn = unmap;
     io.create_fn = create;
     io.write_fn = write_parts;
     io.close_fn = close_file;

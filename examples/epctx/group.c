@@ -122,6 +122,7 @@ static epctx_status compile_member(epctx_workspace *workspace, const char *file,
     cli_progress_begin("compile", 0);
     memset(&hooks, 0, sizeof hooks);
     hooks.user = &mine;
+    hooks.spent_fn = cli_spent;
     hooks.progress_fn = note_step;
     if (set->verbose) hooks.refused_fn = note_refusal;
     gen.hooks = &hooks;

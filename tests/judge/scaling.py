@@ -9,6 +9,7 @@ reads.
 """
 import os
 import shutil
+import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -49,10 +50,10 @@ class Model:
         return self.proto.SerializeToString() + b"\x3a" + size + bytes([left]) + graph
 
 
-def value(values, name):
+def value(values, name, dims=(1, 4)):
     entry = values.add(name=name)
     entry.type.tensor_type.elem_type = 1
-    for size in (1, 4):
+    for size in dims:
         entry.type.tensor_type.shape.dim.add(dim_value=size)
 
 
@@ -97,6 +98,15 @@ def weights(model, count):
     for i in range(count):
         initializer(model, f"w{i}", i)
         node(model, "Add", [f"v{i}", f"w{i}"], f"v{i + 1}")
+    return f"v{count}"
+
+
+def matrices(model, count, side):
+    """Weights of some MiB, each another."""
+    for i in range(count):
+        tensor = model.graph.initializer.add(name=f"w{i}", data_type=1, dims=[side, side])
+        tensor.raw_data = (i + 1).to_bytes(4, "little") * (side * side)
+        node(model, "MatMul", [f"v{i}", f"w{i}"], f"v{i + 1}")
     return f"v{count}"
 
 
@@ -195,6 +205,13 @@ MORE = ((many, ((0,), "run {m}")), (pieces, ((1,), "run {c}")),
         (forged, ((1,), "lint {m}"), ((0,), "run {m}"), ((0,), "diff {m} {m}")))
 # Bytes of memory for each byte of a model of empty nodes.
 MOST_TIMES = {"info {m}": 60, "lint {m}": 80, "diff {m} {m}": 300}
+# Bytes of memory for each byte of weights.
+MOST_WEIGHTS = 1.3  # 8 layers; the one that is read counts twice
+SMALL_RUN = """
+import resource, subprocess, sys
+code = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024)
+sys.exit(code)"""
 # Commands that tell by their exit code what they have found.
 JUDGES = ("lint", "check", "repair")
 
@@ -281,6 +298,26 @@ class Judge:
                 return
         print(f"ok {name}")
 
+    def judge_weights(self, layers=8, side=2048):
+        """Compiling holds the binary in memory, of the source what it reads just now."""
+        shape, name = matrices, "compile of a model of 128 MiB of weights"
+        model = Model()
+        value(model.graph.input, "v0", (1, side))
+        value(model.graph.output, matrices(model, layers, side), (1, side))
+        files = self.files(shape, layers)
+        with open(files["m"], "wb") as out:
+            out.write(model.bytes())
+        # From a process that is small itself.
+        done = subprocess.run([sys.executable, "-c", SMALL_RUN, self.epctx, "compile", "-f",
+                               files["m"], "-o", files["c"]], stdout=subprocess.PIPE, check=False)
+        times = int(done.stdout or 0) / os.path.getsize(files["m"])
+        if done.returncode != 0 or not 0.9 < times <= MOST_WEIGHTS:
+            self.fail(name, f"exit code {done.returncode}, {times:.2f} times the weights in "
+                            f"memory, expected at most {MOST_WEIGHTS}: does spent_fn release "
+                            "what was read?")
+        else:
+            print(f"ok {name}\nnote compile: {times:.2f} times the weights in memory")
+
     def fail(self, name, why):
         print(f"FAIL {name}: {why}")
         self.failed = True
@@ -301,6 +338,7 @@ class Judge:
                     self.write(shape, count)
             for codes, command in commands:
                 self.judge(shape, command, codes)
+        self.judge_weights()
         return self.failed
 
 
