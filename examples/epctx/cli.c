@@ -86,6 +86,7 @@ uint32_t cli_path_flags(void) {
 epctx_status cli_open(epctx_model *model, const char *file, epctx_error *error) {
     epctx_open_opts opts;
     memset(&opts, 0, sizeof opts);
+    opts.io = epctx_io_files();
     opts.path_flags = path_flags;
     return epctx_model_open_file(model, file, &opts, error);
 }
