@@ -721,8 +721,8 @@ function draw(pane) {
     }
     drawEdges(g, pane, view);
     for (const item of leaves) drawItem(g, pane, item);
-    canvas.dataset.drawn = leaves.length;
-    canvas.dataset.ms = (performance.now() - begun).toFixed(1);
+    Object.assign(canvas.dataset, {drawn: leaves.length, scale: s, x: pane.x, y: pane.y,
+        ms: (performance.now() - begun).toFixed(1)});
     if (!document.documentElement.dataset.first)
         document.documentElement.dataset.first = performance.now().toFixed(0);
 }
@@ -1393,7 +1393,7 @@ function drawPlan(canvas, graph, lives, chosen) {
             g.strokeRect(box.x + 0.5, box.y + 0.5, box.w - 1, box.h - 1);
         }
     }
-    if (chosen !== null) {
+    if (chosen !== undefined) {
         g.strokeStyle = theme.select;
         g.lineWidth = 2;
         g.strokeRect(x(chosen), top, Math.max(x(chosen + 1) - x(chosen), 2), height - top - bottom);
@@ -1435,7 +1435,7 @@ function planPicture(graph) {
         count(lives.length, 'memory').replace('memorys', 'memories') + ' in ' +
         bytes(graph.binary.scratch)});
     let boxes = [];
-    graph.show = (chosen) => { boxes = drawPlan(canvas, graph, lives, chosen); };
+    graph.show = () => { boxes = drawPlan(canvas, graph, lives, graph.chosen); };
     const tell = (event) => {
         const area = canvas.getBoundingClientRect(), px = event.clientX - area.left;
         const py = event.clientY - area.top;
@@ -1450,7 +1450,7 @@ function planPicture(graph) {
     };
     canvas.addEventListener('pointermove', tell);
     canvas.addEventListener('click', tell);
-    requestAnimationFrame(() => graph.show(null));
+    requestAnimationFrame(graph.show);
     canvas.dataset.lives = lives.length;
     return [canvas, what];
 }
@@ -1461,7 +1461,8 @@ function commandTable(model, graph) {
         const node = commandNode(model, graph, c);
         return el('tr', {}, number(i + 1), el('td', {}, name(c.op)),
             el('td', {}, !node ? name(c.node, 'code') : link(c.node || '(no name)', () => {
-                if (graph.plan) graph.show(i);
+                graph.chosen = i;
+                if (graph.plan) graph.show();
                 reveal(node, true);
             })),
             number(c.elements), number(c.products), number(c.bytes), number(c.workspace));
