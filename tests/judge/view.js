@@ -124,7 +124,8 @@ async function plain() {
         same('operator', await page.innerText('#node-op'), 'Conv');
         const text = await panel(page);
         for (const part of ['kernel_shape', '[3, 3]', 'float32[1,1,6,6]',
-            'float32[2,1,3,3], 72 bytes', 'float32[2], 8 bytes, [-0.625, 0.25]', 'input of the main graph', '2 initializers'])
+            'float32[2,1,3,3], 72 bytes', 'float32[2], 8 bytes, [-0.625, 0.25]',
+            'input of the main graph', '2 initializers'])
             holds('panel', text, part);
         await page.click('#body .link:has-text("Relu")');
         await settle(page);
@@ -427,7 +428,8 @@ async function times() {
         want(`pan below ${REDRAW} ms`, times.pan < REDRAW, times.pan);
         want(`all below ${REDRAW} ms`, times.all < REDRAW, times.all);
     });
-    console.log('# 20,000 nodes, ms: ' + JSON.stringify(times));
+    console.log('note 20,000 nodes, ms: ' + Object.entries(times).map(([key, ms]) =>
+        key + ' ' + ms).join(', '));
 }
 
 (async () => {
