@@ -33,8 +33,8 @@ static void put_finding(void *user, const epctx_finding *finding) {
     cli_put_member(out, "fix", epctx_str_of(finding->info.fix), "}");
 }
 
-epctx_status view_put_findings(FILE *out, const epctx_model *model, const char *file,
-                               epctx_error *error) {
+static epctx_status put_findings(FILE *out, const epctx_model *model, const char *file,
+                                 epctx_error *error) {
     finding_list list = {out, true};
     epctx_check_opts opts;
     epctx_finding finding;
@@ -111,7 +111,7 @@ static epctx_status put_model(FILE *out, const char *file, bool npu, epctx_error
     fputs("{\"info\": ", out);
     status = put_info(out, &model, file, error);
     fputs(", \"findings\": ", out);
-    if (status == EPCTX_OK) status = view_put_findings(out, &model, file, error);
+    if (status == EPCTX_OK) status = put_findings(out, &model, file, error);
     fputs(", \"graphs\": ", out);
     if (status == EPCTX_OK && !view_put_graphs(out, &model))
         status = epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory");

@@ -8,9 +8,6 @@
  * attributes in short, values with their types, and initializers with their sizes. False: no
  * memory. */
 bool view_put_graphs(FILE *out, const epctx_model *model);
-/* What lint finds, as a JSON array. */
-epctx_status view_put_findings(FILE *out, const epctx_model *model, const char *file,
-                               epctx_error *error);
 /* Does the reference NPU run a node of it? */
 bool view_has_npu(const epctx_model *model);
 /* Commands and memory plan of a model of the reference NPU, or of an ordinary one that is compiled

@@ -649,12 +649,15 @@ function drawItem(g, pane, item) {
     roundBox(g, x, y, w, h, Math.min(item.kind === 'node' ? 5 * s : h / 2, w / 2, h / 2));
     g.fillStyle = item.kids.length > 0 ? theme.inner : fill;
     g.fill();
+    if (item.kids.length > 0) {
+        drawInside(g, pane, item, x, y, w, fill);
+        roundBox(g, x, y, w, h, Math.min(5 * s, w / 2, h / 2));
+    }
     g.lineWidth = chosen ? 3 : mark ? 2.5 : 1;
     g.strokeStyle = chosen ? theme.select : mark ? theme.marks[mark] : theme.line;
     g.setLineDash(item.outer ? [4 * s, 3 * s] : []);
     g.stroke();
     g.setLineDash([]);
-    if (item.kids.length > 0) drawInside(g, pane, item, x, y, w, fill);
     if (item.node && theme[item.node.worst] && w > 12) { /* not for hints */
         g.fillStyle = theme[item.node.worst];
         g.beginPath();
@@ -721,8 +724,8 @@ function draw(pane) {
     }
     drawEdges(g, pane, view);
     for (const item of leaves) drawItem(g, pane, item);
-    canvas.dataset.drawn = leaves.length;
-    canvas.dataset.ms = (performance.now() - begun).toFixed(1);
+    Object.assign(canvas.dataset, {drawn: leaves.length, scale: s, x: pane.x, y: pane.y,
+        ms: (performance.now() - begun).toFixed(1)});
     if (!document.documentElement.dataset.first)
         document.documentElement.dataset.first = performance.now().toFixed(0);
 }
@@ -1065,9 +1068,10 @@ function origin(graph, value) {
 }
 
 function valueRow(graph, value, index, more) {
-    if (value === '') return el('tr', {}, el('td', {class: 'soft'}, index), el('td', {}, '(none)'));
+    const number = el('td', {class: 'soft index'}, index);
+    if (value === '') return el('tr', {}, number, el('td', {class: 'soft'}, '(none)'));
     const type = typeOf(graph, value);
-    return el('tr', {}, el('td', {class: 'soft'}, index), el('td', {}, name(value, 'code'),
+    return el('tr', {}, number, el('td', {}, name(value, 'code'),
         type ? el('div', {class: 'soft code'}, shown(type)) : null, more));
 }
 
@@ -1165,7 +1169,7 @@ function partCard(p, node) {
     const extras = Object.entries(p.attributes).map(([key, value]) => pair(key,
         value && value.type ? '(' + value.type.toLowerCase() + ')' : shown(String(value))));
     return el('div', {class: 'card'},
-        el('p', {}, swatch(node ? colourOf(epOf(node)) : null), ' ',
+        el('p', {class: 'row'}, swatch(node ? colourOf(epOf(node)) : null),
             node ? nodeLink(node) : name(p.name), p.graph ? ' in ' + shown(p.graph, 80) : ''),
         table([pair('context', context), p.main_context === undefined ? null
             : pair('kind', p.main_context === 1 ? 'main' : 'secondary'),
@@ -1192,9 +1196,10 @@ function fileCard(file) {
             : el('p', {class: 'soft'}, 'not found'));
 }
 
-addTab('files', (model) => 'Files ' + model.info.files.length, () => true, (model) =>
+addTab('files', (model) => 'Files ' + model.info.files.length, () => true, (model) => [
+    model.info.warnings.map((text) => el('p', {class: 'warning'}, shown(text))),
     model.info.files.length === 0 ? el('p', {class: 'soft'}, 'The model needs no other file.')
-        : model.info.files.map(fileCard));
+        : model.info.files.map(fileCard)]);
 
 /* -- findings -- */
 
@@ -1372,7 +1377,7 @@ function livesOf(plan) {
 function drawPlan(canvas, graph, lives, chosen) {
     const commands = graph.binary.commands.length, size = Math.max(graph.binary.scratch, 1);
     const width = canvas.clientWidth, height = 300, ratio = devicePixelRatio || 1;
-    const left = 62, top = 8, bottom = 22, g = canvas.getContext('2d');
+    const left = 78, top = 8, bottom = 22, g = canvas.getContext('2d');
     canvas.width = width * ratio;
     canvas.height = height * ratio;
     canvas.style.height = height + 'px';
@@ -1393,7 +1398,7 @@ function drawPlan(canvas, graph, lives, chosen) {
             g.strokeRect(box.x + 0.5, box.y + 0.5, box.w - 1, box.h - 1);
         }
     }
-    if (chosen !== null) {
+    if (chosen !== undefined) {
         g.strokeStyle = theme.select;
         g.lineWidth = 2;
         g.strokeRect(x(chosen), top, Math.max(x(chosen + 1) - x(chosen), 2), height - top - bottom);
@@ -1435,7 +1440,7 @@ function planPicture(graph) {
         count(lives.length, 'memory').replace('memorys', 'memories') + ' in ' +
         bytes(graph.binary.scratch)});
     let boxes = [];
-    graph.show = (chosen) => { boxes = drawPlan(canvas, graph, lives, chosen); };
+    graph.show = () => { boxes = drawPlan(canvas, graph, lives, graph.chosen); };
     const tell = (event) => {
         const area = canvas.getBoundingClientRect(), px = event.clientX - area.left;
         const py = event.clientY - area.top;
@@ -1450,7 +1455,7 @@ function planPicture(graph) {
     };
     canvas.addEventListener('pointermove', tell);
     canvas.addEventListener('click', tell);
-    requestAnimationFrame(() => graph.show(null));
+    requestAnimationFrame(graph.show);
     canvas.dataset.lives = lives.length;
     return [canvas, what];
 }
@@ -1461,7 +1466,8 @@ function commandTable(model, graph) {
         const node = commandNode(model, graph, c);
         return el('tr', {}, number(i + 1), el('td', {}, name(c.op)),
             el('td', {}, !node ? name(c.node, 'code') : link(c.node || '(no name)', () => {
-                if (graph.plan) graph.show(i);
+                graph.chosen = i;
+                if (graph.plan) graph.show();
                 reveal(node, true);
             })),
             number(c.elements), number(c.products), number(c.bytes), number(c.workspace));
