@@ -145,7 +145,8 @@ QUICK_PROGRAMS := build/quick/epctx build/quick/asan/epctx build/quick/encrypted
         conformance matrix \
         programs test-programs check-programs \
         install install-headers install-tool uninstall dist deb amalgamate docs \
-        deps-build deps-demo deps-bench deps-plugin deps-matrix deps-deb deps-nanopb deps-docs \
+        deps-build deps-demo deps-bench deps-plugin deps-matrix deps-deb deps-nanopb deps-docs deps-web \
+        web \
         format lint deps-lint deps-test deps-check clean help
 
 ## all      build/epctx and the test programs, plain and under ASan + UBSan (the default)
@@ -268,7 +269,12 @@ deb: deps-deb dist
 docs: deps-docs
 	@sh examples/guides/reference/build.sh build/docs
 
-## deps-X   only what goal X needs (demo, test, check, plugin, bench, matrix, docs, deb), installed
+## web      build/web/epctx.html: the tool's view, lint and info in one page, as WebAssembly
+web: deps-web
+	@mkdir -p build/web
+	@sh examples/web/build.sh build/web/epctx.html
+
+## deps-X   only what goal X needs (demo, test, check, plugin, bench, matrix, docs, web, deb)
 # First of all, so that what these goals want is said before anything is installed.
 deps-build:
 	@sh tests/deps.sh build $(filter demo test check bench plugin matrix deb,$(patsubst conformance,plugin,$(MAKECMDGOALS:%-programs=%)))
@@ -286,6 +292,8 @@ deps-nanopb:
 	@sh tests/deps.sh nanopb
 deps-docs:
 	@sh tests/deps.sh docs
+deps-web: build/view_page.h
+	@sh tests/deps.sh web
 deps-lint:
 	@sh tests/deps.sh lint
 deps-test: deps-build

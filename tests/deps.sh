@@ -261,6 +261,7 @@ want_deb() {
 # `make docs`
 # For examples/web.
 want_web() {
+    have clang || need clang
     have wasm-ld || have wasm-ld-14 || need lld
     [ -e /usr/include/wasm32-wasi/stdio.h ] || need wasi-libc
     for runtime in /usr/lib/llvm-*/lib/clang/*/lib/wasi; do break; done
@@ -501,6 +502,9 @@ collect() {
     build) ;;
     docs)
         want_docs ;;
+    web)
+        packages="$packages nanopb-source"
+        want_web ;;
     lint)
         want_lint ;;
     nanopb)

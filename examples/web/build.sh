@@ -1,6 +1,6 @@
 #!/bin/sh
 # build.sh OUT.html: the page with everything in it: style, scripts, and the tool as WebAssembly.
-# Needs Debian's clang, lld, wasi-libc and libclang-rt-14-dev-wasm32; nanopb by tests/deps.sh.
+# `make web` installs what it needs.
 set -eu
 top=$(cd "$(dirname "$0")/../.." && pwd)
 here=$top/examples/web
@@ -8,6 +8,7 @@ folder=$top/build/web
 nanopb=$(sh "$top/tests/deps.sh" where nanopb-source)
 mkdir -p "$folder"
 cd "$top"
+[ -e build/view_page.h ] || make --no-print-directory build/view_page.h
 
 # What runs in the page: looking, not changing. What only the commands left out need is dropped when
 # it is linked.

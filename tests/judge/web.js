@@ -12,7 +12,7 @@ const {chromium} = require(process.env.EPCTX_PLAYWRIGHT);
 
 const FLAGS = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run',
     '--disable-background-networking', '--disable-component-update', '--disable-sync'];
-const [address, folder] = [`file://${path.resolve(process.argv[2])}`, path.resolve(process.argv[3])];
+const address = `file://${path.resolve(process.argv[2])}`, folder = path.resolve(process.argv[3]);
 let failed = 0;
 
 async function test(name, run) {
@@ -26,7 +26,8 @@ async function test(name, run) {
 }
 
 function want(what, text, part) {
-    if (!text.includes(part)) throw new Error(`${what}: expected '${part}', found '${text.slice(0, 300)}'`);
+    if (!text.includes(part))
+        throw new Error(`${what}: expected '${part}', found '${text.slice(0, 300)}'`);
 }
 
 async function main() {
@@ -61,7 +62,7 @@ async function main() {
         want('info', text, 'digits_npu.bin');
         await page.screenshot({path: path.join(folder, 'web_info.png')});
     });
-    await test('lint finds nothing wrong', async () => want('lint', await open('lint'), '0 errors'));
+    await test('nothing wrong', async () => want('lint', await open('lint'), '0 errors'));
     await test('files', async () => want('ls', await open('ls'), 'digits_npu.bin'));
     await test('scan', async () => want('scan', await open('scan'), 'node '));
     await test('without its binary', async () => {
@@ -84,8 +85,8 @@ async function main() {
         await choose('large_ctx.onnx');
         await ready(': scan');
         want('scan', await page.locator('#text').textContent(), 'bytes at');
-        console.log(`note ${fs.statSync(path.join(folder, 'large_ctx.onnx')).size >> 20} MiB scanned in ` +
-                    `${Date.now() - before} ms`);
+        const size = fs.statSync(path.join(folder, 'large_ctx.onnx')).size;
+        console.log(`note ${size >> 20} MiB scanned in ${Date.now() - before} ms`);
     });
     await test('no error, nothing from a network', async () => {
         if (wrong.length > 0) throw new Error(wrong.join('; '));
