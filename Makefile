@@ -145,9 +145,8 @@ QUICK_PROGRAMS := build/quick/epctx build/quick/asan/epctx build/quick/encrypted
         conformance matrix \
         programs test-programs check-programs \
         install install-headers install-tool uninstall dist deb amalgamate docs \
-        deps-build deps-demo deps-bench deps-plugin deps-matrix deps-deb deps-nanopb deps-docs deps-web \
-        web \
-        format lint deps-lint deps-test deps-check clean help
+        deps-build deps-demo deps-bench deps-plugin deps-matrix deps-deb deps-nanopb deps-docs \
+        deps-web web format lint deps-lint deps-test deps-check clean help
 
 ## all      build/epctx and the test programs, plain and under ASan + UBSan (the default)
 all: programs
