@@ -208,7 +208,7 @@ async function plain() {
 
 async function folds() {
     await test('bodies and functions unfold', ['folds'], async (page) => {
-        same('folded', (await data(page)).items, '7');
+        same('folded', (await data(page)).items, '8');
         await find(page, 'choice');
         /* Its sign is in the corner of the node, which stands in the middle. */
         const [x, y] = await centre(page), d = await data(page);
@@ -216,23 +216,37 @@ async function folds() {
         for (let dx = 10; dx < 120 && !hit; dx += 4) {
             await page.mouse.click(x + dx, y - 10 * Number(d.scale));
             await settle(page);
-            hit = Number((await data(page)).items) > 7;
+            hit = Number((await data(page)).items) > 8;
         }
         want('a click on + unfolds', hit, await data(page));
         await shot(page, 'unfolded');
         await page.click('#body button:has-text("Fold")');
         await settle(page);
-        same('the button folds', (await data(page)).items, '7');
+        same('the button folds', (await data(page)).items, '8');
         await page.click('#unfold');
         await settle(page);
-        same('all', (await data(page)).items, '47');
+        same('all', (await data(page)).items, '48');
         await shot(page, 'all');
         await page.click('#fold');
         await settle(page);
-        same('none', (await data(page)).items, '7');
+        same('none', (await data(page)).items, '8');
         await page.selectOption('select', {label: 'function test.fun:Outer'});
         await settle(page);
         same('a function alone', (await data(page)).items, '4');
+    });
+    await test('constants', ['folds'], async (page) => {
+        const before = Number((await data(page)).items);
+        await find(page, 'by seven');
+        holds('its value', await panel(page), 'float32[], 4 bytes, 7');
+        await page.click('.title button');
+        await settle(page);
+        same('it is drawn', Number((await data(page)).items), before + 1);
+        await page.click('.title button');
+        await settle(page);
+        same('and not', Number((await data(page)).items), before);
+        await page.click('#body .link:has-text("Constant")');
+        await settle(page);
+        same('clicked', (await data(page)).selected, 'constant');
     });
     await test('no valid model: cycles, recursion', ['bad'], async (page) => {
         await openTabs(page);
@@ -420,6 +434,10 @@ async function times() {
             return Number((await data(page)).ms);
         });
         await shot(page, 'many');
+        const box = await page.locator('.picture canvas').boundingBox();
+        await page.mouse.click(box.x + box.width - 4, box.y + box.height - 12);
+        await settle(page);
+        want('the bar leads to the end', Number((await data(page)).y) > 500000, await data(page));
         times.all = await best(async () => {
             await page.click('#fit');
             await settle(page);

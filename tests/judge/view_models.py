@@ -104,6 +104,11 @@ def folds(changed):
     node(graph, *last, ("d",), ("y",))
     if changed:
         node(graph, "Round", "extra", ("a",), ("unused",))
+    constant = node(graph, "Constant", "constant", (), ("seven",))
+    tensor = constant.attribute.add(name="value", type=TENSOR).t
+    tensor.data_type = FLOAT
+    tensor.float_data.append(7)
+    node(graph, "Mul", "by seven", ("d", "seven"), ("unread",))
     model.metadata_props.add(key="owner", value="somebody")
     return model
 

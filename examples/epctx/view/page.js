@@ -400,15 +400,19 @@ const innerGraphs = (node) => [...(node.bodies || []).map(([attr, graph]) => ({a
     ...(node.inner ? [{attr: 'function', graph: node.inner}] : [])];
 const canUnfold = (node) => (node.bodies || []).length > 0 || node.inner !== undefined;
 
-function nodeItem(node, path, unfolded, budget) {
+/* Constants are values rather than work: who reads one tells it, so they need not be drawn. */
+const isConstant = (node) => node.op === 'Constant' && node.in.length === 0 &&
+    !node.out.some((value) => node.graph.outputs.has(value)) && node.domain === '';
+
+function nodeItem(node, path, how) {
     const item = newItem('node', node.op, node.name);
     item.node = node;
     item.path = path;
     if (canUnfold(node)) item.w += 18;
-    if (!unfolded.has(path)) return item;
+    if (!how.unfolded.has(path)) return item;
     let x = PAD, height = 0;
     innerGraphs(node).forEach(({attr, graph}, index) => {
-        const scene = makeScene(graph, path + '.' + index, unfolded, budget);
+        const scene = makeScene(graph, path + '.' + index, how);
         scene.attr = attr;
         scene.x = x;
         scene.y = item.h + 26;
@@ -421,8 +425,9 @@ function nodeItem(node, path, unfolded, budget) {
     return item;
 }
 
-function makeScene(graph, path, unfolded, budget) {
-    const scene = {graph, items: [], edges: []}, makers = new Map(), last = [];
+/* `how`: the paths of what is unfolded, and whether constants are drawn. */
+function makeScene(graph, path, how) {
+    const scene = {graph, items: [], edges: []}, makers = new Map(), last = [], drawn = [];
     const add = (item) => scene.items.push(item) - 1;
     const addValue = (kind, value) => {
         const item = newItem(kind === 'outer' ? 'in' : kind, value, '');
@@ -439,23 +444,25 @@ function makeScene(graph, path, unfolded, budget) {
     };
     for (const value of graph.inputs)
         if (!graph.constants.has(value)) makers.set(value, addValue('in', value));
-    const first = scene.items.length;
     graph.nodes.forEach((node, index) => {
-        budget.left--;
-        add(nodeItem(node, path + '/' + index, unfolded, budget));
-        for (const value of node.out) if (value !== '') makers.set(value, first + index);
+        if (!how.constants && isConstant(node)) return;
+        drawn[index] = add(nodeItem(node, path + '/' + index, how));
+        for (const value of node.out) if (value !== '') makers.set(value, drawn[index]);
     });
     const makerOf = (value) => {
         if (value === '' || makers.has(value) || graph.constants.has(value))
             return makers.get(value);
         const scope = graph.parent ? scopeOf(graph.parent.graph, value) : null;
-        if (!scope || scope.constants.has(value)) return undefined;
+        const maker = scope ? scope.makers.get(value) : undefined;
+        if (!scope || scope.constants.has(value) || graph.makers.has(value) ||
+            (maker && !how.constants && isConstant(maker)))
+            return undefined;
         makers.set(value, addValue('outer', value));
         return makers.get(value);
     };
     graph.nodes.forEach((node, index) => {
-        for (const value of node.in) connect(value, makerOf(value), first + index);
-        for (const value of node.outer) connect(value, makerOf(value), first + index);
+        for (const value of node.in) connect(value, makerOf(value), drawn[index]);
+        for (const value of node.outer) connect(value, makerOf(value), drawn[index]);
     });
     for (const value of graph.outputs) {
         const maker = makerOf(value);
@@ -505,7 +512,7 @@ function rebuild(pane) {
     pane.items = [];
     pane.edges = [];
     pane.paths = new Map();
-    const scene = makeScene(pane.root, '', pane.unfolded, {left: 60000});
+    const scene = makeScene(pane.root, '', pane);
     flatten(pane, scene, 0, 0, null);
     pane.w = scene.w;
     pane.h = scene.h;
@@ -519,15 +526,59 @@ function fit(pane, readable) {
     pane.scale = Math.min(1.5, (width - 40) / pane.w, (height - 40) / pane.h);
     pane.x = pane.w / 2 - width / 2 / pane.scale;
     pane.y = pane.h / 2 - height / 2 / pane.scale;
-    /* A big picture begins where it begins, and can be read. */
+    /* A big picture begins where it begins, with most of what is there, and can be read. */
     if (readable && pane.scale < 0.3) {
-        let topmost = null;
-        for (const item of pane.items)
-            if (!item.inside && (!topmost || item.ay < topmost.ay)) topmost = item;
         pane.scale = 0.6;
-        pane.x = topmost.ax + topmost.w / 2 - width / 2 / pane.scale;
         pane.y = -20 / pane.scale;
+        const middles = pane.items.filter((item) => !item.inside && item.ay < height / pane.scale)
+            .map((item) => item.ax + item.w / 2).sort((a, b) => a - b);
+        pane.x = middles[middles.length >> 1] - width / 2 / pane.scale;
     }
+    redraw(pane);
+}
+
+/* -- bars: which part of a big picture this is -- */
+
+const BAR = 10;
+
+/* The bar of an axis: where it begins, its length and its thumb; null: all can be seen. */
+function barOf(pane, down) {
+    const {clientWidth, clientHeight} = pane.canvas;
+    const length = (down ? clientHeight : clientWidth) - BAR, seen = length / pane.scale;
+    const whole = down ? pane.h : pane.w, from = down ? pane.y : pane.x;
+    if (seen >= whole) return null;
+    const size = Math.max(length * seen / whole, 24);
+    const at = Math.min(Math.max(from / (whole - seen), 0), 1) * (length - size);
+    return {at, size, length, whole, seen, across: (down ? clientWidth : clientHeight) - BAR};
+}
+
+function drawBars(g, pane) {
+    for (const down of [false, true]) {
+        const bar = barOf(pane, down);
+        if (!bar) continue;
+        g.fillStyle = theme.box;
+        if (down) g.fillRect(bar.across, 0, BAR, bar.length + BAR);
+        else g.fillRect(0, bar.across, bar.length + BAR, BAR);
+        g.fillStyle = theme.line;
+        if (down) g.fillRect(bar.across + 2, bar.at, BAR - 4, bar.size);
+        else g.fillRect(bar.at, bar.across + 2, bar.size, BAR - 4);
+    }
+}
+
+/* The axis whose bar is at a place: true is down; null: none. */
+function barAt(pane, px, py) {
+    for (const down of [false, true]) {
+        const bar = barOf(pane, down);
+        if (bar && (down ? px : py) >= bar.across) return down;
+    }
+    return null;
+}
+
+function moveBar(pane, down, px, py) {
+    const bar = barOf(pane, down);
+    if (!bar) return;
+    const part = ((down ? py : px) - bar.size / 2) / (bar.length - bar.size);
+    pane[down ? 'y' : 'x'] = Math.min(Math.max(part, 0), 1) * (bar.whole - bar.seen);
     redraw(pane);
 }
 
@@ -564,8 +615,32 @@ function roundBox(g, x, y, w, h, r) {
     g.closePath();
 }
 
+/* A line cut to what can be seen: drawing one that goes far beyond takes long. */
+function traceFar(g, pane, edge) {
+    const s = pane.scale, p = edge.points, w = pane.canvas.clientWidth;
+    const h = pane.canvas.clientHeight;
+    for (let i = 2; i < p.length; i += 2) {
+        const x = (p[i - 2] - pane.x) * s, y = (p[i - 1] - pane.y) * s;
+        const dx = (p[i] - pane.x) * s - x, dy = (p[i + 1] - pane.y) * s - y;
+        let from = 0, to = 1;
+        for (const [start, by, most] of [[x, dx, w], [y, dy, h]]) {
+            if (by === 0 && (start < 0 || start > most)) to = -1;
+            if (by === 0) continue;
+            from = Math.max(from, Math.min(-start / by, (most - start) / by));
+            to = Math.min(to, Math.max(-start / by, (most - start) / by));
+        }
+        if (from >= to) continue;
+        g.moveTo(x + from * dx, y + from * dy);
+        g.lineTo(x + to * dx, y + to * dy);
+    }
+    return [(p[p.length - 2] - pane.x) * s, (p[p.length - 1] - pane.y) * s];
+}
+
 function traceEdge(g, pane, edge, plain) {
     const s = pane.scale, p = edge.points;
+    if ((edge.box[2] - edge.box[0]) * s > 4 * pane.canvas.clientWidth ||
+        (edge.box[3] - edge.box[1]) * s > 8 * pane.canvas.clientHeight)
+        return traceFar(g, pane, edge);
     let x = (p[0] - pane.x) * s, y = (p[1] - pane.y) * s;
     g.moveTo(x, y);
     for (let i = 2; i < p.length; i += 2) {
@@ -582,22 +657,29 @@ function traceEdge(g, pane, edge, plain) {
     return [x, y];
 }
 
+const MOST_EDGES = 5000; /* at once: of more only some are drawn, nobody can tell them apart */
+
 function drawEdges(g, pane, view) {
     const s = pane.scale, plain = s < 0.25, heads = [];
     const selected = pane.selected ? pane.selected.at : -1, bright = [];
     g.strokeStyle = theme.edge;
     g.lineWidth = Math.max(0.5, Math.min(1.2, s));
     g.beginPath();
-    for (const edge of pane.edges) {
-        const box = edge.box;
-        if (box[2] < view[0] || box[0] > view[2] || box[3] < view[1] || box[1] > view[3]) continue;
+    const visible = pane.edges.filter(({box}) => box[2] >= view[0] && box[0] <= view[2] &&
+        box[3] >= view[1] && box[1] <= view[3]);
+    const every = Math.ceil(visible.length / MOST_EDGES);
+    visible.forEach((edge, i) => {
         if (edge.a === selected || edge.b === selected) {
-            bright.push(edge);
-            continue;
+            if (bright.length < MOST_EDGES) bright.push(edge);
+            return;
         }
+        if (i % every !== 0) return;
         const end = traceEdge(g, pane, edge, plain);
         if (s >= 0.4) heads.push(end);
-    }
+        if (i / every % 256 !== 255) return;
+        g.stroke(); /* long paths take more than their share */
+        g.beginPath();
+    });
     g.stroke();
     drawHeads(g, heads, s, theme.edge);
     for (const edge of bright) {
@@ -615,6 +697,8 @@ function drawHeads(g, heads, s, colour) {
     g.fillStyle = colour;
     g.beginPath();
     for (const [x, y] of heads) {
+        if (x < -9 || y < -9 || x > g.canvas.clientWidth + 9 || y > g.canvas.clientHeight + 9)
+            continue;
         g.moveTo(x, y);
         g.lineTo(x - 3.5 * s, y - 7 * s);
         g.lineTo(x + 3.5 * s, y - 7 * s);
@@ -642,7 +726,7 @@ function drawItem(g, pane, item) {
     const fill = item.kind === 'node' ? colourOf(epOf(item.node)) : theme.value;
     const mark = item.node && item.node.mark;
     if (w < 5 && !chosen) {
-        g.fillStyle = mark ? theme.marks[mark] : item.kind === 'node' ? fill : theme.edge;
+        g.fillStyle = mark ? theme.marks[mark] : fill === theme.box ? theme.line : fill;
         g.fillRect(x, y, w, h);
         return;
     }
@@ -724,6 +808,7 @@ function draw(pane) {
     }
     drawEdges(g, pane, view);
     for (const item of leaves) drawItem(g, pane, item);
+    drawBars(g, pane);
     Object.assign(canvas.dataset, {drawn: leaves.length, scale: s, x: pane.x, y: pane.y,
         ms: (performance.now() - begun).toFixed(1)});
     if (!document.documentElement.dataset.first)
@@ -820,10 +905,18 @@ function pathOf(pane, node) {
 function reveal(node, keep) {
     const pane = panes[models.indexOf(node.graph.model)], before = pane.unfolded.size;
     const path = pathOf(pane, node);
+    if (isConstant(node) && !pane.constants) showConstants(pane, true);
     if (pane.unfolded.size !== before || !pane.paths.has(path)) rebuild(pane);
     const item = pane.paths.get(path);
     centre(pane, item);
     select(pane, item, keep);
+}
+
+function showConstants(pane, wanted) {
+    pane.constants = wanted;
+    if (pane.toggle) pane.toggle.textContent = (wanted ? 'Hide ' : 'Show ') +
+        count(pane.model.nodes.filter(isConstant).length, 'constant');
+    if (pane.items) rebuild(pane);
 }
 
 function setRoot(pane, graph) {
@@ -868,7 +961,7 @@ function onKey(pane, event) {
 
 function watch(pane) {
     const canvas = pane.canvas, pointers = new Map();
-    let moved = 0, apart = 0;
+    let moved = 0, apart = 0, bar = null; /* the axis whose bar is held */
     const place = (event) => {
         const box = canvas.getBoundingClientRect();
         return [event.clientX - box.left, event.clientY - box.top];
@@ -878,11 +971,17 @@ function watch(pane) {
         pointers.set(event.pointerId, place(event));
         moved = pointers.size > 1 ? 100 : 0;
         setActive(pane.index);
+        bar = barAt(pane, ...place(event));
+        if (bar !== null) moveBar(pane, bar, ...place(event));
     });
     canvas.addEventListener('pointermove', (event) => {
         const before = pointers.get(event.pointerId), [x, y] = place(event);
         if (!before) return;
         pointers.set(event.pointerId, [x, y]);
+        if (bar !== null) {
+            moveBar(pane, bar, x, y);
+            return;
+        }
         moved += Math.abs(x - before[0]) + Math.abs(y - before[1]);
         if (pointers.size === 2) {
             const [a, b] = [...pointers.values()], now = Math.hypot(a[0] - b[0], a[1] - b[1]);
@@ -898,7 +997,7 @@ function watch(pane) {
     const end = (event) => {
         if (!pointers.delete(event.pointerId)) return;
         apart = 0;
-        if (moved >= 4 || event.type !== 'pointerup') return;
+        if (moved >= 4 || bar !== null || event.type !== 'pointerup') return;
         const [x, y] = place(event), item = itemAt(pane, x, y);
         if (item && onBadge(pane, item, x, y)) toggle(pane, item);
         else select(pane, item);
@@ -919,14 +1018,18 @@ function watch(pane) {
     new ResizeObserver(() => redraw(pane)).observe(canvas);
 }
 
+const fileName = (model) => tail(model.info.file.replace(/.*\//s, ''), 80);
+
 function makePane(model, index) {
-    const pane = {model, index, unfolded: new Set(), selected: null, root: model.graphs[0]};
+    const pane = {model, index, unfolded: new Set(), constants: false, selected: null,
+        root: model.graphs[0]};
     pane.canvas = el('canvas', {tabindex: 0, 'aria-label': 'Graph of ' + shown(model.info.file) +
         '; keys: n and p select nodes, arrow keys move', role: 'application'});
     pane.context = pane.canvas.getContext('2d', {alpha: false});
     pane.legend = el('div', {class: 'legend'});
     const parts = model.info.partitions.length;
-    const title = el('div', {class: 'title'}, el('b', {class: 'name'}, shown(model.info.file, 120)),
+    const title = el('div', {class: 'title'}, el('b', {class: 'name',
+        title: shown(model.info.file)}, fileName(model)),
         el('span', {class: 'soft'}, count(model.nodes.length, 'node') +
             (parts > 0 ? ', ' + count(parts, 'partition') : '')));
     if (model.graphs.length > 1) {
@@ -936,7 +1039,15 @@ function makePane(model, index) {
             pane.choice.append(el('option', {value: i}, shown(graphLabel(graph), 60))));
         title.append(pane.choice);
     }
-    pane.element = el('section', {class: 'pane', 'aria-label': shown(model.info.file, 120)}, title,
+    if (model.nodes.some(isConstant)) {
+        pane.toggle = el('button', {type: 'button', onclick: () => {
+            showConstants(pane, !pane.constants);
+            fit(pane, true);
+        }});
+        showConstants(pane, false);
+        title.append(pane.toggle);
+    }
+    pane.element = el('section', {class: 'pane', 'aria-label': fileName(model)}, title,
         el('div', {class: 'picture'}, pane.canvas, pane.legend));
     byId('panes').append(pane.element);
     panes.push(pane);
@@ -1011,6 +1122,19 @@ const pair = (key, value) => el('tr', {}, el('td', {class: 'key name'}, shown(ke
 const table = (rows) => el('table', {}, el('tbody', {}, rows));
 const part = (heading, content) => [el('h3', {}, heading), content];
 
+/* The first of a list that may be endless. */
+function some(list, most, make = String) {
+    const made = list.slice(0, most).map(make);
+    if (list.length > most)
+        made.push(el('p', {class: 'soft'}, 'and ' + grouped(list.length - most) + ' more'));
+    return made;
+}
+
+function someRows(list, make) {
+    const most = 300;
+    return [table(list.slice(0, most).map(make)), ...some(list.slice(most), 0, make)];
+}
+
 /* -- a node -- */
 
 const READERS = {
@@ -1059,7 +1183,9 @@ function origin(graph, value) {
     const scope = scopeOf(graph, value);
     if (!scope) return el('span', {class: 'error'}, 'nobody makes it');
     if (scope.makers.has(value)) {
-        const maker = scope.makers.get(value);
+        const maker = scope.makers.get(value), attr = maker.attrs.find(([key]) => key === 'value');
+        if (isConstant(maker) && attr && attr[2] && attr[2].tensor)
+            return [link('Constant', () => reveal(maker)), ' ' + tensorText(attr[2].tensor)];
         return link(maker.op + ' ' + nodeLabel(maker), () => reveal(maker));
     }
     if (scope.constants.has(value))
@@ -1077,10 +1203,8 @@ function valueRow(graph, value, index, more) {
 
 function readersOf(graph, value) {
     const readers = graph.readers.get(value) || [];
-    const made = readers.slice(0, 12).map((node) =>
+    const made = some(readers, 12, (node) =>
         el('div', {}, link(node.op + ' ' + nodeLabel(node), () => reveal(node))));
-    if (readers.length > 12)
-        made.push(el('div', {class: 'soft'}, 'and ' + grouped(readers.length - 12) + ' more'));
     if (graph.outputs.has(value))
         made.push(el('div', {class: 'soft'}, 'output of the ' + graphLabel(graph)));
     return made;
@@ -1109,16 +1233,16 @@ function nodeBody(node, item, pane) {
         table([pair('runs on', epOf(node)), where ? pair('in', where) : null,
             sizes ? pair('weights', sizes) : null,
             node.doc ? pair('documentation', shown(node.doc)) : null]),
-        found.length > 0 ? part('Findings', found.map((f) => findingCard(f, false))) : null,
+        found.length > 0 ? part('Findings', some(found, 50, (f) => findingCard(f, false))) : null,
         node.changes && node.changes.length > 0
-            ? part('Differences', node.changes.map(changeCard)) : null,
-        part('Attributes', node.attrs.length === 0 ? el('p', {class: 'soft'}, 'none') : table(
-            node.attrs.map((attr) => el('tr', {}, el('td', {class: 'key name', title: attr[1]},
-                shown(attr[0])), el('td', {class: 'name code'}, attrText(attr)))))),
-        part('Inputs', table(node.in.map((value, i) => valueRow(node.graph, value, i,
-            el('div', {}, value === '' ? null : origin(node.graph, value)))))),
-        part('Outputs', table(node.out.map((value, i) =>
-            valueRow(node.graph, value, i, readersOf(node.graph, value))))),
+            ? part('Differences', some(node.changes, 50, changeCard)) : null,
+        part('Attributes', node.attrs.length === 0 ? el('p', {class: 'soft'}, 'none') : someRows(
+            node.attrs, (attr) => el('tr', {}, el('td', {class: 'key name', title: attr[1]},
+                shown(attr[0])), el('td', {class: 'name code'}, attrText(attr))))),
+        part('Inputs', someRows(node.in, (value, i) => valueRow(node.graph, value, i,
+            el('div', {}, value === '' ? null : origin(node.graph, value))))),
+        part('Outputs', someRows(node.out, (value, i) =>
+            valueRow(node.graph, value, i, readersOf(node.graph, value)))),
     ];
 }
 
@@ -1145,8 +1269,8 @@ addTab('node', () => 'Node', () => true, (model, pane) => {
 
 function overview(model) {
     const ops = Object.entries(model.info.cpu_ops).slice(0, 12), main = model.graphs[0];
-    const values = (names) => table(names.slice(0, 50).map((value) =>
-        pair(value, el('span', {class: 'code'}, shown(typeOf(main, value))))));
+    const values = (names) => someRows(names, (value) =>
+        pair(value, el('span', {class: 'code'}, shown(typeOf(main, value)))));
     return [
         part('Inputs', values([...main.inputs].filter((value) => !main.constants.has(value)))),
         part('Outputs', values([...main.outputs])),
@@ -1181,7 +1305,7 @@ function partCard(p, node) {
 addTab('parts', (model) => 'Partitions ' + model.info.partitions.length,
     (model) => model.info.partitions.length > 0, (model) => {
         const nodes = model.nodes.filter((node) => node.op === 'EPContext'), used = new Set();
-        return model.info.partitions.map((p) => {
+        return some(model.info.partitions, 300, (p) => {
             const node = nodes.find((n) => !used.has(n) && n.name === p.name);
             if (node) used.add(node);
             return partCard(p, node);
@@ -1199,7 +1323,7 @@ function fileCard(file) {
 addTab('files', (model) => 'Files ' + model.info.files.length, () => true, (model) => [
     model.info.warnings.map((text) => el('p', {class: 'warning'}, shown(text))),
     model.info.files.length === 0 ? el('p', {class: 'soft'}, 'The model needs no other file.')
-        : model.info.files.map(fileCard)]);
+        : some(model.info.files, 300, fileCard)]);
 
 /* -- findings -- */
 
@@ -1231,12 +1355,10 @@ function findingCard(finding, linked) {
 }
 
 addTab('findings', (model) => 'Findings ' + model.findings.length, () => true, (model) => {
-    const most = 300, order = {error: 0, warning: 1, hint: 2};
+    const order = {error: 0, warning: 1, hint: 2};
     const sorted = model.findings.slice().sort((a, b) => order[a.severity] - order[b.severity]);
     if (sorted.length === 0) return el('p', {class: 'soft'}, 'Lint finds nothing.');
-    return [...sorted.slice(0, most).map((f) => findingCard(f, true)),
-        sorted.length > most ? el('p', {}, 'and ' + grouped(sorted.length - most) + ' more')
-            : null];
+    return some(sorted, 300, (f) => findingCard(f, true));
 });
 
 /* -- the model -- */
@@ -1265,8 +1387,8 @@ addTab('model', () => 'Model', () => true, (model) => {
         Object.keys(info.compatibility).length > 0 ? part('Compatibility', table(
             Object.entries(info.compatibility).map(([ep, value]) => pair(ep, name(value, 'code')))))
             : null,
-        others.length > 0 ? part('Metadata', table(others.map(([key, value]) =>
-            pair(key, name(value, 'code'))))) : null,
+        others.length > 0 ? part('Metadata', someRows(others, ([key, value]) =>
+            pair(key, name(value, 'code')))) : null,
     ];
 });
 
@@ -1285,8 +1407,9 @@ function noteOwners(graph, prefix, owners) {
 function ownersOf(model) {
     const owners = new Map();
     for (const graph of model.graphs)
-        noteOwners(graph, graph.kind !== 'function' ? '' : 'function ' +
-            (graph.domain || 'ai.onnx') + ':' + graph.name + ' > ', owners);
+        noteOwners(graph, graph.kind !== 'function' ? '' : 'function ' + (graph.domain ||
+            'ai.onnx') + ':' + graph.name + (graph.overload ? ':' + graph.overload : '') + ' > ',
+        owners);
     return owners;
 }
 
@@ -1340,10 +1463,8 @@ function changeCard(change) {
 }
 
 addTab('changes', () => 'Differences ' + data.changes.length, () => models.length > 1, () => {
-    const most = 400;
     if (data.changes.length === 0) return el('p', {class: 'soft'}, 'The models are equal.');
-    return [...data.changes.slice(0, most).map(changeCard), data.changes.length > most
-        ? el('p', {}, 'and ' + grouped(data.changes.length - most) + ' more') : null];
+    return some(data.changes, 300, changeCard);
 });
 
 /* -- the reference NPU: where results are in memory, and its commands -- */
@@ -1461,8 +1582,9 @@ function planPicture(graph) {
 }
 
 function commandTable(model, graph) {
-    const most = 2000, number = (value) => el('td', {class: 'number'}, grouped(value));
-    const rows = graph.binary.commands.slice(0, most).map((c, i) => {
+    const most = 2000, commands = graph.binary.commands;
+    const number = (value) => el('td', {class: 'number'}, grouped(value));
+    const rows = commands.slice(0, most).map((c, i) => {
         const node = commandNode(model, graph, c);
         return el('tr', {}, number(i + 1), el('td', {}, name(c.op)),
             el('td', {}, !node ? name(c.node, 'code') : link(c.node || '(no name)', () => {
@@ -1476,8 +1598,7 @@ function commandTable(model, graph) {
     return [el('table', {id: 'commands'}, el('thead', {}, el('tr', {},
         el('th', {class: 'number'}, '#'), el('th', {}, 'command'), el('th', {}, 'node'),
         heads.map((head) => el('th', {class: 'number'}, head)))), el('tbody', {}, rows)),
-    graph.binary.commands.length > most ? el('p', {}, 'and ' +
-        grouped(graph.binary.commands.length - most) + ' more') : null];
+    ...some(commands.slice(most), 0)];
 }
 
 addTab('memory', () => 'Memory', (model) => model.npu !== null, (model) => [
@@ -1533,8 +1654,8 @@ function showHits() {
             panes[active].canvas.focus();
         }}, el('b', {}, shown(node.op, 60)), ' ', name(tail(nodeLabel(node), 120)),
         value ? el('span', {class: 'soft'}, ' value ', name(tail(value, 80))) : null,
-        models.length > 1 ? el('span', {class: 'soft'}, ' in ' + (node.graph.model === models[0]
-            ? 'the first' : 'the second')) : null);
+        models.length > 1 ? el('span', {class: 'soft'}, ' in ' + fileName(node.graph.model))
+            : null);
     });
     const more = hits.length > HITS ? ', the first ' + HITS + ' are' : '';
     box.replaceChildren(el('p', {}, hits.length === 0 ? 'nothing'
@@ -1609,7 +1730,7 @@ function toolbar() {
     });
 }
 
-document.title = models.map((model) => shown(model.info.file, 80)).join(' | ');
+document.title = models.map(fileName).join(' | ');
 models.forEach(attachFindings);
 attachChanges();
 models.forEach(makePane);
@@ -1618,7 +1739,7 @@ if (models.length > 1) {
     models.forEach((model, i) => byId('which').append(el('button', {type: 'button', onclick: () => {
         setActive(i);
         openTab(open);
-    }}, shown(model.info.file, 120))));
+    }}, fileName(model))));
 }
 setActive(0);
 toolbar();
