@@ -9,6 +9,7 @@ void delivery_say(delivery *d, int rule, epctx_str where, const char *format, ..
     epctx_text text = epctx_text_of(message, sizeof message);
     finding what = {RULE_DELIVERY + rule, where, epctx_str_of(""), "", message, d->line};
     va_list args;
+    if (d->out == NULL) return;
     va_start(args, format);
     epctx_text_put_args(&text, format, args);
     va_end(args);
@@ -20,12 +21,20 @@ void *delivery_alloc(delivery *d, size_t count, size_t size) {
 }
 
 const char *delivery_join(delivery *d, const char *folder, epctx_str name) {
-    size_t size = strlen(folder);
+    size_t size = strlen(folder), i = 0;
     char *path = (char *)epctx_arena_alloc(d->arena, size + name.size + 2);
     if (path == NULL) return NULL;
     memcpy(path, folder, size);
-    if (size > 0 && path[size - 1] != '/') path[size++] = '/';
-    if (name.size > 0) memcpy(path + size, name.data, name.size);
+    while (i < name.size) {
+        size_t part = 0;
+        while (i + part < name.size && name.data[i + part] != '/') part++;
+        if (part > 0 && !(part == 1 && name.data[i] == '.')) {
+            if (size > 0 && path[size - 1] != '/') path[size++] = '/';
+            memcpy(path + size, name.data + i, part);
+            size += part;
+        }
+        i += part + 1;
+    }
     return path;
 }
 
@@ -142,11 +151,18 @@ static epctx_status read_nodes(delivery *d, delivery_model *out) {
     return EPCTX_OK;
 }
 
-epctx_status delivery_open(delivery *d, const char *path, delivery_model *out, epctx_error *error) {
+epctx_status delivery_open(delivery *d, const char *path, const delivery_paths *paths,
+                           delivery_model *out, epctx_error *error) {
     epctx_graph_view graph;
     epctx_status status;
     epctx_map initializers;
+    epctx_check_opts opts;
     memset(out, 0, sizeof *out);
+    memset(&opts, 0, sizeof opts);
+    if (paths != NULL) {
+        opts.context_file_path = paths->context;
+        opts.external_folder = paths->external;
+    }
     status = cli_open(&out->model, path, error);
     if (status != EPCTX_OK) return status;
     graph = epctx_model_graph(&out->model);
@@ -156,7 +172,7 @@ epctx_status delivery_open(delivery *d, const char *path, delivery_model *out, e
         read_values(d, epctx_graph_outputs(graph), NULL, &out->outputs) != EPCTX_OK ||
         read_nodes(d, out) != EPCTX_OK)
         return no_memory(error);
-    return epctx_model_files(&out->model, NULL, d->arena, &out->files, &out->file_count, error);
+    return epctx_model_files(&out->model, &opts, d->arena, &out->files, &out->file_count, error);
 }
 
 void delivery_close(delivery_model *done) {
@@ -168,6 +184,22 @@ const delivery_value *delivery_find(const delivery_values *values, epctx_str nam
     return at != EPCTX_MAP_NONE ? &values->items[at] : NULL;
 }
 
+const delivery_paths *delivery_add_paths(delivery *d, const char *model, const char *context,
+                                         const char *external) {
+    const epctx_io *io = epctx_io_files();
+    delivery_paths *more = (delivery_paths *)delivery_alloc(d, 1, sizeof *more);
+    char path[EPCTX_PATH_MAX];
+    if (more == NULL || io->canonical_fn(io->user, model, path, sizeof path, NULL) != EPCTX_OK)
+        return NULL;
+    more->model = epctx_arena_copy(d->arena, epctx_str_of(path));
+    if (more->model == NULL) return NULL;
+    more->next = d->paths;
+    more->context = context;
+    more->external = external;
+    d->paths = more;
+    return more;
+}
+
 /* -- where deliveries are -- */
 
 static bool is_named(const tree_entry *entry, const char *name) {
@@ -175,32 +207,54 @@ static bool is_named(const tree_entry *entry, const char *name) {
            strcmp(epctx_path_file(epctx_str_of(entry->name)).data, name) == 0;
 }
 
+/* The shared assets of the innermost model package that a file is in, or NULL. */
+static const char *find_assets(const tree *files, const tree_entry *file, delivery *d) {
+    epctx_str best = epctx_str_of(NULL), folder;
+    size_t i;
+    for (i = 0; i < files->count; i++) {
+        const char *path = files->entries[i].path;
+        if (!is_named(&files->entries[i], "manifest.json")) continue;
+        folder = epctx_path_folder(epctx_str_of(path));
+        if (strncmp(file->path, path, folder.size) == 0 && folder.size > best.size) best = folder;
+    }
+    if (best.size == 0) return NULL;
+    best.data = epctx_arena_copy(d->arena, best);
+    return best.data != NULL ? delivery_join(d, best.data, epctx_str_of("shared_assets")) : NULL;
+}
+
+typedef void (*judge_fn)(delivery *d, const char *file);
+
+/* The rules for the folder of a file, if that makes it a delivery. */
+static judge_fn judge_of(const tree_entry *entry) {
+    if (is_named(entry, "genai_config.json")) return genai_lint;
+    return is_named(entry, "manifest.json") ? package_lint : NULL;
+}
+
 /* Judges the folder of a file that makes it a delivery. */
-static void lint_one(findings *out, const tree_entry *file,
-                     void (*judge)(delivery *d, const char *file)) {
-    epctx_str folder = epctx_path_folder(epctx_str_of(file->path));
-    epctx_arena arena;
+static epctx_status run_judge(delivery *d, const tree *all, const tree_entry *file,
+                              epctx_error *error) {
+    const epctx_str folder = epctx_path_folder(epctx_str_of(file->path));
+    const char *name = epctx_arena_copy(d->arena, folder.size > 0 ? folder : epctx_str_of("."));
+    tree files;
+    if (name == NULL) return no_memory(error);
+    if (tree_read(&files, name, d->arena, error) != EPCTX_OK) return error->status;
+    d->files = &files;
+    d->assets = find_assets(all, file, d);
+    judge_of(file)(d, file->path);
+    d->files = NULL;
+    return EPCTX_OK;
+}
+
+delivery_paths *delivery_read_paths(const tree *files, epctx_arena *arena) {
     epctx_error error;
     delivery d;
-    tree files;
-    char *name;
-    epctx_arena_init(&arena, NULL);
-    name = epctx_arena_copy(&arena, folder.size > 0 ? folder : epctx_str_of("."));
-    findings_file(out, file->path);
+    size_t i;
     memset(&d, 0, sizeof d);
-    d.out = out;
-    d.files = &files;
-    d.arena = &arena;
-    if (name == NULL) {
-        cli_fail_text("out of memory");
-    } else if (tree_read(&files, name, &arena, &error) != EPCTX_OK) {
-        finding what = {RULE_UNREADABLE, epctx_str_of(""), epctx_str_of(""), "", error.message, 0};
-        findings_add(out, &what);
-    } else {
-        judge(&d, file->path);
-    }
-    findings_file_end(out);
-    epctx_arena_free(&arena);
+    d.arena = arena;
+    for (i = 0; i < files->count; i++)
+        if (judge_of(&files->entries[i]) != NULL)
+            (void)run_judge(&d, files, &files->entries[i], &error);
+    return d.paths;
 }
 
 bool delivery_lint(findings *out, const tree *files) {
@@ -208,10 +262,23 @@ bool delivery_lint(findings *out, const tree *files) {
     size_t i;
     for (i = 0; i < files->count; i++) {
         const tree_entry *entry = &files->entries[i];
-        const bool genai = is_named(entry, "genai_config.json");
-        if (!genai && !is_named(entry, "manifest.json")) continue;
+        epctx_arena arena;
+        epctx_error error;
+        delivery d;
+        if (judge_of(entry) == NULL) continue;
         any = true;
-        lint_one(out, entry, genai ? genai_lint : package_lint);
+        epctx_arena_init(&arena, NULL);
+        memset(&d, 0, sizeof d);
+        d.out = out;
+        d.arena = &arena;
+        findings_file(out, entry->path);
+        if (run_judge(&d, files, entry, &error) != EPCTX_OK) {
+            finding what = {
+                RULE_UNREADABLE, epctx_str_of(""), epctx_str_of(""), "", error.message, 0};
+            findings_add(out, &what);
+        }
+        findings_file_end(out);
+        epctx_arena_free(&arena);
     }
     return any;
 }

@@ -7,10 +7,12 @@
 
 /* A folder that is judged as a whole. */
 typedef struct delivery {
-    findings *out;
+    findings *out; /* NULL: nothing is judged, only `paths` are collected */
+    delivery_paths *paths;
     const tree *files;
     epctx_arena *arena;
-    unsigned line; /* of what is said next; 0: none */
+    const char *assets; /* shared_assets of the model package around the folder, or NULL */
+    unsigned line;      /* of what is said next; 0: none */
 } delivery;
 
 /* An input or output of a model. */
@@ -48,13 +50,17 @@ typedef struct delivery_model {
 void delivery_say(delivery *d, int rule, epctx_str where, const char *format, ...);
 /* The file's JSON, an object; NULL after a finding of `rule`. `text` (may be NULL) gets its text. */
 const json *delivery_read_json(delivery *d, const char *path, int rule, epctx_str *text);
-/* Reads a model and what the rules ask of it; close it also after a failure. */
-epctx_status delivery_open(delivery *d, const char *path, delivery_model *out, epctx_error *error);
+/* Reads a model and what the rules ask of it; close it also after a failure. `paths` may be NULL. */
+epctx_status delivery_open(delivery *d, const char *path, const delivery_paths *paths,
+                           delivery_model *out, epctx_error *error);
+/* Notes where the files of a model are; NULL if it does not exist, or without memory. */
+const delivery_paths *delivery_add_paths(delivery *d, const char *model, const char *context,
+                                         const char *external);
 void delivery_close(delivery_model *done);
 const delivery_value *delivery_find(const delivery_values *values, epctx_str name);
 /* Memory that is zero, or NULL; it is released with the delivery. */
 void *delivery_alloc(delivery *d, size_t count, size_t size);
-/* "a/b" of two parts, in the delivery's memory; NULL: out of memory. */
+/* "a/b" of "a" and "./b", in the delivery's memory; NULL: out of memory. */
 const char *delivery_join(delivery *d, const char *folder, epctx_str name);
 /* Whether a name is absolute on any system: "/a", "\a", "c:". */
 bool delivery_is_absolute(epctx_str name);

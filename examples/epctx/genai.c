@@ -15,6 +15,7 @@ typedef struct part {
     const json *outer;   /* those that apply without, or that are inherited; NULL: none */
     bool stage;          /* of decoder.pipeline */
     bool prompt, token, lm_head;
+    const delivery_paths *paths;
     bool open;
     delivery_model model;
 } part;
@@ -150,6 +151,38 @@ static void check_type(genai *g) {
 
 /* -- models -- */
 
+/* Whether the decoder's options apply, too. */
+static bool inherits(const part *p) {
+    return p->options == NULL || truth_of(p->object, "inherit_session_options", false);
+}
+
+/* A session option that is a path relative to the folder; NULL: not given. */
+static const char *session_path(genai *g, const part *p, const char *key) {
+    epctx_str name = delivery_text(p->options, key);
+    if (name.size == 0 && inherits(p)) name = delivery_text(p->outer, key);
+    if (name.size == 0 || delivery_is_absolute(name)) return NULL;
+    return delivery_join(g->d, g->d->files->folder, name);
+}
+
+static void note_paths(genai *g, part *p) {
+    const char *context = session_path(g, p, "ep.context_file_path");
+    const char *external =
+        session_path(g, p, "session.model_external_initializers_file_folder_path");
+    const char *model = delivery_join(g->d, g->d->files->folder, p->filename);
+    if (model != NULL && (context != NULL || external != NULL))
+        p->paths = delivery_add_paths(g->d, model, context, external);
+}
+
+/* "sha256:HEX/FILE" in the shared assets of a model package; NULL: no such. */
+static const char *find_asset(genai *g, epctx_str name) {
+    char *text;
+    if (g->d->assets == NULL || name.size < 8 || delivery_climbs(name)) return NULL;
+    text = epctx_arena_copy(g->d->arena, name);
+    if (text == NULL) return NULL;
+    text[6] = '-';
+    return delivery_join(g->d, g->d->assets, epctx_str_of(text));
+}
+
 static void open_part(genai *g, part *p) {
     const epctx_str name = p->filename;
     const char *path;
@@ -157,6 +190,17 @@ static void open_part(genai *g, part *p) {
     const tree_entry *entry;
     if (name.size == 0) {
         delivery_say(g->d, DELIVERY_G_FILE, p->name, "has no filename");
+        return;
+    }
+    if (epctx_str_starts(name, "sha256:")) {
+        path = find_asset(g, name);
+        if (path == NULL)
+            delivery_say(g->d, DELIVERY_G_FILE, p->name, "filename '%S' is in no model package",
+                         &name);
+        if (path != NULL && delivery_open(g->d, path, p->paths, &p->model, &error) != EPCTX_OK)
+            delivery_say(g->d, DELIVERY_G_FILE, p->name, "%s", error.message);
+        else
+            p->open = path != NULL;
         return;
     }
     if (delivery_is_absolute(name) || delivery_climbs(name) ||
@@ -173,7 +217,7 @@ static void open_part(genai *g, part *p) {
     }
     path = delivery_join(g->d, g->d->files->folder, name);
     if (path == NULL) return;
-    if (delivery_open(g->d, path, &p->model, &error) != EPCTX_OK) {
+    if (delivery_open(g->d, path, p->paths, &p->model, &error) != EPCTX_OK) {
         delivery_say(g->d, DELIVERY_G_FILE, p->name, "%s", error.message);
         return;
     }
@@ -208,11 +252,6 @@ static void each_in(genai *g, const part *p, const json *options, provider_fn fn
     for (object = list->first; object != NULL; object = object->next)
         for (one = object->kind == JSON_OBJECT ? object->first : NULL; one != NULL; one = one->next)
             fn(g, p, one, user);
-}
-
-/* Whether the decoder's options apply, too. */
-static bool inherits(const part *p) {
-    return p->options == NULL || truth_of(p->object, "inherit_session_options", false);
 }
 
 static void each_provider(genai *g, const part *p, provider_fn fn, void *user) {
@@ -925,7 +964,7 @@ static bool note_used(genai *g, epctx_map *used) {
         delivery_model model;
         epctx_error error;
         if (entry->kind != TREE_FILE || !tree_ends(entry->name, ".onnx")) continue;
-        if (delivery_open(g->d, entry->path, &model, &error) != EPCTX_OK) all = false;
+        if (delivery_open(g->d, entry->path, NULL, &model, &error) != EPCTX_OK) all = false;
         all = note_files(g, &model, used) && all;
         delivery_close(&model);
     }
@@ -1247,7 +1286,9 @@ static void check_tokenizer(genai *g) {
     static const char *const names[] = {"tokenizer.json", "tokenizer_config.json"};
     const epctx_str folder = delivery_text(g->model, "tokenizer_dir");
     size_t i;
-    if (tree_find(g->d->files, epctx_str_of("openvino_tokenizer.xml")) != NULL) return;
+    if (tree_find(g->d->files, epctx_str_of("openvino_tokenizer.xml")) != NULL ||
+        epctx_str_starts(folder, "sha256:"))
+        return;
     if (folder.size > 0 && (tree_find(g->d->files, folder) != NULL || delivery_climbs(folder) ||
                             delivery_is_absolute(folder)))
         return; /* shared by several models, and no part of this folder */
@@ -1321,6 +1362,7 @@ static void judge(genai *g) {
 void genai_lint(delivery *d, const char *config) {
     genai g;
     epctx_str text;
+    size_t i;
     memset(&g, 0, sizeof g);
     g.d = d;
     g.nothing = epctx_str_of("");
@@ -1331,5 +1373,7 @@ void genai_lint(delivery *d, const char *config) {
     g.model = json_get(g.root, "model");
     g.decoder = json_get(g.model, "decoder");
     g.type = delivery_text(g.model, "type");
-    if (find_parts(&g)) judge(&g);
+    if (!find_parts(&g)) return;
+    for (i = 0; i < g.count; i++) note_paths(&g, &g.parts[i]);
+    if (d->out != NULL) judge(&g);
 }

@@ -59,7 +59,20 @@ static void unreadable(lint_work *work, const char *file, const epctx_error *err
     findings_file_end(&work->out);
 }
 
-static void lint_model(lint_work *work, const char *file) {
+/* The delivery around a model may say where its files are; the command line comes first. */
+static void use_paths(epctx_check_opts *opts, const char *file, const delivery_paths *paths) {
+    const epctx_io *io = epctx_io_files();
+    char path[EPCTX_PATH_MAX];
+    if (paths == NULL || io->canonical_fn(io->user, file, path, sizeof path, NULL) != EPCTX_OK)
+        return;
+    while (paths != NULL && strcmp(paths->model, path) != 0) paths = paths->next;
+    if (paths == NULL) return;
+    if (opts->context_file_path == NULL) opts->context_file_path = paths->context;
+    if (opts->external_folder == NULL) opts->external_folder = paths->external;
+}
+
+static void lint_model(lint_work *work, const char *file, const delivery_paths *paths) {
+    epctx_check_opts opts = work->opts;
     uint64_t counts[EPCTX_SEVERITY_COUNT];
     epctx_model model;
     epctx_finding loads;
@@ -72,10 +85,11 @@ static void lint_model(lint_work *work, const char *file) {
         unreadable(work, file, &error);
         return;
     }
+    use_paths(&opts, file, paths);
     findings_file(&work->out, file);
-    status = epctx_lint(&model, &work->opts, found, &work->out, counts, &error);
-    if (status == EPCTX_OK && counts[0] == 0 && !work->opts.no_files &&
-        rule_loads_fails(&model, file, work->opts.context_file_path, &loads, &error)) {
+    status = epctx_lint(&model, &opts, found, &work->out, counts, &error);
+    if (status == EPCTX_OK && counts[0] == 0 && !opts.no_files &&
+        rule_loads_fails(&model, file, opts.context_file_path, &loads, &error)) {
         finding one = {RULE_LOADS, loads.node, loads.graph, loads.attribute, loads.message, 0};
         findings_add(&work->out, &one);
     }
@@ -99,6 +113,7 @@ static void lint_folder(lint_work *work, const char *folder) {
     epctx_arena arena;
     epctx_error error;
     tree files;
+    const delivery_paths *paths;
     size_t models = 0, i;
     epctx_arena_init(&arena, NULL);
     if (tree_read(&files, folder, &arena, &error) != EPCTX_OK) {
@@ -106,6 +121,7 @@ static void lint_folder(lint_work *work, const char *folder) {
         epctx_arena_free(&arena);
         return;
     }
+    paths = work->opts.no_files ? NULL : delivery_read_paths(&files, &arena);
     for (i = 0; i < files.count; i++) {
         const tree_entry *entry = &files.entries[i];
         const bool model = tree_ends(entry->name, ".onnx");
@@ -117,9 +133,10 @@ static void lint_folder(lint_work *work, const char *folder) {
         else if (model && entry->kind == TREE_OTHER)
             add_alone(work, RULE_UNREADABLE, entry->path, "is not a regular file");
         else if (model && entry->kind == TREE_FILE)
-            lint_model(work, entry->path);
+            lint_model(work, entry->path, paths);
     }
-    if (!delivery_lint(&work->out, &files) && models == 0) {
+    if (!work->opts.no_files && delivery_lint(&work->out, &files)) models++;
+    if (models == 0) {
         epctx_fail(&error, EPCTX_ERR_NOT_FOUND, "%s: there is no .onnx file in this folder",
                    folder);
         unreadable(work, folder, &error);
@@ -149,7 +166,7 @@ static int lint_all(lint_work *work, const char *const *files, int count) {
         if (tree_is_folder(files[i]))
             lint_folder(work, files[i]);
         else
-            lint_model(work, files[i]);
+            lint_model(work, files[i], NULL);
     code = findings_end(&work->out);
     return work->failed ? CLI_FAILED : code;
 }

@@ -7,8 +7,10 @@ Each case changes a folder that has no finding; lint must report the rules that 
 others. Every rule for deliveries needs a case. Prints the lines that tests/run reads.
 """
 import copy
+import hashlib
 import json
 import os
+import random
 import shutil
 import subprocess
 import sys
@@ -517,6 +519,206 @@ GENAI = (
 )
 
 
+# -- model packages --
+
+TEXT = "6:2.40.0:2.30.0:3.3.3:73:0"
+
+
+def asset(files):
+    """ORT's name for a set of files."""
+    lines = "".join("%s  %s\n" % (hashlib.sha256(files[name]).hexdigest(), name)
+                    for name in sorted(files))
+    return hashlib.sha256(lines.encode()).hexdigest()
+
+
+SHARED = {"net.onnx": ordinary("net", "Strange", [("x", FLOAT, (1, 4))],
+                               [("y", FLOAT, (1, 4))]).SerializeToString(), "notes/a.txt": b"text"}
+HEX = asset(SHARED)
+BINARY = {"net_qnn.bin": b"a context binary"}
+BINARY_HEX = asset(BINARY)
+
+
+def package():
+    """A variant for QNN, one whose binary is an asset, and the source model as an asset."""
+    folder = Folder()
+    model = compiled("net", [("x", FLOAT, (1, 4))], [("y", FLOAT, (1, 4))], "net_qnn.bin")
+    model.metadata_props.add(key="ep_compatibility_info.QNNExecutionProvider", value=TEXT)
+    second = copy.deepcopy(model)
+    second.metadata_props[0].value = TEXT.replace(":73:", ":75:")
+    folder.files = {
+        "manifest.json": {"schema_version": "1.0", "package_name": "net",
+                          "components": {"model": "model"}},
+        "model/component.json": {"component_name": "model", "variants": {
+            "v73": {"variant_directory": "v73", "ep": "QNNExecutionProvider", "device": "npu",
+                    "compatibility_string": TEXT, "executor_info": {"ort": "ort_info.json"}},
+            "v75": {"ep": "QNNExecutionProvider", "device": "npu",
+                    "compatibility_string": TEXT.replace(":73:", ":75:"),
+                    "executor_info": {"ort": {"model_file": "net_ctx.onnx", "session_options": {
+                        "ep.context_file_path": "sha256:%s/net_ctx.onnx" % BINARY_HEX}}}},
+            "cpu": {"ep": "CPUExecutionProvider",
+                    "executor_info": {"ort": {"model_file": "sha256:%s/net.onnx" % HEX}}}}},
+        "model/v73/ort_info.json": {"model_file": "net_ctx.onnx"},
+        "model/v73/net_ctx.onnx": model,
+        "model/v73/net_qnn.bin": b"a context binary",
+        "model/v75/net_ctx.onnx": second,
+        "model/cpu/readme.txt": b"text",
+    }
+    for name, data in SHARED.items():
+        folder.files["shared_assets/sha256-%s/%s" % (HEX, name)] = data
+    for name, data in BINARY.items():
+        folder.files["shared_assets/sha256-%s/%s" % (BINARY_HEX, name)] = data
+    return folder
+
+
+def genai_package():
+    """Each variant is a folder of ORT GenAI; their tokenizer is an asset."""
+    folder = Folder()
+    tokenizer = {"tokenizer.json": b"{}", "tokenizer_config.json": b"{}"}
+    folder.files = {"manifest.json": {"schema_version": 1, "components": {"model": {"variants": {
+        name: {"ep": "QNNExecutionProvider", "device": "npu",
+               "compatibility_string": TEXT + name} for name in ("a", "b")}}}}}
+    for name in ("a", "b"):
+        one = genai()
+        for key, data in one.files.items():
+            if key not in tokenizer:
+                folder.files["%s/%s" % (name, key)] = data
+        one.files["genai_config.json"]["model"]["tokenizer_dir"] = "sha256:" + asset(tokenizer)
+        for stage in ("context", "iterator"):
+            one.files[stage + "_ctx.onnx"].metadata_props.add(
+                key="ep_compatibility_info.QNNExecutionProvider", value=TEXT + name)
+    for key, data in tokenizer.items():
+        folder.files["shared_assets/sha256-%s/%s" % (asset(tokenizer), key)] = data
+    return folder
+
+
+MANIFEST = lambda f: f.files["manifest.json"]  # noqa: E731
+COMPONENT = lambda f: f.files["model/component.json"]  # noqa: E731
+INFO = lambda f: f.files["model/v73/ort_info.json"]  # noqa: E731
+
+
+def variant(name):
+    return lambda f: COMPONENT(f)["variants"][name]
+
+
+def info(name):
+    return lambda f: variant(name)(f)["executor_info"]["ort"]
+
+
+def same_strings(folder):
+    """Both variants are for one chip, and so are their models."""
+    variant("v75")(folder)["compatibility_string"] = TEXT
+    folder.model("model/v75/net_ctx.onnx").metadata_props[0].value = TEXT
+
+
+def several_strings(folder):
+    more = copy.deepcopy(folder.model("model/v73/net_ctx.onnx"))
+    more.metadata_props[0].value = "6:1:1:1:1:1"
+    folder.files["model/v73/more_ctx.onnx"] = more
+
+
+def no_strings(folder):
+    del folder.model("model/v73/net_ctx.onnx").metadata_props[:]
+    del variant("v73")(folder)["compatibility_string"]
+
+
+def second_component(folder):
+    MANIFEST(folder)["components"]["other"] = {"variants": {}}
+
+
+def broken_genai(folder):
+    folder.files["b/genai_config.json"]["model"]["surprise"] = 1
+
+
+ASSET = "shared_assets/sha256-%s/" % HEX
+PACKAGES = (
+    ("a whole package", package, None, set()),
+    ("a whole package for GenAI", genai_package, None, set()),
+    ("no JSON", package, file("manifest.json", b"{"), {"E201"}),
+    ("no version", package, member(MANIFEST, "schema_version", None), {"E201"}),
+    ("a newer version", package, member(MANIFEST, "schema_version", "2.0"), {"E201"}),
+    ("a later version", package, member(MANIFEST, "schema_version", "1.7"), set()),
+    ("no version at all", package, member(MANIFEST, "schema_version", "new"), {"E201"}),
+    ("an unknown key", package, member(MANIFEST, "surprise", 1), {"E201"}),
+    ("an unknown key of a component", package, member(COMPONENT, "surprise", 1), {"E201"}),
+    ("an unknown key of a variant", package, member(variant("cpu"), "surprise", 1), {"E201"}),
+    ("an ep that is no text", package, member(variant("v75"), "ep", 1),
+     {"E201", "E204", "E209"}),
+    ("a layout that is none", package, member(MANIFEST, "layout", "loose"), {"E201"}),
+    ("a component without variants", package, member(COMPONENT, "variants", None),
+     {"E201", "E202", "W211"}),
+    ("no variant", package, member(COMPONENT, "variants", {}), {"E202", "W211"}),
+    ("two components for GenAI", genai_package, second_component, {"W202"}),
+    ("two components", package, second_component, set()),
+    ("a missing folder", package, member(variant("v73"), "variant_directory", "v99"), {"E203"}),
+    ("a missing folder of that name", package, file("model/cpu/readme.txt", None),
+     {"E203", "W211"}),
+    ("a missing component", package, member(MANIFEST, "components", {"model": "gone"}),
+     {"E202", "E203", "W211"}),
+    ("no ep", package, member(variant("cpu"), "ep", None), {"E204", "W205"}),
+    ("a short ep", package, member(variant("v73"), "ep", "QNN"), {"E204"}),
+    ("an ep in other letters", package, member(variant("v73"), "ep", "QnnExecutionProvider"),
+     {"W204"}),
+    ("an ep of the future", package, member(variant("cpu"), "ep", "AcmeExecutionProvider"),
+     {"W205"}),
+    ("a device that is none", package, member(variant("v73"), "device", "dsp"), {"E205"}),
+    ("no device", package, member(variant("v73"), "device", None), {"W205"}),
+    ("a contrary device", package, member(variant("v73"), "device", "cpu"), {"W205"}),
+    ("another string", package, member(variant("v73"), "compatibility_string", TEXT + "1"),
+     {"E206"}),
+    ("no string", package, member(variant("v73"), "compatibility_string", None), {"W206"}),
+    ("no string anywhere", package, no_strings, {"W206"}),
+    ("several strings", package, several_strings, {"W206"}),
+    ("two variants for one chip", package, same_strings, {"W207"}),
+    ("a missing executor file", package, file("model/v73/ort_info.json", None), {"E208"}),
+    ("an executor file that is no JSON", package, file("model/v73/ort_info.json", b"x"),
+     {"E208"}),
+    ("no model_file", package, member(INFO, "model_file", None), {"E208"}),
+    ("a missing model", package, member(INFO, "model_file", "gone.onnx"), {"E208"}),
+    ("a model outside", package, member(INFO, "model_file", "../v75/net_ctx.onnx"), {"E208"}),
+    ("an option that is a number", package, member(INFO, "provider_options", {"soc_model": 60}),
+     {"E208"}),
+    ("options that are a list", package, member(INFO, "session_options", []), {"E208"}),
+    ("contexts of another EP", package,
+     lambda f: lint.put(f.node("model/v73/net_ctx.onnx"), "source", "OpenVINOExecutionProvider"),
+     {"E209"}),
+    ("a binary outside", package,
+     lambda f: lint.put(f.node("model/v73/net_ctx.onnx"), "ep_cache_context", "../net_qnn.bin"),
+     {"E210"}),
+    ("a missing binary", package, file("model/v73/net_qnn.bin", None), {"E210"}),
+    ("a binary in an asset, without the option", package,
+     member(info("v75"), "session_options", {}), {"E210", "W211"}),
+    ("a changed asset", package, file(ASSET + "notes/a.txt", b"other"), {"E211"}),
+    ("a renamed file of an asset", package,
+     both(file(ASSET + "notes/a.txt", None), file(ASSET + "notes/b.txt", b"text")), {"E211"}),
+    ("a missing asset", package,
+     member(info("cpu"), "model_file", "sha256:%064d/net.onnx" % 0), {"E211", "W211"}),
+    ("a hash that is none", package, member(info("cpu"), "model_file", "sha256:abc/net.onnx"),
+     {"E211", "W211"}),
+    ("an asset elsewhere", package,
+     member(MANIFEST, "shared_assets", {"sha256:%064d" % 0: "gone"}), {"E211"}),
+    ("an unused asset", package,
+     file("shared_assets/sha256-%s/a" % asset({"a": b"x"}), b"x"), {"W211"}),
+    ("a link in an asset", package, lambda f: f.links.update({ASSET + "b.txt": "notes/a.txt"}),
+     {"W211"}),
+    ("a rest of writing", package, file("shared_assets/x.tmp.123", b""), {"W211"}),
+    ("a flat folder", genai_package, file("genai_config.json", b"{"), {"E101", "W212"}),
+    ("a variant without its configuration", genai_package, file("a/genai_config.json", None),
+     {"E213"}),
+    ("a variant with a wrong configuration", genai_package, broken_genai, {"E101"}),
+    ("a path with dots", package, member(MANIFEST, "components", {"model": "model/../model"}),
+     {"W214"}),
+    ("a path with a dot", package, member(MANIFEST, "components", {"model": "./model/."}), set()),
+    ("an installed path with dots", package,
+     both(member(MANIFEST, "components", {"model": "model/../model"}),
+          member(MANIFEST, "layout", "installed")), set()),
+    ("a link out of the package", package, lambda f: f.links.update({"model/x": "/tmp"}),
+     {"W214"}),
+    ("hostile names", package,
+     both(member(lambda f: COMPONENT(f)["variants"], HOSTILE, {HOSTILE: HOSTILE}),
+          member(MANIFEST, HOSTILE, 1)), {"E201", "E203", "E204", "W205"}),
+)
+
+
 def report(folder):
     done = subprocess.run((EPCTX, "lint", "--hints", "--json", folder), stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, timeout=120, check=False)
@@ -524,11 +726,7 @@ def report(folder):
     if done.returncode not in (0, 1) or done.stderr:
         raise AssertionError("exit code %d: %s" % (done.returncode, done.stderr[-800:]))
     assert "\x1b" not in text and "\u202e" not in text, "a control character was printed"
-    found = [(f["id"], f["message"]) for one in json.loads(text)["files"]
-             for f in one["findings"] if f["id"][1] in "12"]
-    subprocess.run((EPCTX, "lint", folder), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                   timeout=120, check=False)
-    return found
+    return [(f["id"], f["message"]) for one in json.loads(text)["files"] for f in one["findings"]]
 
 
 def judge(kind, cases, rules):
@@ -540,8 +738,12 @@ def judge(kind, cases, rules):
             if change is not None:
                 change(folder)
             folder.write(where)
-            found = report(where)
+            everything = report(where)
+            found = [one for one in everything if one[0][1] in "12"]
             ids = {one[0] for one in found}
+            if not expected:
+                found = [one for one in everything if one[0][0] == "E"]
+                assert not found, found
             assert ids == expected, "expected %s, found %s" % (sorted(expected), found)
             for one in expected:
                 seen[one] = True
@@ -558,11 +760,43 @@ def judge(kind, cases, rules):
     return good
 
 
+def damaged():
+    """Damaged JSON is reported, whatever it says."""
+    chance = random.Random(20)
+    words = [b"{", b"}", b"[", b"]", b",", b":", b'"', b"\\", b"0", b"-1e999", b"null", b"true",
+             b"\x00", b"\xff", b"18446744073709551616", b'"sha256:', b"../", b"%d", b"\\ud800"]
+    for make, names in ((genai, ["genai_config.json"]),
+                        (package, ["manifest.json", "model/component.json"]),
+                        (openvino, ["genai_config.json"]), (genie, ["genai_config.json"])):
+        for _ in range(20):
+            folder = make()
+            for name in names:
+                text = json.dumps(folder.files[name]).encode()
+                for _ in range(chance.randrange(1, 4)):
+                    at = chance.randrange(len(text))
+                    text = (text[:at] + chance.choice(words) +
+                            text[at + chance.randrange(0, 12):])
+                folder.files[name] = text
+            folder.write(os.path.join(FOLDER, "damaged"))
+            report(os.path.join(FOLDER, "damaged"))
+    deep = genai()
+    deep.files["genai_config.json"] = b'{"model":' * 100000
+    deep.write(os.path.join(FOLDER, "damaged"))
+    report(os.path.join(FOLDER, "damaged"))
+
+
 def main():
     listed = subprocess.run((EPCTX, "lint", "--rules"), stdout=subprocess.PIPE, check=True)
     rules = [line.split()[0] for line in listed.stdout.decode().splitlines()]
     good = judge("GenAI", (("a whole folder", genai, None, set()),) + GENAI,
                  [rule for rule in rules if rule[1] == "1"])
+    good = judge("packages", PACKAGES, [rule for rule in rules if rule[1] == "2"]) and good
+    try:
+        damaged()
+        print("ok damaged deliveries")
+    except (AssertionError, ValueError, subprocess.TimeoutExpired) as error:
+        print("FAIL damaged deliveries: %s" % str(error)[:900])
+        good = False
     sys.exit(0 if good else 1)
 
 
