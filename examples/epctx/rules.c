@@ -103,6 +103,8 @@ bool rule_command(int rule, const char *file, epctx_str node, epctx_buffer *out)
         snprintf(start, sizeof start, "epctx extract --in-place ");
     } else if (rule == EPCTX_RULE_ONLY_EMBEDDED) {
         snprintf(start, sizeof start, "epctx embed --in-place ");
+    } else if (rule == EPCTX_RULE_FILE_MISSING) {
+        return false; /* repair can find few of them */
     } else if (rule < EPCTX_RULE_COUNT && epctx_can_repair((epctx_rule)rule)) {
         const bool nameless = rule == EPCTX_RULE_NO_SOURCE || rule == EPCTX_RULE_SOURCE_ABSENT;
         snprintf(start, sizeof start, "epctx repair --in-place --rules %s%s%s ", rule_info(rule).id,
