@@ -48,9 +48,10 @@ typedef struct delivery_model {
 /* Adds a finding; `where` is the stage, component or variant and may be empty. The formats are
  * those of epctx_fail. */
 void delivery_say(delivery *d, int rule, epctx_str where, const char *format, ...);
-/* The file's JSON, an object; NULL after a finding of `rule`. `text` (may be NULL) gets its text. */
+/* The JSON object in a file; NULL after a finding of `rule`. `text` (may be NULL) gets its text. */
 const json *delivery_read_json(delivery *d, const char *path, int rule, epctx_str *text);
-/* Reads a model and what the rules ask of it; close it also after a failure. `paths` may be NULL. */
+/* Reads a model and what the rules ask of it; close it also after a failure. `paths` may be
+ * NULL. */
 epctx_status delivery_open(delivery *d, const char *path, const delivery_paths *paths,
                            delivery_model *out, epctx_error *error);
 /* Notes where the files of a model are; NULL if it does not exist, or without memory. */

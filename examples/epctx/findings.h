@@ -4,7 +4,8 @@
  *     findings_init(&out);
  *     ... its options, findings_choose, findings_ignore ...
  *     findings_begin(&out);
- *     for each file: findings_file(&out, file), findings_add(&out, ...)..., findings_file_end(&out);
+ *     for each file: findings_file(&out, file), findings_add(&out, ...)... and
+ *                    findings_file_end(&out)
  *     code = findings_end(&out);
  *     findings_free(&out);
  */
