@@ -454,6 +454,7 @@ const cli_command cli_compile = {
     "  -n, --dry-run        list the outputs and check whether they can be written\n"
     "  --options            list ONNX Runtime's session options instead: key, type,\n"
     "                       default, phase, ORT's constant and meaning, separated by\n"
-    "                       tabs\n",
+    "                       tabs\n"
+    "\nExample: epctx compile --dim batch=1 -v model.onnx\n",
     run,
 };

@@ -186,6 +186,7 @@ const cli_command cli_run = {
     "  --json            print one JSON object; numbers that JSON cannot express are\n"
     "                    strings\n\n"
     "'open-to-first-output' is the time from opening the file to the end of the first\n"
-    "run, without creating or reading the inputs.\n",
+    "run, without creating or reading the inputs.\n"
+    "\nExample: epctx run model_ctx.onnx --seed 1 --dump outputs\n",
     run,
 };
