@@ -2,7 +2,7 @@
 #ifndef EPCTX_CLI_COMPILE_H
 #define EPCTX_CLI_COMPILE_H
 
-#include "cli.h"
+#include "anyep.h"
 
 /* One NAME=VALUE or INPUT[AXIS]=VALUE of --dim. */
 typedef struct compile_dim {
@@ -28,6 +28,9 @@ typedef struct compile_settings {
     bool verbose;
     bool dry_run;
     bool json;
+    /* With --ort: */
+    int optimization; /* as ONNX Runtime numbers the levels; -1: its default */
+    bool alone;       /* models do not share their contexts */
 } compile_settings;
 
 /* What is to be said when all is written, a line each. Zeroed but for its arena. */
@@ -53,6 +56,7 @@ epctx_status compile_check_binary(const char *const *files, int count, const com
 epctx_status compile_note_sources(const char *const *files, int count, const compile_settings *set,
                                   compile_notes *notes, epctx_error *error);
 void compile_print_notes(FILE *out, const compile_notes *notes);
+epctx_status compile_add_note(compile_notes *notes, const char *line, epctx_error *error);
 
 /* Reads --dim into `set`; says what is wrong otherwise. */
 bool compile_read_dims(compile_settings *set, epctx_arena *arena);
@@ -85,6 +89,9 @@ void left_print(FILE *out, left_nodes *left);
 void left_json(left_nodes *left);
 /* --dry-run: says what would be written, or why it would fail before anything is compiled. */
 int compile_plan(const char *const *files, int count, const compile_settings *set);
+/* --ort: another EP's models. */
+int compile_ort(const char *const *files, int count, const compile_settings *set,
+                const anyep_settings *any);
 /* Several models, one binary. */
 int compile_group(const char *const *files, int count, const compile_settings *set);
 

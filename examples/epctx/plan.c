@@ -221,7 +221,7 @@ static epctx_status look_beside(search *s, const char *path, const char *const *
     return status;
 }
 
-static epctx_status add_note(compile_notes *notes, const char *line, epctx_error *error) {
+epctx_status compile_add_note(compile_notes *notes, const char *line, epctx_error *error) {
     const char **lines =
         (const char **)epctx_arena_array(&notes->arena, notes->count + 1, sizeof *lines);
     char *copy = epctx_arena_copy(&notes->arena, epctx_str_of(line));
@@ -248,7 +248,7 @@ static epctx_status tell_left(const search *s, compile_notes *notes, epctx_error
                      "%.*s is kept although no model here needs it any more; last "
                      "used by %s",
                      MOST_TEXT, old->name, leaving);
-        status = add_note(notes, line, error);
+        status = compile_add_note(notes, line, error);
     }
     return status;
 }
@@ -325,7 +325,7 @@ static epctx_status note_source(const char *path, compile_notes *notes, epctx_er
                  "with its data, or specify it (epctx run --source, "
                  "ep.context_source_model_path)",
                  path, (int)files[i].name.size, files[i].name.data);
-        status = add_note(notes, line, error);
+        status = compile_add_note(notes, line, error);
     }
     epctx_model_close(&model);
     return status;
