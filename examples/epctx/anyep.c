@@ -196,6 +196,23 @@ void anyep_remove(const char *folder) {
     cli_signals_keep(false);
 }
 
+bool anyep_context_path(const char *folder, const char *name, const char *model, char *out,
+                        size_t size) {
+    char context[EPCTX_PATH_MAX];
+    const char *file;
+    epctx_error error;
+    if (epctx_path_context_model(epctx_str_of(model), context, sizeof context, &error) !=
+        EPCTX_OK) {
+        cli_fail(&error);
+        return false;
+    }
+    file = context + epctx_path_folder(epctx_str_of(context)).size;
+    if ((size_t)snprintf(out, size, "%s/%s", folder, name) >= size || mkdir(out, 0777) != 0 ||
+        (size_t)snprintf(out, size, "%s/%s/%s", folder, name, file) >= size)
+        return refuse("cannot make a folder in ", folder);
+    return true;
+}
+
 /* ---------------------------------------------------------------- the child */
 
 static void log_path(const anyep_job *job, char *out, size_t size) {
@@ -204,7 +221,10 @@ static void log_path(const anyep_job *job, char *out, size_t size) {
 
 /* What anybody in the child prints goes into the log; ends with it. */
 static void begin_child(const anyep_job *job, pid_t parent) {
+    /* What ends a process, whoever has caught it so far. */
+    static const int usual[] = {SIGALRM, SIGBUS, SIGSEGV, SIGFPE, SIGILL, SIGABRT};
     char path[PATH_MAX];
+    size_t i;
     int log;
     setpgid(0, 0); /* the EP may have children of its own: they end with it */
 #if defined(__linux__)
@@ -213,12 +233,9 @@ static void begin_child(const anyep_job *job, pid_t parent) {
 #endif
     (void)parent;
     cli_signals_forget();
-    signal(SIGALRM, SIG_DFL);
-#ifdef SIGBUS
-    signal(SIGBUS, SIG_DFL);
-#endif
+    for (i = 0; i < sizeof usual / sizeof usual[0]; i++) signal(usual[i], SIG_DFL);
     log_path(job, path, sizeof path);
-    log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    log = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600);
     if (log < 0) log = open("/dev/null", O_WRONLY | O_CLOEXEC);
     if (log < 0 || dup2(log, STDOUT_FILENO) < 0 || dup2(log, STDERR_FILENO) < 0) _exit(1);
 }

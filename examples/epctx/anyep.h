@@ -164,6 +164,10 @@ void anyep_json_ep(const anyep_board *board);
 bool anyep_folder(const char *parent, char *out, size_t size);
 void anyep_remove(const char *folder);
 
+/* A new folder `name` in a temporary one, and in it the path of a context model of `model`. */
+bool anyep_context_path(const char *folder, const char *name, const char *model, char *out,
+                        size_t size);
+
 /* In the child (ort/child.c). */
 void anyep_child(const anyep_job *job, anyep_board *board);
 
