@@ -1,8 +1,8 @@
 /*
- * An application of ONNX Runtime's public C API, reduced to what epctx-conformance, the tests and the
- * tool (examples/epctx/ort) need: load the library, register a plugin EP, make sessions from a path or from memory, compile, run with made-up inputs,
- * compare outputs. Functions answer true on success; otherwise ort_code and ort_text hold the code
- * and message that ORT gave this thread.
+ * An application of ONNX Runtime's public C API, reduced to what epctx-conformance, the tests and
+ * the tool (examples/epctx/ort) need: load the library, register a plugin EP, make sessions from a
+ * path or from memory, compile, run with made-up inputs, compare outputs. Functions answer true on
+ * success; otherwise ort_code and ort_text hold the code and message that ORT gave this thread.
  */
 #ifndef ORT_DRIVER_H
 #define ORT_DRIVER_H
@@ -89,8 +89,8 @@ int64_t ort_free_value(size_t i);
 
 /* The device of the EP called `name` with hardware of `type`, or NULL. */
 const OrtEpDevice *ort_device(const char *name, OrtHardwareDeviceType type);
-/* The first device of a registered library (its real path; NULL: any) whose EP is called `name` (NULL:
- * any) and whose hardware is of `type` (NULL: any); NULL: see ort_text. */
+/* The first device of a registered library (its real path; NULL: any) whose EP is called `name`
+ * (NULL: any) and whose hardware is of `type` (NULL: any); NULL: see ort_text. */
 const OrtEpDevice *ort_device_of(const char *library, const char *name,
                                  const OrtHardwareDeviceType *type);
 bool ort_options(const ort_spec *spec, OrtSessionOptions **out);

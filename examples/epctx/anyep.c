@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -223,9 +224,10 @@ static void log_path(const anyep_job *job, char *out, size_t size) {
 static void begin_child(const anyep_job *job, pid_t parent) {
     /* What ends a process, whoever has caught it so far. */
     static const int usual[] = {SIGALRM, SIGBUS, SIGSEGV, SIGFPE, SIGILL, SIGABRT};
+    const struct rlimit no_core = {0, 0};
     char path[PATH_MAX];
     size_t i;
-    int log;
+    int log, nothing;
     setpgid(0, 0); /* the EP may have children of its own: they end with it */
 #if defined(__linux__)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -237,18 +239,23 @@ static void begin_child(const anyep_job *job, pid_t parent) {
     log_path(job, path, sizeof path);
     log = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600);
     if (log < 0) log = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    setrlimit(RLIMIT_CORE, &no_core);
+    nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (nothing >= 0) dup2(nothing, STDIN_FILENO);
     if (log < 0 || dup2(log, STDOUT_FILENO) < 0 || dup2(log, STDERR_FILENO) < 0) _exit(1);
 }
 
 /* False: it took too long, or the tool has to end. */
-static bool wait_for(pid_t child, double limit, int *status) {
+static bool wait_for(pid_t child, const anyep_job *job, const anyep_board *board, int *status) {
     const double start = cli_now();
     pid_t ended = 0;
     useconds_t pause = 500;
-    while (ended == 0 && !cli_signals_waiting() && cli_now() - start < limit * 1000) {
+    while (ended == 0 && !cli_signals_waiting() &&
+           cli_now() - start < job->set->time_limit * 1000) {
         ended = waitpid(child, status, WNOHANG);
         if (ended == 0) usleep(pause);
         if (pause < 20000) pause += pause / 4;
+        if (job->count > 1) cli_progress_set(board->compiled);
     }
     kill(-child, SIGKILL); /* it and what it left behind */
     if (ended == 0) {
@@ -346,7 +353,7 @@ void anyep_do(const anyep_job *job, anyep_result *out) {
     }
     if (child > 0) {
         setpgid(child, child); /* either of the two is first */
-        ended = wait_for(child, job->set->time_limit, &status);
+        ended = wait_for(child, job, out->board, &status);
         out->seconds = (cli_now() - start) / 1000;
         end_texts(out->board);
         judge_end(out, ended, status);

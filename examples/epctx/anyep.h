@@ -1,5 +1,5 @@
-/* Any vendor's EP through the real ONNX Runtime (ORT), which is opened at run time. All that it does
- * happens in a child process (ort/), which may fail, hang or crash; the tool itself never loads it. */
+/* Any vendor's EP through the real ONNX Runtime (ORT), which is opened at run time. Both work in a
+ * child process (ort/), which may fail, hang or crash; the tool itself never loads them. */
 #ifndef EPCTX_CLI_ANYEP_H
 #define EPCTX_CLI_ANYEP_H
 

@@ -50,8 +50,8 @@ bool cli_parse(const cli_command *command, int argc, char **argv, const cli_opti
 /* The same with least..most operands; returns how many, or -1 on a mistake. */
 int cli_parse_some(const cli_command *command, int argc, char **argv, const cli_option *options,
                    const char **operands, int least, int most);
-/* The values of an option that takes a list one by one: they may have commas in them. `option` is the
- * `value` of its row; NULL: no more. */
+/* The values of an option that takes a list one by one: they may have commas in them. `option` is
+ * the `value` of its row; NULL: no more. */
 const char *cli_listed(const char **option, size_t number);
 /* --hugging-face, which every command takes: EPCTX_PATH_HUGGING_FACE or 0, for epctx_open_opts. */
 uint32_t cli_path_flags(void);

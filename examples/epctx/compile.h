@@ -51,6 +51,11 @@ void compile_unlock(epctx_io_file *lock);
 epctx_status compile_check_binary(const char *const *files, int count, const compile_settings *set,
                                   const epctx_backend *backend, compile_notes *notes,
                                   epctx_error *error);
+/* The same for the binary `path`. `strict`: names of graphs in it tell nothing, every model that
+ * names it needs it. */
+epctx_status compile_check_path(const char *path, const char *const *files, int count,
+                                const compile_settings *set, bool strict, compile_notes *notes,
+                                epctx_error *error);
 /* The same for sources of weightless models that are not where these look for them. The models were
  * written. */
 epctx_status compile_note_sources(const char *const *files, int count, const compile_settings *set,

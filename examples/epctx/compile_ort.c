@@ -291,6 +291,34 @@ static bool make_subfolder(const unit *u, const char *name, epctx_error *error) 
     return cli_make_folder(path, error) == EPCTX_OK;
 }
 
+/* Whether the folder has a file of that name with other bytes. */
+static bool changes(const unit *u, const made_file *file, const epctx_span *part) {
+    const epctx_io *io = epctx_io_files();
+    epctx_mapping old;
+    bool differs;
+    if (epctx_path_map(io, epctx_str_of(u->folder), epctx_str_of(file->name), cli_path_flags(),
+                       &old, NULL, NULL) != EPCTX_OK)
+        return false;
+    differs = old.size != part->size || memcmp(old.data, part->data, part->size) != 0;
+    io->unmap_fn(io->user, &old);
+    return differs;
+}
+
+/* A binary that other models in the folder name is not replaced by another one. */
+static bool is_free(unit *u, const made_file *file, const epctx_span *part, epctx_error *error) {
+    const char **sources;
+    const char *path;
+    size_t i;
+    if (file->is_model || u->policy == EPCTX_OVERWRITE_FAIL || !changes(u, file, part)) return true;
+    sources = (const char **)epctx_arena_array(&u->arena, u->count, sizeof *sources);
+    path = join(&u->arena, u->folder, file->name);
+    if (sources == NULL || path == NULL)
+        return epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory") == EPCTX_OK;
+    for (i = 0; i < u->count; i++) sources[i] = u->models[i].source;
+    return compile_check_path(path, sources, (int)u->count, u->set, true, &u->notes, error) ==
+           EPCTX_OK;
+}
+
 static bool commit(unit *u) {
     epctx_output_file *outputs =
         (epctx_output_file *)epctx_arena_array(&u->arena, u->file_count, sizeof *outputs);
@@ -307,7 +335,8 @@ static bool commit(unit *u) {
     ok = status == EPCTX_OK;
     for (i = 0; ok && i < u->file_count; i++) {
         made_file *file = &u->files[i];
-        ok = make_subfolder(u, file->name, &error) && map_file(u, file, &parts[i], &error);
+        ok = map_file(u, file, &parts[i], &error) && is_free(u, file, &parts[i], &error) &&
+             make_subfolder(u, file->name, &error);
         outputs[i].path = outputs[i].name = file->name;
         outputs[i].parts = &parts[i];
         outputs[i].part_count = 1;
@@ -323,11 +352,22 @@ static bool commit(unit *u) {
         cli_wrote_files();
     else
         cli_fail_text("%s%s", error.message[0] != '\0' ? error.message : "out of memory",
-                      error.status == EPCTX_ERR_EXISTS ? " (-f replaces it)" : "");
+                      error.status == EPCTX_ERR_EXISTS && u->policy == EPCTX_OVERWRITE_FAIL
+                          ? " (-f replaces it)"
+                          : "");
     return ok;
 }
 
 /* ---------------------------------------------------------------- report */
+
+/* "folder/name" */
+static void put_path(const unit *u, const char *name) {
+    if (strcmp(u->folder, ".") != 0) {
+        cli_put(stdout, epctx_str_of(u->folder));
+        if (u->folder[strlen(u->folder) - 1] != '/') putchar('/');
+    }
+    cli_put(stdout, epctx_str_of(name));
+}
 
 static const char *kind_of(const made_file *file) {
     return file->is_model ? "model" : file->needed ? "binary" : "other";
@@ -349,9 +389,8 @@ static void print_report(const unit *u) {
         putchar('\n');
     }
     for (i = 0; i < u->file_count; i++) {
-        printf("%-14s %s%s", kind_of(&u->files[i]), strcmp(u->folder, ".") != 0 ? u->folder : "",
-               strcmp(u->folder, ".") != 0 ? "/" : "");
-        cli_put(stdout, epctx_str_of(u->files[i].name));
+        printf("%-14s ", kind_of(&u->files[i]));
+        put_path(u, u->files[i].name);
         printf(", %" PRIu64 " bytes\n", u->files[i].size);
     }
     compile_print_notes(stdout, &u->notes);
@@ -415,7 +454,7 @@ static anyep_job job_of(const unit *u, anyep_work work) {
 
 static bool make(unit *u) {
     const anyep_job job = job_of(u, ANYEP_COMPILE);
-    cli_progress_begin("compile", 0);
+    cli_progress_begin("compile", u->count > 1 ? u->count : 0);
     anyep_do(&job, &u->result);
     cli_progress_end();
     if (u->result.end != ANYEP_OK) {
@@ -440,9 +479,8 @@ static bool plan(unit *u) {
     }
     anyep_print_ep(u->result.board);
     for (i = 0; i < u->count; i++) {
-        printf("model          %s%s", strcmp(u->folder, ".") != 0 ? u->folder : "",
-               strcmp(u->folder, ".") != 0 ? "/" : "");
-        cli_put(stdout, epctx_str_of(u->models[i].name));
+        printf("%-14s ", "model");
+        put_path(u, u->models[i].name);
         putchar('\n');
     }
     puts(u->set->gen.embed ? "binary         embedded" : "binary         the EP chooses its name");

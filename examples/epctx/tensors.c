@@ -276,7 +276,7 @@ bool tensors_describe(session_value *value, epctx_str name, int32_t elem_type, c
     return true;
 }
 
-/* -- one file, for another process: counts, then for each value four numbers, dims, name, data -- */
+/* -- one file for another process: counts; for each value four numbers, dims, name, data -- */
 
 static void save_list(FILE *out, const tensor_list *list) {
     size_t i;
