@@ -1892,6 +1892,25 @@ EPCTX_API epctx_status epctx_model_check_binary(const epctx_model *model,
  * binary: other models may use it, too. */
 EPCTX_API bool epctx_model_holds_one_graph(const epctx_model *model, const epctx_epnode *node);
 
+#ifndef EPCTX_NO_EDIT
+
+/* What a stamp tells besides the model itself. */
+typedef struct epctx_stamp_opts {
+    const epctx_model *source; /* what was compiled, from its file; NULL: not known, and only the
+                                  binary can be compared */
+    const char *options;       /* what was asked for, in any form; may be NULL */
+    uint64_t graphs;           /* in the binary; 0: not known */
+} epctx_stamp_opts;
+
+/* Gives a model that another compiler wrote, such as ORT, the build stamp of the EP `ep`, an
+ * EPContext attribute `source` of it; replaces one that is there. SDK and architecture are those of
+ * the first node that has them. A node's binary must be there, and one that is not the only one of
+ * the EP is not stamped. EPCTX_ERR_NOT_FOUND: no node of that EP, or a missing file. */
+EPCTX_API epctx_status epctx_model_stamp(epctx_model *model, const char *ep,
+                                         const epctx_stamp_opts *opts, epctx_error *error);
+
+#endif /* EPCTX_NO_EDIT */
+
 #endif /* EPCTX_NO_WIRE */
 
 /* ============================================================
@@ -11048,11 +11067,20 @@ static void epctx__stamp_put_file(epctx__stamp_text *s, const char *word, uint64
     if (name.data != NULL) epctx__stamp_put_name(s, name);
 }
 
-static void epctx__stamp_put_binary(epctx__stamp_text *s, epctx_span binary, size_t graphs) {
+/* `graphs` 0: unknown. */
+static void epctx__stamp_put_binary(epctx__stamp_text *s, epctx_span binary, uint64_t graphs) {
     epctx__stamp_put_file(s, "binary", binary.size, epctx_hash(binary.data, binary.size, 0),
                           epctx_str_of(NULL));
+    if (graphs == 0) return;
     epctx__stamp_put_word(s, "graphs");
     epctx__stamp_put_number(s, graphs, false);
+}
+
+static void epctx__stamp_put_target(epctx__stamp_text *s, epctx_str sdk, epctx_str arch) {
+    epctx__stamp_put_word(s, "sdk");
+    epctx__stamp_put_name(s, sdk);
+    epctx__stamp_put_word(s, "arch");
+    epctx__stamp_put_name(s, arch);
 }
 
 /* A metadata entry of one EP. */
@@ -11072,6 +11100,82 @@ static epctx_status epctx__stamp_write(const epctx__stamp_text *s, epctx_model *
     return s->failed ? epctx__nomem(error, model->arena.missing)
                      : epctx__ep_metadata(model, EPCTX_BUILD_PREFIX, source,
                                           epctx__str(s->text.data, s->text.size), error);
+}
+
+/* The source, and each file of external data by its name. */
+static epctx_status epctx__stamp_put_source(epctx__stamp_text *s, const epctx_model *source,
+                                            epctx_arena *arena, epctx_error *error) {
+    const epctx_io *io = epctx_model_io(source);
+    epctx_dependency *files;
+    size_t count, i;
+    epctx__stamp_put_file(s, "source", source->source.size,
+                          epctx_hash(source->source.data, source->source.size, 0),
+                          epctx_path_file(epctx_str_of(source->path)));
+    EPCTX__TRY(epctx_model_files(source, NULL, arena, &files, &count, error));
+    for (i = 0; i < count; i++) {
+        epctx_mapping mapping;
+        if (files[i].use != EPCTX_USE_INITIALIZERS) continue;
+        EPCTX__TRY(epctx_path_map(io, epctx_str_of(files[i].folder), files[i].name,
+                                  source->path_flags | EPCTX_PATH_DETOURS, &mapping, NULL, error));
+        epctx__stamp_put_file(s, "data", mapping.size, epctx_hash(mapping.data, mapping.size, 0),
+                              files[i].name);
+        io->unmap_fn(io->user, &mapping);
+    }
+    return EPCTX_OK;
+}
+
+/* The only binary of an EP, embedded or in its file. */
+static epctx_status epctx__stamp_put_context(epctx__stamp_text *s, const epctx_model *model,
+                                             const epctx_epnode *node, uint64_t graphs,
+                                             epctx_error *error) {
+    const epctx_io *io = epctx_model_io(model);
+    epctx_mapping mapping;
+    epctx_span binary;
+    binary.data = (const uint8_t *)node->ep_cache_context.data;
+    binary.size = node->ep_cache_context.size;
+    if (node->embed_mode == 0) {
+        EPCTX__TRY(epctx_path_map(io, epctx_path_folder(epctx_str_of(model->path)),
+                                  node->ep_cache_context, model->path_flags, &mapping, NULL,
+                                  error));
+        binary.data = mapping.data;
+        binary.size = mapping.size;
+    }
+    epctx__stamp_put_binary(s, binary, graphs);
+    if (node->embed_mode == 0) io->unmap_fn(io->user, &mapping);
+    return EPCTX_OK;
+}
+
+EPCTX_API epctx_status epctx_model_stamp(epctx_model *model, const char *ep,
+                                         const epctx_stamp_opts *opts, epctx_error *error) {
+    const epctx_str wanted = epctx_str_of(ep);
+    epctx_walk walk;
+    epctx_node_view view;
+    epctx_epnode node, only;
+    epctx_str sdk = epctx_str_of(""), arch = sdk;
+    epctx__stamp_text s;
+    size_t count = 0;
+    epctx_error_clear(error);
+    epctx_walk_begin(&walk, model);
+    while (epctx_walk_epnode(&walk, &view)) {
+        if (epctx_epnode_read(&view, &node, NULL) != EPCTX_OK || !epctx_str_eq(node.source, wanted))
+            continue;
+        sdk = sdk.size > 0 ? sdk : node.ep_sdk_version;
+        arch = arch.size > 0 ? arch : node.hardware_architecture;
+        count++;
+    }
+    if (count == 0)
+        return epctx_fail(error, EPCTX_ERR_NOT_FOUND, "there is no EPContext node of %s", ep);
+    epctx__stamp_begin(&s, &model->arena);
+    if (opts->source != NULL)
+        EPCTX__TRY(epctx__stamp_put_source(&s, opts->source, &model->arena, error));
+    if (opts->options != NULL) {
+        epctx__stamp_put_word(&s, "options");
+        epctx__stamp_put_number(&s, epctx_hash(opts->options, strlen(opts->options), 0), true);
+    }
+    epctx__stamp_put_target(&s, sdk, arch);
+    if (epctx__only_context(model, wanted, &only))
+        EPCTX__TRY(epctx__stamp_put_context(&s, model, &only, opts->graphs, error));
+    return epctx__stamp_write(&s, model, ep, error);
 }
 
 /* Is an escaped name `plain`? */
@@ -13856,10 +13960,8 @@ static epctx_status epctx__gen_metadata(epctx__gen *g) {
         epctx__stamp_put_file(&s, "data", file->mapping.size, file->stamp, file->name);
     epctx__stamp_put_word(&s, "options");
     epctx__stamp_put_number(&s, epctx__options_hash(g->opts), true);
-    epctx__stamp_put_word(&s, "sdk");
-    epctx__stamp_put_name(&s, epctx_str_of(b->sdk_version));
-    epctx__stamp_put_word(&s, "arch");
-    epctx__stamp_put_name(&s, epctx_str_of(b->hardware_architecture));
+    epctx__stamp_put_target(&s, epctx_str_of(b->sdk_version),
+                            epctx_str_of(b->hardware_architecture));
     /* A group's last session adds its binary: epctx__pending_edit. */
     if (g->build == NULL) epctx__stamp_put_binary(&s, epctx_ep_binary(&g->ep), g->ep.count);
     return epctx__stamp_write(&s, g->model, b->source, g->error);

@@ -240,6 +240,7 @@ want_firmware() {
 # Programs outside this tree: test_install.sh, packages.sh
 want_outside() {
     have git || need git
+    have ninja || need ninja-build
     have cmake || need cmake
     have pkg-config || need pkg-config
 }
@@ -252,6 +253,14 @@ want_deb() {
 }
 
 # `make docs`
+# A cluster on the loopback, for examples/fleet.
+want_cluster() {
+    have slurmctld || need slurmctld
+    have slurmd || need slurmd
+    have sbatch || need slurm-client
+    have munged || need munge
+}
+
 want_docs() {
     have "$PYTHON" || need python3
     have doxygen || need doxygen
@@ -508,6 +517,7 @@ collect() {
         [ "$1" = check ] || return 0
         want_fuzzers
         want_docs
+        want_cluster
         want_lint
         for p in i386 s390x; do want_platform $p; done ;;
     *)

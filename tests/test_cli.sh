@@ -239,7 +239,7 @@ cp plain.onnx partly.onnx left
 cd left || exit 1
 "$python" "$top/tests/judge/make_model.py" dynamic dynamic.onnx
 epctx compile dynamic.onnx -o dynamic_ctx.onnx
-result "an open dimension" 1 "without a fixed shape: 'x' [N,1,6,6]; the NPU needs fixed shapes: \
+result "an open dimension" 1 "without a fixed shape: 'x' [N,1,6,6]; NPUs need fixed shapes: \
 set them with --dim 'N=N'"
 "$python" -B - "$top/tests/judge" <<'EOF' || exit 1
 import sys
@@ -435,6 +435,21 @@ elif grep -q Traceback err; then fail "judge without its schema" "a traceback"
 elif grep -q "tests/deps.sh test" err; then echo "ok judge without its schema"
 else fail "judge without its schema" "no cure"; fi
 
+# -- profiles: the tables --
+epctx profiles; result "profiles" 0 "onnxruntime_providers_openvino_plugin.dll"
+if awk 'length > 80' out | grep -q .; then fail "profiles in 80 columns" "a line is longer"
+else ok "profiles in 80 columns"; fi
+epctx profiles openvino; result "one profile" 0 "NPU_PLATFORM"
+epctx profiles nobody; result "no such profile" 2 "nobody"
+epctx profiles --errors --chips; result "one table at a time" 2 "exclude each other"
+epctx profiles --chips; result "chips" 0 "   43  v73   8 MiB  SM8550"
+for table in "" --errors --chips; do
+    epctx profiles $table --json
+    if "$python" -m json.tool <out >/dev/null 2>err; then ok "profiles $table --json"
+    else fail "profiles $table --json" "no JSON"; fi
+done
+epctx explain 77; result "a number that is none of QNN's" 1 "nothing is known"
+
 # -- explain: what users meet, and a word of the cause or the cure --
 explains() {
     epctx explain "$1"; result "explain: $1" 0 "$2"
@@ -442,6 +457,14 @@ explains() {
 while IFS='|' read -r message word; do
     explains "$message" "$word"
 done <<'END'
+Device 'NPU' failed: ZE_RESULT_ERROR_UNSUPPORTED_VERSION, code 0x78000002|NPU's driver
+Version tag does not match. Current Version: 240, Serialized Engine Version: 239|TensorRT
+invalid unordered_map<K, T> key|cache_dir
+Unsupported HTP arch 73 from device custom config|profiles --chips
+QNN: Failed to create context. Error code: 0x3ea|out of memory
+[E:onnxruntime] QNN error 14001|ADSP_LIBRARY_PATH
+5005|newer HTP architecture
+5999|a context
 Could not find an implementation for EPContext(1) node with name 'EPContextNode0'|27622
 Failed to find kernel for com.microsoft.EPContext(1) (node:'n' ep:''). Kernel not found|append that EP
 Fatal error: com.microsoft:EPContext(-1) is not a registered function/op|contrib operators

@@ -66,6 +66,12 @@ with "$npu" compile --timeout 0 plain.onnx; result "a time limit of 0" 2 "--time
 with "$npu" compile --arch generic plain.onnx; result "--arch of the reference NPU" 2 "--ep-opt"
 with "$npu" compile --optimization most plain.onnx; result "an unknown level" 2 "none, basic"
 with "$npu" compile --dim 'x[0]=2' dynamic.onnx; result "a dimension by its place" 2 "INPUT[AXIS]"
+for command in compile run verify bench; do
+    with "$npu" $command --dim Nobody=2 dynamic.onnx
+    case $command in verify) code_of_failure=3 ;; *) code_of_failure=1 ;; esac
+    result "$command with a dimension that there is not" $code_of_failure "'Nobody'"
+done
+with "$npu" verify dynamic.onnx; result "free dimensions are told" 3 "--dim 'N=N'"
 with "$npu" run --max-work 3 plain.onnx; result "--max-work with ORT" 2 "--max-work"
 epctx run --dim N=2 plain.onnx; result "--dim without ORT" 2 "--ort"
 epctx compile --no-share plain.onnx; result "--no-share without ORT" 2 "--ort"
@@ -86,6 +92,8 @@ clean "no folder of refusals"
 with "$npu" compile plain.onnx
 result "compile" 0 "1 EPContext node, 0 nodes left"
 epctx lint plain_ctx.onnx; result "what was compiled is right" 0
+epctx check --fresh plain_ctx.onnx
+said "it has a build stamp" 0 "fresh"
 epctx run plain_ctx.onnx; result "it runs on the reference NPU" 0 "output 0"
 before=$(state)
 with "$npu" compile plain.onnx; refused "what is there stays" 1 "-f replaces it"

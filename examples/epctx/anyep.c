@@ -142,6 +142,37 @@ static bool read_dims(anyep_settings *set) {
     return true;
 }
 
+static bool has_dim(const char *file, const char *name) {
+    epctx_model model;
+    epctx_error error;
+    epctx_value_view value;
+    epctx_cursor it, dims;
+    epctx_dim dim;
+    bool found = cli_open(&model, file, &error) != EPCTX_OK;
+    if (!found) {
+        it = epctx_graph_inputs(epctx_model_graph(&model));
+        while (!found && epctx_next_value(&it, &value)) {
+            dims = epctx_value_dims(&value);
+            while (!found && epctx_next_dim(&dims, &dim))
+                found = !dim.known && epctx_str_is(dim.param, name);
+        }
+    }
+    epctx_model_close(&model);
+    return found;
+}
+
+bool anyep_check_dims(const anyep_settings *set, const char *const *models, size_t count) {
+    size_t i, k;
+    for (i = 0; i < set->dim_count; i++) {
+        for (k = 0; k < count && !has_dim(models[k], set->dim_names[i]); k++) continue;
+        if (k < count) continue;
+        cli_say("epctx: --dim: no input%s has a dimension '%s'\n",
+                count > 1 ? " of the models" : "", set->dim_names[i]);
+        return false;
+    }
+    return true;
+}
+
 bool anyep_read(anyep_settings *set, epctx_arena *arena, bool needs_ep, unsigned limit) {
     static const char *const types[] = {"cpu", "gpu", "npu"}; /* OrtHardwareDeviceType */
     uint64_t seconds = limit;

@@ -38,24 +38,26 @@ typedef struct anyep_settings {
 
 /* For the usage line and the help of a command. */
 #define ANYEP_USAGE \
-    "[--ort LIBONNXRUNTIME] [--ep LIBRARY[:NAME]] [--ep-opt K=V]...\n" \
-    "             [--option K=V]... [--device TYPE] [--timeout S]"
-#define ANYEP_HELP(limit) \
-    "  --ort LIBRARY        ONNX Runtime, libonnxruntime.so.1, opened at run time; the\n" \
-    "                       default is $EPCTX_ORT_LIBRARY\n" \
+    "[--ort LIBONNXRUNTIME] [--ep LIBRARY[:NAME]]\n" \
+    "             [--ep-opt K=V]... [--option K=V]... [--device TYPE] [--timeout S]"
+#define ANYEP_HELP \
+    "  --ort LIBRARY        ONNX Runtime (libonnxruntime.so.1), opened at run time;\n" \
+    "                       the default is $EPCTX_ORT_LIBRARY\n" \
     "  --ep LIBRARY[:NAME]  the EP's plugin library, and which of its EPs if it has\n" \
     "                       several; or the name of an EP inside ONNX Runtime\n" \
     "  --ep-opt K=V         an option of the EP; may be given several times\n" \
     "  --option K=V         a session option of ONNX Runtime; may be given several\n" \
     "                       times\n" \
-    "  --device TYPE        cpu, gpu or npu; the default is the EP's first device\n" \
-    "  --timeout S          end the EP's process after S seconds (default " limit ")\n"
+    "  --device TYPE        cpu, gpu or npu; the default is the EP's first device\n"
 
 /* Whether one of them was given: the command then works through ORT. */
 bool anyep_asked(const anyep_settings *set);
 /* Reads them; `limit`: seconds without --timeout. On a mistake prints what is wrong: the command
  * ends with CLI_USAGE. `needs_ep`: --ep must be given. */
 bool anyep_read(anyep_settings *set, epctx_arena *arena, bool needs_ep, unsigned limit);
+/* Whether an input of one of the models has each dimension of --dim, which ORT does not tell; prints
+ * what is wrong. Models that cannot be read have all. */
+bool anyep_check_dims(const anyep_settings *set, const char *const *models, size_t count);
 /* Adds a session or EP option that the command itself sets; false: no memory, or the user gave it,
  * too, which is told. */
 bool anyep_add(anyep_settings *set, const char ***list, const char *key, const char *value);

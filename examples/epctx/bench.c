@@ -199,6 +199,7 @@ static void print_json(const work *w) {
 
 static int bench(work *w) {
     int code = CLI_OK, i;
+    if (!anyep_check_dims(&w->any, &w->model, 1)) return CLI_FAILED;
     if (!anyep_folder(NULL, w->folder, sizeof w->folder)) return CLI_FAILED;
     w->ep = (anyep_board *)epctx_arena_alloc(&w->arena, sizeof *w->ep);
     if (w->ep == NULL) return cli_fail_text("out of memory");
@@ -257,18 +258,18 @@ const cli_command cli_bench = {
     "measure what an EPContext model saves",
     "Measures an ordinary model in ONNX Runtime four times: on its CPU EP, on the EP,\n"
     "which compiles it in the session (JIT), and from contexts that the EP compiled,\n"
-    "in a file and embedded in the model. Prints for each the times to make a session,\n"
-    "to the first output (session and first run) and of a run, the most memory of the\n"
-    "process, and the size of the files. Each session is a process of its own.\n"
-    "Nothing is written.\n\n" ANYEP_HELP(
-        "600") "  --repeat N           runs of each session (default 20)\n"
-               "  --sessions N         sessions of each kind (default 3); medians are printed\n"
-               "  --seed N, --input-dir DIR, --dim NAME=N,...\n"
-               "                       the inputs, see 'epctx help run'\n"
-               "  --json               print one JSON object\n"
-               "  -v                   print all that ONNX Runtime and the EP print when one "
-               "fails\n\n"
-               "Exit code 1 if one of the four failed; the others are printed.\n\n"
-               "Example: epctx bench --ort libonnxruntime.so.1 --ep libacme_ep.so a.onnx\n",
+    "in a file and embedded in the model. Prints for each the times to make a\n"
+    "session, to the first output (session and first run) and of a run, the most\n"
+    "memory of the process, and the size of the files. Each session is a process of\n"
+    "its own. Nothing is written.\n\n" ANYEP_HELP
+    "  --timeout S          end the EP's process after S seconds (default 600)\n"
+    "  --repeat N           runs of each session (default 20)\n"
+    "  --sessions N         sessions of each kind (default 3); medians are printed\n"
+    "  --seed N, --input-dir DIR, --dim NAME=N,...\n"
+    "                       the inputs, see 'epctx help run'\n"
+    "  --json               print one JSON object\n"
+    "  -v                   when one fails, print all that the EP printed\n\n"
+    "Exit code 1 if one of the four failed; the others are printed.\n\n"
+    "Example: epctx bench --ort libonnxruntime.so.1 --ep libacme_ep.so a.onnx\n",
     run,
 };

@@ -315,6 +315,7 @@ const cli_command cli_check = {
     "  --fresh            compare sizes and hashes of source, data and binary with\n"
     "                     the build stamp\n"
     "  --source MODEL     the source; default: the name in the stamp, beside FILE\n"
-    "  --json             print one JSON object\n",
+    "  --json             print one JSON object\n"
+    "\nExample: epctx check --fresh model_ctx.onnx\n",
     run,
 };

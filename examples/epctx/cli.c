@@ -327,6 +327,20 @@ const char *cli_plural(uint64_t count) {
     return count == 1 ? "" : "s";
 }
 
+void cli_put_wrapped(FILE *out, const char *text, int indent) {
+    int column = indent;
+    while (*text != '\0') {
+        const int size = (int)strcspn(text, " ");
+        if (column > indent && column + 1 + size > 80) {
+            fprintf(out, "\n%*s", indent, "");
+            column = indent;
+        }
+        column += fprintf(out, "%s%.*s", column > indent ? " " : "", size, text);
+        text += (size_t)size + strspn(text + size, " ");
+    }
+    putc('\n', out);
+}
+
 void cli_put(FILE *out, epctx_str text) {
     uint32_t code, before = 0;
     size_t i, k, size;

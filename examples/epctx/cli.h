@@ -30,7 +30,7 @@ extern const cli_command cli_lint, cli_ls, cli_check, cli_scan, cli_get, cli_dif
 extern const cli_command cli_set, cli_unset, cli_prefix, cli_rename;
 extern const cli_command cli_embed, cli_extract, cli_mv, cli_init, cli_weightless;
 extern const cli_command cli_weights, cli_package;
-extern const cli_command cli_merge, cli_split, cli_wrap, cli_repair;
+extern const cli_command cli_merge, cli_split, cli_wrap, cli_repair, cli_stamp, cli_profiles;
 extern const cli_command cli_verify, cli_bench, cli_devices;
 
 /* An option takes a value (`value` set) or is a switch (`given` set). With both it takes a list and
@@ -89,6 +89,9 @@ size_t cli_distance(const char *a, const char *b);
 /* "s", or "" for one. */
 const char *cli_plural(uint64_t count);
 
+/* Text of our own, in lines of at most 80 columns, of which the first starts at column `indent`, as
+ * do the others; ends the line. */
+void cli_put_wrapped(FILE *out, const char *text, int indent);
 /* Text from a model is hostile: what is not shown (epctx_char_is_shown) is written as \xHH, so that
  * nothing in it can move the cursor of a terminal or look like something else. */
 void cli_put(FILE *out, epctx_str text);

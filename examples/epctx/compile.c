@@ -418,6 +418,7 @@ static int run_ort(compile_settings *set, anyep_settings *any, const char *const
          !anyep_add(any, &any->session, "ep.context_node_name_prefix", set->gen.name_prefix)))
         return CLI_USAGE;
     set->gen.overwrite = policy == EPCTX_OVERWRITE_REPLACE;
+    if (!anyep_check_dims(any, files, (size_t)count)) return CLI_FAILED;
     return compile_ort(files, count, set, any);
 }
 
@@ -499,8 +500,8 @@ const cli_command cli_compile = {
     "             [--require-all] [--verify] [--initializers NAME] [--arch A] [-e EP]\n"
     "             [-i \"K|V ...\"] [-C \"K|V ...\"] [--dim NAME=N,...] [-v] [--json]\n"
     "             [--dry-run] MODEL...\n"
-    "       epctx compile --ep LIBRARY[:NAME] [--ort LIBONNXRUNTIME] [--ep-opt K=V]...\n"
-    "             [--option K=V]... [--device TYPE] [--timeout S]\n"
+    "       epctx compile [--ort LIBONNXRUNTIME] --ep LIBRARY[:NAME]\n"
+    "             [--ep-opt K=V]... [--option K=V]... [--device TYPE] [--timeout S]\n"
     "             [--optimization LEVEL] [--no-share] [options as above] MODEL...\n"
     "       epctx compile --options",
     "compile models to EPContext models for the reference NPU, or any EP",
@@ -543,10 +544,12 @@ const cli_command cli_compile = {
     "API. Several models share a binary if the EP can (ep.share_ep_contexts). The\n"
     "work is done in a process of its own and in a temporary folder beside the\n"
     "results: an EP that fails, crashes or hangs leaves nothing behind. All options\n"
-    "but --arch and -e apply; -i and -C are lists for the EP and the session.\n\n" ANYEP_HELP(
-        "3600") "  --optimization LEVEL ONNX Runtime's: none (its default), basic, extended,\n"
-                "                       layout or all\n"
-                "  --no-share           compile each model alone; if one fails the others go on\n\n"
-                "Example: epctx compile --ort libonnxruntime.so.1 --ep libacme_ep.so a.onnx\n",
+    "but --arch and -e apply; -i and -C are lists for the EP and the session.\n\n" ANYEP_HELP
+    "  --timeout S          end the EP's process after S seconds (default 3600)\n"
+    "  --optimization LEVEL ONNX Runtime's: none (its default), basic, extended,\n"
+    "                       layout or all\n"
+    "  --no-share           compile each model alone; if one fails the others go on\n\n"
+    "Examples: epctx compile --dim batch=1 -v model.onnx\n"
+    "          epctx compile --ort libonnxruntime.so.1 --ep libacme_ep.so model.onnx\n",
     run,
 };

@@ -229,8 +229,74 @@ static bool look_at(unit *u, made_model *model, const char *path) {
     return ok;
 }
 
+/* Everything that the result depends on besides the model, for its build stamp. */
+static const char *options_text(unit *u) {
+    const char **lists[2] = {u->any->ep_options, u->any->session};
+    char *text = NULL;
+    const char *copy = NULL;
+    size_t size = 0, i, k;
+    FILE *out = open_memstream(&text, &size);
+    if (out == NULL) return NULL;
+    fprintf(out, "%s %s %d %d", u->result.board->ep, u->result.board->version,
+            (int)u->set->weightless, u->set->optimization);
+    for (i = 0; i < 2; i++)
+        for (k = 0; lists[i] != NULL && lists[i][k] != NULL; k++)
+            fprintf(out, "%c%s", k % 2 == 0 ? '\n' : '=', lists[i][k]);
+    for (i = 0; i < u->any->dim_count; i++)
+        fprintf(out, "\n%s=%" PRId64, u->any->dim_names[i], u->any->dim_values[i]);
+    if (fclose(out) == 0) copy = epctx_arena_copy(&u->arena, epctx_str_of(text));
+    free(text);
+    return copy;
+}
+
+/* The build stamp, of each EP in the model. */
+static epctx_status stamp_nodes(unit *u, epctx_model *open, const epctx_model *source,
+                                epctx_error *error) {
+    enum { MOST_EPS = 16 };
+    const char *eps[MOST_EPS];
+    epctx_stamp_opts opts;
+    epctx_node_view view;
+    epctx_epnode node;
+    epctx_walk walk;
+    epctx_status status = EPCTX_OK;
+    size_t count = 0, i;
+    memset(&opts, 0, sizeof opts);
+    opts.source = source;
+    opts.options = options_text(u);
+    epctx_walk_begin(&walk, open);
+    while (count < MOST_EPS && epctx_walk_epnode(&walk, &view)) {
+        if (epctx_epnode_read(&view, &node, NULL) != EPCTX_OK || node.source.size == 0) continue;
+        for (i = 0; i < count && !epctx_str_is(node.source, eps[i]); i++) continue;
+        if (i == count) eps[count] = epctx_arena_copy(&u->arena, node.source);
+        if (i == count && eps[count] != NULL) count++;
+    }
+    for (i = 0; i < count && status == EPCTX_OK; i++)
+        status = epctx_model_stamp(open, eps[i], &opts, error);
+    return status;
+}
+
+/* What cannot have a stamp is delivered without. */
+static void stamp(unit *u, const made_model *model, const char *path) {
+    epctx_write_opts opts;
+    epctx_model open, source;
+    epctx_error error;
+    epctx_status status;
+    memset(&opts, 0, sizeof opts);
+    opts.overwrite = EPCTX_OVERWRITE_REPLACE;
+    status = cli_open(&source, model->source, &error);
+    if (status == EPCTX_OK) {
+        status = cli_open(&open, path, &error);
+        if (status == EPCTX_OK) status = stamp_nodes(u, &open, &source, &error);
+        if (status == EPCTX_OK) status = epctx_model_write_file(&open, path, &opts, &error);
+        epctx_model_close(&open);
+    }
+    epctx_model_close(&source);
+    if (status != EPCTX_OK) note(u, "%s has no build stamp: %s", model->name, error.message);
+}
+
 static bool examine(unit *u) {
     size_t i;
+    for (i = 0; i < u->count; i++) stamp(u, &u->models[i], u->jobs[i].output);
     if (!list_files(u)) return false;
     for (i = 0; i < u->count; i++) {
         if (!look_at(u, &u->models[i], u->jobs[i].output)) return false;
@@ -452,6 +518,18 @@ static anyep_job job_of(const unit *u, anyep_work work) {
     return job;
 }
 
+/* Free dimensions are why many an EP takes no node. */
+static void tell_open_inputs(const made_model *model) {
+    epctx_model open;
+    epctx_error error;
+    char *text = NULL;
+    if (cli_open(&open, model->source, &error) == EPCTX_OK &&
+        compile_open_inputs(&open, &text, &error) == EPCTX_OK && text[0] != '\0')
+        cli_say("epctx: %s\n", text);
+    free(text);
+    epctx_model_close(&open);
+}
+
 static bool make(unit *u) {
     const anyep_job job = job_of(u, ANYEP_COMPILE);
     cli_progress_begin("compile", u->count > 1 ? u->count : 0);
@@ -459,7 +537,9 @@ static bool make(unit *u) {
     cli_progress_end();
     if (u->result.end != ANYEP_OK) {
         const size_t at = u->result.board != NULL ? u->result.board->compiled : 0;
-        anyep_tell(&job, &u->result, u->models[at < u->count ? at : 0].source);
+        const made_model *model = &u->models[at < u->count ? at : 0];
+        anyep_tell(&job, &u->result, model->source);
+        if (u->result.end == ANYEP_REFUSED && u->any->dim_count == 0) tell_open_inputs(model);
         return false;
     }
     if (u->set->verbose) anyep_print_log(&job);

@@ -59,6 +59,7 @@ const cli_command cli_copy = {
     "  --rebuild            decode and encode each message again\n"
     "  --overwrite POLICY   if OUT exists: fail (default), replace, or backup (keeps\n"
     "                       it as OUT~)\n"
-    "  -f                   same as --overwrite replace\n",
+    "  -f                   same as --overwrite replace\n"
+    "\nExample: epctx copy model.onnx copy.onnx\n",
     run,
 };

@@ -264,15 +264,16 @@ const cli_command cli_devices = {
     ANYEP_USAGE "\n"
                 "             [--compatibility | --json] [-v] [MODEL_ctx.onnx...]",
     "list the devices that ONNX Runtime sees, with compatibility",
-    "Lists devices and EPs as ONNX Runtime does: with the EP's library (--ep) also its\n"
-    "devices, their metadata and default options, what the EP says against the\n"
-    "hardware, and the compatibility string that the EP writes into what it compiles.\n"
-    "For EPContext models it prints the EP's judgement of their strings.\n\n" ANYEP_HELP(
-        "60") "  --compatibility      print nothing but the EP's compatibility string, for\n"
-              "                       'epctx check --against'\n"
-              "  --json               print one JSON object\n"
-              "  -v                   print what ONNX Runtime and the EP print\n\n"
-              "Example: epctx check --against \"$(epctx devices --ep libacme_ep.so\n"
-              "             --compatibility)\" a_ctx.onnx\n",
+    "Lists devices and EPs as ONNX Runtime does: with the EP's library (--ep) also\n"
+    "its devices, their metadata and default options, what the EP says against the\n"
+    "hardware, and the compatibility string that it writes into what it compiles. For\n"
+    "EPContext models prints the EP's judgement of their strings.\n\n" ANYEP_HELP
+    "  --timeout S          end the EP's process after S seconds (default 60)\n"
+    "  --compatibility      print nothing but the EP's compatibility string, for\n"
+    "                       'epctx check --against'\n"
+    "  --json               print one JSON object\n"
+    "  -v                   print what ONNX Runtime and the EP print\n\n"
+    "Example: epctx check --against \"$(epctx devices --ep libacme_ep.so\n"
+    "             --compatibility)\" a_ctx.onnx\n",
     run,
 };

@@ -704,6 +704,7 @@ const cli_command cli_diff = {
     "Lines begin with - (only in OLD), + (only in NEW), ~ (changed) or > (renamed: a\n"
     "node or initializer with another name but the same outputs or content). The exit\n"
     "code is 0 if the models are equal, 1 if they differ, 2 if one is unreadable.\n\n"
-    "  --json   print one JSON array\n",
+    "  --json   print one JSON array\n"
+    "\nExample: epctx diff old_ctx.onnx new_ctx.onnx\n",
     run,
 };

@@ -275,6 +275,7 @@ const cli_command cli_dot = {
     "print the graph for Graphviz (dot -Tsvg)",
     "Colours EPContext nodes by EP, and shows the size or the file name of their\n"
     "context. The bodies of If, Loop and Scan are boxes, connected with their node by\n"
-    "a dashed line.\n",
+    "a dashed line.\n"
+    "\nExample: epctx dot model.onnx | dot -Tsvg > model.svg\n",
     run,
 };

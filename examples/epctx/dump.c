@@ -640,6 +640,7 @@ const cli_command cli_dump = {
     "             of lists are over 8-byte integers, 4-byte floats, or strings that\n"
     "             each follow their length in 8 bytes\n"
     "  --json     print one JSON array of objects; \"record\" is the first word of the\n"
-    "             line\n",
+    "             line\n"
+    "\nExample: epctx dump model_ctx.onnx\n",
     run,
 };

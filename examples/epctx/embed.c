@@ -18,6 +18,7 @@ const cli_command cli_embed = {
     "  --node NAME          only this node\n"
     "  --ep NAME            apply the rules of this EP; default: each node's source\n"
     "  --context-path FILE  ep.context_file_path: the binaries are in its folder\n"
-    "  --allow-stale        accept binaries that do not match the build stamp\n" OUTPUT_HELP,
+    "  --allow-stale        accept binaries that do not match the build stamp\n" OUTPUT_HELP
+    "\nExample: epctx embed model_ctx.onnx -o single.onnx\n",
     run,
 };

@@ -1,5 +1,6 @@
 /* epctx explain: from the text of an ORT error to its cause and its cure. */
 #include "rules.h"
+#include "vendors.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -203,6 +204,68 @@ static const explain_entry entries[] = {
     {{"ENGINE_ERROR", NULL, NULL},
      "The device driver crashed while the context was in use (QNN: subsystem restart).",
      "Create the session again; update the driver."},
+    {{"Header size mismatch", NULL, NULL},
+     "The container with OpenVINO's blobs is damaged, or was written by another version of the EP.",
+     "Compile again. epctx ls MODEL shows the file."},
+    {{"Required file missing or empty", NULL, NULL},
+     "The container with OpenVINO's blobs is damaged or incomplete.",
+     "Copy model and container again, together, or compile again."},
+    {{"Invalid provider_option key", NULL, NULL},
+     "OpenVINO's plugin EP refuses this option: keys such as device_type, cache_dir and precision "
+     "are not taken, and ep.context_* are entries of the session.",
+     "Give the device by OrtEpDevice and the rest in load_config; ep.context_* go into the "
+     "session's options."},
+    {{"ZE_RESULT_ERROR_UNSUPPORTED_VERSION", NULL, NULL},
+     "The blob comes from a compiler that is newer than the NPU's driver or firmware (0x78000002).",
+     "Update the NPU's driver, or compile with the compiler of that driver."},
+    {{"0x78000002", NULL, NULL},
+     "The blob comes from a compiler that is newer than the NPU's driver or firmware.",
+     "Update the NPU's driver, or compile with the compiler of that driver."},
+    {{"ZE_RESULT_ERROR_UNKNOWN", NULL, NULL},
+     "A fault inside Intel's NPU driver or compiler (0x7ffffffe).",
+     "Take a newer OpenVINO and a newer NPU driver."},
+    {{"Version tag does not match", NULL, NULL},
+     "The TensorRT engine was built by another version of TensorRT.",
+     "Build it again with the version that runs."},
+    {{"incompatible device", NULL, NULL},
+     "The engine was built for a GPU of another generation.",
+     "Build it on this GPU, or with hardware compatibility."},
+    {{"xclbin", NULL, NULL},
+     "VitisAI does not find the overlay of the chip: its configuration does not cover it, or "
+     "XLNX_VART_FIRMWARE is not set.",
+     "Set XLNX_VART_FIRMWARE to the xclbin of the chip, or take a newer Ryzen AI software, which "
+     "needs none."},
+    {{"invalid unordered_map<K, T> key", NULL, NULL},
+     "VitisAI: the model was compiled for another chip, or EP and model are of different versions.",
+     "Compile again on this machine, with an empty cache_dir."},
+    {{"key not found: profile", NULL, NULL},
+     "VitisAI: the cache is of another version.",
+     "Delete the folder cache_dir/cache_key and compile again."},
+    {{"Failed to find available PD", NULL, NULL},
+     "The DSP has no process domain with room for the context.",
+     "Load fewer models at once, or split the model."},
+    {{"Request feature vtcm size", NULL, NULL},
+     "The binary wants more VTCM than the chip has.",
+     "Compile with a smaller vtcm_mb; epctx profiles --chips lists what chips have."},
+    {{"requires estimated allocation", NULL, NULL},
+     "QNN: the graph is larger than 2 GB.",
+     "Split the model."},
+    {{"Failed to get context binary info", NULL, NULL},
+     "QNN's system library cannot read the binary: it is no context binary, damaged, or made by a "
+     "newer SDK.",
+     "epctx info MODEL shows the SDK version; take QNN libraries that are not older."},
+    {{"Unsupported HTP arch", NULL, NULL},
+     "The model was compiled for a newer HTP architecture than the chip has.",
+     "Compile for this chip: epctx profiles --chips lists soc_model and architecture."},
+    {{"No Snapdragon SOC detected", NULL, NULL},
+     "QNN's SDK is too old to know the chip, or libraries for the DSP are not found.",
+     "Take a newer SDK; set ADSP_LIBRARY_PATH before the first session."},
+    {{"untrusted app", NULL, NULL},
+     "FastRPC does not let the application use a signed process domain.",
+     "Enable the unsigned process domain of QNN, or sign the libraries."},
+    {{"0x80073D3B", NULL, NULL},
+     "Windows could not install the EP's package.",
+     "Restart if an update is pending, let Windows Update run, and try again."},
 };
 #define ENTRY_COUNT (sizeof entries / sizeof entries[0])
 
@@ -245,6 +308,59 @@ static void json_fragments(const explain_entry *entry) {
     fputs("], ", stdout);
 }
 
+/* -- numbers of QNN -- */
+
+/* Logs have them in decimal or as 0x..., and the code in the lower 16 bits. */
+static bool put_number(uint64_t value, const char *digits, size_t size, bool json, bool first) {
+    const uint32_t number = (uint32_t)(value & 0xffff);
+    const vendor_code *code = vendor_code_of(number);
+    const char *range = vendor_range_of(number);
+    char meaning[120];
+    if (range == NULL) return false;
+    if (code != NULL)
+        snprintf(meaning, sizeof meaning, "QNN error %u: %s", (unsigned)number, code->meaning);
+    else
+        snprintf(meaning, sizeof meaning, "QNN error %u, which is about %s", (unsigned)number,
+                 range);
+    if (json) {
+        printf("%s\n  {\"text\": [\"%.*s\"], ", first ? "" : ",", (int)size, digits);
+        cli_json_str("cause", epctx_str_of(meaning), ", ");
+        cli_json_str("cure", epctx_str_of(code != NULL && code->cure != NULL ? code->cure : ""),
+                     "}");
+        return true;
+    }
+    printf("%s\"%.*s\"\n  cause: %s\n", first ? "" : "\n", (int)size, digits, meaning);
+    if (code != NULL && code->cure != NULL) printf("  cure:  %s\n", code->cure);
+    return true;
+}
+
+/* A text that is a number, or numbers behind words such as "QNN" and "error": those of the table.
+ * Returns how many there were. */
+static size_t put_numbers(const char *text, bool json, bool first) {
+    const size_t most = 8;
+    uint32_t seen[8];
+    size_t count = 0, i;
+    const char *at = text;
+    while (*at != '\0' && count < most) {
+        char *end;
+        uint64_t value;
+        bool alone, known;
+        if (*at < '0' || *at > '9' || (at > text && (lower(at[-1]) >= 'a' || at[-1] == '.'))) {
+            at++;
+            continue;
+        }
+        value = strtoull(at, &end, at[0] == '0' && lower(at[1]) == 'x' ? 16 : 10);
+        alone = at == text && *end == '\0';
+        known = vendor_code_of((uint32_t)(value & 0xffff)) != NULL && value >= 1000;
+        for (i = 0; i < count; i++) known = known && seen[i] != (uint32_t)value;
+        if ((alone || (known && has(text, "qnn") && has(text, "err"))) &&
+            put_number(value, at, (size_t)(end - at), json, first && count == 0))
+            seen[count++] = (uint32_t)value;
+        at = end;
+    }
+    return count;
+}
+
 static int explain(const char *text, bool json) {
     size_t i, found = 0;
     if (json) putchar('[');
@@ -259,6 +375,7 @@ static int explain(const char *text, bool json) {
             put_entry(&entries[i], found == 0);
         found++;
     }
+    found += put_numbers(text, json, found == 0);
     if (json) puts("\n]");
     if (found > 0) return CLI_OK;
     return cli_fail_text("nothing is known about this text; try epctx lint MODEL");
@@ -311,8 +428,9 @@ const cli_command cli_explain = {
     "[--json] TEXT",
     "explain an ONNX Runtime error message or a lint rule",
     "Prints the cause and the fix. TEXT is an error message, '-' to read a log from\n"
-    "standard input, or a rule of `epctx lint` such as E012. The exit code is 1 if no\n"
-    "explanation is found.\n\n"
-    "  --json   print one JSON array\n",
+    "standard input, a rule of `epctx lint` such as E012, or an error number of QNN\n"
+    "such as 5005 or 0x138d. The exit code is 1 if no explanation is found.\n\n"
+    "  --json   print one JSON array\n"
+    "\nExample: epctx explain - < session.log\n",
     run,
 };

@@ -18,6 +18,7 @@ const cli_command cli_extract = {
     "  --name FILE          name of the file, relative to the model; {stem}, {model}\n"
     "                       and {file} stand for the model's name, {node} for the\n"
     "                       node's; the default is the EP's convention\n"
-    "  --allow-stale        accept contexts that do not match the build stamp\n" OUTPUT_HELP,
+    "  --allow-stale        accept contexts that do not match the build stamp\n" OUTPUT_HELP
+    "\nExample: epctx extract single.onnx -o model_ctx.onnx\n",
     run,
 };

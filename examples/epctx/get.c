@@ -289,6 +289,7 @@ const cli_command cli_get = {
     "  -f                    same as --overwrite replace\n"
     "  --json                print one JSON object; values that are not UTF-8 text\n"
     "                        are base64\n"
-    "  --context-path FILE   ep.context_file_path: the binary is in its folder\n",
+    "  --context-path FILE   ep.context_file_path: the binary is in its folder\n"
+    "\nExample: epctx get model_ctx.onnx context -o context.bin\n",
     run,
 };

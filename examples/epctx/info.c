@@ -637,6 +637,7 @@ const cli_command cli_info = {
     "A missing file causes a line that begins with 'warning:' and exit code 1. A\n"
     "context binary that does not match the build stamp of the model causes a warning\n"
     "on standard error.\n\n"
-    "  --json   print one JSON object\n",
+    "  --json   print one JSON object\n"
+    "\nExample: epctx info model_ctx.onnx\n",
     run,
 };

@@ -68,6 +68,7 @@ const cli_command cli_init = {
     "                       4096\n"
     "  --name FILE          name of the file, relative to the model; default\n"
     "                       {file}.data\n"
-    "  --prune              remove initializers that nothing reads\n" OUTPUT_HELP,
+    "  --prune              remove initializers that nothing reads\n" OUTPUT_HELP
+    "\nExample: epctx init --external model.onnx -o small.onnx\n",
     run,
 };

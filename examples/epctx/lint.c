@@ -175,6 +175,7 @@ const cli_command cli_lint = {
     "  --hugging-face            accept links into the blobs folder of a Hugging\n"
     "                            Face cache\n"
     "  --context-path FILE       ep.context_file_path: binaries are in its folder\n"
-    "  --external-folder FOLDER  session.model_external_initializers_file_folder_path\n",
+    "  --external-folder FOLDER  session.model_external_initializers_file_folder_path\n"
+    "\nExample: epctx lint --ep qnn model_ctx.onnx\n",
     run,
 };

@@ -160,6 +160,7 @@ const cli_command cli_merge = {
     "                       or prefix\n"
     "  --force-opset        use the newer of two versions of an operator set for all\n"
     "                       nodes\n"
-    "  --allow-stale        accept binaries that do not match their build stamps\n" OUTPUT_HELP,
+    "  --allow-stale        accept binaries that do not match their build stamps\n" OUTPUT_HELP
+    "\nExample: epctx merge --chain encoder_ctx.onnx decoder_ctx.onnx -o both.onnx\n",
     run,
 };

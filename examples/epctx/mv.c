@@ -231,6 +231,7 @@ const cli_command cli_mv = {
     "again to complete it.\n\n"
     "  --ep NAME            apply the rules of this EP; default: each node's source\n"
     "  -n, --dry-run        print the plan and write nothing\n"
-    "  --json               print the report as one JSON object\n",
+    "  --json               print the report as one JSON object\n"
+    "\nExample: epctx mv model_npu.bin weights.bin\n",
     run,
 };

@@ -258,13 +258,14 @@ const cli_command cli_npu_dump = {
     "[--threads N] [--repeat N] [--source MODEL] [--json] FILE",
     "show what the reference NPU executes, and how long it takes",
     "Runs a model of the reference NPU and prints its commands: time in microseconds,\n"
-    "products, bytes read and written, workspace, elements of the result, and the ONNX\n"
-    "node. For an ordinary model, which is compiled in memory, prints before that the\n"
-    "commands after each pass of the compiler: vN are values, cN constants, and mN+M\n"
-    "is a place in memory.\n\n"
+    "products, bytes read and written, workspace, elements of the result, and the\n"
+    "ONNX node. For an ordinary model, which is compiled in memory, prints before\n"
+    "that the commands after each pass of the compiler: vN are values, cN constants,\n"
+    "and mN+M is a place in memory.\n\n"
     "  --threads N      run on N threads (default 1, at most 64)\n"
     "  --repeat N       run N times and print the shortest times (default 3)\n"
     "  --source MODEL   read the weights of a weightless model from MODEL\n"
-    "  --json           print one JSON object\n",
+    "  --json           print one JSON object\n"
+    "\nExample: epctx npu-dump model_ctx.onnx\n",
     run,
 };

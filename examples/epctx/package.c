@@ -780,6 +780,7 @@ const cli_command cli_package = {
     "  --ep NAME            the EP's name in ORT; default: from the nodes' source\n"
     "  --allow-stale        accept binaries that do not match their build stamps\n"
     "  -n, --dry-run        print what would be written\n"
-    "  --json               print the report as one JSON object\n",
+    "  --json               print the report as one JSON object\n"
+    "\nExample: epctx package --source model.onnx -o package model_ctx.onnx\n",
     run,
 };

@@ -80,6 +80,7 @@ const cli_command cli_prefix = {
     "  --all-nodes          rename all nodes, not only EPContext nodes\n"
     "  --one-graph          assume that each binary contains the graph of one node\n"
     "                       only, so that its node can be renamed\n"
-    "  --ep NAME            the EP that loads the model; default: each node's source\n" OUTPUT_HELP,
+    "  --ep NAME            the EP that loads the model; default: each node's source\n" OUTPUT_HELP
+    "\nExample: epctx prefix model_ctx.onnx left_ -o left_ctx.onnx\n",
     run,
 };

@@ -173,6 +173,7 @@ const cli_command cli_rename = {
     "  --one-graph          with --nodes: see `epctx help prefix`\n"
     "  --any-io             allow renaming the inputs and outputs of all EPContext\n"
     "                       nodes\n"
-    "  --ep NAME            the EP that loads the model; default: each node's source\n" OUTPUT_HELP,
+    "  --ep NAME            the EP that loads the model; default: each node's source\n" OUTPUT_HELP
+    "\nExample: epctx rename model.onnx input_1 image -o renamed.onnx\n",
     run,
 };

@@ -117,6 +117,7 @@ const cli_command cli_repair = {
     "  --source MODEL       the model before compilation, to restore lost types and\n"
     "                       weights\n"
     "  --ep NAME            apply the rules of this EP, and store it as the source of\n"
-    "                       nodes that have none\n" OUTPUT_HELP,
+    "                       nodes that have none\n" OUTPUT_HELP
+    "\nExample: epctx repair model_ctx.onnx --in-place\n",
     run,
 };

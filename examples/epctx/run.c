@@ -215,7 +215,7 @@ static int run_ort(anyep_settings *any, const char *file, const settings *set, c
         job.seed = set->seed;
         job.repeat = set->repeat;
         code = CLI_FAILED;
-        if (anyep_folder(NULL, folder, sizeof folder)) {
+        if (anyep_check_dims(any, &file, 1) && anyep_folder(NULL, folder, sizeof folder)) {
             code = run_in(&job, file, set);
             anyep_remove(folder);
         }
@@ -311,9 +311,11 @@ const cli_command cli_run = {
     "'open-to-first-output' is the time from opening the file to the end of the first\n"
     "run, without creating or reading the inputs.\n\n"
     "With --ort or --ep, ONNX Runtime runs the model instead, in a process of its\n"
-    "own; without --ep on its CPU EP alone. The inputs are the same.\n\n" ANYEP_HELP(
-        "600") "  --dim NAME=N,...     set free dimensions of the model; others are 1\n"
-               "  -v                   print what ONNX Runtime and the EP print\n\n"
-               "Example: epctx run --ort libonnxruntime.so.1 --ep libacme_ep.so a_ctx.onnx\n",
+    "own; without --ep on its CPU EP alone. The inputs are the same.\n\n" ANYEP_HELP
+    "  --timeout S          end the EP's process after S seconds (default 600)\n"
+    "  --dim NAME=N,...     set free dimensions of the model; others are 1\n"
+    "  -v                   print what ONNX Runtime and the EP print\n\n"
+    "Examples: epctx run model_ctx.onnx --seed 1 --dump outputs\n"
+    "          epctx run --ort libonnxruntime.so.1 --ep libacme_ep.so model_ctx.onnx\n",
     run,
 };

@@ -259,6 +259,7 @@ const cli_command cli_scan = {
     "of the model. Skips payloads and prints their offset and length. Also lists\n"
     "tensors with external data. FILE '-' is standard input.\n\n"
     "  --json   print one JSON object; \"metadata\" and \"external\" are null for\n"
-    "           standard input\n",
+    "           standard input\n"
+    "\nExample: epctx scan model_ctx.onnx\n",
     run,
 };

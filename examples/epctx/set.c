@@ -429,6 +429,7 @@ const cli_command cli_set = {
     "with commas; write a comma in the name of an input or output as \\,.\n\n"
     "  --node NODE          the node; the default is the only EPContext node; #2 is\n"
     "                       the second EPContext node in `epctx info`\n"
-    "  --all                all EPContext nodes\n" OUTPUT_HELP,
+    "  --all                all EPContext nodes\n" OUTPUT_HELP
+    "\nExample: epctx set model_ctx.onnx ep_sdk_version=2.45 --in-place\n",
     run,
 };

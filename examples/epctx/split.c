@@ -75,6 +75,7 @@ const cli_command cli_split = {
     "  --inputs LIST        values that become inputs, separated by commas; if the\n"
     "                       model lacks the type, NAME:TYPE[DIMS], for example\n"
     "                       x:float32[1,3,?]; default: the inputs of FILE\n"
-    "  --outputs LIST       values that become outputs; default: the outputs of FILE\n" OUTPUT_HELP,
+    "  --outputs LIST       values that become outputs; default: the outputs of FILE\n" OUTPUT_HELP
+    "\nExample: epctx split --outputs features model.onnx -o front.onnx\n",
     run,
 };

@@ -90,6 +90,7 @@ const cli_command cli_unset = {
     "Removes only the given fields. WHAT is ATTRIBUTE, metadata:KEY, opset:DOMAIN,\n"
     "model:FIELD or graph:FIELD, as in `epctx set`.\n\n"
     "  --node NODE          the node; the default is the only EPContext node\n"
-    "  --all                all EPContext nodes\n" OUTPUT_HELP,
+    "  --all                all EPContext nodes\n" OUTPUT_HELP
+    "\nExample: epctx unset model_ctx.onnx metadata:author --in-place\n",
     run,
 };

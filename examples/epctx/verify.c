@@ -1,7 +1,7 @@
 /* epctx verify: does an EP compute what ONNX Runtime's CPU EP computes, compiled in the session and
  * loaded from a context? */
 #define _GNU_SOURCE
-#include "anyep.h"
+#include "compile.h"
 #include "tensors.h"
 
 #include <inttypes.h>
@@ -12,13 +12,15 @@
 enum { LIMIT = 600, CODE_DIFFERS = 1, CODE_FAILED = 3 };
 enum { CPU, JIT, CONTEXT, RUNS };
 
+static const double RTOL = 1e-3, ATOL = 1e-5;
+
 static const char *const run_names[RUNS] = {"CPU", "JIT", "context"};
 
 typedef struct settings {
     anyep_settings any;
     const char *model, *context, *source, *input_folder;
     uint64_t seed;
-    double rtol, atol, cosine; /* cosine: below 0 when it was not given */
+    double rtol, atol, cosine; /* the latter two: below 0 when not given */
     bool embed, json;
 } settings;
 
@@ -47,6 +49,7 @@ typedef struct work {
     char folder[EPCTX_PATH_MAX];
     one_run runs[RUNS];
     bool differs, failed;
+    char *open_inputs; /* NULL or "": every input has a fixed shape */
 } work;
 
 /* ---------------------------------------------------------------- comparing */
@@ -69,8 +72,13 @@ static bool equal(double a, double b) {
 
 static void compare_numbers(const settings *set, const session_value *got,
                             const session_value *want, difference *out) {
-    double dot = 0, size_a = 0, size_b = 0, a = 0, b = 0;
+    double dot = 0, size_a = 0, size_b = 0, a = 0, b = 0, atol = set->atol, most = 0;
     size_t i;
+    if (atol < 0) { /* sums are ordered differently: what is small beside the largest may differ */
+        for (i = 0; i < out->count; i++)
+            if (tensors_element(want, i, &b) && fabs(b) > most && isfinite(b)) most = fabs(b);
+        atol = ATOL * (1 + most);
+    }
     for (i = 0; i < out->count; i++) {
         double off;
         tensors_element(got, i, &a);
@@ -84,7 +92,7 @@ static void compare_numbers(const settings *set, const session_value *got,
         off = fabs(a - b);
         if (!(off <= out->max_abs)) out->max_abs = off;
         if (fabs(b) > 0 && !(off / fabs(b) <= out->max_rel)) out->max_rel = off / fabs(b);
-        if (off <= set->atol + set->rtol * fabs(b)) continue;
+        if (off <= atol + set->rtol * fabs(b)) continue;
         if (out->beyond++ > 0) continue;
         out->first = i;
         out->got = a;
@@ -368,7 +376,8 @@ static bool read_tolerance(const char *option, const char *text, double fallback
 }
 
 /* An EPContext model has no reference. */
-static bool is_source(const settings *set) {
+static bool is_source(work *w) {
+    const settings *set = &w->set;
     epctx_model model;
     epctx_error error;
     epctx_node_view node;
@@ -380,20 +389,26 @@ static bool is_source(const settings *set) {
                       "and this one with --context",
                       set->model);
     else
-        ok = true;
+        ok = compile_open_inputs(&model, &w->open_inputs, &error) == EPCTX_OK ||
+             cli_fail(&error) == CLI_OK;
     epctx_model_close(&model);
     return ok;
 }
 
 static int verify(work *w) {
+    const anyep_settings *set = &w->set.any;
     int code = CODE_FAILED, i;
-    if (!is_source(&w->set) || !anyep_folder(NULL, w->folder, sizeof w->folder)) return code;
+    if (!is_source(w) || !anyep_check_dims(set, &w->set.model, 1) ||
+        !anyep_folder(NULL, w->folder, sizeof w->folder))
+        return code;
     cli_progress_begin("verify", 0);
     run_one(w, CPU, w->set.model);
     run_one(w, JIT, w->set.model);
     run_context(w);
     cli_progress_end();
     if (!cli_signals_waiting()) code = report_all(w);
+    if (w->failed && set->dim_count == 0 && w->open_inputs[0] != '\0')
+        cli_say("epctx: %s\n", w->open_inputs);
     for (i = 0; i < RUNS; i++) anyep_free(&w->runs[i].result);
     anyep_remove(w->folder);
     return code;
@@ -430,13 +445,14 @@ static int run(int argc, char **argv) {
     }
     epctx_arena_init(&w.arena, NULL);
     if (cli_number("--seed", seed != NULL ? seed : "1", 0, UINT64_MAX, &set->seed) &&
-        read_tolerance("--rtol", rtol, 1e-3, &set->rtol) &&
-        read_tolerance("--atol", atol, 1e-5, &set->atol) &&
+        read_tolerance("--rtol", rtol, RTOL, &set->rtol) &&
+        read_tolerance("--atol", atol, -1, &set->atol) &&
         read_tolerance("--cosine", cosine, -1, &set->cosine) &&
         anyep_read(&set->any, &w.arena, true, LIMIT) &&
         (set->source == NULL ||
          anyep_add(&set->any, &set->any.session, "ep.context_source_model_path", set->source)))
         code = verify(&w);
+    free(w.open_inputs);
     epctx_arena_free(&w.arena);
     return code;
 }
@@ -452,22 +468,23 @@ const cli_command cli_verify = {
     "on the EP, which compiles it in the session (JIT), and from a context that the\n"
     "EP compiled. Compares each output of the EP with the CPU's, and those of the\n"
     "context with the JIT's. Each step is a process of its own; what an EP that\n"
-    "crashes or hangs leaves to compare is compared. Nothing is written.\n\n" ANYEP_HELP(
-        "600") "  --context MODEL      an EPContext model of MODEL, instead of compiling one\n"
-               "  --source MODEL       the weights of a weightless context\n"
-               "                       (ep.context_source_model_path)\n"
-               "  --embed              the context is compiled into the model\n"
-               "  --seed N, --input-dir DIR, --dim NAME=N,...\n"
-               "                       the inputs, see 'epctx help run'\n"
-               "  --rtol R, --atol A   an element x fits y if |x - y| <= A + R * |y|; the\n"
-               "                       defaults are 0.001 and 0.00001\n"
-               "  --cosine C           an output fits also if its cosine similarity is C or more\n"
-               "  --json               print one JSON object; numbers that JSON cannot express "
-               "are\n"
-               "                       strings\n"
-               "  -v                   print what ONNX Runtime and the EP print\n\n"
-               "Exit codes: 0 everything fits; 1 an output differs; 2 a wrong command line; 3 a\n"
-               "model could not be compiled or run, or no node of it runs on the EP.\n\n"
-               "Example: epctx verify --ort libonnxruntime.so.1 --ep libacme_ep.so a.onnx\n",
+    "crashes or hangs leaves to compare is compared. Nothing is written.\n\n" ANYEP_HELP
+    "  --timeout S          end the EP's process after S seconds (default 600)\n"
+    "  --context MODEL      an EPContext model of MODEL, instead of compiling one\n"
+    "  --source MODEL       the weights of a weightless context\n"
+    "                       (ep.context_source_model_path)\n"
+    "  --embed              the context is compiled into the model\n"
+    "  --seed N, --input-dir DIR, --dim NAME=N,...\n"
+    "                       the inputs, see 'epctx help run'\n"
+    "  --rtol R, --atol A   an element x fits y if |x - y| <= A + R * |y|; the\n"
+    "                       defaults are R = 0.001 and A = 0.00001 * (1 + L), where\n"
+    "                       L is the largest |y| of the output\n"
+    "  --cosine C           an output fits also if its cosine similarity is C or more\n"
+    "  --json               print one JSON object; numbers that JSON cannot express\n"
+    "                       are strings\n"
+    "  -v                   print what ONNX Runtime and the EP print\n\n"
+    "Exit codes: 0 everything fits; 1 an output differs; 2 a wrong command line; 3 a\n"
+    "model could not be compiled or run, or no node of it runs on the EP.\n\n"
+    "Example: epctx verify --ort libonnxruntime.so.1 --ep libacme_ep.so a.onnx\n",
     run,
 };

@@ -43,6 +43,7 @@ const cli_command cli_weightless = {
     "  --self-contained     the reverse: store the weights in the model\n"
     "  --node NAME          only the weights of this node\n"
     "  --source MODEL       the source model, relative to FILE's folder; default: the\n"
-    "                       onnx_model_filename of the nodes\n" OUTPUT_HELP,
+    "                       onnx_model_filename of the nodes\n" OUTPUT_HELP
+    "\nExample: epctx weightless --source model.onnx model_ctx.onnx --in-place\n",
     run,
 };

@@ -507,6 +507,7 @@ const cli_command cli_weights = {
     "in its own layout, so they seldom equal those of an ordinary model). Also lists\n"
     "weights that are nearly shared: same name but different type, shape or content,\n"
     "or at most one byte in a hundred different.\n\n"
-    "  --json   print one JSON object\n",
+    "  --json   print one JSON object\n"
+    "\nExample: epctx weights prefill.onnx decode.onnx\n",
     run,
 };

@@ -423,6 +423,7 @@ const cli_command cli_wrap = {
     "                       other attributes of the node\n"
     "  --embed              store the binary in the model\n"
     "  --binary NAME        file name of the binary beside the model; default: its\n"
-    "                       present name\n" OUTPUT_HELP,
+    "                       present name\n" OUTPUT_HELP
+    "\nExample: epctx wrap model.bin --ep qnn --io model.json -o model_ctx.onnx\n",
     run,
 };

@@ -1,0 +1,183 @@
+#!/bin/sh
+# examples/fleet: many models by ninja, and by a real Slurm on the loopback of this machine.
+set -u
+cd "$(dirname "$0")/.."
+. tests/script.sh
+start fleet
+make_models plain partly digits
+cd "$work" || exit 1
+fleet() {
+    "$python" "$top/examples/fleet/fleet.py" "$@" >"$out" 2>"$err"
+    code=$?
+}
+mkdir models
+mv ./*.onnx models
+"$plain" init --external --threshold 1 --name w.data models/plain.onnx -o models/data.onnx >log 2>&1
+echo "no model" >models/broken.onnx
+cat >fleet.toml <<END
+epctx = "$plain"
+timeout = 60
+[[model]]
+path = "models/*.onnx"
+[[ep]]
+name = "npu"
+[[ep]]
+name = "embedded"
+options = ["--embed"]
+END
+
+# -- ninja --
+fleet plan fleet.toml -o plan; said "a plan" 0 "10 jobs, 5 models"
+fleet report plan; said "nothing is done yet" 1 "10 pending"
+ninja -C plan -k 0 >log 2>&1 && fail "ninja tells of the broken model" "exit code 0"
+fleet report plan; said "one model fails, the others go on" 1 "8 done, 0 cached, 2 failed"
+if grep -q '^npu/broken *failed.*not an ONNX' out; then ok "the report says why"
+else fail "the report says why" "expected 'not an ONNX'"; fi
+if [ -e plan/out/npu/digits/digits_ctx.onnx ] && [ -e plan/out/npu/digits/digits_npu.bin ] &&
+    "$plain" run plan/out/npu/digits/digits_ctx.onnx --seed 1 >log 2>&1; then ok "results run"
+else fail "results run" "out/npu/digits is not complete"; fi
+if [ -e plan/out/npu/broken ] || find . -name '.new-*' -o -name '.old-*' | grep -q .
+then fail "nothing is half-written" "$(find . -name '.new-*' -o -name '.old-*')"
+else ok "nothing is half-written"; fi
+rm models/broken.onnx
+fleet plan fleet.toml -o plan; said "without it" 0 "8 jobs"
+ninja -C plan -k 0 >log 2>&1 || fail "all others" "ninja fails"
+fleet report plan; said "are there" 0 "0 failed, 0 pending"
+ninja -C plan -k 0 >log 2>&1
+if grep -q "no work to do" log; then ok "again: no work"
+else fail "again: no work" "$(tail -n 2 log)"; fi
+printf x >>models/w.data
+ninja -C plan -k 0 -n >log 2>&1
+if grep -q "npu/data" log && ! grep -q "npu/plain" log; then ok "a data file changed: its jobs"
+else fail "a data file changed: its jobs" "$(cat log)"; fi
+
+# -- the cache, on another machine: another plan --
+cp plan/out/npu/plain/plain_ctx.onnx before.onnx
+fleet plan fleet.toml -o other
+ninja -C other -k 0 >log 2>&1
+fleet report other; said "the cache has what did not change" 0 "2 done, 6 cached"
+if cmp -s before.onnx other/out/npu/plain/plain_ctx.onnx; then ok "the same bytes"
+else fail "the same bytes" "they differ"; fi
+fleet report other --json
+if "$python" -c 'import json; print(json.load(open("out"))["counts"])' >log 2>&1 &&
+    grep -q "'cached': 6" log; then ok "as JSON"; else fail "as JSON" "$(cat log)"; fi
+
+# -- a tool that hangs, and one that crashes --
+cat >hangs <<END
+#!/bin/sh
+case "\$*" in
+ls*) exec "$plain" "\$@" ;;
+*plain*) sleep 100 ;;
+*digits*) kill -SEGV \$\$ ;;
+*) exec "$plain" "\$@" ;;
+esac
+END
+chmod +x hangs
+sed 's|^epctx = .*|epctx = "hangs"|; s/^timeout = .*/timeout = 1/' fleet.toml >hangs.toml
+fleet plan hangs.toml -o hung
+ninja -C hung -k 0 >log 2>&1
+fleet report hung; said "a hanging tool is ended" 1 "npu/plain        failed"
+if grep -q "did not end within 1 s" out && grep -q "killed by SIGSEGV" out; then ok "and said so"
+else fail "and said so" "expected a time limit and a signal"; fi
+said "the others went on" 1 "4 done, 0 cached, 4 failed"
+
+# -- mistakes --
+mistake() { # NAME TEXT LINE...
+    name=$1 text=$2
+    shift 2
+    printf '%s\n' "$@" >bad.toml
+    fleet plan bad.toml -o bad; said "$name" 2 "$text"
+}
+model='model = [{path = "models/plain.onnx"}]'
+mistake "no TOML" "bad.toml" "model = ["
+mistake "an unknown key" "unknown key 'modell'" 'modell = []'
+mistake "no such file" "no file is" 'model = [{path = "none*.onnx"}]' "epctx = \"$plain\"" \
+    'ep = [{name = "npu"}]'
+mistake "two results of one name" "two models would be" \
+    'model = [{path = "models/plain.onnx"}, {path = "models/plain.onnx"}]' "epctx = \"$plain\"" \
+    'ep = [{name = "npu"}]'
+mistake "a folder that leads out" "cannot be a folder" "$model" "epctx = \"$plain\"" \
+    'ep = [{name = "../x"}]'
+mistake "no such tool" "is no program" "$model" 'epctx = "./none"' 'ep = [{name = "npu"}]'
+fleet job plan 99; said "no such job" 2 "there is no job 99"
+fleet report none; said "no plan" 2 "no plan is there"
+
+# -- Slurm --
+if quick; then
+    [ $status -eq 0 ] || exit $status
+    echo "skip slurm: \`make check\` installs it and runs the test"
+    exit 0
+fi
+if ! command -v slurmctld >/dev/null || [ "$(id -u)" -ne 0 ]; then
+    echo "skip slurm: it is not here, or this is not root"
+    exit $status
+fi
+host=$(hostname -s)
+slurm=$work/slurm
+mkdir -p "$slurm/ctld" "$slurm/d" "$slurm/munge"
+dd if=/dev/urandom of="$slurm/munge/key" bs=128 count=1 2>log
+chmod 700 "$slurm/munge"
+chmod 600 "$slurm/munge/key"
+# The socket's folder has to be open to all users, and its path short.
+short=$(mktemp -d /tmp/fleet.XXXXXX)
+chmod 755 "$short"
+cat >"$slurm/slurm.conf" <<END
+ClusterName=loopback
+SlurmctldHost=$host(127.0.0.1)
+SlurmctldPort=16817
+SlurmdPort=16818
+SlurmUser=root
+AuthType=auth/munge
+AuthInfo=socket=$short/munge.socket
+CredType=cred/munge
+ProctrackType=proctrack/pgid
+TaskPlugin=task/none
+MpiDefault=none
+ReturnToService=2
+StateSaveLocation=$slurm/ctld
+SlurmdSpoolDir=$slurm/d
+SlurmctldPidFile=$slurm/ctld.pid
+SlurmdPidFile=$slurm/d.pid
+SlurmctldLogFile=$slurm/ctld.log
+SlurmdLogFile=$slurm/d.log
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+AccountingStorageType=accounting_storage/none
+JobAcctGatherType=jobacct_gather/none
+NodeName=$host NodeAddr=127.0.0.1 CPUs=$(nproc) State=UNKNOWN
+PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
+END
+SLURM_CONF=$slurm/slurm.conf
+export SLURM_CONF
+munged --foreground --force --key-file="$slurm/munge/key" --socket="$short/munge.socket" \
+    --pid-file="$slurm/munge/pid" --seed-file="$slurm/munge/seed" --log-file="$slurm/munge/log" \
+    >"$slurm/munge.out" 2>&1 &
+daemons=$!
+slurmctld -D >"$slurm/ctld.out" 2>&1 &
+daemons="$daemons $!"
+slurmd -D -N "$host" >"$slurm/d.out" 2>&1 &
+daemons="$daemons $!"
+# shellcheck disable=SC2086 # a list of numbers
+trap 'kill $daemons; rm -rf "$short"' EXIT
+waited=0
+until sinfo -h -o %t 2>/dev/null | grep -q idle || [ $waited -ge 40 ]; do
+    sleep 0.5
+    waited=$((waited + 1))
+done
+echo "no model" >models/broken.onnx
+sed 's|^timeout|cache = "slurm_cache"\nslurm = ["--time=10"]\ntimeout|' fleet.toml >slurm.toml
+fleet plan slurm.toml -o cluster; said "a plan for the cluster" 0 "10 jobs"
+if timeout 300 sbatch --wait cluster/array.sbatch >log 2>&1; then
+    fail "sbatch tells of the broken model" "exit code 0"
+else
+    ok "sbatch tells of the broken model"
+fi
+fleet report cluster; said "all the others by Slurm" 1 "8 done, 0 cached, 2 failed, 0 pending"
+rm models/broken.onnx
+fleet plan slurm.toml -o cluster
+if timeout 300 sbatch --wait cluster/array.sbatch >log 2>&1; then ok "the array again"
+else fail "the array again" "$(cat log "$slurm/ctld.out" | tail -n 5)"; fi
+fleet report cluster; said "all is there, nothing compiled twice" 0 "0 done, 8 cached"
+if cmp -s before.onnx cluster/out/npu/plain/plain_ctx.onnx; then ok "the same bytes by Slurm"
+else fail "the same bytes by Slurm" "they differ"; fi
+exit $status

@@ -1,0 +1,62 @@
+#!/bin/sh
+# `epctx stamp`: models that the project did not compile know what they were made from.
+set -u
+cd "$(dirname "$0")/.."
+. tests/script.sh
+start stamp
+make_models plain
+cd "$work" || exit 1
+
+expect() {
+    name=$1 want=$2 text=$3
+    shift 3
+    epctx "$@"
+    said "$name" "$want" "$text"
+}
+
+# -- a vendor's binary and the model that it was compiled from --
+head -c 5000 /dev/zero | tr '\0' v >vendor.bin
+cp plain.onnx model.onnx
+expect "a model for a vendor's binary" 0 "" wrap vendor.bin --ep qnn \
+    --inputs 'x:float32[1,1,6,6]' --outputs 'y:float32[1,2,1,1]' -o model_ctx.onnx
+expect "it has no stamp" 2 "no build stamp" check --fresh model_ctx.onnx
+expect "gets one" 0 "build stamp of QNNExecutionProvider" stamp model_ctx.onnx \
+    --source model.onnx --graphs 1 --options "htp, O3" --in-place
+expect "fresh" 0 "QNNExecutionProvider: fresh" check --fresh model_ctx.onnx
+cp model_ctx.onnx first.onnx
+expect "again" 0 "" stamp model_ctx.onnx --source model.onnx --graphs 1 --options "htp, O3" \
+    --in-place
+if cmp -s first.onnx model_ctx.onnx; then ok "the same bytes"
+else fail "the same bytes" "they differ"; fi
+expect "embedded" 0 "" embed model_ctx.onnx -o embedded.onnx
+expect "fresh when embedded" 0 ": fresh" check --fresh embedded.onnx
+expect "renamed" 0 "" mv vendor.bin other.bin
+expect "fresh when renamed" 0 ": fresh" check --fresh model_ctx.onnx
+printf x >>other.bin
+expect "another binary is noticed" 1 "5001 bytes" check --fresh model_ctx.onnx
+expect "so do commands that move it" 1 "5001 bytes" embed model_ctx.onnx -o no.onnx
+head -c 5000 other.bin >o && mv o other.bin
+printf x >>model.onnx
+expect "another source is noticed" 1 "model.onnx" check --fresh model_ctx.onnx
+
+# -- without a source, for one EP, with data files --
+expect "only the binary" 0 "" stamp model_ctx.onnx --in-place
+expect "is not enough to be fresh" 2 "names no source" check --fresh model_ctx.onnx
+printf x >>other.bin
+expect "but a wrong one is stale" 1 "5001 bytes" check --fresh model_ctx.onnx
+expect "another EP" 1 "no EPContext node of openvino" stamp model_ctx.onnx --ep openvino --in-place
+expect "no EPContext node" 1 "no EPContext node" stamp plain.onnx --in-place
+expect "a source with a data file" 0 "" init --external --threshold 1 --name w.data plain.onnx \
+    -o external.onnx
+expect "data files of the source" 0 "" stamp model_ctx.onnx --ep qnn --source external.onnx \
+    -o data_ctx.onnx
+expect "are in the stamp" 0 ": fresh" check --fresh data_ctx.onnx
+printf x >>w.data
+expect "and compared" 1 "w.data" check --fresh data_ctx.onnx
+
+# -- bad input --
+rm other.bin
+expect "a missing binary" 1 "other.bin" stamp model_ctx.onnx --in-place
+expect "a missing source" 1 "none.onnx" stamp model_ctx.onnx --source none.onnx --in-place
+expect "a number that is none" 2 "--graphs" stamp model_ctx.onnx --graphs 0 --in-place
+exit $status
