@@ -55,8 +55,8 @@ bool anyep_asked(const anyep_settings *set);
 /* Reads them; `limit`: seconds without --timeout. On a mistake prints what is wrong: the command
  * ends with CLI_USAGE. `needs_ep`: --ep must be given. */
 bool anyep_read(anyep_settings *set, epctx_arena *arena, bool needs_ep, unsigned limit);
-/* Whether an input of one of the models has each dimension of --dim, which ORT does not tell; prints
- * what is wrong. Models that cannot be read have all. */
+/* Whether an input of one of the models has each dimension of --dim, which ORT does not tell;
+ * prints what is wrong. Models that cannot be read have all. */
 bool anyep_check_dims(const anyep_settings *set, const char *const *models, size_t count);
 /* Adds a session or EP option that the command itself sets; false: no memory, or the user gave it,
  * too, which is told. */
