@@ -507,6 +507,13 @@ extern "C" {
 #define EPCTX__SIMD32_INLINE EPCTX__INLINE
 #endif
 
+/* Whether integer kernels loop over arrays, which compilers turn to vectors: code and stack. */
+#if defined(EPCTX__SIMD32) || defined(__OPTIMIZE_SIZE__)
+#define EPCTX__LOOPS 0
+#else
+#define EPCTX__LOOPS 1
+#endif
+
 /* ============================================================
  * >>blob: words, sizes, header
  * ============================================================ */
@@ -4815,11 +4822,10 @@ static void epctx__patch(const epctx__integer_conv *p, const uint8_t *x, uint32_
     if (length == run && piece == run && iy < w.in_h &&
         iy + (w.kernel_h - 1) * w.dilation_h < w.in_h) /* no padding */
         for (; to < end; to += run, at += line) epctx__copy_run(to, x + at, run);
-    for (; to < end; to += run, at += line, iy += w.dilation_h) {
-        if (iy >= w.in_h || length < run) memset(to, (uint8_t)p->fill, run);
+    if (to < end) memset(to, (uint8_t)p->fill, w.kernel_h * run);
+    for (; to < end; to += run, at += line, iy += w.dilation_h)
         for (i = 0; iy < w.in_h && i < length; i += piece)
             epctx__copy_run(to + before + i, x + at + i * w.dilation_w, piece);
-    }
     while (to < patch + size) *to++ = 0;
 }
 
@@ -4929,7 +4935,46 @@ typedef struct epctx__channels {
     int32_t sum[64];
     bool last; /* no more taps follow: writes y, else sum */
     uint8_t *y;
+#if EPCTX__LOOPS
+    const int8_t *widened; /* the weights that `wide` holds in another order, or NULL */
+    int16_t wide[EPCTX__TAPS * 64];
+#endif
 } epctx__channels;
+
+#if EPCTX__LOOPS
+
+/* Chunks of 32 products per channel: sums of products of 16 bits are an instruction of many
+ * processors, and gcc -O2 makes vectors of loops whose length is known. */
+static void epctx__dot_rows(const epctx__dots *d, const int8_t *from, size_t left,
+                            uint32_t (*sum)[EPCTX__DOT_LANE]) {
+    const size_t depth = d->fours * 4;
+    const uint8_t flip = (uint8_t)d->flip;
+    int16_t w[EPCTX__DOT_LANE][32], x[32], wide[4 * EPCTX__DOT_LANE];
+    uint8_t bytes[32] = {0};
+    size_t k, r, i, j;
+    for (k = 0; k < depth; k += 32) {
+        const size_t count = depth - k < 32 ? depth - k : 32;
+        if (count < 32) memset(w, 0, sizeof w);
+        for (i = 0; i < count; i += 4, from += 4 * EPCTX__DOT_LANE) {
+            for (j = 0; j < 4 * EPCTX__DOT_LANE; j++) wide[j] = from[j];
+            for (j = 0; j < EPCTX__DOT_LANE; j++) memcpy(w[j] + i, wide + 4 * j, 8);
+        }
+        for (r = 0; r < d->count; r++) {
+            if (count < 32)
+                memcpy(bytes, d->rows[r] + k, count);
+            else
+                memcpy(bytes, d->rows[r] + k, 32);
+            for (i = 0; i < 32; i++) x[i] = (int16_t)(bytes[i] ^ flip);
+            for (j = 0; j < left; j++) {
+                int32_t dot = 0;
+                for (i = 0; i < 32; i++) dot += (int32_t)x[i] * w[j][i];
+                sum[r][j] += (uint32_t)dot;
+            }
+        }
+    }
+}
+
+#else
 
 /* Four bytes, the first one lowest. */
 static EPCTX__SIMD32_INLINE uint32_t epctx__four(const uint8_t *bytes) {
@@ -4974,18 +5019,37 @@ static EPCTX__APART void epctx__dot_row(const uint8_t *x, const int8_t *w, size_
     sum[3] = d;
 }
 
+static void epctx__dot_rows(const epctx__dots *d, const int8_t *w, size_t left,
+                            uint32_t (*sum)[EPCTX__DOT_LANE]) {
+    size_t r, j;
+    for (r = 0; r < d->count; r++)
+        for (j = 0; j < left; j += 4)
+            epctx__dot_row(d->rows[r], w + 4 * j, d->fours, d->flip * 0x1010101u, sum[r] + j);
+}
+
+#endif
+
+/* Sums to `count` results, up to 16; bytes apart from numbers, so that vectors are long. */
+static void epctx__requantize_strip(const epctx__requant *s, const uint32_t *sum,
+                                    const float *scale, size_t count, uint8_t *y) {
+    const size_t all = EPCTX__LOOPS ? 16 : count; /* known to the compiler */
+    uint32_t steps[16];
+    uint8_t bytes[16];
+    size_t j;
+    for (j = 0; j < all; j++) steps[j] = epctx__requantize(s, sum[j], scale[j]);
+    for (j = 0; j < all; j++) bytes[j] = (uint8_t)(steps[j] & 0xff);
+    memcpy(y, bytes, count);
+}
+
 static void epctx__dots_portable(const epctx__dots *d) {
-    uint32_t sum[4];
-    size_t r, n, j;
-    for (r = 0; r < d->count; r++) {
-        for (n = 0; n < d->columns; n += 4) {
-            const size_t at = n % EPCTX__DOT_LANE;
-            const int8_t *w = d->w + ((n - at) * d->fours + at) * 4;
-            memcpy(sum, d->bias + n, sizeof sum);
-            epctx__dot_row(d->rows[r], w, d->fours, d->flip * 0x1010101u, sum);
-            for (j = 0; j < 4 && n + j < d->columns; j++)
-                d->y[r * d->pitch + n + j] = epctx__requantize(d->steps, sum[j], d->scale[n + j]);
-        }
+    uint32_t sum[EPCTX__DOT_ROWS][EPCTX__DOT_LANE];
+    size_t n, r;
+    for (n = 0; n < d->columns; n += EPCTX__DOT_LANE) {
+        const size_t left = d->columns - n < EPCTX__DOT_LANE ? d->columns - n : EPCTX__DOT_LANE;
+        for (r = 0; r < d->count; r++) memcpy(sum[r], d->bias + n, sizeof sum[r]);
+        epctx__dot_rows(d, d->w + n * d->fours * 4, left, sum);
+        for (r = 0; r < d->count; r++)
+            epctx__requantize_strip(d->steps, sum[r], d->scale + n, left, d->y + r * d->pitch + n);
     }
 }
 
@@ -5004,13 +5068,11 @@ EPCTX__WIDE static EPCTX__INLINE __m512i epctx__nearest_512(__m512 v) {
 EPCTX__TARGET static EPCTX__INLINE void epctx__narrow_256(uint8_t *y, size_t at, size_t columns,
                                                           __m256i v) {
     const __m256i low = _mm256_shuffle_epi8(v, _mm256_set1_epi32(0x0c080400));
-    const uint64_t bytes = (uint32_t)_mm256_cvtsi256_si32(low) |
-                           (uint64_t)(uint32_t)_mm256_extract_epi32(low, 4) << 32;
-    size_t i;
-    if (at + 8 <= columns)
-        memcpy(y, &bytes, 8);
-    else
-        for (i = 0; at + i < columns; i++) y[i] = (uint8_t)(bytes >> 8 * i & 0xff);
+    const __m128i both =
+        _mm_unpacklo_epi32(_mm256_castsi256_si128(low), _mm256_extracti128_si256(low, 1));
+    uint64_t bytes;
+    _mm_storel_epi64((__m128i *)(void *)(at + 8 <= columns ? y : (uint8_t *)&bytes), both);
+    if (at < columns && at + 8 > columns) memcpy(y, &bytes, columns - at);
 }
 
 EPCTX__WIDE static EPCTX__INLINE void epctx__narrow_512(uint8_t *y, size_t at, size_t columns,
@@ -5046,24 +5108,17 @@ EPCTX__VNNI static EPCTX__INLINE __m512i epctx__dot_512(__m512i sum, __m512i x, 
     return sum;
 }
 
-/* Adds to each number of `sum` two products of 16 bits; gcc 12 copies the sum of intrinsics. */
-EPCTX__TARGET static EPCTX__INLINE __m256i epctx__pairs(__m256i sum, __m256i x, __m256i w) {
-    __m256i both;
-    __asm__("vpmaddwd %3, %2, %1\n\tvpaddd %1, %0, %0" : "+x"(sum), "=&x"(both) : "x"(x), "x"(w));
-    return sum;
-}
-
-/* The same for 8 sums; without AVX-VNNI as products of the even and of the odd bytes. */
+/* The same for 8 sums; without AVX-VNNI two products of 16 bits. */
 EPCTX__TARGET static EPCTX__INLINE __m256i epctx__dot_256(__m256i sum, __m256i x, __m256i w,
                                                           bool vnni) {
-    const __m256i even = _mm256_set1_epi16(0xff);
-    if (vnni) {
+    __m256i both;
+    if (vnni)
         __asm__("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sum) : "x"(x), "x"(w));
-        return sum;
-    }
-    sum =
-        epctx__pairs(sum, _mm256_and_si256(x, even), _mm256_srai_epi16(_mm256_slli_epi16(w, 8), 8));
-    return epctx__pairs(sum, _mm256_srli_epi16(x, 8), _mm256_srai_epi16(w, 8));
+    else
+        __asm__("vpmaddwd %3, %2, %1\n\tvpaddd %1, %0, %0"
+                : "+x"(sum), "=&x"(both)
+                : "x"(x), "x"(w));
+    return sum;
 }
 
 /* The first `count` bytes. */
@@ -5091,7 +5146,7 @@ EPCTX__TARGET static EPCTX__INLINE void epctx__put_some_256(uint8_t *y, size_t c
     if (count < 32) epctx__copy_run(y, bytes, count);
 }
 
-/* On vectors of 256 and of 512 bits:
+/* On vectors of 256 and of 512 bits; without VNNI first with the even bytes, then with the odd ones:
  * rounded: sums to integers without the zero point, within the limits.
  * tile: `rows` pixels from `first` on, `wide` vectors of channels from `n` on; all of these but n
  * are constants where it is inlined.
@@ -5105,6 +5160,10 @@ EPCTX__TARGET static EPCTX__INLINE void epctx__put_some_256(uint8_t *y, size_t c
         _mm##bits##_storeu_si##bits((__m##bits##i *)to, v); \
     } \
 \
+    target static EPCTX__INLINE __m##bits##i epctx__half_##bits(__m##bits##i w, bool odd) { \
+        return _mm##bits##_srai_epi16(odd ? w : _mm##bits##_slli_epi16(w, 8), 8); \
+    } \
+\
     target static EPCTX__INLINE __m##bits##i epctx__rounded_##bits( \
         __m##bits##i sum, const float *scale, const epctx__requant *s) { \
         return epctx__steps_##bits( \
@@ -5112,13 +5171,15 @@ EPCTX__TARGET static EPCTX__INLINE void epctx__put_some_256(uint8_t *y, size_t c
             (float)(s->low - s->zero), (float)(s->high - s->zero), s->zero); \
     } \
 \
-    target static EPCTX__INLINE void epctx__tile_##bits( \
-        const epctx__dots *d, size_t n, size_t first, size_t rows, size_t wide, bool vnni) { \
+    target static EPCTX__INLINE void epctx__tile_##bits(const epctx__dots *d, size_t n, \
+                                                        size_t first, size_t rows, size_t wide, \
+                                                        bool vnni, bool ahead) { \
         const size_t lanes = bits / 32, block = d->fours * 4 * EPCTX__DOT_LANE; \
         const int8_t *w = d->w + n * d->fours * 4; \
         const __m##bits##i flip = _mm##bits##_set1_epi8((char)d->flip); \
         __m##bits##i sum[EPCTX__DOT_ROWS][4], weights[4]; \
-        size_t r, v, k; \
+        const size_t parts = vnni ? 1 : 2; \
+        size_t r, v, k, part; \
         EPCTX__UNROLL \
         for (r = 0; r < rows; r++) { \
             EPCTX__UNROLL \
@@ -5126,17 +5187,28 @@ EPCTX__TARGET static EPCTX__INLINE void epctx__put_some_256(uint8_t *y, size_t c
         } \
         for (k = 0; k < d->fours; k++, w += 4 * EPCTX__DOT_LANE) { \
             EPCTX__UNROLL \
-            for (v = 0; v < wide; v++) \
-                weights[v] = epctx__get_##bits(w + v * lanes / 16 * block + v * lanes % 16 * 4); \
-            EPCTX__UNROLL \
-            for (r = 0; r < rows; r++) { \
-                int32_t word; \
-                __m##bits##i x; \
-                memcpy(&word, d->rows[first + r] + 4 * k, sizeof word); \
-                x = _mm##bits##_xor_si##bits(_mm##bits##_set1_epi32(word), flip); \
+            for (part = 0; part < parts; part++) { \
                 EPCTX__UNROLL \
-                for (v = 0; v < wide; v++) \
-                    sum[r][v] = epctx__dot_##bits(sum[r][v], x, weights[v], vnni); \
+                for (v = 0; v < wide; v++) { \
+                    weights[v] = \
+                        epctx__get_##bits(w + v * lanes / 16 * block + v * lanes % 16 * 4); \
+                    if (!vnni) weights[v] = epctx__half_##bits(weights[v], part == 1); \
+                } \
+                EPCTX__UNROLL \
+                for (r = 0; r < rows; r++) { \
+                    int32_t word; \
+                    __m##bits##i x; \
+                    memcpy(&word, d->rows[first + r] + 4 * (ahead ? 2 * k + part : k), \
+                           sizeof word); \
+                    x = _mm##bits##_set1_epi32(word); \
+                    if (!ahead) x = _mm##bits##_xor_si##bits(x, flip); \
+                    if (!ahead && !vnni) \
+                        x = part == 1 ? _mm##bits##_srli_epi16(x, 8) \
+                                      : _mm##bits##_and_si##bits(x, _mm##bits##_set1_epi16(0xff)); \
+                    EPCTX__UNROLL \
+                    for (v = 0; v < wide; v++) \
+                        sum[r][v] = epctx__dot_##bits(sum[r][v], x, weights[v], vnni); \
+                } \
             } \
         } \
         EPCTX__UNROLL \
@@ -5175,8 +5247,18 @@ EPCTX__TARGET static EPCTX__INLINE void epctx__put_some_256(uint8_t *y, size_t c
             x[2] = _mm##bits##_unpacklo_epi16(high, high2); \
             x[3] = _mm##bits##_unpackhi_epi16(high, high2); \
             EPCTX__UNROLL \
-            for (i = 0; i < 4; i++) \
-                sum[i] = epctx__dot_##bits(sum[i], x[i], epctx__get_##bits(w + 64 * i), vnni); \
+            for (i = 0; i < 4; i++) { \
+                const int16_t *half = l->wide + (w + 64 * i - l->w); \
+                if (vnni) { \
+                    sum[i] = epctx__dot_##bits(sum[i], x[i], epctx__get_##bits(w + 64 * i), true); \
+                } else { \
+                    low = _mm##bits##_and_si##bits(x[i], _mm##bits##_set1_epi16(0xff)); \
+                    high = _mm##bits##_srli_epi16(x[i], 8); \
+                    sum[i] = epctx__dot_##bits(sum[i], low, epctx__get_##bits(half), false); \
+                    sum[i] = epctx__dot_##bits(sum[i], high, epctx__get_##bits(half + bits / 16), \
+                                               false); \
+                } \
+            } \
         } \
         EPCTX__UNROLL \
         for (i = 0; i < 4; i++) \
@@ -5201,80 +5283,51 @@ EPCTX__VNNI static void epctx__dots_wide(const epctx__dots *d) {
     for (n = 0; n < d->columns; n += 16 * wide) {
         wide = d->columns - n > 48 ? 4 : (d->columns - n > 16 ? 2 : 1);
         if (d->count == 1 && wide == 4)
-            epctx__tile_512(d, n, 0, 1, 4, true);
+            epctx__tile_512(d, n, 0, 1, 4, true, false);
         else if (d->count == 1)
-            epctx__tile_512(d, n, 0, 1, wide = 1, true);
+            epctx__tile_512(d, n, 0, 1, wide = 1, true, false);
         else if (wide == 4)
-            epctx__tile_512(d, n, 0, EPCTX__DOT_ROWS, 4, true);
+            epctx__tile_512(d, n, 0, EPCTX__DOT_ROWS, 4, true, false);
         else if (wide == 2)
-            epctx__tile_512(d, n, 0, EPCTX__DOT_ROWS, 2, true);
+            epctx__tile_512(d, n, 0, EPCTX__DOT_ROWS, 2, true, false);
         else
-            epctx__tile_512(d, n, 0, EPCTX__DOT_ROWS, 1, true);
+            epctx__tile_512(d, n, 0, EPCTX__DOT_ROWS, 1, true, false);
     }
 }
 
-/* Without AVX-VNNI: `rows` pixels from `first` on, 4 * `wide` channels from `n` on. Four adjacent
- * products of a channel, exact in 16 bits, lie side by side; their halves are added last. */
-EPCTX__TARGET static EPCTX__INLINE void epctx__tile_pairs(const epctx__dots *d, size_t n,
-                                                          size_t first, size_t rows, size_t wide) {
-    const __m256i zero = _mm256_setzero_si256(), flip = _mm256_set1_epi16((int16_t)d->flip);
-    const int8_t *w = d->w + n * d->fours * 4;
-    const epctx__requant steps = *d->steps; /* stores cannot change a copy */
-    __m256i sum[4][4], x[4];
-    size_t r, v, k;
-    EPCTX__UNROLL
-    for (r = 0; r < rows; r++) {
-        EPCTX__UNROLL
-        for (v = 0; v < wide; v++) sum[r][v] = zero;
-    }
-    for (k = 0; k < d->fours; k++, w += 4 * EPCTX__DOT_LANE) {
-        EPCTX__UNROLL
-        for (r = 0; r < rows; r++) {
-            int32_t word;
-            memcpy(&word, d->rows[first + r] + 4 * k, sizeof word);
-            x[r] = _mm256_xor_si256(_mm256_unpacklo_epi8(_mm256_set1_epi32(word), zero), flip);
-        }
-        EPCTX__UNROLL
-        for (v = 0; v < wide; v++) {
-            const __m256i weights =
-                _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)(const void *)(w + 16 * v)));
-            EPCTX__UNROLL
-            for (r = 0; r < rows; r++) sum[r][v] = epctx__pairs(sum[r][v], x[r], weights);
-        }
-    }
-    EPCTX__UNROLL
-    for (r = 0; r < rows; r++) {
-        uint8_t *y = d->y + (first + r) * d->pitch + n;
-        EPCTX__UNROLL
-        for (v = 0; v < wide; v += 2) {
-            const size_t at = n + 4 * v;
-            const __m256i both = _mm256_permute4x64_epi64(
-                _mm256_hadd_epi32(sum[r][v], sum[r][v + 1]), _MM_SHUFFLE(3, 1, 2, 0));
-            if (first + r < d->count && at < d->columns)
-                epctx__narrow_256(
-                    y + 4 * v, at, d->columns,
-                    epctx__rounded_256(_mm256_add_epi32(both, epctx__get_256(d->bias + at)),
-                                       d->scale + at, &steps));
-        }
-    }
-}
+#define EPCTX__WIDENED 288 /* groups of four products of a pixel that are widened ahead */
 
-/* More than 8 sums and their operands do not fit into 16 registers. */
+/* 12 sums and their operands just fit into 16 registers. */
 EPCTX__TARGET static void epctx__dots_half(const epctx__dots *d, bool vnni) {
-    size_t n, first, rows;
-    for (n = 0; n < d->columns; n += EPCTX__DOT_LANE) {
-        const size_t most = vnni ? 3 : (d->columns - n > 8 ? 2 : 4);
-        for (first = 0; first < d->count; first += rows) {
-            rows = d->count - first < most ? 1 : most;
-            if (vnni)
-                epctx__tile_256(d, n, first, rows = 3, 2, true);
-            else if (rows == 1)
-                epctx__tile_pairs(d, n, first, 1, 4);
-            else if (rows == 2)
-                epctx__tile_pairs(d, n, first, 2, 4);
-            else
-                epctx__tile_pairs(d, n, first, 4, 2);
+    const __m128i flip = _mm_set1_epi8((char)d->flip);
+    const epctx__requant steps = *d->steps; /* stores cannot change copies */
+    const bool ahead = !vnni && d->count > 1 && d->fours >= 2 && d->fours <= EPCTX__WIDENED;
+    const size_t rows = vnni ? 3 : (ahead ? EPCTX__DOT_ROWS : 1);
+    uint32_t x[EPCTX__DOT_ROWS][2 * EPCTX__WIDENED]; /* bytes 0 and 2, bytes 1 and 3, and so on */
+    epctx__dots wide = *d;
+    size_t n, r, k;
+    wide.steps = &steps;
+    for (r = 0; ahead && r < EPCTX__DOT_ROWS; r++) {
+        for (k = 0; k < d->fours; k += 2) { /* the last ones overlap */
+            const size_t at = k + 2 <= d->fours ? k : k - 1;
+            const __m128i four = _mm_xor_si128(
+                _mm_loadl_epi64((const __m128i *)(const void *)(d->rows[r] + 4 * at)), flip);
+            _mm_storeu_si128((__m128i *)(void *)(x[r] + 2 * at),
+                             _mm_unpacklo_epi32(_mm_and_si128(four, _mm_set1_epi16(0xff)),
+                                                _mm_srli_epi16(four, 8)));
         }
+        wide.rows[r] = (const uint8_t *)x[r];
+    }
+    for (n = 0; n < d->columns; n += EPCTX__DOT_LANE) {
+        for (r = 0; r < d->count; r += rows)
+            if (vnni)
+                epctx__tile_256(&wide, n, r, 3, 2, true, false);
+            else if (!ahead)
+                epctx__tile_256(&wide, n, r, 1, 2, false, false);
+            else if (d->columns - n <= 8)
+                epctx__tile_256(&wide, n, 0, EPCTX__DOT_ROWS, 1, false, true);
+            else
+                epctx__tile_256(&wide, n, 0, EPCTX__DOT_ROWS, 2, false, true);
     }
 }
 
@@ -5283,12 +5336,17 @@ EPCTX__VNNI static void epctx__channels_wide(epctx__channels *l) {
 }
 
 EPCTX__TARGET static void epctx__channels_half(epctx__channels *l, bool vnni) {
-    size_t half;
-    for (half = 0; 32 * half < l->count; half++)
+    size_t i;
+    for (i = 0; !vnni && l->widened != l->w && i < (l->tap_count + 3) / 4 * 256; i += 32) {
+        epctx__put_256(l->wide + i, epctx__half_256(epctx__get_256(l->w + i), false));
+        epctx__put_256(l->wide + i + 16, epctx__half_256(epctx__get_256(l->w + i), true));
+    }
+    l->widened = l->w;
+    for (i = 0; 32 * i < l->count; i++)
         if (vnni)
-            epctx__channels_256(l, half, true);
+            epctx__channels_256(l, i, true);
         else
-            epctx__channels_256(l, half, false);
+            epctx__channels_256(l, i, false);
 }
 
 static bool epctx__has_avx_vnni(void) {
@@ -5304,7 +5362,7 @@ static bool epctx__has_avx_vnni(void) {
 static epctx_status epctx__run_integer_conv(const epctx__integer_conv *p, const epctx__args *args) {
     const epctx__window *w = &p->window;
     const size_t depth = (size_t)w->kernel_h * w->kernel_w * p->in_channels;
-    const size_t plane = (size_t)w->out_h * w->out_w, pixels = p->batch * plane;
+    const size_t pixels = (size_t)p->batch * w->out_h * w->out_w;
     const size_t image = (size_t)w->in_h * w->in_w * p->in_channels;
     const uint8_t *x = (const uint8_t *)args->in[0];
     const bool in_place = epctx__in_place(p);
@@ -5312,6 +5370,7 @@ static epctx_status epctx__run_integer_conv(const epctx__integer_conv *p, const 
     uint8_t *patch = (uint8_t *)args->out[1];
     const uint8_t *taps;
     epctx__dots d;
+    uint32_t oy = 0, ox = 0;
     size_t at, r;
     memset(&d, 0, sizeof d);
     d.w = (const int8_t *)args->in[1];
@@ -5325,9 +5384,13 @@ static epctx_status epctx__run_integer_conv(const epctx__integer_conv *p, const 
         d.count = pixels - at < EPCTX__DOT_ROWS ? pixels - at : EPCTX__DOT_ROWS;
         d.y = (uint8_t *)args->out[0] + at * d.pitch;
         for (r = 0; r < d.count && !in_place; r++) {
-            const size_t pixel = (at + r) % plane;
-            epctx__patch(p, x + (at + r) / plane * image, (uint32_t)(pixel / w->out_w),
-                         (uint32_t)(pixel % w->out_w), patch + r * size, size);
+            epctx__patch(p, x, oy, ox, patch + r * size, size);
+            ox = ox + 1 < w->out_w ? ox + 1 : 0;
+            oy += ox == 0 ? 1 : 0;
+            if (oy == w->out_h) {
+                x += image;
+                oy = 0;
+            }
         }
         taps = in_place ? x + at * depth : patch;
         for (r = 0; r < EPCTX__DOT_ROWS; r++) /* rows beyond repeat the first */
@@ -5358,6 +5421,34 @@ static size_t epctx__interleaved(size_t channel) {
     return channel - at + at % 16 / 4 * 16 + at / 16 * 4 + at % 4;
 }
 
+#if EPCTX__LOOPS
+
+/* The weights turn to [tap][64]. */
+static void epctx__channels_portable(epctx__channels *l) {
+    const uint8_t flip = (uint8_t)l->p->flip;
+    uint8_t x[64] = {0}, y[64];
+    int16_t wide[64];
+    uint32_t sum[64];
+    size_t i, t;
+    for (t = 0; l->widened != l->w && t < l->tap_count; t++)
+        for (i = 0; i < 64; i++) l->wide[64 * t + i] = l->w[64 * (t - t % 4) + 4 * i + t % 4];
+    l->widened = l->w;
+    memcpy(sum, l->from, sizeof sum);
+    for (t = 0; t < l->tap_count; t++) {
+        const int16_t *w = l->wide + 64 * t;
+        for (i = 0; i + 4 <= l->count; i += 4) memcpy(x + epctx__interleaved(i), l->taps[t] + i, 4);
+        for (; i < l->count; i++) x[epctx__interleaved(i)] = l->taps[t][i];
+        for (i = 0; i < 64; i++) wide[i] = (int16_t)(x[i] ^ flip);
+        for (i = 0; i < 64; i++) sum[i] += (uint32_t)((int32_t)wide[i] * w[i]);
+    }
+    memcpy(l->sum, sum, sizeof sum);
+    for (i = 0; i < 64 && l->last; i += 16)
+        epctx__requantize_strip(&l->p->y, sum + i, l->scale + i, 16, y + i);
+    for (i = 0; i < l->count && l->last; i++) l->y[i] = y[epctx__interleaved(i)];
+}
+
+#else
+
 static void epctx__channels_portable(epctx__channels *l) {
     const uint32_t flip = l->p->flip * 0x1010101u;
     size_t i, t;
@@ -5375,67 +5466,66 @@ static void epctx__channels_portable(epctx__channels *l) {
     }
 }
 
-/* A row of results. */
-static void epctx__depthwise_row(const epctx__integer_conv *p, const epctx__args *args,
+#endif
+
+/* The taps from `done` on, of the pixel whose first one is at `top` and `first`. */
+static EPCTX__APART void epctx__find_taps(epctx__channels *l, const uint8_t *image, uint32_t top,
+                                          uint32_t first, size_t done, const uint8_t *fill) {
+    const epctx__window w = l->p->window;
+    const size_t channels = l->p->out_channels;
+    uint32_t ky = done == 0 ? 0 : (uint32_t)(done / w.kernel_w);
+    uint32_t kx = (uint32_t)(done - (size_t)ky * w.kernel_w);
+    size_t t = 0;
+    for (; t < l->tap_count; ky++, kx = 0) {
+        const uint32_t iy = top + ky * w.dilation_h, width = iy < w.in_h ? w.in_w : 0;
+        const uint8_t *line = image + (width != 0 ? (size_t)iy * width * channels : 0);
+        for (; kx < w.kernel_w && t < l->tap_count; kx++) {
+            const uint32_t ix = first + kx * w.dilation_w;
+            l->taps[t++] = ix < width ? line + ix * channels : fill;
+        }
+    }
+    for (; t % 4 != 0; t++) l->taps[t] = fill;
+}
+
+/* A row of results of channels from `c` on, in `y` and in the weights. */
+static void epctx__depthwise_row(epctx__channels *l, const epctx__args *args, size_t c,
                                  const uint8_t *image, uint32_t oy, uint8_t *y) {
+    const epctx__integer_conv *p = l->p;
     const epctx__window *w = &p->window;
     const size_t channels = p->out_channels, count = (size_t)w->kernel_h * w->kernel_w;
     const uint32_t beside =
         w->stride_w == 1 && channels < 64 && 64 % channels == 0 ? (uint32_t)(64 / channels) : 1;
     const uint32_t reach = (w->kernel_w - 1) * w->dilation_w;
-    const uint32_t top = oy * w->stride_h - w->top, high = (w->kernel_h - 1) * w->dilation_h;
-    const bool few = count <= EPCTX__TAPS && top < w->in_h && top + high < w->in_h;
-    uint32_t ox, pixels, ky, kx;
-    size_t c, done, t, offsets[EPCTX__TAPS];
-    epctx__channels l;
+    uint32_t ox, pixels;
     uint8_t fill[64];
+    size_t done;
     memset(fill, (int)p->fill, sizeof fill);
-    l.p = p;
-    for (t = ky = 0; few && ky < w->kernel_h; ky++) {
-        for (kx = 0; kx < w->kernel_w; kx++)
-            offsets[t++] =
-                ((size_t)ky * w->dilation_h * w->in_w + (size_t)kx * w->dilation_w) * channels;
-    }
+    l->scale = (const float *)args->in[3] + c;
     for (ox = 0; ox < w->out_w; ox += pixels) {
         const uint32_t first = ox * w->stride_w - w->left; /* wraps in the padding */
         const bool inside = first < w->in_w && first + reach < w->in_w;
         const uint32_t room = inside ? w->in_w - first - reach : 1, left = w->out_w - ox;
         pixels = beside < room ? beside : room;
         pixels = pixels < left ? pixels : left;
-        for (c = 0; c < channels; c += 64) {
-            l.count = channels * pixels - c < 64 ? channels * pixels - c : 64;
-            l.w = (const int8_t *)args->in[1] + c * ((count + 3) / 4 * 4);
-            l.from = (const int32_t *)args->in[2] + c;
-            l.scale = (const float *)args->in[3] + c;
-            l.y = y + c;
-            for (done = ky = kx = 0; done < count; done += l.tap_count) {
-                l.tap_count = count - done < EPCTX__TAPS ? count - done : EPCTX__TAPS;
-                l.last = done + l.tap_count == count;
-                for (t = 0; inside && few && t < count; t++)
-                    l.taps[t] = image + ((size_t)top * w->in_w + first) * channels + c + offsets[t];
-                for (; t < l.tap_count; t++) {
-                    const uint32_t iy = top + ky * w->dilation_h;
-                    const uint32_t ix = first + kx * w->dilation_w;
-                    l.taps[t] = iy < w->in_h && ix < w->in_w
-                                    ? image + ((size_t)iy * w->in_w + ix) * channels + c
-                                    : fill;
-                    kx = kx + 1 < w->kernel_w ? kx + 1 : 0;
-                    ky += kx == 0 ? 1 : 0;
-                }
-                for (; t % 4 != 0; t++) l.taps[t] = fill;
+        l->count = channels * pixels - c < 64 ? channels * pixels - c : 64;
+        l->w = (const int8_t *)args->in[1] + c * ((count + 3) / 4 * 4);
+        l->from = (const int32_t *)args->in[2] + c;
+        l->y = y + ox * channels + c;
+        for (done = 0; done < count; done += l->tap_count) {
+            l->tap_count = count - done < EPCTX__TAPS ? count - done : EPCTX__TAPS;
+            l->last = done + l->tap_count == count;
+            epctx__find_taps(l, image + c, oy * w->stride_h - w->top, first, done, fill);
 #ifdef EPCTX__AVX2
-                if (epctx__has_vnni(args->fast))
-                    epctx__channels_wide(&l);
-                else if (args->fast != EPCTX__PORTABLE)
-                    epctx__channels_half(&l, epctx__has_avx_vnni());
-                else
+            if (epctx__has_vnni(args->fast))
+                epctx__channels_wide(l);
+            else if (args->fast != EPCTX__PORTABLE)
+                epctx__channels_half(l, epctx__has_avx_vnni());
+            else
 #endif
-                    epctx__channels_portable(&l);
-                l.w += EPCTX__TAPS * 64;
-                l.from = l.sum;
-            }
+                epctx__channels_portable(l);
+            l->w += EPCTX__TAPS * 64;
+            l->from = l->sum;
         }
-        y += channels * pixels;
     }
 }
 
@@ -5446,10 +5536,17 @@ static epctx_status epctx__run_integer_depthwise(const epctx__integer_conv *p,
     const size_t row = (size_t)w->out_w * p->out_channels;
     const uint8_t *x = (const uint8_t *)args->in[0];
     uint8_t *y = (uint8_t *)args->out[0];
-    size_t n;
-    for (n = 0; n < (size_t)p->batch * w->out_h; n++)
-        epctx__depthwise_row(p, args, x + n / w->out_h * image, (uint32_t)(n % w->out_h),
-                             y + n * row);
+    size_t n, c;
+    epctx__channels l;
+    l.p = p;
+#if EPCTX__LOOPS
+    l.widened = NULL;
+#endif
+    for (c = 0; c < p->out_channels; c += 64) {
+        for (n = 0; n < (size_t)p->batch * w->out_h; n++)
+            epctx__depthwise_row(&l, args, c, x + n / w->out_h * image, (uint32_t)(n % w->out_h),
+                                 y + n * row);
+    }
     return EPCTX_OK;
 }
 

@@ -239,7 +239,7 @@ cp plain.onnx partly.onnx left
 cd left || exit 1
 "$python" "$top/tests/judge/make_model.py" dynamic dynamic.onnx
 epctx compile dynamic.onnx -o dynamic_ctx.onnx
-result "an open dimension" 1 "without a fixed shape: 'x' [N,1,6,6]; the NPU needs fixed shapes: \
+result "an open dimension" 1 "without a fixed shape: 'x' [N,1,6,6]; NPUs need fixed shapes: \
 set them with --dim 'N=N'"
 "$python" -B - "$top/tests/judge" <<'EOF' || exit 1
 import sys

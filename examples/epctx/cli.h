@@ -30,7 +30,9 @@ extern const cli_command cli_lint, cli_ls, cli_check, cli_scan, cli_get, cli_dif
 extern const cli_command cli_set, cli_unset, cli_prefix, cli_rename;
 extern const cli_command cli_embed, cli_extract, cli_mv, cli_init, cli_weightless;
 extern const cli_command cli_weights, cli_package;
-extern const cli_command cli_merge, cli_split, cli_wrap, cli_repair, cli_stamp, cli_profiles;
+extern const cli_command cli_merge, cli_split, cli_wrap, cli_repair, cli_stamp, cli_profiles,
+    cli_view;
+extern const cli_command cli_verify, cli_bench, cli_devices;
 
 /* An option takes a value (`value` set) or is a switch (`given` set). With both it takes a list and
  * may be given again, which adds to it. A table ends with a name of NULL. Two names of one option
@@ -49,6 +51,9 @@ bool cli_parse(const cli_command *command, int argc, char **argv, const cli_opti
 /* The same with least..most operands; returns how many, or -1 on a mistake. */
 int cli_parse_some(const cli_command *command, int argc, char **argv, const cli_option *options,
                    const char **operands, int least, int most);
+/* The values of an option that takes a list one by one: they may have commas in them. `option` is
+ * the `value` of its row; NULL: no more. */
+const char *cli_listed(const char **option, size_t number);
 /* --hugging-face, which every command takes: EPCTX_PATH_HUGGING_FACE or 0, for epctx_open_opts. */
 uint32_t cli_path_flags(void);
 /* Opens a model with these flags. */
@@ -132,7 +137,8 @@ const epctx_profile *cli_profile_of(const char *name);
 /* The same; prints what is wrong with the value of `option` (--ep) when there is none. */
 bool cli_profile_for(const char *option, const char *name, const epctx_profile **profile);
 bool cli_profile(const char *name, const epctx_profile **profile);
-/* "key": "text" and what follows it. */
+/* "key": "text" and what follows it; cli_json_str prints to standard output. */
+void cli_put_member(FILE *out, const char *key, epctx_str text, const char *after);
 void cli_json_str(const char *key, epctx_str text, const char *after);
 /* Whether escape sequences are wanted: on a terminal, and NO_COLOR is not set. */
 bool cli_colour(FILE *out);
@@ -175,6 +181,10 @@ void cli_signals_end(void);
 /* Between two of these a signal waits, too, and writing fails then, for a caller that has to remove
  * more than files. */
 void cli_signals_keep(bool keep);
+/* Whether one waits: the caller should end. */
+bool cli_signals_waiting(void);
+/* In a child process: signals end it, as if there were no tool. */
+void cli_signals_forget(void);
 
 /* The EPContext node that "#N" means, the Nth of `epctx info`; false when `name` is no such thing
  * or there is none. */
