@@ -7005,16 +7005,13 @@ static epctx_status epctx__data(epctx__compiler *c, uint32_t id, const void **da
     epctx__tensor *t = &c->tensors[id];
     const uint32_t elem = epctx__stored_size(t->elem);
     void *copy;
+    if (t->data == NULL && !epctx__big_endian() && (uintptr_t)t->raw % elem == 0) t->data = t->raw;
     if (t->data == NULL) {
-        if (!epctx__big_endian() && (uintptr_t)t->raw % elem == 0) {
-            t->data = t->raw;
-        } else {
-            copy = epctx__new(c, t->count, elem);
-            if (copy == NULL) return EPCTX_ERR_NOMEM;
-            if (t->count > 0) memcpy(copy, t->raw, (size_t)t->count * elem);
-            epctx__to_host(copy, t->count * elem, elem);
-            t->data = copy;
-        }
+        copy = epctx__new(c, t->count, elem);
+        if (copy == NULL) return EPCTX_ERR_NOMEM;
+        if (t->count > 0) memcpy(copy, t->raw, (size_t)t->count * elem);
+        epctx__to_host(copy, t->count * elem, elem);
+        t->data = copy;
     }
     *data = t->data;
     return EPCTX_OK;
@@ -7331,20 +7328,15 @@ static epctx_status epctx__emit_binary(epctx__compiler *c, epctx__binary_kind ki
     return epctx__emit_broadcast(c, &s, 2, EPCTX_ONNX_FLOAT, &p->rank, p->dims, strides, out);
 }
 
-static epctx_status epctx__emit_fill(epctx__compiler *c, uint32_t to, uint64_t bits) {
-    epctx__step s = epctx__new_step(EPCTX__OP_FILL, EPCTX__NONE, EPCTX__NONE, to);
-    s.params.fill.count = (uint32_t)c->tensors[to].count;
-    s.params.fill.elem = epctx__stored_size(c->tensors[to].elem);
-    s.params.fill.low = (uint32_t)(bits & UINT32_MAX);
-    s.params.fill.high = (uint32_t)(bits >> 32);
-    return epctx__emit(c, &s);
-}
-
 /* A new tensor of equal elements. */
 static epctx_status epctx__emit_filled(epctx__compiler *c, int32_t elem, const epctx__shape *shape,
                                        uint64_t bits, uint32_t *y) {
-    EPCTX__TRY(epctx__new_tensor(c, elem, shape, y));
-    return epctx__emit_fill(c, *y, bits);
+    epctx__step s = epctx__new_step(EPCTX__OP_FILL, EPCTX__NONE, EPCTX__NONE, 0);
+    s.params.fill.count = (uint32_t)epctx__count(shape);
+    s.params.fill.elem = epctx__stored_size(elem);
+    s.params.fill.low = (uint32_t)(bits & UINT32_MAX);
+    s.params.fill.high = (uint32_t)(bits >> 32);
+    return epctx__emit_new(c, &s, elem, shape, y);
 }
 
 /* One command: Cast, or Convert where a type is only stored. */
@@ -8233,15 +8225,19 @@ static epctx_status epctx__lower_binary(epctx__compiler *c) {
     return epctx__emit_fused(c, (epctx__binary_kind)c->variant, c->in[0], c->in[1], &c->y);
 }
 
+/* A vector along an axis of a tensor of `rank`. */
+static epctx_status epctx__along(epctx__compiler *c, uint32_t *x, uint32_t rank, uint32_t axis) {
+    epctx__shape shape = {0, {1, 1, 1, 1, 1, 1, 1, 1}};
+    shape.rank = rank;
+    shape.dims[axis] = (int64_t)c->tensors[*x].count;
+    return epctx__alias(c, *x, &shape, 0, x);
+}
+
 static epctx_status epctx__lower_prelu(epctx__compiler *c) {
-    epctx__shape shape = c->tensors[c->in[0]].shape;
-    uint32_t slope = c->in[1], i;
-    if (c->node->version < 7 && c->tensors[slope].shape.rank == 1 && shape.rank > 2) {
-        shape.rank -= 1; /* old opsets: one slope per channel */
-        shape.dims[0] = c->tensors[slope].shape.dims[0];
-        for (i = 1; i < shape.rank; i++) shape.dims[i] = 1;
-        EPCTX__TRY(epctx__alias(c, slope, &shape, 0, &slope));
-    }
+    const uint32_t rank = c->tensors[c->in[0]].shape.rank;
+    uint32_t slope = c->in[1];
+    if (c->node->version < 7 && c->tensors[slope].shape.rank == 1 && rank > 2)
+        EPCTX__TRY(epctx__along(c, &slope, rank - 1, 0)); /* old opsets: one per channel */
     EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_PRELU, c->in[0], slope, &c->y));
     return epctx__same_shape(&c->tensors[c->in[0]].shape, &c->tensors[c->y].shape)
                ? EPCTX_OK
@@ -8635,8 +8631,9 @@ static epctx_status epctx__emit_pad(epctx__compiler *c, epctx__pad_mode mode, ui
                                  before, after, (uint64_t)i, size);
         shape.dims[i] = size + before + after;
     }
-    EPCTX__TRY(epctx__new_tensor(c, c->tensors[x].elem, &shape, y));
-    if (mode == EPCTX__PAD_CONSTANT) EPCTX__TRY(epctx__emit_fill(c, *y, bits));
+    EPCTX__TRY(mode == EPCTX__PAD_CONSTANT
+                   ? epctx__emit_filled(c, c->tensors[x].elem, &shape, bits, y)
+                   : epctx__new_tensor(c, c->tensors[x].elem, &shape, y));
     return epctx__pad_boxes(c, mode, x, *y, pads);
 }
 
@@ -9639,14 +9636,6 @@ static epctx_status epctx__matmul_expand(epctx__compiler *c, uint32_t *id,
     return epctx__expand_to(c, *id, &shape, id);
 }
 
-/* A vector along an axis of a tensor of `rank`. */
-static epctx_status epctx__along(epctx__compiler *c, uint32_t *x, uint32_t rank, uint32_t axis) {
-    epctx__shape shape = {0, {1, 1, 1, 1, 1, 1, 1, 1}};
-    shape.rank = rank;
-    shape.dims[axis] = (int64_t)c->tensors[*x].count;
-    return epctx__alias(c, *x, &shape, 0, x);
-}
-
 static epctx_status epctx__matmul_of(epctx__compiler *c, uint32_t a, uint32_t b, uint32_t *y) {
     epctx__shape as, bs, a_batch, b_batch, batch, ys;
     epctx__gemm p;
@@ -10397,8 +10386,6 @@ static epctx_status epctx__rnn_inputs(epctx__compiler *c, epctx__rnn *n) {
     uint32_t *const ids[8] = {&n->x,       &n->w,     &n->r,    &n->b,
                               &n->lengths, &n->first, &n->cell, &n->peep};
     const int64_t d = n->directions;
-    epctx__shape shapes[8] = {{3, {0}}, {3, {d}}, {3, {d}}, {2, {d}},
-                              {1, {0}}, {3, {0}}, {3, {0}}, {2, {d}}};
     int64_t hidden;
     uint32_t i;
     for (i = 0; i < 8; i++)
@@ -10413,19 +10400,22 @@ static epctx_status epctx__rnn_inputs(epctx__compiler *c, epctx__rnn *n) {
         return EPCTX__REFUSE(c,
                              "expected X of rank 3 and no clip, activation_alpha or input_forget");
     if (n->batch_first) EPCTX__TRY(epctx__emit_transpose(c, n->x, turn, &n->x));
-    shapes[0] = c->tensors[n->x].shape;
-    n->p.time = (uint32_t)shapes[0].dims[0];
-    n->p.batch = (uint32_t)shapes[0].dims[1];
+    const epctx__shape x = c->tensors[n->x].shape;
+    const int64_t batch = x.dims[1], rows = n->gates * hidden;
+    const epctx__shape state = {3,
+                                {n->batch_first ? batch : d, n->batch_first ? d : batch, hidden}};
+    const epctx__shape shapes[8] = {x,
+                                    {3, {d, rows, x.dims[2]}},
+                                    {3, {d, rows, hidden}},
+                                    {2, {d, 2 * rows}},
+                                    {1, {batch}},
+                                    state,
+                                    state,
+                                    {2, {d, 3 * hidden}}};
+    n->p.time = (uint32_t)x.dims[0];
+    n->p.batch = (uint32_t)batch;
     n->p.hidden = (uint32_t)hidden;
-    n->inputs = (uint32_t)shapes[0].dims[2];
-    shapes[1].dims[1] = shapes[2].dims[1] = n->gates * hidden;
-    shapes[1].dims[2] = shapes[0].dims[2];
-    shapes[2].dims[2] = shapes[5].dims[2] = hidden;
-    shapes[3].dims[1] = 2 * n->gates * hidden;
-    shapes[4].dims[0] = shapes[5].dims[n->batch_first ? 0 : 1] = shapes[0].dims[1];
-    shapes[5].dims[n->batch_first ? 1 : 0] = d;
-    shapes[6] = shapes[5];
-    shapes[7].dims[1] = 3 * hidden;
+    n->inputs = (uint32_t)x.dims[2];
     if (n->lengths != EPCTX__NONE && (c->tensors[n->lengths].elem != EPCTX_ONNX_INT32 ||
                                       c->tensors[n->lengths].count != n->p.batch))
         return EPCTX__INVALID(c, "sequence_lens: expected %u int32 elements", (uint64_t)n->p.batch);
@@ -10462,13 +10452,6 @@ static epctx_status epctx__rnn_bias(epctx__compiler *c, const epctx__rnn *n, int
     return EPCTX_OK;
 }
 
-/* Part `d` of an input of all directions. */
-static epctx_status epctx__rnn_part(epctx__compiler *c, uint32_t id, uint32_t axis, int64_t d,
-                                    uint32_t *out) {
-    *out = EPCTX__NONE;
-    return id == EPCTX__NONE ? EPCTX_OK : epctx__take_one(c, id, axis, d, 1, out);
-}
-
 static epctx_status epctx__rnn_direction(epctx__compiler *c, epctx__rnn *n, uint32_t d) {
     const uint32_t rows = n->gates * n->p.hidden, by_batch = n->batch_first ? 1u : 0u;
     const int64_t state = (int64_t)n->p.batch * n->p.hidden;
@@ -10477,7 +10460,8 @@ static epctx_status epctx__rnn_direction(epctx__compiler *c, epctx__rnn *n, uint
     const epctx__gemm gemm = epctx__gemm_of(all.dims[0], rows, n->inputs);
     epctx__pack pack;
     epctx__step s;
-    uint32_t w, r, bias, late, gates;
+    const uint32_t parts[3] = {n->peep, n->first, n->cell};
+    uint32_t w, r, bias, late, gates, i;
     EPCTX__TRY(epctx__rnn_acts(c, n, d));
     EPCTX__TRY(epctx__rnn_bias(c, n, d, &bias, &late));
     EPCTX__TRY(epctx__take_one(c, n->w, 0, d, 1, &w));
@@ -10486,9 +10470,9 @@ static epctx_status epctx__rnn_direction(epctx__compiler *c, epctx__rnn *n, uint
     EPCTX__TRY(epctx__emit_gemm(c, &gemm, n->x, w, true, bias, gates));
     s = epctx__new_step(EPCTX__OP_RECURRENT, gates, r, 0);
     s.in[2] = late;
-    EPCTX__TRY(epctx__rnn_part(c, n->peep, 0, d, &s.in[3]));
-    EPCTX__TRY(epctx__rnn_part(c, n->first, by_batch, d, &s.in[4]));
-    EPCTX__TRY(epctx__rnn_part(c, n->cell, by_batch, d, &s.in[5]));
+    for (i = 0; i < 3; i++)
+        if (parts[i] != EPCTX__NONE)
+            EPCTX__TRY(epctx__take_one(c, parts[i], i > 0 ? by_batch : 0, d, 1, &s.in[3 + i]));
     s.in[6] = n->lengths;
     s.params.recurrent = n->p;
     s.params.recurrent.reverse = n->p.reverse != 0 || d == 1;
@@ -10829,9 +10813,7 @@ static epctx_status epctx__lower_resize(epctx__compiler *c) {
         if (p.out == p.in) continue;
         EPCTX__TRY(epctx__resize_axis(c, x, (uint32_t)axes.v[i], &p, &x));
     }
-    if (c->node->output_count > 0 && x == epctx__named(c, c->node->inputs[0]))
-        return epctx__lower_identity(c);
-    return epctx__set_output(c, 0, x);
+    return x == c->in[0] ? epctx__lower_identity(c) : epctx__set_output(c, 0, x);
 }
 
 /* -- operators composed of others -- */
@@ -11792,7 +11774,7 @@ static epctx_status epctx__lower_dft(epctx__compiler *c) {
 
 /* Frames that overlap are moved side by side. */
 static epctx_status epctx__lower_stft(epctx__compiler *c) {
-    int64_t step = 0, size = 0, from[4];
+    int64_t step = 0, size = 0, from[4] = {0, 0, 0, 1};
     epctx__shape shape = c->tensors[c->in[0]].shape;
     uint32_t x = c->in[0], y, window = c->in[2];
     EPCTX__TRY(epctx__wave_size(c, 1, &step));
@@ -11805,7 +11787,6 @@ static epctx_status epctx__lower_stft(epctx__compiler *c) {
             c, "expected [batch][samples][1 or 2] and a window of the frame's length");
     shape.rank = 4;
     shape.dims[3] = shape.dims[2];
-    from[3] = 1;
     from[2] = shape.dims[3];
     from[1] = step * from[2];
     from[0] = shape.dims[1] * from[2];
