@@ -65,6 +65,15 @@ CLI_SOURCES  := $(BARE_SOURCES)
 CLI_LIBS     :=
 override CFLAGS += -DEPCTX_CLI_NO_PACKAGE
 endif
+# With ONNX Runtime's headers the tool has --ort. Where they are not there it is built without, but
+# for goals that fetch them anyway; nothing is fetched for the tool alone.
+ORT_GOALS    := test check plugin conformance matrix bench coverage mutate size deps-test
+ORT_HEADERS   = $(shell sh tests/deps.sh where ort-headers)
+ifneq ($(or $(filter $(ORT_GOALS) %-programs,$(MAKECMDGOALS)),$(shell sh tests/deps.sh where \
+       ort-headers 2>/dev/null)),)
+CLI_ORT      := $(wildcard examples/epctx/ort/*.c) examples/conformance/ort_driver.c
+override CFLAGS += -DEPCTX_CLI_ORT
+endif
 # What includes ONNX Runtime's headers is built by `make plugin` and for the tests only.
 ORT_TESTS    := tests/test_plugin.c $(wildcard tests/test_plugin_*.c)
 TEST_SOURCES := $(filter-out $(ORT_TESTS),$(wildcard tests/test_*.c))
@@ -146,7 +155,7 @@ QUICK_PROGRAMS := build/quick/epctx build/quick/asan/epctx build/quick/encrypted
         programs test-programs check-programs \
         install install-headers install-tool uninstall dist deb amalgamate docs \
         deps-build deps-demo deps-bench deps-plugin deps-matrix deps-deb deps-nanopb deps-docs \
-        format lint deps-lint deps-test deps-check clean help
+        deps-web web format lint deps-lint deps-test deps-check clean help
 
 ## all      build/epctx and the test programs, plain and under ASan + UBSan (the default)
 all: programs
@@ -268,7 +277,12 @@ deb: deps-deb dist
 docs: deps-docs
 	@sh examples/guides/reference/build.sh build/docs
 
-## deps-X   only what goal X needs (demo, test, check, plugin, bench, matrix, docs, deb), installed
+## web      build/web/epctx.html: the tool's view, lint and info in one page, as WebAssembly
+web: deps-web
+	@mkdir -p build/web
+	@sh examples/web/build.sh build/web/epctx.html
+
+## deps-X   only what goal X needs (demo, test, check, plugin, bench, matrix, docs, web, deb)
 # First of all, so that what these goals want is said before anything is installed.
 deps-build:
 	@sh tests/deps.sh build $(filter demo test check bench plugin matrix deb,$(patsubst conformance,plugin,$(MAKECMDGOALS:%-programs=%)))
@@ -286,6 +300,8 @@ deps-nanopb:
 	@sh tests/deps.sh nanopb
 deps-docs:
 	@sh tests/deps.sh docs
+deps-web: build/view_page.h
+	@sh tests/deps.sh web
 deps-lint:
 	@sh tests/deps.sh lint
 deps-test: deps-build
@@ -326,15 +342,19 @@ build/$(1)$(4)toy_oom_ep$(5): build/$(1)plugin/toy_oom.o
 build/$(1)$(4)bad_ep$(5): build/$(1)plugin/tests/ort/bad_ep.o
 	$(2) -shared $$^ $(3) -o $$@
 
-$(ORT_TESTS:%.c=build/$(1)obj/%.o) $(CONFORMANCE_SOURCES:%.c=build/$(1)obj/%.o): \
-    build/$(1)obj/%.o: %.c Makefile | deps-plugin
-	@mkdir -p $$(@D)
-	$(2) -isystem "$$(ORT_HEADERS)" -c $$< -o $$@
-
 $(ORT_TESTS:%.c=build/$(1)%$(6)): build/$(1)obj/examples/conformance/ort_driver.o
 
 # The toy device also without ORT, for models that go from one to the other.
 build/$(1)tests/test_plugin$(6): build/$(1)obj/tests/ort/device_toy.o
+endef
+
+# What includes ONNX Runtime's headers besides plugins.
+# $(1) the folder under build/, $(2) the compiler with its flags
+define with_ort
+$(patsubst %.c,build/$(1)obj/%.o,$(sort $(ORT_TESTS) $(CONFORMANCE_SOURCES) $(CLI_ORT))): \
+    build/$(1)obj/%.o: %.c Makefile | deps-plugin
+	@mkdir -p $$(@D)
+	$(2) -isystem "$$(ORT_HEADERS)" -c $$< -o $$@
 endef
 
 # The same rules for every kind of build: plain, quick, sanitized, for coverage, and clang's for the
@@ -365,15 +385,16 @@ build/$(1)libepctx_ops.a: $(OPS_SOURCES:%.c=build/$(1)obj/%.o)
 build/$(1)epctx-conformance: $(CONFORMANCE_SOURCES:%.c=build/$(1)obj/%.o) build/$(1)libepctx.a
 	$(2) $$^ $$(LIBS) -o $$@
 
-build/$(1)obj/examples/epctx/main.o: build/cli_libs
+build/$(1)obj/examples/epctx/main.o build/$(1)obj/examples/epctx/anyep.o: build/cli_libs
 build/$(1)obj/examples/epctx/view.o: build/view_page.h
-build/$(1)epctx: $(CLI_SOURCES:%.c=build/$(1)obj/%.o) build/$(1)libepctx_ops.a \
-                 build/$(1)libepctx.a
+build/$(1)epctx: $(patsubst %.c,build/$(1)obj/%.o,$(CLI_SOURCES) $(CLI_ORT)) \
+                 build/$(1)libepctx_ops.a build/$(1)libepctx.a
 	$(2) $$(LDFLAGS) $$^ $$(LIBS) $$(CLI_LIBS) -o $$@
 
 # Fills the tables of the guides: the tool's rules, without its main.
 build/$(1)guide_tables: build/$(1)obj/examples/guides/tables.o \
-                        $(filter-out %/main.o,$(CLI_SOURCES:%.c=build/$(1)obj/%.o)) \
+                        $(patsubst %.c,build/$(1)obj/%.o,$(filter-out %/main.c,$(CLI_SOURCES)) \
+                          $(CLI_ORT)) \
                         build/$(1)libepctx_ops.a build/$(1)libepctx.a
 	$(2) $$^ $$(LIBS) $$(CLI_LIBS) -o $$@
 
@@ -391,26 +412,31 @@ build/$(1)tests/%: build/$(1)obj/tests/%.o build/$(1)libepctx_ops.a build/$(1)li
                     build/$(1)plugin/*/*/*.d)
 endef
 
-ORT_HEADERS  = $(shell sh tests/deps.sh where ort-headers)
 PLUGIN_FLAGS = -fPIC -fvisibility=hidden -Iexamples/plugin_ep -isystem "$(ORT_HEADERS)"
 # ORT reads the models, but for the sources of weightless ones: nanopb, hidden inside.
 PLUGIN_LIBS  = $(LIBS) -lm -Wl,--exclude-libs,ALL
 
 comma := ,
 $(eval $(call rules,,$(COMPILE)))
+$(eval $(call with_ort,,$(COMPILE)))
 $(eval $(call plugins,,$(COMPILE),-Wl$$(comma)-z$$(comma)defs,lib,.so))
 $(eval $(call rules,asan/,$(COMPILE) $(SANITIZE)))
+$(eval $(call with_ort,asan/,$(COMPILE) $(SANITIZE)))
 $(eval $(call plugins,asan/,$(COMPILE) $(SANITIZE),,lib,.so))
 THREAD_SANITIZE = -O1 -fsanitize=thread -fno-omit-frame-pointer
 $(eval $(call rules,tsan/,$(COMPILE) $(THREAD_SANITIZE)))
+$(eval $(call with_ort,tsan/,$(COMPILE) $(THREAD_SANITIZE)))
 $(eval $(call plugins,tsan/,$(COMPILE) $(THREAD_SANITIZE),,lib,.so))
 COVERAGE = -O0 --coverage -fprofile-update=prefer-atomic -DEPCTX_COVERAGE $(PIECES)
 $(eval $(call rules,coverage/,$(COMPILE) $(COVERAGE)))
+$(eval $(call with_ort,coverage/,$(COMPILE) $(COVERAGE)))
 $(eval $(call rules,quick/,$(COMPILE) -O0))
+$(eval $(call with_ort,quick/,$(COMPILE) -O0))
 $(eval $(call plugins,quick/,$(COMPILE) -O0,,lib,.so))
 # What everything calls is worth five seconds of optimising, the kernels most of all.
 build/quick/obj/header/%.o build/quick/plugin/examples/plugin_ep/device_npu.o: HEADER_CFLAGS = -O1
 $(eval $(call rules,quick/asan/,$(COMPILE) $(SANITIZE) -O0))
+$(eval $(call with_ort,quick/asan/,$(COMPILE) $(SANITIZE) -O0))
 
 # Fuzzers that only replay.
 define replay
@@ -428,10 +454,11 @@ FUZZ_SANITIZE = -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recove
 $(eval $(call rules,fuzz/,clang $(WARNINGS) -MMD -MP -I. $(NANOPB_CFLAGS) -O1 -g $(FUZZ_SANITIZE)))
 build/fuzz/obj/%.o: | deps-test
 
-# With another EPCTX_NO_PACKAGE than before the tool is built again.
+# With another EPCTX_NO_PACKAGE than before, or with headers that were not there, the tool is built
+# again.
 build/cli_libs: force
 	@mkdir -p $(@D)
-	@echo "$(CLI_LIBS)" | cmp -s - $@ || echo "$(CLI_LIBS)" >$@
+	@echo "$(CLI_LIBS) $(CLI_ORT)" | cmp -s - $@ || echo "$(CLI_LIBS) $(CLI_ORT)" >$@
 
 # The page of `epctx view`, for its sources.
 VIEW_PAGE := $(addprefix examples/epctx/view/,embed.sh page.html page.css page.js)
@@ -502,11 +529,13 @@ NANOPB_FOLDER = $(shell sh tests/deps.sh where nanopb-source)
 $(foreach p,$(PLATFORMS) $(MORE_PLATFORMS),$(eval $(call platform,$(p))))
 # The plugin inside ONNX Runtime's library for another processor, which is loaded at run time.
 $(eval $(call plugins,arm64/,$$(CROSS),,lib,.so))
+$(eval $(call with_ort,arm64/,$$(CROSS)))
 $(ORT_TESTS:tests/%.c=build/arm64/tests/%): LINK = -pthread -ldl
 # In build/windows for `make matrix`, in build/quick/windows for `make test`. The tests see
 # POSIX, and an isnan() that takes what it is given for a float.
 $(foreach f,windows quick/windows,$(eval $(call platform,$(f),.exe)))
 $(foreach f,windows quick/windows,$(eval $(call plugins,$(f)/,$$(CROSS),-static -lpthread,,.dll,.exe)))
+$(foreach f,windows quick/windows,$(eval $(call with_ort,$(f)/,$$(CROSS))))
 $(foreach f,windows quick/windows,$(addprefix build/$(f)/,obj/tests/%.o plugin/tests/%.o \
     obj/examples/conformance/%.o)): LAYER = -include tests/windows.h -Wno-float-conversion
 $(call programs_of,$(MORE_PLATFORMS)) $(WINDOWS_TESTS:%=build/windows/tests/%.exe): | deps-matrix

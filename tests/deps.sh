@@ -12,6 +12,7 @@
 #     deb      build, and what makes packages
 #     nanopb   nanopb's sources
 #     docs     Doxygen
+#     web      what builds the tool for WebAssembly
 #     lint     what looks at the sources
 #   tests/deps.sh where NAME     print the folder of a downloaded package:
 #                                ort | ort-VERSION | ort-windows | ort-arm64 | ort-headers |
@@ -258,6 +259,15 @@ want_deb() {
 }
 
 # `make docs`
+# For examples/web.
+want_web() {
+    have clang || need clang
+    have wasm-ld || have wasm-ld-14 || need lld
+    [ -e /usr/include/wasm32-wasi/stdio.h ] || need wasi-libc
+    for runtime in /usr/lib/llvm-*/lib/clang/*/lib/wasi; do break; done
+    [ -e "$runtime" ] || need libclang-rt-14-dev-wasm32
+}
+
 # A cluster on the loopback, for examples/fleet.
 want_cluster() {
     have slurmctld || need slurmctld
@@ -492,6 +502,9 @@ collect() {
     build) ;;
     docs)
         want_docs ;;
+    web)
+        packages="$packages nanopb-source"
+        want_web ;;
     lint)
         want_lint ;;
     nanopb)
@@ -524,6 +537,7 @@ collect() {
         [ "$1" = check ] || return 0
         want_fuzzers
         want_docs
+        want_web
         want_cluster
         want_lint
         for p in i386 s390x; do want_platform $p; done ;;

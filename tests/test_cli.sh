@@ -239,7 +239,7 @@ cp plain.onnx partly.onnx left
 cd left || exit 1
 "$python" "$top/tests/judge/make_model.py" dynamic dynamic.onnx
 epctx compile dynamic.onnx -o dynamic_ctx.onnx
-result "an open dimension" 1 "without a fixed shape: 'x' [N,1,6,6]; the NPU needs fixed shapes: \
+result "an open dimension" 1 "without a fixed shape: 'x' [N,1,6,6]; NPUs need fixed shapes: \
 set them with --dim 'N=N'"
 "$python" -B - "$top/tests/judge" <<'EOF' || exit 1
 import sys
@@ -434,6 +434,15 @@ then fail "judge without its schema" "it works"
 elif grep -q Traceback err; then fail "judge without its schema" "a traceback"
 elif grep -q "tests/deps.sh test" err; then echo "ok judge without its schema"
 else fail "judge without its schema" "no cure"; fi
+
+# -- help: what a terminal of 80 columns shows, and an example to begin with --
+for command in $("$plain" help | sed -n 's/^  \([a-z][a-z-]*\) .*/\1/p'); do
+    epctx help "$command"
+    if awk 'length > 80' out | grep -q .; then
+        fail "help $command" "a line is longer than 80: $(awk 'length > 80' out | head -n 1)"
+    elif ! grep -q '^Example: epctx ' out; then fail "help $command" "there is no example"
+    else ok "help $command"; fi
+done
 
 # -- profiles: the tables --
 epctx profiles; result "profiles" 0 "onnxruntime_providers_openvino_plugin.dll"

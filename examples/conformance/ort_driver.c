@@ -1,5 +1,5 @@
 /* ort_driver.c - see ort_driver.h. */
-#define _POSIX_C_SOURCE 200809L
+#define _XOPEN_SOURCE 700
 #include "ort_driver.h"
 
 #if !defined(_WIN32) /* tests/windows.h is in front of us */
@@ -174,6 +174,30 @@ const OrtEpDevice *ort_device(const char *name, OrtHardwareDeviceType type) {
     return NULL;
 }
 
+/* ORT tells for each device which file its EP comes from. */
+static bool ort_is_of(const OrtEpDevice *device, const char *library) {
+    char real[4096];
+    const char *path;
+    if (!library) return true;
+    path = ort->GetKeyValue(ort->EpDevice_EpMetadata(device), "library_path");
+    return path && realpath(path, real) && strcmp(real, library) == 0;
+}
+
+const OrtEpDevice *ort_device_of(const char *library, const char *name,
+                                 const OrtHardwareDeviceType *type) {
+    const OrtEpDevice *const *devices = NULL;
+    size_t count = 0, i;
+    if (!ort_ok(ort->GetEpDevices(ort_env, &devices, &count))) return NULL;
+    for (i = 0; i < count; i++)
+        if ((!name || strcmp(ort->EpDevice_EpName(devices[i]), name) == 0) &&
+            (!type || ort->HardwareDevice_Type(ort->EpDevice_Device(devices[i])) == *type) &&
+            ort_is_of(devices[i], library))
+            return devices[i];
+    snprintf(ort_text, sizeof ort_text, "%s is registered, but lists no device here%s%s",
+             library ? library : "the EP", name ? " of " : "", name ? name : "");
+    return NULL;
+}
+
 int64_t ort_free_value(size_t i) {
     if (ort_free_size[i]) return ort_free_size[i];
     return ort_free_batch[i] ? 1 : ort_free_length;
@@ -190,11 +214,13 @@ bool ort_options(const ort_spec *spec, OrtSessionOptions **out) {
             ort->AddSessionConfigEntry(*out, "session.record_ep_graph_assignment_info", "1"));
     }
     /* One thread: the tests run beside each other, and times are compared. */
-    if (ok) ok = ort_ok(ort->SetIntraOpNumThreads(*out, 1));
+    if (ok && spec->threads >= 0)
+        ok = ort_ok(ort->SetIntraOpNumThreads(*out, spec->threads ? spec->threads : 1));
     for (i = 0; ok && i < ort_free_count; i++)
         ok = ort_ok(ort->AddFreeDimensionOverrideByName(*out, ort_free_dims[i], ort_free_value(i)));
     if (ok && spec->plain)
         ok = ort_ok(ort->SetSessionGraphOptimizationLevel(*out, ORT_DISABLE_ALL));
+    if (ok && spec->level) ok = ort_ok(ort->SetSessionGraphOptimizationLevel(*out, *spec->level));
     if (ok && spec->tell)
         ok = ort_ok(ort->SetSessionLogSeverityLevel(*out, ORT_LOGGING_LEVEL_INFO));
     if (ok && spec->profile) ok = ort_ok(ort->EnableProfiling(*out, ort_path(spec->profile)));
@@ -308,33 +334,45 @@ size_t ort_elem_size(ONNXTensorElementDataType type) {
     }
 }
 
-bool ort_make_input(const OrtSession *session, size_t index, OrtAllocator *allocator, uint32_t seed,
-                    ort_values *out) {
+bool ort_input_type(const OrtSession *session, size_t index, OrtAllocator *allocator, char **name,
+                    ort_type *out) {
     OrtTypeInfo *info = NULL;
     const OrtTensorTypeAndShapeInfo *tensor = NULL;
-    ONNXTensorElementDataType type = ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED;
-    int64_t dims[16];
-    size_t rank = 0, count = 1, i;
-    void *data = NULL;
-    bool ok = ort_ok(ort->SessionGetInputName(session, index, allocator, &out->names[index])) &&
-              ort_ok(ort->SessionGetInputTypeInfo(session, index, &info)) &&
-              ort_ok(ort->CastTypeInfoToTensorInfo(info, &tensor)) && tensor &&
-              ort_ok(ort->GetTensorElementType(tensor, &type)) &&
-              ort_ok(ort->GetDimensionsCount(tensor, &rank)) && rank <= 16 &&
-              ort_ok(ort->GetDimensions(tensor, dims, rank));
+    size_t i;
+    bool ok;
+    memset(out, 0, sizeof *out);
+    ok = ort_ok(ort->SessionGetInputName(session, index, allocator, name)) &&
+         ort_ok(ort->SessionGetInputTypeInfo(session, index, &info)) &&
+         ort_ok(ort->CastTypeInfoToTensorInfo(info, &tensor)) && tensor &&
+         ort_ok(ort->GetTensorElementType(tensor, &out->elem)) &&
+         ort_ok(ort->GetDimensionsCount(tensor, &out->rank)) &&
+         out->rank <= sizeof out->dims / sizeof out->dims[0] &&
+         ort_ok(ort->GetDimensions(tensor, out->dims, out->rank));
     if (info) ort->ReleaseTypeInfo(info);
-    for (i = 0; ok && i < rank; i++) {
-        if (dims[i] < 0) dims[i] = 1;
-        count *= (size_t)dims[i];
-    }
-    if (ok && ort_elem_size(type) == 0) {
+    if (!ok && !*ort_text)
+        snprintf(ort_text, sizeof ort_text, "input %zu is no tensor, or has too many dimensions",
+                 index);
+    for (i = 0; ok && i < out->rank; i++)
+        if (out->dims[i] < 0) out->dims[i] = 1;
+    return ok;
+}
+
+bool ort_make_input(const OrtSession *session, size_t index, OrtAllocator *allocator, uint32_t seed,
+                    ort_values *out) {
+    ort_type type;
+    size_t count = 1, i;
+    void *data = NULL;
+    bool ok = ort_input_type(session, index, allocator, &out->names[index], &type);
+    for (i = 0; ok && i < type.rank; i++) count *= (size_t)type.dims[i];
+    if (ok && ort_elem_size(type.elem) == 0) {
         snprintf(ort_text, sizeof ort_text, "input %zu has a type the driver cannot fill", index);
         return false;
     }
     ok = ok &&
-         ort_ok(ort->CreateTensorAsOrtValue(allocator, dims, rank, type, &out->values[index])) &&
+         ort_ok(ort->CreateTensorAsOrtValue(allocator, type.dims, type.rank, type.elem,
+                                            &out->values[index])) &&
          ort_ok(ort->GetTensorMutableData(out->values[index], &data));
-    if (ok) ort_fill(data, count, type, seed + (uint32_t)index);
+    if (ok) ort_fill(data, count, type.elem, seed + (uint32_t)index);
     return ok;
 }
 

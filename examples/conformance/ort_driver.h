@@ -1,8 +1,8 @@
 /*
- * An application of ONNX Runtime's public C API, reduced to what tests need: load the library,
- * register a plugin EP, make sessions from a path or from memory, compile, run with made-up inputs,
- * compare outputs. Functions answer true on success; otherwise ort_code and ort_text hold the code
- * and message that ORT gave this thread.
+ * An application of ONNX Runtime's public C API, reduced to what epctx-conformance, the tests and
+ * the tool (examples/epctx/ort) need: load the library, register a plugin EP, make sessions from a
+ * path or from memory, compile, run with made-up inputs, compare outputs. Functions answer true on
+ * success; otherwise ort_code and ort_text hold the code and message that ORT gave this thread.
  */
 #ifndef ORT_DRIVER_H
 #define ORT_DRIVER_H
@@ -72,6 +72,8 @@ typedef struct ort_spec {
     const char *profile;        /* prefix of ORT's profile of the session */
     void (*more)(OrtSessionOptions *options); /* anything else */
     bool plain;                               /* the graph as it is: no optimization by ORT */
+    const GraphOptimizationLevel *level;      /* another one; NULL: ORT's default */
+    int threads;                              /* 0: one, -1: as many as ORT likes */
     bool tell;                                /* ORT_LEFT goes into ort_log */
 } ort_spec;
 
@@ -87,6 +89,10 @@ int64_t ort_free_value(size_t i);
 
 /* The device of the EP called `name` with hardware of `type`, or NULL. */
 const OrtEpDevice *ort_device(const char *name, OrtHardwareDeviceType type);
+/* The first device of a registered library (its real path; NULL: any) whose EP is called `name`
+ * (NULL: any) and whose hardware is of `type` (NULL: any); NULL: see ort_text. */
+const OrtEpDevice *ort_device_of(const char *library, const char *name,
+                                 const OrtHardwareDeviceType *type);
 bool ort_options(const ort_spec *spec, OrtSessionOptions **out);
 bool ort_session(const ort_spec *spec, OrtSession **out);
 /* How many nodes of the session's model run on the EP (NULL: on any); SIZE_MAX on an error. */
@@ -107,6 +113,16 @@ void ort_values_free(ort_values *v);
 size_t ort_elem_size(ONNXTensorElementDataType type); /* 0: ort_fill does not know it */
 /* The same for the same seed: small numbers around zero, for integers 0..3. */
 void ort_fill(void *data, size_t count, ONNXTensorElementDataType type, uint32_t seed);
+/* A tensor's type, free dimensions as 1. */
+typedef struct ort_type {
+    ONNXTensorElementDataType elem;
+    size_t rank;
+    int64_t dims[16];
+} ort_type;
+
+/* Input number `index`; `name` is the allocator's. */
+bool ort_input_type(const OrtSession *session, size_t index, OrtAllocator *allocator, char **name,
+                    ort_type *out);
 bool ort_make_input(const OrtSession *session, size_t index, OrtAllocator *allocator, uint32_t seed,
                     ort_values *out);
 /* Runs on inputs made from `seed`, with the options of a run (may be NULL); the caller frees

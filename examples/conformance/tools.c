@@ -134,23 +134,8 @@ bool unregister_ep(const char *registration) {
     return ort_ok(ort->UnregisterExecutionProviderLibrary(ort_env, registration));
 }
 
-/* ORT tells for each device which file its EP comes from. */
-static bool is_of_library(const OrtEpDevice *device) {
-    char real[PATH_MAX];
-    const char *path = ort->GetKeyValue(ort->EpDevice_EpMetadata(device), "library_path");
-    if (wanted.name && strcmp(ort->EpDevice_EpName(device), wanted.name) != 0) return false;
-    return path && realpath(path, real) && strcmp(real, wanted.library) == 0;
-}
-
 const OrtEpDevice *find_device(void) {
-    const OrtEpDevice *const *devices = NULL;
-    size_t count = 0, i;
-    if (!ort_ok(ort->GetEpDevices(ort_env, &devices, &count))) return NULL;
-    for (i = 0; i < count; i++)
-        if (is_of_library(devices[i])) return devices[i];
-    snprintf(ort_text, sizeof ort_text, "%s is registered, but lists no device here%s%s",
-             wanted.library, wanted.name ? " of " : "", wanted.name ? wanted.name : "");
-    return NULL;
+    return ort_device_of(wanted.library, wanted.name, NULL);
 }
 
 bool open_ep(void) {

@@ -86,19 +86,43 @@ uint32_t cli_path_flags(void) {
 epctx_status cli_open(epctx_model *model, const char *file, epctx_error *error) {
     epctx_open_opts opts;
     memset(&opts, 0, sizeof opts);
+    opts.io = epctx_io_files();
     opts.path_flags = path_flags;
     return epctx_model_open_file(model, file, &opts, error);
 }
 
-/* "first,second" in memory of its own; NULL when it is too long. For one option of a command. */
-static const char *join(const char *first, const char *second) {
-    static char text[1 << 16];
-    size_t size = strlen(first);
-    if (size + strlen(second) + 2 > sizeof text) return NULL;
-    memmove(text, first, size);
-    text[size] = ',';
-    memcpy(text + size + 1, second, strlen(second) + 1);
-    return text;
+/* The values of options that take a list, in the order given. */
+static struct {
+    const char **option;
+    const char *value;
+    char *joined; /* with those before, from malloc: for the time of the tool */
+} listed[256];
+static size_t listed_count;
+
+const char *cli_listed(const char **option, size_t number) {
+    size_t i;
+    for (i = 0; i < listed_count; i++)
+        if (listed[i].option == option && number-- == 0) return listed[i].value;
+    return NULL;
+}
+
+/* Notes a value of a list; returns "first,second" (`first` may be NULL), or NULL: too long. */
+static const char *add_listed(const char **option, const char *first, const char *second) {
+    const size_t size = first != NULL ? strlen(first) : 0, most = 1 << 16;
+    char *text = NULL;
+    if (listed_count == sizeof listed / sizeof listed[0] || size + strlen(second) + 2 > most)
+        return NULL;
+    if (first != NULL) {
+        text = (char *)malloc(size + strlen(second) + 2);
+        if (text == NULL) return NULL;
+        memcpy(text, first, size);
+        text[size] = ',';
+        memcpy(text + size + 1, second, strlen(second) + 1);
+    }
+    listed[listed_count].option = option;
+    listed[listed_count].value = second;
+    listed[listed_count++].joined = text;
+    return text != NULL ? text : second;
 }
 
 /* Reads the option at argv[at]; returns how many arguments it took, 0 on a mistake. */
@@ -128,8 +152,10 @@ static int read_option(const cli_command *command, int argc, char **argv, int at
         usage_error(command, "option given twice (perhaps under two names): ", option->name);
     } else if (equals != NULL || at + 1 < argc) {
         const char *value = equals != NULL ? equals + 1 : argv[at + 1];
-        if (option->given != NULL && *option->given) value = join(*option->value, value);
-        if (option->given != NULL) *option->given = true;
+        if (option->given != NULL) {
+            value = add_listed(option->value, *option->given ? *option->value : NULL, value);
+            *option->given = true;
+        }
         *option->value = value;
         if (value != NULL) return equals != NULL ? 1 : 2;
         usage_error(command, "text too long for ", option->name);

@@ -32,6 +32,7 @@ extern const cli_command cli_embed, cli_extract, cli_mv, cli_init, cli_weightles
 extern const cli_command cli_weights, cli_package;
 extern const cli_command cli_merge, cli_split, cli_wrap, cli_repair, cli_stamp, cli_profiles,
     cli_view;
+extern const cli_command cli_verify, cli_bench, cli_devices;
 
 /* An option takes a value (`value` set) or is a switch (`given` set). With both it takes a list and
  * may be given again, which adds to it. A table ends with a name of NULL. Two names of one option
@@ -50,6 +51,9 @@ bool cli_parse(const cli_command *command, int argc, char **argv, const cli_opti
 /* The same with least..most operands; returns how many, or -1 on a mistake. */
 int cli_parse_some(const cli_command *command, int argc, char **argv, const cli_option *options,
                    const char **operands, int least, int most);
+/* The values of an option that takes a list one by one: they may have commas in them. `option` is
+ * the `value` of its row; NULL: no more. */
+const char *cli_listed(const char **option, size_t number);
 /* --hugging-face, which every command takes: EPCTX_PATH_HUGGING_FACE or 0, for epctx_open_opts. */
 uint32_t cli_path_flags(void);
 /* Opens a model with these flags. */
@@ -177,6 +181,10 @@ void cli_signals_end(void);
 /* Between two of these a signal waits, too, and writing fails then, for a caller that has to remove
  * more than files. */
 void cli_signals_keep(bool keep);
+/* Whether one waits: the caller should end. */
+bool cli_signals_waiting(void);
+/* In a child process: signals end it, as if there were no tool. */
+void cli_signals_forget(void);
 
 /* The EPContext node that "#N" means, the Nth of `epctx info`; false when `name` is no such thing
  * or there is none. */

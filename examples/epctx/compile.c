@@ -1,5 +1,6 @@
 /* epctx compile: ordinary models become EPContext models of the reference NPU; several of them
  * share one binary, as with ORT's ep_weight_sharing_ctx_gen. */
+#define _POSIX_C_SOURCE 200809L
 #include "compile.h"
 #include "output.h"
 
@@ -355,12 +356,81 @@ static bool read_models(const char *const *operands, int count, epctx_arena *are
     return true;
 }
 
+/* -- any EP, by ONNX Runtime -- */
+
+/* "K|V K|V" of ORT's tool, for -i and -C. */
+static bool read_bars(const char *option, const char *list, anyep_settings *any, const char ***to,
+                      epctx_arena *arena) {
+    char *text = list != NULL ? epctx_arena_copy(arena, epctx_str_of(list)) : NULL;
+    char *rest = NULL;
+    for (text = text != NULL ? strtok_r(text, " ", &rest) : NULL; text != NULL;
+         text = strtok_r(NULL, " ", &rest)) {
+        char *bar = strchr(text, '|');
+        if (bar == NULL || bar == text) {
+            cli_say("epctx: %s: '%s' is not KEY|VALUE\n", option, text);
+            return false;
+        }
+        *bar = '\0';
+        if (!anyep_add(any, to, text, bar + 1)) return false;
+    }
+    return true;
+}
+
+static bool read_level(const char *text, int *level) {
+    static const struct {
+        const char *name;
+        int level;
+    } levels[] = {{"none", 0}, {"basic", 1}, {"extended", 2}, {"layout", 3}, {"all", 99}};
+    size_t i;
+    *level = -1;
+    for (i = 0; text != NULL && i < sizeof levels / sizeof levels[0]; i++)
+        if (strcmp(levels[i].name, text) == 0) *level = levels[i].level;
+    return text == NULL || *level >= 0 ||
+           usage("--optimization must be none, basic, extended, layout or all, not ", text);
+}
+
+/* What the reference NPU has and ORT's way has not, or the other way round. */
+static bool fits_ort(const compile_settings *set, int count) {
+    if (set->ep != NULL) return usage("-e is for the reference NPU: omit it beside --ep", "");
+    if (set->arch != NULL) return usage("--arch is for the reference NPU: use --ep-opt", "");
+    if (count > 1 && set->gen.context_file_path != NULL)
+        return usage("several models are always named MODEL_ctx.onnx: omit -o", "");
+    if (count > 1 && !set->alone && set->gen.embed)
+        return usage("models that share a binary cannot embed it: omit --embed, or use --no-share",
+                     "");
+    if (count > 1 && set->alone && (set->json || set->gen.initializers_file_name != NULL))
+        return usage("--no-share with --json or --initializers needs exactly one model", "");
+    if (set->gen.context_file_path != NULL && strcmp(set->gen.context_file_path, "-") == 0)
+        return usage("-o -: this command does not write to standard output: use -o FILE", "");
+    return !set->json || !set->dry_run || usage("--json has no effect with --dry-run", "");
+}
+
+static int run_ort(compile_settings *set, anyep_settings *any, const char *const *files, int count,
+                   const char *level, epctx_arena *arena) {
+    enum { LIMIT = 3600 };
+    epctx_overwrite policy = EPCTX_OVERWRITE_FAIL;
+    any->verbose = set->verbose;
+    if (!anyep_read(any, arena, true, LIMIT) || !read_level(level, &set->optimization) ||
+        !fits_ort(set, count) || !read_bars("-i", set->ep_options, any, &any->ep_options, arena) ||
+        !read_bars("-C", set->session_options, any, &any->session, arena) ||
+        !output_policy(set->overwrite, set->force, false, &policy) ||
+        (set->gen.name_prefix != NULL &&
+         !anyep_add(any, &any->session, "ep.context_node_name_prefix", set->gen.name_prefix)))
+        return CLI_USAGE;
+    set->gen.overwrite = policy == EPCTX_OVERWRITE_REPLACE;
+    if (!anyep_check_dims(any, files, (size_t)count)) return CLI_FAILED;
+    return compile_ort(files, count, set, any);
+}
+
 static int run_with(int argc, char **argv, epctx_arena *arena) {
     static const char *operands[MOST_MODELS], *files[MOST_MODELS];
     compile_settings set;
+    anyep_settings any;
+    const char *level = NULL;
     bool list = false, dims = false;
     int count;
     memset(&set, 0, sizeof set);
+    memset(&any, 0, sizeof any);
     epctx_options_init(&set.options, arena);
     {
         const cli_option options[] = {{"-o", &set.gen.context_file_path, NULL},
@@ -383,8 +453,20 @@ static int run_with(int argc, char **argv, epctx_arena *arena) {
                                       {"-n", NULL, &set.dry_run},
                                       {"--options", NULL, &list},
                                       {"--json", NULL, &set.json},
+                                      {"--optimization", &level, NULL},
+                                      {"--no-share", NULL, &set.alone},
+                                      ANYEP_OPTIONS(any),
                                       {NULL, NULL, NULL}};
         count = cli_parse_some(&cli_compile, argc, argv, options, operands, 1, MOST_MODELS);
+    }
+    if (count >= 0 && anyep_asked(&any)) {
+        any.dim_list = &set.dim_list;
+        if (!read_models(operands, count, arena, files, &count)) return CLI_USAGE;
+        return run_ort(&set, &any, files, count, level, arena);
+    }
+    if (count >= 0 && (level != NULL || set.alone)) {
+        usage("--optimization and --no-share need --ort and --ep", "");
+        return CLI_USAGE;
     }
     if (count < 0 || !read_ep(&set) || !compile_read_dims(&set, arena) ||
         !read_ep_options(&set, arena) || !read_models(operands, count, arena, files, &count) ||
@@ -414,12 +496,15 @@ static int run(int argc, char **argv) {
 
 const cli_command cli_compile = {
     "compile",
-    "[-o OUT] [-f | --overwrite POLICY] [--embed] [--weightless] [--prefix P]\n"
-    "             [--require-all] [--verify] [--initializers NAME] [--arch A] [-e EP]\n"
-    "             [-i \"K|V ...\"] [-C \"K|V ...\"] [--dim NAME=N,...] [-v] [--json]\n"
-    "             [--dry-run] MODEL...\n"
+    "[-o OUT] [-f | --overwrite POLICY] [--embed] [--weightless]\n"
+    "             [--prefix P] [--require-all] [--verify] [--initializers NAME]\n"
+    "             [--arch A] [-e EP] [-i \"K|V ...\"] [-C \"K|V ...\"]\n"
+    "             [--dim NAME=N,...] [-v] [--json] [--dry-run] MODEL...\n"
+    "       epctx compile [--ort LIBONNXRUNTIME] --ep LIBRARY[:NAME]\n"
+    "             [--ep-opt K=V]... [--option K=V]... [--device TYPE] [--timeout S]\n"
+    "             [--optimization LEVEL] [--no-share] [options as above] MODEL...\n"
     "       epctx compile --options",
-    "compile models to EPContext models for the reference NPU",
+    "compile models to EPContext models for the reference NPU, or any EP",
     "Replaces the nodes that the reference NPU supports with EPContext nodes.\n"
     "MODEL.onnx becomes MODEL_ctx.onnx, with the compiled code in MODEL_npu.bin\n"
     "beside it. All other nodes stay ordinary ONNX nodes; the rest of the model does\n"
@@ -454,7 +539,17 @@ const cli_command cli_compile = {
     "  -n, --dry-run        list the outputs and check whether they can be written\n"
     "  --options            list ONNX Runtime's session options instead: key, type,\n"
     "                       default, phase, ORT's constant and meaning, separated by\n"
-    "                       tabs\n"
-    "\nExample: epctx compile --dim batch=1 -v model.onnx\n",
+    "                       tabs\n\n"
+    "With --ep, the EP in LIBRARY compiles instead, through ONNX Runtime's compile\n"
+    "API. Several models share a binary if the EP can (ep.share_ep_contexts). The\n"
+    "work is done in a process of its own and in a temporary folder beside the\n"
+    "results: an EP that fails, crashes or hangs leaves nothing behind. All options\n"
+    "but --arch and -e apply; -i and -C are lists for the EP and the session.\n\n" ANYEP_HELP
+    "  --timeout S          end the EP's process after S seconds (default 3600)\n"
+    "  --optimization LEVEL ONNX Runtime's: none (its default), basic, extended,\n"
+    "                       layout or all\n"
+    "  --no-share           compile each model alone; if one fails the others go on\n\n"
+    "Examples: epctx compile --dim batch=1 -v model.onnx\n"
+    "          epctx compile --ort libonnxruntime.so.1 --ep libacme_ep.so model.onnx\n",
     run,
 };

@@ -2,7 +2,7 @@
 #ifndef EPCTX_CLI_COMPILE_H
 #define EPCTX_CLI_COMPILE_H
 
-#include "cli.h"
+#include "anyep.h"
 
 /* One NAME=VALUE or INPUT[AXIS]=VALUE of --dim. */
 typedef struct compile_dim {
@@ -28,6 +28,9 @@ typedef struct compile_settings {
     bool verbose;
     bool dry_run;
     bool json;
+    /* With --ort: */
+    int optimization; /* as ONNX Runtime numbers the levels; -1: its default */
+    bool alone;       /* models do not share their contexts */
 } compile_settings;
 
 /* What is to be said when all is written, a line each. Zeroed but for its arena. */
@@ -48,11 +51,17 @@ void compile_unlock(epctx_io_file *lock);
 epctx_status compile_check_binary(const char *const *files, int count, const compile_settings *set,
                                   const epctx_backend *backend, compile_notes *notes,
                                   epctx_error *error);
+/* The same for the binary `path`. `strict`: names of graphs in it tell nothing, every model that
+ * names it needs it. */
+epctx_status compile_check_path(const char *path, const char *const *files, int count,
+                                const compile_settings *set, bool strict, compile_notes *notes,
+                                epctx_error *error);
 /* The same for sources of weightless models that are not where these look for them. The models were
  * written. */
 epctx_status compile_note_sources(const char *const *files, int count, const compile_settings *set,
                                   compile_notes *notes, epctx_error *error);
 void compile_print_notes(FILE *out, const compile_notes *notes);
+epctx_status compile_add_note(compile_notes *notes, const char *line, epctx_error *error);
 
 /* Reads --dim into `set`; says what is wrong otherwise. */
 bool compile_read_dims(compile_settings *set, epctx_arena *arena);
@@ -85,6 +94,9 @@ void left_print(FILE *out, left_nodes *left);
 void left_json(left_nodes *left);
 /* --dry-run: says what would be written, or why it would fail before anything is compiled. */
 int compile_plan(const char *const *files, int count, const compile_settings *set);
+/* --ort: another EP's models. */
+int compile_ort(const char *const *files, int count, const compile_settings *set,
+                const anyep_settings *any);
 /* Several models, one binary. */
 int compile_group(const char *const *files, int count, const compile_settings *set);
 

@@ -151,7 +151,7 @@ static void put_open_inputs(FILE *out, const epctx_model *model, const epctx_map
         put_shape(out, &values[i]);
     }
     if (count > MOST_SHOWN) fprintf(out, " and %zu more", count - MOST_SHOWN);
-    fputs("; the NPU needs fixed shapes: ", out);
+    fputs("; NPUs need fixed shapes: ", out);
     for (i = 0; i < count && i < MOST_SHOWN; i++)
         options = put_options(out, &values[i], known, options);
     fputs(options > 0 ? "'" : "set them with the tool that made the model", out);

@@ -139,6 +139,20 @@ void cli_signals_keep(bool keep) {
     state.kept = keep;
 }
 
+bool cli_signals_waiting(void) {
+    return state.signal != 0;
+}
+
+void cli_signals_forget(void) {
+    size_t i;
+    for (i = 0; i < ENDINGS; i++) {
+        struct sigaction old;
+        if (sigaction(endings[i], NULL, &old) == 0 && old.sa_handler == stop)
+            signal(endings[i], SIG_DFL);
+    }
+    memset(&state, 0, sizeof state);
+}
+
 void cli_signals_end(void) {
     if (state.signal == 0) return;
     signal(state.signal, SIG_DFL);

@@ -15,7 +15,7 @@ static const cli_command *const commands[] = {
     &cli_dot,        &cli_copy,     &cli_dump,    &cli_set,  &cli_unset,  &cli_rename,
     &cli_prefix,     &cli_embed,    &cli_extract, &cli_mv,   &cli_init,   &cli_npu_dump,
     &cli_weightless, &cli_merge,    &cli_split,   &cli_wrap, &cli_repair, &cli_stamp,
-    &cli_weights,
+    &cli_weights,    &cli_verify,   &cli_bench,   &cli_devices,
 #ifndef EPCTX_CLI_NO_PACKAGE /* the one command that needs a library besides nanopb */
     &cli_package,
 #endif
@@ -53,10 +53,10 @@ static bool wants_help(int argc, char **argv) {
 /* Our name for what other tools call otherwise, or NULL. */
 static const char *synonym(const char *name) {
     static const char *const words[][2] = {
-        {"cat", "dump"},    {"combine", "merge"}, {"cp", "copy"},      {"create", "wrap"},
-        {"files", "ls"},    {"fix", "repair"},    {"inspect", "info"}, {"join", "merge"},
-        {"list", "ls"},     {"move", "mv"},       {"remove", "unset"}, {"show", "info"},
-        {"verify", "lint"}, {"validate", "lint"},
+        {"cat", "dump"},      {"combine", "merge"}, {"cp", "copy"},      {"create", "wrap"},
+        {"files", "ls"},      {"fix", "repair"},    {"inspect", "info"}, {"join", "merge"},
+        {"list", "ls"},       {"move", "mv"},       {"remove", "unset"}, {"show", "info"},
+        {"validate", "lint"},
     };
     size_t i;
     for (i = 0; i < sizeof words / sizeof words[0]; i++)

@@ -32,6 +32,7 @@ typedef struct search {
     epctx_map looked;   /* names of binaries in `folder` -> NEW_BINARY or number of an old one */
     name_list needing;  /* models that need another graph of the new binary */
     old_binary *old;    /* the last one has number 0 */
+    bool strict;        /* names of graphs tell nothing: whoever names the binary needs it */
     bool no_memory;
 } search;
 
@@ -78,7 +79,7 @@ static bool needs_other_graph(const search *s, const epctx_model *model) {
     epctx_cursor nodes = epctx_graph_nodes(epctx_model_graph(model));
     epctx_str name;
     while (next_graph(&nodes, &name))
-        if (epctx_map_get(&s->graphs, name) == EPCTX_MAP_NONE) return true;
+        if (s->strict || epctx_map_get(&s->graphs, name) == EPCTX_MAP_NONE) return true;
     return false;
 }
 
@@ -221,7 +222,7 @@ static epctx_status look_beside(search *s, const char *path, const char *const *
     return status;
 }
 
-static epctx_status add_note(compile_notes *notes, const char *line, epctx_error *error) {
+epctx_status compile_add_note(compile_notes *notes, const char *line, epctx_error *error) {
     const char **lines =
         (const char **)epctx_arena_array(&notes->arena, notes->count + 1, sizeof *lines);
     char *copy = epctx_arena_copy(&notes->arena, epctx_str_of(line));
@@ -248,7 +249,7 @@ static epctx_status tell_left(const search *s, compile_notes *notes, epctx_error
                      "%.*s is kept although no model here needs it any more; last "
                      "used by %s",
                      MOST_TEXT, old->name, leaving);
-        status = add_note(notes, line, error);
+        status = compile_add_note(notes, line, error);
     }
     return status;
 }
@@ -290,15 +291,24 @@ void compile_unlock(epctx_io_file *lock) {
 epctx_status compile_check_binary(const char *const *files, int count, const compile_settings *set,
                                   const epctx_backend *backend, compile_notes *notes,
                                   epctx_error *error) {
-    static search s;
-    static char path[EPCTX_PATH_MAX], real[EPCTX_PATH_MAX];
-    const epctx_io *io = epctx_io_files();
+    static char path[EPCTX_PATH_MAX];
     epctx_status status;
     epctx_error_clear(error);
     if (!set->gen.overwrite) return EPCTX_OK; /* then nothing is replaced */
     status = binary_path(files[0], set, backend, path, error);
-    if (status != EPCTX_OK) return status;
+    return status == EPCTX_OK ? compile_check_path(path, files, count, set, false, notes, error)
+                              : status;
+}
+
+epctx_status compile_check_path(const char *path, const char *const *files, int count,
+                                const compile_settings *set, bool strict, compile_notes *notes,
+                                epctx_error *error) {
+    static search s;
+    static char real[EPCTX_PATH_MAX];
+    const epctx_io *io = epctx_io_files();
+    epctx_status status;
     memset(&s, 0, sizeof s);
+    s.strict = strict;
     if (!set->gen.embed && io->canonical_fn(io->user, path, real, sizeof real, NULL) == EPCTX_OK)
         s.binary = real;
     s.arena = &notes->arena;
@@ -325,7 +335,7 @@ static epctx_status note_source(const char *path, compile_notes *notes, epctx_er
                  "with its data, or specify it (epctx run --source, "
                  "ep.context_source_model_path)",
                  path, (int)files[i].name.size, files[i].name.data);
-        status = add_note(notes, line, error);
+        status = compile_add_note(notes, line, error);
     }
     epctx_model_close(&model);
     return status;

@@ -1,0 +1,133 @@
+/* What the child process does: opens ONNX Runtime and the EP, then the job. */
+#define _GNU_SOURCE
+#include "child.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+
+void child_doing(child *c, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    vsnprintf(c->board->doing, sizeof c->board->doing, format, args);
+    va_end(args);
+}
+
+bool child_fail(child *c, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    c->board->code = 0;
+    vsnprintf(c->board->text, sizeof c->board->text, format, args);
+    va_end(args);
+    return false;
+}
+
+bool child_refused(child *c) {
+    c->board->code = ort_code;
+    snprintf(c->board->text, sizeof c->board->text, "%s", ort_text);
+    return false;
+}
+
+/* ---------------------------------------------------------------- opening */
+
+static bool open_runtime(child *c) {
+    child_doing(c, "opening ONNX Runtime");
+    if (setenv("EPCTX_ORT_LIBRARY", c->set->ort, 1) != 0) return child_fail(c, "out of memory");
+    if (!ort_open(false)) return child_refused(c);
+    snprintf(c->board->ort_version, sizeof c->board->ort_version, "%s",
+             ort_base->GetVersionString());
+    if (ort_version < 24)
+        return child_fail(c, "ONNX Runtime 1.24 or newer is needed, this is %s",
+                          c->board->ort_version);
+    return true;
+}
+
+static void free_dimensions(const anyep_settings *set) {
+    size_t i;
+    for (i = 0; i < set->dim_count; i++) {
+        snprintf(ort_free_dims[i], sizeof ort_free_dims[i], "%s", set->dim_names[i]);
+        ort_free_size[i] = set->dim_values[i];
+    }
+    ort_free_count = set->dim_count;
+}
+
+static bool find_device(child *c) {
+    const OrtHardwareDeviceType type = (OrtHardwareDeviceType)c->set->device_type;
+    c->device =
+        ort_device_of(c->set->library, c->set->name, c->set->device_type < 0 ? NULL : &type);
+    return c->device != NULL;
+}
+
+/* Registers the library; one without a device here once more, with its virtual ones. */
+static bool open_ep(child *c) {
+    const char *library = c->set->library;
+    child_doing(c, "registering %s", library != NULL ? library : c->set->name);
+    if (library != NULL &&
+        !ort_ok(ort->RegisterExecutionProviderLibrary(ort_env, "epctx", ort_path(library))))
+        return child_refused(c);
+    if (!find_device(c) && library != NULL) {
+        char text[sizeof ort_text];
+        memcpy(text, ort_text, sizeof text);
+        if (ort_ok(ort->UnregisterExecutionProviderLibrary(ort_env, "epctx")) &&
+            ort_ok(
+                ort->RegisterExecutionProviderLibrary(ort_env, "epctx.virtual", ort_path(library))))
+            c->board->is_virtual = find_device(c);
+        if (c->device == NULL) memcpy(ort_text, text, sizeof text);
+    }
+    if (c->device == NULL && library == NULL)
+        return child_fail(c,
+                          "there is no such library, and ONNX Runtime %s has no EP of this name "
+                          "itself (epctx devices lists them)",
+                          c->board->ort_version);
+    if (c->device == NULL) return child_refused(c);
+    child_describe(c);
+    return true;
+}
+
+/* ---------------------------------------------------------------- sessions */
+
+ort_spec child_spec(const child *c) {
+    static GraphOptimizationLevel level;
+    ort_spec spec;
+    memset(&spec, 0, sizeof spec);
+    if (c->device != NULL) {
+        spec.ep = ort->EpDevice_EpName(c->device);
+        spec.device = c->device;
+        spec.options = c->set->ep_options;
+    }
+    spec.config = c->set->session;
+    spec.allow_cpu = !c->job->require_all;
+    spec.threads = c->job->threads;
+    spec.tell = c->set->verbose;
+    level = (GraphOptimizationLevel)c->job->optimization;
+    if (c->job->optimization >= 0) spec.level = &level;
+    return spec;
+}
+
+/* The most memory that this process had so far. */
+static uint64_t most_memory(void) {
+    FILE *in = fopen("/proc/self/status", "r");
+    char line[256];
+    unsigned long long kib = 0;
+    while (in != NULL && fgets(line, sizeof line, in) != NULL)
+        if (sscanf(line, "VmHWM: %llu", &kib) == 1) break;
+    if (in != NULL) fclose(in);
+    return (uint64_t)kib * 1024;
+}
+
+void anyep_child(const anyep_job *job, anyep_board *board) {
+    child c;
+    bool ok;
+    memset(&c, 0, sizeof c);
+    c.job = job;
+    c.set = job->set;
+    c.board = board;
+    free_dimensions(job->set);
+    ok = open_runtime(&c) && (job->cpu || job->set->ep == NULL || open_ep(&c));
+    if (ok && job->work == ANYEP_LIST) ok = child_list(&c);
+    if (ok && job->work == ANYEP_COMPILE) ok = child_compile(&c);
+    if (ok && job->work == ANYEP_RUN) ok = child_run(&c);
+    if (ort_log[0] != '\0') fputs(ort_log, stderr);
+    board->memory = most_memory();
+    board->ok = ok;
+    board->returned = true;
+}

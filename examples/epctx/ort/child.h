@@ -1,0 +1,32 @@
+/* The child process of --ort: the only part of the tool that includes ONNX Runtime's headers. */
+#ifndef EPCTX_CLI_ORT_CHILD_H
+#define EPCTX_CLI_ORT_CHILD_H
+
+#include "../../conformance/ort_driver.h"
+#include "../anyep.h"
+
+#include <string.h>
+
+typedef struct child {
+    const anyep_job *job;
+    const anyep_settings *set;
+    anyep_board *board;
+    const OrtEpDevice *device; /* NULL: ORT's CPU EP alone */
+} child;
+
+/* For the report, if this should be the last that is heard of the child. */
+void child_doing(child *c, const char *format, ...);
+/* Both return false: with a text, and with what ORT said last. */
+bool child_fail(child *c, const char *format, ...);
+bool child_refused(child *c);
+ort_spec child_spec(const child *c);
+
+/* devices.c */
+void child_describe(child *c);
+bool child_list(child *c);
+/* compile.c */
+bool child_compile(child *c);
+/* run.c */
+bool child_run(child *c);
+
+#endif

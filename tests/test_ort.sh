@@ -1,0 +1,260 @@
+#!/bin/sh
+# The tool with EPs that it has never seen, in the real ONNX Runtime: compile, run, verify, bench
+# and devices with --ort and --ep. EPs that fail, crash or hang leave nothing behind.
+set -u
+cd "$(dirname "$0")/.."
+. tests/script.sh
+start test_ort
+make_models plain digits partly dynamic
+out=$work/stdout err=$work/stderr
+binding=$(sh tests/deps.sh where ort) || {
+    echo "FAIL ort: ONNX Runtime is not there"
+    exit 1
+}
+library=$(dirname "$binding")/libonnxruntime.so.1
+EPCTX_TOY_EP=$build/libtoy_ep.so
+export EPCTX_TOY_EP
+unset EPCTX_ORT_LIBRARY
+npu=$build/libepctx_ep.so toy=$build/libtoy_ep.so bad=$build/libbad_ep.so
+mkdir "$work/tmp" "$work/in"
+TMPDIR=$work/tmp
+export TMPDIR
+cd "$work/in" || exit 1
+mv ../*.onnx .
+
+# with EP COMMAND...: the tool with ORT and an EP
+with() {
+    ep=$1 command=$2
+    shift 2
+    epctx "$command" --ort "$library" --ep "$ep" "$@"
+}
+# faulty FAULT COMMAND...: the same with an EP that has it. Signals are seen without a sanitizer.
+faulty() {
+    fault=$1 command=$2
+    shift 2
+    EPCTX_BAD_EP=$fault "$plain" "$command" --ort "$library" --ep "$bad" "$@" >"$out" 2>"$err"
+    code=$?
+}
+# json NAME EXPRESSION: what was printed is JSON, of which the expression in Python (`j`) is true.
+json() {
+    if "$python" -c 'import json, sys
+j = json.load(open(sys.argv[1]))
+sys.exit(not eval("(" + sys.argv[2] + ")"))' "$out" "$2" 2>"$err"; then ok "$1"
+    else fail "$1" "not: $2"; fi
+}
+# clean NAME: no temporary folder is left
+clean() {
+    left=$(find "$work" -name '.epctx-*' | head -n 1)
+    if [ -z "$left" ]; then ok "$1"; else fail "$1" "left behind: $left"; fi
+}
+
+# -- the command line --
+
+epctx compile --ep "$npu" plain.onnx; result "no ONNX Runtime" 2 "--ort"
+epctx compile --ort ./nowhere.so --ep "$npu" plain.onnx
+result "no such ONNX Runtime" 2 "nowhere.so"
+epctx compile --ort "$library" plain.onnx; result "no EP" 2 "--ep LIBRARY"
+epctx compile --ort "$library" --ep ./none.so plain.onnx; result "no such EP" 2 "none.so"
+with "$npu:" compile plain.onnx; result "an EP without its name" 2 "behind the colon"
+with "$npu" compile --ep-opt novalue plain.onnx; result "an option without a value" 2 "KEY=VALUE"
+with "$npu" compile --ep-opt ep.context_enable=1 plain.onnx
+result "a session option on the wrong side" 2 "--option"
+with "$npu" compile --option ep.context_node_name_prefix=a --prefix b plain.onnx
+result "an option twice" 2 "contradicts"
+with "$npu" compile --device tpu plain.onnx; result "a device that there is not" 2 "cpu, gpu or npu"
+with "$npu" compile --timeout 0 plain.onnx; result "a time limit of 0" 2 "--timeout"
+with "$npu" compile --arch generic plain.onnx; result "--arch of the reference NPU" 2 "--ep-opt"
+with "$npu" compile --optimization most plain.onnx; result "an unknown level" 2 "none, basic"
+with "$npu" compile --dim 'x[0]=2' dynamic.onnx; result "a dimension by its place" 2 "INPUT[AXIS]"
+for command in compile run verify bench; do
+    with "$npu" $command --dim Nobody=2 dynamic.onnx
+    case $command in verify) code_of_failure=3 ;; *) code_of_failure=1 ;; esac
+    result "$command with a dimension that there is not" $code_of_failure "'Nobody'"
+done
+with "$npu" verify dynamic.onnx; result "free dimensions are told" 3 "--dim 'N=N'"
+with "$npu" run --max-work 3 plain.onnx; result "--max-work with ORT" 2 "--max-work"
+epctx run --dim N=2 plain.onnx; result "--dim without ORT" 2 "--ort"
+epctx compile --no-share plain.onnx; result "--no-share without ORT" 2 "--ort"
+epctx verify plain.onnx; result "verify without anything" 2 "--ort"
+with "$npu" verify --rtol much plain.onnx; result "a tolerance that is no number" 2 "much"
+epctx devices --ort "$library" plain.onnx; result "compatibility without an EP" 2 "--ep"
+with ./plain.onnx compile plain.onnx; result "a model as an EP" 1 "registering"
+with "$npu:OtherEP" compile plain.onnx; result "a library without this EP" 1 "OtherEP"
+with NoSuchExecutionProvider compile plain.onnx; result "no EP of ORT's" 1 "epctx devices"
+with "$npu" compile --device gpu plain.onnx; result "no such device of the EP" 1 "no device"
+with "$npu" compile --device cpu plain.onnx; result "such a device of the EP" 0 "cpu"
+epctx run --ort ./plain.onnx plain.onnx; result "a model as ONNX Runtime" 1 "opening ONNX"
+rm -f -- *_ctx.onnx *.bin
+clean "no folder of refusals"
+
+# -- compile --
+
+with "$npu" compile plain.onnx
+result "compile" 0 "1 EPContext node, 0 nodes left"
+epctx lint plain_ctx.onnx; result "what was compiled is right" 0
+epctx check --fresh plain_ctx.onnx
+said "it has a build stamp" 0 "fresh"
+epctx run plain_ctx.onnx; result "it runs on the reference NPU" 0 "output 0"
+before=$(state)
+with "$npu" compile plain.onnx; refused "what is there stays" 1 "-f replaces it"
+with "$npu" compile -f --verify --json plain.onnx
+result "compile again, with --verify" 0
+json "compile --json" 'j["ep"] == "EpctxNpuExecutionProvider" and j["models"][0]["epcontext_nodes"]
+ == 1 and [f["kind"] for f in j["files"]] == ["model", "binary"]'
+with "$npu" compile --embed -o inside.onnx plain.onnx; result "--embed" 0
+epctx ls inside.onnx; result "no binary" 0
+if [ -e inside_npu.bin ]; then fail "--embed writes one file" "there is a binary"; fi
+with "$npu" compile --dry-run -o dry.onnx plain.onnx; result "--dry-run" 0 "nothing was compiled"
+if [ -e dry.onnx ]; then fail "--dry-run writes nothing" "there is a model"; fi
+mkdir -p folder
+with "$toy" compile --initializers left.data -o folder/d_ctx.onnx --optimization basic digits.onnx
+result "--initializers, a folder" 0 "nodes left to other EPs"
+if [ -s folder/left.data ]; then ok "initializers in a file"; else
+    fail "initializers in a file" "there is none"
+fi
+with "$toy" compile --require-all -f digits.onnx; result "--require-all" 1 "fallback to CPU EP"
+with "$npu" compile --dim N=3 dynamic.onnx; result "--dim" 0 "1 EPContext node"
+with "$toy" compile -f -v digits.onnx
+said "-v tells why nodes are left" 0 "does not know Conv"
+with "$toy" compile -o nothing_ctx.onnx partly.onnx
+result "an operator that nobody has" 1 "partly.onnx: error"
+with "$npu" compile absent.onnx; result "no such model" 1 "absent.onnx: No such file"
+with "$npu" compile -o nowhere/x.onnx plain.onnx; result "no such folder" 1 "nowhere"
+echo nonsense >broken.onnx
+with "$npu" compile broken.onnx; result "no model" 1 "compiling broken.onnx: error"
+with "$npu" compile --weightless -o less_ctx.onnx digits.onnx; result "--weightless" 0
+with "$npu" run --source digits.onnx less_ctx.onnx; result "--source" 0 "output 0"
+
+# -- several models --
+
+rm -f -- *_ctx.onnx *.bin
+with "$npu" compile plain.onnx digits.onnx
+result "two models share a binary" 0
+if [ "$(find . -maxdepth 1 -name '*.bin' | wc -l)" -eq 1 ]; then ok "N + 1 files"; else
+    fail "N + 1 files" "$(ls)"
+fi
+for model in plain digits; do
+    with "$npu" run ${model}_ctx.onnx; result "$model of the group runs" 0 "1 of 1 on the EP"
+done
+with "$npu" compile -f plain.onnx
+result "a binary that another model needs" 1 "digits_ctx.onnx still"
+with "$npu" compile -f plain.onnx digits.onnx; result "the group again" 0
+rm -f -- *_ctx.onnx *.bin
+before=$(state)
+with "$npu" compile plain.onnx broken.onnx
+refused "a group with a bad model" 1 "nothing was written for any"
+with "$npu" compile --embed plain.onnx digits.onnx; refused "a group cannot embed" 2 "--embed"
+with "$npu" compile folder/../plain.onnx plain.onnx; refused "two of one name" 1 "one folder"
+with "$npu" compile --no-share plain.onnx broken.onnx digits.onnx
+result "--no-share: the others go on" 1 "1 of 3"
+if [ -e plain_ctx.onnx ] && [ -e digits_ctx.onnx ] && [ -e digits_npu.bin ]; then
+    ok "--no-share: they are there"
+else
+    fail "--no-share: they are there" "$(ls)"
+fi
+clean "no folder of compilations"
+
+# -- run --
+
+epctx run --ort "$library" --dump cpu plain.onnx; result "run on ORT's CPU EP" 0 "output 0"
+epctx run --dump ours plain.onnx
+same "the inputs are those of run without ORT" cpu/input_0.bin ours/input_0.bin
+same "the lists are, too" cpu/io.txt ours/io.txt
+EPCTX_ORT_LIBRARY=$library "$epctx" run --ep "$npu" --repeat 3 --json plain.onnx >"$out" 2>"$err"
+code=$?
+result "ORT in the environment" 0
+json "run --json" 'j["ep_nodes"] == j["nodes"] == 3 and j["runs"] == 3 and j["memory"] > 1 << 20'
+with "$npu" run --input-dir cpu --output-dir again plain_ctx.onnx; result "--input-dir" 0
+if [ -e again/input_0.bin ]; then fail "--output-dir" "the inputs are there, too"; fi
+printf xx >cpu/input_0.bin
+with "$npu" run --input-dir cpu plain_ctx.onnx; result "inputs of another size" 1 "less than the"
+with "$toy" run plain_ctx.onnx; result "a context of another EP" 1 "EpctxNpuExecutionProvider"
+
+# -- verify --
+
+with "$npu" verify digits.onnx; result "verify" 0 "context against JIT"
+with "$npu" verify --json --embed digits.onnx; result "verify embedded" 0
+json "verify --json" 'len(j["comparisons"]) == 3 and not j["differs"] and not j["failed"] and
+ all(o["ok"] and o["cosine"] > 0.99 for c in j["comparisons"] for o in c["outputs"])'
+with "$npu" verify --rtol 0 --atol 0 digits.onnx; said "without tolerance" 1 "beyond the tolerance"
+with "$npu" verify --rtol 0 --atol 0 --cosine 0.9 digits.onnx; result "by the cosine" 0
+with "$npu" verify --context plain_ctx.onnx digits.onnx
+result "another model's context" 3 "context"
+with "$npu" verify --context digits_ctx.onnx digits.onnx; result "a given context" 0
+"$python" - <<'END' # another weight
+import struct
+data = open("digits.onnx", "rb").read()
+at = len(data) // 2 // 4 * 4
+open("other.onnx", "wb").write(data[:at] + struct.pack("<f", 3.0) + data[at + 4:])
+END
+with "$npu" compile other.onnx; result "a model with another weight" 0
+with "$npu" verify --context other_ctx.onnx digits.onnx; said "another weight" 1 "DIFFERS"
+with "$npu" verify --json --context other_ctx.onnx digits.onnx
+json "another weight in JSON" 'j["differs"] and not j["failed"] and [c["outputs"][0]["ok"] for c in
+ j["comparisons"]] == [True, False, False] and j["comparisons"][1]["outputs"][0]["max_abs"] > 0'
+rm -f other*
+with "$npu" verify digits_ctx.onnx; result "a context has no reference" 3 "--context"
+with "$npu" verify --dim N=2 dynamic.onnx; result "verify with a free dimension" 0 "float32[2,"
+
+# -- bench and devices --
+
+with "$npu" bench --repeat 2 --sessions 1 digits.onnx; result "bench" 0 "embedded"
+with "$npu" bench --repeat 2 --sessions 2 --json digits.onnx; result "bench" 0
+json "bench --json" '[r["row"] for r in j["rows"]] == ["CPU", "JIT", "context", "embedded"] and
+ all(r["done"] and r["first_output_ms"] >= r["session_ms"] > 0 and r["memory"] > 1 << 20
+     and r["bytes"] > 0 for r in j["rows"])'
+epctx devices --ort "$library"; result "devices of ORT" 0 "CPUExecutionProvider"
+with "$npu" devices digits_ctx.onnx plain.onnx
+result "devices of an EP" 0 "digits_ctx.onnx: optimal"
+with "$npu" devices --json digits_ctx.onnx
+json "devices --json" 'any(d["of_ep"] for d in j["devices"]) and
+ j["models"][0]["compatibility"] == 1 and j["compatibility"].startswith("epctx=1")'
+with "$npu" devices --compatibility
+result "its string alone" 0
+epctx check --against "$(cat "$out")" digits_ctx.onnx
+if [ $code -eq 1 ]; then ok "check against it"; else fail "check against it" "exit code $code"; fi
+with "$npu" devices broken.onnx; result "a file that is no model" 1 "compatibility of broken.onnx"
+
+# -- EPs that fail, crash, hang --
+
+before=$(state)
+faulty registration_hangs compile --timeout 1 -f plain.onnx
+refused "an EP that hangs" 1 "no end after 1 s"
+faulty data_transfer compile -f plain.onnx; refused "an EP that crashes" 1 "signal 11"
+faulty dies_at_unload compile -o unload_ctx.onnx digits.onnx
+said "an EP that crashes at its end, after its work" 0
+rm -f unload_* ; before=$(state)
+faulty absolute_path compile -o path_ctx.onnx digits.onnx
+refused "a context with the path of the temporary folder" 1 "path_toy.bin"
+faulty no_binary compile -o no_ctx.onnx digits.onnx; refused "a model without its binary" 1 "no_"
+faulty claims_too_much compile -o t_ctx.onnx digits.onnx
+refused "an EP whose compiler fails" 1 "error 11"
+faulty claims_too_much verify digits.onnx
+result "verify with an EP whose compiler fails" 3 "compiling a context"
+faulty registration_hangs verify --timeout 1 digits.onnx
+result "verify with an EP that hangs" 3 "JIT"
+faulty registration_hangs bench --timeout 1 --sessions 1 digits.onnx
+result "bench with an EP that hangs" 1 "no end after 1 s"
+faulty registration_hangs devices --timeout 1; result "devices with an EP that hangs" 1 "no end"
+clean "no folder of bad EPs"
+
+# -- a signal --
+
+EPCTX_BAD_EP=registration_hangs "$plain" compile --ort "$library" --ep "$bad" -f plain.onnx \
+    >"$out" 2>"$err" &
+tool=$!
+tries=0
+while [ -z "$(find . -maxdepth 1 -name '.epctx-*')" ] && [ $tries -lt 100 ]; do
+    sleep 0.1
+    tries=$((tries + 1))
+done
+child=$(ps -o pid= --ppid $tool 2>/dev/null | tr -d ' ')
+kill -TERM $tool
+wait $tool
+code=$?
+if [ $code -eq 143 ]; then ok "SIGTERM ends it"; else fail "SIGTERM ends it" "exit code $code"; fi
+if [ -z "$child" ] || ! kill -0 "$child" 2>/dev/null; then ok "and its child"; else
+    fail "and its child" "process $child is there"
+fi
+clean "and its folder"
+exit $status
