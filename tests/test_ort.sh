@@ -170,6 +170,19 @@ printf xx >cpu/input_0.bin
 with "$npu" run --input-dir cpu plain_ctx.onnx; result "inputs of another size" 1 "less than the"
 with "$toy" run plain_ctx.onnx; result "a context of another EP" 1 "EpctxNpuExecutionProvider"
 
+# What is hostile in a name does not reach the terminal.
+odd=$(printf 'e\033[31m.onnx')
+cp plain.onnx "$odd"
+for command in run compile verify bench; do
+    with "$npu" $command "$odd"
+    if ! grep -q "$(printf '\033')" "$out" "$err" && grep -qF 'e\x1b[31m.onnx' "$out"; then
+        ok "$command of a model with an escape sequence in its name"
+    else
+        fail "$command of a model with an escape sequence in its name" "it is printed"
+    fi
+done
+rm -f e*
+
 # -- verify --
 
 with "$npu" verify digits.onnx; result "verify" 0 "context against JIT"
@@ -198,7 +211,7 @@ with "$npu" verify --dim N=2 dynamic.onnx; result "verify with a free dimension"
 
 # -- bench and devices --
 
-with "$npu" bench --repeat 2 --sessions 1 digits.onnx; result "bench" 0 "embedded"
+with "$npu" bench --repeat 2 --sessions 1 --threads 2 digits.onnx; result "bench" 0 "embedded"
 with "$npu" bench --repeat 2 --sessions 2 --json digits.onnx; result "bench" 0
 json "bench --json" '[r["row"] for r in j["rows"]] == ["CPU", "JIT", "context", "embedded"] and
  all(r["done"] and r["first_output_ms"] >= r["session_ms"] > 0 and r["memory"] > 1 << 20
