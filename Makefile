@@ -155,7 +155,7 @@ QUICK_PROGRAMS := build/quick/epctx build/quick/asan/epctx build/quick/encrypted
         programs test-programs check-programs \
         install install-headers install-tool uninstall dist deb amalgamate docs \
         deps-build deps-demo deps-bench deps-plugin deps-matrix deps-deb deps-nanopb deps-docs \
-        format lint deps-lint deps-test deps-check clean help
+        deps-web web format lint deps-lint deps-test deps-check clean help
 
 ## all      build/epctx and the test programs, plain and under ASan + UBSan (the default)
 all: programs
@@ -277,7 +277,12 @@ deb: deps-deb dist
 docs: deps-docs
 	@sh examples/guides/reference/build.sh build/docs
 
-## deps-X   only what goal X needs (demo, test, check, plugin, bench, matrix, docs, deb), installed
+## web      build/web/epctx.html: the tool's view, lint and info in one page, as WebAssembly
+web: deps-web
+	@mkdir -p build/web
+	@sh examples/web/build.sh build/web/epctx.html
+
+## deps-X   only what goal X needs (demo, test, check, plugin, bench, matrix, docs, web, deb)
 # First of all, so that what these goals want is said before anything is installed.
 deps-build:
 	@sh tests/deps.sh build $(filter demo test check bench plugin matrix deb,$(patsubst conformance,plugin,$(MAKECMDGOALS:%-programs=%)))
@@ -295,6 +300,8 @@ deps-nanopb:
 	@sh tests/deps.sh nanopb
 deps-docs:
 	@sh tests/deps.sh docs
+deps-web: build/view_page.h
+	@sh tests/deps.sh web
 deps-lint:
 	@sh tests/deps.sh lint
 deps-test: deps-build
@@ -379,6 +386,7 @@ build/$(1)epctx-conformance: $(CONFORMANCE_SOURCES:%.c=build/$(1)obj/%.o) build/
 	$(2) $$^ $$(LIBS) -o $$@
 
 build/$(1)obj/examples/epctx/main.o build/$(1)obj/examples/epctx/anyep.o: build/cli_libs
+build/$(1)obj/examples/epctx/view.o: build/view_page.h
 build/$(1)epctx: $(patsubst %.c,build/$(1)obj/%.o,$(CLI_SOURCES) $(CLI_ORT)) \
                  build/$(1)libepctx_ops.a build/$(1)libepctx.a
 	$(2) $$(LDFLAGS) $$^ $$(LIBS) $$(CLI_LIBS) -o $$@
@@ -452,6 +460,12 @@ build/cli_libs: force
 	@mkdir -p $(@D)
 	@echo "$(CLI_LIBS) $(CLI_ORT)" | cmp -s - $@ || echo "$(CLI_LIBS) $(CLI_ORT)" >$@
 
+# The page of `epctx view`, for its sources.
+VIEW_PAGE := $(addprefix examples/epctx/view/,embed.sh page.html page.css page.js)
+build/view_page.h: $(VIEW_PAGE)
+	@mkdir -p $(@D)
+	sh $< >$@
+
 # The peer is C++.
 build/tests/bench_protobuf: tests/bench_protobuf.cc build/libepctx.a epctx.h | deps-bench
 	@mkdir -p $(@D)
@@ -488,6 +502,7 @@ build/$(1)/obj/header/%.o: %.h Makefile | deps-test
 build/$(1)/obj/nanopb/%.o: Makefile | deps-test
 	@mkdir -p $$(@D)
 	$$(CC_$(notdir $(1))) -O2 -fPIC -fvisibility=hidden -c "$$(NANOPB_FOLDER)/$$*.c" -o $$@
+build/$(1)/obj/examples/epctx/view.o: build/view_page.h
 build/$(1)/libepctx.a: $(HEADERS:%.h=build/$(1)/obj/header/%.o) \
                        $(patsubst %,build/$(1)/obj/nanopb/pb_%.o,common decode encode)
 	@rm -f $$@

@@ -2256,7 +2256,7 @@ typedef enum epctx_compat {
 
 /* Can a model with the string `model` run where the EP writes `runtime`? Only UNSUPPORTED prevents
  * an ORT session.
- *   QNN: ORT's own rule.
+ *   QNN: the EP's own rule; strings of six fields, or of eight where `runtime` has eight.
  *   Strings of epctx_backend_compatibility: another source is NOT_APPLICABLE, another architecture
  *   or major SDK version UNSUPPORTED, another minor version PREFER_RECOMPILATION.
  *   "name;key=value;..." with the same name and keys: another architecture is UNSUPPORTED, other
@@ -12550,28 +12550,80 @@ static bool epctx__is_newer(const uint64_t a[3], const uint64_t b[3], int parts)
     return a[i] > b[i];
 }
 
+/* The second form (EP 2.3.0): "v2:backend:sdk:api:archs:socs:vtcms:driver". The lists have one number
+ * for each chip, `vtcms` none or as many. `out` is as of the first form, with the first arch, and
+ * its VTCM as blob. */
+static bool epctx__read_qnn2(epctx_str text, uint64_t out[12], epctx_str *archs, epctx_str *vtcms) {
+    static const char ends[] = "::..:..:";
+    uint64_t chip[3] = {0, 0, 0};
+    epctx_str a, socs, v;
+    size_t i = 1;
+    if (!epctx_str_is(epctx_str_cut(&text, ':'), "v2")) return false;
+    while (i < 8 && epctx__cut_number(&text, ends[i], &out[i - 1])) i++;
+    a = *archs = epctx_str_cut(&text, ':');
+    socs = epctx_str_cut(&text, ':');
+    v = *vtcms = epctx_str_cut(&text, ':');
+    if (i < 8 || !epctx_str_number(text, &out[11])) return false;
+    for (i = 0; a.data != NULL; i++) {
+        if (!epctx__cut_number(&a, ',', &chip[0]) || !epctx__cut_number(&socs, ',', &chip[1]) ||
+            (vtcms->size > 0 && !epctx__cut_number(&v, ',', &chip[2])))
+            return false;
+        if (i > 0) continue;
+        out[10] = chip[0];
+        out[7] = chip[2];
+    }
+    return socs.data == NULL && (vtcms->size == 0 || v.data == NULL);
+}
+
+/* The chip that fits best. v6x and v7x exclude each other; 0 is not known. */
+static epctx_compat epctx__compare_chips(epctx_str archs, epctx_str vtcms, uint64_t arch,
+                                         uint64_t vtcm) {
+    epctx_compat best = EPCTX_COMPAT_UNSUPPORTED;
+    uint64_t a = 0, v = 0;
+    while (best != EPCTX_COMPAT_OPTIMAL && epctx__cut_number(&archs, ',', &a)) {
+        if (vtcms.size > 0) (void)epctx__cut_number(&vtcms, ',', &v);
+        if (a == arch && v == vtcm)
+            best = EPCTX_COMPAT_OPTIMAL;
+        else if ((a == 0 || a >= 73 || arch < 73) && a <= arch && (v <= vtcm || vtcm == 0))
+            best = EPCTX_COMPAT_PREFER_RECOMPILATION;
+    }
+    return best;
+}
+
+/* A machine whose EP writes the second form reads both. */
 static epctx_compat epctx__compare_qnn(epctx_str model, epctx_str runtime, const char **why) {
     enum { EPCTX__BACKEND = 0, EPCTX__SDK = 1, EPCTX__API = 4, EPCTX__BLOB = 7, EPCTX__ARCH = 10 };
+    epctx_compat verdict = EPCTX_COMPAT_UNSUPPORTED;
+    epctx_str archs, vtcms, other;
     uint64_t m[12], r[12];
-    if (!epctx__read_qnn(model, m) || !epctx__read_qnn(runtime, r)) {
-        *why = "a string does not have QNN's six fields";
+    const bool second = epctx__read_qnn2(runtime, r, &archs, &other);
+    const bool chips = second && epctx__read_qnn2(model, m, &archs, &vtcms);
+    if ((!chips && !epctx__read_qnn(model, m)) || (!second && !epctx__read_qnn(runtime, r))) {
+        *why = "a string does not have QNN's six fields, or eight if this machine writes eight";
         return EPCTX_COMPAT_NOT_APPLICABLE;
     }
     if (m[EPCTX__BACKEND] != r[EPCTX__BACKEND]) {
         *why = "another QNN backend";
-    } else if (epctx__is_newer(m + EPCTX__API, r + EPCTX__API, 2) ||
-               epctx__is_newer(m + EPCTX__SDK, r + EPCTX__SDK, 2)) {
+    } else if (second && m[11] == 1 && r[11] != 1) {
+        *why = "made for QNN's user driver, which this machine does not use";
+    } else if (((!second || r[11] != 1) && epctx__is_newer(m + EPCTX__API, r + EPCTX__API, 2)) ||
+               ((!second || r[11] == 1) && epctx__is_newer(m + EPCTX__SDK, r + EPCTX__SDK, 2))) {
         *why = "made with a newer SDK than this machine has";
-    } else if (epctx__is_newer(m + EPCTX__BLOB, r + EPCTX__BLOB, 3)) {
+    } else if (!second && epctx__is_newer(m + EPCTX__BLOB, r + EPCTX__BLOB, 3)) {
         *why = "the binary is too new for this machine";
+    } else if (chips) {
+        verdict = epctx__compare_chips(archs, vtcms, r[EPCTX__ARCH], r[EPCTX__BLOB]);
+        *why = verdict == EPCTX_COMPAT_OPTIMAL       ? "same backend, architecture and VTCM"
+               : verdict == EPCTX_COMPAT_UNSUPPORTED ? "made for another HTP architecture or VTCM"
+                                                     : "made for an older or smaller chip";
     } else if (m[EPCTX__ARCH] > r[EPCTX__ARCH]) {
         *why = "made for a newer HTP architecture";
     } else {
         bool same = m[EPCTX__ARCH] == r[EPCTX__ARCH];
         *why = same ? "same backend and architecture" : "made for an older HTP architecture";
-        return same ? EPCTX_COMPAT_OPTIMAL : EPCTX_COMPAT_PREFER_RECOMPILATION;
+        verdict = same ? EPCTX_COMPAT_OPTIMAL : EPCTX_COMPAT_PREFER_RECOMPILATION;
     }
-    return EPCTX_COMPAT_UNSUPPORTED;
+    return verdict;
 }
 
 static bool epctx__compat_find(epctx_str text, epctx_str key, epctx_str *value) {

@@ -507,6 +507,13 @@ extern "C" {
 #define EPCTX__SIMD32_INLINE EPCTX__INLINE
 #endif
 
+/* Whether integer kernels loop over arrays, which compilers turn to vectors: code and stack. */
+#if defined(EPCTX__SIMD32) || defined(__OPTIMIZE_SIZE__)
+#define EPCTX__LOOPS 0
+#else
+#define EPCTX__LOOPS 1
+#endif
+
 /* ============================================================
  * >>blob: words, sizes, header
  * ============================================================ */
@@ -707,6 +714,12 @@ static EPCTX__INLINE float epctx__within(float x, float low, float high) {
     return epctx__choose(c < high, c, high);
 }
 
+/* x within low..high; NaN for NaN. */
+static EPCTX__INLINE float epctx__clip(float x, float low, float high) {
+    const float c = epctx__choose(x < low, low, x);
+    return epctx__choose(c > high, high, c);
+}
+
 static EPCTX__INLINE float epctx__abs(float x) {
     return epctx__float_of(epctx__bits_of(x) & 0x7fffffffu);
 }
@@ -718,62 +731,64 @@ static EPCTX__INLINE float epctx__signed(float y, float x) {
 
 /* e^r - 1 for |r| <= ln(2)/2: interpolated at Chebyshev nodes, to 2^-25 of the result. */
 static EPCTX__INLINE float epctx__expm1_core(float r) {
-    const float p = (1.39263256e-3f * r + 8.36329275e-3f) * r + 4.16665538e-2f;
-    return r + r * r * ((p * r + 0.166665763f) * r + 0.5f);
+    const float z = r * r, p = 1.39263256e-3f * z + (8.36329275e-3f * r + 4.16665538e-2f);
+    return r + z * (z * p + (0.166665763f * r + 0.5f)); /* in pairs, which do not wait */
 }
 
-/* x = n ln(2) + r. ln(2) in two parts, the first short enough that n times it is exact. */
+#define EPCTX__FAR 12582912.0f /* 1.5 * 2^23: a sum with it is rounded to an integer */
+
+/* x = n ln(2) + r. ln(2) in two parts, the first short enough that n times it is exact. A NaN gives
+ * a NaN, and some n. */
 static EPCTX__INLINE int32_t epctx__exp_split(float x, float *r) {
     const float high = 0.693359375f, low = -2.12194440e-4f;
-    int32_t n = (int32_t)(x * 1.44269504f + epctx__signed(0.5f, x));
-    float t = x - (float)n * high;
-    *r = t - (float)n * low;
-    return n;
+    const uint32_t bits = epctx__bits_of(x * 1.44269504f + EPCTX__FAR);
+    const float n = epctx__float_of(bits) - EPCTX__FAR;
+    *r = (x - n * high) - n * low;
+    return (int32_t)(bits - epctx__bits_of(EPCTX__FAR));
 }
 
-/* 2^n for n in -126..127; 0 for -127 */
+/* 2^n for n in -126..127; 0 for -127, infinity for 128 */
 static EPCTX__INLINE float epctx__pow2(int32_t n) {
     return epctx__float_of((uint32_t)(n + 127) << 23);
 }
 
 static EPCTX__INLINE float epctx__exp(float x) {
-    float r, y;
-    const float c = epctx__within(x, -104.0f, 89.0f); /* keeps NaN from the conversion below */
-    const uint32_t n = (uint32_t)(epctx__exp_split(c, &r) + 254);
+    float r;
+    const uint32_t n = (uint32_t)(epctx__exp_split(epctx__clip(x, -104.0f, 89.0f), &r) + 254);
     const uint32_t half = n >> 1; /* the two powers are floats, 2^n may not be */
-    y = 1.0f + epctx__expm1_core(r);
-    y = y * epctx__float_of(half << 23) * epctx__float_of((n - half) << 23);
-    return epctx__choose(x != x, x, y);
+    const float y = 1.0f + epctx__expm1_core(r);
+    return y * epctx__float_of(half << 23) * epctx__float_of((n - half) << 23);
 }
 
-/* e^x of x <= 0; 0 instead of numbers that are not normal, and of NaN. */
-static EPCTX__INLINE float epctx__exp_below(float x) {
+/* e^x; 0 and infinity instead of numbers that are not normal. */
+static EPCTX__INLINE float epctx__exp_normal(float x) {
     float r;
-    const int32_t n = epctx__exp_split(epctx__choose(x > -88.0f, x, -88.0f), &r);
+    const int32_t n = epctx__exp_split(epctx__clip(x, -88.0f, 89.0f), &r);
     return (1.0f + epctx__expm1_core(r)) * epctx__pow2(n);
 }
 
-/* tanh(x) = e / (e + 2) with e = exp(2|x|) - 1, formed without cancellation. */
+/* tanh(x) = e / (e + 2) with e = exp(2|x|) - 1, formed without cancellation. Where ln(2) counts n
+ * times, e is large, so that it need not be in two parts. */
 static EPCTX__INLINE float epctx__tanh(float x) {
-    const float a = epctx__abs(x), c = epctx__choose(a < 10.0f, a, 10.0f);
-    float r, e;
-    int32_t n = epctx__exp_split(2.0f * c, &r);
-    float scale = epctx__pow2(n);
-    e = scale * epctx__expm1_core(r) + (scale - 1.0f);
-    return epctx__choose(x != x, x, epctx__signed(e / (e + 2.0f), x));
+    const uint32_t sign = epctx__bits_of(x) & 0x80000000u;
+    const float a = epctx__abs(x), c = epctx__choose(a > 10.0f, 10.0f, a);
+    const uint32_t bits = epctx__bits_of(c * 2.88539008f + EPCTX__FAR);
+    const float scale = epctx__pow2((int32_t)(bits - epctx__bits_of(EPCTX__FAR)));
+    const float e =
+        scale * epctx__expm1_core(2.0f * c - (epctx__float_of(bits) - EPCTX__FAR) * 0.693147181f);
+    return epctx__float_of(epctx__bits_of((e + (scale - 1.0f)) / (e + (scale + 1.0f))) | sign);
 }
 
 static EPCTX__INLINE float epctx__sigmoid(float x) {
-    const float e = epctx__exp_below(-epctx__abs(x)), y = 1.0f / (1.0f + e);
-    return epctx__choose(x < 0.0f, e * y, epctx__choose(x != x, x, y));
+    return 1.0f / (1.0f + epctx__exp_normal(-x));
 }
 
 /* e^x - 1, at full precision for small x; 2^n is halved, as 2^128 has no float. */
 static EPCTX__INLINE float epctx__expm1(float x) {
     float r;
-    const float half = epctx__pow2(epctx__exp_split(epctx__within(x, -20.0f, 89.0f), &r) - 1);
+    const float half = epctx__pow2(epctx__exp_split(epctx__clip(x, -20.0f, 89.0f), &r) - 1);
     r = 2.0f * (half * epctx__expm1_core(r) + (half - 0.5f));
-    return epctx__choose((x != x) | (x == 0.0f), x, r);
+    return epctx__choose(x == 0.0f, x, r);
 }
 
 /* |x| = m 2^n, m in sqrt(1/2)..sqrt(2); something for 0, infinities and NaN. */
@@ -1103,7 +1118,7 @@ static EPCTX__INLINE float epctx__elu(float x, float width, float height) {
 #define EPCTX_NPU_ACT_LIST(X) \
     X(RELU, "Relu", v < 0.0f ? 0.0f : v) \
     X(CLIP, "Clip", epctx__choose(v<a, a, v> b ? b : v)) \
-    X(LEAKY, "LeakyRelu", v < 0.0f ? v * a : v) \
+    X(LEAKY, "LeakyRelu", epctx__choose(v < 0.0f, v * a, v)) \
     X(SIGMOID, "Sigmoid", epctx__sigmoid(v)) \
     X(TANH, "Tanh", epctx__tanh(v)) \
     X(EXP, "Exp", epctx__exp(v)) \
@@ -1124,7 +1139,7 @@ static EPCTX__INLINE float epctx__elu(float x, float width, float height) {
     X(SWISH, "Swish", v *epctx__sigmoid(a *v)) \
     X(MISH, "Mish", v *epctx__tanh(epctx__softplus(v))) \
     X(SOFTPLUS, "Softplus", epctx__softplus(v)) \
-    X(SOFTSIGN, "Softsign", v / (1.0f + (v < 0.0f ? -v : v))) \
+    X(SOFTSIGN, "Softsign", v / (1.0f + epctx__abs(v))) \
     X(THRESHOLD, "ThresholdedRelu", v > a ? v : 0.0f) \
     X(SHRINK, "Shrink", epctx__choose(v < -a, v + b, epctx__choose(v > a, v - b, 0.0f))) \
     X(SIGN, "Sign", epctx__choose(v > 0.0f, 1.0f, v < 0.0f ? -1.0f : v)) \
@@ -1237,6 +1252,8 @@ typedef struct epctx__args {
         epctx__all_##name(p, args); \
         return EPCTX_OK; \
     }
+
+static epctx__level epctx__level_here(void);
 
 /* The type in which kernels compute a type: itself, or that to which Convert takes it; 0: none. Of
  * double there are moves and Exact. */
@@ -1365,42 +1382,53 @@ static bool epctx__check_move(const epctx__move *p, epctx__needs *needs) {
     return count <= to; /* bounds the time of a walk that writes elements twice */
 }
 
-/* Fills `size` bytes with one element, in copies of doubling length. */
+/* Fills `size` bytes with one element of up to 4096, in copies of doubling length. */
 static void epctx__repeat(uint8_t *to, const uint8_t *element, size_t size, size_t elem) {
     size_t done = elem, n;
     memcpy(to, element, elem);
     for (; done < size; done += n) {
         n = size - done < done ? size - done : done;
-        n = n < 4096 ? n : 4096; /* from the cache */
+        n = n < 4096 ? n : 4096 - 4096 % elem; /* from the cache */
         memcpy(to + done, to, n);
     }
 }
 
-#ifdef EPCTX__AVX2
-/* Every second of `count` floats; returns how many. */
-static size_t epctx__move_halves(float *to, const float *from, size_t count) {
+/* Elements of 4 bytes of two rows in turn. */
+static EPCTX__INLINE void epctx__move_pairs_body(uint8_t *to, const uint8_t *first,
+                                                 const uint8_t *second, size_t count) {
+    const size_t width = count < 16 ? count : 16; /* the last 16 overlap those before */
     size_t i;
-    for (i = 0; i + 4 < count; i += 4) { /* does not read behind the last one */
-        const __m128 a = _mm_loadu_ps(from + 2 * i), b = _mm_loadu_ps(from + 2 * i + 4);
-        _mm_storeu_ps(to + i, _mm_shuffle_ps(a, b, _MM_SHUFFLE(2, 0, 2, 0)));
+    for (i = 0; i < count; i += width) {
+        const size_t at = count - i < width ? count - width : i;
+        EPCTX__EACH(j, width, memcpy(to + 8 * (at + j), first + 4 * (at + j), 4);
+                    memcpy(to + 8 * (at + j) + 4, second + 4 * (at + j), 4););
     }
-    return i;
 }
-#endif
+
+EPCTX__FORMS(epctx__level_here(), epctx__move_pairs,
+             (uint8_t * to, const uint8_t *first, const uint8_t *second, size_t count),
+             (to, first, second, count))
+
+/* Short runs without a call; the last 16 bytes overlap those before. */
+static EPCTX__INLINE void epctx__move_run(uint8_t *to, const uint8_t *from, size_t size) {
+    size_t i;
+    if (size < 16 || size > 128) {
+        memcpy(to, from, size);
+        return;
+    }
+    for (i = 0; i + 16 < size; i += 16) memcpy(to + i, from + i, 16);
+    memcpy(to + size - 16, from + size - 16, 16);
+}
 
 static void epctx__move_row(uint8_t *to, const uint8_t *from, size_t count, ptrdiff_t to_step,
                             ptrdiff_t from_step, size_t elem) {
-    size_t i = 0;
-#ifdef EPCTX__AVX2
-    if (elem == 4 && to_step == 1 && from_step == 2)
-        i = epctx__move_halves((float *)(void *)to, (const float *)(const void *)from, count);
-#endif
-    if (to_step == 1 && from_step == 1)
-        memcpy(to, from, count * elem);
-    else if (to_step == 1 && from_step == 0)
+    size_t i;
+    if (to_step == 1 && from_step == 0)
         epctx__repeat(to, from, count * elem, elem);
+    else if (elem == 4 && to_step == 1 && from_step == 2)
+        EPCTX__EACH(j, count, memcpy(to + j * 4, from + j * 8, 4););
     else if (elem == 4)
-        for (; i < count; i++)
+        for (i = 0; i < count; i++)
             memcpy(to + (ptrdiff_t)i * to_step * 4, from + (ptrdiff_t)i * from_step * 4, 4);
     else if (elem == 1)
         for (i = 0; i < count; i++) to[(ptrdiff_t)i * to_step] = from[(ptrdiff_t)i * from_step];
@@ -1479,41 +1507,88 @@ static void epctx__swap_axes(epctx__move *p, uint32_t i, uint32_t j) {
     p->to[j] = to;
 }
 
+/* Makes one element of the 4 or 8 bytes that lie together at both ends. */
+static void epctx__widen(epctx__move *p) {
+    const uint32_t last = p->rank - 1, n = p->dims[last];
+    uint32_t i, size = p->elem, bits = p->from_start | p->to_start;
+    for (i = 0; i < last; i++) bits |= (uint32_t)p->from[i] | (uint32_t)p->to[i];
+    if (last == 0 || p->from[last] != 1 || p->to[last] != 1 || n > 8 || size * n > 8 ||
+        !epctx__elem_ok(size * n) || bits % n != 0)
+        return;
+    for (i = 0; i < last; i++) {
+        p->from[i] /= (int32_t)n;
+        p->to[i] /= (int32_t)n;
+    }
+    p->from_start /= n;
+    p->to_start /= n;
+    p->elem *= n;
+    p->rank = last;
+}
+
+/* The innermost rows, or a transposed plane of `rows` (not 0), `step` apart, instead of each. */
+static void epctx__move_lines(const epctx__move *p, uint8_t *to, const uint8_t *from, size_t rows,
+                              ptrdiff_t step) {
+    const uint32_t last = p->rank - 1, above = last > 0 ? last - 1 : 0;
+    const size_t count = p->dims[last], lines = last > 0 ? p->dims[above] : 1;
+    const ptrdiff_t elem = (ptrdiff_t)p->elem, from_step = p->from[last], to_step = p->to[last];
+    size_t i;
+    for (i = 0; i < lines; i++) {
+#ifdef EPCTX__AVX2
+        if (rows != 0)
+            epctx__turn_matrix((float *)(void *)to, (const float *)(const void *)from, rows, count,
+                               step, from_step);
+#endif
+        if (from_step == 1 && to_step == 1)
+            epctx__move_run(to, from, count * p->elem);
+        else if (rows == 0)
+            epctx__move_row(to, from, count, to_step, from_step, p->elem);
+        from += p->from[above] * elem;
+        to += p->to[above] * elem;
+    }
+    (void)step;
+}
+
 static epctx_status epctx__run_move(const epctx__move *params, const epctx__args *args) {
     epctx__move walk = *params, *p = &walk;
-    const uint32_t last = p->rank - 1;
-    const ptrdiff_t elem = (ptrdiff_t)p->elem;
     const int32_t *const strides[2] = {p->from, p->to};
-    ptrdiff_t position[2] = {0};
-    uint32_t at[EPCTX_NPU_MAX_RANK] = {0}, rows = 0, i = 0;
-    ptrdiff_t step = 0; /* a transposed plane of `rows`, `step` apart, instead of a row */
-    (void)step;
-    (void)i;
+    ptrdiff_t position[2] = {0}, step = 0;
+    uint32_t at[EPCTX_NPU_MAX_RANK] = {0}, rows = 0, i = 0, last, above, block, copies = 1;
+    bool pairs;
+    epctx__widen(p);
+    last = p->rank - 1;
+    above = last > 0 ? last - 1 : 0;
     position[0] = (ptrdiff_t)p->from_start;
     position[1] = (ptrdiff_t)p->to_start;
 #ifdef EPCTX__AVX2
-    for (; i < last && rows == 0 && elem == 4 && p->to[last] == 1 && p->dims[last] >= 3; i++) {
-        if (p->from[i] == 1 && p->from[last] != 1 && p->dims[i] >= 4) {
+    for (; i < last && rows == 0 && p->elem == 4 && p->to[last] == 1 && p->dims[last] >= 3; i++) {
+        if (p->from[i] == 1 && p->from[last] != 1 && p->from[last] != 0 && p->dims[i] >= 4) {
             rows = p->dims[i];
             step = p->to[i];
             p->dims[i] = 1;
         }
     }
 #endif
-    if (rows == 0 && last > 0 && p->dims[last] < 8 && p->dims[last - 1] > p->dims[last])
-        epctx__swap_axes(p, last - 1, last); /* rows are long enough to pay for a call */
+    pairs = last > 0 && p->elem == 4 && p->dims[last] == 2 && p->to[last] == 1 &&
+            p->to[above] == 2 && p->from[above] == 1;
+    if (rows == 0 && !pairs && last > 0 && p->dims[last] < 8 && p->dims[above] > p->dims[last])
+        epctx__swap_axes(p, above, last); /* rows are long enough to pay for a call */
+    block = pairs ? 2 * p->dims[above] : p->dims[last];
+    i = pairs ? above : last; /* dimensions around the block */
+    if (i > 0 && (pairs || (p->from[last] == 1 && p->to[last] == 1 && p->dims[above] >= 8)) &&
+        p->from[i - 1] == 0 && p->to[i - 1] == (int32_t)block && block <= 512) {
+        copies = p->dims[i - 1];
+        p->dims[i - 1] = 1;
+    }
+    block *= p->elem;
     do {
-        const uint8_t *from = (const uint8_t *)args->in[0] + position[0] * elem;
-        uint8_t *to = (uint8_t *)args->out[0] + position[1] * elem;
-#ifdef EPCTX__AVX2
-        if (rows != 0) {
-            epctx__turn_matrix((float *)to, (const float *)from, rows, p->dims[last], step,
-                               p->from[last]);
-            continue;
-        }
-#endif
-        epctx__move_row(to, from, p->dims[last], p->to[last], p->from[last], p->elem);
-    } while (epctx__advance(p->dims, last, at, strides, position, 2));
+        const uint8_t *from = (const uint8_t *)args->in[0] + position[0] * (ptrdiff_t)p->elem;
+        uint8_t *to = (uint8_t *)args->out[0] + position[1] * (ptrdiff_t)p->elem;
+        if (pairs)
+            epctx__move_pairs(to, from, from + p->from[last] * 4, p->dims[above]);
+        else
+            epctx__move_lines(p, to, from, rows, step);
+        if (copies > 1) epctx__repeat(to + block, to, (size_t)(copies - 1) * block, block);
+    } while (epctx__advance(p->dims, above, at, strides, position, 2));
     return EPCTX_OK;
 }
 
@@ -1550,53 +1625,43 @@ typedef struct epctx__unary {
 
 static bool epctx__check_unary(const epctx__unary *p, epctx__needs *needs) {
     needs->in[0] = needs->out[0] = epctx__floats(p->count);
-    return epctx__act_ok(&p->act);
+    return epctx__act_ok(&p->act) && p->act.kind != EPCTX__ACT_NONE;
 }
-
-static epctx__level epctx__level_here(void);
 
 /* Are all numbers below 2^exponent? */
 static EPCTX__INLINE bool epctx__all_near(const float *x, size_t count, uint32_t exponent) {
-    const uint32_t limit = (exponent + 127) << 23;
-    uint32_t far[16] = {0}, most = 0;
-    size_t i, j;
-    for (i = 0; i + 16 <= count; i += 16)
-        for (j = 0; j < 16; j++) {
-            const uint32_t bits = epctx__bits_of(x[i + j]) & 0x7fffffffu;
-            far[j] = bits > far[j] ? bits : far[j];
-        }
-    for (j = 0; j < 16; j++) most = far[j] > most ? far[j] : most;
-    for (; i < count; i++) {
-        const uint32_t bits = epctx__bits_of(x[i]) & 0x7fffffffu;
-        most = bits > most ? bits : most;
-    }
-    return most < limit;
+    const int32_t limit = (int32_t)(exponent + 127) << 23;
+    uint32_t far = 0;
+    EPCTX__EACH(i, count, far |= (int32_t)(epctx__bits_of(x[i]) & 0x7fffffffu) < limit ? 0 : 1;);
+    return far == 0;
 }
 
 /* Sines, cosines and tangents, none of a number from 2^20 on. False: it is something else. */
-static EPCTX__INLINE bool epctx__waves_each(float *y, size_t count, uint32_t kind) {
+static EPCTX__INLINE bool epctx__waves_each(const float *x, float *y, size_t count, uint32_t kind) {
     const double shift = kind == EPCTX__ACT_COS ? 0.5 : 0.0;
     if (EPCTX__ACT_SIN > EPCTX__ACT_LAST || kind < EPCTX__ACT_SIN || kind > EPCTX__ACT_TAN ||
-        !epctx__all_near(y, count, 20))
+        !epctx__all_near(x, count, 20))
         return false;
     if (kind == EPCTX__ACT_TAN)
-        EPCTX__EACH(i, count, const double v = (double)y[i];
+        EPCTX__EACH(i, count, const double v = (double)x[i];
                     y[i] = epctx__sine_near(v, 0.0) / epctx__sine_near(v, 0.5););
     else
-        EPCTX__EACH(i, count, y[i] = epctx__sine_near((double)y[i], shift););
+        EPCTX__EACH(i, count, y[i] = epctx__sine_near((double)x[i], shift););
     return true;
 }
 
-static EPCTX__INLINE void epctx__act_each_body(float *y, size_t count, const epctx__act *act) {
+/* From x to y, which are one or do not overlap. */
+static EPCTX__INLINE void epctx__act_each_body(const float *x, float *y, size_t count,
+                                               const epctx__act *act) {
     const float a = act->a, b = act->b;
     (void)a;
     (void)b;
-    if (epctx__waves_each(y, count, act->kind)) return;
+    if (epctx__waves_each(x, y, count, act->kind)) return;
     switch (act->kind) {
 #define EPCTX__ACT_CASE(name, op_type, value) \
     case EPCTX__ACT_##name: \
         if (EPCTX__ACT_##name <= EPCTX__ACT_LAST) \
-            EPCTX__EACH(i, count, const float v = y[i]; y[i] = value;); \
+            EPCTX__EACH(i, count, const float v = x[i]; y[i] = value;); \
         break;
         EPCTX_NPU_ACT_LIST(EPCTX__ACT_CASE)
 #undef EPCTX__ACT_CASE
@@ -1604,15 +1669,15 @@ static EPCTX__INLINE void epctx__act_each_body(float *y, size_t count, const epc
     }
 }
 
-EPCTX__FORMS(epctx__level_here(), epctx__act_each, (float *y, size_t count, const epctx__act *act),
-             (y, count, act))
+EPCTX__FORMS(epctx__level_here(), epctx__act_each,
+             (const float *x, float *y, size_t count, const epctx__act *act), (x, y, count, act))
 
 #ifdef EPCTX__AVX2
 /* A multiple of 8 elements. The instruction gives other NaNs than epctx__sqrt. */
-EPCTX__TARGET static void epctx__sqrt_avx2(float *y, size_t count) {
+EPCTX__TARGET static void epctx__sqrt_avx2(const float *x, float *y, size_t count) {
     size_t i;
     for (i = 0; i < count; i += 8) {
-        const __m256 v = _mm256_loadu_ps(y + i);
+        const __m256 v = _mm256_loadu_ps(x + i);
         const __m256 below = _mm256_cmp_ps(v, _mm256_setzero_ps(), _CMP_LT_OQ);
         __m256 r = _mm256_blendv_ps(_mm256_sqrt_ps(v), v, _mm256_cmp_ps(v, v, _CMP_UNORD_Q));
         r = _mm256_blendv_ps(r, _mm256_set1_ps(epctx__float_of(0x7fc00000u)), below);
@@ -1622,37 +1687,37 @@ EPCTX__TARGET static void epctx__sqrt_avx2(float *y, size_t count) {
 #endif
 
 /* Whole vectors, but for the portable form. */
-static void epctx__act_whole(float *y, size_t count, const epctx__act *act) {
+static void epctx__act_whole(const float *x, float *y, size_t count, const epctx__act *act) {
 #ifdef EPCTX__AVX2
     if (act->kind == EPCTX__ACT_SQRT && epctx__level_here() != EPCTX__PORTABLE) {
-        epctx__sqrt_avx2(y, count);
+        epctx__sqrt_avx2(x, y, count);
         return;
     }
 #endif
-    epctx__act_each(y, count, act);
+    epctx__act_each(x, y, count, act);
+}
+
+static void epctx__act_row(const float *x, float *y, size_t count, const epctx__act *act) {
+    const size_t rest = epctx__level_here() != EPCTX__PORTABLE ? count % 16 : 0;
+    float last[16] = {0.0f};
+    epctx__act_whole(x, y, count - rest, act);
+    if (rest > 0) { /* a whole vector at once */
+        memcpy(last, x + count - rest, rest * sizeof *y);
+        epctx__act_whole(last, last, 16, act);
+        memcpy(y + count - rest, last, rest * sizeof *y);
+    }
 }
 
 static void epctx__activate(float *y, size_t count, const epctx__act *act) {
-    const size_t rest = epctx__level_here() != EPCTX__PORTABLE ? count % 16 : 0;
-    float last[16] = {0.0f};
-    if (act->kind == EPCTX__ACT_NONE) return;
-    epctx__act_whole(y, count - rest, act);
-    if (rest > 0) { /* a whole vector at once */
-        memcpy(last, y + count - rest, rest * sizeof *y);
-        epctx__act_whole(last, 16, act);
-        memcpy(y + count - rest, last, rest * sizeof *y);
-    }
+    if (act->kind != EPCTX__ACT_NONE) epctx__act_row(y, y, count, act);
 }
 
 static epctx_status epctx__run_unary(const epctx__unary *p, const epctx__args *args) {
     const float *x = (const float *)args->in[0];
     float *y = (float *)args->out[0];
     size_t i;
-    for (i = 0; i < p->count; i += 2048) { /* in the cache from the copy to the function */
-        const size_t count = p->count - i < 2048 ? p->count - i : 2048;
-        memcpy(y + i, x + i, count * sizeof *y);
-        epctx__activate(y + i, count, &p->act);
-    }
+    for (i = 0; i < p->count; i += 2048) /* what is read twice is in the cache */
+        epctx__act_row(x + i, y + i, p->count - i < 2048 ? p->count - i : 2048, &p->act);
     return EPCTX_OK;
 }
 
@@ -3104,11 +3169,10 @@ static EPCTX__INLINE void epctx__reduce_strip(uint32_t kind, const float *x, siz
                                                                       : (float)(sum[j] / divisor);
 }
 
-/* Combines 16 elements into the first one: `statement` takes in element j + half. Loops of constant
- * length vectorize. */
+/* Combines 8 elements into the first one: `statement` takes in element j + half. Loops of constant
+ * length vectorize, those of 8 in registers. */
 #define EPCTX__FOLD(j, half, statement) \
     do { \
-        EPCTX__FOLD_ONCE(j, half, 8, statement) \
         EPCTX__FOLD_ONCE(j, half, 4, statement) \
         EPCTX__FOLD_ONCE(j, half, 2, statement) \
         EPCTX__FOLD_ONCE(j, half, 1, statement) \
@@ -3119,105 +3183,57 @@ static EPCTX__INLINE void epctx__reduce_strip(uint32_t kind, const float *x, siz
         statement \
     }
 
-/* The last 16 elements of a row; what a shorter row lacks is `fill`. */
-static EPCTX__INLINE void epctx__row_end(const float *x, size_t count, float fill, float *end) {
-    size_t j;
-    if (count >= 16)
-        for (j = 0; j < 16; j++) end[j] = x[count - 16 + j];
-    else
-        for (j = 0; j < 16; j++) end[j] = j < count ? x[j] : fill;
-}
-
-/* Zeros all but the last `rest` elements of the row. */
-static EPCTX__INLINE void epctx__row_mask(size_t count, size_t rest, float *end) {
-    const uint32_t first = count >= 16 ? 16 - (uint32_t)rest : 0, stop = first + (uint32_t)rest;
-    uint32_t j;
-    for (j = 0; j < 16; j++) end[j] = epctx__choose((j >= first) & (j < stop), end[j], 0.0f);
-}
-
-static EPCTX__INLINE void epctx__row_add(const float *x, float mean, bool square, double *sum) {
-    size_t j;
-    for (j = 0; j < 16; j++) {
-        const double d = (double)(x[j] - mean);
-        sum[j] += square ? d * d : d;
-    }
-}
-
 /* The sum of (x - mean), or of its square. */
 static EPCTX__INLINE double epctx__row_sum(const float *x, size_t count, float mean, bool square) {
-    double sum[16] = {0.0};
-    float end[16];
+    double sum[8] = {0.0};
     size_t i, j;
-    for (i = 0; count - i >= 16; i += 16) epctx__row_add(x + i, mean, square, sum);
-    if (i < count) {
-        epctx__row_end(x, count, mean, end);
-        for (j = 0; j < 16; j++) end[j] -= mean;
-        epctx__row_mask(count, count - i, end);
-        epctx__row_add(end, 0.0f, square, sum);
+    for (i = 0; count - i >= 8; i += 8)
+        for (j = 0; j < 8; j++) {
+            const double d = (double)(x[i + j] - mean);
+            sum[j] += square ? d * d : d;
+        }
+    for (; i < count; i++) {
+        const double d = (double)(x[i] - mean);
+        sum[i % 8] += square ? d * d : d;
     }
     EPCTX__FOLD(j, half, sum[j] += sum[j + half];);
     return sum[0];
 }
 
 static EPCTX__INLINE float epctx__row_product(const float *x, size_t count) {
-    double product[16];
+    double product[8];
     size_t i, j;
-    for (j = 0; j < 16; j++) product[j] = 1.0;
-    for (i = 0; count - i >= 16; i += 16)
-        for (j = 0; j < 16; j++) product[j] *= (double)x[i + j];
-    for (; i < count; i++) product[i % 16] *= (double)x[i];
+    for (j = 0; j < 8; j++) product[j] = 1.0;
+    for (i = 0; count - i >= 8; i += 8)
+        for (j = 0; j < 8; j++) product[j] *= (double)x[i + j];
+    for (; i < count; i++) product[i % 8] *= (double)x[i];
     EPCTX__FOLD(j, half, product[j] *= product[j + half];);
     return (float)product[0];
 }
 
-#ifdef EPCTX__AVX2
-EPCTX__TARGET static EPCTX__INLINE __m256 epctx__best_256(bool max, __m256 a, __m256 b) {
-    return max ? _mm256_max_ps(a, b) : _mm256_min_ps(a, b);
-}
-
-/* The maximum or minimum of 8 elements or more. */
-EPCTX__TARGET static float epctx__row_best_256(bool max, const float *x, size_t count) {
-    __m256 best = _mm256_loadu_ps(x + count - 8), nan = _mm256_cmp_ps(best, best, _CMP_UNORD_Q);
-    size_t i;
-    for (i = 0; i + 8 < count; i += 8) {
-        const __m256 v = _mm256_loadu_ps(x + i);
-        best = epctx__best_256(max, v, best);
-        nan = _mm256_or_ps(nan, _mm256_cmp_ps(v, v, _CMP_UNORD_Q));
-    }
-    if (_mm256_movemask_ps(nan) != 0) return epctx__float_of(0x7fc00000u);
-    best = epctx__best_256(max, best, _mm256_permute2f128_ps(best, best, 1));
-    best = epctx__best_256(max, best, _mm256_permute_ps(best, _MM_SHUFFLE(1, 0, 3, 2)));
-    best = epctx__best_256(max, best, _mm256_permute_ps(best, _MM_SHUFFLE(2, 3, 0, 1)));
-    return _mm256_cvtss_f32(best);
-}
-#endif
-
-/* The maximum or minimum. */
-static EPCTX__INLINE float epctx__row_best(epctx__level fast, uint32_t kind, const float *x,
-                                           size_t count) {
+/* The maximum or minimum; the last 8 elements overlap those before. */
+static EPCTX__INLINE float epctx__row_best(uint32_t kind, const float *x, size_t count) {
     const bool max = kind == EPCTX__REDUCE_MAX;
-    float best[16];
-    uint32_t nan[16];
+    uint32_t nan[8] = {0};
+    float best[8];
     size_t i, j;
-    (void)fast;
-#ifdef EPCTX__AVX2
-    if (fast == EPCTX__LEVEL_AVX2 && count >= 8) return epctx__row_best_256(max, x, count);
-#endif
-    epctx__row_end(x, count, x[0], best);
-    for (j = 0; j < 16; j++) nan[j] = best[j] != best[j];
-    for (i = 0; count - i >= 16; i += 16)
-        for (j = 0; j < 16; j++) {
-            const float v = x[i + j];
-            best[j] = (max ? v > best[j] : v < best[j]) ? v : best[j];
-            nan[j] |= v != v;
+    for (j = 0; j < 8; j++) best[j] = x[0];
+    for (j = 1; j < count && count < 8; j++) best[0] = epctx__reduce_step(kind, best[0], x[j]);
+    if (count < 8) return best[0];
+    for (i = 0; i < count; i += 8) {
+        const float *at = x + (count - i < 8 ? count - 8 : i);
+        for (j = 0; j < 8; j++) {
+            best[j] = (max ? at[j] > best[j] : at[j] < best[j]) ? at[j] : best[j];
+            nan[j] |= at[j] != at[j];
         }
+    }
     EPCTX__FOLD(j, half, best[j] = epctx__reduce_step(kind, best[j], best[j + half]);
                 nan[j] |= nan[j + half];);
     return nan[0] != 0 ? epctx__float_of(0x7fc00000u) : best[0];
 }
 
-static EPCTX__INLINE void epctx__reduce_kind_of(epctx__level fast, uint32_t kind,
-                                                const epctx__reduce *p, const float *x, float *y) {
+static EPCTX__INLINE void epctx__reduce_kind_of(uint32_t kind, const epctx__reduce *p,
+                                                const float *x, float *y) {
     const double divisor = p->kind == EPCTX__REDUCE_MEAN ? (double)p->count : 1.0;
     const size_t inner = p->inner;
     size_t o;
@@ -3225,7 +3241,7 @@ static EPCTX__INLINE void epctx__reduce_kind_of(epctx__level fast, uint32_t kind
         if (inner == 1 && kind <= EPCTX__REDUCE_MEAN) {
             *y = (float)(epctx__row_sum(x, p->count, 0.0f, false) / divisor);
         } else if (inner == 1 && kind <= EPCTX__REDUCE_MIN) {
-            *y = epctx__row_best(fast, kind, x, p->count);
+            *y = epctx__row_best(kind, x, p->count);
         } else if (inner == 1) {
             *y = epctx__row_product(x, p->count);
         } else {
@@ -3263,13 +3279,13 @@ static EPCTX__INLINE void epctx__all_reduce_body(const epctx__reduce *p, const e
                              epctx__reduce_ints(p, (const uint8_t *)args->in[0],
                                                 i / p->inner * p->count * p->inner + i % p->inner));
     } else if (p->kind <= EPCTX__REDUCE_MEAN) { /* constants, so that the loops vectorize */
-        epctx__reduce_kind_of(args->fast, EPCTX__REDUCE_SUM, p, x, y);
+        epctx__reduce_kind_of(EPCTX__REDUCE_SUM, p, x, y);
     } else if (p->kind == EPCTX__REDUCE_MAX) {
-        epctx__reduce_kind_of(args->fast, EPCTX__REDUCE_MAX, p, x, y);
+        epctx__reduce_kind_of(EPCTX__REDUCE_MAX, p, x, y);
     } else if (p->kind == EPCTX__REDUCE_MIN) {
-        epctx__reduce_kind_of(args->fast, EPCTX__REDUCE_MIN, p, x, y);
+        epctx__reduce_kind_of(EPCTX__REDUCE_MIN, p, x, y);
     } else {
-        epctx__reduce_kind_of(args->fast, EPCTX__REDUCE_PROD, p, x, y);
+        epctx__reduce_kind_of(EPCTX__REDUCE_PROD, p, x, y);
     }
 }
 
@@ -3287,15 +3303,14 @@ static bool epctx__check_softmax(const epctx__softmax *p, epctx__needs *needs) {
     return p->log <= 1 && p->count >= 1;
 }
 
-/* y = e^(x - top), added to sum. `nan`: top may not tell of one. */
+/* y = e^(x - top), added to sum. */
 static EPCTX__INLINE void epctx__softmax_part(const float *EPCTX__RESTRICT x,
-                                              const float *EPCTX__RESTRICT top, bool nan,
-                                              size_t width, float *EPCTX__RESTRICT sum,
+                                              const float *EPCTX__RESTRICT top, size_t width,
+                                              float *EPCTX__RESTRICT sum,
                                               float *EPCTX__RESTRICT y) {
     size_t j;
     for (j = 0; j < width; j++) {
-        const float d = x[j] - top[j], e = epctx__exp_below(d);
-        y[j] = nan ? epctx__choose(d != d, d, e) : e;
+        y[j] = epctx__exp_normal(x[j] - top[j]);
         sum[j] += y[j];
     }
 }
@@ -3308,8 +3323,7 @@ static EPCTX__INLINE void epctx__softmax_strip(const float *x, float *y, size_t 
     for (j = 0; j < width; j++) top[j] = x[j];
     for (i = 1; i < count; i++)
         for (j = 0; j < width; j++) top[j] = x[i * step + j] > top[j] ? x[i * step + j] : top[j];
-    for (i = 0; i < count; i++)
-        epctx__softmax_part(x + i * step, top, true, width, sum, y + i * step);
+    for (i = 0; i < count; i++) epctx__softmax_part(x + i * step, top, width, sum, y + i * step);
     for (j = 0; j < width; j++) sum[j] = log ? epctx__log(sum[j]) : 1.0f / sum[j];
     for (i = 0; i < count; i++) {
         float v[16];
@@ -3319,31 +3333,30 @@ static EPCTX__INLINE void epctx__softmax_strip(const float *x, float *y, size_t 
     }
 }
 
-/* Adjacent elements. Where the maximum is NaN or infinite, the sum is 0, and the results NaN. */
-static EPCTX__INLINE void epctx__softmax_row(epctx__level fast, const float *x, float *y,
-                                             size_t count, bool log) {
-    const float best = epctx__row_best(fast, EPCTX__REDUCE_MAX, x, count);
-    float top[16], sum[16] = {0.0f}, end[16], scale;
+static EPCTX__INLINE void epctx__softmax_exps(const float *EPCTX__RESTRICT x, float top,
+                                              float *EPCTX__RESTRICT y) {
+    size_t j;
+    for (j = 0; j < 16; j++) y[j] = epctx__exp_normal(x[j] - top);
+}
+
+/* 16 adjacent elements or more. Where the maximum is NaN or infinite, all results are NaN. */
+static EPCTX__INLINE void epctx__softmax_row(const float *x, float *y, size_t count, bool log) {
+    const float best = epctx__row_best(EPCTX__REDUCE_MAX, x, count);
+    float scale, sum;
     size_t i, j;
-    for (j = 0; j < 16; j++) top[j] = best;
-    for (i = 0; count - i >= 16; i += 16) epctx__softmax_part(x + i, top, false, 16, sum, y + i);
-    if (i < count) {
-        epctx__row_end(x, count, best, end);
-        for (j = 0; j < 16; j++) end[j] = epctx__exp_below(end[j] - best);
-        if (count >= 16) /* the overlapping ones again */
-            memcpy(y + count - 16, end, sizeof end);
-        else
-            memcpy(y, end, count * sizeof *y);
-        epctx__row_mask(count, count - i, end);
-        for (j = 0; j < 16; j++) sum[j] += end[j];
+    for (i = 0; i < count; i += 16) { /* the last 16 overlap those before */
+        const size_t at = count - i < 16 ? count - 16 : i;
+        epctx__softmax_exps(x + at, best, y + at);
     }
-    EPCTX__FOLD(j, half, sum[j] += sum[j + half];);
-    scale = log ? epctx__log(sum[0]) : 1.0f / sum[0];
+    sum = (float)epctx__row_sum(y, count, 0.0f, false);
+    scale = log ? epctx__log(sum) : 1.0f / sum;
     if (log) {
         memcpy(y, x, count * sizeof *y);
         EPCTX__EACH(at, count, y[at] = y[at] - best - scale;);
     } else {
-        EPCTX__EACH(at, count, y[at] *= scale;);
+        for (i = 0; count - i >= 8; i += 8)
+            for (j = 0; j < 8; j++) y[i + j] *= scale;
+        for (; i < count; i++) y[i] *= scale;
     }
 }
 
@@ -3372,7 +3385,7 @@ static EPCTX__INLINE void epctx__all_softmax_body(const epctx__softmax *p,
     }
     for (o = 0; o < p->outer; o++) {
         if (p->inner == 1) {
-            epctx__softmax_row(args->fast, x, y, p->count, p->log != 0);
+            epctx__softmax_row(x, y, p->count, p->log != 0);
         } else {
             EPCTX__STRIPS(
                 i, p->inner, width,
@@ -3540,27 +3553,40 @@ EPCTX__CAST_FROM(int32, int32_t, x[i], x[i])
 EPCTX__CAST_FROM(int8, int8_t, x[i], x[i])
 EPCTX__CAST_FROM(uint8, uint8_t, x[i], x[i])
 
+/* Are all numbers from -2^30 on, below 2^30? */
+static EPCTX__INLINE bool epctx__all_narrow(const int64_t *x, size_t count) {
+    uint64_t high = 0;
+    EPCTX__EACH(i, count, high |= ((uint64_t)x[i] + (1u << 30)) >> 31;);
+    return high == 0;
+}
+
 static EPCTX__INLINE void epctx__all_cast_body(const epctx__cast *p, const epctx__args *args) {
     const void *x = args->in[0];
+    const size_t count = p->count;
     void *y = args->out[0];
     size_t i;
     switch (p->from) {
     case EPCTX_ONNX_FLOAT:
-        for (i = 0; i < p->count; i += 2048) {
-            const size_t count = p->count - i < 2048 ? p->count - i : 2048;
+        for (i = 0; i < count; i += 2048) {
+            const size_t part = count - i < 2048 ? count - i : 2048;
             const float *f = (const float *)x + i;
             void *to = (uint8_t *)y + i * epctx__elem_size(p->to);
             if (p->to != EPCTX_ONNX_BOOL && p->to != EPCTX_ONNX_INT32 &&
-                epctx__all_near(f, count, 31))
-                epctx__cast_near(p->to, f, to, count);
+                epctx__all_near(f, part, 31))
+                epctx__cast_near(p->to, f, to, part);
             else
-                epctx__cast_float(p->to, f, to, count);
+                epctx__cast_float(p->to, f, to, part);
         }
         break;
-    case EPCTX_ONNX_INT64: epctx__cast_int64(p->to, (const int64_t *)x, y, p->count); break;
-    case EPCTX_ONNX_INT32: epctx__cast_int32(p->to, (const int32_t *)x, y, p->count); break;
-    case EPCTX_ONNX_INT8: epctx__cast_int8(p->to, (const int8_t *)x, y, p->count); break;
-    default: epctx__cast_uint8(p->to, (const uint8_t *)x, y, p->count); break;
+    case EPCTX_ONNX_INT64:
+        if (p->to == EPCTX_ONNX_FLOAT && epctx__all_narrow((const int64_t *)x, count))
+            EPCTX__EACH(j, count, ((float *)y)[j] = (float)(int32_t)((const int64_t *)x)[j];);
+        else
+            epctx__cast_int64(p->to, (const int64_t *)x, y, count);
+        break;
+    case EPCTX_ONNX_INT32: epctx__cast_int32(p->to, (const int32_t *)x, y, count); break;
+    case EPCTX_ONNX_INT8: epctx__cast_int8(p->to, (const int8_t *)x, y, count); break;
+    default: epctx__cast_uint8(p->to, (const uint8_t *)x, y, count); break;
     }
 }
 
@@ -3775,25 +3801,34 @@ static bool epctx__exact_each(const epctx__exact *p, const epctx__row *r) {
     return true;
 }
 
-/* Quotients of int32: exact in float below 2^23, else in double. False: a divisor is 0. */
-static EPCTX__INLINE bool epctx__exact_quotients(const epctx__row *r) {
-    const int32_t *const x = (const int32_t *)r->in[0], *const z = (const int32_t *)r->in[1];
-    int32_t *const q = (int32_t *)r->out;
-    const size_t count = r->count;
-    const uint32_t half = 1u << 23;
-    uint32_t zeros = 0, far = 0;
-    EPCTX__EACH(i, count, zeros |= z[i] == 0 ? 1 : 0;
-                far |= ((uint32_t)x[i] + half) | ((uint32_t)z[i] + half););
-    if (zeros != 0) return false;
-    if (far >> 24 == 0) {
-        EPCTX__EACH(i, count, q[i] = (int32_t)((float)x[i] / (float)z[i]););
-        return true;
+/* Defines the function of a type for quotients and remainders, by way of double, which is exact.
+ * False: it is something else, or a divisor is 0, or a number not within 2^30. */
+#define EPCTX__EXACT_QUOTIENTS(T, U) \
+    static EPCTX__INLINE bool epctx__quotients_##T(uint32_t kind, const epctx__row *r) { \
+        const T *const x = (const T *)r->in[0], *const z = (const T *)r->in[1]; \
+        const int32_t floors = kind == EPCTX__EXACT_MOD ? -1 : 0; \
+        const size_t count = r->count; \
+        const U half = (U)1 << 30; \
+        T *const y = (T *)r->out; \
+        U bad = 0; \
+        if (kind != EPCTX__EXACT_DIV && kind != EPCTX__EXACT_MOD && kind != EPCTX__EXACT_FMOD) \
+            return false; \
+        EPCTX__EACH(i, count, bad |= (((U)x[i] + half) | ((U)z[i] + half)) >> 31; \
+                    bad |= z[i] == 0 ? 1u : 0u;); \
+        if (bad != 0) return false; \
+        if (kind == EPCTX__EXACT_DIV) \
+            EPCTX__EACH(i, count, \
+                        y[i] = (int32_t)((double)(int32_t)x[i] / (double)(int32_t)z[i]);); \
+        else \
+            EPCTX__EACH(i, count, const int32_t a = (int32_t)x[i]; \
+                        const int32_t b = (int32_t)z[i]; \
+                        const int32_t rest = a - (int32_t)((double)a / (double)b) * b; \
+                        y[i] = rest + (rest != 0 && (rest ^ b) < 0 ? b & floors : 0);); \
+        return true; \
     }
-    EPCTX__EACH(i, count, const int32_t a = x[i]; const int32_t b = z[i] == -1 ? 1 : z[i];
-                const int32_t v = (int32_t)((double)a / (double)b);
-                q[i] = z[i] == -1 ? (int32_t)(0 - (uint32_t)a) : v;);
-    return true;
-}
+
+EPCTX__EXACT_QUOTIENTS(int64_t, uint64_t)
+EPCTX__EXACT_QUOTIENTS(int32_t, uint32_t)
 
 static EPCTX__INLINE void epctx__exact_row_body(epctx__row *r) {
     const epctx__exact *p = (const epctx__exact *)r->params;
@@ -3801,10 +3836,11 @@ static EPCTX__INLINE void epctx__exact_row_body(epctx__row *r) {
     switch (p->type) {
     case EPCTX_ONNX_FLOAT: done = epctx__exact_float(p->kind, r); break;
     case EPCTX_ONNX_DOUBLE: done = epctx__exact_double(p->kind, r); break;
-    case EPCTX_ONNX_INT64: done = epctx__exact_int64_t(p->kind, r); break;
+    case EPCTX_ONNX_INT64:
+        done = epctx__exact_int64_t(p->kind, r) || epctx__quotients_int64_t(p->kind, r);
+        break;
     case EPCTX_ONNX_INT32:
-        done = p->kind == EPCTX__EXACT_DIV ? epctx__exact_quotients(r)
-                                           : epctx__exact_int32_t(p->kind, r);
+        done = epctx__exact_int32_t(p->kind, r) || epctx__quotients_int32_t(p->kind, r);
         break;
     case EPCTX_ONNX_INT8: done = epctx__exact_int8_t(p->kind, r); break;
     default: done = epctx__exact_uint8_t(p->kind, r); break;
@@ -3870,15 +3906,17 @@ static bool epctx__check_norm(const epctx__norm *p, epctx__needs *needs) {
     return p->centred <= 1 && p->inner >= 1 && p->channels >= 1 && p->count >= 1;
 }
 
-static EPCTX__INLINE void epctx__norm_scale(const epctx__norm *p, const float *scale,
-                                            const float *shift, size_t first, float *y) {
+static EPCTX__INLINE void epctx__norm_runs(const epctx__norm *p, const float *x, float mean,
+                                           float factor, const float *scale, const float *shift,
+                                           size_t first, float *y) {
     size_t i, left = p->inner - first % p->inner, c = first / p->inner % p->channels;
     for (i = 0; i < p->count; i += left) {
         const float f = scale != NULL ? scale[c] : 1.0f, g = shift != NULL ? shift[c] : 0.0f;
+        const float *from = x + i;
         float *to = y + i;
         left = i == 0 ? left : p->inner;
         left = p->count - i < left ? p->count - i : left;
-        EPCTX__EACH(at, left, to[at] = to[at] * f + g;);
+        EPCTX__EACH(at, left, to[at] = (from[at] - mean) * factor * f + g;);
         c = c + 1 < p->channels ? c + 1 : 0;
     }
 }
@@ -3907,10 +3945,12 @@ static EPCTX__INLINE void epctx__all_norm_body(const epctx__norm *p, const epctx
             p->centred != 0 ? (float)(epctx__row_sum(x, p->count, 0.0f, false) / all) : 0.0f;
         const double square = epctx__row_sum(x, p->count, mean, true) / all;
         const float factor = 1.0f / epctx__sqrt((float)(square + (double)p->epsilon));
-        EPCTX__STRIPS(i, p->count, width,
-                      epctx__norm_part(x + i, mean, factor, own && scale != NULL ? scale + i : NULL,
-                                       own && shift != NULL ? shift + i : NULL, width, y + i););
-        if ((scale != NULL || shift != NULL) && !own) epctx__norm_scale(p, scale, shift, first, y);
+        if (own)
+            EPCTX__STRIPS(i, p->count, width,
+                          epctx__norm_part(x + i, mean, factor, scale != NULL ? scale + i : NULL,
+                                           shift != NULL ? shift + i : NULL, width, y + i););
+        else
+            epctx__norm_runs(p, x, mean, factor, scale, shift, first, y);
     }
 }
 
@@ -4311,7 +4351,7 @@ static bool epctx__check_dequantize(const epctx__quantize *p, epctx__needs *need
  * No branches, so that loops vectorize. */
 static EPCTX__INLINE uint32_t epctx__steps(float v, float least, float most, float zero) {
     v = epctx__within(v, least, most);
-    return epctx__bits_of(v + 12582912.0f) - 0x4b400000u + (uint32_t)(int32_t)zero;
+    return epctx__bits_of(v + EPCTX__FAR) - epctx__bits_of(EPCTX__FAR) + (uint32_t)(int32_t)zero;
 }
 
 /* 16 or fewer elements; bytes apart from numbers, so that vectors of these are long. */
@@ -4783,11 +4823,10 @@ static void epctx__patch(const epctx__integer_conv *p, const uint8_t *x, uint32_
     if (length == run && piece == run && iy < w.in_h &&
         iy + (w.kernel_h - 1) * w.dilation_h < w.in_h) /* no padding */
         for (; to < end; to += run, at += line) epctx__copy_run(to, x + at, run);
-    for (; to < end; to += run, at += line, iy += w.dilation_h) {
-        if (iy >= w.in_h || length < run) memset(to, (uint8_t)p->fill, run);
+    if (to < end) memset(to, (uint8_t)p->fill, w.kernel_h * run);
+    for (; to < end; to += run, at += line, iy += w.dilation_h)
         for (i = 0; iy < w.in_h && i < length; i += piece)
             epctx__copy_run(to + before + i, x + at + i * w.dilation_w, piece);
-    }
     while (to < patch + size) *to++ = 0;
 }
 
@@ -4897,7 +4936,46 @@ typedef struct epctx__channels {
     int32_t sum[64];
     bool last; /* no more taps follow: writes y, else sum */
     uint8_t *y;
+#if EPCTX__LOOPS
+    const int8_t *widened; /* the weights that `wide` holds in another order, or NULL */
+    int16_t wide[EPCTX__TAPS * 64];
+#endif
 } epctx__channels;
+
+#if EPCTX__LOOPS
+
+/* Chunks of 32 products per channel: sums of products of 16 bits are an instruction of many
+ * processors, and gcc -O2 makes vectors of loops whose length is known. */
+static void epctx__dot_rows(const epctx__dots *d, const int8_t *from, size_t left,
+                            uint32_t (*sum)[EPCTX__DOT_LANE]) {
+    const size_t depth = d->fours * 4;
+    const uint8_t flip = (uint8_t)d->flip;
+    int16_t w[EPCTX__DOT_LANE][32], x[32], wide[4 * EPCTX__DOT_LANE];
+    uint8_t bytes[32] = {0};
+    size_t k, r, i, j;
+    for (k = 0; k < depth; k += 32) {
+        const size_t count = depth - k < 32 ? depth - k : 32;
+        if (count < 32) memset(w, 0, sizeof w);
+        for (i = 0; i < count; i += 4, from += 4 * EPCTX__DOT_LANE) {
+            for (j = 0; j < 4 * EPCTX__DOT_LANE; j++) wide[j] = from[j];
+            for (j = 0; j < EPCTX__DOT_LANE; j++) memcpy(w[j] + i, wide + 4 * j, 8);
+        }
+        for (r = 0; r < d->count; r++) {
+            if (count < 32)
+                memcpy(bytes, d->rows[r] + k, count);
+            else
+                memcpy(bytes, d->rows[r] + k, 32);
+            for (i = 0; i < 32; i++) x[i] = (int16_t)(bytes[i] ^ flip);
+            for (j = 0; j < left; j++) {
+                int32_t dot = 0;
+                for (i = 0; i < 32; i++) dot += (int32_t)x[i] * w[j][i];
+                sum[r][j] += (uint32_t)dot;
+            }
+        }
+    }
+}
+
+#else
 
 /* Four bytes, the first one lowest. */
 static EPCTX__SIMD32_INLINE uint32_t epctx__four(const uint8_t *bytes) {
@@ -4942,18 +5020,37 @@ static EPCTX__APART void epctx__dot_row(const uint8_t *x, const int8_t *w, size_
     sum[3] = d;
 }
 
+static void epctx__dot_rows(const epctx__dots *d, const int8_t *w, size_t left,
+                            uint32_t (*sum)[EPCTX__DOT_LANE]) {
+    size_t r, j;
+    for (r = 0; r < d->count; r++)
+        for (j = 0; j < left; j += 4)
+            epctx__dot_row(d->rows[r], w + 4 * j, d->fours, d->flip * 0x1010101u, sum[r] + j);
+}
+
+#endif
+
+/* Sums to `count` results, up to 16; bytes apart from numbers, so that vectors are long. */
+static void epctx__requantize_strip(const epctx__requant *s, const uint32_t *sum,
+                                    const float *scale, size_t count, uint8_t *y) {
+    const size_t all = EPCTX__LOOPS ? 16 : count; /* known to the compiler */
+    uint32_t steps[16];
+    uint8_t bytes[16];
+    size_t j;
+    for (j = 0; j < all; j++) steps[j] = epctx__requantize(s, sum[j], scale[j]);
+    for (j = 0; j < all; j++) bytes[j] = (uint8_t)(steps[j] & 0xff);
+    memcpy(y, bytes, count);
+}
+
 static void epctx__dots_portable(const epctx__dots *d) {
-    uint32_t sum[4];
-    size_t r, n, j;
-    for (r = 0; r < d->count; r++) {
-        for (n = 0; n < d->columns; n += 4) {
-            const size_t at = n % EPCTX__DOT_LANE;
-            const int8_t *w = d->w + ((n - at) * d->fours + at) * 4;
-            memcpy(sum, d->bias + n, sizeof sum);
-            epctx__dot_row(d->rows[r], w, d->fours, d->flip * 0x1010101u, sum);
-            for (j = 0; j < 4 && n + j < d->columns; j++)
-                d->y[r * d->pitch + n + j] = epctx__requantize(d->steps, sum[j], d->scale[n + j]);
-        }
+    uint32_t sum[EPCTX__DOT_ROWS][EPCTX__DOT_LANE];
+    size_t n, r;
+    for (n = 0; n < d->columns; n += EPCTX__DOT_LANE) {
+        const size_t left = d->columns - n < EPCTX__DOT_LANE ? d->columns - n : EPCTX__DOT_LANE;
+        for (r = 0; r < d->count; r++) memcpy(sum[r], d->bias + n, sizeof sum[r]);
+        epctx__dot_rows(d, d->w + n * d->fours * 4, left, sum);
+        for (r = 0; r < d->count; r++)
+            epctx__requantize_strip(d->steps, sum[r], d->scale + n, left, d->y + r * d->pitch + n);
     }
 }
 
@@ -4972,13 +5069,11 @@ EPCTX__WIDE static EPCTX__INLINE __m512i epctx__nearest_512(__m512 v) {
 EPCTX__TARGET static EPCTX__INLINE void epctx__narrow_256(uint8_t *y, size_t at, size_t columns,
                                                           __m256i v) {
     const __m256i low = _mm256_shuffle_epi8(v, _mm256_set1_epi32(0x0c080400));
-    const uint64_t bytes = (uint32_t)_mm256_cvtsi256_si32(low) |
-                           (uint64_t)(uint32_t)_mm256_extract_epi32(low, 4) << 32;
-    size_t i;
-    if (at + 8 <= columns)
-        memcpy(y, &bytes, 8);
-    else
-        for (i = 0; at + i < columns; i++) y[i] = (uint8_t)(bytes >> 8 * i & 0xff);
+    const __m128i both =
+        _mm_unpacklo_epi32(_mm256_castsi256_si128(low), _mm256_extracti128_si256(low, 1));
+    uint64_t bytes;
+    _mm_storel_epi64((__m128i *)(void *)(at + 8 <= columns ? y : (uint8_t *)&bytes), both);
+    if (at < columns && at + 8 > columns) memcpy(y, &bytes, columns - at);
 }
 
 EPCTX__WIDE static EPCTX__INLINE void epctx__narrow_512(uint8_t *y, size_t at, size_t columns,
@@ -5014,24 +5109,17 @@ EPCTX__VNNI static EPCTX__INLINE __m512i epctx__dot_512(__m512i sum, __m512i x, 
     return sum;
 }
 
-/* Adds to each number of `sum` two products of 16 bits; gcc 12 copies the sum of intrinsics. */
-EPCTX__TARGET static EPCTX__INLINE __m256i epctx__pairs(__m256i sum, __m256i x, __m256i w) {
-    __m256i both;
-    __asm__("vpmaddwd %3, %2, %1\n\tvpaddd %1, %0, %0" : "+x"(sum), "=&x"(both) : "x"(x), "x"(w));
-    return sum;
-}
-
-/* The same for 8 sums; without AVX-VNNI as products of the even and of the odd bytes. */
+/* The same for 8 sums; without AVX-VNNI two products of 16 bits. */
 EPCTX__TARGET static EPCTX__INLINE __m256i epctx__dot_256(__m256i sum, __m256i x, __m256i w,
                                                           bool vnni) {
-    const __m256i even = _mm256_set1_epi16(0xff);
-    if (vnni) {
+    __m256i both;
+    if (vnni)
         __asm__("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sum) : "x"(x), "x"(w));
-        return sum;
-    }
-    sum =
-        epctx__pairs(sum, _mm256_and_si256(x, even), _mm256_srai_epi16(_mm256_slli_epi16(w, 8), 8));
-    return epctx__pairs(sum, _mm256_srli_epi16(x, 8), _mm256_srai_epi16(w, 8));
+    else
+        __asm__("vpmaddwd %3, %2, %1\n\tvpaddd %1, %0, %0"
+                : "+x"(sum), "=&x"(both)
+                : "x"(x), "x"(w));
+    return sum;
 }
 
 /* The first `count` bytes. */
@@ -5059,7 +5147,7 @@ EPCTX__TARGET static EPCTX__INLINE void epctx__put_some_256(uint8_t *y, size_t c
     if (count < 32) epctx__copy_run(y, bytes, count);
 }
 
-/* On vectors of 256 and of 512 bits:
+/* On vectors of 256 and of 512 bits; without VNNI first with the even bytes, then with the odd ones:
  * rounded: sums to integers without the zero point, within the limits.
  * tile: `rows` pixels from `first` on, `wide` vectors of channels from `n` on; all of these but n
  * are constants where it is inlined.
@@ -5073,6 +5161,10 @@ EPCTX__TARGET static EPCTX__INLINE void epctx__put_some_256(uint8_t *y, size_t c
         _mm##bits##_storeu_si##bits((__m##bits##i *)to, v); \
     } \
 \
+    target static EPCTX__INLINE __m##bits##i epctx__half_##bits(__m##bits##i w, bool odd) { \
+        return _mm##bits##_srai_epi16(odd ? w : _mm##bits##_slli_epi16(w, 8), 8); \
+    } \
+\
     target static EPCTX__INLINE __m##bits##i epctx__rounded_##bits( \
         __m##bits##i sum, const float *scale, const epctx__requant *s) { \
         return epctx__steps_##bits( \
@@ -5080,13 +5172,15 @@ EPCTX__TARGET static EPCTX__INLINE void epctx__put_some_256(uint8_t *y, size_t c
             (float)(s->low - s->zero), (float)(s->high - s->zero), s->zero); \
     } \
 \
-    target static EPCTX__INLINE void epctx__tile_##bits( \
-        const epctx__dots *d, size_t n, size_t first, size_t rows, size_t wide, bool vnni) { \
+    target static EPCTX__INLINE void epctx__tile_##bits(const epctx__dots *d, size_t n, \
+                                                        size_t first, size_t rows, size_t wide, \
+                                                        bool vnni, bool ahead) { \
         const size_t lanes = bits / 32, block = d->fours * 4 * EPCTX__DOT_LANE; \
         const int8_t *w = d->w + n * d->fours * 4; \
         const __m##bits##i flip = _mm##bits##_set1_epi8((char)d->flip); \
         __m##bits##i sum[EPCTX__DOT_ROWS][4], weights[4]; \
-        size_t r, v, k; \
+        const size_t parts = vnni ? 1 : 2; \
+        size_t r, v, k, part; \
         EPCTX__UNROLL \
         for (r = 0; r < rows; r++) { \
             EPCTX__UNROLL \
@@ -5094,17 +5188,28 @@ EPCTX__TARGET static EPCTX__INLINE void epctx__put_some_256(uint8_t *y, size_t c
         } \
         for (k = 0; k < d->fours; k++, w += 4 * EPCTX__DOT_LANE) { \
             EPCTX__UNROLL \
-            for (v = 0; v < wide; v++) \
-                weights[v] = epctx__get_##bits(w + v * lanes / 16 * block + v * lanes % 16 * 4); \
-            EPCTX__UNROLL \
-            for (r = 0; r < rows; r++) { \
-                int32_t word; \
-                __m##bits##i x; \
-                memcpy(&word, d->rows[first + r] + 4 * k, sizeof word); \
-                x = _mm##bits##_xor_si##bits(_mm##bits##_set1_epi32(word), flip); \
+            for (part = 0; part < parts; part++) { \
                 EPCTX__UNROLL \
-                for (v = 0; v < wide; v++) \
-                    sum[r][v] = epctx__dot_##bits(sum[r][v], x, weights[v], vnni); \
+                for (v = 0; v < wide; v++) { \
+                    weights[v] = \
+                        epctx__get_##bits(w + v * lanes / 16 * block + v * lanes % 16 * 4); \
+                    if (!vnni) weights[v] = epctx__half_##bits(weights[v], part == 1); \
+                } \
+                EPCTX__UNROLL \
+                for (r = 0; r < rows; r++) { \
+                    int32_t word; \
+                    __m##bits##i x; \
+                    memcpy(&word, d->rows[first + r] + 4 * (ahead ? 2 * k + part : k), \
+                           sizeof word); \
+                    x = _mm##bits##_set1_epi32(word); \
+                    if (!ahead) x = _mm##bits##_xor_si##bits(x, flip); \
+                    if (!ahead && !vnni) \
+                        x = part == 1 ? _mm##bits##_srli_epi16(x, 8) \
+                                      : _mm##bits##_and_si##bits(x, _mm##bits##_set1_epi16(0xff)); \
+                    EPCTX__UNROLL \
+                    for (v = 0; v < wide; v++) \
+                        sum[r][v] = epctx__dot_##bits(sum[r][v], x, weights[v], vnni); \
+                } \
             } \
         } \
         EPCTX__UNROLL \
@@ -5143,8 +5248,18 @@ EPCTX__TARGET static EPCTX__INLINE void epctx__put_some_256(uint8_t *y, size_t c
             x[2] = _mm##bits##_unpacklo_epi16(high, high2); \
             x[3] = _mm##bits##_unpackhi_epi16(high, high2); \
             EPCTX__UNROLL \
-            for (i = 0; i < 4; i++) \
-                sum[i] = epctx__dot_##bits(sum[i], x[i], epctx__get_##bits(w + 64 * i), vnni); \
+            for (i = 0; i < 4; i++) { \
+                const int16_t *half = l->wide + (w + 64 * i - l->w); \
+                if (vnni) { \
+                    sum[i] = epctx__dot_##bits(sum[i], x[i], epctx__get_##bits(w + 64 * i), true); \
+                } else { \
+                    low = _mm##bits##_and_si##bits(x[i], _mm##bits##_set1_epi16(0xff)); \
+                    high = _mm##bits##_srli_epi16(x[i], 8); \
+                    sum[i] = epctx__dot_##bits(sum[i], low, epctx__get_##bits(half), false); \
+                    sum[i] = epctx__dot_##bits(sum[i], high, epctx__get_##bits(half + bits / 16), \
+                                               false); \
+                } \
+            } \
         } \
         EPCTX__UNROLL \
         for (i = 0; i < 4; i++) \
@@ -5169,80 +5284,51 @@ EPCTX__VNNI static void epctx__dots_wide(const epctx__dots *d) {
     for (n = 0; n < d->columns; n += 16 * wide) {
         wide = d->columns - n > 48 ? 4 : (d->columns - n > 16 ? 2 : 1);
         if (d->count == 1 && wide == 4)
-            epctx__tile_512(d, n, 0, 1, 4, true);
+            epctx__tile_512(d, n, 0, 1, 4, true, false);
         else if (d->count == 1)
-            epctx__tile_512(d, n, 0, 1, wide = 1, true);
+            epctx__tile_512(d, n, 0, 1, wide = 1, true, false);
         else if (wide == 4)
-            epctx__tile_512(d, n, 0, EPCTX__DOT_ROWS, 4, true);
+            epctx__tile_512(d, n, 0, EPCTX__DOT_ROWS, 4, true, false);
         else if (wide == 2)
-            epctx__tile_512(d, n, 0, EPCTX__DOT_ROWS, 2, true);
+            epctx__tile_512(d, n, 0, EPCTX__DOT_ROWS, 2, true, false);
         else
-            epctx__tile_512(d, n, 0, EPCTX__DOT_ROWS, 1, true);
+            epctx__tile_512(d, n, 0, EPCTX__DOT_ROWS, 1, true, false);
     }
 }
 
-/* Without AVX-VNNI: `rows` pixels from `first` on, 4 * `wide` channels from `n` on. Four adjacent
- * products of a channel, exact in 16 bits, lie side by side; their halves are added last. */
-EPCTX__TARGET static EPCTX__INLINE void epctx__tile_pairs(const epctx__dots *d, size_t n,
-                                                          size_t first, size_t rows, size_t wide) {
-    const __m256i zero = _mm256_setzero_si256(), flip = _mm256_set1_epi16((int16_t)d->flip);
-    const int8_t *w = d->w + n * d->fours * 4;
-    const epctx__requant steps = *d->steps; /* stores cannot change a copy */
-    __m256i sum[4][4], x[4];
-    size_t r, v, k;
-    EPCTX__UNROLL
-    for (r = 0; r < rows; r++) {
-        EPCTX__UNROLL
-        for (v = 0; v < wide; v++) sum[r][v] = zero;
-    }
-    for (k = 0; k < d->fours; k++, w += 4 * EPCTX__DOT_LANE) {
-        EPCTX__UNROLL
-        for (r = 0; r < rows; r++) {
-            int32_t word;
-            memcpy(&word, d->rows[first + r] + 4 * k, sizeof word);
-            x[r] = _mm256_xor_si256(_mm256_unpacklo_epi8(_mm256_set1_epi32(word), zero), flip);
-        }
-        EPCTX__UNROLL
-        for (v = 0; v < wide; v++) {
-            const __m256i weights =
-                _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)(const void *)(w + 16 * v)));
-            EPCTX__UNROLL
-            for (r = 0; r < rows; r++) sum[r][v] = epctx__pairs(sum[r][v], x[r], weights);
-        }
-    }
-    EPCTX__UNROLL
-    for (r = 0; r < rows; r++) {
-        uint8_t *y = d->y + (first + r) * d->pitch + n;
-        EPCTX__UNROLL
-        for (v = 0; v < wide; v += 2) {
-            const size_t at = n + 4 * v;
-            const __m256i both = _mm256_permute4x64_epi64(
-                _mm256_hadd_epi32(sum[r][v], sum[r][v + 1]), _MM_SHUFFLE(3, 1, 2, 0));
-            if (first + r < d->count && at < d->columns)
-                epctx__narrow_256(
-                    y + 4 * v, at, d->columns,
-                    epctx__rounded_256(_mm256_add_epi32(both, epctx__get_256(d->bias + at)),
-                                       d->scale + at, &steps));
-        }
-    }
-}
+#define EPCTX__WIDENED 288 /* groups of four products of a pixel that are widened ahead */
 
-/* More than 8 sums and their operands do not fit into 16 registers. */
+/* 12 sums and their operands just fit into 16 registers. */
 EPCTX__TARGET static void epctx__dots_half(const epctx__dots *d, bool vnni) {
-    size_t n, first, rows;
-    for (n = 0; n < d->columns; n += EPCTX__DOT_LANE) {
-        const size_t most = vnni ? 3 : (d->columns - n > 8 ? 2 : 4);
-        for (first = 0; first < d->count; first += rows) {
-            rows = d->count - first < most ? 1 : most;
-            if (vnni)
-                epctx__tile_256(d, n, first, rows = 3, 2, true);
-            else if (rows == 1)
-                epctx__tile_pairs(d, n, first, 1, 4);
-            else if (rows == 2)
-                epctx__tile_pairs(d, n, first, 2, 4);
-            else
-                epctx__tile_pairs(d, n, first, 4, 2);
+    const __m128i flip = _mm_set1_epi8((char)d->flip);
+    const epctx__requant steps = *d->steps; /* stores cannot change copies */
+    const bool ahead = !vnni && d->count > 1 && d->fours >= 2 && d->fours <= EPCTX__WIDENED;
+    const size_t rows = vnni ? 3 : (ahead ? EPCTX__DOT_ROWS : 1);
+    uint32_t x[EPCTX__DOT_ROWS][2 * EPCTX__WIDENED]; /* bytes 0 and 2, bytes 1 and 3, and so on */
+    epctx__dots wide = *d;
+    size_t n, r, k;
+    wide.steps = &steps;
+    for (r = 0; ahead && r < EPCTX__DOT_ROWS; r++) {
+        for (k = 0; k < d->fours; k += 2) { /* the last ones overlap */
+            const size_t at = k + 2 <= d->fours ? k : k - 1;
+            const __m128i four = _mm_xor_si128(
+                _mm_loadl_epi64((const __m128i *)(const void *)(d->rows[r] + 4 * at)), flip);
+            _mm_storeu_si128((__m128i *)(void *)(x[r] + 2 * at),
+                             _mm_unpacklo_epi32(_mm_and_si128(four, _mm_set1_epi16(0xff)),
+                                                _mm_srli_epi16(four, 8)));
         }
+        wide.rows[r] = (const uint8_t *)x[r];
+    }
+    for (n = 0; n < d->columns; n += EPCTX__DOT_LANE) {
+        for (r = 0; r < d->count; r += rows)
+            if (vnni)
+                epctx__tile_256(&wide, n, r, 3, 2, true, false);
+            else if (!ahead)
+                epctx__tile_256(&wide, n, r, 1, 2, false, false);
+            else if (d->columns - n <= 8)
+                epctx__tile_256(&wide, n, 0, EPCTX__DOT_ROWS, 1, false, true);
+            else
+                epctx__tile_256(&wide, n, 0, EPCTX__DOT_ROWS, 2, false, true);
     }
 }
 
@@ -5251,12 +5337,17 @@ EPCTX__VNNI static void epctx__channels_wide(epctx__channels *l) {
 }
 
 EPCTX__TARGET static void epctx__channels_half(epctx__channels *l, bool vnni) {
-    size_t half;
-    for (half = 0; 32 * half < l->count; half++)
+    size_t i;
+    for (i = 0; !vnni && l->widened != l->w && i < (l->tap_count + 3) / 4 * 256; i += 32) {
+        epctx__put_256(l->wide + i, epctx__half_256(epctx__get_256(l->w + i), false));
+        epctx__put_256(l->wide + i + 16, epctx__half_256(epctx__get_256(l->w + i), true));
+    }
+    l->widened = l->w;
+    for (i = 0; 32 * i < l->count; i++)
         if (vnni)
-            epctx__channels_256(l, half, true);
+            epctx__channels_256(l, i, true);
         else
-            epctx__channels_256(l, half, false);
+            epctx__channels_256(l, i, false);
 }
 
 static bool epctx__has_avx_vnni(void) {
@@ -5272,7 +5363,7 @@ static bool epctx__has_avx_vnni(void) {
 static epctx_status epctx__run_integer_conv(const epctx__integer_conv *p, const epctx__args *args) {
     const epctx__window *w = &p->window;
     const size_t depth = (size_t)w->kernel_h * w->kernel_w * p->in_channels;
-    const size_t plane = (size_t)w->out_h * w->out_w, pixels = p->batch * plane;
+    const size_t pixels = (size_t)p->batch * w->out_h * w->out_w;
     const size_t image = (size_t)w->in_h * w->in_w * p->in_channels;
     const uint8_t *x = (const uint8_t *)args->in[0];
     const bool in_place = epctx__in_place(p);
@@ -5280,6 +5371,7 @@ static epctx_status epctx__run_integer_conv(const epctx__integer_conv *p, const 
     uint8_t *patch = (uint8_t *)args->out[1];
     const uint8_t *taps;
     epctx__dots d;
+    uint32_t oy = 0, ox = 0;
     size_t at, r;
     memset(&d, 0, sizeof d);
     d.w = (const int8_t *)args->in[1];
@@ -5293,9 +5385,13 @@ static epctx_status epctx__run_integer_conv(const epctx__integer_conv *p, const 
         d.count = pixels - at < EPCTX__DOT_ROWS ? pixels - at : EPCTX__DOT_ROWS;
         d.y = (uint8_t *)args->out[0] + at * d.pitch;
         for (r = 0; r < d.count && !in_place; r++) {
-            const size_t pixel = (at + r) % plane;
-            epctx__patch(p, x + (at + r) / plane * image, (uint32_t)(pixel / w->out_w),
-                         (uint32_t)(pixel % w->out_w), patch + r * size, size);
+            epctx__patch(p, x, oy, ox, patch + r * size, size);
+            ox = ox + 1 < w->out_w ? ox + 1 : 0;
+            oy += ox == 0 ? 1 : 0;
+            if (oy == w->out_h) {
+                x += image;
+                oy = 0;
+            }
         }
         taps = in_place ? x + at * depth : patch;
         for (r = 0; r < EPCTX__DOT_ROWS; r++) /* rows beyond repeat the first */
@@ -5326,6 +5422,34 @@ static size_t epctx__interleaved(size_t channel) {
     return channel - at + at % 16 / 4 * 16 + at / 16 * 4 + at % 4;
 }
 
+#if EPCTX__LOOPS
+
+/* The weights turn to [tap][64]. */
+static void epctx__channels_portable(epctx__channels *l) {
+    const uint8_t flip = (uint8_t)l->p->flip;
+    uint8_t x[64] = {0}, y[64];
+    int16_t wide[64];
+    uint32_t sum[64];
+    size_t i, t;
+    for (t = 0; l->widened != l->w && t < l->tap_count; t++)
+        for (i = 0; i < 64; i++) l->wide[64 * t + i] = l->w[64 * (t - t % 4) + 4 * i + t % 4];
+    l->widened = l->w;
+    memcpy(sum, l->from, sizeof sum);
+    for (t = 0; t < l->tap_count; t++) {
+        const int16_t *w = l->wide + 64 * t;
+        for (i = 0; i + 4 <= l->count; i += 4) memcpy(x + epctx__interleaved(i), l->taps[t] + i, 4);
+        for (; i < l->count; i++) x[epctx__interleaved(i)] = l->taps[t][i];
+        for (i = 0; i < 64; i++) wide[i] = (int16_t)(x[i] ^ flip);
+        for (i = 0; i < 64; i++) sum[i] += (uint32_t)((int32_t)wide[i] * w[i]);
+    }
+    memcpy(l->sum, sum, sizeof sum);
+    for (i = 0; i < 64 && l->last; i += 16)
+        epctx__requantize_strip(&l->p->y, sum + i, l->scale + i, 16, y + i);
+    for (i = 0; i < l->count && l->last; i++) l->y[i] = y[epctx__interleaved(i)];
+}
+
+#else
+
 static void epctx__channels_portable(epctx__channels *l) {
     const uint32_t flip = l->p->flip * 0x1010101u;
     size_t i, t;
@@ -5343,67 +5467,66 @@ static void epctx__channels_portable(epctx__channels *l) {
     }
 }
 
-/* A row of results. */
-static void epctx__depthwise_row(const epctx__integer_conv *p, const epctx__args *args,
+#endif
+
+/* The taps from `done` on, of the pixel whose first one is at `top` and `first`. */
+static EPCTX__APART void epctx__find_taps(epctx__channels *l, const uint8_t *image, uint32_t top,
+                                          uint32_t first, size_t done, const uint8_t *fill) {
+    const epctx__window w = l->p->window;
+    const size_t channels = l->p->out_channels;
+    uint32_t ky = done == 0 ? 0 : (uint32_t)(done / w.kernel_w);
+    uint32_t kx = (uint32_t)(done - (size_t)ky * w.kernel_w);
+    size_t t = 0;
+    for (; t < l->tap_count; ky++, kx = 0) {
+        const uint32_t iy = top + ky * w.dilation_h, width = iy < w.in_h ? w.in_w : 0;
+        const uint8_t *line = image + (width != 0 ? (size_t)iy * width * channels : 0);
+        for (; kx < w.kernel_w && t < l->tap_count; kx++) {
+            const uint32_t ix = first + kx * w.dilation_w;
+            l->taps[t++] = ix < width ? line + ix * channels : fill;
+        }
+    }
+    for (; t % 4 != 0; t++) l->taps[t] = fill;
+}
+
+/* A row of results of channels from `c` on, in `y` and in the weights. */
+static void epctx__depthwise_row(epctx__channels *l, const epctx__args *args, size_t c,
                                  const uint8_t *image, uint32_t oy, uint8_t *y) {
+    const epctx__integer_conv *p = l->p;
     const epctx__window *w = &p->window;
     const size_t channels = p->out_channels, count = (size_t)w->kernel_h * w->kernel_w;
     const uint32_t beside =
         w->stride_w == 1 && channels < 64 && 64 % channels == 0 ? (uint32_t)(64 / channels) : 1;
     const uint32_t reach = (w->kernel_w - 1) * w->dilation_w;
-    const uint32_t top = oy * w->stride_h - w->top, high = (w->kernel_h - 1) * w->dilation_h;
-    const bool few = count <= EPCTX__TAPS && top < w->in_h && top + high < w->in_h;
-    uint32_t ox, pixels, ky, kx;
-    size_t c, done, t, offsets[EPCTX__TAPS];
-    epctx__channels l;
+    uint32_t ox, pixels;
     uint8_t fill[64];
+    size_t done;
     memset(fill, (int)p->fill, sizeof fill);
-    l.p = p;
-    for (t = ky = 0; few && ky < w->kernel_h; ky++) {
-        for (kx = 0; kx < w->kernel_w; kx++)
-            offsets[t++] =
-                ((size_t)ky * w->dilation_h * w->in_w + (size_t)kx * w->dilation_w) * channels;
-    }
+    l->scale = (const float *)args->in[3] + c;
     for (ox = 0; ox < w->out_w; ox += pixels) {
         const uint32_t first = ox * w->stride_w - w->left; /* wraps in the padding */
         const bool inside = first < w->in_w && first + reach < w->in_w;
         const uint32_t room = inside ? w->in_w - first - reach : 1, left = w->out_w - ox;
         pixels = beside < room ? beside : room;
         pixels = pixels < left ? pixels : left;
-        for (c = 0; c < channels; c += 64) {
-            l.count = channels * pixels - c < 64 ? channels * pixels - c : 64;
-            l.w = (const int8_t *)args->in[1] + c * ((count + 3) / 4 * 4);
-            l.from = (const int32_t *)args->in[2] + c;
-            l.scale = (const float *)args->in[3] + c;
-            l.y = y + c;
-            for (done = ky = kx = 0; done < count; done += l.tap_count) {
-                l.tap_count = count - done < EPCTX__TAPS ? count - done : EPCTX__TAPS;
-                l.last = done + l.tap_count == count;
-                for (t = 0; inside && few && t < count; t++)
-                    l.taps[t] = image + ((size_t)top * w->in_w + first) * channels + c + offsets[t];
-                for (; t < l.tap_count; t++) {
-                    const uint32_t iy = top + ky * w->dilation_h;
-                    const uint32_t ix = first + kx * w->dilation_w;
-                    l.taps[t] = iy < w->in_h && ix < w->in_w
-                                    ? image + ((size_t)iy * w->in_w + ix) * channels + c
-                                    : fill;
-                    kx = kx + 1 < w->kernel_w ? kx + 1 : 0;
-                    ky += kx == 0 ? 1 : 0;
-                }
-                for (; t % 4 != 0; t++) l.taps[t] = fill;
+        l->count = channels * pixels - c < 64 ? channels * pixels - c : 64;
+        l->w = (const int8_t *)args->in[1] + c * ((count + 3) / 4 * 4);
+        l->from = (const int32_t *)args->in[2] + c;
+        l->y = y + ox * channels + c;
+        for (done = 0; done < count; done += l->tap_count) {
+            l->tap_count = count - done < EPCTX__TAPS ? count - done : EPCTX__TAPS;
+            l->last = done + l->tap_count == count;
+            epctx__find_taps(l, image + c, oy * w->stride_h - w->top, first, done, fill);
 #ifdef EPCTX__AVX2
-                if (epctx__has_vnni(args->fast))
-                    epctx__channels_wide(&l);
-                else if (args->fast != EPCTX__PORTABLE)
-                    epctx__channels_half(&l, epctx__has_avx_vnni());
-                else
+            if (epctx__has_vnni(args->fast))
+                epctx__channels_wide(l);
+            else if (args->fast != EPCTX__PORTABLE)
+                epctx__channels_half(l, epctx__has_avx_vnni());
+            else
 #endif
-                    epctx__channels_portable(&l);
-                l.w += EPCTX__TAPS * 64;
-                l.from = l.sum;
-            }
+                epctx__channels_portable(l);
+            l->w += EPCTX__TAPS * 64;
+            l->from = l->sum;
         }
-        y += channels * pixels;
     }
 }
 
@@ -5414,10 +5537,17 @@ static epctx_status epctx__run_integer_depthwise(const epctx__integer_conv *p,
     const size_t row = (size_t)w->out_w * p->out_channels;
     const uint8_t *x = (const uint8_t *)args->in[0];
     uint8_t *y = (uint8_t *)args->out[0];
-    size_t n;
-    for (n = 0; n < (size_t)p->batch * w->out_h; n++)
-        epctx__depthwise_row(p, args, x + n / w->out_h * image, (uint32_t)(n % w->out_h),
-                             y + n * row);
+    size_t n, c;
+    epctx__channels l;
+    l.p = p;
+#if EPCTX__LOOPS
+    l.widened = NULL;
+#endif
+    for (c = 0; c < p->out_channels; c += 64) {
+        for (n = 0; n < (size_t)p->batch * w->out_h; n++)
+            epctx__depthwise_row(&l, args, c, x + n / w->out_h * image, (uint32_t)(n % w->out_h),
+                                 y + n * row);
+    }
     return EPCTX_OK;
 }
 
@@ -10580,6 +10710,9 @@ static epctx_status epctx__resize_axis(epctx__compiler *c, uint32_t x, uint32_t 
                                        const epctx__axis_plan *p, uint32_t *y) {
     epctx__shape shape = c->tensors[x].shape, table = {1, {0}};
     int64_t taps = p->filter == EPCTX__NEAREST ? 1 : p->filter == EPCTX__LINEAR ? 2 : 4;
+    const int64_t outer = (int64_t)epctx__product(&shape, 0, axis);
+    const int64_t inner = (int64_t)epctx__product(&shape, axis + 1, shape.rank);
+    bool repeats = p->filter == EPCTX__NEAREST && p->out > 0 && p->out % p->in == 0;
     epctx__step s;
     uint32_t positions, weights, id;
     int32_t *at;
@@ -10596,13 +10729,23 @@ static epctx_status epctx__resize_axis(epctx__compiler *c, uint32_t x, uint32_t 
                              (uint64_t)EPCTX__MAX_BYTES, p->out, taps);
     EPCTX__TRY(epctx__add_constant(c, EPCTX_ONNX_INT32, &table, &at, &positions));
     EPCTX__TRY(epctx__add_floats(c, (uint64_t)table.dims[0], &w, &weights));
-    for (i = 0; i < p->out; i++) epctx__taps(p, i, taps, at + i * taps, w + i * taps);
+    for (i = 0; i < p->out; i++) {
+        epctx__taps(p, i, taps, at + i * taps, w + i * taps);
+        repeats = repeats && at[i] == i / (p->out / p->in);
+    }
+    if (repeats) { /* every element a whole number of times */
+        const epctx__shape walk = {3, {outer * p->in, p->out / p->in, inner}};
+        const int64_t strides[3] = {inner, 0, 1};
+        shape.dims[axis] = p->out;
+        EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, y));
+        return epctx__emit_move(c, x, *y, &walk, 0, 0, strides, NULL);
+    }
     s = epctx__new_step(EPCTX__OP_RESAMPLE, x, positions, 0);
     s.in[2] = weights;
-    s.params.resample.outer = (uint32_t)epctx__product(&shape, 0, axis);
+    s.params.resample.outer = (uint32_t)outer;
     s.params.resample.in = (uint32_t)p->in;
     s.params.resample.out = (uint32_t)p->out;
-    s.params.resample.inner = (uint32_t)epctx__product(&shape, axis + 1, shape.rank);
+    s.params.resample.inner = (uint32_t)inner;
     s.params.resample.taps = (uint32_t)taps;
     shape.dims[axis] = p->out;
     EPCTX__TRY(epctx__emit_new(c, &s, EPCTX_ONNX_FLOAT, &shape, y));
@@ -12853,6 +12996,7 @@ static void epctx__join_move(epctx__compiler *c, size_t at, const epctx__traffic
     const epctx__traffic *t = &traffic[x->constant ? 0 : x->buffer];
     const epctx__step *a = &c->steps[t->last];
     epctx__move walk = s->params.move;
+    const uint64_t count = epctx__walk_count(a->params.move.dims, a->params.move.rank);
     epctx__digits g;
     const epctx__digits *ends[2] = {&g, NULL};
     if (x->constant || t->writers != 1 || t->others != 0 || a->op != EPCTX__OP_MOVE ||
@@ -12861,8 +13005,7 @@ static void epctx__join_move(epctx__compiler *c, size_t at, const epctx__traffic
     source = &c->tensors[a->in[0]];
     if (source->constant || a->params.move.elem != walk.elem || c->tensors[a->out].offset != 0 ||
         traffic[source->buffer].last > t->last ||
-        epctx__walk_count(walk.dims, walk.rank) >
-            epctx__walk_count(a->params.move.dims, a->params.move.rank) ||
+        (epctx__walk_count(walk.dims, walk.rank) > count && count <= source->count) ||
         !epctx__digits_of(&a->params.move, c->buffers[x->buffer].bytes / walk.elem, &g))
         return;
     walk.from_start += (uint32_t)(x->offset / walk.elem);

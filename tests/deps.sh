@@ -4,7 +4,7 @@
 #   tests/deps.sh KIND...        first tells what is missing, then installs it; KIND is
 #     build    compiler, nanopb and libsodium
 #     demo     build, Node.js, the demo model and ONNX Runtime
-#     test     demo, second compiler, firmware, judges and their data
+#     test     demo, second compiler, firmware, judges and their data, a browser
 #     check    test, fuzzers, other processors
 #     bench    build, and the peers to measure beside
 #     plugin   build, and the C headers of ONNX Runtime
@@ -12,10 +12,11 @@
 #     deb      build, and what makes packages
 #     nanopb   nanopb's sources
 #     docs     Doxygen
+#     web      what builds the tool for WebAssembly
 #     lint     what looks at the sources
 #   tests/deps.sh where NAME     print the folder of a downloaded package:
 #                                ort | ort-VERSION | ort-windows | ort-arm64 | ort-headers |
-#                                blazeface | onnx-buf | nanopb-source
+#                                blazeface | onnx-buf | playwright | nanopb-source
 #
 # Environment:
 #   EPCTX_CACHE   where downloads are kept and unpacked   (default build/deps)
@@ -67,6 +68,10 @@ nanopb_sha512=7fb46dad8a432898c8f9e7faa90a55276670dea3b13f15b68010fe126d7f6251ef
 onnx_buf_pkg=onnx-buf
 onnx_buf_version=1.20.0-1
 onnx_buf_sha512=373b0a351dc0168d5a61027a3d767957469d31bc28bdc3bc6683c2fa63a970eb750d88f3a77d2d522db631ce20262973c129ff9257ba2b3d7266e41ec567e536
+# Drives Debian's chromium; brings no browser of its own.
+playwright_pkg=playwright-core
+playwright_version=1.65.1
+playwright_sha512=86a3e9cfb6e548c3f1595768784d728814b35ec2a254e77693e9230af994cb00f618f3b60ddf477dc5a7abd34dd061db3590c5819f497c116bf97e7f04ba34ab
 
 say() { echo "deps: $*"; }
 die() { echo "deps: $*" >&2; exit 1; }
@@ -181,6 +186,7 @@ want_test() {
     have nm || need binutils
     have strace || need strace
     have clang || need clang
+    have chromium || need chromium
     if [ "$PYTHON" = /usr/bin/python3 ]; then
         # A test for the file: starting python costs more than all the rest here.
         have /usr/bin/python3 || need python3
@@ -253,6 +259,15 @@ want_deb() {
 }
 
 # `make docs`
+# For examples/web.
+want_web() {
+    have clang || need clang
+    have wasm-ld || have wasm-ld-14 || need lld
+    [ -e /usr/include/wasm32-wasi/stdio.h ] || need wasi-libc
+    for runtime in /usr/lib/llvm-*/lib/clang/*/lib/wasi; do break; done
+    [ -e "$runtime" ] || need libclang-rt-14-dev-wasm32
+}
+
 # A cluster on the loopback, for examples/fleet.
 want_cluster() {
     have slurmctld || need slurmctld
@@ -369,9 +384,10 @@ folder() {
     ort-headers) echo "${ORT_INCLUDE:-$cache/$headers_folder/$headers_path}" ;;
     blazeface) echo "$cache/$blazeface_pkg-$blazeface_version" ;;
     onnx-buf) echo "$cache/$onnx_buf_pkg-$onnx_buf_version" ;;
+    playwright) echo "$cache/$playwright_pkg-$playwright_version" ;;
     nanopb-source) echo "${NANOPB_SOURCE:-$cache/nanopb-$nanopb_version}" ;;
-    *) die "unknown package '$1': ort, ort-windows, ort-arm64, ort-headers, blazeface, onnx-buf" \
-        "or nanopb-source" ;;
+    *) die "unknown package '$1': ort, ort-windows, ort-arm64, ort-headers, blazeface, onnx-buf," \
+        "playwright or nanopb-source" ;;
     esac
 }
 
@@ -472,6 +488,7 @@ fetch_one() {
         fi ;;
     blazeface) fetch $blazeface_pkg $blazeface_version $blazeface_sha512 ;;
     onnx-buf) fetch $onnx_buf_pkg $onnx_buf_version $onnx_buf_sha512 ;;
+    playwright) fetch $playwright_pkg $playwright_version $playwright_sha512 ;;
     nanopb-source) fetch_nanopb ;;
     esac
 }
@@ -485,6 +502,9 @@ collect() {
     build) ;;
     docs)
         want_docs ;;
+    web)
+        packages="$packages nanopb-source"
+        want_web ;;
     lint)
         want_lint ;;
     nanopb)
@@ -511,12 +531,13 @@ collect() {
         [ -e /usr/include/google/protobuf/dynamic_message.h ] || need libprotobuf-dev
         [ -e /usr/lib/"$(uname -m)"-linux-gnu/libxxhash.so.0 ] || need libxxhash0 ;;
     test | check)
-        packages="$packages ort ort-headers blazeface onnx-buf nanopb-source"
+        packages="$packages ort ort-headers blazeface onnx-buf playwright nanopb-source"
         want_node
         want_test
         [ "$1" = check ] || return 0
         want_fuzzers
         want_docs
+        want_web
         want_cluster
         want_lint
         for p in i386 s390x; do want_platform $p; done ;;
@@ -544,6 +565,7 @@ what_is() {
     ort-headers) echo "ONNX Runtime's C headers, of npm's $headers_pkg (150 MB)" ;;
     blazeface) echo "the demo's model, of npm's $blazeface_pkg (1 MB)" ;;
     onnx-buf) echo "a model of npm's $onnx_buf_pkg (1 MB)" ;;
+    playwright) echo "what drives a browser, npm's $playwright_pkg $playwright_version (3 MB)" ;;
     nanopb-source) echo "nanopb $nanopb_version, of Debian's source package (1 MB)" ;;
     esac
 }

@@ -1591,6 +1591,72 @@ static bool is_qnn(epctx_str text) {
            EPCTX_COMPAT_OPTIMAL;
 }
 
+/* QNN's second form, by the rule of QNN EP 2.3.0. */
+TEST(compatibility_of_chips) {
+    static const char machine[] = "v2:6:2.47.0:2.34.0:75:57:8:0";
+    static const char driver[] = "v2:6:2.47.0:2.34.0:75:57:8:1";
+    static const struct {
+        const char *model;
+        epctx_compat want, with_driver;
+    } models[] = {
+        {"v2:6:2.47.0:2.34.0:75:57:8:0", EPCTX_COMPAT_OPTIMAL, EPCTX_COMPAT_OPTIMAL},
+        /* The chip's number takes no part, nor do patches of versions. */
+        {"v2:6:2.47.9:2.34.9:75:1:8:0", EPCTX_COMPAT_OPTIMAL, EPCTX_COMPAT_OPTIMAL},
+        {"v2:4:2.47.0:2.34.0:75:57:8:0", EPCTX_COMPAT_UNSUPPORTED, EPCTX_COMPAT_UNSUPPORTED},
+        {"v2:6:2.47.0:2.35.0:75:57:8:0", EPCTX_COMPAT_UNSUPPORTED, EPCTX_COMPAT_OPTIMAL},
+        {"v2:6:2.48.0:2.34.0:75:57:8:0", EPCTX_COMPAT_OPTIMAL, EPCTX_COMPAT_UNSUPPORTED},
+        {"v2:6:2.47.0:2.34.0:75:57:8:1", EPCTX_COMPAT_UNSUPPORTED, EPCTX_COMPAT_OPTIMAL},
+        {"v2:6:2.47.0:2.34.0:79:69:8:0", EPCTX_COMPAT_UNSUPPORTED, EPCTX_COMPAT_UNSUPPORTED},
+        {"v2:6:2.47.0:2.34.0:73:43:8:0", EPCTX_COMPAT_PREFER_RECOMPILATION,
+         EPCTX_COMPAT_PREFER_RECOMPILATION},
+        {"v2:6:2.47.0:2.34.0:69:36:8:0", EPCTX_COMPAT_UNSUPPORTED, EPCTX_COMPAT_UNSUPPORTED},
+        {"v2:6:2.47.0:2.34.0:0:57:0:0", EPCTX_COMPAT_PREFER_RECOMPILATION,
+         EPCTX_COMPAT_PREFER_RECOMPILATION},
+        {"v2:6:2.47.0:2.34.0:75:57:16:0", EPCTX_COMPAT_UNSUPPORTED, EPCTX_COMPAT_UNSUPPORTED},
+        {"v2:6:2.47.0:2.34.0:75:57::0", EPCTX_COMPAT_PREFER_RECOMPILATION,
+         EPCTX_COMPAT_PREFER_RECOMPILATION},
+        /* The best of several chips. */
+        {"v2:6:2.47.0:2.34.0:69,73,75:36,43,57:8,8,8:0", EPCTX_COMPAT_OPTIMAL,
+         EPCTX_COMPAT_OPTIMAL},
+        {"v2:6:2.47.0:2.34.0:69,73,79:36,43,69:8,8,8:0", EPCTX_COMPAT_PREFER_RECOMPILATION,
+         EPCTX_COMPAT_PREFER_RECOMPILATION},
+        {"v2:6:2.47.0:2.34.0:69,79:36,69:8,8:0", EPCTX_COMPAT_UNSUPPORTED,
+         EPCTX_COMPAT_UNSUPPORTED},
+        /* The first form on such a machine: no bound between v6x and v7x. */
+        {"6:2.47.0:2.34.0:3.3.3:75:0", EPCTX_COMPAT_OPTIMAL, EPCTX_COMPAT_OPTIMAL},
+        {"6:2.47.0:2.34.0:3.3.3:69:0", EPCTX_COMPAT_PREFER_RECOMPILATION,
+         EPCTX_COMPAT_PREFER_RECOMPILATION},
+        {"6:2.47.0:2.34.0:3.3.3:79:0", EPCTX_COMPAT_UNSUPPORTED, EPCTX_COMPAT_UNSUPPORTED},
+        /* Not QNN's. */
+        {"v3:6:2.47.0:2.34.0:75:57:8:0", EPCTX_COMPAT_NOT_APPLICABLE, EPCTX_COMPAT_NOT_APPLICABLE},
+        {"v2:6:2.47.0:2.34.0:75,73:57:8:0", EPCTX_COMPAT_NOT_APPLICABLE,
+         EPCTX_COMPAT_NOT_APPLICABLE},
+        {"v2:6:2.47.0:2.34.0:75:57,43:8:0", EPCTX_COMPAT_NOT_APPLICABLE,
+         EPCTX_COMPAT_NOT_APPLICABLE},
+        {"v2:6:2.47.0:2.34.0:75:57:8,8:0", EPCTX_COMPAT_NOT_APPLICABLE,
+         EPCTX_COMPAT_NOT_APPLICABLE},
+        {"v2:6:2.47.0:2.34.0::57:8:0", EPCTX_COMPAT_NOT_APPLICABLE, EPCTX_COMPAT_NOT_APPLICABLE},
+        {"v2:6:2.47.0:2.34.0:75:57:8:0:1", EPCTX_COMPAT_NOT_APPLICABLE,
+         EPCTX_COMPAT_NOT_APPLICABLE},
+        {"v2:6:2.47.0:2.34.0:75:57:8:", EPCTX_COMPAT_NOT_APPLICABLE, EPCTX_COMPAT_NOT_APPLICABLE},
+        {"v2:", EPCTX_COMPAT_NOT_APPLICABLE, EPCTX_COMPAT_NOT_APPLICABLE}};
+    size_t i;
+    for (i = 0; i < sizeof models / sizeof models[0]; i++) {
+        CHECK(compare("qnn", models[i].model, machine) == models[i].want, "%s", models[i].model);
+        CHECK(compare("qnn_plugin", models[i].model, driver) == models[i].with_driver, "%s, driver",
+              models[i].model);
+    }
+    CHECK_TRUE(is_qnn(epctx_str_of("v2:6:2.47.0:2.34.0:69,75:36,57:8,8:0")));
+    /* A machine whose VTCM is not known, and one whose EP reads the first form only. */
+    CHECK_INT(compare("qnn", machine, "v2:6:2.47.0:2.34.0:75:57:0:0"),
+              EPCTX_COMPAT_PREFER_RECOMPILATION);
+    CHECK_INT(compare("qnn", machine, "6:2.47.0:2.34.0:3.3.3:75:0"), EPCTX_COMPAT_NOT_APPLICABLE);
+    for (i = 0; i < sizeof machine - 1; i++) {
+        epctx_str cut = {machine, i};
+        CHECK(!is_qnn(cut), "%zu characters are read", i);
+    }
+}
+
 TEST(compatibility) {
     static const char machine[] = "6:2.30.0:2.20.0:3.3.3:73:0";
     static const char longer[] = "6:2.30.0:2.20.0:3.3.3:73:0\0x";
@@ -1680,6 +1746,7 @@ int main(int argc, char **argv) {
     RUN(out_of_memory);
     RUN(a_profile_of_your_own);
     RUN(compatibility);
+    RUN(compatibility_of_chips);
     RUN(a_long_payload_is_no_path);
     return test_end();
 }

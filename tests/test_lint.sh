@@ -108,10 +108,16 @@ epctx get --node part0 "$ctx" notes; said "get of an absent attribute" 1 "no att
 epctx get -o "$work/got" --node part0 "$ctx" context
 if cmp -s "$work/got" "$work/model_qnn.bin"; then ok "get -o"; else fail "get -o" "other bytes"; fi
 for pair in "6:2.30.0:2.20.0:3.3.3:73:0 1" "6:2.31.0:2.21.0:3.3.4:75:0 2" \
-    "6:2.30.0:2.20.0:3.3.3:68:0 3" "garbage 0"; do
+    "6:2.30.0:2.20.0:3.3.3:68:0 3" "v2:6:2.30.0:2.20.0:75:57:8:0 2" "garbage 0"; do
     epctx check --against "${pair% *}" "$ctx"
     said "check against ${pair% *}" "${pair#* }"
 done
+"$epctx" set -o "$work/chips_ctx.onnx" "$ctx" \
+    metadata:ep_compatibility_info.QNNExecutionProvider=v2:6:2.47.0:2.34.0:73,75:43,57:8,8:0 \
+    >/dev/null 2>&1
+epctx check --against v2:6:2.47.0:2.34.0:75:57:8:0 "$work/chips_ctx.onnx"
+said "check of a binary for several chips" 1 "HTP archs      73,75"
+epctx lint "$work/chips_ctx.onnx"; said "lint of a binary for several chips" 0 "0 warnings"
 epctx check --json "$ctx"; said "check --json" 0; json "check --json is JSON"
 epctx check "$work/model_qnn.bin"; said "check of no model" 65
 epctx check; said "check without a file" 64

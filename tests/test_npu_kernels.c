@@ -2077,7 +2077,7 @@ static bool has_form(int form) {
 }
 
 static void dots_case(int form) {
-    enum { DEPTH = 4 * 40 };
+    enum { DEPTH = 4 * (EPCTX__WIDENED + 40) };
     uint8_t x[EPCTX__DOT_ROWS * DEPTH], want[EPCTX__DOT_ROWS * 64];
     uint8_t got[sizeof want];
     int8_t w[64 * DEPTH];
@@ -2096,7 +2096,7 @@ static void dots_case(int form) {
     if (pick(2) == 0) y.type = EPCTX_ONNX_UINT8, y.zero = 100, y.low = 0, y.high = 255;
     d.count = 1 + (size_t)pick(EPCTX__DOT_ROWS);
     d.columns = 1 + (size_t)pick(64);
-    d.fours = 1 + (size_t)pick(DEPTH / 4);
+    d.fours = 1 + (size_t)pick(40) + (pick(8) == 0 ? EPCTX__WIDENED : 0);
     d.pitch = 64;
     d.flip = pick(2) == 0 ? 0x80 : 0;
     d.steps = &y;
@@ -2133,13 +2133,13 @@ static void channels_case(int form) {
     p.flip = pick(2) == 0 ? 0x80 : 0;
     l.p = &p;
     l.count = 1 + (size_t)pick(64);
-    l.tap_count = 4 * (1 + (size_t)pick(EPCTX__TAPS / 4));
+    l.tap_count = 1 + (size_t)pick(EPCTX__TAPS);
     l.last = pick(4) != 0;
     for (t = 0; t < EPCTX__TAPS; t++) {
         l.taps[t] = x[t];
         for (i = 0; i < 64; i++) {
             x[t][i] = (uint8_t)pick(256);
-            w[t * 64 + i] = (int8_t)((int)pick(256) - 128);
+            w[t / 4 * 256 + i * 4 + t % 4] = (int8_t)(t < l.tap_count ? (int)pick(256) - 128 : 0);
         }
     }
     for (i = 0; i < 64; i++) {
@@ -2155,6 +2155,7 @@ static void channels_case(int form) {
     epctx__channels_portable(&l);
     memcpy(sum, l.sum, sizeof sum);
     memset(l.sum, 0, sizeof l.sum);
+    l.widened = NULL;
     l.y = got;
     if (form == 2)
         epctx__channels_wide(&l);

@@ -21,14 +21,17 @@ typedef struct check_work {
 } check_work;
 
 static void put_parts(const epctx_profile *profile, epctx_str text) {
-    static const char *const names[] = {"backend", "SDK",      "backend API",
-                                        "blob",    "HTP arch", "user driver"};
-    size_t i;
+    static const char *const first[] = {"backend",  "SDK",         "backend API", "blob",
+                                        "HTP arch", "user driver", NULL};
+    static const char *const second[] = {"form",        "backend",     "SDK",
+                                         "backend API", "HTP archs",   "SoCs",
+                                         "VTCM in MiB", "user driver", NULL};
+    const char *const *name = epctx_str_starts(text, "v2:") ? second : first;
     if ((profile->traits & EPCTX_QNN_COMPAT) != 0 &&
         epctx_compat_compare(profile, text, text, NULL) != EPCTX_COMPAT_NOT_APPLICABLE) {
-        for (i = 0; i < sizeof names / sizeof names[0]; i++) {
+        for (; *name != NULL; name++) {
             const epctx_str field = epctx_str_cut(&text, ':');
-            printf("    %-14s %.*s\n", names[i], (int)field.size, field.data);
+            printf("    %-14s %.*s\n", *name, (int)field.size, field.data);
         }
         return;
     }

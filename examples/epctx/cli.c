@@ -86,6 +86,7 @@ uint32_t cli_path_flags(void) {
 epctx_status cli_open(epctx_model *model, const char *file, epctx_error *error) {
     epctx_open_opts opts;
     memset(&opts, 0, sizeof opts);
+    opts.io = epctx_io_files();
     opts.path_flags = path_flags;
     return epctx_model_open_file(model, file, &opts, error);
 }
@@ -427,10 +428,14 @@ bool cli_profile_for(const char *option, const char *name, const epctx_profile *
     return false;
 }
 
+void cli_put_member(FILE *out, const char *key, epctx_str text, const char *after) {
+    fprintf(out, "\"%s\": ", key);
+    cli_put_json(out, text);
+    fputs(after, out);
+}
+
 void cli_json_str(const char *key, epctx_str text, const char *after) {
-    printf("\"%s\": ", key);
-    cli_put_json(stdout, text);
-    fputs(after, stdout);
+    cli_put_member(stdout, key, text, after);
 }
 
 bool cli_colour(FILE *out) {

@@ -30,7 +30,8 @@ extern const cli_command cli_lint, cli_ls, cli_check, cli_scan, cli_get, cli_dif
 extern const cli_command cli_set, cli_unset, cli_prefix, cli_rename;
 extern const cli_command cli_embed, cli_extract, cli_mv, cli_init, cli_weightless;
 extern const cli_command cli_weights, cli_package;
-extern const cli_command cli_merge, cli_split, cli_wrap, cli_repair, cli_stamp, cli_profiles;
+extern const cli_command cli_merge, cli_split, cli_wrap, cli_repair, cli_stamp, cli_profiles,
+    cli_view;
 extern const cli_command cli_verify, cli_bench, cli_devices;
 
 /* An option takes a value (`value` set) or is a switch (`given` set). With both it takes a list and
@@ -136,7 +137,8 @@ const epctx_profile *cli_profile_of(const char *name);
 /* The same; prints what is wrong with the value of `option` (--ep) when there is none. */
 bool cli_profile_for(const char *option, const char *name, const epctx_profile **profile);
 bool cli_profile(const char *name, const epctx_profile **profile);
-/* "key": "text" and what follows it. */
+/* "key": "text" and what follows it; cli_json_str prints to standard output. */
+void cli_put_member(FILE *out, const char *key, epctx_str text, const char *after);
 void cli_json_str(const char *key, epctx_str text, const char *after);
 /* Whether escape sequences are wanted: on a terminal, and NO_COLOR is not set. */
 bool cli_colour(FILE *out);

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-static void tell(output *out, const epctx_change *c) {
+void convert_tell(output *out, const epctx_change *c) {
     const char *kind = ops_change_name(c->kind);
     int name = (int)c->name.size, file = (int)c->file.size;
     switch (c->kind) {
@@ -84,7 +84,7 @@ static int convert(output *out, epctx_model *model, epctx_convert_opts *opts, co
                        !opts->allow_stale
                    ? cli_fail_stale(&error, "--allow-stale")
                    : cli_fail(&error);
-    for (i = 0; i < changes.count; i++) tell(out, &changes.items[i]);
+    for (i = 0; i < changes.count; i++) convert_tell(out, &changes.items[i]);
     if (out->to_stdout && changes.file_count > 0)
         return cli_fail_text("the result consists of several files: use -o FILE or --in-place");
     if (out->path == NULL || out->to_stdout || out->no_memory) return output_model(out, model);

@@ -7,6 +7,8 @@
 typedef epctx_status (*convert_fn)(epctx_model *model, const epctx_convert_opts *opts,
                                    epctx_changes *changes, epctx_error *error);
 
+/* One change into the plan. */
+void convert_tell(output *out, const epctx_change *change);
 /* Opens `file`, converts it with `convert` and writes the result with its files where `out` says.
  * Returns the exit code. */
 int convert_file(output *out, const char *file, epctx_convert_opts *opts, convert_fn convert);

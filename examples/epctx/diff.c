@@ -1,6 +1,7 @@
 /* epctx diff: two models compared by meaning: names and values, not bytes and order of fields. */
 #define _POSIX_C_SOURCE 200809L
 
+#include "diff.h"
 #include "values.h"
 
 #include <inttypes.h>
@@ -541,21 +542,21 @@ static void close_facts(facts *f) {
     free(f->things);
 }
 
-static void put_line(char sign, const fact *a, const fact *b) {
-    printf("%c ", sign);
-    cli_put(stdout, epctx_str_of(a->key));
-    fputs(": ", stdout);
-    cli_put(stdout, epctx_str_of(a->value));
-    if (b != NULL) fputs(" -> ", stdout);
-    if (b != NULL) cli_put(stdout, epctx_str_of(b->value));
-    putchar('\n');
+static void put_line(FILE *out, char sign, const fact *a, const fact *b) {
+    fprintf(out, "%c ", sign);
+    cli_put(out, epctx_str_of(a->key));
+    fputs(": ", out);
+    cli_put(out, epctx_str_of(a->value));
+    if (b != NULL) fputs(" -> ", out);
+    if (b != NULL) cli_put(out, epctx_str_of(b->value));
+    fputc('\n', out);
 }
 
-static void put_json(const char *change, const fact *a, const fact *b, bool first) {
-    printf("%s\n  {\"change\": \"%s\", ", first ? "" : ",", change);
-    cli_json_str("what", epctx_str_of(a != NULL ? a->key : b->key), ", ");
-    if (a != NULL) cli_json_str("old", epctx_str_of(a->value), b != NULL ? ", " : "}");
-    if (b != NULL) cli_json_str("new", epctx_str_of(b->value), "}");
+static void put_json(FILE *out, const char *change, const fact *a, const fact *b, bool first) {
+    fprintf(out, "%s\n  {\"change\": \"%s\", ", first ? "" : ",", change);
+    cli_put_member(out, "what", epctx_str_of(a != NULL ? a->key : b->key), ", ");
+    if (a != NULL) cli_put_member(out, "old", epctx_str_of(a->value), b != NULL ? ", " : "}");
+    if (b != NULL) cli_put_member(out, "new", epctx_str_of(b->value), "}");
 }
 
 /* -- what has another name -- */
@@ -594,21 +595,21 @@ static void rename_thing(facts *f, size_t number, epctx_str now) {
     }
 }
 
-static void put_renamed(const thing *old, const thing *now, bool json, bool first) {
+static void put_renamed(FILE *out, const thing *old, const thing *now, bool json, bool first) {
     fact from = {old->owner, old->owner, 0}, to = {NULL, now->owner, 0};
     if (json) {
-        put_json("renamed", &from, &to, first);
+        put_json(out, "renamed", &from, &to, first);
         return;
     }
-    fputs("> ", stdout);
-    cli_put(stdout, epctx_str_of(from.value));
-    fputs(" -> ", stdout);
-    cli_put(stdout, epctx_str_of(to.value));
-    putchar('\n');
+    fputs("> ", out);
+    cli_put(out, epctx_str_of(from.value));
+    fputs(" -> ", out);
+    cli_put(out, epctx_str_of(to.value));
+    fputc('\n', out);
 }
 
 /* Pairs what is only in one of the models, in the order of the file; returns how many. */
-static size_t pair_things(facts *a, facts *b, bool by_content, bool json, size_t found) {
+static size_t pair_things(FILE *out, facts *a, facts *b, bool by_content, bool json, size_t found) {
     epctx_map alike;
     size_t i, count = 0;
     epctx_map_init(&alike, &b->arena);
@@ -637,7 +638,7 @@ static size_t pair_things(facts *a, facts *b, bool by_content, bool json, size_t
         if (other->next != UINT32_MAX &&
             epctx_map_put(&alike, key, (uint32_t)other->next) != EPCTX_OK)
             a->short_of_memory = true;
-        put_renamed(t, other, json, found + count == 0);
+        put_renamed(out, t, other, json, found + count == 0);
         count++;
         rename_thing(a, i, epctx_str_of(other->owner));
     }
@@ -645,28 +646,41 @@ static size_t pair_things(facts *a, facts *b, bool by_content, bool json, size_t
 }
 
 /* Prints what differs; what has another name is compared under the new one. */
-static size_t compare(facts *a, facts *b, bool json) {
-    size_t i, found = pair_things(a, b, false, json, 0);
-    found += pair_things(a, b, true, json, found);
+static size_t compare(FILE *out, facts *a, facts *b, bool json) {
+    size_t i, found = pair_things(out, a, b, false, json, 0);
+    found += pair_things(out, a, b, true, json, found);
     for (i = 0; i < a->count; i++) {
         uint32_t at = epctx_map_get(&b->at, epctx_str_of(a->list[i].key));
         const fact *other = at != EPCTX_MAP_NONE ? &b->list[at] : NULL;
         if (other != NULL && strcmp(other->value, a->list[i].value) == 0) continue;
         if (json)
-            put_json(other != NULL ? "changed" : "removed", &a->list[i], other, found == 0);
+            put_json(out, other != NULL ? "changed" : "removed", &a->list[i], other, found == 0);
         else
-            put_line(other != NULL ? '~' : '-', &a->list[i], other);
+            put_line(out, other != NULL ? '~' : '-', &a->list[i], other);
         found++;
     }
     for (i = 0; i < b->count; i++) {
         if (epctx_map_get(&a->at, epctx_str_of(b->list[i].key)) != EPCTX_MAP_NONE) continue;
         if (json)
-            put_json("added", NULL, &b->list[i], found == 0);
+            put_json(out, "added", NULL, &b->list[i], found == 0);
         else
-            put_line('+', &b->list[i], NULL);
+            put_line(out, '+', &b->list[i], NULL);
         found++;
     }
     return found;
+}
+
+int diff_put_json(FILE *out, const char *old, const char *now) {
+    facts a, b;
+    bool good;
+    memset(&b, 0, sizeof b);
+    good = open_facts(&a, old) && open_facts(&b, now);
+    fputc('[', out);
+    if (good) (void)compare(out, &a, &b, true);
+    fputc(']', out);
+    close_facts(&a);
+    close_facts(&b);
+    return good ? CLI_OK : CLI_FAILED;
 }
 
 static int run(int argc, char **argv) {
@@ -682,7 +696,7 @@ static int run(int argc, char **argv) {
     if (open_facts(&a, files[0]) && open_facts(&b, files[1])) {
         cli_progress_end();
         if (json) putchar('[');
-        code = compare(&a, &b, json) > 0 ? CLI_FAILED : CLI_OK;
+        code = compare(stdout, &a, &b, json) > 0 ? CLI_FAILED : CLI_OK;
         if (json) puts("\n]");
     }
     close_facts(&a);

@@ -1,6 +1,5 @@
 /* epctx info: what is in a model, for people and (--json) for programs. */
 #include "report.h"
-#include "ops/state.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -317,215 +316,212 @@ static void print_text(const report *all, const epctx_state *state) {
 
 /* -- for programs -- */
 
-static void json_str(const char *key, epctx_str text, const char *after) {
-    printf("\"%s\": ", key);
-    cli_put_json(stdout, text);
-    fputs(after, stdout);
-}
-
-static void json_head(const report *all) {
+static void json_head(FILE *out, const report *all) {
     epctx_model_info info = epctx_model_read(all->model);
     epctx_cursor it = epctx_view_fields(info.view, CLI_MODEL_OPSET_IMPORT);
     const char *comma = "";
     epctx_field field;
-    json_str("file", epctx_str_of(all->file), ",\n");
-    json_str("producer_name", info.producer_name, ",\n");
-    json_str("producer_version", info.producer_version, ",\n");
-    printf("\"ir_version\": %" PRId64 ",\n\"opsets\": [", info.ir_version);
+    cli_put_member(out, "file", epctx_str_of(all->file), ",\n");
+    cli_put_member(out, "producer_name", info.producer_name, ",\n");
+    cli_put_member(out, "producer_version", info.producer_version, ",\n");
+    fprintf(out, "\"ir_version\": %" PRId64 ",\n\"opsets\": [", info.ir_version);
     while (epctx_next_field(&it, &field)) {
         if (field.wire != EPCTX_WIRE_LEN) continue;
-        printf("%s{", comma);
-        json_str("domain", cli_field_str(field.body, CLI_OPSET_DOMAIN), ", ");
-        printf("\"version\": %" PRId64 "}", cli_field_int(field.body, CLI_OPSET_VERSION));
+        fprintf(out, "%s{", comma);
+        cli_put_member(out, "domain", cli_field_str(field.body, CLI_OPSET_DOMAIN), ", ");
+        fprintf(out, "\"version\": %" PRId64 "}", cli_field_int(field.body, CLI_OPSET_VERSION));
         comma = ", ";
     }
-    puts("],");
-    json_str("graph", epctx_model_graph(all->model).name, ",\n");
-    printf("\"initializers\": %" PRIu64 ",\n", all->initializers);
+    fputs("],\n", out);
+    cli_put_member(out, "graph", epctx_model_graph(all->model).name, ",\n");
+    fprintf(out, "\"initializers\": %" PRIu64 ",\n", all->initializers);
 }
 
 /* A dimension is a number, its parameter's name, or null; `dims` is null without a shape. */
-static void json_values(const char *key, epctx_cursor values) {
+static void json_values(FILE *out, const char *key, epctx_cursor values) {
     const char *comma = "";
     epctx_value_view value;
-    printf("\"%s\": [", key);
+    fprintf(out, "\"%s\": [", key);
     for (; epctx_next_value(&values, &value); comma = ",") {
         epctx_cursor dims = epctx_value_dims(&value);
         const char *between = "";
         epctx_dim dim;
-        printf("%s\n  {", comma);
-        json_str("name", value.name, ", ");
-        printf("\"elem_type\": %" PRId32 ", ", value.is_tensor ? value.elem_type : 0);
-        printf("\"dims\": %s", value.has_shape ? "[" : "null");
+        fprintf(out, "%s\n  {", comma);
+        cli_put_member(out, "name", value.name, ", ");
+        fprintf(out, "\"elem_type\": %" PRId32 ", ", value.is_tensor ? value.elem_type : 0);
+        fprintf(out, "\"dims\": %s", value.has_shape ? "[" : "null");
         for (; value.has_shape && epctx_next_dim(&dims, &dim); between = ", ") {
-            fputs(between, stdout);
+            fputs(between, out);
             if (dim.known)
-                printf("%" PRId64, dim.value);
+                fprintf(out, "%" PRId64, dim.value);
             else if (dim.param.size > 0)
-                cli_put_json(stdout, dim.param);
+                cli_put_json(out, dim.param);
             else
-                fputs("null", stdout);
+                fputs("null", out);
         }
-        fputs(value.has_shape ? "]}" : "}", stdout);
+        fputs(value.has_shape ? "]}" : "}", out);
     }
-    puts("],");
+    fputs("],\n", out);
 }
 
 /* null: the node does not have the attribute. */
-static void json_attr(const epctx_epnode *node, epctx_epnode_attr attr, const char *key,
+static void json_attr(FILE *out, const epctx_epnode *node, epctx_epnode_attr attr, const char *key,
                       epctx_str text) {
-    printf(", \"%s\": ", key);
+    fprintf(out, ", \"%s\": ", key);
     if ((node->present & 1u << attr) != 0)
-        cli_put_json(stdout, text);
+        cli_put_json(out, text);
     else
-        fputs("null", stdout);
+        fputs("null", out);
 }
 
-static void json_names(const char *key, epctx_cursor names) {
+static void json_names(FILE *out, const char *key, epctx_cursor names) {
     const char *comma = "";
     epctx_str name;
-    printf(", \"%s\": [", key);
+    fprintf(out, ", \"%s\": [", key);
     for (; epctx_next_str(&names, &name); comma = ", ") {
-        fputs(comma, stdout);
-        cli_put_json(stdout, name);
+        fputs(comma, out);
+        cli_put_json(out, name);
     }
-    putchar(']');
+    fputc(']', out);
 }
 
 /* Attributes outside of the schema: numbers and texts by value, others by the name of their
  * type. */
-static void json_extras(const report_part *part) {
+static void json_extras(FILE *out, const report_part *part) {
     epctx_cursor it = epctx_node_attrs(&part->view);
     const char *comma = "";
     epctx_attr_view attr;
-    fputs(", \"attributes\": {", stdout);
+    fputs(", \"attributes\": {", out);
     while (epctx_next_attr(&it, &attr)) {
         if (is_known(attr.name)) continue;
-        fputs(comma, stdout);
+        fputs(comma, out);
         comma = ", ";
-        cli_put_json(stdout, attr.name);
-        fputs(": ", stdout);
+        cli_put_json(out, attr.name);
+        fputs(": ", out);
         if (attr.type == EPCTX_ATTR_INT)
-            printf("%" PRId64, attr.i);
+            fprintf(out, "%" PRId64, attr.i);
         else if (attr.type == EPCTX_ATTR_STRING && epctx_str_is_utf8(attr.s))
-            cli_put_json(stdout, attr.s);
+            cli_put_json(out, attr.s);
         else
-            printf("{\"type\": \"%s\"}", epctx_attr_type_name(attr.type));
+            fprintf(out, "{\"type\": \"%s\"}", epctx_attr_type_name(attr.type));
     }
-    putchar('}');
+    fputc('}', out);
 }
 
-static void json_part(const report_part *part) {
+static void json_part(FILE *out, const report_part *part) {
     const epctx_epnode *node = &part->node;
-    fputs("\n  {", stdout);
-    json_str("name", node->name, ", ");
-    json_str("graph", part->graph, ", ");
-    printf("\"readable\": %s, \"inputs\": %" PRIu32 ", \"outputs\": %" PRIu32,
-           part->readable ? "true" : "false", part->inputs, part->outputs);
-    json_names("input_names", epctx_node_inputs(&part->view));
-    json_names("output_names", epctx_node_outputs(&part->view));
-    json_extras(part);
+    fputs("\n  {", out);
+    cli_put_member(out, "name", node->name, ", ");
+    cli_put_member(out, "graph", part->graph, ", ");
+    fprintf(out, "\"readable\": %s, \"inputs\": %" PRIu32 ", \"outputs\": %" PRIu32,
+            part->readable ? "true" : "false", part->inputs, part->outputs);
+    json_names(out, "input_names", epctx_node_inputs(&part->view));
+    json_names(out, "output_names", epctx_node_outputs(&part->view));
+    json_extras(out, part);
     if (part->readable) {
-        printf(", \"main_context\": %" PRId64 ", \"embed_mode\": %" PRId64, node->main_context,
-               node->embed_mode);
+        fprintf(out, ", \"main_context\": %" PRId64 ", \"embed_mode\": %" PRId64,
+                node->main_context, node->embed_mode);
         if (node->embed_mode == 1)
-            printf(", \"payload_size\": %zu", node->ep_cache_context.size);
+            fprintf(out, ", \"payload_size\": %zu", node->ep_cache_context.size);
         else
-            json_attr(node, EPCTX_EP_EP_CACHE_CONTEXT, "ep_cache_context", node->ep_cache_context);
-        json_attr(node, EPCTX_EP_SOURCE, "source", node->source);
-        json_attr(node, EPCTX_EP_EP_SDK_VERSION, "ep_sdk_version", node->ep_sdk_version);
-        json_attr(node, EPCTX_EP_HARDWARE_ARCHITECTURE, "hardware_architecture",
+            json_attr(out, node, EPCTX_EP_EP_CACHE_CONTEXT, "ep_cache_context",
+                      node->ep_cache_context);
+        json_attr(out, node, EPCTX_EP_SOURCE, "source", node->source);
+        json_attr(out, node, EPCTX_EP_EP_SDK_VERSION, "ep_sdk_version", node->ep_sdk_version);
+        json_attr(out, node, EPCTX_EP_HARDWARE_ARCHITECTURE, "hardware_architecture",
                   node->hardware_architecture);
-        json_attr(node, EPCTX_EP_PARTITION_NAME, "partition_name", node->partition_name);
-        json_attr(node, EPCTX_EP_ONNX_MODEL_FILENAME, "onnx_model_filename",
+        json_attr(out, node, EPCTX_EP_PARTITION_NAME, "partition_name", node->partition_name);
+        json_attr(out, node, EPCTX_EP_ONNX_MODEL_FILENAME, "onnx_model_filename",
                   node->onnx_model_filename);
-        json_attr(node, EPCTX_EP_NOTES, "notes", node->notes);
-        printf(", \"max_size\": %" PRId64, node->max_size);
+        json_attr(out, node, EPCTX_EP_NOTES, "notes", node->notes);
+        fprintf(out, ", \"max_size\": %" PRId64, node->max_size);
     }
-    putchar('}');
+    fputc('}', out);
 }
 
-static void json_file(const epctx_dependency *file) {
-    fputs("\n  {", stdout);
-    json_str("name", file->name, ", ");
-    json_str("purpose", epctx_str_of(epctx_file_use_name(file->use)), ", ");
-    printf("\"required\": %s, ", file->required ? "true" : "false");
+static void json_file(FILE *out, const epctx_dependency *file) {
+    fputs("\n  {", out);
+    cli_put_member(out, "name", file->name, ", ");
+    cli_put_member(out, "purpose", epctx_str_of(epctx_file_use_name(file->use)), ", ");
+    fprintf(out, "\"required\": %s, ", file->required ? "true" : "false");
     if (file->path != NULL) {
-        json_str("path", epctx_str_of(file->path), ", ");
-        printf("\"size\": %" PRIu64 "}", file->size);
+        cli_put_member(out, "path", epctx_str_of(file->path), ", ");
+        fprintf(out, "\"size\": %" PRIu64 "}", file->size);
     } else
-        fputs("\"path\": null, \"size\": null}", stdout);
+        fputs("\"path\": null, \"size\": null}", out);
 }
 
-static void json_state(const epctx_state *state) {
+static void json_state(FILE *out, const epctx_state *state) {
     static const char *const words[3] = {"plain", "partly", "fully"};
     size_t i;
-    printf("\"state\": \"%s\",\n\"weightless_inputs\": %" PRIu64 ",\n\"broken_nodes\": %" PRIu64
-           ",\n\"makers\": [",
-           words[state->compiled], state->weightless_inputs, state->broken_nodes);
+    fprintf(out,
+            "\"state\": \"%s\",\n\"weightless_inputs\": %" PRIu64 ",\n\"broken_nodes\": %" PRIu64
+            ",\n\"makers\": [",
+            words[state->compiled], state->weightless_inputs, state->broken_nodes);
     for (i = 0; i < state->maker_count; i++) {
         const epctx_maker *maker = &state->makers[i];
-        printf("%s\n  {", i > 0 ? "," : "");
-        json_str("source", maker->source, ", ");
-        json_str("ep_sdk_version", maker->sdk_version, ", ");
-        json_str("hardware_architecture", maker->architecture, ", ");
-        json_str("profile", epctx_str_of(maker->profile->name), ", ");
-        printf("\"nodes\": %" PRIu64 ", \"mains\": %" PRIu64 ", \"embedded\": %" PRIu64
-               ", \"payload_size\": %" PRIu64 "}",
-               maker->nodes, maker->mains, maker->embedded, maker->payload_size);
+        fprintf(out, "%s\n  {", i > 0 ? "," : "");
+        cli_put_member(out, "source", maker->source, ", ");
+        cli_put_member(out, "ep_sdk_version", maker->sdk_version, ", ");
+        cli_put_member(out, "hardware_architecture", maker->architecture, ", ");
+        cli_put_member(out, "profile", epctx_str_of(maker->profile->name), ", ");
+        fprintf(out,
+                "\"nodes\": %" PRIu64 ", \"mains\": %" PRIu64 ", \"embedded\": %" PRIu64
+                ", \"payload_size\": %" PRIu64 "}",
+                maker->nodes, maker->mains, maker->embedded, maker->payload_size);
     }
-    fputs("],\n\"compatibility\": {", stdout);
+    fputs("],\n\"compatibility\": {", out);
     for (i = 0; i < state->compat_count; i++) {
-        fputs(i > 0 ? ", " : "", stdout);
-        cli_put_json(stdout, state->compat[i].ep);
-        fputs(": ", stdout);
-        cli_put_json(stdout, state->compat[i].value);
+        fputs(i > 0 ? ", " : "", out);
+        cli_put_json(out, state->compat[i].ep);
+        fputs(": ", out);
+        cli_put_json(out, state->compat[i].value);
     }
-    puts("},");
+    fputs("},\n", out);
 }
 
-static void print_json(const report *all, const epctx_state *state) {
+void report_put_json(FILE *out, const report *all, const epctx_state *state) {
     epctx_graph_view graph = epctx_model_graph(all->model);
     epctx_cursor metadata =
         epctx_view_fields(epctx_model_read(all->model).view, EPCTX_FIELD_MODEL_METADATA_PROPS);
     epctx_pair pair;
     const char *comma;
     size_t i;
-    puts("{");
-    json_head(all);
-    json_state(state);
-    json_values("inputs", epctx_graph_inputs(graph));
-    json_values("outputs", epctx_graph_outputs(graph));
-    printf("\"ep_context\": %s,\n\"partitions\": [", all->part_count > 0 ? "true" : "false");
+    fputs("{\n", out);
+    json_head(out, all);
+    json_state(out, state);
+    json_values(out, "inputs", epctx_graph_inputs(graph));
+    json_values(out, "outputs", epctx_graph_outputs(graph));
+    fprintf(out, "\"ep_context\": %s,\n\"partitions\": [", all->part_count > 0 ? "true" : "false");
     for (i = 0; i < all->part_count; i++) {
-        fputs(i > 0 ? "," : "", stdout);
-        json_part(&all->parts[i]);
+        fputs(i > 0 ? "," : "", out);
+        json_part(out, &all->parts[i]);
     }
-    fputs("],\n\"files\": [", stdout);
+    fputs("],\n\"files\": [", out);
     for (i = 0; i < all->file_count; i++) {
-        fputs(i > 0 ? "," : "", stdout);
-        json_file(&all->files[i]);
+        fputs(i > 0 ? "," : "", out);
+        json_file(out, &all->files[i]);
     }
-    printf("],\n\"cpu_nodes\": %" PRIu64 ",\n\"inner_nodes\": %" PRIu64 ",\n\"cpu_ops\": {",
-           all->cpu_nodes, all->inner_nodes);
+    fprintf(out, "],\n\"cpu_nodes\": %" PRIu64 ",\n\"inner_nodes\": %" PRIu64 ",\n\"cpu_ops\": {",
+            all->cpu_nodes, all->inner_nodes);
     for (i = 0; i < all->op_count; i++) {
-        fputs(i > 0 ? ", " : "", stdout);
-        cli_put_json(stdout, all->ops[i].name);
-        printf(": %" PRIu64, all->ops[i].count);
+        fputs(i > 0 ? ", " : "", out);
+        cli_put_json(out, all->ops[i].name);
+        fprintf(out, ": %" PRIu64, all->ops[i].count);
     }
-    fputs("},\n\"metadata\": {", stdout);
+    fputs("},\n\"metadata\": {", out);
     for (comma = ""; epctx_next_pair(&metadata, &pair); comma = ",") {
-        printf("%s\n  ", comma);
-        cli_put_json(stdout, pair.key);
-        fputs(": ", stdout);
-        cli_put_json(stdout, pair.value);
+        fprintf(out, "%s\n  ", comma);
+        cli_put_json(out, pair.key);
+        fputs(": ", out);
+        cli_put_json(out, pair.value);
     }
-    fputs("},\n\"warnings\": [", stdout);
+    fputs("},\n\"warnings\": [", out);
     for (i = 0; i < all->warning_count; i++) {
-        fputs(i > 0 ? ",\n  " : "\n  ", stdout);
-        cli_put_json(stdout, epctx_str_of(all->warnings[i]));
+        fputs(i > 0 ? ",\n  " : "\n  ", out);
+        cli_put_json(out, epctx_str_of(all->warnings[i]));
     }
-    puts("]\n}");
+    fputs("]\n}\n", out);
 }
 
 /* -- a binary of the reference NPU -- */
@@ -535,9 +531,9 @@ static void print_binary(const char *file, const epctx_npu_blob *blob,
     size_t i;
     if (json) {
         puts("{");
-        json_str("binary", epctx_str_of(file), ",");
-        json_str("sdk_version", epctx_str_of(blob->sdk_version), ",");
-        json_str("architecture", epctx_str_of(blob->architecture), ",");
+        cli_json_str("binary", epctx_str_of(file), ",");
+        cli_json_str("sdk_version", epctx_str_of(blob->sdk_version), ",");
+        cli_json_str("architecture", epctx_str_of(blob->architecture), ",");
         printf("\"bytes\": %" PRIu64 ",\n\"weights\": %" PRIu64 ",\n\"memory\": %zu,\n", blob->size,
                blob->weight_size, memory);
     } else {
@@ -602,7 +598,7 @@ static int info(const char *file, bool json) {
     if (status != EPCTX_OK) return cli_fail(&error);
     status = report_make(&all, &model, file, &error);
     if (status == EPCTX_OK) status = epctx_model_state(&model, &all.arena, &state, &error);
-    if (status == EPCTX_OK && json) print_json(&all, &state);
+    if (status == EPCTX_OK && json) report_put_json(stdout, &all, &state);
     if (status == EPCTX_OK && !json) print_text(&all, &state);
     if (status == EPCTX_OK) cli_warn_stale(&model, NULL);
     problems = all.warning_count;

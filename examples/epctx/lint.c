@@ -1,181 +1,269 @@
-/* epctx lint: judges a model by the rules of ORT, of the design document and of each EP. */
-#include "rules.h"
+/* epctx lint: judges models and deliveries by the rules of ORT, of the design document, of each EP
+ * and of ORT GenAI. */
+#include "delivery.h"
+#include "findings.h"
+#include "tree.h"
 
-#include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
-typedef struct lint_output {
-    const char *file;
-    bool json, hints, colour, first;
-} lint_output;
+typedef struct lint_work {
+    findings out;
+    epctx_check_opts opts;
+    bool failed; /* something could not be judged, and the reason was printed */
+} lint_work;
 
-static const char *const severities[EPCTX_SEVERITY_COUNT] = {"error", "warning", "hint"};
-
-static void put_json(const lint_output *out, const epctx_finding *finding) {
-    printf("%s\n  {\"id\": \"%s\", \"rule\": \"%s\", \"severity\": \"%s\", \"node\": ",
-           out->first ? "" : ",", finding->info.id, finding->info.name,
-           severities[finding->info.severity]);
-    cli_put_json(stdout, finding->node);
-    fputs(", \"graph\": ", stdout);
-    cli_put_json(stdout, finding->graph);
-    fputs(", \"attribute\": ", stdout);
-    cli_put_json(stdout, epctx_str_of(finding->attribute));
-    fputs(", \"message\": ", stdout);
-    cli_put_json(stdout, epctx_str_of(finding->message));
-    fputs(", \"fix\": ", stdout);
-    cli_put_json(stdout, epctx_str_of(finding->info.fix));
-    putchar('}');
+static void found(void *user, const epctx_finding *what) {
+    finding one = {(int)what->rule, what->node, what->graph, what->attribute, what->message, 0};
+    findings_add((findings *)user, &one);
 }
 
-static void put_text(const lint_output *out, const epctx_finding *finding) {
-    static const char *const colours[EPCTX_SEVERITY_COUNT] = {"\033[31m", "\033[33m", "\033[36m"};
-    epctx_severity severity = finding->info.severity;
-    printf("%s: %s%s %s%s %s: ", out->file, out->colour ? colours[severity] : "",
-           severities[severity], finding->info.id, out->colour ? "\033[0m" : "",
-           finding->info.name);
-    if (finding->graph.size > 0) {
-        fputs("in '", stdout);
-        cli_put(stdout, finding->graph);
-        fputs("': ", stdout);
-    }
-    if (finding->node.size > 0) {
-        putchar('\'');
-        cli_put(stdout, finding->node);
-        fputs("': ", stdout);
-    }
-    if (finding->attribute[0] != '\0') {
-        cli_put(stdout, epctx_str_of(finding->attribute));
-        putchar(' ');
-    }
-    cli_put(stdout, epctx_str_of(finding->message));
-    printf("\n    fix: %s\n", finding->info.fix);
-}
-
-static void found(void *user, const epctx_finding *finding) {
-    lint_output *out = (lint_output *)user;
-    if (finding->info.severity == EPCTX_SEVERITY_HINT && !out->hints) return;
-    cli_progress_hide();
-    if (out->json)
-        put_json(out, finding);
-    else
-        put_text(out, finding);
-    out->first = false;
-    cli_progress_add(0);
+static void add(findings *out, int rule, const char *message) {
+    finding one = {rule, epctx_str_of(""), epctx_str_of(""), "", message, 0};
+    findings_add(out, &one);
 }
 
 static void list_rules(bool json) {
     int i;
     if (json) putchar('[');
     for (i = 0; i < RULE_COUNT; i++) {
-        epctx_rule_info rule = rule_info(i);
-        if (json)
-            printf(
-                "%s\n  {\"id\": \"%s\", \"rule\": \"%s\", \"severity\": \"%s\", \"text\": \"%s\", "
-                "\"fix\": \"%s\"}",
-                i > 0 ? "," : "", rule.id, rule.name, severities[rule.severity], rule.text,
-                rule.fix);
-        else
+        const epctx_rule_info rule = rule_info(i);
+        if (json) {
+            printf("%s\n  {\"id\": \"%s\", \"rule\": \"%s\", \"severity\": \"%s\", ",
+                   i > 0 ? "," : "", rule.id, rule.name,
+                   rule.severity == EPCTX_SEVERITY_ERROR     ? "error"
+                   : rule.severity == EPCTX_SEVERITY_WARNING ? "warning"
+                                                             : "hint");
+            cli_json_str("text", epctx_str_of(rule.text), ", ");
+            cli_json_str("fix", epctx_str_of(rule.fix), "}");
+        } else {
             printf("%s %-26s %s\n", rule.id, rule.name, rule.text);
+        }
     }
     if (json) puts("\n]");
 }
 
-static int lint(const char *file, const epctx_check_opts *opts, lint_output *out) {
+/* What is wrong with a file that is no model, as a finding where other files follow. */
+static void unreadable(lint_work *work, const char *file, const epctx_error *error) {
+    const char *message = error->message;
+    size_t size = strlen(file);
+    if (!work->out.several && work->out.format <= FINDINGS_JSON) {
+        cli_fail(error);
+        work->failed = true;
+        return;
+    }
+    if (strncmp(message, file, size) == 0 && strncmp(message + size, ": ", 2) == 0)
+        message += size + 2;
+    findings_file(&work->out, file);
+    add(&work->out, RULE_UNREADABLE, message);
+    findings_file_end(&work->out);
+}
+
+/* The delivery around a model may say where its files are; the command line comes first. */
+static void use_paths(epctx_check_opts *opts, const char *file, const delivery_paths *paths) {
+    const epctx_io *io = epctx_io_files();
+    char path[EPCTX_PATH_MAX];
+    if (paths == NULL || io->canonical_fn(io->user, file, path, sizeof path, NULL) != EPCTX_OK)
+        return;
+    while (paths != NULL && strcmp(paths->model, path) != 0) paths = paths->next;
+    if (paths == NULL) return;
+    if (opts->context_file_path == NULL) opts->context_file_path = paths->context;
+    if (opts->external_folder == NULL) opts->external_folder = paths->external;
+}
+
+static void lint_model(lint_work *work, const char *file, const delivery_paths *paths) {
+    epctx_check_opts opts = work->opts;
     uint64_t counts[EPCTX_SEVERITY_COUNT];
     epctx_model model;
-    epctx_finding finding;
+    epctx_finding loads;
     epctx_error error;
     epctx_status status;
     cli_progress_begin("lint", 0);
     status = cli_open(&model, file, &error);
-    if (status != EPCTX_OK) return cli_fail(&error);
-    if (out->json) {
-        fputs("{\n\"file\": ", stdout);
-        cli_put_json(stdout, epctx_str_of(file));
-        fputs(",\n\"findings\": [", stdout);
+    if (status != EPCTX_OK) {
+        cli_progress_end();
+        unreadable(work, file, &error);
+        return;
     }
-    status = epctx_lint(&model, opts, found, out, counts, &error);
-    if (status == EPCTX_OK && counts[0] == 0 && !opts->no_files &&
-        rule_loads_fails(&model, file, opts->context_file_path, &finding, &error)) {
-        found(out, &finding);
-        counts[0]++;
+    use_paths(&opts, file, paths);
+    findings_file(&work->out, file);
+    status = epctx_lint(&model, &opts, found, &work->out, counts, &error);
+    if (status == EPCTX_OK && counts[0] == 0 && !opts.no_files &&
+        rule_loads_fails(&model, file, opts.context_file_path, &loads, &error)) {
+        finding one = {RULE_LOADS, loads.node, loads.graph, loads.attribute, loads.message, 0};
+        findings_add(&work->out, &one);
     }
     epctx_model_close(&model);
     cli_progress_end();
-    if (status != EPCTX_OK) return cli_fail(&error);
-    if (out->json)
-        printf("],\n\"errors\": %" PRIu64 ",\n\"warnings\": %" PRIu64 ",\n\"hints\": %" PRIu64
-               "\n}\n",
-               counts[0], counts[1], counts[2]);
-    else
-        printf("%s: %" PRIu64 " error%s, %" PRIu64 " warning%s, %" PRIu64 " hint%s%s\n", file,
-               counts[0], cli_plural(counts[0]), counts[1], cli_plural(counts[1]), counts[2],
-               cli_plural(counts[2]), counts[2] > 0 && !out->hints ? " (--hints shows them)" : "");
-    return counts[0] > 0 ? CLI_FAILED : CLI_OK;
+    findings_file_end(&work->out);
+    if (status != EPCTX_OK) {
+        cli_fail(&error);
+        work->failed = true;
+    }
 }
 
-static bool has_option(int argc, char **argv, const char *name) {
+static void add_alone(lint_work *work, int rule, const char *file, const char *message) {
+    findings_file(&work->out, file);
+    add(&work->out, rule, message);
+    findings_file_end(&work->out);
+}
+
+/* Each model in the folder, in order of names, and then the deliveries. */
+static void lint_folder(lint_work *work, const char *folder) {
+    epctx_arena arena;
+    epctx_error error;
+    tree files;
+    const delivery_paths *paths;
+    size_t models = 0, i;
+    epctx_arena_init(&arena, NULL);
+    if (tree_read(&files, folder, &arena, &error) != EPCTX_OK) {
+        unreadable(work, folder, &error);
+        epctx_arena_free(&arena);
+        return;
+    }
+    paths = work->opts.no_files ? NULL : delivery_read_paths(&files, &arena);
+    for (i = 0; i < files.count; i++) {
+        const tree_entry *entry = &files.entries[i];
+        const bool model = tree_ends(entry->name, ".onnx");
+        models += model;
+        if (entry->kind == TREE_UNREADABLE)
+            add_alone(work, RULE_UNREADABLE, entry->path, "this folder cannot be read");
+        else if (model && entry->kind == TREE_LINK)
+            add_alone(work, RULE_LINK, entry->path, "a link that leads to no file in the folder");
+        else if (model && entry->kind == TREE_OTHER)
+            add_alone(work, RULE_UNREADABLE, entry->path, "is not a regular file");
+        else if (model && entry->kind == TREE_FILE)
+            lint_model(work, entry->path, paths);
+    }
+    if (!work->opts.no_files && delivery_lint(&work->out, &files)) models++;
+    if (models == 0) {
+        epctx_fail(&error, EPCTX_ERR_NOT_FOUND, "%s: there is no .onnx file in this folder",
+                   folder);
+        unreadable(work, folder, &error);
+    }
+    epctx_arena_free(&arena);
+}
+
+/* The list of rules is asked for: --rules without a list. */
+static bool wants_list(int argc, char **argv, bool *json) {
+    bool list = false;
     int i;
-    for (i = 0; i < argc && strcmp(argv[i], "--") != 0; i++)
-        if (strcmp(argv[i], name) == 0) return true;
-    return false;
+    for (i = 0; i < argc; i++) {
+        const bool rules = strcmp(argv[i], "--rules") == 0;
+        list = list || rules;
+        *json = *json || strcmp(argv[i], "--json") == 0;
+        if (!rules && strcmp(argv[i], "--json") != 0 && strcmp(argv[i], "--no-progress") != 0)
+            return false;
+    }
+    return list;
+}
+
+static int lint_all(lint_work *work, const char *const *files, int count) {
+    int code, i;
+    for (i = 0; i < count; i++) work->out.several = work->out.several || tree_is_folder(files[i]);
+    findings_begin(&work->out);
+    for (i = 0; i < count; i++)
+        if (tree_is_folder(files[i]))
+            lint_folder(work, files[i]);
+        else
+            lint_model(work, files[i], NULL);
+    code = findings_end(&work->out);
+    return work->failed ? CLI_FAILED : code;
+}
+
+/* The options that the commands' own table does not read. */
+static bool set_options(lint_work *work, const char *format, bool json, const char *profile,
+                        const char *rules, const char *ignore) {
+    if (json && format != NULL && strcmp(format, "json") != 0) {
+        cli_say("epctx: --json and --format %s exclude each other\n", format);
+        return false;
+    }
+    return findings_set_format(&work->out, json             ? "json"
+                                           : format != NULL ? format
+                                                            : "text") &&
+           (profile == NULL || cli_profile(profile, &work->opts.profile)) &&
+           (rules == NULL || findings_choose(&work->out, rules)) &&
+           (ignore == NULL || findings_ignore(&work->out, ignore));
 }
 
 static int run(int argc, char **argv) {
-    bool rules = false, no_files = false;
-    const char *profile = NULL, *file = NULL;
-    epctx_check_opts opts;
-    lint_output out = {NULL, false, false, false, true};
-    memset(&opts, 0, sizeof opts);
-    const cli_option options[] = {
-        {"--json", NULL, &out.json},
-        {"--hints", NULL, &out.hints},
-        {"--rules", NULL, &rules},
-        {"--no-files", NULL, &no_files},
-        {"--ep", &profile, NULL},
-        {"--context-path", &opts.context_file_path, NULL},
-        {"--external-folder", &opts.external_folder, NULL},
-        {NULL, NULL, NULL},
-    };
-    /* --rules needs no file. */
-    if (!cli_parse(&cli_lint, argc, argv, options, &file,
-                   has_option(argc, argv, "--rules") ? 0 : 1))
-        return CLI_USAGE;
-    if (rules) {
-        list_rules(out.json);
+    bool json = false, rules_given = false;
+    const char *profile = NULL, *format = NULL, *rules = NULL, *ignore = NULL;
+    const char **files;
+    lint_work work;
+    int code = CLI_USAGE, count;
+    if (wants_list(argc, argv, &json)) {
+        list_rules(json);
         return CLI_OK;
     }
-    if (profile != NULL && !cli_profile(profile, &opts.profile)) return CLI_USAGE;
-    opts.no_files = no_files;
-    out.file = file;
-    out.colour = !out.json && cli_colour(stdout);
-    return lint(file, &opts, &out);
+    json = false;
+    memset(&work, 0, sizeof work);
+    findings_init(&work.out);
+    const cli_option options[] = {
+        {"--json", NULL, &json},
+        {"--format", &format, NULL},
+        {"--strict", NULL, &work.out.strict},
+        {"--hints", NULL, &work.out.hints},
+        {"--rules", &rules, &rules_given},
+        {"--ignore", &ignore, NULL},
+        {"--no-files", NULL, &work.opts.no_files},
+        {"--ep", &profile, NULL},
+        {"--context-path", &work.opts.context_file_path, NULL},
+        {"--external-folder", &work.opts.external_folder, NULL},
+        {NULL, NULL, NULL},
+    };
+    files = (const char **)epctx_arena_array(&work.out.arena, (size_t)argc + 1, sizeof *files);
+    if (files == NULL) return cli_fail_text("out of memory");
+    count = cli_parse_some(&cli_lint, argc, argv, options, files, 1, argc);
+    if (count > 0 && set_options(&work, format, json, profile, rules, ignore)) {
+        work.out.several = count > 1 || ignore != NULL;
+        code = lint_all(&work, files, count);
+    }
+    findings_free(&work.out);
+    return code;
 }
 
 const cli_command cli_lint = {
     "lint",
-    "[--ep NAME] [--hints] [--json] [--no-files] [--hugging-face]\n"
-    "             [--context-path FILE] [--external-folder FOLDER] FILE\n"
+    "[--strict] [--hints] [--rules LIST] [--ignore FILE]\n"
+    "             [--format FORMAT | --json] [--ep NAME] [--no-files]\n"
+    "             [--hugging-face] [--context-path FILE]\n"
+    "             [--external-folder FOLDER] (FILE | FOLDER)...\n"
     "       epctx lint --rules [--json]",
-    "report errors in a model, by the rules of ONNX Runtime and its EP",
-    "Checks the model, its EPContext nodes, the files that they name and the\n"
+    "report errors in models and whole deliveries",
+    "Checks models, their EPContext nodes, the files that they name and the\n"
     "compatibility info. An error (E...) is something that ONNX Runtime 1.30 or the\n"
     "EP rejects. Lint does not check whether operators exist or match their schemas.\n"
+    "Of a FOLDER, checks every .onnx file in it and below it, by name; links that\n"
+    "lead out of it are not followed. If it is a delivery, also checks that all\n"
+    "fits together: a folder of ORT GenAI (genai_config.json) or a model package\n"
+    "(manifest.json). Prints the command that cures a finding where there is one.\n"
     "The rules for a node are those of the EP in its source, or those of --ep. The\n"
     "exit code is 1 if there is an error; warnings (W...) and hints (I...) do not\n"
     "affect it.\n\n"
+    "  --strict                  exit code 1 also if there is a warning\n"
+    "  --hints                   print hints, too\n"
+    "  --rules LIST              only these rules, by id or name: E022,W008; without\n"
+    "                            LIST and files: list all rules\n"
+    "  --ignore FILE             pass over findings. A line is 'RULE PATTERN reason';\n"
+    "                            PATTERN is compared with the end of FILE or\n"
+    "                            FILE:NODE, * is anything, ? one character; lines\n"
+    "                            with # are comments. An entry that matches nothing\n"
+    "                            is a warning\n"
+    "  --format FORMAT           text (default), json, sarif (2.1.0), or github\n"
+    "                            (annotations of a workflow)\n"
+    "  --json                    same as --format json: one JSON object, for several\n"
+    "                            files, a folder or with --ignore with one such\n"
+    "                            object for each in \"files\"\n"
     "  --ep NAME                 the EP that will load the model: its name, in any\n"
     "                            case, or one of qnn, qnn_plugin, openvino,\n"
     "                            tensorrt, nv_tensorrt_rtx, migraphx, vitisai,\n"
     "                            telum, example, npu, generic\n"
-    "  --hints                   print hints, too\n"
-    "  --json                    print one JSON object\n"
-    "  --rules                   list all rules\n"
     "  --no-files                do not look at files or into context binaries\n"
     "  --hugging-face            accept links into the blobs folder of a Hugging\n"
     "                            Face cache\n"
     "  --context-path FILE       ep.context_file_path: binaries are in its folder\n"
     "  --external-folder FOLDER  session.model_external_initializers_file_folder_path\n"
-    "\nExample: epctx lint --ep qnn model_ctx.onnx\n",
+    "\nExample: epctx lint --strict --format github delivery/\n",
     run,
 };

@@ -1,7 +1,7 @@
 /* epctx npu-dump: what the reference NPU makes of a model, and where its time goes. */
 #define _POSIX_C_SOURCE 200809L
 
-#include "epctx_npu.h"
+#include "npu_dump.h"
 #include "tensors.h"
 #include "threads.h"
 
@@ -157,27 +157,34 @@ static void print_commands(const session *s, const double *times) {
     }
 }
 
-static void json_commands(const session *s, const double *times) {
+void npu_dump_put_graph(FILE *out, const epctx_npu_graph *graph, const double *times) {
+    uint32_t position = 0;
     epctx_npu_command c;
+    fputs("\n {", out);
+    cli_put_member(out, "name", graph->info.name, ", ");
+    fprintf(out, "\"work\": %" PRIu64 ", \"scratch\": %zu, \"commands\": [", graph->work,
+            graph->info.scratch_size);
+    while (epctx_npu_next_command(graph, &position, &c)) {
+        fputs("\n  {", out);
+        cli_put_member(out, "op", epctx_str_of(c.op), ", ");
+        cli_put_member(out, "node", c.name, ", ");
+        fprintf(out,
+                "\"elements\": %" PRIu64 ", \"products\": %" PRIu64 ", \"bytes\": %" PRIu64
+                ", \"workspace\": %" PRIu64,
+                c.elements, c.products, c.bytes, c.temporary);
+        if (times != NULL) fprintf(out, ", \"us\": %.3f", *times++ / 1000);
+        fputs(position < graph->command_words ? "}," : "}", out);
+    }
+    fputs("]}", out);
+}
+
+static void json_commands(const session *s, const double *times) {
     size_t i;
     fputs("\"graphs\": [", stdout);
     for (i = 0; i < s->loaded.bound_count; i++) {
-        const epctx_npu_graph *graph = graph_at(s, i);
-        uint32_t position = 0;
-        fputs(i > 0 ? ",\n {" : "\n {", stdout);
-        cli_json_str("name", graph->info.name, ", ");
-        printf("\"work\": %" PRIu64 ", \"scratch\": %zu, \"commands\": [", graph->work,
-               graph->info.scratch_size);
-        while (epctx_npu_next_command(graph, &position, &c)) {
-            fputs("\n  {", stdout);
-            cli_json_str("op", epctx_str_of(c.op), ", ");
-            cli_json_str("node", c.name, ", ");
-            printf("\"elements\": %" PRIu64 ", \"products\": %" PRIu64 ", \"bytes\": %" PRIu64
-                   ", \"workspace\": %" PRIu64 ", \"us\": %.3f}%s",
-                   c.elements, c.products, c.bytes, c.temporary, *times++ / 1000,
-                   position < graph->command_words ? "," : "");
-        }
-        fputs("]}", stdout);
+        fputs(i > 0 ? "," : "", stdout);
+        npu_dump_put_graph(stdout, graph_at(s, i), times);
+        times += graph_at(s, i)->command_count;
     }
     fputs("]", stdout);
 }

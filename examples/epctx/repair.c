@@ -1,5 +1,6 @@
 /* epctx repair: what lint finds and a program can put right. */
 #include "combine.h"
+#include "convert.h"
 #include "ops/repair.h"
 #include "rules.h"
 
@@ -11,11 +12,16 @@ typedef struct repair_list {
     output *out;
     epctx_repair_opts opts;
     epctx_rule rules[EPCTX_RULE_COUNT];
+    uint64_t moved; /* findings that moving contexts to files may cure */
 } repair_list;
 
 static void tell(void *user, const epctx_repair_note *note) {
-    const repair_list *list = (const repair_list *)user;
+    repair_list *list = (repair_list *)user;
     const bool nameless = !note->done && note->rule == EPCTX_RULE_SOURCE_ABSENT;
+    if (!note->done && rule_wants_extract((int)note->rule)) {
+        list->moved++;
+        return;
+    }
     output_change(list->out, "%s %s%s%.*s%s: %s%s", note->done ? "repaired" : "left", note->info.id,
                   note->name.size > 0 ? " '" : "", (int)note->name.size,
                   note->name.size > 0 ? note->name.data : "", note->name.size > 0 ? "'" : "",
@@ -33,7 +39,8 @@ static bool read_rules(repair_list *list, const char *text) {
                     (int)part.size, part.data);
             return false;
         }
-        if (rule == RULE_LOADS || !epctx_can_repair((epctx_rule)rule)) {
+        if (rule >= EPCTX_RULE_COUNT ||
+            (!epctx_can_repair((epctx_rule)rule) && !rule_wants_extract(rule))) {
             cli_say("epctx: --rules: %s cannot be repaired automatically: %s\n", rule_info(rule).id,
                     rule_info(rule).fix);
             return false;
@@ -56,6 +63,39 @@ static void tell_loads(repair_list *list, const epctx_model *model, const char *
     ++*left;
 }
 
+static void left_by_extract(void *user, const epctx_finding *what) {
+    repair_list *list = (repair_list *)user;
+    if (!rule_wants_extract((int)what->rule)) return;
+    output_change(list->out, "left %s '%.*s': %s %s", what->info.id, (int)what->node.size,
+                  what->node.data, what->attribute, what->message);
+    list->moved++;
+}
+
+/* What `epctx extract` cures: the contexts go to files. Findings that are left count. */
+static void extract(repair_list *list, epctx_model *model, epctx_combined *files, size_t *left) {
+    epctx_check_opts check = list->opts.check;
+    epctx_convert_opts opts;
+    epctx_changes changes;
+    epctx_error error;
+    const size_t found = (size_t)list->moved;
+    size_t i;
+    memset(&opts, 0, sizeof opts);
+    opts.profile = check.profile;
+    if (list->out->path != NULL && !list->out->to_stdout) opts.output_path = list->out->path;
+    if (epctx_model_extract(model, &opts, &changes, &error) != EPCTX_OK) {
+        output_change(list->out, "left %zu finding%s: contexts cannot be moved to files: %s", found,
+                      cli_plural(found), error.message);
+        return;
+    }
+    for (i = 0; i < changes.count; i++) convert_tell(list->out, &changes.items[i]);
+    files->files = changes.files;
+    files->file_count = changes.file_count;
+    check.no_files = true; /* the files are not there yet */
+    list->moved = 0;
+    if (epctx_lint(model, &check, left_by_extract, list, NULL, &error) != EPCTX_OK) return;
+    *left = *left - found + (size_t)list->moved;
+}
+
 static int repair(repair_list *list, const char *file, const char *source_file) {
     epctx_model model, source;
     epctx_error error;
@@ -72,6 +112,7 @@ static int repair(repair_list *list, const char *file, const char *source_file) 
         if (epctx_repair(&model, &list->opts, tell, list, NULL, &left, &error) != EPCTX_OK)
             cli_fail(&error);
         else {
+            if (list->moved > 0) extract(list, &model, &none, &left);
             tell_loads(list, &model, file, &left);
             code = write_combined(list->out, &model, &none);
         }
@@ -109,8 +150,9 @@ const cli_command cli_repair = {
     "[--rules LIST] [--source MODEL] [--ep NAME]" OUTPUT_USAGE "FILE",
     "fix what lint finds",
     "Fixes findings that have exactly one right fix, with data from the model, from\n"
-    "the files beside it, or from the source model. Prints what was fixed, what\n"
-    "remains, and why. The exit code is 3 if the model was written but findings\n"
+    "the files beside it, or from the source model; moves contexts to files where an\n"
+    "EP needs that (E014, E015, E033). Prints what was fixed, what remains, and why. The exit code "
+    "is 3 if the model was written but findings\n"
     "remain.\n\n"
     "  --rules LIST         fix only these, by id or name: E003,compatibility-stale;\n"
     "                       hints are fixed only if listed\n"

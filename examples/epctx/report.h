@@ -3,6 +3,7 @@
 #define EPCTX_CLI_REPORT_H
 
 #include "cli.h"
+#include "ops/state.h"
 
 /* An EPContext node. */
 typedef struct report_part {
@@ -43,5 +44,7 @@ typedef struct report {
 epctx_status report_make(report *out, const epctx_model *model, const char *file,
                          epctx_error *error);
 void report_free(report *done);
+/* The object of `epctx info --json`, with a line end. */
+void report_put_json(FILE *out, const report *all, const epctx_state *state);
 
 #endif

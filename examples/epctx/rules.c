@@ -1,14 +1,31 @@
-/* The rules of lint, with the one that only this tool can judge. */
+/* The rules of lint: those of ops/lint.h, those for deliveries, and the tool's own. */
 #include "rules.h"
+
+#include "ops/repair.h"
 
 #include <stdio.h>
 #include <string.h>
 
 epctx_rule_info rule_info(int rule) {
-    static const epctx_rule_info loads = {"E900", "context-loads",
-                                          "the reference NPU cannot load its own context",
-                                          "compile the source model again", EPCTX_SEVERITY_ERROR};
-    return rule < EPCTX_RULE_COUNT ? epctx_rule_of((epctx_rule)rule) : loads;
+    static const epctx_rule_info own[RULE_COUNT - EPCTX_RULE_COUNT] = {
+        {"E900", "context-loads", "the reference NPU cannot load its own context",
+         "compile the source model again", EPCTX_SEVERITY_ERROR},
+        {"E901", "unreadable", "a file or folder that cannot be read as what it should be",
+         "see the message", EPCTX_SEVERITY_ERROR},
+        {"W901", "ignore-unused", "an entry of --ignore that matches nothing", "remove the entry",
+         EPCTX_SEVERITY_WARNING},
+        {"W902", "link-not-followed", "a link in a folder that leads out of it, or nowhere",
+         "replace the link with the file, or name the file itself", EPCTX_SEVERITY_WARNING},
+#define RULE_INFO(symbol, id, name, text, fix) \
+    {id, name, text, fix, \
+     (id)[0] == 'E'   ? EPCTX_SEVERITY_ERROR \
+     : (id)[0] == 'W' ? EPCTX_SEVERITY_WARNING \
+                      : EPCTX_SEVERITY_HINT},
+        DELIVERY_RULE_LIST(RULE_INFO)
+#undef RULE_INFO
+    };
+    return rule < EPCTX_RULE_COUNT || rule >= RULE_COUNT ? epctx_rule_of((epctx_rule)rule)
+                                                         : own[rule - EPCTX_RULE_COUNT];
 }
 
 int rule_find(epctx_str text) {
@@ -17,6 +34,97 @@ int rule_find(epctx_str text) {
            !epctx_str_is(text, rule_info(rule).name))
         rule++;
     return rule;
+}
+
+bool rule_list(const char *text, bool *wanted) {
+    epctx_str rest = epctx_str_of(text);
+    memset(wanted, 0, RULE_COUNT * sizeof *wanted);
+    do {
+        epctx_str part = epctx_str_cut(&rest, ',');
+        int rule = rule_find(part);
+        if (rule == RULE_COUNT) {
+            cli_say("epctx: --rules: there is no rule '%.*s' (epctx lint --rules)\n",
+                    (int)part.size, part.data);
+            return false;
+        }
+        wanted[rule] = true;
+    } while (rest.data != NULL);
+    return true;
+}
+
+bool rule_wants_extract(int rule) {
+    return rule == EPCTX_RULE_NO_PAYLOAD || rule == EPCTX_RULE_MIXED_MODES ||
+           rule == EPCTX_RULE_PAYLOAD_SIZE;
+}
+
+/* A word of a shell's command line, as it stands if that is safe. What cannot be shown is escaped
+ * in the form $'...', which bash, zsh and ksh know. */
+static epctx_status put_word(epctx_buffer *out, epctx_str word) {
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "_./-+,:@%=";
+    bool simple = word.size > 0, shown = true;
+    uint32_t code, before = 0;
+    size_t i, k, size;
+    epctx_status status;
+    for (i = 0; i < word.size; i += size, before = code) {
+        code = epctx_str_char(word, i, &size);
+        shown = shown && epctx_char_is_shown(code, before);
+        simple = simple && size == 1 && memchr(plain, word.data[i], sizeof plain - 1) != NULL;
+    }
+    if (simple) return epctx_buffer_append(out, word.data, word.size);
+    status = epctx_buffer_append(out, shown ? "'" : "$'", shown ? 1 : 2);
+    for (i = 0, before = 0; status == EPCTX_OK && i < word.size; i += size, before = code) {
+        code = epctx_str_char(word, i, &size);
+        if (word.data[i] == '\'') {
+            status = epctx_buffer_append(out, shown ? "'\\''" : "\\'", shown ? 4 : 2);
+        } else if (shown || (epctx_char_is_shown(code, before) && code != '\\')) {
+            status = epctx_buffer_append(out, word.data + i, size);
+        } else {
+            for (k = i; status == EPCTX_OK && k < i + size; k++) {
+                char hex[8];
+                snprintf(hex, sizeof hex, "\\x%02x", (unsigned char)word.data[k]);
+                status = epctx_buffer_append(out, hex, 4);
+            }
+        }
+    }
+    return status == EPCTX_OK ? epctx_buffer_append(out, "'", 1) : status;
+}
+
+static epctx_status put_text(epctx_buffer *out, const char *text) {
+    return epctx_buffer_append(out, text, strlen(text));
+}
+
+bool rule_command(int rule, const char *file, epctx_str node, epctx_buffer *out) {
+    char start[96] = "";
+    epctx_status status;
+    /* A name like an option. */
+    const char *before = file[0] == '-' ? "./" : "";
+    if (rule == DELIVERY_G_EMBEDDED + RULE_DELIVERY || rule_wants_extract(rule)) {
+        snprintf(start, sizeof start, "epctx extract --in-place ");
+    } else if (rule == EPCTX_RULE_ONLY_EMBEDDED) {
+        snprintf(start, sizeof start, "epctx embed --in-place ");
+    } else if (rule == EPCTX_RULE_FILE_MISSING) {
+        return false; /* repair can find few of them */
+    } else if (rule < EPCTX_RULE_COUNT && epctx_can_repair((epctx_rule)rule)) {
+        const bool nameless = rule == EPCTX_RULE_NO_SOURCE || rule == EPCTX_RULE_SOURCE_ABSENT;
+        snprintf(start, sizeof start, "epctx repair --in-place --rules %s%s%s ", rule_info(rule).id,
+                 epctx_repair_wants_source((epctx_rule)rule) ? " --source SOURCE_MODEL" : "",
+                 nameless ? " --ep NAME" : "");
+    } else if (rule != EPCTX_RULE_PAYLOAD_IGNORED || node.size == 0) {
+        return false;
+    }
+    out->size = 0;
+    if (start[0] == '\0') {
+        status = put_text(out, "epctx unset --in-place --node=");
+        if (status == EPCTX_OK) status = put_word(out, node);
+        if (status == EPCTX_OK) status = put_text(out, " ");
+    } else {
+        status = put_text(out, start);
+    }
+    if (status == EPCTX_OK) status = put_text(out, before);
+    if (status == EPCTX_OK) status = put_word(out, epctx_str_of(file));
+    if (status == EPCTX_OK && start[0] == '\0') status = put_text(out, " ep_cache_context");
+    return status == EPCTX_OK;
 }
 
 /* The message without file, node and attribute, which a finding names on their own. */

@@ -35,9 +35,9 @@ extern "C" {
     X(NO_CONTEXT, "E013", "main-without-context", "a primary node has no context", \
       "set ep_cache_context, or main_context 0 if another node has the context") \
     X(NO_PAYLOAD, "E014", "payload-missing", "this EP needs the context in every node", \
-      "generate with ep.context_embed_mode 0") \
+      "move the context to a file (epctx extract), or generate with ep.context_embed_mode 0") \
     X(MIXED_MODES, "E015", "mixed-embed-modes", "embedded and external contexts in one model", \
-      "use one embed mode for all nodes of this EP") \
+      "use one embed mode for all nodes of this EP, e.g. all in files (epctx extract)") \
     X(NO_SOURCE, "E016", "source-missing", "this EP ignores nodes without source", \
       "set source to the EP's name") \
     X(SOURCE_SPELLING, "E017", "source-spelling", "this EP compares source exactly", \
@@ -72,7 +72,7 @@ extern "C" {
     X(MODEL_SIZE, "E032", "model-too-large", "libprotobuf reads at most 2 GiB", \
       "move contexts (embed_mode 0) and initializers into files") \
     X(PAYLOAD_SIZE, "E033", "payload-too-large", "an embedded context of 2 GiB or more", \
-      "generate with ep.context_embed_mode 0") \
+      "move it to a file (epctx extract), or generate with ep.context_embed_mode 0") \
     X(EXTERNAL_RANGE, "E034", "external-range", "external data ends beyond its file", \
       "copy the data file again") \
     X(NO_LOCATION, "E035", "external-location-missing", "external data without a location", \
@@ -146,7 +146,7 @@ extern "C" {
       "values, indices and shape of a sparse initializer do not fit", \
       "take the model from its source again") \
     X(EPCONTEXT_OPSET, "W001", "epcontext-opset", "com.microsoft is not imported", \
-      "add the opset import com.microsoft, version 1") \
+      "add the opset import com.microsoft, version 1 (epctx repair)") \
     X(SOURCE_ABSENT, "W002", "source-absent", "only some EPs accept a node without source", \
       "set source to the EP's name") \
     X(PAYLOAD_IGNORED, "W003", "payload-ignored", \

@@ -564,7 +564,8 @@ static epctx_status lint_compat_entry(linter *l, epctx_str key, epctx_str value,
     } else if ((profile->traits & EPCTX_QNN_COMPAT) != 0 &&
                epctx_compat_compare(profile, value, value, NULL) == EPCTX_COMPAT_NOT_APPLICABLE) {
         lint_say(l, EPCTX_RULE_COMPAT_SYNTAX, key, NULL,
-                 "is '%S', but EP '%S' writes six fields separated by ':'", &value, &ep);
+                 "is '%S', but EP '%S' writes six fields separated by ':', or v2 and seven", &value,
+                 &ep);
     }
     return EPCTX_OK;
 }

@@ -836,20 +836,24 @@ bool epctx_can_repair(epctx_rule rule) {
     return repairer_find(rule) != NULL;
 }
 
+bool epctx_repair_wants_source(epctx_rule rule) {
+    const repairer *known = repairer_find(rule);
+    return known != NULL && known->source;
+}
+
 static void repair_count(void *user, const epctx_finding *finding) {
     ((repair *)user)->found[finding->rule]++;
 }
 
 static void repair_left(void *user, const epctx_finding *finding) {
     repair *r = (repair *)user;
-    const repairer *known = repairer_find(finding->rule);
     char line[1024];
     epctx_text text = epctx_text_of(line, sizeof line);
     const char *why = finding->info.fix;
     epctx_repair_note note;
     if (!r->wanted[finding->rule]) return;
     memset(&note, 0, sizeof note);
-    note.needs_source = known != NULL && known->source && r->opts->source == NULL;
+    note.needs_source = epctx_repair_wants_source(finding->rule) && r->opts->source == NULL;
     if (note.needs_source) {
         why = "only the source model has the information";
     } else if (finding->rule == EPCTX_RULE_NO_VALUE_TYPE) {

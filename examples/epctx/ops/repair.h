@@ -39,6 +39,8 @@ epctx_status epctx_repair(epctx_model *model, const epctx_repair_opts *opts,
                           epctx_error *error);
 /* Whether epctx_repair can fix findings of a rule. */
 bool epctx_can_repair(epctx_rule rule);
+/* Whether it needs the source model for that. */
+bool epctx_repair_wants_source(epctx_rule rule);
 
 /* Removes and reports compatibility info of EPs that have no node in the model. */
 epctx_status ops_drop_stale(ops_report *report, epctx_model *model, epctx_error *error);

@@ -1,0 +1,1379 @@
+/* genai.c - a folder of ORT GenAI: genai_config.json, its models and everything that they name. */
+#include "delivery_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_STAGES = 256 };
+
+/* A model that the configuration names. */
+typedef struct part {
+    epctx_str name; /* of the stage, else of the role */
+    const json *object;
+    epctx_str filename;
+    const json *options; /* session_options of its own, or NULL */
+    const json *outer;   /* those that apply without, or that are inherited; NULL: none */
+    bool stage;          /* of decoder.pipeline */
+    bool prompt, token, lm_head;
+    const delivery_paths *paths;
+    bool open;
+    delivery_model model;
+} part;
+
+typedef struct genai {
+    delivery *d;
+    const json *root, *model, *decoder;
+    epctx_str type;
+    part *parts; /* the stages first, in their order */
+    size_t count, stage_count;
+    epctx_str nothing;
+} genai;
+
+/* -- the configuration -- */
+
+static int64_t number_of(const json *object, const char *key) {
+    const json *member = json_get(object, key);
+    if (member == NULL || member->kind != JSON_NUMBER || !(member->number > -1e15) ||
+        !(member->number < 1e15))
+        return 0;
+    return (int64_t)member->number;
+}
+
+static bool truth_of(const json *object, const char *key, bool otherwise) {
+    const json *member = json_get(object, key);
+    return member != NULL && member->kind == JSON_BOOL ? member->truth : otherwise;
+}
+
+/* Whether text of the file, not a value, has a \u escape. */
+static void check_escapes(genai *g, epctx_str text) {
+    unsigned line = 1;
+    size_t i;
+    for (i = 0; i + 1 < text.size; i++) {
+        line += text.data[i] == '\n';
+        if (text.data[i] != '\\') continue;
+        i++;
+        if (text.data[i] != 'u') continue;
+        g->d->line = line;
+        delivery_say(g->d, DELIVERY_G_ESCAPE, g->nothing,
+                     "has an escape of the form \\uXXXX, which ORT GenAI does not read");
+        g->d->line = 0;
+        return;
+    }
+}
+
+static part *add_part(genai *g, epctx_str name, const json *object, const json *outer) {
+    part *p = &g->parts[g->count++];
+    p->name = name;
+    p->object = object;
+    p->filename = delivery_text(object, "filename");
+    p->options = json_get(object, "session_options");
+    p->outer = outer;
+    p->prompt = p->token = true;
+    return p;
+}
+
+static bool is_full(const genai *g) {
+    return g->count >= MOST_STAGES;
+}
+
+/* The stages in one object, or in several in a list. */
+static void add_stages(genai *g, const json *pipeline, const json *outer, bool stage) {
+    const json *object = pipeline, *one;
+    if (pipeline == NULL) return;
+    if (pipeline->kind == JSON_LIST) object = pipeline->first;
+    for (; object != NULL; object = pipeline->kind == JSON_LIST ? object->next : NULL) {
+        for (one = object->kind == JSON_OBJECT ? object->first : NULL; one != NULL;
+             one = one->next) {
+            part *p;
+            if (is_full(g)) return;
+            p = add_part(g, one->key, one, outer);
+            p->stage = stage;
+            if (!stage) continue;
+            p->prompt = truth_of(one, "run_on_prompt", true);
+            p->token = truth_of(one, "run_on_token_gen", true);
+            p->lm_head = truth_of(one, "is_lm_head", false);
+            g->stage_count++;
+        }
+    }
+}
+
+static bool find_parts(genai *g) {
+    static const char *const roles[] = {"encoder", "embedding", "speech",  "joiner", "vad",
+                                        "draft",   "mtp",       "dflash2", "dspark", "vision"};
+    const json *options = json_get(g->decoder, "session_options"), *vision;
+    size_t i;
+    g->parts = (part *)delivery_alloc(g->d, MOST_STAGES, sizeof *g->parts);
+    if (g->parts == NULL) return false;
+    add_stages(g, json_get(g->decoder, "pipeline"), options, true);
+    if (g->stage_count == 0 && g->decoder != NULL && json_get(g->decoder, "filename") != NULL)
+        add_part(g, epctx_str_of("decoder"), g->decoder, NULL);
+    for (i = 0; i < sizeof roles / sizeof roles[0] && !is_full(g); i++) {
+        const json *role = json_get(g->model, roles[i]);
+        if (role != NULL && json_get(role, "filename") != NULL)
+            add_part(g, epctx_str_of(roles[i]), role, options);
+    }
+    vision = json_get(g->model, "vision");
+    add_stages(g, json_get(vision, "pipeline"), json_get(vision, "session_options"), false);
+    if (is_full(g))
+        delivery_say(g->d, DELIVERY_G_STAGES, g->nothing,
+                     "has %d models or more; the others are not judged", (int64_t)MOST_STAGES);
+    return true;
+}
+
+/* G2: the Qwen-VL types and Fara use the pipeline when there is one. */
+static bool takes_pipeline(epctx_str type) {
+    size_t i;
+    if (epctx_str_is(type, "decoder-pipeline") || epctx_str_starts(type, "fara")) return true;
+    for (i = 0; i + 1 < type.size; i++)
+        if (memcmp(type.data + i, "vl", 2) == 0) return epctx_str_starts(type, "qwen");
+    return false;
+}
+
+static void check_type(genai *g) {
+    const json *length = json_get(g->model, "context_length");
+    const bool pipeline = epctx_str_is(g->type, "decoder-pipeline");
+    if (g->model == NULL) {
+        delivery_say(g->d, DELIVERY_G_TYPE, g->nothing, "has no object 'model'");
+        return;
+    }
+    if (g->stage_count > 0 && !takes_pipeline(g->type))
+        delivery_say(g->d, DELIVERY_G_TYPE, g->nothing,
+                     "model.type is '%S', which ignores the %u stages and opens the folder as a "
+                     "model",
+                     &g->type, (uint64_t)g->stage_count);
+    if (pipeline && g->stage_count == 0)
+        delivery_say(g->d, DELIVERY_G_TYPE, g->nothing,
+                     "model.type is 'decoder-pipeline', but decoder.pipeline has no stage");
+    if (length == NULL || number_of(g->model, "context_length") <= 0)
+        delivery_say(g->d, DELIVERY_G_TYPE, g->nothing,
+                     "model.context_length is missing or not above 0");
+}
+
+/* -- models -- */
+
+/* Whether the decoder's options apply, too. */
+static bool inherits(const part *p) {
+    return p->options == NULL || truth_of(p->object, "inherit_session_options", false);
+}
+
+/* A session option that is a path relative to the folder; NULL: not given. */
+static const char *session_path(genai *g, const part *p, const char *key) {
+    epctx_str name = delivery_text(p->options, key);
+    if (name.size == 0 && inherits(p)) name = delivery_text(p->outer, key);
+    if (name.size == 0 || delivery_is_absolute(name)) return NULL;
+    return delivery_join(g->d, g->d->files->folder, name);
+}
+
+static void note_paths(genai *g, part *p) {
+    const char *context = session_path(g, p, "ep.context_file_path");
+    const char *external =
+        session_path(g, p, "session.model_external_initializers_file_folder_path");
+    const char *model = delivery_join(g->d, g->d->files->folder, p->filename);
+    if (model != NULL && (context != NULL || external != NULL))
+        p->paths = delivery_add_paths(g->d, model, context, external);
+}
+
+/* "sha256:HEX/FILE" in the shared assets of a model package; NULL: no such. */
+static const char *find_asset(genai *g, epctx_str name) {
+    char *text;
+    if (g->d->assets == NULL || name.size < 8 || delivery_climbs(name)) return NULL;
+    text = epctx_arena_copy(g->d->arena, name);
+    if (text == NULL) return NULL;
+    text[6] = '-';
+    return delivery_join(g->d, g->d->assets, epctx_str_of(text));
+}
+
+static void open_part(genai *g, part *p) {
+    const epctx_str name = p->filename;
+    const char *path;
+    epctx_error error;
+    const tree_entry *entry;
+    if (name.size == 0) {
+        delivery_say(g->d, DELIVERY_G_FILE, p->name, "has no filename");
+        return;
+    }
+    if (epctx_str_starts(name, "sha256:")) {
+        path = find_asset(g, name);
+        if (path == NULL)
+            delivery_say(g->d, DELIVERY_G_FILE, p->name, "filename '%S' is in no model package",
+                         &name);
+        if (path != NULL && delivery_open(g->d, path, p->paths, &p->model, &error) != EPCTX_OK)
+            delivery_say(g->d, DELIVERY_G_FILE, p->name, "%s", error.message);
+        else
+            p->open = path != NULL;
+        return;
+    }
+    if (delivery_is_absolute(name) || delivery_climbs(name) ||
+        memchr(name.data, '\0', name.size) != NULL) {
+        delivery_say(g->d, DELIVERY_G_FILE, p->name,
+                     "filename '%S' is absolute or has a '..': ORT GenAI rejects it", &name);
+        return;
+    }
+    entry = tree_find(g->d->files, name);
+    if (entry == NULL || entry->kind != TREE_FILE) {
+        delivery_say(g->d, DELIVERY_G_FILE, p->name, "filename '%S' is no file in the folder",
+                     &name);
+        return;
+    }
+    path = delivery_join(g->d, g->d->files->folder, name);
+    if (path == NULL) return;
+    if (delivery_open(g->d, path, p->paths, &p->model, &error) != EPCTX_OK) {
+        delivery_say(g->d, DELIVERY_G_FILE, p->name, "%s", error.message);
+        return;
+    }
+    p->open = true;
+}
+
+static void check_stages(genai *g) {
+    bool prompt = false, token = false;
+    size_t i, k;
+    if (g->stage_count == 0) return;
+    for (i = 0; i < g->stage_count; i++) {
+        const part *p = &g->parts[i];
+        prompt = prompt || p->prompt;
+        token = token || p->token;
+        for (k = 0; k < i && !epctx_str_eq(g->parts[k].name, p->name); k++) continue;
+        if (k < i) delivery_say(g->d, DELIVERY_G_STAGES, p->name, "two stages have this name");
+    }
+    if (!prompt || !token)
+        delivery_say(g->d, DELIVERY_G_STAGES, g->nothing, "no stage runs on %s",
+                     !prompt ? "the prompt" : "token generation");
+}
+
+/* -- options -- */
+
+/* Calls back for each provider that applies to a part: its own, then those of the decoder that it
+ * inherits. */
+typedef void (*provider_fn)(genai *g, const part *p, const json *provider, void *user);
+
+static void each_in(genai *g, const part *p, const json *options, provider_fn fn, void *user) {
+    const json *list = json_get(options, "provider_options"), *object, *one;
+    if (list == NULL || list->kind != JSON_LIST) return;
+    for (object = list->first; object != NULL; object = object->next)
+        for (one = object->kind == JSON_OBJECT ? object->first : NULL; one != NULL; one = one->next)
+            fn(g, p, one, user);
+}
+
+static void each_provider(genai *g, const part *p, provider_fn fn, void *user) {
+    each_in(g, p, p->options, fn, user);
+    if (inherits(p)) each_in(g, p, p->outer, fn, user);
+}
+
+typedef struct wanted_provider {
+    const char *name;
+    const json *first; /* its options */
+} wanted_provider;
+
+static void match_provider(genai *g, const part *p, const json *provider, void *user) {
+    wanted_provider *wanted = (wanted_provider *)user;
+    const char *name = genai_provider(provider->key);
+    (void)g;
+    (void)p;
+    if (wanted->first == NULL && name != NULL && strcmp(name, wanted->name) == 0)
+        wanted->first = provider;
+}
+
+/* The options of a provider that apply to a part; NULL: it does not have this provider. */
+static const json *provider_for(genai *g, const part *p, const char *name) {
+    wanted_provider wanted = {name, NULL};
+    each_provider(g, p, match_provider, &wanted);
+    return wanted.first;
+}
+
+/* An option of a provider of a part, own ones first. */
+typedef struct wanted_option {
+    const char *provider, *key;
+    epctx_str value;
+    bool found;
+} wanted_option;
+
+static void match_option(genai *g, const part *p, const json *provider, void *user) {
+    wanted_option *wanted = (wanted_option *)user;
+    const char *name = genai_provider(provider->key);
+    const json *value;
+    (void)g;
+    (void)p;
+    if (wanted->found || name == NULL || strcmp(name, wanted->provider) != 0) return;
+    value = json_get(provider, wanted->key);
+    if (value == NULL) return;
+    wanted->found = true;
+    wanted->value = value->kind == JSON_STRING ? value->text : epctx_str_of("");
+}
+
+static bool option_for(genai *g, const part *p, const char *provider, const char *key,
+                       epctx_str *value) {
+    wanted_option wanted;
+    memset(&wanted, 0, sizeof wanted);
+    wanted.provider = provider;
+    wanted.key = key;
+    wanted.value = epctx_str_of("");
+    each_provider(g, p, match_option, &wanted);
+    *value = wanted.value;
+    return wanted.found;
+}
+
+/* G5 */
+static void check_providers(genai *g, const part *p) {
+    size_t i;
+    for (i = 0; i < p->model.node_count; i++) {
+        const epctx_str source = p->model.nodes[i].node.source;
+        const char *name = genai_provider_of(source);
+        if (source.size == 0) continue;
+        if (name != NULL &&
+            (provider_for(g, p, name) != NULL ||
+             (strcmp(name, "VitisAI") == 0 && provider_for(g, p, "RyzenAI") != NULL)))
+            continue;
+        if (name == NULL)
+            delivery_say(g->d, DELIVERY_G_PROVIDER, p->name,
+                         "has EPContext nodes of '%S', for which ORT GenAI has no provider",
+                         &source);
+        else
+            delivery_say(g->d, DELIVERY_G_PROVIDER, p->name,
+                         "has EPContext nodes of '%S', but its %s have no provider %s", &source,
+                         p->options == NULL ? "session options, those of the decoder,"
+                         : inherits(p)      ? "session options and those of the decoder"
+                                       : "own session options, which replace those of the decoder,",
+                         name);
+        return;
+    }
+}
+
+static bool is_one_of(epctx_str text, const char *const *words) {
+    for (; *words != NULL; words++)
+        if (epctx_str_is(text, *words)) return true;
+    return false;
+}
+
+/* G6, G19, G25: one provider with its options. */
+static void check_provider(genai *g, const part *p, const json *provider, void *user) {
+    static const char *const paths[] = {
+        "backend_path", "external_ep_library", "external_ep_libray",    "config_file",
+        "cache_dir",    "profiling_file_path", "nv_runtime_cache_path", NULL};
+    const char *name = genai_provider(provider->key);
+    const json *one;
+    (void)user;
+    if (name == NULL)
+        delivery_say(g->d, DELIVERY_G_OPTIONS, p->name, "ORT GenAI knows no provider '%S'",
+                     &provider->key);
+    if (name != NULL && strcmp(name, "CPU") == 0 && provider->first != NULL)
+        delivery_say(g->d, DELIVERY_G_OPTIONS, p->name, "the provider CPU takes no options");
+    for (one = provider->kind == JSON_OBJECT ? provider->first : NULL; one != NULL;
+         one = one->next) {
+        if (one->kind != JSON_STRING) continue;
+        if (is_one_of(one->key, paths) && delivery_is_absolute(one->text))
+            delivery_say(g->d, DELIVERY_G_BACKEND_PATH, p->name,
+                         "option %S is the absolute path '%S'", &one->key, &one->text);
+        if (epctx_str_is(one->key, "cache_dir") && one->text.size > 0)
+            delivery_say(g->d, DELIVERY_G_LEFTOVER, p->name,
+                         "option cache_dir is '%S': the EP writes files at the user's", &one->text);
+        if (epctx_str_is(one->key, "backend_path")) {
+            const char *text = epctx_arena_copy(g->d->arena, one->text);
+            const bool windows = text != NULL && tree_ends(text, ".dll");
+            if (windows || (text != NULL && tree_ends(text, ".so")))
+                delivery_say(g->d, DELIVERY_G_BACKEND_OS, p->name,
+                             "backend_path is '%S', a name of %s only", &one->text,
+                             windows ? "Windows" : "Linux and Android");
+        }
+    }
+}
+
+static void check_session(genai *g, const part *p, const json *options) {
+    static const char *const levels[] = {"ORT_DISABLE_ALL", "ORT_ENABLE_BASIC",
+                                         "ORT_ENABLE_EXTENDED", "ORT_ENABLE_ALL", NULL};
+    static const char *const paths[] = {"custom_ops_library", "ep.context_file_path",
+                                        "session.model_external_initializers_file_folder_path",
+                                        NULL};
+    const epctx_str level = delivery_text(options, "graph_optimization_level");
+    const epctx_str library = delivery_text(options, "custom_ops_library");
+    const json *one;
+    if (options == NULL || options->kind != JSON_OBJECT) return;
+    if (level.size > 0 && !is_one_of(level, levels))
+        delivery_say(g->d, DELIVERY_G_OPTIONS, p->name,
+                     "graph_optimization_level is '%S': ORT_DISABLE_ALL, ORT_ENABLE_BASIC, "
+                     "ORT_ENABLE_EXTENDED or ORT_ENABLE_ALL is expected",
+                     &level);
+    for (one = options->first; one != NULL; one = one->next)
+        if (one->kind == JSON_STRING && is_one_of(one->key, paths) &&
+            delivery_is_absolute(one->text))
+            delivery_say(g->d, DELIVERY_G_BACKEND_PATH, p->name,
+                         "option %S is the absolute path '%S'", &one->key, &one->text);
+    if (epctx_str_is(delivery_text(options, "ep.context_enable"), "1"))
+        delivery_say(g->d, DELIVERY_G_LEFTOVER, p->name,
+                     "option ep.context_enable is 1: the model is compiled again at the user's");
+    if (library.size > 0 && !delivery_is_absolute(library) &&
+        tree_find(g->d->files, library) == NULL)
+        delivery_say(g->d, DELIVERY_G_TOKENIZER, p->name,
+                     "custom_ops_library '%S' is not in the folder", &library);
+    each_in(g, p, options, check_provider, NULL);
+}
+
+/* The options of every part once, and those of the decoder for all that have none. */
+static void check_options(genai *g) {
+    const json *decoder = json_get(g->decoder, "session_options");
+    bool decoder_seen = false;
+    part whole;
+    size_t i;
+    for (i = 0; i < g->count; i++) {
+        check_session(g, &g->parts[i], g->parts[i].options);
+        decoder_seen = decoder_seen || g->parts[i].options == decoder;
+    }
+    if (decoder == NULL || decoder_seen) return;
+    memset(&whole, 0, sizeof whole);
+    whole.name = epctx_str_of("decoder");
+    check_session(g, &whole, decoder);
+}
+
+/* -- names and types -- */
+
+static bool fits_pattern(epctx_str pattern, epctx_str name, uint64_t *number) {
+    size_t head = 0, tail;
+    epctx_str middle;
+    while (head + 1 < pattern.size && memcmp(pattern.data + head, "%d", 2) != 0) head++;
+    if (head + 1 >= pattern.size) return false;
+    tail = pattern.size - head - 2;
+    if (name.size < head + tail + 1 || memcmp(name.data, pattern.data, head) != 0 ||
+        memcmp(name.data + name.size - tail, pattern.data + head + 2, tail) != 0)
+        return false;
+    middle.data = name.data + head;
+    middle.size = name.size - head - tail;
+    return epctx_str_number(middle, number);
+}
+
+/* A name of the decoder's values: as configured, or ORT GenAI's own. */
+static epctx_str decoder_name(const genai *g, const char *side, const char *key,
+                              const char *otherwise) {
+    epctx_str given = delivery_text(json_get(g->decoder, side), key);
+    return given.size > 0 ? given : epctx_str_of(otherwise);
+}
+
+typedef enum cache_kind {
+    PAST_KEY,
+    PAST_VALUE,
+    PRESENT_KEY,
+    PRESENT_VALUE,
+    CACHE_KINDS
+} cache_kind;
+
+static epctx_str cache_pattern(const genai *g, cache_kind kind) {
+    static const char *const words[CACHE_KINDS][3] = {
+        {"inputs", "past_key_names", "past_key_values.%d.key"},
+        {"inputs", "past_value_names", "past_key_values.%d.value"},
+        {"outputs", "present_key_names", "present.%d.key"},
+        {"outputs", "present_value_names", "present.%d.value"}};
+    return decoder_name(g, words[kind][0], words[kind][1], words[kind][2]);
+}
+
+/* The number of the layer whose cache a value is. */
+static bool is_cache(const genai *g, epctx_str name, bool input, uint64_t *layer) {
+    const cache_kind first = input ? PAST_KEY : PRESENT_KEY;
+    return fits_pattern(cache_pattern(g, first), name, layer) ||
+           fits_pattern(cache_pattern(g, (cache_kind)(first + 1)), name, layer);
+}
+
+/* Whether ORT GenAI itself feeds an input of this name. */
+static bool is_managed(const genai *g, epctx_str name) {
+    static const char *const own[] = {"input_ids",
+                                      "attention_mask",
+                                      "position_ids",
+                                      "past_seq_len",
+                                      "total_seq_len",
+                                      "past_sequence_length",
+                                      "current_sequence_length",
+                                      "total_sequence_length",
+                                      "past_key_values_length",
+                                      "cache_indirection",
+                                      "encoder_hidden_states",
+                                      "encoder_attention_mask",
+                                      "rnn_states_prev",
+                                      NULL};
+    const json *inputs = json_get(g->decoder, "inputs"), *one;
+    uint64_t layer;
+    if (is_one_of(name, own) || is_cache(g, name, true, &layer)) return true;
+    for (one = inputs != NULL ? inputs->first : NULL; one != NULL; one = one->next) {
+        if (one->kind != JSON_STRING || epctx_str_is(one->key, "inputs_embeds")) continue;
+        if (epctx_str_eq(one->text, name) || fits_pattern(one->text, name, &layer)) return true;
+    }
+    /* With pictures or speech the embeddings come from elsewhere. */
+    return !epctx_str_is(g->type, "decoder-pipeline") &&
+           epctx_str_eq(name, decoder_name(g, "inputs", "inputs_embeds", "inputs_embeds"));
+}
+
+/* G7: one list of a stage against the graph. */
+static void check_list(genai *g, const part *p, const char *key, const delivery_values *values,
+                       bool whole) {
+    const json *list = json_get(p->object, key), *one;
+    epctx_map listed;
+    size_t i;
+    if (list == NULL || list->kind != JSON_LIST) return;
+    epctx_map_init(&listed, g->d->arena);
+    for (one = list->first; one != NULL; one = one->next) {
+        if (one->kind != JSON_STRING) continue;
+        if (epctx_map_put(&listed, one->text, 1) != EPCTX_OK) return;
+        if (delivery_find(values, one->text) == NULL)
+            delivery_say(g->d, DELIVERY_G_NAMES, p->name,
+                         "%s has '%S', which is not one of its graph", key, &one->text);
+    }
+    for (i = 0; whole && i < values->count; i++)
+        if (epctx_map_get(&listed, values->items[i].name) == EPCTX_MAP_NONE)
+            delivery_say(g->d, DELIVERY_G_NAMES, p->name, "%s lacks '%S', which its graph needs",
+                         key, &values->items[i].name);
+}
+
+/* The name under which later stages see an output. */
+static epctx_str forwarded(const part *p, epctx_str name) {
+    const json *map = json_get(p->object, "output_names_forwarder"), *one;
+    for (one = map != NULL ? map->first : NULL; one != NULL; one = one->next)
+        if (one->kind == JSON_STRING && epctx_str_eq(one->key, name)) return one->text;
+    return name;
+}
+
+/* Whether a stage lists an output; without a list, all of the graph count. */
+static bool lists_output(const part *p, epctx_str name) {
+    const json *list = json_get(p->object, "outputs"), *one;
+    if (list == NULL || list->kind != JSON_LIST) return true;
+    for (one = list->first; one != NULL; one = one->next)
+        if (one->kind == JSON_STRING && epctx_str_eq(one->text, name)) return true;
+    return false;
+}
+
+/* What a stage before `at` makes under this name in a phase; NULL: none does. */
+static const delivery_value *find_output(const genai *g, size_t at, bool prompt, epctx_str name,
+                                         const part **maker) {
+    size_t i, k;
+    for (i = at; i-- > 0;) {
+        const part *p = &g->parts[i];
+        if (!p->open || !(prompt ? p->prompt : p->token)) continue;
+        for (k = 0; k < p->model.outputs.count; k++) {
+            const delivery_value *value = &p->model.outputs.items[k];
+            if (!epctx_str_eq(forwarded(p, value->name), name) || !lists_output(p, value->name))
+                continue;
+            *maker = p;
+            return value;
+        }
+    }
+    return NULL;
+}
+
+/* The first dimension that is fixed at both ends and not the same; -1: none. */
+static int32_t differing_dim(const delivery_value *a, const delivery_value *b) {
+    int32_t i;
+    if (a->rank < 0 || b->rank < 0) return -1;
+    if (a->rank != b->rank) return 0;
+    for (i = 0; i < a->rank; i++)
+        if (a->dims[i] >= 0 && b->dims[i] >= 0 && a->dims[i] != b->dims[i]) return i;
+    return -1;
+}
+
+static bool all_open_before(const genai *g, size_t at) {
+    size_t i;
+    for (i = 0; i < at; i++)
+        if (!g->parts[i].open) return false;
+    return true;
+}
+
+/* G8: where an input of a stage comes from. */
+static void check_wire(genai *g, size_t at, const delivery_value *input) {
+    const part *p = &g->parts[at], *maker = NULL;
+    const delivery_value *made;
+    int phase;
+    if (is_managed(g, input->name)) return;
+    for (phase = 0; phase < 2; phase++) {
+        int32_t dim;
+        if (!(phase == 0 ? p->prompt : p->token)) continue;
+        made = find_output(g, at, phase == 0, input->name, &maker);
+        if (made == NULL) {
+            if (!all_open_before(g, at)) return;
+            delivery_say(
+                g->d, DELIVERY_G_WIRING, p->name,
+                "input '%S' is not one of ORT GenAI's, and no earlier stage that runs on %s "
+                "makes it",
+                &input->name, phase == 0 ? "the prompt" : "token generation");
+            return;
+        }
+        dim = differing_dim(made, input);
+        if (made->elem_type != input->elem_type || dim >= 0) {
+            delivery_say(g->d, DELIVERY_G_WIRING, p->name,
+                         made->elem_type != input->elem_type
+                             ? "input '%S' has another element type than in stage '%S'"
+                             : "input '%S' has another shape than in stage '%S', which makes it",
+                         &input->name, &maker->name);
+            return;
+        }
+    }
+}
+
+/* -- the window and the caches -- */
+
+static bool is_prefill(const part *p) {
+    return p->stage && p->open && p->prompt && !p->token;
+}
+
+static bool is_decode(const part *p) {
+    return p->stage && p->open && p->token && !p->prompt;
+}
+
+/* G9: the length of the sequence in the values that have one. */
+static void check_sequence(genai *g, size_t at, int64_t expected, const char *what) {
+    const part *p = &g->parts[at], *maker = NULL;
+    const epctx_str ids = decoder_name(g, "inputs", "input_ids", "input_ids");
+    const epctx_str positions = decoder_name(g, "inputs", "position_ids", "position_ids");
+    size_t i;
+    for (i = 0; i < p->model.inputs.count; i++) {
+        const delivery_value *value = &p->model.inputs.items[i];
+        const bool known = value->rank == 2 &&
+                           (epctx_str_eq(value->name, ids) || epctx_str_eq(value->name, positions));
+        const bool made = value->rank == 3 && !is_managed(g, value->name) &&
+                          find_output(g, at, p->prompt, value->name, &maker) != NULL;
+        if ((!known && !made) || value->dims[1] < 0 || value->dims[1] == expected) continue;
+        delivery_say(g->d, DELIVERY_G_WINDOW, p->name,
+                     "input '%S' has a sequence of %d, but %s is %d", &value->name, value->dims[1],
+                     what, expected);
+        return;
+    }
+}
+
+static void check_window(genai *g) {
+    const json *window = json_get(g->decoder, "sliding_window");
+    const int64_t size = number_of(window, "window_size");
+    const int64_t length = number_of(g->model, "context_length");
+    size_t i;
+    if (window != NULL && size <= 0)
+        delivery_say(g->d, DELIVERY_G_WINDOW, g->nothing,
+                     "sliding_window.window_size is missing or not above 0");
+    if (size > 0 && length > 0 && size > length)
+        delivery_say(g->d, DELIVERY_G_WINDOW, g->nothing,
+                     "sliding_window.window_size is %d, more than context_length, %d", size,
+                     length);
+    for (i = 0; i < g->stage_count; i++) {
+        if (is_prefill(&g->parts[i]) && size > 0) check_sequence(g, i, size, "window_size");
+        if (is_decode(&g->parts[i])) check_sequence(g, i, 1, "what a token needs");
+    }
+}
+
+static bool is_decoder(const genai *g, const part *p) {
+    return p->open && (p->stage || p->object == g->decoder);
+}
+
+/* Whether the EP keeps the cache itself. */
+static bool hides_cache(genai *g, const part *p) {
+    epctx_str value;
+    return option_for(g, p, "QNN", "genie_model", &value) ||
+           (option_for(g, p, "OpenVINO", "enable_causallm", &value) &&
+            epctx_str_eq_nocase(value, epctx_str_of("true")));
+}
+
+static const delivery_values *values_of(const part *p, cache_kind kind) {
+    return kind <= PAST_VALUE ? &p->model.inputs : &p->model.outputs;
+}
+
+/* G10: the caches of all layers exist in some decoder model. */
+static void check_layers_exist(genai *g, cache_kind kind) {
+    const int64_t layers = number_of(g->decoder, "num_hidden_layers");
+    const epctx_str pattern = cache_pattern(g, kind);
+    int64_t layer;
+    size_t head = 0, i;
+    while (head + 1 < pattern.size && memcmp(pattern.data + head, "%d", 2) != 0) head++;
+    if (head + 1 >= pattern.size || pattern.size > 400) return;
+    for (layer = 0; layer < layers; layer++) {
+        char name[500];
+        epctx_text text = epctx_text_of(name, sizeof name);
+        epctx_str part_of = {pattern.data, head};
+        bool found = false;
+        epctx_text_put(&text, part_of);
+        epctx_text_put_format(&text, "%d", layer);
+        part_of.data = pattern.data + head + 2;
+        part_of.size = pattern.size - head - 2;
+        epctx_text_put(&text, part_of);
+        for (i = 0; i < g->count && !found; i++)
+            found = is_decoder(g, &g->parts[i]) &&
+                    delivery_find(values_of(&g->parts[i], kind), epctx_str_of(name)) != NULL;
+        if (found) continue;
+        delivery_say(g->d, DELIVERY_G_CACHE_SHAPE, g->nothing,
+                     "num_hidden_layers is %d, but no decoder model has the %s '%s'", layers,
+                     kind <= PAST_VALUE ? "input" : "output", name);
+        return;
+    }
+}
+
+/* G10: one cache: kv heads in front, head_size last, or before that where keys are transposed. */
+static bool fits_cache(const genai *g, const delivery_value *value) {
+    const int64_t heads = number_of(g->decoder, "num_key_value_heads");
+    const int64_t size = number_of(g->decoder, "head_size");
+    bool heads_fit = heads <= 0, size_fits = size <= 0;
+    int32_t i;
+    if (value->rank < 0) return true;
+    if (value->rank != 4) return false;
+    for (i = 0; i < 2; i++) heads_fit = heads_fit || value->dims[i] < 0 || value->dims[i] == heads;
+    for (i = 2; i < 4; i++) size_fits = size_fits || value->dims[i] == size;
+    return heads_fit && (size_fits || value->dims[2] < 0 || value->dims[3] < 0);
+}
+
+static void check_cache_shapes(genai *g, const part *p, bool input) {
+    const delivery_values *values = input ? &p->model.inputs : &p->model.outputs;
+    uint64_t layer;
+    size_t i;
+    for (i = 0; i < values->count; i++) {
+        const delivery_value *value = &values->items[i];
+        if (!is_cache(g, value->name, input, &layer) || fits_cache(g, value)) continue;
+        delivery_say(g->d, DELIVERY_G_CACHE_SHAPE, p->name,
+                     "'%S' does not have the shape of num_key_value_heads %d and head_size %d",
+                     &value->name, number_of(g->decoder, "num_key_value_heads"),
+                     number_of(g->decoder, "head_size"));
+        return;
+    }
+}
+
+/* Models whose layers keep more than keys and values. */
+static bool has_other_state(const genai *g) {
+    static const char *const keys[] = {"past_names",      "past_conv_names", "past_recurrent_names",
+                                       "rnn_states_prev", "block_table",     NULL};
+    const json *inputs = json_get(g->decoder, "inputs"), *one;
+    if (json_get(g->decoder, "layer_types") != NULL || json_get(g->decoder, "state_groups") != NULL)
+        return true;
+    for (one = inputs != NULL ? inputs->first : NULL; one != NULL; one = one->next)
+        if (is_one_of(one->key, keys)) return true;
+    return false;
+}
+
+static void check_caches(genai *g) {
+    const int64_t heads = number_of(g->decoder, "num_attention_heads");
+    const int64_t size = number_of(g->decoder, "head_size");
+    const int64_t hidden = number_of(g->decoder, "hidden_size");
+    bool all = true, any = false;
+    int kind;
+    size_t i;
+    if (heads > 0 && size > 0 && hidden > 0 &&
+        (size > hidden || heads != hidden / size || hidden % size != 0))
+        delivery_say(g->d, DELIVERY_G_HEADS, g->nothing,
+                     "head_size %d x num_attention_heads %d is not hidden_size %d", size, heads,
+                     hidden);
+    for (i = 0; i < g->count; i++) {
+        const part *p = &g->parts[i];
+        if (!p->stage && p->object != g->decoder) continue;
+        all = all && p->open && !hides_cache(g, p);
+        any = any || p->open;
+        if (!p->open) continue;
+        check_cache_shapes(g, p, true);
+        check_cache_shapes(g, p, false);
+    }
+    if (!any || !all || has_other_state(g)) return;
+    for (kind = 0; kind < CACHE_KINDS; kind++) check_layers_exist(g, (cache_kind)kind);
+}
+
+/* The cache of this name in a stage of the other phase. */
+static const delivery_value *other_cache(const genai *g, bool prefill, bool input, epctx_str name) {
+    size_t i;
+    for (i = 0; i < g->stage_count; i++) {
+        const part *p = &g->parts[i];
+        const delivery_value *found;
+        if (prefill ? !is_decode(p) : !is_prefill(p)) continue;
+        found = delivery_find(input ? &p->model.inputs : &p->model.outputs, name);
+        if (found != NULL) return found;
+    }
+    return NULL;
+}
+
+/* G11 */
+static void check_phases(genai *g) {
+    bool prefill = false, decode = false, types = false;
+    size_t i, k;
+    int side;
+    for (i = 0; i < g->stage_count; i++) {
+        prefill = prefill || is_prefill(&g->parts[i]);
+        decode = decode || is_decode(&g->parts[i]);
+    }
+    if (!prefill || !decode) return;
+    for (i = 0; i < g->stage_count; i++) {
+        const part *p = &g->parts[i];
+        if (!is_prefill(p) && !is_decode(p)) continue;
+        for (side = 0; side < 2; side++) {
+            const delivery_values *values = side == 0 ? &p->model.inputs : &p->model.outputs;
+            for (k = 0; k < values->count; k++) {
+                const delivery_value *value = &values->items[k], *other;
+                uint64_t layer;
+                if (!is_cache(g, value->name, side == 0, &layer)) continue;
+                other = other_cache(g, is_prefill(p), side == 0, value->name);
+                if (other == NULL) {
+                    delivery_say(g->d, DELIVERY_G_CACHE_NAMES, p->name,
+                                 "has the cache '%S', which no stage for %s has", &value->name,
+                                 is_prefill(p) ? "tokens" : "the prompt");
+                    return;
+                }
+                if (other->elem_type == value->elem_type || types) continue;
+                types = true;
+                delivery_say(g->d, DELIVERY_G_CACHE_TYPES, p->name,
+                             "the cache '%S' has element type %d here and %d in the other phase",
+                             &value->name, (int64_t)value->elem_type, (int64_t)other->elem_type);
+            }
+        }
+    }
+}
+
+/* The layers of which a stage has caches. */
+static bool read_layers(genai *g, const part *p, epctx_map *layers, size_t *count) {
+    size_t i;
+    epctx_map_init(layers, g->d->arena);
+    *count = 0;
+    for (i = 0; i < p->model.inputs.count; i++) {
+        uint64_t layer;
+        char *key;
+        epctx_str text;
+        if (!is_cache(g, p->model.inputs.items[i].name, true, &layer)) continue;
+        key = (char *)epctx_arena_alloc(g->d->arena, sizeof layer);
+        if (key == NULL) return false;
+        memcpy(key, &layer, sizeof layer);
+        text.data = key;
+        text.size = sizeof layer;
+        if (epctx_map_get(layers, text) != EPCTX_MAP_NONE) continue;
+        if (epctx_map_put(layers, text, 1) != EPCTX_OK) return false;
+        ++*count;
+    }
+    return true;
+}
+
+static size_t common_layers(genai *g, const part *p, const epctx_map *layers) {
+    epctx_map seen;
+    size_t i, common = 0;
+    epctx_map_init(&seen, g->d->arena);
+    for (i = 0; i < p->model.inputs.count; i++) {
+        uint64_t layer;
+        char bytes[sizeof layer], *key;
+        epctx_str text = {bytes, sizeof bytes};
+        if (!is_cache(g, p->model.inputs.items[i].name, true, &layer)) continue;
+        memcpy(bytes, &layer, sizeof layer);
+        if (epctx_map_get(layers, text) == EPCTX_MAP_NONE ||
+            epctx_map_get(&seen, text) != EPCTX_MAP_NONE)
+            continue;
+        key = epctx_arena_copy(g->d->arena, text);
+        if (key == NULL) return 0;
+        text.data = key;
+        if (epctx_map_put(&seen, text, 1) != EPCTX_OK) return 0;
+        common++;
+    }
+    return common;
+}
+
+/* G12 */
+static void check_layers(genai *g) {
+    epctx_map *layers = (epctx_map *)delivery_alloc(g->d, g->stage_count, sizeof *layers);
+    size_t *counts = (size_t *)delivery_alloc(g->d, g->stage_count, sizeof *counts), i, k;
+    if (layers == NULL || counts == NULL) return;
+    for (i = 0; i < g->stage_count; i++) {
+        const part *p = &g->parts[i];
+        const json *reset = json_get(p->object, "reset_session_idx");
+        const int64_t index = number_of(p->object, "reset_session_idx");
+        if (reset != NULL && (index < -1 || index >= (int64_t)g->stage_count))
+            delivery_say(g->d, DELIVERY_G_LAYERS, p->name,
+                         "reset_session_idx is %d, but the stages are 0 to %u", index,
+                         (uint64_t)g->stage_count - 1);
+        if (!p->open) continue;
+        if (!read_layers(g, p, &layers[i], &counts[i])) return;
+        for (k = 0; k < i && counts[i] > 0; k++) {
+            size_t common = counts[k] > 0 ? common_layers(g, p, &layers[k]) : 0;
+            if (common == 0 || (common == counts[i] && common == counts[k])) continue;
+            delivery_say(g->d, DELIVERY_G_LAYERS, p->name,
+                         "shares %u layers with stage '%S', but they are not the same %u and %u",
+                         (uint64_t)common, &g->parts[k].name, (uint64_t)counts[i],
+                         (uint64_t)counts[k]);
+            break;
+        }
+    }
+}
+
+/* G13 */
+static void check_lm_head(genai *g) {
+    const epctx_str logits = decoder_name(g, "outputs", "logits", "logits");
+    bool made = false, all = true;
+    size_t heads = 0, last = 0, i;
+    if (g->stage_count == 0) return;
+    for (i = 0; i < g->stage_count; i++) {
+        const part *p = &g->parts[i];
+        size_t k;
+        if (p->lm_head) {
+            heads++;
+            last = i;
+        }
+        all = all && p->open;
+        for (k = 0; p->open && !p->lm_head && k < p->model.outputs.count; k++)
+            made = made || epctx_str_eq(forwarded(p, p->model.outputs.items[k].name), logits);
+    }
+    if (heads > 1)
+        delivery_say(g->d, DELIVERY_G_LM_HEAD, g->nothing, "%u stages have is_lm_head",
+                     (uint64_t)heads);
+    else if (heads == 1 && last + 1 != g->stage_count)
+        delivery_say(g->d, DELIVERY_G_LM_HEAD, g->parts[last].name,
+                     "has is_lm_head but is not the last stage");
+    else if (heads == 0 && all && !made)
+        delivery_say(g->d, DELIVERY_G_LM_HEAD, g->nothing,
+                     "no stage has is_lm_head, and none has the output '%S'", &logits);
+}
+
+/* -- binaries -- */
+
+static bool ends_with(epctx_str name, const char *end) {
+    size_t size = strlen(end);
+    epctx_str tail;
+    if (name.size < size) return false;
+    tail.data = name.data + name.size - size;
+    tail.size = size;
+    return epctx_str_eq_nocase(tail, epctx_str_of(end));
+}
+
+static void check_binaries(genai *g, const part *p) {
+    size_t i;
+    for (i = 0; i < p->model.file_count; i++) {
+        const epctx_dependency *file = &p->model.files[i];
+        if (file->use != EPCTX_USE_CONTEXT || !file->required) continue;
+        if (file->status != EPCTX_OK)
+            delivery_say(g->d,
+                         strcmp(file->attribute, "ep_dlc_context") == 0 ? DELIVERY_G_GENIE
+                                                                        : DELIVERY_G_BINARY,
+                         p->name, "%s", file->problem);
+        else if (file->size == 0)
+            delivery_say(g->d, DELIVERY_G_BINARY, p->name, "the context binary '%S' is empty",
+                         &file->name);
+    }
+}
+
+/* Notes the paths of the files that a model names, also of those that it cannot use. */
+static bool note_files(genai *g, const delivery_model *model, epctx_map *used) {
+    const epctx_io *io = epctx_io_files();
+    size_t i;
+    for (i = 0; i < model->file_count; i++) {
+        const epctx_dependency *file = &model->files[i];
+        const char *path = file->path;
+        if (path == NULL && file->folder != NULL) {
+            char found[EPCTX_PATH_MAX];
+            path = delivery_join(g->d, file->folder, file->name);
+            if (path == NULL ||
+                io->canonical_fn(io->user, path, found, sizeof found, NULL) != EPCTX_OK)
+                continue;
+            path = epctx_arena_copy(g->d->arena, epctx_str_of(found));
+        }
+        if (path != NULL && epctx_map_put(used, epctx_str_of(path), 1) != EPCTX_OK) return false;
+    }
+    return true;
+}
+
+/* The same for all models in the folder; false: not all can be read. */
+static bool note_used(genai *g, epctx_map *used) {
+    bool all = true;
+    size_t i;
+    for (i = 0; i < g->d->files->count; i++) {
+        const tree_entry *entry = &g->d->files->entries[i];
+        delivery_model model;
+        epctx_error error;
+        if (entry->kind != TREE_FILE || !tree_ends(entry->name, ".onnx")) continue;
+        if (delivery_open(g->d, entry->path, NULL, &model, &error) != EPCTX_OK) all = false;
+        all = note_files(g, &model, used) && all;
+        delivery_close(&model);
+    }
+    for (i = 0; i < g->count; i++) all = note_files(g, &g->parts[i].model, used) && all;
+    return all;
+}
+
+/* G14: binaries that nothing names. The .bin beside an .xml belongs to that. */
+static void check_orphans(genai *g) {
+    const epctx_io *io = epctx_io_files();
+    epctx_map used;
+    size_t i;
+    epctx_map_init(&used, g->d->arena);
+    if (!note_used(g, &used)) return;
+    for (i = 0; i < g->d->files->count; i++) {
+        const tree_entry *entry = &g->d->files->entries[i];
+        const epctx_str name = epctx_str_of(entry->name);
+        char path[EPCTX_PATH_MAX];
+        epctx_buffer xml;
+        const bool known = ends_with(name, "_schematic.bin");
+        bool pair;
+        if (entry->kind != TREE_FILE || !ends_with(name, ".bin") ||
+            io->canonical_fn(io->user, entry->path, path, sizeof path, NULL) != EPCTX_OK ||
+            (!known && epctx_map_get(&used, epctx_str_of(path)) != EPCTX_MAP_NONE))
+            continue;
+        epctx_buffer_init(&xml, NULL);
+        pair = epctx_buffer_append(&xml, name.data, name.size - 4) == EPCTX_OK &&
+               epctx_buffer_append(&xml, ".xml", 4) == EPCTX_OK &&
+               tree_find(g->d->files, (epctx_str){(const char *)xml.data, xml.size}) != NULL;
+        epctx_buffer_free(&xml);
+        if (pair) continue;
+        delivery_say(g->d, DELIVERY_G_ORPHAN, g->nothing,
+                     known ? "'%S' is a by-product of QNN's profiling that no model names"
+                           : "no model names '%S'",
+                     &name);
+    }
+}
+
+static bool is_embedded(const part *p) {
+    size_t i;
+    for (i = 0; i < p->model.node_count; i++)
+        if (p->model.nodes[i].node.embed_mode == 1 &&
+            p->model.nodes[i].node.ep_cache_context.size > 0)
+            return true;
+    return false;
+}
+
+/* Whether two stages have a binary in common. */
+static bool have_common(const part *a, const part *b) {
+    size_t i, k;
+    for (i = 0; i < a->model.file_count; i++)
+        for (k = 0; k < b->model.file_count; k++)
+            if (a->model.files[i].use == EPCTX_USE_CONTEXT &&
+                b->model.files[k].use == EPCTX_USE_CONTEXT && a->model.files[i].path != NULL &&
+                b->model.files[k].path != NULL &&
+                strcmp(a->model.files[i].path, b->model.files[k].path) == 0)
+                return true;
+    return false;
+}
+
+static bool has_binary(const part *p) {
+    size_t i;
+    for (i = 0; i < p->model.file_count; i++)
+        if (p->model.files[i].use == EPCTX_USE_CONTEXT && p->model.files[i].path != NULL)
+            return true;
+    return false;
+}
+
+static bool is_of(const part *p, const char *provider) {
+    size_t i;
+    for (i = 0; i < p->model.node_count; i++) {
+        const char *name = genai_provider_of(p->model.nodes[i].node.source);
+        if (name != NULL && strcmp(name, provider) == 0) return true;
+    }
+    return false;
+}
+
+/* G15 */
+static void check_sharing(genai *g) {
+    const part *prefill = NULL, *decode = NULL;
+    bool shared = false;
+    size_t qnn = 0, i, k;
+    for (i = 0; i < g->stage_count; i++) {
+        const part *p = &g->parts[i];
+        qnn += p->open && is_of(p, "QNN");
+        if (is_prefill(p) && has_binary(p)) prefill = p;
+        if (is_decode(p) && has_binary(p)) decode = p;
+        for (k = 0; k < g->stage_count; k++)
+            shared = shared ||
+                     (is_prefill(p) && is_decode(&g->parts[k]) && have_common(p, &g->parts[k]));
+    }
+    if (prefill != NULL && decode != NULL && !shared)
+        delivery_say(g->d, DELIVERY_G_UNSHARED, g->nothing,
+                     "stages '%S' and '%S' have no context binary in common", &prefill->name,
+                     &decode->name);
+    for (i = 0; i < g->stage_count && qnn > 1; i++) {
+        const part *p = &g->parts[i];
+        if (p->open && is_of(p, "QNN") && is_embedded(p))
+            delivery_say(g->d, DELIVERY_G_EMBEDDED, p->name,
+                         "has its context embedded, but ORT GenAI lets all QNN stages share "
+                         "contexts");
+    }
+}
+
+/* G16: what can be told without reading the vendor's binary. */
+static void check_mains(genai *g, const part *p) {
+    epctx_map mains;
+    size_t i;
+    epctx_map_init(&mains, g->d->arena);
+    for (i = 0; i < p->model.node_count; i++) {
+        const delivery_node *node = &p->model.nodes[i];
+        const epctx_str binary = node->node.ep_cache_context;
+        if (node->node.embed_mode != 0 || node->node.main_context != 1 || binary.size == 0 ||
+            (node->profile->traits & (EPCTX_ALL_NAME | EPCTX_EACH_CONTEXT)) != 0)
+            continue;
+        if (epctx_map_get(&mains, binary) != EPCTX_MAP_NONE) {
+            delivery_say(g->d, DELIVERY_G_PARTITIONS, p->name,
+                         "several nodes are primary and name '%S'", &binary);
+            return;
+        }
+        if (epctx_map_put(&mains, binary, 1) != EPCTX_OK) return;
+    }
+}
+
+/* G17 */
+static void check_graph_names(genai *g) {
+    epctx_map names;
+    size_t i, k;
+    epctx_map_init(&names, g->d->arena);
+    for (i = 0; i < g->stage_count; i++) {
+        const part *p = &g->parts[i];
+        for (k = 0; p->open && k < p->model.node_count; k++) {
+            const delivery_node *node = &p->model.nodes[k];
+            const char *provider = genai_provider_of(node->node.source);
+            uint32_t other;
+            if (provider == NULL || strcmp(provider, "QNN") != 0 || node->dlc.size > 0) continue;
+            other = epctx_map_get(&names, node->node.name);
+            if (other != EPCTX_MAP_NONE && other != i) {
+                delivery_say(g->d, DELIVERY_G_GRAPH_NAMES, p->name,
+                             "the QNN graph '%S' has the name of one of stage '%S'",
+                             &node->node.name, &g->parts[other].name);
+                break;
+            }
+            if (epctx_map_put(&names, node->node.name, (uint32_t)i) != EPCTX_OK) return;
+        }
+    }
+}
+
+/* -- what stages were made with -- */
+
+/* A fact about a stage; the first stage of each provider that has it decides. */
+typedef struct fact {
+    const char *name;
+    epctx_str value, stage;
+} fact;
+
+static void compare_fact(genai *g, fact *first, const part *p, epctx_str value) {
+    if (value.size == 0) return;
+    if (first->value.size == 0) {
+        first->value = value;
+        first->stage = p->name;
+    } else if (!epctx_str_eq(first->value, value)) {
+        delivery_say(g->d, DELIVERY_G_DISAGREE, p->name, "%s is '%S', but '%S' in stage '%S'",
+                     first->name, &value, &first->value, &first->stage);
+    }
+}
+
+static epctx_str compatibility_of(const part *p, epctx_str source) {
+    epctx_buffer key;
+    epctx_str value = epctx_str_of("");
+    epctx_buffer_init(&key, NULL);
+    if (epctx_buffer_append(&key, EPCTX_COMPAT_PREFIX, sizeof EPCTX_COMPAT_PREFIX - 1) ==
+            EPCTX_OK &&
+        (source.size == 0 || epctx_buffer_append(&key, source.data, source.size) == EPCTX_OK) &&
+        !epctx_model_metadata(&p->model.model, (epctx_str){(const char *)key.data, key.size},
+                              &value))
+        value = epctx_str_of("");
+    epctx_buffer_free(&key);
+    return value;
+}
+
+/* G18 for the stages of one provider. */
+static void check_agreement(genai *g, const char *provider) {
+    fact facts[] = {{"source", {NULL, 0}, {NULL, 0}},
+                    {"ep_sdk_version", {NULL, 0}, {NULL, 0}},
+                    {"hardware_architecture", {NULL, 0}, {NULL, 0}},
+                    {"the option soc_model", {NULL, 0}, {NULL, 0}},
+                    {"ep_compatibility_info", {NULL, 0}, {NULL, 0}}};
+    size_t i;
+    for (i = 0; i < g->stage_count; i++) {
+        const part *p = &g->parts[i];
+        const epctx_epnode *node = NULL;
+        epctx_str soc;
+        size_t k;
+        for (k = 0; p->open && k < p->model.node_count && node == NULL; k++) {
+            const char *name = genai_provider_of(p->model.nodes[k].node.source);
+            if (name != NULL && strcmp(name, provider) == 0) node = &p->model.nodes[k].node;
+        }
+        if (node == NULL) continue;
+        (void)option_for(g, p, provider, "soc_model", &soc);
+        compare_fact(g, &facts[0], p, node->source);
+        compare_fact(g, &facts[1], p, node->ep_sdk_version);
+        compare_fact(g, &facts[2], p, node->hardware_architecture);
+        compare_fact(g, &facts[3], p, soc);
+        compare_fact(g, &facts[4], p, compatibility_of(p, node->source));
+    }
+}
+
+/* G20 */
+static void check_sizes(genai *g) {
+    const uint64_t graph = UINT64_C(2) << 30, process = UINT64_C(7) << 29;
+    uint64_t sum = 0;
+    epctx_map seen;
+    size_t i, k, n;
+    epctx_map_init(&seen, g->d->arena);
+    for (i = 0; i < g->count; i++) {
+        const part *p = &g->parts[i];
+        for (k = 0; p->open && is_of(p, "QNN") && k < p->model.file_count; k++) {
+            const epctx_dependency *file = &p->model.files[k];
+            size_t users = 0;
+            if (file->use != EPCTX_USE_CONTEXT || file->path == NULL ||
+                epctx_map_get(&seen, epctx_str_of(file->path)) != EPCTX_MAP_NONE)
+                continue;
+            if (epctx_map_put(&seen, epctx_str_of(file->path), 1) != EPCTX_OK) return;
+            sum += file->size;
+            for (n = 0; n < g->count; n++)
+                users += g->parts[n].open && (n == i || have_common(p, &g->parts[n]));
+            if (file->size > graph && p->model.node_count == 1 && users == 1)
+                delivery_say(g->d, DELIVERY_G_SIZE, p->name,
+                             "'%S' holds one graph and has %u bytes, more than 2 GiB", &file->name,
+                             file->size);
+        }
+    }
+    if (sum > process)
+        delivery_say(g->d, DELIVERY_G_SIZE, g->nothing,
+                     "the QNN context binaries have %u bytes together, more than 3.5 GiB", sum);
+}
+
+/* -- one vendor -- */
+
+/* A number in the text of OpenVINO's load_config, as {"NPU": {"KEY": 1 or "1"}}. */
+static int64_t config_number(const json *npu, const char *key, bool *given) {
+    const json *value = json_get(npu, key);
+    uint64_t number = 0;
+    *given = value != NULL;
+    if (value == NULL) return 0;
+    if (value->kind == JSON_STRING && epctx_str_number(value->text, &number) && number < INT32_MAX)
+        return (int64_t)number;
+    return value->kind == JSON_NUMBER ? number_of(npu, key) : 0;
+}
+
+static void check_openvino_lengths(genai *g, const part *p) {
+    const int64_t limit = number_of(json_get(g->root, "search"), "max_length");
+    const json *config, *npu;
+    epctx_str text;
+    bool prompt_given, response_given;
+    int64_t prompt, response;
+    size_t at;
+    if (!option_for(g, p, "OpenVINO", "load_config", &text) || ends_with(text, ".json")) return;
+    config = json_read(text, g->d->arena, &at);
+    if (config == NULL) {
+        delivery_say(g->d, DELIVERY_G_OPENVINO, p->name, "load_config is not JSON");
+        return;
+    }
+    npu = json_get(config, "NPU");
+    prompt = config_number(npu, "MAX_PROMPT_LEN", &prompt_given);
+    response = config_number(npu, "MIN_RESPONSE_LEN", &response_given);
+    if ((prompt_given && prompt <= 0) || (response_given && response <= 0))
+        delivery_say(g->d, DELIVERY_G_OPENVINO, p->name, "%s in load_config is not above 0",
+                     prompt_given && prompt <= 0 ? "MAX_PROMPT_LEN" : "MIN_RESPONSE_LEN");
+    else if (prompt_given && response_given && prompt + response < limit)
+        delivery_say(
+            g->d, DELIVERY_G_OPENVINO_LENGTHS, p->name,
+            "MAX_PROMPT_LEN %d and MIN_RESPONSE_LEN %d are less than max_length %d together",
+            prompt, response, limit);
+}
+
+/* G21 */
+static void check_openvino(genai *g, const part *p) {
+    epctx_str type;
+    size_t i;
+    for (i = 0; i < p->model.file_count; i++) {
+        const epctx_dependency *file = &p->model.files[i];
+        if (file->use == EPCTX_USE_COMPANION && file->status != EPCTX_OK && file->required)
+            delivery_say(g->d, DELIVERY_G_OPENVINO, p->name, "%s", file->problem);
+    }
+    if (!is_of(p, "OpenVINO") || provider_for(g, p, "OpenVINO") == NULL) return;
+    if (!option_for(g, p, "OpenVINO", "device_type", &type))
+        delivery_say(g->d, DELIVERY_G_OPENVINO, p->name,
+                     "OpenVINO has no device_type: ORT GenAI then takes the CPU");
+    check_openvino_lengths(g, p);
+}
+
+/* G22 */
+static void check_genie(genai *g, const part *p) {
+    bool dlc = false, temporary = false;
+    size_t count = 0, i;
+    epctx_str value;
+    for (i = 0; i < p->model.node_count; i++) dlc = dlc || p->model.nodes[i].dlc.size > 0;
+    if (!dlc) return;
+    for (i = 0; i < g->d->files->count; i++) {
+        const epctx_str name = epctx_str_of(g->d->files->entries[i].name);
+        count += ends_with(name, ".dlc");
+        temporary = temporary || epctx_profile_name_fits("tmp*.json", epctx_path_file(name), name);
+    }
+    if (!temporary)
+        delivery_say(g->d, DELIVERY_G_GENIE, p->name, "there is no tmp*.json in the folder");
+    if (!option_for(g, p, "QNN", "genie_model", &value))
+        delivery_say(g->d, DELIVERY_G_GENIE, p->name, "QNN lacks the option genie_model");
+    if (count > 1)
+        delivery_say(g->d, DELIVERY_G_MANY_DLC, p->name,
+                     "the folder has %u .dlc files, of which the first is used", (uint64_t)count);
+}
+
+/* -- the rest of the folder -- */
+
+/* G23 */
+static void check_tokenizer(genai *g) {
+    static const char *const names[] = {"tokenizer.json", "tokenizer_config.json"};
+    const epctx_str folder = delivery_text(g->model, "tokenizer_dir");
+    size_t i;
+    if (tree_find(g->d->files, epctx_str_of("openvino_tokenizer.xml")) != NULL ||
+        epctx_str_starts(folder, "sha256:"))
+        return;
+    if (folder.size > 0 && (tree_find(g->d->files, folder) != NULL || delivery_climbs(folder) ||
+                            delivery_is_absolute(folder)))
+        return; /* shared by several models, and no part of this folder */
+    if (folder.size > 0) {
+        delivery_say(g->d, DELIVERY_G_TOKENIZER, g->nothing, "tokenizer_dir '%S' does not exist",
+                     &folder);
+        return;
+    }
+    for (i = 0; i < 2; i++)
+        if (tree_find(g->d->files, epctx_str_of(names[i])) == NULL)
+            delivery_say(g->d, DELIVERY_G_TOKENIZER, g->nothing, "there is no %s", names[i]);
+}
+
+/* G24 */
+static void check_dynamic(genai *g, const part *p) {
+    const char *name = provider_for(g, p, "QNN") != NULL       ? "QNN"
+                       : provider_for(g, p, "VitisAI") != NULL ? "VitisAI"
+                                                               : NULL;
+    size_t i;
+    for (i = 0; name != NULL && i < p->model.inputs.count; i++) {
+        const delivery_value *value = &p->model.inputs.items[i];
+        int32_t k = 0;
+        while (k < value->rank && value->dims[k] >= 0) k++;
+        if (k >= value->rank) continue;
+        delivery_say(g->d, DELIVERY_G_DYNAMIC, p->name,
+                     "input '%S' has a dimension that is not fixed, which %s does not take",
+                     &value->name, name);
+        return;
+    }
+}
+
+static void check_part(genai *g, part *p, size_t at) {
+    size_t i;
+    open_part(g, p);
+    if (!p->open) return;
+    check_providers(g, p);
+    if (p->stage) {
+        check_list(g, p, "inputs", &p->model.inputs, true);
+        check_list(g, p, "outputs", &p->model.outputs, false);
+        for (i = 0; i < p->model.inputs.count; i++) check_wire(g, at, &p->model.inputs.items[i]);
+    }
+    check_binaries(g, p);
+    check_mains(g, p);
+    check_openvino(g, p);
+    check_genie(g, p);
+    check_dynamic(g, p);
+}
+
+static void judge(genai *g) {
+    static const char *const providers[] = {"QNN", "OpenVINO", "VitisAI", "NvTensorRtRtx",
+                                            "AMDGPU"};
+    size_t i;
+    check_type(g);
+    check_stages(g);
+    check_options(g);
+    for (i = 0; i < g->count; i++) check_part(g, &g->parts[i], i);
+    check_window(g);
+    check_caches(g);
+    check_phases(g);
+    check_layers(g);
+    check_lm_head(g);
+    check_sharing(g);
+    check_graph_names(g);
+    for (i = 0; i < sizeof providers / sizeof providers[0]; i++) check_agreement(g, providers[i]);
+    check_sizes(g);
+    check_orphans(g);
+    check_tokenizer(g);
+    for (i = 0; i < g->count; i++) delivery_close(&g->parts[i].model);
+}
+
+void genai_lint(delivery *d, const char *config) {
+    genai g;
+    epctx_str text;
+    size_t i;
+    memset(&g, 0, sizeof g);
+    g.d = d;
+    g.nothing = epctx_str_of("");
+    g.root = delivery_read_json(d, config, DELIVERY_G_CONFIG, &text);
+    if (g.root == NULL) return;
+    check_escapes(&g, text);
+    genai_check_schema(d, g.root);
+    g.model = json_get(g.root, "model");
+    g.decoder = json_get(g.model, "decoder");
+    g.type = delivery_text(g.model, "type");
+    if (!find_parts(&g)) return;
+    for (i = 0; i < g.count; i++) note_paths(&g, &g.parts[i]);
+    if (d->out != NULL) judge(&g);
+}

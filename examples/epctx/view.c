@@ -1,0 +1,237 @@
+/* epctx view: models as one page to look at, click on and search. */
+#define _POSIX_C_SOURCE 200809L
+
+#include "build/view_page.h"
+#include "diff.h"
+#include "output.h"
+#include "report.h"
+#include "rules.h"
+#include "view.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* -- findings -- */
+
+typedef struct finding_list {
+    FILE *out;
+    bool first;
+} finding_list;
+
+static void put_finding(void *user, const epctx_finding *finding) {
+    static const char *const severities[EPCTX_SEVERITY_COUNT] = {"error", "warning", "hint"};
+    finding_list *list = (finding_list *)user;
+    FILE *out = list->out;
+    fprintf(out, "%s\n{\"id\": \"%s\", \"severity\": \"%s\", ", list->first ? "" : ",",
+            finding->info.id, severities[finding->info.severity]);
+    list->first = false;
+    cli_put_member(out, "rule", epctx_str_of(finding->info.name), ", ");
+    cli_put_member(out, "node", finding->node, ", ");
+    cli_put_member(out, "graph", finding->graph, ", ");
+    cli_put_member(out, "attribute", epctx_str_of(finding->attribute), ", ");
+    cli_put_member(out, "message", epctx_str_of(finding->message), ", ");
+    cli_put_member(out, "fix", epctx_str_of(finding->info.fix), "}");
+}
+
+static epctx_status put_findings(FILE *out, const epctx_model *model, const char *file,
+                                 epctx_error *error) {
+    finding_list list = {out, true};
+    epctx_check_opts opts;
+    epctx_finding finding;
+    epctx_error reason;
+    epctx_status status;
+    uint64_t counts[EPCTX_SEVERITY_COUNT];
+    memset(&opts, 0, sizeof opts);
+    fputc('[', out);
+    status = epctx_lint(model, &opts, put_finding, &list, counts, error);
+    if (status == EPCTX_OK && counts[0] == 0 &&
+        rule_loads_fails(model, file, NULL, &finding, &reason))
+        put_finding(&list, &finding);
+    fputc(']', out);
+    return status;
+}
+
+/* -- the page -- */
+
+static epctx_status put_info(FILE *out, const epctx_model *model, const char *file,
+                             epctx_error *error) {
+    report all;
+    epctx_state state;
+    epctx_status status = report_make(&all, model, file, error);
+    if (status == EPCTX_OK) status = epctx_model_state(model, &all.arena, &state, error);
+    if (status == EPCTX_OK) report_put_json(out, &all, &state);
+    report_free(&all);
+    return status;
+}
+
+/* The name of the source in a build stamp, empty when there is none. */
+static epctx_str stamped_source(const epctx_model *model) {
+    epctx_cursor it =
+        epctx_view_fields(epctx_model_read(model).view, EPCTX_FIELD_MODEL_METADATA_PROPS);
+    const size_t prefix = sizeof EPCTX_BUILD_PREFIX - 1;
+    epctx_str name = {NULL, 0};
+    epctx_pair pair;
+    while (epctx_next_pair(&it, &pair)) {
+        size_t blanks = 0, i = 7;
+        if (pair.key.size < prefix || memcmp(pair.key.data, EPCTX_BUILD_PREFIX, prefix) != 0 ||
+            pair.value.size < i || memcmp(pair.value.data, "source ", i) != 0)
+            continue;
+        for (; i < pair.value.size && blanks < 2; i++) blanks += pair.value.data[i] == ' ';
+        name.data = pair.value.data + i;
+        for (; i + name.size < pair.value.size && name.data[name.size] != '\n'; name.size++) {
+        }
+    }
+    return name;
+}
+
+/* The source beside a model of the reference NPU, or NULL. */
+static const char *source_of(const epctx_model *model, const char *file, char *path, size_t room) {
+    const epctx_str name = stamped_source(model);
+    return name.size > 0 && epctx_path_find(epctx_io_files(), epctx_path_folder(epctx_str_of(file)),
+                                            name, cli_path_flags(), path, room, NULL) == EPCTX_OK
+               ? path
+               : NULL;
+}
+
+static epctx_status put_npu(FILE *out, const epctx_model *model, const char *file, bool npu,
+                            epctx_error *error) {
+    char path[EPCTX_PATH_MAX];
+    epctx_node_view node;
+    if (view_has_npu(model))
+        return view_put_npu(out, file, source_of(model, file, path, sizeof path), error);
+    if (npu && !cli_first_epnode(model, &node)) return view_put_npu(out, file, file, error);
+    fputs("null", out);
+    return EPCTX_OK;
+}
+
+static epctx_status put_model(FILE *out, const char *file, bool npu, epctx_error *error) {
+    epctx_model model;
+    epctx_status status = cli_open(&model, file, error);
+    if (status != EPCTX_OK) return status;
+    fputs("{\"info\": ", out);
+    status = put_info(out, &model, file, error);
+    fputs(", \"findings\": ", out);
+    if (status == EPCTX_OK) status = put_findings(out, &model, file, error);
+    fputs(", \"graphs\": ", out);
+    if (status == EPCTX_OK && !view_put_graphs(out, &model))
+        status = epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory");
+    fputs(", \"npu\": ", out);
+    if (status == EPCTX_OK) status = put_npu(out, &model, file, npu, error);
+    fputs("}", out);
+    epctx_model_close(&model);
+    return status;
+}
+
+/* JSON between the tags of a script element: nothing in it can end the element or begin another. */
+static void put_escaped(FILE *out, const char *text, size_t size) {
+    size_t from = 0, i;
+    for (i = 0; i < size; i++) {
+        if (text[i] != '<' && text[i] != '>' && text[i] != '&') continue;
+        fwrite(text + from, 1, i - from, out);
+        fprintf(out, "\\u%04x", (unsigned)text[i]);
+        from = i + 1;
+    }
+    fwrite(text + from, 1, size - from, out);
+}
+
+static int make_data(FILE *out, const char *const *files, int count, bool npu) {
+    epctx_error error;
+    int code = CLI_OK, i;
+    fprintf(out, "{\"version\": 1, \"tool\": \"%s\", \"models\": [", EPCTX_VERSION_STRING);
+    for (i = 0; i < count && code == CLI_OK; i++) {
+        fputs(i > 0 ? ",\n" : "", out);
+        if (put_model(out, files[i], npu, &error) != EPCTX_OK) code = cli_fail(&error);
+    }
+    fputs("], \"changes\": ", out);
+    if (code == CLI_OK && count == 2)
+        code = diff_put_json(out, files[0], files[1]);
+    else
+        fputs("[]", out);
+    fputs("}", out);
+    return code;
+}
+
+/* The page in memory that the caller frees. */
+static int make_page(const char *const *files, int count, bool npu, char **page, size_t *size) {
+    char *data = NULL;
+    size_t data_size = 0;
+    FILE *out = open_memstream(&data, &data_size);
+    int code;
+    *page = NULL;
+    *size = 0;
+    if (out == NULL) return cli_fail_text("out of memory");
+    code = make_data(out, files, count, npu);
+    if (fclose(out) != 0 && code == CLI_OK) code = cli_fail_text("out of memory");
+    out = code == CLI_OK ? open_memstream(page, size) : NULL;
+    if (out != NULL) {
+        fwrite(view_page_before, 1, sizeof view_page_before, out);
+        put_escaped(out, data, data_size);
+        fwrite(view_page_after, 1, sizeof view_page_after, out);
+    }
+    if (code == CLI_OK && (out == NULL || fclose(out) != 0)) code = cli_fail_text("out of memory");
+    free(data);
+    return code;
+}
+
+static int write_page(const char *path, epctx_overwrite policy, const char *page, size_t size) {
+    epctx_write_opts opts;
+    epctx_error error;
+    memset(&opts, 0, sizeof opts);
+    opts.overwrite = policy;
+    if (epctx_write_bytes(cli_io(), path, page, size, &opts, &error) == EPCTX_OK) {
+        cli_wrote_files();
+        return CLI_OK;
+    }
+    if (error.status == EPCTX_ERR_EXISTS)
+        return cli_fail_text("%s (-f replaces it, --overwrite backup keeps it as %s~)",
+                             error.message, path);
+    return cli_fail(&error);
+}
+
+static int run(int argc, char **argv) {
+    const char *files[2] = {NULL, NULL}, *path = NULL, *overwrite = NULL;
+    bool force = false, npu = false;
+    epctx_overwrite policy = EPCTX_OVERWRITE_FAIL;
+    char *page;
+    size_t size;
+    int count, code;
+    const cli_option options[] = {{"-o", &path, NULL},   {"--output", &path, NULL},
+                                  {"-f", NULL, &force},  {"--overwrite", &overwrite, NULL},
+                                  {"--npu", NULL, &npu}, {NULL, NULL, NULL}};
+    count = cli_parse_some(&cli_view, argc, argv, options, files, 1, 2);
+    if (count < 0 || !output_policy(overwrite, force, true, &policy)) return CLI_USAGE;
+    if (path == NULL) {
+        cli_say("epctx: specify the page: -o PAGE.html; - is standard output\n");
+        return CLI_USAGE;
+    }
+    cli_progress_begin("view", 0);
+    code = make_page(files, count, npu, &page, &size);
+    cli_progress_end();
+    if (code == CLI_OK && strcmp(path, "-") == 0)
+        fwrite(page, 1, size, stdout);
+    else if (code == CLI_OK)
+        code = write_page(path, policy, page, size);
+    free(page);
+    return code;
+}
+
+const cli_command cli_view = {
+    "view",
+    "-o PAGE [-f | --overwrite POLICY] [--npu] MODEL [MODEL]",
+    "make a page that shows a model, or two side by side",
+    "Writes one HTML page that needs no network and no server: the graph to pan, zoom\n"
+    "and search, with bodies and functions to unfold and nodes coloured by EP; for\n"
+    "each node its attributes, types and sizes; partitions, files, findings of lint,\n"
+    "build stamp and metadata. Of two models it also shows what 'epctx diff' finds.\n"
+    "Works for ordinary models, too. For those of the reference NPU there are its\n"
+    "commands and, if the source is beside the model, the memory plan. The page holds\n"
+    "names and short values, no weights.\n\n"
+    "  -o, --output PAGE      the page; - is standard output\n"
+    "  --overwrite POLICY     if PAGE exists: fail (default), replace, or backup\n"
+    "                         (keeps it as PAGE~)\n"
+    "  -f                     same as --overwrite replace\n"
+    "  --npu                  compile an ordinary model for the reference NPU in\n"
+    "                         memory, and show commands and memory plan\n\n"
+    "Example: epctx view model_ctx.onnx -o model.html\n",
+    run,
+};

@@ -1,0 +1,461 @@
+'use strict';
+/* Uses the pages of `epctx view` as a reader does, in headless Chromium: clicks, keys, wheel.
+
+     node tests/judge/view.js FOLDER
+
+   FOLDER has the pages that tests/test_view.sh makes; pictures of them are put there, too.
+   EPCTX_PLAYWRIGHT is the folder of playwright-core. */
+
+const crypto = require('crypto');
+const path = require('path');
+const {chromium} = require(process.env.EPCTX_PLAYWRIGHT);
+
+const FLAGS = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run',
+    '--disable-background-networking', '--disable-component-update', '--disable-sync'];
+const FIRST_PICTURE = 2000, SEARCH = 200, REDRAW = 200; /* ms */
+const folder = path.resolve(process.argv[2]);
+let browser, failed = 0;
+
+const settle = (page) => page.evaluate(() =>
+    new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+
+/* A page with what went wrong in it; nothing may be asked of any network. */
+async function open(name, options) {
+    const context = await browser.newContext({viewport: {width: 1280, height: 800}, ...options});
+    const page = await context.newPage(), address = 'file://' + path.join(folder, name + '.html');
+    page.wrong = [];
+    page.on('console', (message) => page.wrong.push(message.text()));
+    page.on('pageerror', (error) => page.wrong.push(error.stack || String(error)));
+    page.on('dialog', (dialog) => {
+        page.wrong.push('a dialog');
+        dialog.dismiss();
+    });
+    page.on('request', (request) => {
+        if (request.url() !== address) page.wrong.push('it asks for ' + request.url());
+    });
+    await page.goto(address);
+    await page.waitForFunction(() => document.documentElement.dataset.first);
+    return page;
+}
+
+const data = (page, index = 0) => page.locator('.picture canvas').nth(index)
+    .evaluate((canvas) => ({...canvas.dataset}));
+const panel = (page) => page.locator('#body').innerText();
+
+function want(what, good, found) {
+    if (!good) throw new Error(what + ', found ' + JSON.stringify(found));
+}
+const same = (what, found, expected) =>
+    want(what + ': expected ' + JSON.stringify(expected), found === expected, found);
+const holds = (what, text, part) => want(what + ': expected ' + part, text.includes(part),
+    text.slice(0, 600));
+
+async function find(page, words) {
+    await page.fill('#search', words);
+    await page.press('#search', 'Enter');
+    await settle(page);
+}
+
+async function centre(page, index = 0) {
+    const box = await page.locator('.picture canvas').nth(index).boundingBox();
+    return [box.x + box.width / 2, box.y + box.height / 2];
+}
+
+const shot = (page, name) => page.screenshot({path: path.join(folder, name + '.png')});
+
+async function test(name, pages, run, options) {
+    const opened = [];
+    try {
+        for (const one of pages) opened.push(await open(one, options));
+        await run(...opened);
+        for (const page of opened)
+            want('no message of the browser', page.wrong.length === 0, page.wrong);
+        console.log('ok ' + name);
+    } catch (error) {
+        failed++;
+        console.log('FAIL ' + name + ': ' + error.message.split('\n').slice(0, 4).join(' '));
+        if (opened[0]) await shot(opened[0], 'failed').catch(() => {});
+    }
+    for (const page of opened) await page.context().close();
+}
+
+/* Names of the tabs, each opened once. */
+async function openTabs(page) {
+    const count = await page.locator('#tabs button').count(), names = [];
+    for (let i = 0; i < count; i++) {
+        await page.locator('#tabs button').nth(i).click();
+        names.push(await page.locator('#tabs button').nth(i).innerText());
+    }
+    return names;
+}
+
+/* Text of the panel and the bars that is hard to read: WCAG's contrast below 4.5. */
+const PALE = () => {
+    const channel = (v) => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+    const parts = (colour) => colour.match(/[\d.]+/g).map(Number);
+    const light = ([r, g, b]) =>
+        0.2126 * channel(r / 255) + 0.7152 * channel(g / 255) + 0.0722 * channel(b / 255);
+    const found = [];
+    for (const element of document.querySelectorAll('header *, .title *, .legend *, aside *')) {
+        const own = [...element.childNodes].some((n) => n.nodeType === 3 && n.data.trim() !== '');
+        if (!own || element.offsetParent === null) continue;
+        let back = element;
+        while (parts(getComputedStyle(back).backgroundColor)[3] === 0) back = back.parentElement;
+        const pair = [getComputedStyle(element).color, getComputedStyle(back).backgroundColor]
+            .map((colour) => light(parts(colour))).sort((a, b) => b - a);
+        const contrast = (pair[0] + 0.05) / (pair[1] + 0.05);
+        if (contrast < 4.5) found.push(element.textContent.slice(0, 40) + contrast.toFixed(1));
+    }
+    return found;
+};
+
+async function plain() {
+    await test('a model: picture, click, panel', ['model'], async (page) => {
+        same('items', (await data(page)).items, '5');
+        await shot(page, 'model');
+        await find(page, 'conv');
+        same('found', (await data(page)).selected, 'conv');
+        await page.keyboard.press('Escape');
+        await settle(page);
+        same('nothing is selected', (await data(page)).selected, '');
+        await page.mouse.click(...await centre(page));
+        await settle(page);
+        same('clicked', (await data(page)).selected, 'conv');
+        same('operator', await page.innerText('#node-op'), 'Conv');
+        const text = await panel(page);
+        for (const part of ['kernel_shape', '[3, 3]', 'float32[1,1,6,6]',
+            'float32[2,1,3,3], 72 bytes', 'float32[2], 8 bytes, [-0.625, 0.25]',
+            'input of the main graph', '2 initializers'])
+            holds('panel', text, part);
+        await page.click('#body .link:has-text("Relu")');
+        await settle(page);
+        same('the reader of its output', await page.innerText('#node-op'), 'Relu');
+        await page.click('#body .link:has-text("Conv")');
+        same('and back', await page.innerText('#node-op'), 'Conv');
+    });
+    await test('pan, zoom, fit', ['model'], async (page) => {
+        const [x, y] = await centre(page), before = await data(page);
+        await page.mouse.move(x, y);
+        await page.mouse.wheel(0, -300);
+        await settle(page);
+        const near = await data(page);
+        want('the wheel zooms in', Number(near.scale) > Number(before.scale) * 1.3, near.scale);
+        await page.mouse.down();
+        await page.mouse.move(x + 100, y + 50, {steps: 5});
+        await page.mouse.up();
+        await settle(page);
+        const moved = await data(page);
+        const by = (Number(near.x) - Number(moved.x)) * Number(near.scale);
+        want('dragging moves by 100 pixels', Math.abs(by - 100) < 1, by);
+        same('dragging selects nothing', moved.selected, undefined);
+        await page.click('#out');
+        await settle(page);
+        want('out', Number((await data(page)).scale) < Number(moved.scale), moved.scale);
+        await page.click('#fit');
+        await settle(page);
+        same('fit', (await data(page)).scale, before.scale);
+    });
+    await test('without a mouse', ['folds'], async (page) => {
+        await page.keyboard.press('/');
+        await page.keyboard.type('if');
+        await page.keyboard.press('Enter');
+        await settle(page);
+        same('the first hit', await page.innerText('#node-op'), 'If');
+        const before = Number((await data(page)).items);
+        await page.keyboard.press('Enter');
+        await settle(page);
+        want('Enter unfolds', Number((await data(page)).items) > before, before);
+        await page.keyboard.press('n');
+        await page.keyboard.press('n');
+        await page.keyboard.press('p');
+        await settle(page);
+        want('n and p select', (await data(page)).selected.length > 0, await data(page));
+        await page.keyboard.press('Tab');
+        await page.keyboard.press('ArrowRight');
+        holds('the next tab', await page.innerText('#tabs button[aria-selected=true]'), 'Files');
+        await page.locator('.picture canvas').focus();
+        const from = await data(page);
+        await page.keyboard.press('ArrowDown');
+        await page.keyboard.press('+');
+        await settle(page);
+        const to = await data(page);
+        want('arrow keys and + move', from.y !== to.y && from.scale !== to.scale, to);
+        await page.keyboard.press('0');
+        await page.click('#help');
+        want('the keys are listed', await page.isVisible('#keys'), false);
+    });
+    await test('search', ['folds'], async (page) => {
+        await page.fill('#search', 'outer sqrt');
+        same('name', await page.getAttribute('#results', 'data-count'), '1');
+        await page.fill('#search', 'test.fun:INNER');
+        same('operator', await page.getAttribute('#results', 'data-count'), '1');
+        await page.fill('#search', 'choice/then_branch_n');
+        want('value', Number(await page.getAttribute('#results', 'data-count')) > 1, 0);
+        await page.fill('#search', 'choice/then_branch inner/else_branch exp');
+        await page.press('#search', 'ArrowDown');
+        await page.keyboard.press('Enter');
+        await settle(page);
+        same('in a body of a body', (await data(page)).selected,
+            'choice/then_branch inner/else_branch exp');
+        await find(page, 'inner abs');
+        same('in a function', (await data(page)).selected, 'Inner abs');
+        same('which is shown', await page.locator('select').evaluate((s) =>
+            s.selectedOptions[0].text), 'function test.fun:Inner');
+        await find(page, 'there is no such thing');
+        same('nothing', await page.getAttribute('#results', 'data-count'), '0');
+    });
+}
+
+async function folds() {
+    await test('bodies and functions unfold', ['folds'], async (page) => {
+        same('folded', (await data(page)).items, '8');
+        await find(page, 'choice');
+        /* Its sign is in the corner of the node, which stands in the middle. */
+        const [x, y] = await centre(page), d = await data(page);
+        let hit = false;
+        for (let dx = 10; dx < 120 && !hit; dx += 4) {
+            await page.mouse.click(x + dx, y - 10 * Number(d.scale));
+            await settle(page);
+            hit = Number((await data(page)).items) > 8;
+        }
+        want('a click on + unfolds', hit, await data(page));
+        await shot(page, 'unfolded');
+        await page.click('#body button:has-text("Fold")');
+        await settle(page);
+        same('the button folds', (await data(page)).items, '8');
+        await page.click('#unfold');
+        await settle(page);
+        same('all', (await data(page)).items, '48');
+        await shot(page, 'all');
+        await page.click('#fold');
+        await settle(page);
+        same('none', (await data(page)).items, '8');
+        await page.selectOption('select', {label: 'function test.fun:Outer'});
+        await settle(page);
+        same('a function alone', (await data(page)).items, '4');
+    });
+    await test('constants', ['folds'], async (page) => {
+        const before = Number((await data(page)).items);
+        await find(page, 'by seven');
+        holds('its value', await panel(page), 'float32[], 4 bytes, 7');
+        await page.click('.title button');
+        await settle(page);
+        same('it is drawn', Number((await data(page)).items), before + 1);
+        await page.click('.title button');
+        await settle(page);
+        same('and not', Number((await data(page)).items), before);
+        await page.click('#body .link:has-text("Constant")');
+        await settle(page);
+        same('clicked', (await data(page)).selected, 'constant');
+    });
+    await test('no valid model: cycles, recursion', ['bad'], async (page) => {
+        await openTabs(page);
+        await page.click('#unfold');
+        await settle(page);
+        want('unfolding ends', Number((await data(page)).items) < 100000, await data(page));
+        await page.click('#fold');
+        for (let i = 0; i < 4; i++) {
+            await page.locator('.picture canvas').focus();
+            await page.keyboard.press('n');
+            await page.keyboard.press('Enter');
+        }
+        await find(page, 'left');
+        holds('a value that nobody makes', await panel(page), 'nobody makes it');
+    });
+}
+
+async function tabs() {
+    await test('partitions, files, findings, stamp', ['context'], async (page) => {
+        const names = await openTabs(page);
+        same('tabs', names.join(), 'Node,Partitions 1,Files 1,Findings 0,Model,Memory');
+        await page.click('#tab-model');
+        holds('stamp', await panel(page), 'Build stamp of Epctx');
+        await page.click('#tab-files');
+        holds('file', await panel(page), 'source_npu.bin');
+        await page.click('#tab-parts');
+        holds('partition', await panel(page), 'in the file source_npu.bin');
+        await shot(page, 'context');
+        await page.click('#body .link');
+        await settle(page);
+        same('its node', await page.innerText('#node-op'), 'com.microsoft:EPContext');
+        holds('legend', await page.innerText('.legend'), 'EpctxNpuExecutionProvider 1');
+        /* In the middle of the picture, between the node's two lines. */
+        const colours = await page.evaluate(() => {
+            const canvas = document.querySelector('.picture canvas'), g = canvas.getContext('2d');
+            const at = g.getImageData(canvas.width / 2, canvas.height / 2 + 2, 1, 1).data;
+            return [`rgb(${[...at].slice(0, 3).join(', ')})`,
+                document.querySelector('.legend .swatch').style.backgroundColor];
+        });
+        same('the colour of the legend', colours[0], colours[1]);
+    });
+    await test('findings lead to their nodes', ['bad'], async (page) => {
+        await page.click('#tab-findings');
+        holds('finding', await panel(page), 'error E');
+        await page.click('#body .finding .link >> nth=0');
+        await settle(page);
+        want('its node', (await data(page)).selected.length > 0, '');
+        holds('and the finding there', await panel(page), 'Fix: ');
+        await shot(page, 'findings');
+    });
+    await test('two models side by side', ['two'], async (page) => {
+        holds('legend', await page.locator('.legend').nth(1).innerText(), 'added 1');
+        await page.click('#tab-changes');
+        const text = await panel(page);
+        for (const part of ['renamed', "node 'changed name'", '0.25', '0.5', "node 'extra'"])
+            holds('differences', text, part);
+        await page.click('#body .change .link:has-text("alpha")');
+        await settle(page);
+        same('left', (await data(page, 0)).selected, 'first');
+        same('right', (await data(page, 1)).selected, 'first');
+        await shot(page, 'two');
+        await page.click('#body .change .link:has-text("call 1")');
+        await settle(page);
+        same('the old name', (await data(page, 0)).selected, 'call 1');
+        same('the new name', (await data(page, 1)).selected, 'changed name');
+        await page.click('#which button >> nth=0');
+        await page.click('#tab-node');
+        holds('the node, too', await panel(page), 'renamed');
+    });
+    await test('commands and memory plan', ['context'], async (page) => {
+        await page.click('#tab-memory');
+        await settle(page);
+        want('there is a plan', Number(await page.getAttribute('#plan', 'data-lives')) > 0, 0);
+        const rows = await page.locator('#commands tbody tr').count();
+        want('commands', rows > 0, rows);
+        const box = await page.locator('#plan').boundingBox();
+        for (let x = 70; x < box.width; x += 20)
+            for (let y = 20; y < box.height - 24; y += 40)
+                await page.mouse.move(box.x + x, box.y + y);
+        holds('pointed at', await page.innerText('#plan-said'), 'written by');
+        await page.click('#commands .link >> nth=0');
+        await settle(page);
+        want('its node', (await data(page)).selected.length > 0, '');
+        await shot(page, 'memory');
+    });
+}
+
+async function hostile() {
+    await test('hostile names do nothing', ['hostile'], async (page) => {
+        await openTabs(page);
+        await page.click('#unfold');
+        await settle(page);
+        await page.locator('.picture canvas').focus();
+        for (let i = 0; i < 40; i++) await page.keyboard.press('n');
+        for (const words of ['<', 'script', '\u202e', '__proto__', 'xxx', '&', '\0'])
+            await find(page, words);
+        await openTabs(page);
+        const state = await page.evaluate(() => ({hacked: window.hacked, proto: {}.evil,
+            scripts: document.querySelectorAll('script').length,
+            others: document.querySelectorAll('img, iframe, object, embed, link, base, svg').length,
+            styles: document.querySelectorAll('style').length,
+            raw: /[\u202a-\u202e\u2066-\u2069\u200e\u200f]/.test(document.body.innerText) ||
+                /[\u202a-\u202e\u2066-\u2069]/.test(document.title)}));
+        same('state', JSON.stringify(state), JSON.stringify({scripts: 2, others: 0, styles: 1,
+            raw: false}));
+        await page.click('#tab-node');
+        await shot(page, 'hostile');
+    });
+    await test('the policy holds', ['model'], async (page) => {
+        const csp = await page.getAttribute('meta[http-equiv]', 'content');
+        for (const tag of ['script:not([type])', 'style']) {
+            const text = await page.locator(tag).evaluate((element) => element.textContent);
+            const hash = crypto.createHash('sha256').update(text).digest('base64');
+            holds('policy', csp, `'sha256-${hash}'`);
+        }
+        await page.evaluate(() => {
+            const script = document.createElement('script');
+            script.textContent = 'window.hacked = 1';
+            document.body.append(script);
+            document.body.append(Object.assign(new Image(), {src: 'http://127.0.0.1:9/x.png'}));
+            document.body.insertAdjacentHTML('beforeend',
+                '<p onclick="window.hacked = 1" id="trap">x</p>');
+            document.getElementById('trap').click();
+        });
+        await page.waitForTimeout(100);
+        same('no script of others runs', await page.evaluate(() => window.hacked), undefined);
+        const blocked = page.wrong.filter((text) => /Content Security Policy/.test(text));
+        same('the browser refuses all three', blocked.length, 3);
+        page.wrong.length = 0;
+    });
+    for (const colorScheme of ['light', 'dark'])
+        await test('contrast, ' + colorScheme, ['two', 'context', 'bad'], async (...pages) => {
+            for (const page of pages)
+                for (let i = 0; i < await page.locator('#tabs button').count(); i++) {
+                    await page.locator('#tabs button').nth(i).click();
+                    const pale = await page.evaluate(PALE);
+                    want('text that can be read', pale.length === 0, pale);
+                }
+            await pages[0].click('#tab-changes');
+            await shot(pages[0], 'two-' + colorScheme);
+        }, {colorScheme});
+    await test('a narrow window', ['two'], async (page) => {
+        await settle(page);
+        const wide = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
+        same('nothing is beyond the edge', wide, false);
+        await shot(page, 'narrow');
+    }, {viewport: {width: 420, height: 800}});
+}
+
+/* The best of three: other programs run, too. */
+async function best(run) {
+    let least = Infinity;
+    for (let i = 0; i < 3; i++) least = Math.min(least, await run());
+    return least;
+}
+
+async function times() {
+    const times = {};
+    await test('20,000 nodes: first picture', [], async () => {
+        times.first = await best(async () => {
+            const page = await open('many');
+            const first = await page.evaluate(() => Number(document.documentElement.dataset.first));
+            await page.context().close();
+            return first;
+        });
+        want(`below ${FIRST_PICTURE} ms`, times.first < FIRST_PICTURE, times.first);
+    });
+    await test('20,000 nodes: search, pan, fit', ['many'], async (page) => {
+        same('items', (await data(page)).items, '20002');
+        for (const [words, count] of [['layers.1999/out', '1'], ['leakyrelu', '2000'],
+            ['gate_output_0', '4000'], ['e', '20000'], ['nothing of it', '0']]) {
+            times.search = Math.max(times.search || 0, await best(async () => {
+                await page.fill('#search', '');
+                await page.fill('#search', words);
+                return Number(await page.getAttribute('#results', 'data-ms'));
+            }));
+            same('hits of ' + words, await page.getAttribute('#results', 'data-count'), count);
+        }
+        want(`search below ${SEARCH} ms`, times.search < SEARCH, times.search);
+        await find(page, 'layers.1000/gate');
+        same('found', (await data(page)).selected, '/model/layers.1000/gate');
+        times.pan = await best(async () => {
+            await page.keyboard.press('ArrowDown');
+            await settle(page);
+            return Number((await data(page)).ms);
+        });
+        await shot(page, 'many');
+        const box = await page.locator('.picture canvas').boundingBox();
+        await page.mouse.click(box.x + box.width - 4, box.y + box.height - 12);
+        await settle(page);
+        want('the bar leads to the end', Number((await data(page)).y) > 500000, await data(page));
+        times.all = await best(async () => {
+            await page.click('#fit');
+            await settle(page);
+            return Number((await data(page)).ms);
+        });
+        want(`pan below ${REDRAW} ms`, times.pan < REDRAW, times.pan);
+        want(`all below ${REDRAW} ms`, times.all < REDRAW, times.all);
+    });
+    console.log('note 20,000 nodes, ms: ' + Object.entries(times).map(([key, ms]) =>
+        key + ' ' + ms).join(', '));
+}
+
+(async () => {
+    browser = await chromium.launch({executablePath: '/usr/bin/chromium', args: FLAGS});
+    for (const part of [plain, folds, tabs, hostile, times]) await part();
+    await browser.close();
+    process.exit(failed > 0 ? 1 : 0);
+})().catch((error) => {
+    console.log('FAIL browser: ' + error.message.split('\n').slice(0, 3).join(' '));
+    process.exit(1);
+});
