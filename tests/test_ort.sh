@@ -125,6 +125,17 @@ with "$npu" compile broken.onnx; result "no model" 1 "compiling broken.onnx: err
 with "$npu" compile --weightless -o less_ctx.onnx digits.onnx; result "--weightless" 0
 with "$npu" run --source digits.onnx less_ctx.onnx; result "--source" 0 "output 0"
 
+with "$npu" compile --by-session -o by_ctx.onnx digits.onnx; result "--by-session" 0 "1 EPContext"
+with "$npu" verify --context by_ctx.onnx digits.onnx; result "--by-session: it is right" 0
+with "$npu" compile --by-session --embed -f -o by_ctx.onnx digits.onnx
+result "--by-session --embed" 0
+with "$toy" compile --by-session --initializers by.data -o by_toy_ctx.onnx digits.onnx
+result "--by-session --initializers" 0
+if [ -s by.data ]; then ok "by.data is there"; else fail "by.data is there" "it is not"; fi
+with "$npu" compile --by-session -o none_ctx.onnx dynamic.onnx
+result "--by-session when nothing is compiled" 1 "no node"
+epctx compile --by-session plain.onnx; result "--by-session without ORT" 2 "--ort"
+
 # -- several models --
 
 rm -f -- *_ctx.onnx *.bin
@@ -139,6 +150,9 @@ done
 with "$npu" compile -f plain.onnx
 result "a binary that another model needs" 1 "digits_ctx.onnx still"
 with "$npu" compile -f plain.onnx digits.onnx; result "the group again" 0
+rm -f -- *_ctx.onnx *.bin
+with "$npu" compile --by-session plain.onnx digits.onnx; result "a group by session" 0
+with "$npu" verify --context digits_ctx.onnx digits.onnx; result "a group by session is right" 0
 rm -f -- *_ctx.onnx *.bin
 before=$(state)
 with "$npu" compile plain.onnx broken.onnx

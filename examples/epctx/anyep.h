@@ -82,6 +82,7 @@ typedef struct anyep_job {
     const anyep_model *models;
     size_t count;
     bool embed, weightless;
+    bool by_session;          /* session options instead of the compile API */
     const char *initializers; /* name of a file beside the model, or NULL */
     /* ANYEP_COMPILE and ANYEP_RUN: */
     bool require_all; /* no node is left to the CPU EP */
