@@ -150,7 +150,9 @@ static void print_ort(const anyep_board *board, const char *file, const settings
         puts("]}");
         return;
     }
-    printf("model          %s\n", file);
+    printf("%-14s ", "model");
+    cli_put(stdout, epctx_str_of(file));
+    putchar('\n');
     anyep_print_ep(board);
     if (!cpu) printf("nodes          %zu of %zu on the EP\n", board->ep_nodes, board->nodes);
     printf("session        %.3f ms\n", board->session_ms);
