@@ -227,6 +227,7 @@ async function folds() {
         await settle(page);
         same('all', (await data(page)).items, '48');
         await shot(page, 'all');
+        same('the panel knows', await page.innerText('#body button >> nth=0'), 'Fold');
         await page.click('#fold');
         await settle(page);
         same('none', (await data(page)).items, '8');

@@ -518,6 +518,7 @@ function rebuild(pane) {
     pane.h = scene.h;
     pane.selected = pane.selected ? pane.paths.get(pane.selected.path) || null : null;
     pane.canvas.dataset.items = pane.items.length;
+    if (pane.selected && open === 'node' && pane.index === active) openTab('node');
     redraw(pane);
 }
 
