@@ -125,6 +125,17 @@ with "$npu" compile broken.onnx; result "no model" 1 "compiling broken.onnx: err
 with "$npu" compile --weightless -o less_ctx.onnx digits.onnx; result "--weightless" 0
 with "$npu" run --source digits.onnx less_ctx.onnx; result "--source" 0 "output 0"
 
+with "$npu" compile --by-session -o by_ctx.onnx digits.onnx; result "--by-session" 0 "1 EPContext"
+with "$npu" verify --context by_ctx.onnx digits.onnx; result "--by-session: it is right" 0
+with "$npu" compile --by-session --embed -f -o by_ctx.onnx digits.onnx
+result "--by-session --embed" 0
+with "$toy" compile --by-session --initializers by.data -o by_toy_ctx.onnx digits.onnx
+result "--by-session --initializers" 0
+if [ -s by.data ]; then ok "by.data is there"; else fail "by.data is there" "it is not"; fi
+with "$npu" compile --by-session -o none_ctx.onnx dynamic.onnx
+result "--by-session when nothing is compiled" 1 "no node"
+epctx compile --by-session plain.onnx; result "--by-session without ORT" 2 "--ort"
+
 # -- several models --
 
 rm -f -- *_ctx.onnx *.bin
@@ -139,6 +150,9 @@ done
 with "$npu" compile -f plain.onnx
 result "a binary that another model needs" 1 "digits_ctx.onnx still"
 with "$npu" compile -f plain.onnx digits.onnx; result "the group again" 0
+rm -f -- *_ctx.onnx *.bin
+with "$npu" compile --by-session plain.onnx digits.onnx; result "a group by session" 0
+with "$npu" verify --context digits_ctx.onnx digits.onnx; result "a group by session is right" 0
 rm -f -- *_ctx.onnx *.bin
 before=$(state)
 with "$npu" compile plain.onnx broken.onnx
@@ -170,6 +184,19 @@ printf xx >cpu/input_0.bin
 with "$npu" run --input-dir cpu plain_ctx.onnx; result "inputs of another size" 1 "less than the"
 with "$toy" run plain_ctx.onnx; result "a context of another EP" 1 "EpctxNpuExecutionProvider"
 
+# What is hostile in a name does not reach the terminal.
+odd=$(printf 'e\033[31m.onnx')
+cp plain.onnx "$odd"
+for command in run compile verify bench; do
+    with "$npu" $command "$odd"
+    if ! grep -q "$(printf '\033')" "$out" "$err" && grep -qF 'e\x1b[31m.onnx' "$out"; then
+        ok "$command of a model with an escape sequence in its name"
+    else
+        fail "$command of a model with an escape sequence in its name" "it is printed"
+    fi
+done
+rm -f e*
+
 # -- verify --
 
 with "$npu" verify digits.onnx; result "verify" 0 "context against JIT"
@@ -198,7 +225,7 @@ with "$npu" verify --dim N=2 dynamic.onnx; result "verify with a free dimension"
 
 # -- bench and devices --
 
-with "$npu" bench --repeat 2 --sessions 1 digits.onnx; result "bench" 0 "embedded"
+with "$npu" bench --repeat 2 --sessions 1 --threads 2 digits.onnx; result "bench" 0 "embedded"
 with "$npu" bench --repeat 2 --sessions 2 --json digits.onnx; result "bench" 0
 json "bench --json" '[r["row"] for r in j["rows"]] == ["CPU", "JIT", "context", "embedded"] and
  all(r["done"] and r["first_output_ms"] >= r["session_ms"] > 0 and r["memory"] > 1 << 20

@@ -48,7 +48,8 @@ typedef struct anyep_settings {
     "  --ep-opt K=V         an option of the EP; may be given several times\n" \
     "  --option K=V         a session option of ONNX Runtime; may be given several\n" \
     "                       times\n" \
-    "  --device TYPE        cpu, gpu or npu; the default is the EP's first device\n"
+    "  --device TYPE        cpu, gpu or npu; by default the EP's NPU, else its GPU,\n" \
+    "                       else its CPU\n"
 
 /* Whether one of them was given: the command then works through ORT. */
 bool anyep_asked(const anyep_settings *set);
@@ -81,6 +82,7 @@ typedef struct anyep_job {
     const anyep_model *models;
     size_t count;
     bool embed, weightless;
+    bool by_session;          /* session options instead of the compile API */
     const char *initializers; /* name of a file beside the model, or NULL */
     /* ANYEP_COMPILE and ANYEP_RUN: */
     bool require_all; /* no node is left to the CPU EP */

@@ -26,6 +26,7 @@ typedef struct work {
     anyep_settings any;
     const char *model, *input_folder;
     uint64_t seed, repeat, sessions;
+    uint64_t threads; /* 0: as many as ORT likes */
     bool json;
     char folder[EPCTX_PATH_MAX];
     row rows[ROWS];
@@ -50,7 +51,8 @@ static anyep_job job_of(const work *w, anyep_work kind) {
     job.set = &w->any;
     job.work = kind;
     job.folder = w->folder;
-    job.optimization = job.threads = -1;
+    job.optimization = -1;
+    job.threads = w->threads > 0 ? (int)w->threads : -1;
     job.input_folder = w->input_folder;
     job.seed = w->seed;
     job.repeat = w->repeat;
@@ -219,21 +221,18 @@ static int bench(work *w) {
 
 static int run(int argc, char **argv) {
     static work w;
-    const char *seed = NULL, *repeat = "20", *sessions = "3", *dim_list = NULL;
+    const char *seed = NULL, *repeat = "20", *sessions = "3", *dim_list = NULL, *threads = NULL;
     bool dims = false;
     int code = CLI_USAGE;
     memset(&w, 0, sizeof w);
     w.any.dim_list = &dim_list;
     {
-        const cli_option options[] = {{"--seed", &seed, NULL},
-                                      {"--input-dir", &w.input_folder, NULL},
-                                      {"--repeat", &repeat, NULL},
-                                      {"--sessions", &sessions, NULL},
-                                      {"--dim", &dim_list, &dims},
-                                      {"--json", NULL, &w.json},
-                                      {"-v", NULL, &w.any.verbose},
-                                      ANYEP_OPTIONS(w.any),
-                                      {NULL, NULL, NULL}};
+        const cli_option options[] = {
+            {"--seed", &seed, NULL},     {"--input-dir", &w.input_folder, NULL},
+            {"--repeat", &repeat, NULL}, {"--sessions", &sessions, NULL},
+            {"--dim", &dim_list, &dims}, {"--threads", &threads, NULL},
+            {"--json", NULL, &w.json},   {"-v", NULL, &w.any.verbose},
+            ANYEP_OPTIONS(w.any),        {NULL, NULL, NULL}};
         if (!cli_parse(&cli_bench, argc, argv, options, &w.model, 1)) return CLI_USAGE;
     }
     if (seed != NULL && w.input_folder != NULL) {
@@ -241,7 +240,8 @@ static int run(int argc, char **argv) {
         return CLI_USAGE;
     }
     epctx_arena_init(&w.arena, NULL);
-    if (cli_number("--seed", seed != NULL ? seed : "1", 0, UINT64_MAX, &w.seed) &&
+    if ((threads == NULL || cli_number("--threads", threads, 1, 64, &w.threads)) &&
+        cli_number("--seed", seed != NULL ? seed : "1", 0, UINT64_MAX, &w.seed) &&
         cli_number("--repeat", repeat, 1, 10000000, &w.repeat) &&
         cli_number("--sessions", sessions, 1, MOST_SESSIONS, &w.sessions) &&
         anyep_read(&w.any, &w.arena, true, LIMIT))
@@ -254,7 +254,7 @@ const cli_command cli_bench = {
     "bench",
     ANYEP_USAGE "\n"
                 "             [--repeat N] [--sessions N] [--seed N | --input-dir DIR]\n"
-                "             [--dim NAME=N,...] [--json] [-v] MODEL",
+                "             [--dim NAME=N,...] [--threads N] [--json] [-v] MODEL",
     "measure what an EPContext model saves",
     "Measures an ordinary model in ONNX Runtime four times: on its CPU EP, on the EP,\n"
     "which compiles it in the session (JIT), and from contexts that the EP compiled,\n"
@@ -267,6 +267,7 @@ const cli_command cli_bench = {
     "  --sessions N         sessions of each kind (default 3); medians are printed\n"
     "  --seed N, --input-dir DIR, --dim NAME=N,...\n"
     "                       the inputs, see 'epctx help run'\n"
+    "  --threads N          threads of ONNX Runtime; by default as many as it likes\n"
     "  --json               print one JSON object\n"
     "  -v                   when one fails, print all that the EP printed\n\n"
     "Exit code 1 if one of the four failed; the others are printed.\n\n"

@@ -455,6 +455,7 @@ static int run_with(int argc, char **argv, epctx_arena *arena) {
                                       {"--json", NULL, &set.json},
                                       {"--optimization", &level, NULL},
                                       {"--no-share", NULL, &set.alone},
+                                      {"--by-session", NULL, &set.by_session},
                                       ANYEP_OPTIONS(any),
                                       {NULL, NULL, NULL}};
         count = cli_parse_some(&cli_compile, argc, argv, options, operands, 1, MOST_MODELS);
@@ -464,8 +465,8 @@ static int run_with(int argc, char **argv, epctx_arena *arena) {
         if (!read_models(operands, count, arena, files, &count)) return CLI_USAGE;
         return run_ort(&set, &any, files, count, level, arena);
     }
-    if (count >= 0 && (level != NULL || set.alone)) {
-        usage("--optimization and --no-share need --ort and --ep", "");
+    if (count >= 0 && (level != NULL || set.alone || set.by_session)) {
+        usage("--optimization, --no-share and --by-session need --ort and --ep", "");
         return CLI_USAGE;
     }
     if (count < 0 || !read_ep(&set) || !compile_read_dims(&set, arena) ||
@@ -496,13 +497,14 @@ static int run(int argc, char **argv) {
 
 const cli_command cli_compile = {
     "compile",
-    "[-o OUT] [-f | --overwrite POLICY] [--embed] [--weightless] [--prefix P]\n"
-    "             [--require-all] [--verify] [--initializers NAME] [--arch A] [-e EP]\n"
-    "             [-i \"K|V ...\"] [-C \"K|V ...\"] [--dim NAME=N,...] [-v] [--json]\n"
-    "             [--dry-run] MODEL...\n"
+    "[-o OUT] [-f | --overwrite POLICY] [--embed] [--weightless]\n"
+    "             [--prefix P] [--require-all] [--verify] [--initializers NAME]\n"
+    "             [--arch A] [-e EP] [-i \"K|V ...\"] [-C \"K|V ...\"]\n"
+    "             [--dim NAME=N,...] [-v] [--json] [--dry-run] MODEL...\n"
     "       epctx compile [--ort LIBONNXRUNTIME] --ep LIBRARY[:NAME]\n"
     "             [--ep-opt K=V]... [--option K=V]... [--device TYPE] [--timeout S]\n"
-    "             [--optimization LEVEL] [--no-share] [options as above] MODEL...\n"
+    "             [--optimization LEVEL] [--no-share] [--by-session]\n"
+    "             [options as above] MODEL...\n"
     "       epctx compile --options",
     "compile models to EPContext models for the reference NPU, or any EP",
     "Replaces the nodes that the reference NPU supports with EPContext nodes.\n"
@@ -548,7 +550,9 @@ const cli_command cli_compile = {
     "  --timeout S          end the EP's process after S seconds (default 3600)\n"
     "  --optimization LEVEL ONNX Runtime's: none (its default), basic, extended,\n"
     "                       layout or all\n"
-    "  --no-share           compile each model alone; if one fails the others go on\n\n"
+    "  --no-share           compile each model alone; if one fails the others go on\n"
+    "  --by-session         compile by session options (ep.context_enable) instead of\n"
+    "                       the compile API: some EPs find other partitions\n\n"
     "Examples: epctx compile --dim batch=1 -v model.onnx\n"
     "          epctx compile --ort libonnxruntime.so.1 --ep libacme_ep.so model.onnx\n",
     run,

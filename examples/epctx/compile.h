@@ -31,6 +31,7 @@ typedef struct compile_settings {
     /* With --ort: */
     int optimization; /* as ONNX Runtime numbers the levels; -1: its default */
     bool alone;       /* models do not share their contexts */
+    bool by_session;  /* session options instead of the compile API */
 } compile_settings;
 
 /* What is to be said when all is written, a line each. Zeroed but for its arena. */

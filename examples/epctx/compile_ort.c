@@ -511,6 +511,7 @@ static anyep_job job_of(const unit *u, anyep_work work) {
     job.count = u->count;
     job.embed = u->set->gen.embed;
     job.weightless = u->set->weightless;
+    job.by_session = u->set->by_session;
     job.initializers = u->set->gen.initializers_file_name;
     job.require_all = u->set->gen.require_all;
     job.optimization = u->set->optimization;

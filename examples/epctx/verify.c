@@ -46,6 +46,7 @@ typedef struct difference {
 typedef struct work {
     settings set;
     epctx_arena arena;
+    uint64_t threads; /* 0: as many as ORT likes */
     char folder[EPCTX_PATH_MAX];
     one_run runs[RUNS];
     bool differs, failed;
@@ -137,7 +138,8 @@ static anyep_job job_of(const work *w, anyep_work kind) {
     job.set = &w->set.any;
     job.work = kind;
     job.folder = w->folder;
-    job.optimization = job.threads = -1;
+    job.optimization = -1;
+    job.threads = w->threads > 0 ? (int)w->threads : -1;
     job.input_folder = w->set.input_folder;
     job.seed = w->set.seed;
     job.repeat = 1;
@@ -417,7 +419,8 @@ static int verify(work *w) {
 static int run(int argc, char **argv) {
     static work w;
     settings *set = &w.set;
-    const char *seed = NULL, *rtol = NULL, *atol = NULL, *cosine = NULL, *dim_list = NULL;
+    const char *seed = NULL, *rtol = NULL, *atol = NULL, *cosine = NULL, *dim_list = NULL,
+               *threads = NULL;
     bool dims = false;
     int code = CLI_USAGE;
     memset(&w, 0, sizeof w);
@@ -433,6 +436,7 @@ static int run(int argc, char **argv) {
                                       {"--atol", &atol, NULL},
                                       {"--cosine", &cosine, NULL},
                                       {"--dim", &dim_list, &dims},
+                                      {"--threads", &threads, NULL},
                                       {"--json", NULL, &set->json},
                                       {"-v", NULL, &set->any.verbose},
                                       ANYEP_OPTIONS(set->any),
@@ -444,7 +448,8 @@ static int run(int argc, char **argv) {
         return CLI_USAGE;
     }
     epctx_arena_init(&w.arena, NULL);
-    if (cli_number("--seed", seed != NULL ? seed : "1", 0, UINT64_MAX, &set->seed) &&
+    if ((threads == NULL || cli_number("--threads", threads, 1, 64, &w.threads)) &&
+        cli_number("--seed", seed != NULL ? seed : "1", 0, UINT64_MAX, &set->seed) &&
         read_tolerance("--rtol", rtol, RTOL, &set->rtol) &&
         read_tolerance("--atol", atol, -1, &set->atol) &&
         read_tolerance("--cosine", cosine, -1, &set->cosine) &&
@@ -462,7 +467,8 @@ const cli_command cli_verify = {
     ANYEP_USAGE "\n"
                 "             [--context MODEL_ctx.onnx] [--source MODEL] [--embed]\n"
                 "             [--seed N | --input-dir DIR] [--dim NAME=N,...]\n"
-                "             [--rtol R] [--atol A] [--cosine C] [--json] [-v] MODEL",
+                "             [--rtol R] [--atol A] [--cosine C] [--threads N]\n"
+                "             [--json] [-v] MODEL",
     "compare an EP with ONNX Runtime's CPU EP",
     "Runs an ordinary model three times on the same inputs: on ONNX Runtime's CPU EP,\n"
     "on the EP, which compiles it in the session (JIT), and from a context that the\n"
@@ -476,6 +482,7 @@ const cli_command cli_verify = {
     "  --embed              the context is compiled into the model\n"
     "  --seed N, --input-dir DIR, --dim NAME=N,...\n"
     "                       the inputs, see 'epctx help run'\n"
+    "  --threads N          threads of ONNX Runtime; by default as many as it likes\n"
     "  --rtol R, --atol A   an element x fits y if |x - y| <= A + R * |y|; the\n"
     "                       defaults are R = 0.001 and A = 0.00001 * (1 + L), where\n"
     "                       L is the largest |y| of the output\n"

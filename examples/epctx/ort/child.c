@@ -50,10 +50,16 @@ static void free_dimensions(const anyep_settings *set) {
     ort_free_count = set->dim_count;
 }
 
+/* The EP's device of the wanted type, or its best one: some EPs accept every CPU, too. */
 static bool find_device(child *c) {
-    const OrtHardwareDeviceType type = (OrtHardwareDeviceType)c->set->device_type;
-    c->device =
-        ort_device_of(c->set->library, c->set->name, c->set->device_type < 0 ? NULL : &type);
+    static const OrtHardwareDeviceType best[] = {
+        OrtHardwareDeviceType_NPU, OrtHardwareDeviceType_GPU, OrtHardwareDeviceType_CPU};
+    const int wanted = c->set->device_type;
+    size_t i;
+    c->device = NULL;
+    for (i = 0; c->device == NULL && i < sizeof best / sizeof best[0]; i++)
+        if (wanted < 0 || (int)best[i] == wanted)
+            c->device = ort_device_of(c->set->library, c->set->name, &best[i]);
     return c->device != NULL;
 }
 
