@@ -12550,9 +12550,9 @@ static bool epctx__is_newer(const uint64_t a[3], const uint64_t b[3], int parts)
     return a[i] > b[i];
 }
 
-/* The second form (EP 2.3.0): "v2:backend:sdk:api:archs:socs:vtcms:driver". The lists have one number
- * for each chip, `vtcms` none or as many. `out` is as of the first form, with the first arch, and
- * its VTCM as blob. */
+/* The second form (EP 2.3.0): "v2:backend:sdk:api:archs:socs:vtcms:driver". The lists have one
+ * number for each chip, `vtcms` none or as many. `out` is as of the first form, with the first arch
+ * and its VTCM as blob. */
 static bool epctx__read_qnn2(epctx_str text, uint64_t out[12], epctx_str *archs, epctx_str *vtcms) {
     static const char ends[] = "::..:..:";
     uint64_t chip[3] = {0, 0, 0};

@@ -1369,14 +1369,21 @@ static bool epctx__span_of(const uint32_t *dims, const int32_t *strides, uint32_
     return low <= start;
 }
 
-static bool epctx__check_move(const epctx__move *p, epctx__needs *needs) {
-    uint64_t from, to, count = 1;
+/* Elements of a walk with a dense result; 0: invalid rank or dimensions. */
+static uint64_t epctx__walk_count(const uint32_t *dims, uint32_t rank) {
+    uint64_t count = 1;
     uint32_t i;
-    if (!epctx__elem_ok(p->elem) || p->rank < 1 || p->rank > EPCTX_NPU_MAX_RANK ||
+    for (i = 0; i < rank && rank <= EPCTX_NPU_MAX_RANK; i++) count = epctx__mul(count, dims[i]);
+    return rank >= 1 && rank <= EPCTX_NPU_MAX_RANK ? count : 0;
+}
+
+static bool epctx__check_move(const epctx__move *p, epctx__needs *needs) {
+    const uint64_t count = epctx__walk_count(p->dims, p->rank);
+    uint64_t from, to;
+    if (!epctx__elem_ok(p->elem) || count == 0 ||
         !epctx__span_of(p->dims, p->from, p->rank, p->from_start, &from) ||
         !epctx__span_of(p->dims, p->to, p->rank, p->to_start, &to))
         return false;
-    for (i = 0; i < p->rank; i++) count = epctx__mul(count, p->dims[i]);
     needs->in[0] = epctx__items(from, p->elem);
     needs->out[0] = epctx__items(to, p->elem);
     return count <= to; /* bounds the time of a walk that writes elements twice */
@@ -1722,14 +1729,6 @@ static epctx_status epctx__run_unary(const epctx__unary *p, const epctx__args *a
 }
 
 /* -- walks over operands that are broadcast: Binary, Exact and Where -- */
-
-/* Elements of a walk with a dense result; 0: invalid rank or dimensions. */
-static uint64_t epctx__walk_count(const uint32_t *dims, uint32_t rank) {
-    uint64_t count = 1;
-    uint32_t i;
-    for (i = 0; i < rank && rank <= EPCTX_NPU_MAX_RANK; i++) count = epctx__mul(count, dims[i]);
-    return rank >= 1 && rank <= EPCTX_NPU_MAX_RANK ? count : 0;
-}
 
 #define EPCTX__WALKED 3 /* operands at most */
 
@@ -5917,29 +5916,23 @@ static epctx_status epctx__check_weight_table(const epctx__blob_loader *l) {
  * tensors are aligned to their elements only. False: no such memory. */
 static bool epctx__room(const epctx_npu_graph *graph, const epctx__operand *o, uint64_t *room,
                         uint32_t *align) {
+    const bool made = o->place == EPCTX__IN_MADE && graph->maker != NULL;
+    const bool input = o->place == EPCTX__IN_INPUT;
+    const epctx_graph_info *info = made ? &graph->maker->info : &graph->info;
+    const epctx_value *values = input ? info->inputs : info->outputs;
     uint64_t size;
     *align = EPCTX_NPU_ALIGN;
-    switch (o->place) {
-    case EPCTX__SCRATCH: size = graph->info.scratch_size; break;
-    case EPCTX__IN_INPUT:
-        if (o->index >= graph->info.input_count) return false;
-        size = epctx__value_bytes(&graph->info.inputs[o->index]);
-        *align = epctx__stored_size(graph->info.inputs[o->index].elem_type);
-        break;
-    case EPCTX__OUTPUT:
-        if (o->index >= graph->info.output_count) return false;
-        size = epctx__value_bytes(&graph->info.outputs[o->index]);
-        *align = epctx__stored_size(graph->info.outputs[o->index].elem_type);
-        break;
-    case EPCTX__WEIGHT:
+    if (o->place == EPCTX__SCRATCH) {
+        size = info->scratch_size;
+    } else if (o->place == EPCTX__WEIGHT) {
         if (o->index >= graph->context->weight_count) return false;
         size = epctx__pair(epctx__weight_at(graph->context, o->index)->size);
-        break;
-    case EPCTX__IN_MADE:
-        if (graph->maker == NULL || o->index >= graph->maker->info.output_count) return false;
-        size = epctx__value_bytes(&graph->maker->info.outputs[o->index]);
-        break;
-    default: return false;
+    } else {
+        if ((!made && !input && o->place != EPCTX__OUTPUT) ||
+            o->index >= (input ? info->input_count : info->output_count))
+            return false;
+        size = epctx__value_bytes(&values[o->index]);
+        if (!made) *align = epctx__stored_size(values[o->index].elem_type);
     }
     *room = o->offset <= size ? size - o->offset : 0;
     return o->offset <= size;
@@ -6918,6 +6911,14 @@ static uint64_t epctx__product(const epctx__shape *shape, uint32_t first, uint32
     return count;
 }
 
+/* Products of the dimensions before `axis`, from there to `end`, and behind. */
+static void epctx__around(const epctx__shape *shape, uint32_t axis, uint32_t end, uint32_t *outer,
+                          uint32_t *count, uint32_t *inner) {
+    *outer = (uint32_t)epctx__product(shape, 0, axis);
+    *count = (uint32_t)epctx__product(shape, axis, end);
+    *inner = (uint32_t)epctx__product(shape, end, shape->rank);
+}
+
 static bool epctx__same_shape(const epctx__shape *a, const epctx__shape *b) {
     return a->rank == b->rank && memcmp(a->dims, b->dims, a->rank * sizeof *a->dims) == 0;
 }
@@ -7004,26 +7005,15 @@ static epctx_status epctx__data(epctx__compiler *c, uint32_t id, const void **da
     epctx__tensor *t = &c->tensors[id];
     const uint32_t elem = epctx__stored_size(t->elem);
     void *copy;
+    if (t->data == NULL && !epctx__big_endian() && (uintptr_t)t->raw % elem == 0) t->data = t->raw;
     if (t->data == NULL) {
-        if (!epctx__big_endian() && (uintptr_t)t->raw % elem == 0) {
-            t->data = t->raw;
-        } else {
-            copy = epctx__new(c, t->count, elem);
-            if (copy == NULL) return EPCTX_ERR_NOMEM;
-            if (t->count > 0) memcpy(copy, t->raw, (size_t)t->count * elem);
-            epctx__to_host(copy, t->count * elem, elem);
-            t->data = copy;
-        }
+        copy = epctx__new(c, t->count, elem);
+        if (copy == NULL) return EPCTX_ERR_NOMEM;
+        if (t->count > 0) memcpy(copy, t->raw, (size_t)t->count * elem);
+        epctx__to_host(copy, t->count * elem, elem);
+        t->data = copy;
     }
     *data = t->data;
-    return EPCTX_OK;
-}
-
-/* The same, unaligned where the model holds it so: nothing is copied. */
-static epctx_status epctx__unaligned(epctx__compiler *c, uint32_t id, const void **data) {
-    const epctx__tensor *t = &c->tensors[id];
-    if (t->data != NULL || epctx__big_endian()) return epctx__data(c, id, data);
-    *data = t->raw;
     return EPCTX_OK;
 }
 
@@ -7338,20 +7328,15 @@ static epctx_status epctx__emit_binary(epctx__compiler *c, epctx__binary_kind ki
     return epctx__emit_broadcast(c, &s, 2, EPCTX_ONNX_FLOAT, &p->rank, p->dims, strides, out);
 }
 
-static epctx_status epctx__emit_fill(epctx__compiler *c, uint32_t to, uint64_t bits) {
-    epctx__step s = epctx__new_step(EPCTX__OP_FILL, EPCTX__NONE, EPCTX__NONE, to);
-    s.params.fill.count = (uint32_t)c->tensors[to].count;
-    s.params.fill.elem = epctx__stored_size(c->tensors[to].elem);
-    s.params.fill.low = (uint32_t)(bits & UINT32_MAX);
-    s.params.fill.high = (uint32_t)(bits >> 32);
-    return epctx__emit(c, &s);
-}
-
 /* A new tensor of equal elements. */
 static epctx_status epctx__emit_filled(epctx__compiler *c, int32_t elem, const epctx__shape *shape,
                                        uint64_t bits, uint32_t *y) {
-    EPCTX__TRY(epctx__new_tensor(c, elem, shape, y));
-    return epctx__emit_fill(c, *y, bits);
+    epctx__step s = epctx__new_step(EPCTX__OP_FILL, EPCTX__NONE, EPCTX__NONE, 0);
+    s.params.fill.count = (uint32_t)epctx__count(shape);
+    s.params.fill.elem = epctx__stored_size(elem);
+    s.params.fill.low = (uint32_t)(bits & UINT32_MAX);
+    s.params.fill.high = (uint32_t)(bits >> 32);
+    return epctx__emit_new(c, &s, elem, shape, y);
 }
 
 /* One command: Cast, or Convert where a type is only stored. */
@@ -7917,6 +7902,20 @@ static epctx_status epctx__mark_axes(epctx__compiler *c, const int64_t *axes, si
     return EPCTX_OK;
 }
 
+/* The axes of an attribute or input (epctx__ints_of), from 0 on, each once; default: all. */
+static epctx_status epctx__all_axes(epctx__compiler *c, uint32_t rank, size_t input, int64_t since,
+                                    epctx__list *axes) {
+    bool marked[EPCTX_NPU_MAX_RANK] = {false};
+    uint32_t axis, i;
+    EPCTX__TRY(epctx__ints_of(c, "axes", input, since, axes));
+    for (i = 0; i < rank && !axes->found; i++) axes->v[axes->count++] = (int64_t)i;
+    for (i = 0; i < axes->count; i++) {
+        EPCTX__TRY(epctx__axis(c, axes->v[i], rank, 0, &axis));
+        axes->v[i] = (int64_t)axis;
+    }
+    return epctx__mark_axes(c, axes->v, axes->count, rank, marked);
+}
+
 static epctx_status epctx__lower_squeeze(epctx__compiler *c) {
     const epctx__shape in = c->tensors[c->in[0]].shape;
     bool marked[EPCTX_NPU_MAX_RANK] = {false};
@@ -8004,10 +8003,11 @@ static epctx_status epctx__shape_from(epctx__compiler *c, const int64_t *dims, s
 }
 
 /* The same from a constant. */
-static epctx_status epctx__const_shape(epctx__compiler *c, uint32_t id, epctx__shape *shape) {
+static epctx_status epctx__const_shape(epctx__compiler *c, uint32_t id, const char *what,
+                                       epctx__shape *shape) {
     int64_t dims[EPCTX_NPU_MAX_RANK];
     size_t count;
-    EPCTX__TRY(epctx__const_ints(c, id, "shape", EPCTX_NPU_MAX_RANK, dims, &count));
+    EPCTX__TRY(epctx__const_ints(c, id, what, EPCTX_NPU_MAX_RANK, dims, &count));
     return epctx__shape_from(c, dims, count, shape);
 }
 
@@ -8028,7 +8028,7 @@ static epctx_status epctx__lower_constant_of_shape(epctx__compiler *c) {
     int32_t elem = EPCTX_ONNX_FLOAT;
     uint64_t bits = 0;
     uint32_t id;
-    EPCTX__TRY(epctx__const_shape(c, c->in[0], &shape));
+    EPCTX__TRY(epctx__const_shape(c, c->in[0], "shape", &shape));
     if (value != NULL) {
         if (value->type != EPCTX_ATTR_TENSOR || value->t == NULL)
             return epctx__bad_attr(c, "value", "a tensor");
@@ -8043,36 +8043,25 @@ static epctx_status epctx__lower_constant_of_shape(epctx__compiler *c) {
 
 /* -- element-wise -- */
 
-/* Where opcodes store a fused activation. */
-static const struct {
-    epctx__opcode op;
-    size_t at;
-} epctx__act_places[] = {
-    {EPCTX__OP_CONV, offsetof(epctx__conv, act)},
-    {EPCTX__OP_DEPTHWISE, offsetof(epctx__depthwise, act)},
-    {EPCTX__OP_GEMM, offsetof(epctx__gemm, act)},
-    {EPCTX__OP_BINARY, offsetof(epctx__binary, act)},
-    {EPCTX__OP_AFFINE, offsetof(epctx__affine, act)},
-};
-
+/* Where a step stores a fused activation; NULL: nowhere. */
 static epctx__act *epctx__act_of(epctx__step *s) {
-    size_t i;
-    for (i = 0; i < sizeof epctx__act_places / sizeof epctx__act_places[0]; i++)
-        if (epctx__act_places[i].op == s->op)
-            return (epctx__act *)(void *)((uint8_t *)&s->params + epctx__act_places[i].at);
-    return NULL;
+    switch (s->op) {
+    case EPCTX__OP_CONV: return &s->params.conv.act;
+    case EPCTX__OP_DEPTHWISE: return &s->params.depthwise.act;
+    case EPCTX__OP_GEMM: return &s->params.gemm.act;
+    case EPCTX__OP_BINARY: return &s->params.binary.act;
+    case EPCTX__OP_AFFINE: return &s->params.affine.act;
+    default: return NULL;
+    }
 }
 
 /* Neg, Abs and Relu of integers. */
-static epctx_status epctx__lower_int_act(epctx__compiler *c, epctx__act_kind kind, uint32_t x) {
-    uint32_t zero;
-    if (kind != EPCTX__ACT_NEG && kind != EPCTX__ACT_ABS && kind != EPCTX__ACT_RELU)
-        return epctx__want_float(c, x);
-    EPCTX__TRY(epctx__scalar(c, c->tensors[x].elem, 0, &zero));
-    if (kind == EPCTX__ACT_RELU) return epctx__emit_exact(c, EPCTX__EXACT_MAX, zero, x, &c->y);
-    EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_SUB, zero, x, &c->y));
-    if (kind == EPCTX__ACT_NEG) return EPCTX_OK;
-    return epctx__emit_exact(c, EPCTX__EXACT_MAX, x, c->y, &c->y);
+static epctx_status epctx__lower_int_act(epctx__compiler *c, epctx__act_kind kind) {
+    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    if (kind == EPCTX__ACT_NEG) return epctx__cook_y(c, &r, "y = 0 - x");
+    if (kind == EPCTX__ACT_ABS) return epctx__cook_y(c, &r, "y = max(x, 0 - x)");
+    if (kind == EPCTX__ACT_RELU) return epctx__cook_y(c, &r, "y = max(0, x)");
+    return epctx__want_float(c, c->in[0]);
 }
 
 static epctx_status epctx__lower_act_of(epctx__compiler *c, epctx__act_kind kind, float a,
@@ -8080,8 +8069,7 @@ static epctx_status epctx__lower_act_of(epctx__compiler *c, epctx__act_kind kind
     epctx__step *before = epctx__writer_of(c, c->in[0]);
     epctx__act *slot = before != NULL ? epctx__act_of(before) : NULL;
     const epctx__act act = {(uint32_t)kind, a, b};
-    if (c->tensors[c->in[0]].elem != EPCTX_ONNX_FLOAT)
-        return epctx__lower_int_act(c, kind, c->in[0]);
+    if (c->tensors[c->in[0]].elem != EPCTX_ONNX_FLOAT) return epctx__lower_int_act(c, kind);
     if (slot == NULL || slot->kind != EPCTX__ACT_NONE)
         return epctx__emit_act(c, c->in[0], kind, a, b, &c->y);
     *slot = act; /* fused */
@@ -8237,32 +8225,40 @@ static epctx_status epctx__lower_binary(epctx__compiler *c) {
     return epctx__emit_fused(c, (epctx__binary_kind)c->variant, c->in[0], c->in[1], &c->y);
 }
 
+/* A vector along an axis of a tensor of `rank`. */
+static epctx_status epctx__along(epctx__compiler *c, uint32_t *x, uint32_t rank, uint32_t axis) {
+    epctx__shape shape = {0, {1, 1, 1, 1, 1, 1, 1, 1}};
+    shape.rank = rank;
+    shape.dims[axis] = (int64_t)c->tensors[*x].count;
+    return epctx__alias(c, *x, &shape, 0, x);
+}
+
 static epctx_status epctx__lower_prelu(epctx__compiler *c) {
-    epctx__shape shape = c->tensors[c->in[0]].shape;
-    uint32_t slope = c->in[1], i;
-    if (c->node->version < 7 && c->tensors[slope].shape.rank == 1 && shape.rank > 2) {
-        shape.rank -= 1; /* old opsets: one slope per channel */
-        shape.dims[0] = c->tensors[slope].shape.dims[0];
-        for (i = 1; i < shape.rank; i++) shape.dims[i] = 1;
-        EPCTX__TRY(epctx__alias(c, slope, &shape, 0, &slope));
-    }
+    const uint32_t rank = c->tensors[c->in[0]].shape.rank;
+    uint32_t slope = c->in[1];
+    if (c->node->version < 7 && c->tensors[slope].shape.rank == 1 && rank > 2)
+        EPCTX__TRY(epctx__along(c, &slope, rank - 1, 0)); /* old opsets: one per channel */
     EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_PRELU, c->in[0], slope, &c->y));
     return epctx__same_shape(&c->tensors[c->in[0]].shape, &c->tensors[c->y].shape)
                ? EPCTX_OK
                : EPCTX__INVALID(c, "slope: cannot broadcast to the input");
 }
 
-/* Sum, Min, Max: any number of inputs, left to right. */
+/* Sum, Min, Max, Mean (DIV): any number of inputs, left to right. */
 static epctx_status epctx__lower_many(epctx__compiler *c) {
+    const bool mean = c->variant == EPCTX__BINARY_DIV;
+    const epctx__binary_kind kind = mean ? EPCTX__BINARY_ADD : (epctx__binary_kind)c->variant;
     uint32_t b;
     size_t i;
-    if (c->node->input_count == 1) return epctx__lower_identity(c);
+    if (c->node->input_count == 1 && !mean) return epctx__lower_identity(c);
     c->y = c->in[0];
     for (i = 1; i < c->node->input_count; i++) {
         EPCTX__TRY(epctx__input(c, i, &b));
-        EPCTX__TRY(epctx__emit_fused(c, (epctx__binary_kind)c->variant, c->y, b, &c->y));
+        EPCTX__TRY(epctx__emit_fused(c, kind, c->y, b, &c->y));
     }
-    return EPCTX_OK;
+    if (!mean) return EPCTX_OK;
+    EPCTX__TRY(epctx__scalar_float(c, (float)c->node->input_count, &b));
+    return epctx__emit_binary(c, EPCTX__BINARY_DIV, c->y, b, &c->y);
 }
 
 static epctx_status epctx__lower_cast(epctx__compiler *c) {
@@ -8550,7 +8546,7 @@ static epctx_status epctx__expand_to(epctx__compiler *c, uint32_t x, const epctx
 
 static epctx_status epctx__lower_expand(epctx__compiler *c) {
     epctx__shape wanted, shape;
-    EPCTX__TRY(epctx__const_shape(c, c->in[1], &wanted));
+    EPCTX__TRY(epctx__const_shape(c, c->in[1], "shape", &wanted));
     EPCTX__TRY(epctx__broadcast(c, &c->tensors[c->in[0]].shape, &wanted, &shape));
     return epctx__expand_to(c, c->in[0], &shape, &c->y);
 }
@@ -8601,23 +8597,18 @@ static epctx_status epctx__pad_boxes(epctx__compiler *c, epctx__pad_mode mode, u
 
 /* The pads of Pad: attribute, or constant input with optional axes. */
 static epctx_status epctx__pads(epctx__compiler *c, uint32_t rank, int64_t *pads) {
-    bool marked[EPCTX_NPU_MAX_RANK] = {false};
     const char *name = c->node->version < 2 ? "paddings" : "pads";
     epctx__list list, axes;
-    size_t n, i;
+    size_t i;
     EPCTX__TRY(epctx__ints_of(c, name, 1, 11, &list));
-    EPCTX__TRY(epctx__ints_of(c, "axes", 3, 18, &axes));
-    n = axes.found ? axes.count : rank;
-    if (!list.found || n > rank || list.count != 2 * n)
-        return EPCTX__INVALID(c, "%s: expected %u integers, found %u", name, (uint64_t)(2 * n),
-                              (uint64_t)list.count);
+    EPCTX__TRY(epctx__all_axes(c, rank, 3, 18, &axes));
+    if (!list.found || list.count != 2 * axes.count)
+        return EPCTX__INVALID(c, "%s: expected %u integers, found %u", name,
+                              (uint64_t)(2 * axes.count), (uint64_t)list.count);
     memset(pads, 0, 2 * EPCTX_NPU_MAX_RANK * sizeof *pads);
-    EPCTX__TRY(epctx__mark_axes(c, axes.v, axes.count, rank, marked));
-    for (i = 0; i < n; i++) {
-        uint32_t axis;
-        EPCTX__TRY(epctx__axis(c, axes.found ? axes.v[i] : (int64_t)i, rank, 0, &axis));
-        pads[axis] = list.v[i];
-        pads[rank + axis] = list.v[n + i];
+    for (i = 0; i < axes.count; i++) {
+        pads[axes.v[i]] = list.v[i];
+        pads[rank + (uint64_t)axes.v[i]] = list.v[axes.count + i];
     }
     return EPCTX_OK;
 }
@@ -8640,8 +8631,9 @@ static epctx_status epctx__emit_pad(epctx__compiler *c, epctx__pad_mode mode, ui
                                  before, after, (uint64_t)i, size);
         shape.dims[i] = size + before + after;
     }
-    EPCTX__TRY(epctx__new_tensor(c, c->tensors[x].elem, &shape, y));
-    if (mode == EPCTX__PAD_CONSTANT) EPCTX__TRY(epctx__emit_fill(c, *y, bits));
+    EPCTX__TRY(mode == EPCTX__PAD_CONSTANT
+                   ? epctx__emit_filled(c, c->tensors[x].elem, &shape, bits, y)
+                   : epctx__new_tensor(c, c->tensors[x].elem, &shape, y));
     return epctx__pad_boxes(c, mode, x, *y, pads);
 }
 
@@ -8696,9 +8688,7 @@ static epctx_status epctx__emit_gather(epctx__compiler *c, uint32_t x, uint32_t 
         shape.dims[i] = i - axis < index.rank ? index.dims[i - axis] : in.dims[i + 1 - index.rank];
     p->elem = epctx__stored_size(c->tensors[x].elem);
     p->index_elem = epctx__stored_size(c->tensors[indices].elem);
-    p->outer = (uint32_t)epctx__product(&in, 0, axis);
-    p->axis = (uint32_t)in.dims[axis];
-    p->inner = (uint32_t)epctx__product(&in, axis + 1, in.rank);
+    epctx__around(&in, axis, axis + 1, &p->outer, &p->axis, &p->inner);
     p->count = (uint32_t)c->tensors[indices].count;
     if (c->tensors[indices].constant) { /* checks constants now, not at run time */
         const void *data;
@@ -8835,38 +8825,23 @@ static epctx_status epctx__lower_size(epctx__compiler *c) {
     return EPCTX_OK;
 }
 
-/* Blocks of the plane to channels (SpaceToDepth) or back: a transpose between two reshapes. */
+/* Blocks of the plane to channels (SpaceToDepth) or back. */
 static epctx_status epctx__lower_blocks(epctx__compiler *c) {
-    static const uint8_t split[3][6] = {/* batch, channels, rows, columns, block: DCR, CRD, back */
-                                        {0, 4, 4, 1, 2, 3},
-                                        {0, 1, 4, 4, 2, 3},
-                                        {0, 1, 2, 4, 3, 4}};
-    static const uint8_t order[3][6] = {{0, 3, 4, 1, 5, 2}, {0, 1, 4, 2, 5, 3}, {0, 3, 5, 1, 2, 4}};
+    static const char *const texts[3] = {"y = x[n(ijc)hw>nc(hi)(wj)]", "y = x[n(cij)hw>nc(hi)(wj)]",
+                                         "y = x[nc(hi)(wj)>n(ijc)hw]"};
     const int64_t b = epctx_node_int(c->node, "blocksize", 0);
     const bool to_depth = c->variant != 0;
-    epctx__shape shape = c->tensors[c->in[0]].shape, walk = {6, {0}};
-    int64_t sizes[5], dense[EPCTX_NPU_MAX_RANK], from[6], *d = walk.dims;
-    uint32_t form = 2, i;
+    const epctx__shape shape = c->tensors[c->in[0]].shape;
+    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    uint32_t form = 2;
     if (!to_depth) EPCTX__TRY(epctx__choice(c, "mode", "DCR CRD", &form));
     if (shape.rank != 4 || b < 1 || b > 32768 ||
         (to_depth ? shape.dims[2] % b + shape.dims[3] % b : shape.dims[1] % (b * b)) != 0)
         return EPCTX__INVALID(
             c, "expected rank 4 and %s blocksize %d",
             to_depth ? "a plane divisible by" : "channels divisible by the square of", b);
-    for (i = 0; i < 4; i++) sizes[i] = shape.dims[i] / (i >= 2 && to_depth ? b : 1);
-    sizes[1] /= to_depth ? 1 : b * b;
-    sizes[4] = b;
-    shape.rank = 6;
-    for (i = 0; i < 6; i++) shape.dims[i] = sizes[split[form][i]];
-    epctx__dense(&shape, dense);
-    for (i = 0; i < 6; i++) {
-        d[i] = shape.dims[order[form][i]];
-        from[i] = dense[order[form][i]];
-    }
-    EPCTX__TRY(epctx__emit_picked(c, c->in[0], &walk, 0, from, &c->y));
-    c->tensors[c->y].shape = to_depth ? epctx__shape4(d[0], d[1] * d[2] * d[3], d[4], d[5])
-                                      : epctx__shape4(d[0], d[1], d[2] * d[3], d[4] * d[5]);
-    return EPCTX_OK;
+    r.n.i = r.n.j = b;
+    return epctx__cook_y(c, &r, texts[form]);
 }
 
 /* -- indices from data -- */
@@ -9098,15 +9073,6 @@ static epctx_status epctx__plane_window(epctx__compiler *c, const epctx__geometr
     return EPCTX_OK;
 }
 
-/* [N, channels, spatial ...]: shape of the window's output. */
-static epctx__shape epctx__image(const epctx__shape *in, int64_t channels, const epctx__window *w) {
-    epctx__shape out = *in;
-    out.dims[1] = channels;
-    if (in->rank == 4) out.dims[2] = (int64_t)w->out_h;
-    out.dims[in->rank - 1] = (int64_t)w->out_w;
-    return out;
-}
-
 /* Packs input 1 of `s`: constants later, as fusion may still change them, others at run time. */
 static epctx_status epctx__emit_packed(epctx__compiler *c, epctx__step *s,
                                        const epctx__pack *pack) {
@@ -9127,7 +9093,6 @@ static epctx_status epctx__emit_packed(epctx__compiler *c, epctx__step *s,
 static epctx_status epctx__emit_conv(epctx__compiler *c, uint32_t x, uint32_t weights,
                                      uint32_t bias, const epctx__shape *shape, const epctx__conv *p,
                                      uint32_t *y) {
-    const epctx__shape ys = epctx__image(shape, (int64_t)p->groups * p->out_channels, &p->window);
     const uint64_t taps = epctx__mul(p->window.kernel_h, p->window.kernel_w);
     const uint64_t depth = epctx__mul(p->in_channels, taps), bytes = epctx__conv_needs(p).bytes;
     const uint32_t block = c->arch->columns;
@@ -9144,6 +9109,10 @@ static epctx_status epctx__emit_conv(epctx__compiler *c, uint32_t x, uint32_t we
     /* [channel][tap] to [block][tap] */
     const epctx__pack flat = {1, p->groups, (uint32_t)taps, block, 0, (uint32_t)taps, 1, 1, 0};
     epctx__step s = epctx__new_step(EPCTX__OP_CONV, x, weights, EPCTX__NONE);
+    epctx__shape ys = *shape;
+    ys.dims[1] = (int64_t)p->groups * p->out_channels;
+    if (ys.rank == 4) ys.dims[2] = (int64_t)p->window.out_h;
+    ys.dims[ys.rank - 1] = (int64_t)p->window.out_w;
     EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, &ys, y));
     s.out = *y;
     s.in[2] = bias;
@@ -9418,14 +9387,12 @@ static epctx_status epctx__emit_pool(epctx__compiler *c, uint32_t x, bool averag
 static epctx_status epctx__emit_reduce(epctx__compiler *c, epctx__reduce_kind kind, uint32_t x,
                                        uint32_t axis, uint32_t end, const epctx__shape *shape,
                                        uint32_t *y) {
-    const epctx__shape in = c->tensors[x].shape;
     epctx__step s = epctx__new_step(EPCTX__OP_REDUCE, x, EPCTX__NONE, 0);
+    epctx__reduce *p = &s.params.reduce;
     EPCTX__TRY(epctx__no_uint64(c, c->narrow == EPCTX_ONNX_UINT64));
-    s.params.reduce.kind = (uint32_t)kind;
-    s.params.reduce.type = (uint32_t)c->tensors[x].elem;
-    s.params.reduce.outer = (uint32_t)epctx__product(&in, 0, axis);
-    s.params.reduce.count = (uint32_t)epctx__product(&in, axis, end);
-    s.params.reduce.inner = (uint32_t)epctx__product(&in, end, in.rank);
+    p->kind = (uint32_t)kind;
+    p->type = (uint32_t)c->tensors[x].elem;
+    epctx__around(&c->tensors[x].shape, axis, end, &p->outer, &p->count, &p->inner);
     return epctx__emit_new(c, &s, c->tensors[x].elem, shape, y);
 }
 
@@ -9492,14 +9459,13 @@ static epctx_status epctx__emit_arg(epctx__compiler *c, uint32_t x, uint32_t axi
                                     bool last, int64_t keep, uint32_t *y) {
     epctx__shape shape = c->tensors[x].shape;
     epctx__step s = epctx__new_step(EPCTX__OP_ARG, x, EPCTX__NONE, 0);
+    epctx__arg *p = &s.params.arg;
     EPCTX__TRY(epctx__no_uint64(c, c->narrow == EPCTX_ONNX_UINT64));
-    s.params.arg.smallest = smallest;
-    s.params.arg.last = last;
-    s.params.arg.type = (uint32_t)c->tensors[x].elem;
-    s.params.arg.outer = (uint32_t)epctx__product(&shape, 0, axis);
-    s.params.arg.count = (uint32_t)shape.dims[axis];
-    s.params.arg.inner = (uint32_t)epctx__product(&shape, axis + 1, shape.rank);
-    s.params.arg.keep = (uint32_t)keep;
+    p->smallest = smallest;
+    p->last = last;
+    p->type = (uint32_t)c->tensors[x].elem;
+    epctx__around(&shape, axis, axis + 1, &p->outer, &p->count, &p->inner);
+    p->keep = (uint32_t)keep;
     shape.dims[axis] = keep;
     return epctx__emit_new(c, &s, EPCTX_ONNX_INT64, &shape, y);
 }
@@ -9534,26 +9500,12 @@ static epctx_status epctx__lower_hardmax(epctx__compiler *c) {
     return epctx__lower_alias(c, r.v.y, &shape);
 }
 
-/* Mean of several tensors. */
-static epctx_status epctx__lower_mean(epctx__compiler *c) {
-    uint32_t y = c->in[0], b;
-    size_t i;
-    for (i = 1; i < c->node->input_count; i++) {
-        EPCTX__TRY(epctx__float_input(c, i, &b));
-        EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_ADD, y, b, &y));
-    }
-    EPCTX__TRY(epctx__scalar_float(c, (float)c->node->input_count, &b));
-    return epctx__emit_binary(c, EPCTX__BINARY_DIV, y, b, &c->y);
-}
-
 static epctx_status epctx__lower_global_pool(epctx__compiler *c) {
-    epctx__shape shape = c->tensors[c->in[0]].shape;
-    uint32_t i;
-    if (shape.rank < 3)
-        return EPCTX__INVALID(c, "expected rank >= 3, found %u", (uint64_t)shape.rank);
-    for (i = 2; i < shape.rank; i++) shape.dims[i] = 1;
-    return epctx__emit_reduce(c, (epctx__reduce_kind)c->variant, c->in[0], 2, shape.rank, &shape,
-                              &c->y);
+    static const bool image[EPCTX_NPU_MAX_RANK] = {false, false, true, true,
+                                                   true,  true,  true, true};
+    const uint32_t rank = c->tensors[c->in[0]].shape.rank;
+    if (rank < 3) return EPCTX__INVALID(c, "expected rank >= 3, found %u", (uint64_t)rank);
+    return epctx__reduce_over(c, (epctx__reduce_kind)c->variant, c->in[0], image, true, &c->y);
 }
 
 /* Over axes `axis` to `end`. */
@@ -9561,10 +9513,9 @@ static epctx_status epctx__emit_softmax(epctx__compiler *c, uint32_t x, uint32_t
                                         bool log, uint32_t *y) {
     const epctx__shape shape = c->tensors[x].shape;
     epctx__step s = epctx__new_step(EPCTX__OP_SOFTMAX, x, EPCTX__NONE, 0);
-    s.params.softmax.log = log;
-    s.params.softmax.outer = (uint32_t)epctx__product(&shape, 0, axis);
-    s.params.softmax.count = (uint32_t)epctx__product(&shape, axis, end);
-    s.params.softmax.inner = (uint32_t)epctx__product(&shape, end, shape.rank);
+    epctx__softmax *p = &s.params.softmax;
+    p->log = log;
+    epctx__around(&shape, axis, end, &p->outer, &p->count, &p->inner);
     return epctx__emit_new(c, &s, EPCTX_ONNX_FLOAT, &shape, y);
 }
 
@@ -9685,14 +9636,6 @@ static epctx_status epctx__matmul_expand(epctx__compiler *c, uint32_t *id,
     return epctx__expand_to(c, *id, &shape, id);
 }
 
-/* A vector along an axis of a tensor of `rank`. */
-static epctx_status epctx__along(epctx__compiler *c, uint32_t *x, uint32_t rank, uint32_t axis) {
-    epctx__shape shape = {0, {1, 1, 1, 1, 1, 1, 1, 1}};
-    shape.rank = rank;
-    shape.dims[axis] = (int64_t)c->tensors[*x].count;
-    return epctx__alias(c, *x, &shape, 0, x);
-}
-
 static epctx_status epctx__matmul_of(epctx__compiler *c, uint32_t a, uint32_t b, uint32_t *y) {
     epctx__shape as, bs, a_batch, b_batch, batch, ys;
     epctx__gemm p;
@@ -9787,6 +9730,8 @@ static const epctx__verb epctx__verbs[] = {
     {"where(", 0, 'w', 0},
     {"take(", 0, 'g', 0},
     {"range(", 0, 'n', 0},
+    {"part(", 0, 'p', 0}, /* of x along an axis: from an element on, so many */
+    {"join(", 0, 'j', 0}, /* two along an axis */
 };
 
 /* The operator or function that comes next, or NULL. */
@@ -9807,7 +9752,7 @@ static const epctx__verb *epctx__next_verb(epctx__recipe *r, bool function) {
 static epctx_status epctx__apply_to(epctx__compiler *c, const epctx__recipe *r,
                                     const epctx__verb *w, const epctx__term *in, uint32_t *y) {
     const epctx__shape scalar = {0, {0}};
-    const uint32_t a = in[0].v, b = in[1].v;
+    const uint32_t a = in[0].v, b = in[1].v, both[2] = {a, b};
     switch (w->form) {
     case 'e': return epctx__emit_exact(c, (epctx__exact_kind)w->kind, a, b, y);
     case 'u':
@@ -9823,29 +9768,33 @@ static epctx_status epctx__apply_to(epctx__compiler *c, const epctx__recipe *r,
     case '@': return epctx__matmul_of(c, a, b, y);
     case 'w': return epctx__emit_where(c, a, b, in[2].v, y);
     case 'g': return epctx__emit_gather(c, a, b, 0, y);
+    case 'n': return epctx__ramp(c, in[0].number, 1, 0, y);
+    case 'p': return epctx__take_one(c, a, (uint32_t)in[1].number, in[2].number, in[3].number, y);
+    case 'j': return epctx__emit_concat(c, both, 2, (uint32_t)in[2].number, y);
     default: return epctx__emit_any(c, (epctx__binary_kind)w->kind, a, b, y);
     }
 }
 
-/* The same for numbers, too: they get the type of the values beside them. */
+/* The same for numbers, too: as operands they get the type of the values beside them. */
 static epctx_status epctx__apply(epctx__compiler *c, const epctx__recipe *r, const epctx__verb *w,
                                  epctx__term *in, uint32_t count, uint32_t *y) {
     const uint32_t first = w->form == 'w' ? 1 : 0;
-    const bool folding = c->folding;
+    const bool folding = c->folding, operands = strchr("npj", w->form) == NULL;
     epctx_status status;
     int32_t elem = EPCTX_ONNX_FLOAT;
     uint32_t i;
-    if (w->form == 'n') return epctx__ramp(c, in[0].number, 1, 0, y);
     for (i = count; i-- > first;)
         if (in[i].v != EPCTX__NONE) elem = c->tensors[in[i].v].elem;
-    for (i = first; i < count; i++)
+    for (i = first; i < count && operands; i++)
         if (in[i].v == EPCTX__NONE) EPCTX__TRY(epctx__scalar(c, elem, in[i].number, &in[i].v));
     c->folding = true; /* as far as the values are constant */
-    for (i = 0; i < count; i++) c->folding = c->folding && c->tensors[in[i].v].constant;
+    for (i = 0; i < count; i++)
+        c->folding = c->folding && (in[i].v == EPCTX__NONE || c->tensors[in[i].v].constant);
     status = epctx__apply_to(c, r, w, in, y);
     c->folding = folding;
     return status;
 }
+
 /* Dimensions up to a character `end`: the sizes in them, flattened, by their index in recipe.n, and
  * how many each has. Returns the rank. */
 static uint32_t epctx__read_dims(epctx__recipe *r, char end, uint8_t *sizes, uint8_t *counts) {
@@ -9916,7 +9865,7 @@ static epctx_status epctx__cook_level(epctx__compiler *c, epctx__recipe *r, uint
 /* A value, number, function or what is in parentheses. */
 static epctx_status epctx__cook_operand(epctx__compiler *c, epctx__recipe *r, epctx__term *y) {
     const epctx__verb *f = epctx__next_verb(r, true);
-    epctx__term in[3] = {{0, 0}, {0, 0}, {0, 0}};
+    epctx__term in[4] = {{0, 0}, {0, 0}, {0, 0}, {0, 0}};
     uint32_t count = 0;
     int64_t size;
     y->v = EPCTX__NONE;
@@ -9978,23 +9927,20 @@ static epctx_status epctx__cook(epctx__compiler *c, epctx__recipe *r, const char
 
 /* -- reductions made of several steps -- */
 
-typedef enum epctx__reduce_form {
-    EPCTX__FORM_L1 = 0,
-    EPCTX__FORM_L2,
-    EPCTX__FORM_SQUARE,
-    EPCTX__FORM_LOG,
-    EPCTX__FORM_LOG_EXP
-} epctx__reduce_form;
-
 static epctx_status epctx__lower_reduce_form(epctx__compiler *c) {
-    static const char *const forms[5] = {"y = sum(max(x, 0 - x))", "y = sqrt(sum(x * x))",
-                                         "y = sum(x * x)", "y = log(sum(x))",
-                                         "m = finite(highest(x)); y = log(sum(exp(x - m))) + m"};
+    static const char *const forms[5][2] = {
+        {"ReduceL1", "y = sum(max(x, 0 - x))"},
+        {"ReduceL2", "y = sqrt(sum(x * x))"},
+        {"ReduceSumSquare", "y = sum(x * x)"},
+        {"ReduceLogSum", "y = log(sum(x))"},
+        {"ReduceLogSumExp", "m = finite(highest(x)); y = log(sum(exp(x - m))) + m"}};
     epctx__recipe r = epctx__recipe_of(c->in[0]);
     bool marked[EPCTX_NPU_MAX_RANK];
+    size_t i = 0;
     EPCTX__TRY(epctx__reduce_axes(c, 18, marked));
     r.axes = marked;
-    EPCTX__TRY(epctx__cook(c, &r, forms[c->variant]));
+    while (!epctx_str_is(c->node->op_type, forms[i][0])) i++;
+    EPCTX__TRY(epctx__cook(c, &r, forms[i][1]));
     return epctx__drop_axes(c, r.v.y, marked, epctx_node_int(c->node, "keepdims", 1) != 0, &c->y);
 }
 
@@ -10085,9 +10031,8 @@ static epctx_status epctx__lower_batch_norm(epctx__compiler *c) {
     if (done) return EPCTX_OK;
     s = epctx__new_step(EPCTX__OP_AFFINE, r.v.x, r.v.f, 0);
     s.in[2] = r.v.g;
-    s.params.affine.outer = (uint32_t)shape.dims[0];
-    s.params.affine.channels = (uint32_t)channels;
-    s.params.affine.inner = (uint32_t)epctx__product(&shape, 2, rank);
+    epctx__around(&shape, 1, 2, &s.params.affine.outer, &s.params.affine.channels,
+                  &s.params.affine.inner);
     return epctx__emit_new(c, &s, EPCTX_ONNX_FLOAT, &shape, &c->y);
 }
 
@@ -10165,9 +10110,11 @@ static epctx_status epctx__lower_channel_norm(epctx__compiler *c) {
 /* x / (bias + alpha * mean square of nearby channels) ^ beta; the mean is a pool over channels. */
 static epctx_status epctx__lower_lrn(epctx__compiler *c) {
     const int64_t size = epctx_node_int(c->node, "size", 0);
-    epctx__shape shape = c->tensors[c->in[0]].shape;
+    const epctx__shape shape = c->tensors[c->in[0]].shape;
+    const uint32_t channels = (uint32_t)shape.dims[1], top = (uint32_t)(size - 1) / 2;
+    const epctx__window w = {channels, 1, channels, 1, (uint32_t)size,           1, 1, 1,
+                             1,        1, top,      0, (uint32_t)size - 1 - top, 0};
     epctx__step s;
-    epctx__window *w = &s.params.pool.window;
     epctx__recipe r = epctx__recipe_of(c->in[0]);
     if (shape.rank < 3 || size < 1 || size > 4096)
         return epctx__bad_attr(c, "size", "1 to 4096 channels and an input of rank >= 3");
@@ -10176,13 +10123,8 @@ static epctx_status epctx__lower_lrn(epctx__compiler *c) {
     s.params.pool.batch = (uint32_t)shape.dims[0];
     s.params.pool.channels = s.params.pool.row = (uint32_t)epctx__product(&shape, 2, shape.rank);
     s.params.pool.kind = EPCTX__SLIDE_MEAN;
-    w->in_h = w->out_h = (uint32_t)shape.dims[1];
-    w->in_w = w->out_w = 1;
-    w->kernel_h = (uint32_t)size;
-    w->kernel_w = w->stride_h = w->stride_w = w->dilation_h = w->dilation_w = 1;
-    w->top = (uint32_t)(size - 1) / 2;
-    w->bottom = (uint32_t)(size - 1) - w->top;
-    if (!epctx__window_ok(w)) return EPCTX__REFUSE(c, "window of %d channels is too large", size);
+    s.params.pool.window = w;
+    if (!epctx__window_ok(&w)) return EPCTX__REFUSE(c, "window of %d channels is too large", size);
     EPCTX__TRY(epctx__emit_new(c, &s, EPCTX_ONNX_FLOAT, &shape, &r.v.m));
     EPCTX__TRY(epctx__scalar_float(c, epctx_node_float(c->node, "alpha", 1e-4f), &r.v.a));
     EPCTX__TRY(epctx__scalar_float(c, epctx_node_float(c->node, "bias", 1.0f), &r.v.k));
@@ -10226,9 +10168,7 @@ static epctx_status epctx__emit_quantize(epctx__compiler *c, epctx__opcode op, u
         if (channels != (uint64_t)shape.dims[axis] || c->tensors[scale].shape.rank != 1)
             return EPCTX__REFUSE(c, "scale: expected 1 or %d elements, found %u", shape.dims[axis],
                                  channels);
-        p->outer = (uint32_t)epctx__product(&shape, 0, axis);
-        p->channels = (uint32_t)channels;
-        p->inner = (uint32_t)epctx__product(&shape, axis + 1, shape.rank);
+        epctx__around(&shape, axis, axis + 1, &p->outer, &p->channels, &p->inner);
     }
     if (type != EPCTX_ONNX_INT8 && type != EPCTX_ONNX_UINT8 &&
         !(to_float && type == EPCTX_ONNX_INT32))
@@ -10446,8 +10386,6 @@ static epctx_status epctx__rnn_inputs(epctx__compiler *c, epctx__rnn *n) {
     uint32_t *const ids[8] = {&n->x,       &n->w,     &n->r,    &n->b,
                               &n->lengths, &n->first, &n->cell, &n->peep};
     const int64_t d = n->directions;
-    epctx__shape shapes[8] = {{3, {0}}, {3, {d}}, {3, {d}}, {2, {d}},
-                              {1, {0}}, {3, {0}}, {3, {0}}, {2, {d}}};
     int64_t hidden;
     uint32_t i;
     for (i = 0; i < 8; i++)
@@ -10462,19 +10400,22 @@ static epctx_status epctx__rnn_inputs(epctx__compiler *c, epctx__rnn *n) {
         return EPCTX__REFUSE(c,
                              "expected X of rank 3 and no clip, activation_alpha or input_forget");
     if (n->batch_first) EPCTX__TRY(epctx__emit_transpose(c, n->x, turn, &n->x));
-    shapes[0] = c->tensors[n->x].shape;
-    n->p.time = (uint32_t)shapes[0].dims[0];
-    n->p.batch = (uint32_t)shapes[0].dims[1];
+    const epctx__shape x = c->tensors[n->x].shape;
+    const int64_t batch = x.dims[1], rows = n->gates * hidden;
+    const epctx__shape state = {3,
+                                {n->batch_first ? batch : d, n->batch_first ? d : batch, hidden}};
+    const epctx__shape shapes[8] = {x,
+                                    {3, {d, rows, x.dims[2]}},
+                                    {3, {d, rows, hidden}},
+                                    {2, {d, 2 * rows}},
+                                    {1, {batch}},
+                                    state,
+                                    state,
+                                    {2, {d, 3 * hidden}}};
+    n->p.time = (uint32_t)x.dims[0];
+    n->p.batch = (uint32_t)batch;
     n->p.hidden = (uint32_t)hidden;
-    n->inputs = (uint32_t)shapes[0].dims[2];
-    shapes[1].dims[1] = shapes[2].dims[1] = n->gates * hidden;
-    shapes[1].dims[2] = shapes[0].dims[2];
-    shapes[2].dims[2] = shapes[5].dims[2] = hidden;
-    shapes[3].dims[1] = 2 * n->gates * hidden;
-    shapes[4].dims[0] = shapes[5].dims[n->batch_first ? 0 : 1] = shapes[0].dims[1];
-    shapes[5].dims[n->batch_first ? 1 : 0] = d;
-    shapes[6] = shapes[5];
-    shapes[7].dims[1] = 3 * hidden;
+    n->inputs = (uint32_t)x.dims[2];
     if (n->lengths != EPCTX__NONE && (c->tensors[n->lengths].elem != EPCTX_ONNX_INT32 ||
                                       c->tensors[n->lengths].count != n->p.batch))
         return EPCTX__INVALID(c, "sequence_lens: expected %u int32 elements", (uint64_t)n->p.batch);
@@ -10492,26 +10433,23 @@ static epctx_status epctx__rnn_inputs(epctx__compiler *c, epctx__rnn *n) {
 /* The bias of direction `d`: the sum of both halves, except the last gate of a late-reset GRU. */
 static epctx_status epctx__rnn_bias(epctx__compiler *c, const epctx__rnn *n, int64_t d,
                                     uint32_t *bias, uint32_t *late) {
-    const int64_t size = (int64_t)n->gates * n->p.hidden, hidden = n->p.hidden;
-    uint32_t row, input, state, parts[2];
+    epctx__recipe r = epctx__recipe_of(n->b);
     *bias = *late = EPCTX__NONE;
     if (n->b == EPCTX__NONE) return EPCTX_OK;
-    EPCTX__TRY(epctx__take_one(c, n->b, 0, d, 1, &row));
-    EPCTX__TRY(epctx__take_one(c, row, 1, 0, size, &input));
-    EPCTX__TRY(epctx__take_one(c, row, 1, size, size, &state));
-    EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_ADD, input, state, bias));
-    if (n->p.late_reset == 0) return EPCTX_OK;
-    EPCTX__TRY(epctx__take_one(c, *bias, 1, 0, 2 * hidden, &parts[0]));
-    EPCTX__TRY(epctx__take_one(c, input, 1, 2 * hidden, hidden, &parts[1]));
-    EPCTX__TRY(epctx__emit_concat(c, parts, 2, 1, bias));
-    return epctx__take_one(c, state, 1, 2 * hidden, hidden, late);
-}
-
-/* Part `d` of an input of all directions. */
-static epctx_status epctx__rnn_part(epctx__compiler *c, uint32_t id, uint32_t axis, int64_t d,
-                                    uint32_t *out) {
-    *out = EPCTX__NONE;
-    return id == EPCTX__NONE ? EPCTX_OK : epctx__take_one(c, id, axis, d, 1, out);
+    r.n.d = d;
+    r.n.h = n->p.hidden;
+    r.n.t = 2 * r.n.h;
+    r.n.g = n->gates * r.n.h;
+    EPCTX__TRY(epctx__cook(c, &r,
+                           "x = part(x, 0, #d, 1); i = part(x, 1, 0, #g); s = part(x, 1, #g, #g);"
+                           "y = i + s"));
+    if (n->p.late_reset != 0)
+        EPCTX__TRY(epctx__cook(c, &r,
+                               "y = join(part(y, 1, 0, #t), part(i, 1, #t, #h), 1);"
+                               "l = part(s, 1, #t, #h)"));
+    *bias = r.v.y;
+    if (n->p.late_reset != 0) *late = r.v.l;
+    return EPCTX_OK;
 }
 
 static epctx_status epctx__rnn_direction(epctx__compiler *c, epctx__rnn *n, uint32_t d) {
@@ -10519,24 +10457,22 @@ static epctx_status epctx__rnn_direction(epctx__compiler *c, epctx__rnn *n, uint
     const int64_t state = (int64_t)n->p.batch * n->p.hidden;
     const epctx__shape all = {2, {(int64_t)n->p.time * n->p.batch, rows}};
     const epctx__shape states = {1, {((int64_t)n->p.time + 2) * state}};
-    const bool folding = c->folding;
     const epctx__gemm gemm = epctx__gemm_of(all.dims[0], rows, n->inputs);
     epctx__pack pack;
     epctx__step s;
-    uint32_t w, r, bias, late, gates;
+    const uint32_t parts[3] = {n->peep, n->first, n->cell};
+    uint32_t w, r, bias, late, gates, i;
     EPCTX__TRY(epctx__rnn_acts(c, n, d));
-    c->folding = n->b != EPCTX__NONE && c->tensors[n->b].constant;
     EPCTX__TRY(epctx__rnn_bias(c, n, d, &bias, &late));
-    c->folding = folding;
     EPCTX__TRY(epctx__take_one(c, n->w, 0, d, 1, &w));
     EPCTX__TRY(epctx__take_one(c, n->r, 0, d, 1, &r));
     EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, &all, &gates));
     EPCTX__TRY(epctx__emit_gemm(c, &gemm, n->x, w, true, bias, gates));
     s = epctx__new_step(EPCTX__OP_RECURRENT, gates, r, 0);
     s.in[2] = late;
-    EPCTX__TRY(epctx__rnn_part(c, n->peep, 0, d, &s.in[3]));
-    EPCTX__TRY(epctx__rnn_part(c, n->first, by_batch, d, &s.in[4]));
-    EPCTX__TRY(epctx__rnn_part(c, n->cell, by_batch, d, &s.in[5]));
+    for (i = 0; i < 3; i++)
+        if (parts[i] != EPCTX__NONE)
+            EPCTX__TRY(epctx__take_one(c, parts[i], i > 0 ? by_batch : 0, d, 1, &s.in[3 + i]));
     s.in[6] = n->lengths;
     s.params.recurrent = n->p;
     s.params.recurrent.reverse = n->p.reverse != 0 || d == 1;
@@ -10830,19 +10766,6 @@ static epctx_status epctx__resize_policy(epctx__compiler *c, const epctx__shape 
     return EPCTX_OK;
 }
 
-/* Attribute `axes`; default: all. */
-static epctx_status epctx__all_axes(epctx__compiler *c, uint32_t rank, epctx__list *axes) {
-    bool marked[EPCTX_NPU_MAX_RANK] = {false};
-    uint32_t axis, i;
-    EPCTX__TRY(epctx__ints_of(c, "axes", 0, INT64_MAX, axes));
-    for (i = 0; i < rank && !axes->found; i++) axes->v[axes->count++] = (int64_t)i;
-    for (i = 0; i < axes->count; i++) {
-        EPCTX__TRY(epctx__axis(c, axes->v[i], rank, 0, &axis));
-        axes->v[i] = (int64_t)axis;
-    }
-    return epctx__mark_axes(c, axes->v, axes->count, rank, marked);
-}
-
 static epctx_status epctx__lower_resize(epctx__compiler *c) {
     int64_t sizes[2 * EPCTX_NPU_MAX_RANK];
     float scales[2 * EPCTX_NPU_MAX_RANK], roi[2 * EPCTX_NPU_MAX_RANK];
@@ -10853,7 +10776,7 @@ static epctx_status epctx__lower_resize(epctx__compiler *c) {
     epctx__shape shape = c->tensors[c->in[0]].shape;
     uint32_t x = c->in[0], id;
     EPCTX__TRY(epctx__resize_attrs(c, &p));
-    EPCTX__TRY(epctx__all_axes(c, shape.rank, &axes));
+    EPCTX__TRY(epctx__all_axes(c, shape.rank, 0, INT64_MAX, &axes));
     if (epctx_str_is(c->node->op_type, "Upsample") || c->node->version < 11) {
         EPCTX__TRY(epctx__resize_old(c, &p, scales, &count));
     } else {
@@ -10890,9 +10813,7 @@ static epctx_status epctx__lower_resize(epctx__compiler *c) {
         if (p.out == p.in) continue;
         EPCTX__TRY(epctx__resize_axis(c, x, (uint32_t)axes.v[i], &p, &x));
     }
-    if (c->node->output_count > 0 && x == epctx__named(c, c->node->inputs[0]))
-        return epctx__lower_identity(c);
-    return epctx__set_output(c, 0, x);
+    return x == c->in[0] ? epctx__lower_identity(c) : epctx__set_output(c, 0, x);
 }
 
 /* -- operators composed of others -- */
@@ -10937,14 +10858,13 @@ static epctx_status epctx__lower_cumsum(epctx__compiler *c) {
     int64_t at = INT64_MAX;
     uint32_t axis;
     epctx__step s = epctx__new_step(EPCTX__OP_RUNNING, c->in[0], EPCTX__NONE, 0);
+    epctx__running *p = &s.params.running;
     EPCTX__TRY(epctx__const_ints(c, c->in[1], "axis", 1, &at, NULL));
     EPCTX__TRY(epctx__axis(c, at, shape.rank, 0, &axis));
-    s.params.running.type = (uint32_t)type;
-    s.params.running.outer = (uint32_t)epctx__product(&shape, 0, axis);
-    s.params.running.count = (uint32_t)shape.dims[axis];
-    s.params.running.inner = (uint32_t)epctx__product(&shape, axis + 1, shape.rank);
-    s.params.running.exclusive = epctx_node_int(c->node, "exclusive", 0) != 0;
-    s.params.running.reverse = epctx_node_int(c->node, "reverse", 0) != 0;
+    p->type = (uint32_t)type;
+    epctx__around(&shape, axis, axis + 1, &p->outer, &p->count, &p->inner);
+    p->exclusive = epctx_node_int(c->node, "exclusive", 0) != 0;
+    p->reverse = epctx_node_int(c->node, "reverse", 0) != 0;
     return epctx__emit_new(c, &s, type, &shape, &c->y);
 }
 
@@ -10954,7 +10874,7 @@ static epctx_status epctx__lower_center_crop_pad(epctx__compiler *c) {
     epctx__list axes;
     size_t count, i;
     EPCTX__TRY(epctx__const_ints(c, c->in[1], "shape", EPCTX_NPU_MAX_RANK, sizes, &count));
-    EPCTX__TRY(epctx__all_axes(c, shape.rank, &axes));
+    EPCTX__TRY(epctx__all_axes(c, shape.rank, 0, INT64_MAX, &axes));
     if (count != axes.count) return EPCTX__INVALID(c, "shape: expected a size for each axis");
     for (i = 0; i < count; i++) {
         const int64_t axis = axes.v[i];
@@ -10988,15 +10908,13 @@ static epctx_status epctx__heads(epctx__compiler *c, uint32_t x, const char *att
 static epctx_status epctx__history(epctx__compiler *c, size_t input, size_t past, size_t present,
                                    int64_t queries, uint32_t *y) {
     epctx__recipe r = epctx__recipe_of(EPCTX__NONE);
-    uint32_t parts[2];
-    EPCTX__TRY(epctx__float_input(c, input, &parts[1]));
-    EPCTX__TRY(epctx__heads(c, parts[1], "kv_num_heads", &r.v.x));
-    EPCTX__TRY(epctx__optional(c, past, &parts[0]));
-    parts[1] = r.v.x;
+    EPCTX__TRY(epctx__float_input(c, input, &r.v.x));
+    EPCTX__TRY(epctx__heads(c, r.v.x, "kv_num_heads", &r.v.x));
+    EPCTX__TRY(epctx__optional(c, past, &r.v.p));
     c->tensors[r.v.x].name = c->node->inputs[input];
-    if (parts[0] != EPCTX__NONE) {
-        EPCTX__TRY(epctx__want_float(c, parts[0]));
-        EPCTX__TRY(epctx__emit_concat(c, parts, 2, 2, &r.v.x));
+    if (r.v.p != EPCTX__NONE) {
+        EPCTX__TRY(epctx__want_float(c, r.v.p));
+        EPCTX__TRY(epctx__cook(c, &r, "x = join(p, x, 2)"));
     }
     EPCTX__TRY(epctx__cook(c, &r, "y = x[bhlw>bhlw]")); /* the output's name is not this one's */
     EPCTX__TRY(epctx__set_output(c, present, r.v.y));
@@ -11090,7 +11008,6 @@ static epctx_status epctx__lower_rotary(epctx__compiler *c) {
     const epctx__shape given = c->tensors[c->in[0]].shape;
     const bool flat = given.rank != 4;
     epctx__recipe r = epctx__recipe_of(c->in[0]);
-    uint32_t parts[2];
     int64_t width;
     r.n.j = flat ? epctx_node_int(c->node, "num_heads", 0) : 0;
     if (flat && (given.rank != 3 || r.n.j < 1 || given.dims[2] % r.n.j != 0))
@@ -11103,22 +11020,21 @@ static epctx_status epctx__lower_rotary(epctx__compiler *c) {
     EPCTX__TRY(epctx__angles(c, 1, flat, &r.v.c));
     EPCTX__TRY(epctx__angles(c, 2, flat, &r.v.s));
     r.n.p = 2;
-    EPCTX__TRY(epctx__take_one(c, r.v.x, 3, 0, width, &r.v.y));
-    EPCTX__TRY(epctx__cook(c, &r, interleaved ? "y = y[hij(wp)>phijw]" : "y = y[hij(pw)>phijw]"));
-    EPCTX__TRY(epctx__take_one(c, r.v.y, 0, 0, 1, &r.v.a));
-    EPCTX__TRY(epctx__take_one(c, r.v.y, 0, 1, 1, &r.v.b));
-    EPCTX__TRY(epctx__cook(c, &r, "y = a * c - b * s; z = a * s + b * c"));
+    r.n.l = width;
+    r.n.r = r.n.k - width;
+    EPCTX__TRY(epctx__cook(c, &r,
+                           interleaved ? "y = part(x, 3, 0, #l)[hij(wp)>phijw]"
+                                       : "y = part(x, 3, 0, #l)[hij(pw)>phijw]"));
+    EPCTX__TRY(epctx__cook(c, &r,
+                           "a = part(y, 0, 0, 1); b = part(y, 0, 1, 1);"
+                           "y = a * c - b * s; z = a * s + b * c"));
     if (!epctx__same_shape(&c->tensors[r.v.y].shape, &c->tensors[r.v.a].shape))
         return EPCTX__INVALID(c, "cosines and sines do not fit the input's batch and length");
-    parts[0] = r.v.y;
-    parts[1] = r.v.z;
-    EPCTX__TRY(epctx__emit_concat(c, parts, 2, 0, &r.v.y));
-    EPCTX__TRY(epctx__cook(c, &r, interleaved ? "y = y[phijw>hij(wp)]" : "y = y[phijw>hij(pw)]"));
-    if (width < r.n.k) { /* the others stay */
-        parts[0] = r.v.y;
-        EPCTX__TRY(epctx__take_one(c, r.v.x, 3, width, r.n.k - width, &parts[1]));
-        EPCTX__TRY(epctx__emit_concat(c, parts, 2, 3, &r.v.y));
-    }
+    EPCTX__TRY(epctx__cook(c, &r,
+                           interleaved ? "y = join(y, z, 0)[phijw>hij(wp)]"
+                                       : "y = join(y, z, 0)[phijw>hij(pw)]"));
+    if (r.n.r > 0) /* the others stay */
+        EPCTX__TRY(epctx__cook(c, &r, "y = join(y, part(x, 3, #l, #r), 3)"));
     return epctx__lower_alias(c, r.v.y, &given);
 }
 
@@ -11392,12 +11308,11 @@ static epctx_status epctx__lower_col2im(epctx__compiler *c) {
 
 /* Zeros but at the indices that MaxPool gave. */
 static epctx_status epctx__lower_max_unpool(epctx__compiler *c) {
-    int64_t sizes[EPCTX_NPU_MAX_RANK], pads[2 * EPCTX_NPU_MAX_RANK] = {0};
+    int64_t pads[2 * EPCTX_NPU_MAX_RANK] = {0};
     epctx__shape shape = c->tensors[c->in[0]].shape, flat = {1, {0}}, wide;
     epctx__recipe r = epctx__recipe_of(c->in[0]);
     epctx__geometry g;
     uint32_t i;
-    size_t count;
     r.v.i = c->in[1];
     if (shape.rank < 3) return EPCTX__INVALID(c, "expected rank >= 3");
     epctx__geometry_image(&g, &shape, NULL);
@@ -11411,8 +11326,7 @@ static epctx_status epctx__lower_max_unpool(epctx__compiler *c) {
     EPCTX__TRY(epctx__emit_filled(c, EPCTX_ONNX_FLOAT, &flat, 0, &r.v.y));
     EPCTX__TRY(epctx__emit_pick(c, r.v.y, r.v.i, r.v.x, 0, EPCTX__JOIN_NONE, &r.v.y));
     if (c->in[2] == EPCTX__NONE) return epctx__lower_alias(c, r.v.y, &shape);
-    EPCTX__TRY(epctx__const_ints(c, c->in[2], "output_shape", EPCTX_NPU_MAX_RANK, sizes, &count));
-    EPCTX__TRY(epctx__shape_from(c, sizes, count, &wide));
+    EPCTX__TRY(epctx__const_shape(c, c->in[2], "output_shape", &wide));
     for (i = 0; i < shape.rank; i++) {
         if (wide.rank != shape.rank || wide.dims[i] < shape.dims[i])
             return epctx__bad_attr(c, "output_shape", "at least the size without it");
@@ -11467,23 +11381,21 @@ static epctx_status epctx__lower_tensor_scatter(epctx__compiler *c) {
 static epctx_status epctx__lower_affine_grid(epctx__compiler *c) {
     epctx__recipe r = epctx__recipe_of(c->in[0]);
     const bool align = epctx_node_int(c->node, "align_corners", 0) != 0;
-    int64_t sizes[EPCTX_NPU_MAX_RANK], n, at, rest;
-    epctx__shape shape = {2, {0}};
+    int64_t n, at, rest;
+    epctx__shape sizes, shape;
     uint32_t i, rank;
-    size_t count;
     float *v;
-    EPCTX__TRY(epctx__const_ints(c, c->in[1], "size", 5, sizes, &count));
-    EPCTX__TRY(epctx__shape_from(c, sizes, count, &shape));
-    if (count < 4 || c->tensors[r.v.x].shape.rank != 3)
+    EPCTX__TRY(epctx__const_shape(c, c->in[1], "size", &sizes));
+    if (sizes.rank < 4 || sizes.rank > 5 || c->tensors[r.v.x].shape.rank != 3)
         return EPCTX__INVALID(c, "expected size of 4 or 5, theta of rank 3");
-    rank = (uint32_t)count - 2;
-    n = (int64_t)epctx__product(&shape, 2, shape.rank);
+    rank = sizes.rank - 2;
+    n = (int64_t)epctx__product(&sizes, 2, sizes.rank);
     shape = epctx__shape4(n, rank + 1, 1, 1);
     shape.rank = 2;
     EPCTX__TRY(epctx__add_constant(c, EPCTX_ONNX_FLOAT, &shape, &v, &r.v.b));
     for (at = 0; at < n; at++) {
         for (i = 0, rest = at; i < rank; i++) {
-            const int64_t size = sizes[count - 1 - i], p = rest % size;
+            const int64_t size = sizes.dims[rank + 1 - i], p = rest % size;
             *v++ = align ? (size > 1 ? epctx__f_div((float)(2 * p - size + 1), (float)(size - 1))
                                      : 1.0f)
                          : epctx__f_div((float)(2 * p + 1 - size), (float)size);
@@ -11492,8 +11404,8 @@ static epctx_status epctx__lower_affine_grid(epctx__compiler *c) {
         *v++ = 1.0f;
     }
     EPCTX__TRY(epctx__cook(c, &r, "y = b @ x[nij>nji]"));
-    for (i = 0; i < rank; i++) shape.dims[1 + i] = sizes[2 + i];
-    shape.dims[0] = sizes[0];
+    for (i = 0; i < rank; i++) shape.dims[1 + i] = sizes.dims[2 + i];
+    shape.dims[0] = sizes.dims[0];
     shape.dims[rank + 1] = rank;
     shape.rank = rank + 2;
     return epctx__lower_alias(c, r.v.y, &shape);
@@ -11564,7 +11476,7 @@ static epctx_status epctx__lower_roi_align(epctx__compiler *c) {
                              epctx_node_int(c->node, "output_width", 1)};
     const epctx__shape xs = c->tensors[c->in[0]].shape, rois = c->tensors[c->in[1]].shape;
     epctx__recipe r = epctx__recipe_of(c->in[0]), axes[2];
-    uint32_t parts[2], whole, mode, i;
+    uint32_t whole, mode, i;
     const bool old = c->node->version < 16;
     EPCTX__TRY(epctx__choice(c, "coordinate_transformation_mode",
                              old ? "output_half_pixel half_pixel" : "half_pixel output_half_pixel",
@@ -11589,10 +11501,8 @@ static epctx_status epctx__lower_roi_align(epctx__compiler *c) {
     r.v.i = c->in[2];
     r.n.a = bins[0] * grid;
     r.n.b = bins[1] * grid;
-    EPCTX__TRY(epctx__cook(c, &r, "a = a[ra>rab1]; b = b[rb>rab1]; x = take(x, i)"));
-    parts[0] = r.v.b; /* the column first */
-    parts[1] = r.v.a;
-    EPCTX__TRY(epctx__emit_concat(c, parts, 2, 3, &r.v.y));
+    EPCTX__TRY(epctx__cook(c, &r, /* the column first */
+                           "a = a[ra>rab1]; b = b[rb>rab1]; x = take(x, i); y = join(b, a, 3)"));
     EPCTX__TRY(
         epctx__emit_sample(c, r.v.x, r.v.y, 2, EPCTX__OUTSIDE_BORDER, EPCTX__BY_ELEMENTS, &r.v.y));
     r.axes = samples;
@@ -11864,7 +11774,7 @@ static epctx_status epctx__lower_dft(epctx__compiler *c) {
 
 /* Frames that overlap are moved side by side. */
 static epctx_status epctx__lower_stft(epctx__compiler *c) {
-    int64_t step = 0, size = 0, from[4];
+    int64_t step = 0, size = 0, from[4] = {0, 0, 0, 1};
     epctx__shape shape = c->tensors[c->in[0]].shape;
     uint32_t x = c->in[0], y, window = c->in[2];
     EPCTX__TRY(epctx__wave_size(c, 1, &step));
@@ -11877,7 +11787,6 @@ static epctx_status epctx__lower_stft(epctx__compiler *c) {
             c, "expected [batch][samples][1 or 2] and a window of the frame's length");
     shape.rank = 4;
     shape.dims[3] = shape.dims[2];
-    from[3] = 1;
     from[2] = shape.dims[3];
     from[1] = step * from[2];
     from[0] = shape.dims[1] * from[2];
@@ -11895,7 +11804,9 @@ static epctx_status epctx__lower_loop(epctx__compiler *c);
 
 typedef struct epctx__lowering {
     const char *op_type;
-    const char *inputs; /* those to fetch: x of any type, f floats, X optional, - none */
+    const char
+        *inputs; /* those to fetch: x of any type, f floats, X optional, - none; then *: types
+                           that are only stored stay, else they are converted */
     epctx_status (*lower_fn)(epctx__compiler *c);
     uint32_t variant; /* for lower_fn: the operator among those it lowers */
 } epctx__lowering;
@@ -11915,8 +11826,8 @@ static const epctx__lowering epctx__lowers[] = {
     {"BitwiseOr", "xx", epctx__lower_exact, EPCTX__EXACT_OR},
     {"BitwiseXor", "xx", epctx__lower_exact, EPCTX__EXACT_XOR},
     {"BlackmanWindow", "x", epctx__lower_window, EPCTX__WINDOW_BLACKMAN},
-    {"Cast", "x", epctx__lower_cast, false},
-    {"CastLike", "xx", epctx__lower_cast, true},
+    {"Cast", "x*", epctx__lower_cast, false},
+    {"CastLike", "xx*", epctx__lower_cast, true},
     {"CenterCropPad", "xx", epctx__lower_center_crop_pad, 0},
     {"Clip", "x", epctx__lower_clip, 0},
     {"Col2Im", "fx", epctx__lower_col2im, 0},
@@ -11937,8 +11848,8 @@ static const epctx__lowering epctx__lowers[] = {
     {"DynamicQuantizeLinear", "f", epctx__lower_dynamic_quantize, 0},
     {"Equal", "xx", epctx__lower_exact, EPCTX__EXACT_EQUAL},
     {"Expand", "xx", epctx__lower_expand, 0},
-    {"EyeLike", "x", epctx__lower_eye_like, 0},
-    {"Flatten", "x", epctx__lower_flatten, 0},
+    {"EyeLike", "x*", epctx__lower_eye_like, 0},
+    {"Flatten", "x*", epctx__lower_flatten, 0},
     {"GRU", "", epctx__lower_cell, EPCTX__CELL_GRU},
     {"Gather", "xx", epctx__lower_gather, 0},
     {"GatherElements", "xx", epctx__lower_pick, false},
@@ -11955,8 +11866,8 @@ static const epctx__lowering epctx__lowers[] = {
     {"HammingWindow", "x", epctx__lower_window, EPCTX__WINDOW_HAMMING},
     {"HannWindow", "x", epctx__lower_window, EPCTX__WINDOW_HANN},
     {"Hardmax", "f", epctx__lower_hardmax, 0},
-    {"Identity", "x", epctx__lower_identity, 0},
-    {"If", "x", epctx__lower_if, 0},
+    {"Identity", "x*", epctx__lower_identity, 0},
+    {"If", "x*", epctx__lower_if, 0},
     {"InstanceNormalization", "fff", epctx__lower_channel_norm, false},
     {"IsInf", "f", epctx__lower_is_inf, 0},
     {"IsNaN", "f", epctx__lower_is_nan, 0},
@@ -11966,7 +11877,7 @@ static const epctx__lowering epctx__lowers[] = {
     {"Less", "xx", epctx__lower_exact, EPCTX__EXACT_LESS},
     {"LessOrEqual", "xx", epctx__lower_exact, EPCTX__EXACT_LESS_EQUAL},
     {"LogSoftmax", "f", epctx__lower_softmax, true},
-    {"Loop", "X", epctx__lower_loop, false},
+    {"Loop", "X*", epctx__lower_loop, false},
     {"LpNormalization", "f", epctx__lower_lp, false},
     {"LpPool", "x", epctx__lower_pool, EPCTX__POOL_LP},
     {"MatMul", "ff", epctx__lower_matmul, 0},
@@ -11974,7 +11885,7 @@ static const epctx__lowering epctx__lowers[] = {
     {"Max", "x", epctx__lower_many, EPCTX__BINARY_MAX},
     {"MaxPool", "x", epctx__lower_pool, EPCTX__POOL_MAX},
     {"MaxUnpool", "fxX", epctx__lower_max_unpool, 0},
-    {"Mean", "f", epctx__lower_mean, 0},
+    {"Mean", "f", epctx__lower_many, EPCTX__BINARY_DIV},
     {"MeanVarianceNormalization", "f", epctx__lower_mean_variance, 0},
     {"MelWeightMatrix", "xxxxx", epctx__lower_mel, 0},
     {"Min", "x", epctx__lower_many, EPCTX__BINARY_MIN},
@@ -11991,35 +11902,35 @@ static const epctx__lowering epctx__lowers[] = {
     {"RMSNormalization", "ff", epctx__lower_layer_norm, false},
     {"RNN", "", epctx__lower_cell, EPCTX__CELL_RNN},
     {"Range", "", epctx__lower_range, 0},
-    {"ReduceL1", "x", epctx__lower_reduce_form, EPCTX__FORM_L1},
-    {"ReduceL2", "x", epctx__lower_reduce_form, EPCTX__FORM_L2},
-    {"ReduceLogSum", "x", epctx__lower_reduce_form, EPCTX__FORM_LOG},
-    {"ReduceLogSumExp", "x", epctx__lower_reduce_form, EPCTX__FORM_LOG_EXP},
+    {"ReduceL1", "x", epctx__lower_reduce_form, 0},
+    {"ReduceL2", "x", epctx__lower_reduce_form, 0},
+    {"ReduceLogSum", "x", epctx__lower_reduce_form, 0},
+    {"ReduceLogSumExp", "x", epctx__lower_reduce_form, 0},
     {"ReduceMax", "x", epctx__lower_reduce, EPCTX__REDUCE_MAX},
     {"ReduceMean", "x", epctx__lower_reduce, EPCTX__REDUCE_MEAN},
     {"ReduceMin", "x", epctx__lower_reduce, EPCTX__REDUCE_MIN},
     {"ReduceProd", "x", epctx__lower_reduce, EPCTX__REDUCE_PROD},
     {"ReduceSum", "x", epctx__lower_reduce, EPCTX__REDUCE_SUM},
-    {"ReduceSumSquare", "x", epctx__lower_reduce_form, EPCTX__FORM_SQUARE},
-    {"Reshape", "x", epctx__lower_reshape, 0},
+    {"ReduceSumSquare", "x", epctx__lower_reduce_form, 0},
+    {"Reshape", "x*", epctx__lower_reshape, 0},
     {"Resize", "f", epctx__lower_resize, 0},
     {"RoiAlign", "ffx", epctx__lower_roi_align, 0},
     {"ReverseSequence", "xx", epctx__lower_reverse_sequence, 0},
     {"RotaryEmbedding", "f", epctx__lower_rotary, 0},
     {"STFT", "f-X", epctx__lower_stft, 0},
-    {"Scan", "X", epctx__lower_loop, true},
+    {"Scan", "X*", epctx__lower_loop, true},
     {"Scatter", "xxx", epctx__lower_pick, true},
     {"ScatterElements", "xxx", epctx__lower_pick, true},
     {"ScatterND", "xxx", epctx__lower_tuples, true},
-    {"Shape", "x", epctx__lower_shape, 0},
+    {"Shape", "x*", epctx__lower_shape, 0},
     {"SimplifiedLayerNormalization", "ff", epctx__lower_layer_norm, false},
-    {"Size", "x", epctx__lower_size, 0},
+    {"Size", "x*", epctx__lower_size, 0},
     {"Slice", "x", epctx__lower_slice, 0},
     {"Softmax", "f", epctx__lower_softmax, false},
     {"SoftmaxCrossEntropyLoss", "fxX", epctx__lower_loss, true},
     {"SpaceToDepth", "x", epctx__lower_blocks, true},
     {"Split", "x", epctx__lower_split, 0},
-    {"Squeeze", "x", epctx__lower_squeeze, 0},
+    {"Squeeze", "x*", epctx__lower_squeeze, 0},
     {"Sub", "xx", epctx__lower_binary, EPCTX__BINARY_SUB},
     {"Sum", "x", epctx__lower_many, EPCTX__BINARY_ADD},
     {"TensorScatter", "xxX", epctx__lower_tensor_scatter, 0},
@@ -12027,7 +11938,7 @@ static const epctx__lowering epctx__lowers[] = {
     {"TopK", "x", epctx__lower_topk, 0},
     {"Transpose", "x", epctx__lower_transpose, 0},
     {"Trilu", "xX", epctx__lower_trilu, 0},
-    {"Unsqueeze", "x", epctx__lower_unsqueeze, 0},
+    {"Unsqueeze", "x*", epctx__lower_unsqueeze, 0},
     {"Upsample", "f", epctx__lower_resize, 0},
     {"Where", "xxx", epctx__lower_where, 0},
     {"Xor", "xx", epctx__lower_exact, EPCTX__EXACT_XOR},
@@ -12075,10 +11986,11 @@ static epctx_status epctx__floats_of_bias(epctx__compiler *c, size_t i, uint32_t
 static epctx_status epctx__lower_by(epctx__compiler *c, const epctx__lowering *lower) {
     uint32_t y;
     size_t i;
+    c->stored = strchr(lower->inputs, '*') != NULL;
     for (i = 0; lower->inputs[i] != '\0'; i++) {
         if (lower->inputs[i] == 'X')
             EPCTX__TRY(epctx__optional(c, i, &c->in[i]));
-        else if (lower->inputs[i] != '-')
+        else if (lower->inputs[i] == 'x' || lower->inputs[i] == 'f')
             EPCTX__TRY(epctx__input(c, i, &c->in[i]));
         if (lower->inputs[i] == 'f') EPCTX__TRY(epctx__want_float(c, c->in[i]));
     }
@@ -12145,13 +12057,6 @@ static epctx_status epctx__lower_quantized(epctx__compiler *c, const epctx__quan
     }
     return epctx__set_output(c, 0, y);
 }
-
-/* Operators that take types which are only stored; for others these are converted. */
-static epctx_status (*const epctx__storing[])(epctx__compiler *c) = {
-    epctx__lower_cast,    epctx__lower_identity,  epctx__lower_reshape,  epctx__lower_flatten,
-    epctx__lower_squeeze, epctx__lower_unsqueeze, epctx__lower_eye_like, epctx__lower_shape,
-    epctx__lower_size,    epctx__lower_if,        epctx__lower_loop,
-};
 
 /* ============================================================
  * >>import
@@ -12285,8 +12190,6 @@ static epctx_status epctx__lower_node(epctx__compiler *c, const epctx_node *node
     c->narrow = 0;
     c->stored = false;
     if (i == count) return epctx__lower_quantized(c, &epctx__quantizeds[j]);
-    for (k = 0; k < sizeof epctx__storing / sizeof epctx__storing[0]; k++)
-        c->stored = c->stored || epctx__lowers[i].lower_fn == epctx__storing[k];
     return epctx__lower_by(c, &epctx__lowers[i]);
 }
 
@@ -13071,14 +12974,7 @@ static void epctx__conv_to_gemm(epctx__step *s) {
     s->op = EPCTX__OP_GEMM;
     s->temporary = EPCTX__NONE;
     memset(&s->params, 0, sizeof s->params);
-    g->batch = 1;
-    g->m = p.batch;
-    g->n = p.out_channels;
-    g->k = s->pack.depth;
-    g->a_row = g->k;
-    g->a_step = 1;
-    g->b_shared = 1;
-    g->alpha = 1.0f;
+    *g = epctx__gemm_of(p.batch, p.out_channels, s->pack.depth);
     g->act = p.act;
     s->pack.inner = 1; /* the whole image, in ONNX's order */
     s->pack.inner_stride = 0;
@@ -14213,7 +14109,8 @@ static epctx_status epctx__write_weight(epctx__compiler *c, epctx__build *b, con
                                         uint32_t at, uint32_t *index) {
     const size_t size = (size_t)epctx__weight_size(c, s, at);
     const size_t pad = (size_t)epctx__aligned(b->weights.size) - b->weights.size;
-    const uint32_t elem = epctx__stored_size(c->tensors[s->in[at]].elem);
+    const epctx__tensor *t = &c->tensors[s->in[at]];
+    const uint32_t elem = epctx__stored_size(t->elem);
     epctx_weight place;
     epctx__args args;
     uint8_t *weight;
@@ -14221,13 +14118,14 @@ static epctx_status epctx__write_weight(epctx__compiler *c, epctx__build *b, con
     EPCTX__TRY(epctx__reserve(c, &b->weights, size < SIZE_MAX - pad ? pad + size : SIZE_MAX));
     weight = b->weights.data + b->weights.size + pad;
     args.out[0] = weight;
-    EPCTX__TRY(epctx__unaligned(c, s->in[at], &args.in[0]));
+    args.in[0] = t->raw; /* it may be unaligned: nothing is copied */
+    if (t->data != NULL || epctx__big_endian()) EPCTX__TRY(epctx__data(c, s->in[at], &args.in[0]));
     if (at == 1 && s->packs)
         (void)epctx__run_pack(&s->pack, &args); /* it cannot fail */
     else if (size > 0)
         memcpy(weight, args.in[0], size);
-    if (b->hooks != NULL && b->hooks->spent_fn != NULL && args.in[0] == c->tensors[s->in[at]].raw)
-        b->hooks->spent_fn(b->hooks->user, args.in[0], (size_t)c->tensors[s->in[at]].count * elem);
+    if (b->hooks != NULL && b->hooks->spent_fn != NULL && args.in[0] == t->raw)
+        b->hooks->spent_fn(b->hooks->user, args.in[0], (size_t)t->count * elem);
     epctx__to_host(weight, size, elem);
     EPCTX__TRY(epctx_weights_add(&b->table, weight, size, EPCTX_NPU_ALIGN, elem, &place, c->error));
     if (place.fresh) {

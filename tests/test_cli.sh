@@ -435,6 +435,15 @@ elif grep -q Traceback err; then fail "judge without its schema" "a traceback"
 elif grep -q "tests/deps.sh test" err; then echo "ok judge without its schema"
 else fail "judge without its schema" "no cure"; fi
 
+# -- help: what a terminal of 80 columns shows, and an example to begin with --
+for command in $("$plain" help | sed -n 's/^  \([a-z][a-z-]*\) .*/\1/p'); do
+    epctx help "$command"
+    if awk 'length > 80' out | grep -q .; then
+        fail "help $command" "a line is longer than 80: $(awk 'length > 80' out | head -n 1)"
+    elif ! grep -q '^Example: epctx ' out; then fail "help $command" "there is no example"
+    else ok "help $command"; fi
+done
+
 # -- profiles: the tables --
 epctx profiles; result "profiles" 0 "onnxruntime_providers_openvino_plugin.dll"
 if awk 'length > 80' out | grep -q .; then fail "profiles in 80 columns" "a line is longer"

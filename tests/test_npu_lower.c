@@ -322,7 +322,7 @@ static const struct {
     {"x:f[3,3] s:l[2]=1,1", "Split/13 x,s ->a,b", G, "part 1 of 1 elements, 2 remain"},
     {"x:f[2,3] p:l[3]=0,0,0", "Pad/13 x,p", G, "pads: expected 4 integers, found 3"},
     {"x:f[2,3]", "Pad/1 x", G, "paddings: expected 4 integers, found 0"},
-    {"x:f[2] p:l[6]=0,0,0,0,0,0 a:l[3]=0,0,0", "Pad/18 x,p,,a", G, "pads: expected"},
+    {"x:f[2] p:l[6]=0,0,0,0,0,0 a:l[3]=0,0,0", "Pad/18 x,p,,a", G, "axis 0 occurs twice"},
     {"x:f[2,3] p:l[4]=0,0,0,0 a:l[2]=0,0", "Pad/18 x,p,,a", G, "occurs twice"},
     {"x:f[2,3] p:l[4]=-3,0,0,0", "Pad/13 x,p", U, "invalid -3 and 0 for dimension 0 of 2 elements"},
     {"x:f[2,3] p:l[4]=0,0,-3,0", "Pad/13 x,p", U, "invalid 0 and -3 for dimension 0"},

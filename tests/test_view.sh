@@ -60,12 +60,11 @@ if grep -q 'https*://\|@import\|url(' first.html; then fail "no address in the p
 else ok "no address in the page"; fi
 
 # -- the pages that are used --
-works "folds" "$epctx" view folds.onnx -o folds.html
+for model in folds hostile bad many wide dense; do
+    works "$model" "$epctx" view $model.onnx -o $model.html
+done
 works "context" "$epctx" view source_ctx.onnx -o context.html
 works "two" "$epctx" view folds.onnx changed.onnx -o two.html
-works "hostile" "$epctx" view hostile.onnx -o hostile.html
-works "bad" "$epctx" view bad.onnx -o bad.html
-works "many" "$epctx" view many.onnx -o many.html
 works "compiled in memory" "$epctx" view --npu source.onnx -o npu.html
 
 # plan NAME TEXT: what the page knows of the memory plan

@@ -497,10 +497,10 @@ static int run(int argc, char **argv) {
 
 const cli_command cli_compile = {
     "compile",
-    "[-o OUT] [-f | --overwrite POLICY] [--embed] [--weightless] [--prefix P]\n"
-    "             [--require-all] [--verify] [--initializers NAME] [--arch A] [-e EP]\n"
-    "             [-i \"K|V ...\"] [-C \"K|V ...\"] [--dim NAME=N,...] [-v] [--json]\n"
-    "             [--dry-run] MODEL...\n"
+    "[-o OUT] [-f | --overwrite POLICY] [--embed] [--weightless]\n"
+    "             [--prefix P] [--require-all] [--verify] [--initializers NAME]\n"
+    "             [--arch A] [-e EP] [-i \"K|V ...\"] [-C \"K|V ...\"]\n"
+    "             [--dim NAME=N,...] [-v] [--json] [--dry-run] MODEL...\n"
     "       epctx compile [--ort LIBONNXRUNTIME] --ep LIBRARY[:NAME]\n"
     "             [--ep-opt K=V]... [--option K=V]... [--device TYPE] [--timeout S]\n"
     "             [--optimization LEVEL] [--no-share] [--by-session]\n"

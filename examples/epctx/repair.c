@@ -151,9 +151,8 @@ const cli_command cli_repair = {
     "fix what lint finds",
     "Fixes findings that have exactly one right fix, with data from the model, from\n"
     "the files beside it, or from the source model; moves contexts to files where an\n"
-    "EP needs that (E014, E015, E033). Prints what was fixed, what remains, and why. The exit code "
-    "is 3 if the model was written but findings\n"
-    "remain.\n\n"
+    "EP needs that (E014, E015, E033). Prints what was fixed, what remains, and why.\n"
+    "The exit code is 3 if the model was written but findings remain.\n\n"
     "  --rules LIST         fix only these, by id or name: E003,compatibility-stale;\n"
     "                       hints are fixed only if listed\n"
     "  --source MODEL       the model before compilation, to restore lost types and\n"

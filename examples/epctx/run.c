@@ -284,7 +284,8 @@ static int run(int argc, char **argv) {
 const cli_command cli_run = {
     "run",
     "[--seed N | --input-dir DIR] [--dump DIR] [--output-dir DIR]\n"
-    "             [--repeat N] [--source MODEL] [--max-work N] [--threads N] [--json] FILE\n"
+    "             [--repeat N] [--source MODEL] [--max-work N] [--threads N]\n"
+    "             [--json] FILE\n"
     "       epctx run " ANYEP_USAGE "\n"
     "             [--dim NAME=N,...] [-v] [options as above] FILE",
     "run a model on the reference NPU, or through ONNX Runtime",
@@ -306,8 +307,8 @@ const cli_command cli_run = {
     "  --repeat N        run N times and print the median time\n"
     "  --max-work N      reject graphs that need more than N operations (multiply-\n"
     "                    adds and bytes moved); 0, the default, means no limit\n"
-    "  --threads N       run on N threads (default 1, at most 64); the results are the\n"
-    "                    same\n"
+    "  --threads N       run on N threads (default 1, at most 64); the results are\n"
+    "                    the same\n"
     "  --json            print one JSON object; numbers that JSON cannot express are\n"
     "                    strings\n\n"
     "'open-to-first-output' is the time from opening the file to the end of the first\n"

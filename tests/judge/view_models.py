@@ -4,6 +4,8 @@
     tests/judge/view_models.py FOLDER
 
 many.onnx     20,000 nodes: residual blocks with branches, as in big networks
+wide.onnx     20,000 nodes side by side
+dense.onnx    20,000 nodes that each read the eight before
 folds.onnx    If in Loop, a function in a function, both used twice
 changed.onnx  the same with a node renamed, one added, one removed and an attribute changed
 hostile.onnx  names full of markup, script, control characters and RTL marks, and huge ones
@@ -53,6 +55,27 @@ def many(nodes):
             node(graph, op, path + name,
                  [path + v + "_output_0" if v in local else v for v in inputs], (output,))
         skip, last = (last if i % 7 == 0 else path + "mix_output_0"), path + "out_output_0"
+    return model
+
+
+def wide(nodes):
+    model, graph = begin("wide")
+    value(graph.input, "x", FLOAT, (1,))
+    value(graph.output, "y", FLOAT, (1,))
+    for i in range(nodes):
+        node(graph, "Relu", f"r{i}", ("x",), (f"v{i}",))
+    node(graph, "Sum", "all", [f"v{i}" for i in range(nodes)], ("y",))
+    return model
+
+
+def dense(nodes):
+    model, graph = begin("dense")
+    value(graph.input, "x", FLOAT, (1,))
+    value(graph.output, f"v{nodes - 1}", FLOAT, (1,))
+    made = ["x"]
+    for i in range(nodes):
+        node(graph, "Sum", f"s{i}", made[-8:], (f"v{i}",))
+        made.append(f"v{i}")
     return model
 
 
@@ -157,8 +180,9 @@ def bad():
 def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    for name, model in (("many", many(20000)), ("folds", folds(False)), ("changed", folds(True)),
-                        ("hostile", hostile()), ("bad", bad())):
+    for name, model in (("many", many(20000)), ("wide", wide(20000)), ("dense", dense(20000)),
+                        ("folds", folds(False)), ("changed", folds(True)), ("hostile", hostile()),
+                        ("bad", bad())):
         with open(os.path.join(sys.argv[1], name + ".onnx"), "wb") as out:
             out.write(model.SerializeToString())
 

@@ -185,7 +185,7 @@ const colourOf = (ep) => ep === CPU ? theme.box : theme.fills[eps.get(ep) % them
 /* -- layout: layers by the longest path, a few sweeps over their order, then places -- */
 
 const GAP_X = 22, GAP_Y = 34, PAD = 12, HEAD = 42;
-const SWEEPS = 6, LONG = 16; /* edges over more layers are drawn straight */
+const SWEEPS = 6, LONG = 64; /* edges over more layers are drawn straight */
 
 /* Neighbours as one list with the place where each one's begin. */
 function lists(n, from, to) {
@@ -1178,6 +1178,10 @@ function attrText([, type, value, size]) {
     return shown(value) + (size !== undefined ? '... (' + bytes(size) + ')' : '');
 }
 
+const attrRow = (attr) => el('tr', {}, el('td', {class: 'key name'}, shown(attr[0]),
+    el('div', {class: 'kind'}, attr[1].toLowerCase())),
+el('td', {class: 'name code'}, attrText(attr)));
+
 /* Where a value comes from: a button for a node, text for the rest. */
 function origin(graph, value) {
     const scope = scopeOf(graph, value);
@@ -1236,9 +1240,8 @@ function nodeBody(node, item, pane) {
         found.length > 0 ? part('Findings', some(found, 50, (f) => findingCard(f, false))) : null,
         node.changes && node.changes.length > 0
             ? part('Differences', some(node.changes, 50, changeCard)) : null,
-        part('Attributes', node.attrs.length === 0 ? el('p', {class: 'soft'}, 'none') : someRows(
-            node.attrs, (attr) => el('tr', {}, el('td', {class: 'key name', title: attr[1]},
-                shown(attr[0])), el('td', {class: 'name code'}, attrText(attr))))),
+        part('Attributes', node.attrs.length === 0 ? el('p', {class: 'soft'}, 'none')
+            : someRows(node.attrs, attrRow)),
         part('Inputs', someRows(node.in, (value, i) => valueRow(node.graph, value, i,
             el('div', {}, value === '' ? null : origin(node.graph, value))))),
         part('Outputs', someRows(node.out, (value, i) =>
@@ -1281,14 +1284,16 @@ function overview(model) {
 
 /* -- partitions and files -- */
 
-function partCard(p, node) {
+function partCard(p, node, model) {
+    const file = model.info.files.find((f) => f.name === p.ep_cache_context);
     const rows = [['source', p.source], ['SDK version', p.ep_sdk_version],
         ['architecture', p.hardware_architecture], ['partition name', p.partition_name],
         ['made from', p.onnx_model_filename], ['notes', p.notes],
         ['max_size', p.max_size > 0 ? bytes(p.max_size) : null]];
     const context = !p.readable ? 'the attributes cannot be read'
         : p.embed_mode === 1 && p.payload_size > 0 ? 'embedded, ' + bytes(p.payload_size)
-        : p.ep_cache_context ? 'in the file ' + shown(p.ep_cache_context)
+        : p.ep_cache_context ? 'in the file ' + shown(p.ep_cache_context) +
+            (file && file.size !== null ? ', ' + bytes(file.size) : '')
         : p.main_context === 1 ? 'none' : 'inside a main node';
     const extras = Object.entries(p.attributes).map(([key, value]) => pair(key,
         value && value.type ? '(' + value.type.toLowerCase() + ')' : shown(String(value))));
@@ -1308,7 +1313,7 @@ addTab('parts', (model) => 'Partitions ' + model.info.partitions.length,
         return some(model.info.partitions, 300, (p) => {
             const node = nodes.find((n) => !used.has(n) && n.name === p.name);
             if (node) used.add(node);
-            return partCard(p, node);
+            return partCard(p, node, model);
         });
     });
 
