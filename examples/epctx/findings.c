@@ -214,21 +214,29 @@ static void put_counts(const uint64_t counts[EPCTX_SEVERITY_COUNT], uint64_t sup
 
 /* -- JSON -- */
 
-static void put_json(findings *out, const finding *what) {
+void findings_put(FILE *out, const finding *what, const char *file, epctx_buffer *text) {
     const epctx_rule_info info = rule_info(what->rule);
-    printf("%s\n  {\"id\": \"%s\", \"rule\": \"%s\", \"severity\": \"%s\", ", out->first ? "" : ",",
-           info.id, info.name, severities[info.severity]);
-    cli_json_str("node", what->node, ", ");
-    cli_json_str("graph", what->graph, ", ");
-    cli_json_str("attribute", epctx_str_of(what->attribute), ", ");
-    cli_json_str("message", epctx_str_of(what->message), ", ");
-    cli_json_str("fix", epctx_str_of(info.fix), "");
-    if (rule_command(what->rule, out->file, what->node, &out->text)) {
-        fputs(", ", stdout);
-        cli_json_str("command", text_of(out), "");
+    epctx_str command;
+    fprintf(out, "\n  {\"id\": \"%s\", \"rule\": \"%s\", \"severity\": \"%s\", ", info.id,
+            info.name, severities[info.severity]);
+    cli_put_member(out, "node", what->node, ", ");
+    cli_put_member(out, "graph", what->graph, ", ");
+    cli_put_member(out, "attribute", epctx_str_of(what->attribute), ", ");
+    cli_put_member(out, "message", epctx_str_of(what->message), ", ");
+    cli_put_member(out, "fix", epctx_str_of(info.fix), "");
+    if (rule_command(what->rule, file, what->node, text)) {
+        command.data = (const char *)text->data;
+        command.size = text->size;
+        fputs(", ", out);
+        cli_put_member(out, "command", command, "");
     }
-    if (what->line > 0) printf(", \"line\": %u", what->line);
-    putchar('}');
+    if (what->line > 0) fprintf(out, ", \"line\": %u", what->line);
+    fputc('}', out);
+}
+
+static void put_json(findings *out, const finding *what) {
+    if (!out->first) putchar(',');
+    findings_put(stdout, what, out->file, &out->text);
     out->first = false;
 }
 

@@ -74,4 +74,8 @@ void findings_file_end(findings *out);
 /* The totals; returns the exit code. */
 int findings_end(findings *out);
 
+/* One finding in `file` as an object of the JSON, on a line of its own. `text` is for the command
+ * that cures it. */
+void findings_put(FILE *out, const finding *what, const char *file, epctx_buffer *text);
+
 #endif

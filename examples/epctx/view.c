@@ -3,9 +3,9 @@
 
 #include "build/view_page.h"
 #include "diff.h"
+#include "findings.h"
 #include "output.h"
 #include "report.h"
-#include "rules.h"
 #include "view.h"
 
 #include <stdlib.h>
@@ -15,39 +15,43 @@
 
 typedef struct finding_list {
     FILE *out;
+    const char *file;
+    epctx_buffer text;
     bool first;
 } finding_list;
 
-static void put_finding(void *user, const epctx_finding *finding) {
-    static const char *const severities[EPCTX_SEVERITY_COUNT] = {"error", "warning", "hint"};
-    finding_list *list = (finding_list *)user;
-    FILE *out = list->out;
-    fprintf(out, "%s\n{\"id\": \"%s\", \"severity\": \"%s\", ", list->first ? "" : ",",
-            finding->info.id, severities[finding->info.severity]);
+static void put_finding(finding_list *list, int rule, const epctx_finding *found) {
+    const finding one = {rule, found->node, found->graph, found->attribute, found->message, 0};
+    if (!list->first) fputc(',', list->out);
+    findings_put(list->out, &one, list->file, &list->text);
     list->first = false;
-    cli_put_member(out, "rule", epctx_str_of(finding->info.name), ", ");
-    cli_put_member(out, "node", finding->node, ", ");
-    cli_put_member(out, "graph", finding->graph, ", ");
-    cli_put_member(out, "attribute", epctx_str_of(finding->attribute), ", ");
-    cli_put_member(out, "message", epctx_str_of(finding->message), ", ");
-    cli_put_member(out, "fix", epctx_str_of(finding->info.fix), "}");
+}
+
+static void add_finding(void *user, const epctx_finding *found) {
+    put_finding((finding_list *)user, (int)found->rule, found);
 }
 
 static epctx_status put_findings(FILE *out, const epctx_model *model, const char *file,
                                  epctx_error *error) {
-    finding_list list = {out, true};
+    finding_list list;
     epctx_check_opts opts;
-    epctx_finding finding;
+    epctx_finding loads;
     epctx_error reason;
     epctx_status status;
     uint64_t counts[EPCTX_SEVERITY_COUNT];
     memset(&opts, 0, sizeof opts);
+    memset(&list, 0, sizeof list);
+    list.out = out;
+    list.file = file;
+    list.first = true;
+    epctx_buffer_init(&list.text, NULL);
     fputc('[', out);
-    status = epctx_lint(model, &opts, put_finding, &list, counts, error);
+    status = epctx_lint(model, &opts, add_finding, &list, counts, error);
     if (status == EPCTX_OK && counts[0] == 0 &&
-        rule_loads_fails(model, file, NULL, &finding, &reason))
-        put_finding(&list, &finding);
+        rule_loads_fails(model, file, NULL, &loads, &reason))
+        put_finding(&list, RULE_LOADS, &loads);
     fputc(']', out);
+    epctx_buffer_free(&list.text);
     return status;
 }
 

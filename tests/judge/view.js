@@ -291,6 +291,7 @@ async function tabs() {
     await test('findings lead to their nodes', ['bad'], async (page) => {
         await page.click('#tab-findings');
         holds('finding', await panel(page), 'error E');
+        holds('the command that cures it', await panel(page), 'epctx repair --in-place');
         await page.click('#body .finding .link >> nth=0');
         await settle(page);
         want('its node', (await data(page)).selected.length > 0, '');

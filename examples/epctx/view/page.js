@@ -1356,7 +1356,8 @@ function findingCard(finding, linked) {
         finding.node === '' ? null : el('p', {}, linked && finding.at
             ? link(finding.node, () => reveal(finding.at)) : name(finding.node, 'code')),
         el('p', {}, name((finding.attribute ? finding.attribute + ' ' : '') + finding.message)),
-        el('p', {class: 'soft'}, 'Fix: ' + finding.fix));
+        el('p', {class: 'soft'}, 'Fix: ' + finding.fix),
+        finding.command ? el('p', {}, name(finding.command, 'code')) : null);
 }
 
 addTab('findings', (model) => 'Findings ' + model.findings.length, () => true, (model) => {
