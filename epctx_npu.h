@@ -5146,7 +5146,7 @@ EPCTX__TARGET static EPCTX__INLINE void epctx__put_some_256(uint8_t *y, size_t c
     if (count < 32) epctx__copy_run(y, bytes, count);
 }
 
-/* On vectors of 256 and of 512 bits; without VNNI first with the even bytes, then with the odd ones:
+/* On vectors of 256 and of 512 bits; without VNNI first with the even bytes, then the odd ones:
  * rounded: sums to integers without the zero point, within the limits.
  * tile: `rows` pixels from `first` on, `wide` vectors of channels from `n` on; all of these but n
  * are constants where it is inlined.

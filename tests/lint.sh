@@ -65,8 +65,8 @@ test_names() {
     words="$words npu $(basename -s .h examples/epctx/ops/*.h)"
     words="$words $(basename -s .c examples/epctx/*.c)"
     words="$words faults threads plugin api bad build cli conformance demo deps docs embed examples"
-    words="$words files firmware fuzz guide guides headers install ort platforms readme rules"
-    words="$words scaling"
+    words="$words files firmware fleet fuzz guide guides headers install ort platforms readme"
+    words="$words rules scaling web"
     for file in tests/test_*.c tests/test_*.sh; do
         name=${file#tests/test_}
         case " $(echo "$words" | tr '\n' ' ') " in

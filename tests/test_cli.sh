@@ -440,7 +440,7 @@ for command in $("$plain" help | sed -n 's/^  \([a-z][a-z-]*\) .*/\1/p'); do
     epctx help "$command"
     if awk 'length > 80' out | grep -q .; then
         fail "help $command" "a line is longer than 80: $(awk 'length > 80' out | head -n 1)"
-    elif ! grep -q '^Example: epctx ' out; then fail "help $command" "there is no example"
+    elif ! grep -q '^Examples*: epctx ' out; then fail "help $command" "there is no example"
     else ok "help $command"; fi
 done
 

@@ -65,7 +65,7 @@ with "$npu" compile --device tpu plain.onnx; result "a device that there is not"
 with "$npu" compile --timeout 0 plain.onnx; result "a time limit of 0" 2 "--timeout"
 with "$npu" compile --arch generic plain.onnx; result "--arch of the reference NPU" 2 "--ep-opt"
 with "$npu" compile --optimization most plain.onnx; result "an unknown level" 2 "none, basic"
-with "$npu" compile --dim 'x[0]=2' dynamic.onnx; result "a dimension by its place" 2 "INPUT[AXIS]"
+with "$npu" compile --dim 'x[7]=2' dynamic.onnx; result "a place that there is not" 1 "dynamic.onnx"
 for command in compile run verify bench; do
     with "$npu" $command --dim Nobody=2 dynamic.onnx
     case $command in verify) code_of_failure=3 ;; *) code_of_failure=1 ;; esac
@@ -222,6 +222,10 @@ json "another weight in JSON" 'j["differs"] and not j["failed"] and [c["outputs"
 rm -f other*
 with "$npu" verify digits_ctx.onnx; result "a context has no reference" 3 "--context"
 with "$npu" verify --dim N=2 dynamic.onnx; result "verify with a free dimension" 0 "float32[2,"
+with "$npu" verify --dim 'x[0]=2' dynamic.onnx; result "by its place" 0 "float32[2,"
+with "$npu" compile -f --dim 'x[0]=2' dynamic.onnx; result "compile by its place" 0 "1 EPContext"
+with "$npu" compile -f --by-session --dim 'x[0]=2' dynamic.onnx; result "also by session" 0
+with "$npu" run dynamic_ctx.onnx; result "it has the dimension" 0 "float32[2,"
 
 # -- bench and devices --
 

@@ -116,6 +116,23 @@ static bool read_pairs(anyep_settings *set, const char *option, const char **giv
     return true;
 }
 
+/* "INPUT[AXIS]", which is cut in two; false: it has another form. */
+static bool read_place(anyep_settings *set, char *text, int64_t value) {
+    char *bracket = strrchr(text, '['), *end = NULL;
+    const size_t size = strlen(text);
+    unsigned long axis;
+    if (bracket == NULL || bracket == text || text[size - 1] != ']' || bracket[1] < '0' ||
+        bracket[1] > '9' || set->place_count == ANYEP_MOST_DIMS)
+        return false;
+    axis = strtoul(bracket + 1, &end, 10);
+    if (end != text + size - 1 || axis > 63) return false;
+    *bracket = '\0';
+    set->places[set->place_count].input = text;
+    set->places[set->place_count].axis = (uint32_t)axis;
+    set->places[set->place_count++].value = value;
+    return true;
+}
+
 static bool read_dims(anyep_settings *set) {
     const char *text;
     size_t i;
@@ -129,12 +146,9 @@ static bool read_dims(anyep_settings *set) {
                 return refuse("--dim: this is not NAME=VALUE: ", part);
             if (set->dim_count == ANYEP_MOST_DIMS || equals - part > 63)
                 return refuse("--dim: too many dimensions, or too long a name: ", part);
-            if (equals[-1] == ']')
-                return refuse("--dim: ONNX Runtime takes names of dimensions only, not "
-                              "INPUT[AXIS]: ",
-                              part);
             if (!cli_number("--dim", equals + 1, 1, INT32_MAX, &value)) return false;
             *equals = '\0';
+            if (read_place(set, part, (int64_t)value)) continue;
             set->dim_names[set->dim_count] = part;
             set->dim_values[set->dim_count++] = (int64_t)value;
         }

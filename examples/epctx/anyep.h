@@ -23,6 +23,12 @@ typedef struct anyep_settings {
     const char *dim_names[ANYEP_MOST_DIMS];
     int64_t dim_values[ANYEP_MOST_DIMS];
     size_t dim_count;
+    struct { /* INPUT[AXIS]=N */
+        const char *input;
+        uint32_t axis;
+        int64_t value;
+    } places[ANYEP_MOST_DIMS];
+    size_t place_count;
     int device_type; /* as ORT numbers them; -1: any */
     double time_limit;
     epctx_arena *arena;

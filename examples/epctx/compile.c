@@ -553,7 +553,7 @@ const cli_command cli_compile = {
     "  --no-share           compile each model alone; if one fails the others go on\n"
     "  --by-session         compile by session options (ep.context_enable) instead of\n"
     "                       the compile API: some EPs find other partitions\n\n"
-    "Examples: epctx compile --dim batch=1 -v model.onnx\n"
-    "          epctx compile --ort libonnxruntime.so.1 --ep libacme_ep.so model.onnx\n",
+    "Example: epctx compile --dim batch=1 -v model.onnx\n"
+    "Example: epctx compile --ort libonnxruntime.so.1 --ep libacme_ep.so model.onnx\n",
     run,
 };

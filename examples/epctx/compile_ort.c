@@ -244,6 +244,9 @@ static const char *options_text(unit *u) {
             fprintf(out, "%c%s", k % 2 == 0 ? '\n' : '=', lists[i][k]);
     for (i = 0; i < u->any->dim_count; i++)
         fprintf(out, "\n%s=%" PRId64, u->any->dim_names[i], u->any->dim_values[i]);
+    for (i = 0; i < u->any->place_count; i++)
+        fprintf(out, "\n%s[%u]=%" PRId64, u->any->places[i].input, (unsigned)u->any->places[i].axis,
+                u->any->places[i].value);
     if (fclose(out) == 0) copy = epctx_arena_copy(&u->arena, epctx_str_of(text));
     free(text);
     return copy;

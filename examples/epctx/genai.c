@@ -18,6 +18,7 @@ typedef struct part {
     const delivery_paths *paths;
     bool open;
     delivery_model model;
+    epctx_map made; /* of a stage: the name that later stages know -> position in model.outputs */
 } part;
 
 typedef struct genai {
@@ -519,37 +520,48 @@ static void check_list(genai *g, const part *p, const char *key, const delivery_
                          key, &values->items[i].name);
 }
 
-/* The name under which later stages see an output. */
-static epctx_str forwarded(const part *p, epctx_str name) {
-    const json *map = json_get(p->object, "output_names_forwarder"), *one;
-    for (one = map != NULL ? map->first : NULL; one != NULL; one = one->next)
-        if (one->kind == JSON_STRING && epctx_str_eq(one->key, name)) return one->text;
-    return name;
-}
-
-/* Whether a stage lists an output; without a list, all of the graph count. */
-static bool lists_output(const part *p, epctx_str name) {
+/* Notes what a stage makes: the outputs that it lists, or all, under the names that later stages
+ * see. */
+static void note_made(genai *g, part *p) {
     const json *list = json_get(p->object, "outputs"), *one;
-    if (list == NULL || list->kind != JSON_LIST) return true;
-    for (one = list->first; one != NULL; one = one->next)
-        if (one->kind == JSON_STRING && epctx_str_eq(one->text, name)) return true;
-    return false;
+    const json *names = json_get(p->object, "output_names_forwarder");
+    const bool listed = list != NULL && list->kind == JSON_LIST;
+    epctx_map others;
+    size_t i;
+    epctx_map_init(&p->made, g->d->arena);
+    epctx_map_init(&others, g->d->arena); /* outputs with another name */
+    for (one = names != NULL ? names->first : NULL; one != NULL; one = one->next) {
+        uint32_t at = epctx_map_get(&p->model.outputs.places, one->key);
+        if (one->kind != JSON_STRING || at == EPCTX_MAP_NONE) continue;
+        if (epctx_map_put(&others, one->key, 1) != EPCTX_OK ||
+            epctx_map_put(&p->made, one->text, at) != EPCTX_OK)
+            return;
+    }
+    for (one = listed ? list->first : NULL; one != NULL; one = one->next) {
+        uint32_t at = epctx_map_get(&p->model.outputs.places, one->text);
+        if (one->kind == JSON_STRING && at != EPCTX_MAP_NONE &&
+            epctx_map_get(&others, one->text) == EPCTX_MAP_NONE)
+            (void)epctx_map_put(&p->made, one->text, at);
+    }
+    for (i = 0; !listed && i < p->model.outputs.count; i++) {
+        const epctx_str name = p->model.outputs.items[i].name;
+        if (epctx_map_get(&others, name) == EPCTX_MAP_NONE)
+            (void)epctx_map_put(&p->made, name, (uint32_t)i);
+    }
 }
 
 /* What a stage before `at` makes under this name in a phase; NULL: none does. */
 static const delivery_value *find_output(const genai *g, size_t at, bool prompt, epctx_str name,
                                          const part **maker) {
-    size_t i, k;
+    size_t i;
     for (i = at; i-- > 0;) {
         const part *p = &g->parts[i];
+        uint32_t place;
         if (!p->open || !(prompt ? p->prompt : p->token)) continue;
-        for (k = 0; k < p->model.outputs.count; k++) {
-            const delivery_value *value = &p->model.outputs.items[k];
-            if (!epctx_str_eq(forwarded(p, value->name), name) || !lists_output(p, value->name))
-                continue;
-            *maker = p;
-            return value;
-        }
+        place = epctx_map_get(&p->made, name);
+        if (place == EPCTX_MAP_NONE) continue;
+        *maker = p;
+        return &p->model.outputs.items[place];
     }
     return NULL;
 }
@@ -888,14 +900,13 @@ static void check_lm_head(genai *g) {
     if (g->stage_count == 0) return;
     for (i = 0; i < g->stage_count; i++) {
         const part *p = &g->parts[i];
-        size_t k;
         if (p->lm_head) {
             heads++;
             last = i;
         }
         all = all && p->open;
-        for (k = 0; p->open && !p->lm_head && k < p->model.outputs.count; k++)
-            made = made || epctx_str_eq(forwarded(p, p->model.outputs.items[k].name), logits);
+        made =
+            made || (p->open && !p->lm_head && epctx_map_get(&p->made, logits) != EPCTX_MAP_NONE);
     }
     if (heads > 1)
         delivery_say(g->d, DELIVERY_G_LM_HEAD, g->nothing, "%u stages have is_lm_head",
@@ -983,19 +994,18 @@ static void check_orphans(genai *g) {
         const tree_entry *entry = &g->d->files->entries[i];
         const epctx_str name = epctx_str_of(entry->name);
         char path[EPCTX_PATH_MAX];
-        epctx_buffer xml;
         const bool known = ends_with(name, "_schematic.bin");
-        bool pair;
+        epctx_file_info info;
         if (entry->kind != TREE_FILE || !ends_with(name, ".bin") ||
             io->canonical_fn(io->user, entry->path, path, sizeof path, NULL) != EPCTX_OK ||
             (!known && epctx_map_get(&used, epctx_str_of(path)) != EPCTX_MAP_NONE))
             continue;
-        epctx_buffer_init(&xml, NULL);
-        pair = epctx_buffer_append(&xml, name.data, name.size - 4) == EPCTX_OK &&
-               epctx_buffer_append(&xml, ".xml", 4) == EPCTX_OK &&
-               tree_find(g->d->files, (epctx_str){(const char *)xml.data, xml.size}) != NULL;
-        epctx_buffer_free(&xml);
-        if (pair) continue;
+        if (ends_with(epctx_str_of(path), ".bin")) {
+            memcpy(path + strlen(path) - 4, ".xml", 4);
+            if (io->stat_fn(io->user, path, &info, NULL) == EPCTX_OK &&
+                info.kind == EPCTX_FILE_REGULAR)
+                continue;
+        }
         delivery_say(g->d, DELIVERY_G_ORPHAN, g->nothing,
                      known ? "'%S' is a by-product of QNN's profiling that no model names"
                            : "no model names '%S'",
@@ -1013,15 +1023,22 @@ static bool is_embedded(const part *p) {
 }
 
 /* Whether two stages have a binary in common. */
-static bool have_common(const part *a, const part *b) {
-    size_t i, k;
-    for (i = 0; i < a->model.file_count; i++)
-        for (k = 0; k < b->model.file_count; k++)
-            if (a->model.files[i].use == EPCTX_USE_CONTEXT &&
-                b->model.files[k].use == EPCTX_USE_CONTEXT && a->model.files[i].path != NULL &&
-                b->model.files[k].path != NULL &&
-                strcmp(a->model.files[i].path, b->model.files[k].path) == 0)
-                return true;
+static bool have_common(genai *g, const part *a, const part *b) {
+    epctx_map paths;
+    size_t i;
+    epctx_map_init(&paths, g->d->arena);
+    for (i = 0; i < a->model.file_count; i++) {
+        const epctx_dependency *file = &a->model.files[i];
+        if (file->use == EPCTX_USE_CONTEXT && file->path != NULL &&
+            epctx_map_put(&paths, epctx_str_of(file->path), 1) != EPCTX_OK)
+            return false;
+    }
+    for (i = 0; i < b->model.file_count; i++) {
+        const epctx_dependency *file = &b->model.files[i];
+        if (file->use == EPCTX_USE_CONTEXT && file->path != NULL &&
+            epctx_map_get(&paths, epctx_str_of(file->path)) != EPCTX_MAP_NONE)
+            return true;
+    }
     return false;
 }
 
@@ -1054,7 +1071,7 @@ static void check_sharing(genai *g) {
         if (is_decode(p) && has_binary(p)) decode = p;
         for (k = 0; k < g->stage_count; k++)
             shared = shared ||
-                     (is_prefill(p) && is_decode(&g->parts[k]) && have_common(p, &g->parts[k]));
+                     (is_prefill(p) && is_decode(&g->parts[k]) && have_common(g, p, &g->parts[k]));
     }
     if (prefill != NULL && decode != NULL && !shared)
         delivery_say(g->d, DELIVERY_G_UNSHARED, g->nothing,
@@ -1191,7 +1208,7 @@ static void check_sizes(genai *g) {
             if (epctx_map_put(&seen, epctx_str_of(file->path), 1) != EPCTX_OK) return;
             sum += file->size;
             for (n = 0; n < g->count; n++)
-                users += g->parts[n].open && (n == i || have_common(p, &g->parts[n]));
+                users += g->parts[n].open && (n == i || have_common(g, p, &g->parts[n]));
             if (file->size > graph && p->model.node_count == 1 && users == 1)
                 delivery_say(g->d, DELIVERY_G_SIZE, p->name,
                              "'%S' holds one graph and has %u bytes, more than 2 GiB", &file->name,
@@ -1326,6 +1343,7 @@ static void check_part(genai *g, part *p, size_t at) {
     if (!p->open) return;
     check_providers(g, p);
     if (p->stage) {
+        note_made(g, p);
         check_list(g, p, "inputs", &p->model.inputs, true);
         check_list(g, p, "outputs", &p->model.outputs, false);
         for (i = 0; i < p->model.inputs.count; i++) check_wire(g, at, &p->model.inputs.items[i]);

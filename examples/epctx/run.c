@@ -316,9 +316,9 @@ const cli_command cli_run = {
     "With --ort or --ep, ONNX Runtime runs the model instead, in a process of its\n"
     "own; without --ep on its CPU EP alone. The inputs are the same.\n\n" ANYEP_HELP
     "  --timeout S          end the EP's process after S seconds (default 600)\n"
-    "  --dim NAME=N,...     set free dimensions of the model; others are 1\n"
+    "  --dim NAME=N,...     set free dimensions (or INPUT[AXIS]=N); others are 1\n"
     "  -v                   print what ONNX Runtime and the EP print\n\n"
-    "Examples: epctx run model_ctx.onnx --seed 1 --dump outputs\n"
-    "          epctx run --ort libonnxruntime.so.1 --ep libacme_ep.so model_ctx.onnx\n",
+    "Example: epctx run model_ctx.onnx --seed 1 --dump outputs\n"
+    "Example: epctx run --ort libonnxruntime.so.1 --ep libacme_ep.so model_ctx.onnx\n",
     run,
 };

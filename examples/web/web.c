@@ -23,8 +23,7 @@ static epctx_status stat_file(void *user, const char *path, epctx_file_info *inf
     (void)user;
     memset(info, 0, sizeof *info);
     if (stat(path, &found) != 0)
-        return errno == ENOENT || errno == ENOTDIR ? EPCTX_OK
-                                                   : file_failed(error, "examine", path);
+        return errno == ENOENT || errno == ENOTDIR ? EPCTX_OK : file_failed(error, "examine", path);
     info->kind = S_ISDIR(found.st_mode)   ? EPCTX_FILE_FOLDER
                  : S_ISREG(found.st_mode) ? EPCTX_FILE_REGULAR
                                           : EPCTX_FILE_OTHER;
@@ -62,10 +61,10 @@ static epctx_status map_file(void *user, const char *root, const char *name, boo
         return status;
     }
     data = found.st_size < INT32_MAX ? (uint8_t *)malloc((size_t)found.st_size + 1) : NULL;
-    status = data != NULL ? read_whole(fd, path, (size_t)found.st_size, data, error)
-                          : epctx_fail(error, EPCTX_ERR_NOMEM,
-                                       "'%s': a page has no memory for %u bytes", path,
-                                       (uint64_t)found.st_size);
+    status = data != NULL
+                 ? read_whole(fd, path, (size_t)found.st_size, data, error)
+                 : epctx_fail(error, EPCTX_ERR_NOMEM, "'%s': a page has no memory for %u bytes",
+                              path, (uint64_t)found.st_size);
     close(fd);
     if (status != EPCTX_OK) {
         free(data);
@@ -95,7 +94,8 @@ static epctx_status canonical(void *user, const char *path, char *out, size_t ca
         const epctx_str word = epctx_str_cut(&rest, '/');
         if (word.size == 0 || epctx_str_is(word, ".")) continue;
         if (epctx_str_is(word, "..")) {
-            while (used > 0 && out[--used] != '/') {}
+            while (used > 0 && out[--used] != '/') {
+            }
             continue;
         }
         if (used + word.size + 2 > capacity)
@@ -151,9 +151,12 @@ void cli_progress_set(uint64_t done) {
 void cli_progress_add(uint64_t done) {
     (void)done;
 }
-void cli_progress_hide(void) {}
-void cli_progress_end(void) {}
-void cli_progress_forbid(void) {}
+void cli_progress_hide(void) {
+}
+void cli_progress_end(void) {
+}
+void cli_progress_forbid(void) {
+}
 
 uint64_t cli_file_size(const char *file) {
     epctx_file_info info;
@@ -167,8 +170,7 @@ int main(int argc, char **argv) {
                                                   &cli_scan, &cli_explain, &cli_diff};
     size_t i;
     for (i = 0; argc > 1 && i < sizeof commands / sizeof commands[0]; i++)
-        if (strcmp(commands[i]->name, argv[1]) == 0)
-            return commands[i]->run(argc - 2, argv + 2);
+        if (strcmp(commands[i]->name, argv[1]) == 0) return commands[i]->run(argc - 2, argv + 2);
     fputs("epctx: this command is not in the page\n", stderr);
     return CLI_USAGE;
 }

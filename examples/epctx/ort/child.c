@@ -2,6 +2,8 @@
 #define _GNU_SOURCE
 #include "child.h"
 
+#include "../ops/dims.h"
+
 #include <stdarg.h>
 #include <stdlib.h>
 
@@ -107,6 +109,63 @@ ort_spec child_spec(const child *c) {
     level = (GraphOptimizationLevel)c->job->optimization;
     if (c->job->optimization >= 0) spec.level = &level;
     return spec;
+}
+
+/* The model with the dimensions of --dim INPUT[AXIS]=N. */
+static epctx_status fix_places(const child *c, epctx_model *model, epctx_error *error) {
+    epctx_status status = EPCTX_OK;
+    size_t i;
+    for (i = 0; i < c->set->place_count && status == EPCTX_OK; i++)
+        status = epctx_fix_input_dim(model, epctx_str_of(c->set->places[i].input),
+                                     c->set->places[i].axis, c->set->places[i].value, NULL, error);
+    return status;
+}
+
+/* Into memory that lives as long as the process. */
+static epctx_status write_model(epctx_model *model, ort_spec *spec, epctx_error *error) {
+    const uint64_t size = epctx_model_size(model);
+    pb_byte_t *data = size <= (uint64_t)EPCTX_MODEL_MAX ? (pb_byte_t *)malloc((size_t)size) : NULL;
+    pb_ostream_t stream;
+    if (data == NULL) return epctx_fail(error, EPCTX_ERR_NOMEM, "the model is too big for memory");
+    stream = pb_ostream_from_buffer(data, (size_t)size);
+    spec->path = NULL;
+    spec->data = data;
+    spec->size = (size_t)size;
+    return epctx_model_write_stream(model, &stream, error);
+}
+
+/* Where a model from memory has its external data. */
+static bool add_folder(child *c, const char *file, ort_spec *spec) {
+    const epctx_str folder = epctx_path_folder(epctx_str_of(file));
+    const char **config;
+    size_t count = 0;
+    while (spec->config != NULL && spec->config[count] != NULL) count++;
+    config = (const char **)calloc(count + 3, sizeof *config);
+    if (config == NULL) return child_fail(c, "out of memory");
+    if (count > 0) memcpy(config, spec->config, count * sizeof *config);
+    config[count] = "session.model_external_initializers_file_folder_path";
+    config[count + 1] = folder.size > 0 ? epctx_arena_copy(c->set->arena, folder) : ".";
+    spec->config = config;
+    return true;
+}
+
+/* ORT overrides dimensions by name only: by place it gets the changed model, from memory. A context
+ * model has no free dimensions any more. */
+bool child_model(child *c, const char *file, ort_spec *spec) {
+    epctx_model model;
+    epctx_node_view node;
+    epctx_error error;
+    epctx_status status;
+    spec->path = file;
+    if (c->set->place_count == 0) return true;
+    status = cli_open(&model, file, &error);
+    if (status != EPCTX_OK || !cli_first_epnode(&model, &node)) {
+        if (status == EPCTX_OK) status = fix_places(c, &model, &error);
+        if (status == EPCTX_OK) status = write_model(&model, spec, &error);
+    }
+    epctx_model_close(&model);
+    if (status != EPCTX_OK) return child_fail(c, "%s", error.message);
+    return spec->path != NULL || add_folder(c, file, spec);
 }
 
 /* The most memory that this process had so far. */

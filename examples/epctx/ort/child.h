@@ -20,6 +20,8 @@ void child_doing(child *c, const char *format, ...);
 bool child_fail(child *c, const char *format, ...);
 bool child_refused(child *c);
 ort_spec child_spec(const child *c);
+/* Makes `file` the spec's model, after its config is complete. */
+bool child_model(child *c, const char *file, ort_spec *spec);
 
 /* devices.c */
 void child_describe(child *c);

@@ -74,7 +74,7 @@ bool child_compile(child *c) {
         child_doing(c, "compiling %s", model->source);
         if (!put_config(c, model, config)) return false;
         spec.config = config;
-        spec.path = model->source;
+        if (!child_model(c, model->source, &spec)) return false;
         if (c->job->by_session) {
             if (!compile_by_session(c, &spec, model)) return false;
             c->board->compile_ms[i] = cli_now() - start;

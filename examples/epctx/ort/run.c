@@ -170,9 +170,9 @@ bool child_run(child *c) {
     ort_spec spec = child_spec(c);
     epctx_arena arena;
     double start;
-    spec.path = c->job->model;
     child_doing(c, "making a session of %s", c->job->model);
     start = cli_now();
+    if (!child_model(c, c->job->model, &spec)) return false;
     if (!ort_session(&spec, &made)) return child_refused(c);
     c->board->session_ms = cli_now() - start;
     c->board->nodes = ort_assigned(made, NULL);
