@@ -300,7 +300,7 @@ deps-nanopb:
 	@sh tests/deps.sh nanopb
 deps-docs:
 	@sh tests/deps.sh docs
-deps-web: build/view_page.h
+deps-web:
 	@sh tests/deps.sh web
 deps-lint:
 	@sh tests/deps.sh lint

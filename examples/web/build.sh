@@ -8,7 +8,7 @@ folder=$top/build/web
 nanopb=$(sh "$top/tests/deps.sh" where nanopb-source)
 mkdir -p "$folder"
 cd "$top"
-[ -e build/view_page.h ] || make --no-print-directory build/view_page.h
+make --no-print-directory build/view_page.h
 
 # What runs in the page: looking, not changing. What only the commands left out need is dropped when
 # it is linked.
