@@ -507,7 +507,8 @@ extern "C" {
 #define EPCTX__SIMD32_INLINE EPCTX__INLINE
 #endif
 
-/* Whether integer kernels loop over arrays, which compilers turn to vectors: code and stack. */
+/* Whether integer kernels loop over arrays, which compilers turn to vectors, and moves look for what
+ * is quicker: code and stack. */
 #if defined(EPCTX__SIMD32) || defined(__OPTIMIZE_SIZE__)
 #define EPCTX__LOOPS 0
 #else
@@ -1430,9 +1431,9 @@ static EPCTX__INLINE void epctx__move_run(uint8_t *to, const uint8_t *from, size
 static void epctx__move_row(uint8_t *to, const uint8_t *from, size_t count, ptrdiff_t to_step,
                             ptrdiff_t from_step, size_t elem) {
     size_t i;
-    if (to_step == 1 && from_step == 0)
+    if (EPCTX__LOOPS && to_step == 1 && from_step == 0)
         epctx__repeat(to, from, count * elem, elem);
-    else if (elem == 4 && to_step == 1 && from_step == 2)
+    else if (EPCTX__LOOPS && elem == 4 && to_step == 1 && from_step == 2)
         EPCTX__EACH(j, count, memcpy(to + j * 4, from + j * 8, 4););
     else if (elem == 4)
         for (i = 0; i < count; i++)
@@ -1561,7 +1562,7 @@ static epctx_status epctx__run_move(const epctx__move *params, const epctx__args
     ptrdiff_t position[2] = {0}, step = 0;
     uint32_t at[EPCTX_NPU_MAX_RANK] = {0}, rows = 0, i = 0, last, above, block, copies = 1;
     bool pairs;
-    epctx__widen(p);
+    if (EPCTX__LOOPS) epctx__widen(p);
     last = p->rank - 1;
     above = last > 0 ? last - 1 : 0;
     position[0] = (ptrdiff_t)p->from_start;
@@ -1575,13 +1576,15 @@ static epctx_status epctx__run_move(const epctx__move *params, const epctx__args
         }
     }
 #endif
-    pairs = last > 0 && p->elem == 4 && p->dims[last] == 2 && p->to[last] == 1 &&
+    pairs = EPCTX__LOOPS && last > 0 && p->elem == 4 && p->dims[last] == 2 && p->to[last] == 1 &&
             p->to[above] == 2 && p->from[above] == 1;
-    if (rows == 0 && !pairs && last > 0 && p->dims[last] < 8 && p->dims[above] > p->dims[last])
+    if (EPCTX__LOOPS && rows == 0 && !pairs && last > 0 && p->dims[last] < 8 &&
+        p->dims[above] > p->dims[last])
         epctx__swap_axes(p, above, last); /* rows are long enough to pay for a call */
     block = pairs ? 2 * p->dims[above] : p->dims[last];
     i = pairs ? above : last; /* dimensions around the block */
-    if (i > 0 && (pairs || (p->from[last] == 1 && p->to[last] == 1 && p->dims[above] >= 8)) &&
+    if (EPCTX__LOOPS && i > 0 &&
+        (pairs || (p->from[last] == 1 && p->to[last] == 1 && p->dims[above] >= 8)) &&
         p->from[i - 1] == 0 && p->to[i - 1] == (int32_t)block && block <= 512) {
         copies = p->dims[i - 1];
         p->dims[i - 1] = 1;
@@ -9779,7 +9782,7 @@ static epctx_status epctx__apply_to(epctx__compiler *c, const epctx__recipe *r,
 static epctx_status epctx__apply(epctx__compiler *c, const epctx__recipe *r, const epctx__verb *w,
                                  epctx__term *in, uint32_t count, uint32_t *y) {
     const uint32_t first = w->form == 'w' ? 1 : 0;
-    const bool folding = c->folding, operands = strchr("npj", w->form) == NULL;
+    const bool folding = c->folding, operands = w->form != 'n' && w->form != 'p' && w->form != 'j';
     epctx_status status;
     int32_t elem = EPCTX_ONNX_FLOAT;
     uint32_t i;
@@ -11986,7 +11989,7 @@ static epctx_status epctx__floats_of_bias(epctx__compiler *c, size_t i, uint32_t
 static epctx_status epctx__lower_by(epctx__compiler *c, const epctx__lowering *lower) {
     uint32_t y;
     size_t i;
-    c->stored = strchr(lower->inputs, '*') != NULL;
+    c->stored = memchr(lower->inputs, '*', strlen(lower->inputs)) != NULL;
     for (i = 0; lower->inputs[i] != '\0'; i++) {
         if (lower->inputs[i] == 'X')
             EPCTX__TRY(epctx__optional(c, i, &c->in[i]));

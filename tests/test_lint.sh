@@ -151,8 +151,8 @@ said "scan of a cut stream" 1 "not an ONNX protobuf"
 for command in ls lint check explain get diff scan dot; do
     epctx $command --help; said "help of $command" 0 "usage: epctx $command"
 done
-# The options of each command, as its help lists them, are in the manual: in its section, or in that
-# of all commands with --in-place. The section names no others.
+# The options of each command, as its help lists them, are in the manual: in its section, or in those
+# of all commands with --in-place, and with any EP. The section names no others.
 options() {
     grep -oE '(^|[^A-Za-z0-9-])--?[A-Za-z0-9][A-Za-z0-9-]*' | sed 's/^[^-]//' | LC_ALL=C sort -u
 }
@@ -164,6 +164,7 @@ section() {
         on'
 }
 section ".SH OUTPUT" | options >"$work/common"
+section ".SH ANY EP" | options >"$work/any_ep"
 before=$status
 for command in $("$epctx" help | sed -n 's/^  \([a-z][a-z-]*\) .*/\1/p'); do
     grep -q "^\.B epctx $command\$" examples/epctx/epctx.1 || fail "manual" "nothing on $command"
@@ -175,6 +176,7 @@ for command in $("$epctx" help | sed -n 's/^  \([a-z][a-z-]*\) .*/\1/p'); do
         cat "$work/own"
         echo --hugging-face # the manual says that all commands have it
         ! grep -qx -e --in-place "$work/listed" || cat "$work/common"
+        ! grep -qx -e --ep-opt "$work/listed" || cat "$work/any_ep"
     } | LC_ALL=C sort -u >"$work/known"
     LC_ALL=C comm -23 "$work/listed" "$work/known" >"$out"
     [ ! -s "$out" ] || fail "manual of $command" "these options are not in it:"

@@ -76,8 +76,8 @@
       "restore the asset, or pack it again: its name is the hash of its files and their names") \
     X(P_GENAI, "E213", "package-genai", "a variant lacks genai_config.json, which others have", \
       "ORT GenAI opens the folder of the variant: give each a complete genai_config.json") \
-    X(G_ESCAPE, "W101", "genai-escape", "genai_config.json has a \\u escape", \
-      "write the character itself: ORT GenAI's parser does not support \\u") \
+    X(G_ESCAPE, "W101", "genai-escape", "genai_config.json has a Unicode escape", \
+      "write the character itself: ORT GenAI's parser has no Unicode escapes") \
     X(G_CACHE_TYPES, "W111", "genai-cache-types", \
       "a cache has other types in the stages for prompt and tokens", \
       "compile both with the same quantization") \

@@ -78,7 +78,7 @@ static epctx_status read_folder(reader *r, const char *folder, int depth, bool *
     while (status == EPCTX_OK && (found = readdir(dir)) != NULL) {
         size_t size = strlen(folder), room = size + strlen(found->d_name) + 2;
         char *path;
-        tree_entry *entry;
+        tree_entry *entry = NULL;
         size_t at;
         bool below = true;
         if (strcmp(found->d_name, ".") == 0 || strcmp(found->d_name, "..") == 0) continue;
