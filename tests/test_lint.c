@@ -462,6 +462,10 @@ static void no_algorithm(bytes *model) {
     continuing(model, 0, "");
 }
 
+static void stamp_of_another(bytes *model) {
+    metadata(model, "epctx.build.MyEP", "binary 3 0000000000000001");
+}
+
 static void compat_empty(bytes *model) {
     metadata(model, "ep_compatibility_info.MyEP", "");
 }
@@ -1142,6 +1146,7 @@ static const rule_case cases[] = {
     {EPCTX_RULE_BINDING, NULL, {.model_fn = no_algorithm},
      {.graph_fn = used_weight, .model_fn = no_algorithm}},
     {EPCTX_RULE_COMPAT_SYNTAX, NULL, {.model_fn = compat_empty}, {.model_fn = compat_mine}},
+    {EPCTX_RULE_STALE_BINARY, NULL, {.model_fn = stamp_of_another}, {.model_fn = compat_mine}},
     {EPCTX_RULE_STALE_COMPAT, NULL, {.model_fn = compat_other},
      {.first = {.source = ABSENT}, .model_fn = compat_other}},
     {EPCTX_RULE_STALE_COMPAT, NULL, {.model_fn = compat_other},

@@ -34,6 +34,7 @@ expect "renamed" 0 "" mv vendor.bin other.bin
 expect "fresh when renamed" 0 ": fresh" check --fresh model_ctx.onnx
 printf x >>other.bin
 expect "another binary is noticed" 1 "5001 bytes" check --fresh model_ctx.onnx
+expect "lint notices it, too" 0 "W034 binary-stale" lint model_ctx.onnx
 expect "so do commands that move it" 1 "5001 bytes" embed model_ctx.onnx -o no.onnx
 head -c 5000 other.bin >o && mv o other.bin
 printf x >>model.onnx

@@ -208,6 +208,10 @@ extern "C" {
       "keep such values outside the partition") \
     X(REFERENCE, "W033", "attribute-reference", \
       "an attribute outside a function refers to one of a function", "store the value itself") \
+    X(STALE_BINARY, "W034", "binary-stale", \
+      "the context binary is not the one that the build stamp names", \
+      "compile again, together with the models that share the binary; if it is right: epctx " \
+      "stamp") \
     X(DEFAULTS, "I001", "defaults-used", "main_context or embed_mode is absent and counts as 1", \
       "set both") \
     X(EXTRA_ATTRIBUTE, "I002", "extra-attribute", "an attribute that is not in the schema", \

@@ -124,6 +124,17 @@ static void lint_file(linter *l, const epctx_dependency *file) {
     }
 }
 
+/* Loading finds this only where an EP's own backend looks at the stamp. */
+static void lint_binary(linter *l) {
+    epctx_error why;
+    if (l->opts != NULL && l->opts->no_files) return;
+    epctx_error_clear(&why);
+    if (epctx_model_check_binary(l->model, l->opts != NULL ? l->opts->context_file_path : NULL,
+                                 &why) == EPCTX_ERR_VERSION)
+        lint_say(l, EPCTX_RULE_STALE_BINARY, epctx_str_of(""), "ep_cache_context", "%s",
+                 why.message);
+}
+
 void lint_files(linter *l) {
     const char *path_given = l->opts != NULL ? l->opts->context_file_path : NULL;
     epctx_str model_file =
@@ -148,4 +159,5 @@ void lint_files(linter *l) {
                      "is '%S': EP '%s' rejects any '..'", &name, judged->profile->name);
         }
     }
+    lint_binary(l);
 }
