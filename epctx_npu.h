@@ -1541,6 +1541,8 @@ static void epctx__move_lines(const epctx__move *p, uint8_t *to, const uint8_t *
     const ptrdiff_t elem = (ptrdiff_t)p->elem, from_step = p->from[last], to_step = p->to[last];
     size_t i;
     for (i = 0; i < lines; i++) {
+        from += i > 0 ? p->from[above] * elem : 0; /* one line may have any step */
+        to += i > 0 ? p->to[above] * elem : 0;
 #ifdef EPCTX__AVX2
         if (rows != 0)
             epctx__turn_matrix((float *)(void *)to, (const float *)(const void *)from, rows, count,
@@ -1550,8 +1552,6 @@ static void epctx__move_lines(const epctx__move *p, uint8_t *to, const uint8_t *
             epctx__move_run(to, from, count * p->elem);
         else if (rows == 0)
             epctx__move_row(to, from, count, to_step, from_step, p->elem);
-        from += p->from[above] * elem;
-        to += p->to[above] * elem;
     }
     (void)step;
 }
