@@ -1537,21 +1537,21 @@ static void epctx__widen(epctx__move *p) {
 static void epctx__move_lines(const epctx__move *p, uint8_t *to, const uint8_t *from, size_t rows,
                               ptrdiff_t step) {
     const uint32_t last = p->rank - 1, above = last > 0 ? last - 1 : 0;
-    const size_t count = p->dims[last], lines = last > 0 ? p->dims[above] : 1;
+    const size_t count = p->dims[last], lines = EPCTX__LOOPS && last > 0 ? p->dims[above] : 1;
     const ptrdiff_t elem = (ptrdiff_t)p->elem, from_step = p->from[last], to_step = p->to[last];
     size_t i;
     for (i = 0; i < lines; i++) {
-        from += i > 0 ? p->from[above] * elem : 0; /* one line may have any step */
-        to += i > 0 ? p->to[above] * elem : 0;
+        const uint8_t *x = from + (ptrdiff_t)i * p->from[above] * elem; /* one line: any step */
+        uint8_t *y = to + (ptrdiff_t)i * p->to[above] * elem;
 #ifdef EPCTX__AVX2
         if (rows != 0)
-            epctx__turn_matrix((float *)(void *)to, (const float *)(const void *)from, rows, count,
+            epctx__turn_matrix((float *)(void *)y, (const float *)(const void *)x, rows, count,
                                step, from_step);
 #endif
         if (from_step == 1 && to_step == 1)
-            epctx__move_run(to, from, count * p->elem);
+            epctx__move_run(y, x, count * p->elem);
         else if (rows == 0)
-            epctx__move_row(to, from, count, to_step, from_step, p->elem);
+            epctx__move_row(y, x, count, to_step, from_step, p->elem);
     }
     (void)step;
 }
@@ -1598,7 +1598,7 @@ static epctx_status epctx__run_move(const epctx__move *params, const epctx__args
         else
             epctx__move_lines(p, to, from, rows, step);
         if (copies > 1) epctx__repeat(to + block, to, (size_t)(copies - 1) * block, block);
-    } while (epctx__advance(p->dims, above, at, strides, position, 2));
+    } while (epctx__advance(p->dims, EPCTX__LOOPS ? above : last, at, strides, position, 2));
     return EPCTX_OK;
 }
 

@@ -16,7 +16,7 @@ commands="cli copy convert diff explain findings delivery genai genai_schema pac
     lint ls npu npu_dump output report rules scan session target tensors tree values vendors view
     view_graph view_npu"
 emulated="-D_WASI_EMULATED_SIGNAL -D_WASI_EMULATED_MMAN -D_WASI_EMULATED_PROCESS_CLOCKS"
-flags="--target=wasm32-wasi -Oz -std=c11 -I. -isystem $nanopb"
+flags="--target=wasm32-wasi -Oz -std=c11 -DEPCTX_CLI_NO_PACKAGE -I. -isystem $nanopb"
 compile() { # NAME FLAG...
     object=$folder/$1.o
     shift
