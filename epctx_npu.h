@@ -507,8 +507,8 @@ extern "C" {
 #define EPCTX__SIMD32_INLINE EPCTX__INLINE
 #endif
 
-/* Whether integer kernels loop over arrays, which compilers turn to vectors, and moves look for what
- * is quicker: code and stack. */
+/* Whether integer kernels loop over arrays, which compilers turn to vectors, and moves look for
+ * what is quicker: code and stack. */
 #if defined(EPCTX__SIMD32) || defined(__OPTIMIZE_SIZE__)
 #define EPCTX__LOOPS 0
 #else
