@@ -151,8 +151,8 @@ said "scan of a cut stream" 1 "not an ONNX protobuf"
 for command in ls lint check explain get diff scan dot; do
     epctx $command --help; said "help of $command" 0 "usage: epctx $command"
 done
-# The options of each command, as its help lists them, are in the manual: in its section, or in those
-# of all commands with --in-place, and with any EP. The section names no others.
+# The options of each command, as its help lists them, are in the manual: in its section, or in
+# those of all commands with --in-place, and with any EP. The section names no others.
 options() {
     grep -oE '(^|[^A-Za-z0-9-])--?[A-Za-z0-9][A-Za-z0-9-]*' | sed 's/^[^-]//' | LC_ALL=C sort -u
 }
