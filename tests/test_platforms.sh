@@ -76,6 +76,9 @@ done
 
 warnings="-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wcast-qual -Werror"
 
+# Of the tool, with what it needs where it was built with ONNX Runtime's headers.
+tool=$(find build/obj/examples/epctx build/obj/examples/conformance/ort_driver.o -name '*.o' 2>/dev/null)
+
 # make_with NAME COMPILER LANGUAGE FLAGS...: an epctx whose headers were compiled that way
 make_with() {
     name=$1 compiler=$2 language=$3
@@ -89,8 +92,7 @@ make_with() {
         -c epctx.h -o "$work/$name/epctx.o" &&
         "$compiler" "$@" $warnings -x "$language" -isystem "$nanopb" -DEPCTX_NPU_IMPLEMENTATION \
             -c epctx_npu.h -o "$work/$name/epctx_npu.o" &&
-        "$compiler" "$@" build/obj/examples/epctx/*.o build/obj/examples/epctx/ops/*.o \
-            "$work/$name"/*.o -lm -lsodium \
+        "$compiler" "$@" $tool "$work/$name"/*.o -lm -lsodium -pthread -ldl \
             -o "$work/$name/epctx"
 }
 
