@@ -81,6 +81,25 @@ if grep -q "did not end within 1 s" out && grep -q "killed by SIGSEGV" out; then
 else fail "and said so" "expected a time limit and a signal"; fi
 said "the others went on" 1 "4 done, 0 cached, 4 failed"
 
+# -- an EP in a library, through ONNX Runtime --
+if binding=$(sh "$top/tests/deps.sh" where ort) && [ -e "$build/libtoy_ep.so" ]; then
+    cp /usr/share/libonnx-testdata/data/node/test_mul/model.onnx mul.onnx
+    cat >library.toml <<END
+epctx = "$plain"
+model = [{path = "mul.onnx"}]
+[[ep]]
+name = "toy"
+library = "$build/libtoy_ep.so"
+ort = "$(dirname "$binding")/libonnxruntime.so.1"
+END
+    fleet plan library.toml -o by_ort
+    ninja -C by_ort -k 0 >log 2>&1
+    fleet report by_ort; said "an EP in a library" 0 "1 done, 0 cached, 0 failed"
+    if [ -e by_ort/out/toy/mul/mul_ctx.onnx ]; then ok "its model"; else fail "its model" "none"; fi
+else
+    fail "an EP in a library" "ONNX Runtime or libtoy_ep.so is not there"
+fi
+
 # -- mistakes --
 mistake() { # NAME TEXT LINE...
     name=$1 text=$2

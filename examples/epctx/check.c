@@ -5,7 +5,6 @@
 
 #include <inttypes.h>
 #include <string.h>
-#include <strings.h>
 
 /* Beyond the four answers: sysexits.h has the same numbers. */
 enum { CHECK_USAGE = 64, CHECK_FAILED = 65 };
@@ -60,15 +59,6 @@ static void put_entry(const check_work *work, const epctx_compat_entry *entry, b
     put_parts(epctx_profile_of(entry->ep), entry->value);
 }
 
-/* Is this the EP that --ep names, by any of its names? */
-static bool is_wanted(const check_work *work, epctx_str ep) {
-    const epctx_profile *wanted = work->ep != NULL ? cli_profile_of(work->ep) : NULL;
-    if (work->ep == NULL || epctx_str_is(ep, work->ep)) return true;
-    if (wanted == NULL || (wanted->traits & EPCTX_ANY_EP) != 0)
-        return ep.size == strlen(work->ep) && strncasecmp(ep.data, work->ep, ep.size) == 0;
-    return epctx_profile_of(ep) == wanted;
-}
-
 /* The model has no entry for this EP: a typing error, or a model for another EP. */
 static void explain_ep(const char *ep, const char *what) {
     size_t count, i;
@@ -120,7 +110,7 @@ static int report(const check_work *work, const epctx_state *state) {
     const epctx_compat_entry *chosen = NULL;
     epctx_compat compat;
     size_t i, count = 0;
-    for (i = 0; i < state->compat_count; i++) count += is_wanted(work, state->compat[i].ep);
+    for (i = 0; i < state->compat_count; i++) count += cli_is_ep(state->compat[i].ep, work->ep);
     if (count > 1 && work->against != NULL) {
         cli_fail_text(work->ep == NULL ? "%s: there are several entries, select one with --ep"
                                        : "%s: this EP has two entries",
@@ -133,7 +123,7 @@ static int report(const check_work *work, const epctx_state *state) {
     }
     for (i = 0; i < state->compat_count; i++) {
         const epctx_compat_entry *entry = &state->compat[i];
-        if (!is_wanted(work, entry->ep)) continue;
+        if (!cli_is_ep(entry->ep, work->ep)) continue;
         put_entry(work, entry, chosen == NULL);
         chosen = entry;
     }
@@ -227,7 +217,7 @@ static int check_fresh(const check_work *work, const epctx_model *model) {
         if (ep.size < prefix || memcmp(ep.data, EPCTX_BUILD_PREFIX, prefix) != 0) continue;
         ep.data += prefix;
         ep.size -= prefix;
-        if (!is_wanted(work, ep)) continue;
+        if (!cli_is_ep(ep, work->ep)) continue;
         one = fresh_of(work, model, ep, count++ == 0);
         if (one == FRESH_NO || (one == FRESH_UNKNOWN && code == FRESH_YES)) code = one;
     }

@@ -401,6 +401,14 @@ int64_t cli_field_int(epctx_view message, uint32_t number) {
     return last;
 }
 
+bool cli_is_ep(epctx_str ep, const char *name) {
+    const epctx_profile *wanted = name != NULL ? cli_profile_of(name) : NULL;
+    if (name == NULL || epctx_str_is(ep, name)) return true;
+    if (wanted == NULL || (wanted->traits & EPCTX_ANY_EP) != 0)
+        return ep.size == strlen(name) && strncasecmp(ep.data, name, ep.size) == 0;
+    return epctx_profile_of(ep) == wanted;
+}
+
 bool cli_profile(const char *name, const epctx_profile **profile) {
     return cli_profile_for("--ep", name, profile);
 }

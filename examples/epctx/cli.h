@@ -134,6 +134,8 @@ enum {
 /* A built-in profile by its name, by the EP's name or by another value of `source`, in any case;
  * NULL: none. Every option that names an EP is read so. */
 const epctx_profile *cli_profile_of(const char *name);
+/* Whether `ep` is the EP that --ep names, by any of its names; without --ep (NULL) every EP is. */
+bool cli_is_ep(epctx_str ep, const char *name);
 /* The same; prints what is wrong with the value of `option` (--ep) when there is none. */
 bool cli_profile_for(const char *option, const char *name, const epctx_profile **profile);
 bool cli_profile(const char *name, const epctx_profile **profile);

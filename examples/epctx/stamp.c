@@ -11,13 +11,6 @@ typedef struct stamp_work {
     epctx_error error;
 } stamp_work;
 
-static bool is_asked(const stamp_work *work, epctx_str source) {
-    const epctx_profile *asked = work->ep != NULL ? cli_profile_of(work->ep) : NULL;
-    return work->ep == NULL || epctx_str_is(source, work->ep) ||
-           (asked != NULL && (asked->traits & EPCTX_ANY_EP) == 0 &&
-            epctx_profile_of(source) == asked);
-}
-
 enum { EPS_MOST = 16 }; /* as many stamps as are compared */
 
 /* The EPs that are asked for, each once. */
@@ -29,7 +22,7 @@ static size_t find_eps(const stamp_work *work, char eps[EPS_MOST][256]) {
     epctx_walk_begin(&walk, &work->model);
     while (count < EPS_MOST && epctx_walk_epnode(&walk, &view)) {
         if (epctx_epnode_read(&view, &node, NULL) != EPCTX_OK || node.source.size == 0 ||
-            node.source.size >= sizeof eps[0] || !is_asked(work, node.source))
+            node.source.size >= sizeof eps[0] || !cli_is_ep(node.source, work->ep))
             continue;
         for (i = 0; i < count && !epctx_str_is(node.source, eps[i]); i++) {
         }

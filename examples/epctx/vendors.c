@@ -17,8 +17,6 @@ static const vendor_ep eps[] = {
      "libQnnHtp.so, libQnnSystem.so, libQnnHtpV<arch>Stub.so and, on the DSP, "
      "libQnnHtpV<arch>Skel.so (ADSP_LIBRARY_PATH); Windows: NPU driver 30.0.140.0",
      "yes, with libQnnHtpPrepare.so: choose the CPU device, backend_type htp and soc_model"},
-    {"qnn_plugin", "QNNExecutionProvider", "libonnxruntime_providers_qnn.so",
-     "onnxruntime_providers_qnn.dll", "as qnn", "as qnn", "as qnn"},
     {"openvino", NULL, "libonnxruntime_providers_openvino_plugin.so",
      "onnxruntime_providers_openvino_plugin.dll",
      "PyPI onnxruntime-ep-openvino; NuGet Intel.ML.OnnxRuntime.EP.OpenVINO; Windows ML",
@@ -40,6 +38,7 @@ static const vendor_ep eps[] = {
 
 const vendor_ep *vendor_ep_of(const char *profile) {
     size_t i;
+    if (strcmp(profile, "qnn_plugin") == 0) profile = "qnn"; /* the same EP, newer */
     for (i = 0; i < COUNT(eps); i++)
         if (strcmp(eps[i].profile, profile) == 0) return &eps[i];
     return NULL;

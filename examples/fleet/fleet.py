@@ -142,7 +142,8 @@ def plan(manifest_path, folder):
              f"  command = {me.replace('$', '$$')} job . $number", "  description = $name",
              "  depfile = state/$number.d", "  deps = gcc", ""]
     for number, job in enumerate(jobs):
-        inputs = " ".join(ninja_path(path) for path in (job["model"], job["library"]) if path)
+        inputs = " ".join(ninja_path(path) for path in (job["model"], job["library"], job["ort"])
+                          if path)
         lines += [f"build state/{number}.done: job {inputs} | jobs.json {ninja_path(epctx)}",
                   f"  number = {number}", f"  name = {job['name'].replace('$', '$$')}"]
     write_if_new(os.path.join(folder, "build.ninja"), "\n".join(lines) + "\n")
@@ -200,8 +201,7 @@ def key_of(settings, job):
 def command_of(settings, job, output):
     words = [settings["epctx"], "compile", "--no-progress", "-o", output, *job["options"]]
     if job["library"]:
-        words += ["--ep", f"{job['library']}:{job['ep']}" if job["ep"].endswith("ExecutionProvider")
-                  else job["library"]]
+        words += ["--ep", job["library"]]
     if job["ort"]:
         words += ["--ort", job["ort"]]
     return words + [job["model"]]

@@ -8,7 +8,7 @@ folder=$top/build/web
 nanopb=$(sh "$top/tests/deps.sh" where nanopb-source)
 mkdir -p "$folder"
 cd "$top"
-make --no-print-directory build/view_page.h
+make -s build/view_page.h
 
 # What runs in the page: looking, not changing. What only the commands left out need is dropped when
 # it is linked.
@@ -33,7 +33,6 @@ for source in examples/web/web.c examples/epctx/ops/*.c $commands; do
     */*) ;;
     *) source=examples/epctx/$source.c ;;
     esac
-    [ -e "$source" ] || continue
     # shellcheck disable=SC2086
     compile "$(echo "$source" | tr / _)" $emulated -Depctx_io_files=web_io_files "$source"
 done
