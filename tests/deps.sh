@@ -24,7 +24,7 @@
 #                 onnxruntime_binding.node beside its libonnxruntime: no download
 #   ORT_INCLUDE   a folder with onnxruntime_c_api.h, API 29 or newer: no download
 #   CC, CXX       compilers asked for                     (default gcc, g++)
-#   PYTHON        a python3 with protobuf                 (default /usr/bin/python3)
+#   PYTHON        a python3 with protobuf and jsonschema  (default /usr/bin/python3)
 #   NANOPB_CFLAGS where a nanopb of your own keeps pb_decode.h
 #   NANOPB_SOURCE a folder with pb_decode.c and the rest of nanopb: no download
 #   EPCTX_NO_PACKAGE  1: build without libsodium
@@ -191,8 +191,10 @@ want_test() {
         # A test for the file: starting python costs more than all the rest here.
         have /usr/bin/python3 || need python3
         [ -e /usr/lib/python3/dist-packages/google/protobuf/message.py ] || need python3-protobuf
+        [ -e /usr/lib/python3/dist-packages/jsonschema/__init__.py ] || need python3-jsonschema
     else
         "$PYTHON" -c 'import google.protobuf' || die "$PYTHON cannot import google.protobuf"
+        "$PYTHON" -c 'import jsonschema' || die "$PYTHON cannot import jsonschema"
     fi
     [ -d /usr/share/libonnx-testdata/data ] || need libonnx-testdata
     want_outside

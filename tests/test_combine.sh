@@ -84,7 +84,7 @@ cp plain.onnx other/plain.onnx
 printf 'x' >>other/plain_npu.bin
 before=$(state)
 epctx merge plain_ctx.onnx other/x_ctx.onnx -o out/n_ctx.onnx --overwrite replace
-refused "not the binary of the stamp" 1 "(--allow-stale accepts the binary)"
+refused "not the binary of the stamp" 1 "; --allow-stale accepts the binary)"
 epctx merge plain_ctx.onnx other/x_ctx.onnx -o out/n_ctx.onnx --overwrite replace --allow-stale
 done_well "binaries of one name" "file 'plain_npu.bin' is now 'plain_npu_2.bin'"
 cmp -s other/plain_npu.bin out/plain_npu_2.bin && cmp -s plain_npu.bin out/plain_npu.bin &&

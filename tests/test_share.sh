@@ -162,7 +162,7 @@ expect "explain knows E900" 0 "the reference NPU cannot load" explain E900
 for command in embed merge package; do
     other=
     [ $command != merge ] || other=b_ctx.onnx
-    expect "$command of another binary" 1 "(--allow-stale accepts the binary)" \
+    expect "$command of another binary" 1 "; --allow-stale accepts the binary)" \
         $command -o moved e_ctx.onnx $other
     if [ -e moved ]; then fail "$command of another binary" "something was written"; fi
 done

@@ -28,7 +28,7 @@ bool anyep_asked(const anyep_settings *set) {
 }
 
 static bool refuse(const char *text, const char *what) {
-    cli_say("epctx: %s%s\n", text, what);
+    cli_misuse("%s%s", text, what);
     return false;
 }
 
@@ -47,7 +47,7 @@ static bool read_ort(anyep_settings *set) {
                       "");
     real = absolute(set->ort, set->arena);
     if (real == NULL && strchr(set->ort, '/') != NULL) {
-        cli_say("epctx: --ort %s: %s\n", set->ort, strerror(errno));
+        cli_misuse("--ort %s: %s", set->ort, strerror(errno));
         return false;
     }
     if (real != NULL) set->ort = real;
@@ -69,7 +69,7 @@ static bool read_ep(anyep_settings *set) {
         return refuse("--ep: a name is missing behind the colon: ", set->ep);
     if (set->library != NULL) return true;
     if (strchr(text, '/') != NULL || strstr(text, ".so") != NULL || colon != NULL) {
-        cli_say("epctx: --ep %s: %s\n", text, strerror(ENOENT));
+        cli_misuse("--ep %s: %s", text, strerror(ENOENT));
         return false;
     }
     set->name = text;
@@ -103,7 +103,7 @@ static bool read_pairs(anyep_settings *set, const char *option, const char **giv
         char *copy = epctx_arena_copy(set->arena, epctx_str_of(text));
         char *equals = copy != NULL ? strchr(copy, '=') : NULL;
         if (equals == NULL || equals == copy) {
-            cli_say("epctx: %s: '%s' is not KEY=VALUE\n", option, text);
+            cli_misuse("%s: '%s' is not KEY=VALUE", option, text);
             return false;
         }
         *equals = '\0';
@@ -180,8 +180,8 @@ bool anyep_check_dims(const anyep_settings *set, const char *const *models, size
     for (i = 0; i < set->dim_count; i++) {
         for (k = 0; k < count && !has_dim(models[k], set->dim_names[i]); k++) continue;
         if (k < count) continue;
-        cli_say("epctx: --dim: no input%s has a dimension '%s'\n",
-                count > 1 ? " of the models" : "", set->dim_names[i]);
+        cli_misuse("--dim: no input%s has a dimension '%s'", count > 1 ? " of the models" : "",
+                   set->dim_names[i]);
         return false;
     }
     return true;
@@ -233,7 +233,7 @@ bool anyep_folder(const char *parent, char *out, size_t size) {
     cli_signals_keep(true);
     if (mkdtemp(out) != NULL) return true;
     cli_signals_keep(false);
-    cli_say("epctx: %s: cannot make a temporary folder here: %s\n", parent, strerror(errno));
+    cli_fail_text("%s: cannot make a temporary folder here: %s", parent, strerror(errno));
     return false;
 }
 
@@ -435,7 +435,7 @@ static void print_log(const anyep_job *job, long most) {
 
 void anyep_tell(const anyep_job *job, const anyep_result *result, const char *what) {
     cli_progress_hide();
-    cli_say("epctx: %s: %s\n", what, result->words);
+    cli_fail_text("%s: %s", what, result->words);
     if (result->end != ANYEP_STOPPED) print_log(job, job->set->verbose ? LONG_MAX : LOG_SHOWN);
 }
 

@@ -175,7 +175,7 @@ static void print_text(const work *w) {
 
 static void print_json(const work *w) {
     int i;
-    putchar('{');
+    cli_json_begin(stdout);
     cli_json_str("model", epctx_str_of(w->model), ",\n");
     if (w->ep->ort_version[0] != '\0') anyep_json_ep(w->ep);
     printf("\"sessions\": %" PRIu64 ",\n\"runs\": %" PRIu64 ",\n\"rows\": [", w->sessions,
@@ -194,7 +194,8 @@ static void print_json(const work *w) {
             cli_json_str("problem", epctx_str_of(r->problem), "");
         putchar('}');
     }
-    fputs("]}\n", stdout);
+    putchar(']');
+    cli_json_end(stdout);
 }
 
 /* ---------------------------------------------------------------- the command */
@@ -236,7 +237,7 @@ static int run(int argc, char **argv) {
         if (!cli_parse(&cli_bench, argc, argv, options, &w.model, 1)) return CLI_USAGE;
     }
     if (seed != NULL && w.input_folder != NULL) {
-        fputs("epctx: --seed and --input-dir cannot be combined\n", stderr);
+        cli_misuse("--seed and --input-dir cannot be combined");
         return CLI_USAGE;
     }
     epctx_arena_init(&w.arena, NULL);

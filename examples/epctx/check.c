@@ -118,7 +118,7 @@ static int report(const check_work *work, const epctx_state *state) {
         return CHECK_FAILED;
     }
     if (work->json) {
-        fputs("{\n", stdout);
+        cli_json_begin(stdout);
         cli_json_str("file", epctx_str_of(work->file), ",\n\"entries\": [");
     }
     for (i = 0; i < state->compat_count; i++) {
@@ -132,10 +132,10 @@ static int report(const check_work *work, const epctx_state *state) {
     else if (chosen == NULL && !work->json)
         puts("no compatibility info");
     compat = verdict(work, count == 1 ? chosen : NULL);
-    if (work->json)
-        printf("],\n\"compatibility\": %d,\n\"meaning\": \"%s\"\n}\n", (int)compat,
-               compat_name(compat));
-    else if (work->against != NULL && chosen == NULL)
+    if (work->json) {
+        printf("],\n\"compatibility\": %d,\n\"meaning\": \"%s\"", (int)compat, compat_name(compat));
+        cli_json_end(stdout);
+    } else if (work->against != NULL && chosen == NULL)
         puts(compat_name(compat));
     else if (count > 1)
         printf("%s: not compared: there are several entries, select one with --ep\n",
@@ -208,7 +208,7 @@ static int check_fresh(const check_work *work, const epctx_model *model) {
     size_t count = 0;
     int code = FRESH_YES;
     if (work->json) {
-        fputs("{\n", stdout);
+        cli_json_begin(stdout);
         cli_json_str("file", epctx_str_of(work->file), ",\n\"stamps\": [");
     }
     while (epctx_next_pair(&it, &pair)) {
@@ -222,9 +222,10 @@ static int check_fresh(const check_work *work, const epctx_model *model) {
         if (one == FRESH_NO || (one == FRESH_UNKNOWN && code == FRESH_YES)) code = one;
     }
     if (count == 0) code = FRESH_UNKNOWN;
-    if (work->json)
-        printf("],\n\"fresh\": %s\n}\n", code == FRESH_YES ? "true" : "false");
-    else if (count == 0 && work->ep != NULL)
+    if (work->json) {
+        printf("],\n\"fresh\": %s", code == FRESH_YES ? "true" : "false");
+        cli_json_end(stdout);
+    } else if (count == 0 && work->ep != NULL)
         explain_ep(work->ep, "build stamp");
     else if (count == 0)
         puts("no build stamp");

@@ -4,7 +4,6 @@
 #include "cli.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -36,7 +35,7 @@ size_t cli_distance(const char *a, const char *b) {
 }
 
 static bool usage_error(const cli_command *command, const char *what, const char *name) {
-    cli_say("epctx: %s%s\nusage: epctx %s %s\n", what, name, command->name, command->arguments);
+    cli_misuse("%s%s\nusage: epctx %s %s", what, name, command->name, command->arguments);
     return false;
 }
 
@@ -63,8 +62,8 @@ static void unknown_option(const cli_command *command, const cli_option *options
         snprintf(name, sizeof name, ", did you mean %.20s?", similar);
     else
         name[0] = '\0';
-    cli_say("epctx: unknown option %s%s\nusage: epctx %s %s\n", text, name, command->name,
-            command->arguments);
+    cli_misuse("unknown option %s%s\nusage: epctx %s %s", text, name, command->name,
+               command->arguments);
 }
 
 /* Whether a value came from one of the first `count` arguments, as VALUE or as --name=VALUE. */
@@ -221,69 +220,12 @@ bool cli_number(const char *option, const char *text, uint64_t least, uint64_t m
     number = strtoull(text, &end, 10);
     if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || number < least ||
         number > most) {
-        cli_say("epctx: %s: '%s' is not a number in %llu..%llu\n", option, text,
-                (unsigned long long)least, (unsigned long long)most);
+        cli_misuse("%s: '%s' is not a number in %llu..%llu", option, text,
+                   (unsigned long long)least, (unsigned long long)most);
         return false;
     }
     *value = number;
     return true;
-}
-
-int cli_fail(const epctx_error *error) {
-    const char *message = error->message;
-    cli_progress_hide();
-    if (message[0] == '\0') message = epctx_status_text(error->status);
-    cli_say("epctx: %s\n", message);
-    return CLI_FAILED;
-}
-
-static void say(const char *format, va_list args) {
-    char text[8192];
-    char *line = text, *end;
-    vsnprintf(text, sizeof text, format, args);
-    while ((end = strchr(line, '\n')) != NULL) {
-        *end = '\0';
-        cli_put(stderr, epctx_str_of(line));
-        fputc('\n', stderr);
-        line = end + 1;
-    }
-    cli_put(stderr, epctx_str_of(line));
-}
-
-void cli_say(const char *format, ...) {
-    va_list args;
-    va_start(args, format);
-    say(format, args);
-    va_end(args);
-}
-
-int cli_fail_text(const char *format, ...) {
-    va_list args;
-    va_start(args, format);
-    fputs("epctx: ", stderr);
-    say(format, args);
-    fputc('\n', stderr);
-    va_end(args);
-    return CLI_FAILED;
-}
-
-int cli_fail_stale(const epctx_error *error, const char *option) {
-    if (error->status != EPCTX_ERR_VERSION) return cli_fail(error);
-    return cli_fail_text("%s; compile the model again (%s accepts the binary)", error->message,
-                         option);
-}
-
-int cli_fail_graph_key(const epctx_error *error, const char *more) {
-    const char *cure = strstr(error->message, "; set one_graph");
-    if (cure == NULL) return cli_fail_text("%s%s", error->message, more);
-    return cli_fail_text("%.*s; use --one-graph if it does not%s", (int)(cure - error->message),
-                         error->message, more);
-}
-
-void cli_warn_stale(const epctx_model *model, const char *context_path) {
-    epctx_error error;
-    if (epctx_model_check_binary(model, context_path, &error) != EPCTX_ERR_VERSION) return;
-    cli_say("epctx: warning: %s; compile the model again\n", error.message);
 }
 
 epctx_status cli_make_folder(const char *folder, epctx_error *error) {
@@ -428,11 +370,12 @@ const epctx_profile *cli_profile_of(const char *name) {
 bool cli_profile_for(const char *option, const char *name, const epctx_profile **profile) {
     size_t count, i;
     const epctx_profile *all = epctx_profiles(&count);
+    char list[256];
+    epctx_text names = epctx_text_of(list, sizeof list);
     *profile = cli_profile_of(name);
     if (*profile != NULL) return true;
-    cli_say("epctx: %s: unknown EP or profile '%s'; the profiles are", option, name);
-    for (i = 0; i < count; i++) fprintf(stderr, " %s", all[i].name);
-    fputc('\n', stderr);
+    for (i = 0; i < count; i++) epctx_text_put_format(&names, " %s", all[i].name);
+    cli_misuse("%s: unknown EP or profile '%s'; the profiles are%s", option, name, list);
     return false;
 }
 

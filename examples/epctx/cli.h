@@ -15,6 +15,13 @@ enum {
     CLI_USAGE = 2   /* the command line is wrong; nothing was touched */
 };
 
+/* A function like printf, with its format at argument `at` and what is printed behind it. */
+#if defined(__GNUC__)
+#define CLI_FORMAT(at) __attribute__((format(printf, at, at + 1)))
+#else
+#define CLI_FORMAT(at)
+#endif
+
 /* One command: `run` gets the arguments behind the command's name. */
 typedef struct cli_command {
     const char *name;
@@ -62,15 +69,21 @@ epctx_status cli_open(epctx_model *model, const char *file, epctx_error *error);
 bool cli_number(const char *option, const char *text, uint64_t least, uint64_t most,
                 uint64_t *value);
 
-/* Prints "epctx: <message>" to standard error and returns CLI_FAILED. */
+/* Prints "epctx: <message>" to standard error and returns CLI_FAILED. With --json the failure is
+ * also in "failures" of what is printed: by cli_json_end or, where a command has printed no object,
+ * at the end of the tool. */
 int cli_fail(const epctx_error *error);
-int cli_fail_text(const char *format, ...);
+/* The same with " (<cure>)" behind the message: what helps. */
+CLI_FORMAT(2) int cli_fail_cure(const epctx_error *error, const char *format, ...);
+CLI_FORMAT(1) int cli_fail_text(const char *format, ...);
+/* The same for a wrong command line; returns CLI_USAGE. */
+CLI_FORMAT(1) int cli_misuse(const char *format, ...);
 
 /* The same for a binary that is not that of the build stamp (EPCTX_ERR_VERSION), with the cure.
  * `option` is what takes it all the same. */
 int cli_fail_stale(const epctx_error *error, const char *option);
 /* The same for a node that cannot be renamed, with --one-graph instead of the API's one_graph and
- * `more` behind it. */
+ * `more`, which may be empty, behind it. */
 int cli_fail_graph_key(const epctx_error *error, const char *more);
 /* Warns on standard error when a binary is not that of the build stamp. `context_path` may be
  * NULL. */
@@ -98,10 +111,7 @@ void cli_put_wrapped(FILE *out, const char *text, int indent);
 void cli_put(FILE *out, epctx_str text);
 
 /* printf to standard error, as cli_put would: names of models and arguments may be anybody's. */
-#if defined(__GNUC__)
-__attribute__((format(printf, 1, 2)))
-#endif
-void cli_say(const char *format, ...);
+CLI_FORMAT(1) void cli_say(const char *format, ...);
 /* The same text as a JSON string with its quotes; bytes that are no UTF-8 become U+FFFD. */
 void cli_put_json(FILE *out, epctx_str text);
 
@@ -139,6 +149,17 @@ bool cli_is_ep(epctx_str ep, const char *name);
 /* The same; prints what is wrong with the value of `option` (--ep) when there is none. */
 bool cli_profile_for(const char *option, const char *name, const epctx_profile **profile);
 bool cli_profile(const char *name, const epctx_profile **profile);
+/* What --json prints is one object (examples/epctx/schema): begin prints the version and the name
+ * of the command, and the members that follow are separated by commas; end adds the failures so
+ * far and closes it. */
+void cli_json_begin(FILE *out);
+void cli_json_end(FILE *out);
+/* The command that runs, and whether it is to print JSON. */
+void cli_json_wanted(const char *command, bool wanted);
+/* Where an object goes that only tells failures, if that is not standard output. */
+void cli_json_to(FILE *out);
+/* At the end of main: the object of a command that failed without printing one. */
+void cli_json_failed(int code);
 /* "key": "text" and what follows it; cli_json_str prints to standard output. */
 void cli_put_member(FILE *out, const char *key, epctx_str text, const char *after);
 void cli_json_str(const char *key, epctx_str text, const char *after);

@@ -35,7 +35,7 @@ int32_t elem_type_of(epctx_str name) {
 }
 
 static bool bad_value(const char *option, epctx_str text, const char *what) {
-    cli_say("epctx: %s: '%.*s': %s\n", option, (int)text.size, text.data, what);
+    cli_misuse("%s: '%.*s': %s", option, (int)text.size, text.data, what);
     return false;
 }
 
@@ -153,10 +153,17 @@ void tell_steps(output *out, const epctx_combined *combined, size_t parts) {
     size_t i;
     for (i = 0; i < combined->step_count; i++) {
         const epctx_step *step = &combined->steps[i];
-        if (parts > 1)
-            output_change(out, "model %zu: %s", step->part + 1, step->text);
-        else
-            output_change(out, "%s", step->text);
+        output_item what = output_item_of(step->action, step->kind, step->name);
+        if (step->now.size > 0) {
+            what.before = step->name;
+            what.after = step->now;
+        }
+        if (parts > 1) {
+            what.part = step->part + 1;
+            output_change(out, &what, "model %zu: %s", step->part + 1, step->text);
+        } else {
+            output_change(out, &what, "%s", step->text);
+        }
     }
 }
 

@@ -68,7 +68,7 @@ typedef struct alone {
 static void print_json(alone *a, double milliseconds) {
     const epctx_gen_report *report = &a->report;
     size_t i;
-    putchar('{');
+    cli_json_begin(stdout);
     cli_json_str("source_model", epctx_str_of(a->file), ",\n");
     cli_json_str("model", epctx_str_of(report->context_path), ",\n\"binary\": ");
     if (report->binary_path[0] != '\0')
@@ -89,7 +89,8 @@ static void print_json(alone *a, double milliseconds) {
     fputs("],\n", stdout);
     cli_json_str("source", epctx_str_of(a->backend.source), ",\n");
     cli_json_str("hardware_architecture", epctx_str_of(a->backend.hardware_architecture), ",\n");
-    printf("\"milliseconds\": %.3f}\n", milliseconds);
+    printf("\"milliseconds\": %.3f", milliseconds);
+    cli_json_end(stdout);
 }
 
 static epctx_status generate(alone *a, epctx_model *model, epctx_error *error) {
@@ -134,7 +135,7 @@ static int fail_alone(alone *a, const epctx_error *error) {
     bool nodes = error->status == EPCTX_ERR_NO_NODES ||
                  (error->status == EPCTX_ERR_UNSUPPORTED && a->set->gen.require_all);
     if (error->status == EPCTX_ERR_EXISTS && !a->set->gen.overwrite)
-        return cli_fail_text("%s (-f replaces it)", error->message);
+        return cli_fail_cure(error, "-f replaces it");
     cli_fail(error);
     if (nodes && a->open_inputs != NULL && a->open_inputs[0] != '\0')
         cli_say("epctx: %s\n", a->open_inputs);
@@ -187,7 +188,7 @@ static int compile(const char *file, const compile_settings *set) {
 /* -- the command line -- */
 
 static bool usage(const char *text, const char *what) {
-    cli_say("epctx: %s%s\nusage: epctx compile %s\n", text, what, cli_compile.arguments);
+    cli_misuse("%s%s\nusage: epctx compile %s", text, what, cli_compile.arguments);
     return false;
 }
 
@@ -283,8 +284,7 @@ static bool known_options(const char *list) {
         for (i = 0; i < count; i++)
             if (strlen(all[i].key) == key && memcmp(all[i].key, list, key) == 0) break;
         if (i < count || list[key] != '|') continue;
-        cli_say("epctx: -C: '%.*s' is not an option of this command; the options are\n", (int)key,
-                list);
+        cli_misuse("-C: '%.*s' is not an option of this command; the options are", (int)key, list);
         for (i = 0; i < count; i++) fprintf(stderr, "  %s\n", all[i].key);
         return false;
     }
@@ -296,9 +296,9 @@ static bool for_generation(size_t option) {
     size_t count;
     const epctx_option_info *info = &epctx_option_list(&count)[option];
     if ((info->phases & EPCTX_PHASE_GENERATE) != 0) return true;
-    cli_say("epctx: -C: %s has no effect: this command only generates, and the option "
-            "applies to the phase %s\n",
-            info->key, phase_names[info->phases]);
+    cli_misuse("-C: %s has no effect: this command only generates, and the option "
+               "applies to the phase %s",
+               info->key, phase_names[info->phases]);
     return false;
 }
 
@@ -367,7 +367,7 @@ static bool read_bars(const char *option, const char *list, anyep_settings *any,
          text = strtok_r(NULL, " ", &rest)) {
         char *bar = strchr(text, '|');
         if (bar == NULL || bar == text) {
-            cli_say("epctx: %s: '%s' is not KEY|VALUE\n", option, text);
+            cli_misuse("%s: '%s' is not KEY|VALUE", option, text);
             return false;
         }
         *bar = '\0';

@@ -47,8 +47,15 @@ typedef struct unit {
     epctx_overwrite policy;
 } unit;
 
+static void fail_or_replace(const epctx_error *error) {
+    if (error->status == EPCTX_ERR_EXISTS)
+        cli_fail_cure(error, "-f replaces it");
+    else
+        cli_fail(error);
+}
+
 static bool say(const char *what, const char *text) {
-    cli_say("epctx: %s%s%s\n", what, what[0] != '\0' ? ": " : "", text);
+    cli_fail_text("%s%s%s", what, what[0] != '\0' ? ": " : "", text);
     return false;
 }
 
@@ -93,8 +100,7 @@ static bool name_output(unit *u, made_model *model) {
         return say(path, "models that share a binary must be in one folder (--no-share compiles "
                          "each alone)");
     if (epctx_output_check(epctx_io_files(), path, u->policy, &error) != EPCTX_OK) {
-        cli_fail_text("%s%s", error.message,
-                      error.status == EPCTX_ERR_EXISTS ? " (-f replaces it)" : "");
+        fail_or_replace(&error);
         return false;
     }
     return true;
@@ -178,9 +184,9 @@ static bool need_file(unit *u, const made_model *model, const epctx_dependency *
     char real[PATH_MAX], out[PATH_MAX];
     size_t i, size;
     if (file->path == NULL) {
-        cli_say("epctx: %s: the EP wrote an EPContext node that names '%.*s': %s\n", model->name,
-                (int)file->name.size, file->name.data,
-                file->problem != NULL ? file->problem : "there is no such file");
+        cli_fail_text("%s: the EP wrote an EPContext node that names '%.*s': %s", model->name,
+                      (int)file->name.size, file->name.data,
+                      file->problem != NULL ? file->problem : "there is no such file");
         return false;
     }
     if (realpath(file->path, real) == NULL || realpath(u->out, out) == NULL)
@@ -400,7 +406,8 @@ static bool commit(unit *u) {
     epctx_error_clear(&error);
     status = epctx_commit_begin(&all, cli_io(), &u->arena, &error);
     if (status == EPCTX_OK) status = epctx_commit_set_folder(&all, u->folder, &error);
-    if (outputs == NULL || parts == NULL) status = EPCTX_ERR_NOMEM;
+    if (outputs == NULL || parts == NULL)
+        status = epctx_fail(&error, EPCTX_ERR_NOMEM, "out of memory");
     ok = status == EPCTX_OK;
     for (i = 0; ok && i < u->file_count; i++) {
         made_file *file = &u->files[i];
@@ -420,10 +427,7 @@ static bool commit(unit *u) {
     if (ok)
         cli_wrote_files();
     else
-        cli_fail_text("%s%s", error.message[0] != '\0' ? error.message : "out of memory",
-                      error.status == EPCTX_ERR_EXISTS && u->policy == EPCTX_OVERWRITE_FAIL
-                          ? " (-f replaces it)"
-                          : "");
+        fail_or_replace(&error);
     return ok;
 }
 
@@ -470,7 +474,7 @@ static void print_report(const unit *u) {
 static void print_json(const unit *u, epctx_arena *arena) {
     const anyep_board *board = u->result.board;
     size_t i;
-    putchar('{');
+    cli_json_begin(stdout);
     anyep_json_ep(board);
     fputs("\"models\": [", stdout);
     for (i = 0; i < u->count; i++) {
@@ -498,7 +502,8 @@ static void print_json(const unit *u, epctx_arena *arena) {
         fputs(i > 0 ? ", " : "", stdout);
         cli_put_json(stdout, epctx_str_of(u->notes.lines[i]));
     }
-    printf("],\n\"memory\": %" PRIu64 ",\n\"seconds\": %.3f}\n", board->memory, u->result.seconds);
+    printf("],\n\"memory\": %" PRIu64 ",\n\"seconds\": %.3f", board->memory, u->result.seconds);
+    cli_json_end(stdout);
 }
 
 /* ---------------------------------------------------------------- a unit */
@@ -588,7 +593,7 @@ static int compile_unit(const char *const *files, size_t count, const compile_se
         if (u.temp[0] != '\0') anyep_remove(u.temp);
     }
     if (ok && !set->dry_run) set->json ? print_json(&u, &u.arena) : print_report(&u);
-    if (!ok && count > 1) cli_say("epctx: nothing was written for any of the %zu models\n", count);
+    if (!ok && count > 1) cli_fail_text("nothing was written for any of the %zu models", count);
     anyep_free(&u.result);
     epctx_arena_free(&u.notes.arena);
     epctx_arena_free(&u.arena);
@@ -602,6 +607,6 @@ int compile_ort(const char *const *files, int count, const compile_settings *set
     for (i = 0; i < count && !cli_signals_waiting(); i++)
         failed += compile_unit(&files[i], 1, set, any) != CLI_OK;
     if (failed > 0)
-        cli_say("epctx: %d of %d models could not be compiled; the others were\n", failed, count);
+        cli_fail_text("%d of %d models could not be compiled; the others were", failed, count);
     return failed > 0 || i < count ? CLI_FAILED : CLI_OK;
 }

@@ -6,33 +6,44 @@
 #include <string.h>
 
 void convert_tell(output *out, const epctx_change *c) {
+    static const char *const words[EPCTX_CHANGE_COUNT][2] = {
+        {"embed", "node"},          {"extract", "node"},
+        {"change", "node"},         {"embed", "initializer"},
+        {"extract", "initializer"}, {"remove", "initializer"},
+        {"change", "node"},         {"keep", "item"}};
     const char *kind = ops_change_name(c->kind);
     int name = (int)c->name.size, file = (int)c->file.size;
+    output_item what = output_item_of(words[c->kind][0], words[c->kind][1], c->name);
+    if (c->file.size > 0) what.file = c->file;
+    if (c->kind != EPCTX_CHANGE_FOLLOWED && c->kind != EPCTX_CHANGE_SOURCE &&
+        c->kind != EPCTX_CHANGE_SKIPPED)
+        what.size = c->size;
     switch (c->kind) {
     case EPCTX_CHANGE_EMBEDDED:
     case EPCTX_CHANGE_INLINED:
-        output_change(out, "%s '%.*s' from %.*s, %" PRIu64 " bytes", kind, name, c->name.data, file,
-                      c->file.data, c->size);
+        output_change(out, &what, "%s '%.*s' from %.*s, %" PRIu64 " bytes", kind, name,
+                      c->name.data, file, c->file.data, c->size);
         break;
     case EPCTX_CHANGE_EXTRACTED:
     case EPCTX_CHANGE_EXTERNAL:
-        output_change(out, "%s '%.*s' in %.*s, %" PRIu64 " bytes", kind, name, c->name.data, file,
-                      c->file.data, c->size);
+        output_change(out, &what, "%s '%.*s' in %.*s, %" PRIu64 " bytes", kind, name, c->name.data,
+                      file, c->file.data, c->size);
         break;
     case EPCTX_CHANGE_FOLLOWED:
-        output_change(out, "%s '%.*s' gets the embed_mode of its primary node", kind, name,
+        output_change(out, &what, "%s '%.*s' gets the embed_mode of its primary node", kind, name,
                       c->name.data);
         break;
     case EPCTX_CHANGE_SOURCE:
-        output_change(out,
+        output_change(out, &what,
                       c->file.size > 0 ? "%s '%.*s' names %.*s" : "%s '%.*s' names no source%.*s",
                       kind, name, c->name.data, file, c->file.data);
         break;
     case EPCTX_CHANGE_PRUNED:
-        output_change(out, "%s '%.*s', %" PRIu64 " bytes", kind, name, c->name.data, c->size);
+        output_change(out, &what, "%s '%.*s', %" PRIu64 " bytes", kind, name, c->name.data,
+                      c->size);
         break;
     case EPCTX_CHANGE_SKIPPED:
-        output_change(out, "%s '%.*s': %s", kind, name, c->name.data, c->reason);
+        output_change(out, &what, "%s '%.*s': %s", kind, name, c->name.data, c->reason);
         break;
     default: break;
     }

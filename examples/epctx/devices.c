@@ -157,7 +157,7 @@ static void json_pairs(const char *key, const char *text) {
 
 static void print_json(const work *w, const anyep_board *board) {
     size_t i;
-    putchar('{');
+    cli_json_begin(stdout);
     cli_json_str("onnxruntime", epctx_str_of(board->ort_version), ",\n\"devices\": [");
     for (i = 0; i < board->device_count; i++) {
         const anyep_device *d = &board->devices[i];
@@ -188,7 +188,8 @@ static void print_json(const work *w, const anyep_board *board) {
         cli_json_str("string", epctx_str_of(v->text), ", ");
         printf("\"compatibility\": %d, \"meaning\": \"%s\"}", v->verdict, verdict_of(v));
     }
-    fputs("]}\n", stdout);
+    putchar(']');
+    cli_json_end(stdout);
 }
 
 /* --compatibility: for a script. */
@@ -246,11 +247,11 @@ static int run(int argc, char **argv) {
     if (count < 0) return CLI_USAGE;
     w.file_count = (size_t)count;
     if ((count > 0 || w.only_string) && w.any.ep == NULL) {
-        fputs("epctx: compatibility is a question to an EP: give it with --ep\n", stderr);
+        cli_misuse("compatibility is a question to an EP: give it with --ep");
         return CLI_USAGE;
     }
     if (w.only_string && w.json) {
-        fputs("epctx: --compatibility and --json cannot be combined\n", stderr);
+        cli_misuse("--compatibility and --json cannot be combined");
         return CLI_USAGE;
     }
     epctx_arena_init(&w.arena, NULL);

@@ -695,9 +695,11 @@ static int run(int argc, char **argv) {
     cli_progress_begin("diff", cli_file_size(files[0]) + cli_file_size(files[1]));
     if (open_facts(&a, files[0]) && open_facts(&b, files[1])) {
         cli_progress_end();
-        if (json) putchar('[');
+        if (json) cli_json_begin(stdout);
+        if (json) fputs("\"changes\": [", stdout);
         code = compare(stdout, &a, &b, json) > 0 ? CLI_FAILED : CLI_OK;
-        if (json) puts("\n]");
+        if (json) putchar(']');
+        if (json) cli_json_end(stdout);
     }
     close_facts(&a);
     close_facts(&b);

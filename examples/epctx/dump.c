@@ -602,7 +602,10 @@ static int dump(const char *file, dumper *d) {
     /* Where records scroll by, they are the progress. */
     if (d->values && !isatty(STDOUT_FILENO)) cli_progress_begin("dump", cli_file_size(file));
     if (cli_open(&model, file, &error) != EPCTX_OK) return cli_fail(&error);
-    if (d->json) putchar('[');
+    if (d->json) {
+        cli_json_begin(stdout);
+        fputs("\"records\": [", stdout);
+    }
     put_model(d, &model);
     if (epctx_model_has_graph(&model)) put_graph(d, epctx_model_graph(&model), &top);
     for (it = epctx_model_functions(&model); epctx_next_function(&it, &function); index++)
@@ -610,7 +613,10 @@ static int dump(const char *file, dumper *d) {
     it = epctx_model_trainings(&model);
     for (index = 0; d->values && epctx_next_training(&it, &training); index++)
         put_training(d, &training, index);
-    if (d->json) puts("\n]");
+    if (d->json) {
+        fputs("\n]", stdout);
+        cli_json_end(stdout);
+    }
     epctx_model_close(&model);
     return CLI_OK;
 }

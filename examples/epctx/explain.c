@@ -361,9 +361,19 @@ static size_t put_numbers(const char *text, bool json, bool first) {
     return count;
 }
 
+static void begin_json(void) {
+    cli_json_begin(stdout);
+    fputs("\"entries\": [", stdout);
+}
+
+static void end_json(void) {
+    fputs("\n]", stdout);
+    cli_json_end(stdout);
+}
+
 static int explain(const char *text, bool json) {
     size_t i, found = 0;
-    if (json) putchar('[');
+    if (json) begin_json();
     for (i = 0; i < ENTRY_COUNT; i++) {
         if (!fits(&entries[i], text)) continue;
         if (json) {
@@ -376,9 +386,9 @@ static int explain(const char *text, bool json) {
         found++;
     }
     found += put_numbers(text, json, found == 0);
-    if (json) puts("\n]");
-    if (found > 0) return CLI_OK;
-    return cli_fail_text("nothing is known about this text; try epctx lint MODEL");
+    if (found == 0) cli_fail_text("nothing is known about this text; try epctx lint MODEL");
+    if (json) end_json();
+    return found > 0 ? CLI_OK : CLI_FAILED;
 }
 
 /* TEXT may be a rule of lint, by id or name; false: it is none. */
@@ -387,9 +397,11 @@ static bool explain_rule(const char *text, bool json) {
     epctx_rule_info info = rule_info(rule);
     if (rule == RULE_COUNT) return false;
     if (json) {
-        printf("[\n  {\"text\": [\"%s\", \"%s\"], ", info.id, info.name);
+        begin_json();
+        printf("\n  {\"text\": [\"%s\", \"%s\"], ", info.id, info.name);
         cli_json_str("cause", epctx_str_of(info.text), ", ");
-        cli_json_str("cure", epctx_str_of(info.fix), "}\n]\n");
+        cli_json_str("cure", epctx_str_of(info.fix), "}");
+        end_json();
     } else
         printf("%s %s\n  cause: %s\n  cure:  %s\n", info.id, info.name, info.text, info.fix);
     return true;

@@ -27,7 +27,7 @@ bool findings_set_format(findings *out, const char *name) {
         out->format = (findings_format)i;
         return true;
     }
-    cli_say("epctx: --format: '%s' is not text, json, sarif or github\n", name);
+    cli_misuse("--format: '%s' is not text, json, sarif or github", name);
     return false;
 }
 
@@ -73,14 +73,14 @@ static bool read_entry(findings *out, epctx_str line, unsigned number, findings_
     entry->line = number;
     entry->rule = rule_find(rule);
     if (entry->rule == RULE_COUNT) {
-        cli_say("epctx: %s:%u: there is no rule '%.*s' (epctx lint --rules)\n", out->ignore_file,
-                number, (int)rule.size, rule.data);
+        cli_misuse("%s:%u: there is no rule '%.*s' (epctx lint --rules)", out->ignore_file, number,
+                   (int)rule.size, rule.data);
         return false;
     }
     if (entry->pattern.size > 0 && entry->reason.size > 0) return true;
-    cli_say("epctx: %s:%u: 'RULE PATTERN reason' is expected, e.g. "
-            "'W008 old/*.onnx the vendor's build'; %s is missing\n",
-            out->ignore_file, number, entry->pattern.size == 0 ? "the pattern" : "the reason");
+    cli_misuse("%s:%u: 'RULE PATTERN reason' is expected, e.g. "
+               "'W008 old/*.onnx the vendor's build'; %s is missing",
+               out->ignore_file, number, entry->pattern.size == 0 ? "the pattern" : "the reason");
     return false;
 }
 
@@ -245,7 +245,6 @@ static void put_json_counts(const findings *out, const uint64_t counts[EPCTX_SEV
     printf("\"errors\": %" PRIu64 ",\n\"warnings\": %" PRIu64 ",\n\"hints\": %" PRIu64, counts[0],
            counts[1], counts[2]);
     if (out->ignore_file != NULL) printf(",\n\"ignored\": %" PRIu64, suppressed);
-    fputs("\n}", stdout);
 }
 
 /* -- SARIF -- */
@@ -379,7 +378,10 @@ void findings_begin(findings *out) {
     out->colour = out->format == FINDINGS_TEXT && cli_colour(stdout);
     out->first = true;
     if (out->format == FINDINGS_SARIF) begin_sarif();
-    if (out->format == FINDINGS_JSON && out->several) fputs("{\n\"files\": [\n", stdout);
+    if (out->format == FINDINGS_JSON && out->several) {
+        cli_json_begin(stdout);
+        fputs("\"files\": [\n", stdout);
+    }
 }
 
 void findings_file(findings *out, const char *file) {
@@ -388,7 +390,10 @@ void findings_file(findings *out, const char *file) {
     out->file = file;
     if (out->format == FINDINGS_JSON) {
         if (out->files > 0) fputs(",\n", stdout);
-        fputs("{\n", stdout);
+        if (out->several)
+            fputs("{\n", stdout);
+        else
+            cli_json_begin(stdout);
         cli_json_str("file", epctx_str_of(file), ",\n\"findings\": [");
         out->first = true;
     }
@@ -422,6 +427,7 @@ void findings_file_end(findings *out) {
     if (out->format == FINDINGS_JSON) {
         fputs("],\n", stdout);
         put_json_counts(out, out->counts, out->suppressed);
+        if (out->several) fputs("\n}", stdout);
     } else if (out->format == FINDINGS_TEXT) {
         cli_put(stdout, epctx_str_of(out->file));
         fputs(": ", stdout);
@@ -457,7 +463,7 @@ int findings_end(findings *out) {
         fputs("],\n", stdout);
         put_json_counts(out, out->totals, out->total_suppressed);
     }
-    if (out->format == FINDINGS_JSON) putchar('\n');
+    if (out->format == FINDINGS_JSON && (out->several || out->files > 0)) cli_json_end(stdout);
     if (out->format == FINDINGS_SARIF) fputs("]\n}]\n}\n", stdout);
     if ((out->format == FINDINGS_TEXT && out->files != 1) || out->format == FINDINGS_GITHUB) {
         printf("%" PRIu64 " file%s: ", out->files, cli_plural(out->files));

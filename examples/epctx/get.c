@@ -106,8 +106,7 @@ static int write_file(get_work *work, epctx_str value) {
     switch (epctx_write_bytes(cli_io(), work->out, value.data, value.size, &opts, &work->error)) {
     case EPCTX_OK: return CLI_OK;
     case EPCTX_ERR_EXISTS:
-        return cli_fail_text("%s (-f replaces it, --overwrite backup keeps it)",
-                             work->error.message);
+        return cli_fail_cure(&work->error, "-f replaces it, --overwrite backup keeps it");
     default: return cli_fail(&work->error);
     }
 }
@@ -116,6 +115,7 @@ static void put_base64(epctx_str bytes) {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     const unsigned char *from = (const unsigned char *)bytes.data;
     size_t i;
+    putchar('"');
     for (i = 0; i < bytes.size; i += 3) {
         size_t left = bytes.size - i;
         uint32_t group = (uint32_t)from[i] << 16;
@@ -126,22 +126,22 @@ static void put_base64(epctx_str bytes) {
         putchar(left > 1 ? digits[group >> 6 & 63] : '=');
         putchar(left > 2 ? digits[group & 63] : '=');
     }
+    putchar('"');
 }
 
 /* No byte is lost: what is no text comes in base64. */
 static void put_json(const get_work *work, epctx_str value) {
     bool is_text = epctx_str_is_utf8(value);
-    putchar('{');
-    cli_json_str("file", epctx_str_of(work->file), ", ");
-    cli_json_str("what", epctx_str_of(work->what), ", ");
-    printf("\"size\": %zu, \"encoding\": \"%s\", ", value.size, is_text ? "utf-8" : "base64");
-    if (is_text) {
-        cli_json_str("value", value, "}\n");
-        return;
-    }
-    fputs("\"value\": \"", stdout);
-    put_base64(value);
-    puts("\"}");
+    cli_json_begin(stdout);
+    cli_json_str("file", epctx_str_of(work->file), ",\n");
+    cli_json_str("what", epctx_str_of(work->what), ",\n");
+    printf("\"size\": %zu,\n\"encoding\": \"%s\",\n\"value\": ", value.size,
+           is_text ? "utf-8" : "base64");
+    if (is_text)
+        cli_put_json(stdout, value);
+    else
+        put_base64(value);
+    cli_json_end(stdout);
 }
 
 static int put_value(get_work *work, epctx_str value) {

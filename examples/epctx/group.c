@@ -215,10 +215,10 @@ int compile_group(const char *const *files, int count, const compile_settings *s
     epctx_arena_free(&s.arena);
     if (status != EPCTX_OK) epctx_arena_free(&notes.arena);
     if (status == EPCTX_ERR_EXISTS && !set->gen.overwrite)
-        return cli_fail_text("%s (-f replaces it)", error.message);
+        return cli_fail_cure(&error, "-f replaces it");
     if (status != EPCTX_OK) {
         cli_fail(&error);
-        if (count > 1) fputs("epctx: nothing was written for any of the models\n", stderr);
+        if (count > 1) cli_fail_text("nothing was written for any of the models");
         return CLI_FAILED;
     }
     printf("binary         %s, %" PRIu64 " bytes\n", first_binary, report.binary_size);

@@ -487,7 +487,6 @@ void report_put_json(FILE *out, const report *all, const epctx_state *state) {
     epctx_pair pair;
     const char *comma;
     size_t i;
-    fputs("{\n", out);
     json_head(out, all);
     json_state(out, state);
     json_values(out, "inputs", epctx_graph_inputs(graph));
@@ -521,7 +520,7 @@ void report_put_json(FILE *out, const report *all, const epctx_state *state) {
         fputs(i > 0 ? ",\n  " : "\n  ", out);
         cli_put_json(out, epctx_str_of(all->warnings[i]));
     }
-    fputs("]\n}\n", out);
+    fputs("]", out);
 }
 
 /* -- a binary of the reference NPU -- */
@@ -530,7 +529,7 @@ static void print_binary(const char *file, const epctx_npu_blob *blob,
                          const epctx_npu_context *context, size_t memory, bool json) {
     size_t i;
     if (json) {
-        puts("{");
+        cli_json_begin(stdout);
         cli_json_str("binary", epctx_str_of(file), ",");
         cli_json_str("sdk_version", epctx_str_of(blob->sdk_version), ",");
         cli_json_str("architecture", epctx_str_of(blob->architecture), ",");
@@ -555,7 +554,8 @@ static void print_binary(const char *file, const epctx_npu_blob *blob,
                     : "', inputs: %zu, outputs: %zu, scratch memory: %zu bytes\n",
                (size_t)g->input_count, (size_t)g->output_count, (size_t)g->scratch_size);
     }
-    if (json) puts("]\n}");
+    if (json) putchar(']');
+    if (json) cli_json_end(stdout);
 }
 
 /* CLI_OK, or what went wrong with a file that begins as such a binary does; -1 for other files. */
@@ -598,7 +598,10 @@ static int info(const char *file, bool json) {
     if (status != EPCTX_OK) return cli_fail(&error);
     status = report_make(&all, &model, file, &error);
     if (status == EPCTX_OK) status = epctx_model_state(&model, &all.arena, &state, &error);
-    if (status == EPCTX_OK && json) report_put_json(stdout, &all, &state);
+    if (status == EPCTX_OK && json) {
+        cli_json_begin(stdout);
+        report_put_json(stdout, &all, &state);
+    }
     if (status == EPCTX_OK && !json) print_text(&all, &state);
     if (status == EPCTX_OK) cli_warn_stale(&model, NULL);
     problems = all.warning_count;
@@ -606,9 +609,10 @@ static int info(const char *file, bool json) {
     epctx_model_close(&model);
     if (status != EPCTX_OK) return cli_fail(&error);
     if (problems > 0)
-        return cli_fail_text("%s: %zu required item%s missing or unusable; see the warnings", file,
-                             problems, problems == 1 ? " is" : "s are");
-    return CLI_OK;
+        cli_fail_text("%s: %zu required item%s missing or unusable; see the warnings", file,
+                      problems, problems == 1 ? " is" : "s are");
+    if (json) cli_json_end(stdout);
+    return problems > 0 ? CLI_FAILED : CLI_OK;
 }
 
 static int run(int argc, char **argv) {

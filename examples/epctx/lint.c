@@ -25,7 +25,8 @@ static void add(findings *out, int rule, const char *message) {
 
 static void list_rules(bool json) {
     int i;
-    if (json) putchar('[');
+    if (json) cli_json_begin(stdout);
+    if (json) fputs("\"rules\": [", stdout);
     for (i = 0; i < RULE_COUNT; i++) {
         const epctx_rule_info rule = rule_info(i);
         if (json) {
@@ -40,7 +41,8 @@ static void list_rules(bool json) {
             printf("%s %-26s %s\n", rule.id, rule.name, rule.text);
         }
     }
-    if (json) puts("\n]");
+    if (json) fputs("\n]", stdout);
+    if (json) cli_json_end(stdout);
 }
 
 /* What is wrong with a file that is no model, as a finding where other files follow. */
@@ -175,7 +177,7 @@ static int lint_all(lint_work *work, const char *const *files, int count) {
 static bool set_options(lint_work *work, const char *format, bool json, const char *profile,
                         const char *rules, const char *ignore) {
     if (json && format != NULL && strcmp(format, "json") != 0) {
-        cli_say("epctx: --json and --format %s exclude each other\n", format);
+        cli_misuse("--json and --format %s exclude each other", format);
         return false;
     }
     return findings_set_format(&work->out, json             ? "json"

@@ -59,7 +59,10 @@ static int ls(const char *path, const epctx_check_opts *opts, bool json, bool pr
     if (status != EPCTX_OK) return cli_fail(&error);
     epctx_arena_init(&arena, NULL);
     status = epctx_model_files(&model, opts, &arena, &files, &count, &error);
-    if (json && status == EPCTX_OK) putchar('[');
+    if (json && status == EPCTX_OK) {
+        cli_json_begin(stdout);
+        fputs("\"files\": [", stdout);
+    }
     for (i = 0; status == EPCTX_OK && i < count; i++) {
         missing += files[i].required && files[i].path == NULL;
         if (json) {
@@ -70,14 +73,17 @@ static int ls(const char *path, const epctx_check_opts *opts, bool json, bool pr
         else if (files[i].path != NULL)
             fwrite(files[i].path, 1, strlen(files[i].path) + 1, stdout);
     }
-    if (json && status == EPCTX_OK) puts("\n]");
     epctx_arena_free(&arena);
     epctx_model_close(&model);
     if (status != EPCTX_OK) return cli_fail(&error);
     if (missing > 0)
-        return cli_fail_text("%s: %zu file%s that it needs cannot be used", path, missing,
-                             cli_plural(missing));
-    return CLI_OK;
+        cli_fail_text("%s: %zu file%s that it needs cannot be used", path, missing,
+                      cli_plural(missing));
+    if (json) {
+        fputs("\n]", stdout);
+        cli_json_end(stdout);
+    }
+    return missing > 0 ? CLI_FAILED : CLI_OK;
 }
 
 static int run(int argc, char **argv) {
@@ -94,7 +100,7 @@ static int run(int argc, char **argv) {
     };
     if (!cli_parse(&cli_ls, argc, argv, options, &file, 1)) return CLI_USAGE;
     if (json && print0) {
-        fputs("epctx: --json and -0 cannot be combined\n", stderr);
+        cli_misuse("--json and -0 cannot be combined");
         return CLI_USAGE;
     }
     return ls(file, &opts, json, print0);

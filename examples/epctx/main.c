@@ -42,12 +42,20 @@ static void print_command_help(const cli_command *command) {
     printf("usage: epctx %s %s\n\n%s", command->name, command->arguments, command->help);
 }
 
-/* Whether the options include --help. */
-static bool wants_help(int argc, char **argv) {
+/* Whether the options include one of these. */
+static bool wants(int argc, char **argv, const char *a, const char *b) {
     int i;
     for (i = 0; i < argc && strcmp(argv[i], "--") != 0; i++)
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) return true;
+        if (strcmp(argv[i], a) == 0 || strcmp(argv[i], b) == 0) return true;
     return false;
+}
+
+/* Found before the options are read: their mistakes are told as JSON, too. */
+static bool wants_json(int argc, char **argv) {
+    int i;
+    for (i = 1; i < argc && strcmp(argv[i - 1], "--") != 0; i++)
+        if (strcmp(argv[i - 1], "--format") == 0 && strcmp(argv[i], "json") == 0) return true;
+    return wants(argc, argv, "--json", "--format=json");
 }
 
 /* Our name for what other tools call otherwise, or NULL. */
@@ -69,7 +77,7 @@ static const cli_command *find_command(const char *name) {
     const char *similar = NULL;
     size_t i, nearest = strlen(name) < 4 ? 4 : 6; /* a short word would match anything */
     if (name[0] == '-') {
-        cli_say("epctx: unknown option %s; see 'epctx help'\n", name);
+        cli_misuse("unknown option %s; see 'epctx help'", name);
         return NULL;
     }
     if (cli_distance(name, "help") < nearest) similar = "help";
@@ -82,28 +90,26 @@ static const cli_command *find_command(const char *name) {
         }
     }
     if (synonym(name) != NULL) similar = synonym(name);
-    cli_say("epctx: there is no command '%s'", name);
     if (similar != NULL)
-        fprintf(stderr, ", did you mean '%s'?\n", similar);
+        cli_misuse("there is no command '%s', did you mean '%s'?", name, similar);
     else
-        fputs("; 'epctx help' lists them\n", stderr);
+        cli_misuse("there is no command '%s'; 'epctx help' lists them", name);
     return NULL;
 }
 
 static int run_command(const char *name, int argc, char **argv) {
-    const cli_command *command = find_command(name);
+    const cli_command *command;
+    cli_json_wanted(name, wants_json(argc, argv));
+    command = find_command(name);
     if (command == NULL) return CLI_USAGE;
-    if (!wants_help(argc, argv)) return command->run(argc, argv);
+    if (!wants(argc, argv, "--help", "-h")) return command->run(argc, argv);
     print_command_help(command);
     return CLI_OK;
 }
 
 static int run_help(int argc, char **argv) {
     const cli_command *command;
-    if (argc > 1) {
-        fputs("epctx: too many arguments\nusage: epctx help [COMMAND]\n", stderr);
-        return CLI_USAGE;
-    }
+    if (argc > 1) return cli_misuse("too many arguments\nusage: epctx help [COMMAND]");
     if (argc == 0 || strcmp(argv[0], "help") == 0) {
         print_help(stdout);
         return CLI_OK;
@@ -167,6 +173,7 @@ int main(int argc, char **argv) {
     else
         code = run_command(argv[1], argc - 2, argv + 2);
     cli_progress_end();
+    if (code != CLI_OK) cli_json_failed(code);
     /* A full disk behind a redirection shows only here. */
     if (fflush(stdout) != 0 || ferror(stdout)) {
         cli_fail_text("standard output: %s%s", strerror(errno),

@@ -40,8 +40,8 @@ static bool read_connections(merge_wish *w) {
         epctx_connection *link = &list[w->opts.connection_count++];
         epctx_str first = part, second = part;
         if (equals == NULL || equals == part.data || equals + 1 == part.data + part.size) {
-            cli_say("epctx: --connect: '%.*s' is not of the form OUTPUT=INPUT\n", (int)part.size,
-                    part.data);
+            cli_misuse("--connect: '%.*s' is not of the form OUTPUT=INPUT", (int)part.size,
+                       part.data);
             return false;
         }
         first.size = (size_t)(equals - part.data);
@@ -61,7 +61,7 @@ static bool read_prefixes(merge_wish *w) {
     if (rest == NULL) return true;
     for (i = 0; next_part(&rest, &w->out.arena, &part) || (i == 0 && *rest == '\0'); i++) {
         if (i == w->count) {
-            cli_say("epctx: --prefix: there are more prefixes than models\n");
+            cli_misuse("--prefix: there are more prefixes than models");
             return false;
         }
         if (w->prefix[0] == '\0') part = epctx_str_of("");
@@ -76,7 +76,7 @@ static bool read_metadata(merge_wish *w) {
     w->opts.metadata =
         strcmp(w->metadata, "first") == 0 ? EPCTX_METADATA_FIRST : EPCTX_METADATA_PREFIX;
     if (strcmp(w->metadata, "first") == 0 || strcmp(w->metadata, "prefix") == 0) return true;
-    cli_say("epctx: --metadata must be refuse, first or prefix\n");
+    cli_misuse("--metadata must be refuse, first or prefix");
     return false;
 }
 

@@ -55,7 +55,7 @@ static bool are_here(epctx_str folder, const char *const *list, size_t count, ep
     size_t i;
     epctx_error_clear(&error);
     if (here == NULL || io->canonical_fn(io->user, here, root, sizeof root, &error) != EPCTX_OK) {
-        cli_fail_text("%s", here == NULL ? "out of memory" : error.message);
+        here == NULL ? cli_fail_text("out of memory") : cli_fail(&error);
         return false;
     }
     for (i = 0; i < count; i++) {
@@ -78,9 +78,10 @@ static void leave_broken(output *out, const char **list, size_t *count) {
         epctx_model model;
         epctx_error error;
         epctx_status status = cli_open(&model, list[i], &error);
+        const output_item what = output_item_of("keep", "model", epctx_str_of(list[i]));
         epctx_model_close(&model);
         if (status == EPCTX_ERR_PROTOBUF)
-            output_change(out, "skipped %s", error.message);
+            output_change(out, &what, "skipped %s", error.message);
         else
             list[kept++] = list[i];
     }
@@ -154,7 +155,10 @@ static int check_others(output *out, const char *from, const char *to, const cha
 
 static void tell(void *user, const char *model, size_t nodes) {
     output *out = (output *)user;
-    output_change(out, "%s: %zu node%s", model, nodes, nodes == 1 ? "" : "s");
+    output_item what = output_item_of("change", "model", epctx_str_of(model));
+    what.count = nodes;
+    what.attribute = epctx_str_of("ep_cache_context");
+    output_change(out, &what, "%s: %zu node%s", model, nodes, nodes == 1 ? "" : "s");
     output_file(out, "write", model, NULL, NULL);
 }
 
@@ -178,7 +182,7 @@ static int move(output *out, const char *from, const char *to, const char *const
     for (i = 0; i < ATTEMPTS && status == EPCTX_ERR_CHANGED; i++)
         status = epctx_move_binary(from, to, models, count, &opts, &report, &error);
     if (status == EPCTX_ERR_NOT_FOUND && found && report.size > 0)
-        return cli_fail_text("%s; models in other folders must be named", error.message);
+        return cli_fail_cure(&error, "models in other folders must be named");
     if (status != EPCTX_OK) return cli_fail(&error);
     output_file(out, "rename", from, &report.size, to);
     return output_done(out);

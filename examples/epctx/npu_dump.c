@@ -231,10 +231,10 @@ static int dump_model(const char *file, const char *source, uint64_t threads, ui
     status = session_open(&s, file, source, &error);
     if (status == EPCTX_OK) status = measure(&s, &d, repeat, &error);
     if (status == EPCTX_OK && json) {
-        putchar('{');
+        cli_json_begin(stdout);
         json_passes(&d);
         json_commands(&s, d.times);
-        puts("}");
+        cli_json_end(stdout);
     } else if (status == EPCTX_OK) {
         print_passes(&d);
         print_commands(&s, d.times);

@@ -20,7 +20,7 @@ void output_free(output *out) {
 }
 
 static bool refuse(const char *text) {
-    cli_say("epctx: %s\n", text);
+    cli_misuse("%s", text);
     return false;
 }
 
@@ -49,6 +49,7 @@ bool output_check(output *out, const char *source) {
         return refuse("with --in-place, --overwrite must be replace or backup");
     if (out->in_place) out->path = source;
     out->to_stdout = out->path != NULL && strcmp(out->path, "-") == 0 && !out->in_place;
+    if (out->to_stdout && !out->dry_run) cli_json_to(stderr);
     return true;
 }
 
@@ -82,7 +83,25 @@ epctx_status output_open(output *out, epctx_model *model, const char *file, epct
     return status == EPCTX_OK ? epctx_model_open_file(model, file, &opts, error) : status;
 }
 
-static void add_line(output *out, output_list *list, const char *format, va_list args) {
+output_item output_item_of(const char *action, const char *kind, epctx_str name) {
+    output_item item;
+    memset(&item, 0, sizeof item);
+    item.action = action;
+    item.kind = kind;
+    item.name = name;
+    item.size = EPCTX_NO_OFFSET;
+    return item;
+}
+
+/* Copies what the report shows: a model changes, and is closed before the report. */
+static bool keep(output *out, epctx_str *text) {
+    if (text->data == NULL || text->size > OUTPUT_LONGEST) return true;
+    text->data = epctx_arena_copy(&out->arena, *text);
+    return text->data != NULL;
+}
+
+static void add_line(output *out, output_list *list, const output_item *what, const char *format,
+                     va_list args) {
     output_line *line = (output_line *)epctx_arena_alloc(&out->arena, sizeof *line);
     va_list again;
     int size;
@@ -96,6 +115,11 @@ static void add_line(output *out, output_list *list, const char *format, va_list
         return;
     }
     vsnprintf(line->text, (size_t)size + 1, format, args);
+    if (what != NULL) line->what = *what;
+    if (what != NULL && !(keep(out, &line->what.name) && keep(out, &line->what.attribute) &&
+                          keep(out, &line->what.before) && keep(out, &line->what.after) &&
+                          keep(out, &line->what.file)))
+        out->no_memory = true;
     if (list->last != NULL)
         list->last->next = line;
     else
@@ -104,17 +128,17 @@ static void add_line(output *out, output_list *list, const char *format, va_list
     list->count++;
 }
 
-void output_change(output *out, const char *format, ...) {
+void output_change(output *out, const output_item *what, const char *format, ...) {
     va_list args;
     va_start(args, format);
-    add_line(out, &out->changes, format, args);
+    add_line(out, &out->changes, what, format, args);
     va_end(args);
 }
 
 void output_note(output *out, const char *format, ...) {
     va_list args;
     va_start(args, format);
-    add_line(out, &out->notes, format, args);
+    add_line(out, &out->notes, NULL, format, args);
     va_end(args);
 }
 
@@ -141,12 +165,41 @@ void output_file(output *out, const char *action, const char *path, const uint64
 
 /* -- plan and report -- */
 
+/* What is long or no text is told by its size: the file has it. */
+static void print_value(const char *key, epctx_str value, FILE *to) {
+    if (value.data == NULL) return;
+    fprintf(to, ", \"%s\": ", key);
+    if (value.size > OUTPUT_LONGEST || !epctx_str_is_utf8(value))
+        fprintf(to, "{\"size\": %zu}", value.size);
+    else
+        cli_put_json(to, value);
+}
+
+static void print_change(const output_line *line, FILE *to) {
+    const output_item *what = &line->what;
+    fprintf(to, "{\"action\": \"%s\", \"kind\": \"%s\"", what->action, what->kind);
+    if (what->part > 0) fprintf(to, ", \"model\": %zu", what->part);
+    if (what->rule != NULL) fprintf(to, ", \"rule\": \"%s\"", what->rule);
+    print_value("name", what->name, to);
+    print_value("attribute", what->attribute, to);
+    print_value("before", what->before, to);
+    print_value("after", what->after, to);
+    print_value("file", what->file, to);
+    if (what->count > 0) fprintf(to, ", \"count\": %" PRIu64, what->count);
+    if (what->size != EPCTX_NO_OFFSET) fprintf(to, ", \"size\": %" PRIu64, what->size);
+    fputs(", ", to);
+    cli_put_member(to, "text", epctx_str_of(line->text), "}");
+}
+
 static void print_json_list(const char *key, const output_list *list, FILE *to) {
     const output_line *line;
     fprintf(to, ",\n\"%s\": [", key);
     for (line = list->first; line != NULL; line = line->next) {
         fputs("\n  ", to);
-        cli_put_json(to, epctx_str_of(line->text));
+        if (line->what.action != NULL)
+            print_change(line, to);
+        else
+            cli_put_json(to, epctx_str_of(line->text));
         fputs(line->next != NULL ? "," : "\n", to);
     }
     fputs("]", to);
@@ -154,8 +207,8 @@ static void print_json_list(const char *key, const output_list *list, FILE *to) 
 
 static void print_json(const output *out, FILE *to) {
     const output_file_line *file;
-    fprintf(to, "{\n\"dry_run\": %s,\n\"size\": %" PRIu64, out->dry_run ? "true" : "false",
-            out->size);
+    cli_json_begin(to);
+    fprintf(to, "\"dry_run\": %s,\n\"size\": %" PRIu64, out->dry_run ? "true" : "false", out->size);
     print_json_list("changes", &out->changes, to);
     print_json_list("notes", &out->notes, to);
     fputs(",\n\"files\": [", to);
@@ -169,7 +222,8 @@ static void print_json(const output *out, FILE *to) {
         }
         fputs(file->next != NULL ? "}," : "}\n", to);
     }
-    fputs("]\n}\n", to);
+    fputs("]", to);
+    cli_json_end(to);
 }
 
 static void print_notes(const output *out) {
@@ -281,10 +335,10 @@ static int model_to_stdout(output *out, epctx_model *model) {
 
 static int fail(const output *out, const epctx_error *error) {
     if (error->status == EPCTX_ERR_EXISTS)
-        return cli_fail_text("%s (-f replaces it, --overwrite backup keeps it as %s~)",
-                             error->message, out->path);
+        return cli_fail_cure(error, "-f replaces it, --overwrite backup keeps it as %s~",
+                             out->path);
     if (error->status == EPCTX_ERR_LIMIT && !out->allow_huge)
-        return cli_fail_text("%s (--allow-huge writes it anyway)", error->message);
+        return cli_fail_cure(error, "--allow-huge writes it anyway");
     return cli_fail(error);
 }
 
@@ -331,9 +385,9 @@ int output_model(output *out, epctx_model *model) {
 
 int output_refuse(const output *out, const epctx_error *error) {
     if (error->status == EPCTX_ERR_EXISTS)
-        return cli_fail_text("%s (-f replaces it, --overwrite backup keeps it)", error->message);
+        return cli_fail_cure(error, "-f replaces it, --overwrite backup keeps it");
     if (error->status == EPCTX_ERR_LIMIT && !out->allow_huge)
-        return cli_fail_text("%s (--allow-huge writes it anyway)", error->message);
+        return cli_fail_cure(error, "--allow-huge writes it anyway");
     return cli_fail(error);
 }
 

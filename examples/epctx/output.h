@@ -13,9 +13,27 @@
 
 #include "cli.h"
 
+/* A longer value is told by its size. */
+enum { OUTPUT_LONGEST = 4096 };
+
+/* What is changed. What does not apply is left zero. */
+typedef struct output_item {
+    const char *action;      /* "set", "add", "remove", "rename", "embed", "keep" ... */
+    const char *kind;        /* "node", "value", "initializer", "metadata", "opset" ... */
+    epctx_str name;          /* of it */
+    epctx_str attribute;     /* of the node; or the field of model or graph */
+    epctx_str before, after; /* values or names; data NULL: there was or is none */
+    epctx_str file;          /* from or to which data is moved, or that is changed */
+    uint64_t size;           /* bytes of what is moved; EPCTX_NO_OFFSET: unknown */
+    uint64_t count;          /* of places that are changed at once; 0: one */
+    size_t part;             /* number of the model on the command line from 1, of several */
+    const char *rule;        /* of lint, which the change is about */
+} output_item;
+
 typedef struct output_line {
     struct output_line *next;
     char *text;
+    output_item what; /* of a change */
 } output_line;
 
 typedef struct output_list {
@@ -85,10 +103,13 @@ bool output_policy(const char *text, bool force, bool backup, epctx_overwrite *p
 /* Opens the model that is to be changed. Where the result replaces it, nobody else changes it until
  * output_free. */
 epctx_status output_open(output *out, epctx_model *model, const char *file, epctx_error *error);
-/* One change of the model for plan and report, as printf; text from a model as "%.*s". */
-void output_change(output *out, const char *format, ...);
+/* One change of the model for plan and report: as data, and as printf for people; text from a model
+ * as "%.*s". */
+CLI_FORMAT(3) void output_change(output *out, const output_item *what, const char *format, ...);
+/* An item of this kind, with nothing else known. */
+output_item output_item_of(const char *action, const char *kind, epctx_str name);
 /* What the user has to know besides, below the files; as printf. */
-void output_note(output *out, const char *format, ...);
+CLI_FORMAT(2) void output_note(output *out, const char *format, ...);
 /* A file besides the model that is written (removed, renamed ...). `note` may be NULL. */
 void output_file(output *out, const char *action, const char *path, const uint64_t *size,
                  const char *note);

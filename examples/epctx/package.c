@@ -597,9 +597,9 @@ static bool is_folder_name(const char *text) {
 }
 
 static bool refuse_name(const char *what, const char *name) {
-    cli_say("epctx: %s '%s': use only letters, digits, '_', '-' and '.', because it becomes a "
-            "folder; NAME=FILE names a variant\n",
-            what, name);
+    cli_misuse("%s '%s': use only letters, digits, '_', '-' and '.', because it becomes a "
+               "folder; NAME=FILE names a variant",
+               what, name);
     return false;
 }
 
@@ -627,7 +627,7 @@ static bool name_variant(package *p, const char *text, bool is_source) {
         return refuse_name("variant", v->name != NULL ? v->name : "");
     for (i = 0; i + 1 < p->count; i++)
         if (strcmp(p->variants[i].name, v->name) == 0) {
-            cli_say("epctx: two variants are named '%s': rename one with NAME=FILE\n", v->name);
+            cli_misuse("two variants are named '%s': rename one with NAME=FILE", v->name);
             return false;
         }
     return true;
@@ -635,16 +635,16 @@ static bool name_variant(package *p, const char *text, bool is_source) {
 
 static bool settings_good(package *p) {
     if (p->path == NULL) {
-        fputs("epctx: specify the output folder: -o DIR\n", stderr);
+        cli_misuse("specify the output folder: -o DIR");
         return false;
     }
     if (strcmp(p->path, "-") == 0) {
-        fputs("epctx: -o -: a package cannot go to standard output: use -o DIR\n", stderr);
+        cli_misuse("-o -: a package cannot go to standard output: use -o DIR");
         return false;
     }
     if (p->device != NULL && strcmp(p->device, "cpu") != 0 && strcmp(p->device, "gpu") != 0 &&
         strcmp(p->device, "npu") != 0) {
-        fputs("epctx: --device must be cpu, gpu or npu\n", stderr);
+        cli_misuse("--device must be cpu, gpu or npu");
         return false;
     }
     if (!is_folder_name(p->component) || strcmp(p->component, "shared_assets") == 0 ||
@@ -667,14 +667,16 @@ static int print_report(const package *p, const char *lines) {
                p->dry_run ? "dry run, nothing was written: " : "", p->files, p->size);
         return CLI_OK;
     }
-    printf("{\n\"dry_run\": %s,\n\"size\": %" PRIu64 ",\n\"variants\": [",
+    cli_json_begin(stdout);
+    printf("\"dry_run\": %s,\n\"size\": %" PRIu64 ",\n\"variants\": [",
            p->dry_run ? "true" : "false", p->size);
     for (i = 0; i < p->count; i++) {
         fputs(i > 0 ? ",\n  {" : "\n  {", stdout);
         cli_json_str("name", epctx_str_of(p->variants[i].name), ", ");
         cli_json_str("ep", epctx_str_of(p->variants[i].ep), "}");
     }
-    printf("\n],\n\"files\": [%s\n]\n}\n", lines);
+    printf("\n],\n\"files\": [%s\n]", lines);
+    cli_json_end(stdout);
     return CLI_OK;
 }
 

@@ -467,6 +467,6 @@ int compile_plan(const char *const *files, int count, const compile_settings *se
     epctx_arena_free(&notes.arena);
     epctx_arena_free(&arena);
     if (status == EPCTX_ERR_EXISTS && !set->gen.overwrite)
-        return cli_fail_text("%s (-f replaces it)", error.message);
+        return cli_fail_cure(&error, "-f replaces it");
     return status == EPCTX_OK ? CLI_OK : cli_fail(&error);
 }

@@ -1,4 +1,5 @@
 /* epctx prefix: a prefix in front of the names of nodes. */
+#include "ops/ops.h"
 #include "output.h"
 
 #include <string.h>
@@ -15,16 +16,22 @@ static void report(prefix_work *work) {
     epctx_walk walk;
     epctx_node_view node;
     epctx_walk_begin(&walk, &work->model);
-    while (epctx_walk_next(&walk, &node))
-        if (node.name.size > 0 && (work->opts.all_nodes || epctx_node_is_epnode(&node)))
-            output_change(&work->out, "node '%.*s': now '%s%.*s'", (int)node.name.size,
-                          node.name.data, work->prefix, (int)node.name.size, node.name.data);
+    while (epctx_walk_next(&walk, &node)) {
+        output_item what = output_item_of("rename", "node", node.name);
+        if (node.name.size == 0 || (!work->opts.all_nodes && !epctx_node_is_epnode(&node)))
+            continue;
+        what.before = node.name;
+        if (ops_join(&work->out.arena, epctx_str_of(work->prefix), node.name, &what.after,
+                     &work->error) != EPCTX_OK)
+            work->out.no_memory = true;
+        output_change(&work->out, &what, "node '%.*s': now '%s%.*s'", (int)node.name.size,
+                      node.name.data, work->prefix, (int)node.name.size, node.name.data);
+    }
 }
 
 static int fail(const prefix_work *work) {
     if (work->error.status == EPCTX_ERR_UNSUPPORTED)
-        return cli_fail_graph_key(&work->error,
-                                  "; otherwise compile the source again with a prefix");
+        return cli_fail_graph_key(&work->error, "otherwise compile the source again with a prefix");
     return cli_fail(&work->error);
 }
 

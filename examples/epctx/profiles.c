@@ -4,6 +4,16 @@
 
 #include <string.h>
 
+static void begin_json(const char *list) {
+    cli_json_begin(stdout);
+    printf("\"%s\": [", list);
+}
+
+static void end_json(void) {
+    fputs("\n]", stdout);
+    cli_json_end(stdout);
+}
+
 /* A line of the description of an EP, or a member of its object. */
 static void put_line(const char *name, const char *text, bool json) {
     if (text == NULL) return;
@@ -44,19 +54,19 @@ static int list_profiles(const char *name, bool json) {
     const epctx_profile *wanted = NULL;
     bool first = true;
     if (name != NULL && !cli_profile_for("profiles", name, &wanted)) return CLI_USAGE;
-    if (json) putchar('[');
+    if (json) begin_json("profiles");
     for (i = 0; i < count; i++) {
         if (wanted != NULL && wanted != &all[i]) continue;
         put_profile(&all[i], json, first);
         first = false;
     }
-    if (json) puts("\n]");
+    if (json) end_json();
     return CLI_OK;
 }
 
 static int list_errors(bool json) {
     size_t i;
-    if (json) putchar('[');
+    if (json) begin_json("qnn_errors");
     for (i = 0; i < vendor_code_count; i++) {
         const vendor_code *code = &vendor_codes[i];
         if (json) {
@@ -71,13 +81,16 @@ static int list_errors(bool json) {
             if (code->cure != NULL) cli_put_wrapped(stdout, code->cure, 7);
         }
     }
-    if (json) puts("\n]");
+    if (json) end_json();
     return CLI_OK;
 }
 
 static int list_chips(bool json) {
     size_t i;
-    fputs(json ? "[" : "soc_model  HTP  VTCM    chip\n", stdout);
+    if (json)
+        begin_json("chips");
+    else
+        puts("soc_model  HTP  VTCM    chip");
     for (i = 0; i < vendor_chip_count; i++) {
         const vendor_chip *chip = &vendor_chips[i];
         if (json) {
@@ -94,7 +107,7 @@ static int list_chips(bool json) {
             printf("%9u  v%u  ?       %s\n", chip->soc_model, chip->arch, chip->name);
         }
     }
-    if (json) puts("\n]");
+    if (json) end_json();
     return CLI_OK;
 }
 
@@ -123,7 +136,7 @@ const cli_command cli_profiles = {
     "  --errors   QNN's error numbers, what they mean and what helps; 'epctx explain'\n"
     "             takes one of them, too\n"
     "  --chips    Qualcomm's chips: soc_model, architecture of the HTP, VTCM\n"
-    "  --json     print one JSON array\n\n"
+    "  --json     print one JSON object\n\n"
     "Example: epctx profiles openvino\n",
     run,
 };

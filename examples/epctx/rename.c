@@ -49,6 +49,13 @@ static bool value_names(const epctx_model *model, epctx_map *map) {
            add_names(map, epctx_graph_initializers(graph), TENSOR_NAME);
 }
 
+static void tell(rename_work *work, const char *kind, const char *from, const char *to) {
+    output_item what = output_item_of("rename", kind, epctx_str_of(from));
+    what.before = what.name;
+    what.after = epctx_str_of(to);
+    output_change(&work->out, &what, "%s '%s': now '%s'", kind, from, to);
+}
+
 static int list_values(rename_work *work) {
     epctx_graph_view graph = epctx_model_graph(&work->model);
     epctx_cursor lists[2];
@@ -73,6 +80,7 @@ static int rename_values(rename_work *work, const char **names, size_t count) {
     epctx_str *from = (epctx_str *)epctx_arena_array(&work->arena, count, sizeof *from);
     epctx_str *to = (epctx_str *)epctx_arena_array(&work->arena, count, sizeof *to);
     epctx_map known;
+    output_item what;
     size_t uses, i;
     epctx_map_init(&known, &work->arena);
     if (from == NULL || to == NULL || !value_names(&work->model, &known))
@@ -84,15 +92,17 @@ static int rename_values(rename_work *work, const char **names, size_t count) {
             cli_fail_text("%s: the main graph has no value '%s'", work->file, names[2 * i]);
             return list_values(work);
         }
-        output_change(&work->out, "value '%s': now '%s'", names[2 * i], names[2 * i + 1]);
+        tell(work, "value", names[2 * i], names[2 * i + 1]);
     }
     if (epctx_rename_values(&work->model, main_graph, from, to, count, &work->opts, &uses,
                             &work->error) != EPCTX_OK) {
         if (work->error.status == EPCTX_ERR_UNSUPPORTED)
-            return cli_fail_text("%s (--any-io renames it anyway)", work->error.message);
+            return cli_fail_cure(&work->error, "--any-io renames it anyway");
         return cli_fail(&work->error);
     }
-    output_change(&work->out, "%zu occurrences in total", uses);
+    what = output_item_of("rename", "occurrences", epctx_str_of(NULL));
+    what.count = uses;
+    output_change(&work->out, &what, "%zu occurrences in total", uses);
     return CLI_OK;
 }
 
@@ -112,7 +122,7 @@ static int rename_node(rename_work *work, const char *from, const char *to) {
             return cli_fail_graph_key(&work->error, "");
         return cli_fail(&work->error);
     }
-    output_change(&work->out, "node '%s': now '%s'", from, to);
+    tell(work, "node", from, to);
     return CLI_OK;
 }
 
@@ -150,7 +160,7 @@ static int run(int argc, char **argv) {
                (profile == NULL || cli_profile(profile, &work.opts.profile))) {
         work.file = operands[0];
         if (count % 2 == 0)
-            cli_say("epctx: missing new name for '%s'\n", operands[count - 1]);
+            cli_misuse("missing new name for '%s'", operands[count - 1]);
         else
             code = rename_all(&work, operands + 1, (size_t)(count - 1) / 2);
     }

@@ -15,15 +15,23 @@ typedef struct repair_list {
     uint64_t moved; /* findings that moving contexts to files may cure */
 } repair_list;
 
+static output_item item_of(const char *action, const epctx_rule_info *rule, epctx_str name) {
+    output_item item = output_item_of(action, "item", name);
+    item.rule = rule->id;
+    return item;
+}
+
 static void tell(void *user, const epctx_repair_note *note) {
     repair_list *list = (repair_list *)user;
+    output_item what;
     const bool nameless = !note->done && note->rule == EPCTX_RULE_SOURCE_ABSENT;
     if (!note->done && rule_wants_extract((int)note->rule)) {
         list->moved++;
         return;
     }
-    output_change(list->out, "%s %s%s%.*s%s: %s%s", note->done ? "repaired" : "left", note->info.id,
-                  note->name.size > 0 ? " '" : "", (int)note->name.size,
+    what = item_of(note->done ? "repair" : "keep", &note->info, note->name);
+    output_change(list->out, &what, "%s %s%s%.*s%s: %s%s", note->done ? "repaired" : "left",
+                  note->info.id, note->name.size > 0 ? " '" : "", (int)note->name.size,
                   note->name.size > 0 ? note->name.data : "", note->name.size > 0 ? "'" : "",
                   note->text, nameless ? "; --ep NAME sets it" : "");
 }
@@ -35,14 +43,14 @@ static bool read_rules(repair_list *list, const char *text) {
     while (text != NULL && next_part(&rest, &list->out->arena, &part)) {
         int rule = rule_find(part);
         if (rule == RULE_COUNT || list->opts.rule_count == EPCTX_RULE_COUNT) {
-            cli_say("epctx: --rules: there is no rule '%.*s' (epctx lint --rules)\n",
-                    (int)part.size, part.data);
+            cli_misuse("--rules: there is no rule '%.*s' (epctx lint --rules)", (int)part.size,
+                       part.data);
             return false;
         }
         if (rule >= EPCTX_RULE_COUNT ||
             (!epctx_can_repair((epctx_rule)rule) && !rule_wants_extract(rule))) {
-            cli_say("epctx: --rules: %s cannot be repaired automatically: %s\n", rule_info(rule).id,
-                    rule_info(rule).fix);
+            cli_misuse("--rules: %s cannot be repaired automatically: %s", rule_info(rule).id,
+                       rule_info(rule).fix);
             return false;
         }
         list->rules[list->opts.rule_count++] = (epctx_rule)rule;
@@ -55,18 +63,23 @@ static void tell_loads(repair_list *list, const epctx_model *model, const char *
                        size_t *left) {
     epctx_finding finding;
     epctx_error error;
+    output_item what;
     if (*left > 0 || list->opts.rule_count > 0 ||
         !rule_loads_fails(model, file, NULL, &finding, &error))
         return;
-    output_change(list->out, "left %s '%.*s': %s (%s)", finding.info.id, (int)finding.node.size,
-                  finding.node.data, finding.message, finding.info.fix);
+    what = item_of("keep", &finding.info, finding.node);
+    output_change(list->out, &what, "left %s '%.*s': %s (%s)", finding.info.id,
+                  (int)finding.node.size, finding.node.data, finding.message, finding.info.fix);
     ++*left;
 }
 
 static void left_by_extract(void *user, const epctx_finding *what) {
     repair_list *list = (repair_list *)user;
+    output_item item;
     if (!rule_wants_extract((int)what->rule)) return;
-    output_change(list->out, "left %s '%.*s': %s %s", what->info.id, (int)what->node.size,
+    item = item_of("keep", &what->info, what->node);
+    item.attribute = epctx_str_of(what->attribute);
+    output_change(list->out, &item, "left %s '%.*s': %s %s", what->info.id, (int)what->node.size,
                   what->node.data, what->attribute, what->message);
     list->moved++;
 }
@@ -83,8 +96,10 @@ static void extract(repair_list *list, epctx_model *model, epctx_combined *files
     opts.profile = check.profile;
     if (list->out->path != NULL && !list->out->to_stdout) opts.output_path = list->out->path;
     if (epctx_model_extract(model, &opts, &changes, &error) != EPCTX_OK) {
-        output_change(list->out, "left %zu finding%s: contexts cannot be moved to files: %s", found,
-                      cli_plural(found), error.message);
+        output_item what = output_item_of("keep", "node", epctx_str_of(NULL));
+        what.count = found;
+        output_change(list->out, &what, "left %zu finding%s: contexts cannot be moved to files: %s",
+                      found, cli_plural(found), error.message);
         return;
     }
     for (i = 0; i < changes.count; i++) convert_tell(list->out, &changes.items[i]);

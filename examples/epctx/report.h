@@ -44,7 +44,7 @@ typedef struct report {
 epctx_status report_make(report *out, const epctx_model *model, const char *file,
                          epctx_error *error);
 void report_free(report *done);
-/* The object of `epctx info --json`, with a line end. */
+/* The members of the object of `epctx info --json`. */
 void report_put_json(FILE *out, const report *all, const epctx_state *state);
 
 #endif

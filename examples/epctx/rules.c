@@ -43,8 +43,8 @@ bool rule_list(const char *text, bool *wanted) {
         epctx_str part = epctx_str_cut(&rest, ',');
         int rule = rule_find(part);
         if (rule == RULE_COUNT) {
-            cli_say("epctx: --rules: there is no rule '%.*s' (epctx lint --rules)\n",
-                    (int)part.size, part.data);
+            cli_misuse("--rules: there is no rule '%.*s' (epctx lint --rules)", (int)part.size,
+                       part.data);
             return false;
         }
         wanted[rule] = true;

@@ -53,7 +53,7 @@ static int by_size(const void *a, const void *b) {
 static void print_json(const session *s, const char *file, const double *times, uint64_t count,
                        double first) {
     size_t i;
-    putchar('{');
+    cli_json_begin(stdout);
     cli_json_str("model", epctx_str_of(file), ",\n");
     printf("\"compiled_in_memory\": %s,\n\"partitions\": %zu,\n", s->compiled ? "true" : "false",
            s->loaded.bound_count);
@@ -65,7 +65,8 @@ static void print_json(const session *s, const char *file, const double *times, 
         fputs(i > 0 ? ",\n  " : "\n  ", stdout);
         tensors_print_json(s->outputs[i]);
     }
-    puts("]}");
+    putchar(']');
+    cli_json_end(stdout);
 }
 
 /* Runs `count` times, each into `times`. */
@@ -135,7 +136,7 @@ static void print_ort(const anyep_board *board, const char *file, const settings
     const bool cpu = board->ep[0] == '\0';
     size_t i;
     if (set->json) {
-        putchar('{');
+        cli_json_begin(stdout);
         cli_json_str("model", epctx_str_of(file), ",\n");
         anyep_json_ep(board);
         printf("\"nodes\": %zu,\n\"ep_nodes\": %zu,\n\"session_ms\": %.3f,\n"
@@ -147,7 +148,8 @@ static void print_ort(const anyep_board *board, const char *file, const settings
             fputs(i > 0 ? ",\n  " : "\n  ", stdout);
             tensors_print_json(outputs->values[i]);
         }
-        puts("]}");
+        putchar(']');
+        cli_json_end(stdout);
         return;
     }
     printf("%-14s ", "model");
@@ -202,7 +204,7 @@ static int run_ort(anyep_settings *any, const char *file, const settings *set, c
     memset(&job, 0, sizeof job);
     epctx_arena_init(&arena, NULL);
     if (most != NULL) {
-        fputs("epctx: --max-work is for the reference NPU: omit it beside --ort\n", stderr);
+        cli_misuse("--max-work is for the reference NPU: omit it beside --ort");
     } else if (anyep_read(any, &arena, false, LIMIT) &&
                (set->source == NULL ||
                 anyep_add(any, &any->session, "ep.context_source_model_path", set->source)) &&
@@ -260,7 +262,7 @@ static int run(int argc, char **argv) {
         if (!cli_parse(&cli_run, argc, argv, options, &file, 1)) return CLI_USAGE;
     }
     if (seed != NULL && set.input_folder != NULL) {
-        fputs("epctx: --seed and --input-dir cannot be combined\n", stderr);
+        cli_misuse("--seed and --input-dir cannot be combined");
         return CLI_USAGE;
     }
     if (!cli_number("--seed", seed != NULL ? seed : "1", 0, UINT64_MAX, &set.seed) ||
@@ -268,8 +270,7 @@ static int run(int argc, char **argv) {
         return CLI_USAGE;
     if (anyep_asked(&any)) return run_ort(&any, file, &set, threads, most);
     if (dims || any.verbose) {
-        fputs("epctx: --dim and -v need --ort (epctx compile --dim for the reference NPU)\n",
-              stderr);
+        cli_misuse("--dim and -v need --ort (epctx compile --dim for the reference NPU)");
         return CLI_USAGE;
     }
     if (!cli_number("--threads", threads != NULL ? threads : "1", 1, 64, &thread_count) ||

@@ -151,7 +151,10 @@ static int json_list(epctx_scan *scan, const epctx_source *source, epctx_scan_ev
     epctx_scan_begin(scan, source);
     printf("\"%s\": [", name);
     while ((event = epctx_scan_next(scan, error)) != EPCTX_SCAN_END) {
-        if (event == EPCTX_SCAN_FAILED) return CLI_FAILED;
+        if (event == EPCTX_SCAN_FAILED) {
+            puts("],");
+            return CLI_FAILED;
+        }
         if (event != wanted) continue;
         printf("%s\n  {", comma);
         comma = ",";
@@ -186,14 +189,20 @@ static int print_events(epctx_scan *scan, const epctx_source *source, const char
     epctx_scan_event event;
     epctx_error error;
     bool first = true;
+    int code = CLI_OK;
     cli_progress_begin("scan", source != NULL ? source->size : 0);
-    if (json) fputs("{\n\"nodes\": [", stdout);
+    if (json) {
+        cli_json_begin(stdout);
+        fputs("\"nodes\": [", stdout);
+    }
     while ((event = epctx_scan_next(scan, &error)) != EPCTX_SCAN_END) {
         if (event == EPCTX_SCAN_FAILED) {
             cli_progress_end();
-            if (json) puts("]}");
             epctx_blame(&error, file, NULL, NULL);
-            return cli_fail(&error);
+            cli_fail(&error);
+            if (json) putchar(']');
+            if (json) cli_json_end(stdout);
+            return CLI_FAILED;
         }
         cli_progress_hide();
         put_event(scan, event, json, &first);
@@ -202,16 +211,16 @@ static int print_events(epctx_scan *scan, const epctx_source *source, const char
     if (json) fputs("],\n", stdout);
     if (json && (json_list(scan, source, EPCTX_SCAN_METADATA, &error) != CLI_OK ||
                  json_list(scan, source, EPCTX_SCAN_EXTERNAL, &error) != CLI_OK))
-        return cli_fail(&error);
-    if (json)
-        printf("\"node_count\": %" PRIu32 ",\n\"ep_node_count\": %" PRIu32 ",\n\"size\": %" PRIu64
-               "\n}\n",
+        code = cli_fail(&error);
+    if (json) {
+        printf("\"node_count\": %" PRIu32 ",\n\"ep_node_count\": %" PRIu32 ",\n\"size\": %" PRIu64,
                scan->node_count, scan->epnode_count, scan->at);
-    else
+        cli_json_end(stdout);
+    } else
         printf("%" PRIu32 " node%s, %" PRIu32 " of them EPContext, %" PRIu64 " byte%s\n",
                scan->node_count, cli_plural(scan->node_count), scan->epnode_count, scan->at,
                cli_plural(scan->at));
-    return CLI_OK;
+    return code;
 }
 
 static int scan_file(const char *file, bool json) {

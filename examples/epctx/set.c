@@ -18,8 +18,7 @@ static const struct {
 
 /* The command line is wrong: "<what>: '<text>' <problem>". */
 static bool misuse(target_work *work, epctx_str what, epctx_str text, const char *problem) {
-    cli_say("epctx: %.*s: '%.*s' %s\n", (int)what.size, what.data, (int)text.size, text.data,
-            problem);
+    cli_misuse("%.*s: '%.*s' %s", (int)what.size, what.data, (int)text.size, text.data, problem);
     work->misused = true;
     return false;
 }
@@ -68,7 +67,7 @@ static bool read_text(target_work *work, const char *text, epctx_str *value) {
  * ONNX calls strings are bytes, and free. */
 static bool is_utf8(target_work *work, epctx_str what, epctx_str text) {
     if (epctx_str_is_utf8(text)) return true;
-    cli_say("epctx: %.*s: the text is not UTF-8, as ONNX requires\n", (int)what.size, what.data);
+    cli_misuse("%.*s: the text is not UTF-8, as ONNX requires", (int)what.size, what.data);
     work->misused = true;
     return false;
 }
@@ -213,8 +212,8 @@ static bool choose_type(target_work *work, const epctx_node_view *node, epctx_at
     if (!target_attr(node, attr->name, &old)) {
         const char *similar = epctx_node_is_epnode(node) ? similar_attr(attr->name) : NULL;
         if (similar != NULL)
-            cli_say("epctx: there is no attribute '%.*s', did you mean '%s'?\n",
-                    (int)attr->name.size, attr->name.data, similar);
+            cli_misuse("there is no attribute '%.*s', did you mean '%s'?", (int)attr->name.size,
+                       attr->name.data, similar);
         return misuse(work, node->name, attr->name,
                       "is a new attribute: give its type as NAME:int=, :float=, :string=, :ints=, "
                       ":floats= or :strings=");
@@ -228,65 +227,35 @@ static bool choose_type(target_work *work, const epctx_node_view *node, epctx_at
 
 /* -- changes -- */
 
-enum { SHOWN = 60 };
-
-/* "[1,2,3]", the first few of a list; texts by their number only. */
-static void describe_list(const epctx_attr_view *attr, char *text, size_t size) {
-    bool ints = attr->type == EPCTX_ATTR_INTS;
-    epctx_cursor it = epctx_view_fields(attr->view, ints ? CLI_ATTR_INTS : CLI_ATTR_FLOATS);
-    const char *comma = "[";
-    int64_t number = 0;
-    float real = 0;
-    size_t used = 0;
-    while (used + 40 < size &&
-           (ints ? epctx_next_int(&it, &number) : epctx_next_float(&it, &real))) {
-        int n = ints ? snprintf(text + used, size - used, "%s%" PRId64, comma, number)
-                     : snprintf(text + used, size - used, "%s%.9g", comma, (double)real);
-        used += n > 0 ? (size_t)n : 0;
-        comma = ",";
-    }
-    snprintf(text + used, size - used, "%s%s]", used == 0 ? "[" : "",
-             used + 40 < size ? "" : ",...");
-}
-
-/* A value in few words, for the report. */
-static void describe(const epctx_attr_view *attr, char *text, size_t size) {
-    if (attr->type == EPCTX_ATTR_INT)
-        snprintf(text, size, "%" PRId64, attr->i);
-    else if (attr->type == EPCTX_ATTR_FLOAT)
-        snprintf(text, size, "%.9g", (double)attr->f);
-    else if (attr->type == EPCTX_ATTR_STRING && attr->s.size <= SHOWN)
-        snprintf(text, size, "'%.*s'", (int)attr->s.size, attr->s.data);
-    else if (attr->type == EPCTX_ATTR_STRING)
-        snprintf(text, size, "%zu bytes", attr->s.size);
-    else if (attr->type == EPCTX_ATTR_INTS || attr->type == EPCTX_ATTR_FLOATS)
-        describe_list(attr, text, size);
-    else
-        snprintf(text, size, "a value of type %s", epctx_attr_type_name(attr->type));
-}
-
 static bool set_attr(target_work *work, size_t index, epctx_str name, const char *value) {
     epctx_node_view *node = &work->nodes.nodes[index];
     epctx_attr attr;
     epctx_attr_view old, now;
     epctx_epnode check;
     char before[96] = "", after[96] = "";
+    output_item what;
     bool had;
     memset(&attr, 0, sizeof attr);
     attr.name = name;
     if (!choose_type(work, node, &attr) || !read_value(work, value, &attr)) return false;
     had = target_attr(node, attr.name, &old);
-    if (had) describe(&old, before, sizeof before);
+    if (had) target_describe(&old, before, sizeof before);
+    what = output_item_of("set", "node", node->name);
+    what.attribute = attr.name;
+    if (had) what.before = target_attr_value(work, &old);
     if (epctx_str_is(attr.name, "notes")) target_note_hash(work, node, attr.s);
     if (refused(work, epctx_node_set_attr(&work->model, node->view, &attr, &work->error)))
         return false;
     *node = epctx_node_of(node->view);
     if (epctx_node_is_epnode(node) && refused(work, epctx_epnode_read(node, &check, &work->error)))
         return false;
-    if (target_attr(node, attr.name, &now)) describe(&now, after, sizeof after);
-    output_change(&work->out, "node '%.*s': %.*s = %s%s%s%s", (int)node->name.size, node->name.data,
-                  (int)attr.name.size, attr.name.data, after, had ? " (was " : " (new", before,
-                  ")");
+    if (target_attr(node, attr.name, &now)) {
+        target_describe(&now, after, sizeof after);
+        what.after = target_attr_value(work, &now);
+    }
+    output_change(&work->out, &what, "node '%.*s': %.*s = %s%s%s%s", (int)node->name.size,
+                  node->name.data, (int)attr.name.size, attr.name.data, after,
+                  had ? " (was " : " (new", before, ")");
     return true;
 }
 
@@ -318,6 +287,7 @@ static bool set_order(target_work *work, const target *what, const char *value) 
     epctx_view after = graph; /* the first one goes in front */
     epctx_view found;
     epctx_field field;
+    output_item item;
     const char *rest = value;
     epctx_str name;
     size_t count = 0;
@@ -338,14 +308,17 @@ static bool set_order(target_work *work, const target *what, const char *value) 
         if (!epctx_str_eq(epctx_value_of(field.body).name, name))
             return misuse(work, what->name, epctx_str_of(value),
                           "must contain each name exactly once");
-    output_change(&work->out, "%.*s of the graph: now %s", (int)what->name.size, what->name.data,
-                  value);
+    item = target_item(work, "set", what);
+    item.after = epctx_str_of(value);
+    output_change(&work->out, &item, "%.*s of the graph: now %s", (int)what->name.size,
+                  what->name.data, value);
     return true;
 }
 
 static bool set_field(target_work *work, const target *what, const char *value) {
     epctx_view message = target_message(&work->model, what);
     const char *scope = what->kind == TARGET_GRAPH ? "graph" : "model";
+    output_item item = target_item(work, "set", what);
     epctx_status status;
     epctx_str text;
     int64_t number;
@@ -357,27 +330,33 @@ static bool set_field(target_work *work, const target *what, const char *value) 
             return misuse(work, what->name, epctx_str_of(value), "is not an integer");
         status = epctx_message_set_int(&work->model, message, what->number, number, &work->error);
     }
-    output_change(&work->out, "%s: %.*s = '%s'", scope, (int)what->name.size, what->name.data,
-                  value);
+    (void)target_value(work, what, &item.after);
+    output_change(&work->out, &item, "%s: %.*s = '%s'", scope, (int)what->name.size,
+                  what->name.data, value);
     return !refused(work, status);
 }
 
 static bool set_opset(target_work *work, const target *what, const char *value) {
+    output_item item = target_item(work, "set", what);
     int64_t version;
     if (!read_int(value, strlen(value), &version) || version < 1)
         return misuse(work, what->name.size > 0 ? what->name : epctx_str_of("ai.onnx"),
                       epctx_str_of(value), "is not an opset version");
-    output_change(&work->out, "opset '%.*s': version %" PRId64 " (was %" PRId64 ")",
+    item.after = epctx_str_of(value);
+    output_change(&work->out, &item, "opset '%.*s': version %" PRId64 " (was %" PRId64 ")",
                   (int)what->name.size, what->name.data, version,
                   epctx_model_opset(&work->model, what->name));
     return !refused(work, epctx_model_set_opset(&work->model, what->name, version, &work->error));
 }
 
 static bool set_metadata(target_work *work, const target *what, const char *value) {
+    output_item item = target_item(work, "set", what);
     epctx_str text;
     if (!read_text(work, value, &text) || !is_utf8(work, what->name, text)) return false;
-    output_change(&work->out, "metadata: '%.*s' = '%.*s'", (int)what->name.size, what->name.data,
-                  (int)(text.size < SHOWN ? text.size : SHOWN), text.data);
+    item.after = text;
+    output_change(&work->out, &item, "metadata: '%.*s' = '%.*s'", (int)what->name.size,
+                  what->name.data, (int)(text.size < TARGET_SHOWN ? text.size : TARGET_SHOWN),
+                  text.data);
     return !refused(work, epctx_model_set_metadata(&work->model, what->name, text, &work->error));
 }
 
@@ -386,7 +365,7 @@ static bool assign(target_work *work, const char *text) {
     epctx_str what = epctx_str_of(text);
     target found;
     if (equals == NULL) {
-        cli_say("epctx: '%s' is not of the form WHAT=VALUE\n", text);
+        cli_misuse("'%s' is not of the form WHAT=VALUE", text);
         work->misused = true;
         return false;
     }

@@ -14,7 +14,7 @@ static bool plain_values(const char *option, const char *text, epctx_arena *aren
     for (i = 0; i < *count && values != NULL; i++) {
         values[i] = specs[i].value;
         if (specs[i].quantized) {
-            cli_say("epctx: %s: a scale is not allowed here\n", option);
+            cli_misuse("%s: a scale is not allowed here", option);
             return false;
         }
     }
@@ -58,7 +58,7 @@ static int run(int argc, char **argv) {
         plain_values("--inputs", inputs, &out.arena, &opts.inputs, &opts.input_count) &&
         plain_values("--outputs", outputs, &out.arena, &opts.outputs, &opts.output_count)) {
         if (inputs == NULL && outputs == NULL)
-            cli_say("epctx: specify --inputs, --outputs or both\n");
+            cli_misuse("specify --inputs, --outputs or both");
         else
             code = split(&out, file, &opts);
     }

@@ -93,6 +93,8 @@ static const field_name graph_fields[] = {{"name", 2, true},
                                           {NULL, 0, false}};
 
 static bool find_field(const field_name *fields, const char *scope, target *out) {
+    char list[256];
+    epctx_text names = epctx_text_of(list, sizeof list);
     const field_name *field;
     for (field = fields; field->name != NULL; field++) {
         if (!epctx_str_is(out->name, field->name)) continue;
@@ -100,10 +102,9 @@ static bool find_field(const field_name *fields, const char *scope, target *out)
         out->is_text = field->is_text;
         return true;
     }
-    cli_say("epctx: '%s:%.*s': there is only", scope, (int)out->name.size, out->name.data);
     for (field = fields; field->name != NULL; field++)
-        fprintf(stderr, " %s:%s", scope, field->name);
-    fputc('\n', stderr);
+        epctx_text_put_format(&names, " %s:%s", scope, field->name);
+    cli_misuse("'%s:%.*s': there is only%s", scope, (int)out->name.size, out->name.data, list);
     return false;
 }
 
@@ -130,7 +131,7 @@ bool target_parse(epctx_str what, target *out) {
         return find_field(graph_fields, "graph", out);
     }
     if (out->name.size == 0 && out->kind != TARGET_OPSET) {
-        cli_say("epctx: '%.*s': the name is empty\n", (int)what.size, what.data);
+        cli_misuse("'%.*s': the name is empty", (int)what.size, what.data);
         return false;
     }
     return true;
@@ -151,6 +152,95 @@ bool target_attr(const epctx_node_view *node, epctx_str name, epctx_attr_view *o
             found = true;
         }
     return found;
+}
+
+/* "[1,2,3]", the first few of a list; texts by their number only. */
+static void describe_list(const epctx_attr_view *attr, char *text, size_t size) {
+    bool ints = attr->type == EPCTX_ATTR_INTS;
+    epctx_cursor it = epctx_view_fields(attr->view, ints ? CLI_ATTR_INTS : CLI_ATTR_FLOATS);
+    const char *comma = "[";
+    int64_t number = 0;
+    float real = 0;
+    size_t used = 0;
+    while (used + 40 < size &&
+           (ints ? epctx_next_int(&it, &number) : epctx_next_float(&it, &real))) {
+        int n = ints ? snprintf(text + used, size - used, "%s%" PRId64, comma, number)
+                     : snprintf(text + used, size - used, "%s%.9g", comma, (double)real);
+        used += n > 0 ? (size_t)n : 0;
+        comma = ",";
+    }
+    snprintf(text + used, size - used, "%s%s]", used == 0 ? "[" : "",
+             used + 40 < size ? "" : ",...");
+}
+
+void target_describe(const epctx_attr_view *attr, char *text, size_t size) {
+    if (attr->type == EPCTX_ATTR_INT)
+        snprintf(text, size, "%" PRId64, attr->i);
+    else if (attr->type == EPCTX_ATTR_FLOAT)
+        snprintf(text, size, "%.9g", (double)attr->f);
+    else if (attr->type == EPCTX_ATTR_STRING && attr->s.size <= TARGET_SHOWN)
+        snprintf(text, size, "'%.*s'", (int)attr->s.size, attr->s.data);
+    else if (attr->type == EPCTX_ATTR_STRING)
+        snprintf(text, size, "%zu bytes", attr->s.size);
+    else if (attr->type == EPCTX_ATTR_INTS || attr->type == EPCTX_ATTR_FLOATS)
+        describe_list(attr, text, size);
+    else
+        snprintf(text, size, "a value of type %s", epctx_attr_type_name(attr->type));
+}
+
+static epctx_str keep(target_work *work, epctx_str text) {
+    if (text.data == NULL || text.size > OUTPUT_LONGEST) return text;
+    text.data = epctx_arena_copy(&work->out.arena, text);
+    if (text.data == NULL) work->out.no_memory = true;
+    return text;
+}
+
+epctx_str target_attr_value(target_work *work, const epctx_attr_view *attr) {
+    char text[96];
+    if (attr->type == EPCTX_ATTR_STRING) return keep(work, attr->s);
+    target_describe(attr, text, sizeof text);
+    return keep(work, epctx_str_of(text));
+}
+
+bool target_value(target_work *work, const target *what, epctx_str *value) {
+    const epctx_view message = target_message(&work->model, what);
+    int64_t number = 0;
+    char digits[24];
+    bool is_text = what->is_text, found = true;
+    *value = epctx_str_of(NULL);
+    switch (what->kind) {
+    case TARGET_METADATA:
+        is_text = true;
+        found = epctx_model_metadata(&work->model, what->name, value);
+        break;
+    case TARGET_OPSET:
+        number = epctx_model_opset(&work->model, what->name);
+        found = number != 0;
+        break;
+    case TARGET_MODEL:
+    case TARGET_GRAPH:
+        found = what->number != TARGET_INPUTS && what->number != TARGET_OUTPUTS;
+        if (is_text)
+            *value = cli_field_str(message, what->number);
+        else
+            number = cli_field_int(message, what->number);
+        break;
+    default: found = false;
+    }
+    if (!found) return false;
+    snprintf(digits, sizeof digits, "%" PRId64, number);
+    *value = keep(work, is_text ? *value : epctx_str_of(digits));
+    return true;
+}
+
+output_item target_item(target_work *work, const char *action, const target *what) {
+    static const char *const kinds[] = {"node", "metadata", "opset", "model", "graph"};
+    const bool field = what->kind == TARGET_MODEL || what->kind == TARGET_GRAPH;
+    output_item item =
+        output_item_of(action, kinds[what->kind], field ? epctx_str_of(NULL) : what->name);
+    if (field) item.attribute = what->name;
+    (void)target_value(work, what, &item.before);
+    return item;
 }
 
 void target_note_hash(target_work *work, const epctx_node_view *node, epctx_str notes) {
@@ -199,7 +289,7 @@ int target_run(const cli_command *command, int argc, char **argv,
                output_check(&work.out, operands[0])) {
         work.file = operands[0];
         if (work.all && work.node != NULL)
-            fputs("epctx: --node and --all cannot be combined\n", stderr);
+            cli_misuse("--node and --all cannot be combined");
         else
             code = change_all(&work, operands + 1, count - 1, change);
     }

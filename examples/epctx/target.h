@@ -56,6 +56,16 @@ typedef struct target_work {
     epctx_error error;
 } target_work;
 
+/* A value in few words, for people. */
+enum { TARGET_SHOWN = 60 };
+void target_describe(const epctx_attr_view *attr, char *text, size_t size);
+/* The same as data: a text as it is. */
+epctx_str target_attr_value(target_work *work, const epctx_attr_view *attr);
+/* What metadata, an opset or a field is now; false: not there. */
+bool target_value(target_work *work, const target *what, epctx_str *value);
+/* The change of such a thing, with what it is before. */
+output_item target_item(target_work *work, const char *action, const target *what);
+
 /* Before `notes` of an EPContext node changes: a note when it loses its graph hash. */
 void target_note_hash(target_work *work, const epctx_node_view *node, epctx_str notes);
 

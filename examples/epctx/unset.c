@@ -7,11 +7,15 @@
 
 static bool unset_attr(target_work *work, epctx_node_view *node, epctx_str name, size_t *found) {
     epctx_attr_view attr;
+    output_item what;
     if (!target_attr(node, name, &attr)) return true;
     ++*found;
     if (epctx_str_is(name, "notes")) target_note_hash(work, node, epctx_str_of(NULL));
-    output_change(&work->out, "node '%.*s': removed %.*s", (int)node->name.size, node->name.data,
-                  (int)name.size, name.data);
+    what = output_item_of("remove", "node", node->name);
+    what.attribute = name;
+    what.before = target_attr_value(work, &attr);
+    output_change(&work->out, &what, "node '%.*s': removed %.*s", (int)node->name.size,
+                  node->name.data, (int)name.size, name.data);
     if (epctx_node_remove_attr(&work->model, node->view, name, &work->error) != EPCTX_OK)
         return cli_fail(&work->error) == CLI_OK;
     *node = epctx_node_of(node->view);
@@ -51,11 +55,13 @@ static bool missing(const target_work *work, const char *kind, epctx_str name) {
 static bool unset(target_work *work, const char *text) {
     epctx_status status;
     epctx_str value;
+    output_item item;
     target what;
     if (!target_parse(epctx_str_of(text), &what)) {
         work->misused = true;
         return false;
     }
+    item = target_item(work, "remove", &what);
     switch (what.kind) {
     case TARGET_ATTR: return unset_attrs(work, what.name);
     case TARGET_METADATA:
@@ -75,7 +81,7 @@ static bool unset(target_work *work, const char *text) {
                                             what.number, &work->error);
         break;
     }
-    output_change(&work->out, "removed %s", text);
+    output_change(&work->out, &item, "removed %s", text);
     return status == EPCTX_OK || cli_fail(&work->error) == CLI_OK;
 }
 

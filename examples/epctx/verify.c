@@ -344,7 +344,7 @@ static int report_all(work *w) {
     for (i = RUNS - 1; i > CPU && board == NULL; i--)
         if (w->runs[i].done) board = w->runs[i].result.board;
     if (w->set.json) {
-        putchar('{');
+        cli_json_begin(stdout);
         cli_json_str("model", epctx_str_of(w->set.model), ",\n");
         if (board != NULL) anyep_json_ep(board);
         report_runs_json(w);
@@ -359,9 +359,11 @@ static int report_all(work *w) {
     report_pair(w, JIT, CPU, &began);
     report_pair(w, CONTEXT, CPU, &began);
     report_pair(w, CONTEXT, JIT, &began);
-    if (w->set.json)
-        printf("],\n\"differs\": %s,\n\"failed\": %s}\n", w->differs ? "true" : "false",
+    if (w->set.json) {
+        printf("],\n\"differs\": %s,\n\"failed\": %s", w->differs ? "true" : "false",
                w->failed ? "true" : "false");
+        cli_json_end(stdout);
+    }
     return w->failed ? CODE_FAILED : w->differs ? CODE_DIFFERS : CLI_OK;
 }
 
@@ -373,7 +375,7 @@ static bool read_tolerance(const char *option, const char *text, double fallback
     if (text == NULL) return true;
     *out = strtod(text, &end);
     if (end != text && *end == '\0' && *out >= 0 && *out <= 1e30) return true;
-    cli_say("epctx: %s: '%s' is not a number from 0 on\n", option, text);
+    cli_misuse("%s: '%s' is not a number from 0 on", option, text);
     return false;
 }
 
@@ -444,7 +446,7 @@ static int run(int argc, char **argv) {
         if (!cli_parse(&cli_verify, argc, argv, options, &set->model, 1)) return CLI_USAGE;
     }
     if (seed != NULL && set->input_folder != NULL) {
-        fputs("epctx: --seed and --input-dir cannot be combined\n", stderr);
+        cli_misuse("--seed and --input-dir cannot be combined");
         return CLI_USAGE;
     }
     epctx_arena_init(&w.arena, NULL);

@@ -63,7 +63,9 @@ static epctx_status put_info(FILE *out, const epctx_model *model, const char *fi
     epctx_state state;
     epctx_status status = report_make(&all, model, file, error);
     if (status == EPCTX_OK) status = epctx_model_state(model, &all.arena, &state, error);
+    fputs("{", out);
     if (status == EPCTX_OK) report_put_json(out, &all, &state);
+    fputs("}", out);
     report_free(&all);
     return status;
 }
@@ -187,8 +189,7 @@ static int write_page(const char *path, epctx_overwrite policy, const char *page
         return CLI_OK;
     }
     if (error.status == EPCTX_ERR_EXISTS)
-        return cli_fail_text("%s (-f replaces it, --overwrite backup keeps it as %s~)",
-                             error.message, path);
+        return cli_fail_cure(&error, "-f replaces it, --overwrite backup keeps it as %s~", path);
     return cli_fail(&error);
 }
 
@@ -205,7 +206,7 @@ static int run(int argc, char **argv) {
     count = cli_parse_some(&cli_view, argc, argv, options, files, 1, 2);
     if (count < 0 || !output_policy(overwrite, force, true, &policy)) return CLI_USAGE;
     if (path == NULL) {
-        cli_say("epctx: specify the page: -o PAGE.html; - is standard output\n");
+        cli_misuse("specify the page: -o PAGE.html; - is standard output");
         return CLI_USAGE;
     }
     cli_progress_begin("view", 0);

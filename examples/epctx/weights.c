@@ -423,7 +423,8 @@ static void put_side(const work *w, const char *key, uint32_t index) {
 static void put_json(const work *w) {
     const epctx_weights_stats *s = &w->stats;
     size_t i;
-    fputs("{\"models\": [", stdout);
+    cli_json_begin(stdout);
+    fputs("\"models\": [", stdout);
     for (i = 0; i < w->source_count; i++) {
         const source *m = &w->sources[i];
         fputs(i > 0 ? ",\n  {" : "\n  {", stdout);
@@ -445,7 +446,8 @@ static void put_json(const work *w) {
                w->items[miss->a].place == w->items[miss->b].place ? "true" : "false", miss->differ,
                miss->first);
     }
-    puts("]}");
+    putchar(']');
+    cli_json_end(stdout);
 }
 
 static int weights(const char *const *files, size_t count, bool json) {

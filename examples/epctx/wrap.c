@@ -60,7 +60,7 @@ static const qnn_type *find_type(const json *type) {
 }
 
 static bool bad_io(const wrap_wish *w, epctx_str name, const char *what) {
-    cli_say("epctx: %s: '%.*s': %s\n", w->io, (int)name.size, name.data, what);
+    cli_misuse("%s: '%.*s': %s", w->io, (int)name.size, name.data, what);
     return false;
 }
 
@@ -159,14 +159,13 @@ static bool read_binary_io(wrap_wish *w, const json *root, const json *graphs) {
     }
     if (chosen != NULL && (w->graph != NULL || children(graphs) == 1))
         return read_binary_graph(w, root, chosen);
-    cli_say("epctx: %s: %s:", w->io,
-            w->graph != NULL ? "no graph of that name; it has"
-                             : "several graphs, select one with --graph:");
+    cli_misuse("%s: %s:", w->io,
+               w->graph != NULL ? "no graph of that name; it has"
+                                : "several graphs, select one with --graph");
     for (graph = graphs->first; graph != NULL; graph = graph->next) {
         const json *name = json_find(graph, "info.graphName");
-        if (name != NULL) cli_say(" %.*s", (int)name->text.size, name->text.data);
+        if (name != NULL) cli_say("  %.*s\n", (int)name->text.size, name->text.data);
     }
-    fputc('\n', stderr);
     return false;
 }
 
@@ -227,15 +226,15 @@ static bool read_io(wrap_wish *w) {
     text.size = mapping.size;
     root = json_read(text, &w->out.arena, &at);
     if (root == NULL)
-        cli_say("epctx: %s: invalid JSON at byte %zu\n", w->io, at);
+        cli_misuse("%s: invalid JSON at byte %zu", w->io, at);
     else if (json_find(root, "info.graphs") != NULL)
         ok = read_binary_io(w, root, json_find(root, "info.graphs"));
     else if (json_find(root, "graph.tensors") != NULL)
         ok = read_converter_io(w, json_find(root, "graph.tensors"));
     else
-        cli_say("epctx: %s: neither the output of qnn-context-binary-utility (info.graphs) nor the "
-                "converter's file (graph.tensors)\n",
-                w->io);
+        cli_misuse("%s: neither the output of qnn-context-binary-utility (info.graphs) nor the "
+                   "converter's file (graph.tensors)",
+                   w->io);
     io->unmap_fn(io->user, &mapping);
     return ok;
 }
@@ -263,20 +262,19 @@ static bool take_values(const char *option, const char *text, epctx_arena *arena
 static bool check_wish(wrap_wish *w) {
     uint64_t size = 0;
     if (w->ep == NULL) {
-        fputs("epctx: specify the EP of the binary: --ep qnn, openvino ...\n", stderr);
+        cli_misuse("specify the EP of the binary: --ep qnn, openvino ...");
         return false;
     }
     if (w->io == NULL && w->outputs == NULL) {
-        fputs("epctx: specify its inputs and outputs: --inputs and --outputs, or --io FILE.json\n",
-              stderr);
+        cli_misuse("specify its inputs and outputs: --inputs and --outputs, or --io FILE.json");
         return false;
     }
     if (w->io != NULL && (w->inputs != NULL || w->outputs != NULL)) {
-        fputs("epctx: --io cannot be combined with --inputs and --outputs\n", stderr);
+        cli_misuse("--io cannot be combined with --inputs and --outputs");
         return false;
     }
     if (w->out.in_place) {
-        fputs("epctx: --in-place would replace the binary: use -o OUT\n", stderr);
+        cli_misuse("--in-place would replace the binary: use -o OUT");
         return false;
     }
     if (w->max_size != NULL && !cli_number("--max-size", w->max_size, 0, INT64_MAX, &size))
@@ -308,7 +306,7 @@ static int name_npu_graph(wrap_wish *w, const char *file, epctx_span binary) {
 
 static bool find_profile(wrap_wish *w) {
     if (cli_profile(w->ep, &w->opts.profile)) return true;
-    cli_say("epctx: for any other EP: --ep generic --source %s\n", w->ep);
+    cli_misuse("for any other EP: --ep generic --source %s", w->ep);
     return false;
 }
 

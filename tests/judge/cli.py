@@ -9,7 +9,6 @@ closed streams and in a locale with a decimal comma. Prints the lines that
 tests/run reads; models and the like are left in FOLDER.
 """
 import base64
-import json
 import os
 import pty
 import re
@@ -22,6 +21,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from make_model import make, value  # noqa: E402
+import json_schema  # noqa: E402
 import lint  # noqa: E402
 
 COMPAT = "6:2.30.0:2.20.0:3.3.3:73:0"
@@ -98,7 +98,9 @@ class Tool:
 
     def json(self, *arguments, code=0, **how):
         out, _ = self.run(*arguments, code=code, **how)
-        return json.loads(out.decode("utf-8"))
+        answer = json_schema.read(out)
+        json_schema.judge(answer)
+        return answer
 
     def terminal(self, *arguments, feed=(), out_too=False, env=None):
         """Runs with a terminal as standard error (and output); what came there. `feed`: bytes for
@@ -154,12 +156,12 @@ def check_json(tool):
               [("model_qnn.bin", "context binary", True, len(BINARY))])
         equal(info["warnings"], [])
     with Case("json ls"):
-        files = tool.json("ls", "--json", "model_ctx.onnx")
+        files = tool.json("ls", "--json", "model_ctx.onnx")["files"]
         equal([(f["name"], f["size"], f["users"], f["node"], f["problem"]) for f in files],
               [("model_qnn.bin", len(BINARY), 1, "part0", None)])
         assert os.path.samefile(files[0]["path"], "model_qnn.bin")
     with Case("json ls of a missing file"):
-        files = tool.json("ls", "--json", "lost_ctx.onnx", code=1)
+        files = tool.json("ls", "--json", "lost_ctx.onnx", code=1)["files"]
         equal([(f["path"], f["size"], f["required"]) for f in files], [(None, None, True)])
         assert "lost.bin" in files[0]["problem"], files
     with Case("json lint"):
@@ -170,7 +172,7 @@ def check_json(tool):
     with Case("json lint --rules, in both orders"):
         rules = tool.json("lint", "--rules", "--json")
         equal(tool.json("lint", "--json", "--rules"), rules)
-        ids = [r["id"] for r in rules]
+        ids = [r["id"] for r in rules["rules"]]
         assert len(ids) == len(set(ids)) > 70 and "E012" in ids, ids
     with Case("json scan"):
         scan = tool.json("scan", "--json", "model_ctx.onnx")
@@ -190,19 +192,19 @@ def check_json(tool):
         answer = tool.json("check", "--json", "--against", COMPAT, "model_ctx.onnx", code=1)
         equal((answer["compatibility"], answer["meaning"]), (1, "EP_SUPPORTED_OPTIMAL"))
         equal(answer["entries"], [{"ep": "QNNExecutionProvider", "value": COMPAT}])
-        out, err = tool.run("check", "--json", "--against", COMPAT, "two_ctx.onnx", code=65)
-        equal(out, b"")
-        assert b"--ep" in err, err
+        answer = tool.json("check", "--json", "--against", COMPAT, "two_ctx.onnx", code=65)
+        assert "--ep" in answer["failures"][0]["message"], answer
     with Case("json diff"):
-        equal(tool.json("diff", "--json", "model_ctx.onnx", "model_ctx.onnx"), [])
-        found = tool.json("diff", "--json", "model_ctx.onnx", "other_ctx.onnx", code=1)
+        equal(tool.json("diff", "--json", "model_ctx.onnx", "model_ctx.onnx")["changes"], [])
+        found = tool.json("diff", "--json", "model_ctx.onnx", "other_ctx.onnx", code=1)["changes"]
         equal([(d["change"], d["what"], d["old"], d["new"]) for d in found],
               [("changed", f"node 'part{i}': source", '"QNNExecutionProvider"', '"Other"')
                for i in (0, 1)])
     with Case("json explain"):
-        found = tool.json("explain", "--json", "Context binary does not exist: ")
+        found = tool.json("explain", "--json", "Context binary does not exist: ")["entries"]
         assert len(found) == 1 and "31977" in found[0]["cause"] and found[0]["cure"], found
-        equal(tool.json("explain", "--json", "no such thing", code=1), [])
+        answer = tool.json("explain", "--json", "no such thing", code=1)
+        equal((answer["entries"], len(answer["failures"])), ([], 1))
     with Case("json get"):
         answer = tool.json("get", "--json", "--node", "part0", "model_ctx.onnx", "source")
         equal((answer["value"], answer["encoding"], answer["size"]),
@@ -225,7 +227,7 @@ def check_json(tool):
         assert all(c["us"] > 0 and c["bytes"] > 0 and c["elements"] > 0 for c in commands), commands
         assert found["graphs"][0]["work"] > sum(c["products"] for c in commands) > 0, found
     with Case("json dump"):
-        records = tool.json("dump", "--json", "--values", "model_ctx.onnx")
+        records = tool.json("dump", "--json", "--values", "model_ctx.onnx")["records"]
         equal(records[0]["producer_name"], "epctx tests")
         nodes = [r for r in records if r["record"] == "node"]
         equal([(n["index"], n["name"], n["inputs"], n["outputs"]) for n in nodes],
@@ -233,9 +235,9 @@ def check_json(tool):
         attrs = {r["name"]: r["value"] for r in records if r["record"] == "attr"}
         equal((attrs["main_context"], attrs["ep_cache_context"]), (0, "model_qnn.bin"))
         equal([r["type"] for r in records if r["record"] == "value"], ["1:[1,2]"])
-        plain = tool.json("dump", "--json", "model_ctx.onnx")
+        plain = tool.json("dump", "--json", "model_ctx.onnx")["records"]
         assert len(plain) < len(records) and not any("value" in r for r in plain)
-        weights = [r for r in tool.json("dump", "--json", "--values", "plain.onnx")
+        weights = [r for r in tool.json("dump", "--json", "--values", "plain.onnx")["records"]
                    if r["record"] == "init"]
         equal([(w["name"], w["dims"]) for w in weights], [("w", [2, 1, 3, 3]), ("b", [2])])
         equal(weights[0]["data"]["size"], 72)
@@ -260,14 +262,14 @@ def check_json(tool):
         equal(tool.json("info", "--json", "bytes_ctx.onnx", code=0)["partitions"][0]["name"],
               NAME_JSON)
         equal(tool.json("scan", "--json", "bytes_ctx.onnx")["nodes"][0]["name"], NAME_JSON)
-        equal([r["name"] for r in tool.json("dump", "--json", "bytes_ctx.onnx")
+        equal([r["name"] for r in tool.json("dump", "--json", "bytes_ctx.onnx")["records"]
                if r["record"] == "node"], [NAME_JSON])
         # The graph occurs twice: Python does not write such a name.
         found = tool.json("lint", "--json", "bytes_ctx.onnx")["findings"]
         assert any(f["id"] == "W025" for f in found), found
         assert any(f["id"] == "W014" and f["node"] == NAME_JSON for f in found), found
         keys = [d["what"] for d in tool.json("diff", "--json", "bytes_ctx.onnx", "plain.onnx",
-                                             code=1)]
+                                             code=1)["changes"]]
         assert f"node '{NAME_JSON}'" in keys, keys
 
 

@@ -443,7 +443,7 @@ class Judge:
             if entries != want:
                 return f"{path}: check finds {entries}, libprotobuf {want}"
             _, out, _ = self.run("ls", "--json", path)
-            names = {(f["use"], f["name"]) for f in json.loads(out)}
+            names = {(f["use"], f["name"]) for f in json.loads(out)["files"]}
             want = {("context binary", attr(n, "ep_cache_context").s.decode())
                     for n in epnodes(model) if attr(n, "embed_mode").i == 0
                     and attr(n, "ep_cache_context") is not None}

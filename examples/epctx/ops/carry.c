@@ -150,7 +150,7 @@ static epctx_status carry_one(carry *c, epctx_model *model, size_t part,
     rename->use = dep->use;
     rename->from = dep->name;
     rename->to = now;
-    return ops_say(c->report, part, dep->name, c->error, "file '%S' is now '%S'", &dep->name, &now);
+    return ops_say_now(c->report, part, "file", dep->name, "", now, c->error);
 }
 
 void carry_begin(carry *c, ops_report *report, epctx_model *result, const char *path,

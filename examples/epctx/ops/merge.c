@@ -278,6 +278,7 @@ static epctx_status guest_source(guest *g, epctx_str input, uint32_t *end) {
 }
 
 static epctx_status guest_join_one(guest *g, const epctx_value_view *input, uint32_t at) {
+    epctx_step step;
     merge *w = g->w;
     const merge_end *end = end_at(w, at);
     epctx_value_view value = epctx_value_of(end->value);
@@ -292,8 +293,8 @@ static epctx_status guest_join_one(guest *g, const epctx_value_view *input, uint
         OPS_TRY(ops_put(&w->fed, end->now, 1, g->error));
         g->linked++;
     }
-    return ops_say(&w->report, g->number, input->name, g->error,
-                   "input '%S' is %s '%S' of model %u", &input->name,
+    step = ops_step(g->number, "change", "input", input->name);
+    return ops_say(&w->report, &step, g->error, "input '%S' is %s '%S' of model %u", &input->name,
                    end->input ? "input" : "connected to output", &end->name,
                    (uint64_t)end->part + 1);
 }
@@ -330,8 +331,7 @@ static epctx_status guest_value(guest *g, epctx_str name) {
     OPS_TRY(ops_put(&g->from, name, 1, g->error));
     return at != EPCTX_MAP_NONE || epctx_str_eq(now, name)
                ? EPCTX_OK
-               : ops_say(&g->w->report, g->number, name, g->error, "value '%S' is now '%S'", &name,
-                         &now);
+               : ops_say_now(&g->w->report, g->number, "value", name, "", now, g->error);
 }
 
 /* New names for the values of the main graph. */
@@ -380,8 +380,8 @@ static epctx_status guest_body_names(guest *g, epctx_view body, const epctx_map 
         OPS_TRY(guest_fresh(g, &names, name, &fresh));
         OPS_TRY(ops_add_name(&before, g->w->arena, name, g->error));
         OPS_TRY(ops_add_name(&after, g->w->arena, fresh, g->error));
-        OPS_TRY(ops_say(&g->w->report, g->number, name, g->error,
-                        "value '%S' of a body is now '%S'", &name, &fresh));
+        OPS_TRY(
+            ops_say_now(&g->w->report, g->number, "value", name, " of a body", fresh, g->error));
     }
     return guest_rename(g, body, &before, &after);
 }
@@ -411,8 +411,7 @@ static epctx_status guest_nodes(guest *g) {
     while (epctx_next_node(&nodes, &node)) {
         OPS_TRY(guest_node_name(g, &node, &name));
         if (epctx_str_eq(name, node.name)) continue;
-        OPS_TRY(ops_say(&g->w->report, g->number, node.name, g->error, "node '%S' is now '%S'",
-                        &node.name, &name));
+        OPS_TRY(ops_say_now(&g->w->report, g->number, "node", node.name, "", name, g->error));
         OPS_TRY(epctx_message_set_str(g->model, node.view, EPCTX_FIELD_NODE_NAME, name, g->error));
     }
     return EPCTX_OK;
@@ -446,11 +445,12 @@ static epctx_status merge_partitions(merge *w, size_t number) {
 
 static epctx_status guest_name_binary(guest *g, epctx_view view, epctx_str file) {
     epctx_str name = epctx_node_of(view).name;
+    const epctx_step step = ops_step(g->number, "change", "node", name);
     OPS_TRY(epctx_node_set_int(g->model, view, "main_context", 1, g->error));
     OPS_TRY(epctx_node_set_int(g->model, view, "embed_mode", 0, g->error));
     OPS_TRY(epctx_node_set_str(g->model, view, "ep_cache_context", file, g->error));
     return ops_say(
-        &g->w->report, g->number, name, g->error,
+        &g->w->report, &step, g->error,
         "node '%S' now names the binary itself: another model has a partition of the same "
         "name",
         &name);
@@ -520,6 +520,7 @@ static bool guest_copies(const guest *g, const epctx_field *field, const epctx_m
 /* A connected input that must keep its name gets a node that produces it. */
 static epctx_status guest_bridge(guest *g, const epctx_value_view *input, epctx_str now,
                                  epctx_view *last) {
+    epctx_step step;
     merge *w = g->w;
     epctx_view none = epctx_view_none();
     epctx_node node;
@@ -538,7 +539,8 @@ static epctx_status guest_bridge(guest *g, const epctx_value_view *input, epctx_
     OPS_TRY(epctx_graph_put_node(w->model, none, &node, *last, last, g->error));
     OPS_TRY(epctx_message_put_copy(w->model, w->graph, EPCTX_FIELD_GRAPH_VALUE_INFO, input->view,
                                    none, NULL, g->error));
-    return ops_say(&w->report, g->number, input->name, g->error,
+    step = ops_step(g->number, "add", "node", node.name);
+    return ops_say(&w->report, &step, g->error,
                    "node '%S' copies '%S' to '%S', the name by which the EP finds it", &node.name,
                    &now, &input->name);
 }
@@ -621,6 +623,7 @@ static epctx_status guest_import(guest *g, merge_import *have, epctx_str domain,
     merge *w = g->w;
     bool there = ops_has(&w->domains, domain);
     int64_t before = have->version;
+    const epctx_step step = ops_step(g->number, "change", "opset", domain);
     if (before == version) return EPCTX_OK;
     if (here && there && !w->opts.force_opset && before != 0) {
         return epctx_fail(g->error, EPCTX_ERR_GRAPH,
@@ -635,7 +638,7 @@ static epctx_status guest_import(guest *g, merge_import *have, epctx_str domain,
         have->version = version;
     }
     return before == 0 ? EPCTX_OK
-                       : ops_say(&w->report, g->number, domain, g->error,
+                       : ops_say(&w->report, &step, g->error,
                                  "operator set %S: version %d here, %d before; the result has %d",
                                  &domain, version, before, have->version);
 }
@@ -712,8 +715,7 @@ static epctx_status guest_prefix_pair(guest *g, merge_pairs *known, epctx_view v
         at = epctx_map_get(&known->keys, key);
     }
     if (at == EPCTX_MAP_NONE) OPS_TRY(put_pair(g->w, known, view, key));
-    return ops_say(&g->w->report, g->number, pair.key, g->error, "metadata '%S' is now '%S'",
-                   &pair.key, &key);
+    return ops_say_now(&g->w->report, g->number, "metadata", pair.key, "", key, g->error);
 }
 
 static epctx_status guest_pair(guest *g, merge_pairs *known, epctx_view view) {
@@ -725,8 +727,9 @@ static epctx_status guest_pair(guest *g, merge_pairs *known, epctx_view view) {
     old = ops_name_at(&known->values, at);
     if (epctx_str_eq(old, pair.value)) return EPCTX_OK;
     if (g->w->opts.metadata == EPCTX_METADATA_FIRST) {
-        return ops_say(&g->w->report, g->number, pair.key, g->error,
-                       "metadata '%S': the earlier value stays", &pair.key);
+        const epctx_step step = ops_step(g->number, "keep", "metadata", pair.key);
+        return ops_say(&g->w->report, &step, g->error, "metadata '%S': the earlier value stays",
+                       &pair.key);
     }
     is_compat = known->kind == EPCTX_KIND_MODEL && epctx_str_starts(pair.key, EPCTX_COMPAT_PREFIX);
     if (g->w->opts.metadata == EPCTX_METADATA_REFUSE || is_compat) {

@@ -23,11 +23,14 @@
         } \
     } while (0)
 
-/* One change, as text: "value 'x' is now 'm2_x'". */
+/* One change: value x gets the name m2_x. */
 typedef struct epctx_step {
-    size_t part; /* number of the model in the list, from 0 */
-    epctx_str name;
-    const char *text;
+    size_t part;        /* number of the model in the list, from 0 */
+    const char *action; /* "rename", "add", "change", "remove", "keep" */
+    const char *kind;   /* of what is changed: "value", "node" ... */
+    epctx_str name;     /* of it; may be empty */
+    epctx_str now;      /* its new name; empty: it has none */
+    const char *text;   /* "value 'x' is now 'm2_x'" */
 } epctx_step;
 
 /* The changes, and the files that must be written beside the result, except those that already
@@ -283,17 +286,32 @@ static inline const char *ops_text(epctx_arena *arena, const char *format, va_li
     return epctx_arena_copy(arena, epctx_text_str(&text));
 }
 
-static inline epctx_status ops_say(ops_report *report, size_t part, epctx_str name,
-                                   epctx_error *error, const char *format, ...) {
+/* Adds a step; `what` has all of it but the text. */
+static inline epctx_status ops_say(ops_report *report, const epctx_step *what, epctx_error *error,
+                                   const char *format, ...) {
     epctx_step *step = (epctx_step *)epctx_list_add(&report->steps, report->arena, sizeof *step);
     va_list args;
     if (step == NULL) return ops_nomem(report->arena, error);
-    step->part = part;
-    step->name = name;
+    *step = *what;
     va_start(args, format);
     step->text = ops_text(report->arena, format, args);
     va_end(args);
     return step->text != NULL ? EPCTX_OK : ops_nomem(report->arena, error);
+}
+
+static inline epctx_step ops_step(size_t part, const char *action, const char *kind,
+                                  epctx_str name) {
+    epctx_step step = {part, action, kind, name, {NULL, 0}, NULL};
+    return step;
+}
+
+/* A new name. `where` is behind the old one in the text: " of a body", or "". */
+static inline epctx_status ops_say_now(ops_report *report, size_t part, const char *kind,
+                                       epctx_str name, const char *where, epctx_str now,
+                                       epctx_error *error) {
+    epctx_step step = ops_step(part, "rename", kind, name);
+    step.now = now;
+    return ops_say(report, &step, error, "%s '%S'%s is now '%S'", kind, &name, where, &now);
 }
 
 /* A file of one part beside a model that is written to `path` (NULL: its own). The bytes are
@@ -325,7 +343,8 @@ static inline epctx_status ops_drop_builds(ops_report *report, epctx_model *mode
     while (epctx_next_view(&it, &view)) {
         epctx_str key = epctx_pair_of(view).key;
         if (epctx_str_starts(key, EPCTX_BUILD_PREFIX)) {
-            OPS_TRY(ops_say(report, 0, key, error,
+            const epctx_step step = ops_step(0, "remove", "metadata", key);
+            OPS_TRY(ops_say(report, &step, error,
                             "metadata '%S' was removed: it describes another model", &key));
             OPS_TRY(ops_add_view(&gone, report->arena, view, error));
         }

@@ -723,9 +723,10 @@ epctx_status ops_drop_stale(ops_report *report, epctx_model *model, epctx_error 
     OPS_TRY(stale_keys(model, &s, error));
     for (i = 0; i < s.names.count; i++) {
         epctx_str name = ops_name_at(&s.names, i);
+        const epctx_step step = ops_step(0, "remove", "metadata", name);
         OPS_TRY(epctx_model_remove_metadata(model, name, error));
-        OPS_TRY(ops_say(report, 0, name, error,
-                        "metadata '%S' was removed: that EP has no node here", &name));
+        OPS_TRY(ops_say(report, &step, error, "metadata '%S' was removed: that EP has no node here",
+                        &name));
     }
     return EPCTX_OK;
 }

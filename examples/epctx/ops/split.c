@@ -174,6 +174,7 @@ static epctx_status split_walk(split *s) {
 
 /* Hands the context over to the first secondary node that stays. */
 static epctx_status promote(split *s, const epctx_node_view *from, const epctx_node_view *to) {
+    epctx_step step;
     static const char *const names[] = {"main_context", "embed_mode", "ep_cache_context",
                                         "max_size"};
     size_t i;
@@ -185,7 +186,8 @@ static epctx_status promote(split *s, const epctx_node_view *from, const epctx_n
                 OPS_TRY(epctx_node_copy_attr(s->model, to->view, attr.view, s->error));
     }
     OPS_TRY(epctx_node_set_int(s->model, to->view, "main_context", 1, s->error));
-    return ops_say(&s->report, 0, to->name, s->error,
+    step = ops_step(0, "change", "node", to->name);
+    return ops_say(&s->report, &step, s->error,
                    "node '%S' takes over the context of '%S', which is removed", &to->name,
                    &from->name);
 }
@@ -299,9 +301,10 @@ static epctx_status put_end(split *s, const epctx_value *wish, bool input, const
                           &wish->name);
     }
     if (value.elem_type == 0) {
+        const epctx_step step = ops_step(0, "add", "output", wish->name);
         value.rank = -1;
         OPS_TRY(
-            ops_say(&s->report, 0, wish->name, s->error,
+            ops_say(&s->report, &step, s->error,
                     "output '%S' has no type: ONNX Runtime infers it, the ONNX checker requires "
                     "one",
                     &wish->name));
@@ -356,13 +359,15 @@ static bool initializer_stays(const split *s, epctx_str name) {
 }
 
 static epctx_status split_nodes(split *s) {
+    epctx_step step;
     epctx_str name = epctx_model_graph(s->model).name;
     size_t i, count = 0;
     for (i = 0; i < s->node_count; i++) {
         count += s->needed[i];
         if (!s->needed[i]) OPS_TRY(drop(s, s->nodes[i].view));
     }
-    return ops_say(&s->report, 0, name, s->error, "%u of %u nodes remain", (uint64_t)count,
+    step = ops_step(0, "change", "graph", name);
+    return ops_say(&s->report, &step, s->error, "%u of %u nodes remain", (uint64_t)count,
                    (uint64_t)s->node_count);
 }
 
@@ -464,8 +469,9 @@ static epctx_status split_functions(split *s) {
     for (i = 0; i < count; i++) {
         const epctx_function_view *f = &calls.functions[i];
         if (!calls.used[i]) {
+            const epctx_step step = ops_step(0, "remove", "function", f->name);
             OPS_TRY(drop(s, f->view));
-            OPS_TRY(ops_say(&s->report, 0, f->name, s->error,
+            OPS_TRY(ops_say(&s->report, &step, s->error,
                             "function '%S' was removed: nothing calls it", &f->name));
         }
     }
@@ -473,12 +479,14 @@ static epctx_status split_functions(split *s) {
 }
 
 static epctx_status split_training(split *s) {
+    epctx_step step;
     epctx_cursor trainings = epctx_model_trainings(s->model);
     epctx_training_view training;
     while (epctx_next_training(&trainings, &training)) OPS_TRY(drop(s, training.view));
     if (s->gone.count == 0) return EPCTX_OK;
     OPS_TRY(drop_end(s));
-    return ops_say(&s->report, 0, epctx_str_of(NULL), s->error,
+    step = ops_step(0, "remove", "training", epctx_str_of(NULL));
+    return ops_say(&s->report, &step, s->error,
                    "training info was removed: it describes the whole model");
 }
 

@@ -90,6 +90,7 @@ static epctx_status put_graph_value(wrap *w, const epctx_value *value, bool inpu
 /* The node that converts a value of the binary to or from float32. */
 static epctx_status put_quantizer(wrap *w, const epctx_wrap_value *v, bool input,
                                   epctx_str outside) {
+    epctx_step step;
     epctx_view none = epctx_view_none();
     epctx_str inside = v->value.name;
     epctx_str names[3];
@@ -111,7 +112,8 @@ static epctx_status put_quantizer(wrap *w, const epctx_wrap_value *v, bool input
     OPS_TRY(epctx_graph_put_value(w->model, none, EPCTX_FIELD_GRAPH_VALUE_INFO, &v->value, none,
                                   NULL, w->error));
     OPS_TRY(epctx_graph_put_node(w->model, none, &node, none, NULL, w->error));
-    return ops_say(&w->report, 0, outside, w->error, "%s '%S' is float32, the binary has %s",
+    step = ops_step(0, "add", input ? "input" : "output", outside);
+    return ops_say(&w->report, &step, w->error, "%s '%S' is float32, the binary has %s",
                    input ? "input" : "output", &outside, epctx_elem_name(v->value.elem_type));
 }
 
@@ -161,6 +163,7 @@ static epctx_epnode epnode_of(const epctx_wrap_opts *o, epctx_span binary) {
 }
 
 static epctx_status put_epnode(wrap *w, epctx_span binary) {
+    epctx_step step;
     const epctx_wrap_opts *o = w->opts;
     epctx_epnode ep = epnode_of(o, binary);
     epctx_attr attrs[EPCTX_EP_ATTR_COUNT];
@@ -183,7 +186,8 @@ static epctx_status put_epnode(wrap *w, epctx_span binary) {
     node.attr_count = epctx_epnode_attrs(&ep, attrs);
     OPS_TRY(epctx_graph_put_node(w->model, epctx_view_none(), &node, epctx_view_none(), NULL,
                                  w->error));
-    return ops_say(&w->report, 0, node.name, w->error,
+    step = ops_step(0, "add", "node", node.name);
+    return ops_say(&w->report, &step, w->error,
                    "node '%S' of EP '%s' around %u bytes, %u inputs, %u outputs", &node.name,
                    o->profile->name, (uint64_t)binary.size, (uint64_t)o->input_count,
                    (uint64_t)o->output_count);

@@ -1,0 +1,215 @@
+/* What goes wrong: for people on standard error, and with --json as data. */
+#include "cli.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The version of all that --json prints: examples/epctx/schema. Members may be added to an object
+ * without a new number; what is there keeps its name and meaning. */
+enum { FORMAT_VERSION = 1 };
+
+/* The failures so far, for "failures". */
+typedef struct failure {
+    struct failure *next;
+    const char *status; /* NULL: none that the library knows */
+    char *message;
+    const char *cure; /* inside `message`'s memory; NULL: not known */
+    char file[256], node[128], attribute[64];
+    uint64_t offset;
+} failure;
+
+static struct {
+    const char *command;
+    failure *first, *last; /* from malloc: for the time of the tool */
+    bool wanted, begun;
+    FILE *out; /* NULL: standard output */
+} json;
+
+/* -- for people -- */
+
+static void say(const char *text) {
+    const char *end;
+    cli_progress_hide();
+    for (; (end = strchr(text, '\n')) != NULL; text = end + 1) {
+        const epctx_str line = {text, (size_t)(end - text)};
+        cli_put(stderr, line);
+        fputc('\n', stderr);
+    }
+    cli_put(stderr, epctx_str_of(text));
+}
+
+void cli_say(const char *format, ...) {
+    char text[8192];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    say(text);
+}
+
+/* -- and for programs -- */
+
+/* Without memory a failure is not in "failures"; standard error has it. */
+static failure *add_failure(const char *status, const char *message, const char *cure) {
+    const size_t size = strlen(message) + 1, more = cure != NULL ? strlen(cure) + 1 : 0;
+    failure *made = json.wanted ? (failure *)calloc(1, sizeof *made) : NULL;
+    if (made != NULL) made->message = (char *)malloc(size + more);
+    if (made == NULL || made->message == NULL) {
+        free(made);
+        return NULL;
+    }
+    memcpy(made->message, message, size);
+    if (cure != NULL) {
+        memcpy(made->message + size, cure, more);
+        made->cure = made->message + size;
+    }
+    made->status = status;
+    made->offset = EPCTX_NO_OFFSET;
+    if (json.last != NULL)
+        json.last->next = made;
+    else
+        json.first = made;
+    json.last = made;
+    return made;
+}
+
+static int fail(const epctx_error *error, const char *cure) {
+    const char *message = error->message;
+    failure *made;
+    if (message[0] == '\0') message = epctx_status_text(error->status);
+    cli_say(cure != NULL ? "epctx: %s (%s)\n" : "epctx: %s\n", message, cure);
+    made = add_failure(epctx_status_name(error->status), message, cure);
+    if (made == NULL) return CLI_FAILED;
+    memcpy(made->file, error->file, sizeof made->file);
+    memcpy(made->node, error->node, sizeof made->node);
+    memcpy(made->attribute, error->attribute, sizeof made->attribute);
+    made->offset = error->offset;
+    return CLI_FAILED;
+}
+
+int cli_fail(const epctx_error *error) {
+    return fail(error, NULL);
+}
+
+int cli_fail_cure(const epctx_error *error, const char *format, ...) {
+    char cure[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(cure, sizeof cure, format, args);
+    va_end(args);
+    return fail(error, cure);
+}
+
+/* What follows the first line, how the command is used, is for people. */
+static int fail_text(const char *status, const char *format, va_list args, int code) {
+    char text[8192];
+    vsnprintf(text, sizeof text, format, args);
+    say("epctx: ");
+    say(text);
+    fputc('\n', stderr);
+    text[strcspn(text, "\n")] = '\0';
+    (void)add_failure(status, text, NULL);
+    return code;
+}
+
+int cli_fail_text(const char *format, ...) {
+    va_list args;
+    int code;
+    va_start(args, format);
+    code = fail_text(NULL, format, args, CLI_FAILED);
+    va_end(args);
+    return code;
+}
+
+int cli_misuse(const char *format, ...) {
+    va_list args;
+    int code;
+    va_start(args, format);
+    code = fail_text("usage", format, args, CLI_USAGE);
+    va_end(args);
+    return code;
+}
+
+int cli_fail_stale(const epctx_error *error, const char *option) {
+    if (error->status != EPCTX_ERR_VERSION) return cli_fail(error);
+    return cli_fail_cure(error, "compile the model again; %s accepts the binary", option);
+}
+
+int cli_fail_graph_key(const epctx_error *error, const char *more) {
+    epctx_error short_one = *error;
+    char *cure = strstr(short_one.message, "; set one_graph");
+    if (cure == NULL) return more[0] != '\0' ? cli_fail_cure(error, "%s", more) : cli_fail(error);
+    *cure = '\0';
+    return cli_fail_cure(&short_one, "use --one-graph if it does not%s%s",
+                         more[0] != '\0' ? "; " : "", more);
+}
+
+void cli_warn_stale(const epctx_model *model, const char *context_path) {
+    epctx_error error;
+    if (epctx_model_check_binary(model, context_path, &error) != EPCTX_ERR_VERSION) return;
+    cli_say("epctx: warning: %s; compile the model again\n", error.message);
+}
+
+/* -- JSON -- */
+
+void cli_json_wanted(const char *command, bool wanted) {
+    json.command = command;
+    json.wanted = wanted;
+}
+
+void cli_json_to(FILE *out) {
+    json.out = out;
+}
+
+void cli_json_begin(FILE *out) {
+    json.begun = true;
+    fprintf(out, "{\n\"format_version\": %d,\n", FORMAT_VERSION);
+    cli_put_member(out, "command", epctx_str_of(json.command), ",\n");
+}
+
+static void put_known(FILE *out, const char *key, const char *text) {
+    fprintf(out, ", \"%s\": ", key);
+    if (text != NULL && text[0] != '\0')
+        cli_put_json(out, epctx_str_of(text));
+    else
+        fputs("null", out);
+}
+
+static void put_failures(FILE *out) {
+    const failure *one;
+    fputs("\"failures\": [", out);
+    for (one = json.first; one != NULL; one = one->next) {
+        fputs(one == json.first ? "\n  {" : ",\n  {", out);
+        cli_put_member(out, "message", epctx_str_of(one->message), "");
+        put_known(out, "status", one->status);
+        put_known(out, "file", one->file);
+        put_known(out, "node", one->node);
+        put_known(out, "attribute", one->attribute);
+        if (one->offset != EPCTX_NO_OFFSET)
+            fprintf(out, ", \"offset\": %" PRIu64, one->offset);
+        else
+            fputs(", \"offset\": null", out);
+        put_known(out, "cure", one->cure);
+        putc('}', out);
+    }
+    fputs("\n]", out);
+}
+
+void cli_json_end(FILE *out) {
+    if (json.first != NULL) {
+        fputs(",\n", out);
+        put_failures(out);
+    }
+    fputs("\n}\n", out);
+}
+
+void cli_json_failed(int code) {
+    FILE *out = json.out != NULL ? json.out : stdout;
+    if (!json.wanted || json.begun || json.first == NULL) return;
+    cli_json_begin(out);
+    fprintf(out, "\"exit_code\": %d,\n", code);
+    put_failures(out);
+    fputs("\n}\n", out);
+}

@@ -1,0 +1,8 @@
+#!/bin/sh
+# All that is printed with --json against the schemas of examples/epctx/schema.
+set -u
+cd "$(dirname "$0")/.."
+. tests/script.sh
+start test_schema
+"$python" -B tests/judge/schema.py "$epctx" "$work" || fail judge "it ended with an error"
+exit $status
