@@ -301,14 +301,22 @@ EPCTX_API epctx_status epctx_npu_run(const epctx_npu_graph *graph, const epctx_s
                                      const epctx_memory *outputs, void *scratch,
                                      size_t scratch_size, epctx_error *error);
 
+/* A range of scratch. */
+typedef struct epctx_npu_range {
+    uint64_t offset; /* in bytes */
+    uint64_t bytes;  /* 0: none */
+} epctx_npu_range;
+
 /* One command of a graph, for tools. */
 typedef struct epctx_npu_command {
-    const char *op;     /* "Conv", "Gemm" ...: the executor's name, static */
-    epctx_str name;     /* of the ONNX node it comes from */
-    uint64_t products;  /* products and sums; 0: no more than elements */
-    uint64_t elements;  /* of the result */
-    uint64_t bytes;     /* read and written */
-    uint64_t temporary; /* bytes of workspace, on each thread */
+    const char *op;           /* "Conv", "Gemm" ...: the executor's name, static */
+    epctx_str name;           /* of the ONNX node it comes from */
+    uint64_t products;        /* products and sums; 0: no more than elements */
+    uint64_t elements;        /* of the result */
+    uint64_t bytes;           /* read and written */
+    uint64_t temporary;       /* bytes of workspace, on each thread */
+    epctx_npu_range reads[7]; /* what it reads in scratch */
+    epctx_npu_range result;   /* what it writes there */
 } epctx_npu_command;
 
 /* Iterates over the commands: set *position to 0 before the first call only; false at the end. */
@@ -6408,10 +6416,15 @@ static epctx_npu_command epctx__describe(const epctx_npu_graph *graph, const uin
     command.name.size = words[3];
     command.products = needs->work;
     command.temporary = op->out_count > 1 ? needs->out[1].bytes : 0;
-    for (i = 0; i < op->in_count; i++)
-        if (epctx__operand_at(words, i).place != EPCTX__NOWHERE)
-            command.bytes += needs->in[i].bytes;
-    command.bytes += needs->out[0].bytes;
+    for (i = 0; i <= op->in_count; i++) {
+        const epctx__operand o = epctx__operand_at(words, i);
+        const uint64_t bytes = i < op->in_count ? needs->in[i].bytes : needs->out[0].bytes;
+        epctx_npu_range *range = i < op->in_count ? &command.reads[i] : &command.result;
+        if (o.place != EPCTX__NOWHERE) command.bytes += bytes;
+        if (o.place != EPCTX__SCRATCH) continue;
+        range->offset = o.offset;
+        range->bytes = bytes;
+    }
     command.elements = needs->out[0].bytes / needs->out[0].align;
     return command;
 }
