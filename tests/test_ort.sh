@@ -37,7 +37,8 @@ faulty() {
 }
 # json NAME EXPRESSION: what was printed is JSON, of which the expression in Python (`j`) is true.
 json() {
-    if "$python" -c 'import json, sys
+    if "$python" -B "$top/tests/judge/json_schema.py" - <"$out" 2>"$err" &&
+        "$python" -c 'import json, sys
 j = json.load(open(sys.argv[1]))
 sys.exit(not eval("(" + sys.argv[2] + ")"))' "$out" "$2" 2>"$err"; then ok "$1"
     else fail "$1" "not: $2"; fi

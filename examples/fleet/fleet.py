@@ -178,8 +178,8 @@ def sources_of(epctx, model):
     done = subprocess.run([epctx, "ls", "--json", model], capture_output=True, text=True,
                           check=False)
     try:
-        listed = json.loads(done.stdout)
-    except ValueError:
+        listed = json.loads(done.stdout)["files"]
+    except (KeyError, ValueError):
         raise Mistake(f"{model}: {done.stderr.strip() or 'epctx ls tells nothing'}") from None
     return [("", model)] + [(file["name"], file["path"]) for file in listed if file.get("path")]
 
