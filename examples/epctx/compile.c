@@ -405,10 +405,41 @@ static bool fits_ort(const compile_settings *set, int count) {
     return !set->json || !set->dry_run || usage("--json has no effect with --dry-run", "");
 }
 
+/* A library as the user named it, if that is a path. */
+static const char *library_of(const char *text, bool named, epctx_arena *arena) {
+    epctx_file_info info;
+    epctx_str path = epctx_str_of(text);
+    const epctx_io *io = epctx_io_files();
+    const char *colon = named && text != NULL ? strrchr(text, ':') : NULL;
+    if (text == NULL || io->stat_fn(io->user, text, &info, NULL) == EPCTX_OK) return text;
+    if (colon != NULL) path.size = (size_t)(colon - text);
+    text = epctx_arena_copy(arena, path);
+    return text != NULL && io->stat_fn(io->user, text, &info, NULL) == EPCTX_OK ? text : NULL;
+}
+
+/* `any` NULL: the reference NPU. A name that --depfile cannot have is told before the work. */
+static int compile_all(const char *const *files, int count, const compile_settings *set,
+                       const anyep_settings *any, const char *const *libraries) {
+    char *rules = NULL;
+    int code;
+    if (any == NULL && set->dry_run) return compile_plan(files, count, set);
+    if (set->depfile != NULL && !set->dry_run &&
+        !depfile_make(files, count, set, libraries, &rules))
+        return CLI_FAILED;
+    code = any != NULL  ? compile_ort(files, count, set, any)
+           : set->share ? compile_group(files, count, set)
+                        : compile(files[0], set);
+    if (code == CLI_OK && rules != NULL) code = depfile_write(set->depfile, rules);
+    free(rules);
+    return code;
+}
+
 static int run_ort(compile_settings *set, anyep_settings *any, const char *const *files, int count,
                    const char *level, epctx_arena *arena) {
     enum { LIMIT = 3600 };
+    const char *ort = any->ort, *libraries[3] = {NULL, NULL, NULL};
     epctx_overwrite policy = EPCTX_OVERWRITE_FAIL;
+    size_t number = 0;
     any->verbose = set->verbose;
     if (!anyep_read(any, arena, true, LIMIT) || !read_level(level, &set->optimization) ||
         !fits_ort(set, count) || !read_bars("-i", set->ep_options, any, &any->ep_options, arena) ||
@@ -419,14 +450,17 @@ static int run_ort(compile_settings *set, anyep_settings *any, const char *const
         return CLI_USAGE;
     set->gen.overwrite = policy == EPCTX_OVERWRITE_REPLACE;
     if (!anyep_check_dims(any, files, (size_t)count)) return CLI_FAILED;
-    return compile_ort(files, count, set, any);
+    libraries[number] = library_of(any->ep, true, arena);
+    if (libraries[number] != NULL) number++;
+    libraries[number] = library_of(ort != NULL ? ort : getenv("EPCTX_ORT_LIBRARY"), false, arena);
+    return compile_all(files, count, set, any, libraries);
 }
 
 static int run_with(int argc, char **argv, epctx_arena *arena) {
     static const char *operands[MOST_MODELS], *files[MOST_MODELS];
     compile_settings set;
     anyep_settings any;
-    const char *level = NULL;
+    const char *level = NULL, *no_library = NULL;
     bool list = false, dims = false;
     int count;
     memset(&set, 0, sizeof set);
@@ -449,6 +483,7 @@ static int run_with(int argc, char **argv, epctx_arena *arena) {
                                       {"-C", &set.session_options, NULL},
                                       {"-v", NULL, &set.verbose},
                                       {"--dim", &set.dim_list, &dims},
+                                      {"--depfile", &set.depfile, NULL},
                                       {"--dry-run", NULL, &set.dry_run},
                                       {"-n", NULL, &set.dry_run},
                                       {"--options", NULL, &list},
@@ -477,8 +512,7 @@ static int run_with(int argc, char **argv, epctx_arena *arena) {
         usage("--json needs exactly one model, without --dry-run", "");
         return CLI_USAGE;
     }
-    if (set.dry_run) return compile_plan(files, count, &set);
-    return set.share ? compile_group(files, count, &set) : compile(files[0], &set);
+    return compile_all(files, count, &set, NULL, &no_library);
 }
 
 static int run(int argc, char **argv) {
@@ -500,7 +534,8 @@ const cli_command cli_compile = {
     "[-o OUT] [-f | --overwrite POLICY] [--embed] [--weightless]\n"
     "             [--prefix P] [--require-all] [--verify] [--initializers NAME]\n"
     "             [--arch A] [-e EP] [-i \"K|V ...\"] [-C \"K|V ...\"]\n"
-    "             [--dim NAME=N,...] [-v] [--json] [--dry-run] MODEL...\n"
+    "             [--dim NAME=N,...] [--depfile FILE] [-v] [--json] [--dry-run]\n"
+    "             MODEL...\n"
     "       epctx compile [--ort LIBONNXRUNTIME] --ep LIBRARY[:NAME]\n"
     "             [--ep-opt K=V]... [--option K=V]... [--device TYPE] [--timeout S]\n"
     "             [--optimization LEVEL] [--no-share] [--by-session]\n"
@@ -535,6 +570,9 @@ const cli_command cli_compile = {
     "  --dim NAME=N,...     set the dimension NAME to N in the whole model, or one\n"
     "                       dimension of an input with INPUT[AXIS]=N; the NPU needs\n"
     "                       fixed shapes; may be given several times\n"
+    "  --depfile FILE       write a rule for make and ninja: the results depend on\n"
+    "                       the models, the files that these name, and the libraries\n"
+    "                       of --ep and --ort\n"
     "  -v                   print progress to standard error, and why nodes are left\n"
     "                       to the CPU\n"
     "  --json               print the report as one JSON object; one model only\n"

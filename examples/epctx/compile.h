@@ -23,6 +23,7 @@ typedef struct compile_settings {
     size_t dim_count;
     const char *overwrite; /* POLICY */
     bool force;
+    const char *depfile;
     bool share;
     bool weightless;
     bool verbose;
@@ -93,6 +94,16 @@ void left_end(left_nodes *left);
 void left_note(void *user, const epctx_node *node, const epctx_error *why);
 void left_print(FILE *out, left_nodes *left);
 void left_json(left_nodes *left);
+/* Where the model goes that is made of `file`, with room for EPCTX_PATH_MAX. */
+epctx_status compile_output_path(const char *file, const compile_settings *set, char *out,
+                                 epctx_error *error);
+/* --depfile: rules of make for what is written, which depends on the models, the files that they
+ * name and `libraries` (the last one NULL), as text that the caller frees. Says what is wrong
+ * otherwise. */
+bool depfile_make(const char *const *files, int count, const compile_settings *set,
+                  const char *const *libraries, char **text);
+/* Writes it; returns the exit code. */
+int depfile_write(const char *path, const char *text);
 /* --dry-run: says what would be written, or why it would fail before anything is compiled. */
 int compile_plan(const char *const *files, int count, const compile_settings *set);
 /* --ort: another EP's models. */

@@ -189,7 +189,7 @@ static bool look_at(void *state, const char *name) {
 }
 
 /* The path of a model's output; terminated. */
-static epctx_status context_path(const char *file, const compile_settings *set, char *out,
+epctx_status compile_output_path(const char *file, const compile_settings *set, char *out,
                                  epctx_error *error) {
     if (set->gen.context_file_path == NULL)
         return epctx_path_context_model(epctx_str_of(file), out, EPCTX_PATH_MAX, error);
@@ -205,7 +205,7 @@ static epctx_status look_beside(search *s, const char *path, const char *const *
     epctx_status status = EPCTX_OK;
     int i;
     for (i = 0; status == EPCTX_OK && i < count; i++) {
-        status = context_path(files[i], set, old, error);
+        status = compile_output_path(files[i], set, old, error);
         if (status == EPCTX_OK) add_replaced(s, old);
     }
     if (status != EPCTX_OK || (s->binary == NULL && s->old == NULL)) return status;
@@ -259,7 +259,7 @@ static epctx_status binary_path(const char *first, const compile_settings *set,
                                 const epctx_backend *backend, char *path, epctx_error *error) {
     static char name[EPCTX_PATH_MAX];
     size_t folder;
-    epctx_status status = context_path(first, set, path, error);
+    epctx_status status = compile_output_path(first, set, path, error);
     if (status != EPCTX_OK || set->gen.embed) return status;
     status = epctx_path_binary(epctx_str_of(path), epctx_str_of(backend->short_name), name,
                                sizeof name, error);
@@ -348,7 +348,7 @@ epctx_status compile_note_sources(const char *const *files, int count, const com
     int i;
     epctx_error_clear(error);
     for (i = 0; i < count && status == EPCTX_OK; i++) {
-        status = context_path(files[i], set, path, error);
+        status = compile_output_path(files[i], set, path, error);
         if (status == EPCTX_OK) status = note_source(path, notes, error);
     }
     return status;
