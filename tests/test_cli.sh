@@ -782,4 +782,59 @@ ln -sf ../../other/d hub/snapshots/1/m_npu.bin
 epctx run --hugging-face hub/snapshots/1/m_ctx.onnx
 result "--hugging-face is for blobs only" 1 "leaves the model's folder"
 
+# -- typing errors: which word is meant --
+# A line: the word, and the command with a mistake; "-" means that nothing is like it.
+while IFS='|' read -r word line; do
+    # shellcheck disable=SC2086 # words of a command
+    eval "epctx $line"
+    if [ "$code" -eq 0 ]; then fail "typing error: $line" "it is accepted"
+    elif [ "$word" = - ] && grep -q "did you mean" err; then
+        fail "typing error: $line" "expected no suggestion"
+    elif [ "$word" != - ] && ! grep -q "did you mean '*$word'*?" err; then
+        fail "typing error: $line" "expected $word"
+    else ok "typing error: $line"; fi
+done <<'END'
+compile|complie plain.onnx
+compile|comp plain.onnx
+lint|lnit plain.onnx
+info|INFO plain.onnx
+weightless|weigthless plain.onnx
+extract|extarct plain.onnx
+devices|device
+profiles|profile
+npu-dump|npu_dump plain.onnx
+lint|validate plain.onnx
+-|zzzzzz
+-|xy
+--json|info --jsno plain.onnx
+--json|info --JSON plain.onnx
+--weightless|compile --weigthless plain.onnx
+--context-path|lint --context_path=x plain.onnx
+--context-path|lint --context plain.onnx
+--require-all|compile --requireall plain.onnx
+--initializers|compile --initialisers x plain.onnx
+--overwrite|set --overwirte backup plain.onnx
+--dry-run|set --dryrun plain.onnx
+--depfile|compile --dep-file x plain.onnx
+--no-progress|info --noprogress plain.onnx
+--help|info --hlep
+-|info --qqqqqq plain.onnx
+sarif|lint --format sarrif plain.onnx
+github|lint --format git plain.onnx
+backup|set -o x.onnx --overwrite bakcup plain.onnx model:domain=x
+replace|compile --overwrite REPLACE plain.onnx
+prefix|merge --metadata prefx -o x.onnx plain.onnx plain.onnx
+npu|package --device nup -o d plain_ctx.onnx
+E022|lint --rules E22 plain.onnx
+secondary-without-main|repair --rules secondary-without-mian -o x.onnx plain.onnx
+openvino|lint --ep openvin plain.onnx
+QNNExecutionProvider|lint --ep QNNExecutionProvidr plain.onnx
+tensorrt|profiles tensort
+producer_name|set -o x.onnx plain.onnx model:producername=x
+notes|set -o x.onnx plain_ctx.onnx note=x
+hardware_architecture|set -o x.onnx plain_ctx.onnx hardware_arch=x
+embed_mode|get plain_ctx.onnx embedmode
+source|unset -o x.onnx plain_ctx.onnx soruce
+END
+
 exit $status

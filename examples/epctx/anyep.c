@@ -188,8 +188,9 @@ bool anyep_check_dims(const anyep_settings *set, const char *const *models, size
 }
 
 bool anyep_read(anyep_settings *set, epctx_arena *arena, bool needs_ep, unsigned limit) {
-    static const char *const types[] = {"cpu", "gpu", "npu"}; /* OrtHardwareDeviceType */
+    static const char *const types[] = {"cpu", "gpu", "npu", NULL}; /* OrtHardwareDeviceType */
     uint64_t seconds = limit;
+    size_t type;
     set->arena = arena;
 #if !defined(EPCTX_CLI_ORT)
     return refuse(
@@ -204,10 +205,8 @@ bool anyep_read(anyep_settings *set, epctx_arena *arena, bool needs_ep, unsigned
         return refuse("--ep-opt and --device are for an EP: give it with --ep LIBRARY[:NAME]", "");
     set->device_type = -1;
     if (set->device != NULL) {
-        for (set->device_type = 2; set->device_type >= 0; set->device_type--)
-            if (strcmp(types[set->device_type], set->device) == 0) break;
-        if (set->device_type < 0)
-            return refuse("--device must be cpu, gpu or npu, not ", set->device);
+        if (!cli_choose("--device", set->device, types, &type)) return false;
+        set->device_type = (int)type;
     }
     if (set->timeout != NULL && !cli_number("--timeout", set->timeout, 1, LONGEST_LIMIT, &seconds))
         return false;

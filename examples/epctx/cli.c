@@ -3,6 +3,7 @@
 
 #include "cli.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,11 +12,14 @@
 #include <time.h>
 #include <unistd.h>
 
-size_t cli_distance(const char *a, const char *b) {
-    enum { ROOM = 33, SWAP = 1, CHANGE = 2 };
-    size_t rows[3][ROOM];
+enum { GUESS_ROOM = sizeof((cli_guess *)0)->text };
+
+/* Two for every letter to add, remove or replace to make one word of the other, one for two
+ * neighbours that change places. */
+static size_t distance_of(const char *a, const char *b) {
+    enum { SWAP = 1, CHANGE = 2 };
+    size_t rows[3][GUESS_ROOM];
     size_t width = strlen(b), i, k;
-    if (width >= ROOM || strlen(a) >= ROOM) return strcmp(a, b) == 0 ? 0 : SIZE_MAX;
     for (k = 0; k <= width; k++) rows[0][k] = k * CHANGE;
     for (i = 1; i <= strlen(a); i++) {
         size_t *row = rows[i % 3];
@@ -34,6 +38,48 @@ size_t cli_distance(const char *a, const char *b) {
     return rows[strlen(a) % 3][width];
 }
 
+/* Small letters, and one kind of dash. */
+static void plain_word(char out[GUESS_ROOM], const char *word) {
+    size_t i;
+    for (i = 0; word[i] != '\0'; i++)
+        out[i] = (char)(word[i] == '_' ? '-' : tolower((unsigned char)word[i]));
+    out[i] = '\0';
+}
+
+cli_guess cli_guess_of(epctx_str text) {
+    cli_guess guess;
+    memset(&guess, 0, sizeof guess);
+    if (text.size >= sizeof guess.text || text.size == 0) return guess;
+    memcpy(guess.text, text.data, text.size);
+    guess.size = text.size - (text.size > 2 && text.data[0] == '-' && text.data[1] == '-' ? 2 : 0);
+    /* One letter is like every other, and a short word like many. */
+    if (guess.size > 1) guess.nearest = guess.size < 4 ? 4 : guess.size < 10 ? 6 : 8;
+    return guess;
+}
+
+void cli_guess_word(cli_guess *guess, const char *word) {
+    char typed[GUESS_ROOM], known[GUESS_ROOM];
+    size_t distance;
+    if (guess->nearest == 0 || strlen(word) >= sizeof known || strlen(word) < 2) return;
+    plain_word(typed, guess->text);
+    plain_word(known, word);
+    distance = distance_of(typed, known);
+    /* A word that was not typed to its end. */
+    if (guess->size > 2 && strncmp(known, typed, strlen(typed)) == 0 && distance > 2) distance = 3;
+    if (distance >= guess->nearest) return;
+    guess->nearest = distance;
+    guess->best = word;
+}
+
+const char *cli_guess_hint(cli_guess *guess) {
+    const char *quote = guess->best != NULL && guess->best[0] == '-' ? "" : "'";
+    guess->hint[0] = '\0';
+    if (guess->best != NULL)
+        snprintf(guess->hint, sizeof guess->hint, ", did you mean %s%s%s?", quote, guess->best,
+                 quote);
+    return guess->hint;
+}
+
 static bool usage_error(const cli_command *command, const char *what, const char *name) {
     cli_misuse("%s%s\nusage: epctx %s %s", what, name, command->name, command->arguments);
     return false;
@@ -47,23 +93,34 @@ static const cli_option *find_option(const cli_option *options, const char *text
 
 static void unknown_option(const cli_command *command, const cli_option *options, const char *text,
                            size_t size) {
-    const char *similar = NULL;
-    char name[40] = "";
-    size_t nearest = 6;
-    if (size < sizeof name) memcpy(name, text, size);
-    /* One letter is like every other. */
-    for (; size > 2 && options->name != NULL; options++) {
-        size_t distance = cli_distance(name, options->name);
-        if (distance >= nearest || strlen(options->name) < 3) continue;
-        nearest = distance;
-        similar = options->name;
+    const epctx_str name = {text, size};
+    cli_guess guess = cli_guess_of(name);
+    for (; options->name != NULL; options++)
+        if (options->name[1] == '-') cli_guess_word(&guess, options->name);
+    cli_guess_word(&guess, "--no-progress");
+    cli_guess_word(&guess, "--hugging-face");
+    cli_guess_word(&guess, "--help");
+    cli_misuse("unknown option %s%s\nusage: epctx %s %s", text, cli_guess_hint(&guess),
+               command->name, command->arguments);
+}
+
+bool cli_choose(const char *option, const char *text, const char *const *words, size_t *number) {
+    cli_guess guess = cli_guess_of(epctx_str_of(text));
+    char list[200];
+    epctx_text all = epctx_text_of(list, sizeof list);
+    size_t i;
+    for (i = 0; words[i] != NULL; i++) {
+        *number = i;
+        if (strcmp(words[i], text) == 0) return true;
+        cli_guess_word(&guess, words[i]);
+        epctx_text_put_format(&all, "%s%s",
+                              i == 0                 ? ""
+                              : words[i + 1] != NULL ? ", "
+                                                     : " or ",
+                              words[i]);
     }
-    if (similar != NULL)
-        snprintf(name, sizeof name, ", did you mean %.20s?", similar);
-    else
-        name[0] = '\0';
-    cli_misuse("unknown option %s%s\nusage: epctx %s %s", text, name, command->name,
-               command->arguments);
+    cli_misuse("%s must be %s, not '%s'%s", option, list, text, cli_guess_hint(&guess));
+    return false;
 }
 
 /* Whether a value came from one of the first `count` arguments, as VALUE or as --name=VALUE. */
@@ -370,12 +427,18 @@ const epctx_profile *cli_profile_of(const char *name) {
 bool cli_profile_for(const char *option, const char *name, const epctx_profile **profile) {
     size_t count, i;
     const epctx_profile *all = epctx_profiles(&count);
+    cli_guess guess = cli_guess_of(epctx_str_of(name));
     char list[256];
     epctx_text names = epctx_text_of(list, sizeof list);
     *profile = cli_profile_of(name);
     if (*profile != NULL) return true;
-    for (i = 0; i < count; i++) epctx_text_put_format(&names, " %s", all[i].name);
-    cli_misuse("%s: unknown EP or profile '%s'; the profiles are%s", option, name, list);
+    for (i = 0; i < count; i++) {
+        epctx_text_put_format(&names, " %s", all[i].name);
+        cli_guess_word(&guess, all[i].name);
+        if (all[i].sources[0] != NULL) cli_guess_word(&guess, all[i].sources[0]);
+    }
+    cli_misuse("%s: unknown EP or profile '%s'%s%s the profiles are%s", option, name,
+               cli_guess_hint(&guess), guess.best != NULL ? "" : ";", list);
     return false;
 }
 

@@ -97,9 +97,20 @@ bool cli_has_written(void);
 /* For commands with exit codes of their own: the code when the output cannot be written. */
 void cli_own_codes(int failed);
 int cli_output_failed(void);
-/* Two for every letter to add, remove or replace to make one word of the other, one for two
- * neighbours that change places. */
-size_t cli_distance(const char *a, const char *b);
+/* Which of the words that there are a mistyped one means. */
+typedef struct cli_guess {
+    char text[64];
+    const char *best; /* NULL: none is near */
+    size_t size, nearest;
+    char hint[96];
+} cli_guess;
+cli_guess cli_guess_of(epctx_str text);
+void cli_guess_word(cli_guess *guess, const char *word);
+/* ", did you mean 'x'?", or "". */
+const char *cli_guess_hint(cli_guess *guess);
+/* The number of `text` among the words that an option takes (the last one NULL); otherwise prints
+ * what is wrong. */
+bool cli_choose(const char *option, const char *text, const char *const *words, size_t *number);
 /* "s", or "" for one. */
 const char *cli_plural(uint64_t count);
 

@@ -377,16 +377,14 @@ static bool read_bars(const char *option, const char *list, anyep_settings *any,
 }
 
 static bool read_level(const char *text, int *level) {
-    static const struct {
-        const char *name;
-        int level;
-    } levels[] = {{"none", 0}, {"basic", 1}, {"extended", 2}, {"layout", 3}, {"all", 99}};
-    size_t i;
+    static const char *const words[] = {"none", "basic", "extended", "layout", "all", NULL};
+    static const int levels[] = {0, 1, 2, 3, 99};
+    size_t number = 0;
     *level = -1;
-    for (i = 0; text != NULL && i < sizeof levels / sizeof levels[0]; i++)
-        if (strcmp(levels[i].name, text) == 0) *level = levels[i].level;
-    return text == NULL || *level >= 0 ||
-           usage("--optimization must be none, basic, extended, layout or all, not ", text);
+    if (text == NULL) return true;
+    if (!cli_choose("--optimization", text, words, &number)) return false;
+    *level = levels[number];
+    return true;
 }
 
 /* What the reference NPU has and ORT's way has not, or the other way round. */

@@ -20,15 +20,11 @@ void findings_free(findings *out) {
 }
 
 bool findings_set_format(findings *out, const char *name) {
-    static const char *const names[] = {"text", "json", "sarif", "github"};
-    size_t i;
-    for (i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (strcmp(name, names[i]) != 0) continue;
-        out->format = (findings_format)i;
-        return true;
-    }
-    cli_misuse("--format: '%s' is not text, json, sarif or github", name);
-    return false;
+    static const char *const names[] = {"text", "json", "sarif", "github", NULL};
+    size_t number;
+    if (!cli_choose("--format", name, names, &number)) return false;
+    out->format = (findings_format)number;
+    return true;
 }
 
 bool findings_choose(findings *out, const char *rules) {
@@ -67,14 +63,15 @@ static epctx_str take_word(epctx_str *line, bool all) {
 
 static bool read_entry(findings *out, epctx_str line, unsigned number, findings_ignored *entry) {
     epctx_str rule = take_word(&line, false);
+    char where[300];
     memset(entry, 0, sizeof *entry);
     entry->pattern = take_word(&line, false);
     entry->reason = take_word(&line, true);
     entry->line = number;
     entry->rule = rule_find(rule);
     if (entry->rule == RULE_COUNT) {
-        cli_misuse("%s:%u: there is no rule '%.*s' (epctx lint --rules)", out->ignore_file, number,
-                   (int)rule.size, rule.data);
+        snprintf(where, sizeof where, "%.280s:%u", out->ignore_file, number);
+        rule_unknown(where, rule);
         return false;
     }
     if (entry->pattern.size > 0 && entry->reason.size > 0) return true;

@@ -161,7 +161,9 @@ static int put_value(get_work *work, epctx_str value) {
 static int no_attr(const get_work *work, const epctx_node_view *node) {
     epctx_cursor it = epctx_node_attrs(node);
     epctx_attr_view attr;
-    cli_fail_text("%s: the node has no attribute '%s', only these:", work->file, work->what);
+    cli_guess guess = target_guess_attr(node, epctx_str_of(work->what));
+    cli_fail_text("%s: the node has no attribute '%s'%s only these:", work->file, work->what,
+                  guess.best != NULL ? cli_guess_hint(&guess) : ",");
     while (epctx_next_attr(&it, &attr)) {
         fputs("  ", stderr);
         cli_put(stderr, attr.name);

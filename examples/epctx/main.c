@@ -74,26 +74,20 @@ static const char *synonym(const char *name) {
 
 /* The command, or NULL with a message that names a similar one. */
 static const cli_command *find_command(const char *name) {
-    const char *similar = NULL;
-    size_t i, nearest = strlen(name) < 4 ? 4 : 6; /* a short word would match anything */
+    cli_guess guess = cli_guess_of(epctx_str_of(name));
+    size_t i;
     if (name[0] == '-') {
         cli_misuse("unknown option %s; see 'epctx help'", name);
         return NULL;
     }
-    if (cli_distance(name, "help") < nearest) similar = "help";
+    cli_guess_word(&guess, "help");
     for (i = 0; i < COMMAND_COUNT; i++) {
-        size_t distance = cli_distance(name, commands[i]->name);
-        if (distance == 0) return commands[i];
-        if (distance < nearest) {
-            nearest = distance;
-            similar = commands[i]->name;
-        }
+        if (strcmp(name, commands[i]->name) == 0) return commands[i];
+        cli_guess_word(&guess, commands[i]->name);
     }
-    if (synonym(name) != NULL) similar = synonym(name);
-    if (similar != NULL)
-        cli_misuse("there is no command '%s', did you mean '%s'?", name, similar);
-    else
-        cli_misuse("there is no command '%s'; 'epctx help' lists them", name);
+    if (synonym(name) != NULL) guess.best = synonym(name);
+    cli_misuse("there is no command '%s'%s", name,
+               guess.best != NULL ? cli_guess_hint(&guess) : "; 'epctx help' lists them");
     return NULL;
 }
 

@@ -72,12 +72,11 @@ static bool read_prefixes(merge_wish *w) {
 }
 
 static bool read_metadata(merge_wish *w) {
-    if (w->metadata == NULL || strcmp(w->metadata, "refuse") == 0) return true;
-    w->opts.metadata =
-        strcmp(w->metadata, "first") == 0 ? EPCTX_METADATA_FIRST : EPCTX_METADATA_PREFIX;
-    if (strcmp(w->metadata, "first") == 0 || strcmp(w->metadata, "prefix") == 0) return true;
-    cli_misuse("--metadata must be refuse, first or prefix");
-    return false;
+    static const char *const words[] = {"refuse", "first", "prefix", NULL};
+    size_t number = 0;
+    if (w->metadata != NULL && !cli_choose("--metadata", w->metadata, words, &number)) return false;
+    if (number > 0) w->opts.metadata = number == 1 ? EPCTX_METADATA_FIRST : EPCTX_METADATA_PREFIX;
+    return true;
 }
 
 static int merge(merge_wish *w, const char *const *files) {

@@ -25,16 +25,13 @@ static bool refuse(const char *text) {
 }
 
 bool output_policy(const char *text, bool force, bool backup, epctx_overwrite *policy) {
+    static const epctx_overwrite policies[] = {EPCTX_OVERWRITE_FAIL, EPCTX_OVERWRITE_REPLACE,
+                                               EPCTX_OVERWRITE_BACKUP};
+    const char *words[] = {"fail", "replace", backup ? "backup" : NULL, NULL};
+    size_t number = 1;
     if (force && text != NULL) return refuse("-f and --overwrite cannot be combined");
-    if (force || (text != NULL && strcmp(text, "replace") == 0))
-        *policy = EPCTX_OVERWRITE_REPLACE;
-    else if (text != NULL && strcmp(text, "fail") == 0)
-        *policy = EPCTX_OVERWRITE_FAIL;
-    else if (backup && text != NULL && strcmp(text, "backup") == 0)
-        *policy = EPCTX_OVERWRITE_BACKUP;
-    else if (text != NULL)
-        return refuse(backup ? "--overwrite must be fail, replace or backup"
-                             : "--overwrite must be fail or replace in this command");
+    if (text != NULL && !cli_choose("--overwrite", text, words, &number)) return false;
+    if (force || text != NULL) *policy = policies[number];
     return true;
 }
 

@@ -634,6 +634,8 @@ static bool name_variant(package *p, const char *text, bool is_source) {
 }
 
 static bool settings_good(package *p) {
+    static const char *const devices[] = {"cpu", "gpu", "npu", NULL};
+    size_t number;
     if (p->path == NULL) {
         cli_misuse("specify the output folder: -o DIR");
         return false;
@@ -642,11 +644,7 @@ static bool settings_good(package *p) {
         cli_misuse("-o -: a package cannot go to standard output: use -o DIR");
         return false;
     }
-    if (p->device != NULL && strcmp(p->device, "cpu") != 0 && strcmp(p->device, "gpu") != 0 &&
-        strcmp(p->device, "npu") != 0) {
-        cli_misuse("--device must be cpu, gpu or npu");
-        return false;
-    }
+    if (p->device != NULL && !cli_choose("--device", p->device, devices, &number)) return false;
     if (!is_folder_name(p->component) || strcmp(p->component, "shared_assets") == 0 ||
         strcmp(p->component, "manifest.json") == 0)
         return refuse_name("component", p->component);

@@ -43,8 +43,7 @@ static bool read_rules(repair_list *list, const char *text) {
     while (text != NULL && next_part(&rest, &list->out->arena, &part)) {
         int rule = rule_find(part);
         if (rule == RULE_COUNT || list->opts.rule_count == EPCTX_RULE_COUNT) {
-            cli_misuse("--rules: there is no rule '%.*s' (epctx lint --rules)", (int)part.size,
-                       part.data);
+            rule_unknown("--rules", part);
             return false;
         }
         if (rule >= EPCTX_RULE_COUNT ||

@@ -36,6 +36,17 @@ int rule_find(epctx_str text) {
     return rule;
 }
 
+void rule_unknown(const char *where, epctx_str text) {
+    cli_guess guess = cli_guess_of(text);
+    int rule;
+    for (rule = 0; rule < RULE_COUNT; rule++) {
+        cli_guess_word(&guess, rule_info(rule).id);
+        cli_guess_word(&guess, rule_info(rule).name);
+    }
+    cli_misuse("%s: there is no rule '%.*s'%s (epctx lint --rules)", where, (int)text.size,
+               text.data, cli_guess_hint(&guess));
+}
+
 bool rule_list(const char *text, bool *wanted) {
     epctx_str rest = epctx_str_of(text);
     memset(wanted, 0, RULE_COUNT * sizeof *wanted);
@@ -43,8 +54,7 @@ bool rule_list(const char *text, bool *wanted) {
         epctx_str part = epctx_str_cut(&rest, ',');
         int rule = rule_find(part);
         if (rule == RULE_COUNT) {
-            cli_misuse("--rules: there is no rule '%.*s' (epctx lint --rules)", (int)part.size,
-                       part.data);
+            rule_unknown("--rules", part);
             return false;
         }
         wanted[rule] = true;

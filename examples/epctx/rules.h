@@ -21,6 +21,8 @@ enum {
 epctx_rule_info rule_info(int rule);
 /* A rule by id or name; RULE_COUNT when there is none. */
 int rule_find(epctx_str text);
+/* Says that there is no such rule, and which one may be meant; `where` it stands. */
+void rule_unknown(const char *where, epctx_str text);
 /* Reads a list of rules, by id or name, with commas between: `wanted` has RULE_COUNT elements.
  * Prints what is wrong otherwise. */
 bool rule_list(const char *text, bool *wanted);

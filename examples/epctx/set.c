@@ -164,23 +164,6 @@ static bool type_of_schema(epctx_str name, epctx_attr_type *type) {
     return false;
 }
 
-/* The attribute of the schema whose name is nearly this one; NULL: none. */
-static const char *similar_attr(epctx_str name) {
-    const char *similar = NULL;
-    char text[40] = "";
-    size_t distance, nearest = 6;
-    if (name.size < sizeof text) memcpy(text, name.data, name.size);
-#define SIMILAR_ROW(id, attr, kind, member) \
-    distance = cli_distance(text, attr); \
-    if (distance < nearest) { \
-        nearest = distance; \
-        similar = attr; \
-    }
-    EPCTX_EPNODE_ATTR_LIST(SIMILAR_ROW)
-#undef SIMILAR_ROW
-    return similar;
-}
-
 /* NAME:TYPE on the command line; takes the type off the name. */
 static bool type_of_suffix(epctx_str *name, epctx_attr_type *type) {
     size_t i;
@@ -210,10 +193,10 @@ static bool choose_type(target_work *work, const epctx_node_view *node, epctx_at
     }
     if (said) return true;
     if (!target_attr(node, attr->name, &old)) {
-        const char *similar = epctx_node_is_epnode(node) ? similar_attr(attr->name) : NULL;
-        if (similar != NULL)
-            cli_misuse("there is no attribute '%.*s', did you mean '%s'?", (int)attr->name.size,
-                       attr->name.data, similar);
+        cli_guess guess = target_guess_attr(node, attr->name);
+        if (guess.best != NULL)
+            cli_misuse("there is no attribute '%.*s'%s", (int)attr->name.size, attr->name.data,
+                       cli_guess_hint(&guess));
         return misuse(work, node->name, attr->name,
                       "is a new attribute: give its type as NAME:int=, :float=, :string=, :ints=, "
                       ":floats= or :strings=");

@@ -95,6 +95,7 @@ static const field_name graph_fields[] = {{"name", 2, true},
 static bool find_field(const field_name *fields, const char *scope, target *out) {
     char list[256];
     epctx_text names = epctx_text_of(list, sizeof list);
+    cli_guess guess = cli_guess_of(out->name);
     const field_name *field;
     for (field = fields; field->name != NULL; field++) {
         if (!epctx_str_is(out->name, field->name)) continue;
@@ -102,9 +103,12 @@ static bool find_field(const field_name *fields, const char *scope, target *out)
         out->is_text = field->is_text;
         return true;
     }
-    for (field = fields; field->name != NULL; field++)
+    for (field = fields; field->name != NULL; field++) {
         epctx_text_put_format(&names, " %s:%s", scope, field->name);
-    cli_misuse("'%s:%.*s': there is only%s", scope, (int)out->name.size, out->name.data, list);
+        cli_guess_word(&guess, field->name);
+    }
+    cli_misuse("'%s:%.*s': there is only%s%s", scope, (int)out->name.size, out->name.data, list,
+               cli_guess_hint(&guess));
     return false;
 }
 
@@ -241,6 +245,28 @@ output_item target_item(target_work *work, const char *action, const target *wha
     if (field) item.attribute = what->name;
     (void)target_value(work, what, &item.before);
     return item;
+}
+
+cli_guess target_guess_attr(const epctx_node_view *node, epctx_str name) {
+    cli_guess guess = cli_guess_of(name);
+    epctx_cursor it = epctx_node_attrs(node);
+    epctx_attr_view attr;
+    static char best[64]; /* the model's names end with nothing */
+    char own[sizeof best];
+    if (epctx_node_is_epnode(node)) {
+#define GUESS_ROW(id, attr_name, kind, member) cli_guess_word(&guess, attr_name);
+        EPCTX_EPNODE_ATTR_LIST(GUESS_ROW)
+#undef GUESS_ROW
+    }
+    while (epctx_next_attr(&it, &attr)) {
+        if (attr.name.size >= sizeof own) continue;
+        snprintf(own, sizeof own, "%.*s", (int)attr.name.size, attr.name.data);
+        cli_guess_word(&guess, own);
+        if (guess.best != own) continue;
+        memcpy(best, own, sizeof best);
+        guess.best = best;
+    }
+    return guess;
 }
 
 void target_note_hash(target_work *work, const epctx_node_view *node, epctx_str notes) {

@@ -38,6 +38,8 @@ typedef struct target {
 bool target_parse(epctx_str what, target *out);
 /* The message that a target of kind MODEL or GRAPH is a field of. */
 epctx_view target_message(const epctx_model *model, const target *what);
+/* The attribute of the node, or of the schema, that a mistyped name means. */
+cli_guess target_guess_attr(const epctx_node_view *node, epctx_str name);
 /* The last attribute of that name; false when there is none. */
 bool target_attr(const epctx_node_view *node, epctx_str name, epctx_attr_view *out);
 

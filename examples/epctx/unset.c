@@ -35,14 +35,16 @@ static void list_attrs(const epctx_node_view *node) {
 
 static bool unset_attrs(target_work *work, epctx_str name) {
     size_t found = 0, i;
+    cli_guess guess;
     if (work->nodes.count == 0 &&
         !target_find(&work->model, work->file, work->node, work->all, &work->arena, &work->nodes))
         return false;
     for (i = 0; i < work->nodes.count; i++)
         if (!unset_attr(work, &work->nodes.nodes[i], name, &found)) return false;
     if (found > 0) return true;
-    cli_fail_text("%s: none of these nodes has an attribute '%.*s'", work->file, (int)name.size,
-                  name.data);
+    guess = target_guess_attr(&work->nodes.nodes[0], name);
+    cli_fail_text("%s: none of these nodes has an attribute '%.*s'%s", work->file, (int)name.size,
+                  name.data, cli_guess_hint(&guess));
     if (work->nodes.count == 1) list_attrs(&work->nodes.nodes[0]);
     return false;
 }

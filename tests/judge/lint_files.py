@@ -255,7 +255,7 @@ def github():
     assert evil and "file=hostile/a b%25%2C%3A\\x1b.onnx," in evil[0], evil
     assert "100%25" in evil[0] and "\\x0a::error::x" in evil[0], evil
     _, _, err = run("lint", "--format", "xml", "d", status=2)
-    assert "'xml' is not text" in err, err
+    assert "not 'xml'" in err, err
     run("lint", "--json", "--format", "text", "d", status=2)
 
 
