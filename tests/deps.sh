@@ -185,6 +185,7 @@ want_test() {
     have g++ || need g++
     have nm || need binutils
     have strace || need strace
+    have zsh || need zsh
     have clang || need clang
     have chromium || need chromium
     if [ "$PYTHON" = /usr/bin/python3 ]; then

@@ -227,11 +227,28 @@ static bool takes_dash(const cli_command *command, int operand) {
            (command == &cli_copy && operand == 1);
 }
 
+static bool listed_options;
+
+bool cli_listed_options(void) {
+    return listed_options;
+}
+
+/* For completion: what a command reads is what is offered. */
+static void list_options(const cli_option *options) {
+    listed_options = true;
+    for (; options->name != NULL; options++) puts(options->name);
+    puts("--help\n--hugging-face\n--no-progress");
+}
+
 int cli_parse_some(const cli_command *command, int argc, char **argv, const cli_option *options,
                    const char **operands, int least, int most) {
     bool options_end = false;
     int found = 0;
     int at = 0;
+    if (argc == 1 && strcmp(argv[0], "--list-options") == 0) {
+        list_options(options);
+        return -1;
+    }
     while (at < argc) {
         const char *text = argv[at];
         if (!options_end && strcmp(text, "--") == 0) {

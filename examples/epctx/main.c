@@ -96,7 +96,10 @@ static int run_command(const char *name, int argc, char **argv) {
     cli_json_wanted(name, wants_json(argc, argv));
     command = find_command(name);
     if (command == NULL) return CLI_USAGE;
-    if (!wants(argc, argv, "--help", "-h")) return command->run(argc, argv);
+    if (!wants(argc, argv, "--help", "-h")) {
+        int code = command->run(argc, argv);
+        return cli_listed_options() ? CLI_OK : code;
+    }
     print_command_help(command);
     return CLI_OK;
 }

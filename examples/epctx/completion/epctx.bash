@@ -1,4 +1,5 @@
-# Completion of `epctx` for bash. Commands and options come from `epctx help`.
+# Completion of `epctx` for bash. Commands come from `epctx help`, options from the table by which the
+# command reads them.
 # shellcheck shell=bash
 
 _epctx() {
@@ -8,8 +9,7 @@ _epctx() {
         words=$("${COMP_WORDS[0]}" help 2>/dev/null | sed -n 's/^  \([a-z][a-z-]*\) .*/\1/p')
         ((COMP_CWORD == 2)) || words+=" help"
     elif [[ $word == -* ]]; then
-        words=$("${COMP_WORDS[0]}" help "$command" 2>/dev/null | grep -oE -e '--[a-z][a-z-]*')
-        words+=" --help --no-progress"
+        words=$("${COMP_WORDS[0]}" "$command" --list-options 2>/dev/null)
     else
         return # a file
     fi

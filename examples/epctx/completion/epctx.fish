@@ -1,13 +1,13 @@
-# Completion of `epctx` for fish. Commands and options come from `epctx help`.
+# Completion of `epctx` for fish. Commands come from `epctx help`, options from the table by which the
+# command reads them.
 
 function __epctx_commands
-    epctx help 2>/dev/null | string replace -rf '^  ([a-z-]+) +(.*)' '$1\t$2'
+    epctx help 2>/dev/null | string replace -rf '^  ([a-z][a-z-]*) +(.*)' '$1\t$2'
 end
 
 function __epctx_options
     set -l words (commandline -opc)
-    epctx help $words[2] 2>/dev/null | string match -ar -- '--[a-z][a-z-]*' | sort -u
-    printf '%s\n' --help --no-progress
+    epctx $words[2] --list-options 2>/dev/null | sort -u
 end
 
 complete -c epctx -n __fish_use_subcommand -f -a '(__epctx_commands)'
