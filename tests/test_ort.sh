@@ -4,6 +4,7 @@
 set -u
 cd "$(dirname "$0")/.."
 . tests/script.sh
+one_form
 start test_ort
 make_models plain digits partly dynamic
 out=$work/stdout err=$work/stderr
