@@ -1,5 +1,6 @@
 /* epctx check: does a compiled model fit a machine? The answer is the exit code, with the numbers
  * of ORT's OrtCompiledModelCompatibility. */
+#include "chip.h"
 #include "cli.h"
 #include "ops/state.h"
 
@@ -15,6 +16,7 @@ typedef struct check_work {
     const char *against; /* the machine's string; NULL: that of our own EP, if it is its entry */
     const epctx_profile *profile;
     const char *source; /* the source model; NULL: where the build stamp says */
+    const char *chip;   /* compare with this chip instead */
     bool fresh;
     bool json;
 } check_work;
@@ -143,6 +145,116 @@ static int report(const check_work *work, const epctx_state *state) {
     return (int)compat;
 }
 
+/* -- --chip: was it made for this one? -- */
+
+typedef struct chip_work {
+    const check_work *check;
+    chip here;
+    epctx_compat worst; /* of those that could be judged */
+    size_t judged, untold;
+    epctx_error why; /* of the worst one, or of the first that could not be told */
+} chip_work;
+
+static void take_verdict(chip_work *work, epctx_str ep, epctx_compat compat,
+                         const epctx_error *why) {
+    const bool told = compat != EPCTX_COMPAT_NOT_APPLICABLE;
+    if (told ? compat > work->worst : work->worst == 0 && work->untold == 0) work->why = *why;
+    if (told && compat > work->worst) work->worst = compat;
+    work->judged += told;
+    work->untold += !told;
+    if (work->check->json) return;
+    cli_put(stdout, ep);
+    printf(": %s: ", compat_name(compat));
+    cli_put(stdout, epctx_str_of(why->message));
+    putchar('\n');
+}
+
+static bool has_entry(const epctx_state *state, const char *ep, epctx_str source) {
+    size_t i;
+    for (i = 0; i < state->compat_count; i++)
+        if (cli_is_ep(state->compat[i].ep, ep) && epctx_str_eq(state->compat[i].ep, source) &&
+            (epctx_profile_of(source)->traits & EPCTX_QNN_COMPAT) != 0)
+            return true;
+    return false;
+}
+
+/* Nodes of EPs whose string does not tell the chip: equal neighbours once. */
+static void judge_nodes(chip_work *work, const epctx_model *model, const epctx_state *state) {
+    epctx_str source = epctx_str_of(NULL), architecture = source;
+    size_t count = 0;
+    epctx_walk walk;
+    epctx_node_view node;
+    epctx_walk_begin(&walk, model);
+    while (epctx_walk_epnode(&walk, &node)) {
+        epctx_epnode ep;
+        epctx_error why;
+        epctx_compat compat;
+        if (!epctx_node_is_epnode(&node) || epctx_epnode_read(&node, &ep, &why) != EPCTX_OK ||
+            !cli_is_ep(ep.source, work->check->ep) ||
+            has_entry(state, work->check->ep, ep.source) ||
+            (count > 0 && epctx_str_eq(source, ep.source) &&
+             (epctx_str_eq(architecture, ep.hardware_architecture) || ep.main_context != 1)))
+            continue;
+        count++;
+        source = ep.source;
+        architecture = ep.hardware_architecture;
+        compat = chip_fits_node(&work->here, epctx_profile_of(source), architecture, &why);
+        take_verdict(work, source, compat, &why);
+    }
+}
+
+static int judge(chip_work *work, const epctx_model *model, const epctx_state *state) {
+    epctx_compat compat;
+    char text[160];
+    bool first = true;
+    size_t i;
+    chip_describe(&work->here, text, sizeof text);
+    if (work->check->json) {
+        fputs("{\n", stdout);
+        cli_json_str("file", epctx_str_of(work->check->file), ",\n");
+        cli_json_str("chip", epctx_str_of(text), ",\n\"entries\": [");
+    } else {
+        fputs("chip ", stdout);
+        cli_put(stdout, epctx_str_of(text));
+        putchar('\n');
+    }
+    for (i = 0; i < state->compat_count; i++) {
+        const epctx_compat_entry *entry = &state->compat[i];
+        const epctx_profile *profile = epctx_profile_of(entry->ep);
+        epctx_error why;
+        if (!cli_is_ep(entry->ep, work->check->ep)) continue;
+        put_entry(work->check, entry, first);
+        first = false;
+        if (!has_entry(state, work->check->ep, entry->ep)) continue;
+        compat = chip_fits_string(&work->here, profile, entry->value, &why);
+        take_verdict(work, entry->ep, compat, &why);
+    }
+    judge_nodes(work, model, state);
+    if (work->judged + work->untold == 0)
+        epctx_fail(&work->why, EPCTX_ERR_NOT_FOUND, "no EPContext node%s",
+                   work->check->ep != NULL ? " of this EP" : "");
+    /* One that does not fit decides; else all must be told. */
+    compat = work->worst == EPCTX_COMPAT_UNSUPPORTED || work->untold == 0
+                 ? work->worst
+                 : EPCTX_COMPAT_NOT_APPLICABLE;
+    if (work->check->json) {
+        printf("],\n\"compatibility\": %d,\n\"meaning\": \"%s\",\n", (int)compat,
+               compat_name(compat));
+        cli_json_str("why", epctx_str_of(work->why.message), "\n}\n");
+        return (int)compat;
+    }
+    puts(compat == EPCTX_COMPAT_OPTIMAL       ? "fits"
+         : compat == EPCTX_COMPAT_UNSUPPORTED ? "does not fit: compile for this chip"
+         : compat == EPCTX_COMPAT_PREFER_RECOMPILATION
+             ? "runs, but was made for another chip: compile again for speed"
+             : "cannot be told");
+    if (work->judged + work->untold == 0) puts(work->why.message);
+    if (compat != EPCTX_COMPAT_UNSUPPORTED && work->judged > 0 && work->here.is_qualcomm)
+        puts("note: versions of SDK and driver were not compared (--against does), and VTCM only "
+             "where\n      the model tells it");
+    return (int)compat;
+}
+
 /* -- --fresh: is it still what its source would give? -- */
 
 enum { FRESH_YES = 0, FRESH_NO = 1, FRESH_UNKNOWN = 2 };
@@ -231,6 +343,14 @@ static int check_fresh(const check_work *work, const epctx_model *model) {
     return code;
 }
 
+static int check_chip(const check_work *work, const epctx_model *model, const epctx_state *state) {
+    chip_work judged;
+    memset(&judged, 0, sizeof judged);
+    judged.check = work;
+    chip_read(work->chip, &judged.here);
+    return judge(&judged, model, state);
+}
+
 static int check(const check_work *work) {
     epctx_state state;
     epctx_arena arena;
@@ -248,7 +368,7 @@ static int check(const check_work *work) {
     }
     epctx_arena_init(&arena, NULL);
     if (epctx_model_state(&model, &arena, &state, &error) == EPCTX_OK) {
-        code = report(work, &state);
+        code = work->chip != NULL ? check_chip(work, &model, &state) : report(work, &state);
     } else {
         cli_fail(&error);
         code = CHECK_FAILED;
@@ -260,20 +380,25 @@ static int check(const check_work *work) {
 
 static int run(int argc, char **argv) {
     const char *profile = NULL;
-    check_work work = {NULL, NULL, NULL, NULL, NULL, false, false};
+    check_work work = {NULL, NULL, NULL, NULL, NULL, NULL, false, false};
     const cli_option options[] = {
-        {"--json", NULL, &work.json},
-        {"--ep", &work.ep, NULL},
-        {"--profile", &profile, NULL},
-        {"--against", &work.against, NULL},
-        {"--fresh", NULL, &work.fresh},
-        {"--source", &work.source, NULL},
-        {NULL, NULL, NULL},
+        {"--json", NULL, &work.json},     {"--ep", &work.ep, NULL},
+        {"--profile", &profile, NULL},    {"--against", &work.against, NULL},
+        {"--chip", &work.chip, NULL},     {"--fresh", NULL, &work.fresh},
+        {"--source", &work.source, NULL}, {NULL, NULL, NULL},
     };
     cli_own_codes(CHECK_FAILED);
     if (!cli_parse(&cli_check, argc, argv, options, &work.file, 1)) return CHECK_USAGE;
     if (work.fresh ? work.against != NULL || profile != NULL : work.source != NULL) {
         cli_fail_text("--fresh accepts only --source and --ep; --source requires --fresh");
+        return CHECK_USAGE;
+    }
+    if (work.chip != NULL && (work.fresh || work.against != NULL || profile != NULL)) {
+        cli_fail_text("--chip accepts only --ep");
+        return CHECK_USAGE;
+    }
+    if (work.chip != NULL && work.chip[0] == '\0') {
+        cli_fail_text("--chip: the name is empty");
         return CHECK_USAGE;
     }
     if (profile != NULL && !cli_profile_for("--profile", profile, &work.profile))
@@ -284,6 +409,7 @@ static int run(int argc, char **argv) {
 const cli_command cli_check = {
     "check",
     "[--ep NAME] [--against STRING] [--profile NAME] [--json] FILE\n"
+    "       epctx check --chip CHIP [--ep NAME] [--json] FILE\n"
     "       epctx check --fresh [--source MODEL] [--ep NAME] [--json] FILE",
     "report whether a compiled model fits a machine",
     "Shows the compatibility strings that EPs stored in the model, and compares one\n"
@@ -296,6 +422,10 @@ const cli_command cli_check = {
     "   3  EP_UNSUPPORTED\n"
     "  64  wrong usage\n"
     "  65  unreadable file\n"
+    "With --chip, compares with the chip that you have: what the model was compiled\n"
+    "for comes from QNN's compatibility string or from hardware_architecture. The\n"
+    "exit codes are the same: 0 cannot be told, 1 fits, 2 runs, but was made for\n"
+    "another chip, 3 does not fit.\n"
     "With --fresh, uses the build stamp that epctx stored in the model to check\n"
     "whether compiling the source again would give the same model: 0 fresh, 1 stale,\n"
     "2 unknown. Also compares the binary, embedded or beside FILE: a model without\n"
@@ -305,10 +435,15 @@ const cli_command cli_check = {
     "                     profile's name or the NAME in ep_compatibility_info.NAME\n"
     "  --against STRING   the string that the machine's EP would write\n"
     "  --profile NAME     compare by the rules of this profile instead of the EP's\n"
+    "  --chip CHIP        a chip of Qualcomm by name, soc_model or HTP architecture\n"
+    "                     (SM8550, 43, v73; see `epctx profiles --chips`), for NVIDIA\n"
+    "                     the compute capability (8.9), else the EP's architecture\n"
+    "                     (gfx1100)\n"
     "  --fresh            compare sizes and hashes of source, data and binary with\n"
     "                     the build stamp\n"
     "  --source MODEL     the source; default: the name in the stamp, beside FILE\n"
     "  --json             print one JSON object\n"
-    "\nExample: epctx check --fresh model_ctx.onnx\n",
+    "\nExample: epctx check --fresh model_ctx.onnx\n"
+    "Example: epctx check --chip SM8550 model_ctx.onnx\n",
     run,
 };

@@ -92,6 +92,19 @@ static void print_json(alone *a, double milliseconds) {
     printf("\"milliseconds\": %.3f}\n", milliseconds);
 }
 
+bool compile_tell_compiled(const epctx_model *model, const char *file) {
+    epctx_walk walk;
+    epctx_node_view node;
+    epctx_str ep;
+    epctx_walk_begin(&walk, model);
+    if (!epctx_walk_epnode(&walk, &node)) return false;
+    ep = epctx_node_attr_str(&node, "source");
+    cli_say("epctx: %s has EPContext nodes of '%.*s': it is compiled already, compile the original "
+            "model\n",
+            file, (int)ep.size, ep.data);
+    return true;
+}
+
 static epctx_status generate(alone *a, epctx_model *model, epctx_error *error) {
     epctx_gen_opts gen = a->set->gen;
     epctx_hooks hooks;
@@ -106,8 +119,9 @@ static epctx_status generate(alone *a, epctx_model *model, epctx_error *error) {
     if (a->set->verbose) hooks.progress_fn = print_step;
     if (a->set->verbose || a->set->json) hooks.refused_fn = left_note;
     gen.hooks = &hooks;
-    return status == EPCTX_OK ? epctx_generate(model, &a->backend, &gen, &a->report, error)
-                              : status;
+    if (status == EPCTX_OK) status = epctx_generate(model, &a->backend, &gen, &a->report, error);
+    if (status == EPCTX_ERR_NO_NODES) compile_tell_compiled(model, a->file);
+    return status;
 }
 
 static epctx_status compile_one(alone *a, epctx_error *error) {

@@ -522,12 +522,13 @@ static anyep_job job_of(const unit *u, anyep_work work) {
     return job;
 }
 
-/* Free dimensions are why many an EP takes no node. */
-static void tell_open_inputs(const made_model *model) {
+/* Why many an EP takes no node: the model is compiled already, or it has free dimensions. */
+static void tell_source(const unit *u, const made_model *model) {
     epctx_model open;
     epctx_error error;
     char *text = NULL;
     if (cli_open(&open, model->source, &error) == EPCTX_OK &&
+        !compile_tell_compiled(&open, model->source) && u->any->dim_count == 0 &&
         compile_open_inputs(&open, &text, &error) == EPCTX_OK && text[0] != '\0')
         cli_say("epctx: %s\n", text);
     free(text);
@@ -543,7 +544,7 @@ static bool make(unit *u) {
         const size_t at = u->result.board != NULL ? u->result.board->compiled : 0;
         const made_model *model = &u->models[at < u->count ? at : 0];
         anyep_tell(&job, &u->result, model->source);
-        if (u->result.end == ANYEP_REFUSED && u->any->dim_count == 0) tell_open_inputs(model);
+        if (u->result.end == ANYEP_REFUSED) tell_source(u, model);
         return false;
     }
     if (u->set->verbose) anyep_print_log(&job);
