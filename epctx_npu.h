@@ -301,6 +301,11 @@ EPCTX_API epctx_status epctx_npu_run(const epctx_npu_graph *graph, const epctx_s
                                      const epctx_memory *outputs, void *scratch,
                                      size_t scratch_size, epctx_error *error);
 
+/* A range of scratch, in bytes; none: 0 bytes. */
+typedef struct epctx_npu_range {
+    uint64_t offset, bytes;
+} epctx_npu_range;
+
 /* One command of a graph, for tools. */
 typedef struct epctx_npu_command {
     const char *op;     /* "Conv", "Gemm" ...: the executor's name, static */
@@ -309,6 +314,7 @@ typedef struct epctx_npu_command {
     uint64_t elements;  /* of the result */
     uint64_t bytes;     /* read and written */
     uint64_t temporary; /* bytes of workspace, on each thread */
+    epctx_npu_range reads[7], result;
 } epctx_npu_command;
 
 /* Iterates over the commands: set *position to 0 before the first call only; false at the end. */
@@ -6408,10 +6414,15 @@ static epctx_npu_command epctx__describe(const epctx_npu_graph *graph, const uin
     command.name.size = words[3];
     command.products = needs->work;
     command.temporary = op->out_count > 1 ? needs->out[1].bytes : 0;
-    for (i = 0; i < op->in_count; i++)
-        if (epctx__operand_at(words, i).place != EPCTX__NOWHERE)
-            command.bytes += needs->in[i].bytes;
-    command.bytes += needs->out[0].bytes;
+    for (i = 0; i <= op->in_count; i++) {
+        const epctx__operand o = epctx__operand_at(words, i);
+        const uint64_t bytes = i < op->in_count ? needs->in[i].bytes : needs->out[0].bytes;
+        epctx_npu_range *range = i < op->in_count ? &command.reads[i] : &command.result;
+        if (o.place != EPCTX__NOWHERE) command.bytes += bytes;
+        if (o.place != EPCTX__SCRATCH) continue;
+        range->offset = o.offset;
+        range->bytes = bytes;
+    }
     command.elements = needs->out[0].bytes / needs->out[0].align;
     return command;
 }

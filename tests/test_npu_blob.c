@@ -818,6 +818,9 @@ TEST(forged_sharing) {
         if (status == EPCTX_OK) {
             while (epctx_npu_next_command(&context.graphs[0], &position, &command)) {
                 CHECK_STR(command.op, "Fill");
+                CHECK_INT(command.result.offset, 0);
+                CHECK_INT(command.result.bytes, 4);
+                CHECK_INT(command.reads[0].bytes, 0);
                 count++;
             }
             CHECK_INT(count, COMMANDS);

@@ -450,6 +450,51 @@ TEST(plan_has_no_overlaps) {
     CHECK_TRUE(placed > 1000);
 }
 
+/* Tools see of a binary where results are: each is in scratch, and what a command reads there has
+ * been written before. */
+TEST(plan_in_commands) {
+    static const int64_t dims[2] = {8, 16};
+    graph_builder b;
+    epctx_buffer blob;
+    epctx_span span;
+    epctx_npu_context context;
+    epctx_npu_command command;
+    epctx_error error;
+    void *memory;
+    size_t need;
+    uint64_t written = 0, reads = 0;
+    uint32_t position = 0;
+    gb_init(&b);
+    gb_input(&b, "x", 1, 2, dims);
+    gb_node(&b, "ReduceMax", 13, "x", "a");
+    gb_node(&b, "Mul", 14, "x,a", "m");
+    gb_node(&b, "Concat", 13, "m,x", "c");
+    gb_attr_int(&b, "axis", 0);
+    gb_node(&b, "Softmax", 13, "c", "y");
+    gb_output(&b, "y");
+    CHECK_OK(gb_compile(&b, NULL, &blob, &error), error);
+    span.data = blob.data;
+    span.size = blob.size;
+    CHECK_OK(epctx_npu_load_size(span, &need, &error), error);
+    memory = gb_aligned(need);
+    CHECK_OK(epctx_npu_load(&context, span, memory, need, &error), error);
+    while (epctx_npu_next_command(&context.graphs[0], &position, &command)) {
+        const uint64_t end = command.result.offset + command.result.bytes;
+        size_t i;
+        for (i = 0; i < sizeof command.reads / sizeof command.reads[0]; i++) {
+            if (command.reads[i].bytes == 0) continue;
+            reads++;
+            CHECK_TRUE(command.reads[i].offset + command.reads[i].bytes <= written);
+        }
+        CHECK_TRUE(end <= context.graphs[0].info.scratch_size);
+        if (end > written) written = end;
+    }
+    CHECK_TRUE(reads >= 2 && written > 0);
+    free(memory);
+    epctx_buffer_free(&blob);
+    gb_free(&b);
+}
+
 /* Plans `count` buffers of 256 bytes; number i is in use from step i to step i + life. */
 static void plan_of_equals(size_t count, uint32_t life, epctx__planner *p, uint64_t **offsets) {
     epctx__compiler c;
@@ -1287,6 +1332,7 @@ int main(int argc, char **argv) {
     RUN(outputs_of_every_kind);
     RUN(drops_dead_nodes);
     RUN(plan_has_no_overlaps);
+    RUN(plan_in_commands);
     RUN(plan_is_tight);
     RUN(plan_of_a_long_chain);
     RUN(plan_of_a_crowd);

@@ -67,20 +67,14 @@ works "context" "$epctx" view source_ctx.onnx -o context.html
 works "two" "$epctx" view folds.onnx changed.onnx -o two.html
 works "compiled in memory" "$epctx" view --npu source.onnx -o npu.html
 
-# plan NAME TEXT: what the page knows of the memory plan
+# plan NAME TEXT: what the page knows of the reference NPU's commands
 plan() {
     if grep -q "$2" "$1.html"; then ok "$1: plan"; else fail "$1: plan" "expected $2"; fi
 }
-plan npu '"problem": ""'
-plan context '"problem": ""'
-mkdir moved && cp source_ctx.onnx source_npu.bin moved
-works "without its source" "$epctx" view moved/source_ctx.onnx -o moved.html
-plan moved '"problem": "the source model is not beside'
-cp plain.onnx moved/source.onnx
-works "with another source" "$epctx" view moved/source_ctx.onnx -f -o moved.html
-plan moved '"problem": "the source model beside this one compiles to other'
-rm moved/source_npu.bin
-works "without its binary" "$epctx" view moved/source_ctx.onnx -f -o moved.html
+plan npu '"writes": \[[0-9]*, [0-9]*\]'
+plan context '"writes": \[[0-9]*, [0-9]*\]'
+mkdir moved && cp source_ctx.onnx moved
+works "without its binary" "$epctx" view moved/source_ctx.onnx -o moved.html
 plan moved '"problem": ".*source_npu.bin'
 
 node "$top/tests/judge/view.js" . || status=1

@@ -157,6 +157,28 @@ static void print_commands(const session *s, const double *times) {
     }
 }
 
+static void put_range(FILE *out, const epctx_npu_range *range) {
+    fprintf(out, "[%" PRIu64 ", %" PRIu64 "]", range->offset, range->offset + range->bytes);
+}
+
+/* Where a command reads and writes scratch: [from, to) each. */
+static void put_memory(FILE *out, const epctx_npu_command *c) {
+    const char *comma = "";
+    size_t i;
+    fputs(", \"reads\": [", out);
+    for (i = 0; i < sizeof c->reads / sizeof c->reads[0]; i++) {
+        if (c->reads[i].bytes == 0) continue;
+        fputs(comma, out);
+        put_range(out, &c->reads[i]);
+        comma = ", ";
+    }
+    fputs("], \"writes\": ", out);
+    if (c->result.bytes == 0)
+        fputs("null", out);
+    else
+        put_range(out, &c->result);
+}
+
 void npu_dump_put_graph(FILE *out, const epctx_npu_graph *graph, const double *times) {
     uint32_t position = 0;
     epctx_npu_command c;
@@ -172,6 +194,7 @@ void npu_dump_put_graph(FILE *out, const epctx_npu_graph *graph, const double *t
                 "\"elements\": %" PRIu64 ", \"products\": %" PRIu64 ", \"bytes\": %" PRIu64
                 ", \"workspace\": %" PRIu64,
                 c.elements, c.products, c.bytes, c.temporary);
+        put_memory(out, &c);
         if (times != NULL) fprintf(out, ", \"us\": %.3f", *times++ / 1000);
         fputs(position < graph->command_words ? "}," : "}", out);
     }

@@ -68,42 +68,11 @@ static epctx_status put_info(FILE *out, const epctx_model *model, const char *fi
     return status;
 }
 
-/* The name of the source in a build stamp, empty when there is none. */
-static epctx_str stamped_source(const epctx_model *model) {
-    epctx_cursor it =
-        epctx_view_fields(epctx_model_read(model).view, EPCTX_FIELD_MODEL_METADATA_PROPS);
-    const size_t prefix = sizeof EPCTX_BUILD_PREFIX - 1;
-    epctx_str name = {NULL, 0};
-    epctx_pair pair;
-    while (epctx_next_pair(&it, &pair)) {
-        size_t blanks = 0, i = 7;
-        if (pair.key.size < prefix || memcmp(pair.key.data, EPCTX_BUILD_PREFIX, prefix) != 0 ||
-            pair.value.size < i || memcmp(pair.value.data, "source ", i) != 0)
-            continue;
-        for (; i < pair.value.size && blanks < 2; i++) blanks += pair.value.data[i] == ' ';
-        name.data = pair.value.data + i;
-        for (; i + name.size < pair.value.size && name.data[name.size] != '\n'; name.size++) {
-        }
-    }
-    return name;
-}
-
-/* The source beside a model of the reference NPU, or NULL. */
-static const char *source_of(const epctx_model *model, const char *file, char *path, size_t room) {
-    const epctx_str name = stamped_source(model);
-    return name.size > 0 && epctx_path_find(epctx_io_files(), epctx_path_folder(epctx_str_of(file)),
-                                            name, cli_path_flags(), path, room, NULL) == EPCTX_OK
-               ? path
-               : NULL;
-}
-
 static epctx_status put_npu(FILE *out, const epctx_model *model, const char *file, bool npu,
                             epctx_error *error) {
-    char path[EPCTX_PATH_MAX];
     epctx_node_view node;
-    if (view_has_npu(model))
-        return view_put_npu(out, file, source_of(model, file, path, sizeof path), error);
-    if (npu && !cli_first_epnode(model, &node)) return view_put_npu(out, file, file, error);
+    if (view_has_npu(model) || (npu && !cli_first_epnode(model, &node)))
+        return view_put_npu(out, file, error);
     fputs("null", out);
     return EPCTX_OK;
 }
@@ -228,8 +197,7 @@ const cli_command cli_view = {
     "each node its attributes, types and sizes; partitions, files, findings of lint,\n"
     "build stamp and metadata. Of two models it also shows what 'epctx diff' finds.\n"
     "Works for ordinary models, too. For those of the reference NPU there are its\n"
-    "commands and, if the source is beside the model, the memory plan. The page holds\n"
-    "names and short values, no weights.\n\n"
+    "commands and the memory plan. The page holds names and short values, no weights.\n\n"
     "  -o, --output PAGE      the page; - is standard output\n"
     "  --overwrite POLICY     if PAGE exists: fail (default), replace, or backup\n"
     "                         (keeps it as PAGE~)\n"

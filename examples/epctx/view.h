@@ -11,8 +11,7 @@ bool view_put_graphs(FILE *out, const epctx_model *model);
 /* Does the reference NPU run a node of it? */
 bool view_has_npu(const epctx_model *model);
 /* Commands and memory plan of a model of the reference NPU, or of an ordinary one that is compiled
- * in memory, as a JSON object. `source`: the model it was compiled from, or NULL. Fails without
- * memory only. */
-epctx_status view_put_npu(FILE *out, const char *file, const char *source, epctx_error *error);
+ * in memory, as a JSON object. Fails without memory only. */
+epctx_status view_put_npu(FILE *out, const char *file, epctx_error *error);
 
 #endif

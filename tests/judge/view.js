@@ -328,7 +328,7 @@ async function tabs() {
         for (let x = 70; x < box.width; x += 20)
             for (let y = 20; y < box.height - 24; y += 40)
                 await page.mouse.move(box.x + x, box.y + y);
-        holds('pointed at', await page.innerText('#plan-said'), 'written by');
+        holds('pointed at', await page.innerText('#plan-said'), 'read until command');
         await page.click('#commands .link >> nth=0');
         await settle(page);
         want('its node', (await data(page)).selected.length > 0, '');

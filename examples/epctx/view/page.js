@@ -1476,28 +1476,19 @@ addTab('changes', () => 'Differences ' + data.changes.length, () => models.lengt
 
 /* -- the reference NPU: where results are in memory, and its commands -- */
 
-/* Memories of a graph: from the first write to the last read, with what was written in between.
- * A place that is read belongs to what was written there last. */
-function livesOf(plan) {
-    const lives = [], now = []; /* `now`: what is in scratch, by address */
-    plan.forEach((command, time) => {
-        for (const place of command.reads)
-            for (const life of now)
-                if (place >= life.from && place < life.to) life.last = time;
-        if (command.offset === null) return;
-        const from = command.offset, to = from + command.bytes;
-        let life = now.find((l) => l.memory === command.memory);
-        for (let i = now.length - 1; i >= 0; i--)
-            if (now[i] !== life && now[i].from < to && from < now[i].to) now.splice(i, 1);
-        if (!life) {
-            life = {memory: command.memory, from, to, first: time, last: time, writes: []};
-            lives.push(life);
-            now.push(life);
-        }
-        life.from = Math.min(life.from, from);
-        life.to = Math.max(life.to, to);
-        life.last = time;
-        life.writes.push({time, from, to, name: command.name});
+/* Results of a graph in scratch: from the command that writes one to the last that reads it. */
+function livesOf(commands) {
+    const lives = [];
+    let now = []; /* what is in scratch */
+    commands.forEach((command, time) => {
+        for (const [from, to] of command.reads)
+            for (const life of now) if (from < life.to && life.from < to) life.last = time;
+        if (!command.writes) return;
+        const [from, to] = command.writes;
+        const life = {from, to, first: time, last: time, command};
+        now = now.filter((old) => to <= old.from || old.to <= from);
+        now.push(life);
+        lives.push(life);
     });
     return lives;
 }
@@ -1562,11 +1553,11 @@ function commandNode(model, graph, command) {
 }
 
 function planPicture(graph) {
-    const lives = livesOf(graph.plan), what = el('p', {class: 'soft', id: 'plan-said'},
-        'Time goes to the right, addresses go up. Point or click for a value.');
+    const lives = livesOf(graph.binary.commands);
+    const what = el('p', {class: 'soft', id: 'plan-said'},
+        'Time goes to the right, addresses go up. Point or click for a result.');
     const canvas = el('canvas', {id: 'plan', role: 'img', 'aria-label': 'Memory plan: ' +
-        count(lives.length, 'memory').replace('memorys', 'memories') + ' in ' +
-        bytes(graph.binary.scratch)});
+        count(lives.length, 'result') + ' in ' + bytes(graph.binary.scratch)});
     let boxes = [];
     graph.show = () => { boxes = drawPlan(canvas, graph, lives, graph.chosen); };
     const tell = (event) => {
@@ -1574,12 +1565,10 @@ function planPicture(graph) {
         const py = event.clientY - area.top;
         const box = boxes.find((b) => px >= b.x && px <= b.x + b.w && py >= b.y && py <= b.y + b.h);
         if (!box) return;
-        const {life} = box, writers = life.writes.map((w) => graph.binary.commands[w.time]);
-        const written = life.writes.map((w) => w.name).find((n) => n !== '') || '';
-        what.replaceChildren(name(written, 'code'), ' bytes ' + grouped(life.from) + ' to ' +
-            grouped(life.to) + ', commands ' + (life.first + 1) + ' to ' + (life.last + 1) +
-            ', written by ', name(writers[0].op + ' ' + writers[0].node),
-            writers.length > 1 ? ' and ' + (writers.length - 1) + ' more' : '');
+        const {life} = box;
+        what.replaceChildren(name(life.command.op + ' ' + life.command.node), ', command ' +
+            (life.first + 1) + ', writes bytes ' + grouped(life.from) + ' to ' + grouped(life.to) +
+            ', read until command ' + (life.last + 1));
     };
     canvas.addEventListener('pointermove', tell);
     canvas.addEventListener('click', tell);
@@ -1596,7 +1585,7 @@ function commandTable(model, graph) {
         return el('tr', {}, number(i + 1), el('td', {}, name(c.op)),
             el('td', {}, !node ? name(c.node, 'code') : link(c.node || '(no name)', () => {
                 graph.chosen = i;
-                if (graph.plan) graph.show();
+                graph.show();
                 reveal(node, true);
             })),
             number(c.elements), number(c.products), number(c.bytes), number(c.workspace));
@@ -1609,14 +1598,13 @@ function commandTable(model, graph) {
 }
 
 addTab('memory', () => 'Memory', (model) => model.npu !== null, (model) => [
-    model.npu.problem === '' ? null : el('p', {class: 'warning'}, model.npu.graphs.length > 0
-        ? 'No memory plan: ' + shown(model.npu.problem) : shown(model.npu.problem)),
+    model.npu.problem === '' ? null : el('p', {class: 'warning'}, shown(model.npu.problem)),
     model.npu.graphs.map((graph) => [
         el('h2', {class: 'name'}, shown(graph.binary.name, 120)),
         el('p', {}, count(graph.binary.commands.length, 'command') + ', ' +
             grouped(graph.binary.work) + ' operations, ' + bytes(graph.binary.scratch) +
             ' of scratch memory'),
-        graph.plan ? planPicture(graph) : null,
+        planPicture(graph),
         commandTable(model, graph)])]);
 
 /* -- search -- */
