@@ -165,6 +165,16 @@ stripped --model ../plain.onnx
 said "but not outside" 1 "E020"
 mv s.stripped.engine v.bin
 
+# -- a context of other options (winml-cli PR 1081) --
+expect "stamped with options" 0 "" stamp a_ctx.onnx --source plain.onnx --options "htp O3" \
+    -o stamped.onnx
+expect "fresh with the same" 0 ": fresh" check --fresh --options "htp O3" stamped.onnx
+expect "stale with others" 1 "compiled with other options" check --fresh --options "htp" \
+    stamped.onnx
+expect "stamped without" 0 "" stamp a_ctx.onnx --source plain.onnx -o stamped.onnx -f
+expect "unknown" 2 "has no options" check --fresh --options "htp O3" stamped.onnx
+expect "options of nothing" 64 "require --fresh" check --options x stamped.onnx
+
 # -- EPs without EPContext --
 expect "profiles of one" 0 "none: it writes no context model" profiles DirectML
 expect "in the list" 0 "ModelCacheDirectory" profiles

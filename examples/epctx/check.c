@@ -15,8 +15,9 @@ typedef struct check_work {
     const char *ep;      /* only this EP's entry; NULL: the only one there is */
     const char *against; /* the machine's string; NULL: that of our own EP, if it is its entry */
     const epctx_profile *profile;
-    const char *source; /* the source model; NULL: where the build stamp says */
-    const char *chip;   /* compare with this chip instead */
+    const char *source;  /* the source model; NULL: where the build stamp says */
+    const char *options; /* what the compiler would be asked for now, for the stamp's hash */
+    const char *chip;    /* compare with this chip instead */
     bool fresh;
     bool json;
 } check_work;
@@ -280,7 +281,24 @@ static bool lacks_binary(const check_work *work, const epctx_model *model, epctx
     return found;
 }
 
-static int fresh_of(const check_work *work, const epctx_model *model, epctx_str ep, bool first) {
+/* The line "options HASH" of the stamp: is it that of the options that were given? */
+static epctx_freshness compare_options(const check_work *work, epctx_str stamp, epctx_error *why) {
+    const char *given = work->options;
+    char line[40];
+    snprintf(line, sizeof line, "options %016" PRIx64, epctx_hash(given, strlen(given), 0));
+    while (stamp.size > 0) {
+        const epctx_str part = epctx_str_cut(&stamp, '\n');
+        if (!epctx_str_starts(part, "options ")) continue;
+        if (epctx_str_is(part, line)) return EPCTX_FRESH;
+        epctx_fail(why, EPCTX_ERR_VERSION, "compiled with other options");
+        return EPCTX_STALE;
+    }
+    epctx_fail(why, EPCTX_ERR_NOT_FOUND, "the build stamp has no options");
+    return EPCTX_FRESH_UNKNOWN;
+}
+
+static int fresh_of(const check_work *work, const epctx_model *model, epctx_str ep, epctx_str stamp,
+                    bool first) {
     static const char *const words[] = {"fresh", "stale", "unknown"};
     char source[256];
     epctx_backend backend;
@@ -294,6 +312,8 @@ static int fresh_of(const check_work *work, const epctx_model *model, epctx_str 
     verdict = epctx_check_fresh(model, source, cli_own_backend(ep, &backend) ? &backend : NULL,
                                 &opts, &why);
     if (verdict != EPCTX_STALE && lacks_binary(work, model, &why)) verdict = EPCTX_STALE;
+    if (verdict == EPCTX_FRESH && work->options != NULL)
+        verdict = compare_options(work, stamp, &why);
     if (work->json) {
         printf("%s\n  {", first ? "" : ",");
         cli_json_str("ep", ep, ", ");
@@ -330,7 +350,7 @@ static int check_fresh(const check_work *work, const epctx_model *model) {
         ep.data += prefix;
         ep.size -= prefix;
         if (!cli_is_ep(ep, work->ep)) continue;
-        one = fresh_of(work, model, ep, count++ == 0);
+        one = fresh_of(work, model, ep, pair.value, count++ == 0);
         if (one == FRESH_NO || (one == FRESH_UNKNOWN && code == FRESH_YES)) code = one;
     }
     if (count == 0) code = FRESH_UNKNOWN;
@@ -380,17 +400,24 @@ static int check(const check_work *work) {
 
 static int run(int argc, char **argv) {
     const char *profile = NULL;
-    check_work work = {NULL, NULL, NULL, NULL, NULL, NULL, false, false};
+    check_work work = {NULL, NULL, NULL, NULL, NULL, NULL, NULL, false, false};
     const cli_option options[] = {
-        {"--json", NULL, &work.json},     {"--ep", &work.ep, NULL},
-        {"--profile", &profile, NULL},    {"--against", &work.against, NULL},
-        {"--chip", &work.chip, NULL},     {"--fresh", NULL, &work.fresh},
-        {"--source", &work.source, NULL}, {NULL, NULL, NULL},
+        {"--json", NULL, &work.json},
+        {"--ep", &work.ep, NULL},
+        {"--profile", &profile, NULL},
+        {"--against", &work.against, NULL},
+        {"--chip", &work.chip, NULL},
+        {"--fresh", NULL, &work.fresh},
+        {"--source", &work.source, NULL},
+        {"--options", &work.options, NULL},
+        {NULL, NULL, NULL},
     };
     cli_own_codes(CHECK_FAILED);
     if (!cli_parse(&cli_check, argc, argv, options, &work.file, 1)) return CHECK_USAGE;
-    if (work.fresh ? work.against != NULL || profile != NULL : work.source != NULL) {
-        cli_fail_text("--fresh accepts only --source and --ep; --source requires --fresh");
+    if (work.fresh ? work.against != NULL || profile != NULL
+                   : work.source != NULL || work.options != NULL) {
+        cli_fail_text("--fresh accepts only --source, --options and --ep; --source and --options "
+                      "require --fresh");
         return CHECK_USAGE;
     }
     if (work.chip != NULL && (work.fresh || work.against != NULL || profile != NULL)) {
@@ -410,7 +437,8 @@ const cli_command cli_check = {
     "check",
     "[--ep NAME] [--against STRING] [--profile NAME] [--json] FILE\n"
     "       epctx check --chip CHIP [--ep NAME] [--json] FILE\n"
-    "       epctx check --fresh [--source MODEL] [--ep NAME] [--json] FILE",
+    "       epctx check --fresh [--source MODEL] [--options TEXT] [--ep NAME]\n"
+    "             [--json] FILE",
     "report whether a compiled model fits a machine",
     "Shows the compatibility strings that EPs stored in the model, and compares one\n"
     "with the string that the EP of this machine would write: --against. Without\n"
@@ -442,6 +470,8 @@ const cli_command cli_check = {
     "  --fresh            compare sizes and hashes of source, data and binary with\n"
     "                     the build stamp\n"
     "  --source MODEL     the source; default: the name in the stamp, beside FILE\n"
+    "  --options TEXT     what the compiler would be asked for now: stale unless it\n"
+    "                     is the TEXT that `epctx stamp --options` noted\n"
     "  --json             print one JSON object\n"
     "\nExample: epctx check --fresh model_ctx.onnx\n"
     "Example: epctx check --chip SM8550 model_ctx.onnx\n",

@@ -559,7 +559,8 @@ const cli_command cli_compile = {
     "With --ep, the EP in LIBRARY compiles instead, through ONNX Runtime's compile\n"
     "API. Several models share a binary if the EP can (ep.share_ep_contexts). The\n"
     "work is done in a process of its own and in a temporary folder beside the\n"
-    "results: an EP that fails, crashes or hangs leaves nothing behind. All options\n"
+    "results: an EP that fails, crashes or hangs leaves nothing behind. The versions\n"
+    "of ONNX Runtime, EP and driver become metadata, epctx.machine.EP. All options\n"
     "but --arch and -e apply; -i and -C are lists for the EP and the session.\n\n" ANYEP_HELP
     "  --timeout S          end the EP's process after S seconds (default 3600)\n"
     "  --optimization LEVEL ONNX Runtime's: none (its default), basic, extended,\n"
