@@ -102,7 +102,8 @@ static epctx_compat verdict(const check_work *work, const epctx_compat_entry *ch
                                       chosen->value, epctx_str_of(against), &why);
     else
         epctx_fail(&why, EPCTX_ERR_ARG,
-                   "not compared: give the string of this machine's EP with --against");
+                   "not compared: give the string of this machine's EP with --against, or its chip "
+                   "with --chip");
     if (!work->json) printf("%s: ", compat_name(compat));
     if (!work->json) cli_put(stdout, epctx_str_of(why.message));
     if (!work->json) putchar('\n');
@@ -133,7 +134,7 @@ static int report(const check_work *work, const epctx_state *state) {
     if (chosen == NULL && !work->json && work->ep != NULL)
         explain_ep(work->ep, "compatibility info");
     else if (chosen == NULL && !work->json)
-        puts("no compatibility info");
+        puts("no compatibility info (--chip CHIP compares what the nodes tell)");
     compat = verdict(work, count == 1 ? chosen : NULL);
     if (work->json)
         printf("],\n\"compatibility\": %d,\n\"meaning\": \"%s\"\n}\n", (int)compat,

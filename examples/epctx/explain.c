@@ -6,8 +6,8 @@
 #include <string.h>
 #include <strings.h>
 
-/* The entry fits when every fragment occurs in the text, in any case of letters; of a fragment with
- * bars one of its parts. */
+/* The entry fits when every fragment occurs in one line of the text, in any case of letters; of a
+ * fragment with bars one of its parts. So does a text that is nothing but the first fragment. */
 typedef struct explain_entry {
     const char *fragments[3];
     const char *cause;
@@ -105,13 +105,13 @@ static const explain_entry entries[] = {
      "weight-stripped and was not refitted (ORT issue 22179).",
      "Build it again, with a profile that covers the shapes. If it is stripped: epctx ls MODEL "
      "shows the model that it takes its weights from."},
-    {{"refit|weight-stripped|weight stripped", NULL, NULL},
+    {{"refit|weight-stripped|weight stripped", "fail|error|not found|not provided|invalid", NULL},
      "The engine has no weights and takes them from the original model, which is not where it is "
      "searched.",
      "Put the model that onnx_model_filename names into the context model's folder (or "
      "trt_onnx_model_folder_path), or pass its bytes (onnx_bytestream). epctx ls MODEL shows where "
      "it is searched; epctx set MODEL onnx_model_filename=NAME corrects the name."},
-    {{"trt_dump_ep_context_model", NULL, NULL},
+    {{"trt_dump_ep_context_model", "exist|skip|ignor|not|set", NULL},
      "TensorRT writes a context model when it builds the engine; with one in its cache it builds "
      "none, and what lies there may be of other options.",
      "Empty trt_engine_cache_path and compile again, or make the model around the engine: epctx "
@@ -263,16 +263,16 @@ static const explain_entry entries[] = {
      "ep.context_file_path.",
      "In this order: epctx lint MODEL, epctx check --fresh MODEL, epctx check --chip CHIP MODEL. "
      "epctx run --ep LIBRARY MODEL outlives the crash and prints what the EP said last."},
-    {{"Invalid HTP arch|htp_arch", NULL, NULL},
+    {{"HTP arch|htp_arch", "invalid|unknown|not support", NULL},
      "The EP does not know this htp_arch: older ones take 68, 69, 73, 75 and 81 only, and ignore "
      "79 with a warning.",
      "Give soc_model instead, which decides: epctx profiles --chips"},
-    {{"soc_model|soc_id", NULL, NULL},
+    {{"soc_model|soc_id", "invalid|unknown|not support|unsupported", NULL},
      "Three numbers are mistaken for each other: QNN's soc_model (43 is SM8550), the HTP "
      "architecture (73), and the soc_id of Linux (519).",
      "epctx profiles --chips lists them; epctx check --chip CHIP MODEL compares a model with a "
      "chip."},
-    {{"encrypt|decrypt", NULL, NULL},
+    {{"encryption|decryption|encrypt|decrypt", "fail|error|invalid|wrong|key", NULL},
      "The context or the EP's cache is encrypted, and needs the key with which it was compiled: "
      "VitisAI takes it as encryptionKey, MorphiZen as encryption_key; QNN leaves it to the "
      "application's callbacks for reading and writing.",
@@ -393,52 +393,64 @@ static char lower(char c) {
     return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
-static bool has_part(const char *text, const char *part, size_t size) {
-    for (; *text != '\0'; text++) {
-        size_t i = 0;
-        while (i < size && lower(text[i]) == lower(part[i])) i++;
-        if (i == size) return true;
+static bool has_part(epctx_str text, epctx_str part) {
+    size_t at, i;
+    for (at = 0; at + part.size <= text.size; at++) {
+        for (i = 0; i < part.size && lower(text.data[at + i]) == lower(part.data[i]);) i++;
+        if (i == part.size) return true;
     }
     return false;
 }
 
 /* The part of a fragment that the text has; empty: none. */
-static epctx_str found_part(const char *text, const char *fragment) {
-    epctx_str rest = epctx_str_of(fragment), part = epctx_str_of("");
+static epctx_str found_part(epctx_str text, const char *fragment) {
+    epctx_str rest = epctx_str_of(fragment);
     while (rest.size > 0) {
-        part = epctx_str_cut(&rest, '|');
-        if (has_part(text, part.data, part.size)) return part;
+        const epctx_str part = epctx_str_cut(&rest, '|');
+        if (has_part(text, part)) return part;
     }
     return epctx_str_of("");
 }
 
 static bool has(const char *text, const char *fragment) {
-    return found_part(text, fragment).size > 0;
+    return found_part(epctx_str_of(text), fragment).size > 0;
 }
 
-static bool fits(const explain_entry *entry, const char *text) {
-    int i;
-    for (i = 0; i < 3 && entry->fragments[i] != NULL; i++)
-        if (!has(text, entry->fragments[i])) return false;
-    return true;
+/* The line of the text that the entry fits; empty: none. */
+static epctx_str fitting_line(const explain_entry *entry, const char *text) {
+    epctx_str rest = epctx_str_of(text);
+    while (rest.size > 0) {
+        const epctx_str line = epctx_str_cut(&rest, '\n');
+        const epctx_str first = found_part(line, entry->fragments[0]);
+        int i = first.size > 0;
+        if (first.size > 0 && first.size == strlen(text)) return line;
+        while (i > 0 && i < 3 && entry->fragments[i] != NULL &&
+               found_part(line, entry->fragments[i]).size > 0)
+            i++;
+        if (i == 3 || (i > 0 && entry->fragments[i] == NULL)) return line;
+    }
+    return epctx_str_of("");
 }
 
-static void put_entry(const explain_entry *entry, const char *text, bool first) {
+static void put_entry(const explain_entry *entry, epctx_str line, bool first) {
     int i;
     if (!first) putchar('\n');
     for (i = 0; i < 3 && entry->fragments[i] != NULL; i++) {
-        const epctx_str part = found_part(text, entry->fragments[i]);
+        const epctx_str part = found_part(line, entry->fragments[i]);
+        if (part.size == 0) break;
         printf("%s\"%.*s\"", i > 0 ? " ... " : "", (int)part.size, part.data);
     }
     printf("\n  cause: %s\n  cure:  %s\n", entry->cause, entry->cure);
 }
 
-static void json_fragments(const explain_entry *entry, const char *text) {
+static void json_fragments(const explain_entry *entry, epctx_str line) {
     int i;
     fputs("\"text\": [", stdout);
     for (i = 0; i < 3 && entry->fragments[i] != NULL; i++) {
+        const epctx_str part = found_part(line, entry->fragments[i]);
+        if (part.size == 0) break;
         if (i > 0) fputs(", ", stdout);
-        cli_put_json(stdout, found_part(text, entry->fragments[i]));
+        cli_put_json(stdout, part);
     }
     fputs("], ", stdout);
 }
@@ -575,14 +587,15 @@ static int explain(const char *text, bool json) {
     size_t i, found = 0;
     if (json) putchar('[');
     for (i = 0; i < ENTRY_COUNT; i++) {
-        if (!fits(&entries[i], text)) continue;
+        const epctx_str line = fitting_line(&entries[i], text);
+        if (line.size == 0) continue;
         if (json) {
             printf("%s\n  {", found > 0 ? "," : "");
-            json_fragments(&entries[i], text);
+            json_fragments(&entries[i], line);
             cli_json_str("cause", epctx_str_of(entries[i].cause), ", ");
             cli_json_str("cure", epctx_str_of(entries[i].cure), "}");
         } else
-            put_entry(&entries[i], text, found == 0);
+            put_entry(&entries[i], line, found == 0);
         found++;
     }
     found += put_ep(text, json, found == 0);
