@@ -301,20 +301,22 @@ EPCTX_API epctx_status epctx_npu_run(const epctx_npu_graph *graph, const epctx_s
                                      const epctx_memory *outputs, void *scratch,
                                      size_t scratch_size, epctx_error *error);
 
-/* A range of scratch, in bytes; none: 0 bytes. */
+/* A range of scratch. */
 typedef struct epctx_npu_range {
-    uint64_t offset, bytes;
+    uint64_t offset; /* in bytes */
+    uint64_t bytes;  /* 0: none */
 } epctx_npu_range;
 
 /* One command of a graph, for tools. */
 typedef struct epctx_npu_command {
-    const char *op;     /* "Conv", "Gemm" ...: the executor's name, static */
-    epctx_str name;     /* of the ONNX node it comes from */
-    uint64_t products;  /* products and sums; 0: no more than elements */
-    uint64_t elements;  /* of the result */
-    uint64_t bytes;     /* read and written */
-    uint64_t temporary; /* bytes of workspace, on each thread */
-    epctx_npu_range reads[7], result;
+    const char *op;           /* "Conv", "Gemm" ...: the executor's name, static */
+    epctx_str name;           /* of the ONNX node it comes from */
+    uint64_t products;        /* products and sums; 0: no more than elements */
+    uint64_t elements;        /* of the result */
+    uint64_t bytes;           /* read and written */
+    uint64_t temporary;       /* bytes of workspace, on each thread */
+    epctx_npu_range reads[7]; /* what it reads in scratch */
+    epctx_npu_range result;   /* what it writes there */
 } epctx_npu_command;
 
 /* Iterates over the commands: set *position to 0 before the first call only; false at the end. */

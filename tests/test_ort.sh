@@ -248,6 +248,16 @@ epctx check --against "$(cat "$out")" digits_ctx.onnx
 if [ $code -eq 1 ]; then ok "check against it"; else fail "check against it" "exit code $code"; fi
 with "$npu" devices broken.onnx; result "a file that is no model" 1 "compatibility of broken.onnx"
 
+# -- one package for two EPs --
+
+with "$toy" compile -o toy_ctx.onnx digits.onnx; result "a variant for another EP" 0
+epctx package -o pack --source digits.onnx npu=digits_ctx.onnx toy=toy_ctx.onnx
+result "a package of both" 0 "variant toy: ToyExecutionProvider, epctx=1"
+epctx lint pack; result "it is right" 0
+with "$npu" run pack/model/npu/digits_ctx.onnx; result "one runs" 0 "1 of 1 on the EP"
+with "$toy" run pack/model/toy/toy_ctx.onnx; result "the other runs" 0 "on the EP"
+rm -r pack toy_ctx.onnx toy_toy.bin
+
 # -- EPs that fail, crash, hang --
 
 before=$(state)
