@@ -52,7 +52,7 @@ static bool unset(target_work *work, const char *text) {
     epctx_status status;
     epctx_str value;
     target what;
-    if (!target_parse(epctx_str_of(text), &what)) {
+    if (!target_parse(epctx_str_of(text), &what) || target_is_set_only(&what)) {
         work->misused = true;
         return false;
     }
