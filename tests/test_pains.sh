@@ -4,6 +4,7 @@
 set -u
 cd "$(dirname "$0")/.."
 . tests/script.sh
+one_form
 start pains
 make_models plain dynamic
 cd "$work" || exit 1
