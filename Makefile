@@ -25,7 +25,10 @@ endif
 ifeq ($(origin CXX),default)
 CXX = g++
 endif
-CFLAGS ?= -O2 -g
+# Optimised code has few variables to show: their whereabouts take a fifth of the compiler's time.
+CFLAGS ?= -O2 -g1
+# Of objects of tests, unless someone asks for other flags.
+TEST_LEVEL := $(if $(filter file,$(origin CFLAGS)),-O1)
 NANOPB_LIBS ?= -lprotobuf-nanopb
 EPCTX_CACHE ?= $(CURDIR)/build/deps
 # `make check` only takes a short look.
@@ -42,12 +45,13 @@ endif
 WERROR  ?= -Werror
 WARNINGS = -std=c11 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wcast-qual \
            -Wstrict-prototypes $(WERROR)
-# -O1: at -O2 gcc removes some of the wrong accesses that are to be found.
+# -O1: at -O2 gcc removes some of the wrong accesses that are to be found. -g1: sanitizers name
+# lines, and where every variable is at -O1 takes gcc half as long again to write down.
 # Every piece of an arena is an allocation of its own: an overrun is seen, and a test that fails each
 # allocation in turn meets them all.
 PIECES   = -DEPCTX_ARENA_BLOCK=0
 # gcc's "undefined" leaves out casts of floats that no integer can hold.
-SANITIZE = -O1 -fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=all \
+SANITIZE = -O1 -g1 -fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=all \
            -fno-omit-frame-pointer -DEPCTX_DEBUG $(PIECES)
 # The same bytes in whatever folder: debug information and __FILE__ do not name it.
 COMPILE  = $(CC) $(WARNINGS) -MMD -MP -I. $(NANOPB_CFLAGS) $(CPPFLAGS) $(CFLAGS) \
@@ -78,7 +82,7 @@ endif
 ORT_TESTS    := tests/test_plugin.c $(wildcard tests/test_plugin_*.c)
 TEST_SOURCES := $(filter-out $(ORT_TESTS),$(wildcard tests/test_*.c))
 FUZZ_SOURCES := $(wildcard fuzz/fuzz_*.c fuzz/fuzz_*.cc)
-# The fuzzers take longest, so they start first.
+# The fuzzers take longest, so they start first. Short programs end a run, lest one core waits.
 TEST_SCRIPTS := $(sort $(wildcard tests/test_*.sh))
 TEST_SCRIPTS := $(filter %/test_fuzz.sh,$(TEST_SCRIPTS)) $(filter-out %/test_fuzz.sh,$(TEST_SCRIPTS))
 # Every header, compiled as a source with its implementation switched on: a
@@ -109,7 +113,10 @@ CC_musl    := musl-gcc
 CC_windows    := x86_64-w64-mingw32-gcc
 FLAGS_windows := -D__USE_MINGW_ANSI_STDIO=1 -D_WIN32_WINNT=0x0601
 LIBS_windows  := -lpthread
-tests_of    = $(foreach p,$(1),$(TEST_SOURCES:tests/%.c=build/$(p)/tests/%))
+# Kernels have variants on x86-64 only: elsewhere these are test_npu_kernels, once more.
+OF_X86_64  := tests/test_npu_kernels_avx2.c tests/test_npu_kernels_portable.c
+tests_of    = $(foreach p,$(1),$(patsubst tests/%.c,build/$(p)/tests/%,$(if $(filter \
+                  musl,$(p)),$(TEST_SOURCES),$(filter-out $(OF_X86_64),$(TEST_SOURCES)))))
 programs_of = $(call tests_of,$(1)) $(1:%=build/%/epctx)
 # What tests/windows.sh runs.
 WINDOWS_TESTS := windows test_basics test_epnode test_npu_blob test_npu_compile test_npu_kernels \
@@ -180,8 +187,8 @@ test-programs: deps-test $(QUICK_PROGRAMS)
 ## check    lint; all tests, optimised and sanitized; compile matrix, fuzzers, other processors
 check:
 	@$(ALONE) $(MAKE) --no-print-directory check-programs
-	@tests/run tests/lint.sh $(TEST_SCRIPTS) $(TESTS) $(ASAN_TESTS) $(TSAN_TESTS) $(PLUGIN_TESTS) \
-	    $(call tests_of,$(PLATFORMS))
+	@tests/run tests/lint.sh $(TEST_SCRIPTS) $(PLUGIN_TESTS) $(call tests_of,$(PLATFORMS)) \
+	    $(TSAN_TESTS) $(ASAN_TESTS) $(TESTS)
 check-programs: deps-check programs $(FUZZERS) $(foreach k,$(PLUGIN_KINDS),$(PLUGINS:%=$(k)/%)) \
                 $(PLUGIN_TESTS) $(call programs_of,$(PLATFORMS)) build/encrypted build/asan/encrypted \
                 build/guide_tables build/epctx-conformance
@@ -311,24 +318,31 @@ deps-check: deps-build
 
 # ---------------------------------------------------------------- objects
 
+# The NPU behind the plugin EP is the library's where that fits into a shared library: it takes
+# longer to compile than all the rest.
+npu_of = $(if $(filter arm64/ windows/ quick/windows/,$(1)),,build/$(1)obj/header/epctx_npu.o)
+
 # The plugin EPs, and the tests that include ONNX Runtime's headers.
 # $(1) the folder under build/, $(2) the compiler with its flags, $(3) more flags for plugins,
 # $(4), $(5) how the names of libraries begin and end, $(6) how those of programs end
 define plugins
 build/$(1)plugin/%.o: %.c Makefile | deps-plugin
 	@mkdir -p $$(@D)
-	$(2) $$(PLUGIN_FLAGS) $$(HEADER_CFLAGS) -c $$< -o $$@
+	$(2) $$(PLUGIN_FLAGS) $$(PLUGIN_CFLAGS) -c $$< -o $$@
 
+build/$(1)plugin/examples/plugin_ep/device_npu.o: \
+    PLUGIN_CFLAGS = $(if $(call npu_of,$(1)),-DEPCTX_NPU_IMPLEMENTED)
 build/$(1)$(4)epctx_ep$(5): $(PLUGIN_SOURCES:%.c=build/$(1)plugin/%.o) \
-                          build/$(1)plugin/examples/plugin_ep/device_npu.o
+                          build/$(1)plugin/examples/plugin_ep/device_npu.o $(call npu_of,$(1))
 	$(2) -shared $$^ $(3) $$(PLUGIN_LIBS) -o $$@
 build/$(1)$(4)toy_ep$(5): $(PLUGIN_SOURCES:%.c=build/$(1)plugin/%.o) \
                         build/$(1)plugin/tests/ort/device_toy.o
 	$(2) -shared $$^ $(3) $$(PLUGIN_LIBS) -o $$@
 # What the tests ask of any device, and no more.
 build/$(1)$(4)five_ep$(5): $(PLUGIN_SOURCES:%.c=build/$(1)plugin/%.o) \
-                         build/$(1)plugin/tests/ort/device_five.o
-	$(2) -shared $$^ $(3) $$(PLUGIN_LIBS) -o $$@
+                         build/$(1)plugin/tests/ort/device_five.o \
+                         build/$(1)plugin/examples/plugin_ep/device_npu.o $(call npu_of,$(1))
+	$(2) -shared $$^ -Wl,--wrap=ep_device_get $(3) $$(PLUGIN_LIBS) -o $$@
 # The template with one mistake of its author.
 build/$(1)$(4)mistaken_ep$(5): $(PLUGIN_SOURCES:%.c=build/$(1)plugin/%.o) \
                              build/$(1)plugin/tests/ort/device_mistaken.o
@@ -354,7 +368,7 @@ define with_ort
 $(patsubst %.c,build/$(1)obj/%.o,$(sort $(ORT_TESTS) $(CONFORMANCE_SOURCES) $(CLI_ORT))): \
     build/$(1)obj/%.o: %.c Makefile | deps-plugin
 	@mkdir -p $$(@D)
-	$(2) -isystem "$$(ORT_HEADERS)" -c $$< -o $$@
+	$(2) $$(TEST_CFLAGS) -isystem "$$(ORT_HEADERS)" -c $$< -o $$@
 endef
 
 # The same rules for every kind of build: plain, quick, sanitized, for coverage, and clang's for the
@@ -363,12 +377,12 @@ endef
 define rules
 build/$(1)obj/header/%.o: %.h Makefile | deps-build
 	@mkdir -p $$(@D)
-	$(2) $$(HEADER_CFLAGS) -D$$(if $$(filter epctx,$$*),EPCTX,EPCTX_NPU)_IMPLEMENTATION \
+	$(2) -fPIC -fvisibility=hidden $$(HEADER_CFLAGS) -D$$(if $$(filter epctx,$$*),EPCTX,EPCTX_NPU)_IMPLEMENTATION \
 	    -x c -c $$< -o $$@
 
 build/$(1)obj/%.o: %.c Makefile | deps-build
 	@mkdir -p $$(@D)
-	$(2) -c $$< -o $$@
+	$(2) $$(TEST_CFLAGS) -c $$< -o $$@
 
 # An archive, so that a test which includes the implementation itself, to
 # reach its insides, does not meet it twice.
@@ -423,20 +437,28 @@ $(eval $(call plugins,,$(COMPILE),-Wl$$(comma)-z$$(comma)defs,lib,.so))
 $(eval $(call rules,asan/,$(COMPILE) $(SANITIZE)))
 $(eval $(call with_ort,asan/,$(COMPILE) $(SANITIZE)))
 $(eval $(call plugins,asan/,$(COMPILE) $(SANITIZE),,lib,.so))
-THREAD_SANITIZE = -O1 -fsanitize=thread -fno-omit-frame-pointer
+THREAD_SANITIZE = -O1 -g1 -fsanitize=thread -fno-omit-frame-pointer
 $(eval $(call rules,tsan/,$(COMPILE) $(THREAD_SANITIZE)))
 $(eval $(call with_ort,tsan/,$(COMPILE) $(THREAD_SANITIZE)))
 $(eval $(call plugins,tsan/,$(COMPILE) $(THREAD_SANITIZE),,lib,.so))
 COVERAGE = -O0 --coverage -fprofile-update=prefer-atomic -DEPCTX_COVERAGE $(PIECES)
 $(eval $(call rules,coverage/,$(COMPILE) $(COVERAGE)))
 $(eval $(call with_ort,coverage/,$(COMPILE) $(COVERAGE)))
-$(eval $(call rules,quick/,$(COMPILE) -O0))
-$(eval $(call with_ort,quick/,$(COMPILE) -O0))
-$(eval $(call plugins,quick/,$(COMPILE) -O0,,lib,.so))
+$(eval $(call rules,quick/,$(COMPILE) -O0 -g))
+$(eval $(call with_ort,quick/,$(COMPILE) -O0 -g))
+$(eval $(call plugins,quick/,$(COMPILE) -O0 -g,,lib,.so))
 # What everything calls is worth five seconds of optimising, the kernels most of all.
-build/quick/obj/header/%.o build/quick/plugin/examples/plugin_ep/device_npu.o: HEADER_CFLAGS = -O1
-$(eval $(call rules,quick/asan/,$(COMPILE) $(SANITIZE) -O0))
-$(eval $(call with_ort,quick/asan/,$(COMPILE) $(SANITIZE) -O0))
+build/quick/obj/header/%.o: HEADER_CFLAGS = -O1 -g1
+$(eval $(call rules,quick/asan/,$(COMPILE) $(SANITIZE) -O0 -g))
+$(eval $(call with_ort,quick/asan/,$(COMPILE) $(SANITIZE) -O0 -g))
+
+# What is to be optimised, and traced at -O1, is the library and the tool, not the tests, not even
+# where they bring an implementation to reach its insides. Kernels that a test brings are its subject.
+build/obj/tests/%.o: TEST_CFLAGS = $(TEST_LEVEL)
+$(patsubst %,build/%/obj/tests/%.o,$(PLATFORMS) $(MORE_PLATFORMS)): TEST_CFLAGS = -O1
+build/asan/obj/tests/%.o: TEST_CFLAGS = -O0
+$(foreach f,build $(patsubst %,build/%,asan $(PLATFORMS) $(MORE_PLATFORMS)),$(addprefix \
+    $(f)/obj/tests/test_npu_,kernels_avx2.o kernels_portable.o fixed.o)): TEST_CFLAGS =
 
 # Fuzzers that only replay.
 define replay
@@ -446,12 +468,12 @@ build/$(1)/fuzz/%: build/$(1)/obj/fuzz/%.o build/$(1)/obj/fuzz/replay.o build/$(
 	$(2) $$^ $$(LIBS) -o $$@
 endef
 $(eval $(call replay,coverage,$(COMPILE) $(COVERAGE)))
-$(eval $(call replay,quick/asan,$(COMPILE) $(SANITIZE) -O0))
+$(eval $(call replay,quick/asan,$(COMPILE) $(SANITIZE) -O0 -g))
 
 # The fuzzers want clang; libFuzzer brings main().
 FUZZ_SANITIZE = -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all \
                 -DEPCTX_DEBUG
-$(eval $(call rules,fuzz/,clang $(WARNINGS) -MMD -MP -I. $(NANOPB_CFLAGS) -O1 -g $(FUZZ_SANITIZE)))
+$(eval $(call rules,fuzz/,clang $(WARNINGS) -MMD -MP -I. $(NANOPB_CFLAGS) -O1 -g1 $(FUZZ_SANITIZE)))
 build/fuzz/obj/%.o: | deps-test
 
 # With another EPCTX_NO_PACKAGE than before, or with headers that were not there, the tool is built
@@ -483,7 +505,7 @@ build/fuzz/fuzz_wire: fuzz/fuzz_wire.cc build/fuzz/libepctx.a build/fuzz/onnx.de
 build/quick/asan/fuzz/fuzz_wire: fuzz/fuzz_wire.cc build/quick/asan/obj/fuzz/replay.o \
                                  build/quick/asan/libepctx.a build/fuzz/onnx.desc epctx.h
 	@mkdir -p $(@D)
-	$(CXX) -std=c++17 -Wall -Wextra $(WERROR) -I. $(NANOPB_CFLAGS) -g $(SANITIZE) -O0 \
+	$(CXX) -std=c++17 -Wall -Wextra $(WERROR) -I. $(NANOPB_CFLAGS) $(SANITIZE) -O0 -g \
 	    $(filter-out epctx.h %.desc,$^) $(LIBS) -lprotobuf -o $@
 build/fuzz/onnx.desc: tests/judge/onnx_schema.py | deps-test
 	@mkdir -p $(@D)
@@ -494,7 +516,7 @@ build/fuzz/onnx.desc: tests/judge/onnx_schema.py | deps-test
 define platform
 build/$(1)/obj/%.o: %.c Makefile | deps-test
 	@mkdir -p $$(@D)
-	$$(CROSS) -c $$< -o $$@
+	$$(CROSS) $$(TEST_CFLAGS) -c $$< -o $$@
 build/$(1)/obj/header/%.o: %.h Makefile | deps-test
 	@mkdir -p $$(@D)
 	$$(CROSS) $$(TRAPS_$(1)) -D$$(if $$(filter epctx,$$*),EPCTX,EPCTX_NPU)_IMPLEMENTATION -x c -c $$< \

@@ -47,6 +47,10 @@ epctx() {
 # quick: is this `make test`? Then fewer rounds of the same cases do.
 quick() { [ "${EPCTX_TEST_QUICK:-}" = 1 ]; }
 
+# one_form: for a script that does the same in `make test` and in `make check`. Where both run, the
+# first tries the sanitized tool, the second the optimised one.
+one_form() { [ "${EPCTX_TEST_BOTH:-}" != 1 ] || quick || epctx=$plain; }
+
 # rounds ALL FEW: the one or the other
 rounds() { if quick; then echo "$2"; else echo "$1"; fi; }
 

@@ -4,5 +4,6 @@
 set -eu
 cd "$(dirname "$0")/.."
 . tests/script.sh
+one_form
 start bad_input
 exec "$python" tests/judge/bad_input.py "$epctx" "$work/models"

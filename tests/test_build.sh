@@ -1,6 +1,7 @@
 #!/bin/sh
 # What the README says about building: which options of nanopb must be the same for the library and
 # for epctx.h, which mistakes are reported, and the tool without libsodium.
+# runs: once
 set -u
 cd "$(dirname "$0")/.."
 . tests/script.sh

@@ -4,6 +4,7 @@
 set -u
 cd "$(dirname "$0")/.."
 . tests/script.sh
+one_form
 start cli
 make_models plain partly
 cd "$work" || exit 1

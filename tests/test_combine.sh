@@ -5,6 +5,7 @@
 set -u
 cd "$(dirname "$0")/.."
 . tests/script.sh
+one_form
 start combine
 use_ort
 models=

@@ -4,6 +4,7 @@
 set -u
 cd "$(dirname "$0")/.."
 . tests/script.sh
+one_form
 judge=$top/tests/judge
 chattr -i "${EPCTX_TEST_FOLDER:-$top/build}/convert/locked" 2>/dev/null
 start convert

@@ -3,6 +3,7 @@
 set -u
 cd "$(dirname "$0")/.."
 . tests/script.sh
+one_form
 start test_delivery
 "$python" -B tests/judge/delivery.py "$epctx" "$work" || fail judge "it ended with an error"
 exit $status

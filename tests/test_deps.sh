@@ -2,6 +2,7 @@
 # What `make demo` and `make test` do first: they tell what they are about to install, want no
 # network when everything is there, and end soon with the cure when something cannot be had. Nothing
 # is installed or removed here: apt-get and npm are stubs.
+# runs: once
 set -u
 cd "$(dirname "$0")/.."
 . tests/script.sh

@@ -1,6 +1,7 @@
 #!/bin/sh
 # `make docs`: the reference is built without a warning, is complete by the compiler's count, has no
 # dead link, and a declaration without a comment or a link to nowhere stops the build.
+# runs: once
 set -u
 cd "$(dirname "$0")/.."
 . tests/script.sh

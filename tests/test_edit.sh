@@ -5,6 +5,7 @@
 set -u
 cd "$(dirname "$0")/.."
 . tests/script.sh
+one_form
 data=/usr/share/libonnx-testdata/data
 models=${EPCTX_TEST_MODELS:-}
 start edit

@@ -3,6 +3,7 @@
 # itself; and a plugin EP with ORT's wrapper types (epctx_ort.hpp), run by the real ONNX Runtime: by
 # the cases of test_plugin and test_plugin_share that ask nothing special of a device, and by
 # epctx-conformance. A quick run tries the plugin of one compiler.
+# runs: once
 set -u
 cd "$(dirname "$0")/.."
 . tests/script.sh

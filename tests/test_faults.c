@@ -4,7 +4,6 @@
  * before; every file on the disk is the old one or the new one. */
 #define _XOPEN_SOURCE 700
 #define EPCTX_IMPLEMENTATION
-#define EPCTX_NPU_IMPLEMENTATION
 #define EPCTX_PTHREAD_LOCK
 #include "examples/epctx/ops/cache.h"
 #include "examples/epctx/ops/dims.h"

@@ -3,6 +3,7 @@
 # and what it needs. A network of bytes on a Cortex-M3, too, where floats take a library.
 # Code is everything in the image but model and input: board, libc and nanopb count, too. RAM is
 # data, zeroed data and the stack at its deepest.
+# runs: once
 set -u
 cd "$(dirname "$0")/.."
 . tests/script.sh

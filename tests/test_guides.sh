@@ -1,6 +1,7 @@
 #!/bin/sh
 # The guides: every program in them is compiled and every command run, and what is printed is what
 # the guide shows. judge/guide.py says what a guide may hold.
+# runs: once
 set -u
 cd "$(dirname "$0")/.."
 . tests/script.sh

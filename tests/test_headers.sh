@@ -2,6 +2,7 @@
 # The headers as a user's compiler meets them: alone, twice, with the
 # implementation, as C and C++, private in one file, and on targets without an
 # operating system. Then the names and needs of what comes out.
+# runs: once
 set -u
 cd "$(dirname "$0")/.."
 . tests/script.sh

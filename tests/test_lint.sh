@@ -4,6 +4,7 @@
 set -u
 cd "$(dirname "$0")/.."
 . tests/script.sh
+one_form
 models=${EPCTX_TEST_MODELS:-}
 start lint
 out=$work/out err=$work/err

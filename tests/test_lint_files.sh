@@ -4,6 +4,7 @@
 set -u
 cd "$(dirname "$0")/.."
 . tests/script.sh
+one_form
 start test_lint_files
 "$python" -B tests/judge/lint_files.py "$epctx" "$work" || fail judge "it ended with an error"
 exit $status

@@ -1,5 +1,6 @@
 #!/bin/sh
 # ONNX's own backend tests, for the operators that the reference NPU has.
+# runs: once
 set -eu
 cd "$(dirname "$0")/.."
 data=/usr/share/libonnx-testdata/data

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Real models, whole: compiled with no node left behind, run, and every output
 # held against ONNX Runtime. They come from EPCTX_TEST_MODELS.
+# runs: once
 set -u
 cd "$(dirname "$0")/.."
 . tests/script.sh

@@ -2,6 +2,7 @@
 # Single operators with random shapes, attributes and values, and random graphs, held against ONNX
 # Runtime. The cases are the same in every run; other seeds and more of them:
 # tests/judge/operators.py and graphs.py.
+# runs: once
 set -eu
 cd "$(dirname "$0")/.."
 . tests/script.sh

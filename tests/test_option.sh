@@ -3,6 +3,7 @@
 set -u
 cd "$(dirname "$0")/.."
 . tests/script.sh
+one_form
 start option
 
 # Every key of ours is a string of ORT's header under the constant that we name, and every key of

@@ -4,10 +4,11 @@
 set -u
 cd "$(dirname "$0")/.."
 . tests/script.sh
+one_form
 start test_ort
 make_models plain digits partly dynamic
 out=$work/stdout err=$work/stderr
-binding=$(sh tests/deps.sh where ort) || {
+binding=$(sh tests/deps.sh where "ort${EPCTX_TEST_ORT:+-$EPCTX_TEST_ORT}") || {
     echo "FAIL ort: ONNX Runtime is not there"
     exit 1
 }
@@ -95,6 +96,8 @@ result "compile" 0 "1 EPContext node, 0 nodes left"
 epctx lint plain_ctx.onnx; result "what was compiled is right" 0
 epctx check --fresh plain_ctx.onnx
 said "it has a build stamp" 0 "fresh"
+epctx get plain_ctx.onnx metadata:epctx.machine.EpctxNpuExecutionProvider
+said "and the versions that made it" 0 ";ep=0."
 epctx run plain_ctx.onnx; result "it runs on the reference NPU" 0 "output 0"
 before=$(state)
 with "$npu" compile plain.onnx; refused "what is there stays" 1 "-f replaces it"
@@ -190,7 +193,7 @@ odd=$(printf 'e\033[31m.onnx')
 cp plain.onnx "$odd"
 for command in run compile verify bench; do
     with "$npu" $command "$odd"
-    if ! grep -q "$(printf '\033')" "$out" "$err" && grep -qF 'e\x1b[31m.onnx' "$out"; then
+    if ! grep -q "$(printf '\033')" "$out" "$err" && grep -qF 'e\x1b[31m.onnx' "$out" "$err"; then
         ok "$command of a model with an escape sequence in its name"
     else
         fail "$command of a model with an escape sequence in its name" "it is printed"

@@ -4,6 +4,7 @@
 set -u
 cd "$(dirname "$0")/.."
 . tests/script.sh
+one_form
 plugin=$build/tests/test_plugin
 start package
 make_models plain digits

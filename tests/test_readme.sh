@@ -3,6 +3,7 @@
 # first program, and the commands below it, with a model of the test's own under
 # the .onnx name that they use. The last one has to say something. Then the quick
 # starts in the headers' manuals, each as the body of a main function.
+# runs: once
 set -u
 cd "$(dirname "$0")/.."
 . tests/script.sh

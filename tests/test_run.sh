@@ -1,6 +1,7 @@
 #!/bin/sh
 # The runner, in a tree of its own: programs that hang, leave processes behind or are not there, and
 # signals, end without a process or a folder that stays.
+# runs: once
 set -u
 cd "$(dirname "$0")/.."
 . tests/script.sh
@@ -9,11 +10,15 @@ tree=$work/tree out=$work/out err=$work/err
 mkdir -p "$tree/tests" "$work/tmp"
 cp tests/run "$tree/tests/run"
 # What the runner of this test says to its tests is not for those of that runner.
-unset EPCTX_TEST_FOLDER EPCTX_TEST_COMPLETE EPCTX_TEST_TALLY EPCTX_TEST_KEEP TEST_TIMEOUT
+unset EPCTX_TEST_FOLDER EPCTX_TEST_COMPLETE EPCTX_TEST_TALLY EPCTX_TEST_KEEP TEST_TIMEOUT \
+    EPCTX_TEST_BOTH EPCTX_TEST_QUICK
 
 # program NAME LINES: a test of that runner; "$pids" takes the processes that have to end.
 program() { printf 'pids=%s\n%s\n' "$work/pids" "$2" >"$work/$1.sh"; }
 program good 'echo ok fine'
+program once '
+# runs: once
+echo ok fine'
 program child 'sleep 60 >/dev/null 2>&1 & echo $! >>"$pids"; echo ok fine'
 program group '"'"$python"'" -c "import os, time
 os.setpgid(0, 0)
@@ -56,6 +61,18 @@ leaves_nothing "a program that passes"
 runner "$work/good.sh" "$work/none.sh"
 said "a script that is not there" 1 "1 passed, 1 failed"
 leaves_nothing "a script that is not there"
+(EPCTX_TEST_BOTH=1 EPCTX_TEST_QUICK=1 runner "$work/once.sh" "$work/good.sh"; exit $code)
+code=$?
+said "a part of what the other run does" 0 "1 passed, 0 failed"
+if grep -qx 'left to `make check`: once' "$out"; then ok "what is left out is named"
+else fail "what is left out is named" "expected a line for once.sh"; fi
+for both in "1 0" "0 1"; do
+    (EPCTX_TEST_BOTH=${both% *} EPCTX_TEST_QUICK=${both#* } runner "$work/once.sh" "$work/good.sh"
+     exit $code)
+    code=$?
+    said "nothing is left out ($both)" 0 "2 passed, 0 failed"
+done
+leaves_nothing "a part"
 runner "$work/child.sh"
 said "a child in the background" 0 "1 passed, 0 failed"
 leaves_nothing "a child in the background"

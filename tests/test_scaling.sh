@@ -1,5 +1,6 @@
 #!/bin/sh
 # Time and memory of every command grow as the input does: no search inside a loop.
+# runs: once
 set -eu
 cd "$(dirname "$0")/.."
 . tests/script.sh

@@ -3,6 +3,7 @@
 set -u
 cd "$(dirname "$0")/.."
 . tests/script.sh
+one_form
 start stamp
 make_models plain
 cd "$work" || exit 1

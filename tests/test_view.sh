@@ -4,6 +4,7 @@
 set -u
 cd "$(dirname "$0")/.."
 . tests/script.sh
+one_form
 start view
 make_models plain digits
 mkdir "$work/pages"

@@ -3,6 +3,7 @@
 set -u
 cd "$(dirname "$0")/.."
 . tests/script.sh
+one_form
 start weights
 out=$work/out err=$work/err
 "$python" tests/judge/weights.py "$epctx" "$work" || status=1

@@ -127,6 +127,7 @@ typedef struct anyep_board {
     int code;        /* of ORT, 0: it is not ORT that says */
     char text[4096];
     char ort_version[32], ep[128], vendor[128], version[64], device[8];
+    char driver[64]; /* os_driver_version; "": the EP does not tell */
     bool is_virtual;
     double compile_ms[ANYEP_MOST_MODELS];
     size_t compiled;                        /* models */

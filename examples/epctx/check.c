@@ -1,5 +1,6 @@
 /* epctx check: does a compiled model fit a machine? The answer is the exit code, with the numbers
  * of ORT's OrtCompiledModelCompatibility. */
+#include "chip.h"
 #include "cli.h"
 #include "ops/state.h"
 
@@ -14,7 +15,9 @@ typedef struct check_work {
     const char *ep;      /* only this EP's entry; NULL: the only one there is */
     const char *against; /* the machine's string; NULL: that of our own EP, if it is its entry */
     const epctx_profile *profile;
-    const char *source; /* the source model; NULL: where the build stamp says */
+    const char *source;  /* the source model; NULL: where the build stamp says */
+    const char *options; /* what the compiler would be asked for now, for the stamp's hash */
+    const char *chip;    /* compare with this chip instead */
     bool fresh;
     bool json;
 } check_work;
@@ -99,7 +102,8 @@ static epctx_compat verdict(const check_work *work, const epctx_compat_entry *ch
                                       chosen->value, epctx_str_of(against), &why);
     else
         epctx_fail(&why, EPCTX_ERR_ARG,
-                   "not compared: give the string of this machine's EP with --against");
+                   "not compared: give the string of this machine's EP with --against, or its chip "
+                   "with --chip");
     if (!work->json) printf("%s: ", compat_name(compat));
     if (!work->json) cli_put(stdout, epctx_str_of(why.message));
     if (!work->json) putchar('\n');
@@ -130,7 +134,7 @@ static int report(const check_work *work, const epctx_state *state) {
     if (chosen == NULL && !work->json && work->ep != NULL)
         explain_ep(work->ep, "compatibility info");
     else if (chosen == NULL && !work->json)
-        puts("no compatibility info");
+        puts("no compatibility info (--chip CHIP compares what the nodes tell)");
     compat = verdict(work, count == 1 ? chosen : NULL);
     if (work->json) {
         printf("],\n\"compatibility\": %d,\n\"meaning\": \"%s\"", (int)compat, compat_name(compat));
@@ -140,6 +144,117 @@ static int report(const check_work *work, const epctx_state *state) {
     else if (count > 1)
         printf("%s: not compared: there are several entries, select one with --ep\n",
                compat_name(compat));
+    return (int)compat;
+}
+
+/* -- --chip: was it made for this one? -- */
+
+typedef struct chip_work {
+    const check_work *check;
+    chip here;
+    epctx_compat worst; /* of those that could be judged */
+    size_t judged, untold;
+    epctx_error why; /* of the worst one, or of the first that could not be told */
+} chip_work;
+
+static void take_verdict(chip_work *work, epctx_str ep, epctx_compat compat,
+                         const epctx_error *why) {
+    const bool told = compat != EPCTX_COMPAT_NOT_APPLICABLE;
+    if (told ? compat > work->worst : work->worst == 0 && work->untold == 0) work->why = *why;
+    if (told && compat > work->worst) work->worst = compat;
+    work->judged += told;
+    work->untold += !told;
+    if (work->check->json) return;
+    cli_put(stdout, ep);
+    printf(": %s: ", compat_name(compat));
+    cli_put(stdout, epctx_str_of(why->message));
+    putchar('\n');
+}
+
+static bool has_entry(const epctx_state *state, const char *ep, epctx_str source) {
+    size_t i;
+    for (i = 0; i < state->compat_count; i++)
+        if (cli_is_ep(state->compat[i].ep, ep) && epctx_str_eq(state->compat[i].ep, source) &&
+            (epctx_profile_of(source)->traits & EPCTX_QNN_COMPAT) != 0)
+            return true;
+    return false;
+}
+
+/* Nodes of EPs whose string does not tell the chip: equal neighbours once. */
+static void judge_nodes(chip_work *work, const epctx_model *model, const epctx_state *state) {
+    epctx_str source = epctx_str_of(NULL), architecture = source;
+    size_t count = 0;
+    epctx_walk walk;
+    epctx_node_view node;
+    epctx_walk_begin(&walk, model);
+    while (epctx_walk_epnode(&walk, &node)) {
+        epctx_epnode ep;
+        epctx_error why;
+        epctx_compat compat;
+        if (!epctx_node_is_epnode(&node) || epctx_epnode_read(&node, &ep, &why) != EPCTX_OK ||
+            !cli_is_ep(ep.source, work->check->ep) ||
+            has_entry(state, work->check->ep, ep.source) ||
+            (count > 0 && epctx_str_eq(source, ep.source) &&
+             (epctx_str_eq(architecture, ep.hardware_architecture) || ep.main_context != 1)))
+            continue;
+        count++;
+        source = ep.source;
+        architecture = ep.hardware_architecture;
+        compat = chip_fits_node(&work->here, epctx_profile_of(source), architecture, &why);
+        take_verdict(work, source, compat, &why);
+    }
+}
+
+static int judge(chip_work *work, const epctx_model *model, const epctx_state *state) {
+    epctx_compat compat;
+    char text[160];
+    bool first = true;
+    size_t i;
+    chip_describe(&work->here, text, sizeof text);
+    if (work->check->json) {
+        cli_json_begin(stdout);
+        cli_json_str("file", epctx_str_of(work->check->file), ",\n");
+        cli_json_str("chip", epctx_str_of(text), ",\n\"entries\": [");
+    } else {
+        fputs("chip ", stdout);
+        cli_put(stdout, epctx_str_of(text));
+        putchar('\n');
+    }
+    for (i = 0; i < state->compat_count; i++) {
+        const epctx_compat_entry *entry = &state->compat[i];
+        const epctx_profile *profile = epctx_profile_of(entry->ep);
+        epctx_error why;
+        if (!cli_is_ep(entry->ep, work->check->ep)) continue;
+        put_entry(work->check, entry, first);
+        first = false;
+        if (!has_entry(state, work->check->ep, entry->ep)) continue;
+        compat = chip_fits_string(&work->here, profile, entry->value, &why);
+        take_verdict(work, entry->ep, compat, &why);
+    }
+    judge_nodes(work, model, state);
+    if (work->judged + work->untold == 0)
+        epctx_fail(&work->why, EPCTX_ERR_NOT_FOUND, "no EPContext node%s",
+                   work->check->ep != NULL ? " of this EP" : "");
+    /* One that does not fit decides; else all must be told. */
+    compat = work->worst == EPCTX_COMPAT_UNSUPPORTED || work->untold == 0
+                 ? work->worst
+                 : EPCTX_COMPAT_NOT_APPLICABLE;
+    if (work->check->json) {
+        printf("],\n\"compatibility\": %d,\n\"meaning\": \"%s\",\n", (int)compat,
+               compat_name(compat));
+        cli_json_str("why", epctx_str_of(work->why.message), "");
+        cli_json_end(stdout);
+        return (int)compat;
+    }
+    puts(compat == EPCTX_COMPAT_OPTIMAL       ? "fits"
+         : compat == EPCTX_COMPAT_UNSUPPORTED ? "does not fit: compile for this chip"
+         : compat == EPCTX_COMPAT_PREFER_RECOMPILATION
+             ? "runs, but was made for another chip: compile again for speed"
+             : "cannot be told");
+    if (work->judged + work->untold == 0) puts(work->why.message);
+    if (compat != EPCTX_COMPAT_UNSUPPORTED && work->judged > 0 && work->here.is_qualcomm)
+        puts("note: versions of SDK and driver were not compared (--against does), and VTCM only "
+             "where\n      the model tells it");
     return (int)compat;
 }
 
@@ -168,7 +283,24 @@ static bool lacks_binary(const check_work *work, const epctx_model *model, epctx
     return found;
 }
 
-static int fresh_of(const check_work *work, const epctx_model *model, epctx_str ep, bool first) {
+/* The line "options HASH" of the stamp: is it that of the options that were given? */
+static epctx_freshness compare_options(const check_work *work, epctx_str stamp, epctx_error *why) {
+    const char *given = work->options;
+    char line[40];
+    snprintf(line, sizeof line, "options %016" PRIx64, epctx_hash(given, strlen(given), 0));
+    while (stamp.size > 0) {
+        const epctx_str part = epctx_str_cut(&stamp, '\n');
+        if (!epctx_str_starts(part, "options ")) continue;
+        if (epctx_str_is(part, line)) return EPCTX_FRESH;
+        epctx_fail(why, EPCTX_ERR_VERSION, "compiled with other options");
+        return EPCTX_STALE;
+    }
+    epctx_fail(why, EPCTX_ERR_NOT_FOUND, "the build stamp has no options");
+    return EPCTX_FRESH_UNKNOWN;
+}
+
+static int fresh_of(const check_work *work, const epctx_model *model, epctx_str ep, epctx_str stamp,
+                    bool first) {
     static const char *const words[] = {"fresh", "stale", "unknown"};
     char source[256];
     epctx_backend backend;
@@ -182,6 +314,8 @@ static int fresh_of(const check_work *work, const epctx_model *model, epctx_str 
     verdict = epctx_check_fresh(model, source, cli_own_backend(ep, &backend) ? &backend : NULL,
                                 &opts, &why);
     if (verdict != EPCTX_STALE && lacks_binary(work, model, &why)) verdict = EPCTX_STALE;
+    if (verdict == EPCTX_FRESH && work->options != NULL)
+        verdict = compare_options(work, stamp, &why);
     if (work->json) {
         printf("%s\n  {", first ? "" : ",");
         cli_json_str("ep", ep, ", ");
@@ -218,7 +352,7 @@ static int check_fresh(const check_work *work, const epctx_model *model) {
         ep.data += prefix;
         ep.size -= prefix;
         if (!cli_is_ep(ep, work->ep)) continue;
-        one = fresh_of(work, model, ep, count++ == 0);
+        one = fresh_of(work, model, ep, pair.value, count++ == 0);
         if (one == FRESH_NO || (one == FRESH_UNKNOWN && code == FRESH_YES)) code = one;
     }
     if (count == 0) code = FRESH_UNKNOWN;
@@ -230,6 +364,14 @@ static int check_fresh(const check_work *work, const epctx_model *model) {
     else if (count == 0)
         puts("no build stamp");
     return code;
+}
+
+static int check_chip(const check_work *work, const epctx_model *model, const epctx_state *state) {
+    chip_work judged;
+    memset(&judged, 0, sizeof judged);
+    judged.check = work;
+    chip_read(work->chip, &judged.here);
+    return judge(&judged, model, state);
 }
 
 static int check(const check_work *work) {
@@ -249,7 +391,7 @@ static int check(const check_work *work) {
     }
     epctx_arena_init(&arena, NULL);
     if (epctx_model_state(&model, &arena, &state, &error) == EPCTX_OK) {
-        code = report(work, &state);
+        code = work->chip != NULL ? check_chip(work, &model, &state) : report(work, &state);
     } else {
         cli_fail(&error);
         code = CHECK_FAILED;
@@ -261,20 +403,32 @@ static int check(const check_work *work) {
 
 static int run(int argc, char **argv) {
     const char *profile = NULL;
-    check_work work = {NULL, NULL, NULL, NULL, NULL, false, false};
+    check_work work = {NULL, NULL, NULL, NULL, NULL, NULL, NULL, false, false};
     const cli_option options[] = {
         {"--json", NULL, &work.json},
         {"--ep", &work.ep, NULL},
         {"--profile", &profile, NULL},
         {"--against", &work.against, NULL},
+        {"--chip", &work.chip, NULL},
         {"--fresh", NULL, &work.fresh},
         {"--source", &work.source, NULL},
+        {"--options", &work.options, NULL},
         {NULL, NULL, NULL},
     };
     cli_own_codes(CHECK_FAILED);
     if (!cli_parse(&cli_check, argc, argv, options, &work.file, 1)) return CHECK_USAGE;
-    if (work.fresh ? work.against != NULL || profile != NULL : work.source != NULL) {
-        cli_fail_text("--fresh accepts only --source and --ep; --source requires --fresh");
+    if (work.fresh ? work.against != NULL || profile != NULL
+                   : work.source != NULL || work.options != NULL) {
+        cli_fail_text("--fresh accepts only --source, --options and --ep; --source and --options "
+                      "require --fresh");
+        return CHECK_USAGE;
+    }
+    if (work.chip != NULL && (work.fresh || work.against != NULL || profile != NULL)) {
+        cli_fail_text("--chip accepts only --ep");
+        return CHECK_USAGE;
+    }
+    if (work.chip != NULL && work.chip[0] == '\0') {
+        cli_fail_text("--chip: the name is empty");
         return CHECK_USAGE;
     }
     if (profile != NULL && !cli_profile_for("--profile", profile, &work.profile))
@@ -285,7 +439,9 @@ static int run(int argc, char **argv) {
 const cli_command cli_check = {
     "check",
     "[--ep NAME] [--against STRING] [--profile NAME] [--json] FILE\n"
-    "       epctx check --fresh [--source MODEL] [--ep NAME] [--json] FILE",
+    "       epctx check --chip CHIP [--ep NAME] [--json] FILE\n"
+    "       epctx check --fresh [--source MODEL] [--options TEXT] [--ep NAME]\n"
+    "             [--json] FILE",
     "report whether a compiled model fits a machine",
     "Shows the compatibility strings that EPs stored in the model, and compares one\n"
     "with the string that the EP of this machine would write: --against. Without\n"
@@ -297,6 +453,10 @@ const cli_command cli_check = {
     "   3  EP_UNSUPPORTED\n"
     "  64  wrong usage\n"
     "  65  unreadable file\n"
+    "With --chip, compares with the chip that you have: what the model was compiled\n"
+    "for comes from QNN's compatibility string or from hardware_architecture. The\n"
+    "exit codes are the same: 0 cannot be told, 1 fits, 2 runs, but was made for\n"
+    "another chip, 3 does not fit.\n"
     "With --fresh, uses the build stamp that epctx stored in the model to check\n"
     "whether compiling the source again would give the same model: 0 fresh, 1 stale,\n"
     "2 unknown. Also compares the binary, embedded or beside FILE: a model without\n"
@@ -306,10 +466,17 @@ const cli_command cli_check = {
     "                     profile's name or the NAME in ep_compatibility_info.NAME\n"
     "  --against STRING   the string that the machine's EP would write\n"
     "  --profile NAME     compare by the rules of this profile instead of the EP's\n"
+    "  --chip CHIP        a chip of Qualcomm by name, soc_model or HTP architecture\n"
+    "                     (SM8550, 43, v73; see `epctx profiles --chips`), for NVIDIA\n"
+    "                     the compute capability (8.9), else the EP's architecture\n"
+    "                     (gfx1100)\n"
     "  --fresh            compare sizes and hashes of source, data and binary with\n"
     "                     the build stamp\n"
     "  --source MODEL     the source; default: the name in the stamp, beside FILE\n"
+    "  --options TEXT     what the compiler would be asked for now: stale unless it\n"
+    "                     is the TEXT that `epctx stamp --options` noted\n"
     "  --json             print one JSON object\n"
-    "\nExample: epctx check --fresh model_ctx.onnx\n",
+    "\nExample: epctx check --fresh model_ctx.onnx\n"
+    "Example: epctx check --chip SM8550 model_ctx.onnx\n",
     run,
 };

@@ -93,6 +93,19 @@ static void print_json(alone *a, double milliseconds) {
     cli_json_end(stdout);
 }
 
+bool compile_tell_compiled(const epctx_model *model, const char *file) {
+    epctx_walk walk;
+    epctx_node_view node;
+    epctx_str ep;
+    epctx_walk_begin(&walk, model);
+    if (!epctx_walk_epnode(&walk, &node)) return false;
+    ep = epctx_node_attr_str(&node, "source");
+    cli_say("epctx: %s has EPContext nodes of '%.*s': it is compiled already, compile the original "
+            "model\n",
+            file, (int)ep.size, ep.data);
+    return true;
+}
+
 static epctx_status generate(alone *a, epctx_model *model, epctx_error *error) {
     epctx_gen_opts gen = a->set->gen;
     epctx_hooks hooks;
@@ -107,8 +120,9 @@ static epctx_status generate(alone *a, epctx_model *model, epctx_error *error) {
     if (a->set->verbose) hooks.progress_fn = print_step;
     if (a->set->verbose || a->set->json) hooks.refused_fn = left_note;
     gen.hooks = &hooks;
-    return status == EPCTX_OK ? epctx_generate(model, &a->backend, &gen, &a->report, error)
-                              : status;
+    if (status == EPCTX_OK) status = epctx_generate(model, &a->backend, &gen, &a->report, error);
+    if (status == EPCTX_ERR_NO_NODES) compile_tell_compiled(model, a->file);
+    return status;
 }
 
 static epctx_status compile_one(alone *a, epctx_error *error) {
@@ -581,7 +595,8 @@ const cli_command cli_compile = {
     "With --ep, the EP in LIBRARY compiles instead, through ONNX Runtime's compile\n"
     "API. Several models share a binary if the EP can (ep.share_ep_contexts). The\n"
     "work is done in a process of its own and in a temporary folder beside the\n"
-    "results: an EP that fails, crashes or hangs leaves nothing behind. All options\n"
+    "results: an EP that fails, crashes or hangs leaves nothing behind. The versions\n"
+    "of ONNX Runtime, EP and driver become metadata, epctx.machine.EP. All options\n"
     "but --arch and -e apply; -i and -C are lists for the EP and the session.\n\n" ANYEP_HELP
     "  --timeout S          end the EP's process after S seconds (default 3600)\n"
     "  --optimization LEVEL ONNX Runtime's: none (its default), basic, extended,\n"

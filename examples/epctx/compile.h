@@ -67,11 +67,18 @@ epctx_status compile_add_note(compile_notes *notes, const char *line, epctx_erro
 
 /* Reads --dim into `set`; says what is wrong otherwise. */
 bool compile_read_dims(compile_settings *set, epctx_arena *arena);
-/* Applies it. `alone`: a dimension that the model does not have is EPCTX_ERR_NOT_FOUND. */
+/* "INPUT[AXIS]" in dim->name: fills `input` and `axis`. */
+void compile_read_place(compile_dim *dim);
+/* Sets one dimension; `count` (may be NULL) gets how many there were. */
+epctx_status compile_fix_dim(epctx_model *model, const compile_dim *dim, size_t *count,
+                             epctx_error *error);
+/* Applies --dim. `alone`: a dimension that the model does not have is EPCTX_ERR_NOT_FOUND. */
 epctx_status compile_fix_dims(epctx_model *model, const compile_settings *set, bool alone,
                               epctx_error *error);
 /* EPCTX_ERR_NOT_FOUND for a dimension that none of the models had. */
 epctx_status compile_unused_dim(const compile_settings *set, epctx_error *error);
+/* Says so if the model has EPContext nodes, and returns true. */
+bool compile_tell_compiled(const epctx_model *model, const char *file);
 /* Which inputs have no fixed shape, and the cure, as a text that the caller frees; "": none. */
 epctx_status compile_open_inputs(const epctx_model *model, char **text, epctx_error *error);
 

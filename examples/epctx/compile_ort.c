@@ -258,6 +258,24 @@ static const char *options_text(unit *u) {
     return copy;
 }
 
+/* Metadata "epctx.machine.EP": ONNX Runtime, EP and driver that compiled. A context may die with any
+ * of them. */
+static epctx_status note_machine(unit *u, epctx_model *open, epctx_error *error) {
+    const anyep_board *board = u->result.board;
+    char key[sizeof board->ep + 16];
+    char text[sizeof board->ort_version + sizeof board->version + sizeof board->driver + 32];
+    const char *name, *value;
+    snprintf(key, sizeof key, "epctx.machine.%s", board->ep);
+    snprintf(text, sizeof text, "ort=%s;ep=%s%s%s", board->ort_version, board->version,
+             board->driver[0] != '\0' ? ";driver=" : "", board->driver);
+    if (!epctx_str_is_utf8(epctx_str_of(key)) || !epctx_str_is_utf8(epctx_str_of(text)))
+        return EPCTX_OK;
+    name = epctx_arena_copy(&u->arena, epctx_str_of(key));
+    value = epctx_arena_copy(&u->arena, epctx_str_of(text));
+    if (name == NULL || value == NULL) return epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory");
+    return epctx_model_set_metadata(open, epctx_str_of(name), epctx_str_of(value), error);
+}
+
 /* The build stamp, of each EP in the model. */
 static epctx_status stamp_nodes(unit *u, epctx_model *open, const epctx_model *source,
                                 epctx_error *error) {
@@ -296,6 +314,7 @@ static void stamp(unit *u, const made_model *model, const char *path) {
     if (status == EPCTX_OK) {
         status = cli_open(&open, path, &error);
         if (status == EPCTX_OK) status = stamp_nodes(u, &open, &source, &error);
+        if (status == EPCTX_OK) status = note_machine(u, &open, &error);
         if (status == EPCTX_OK) status = epctx_model_write_file(&open, path, &opts, &error);
         epctx_model_close(&open);
     }
@@ -527,12 +546,13 @@ static anyep_job job_of(const unit *u, anyep_work work) {
     return job;
 }
 
-/* Free dimensions are why many an EP takes no node. */
-static void tell_open_inputs(const made_model *model) {
+/* Why many an EP takes no node: the model is compiled already, or it has free dimensions. */
+static void tell_source(const unit *u, const made_model *model) {
     epctx_model open;
     epctx_error error;
     char *text = NULL;
     if (cli_open(&open, model->source, &error) == EPCTX_OK &&
+        !compile_tell_compiled(&open, model->source) && u->any->dim_count == 0 &&
         compile_open_inputs(&open, &text, &error) == EPCTX_OK && text[0] != '\0')
         cli_say("epctx: %s\n", text);
     free(text);
@@ -548,7 +568,7 @@ static bool make(unit *u) {
         const size_t at = u->result.board != NULL ? u->result.board->compiled : 0;
         const made_model *model = &u->models[at < u->count ? at : 0];
         anyep_tell(&job, &u->result, model->source);
-        if (u->result.end == ANYEP_REFUSED && u->any->dim_count == 0) tell_open_inputs(model);
+        if (u->result.end == ANYEP_REFUSED) tell_source(u, model);
         return false;
     }
     if (u->set->verbose) anyep_print_log(&job);

@@ -268,7 +268,8 @@ const cli_command cli_devices = {
     "Lists devices and EPs as ONNX Runtime does: with the EP's library (--ep) also\n"
     "its devices, their metadata and default options, what the EP says against the\n"
     "hardware, and the compatibility string that it writes into what it compiles. For\n"
-    "EPContext models prints the EP's judgement of their strings.\n\n" ANYEP_HELP
+    "EPContext models prints the EP's judgement of their strings, for one device: of\n"
+    "several choose each in turn with --device.\n\n" ANYEP_HELP
     "  --timeout S          end the EP's process after S seconds (default 60)\n"
     "  --compatibility      print nothing but the EP's compatibility string, for\n"
     "                       'epctx check --against'\n"

@@ -1,4 +1,4 @@
-/* compile --dim: dimensions that the model leaves open get numbers. */
+/* compile --dim, set dim: dimensions that the model leaves open get numbers. */
 #define _POSIX_C_SOURCE 200809L
 
 #include "combine.h"
@@ -12,8 +12,7 @@ enum { MOST_SHOWN = 6 };
 
 /* -- the option -- */
 
-/* "INPUT[AXIS]": the same dimension by its place. */
-static void read_place(compile_dim *dim) {
+void compile_read_place(compile_dim *dim) {
     size_t at = dim->name.size, digits = 0;
     uint64_t axis = 0, unit = 1;
     if (at == 0 || dim->name.data[--at] != ']') return;
@@ -48,15 +47,16 @@ bool compile_read_dims(compile_settings *set, epctx_arena *arena) {
         *equals = '\0';
         dim->name = epctx_str_of(text);
         dim->value = (int64_t)value;
-        read_place(dim);
+        compile_read_place(dim);
     }
     return set->dims != NULL;
 }
 
-static epctx_status fix_dim(epctx_model *model, const compile_dim *dim, epctx_error *error) {
-    epctx_status status = epctx_fix_dim(model, dim->name, dim->value, NULL, error);
+epctx_status compile_fix_dim(epctx_model *model, const compile_dim *dim, size_t *count,
+                             epctx_error *error) {
+    epctx_status status = epctx_fix_dim(model, dim->name, dim->value, count, error);
     if (status == EPCTX_ERR_NOT_FOUND && dim->input.size > 0)
-        status = epctx_fix_input_dim(model, dim->input, dim->axis, dim->value, NULL, error);
+        status = epctx_fix_input_dim(model, dim->input, dim->axis, dim->value, count, error);
     return status;
 }
 
@@ -66,7 +66,7 @@ epctx_status compile_fix_dims(epctx_model *model, const compile_settings *set, b
     size_t i;
     for (i = 0; i < set->dim_count && status == EPCTX_OK; i++) {
         compile_dim *dim = &set->dims[i];
-        status = fix_dim(model, dim, error);
+        status = compile_fix_dim(model, dim, NULL, error);
         dim->used = dim->used || status == EPCTX_OK;
         if (status != EPCTX_ERR_NOT_FOUND || alone) continue;
         status = EPCTX_OK; /* another one's */

@@ -27,7 +27,7 @@ static void put_line(const char *name, const char *text, bool json) {
 }
 
 static void put_profile(const epctx_profile *profile, bool json, bool first) {
-    static const vendor_ep unknown = {NULL, NULL, NULL, NULL, NULL, NULL, NULL};
+    static const vendor_ep unknown = {NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL};
     const vendor_ep *ep = vendor_ep_of(profile->name);
     const char *source = profile->sources[0];
     if (ep == NULL) ep = &unknown;
@@ -45,6 +45,19 @@ static void put_profile(const epctx_profile *profile, bool json, bool first) {
     put_line("packages", ep->packages, json);
     put_line("needs", ep->needs, json);
     put_line("offline", ep->offline, json);
+    put_line("memory", ep->memory, json);
+    if (json) putchar('}');
+}
+
+static void put_plain(const vendor_plain *ep, bool json, bool first) {
+    if (json) {
+        printf("%s\n  {", first ? "" : ",");
+        cli_json_str("name", epctx_str_of(ep->name), "");
+    } else {
+        printf("%s%s\n", first ? "" : "\n", ep->name);
+    }
+    put_line("context", "none: it writes no context model, and loads none", json);
+    put_line("instead", ep->instead, json);
     if (json) putchar('}');
 }
 
@@ -52,12 +65,19 @@ static int list_profiles(const char *name, bool json) {
     size_t count, i;
     const epctx_profile *all = epctx_profiles(&count);
     const epctx_profile *wanted = NULL;
+    const vendor_plain *plain = name != NULL ? vendor_plain_of(name) : NULL;
     bool first = true;
-    if (name != NULL && !cli_profile_for("profiles", name, &wanted)) return CLI_USAGE;
+    if (name != NULL && plain == NULL && !cli_profile_for("profiles", name, &wanted))
+        return CLI_USAGE;
     if (json) begin_json("profiles");
-    for (i = 0; i < count; i++) {
+    for (i = 0; i < count && plain == NULL; i++) {
         if (wanted != NULL && wanted != &all[i]) continue;
         put_profile(&all[i], json, first);
+        first = false;
+    }
+    for (i = 0; i < vendor_plain_count; i++) {
+        if (name != NULL && plain != &vendor_plains[i]) continue;
+        put_plain(&vendor_plains[i], json, first);
         first = false;
     }
     if (json) end_json();
@@ -132,7 +152,8 @@ const cli_command cli_profiles = {
     "list what is known about EPs, their errors and chips",
     "Prints for each EP, or the one of profile NAME, how nodes name it, how its\n"
     "library is called and registered, where it is to be had, what it needs, and\n"
-    "whether it compiles without the device.\n\n"
+    "whether it compiles without the device; also EPs of ONNX Runtime that have no\n"
+    "EPContext, such as DML, and what helps there.\n\n"
     "  --errors   QNN's error numbers, what they mean and what helps; 'epctx explain'\n"
     "             takes one of them, too\n"
     "  --chips    Qualcomm's chips: soc_model, architecture of the HTP, VTCM\n"

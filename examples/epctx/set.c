@@ -1,5 +1,6 @@
 /* epctx set: attributes of nodes, metadata, opset imports, fields of model and graph. */
 #include "combine.h"
+#include "compile.h"
 #include "output.h"
 #include "target.h"
 
@@ -343,6 +344,98 @@ static bool set_metadata(target_work *work, const target *what, const char *valu
     return !refused(work, epctx_model_set_metadata(&work->model, what->name, text, &work->error));
 }
 
+/* -- types and shapes -- */
+
+/* value:NAME=TYPE[DIMS]: the type of a graph input or output, or of what a node gives. */
+static bool read_type(target_work *work, epctx_str name, const char *text, epctx_value *type) {
+    const size_t room = strlen(text) + 3;
+    char *named = (char *)epctx_arena_alloc(&work->arena, room);
+    value_spec *specs;
+    size_t count;
+    if (named == NULL) return cli_fail_text("out of memory") == CLI_OK;
+    snprintf(named, room, "x:%s", text);
+    if (!read_values("value", named, true, &work->arena, &specs, &count)) {
+        work->misused = true;
+        return false;
+    }
+    if (count != 1 || specs[0].value.name.size != 1 || specs[0].quantized)
+        return misuse(work, name, epctx_str_of(text), "is not a type such as float32[1,3,?]");
+    *type = specs[0].value;
+    type->name = name;
+    return true;
+}
+
+/* Puts the type of `from` into `value`, whose other fields stay. */
+static epctx_status copy_type(target_work *work, epctx_view value, epctx_view from) {
+    epctx_cursor it = epctx_view_fields(from, EPCTX_FIELD_VALUE_TYPE);
+    epctx_field type;
+    epctx_status status =
+        epctx_message_remove_field(&work->model, value, EPCTX_FIELD_VALUE_TYPE, &work->error);
+    while (status == EPCTX_OK && epctx_next_field(&it, &type))
+        status = epctx_message_put_copy(&work->model, value, EPCTX_FIELD_VALUE_TYPE, type.body,
+                                        epctx_view_none(), NULL, &work->error);
+    return status;
+}
+
+static bool is_node_output(const epctx_model *model, epctx_str name) {
+    epctx_cursor nodes = epctx_graph_nodes(epctx_model_graph(model));
+    epctx_node_view node;
+    epctx_str result;
+    while (epctx_next_node(&nodes, &node)) {
+        epctx_cursor outputs = epctx_node_outputs(&node);
+        while (epctx_next_str(&outputs, &result))
+            if (epctx_str_eq(result, name)) return true;
+    }
+    return false;
+}
+
+static bool set_type(target_work *work, epctx_str name, const char *text) {
+    static const uint32_t places[] = {EPCTX_FIELD_GRAPH_INPUT, EPCTX_FIELD_GRAPH_OUTPUT,
+                                      EPCTX_FIELD_GRAPH_VALUE_INFO};
+    const epctx_view graph = epctx_model_graph(&work->model).view;
+    epctx_view old[3], made;
+    epctx_value type;
+    epctx_status status;
+    output_item item;
+    size_t count = 0, i;
+    if (!read_type(work, name, text, &type)) return false;
+    for (i = 0; i < 3; i++) count += find_value(graph, places[i], name, &old[count]);
+    if (count == 0 && !is_node_output(&work->model, name)) {
+        cli_fail_text("%s: there is no input, output or result of a node '%.*s'", work->file,
+                      (int)name.size, name.data);
+        return false;
+    }
+    status = epctx_graph_put_value(&work->model, graph, EPCTX_FIELD_GRAPH_VALUE_INFO, &type,
+                                   epctx_view_none(), &made, &work->error);
+    for (i = 0; i < count && status == EPCTX_OK; i++) status = copy_type(work, old[i], made);
+    if (status == EPCTX_OK && count > 0)
+        status = epctx_view_remove(&work->model, made, &work->error);
+    item = output_item_of("set", "value", name);
+    item.attribute = epctx_str_of("type");
+    item.after = epctx_str_of(text);
+    output_change(&work->out, &item, "value '%.*s': %s", (int)name.size, name.data, text);
+    return !refused(work, status);
+}
+
+/* dim:NAME=N or dim:INPUT[AXIS]=N */
+static bool set_dim(target_work *work, epctx_str name, const char *text) {
+    compile_dim dim;
+    output_item item;
+    size_t count = 0;
+    memset(&dim, 0, sizeof dim);
+    if (!read_int(text, strlen(text), &dim.value) || dim.value < 1 || dim.value > INT32_MAX)
+        return misuse(work, name, epctx_str_of(text), "is not a dimension: 1 or more");
+    dim.name = name;
+    compile_read_place(&dim);
+    if (refused(work, compile_fix_dim(&work->model, &dim, &count, &work->error))) return false;
+    item = output_item_of("set", "dimension", name);
+    item.after = epctx_str_of(text);
+    item.count = count;
+    output_change(&work->out, &item, "dimension '%.*s': %s (%zu place%s)", (int)name.size,
+                  name.data, text, count, cli_plural(count));
+    return true;
+}
+
 static bool assign(target_work *work, const char *text) {
     const char *equals = strchr(text, '=');
     epctx_str what = epctx_str_of(text);
@@ -362,6 +455,8 @@ static bool assign(target_work *work, const char *text) {
     case TARGET_METADATA: return set_metadata(work, &found, equals + 1);
     case TARGET_OPSET: return set_opset(work, &found, equals + 1);
     case TARGET_ATTR: return set_attrs(work, found.name, equals + 1);
+    case TARGET_VALUE: return set_type(work, found.name, equals + 1);
+    case TARGET_DIM: return set_dim(work, found.name, equals + 1);
     default:
         return found.number == TARGET_INPUTS || found.number == TARGET_OUTPUTS
                    ? set_order(work, &found, equals + 1)
@@ -387,11 +482,16 @@ const cli_command cli_set = {
     "                   model_version, doc_string\n"
     "  graph:FIELD      name, doc_string; inputs or outputs: all names, in the new\n"
     "                   order\n"
+    "  value:NAME       type and shape of an input, an output or a result of a node,\n"
+    "                   such as float32[1,3,?]\n"
+    "  dim:NAME         a dimension with this name, in the whole model; or\n"
+    "                   dim:INPUT[AXIS]. NPUs need fixed shapes before they compile\n"
     "@FILE reads a text VALUE from a file; @@x is the text @x. Separate list items\n"
     "with commas; write a comma in the name of an input or output as \\,.\n\n"
     "  --node NODE          the node; the default is the only EPContext node; #2 is\n"
     "                       the second EPContext node in `epctx info`\n"
     "  --all                all EPContext nodes\n" OUTPUT_HELP
-    "\nExample: epctx set model_ctx.onnx ep_sdk_version=2.45 --in-place\n",
+    "\nExample: epctx set model_ctx.onnx ep_sdk_version=2.45 --in-place\n"
+    "Example: epctx set model.onnx dim:batch=1 -o fixed.onnx\n",
     run,
 };

@@ -126,6 +126,8 @@ bool target_parse(epctx_str what, target *out) {
     out->name = what;
     if (starts_with(what, "metadata:", &out->name)) out->kind = TARGET_METADATA;
     if (starts_with(what, "opset:", &out->name)) out->kind = TARGET_OPSET;
+    if (starts_with(what, "value:", &out->name)) out->kind = TARGET_VALUE;
+    if (starts_with(what, "dim:", &out->name)) out->kind = TARGET_DIM;
     if (starts_with(what, "model:", &out->name)) {
         out->kind = TARGET_MODEL;
         return find_field(model_fields, "model", out);
@@ -138,6 +140,12 @@ bool target_parse(epctx_str what, target *out) {
         cli_misuse("'%.*s': the name is empty", (int)what.size, what.data);
         return false;
     }
+    return true;
+}
+
+bool target_is_set_only(const target *what) {
+    if (what->kind != TARGET_VALUE && what->kind != TARGET_DIM) return false;
+    cli_misuse("value: and dim: are for `epctx set` only; `epctx dump FILE` shows types");
     return true;
 }
 

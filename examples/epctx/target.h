@@ -21,7 +21,9 @@ typedef enum target_kind {
     TARGET_METADATA, /* metadata:KEY */
     TARGET_OPSET,    /* opset:DOMAIN */
     TARGET_MODEL,    /* model:FIELD */
-    TARGET_GRAPH     /* graph:FIELD */
+    TARGET_GRAPH,    /* graph:FIELD */
+    TARGET_VALUE,    /* value:NAME, its type; only to set */
+    TARGET_DIM       /* dim:NAME or dim:INPUT[AXIS]; only to set */
 } target_kind;
 
 /* Field numbers of the lists whose order can be set: graph:inputs and graph:outputs. */
@@ -36,6 +38,8 @@ typedef struct target {
 
 /* Reads a WHAT; prints what is wrong otherwise. */
 bool target_parse(epctx_str what, target *out);
+/* Says so if it is one that can only be set. */
+bool target_is_set_only(const target *what);
 /* The message that a target of kind MODEL or GRAPH is a field of. */
 epctx_view target_message(const epctx_model *model, const target *what);
 /* The attribute of the node, or of the schema, that a mistyped name means. */

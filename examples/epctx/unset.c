@@ -59,7 +59,7 @@ static bool unset(target_work *work, const char *text) {
     epctx_str value;
     output_item item;
     target what;
-    if (!target_parse(epctx_str_of(text), &what)) {
+    if (!target_parse(epctx_str_of(text), &what) || target_is_set_only(&what)) {
         work->misused = true;
         return false;
     }

@@ -16,24 +16,28 @@ static const vendor_ep eps[] = {
      "com.qualcomm.qti:onnxruntime-android-qnn with com.qualcomm.qti:qnn-runtime; Windows ML",
      "libQnnHtp.so, libQnnSystem.so, libQnnHtpV<arch>Stub.so and, on the DSP, "
      "libQnnHtpV<arch>Skel.so (ADSP_LIBRARY_PATH); Windows: NPU driver 30.0.140.0",
-     "yes, with libQnnHtpPrepare.so: choose the CPU device, backend_type htp and soc_model"},
+     "yes, with libQnnHtpPrepare.so: choose the CPU device, backend_type htp and soc_model",
+     "a session that compiles on the device keeps about 300 MB of the NPU's: the EP option "
+     "enable_htp_prepare_only 1 (epctx compile --ep-opt) only compiles; one graph may have 2 GB, a "
+     "process about 3.5 GB"},
     {"openvino", NULL, "libonnxruntime_providers_openvino_plugin.so",
      "onnxruntime_providers_openvino_plugin.dll",
      "PyPI onnxruntime-ep-openvino; NuGet Intel.ML.OnnxRuntime.EP.OpenVINO; Windows ML",
      "drivers of CPU, GPU or NPU; a blob for the NPU needs a driver that is not older than its "
      "compiler",
-     "CPU: yes; NPU: load_config with NPU_PLATFORM and NPU_COMPILER_TYPE PLUGIN"},
+     "CPU: yes; NPU: load_config with NPU_PLATFORM and NPU_COMPILER_TYPE PLUGIN", NULL},
     {"tensorrt", NULL, "libonnxruntime_providers_tensorrt.so", "onnxruntime_providers_tensorrt.dll",
      "PyPI onnxruntime-gpu, inside ONNX Runtime",
-     "CUDA and TensorRT, of the version that built the engine", "no"},
+     "CUDA and TensorRT, of the version that built the engine", "no", NULL},
     {"nv_tensorrt_rtx", NULL, "libonnxruntime_providers_nv_tensorrt_rtx.so",
      "onnxruntime_providers_nv_tensorrt_rtx.dll", "PyPI onnxruntime-ep-nv-tensorrt-rtx; Windows ML",
-     "a GPU from Ampere on, driver 32.0.15.5585 (CUDA 12.5)", "no: the EP wants a CUDA device"},
+     "a GPU from Ampere on, driver 32.0.15.5585 (CUDA 12.5)", "no: the EP wants a CUDA device",
+     NULL},
     {"migraphx", "AMDGPUExecutionProvider", "libamdgpu-ep.so", "amdgpu-ep.dll",
      "PyPI onnxruntime_ep_migraphx, onnxruntime_ep_amdgpu; Windows ML", "GPU driver 25.10.13.09",
-     "no"},
+     "no", NULL},
     {"vitisai", NULL, NULL, "onnxruntime_providers_vitisai.dll", "Ryzen AI software; Windows ML",
-     "NPU driver 32.0.203.280; XLNX_VART_FIRMWARE where the chip wants an xclbin", NULL},
+     "NPU driver 32.0.203.280; XLNX_VART_FIRMWARE where the chip wants an xclbin", NULL, NULL},
 };
 
 const vendor_ep *vendor_ep_of(const char *profile) {
@@ -43,6 +47,22 @@ const vendor_ep *vendor_ep_of(const char *profile) {
         if (strcmp(eps[i].profile, profile) == 0) return &eps[i];
     return NULL;
 }
+
+/* -- EPs without EPContext -- */
+
+const vendor_plain vendor_plains[] = {
+    {"DmlExecutionProvider", "DML/DirectML",
+     "Load the original model, or use an EP with EPContext for the same GPU (nv_tensorrt_rtx, "
+     "openvino, migraphx)."},
+    {"CUDAExecutionProvider", "CUDA",
+     "Load the original model, or use an EP with EPContext for the same GPU (tensorrt, "
+     "nv_tensorrt_rtx)."},
+    {"CoreMLExecutionProvider", "CoreML",
+     "Set its option ModelCacheDirectory: it keeps what it compiled there."},
+    {"WebGpuExecutionProvider", "WebGPU", "Load the original model."},
+    {"CPUExecutionProvider", "CPU", "Load the original model."},
+};
+const size_t vendor_plain_count = COUNT(vendor_plains);
 
 /* -- error numbers of QNN -- */
 
@@ -96,7 +116,9 @@ const vendor_code vendor_codes[] = {
      "the binary has no graph of that name: the node's name or partition_name was changed, or the "
      "binary belongs to another model"},
     {6003, "invalid name of a graph", "as 6002"},
-    {6004, "invalid tensor", NULL},
+    {6004, "invalid tensor",
+     "inputs and outputs of the node are not those of the graph in the binary: epctx wrap --io "
+     "FILE.json makes a node that fits, epctx diff shows the difference"},
     {6005, "invalid configuration of an operator", NULL},
     {6006, "the profile cannot be set", NULL},
     {6007, "a node is not connected", NULL},
@@ -141,17 +163,40 @@ const char *vendor_range_of(uint32_t number) {
 /* -- chips -- */
 
 const vendor_chip vendor_chips[] = {
-    {30, 68, 4, "SM8350"},   {35, 68, 0, "SM7325"},   {37, 68, 0, "SC8280X"},
-    {39, 68, 8, "SA8295"},   {62, 68, 8, "SA8540"},   {93, 68, 2, "QCS6490/QCM6490"},
-    {36, 69, 8, "SM8450"},   {42, 69, 8, "SM8475"},   {53, 69, 8, "SXR2230P"},
-    {43, 73, 8, "SM8550"},   {45, 73, 2, "SXR1230P"}, {46, 73, 2, "SSG2115P"},
-    {52, 73, 8, "SA8255"},   {58, 73, 2, "SSG2125P"}, {60, 73, 8, "SC8380XP"},
-    {68, 73, 8, "SM8635"},   {77, 73, 8, "QCS9100"},  {57, 75, 8, "SM8650"},
-    {69, 79, 8, "SM8750"},   {75, 79, 8, "SXR2330P"}, {85, 79, 8, "SM8735"},
-    {72, 81, 16, "SA8797"},  {87, 81, 8, "SM8850"},   {88, 81, 0, "SC8480XP"},
-    {95, 81, 4, "SAR2230P"}, {96, 81, 4, "SW6100"},   {97, 81, 8, "SM8845"},
+    {30, 68, 4, "SM8350"},
+    {35, 68, 0, "SM7325"},
+    {37, 68, 0, "SC8280X"},
+    {39, 68, 8, "SA8295"},
+    {62, 68, 8, "SA8540"},
+    {93, 68, 2, "QCS6490/QCM6490"},
+    {36, 69, 8, "SM8450/8 Gen 1"},
+    {42, 69, 8, "SM8475/8+ Gen 1"},
+    {53, 69, 8, "SXR2230P"},
+    {43, 73, 8, "SM8550/8 Gen 2"},
+    {45, 73, 2, "SXR1230P"},
+    {46, 73, 2, "SSG2115P"},
+    {52, 73, 8, "SA8255"},
+    {58, 73, 2, "SSG2125P"},
+    {60, 73, 8, "SC8380XP/X Elite/X Plus"},
+    {68, 73, 8, "SM8635"},
+    {77, 73, 8, "QCS9100"},
+    {57, 75, 8, "SM8650/8 Gen 3"},
+    {69, 79, 8, "SM8750/8 Elite"},
+    {75, 79, 8, "SXR2330P"},
+    {85, 79, 8, "SM8735"},
+    {72, 81, 16, "SA8797"},
+    {87, 81, 8, "SM8850"},
+    {88, 81, 0, "SC8480XP/X2 Elite"},
+    {95, 81, 4, "SAR2230P"},
+    {96, 81, 4, "SW6100"},
+    {97, 81, 8, "SM8845"},
 };
 const size_t vendor_chip_count = COUNT(vendor_chips);
+
+/* What Linux calls them in /sys/devices/soc0/soc_id. */
+static const struct {
+    uint16_t soc_id, soc_model;
+} soc_ids[] = {{519, 43}, {536, 43}, {557, 57}, {577, 57}, {618, 69}, {639, 69}};
 
 /* One of the names between slashes? */
 static bool is_named(const char *names, const char *text) {
@@ -163,13 +208,32 @@ static bool is_named(const char *names, const char *text) {
     return false;
 }
 
+const vendor_plain *vendor_plain_of(const char *text) {
+    size_t i;
+    for (i = 0; i < vendor_plain_count; i++)
+        if (strcasecmp(vendor_plains[i].name, text) == 0 || is_named(vendor_plains[i].alias, text))
+            return &vendor_plains[i];
+    return NULL;
+}
+
+static const vendor_chip *chip_of_model(unsigned long number) {
+    size_t i;
+    for (i = 0; i < vendor_chip_count; i++)
+        if (vendor_chips[i].soc_model == number) return &vendor_chips[i];
+    return NULL;
+}
+
 const vendor_chip *vendor_chip_of(const char *text) {
     char *end;
     const unsigned long number = strtoul(text, &end, 10);
-    const bool numeric = *text >= '0' && *text <= '9' && *end == '\0';
     size_t i;
+    if (*text >= '0' && *text <= '9' && *end == '\0') {
+        for (i = 0; i < COUNT(soc_ids); i++)
+            if (soc_ids[i].soc_id == number) return chip_of_model(soc_ids[i].soc_model);
+        return chip_of_model(number);
+    }
+    if (strncasecmp(text, "Snapdragon ", 11) == 0) text += 11;
     for (i = 0; i < vendor_chip_count; i++)
-        if (numeric ? vendor_chips[i].soc_model == number : is_named(vendor_chips[i].name, text))
-            return &vendor_chips[i];
+        if (is_named(vendor_chips[i].name, text)) return &vendor_chips[i];
     return NULL;
 }

@@ -14,10 +14,23 @@ typedef struct vendor_ep {
     const char *packages;  /* where it is to be had */
     const char *needs;     /* driver, runtime libraries */
     const char *offline;   /* compiling without the device */
+    const char *memory;    /* what compiling and loading take of the device's, and how to save it */
 } vendor_ep;
 
 /* The entry of a profile, or NULL. */
 const vendor_ep *vendor_ep_of(const char *profile);
+
+/* An EP of ONNX Runtime that neither writes nor loads EPContext models. */
+typedef struct vendor_plain {
+    const char *name;
+    const char *alias;   /* "DML/DirectML" */
+    const char *instead; /* what helps */
+} vendor_plain;
+
+extern const vendor_plain vendor_plains[];
+extern const size_t vendor_plain_count;
+/* By name or alias in any case of letters; NULL: none of them. */
+const vendor_plain *vendor_plain_of(const char *text);
 
 /* An error number of QNN. */
 typedef struct vendor_code {
@@ -38,12 +51,12 @@ typedef struct vendor_chip {
     uint16_t soc_model; /* QNN's number */
     uint8_t arch;       /* of the HTP: 73 is v73 */
     uint8_t vtcm;       /* MiB; 0: not known */
-    const char *name;   /* "SM8550", more of them behind a slash */
+    const char *name;   /* "SM8550/8 Gen 2": all its names */
 } vendor_chip;
 
 extern const vendor_chip vendor_chips[];
 extern const size_t vendor_chip_count;
-/* By name in any case of letters, or by soc_model; NULL: not known. */
+/* By name in any case of letters, by soc_model, or by Linux's soc_id; NULL: not known. */
 const vendor_chip *vendor_chip_of(const char *text);
 
 #endif

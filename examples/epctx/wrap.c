@@ -374,6 +374,7 @@ static int run(int argc, char **argv) {
         {"--sdk", &w.opts.sdk_version, NULL},
         {"--arch", &w.opts.hardware_architecture, NULL},
         {"--notes", &w.opts.notes, NULL},
+        {"--model", &w.opts.source_model, NULL},
         {"--max-size", &w.max_size, NULL},
         {"--embed", NULL, &w.opts.embed},
         {"--binary", &w.opts.binary_name, NULL},
@@ -397,7 +398,7 @@ const cli_command cli_wrap = {
     "--ep NAME (--inputs LIST --outputs LIST | --io FILE.json)\n"
     "             [--graph NAME] [--quantized-io] [--name GRAPH] [--partition NAME]\n"
     "             [--source NAME] [--sdk V] [--arch A] [--notes T] [--max-size N]\n"
-    "             [--embed] [--binary NAME]" OUTPUT_USAGE "BINARY",
+    "             [--model FILE] [--embed] [--binary NAME]" OUTPUT_USAGE "BINARY",
     "create an EPContext model for a vendor's binary",
     "Creates an EPContext model for a context binary, engine or blob of a vendor's\n"
     "tool; ONNX Runtime can load it with that EP. Values are NAME:TYPE[DIMS],\n"
@@ -419,6 +420,9 @@ const cli_command cli_wrap = {
     "  --source NAME        source; default: the value that the EP writes\n"
     "  --sdk V, --arch A, --notes T, --max-size N\n"
     "                       other attributes of the node\n"
+    "  --model FILE         the model that the binary was compiled from, relative to\n"
+    "                       OUT (onnx_model_filename); weight-stripped engines take\n"
+    "                       their weights from it\n"
     "  --embed              store the binary in the model\n"
     "  --binary NAME        file name of the binary beside the model; default: its\n"
     "                       present name\n" OUTPUT_HELP

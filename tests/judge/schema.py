@@ -28,7 +28,7 @@ WITH_ORT = {"verify", "bench", "devices"}
 HOSTILE = ("\x1b[31mred\x07", 'q"uo\\te', "<script>\u2028\u202e", "line\nline\ttab",
            "\u00e4\U0001f600", "x" * 3000)
 READERS = (("info",), ("ls",), ("lint",), ("lint", "--hints"), ("scan",), ("check",),
-           ("check", "--fresh"), ("dump",), ("dump", "--values"), ("get", "--node", "#1", None,
+           ("check", "--fresh"), ("check", "--chip", "SM8550"), ("dump",), ("dump", "--values"), ("get", "--node", "#1", None,
                                                                   "context"))
 
 
@@ -189,7 +189,7 @@ def writers(judge):
 
     changes = both("set", "--node", "part0", "-o", "set.onnx", "model_ctx.onnx", "source=Other",
                    "notes=\x1b", "new:ints=1,2,3", "metadata:k=v", "opset:ai.test=3",
-                   "model:domain=org", "graph:name=g", "graph:outputs=y")
+                   "value:x=float32[1,3]", "model:domain=org", "graph:name=g", "graph:outputs=y")
     has(changes, action="set", kind="node", name="part0", attribute="source",
         before="QNNExecutionProvider", after="Other")
     has(changes, kind="metadata", name="k", after="v")

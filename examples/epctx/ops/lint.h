@@ -51,7 +51,7 @@ extern "C" {
     X(MEMORY_LOCATION, "E021", "memory-location", "a location in the memory of another process", \
       "write the model again with the data inside (ORT issue 28158)") \
     X(FILE_MISSING, "E022", "file-missing", "a file that the model needs does not exist", \
-      "copy it beside the model") \
+      "copy it beside the model; epctx repair corrects the path to a file that is there") \
     X(FILE_IRREGULAR, "E023", "file-irregular", \
       "a file that the model needs is not a regular file", \
       "replace it with a regular, readable file") \
@@ -62,11 +62,11 @@ extern "C" {
     X(VALUE_TYPE, "E026", "value-type", "EPContext does not allow this type", \
       "keep such values outside the partition") \
     X(NO_VALUE_TYPE, "E027", "value-type-missing", "an output of EPContext has no type", \
-      "compile the source again, or add value_info with the type: ORT cannot infer it") \
+      "compile the source again, or set the type (epctx set value:NAME=float32[1,4])") \
     X(NO_OPSET, "E028", "opset-missing", "the domain of a node is not imported", \
       "add the opset import") \
     X(DYNAMIC_SHAPE, "E030", "dynamic-shape", "this EP supports static shapes only", \
-      "fix the dimension before compiling") \
+      "fix the dimension before compiling (epctx set dim:NAME=N)") \
     X(MORE_NODES, "E031", "more-than-one-node", "this EP loads graphs of exactly one node", \
       "compile the whole graph into one partition") \
     X(MODEL_SIZE, "E032", "model-too-large", "libprotobuf reads at most 2 GiB", \

@@ -22,7 +22,8 @@ typedef struct epctx_wrap_opts {
     const char *name;             /* of the graph in the binary, and of the node; required */
     const char *partition_name;   /* default `name` */
     const char *sdk_version, *hardware_architecture, *notes; /* NULL: not stored */
-    int64_t max_size;                                        /* 0: not stored */
+    const char *source_model; /* onnx_model_filename, relative to output_path; NULL: not stored */
+    int64_t max_size;         /* 0: not stored */
     bool embed;
     const char *binary_name; /* how the model names the file; required unless embedded */
     const epctx_wrap_value *inputs;

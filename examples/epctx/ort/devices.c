@@ -83,12 +83,15 @@ static void put_device(const OrtEpDevice *device, anyep_device *out) {
 }
 
 void child_describe(child *c) {
+    const OrtKeyValuePairs *metadata = ort->EpDevice_EpMetadata(c->device);
     anyep_device device;
     put_device(c->device, &device);
     memcpy(c->board->ep, device.ep, sizeof device.ep);
     memcpy(c->board->vendor, device.vendor, sizeof device.vendor);
     memcpy(c->board->version, device.version, sizeof device.version);
     memcpy(c->board->device, device.type, sizeof device.type);
+    put_text(c->board->driver, sizeof c->board->driver,
+             metadata != NULL ? ort->GetKeyValue(metadata, "os_driver_version") : NULL);
 }
 
 /* The model's string of the EP, and what ORT says of it. */

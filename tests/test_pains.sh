@@ -1,0 +1,257 @@
+#!/bin/sh
+# What users of EPContext models complain about, one by one: a user with this symptom finds the
+# command, and ends with a working model or a certain diagnosis.
+set -u
+cd "$(dirname "$0")/.."
+. tests/script.sh
+one_form
+start pains
+make_models plain dynamic
+cd "$work" || exit 1
+
+expect() {
+    name=$1 want=$2 text=$3
+    shift 3
+    epctx "$@"
+    said "$name" "$want" ${text:+"$text"}
+}
+
+head -c 5000 /dev/zero | tr '\0' v >v.bin
+wrap() { # OUT INPUT OUTPUT [OPTION...]: a model of QNN
+    model=$1 from=$2 to=$3
+    shift 3
+    "$epctx" wrap v.bin --ep qnn --inputs "$from:float32[1,4]" --outputs "$to:float32[1,4]" \
+        --name "g$to" -o "$model" "$@" >made 2>&1 || { cat made; exit 1; }
+}
+wrap a_ctx.onnx x h
+wrap b_ctx.onnx h y
+
+# -- was it made for this chip? --
+string() { # NAME STRING
+    "$epctx" set a_ctx.onnx "metadata:ep_compatibility_info.QNNExecutionProvider=$2" -o "$1" -f \
+        >made 2>&1 || { cat made; exit 1; }
+}
+while IFS='|' read -r code chip made text; do
+    string chip_ctx.onnx "$made"
+    expect "chip $chip, $made" "$code" "$text" check --chip "$chip" chip_ctx.onnx
+done <<'END'
+1|SM8550|1:2.31.0:2.20.0:3.3.0:73:0|fits
+1|sm8550|1:2.31.0:2.20.0:3.3.0:73:0|fits
+1|43|1:2.31.0:2.20.0:3.3.0:73:0|SM8550
+1|519|1:2.31.0:2.20.0:3.3.0:73:0|SM8550
+1|v73|1:2.31.0:2.20.0:3.3.0:73:0|VTCM not known
+1|Snapdragon 8 Gen 2|1:2.31.0:2.20.0:3.3.0:73:0|SM8550
+3|SM8550|1:2.31.0:2.20.0:3.3.0:79:0|newer HTP architecture
+2|SM8750|1:2.31.0:2.20.0:3.3.0:73:0|compile again for speed
+1|SM8750|v2:6:2.47.0:2.37.0:73,79:43,69:8,8:0|fits
+1|v79|v2:6:2.47.0:2.37.0:73,79:43,69:8,8:0|fits
+3|SM8350|v2:6:2.47.0:2.37.0:73,79:43,69:8,8:0|does not fit
+3|SXR1230P|v2:6:2.47.0:2.37.0:73:43:8:0|does not fit
+2|SM8550|v2:6:2.47.0:2.37.0:73:45:2:0|older or smaller
+1|X2 Elite|v2:6:2.47.0:2.37.0:81:87:8:0|fits
+0|SM8550|nonsense|cannot be told
+0|SM8550|1:2.31.0:2.20.0:3.3.0:73|cannot be told
+0|SM0000|1:2.31.0:2.20.0:3.3.0:73:0|profiles --chips
+0|12|1:2.31.0:2.20.0:3.3.0:73:0|no known chip
+END
+long=$(head -c 600 /dev/zero | tr '\0' 1)
+string chip_ctx.onnx "1:2.31.0:2.20.0:3.3.0:73:$long"
+expect "a string that is too long" 0 "cannot be told" check --chip SM8550 chip_ctx.onnx
+
+while IFS='|' read -r code chip architecture text; do
+    wrap arch_ctx.onnx x y --arch "$architecture" -f
+    expect "chip $chip, made for $architecture" "$code" "$text" check --chip "$chip" arch_ctx.onnx
+done <<'END'
+1|SM8550|v73|fits
+1|SM8550|HTP_V73|fits
+1|SM8550|73|fits
+1|SM8550|SM8550|fits
+1|SC8380XP|60|fits
+1|SM8550|60|fits
+3|SM8550|v79|does not fit
+2|SM8750|43|compile again
+0|SM8750|69|can be HTP v69 or soc_model 69
+0|SM8550|abacus|cannot be told
+0|SM8550|99|neither an HTP architecture nor
+3|45|43|does not fit
+END
+expect "no architecture at all" 0 "hardware_architecture is stored" check --chip SM8550 b_ctx.onnx
+expect "no EPContext node" 0 "no EPContext node" check --chip SM8550 plain.onnx
+expect "none of this EP" 0 "of this EP" check --chip SM8550 --ep openvino a_ctx.onnx
+expect "the other modes exclude it" 64 "--chip accepts only" check --chip SM8550 --fresh a_ctx.onnx
+expect "nor with a string" 64 "--chip accepts only" check --chip 43 --against x a_ctx.onnx
+expect "an empty chip" 64 "empty" check --chip "" a_ctx.onnx
+expect "a chip with control characters" 0 'no known chip' \
+    check --chip "$(printf '\033[31m\302\2331m')" arch_ctx.onnx
+if grep -q "$(printf '\033')" out err; then fail "no control character is shown" "one is"
+else ok "no control character is shown"; fi
+expect "to programs" 3 '"why": "made for' check --json --chip 45 arch_ctx.onnx
+if "$python" -m json.tool <out >/dev/null; then ok "which can read it"
+else fail "which can read it" "no JSON"; fi
+gpu() { # CODE EP ARCHITECTURE CHIP TEXT
+    "$epctx" wrap v.bin --ep "$2" --inputs 'x:float32[1,4]' --outputs 'y:float32[1,4]' \
+        --arch "$3" -o gpu_ctx.onnx -f >made 2>&1 || { cat made; exit 1; }
+    expect "$2 for $3 on $4" "$1" "$5" check --chip "$4" gpu_ctx.onnx
+}
+gpu 1 tensorrt 89 8.9 fits
+gpu 1 nv_tensorrt_rtx 80+ 12.0 "8.0 and above"
+gpu 3 tensorrt 86 sm_89 "made for compute capability 8.6"
+gpu 3 nv_tensorrt_rtx 80+ 7.5 "does not fit"
+gpu 0 tensorrt 86 RTX "cannot be told"
+gpu 1 migraphx gfx1100 GFX1100 fits
+gpu 3 migraphx gfx1100 gfx1151 "made for architecture"
+
+# -- types and dimensions by hand --
+expect "two contexts in a row" 0 "" merge --chain a_ctx.onnx b_ctx.onnx -o ab.onnx
+"$python" - "$top/tests/judge" <<'END' || exit 1
+import sys
+sys.path.insert(0, sys.argv[1])
+from onnx_schema import ModelProto
+model = ModelProto()
+model.ParseFromString(open("ab.onnx", "rb").read())
+del model.graph.value_info[:]
+open("untyped.onnx", "wb").write(model.SerializeToString())
+END
+expect "a value between them has no type" 1 "set value:NAME" lint untyped.onnx
+expect "it gets one" 0 "value 'h': float32[1,4]" set untyped.onnx 'value:h=float32[1,4]' \
+    -o typed.onnx
+expect "then nothing is wrong" 0 "0 errors" lint typed.onnx
+expect "as it was" 0 "" diff ab.onnx typed.onnx
+expect "another type for input and output" 0 "" set typed.onnx 'value:x=float16[?,4]' \
+    'value:y=int8' -o other.onnx
+expect "is what the model has" 0 "'x' float16[?,4]" info other.onnx
+expect "and the output" 0 "'y' int8, no shape" info other.onnx
+expect "a value that does not exist" 1 "no input, output or result" set ab.onnx \
+    value:nobody=float32 -o no.onnx
+expect "a type that does not exist" 2 "unknown type" set ab.onnx value:h=float31 -o no.onnx
+expect "no type" 2 "missing type" set ab.onnx value:h= -o no.onnx
+expect "two types" 2 "is not a type" set ab.onnx value:h=float32,y:int8 -o no.onnx
+expect "a quantization" 2 "is not a type" set ab.onnx value:h=int8/0.1/3 -o no.onnx
+expect "no name" 2 "name is empty" set ab.onnx value:=float32 -o no.onnx
+expect "a dimension by name" 0 "dimension 'N': 2 (2 places)" set dynamic.onnx dim:N=2 -o fixed.onnx
+expect "compiles" 0 "0 left" compile fixed.onnx
+expect "a dimension by place" 0 "(2 places)" set dynamic.onnx 'dim:x[0]=2' -o fixed2.onnx
+if cmp -s fixed.onnx fixed2.onnx; then ok "the same bytes"; else fail "the same bytes" "no"; fi
+expect "a dimension that does not exist" 1 "'M'" set dynamic.onnx dim:M=2 -o no.onnx
+expect "a place that does not exist" 1 "no number 7" set dynamic.onnx 'dim:x[7]=2' -o no.onnx
+expect "one that is fixed" 1 "cannot be 3" set fixed.onnx 'dim:x[0]=3' -o no.onnx
+for size in 0 -1 x 99999999999; do
+    expect "a dimension of $size" 2 "1 or more" set dynamic.onnx "dim:N=$size" -o no.onnx
+done
+expect "they cannot be removed" 2 "only" unset dynamic.onnx dim:N -o no.onnx
+expect "nor a type" 2 "only" unset dynamic.onnx value:x -o no.onnx
+if [ -e no.onnx ]; then fail "nothing was written" "a model was"; else ok "nothing was written"; fi
+
+# -- compiled already --
+expect "compile of another EP's context" 1 "compiled already, compile the original" \
+    compile a_ctx.onnx -o no.onnx
+expect "its optimizer's message" 0 "Optimize and quantize the original" explain \
+    "Could not find an implementation for EPContext(1) node with name 'QNNExecutionProvider_QNN_1_0'"
+expect "names the EP that is needed" 0 "onnxruntime-qnn" explain \
+    "Could not find an implementation for EPContext(1) node with name 'QNNExecutionProvider_QNN_1_0'"
+
+# -- an engine without weights --
+mv v.bin s.stripped.engine
+stripped() {
+    epctx wrap s.stripped.engine --ep tensorrt --inputs 'x:float32[1,4]' \
+        --outputs 'y:float32[1,4]' -o s_ctx.onnx "$@"
+}
+stripped
+said "needs the original model" 1 "E044"
+stripped --model plain.onnx
+said "gets its name" 0 ""
+expect "which is found" 0 "source model" ls s_ctx.onnx
+rm s_ctx.onnx
+stripped --model ../plain.onnx
+said "but not outside" 1 "E020"
+mv s.stripped.engine v.bin
+
+# -- a context of other options (winml-cli PR 1081) --
+expect "stamped with options" 0 "" stamp a_ctx.onnx --source plain.onnx --options "htp O3" \
+    -o stamped.onnx
+expect "fresh with the same" 0 ": fresh" check --fresh --options "htp O3" stamped.onnx
+expect "stale with others" 1 "compiled with other options" check --fresh --options "htp" \
+    stamped.onnx
+expect "stamped without" 0 "" stamp a_ctx.onnx --source plain.onnx -o stamped.onnx -f
+expect "unknown" 2 "has no options" check --fresh --options "htp O3" stamped.onnx
+expect "options of nothing" 64 "require --fresh" check --options x stamped.onnx
+
+# -- EPs without EPContext --
+expect "profiles of one" 0 "none: it writes no context model" profiles DirectML
+expect "in the list" 0 "ModelCacheDirectory" profiles
+expect "explained" 0 "has no EPContext" explain DmlExecutionProvider
+expect "in a message" 0 "CUDAExecutionProvider" explain "EPContext node generated by 'x' is not \
+compatible with any execution provider. Available: [CUDAExecutionProvider, CPUExecutionProvider]"
+
+# -- several partitions, embedded, and the second without a context (ORT issue 31977) --
+"$epctx" set ab.onnx --node '#2' main_context=0 embed_mode=1 ep_cache_context= -o ab1.onnx >made
+"$epctx" set ab1.onnx --node '#1' embed_mode=1 ep_cache_context=@v.bin -o bad.onnx >made
+expect "several partitions" 1 "epctx extract --in-place bad.onnx" lint bad.onnx
+expect "repaired" 0 "" repair bad.onnx -o good.onnx
+expect "it is sound" 0 "0 errors" lint good.onnx
+
+# -- paths (winml-cli issue 751) --
+mkdir build_
+cp v.bin build_/x.engine
+(cd build_ && "$epctx" wrap x.engine --ep tensorrt --inputs 'x:float32[1,4]' \
+    --outputs 'y:float32[1,4]' -o t_ctx.onnx) >made
+"$epctx" set build_/t_ctx.onnx ep_cache_context=build_/x.engine --in-place >made
+expect "a folder named twice" 1 "epctx repair" lint build_/t_ctx.onnx
+expect "is dropped" 0 "which exists" repair build_/t_ctx.onnx --in-place
+expect "and the engine found" 0 "0 errors" lint build_/t_ctx.onnx
+mkdir "f ü 模"
+cp a_ctx.onnx v.bin "f ü 模"
+expect "folders in any script" 0 "0 errors" lint "f ü 模/a_ctx.onnx"
+expect "a binary renamed there" 0 "" mv "f ü 模/v.bin" "f ü 模/ß.bin"
+expect "is found" 0 "ß.bin" ls "f ü 模/a_ctx.onnx"
+
+# -- messages that users met, and a word of the answer --
+while IFS='|' read -r message word; do
+    expect "explain: $message" 0 "$word" explain "$message"
+done <<'END'
+Error code 5005|newer HTP architecture
+err=0x138d|newer HTP architecture
+Failed. status error: 1002|out of memory
+Cannot open file: C:\weights\ctx_OpenVINOExecutionProvider.bin|ep.context_file_path
+EPContext node generated by '(unknown)' is not compatible with any execution provider|epctx repair --ep
+EPContext node generated by 'QNN' is not compatible with any execution provider|onnxruntime-qnn
+open ./model_ext_ini.bin failed|ORT 1.23
+cannot open migraphx_ep_context_temp.mxr|epctx extract
+TensorRT EP failed to call nvinfer1::IExecutionContext::setInputShape() for input 'img'|stripped
+engine refit failed|onnx_model_filename
+[Errno 2] No such file or directory: 'model_ctx.onnx'|no node
+FileNotFoundError: out/a_ctx.onnx|DirectML
+filesystem error: Access is denied|ep.context_file_path
+std::bad_alloc|epctx extract
+onnx.ModelProto exceeded maximum protobuf size of 2GB: 3000000000|epctx init --external
+Initializer 'w' references an ORT in-memory address marker, which is not allowed in a model protobuf.|epctx repair --source
+The model contains initializers with arbitrary in-memory references.|epctx repair --source
+Invalid model. Node input 'w' is not a graph input, initializer, or output of a previous node.|epctx repair --source
+Node (g1) Op (EPContext) output arg (h) type inference failed|epctx set MODEL 'value:
+Op (Reshape) [ShapeInferenceError] Cannot parse data from external tensors. Please load|epctx ls
+Opset 99 is under development and support for this is limited.|epctx set MODEL opset:
+No opset import for domain 'com.microsoft'|epctx repair
+Some nodes were not assigned to the preferred execution providers|on the CPU
+Invalid input name: x|epctx wrap --io
+QNN EP does not support dynamic shape|dim:batch=1
+Got invalid dimensions for input: x|epctx compile --dim
+Segmentation fault (core dumped)|epctx check --fresh
+Process finished with exit code -1073741819 (0xC0000005)|epctx check --chip
+Invalid HTP architecture: 79|soc_model
+soc_model|soc_id of Linux
+context decryption failed|encryptionKey
+[TensorRT EP] trt_dump_ep_context_model is set|epctx wrap ENGINE
+openvino|PyPI onnxruntime-ep-openvino
+END
+epctx explain "error in line 5005 of the file"
+said "a number that is no error" 1 "nothing is known"
+epctx explain --json "Error code 5005, Segmentation fault, DmlExecutionProvider"
+if [ $code -eq 0 ] && "$python" -c '
+import json, sys
+found = json.load(sys.stdin)
+assert [sorted(e) for e in found] == [["cause", "cure", "text"]] * 3, found' <out 2>err; then
+    ok "explain --json of three things"
+else
+    fail "explain --json of three things" "JSON"
+fi
+exit $status
