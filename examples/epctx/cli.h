@@ -58,7 +58,8 @@ bool cli_parse(const cli_command *command, int argc, char **argv, const cli_opti
 /* The same with least..most operands; returns how many, or -1 on a mistake. */
 int cli_parse_some(const cli_command *command, int argc, char **argv, const cli_option *options,
                    const char **operands, int least, int most);
-/* `epctx COMMAND --list-options` was answered: the command returns CLI_USAGE, but nothing is wrong. */
+/* `epctx COMMAND --list-options` was answered: the command returns CLI_USAGE, but nothing is
+ * wrong. */
 bool cli_listed_options(void);
 /* The values of an option that takes a list one by one: they may have commas in them. `option` is
  * the `value` of its row; NULL: no more. */

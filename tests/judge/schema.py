@@ -28,8 +28,8 @@ WITH_ORT = {"verify", "bench", "devices"}
 HOSTILE = ("\x1b[31mred\x07", 'q"uo\\te', "<script>\u2028\u202e", "line\nline\ttab",
            "\u00e4\U0001f600", "x" * 3000)
 READERS = (("info",), ("ls",), ("lint",), ("lint", "--hints"), ("scan",), ("check",),
-           ("check", "--fresh"), ("check", "--chip", "SM8550"), ("dump",), ("dump", "--values"), ("get", "--node", "#1", None,
-                                                                  "context"))
+           ("check", "--fresh"), ("check", "--chip", "SM8550"), ("dump",), ("dump", "--values"),
+           ("get", "--node", "#1", None, "context"))
 
 
 class Judge:
