@@ -259,6 +259,7 @@ Option 'cache_dir' cannot be set when using AppendExecutionProvider_V2|load_conf
 Device NPU is not available|driver
 libQnnHtp.so: cannot open shared object file: No such file or directory|ldd
 ep.context_embed_mode|A session option
+[VITIS AI EP] cannot open C:/temp/me/vaip/.cache/k/context.json|epctx embed
 END
 epctx explain "$(printf 'not found\nloading out/model_ctx.onnx\nsoc_model 43, encryption off')"
 said "words of different lines are no message" 1 "nothing is known"

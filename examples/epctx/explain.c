@@ -392,6 +392,13 @@ static const explain_entry entries[] = {
     {{"invalid unordered_map<K, T> key", NULL, NULL},
      "VitisAI: the model was compiled for another chip, or EP and model are of different versions.",
      "Compile again on this machine, with an empty cache_dir."},
+    {{"vitis|vaip", "cache", NULL},
+     "VitisAI keeps what it compiled in cache_dir/cache_key. That is of no use after an update of "
+     "EP "
+     "or driver, on another machine, or when only a part of it was moved.",
+     "Delete the cache and compile again. epctx ls MODEL lists what an EPContext model needs; "
+     "epctx "
+     "embed MODEL --in-place makes one file of it."},
     {{"key not found: profile", NULL, NULL},
      "VitisAI: the cache is of another version.",
      "Delete the folder cache_dir/cache_key and compile again."},
