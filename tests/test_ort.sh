@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 start test_ort
 make_models plain digits partly dynamic
 out=$work/stdout err=$work/stderr
-binding=$(sh tests/deps.sh where ort) || {
+binding=$(sh tests/deps.sh where "ort${EPCTX_TEST_ORT:+-$EPCTX_TEST_ORT}") || {
     echo "FAIL ort: ONNX Runtime is not there"
     exit 1
 }
@@ -191,7 +191,7 @@ odd=$(printf 'e\033[31m.onnx')
 cp plain.onnx "$odd"
 for command in run compile verify bench; do
     with "$npu" $command "$odd"
-    if ! grep -q "$(printf '\033')" "$out" "$err" && grep -qF 'e\x1b[31m.onnx' "$out"; then
+    if ! grep -q "$(printf '\033')" "$out" "$err" && grep -qF 'e\x1b[31m.onnx' "$out" "$err"; then
         ok "$command of a model with an escape sequence in its name"
     else
         fail "$command of a model with an escape sequence in its name" "it is printed"

@@ -193,7 +193,8 @@ static bool is_cached(const loader *l, const epctx_node *node) {
 }
 
 /* Appends a fix to the message, if there is one. */
-static OrtStatus *load_failed(const loader *l, epctx_status status, const epctx_error *error) {
+static OrtStatus *load_failed(const loader *l, const epctx_node *nodes, epctx_status status,
+                              const epctx_error *error) {
     const ep_session *session = l->context->session;
     const char *cure = NULL;
     size_t i;
@@ -206,7 +207,7 @@ static OrtStatus *load_failed(const loader *l, epctx_status status, const epctx_
         !*session->context_path)
         cure = HIDDEN;
     for (i = 0; i < l->count && !cure && status == EPCTX_ERR_PATH; i++) {
-        if (is_cached(l, &l->nodes[i])) {
+        if (is_cached(l, &nodes[i])) {
             cure = "that is a blob of a Hugging Face cache: allow it with the EP option "
                    "hugging_face_cache=1";
         }
@@ -226,7 +227,7 @@ static OrtStatus *load_nodes(loader *l, const epctx_node *nodes, epctx_load_opts
     opts->weight_user = l;
     status = epctx_load_nodes(&context->loaded, nodes, l->count, &context->session->backend, opts,
                               &error);
-    if (status != EPCTX_OK) return load_failed(l, status, &error);
+    if (status != EPCTX_OK) return load_failed(l, nodes, status, &error);
     if (context->loaded.bound_count != l->count) {
         return ep_fail(context->session->api, EPCTX_ERR_CONTEXT,
                        "%zu EPContext nodes are of %s, expected %zu", context->loaded.bound_count,
