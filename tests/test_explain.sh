@@ -4,7 +4,7 @@
 set -u
 cd "$(dirname "$0")/.."
 . tests/script.sh
-start pains
+start explain
 make_models plain dynamic
 cd "$work" || exit 1
 
@@ -148,10 +148,10 @@ if [ -e no.onnx ]; then fail "nothing was written" "a model was"; else ok "nothi
 # -- compiled already --
 expect "compile of another EP's context" 1 "compiled already, compile the original" \
     compile a_ctx.onnx -o no.onnx
-expect "its optimizer's message" 0 "Optimize and quantize the original" explain \
-    "Could not find an implementation for EPContext(1) node with name 'QNNExecutionProvider_QNN_1_0'"
-expect "names the EP that is needed" 0 "onnxruntime-qnn" explain \
-    "Could not find an implementation for EPContext(1) node with name 'QNNExecutionProvider_QNN_1_0'"
+message="Could not find an implementation for EPContext(1) node with name \
+'QNNExecutionProvider_QNN_1_0'"
+expect "its optimizer's message" 0 "Optimize and quantize the original" explain "$message"
+expect "names the EP that is needed" 0 "onnxruntime-qnn" explain "$message"
 
 # -- an engine without weights --
 mv v.bin s.stripped.engine
