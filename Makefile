@@ -457,6 +457,8 @@ $(eval $(call with_ort,quick/asan/,$(COMPILE) $(SANITIZE) -O0 -g))
 build/obj/tests/%.o: TEST_CFLAGS = $(TEST_LEVEL)
 $(patsubst %,build/%/obj/tests/%.o,$(PLATFORMS) $(MORE_PLATFORMS)): TEST_CFLAGS = -O1
 build/asan/obj/tests/%.o: TEST_CFLAGS = -O0
+# It tries its operations tens of thousands of times.
+build/asan/obj/tests/test_faults.o: TEST_CFLAGS =
 $(foreach f,build $(patsubst %,build/%,asan $(PLATFORMS) $(MORE_PLATFORMS)),$(addprefix \
     $(f)/obj/tests/test_npu_,kernels_avx2.o kernels_portable.o fixed.o)): TEST_CFLAGS =
 

@@ -195,7 +195,8 @@ epctx_compat chip_fits_node(const chip *here, const epctx_profile *profile, epct
                    "neither a compatibility string nor hardware_architecture is stored");
     if (architecture.size >= sizeof text ||
         memchr(architecture.data, '\0', architecture.size) != NULL)
-        return say(why, EPCTX_COMPAT_NOT_APPLICABLE, "hardware_architecture is no name");
+        return say(why, EPCTX_COMPAT_NOT_APPLICABLE,
+                   "hardware_architecture is too long to be compared");
     memcpy(text, architecture.data, architecture.size);
     text[architecture.size] = '\0';
     if ((profile->traits & EPCTX_QNN_COMPAT) != 0) return fits_qnn(here, profile, text, why);

@@ -258,8 +258,8 @@ static const char *options_text(unit *u) {
     return copy;
 }
 
-/* Metadata "epctx.machine.EP": ONNX Runtime, EP and driver that compiled. A context may die with any
- * of them. */
+/* Metadata "epctx.machine.EP": ONNX Runtime, EP and driver that compiled. A context may die with
+ * any of them. */
 static epctx_status note_machine(unit *u, epctx_model *open, epctx_error *error) {
     const anyep_board *board = u->result.board;
     char key[sizeof board->ep + 16];

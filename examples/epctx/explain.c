@@ -121,10 +121,16 @@ static const explain_entry entries[] = {
      "an absolute trt_engine_cache_path at compile time (ORT issue 22131).",
      "Compile again with a relative trt_engine_cache_path. Check with: epctx lint MODEL (rule "
      "E020)"},
-    {{"escapes model directory", NULL, NULL},
+    {{"escapes model directory|escapes working directory|outside model directory|"
+      "Absolute path not allowed|Empty external data path",
+      NULL, NULL},
      "A path in the model leaves its folder: it has '..', is absolute, or goes through a link.",
      "Put the file beside the model and store a relative path. epctx ls MODEL shows the "
      "files; for links of a Hugging Face cache, use a newer ORT."},
+    {{"External data path does not exist|Failed to get file size for external initializer", NULL,
+      NULL},
+     "A file that the model names is not there, or not where ORT looks.",
+     "epctx ls MODEL shows all files and where they are searched."},
     {{"External data path validation failed", NULL, NULL},
      "Initializers are in a file that ORT cannot or must not open: the model came from memory and "
      "no folder was set, or the location leaves the folder.",
@@ -170,7 +176,7 @@ static const explain_entry entries[] = {
      "Set ep.context_file_path to a folder that can be written, or ep.context_embed_mode 1 if the "
      "context is below 2 GiB; epctx compile --dry-run tells what can be written. Without files: "
      "guides/buffer.md"},
-    {{"Both ep_context_path and model_path are empty", NULL, NULL},
+    {{"Both ep_context_path and model_path are empty|OrtModel has no model_path set", NULL, NULL},
      "The model came from memory, so the name of the output cannot be derived.",
      "Set ep.context_file_path."},
     {{"loaded from bytes", "without a valid location", NULL},
@@ -182,7 +188,7 @@ static const explain_entry entries[] = {
      "Append the EP first, check the session's log for GetCapability, and try "
      "session.disable_cpu_ep_fallback 1. epctx info MODEL tells whether it is compiled already, "
      "epctx profiles whether the EP has EPContext."},
-    {{"larger than 2GB|maximum protobuf size", NULL, NULL},
+    {{"larger than 2GB|maximum protobuf size|limit for embedded initializer data", NULL, NULL},
      "A protobuf of 2 GiB or more cannot be written: the context or all initializers are "
      "embedded.",
      "Compile with ep.context_embed_mode 0 and an external initializers file; of a model that "
@@ -195,7 +201,8 @@ static const explain_entry entries[] = {
     {{"exceeds maximum supported size", NULL, NULL},
      "A model of 2 GiB or more was given as bytes.",
      "Load it from its file, with contexts and initializers in files."},
-    {{"Protobuf serialization failed", NULL, NULL},
+    {{"Protobuf serialization failed|Failed to write external initializers|Failed to flush file",
+      NULL, NULL},
      "The output could not be written: it exceeds 2 GiB, or the disk is full.",
      "Use ep.context_embed_mode 0 and an external initializers file; check the disk space."},
     {{"is not output of any previous nodes|or output of a previous node", NULL, NULL},
@@ -212,7 +219,9 @@ static const explain_entry entries[] = {
      "epctx lint MODEL (rule E027) names the value. epctx repair --source SOURCE MODEL --in-place "
      "takes the type from the source; by hand: epctx set MODEL 'value:NAME=float32[1,4]' "
      "--in-place"},
-    {{"_ORT_MEM_ADDR_|in-memory address marker|arbitrary in-memory references", NULL, NULL},
+    {{"_ORT_MEM_ADDR_|in-memory address marker|arbitrary in-memory references|"
+      "In-memory external data reference tag",
+      NULL, NULL},
      "The model names data in the memory of the process that wrote it (issue 28158).",
      "epctx repair --source SOURCE MODEL --in-place takes the data from the source model, or "
      "compile again without an initializer callback. epctx lint MODEL (rule E021) lists them."},
@@ -220,10 +229,14 @@ static const explain_entry entries[] = {
      "The EP rejects its compatibility string in the model: other hardware or another SDK.",
      "Compile for this machine. epctx check MODEL shows the string, --chip CHIP or --against "
      "STRING compares it."},
-    {{"Compiled model is suboptimal", NULL, NULL},
+    {{"Compiled model is suboptimal|supported but suboptimal", NULL, NULL},
      "The model would run, but compiling it again is recommended, and "
      "session.fail_on_suboptimal_compiled_model is 1.",
      "Compile again, or set the option to 0. epctx check MODEL shows the string."},
+    {{"No compiled model compatibility info", NULL, NULL},
+     "The model does not tell ORT for which EP, SDK and chip it was compiled: the EP stores no "
+     "string, or an older one did.",
+     "It may still load. epctx check --chip CHIP MODEL compares the architecture of its nodes."},
     {{"Failed to validate compiled model compatibility", NULL, NULL},
      "The EP failed while checking its compatibility string.",
      "epctx check MODEL shows the string; a string of another EP version is the usual cause."},
@@ -251,6 +264,28 @@ static const explain_entry entries[] = {
      "The EP compiles fixed shapes only.",
      "epctx set MODEL dim:batch=1 -o fixed.onnx fixes a dimension before the EP compiles (epctx "
      "info MODEL shows their names), as does epctx compile --dim batch=1."},
+    {{"free dimension override", NULL, NULL},
+     "A dimension got two numbers, or one below 1.",
+     "epctx info MODEL shows the names; epctx set MODEL dim:NAME=N -o fixed.onnx fixes one for "
+     "every session."},
+    {{"Creating EPContext models is not supported in this build", NULL, NULL},
+     "This is a minimal build of ORT, which loads EPContext models and writes none.",
+     "Compile with a full build."},
+    {{"graph have a cycle|is not a DAG", NULL, NULL},
+     "Nodes depend on themselves; in a compiled model, because a group of nodes was replaced that "
+     "depends on itself through others.",
+     "epctx lint MODEL (rule E048) names one. Take the model from its source again."},
+    {{"Could not determine default backend path|neither an NPU nor a GPU was included", NULL, NULL},
+     "QNN got no device that it can use: on a host without one it takes the CPU device, but not "
+     "without backend_type.",
+     "Choose the CPU device and set backend_type htp and soc_model: epctx compile --ep LIBRARY "
+     "--device cpu --ep-opt backend_type=htp --ep-opt soc_model=43 MODEL"},
+    {{"cannot be set when using AppendExecutionProvider_V2", NULL, NULL},
+     "OpenVINO's plugin EP refuses this option.",
+     "Give the device by OrtEpDevice and the rest in load_config; epctx profiles openvino"},
+    {{"Device", "is not available", NULL},
+     "OpenVINO does not see this device: its driver is not installed, or too old.",
+     "epctx devices --ep LIBRARY lists devices; epctx profiles openvino tells what it needs."},
     {{"Got invalid dimensions for input", NULL, NULL},
      "The input has another shape than the model; a compiled one has the shapes it was compiled "
      "with.",
@@ -316,7 +351,7 @@ static const explain_entry entries[] = {
      "lacks a function (127).",
      "Put the vendor's libraries on the PATH or beside the EP, in the versions the EP was built "
      "for."},
-    {{"Failed to load library", NULL, NULL},
+    {{"Failed to load library|cannot open shared object file", NULL, NULL},
      "The EP's library, or a library that it needs, was not found. Relative paths start at ORT's "
      "folder.",
      "Register it by its absolute path; ldd shows what it needs."},
@@ -357,6 +392,13 @@ static const explain_entry entries[] = {
     {{"invalid unordered_map<K, T> key", NULL, NULL},
      "VitisAI: the model was compiled for another chip, or EP and model are of different versions.",
      "Compile again on this machine, with an empty cache_dir."},
+    {{"vitis|vaip", "cache", NULL},
+     "VitisAI keeps what it compiled in cache_dir/cache_key. That is of no use after an update of "
+     "EP "
+     "or driver, on another machine, or when only a part of it was moved.",
+     "Delete the cache and compile again. epctx ls MODEL lists what an EPContext model needs; "
+     "epctx "
+     "embed MODEL --in-place makes one file of it."},
     {{"key not found: profile", NULL, NULL},
      "VitisAI: the cache is of another version.",
      "Delete the folder cache_dir/cache_key and compile again."},
@@ -520,6 +562,25 @@ static size_t put_plain(const char *text, bool json, bool first) {
     return 1;
 }
 
+/* -- session options -- */
+
+static size_t put_option(const char *text, bool json, bool first) {
+    size_t count, i;
+    const epctx_option_info *all = epctx_option_list(&count);
+    char cause[400], cure[200];
+    for (i = 0; i < count; i++) {
+        if (strcmp(all[i].key, text) != 0) continue;
+        snprintf(cause, sizeof cause, "A session option: %s. Default: %s.", all[i].text,
+                 all[i].fallback[0] != '\0' ? all[i].fallback : "none");
+        snprintf(cure, sizeof cure,
+                 "Set it in the session's configuration, not in the EP's options, where it has no "
+                 "effect; epctx compile --options lists all.");
+        put_found(epctx_str_of(text), cause, cure, json, first);
+        return 1;
+    }
+    return 0;
+}
+
 /* -- numbers of QNN -- */
 
 /* Logs have them in decimal or as 0x..., and the code in the lower 16 bits. */
@@ -610,6 +671,7 @@ static int explain(const char *text, bool json) {
     }
     found += put_ep(text, json, found == 0);
     found += put_plain(text, json, found == 0);
+    found += put_option(text, json, found == 0);
     found += put_numbers(text, json, found == 0);
     if (found == 0) cli_fail_text("nothing is known about this text; try epctx lint MODEL");
     if (json) end_json();

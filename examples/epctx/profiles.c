@@ -45,7 +45,7 @@ static void put_profile(const epctx_profile *profile, bool json, bool first) {
     put_line("packages", ep->packages, json);
     put_line("needs", ep->needs, json);
     put_line("offline", ep->offline, json);
-    put_line("memory", ep->memory, json);
+    put_line("mind", ep->mind, json);
     if (json) putchar('}');
 }
 

@@ -37,7 +37,11 @@ static const vendor_ep eps[] = {
      "PyPI onnxruntime_ep_migraphx, onnxruntime_ep_amdgpu; Windows ML", "GPU driver 25.10.13.09",
      "no", NULL},
     {"vitisai", NULL, NULL, "onnxruntime_providers_vitisai.dll", "Ryzen AI software; Windows ML",
-     "NPU driver 32.0.203.280; XLNX_VART_FIRMWARE where the chip wants an xclbin", NULL, NULL},
+     "NPU driver 32.0.203.280; XLNX_VART_FIRMWARE where the chip wants an xclbin", NULL,
+     "its cache (cache_dir/cache_key) is of no use on another machine, nor after an update of EP "
+     "or "
+     "driver: delete it, and deliver the EPContext model with the context embedded, which moves as "
+     "one file"},
 };
 
 const vendor_ep *vendor_ep_of(const char *profile) {

@@ -14,7 +14,7 @@ typedef struct vendor_ep {
     const char *packages;  /* where it is to be had */
     const char *needs;     /* driver, runtime libraries */
     const char *offline;   /* compiling without the device */
-    const char *memory;    /* what compiling and loading take of the device's, and how to save it */
+    const char *mind;      /* what else to mind: memory, caches */
 } vendor_ep;
 
 /* The entry of a profile, or NULL. */

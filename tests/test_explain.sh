@@ -5,7 +5,7 @@ set -u
 cd "$(dirname "$0")/.."
 . tests/script.sh
 one_form
-start pains
+start explain
 make_models plain dynamic
 cd "$work" || exit 1
 
@@ -85,6 +85,10 @@ expect "a chip with control characters" 0 'no known chip' \
     check --chip "$(printf '\033[31m\302\2331m')" arch_ctx.onnx
 if grep -q "$(printf '\033')" out err; then fail "no control character is shown" "one is"
 else ok "no control character is shown"; fi
+wrap hostile_ctx.onnx x y --arch "$(printf 'v\033[31m\302\233\342\200\256\"<b>')"
+expect "a hostile architecture" 0 "no known chip or HTP" check --chip SM8550 hostile_ctx.onnx
+if grep -q "$(printf '\033')" out err; then fail "is shown escaped" "it is not"
+else ok "is shown escaped"; fi
 expect "to programs" 3 '"why": "made for' check --json --chip 45 arch_ctx.onnx
 if "$python" -m json.tool <out >/dev/null; then ok "which can read it"
 else fail "which can read it" "no JSON"; fi
@@ -145,10 +149,10 @@ if [ -e no.onnx ]; then fail "nothing was written" "a model was"; else ok "nothi
 # -- compiled already --
 expect "compile of another EP's context" 1 "compiled already, compile the original" \
     compile a_ctx.onnx -o no.onnx
-expect "its optimizer's message" 0 "Optimize and quantize the original" explain \
-    "Could not find an implementation for EPContext(1) node with name 'QNNExecutionProvider_QNN_1_0'"
-expect "names the EP that is needed" 0 "onnxruntime-qnn" explain \
-    "Could not find an implementation for EPContext(1) node with name 'QNNExecutionProvider_QNN_1_0'"
+message="Could not find an implementation for EPContext(1) node with name \
+'QNNExecutionProvider_QNN_1_0'"
+expect "its optimizer's message" 0 "Optimize and quantize the original" explain "$message"
+expect "names the EP that is needed" 0 "onnxruntime-qnn" explain "$message"
 
 # -- an engine without weights --
 mv v.bin s.stripped.engine
@@ -242,7 +246,24 @@ soc_model|soc_id of Linux
 context decryption failed|encryptionKey
 [TensorRT EP] trt_dump_ep_context_model is set|epctx wrap ENGINE
 openvino|PyPI onnxruntime-ep-openvino
+External data path does not exist: w.bin|epctx ls
+Absolute path not allowed for external data location|relative path
+OrtModel has no model_path set and no valid output location was specified|ep.context_file_path
+The EP reports compiled model is supported but suboptimal.|Compile again
+No compiled model compatibility info found for EP QNNExecutionProvider|--chip
+the byte limit for embedded initializer data. Use external data|embed_mode 0
+Invalid free dimension override.|dim:NAME=N
+Creating EPContext models is not supported in this build|full build
+Some nodes are not included in the topological sort, graph have a cycle.|E048
+Could not determine default backend path|backend_type=htp
+Option 'cache_dir' cannot be set when using AppendExecutionProvider_V2|load_config
+Device NPU is not available|driver
+libQnnHtp.so: cannot open shared object file: No such file or directory|ldd
+ep.context_embed_mode|A session option
+[VITIS AI EP] cannot open C:/temp/me/vaip/.cache/k/context.json|epctx embed
 END
+epctx explain "$(printf 'not found\nloading out/model_ctx.onnx\nsoc_model 43, encryption off')"
+said "words of different lines are no message" 1 "nothing is known"
 epctx explain "error in line 5005 of the file"
 said "a number that is no error" 1 "nothing is known"
 epctx explain --json "Error code 5005, Segmentation fault, DmlExecutionProvider"
