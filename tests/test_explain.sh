@@ -269,7 +269,7 @@ said "a number that is no error" 1 "nothing is known"
 epctx explain --json "Error code 5005, Segmentation fault, DmlExecutionProvider"
 if [ $code -eq 0 ] && "$python" -c '
 import json, sys
-found = json.load(sys.stdin)
+found = json.load(sys.stdin)["entries"]
 assert [sorted(e) for e in found] == [["cause", "cure", "text"]] * 3, found' <out 2>err; then
     ok "explain --json of three things"
 else
