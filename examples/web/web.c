@@ -169,6 +169,7 @@ int main(int argc, char **argv) {
     static const cli_command *const commands[] = {&cli_view, &cli_lint,    &cli_info, &cli_ls,
                                                   &cli_scan, &cli_explain, &cli_diff};
     size_t i;
+    cli_json_wanted(argv[1], false);
     for (i = 0; argc > 1 && i < sizeof commands / sizeof commands[0]; i++)
         if (strcmp(commands[i]->name, argv[1]) == 0) return commands[i]->run(argc - 2, argv + 2);
     fputs("epctx: this command is not in the page\n", stderr);
