@@ -13,8 +13,8 @@ make -s build/view_page.h
 # What runs in the page: looking, not changing. What only the commands left out need is dropped when
 # it is linked.
 commands="cli copy convert diff explain findings delivery fail genai genai_schema
-    package_lint info json lint ls npu npu_dump output report rules scan session target tensors tree values vendors view
-    view_graph view_npu"
+    package_lint info json lint ls npu npu_dump output report rules scan
+    session target tensors tree values vendors view view_graph view_npu"
 emulated="-D_WASI_EMULATED_SIGNAL -D_WASI_EMULATED_MMAN -D_WASI_EMULATED_PROCESS_CLOCKS"
 flags="--target=wasm32-wasi -Oz -std=c11 -DEPCTX_CLI_NO_PACKAGE -I. -isystem $nanopb"
 compile() { # NAME FLAG...
