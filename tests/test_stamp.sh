@@ -56,6 +56,28 @@ expect "are in the stamp" 0 ": fresh" check --fresh data_ctx.onnx
 printf x >>w.data
 expect "and compared" 1 "w.data" check --fresh data_ctx.onnx
 
+# -- what the stamp does not cover is never called fresh --
+make_models partly
+mkdir several && cd several || exit 1
+cp ../partly.onnx .
+expect "a model with two partitions" 0 "" compile --embed partly.onnx
+expect "with one binary" 0 ": fresh" check --fresh partly_ctx.onnx
+expect "with a second one" 0 "" set --node '#2' partly_ctx.onnx main_context=1 \
+    ep_cache_context=x -o two_ctx.onnx
+expect "is unknown" 2 "several context binaries" check --fresh two_ctx.onnx
+expect "in JSON, too" 2 '"fresh": "unknown"' check --fresh --json two_ctx.onnx
+expect "two binaries get a stamp" 0 "" stamp two_ctx.onnx --source partly.onnx --in-place
+expect "which covers none" 2 "several context binaries" check --fresh two_ctx.onnx
+printf '<net/>' >w.xml
+printf weights >w.bin
+expect "an OpenVINO IR" 0 "" wrap w.xml --ep openvino --inputs 'x:float32[1]' \
+    --outputs 'y:float32[1]' -o ir_ctx.onnx
+expect "gets a stamp" 0 "" stamp ir_ctx.onnx --source partly.onnx --in-place
+expect "without its weights" 2 "the .bin with the weights of 'w.xml'" check --fresh ir_ctx.onnx
+printf x >>w.xml
+expect "stale all the same" 1 "7 bytes" check --fresh ir_ctx.onnx
+cd ..
+
 # -- bad input --
 rm other.bin
 expect "a missing binary" 1 "other.bin" stamp model_ctx.onnx --in-place
