@@ -35,7 +35,14 @@ expect "renamed" 0 "" mv vendor.bin other.bin
 expect "fresh when renamed" 0 ": fresh" check --fresh model_ctx.onnx
 printf x >>other.bin
 expect "another binary is noticed" 1 "5001 bytes" check --fresh model_ctx.onnx
-expect "lint notices it, too" 0 "W034 binary-stale" lint model_ctx.onnx
+expect "lint notices it, too" 1 "E069 binary-stale: 'EPContext': ep_cache_context context binary 'other.bin' has 5001 bytes, the model was compiled with one of 5000: it is" lint model_ctx.onnx
+expect "wherever it is" 1 "(compile all that share it together)" lint \
+    "$PWD/./././././././././././././././././././././././././././././././././././model_ctx.onnx"
+expect "unless it is told not to look" 0 "" lint --no-files model_ctx.onnx
+cp other.bin saved.bin
+head -c 5000 saved.bin | tr v w >other.bin
+expect "as many other bytes" 1 "E069 binary-stale" lint model_ctx.onnx
+mv saved.bin other.bin
 expect "so do commands that move it" 1 "5001 bytes" embed model_ctx.onnx -o no.onnx
 head -c 5000 other.bin >o && mv o other.bin
 printf x >>model.onnx

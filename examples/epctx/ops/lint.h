@@ -145,6 +145,10 @@ extern "C" {
     X(SPARSE_TENSOR, "E068", "sparse-tensor", \
       "values, indices and shape of a sparse initializer do not fit", \
       "take the model from its source again") \
+    X(STALE_BINARY, "E069", "binary-stale", \
+      "the context binary is not the one that the build stamp names", \
+      "bring back the binary, or compile again, together with the models that share it; if it is " \
+      "right: epctx stamp MODEL --in-place") \
     X(EPCONTEXT_OPSET, "W001", "epcontext-opset", "com.microsoft is not imported", \
       "add the opset import com.microsoft, version 1 (epctx repair)") \
     X(SOURCE_ABSENT, "W002", "source-absent", "only some EPs accept a node without source", \
@@ -208,10 +212,6 @@ extern "C" {
       "keep such values outside the partition") \
     X(REFERENCE, "W033", "attribute-reference", \
       "an attribute outside a function refers to one of a function", "store the value itself") \
-    X(STALE_BINARY, "W034", "binary-stale", \
-      "the context binary is not the one that the build stamp names", \
-      "compile again, together with the models that share the binary; if it is right: epctx " \
-      "stamp") \
     X(DEFAULTS, "I001", "defaults-used", "main_context or embed_mode is absent and counts as 1", \
       "set both") \
     X(EXTRA_ATTRIBUTE, "I002", "extra-attribute", "an attribute that is not in the schema", \
