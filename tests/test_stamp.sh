@@ -29,6 +29,29 @@ expect "again" 0 "" stamp model_ctx.onnx --source model.onnx --graphs 1 --option
     --in-place
 if cmp -s first.onnx model_ctx.onnx; then ok "the same bytes"
 else fail "the same bytes" "they differ"; fi
+# What is not given again stays.
+expect "without anything" 0 "" stamp model_ctx.onnx --in-place
+same "keeps source, options and graphs" first.onnx model_ctx.onnx
+expect "with other options" 0 "" stamp model_ctx.onnx --options O2 -o other_ctx.onnx
+expect "has these" 0 ": fresh" check --fresh --options O2 other_ctx.onnx
+expect "and only these" 1 "other options" check --fresh --options "htp, O3" other_ctx.onnx
+expect "with another source" 0 "" stamp model_ctx.onnx --source plain.onnx -o other_ctx.onnx -f
+expect "has its name" 0 "plain.onnx" get other_ctx.onnx metadata:epctx.build.QNNExecutionProvider
+if grep -q model.onnx out; then fail "and no other" "the old source is there"; else
+    ok "and no other"
+fi
+expect "the options stay" 0 ": fresh" check --fresh --options "htp, O3" other_ctx.onnx
+cp vendor.bin saved.bin
+printf x >>vendor.bin
+expect "for another binary" 0 "" stamp model_ctx.onnx -o other_ctx.onnx -f
+expect "the source stays" 0 ": fresh" check --fresh other_ctx.onnx
+expect "the number of graphs does not" 0 "binary 5001" get other_ctx.onnx \
+    metadata:epctx.build.QNNExecutionProvider
+if grep -q graphs out; then fail "graphs of another binary" "they are kept"; else
+    ok "graphs of another binary"
+fi
+mv saved.bin vendor.bin
+rm other_ctx.onnx
 expect "embedded" 0 "" embed model_ctx.onnx -o embedded.onnx
 expect "fresh when embedded" 0 ": fresh" check --fresh embedded.onnx
 expect "renamed" 0 "" mv vendor.bin other.bin
@@ -49,6 +72,7 @@ printf x >>model.onnx
 expect "another source is noticed" 1 "model.onnx" check --fresh model_ctx.onnx
 
 # -- without a source, for one EP, with data files --
+expect "no stamp" 0 "" unset model_ctx.onnx metadata:epctx.build.QNNExecutionProvider --in-place
 expect "only the binary" 0 "" stamp model_ctx.onnx --in-place
 expect "is not enough to be fresh" 2 "names no source" check --fresh model_ctx.onnx
 printf x >>other.bin
