@@ -87,6 +87,25 @@ expect "are in the stamp" 0 ": fresh" check --fresh data_ctx.onnx
 printf x >>w.data
 expect "and compared" 1 "w.data" check --fresh data_ctx.onnx
 
+# -- a binary that was renamed by hand --
+mkdir renamed && cd renamed || exit 1
+cp ../plain.onnx .
+expect "a model and its binary" 0 "" compile plain.onnx
+mv plain_npu.bin other.bin
+head -c 1288 /dev/zero >zero.bin
+mkfifo pipe.bin
+cp plain_ctx.onnx plain_ctx.saved
+expect "is found by its bytes" 0 "is now 'other.bin', which has the bytes of the build stamp" \
+    repair --in-place plain_ctx.onnx
+expect "and loads" 0 "0 errors" lint plain_ctx.onnx
+cp plain_ctx.saved plain_ctx.onnx
+cp other.bin again.bin
+expect "not when two files have them" 3 "left E022" repair --in-place plain_ctx.onnx
+rm again.bin
+printf x >>other.bin
+expect "nor when none has" 3 "left E022" repair --in-place plain_ctx.onnx
+cd ..
+
 # -- what the stamp does not cover is never called fresh --
 make_models partly
 mkdir several && cd several || exit 1

@@ -51,7 +51,8 @@ extern "C" {
     X(MEMORY_LOCATION, "E021", "memory-location", "a location in the memory of another process", \
       "write the model again with the data inside (ORT issue 28158)") \
     X(FILE_MISSING, "E022", "file-missing", "a file that the model needs does not exist", \
-      "copy it beside the model; epctx repair corrects the path to a file that is there") \
+      "copy it beside the model; epctx repair finds one that is there with another path, and a " \
+      "renamed binary by the build stamp") \
     X(FILE_IRREGULAR, "E023", "file-irregular", \
       "a file that the model needs is not a regular file", \
       "replace it with a regular, readable file") \
