@@ -152,6 +152,10 @@ sed 's/MiniEP/Mini/' mini/model/component.json >c && mv c mini/model/component.j
 epctx lint mini
 said "but the one of its contexts" 1 "E204"
 rm -r mini mini_ctx.onnx
+epctx lint one/manifest.json
+result "lint of the manifest" 1 "lint the folder around it"
+epctx lint none/manifest.json
+result "lint of no manifest" 1 "No such file"
 cp -r one lacking
 rm lacking/model/plain_ctx/plain_npu.bin
 epctx lint lacking

@@ -21,6 +21,8 @@ cp plain.onnx model.onnx
 expect "a model for a vendor's binary" 0 "" wrap vendor.bin --ep qnn \
     --inputs 'x:float32[1,1,6,6]' --outputs 'y:float32[1,2,1,1]' -o model_ctx.onnx
 expect "it has no stamp" 2 "no build stamp" check --fresh model_ctx.onnx
+expect "a model that is not compiled" 2 "not compiled: there is no EPContext" check --fresh plain.onnx
+expect "has nothing to compare" 0 "not compiled: there is no EPContext node" check plain.onnx
 expect "gets one" 0 "build stamp of QNNExecutionProvider" stamp model_ctx.onnx \
     --source model.onnx --graphs 1 --options "htp, O3" --in-place
 expect "fresh" 0 "QNNExecutionProvider: fresh" check --fresh model_ctx.onnx

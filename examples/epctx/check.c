@@ -62,6 +62,13 @@ static void put_entry(const check_work *work, const epctx_compat_entry *entry, b
     put_parts(epctx_profile_of(entry->ep), entry->value);
 }
 
+static bool is_compiled(const epctx_model *model) {
+    epctx_walk walk;
+    epctx_node_view node;
+    epctx_walk_begin(&walk, model);
+    return epctx_walk_epnode(&walk, &node);
+}
+
 /* The model has no entry for this EP: a typing error, or a model for another EP. */
 static void explain_ep(const char *ep, const char *what) {
     size_t count, i;
@@ -134,7 +141,9 @@ static int report(const check_work *work, const epctx_state *state) {
     if (chosen == NULL && !work->json && work->ep != NULL)
         explain_ep(work->ep, "compatibility info");
     else if (chosen == NULL && !work->json)
-        puts("no compatibility info (--chip CHIP compares what the nodes tell)");
+        puts(state->ep_nodes + state->broken_nodes > 0
+                 ? "no compatibility info (--chip CHIP compares what the nodes tell)"
+                 : "not compiled: there is no EPContext node");
     compat = verdict(work, count == 1 ? chosen : NULL);
     if (work->json) {
         printf("],\n\"compatibility\": %d,\n\"meaning\": \"%s\"", (int)compat, compat_name(compat));
@@ -405,7 +414,7 @@ static int check_fresh(const check_work *work, const epctx_model *model) {
     } else if (count == 0 && work->ep != NULL)
         explain_ep(work->ep, "build stamp");
     else if (count == 0)
-        puts("no build stamp");
+        puts(is_compiled(model) ? "no build stamp" : "not compiled: there is no EPContext node");
     return code;
 }
 
