@@ -142,8 +142,8 @@ equal "nothing is left behind" "$before" "$(ls -a)"
 
 # An EP may have any name, and an empty folder may be there.
 mkdir mini
-"$epctx" wrap plain_npu.bin --ep generic --source MiniEP --inputs 'q:float32[1]' --outputs 'r:float32[1]' \
-    -o mini_ctx.onnx
+"$epctx" wrap plain_npu.bin --ep generic --source MiniEP --inputs 'q:float32[1]' \
+    --outputs 'r:float32[1]' -o mini_ctx.onnx
 epctx package -o mini --device npu mini_ctx.onnx
 result "an empty folder" 0 "MiniEP"
 epctx lint mini

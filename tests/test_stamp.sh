@@ -21,7 +21,8 @@ cp plain.onnx model.onnx
 expect "a model for a vendor's binary" 0 "" wrap vendor.bin --ep qnn \
     --inputs 'x:float32[1,1,6,6]' --outputs 'y:float32[1,2,1,1]' -o model_ctx.onnx
 expect "it has no stamp" 2 "no build stamp" check --fresh model_ctx.onnx
-expect "a model that is not compiled" 2 "not compiled: there is no EPContext" check --fresh plain.onnx
+expect "a model that is not compiled" 2 "not compiled: there is no EPContext" \
+    check --fresh plain.onnx
 expect "has nothing to compare" 0 "not compiled: there is no EPContext node" check plain.onnx
 expect "gets one" 0 "build stamp of QNNExecutionProvider" stamp model_ctx.onnx \
     --source model.onnx --graphs 1 --options "htp, O3" --in-place
@@ -60,7 +61,10 @@ expect "renamed" 0 "" mv vendor.bin other.bin
 expect "fresh when renamed" 0 ": fresh" check --fresh model_ctx.onnx
 printf x >>other.bin
 expect "another binary is noticed" 1 "5001 bytes" check --fresh model_ctx.onnx
-expect "lint notices it, too" 1 "E069 binary-stale: 'EPContext': ep_cache_context context binary 'other.bin' has 5001 bytes, the model was compiled with one of 5000: it is" lint model_ctx.onnx
+expect "lint notices it, too" 1 "E069 binary-stale: 'EPContext': ep_cache_context context " \
+    lint model_ctx.onnx
+expect "and tells why" 1 "'other.bin' has 5001 bytes, the model was compiled with one of 5000:" \
+    lint model_ctx.onnx
 expect "wherever it is" 1 "(compile all that share it together)" lint \
     "$PWD/./././././././././././././././././././././././././././././././././././model_ctx.onnx"
 expect "unless it is told not to look" 0 "" lint --no-files model_ctx.onnx

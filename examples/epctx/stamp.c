@@ -33,8 +33,8 @@ static size_t find_eps(const stamp_work *work, char eps[EPS_MOST][256]) {
     return count;
 }
 
-/* Lines of the old stamp that were not given anew: what was compiled, what was asked for, and, of the
- * same binary, how many graphs it has. */
+/* Lines of the old stamp that were not given anew: what was compiled, what was asked for, and, of
+ * the same binary, how many graphs it has. */
 static epctx_status keep_lines(stamp_work *work, epctx_str key, epctx_str before, epctx_str after) {
     epctx_str rest = before;
     epctx_buffer text;
