@@ -107,6 +107,36 @@ b' 'a\b' "a'b"; do
     [ ! -e "$bad"_ctx.onnx ] || fail "a name that no rule can have" "compiled"
 done
 
+# -- what is there and no depfile stays --
+mkdir stay && cd stay || exit 1
+epctx init --external --threshold 0 --name beside.data -o source.onnx ../first.onnx
+printf 'a list\n' >notes.txt
+cp ../first.onnx third.onnx
+ln -s third.onnx link.d
+ln -s nowhere.d dangling.d
+for bad in source.onnx ./source.onnx beside.data third.onnx link.d dangling.d notes.txt \
+    source_ctx.onnx source_npu.bin "$work/stay/source_ctx.onnx"; do
+    before=$(state)
+    epctx compile --depfile "$bad" source.onnx
+    case $bad in
+    source_npu.bin) # the binary's name is known only afterwards
+        result "a depfile $bad" 1 "$bad"
+        epctx lint source_ctx.onnx; result "the binary stays" 0
+        rm source_ctx.onnx source_npu.bin ;;
+    *) refused "a depfile $bad" 1 "--depfile" ;;
+    esac
+done
+before=$(state)
+epctx compile --initializers w.bin --depfile w.bin source.onnx
+refused "a depfile that is a data file to be written" 1 "--depfile"
+epctx compile --depfile none/x.d source.onnx; refused "no folder of it, before the work" 1 "none/x.d"
+epctx compile --depfile . source.onnx; refused "a folder as a depfile" 1 "folder"
+epctx compile --dry-run --depfile third.onnx source.onnx; refused "told by --dry-run" 1 "--depfile"
+: >empty.d
+epctx compile --depfile empty.d source.onnx; result "an empty file becomes one" 0
+epctx compile -f --depfile empty.d source.onnx; result "one of an earlier run is replaced" 0
+cd ..
+
 # -- through ONNX Runtime --
 ep=$build/libtoy_ep.so
 if binding=$(sh "$top/tests/deps.sh" where ort) && [ -e "$ep" ]; then

@@ -434,14 +434,13 @@ static int compile_all(const char *const *files, int count, const compile_settin
                        const anyep_settings *any, const char *const *libraries) {
     char *rules = NULL;
     int code;
-    if (any == NULL && set->dry_run) return compile_plan(files, count, set);
-    if (set->depfile != NULL && !set->dry_run &&
-        !depfile_make(files, count, set, libraries, &rules))
+    if (set->depfile != NULL && !depfile_make(files, count, set, libraries, &rules))
         return CLI_FAILED;
-    code = any != NULL  ? compile_ort(files, count, set, any)
-           : set->share ? compile_group(files, count, set)
-                        : compile(files[0], set);
-    if (code == CLI_OK && rules != NULL) code = depfile_write(set->depfile, rules);
+    code = any != NULL    ? compile_ort(files, count, set, any)
+           : set->dry_run ? compile_plan(files, count, set)
+           : set->share   ? compile_group(files, count, set)
+                          : compile(files[0], set);
+    if (code == CLI_OK && rules != NULL && !set->dry_run) code = depfile_write(set->depfile, rules);
     free(rules);
     return code;
 }
