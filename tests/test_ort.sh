@@ -110,7 +110,34 @@ epctx ls inside.onnx; result "no binary" 0
 if [ -e inside_npu.bin ]; then fail "--embed writes one file" "there is a binary"; fi
 with "$npu" compile --dry-run -o dry.onnx plain.onnx; result "--dry-run" 0 "nothing was compiled"
 if [ -e dry.onnx ]; then fail "--dry-run writes nothing" "there is a model"; fi
-mkdir -p folder
+mkdir -p folder safe/sub
+cp digits.onnx safe/digits.onnx
+cd safe || exit 1
+epctx init --external --threshold 0 --name d_toy.bin -o d.onnx digits.onnx
+before=$(state)
+for name in digits.onnx ./digits.onnx ../safe/digits.onnx "$PWD/digits.onnx"; do
+    with "$toy" compile -f -o "$name" digits.onnx
+    refused "a result that would replace its source" 1 "must not overwrite it"
+done
+with "$toy" compile -f -o d_toy.bin d.onnx
+refused "a result that would replace a data file" 1 "must not overwrite it"
+with "$toy" compile -f --dry-run -o digits.onnx digits.onnx
+refused "told by --dry-run" 1 "must not overwrite it"
+with "$toy" compile -f -o d_ctx.onnx d.onnx
+refused "a binary that would replace a data file" 1 "must not overwrite it"
+for name in ../up.bin "$PWD/abs.bin" none/x.bin; do
+    with "$toy" compile --initializers "$name" digits.onnx
+    refused "--initializers $name" 1 "$name"
+done
+with "$toy" compile --initializers digits_ctx.onnx digits.onnx
+refused "--initializers and -o of one name" 1 "two outputs would be this file"
+with "$toy" compile --initializers digits_toy.bin digits.onnx
+refused "--initializers of the binary's name" 1 "two outputs would be this file"
+with "$toy" compile -f --initializers d_toy.bin d.onnx
+refused "--initializers of a data file's name" 1 "must not overwrite it"
+with "$toy" compile --initializers both.bin digits.onnx d.onnx
+refused "--initializers for two models" 1 "the same file"
+cd ..
 with "$toy" compile --initializers left.data -o folder/d_ctx.onnx --optimization basic digits.onnx
 result "--initializers, a folder" 0 "nodes left to other EPs"
 if [ -s folder/left.data ]; then ok "initializers in a file"; else
@@ -125,7 +152,7 @@ result "an operator that nobody has" 1 "partly.onnx: error"
 with "$npu" compile absent.onnx; result "no such model" 1 "absent.onnx: No such file"
 with "$npu" compile -o nowhere/x.onnx plain.onnx; result "no such folder" 1 "nowhere"
 echo nonsense >broken.onnx
-with "$npu" compile broken.onnx; result "no model" 1 "compiling broken.onnx: error"
+with "$npu" compile broken.onnx; result "no model" 1 "broken.onnx: not an ONNX"
 with "$npu" compile --weightless -o less_ctx.onnx digits.onnx; result "--weightless" 0
 with "$npu" run --source digits.onnx less_ctx.onnx; result "--source" 0 "output 0"
 
@@ -162,7 +189,7 @@ before=$(state)
 with "$npu" compile plain.onnx broken.onnx
 refused "a group with a bad model" 1 "nothing was written for any"
 with "$npu" compile --embed plain.onnx digits.onnx; refused "a group cannot embed" 2 "--embed"
-with "$npu" compile folder/../plain.onnx plain.onnx; refused "two of one name" 1 "one folder"
+with "$npu" compile folder/../plain.onnx plain.onnx; refused "two of one name" 1 "the same file"
 with "$npu" compile --no-share plain.onnx broken.onnx digits.onnx
 result "--no-share: the others go on" 1 "1 of 3"
 if [ -e plain_ctx.onnx ] && [ -e digits_ctx.onnx ] && [ -e digits_npu.bin ]; then

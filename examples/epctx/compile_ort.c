@@ -20,7 +20,7 @@ typedef struct made_file {
     const char *name; /* in the folder of the models */
     epctx_mapping mapping;
     uint64_t size;
-    bool mapped, is_model, needed;
+    bool mapped, is_model, needed, is_binary;
 } made_file;
 
 /* One model of the unit. */
@@ -96,31 +96,34 @@ static bool name_output(unit *u, made_model *model) {
     if (strchr(model->name, '.') == NULL)
         return say(path, "ONNX Runtime wants a file name with an extension: use -o NAME.onnx");
     if (u->folder == NULL) u->folder = in;
-    if (strcmp(u->folder, in) != 0)
-        return say(path, "models that share a binary must be in one folder (--no-share compiles "
-                         "each alone)");
-    if (epctx_output_check(epctx_io_files(), path, u->policy, &error) != EPCTX_OK) {
-        fail_or_replace(&error);
-        return false;
-    }
     return true;
 }
 
+/* No output replaces a source; the EP's binaries follow in is_apart. */
+static bool check_output(unit *u, epctx_outputs *all, size_t i) {
+    const char *file = u->models[i].source;
+    epctx_error error;
+    epctx_status status;
+    epctx_error_clear(&error);
+    status = compile_outputs(file, NULL, NULL, false, u->set, &u->arena, &all[i], &error);
+    if (status == EPCTX_OK && i > 0) status = compile_fits_group(all, (int)i, &error);
+    if (status != EPCTX_OK) fail_or_replace(&error);
+    return status == EPCTX_OK;
+}
+
 static bool name_outputs(unit *u, const char *const *files, size_t count) {
-    size_t i, k;
+    epctx_outputs *all = (epctx_outputs *)epctx_arena_array(&u->arena, count, sizeof *all);
+    size_t i;
     u->count = count;
     u->models = (made_model *)epctx_arena_array(&u->arena, count, sizeof *u->models);
     u->jobs = (anyep_model *)epctx_arena_array(&u->arena, count, sizeof *u->jobs);
-    if (u->models == NULL || u->jobs == NULL) return say("", "out of memory");
+    if (all == NULL || u->models == NULL || u->jobs == NULL) return say("", "out of memory");
     for (i = 0; i < count; i++) {
         struct stat there;
         u->models[i].source = files[i];
         if (stat(files[i], &there) != 0) return say(files[i], strerror(errno));
         if (S_ISDIR(there.st_mode)) return say(files[i], "is a folder");
-        if (!name_output(u, &u->models[i])) return false;
-        for (k = 0; k < i; k++)
-            if (strcmp(u->models[k].name, u->models[i].name) == 0)
-                return say(files[i], "two models of a group would write the same file");
+        if (!name_output(u, &u->models[i]) || !check_output(u, all, i)) return false;
     }
     return true;
 }
@@ -196,6 +199,7 @@ static bool need_file(unit *u, const made_model *model, const epctx_dependency *
         if (strncmp(real, out, size) == 0 && real[size] == '/' &&
             strcmp(real + size + 1, u->files[i].name) == 0) {
             u->files[i].needed = true;
+            if (file->use != EPCTX_USE_INITIALIZERS) u->files[i].is_binary = true;
             return true;
         }
     return say(file->path, "the EP put this file outside of the model's folder");
@@ -398,6 +402,17 @@ static bool changes(const unit *u, const made_file *file, const epctx_span *part
     return differs;
 }
 
+/* What the EP has named replaces no source either, and is no other output. */
+static bool is_apart(unit *u, const made_file *file, epctx_error *error) {
+    epctx_outputs ignored;
+    size_t i;
+    for (i = 0; i < u->count && file->is_binary; i++)
+        if (compile_outputs(u->models[i].source, NULL, file->name, true, u->set, &u->arena,
+                            &ignored, error) != EPCTX_OK)
+            return false;
+    return true;
+}
+
 /* A binary that other models in the folder name is not replaced by another one. */
 static bool is_free(unit *u, const made_file *file, const epctx_span *part, epctx_error *error) {
     const char **sources;
@@ -431,7 +446,7 @@ static bool commit(unit *u) {
     for (i = 0; ok && i < u->file_count; i++) {
         made_file *file = &u->files[i];
         ok = map_file(u, file, &parts[i], &error) && is_free(u, file, &parts[i], &error) &&
-             make_subfolder(u, file->name, &error);
+             make_subfolder(u, file->name, &error) && is_apart(u, file, &error);
         outputs[i].path = outputs[i].name = file->name;
         outputs[i].parts = &parts[i];
         outputs[i].part_count = 1;
