@@ -143,6 +143,32 @@ result "--initializers, a folder" 0 "nodes left to other EPs"
 if [ -s folder/left.data ]; then ok "initializers in a file"; else
     fail "initializers in a file" "there is none"
 fi
+"$python" - "$top" <<'END' # Conv(Reshape(x, [1, 1, 16, 16]) * t, w): the shape is an initializer
+import sys
+sys.path.insert(0, sys.argv[1] + "/tests/judge")
+from make_model import FLOAT, INTS, ModelProto, node, value, weights
+model = ModelProto(ir_version=8)
+model.opset_import.add(domain="", version=13)
+g = model.graph
+g.name = "shaped"
+value(g.input, "x", FLOAT, (1, 256))
+value(g.output, "y", FLOAT, (1, 16, 12, 12))
+g.initializer.add(name="s", data_type=7, dims=(4,), int64_data=(1, 1, 16, 16))
+weights(g, "t", FLOAT, (1,))
+weights(g, "w", FLOAT, (16, 1, 5, 5))
+node(g, "Reshape", "reshape", ("x", "s"), ("r",))
+node(g, "Mul", "mul", ("r", "t"), ("m",))
+node(g, "Conv", "conv", ("m", "w"), ("y",)).attribute.add(
+    name="kernel_shape", type=INTS, ints=(5, 5))
+open("shaped.onnx", "wb").write(model.SerializeToString())
+END
+for how in --no-share --by-session; do
+    with "$toy" compile $how --initializers s.data -f -o shaped_ctx.onnx shaped.onnx
+    result "$how --initializers with a shape" 0 "2 nodes left"
+    with "$toy" run shaped_ctx.onnx; result "$how: ONNX Runtime loads it" 0 "16,12,12]"
+    if [ -s s.data ]; then ok "$how: w is in the file"; else fail "$how: w is in the file" "no"; fi
+done
+rm s.data shaped*
 with "$toy" compile --require-all -f digits.onnx; result "--require-all" 1 "fallback to CPU EP"
 with "$npu" compile --dim N=3 dynamic.onnx; result "--dim" 0 "1 EPContext node"
 with "$toy" compile -f -v digits.onnx

@@ -194,6 +194,9 @@ void cli_progress_hide(void);
 void cli_progress_end(void);
 /* --no-progress was given. */
 void cli_progress_forbid(void);
+/* ORT needs shapes and the like as constants when it loads a model, and does not read them from
+ * files: initializers of fewer bytes stay in the model, as in ORT's own tools. */
+enum { CLI_SMALL_INITIALIZER = 1024 };
 /* Bytes of a file, 0 when that cannot be told. */
 uint64_t cli_file_size(const char *file);
 

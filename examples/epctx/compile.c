@@ -573,7 +573,7 @@ const cli_command cli_compile = {
     "  --require-all        fail if any node is left to the CPU\n"
     "  --verify             load the compiled code before writing anything\n"
     "  --initializers NAME  store the remaining initializers in file NAME beside the\n"
-    "                       model\n"
+    "                       model; with --ep, those of 1024 or more bytes\n"
     "  --arch A             target architecture\n"
     "  -e EP                target EP: npu\n"
     "  -i \"K|V ...\"         EP options: arch|A\n"

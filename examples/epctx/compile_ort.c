@@ -2,6 +2,7 @@
  * made in a temporary folder, looked at, and put into place together. */
 #define _GNU_SOURCE
 #include "compile.h"
+#include "ops/init.h"
 #include "output.h"
 
 #include <errno.h>
@@ -326,8 +327,31 @@ static void stamp(unit *u, const made_model *model, const char *path) {
     if (status != EPCTX_OK) note(u, "%s has no build stamp: %s", model->name, error.message);
 }
 
+/* The session option for a file of initializers, unlike the compile API, has no threshold. */
+static bool keep_small(const char *path) {
+    epctx_convert_opts opts;
+    epctx_write_opts write;
+    epctx_changes changes;
+    epctx_model open;
+    epctx_error error;
+    epctx_status status;
+    memset(&opts, 0, sizeof opts);
+    memset(&write, 0, sizeof write);
+    opts.threshold = CLI_SMALL_INITIALIZER;
+    write.overwrite = EPCTX_OVERWRITE_REPLACE;
+    status = cli_open(&open, path, &error);
+    if (status == EPCTX_OK) status = epctx_init_inline(&open, &opts, &changes, &error);
+    if (status == EPCTX_OK) status = epctx_model_write_file(&open, path, &write, &error);
+    epctx_model_close(&open);
+    if (status != EPCTX_OK) cli_fail(&error);
+    return status == EPCTX_OK;
+}
+
 static bool examine(unit *u) {
+    const bool outside = u->set->by_session && u->set->gen.initializers_file_name != NULL;
     size_t i;
+    for (i = 0; i < u->count && outside; i++)
+        if (!keep_small(u->jobs[i].output)) return false;
     for (i = 0; i < u->count; i++) stamp(u, &u->models[i], u->jobs[i].output);
     if (!list_files(u)) return false;
     for (i = 0; i < u->count; i++) {
@@ -415,17 +439,23 @@ static bool is_apart(unit *u, const made_file *file, epctx_error *error) {
 
 /* A binary that other models in the folder name is not replaced by another one. */
 static bool is_free(unit *u, const made_file *file, const epctx_span *part, epctx_error *error) {
+    compile_notes unsaid; /* a file of initializers takes no binary's place */
     const char **sources;
     const char *path;
     size_t i;
+    bool is;
     if (file->is_model || u->policy == EPCTX_OVERWRITE_FAIL || !changes(u, file, part)) return true;
     sources = (const char **)epctx_arena_array(&u->arena, u->count, sizeof *sources);
     path = join(&u->arena, u->folder, file->name);
     if (sources == NULL || path == NULL)
         return epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory") == EPCTX_OK;
     for (i = 0; i < u->count; i++) sources[i] = u->models[i].source;
-    return compile_check_path(path, sources, (int)u->count, u->set, true, &u->notes, error) ==
-           EPCTX_OK;
+    memset(&unsaid, 0, sizeof unsaid);
+    epctx_arena_init(&unsaid.arena, NULL);
+    is = compile_check_path(path, sources, (int)u->count, u->set, true,
+                            file->is_binary ? &u->notes : &unsaid, error) == EPCTX_OK;
+    epctx_arena_free(&unsaid.arena);
+    return is;
 }
 
 static bool commit(unit *u) {
