@@ -284,6 +284,23 @@ with "$npu" compile -f --dim 'x[0]=2' dynamic.onnx; result "compile by its place
 with "$npu" compile -f --by-session --dim 'x[0]=2' dynamic.onnx; result "also by session" 0
 with "$npu" run dynamic_ctx.onnx; result "it has the dimension" 0 "float32[2,"
 
+"$python" - "$top" <<'END' # uint8 times int8, whose sums of two products do not fit into int16
+import sys
+sys.path.insert(0, sys.argv[1] + "/tests/judge")
+from make_model import INT32, INT8, ModelProto, node, value
+model = ModelProto(ir_version=8)
+model.opset_import.add(domain="", version=13)
+g = model.graph
+g.name = "saturating"
+value(g.input, "x", 2, (4, 64))
+value(g.output, "y", INT32, (4, 16))
+g.initializer.add(name="w", data_type=INT8, dims=(64, 16), raw_data=bytes([127]) * 1024)
+node(g, "MatMulInteger", "multiply", ("x", "w"), ("y",))
+open("int8.onnx", "wb").write(model.SerializeToString())
+END
+with "$npu" verify int8.onnx; result "int8 against an exact CPU" 0 "max abs 0"
+with "$npu" verify --option session.x64quantprecision=1 int8.onnx; result "the same, asked for" 0
+
 # -- bench and devices --
 
 with "$npu" bench --repeat 2 --sessions 1 --threads 2 digits.onnx; result "bench" 0 "embedded"
