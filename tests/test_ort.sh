@@ -61,6 +61,16 @@ with "$npu:" compile plain.onnx; result "an EP without its name" 2 "behind the c
 with "$npu" compile --ep-opt novalue plain.onnx; result "an option without a value" 2 "KEY=VALUE"
 with "$npu" compile --ep-opt ep.context_enable=1 plain.onnx
 result "a session option on the wrong side" 2 "--option"
+with "$npu" compile --option ep.context_enabel=1 plain.onnx
+result "a mistyped session option" 2 "'ep.context_enable'"
+with "$npu" compile -C "ep.context_file_pth|a" plain.onnx
+result "a mistyped one in -C" 2 "'ep.context_file_path'"
+with "$npu" run --option sesion.disable_cpu_ep_fallback=1 plain.onnx
+result "a mistyped one of run" 2 "'session.disable_cpu_ep_fallback'"
+with "$npu" compile --option ep.context_colour=red plain.onnx
+result "an unknown option of contexts" 2 "no session option 'ep.context_colour'"
+with "$npu" run --option acme.turbo=1 --option session.intra_op.allow_spinning=0 plain.onnx
+result "options that the tool does not know" 0
 with "$npu" compile --option ep.context_node_name_prefix=a --prefix b plain.onnx
 result "an option twice" 2 "contradicts"
 with "$npu" compile --device tpu plain.onnx; result "a device that there is not" 2 "cpu, gpu or npu"
@@ -206,7 +216,13 @@ for model in plain digits; do
 done
 with "$npu" compile -f plain.onnx
 result "a binary that another model needs" 1 "digits_ctx.onnx still"
+if grep -q -e "-f replaces" "$err"; then fail "no -f for what has it" "it is told"
+else ok "no -f for what has it"; fi
 with "$npu" compile -f plain.onnx digits.onnx; result "the group again" 0
+with "$npu" compile -f --no-share plain.onnx digits.onnx; result "a group that parts" 0
+for model in plain digits; do
+    with "$npu" run ${model}_ctx.onnx; result "$model runs without the group" 0 "1 of 1 on the EP"
+done
 rm -f -- *_ctx.onnx *.bin
 with "$npu" compile --by-session plain.onnx digits.onnx; result "a group by session" 0
 with "$npu" verify --context digits_ctx.onnx digits.onnx; result "a group by session is right" 0

@@ -385,6 +385,7 @@ static bool read_bars(const char *option, const char *list, anyep_settings *any,
             return false;
         }
         *bar = '\0';
+        if (to == &any->session && !anyep_is_option(option, text)) return false;
         if (!anyep_add(any, to, text, bar + 1)) return false;
     }
     return true;

@@ -48,8 +48,8 @@ typedef struct unit {
     epctx_overwrite policy;
 } unit;
 
-static void fail_or_replace(const epctx_error *error) {
-    if (error->status == EPCTX_ERR_EXISTS)
+static void fail_or_replace(const unit *u, const epctx_error *error) {
+    if (error->status == EPCTX_ERR_EXISTS && u->policy == EPCTX_OVERWRITE_FAIL)
         cli_fail_cure(error, "-f replaces it");
     else
         cli_fail(error);
@@ -108,7 +108,7 @@ static bool check_output(unit *u, epctx_outputs *all, size_t i) {
     epctx_error_clear(&error);
     status = compile_outputs(file, NULL, NULL, false, u->set, &u->arena, &all[i], &error);
     if (status == EPCTX_OK && i > 0) status = compile_fits_group(all, (int)i, &error);
-    if (status != EPCTX_OK) fail_or_replace(&error);
+    if (status != EPCTX_OK) fail_or_replace(u, &error);
     return status == EPCTX_OK;
 }
 
@@ -491,7 +491,7 @@ static bool commit(unit *u) {
     if (ok)
         cli_wrote_files();
     else
-        fail_or_replace(&error);
+        fail_or_replace(u, &error);
     return ok;
 }
 
@@ -669,8 +669,12 @@ int compile_ort(const char *const *files, int count, const compile_settings *set
                 const anyep_settings *any) {
     int failed = 0, i;
     if (!set->alone || count == 1) return compile_unit(files, (size_t)count, set, any);
-    for (i = 0; i < count && !cli_signals_waiting(); i++)
-        failed += compile_unit(&files[i], 1, set, any) != CLI_OK;
+    /* Models that shared a binary so far part from it, the last first: it is named after the first,
+     * which may replace it when nobody else needs it. */
+    for (i = 0; i < count && !cli_signals_waiting(); i++) {
+        const int at = set->gen.overwrite ? count - 1 - i : i;
+        failed += compile_unit(&files[at], 1, set, any) != CLI_OK;
+    }
     if (failed > 0)
         cli_fail_text("%d of %d models could not be compiled; the others were", failed, count);
     return failed > 0 || i < count ? CLI_FAILED : CLI_OK;
