@@ -88,6 +88,40 @@ elif grep -q "w $name.bin" "$err" || grep -q "cannot open" "$err"; then
 else fail "a data file that is gone" "nothing says so"; fi
 mv kept.bin "in $/w $name.bin"
 
+# -- a binary is an output of the rule, too --
+mkdir group && cd group || exit 1
+cp ../first.onnx .
+cat >Makefile <<'END'
+.RECIPEPREFIX = >
+all: first_ctx.onnx first_npu.bin
+first_ctx.onnx first_npu.bin &: first.onnx
+> ../tool compile -f --depfile m.d first.onnx
+-include m.d
+END
+cat >build.ninja <<'END'
+rule compile
+  command = ../tool compile -f --depfile n.d $in
+  depfile = n.d
+build first_ctx.onnx | first_npu.bin: compile first.onnx
+END
+for tool in make ninja; do
+    if [ $tool = make ] && ! make --version | grep -q 'Make \(4\.[3-9]\|[5-9]\)' ||
+        ! command -v $tool >/dev/null; then
+        echo "skip $tool: it is not here, or too old"
+        continue
+    fi
+    rm -f first_* && : >../log
+    ran "$tool: two outputs" $tool
+    ran "$tool: two outputs, again" $tool
+    later first_npu.bin && rm first_npu.bin
+    ran "$tool: without the binary" $tool
+    later first.onnx
+    ran "$tool: after the model" $tool
+    (cd .. && count "$tool: the binary counts" 3)
+    [ -e first_npu.bin ] || fail "$tool: the binary counts" "it is not there"
+done
+cd ..
+
 # -- several models, and what fails --
 cp first.onnx second.onnx
 epctx compile -f --depfile both.d first.onnx second.onnx
