@@ -84,6 +84,12 @@ for command in compile run verify bench; do
     result "$command with a dimension that there is not" $code_of_failure "'Nobody'"
 done
 with "$npu" verify dynamic.onnx; result "free dimensions are told" 3 "--dim 'N=N'"
+with "$npu" verify --json dynamic.onnx
+json "in JSON, too" '"--dim" in j["failures"][-1]["cure"] and j["failures"][-1]["file"] ==
+ "dynamic.onnx"'
+with "$npu" compile --json dynamic.onnx
+json "those of compile" '"--dim" in j["failures"][-1]["cure"] and j["failures"][-1]["file"] ==
+ "dynamic.onnx"'
 with "$npu" run --max-work 3 plain.onnx; result "--max-work with ORT" 2 "--max-work"
 epctx run --dim N=2 plain.onnx; result "--dim without ORT" 2 "--ort"
 epctx compile --no-share plain.onnx; result "--no-share without ORT" 2 "--ort"

@@ -88,6 +88,10 @@ int cli_fail_stale(const epctx_error *error, const char *option);
 /* The same for a node that cannot be renamed, with --one-graph instead of the API's one_graph and
  * `more`, which may be empty, behind it. */
 int cli_fail_graph_key(const epctx_error *error, const char *more);
+/* More of the failure told last, as data: the file that it is about, and what cures it,
+ * which standard error gets, too. */
+void cli_fail_file(const char *file);
+void cli_fail_with_cure(const char *cure);
 /* Warns on standard error when a binary is not that of the build stamp. `context_path` may be
  * NULL. */
 void cli_warn_stale(const epctx_model *model, const char *context_path);

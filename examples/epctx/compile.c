@@ -94,15 +94,17 @@ static void print_json(alone *a, double milliseconds) {
 }
 
 bool compile_tell_compiled(const epctx_model *model, const char *file) {
+    char text[EPCTX_PATH_MAX + 300];
     epctx_walk walk;
     epctx_node_view node;
     epctx_str ep;
     epctx_walk_begin(&walk, model);
     if (!epctx_walk_epnode(&walk, &node)) return false;
     ep = epctx_node_attr_str(&node, "source");
-    cli_say("epctx: %s has EPContext nodes of '%.*s': it is compiled already, compile the original "
-            "model\n",
-            file, (int)ep.size, ep.data);
+    snprintf(text, sizeof text,
+             "%s has EPContext nodes of '%.*s': it is compiled already, compile the original model",
+             file, ep.size < 200 ? (int)ep.size : 200, ep.data);
+    cli_fail_with_cure(text);
     return true;
 }
 
@@ -152,7 +154,7 @@ static int fail_alone(alone *a, const epctx_error *error) {
         return cli_fail_cure(error, "-f replaces it");
     cli_fail(error);
     if (nodes && a->open_inputs != NULL && a->open_inputs[0] != '\0')
-        cli_say("epctx: %s\n", a->open_inputs);
+        cli_fail_with_cure(a->open_inputs);
     if (nodes && a->set->verbose) left_print(stderr, &a->left);
     return CLI_FAILED;
 }

@@ -599,7 +599,7 @@ static void tell_source(const unit *u, const made_model *model) {
     if (cli_open(&open, model->source, &error) == EPCTX_OK &&
         !compile_tell_compiled(&open, model->source) && u->any->dim_count == 0 &&
         compile_open_inputs(&open, &text, &error) == EPCTX_OK && text[0] != '\0')
-        cli_say("epctx: %s\n", text);
+        cli_fail_with_cure(text);
     free(text);
     epctx_model_close(&open);
 }
@@ -613,6 +613,7 @@ static bool make(unit *u) {
         const size_t at = u->result.board != NULL ? u->result.board->compiled : 0;
         const made_model *model = &u->models[at < u->count ? at : 0];
         anyep_tell(&job, &u->result, model->source);
+        cli_fail_file(model->source);
         if (u->result.end == ANYEP_REFUSED) tell_source(u, model);
         return false;
     }

@@ -151,6 +151,7 @@ static void fail_run(work *w, int which, const anyep_job *job, const char *what)
     memcpy(run->problem, run->result.words, sizeof run->result.words);
     w->failed = true;
     anyep_tell(job, &run->result, what);
+    cli_fail_file(w->set.model);
 }
 
 /* A run of `model`; the second and third take the first one's inputs. */
@@ -178,6 +179,7 @@ static void run_one(work *w, int which, const char *model) {
                  "no node runs on the EP: the CPU EP would be compared with itself");
         w->failed = true;
         cli_fail_text("%s: %s", run_names[which], run->problem);
+        cli_fail_file(w->set.model);
     } else {
         run->done = true;
         if (w->set.any.verbose) anyep_print_log(&job);
@@ -420,9 +422,9 @@ static int verify(work *w) {
     run_one(w, JIT, w->set.model);
     run_context(w);
     cli_progress_end();
-    if (!cli_signals_waiting()) code = report_all(w);
     if (w->failed && set->dim_count == 0 && w->open_inputs[0] != '\0')
-        cli_say("epctx: %s\n", w->open_inputs);
+        cli_fail_with_cure(w->open_inputs);
+    if (!cli_signals_waiting()) code = report_all(w);
     for (i = 0; i < RUNS; i++) anyep_free(&w->runs[i].result);
     anyep_remove(w->folder);
     return code;
