@@ -105,6 +105,17 @@ epctx run --ort ./plain.onnx plain.onnx; result "a model as ONNX Runtime" 1 "ope
 rm -f -- *_ctx.onnx *.bin
 clean "no folder of refusals"
 
+# -- no file --
+
+mkfifo pipe.onnx
+for command in compile run verify bench devices; do
+    with "$npu" $command --timeout 5 pipe.onnx
+    case $command in verify) code_of_failure=3 ;; *) code_of_failure=1 ;; esac
+    result "$command of a FIFO" $code_of_failure "pipe.onnx"
+    if grep -q "no end after" "$err"; then fail "$command of a FIFO" "it hangs"; fi
+done
+rm pipe.onnx
+
 # -- compile --
 
 with "$npu" compile plain.onnx

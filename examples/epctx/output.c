@@ -80,6 +80,17 @@ bool output_same(const char *a, const char *b) {
            folder_of(a, one) && folder_of(b, other) && strcmp(one, other) == 0;
 }
 
+bool output_spares(const char *path, const char *source) {
+    epctx_error error;
+    if (path == NULL || !output_same(path, source)) return true;
+    epctx_error_clear(&error);
+    epctx_fail(&error, EPCTX_ERR_PATH,
+               "belongs to the source model: an output must not overwrite it");
+    epctx_blame(&error, path, NULL, NULL);
+    cli_fail(&error);
+    return false;
+}
+
 /* Whether the result goes where a file is read from, whatever the two are called. */
 static bool is_replaced(const output *out, const char *file) {
     if (out->path == NULL || out->to_stdout || out->dry_run) return false;

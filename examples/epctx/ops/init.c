@@ -51,8 +51,7 @@ static epctx_status init_inline_step(init_work *w) {
         epctx_cursor tensors = epctx_graph_initializers(graph);
         epctx_tensor_view tensor;
         while (epctx_next_tensor(&tensors, &tensor))
-            if (tensor.external &&
-                (w->c.opts.threshold == 0 || init_is_small(w, &tensor)))
+            if (tensor.external && (w->c.opts.threshold == 0 || init_is_small(w, &tensor)))
                 OPS_TRY(ops_inline_tensor(w->c.model, &tensor, w->c.changes, w->c.error));
     }
     return ops_check_size(w->c.model, "store initializers in a file", w->c.error);
