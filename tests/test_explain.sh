@@ -48,6 +48,9 @@ done <<'END'
 3|SM8350|v2:6:2.47.0:2.37.0:73,79:43,69:8,8:0|does not fit
 3|SXR1230P|v2:6:2.47.0:2.37.0:73:43:8:0|does not fit
 2|SM8550|v2:6:2.47.0:2.37.0:73:45:2:0|older or smaller
+1|8 Elite for Galaxy|v2:6:2.47.0:2.37.0:73,79:43,69:8,8:0|fits
+1|QCS8550|1:2.31.0:2.20.0:3.3.0:73:0|VTCM not known
+1|v73|1:2.31.0:2.20.0:3.3.0:73:0|VTCM is not known
 1|X2 Elite|v2:6:2.47.0:2.37.0:81:87:8:0|fits
 0|SM8550|nonsense|cannot be told
 0|SM8550|1:2.31.0:2.20.0:3.3.0:73|cannot be told
@@ -214,6 +217,15 @@ while IFS='|' read -r message word; do
     expect "explain: $message" 0 "$word" explain "$message"
 done <<'END'
 Error code 5005|newer HTP architecture
+QNN_DEVICE_ERROR_INVALID_CONFIG: Invalid config values|QNN error 14001
+QNN_COMMON_ERROR_PLATFORM_NOT_SUPPORTED|QNN error 1006
+createFromBinary: QNN_CONTEXT_ERROR_MEM_ALLOC|QNN error 1002
+e022|file-missing
+Unable to load backend, error: libQnnHtp.so: cannot open shared object file|backend_path
+Specified provider 'VitisAIExecutionProvider' is not in available provider names|hide one another
+Error loading xrt_core.dll|driver
+OVCore::ImportModel failed|another version of OpenVINO
+undefined symbol: CreateEpFactories|no plugin EP
 err=0x138d|newer HTP architecture
 Failed. status error: 1002|out of memory
 Cannot open file: C:\weights\ctx_OpenVINOExecutionProvider.bin|ep.context_file_path

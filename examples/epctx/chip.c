@@ -92,6 +92,7 @@ static epctx_compat compare(const chip *here, const epctx_profile *profile, epct
     const bool second = epctx_str_starts(string, "v2:");
     const bool vtcm = here->qualcomm.vtcm != 0;
     char arch[8], soc[8], mib[8], own[512], model[512];
+    epctx_compat compat;
     const char *fields[3], *none[3] = {NULL, NULL, ""};
     snprintf(arch, sizeof arch, "%u", here->qualcomm.arch);
     snprintf(soc, sizeof soc, "%u", here->qualcomm.soc_model);
@@ -103,7 +104,10 @@ static epctx_compat compare(const chip *here, const epctx_profile *profile, epct
     if (!with_fields(string, 4, fields, second ? 3 : 1, own, sizeof own) ||
         !with_fields(string, 4, none, second && !vtcm ? 3 : 0, model, sizeof model))
         return say(why, EPCTX_COMPAT_NOT_APPLICABLE, "the compatibility string is too long");
-    return epctx_compat_compare(profile, epctx_str_of(model), epctx_str_of(own), why);
+    compat = epctx_compat_compare(profile, epctx_str_of(model), epctx_str_of(own), why);
+    if (compat == EPCTX_COMPAT_OPTIMAL && !vtcm)
+        say(why, compat, "same backend and architecture; VTCM is not known");
+    return compat;
 }
 
 epctx_compat chip_fits_string(const chip *here, const epctx_profile *profile, epctx_str string,

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 /* The entry fits when every fragment occurs in one line of the text, in any case of letters; of a
  * fragment with bars one of its parts. So does a text that is nothing but the first fragment. */
@@ -351,10 +352,30 @@ static const explain_entry entries[] = {
      "lacks a function (127).",
      "Put the vendor's libraries on the PATH or beside the EP, in the versions the EP was built "
      "for."},
+    {{"Unable to load backend", NULL, NULL},
+     "QNN's library for the backend (libQnnHtp.so, QnnHtp.dll) or one that it needs is not found.",
+     "Set the EP's option backend_path to the absolute path of that library, and keep all QNN "
+     "libraries of one SDK in its folder; epctx profiles qnn lists them."},
     {{"Failed to load library|cannot open shared object file", NULL, NULL},
      "The EP's library, or a library that it needs, was not found. Relative paths start at ORT's "
      "folder.",
-     "Register it by its absolute path; ldd shows what it needs."},
+     "Register an EP by its absolute path; ldd shows what a library needs."},
+    {{"available provider names", NULL, NULL},
+     "The installed ONNX Runtime was built without this EP. In Python the packages onnxruntime, "
+     "onnxruntime-gpu, onnxruntime-qnn ... hide one another: the one installed last counts.",
+     "Uninstall all of them, then install the one that has the EP: epctx profiles NAME tells its "
+     "package."},
+    {{"xrt_core|xrt_coreutil", NULL, NULL},
+     "The XRT library of AMD's NPU driver is not there, or not on the PATH.",
+     "Install the NPU's driver: epctx profiles vitisai tells the version."},
+    {{"ImportModel", NULL, NULL},
+     "OpenVINO cannot import the blob: it was compiled by another version of OpenVINO or of the "
+     "NPU's driver, or for another device.",
+     "epctx info MODEL shows the version that made it; compile again with the one that is here."},
+    {{"CreateEpFactories", NULL, NULL},
+     "The library is no plugin EP: those export CreateEpFactories and ReleaseEpFactory.",
+     "Take the plugin library of the EP (epctx profiles NAME), not the vendor's runtime, and "
+     "ONNX Runtime 1.22 or newer, with which plugins began."},
     {{"ENGINE_ERROR", NULL, NULL},
      "The device driver crashed while the context was in use (QNN: subsystem restart).",
      "Create the session again; update the driver."},
@@ -644,6 +665,21 @@ static size_t put_numbers(const char *text, bool json, bool first) {
     return count;
 }
 
+/* Errors of QNN by their names. */
+static size_t put_names(const char *text, bool json, bool first) {
+    size_t count = 0;
+    for (; (text = strstr(text, "QNN_")) != NULL && count < 8; text++) {
+        const size_t size = strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_");
+        const vendor_code *code = vendor_code_named(text, size);
+        epctx_str name;
+        if (code == NULL) continue;
+        name.data = text;
+        name.size = size;
+        if (put_number(code->number, name, json, first && count == 0)) count++;
+    }
+    return count;
+}
+
 static void begin_json(void) {
     cli_json_begin(stdout);
     fputs("\"entries\": [", stdout);
@@ -673,16 +709,29 @@ static int explain(const char *text, bool json) {
     found += put_plain(text, json, found == 0);
     found += put_option(text, json, found == 0);
     found += put_numbers(text, json, found == 0);
-    if (found == 0) cli_fail_text("nothing is known about this text; try epctx lint MODEL");
+    found += put_names(text, json, found == 0);
+    if (found == 0 && access(text, R_OK) == 0)
+        cli_fail_text("nothing is known about this text; if it is a log: epctx explain - < %s",
+                      text);
+    else if (found == 0)
+        cli_fail_text("nothing is known about this text; try epctx lint MODEL");
     if (json) end_json();
     return found > 0 ? CLI_OK : CLI_FAILED;
 }
 
 /* TEXT may be a rule of lint, by id or name; false: it is none. */
 static bool explain_rule(const char *text, bool json) {
+    char id[8];
+    size_t i;
     int rule = rule_find(epctx_str_of(text));
-    epctx_rule_info info = rule_info(rule);
+    epctx_rule_info info;
+    if (rule == RULE_COUNT && strlen(text) < sizeof id) { /* "e012" */
+        for (i = 0; i <= strlen(text); i++)
+            id[i] = (char)(text[i] >= 'a' && text[i] <= 'z' ? text[i] - 'a' + 'A' : text[i]);
+        rule = rule_find(epctx_str_of(id));
+    }
     if (rule == RULE_COUNT) return false;
+    info = rule_info(rule);
     if (json) {
         begin_json();
         printf("\n  {\"text\": [\"%s\", \"%s\"], ", info.id, info.name);
@@ -727,10 +776,11 @@ const cli_command cli_explain = {
     "[--json] TEXT",
     "explain an ONNX Runtime error message or a lint rule",
     "Prints the cause and the fix. TEXT is an error message, '-' to read a log from\n"
-    "standard input, a rule of `epctx lint` such as E012, an error number of QNN such\n"
-    "as 5005 or 0x138d, or the name of an EP. The exit code is 1 if no explanation\n"
+    "standard input, a rule of `epctx lint` such as E012, an error of QNN such as\n"
+    "5005, 0x138d or QNN_DEVICE_ERROR_INVALID_CONFIG, or the name of an EP. The exit code is 1 if "
+    "no explanation\n"
     "is found.\n\n"
-    "  --json   print one JSON array\n"
+    "  --json   print one JSON object\n"
     "\nExample: epctx explain - < session.log\n",
     run,
 };

@@ -44,7 +44,7 @@ static epctx_status stamp_all(stamp_work *work, char eps[EPS_MOST][256], size_t 
     for (i = 0; i < count && status == EPCTX_OK; i++) {
         char key[sizeof EPCTX_BUILD_PREFIX + 256];
         output_item what;
-        snprintf(key, sizeof key, "%s%s", EPCTX_BUILD_PREFIX, eps[i]);
+        snprintf(key, sizeof key, "%s%.255s", EPCTX_BUILD_PREFIX, eps[i]);
         what = output_item_of("set", "metadata", epctx_str_of(key));
         (void)epctx_model_metadata(&work->model, what.name, &what.before);
         status = epctx_model_stamp(&work->model, eps[i], &opts, &work->error);

@@ -154,6 +154,74 @@ const vendor_code *vendor_code_of(uint32_t number) {
     return NULL;
 }
 
+/* How headers and logs call them, without "QNN_". */
+static const struct {
+    uint16_t number;
+    const char *name;
+} code_names[] = {
+    {1000, "COMMON_ERROR_NOT_SUPPORTED"},
+    {1002, "COMMON_ERROR_MEM_ALLOC"},
+    {1003, "COMMON_ERROR_SYSTEM"},
+    {1004, "COMMON_ERROR_INVALID_ARGUMENT"},
+    {1005, "COMMON_ERROR_OPERATION_NOT_PERMITTED"},
+    {1006, "COMMON_ERROR_PLATFORM_NOT_SUPPORTED"},
+    {1007, "COMMON_ERROR_SYSTEM_COMMUNICATION"},
+    {1008, "COMMON_ERROR_INCOMPATIBLE_BINARIES"},
+    {1009, "COMMON_ERROR_LOADING_BINARIES"},
+    {1010, "COMMON_ERROR_RESOURCE_UNAVAILABLE"},
+    {1011, "COMMON_ERROR_SYSTEM_COMMUNICATION_FATAL"},
+    {1100, "COMMON_ERROR_GENERAL"},
+    {1000, "CONTEXT_ERROR_UNSUPPORTED_FEATURE"},
+    {1002, "CONTEXT_ERROR_MEM_ALLOC"},
+    {5000, "CONTEXT_ERROR_INVALID_ARGUMENT"},
+    {5001, "CONTEXT_ERROR_CTX_DOES_NOT_EXIST"},
+    {5002, "CONTEXT_ERROR_INVALID_HANDLE"},
+    {5003, "CONTEXT_ERROR_NOT_FINALIZED"},
+    {5004, "CONTEXT_ERROR_BINARY_VERSION"},
+    {5005, "CONTEXT_ERROR_CREATE_FROM_BINARY"},
+    {5006, "CONTEXT_ERROR_GET_BINARY_SIZE_FAILED"},
+    {5007, "CONTEXT_ERROR_GET_BINARY_FAILED"},
+    {5008, "CONTEXT_ERROR_BINARY_CONFIGURATION"},
+    {5009, "CONTEXT_ERROR_SET_PROFILE"},
+    {5010, "CONTEXT_ERROR_INVALID_CONFIG"},
+    {5011, "CONTEXT_ERROR_BINARY_SUBOPTIMAL"},
+    {5012, "CONTEXT_ERROR_ABORTED"},
+    {5013, "CONTEXT_ERROR_TIMED_OUT"},
+    {1000, "GRAPH_ERROR_UNSUPPORTED_FEATURE"},
+    {1002, "GRAPH_ERROR_MEM_ALLOC"},
+    {1100, "GRAPH_ERROR_GENERAL"},
+    {6000, "GRAPH_ERROR_INVALID_ARGUMENT"},
+    {6001, "GRAPH_ERROR_INVALID_HANDLE"},
+    {6002, "GRAPH_ERROR_GRAPH_DOES_NOT_EXIST"},
+    {6003, "GRAPH_ERROR_INVALID_NAME"},
+    {6004, "GRAPH_ERROR_INVALID_TENSOR"},
+    {6005, "GRAPH_ERROR_INVALID_OP_CONFIG"},
+    {6006, "GRAPH_ERROR_SET_PROFILE"},
+    {6007, "GRAPH_ERROR_UNCONNECTED_NODE"},
+    {6020, "GRAPH_ERROR_CREATE_FAILED"},
+    {6021, "GRAPH_ERROR_OPTIMIZATION_FAILED"},
+    {6022, "GRAPH_ERROR_FINALIZE_FAILED"},
+    {6023, "GRAPH_ERROR_GRAPH_NOT_FINALIZED"},
+    {6024, "GRAPH_ERROR_GRAPH_FINALIZED"},
+    {1000, "DEVICE_ERROR_UNSUPPORTED_FEATURE"},
+    {1002, "DEVICE_ERROR_MEM_ALLOC"},
+    {1004, "DEVICE_ERROR_INVALID_ARGUMENT"},
+    {14000, "DEVICE_ERROR_INVALID_HANDLE"},
+    {14001, "DEVICE_ERROR_INVALID_CONFIG"},
+    {14002, "DEVICE_ERROR_HARDWARE_UNAVAILABLE"},
+    {14003, "DEVICE_ERROR_ASSOCIATED_TO_CONTEXT"},
+};
+
+const vendor_code *vendor_code_named(const char *name, size_t size) {
+    size_t i;
+    if (size < 4 || memcmp(name, "QNN_", 4) != 0) return NULL;
+    for (i = 0; i < COUNT(code_names); i++)
+        if (strlen(code_names[i].name) == size - 4 &&
+            memcmp(code_names[i].name, name + 4, size - 4) == 0)
+            return vendor_code_of(code_names[i].number);
+    return NULL;
+}
+
 const char *vendor_range_of(uint32_t number) {
     static const char *const thousands[] = {
         NULL,          "common",      "a property", "an operator package",
@@ -169,9 +237,9 @@ const char *vendor_range_of(uint32_t number) {
 const vendor_chip vendor_chips[] = {
     {30, 68, 4, "SM8350"},
     {35, 68, 0, "SM7325"},
-    {37, 68, 0, "SC8280X"},
-    {39, 68, 8, "SA8295"},
-    {62, 68, 8, "SA8540"},
+    {37, 68, 0, "SC8280X/SC8280XP/8cx Gen 3"},
+    {39, 68, 8, "SA8295/SA8295P"},
+    {62, 68, 8, "SA8540/SA8540P"},
     {93, 68, 2, "QCS6490/QCM6490"},
     {36, 69, 8, "SM8450/8 Gen 1"},
     {42, 69, 8, "SM8475/8+ Gen 1"},
@@ -179,17 +247,18 @@ const vendor_chip vendor_chips[] = {
     {43, 73, 8, "SM8550/8 Gen 2"},
     {45, 73, 2, "SXR1230P"},
     {46, 73, 2, "SSG2115P"},
-    {52, 73, 8, "SA8255"},
+    {52, 73, 8, "SA8255/SA8255P"},
     {58, 73, 2, "SSG2125P"},
-    {60, 73, 8, "SC8380XP/X Elite/X Plus"},
+    {60, 73, 8, "SC8380XP/X1E80100/X Elite/X Plus"},
+    {66, 73, 0, "QCS8550/QCM8550"},
     {68, 73, 8, "SM8635"},
     {77, 73, 8, "QCS9100"},
     {57, 75, 8, "SM8650/8 Gen 3"},
-    {69, 79, 8, "SM8750/8 Elite"},
+    {69, 79, 8, "SM8750/SM8750-AC/8 Elite/8 Elite for Galaxy"},
     {75, 79, 8, "SXR2330P"},
     {85, 79, 8, "SM8735"},
     {72, 81, 16, "SA8797"},
-    {87, 81, 8, "SM8850"},
+    {87, 81, 8, "SM8850/8 Elite Gen 5"},
     {88, 81, 0, "SC8480XP/X2 Elite"},
     {95, 81, 4, "SAR2230P"},
     {96, 81, 4, "SW6100"},

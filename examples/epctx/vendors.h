@@ -43,6 +43,8 @@ extern const vendor_code vendor_codes[];
 extern const size_t vendor_code_count;
 /* The number itself, or NULL. */
 const vendor_code *vendor_code_of(uint32_t number);
+/* By its name in QNN's headers, such as QNN_CONTEXT_ERROR_CREATE_FROM_BINARY, or NULL. */
+const vendor_code *vendor_code_named(const char *name, size_t size);
 /* What numbers of this range are about, or NULL. */
 const char *vendor_range_of(uint32_t number);
 
