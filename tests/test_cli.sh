@@ -215,6 +215,16 @@ epctx scan plain_ctx.onnx; result "one node scanned" 0 "1 node, 1 of them EPCont
 epctx ls plain_ctx.onnx; result "one user" 0 "1 time, first in"
 epctx lint --no-files plain_ctx.onnx; result "no finding" 0 "0 errors, 0 warnings,"
 epctx get plain_ctx.onnx source -o -; result "get to standard output" 0 "EpctxNpuExecutionProvider"
+cp plain_ctx.onnx kept.onnx
+ln -s plain_ctx.onnx alias.onnx
+for name in plain_ctx.onnx alias.onnx; do
+    epctx get plain_ctx.onnx context -f -o $name
+    result "get over its model, $name" 1 "must not overwrite it"
+    epctx view kept.onnx plain_ctx.onnx -f -o $name
+    result "view over its model, $name" 1 "must not overwrite it"
+    same "the model stays, $name" plain_ctx.onnx kept.onnx
+done
+rm kept.onnx alias.onnx
 epctx copy plain.onnx -
 same "copy to standard output" plain.onnx out
 if [ -e - ]; then fail "no file is called -" "there is one"; rm -f -- -; fi

@@ -88,6 +88,40 @@ elif grep -q "w $name.bin" "$err" || grep -q "cannot open" "$err"; then
 else fail "a data file that is gone" "nothing says so"; fi
 mv kept.bin "in $/w $name.bin"
 
+# -- a binary is an output of the rule, too --
+mkdir group && cd group || exit 1
+cp ../first.onnx .
+cat >Makefile <<'END'
+.RECIPEPREFIX = >
+all: first_ctx.onnx first_npu.bin
+first_ctx.onnx first_npu.bin &: first.onnx
+> ../tool compile -f --depfile m.d first.onnx
+-include m.d
+END
+cat >build.ninja <<'END'
+rule compile
+  command = ../tool compile -f --depfile n.d $in
+  depfile = n.d
+build first_ctx.onnx | first_npu.bin: compile first.onnx
+END
+for tool in make ninja; do
+    if [ $tool = make ] && ! make --version | grep -q 'Make \(4\.[3-9]\|[5-9]\)' ||
+        ! command -v $tool >/dev/null; then
+        echo "skip $tool: it is not here, or too old"
+        continue
+    fi
+    rm -f first_* && : >../log
+    ran "$tool: two outputs" $tool
+    ran "$tool: two outputs, again" $tool
+    later first_npu.bin && rm first_npu.bin
+    ran "$tool: without the binary" $tool
+    later first.onnx
+    ran "$tool: after the model" $tool
+    (cd .. && count "$tool: the binary counts" 3)
+    [ -e first_npu.bin ] || fail "$tool: the binary counts" "it is not there"
+done
+cd ..
+
 # -- several models, and what fails --
 cp first.onnx second.onnx
 epctx compile -f --depfile both.d first.onnx second.onnx
@@ -106,6 +140,36 @@ b' 'a\b' "a'b"; do
     epctx compile --depfile both.d "$bad.onnx"; result "a name that no rule can have" 1 "--depfile"
     [ ! -e "$bad"_ctx.onnx ] || fail "a name that no rule can have" "compiled"
 done
+
+# -- what is there and no depfile stays --
+mkdir stay && cd stay || exit 1
+epctx init --external --threshold 0 --name beside.data -o source.onnx ../first.onnx
+printf 'a list\n' >notes.txt
+cp ../first.onnx third.onnx
+ln -s third.onnx link.d
+ln -s nowhere.d dangling.d
+for bad in source.onnx ./source.onnx beside.data third.onnx link.d dangling.d notes.txt \
+    source_ctx.onnx source_npu.bin "$work/stay/source_ctx.onnx"; do
+    before=$(state)
+    epctx compile --depfile "$bad" source.onnx
+    case $bad in
+    source_npu.bin) # the binary's name is known only afterwards
+        result "a depfile $bad" 1 "$bad"
+        epctx lint source_ctx.onnx; result "the binary stays" 0
+        rm source_ctx.onnx source_npu.bin ;;
+    *) refused "a depfile $bad" 1 "--depfile" ;;
+    esac
+done
+before=$(state)
+epctx compile --initializers w.bin --depfile w.bin source.onnx
+refused "a depfile that is a data file to be written" 1 "--depfile"
+epctx compile --depfile none/x.d source.onnx; refused "no folder of it, before the work" 1 "none/x.d"
+epctx compile --depfile . source.onnx; refused "a folder as a depfile" 1 "folder"
+epctx compile --dry-run --depfile third.onnx source.onnx; refused "told by --dry-run" 1 "--depfile"
+: >empty.d
+epctx compile --depfile empty.d source.onnx; result "an empty file becomes one" 0
+epctx compile -f --depfile empty.d source.onnx; result "one of an earlier run is replaced" 0
+cd ..
 
 # -- through ONNX Runtime --
 ep=$build/libtoy_ep.so

@@ -61,6 +61,16 @@ with "$npu:" compile plain.onnx; result "an EP without its name" 2 "behind the c
 with "$npu" compile --ep-opt novalue plain.onnx; result "an option without a value" 2 "KEY=VALUE"
 with "$npu" compile --ep-opt ep.context_enable=1 plain.onnx
 result "a session option on the wrong side" 2 "--option"
+with "$npu" compile --option ep.context_enabel=1 plain.onnx
+result "a mistyped session option" 2 "'ep.context_enable'"
+with "$npu" compile -C "ep.context_file_pth|a" plain.onnx
+result "a mistyped one in -C" 2 "'ep.context_file_path'"
+with "$npu" run --option sesion.disable_cpu_ep_fallback=1 plain.onnx
+result "a mistyped one of run" 2 "'session.disable_cpu_ep_fallback'"
+with "$npu" compile --option ep.context_colour=red plain.onnx
+result "an unknown option of contexts" 2 "no session option 'ep.context_colour'"
+with "$npu" run --option acme.turbo=1 --option session.intra_op.allow_spinning=0 plain.onnx
+result "options that the tool does not know" 0
 with "$npu" compile --option ep.context_node_name_prefix=a --prefix b plain.onnx
 result "an option twice" 2 "contradicts"
 with "$npu" compile --device tpu plain.onnx; result "a device that there is not" 2 "cpu, gpu or npu"
@@ -74,6 +84,12 @@ for command in compile run verify bench; do
     result "$command with a dimension that there is not" $code_of_failure "'Nobody'"
 done
 with "$npu" verify dynamic.onnx; result "free dimensions are told" 3 "--dim 'N=N'"
+with "$npu" verify --json dynamic.onnx
+json "in JSON, too" '"--dim" in j["failures"][-1]["cure"] and j["failures"][-1]["file"] ==
+ "dynamic.onnx"'
+with "$npu" compile --json dynamic.onnx
+json "those of compile" '"--dim" in j["failures"][-1]["cure"] and j["failures"][-1]["file"] ==
+ "dynamic.onnx"'
 with "$npu" run --max-work 3 plain.onnx; result "--max-work with ORT" 2 "--max-work"
 epctx run --dim N=2 plain.onnx; result "--dim without ORT" 2 "--ort"
 epctx compile --no-share plain.onnx; result "--no-share without ORT" 2 "--ort"
@@ -88,6 +104,17 @@ with "$npu" compile --device cpu plain.onnx; result "such a device of the EP" 0 
 epctx run --ort ./plain.onnx plain.onnx; result "a model as ONNX Runtime" 1 "opening ONNX"
 rm -f -- *_ctx.onnx *.bin
 clean "no folder of refusals"
+
+# -- no file --
+
+mkfifo pipe.onnx
+for command in compile run verify bench devices; do
+    with "$npu" $command --timeout 5 pipe.onnx
+    case $command in verify) code_of_failure=3 ;; *) code_of_failure=1 ;; esac
+    result "$command of a FIFO" $code_of_failure "pipe.onnx"
+    if grep -q "no end after" "$err"; then fail "$command of a FIFO" "it hangs"; fi
+done
+rm pipe.onnx
 
 # -- compile --
 
@@ -110,12 +137,65 @@ epctx ls inside.onnx; result "no binary" 0
 if [ -e inside_npu.bin ]; then fail "--embed writes one file" "there is a binary"; fi
 with "$npu" compile --dry-run -o dry.onnx plain.onnx; result "--dry-run" 0 "nothing was compiled"
 if [ -e dry.onnx ]; then fail "--dry-run writes nothing" "there is a model"; fi
-mkdir -p folder
+mkdir -p folder safe/sub
+cp digits.onnx safe/digits.onnx
+cd safe || exit 1
+epctx init --external --threshold 0 --name d_toy.bin -o d.onnx digits.onnx
+before=$(state)
+for name in digits.onnx ./digits.onnx ../safe/digits.onnx "$PWD/digits.onnx"; do
+    with "$toy" compile -f -o "$name" digits.onnx
+    refused "a result that would replace its source" 1 "must not overwrite it"
+done
+with "$toy" compile -f -o d_toy.bin d.onnx
+refused "a result that would replace a data file" 1 "must not overwrite it"
+with "$toy" compile -f --dry-run -o digits.onnx digits.onnx
+refused "told by --dry-run" 1 "must not overwrite it"
+with "$toy" compile -f -o d_ctx.onnx d.onnx
+refused "a binary that would replace a data file" 1 "must not overwrite it"
+for name in ../up.bin "$PWD/abs.bin" none/x.bin; do
+    with "$toy" compile --initializers "$name" digits.onnx
+    refused "--initializers $name" 1 "$name"
+done
+with "$toy" compile --initializers digits_ctx.onnx digits.onnx
+refused "--initializers and -o of one name" 1 "two outputs would be this file"
+with "$toy" compile --initializers digits_toy.bin digits.onnx
+refused "--initializers of the binary's name" 1 "two outputs would be this file"
+with "$toy" compile -f --initializers d_toy.bin d.onnx
+refused "--initializers of a data file's name" 1 "must not overwrite it"
+with "$toy" compile --initializers both.bin digits.onnx d.onnx
+refused "--initializers for two models" 1 "the same file"
+cd ..
 with "$toy" compile --initializers left.data -o folder/d_ctx.onnx --optimization basic digits.onnx
 result "--initializers, a folder" 0 "nodes left to other EPs"
 if [ -s folder/left.data ]; then ok "initializers in a file"; else
     fail "initializers in a file" "there is none"
 fi
+"$python" - "$top" <<'END' # Conv(Reshape(x, [1, 1, 16, 16]) * t, w): the shape is an initializer
+import sys
+sys.path.insert(0, sys.argv[1] + "/tests/judge")
+from make_model import FLOAT, INTS, ModelProto, node, value, weights
+model = ModelProto(ir_version=8)
+model.opset_import.add(domain="", version=13)
+g = model.graph
+g.name = "shaped"
+value(g.input, "x", FLOAT, (1, 256))
+value(g.output, "y", FLOAT, (1, 16, 12, 12))
+g.initializer.add(name="s", data_type=7, dims=(4,), int64_data=(1, 1, 16, 16))
+weights(g, "t", FLOAT, (1,))
+weights(g, "w", FLOAT, (16, 1, 5, 5))
+node(g, "Reshape", "reshape", ("x", "s"), ("r",))
+node(g, "Mul", "mul", ("r", "t"), ("m",))
+node(g, "Conv", "conv", ("m", "w"), ("y",)).attribute.add(
+    name="kernel_shape", type=INTS, ints=(5, 5))
+open("shaped.onnx", "wb").write(model.SerializeToString())
+END
+for how in --no-share --by-session; do
+    with "$toy" compile $how --initializers s.data -f -o shaped_ctx.onnx shaped.onnx
+    result "$how --initializers with a shape" 0 "2 nodes left"
+    with "$toy" run shaped_ctx.onnx; result "$how: ONNX Runtime loads it" 0 "16,12,12]"
+    if [ -s s.data ]; then ok "$how: w is in the file"; else fail "$how: w is in the file" "no"; fi
+done
+rm s.data shaped*
 with "$toy" compile --require-all -f digits.onnx; result "--require-all" 1 "fallback to CPU EP"
 with "$npu" compile --dim N=3 dynamic.onnx; result "--dim" 0 "1 EPContext node"
 with "$toy" compile -f -v digits.onnx
@@ -125,7 +205,7 @@ result "an operator that nobody has" 1 "partly.onnx: error"
 with "$npu" compile absent.onnx; result "no such model" 1 "absent.onnx: No such file"
 with "$npu" compile -o nowhere/x.onnx plain.onnx; result "no such folder" 1 "nowhere"
 echo nonsense >broken.onnx
-with "$npu" compile broken.onnx; result "no model" 1 "compiling broken.onnx: error"
+with "$npu" compile broken.onnx; result "no model" 1 "broken.onnx: not an ONNX"
 with "$npu" compile --weightless -o less_ctx.onnx digits.onnx; result "--weightless" 0
 with "$npu" run --source digits.onnx less_ctx.onnx; result "--source" 0 "output 0"
 
@@ -153,7 +233,13 @@ for model in plain digits; do
 done
 with "$npu" compile -f plain.onnx
 result "a binary that another model needs" 1 "digits_ctx.onnx still"
+if grep -q -e "-f replaces" "$err"; then fail "no -f for what has it" "it is told"
+else ok "no -f for what has it"; fi
 with "$npu" compile -f plain.onnx digits.onnx; result "the group again" 0
+with "$npu" compile -f --no-share plain.onnx digits.onnx; result "a group that parts" 0
+for model in plain digits; do
+    with "$npu" run ${model}_ctx.onnx; result "$model runs without the group" 0 "1 of 1 on the EP"
+done
 rm -f -- *_ctx.onnx *.bin
 with "$npu" compile --by-session plain.onnx digits.onnx; result "a group by session" 0
 with "$npu" verify --context digits_ctx.onnx digits.onnx; result "a group by session is right" 0
@@ -162,7 +248,7 @@ before=$(state)
 with "$npu" compile plain.onnx broken.onnx
 refused "a group with a bad model" 1 "nothing was written for any"
 with "$npu" compile --embed plain.onnx digits.onnx; refused "a group cannot embed" 2 "--embed"
-with "$npu" compile folder/../plain.onnx plain.onnx; refused "two of one name" 1 "one folder"
+with "$npu" compile folder/../plain.onnx plain.onnx; refused "two of one name" 1 "the same file"
 with "$npu" compile --no-share plain.onnx broken.onnx digits.onnx
 result "--no-share: the others go on" 1 "1 of 3"
 if [ -e plain_ctx.onnx ] && [ -e digits_ctx.onnx ] && [ -e digits_npu.bin ]; then
@@ -230,6 +316,23 @@ with "$npu" verify --dim 'x[0]=2' dynamic.onnx; result "by its place" 0 "float32
 with "$npu" compile -f --dim 'x[0]=2' dynamic.onnx; result "compile by its place" 0 "1 EPContext"
 with "$npu" compile -f --by-session --dim 'x[0]=2' dynamic.onnx; result "also by session" 0
 with "$npu" run dynamic_ctx.onnx; result "it has the dimension" 0 "float32[2,"
+
+"$python" - "$top" <<'END' # uint8 times int8, whose sums of two products do not fit into int16
+import sys
+sys.path.insert(0, sys.argv[1] + "/tests/judge")
+from make_model import INT32, INT8, ModelProto, node, value
+model = ModelProto(ir_version=8)
+model.opset_import.add(domain="", version=13)
+g = model.graph
+g.name = "saturating"
+value(g.input, "x", 2, (4, 64))
+value(g.output, "y", INT32, (4, 16))
+g.initializer.add(name="w", data_type=INT8, dims=(64, 16), raw_data=bytes([127]) * 1024)
+node(g, "MatMulInteger", "multiply", ("x", "w"), ("y",))
+open("int8.onnx", "wb").write(model.SerializeToString())
+END
+with "$npu" verify int8.onnx; result "int8 against an exact CPU" 0 "max abs 0"
+with "$npu" verify --option session.x64quantprecision=1 int8.onnx; result "the same, asked for" 0
 
 # -- bench and devices --
 

@@ -525,7 +525,7 @@ bool ort_compile_model(const ort_spec *spec, ort_output *out) {
     }
     if (ok && out->initializers) {
         ok = ort_ok(ort_compile->ModelCompilationOptions_SetOutputModelExternalInitializersFile(
-            mo, ort_path(out->initializers), 0));
+            mo, ort_path(out->initializers), out->threshold));
     }
     if (ok && out->flags)
         ok = ort_ok(ort_compile->ModelCompilationOptions_SetFlags(mo, out->flags));

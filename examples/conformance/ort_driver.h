@@ -149,7 +149,8 @@ typedef struct ort_output {
     bool to_function; /* through a write function instead of ORT's buffer */
     bool embed;
     const char *folder, *name; /* SetEpContextBinaryInformation */
-    const char *initializers;  /* SetOutputModelExternalInitializersFile */
+    const char *initializers;  /* SetOutputModelExternalInitializersFile, */
+    size_t threshold;          /* for those of as many bytes */
     uint32_t flags;
     void (*more)(OrtModelCompilationOptions *options); /* anything else */
     void *data;                                        /* result */

@@ -94,6 +94,20 @@ bool anyep_add(anyep_settings *set, const char ***list, const char *key, const c
     return true;
 }
 
+bool anyep_is_option(const char *option, const char *key) {
+    cli_guess guess = cli_guess_of(epctx_str_of(key));
+    size_t count, i;
+    const epctx_option_info *list = epctx_option_list(&count);
+    for (i = 0; i < count; i++) {
+        if (strcmp(list[i].key, key) == 0) return true;
+        cli_guess_word(&guess, list[i].key);
+    }
+    if (guess.best == NULL && strncmp(key, "ep.context_", 11) != 0) return true;
+    cli_misuse("%s: ONNX Runtime has no session option '%s'%s", option, key,
+               cli_guess_hint(&guess));
+    return false;
+}
+
 /* K=V of --ep-opt and --option. */
 static bool read_pairs(anyep_settings *set, const char *option, const char **given,
                        const char ***list) {
@@ -111,6 +125,7 @@ static bool read_pairs(anyep_settings *set, const char *option, const char **giv
             return refuse("--ep-opt: this is an option of the session, EPs do not read it here: "
                           "use --option ",
                           text);
+        if (given == &set->option && !anyep_is_option(option, copy)) return false;
         if (!anyep_add(set, list, copy, equals + 1)) return false;
     }
     return true;

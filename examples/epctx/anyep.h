@@ -65,6 +65,9 @@ bool anyep_read(anyep_settings *set, epctx_arena *arena, bool needs_ep, unsigned
 /* Whether an input of one of the models has each dimension of --dim, which ORT does not tell;
  * prints what is wrong. Models that cannot be read have all. */
 bool anyep_check_dims(const anyep_settings *set, const char *const *models, size_t count);
+/* Whether `key` may be a session option of ONNX Runtime or an EP: neither a mistyped one of those
+ * that the tool knows nor an unknown one of contexts. Prints what is wrong. */
+bool anyep_is_option(const char *option, const char *key);
 /* Adds a session or EP option that the command itself sets; false: no memory, or the user gave it,
  * too, which is told. */
 bool anyep_add(anyep_settings *set, const char ***list, const char *key, const char *value);

@@ -88,6 +88,10 @@ int cli_fail_stale(const epctx_error *error, const char *option);
 /* The same for a node that cannot be renamed, with --one-graph instead of the API's one_graph and
  * `more`, which may be empty, behind it. */
 int cli_fail_graph_key(const epctx_error *error, const char *more);
+/* More of the failure told last, as data: the file that it is about, and what cures it,
+ * which standard error gets, too. */
+void cli_fail_file(const char *file);
+void cli_fail_with_cure(const char *cure);
 /* Warns on standard error when a binary is not that of the build stamp. `context_path` may be
  * NULL. */
 void cli_warn_stale(const epctx_model *model, const char *context_path);
@@ -194,6 +198,9 @@ void cli_progress_hide(void);
 void cli_progress_end(void);
 /* --no-progress was given. */
 void cli_progress_forbid(void);
+/* ORT needs shapes and the like as constants when it loads a model, and does not read them from
+ * files: initializers of fewer bytes stay in the model, as in ORT's own tools. */
+enum { CLI_SMALL_INITIALIZER = 1024 };
 /* Bytes of a file, 0 when that cannot be told. */
 uint64_t cli_file_size(const char *file);
 

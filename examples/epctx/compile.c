@@ -94,15 +94,17 @@ static void print_json(alone *a, double milliseconds) {
 }
 
 bool compile_tell_compiled(const epctx_model *model, const char *file) {
+    char text[EPCTX_PATH_MAX + 300];
     epctx_walk walk;
     epctx_node_view node;
     epctx_str ep;
     epctx_walk_begin(&walk, model);
     if (!epctx_walk_epnode(&walk, &node)) return false;
     ep = epctx_node_attr_str(&node, "source");
-    cli_say("epctx: %s has EPContext nodes of '%.*s': it is compiled already, compile the original "
-            "model\n",
-            file, (int)ep.size, ep.data);
+    snprintf(text, sizeof text,
+             "%s has EPContext nodes of '%.*s': it is compiled already, compile the original model",
+             file, ep.size < 200 ? (int)ep.size : 200, ep.data);
+    cli_fail_with_cure(text);
     return true;
 }
 
@@ -152,7 +154,7 @@ static int fail_alone(alone *a, const epctx_error *error) {
         return cli_fail_cure(error, "-f replaces it");
     cli_fail(error);
     if (nodes && a->open_inputs != NULL && a->open_inputs[0] != '\0')
-        cli_say("epctx: %s\n", a->open_inputs);
+        cli_fail_with_cure(a->open_inputs);
     if (nodes && a->set->verbose) left_print(stderr, &a->left);
     return CLI_FAILED;
 }
@@ -385,6 +387,7 @@ static bool read_bars(const char *option, const char *list, anyep_settings *any,
             return false;
         }
         *bar = '\0';
+        if (to == &any->session && !anyep_is_option(option, text)) return false;
         if (!anyep_add(any, to, text, bar + 1)) return false;
     }
     return true;
@@ -434,14 +437,13 @@ static int compile_all(const char *const *files, int count, const compile_settin
                        const anyep_settings *any, const char *const *libraries) {
     char *rules = NULL;
     int code;
-    if (any == NULL && set->dry_run) return compile_plan(files, count, set);
-    if (set->depfile != NULL && !set->dry_run &&
-        !depfile_make(files, count, set, libraries, &rules))
+    if (set->depfile != NULL && !depfile_make(files, count, set, libraries, &rules))
         return CLI_FAILED;
-    code = any != NULL  ? compile_ort(files, count, set, any)
-           : set->share ? compile_group(files, count, set)
-                        : compile(files[0], set);
-    if (code == CLI_OK && rules != NULL) code = depfile_write(set->depfile, rules);
+    code = any != NULL    ? compile_ort(files, count, set, any)
+           : set->dry_run ? compile_plan(files, count, set)
+           : set->share   ? compile_group(files, count, set)
+                          : compile(files[0], set);
+    if (code == CLI_OK && rules != NULL && !set->dry_run) code = depfile_write(set->depfile, rules);
     free(rules);
     return code;
 }
@@ -574,7 +576,7 @@ const cli_command cli_compile = {
     "  --require-all        fail if any node is left to the CPU\n"
     "  --verify             load the compiled code before writing anything\n"
     "  --initializers NAME  store the remaining initializers in file NAME beside the\n"
-    "                       model\n"
+    "                       model; with --ep, those of 1 KiB or more\n"
     "  --arch A             target architecture\n"
     "  -e EP                target EP: npu\n"
     "  -i \"K|V ...\"         EP options: arch|A\n"
@@ -582,9 +584,9 @@ const cli_command cli_compile = {
     "  --dim NAME=N,...     set the dimension NAME to N in the whole model, or one\n"
     "                       dimension of an input with INPUT[AXIS]=N; the NPU needs\n"
     "                       fixed shapes; may be given several times\n"
-    "  --depfile FILE       write a rule for make and ninja: the results depend on\n"
-    "                       the models, the files that these name, and the libraries\n"
-    "                       of --ep and --ort\n"
+    "  --depfile FILE       write a rule for make and ninja: the new models depend on\n"
+    "                       MODEL, the files it names, and the libraries of --ep and\n"
+    "                       --ort; list binaries as outputs in the build file, too\n"
     "  -v                   print progress to standard error, and why nodes are left\n"
     "                       to the CPU\n"
     "  --json               print the report as one JSON object; one model only\n"

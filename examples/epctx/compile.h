@@ -104,6 +104,14 @@ void left_json(left_nodes *left);
 /* Where the model goes that is made of `file`, with room for EPCTX_PATH_MAX. */
 epctx_status compile_output_path(const char *file, const compile_settings *set, char *out,
                                  epctx_error *error);
+/* Names and checks the outputs of one model, by epctx_preflight: none replaces the model or a file
+ * that it names. `binary` NULL: to be named; `joined`: that of a group, which may exist. `ep`: its
+ * short name; NULL: another EP names its binary. */
+epctx_status compile_outputs(const char *file, const char *ep, const char *binary, bool joined,
+                             const compile_settings *set, epctx_arena *arena, epctx_outputs *out,
+                             epctx_error *error);
+/* Models of a group are beside its binary, with unique names: all[count] fits those before it. */
+epctx_status compile_fits_group(const epctx_outputs *all, int count, epctx_error *error);
 /* --depfile: rules of make for what is written, which depends on the models, the files that they
  * name and `libraries` (the last one NULL), as text that the caller frees. Says what is wrong
  * otherwise. */

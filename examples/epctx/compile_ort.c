@@ -2,6 +2,7 @@
  * made in a temporary folder, looked at, and put into place together. */
 #define _GNU_SOURCE
 #include "compile.h"
+#include "ops/init.h"
 #include "output.h"
 
 #include <errno.h>
@@ -20,7 +21,7 @@ typedef struct made_file {
     const char *name; /* in the folder of the models */
     epctx_mapping mapping;
     uint64_t size;
-    bool mapped, is_model, needed;
+    bool mapped, is_model, needed, is_binary;
 } made_file;
 
 /* One model of the unit. */
@@ -47,8 +48,8 @@ typedef struct unit {
     epctx_overwrite policy;
 } unit;
 
-static void fail_or_replace(const epctx_error *error) {
-    if (error->status == EPCTX_ERR_EXISTS)
+static void fail_or_replace(const unit *u, const epctx_error *error) {
+    if (error->status == EPCTX_ERR_EXISTS && u->policy == EPCTX_OVERWRITE_FAIL)
         cli_fail_cure(error, "-f replaces it");
     else
         cli_fail(error);
@@ -96,31 +97,34 @@ static bool name_output(unit *u, made_model *model) {
     if (strchr(model->name, '.') == NULL)
         return say(path, "ONNX Runtime wants a file name with an extension: use -o NAME.onnx");
     if (u->folder == NULL) u->folder = in;
-    if (strcmp(u->folder, in) != 0)
-        return say(path, "models that share a binary must be in one folder (--no-share compiles "
-                         "each alone)");
-    if (epctx_output_check(epctx_io_files(), path, u->policy, &error) != EPCTX_OK) {
-        fail_or_replace(&error);
-        return false;
-    }
     return true;
 }
 
+/* No output replaces a source; the EP's binaries follow in is_apart. */
+static bool check_output(unit *u, epctx_outputs *all, size_t i) {
+    const char *file = u->models[i].source;
+    epctx_error error;
+    epctx_status status;
+    epctx_error_clear(&error);
+    status = compile_outputs(file, NULL, NULL, false, u->set, &u->arena, &all[i], &error);
+    if (status == EPCTX_OK && i > 0) status = compile_fits_group(all, (int)i, &error);
+    if (status != EPCTX_OK) fail_or_replace(u, &error);
+    return status == EPCTX_OK;
+}
+
 static bool name_outputs(unit *u, const char *const *files, size_t count) {
-    size_t i, k;
+    epctx_outputs *all = (epctx_outputs *)epctx_arena_array(&u->arena, count, sizeof *all);
+    size_t i;
     u->count = count;
     u->models = (made_model *)epctx_arena_array(&u->arena, count, sizeof *u->models);
     u->jobs = (anyep_model *)epctx_arena_array(&u->arena, count, sizeof *u->jobs);
-    if (u->models == NULL || u->jobs == NULL) return say("", "out of memory");
+    if (all == NULL || u->models == NULL || u->jobs == NULL) return say("", "out of memory");
     for (i = 0; i < count; i++) {
         struct stat there;
         u->models[i].source = files[i];
         if (stat(files[i], &there) != 0) return say(files[i], strerror(errno));
         if (S_ISDIR(there.st_mode)) return say(files[i], "is a folder");
-        if (!name_output(u, &u->models[i])) return false;
-        for (k = 0; k < i; k++)
-            if (strcmp(u->models[k].name, u->models[i].name) == 0)
-                return say(files[i], "two models of a group would write the same file");
+        if (!name_output(u, &u->models[i]) || !check_output(u, all, i)) return false;
     }
     return true;
 }
@@ -196,6 +200,7 @@ static bool need_file(unit *u, const made_model *model, const epctx_dependency *
         if (strncmp(real, out, size) == 0 && real[size] == '/' &&
             strcmp(real + size + 1, u->files[i].name) == 0) {
             u->files[i].needed = true;
+            if (file->use != EPCTX_USE_INITIALIZERS) u->files[i].is_binary = true;
             return true;
         }
     return say(file->path, "the EP put this file outside of the model's folder");
@@ -322,8 +327,31 @@ static void stamp(unit *u, const made_model *model, const char *path) {
     if (status != EPCTX_OK) note(u, "%s has no build stamp: %s", model->name, error.message);
 }
 
+/* The session option for a file of initializers, unlike the compile API, has no threshold. */
+static bool keep_small(const char *path) {
+    epctx_convert_opts opts;
+    epctx_write_opts write;
+    epctx_changes changes;
+    epctx_model open;
+    epctx_error error;
+    epctx_status status;
+    memset(&opts, 0, sizeof opts);
+    memset(&write, 0, sizeof write);
+    opts.threshold = CLI_SMALL_INITIALIZER;
+    write.overwrite = EPCTX_OVERWRITE_REPLACE;
+    status = cli_open(&open, path, &error);
+    if (status == EPCTX_OK) status = epctx_init_inline(&open, &opts, &changes, &error);
+    if (status == EPCTX_OK) status = epctx_model_write_file(&open, path, &write, &error);
+    epctx_model_close(&open);
+    if (status != EPCTX_OK) cli_fail(&error);
+    return status == EPCTX_OK;
+}
+
 static bool examine(unit *u) {
+    const bool outside = u->set->by_session && u->set->gen.initializers_file_name != NULL;
     size_t i;
+    for (i = 0; i < u->count && outside; i++)
+        if (!keep_small(u->jobs[i].output)) return false;
     for (i = 0; i < u->count; i++) stamp(u, &u->models[i], u->jobs[i].output);
     if (!list_files(u)) return false;
     for (i = 0; i < u->count; i++) {
@@ -398,19 +426,36 @@ static bool changes(const unit *u, const made_file *file, const epctx_span *part
     return differs;
 }
 
+/* What the EP has named replaces no source either, and is no other output. */
+static bool is_apart(unit *u, const made_file *file, epctx_error *error) {
+    epctx_outputs ignored;
+    size_t i;
+    for (i = 0; i < u->count && file->is_binary; i++)
+        if (compile_outputs(u->models[i].source, NULL, file->name, true, u->set, &u->arena,
+                            &ignored, error) != EPCTX_OK)
+            return false;
+    return true;
+}
+
 /* A binary that other models in the folder name is not replaced by another one. */
 static bool is_free(unit *u, const made_file *file, const epctx_span *part, epctx_error *error) {
+    compile_notes unsaid; /* a file of initializers takes no binary's place */
     const char **sources;
     const char *path;
     size_t i;
+    bool is;
     if (file->is_model || u->policy == EPCTX_OVERWRITE_FAIL || !changes(u, file, part)) return true;
     sources = (const char **)epctx_arena_array(&u->arena, u->count, sizeof *sources);
     path = join(&u->arena, u->folder, file->name);
     if (sources == NULL || path == NULL)
         return epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory") == EPCTX_OK;
     for (i = 0; i < u->count; i++) sources[i] = u->models[i].source;
-    return compile_check_path(path, sources, (int)u->count, u->set, true, &u->notes, error) ==
-           EPCTX_OK;
+    memset(&unsaid, 0, sizeof unsaid);
+    epctx_arena_init(&unsaid.arena, NULL);
+    is = compile_check_path(path, sources, (int)u->count, u->set, true,
+                            file->is_binary ? &u->notes : &unsaid, error) == EPCTX_OK;
+    epctx_arena_free(&unsaid.arena);
+    return is;
 }
 
 static bool commit(unit *u) {
@@ -431,7 +476,7 @@ static bool commit(unit *u) {
     for (i = 0; ok && i < u->file_count; i++) {
         made_file *file = &u->files[i];
         ok = map_file(u, file, &parts[i], &error) && is_free(u, file, &parts[i], &error) &&
-             make_subfolder(u, file->name, &error);
+             make_subfolder(u, file->name, &error) && is_apart(u, file, &error);
         outputs[i].path = outputs[i].name = file->name;
         outputs[i].parts = &parts[i];
         outputs[i].part_count = 1;
@@ -446,7 +491,7 @@ static bool commit(unit *u) {
     if (ok)
         cli_wrote_files();
     else
-        fail_or_replace(&error);
+        fail_or_replace(u, &error);
     return ok;
 }
 
@@ -554,7 +599,7 @@ static void tell_source(const unit *u, const made_model *model) {
     if (cli_open(&open, model->source, &error) == EPCTX_OK &&
         !compile_tell_compiled(&open, model->source) && u->any->dim_count == 0 &&
         compile_open_inputs(&open, &text, &error) == EPCTX_OK && text[0] != '\0')
-        cli_say("epctx: %s\n", text);
+        cli_fail_with_cure(text);
     free(text);
     epctx_model_close(&open);
 }
@@ -568,6 +613,7 @@ static bool make(unit *u) {
         const size_t at = u->result.board != NULL ? u->result.board->compiled : 0;
         const made_model *model = &u->models[at < u->count ? at : 0];
         anyep_tell(&job, &u->result, model->source);
+        cli_fail_file(model->source);
         if (u->result.end == ANYEP_REFUSED) tell_source(u, model);
         return false;
     }
@@ -624,8 +670,12 @@ int compile_ort(const char *const *files, int count, const compile_settings *set
                 const anyep_settings *any) {
     int failed = 0, i;
     if (!set->alone || count == 1) return compile_unit(files, (size_t)count, set, any);
-    for (i = 0; i < count && !cli_signals_waiting(); i++)
-        failed += compile_unit(&files[i], 1, set, any) != CLI_OK;
+    /* Models that shared a binary so far part from it, the last first: it is named after the first,
+     * which may replace it when nobody else needs it. */
+    for (i = 0; i < count && !cli_signals_waiting(); i++) {
+        const int at = set->gen.overwrite ? count - 1 - i : i;
+        failed += compile_unit(&files[at], 1, set, any) != CLI_OK;
+    }
     if (failed > 0)
         cli_fail_text("%d of %d models could not be compiled; the others were", failed, count);
     return failed > 0 || i < count ? CLI_FAILED : CLI_OK;

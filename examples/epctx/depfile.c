@@ -2,9 +2,11 @@
 #define _POSIX_C_SOURCE 200809L
 
 #include "compile.h"
+#include "output.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 typedef struct depfile {
     const compile_settings *set;
@@ -13,6 +15,47 @@ typedef struct depfile {
     epctx_map known; /* prerequisites with such a rule */
     epctx_error *error;
 } depfile;
+
+/* Begins as put_rule does. */
+static bool is_depfile(FILE *in) {
+    char *line = NULL;
+    size_t room = 0;
+    const ssize_t size = getline(&line, &room, in);
+    const bool is = size < 0 || (size > 4 && (size_t)size == strlen(line) &&
+                                 strcmp(line + size - 4, ": \\\n") == 0);
+    free(line);
+    return is;
+}
+
+/* What is there and no depfile is not replaced, by no option: a slip would cost a model. */
+static epctx_status check_place(const char *path, epctx_error *error) {
+    struct stat there;
+    FILE *in;
+    bool ours;
+    epctx_status status =
+        epctx_output_check(epctx_io_files(), path, EPCTX_OVERWRITE_REPLACE, error);
+    if (status != EPCTX_OK || lstat(path, &there) != 0) return status;
+    in = S_ISREG(there.st_mode) ? fopen(path, "rb") : NULL;
+    ours = in != NULL && is_depfile(in);
+    if (in != NULL) fclose(in);
+    if (ours) return EPCTX_OK;
+    status = epctx_fail(error, EPCTX_ERR_EXISTS,
+                        "--depfile: this is no depfile of an earlier run and would be lost: "
+                        "choose another name, or remove it first");
+    epctx_blame(error, path, NULL, NULL);
+    return status;
+}
+
+/* The depfile is none of the files that it names. */
+static epctx_status check_other(const depfile *d, const char *path) {
+    epctx_status status = EPCTX_OK;
+    if (!output_same(d->set->depfile, path)) return status;
+    status = epctx_fail(d->error, EPCTX_ERR_PATH,
+                        "--depfile: this is a model, a file that it names or a result: choose "
+                        "another name");
+    epctx_blame(d->error, d->set->depfile, NULL, NULL);
+    return status;
+}
 
 /* A name in the one form that both read. What they read differently, or not at all, is refused. */
 static epctx_status put_name(depfile *d, FILE *to, const char *name) {
@@ -35,7 +78,8 @@ static epctx_status put_input(depfile *d, const char *path) {
     epctx_status status;
     const char *kept;
     fputs(" \\\n  ", d->out);
-    status = put_name(d, d->out, path);
+    status = check_other(d, path);
+    if (status == EPCTX_OK) status = put_name(d, d->out, path);
     if (status != EPCTX_OK || epctx_map_get(&d->known, epctx_str_of(path)) != EPCTX_MAP_NONE)
         return status;
     /* A file that is gone is no error of make's: the command tells more. */
@@ -85,16 +129,28 @@ static epctx_status put_model(depfile *d, const char *path) {
     return status;
 }
 
+/* The outputs of a model. Only the EP knows which binaries it writes: depfile_write looks again. */
+static epctx_status put_outputs(depfile *d, const char *file) {
+    const char *name = d->set->gen.initializers_file_name;
+    char path[EPCTX_PATH_MAX], beside[EPCTX_PATH_MAX];
+    epctx_status status = compile_output_path(file, d->set, path, d->error);
+    epctx_str folder;
+    if (status == EPCTX_OK) status = check_other(d, path);
+    if (status == EPCTX_OK) status = put_name(d, d->out, path);
+    folder = epctx_path_folder(epctx_str_of(path));
+    if (status != EPCTX_OK || name == NULL) return status;
+    snprintf(beside, sizeof beside, "%.*s%s", (int)folder.size, folder.data, name);
+    return check_other(d, beside);
+}
+
 /* Models that are compiled together depend on all of their sources. */
 static epctx_status put_rule(depfile *d, const char *const *files, int count,
                              const char *const *libraries) {
     epctx_status status = EPCTX_OK;
-    char path[EPCTX_PATH_MAX];
     int i;
     for (i = 0; i < count && status == EPCTX_OK; i++) {
-        status = compile_output_path(files[i], d->set, path, d->error);
         if (i > 0) fputc(' ', d->out);
-        if (status == EPCTX_OK) status = put_name(d, d->out, path);
+        status = put_outputs(d, files[i]);
     }
     fputc(':', d->out);
     for (i = 0; i < count && status == EPCTX_OK; i++) status = put_model(d, files[i]);
@@ -128,7 +184,8 @@ bool depfile_make(const char *const *files, int count, const compile_settings *s
     epctx_map_init(&d.known, &d.arena);
     d.out = open_memstream(text, &size);
     d.empty = open_memstream(&empty, &empty_size);
-    if (d.out != NULL && d.empty != NULL) status = put_rules(&d, files, count, libraries);
+    if (d.out != NULL && d.empty != NULL) status = check_place(set->depfile, &error);
+    if (status == EPCTX_OK) status = put_rules(&d, files, count, libraries);
     if (d.empty != NULL && fclose(d.empty) != 0) status = EPCTX_ERR_NOMEM;
     if (d.out != NULL && empty != NULL) fputs(empty, d.out);
     if (d.out != NULL && fclose(d.out) != 0) status = EPCTX_ERR_NOMEM;
@@ -148,7 +205,8 @@ int depfile_write(const char *path, const char *text) {
     epctx_error error;
     memset(&opts, 0, sizeof opts);
     opts.overwrite = EPCTX_OVERWRITE_REPLACE;
-    if (epctx_write_bytes(cli_io(), path, text, strlen(text), &opts, &error) == EPCTX_OK)
+    if (check_place(path, &error) == EPCTX_OK &&
+        epctx_write_bytes(cli_io(), path, text, strlen(text), &opts, &error) == EPCTX_OK)
         return CLI_OK;
     return cli_fail(&error);
 }

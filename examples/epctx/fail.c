@@ -1,4 +1,5 @@
 /* What goes wrong: for people on standard error, and with --json as data. */
+#define _POSIX_C_SOURCE 200809L
 #include "cli.h"
 
 #include <inttypes.h>
@@ -15,7 +16,7 @@ typedef struct failure {
     struct failure *next;
     const char *status; /* NULL: none that the library knows */
     char *message;
-    const char *cure; /* inside `message`'s memory; NULL: not known */
+    const char *cure; /* NULL: not known */
     char file[256], node[128], attribute[64];
     uint64_t offset;
 } failure;
@@ -130,6 +131,20 @@ int cli_misuse(const char *format, ...) {
     code = fail_text("usage", format, args, CLI_USAGE);
     va_end(args);
     return code;
+}
+
+void cli_fail_file(const char *file) {
+    epctx_error error;
+    if (json.last == NULL || json.last->file[0] != '\0') return;
+    epctx_error_clear(&error);
+    epctx_fail(&error, EPCTX_ERR_IO, "%s", json.last->message);
+    epctx_blame(&error, file, NULL, NULL);
+    memcpy(json.last->file, error.file, sizeof json.last->file);
+}
+
+void cli_fail_with_cure(const char *cure) {
+    cli_say("epctx: %s\n", cure);
+    if (json.last != NULL && json.last->cure == NULL) json.last->cure = strdup(cure);
 }
 
 int cli_fail_stale(const epctx_error *error, const char *option) {

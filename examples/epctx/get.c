@@ -265,6 +265,7 @@ static int run(int argc, char **argv) {
     if (work.out != NULL && strcmp(work.out, "-") == 0) work.out = NULL; /* as without -o */
     work.file = operands[0];
     work.what = operands[1];
+    if (!output_spares(work.out, work.file)) return CLI_FAILED;
     if (cli_open(&work.model, work.file, &work.error) != EPCTX_OK) return cli_fail(&work.error);
     code = get(&work);
     if (work.mapping.handle != NULL) epctx_io_files()->unmap_fn(NULL, &work.mapping);

@@ -10,7 +10,7 @@ typedef struct init_args {
 } init_args;
 
 static bool read_numbers(const init_args *args, epctx_convert_opts *opts) {
-    opts->threshold = 1024;
+    if (args->external) opts->threshold = CLI_SMALL_INITIALIZER;
     return (args->threshold == NULL ||
             cli_number("--threshold", args->threshold, 0, INT64_MAX, &opts->threshold)) &&
            (args->align == NULL ||

@@ -59,14 +59,42 @@ epctx_write_opts output_options(const output *out) {
     return opts;
 }
 
+/* The canonical folder of a file that need not be there. */
+static bool folder_of(const char *path, char *out) {
+    const epctx_io *io = epctx_io_files();
+    const epctx_str folder = epctx_path_folder(epctx_str_of(path));
+    char text[EPCTX_PATH_MAX];
+    const int size = snprintf(text, sizeof text, "%.*s.", (int)folder.size, folder.data);
+    return size > 0 && (size_t)size < sizeof text &&
+           io->canonical_fn(io->user, text, out, EPCTX_PATH_MAX, NULL) == EPCTX_OK;
+}
+
+bool output_same(const char *a, const char *b) {
+    const epctx_io *io = epctx_io_files();
+    char one[EPCTX_PATH_MAX], other[EPCTX_PATH_MAX];
+    epctx_file_info first, second;
+    if (io->stat_fn(io->user, a, &first, NULL) == EPCTX_OK &&
+        io->stat_fn(io->user, b, &second, NULL) == EPCTX_OK && epctx_file_same(&first, &second))
+        return true;
+    return epctx_str_eq(epctx_path_file(epctx_str_of(a)), epctx_path_file(epctx_str_of(b))) &&
+           folder_of(a, one) && folder_of(b, other) && strcmp(one, other) == 0;
+}
+
+bool output_spares(const char *path, const char *source) {
+    epctx_error error;
+    if (path == NULL || !output_same(path, source)) return true;
+    epctx_error_clear(&error);
+    epctx_fail(&error, EPCTX_ERR_PATH,
+               "belongs to the source model: an output must not overwrite it");
+    epctx_blame(&error, path, NULL, NULL);
+    cli_fail(&error);
+    return false;
+}
+
 /* Whether the result goes where a file is read from, whatever the two are called. */
 static bool is_replaced(const output *out, const char *file) {
-    const epctx_io *io = epctx_io_files();
-    epctx_file_info result, source;
     if (out->path == NULL || out->to_stdout || out->dry_run) return false;
-    return out->in_place || (io->stat_fn(io->user, out->path, &result, NULL) == EPCTX_OK &&
-                             io->stat_fn(io->user, file, &source, NULL) == EPCTX_OK &&
-                             epctx_file_same(&result, &source));
+    return out->in_place || output_same(out->path, file);
 }
 
 epctx_status output_open(output *out, epctx_model *model, const char *file, epctx_error *error) {

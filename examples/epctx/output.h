@@ -100,6 +100,10 @@ bool output_check(output *out, const char *source);
 /* Reads --overwrite POLICY (NULL: not given) and -f; without both, `policy` stays. `backup`: the
  * command can keep the old file. On a mistake prints what is wrong. */
 bool output_policy(const char *text, bool force, bool backup, epctx_overwrite *policy);
+/* Whether two paths are one file, or would be. */
+bool output_same(const char *a, const char *b);
+/* For a result that is no model: whether it would not replace `source`, otherwise says so. */
+bool output_spares(const char *path, const char *source);
 /* Opens the model that is to be changed. Where the result replaces it, nobody else changes it until
  * output_free. */
 epctx_status output_open(output *out, epctx_model *model, const char *file, epctx_error *error);

@@ -365,13 +365,13 @@ void compile_print_notes(FILE *out, const compile_notes *notes) {
 
 /* -- a dry run -- */
 
-/* The outputs of one model; `binary` (NULL: to be named) is that of the group. */
-static epctx_status outputs_of(const char *file, const char *binary, const compile_settings *set,
-                               const epctx_backend *backend, epctx_arena *arena, epctx_outputs *out,
-                               epctx_error *error) {
+epctx_status compile_outputs(const char *file, const char *ep, const char *binary, bool joined,
+                             const compile_settings *set, epctx_arena *arena, epctx_outputs *out,
+                             epctx_error *error) {
     epctx_dependency *files;
     epctx_preflight_in in;
-    epctx_options options = epctx_options_of_gen(&set->gen);
+    epctx_gen_opts gen = set->gen;
+    epctx_options options;
     epctx_model model;
     const char **inputs = NULL;
     size_t count = 0, i;
@@ -379,9 +379,11 @@ static epctx_status outputs_of(const char *file, const char *binary, const compi
     if (status == EPCTX_OK) status = epctx_model_files(&model, NULL, arena, &files, &count, error);
     memset(&in, 0, sizeof in);
     in.model_path = file;
-    in.ep = backend->short_name;
+    in.ep = ep;
     in.binary = binary;
-    in.binary_joined = binary != NULL;
+    in.binary_joined = joined;
+    if (ep == NULL) gen.embed = binary == NULL;
+    options = epctx_options_of_gen(&gen);
     if (status == EPCTX_OK) {
         inputs = epctx_arena_array(arena, count, sizeof *inputs);
         if (inputs == NULL) status = epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory");
@@ -394,8 +396,7 @@ static epctx_status outputs_of(const char *file, const char *binary, const compi
     return status;
 }
 
-/* Models of a group are beside its binary, with unique names. */
-static epctx_status fits_group(const epctx_outputs *all, int count, epctx_error *error) {
+epctx_status compile_fits_group(const epctx_outputs *all, int count, epctx_error *error) {
     const epctx_io *io = epctx_io_files();
     static char first[EPCTX_PATH_MAX], here[EPCTX_PATH_MAX], folder[EPCTX_PATH_MAX];
     const char *paths[2] = {all[0].model, all[count].model};
@@ -454,8 +455,9 @@ int compile_plan(const char *const *files, int count, const compile_settings *se
     all = epctx_arena_array(&arena, (size_t)count, sizeof *all);
     if (all == NULL) status = epctx_fail(&error, EPCTX_ERR_NOMEM, "out of memory");
     for (i = 0; status == EPCTX_OK && i < count; i++) {
-        status = outputs_of(files[i], binary, set, &backend, &arena, &all[i], &error);
-        if (status == EPCTX_OK && i > 0) status = fits_group(all, i, &error);
+        status = compile_outputs(files[i], backend.short_name, binary, binary != NULL, set, &arena,
+                                 &all[i], &error);
+        if (status == EPCTX_OK && i > 0) status = compile_fits_group(all, i, &error);
         if (status == EPCTX_OK && set->share) {
             epctx_str name = epctx_path_file(epctx_str_of(all[0].binary));
             binary = epctx_arena_copy(&arena, name);

@@ -151,6 +151,7 @@ static void fail_run(work *w, int which, const anyep_job *job, const char *what)
     memcpy(run->problem, run->result.words, sizeof run->result.words);
     w->failed = true;
     anyep_tell(job, &run->result, what);
+    cli_fail_file(w->set.model);
 }
 
 /* A run of `model`; the second and third take the first one's inputs. */
@@ -178,6 +179,7 @@ static void run_one(work *w, int which, const char *model) {
                  "no node runs on the EP: the CPU EP would be compared with itself");
         w->failed = true;
         cli_fail_text("%s: %s", run_names[which], run->problem);
+        cli_fail_file(w->set.model);
     } else {
         run->done = true;
         if (w->set.any.verbose) anyep_print_log(&job);
@@ -379,6 +381,16 @@ static bool read_tolerance(const char *option, const char *text, double fallback
     return false;
 }
 
+/* On CPUs with AVX2 alone, ORT's kernels for uint8 times int8 saturate by default: the reference
+ * would be wrong, not the EP. A value that the user gives stays. */
+static bool add_exact(settings *set) {
+    static const char key[] = "session.x64quantprecision";
+    const char *const *given = set->any.session;
+    for (; given != NULL && *given != NULL; given += 2)
+        if (strcmp(*given, key) == 0) return true;
+    return anyep_add(&set->any, &set->any.session, key, "1");
+}
+
 /* An EPContext model has no reference. */
 static bool is_source(work *w) {
     const settings *set = &w->set;
@@ -410,9 +422,9 @@ static int verify(work *w) {
     run_one(w, JIT, w->set.model);
     run_context(w);
     cli_progress_end();
-    if (!cli_signals_waiting()) code = report_all(w);
     if (w->failed && set->dim_count == 0 && w->open_inputs[0] != '\0')
-        cli_say("epctx: %s\n", w->open_inputs);
+        cli_fail_with_cure(w->open_inputs);
+    if (!cli_signals_waiting()) code = report_all(w);
     for (i = 0; i < RUNS; i++) anyep_free(&w->runs[i].result);
     anyep_remove(w->folder);
     return code;
@@ -455,7 +467,7 @@ static int run(int argc, char **argv) {
         read_tolerance("--rtol", rtol, RTOL, &set->rtol) &&
         read_tolerance("--atol", atol, -1, &set->atol) &&
         read_tolerance("--cosine", cosine, -1, &set->cosine) &&
-        anyep_read(&set->any, &w.arena, true, LIMIT) &&
+        anyep_read(&set->any, &w.arena, true, LIMIT) && add_exact(set) &&
         (set->source == NULL ||
          anyep_add(&set->any, &set->any.session, "ep.context_source_model_path", set->source)))
         code = verify(&w);
@@ -476,7 +488,9 @@ const cli_command cli_verify = {
     "on the EP, which compiles it in the session (JIT), and from a context that the\n"
     "EP compiled. Compares each output of the EP with the CPU's, and those of the\n"
     "context with the JIT's. Each step is a process of its own; what an EP that\n"
-    "crashes or hangs leaves to compare is compared. Nothing is written.\n\n" ANYEP_HELP
+    "crashes or hangs leaves to compare is compared. Nothing is written. Kernels of\n"
+    "the CPU EP that saturate in int8 models are not used (--option\n"
+    "session.x64quantprecision=0 takes them).\n\n" ANYEP_HELP
     "  --timeout S          end the EP's process after S seconds (default 600)\n"
     "  --context MODEL      an EPContext model of MODEL, instead of compiling one\n"
     "  --source MODEL       the weights of a weightless context\n"

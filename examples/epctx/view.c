@@ -168,7 +168,7 @@ static int run(int argc, char **argv) {
     epctx_overwrite policy = EPCTX_OVERWRITE_FAIL;
     char *page;
     size_t size;
-    int count, code;
+    int count, code, i;
     const cli_option options[] = {{"-o", &path, NULL},   {"--output", &path, NULL},
                                   {"-f", NULL, &force},  {"--overwrite", &overwrite, NULL},
                                   {"--npu", NULL, &npu}, {NULL, NULL, NULL}};
@@ -178,6 +178,8 @@ static int run(int argc, char **argv) {
         cli_misuse("specify the page: -o PAGE.html; - is standard output");
         return CLI_USAGE;
     }
+    for (i = 0; i < count; i++)
+        if (!output_spares(path, files[i])) return CLI_FAILED;
     cli_progress_begin("view", 0);
     code = make_page(files, count, npu, &page, &size);
     cli_progress_end();

@@ -393,7 +393,7 @@ static OrtStatus *find_unwritable(claim *c, const OrtNode **out) {
         session->refusal = epctx_fail(
             &session->refusal_text, EPCTX_ERR_UNSUPPORTED,
             "a body of node '%S' (%S) uses constants, and ONNX Runtime writes a context model with "
-            "such a body wrongly: generate it with epctx compile",
+            "such a body wrongly: compile it without ONNX Runtime (epctx compile without --ep)",
             &graph->nodes[i].name, &graph->nodes[i].op_type);
         *out = c->record->nodes[i];
         return NULL;

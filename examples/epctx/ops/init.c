@@ -37,6 +37,12 @@ static epctx_status init_run(epctx_model *model, const epctx_convert_opts *opts,
 
 /* -- inline -- */
 
+static bool init_is_small(const init_work *w, const epctx_tensor_view *view) {
+    epctx_tensor tensor;
+    return epctx_tensor_load(w->c.model, view->view, NULL, &tensor, NULL) == EPCTX_OK &&
+           tensor.size < w->c.opts.threshold;
+}
+
 static epctx_status init_inline_step(init_work *w) {
     epctx_walk walk;
     epctx_graph_view graph;
@@ -45,7 +51,7 @@ static epctx_status init_inline_step(init_work *w) {
         epctx_cursor tensors = epctx_graph_initializers(graph);
         epctx_tensor_view tensor;
         while (epctx_next_tensor(&tensors, &tensor))
-            if (tensor.external)
+            if (tensor.external && (w->c.opts.threshold == 0 || init_is_small(w, &tensor)))
                 OPS_TRY(ops_inline_tensor(w->c.model, &tensor, w->c.changes, w->c.error));
     }
     return ops_check_size(w->c.model, "store initializers in a file", w->c.error);

@@ -6,6 +6,7 @@
 
 #include <stdarg.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 void child_doing(child *c, const char *format, ...) {
     va_list args;
@@ -149,6 +150,12 @@ static bool add_folder(child *c, const char *file, ort_spec *spec) {
     return true;
 }
 
+bool child_is_file(child *c, const char *file) {
+    struct stat there;
+    return stat(file, &there) != 0 || S_ISREG(there.st_mode) ||
+           child_fail(c, "%s is no regular file", file);
+}
+
 /* ORT overrides dimensions by name only: by place it gets the changed model, from memory. A context
  * model has no free dimensions any more. */
 bool child_model(child *c, const char *file, ort_spec *spec) {
@@ -156,6 +163,7 @@ bool child_model(child *c, const char *file, ort_spec *spec) {
     epctx_node_view node;
     epctx_error error;
     epctx_status status;
+    if (!child_is_file(c, file)) return false;
     spec->path = file;
     if (c->set->place_count == 0) return true;
     status = cli_open(&model, file, &error);

@@ -20,6 +20,8 @@ void child_doing(child *c, const char *format, ...);
 bool child_fail(child *c, const char *format, ...);
 bool child_refused(child *c);
 ort_spec child_spec(const child *c);
+/* Whether it is no pipe, which ORT would wait for. One that is not there is ORT's to tell. */
+bool child_is_file(child *c, const char *file);
 /* Makes `file` the spec's model, after its config is complete. */
 bool child_model(child *c, const char *file, ort_spec *spec);
 

@@ -85,6 +85,7 @@ bool child_compile(child *c) {
         out.path = model->output;
         out.embed = c->job->embed;
         out.initializers = c->job->initializers;
+        out.threshold = CLI_SMALL_INITIALIZER;
         out.flags = OrtCompileApiFlags_ERROR_IF_NO_NODES_COMPILED;
         out.more = more;
         if (!ort_compile_model(&spec, &out)) return child_refused(c);

@@ -101,6 +101,7 @@ static bool judge_model(child *c, const char *file, anyep_verdict *out) {
     OrtCompiledModelCompatibility verdict = OrtCompiledModelCompatibility_EP_NOT_APPLICABLE;
     child_doing(c, "asking about the compatibility of %s", file);
     out->verdict = -1;
+    if (!child_is_file(c, file)) return false;
     if (!ort_ok(ort->GetAllocatorWithDefaultOptions(&allocator)) ||
         !ort_ok(ort->GetCompatibilityInfoFromModel(ort_path(file), c->board->ep, allocator, &text)))
         return child_refused(c);
