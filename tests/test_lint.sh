@@ -97,6 +97,12 @@ mv "$work/model_qnn.bin" "$work/away.bin"
 epctx ls "$ctx"; said "ls of a missing file" 1 "MISSING"
 epctx lint "$ctx"; said "lint of a missing file" 1 "E022"
 epctx lint --no-files "$ctx"; said "lint --no-files" 0
+LC_ALL=C sed 's/com\.microsoft/com.microsofx/g' "$ctx" >"$work/lost.onnx"
+epctx info "$work/lost.onnx"; said "info of a lost domain" 0 "that no EP takes, in a wrong domain"
+if grep -q "not compiled" "$out"; then
+    fail "info of a lost domain" "it says 'not compiled'"
+fi
+rm "$work/lost.onnx"
 mkdir -p "$work/elsewhere"
 mv "$work/away.bin" "$work/elsewhere/model_qnn.bin"
 epctx ls --context-path "$work/elsewhere/m_ctx.onnx" "$ctx"; said "ls with ep.context_file_path" 0

@@ -124,11 +124,44 @@ epctx package -o none/new plain_ctx.onnx; result "no parent" 1 "none/new"
     -o q_ctx.onnx &&
     "$epctx" merge inside_ctx.onnx q_ctx.onnx -o both_ctx.onnx >/dev/null
 epctx package -o new both_ctx.onnx; result "two EPs" 1 "but a variant is for one EP"
-rm q_ctx.onnx both_ctx.onnx
+epctx package -o new --ep qnn both_ctx.onnx; result "two EPs and one name" 1 "one EP"
+epctx package -o new plain_ctx.onnx digits_ctx.onnx
+result "another model as variant" 1 "digits_ctx.onnx: has no input 'x', unlike plain_ctx.onnx"
+epctx package -o new --source digits.onnx plain_ctx.onnx
+result "another model as source" 1 "digits.onnx: has no input 'x', unlike plain_ctx.onnx"
+"$epctx" set plain.onnx model:doc_string=other -o changed.onnx >/dev/null
+epctx package -o new --source changed.onnx plain_ctx.onnx
+result "a changed source" 1 "build stamp names another source than changed.onnx"
+epctx package -n --allow-stale -o new --source changed.onnx plain_ctx.onnx
+result "a changed source is allowed" 0
+rm q_ctx.onnx both_ctx.onnx changed.onnx
 mv plain_npu.bin away
 epctx package -o new plain_ctx.onnx; result "binary is missing" 1 "needs 'plain_npu.bin'"
 mv away plain_npu.bin
 equal "nothing is left behind" "$before" "$(ls -a)"
+
+# An EP may have any name, and an empty folder may be there.
+mkdir mini
+"$epctx" wrap plain_npu.bin --ep generic --source MiniEP --inputs 'q:float32[1]' --outputs 'r:float32[1]' \
+    -o mini_ctx.onnx
+epctx package -o mini --device npu mini_ctx.onnx
+result "an empty folder" 0 "MiniEP"
+epctx lint mini
+said "any name of an EP" 0 "0 errors"
+sed 's/MiniEP/Mini/' mini/model/component.json >c && mv c mini/model/component.json
+epctx lint mini
+said "but the one of its contexts" 1 "E204"
+rm -r mini mini_ctx.onnx
+epctx lint one/manifest.json
+result "lint of the manifest" 1 "lint the folder around it"
+epctx lint none/manifest.json
+result "lint of no manifest" 1 "No such file"
+cp -r one lacking
+rm lacking/model/plain_ctx/plain_npu.bin
+epctx lint lacking
+said "a missing binary" 1 "E022"
+if grep -q E210 "$out"; then fail "is told once" "E210, too"; else ok "is told once"; fi
+rm -r lacking
 
 # Killed at any rename or write: no package, or all of it.
 if strace -f -o trace "$top/${EPCTX_BUILD:-build}/epctx" --version >/dev/null 2>&1; then

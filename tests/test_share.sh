@@ -147,9 +147,9 @@ expect "extracting" 0 "" extract --in-place --name again.bin e_ctx.onnx
 expect "extracted" 0 ": fresh" check --fresh e_ctx.onnx
 printf X | dd of=again.bin bs=1 seek=300 conv=notrunc 2>dd_err
 expect "another byte" 1 "again.bin' has hash" check --fresh e_ctx.onnx
-expect "lint tells, too" 1 "e_ctx.onnx: error E900 context-loads: 'Epctx" lint e_ctx.onnx
+expect "lint tells, too" 1 "e_ctx.onnx: error E069 binary-stale: Epctx" lint e_ctx.onnx
 before=$(stat -c '%i %Y' e_ctx.onnx)
-expect "repair leaves it and says why" 3 "left W034" repair --in-place e_ctx.onnx
+expect "repair leaves it and says why" 3 "left E069" repair --in-place e_ctx.onnx
 expect "repair knows the rule" 2 "E900 cannot be repaired automatically: compile" \
     repair --rules E900 --in-place e_ctx.onnx
 if [ "$(stat -c '%i %Y' e_ctx.onnx)" = "$before" ]; then

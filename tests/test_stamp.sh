@@ -21,6 +21,8 @@ cp plain.onnx model.onnx
 expect "a model for a vendor's binary" 0 "" wrap vendor.bin --ep qnn \
     --inputs 'x:float32[1,1,6,6]' --outputs 'y:float32[1,2,1,1]' -o model_ctx.onnx
 expect "it has no stamp" 2 "no build stamp" check --fresh model_ctx.onnx
+expect "a model that is not compiled" 2 "not compiled: there is no EPContext" check --fresh plain.onnx
+expect "has nothing to compare" 0 "not compiled: there is no EPContext node" check plain.onnx
 expect "gets one" 0 "build stamp of QNNExecutionProvider" stamp model_ctx.onnx \
     --source model.onnx --graphs 1 --options "htp, O3" --in-place
 expect "fresh" 0 "QNNExecutionProvider: fresh" check --fresh model_ctx.onnx
@@ -29,19 +31,50 @@ expect "again" 0 "" stamp model_ctx.onnx --source model.onnx --graphs 1 --option
     --in-place
 if cmp -s first.onnx model_ctx.onnx; then ok "the same bytes"
 else fail "the same bytes" "they differ"; fi
+# What is not given again stays.
+expect "without anything" 0 "" stamp model_ctx.onnx --in-place
+same "keeps source, options and graphs" first.onnx model_ctx.onnx
+expect "with other options" 0 "" stamp model_ctx.onnx --options O2 -o other_ctx.onnx
+expect "has these" 0 ": fresh" check --fresh --options O2 other_ctx.onnx
+expect "and only these" 1 "other options" check --fresh --options "htp, O3" other_ctx.onnx
+expect "with another source" 0 "" stamp model_ctx.onnx --source plain.onnx -o other_ctx.onnx -f
+expect "has its name" 0 "plain.onnx" get other_ctx.onnx metadata:epctx.build.QNNExecutionProvider
+if grep -q model.onnx out; then fail "and no other" "the old source is there"; else
+    ok "and no other"
+fi
+expect "the options stay" 0 ": fresh" check --fresh --options "htp, O3" other_ctx.onnx
+cp vendor.bin saved.bin
+printf x >>vendor.bin
+expect "for another binary" 0 "" stamp model_ctx.onnx -o other_ctx.onnx -f
+expect "the source stays" 0 ": fresh" check --fresh other_ctx.onnx
+expect "the number of graphs does not" 0 "binary 5001" get other_ctx.onnx \
+    metadata:epctx.build.QNNExecutionProvider
+if grep -q graphs out; then fail "graphs of another binary" "they are kept"; else
+    ok "graphs of another binary"
+fi
+mv saved.bin vendor.bin
+rm other_ctx.onnx
 expect "embedded" 0 "" embed model_ctx.onnx -o embedded.onnx
 expect "fresh when embedded" 0 ": fresh" check --fresh embedded.onnx
 expect "renamed" 0 "" mv vendor.bin other.bin
 expect "fresh when renamed" 0 ": fresh" check --fresh model_ctx.onnx
 printf x >>other.bin
 expect "another binary is noticed" 1 "5001 bytes" check --fresh model_ctx.onnx
-expect "lint notices it, too" 0 "W034 binary-stale" lint model_ctx.onnx
+expect "lint notices it, too" 1 "E069 binary-stale: 'EPContext': ep_cache_context context binary 'other.bin' has 5001 bytes, the model was compiled with one of 5000: it is" lint model_ctx.onnx
+expect "wherever it is" 1 "(compile all that share it together)" lint \
+    "$PWD/./././././././././././././././././././././././././././././././././././model_ctx.onnx"
+expect "unless it is told not to look" 0 "" lint --no-files model_ctx.onnx
+cp other.bin saved.bin
+head -c 5000 saved.bin | tr v w >other.bin
+expect "as many other bytes" 1 "E069 binary-stale" lint model_ctx.onnx
+mv saved.bin other.bin
 expect "so do commands that move it" 1 "5001 bytes" embed model_ctx.onnx -o no.onnx
 head -c 5000 other.bin >o && mv o other.bin
 printf x >>model.onnx
 expect "another source is noticed" 1 "model.onnx" check --fresh model_ctx.onnx
 
 # -- without a source, for one EP, with data files --
+expect "no stamp" 0 "" unset model_ctx.onnx metadata:epctx.build.QNNExecutionProvider --in-place
 expect "only the binary" 0 "" stamp model_ctx.onnx --in-place
 expect "is not enough to be fresh" 2 "names no source" check --fresh model_ctx.onnx
 printf x >>other.bin
@@ -55,6 +88,47 @@ expect "data files of the source" 0 "" stamp model_ctx.onnx --ep qnn --source ex
 expect "are in the stamp" 0 ": fresh" check --fresh data_ctx.onnx
 printf x >>w.data
 expect "and compared" 1 "w.data" check --fresh data_ctx.onnx
+
+# -- a binary that was renamed by hand --
+mkdir renamed && cd renamed || exit 1
+cp ../plain.onnx .
+expect "a model and its binary" 0 "" compile plain.onnx
+mv plain_npu.bin other.bin
+head -c 1288 /dev/zero >zero.bin
+mkfifo pipe.bin
+cp plain_ctx.onnx plain_ctx.saved
+expect "is found by its bytes" 0 "is now 'other.bin', which has the bytes of the build stamp" \
+    repair --in-place plain_ctx.onnx
+expect "and loads" 0 "0 errors" lint plain_ctx.onnx
+cp plain_ctx.saved plain_ctx.onnx
+cp other.bin again.bin
+expect "not when two files have them" 3 "left E022" repair --in-place plain_ctx.onnx
+rm again.bin
+printf x >>other.bin
+expect "nor when none has" 3 "left E022" repair --in-place plain_ctx.onnx
+cd ..
+
+# -- what the stamp does not cover is never called fresh --
+make_models partly
+mkdir several && cd several || exit 1
+cp ../partly.onnx .
+expect "a model with two partitions" 0 "" compile --embed partly.onnx
+expect "with one binary" 0 ": fresh" check --fresh partly_ctx.onnx
+expect "with a second one" 0 "" set --node '#2' partly_ctx.onnx main_context=1 \
+    ep_cache_context=x -o two_ctx.onnx
+expect "is unknown" 2 "several context binaries" check --fresh two_ctx.onnx
+expect "in JSON, too" 2 '"fresh": "unknown"' check --fresh --json two_ctx.onnx
+expect "two binaries get a stamp" 0 "" stamp two_ctx.onnx --source partly.onnx --in-place
+expect "which covers none" 2 "several context binaries" check --fresh two_ctx.onnx
+printf '<net/>' >w.xml
+printf weights >w.bin
+expect "an OpenVINO IR" 0 "" wrap w.xml --ep openvino --inputs 'x:float32[1]' \
+    --outputs 'y:float32[1]' -o ir_ctx.onnx
+expect "gets a stamp" 0 "" stamp ir_ctx.onnx --source partly.onnx --in-place
+expect "without its weights" 2 "the .bin with the weights of 'w.xml'" check --fresh ir_ctx.onnx
+printf x >>w.xml
+expect "stale all the same" 1 "7 bytes" check --fresh ir_ctx.onnx
+cd ..
 
 # -- bad input --
 rm other.bin

@@ -62,6 +62,13 @@ static void put_entry(const check_work *work, const epctx_compat_entry *entry, b
     put_parts(epctx_profile_of(entry->ep), entry->value);
 }
 
+static bool is_compiled(const epctx_model *model) {
+    epctx_walk walk;
+    epctx_node_view node;
+    epctx_walk_begin(&walk, model);
+    return epctx_walk_epnode(&walk, &node);
+}
+
 /* The model has no entry for this EP: a typing error, or a model for another EP. */
 static void explain_ep(const char *ep, const char *what) {
     size_t count, i;
@@ -134,7 +141,9 @@ static int report(const check_work *work, const epctx_state *state) {
     if (chosen == NULL && !work->json && work->ep != NULL)
         explain_ep(work->ep, "compatibility info");
     else if (chosen == NULL && !work->json)
-        puts("no compatibility info (--chip CHIP compares what the nodes tell)");
+        puts(state->ep_nodes + state->broken_nodes > 0
+                 ? "no compatibility info (--chip CHIP compares what the nodes tell)"
+                 : "not compiled: there is no EPContext node");
     compat = verdict(work, count == 1 ? chosen : NULL);
     if (work->json) {
         printf("],\n\"compatibility\": %d,\n\"meaning\": \"%s\"", (int)compat, compat_name(compat));
@@ -299,6 +308,48 @@ static epctx_freshness compare_options(const check_work *work, epctx_str stamp, 
     return EPCTX_FRESH_UNKNOWN;
 }
 
+/* What a stamp does not cover: it has the hash of one binary, of one file. */
+static bool is_partial(const epctx_model *model, epctx_str ep, epctx_str stamp, epctx_error *why) {
+    epctx_str context = epctx_str_of(NULL);
+    int64_t embed_mode = 0;
+    bool hashed = epctx_str_starts(stamp, "binary "), found = false;
+    epctx_walk walk;
+    epctx_node_view view;
+    while (!hashed && stamp.size > 0) {
+        epctx_str_cut(&stamp, '\n');
+        hashed = epctx_str_starts(stamp, "binary ");
+    }
+    epctx_error_clear(why);
+    epctx_walk_begin(&walk, model);
+    while (epctx_walk_epnode(&walk, &view)) {
+        const epctx_str dlc = epctx_node_attr_str(&view, "ep_dlc_context");
+        epctx_epnode node;
+        if (!epctx_node_is_epnode(&view) || epctx_epnode_read(&view, &node, NULL) != EPCTX_OK ||
+            !epctx_str_eq(node.source, ep))
+            continue;
+        if (node.embed_mode == 0 && node.ep_cache_context.size > 4 &&
+            memcmp(node.ep_cache_context.data + node.ep_cache_context.size - 4, ".xml", 4) == 0)
+            epctx_fail(why, EPCTX_ERR_NOT_FOUND,
+                       "the .bin with the weights of '%S' is not in the build stamp",
+                       &node.ep_cache_context);
+        else if (dlc.size > 0)
+            epctx_fail(why, EPCTX_ERR_NOT_FOUND, "'%S' is not in the build stamp", &dlc);
+        if (node.main_context == 0) continue;
+        if (found &&
+            (node.embed_mode != embed_mode || !epctx_str_eq(node.ep_cache_context, context)))
+            epctx_fail(why, EPCTX_ERR_NOT_FOUND,
+                       "the model has several context binaries, and a build stamp has the hash of "
+                       "one: they were not compared");
+        context = node.ep_cache_context;
+        embed_mode = node.embed_mode;
+        found = true;
+    }
+    if (why->status == EPCTX_OK && found && !hashed)
+        epctx_fail(why, EPCTX_ERR_NOT_FOUND,
+                   "the build stamp has no hash of the context binary: it was not compared");
+    return why->status != EPCTX_OK;
+}
+
 static int fresh_of(const check_work *work, const epctx_model *model, epctx_str ep, epctx_str stamp,
                     bool first) {
     static const char *const words[] = {"fresh", "stale", "unknown"};
@@ -316,6 +367,7 @@ static int fresh_of(const check_work *work, const epctx_model *model, epctx_str 
     if (verdict != EPCTX_STALE && lacks_binary(work, model, &why)) verdict = EPCTX_STALE;
     if (verdict == EPCTX_FRESH && work->options != NULL)
         verdict = compare_options(work, stamp, &why);
+    if (verdict == EPCTX_FRESH && is_partial(model, ep, stamp, &why)) verdict = EPCTX_FRESH_UNKNOWN;
     if (work->json) {
         printf("%s\n  {", first ? "" : ",");
         cli_json_str("ep", ep, ", ");
@@ -362,7 +414,7 @@ static int check_fresh(const check_work *work, const epctx_model *model) {
     } else if (count == 0 && work->ep != NULL)
         explain_ep(work->ep, "build stamp");
     else if (count == 0)
-        puts("no build stamp");
+        puts(is_compiled(model) ? "no build stamp" : "not compiled: there is no EPContext node");
     return code;
 }
 
@@ -461,7 +513,8 @@ const cli_command cli_check = {
     "whether compiling the source again would give the same model: 0 fresh, 1 stale,\n"
     "2 unknown. Also compares the binary, embedded or beside FILE: a model without\n"
     "its binary is stale, and so are all others of a group that shared a binary after\n"
-    "one of them was compiled alone.\n\n"
+    "one of them was compiled alone. A stamp covers one binary: a model with several,\n"
+    "or with files beside it (the .bin of an OpenVINO .xml), is never called fresh.\n\n"
     "  --ep NAME          select the entry of this EP, by the EP's name, its\n"
     "                     profile's name or the NAME in ep_compatibility_info.NAME\n"
     "  --against STRING   the string that the machine's EP would write\n"

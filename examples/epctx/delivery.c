@@ -184,6 +184,39 @@ const delivery_value *delivery_find(const delivery_values *values, epctx_str nam
     return at != EPCTX_MAP_NONE ? &values->items[at] : NULL;
 }
 
+static bool values_differ(const char *what, const delivery_values *a, const delivery_values *b,
+                          epctx_text *why) {
+    size_t i;
+    for (i = 0; i < a->count; i++) {
+        const delivery_value *one = &a->items[i], *other = delivery_find(b, one->name);
+        if (other == NULL)
+            epctx_text_put_format(why, "has no %s '%S'", what, &one->name);
+        else if (one->elem_type != 0 && other->elem_type != 0 && one->elem_type != other->elem_type)
+            epctx_text_put_format(why, "%s '%S' has another type", what, &one->name);
+        else if (one->rank >= 0 && other->rank >= 0 && one->rank != other->rank)
+            epctx_text_put_format(why, "%s '%S' has rank %d instead of %d", what, &one->name,
+                                  (int64_t)other->rank, (int64_t)one->rank);
+        else
+            continue;
+        return true;
+    }
+    for (i = 0; i < b->count; i++) {
+        if (delivery_find(a, b->items[i].name) != NULL) continue;
+        epctx_text_put_format(why, "has one more %s, '%S'", what, &b->items[i].name);
+        return true;
+    }
+    return false;
+}
+
+const char *delivery_difference(delivery *d, const delivery_model *a, const delivery_model *b) {
+    char room[256];
+    epctx_text why = epctx_text_of(room, sizeof room);
+    if (!values_differ("input", &a->inputs, &b->inputs, &why) &&
+        !values_differ("output", &a->outputs, &b->outputs, &why))
+        return NULL;
+    return epctx_arena_copy(d->arena, epctx_text_str(&why));
+}
+
 const delivery_paths *delivery_add_paths(delivery *d, const char *model, const char *context,
                                          const char *external) {
     const epctx_io *io = epctx_io_files();

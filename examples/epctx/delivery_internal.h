@@ -58,6 +58,9 @@ epctx_status delivery_open(delivery *d, const char *path, const delivery_paths *
 const delivery_paths *delivery_add_paths(delivery *d, const char *model, const char *context,
                                          const char *external);
 void delivery_close(delivery_model *done);
+/* How inputs and outputs of `b` differ from those of `a`, in names, types and ranks, as far as they
+ * are known; NULL: not at all. */
+const char *delivery_difference(delivery *d, const delivery_model *a, const delivery_model *b);
 const delivery_value *delivery_find(const delivery_values *values, epctx_str name);
 /* Memory that is zero, or NULL; it is released with the delivery. */
 void *delivery_alloc(delivery *d, size_t count, size_t size);

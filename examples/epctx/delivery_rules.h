@@ -58,7 +58,7 @@
     X(P_FOLDER, "E203", "package-folder", "the folder of a variant or component does not exist", \
       "add the folder, or correct its name") \
     X(P_EP, "E204", "package-ep", "a variant without a known EP is never selected", \
-      "set ep to the full name, e.g. QNNExecutionProvider") \
+      "set ep to the full name, e.g. QNNExecutionProvider, or as the contexts' source has it") \
     X(P_DEVICE, "E205", "package-device", "the device of a variant is not cpu, gpu or npu", \
       "set it to cpu, gpu or npu") \
     X(P_COMPAT, "E206", "package-compatibility", \
@@ -76,6 +76,9 @@
       "restore the asset, or pack it again: its name is the hash of its files and their names") \
     X(P_GENAI, "E213", "package-genai", "a variant lacks genai_config.json, which others have", \
       "ORT GenAI opens the folder of the variant: give each a complete genai_config.json") \
+    X(P_INTERFACE, "E215", "package-interface", \
+      "variants of a component differ in their inputs or outputs", \
+      "make a component of each model: an application runs whichever variant ORT selects") \
     X(G_ESCAPE, "W101", "genai-escape", "genai_config.json has a Unicode escape", \
       "write the character itself: ORT GenAI's parser has no Unicode escapes") \
     X(G_CACHE_TYPES, "W111", "genai-cache-types", \

@@ -251,7 +251,13 @@ static void put_state(const epctx_state *state) {
     static const char *const words[3] = {"not compiled; EPs compile when the model is loaded",
                                          "partly compiled", "fully compiled"};
     size_t i;
-    printf("%-14s %s", "state", words[state->compiled]);
+    printf("%-14s ", "state");
+    if (state->broken_nodes > 0)
+        printf(
+            "%" PRIu64 " EPContext node%s that no EP takes, in a wrong domain or unreadable: see "
+            "epctx lint%s",
+            state->broken_nodes, cli_plural(state->broken_nodes), state->ep_nodes > 0 ? "; " : "");
+    if (state->broken_nodes == 0 || state->ep_nodes > 0) fputs(words[state->compiled], stdout);
     if (state->weightless_inputs > 0)
         printf(", weightless: EPContext nodes take %" PRIu64 " initializer%s as input%s",
                state->weightless_inputs, cli_plural(state->weightless_inputs),

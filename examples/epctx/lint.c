@@ -83,7 +83,14 @@ static void lint_model(lint_work *work, const char *file, const delivery_paths *
     cli_progress_begin("lint", 0);
     status = cli_open(&model, file, &error);
     if (status != EPCTX_OK) {
+        const epctx_str name = epctx_path_file(epctx_str_of(file));
         cli_progress_end();
+        if (status != EPCTX_ERR_NOT_FOUND &&
+            (epctx_str_is(name, "manifest.json") || epctx_str_is(name, "genai_config.json"))) {
+            epctx_error_clear(&error);
+            epctx_fail(&error, status,
+                       "%s: is no model but part of a delivery: lint the folder around it", file);
+        }
         unreadable(work, file, &error);
         return;
     }

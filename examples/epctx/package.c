@@ -10,7 +10,7 @@
  * The folder is made under another name and renamed when all of it is durable. */
 #define _XOPEN_SOURCE 700
 
-#include "cli.h"
+#include "delivery_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -188,6 +188,7 @@ static bool find_ep(package *p, variant *v) {
     epctx_cursor it = epctx_graph_nodes(epctx_model_graph(&v->model));
     epctx_node_view node;
     epctx_epnode ep;
+    const char *first = NULL;
     char key[300];
     epctx_str value;
     v->ep = p->ep;
@@ -203,10 +204,11 @@ static bool find_ep(package *p, variant *v) {
         name = epctx_arena_copy(&p->arena, source);
         if (name == NULL) return no_memory(p);
         if (v->ep == NULL) v->ep = name;
-        if (p->ep == NULL && strcmp(v->ep, name) != 0) {
+        if (first == NULL) first = name;
+        if (strcmp(first, name) != 0) {
             epctx_fail(&p->error, EPCTX_ERR_GRAPH,
-                       "has nodes of %s and %s, but a variant is for one EP: select it with --ep",
-                       v->ep, name);
+                       "has nodes of %s and %s, but a variant is for one EP: compile it for one",
+                       first, name);
             epctx_blame(&p->error, v->file, NULL, NULL);
             return false;
         }
@@ -246,6 +248,77 @@ static bool read_source(package *p, variant *v) {
     v->model_name = epctx_arena_copy(&p->arena, epctx_path_file(epctx_str_of(v->file)));
     v->ep = "CPUExecutionProvider";
     return v->model_name != NULL ? add_model(p, &v->source, v->file) : no_memory(p);
+}
+
+/* -- what fits together -- */
+
+/* A line of a build stamp, "source SIZE HASH NAME" or "data SIZE HASH NAME", and the file of that
+ * use in the source's set. */
+static bool is_stamped(const piece_set *set, const char *model_name, epctx_str line) {
+    const epctx_str word = epctx_str_cut(&line, ' ');
+    const bool whole = epctx_str_is(word, "source");
+    epctx_str number = epctx_str_cut(&line, ' '), hash = epctx_str_cut(&line, ' ');
+    char size[24], digits[20];
+    size_t i;
+    if (!whole && !epctx_str_is(word, "data")) return true;
+    for (i = 0; i < set->count; i++) {
+        const piece *one = &set->pieces[i];
+        if (whole ? strcmp(one->name, model_name) != 0 : !epctx_str_is(line, one->name)) continue;
+        snprintf(size, sizeof size, "%zu", one->bytes.size);
+        snprintf(digits, sizeof digits, "%016" PRIx64,
+                 epctx_hash(one->bytes.data, one->bytes.size, 0));
+        return epctx_str_is(number, size) && epctx_str_is(hash, digits);
+    }
+    return true; /* a name that the stamp has escaped, or that is written in another way */
+}
+
+/* The model of --source is the one that the stamps of a variant name, if they name one. */
+static bool is_source_of(package *p, const variant *source, const variant *v) {
+    epctx_cursor it =
+        epctx_view_fields(epctx_model_read(&v->model).view, EPCTX_FIELD_MODEL_METADATA_PROPS);
+    epctx_pair pair;
+    while (epctx_next_pair(&it, &pair)) {
+        if (!epctx_str_starts(pair.key, EPCTX_BUILD_PREFIX)) continue;
+        while (pair.value.size > 0) {
+            if (is_stamped(&source->source, source->model_name, epctx_str_cut(&pair.value, '\n')))
+                continue;
+            epctx_fail(&p->error, EPCTX_ERR_GRAPH,
+                       "its build stamp names another source than %s: compile it again, or give "
+                       "its own source (--allow-stale accepts this one)",
+                       source->file);
+            epctx_blame(&p->error, v->file, NULL, NULL);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Any variant may be the one that runs: all have the inputs and outputs of the first. */
+static bool fit_together(package *p) {
+    delivery d;
+    delivery_model first, other;
+    const char *why = NULL;
+    bool good;
+    size_t i;
+    memset(&d, 0, sizeof d);
+    d.arena = &p->arena;
+    good = delivery_open(&d, p->variants[0].file, NULL, &first, &p->error) == EPCTX_OK;
+    for (i = 1; i < p->count && good; i++) {
+        const variant *v = &p->variants[i];
+        good = delivery_open(&d, v->file, NULL, &other, &p->error) == EPCTX_OK;
+        why = good ? delivery_difference(&d, &first, &other) : NULL;
+        delivery_close(&other);
+        if (why == NULL) continue;
+        epctx_fail(&p->error, EPCTX_ERR_GRAPH,
+                   "%s, unlike %s: variants of a component must have the same inputs and outputs",
+                   why, p->variants[0].file);
+        epctx_blame(&p->error, v->file, NULL, NULL);
+        good = false;
+    }
+    delivery_close(&first);
+    for (i = 0; i + 1 < p->count && good && p->source != NULL && !p->allow_stale; i++)
+        good = is_source_of(p, &p->variants[p->count - 1], &p->variants[i]);
+    return good;
 }
 
 static bool same_set(const piece_set *a, const piece_set *b) {
@@ -487,9 +560,9 @@ static int remove_entry(const char *path, const struct stat *st, int kind, struc
 }
 
 static bool stop_at_name(void *state, const char *name) {
-    (void)name;
-    *(bool *)state = false;
-    return false;
+    const bool own = strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+    *(bool *)state = own;
+    return own;
 }
 
 /* Nothing may be there, or an empty folder: a package is not mixed with what was there before. */
@@ -689,6 +762,7 @@ static int make_package(package *p) {
     for (i = 0; i < p->count && good; i++)
         good = p->variants[i].is_source ? read_source(p, &p->variants[i])
                                         : read_variant(p, &p->variants[i]);
+    good = good && fit_together(p);
     if (good) share(p);
     if (good) {
         cli_progress_begin("package", 0);
@@ -744,12 +818,12 @@ static int run(int argc, char **argv) {
     };
     memset(&p, 0, sizeof p);
     p.component = "model";
-    if (p.ep != NULL && cli_profile_of(p.ep) != NULL && cli_profile_of(p.ep)->sources[0] != NULL)
-        p.ep = cli_profile_of(p.ep)->sources[0];
     epctx_arena_init(&p.arena, NULL);
     epctx_error_clear(&p.error);
     count = cli_parse_some(&cli_package, argc, argv, options, files, 1, MOST_VARIANTS - 1);
     good = count > 0 && settings_good(&p);
+    if (p.ep != NULL && cli_profile_of(p.ep) != NULL && cli_profile_of(p.ep)->sources[0] != NULL)
+        p.ep = cli_profile_of(p.ep)->sources[0];
     for (i = 0; i < count && good; i++) good = name_variant(&p, files[i], false);
     if (good && p.source != NULL) good = name_variant(&p, p.source, true);
     if (good) code = make_package(&p);
@@ -767,8 +841,8 @@ const cli_command cli_package = {
     "folder. From such a package, ONNX Runtime (1.29 and newer, OrtModelPackageApi)\n"
     "selects the variant that fits the machine, by EP, device and compatibility\n"
     "string; the first one wins a tie. Files that several variants need are stored\n"
-    "once, as shared assets. Models are not changed. Fails if a binary does not match\n"
-    "the build stamp of its model.\n\n"
+    "once, as shared assets. Models are not changed. Fails if a binary or the source\n"
+    "does not match the build stamp of a model, or if inputs and outputs differ.\n\n"
     "  -o, --output DIR     the folder; must be empty or not exist\n"
     "  --source MODEL       the source model, as variant 'cpu' for\n"
     "                       CPUExecutionProvider\n"
@@ -778,7 +852,7 @@ const cli_command cli_package = {
     "  --device D           select EPContext models only on this device: cpu, gpu or\n"
     "                       npu\n"
     "  --ep NAME            the EP's name in ORT; default: from the nodes' source\n"
-    "  --allow-stale        accept binaries that do not match their build stamps\n"
+    "  --allow-stale        accept binaries and a source that do not match the stamps\n"
     "  -n, --dry-run        print what would be written\n"
     "  --json               print the report as one JSON object\n"
     "\nExample: epctx package --source model.onnx -o package model_ctx.onnx\n",

@@ -23,8 +23,11 @@ typedef struct variant {
     const char *folder;
     bool exists;
     epctx_str ep, device, compatibility;
-    bool genai;                  /* has a genai_config.json */
-    bool compiled;               /* has EPContext nodes */
+    bool genai;            /* has a genai_config.json */
+    bool compiled;         /* has EPContext nodes */
+    bool named;            /* by a node of it: its EP has this name */
+    delivery_model opened; /* `model`, where `open` */
+    bool open;
     bool disagree;               /* its models store different strings */
     epctx_str found;             /* the string that a model stores */
     const char *model;           /* model_file, or NULL */
@@ -291,6 +294,8 @@ static void check_ep(package *p, const variant *v) {
     if (is_ep(v->ep, false))
         delivery_say(p->d, DELIVERY_P_EP_CASE, v->where, "ep is '%S', which no EP spells so",
                      &v->ep);
+    else if (v->named)
+        return; /* a plugin EP may have any name */
     else if (v->ep.size <= size || memcmp(v->ep.data + v->ep.size - size, end, size) != 0)
         delivery_say(p->d, DELIVERY_P_EP, v->where, "ep is '%S', which is not the name of an EP",
                      &v->ep);
@@ -347,14 +352,10 @@ static epctx_str stored_string(package *p, const epctx_model *model, epctx_str e
 /* P10: the binaries of a model are in or below its folder, or that of ep.context_file_path. */
 static void check_reach(package *p, const variant *v, const char *path, const delivery_node *node) {
     const epctx_str name = node->node.ep_cache_context;
-    const char *folder, *binary;
     if (node->node.embed_mode != 0 || name.size == 0) return;
     if (v->paths != NULL && v->paths->context != NULL && strcmp(v->model, path) == 0)
         path = v->paths->context;
-    folder = epctx_arena_copy(p->d->arena, epctx_path_folder(epctx_str_of(path)));
-    binary = folder != NULL ? delivery_join(p->d, folder, name) : NULL;
-    if (delivery_is_absolute(name) || delivery_climbs(name) ||
-        !is_there(binary, EPCTX_FILE_REGULAR))
+    if (delivery_is_absolute(name) || delivery_climbs(name))
         delivery_say(p->d, DELIVERY_P_REACH, v->where,
                      "the context binary '%S' is not in or below the folder of '%s'", &name, path);
 }
@@ -383,6 +384,7 @@ static void check_model(package *p, variant *v, const char *path) {
                          "device is '%S', but '%s' has contexts of '%S'", &v->device, path,
                          &node->node.source);
         }
+        v->named = v->named || epctx_str_eq(node->node.source, v->ep);
         check_reach(p, v, path, node);
     }
     stored = stored_string(p, &model.model, v->ep);
@@ -523,9 +525,28 @@ static void check_models(package *p, variant *v) {
     if (!seen && is_there(v->model, EPCTX_FILE_REGULAR)) check_model(p, v, v->model);
 }
 
+/* P15: any variant of a component may be the one that runs. */
+static void check_interface(package *p, size_t at) {
+    variant *v = &p->variants[at];
+    const char *why = NULL;
+    epctx_error error;
+    size_t i;
+    if (v->genai || !is_there(v->model, EPCTX_FILE_REGULAR)) return;
+    v->open = delivery_open(p->d, v->model, NULL, &v->opened, &error) == EPCTX_OK;
+    if (!v->open) delivery_close(&v->opened); /* reported for the file itself */
+    for (i = 0; i < at && v->open; i++) {
+        const variant *other = &p->variants[i];
+        if (!other->open || !epctx_str_eq(other->component, v->component)) continue;
+        why = delivery_difference(p->d, &other->opened, &v->opened);
+        if (why != NULL)
+            delivery_say(p->d, DELIVERY_P_INTERFACE, v->where, "%s, unlike '%S'", why,
+                         &other->name);
+        return;
+    }
+}
+
 static void check_variant(package *p, size_t at) {
     variant *v = &p->variants[at];
-    check_ep(p, v);
     check_device(p, v);
     if (v->exists) {
         if (v->genai) {
@@ -547,8 +568,10 @@ static void check_variant(package *p, size_t at) {
         }
         check_models(p, v);
     }
+    check_ep(p, v);
     check_compatibility(p, v);
     check_doubled(p, at);
+    check_interface(p, at);
 }
 
 /* -- assets -- */
@@ -695,6 +718,8 @@ void package_lint(delivery *d, const char *manifest) {
     if (d->out == NULL) return;
     if (p.count == 0) delivery_say(d, DELIVERY_P_EMPTY, p.nothing, "there is no variant");
     for (i = 0; i < p.count; i++) check_variant(&p, i);
+    for (i = 0; i < p.count; i++)
+        if (p.variants[i].open) delivery_close(&p.variants[i].opened);
     check_genai(&p);
     check_assets(&p);
     check_rests(&p);

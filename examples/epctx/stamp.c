@@ -33,6 +33,41 @@ static size_t find_eps(const stamp_work *work, char eps[EPS_MOST][256]) {
     return count;
 }
 
+/* Lines of the old stamp that were not given anew: what was compiled, what was asked for, and, of the
+ * same binary, how many graphs it has. */
+static epctx_status keep_lines(stamp_work *work, epctx_str key, epctx_str before, epctx_str after) {
+    epctx_str rest = before;
+    epctx_buffer text;
+    epctx_status status = EPCTX_OK;
+    bool same = false;
+    epctx_buffer_init(&text, NULL);
+    while (status == EPCTX_OK && rest.size > 0) {
+        const epctx_str line = epctx_str_cut(&rest, '\n');
+        const bool source = epctx_str_starts(line, "source ") || epctx_str_starts(line, "data ");
+        if (source ? work->source != NULL
+                   : work->options != NULL || !epctx_str_starts(line, "options "))
+            continue;
+        status = epctx_buffer_append(&text, line.data, line.size);
+        if (status == EPCTX_OK) status = epctx_buffer_append(&text, "\n", 1);
+    }
+    if (status == EPCTX_OK) status = epctx_buffer_append(&text, after.data, after.size);
+    for (rest = before; status == EPCTX_OK && work->graphs == NULL && rest.size > 0;) {
+        const epctx_str line = epctx_str_cut(&rest, '\n');
+        epctx_str now = after;
+        while (epctx_str_starts(line, "binary ") && !same && now.size > 0)
+            same = epctx_str_eq(epctx_str_cut(&now, '\n'), line);
+        if (!same || !epctx_str_starts(line, "graphs ")) continue;
+        status = epctx_buffer_append(&text, "\n", 1);
+        if (status == EPCTX_OK) status = epctx_buffer_append(&text, line.data, line.size);
+    }
+    if (status != EPCTX_OK) epctx_fail(&work->error, status, "out of memory");
+    if (status == EPCTX_OK && text.size > after.size)
+        status = epctx_model_set_metadata(
+            &work->model, key, (epctx_str){(const char *)text.data, text.size}, &work->error);
+    epctx_buffer_free(&text);
+    return status;
+}
+
 static epctx_status stamp_all(stamp_work *work, char eps[EPS_MOST][256], size_t count) {
     epctx_stamp_opts opts;
     epctx_status status = EPCTX_OK;
@@ -49,6 +84,10 @@ static epctx_status stamp_all(stamp_work *work, char eps[EPS_MOST][256], size_t 
         (void)epctx_model_metadata(&work->model, what.name, &what.before);
         status = epctx_model_stamp(&work->model, eps[i], &opts, &work->error);
         if (status == EPCTX_OK) (void)epctx_model_metadata(&work->model, what.name, &what.after);
+        if (status == EPCTX_OK && what.before.size > 0) {
+            status = keep_lines(work, what.name, what.before, what.after);
+            (void)epctx_model_metadata(&work->model, what.name, &what.after);
+        }
         output_change(&work->out, &what, "build stamp of %s", eps[i]);
     }
     return status;
@@ -102,9 +141,10 @@ const cli_command cli_stamp = {
     "Adds the build stamp that 'epctx compile' writes to a model that ONNX Runtime or\n"
     "a vendor's tool compiled: size and hash of the source, of its data files and of\n"
     "the context binary. Afterwards 'epctx check --fresh' tells whether source or\n"
-    "binary changed, and lint and the commands that move a binary notice a wrong one.\n\n"
-    "  --source MODEL       the model that was compiled; without it only the binary\n"
-    "                       can be compared\n"
+    "binary changed, and lint and the commands that move a binary notice a wrong one.\n"
+    "Of a stamp that is there already, source and options stay unless they are given.\n\n"
+    "  --source MODEL       the model that was compiled; without it, and without an\n"
+    "                       older stamp, only the binary can be compared\n"
     "  --ep NAME            only the nodes of this EP, by its name or its profile's\n"
     "  --graphs N           how many graphs the binary has, those of other models\n"
     "                       included; without it the number is not noted\n"

@@ -621,6 +621,17 @@ def no_strings(folder):
     del variant("v73")(folder)["compatibility_string"]
 
 
+def other_type(folder):
+    tensor = folder.model("model/v75/net_ctx.onnx").graph.input[0].type.tensor_type
+    tensor.elem_type = 10 if tensor.elem_type == 1 else 1
+
+
+def one_more_output(folder):
+    graph = folder.model("model/v75/net_ctx.onnx").graph
+    graph.output.add().CopyFrom(graph.output[0])
+    graph.output[-1].name = "more"
+
+
 def second_component(folder):
     MANIFEST(folder)["components"]["other"] = {"variants": {}}
 
@@ -684,9 +695,10 @@ PACKAGES = (
     ("a binary outside", package,
      lambda f: lint.put(f.node("model/v73/net_ctx.onnx"), "ep_cache_context", "../net_qnn.bin"),
      {"E210"}),
-    ("a missing binary", package, file("model/v73/net_qnn.bin", None), {"E210"}),
     ("a binary in an asset, without the option", package,
-     member(info("v75"), "session_options", {}), {"E210", "W211"}),
+     member(info("v75"), "session_options", {}), {"W211"}),
+    ("another type of an input", package, other_type, {"E215"}),
+    ("one output more", package, one_more_output, {"E215"}),
     ("a changed asset", package, file(ASSET + "notes/a.txt", b"other"), {"E211"}),
     ("a renamed file of an asset", package,
      both(file(ASSET + "notes/a.txt", None), file(ASSET + "notes/b.txt", b"text")), {"E211"}),

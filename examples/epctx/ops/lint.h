@@ -51,7 +51,8 @@ extern "C" {
     X(MEMORY_LOCATION, "E021", "memory-location", "a location in the memory of another process", \
       "write the model again with the data inside (ORT issue 28158)") \
     X(FILE_MISSING, "E022", "file-missing", "a file that the model needs does not exist", \
-      "copy it beside the model; epctx repair corrects the path to a file that is there") \
+      "copy it beside the model; epctx repair finds one that is there with another path, and a " \
+      "renamed binary by the build stamp") \
     X(FILE_IRREGULAR, "E023", "file-irregular", \
       "a file that the model needs is not a regular file", \
       "replace it with a regular, readable file") \
@@ -145,6 +146,10 @@ extern "C" {
     X(SPARSE_TENSOR, "E068", "sparse-tensor", \
       "values, indices and shape of a sparse initializer do not fit", \
       "take the model from its source again") \
+    X(STALE_BINARY, "E069", "binary-stale", \
+      "the context binary is not the one that the build stamp names", \
+      "bring back the binary, or compile again, together with the models that share it; if it is " \
+      "right: epctx stamp MODEL --in-place") \
     X(EPCONTEXT_OPSET, "W001", "epcontext-opset", "com.microsoft is not imported", \
       "add the opset import com.microsoft, version 1 (epctx repair)") \
     X(SOURCE_ABSENT, "W002", "source-absent", "only some EPs accept a node without source", \
@@ -208,10 +213,6 @@ extern "C" {
       "keep such values outside the partition") \
     X(REFERENCE, "W033", "attribute-reference", \
       "an attribute outside a function refers to one of a function", "store the value itself") \
-    X(STALE_BINARY, "W034", "binary-stale", \
-      "the context binary is not the one that the build stamp names", \
-      "compile again, together with the models that share the binary; if it is right: epctx " \
-      "stamp") \
     X(DEFAULTS, "I001", "defaults-used", "main_context or embed_mode is absent and counts as 1", \
       "set both") \
     X(EXTRA_ATTRIBUTE, "I002", "extra-attribute", "an attribute that is not in the schema", \

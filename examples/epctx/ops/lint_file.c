@@ -124,15 +124,31 @@ static void lint_file(linter *l, const epctx_dependency *file) {
     }
 }
 
+/* Behind "node '...': attribute '...': ", which a finding names on its own. */
+static const char *lint_behind_names(const epctx_error *why) {
+    const char *text = why->message;
+    const char *const ends[] = {why->node, why->attribute};
+    size_t i;
+    for (i = 0; i < 2; i++) {
+        const char *found = ends[i][0] != '\0' ? strstr(text, ends[i]) : NULL;
+        if (found != NULL && strncmp(found + strlen(ends[i]), "': ", 3) == 0)
+            text = found + strlen(ends[i]) + 3;
+    }
+    return text;
+}
+
 /* Loading finds this only where an EP's own backend looks at the stamp. */
 static void lint_binary(linter *l) {
+    const char *given = l->opts != NULL ? l->opts->context_file_path : NULL;
+    epctx_model nameless = *l->model; /* so that the message does not begin with a long path */
     epctx_error why;
     if (l->opts != NULL && l->opts->no_files) return;
     epctx_error_clear(&why);
-    if (epctx_model_check_binary(l->model, l->opts != NULL ? l->opts->context_file_path : NULL,
-                                 &why) == EPCTX_ERR_VERSION)
-        lint_say(l, EPCTX_RULE_STALE_BINARY, epctx_str_of(""), "ep_cache_context", "%s",
-                 why.message);
+    nameless.path = "";
+    if (epctx_model_check_binary(&nameless, given != NULL ? given : l->model->path, &why) ==
+        EPCTX_ERR_VERSION)
+        lint_say(l, EPCTX_RULE_STALE_BINARY, epctx_str_of(why.node), "ep_cache_context", "%s",
+                 lint_behind_names(&why));
 }
 
 void lint_files(linter *l) {

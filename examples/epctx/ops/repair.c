@@ -368,6 +368,92 @@ static epctx_str repair_candidate(const repair *r, const epctx_dependency *file,
     return epctx_str_of(NULL);
 }
 
+/* The file in a folder that has the bytes of a build stamp. */
+typedef struct repair_search {
+    const repair *r;
+    const char *folder;
+    uint64_t size, hash;
+    size_t count;              /* of such files */
+    char name[EPCTX_PATH_MAX]; /* of the last one */
+} repair_search;
+
+static bool repair_compare(void *state, const char *name) {
+    repair_search *s = (repair_search *)state;
+    const epctx_io *io = epctx_model_io(s->r->model);
+    const epctx_str folder = epctx_str_of(s->folder), file = epctx_str_of(name);
+    const uint32_t flags = s->r->model->path_flags;
+    char path[EPCTX_PATH_MAX];
+    epctx_file_info info;
+    epctx_mapping bytes;
+    if (file.size >= sizeof s->name ||
+        epctx_path_find(io, folder, file, flags, path, sizeof path, NULL) != EPCTX_OK ||
+        io->stat_fn(io->user, path, &info, NULL) != EPCTX_OK || info.kind != EPCTX_FILE_REGULAR ||
+        info.size != s->size ||
+        epctx_path_map(io, folder, file, flags, &bytes, NULL, NULL) != EPCTX_OK)
+        return true;
+    if (epctx_hash(bytes.data, bytes.size, 0) == s->hash) {
+        memcpy(s->name, name, file.size + 1);
+        s->count++;
+    }
+    io->unmap_fn(io->user, &bytes);
+    return s->count < 2;
+}
+
+/* The EP whose only context is in this file; empty: there is none. */
+static epctx_str repair_only_ep(const repair *r, epctx_str name) {
+    epctx_str source = epctx_str_of(NULL);
+    epctx_node_view view;
+    epctx_epnode node;
+    epctx_walk walk;
+    int pass;
+    for (pass = 0; pass < 2; pass++) {
+        epctx_walk_begin(&walk, r->model);
+        while (epctx_walk_epnode(&walk, &view)) {
+            if (epctx_epnode_read(&view, &node, NULL) != EPCTX_OK || node.main_context == 0)
+                continue;
+            if (pass == 0 && node.embed_mode == 0 && epctx_str_eq(node.ep_cache_context, name))
+                source = node.source;
+            if (pass == 1 && epctx_str_eq(node.source, source) &&
+                (node.embed_mode != 0 || !epctx_str_eq(node.ep_cache_context, name)))
+                return epctx_str_of(NULL);
+        }
+    }
+    return source;
+}
+
+/* Where a context binary is that was renamed: the only file in the folder that has size and hash of
+ * the build stamp. `text` gets the name. Empty: nowhere. */
+static epctx_str repair_by_stamp(const repair *r, const epctx_dependency *file,
+                                 char text[EPCTX_PATH_MAX]) {
+    const epctx_io *io = epctx_model_io(r->model);
+    const epctx_str ep = repair_only_ep(r, file->name);
+    char key[sizeof EPCTX_BUILD_PREFIX + 256];
+    epctx_str stamp = epctx_str_of(NULL);
+    repair_search search;
+    memset(&search, 0, sizeof search);
+    search.r = r;
+    search.folder = file->folder;
+    if (file->use != EPCTX_USE_CONTEXT || ep.size == 0 || ep.size > 256 || io->list_fn == NULL)
+        return epctx_str_of(NULL);
+    memcpy(key, EPCTX_BUILD_PREFIX, sizeof EPCTX_BUILD_PREFIX - 1);
+    memcpy(key + sizeof EPCTX_BUILD_PREFIX - 1, ep.data, ep.size);
+    key[sizeof EPCTX_BUILD_PREFIX - 1 + ep.size] = '\0';
+    if (!epctx_model_metadata(r->model, epctx_str_of(key), &stamp)) return epctx_str_of(NULL);
+    while (stamp.size > 0) {
+        epctx_str line = epctx_str_cut(&stamp, '\n'), size;
+        if (!epctx_str_is(epctx_str_cut(&line, ' '), "binary")) continue;
+        size = epctx_str_cut(&line, ' ');
+        if (!epctx_str_take_number(&size, &search.size) ||
+            !epctx_str_take_hash(&line, &search.hash) ||
+            io->list_fn(io->user, file->folder, repair_compare, &search, NULL) != EPCTX_OK ||
+            search.count != 1)
+            break;
+        memcpy(text, search.name, strlen(search.name) + 1);
+        return epctx_str_of(text);
+    }
+    return epctx_str_of(NULL);
+}
+
 static epctx_rule repair_file_rule(const epctx_dependency *file) {
     if (memchr(file->name.data, '\\', file->name.size) != NULL) return EPCTX_RULE_BACKSLASH;
     return epctx_path_check(file->name, NULL) != EPCTX_OK ? EPCTX_RULE_PATH_UNSAFE
@@ -380,16 +466,19 @@ static epctx_status repair_file(repair *r, const epctx_dependency *file, epctx_s
     char text[EPCTX_PATH_MAX];
     epctx_rule rule;
     epctx_str found;
+    bool stamped;
     *to = epctx_str_of(NULL);
     if ((file->use != EPCTX_USE_CONTEXT && file->use != EPCTX_USE_INITIALIZERS) ||
         file->status == EPCTX_OK || file->folder == NULL)
         return EPCTX_OK;
     found = repair_candidate(r, file, text);
+    stamped = found.size == 0 && file->status == EPCTX_ERR_NOT_FOUND;
+    if (stamped) found = repair_by_stamp(r, file, text);
     rule = found.size > 0 ? repair_file_rule(file) : EPCTX_RULE_FILE_MISSING;
     if (found.size == 0 || !r->wanted[rule]) return EPCTX_OK;
     OPS_TRY(ops_join(r->arena, found, epctx_str_of(""), to, error));
-    repair_say(r, rule, file->node, "%s '%S' is now '%S', which exists",
-               epctx_file_use_name(file->use), &file->name, to);
+    repair_say(r, rule, file->node, "%s '%S' is now '%S', which %s", epctx_file_use_name(file->use),
+               &file->name, to, stamped ? "has the bytes of the build stamp" : "exists");
     return EPCTX_OK;
 }
 
