@@ -163,7 +163,7 @@ done
 before=$(state)
 epctx compile --initializers w.bin --depfile w.bin source.onnx
 refused "a depfile that is a data file to be written" 1 "--depfile"
-epctx compile --depfile none/x.d source.onnx; refused "no folder of it, before the work" 1 "none/x.d"
+epctx compile --depfile none/x.d source.onnx; refused "its folder, before the work" 1 "none/x.d"
 epctx compile --depfile . source.onnx; refused "a folder as a depfile" 1 "folder"
 epctx compile --dry-run --depfile third.onnx source.onnx; refused "told by --dry-run" 1 "--depfile"
 : >empty.d

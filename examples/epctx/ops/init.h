@@ -8,8 +8,9 @@
 extern "C" {
 #endif
 
-/* Moves external initializers of the main graph and its subgraphs into the model; with `threshold`,
- * only those of fewer bytes. `opts` may be NULL, here and below. EPCTX_ERR_LIMIT if the model would have 2 GiB or more. */
+/* Moves external initializers of the main graph and its subgraphs into the model; with
+ * `threshold`, only those of fewer bytes. `opts` may be NULL, here and below. EPCTX_ERR_LIMIT if
+ * the model would have 2 GiB or more. */
 epctx_status epctx_init_inline(epctx_model *model, const epctx_convert_opts *opts,
                                epctx_changes *changes, epctx_error *error);
 /* Moves initializers of `threshold` or more bytes into one file. Strings, sparse initializers and
