@@ -777,9 +777,8 @@ const cli_command cli_explain = {
     "explain an ONNX Runtime error message or a lint rule",
     "Prints the cause and the fix. TEXT is an error message, '-' to read a log from\n"
     "standard input, a rule of `epctx lint` such as E012, an error of QNN such as\n"
-    "5005, 0x138d or QNN_DEVICE_ERROR_INVALID_CONFIG, or the name of an EP. The exit code is 1 if "
-    "no explanation\n"
-    "is found.\n\n"
+    "5005, 0x138d or QNN_DEVICE_ERROR_INVALID_CONFIG, or the name of an EP. The exit\n"
+    "code is 1 if no explanation is found.\n\n"
     "  --json   print one JSON object\n"
     "\nExample: epctx explain - < session.log\n",
     run,
