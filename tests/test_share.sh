@@ -147,7 +147,7 @@ expect "extracting" 0 "" extract --in-place --name again.bin e_ctx.onnx
 expect "extracted" 0 ": fresh" check --fresh e_ctx.onnx
 printf X | dd of=again.bin bs=1 seek=300 conv=notrunc 2>dd_err
 expect "another byte" 1 "again.bin' has hash" check --fresh e_ctx.onnx
-expect "lint tells, too" 1 "e_ctx.onnx: error E069 binary-stale: Epctx" lint e_ctx.onnx
+expect "lint tells, too" 1 "e_ctx.onnx: error E069 binary-stale: 'Epctx" lint e_ctx.onnx
 before=$(stat -c '%i %Y' e_ctx.onnx)
 expect "repair leaves it and says why" 3 "left E069" repair --in-place e_ctx.onnx
 expect "repair knows the rule" 2 "E900 cannot be repaired automatically: compile" \
@@ -248,7 +248,7 @@ expect "stale" 1 "stale" check --fresh a_ctx.onnx
 expect "fresh with its source" 0 "fresh" check --fresh --source plain.onnx a_ctx.onnx
 rm a.onnx
 expect "the source is gone" 2 "unknown" check --fresh a_ctx.onnx
-expect "no stamp" 2 "no build stamp" check --fresh plain.onnx
+expect "no stamp" 2 "not compiled" check --fresh plain.onnx
 expect "--source alone" 64 "--source" check --source a.onnx a_ctx.onnx
 cp plain.onnx a.onnx
 rm -f *_ctx.onnx *_npu.bin
