@@ -307,16 +307,19 @@ typedef struct epctx_npu_range {
     uint64_t bytes;  /* 0: none */
 } epctx_npu_range;
 
+/* Operands that a command reads, at most. */
+#define EPCTX_NPU_MAX_READS 7
+
 /* One command of a graph, for tools. */
 typedef struct epctx_npu_command {
-    const char *op;           /* "Conv", "Gemm" ...: the executor's name, static */
-    epctx_str name;           /* of the ONNX node it comes from */
-    uint64_t products;        /* products and sums; 0: no more than elements */
-    uint64_t elements;        /* of the result */
-    uint64_t bytes;           /* read and written */
-    uint64_t temporary;       /* bytes of workspace, on each thread */
-    epctx_npu_range reads[7]; /* what it reads in scratch */
-    epctx_npu_range result;   /* what it writes there */
+    const char *op;     /* "Conv", "Gemm" ...: the executor's name, static */
+    epctx_str name;     /* of the ONNX node it comes from */
+    uint64_t products;  /* products and sums; 0: no more than elements */
+    uint64_t elements;  /* of the result */
+    uint64_t bytes;     /* read and written */
+    uint64_t temporary; /* bytes of workspace, on each thread */
+    epctx_npu_range reads[EPCTX_NPU_MAX_READS]; /* what it reads in scratch */
+    epctx_npu_range result;                     /* what it writes there */
 } epctx_npu_command;
 
 /* Iterates over the commands: set *position to 0 before the first call only; false at the end. */
@@ -1199,7 +1202,7 @@ static EPCTX__INLINE float epctx__unit(float v) {
  * a check that returns the bytes each operand must have, and a kernel that stays within them.
  * ============================================================ */
 
-#define EPCTX__MAX_IN  7
+#define EPCTX__MAX_IN  EPCTX_NPU_MAX_READS
 #define EPCTX__MAX_OUT 2
 
 /* Bytes that a kernel may touch, and their alignment. */

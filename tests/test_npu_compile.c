@@ -481,7 +481,7 @@ TEST(plan_in_commands) {
     while (epctx_npu_next_command(&context.graphs[0], &position, &command)) {
         const uint64_t end = command.result.offset + command.result.bytes;
         size_t i;
-        for (i = 0; i < sizeof command.reads / sizeof command.reads[0]; i++) {
+        for (i = 0; i < EPCTX_NPU_MAX_READS; i++) {
             if (command.reads[i].bytes == 0) continue;
             reads++;
             CHECK_TRUE(command.reads[i].offset + command.reads[i].bytes <= written);

@@ -166,7 +166,7 @@ static void put_memory(FILE *out, const epctx_npu_command *c) {
     const char *comma = "";
     size_t i;
     fputs(", \"reads\": [", out);
-    for (i = 0; i < sizeof c->reads / sizeof c->reads[0]; i++) {
+    for (i = 0; i < EPCTX_NPU_MAX_READS; i++) {
         if (c->reads[i].bytes == 0) continue;
         fputs(comma, out);
         put_range(out, &c->reads[i]);
