@@ -58,26 +58,20 @@ COMPILE  = $(CC) $(WARNINGS) -MMD -MP -I. $(NANOPB_CFLAGS) $(CPPFLAGS) $(CFLAGS)
            "-ffile-prefix-map=$(CURDIR)=."
 LIBS     = $(NANOPB_LIBS) -lm -pthread
 
-CLI_SOURCES  := $(wildcard examples/epctx/*.c)
-CLI_LIBS     := -lsodium
+# ort/ opens ONNX Runtime at run time.
+CLI_SOURCES  := $(wildcard examples/epctx/*.c examples/epctx/ort/*.c)
+CLI_LIBS     := -lsodium -ldl
 # What the tool does to whole models: an archive of their own, for the tests and fuzzers, too.
 OPS_SOURCES  := $(wildcard examples/epctx/ops/*.c)
-# Where there are no libraries but nanopb: without `epctx package`.
-BARE_SOURCES := $(filter-out %/package.c,$(CLI_SOURCES))
+# Where there are no libraries but nanopb, everything is static: without `epctx package`, and without
+# ONNX Runtime, which a static program cannot open.
+BARE_SOURCES := $(filter-out %/package.c examples/epctx/ort/%,$(CLI_SOURCES))
 ifneq ($(filter-out 0,$(EPCTX_NO_PACKAGE)),)
-CLI_SOURCES  := $(BARE_SOURCES)
-CLI_LIBS     :=
+CLI_SOURCES  := $(filter-out %/package.c,$(CLI_SOURCES))
+CLI_LIBS     := -ldl
 override CFLAGS += -DEPCTX_CLI_NO_PACKAGE
 endif
-# With ONNX Runtime's headers the tool has --ort. Where they are not there it is built without, but
-# for goals that fetch them anyway; nothing is fetched for the tool alone.
-ORT_GOALS    := test check plugin conformance matrix bench coverage mutate size deps-test
 ORT_HEADERS   = $(shell sh tests/deps.sh where ort-headers)
-ifneq ($(or $(filter $(ORT_GOALS) %-programs,$(MAKECMDGOALS)),$(shell sh tests/deps.sh where \
-       ort-headers 2>/dev/null)),)
-CLI_ORT      := $(wildcard examples/epctx/ort/*.c) examples/conformance/ort_driver.c
-override CFLAGS += -DEPCTX_CLI_ORT
-endif
 # What includes ONNX Runtime's headers is built by `make plugin` and for the tests only.
 ORT_TESTS    := tests/test_plugin.c $(wildcard tests/test_plugin_*.c)
 TEST_SOURCES := $(filter-out $(ORT_TESTS),$(wildcard tests/test_*.c))
@@ -365,7 +359,7 @@ endef
 # What includes ONNX Runtime's headers besides plugins.
 # $(1) the folder under build/, $(2) the compiler with its flags
 define with_ort
-$(patsubst %.c,build/$(1)obj/%.o,$(sort $(ORT_TESTS) $(CONFORMANCE_SOURCES) $(CLI_ORT))): \
+$(patsubst %.c,build/$(1)obj/%.o,$(sort $(ORT_TESTS) $(CONFORMANCE_SOURCES))): \
     build/$(1)obj/%.o: %.c Makefile | deps-plugin
 	@mkdir -p $$(@D)
 	$(2) $$(TEST_CFLAGS) -isystem "$$(ORT_HEADERS)" -c $$< -o $$@
@@ -399,16 +393,15 @@ build/$(1)libepctx_ops.a: $(OPS_SOURCES:%.c=build/$(1)obj/%.o)
 build/$(1)epctx-conformance: $(CONFORMANCE_SOURCES:%.c=build/$(1)obj/%.o) build/$(1)libepctx.a
 	$(2) $$^ $$(LIBS) -o $$@
 
-build/$(1)obj/examples/epctx/main.o build/$(1)obj/examples/epctx/anyep.o: build/cli_libs
+build/$(1)obj/examples/epctx/main.o: build/cli_libs
 build/$(1)obj/examples/epctx/view.o: build/view_page.h
-build/$(1)epctx: $(patsubst %.c,build/$(1)obj/%.o,$(CLI_SOURCES) $(CLI_ORT)) \
+build/$(1)epctx: $(CLI_SOURCES:%.c=build/$(1)obj/%.o) \
                  build/$(1)libepctx_ops.a build/$(1)libepctx.a
 	$(2) $$(LDFLAGS) $$^ $$(LIBS) $$(CLI_LIBS) -o $$@
 
 # Fills the tables of the guides: the tool's rules, without its main.
 build/$(1)guide_tables: build/$(1)obj/examples/guides/tables.o \
-                        $(patsubst %.c,build/$(1)obj/%.o,$(filter-out %/main.c,$(CLI_SOURCES)) \
-                          $(CLI_ORT)) \
+                        $(patsubst %.c,build/$(1)obj/%.o,$(filter-out %/main.c,$(CLI_SOURCES))) \
                         build/$(1)libepctx_ops.a build/$(1)libepctx.a
 	$(2) $$^ $$(LIBS) $$(CLI_LIBS) -o $$@
 
@@ -478,11 +471,10 @@ FUZZ_SANITIZE = -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recove
 $(eval $(call rules,fuzz/,clang $(WARNINGS) -MMD -MP -I. $(NANOPB_CFLAGS) -O1 -g1 $(FUZZ_SANITIZE)))
 build/fuzz/obj/%.o: | deps-test
 
-# With another EPCTX_NO_PACKAGE than before, or with headers that were not there, the tool is built
-# again.
+# With another EPCTX_NO_PACKAGE than before the tool is built again.
 build/cli_libs: force
 	@mkdir -p $(@D)
-	@echo "$(CLI_LIBS) $(CLI_ORT)" | cmp -s - $@ || echo "$(CLI_LIBS) $(CLI_ORT)" >$@
+	@echo "$(CLI_LIBS)" | cmp -s - $@ || echo "$(CLI_LIBS)" >$@
 
 # The page of `epctx view`, for its sources.
 VIEW_PAGE := $(addprefix examples/epctx/view/,embed.sh page.html page.css page.js)
@@ -543,7 +535,7 @@ build/$(1)/epctx: $(BARE_SOURCES:%.c=build/$(1)/obj/%.o) build/$(1)/libepctx_ops
 	$$(CC_$(notdir $(1))) -static $$^ -lm -o $$@
 build/$(1)/%: CROSS = $$(CC_$(notdir $(1))) $(WARNINGS) -MMD -MP -I. -isystem "$$(NANOPB_FOLDER)" \
                  $(if $(filter quick/%,$(1)),-O0,-O2) -D_FILE_OFFSET_BITS=64 -DEPCTX_CLI_NO_PACKAGE \
-                 $$(FLAGS_$(notdir $(1))) $$(LAYER)
+                 -DEPCTX_CLI_NO_ORT $$(FLAGS_$(notdir $(1))) $$(LAYER)
 build/$(1)/%: LINK = -static
 build/$(1)/%: PLUGIN_LIBS = $(patsubst %,build/$(1)/obj/nanopb/pb_%.o,common decode encode) -lm
 $(PLUGINS:lib%.so=build/$(1)/%.dll) $(PLUGINS:%=build/$(1)/%): | build/$(1)/libepctx.a

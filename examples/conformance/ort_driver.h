@@ -13,10 +13,15 @@
 
 #include "epctx.h"
 
+#if !defined(ORT_ABI_H) /* the tool's own header (examples/epctx/ort/abi.h) in its place */
 #include <onnxruntime_c_api.h>
+#endif
 
 extern const OrtApi *ort;
-extern uint32_t ort_version; /* of that table: functions that came later are not in it */
+/* Of that table: functions that came later are not in it. Those of API 30 and 31 have no official
+ * headers, but examples/plugin_ep/ort131.h. */
+extern uint32_t ort_version;
+enum { ORT_NEWEST_API = 31 };
 extern const OrtApiBase *ort_base;
 extern const OrtCompileApi *ort_compile;
 extern OrtEnv *ort_env;
@@ -50,7 +55,7 @@ typedef struct ort_ep_options {
     size_t count;                              /* of words */
 } ort_ep_options;
 bool ort_read_option(char *text, ort_ep_options *to);
-/* The path of libonnxruntime: EPCTX_ORT_LIBRARY, or what tests/deps.sh downloaded. */
+/* The path of libonnxruntime: EPCTX_ORT_LIBRARY, or what tests/deps.sh fetched. */
 bool ort_library(char *out, size_t size);
 /* Loads ONNX Runtime and makes its environment. */
 bool ort_open(bool virtual_devices);

@@ -207,11 +207,10 @@ bool anyep_read(anyep_settings *set, epctx_arena *arena, bool needs_ep, unsigned
     uint64_t seconds = limit;
     size_t type;
     set->arena = arena;
-#if !defined(EPCTX_CLI_ORT)
-    return refuse(
-        "this build of epctx cannot use ONNX Runtime: it was made without ONNX Runtime's C "
-        "headers; build it again after `make deps-plugin`, or with ORT_INCLUDE=FOLDER",
-        "");
+#if defined(EPCTX_CLI_NO_ORT)
+    return refuse("this build of epctx is a static program, which cannot open ONNX Runtime: "
+                  "build it with the libraries of its system (make build/epctx)",
+                  "");
 #endif
     if (!read_ort(set)) return false;
     if (set->ep == NULL && needs_ep)
@@ -404,7 +403,7 @@ void anyep_do(const anyep_job *job, anyep_result *out) {
     }
     if (child == 0) {
         begin_child(job, parent);
-#if defined(EPCTX_CLI_ORT)
+#if !defined(EPCTX_CLI_NO_ORT)
         anyep_child(job, out->board);
 #endif
         fflush(NULL);

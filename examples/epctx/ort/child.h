@@ -1,6 +1,8 @@
-/* The child process of --ort: the only part of the tool that includes ONNX Runtime's headers. */
+/* The child process of --ort: the only part of the tool that knows ONNX Runtime's API. */
 #ifndef EPCTX_CLI_ORT_CHILD_H
 #define EPCTX_CLI_ORT_CHILD_H
+
+#include "abi.h"
 
 #include "../../conformance/ort_driver.h"
 #include "../anyep.h"
