@@ -126,8 +126,13 @@ bool ort_open(bool virtual_devices) {
         return false;
     }
     library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (!library || !ort_symbol(library, "OrtGetApiBase", &get_base, sizeof get_base)) {
+    if (!library) {
         snprintf(ort_text, sizeof ort_text, "%s", dlerror());
+        return false;
+    }
+    if (!ort_symbol(library, "OrtGetApiBase", &get_base, sizeof get_base)) {
+        snprintf(ort_text, sizeof ort_text, "%.4000s is no ONNX Runtime: it has no OrtGetApiBase",
+                 path);
         return false;
     }
     ort_base = get_base();

@@ -37,23 +37,6 @@ static char *absolute(const char *path, epctx_arena *arena) {
     return realpath(path, real) != NULL ? epctx_arena_copy(arena, epctx_str_of(real)) : NULL;
 }
 
-/* ORT's library: its path, or a name that the system's linker finds. */
-static bool read_ort(anyep_settings *set) {
-    const char *real;
-    if (set->ort == NULL) set->ort = getenv("EPCTX_ORT_LIBRARY");
-    if (set->ort == NULL || set->ort[0] == '\0')
-        return refuse("which ONNX Runtime? Give its library with --ort, e.g. --ort "
-                      "/usr/lib/libonnxruntime.so.1, or in EPCTX_ORT_LIBRARY",
-                      "");
-    real = absolute(set->ort, set->arena);
-    if (real == NULL && strchr(set->ort, '/') != NULL) {
-        cli_misuse("--ort %s: %s", set->ort, strerror(errno));
-        return false;
-    }
-    if (real != NULL) set->ort = real;
-    return true;
-}
-
 /* LIBRARY[:NAME], or the name of an EP that ORT has itself. */
 static bool read_ep(anyep_settings *set) {
     char *text = epctx_arena_copy(set->arena, epctx_str_of(set->ep));
@@ -212,7 +195,6 @@ bool anyep_read(anyep_settings *set, epctx_arena *arena, bool needs_ep, unsigned
                   "build it with the libraries of its system (make build/epctx)",
                   "");
 #endif
-    if (!read_ort(set)) return false;
     if (set->ep == NULL && needs_ep)
         return refuse("which EP? Give its plugin library with --ep LIBRARY[:NAME]", "");
     if (set->ep == NULL && (set->has_ep_opt || set->device != NULL))
@@ -227,7 +209,8 @@ bool anyep_read(anyep_settings *set, epctx_arena *arena, bool needs_ep, unsigned
     set->time_limit = (double)seconds;
     return (set->ep == NULL || read_ep(set)) &&
            read_pairs(set, "--ep-opt", &set->ep_opt, &set->ep_options) &&
-           read_pairs(set, "--option", &set->option, &set->session) && read_dims(set);
+           read_pairs(set, "--option", &set->option, &set->session) && read_dims(set) &&
+           anyep_find_ort(set);
 }
 
 /* ---------------------------------------------------------------- folders */
@@ -327,7 +310,8 @@ static bool wait_for(pid_t child, const anyep_job *job, const anyep_board *board
 static void end_texts(anyep_board *board) {
     size_t i;
 #define END(text) (text)[sizeof(text) - 1] = '\0'
-    END(board->doing), END(board->text), END(board->ort_version), END(board->ep);
+    END(board->doing), END(board->text), END(board->ort_version), END(board->ort_path);
+    END(board->ep);
     END(board->vendor), END(board->version), END(board->device);
     for (i = 0; i < ANYEP_MOST_DEVICES; i++) {
         anyep_device *d = &board->devices[i];
@@ -403,6 +387,10 @@ void anyep_do(const anyep_job *job, anyep_result *out) {
     }
     if (child == 0) {
         begin_child(job, parent);
+        if (job->work == ANYEP_EXEC) {
+            execv(job->words[0], (char *const *)(uintptr_t)job->words);
+            _exit(127);
+        }
 #if !defined(EPCTX_CLI_NO_ORT)
         anyep_child(job, out->board);
 #endif

@@ -5,7 +5,12 @@
 
 #include "session.h"
 
-enum { ANYEP_MOST_MODELS = 1000, ANYEP_MOST_DEVICES = 32, ANYEP_MOST_DIMS = 8 };
+enum {
+    ANYEP_MOST_MODELS = 1000,
+    ANYEP_MOST_DEVICES = 32,
+    ANYEP_MOST_DIMS = 8,
+    ANYEP_MOST_PASSED = 24
+};
 
 /* ---------------------------------------------------------------- what is asked for */
 
@@ -16,7 +21,11 @@ typedef struct anyep_settings {
     bool has_ep_opt, has_option;
     const char **dim_list; /* the target of the option --dim, or NULL */
     bool verbose;
-    /* read by anyep_read: */
+    /* read by anyep_read, `ort` too, which is a path or a name for the loader: */
+    const char *ort_from;  /* "option", "environment", "python", "loader" or "cache" */
+    const char *ort_where; /* the Python or the cache */
+    const char *passed[ANYEP_MOST_PASSED]; /* "PLACE: why it gave none" */
+    size_t passed_count;
     const char *library, *name; /* of the EP; NULL: it is in ORT itself, or the library's first */
     const char **ep_options;    /* key, value, ..., NULL */
     const char **session;       /* session configuration, the same */
@@ -47,8 +56,8 @@ typedef struct anyep_settings {
     "[--ort LIBONNXRUNTIME] [--ep LIBRARY[:NAME]]\n" \
     "             [--ep-opt K=V]... [--option K=V]... [--device TYPE] [--timeout S]"
 #define ANYEP_HELP \
-    "  --ort LIBRARY        ONNX Runtime (libonnxruntime.so.1), opened at run time;\n" \
-    "                       the default is $EPCTX_ORT_LIBRARY\n" \
+    "  --ort LIBRARY        ONNX Runtime (1.24 or newer), by default that of\n" \
+    "                       $EPCTX_ORT_LIBRARY, python3, the system, $EPCTX_CACHE\n" \
     "  --ep LIBRARY[:NAME]  the EP's plugin library, and which of its EPs if it has\n" \
     "                       several; or the name of an EP inside ONNX Runtime\n" \
     "  --ep-opt K=V         an option of the EP; may be given several times\n" \
@@ -62,6 +71,10 @@ bool anyep_asked(const anyep_settings *set);
 /* Reads them; `limit`: seconds without --timeout. On a mistake prints what is wrong: the command
  * ends with CLI_USAGE. `needs_ep`: --ep must be given. */
 bool anyep_read(anyep_settings *set, epctx_arena *arena, bool needs_ep, unsigned limit);
+/* What anyep_read does with --ort. Prints what is wrong. */
+bool anyep_find_ort(anyep_settings *set);
+/* Where it came from, in words. */
+void anyep_ort_reason(const anyep_settings *set, char *out, size_t size);
 /* Whether an input of one of the models has each dimension of --dim, which ORT does not tell;
  * prints what is wrong. Models that cannot be read have all. */
 bool anyep_check_dims(const anyep_settings *set, const char *const *models, size_t count);
@@ -74,7 +87,8 @@ bool anyep_add(anyep_settings *set, const char ***list, const char *key, const c
 
 /* ---------------------------------------------------------------- what a child does */
 
-typedef enum anyep_work { ANYEP_LIST, ANYEP_COMPILE, ANYEP_RUN } anyep_work;
+/* OPEN: nothing but ONNX Runtime. EXEC: another program. */
+typedef enum anyep_work { ANYEP_OPEN, ANYEP_EXEC, ANYEP_LIST, ANYEP_COMPILE, ANYEP_RUN } anyep_work;
 
 /* One model to compile. */
 typedef struct anyep_model {
@@ -87,6 +101,7 @@ typedef struct anyep_job {
     anyep_work work;
     bool cpu;           /* without the EP: ORT's own CPU EP */
     const char *folder; /* of temporary files; "log" in it is what the child and the EP print */
+    const char *const *words; /* ANYEP_EXEC: the program's path, its arguments, NULL */
     /* ANYEP_COMPILE: with more than one the EP shares its contexts. */
     const anyep_model *models;
     size_t count;
@@ -130,7 +145,9 @@ typedef struct anyep_board {
     int code;        /* of ORT, 0: it is not ORT that says */
     char text[4096];
     char ort_version[32], ep[128], vendor[128], version[64], device[8];
-    char driver[64]; /* os_driver_version; "": the EP does not tell */
+    char ort_path[4096]; /* of the library that was loaded */
+    bool too_old;        /* ONNX Runtime */
+    char driver[64];     /* os_driver_version; "": the EP does not tell */
     bool is_virtual;
     double compile_ms[ANYEP_MOST_MODELS];
     size_t compiled;                        /* models */

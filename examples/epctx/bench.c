@@ -272,6 +272,6 @@ const cli_command cli_bench = {
     "  --json               print one JSON object\n"
     "  -v                   when one fails, print all that the EP printed\n\n"
     "Exit code 1 if one of the four failed; the others are printed.\n\n"
-    "Example: epctx bench --ort libonnxruntime.so.1 --ep libacme_ep.so a.onnx\n",
+    "Example: epctx bench --ep libacme_ep.so a.onnx\n",
     run,
 };

@@ -451,7 +451,8 @@ static int compile_all(const char *const *files, int count, const compile_settin
 static int run_ort(compile_settings *set, anyep_settings *any, const char *const *files, int count,
                    const char *level, epctx_arena *arena) {
     enum { LIMIT = 3600 };
-    const char *ort = any->ort, *libraries[3] = {NULL, NULL, NULL};
+    const char *libraries[3] = {NULL, NULL, NULL};
+    const char *named = any->ort != NULL ? any->ort : getenv("EPCTX_ORT_LIBRARY");
     epctx_overwrite policy = EPCTX_OVERWRITE_FAIL;
     size_t number = 0;
     any->verbose = set->verbose;
@@ -466,7 +467,9 @@ static int run_ort(compile_settings *set, anyep_settings *any, const char *const
     if (!anyep_check_dims(any, files, (size_t)count)) return CLI_FAILED;
     libraries[number] = library_of(any->ep, true, arena);
     if (libraries[number] != NULL) number++;
-    libraries[number] = library_of(ort != NULL ? ort : getenv("EPCTX_ORT_LIBRARY"), false, arena);
+    /* As the user wrote it, or as it was found. */
+    if (named == NULL || named[0] == '\0') named = any->ort;
+    libraries[number] = library_of(named, false, arena);
     return compile_all(files, count, set, any, libraries);
 }
 
@@ -607,6 +610,6 @@ const cli_command cli_compile = {
     "  --by-session         compile by session options (ep.context_enable) instead of\n"
     "                       the compile API: some EPs find other partitions\n\n"
     "Example: epctx compile --dim batch=1 -v model.onnx\n"
-    "Example: epctx compile --ort libonnxruntime.so.1 --ep libacme_ep.so model.onnx\n",
+    "Example: epctx compile --ep libacme_ep.so model.onnx\n",
     run,
 };

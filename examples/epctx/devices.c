@@ -116,9 +116,20 @@ static const char *verdict_of(const anyep_verdict *v) {
     return v->verdict >= -1 && v->verdict <= 3 ? verdicts[v->verdict + 1] : "unknown";
 }
 
+/* Which ONNX Runtime was taken, and why. */
+static void print_ort(const work *w, const anyep_board *board) {
+    char reason[EPCTX_PATH_MAX + 64];
+    size_t i;
+    anyep_ort_reason(&w->any, reason, sizeof reason);
+    put_line("ONNX Runtime", board->ort_version);
+    put_lines("library", board->ort_path);
+    put_lines("found by", reason);
+    for (i = 0; i < w->any.passed_count; i++) put_lines("not taken", w->any.passed[i]);
+}
+
 static void print_text(const work *w, const anyep_board *board) {
     size_t i;
-    put_line("ONNX Runtime", board->ort_version);
+    print_ort(w, board);
     for (i = 0; i < board->device_count; i++) print_device(&board->devices[i]);
     if (board->more_devices > 0) printf("%-14s %zu more\n", "device", board->more_devices);
     if (w->own != NULL)
@@ -158,7 +169,14 @@ static void json_pairs(const char *key, const char *text) {
 static void print_json(const work *w, const anyep_board *board) {
     size_t i;
     cli_json_begin(stdout);
-    cli_json_str("onnxruntime", epctx_str_of(board->ort_version), ",\n\"devices\": [");
+    cli_json_str("onnxruntime", epctx_str_of(board->ort_version), ",\n");
+    cli_json_str("library", epctx_str_of(board->ort_path), ",\n");
+    cli_json_str("found_by", epctx_str_of(w->any.ort_from), ",\n\"not_taken\": [");
+    for (i = 0; i < w->any.passed_count; i++) {
+        fputs(i > 0 ? ", " : "", stdout);
+        cli_put_json(stdout, epctx_str_of(w->any.passed[i]));
+    }
+    fputs("],\n\"devices\": [", stdout);
     for (i = 0; i < board->device_count; i++) {
         const anyep_device *d = &board->devices[i];
         fputs(i > 0 ? ",\n  {" : "\n  {", stdout);

@@ -508,6 +508,6 @@ const cli_command cli_verify = {
     "  -v                   print what ONNX Runtime and the EP print\n\n"
     "Exit codes: 0 everything fits; 1 an output differs; 2 a wrong command line; 3 a\n"
     "model could not be compiled or run, or no node of it runs on the EP.\n\n"
-    "Example: epctx verify --ort libonnxruntime.so.1 --ep libacme_ep.so a.onnx\n",
+    "Example: epctx verify --ep libacme_ep.so a.onnx\n",
     run,
 };

@@ -4,6 +4,8 @@
 
 #include "../ops/dims.h"
 
+#include <dlfcn.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -32,16 +34,33 @@ bool child_refused(child *c) {
 
 /* ---------------------------------------------------------------- opening */
 
+/* The file that the loader took for a name. */
+static void put_path(child *c) {
+    Dl_info info;
+    void *function;
+    char real[PATH_MAX];
+    const char *path = c->set->ort;
+    memcpy(&function, &ort_base->GetVersionString, sizeof function);
+    if (dladdr(function, &info) != 0 && info.dli_fname != NULL) path = info.dli_fname;
+    if (strchr(path, '/') != NULL && realpath(path, real) != NULL) path = real;
+    snprintf(c->board->ort_path, sizeof c->board->ort_path, "%s", path);
+}
+
 static bool open_runtime(child *c) {
+    bool ok;
     child_doing(c, "opening ONNX Runtime");
     if (setenv("EPCTX_ORT_LIBRARY", c->set->ort, 1) != 0) return child_fail(c, "out of memory");
-    if (!ort_open(false)) return child_refused(c);
-    snprintf(c->board->ort_version, sizeof c->board->ort_version, "%s",
-             ort_base->GetVersionString());
-    if (ort_version < 24)
-        return child_fail(c, "ONNX Runtime 1.24 or newer is needed, this is %s",
+    ok = ort_open(false);
+    if (ort_base != NULL) {
+        snprintf(c->board->ort_version, sizeof c->board->ort_version, "%s",
+                 ort_base->GetVersionString());
+        put_path(c);
+        c->board->too_old = ort_version > 0 && ort_version < 24;
+    }
+    if (c->board->too_old)
+        return child_fail(c, "%s is ONNX Runtime %s, 1.24 or newer is needed", c->board->ort_path,
                           c->board->ort_version);
-    return true;
+    return ok || child_refused(c);
 }
 
 static void free_dimensions(const anyep_settings *set) {
