@@ -21,6 +21,7 @@ typedef struct anyep_settings {
     bool has_ep_opt, has_option;
     const char **dim_list; /* the target of the option --dim, or NULL */
     bool verbose;
+    bool exact; /* no kernels of the CPU EP that saturate */
     /* read by anyep_read, `ort` too, which is a path or a name for the loader: */
     const char *ort_from;  /* "option", "environment", "python", "loader" or "cache" */
     const char *ort_where; /* the Python or the cache */

@@ -266,10 +266,12 @@ static bool from_cache(anyep_settings *set, const char *folder) {
     size_t count, i;
     if (given != NULL && given[0] == '/') {
         snprintf(cache, sizeof cache, "%s", given);
-    } else if (!find_build(cache, sizeof cache)) {
-        pass_over(set, "EPCTX_CACHE: %s",
-                  given != NULL && given[0] != '\0' ? "it is no absolute path" : "it is not set");
-        return false;
+    } else {
+        if (given != NULL && given[0] != '\0')
+            pass_over(set, "EPCTX_CACHE: %s is no absolute path", given);
+        else
+            pass_over(set, "EPCTX_CACHE: it is not set");
+        if (!find_build(cache, sizeof cache)) return false;
     }
     set->ort_from = "cache";
     set->ort_where = epctx_arena_copy(set->arena, epctx_str_of(cache));

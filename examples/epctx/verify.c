@@ -381,16 +381,6 @@ static bool read_tolerance(const char *option, const char *text, double fallback
     return false;
 }
 
-/* On CPUs with AVX2 alone, ORT's kernels for uint8 times int8 saturate by default: the reference
- * would be wrong, not the EP. A value that the user gives stays. */
-static bool add_exact(settings *set) {
-    static const char key[] = "session.x64quantprecision";
-    const char *const *given = set->any.session;
-    for (; given != NULL && *given != NULL; given += 2)
-        if (strcmp(*given, key) == 0) return true;
-    return anyep_add(&set->any, &set->any.session, key, "1");
-}
-
 /* An EPContext model has no reference. */
 static bool is_source(work *w) {
     const settings *set = &w->set;
@@ -461,13 +451,14 @@ static int run(int argc, char **argv) {
         cli_misuse("--seed and --input-dir cannot be combined");
         return CLI_USAGE;
     }
+    set->any.exact = true; /* the CPU EP is the reference */
     epctx_arena_init(&w.arena, NULL);
     if ((threads == NULL || cli_number("--threads", threads, 1, 64, &w.threads)) &&
         cli_number("--seed", seed != NULL ? seed : "1", 0, UINT64_MAX, &set->seed) &&
         read_tolerance("--rtol", rtol, RTOL, &set->rtol) &&
         read_tolerance("--atol", atol, -1, &set->atol) &&
         read_tolerance("--cosine", cosine, -1, &set->cosine) &&
-        anyep_read(&set->any, &w.arena, true, LIMIT) && add_exact(set) &&
+        anyep_read(&set->any, &w.arena, true, LIMIT) &&
         (set->source == NULL ||
          anyep_add(&set->any, &set->any.session, "ep.context_source_model_path", set->source)))
         code = verify(&w);
@@ -489,8 +480,8 @@ const cli_command cli_verify = {
     "EP compiled. Compares each output of the EP with the CPU's, and those of the\n"
     "context with the JIT's. Each step is a process of its own; what an EP that\n"
     "crashes or hangs leaves to compare is compared. Nothing is written. Kernels of\n"
-    "the CPU EP that saturate in int8 models are not used (--option\n"
-    "session.x64quantprecision=0 takes them).\n\n" ANYEP_HELP
+    "the CPU EP that saturate in int8 models are not used from ONNX Runtime 1.30 on\n"
+    "(--option session.x64quantprecision=0 takes them).\n\n" ANYEP_HELP
     "  --timeout S          end the EP's process after S seconds (default 600)\n"
     "  --context MODEL      an EPContext model of MODEL, instead of compiling one\n"
     "  --source MODEL       the weights of a weightless context\n"

@@ -48,7 +48,7 @@ static void put_path(child *c) {
 
 static bool open_runtime(child *c) {
     bool ok;
-    child_doing(c, "opening ONNX Runtime");
+    child_doing(c, "opening %s", c->set->ort);
     if (setenv("EPCTX_ORT_LIBRARY", c->set->ort, 1) != 0) return child_fail(c, "out of memory");
     ok = ort_open(false);
     if (ort_base != NULL) {
@@ -154,19 +154,37 @@ static epctx_status write_model(epctx_model *model, ort_spec *spec, epctx_error 
     return epctx_model_write_stream(model, &stream, error);
 }
 
-/* Where a model from memory has its external data. */
-static bool add_folder(child *c, const char *file, ort_spec *spec) {
-    const epctx_str folder = epctx_path_folder(epctx_str_of(file));
+/* One entry more than the session has; it lives as long as the process. */
+static bool add_entry(child *c, ort_spec *spec, const char *key, const char *value) {
     const char **config;
     size_t count = 0;
     while (spec->config != NULL && spec->config[count] != NULL) count++;
     config = (const char **)calloc(count + 3, sizeof *config);
     if (config == NULL) return child_fail(c, "out of memory");
     if (count > 0) memcpy(config, spec->config, count * sizeof *config);
-    config[count] = "session.model_external_initializers_file_folder_path";
-    config[count + 1] = folder.size > 0 ? epctx_arena_copy(c->set->arena, folder) : ".";
+    config[count] = key;
+    config[count + 1] = value;
     spec->config = config;
     return true;
+}
+
+/* Where a model from memory has its external data. */
+static bool add_folder(child *c, const char *file, ort_spec *spec) {
+    const epctx_str folder = epctx_path_folder(epctx_str_of(file));
+    return add_entry(c, spec, "session.model_external_initializers_file_folder_path",
+                     folder.size > 0 ? epctx_arena_copy(c->set->arena, folder) : ".");
+}
+
+/* On CPUs with AVX2 alone, ORT's kernels for uint8 times int8 saturate by default: the reference
+ * would be wrong, not the EP. Before 1.30 the switch can make ORT abort. A value that the user gives
+ * stays. */
+static bool add_exact(child *c, ort_spec *spec) {
+    static const char key[] = "session.x64quantprecision";
+    const char *const *given = spec->config;
+    if (!c->set->exact || ort_version < 30) return true;
+    for (; given != NULL && *given != NULL; given += 2)
+        if (strcmp(*given, key) == 0) return true;
+    return add_entry(c, spec, key, "1");
 }
 
 bool child_is_file(child *c, const char *file) {
@@ -182,7 +200,7 @@ bool child_model(child *c, const char *file, ort_spec *spec) {
     epctx_node_view node;
     epctx_error error;
     epctx_status status;
-    if (!child_is_file(c, file)) return false;
+    if (!child_is_file(c, file) || !add_exact(c, spec)) return false;
     spec->path = file;
     if (c->set->place_count == 0) return true;
     status = cli_open(&model, file, &error);
