@@ -83,6 +83,26 @@ if ${CC:-gcc} $flags -I"$work/tree" -I. -fsyntax-only "$work/places.c" >"$work/l
     fail "a wrong gap is seen" "it is not"
 else ok "a wrong gap is seen"; fi
 
+# No header of ONNX Runtime's is needed for the tool, and every build of it has --ort.
+nanopb=${NANOPB_CFLAGS:-}
+for source in examples/epctx/ort/*.c examples/epctx/anyep.c examples/epctx/find_ort.c; do
+    # shellcheck disable=SC2086 # lists of flags
+    if ${CC:-gcc} $flags -I. $nanopb -fsyntax-only -MMD -MF "$work/depends" "$source" 2>"$err" &&
+        ! grep -q 'onnxruntime_' "$work/depends"; then ok "$source without ONNX Runtime's headers"
+    else fail "$source without ONNX Runtime's headers" "it includes some, or is not compiled"; fi
+done
+mkdir "$work/empty"
+for variant in "" EPCTX_NO_PACKAGE=1; do
+    # shellcheck disable=SC2086 # a variable, or none
+    (unset ORT_INCLUDE ORT_HOME MAKEFLAGS MAKELEVEL
+     make -nB EPCTX_CACHE="$work/empty" EPCTX_OFFLINE=1 $variant build/epctx) >"$out" 2>"$err"
+    code=$?
+    said "make build/epctx $variant, nothing fetched" 0 "-c examples/epctx/ort/driver.c"
+    if grep -q -e -isystem -e NO_ORT "$out"; then
+        fail "make build/epctx $variant: the same everywhere" "$(grep -m 1 -e -isystem -e NO_ORT "$out")"
+    else ok "make build/epctx $variant: the same everywhere"; fi
+done
+
 unused=
 for name in $(sed -n 's/^ *SLOT([0-9]*, [^,]*, \([A-Za-z0-9_]*\),.*/\1/p' examples/epctx/ort/abi.h); do
     grep -q -e "->$name\>" examples/epctx/ort/*.c examples/conformance/ort_driver.c ||

@@ -70,15 +70,20 @@ emulator() {
 
 for platform in ${EPCTX_PLATFORMS:-i386 s390x}; do
     same "$platform" "$(emulator "$platform")" "$top/build/$platform/epctx"
+    # A static program cannot open ONNX Runtime, and says so.
+    $(emulator "$platform") "build/$platform/epctx" devices >"$work/log" 2>&1
+    if [ $? -eq 2 ] && grep -q "this build of epctx is a static program" "$work/log"; then
+        ok "$platform: ONNX Runtime"
+    else
+        fail "$platform: ONNX Runtime" "expected a refusal, found: $(tail -n 1 "$work/log")"
+    fi
 done
 
 # ----------------------------------------------------- compilers and options
 
 warnings="-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wcast-qual -Werror"
 
-# Of the tool, with what it needs where it was built with ONNX Runtime's headers.
-tool=$(find build/obj/examples/epctx build/obj/examples/conformance/ort_driver.o -name '*.o' \
-    2>/dev/null)
+tool=$(find build/obj/examples/epctx -name '*.o')
 
 # make_with NAME COMPILER LANGUAGE FLAGS...: an epctx whose headers were compiled that way
 make_with() {
