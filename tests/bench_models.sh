@@ -22,7 +22,8 @@ case ${LEVEL:-} in
     portable) limit=-DEPCTX_NPU_NO_SIMD ;;
     *) limit= ;;
 esac
-objects=$(find build/obj/examples/epctx -name '*.o' ! -name main.o ! -name driver.o ! -path '*/ops/*')
+objects=$(find build/obj/examples/epctx -name '*.o' ! -name main.o ! -name driver.o \
+    ! -path '*/ops/*')
 if [ -n "$limit" ]; then # found before that of the library
     npu=build/bench_npu_$LEVEL.o
     ${CC:-gcc} -std=c11 -O2 -I. "$limit" -DEPCTX_NPU_IMPLEMENTATION -x c -c epctx_npu.h -o "$npu"

@@ -8,7 +8,8 @@ one_form
 start test_ort
 make_models plain digits partly dynamic
 out=$work/stdout err=$work/stderr
-library=${EPCTX_ORT_LIBRARY:-$(sh tests/deps.sh where "ort${EPCTX_TEST_ORT:+-$EPCTX_TEST_ORT}")} || {
+ort=ort${EPCTX_TEST_ORT:+-$EPCTX_TEST_ORT}
+library=${EPCTX_ORT_LIBRARY:-$(sh tests/deps.sh where "$ort")} || {
     echo "FAIL ort: ONNX Runtime is not there"
     exit 1
 }

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Which ONNX Runtime the tool takes without --ort: each place alone, their order, what is passed over
-# and told; files that are none; and that nothing of the current folder is run.
+# Which ONNX Runtime the tool takes without --ort: each place alone, their order, what is passed
+# over and told; files that are none; and that nothing of the current folder is run.
 set -u
 cd "$(dirname "$0")/.."
 . tests/script.sh
@@ -150,7 +150,8 @@ devices $all EPCTX_ORT_LIBRARY="$work/old/libonnxruntime.so.1"
 result "in the variable, and the next is not tried" 1 "ONNX Runtime 1.23.2"
 devices LD_LIBRARY_PATH="$work/old" EPCTX_CACHE="$work/cache"
 if [ $code -eq 0 ] && grep -q '"found_by": "cache"' "$out" &&
-    grep -q "^epctx: note: $work/old/.*1.23.2.*passed over$" "$err"; then ok "passed over with a note"
+    grep -q "^epctx: note: $work/old/.*1.23.2.*passed over$" "$err"; then
+    ok "passed over with a note"
 else fail "passed over with a note" "exit code $code"; fi
 tells "and told" "$work/old/libonnxruntime.so.1 is ONNX Runtime 1.23.2"
 library "$work/caches/onnxruntime-1.9.9-$machine/libonnxruntime.so.1" 1.9.9

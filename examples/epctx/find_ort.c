@@ -1,5 +1,5 @@
 /* Which ONNX Runtime: the one that is named, or the first good one of those that are here. Nothing of
- * the current folder is run or loaded. */
+ * the current folder is run or loaded, unless it is named. */
 #define _GNU_SOURCE
 #include "anyep.h"
 
@@ -293,11 +293,12 @@ static bool take_named(anyep_settings *set, const char *option) {
     if (realpath(set->ort, real) != NULL) {
         problem = file_problem(real);
         set->ort = epctx_arena_copy(set->arena, epctx_str_of(real));
+        if (set->ort == NULL) problem = "out of memory";
     } else if (strchr(set->ort, '/') != NULL || set->ort[0] == '\0') {
         problem = strerror(errno);
     }
     if (problem == NULL) return true;
-    cli_misuse("%s %s: %s", option, set->ort, problem);
+    cli_misuse("%s %s: %s", option, set->ort != NULL ? set->ort : real, problem);
     return false;
 }
 
