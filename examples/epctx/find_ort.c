@@ -1,5 +1,5 @@
-/* Which ONNX Runtime: the one that is named, or the first good one of those that are here. Nothing of
- * the current folder is run or loaded, unless it is named. */
+/* Which ONNX Runtime: the one that is named, or the first good one of those that are here. Nothing
+ * of the current folder is run or loaded, unless it is named. */
 #define _GNU_SOURCE
 #include "anyep.h"
 

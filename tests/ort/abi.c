@@ -1,5 +1,6 @@
-/* Compiled, not run: each entry of the lists in examples/epctx/ort/abi.h beside the official headers,
- * whose structures and types these are. A wrong place, type or number is an error of the compiler. */
+/* Compiled, not run: each entry of the lists in examples/epctx/ort/abi.h beside the official
+ * headers, whose structures and types these are. A wrong place, type or number is an error of the
+ * compiler. */
 #include <onnxruntime_c_api.h>
 
 #include "examples/epctx/ort/abi.h"

@@ -1,5 +1,6 @@
 /* slots131 LIBRARY PACKAGE: calls what examples/plugin_ep/ort131.h adds to the tables, in the real
- * library. PACKAGE is of one component with one variant, "npu". Exit code 77: the library is older. */
+ * library. PACKAGE is of one component with one variant, "npu". Exit code 77: the library is
+ * older. */
 #include <onnxruntime_c_api.h>
 
 #include "examples/plugin_ep/ort131.h"

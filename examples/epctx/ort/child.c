@@ -176,8 +176,8 @@ static bool add_folder(child *c, const char *file, ort_spec *spec) {
 }
 
 /* On CPUs with AVX2 alone, ORT's kernels for uint8 times int8 saturate by default: the reference
- * would be wrong, not the EP. Before 1.30 the switch can make ORT abort. A value that the user gives
- * stays. */
+ * would be wrong, not the EP. Before 1.30 the switch can make ORT abort. A value that the user
+ * gives stays. */
 static bool add_exact(child *c, ort_spec *spec) {
     static const char key[] = "session.x64quantprecision";
     const char *const *given = spec->config;
