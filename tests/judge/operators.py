@@ -1168,7 +1168,8 @@ def batch(epctx, cases, root, threads, plain=False):
           concurrent.futures.ThreadPoolExecutor(threads) as workers):
         results = list(workers.map(lambda folder: ours(epctx, folder), folders))
     if runtime.returncode == 0 and plain:
-        runtime = subprocess.run([sys.executable, script, "cases", "--plain"] + folders, check=False)
+        runtime = subprocess.run([sys.executable, script, "cases", "--plain"] + folders,
+                                 check=False)
     if runtime.returncode != 0:
         sys.exit(f"ort_run.py ended with exit code {runtime.returncode}")
     return [verdict(*one) for one in zip(cases, folders, results)]

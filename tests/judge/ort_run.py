@@ -28,8 +28,8 @@ import numpy
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # before the library is loaded
 import onnxruntime  # noqa: E402
 
-# ONNX element type -> the name that ONNX Runtime gives it, bytes of an element. Strings and elements
-# of less than a byte have no file.
+# ONNX element type -> the name that ONNX Runtime gives it, bytes of an element. Strings and
+# elements of less than a byte have no file.
 TYPES = {1: ("float", 4), 2: ("uint8", 1), 3: ("int8", 1), 4: ("uint16", 2), 5: ("int16", 2),
          6: ("int32", 4), 7: ("int64", 8), 9: ("bool", 1), 10: ("float16", 2), 11: ("double", 8),
          12: ("uint32", 4), 13: ("uint64", 8), 16: ("bfloat16", 2)}
