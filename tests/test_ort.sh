@@ -8,10 +8,11 @@ one_form
 start test_ort
 make_models plain digits partly dynamic
 out=$work/stdout err=$work/stderr
-library=$(sh tests/deps.sh where "ort${EPCTX_TEST_ORT:+-$EPCTX_TEST_ORT}") || {
+binding=$(sh tests/deps.sh where "ort${EPCTX_TEST_ORT:+-$EPCTX_TEST_ORT}") || {
     echo "FAIL ort: ONNX Runtime is not there"
     exit 1
 }
+library=$(dirname "$binding")/libonnxruntime.so.1
 EPCTX_TOY_EP=$build/libtoy_ep.so
 export EPCTX_TOY_EP
 unset EPCTX_ORT_LIBRARY
