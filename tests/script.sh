@@ -28,15 +28,16 @@ make_models() {
     done
 }
 
-# For judges that run ONNX Runtime.
+# For judges that run ONNX Runtime, Python's module.
 use_ort() {
-    ORT_BINDING=$(sh "$top/tests/deps.sh" where ort) || {
-        echo "FAIL ort: ONNX Runtime is not there"
+    "$python" -c 'import onnxruntime' 2>/dev/null || {
+        echo "FAIL ort: $python cannot import onnxruntime"
         exit 1
     }
-    ORT_DISABLE_TELEMETRY=1
-    export ORT_BINDING ORT_DISABLE_TELEMETRY
 }
+ort_run() { "$python" "$top/tests/judge/ort_run.py" "$@"; }
+# Of the outputs that two runs wrote into folders: the reference, then the other.
+compare() { "$python" "$top/examples/demo/compare.py" "$@"; }
 
 # Runs the tool; $code, $out and $err hold what came of it.
 epctx() {

@@ -277,8 +277,7 @@ done
 if [ $# -eq 0 ]; then
     echo "skip edits in ONNX Runtime: neither libonnx-testdata nor EPCTX_TEST_MODELS is there"
 else
-    ORT_BINDING=$(tests/deps.sh where ort) ORT_DISABLE_TELEMETRY=1 \
-        "$python" tests/judge/edit.py ${EPCTX_BUILD:-build}/epctx "$work/judge" --ort "$@" ||
-            status=1
+    use_ort
+    "$python" tests/judge/edit.py ${EPCTX_BUILD:-build}/epctx "$work/judge" --ort "$@" || status=1
 fi
 exit $status

@@ -49,8 +49,7 @@ same() {
             fail "$name $base" "expected the bytes of the host's context model, they differ"
         elif ! cmp -s "${model%_ctx.onnx}_npu.bin" "$folder/${base}_npu.bin"; then
             fail "$name $base" "expected the bytes of the host's context binary, they differ"
-        elif ! node examples/demo/compare.js "${model%_ctx.onnx}" "$folder/$base" \
-                >"$work/log" 2>&1; then
+        elif ! compare "${model%_ctx.onnx}" "$folder/$base" >"$work/log" 2>&1; then
             fail "$name $base" "expected the host's outputs, found: $(tail -n 1 "$work/log")"
         else
             echo "ok $name $base"
