@@ -936,9 +936,10 @@ static void add_loop(bytes *graph, const char *constants, bool more) {
             bytes tensor = {0};
             put_int(&tensor, 2, types[i]);
             put_str(&tensor, 8, names[i]);
-            put_data(&tensor, 9, "\1\0\0\0\0\0\0\0", types[i] == EPCTX_ONNX_INT64  ? 8
-                                                       : types[i] == EPCTX_ONNX_FLOAT ? 4
-                                                                                      : 1);
+            put_data(&tensor, 9, "\1\0\0\0\0\0\0\0",
+                     types[i] == EPCTX_ONNX_INT64   ? 8
+                     : types[i] == EPCTX_ONNX_FLOAT ? 4
+                                                    : 1);
             put_child(&body, 5, &tensor);
         }
     }
@@ -1904,7 +1905,8 @@ TEST(a_long_payload_is_no_path) {
 
 /* A model of `calls` calls of a function A of `count` nodes, of which one holds a constant. */
 static bytes calls_of_a(size_t calls, size_t count, size_t constant) {
-    bytes graph = chain_of(1, "A", "mine", calls), nodes = chain_of(7, "Relu", "", count), whole = {0};
+    bytes graph = chain_of(1, "A", "mine", calls), nodes = chain_of(7, "Relu", "", count),
+          whole = {0};
     bytes model;
     if (constant > 0) {
         bytes node = new_node("Constant", "", "", "", "k"), attr = {0}, tensor = {0};

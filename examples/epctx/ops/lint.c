@@ -99,7 +99,7 @@ static void lint_fields(linter *l, epctx_kind type, epctx_view message, epctx_st
 
 /* -- the fields of the model -- */
 
-epctx_str lint_canonical_domain(epctx_str domain) {
+static epctx_str lint_canonical_domain(epctx_str domain) {
     return epctx_str_is(domain, "ai.onnx") ? epctx_str_of("") : domain;
 }
 

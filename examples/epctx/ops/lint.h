@@ -296,6 +296,8 @@ epctx_status epctx_lint_verify(const epctx_model *model, const epctx_profile *pr
 /* The newest version of a domain that ORT 1.31 supports: it rejects newer ones, and imports the
  * domain itself if the model does not. 0: not one of its domains. */
 int32_t epctx_lint_opset(epctx_str domain);
+/* Whether the node gives the inputs of its body their values one by one, as Loop and Scan do. */
+bool epctx_lint_gives_inputs(const epctx_model *model, const epctx_node_view *node);
 /* Whether the schema of EPContext allows tensors of this type of elements. */
 bool epctx_lint_allows(int32_t elem_type);
 

@@ -259,7 +259,7 @@ static epctx_status lint_list_functions(linter *l) {
     epctx_cursor it = epctx_model_functions(l->model);
     epctx_function_view function;
     while (epctx_next_function(&it, &function)) {
-        size_t size = ops_function_id_size(&function);
+        size_t size = ops_function_id_size(function.domain, function.name, function.overload);
         if (size > l->identifier_size) l->identifier_size = size;
     }
     OPS_TRY(ops_array(&l->arena, l->identifier_size, 1, &l->identifier, l->error));

@@ -792,8 +792,15 @@ LINT_APART static epctx_status lint_initializers(linter *l, lint_frame *scope, e
     return EPCTX_OK;
 }
 
-/* Loop and Scan give values to the inputs of their body that are no initializers; `scope` has the
- * names of both. Of opset 8, Scan has an input more than its body. */
+/* Of opset 8, Scan has an input more than its body. */
+bool epctx_lint_gives_inputs(const epctx_model *model, const epctx_node_view *node) {
+    if (node->domain.size > 0 && !epctx_str_is(node->domain, "ai.onnx")) return false;
+    return epctx_str_is(node->op_type, "Loop") ||
+           (epctx_str_is(node->op_type, "Scan") && epctx_model_opset(model, epctx_str_of("")) > 8);
+}
+
+/* ORT gives values to those inputs of a body that are no initializers; `scope` has the names of
+ * both. */
 static void lint_body_inputs(linter *l, const lint_frame *scope, epctx_view graph) {
     const epctx_node_view *node =
         scope->outer != NULL && !scope->joined ? scope->outer->node : NULL;
@@ -802,11 +809,7 @@ static void lint_body_inputs(linter *l, const lint_frame *scope, epctx_view grap
     uint64_t constant = 0;
     epctx_str name = epctx_str_of("");
     epctx_value_view value;
-    if (node == NULL || lint_canonical_domain(node->domain).size > 0 ||
-        (!epctx_str_is(node->op_type, "Loop") &&
-         (!epctx_str_is(node->op_type, "Scan") ||
-          epctx_model_opset(l->model, epctx_str_of("")) < 9)))
-        return;
+    if (node == NULL || !epctx_lint_gives_inputs(l->model, node)) return;
     for (; epctx_next_value(&it, &value); all++) {
         if (!lint_is_initializer(scope, value.name)) continue;
         constant++;

@@ -35,10 +35,10 @@ typedef struct linter {
     epctx_map party_of;
     epctx_map epnode_names;
     epctx_map unknown_sources;
-    epctx_map imports;    /* domain -> 1, or 2 for a version that ORT does not support */
-    epctx_map functions;  /* ops_function_id -> position in the list */
-    epctx_list callees;   /* lint_callee */
-    char *identifier;     /* for one of theirs; the longest fits */
+    epctx_map imports;   /* domain -> 1, or 2 for a version that ORT does not support */
+    epctx_map functions; /* ops_function_id -> position in the list */
+    epctx_list callees;  /* lint_callee */
+    char *identifier;    /* for one of theirs; the longest fits */
     size_t identifier_size;
     epctx_map idle_files; /* location -> number of unread initializers that name it */
     epctx_map body_files; /* locations in subgraphs, where ORT checks all files */
@@ -67,7 +67,7 @@ typedef struct lint_judged {
 typedef struct lint_callee {
     epctx_function_view view;
     bool called;
-    bool replaced; /* by a later one of the same identifier */
+    bool replaced;  /* by a later one of the same identifier */
     uint64_t nodes; /* of its own, those of bodies included */
     uint64_t bytes; /* of its own constants */
     uint64_t times; /* that ORT expands it, at most UINT64_MAX */
@@ -128,8 +128,6 @@ epctx_status lint_add(linter *l, epctx_map *map, epctx_str key, uint32_t value, 
 /* A zeroed element. `out` is the address of a pointer to it. */
 epctx_status lint_append(linter *l, epctx_list *list, size_t size, void *out);
 void lint_attr_text(char out[LINT_ATTR_TEXT], epctx_str name);
-/* "" for "ai.onnx", which is the same domain but in bodies and functions. */
-epctx_str lint_canonical_domain(epctx_str domain);
 /* Opset imports of the model or of a function. For each domain the last one counts, as in ORT. */
 epctx_status lint_opsets(linter *l, epctx_cursor imports);
 epctx_status lint_domain(linter *l, const epctx_node_view *node, bool inner);

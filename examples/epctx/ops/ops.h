@@ -219,9 +219,8 @@ static inline epctx_str ops_function_id(char *out, size_t capacity, epctx_str do
 }
 
 /* Bytes that hold any identifier of these parts. */
-static inline size_t ops_function_id_size(const epctx_function_view *function) {
-    return function->domain.size + function->name.size + function->overload.size +
-           sizeof "::";
+static inline size_t ops_function_id_size(epctx_str domain, epctx_str name, epctx_str overload) {
+    return domain.size + name.size + overload.size + sizeof "::";
 }
 
 /* -- the names that a graph defines: inputs, initializers, outputs of nodes -- */
