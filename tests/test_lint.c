@@ -1446,7 +1446,7 @@ static void keep(const bytes *model, const char *profile, epctx_rule_info rule, 
     char path[4096];
     FILE *out;
     if (folder == NULL || profile != NULL) return;
-    if (strcmp(rule.id, "E071") == 0) return; /* ORT takes minutes: tests/judge/ort_expansion.py */
+    if (strcmp(rule.id, "E071") == 0) return; /* ORT takes minutes: tests/judge/ort_verdicts.py */
     snprintf(path, sizeof path, "%s/%s_%zu_%s.onnx", folder, rule.id, number, kind);
     out = fopen(path, "wb");
     if (out == NULL) return;

@@ -1,5 +1,6 @@
 /* epctx explain: from the text of an ORT error to its cause and its cure. */
 #include "rules.h"
+#include "session_keys.h"
 #include "vendors.h"
 
 #include <stdlib.h>
@@ -513,8 +514,8 @@ static const explain_entry entries[] = {
      "What was read is no ONNX model, or one without a graph: an empty or damaged file, another "
      "kind of file under the name of a model, a page of a server, a pointer of Git LFS.",
      "epctx info FILE tells what the file is. Download or copy it again."},
-    {{"data field count (|raw_data size (", "does not match expected count|does not match expected size",
-      NULL},
+    {{"data field count (|raw_data size (",
+      "does not match expected count|does not match expected size", NULL},
      "A tensor has more or fewer elements than its shape says: the model was written or edited "
      "wrongly.",
      "epctx lint MODEL names the tensor (rule E046). Take the model from its source again."},
@@ -660,6 +661,42 @@ static size_t put_plain(const char *text, bool json, bool first) {
 
 /* -- session options -- */
 
+/* What ONNX Runtime 1.31 has anew. */
+static const char *meaning_of(const char *key) {
+    static const char *const texts[][2] = {
+        {"session.function_expansion_node_limit",
+         ": how many nodes inlining functions may make in all. Default: 1000000"},
+        {"session.function_expansion_byte_limit",
+         ": how many bytes inlining functions may copy in all. Default: 1073741824"},
+    };
+    size_t i;
+    for (i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        if (strcmp(texts[i][0], key) == 0) return texts[i][1];
+    return "";
+}
+
+/* A session option of ORT that does not concern EPContext models, or a misspelled one. */
+static size_t put_session_key(const char *text, bool json, bool first) {
+    const session_key *key = session_key_find(epctx_str_of(text));
+    cli_guess guess;
+    char cause[400], since[40] = "";
+    if (key == NULL && strchr(text, '.') != NULL &&
+        session_key_judge(epctx_str_of(text), &guess) != SESSION_KEY_FOREIGN &&
+        guess.best != NULL) {
+        snprintf(cause, sizeof cause, "ONNX Runtime up to 1.31 has no such session option%s",
+                 cli_guess_hint(&guess));
+        put_found(epctx_str_of(text), cause,
+                  "Correct the spelling: ORT ignores keys that it does not know.", json, first);
+        return 1;
+    }
+    if (key == NULL) return 0;
+    if (key->since != 0)
+        snprintf(since, sizeof since, " since 1.%u; older versions ignore it", key->since);
+    snprintf(cause, sizeof cause, "A session option of ONNX Runtime%s%s.", since, meaning_of(text));
+    put_found(epctx_str_of(text), cause, "Set it in the session's configuration.", json, first);
+    return 1;
+}
+
 static size_t put_option(const char *text, bool json, bool first) {
     size_t count, i;
     const epctx_option_info *all = epctx_option_list(&count);
@@ -674,7 +711,7 @@ static size_t put_option(const char *text, bool json, bool first) {
         put_found(epctx_str_of(text), cause, cure, json, first);
         return 1;
     }
-    return 0;
+    return put_session_key(text, json, first);
 }
 
 /* -- numbers of QNN -- */
