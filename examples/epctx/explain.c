@@ -679,7 +679,7 @@ static const char *meaning_of(const char *key) {
 static size_t put_session_key(const char *text, bool json, bool first) {
     const session_key *key = session_key_find(epctx_str_of(text));
     cli_guess guess;
-    char cause[400], since[40] = "";
+    char cause[400], since[60] = "";
     if (key == NULL && strchr(text, '.') != NULL &&
         session_key_judge(epctx_str_of(text), &guess) != SESSION_KEY_FOREIGN &&
         guess.best != NULL) {
