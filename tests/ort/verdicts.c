@@ -26,7 +26,8 @@ int main(int argc, char **argv) {
     OrtSession *session;
     if (argc < 2 || argc % 2 != 0 || !ort_open(false) ||
         !ort_ok(ort->RegisterExecutionProviderLibrary(ort_env, "any", argv[1]))) {
-        fprintf(stderr, "verdicts: %s\n", argc < 2 || argc % 2 != 0 ? "usage: verdicts ANY_EP [KEY VALUE]..." : ort_text);
+        fprintf(stderr, "verdicts: %s\n",
+                argc < 2 || argc % 2 != 0 ? "usage: verdicts ANY_EP [KEY VALUE]..." : ort_text);
         return 2;
     }
     memset(&spec, 0, sizeof spec);
