@@ -68,30 +68,6 @@ else
     fi
 fi
 
-# -- misspelled keys --
-while IFS='|' read -r key text; do
-    epctx explain "$key"
-    case $text in
-    "") said "no word about $key" 1 "nothing is known" ;;
-    *) said "explain $key" 0 "$text" ;;
-    esac
-done <<'END'
-session.function_expansion_node_limit|since 1.31
-session.function_expansion_byte_limit|1073741824
-session.disable_prepacking|A session option of ONNX Runtime.
-session.function_expansion_node_limt|did you mean 'session.function_expansion_node_limit'?
-session.function_expansion_limit|did you mean 'session.function_expansion_
-sesion.disable_prepacking|did you mean 'session.disable_prepacking'?
-session.Disable_Prepacking|did you mean 'session.disable_prepacking'?
-ep.cuda.fpa_intb_gem|did you mean 'ep.cuda.fpa_intb_gemm'?
-ep.context_embedmode|did you mean 'ep.context_embed_mode'?
-ep.dynamic.workload_typ|did you mean 'ep.dynamic.workload_type'?
-ep.acme.fpa_intb_gemm|
-ep.acme.share_ep_contexts|
-acme.turbo|
-turbo|
-END
-
 # -- dry run --
 "${PYTHON:-/usr/bin/python3}" tests/judge/make_model.py plain "$work/m.onnx" || exit 1
 cd "$work" || exit 1
@@ -128,4 +104,28 @@ dry "dry run with a folder as output" 1 "should not point to a folder" -o out.d/
 touch m_npu.bin
 dry "dry run with an output that exists" 1 "m_npu.bin: exists already" m.onnx
 dry "dry run that may replace" 0 "binary         m_npu.bin" -f m.onnx
+
+# -- misspelled keys --
+while IFS='|' read -r key text; do
+    epctx explain "$key"
+    case $text in
+    "") said "no word about $key" 1 "nothing is known" ;;
+    *) said "explain $key" 0 "$text" ;;
+    esac
+done <<'END'
+session.function_expansion_node_limit|since 1.31
+session.function_expansion_byte_limit|1073741824
+session.disable_prepacking|A session option of ONNX Runtime.
+session.function_expansion_node_limt|did you mean 'session.function_expansion_node_limit'?
+session.function_expansion_limit|did you mean 'session.function_expansion_
+sesion.disable_prepacking|did you mean 'session.disable_prepacking'?
+session.Disable_Prepacking|did you mean 'session.disable_prepacking'?
+ep.cuda.fpa_intb_gem|did you mean 'ep.cuda.fpa_intb_gemm'?
+ep.context_embedmode|did you mean 'ep.context_embed_mode'?
+ep.dynamic.workload_typ|did you mean 'ep.dynamic.workload_type'?
+ep.acme.fpa_intb_gemm|
+ep.acme.share_ep_contexts|
+acme.turbo|
+turbo|
+END
 exit $status
