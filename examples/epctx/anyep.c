@@ -1,6 +1,7 @@
 /* Options of --ort, and the child process in which ONNX Runtime and the EP work. */
 #define _GNU_SOURCE
 #include "anyep.h"
+#include "session_keys.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -78,14 +79,17 @@ bool anyep_add(anyep_settings *set, const char ***list, const char *key, const c
 }
 
 bool anyep_is_option(const char *option, const char *key) {
-    cli_guess guess = cli_guess_of(epctx_str_of(key));
-    size_t count, i;
-    const epctx_option_info *list = epctx_option_list(&count);
-    for (i = 0; i < count; i++) {
-        if (strcmp(list[i].key, key) == 0) return true;
-        cli_guess_word(&guess, list[i].key);
+    cli_guess guess;
+    switch (session_key_judge(epctx_str_of(key), &guess)) {
+    case SESSION_KEY_UNKNOWN:
+        if (strncmp(key, "ep.context_", 11) == 0) break;
+        fprintf(stderr,
+                "epctx: %s: ONNX Runtime up to 1.31 has no session option '%s' and ignores it%s\n",
+                option, key, cli_guess_hint(&guess));
+        return true;
+    case SESSION_KEY_MISSPELLED: break;
+    default: return true;
     }
-    if (guess.best == NULL && strncmp(key, "ep.context_", 11) != 0) return true;
     cli_misuse("%s: ONNX Runtime has no session option '%s'%s", option, key,
                cli_guess_hint(&guess));
     return false;

@@ -80,7 +80,8 @@ void anyep_ort_reason(const anyep_settings *set, char *out, size_t size);
  * prints what is wrong. Models that cannot be read have all. */
 bool anyep_check_dims(const anyep_settings *set, const char *const *models, size_t count);
 /* Whether `key` may be a session option of ONNX Runtime or an EP: neither a mistyped one of those
- * that the tool knows nor an unknown one of contexts. Prints what is wrong. */
+ * that ORT has nor an unknown one of contexts. Prints what is wrong, and of others that are named
+ * like ORT's that it ignores them. */
 bool anyep_is_option(const char *option, const char *key);
 /* Adds a session or EP option that the command itself sets; false: no memory, or the user gave it,
  * too, which is told. */

@@ -108,6 +108,9 @@
       "fix the dimensions before compiling") \
     X(G_LEFTOVER, "W125", "genai-leftover", "an option for building is left in the delivery", \
       "remove it: users would compile again, or write files") \
+    X(G_SESSION_KEY, "W106", "genai-session-option", \
+      "a session option that ONNX Runtime does not have: it ignores it", \
+      "correct the spelling, or remove it") \
     X(P_COMPONENTS, "W202", "package-components", \
       "ORT GenAI reads packages of exactly one component", "make one package of each component") \
     X(P_EP_CASE, "W204", "package-ep-case", "the EP's name is spelled differently", \
@@ -124,6 +127,9 @@
     X(P_FLAT, "W212", "package-flat", \
       "genai_config.json beside manifest.json: ORT GenAI ignores the package", \
       "remove one of the two") \
+    X(P_SESSION_KEY, "W208", "package-session-option", \
+      "a session option that ONNX Runtime does not have: it ignores it", \
+      "correct the spelling, or remove it") \
     X(P_PORTABLE, "W214", "package-portable", "a portable package with a path that leads outside", \
       "keep everything inside, or set layout to installed") \
     X(G_HEADS, "I110", "genai-head-size", "head_size x heads is not hidden_size", \

@@ -1,5 +1,6 @@
 /* epctx explain: from the text of an ORT error to its cause and its cure. */
 #include "rules.h"
+#include "session_keys.h"
 #include "vendors.h"
 
 #include <stdlib.h>
@@ -137,8 +138,12 @@ static const explain_entry entries[] = {
      "no folder was set, or the location leaves the folder.",
      "Set session.model_external_initializers_file_folder_path, or load the model from its file."},
     {{"Cannot parse data from external tensors", NULL, NULL},
-     "A shape is computed from an initializer whose file is missing, or not where ORT looks.",
-     "epctx ls MODEL shows where it is searched."},
+     "A shape is computed from an initializer that lies in a file. While ORT infers shapes, it "
+     "reads "
+     "only what is in the model, whether the file is there or not.",
+     "Bring it back into the model, and move only large initializers into files: epctx init "
+     "--inline "
+     "MODEL, then epctx init --external --threshold 1024. epctx ls MODEL shows the files."},
     {{"Deserialize tensor", "failed", NULL},
      "The file with the initializers is missing, too short, or not where ORT looks.",
      "epctx ls MODEL shows where it is searched, epctx lint MODEL (rules E022, E034) the "
@@ -292,7 +297,7 @@ static const explain_entry entries[] = {
      "with.",
      "epctx info MODEL shows them. For other shapes compile again: epctx compile --dim NAME=N"},
     {{"Segmentation fault|SIGSEGV|core dumped|access violation|0xC0000005|0xC0000409|0xC0000374|"
-      "exit code 139",
+      "-1073741819|-1073740791|-1073740940|3221225477|3221226505|3221226356|exit code 139",
       NULL, NULL},
      "The EP or its driver crashed; usual causes are a binary that is damaged, of another model, "
      "chip or SDK, a stale cache, or (OpenVINO, ORT PR 28954) a model from memory without "
@@ -449,6 +454,77 @@ static const explain_entry entries[] = {
     {{"0x80073D3B", NULL, NULL},
      "Windows could not install the EP's package.",
      "Restart if an update is pending, let Windows Update run, and try again."},
+    /* ONNX Runtime 1.31 */
+    {{"does not support the registered EPContext data write callback", NULL, NULL},
+     "The application gets the context binaries by a callback "
+     "(ModelCompilationOptions_SetEpContextDataWriteFunc, ORT 1.31), and the EP does not say that "
+     "it uses one. Nothing was written: ORT refuses before it compiles.",
+     "Use a release of the EP for ORT 1.31. Until then compile without the callback, into a file, "
+     "or with ep.context_embed_mode 1, for which ORT does not ask. EP authors: report it by the "
+     "last member of OrtEp (ort_version_supported 31)."},
+    {{"does not support the registered EPContext data read callback", NULL, NULL},
+     "The session has a callback that delivers context binaries "
+     "(SessionOptionsSetEpContextDataReadFunc, ORT 1.31), and the EP does not say that it uses "
+     "one.",
+     "Use a release of the EP for ORT 1.31. Until then load without the callback, with the binary "
+     "beside the model, or embed it (epctx embed MODEL --in-place): ORT does not ask for embedded "
+     "contexts. EP authors: report it by the last member of OrtEp (ort_version_supported 31)."},
+    {{"returned unknown EPContext data support flags", NULL, NULL},
+     "The EP answered with other bits than read (1) and write (2). Usually it reports "
+     "ort_version_supported 31 with the OrtEp of older headers, so that ORT calls what lies behind "
+     "that structure.",
+     "EP authors: report 31 only with the longer OrtEp, set to zero before it is filled in, and "
+     "return no other bits. Users: use another release of the EP."},
+    {{"predates GetWeightlessSupport|does not implement GetWeightlessSupport", NULL, NULL},
+     "ep.enable_weightless is 1 and the EP cannot tell ORT whether it compiles without weights: it "
+     "was built for an ORT before 1.29, or leaves the function out. The EP may do it all the same.",
+     "See whether the context model takes its weights as inputs: epctx info MODEL. If not, set "
+     "ep.enable_weightless to 0, use the EP's own option, or a newer release of the EP."},
+    {{"does not support weightless mode on this device", NULL, NULL},
+     "ep.enable_weightless is 1, and the EP cannot compile without weights here.",
+     "Set ep.enable_weightless to 0, or compile for another device."},
+    {{"Duplicate model-local function identifier", NULL, NULL},
+     "Two functions of the model have the same domain, name and overload. ORT 1.31 refuses that; "
+     "older versions use the last one.",
+     "epctx lint MODEL names them (rule E070). epctx repair MODEL --in-place removes one of two "
+     "that are equal; of others remove the one that is not meant."},
+    {{"Function inlining exceeded the configured cumulative|"
+      "AOT function inlining reached the cumulative",
+      NULL, NULL},
+     "ORT replaces calls of the model's functions by their nodes, and this model becomes too large "
+     "by that. Since 1.31 the limits are 1,000,000 nodes (session.function_expansion_node_limit) "
+     "and "
+     "1 GiB (session.function_expansion_byte_limit); older versions have none.",
+     "Take large constants out of functions: make them inputs, with one initializer in the main "
+     "graph. For a model that you trust, raise the session option. epctx lint MODEL (rule E071) "
+     "counts."},
+    {{"Function attribute graph expansion is recursive", NULL, NULL},
+     "A function calls itself, through a body in one of its attributes.",
+     "Take the model from its source again. Check with: epctx lint MODEL (rule E066)"},
+    {{"Subgraph input count does not match the number of inputs", NULL, NULL},
+     "An input of a Loop's or Scan's body is also an initializer of the body. ORT 1.31 refuses "
+     "that; "
+     "1.30 aborts when it runs.",
+     "epctx repair MODEL --in-place removes the initializer (rule E072): the node gives the input "
+     "its value."},
+    {{"Invalid positive integer value", "session configuration", NULL},
+     "A session option takes a number above 0.",
+     "Correct the value; without the option ORT's default applies."},
+    {{"No graph was found in the protobuf", NULL, NULL},
+     "What was read is no ONNX model, or one without a graph: an empty or damaged file, another "
+     "kind of file under the name of a model, a page of a server, a pointer of Git LFS.",
+     "epctx info FILE tells what the file is. Download or copy it again."},
+    {{"data field count (|raw_data size (",
+      "does not match expected count|does not match expected size", NULL},
+     "A tensor has more or fewer elements than its shape says: the model was written or edited "
+     "wrongly.",
+     "epctx lint MODEL names the tensor (rule E046). Take the model from its source again."},
+    {{"OrtEpFactory must implement ReleaseAllocator", NULL, NULL},
+     "The EP makes allocators and cannot release them: an error in the EP's library, which ORT "
+     "checks since 1.31.",
+     "Use another release of the EP. EP authors: set OrtEpFactory's ReleaseAllocator wherever "
+     "OrtEp "
+     "or OrtEpFactory has a CreateAllocator."},
 };
 #define ENTRY_COUNT (sizeof entries / sizeof entries[0])
 
@@ -585,6 +661,42 @@ static size_t put_plain(const char *text, bool json, bool first) {
 
 /* -- session options -- */
 
+/* What ONNX Runtime 1.31 has anew. */
+static const char *meaning_of(const char *key) {
+    static const char *const texts[][2] = {
+        {"session.function_expansion_node_limit",
+         ": how many nodes inlining functions may make in all. Default: 1000000"},
+        {"session.function_expansion_byte_limit",
+         ": how many bytes inlining functions may copy in all. Default: 1073741824"},
+    };
+    size_t i;
+    for (i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        if (strcmp(texts[i][0], key) == 0) return texts[i][1];
+    return "";
+}
+
+/* A session option of ORT that does not concern EPContext models, or a misspelled one. */
+static size_t put_session_key(const char *text, bool json, bool first) {
+    const session_key *key = session_key_find(epctx_str_of(text));
+    cli_guess guess;
+    char cause[400], since[60] = "";
+    if (key == NULL && strchr(text, '.') != NULL &&
+        session_key_judge(epctx_str_of(text), &guess) != SESSION_KEY_FOREIGN &&
+        guess.best != NULL) {
+        snprintf(cause, sizeof cause, "ONNX Runtime up to 1.31 has no such session option%s",
+                 cli_guess_hint(&guess));
+        put_found(epctx_str_of(text), cause,
+                  "Correct the spelling: ORT ignores keys that it does not know.", json, first);
+        return 1;
+    }
+    if (key == NULL) return 0;
+    if (key->since != 0)
+        snprintf(since, sizeof since, " since 1.%u; older versions ignore it", key->since);
+    snprintf(cause, sizeof cause, "A session option of ONNX Runtime%s%s.", since, meaning_of(text));
+    put_found(epctx_str_of(text), cause, "Set it in the session's configuration.", json, first);
+    return 1;
+}
+
 static size_t put_option(const char *text, bool json, bool first) {
     size_t count, i;
     const epctx_option_info *all = epctx_option_list(&count);
@@ -599,7 +711,7 @@ static size_t put_option(const char *text, bool json, bool first) {
         put_found(epctx_str_of(text), cause, cure, json, first);
         return 1;
     }
-    return 0;
+    return put_session_key(text, json, first);
 }
 
 /* -- numbers of QNN -- */
@@ -610,7 +722,7 @@ static bool put_number(uint64_t value, epctx_str number_text, bool json, bool fi
     const vendor_code *code = vendor_code_of(number);
     const char *range = vendor_range_of(number);
     char meaning[120];
-    if (range == NULL) return false;
+    if (range == NULL || value >> 28 == 0xc) return false; /* 0xC0000409: an error of Windows */
     if (code != NULL)
         snprintf(meaning, sizeof meaning, "QNN error %u: %s", (unsigned)number, code->meaning);
     else

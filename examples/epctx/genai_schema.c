@@ -1,6 +1,7 @@
 /* genai_schema.c - what ORT GenAI's parser accepts (src/config.cpp of 2026-08): as data, because it
  * grows with every version. */
 #include "delivery_internal.h"
+#include "session_keys.h"
 
 #include <string.h>
 
@@ -189,6 +190,34 @@ static void put_place(epctx_text *text, const place *at) {
     epctx_text_put_char(text, '.');
 }
 
+/* What ORT GenAI does not know itself it passes on to ONNX Runtime. */
+static void check_session_key(delivery *d, epctx_str key, const char *path) {
+    const epctx_str nothing = epctx_str_of("");
+    epctx_str rest = keys_of(epctx_str_of("session"));
+    const bool plain = memchr(key.data, '.', key.size) == NULL;
+    char word[64];
+    cli_guess guess;
+    const session_key_kind kind = session_key_judge(key, &guess);
+    while (plain && rest.size > 0) {
+        epctx_str known = epctx_str_cut(&rest, ' ');
+        epctx_text text = epctx_text_of(word, sizeof word);
+        known = epctx_str_cut(&known, ':');
+        if (epctx_str_eq(known, key)) return;
+        epctx_text_put(&text, known);
+        cli_guess_word(&guess, word);
+        if (guess.best == word) {
+            delivery_say(d, DELIVERY_G_SESSION_KEY, nothing, "'%s%S' is no session option%s", path,
+                         &key, cli_guess_hint(&guess));
+            return;
+        }
+    }
+    if (kind == SESSION_KEY_MISSPELLED || kind == SESSION_KEY_UNKNOWN) {
+        delivery_say(d, DELIVERY_G_SESSION_KEY, nothing,
+                     "'%s%S' is no session option of ONNX Runtime up to 1.31%s", path, &key,
+                     cli_guess_hint(&guess));
+    }
+}
+
 static void check_object(delivery *d, const json *object, epctx_str name, const place *at);
 
 static void check_member(delivery *d, const json *member, epctx_str name, const place *at) {
@@ -200,6 +229,7 @@ static void check_member(delivery *d, const json *member, epctx_str name, const 
     const json *child;
     const place here = {at, member->key};
     put_place(&text, at);
+    if (epctx_str_is(name, "session")) check_session_key(d, member->key, path);
     if (!find_key(name, member, &what)) {
         /* A scalar at the top is passed over. */
         if (epctx_str_is(name, "root") && member->kind <= JSON_STRING) return;

@@ -241,7 +241,7 @@ const cli_command cli_lint = {
     "       epctx lint --rules [--json]",
     "report errors in models and whole deliveries",
     "Checks models, their EPContext nodes, the files that they name and the\n"
-    "compatibility info. An error (E...) is something that ONNX Runtime 1.30 or the\n"
+    "compatibility info. An error (E...) is something that ONNX Runtime 1.31 or the\n"
     "EP rejects. Lint does not check whether operators exist or match their schemas.\n"
     "Of a FOLDER, checks every .onnx file in it and below it, by name; links that\n"
     "lead out of it are not followed. If it is a delivery, also checks that all\n"

@@ -1,6 +1,7 @@
 /* package_lint.c - a model package of ONNX Runtime: manifest.json, its components and variants, and
  * the assets that they share (model_package/README.md in ORT's tree). */
 #include "delivery_internal.h"
+#include "session_keys.h"
 
 #ifndef EPCTX_CLI_NO_PACKAGE
 #include <sodium.h>
@@ -448,6 +449,19 @@ static void check_texts(package *p, const variant *v, const json *info, const ch
                          key);
 }
 
+static void check_session_keys(package *p, const variant *v, const json *options) {
+    const json *one;
+    for (one = options != NULL && options->kind == JSON_OBJECT ? options->first : NULL; one != NULL;
+         one = one->next) {
+        cli_guess guess;
+        const session_key_kind kind = session_key_judge(one->key, &guess);
+        if (kind == SESSION_KEY_MISSPELLED || kind == SESSION_KEY_UNKNOWN)
+            delivery_say(p->d, DELIVERY_P_SESSION_KEY, v->where,
+                         "'%S' is no session option of ONNX Runtime up to 1.31%s", &one->key,
+                         cli_guess_hint(&guess));
+    }
+}
+
 static const char *option_path(package *p, const variant *v, const json *options, const char *key) {
     const epctx_str name = delivery_text(options, key);
     if (name.size == 0) return NULL;
@@ -479,6 +493,7 @@ static void check_ort(package *p, variant *v, const json *info) {
                          &model);
     }
     check_texts(p, v, info, "session_options");
+    check_session_keys(p, v, json_get(info, "session_options"));
     check_texts(p, v, info, "provider_options");
     note_paths(p, v, json_get(info, "session_options"));
 }

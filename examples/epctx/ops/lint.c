@@ -103,7 +103,7 @@ static epctx_str lint_canonical_domain(epctx_str domain) {
     return epctx_str_is(domain, "ai.onnx") ? epctx_str_of("") : domain;
 }
 
-/* The newest version of a domain that ORT 1.30 has operators of: it refuses a newer one, and
+/* The newest version of a domain that ORT 1.31 has operators of: it refuses a newer one, and
  * imports the domain itself when the model does not. 0: not one of its domains. */
 int32_t epctx_lint_opset(epctx_str domain) {
     static const struct {
@@ -144,7 +144,7 @@ epctx_status lint_opsets(linter *l, epctx_cursor imports) {
             lint_set(l, &l->imports, domain, version > 0 && (version <= newest || !alias) ? 1 : 2));
         if (newest > 0 && !alias && (version > newest || (l->in_function && version < 0))) {
             lint_say(l, EPCTX_RULE_OPSET_VERSION, domain, NULL,
-                     "version %d of domain '%S' is imported, but ORT 1.30 supports 1 to %d",
+                     "version %d of domain '%S' is imported, but ORT 1.31 supports 1 to %d",
                      opset.version, &domain, (int64_t)newest);
         }
     }
@@ -160,7 +160,7 @@ epctx_status lint_domain(linter *l, const epctx_node_view *node, bool inner) {
     if (found == 2) {
         if (known && !l->in_function) { /* in functions the model's version counts */
             lint_say(l, EPCTX_RULE_OPSET_VERSION, node->name, NULL,
-                     "operator %S is of domain '%S', of which a version is imported that ORT 1.30 "
+                     "operator %S is of domain '%S', of which a version is imported that ORT 1.31 "
                      "does not have",
                      &node->op_type, &domain);
         }
@@ -212,7 +212,7 @@ static epctx_status lint_model(linter *l) {
     l->ir_version = info.ir_version;
     if (info.ir_version > 13) {
         lint_say(l, EPCTX_RULE_IR_REFUSED, none, NULL,
-                 "ir_version is %d, but ORT 1.30 reads up to 13", info.ir_version);
+                 "ir_version is %d, but ORT 1.31 reads up to 13", info.ir_version);
     } else {
         bool found = false;
         while (epctx_next_field(&ir, &field)) found = found || field.wire == EPCTX_WIRE_VARINT;

@@ -35,9 +35,11 @@ typedef struct linter {
     epctx_map party_of;
     epctx_map epnode_names;
     epctx_map unknown_sources;
-    epctx_map imports;    /* domain -> 1, or 2 for a version that ORT does not support */
-    epctx_map functions;  /* domain, name, overload -> position in the list */
-    epctx_list callees;   /* lint_callee */
+    epctx_map imports;   /* domain -> 1, or 2 for a version that ORT does not support */
+    epctx_map functions; /* ops_function_id -> position in the list */
+    epctx_list callees;  /* lint_callee */
+    char *identifier;    /* for one of theirs; the longest fits */
+    size_t identifier_size;
     epctx_map idle_files; /* location -> number of unread initializers that name it */
     epctx_map body_files; /* locations in subgraphs, where ORT checks all files */
     epctx_dependency *files;
@@ -65,7 +67,10 @@ typedef struct lint_judged {
 typedef struct lint_callee {
     epctx_function_view view;
     bool called;
-    bool replaced; /* by a later one of the same name */
+    bool replaced;  /* by a later one of the same identifier */
+    uint64_t nodes; /* of its own, those of bodies included */
+    uint64_t bytes; /* of its own constants */
+    uint64_t times; /* that ORT expands it, at most UINT64_MAX */
 } lint_callee;
 
 /* Node `to` reads what node `from` produces. */
@@ -89,6 +94,7 @@ typedef struct lint_constant_note {
 /* A graph whose nodes are being checked. */
 typedef struct lint_frame {
     struct lint_frame *outer;
+    const epctx_node_view *node; /* the current one */
     epctx_map names;    /* value -> 0: input, 1: initializer, else 2 + position of its producer */
     epctx_map used;     /* initializers that something reads */
     uint32_t at;        /* position of the current node */
