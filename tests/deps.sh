@@ -33,6 +33,7 @@
 #   NANOPB_CFLAGS where a nanopb of your own keeps pb_decode.h
 #   NANOPB_SOURCE a folder with pb_decode.c and the rest of nanopb: no download
 #   EPCTX_NO_PACKAGE  1: build without libsodium
+#   EPCTX_PIP_WHEELS  the folder of pip's wheel           (default Debian's)
 #   EPCTX_OFFLINE  1: install and download nothing; what is missing is an error. `make` sets it for
 #                 goals that only build
 #
@@ -42,8 +43,7 @@
 # When nothing is missing this is a handful of tests and no output, so every make target can afford
 # to call it. Where nothing can be had it says so within ten seconds, and no longer is it silent.
 set -eu
-patience=5 # seconds for a server of Debian to answer
-longer=7   # the same for pip and npm, which start slowly
+patience=5 # seconds for a server to answer
 kinds=$*
 
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -174,8 +174,8 @@ watched() {
         now=$(date +%s)
         [ $((now - told)) -ge 8 ] || continue
         told=$now
-        say "$what: $((now - begun)) s so far. $(tail -n 1 "$log" | tr '\r' '\n' | tail -n 1 |
-            cut -c 1-60)"
+        say "$what: $((now - begun)) s so far. $(tail -c 500 "$log" | tr '\r' '\n' | grep . |
+            tail -n 1 | cut -c 1-60)"
     done
     code=0
     wait $watching || code=$?
@@ -183,11 +183,17 @@ watched() {
     return $code
 }
 
-# in_time COMMAND...: it ends well within $longer seconds; what it prints goes to $log
+# Programs that are slow to start, above all when their files are read for the first time, are no
+# servers that do not answer: how long one takes to tell its version.
+startup=1
+started() { startup=$(($(date +%s) - $1 + 1)); }
+
+# in_time COMMAND...: it ends well, and a server has $patience seconds to answer; what it prints goes
+# to $log
 in_time() {
     "$@" >"$log" 2>&1 </dev/null &
     watching=$!
-    ends=$(($(date +%s) + longer))
+    ends=$(($(date +%s) + patience + 2 * startup))
     while kill -0 $watching 2>/dev/null; do
         if [ "$(date +%s)" -gt $ends ]; then
             kill $watching
@@ -553,8 +559,13 @@ fetch() {
     if ! kept "$cache/$tgz" "$sha512"; then
         offline "$pkg $version (npm)"
         cure="Check that 'npm view $pkg' works and try again; or put $tgz into $cache"
-        ! have npm || in_time npm view --silent --fetch-retries=0 "$pkg@$version" dist.tarball ||
-            could_not "$pkg $version (npm)" "$cure"
+        if have npm; then
+            begun=$(date +%s)
+            npm --version >"$log" 2>&1 </dev/null || :
+            started "$begun"
+            in_time npm view --silent --fetch-retries=0 "$pkg@$version" dist.tarball ||
+                could_not "$pkg $version (npm)" "$cure"
+        fi
         say "downloading $pkg $version"
         cd "$tmp"
         watched "$tgz" npm_get "$pkg" "$version" || could_not "$pkg $version (npm)" "$cure"
@@ -591,7 +602,7 @@ python_tag() {
 # pip ARGUMENT...: the Python's own, or Debian's in a wheel. Of what someone set for his own use of
 # pip only what says where packages are to come from holds.
 pip_wheel() {
-    for wheel in /usr/share/python-wheels/pip-*.whl; do
+    for wheel in "${EPCTX_PIP_WHEELS:-/usr/share/python-wheels}"/pip-*.whl; do
         [ ! -e "$wheel" ] || echo "$wheel"
     done | tail -n 1
 }
@@ -609,12 +620,20 @@ pip_from=
 find_pip() {
     because=
     pip_from=module
-    found=$(version_of pip --version 2>/dev/null) || :
-    case $found in [0-9]*.[0-9]*) at_least $pip_needed "$found" && return 0 ;; *) found=none ;; esac
-    because=" (pip: $found found, $pip_needed needed)"
+    if pip_fits; then return 0; fi
     pip_from=$(pip_wheel)
-    [ -n "$pip_from" ]
+    [ -n "$pip_from" ] && pip_fits
 }
+pip_fits() {
+    begun=$(date +%s)
+    found=$(version_of pip_version)
+    started "$begun"
+    because=
+    if at_least $pip_needed "${found:-0}"; then return 0; fi
+    because=" (pip: ${found:-none} found, $pip_needed needed)"
+    return 1
+}
+pip_version() { (pip --version 2>/dev/null); } # pip() replaces the shell
 
 usable_pip() {
     [ -n "$pip_from" ] || find_pip || die "missing: a newer pip$because: install one for $base"
@@ -725,7 +744,7 @@ get_wheels() {
     watched "$what" pip download --no-cache-dir --no-deps --only-binary=:all: --require-hashes \
         -d "$tmp/wheels" -r "$requirements" || could_not "$what" "$pip_cure"
     for wheel in "$tmp"/wheels/*.whl; do
-        [ "$wheel" -ef "$cache/wheels/${wheel##*/}" ] || keep "$wheel" "$cache/wheels"
+        cmp -s "$wheel" "$cache/wheels/${wheel##*/}" || keep "$wheel" "$cache/wheels"
     done
 }
 fill_python() {
@@ -803,7 +822,8 @@ collect() {
     plugin)
         packages="$packages ort-headers" ;;
     demo)
-        packages="$packages ort blazeface" ;;
+        packages="$packages ort blazeface"
+        have python3 || need python3 ;; # compares
     matrix)
         packages="$packages ort ort-headers ort-windows ort-arm64 python blazeface nanopb-source"
         packages="$packages onnx-buf"
