@@ -194,8 +194,14 @@ in_time() {
     "$@" >"$log" 2>&1 </dev/null &
     watching=$!
     ends=$(($(date +%s) + patience + 2 * startup))
+    told=$(date +%s)
     while kill -0 $watching 2>/dev/null; do
-        if [ "$(date +%s)" -gt $ends ]; then
+        now=$(date +%s)
+        if [ $((now - told)) -ge 8 ]; then
+            told=$now
+            say "waiting for an answer"
+        fi
+        if [ "$now" -gt $ends ]; then
             kill $watching
             wait $watching 2>/dev/null || :
             watching=
@@ -427,7 +433,6 @@ want_packages() {
 # Debian's nanopb has no .c files in its binary package. The source package comes by way of a
 # package list of our own: the system's is not changed.
 fetch_nanopb() {
-    [ -z "${NANOPB_SOURCE:-}" ] || die "NANOPB_SOURCE=$NANOPB_SOURCE holds no pb_decode.c"
     archive=nanopb_$nanopb_version.orig.tar.gz
     begin
     if ! kept "$cache/$archive" "$nanopb_sha512"; then
@@ -644,6 +649,7 @@ answered=
 # pip_answers WHAT NAME: an index knows it, and says so in time
 pip_answers() {
     [ -z "$answered" ] || return 0
+    say "asking for $1"
     in_time pip index versions --retries 0 "$2" || could_not "$1" "$pip_cure"
     answered=1
 }
@@ -765,24 +771,28 @@ own_python() {
     [ -z "$lacks" ] || die "PYTHON=$PYTHON lacks $lacks: install them for it, or unset PYTHON"
 }
 
-fetch_one() {
+# own PACKAGE: what the caller has of it is what is needed
+own() {
     case $1 in
     ort)
-        if [ -n "${ORT_HOME:-}" ]; then
-            ort_library "$ORT_HOME" >/dev/null || die "ORT_HOME=$ORT_HOME holds no" \
-                "libonnxruntime.so.1, nor do lib/, capi/ and onnxruntime/capi/ in it"
-        else there ort || ort_wheel $ort_version "$(uname -m)" "$(folder ort)"; fi
-        return 0 ;;
+        [ -z "${ORT_HOME:-}" ] || ort_library "$ORT_HOME" >/dev/null ||
+            die "ORT_HOME=$ORT_HOME holds no libonnxruntime.so.1, nor do lib/, capi/ and" \
+                "onnxruntime/capi/ in it" ;;
     ort-headers)
-        if [ -n "${ORT_INCLUDE:-}" ]; then
-            [ -e "$ORT_INCLUDE/onnxruntime_c_api.h" ] ||
-                die "ORT_INCLUDE=$ORT_INCLUDE holds no onnxruntime_c_api.h"
-        fi ;;
+        [ -z "${ORT_INCLUDE:-}" ] || [ -e "$ORT_INCLUDE/onnxruntime_c_api.h" ] ||
+            die "ORT_INCLUDE=$ORT_INCLUDE holds no onnxruntime_c_api.h" ;;
+    nanopb-source)
+        [ -z "${NANOPB_SOURCE:-}" ] || [ -e "$NANOPB_SOURCE/pb_decode.c" ] ||
+            die "NANOPB_SOURCE=$NANOPB_SOURCE holds no pb_decode.c" ;;
     python)
         [ -z "${PYTHON:-}" ] || own_python ;;
     esac
+}
+
+fetch_one() {
     ! there "$1" || return 0
     case $1 in
+    ort) ort_wheel $ort_version "$(uname -m)" "$(folder ort)" ;;
     ort-windows) ort_wheel $ort_version win_amd64 "$(folder "$1")" ;;
     ort-arm64) ort_wheel $ort_version aarch64 "$(folder "$1")" ;;
     ort-[0-9]*) ort_wheel "${1#ort-}" "$(uname -m)" "$(folder "$1")" ;;
@@ -858,7 +868,7 @@ collect() {
     esac
 }
 
-# What downloads need themselves, where something is to be downloaded or unpacked.
+# What downloads want themselves, where something is to be downloaded or unpacked.
 packages=
 because=
 want_clients() {
@@ -930,6 +940,7 @@ fi
 for kind in "${@:-help}"; do collect "$kind"; done
 # shellcheck disable=SC2086 # words
 packages=$(printf '%s\n' $packages | sort -u)
+for p in $packages; do own "$p"; done
 [ -z "$packages" ] || find_base
 want_clients
 announce
