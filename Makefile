@@ -208,13 +208,13 @@ plugin: $(filter build/libepctx_ep.so,$(PLUGINS:%=build/%))
 conformance: deps-plugin build/epctx-conformance
 
 ## matrix   more processors, C libraries, Windows, packages; the plugin EP in ONNX Runtime's older
-##          libraries and in those for Windows and arm64
+##          libraries and in those for Windows and arm64; both commands on a fresh Debian
 matrix: deps-plugin deps-matrix build/epctx $(ORT_TESTS:tests/%.c=build/tests/%) \
         $(PLUGINS:%=build/%) $(call programs_of,$(MORE_PLATFORMS)) \
         $(WINDOWS_TESTS:%=build/windows/tests/%.exe) $(PLUGINS:lib%.so=build/windows/%.dll) \
         $(ORT_TESTS:tests/%.c=build/arm64/tests/%) $(PLUGINS:%=build/arm64/%)
-	@EPCTX_PLATFORMS="$(MORE_PLATFORMS)" tests/run tests/matrix.sh tests/test_platforms.sh \
-	    tests/windows.sh tests/arm64.sh tests/packages.sh \
+	@EPCTX_PLATFORMS="$(MORE_PLATFORMS)" TEST_TIMEOUT=$(or $(TEST_TIMEOUT),7200) tests/run \
+	    tests/fresh.sh tests/matrix.sh tests/test_platforms.sh tests/windows.sh tests/arm64.sh tests/packages.sh \
 	    $(call tests_of,$(MORE_PLATFORMS))
 
 ## guide-tables  the tables of examples/guides, again from the library and the tool
