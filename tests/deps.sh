@@ -70,9 +70,9 @@ ort_wheels="
 1.31.1 win_amd64 win_amd64 15 c3d91b5de31e2fc82d71bd65b2b22bddee8b49057a3a36338e9a868e0ea90c05
 1.30.0 x86_64 manylinux_2_28_x86_64 24 fd54b314ea385bcecac69ab431f020ba503e3878dad4ebb645fec5a24b041242
 1.29.0 x86_64 manylinux_2_28_x86_64 23 85f8e8406c52658735fe5c7fbfd3ebaa1ed340768324f6252e4274e374580a23
-1.24.4 x86_64 manylinux_2_27_x86_64.manylinux_2_28_x86_64 17 e54ad52e61d2d4618dcff8fa1480ac66b24ee2eab73331322db1049f11ccf330
+1.24.3 x86_64 manylinux_2_27_x86_64.manylinux_2_28_x86_64 17 fb56575d7794bf0781156955610c9e651c9504c64d42ec880784b6106244882d
 1.22.0 x86_64 manylinux_2_27_x86_64.manylinux_2_28_x86_64 16 b978aa63a9a22095479c38371a9b359d4c15173cbb164eaad5f2cd27d666aa65"
-ort_older="1.30.0 1.29.0 1.24.4 1.22.0" # for `make matrix`
+ort_older="1.30.0 1.29.0 1.24.3 1.22.0" # for `make matrix`
 requirements=$root/tests/requirements.txt
 requirements_mb=26 # without ONNX Runtime
 
