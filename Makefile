@@ -8,9 +8,11 @@
 #                      examples/packaging/README.md
 #   NANOPB_CFLAGS      where pb_decode.h is       (default: the system's)
 #   NANOPB_LIBS        nanopb to link with        (default: -lprotobuf-nanopb)
-#   EPCTX_OFFLINE      1: install and download nothing; stop when something is missing
+#   EPCTX_OFFLINE      1: install and download nothing; stop when something is missing (default:
+#                      1 for goals that only build, so for `make` alone)
 #   EPCTX_CACHE        where downloads are kept   (default: build/deps)
 #   ORT_HOME           an ONNX Runtime that is there already: no download
+#   PYTHON             a Python with what tests/requirements.txt lists: no download
 #   ORT_INCLUDE        a folder with ONNX Runtime's C headers: no download
 #   EPCTX_TEST_MODELS  a folder of further models to test with
 #   FUZZ_SECONDS       time for each fuzzer       (default: 30; in `make check` 8)
@@ -34,8 +36,14 @@ EPCTX_CACHE ?= $(CURDIR)/build/deps
 # `make check` only takes a short look.
 FUZZ_SECONDS ?= $(if $(filter fuzz,$(MAKECMDGOALS)),30,8)
 export CC CXX NANOPB_CFLAGS NANOPB_LIBS EPCTX_CACHE FUZZ_SECONDS
+# A build never changes the system: only these goals install what is missing.
+INSTALLING := demo test check bench plugin conformance matrix deb amalgamate docs web lint format \
+              mutate guards size coverage fuzz fetch deps-% %-programs
+ifeq ($(filter $(INSTALLING),$(MAKECMDGOALS)),)
+EPCTX_OFFLINE ?= 1
+endif
 # Exported when they are not set they would reach the programs as empty strings.
-$(foreach v,ORT_HOME ORT_INCLUDE EPCTX_TEST_MODELS EPCTX_NO_PACKAGE EPCTX_OFFLINE,$(if $($(v)),$(eval export $(v))))
+$(foreach v,ORT_HOME ORT_INCLUDE EPCTX_TEST_MODELS EPCTX_NO_PACKAGE EPCTX_OFFLINE PYTHON,$(if $($(v)),$(eval export $(v))))
 
 # Without a -j of the caller's: all cores. A `make` below ours shares its jobs.
 ifeq ($(filter -j%,$(MAKEFLAGS))$(MAKELEVEL:0=),)
@@ -140,7 +148,7 @@ QUICK_ASAN    := $(QUICK_HOSTILE:%=build/quick/asan/tests/test_%)
 QUICK_SCRIPTS := $(filter-out %/test_platforms.sh,$(TEST_SCRIPTS))
 # The plugin on Windows, where nothing has to be installed for it.
 WINE          := $(and $(shell command -v wine),$(shell command -v x86_64-w64-mingw32-gcc),$(wildcard \
-                 $(EPCTX_CACHE)/onnxruntime-node-*-win32-x64))
+                 $(EPCTX_CACHE)/onnxruntime-*-win_amd64))
 QUICK_WINDOWS := $(if $(WINE),$(addprefix build/quick/windows/,epctx_ep.dll toy_ep.dll \
                  tests/test_plugin.exe))
 QUICK_PROGRAMS := build/quick/epctx build/quick/asan/epctx build/quick/encrypted \
@@ -154,7 +162,7 @@ QUICK_PROGRAMS := build/quick/epctx build/quick/asan/epctx build/quick/encrypted
 .PHONY: force all test check demo guide-tables bench mutate size coverage analyze guards fuzz plugin \
         conformance matrix \
         programs test-programs check-programs \
-        install install-headers install-tool uninstall dist deb amalgamate docs \
+        install install-headers install-tool uninstall dist deb amalgamate docs fetch \
         deps-build deps-demo deps-bench deps-plugin deps-matrix deps-deb deps-nanopb deps-docs \
         deps-web web format lint deps-lint deps-test deps-check clean help
 
@@ -194,13 +202,13 @@ plugin: $(filter build/libepctx_ep.so,$(PLUGINS:%=build/%))
 conformance: deps-plugin build/epctx-conformance
 
 ## matrix   more processors, C libraries, Windows, packages; the plugin EP in ONNX Runtime's older
-##          libraries and in those for Windows and arm64
+##          libraries and in those for Windows and arm64; both commands on a fresh Debian
 matrix: deps-plugin deps-matrix build/epctx $(ORT_TESTS:tests/%.c=build/tests/%) \
         $(PLUGINS:%=build/%) $(call programs_of,$(MORE_PLATFORMS)) \
         $(WINDOWS_TESTS:%=build/windows/tests/%.exe) $(PLUGINS:lib%.so=build/windows/%.dll) \
         $(ORT_TESTS:tests/%.c=build/arm64/tests/%) $(PLUGINS:%=build/arm64/%)
-	@EPCTX_PLATFORMS="$(MORE_PLATFORMS)" tests/run tests/matrix.sh tests/test_platforms.sh \
-	    tests/windows.sh tests/arm64.sh tests/packages.sh \
+	@EPCTX_PLATFORMS="$(MORE_PLATFORMS)" TEST_TIMEOUT=$(or $(TEST_TIMEOUT),7200) tests/run \
+	    tests/fresh.sh tests/matrix.sh tests/test_platforms.sh tests/windows.sh tests/arm64.sh tests/packages.sh \
 	    $(call tests_of,$(MORE_PLATFORMS))
 
 ## guide-tables  the tables of examples/guides, again from the library and the tool
@@ -248,15 +256,19 @@ lint: deps-lint
 guards: deps-test
 	@tests/guards.py
 
-## install  headers, tool, man page, completions, pkg-config and CMake files, in PREFIX (/usr/local)
+# What the environment says now does not matter, but for folders: what was built is copied.
+# A variable of the command line is an order.
+INSTALL = $(foreach v,NANOPB_CFLAGS NANOPB_LIBS,$(if $(filter command,$(firstword $(origin \
+          $(v)))),EPCTX_$(v)="$$$(v)")) sh examples/packaging/install.sh
+## install  headers, tool, man page, completions, pkg-config and CMake files, in PREFIX (/usr/local):
+##          copies what `make build/epctx` or `make` built
 install: install-headers install-tool
 ## install-headers   only what a program needs to build with epctx
 install-headers:
-	@sh examples/packaging/install.sh install headers
+	@$(INSTALL) install headers
 ## install-tool      only the tool, its man page and completions
-install-tool: export EPCTX_OFFLINE = 1
-install-tool: $(or $(EPCTX_BUILD),build)/epctx
-	@sh examples/packaging/install.sh install tool
+install-tool:
+	@$(INSTALL) install tool
 
 ## uninstall  remove what `make install` with the same variables installed
 uninstall:
@@ -282,6 +294,11 @@ docs: deps-docs
 web: deps-web
 	@mkdir -p build/web
 	@sh examples/web/build.sh build/web/epctx.html
+
+## fetch    all that any goal downloads, but Debian's packages, into EPCTX_CACHE: to be carried to a
+##          machine without a network
+fetch:
+	@sh tests/deps.sh fetch
 
 ## deps-X   only what goal X needs (demo, test, check, plugin, bench, matrix, docs, web, deb)
 # First of all, so that what these goals want is said before anything is installed.
@@ -395,9 +412,15 @@ build/$(1)epctx-conformance: $(CONFORMANCE_SOURCES:%.c=build/$(1)obj/%.o) build/
 
 build/$(1)obj/examples/epctx/main.o: build/cli_libs
 build/$(1)obj/examples/epctx/view.o: build/view_page.h
+# What `make install` has to know later.
+build/$(1)config: force
+	@mkdir -p $$(@D)
+	@printf 'NANOPB_CFLAGS=%s\nNANOPB_LIBS=%s\n' "$$$$NANOPB_CFLAGS" "$$$$NANOPB_LIBS" >$$@.new
+	@if cmp -s $$@.new $$@; then rm $$@.new; else mv $$@.new $$@; fi
+build/$(1)epctx: build/$(1)config
 build/$(1)epctx: $(CLI_SOURCES:%.c=build/$(1)obj/%.o) \
                  build/$(1)libepctx_ops.a build/$(1)libepctx.a
-	$(2) $$(LDFLAGS) $$^ $$(LIBS) $$(CLI_LIBS) -o $$@
+	$(2) $$(LDFLAGS) $$(filter-out %/config,$$^) $$(LIBS) $$(CLI_LIBS) -o $$@
 
 # Fills the tables of the guides: the tool's rules, without its main.
 build/$(1)guide_tables: build/$(1)obj/examples/guides/tables.o \
@@ -503,7 +526,7 @@ build/quick/asan/fuzz/fuzz_wire: fuzz/fuzz_wire.cc build/quick/asan/obj/fuzz/rep
 	    $(filter-out epctx.h %.desc,$^) $(LIBS) -lprotobuf -o $@
 build/fuzz/onnx.desc: tests/judge/onnx_schema.py | deps-test
 	@mkdir -p $(@D)
-	$(or $(PYTHON),/usr/bin/python3) -B $< >$@
+	$$(sh tests/deps.sh where python) -B $< >$@
 
 # A platform has no libraries of its own here: nanopb from its sources, everything static.
 # $(1) its folder under build/, ends in its name, $(2) how its programs' names end

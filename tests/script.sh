@@ -2,7 +2,13 @@
 
 # shellcheck shell=sh disable=SC2034 # what is set here is used by the scripts
 top=$PWD
-python=${PYTHON:-/usr/bin/python3}
+# The judges' Python. Before anything is fetched there may be none: what needs it says so.
+if [ -z "${PYTHON:-}" ] && PYTHON=$(sh tests/deps.sh where python 2>/dev/null); then
+    export PYTHON
+else
+    PYTHON=${PYTHON:-/usr/bin/python3}
+fi
+python=$PYTHON
 build=$top/${EPCTX_BUILD:-build} # what `make test` builds is in build/quick
 plain=$build/epctx
 epctx=$build/asan/epctx # with sanitizers; a script that cannot have them takes $plain
