@@ -136,7 +136,7 @@ bool ort_open(bool virtual_devices) {
     ort_base = get_base();
     /* "1.24.3" -> 24: asking for too new a table makes ORT print to stderr. */
     if (sscanf(ort_base->GetVersionString(), "1.%u", &ort_version) != 1) ort_version = 0;
-    if (ort_version > ORT_API_VERSION) ort_version = ORT_API_VERSION;
+    if (ort_version > ORT_NEWEST_API) ort_version = ORT_NEWEST_API;
     ort = ort_base->GetApi(ort_version);
     if (!ort || ort_version < 22) {
         snprintf(ort_text, sizeof ort_text, "this driver needs ONNX Runtime 1.22, this is %s",
@@ -149,7 +149,7 @@ bool ort_open(bool virtual_devices) {
     }
     ort_compile = ort->GetCompileApi();
     memset(&options, 0, sizeof options);
-    options.version = ort_version;
+    options.version = 24; /* of the structure */
     options.logging_severity_level = ORT_LOGGING_LEVEL_WARNING;
     options.log_id = "epctx";
     options.custom_logging_function = ort_logger;

@@ -16,7 +16,10 @@
 #include <onnxruntime_c_api.h>
 
 extern const OrtApi *ort;
-extern uint32_t ort_version; /* of that table: functions that came later are not in it */
+/* Of that table: functions that came later are not in it. Those of API 30 and 31 have no official
+ * headers, but examples/plugin_ep/ort131.h. */
+extern uint32_t ort_version;
+enum { ORT_NEWEST_API = 31 };
 extern const OrtApiBase *ort_base;
 extern const OrtCompileApi *ort_compile;
 extern OrtEnv *ort_env;

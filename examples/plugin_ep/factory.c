@@ -127,7 +127,7 @@ static OrtStatus *ORT_API_CALL create_ep(OrtEpFactory *self,
     if (device_count == 0)
         return ep_fail(&factory_of(self)->api, EPCTX_ERR_ARG, "no device was chosen");
     EP_TRY(ep_session_create(factory_of(self), options, logger, &session));
-    *out = &session->ort;
+    *out = &session->ort.older;
     return NULL;
 }
 
@@ -138,20 +138,12 @@ static void ORT_API_CALL release_ep(OrtEpFactory *self, OrtEp *ep) {
 
 /* ----------------------------------------------------------------- exports */
 
-/* "1.30.0" -> 30. Asking GetApi for too new a version makes it print to stderr. */
-static uint32_t runtime_api(const OrtApiBase *base) {
-    unsigned major = 0, minor = 0;
-    if (sscanf(base->GetVersionString(), "%u.%u", &major, &minor) != 2 || major != 1)
-        return ORT_API_VERSION;
-    return minor < ORT_API_VERSION ? minor : ORT_API_VERSION;
-}
-
 /* Only for the error message: any version of the API can create a status. */
 static OrtStatus *too_old(const OrtApiBase *base, const char *ep_name) {
     char text[256];
     const OrtApi *ort = NULL;
     uint32_t version;
-    for (version = runtime_api(base); version > 0 && !ort; version--) ort = base->GetApi(version);
+    for (version = ep_runtime(base); version > 0 && !ort; version--) ort = base->GetApi(version);
     if (!ort) return NULL;
     snprintf(text, sizeof text,
              "%s needs ONNX Runtime 1.%d or newer (OrtEpApi::CreateHardwareDevice, "
@@ -164,7 +156,7 @@ OrtStatus *CreateEpFactories(const char *registration_name, const OrtApiBase *ba
                              const OrtLogger *logger, OrtEpFactory **factories,
                              size_t max_factories, size_t *count) {
     const ep_device *device = ep_device_get();
-    const uint32_t version = runtime_api(base);
+    const uint32_t version = ep_runtime(base);
     epctx_error error;
     epctx_status fault;
     ep_factory *factory;
@@ -190,7 +182,7 @@ OrtStatus *CreateEpFactories(const char *registration_name, const OrtApiBase *ba
     factory->api = api;
     factory->device = device;
     factory->logger = logger;
-    factory->ort.ort_version_supported = version;
+    factory->ort.ort_version_supported = ep_layout(&factory->api);
     factory->ort.GetName = get_name;
     factory->ort.GetVendor = get_vendor;
     factory->ort.GetVendorId = get_vendor_id;
