@@ -3127,43 +3127,42 @@ static int try_ep(const char *library, const char *name, const char *model,
     return ok ? 0 : 1;
 }
 
-/* ORT's model packages: experimental functions, so they are asked for by name. */
-typedef struct package_api {
-    OrtStatus *(ORT_API_CALL *options)(const OrtEnv *, const OrtSessionOptions *, void **);
-    OrtStatus *(ORT_API_CALL *open)(const ORTCHAR_T *, void **);
-    OrtStatus *(ORT_API_CALL *select)(const void *, const char *, const void *, void **);
-    OrtStatus *(ORT_API_CALL *variant)(const void *, const char **);
-    OrtStatus *(ORT_API_CALL *session)(const OrtEnv *, void *, const OrtSessionOptions *,
-                                       OrtSession **);
-    void(ORT_API_CALL *close_options)(void *);
-    void(ORT_API_CALL *close)(void *);
-    void(ORT_API_CALL *close_component)(void *);
-} package_api;
-
-static bool package_find(const char *name, void *function, size_t size) {
-    char full[200];
-    OrtExperimentalFnPtr found;
-    snprintf(full, sizeof full, "OrtModelPackageApi_%s_SinceV28", name);
-    found = ort->GetExperimentalFunction(full);
-    if (!found || sizeof found != size) {
-        snprintf(ort_text, sizeof ort_text, "ORT has no %s", full);
+/* ORT's model packages: a table since 1.31, before experimental functions of the same kind. */
+static bool find_packages(ort131_package_api *out) {
+    const ort131_api *stable = ort131_api_of(ort, ort_version);
+    const ort131_package_api *table = stable ? stable->GetModelPackageApi() : NULL;
+    if (stable && !table) {
+        snprintf(ort_text, sizeof ort_text, "ONNX Runtime %s has no model packages",
+                 ort_base->GetVersionString());
         return false;
     }
-    memcpy(function, &found, size);
-    return true;
+    if (table) {
+        *out = *table;
+        return true;
+    }
+    memset(out, 0, sizeof *out);
+#define PACKAGE_FIND(name) \
+    ort_experimental("OrtModelPackageApi_" #name "_SinceV28", (void *)&out->name, sizeof out->name)
+    return PACKAGE_FIND(CreateModelPackageOptionsFromSessionOptions) &&
+           PACKAGE_FIND(ReleaseModelPackageOptions) && PACKAGE_FIND(CreateModelPackageContext) &&
+           PACKAGE_FIND(ReleaseModelPackageContext) && PACKAGE_FIND(SelectComponent) &&
+           PACKAGE_FIND(ReleaseModelPackageComponentContext) &&
+           PACKAGE_FIND(ModelPackageComponent_GetSelectedVariantName) &&
+           PACKAGE_FIND(CreateSession);
+#undef PACKAGE_FIND
 }
-
-#define PACKAGE_FIND(name, function) package_find(name, (void *)&(function), sizeof(function))
 
 /* Lets ORT choose from a package and run what it chose, with the options of the package alone:
  * prints the variant's name. `how` cpu: without our EP; strict: nothing that should better be
  * compiled again. The outputs are those of `model`. */
 static bool run_package(const char *path, const char *model, const char *how) {
     static const char *const strict[] = {"session.fail_on_suboptimal_compiled_model", "1", NULL};
-    package_api api;
+    ort131_package_api api;
     ort_spec spec = spec_of(NULL);
     OrtSessionOptions *session_options = NULL;
-    void *options = NULL, *package = NULL, *component = NULL;
+    ort131_package_options *options = NULL;
+    ort131_package *package = NULL;
+    ort131_component *component = NULL;
     OrtSession *session = NULL;
     ort_values got = {0};
     const char *name = NULL;
@@ -3171,29 +3170,22 @@ static bool run_package(const char *path, const char *model, const char *how) {
     bool ok;
     if (strcmp(how, "cpu") == 0) spec.ep = NULL;
     if (strcmp(how, "strict") == 0) spec.config = strict;
-    if (!PACKAGE_FIND("CreateModelPackageOptionsFromSessionOptions", api.options) ||
-        !PACKAGE_FIND("CreateModelPackageContext", api.open) ||
-        !PACKAGE_FIND("SelectComponent", api.select) ||
-        !PACKAGE_FIND("ModelPackageComponent_GetSelectedVariantName", api.variant) ||
-        !PACKAGE_FIND("CreateSession", api.session) ||
-        !PACKAGE_FIND("ReleaseModelPackageOptions", api.close_options) ||
-        !PACKAGE_FIND("ReleaseModelPackageContext", api.close) ||
-        !PACKAGE_FIND("ReleaseModelPackageComponentContext", api.close_component))
-        return false;
+    if (!find_packages(&api)) return false;
     ok = ort_options(&spec, &session_options) &&
-         ort_ok(api.options(ort_env, session_options, &options)) &&
-         ort_ok(api.open(ort_path(path), &package)) &&
-         ort_ok(api.select(package, "model", options, &component)) &&
-         ort_ok(api.variant(component, &name)) &&
-         ort_ok(api.session(ort_env, component, NULL, &session)) && ort_run(session, 7, &got) &&
-         as_on_cpu(model, &got);
+         ort_ok(
+             api.CreateModelPackageOptionsFromSessionOptions(ort_env, session_options, &options)) &&
+         ort_ok(api.CreateModelPackageContext(ort_path(path), &package)) &&
+         ort_ok(api.SelectComponent(package, "model", options, &component)) &&
+         ort_ok(api.ModelPackageComponent_GetSelectedVariantName(component, &name)) &&
+         ort_ok(api.CreateSession(ort_env, component, NULL, &session)) &&
+         ort_run(session, 7, &got) && as_on_cpu(model, &got);
     if (ok) printf("variant %s, outputs as on the CPU\n", name);
     memcpy(text, ort_text, sizeof text);
     ort_values_free(&got);
     if (session) ort->ReleaseSession(session);
-    if (component) api.close_component(component);
-    if (package) api.close(package);
-    if (options) api.close_options(options);
+    if (component) api.ReleaseModelPackageComponentContext(component);
+    if (package) api.ReleaseModelPackageContext(package);
+    if (options) api.ReleaseModelPackageOptions(options);
     if (session_options) ort->ReleaseSessionOptions(session_options);
     memcpy(ort_text, text, sizeof text);
     return ok;
