@@ -213,6 +213,9 @@ TEST(devices) {
     if (ep->vendor) {
         CHECK_STR(ort->EpDevice_EpVendor(device), ep->vendor);
         CHECK_STR(ort->GetKeyValue(ort->EpDevice_EpMetadata(device), "version"), ep->version);
+        CHECK_STR(ort->GetKeyValue(ort->EpDevice_EpMetadata(device), "hardware_architecture"),
+                  ep->architecture);
+        CHECK_STR(ort->GetKeyValue(ort->EpDevice_EpMetadata(device), "ep_sdk_version"), ep->sdk);
     }
     /* The same EP cannot be appended twice. */
     {

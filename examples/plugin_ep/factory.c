@@ -43,10 +43,19 @@ static const char *ORT_API_CALL get_version(const OrtEpFactory *self) {
 
 static OrtStatus *add_device(ep_factory *factory, const OrtHardwareDevice *device,
                              OrtEpDevice **out, size_t max, size_t *count) {
+    const char *const *entry = factory->device->metadata;
+    OrtKeyValuePairs *metadata = NULL;
+    OrtStatus *status;
     if (*count == max) return NULL;
+    factory->api.ort->CreateKeyValuePairs(&metadata);
+    if (!metadata) return ep_no_memory(&factory->api);
+    for (; entry && *entry; entry += 2)
+        factory->api.ort->AddKeyValuePair(metadata, entry[0], entry[1]);
     /* No default options: ORT would let them overwrite what the application set before. No
      * allocator for the CPU: there the EP reads and writes ordinary memory. */
-    EP_TRY(factory->api.ep->CreateEpDevice(&factory->ort, device, NULL, NULL, &out[*count]));
+    status = factory->api.ep->CreateEpDevice(&factory->ort, device, metadata, NULL, &out[*count]);
+    factory->api.ort->ReleaseKeyValuePairs(metadata); /* ORT has copied them */
+    if (status) return status;
     ++*count;
     return device == factory->virtual_npu ? ep_memory_announce(factory, out[*count - 1]) : NULL;
 }
