@@ -137,5 +137,5 @@ void ep_compatibility_register(ep_factory *factory) {
 }
 
 void ep_compatibility_register_session(ep_session *session) {
-    session->ort.GetCompiledModelCompatibilityInfo = get_compatibility;
+    session->ort.older.GetCompiledModelCompatibilityInfo = get_compatibility;
 }

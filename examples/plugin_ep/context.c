@@ -32,50 +32,23 @@ static void aligned_free_fn(void *user, void *memory) {
 
 const epctx_allocator ep_payload_allocator = {NULL, aligned_alloc_fn, aligned_free_fn};
 
-/* The application's payload, copied if it is not aligned. */
-typedef struct given_bytes {
-    ep_bytes bytes;
-    void *copy;
-} given_bytes;
-
-static void unmap_binary(void *user, epctx_mapping *mapping) {
-    given_bytes *given = (given_bytes *)mapping->handle;
-    (void)user;
-    if (!given) return;
-    ep_bytes_free(&given->bytes);
-    aligned_free_fn(NULL, given->copy);
-    free(given);
-}
-
-/* Binaries without a file: the one just compiled, or the application's. */
-static epctx_status map_binary(void *user, const char *root, const char *name, bool copy,
-                               epctx_mapping *out, epctx_error *error) {
-    ep_context *context = (ep_context *)user;
-    const ep_session *session = context->session;
-    const epctx_span made = epctx_ep_binary(&context->made);
-    given_bytes *given;
-    epctx_status status = EPCTX_OK;
+/* The binary just compiled. */
+static epctx_status map_made(void *user, const char *root, const char *name, bool copy,
+                             epctx_mapping *out, epctx_error *error) {
+    const epctx_span made = epctx_ep_binary(&((ep_context *)user)->made);
     (void)root;
+    (void)name;
     (void)copy;
+    (void)error;
     memset(out, 0, sizeof *out);
     out->data = made.data;
     out->size = made.size;
-    if (made.size > 0) return EPCTX_OK;
-    given = (given_bytes *)calloc(1, sizeof *given);
-    if (!given) return epctx_fail(error, EPCTX_ERR_NOMEM, "no memory for a context");
-    context->refusal = ep_buffers_read(session->api, &session->buffers, name, &given->bytes);
-    if (context->refusal) status = epctx_fail(error, EPCTX_ERR_IO, "the application has no bytes");
-    out->handle = given;
-    out->data = (const uint8_t *)given->bytes.data;
-    out->size = given->bytes.size;
-    if (status == EPCTX_OK && (uintptr_t)out->data % PAYLOAD_ALIGNMENT != 0) {
-        given->copy = aligned_alloc_fn(NULL, out->size);
-        if (given->copy) memcpy(given->copy, out->data, out->size);
-        out->data = (const uint8_t *)given->copy;
-        if (!given->copy) status = epctx_fail(error, EPCTX_ERR_NOMEM, "no memory for a context");
-    }
-    if (status != EPCTX_OK) unmap_binary(NULL, out);
-    return status;
+    return EPCTX_OK;
+}
+
+static void unmap_made(void *user, epctx_mapping *mapping) {
+    (void)user;
+    (void)mapping;
 }
 
 ep_context *ep_context_new(ep_session *session, size_t count) {
@@ -89,9 +62,10 @@ ep_context *ep_context_new(ep_session *session, size_t count) {
     context->payload_count = count;
     context->session = session;
     context->references = 1;
-    context->io.user = context;
-    context->io.map_fn = map_binary;
-    context->io.unmap_fn = unmap_binary;
+    context->made_io.user = context;
+    context->made_io.map_fn = map_made;
+    context->made_io.unmap_fn = unmap_made;
+    ep_reader_init(&context->reader, session->api, &session->buffers);
     epctx_arena_init(&context->arena, NULL);
     return context;
 }
@@ -100,7 +74,7 @@ void ep_context_drop(ep_context *context) {
     size_t i;
     if (!context || --context->references > 0) return;
     epctx_unload(&context->loaded);
-    if (context->refusal) context->session->api->ort->ReleaseStatus(context->refusal);
+    ep_reader_free(&context->reader);
     for (i = 0; i < context->payload_count; i++) epctx_buffer_free(&context->payloads[i]);
     epctx_ep_end(&context->made);
     epctx_arena_free(&context->arena);
@@ -196,13 +170,10 @@ static bool is_cached(const loader *l, const epctx_node *node) {
 static OrtStatus *load_failed(const loader *l, const epctx_node *nodes, epctx_status status,
                               const epctx_error *error) {
     const ep_session *session = l->context->session;
+    OrtStatus *refusal = ep_reader_refusal(&l->context->reader);
     const char *cure = NULL;
     size_t i;
-    if (l->context->refusal) { /* return the application's own message */
-        OrtStatus *refusal = l->context->refusal;
-        l->context->refusal = NULL;
-        return refusal;
-    }
+    if (refusal) return refusal; /* the application's own message */
     if (status == EPCTX_ERR_PATH && is_hidden(session, l->records[0].model_path) &&
         !*session->context_path)
         cure = HIDDEN;
@@ -290,7 +261,7 @@ static OrtStatus *load(loader *l, const OrtGraph **graphs, const OrtNode **fused
     opts.external_folder =
         epctx_option_text(&session->options, EPCTX_OPTION_EXTERNAL_INITIALIZERS_FOLDER);
     if (session->share) opts.workspace = ep_sharing_workspace(session->factory);
-    if (session->buffers.read_fn) opts.io = &context->io;
+    if (session->buffers.read_fn) opts.io = &context->reader.io;
     EP_TRY(load_nodes(l, l->nodes, &opts));
     for (i = 0; i < l->count; i++) EP_TRY(kernel_for_node(l, i, fused[i], &infos[i]));
     return NULL;
@@ -466,7 +437,7 @@ static OrtStatus *kernels_for_pieces(ep_context *context, ep_record *records, si
     l.context = context;
     l.records = records;
     l.count = count;
-    opts.io = &context->io;
+    opts.io = &context->made_io;
     EP_TRY(load_nodes(&l, epctx_ep_context_nodes(&context->made, &made), &opts));
     for (i = 0; i < count; i++) {
         const epctx_graph *graph = &records[i].graph;

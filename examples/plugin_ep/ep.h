@@ -36,6 +36,9 @@
  * has the machine's memory, and no streams. */
 #define EP_MEMORY_API 27
 
+/* Since then ORT writes control flow into context models rightly, but for one thing: session.c. */
+#define EP_CONTROL_FLOW_API 31
+
 /* Since then ORT tells when a session is complete and its context model written. */
 #define EP_INITIALIZED_API 27
 
@@ -77,18 +80,6 @@ typedef struct ep_factory {
     ep_transfer *transfer;
 } ep_factory;
 
-/* ORT's named-buffer callbacks; NULL: files. */
-typedef OrtStatus *(ORT_API_CALL *ep_read_fn)(void *state, const char *name,
-                                              OrtAllocator *allocator, void **buffer, size_t *size);
-typedef OrtStatus *(ORT_API_CALL *ep_write_fn)(void *state, const char *name, const void *buffer,
-                                               size_t size);
-typedef struct ep_buffers {
-    ep_read_fn read_fn;
-    void *read_state;
-    ep_write_fn write_fn;
-    void *write_state;
-} ep_buffers;
-
 /* Runs of a session, from any thread. */
 typedef struct ep_runs {
     _Atomic uint32_t under_way, started, refused;
@@ -100,7 +91,7 @@ typedef struct ep_runs {
 typedef struct ep_profiler ep_profiler;
 
 typedef struct ep_session {
-    OrtEp ort; /* first */
+    ort131_ep ort; /* first */
     ep_factory *factory;
     const ep_api *api;
     const OrtLogger *logger;
@@ -142,22 +133,6 @@ void ep_option_key(const ep_session *session, const char *key, char *out, size_t
 /* Reads the options of the EP itself; valid as long as `session`. */
 void ep_options_of(const ep_session *session, ep_options *out);
 
-/* --------------------------------------------------------------- buffers.c */
-
-/* Valid in CreateEp. Leaves NULL what the application did not set or this ORT does not have. */
-OrtStatus *ep_buffers_open(const ep_api *api, const OrtSessionOptions *options, ep_buffers *out);
-
-/* Bytes that the application's read callback allocated. */
-typedef struct ep_bytes {
-    OrtAllocator *allocator;
-    void *data;
-    size_t size;
-} ep_bytes;
-
-OrtStatus *ep_buffers_read(const ep_api *api, const ep_buffers *buffers, const char *name,
-                           ep_bytes *out);
-void ep_bytes_free(ep_bytes *bytes);
-
 /* --------------------------------------------------------------- context.c */
 
 /* What one Compile made or loaded, for the kernels of its graphs. ORT calls Compile and
@@ -169,8 +144,8 @@ typedef struct ep_context {
     epctx_ep made;          /* what was compiled in this session */
     epctx_buffer *payloads; /* of EPContext nodes */
     size_t payload_count;
-    epctx_io io;        /* of binaries that are in no file: `made`, or the application's buffers */
-    OrtStatus *refusal; /* of the application's read callback */
+    epctx_io made_io; /* of the binary in `made`, which is in no file yet */
+    ep_reader reader; /* of the application's binaries */
     epctx_loaded loaded;
 } ep_context;
 

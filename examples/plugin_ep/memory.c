@@ -154,7 +154,7 @@ static OrtStatus *make_allocator(ep_factory *factory, const OrtMemoryInfo *info,
     allocator = atomic_exchange(&factory->spare[i], NULL);
     if (!allocator) allocator = (ep_allocator *)calloc(1, sizeof *allocator);
     if (!allocator) return ep_no_memory(api);
-    allocator->ort.version = api->version;
+    allocator->ort.version = ep_layout(api);
     allocator->ort.Alloc = allocator_alloc;
     allocator->ort.Free = allocator_free;
     allocator->ort.Info = allocator_info;
@@ -288,7 +288,7 @@ static OrtStatus *make_transfer(ep_factory *factory) {
     if (factory->transfer) return NULL;
     transfer = (ep_transfer *)calloc(1, sizeof *transfer);
     if (!transfer) return ep_no_memory(&factory->api);
-    transfer->ort.ort_version_supported = factory->api.version;
+    transfer->ort.ort_version_supported = ep_layout(&factory->api);
     transfer->ort.Release = transfer_release;
     transfer->ort.CanCopy = transfer_can_copy;
     transfer->ort.CopyTensors = transfer_copy;
@@ -321,7 +321,7 @@ void ep_memory_register(ep_factory *factory) {
 }
 
 void ep_memory_register_session(ep_session *session) {
-    session->ort.CreateAllocator = memory_for_session;
+    session->ort.older.CreateAllocator = memory_for_session;
 }
 
 void ep_memory_release(ep_factory *factory) {

@@ -139,14 +139,23 @@ static inline const ort131_ep_api *ort131_ep_of(const OrtEpApi *api, uint32_t ve
 /* Which callbacks an EP uses; ONNX Runtime refuses sessions with others, and any further bit. */
 enum { ORT131_DATA_READ = 1, ORT131_DATA_WRITE = 2 };
 
-#if ORT_API_VERSION < 31
 /* OrtEp with the member that ONNX Runtime reads of EPs whose ort_version_supported is 31 or more:
- * an EP that reports 31 with the OrtEp of API 29 makes it call whatever lies behind that. */
-typedef struct ort131_ep {
+ * an EP that reports 31 with the OrtEp of API 29 makes it call whatever lies behind that.
+ * ep_announce (buffers.c) fills it in and reports 31. */
+typedef OrtStatus *(ORT_API_CALL *ort131_support_fn)(const OrtEp *self, uint32_t *flags);
+#if defined(__cplusplus) /* to derive from, as from OrtEp */
+struct ort131_ep : OrtEp {
+#else
+typedef struct ort131_ep ort131_ep;
+struct ort131_ep {
     OrtEp older;
-    OrtStatus *(ORT_API_CALL *GetEpContextDataSupport)(const OrtEp *self, uint32_t *flags);
-} ort131_ep;
 #endif
+#if ORT_API_VERSION < 31 /* later headers have it in OrtEp */
+    ort131_support_fn GetEpContextDataSupport;
+#endif
+};
+/* Its place, in pointers, whatever the headers. */
+enum { ORT131_SUPPORT_AT = 26 };
 
 #endif
 

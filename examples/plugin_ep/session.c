@@ -316,16 +316,20 @@ static OrtStatus *check_group(claim *c, const OrtGraph *graph, const OrtNode **n
     return status;
 }
 
-/* ORT 1.30 loses data when it writes a context model around control flow: initializers of a body
- * are written twice ("initializer name is not unique"), and a body cannot refer to an initializer
- * of the main graph. Such a model would not load again, so Compile refuses. True: found it. (A
- * backend that compiles control flow claims the whole node: then no body is left to write, and ORT
- * hands the bodies over with their constants.) */
-static OrtStatus *body_has_constants(const ep_api *api, const OrtNode *node, epctx_arena *arena,
-                                     bool *found) {
+/* What ORT loses when it writes a context model around control flow; such a model would not load
+ * again, so Compile refuses. (A backend that compiles control flow claims the whole node: then no
+ * body is left to write, and ORT hands the bodies over with their constants.)
+ *
+ *   before 1.31  initializers of a body are written twice ("initializer name is not unique"), and a
+ *                value that a body alone uses has no type
+ *   also 1.31.1  a body cannot refer to an initializer of the main graph: ORT ends with "Nodes in a
+ *                graph must be topologically sorted", and our binary would be left behind */
+
+/* Only of bodies, and of those in them. */
+static OrtStatus *bodies_have_initializers(const ep_api *api, const OrtNode *node,
+                                           epctx_arena *arena, bool *found) {
     const OrtApi *ort = api->ort;
     const OrtGraph **bodies;
-    const OrtValueInfo **captures;
     size_t body_count = 0, count = 0, i, k;
     EP_TRY(ort->Node_GetNumSubgraphs(node, &body_count));
     if (body_count == 0) return NULL;
@@ -341,14 +345,27 @@ static OrtStatus *body_has_constants(const ep_api *api, const OrtNode *node, epc
         if (!nodes) return ep_no_memory(api);
         if (count) EP_TRY(ort->Graph_GetNodes(bodies[i], nodes, count));
         for (k = 0; k < count && !*found; k++)
-            EP_TRY(body_has_constants(api, nodes[k], arena, found));
+            EP_TRY(bodies_have_initializers(api, nodes[k], arena, found));
     }
+    return NULL;
+}
+
+/* The initializer of the graph of `node` that its bodies use, also one that is an input, too. */
+static OrtStatus *captured_initializer(const ep_api *api, const OrtNode *node, epctx_arena *arena,
+                                       const char **name) {
+    const OrtApi *ort = api->ort;
+    const OrtValueInfo **captures;
+    size_t count = 0, i;
     EP_TRY(ort->Node_GetNumImplicitInputs(node, &count));
     captures = (const OrtValueInfo **)epctx_arena_array(arena, count + 1, sizeof *captures);
     if (!captures) return ep_no_memory(api);
     if (count) EP_TRY(ort->Node_GetImplicitInputs(node, captures, count));
-    for (i = 0; i < count && !*found; i++)
-        EP_TRY(ort->ValueInfo_IsConstantInitializer(captures[i], found));
+    for (i = 0; i < count && !*name; i++) {
+        bool is_constant = false, is_default = false;
+        EP_TRY(ort->ValueInfo_IsConstantInitializer(captures[i], &is_constant));
+        EP_TRY(ort->ValueInfo_IsOptionalGraphInput(captures[i], &is_default));
+        if (is_constant || is_default) EP_TRY(ort->GetValueInfoName(captures[i], name));
+    }
     return NULL;
 }
 
@@ -364,11 +381,42 @@ static OrtStatus *leave_captured(claim *c) {
         for (k = 0; k < node->output_count; k++) {
             if (epctx_map_get(&captured, node->outputs[k]) == EPCTX_MAP_NONE) continue;
             c->take[i] = 0;
-            c->why[i] = "a body uses its value, which ONNX Runtime could not write";
+            c->why[i] = "a body uses its value, which ONNX Runtime before 1.31 cannot write";
         }
         for (k = 0; k < node->capture_count && !c->take[i]; k++)
             if (epctx_map_put(&captured, node->captures[k], 1) != EPCTX_OK)
                 return ep_no_memory(c->session->api);
+    }
+    return NULL;
+}
+
+/* EPCTX_OK: ORT writes the node rightly. Else why not. */
+static OrtStatus *is_writable(const claim *c, size_t index, epctx_status *refusal,
+                              epctx_error *error) {
+    const ep_api *api = c->session->api;
+    const epctx_node *node = &c->record->graph.nodes[index];
+    const char *name = NULL;
+    bool found = false;
+    epctx_error_clear(error);
+    *refusal = EPCTX_OK;
+    EP_TRY(captured_initializer(api, c->record->nodes[index], c->arena, &name));
+    if (name) {
+        *refusal = epctx_fail(
+            error, EPCTX_ERR_UNSUPPORTED,
+            "a body of node '%S' (%S) uses '%s', an initializer of the main graph, and ONNX "
+            "Runtime cannot write a context model with such a body: compile it without ONNX "
+            "Runtime (epctx compile without --ep)",
+            &node->name, &node->op_type, name);
+    }
+    if (name || api->version >= EP_CONTROL_FLOW_API) return NULL;
+    EP_TRY(bodies_have_initializers(api, c->record->nodes[index], c->arena, &found));
+    if (found) {
+        *refusal = epctx_fail(
+            error, EPCTX_ERR_UNSUPPORTED,
+            "a body of node '%S' (%S) has constants, and ONNX Runtime before 1.31 writes a context "
+            "model with such a body wrongly: use a newer one, or compile it without ONNX Runtime "
+            "(epctx compile without --ep)",
+            &node->name, &node->op_type);
     }
     return NULL;
 }
@@ -378,25 +426,15 @@ static OrtStatus *leave_captured(claim *c) {
  * in the one that the compile API writes when nothing was compiled. */
 static OrtStatus *find_unwritable(claim *c, const OrtNode **out) {
     ep_session *session = c->session;
-    const epctx_graph *graph = &c->record->graph;
     size_t i;
     *out = NULL;
-    for (i = 0; i < graph->node_count; i++) {
+    for (i = 0; i < c->record->graph.node_count && !*out; i++) {
         const char *taken_by = NULL;
-        bool found = false;
         if (c->owner[i] != NOBODY) continue;
         EP_TRY(session->api->ort->Node_GetEpName(c->record->nodes[i], &taken_by));
         if (taken_by && *taken_by) continue; /* its bodies are compiled with it */
-        EP_TRY(body_has_constants(session->api, c->record->nodes[i], c->arena, &found));
-        if (!found) continue;
-        epctx_error_clear(&session->refusal_text);
-        session->refusal = epctx_fail(
-            &session->refusal_text, EPCTX_ERR_UNSUPPORTED,
-            "a body of node '%S' (%S) uses constants, and ONNX Runtime writes a context model with "
-            "such a body wrongly: compile it without ONNX Runtime (epctx compile without --ep)",
-            &graph->nodes[i].name, &graph->nodes[i].op_type);
-        *out = c->record->nodes[i];
-        return NULL;
+        EP_TRY(is_writable(c, i, &session->refusal, &session->refusal_text));
+        if (session->refusal != EPCTX_OK) *out = c->record->nodes[i];
     }
     return NULL;
 }
@@ -427,6 +465,7 @@ static OrtStatus *log_refusals(const claim *c) {
     return NULL;
 }
 
+/* Is what ORT would write wrongly refused? */
 static bool guards_bodies(const ep_session *session) {
     ep_options ep;
     const char *text;
@@ -467,7 +506,8 @@ static OrtStatus *claim_nodes(claim *c, const OrtGraph *graph, const OrtNode **n
     EP_TRY(take_nodes(c));
     do {
         changed = false;
-        if (guards_bodies(c->session)) EP_TRY(leave_captured(c));
+        if (guards_bodies(c->session) && c->session->api->version < EP_CONTROL_FLOW_API)
+            EP_TRY(leave_captured(c));
         EP_TRY(group(c->record, c->take, c->arena, c->owner, group_count));
         for (p = 0; p < *group_count; p++) {
             /* Cut out of its graph a node may lose what the backend relied on: a constant that is
@@ -501,7 +541,7 @@ static OrtStatus *claim_ordinary(ep_session *session, const ep_record *record,
     if (!c.take || !c.owner || !c.why || !positions || !nodes) return ep_no_memory(api);
     EP_TRY(claim_nodes(&c, graph, nodes, positions, &group_count));
     memset(&options, 0, sizeof options);
-    options.ort_version_supported = api->version;
+    options.ort_version_supported = ep_layout(api);
     /* compile_fn copies them into the binary; a weightless node has them as inputs. */
     options.drop_constant_initializers = session->weightless == EPCTX_WEIGHTLESS_NONE;
     if (guards_bodies(session)) EP_TRY(find_unwritable(&c, &unwritable));
@@ -526,7 +566,7 @@ static OrtStatus *claim_contexts(ep_session *session, const ep_record *record,
     OrtNodeFusionOptions options;
     size_t i;
     memset(&options, 0, sizeof options);
-    options.ort_version_supported = session->api->version;
+    options.ort_version_supported = ep_layout(session->api);
     /* Weights may be inputs of an EPContext node and must be kept. */
     options.drop_constant_initializers = false;
     for (i = 0; i < record->graph.node_count; i++) {
@@ -781,18 +821,19 @@ OrtStatus *ep_session_create(ep_factory *factory, const OrtSessionOptions *optio
     session->factory = factory;
     session->api = &factory->api;
     session->logger = logger;
-    session->ort.ort_version_supported = factory->api.version;
-    session->ort.GetName = get_name;
-    session->ort.GetCapability = get_capability;
-    session->ort.Compile = compile;
-    session->ort.ReleaseNodeComputeInfos = release_infos;
-    session->ort.IsConcurrentRunSupported = is_concurrent;
+    ep_announce(&factory->api, &session->ort);
+    session->ort.older.GetName = get_name;
+    session->ort.older.GetCapability = get_capability;
+    session->ort.older.Compile = compile;
+    session->ort.older.ReleaseNodeComputeInfos = release_infos;
+    session->ort.older.IsConcurrentRunSupported = is_concurrent;
     if (factory->api.version >= EP_INITIALIZED_API)
-        session->ort.OnSessionInitializationEnd = initialization_end;
+        session->ort.older.OnSessionInitializationEnd = initialization_end;
     if (session->api->version >= EP_WEIGHTLESS_API)
-        session->ort.GetWeightlessSupport = get_weightless;
-    if (factory->device->channels_last_fn) session->ort.GetPreferredDataLayout = get_layout;
-    if (factory->device->convert_fn) session->ort.ShouldConvertDataLayoutForOp = should_convert;
+        session->ort.older.GetWeightlessSupport = get_weightless;
+    if (factory->device->channels_last_fn) session->ort.older.GetPreferredDataLayout = get_layout;
+    if (factory->device->convert_fn)
+        session->ort.older.ShouldConvertDataLayoutForOp = should_convert;
     ep_compatibility_register_session(session);
     ep_runs_register(session);
     ep_memory_register_session(session);
