@@ -51,6 +51,7 @@ static bool open_runtime(child *c) {
     child_doing(c, "opening %s", c->set->ort);
     if (setenv("EPCTX_ORT_LIBRARY", c->set->ort, 1) != 0) return child_fail(c, "out of memory");
     ok = ort_open(false);
+    child_doing(c, "opening ONNX Runtime"); /* whatever is said from here on names the path */
     if (ort_base != NULL) {
         snprintf(c->board->ort_version, sizeof c->board->ort_version, "%s",
                  ort_base->GetVersionString());
