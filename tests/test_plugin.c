@@ -1933,7 +1933,7 @@ TEST(control_flow) {
     CHECK_ORT(generate_one(generate));
     CHECK(ort_read_contexts(in_folder("m_ctx.onnx"), &n), "%s", ort_text);
     epctx_model_close(&n.model);
-    /* Before 1.31 the Add stays on the CPU with an If that is left: a body alone uses its result. */
+    /* Before 1.31 the Add stays on the CPU beside an If that is left: only a body uses its sum. */
     compiled = !takes_bodies() && writes_bodies() ? 2 : 1;
     CHECK_INT(n.count, compiled);
     CHECK_INT(n.others, takes_bodies() ? 0 : writes_bodies() ? 1 : 2);
