@@ -1829,9 +1829,9 @@ TEST(concurrent_sessions) {
 
 /* ------------------------------------------------------------- control flow */
 
-/* What a body multiplies by: t itself; a constant of its own, of the main graph, or of the main graph
- * that is an input as well (so no constant). INNER: the body is in another body, and the constant is
- * its own or the outer body's. */
+/* What a body multiplies by: t itself; a constant of its own, of the main graph, or of the main
+ * graph that is an input as well (so no constant). INNER, MIDDLE: the body is in another body, and
+ * the constant is its own or the outer body's. */
 enum {
     BODY_PLAIN,
     BODY_CONSTANT,
@@ -1907,7 +1907,7 @@ static bool takes_bodies(void) {
     return strcmp(ep->label, "npu") == 0 && ort_version >= 29;
 }
 
-/* ORT itself writes the bodies of nodes that are left, but for what they use of the main graph's. */
+/* ORT itself writes the bodies of nodes that are left, but not what they use of the main graph. */
 static bool writes_bodies(void) {
     return ort_version >= 31;
 }
@@ -1933,7 +1933,7 @@ TEST(control_flow) {
     CHECK_ORT(generate_one(generate));
     CHECK(ort_read_contexts(in_folder("m_ctx.onnx"), &n), "%s", ort_text);
     epctx_model_close(&n.model);
-    /* Before 1.31 an Add beside an If that is left stays on the CPU: a body alone uses its result. */
+    /* Before 1.31 the Add stays on the CPU beside an If that is left: only a body uses its sum. */
     compiled = !takes_bodies() && writes_bodies() ? 2 : 1;
     CHECK_INT(n.count, compiled);
     CHECK_INT(n.others, takes_bodies() ? 0 : writes_bodies() ? 1 : 2);
@@ -2021,8 +2021,8 @@ TEST(bodies_in_hashes) {
     }
 }
 
-/* Also when nothing is claimed: the compile API writes a model all the same, which an ORT before 1.31
- * then refuses. */
+/* Also when nothing is claimed: the compile API writes a model all the same, which an ORT before
+ * 1.31 then refuses. */
 TEST(unclaimed_control_flow_refused) {
     static const char *const bypass[] = {"write_control_flow", "1", NULL};
     ort_spec spec = spec_of(in_folder("m.onnx"));

@@ -947,7 +947,7 @@ TEST(named_buffers_fail) {
     store_clear();
 }
 
-/* Sessions and compilations of an EP that tells ORT which callbacks it uses: what becomes of each. */
+/* Sessions and compilations of an EP that tells ORT which callbacks it uses. */
 enum {
     FLAGS_PLAIN,          /* no callback */
     FLAGS_READ_PLAIN,     /* a read callback, and nothing to read */

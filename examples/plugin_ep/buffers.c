@@ -1,8 +1,9 @@
-/* buffers.c - context binaries from and to the application instead of files: ORT's callbacks for data
- * of EPContext nodes, with which it encrypts, compresses, or keeps binaries where no file system is.
+/* buffers.c - context binaries from and to the application instead of files: ORT's callbacks for
+ * data of EPContext nodes, with which it encrypts, compresses, or keeps binaries where no file
+ * system is.
  *
  *   ORT 1.31 and newer  four functions of OrtEpApi, and a member of OrtEp by which ORT asks whether
- *                       the EP uses the callbacks: a session that has some is refused if it does not
+ *                       the EP uses the callbacks: if not, a session that has some is refused
  *   ORT 1.28 to 1.30    the same functions, experimental: found by name; ORT does not ask
  *   before              there are none
  *

@@ -3,7 +3,7 @@
  * has official headers of API 30 or newer; this stands beside those of API 29 (or the tool's own
  * examples/epctx/ort/abi.h), which are included first. A table grows at its end only and is the
  * same for every version of the API asked for, so the new functions have fixed places.
- * tests/test_ort_131.c calls them.
+ * tests/ort/slots131.c calls them.
  *
  * Only an ONNX Runtime of API 31 has them: each ort131_..._of() is told the library's version
  * ("1.31.1" is 31) and gives NULL for older ones.

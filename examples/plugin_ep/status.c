@@ -1,5 +1,5 @@
-/* status.c - errors of epctx.h as OrtStatus: ORT's code and the text we wrote. And the log, and which
- * ORT this is. */
+/* status.c - errors of epctx.h as OrtStatus: ORT's code and the text we wrote. And the log, and
+ * which ORT this is. */
 #include "bridge.h"
 
 #include <stdarg.h>
