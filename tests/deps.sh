@@ -163,7 +163,7 @@ trap 'exit 129' HUP
 
 # watched WHAT COMMAND...: what it prints goes to $log; a line tells every few seconds that it runs.
 watched() {
-    what=$1
+    doing=$1
     shift
     "$@" >"$log" 2>&1 </dev/null &
     watching=$!
@@ -174,7 +174,7 @@ watched() {
         now=$(date +%s)
         [ $((now - told)) -ge 8 ] || continue
         told=$now
-        say "$what: $((now - begun)) s so far. $(tail -c 500 "$log" | tr '\r' '\n' | grep . |
+        say "$doing: $((now - begun)) s so far. $(tail -c 500 "$log" | tr '\r' '\n' | grep . |
             tail -n 1 | cut -c 1-60)"
     done
     code=0
@@ -275,10 +275,10 @@ install_wanted() {
         return 0
     fi
     left=
-    for p in $want; do installed "$p" || left="$left $p"; done
+    for p in $want; do installed "$p" || left="$left${left:+ }$p"; done
     words=$(grep '^E: ' "$log" | head -n 1 | cut -c 1-200)
-    die "could not install:$left. apt-get says: ${words:-$(tail -n 1 "$log")} When that is mended," \
-        "as root: apt-get update && apt-get install --no-install-recommends$left"
+    die "could not install: ${left:-$want}$because. apt-get says: ${words:-$(tail -n 1 "$log")} When that is mended," \
+        "as root: apt-get update && apt-get install --no-install-recommends ${left:-$want}"
 }
 
 nanopb_there() {

@@ -300,7 +300,7 @@ done
 (cd "$top" && unset NANOPB_SOURCE && EPCTX_OFFLINE=1 EPCTX_CACHE=$work/no_cache \
     sh tests/deps.sh nanopb) >"$out" 2>"$err"
 code=$?
-said "EPCTX_OFFLINE" 1 "missing: nanopb's source package"
+said "EPCTX_OFFLINE" 1 "missing: nanopb "
 
 # -- completion in bash --
 cat >complete.bash <<'E3'
