@@ -527,7 +527,8 @@ could_not() {
     fi
     why=$(grep -iE 'do not match the hashes|another hash' "$log" | head -n 1)
     [ -z "$why" ] || why="what came ${other_hash#*it }"
-    [ -n "$why" ] || why=$(grep -iE '^(npm )?(ERR|E:)' "$log" | head -n 1 | cut -c 1-160)
+    [ -n "$why" ] || why=$(grep -iE '^(npm )?(ERR|E:)' "$log" | head -n 1 |
+        sed 's/^ERROR: //' | cut -c 1-160)
     die "could not get $1: ${why:-no answer}. $2."
 }
 

@@ -162,7 +162,7 @@ read -r page silent refused <"$work/ports"
 # A cache with everything but ONNX Runtime: pip is asked.
 mkdir "$work/part"
 for folder in "$cached"/jp.keijiro* "$cached"/nanopb-*; do ln -s "$folder" "$work/part/"; done
-for kind in "page:ERROR: " "silent:no answer" "refused:ERROR: "; do
+for kind in "page:No matching" "silent:no answer" "refused:No matching"; do
     eval "port=\$${kind%%:*}"
     runs env EPCTX_CACHE="$work/part" PIP_INDEX_URL="http://127.0.0.1:$port/simple" \
         sh tests/deps.sh demo
