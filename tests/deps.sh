@@ -163,7 +163,7 @@ trap 'exit 129' HUP
 
 # watched WHAT COMMAND...: what it prints goes to $log; a line tells every few seconds that it runs.
 watched() {
-    what=$1
+    doing=$1
     shift
     "$@" >"$log" 2>&1 </dev/null &
     watching=$!
@@ -174,7 +174,7 @@ watched() {
         now=$(date +%s)
         [ $((now - told)) -ge 8 ] || continue
         told=$now
-        say "$what: $((now - begun)) s so far. $(tail -c 500 "$log" | tr '\r' '\n' | grep . |
+        say "$doing: $((now - begun)) s so far. $(tail -c 500 "$log" | tr '\r' '\n' | grep . |
             tail -n 1 | cut -c 1-60)"
     done
     code=0
@@ -188,8 +188,8 @@ watched() {
 startup=1
 started() { startup=$(($(date +%s) - $1 + 1)); }
 
-# in_time COMMAND...: it ends well, and a server has $patience seconds to answer; what it prints goes
-# to $log
+# in_time COMMAND...: it ends well, and a server has $patience seconds to answer; what it prints
+# goes to $log
 in_time() {
     "$@" >"$log" 2>&1 </dev/null &
     watching=$!
@@ -249,8 +249,8 @@ install_wanted() {
     prefix=$(as_root) || die "missing: $want$because. Not root and no sudo here; as root run:" \
         "$as_root"
     # A password is asked for now, not while someone waits for an answer of a server.
-    [ -z "$prefix" ] || sudo true || die "missing: $want$because. sudo lets us do nothing; as root" \
-        "run: $as_root"
+    [ -z "$prefix" ] || sudo true || die "missing: $want$because. sudo lets us do nothing;" \
+        "as root run: $as_root"
     tmp=$(mktemp -d) || die "cannot write to ${TMPDIR:-/tmp}: set TMPDIR to a folder with space"
     log=$tmp/log
     # The package lists may be absent or old, so they are fetched before the install. Without a
@@ -275,10 +275,10 @@ install_wanted() {
         return 0
     fi
     left=
-    for p in $want; do installed "$p" || left="$left $p"; done
+    for p in $want; do installed "$p" || left="$left${left:+ }$p"; done
     words=$(grep '^E: ' "$log" | head -n 1 | cut -c 1-200)
-    die "could not install:$left. apt-get says: ${words:-$(tail -n 1 "$log")} When that is mended," \
-        "as root: apt-get update && apt-get install --no-install-recommends$left"
+    die "could not install: ${left:-$want}$because. apt-get says:" \
+        "${words:-$(tail -n 1 "$log")} When that is mended, as root: apt-get update && apt-get install --no-install-recommends ${left:-$want}"
 }
 
 nanopb_there() {
@@ -437,7 +437,7 @@ fetch_nanopb() {
     begin
     if ! kept "$cache/$archive" "$nanopb_sha512"; then
         what="nanopb $nanopb_version (source package of Debian)"
-        cure="Try again when the network is there, or put $archive into $cache, or set NANOPB_SOURCE"
+        cure="Try again when the network is there; or put $archive into $cache"
         offline "$what"
         have apt-get || die "missing: $what. There is no apt-get here. $cure."
         say "downloading $what"
@@ -527,7 +527,8 @@ could_not() {
     fi
     why=$(grep -iE 'do not match the hashes|another hash' "$log" | head -n 1)
     [ -z "$why" ] || why="what came ${other_hash#*it }"
-    [ -n "$why" ] || why=$(grep -iE '^(npm )?(ERR|E:)' "$log" | head -n 1 | cut -c 1-160)
+    [ -n "$why" ] || why=$(grep -iE '^(npm )?(ERR|E:)' "$log" | head -n 1 |
+        sed 's/^ERROR: //' | cut -c 1-160)
     die "could not get $1: ${why:-no answer}. $2."
 }
 
@@ -648,8 +649,9 @@ pip_cure="Check the network and pip's settings and try again; or put the wheel i
 answered=
 # pip_answers WHAT NAME: an index knows it, and says so in time
 pip_answers() {
-    [ -z "$answered" ] || return 0
+    if [ -n "$answered" ]; then return 0; fi
     say "asking for $1"
+    usable_pip
     in_time pip index versions --retries 0 "$2" || could_not "$1" "$pip_cure"
     answered=1
 }
@@ -671,7 +673,6 @@ ort_wheel() {
     begin
     if ! kept "$cache/wheels/$name" "$sha256"; then
         offline "$what"
-        usable_pip
         pip_answers "$what" onnxruntime
         say "downloading $what"
         echo "onnxruntime==$version --hash=sha256:$sha256" >"$tmp/wanted"
@@ -739,7 +740,6 @@ make_python() {
 }
 get_wheels() {
     offline "$what"
-    usable_pip
     pip_answers "$what" onnx
     say "downloading $what"
     rm -rf "$tmp/wheels"

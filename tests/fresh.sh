@@ -1,7 +1,7 @@
 #!/bin/sh
-# The README's two commands on a really fresh Debian 12, made by debootstrap, with what Debian has and
-# with nothing else: as root, and as a plain user with sudo and umask 077 in a path with blanks. How
-# much is downloaded, and that nothing is silent for long. Part of `make matrix`; wants root.
+# The README's two commands on a really fresh Debian 12, made by debootstrap, with what Debian has
+# and with nothing else: as root, and as a plain user with sudo and umask 077 in a path with blanks.
+# How much is downloaded, and that nothing is silent for long. Part of `make matrix`; wants root.
 #
 # Mirror, proxies, certificates and the settings of pip and npm are those of this machine.
 #
@@ -78,9 +78,11 @@ settings() {
     done
 }
 
-# Variables of clients, those of certificates only where their file is there, too.
+# The variables of clients
 clients() {
-    env | grep -iE '^((https?|no|all)_proxy|pip_[a-z_]*|npm_config_[a-z_]*|ssl_cert_(file|dir)|requests_ca_bundle|curl_ca_bundle|node_extra_ca_certs|debian_mirror)='
+    names='(https?|no|all)_proxy|pip_[a-z_]*|npm_config_[a-z_]*|debian_mirror'
+    certificates='ssl_cert_(file|dir)|requests_ca_bundle|curl_ca_bundle|node_extra_ca_certs'
+    env | grep -iE "^($names|$certificates)="
 }
 
 # stamped: each line with the second it came in
@@ -133,8 +135,8 @@ END
             >"$system/etc/environment.sh"
         chmod 644 "$system"/etc/environment.* "$system/etc/fresh.sh"
         {
-            chroot "$system" env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
-                su "$user" -c 'sh /etc/fresh.sh' </dev/null 2>&1
+            chroot "$system" env -i \
+                PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin su "$user" -c 'sh /etc/fresh.sh' </dev/null 2>&1
             echo "exit code $?"
         } | stamped >"$out"
         cp "$out" "$work/$user.$goal.log"

@@ -48,7 +48,7 @@ python_names() { sources '(' -name '*.py' -o -path ./tests/run ')' | xargs pyfla
 
 yaml() {
     sources '(' -name '*.yml' -o -name .clang-format -o -name .clang-tidy ')' |
-        xargs "$python" -c '
+        xargs /usr/bin/python3 -c '
 import sys, yaml
 for name in sys.argv[1:]:
     try:

@@ -179,8 +179,8 @@ if [ "$(id -u)" -ne 0 ]; then
     epctx set locked/m.onnx --in-place notes=x
     refused "a folder that is read-only" 1 "locked/m.onnx"
 elif command -v setpriv >/dev/null; then
-    setpriv --reuid=65534 --clear-groups "$epctx" set locked/m.onnx --in-place notes=x \
-        >"$out" 2>"$err"; code=$?
+    setpriv --inh-caps=-all --bounding-set=-all "$epctx" set locked/m.onnx --in-place \
+        notes=x >"$out" 2>"$err"; code=$?
     refused "a folder that is read-only" 1 "locked/m.onnx"
 else
     echo "skip a folder that is read-only: root may write it, and there is no setpriv"

@@ -58,10 +58,11 @@ else ok "tool is the same from every folder"; fi
 
 # -- whatever the environment is by then, what was built is copied --
 before=$(cksum <"$plain")
-for how in "env -i PATH=$PATH HOME=/nowhere EPCTX_BUILD=${EPCTX_BUILD:-build}" \
-    "env NANOPB_LIBS=-lother NANOPB_CFLAGS=-I/other EPCTX_NO_PACKAGE=1 EPCTX_CACHE=/nowhere CC=false"; do
+other="NANOPB_LIBS=-lother NANOPB_CFLAGS=-I/other EPCTX_NO_PACKAGE=1 EPCTX_CACHE=/nowhere CC=false"
+for how in "env -i PATH=$PATH HOME=/nowhere EPCTX_BUILD=${EPCTX_BUILD:-build}" "env $other"; do
     # shellcheck disable=SC2086 # words
-    $how make --no-print-directory -C "$top" install DESTDIR="$work/again" PREFIX=/usr >"$out" 2>"$err"
+    $how make --no-print-directory -C "$top" install DESTDIR="$work/again" PREFIX=/usr \
+        >"$out" 2>"$err"
     code=$?
     said "install, ${how%% PATH*}" 0
     if diff -r "$stage" "$work/again" >"$out" && [ "$before" = "$(cksum <"$plain")" ]; then
@@ -300,7 +301,7 @@ done
 (cd "$top" && unset NANOPB_SOURCE && EPCTX_OFFLINE=1 EPCTX_CACHE=$work/no_cache \
     sh tests/deps.sh nanopb) >"$out" 2>"$err"
 code=$?
-said "EPCTX_OFFLINE" 1 "missing: nanopb's source package"
+said "EPCTX_OFFLINE" 1 "missing: nanopb "
 
 # -- completion in bash --
 cat >complete.bash <<'E3'

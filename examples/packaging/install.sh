@@ -8,8 +8,8 @@
 # zshcompdir, fishcompdir. There is no compiled library: nothing goes to libdir.
 # EPCTX_BUILD is the folder that holds the built tool (default: build), and beside it `config`: with
 # which NANOPB_CFLAGS and NANOPB_LIBS it was built. epctx.pc gives these to programs, or
-# EPCTX_NANOPB_CFLAGS and EPCTX_NANOPB_LIBS where they are set; where nothing is built, NANOPB_CFLAGS
-# and NANOPB_LIBS.
+# EPCTX_NANOPB_CFLAGS and EPCTX_NANOPB_LIBS where they are set; where nothing is built,
+# NANOPB_CFLAGS and NANOPB_LIBS.
 set -eu
 name=install
 cd "$(dirname "$0")/../.."
@@ -65,7 +65,8 @@ esac
 built=${EPCTX_BUILD:-build}
 setting() {
     eval "given=\${EPCTX_$1-unset}"
-    if [ "$given" = unset ] && [ -e "$built/config" ]; then given=$(sed -n "s/^$1=//p" "$built/config")
+    if [ "$given" = unset ] && [ -e "$built/config" ]; then
+        given=$(sed -n "s/^$1=//p" "$built/config")
     elif [ "$given" = unset ]; then eval "given=\${$1:-}"; fi
     printf '%s\n' "$given"
 }
@@ -93,7 +94,7 @@ tool() {
     completion=examples/epctx/completion
     if [ "$action" = install ]; then
         [ -x "$built/epctx" ] || die "$built/epctx is not built: run make $built/epctx"
-        [ -e "$built/config" ] && ! [ "$built/config" -nt "$built/epctx" ] ||
+        [ -e "$built/config" ] && [ -z "$(find "$built/config" -newer "$built/epctx")" ] ||
             die "$built/epctx is not of the last build: run make $built/epctx"
     fi
     put 755 "$built/epctx" "$bindir/epctx"
