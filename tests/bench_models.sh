@@ -44,7 +44,7 @@ if [ $# -eq 0 ]; then
     set -- "$@" --kernels '*'
 fi
 mkdir -p build/kernels
-"${PYTHON:-/usr/bin/python3}" tests/judge/kernels.py build/kernels
+"$(tests/deps.sh where python)" tests/judge/kernels.py build/kernels
 folder=${EPCTX_TEST_MODELS:-}/onnx
 for name in "$@"; do
     shift

@@ -245,11 +245,14 @@ ends "an old pip" "python3-pip-whl" "pip: 20.3.4 found, 22.3 needed"
 if unshare -rm sh -c "mkdir '$work/small' && mount -t tmpfs -o size=64k tmpfs '$work/small'" \
     2>/dev/null; then
     echo 'mount -t tmpfs -o size=2m tmpfs "$1" && shift && exec "$@"' >"$work/full.sh"
-    cp "$cached"/wheels/onnxruntime-1.31.1-*"$(uname -m)".whl "$work/links/" 2>/dev/null &&
+    if cp "$cached"/wheels/onnxruntime-1.31.1-*"$(uname -m)".whl "$work/links/" 2>/dev/null; then
         runs env PIP_NO_INDEX=1 PIP_FIND_LINKS="$work/links" unshare -rm sh "$work/full.sh" \
             "$work/small" sh -c 'ln -s "$1"/jp.keijiro*[0-9] "$2"/ && EPCTX_CACHE=$2 exec \
-            sh tests/deps.sh demo' sh "$cached" "$work/small" &&
+            sh tests/deps.sh demo' sh "$cached" "$work/small"
         ends "a full disk" "no space left in $work/small" "set EPCTX_CACHE"
+    else
+        echo "skip a full disk: the cache has no wheel of ONNX Runtime"
+    fi
     echo 'mount -t tmpfs tmpfs "$1" && mount -o remount,ro "$1" && shift && exec "$@"' \
         >"$work/full.sh"
     runs env EPCTX_CACHE="$work/small" unshare -rm sh "$work/full.sh" "$work/small" \
