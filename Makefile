@@ -53,12 +53,16 @@ PIECES   = -DEPCTX_ARENA_BLOCK=0
 # gcc's "undefined" leaves out casts of floats that no integer can hold.
 SANITIZE = -O1 -g1 -fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=all \
            -fno-omit-frame-pointer -DEPCTX_DEBUG $(PIECES)
+# Files of the tool name those in its other folders as "core/cli.h".
+INCLUDE  = -I. -Iexamples/epctx
 # The same bytes in whatever folder: debug information and __FILE__ do not name it.
-COMPILE  = $(CC) $(WARNINGS) -MMD -MP -I. $(NANOPB_CFLAGS) $(CPPFLAGS) $(CFLAGS) \
+COMPILE  = $(CC) $(WARNINGS) -MMD -MP $(INCLUDE) $(NANOPB_CFLAGS) $(CPPFLAGS) $(CFLAGS) \
            "-ffile-prefix-map=$(CURDIR)=."
 LIBS     = $(NANOPB_LIBS) -lm -pthread
 
-CLI_SOURCES  := $(wildcard examples/epctx/*.c)
+# ort/ but for its front needs ONNX Runtime, ops/ is an archive of its own.
+CLI_SOURCES  := $(wildcard $(addprefix examples/epctx/,*.c commands/*.c compile/*.c core/*.c \
+                  delivery/*.c ort/anyep.c view/*.c))
 CLI_LIBS     := -lsodium
 # What the tool does to whole models: an archive of their own, for the tests and fuzzers, too.
 OPS_SOURCES  := $(wildcard examples/epctx/ops/*.c)
@@ -75,7 +79,8 @@ ORT_GOALS    := test check plugin conformance matrix bench coverage mutate size 
 ORT_HEADERS   = $(shell sh tests/deps.sh where ort-headers)
 ifneq ($(or $(filter $(ORT_GOALS) %-programs,$(MAKECMDGOALS)),$(shell sh tests/deps.sh where \
        ort-headers 2>/dev/null)),)
-CLI_ORT      := $(wildcard examples/epctx/ort/*.c) examples/conformance/ort_driver.c
+CLI_ORT      := $(filter-out %/anyep.c,$(wildcard examples/epctx/ort/*.c)) \
+                examples/conformance/ort_driver.c
 override CFLAGS += -DEPCTX_CLI_ORT
 endif
 # What includes ONNX Runtime's headers is built by `make plugin` and for the tests only.
@@ -399,8 +404,8 @@ build/$(1)libepctx_ops.a: $(OPS_SOURCES:%.c=build/$(1)obj/%.o)
 build/$(1)epctx-conformance: $(CONFORMANCE_SOURCES:%.c=build/$(1)obj/%.o) build/$(1)libepctx.a
 	$(2) $$^ $$(LIBS) -o $$@
 
-build/$(1)obj/examples/epctx/main.o build/$(1)obj/examples/epctx/anyep.o: build/cli_libs
-build/$(1)obj/examples/epctx/view.o: build/view_page.h
+build/$(1)obj/examples/epctx/main.o build/$(1)obj/examples/epctx/ort/anyep.o: build/cli_libs
+build/$(1)obj/examples/epctx/commands/view.o: build/view_page.h
 build/$(1)epctx: $(patsubst %.c,build/$(1)obj/%.o,$(CLI_SOURCES) $(CLI_ORT)) \
                  build/$(1)libepctx_ops.a build/$(1)libepctx.a
 	$(2) $$(LDFLAGS) $$^ $$(LIBS) $$(CLI_LIBS) -o $$@
@@ -475,7 +480,7 @@ $(eval $(call replay,quick/asan,$(COMPILE) $(SANITIZE) -O0 -g))
 # The fuzzers want clang; libFuzzer brings main().
 FUZZ_SANITIZE = -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all \
                 -DEPCTX_DEBUG
-$(eval $(call rules,fuzz/,clang $(WARNINGS) -MMD -MP -I. $(NANOPB_CFLAGS) -O1 -g1 $(FUZZ_SANITIZE)))
+$(eval $(call rules,fuzz/,clang $(WARNINGS) -MMD -MP $(INCLUDE) $(NANOPB_CFLAGS) -O1 -g1 $(FUZZ_SANITIZE)))
 build/fuzz/obj/%.o: | deps-test
 
 # With another EPCTX_NO_PACKAGE than before, or with headers that were not there, the tool is built
@@ -526,7 +531,7 @@ build/$(1)/obj/header/%.o: %.h Makefile | deps-test
 build/$(1)/obj/nanopb/%.o: Makefile | deps-test
 	@mkdir -p $$(@D)
 	$$(CC_$(notdir $(1))) -O2 -fPIC -fvisibility=hidden -c "$$(NANOPB_FOLDER)/$$*.c" -o $$@
-build/$(1)/obj/examples/epctx/view.o: build/view_page.h
+build/$(1)/obj/examples/epctx/commands/view.o: build/view_page.h
 build/$(1)/libepctx.a: $(HEADERS:%.h=build/$(1)/obj/header/%.o) \
                        $(patsubst %,build/$(1)/obj/nanopb/pb_%.o,common decode encode)
 	@rm -f $$@
@@ -541,7 +546,7 @@ build/$(1)/tests/%$(2): build/$(1)/obj/tests/%.o build/$(1)/libepctx_ops.a build
 build/$(1)/epctx: $(BARE_SOURCES:%.c=build/$(1)/obj/%.o) build/$(1)/libepctx_ops.a \
                 build/$(1)/libepctx.a
 	$$(CC_$(notdir $(1))) -static $$^ -lm -o $$@
-build/$(1)/%: CROSS = $$(CC_$(notdir $(1))) $(WARNINGS) -MMD -MP -I. -isystem "$$(NANOPB_FOLDER)" \
+build/$(1)/%: CROSS = $$(CC_$(notdir $(1))) $(WARNINGS) -MMD -MP $(INCLUDE) -isystem "$$(NANOPB_FOLDER)" \
                  $(if $(filter quick/%,$(1)),-O0,-O2) -D_FILE_OFFSET_BITS=64 -DEPCTX_CLI_NO_PACKAGE \
                  $$(FLAGS_$(notdir $(1))) $$(LAYER)
 build/$(1)/%: LINK = -static

@@ -63,10 +63,10 @@ man_page() { groff -man -ww -z -Kutf8 examples/epctx/epctx.1; }
 test_names() {
     words=$(sed -n 's/^ \* >>\([a-z]*\)\(:.*\)*$/\1/p' epctx.h | sort -u)
     words="$words npu $(basename -s .h examples/epctx/ops/*.h)"
-    words="$words $(basename -s .c examples/epctx/*.c)"
+    words="$words $(basename -s .c examples/epctx/commands/*.c)"
     words="$words faults threads plugin api bad build cli conformance demo deps docs embed examples"
     words="$words files firmware fleet fuzz guide guides headers install ort platforms readme"
-    words="$words completion rules scaling schema web"
+    words="$words combine completion convert delivery rules scaling schema web"
     for file in tests/test_*.c tests/test_*.sh; do
         name=${file#tests/test_}
         case " $(echo "$words" | tr '\n' ' ') " in

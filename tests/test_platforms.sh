@@ -77,8 +77,8 @@ done
 warnings="-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wcast-qual -Werror"
 
 # Of the tool, with what it needs where it was built with ONNX Runtime's headers.
-tool=$(find build/obj/examples/epctx build/obj/examples/conformance/ort_driver.o -name '*.o' \
-    2>/dev/null)
+tool=$(find build/obj/examples/epctx/main.o build/obj/examples/epctx/*/ \
+    build/obj/examples/conformance/ort_driver.o -name '*.o' 2>/dev/null)
 
 # make_with NAME COMPILER LANGUAGE FLAGS...: an epctx whose headers were compiled that way
 make_with() {

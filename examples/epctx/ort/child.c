@@ -2,7 +2,7 @@
 #define _GNU_SOURCE
 #include "child.h"
 
-#include "../ops/dims.h"
+#include "ops/dims.h"
 
 #include <stdarg.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #define EPCTX_CLI_ORT_CHILD_H
 
 #include "../../conformance/ort_driver.h"
-#include "../anyep.h"
+#include "anyep.h"
 
 #include <string.h>
 
