@@ -41,7 +41,7 @@ static int run(int argc, char **argv) {
                                   {"--overwrite", &out.overwrite, NULL},
                                   {"-f", NULL, &out.force},
                                   {NULL, NULL, NULL}};
-    if (cli_parse(&cli_copy, argc, argv, options, files, 2)) {
+    if (cli_parse_dash(&cli_copy, argc, argv, options, files, 2)) {
         out.path = files[1];
         if (output_check(&out, files[0])) code = copy(files[0], &out, rebuild);
     }

@@ -761,7 +761,7 @@ static int run(int argc, char **argv) {
     char *input;
     int code;
     const cli_option options[] = {{"--json", NULL, &json}, {NULL, NULL, NULL}};
-    if (!cli_parse(&cli_explain, argc, argv, options, &text, 1)) return CLI_USAGE;
+    if (!cli_parse_dash(&cli_explain, argc, argv, options, &text, 1)) return CLI_USAGE;
     if (explain_rule(text, json)) return CLI_OK;
     if (strcmp(text, "-") != 0) return explain(text, json);
     input = read_input();

@@ -247,7 +247,7 @@ static int run(int argc, char **argv) {
     bool json = false;
     const char *file = NULL;
     const cli_option options[] = {{"--json", NULL, &json}, {NULL, NULL, NULL}};
-    if (!cli_parse(&cli_scan, argc, argv, options, &file, 1)) return CLI_USAGE;
+    if (!cli_parse_dash(&cli_scan, argc, argv, options, &file, 1)) return CLI_USAGE;
     if (strcmp(file, "-") == 0) {
         epctx_scan scan;
         pb_istream_t stream;

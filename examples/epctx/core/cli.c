@@ -1,4 +1,4 @@
-/* Command line, messages and text output of the epctx tool. */
+/* Command line of the epctx tool, and what its commands ask of models. */
 #define _POSIX_C_SOURCE 200809L
 
 #include "cli.h"
@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { GUESS_ROOM = sizeof((cli_guess *)0)->text };
+enum { GUESS_ROOM = sizeof((cli_guess *)0)->text, NO_DASH = INT32_MAX };
 
 /* Two for every letter to add, remove or replace to make one word of the other, one for two
  * neighbours that change places. */
@@ -221,12 +221,6 @@ static int read_option(const cli_command *command, int argc, char **argv, int at
     return 0;
 }
 
-/* Is "-" standard input, or for copy's second operand standard output? */
-static bool takes_dash(const cli_command *command, int operand) {
-    return command == &cli_scan || command == &cli_explain ||
-           (command == &cli_copy && operand == 1);
-}
-
 static bool listed_options;
 
 bool cli_listed_options(void) {
@@ -240,8 +234,9 @@ static void list_options(const cli_option *options) {
     puts("--help\n--hugging-face\n--no-progress");
 }
 
-int cli_parse_some(const cli_command *command, int argc, char **argv, const cli_option *options,
-                   const char **operands, int least, int most) {
+/* `dash`: the first operand that may be "-". */
+static int parse(const cli_command *command, int argc, char **argv, const cli_option *options,
+                 const char **operands, int least, int most, int dash) {
     bool options_end = false;
     int found = 0;
     int at = 0;
@@ -259,7 +254,7 @@ int cli_parse_some(const cli_command *command, int argc, char **argv, const cli_
             if (taken == 0) return -1;
             at += taken;
         } else {
-            if (strcmp(text, "-") == 0 && !takes_dash(command, found)) {
+            if (strcmp(text, "-") == 0 && found < dash) {
                 usage_error(command,
                             "this command does not read standard input; write ./- for a file "
                             "of that name: ",
@@ -281,9 +276,19 @@ int cli_parse_some(const cli_command *command, int argc, char **argv, const cli_
     return found;
 }
 
+int cli_parse_some(const cli_command *command, int argc, char **argv, const cli_option *options,
+                   const char **operands, int least, int most) {
+    return parse(command, argc, argv, options, operands, least, most, NO_DASH);
+}
+
 bool cli_parse(const cli_command *command, int argc, char **argv, const cli_option *options,
                const char **operands, int count) {
-    return cli_parse_some(command, argc, argv, options, operands, count, count) >= 0;
+    return parse(command, argc, argv, options, operands, count, count, NO_DASH) >= 0;
+}
+
+bool cli_parse_dash(const cli_command *command, int argc, char **argv, const cli_option *options,
+                    const char **operands, int count) {
+    return parse(command, argc, argv, options, operands, count, count, count - 1) >= 0;
 }
 
 bool cli_number(const char *option, const char *text, uint64_t least, uint64_t most,
@@ -338,57 +343,6 @@ void cli_own_codes(int failed) {
 
 int cli_output_failed(void) {
     return output_failed;
-}
-
-const char *cli_plural(uint64_t count) {
-    return count == 1 ? "" : "s";
-}
-
-void cli_put_wrapped(FILE *out, const char *text, int indent) {
-    int column = indent;
-    while (*text != '\0') {
-        const int size = (int)strcspn(text, " ");
-        if (column > indent && column + 1 + size > 80) {
-            fprintf(out, "\n%*s", indent, "");
-            column = indent;
-        }
-        column += fprintf(out, "%s%.*s", column > indent ? " " : "", size, text);
-        text += (size_t)size + strspn(text + size, " ");
-    }
-    putc('\n', out);
-}
-
-void cli_put(FILE *out, epctx_str text) {
-    uint32_t code, before = 0;
-    size_t i, k, size;
-    for (i = 0; i < text.size; i += size, before = code) {
-        code = epctx_str_char(text, i, &size);
-        if (epctx_char_is_shown(code, before))
-            fwrite(text.data + i, 1, size, out);
-        else
-            for (k = i; k < i + size; k++) fprintf(out, "\\x%02x", (unsigned char)text.data[k]);
-    }
-}
-
-void cli_put_json(FILE *out, epctx_str text) {
-    uint32_t code, before = 0;
-    size_t i, size;
-    fputc('"', out);
-    for (i = 0; i < text.size; i += size, before = code) {
-        code = epctx_str_char(text, i, &size);
-        if (code == EPCTX_NO_CHAR) {
-            fputs("\\ufffd", out);
-        } else if (epctx_char_is_shown(code, before)) {
-            if (code == '"' || code == '\\') fputc('\\', out);
-            fwrite(text.data + i, 1, size, out);
-        } else if (code < 0x10000) {
-            fprintf(out, "\\u%04x", (unsigned)code);
-        } else { /* a surrogate pair */
-            fprintf(out, "\\u%04x\\u%04x", (unsigned)(0xd7c0 + (code >> 10)),
-                    (unsigned)(0xdc00 + (code & 0x3ff)));
-        }
-    }
-    fputc('"', out);
 }
 
 epctx_str cli_field_str(epctx_view message, uint32_t number) {
@@ -457,23 +411,6 @@ bool cli_profile_for(const char *option, const char *name, const epctx_profile *
     cli_misuse("%s: unknown EP or profile '%s'%s%s the profiles are%s", option, name,
                cli_guess_hint(&guess), guess.best != NULL ? "" : ";", list);
     return false;
-}
-
-void cli_put_member(FILE *out, const char *key, epctx_str text, const char *after) {
-    fprintf(out, "\"%s\": ", key);
-    cli_put_json(out, text);
-    fputs(after, out);
-}
-
-void cli_json_str(const char *key, epctx_str text, const char *after) {
-    cli_put_member(stdout, key, text, after);
-}
-
-bool cli_colour(FILE *out) {
-    const char *no = getenv("NO_COLOR");
-    const char *term = getenv("TERM");
-    return isatty(fileno(out)) && (no == NULL || no[0] == '\0') &&
-           (term == NULL || strcmp(term, "dumb") != 0);
 }
 
 double cli_now(void) {

@@ -58,6 +58,9 @@ bool cli_parse(const cli_command *command, int argc, char **argv, const cli_opti
 /* The same with least..most operands; returns how many, or -1 on a mistake. */
 int cli_parse_some(const cli_command *command, int argc, char **argv, const cli_option *options,
                    const char **operands, int least, int most);
+/* The same as cli_parse, where the last operand may be "-", standard input or output. */
+bool cli_parse_dash(const cli_command *command, int argc, char **argv, const cli_option *options,
+                    const char **operands, int count);
 /* `epctx COMMAND --list-options` was answered: the command returns CLI_USAGE, but nothing is
  * wrong. */
 bool cli_listed_options(void);
