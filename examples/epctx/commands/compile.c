@@ -93,21 +93,6 @@ static void print_json(alone *a, double milliseconds) {
     cli_json_end(stdout);
 }
 
-bool compile_tell_compiled(const epctx_model *model, const char *file) {
-    char text[EPCTX_PATH_MAX + 300];
-    epctx_walk walk;
-    epctx_node_view node;
-    epctx_str ep;
-    epctx_walk_begin(&walk, model);
-    if (!epctx_walk_epnode(&walk, &node)) return false;
-    ep = epctx_node_attr_str(&node, "source");
-    snprintf(text, sizeof text,
-             "%s has EPContext nodes of '%.*s': it is compiled already, compile the original model",
-             file, ep.size < 200 ? (int)ep.size : 200, ep.data);
-    cli_fail_with_cure(text);
-    return true;
-}
-
 static epctx_status generate(alone *a, epctx_model *model, epctx_error *error) {
     epctx_gen_opts gen = a->set->gen;
     epctx_hooks hooks;

@@ -472,3 +472,18 @@ int compile_plan(const char *const *files, int count, const compile_settings *se
         return cli_fail_cure(&error, "-f replaces it");
     return status == EPCTX_OK ? CLI_OK : cli_fail(&error);
 }
+
+bool compile_tell_compiled(const epctx_model *model, const char *file) {
+    char text[EPCTX_PATH_MAX + 300];
+    epctx_walk walk;
+    epctx_node_view node;
+    epctx_str ep;
+    epctx_walk_begin(&walk, model);
+    if (!epctx_walk_epnode(&walk, &node)) return false;
+    ep = epctx_node_attr_str(&node, "source");
+    snprintf(text, sizeof text,
+             "%s has EPContext nodes of '%.*s': it is compiled already, compile the original model",
+             file, ep.size < 200 ? (int)ep.size : 200, ep.data);
+    cli_fail_with_cure(text);
+    return true;
+}
