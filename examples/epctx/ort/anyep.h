@@ -182,7 +182,7 @@ void anyep_remove(const char *folder);
 bool anyep_context_path(const char *folder, const char *name, const char *model, char *out,
                         size_t size);
 
-/* In the child (ort/child.c). */
+/* In the child (ort/work.c). */
 void anyep_child(const anyep_job *job, anyep_board *board);
 
 #endif
