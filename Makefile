@@ -251,9 +251,11 @@ analyze: deps-build
 format: deps-lint
 	@tests/format.py
 
-## lint     a look at the sources, a minute: layout, scripts, Python, YAML, man page, mutations
+## lint     a look at the sources, a minute: layout, scripts, Python, YAML, man page, mutations,
+##          and, in what is built of them, at files that need each other
 lint: deps-lint
-	@tests/run tests/lint.sh
+	@$(ALONE) $(MAKE) --no-print-directory build/quick/epctx
+	@EPCTX_BUILD=build/quick tests/run tests/lint.sh
 
 ## guards   take the checks of epctx.h and of the blob verifier out one at a time: does a test notice?
 guards: deps-test
