@@ -61,19 +61,23 @@ PIECES   = -DEPCTX_ARENA_BLOCK=0
 # gcc's "undefined" leaves out casts of floats that no integer can hold.
 SANITIZE = -O1 -g1 -fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=all \
            -fno-omit-frame-pointer -DEPCTX_DEBUG $(PIECES)
+# Files of the tool name those in its other folders as "core/cli.h".
+INCLUDE  = -I. -Iexamples/epctx
 # The same bytes in whatever folder: debug information and __FILE__ do not name it.
-COMPILE  = $(CC) $(WARNINGS) -MMD -MP -I. $(NANOPB_CFLAGS) $(CPPFLAGS) $(CFLAGS) \
+COMPILE  = $(CC) $(WARNINGS) -MMD -MP $(INCLUDE) $(NANOPB_CFLAGS) $(CPPFLAGS) $(CFLAGS) \
            "-ffile-prefix-map=$(CURDIR)=."
 LIBS     = $(NANOPB_LIBS) -lm -pthread
 
-# ort/ opens ONNX Runtime at run time.
-CLI_SOURCES  := $(wildcard examples/epctx/*.c examples/epctx/ort/*.c)
+# ort/ opens ONNX Runtime at run time, ops/ is an archive of its own.
+CLI_SOURCES  := $(wildcard $(addprefix examples/epctx/,*.c commands/*.c compile/*.c core/*.c \
+                  delivery/*.c ort/*.c view/*.c))
 CLI_LIBS     := -lsodium -ldl
 # What the tool does to whole models: an archive of their own, for the tests and fuzzers, too.
 OPS_SOURCES  := $(wildcard examples/epctx/ops/*.c)
 # Where there are no libraries but nanopb, everything is static: without `epctx package`, and without
 # ONNX Runtime, which a static program cannot open.
-BARE_SOURCES := $(filter-out %/package.c examples/epctx/ort/%,$(CLI_SOURCES))
+BARE_SOURCES := $(filter-out %/package.c $(filter-out %/anyep.c,$(wildcard examples/epctx/ort/*.c)), \
+                  $(CLI_SOURCES))
 ifneq ($(filter-out 0,$(EPCTX_NO_PACKAGE)),)
 CLI_SOURCES  := $(filter-out %/package.c,$(CLI_SOURCES))
 CLI_LIBS     := -ldl
@@ -248,9 +252,11 @@ analyze: deps-build
 format: deps-lint
 	@tests/format.py
 
-## lint     a look at the sources, a minute: layout, scripts, Python, YAML, man page, mutations
+## lint     a look at the sources, a minute: layout, scripts, Python, YAML, man page, mutations,
+##          and, in what is built of them, at files that need each other
 lint: deps-lint
-	@tests/run tests/lint.sh
+	@$(ALONE) $(MAKE) --no-print-directory build/quick/epctx
+	@EPCTX_BUILD=build/quick tests/run tests/lint.sh
 
 ## guards   take the checks of epctx.h and of the blob verifier out one at a time: does a test notice?
 guards: deps-test
@@ -411,7 +417,7 @@ build/$(1)epctx-conformance: $(CONFORMANCE_SOURCES:%.c=build/$(1)obj/%.o) build/
 	$(2) $$^ $$(LIBS) -o $$@
 
 build/$(1)obj/examples/epctx/main.o: build/cli_libs
-build/$(1)obj/examples/epctx/view.o: build/view_page.h
+build/$(1)obj/examples/epctx/commands/view.o: build/view_page.h
 # What `make install` has to know later.
 build/$(1)config: force
 	@mkdir -p $$(@D)
@@ -491,7 +497,7 @@ $(eval $(call replay,quick/asan,$(COMPILE) $(SANITIZE) -O0 -g))
 # The fuzzers want clang; libFuzzer brings main().
 FUZZ_SANITIZE = -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all \
                 -DEPCTX_DEBUG
-$(eval $(call rules,fuzz/,clang $(WARNINGS) -MMD -MP -I. $(NANOPB_CFLAGS) -O1 -g1 $(FUZZ_SANITIZE)))
+$(eval $(call rules,fuzz/,clang $(WARNINGS) -MMD -MP $(INCLUDE) $(NANOPB_CFLAGS) -O1 -g1 $(FUZZ_SANITIZE)))
 build/fuzz/obj/%.o: | deps-test
 
 # With another EPCTX_NO_PACKAGE than before the tool is built again.
@@ -541,7 +547,7 @@ build/$(1)/obj/header/%.o: %.h Makefile | deps-test
 build/$(1)/obj/nanopb/%.o: Makefile | deps-test
 	@mkdir -p $$(@D)
 	$$(CC_$(notdir $(1))) -O2 -fPIC -fvisibility=hidden -c "$$(NANOPB_FOLDER)/$$*.c" -o $$@
-build/$(1)/obj/examples/epctx/view.o: build/view_page.h
+build/$(1)/obj/examples/epctx/commands/view.o: build/view_page.h
 build/$(1)/libepctx.a: $(HEADERS:%.h=build/$(1)/obj/header/%.o) \
                        $(patsubst %,build/$(1)/obj/nanopb/pb_%.o,common decode encode)
 	@rm -f $$@
@@ -556,7 +562,7 @@ build/$(1)/tests/%$(2): build/$(1)/obj/tests/%.o build/$(1)/libepctx_ops.a build
 build/$(1)/epctx: $(BARE_SOURCES:%.c=build/$(1)/obj/%.o) build/$(1)/libepctx_ops.a \
                 build/$(1)/libepctx.a
 	$$(CC_$(notdir $(1))) -static $$^ -lm -o $$@
-build/$(1)/%: CROSS = $$(CC_$(notdir $(1))) $(WARNINGS) -MMD -MP -I. -isystem "$$(NANOPB_FOLDER)" \
+build/$(1)/%: CROSS = $$(CC_$(notdir $(1))) $(WARNINGS) -MMD -MP $(INCLUDE) -isystem "$$(NANOPB_FOLDER)" \
                  $(if $(filter quick/%,$(1)),-O0,-O2) -D_FILE_OFFSET_BITS=64 -DEPCTX_CLI_NO_PACKAGE \
                  -DEPCTX_CLI_NO_ORT $$(FLAGS_$(notdir $(1))) $$(LAYER)
 build/$(1)/%: LINK = -static

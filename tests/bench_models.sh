@@ -22,16 +22,15 @@ case ${LEVEL:-} in
     portable) limit=-DEPCTX_NPU_NO_SIMD ;;
     *) limit= ;;
 esac
-objects=$(find build/obj/examples/epctx -name '*.o' ! -name main.o ! -name driver.o \
-    ! -path '*/ops/*')
+objects=$(find build/obj/examples/epctx/*/ -name '*.o' ! -name driver.o ! -path '*/ops/*')
 if [ -n "$limit" ]; then # found before that of the library
     npu=build/bench_npu_$LEVEL.o
     ${CC:-gcc} -std=c11 -O2 -I. "$limit" -DEPCTX_NPU_IMPLEMENTATION -x c -c epctx_npu.h -o "$npu"
     objects="$objects $npu"
 fi
 # shellcheck disable=SC2086
-${CC:-gcc} -std=c11 -D_GNU_SOURCE -O2 -I. -isystem "$headers" tests/bench_models.c \
-    examples/conformance/ort_driver.c $objects build/libepctx_ops.a \
+${CC:-gcc} -std=c11 -D_GNU_SOURCE -O2 -I. -Iexamples/epctx -isystem "$headers" \
+    tests/bench_models.c examples/conformance/ort_driver.c $objects build/libepctx_ops.a \
     build/libepctx.a ${NANOPB_LIBS:--lprotobuf-nanopb} -lsodium -lm -pthread -ldl -o $bench
 if [ $# -eq 0 ]; then
     if [ -n "${EPCTX_TEST_MODELS:-}" ]; then

@@ -63,10 +63,10 @@ man_page() { groff -man -ww -z -Kutf8 examples/epctx/epctx.1; }
 test_names() {
     words=$(sed -n 's/^ \* >>\([a-z]*\)\(:.*\)*$/\1/p' epctx.h | sort -u)
     words="$words npu $(basename -s .h examples/epctx/ops/*.h)"
-    words="$words $(basename -s .c examples/epctx/*.c)"
+    words="$words $(basename -s .c examples/epctx/commands/*.c)"
     words="$words faults threads plugin api bad build cli conformance demo deps docs embed examples"
     words="$words files firmware fleet fuzz guide guides headers install ort platforms readme"
-    words="$words completion rules scaling schema web"
+    words="$words combine completion convert delivery depfile rules scaling schema web"
     for file in tests/test_*.c tests/test_*.sh; do
         name=${file#tests/test_}
         case " $(echo "$words" | tr '\n' ' ') " in
@@ -74,6 +74,12 @@ test_names() {
         *) echo "$file: no section, operation or command has this name (tests/README.md)" ;;
         esac
     done
+}
+
+# circles FOLDER OBJECTS MAIN: in make lint the plugin and the conformance suite may not be built.
+circles() {
+    if [ -e "$2/$1/$3" ]; then finds "circles of $1" "$python" -B tests/judge/circles.py "$1" "$2"
+    else echo "skip circles of $1: it is not built"; fi
 }
 
 "$python" -B tests/format.py --check || status=1
@@ -85,4 +91,7 @@ with groff "man page" man_page
 finds "lines" "$python" -B tests/judge/lines.py
 finds "mutations" tests/mutate.sh --check
 finds "names of tests" test_names
+circles examples/epctx "$build/obj" main.o
+circles examples/conformance "$build/obj" main.o
+circles examples/plugin_ep "$build/plugin" factory.o
 exit $status

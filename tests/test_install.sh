@@ -250,7 +250,7 @@ cd "$work" || exit 1
 tar -tzf first.tar.gz | grep -v '/$' | sed "s|^epctx-$version/||" | LC_ALL=C sort >found
 git -C "$top" ls-tree -r --name-only HEAD | LC_ALL=C sort >expected
 same "dist: every file" expected found
-object=build/obj/examples/epctx/json.o
+object=build/obj/examples/epctx/core/json.o
 for clone in "$work/clone" "$work/a longer name/clone"; do
     works "an object" make --no-print-directory -C "$clone" CFLAGS="-O0 -g" $object
 done

@@ -82,7 +82,8 @@ done
 
 warnings="-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wcast-qual -Werror"
 
-tool=$(find build/obj/examples/epctx -name '*.o')
+# Of the tool.
+tool=$(find build/obj/examples/epctx/main.o build/obj/examples/epctx/*/ -name '*.o')
 
 # make_with NAME COMPILER LANGUAGE FLAGS...: an epctx whose headers were compiled that way
 make_with() {

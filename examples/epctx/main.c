@@ -1,7 +1,7 @@
 /* epctx: inspect, edit, compile and run EPContext models. */
 #define _POSIX_C_SOURCE 200809L
 
-#include "cli.h"
+#include "core/cli.h"
 
 #include <errno.h>
 #include <fcntl.h>

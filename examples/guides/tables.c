@@ -5,7 +5,7 @@
  * prints PAGE.md with everything between a line "<!-- table NAME -->" and the next "<!-- end -->"
  * replaced by the table NAME. What the API does not tell, the meaning of a trait and the sources of
  * a profile, is in comments of epctx.h and taken from there. */
-#include "../epctx/rules.h"
+#include "../epctx/core/rules.h"
 
 #include <stdarg.h>
 #include <stdio.h>

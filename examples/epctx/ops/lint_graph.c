@@ -4,12 +4,6 @@
 
 /* -- names -- */
 
-/* An attribute's field that holds a graph. */
-bool lint_is_body(const epctx_field *field) {
-    return field->wire == EPCTX_WIRE_LEN &&
-           (field->number == EPCTX_FIELD_ATTR_G || field->number == EPCTX_FIELD_ATTR_GRAPHS);
-}
-
 /* The main graph, whose nodes ORT sorts; not that of a function, and no training graph. */
 bool lint_is_main(const linter *l, const lint_frame *scope) {
     return scope->outer == NULL && !l->in_function;

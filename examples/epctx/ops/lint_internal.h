@@ -131,6 +131,11 @@ void lint_attr_text(char out[LINT_ATTR_TEXT], epctx_str name);
 /* Opset imports of the model or of a function. For each domain the last one counts, as in ORT. */
 epctx_status lint_opsets(linter *l, epctx_cursor imports);
 epctx_status lint_domain(linter *l, const epctx_node_view *node, bool inner);
+bool lint_is_body(const epctx_field *field);
+/* Singular fields that occur twice, and strings that are not UTF-8. `node`: the innermost node. */
+void lint_fields(linter *l, epctx_kind type, epctx_view message, epctx_str node, epctx_str attr);
+/* What the model itself has besides its graph. */
+epctx_status lint_model(linter *l);
 
 /* -- lint_function.c -- */
 
@@ -139,7 +144,6 @@ epctx_status lint_callees(linter *l);
 lint_callee *lint_callee_at(const linter *l, size_t i);
 /* The function that a node calls: its position, or EPCTX_MAP_NONE. */
 uint32_t lint_callee_of(const linter *l, const epctx_node_view *node);
-epctx_status lint_function(linter *l, const lint_callee *callee);
 epctx_status lint_add_edge(linter *l, epctx_list *edges, uint32_t from, uint32_t to);
 /* Orders nodes as ORT does. `order` gets the position of each; UINT32_MAX for nodes in a cycle and
  * those that depend on one. */
@@ -151,9 +155,12 @@ epctx_status lint_ort_order(linter *l, const epctx_list *edges, uint32_t nodes, 
 epctx_status lint_graph(linter *l, epctx_view graph, lint_frame *outer);
 /* Whether this is the main graph, whose nodes ORT sorts. */
 bool lint_is_main(const linter *l, const lint_frame *scope);
-bool lint_is_body(const epctx_field *field);
 epctx_status lint_scope_nodes(linter *l, lint_frame *scope, epctx_cursor nodes);
 epctx_status lint_nodes(linter *l, lint_frame *scope, epctx_cursor nodes, epctx_view graph);
+
+/* -- lint_callee.c -- */
+
+epctx_status lint_function(linter *l, const lint_callee *callee);
 
 /* -- lint_tensor.c -- */
 

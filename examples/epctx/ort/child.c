@@ -1,8 +1,8 @@
-/* What the child process does: opens ONNX Runtime and the EP, then the job. */
+/* What the jobs of the child process share: ONNX Runtime and the EP, opened, and sessions. */
 #define _GNU_SOURCE
 #include "child.h"
 
-#include "../ops/dims.h"
+#include "ops/dims.h"
 
 #include <dlfcn.h>
 #include <limits.h>
@@ -107,9 +107,12 @@ static bool open_ep(child *c) {
                           "there is no such library, and ONNX Runtime %s has no EP of this name "
                           "itself (epctx devices lists them)",
                           c->board->ort_version);
-    if (c->device == NULL) return child_refused(c);
-    child_describe(c);
-    return true;
+    return c->device != NULL || child_refused(c);
+}
+
+bool child_open(child *c) {
+    free_dimensions(c->set);
+    return open_runtime(c) && (c->job->cpu || c->set->ep == NULL || open_ep(c));
 }
 
 /* ---------------------------------------------------------------- sessions */
@@ -212,33 +215,4 @@ bool child_model(child *c, const char *file, ort_spec *spec) {
     epctx_model_close(&model);
     if (status != EPCTX_OK) return child_fail(c, "%s", error.message);
     return spec->path != NULL || add_folder(c, file, spec);
-}
-
-/* The most memory that this process had so far. */
-static uint64_t most_memory(void) {
-    FILE *in = fopen("/proc/self/status", "r");
-    char line[256];
-    unsigned long long kib = 0;
-    while (in != NULL && fgets(line, sizeof line, in) != NULL)
-        if (sscanf(line, "VmHWM: %llu", &kib) == 1) break;
-    if (in != NULL) fclose(in);
-    return (uint64_t)kib * 1024;
-}
-
-void anyep_child(const anyep_job *job, anyep_board *board) {
-    child c;
-    bool ok;
-    memset(&c, 0, sizeof c);
-    c.job = job;
-    c.set = job->set;
-    c.board = board;
-    free_dimensions(job->set);
-    ok = open_runtime(&c) && (job->cpu || job->set->ep == NULL || open_ep(&c));
-    if (ok && job->work == ANYEP_LIST) ok = child_list(&c);
-    if (ok && job->work == ANYEP_COMPILE) ok = child_compile(&c);
-    if (ok && job->work == ANYEP_RUN) ok = child_run(&c);
-    if (ort_log[0] != '\0') fputs(ort_log, stderr);
-    board->memory = most_memory();
-    board->ok = ok;
-    board->returned = true;
 }

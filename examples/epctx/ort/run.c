@@ -1,5 +1,5 @@
 /* Makes a session of a model and runs it. */
-#include "../tensors.h"
+#include "core/tensors.h"
 #include "child.h"
 
 #include <stdlib.h>

@@ -1,0 +1,163 @@
+/* epctx profiles: what epctx knows about EPs, QNN's error numbers and Qualcomm's chips. */
+#include "core/cli.h"
+#include "core/vendors.h"
+
+#include <string.h>
+
+static void begin_json(const char *list) {
+    cli_json_begin(stdout);
+    printf("\"%s\": [", list);
+}
+
+static void end_json(void) {
+    fputs("\n]", stdout);
+    cli_json_end(stdout);
+}
+
+/* A line of the description of an EP, or a member of its object. */
+static void put_line(const char *name, const char *text, bool json) {
+    if (text == NULL) return;
+    if (!json) {
+        printf("  %-12s ", name);
+        cli_put_wrapped(stdout, text, 15);
+        return;
+    }
+    printf(",\n   \"%s\": ", name);
+    cli_put_json(stdout, epctx_str_of(text));
+}
+
+static void put_profile(const epctx_profile *profile, bool json, bool first) {
+    static const vendor_ep unknown = {NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL};
+    const vendor_ep *ep = vendor_ep_of(profile->name);
+    const char *source = profile->sources[0];
+    if (ep == NULL) ep = &unknown;
+    if (json) {
+        printf("%s\n  {", first ? "" : ",");
+        cli_json_str("name", epctx_str_of(profile->name), "");
+    } else {
+        printf("%s%s\n", first ? "" : "\n", profile->name);
+    }
+    put_line("source", source != NULL ? source : "any", json);
+    put_line("registered", ep->registers, json);
+    put_line("library", ep->library, json);
+    put_line("dll", ep->dll, json);
+    put_line("binary", profile->binary[0] != '\0' ? profile->binary : "embedded", json);
+    put_line("packages", ep->packages, json);
+    put_line("needs", ep->needs, json);
+    put_line("offline", ep->offline, json);
+    put_line("mind", ep->mind, json);
+    if (json) putchar('}');
+}
+
+static void put_plain(const vendor_plain *ep, bool json, bool first) {
+    if (json) {
+        printf("%s\n  {", first ? "" : ",");
+        cli_json_str("name", epctx_str_of(ep->name), "");
+    } else {
+        printf("%s%s\n", first ? "" : "\n", ep->name);
+    }
+    put_line("context", "none: it writes no context model, and loads none", json);
+    put_line("instead", ep->instead, json);
+    if (json) putchar('}');
+}
+
+static int list_profiles(const char *name, bool json) {
+    size_t count, i;
+    const epctx_profile *all = epctx_profiles(&count);
+    const epctx_profile *wanted = NULL;
+    const vendor_plain *plain = name != NULL ? vendor_plain_of(name) : NULL;
+    bool first = true;
+    if (name != NULL && plain == NULL && !cli_profile_for("profiles", name, &wanted))
+        return CLI_USAGE;
+    if (json) begin_json("profiles");
+    for (i = 0; i < count && plain == NULL; i++) {
+        if (wanted != NULL && wanted != &all[i]) continue;
+        put_profile(&all[i], json, first);
+        first = false;
+    }
+    for (i = 0; i < vendor_plain_count; i++) {
+        if (name != NULL && plain != &vendor_plains[i]) continue;
+        put_plain(&vendor_plains[i], json, first);
+        first = false;
+    }
+    if (json) end_json();
+    return CLI_OK;
+}
+
+static int list_errors(bool json) {
+    size_t i;
+    if (json) begin_json("qnn_errors");
+    for (i = 0; i < vendor_code_count; i++) {
+        const vendor_code *code = &vendor_codes[i];
+        if (json) {
+            printf("%s\n  {\"number\": %u, \"meaning\": ", i > 0 ? "," : "", code->number);
+            cli_put_json(stdout, epctx_str_of(code->meaning));
+            if (code->cure != NULL) fputs(", \"cure\": ", stdout);
+            if (code->cure != NULL) cli_put_json(stdout, epctx_str_of(code->cure));
+            putchar('}');
+        } else {
+            printf("%5u  %s\n", code->number, code->meaning);
+            if (code->cure != NULL) fputs("       ", stdout);
+            if (code->cure != NULL) cli_put_wrapped(stdout, code->cure, 7);
+        }
+    }
+    if (json) end_json();
+    return CLI_OK;
+}
+
+static int list_chips(bool json) {
+    size_t i;
+    if (json)
+        begin_json("chips");
+    else
+        puts("soc_model  HTP  VTCM    chip");
+    for (i = 0; i < vendor_chip_count; i++) {
+        const vendor_chip *chip = &vendor_chips[i];
+        if (json) {
+            printf("%s\n  {\"soc_model\": %u, \"htp_arch\": %u, \"vtcm_mb\": ", i > 0 ? "," : "",
+                   chip->soc_model, chip->arch);
+            if (chip->vtcm > 0)
+                printf("%u, ", chip->vtcm);
+            else
+                fputs("null, ", stdout);
+            cli_json_str("chip", epctx_str_of(chip->name), "}");
+        } else if (chip->vtcm > 0) {
+            printf("%9u  v%u  %2u MiB  %s\n", chip->soc_model, chip->arch, chip->vtcm, chip->name);
+        } else {
+            printf("%9u  v%u  ?       %s\n", chip->soc_model, chip->arch, chip->name);
+        }
+    }
+    if (json) end_json();
+    return CLI_OK;
+}
+
+static int run(int argc, char **argv) {
+    const char *name = NULL;
+    bool json = false, errors = false, chips = false;
+    const cli_option options[] = {{"--json", NULL, &json},
+                                  {"--errors", NULL, &errors},
+                                  {"--chips", NULL, &chips},
+                                  {NULL, NULL, NULL}};
+    if (cli_parse_some(&cli_profiles, argc, argv, options, &name, 0, 1) < 0) return CLI_USAGE;
+    if (errors + chips + (name != NULL) > 1) {
+        cli_fail_text("--errors, --chips and NAME exclude each other");
+        return CLI_USAGE;
+    }
+    return errors ? list_errors(json) : chips ? list_chips(json) : list_profiles(name, json);
+}
+
+const cli_command cli_profiles = {
+    "profiles",
+    "[--errors | --chips | NAME] [--json]",
+    "list what is known about EPs, their errors and chips",
+    "Prints for each EP, or the one of profile NAME, how nodes name it, how its\n"
+    "library is called and registered, where it is to be had, what it needs, and\n"
+    "whether it compiles without the device; also EPs of ONNX Runtime that have no\n"
+    "EPContext, such as DML, and what helps there.\n\n"
+    "  --errors   QNN's error numbers, what they mean and what helps; 'epctx explain'\n"
+    "             takes one of them, too\n"
+    "  --chips    Qualcomm's chips: soc_model, architecture of the HTP, VTCM\n"
+    "  --json     print one JSON object\n\n"
+    "Example: epctx profiles openvino\n",
+    run,
+};
