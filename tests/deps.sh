@@ -272,8 +272,10 @@ install_wanted() {
     left=
     for p in $want; do installed "$p" || left="$left${left:+ }$p"; done
     words=$(grep '^E: ' "$log" | head -n 1 | cut -c 1-200)
-    die "could not install: ${left:-$want}$because. apt-get says:" \
-        "${words:-$(tail -n 1 "$log")} When that is mended, as root: apt-get update && apt-get install --no-install-recommends ${left:-$want}"
+    left=${left:-$want}
+    words=${words:-$(tail -n 1 "$log")}
+    die "could not install: $left$because. apt-get says: $words When that is mended, as root:" \
+        "apt-get update && apt-get install --no-install-recommends $left"
 }
 
 nanopb_there() {
