@@ -24,7 +24,7 @@ def sources():
 
 
 def breakable(line):
-    """Is there a blank in front of the limit, and not just before a URL, a checksum or in `code`?"""
+    """Is there a blank in front of the limit, and not just before a URL, a checksum or code?"""
     whole = r"https?://\S+\W*$|^\s*`[^`]+`$|\b[0-9a-f]{64,}\W?$"
     return " " in line.strip()[:COLUMNS] and not re.search(whole, line)
 
