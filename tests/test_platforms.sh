@@ -184,9 +184,12 @@ triple_of() {
 # Does qemu multiply two floats to a double (MDEBR, which clang uses)? Those before 8.0 do not.
 emulator_multiplies() {
     cat >"$work/multiply.c" <<'END'
-int main(void) {
-    volatile float a = 3.0f, b = 5.0f;
-    return (double)a * (double)b != 15.0;
+__attribute__((noinline)) static double product(float a, float b) {
+    return (double)a * (double)b;
+}
+int main(int argc, char **argv) {
+    (void)argv;
+    return product((float)argc + 2.0f, (float)argc + 4.0f) != 15.0;
 }
 END
     clang --target=s390x-linux-gnu -isystem /usr/s390x-linux-gnu/include -O2 -c \
