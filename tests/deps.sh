@@ -337,11 +337,15 @@ want_fuzzers() {
 want_platform() {
     case $1 in
     i386) have i686-linux-gnu-gcc || need gcc-i686-linux-gnu
+          have i686-linux-gnu-g++ || need g++-i686-linux-gnu
           [ -e /usr/i686-linux-gnu/include/stdio.h ] || need libc6-dev-i386-cross ;;
-    s390x) want_cross s390x s390x-linux-gnu qemu-s390x ;;
+    s390x) want_cross s390x s390x-linux-gnu qemu-s390x
+           have s390x-linux-gnu-g++ || need g++-s390x-linux-gnu ;;
     arm64) want_cross arm64 aarch64-linux-gnu qemu-aarch64
+           have aarch64-linux-gnu-g++ || need g++-aarch64-linux-gnu
            [ -e /usr/aarch64-linux-gnu/lib/libstdc++.so.6 ] || need libstdc++6-arm64-cross ;;
-    armhf) want_cross armhf arm-linux-gnueabihf qemu-arm ;;
+    armhf) want_cross armhf arm-linux-gnueabihf qemu-arm
+           have arm-linux-gnueabihf-g++ || need g++-arm-linux-gnueabihf ;;
     powerpc) want_cross powerpc powerpc-linux-gnu qemu-ppc ;;
     musl) have musl-gcc || need musl-tools ;;
     windows) have x86_64-w64-mingw32-gcc || need gcc-mingw-w64-x86-64-win32
