@@ -207,7 +207,8 @@ conformance: deps-plugin build/epctx-conformance
 
 ## matrix   more processors, C libraries, Windows, packages; the plugin EP in ONNX Runtime's older
 ##          libraries and in those for Windows and arm64; both commands on a fresh Debian
-matrix: deps-plugin deps-matrix build/epctx $(ORT_TESTS:tests/%.c=build/tests/%) \
+matrix: deps-plugin deps-matrix build/epctx build/tests/test_npu_kernels \
+        $(ORT_TESTS:tests/%.c=build/tests/%) \
         $(PLUGINS:%=build/%) $(call programs_of,$(MORE_PLATFORMS)) \
         $(WINDOWS_TESTS:%=build/windows/tests/%.exe) $(PLUGINS:lib%.so=build/windows/%.dll) \
         $(ORT_TESTS:tests/%.c=build/arm64/tests/%) $(PLUGINS:%=build/arm64/%)

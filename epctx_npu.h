@@ -1093,7 +1093,8 @@ static float epctx__atanh(float x) {
 
 static EPCTX__INLINE float epctx__softplus(float x) {
     const float e = epctx__exp(-epctx__abs(x));
-    const float u = epctx__rounded(1.0f + e), d = u - 1.0f; /* log(1 + e), corrected for the rounding of 1 + e */
+    const float u = epctx__rounded(1.0f + e);
+    const float d = u - 1.0f; /* log(1 + e), corrected for the rounding of 1 + e */
     const float tail = epctx__choose(d == 0.0f, e, epctx__log(u) * (e / d));
     return epctx__choose(x > 0.0f, x + tail, tail);
 }

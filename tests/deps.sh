@@ -97,7 +97,10 @@ playwright_pkg=playwright-core
 playwright_version=1.61.1
 playwright_sha512=87b425b7a9b8444a76e6abc876f6c3b55983e0ba955dfa51c61391bfd2f48f3113334e69e1fb8f27774acae4974310d26d79e64bbf470208bde7cf65192a4b92
 
-say() { echo "deps: $*"; }
+said_at=$(date +%s)
+say() { echo "deps: $*"; said_at=$(date +%s); }
+# silent: whether the last line is so old that something has to be said
+silent() { [ $(($(date +%s) - said_at)) -ge 8 ]; }
 die() { echo "deps: $*" >&2; exit 1; }
 have() { command -v "$1" >/dev/null 2>&1; }
 
@@ -167,15 +170,12 @@ watched() {
     shift
     "$@" >"$log" 2>&1 </dev/null &
     watching=$!
-    begun=$(date +%s)
-    told=$begun
+    since=$(date +%s)
     while kill -0 $watching 2>/dev/null; do
         sleep 0.2
-        now=$(date +%s)
-        [ $((now - told)) -ge 8 ] || continue
-        told=$now
-        say "$doing: $((now - begun)) s so far. $(tail -c 500 "$log" | tr '\r' '\n' | grep . |
-            tail -n 1 | cut -c 1-60)"
+        silent || continue
+        say "$doing: $(($(date +%s) - since)) s so far. $(tail -c 500 "$log" | tr '\r' '\n' |
+            grep . | tail -n 1 | cut -c 1-60)"
     done
     code=0
     wait $watching || code=$?
@@ -194,14 +194,9 @@ in_time() {
     "$@" >"$log" 2>&1 </dev/null &
     watching=$!
     ends=$(($(date +%s) + patience + 2 * startup))
-    told=$(date +%s)
     while kill -0 $watching 2>/dev/null; do
-        now=$(date +%s)
-        if [ $((now - told)) -ge 8 ]; then
-            told=$now
-            say "waiting for an answer"
-        fi
-        if [ "$now" -gt $ends ]; then
+        ! silent || say "waiting for an answer"
+        if [ "$(date +%s)" -gt $ends ]; then
             kill $watching
             wait $watching 2>/dev/null || :
             watching=
@@ -229,7 +224,7 @@ lists_updated() {
         fi
         sleep 1
         waited=$((waited + 1))
-        [ $((waited % 8)) -ne 0 ] || say "package lists: $waited s so far"
+        ! silent || say "package lists: $waited s so far"
     done
     wait $watching 2>/dev/null || true # a list that cannot be had need not be the one that matters
     watching=
@@ -260,8 +255,8 @@ install_wanted() {
         options="$options -o Acquire::Retries=3"
         to_come=$(apt-get install $options --print-uris $want 2>/dev/null |
             awk "/^'/ { n++; bytes += \$3 }
-                 END { if (n) printf \"%d packages, %.0f MB\", n, bytes / 1e6 }")
-        [ -z "$to_come" ] || say "to come from Debian: $to_come"
+                 END { printf \"%d packages, %.0f MB\", n, bytes / 1e6 }")
+        say "to come from Debian: $to_come"
     else
         options="$options --no-download"
         say "no server of Debian answers; trying without"
@@ -277,8 +272,10 @@ install_wanted() {
     left=
     for p in $want; do installed "$p" || left="$left${left:+ }$p"; done
     words=$(grep '^E: ' "$log" | head -n 1 | cut -c 1-200)
-    die "could not install: ${left:-$want}$because. apt-get says:" \
-        "${words:-$(tail -n 1 "$log")} When that is mended, as root: apt-get update && apt-get install --no-install-recommends ${left:-$want}"
+    left=${left:-$want}
+    words=${words:-$(tail -n 1 "$log")}
+    die "could not install: $left$because. apt-get says: $words When that is mended, as root:" \
+        "apt-get update && apt-get install --no-install-recommends $left"
 }
 
 nanopb_there() {
@@ -340,11 +337,15 @@ want_fuzzers() {
 want_platform() {
     case $1 in
     i386) have i686-linux-gnu-gcc || need gcc-i686-linux-gnu
+          have i686-linux-gnu-g++ || need g++-i686-linux-gnu
           [ -e /usr/i686-linux-gnu/include/stdio.h ] || need libc6-dev-i386-cross ;;
-    s390x) want_cross s390x s390x-linux-gnu qemu-s390x ;;
+    s390x) want_cross s390x s390x-linux-gnu qemu-s390x
+           have s390x-linux-gnu-g++ || need g++-s390x-linux-gnu ;;
     arm64) want_cross arm64 aarch64-linux-gnu qemu-aarch64
+           have aarch64-linux-gnu-g++ || need g++-aarch64-linux-gnu
            [ -e /usr/aarch64-linux-gnu/lib/libstdc++.so.6 ] || need libstdc++6-arm64-cross ;;
-    armhf) want_cross armhf arm-linux-gnueabihf qemu-arm ;;
+    armhf) want_cross armhf arm-linux-gnueabihf qemu-arm
+           have arm-linux-gnueabihf-g++ || need g++-arm-linux-gnueabihf ;;
     powerpc) want_cross powerpc powerpc-linux-gnu qemu-ppc ;;
     musl) have musl-gcc || need musl-tools ;;
     windows) have x86_64-w64-mingw32-gcc || need gcc-mingw-w64-x86-64-win32
@@ -632,7 +633,10 @@ find_pip() {
 }
 pip_fits() {
     begun=$(date +%s)
-    found=$(version_of pip_version)
+    if [ -n "$tmp" ]; then
+        watched "starting pip" pip_version || :
+        found=$(version_of cat "$log")
+    else found=$(version_of pip_version); fi
     started "$begun"
     because=
     if at_least $pip_needed "${found:-0}"; then return 0; fi

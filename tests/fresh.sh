@@ -16,6 +16,7 @@ out=$work/log err=/dev/null
 # shellcheck disable=SC2034 # by their names
 most_demo=40 most_test=260 # MB beside Debian's packages
 silence=10                 # seconds
+path=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 
 if [ "$(id -u)" -ne 0 ]; then
     echo "skip fresh: debootstrap wants root"
@@ -135,8 +136,7 @@ END
             >"$system/etc/environment.sh"
         chmod 644 "$system"/etc/environment.* "$system/etc/fresh.sh"
         {
-            chroot "$system" env -i \
-                PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin su "$user" -c 'sh /etc/fresh.sh' </dev/null 2>&1
+            chroot "$system" env -i "PATH=$path" su "$user" -c 'sh /etc/fresh.sh' </dev/null 2>&1
             echo "exit code $?"
         } | stamped >"$out"
         cp "$out" "$work/$user.$goal.log"

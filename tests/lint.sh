@@ -85,7 +85,7 @@ circles() {
 "$python" -B tests/format.py --check || status=1
 with shellcheck "shell scripts" shell_scripts
 with pyflakes3 "Python" python_names
-if "$python" -c 'import yaml' 2>/dev/null; then finds "YAML" yaml
+if /usr/bin/python3 -c 'import yaml' 2>/dev/null; then finds "YAML" yaml
 else echo "skip YAML: python3-yaml is not here"; fi
 with groff "man page" man_page
 finds "lines" "$python" -B tests/judge/lines.py

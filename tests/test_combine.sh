@@ -174,8 +174,8 @@ if [ "$(id -u)" -ne 0 ]; then
     epctx merge plain.onnx plain.onnx -o out/new.onnx
     refused "read-only folder" 1 "out/new.onnx"
 elif command -v setpriv >/dev/null; then
-    setpriv --inh-caps=-all --bounding-set=-all "$epctx" merge plain.onnx plain.onnx -o out/new.onnx \
-        >"$out" 2>"$err"
+    setpriv --inh-caps=-all --bounding-set=-all "$epctx" merge plain.onnx plain.onnx \
+        -o out/new.onnx >"$out" 2>"$err"
     code=$?
     refused "read-only folder" 1 "out/new.onnx"
 else

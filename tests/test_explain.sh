@@ -276,7 +276,7 @@ ep.context_embed_mode|A session option
 EP 'MyEP' does not support the registered EPContext data write callback.|SetEpContextDataWriteFunc
 EP 'MyEP' does not support the registered EPContext data read callback.|SetEpContextDataReadFunc
 EP 'MyEP' returned unknown EPContext data support flags: 4|ort_version_supported 31
-EP 'MyEP' was compiled with API version 24, which predates GetWeightlessSupport (version 29). |before 1.29
+EP 'MyEP' was compiled with API version 24, which predates GetWeightlessSupport|before 1.29
 EP 'MyEP' does not implement GetWeightlessSupport. |epctx info
 inserted was false. Duplicate model-local function identifier: a:b|E070
 Function inlining exceeded the configured cumulative node expansion limit while expanding 'my:F'.|E071

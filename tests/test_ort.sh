@@ -73,7 +73,7 @@ result "a mistyped one of run" 2 "'session.disable_cpu_ep_fallback'"
 with "$npu" run --option session.function_expansion_node_limt=5 plain.onnx
 result "a mistyped one of 1.31" 2 "'session.function_expansion_node_limit'"
 with "$npu" run --option session.acme=1 plain.onnx
-result "one like ONNX Runtime's own" 0 "has no session option 'session.acme' and ignores it"
+said "one like ONNX Runtime's own" 0 "has no session option 'session.acme' and ignores it"
 with "$npu" compile --option ep.context_colour=red plain.onnx
 result "an unknown option of contexts" 2 "no session option 'ep.context_colour'"
 with "$npu" run --option acme.turbo=1 --option session.intra_op.allow_spinning=0 plain.onnx
