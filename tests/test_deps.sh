@@ -77,6 +77,32 @@ python=$(EPCTX_CACHE=$cached sh tests/deps.sh where python)
 works "where python" "$python" -c 'import google.protobuf, jsonschema, numpy, onnx, onnxruntime
 assert onnxruntime.__version__ == "1.31.1", onnxruntime.__version__'
 
+# -- the archives alone, in a folder with blanks, as a machine without a network gets them --
+carried="$work/from another machine/deps"
+mkdir -p "$carried/wheels"
+for file in "$cached"/*.tgz "$cached"/*.tar.gz; do ln -s "$file" "$carried/"; done
+for file in "$cached"/wheels/*; do ln -s "$file" "$carried/wheels/"; done
+before=$(git status --short --ignored=no 2>/dev/null)
+EPCTX_CACHE=$carried EPCTX_OFFLINE=1 runs sh -c 'umask 077; sh tests/deps.sh demo plugin nanopb'
+said "archives alone are enough" 0 "unpacking"
+while read -r package file; do
+    place=$(EPCTX_CACHE=$carried sh tests/deps.sh where "$package")
+    case $place in
+    *"/from another machine/"*)
+        if [ -e "$place${file:+/$file}" ]; then ok "archives alone: $package"
+        else fail "archives alone: $package" "no ${file:-file} at $place"; fi ;;
+    *) fail "archives alone: $package" "it is at '$place'" ;;
+    esac
+done <<END
+ort
+ort-headers onnxruntime_ep_c_api.h
+blazeface ONNX
+nanopb-source pb_decode.c
+END
+if [ "$before" = "$(git status --short --ignored=no 2>/dev/null)" ]; then
+    ok "archives alone: nothing is unpacked elsewhere"
+else fail "archives alone: nothing is unpacked elsewhere" "$(git status --short)"; fi
+
 # -- ORT_HOME: the library wherever it may be --
 for place in libonnxruntime.so.1 libonnxruntime.so lib/libonnxruntime.so.1 \
     capi/libonnxruntime.so.1.31.1 onnxruntime/capi/libonnxruntime.so.1; do
