@@ -698,13 +698,14 @@ ort_wheel() {
     fi
     unpacked "ONNX Runtime $version" "$dir" libraries_of "$cache/wheels/$name"
 }
-# libraries_of FOLDER WHEEL: with the name that programs are linked to
+# libraries_of FOLDER WHEEL: with the name that programs are linked to. Its caller looks at how it
+# ends, and then `set -e` does nothing in here (but in dash).
 libraries_of() {
     "$base" "$root/tests/fetch.py" unpack "$2" "$1" onnxruntime/capi/libonnxruntime \
         onnxruntime/capi/onnxruntime.dll onnxruntime/capi/onnxruntime_providers_shared.dll \
-        onnxruntime/LICENSE onnxruntime/ThirdPartyNotices.txt
+        onnxruntime/LICENSE onnxruntime/ThirdPartyNotices.txt || return 1
     for library in "$1"/libonnxruntime.so.1.*; do
-        [ ! -e "$library" ] || ln -s "${library##*/}" "$1/libonnxruntime.so.1"
+        [ ! -e "$library" ] || ln -s "${library##*/}" "$1/libonnxruntime.so.1" || return 1
     done
 }
 
@@ -713,7 +714,7 @@ ort_library() {
     for at in . lib capi onnxruntime/capi; do
         for library in "$1/$at"/libonnxruntime.so.1 "$1/$at"/libonnxruntime.so \
                        "$1/$at"/libonnxruntime.so.1.*; do
-            [ -e "$library" ] || continue
+            [ -f "$library" ] || continue
             echo "$library" | sed 's,/\./,/,'
             return 0
         done
@@ -779,7 +780,8 @@ own_python() {
     have "$PYTHON" || die "PYTHON=$PYTHON is no program"
     lacks=$("$PYTHON" -B "$root/tests/fetch.py" older "$requirements") ||
         die "PYTHON=$PYTHON does not run tests/fetch.py"
-    [ -z "$lacks" ] || die "PYTHON=$PYTHON lacks $lacks: install them for it, or unset PYTHON"
+    [ -n "$lacks" ] || die "PYTHON=$PYTHON does not run tests/fetch.py"
+    [ "$lacks" = nothing ] || die "PYTHON=$PYTHON lacks $lacks: install them for it, or unset PYTHON"
 }
 
 # own PACKAGE: what the caller has of it is what is needed

@@ -116,7 +116,13 @@ done
 runs env ORT_HOME="$work/bin" sh tests/deps.sh demo
 ends "ORT_HOME without a library" "ORT_HOME=$work/bin holds no libonnxruntime.so.1"
 
+mkdir -p "$work/folders/libonnxruntime.so.1"
+runs env ORT_HOME="$work/folders" sh tests/deps.sh demo
+ends "ORT_HOME with a folder of the library's name" "holds no libonnxruntime.so.1"
+
 # -- a Python of the caller's --
+runs env PYTHON=true sh tests/deps.sh test
+ends "PYTHON that says nothing" "PYTHON=true does not run tests/fetch.py"
 runs env PYTHON="$python" sh tests/deps.sh test
 if [ "$code" -eq 0 ] && ! [ -s "$out" ]; then ok "PYTHON with everything"
 else fail "PYTHON with everything" "exit code $code"; fi
@@ -266,6 +272,27 @@ chmod +x "$work/old_pip"
 runs env EPCTX_CACHE="$work/part" PYTHON="$work/old_pip" EPCTX_PIP_WHEELS="$work/none" \
     sh tests/deps.sh demo
 ends "an old pip" "python3-pip-whl" "pip: 20.3.4 found, 22.3 needed"
+
+# -- unpacking ends in the middle, in every shell --
+cat >"$work/breaks" <<END
+#!/bin/sh
+case "\$*" in *"fetch.py unpack "*) exec >"\$4/libonnxruntime.so.1.31.1"; echo half; exit 1 ;; esac
+exec $real "\$@"
+END
+chmod +x "$work/breaks"
+if cp "$cached"/wheels/onnxruntime-1.31.1-*"$(uname -m)".whl "$work/part/wheels/" 2>/dev/null; then
+    for shell in sh dash "bash --posix" bash "busybox sh"; do
+        command -v "${shell%% *}" >/dev/null ||
+            { echo "skip unpacking, $shell: not here"; continue; }
+        # shellcheck disable=SC2086 # words
+        runs env EPCTX_CACHE="$work/part" PYTHON="$work/breaks" $shell tests/deps.sh demo
+        ends "unpacking ends in the middle, $shell" "could not get ONNX Runtime 1.31.1"
+        rm -rf "$work/part/onnxruntime-"*
+    done
+    rm "$work/part"/wheels/*.whl
+else
+    echo "skip unpacking: the cache has no wheel of ONNX Runtime"
+fi
 
 # -- disks --
 if unshare -rm sh -c "mkdir '$work/small' && mount -t tmpfs -o size=64k tmpfs '$work/small'" \
