@@ -459,7 +459,7 @@ fetch_nanopb() {
         }
         keep "$tmp/$archive" "$cache"
     fi
-    unpacked nanopb "$(folder nanopb-source)" tar -xzf "$cache/$archive" --strip-components=1 -C
+    unpacked nanopb "$(folder nanopb-source)" untar "$cache/$archive"
 }
 
 # ------------------------------------------------------------- downloads
@@ -533,16 +533,23 @@ could_not() {
     die "could not get $1: ${why:-no answer}. $2."
 }
 
-# unpacked WHAT FOLDER COMMAND...: the command with a new folder as its last word fills that, which
-# then gets its name. So what an interrupted run leaves behind is never taken for finished.
+# unpacked WHAT FOLDER COMMAND WORD...: the command with a new folder before the words fills it,
+# which then gets its name. So what an interrupted run leaves behind is never taken for finished.
 unpacked() {
-    what=$1 target=$2
-    shift 2
+    what=$1 target=$2 how=$3
+    shift 3
     say "unpacking $what into $cache"
     rm -rf "$tmp/new"
-    { mkdir "$tmp/new" && watched "$what" "$@" "$tmp/new"; } ||
+    { mkdir "$tmp/new" && watched "$what" "$how" "$tmp/new" "$@"; } ||
         could_not "$what" "Look at $cache"
     named "$tmp/new" "$target"
+}
+
+# untar FOLDER ARCHIVE [MEMBER...]: without the archive's own folder
+untar() {
+    into=$1 archive=$2
+    shift 2
+    tar -C "$into" --strip-components=1 -xzf "$archive" "$@"
 }
 
 # named FOLDER NAME: of two runs at once one is the first
@@ -583,7 +590,7 @@ fetch() {
         }
         keep "$tmp/$tgz" "$cache"
     fi
-    unpacked "$pkg $version" "$dir" tar -xzf "$cache/$tgz" --strip-components=1 "$@" -C
+    unpacked "$pkg $version" "$dir" untar "$cache/$tgz" "$@"
 }
 
 # ---------------------------------------------------------------- Python
@@ -691,13 +698,14 @@ ort_wheel() {
     fi
     unpacked "ONNX Runtime $version" "$dir" libraries_of "$cache/wheels/$name"
 }
-# libraries_of WHEEL FOLDER: with the name that programs are linked to
+# libraries_of FOLDER WHEEL: with the name that programs are linked to. Its caller looks at how it
+# ends, and then `set -e` does nothing in here (but in dash).
 libraries_of() {
-    "$base" "$root/tests/fetch.py" unpack "$1" "$2" onnxruntime/capi/libonnxruntime \
+    "$base" "$root/tests/fetch.py" unpack "$2" "$1" onnxruntime/capi/libonnxruntime \
         onnxruntime/capi/onnxruntime.dll onnxruntime/capi/onnxruntime_providers_shared.dll \
-        onnxruntime/LICENSE onnxruntime/ThirdPartyNotices.txt
-    for library in "$2"/libonnxruntime.so.1.*; do
-        [ ! -e "$library" ] || ln -s "${library##*/}" "$2/libonnxruntime.so.1"
+        onnxruntime/LICENSE onnxruntime/ThirdPartyNotices.txt || return 1
+    for library in "$1"/libonnxruntime.so.1.*; do
+        [ ! -e "$library" ] || ln -s "${library##*/}" "$1/libonnxruntime.so.1" || return 1
     done
 }
 
@@ -706,7 +714,7 @@ ort_library() {
     for at in . lib capi onnxruntime/capi; do
         for library in "$1/$at"/libonnxruntime.so.1 "$1/$at"/libonnxruntime.so \
                        "$1/$at"/libonnxruntime.so.1.*; do
-            [ -e "$library" ] || continue
+            [ -f "$library" ] || continue
             echo "$library" | sed 's,/\./,/,'
             return 0
         done
@@ -772,7 +780,8 @@ own_python() {
     have "$PYTHON" || die "PYTHON=$PYTHON is no program"
     lacks=$("$PYTHON" -B "$root/tests/fetch.py" older "$requirements") ||
         die "PYTHON=$PYTHON does not run tests/fetch.py"
-    [ -z "$lacks" ] || die "PYTHON=$PYTHON lacks $lacks: install them for it, or unset PYTHON"
+    [ -n "$lacks" ] || die "PYTHON=$PYTHON does not run tests/fetch.py"
+    [ "$lacks" = nothing ] || die "PYTHON=$PYTHON lacks $lacks: install them for it, or unset PYTHON"
 }
 
 # own PACKAGE: what the caller has of it is what is needed
@@ -950,4 +959,7 @@ want_clients
 announce
 install_wanted
 [ -z "$packages" ] || find_base
-for p in $packages; do fetch_one "$p"; done
+for p in $packages; do
+    fetch_one "$p"
+    there "$p" || die "$p was fetched and is not at $(folder "$p"): remove that, and try again"
+done

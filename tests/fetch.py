@@ -97,7 +97,7 @@ def older(file):
             found = "none"
         if found == "none" or numbers(found) < numbers(version):
             lacks.append(f"{name} {version} (found: {found})")
-    print(", ".join(lacks))
+    print(", ".join(lacks) or "nothing")
 
 
 def main():

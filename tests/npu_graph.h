@@ -182,8 +182,7 @@ GB_FN void gb_attr_ints(graph_builder *b, const char *name, size_t count, const 
     a->ints = gb_dims(b, (int)count, values);
 }
 
-/* With EPCTX_TEST_BYTES in the environment: a line of each binary, for other machines to print, too.
- */
+/* With EPCTX_TEST_BYTES in the environment: a line of each binary, for other machines, too. */
 GB_FN void gb_print_bytes(const epctx_buffer *blob) {
     uint64_t sum = UINT64_C(14695981039346656037); /* FNV-1a */
     size_t i;

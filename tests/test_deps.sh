@@ -77,6 +77,32 @@ python=$(EPCTX_CACHE=$cached sh tests/deps.sh where python)
 works "where python" "$python" -c 'import google.protobuf, jsonschema, numpy, onnx, onnxruntime
 assert onnxruntime.__version__ == "1.31.1", onnxruntime.__version__'
 
+# -- the archives alone, in a folder with blanks, as a machine without a network gets them --
+carried="$work/from another machine/deps"
+mkdir -p "$carried/wheels"
+for file in "$cached"/*.tgz "$cached"/*.tar.gz; do ln -s "$file" "$carried/"; done
+for file in "$cached"/wheels/*; do ln -s "$file" "$carried/wheels/"; done
+before=$(git status --short --ignored=no 2>/dev/null)
+EPCTX_CACHE=$carried EPCTX_OFFLINE=1 runs sh -c 'umask 077; sh tests/deps.sh demo plugin nanopb'
+said "archives alone are enough" 0 "unpacking"
+while read -r package file; do
+    place=$(EPCTX_CACHE=$carried sh tests/deps.sh where "$package")
+    case $place in
+    *"/from another machine/"*)
+        if [ -e "$place${file:+/$file}" ]; then ok "archives alone: $package"
+        else fail "archives alone: $package" "no ${file:-file} at $place"; fi ;;
+    *) fail "archives alone: $package" "it is at '$place'" ;;
+    esac
+done <<END
+ort
+ort-headers onnxruntime_ep_c_api.h
+blazeface ONNX
+nanopb-source pb_decode.c
+END
+if [ "$before" = "$(git status --short --ignored=no 2>/dev/null)" ]; then
+    ok "archives alone: nothing is unpacked elsewhere"
+else fail "archives alone: nothing is unpacked elsewhere" "$(git status --short)"; fi
+
 # -- ORT_HOME: the library wherever it may be --
 for place in libonnxruntime.so.1 libonnxruntime.so lib/libonnxruntime.so.1 \
     capi/libonnxruntime.so.1.31.1 onnxruntime/capi/libonnxruntime.so.1; do
@@ -90,7 +116,13 @@ done
 runs env ORT_HOME="$work/bin" sh tests/deps.sh demo
 ends "ORT_HOME without a library" "ORT_HOME=$work/bin holds no libonnxruntime.so.1"
 
+mkdir -p "$work/folders/libonnxruntime.so.1"
+runs env ORT_HOME="$work/folders" sh tests/deps.sh demo
+ends "ORT_HOME with a folder of the library's name" "holds no libonnxruntime.so.1"
+
 # -- a Python of the caller's --
+runs env PYTHON=true sh tests/deps.sh test
+ends "PYTHON that says nothing" "PYTHON=true does not run tests/fetch.py"
 runs env PYTHON="$python" sh tests/deps.sh test
 if [ "$code" -eq 0 ] && ! [ -s "$out" ]; then ok "PYTHON with everything"
 else fail "PYTHON with everything" "exit code $code"; fi
@@ -240,6 +272,27 @@ chmod +x "$work/old_pip"
 runs env EPCTX_CACHE="$work/part" PYTHON="$work/old_pip" EPCTX_PIP_WHEELS="$work/none" \
     sh tests/deps.sh demo
 ends "an old pip" "python3-pip-whl" "pip: 20.3.4 found, 22.3 needed"
+
+# -- unpacking ends in the middle, in every shell --
+cat >"$work/breaks" <<END
+#!/bin/sh
+case "\$*" in *"fetch.py unpack "*) exec >"\$4/libonnxruntime.so.1.31.1"; echo half; exit 1 ;; esac
+exec $real "\$@"
+END
+chmod +x "$work/breaks"
+if cp "$cached"/wheels/onnxruntime-1.31.1-*"$(uname -m)".whl "$work/part/wheels/" 2>/dev/null; then
+    for shell in sh dash "bash --posix" bash "busybox sh"; do
+        command -v "${shell%% *}" >/dev/null ||
+            { echo "skip unpacking, $shell: not here"; continue; }
+        # shellcheck disable=SC2086 # words
+        runs env EPCTX_CACHE="$work/part" PYTHON="$work/breaks" $shell tests/deps.sh demo
+        ends "unpacking ends in the middle, $shell" "could not get ONNX Runtime 1.31.1"
+        rm -rf "$work/part/onnxruntime-"*
+    done
+    rm "$work/part"/wheels/*.whl
+else
+    echo "skip unpacking: the cache has no wheel of ONNX Runtime"
+fi
 
 # -- disks --
 if unshare -rm sh -c "mkdir '$work/small' && mount -t tmpfs -o size=64k tmpfs '$work/small'" \
