@@ -188,9 +188,9 @@ void anyep_tell(const anyep_job *job, const anyep_result *result, const char *wh
 /* Prints what ORT and the EP printed, -v. */
 void anyep_print_log(const anyep_job *job);
 
-/* A line of a report: EP and ORT, and the same as members of a JSON object with a comma behind. */
+/* A line of a report: EP and ORT, and the same as members of a JSON object. */
 void anyep_print_ep(const anyep_board *board);
-void anyep_json_ep(const anyep_board *board);
+void anyep_json_ep(json_writer *w, const anyep_board *board);
 
 /* A new folder inside `parent` (NULL: that of temporary files), which anyep_remove removes. Until
  * then signals wait. */
