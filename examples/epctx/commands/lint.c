@@ -55,11 +55,14 @@ static void list_rules(bool json) {
 static void unreadable(lint_work *work, const char *file, const epctx_error *error) {
     const char *message = error->message;
     size_t size = strlen(file);
-    if (!work->out.several && work->out.format <= FINDINGS_JSON) {
+    const bool alone = !work->out.several && work->out.format <= FINDINGS_JSON;
+    /* A program finds it where all failures are, too. */
+    if (alone || work->out.format == FINDINGS_JSON) {
         cli_fail(error);
-        work->failed = true;
-        return;
+        cli_fail_file(file);
     }
+    work->failed = work->failed || alone;
+    if (alone) return;
     if (strncmp(message, file, size) == 0 && strncmp(message + size, ": ", 2) == 0)
         message += size + 2;
     findings_file(&work->out, file);

@@ -174,6 +174,8 @@ bool cli_profile(const char *name, const epctx_profile **profile);
  * closes it. */
 json_writer *cli_json_begin(FILE *out);
 void cli_json_end(void);
+/* epctx --version */
+int cli_version(bool json);
 /* The command that runs, and whether it is to print JSON. */
 void cli_json_wanted(const char *command, bool wanted);
 /* Where an object goes that only tells failures, if that is not standard output. */

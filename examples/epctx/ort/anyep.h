@@ -74,6 +74,9 @@ bool anyep_asked(const anyep_settings *set);
 bool anyep_read(anyep_settings *set, epctx_arena *arena, bool needs_ep, unsigned limit);
 /* What anyep_read does with --ort. Prints what is wrong. */
 bool anyep_find_ort(anyep_settings *set);
+/* The same where none is no mistake: `ort` is NULL then. False: what is wrong was
+ * printed. */
+bool anyep_which_ort(anyep_settings *set);
 /* Where it came from, in words. */
 void anyep_ort_reason(const anyep_settings *set, char *out, size_t size);
 /* Whether an input of one of the models has each dimension of --dim, which ORT does not tell;
