@@ -298,7 +298,8 @@ def version(judge):
         number = re.search(r'EPCTX_VERSION_STRING "(.*)"', header.read()).group(1)
     with Case("version"):
         listed = subprocess.run([judge.tool, "help"], stdout=subprocess.PIPE, check=True).stdout
-        plain = subprocess.run([judge.tool, "--version"], stdout=subprocess.PIPE, check=True).stdout
+        plain = subprocess.run([judge.tool, "--version"], stdout=subprocess.PIPE,
+                               check=True).stdout
         # No folder with a program, a library or a cache: nobody has one.
         nowhere = dict(os.environ, PATH="/nonexistent", EPCTX_CACHE="/nonexistent")
         nowhere.pop("EPCTX_ORT_LIBRARY", None)
