@@ -28,7 +28,7 @@ static void print_help(FILE *out) {
     for (i = 0; i < COMMAND_COUNT; i++)
         fprintf(out, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
     fputs("\nRun 'epctx help COMMAND' or 'epctx COMMAND --help' for the options of a command,\n"
-          "and 'epctx --version' for the version. All commands accept\n"
+          "and 'epctx --version [--json]' for the version. All commands accept\n"
           "  --no-progress    do not show progress\n"
           "  --hugging-face   accept links into the blobs folder of a Hugging Face cache\n"
           "  --               end of the options\n"
@@ -166,7 +166,7 @@ int main(int argc, char **argv) {
     else if (strcmp(argv[1], "help") == 0)
         code = run_help(argc - 2, argv + 2);
     else if (strcmp(argv[1], "--version") == 0)
-        printf("epctx %s\n", EPCTX_VERSION_STRING);
+        code = cli_version(wants(argc - 2, argv + 2, "--json", "--json"));
     else
         code = run_command(argv[1], argc - 2, argv + 2);
     cli_progress_end();

@@ -173,29 +173,36 @@ static void print_text(const work *w) {
                jit->first_ms / context->first_ms);
 }
 
-static void print_json(const work *w) {
-    int i;
-    cli_json_begin(stdout);
-    cli_json_str("model", epctx_str_of(w->model), ",\n");
-    if (w->ep->ort_version[0] != '\0') anyep_json_ep(w->ep);
-    printf("\"sessions\": %" PRIu64 ",\n\"runs\": %" PRIu64 ",\n\"rows\": [", w->sessions,
-           w->repeat);
-    for (i = 0; i < ROWS; i++) {
-        const row *r = &w->rows[i];
-        printf("%s\n  {\"row\": \"%s\", \"done\": %s, ", i > 0 ? "," : "", row_names[i],
-               r->done ? "true" : "false");
-        if (r->done)
-            printf("\"session_ms\": %.3f, \"first_output_ms\": %.3f, \"run_ms\": %.4f, "
-                   "\"compile_ms\": %.3f, \"memory\": %" PRIu64 ", \"bytes\": %" PRIu64
-                   ", \"nodes\": %zu, \"ep_nodes\": %zu",
-                   r->session_ms, r->first_ms, r->run_ms, r->compile_ms, r->memory, r->bytes,
-                   r->nodes, r->ep_nodes);
-        else
-            cli_json_str("problem", epctx_str_of(r->problem), "");
-        putchar('}');
+static void json_row(json_writer *w, const char *name, const row *r) {
+    json_object(w, NULL, JSON_INLINE);
+    json_text(w, "row", name);
+    json_bool(w, "done", r->done);
+    if (r->done) {
+        json_fixed(w, "session_ms", r->session_ms, 3);
+        json_fixed(w, "first_output_ms", r->first_ms, 3);
+        json_fixed(w, "run_ms", r->run_ms, 4);
+        json_fixed(w, "compile_ms", r->compile_ms, 3);
+        json_uint(w, "memory", r->memory);
+        json_uint(w, "bytes", r->bytes);
+        json_uint(w, "nodes", r->nodes);
+        json_uint(w, "ep_nodes", r->ep_nodes);
+    } else {
+        json_text(w, "problem", r->problem);
     }
-    putchar(']');
-    cli_json_end(stdout);
+    json_end(w);
+}
+
+static void print_json(const work *all) {
+    json_writer *w = cli_json_begin(stdout);
+    int i;
+    json_text(w, "model", all->model);
+    if (all->ep->ort_version[0] != '\0') anyep_json_ep(w, all->ep);
+    json_uint(w, "sessions", all->sessions);
+    json_uint(w, "runs", all->repeat);
+    json_array(w, "rows", JSON_HANGING);
+    for (i = 0; i < ROWS; i++) json_row(w, row_names[i], &all->rows[i]);
+    json_end(w);
+    cli_json_end();
 }
 
 /* ---------------------------------------------------------------- the command */

@@ -20,6 +20,7 @@ typedef struct check_work {
     const char *chip;    /* compare with this chip instead */
     bool fresh;
     bool json;
+    json_writer *out; /* with --json */
 } check_work;
 
 static void put_parts(const epctx_profile *profile, epctx_str text) {
@@ -48,11 +49,12 @@ static void put_parts(const epctx_profile *profile, epctx_str text) {
     }
 }
 
-static void put_entry(const check_work *work, const epctx_compat_entry *entry, bool first) {
+static void put_entry(const check_work *work, const epctx_compat_entry *entry) {
     if (work->json) {
-        printf("%s\n  {", first ? "" : ",");
-        cli_json_str("ep", entry->ep, ", ");
-        cli_json_str("value", entry->value, "}");
+        json_object(work->out, NULL, JSON_INLINE);
+        json_str(work->out, "ep", entry->ep);
+        json_str(work->out, "value", entry->value);
+        json_end(work->out);
         return;
     }
     cli_put(stdout, entry->ep);
@@ -91,6 +93,16 @@ static const char *compat_name(epctx_compat compat) {
     return names[compat];
 }
 
+static void begin_json(check_work *work) {
+    work->out = cli_json_begin(stdout);
+    json_text(work->out, "file", work->file);
+}
+
+static void json_compat(json_writer *w, epctx_compat compat) {
+    json_int(w, "compatibility", (int)compat);
+    json_text(w, "meaning", compat_name(compat));
+}
+
 /* `chosen` NULL: there is no entry, or it is not clear which. */
 static epctx_compat verdict(const check_work *work, const epctx_compat_entry *chosen) {
     char own[256];
@@ -117,7 +129,7 @@ static epctx_compat verdict(const check_work *work, const epctx_compat_entry *ch
     return compat;
 }
 
-static int report(const check_work *work, const epctx_state *state) {
+static int report(check_work *work, const epctx_state *state) {
     const epctx_compat_entry *chosen = NULL;
     epctx_compat compat;
     size_t i, count = 0;
@@ -129,13 +141,13 @@ static int report(const check_work *work, const epctx_state *state) {
         return CHECK_FAILED;
     }
     if (work->json) {
-        cli_json_begin(stdout);
-        cli_json_str("file", epctx_str_of(work->file), ",\n\"entries\": [");
+        begin_json(work);
+        json_array(work->out, "entries", JSON_HANGING);
     }
     for (i = 0; i < state->compat_count; i++) {
         const epctx_compat_entry *entry = &state->compat[i];
         if (!cli_is_ep(entry->ep, work->ep)) continue;
-        put_entry(work, entry, chosen == NULL);
+        put_entry(work, entry);
         chosen = entry;
     }
     if (chosen == NULL && !work->json && work->ep != NULL)
@@ -146,8 +158,9 @@ static int report(const check_work *work, const epctx_state *state) {
                  : "not compiled: there is no EPContext node");
     compat = verdict(work, count == 1 ? chosen : NULL);
     if (work->json) {
-        printf("],\n\"compatibility\": %d,\n\"meaning\": \"%s\"", (int)compat, compat_name(compat));
-        cli_json_end(stdout);
+        json_end(work->out);
+        json_compat(work->out, compat);
+        cli_json_end();
     } else if (work->against != NULL && chosen == NULL)
         puts(compat_name(compat));
     else if (count > 1)
@@ -159,7 +172,7 @@ static int report(const check_work *work, const epctx_state *state) {
 /* -- --chip: was it made for this one? -- */
 
 typedef struct chip_work {
-    const check_work *check;
+    check_work *check;
     chip here;
     epctx_compat worst; /* of those that could be judged */
     size_t judged, untold;
@@ -217,13 +230,12 @@ static void judge_nodes(chip_work *work, const epctx_model *model, const epctx_s
 static int judge(chip_work *work, const epctx_model *model, const epctx_state *state) {
     epctx_compat compat;
     char text[160];
-    bool first = true;
     size_t i;
     chip_describe(&work->here, text, sizeof text);
     if (work->check->json) {
-        cli_json_begin(stdout);
-        cli_json_str("file", epctx_str_of(work->check->file), ",\n");
-        cli_json_str("chip", epctx_str_of(text), ",\n\"entries\": [");
+        begin_json(work->check);
+        json_text(work->check->out, "chip", text);
+        json_array(work->check->out, "entries", JSON_HANGING);
     } else {
         fputs("chip ", stdout);
         cli_put(stdout, epctx_str_of(text));
@@ -234,8 +246,7 @@ static int judge(chip_work *work, const epctx_model *model, const epctx_state *s
         const epctx_profile *profile = epctx_profile_of(entry->ep);
         epctx_error why;
         if (!cli_is_ep(entry->ep, work->check->ep)) continue;
-        put_entry(work->check, entry, first);
-        first = false;
+        put_entry(work->check, entry);
         if (!has_entry(state, work->check->ep, entry->ep)) continue;
         compat = chip_fits_string(&work->here, profile, entry->value, &why);
         take_verdict(work, entry->ep, compat, &why);
@@ -249,10 +260,10 @@ static int judge(chip_work *work, const epctx_model *model, const epctx_state *s
                  ? work->worst
                  : EPCTX_COMPAT_NOT_APPLICABLE;
     if (work->check->json) {
-        printf("],\n\"compatibility\": %d,\n\"meaning\": \"%s\",\n", (int)compat,
-               compat_name(compat));
-        cli_json_str("why", epctx_str_of(work->why.message), "");
-        cli_json_end(stdout);
+        json_end(work->check->out);
+        json_compat(work->check->out, compat);
+        json_text(work->check->out, "why", work->why.message);
+        cli_json_end();
         return (int)compat;
     }
     puts(compat == EPCTX_COMPAT_OPTIMAL       ? "fits"
@@ -350,8 +361,8 @@ static bool is_partial(const epctx_model *model, epctx_str ep, epctx_str stamp, 
     return why->status != EPCTX_OK;
 }
 
-static int fresh_of(const check_work *work, const epctx_model *model, epctx_str ep, epctx_str stamp,
-                    bool first) {
+static int fresh_of(const check_work *work, const epctx_model *model, epctx_str ep,
+                    epctx_str stamp) {
     static const char *const words[] = {"fresh", "stale", "unknown"};
     char source[256];
     epctx_backend backend;
@@ -369,10 +380,11 @@ static int fresh_of(const check_work *work, const epctx_model *model, epctx_str 
         verdict = compare_options(work, stamp, &why);
     if (verdict == EPCTX_FRESH && is_partial(model, ep, stamp, &why)) verdict = EPCTX_FRESH_UNKNOWN;
     if (work->json) {
-        printf("%s\n  {", first ? "" : ",");
-        cli_json_str("ep", ep, ", ");
-        cli_json_str("fresh", epctx_str_of(words[verdict]), ", ");
-        cli_json_str("why", epctx_str_of(why.message), "}");
+        json_object(work->out, NULL, JSON_INLINE);
+        json_str(work->out, "ep", ep);
+        json_text(work->out, "fresh", words[verdict]);
+        json_text(work->out, "why", why.message);
+        json_end(work->out);
     } else {
         cli_put(stdout, ep);
         printf(": %s", words[verdict]);
@@ -386,7 +398,7 @@ static int fresh_of(const check_work *work, const epctx_model *model, epctx_str 
 }
 
 /* The stamps of all EPs: one that is stale decides, then one that cannot be judged. */
-static int check_fresh(const check_work *work, const epctx_model *model) {
+static int check_fresh(check_work *work, const epctx_model *model) {
     const size_t prefix = sizeof EPCTX_BUILD_PREFIX - 1;
     epctx_cursor it =
         epctx_view_fields(epctx_model_read(model).view, EPCTX_FIELD_MODEL_METADATA_PROPS);
@@ -394,8 +406,8 @@ static int check_fresh(const check_work *work, const epctx_model *model) {
     size_t count = 0;
     int code = FRESH_YES;
     if (work->json) {
-        cli_json_begin(stdout);
-        cli_json_str("file", epctx_str_of(work->file), ",\n\"stamps\": [");
+        begin_json(work);
+        json_array(work->out, "stamps", JSON_HANGING);
     }
     while (epctx_next_pair(&it, &pair)) {
         epctx_str ep = pair.key;
@@ -404,13 +416,15 @@ static int check_fresh(const check_work *work, const epctx_model *model) {
         ep.data += prefix;
         ep.size -= prefix;
         if (!cli_is_ep(ep, work->ep)) continue;
-        one = fresh_of(work, model, ep, pair.value, count++ == 0);
+        one = fresh_of(work, model, ep, pair.value);
+        count++;
         if (one == FRESH_NO || (one == FRESH_UNKNOWN && code == FRESH_YES)) code = one;
     }
     if (count == 0) code = FRESH_UNKNOWN;
     if (work->json) {
-        printf("],\n\"fresh\": %s", code == FRESH_YES ? "true" : "false");
-        cli_json_end(stdout);
+        json_end(work->out);
+        json_bool(work->out, "fresh", code == FRESH_YES);
+        cli_json_end();
     } else if (count == 0 && work->ep != NULL)
         explain_ep(work->ep, "build stamp");
     else if (count == 0)
@@ -418,7 +432,7 @@ static int check_fresh(const check_work *work, const epctx_model *model) {
     return code;
 }
 
-static int check_chip(const check_work *work, const epctx_model *model, const epctx_state *state) {
+static int check_chip(check_work *work, const epctx_model *model, const epctx_state *state) {
     chip_work judged;
     memset(&judged, 0, sizeof judged);
     judged.check = work;
@@ -426,7 +440,7 @@ static int check_chip(const check_work *work, const epctx_model *model, const ep
     return judge(&judged, model, state);
 }
 
-static int check(const check_work *work) {
+static int check(check_work *work) {
     epctx_state state;
     epctx_arena arena;
     epctx_model model;
@@ -455,7 +469,8 @@ static int check(const check_work *work) {
 
 static int run(int argc, char **argv) {
     const char *profile = NULL;
-    check_work work = {NULL, NULL, NULL, NULL, NULL, NULL, NULL, false, false};
+    check_work work;
+    memset(&work, 0, sizeof work);
     const cli_option options[] = {
         {"--json", NULL, &work.json},
         {"--ep", &work.ep, NULL},

@@ -67,30 +67,23 @@ typedef struct alone {
 
 static void print_json(alone *a, double milliseconds) {
     const epctx_gen_report *report = &a->report;
-    size_t i;
-    cli_json_begin(stdout);
-    cli_json_str("source_model", epctx_str_of(a->file), ",\n");
-    cli_json_str("model", epctx_str_of(report->context_path), ",\n\"binary\": ");
-    if (report->binary_path[0] != '\0')
-        cli_put_json(stdout, epctx_str_of(report->binary_path));
-    else
-        fputs("null", stdout);
-    printf(",\n\"binary_size\": %" PRIu64 ",\n\"partitions\": %zu,\n\"compiled_nodes\": %zu,\n"
-           "\"cpu_nodes\": %zu,\n\"overridable_inputs\": %zu,\n\"outside_weights\": %zu,\n"
-           "\"outside_bytes\": %" PRIu64 ",\n",
-           report->binary_size, report->partition_count, report->compiled_nodes, report->cpu_nodes,
-           a->optional, report->outside_count, report->outside_size);
-    left_json(&a->left);
-    fputs("\"notes\": [", stdout);
-    for (i = 0; i < a->notes.count; i++) {
-        fputs(i > 0 ? ", " : "", stdout);
-        cli_put_json(stdout, epctx_str_of(a->notes.lines[i]));
-    }
-    fputs("],\n", stdout);
-    cli_json_str("source", epctx_str_of(a->backend.source), ",\n");
-    cli_json_str("hardware_architecture", epctx_str_of(a->backend.hardware_architecture), ",\n");
-    printf("\"milliseconds\": %.3f", milliseconds);
-    cli_json_end(stdout);
+    json_writer *w = cli_json_begin(stdout);
+    json_text(w, "source_model", a->file);
+    json_text(w, "model", report->context_path);
+    json_text(w, "binary", report->binary_path[0] != '\0' ? report->binary_path : NULL);
+    json_uint(w, "binary_size", report->binary_size);
+    json_uint(w, "partitions", report->partition_count);
+    json_uint(w, "compiled_nodes", report->compiled_nodes);
+    json_uint(w, "cpu_nodes", report->cpu_nodes);
+    json_uint(w, "overridable_inputs", a->optional);
+    json_uint(w, "outside_weights", report->outside_count);
+    json_uint(w, "outside_bytes", report->outside_size);
+    left_json(w, &a->left);
+    compile_json_notes(w, &a->notes);
+    json_text(w, "source", a->backend.source);
+    json_text(w, "hardware_architecture", a->backend.hardware_architecture);
+    json_fixed(w, "milliseconds", milliseconds, 3);
+    cli_json_end();
 }
 
 static epctx_status generate(alone *a, epctx_model *model, epctx_error *error) {

@@ -147,67 +147,63 @@ static void print_text(const work *w, const anyep_board *board) {
     }
 }
 
-/* "key": {"a": "b", ...} */
-static void json_pairs(const char *key, const char *text) {
-    const char *comma = "";
-    printf(", \"%s\": {", key);
+/* "a=b\n..." as an object. */
+static void json_pairs(json_writer *w, const char *key, const char *text) {
+    json_object(w, key, JSON_INLINE);
     while (*text != '\0') {
         const size_t size = strcspn(text, "\n"), name = strcspn(text, "=");
         const epctx_str left = {text, name < size ? name : size};
         const epctx_str right = {text + (name < size ? name + 1 : size),
                                  name < size ? size - name - 1 : 0};
-        fputs(comma, stdout);
-        comma = ", ";
-        cli_put_json(stdout, left);
-        fputs(": ", stdout);
-        cli_put_json(stdout, right);
+        json_key(w, left);
+        json_str(w, NULL, right);
         text += size + (text[size] != '\0');
     }
-    putchar('}');
+    json_end(w);
 }
 
-static void print_json(const work *w, const anyep_board *board) {
+static void json_device(json_writer *w, const anyep_device *d) {
+    json_object(w, NULL, JSON_INLINE);
+    json_text(w, "ep", d->ep);
+    json_text(w, "vendor", d->vendor);
+    json_text(w, "version", d->version);
+    json_text(w, "type", d->type);
+    json_text(w, "hardware_vendor", d->hardware_vendor);
+    json_uint(w, "vendor_id", d->vendor_id);
+    json_uint(w, "device_id", d->device_id);
+    json_bool(w, "of_ep", d->of_ep);
+    json_pairs(w, "hardware", d->hardware);
+    json_pairs(w, "metadata", d->metadata);
+    json_pairs(w, "options", d->options);
+    json_text(w, "problem", d->problem);
+    json_end(w);
+}
+
+static void print_json(const work *all, const anyep_board *board) {
+    json_writer *w = cli_json_begin(stdout);
     size_t i;
-    cli_json_begin(stdout);
-    cli_json_str("onnxruntime", epctx_str_of(board->ort_version), ",\n");
-    cli_json_str("library", epctx_str_of(board->ort_path), ",\n");
-    cli_json_str("found_by", epctx_str_of(w->any.ort_from), ",\n\"not_taken\": [");
-    for (i = 0; i < w->any.passed_count; i++) {
-        fputs(i > 0 ? ", " : "", stdout);
-        cli_put_json(stdout, epctx_str_of(w->any.passed[i]));
-    }
-    fputs("],\n\"devices\": [", stdout);
-    for (i = 0; i < board->device_count; i++) {
-        const anyep_device *d = &board->devices[i];
-        fputs(i > 0 ? ",\n  {" : "\n  {", stdout);
-        cli_json_str("ep", epctx_str_of(d->ep), ", ");
-        cli_json_str("vendor", epctx_str_of(d->vendor), ", ");
-        cli_json_str("version", epctx_str_of(d->version), ", ");
-        cli_json_str("type", epctx_str_of(d->type), ", ");
-        cli_json_str("hardware_vendor", epctx_str_of(d->hardware_vendor), ", ");
-        printf("\"vendor_id\": %" PRIu32 ", \"device_id\": %" PRIu32 ", \"of_ep\": %s",
-               d->vendor_id, d->device_id, d->of_ep ? "true" : "false");
-        json_pairs("hardware", d->hardware);
-        json_pairs("metadata", d->metadata);
-        json_pairs("options", d->options);
-        fputs(", ", stdout);
-        cli_json_str("problem", epctx_str_of(d->problem), "}");
-    }
-    fputs("],\n\"compatibility\": ", stdout);
-    if (w->own != NULL)
-        cli_put_json(stdout, epctx_str_of(w->own));
-    else
-        fputs("null", stdout);
-    fputs(",\n\"models\": [", stdout);
-    for (i = 0; i < w->file_count; i++) {
+    json_text(w, "onnxruntime", board->ort_version);
+    json_text(w, "library", board->ort_path);
+    json_text(w, "found_by", all->any.ort_from);
+    json_array(w, "not_taken", JSON_INLINE);
+    for (i = 0; i < all->any.passed_count; i++) json_text(w, NULL, all->any.passed[i]);
+    json_end(w);
+    json_array(w, "devices", JSON_HANGING);
+    for (i = 0; i < board->device_count; i++) json_device(w, &board->devices[i]);
+    json_end(w);
+    json_text(w, "compatibility", all->own);
+    json_array(w, "models", JSON_HANGING);
+    for (i = 0; i < all->file_count; i++) {
         const anyep_verdict *v = &board->verdicts[i];
-        fputs(i > 0 ? ",\n  {" : "\n  {", stdout);
-        cli_json_str("model", epctx_str_of(w->files[i]), ", ");
-        cli_json_str("string", epctx_str_of(v->text), ", ");
-        printf("\"compatibility\": %d, \"meaning\": \"%s\"}", v->verdict, verdict_of(v));
+        json_object(w, NULL, JSON_INLINE);
+        json_text(w, "model", all->files[i]);
+        json_text(w, "string", v->text);
+        json_int(w, "compatibility", v->verdict);
+        json_text(w, "meaning", verdict_of(v));
+        json_end(w);
     }
-    putchar(']');
-    cli_json_end(stdout);
+    json_end(w);
+    cli_json_end();
 }
 
 /* --compatibility: for a script. */

@@ -542,21 +542,23 @@ static void close_facts(facts *f) {
     free(f->things);
 }
 
-static void put_line(FILE *out, char sign, const fact *a, const fact *b) {
-    fprintf(out, "%c ", sign);
-    cli_put(out, epctx_str_of(a->key));
-    fputs(": ", out);
-    cli_put(out, epctx_str_of(a->value));
-    if (b != NULL) fputs(" -> ", out);
-    if (b != NULL) cli_put(out, epctx_str_of(b->value));
-    fputc('\n', out);
+static void put_line(char sign, const fact *a, const fact *b) {
+    printf("%c ", sign);
+    cli_put(stdout, epctx_str_of(a->key));
+    fputs(": ", stdout);
+    cli_put(stdout, epctx_str_of(a->value));
+    if (b != NULL) fputs(" -> ", stdout);
+    if (b != NULL) cli_put(stdout, epctx_str_of(b->value));
+    putchar('\n');
 }
 
-static void put_json(FILE *out, const char *change, const fact *a, const fact *b, bool first) {
-    fprintf(out, "%s\n  {\"change\": \"%s\", ", first ? "" : ",", change);
-    cli_put_member(out, "what", epctx_str_of(a != NULL ? a->key : b->key), ", ");
-    if (a != NULL) cli_put_member(out, "old", epctx_str_of(a->value), b != NULL ? ", " : "}");
-    if (b != NULL) cli_put_member(out, "new", epctx_str_of(b->value), "}");
+static void put_json(json_writer *w, const char *change, const fact *a, const fact *b) {
+    json_object(w, NULL, JSON_INLINE);
+    json_text(w, "change", change);
+    json_text(w, "what", a != NULL ? a->key : b->key);
+    if (a != NULL) json_text(w, "old", a->value);
+    if (b != NULL) json_text(w, "new", b->value);
+    json_end(w);
 }
 
 /* -- what has another name -- */
@@ -595,21 +597,22 @@ static void rename_thing(facts *f, size_t number, epctx_str now) {
     }
 }
 
-static void put_renamed(FILE *out, const thing *old, const thing *now, bool json, bool first) {
+/* `w` NULL, here and below: for people. */
+static void put_renamed(json_writer *w, const thing *old, const thing *now) {
     fact from = {old->owner, old->owner, 0}, to = {NULL, now->owner, 0};
-    if (json) {
-        put_json(out, "renamed", &from, &to, first);
+    if (w != NULL) {
+        put_json(w, "renamed", &from, &to);
         return;
     }
-    fputs("> ", out);
-    cli_put(out, epctx_str_of(from.value));
-    fputs(" -> ", out);
-    cli_put(out, epctx_str_of(to.value));
-    fputc('\n', out);
+    fputs("> ", stdout);
+    cli_put(stdout, epctx_str_of(from.value));
+    fputs(" -> ", stdout);
+    cli_put(stdout, epctx_str_of(to.value));
+    putchar('\n');
 }
 
 /* Pairs what is only in one of the models, in the order of the file; returns how many. */
-static size_t pair_things(FILE *out, facts *a, facts *b, bool by_content, bool json, size_t found) {
+static size_t pair_things(json_writer *w, facts *a, facts *b, bool by_content) {
     epctx_map alike;
     size_t i, count = 0;
     epctx_map_init(&alike, &b->arena);
@@ -638,7 +641,7 @@ static size_t pair_things(FILE *out, facts *a, facts *b, bool by_content, bool j
         if (other->next != UINT32_MAX &&
             epctx_map_put(&alike, key, (uint32_t)other->next) != EPCTX_OK)
             a->short_of_memory = true;
-        put_renamed(out, t, other, json, found + count == 0);
+        put_renamed(w, t, other);
         count++;
         rename_thing(a, i, epctx_str_of(other->owner));
     }
@@ -646,38 +649,38 @@ static size_t pair_things(FILE *out, facts *a, facts *b, bool by_content, bool j
 }
 
 /* Prints what differs; what has another name is compared under the new one. */
-static size_t compare(FILE *out, facts *a, facts *b, bool json) {
-    size_t i, found = pair_things(out, a, b, false, json, 0);
-    found += pair_things(out, a, b, true, json, found);
+static size_t compare(json_writer *w, facts *a, facts *b) {
+    size_t i, found = pair_things(w, a, b, false);
+    found += pair_things(w, a, b, true);
     for (i = 0; i < a->count; i++) {
         uint32_t at = epctx_map_get(&b->at, epctx_str_of(a->list[i].key));
         const fact *other = at != EPCTX_MAP_NONE ? &b->list[at] : NULL;
         if (other != NULL && strcmp(other->value, a->list[i].value) == 0) continue;
-        if (json)
-            put_json(out, other != NULL ? "changed" : "removed", &a->list[i], other, found == 0);
+        if (w != NULL)
+            put_json(w, other != NULL ? "changed" : "removed", &a->list[i], other);
         else
-            put_line(out, other != NULL ? '~' : '-', &a->list[i], other);
+            put_line(other != NULL ? '~' : '-', &a->list[i], other);
         found++;
     }
     for (i = 0; i < b->count; i++) {
         if (epctx_map_get(&a->at, epctx_str_of(b->list[i].key)) != EPCTX_MAP_NONE) continue;
-        if (json)
-            put_json(out, "added", NULL, &b->list[i], found == 0);
+        if (w != NULL)
+            put_json(w, "added", NULL, &b->list[i]);
         else
-            put_line(out, '+', &b->list[i], NULL);
+            put_line('+', &b->list[i], NULL);
         found++;
     }
     return found;
 }
 
-int diff_put_json(FILE *out, const char *old, const char *now) {
+int diff_put_json(json_writer *w, const char *old, const char *now) {
     facts a, b;
     bool good;
     memset(&b, 0, sizeof b);
     good = open_facts(&a, old) && open_facts(&b, now);
-    fputc('[', out);
-    if (good) (void)compare(out, &a, &b, true);
-    fputc(']', out);
+    json_array(w, "changes", JSON_HANGING);
+    if (good) (void)compare(w, &a, &b);
+    json_end(w);
     close_facts(&a);
     close_facts(&b);
     return good ? CLI_OK : CLI_FAILED;
@@ -687,6 +690,7 @@ static int run(int argc, char **argv) {
     bool json = false;
     const cli_option options[] = {{"--json", NULL, &json}, {NULL, NULL, NULL}};
     const char *files[2] = {NULL, NULL};
+    json_writer *w = NULL;
     facts a, b;
     int code = DIFF_FAILED;
     if (!cli_parse(&cli_diff, argc, argv, options, files, 2)) return CLI_USAGE;
@@ -695,11 +699,11 @@ static int run(int argc, char **argv) {
     cli_progress_begin("diff", cli_file_size(files[0]) + cli_file_size(files[1]));
     if (open_facts(&a, files[0]) && open_facts(&b, files[1])) {
         cli_progress_end();
-        if (json) cli_json_begin(stdout);
-        if (json) fputs("\"changes\": [", stdout);
-        code = compare(stdout, &a, &b, json) > 0 ? CLI_FAILED : CLI_OK;
-        if (json) putchar(']');
-        if (json) cli_json_end(stdout);
+        if (json) w = cli_json_begin(stdout);
+        if (json) json_array(w, "changes", JSON_HANGING);
+        code = compare(w, &a, &b) > 0 ? CLI_FAILED : CLI_OK;
+        if (json) json_end(w);
+        if (json) cli_json_end();
     }
     close_facts(&a);
     close_facts(&b);

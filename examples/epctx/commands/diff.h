@@ -4,7 +4,8 @@
 
 #include "core/cli.h"
 
-/* The array of `epctx diff --json`. CLI_FAILED when a model cannot be read, after the message. */
-int diff_put_json(FILE *out, const char *old, const char *now);
+/* The member "changes" of `epctx diff --json`. CLI_FAILED when a model cannot be read, after the
+ * message. */
+int diff_put_json(json_writer *w, const char *old, const char *now);
 
 #endif

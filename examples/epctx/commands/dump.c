@@ -12,78 +12,104 @@
 /* -- records: fields behind a word, separated by tabs; or JSON objects -- */
 
 typedef struct dumper {
-    bool json, values;
-    bool some; /* JSON: there was a record */
+    json_writer *w; /* NULL: lines */
+    bool values;
 } dumper;
 
+/* A part of a field, or of a string that has begun. */
+static void put_part(const dumper *d, const char *text) {
+    if (d->w != NULL)
+        json_add_text(d->w, epctx_str_of(text));
+    else
+        fputs(text, stdout);
+}
+
+static void put_number(const dumper *d, int64_t number) {
+    char digits[24];
+    snprintf(digits, sizeof digits, "%" PRId64, number);
+    put_part(d, digits);
+}
+
 /* Characters of a field. Blanks separate fields, so they are written as \xHH too, like everything
- * beyond ASCII; a JSON string wants its backslashes and quotes escaped once more. */
+ * beyond ASCII. */
 static void put(const dumper *d, epctx_str text) {
+    char shown[8] = "";
     size_t i;
     for (i = 0; i < text.size; i++) {
         unsigned char c = (unsigned char)text.data[i];
-        if (c <= 0x20 || c >= 0x7f || c == '\\')
-            printf("%s\\x%02x", d->json ? "\\" : "", c);
-        else if (c == '"' && d->json)
-            fputs("\\\"", stdout);
-        else
-            putchar(c);
+        shown[0] = (char)c;
+        shown[1] = '\0';
+        if (c <= 0x20 || c >= 0x7f || c == '\\') snprintf(shown, sizeof shown, "\\x%02x", c);
+        put_part(d, shown);
     }
 }
 
-static void begin(dumper *d, const char *word) {
-    if (d->json)
-        printf("%s\n  {\"record\": \"%s\"", d->some ? "," : "", word);
-    else
+static void begin(const dumper *d, const char *word) {
+    if (d->w != NULL) {
+        json_object(d->w, NULL, JSON_INLINE);
+        json_text(d->w, "record", word);
+    } else {
         fputs(word, stdout);
-    d->some = true;
+    }
 }
 
 static void end(const dumper *d) {
-    fputs(d->json ? "}" : "\n", stdout);
+    if (d->w != NULL)
+        json_end(d->w);
+    else
+        putchar('\n');
 }
 
 /* What stands before a value: its key in JSON, else a tab and the label if it has one. */
 static void key(const dumper *d, const char *name, const char *label) {
-    if (d->json)
-        printf(", \"%s\": ", name);
+    if (d->w != NULL)
+        json_key(d->w, epctx_str_of(name));
     else
         printf("\t%s", label);
 }
 
 static void put_str(const dumper *d, const char *name, const char *label, epctx_str text) {
     key(d, name, label);
-    if (d->json)
-        cli_put_json(stdout, text);
+    if (d->w != NULL)
+        json_str(d->w, NULL, text);
     else
         put(d, text);
 }
 
 static void put_int(const dumper *d, const char *name, const char *label, int64_t number) {
     key(d, name, label);
-    printf("%" PRId64, number);
+    if (d->w != NULL)
+        json_int(d->w, NULL, number);
+    else
+        put_number(d, number);
 }
 
 static void put_names(const dumper *d, const char *name, const char *label, epctx_cursor names) {
     const char *comma = "";
     epctx_str text;
     key(d, name, label);
-    if (d->json) putchar('[');
-    for (; epctx_next_str(&names, &text); comma = d->json ? ", " : ",") {
-        fputs(comma, stdout);
-        if (d->json)
-            cli_put_json(stdout, text);
-        else
-            put(d, text);
+    if (d->w != NULL) {
+        json_array(d->w, NULL, JSON_INLINE);
+        while (epctx_next_str(&names, &text)) json_str(d->w, NULL, text);
+        json_end(d->w);
+        return;
     }
-    if (d->json) putchar(']');
+    for (; epctx_next_str(&names, &text); comma = ",") {
+        fputs(comma, stdout);
+        put(d, text);
+    }
 }
 
 static void put_dims(const dumper *d, epctx_cursor dims) {
     const char *comma = "";
     int64_t dim;
     key(d, "dims", "[");
-    if (d->json) putchar('[');
+    if (d->w != NULL) {
+        json_array(d->w, NULL, JSON_TIGHT);
+        while (epctx_next_int(&dims, &dim)) json_int(d->w, NULL, dim);
+        json_end(d->w);
+        return;
+    }
     for (; epctx_next_int(&dims, &dim); comma = ",") printf("%s%" PRId64, comma, dim);
     putchar(']');
 }
@@ -93,25 +119,26 @@ static void put_dims(const dumper *d, epctx_cursor dims) {
 static void put_shape(const dumper *d, epctx_cursor dims) {
     const char *comma = "";
     epctx_dim dim;
-    putchar('[');
+    put_part(d, "[");
     for (; epctx_next_dim(&dims, &dim); comma = ",") {
-        fputs(comma, stdout);
+        put_part(d, comma);
         if (dim.known)
-            printf("%" PRId64, dim.value);
+            put_number(d, dim.value);
         else if (dim.param.data != NULL)
             put(d, dim.param);
         else
-            putchar('?');
+            put_part(d, "?");
     }
-    putchar(']');
+    put_part(d, "]");
 }
 
 static void put_elements(const dumper *d, const epctx_type_view *type) {
-    printf("%" PRId32 ":", type->elem_type);
+    put_number(d, type->elem_type);
+    put_part(d, ":");
     if (type->has_shape)
         put_shape(d, epctx_type_dims(type));
     else
-        putchar('-');
+        put_part(d, "-");
 }
 
 /* Recursion ends: opening refused models nested deeper than epctx_limits allows. */
@@ -121,44 +148,46 @@ static void put_type(const dumper *d, const epctx_type_view *type) {
     switch (type->kind) {
     case EPCTX_TYPE_TENSOR: put_elements(d, type); break;
     case EPCTX_TYPE_SPARSE:
-        fputs("sparse(", stdout);
+        put_part(d, "sparse(");
         put_elements(d, type);
-        putchar(')');
+        put_part(d, ")");
         break;
     case EPCTX_TYPE_SEQUENCE:
     case EPCTX_TYPE_OPTIONAL:
-        fputs(type->kind == EPCTX_TYPE_SEQUENCE ? "sequence(" : "optional(", stdout);
+        put_part(d, type->kind == EPCTX_TYPE_SEQUENCE ? "sequence(" : "optional(");
         put_type(d, &element);
-        putchar(')');
+        put_part(d, ")");
         break;
     case EPCTX_TYPE_MAP:
-        printf("map(%" PRId32 ",", type->elem_type);
+        put_part(d, "map(");
+        put_number(d, type->elem_type);
+        put_part(d, ",");
         put_type(d, &element);
-        putchar(')');
+        put_part(d, ")");
         break;
     case EPCTX_TYPE_OPAQUE:
         opaque = cli_field_message(type->view, EPCTX_TYPE_OPAQUE);
-        fputs("opaque(", stdout);
+        put_part(d, "opaque(");
         put(d, cli_field_str(opaque, 1));
-        putchar(',');
+        put_part(d, ",");
         put(d, cli_field_str(opaque, 2));
-        putchar(')');
+        put_part(d, ")");
         break;
-    case EPCTX_TYPE_NONE: fputs("none", stdout); break;
+    case EPCTX_TYPE_NONE: put_part(d, "none"); break;
     }
     if (!d->values || type->denotation.size == 0) return;
-    putchar('@');
+    put_part(d, "@");
     put(d, type->denotation);
 }
 
 static void put_type_field(const dumper *d, const epctx_type_view *type) {
     key(d, "type", "");
-    if (d->json) putchar('"');
+    if (d->w != NULL) json_begin_text(d->w, NULL);
     if (d->values || type->kind == EPCTX_TYPE_TENSOR)
         put_type(d, type);
     else
-        fputs("other", stdout);
-    if (d->json) putchar('"');
+        put_part(d, "other");
+    if (d->w != NULL) json_end_text(d->w);
 }
 
 /* -- values: short ones as they are, others by size and checksum -- */
@@ -166,30 +195,33 @@ static void put_type_field(const dumper *d, const epctx_type_view *type) {
 enum { LONG_TEXT = 200, LONG_LIST = 32 };
 
 static void put_sum(const dumper *d, value_sum *sum) {
+    const bool whole = sum->size <= VALUES_KEPT; /* else: by its checksum */
+    char text[2 * VALUES_KEPT + 1] = "";
     size_t i;
     value_end(sum);
-    if (d->json) printf("{\"size\": %" PRIu64 ", ", sum->size);
-    if (sum->size > VALUES_KEPT) {
-        if (d->json)
-            printf("\"crc32\": \"%08" PRIx32 "\"}", sum->crc);
-        else
-            printf("#%" PRIu64 ":%08" PRIx32, sum->size, sum->crc);
-        return;
+    for (i = 0; i < sum->size && whole; i++) snprintf(text + 2 * i, 3, "%02x", sum->block[i]);
+    if (!whole) snprintf(text, sizeof text, "%08" PRIx32, sum->crc);
+    if (d->w != NULL) {
+        json_object(d->w, NULL, JSON_INLINE);
+        json_uint(d->w, "size", sum->size);
+        json_text(d->w, whole ? "hex" : "crc32", text);
+        json_end(d->w);
+    } else if (whole) {
+        printf("$%s", text);
+    } else {
+        printf("#%" PRIu64 ":%s", sum->size, text);
     }
-    fputs(d->json ? "\"hex\": \"" : "$", stdout);
-    for (i = 0; i < sum->size; i++) printf("%02x", sum->block[i]);
-    if (d->json) fputs("\"}", stdout);
 }
 
 static void put_text(const dumper *d, epctx_str text) {
     value_sum sum;
-    if (text.size <= LONG_TEXT && (!d->json || epctx_str_is_utf8(text))) {
-        if (d->json)
-            cli_put_json(stdout, text);
-        else {
-            putchar('=');
-            put(d, text);
-        }
+    if (text.size <= LONG_TEXT && d->w == NULL) {
+        putchar('=');
+        put(d, text);
+        return;
+    }
+    if (text.size <= LONG_TEXT && epctx_str_is_utf8(text)) {
+        json_str(d->w, NULL, text);
         return;
     }
     value_begin(&sum, false);
@@ -197,17 +229,25 @@ static void put_text(const dumper *d, epctx_str text) {
     put_sum(d, &sum);
 }
 
+static void put_external(const dumper *d, const epctx_tensor_view *tensor) {
+    if (d->w != NULL) {
+        json_object(d->w, NULL, JSON_INLINE);
+        json_str(d->w, "location", tensor->location);
+        json_uint(d->w, "offset", tensor->offset);
+        json_uint(d->w, "length", tensor->length);
+        json_end(d->w);
+        return;
+    }
+    fputs("external:", stdout);
+    put(d, tensor->location);
+    printf(":%" PRIu64 ":%" PRIu64, tensor->offset, tensor->length);
+}
+
 static void put_data(const dumper *d, const epctx_tensor_view *tensor) {
     value_sum sum;
     key(d, "data", "");
     if (tensor->external) {
-        fputs(d->json ? "{\"location\": " : "external:", stdout);
-        if (d->json)
-            cli_put_json(stdout, tensor->location);
-        else
-            put(d, tensor->location);
-        printf("%s%" PRIu64 "%s%" PRIu64 "%s", d->json ? ", \"offset\": " : ":", tensor->offset,
-               d->json ? ", \"length\": " : ":", tensor->length, d->json ? "}" : "");
+        put_external(d, tensor);
         return;
     }
     value_begin(&sum, false);
@@ -216,11 +256,12 @@ static void put_data(const dumper *d, const epctx_tensor_view *tensor) {
 }
 
 static void put_float(const dumper *d, float value) {
-    const char *quote = d->json && !isfinite(value) ? "\"" : "";
-    if (isnan(value))
-        printf("%snan%s", quote, quote);
+    if (d->w != NULL)
+        json_real(d->w, NULL, (double)value);
+    else if (isnan(value))
+        fputs("nan", stdout);
     else
-        printf("%s%.9g%s", quote, (double)value, quote);
+        printf("%.9g", (double)value);
 }
 
 /* The elements of INTS, FLOATS and STRINGS, with the position as `it` leaves it. */
@@ -231,29 +272,44 @@ static bool next_element(const epctx_attr_view *attr, epctx_cursor *it, int64_t 
     return epctx_next_str(it, text);
 }
 
+static void put_list(const dumper *d, const epctx_attr_view *attr, epctx_cursor it) {
+    const char *comma = "";
+    int64_t number = 0;
+    float real = 0;
+    epctx_str text = {NULL, 0};
+    if (d->w != NULL)
+        json_array(d->w, NULL, JSON_TIGHT);
+    else
+        putchar('[');
+    for (; next_element(attr, &it, &number, &real, &text); comma = ",") {
+        if (d->w == NULL) fputs(comma, stdout);
+        if (attr->type == EPCTX_ATTR_FLOATS)
+            put_float(d, real);
+        else if (attr->type == EPCTX_ATTR_STRINGS)
+            put_text(d, text);
+        else if (d->w != NULL)
+            json_int(d->w, NULL, number);
+        else
+            put_number(d, number);
+    }
+    if (d->w != NULL)
+        json_end(d->w);
+    else
+        putchar(']');
+}
+
 static void put_elements_of(const dumper *d, const epctx_attr_view *attr) {
     const uint32_t numbers[] = {CLI_ATTR_FLOATS, CLI_ATTR_INTS, CLI_ATTR_STRINGS};
     epctx_cursor it = epctx_view_fields(attr->view, numbers[attr->type - EPCTX_ATTR_FLOATS]);
     epctx_cursor ahead = it;
-    const char *comma = "";
     value_sum sum;
     size_t count = 0;
     int64_t number = 0;
     float real = 0;
     epctx_str text = {NULL, 0};
     while (count <= LONG_LIST && next_element(attr, &ahead, &number, &real, &text)) count++;
-    if (count <= LONG_LIST) putchar('[');
-    for (; count <= LONG_LIST && next_element(attr, &it, &number, &real, &text); comma = ",") {
-        fputs(comma, stdout);
-        if (attr->type == EPCTX_ATTR_INTS)
-            printf("%" PRId64, number);
-        else if (attr->type == EPCTX_ATTR_FLOATS)
-            put_float(d, real);
-        else
-            put_text(d, text);
-    }
     if (count <= LONG_LIST) {
-        putchar(']');
+        put_list(d, attr, it);
         return;
     }
     value_begin(&sum, false);
@@ -273,7 +329,7 @@ static void put_elements_of(const dumper *d, const epctx_attr_view *attr) {
 /* -- what many messages have -- */
 
 /* A text that is not empty, as a record of its own. */
-static void put_more(dumper *d, const char *name, epctx_str text) {
+static void put_more(const dumper *d, const char *name, epctx_str text) {
     if (!d->values || text.size == 0) return;
     begin(d, "more");
     put_str(d, "name", "", epctx_str_of(name));
@@ -282,7 +338,7 @@ static void put_more(dumper *d, const char *name, epctx_str text) {
     end(d);
 }
 
-static void put_pairs(dumper *d, const char *word, epctx_cursor pairs) {
+static void put_pairs(const dumper *d, const char *word, epctx_cursor pairs) {
     epctx_pair pair;
     while (d->values && epctx_next_pair(&pairs, &pair)) {
         begin(d, word);
@@ -293,7 +349,7 @@ static void put_pairs(dumper *d, const char *word, epctx_cursor pairs) {
     }
 }
 
-static void put_tensor(dumper *d, const char *word, const epctx_tensor_view *tensor) {
+static void put_tensor(const dumper *d, const char *word, const epctx_tensor_view *tensor) {
     begin(d, word);
     put_str(d, "name", "", tensor->name);
     put_int(d, "elem_type", "", tensor->elem_type);
@@ -305,7 +361,7 @@ static void put_tensor(dumper *d, const char *word, const epctx_tensor_view *ten
     put_pairs(d, "meta", epctx_view_fields(tensor->view, EPCTX_FIELD_TENSOR_METADATA_PROPS));
 }
 
-static void put_sparse(dumper *d, const epctx_sparse_view *sparse) {
+static void put_sparse(const dumper *d, const epctx_sparse_view *sparse) {
     begin(d, "sparse");
     put_str(d, "name", "", sparse->values.name);
     if (d->values) put_dims(d, epctx_view_fields(sparse->view, CLI_SPARSE_DIMS));
@@ -315,7 +371,7 @@ static void put_sparse(dumper *d, const epctx_sparse_view *sparse) {
     put_tensor(d, "tensor", &sparse->indices);
 }
 
-static void put_value(dumper *d, const char *word, const epctx_value_view *value) {
+static void put_value(const dumper *d, const char *word, const epctx_value_view *value) {
     epctx_type_view type = epctx_type_of(value->type);
     begin(d, word);
     put_str(d, "name", "", value->name);
@@ -325,12 +381,12 @@ static void put_value(dumper *d, const char *word, const epctx_value_view *value
     put_pairs(d, "meta", epctx_view_fields(value->view, EPCTX_FIELD_VALUE_METADATA_PROPS));
 }
 
-static void put_values(dumper *d, const char *word, epctx_cursor values) {
+static void put_values(const dumper *d, const char *word, epctx_cursor values) {
     epctx_value_view value;
     while (epctx_next_value(&values, &value)) put_value(d, word, &value);
 }
 
-static void put_opsets(dumper *d, epctx_cursor opsets) {
+static void put_opsets(const dumper *d, epctx_cursor opsets) {
     epctx_opset opset;
     while (epctx_next_opset(&opsets, &opset)) {
         begin(d, "opset");
@@ -343,7 +399,7 @@ static void put_opsets(dumper *d, epctx_cursor opsets) {
 /* -- attributes and nodes -- */
 
 /* Members that are messages, each in a record of its own. Graphs come later. */
-static void put_members(dumper *d, const epctx_attr_view *attr) {
+static void put_members(const dumper *d, const epctx_attr_view *attr) {
     static const uint8_t numbers[EPCTX_ATTR_TYPE_PROTOS + 1] = {
         0, 0, 0, 0, 5, 0, 0, 0, 0, 10, 0, 22, 23, 14, 15}; /* by type, of AttributeProto */
     epctx_cursor it = epctx_view_fields(attr->view, numbers[attr->type]);
@@ -396,7 +452,7 @@ static void put_attr_value(const dumper *d, const epctx_attr_view *attr) {
     }
 }
 
-static void put_attr(dumper *d, const epctx_attr_view *attr) {
+static void put_attr(const dumper *d, const epctx_attr_view *attr) {
     begin(d, "attr");
     put_str(d, "name", "", attr->name);
     put_int(d, "type", "", attr->type);
@@ -407,12 +463,12 @@ static void put_attr(dumper *d, const epctx_attr_view *attr) {
     put_members(d, attr);
 }
 
-static void put_attrs(dumper *d, epctx_cursor attrs) {
+static void put_attrs(const dumper *d, epctx_cursor attrs) {
     epctx_attr_view attr;
     while (epctx_next_attr(&attrs, &attr)) put_attr(d, &attr);
 }
 
-static void put_nodes(dumper *d, epctx_cursor nodes) {
+static void put_nodes(const dumper *d, epctx_cursor nodes) {
     epctx_node_view node;
     int64_t index = 0;
     while (epctx_next_node(&nodes, &node)) {
@@ -452,19 +508,24 @@ static place start_at(const char *start, int64_t position) {
 
 static void put_path(const dumper *d, const place *at) {
     if (at->parent == NULL) {
-        fputs(at->start, stdout);
+        put_part(d, at->start);
     } else {
         put_path(d, at->parent);
-        printf("%" PRIu64 ".", at->node);
+        put_number(d, (int64_t)at->node);
+        put_part(d, ".");
         put(d, at->attr);
     }
-    if (at->position >= 0) printf("[%" PRId64 "]", at->position);
-    putchar('/');
+    if (at->position >= 0) {
+        put_part(d, "[");
+        put_number(d, at->position);
+        put_part(d, "]");
+    }
+    put_part(d, "/");
 }
 
-static void put_graph(dumper *d, epctx_graph_view graph, const place *at);
+static void put_graph(const dumper *d, epctx_graph_view graph, const place *at);
 
-static void put_attr_graphs(dumper *d, const epctx_attr_view *attr, place *at) {
+static void put_attr_graphs(const dumper *d, const epctx_attr_view *attr, place *at) {
     epctx_cursor graphs = epctx_view_fields(attr->view, CLI_ATTR_GRAPHS);
     epctx_field field;
     at->attr = attr->name;
@@ -479,7 +540,7 @@ static void put_attr_graphs(dumper *d, const epctx_attr_view *attr, place *at) {
 }
 
 /* The graphs below nodes. */
-static void put_bodies(dumper *d, epctx_cursor nodes, const place *at) {
+static void put_bodies(const dumper *d, epctx_cursor nodes, const place *at) {
     place below = {at, NULL, 0, {NULL, 0}, -1};
     epctx_node_view node;
     for (; epctx_next_node(&nodes, &node); below.node++) {
@@ -489,7 +550,7 @@ static void put_bodies(dumper *d, epctx_cursor nodes, const place *at) {
     }
 }
 
-static void put_annotations(dumper *d, epctx_graph_view graph) {
+static void put_annotations(const dumper *d, epctx_graph_view graph) {
     epctx_cursor it = epctx_graph_annotations(graph);
     epctx_annotation_view annotation;
     while (epctx_next_annotation(&it, &annotation)) {
@@ -501,15 +562,15 @@ static void put_annotations(dumper *d, epctx_graph_view graph) {
 }
 
 /* Recursion ends: opening refused models nested deeper than epctx_limits allows. */
-static void put_graph(dumper *d, epctx_graph_view graph, const place *at) {
+static void put_graph(const dumper *d, epctx_graph_view graph, const place *at) {
     epctx_cursor tensors = epctx_graph_initializers(graph), sparses = epctx_graph_sparse(graph);
     epctx_tensor_view tensor;
     epctx_sparse_view sparse;
     begin(d, "graph");
     key(d, "path", "");
-    if (d->json) putchar('"');
+    if (d->w != NULL) json_begin_text(d->w, NULL);
     put_path(d, at);
-    if (d->json) putchar('"');
+    if (d->w != NULL) json_end_text(d->w);
     put_str(d, "name", "", graph.name);
     end(d);
     put_more(d, "doc_string", graph.doc_string);
@@ -526,26 +587,34 @@ static void put_graph(dumper *d, epctx_graph_view graph, const place *at) {
 
 /* -- the model -- */
 
-static void put_model(dumper *d, const epctx_model *model) {
-    epctx_model_info info = epctx_model_read(model);
-    epctx_cursor opsets = epctx_model_opsets(model);
+/* The same as a list in one record. */
+static void put_imports(const dumper *d, epctx_cursor opsets) {
     const char *comma = "";
     epctx_opset opset;
+    key(d, "opsets", "opsets=");
+    if (d->w != NULL) json_array(d->w, NULL, JSON_INLINE);
+    for (; epctx_next_opset(&opsets, &opset); comma = ",") {
+        if (d->w != NULL) {
+            json_object(d->w, NULL, JSON_INLINE);
+            json_str(d->w, "domain", opset.domain);
+            json_int(d->w, "version", opset.version);
+            json_end(d->w);
+            continue;
+        }
+        fputs(comma, stdout);
+        put(d, opset.domain);
+        printf(":%" PRId64, opset.version);
+    }
+    if (d->w != NULL) json_end(d->w);
+}
+
+static void put_model(const dumper *d, const epctx_model *model) {
+    epctx_model_info info = epctx_model_read(model);
     begin(d, "model");
     put_int(d, "ir_version", "ir=", info.ir_version);
     put_str(d, "producer_name", "producer=", info.producer_name);
     put_int(d, "functions", "functions=", info.function_count);
-    key(d, "opsets", "opsets=");
-    if (d->json) putchar('[');
-    for (; epctx_next_opset(&opsets, &opset); comma = d->json ? ", " : ",") {
-        fputs(comma, stdout);
-        if (d->json)
-            fputs("{\"domain\": ", stdout), cli_put_json(stdout, opset.domain);
-        else
-            put(d, opset.domain);
-        printf(d->json ? ", \"version\": %" PRId64 "}" : ":%" PRId64, opset.version);
-    }
-    if (d->json) putchar(']');
+    put_imports(d, epctx_model_opsets(model));
     if (d->values) put_int(d, "model_version", "version=", info.model_version);
     end(d);
     put_more(d, "producer_version", info.producer_version);
@@ -554,7 +623,7 @@ static void put_model(dumper *d, const epctx_model *model) {
     put_pairs(d, "meta", epctx_view_fields(info.view, EPCTX_FIELD_MODEL_METADATA_PROPS));
 }
 
-static void put_function(dumper *d, const epctx_function_view *function, int64_t index) {
+static void put_function(const dumper *d, const epctx_function_view *function, int64_t index) {
     place top = start_at("function", index);
     begin(d, "function");
     put_str(d, "domain", "", function->domain);
@@ -577,7 +646,7 @@ static void put_function(dumper *d, const epctx_function_view *function, int64_t
     if (d->values) put_bodies(d, epctx_function_nodes(function), &top);
 }
 
-static void put_training(dumper *d, const epctx_training_view *training, int64_t index) {
+static void put_training(const dumper *d, const epctx_training_view *training, int64_t index) {
     place first = start_at("initialization", index), step = start_at("algorithm", index);
     begin(d, "training");
     put_int(d, "index", "", index);
@@ -591,7 +660,7 @@ static void put_training(dumper *d, const epctx_training_view *training, int64_t
         put_graph(d, training->algorithm, &step);
 }
 
-static int dump(const char *file, dumper *d) {
+static int dump(const char *file, dumper *d, bool json) {
     place top = start_at("", -1);
     epctx_function_view function;
     epctx_training_view training;
@@ -602,10 +671,8 @@ static int dump(const char *file, dumper *d) {
     /* Where records scroll by, they are the progress. */
     if (d->values && !isatty(STDOUT_FILENO)) cli_progress_begin("dump", cli_file_size(file));
     if (cli_open(&model, file, &error) != EPCTX_OK) return cli_fail(&error);
-    if (d->json) {
-        cli_json_begin(stdout);
-        fputs("\"records\": [", stdout);
-    }
+    if (json) d->w = cli_json_begin(stdout);
+    if (json) json_array(d->w, "records", JSON_LINES);
     put_model(d, &model);
     if (epctx_model_has_graph(&model)) put_graph(d, epctx_model_graph(&model), &top);
     for (it = epctx_model_functions(&model); epctx_next_function(&it, &function); index++)
@@ -613,21 +680,20 @@ static int dump(const char *file, dumper *d) {
     it = epctx_model_trainings(&model);
     for (index = 0; d->values && epctx_next_training(&it, &training); index++)
         put_training(d, &training, index);
-    if (d->json) {
-        fputs("\n]", stdout);
-        cli_json_end(stdout);
-    }
+    if (json) json_end(d->w);
+    if (json) cli_json_end();
     epctx_model_close(&model);
     return CLI_OK;
 }
 
 static int run(int argc, char **argv) {
-    dumper d = {false, false, false};
+    dumper d = {NULL, false};
+    bool json = false;
     const cli_option options[] = {
-        {"--json", NULL, &d.json}, {"--values", NULL, &d.values}, {NULL, NULL, NULL}};
+        {"--json", NULL, &json}, {"--values", NULL, &d.values}, {NULL, NULL, NULL}};
     const char *file;
     if (!cli_parse(&cli_dump, argc, argv, options, &file, 1)) return CLI_USAGE;
-    return dump(file, &d);
+    return dump(file, &d, json);
 }
 
 const cli_command cli_dump = {

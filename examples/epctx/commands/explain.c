@@ -582,26 +582,34 @@ static void put_entry(const explain_entry *entry, epctx_str line, bool first) {
     printf("\n  cause: %s\n  cure:  %s\n", entry->cause, entry->cure);
 }
 
-static void json_fragments(const explain_entry *entry, epctx_str line) {
+static void json_cure(json_writer *w, const char *cause, const char *cure) {
+    json_text(w, "cause", cause);
+    json_text(w, "cure", cure != NULL ? cure : "");
+    json_end(w);
+}
+
+static void json_entry(json_writer *w, const explain_entry *entry, epctx_str line) {
     int i;
-    fputs("\"text\": [", stdout);
+    json_object(w, NULL, JSON_INLINE);
+    json_array(w, "text", JSON_INLINE);
     for (i = 0; i < 3 && entry->fragments[i] != NULL; i++) {
         const epctx_str part = found_part(line, entry->fragments[i]);
         if (part.size == 0) break;
-        if (i > 0) fputs(", ", stdout);
-        cli_put_json(stdout, part);
+        json_str(w, NULL, part);
     }
-    fputs("], ", stdout);
+    json_end(w);
+    json_cure(w, entry->cause, entry->cure);
 }
 
-/* One explanation; `cure` may be NULL. */
-static void put_found(epctx_str text, const char *cause, const char *cure, bool json, bool first) {
-    if (json) {
-        printf("%s\n  {\"text\": [", first ? "" : ",");
-        cli_put_json(stdout, text);
-        fputs("], ", stdout);
-        cli_json_str("cause", epctx_str_of(cause), ", ");
-        cli_json_str("cure", epctx_str_of(cure != NULL ? cure : ""), "}");
+/* One explanation; `cure` may be NULL. Without --json `w` is NULL. */
+static void put_found(epctx_str text, const char *cause, const char *cure, json_writer *w,
+                      bool first) {
+    if (w != NULL) {
+        json_object(w, NULL, JSON_INLINE);
+        json_array(w, "text", JSON_INLINE);
+        json_str(w, NULL, text);
+        json_end(w);
+        json_cure(w, cause, cure);
         return;
     }
     printf("%s\"%.*s\"\n  cause: %s\n", first ? "" : "\n", (int)text.size, text.data, cause);
@@ -624,7 +632,7 @@ static const char *named_source(const epctx_profile *profile, const char *text) 
 }
 
 /* What the EP needs of which the text speaks, and where it is to be had. */
-static size_t put_ep(const char *text, bool json, bool first) {
+static size_t put_ep(const char *text, json_writer *w, bool first) {
     size_t count, i;
     const epctx_profile *all = epctx_profiles(&count);
     for (i = 0; i < count; i++) {
@@ -638,14 +646,14 @@ static size_t put_ep(const char *text, bool json, bool first) {
                  "To be had: %s. Register it %s%s; epctx profiles %s tells more.", ep->packages,
                  ep->registers != NULL ? "as " : "under any name",
                  ep->registers != NULL ? ep->registers : "", all[i].name);
-        put_found(epctx_str_of(source), cause, cure, json, first);
+        put_found(epctx_str_of(source), cause, cure, w, first);
         return 1;
     }
     return 0;
 }
 
 /* An EP of which the text speaks and that has no EPContext. */
-static size_t put_plain(const char *text, bool json, bool first) {
+static size_t put_plain(const char *text, json_writer *w, bool first) {
     const vendor_plain *ep = vendor_plain_of(text);
     size_t i;
     for (i = 0; i < vendor_plain_count && ep == NULL; i++)
@@ -655,7 +663,7 @@ static size_t put_plain(const char *text, bool json, bool first) {
     put_found(epctx_str_of(ep->name),
               "This EP has no EPContext: it writes no context model, and loads none; ORT ignores "
               "ep.context_enable for it.",
-              ep->instead, json, first);
+              ep->instead, w, first);
     return 1;
 }
 
@@ -676,7 +684,7 @@ static const char *meaning_of(const char *key) {
 }
 
 /* A session option of ORT that does not concern EPContext models, or a misspelled one. */
-static size_t put_session_key(const char *text, bool json, bool first) {
+static size_t put_session_key(const char *text, json_writer *w, bool first) {
     const session_key *key = session_key_find(epctx_str_of(text));
     cli_guess guess;
     char cause[400], since[60] = "";
@@ -686,18 +694,18 @@ static size_t put_session_key(const char *text, bool json, bool first) {
         snprintf(cause, sizeof cause, "ONNX Runtime up to 1.31 has no such session option%s",
                  cli_guess_hint(&guess));
         put_found(epctx_str_of(text), cause,
-                  "Correct the spelling: ORT ignores keys that it does not know.", json, first);
+                  "Correct the spelling: ORT ignores keys that it does not know.", w, first);
         return 1;
     }
     if (key == NULL) return 0;
     if (key->since != 0)
         snprintf(since, sizeof since, " since 1.%u; older versions ignore it", key->since);
     snprintf(cause, sizeof cause, "A session option of ONNX Runtime%s%s.", since, meaning_of(text));
-    put_found(epctx_str_of(text), cause, "Set it in the session's configuration.", json, first);
+    put_found(epctx_str_of(text), cause, "Set it in the session's configuration.", w, first);
     return 1;
 }
 
-static size_t put_option(const char *text, bool json, bool first) {
+static size_t put_option(const char *text, json_writer *w, bool first) {
     size_t count, i;
     const epctx_option_info *all = epctx_option_list(&count);
     char cause[400], cure[200];
@@ -708,16 +716,16 @@ static size_t put_option(const char *text, bool json, bool first) {
         snprintf(cure, sizeof cure,
                  "Set it in the session's configuration, not in the EP's options, where it has no "
                  "effect; epctx compile --options lists all.");
-        put_found(epctx_str_of(text), cause, cure, json, first);
+        put_found(epctx_str_of(text), cause, cure, w, first);
         return 1;
     }
-    return put_session_key(text, json, first);
+    return put_session_key(text, w, first);
 }
 
 /* -- numbers of QNN -- */
 
 /* Logs have them in decimal or as 0x..., and the code in the lower 16 bits. */
-static bool put_number(uint64_t value, epctx_str number_text, bool json, bool first) {
+static bool put_number(uint64_t value, epctx_str number_text, json_writer *w, bool first) {
     const uint32_t number = (uint32_t)(value & 0xffff);
     const vendor_code *code = vendor_code_of(number);
     const char *range = vendor_range_of(number);
@@ -728,7 +736,7 @@ static bool put_number(uint64_t value, epctx_str number_text, bool json, bool fi
     else
         snprintf(meaning, sizeof meaning, "QNN error %u, which is about %s", (unsigned)number,
                  range);
-    put_found(number_text, meaning, code != NULL ? code->cure : NULL, json, first);
+    put_found(number_text, meaning, code != NULL ? code->cure : NULL, w, first);
     return true;
 }
 
@@ -749,7 +757,7 @@ static bool is_code(const char *text, const char *number) {
 
 /* A text that is a number, or numbers behind words such as "QNN" and "error": those of the table.
  * Returns how many there were. */
-static size_t put_numbers(const char *text, bool json, bool first) {
+static size_t put_numbers(const char *text, json_writer *w, bool first) {
     const size_t most = 8;
     uint32_t seen[8];
     size_t count = 0, i;
@@ -770,7 +778,7 @@ static size_t put_numbers(const char *text, bool json, bool first) {
         known = known && (is_code(text, at) || (has(text, "qnn") && has(text, "err")));
         digits.data = at;
         digits.size = (size_t)(end - at);
-        if ((alone || known) && put_number(value, digits, json, first && count == 0))
+        if ((alone || known) && put_number(value, digits, w, first && count == 0))
             seen[count++] = (uint32_t)value;
         at = end;
     }
@@ -778,7 +786,7 @@ static size_t put_numbers(const char *text, bool json, bool first) {
 }
 
 /* Errors of QNN by their names. */
-static size_t put_names(const char *text, bool json, bool first) {
+static size_t put_names(const char *text, json_writer *w, bool first) {
     size_t count = 0;
     for (; (text = strstr(text, "QNN_")) != NULL && count < 8; text++) {
         const size_t size = strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_");
@@ -787,47 +795,47 @@ static size_t put_names(const char *text, bool json, bool first) {
         if (code == NULL) continue;
         name.data = text;
         name.size = size;
-        if (put_number(code->number, name, json, first && count == 0)) count++;
+        if (put_number(code->number, name, w, first && count == 0)) count++;
     }
     return count;
 }
 
-static void begin_json(void) {
-    cli_json_begin(stdout);
-    fputs("\"entries\": [", stdout);
+/* The writer of --json, or NULL. */
+static json_writer *begin(bool json) {
+    json_writer *w = json ? cli_json_begin(stdout) : NULL;
+    if (json) json_array(w, "entries", JSON_LINES);
+    return w;
 }
 
-static void end_json(void) {
-    fputs("\n]", stdout);
-    cli_json_end(stdout);
+static void end(json_writer *w) {
+    if (w == NULL) return;
+    json_end(w);
+    cli_json_end();
 }
 
 static int explain(const char *text, bool json) {
+    json_writer *w = begin(json);
     size_t i, found = 0;
-    if (json) begin_json();
     for (i = 0; i < ENTRY_COUNT; i++) {
         const epctx_str line = fitting_line(&entries[i], text);
         if (line.size == 0) continue;
-        if (json) {
-            printf("%s\n  {", found > 0 ? "," : "");
-            json_fragments(&entries[i], line);
-            cli_json_str("cause", epctx_str_of(entries[i].cause), ", ");
-            cli_json_str("cure", epctx_str_of(entries[i].cure), "}");
-        } else
+        if (json)
+            json_entry(w, &entries[i], line);
+        else
             put_entry(&entries[i], line, found == 0);
         found++;
     }
-    found += put_ep(text, json, found == 0);
-    found += put_plain(text, json, found == 0);
-    found += put_option(text, json, found == 0);
-    found += put_numbers(text, json, found == 0);
-    found += put_names(text, json, found == 0);
+    found += put_ep(text, w, found == 0);
+    found += put_plain(text, w, found == 0);
+    found += put_option(text, w, found == 0);
+    found += put_numbers(text, w, found == 0);
+    found += put_names(text, w, found == 0);
     if (found == 0 && access(text, R_OK) == 0)
         cli_fail_text("nothing is known about this text; if it is a log: epctx explain - < %s",
                       text);
     else if (found == 0)
         cli_fail_text("nothing is known about this text; try epctx lint MODEL");
-    if (json) end_json();
+    end(w);
     return found > 0 ? CLI_OK : CLI_FAILED;
 }
 
@@ -837,6 +845,7 @@ static bool explain_rule(const char *text, bool json) {
     size_t i;
     int rule = rule_find(epctx_str_of(text));
     epctx_rule_info info;
+    json_writer *w;
     if (rule == RULE_COUNT && strlen(text) < sizeof id) { /* "e012" */
         for (i = 0; i <= strlen(text); i++)
             id[i] = (char)(text[i] >= 'a' && text[i] <= 'z' ? text[i] - 'a' + 'A' : text[i]);
@@ -844,14 +853,18 @@ static bool explain_rule(const char *text, bool json) {
     }
     if (rule == RULE_COUNT) return false;
     info = rule_info(rule);
+    w = begin(json);
     if (json) {
-        begin_json();
-        printf("\n  {\"text\": [\"%s\", \"%s\"], ", info.id, info.name);
-        cli_json_str("cause", epctx_str_of(info.text), ", ");
-        cli_json_str("cure", epctx_str_of(info.fix), "}");
-        end_json();
-    } else
+        json_object(w, NULL, JSON_INLINE);
+        json_array(w, "text", JSON_INLINE);
+        json_text(w, NULL, info.id);
+        json_text(w, NULL, info.name);
+        json_end(w);
+        json_cure(w, info.text, info.fix);
+    } else {
         printf("%s %s\n  cause: %s\n  cure:  %s\n", info.id, info.name, info.text, info.fix);
+    }
+    end(w);
     return true;
 }
 

@@ -111,37 +111,39 @@ static int write_file(get_work *work, epctx_str value) {
     }
 }
 
-static void put_base64(epctx_str bytes) {
+static void put_base64(json_writer *w, epctx_str bytes) {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     const unsigned char *from = (const unsigned char *)bytes.data;
     size_t i;
-    putchar('"');
+    json_begin_text(w, "value");
     for (i = 0; i < bytes.size; i += 3) {
         size_t left = bytes.size - i;
         uint32_t group = (uint32_t)from[i] << 16;
+        char four[5] = {0};
         if (left > 1) group |= (uint32_t)from[i + 1] << 8;
         if (left > 2) group |= from[i + 2];
-        putchar(digits[group >> 18]);
-        putchar(digits[group >> 12 & 63]);
-        putchar(left > 1 ? digits[group >> 6 & 63] : '=');
-        putchar(left > 2 ? digits[group & 63] : '=');
+        four[0] = digits[group >> 18];
+        four[1] = digits[group >> 12 & 63];
+        four[2] = left > 1 ? digits[group >> 6 & 63] : '=';
+        four[3] = left > 2 ? digits[group & 63] : '=';
+        json_add_text(w, epctx_str_of(four));
     }
-    putchar('"');
+    json_end_text(w);
 }
 
 /* No byte is lost: what is no text comes in base64. */
 static void put_json(const get_work *work, epctx_str value) {
+    json_writer *w = cli_json_begin(stdout);
     bool is_text = epctx_str_is_utf8(value);
-    cli_json_begin(stdout);
-    cli_json_str("file", epctx_str_of(work->file), ",\n");
-    cli_json_str("what", epctx_str_of(work->what), ",\n");
-    printf("\"size\": %zu,\n\"encoding\": \"%s\",\n\"value\": ", value.size,
-           is_text ? "utf-8" : "base64");
+    json_text(w, "file", work->file);
+    json_text(w, "what", work->what);
+    json_uint(w, "size", value.size);
+    json_text(w, "encoding", is_text ? "utf-8" : "base64");
     if (is_text)
-        cli_put_json(stdout, value);
+        json_str(w, "value", value);
     else
-        put_base64(value);
-    cli_json_end(stdout);
+        put_base64(w, value);
+    cli_json_end();
 }
 
 static int put_value(get_work *work, epctx_str value) {

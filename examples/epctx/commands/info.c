@@ -322,246 +322,254 @@ static void print_text(const report *all, const epctx_state *state) {
 
 /* -- for programs -- */
 
-static void json_head(FILE *out, const report *all) {
+static void json_head(json_writer *w, const report *all) {
     epctx_model_info info = epctx_model_read(all->model);
     epctx_cursor it = epctx_view_fields(info.view, CLI_MODEL_OPSET_IMPORT);
-    const char *comma = "";
     epctx_field field;
-    cli_put_member(out, "file", epctx_str_of(all->file), ",\n");
-    cli_put_member(out, "producer_name", info.producer_name, ",\n");
-    cli_put_member(out, "producer_version", info.producer_version, ",\n");
-    fprintf(out, "\"ir_version\": %" PRId64 ",\n\"opsets\": [", info.ir_version);
+    json_text(w, "file", all->file);
+    json_str(w, "producer_name", info.producer_name);
+    json_str(w, "producer_version", info.producer_version);
+    json_int(w, "ir_version", info.ir_version);
+    json_array(w, "opsets", JSON_INLINE);
     while (epctx_next_field(&it, &field)) {
         if (field.wire != EPCTX_WIRE_LEN) continue;
-        fprintf(out, "%s{", comma);
-        cli_put_member(out, "domain", cli_field_str(field.body, CLI_OPSET_DOMAIN), ", ");
-        fprintf(out, "\"version\": %" PRId64 "}", cli_field_int(field.body, CLI_OPSET_VERSION));
-        comma = ", ";
+        json_object(w, NULL, JSON_INLINE);
+        json_str(w, "domain", cli_field_str(field.body, CLI_OPSET_DOMAIN));
+        json_int(w, "version", cli_field_int(field.body, CLI_OPSET_VERSION));
+        json_end(w);
     }
-    fputs("],\n", out);
-    cli_put_member(out, "graph", epctx_model_graph(all->model).name, ",\n");
-    fprintf(out, "\"initializers\": %" PRIu64 ",\n", all->initializers);
+    json_end(w);
+    json_str(w, "graph", epctx_model_graph(all->model).name);
+    json_uint(w, "initializers", all->initializers);
 }
 
 /* A dimension is a number, its parameter's name, or null; `dims` is null without a shape. */
-static void json_values(FILE *out, const char *key, epctx_cursor values) {
-    const char *comma = "";
-    epctx_value_view value;
-    fprintf(out, "\"%s\": [", key);
-    for (; epctx_next_value(&values, &value); comma = ",") {
-        epctx_cursor dims = epctx_value_dims(&value);
-        const char *between = "";
-        epctx_dim dim;
-        fprintf(out, "%s\n  {", comma);
-        cli_put_member(out, "name", value.name, ", ");
-        fprintf(out, "\"elem_type\": %" PRId32 ", ", value.is_tensor ? value.elem_type : 0);
-        fprintf(out, "\"dims\": %s", value.has_shape ? "[" : "null");
-        for (; value.has_shape && epctx_next_dim(&dims, &dim); between = ", ") {
-            fputs(between, out);
-            if (dim.known)
-                fprintf(out, "%" PRId64, dim.value);
-            else if (dim.param.size > 0)
-                cli_put_json(out, dim.param);
-            else
-                fputs("null", out);
-        }
-        fputs(value.has_shape ? "]}" : "}", out);
+static void json_dims(json_writer *w, const epctx_value_view *value) {
+    epctx_cursor dims = epctx_value_dims(value);
+    epctx_dim dim;
+    if (!value->has_shape) {
+        json_null(w, "dims");
+        return;
     }
-    fputs("],\n", out);
+    json_array(w, "dims", JSON_INLINE);
+    while (epctx_next_dim(&dims, &dim))
+        if (dim.known)
+            json_int(w, NULL, dim.value);
+        else if (dim.param.size > 0)
+            json_str(w, NULL, dim.param);
+        else
+            json_null(w, NULL);
+    json_end(w);
+}
+
+static void json_values(json_writer *w, const char *key, epctx_cursor values) {
+    epctx_value_view value;
+    json_array(w, key, JSON_HANGING);
+    while (epctx_next_value(&values, &value)) {
+        json_object(w, NULL, JSON_INLINE);
+        json_str(w, "name", value.name);
+        json_int(w, "elem_type", value.is_tensor ? value.elem_type : 0);
+        json_dims(w, &value);
+        json_end(w);
+    }
+    json_end(w);
 }
 
 /* null: the node does not have the attribute. */
-static void json_attr(FILE *out, const epctx_epnode *node, epctx_epnode_attr attr, const char *key,
-                      epctx_str text) {
-    fprintf(out, ", \"%s\": ", key);
+static void json_attr(json_writer *w, const epctx_epnode *node, epctx_epnode_attr attr,
+                      const char *key, epctx_str text) {
     if ((node->present & 1u << attr) != 0)
-        cli_put_json(out, text);
+        json_str(w, key, text);
     else
-        fputs("null", out);
+        json_null(w, key);
 }
 
-static void json_names(FILE *out, const char *key, epctx_cursor names) {
-    const char *comma = "";
+static void json_names(json_writer *w, const char *key, epctx_cursor names) {
     epctx_str name;
-    fprintf(out, ", \"%s\": [", key);
-    for (; epctx_next_str(&names, &name); comma = ", ") {
-        fputs(comma, out);
-        cli_put_json(out, name);
-    }
-    fputc(']', out);
+    json_array(w, key, JSON_INLINE);
+    while (epctx_next_str(&names, &name)) json_str(w, NULL, name);
+    json_end(w);
 }
 
 /* Attributes outside of the schema: numbers and texts by value, others by the name of their
  * type. */
-static void json_extras(FILE *out, const report_part *part) {
+static void json_extras(json_writer *w, const report_part *part) {
     epctx_cursor it = epctx_node_attrs(&part->view);
-    const char *comma = "";
     epctx_attr_view attr;
-    fputs(", \"attributes\": {", out);
+    json_object(w, "attributes", JSON_INLINE);
     while (epctx_next_attr(&it, &attr)) {
         if (is_known(attr.name)) continue;
-        fputs(comma, out);
-        comma = ", ";
-        cli_put_json(out, attr.name);
-        fputs(": ", out);
-        if (attr.type == EPCTX_ATTR_INT)
-            fprintf(out, "%" PRId64, attr.i);
-        else if (attr.type == EPCTX_ATTR_STRING && epctx_str_is_utf8(attr.s))
-            cli_put_json(out, attr.s);
-        else
-            fprintf(out, "{\"type\": \"%s\"}", epctx_attr_type_name(attr.type));
+        json_key(w, attr.name);
+        if (attr.type == EPCTX_ATTR_INT) {
+            json_int(w, NULL, attr.i);
+        } else if (attr.type == EPCTX_ATTR_STRING && epctx_str_is_utf8(attr.s)) {
+            json_str(w, NULL, attr.s);
+        } else {
+            json_object(w, NULL, JSON_INLINE);
+            json_text(w, "type", epctx_attr_type_name(attr.type));
+            json_end(w);
+        }
     }
-    fputc('}', out);
+    json_end(w);
 }
 
-static void json_part(FILE *out, const report_part *part) {
+static void json_part(json_writer *w, const report_part *part) {
     const epctx_epnode *node = &part->node;
-    fputs("\n  {", out);
-    cli_put_member(out, "name", node->name, ", ");
-    cli_put_member(out, "graph", part->graph, ", ");
-    fprintf(out, "\"readable\": %s, \"inputs\": %" PRIu32 ", \"outputs\": %" PRIu32,
-            part->readable ? "true" : "false", part->inputs, part->outputs);
-    json_names(out, "input_names", epctx_node_inputs(&part->view));
-    json_names(out, "output_names", epctx_node_outputs(&part->view));
-    json_extras(out, part);
+    json_object(w, NULL, JSON_INLINE);
+    json_str(w, "name", node->name);
+    json_str(w, "graph", part->graph);
+    json_bool(w, "readable", part->readable);
+    json_uint(w, "inputs", part->inputs);
+    json_uint(w, "outputs", part->outputs);
+    json_names(w, "input_names", epctx_node_inputs(&part->view));
+    json_names(w, "output_names", epctx_node_outputs(&part->view));
+    json_extras(w, part);
     if (part->readable) {
-        fprintf(out, ", \"main_context\": %" PRId64 ", \"embed_mode\": %" PRId64,
-                node->main_context, node->embed_mode);
+        json_int(w, "main_context", node->main_context);
+        json_int(w, "embed_mode", node->embed_mode);
         if (node->embed_mode == 1)
-            fprintf(out, ", \"payload_size\": %zu", node->ep_cache_context.size);
+            json_uint(w, "payload_size", node->ep_cache_context.size);
         else
-            json_attr(out, node, EPCTX_EP_EP_CACHE_CONTEXT, "ep_cache_context",
+            json_attr(w, node, EPCTX_EP_EP_CACHE_CONTEXT, "ep_cache_context",
                       node->ep_cache_context);
-        json_attr(out, node, EPCTX_EP_SOURCE, "source", node->source);
-        json_attr(out, node, EPCTX_EP_EP_SDK_VERSION, "ep_sdk_version", node->ep_sdk_version);
-        json_attr(out, node, EPCTX_EP_HARDWARE_ARCHITECTURE, "hardware_architecture",
+        json_attr(w, node, EPCTX_EP_SOURCE, "source", node->source);
+        json_attr(w, node, EPCTX_EP_EP_SDK_VERSION, "ep_sdk_version", node->ep_sdk_version);
+        json_attr(w, node, EPCTX_EP_HARDWARE_ARCHITECTURE, "hardware_architecture",
                   node->hardware_architecture);
-        json_attr(out, node, EPCTX_EP_PARTITION_NAME, "partition_name", node->partition_name);
-        json_attr(out, node, EPCTX_EP_ONNX_MODEL_FILENAME, "onnx_model_filename",
+        json_attr(w, node, EPCTX_EP_PARTITION_NAME, "partition_name", node->partition_name);
+        json_attr(w, node, EPCTX_EP_ONNX_MODEL_FILENAME, "onnx_model_filename",
                   node->onnx_model_filename);
-        json_attr(out, node, EPCTX_EP_NOTES, "notes", node->notes);
-        fprintf(out, ", \"max_size\": %" PRId64, node->max_size);
+        json_attr(w, node, EPCTX_EP_NOTES, "notes", node->notes);
+        json_int(w, "max_size", node->max_size);
     }
-    fputc('}', out);
+    json_end(w);
 }
 
-static void json_file(FILE *out, const epctx_dependency *file) {
-    fputs("\n  {", out);
-    cli_put_member(out, "name", file->name, ", ");
-    cli_put_member(out, "purpose", epctx_str_of(epctx_file_use_name(file->use)), ", ");
-    fprintf(out, "\"required\": %s, ", file->required ? "true" : "false");
-    if (file->path != NULL) {
-        cli_put_member(out, "path", epctx_str_of(file->path), ", ");
-        fprintf(out, "\"size\": %" PRIu64 "}", file->size);
-    } else
-        fputs("\"path\": null, \"size\": null}", out);
+static void json_file(json_writer *w, const epctx_dependency *file) {
+    json_object(w, NULL, JSON_INLINE);
+    json_str(w, "name", file->name);
+    json_text(w, "purpose", epctx_file_use_name(file->use));
+    json_bool(w, "required", file->required);
+    json_text(w, "path", file->path);
+    if (file->path != NULL)
+        json_uint(w, "size", file->size);
+    else
+        json_null(w, "size");
+    json_end(w);
 }
 
-static void json_state(FILE *out, const epctx_state *state) {
+static void json_maker(json_writer *w, const epctx_maker *maker) {
+    json_object(w, NULL, JSON_INLINE);
+    json_str(w, "source", maker->source);
+    json_str(w, "ep_sdk_version", maker->sdk_version);
+    json_str(w, "hardware_architecture", maker->architecture);
+    json_text(w, "profile", maker->profile->name);
+    json_uint(w, "nodes", maker->nodes);
+    json_uint(w, "mains", maker->mains);
+    json_uint(w, "embedded", maker->embedded);
+    json_uint(w, "payload_size", maker->payload_size);
+    json_end(w);
+}
+
+static void json_state(json_writer *w, const epctx_state *state) {
     static const char *const words[3] = {"plain", "partly", "fully"};
     size_t i;
-    fprintf(out,
-            "\"state\": \"%s\",\n\"weightless_inputs\": %" PRIu64 ",\n\"broken_nodes\": %" PRIu64
-            ",\n\"makers\": [",
-            words[state->compiled], state->weightless_inputs, state->broken_nodes);
-    for (i = 0; i < state->maker_count; i++) {
-        const epctx_maker *maker = &state->makers[i];
-        fprintf(out, "%s\n  {", i > 0 ? "," : "");
-        cli_put_member(out, "source", maker->source, ", ");
-        cli_put_member(out, "ep_sdk_version", maker->sdk_version, ", ");
-        cli_put_member(out, "hardware_architecture", maker->architecture, ", ");
-        cli_put_member(out, "profile", epctx_str_of(maker->profile->name), ", ");
-        fprintf(out,
-                "\"nodes\": %" PRIu64 ", \"mains\": %" PRIu64 ", \"embedded\": %" PRIu64
-                ", \"payload_size\": %" PRIu64 "}",
-                maker->nodes, maker->mains, maker->embedded, maker->payload_size);
-    }
-    fputs("],\n\"compatibility\": {", out);
+    json_text(w, "state", words[state->compiled]);
+    json_uint(w, "weightless_inputs", state->weightless_inputs);
+    json_uint(w, "broken_nodes", state->broken_nodes);
+    json_array(w, "makers", JSON_HANGING);
+    for (i = 0; i < state->maker_count; i++) json_maker(w, &state->makers[i]);
+    json_end(w);
+    json_object(w, "compatibility", JSON_INLINE);
     for (i = 0; i < state->compat_count; i++) {
-        fputs(i > 0 ? ", " : "", out);
-        cli_put_json(out, state->compat[i].ep);
-        fputs(": ", out);
-        cli_put_json(out, state->compat[i].value);
+        json_key(w, state->compat[i].ep);
+        json_str(w, NULL, state->compat[i].value);
     }
-    fputs("},\n", out);
+    json_end(w);
 }
 
-void report_put_json(FILE *out, const report *all, const epctx_state *state) {
-    epctx_graph_view graph = epctx_model_graph(all->model);
+/* How many nodes of each kind, all metadata, and what is wrong. */
+static void json_rest(json_writer *w, const report *all) {
     epctx_cursor metadata =
         epctx_view_fields(epctx_model_read(all->model).view, EPCTX_FIELD_MODEL_METADATA_PROPS);
     epctx_pair pair;
-    const char *comma;
     size_t i;
-    json_head(out, all);
-    json_state(out, state);
-    json_values(out, "inputs", epctx_graph_inputs(graph));
-    json_values(out, "outputs", epctx_graph_outputs(graph));
-    fprintf(out, "\"ep_context\": %s,\n\"partitions\": [", all->part_count > 0 ? "true" : "false");
-    for (i = 0; i < all->part_count; i++) {
-        fputs(i > 0 ? "," : "", out);
-        json_part(out, &all->parts[i]);
-    }
-    fputs("],\n\"files\": [", out);
-    for (i = 0; i < all->file_count; i++) {
-        fputs(i > 0 ? "," : "", out);
-        json_file(out, &all->files[i]);
-    }
-    fprintf(out, "],\n\"cpu_nodes\": %" PRIu64 ",\n\"inner_nodes\": %" PRIu64 ",\n\"cpu_ops\": {",
-            all->cpu_nodes, all->inner_nodes);
+    json_uint(w, "cpu_nodes", all->cpu_nodes);
+    json_uint(w, "inner_nodes", all->inner_nodes);
+    json_object(w, "cpu_ops", JSON_INLINE);
     for (i = 0; i < all->op_count; i++) {
-        fputs(i > 0 ? ", " : "", out);
-        cli_put_json(out, all->ops[i].name);
-        fprintf(out, ": %" PRIu64, all->ops[i].count);
+        json_key(w, all->ops[i].name);
+        json_uint(w, NULL, all->ops[i].count);
     }
-    fputs("},\n\"metadata\": {", out);
-    for (comma = ""; epctx_next_pair(&metadata, &pair); comma = ",") {
-        fprintf(out, "%s\n  ", comma);
-        cli_put_json(out, pair.key);
-        fputs(": ", out);
-        cli_put_json(out, pair.value);
+    json_end(w);
+    json_object(w, "metadata", JSON_HANGING);
+    while (epctx_next_pair(&metadata, &pair)) {
+        json_key(w, pair.key);
+        json_str(w, NULL, pair.value);
     }
-    fputs("},\n\"warnings\": [", out);
-    for (i = 0; i < all->warning_count; i++) {
-        fputs(i > 0 ? ",\n  " : "\n  ", out);
-        cli_put_json(out, epctx_str_of(all->warnings[i]));
-    }
-    fputs("]", out);
+    json_end(w);
+    json_array(w, "warnings", JSON_HANGING);
+    for (i = 0; i < all->warning_count; i++) json_text(w, NULL, all->warnings[i]);
+    json_end(w);
+}
+
+void report_put_json(json_writer *w, const report *all, const epctx_state *state) {
+    epctx_graph_view graph = epctx_model_graph(all->model);
+    size_t i;
+    json_head(w, all);
+    json_state(w, state);
+    json_values(w, "inputs", epctx_graph_inputs(graph));
+    json_values(w, "outputs", epctx_graph_outputs(graph));
+    json_bool(w, "ep_context", all->part_count > 0);
+    json_array(w, "partitions", JSON_HANGING);
+    for (i = 0; i < all->part_count; i++) json_part(w, &all->parts[i]);
+    json_end(w);
+    json_array(w, "files", JSON_HANGING);
+    for (i = 0; i < all->file_count; i++) json_file(w, &all->files[i]);
+    json_end(w);
+    json_rest(w, all);
 }
 
 /* -- a binary of the reference NPU -- */
 
 static void print_binary(const char *file, const epctx_npu_blob *blob,
-                         const epctx_npu_context *context, size_t memory, bool json) {
+                         const epctx_npu_context *context, size_t memory) {
     size_t i;
-    if (json) {
-        cli_json_begin(stdout);
-        cli_json_str("binary", epctx_str_of(file), ",");
-        cli_json_str("sdk_version", epctx_str_of(blob->sdk_version), ",");
-        cli_json_str("architecture", epctx_str_of(blob->architecture), ",");
-        printf("\"bytes\": %" PRIu64 ",\n\"weights\": %" PRIu64 ",\n\"memory\": %zu,\n", blob->size,
-               blob->weight_size, memory);
-    } else {
-        printf("binary         %s, %" PRIu64 " bytes, %" PRIu64 " of them weights\n", file,
-               blob->size, blob->weight_size);
-        printf("made for       reference NPU '%s', SDK %s\n", blob->architecture,
-               blob->sdk_version);
-        printf("memory         %zu bytes to load it here; less on a 32-bit machine\n", memory);
-    }
-    if (json) printf("\"graphs\": [");
+    printf("binary         %s, %" PRIu64 " bytes, %" PRIu64 " of them weights\n", file, blob->size,
+           blob->weight_size);
+    printf("made for       reference NPU '%s', SDK %s\n", blob->architecture, blob->sdk_version);
+    printf("memory         %zu bytes to load it here; less on a 32-bit machine\n", memory);
     for (i = 0; i < context->graph_count; i++) {
         const epctx_graph_info *g = &context->graphs[i].info;
-        printf(json ? "%s{\"name\": " : "%sgraph          '", json && i > 0 ? ", " : "");
-        if (json)
-            cli_put_json(stdout, g->name);
-        else
-            cli_put(stdout, g->name);
-        printf(json ? ", \"inputs\": %zu, \"outputs\": %zu, \"scratch\": %zu}"
-                    : "', inputs: %zu, outputs: %zu, scratch memory: %zu bytes\n",
-               (size_t)g->input_count, (size_t)g->output_count, (size_t)g->scratch_size);
+        fputs("graph          ", stdout);
+        put_quoted(g->name);
+        printf(", inputs: %zu, outputs: %zu, scratch memory: %zu bytes\n", (size_t)g->input_count,
+               (size_t)g->output_count, (size_t)g->scratch_size);
     }
-    if (json) putchar(']');
-    if (json) cli_json_end(stdout);
+}
+
+static void json_binary(const char *file, const epctx_npu_blob *blob,
+                        const epctx_npu_context *context, size_t memory) {
+    json_writer *w = cli_json_begin(stdout);
+    size_t i;
+    json_text(w, "binary", file);
+    json_text(w, "sdk_version", blob->sdk_version);
+    json_text(w, "architecture", blob->architecture);
+    json_uint(w, "bytes", blob->size);
+    json_uint(w, "weights", blob->weight_size);
+    json_uint(w, "memory", memory);
+    json_array(w, "graphs", JSON_INLINE);
+    for (i = 0; i < context->graph_count; i++) {
+        const epctx_graph_info *g = &context->graphs[i].info;
+        json_object(w, NULL, JSON_INLINE);
+        json_str(w, "name", g->name);
+        json_uint(w, "inputs", g->input_count);
+        json_uint(w, "outputs", g->output_count);
+        json_uint(w, "scratch", g->scratch_size);
+        json_end(w);
+    }
+    json_end(w);
+    cli_json_end();
 }
 
 /* CLI_OK, or what went wrong with a file that begins as such a binary does; -1 for other files. */
@@ -585,7 +593,7 @@ static int info_binary(const char *file, bool json) {
     }
     epctx_arena_init(&arena, NULL);
     if (status == EPCTX_OK) status = cli_load_binary(span, &arena, &context, &size, &error);
-    if (status == EPCTX_OK) print_binary(file, &blob, &context, size, json);
+    if (status == EPCTX_OK) (json ? json_binary : print_binary)(file, &blob, &context, size);
     epctx_arena_free(&arena);
     io->unmap_fn(io->user, &mapping);
     epctx_blame(&error, file, NULL, NULL);
@@ -604,10 +612,7 @@ static int info(const char *file, bool json) {
     if (status != EPCTX_OK) return cli_fail(&error);
     status = report_make(&all, &model, file, &error);
     if (status == EPCTX_OK) status = epctx_model_state(&model, &all.arena, &state, &error);
-    if (status == EPCTX_OK && json) {
-        cli_json_begin(stdout);
-        report_put_json(stdout, &all, &state);
-    }
+    if (status == EPCTX_OK && json) report_put_json(cli_json_begin(stdout), &all, &state);
     if (status == EPCTX_OK && !json) print_text(&all, &state);
     if (status == EPCTX_OK) cli_warn_stale(&model, NULL);
     problems = all.warning_count;
@@ -617,7 +622,7 @@ static int info(const char *file, bool json) {
     if (problems > 0)
         cli_fail_text("%s: %zu required item%s missing or unusable; see the warnings", file,
                       problems, problems == 1 ? " is" : "s are");
-    if (json) cli_json_end(stdout);
+    if (json) cli_json_end();
     return problems > 0 ? CLI_FAILED : CLI_OK;
 }
 

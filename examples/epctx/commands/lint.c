@@ -23,37 +23,46 @@ static void add(findings *out, int rule, const char *message) {
     findings_add(out, &one);
 }
 
+static void json_rule(json_writer *w, const epctx_rule_info *rule) {
+    json_object(w, NULL, JSON_INLINE);
+    json_text(w, "id", rule->id);
+    json_text(w, "rule", rule->name);
+    json_text(w, "severity",
+              rule->severity == EPCTX_SEVERITY_ERROR     ? "error"
+              : rule->severity == EPCTX_SEVERITY_WARNING ? "warning"
+                                                         : "hint");
+    json_text(w, "text", rule->text);
+    json_text(w, "fix", rule->fix);
+    json_end(w);
+}
+
 static void list_rules(bool json) {
+    json_writer *w = json ? cli_json_begin(stdout) : NULL;
     int i;
-    if (json) cli_json_begin(stdout);
-    if (json) fputs("\"rules\": [", stdout);
+    if (json) json_array(w, "rules", JSON_LINES);
     for (i = 0; i < RULE_COUNT; i++) {
         const epctx_rule_info rule = rule_info(i);
-        if (json) {
-            printf("%s\n  {\"id\": \"%s\", \"rule\": \"%s\", \"severity\": \"%s\", ",
-                   i > 0 ? "," : "", rule.id, rule.name,
-                   rule.severity == EPCTX_SEVERITY_ERROR     ? "error"
-                   : rule.severity == EPCTX_SEVERITY_WARNING ? "warning"
-                                                             : "hint");
-            cli_json_str("text", epctx_str_of(rule.text), ", ");
-            cli_json_str("fix", epctx_str_of(rule.fix), "}");
-        } else {
+        if (json)
+            json_rule(w, &rule);
+        else
             printf("%s %-26s %s\n", rule.id, rule.name, rule.text);
-        }
     }
-    if (json) fputs("\n]", stdout);
-    if (json) cli_json_end(stdout);
+    if (json) json_end(w);
+    if (json) cli_json_end();
 }
 
 /* What is wrong with a file that is no model, as a finding where other files follow. */
 static void unreadable(lint_work *work, const char *file, const epctx_error *error) {
     const char *message = error->message;
     size_t size = strlen(file);
-    if (!work->out.several && work->out.format <= FINDINGS_JSON) {
+    const bool alone = !work->out.several && work->out.format <= FINDINGS_JSON;
+    /* A program finds it where all failures are, too. */
+    if (alone || work->out.format == FINDINGS_JSON) {
         cli_fail(error);
-        work->failed = true;
-        return;
+        cli_fail_file(file);
     }
+    work->failed = work->failed || alone;
+    if (alone) return;
     if (strncmp(message, file, size) == 0 && strncmp(message + size, ": ", 2) == 0)
         message += size + 2;
     findings_file(&work->out, file);

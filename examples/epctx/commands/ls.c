@@ -28,29 +28,29 @@ static void put_text(const epctx_dependency *file) {
     printf("' %s\n", file->attribute);
 }
 
-static void put_json(const epctx_dependency *file) {
-    fputs("\n  {", stdout);
-    cli_json_str("use", epctx_str_of(epctx_file_use_name(file->use)), ", ");
-    printf("\"required\": %s, \"users\": %" PRIu64 ", ", file->required ? "true" : "false",
-           file->users);
-    cli_json_str("name", file->name, ", ");
-    cli_json_str("node", file->node, ", ");
-    cli_json_str("attribute", epctx_str_of(file->attribute), ", ");
-    if (file->folder != NULL)
-        cli_json_str("folder", epctx_str_of(file->folder), ", ");
-    else
-        fputs("\"folder\": null, ", stdout);
+static void put_json(json_writer *w, const epctx_dependency *file) {
+    json_object(w, NULL, JSON_INLINE);
+    json_text(w, "use", epctx_file_use_name(file->use));
+    json_bool(w, "required", file->required);
+    json_uint(w, "users", file->users);
+    json_str(w, "name", file->name);
+    json_str(w, "node", file->node);
+    json_text(w, "attribute", file->attribute);
+    json_text(w, "folder", file->folder);
+    json_text(w, "path", file->path);
     if (file->path != NULL) {
-        cli_json_str("path", epctx_str_of(file->path), ", ");
-        printf("\"size\": %" PRIu64 ", \"problem\": null}", file->size);
-        return;
+        json_uint(w, "size", file->size);
+        json_null(w, "problem");
+    } else {
+        json_null(w, "size");
+        json_text(w, "problem", file->problem != NULL ? file->problem : "");
     }
-    fputs("\"path\": null, \"size\": null, ", stdout);
-    cli_json_str("problem", epctx_str_of(file->problem != NULL ? file->problem : ""), "}");
+    json_end(w);
 }
 
 static int ls(const char *path, const epctx_check_opts *opts, bool json, bool print0) {
     epctx_dependency *files = NULL;
+    json_writer *w = NULL;
     size_t count = 0, missing = 0, i;
     epctx_arena arena;
     epctx_model model;
@@ -60,15 +60,14 @@ static int ls(const char *path, const epctx_check_opts *opts, bool json, bool pr
     epctx_arena_init(&arena, NULL);
     status = epctx_model_files(&model, opts, &arena, &files, &count, &error);
     if (json && status == EPCTX_OK) {
-        cli_json_begin(stdout);
-        fputs("\"files\": [", stdout);
+        w = cli_json_begin(stdout);
+        json_array(w, "files", JSON_LINES);
     }
     for (i = 0; status == EPCTX_OK && i < count; i++) {
         missing += files[i].required && files[i].path == NULL;
-        if (json) {
-            fputs(i > 0 ? "," : "", stdout);
-            put_json(&files[i]);
-        } else if (!print0)
+        if (json)
+            put_json(w, &files[i]);
+        else if (!print0)
             put_text(&files[i]);
         else if (files[i].path != NULL)
             fwrite(files[i].path, 1, strlen(files[i].path) + 1, stdout);
@@ -80,8 +79,8 @@ static int ls(const char *path, const epctx_check_opts *opts, bool json, bool pr
         cli_fail_text("%s: %zu file%s that it needs cannot be used", path, missing,
                       cli_plural(missing));
     if (json) {
-        fputs("\n]", stdout);
-        cli_json_end(stdout);
+        json_end(w);
+        cli_json_end();
     }
     return missing > 0 ? CLI_FAILED : CLI_OK;
 }

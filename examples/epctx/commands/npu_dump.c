@@ -82,40 +82,49 @@ static void print_passes(const dump *d) {
     }
 }
 
-static void json_step(const epctx_npu_step *s) {
+static void json_step(json_writer *w, const epctx_npu_step *s) {
     uint32_t i;
-    printf("{\"op\": \"%s\", ", s->op);
-    cli_json_str("node", s->node, ", ");
-    printf("\"value\": %" PRIu32 ", ", s->out);
-    cli_json_str("name", s->result.name, ", ");
-    printf("\"type\": \"%s\", \"shape\": [", epctx_elem_name(s->result.elem_type));
-    for (i = 0; i < (uint32_t)s->result.rank; i++)
-        printf("%s%" PRId64, i > 0 ? ", " : "", s->result.dims[i]);
-    printf("], \"memory\": %" PRIu32 ", \"offset\": %" PRIu64 ", \"inputs\": [", s->memory,
-           s->offset);
+    json_object(w, NULL, JSON_INLINE);
+    json_text(w, "op", s->op);
+    json_str(w, "node", s->node);
+    json_uint(w, "value", s->out);
+    json_str(w, "name", s->result.name);
+    json_text(w, "type", epctx_elem_name(s->result.elem_type));
+    json_array(w, "shape", JSON_INLINE);
+    for (i = 0; i < (uint32_t)s->result.rank; i++) json_int(w, NULL, s->result.dims[i]);
+    json_end(w);
+    json_uint(w, "memory", s->memory);
+    json_uint(w, "offset", s->offset);
+    json_array(w, "inputs", JSON_INLINE);
     for (i = 0; i < s->in_count; i++) {
-        if (i > 0) fputs(", ", stdout);
-        if (s->in[i] == UINT32_MAX)
-            fputs("null", stdout);
-        else
-            printf("{\"value\": %" PRIu32 ", \"constant\": %s}", s->in[i],
-                   s->constants >> i & 1 ? "true" : "false");
+        if (s->in[i] == UINT32_MAX) {
+            json_null(w, NULL);
+            continue;
+        }
+        json_object(w, NULL, JSON_INLINE);
+        json_uint(w, "value", s->in[i]);
+        json_bool(w, "constant", (s->constants >> i & 1) != 0);
+        json_end(w);
     }
-    fputs("]}", stdout);
+    json_end(w);
+    json_end(w);
 }
 
-static void json_passes(const dump *d) {
-    const kept_step *k;
-    fputs("\"passes\": [", stdout);
-    for (k = d->first; k != NULL; k = k->next) {
-        if (k->step.index == 0) {
-            printf("%s\n {\"pass\": \"%s\", \"commands\": [", k == d->first ? "" : "]},",
-                   k->step.pass);
-        }
-        fputs(k->step.index == 0 ? "\n  " : ",\n  ", stdout);
-        json_step(&k->step);
+static void json_passes(json_writer *w, const dump *d) {
+    const kept_step *k = d->first;
+    json_array(w, "passes", JSON_HANGING);
+    while (k != NULL) {
+        json_object(w, NULL, JSON_INLINE);
+        json_text(w, "pass", k->step.pass);
+        json_array(w, "commands", JSON_HANGING);
+        do {
+            json_step(w, &k->step);
+            k = k->next;
+        } while (k != NULL && k->step.index != 0);
+        json_end(w);
+        json_end(w);
     }
-    puts(d->first != NULL ? "]}]," : "],");
+    json_end(w);
 }
 
 /* -- commands -- */
@@ -157,59 +166,67 @@ static void print_commands(const session *s, const double *times) {
     }
 }
 
-static void put_range(FILE *out, const epctx_npu_range *range) {
-    fprintf(out, "[%" PRIu64 ", %" PRIu64 "]", range->offset, range->offset + range->bytes);
+static void put_range(json_writer *w, const char *key, const epctx_npu_range *range) {
+    json_array(w, key, JSON_INLINE);
+    json_uint(w, NULL, range->offset);
+    json_uint(w, NULL, range->offset + range->bytes);
+    json_end(w);
 }
 
 /* Where a command reads and writes scratch: [from, to) each. */
-static void put_memory(FILE *out, const epctx_npu_command *c) {
-    const char *comma = "";
+static void put_memory(json_writer *w, const epctx_npu_command *c) {
     size_t i;
-    fputs(", \"reads\": [", out);
-    for (i = 0; i < EPCTX_NPU_MAX_READS; i++) {
-        if (c->reads[i].bytes == 0) continue;
-        fputs(comma, out);
-        put_range(out, &c->reads[i]);
-        comma = ", ";
-    }
-    fputs("], \"writes\": ", out);
+    json_array(w, "reads", JSON_INLINE);
+    for (i = 0; i < EPCTX_NPU_MAX_READS; i++)
+        if (c->reads[i].bytes > 0) put_range(w, NULL, &c->reads[i]);
+    json_end(w);
     if (c->result.bytes == 0)
-        fputs("null", out);
+        json_null(w, "writes");
     else
-        put_range(out, &c->result);
+        put_range(w, "writes", &c->result);
 }
 
-void npu_dump_put_graph(FILE *out, const epctx_npu_graph *graph, const double *times) {
+void npu_dump_put_graph(json_writer *w, const char *key, const epctx_npu_graph *graph,
+                        const double *times) {
     uint32_t position = 0;
     epctx_npu_command c;
-    fputs("\n {", out);
-    cli_put_member(out, "name", graph->info.name, ", ");
-    fprintf(out, "\"work\": %" PRIu64 ", \"scratch\": %zu, \"commands\": [", graph->work,
-            graph->info.scratch_size);
+    json_object(w, key, JSON_INLINE);
+    json_str(w, "name", graph->info.name);
+    json_uint(w, "work", graph->work);
+    json_uint(w, "scratch", graph->info.scratch_size);
+    json_array(w, "commands", JSON_HANGING);
     while (epctx_npu_next_command(graph, &position, &c)) {
-        fputs("\n  {", out);
-        cli_put_member(out, "op", epctx_str_of(c.op), ", ");
-        cli_put_member(out, "node", c.name, ", ");
-        fprintf(out,
-                "\"elements\": %" PRIu64 ", \"products\": %" PRIu64 ", \"bytes\": %" PRIu64
-                ", \"workspace\": %" PRIu64,
-                c.elements, c.products, c.bytes, c.temporary);
-        put_memory(out, &c);
-        if (times != NULL) fprintf(out, ", \"us\": %.3f", *times++ / 1000);
-        fputs(position < graph->command_words ? "}," : "}", out);
+        json_object(w, NULL, JSON_INLINE);
+        json_text(w, "op", c.op);
+        json_str(w, "node", c.name);
+        json_uint(w, "elements", c.elements);
+        json_uint(w, "products", c.products);
+        json_uint(w, "bytes", c.bytes);
+        json_uint(w, "workspace", c.temporary);
+        put_memory(w, &c);
+        if (times != NULL) json_fixed(w, "us", *times++ / 1000, 3);
+        json_end(w);
     }
-    fputs("]}", out);
+    json_end(w);
+    json_end(w);
 }
 
-static void json_commands(const session *s, const double *times) {
+static void json_commands(json_writer *w, const session *s, const double *times) {
     size_t i;
-    fputs("\"graphs\": [", stdout);
+    json_array(w, "graphs", JSON_HANGING);
     for (i = 0; i < s->loaded.bound_count; i++) {
-        fputs(i > 0 ? "," : "", stdout);
-        npu_dump_put_graph(stdout, graph_at(s, i), times);
+        npu_dump_put_graph(w, NULL, graph_at(s, i), times);
         times += graph_at(s, i)->command_count;
     }
-    fputs("]", stdout);
+    json_end(w);
+}
+
+static void print_json(const session *s, const dump *d) {
+    json_writer *w = cli_json_begin(stdout);
+    json_indent(w, 0, 1);
+    json_passes(w, d);
+    json_commands(w, s, d->times);
+    cli_json_end();
 }
 
 /* -- the command -- */
@@ -254,10 +271,7 @@ static int dump_model(const char *file, const char *source, uint64_t threads, ui
     status = session_open(&s, file, source, &error);
     if (status == EPCTX_OK) status = measure(&s, &d, repeat, &error);
     if (status == EPCTX_OK && json) {
-        cli_json_begin(stdout);
-        json_passes(&d);
-        json_commands(&s, d.times);
-        cli_json_end(stdout);
+        print_json(&s, &d);
     } else if (status == EPCTX_OK) {
         print_passes(&d);
         print_commands(&s, d.times);

@@ -5,8 +5,9 @@
 #include "core/cli.h"
 #include "epctx_npu.h"
 
-/* One of the "graphs" of `epctx npu-dump --json`. `times`, one for each command in nanoseconds, may
- * be NULL. */
-void npu_dump_put_graph(FILE *out, const epctx_npu_graph *graph, const double *times);
+/* One of the "graphs" of `epctx npu-dump --json`; `key` NULL: in an array. `times`, one for each
+ * command in nanoseconds, may be NULL. */
+void npu_dump_put_graph(json_writer *w, const char *key, const epctx_npu_graph *graph,
+                        const double *times);
 
 #endif

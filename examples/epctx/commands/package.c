@@ -52,6 +52,13 @@ typedef struct variant {
     bool is_source; /* the model of --source: for the CPU, and an asset as a whole */
 } variant;
 
+/* A file that was written. */
+typedef struct report_line {
+    struct report_line *next;
+    const char *name;
+    size_t size;
+} report_line;
+
 typedef struct package {
     const char *path, *name, *version, *component, *device, *ep, *source;
     bool dry_run, json, allow_stale;
@@ -59,7 +66,7 @@ typedef struct package {
     size_t count;
     epctx_arena arena;
     char folder[EPCTX_PATH_MAX]; /* where it is being made */
-    FILE *report;                /* lines of files, as text or JSON */
+    report_line *first, *last;   /* in the order of writing */
     uint64_t size;
     size_t files;
     epctx_error error;
@@ -385,21 +392,25 @@ static bool write_here(package *p, const char *name, const void *data, size_t si
     return status == EPCTX_OK;
 }
 
-static bool write_file(package *p, const char *name, const void *data, size_t size) {
-    if (p->json) {
-        fprintf(p->report, "%s\n  {\"path\": ", p->files > 0 ? "," : "");
-        cli_put_json(p->report, epctx_str_of(name));
-        fprintf(p->report, ", \"size\": %zu}", size);
-    } else {
-        fputs("write ", p->report);
-        cli_put(p->report, epctx_str_of(p->path));
-        fputc('/', p->report);
-        cli_put(p->report, epctx_str_of(name));
-        fprintf(p->report, ", %zu bytes\n", size);
-    }
+/* For the report. */
+static bool note_file(package *p, const char *name, size_t size) {
+    report_line *line = (report_line *)epctx_arena_alloc(&p->arena, sizeof *line);
+    if (line != NULL) line->name = epctx_arena_copy(&p->arena, epctx_str_of(name));
+    if (line == NULL || line->name == NULL) return no_memory(p);
+    line->size = size;
+    line->next = NULL;
+    if (p->last != NULL)
+        p->last->next = line;
+    else
+        p->first = line;
+    p->last = line;
     p->files++;
     p->size += size;
-    return p->dry_run || write_here(p, name, data, size);
+    return true;
+}
+
+static bool write_file(package *p, const char *name, const void *data, size_t size) {
+    return note_file(p, name, size) && (p->dry_run || write_here(p, name, data, size));
 }
 
 /* A set goes where it belongs: an asset once, anything else into the variant's folder. */
@@ -433,41 +444,28 @@ static bool write_set(package *p, const variant *v, piece_set *set) {
 
 /* Writes a JSON file that `put` fills. */
 static bool write_json(package *p, const char *name, const variant *v,
-                       void (*put)(const package *p, const variant *v, FILE *out)) {
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
-    bool good = out != NULL;
-    if (good) {
-        put(p, v, out);
-        good = ferror(out) == 0;
-        good = fclose(out) == 0 && good;
-    }
-    good = good ? write_file(p, name, text, size) : no_memory(p);
-    free(text);
+                       void (*fill)(const package *p, const variant *v, json_writer *w)) {
+    epctx_buffer text;
+    json_writer w;
+    bool good;
+    epctx_buffer_init(&text, NULL);
+    json_to_buffer(&w, &text);
+    json_indent(&w, 2, 2);
+    json_object(&w, NULL, JSON_LINES);
+    fill(p, v, &w);
+    json_end(&w);
+    good = json_is_whole(&w) && epctx_buffer_append(&text, "\n", 1) == EPCTX_OK;
+    good = good ? write_file(p, name, text.data, text.size) : no_memory(p);
+    epctx_buffer_free(&text);
     return good;
 }
 
-static void put_text(FILE *out, const char *before, const char *text, const char *after) {
-    fputs(before, out);
-    cli_put_json(out, epctx_str_of(text));
-    fputs(after, out);
-}
-
 /* "sha256:HEX/FILE" or, with `file` NULL, the folder of shared assets itself. */
-static void put_asset(FILE *out, const piece_set *set, const char *file) {
+static void put_asset(json_writer *w, const char *key, const piece_set *set, const char *file) {
     char text[EPCTX_PATH_MAX + 80];
     snprintf(text, sizeof text, "sha256:%s%s%s", set->hash, file != NULL ? "/" : "",
              file != NULL ? file : "");
-    cli_put_json(out, epctx_str_of(text));
-}
-
-/* A path-valued session option. */
-static void put_option(FILE *out, bool *first, const char *key, const piece_set *set,
-                       const char *file) {
-    fprintf(out, "%s\n    \"%s\": ", *first ? "" : ",", key);
-    put_asset(out, set, file);
-    *first = false;
+    json_text(w, key, text);
 }
 
 static const char *source_name(const piece_set *set, const epctx_model *model) {
@@ -486,56 +484,56 @@ static const char *source_name(const piece_set *set, const epctx_model *model) {
     return NULL;
 }
 
-static void put_ort_info(const package *p, const variant *v, FILE *out) {
-    bool first = true;
+static void put_ort_info(const package *p, const variant *v, json_writer *w) {
     (void)p;
     if (v->is_source) {
-        fputs("{\n  \"model_file\": ", out);
-        put_asset(out, &v->source, v->model_name);
-        fputs("\n}\n", out);
+        put_asset(w, "model_file", &v->source, v->model_name);
         return;
     }
-    put_text(out, "{\n  \"model_file\": ", v->model_name, "");
-    if (v->contexts.shared || v->initializers.shared || v->source.shared) {
-        fputs(",\n  \"session_options\": {", out);
-        if (v->contexts.shared)
-            put_option(out, &first, "ep.context_file_path", &v->contexts, v->model_name);
-        if (v->source.shared)
-            put_option(out, &first, "ep.context_source_model_path", &v->source,
-                       source_name(&v->source, &v->model));
-        if (v->initializers.shared)
-            put_option(out, &first, "session.model_external_initializers_file_folder_path",
-                       &v->initializers, NULL);
-        fputs("\n  }", out);
-    }
-    fputs("\n}\n", out);
+    json_text(w, "model_file", v->model_name);
+    if (!v->contexts.shared && !v->initializers.shared && !v->source.shared) return;
+    json_object(w, "session_options", JSON_LINES); /* their values are paths */
+    if (v->contexts.shared) put_asset(w, "ep.context_file_path", &v->contexts, v->model_name);
+    if (v->source.shared)
+        put_asset(w, "ep.context_source_model_path", &v->source,
+                  source_name(&v->source, &v->model));
+    if (v->initializers.shared)
+        put_asset(w, "session.model_external_initializers_file_folder_path", &v->initializers,
+                  NULL);
+    json_end(w);
 }
 
-static void put_component(const package *p, const variant *v, FILE *out) {
+static void put_variant(const package *p, const variant *v, json_writer *w) {
+    json_key(w, epctx_str_of(v->name));
+    json_object(w, NULL, JSON_LINES);
+    json_text(w, "variant_directory", v->name);
+    json_text(w, "ep", v->ep);
+    /* ORT's own CPU EP has no devices to compare with: it would never be chosen. */
+    if (!v->is_source && p->device != NULL) json_text(w, "device", p->device);
+    if (v->compatibility != NULL) json_text(w, "compatibility_string", v->compatibility);
+    json_object(w, "executor_info", JSON_INLINE);
+    json_text(w, "ort", "ort_info.json");
+    json_end(w);
+    json_end(w);
+}
+
+static void put_component(const package *p, const variant *v, json_writer *w) {
     size_t i;
-    put_text(out, "{\n  \"component_name\": ", p->component, ",\n  \"variants\": {");
-    for (i = 0; i < p->count; i++) {
-        v = &p->variants[i];
-        put_text(out, i > 0 ? ",\n    " : "\n    ", v->name, ": {\n");
-        put_text(out, "      \"variant_directory\": ", v->name, ",\n");
-        put_text(out, "      \"ep\": ", v->ep, ",\n");
-        /* ORT's own CPU EP has no devices to compare with: it would never be chosen. */
-        if (!v->is_source && p->device != NULL)
-            put_text(out, "      \"device\": ", p->device, ",\n");
-        if (v->compatibility != NULL)
-            put_text(out, "      \"compatibility_string\": ", v->compatibility, ",\n");
-        fputs("      \"executor_info\": {\"ort\": \"ort_info.json\"}\n    }", out);
-    }
-    fputs("\n  }\n}\n", out);
+    (void)v;
+    json_text(w, "component_name", p->component);
+    json_object(w, "variants", JSON_LINES);
+    for (i = 0; i < p->count; i++) put_variant(p, &p->variants[i], w);
+    json_end(w);
 }
 
-static void put_manifest(const package *p, const variant *v, FILE *out) {
+static void put_manifest(const package *p, const variant *v, json_writer *w) {
     (void)v;
-    fputs("{\n  \"schema_version\": \"1.0\",\n", out);
-    if (p->name != NULL) put_text(out, "  \"package_name\": ", p->name, ",\n");
-    if (p->version != NULL) put_text(out, "  \"package_version\": ", p->version, ",\n");
-    put_text(out, "  \"components\": {", p->component, ": ");
-    put_text(out, "", p->component, "}\n}\n");
+    json_text(w, "schema_version", "1.0");
+    if (p->name != NULL) json_text(w, "package_name", p->name);
+    if (p->version != NULL) json_text(w, "package_version", p->version);
+    json_object(w, "components", JSON_INLINE);
+    json_text(w, p->component, p->component);
+    json_end(w);
 }
 
 static bool write_all(package *p) {
@@ -724,41 +722,56 @@ static bool settings_good(package *p) {
     return true;
 }
 
-static int print_report(const package *p, const char *lines) {
+static void print_json(const package *p) {
+    json_writer *w = cli_json_begin(stdout);
+    const report_line *line;
     size_t i;
-    if (!p->json) {
-        for (i = 0; i < p->count; i++) {
-            const variant *v = &p->variants[i];
-            printf("variant %s: %s, ", v->name, v->ep);
-            cli_put(stdout, epctx_str_of(v->compatibility != NULL ? v->compatibility
-                                                                  : "no compatibility string"));
-            putchar('\n');
-        }
-        printf("%s%s%zu files, %" PRIu64 " bytes\n", lines,
-               p->dry_run ? "dry run, nothing was written: " : "", p->files, p->size);
-        return CLI_OK;
-    }
-    cli_json_begin(stdout);
-    printf("\"dry_run\": %s,\n\"size\": %" PRIu64 ",\n\"variants\": [",
-           p->dry_run ? "true" : "false", p->size);
+    json_bool(w, "dry_run", p->dry_run);
+    json_uint(w, "size", p->size);
+    json_array(w, "variants", JSON_LINES);
     for (i = 0; i < p->count; i++) {
-        fputs(i > 0 ? ",\n  {" : "\n  {", stdout);
-        cli_json_str("name", epctx_str_of(p->variants[i].name), ", ");
-        cli_json_str("ep", epctx_str_of(p->variants[i].ep), "}");
+        json_object(w, NULL, JSON_INLINE);
+        json_text(w, "name", p->variants[i].name);
+        json_text(w, "ep", p->variants[i].ep);
+        json_end(w);
     }
-    printf("\n],\n\"files\": [%s\n]", lines);
-    cli_json_end(stdout);
-    return CLI_OK;
+    json_end(w);
+    json_array(w, "files", JSON_LINES);
+    for (line = p->first; line != NULL; line = line->next) {
+        json_object(w, NULL, JSON_INLINE);
+        json_text(w, "path", line->name);
+        json_uint(w, "size", line->size);
+        json_end(w);
+    }
+    json_end(w);
+    cli_json_end();
+}
+
+static void print_text(const package *p) {
+    const report_line *line;
+    size_t i;
+    for (i = 0; i < p->count; i++) {
+        const variant *v = &p->variants[i];
+        printf("variant %s: %s, ", v->name, v->ep);
+        cli_put(stdout, epctx_str_of(v->compatibility != NULL ? v->compatibility
+                                                              : "no compatibility string"));
+        putchar('\n');
+    }
+    for (line = p->first; line != NULL; line = line->next) {
+        fputs("write ", stdout);
+        cli_put(stdout, epctx_str_of(p->path));
+        putchar('/');
+        cli_put(stdout, epctx_str_of(line->name));
+        printf(", %zu bytes\n", line->size);
+    }
+    printf("%s%zu files, %" PRIu64 " bytes\n", p->dry_run ? "dry run, nothing was written: " : "",
+           p->files, p->size);
 }
 
 static int make_package(package *p) {
-    char *lines = NULL;
-    size_t size = 0, i;
     bool good = true;
-    int code;
+    size_t i;
     if (sodium_init() < 0) return cli_fail_text("cannot initialize libsodium");
-    p->report = open_memstream(&lines, &size);
-    if (p->report == NULL) return cli_fail_text("out of memory");
     for (i = 0; i < p->count && good; i++)
         good = p->variants[i].is_source ? read_source(p, &p->variants[i])
                                         : read_variant(p, &p->variants[i]);
@@ -769,10 +782,9 @@ static int make_package(package *p) {
         good = write_package(p);
         cli_progress_end();
     }
-    fclose(p->report);
-    code = good ? print_report(p, lines) : cli_fail_stale(&p->error, "--allow-stale");
-    free(lines);
-    return code;
+    if (!good) return cli_fail_stale(&p->error, "--allow-stale");
+    p->json ? print_json(p) : print_text(p);
+    return CLI_OK;
 }
 
 static void close_set(piece_set *set) {

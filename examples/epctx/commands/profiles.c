@@ -4,61 +4,67 @@
 
 #include <string.h>
 
-static void begin_json(const char *list) {
-    cli_json_begin(stdout);
-    printf("\"%s\": [", list);
+/* The object's list `name`, or NULL without --json. */
+static json_writer *begin_list(const char *name, bool json) {
+    json_writer *w = json ? cli_json_begin(stdout) : NULL;
+    if (json) json_array(w, name, JSON_LINES);
+    return w;
 }
 
-static void end_json(void) {
-    fputs("\n]", stdout);
-    cli_json_end(stdout);
+static void end_list(json_writer *w) {
+    if (w == NULL) return;
+    json_end(w);
+    cli_json_end();
+}
+
+/* The members of an EP, in JSON one below the other. */
+static void begin_ep(json_writer *w, const char *name, bool first) {
+    if (w == NULL) {
+        printf("%s%s\n", first ? "" : "\n", name);
+        return;
+    }
+    json_object(w, NULL, JSON_COLUMN);
+    json_text(w, "name", name);
+}
+
+static void end_ep(json_writer *w) {
+    if (w != NULL) json_end(w);
 }
 
 /* A line of the description of an EP, or a member of its object. */
-static void put_line(const char *name, const char *text, bool json) {
+static void put_line(json_writer *w, const char *name, const char *text) {
     if (text == NULL) return;
-    if (!json) {
-        printf("  %-12s ", name);
-        cli_put_wrapped(stdout, text, 15);
+    if (w != NULL) {
+        json_text(w, name, text);
         return;
     }
-    printf(",\n   \"%s\": ", name);
-    cli_put_json(stdout, epctx_str_of(text));
+    printf("  %-12s ", name);
+    cli_put_wrapped(stdout, text, 15);
 }
 
-static void put_profile(const epctx_profile *profile, bool json, bool first) {
+static void put_profile(json_writer *w, const epctx_profile *profile, bool first) {
     static const vendor_ep unknown = {NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL};
     const vendor_ep *ep = vendor_ep_of(profile->name);
     const char *source = profile->sources[0];
     if (ep == NULL) ep = &unknown;
-    if (json) {
-        printf("%s\n  {", first ? "" : ",");
-        cli_json_str("name", epctx_str_of(profile->name), "");
-    } else {
-        printf("%s%s\n", first ? "" : "\n", profile->name);
-    }
-    put_line("source", source != NULL ? source : "any", json);
-    put_line("registered", ep->registers, json);
-    put_line("library", ep->library, json);
-    put_line("dll", ep->dll, json);
-    put_line("binary", profile->binary[0] != '\0' ? profile->binary : "embedded", json);
-    put_line("packages", ep->packages, json);
-    put_line("needs", ep->needs, json);
-    put_line("offline", ep->offline, json);
-    put_line("mind", ep->mind, json);
-    if (json) putchar('}');
+    begin_ep(w, profile->name, first);
+    put_line(w, "source", source != NULL ? source : "any");
+    put_line(w, "registered", ep->registers);
+    put_line(w, "library", ep->library);
+    put_line(w, "dll", ep->dll);
+    put_line(w, "binary", profile->binary[0] != '\0' ? profile->binary : "embedded");
+    put_line(w, "packages", ep->packages);
+    put_line(w, "needs", ep->needs);
+    put_line(w, "offline", ep->offline);
+    put_line(w, "mind", ep->mind);
+    end_ep(w);
 }
 
-static void put_plain(const vendor_plain *ep, bool json, bool first) {
-    if (json) {
-        printf("%s\n  {", first ? "" : ",");
-        cli_json_str("name", epctx_str_of(ep->name), "");
-    } else {
-        printf("%s%s\n", first ? "" : "\n", ep->name);
-    }
-    put_line("context", "none: it writes no context model, and loads none", json);
-    put_line("instead", ep->instead, json);
-    if (json) putchar('}');
+static void put_plain(json_writer *w, const vendor_plain *ep, bool first) {
+    begin_ep(w, ep->name, first);
+    put_line(w, "context", "none: it writes no context model, and loads none");
+    put_line(w, "instead", ep->instead);
+    end_ep(w);
 }
 
 static int list_profiles(const char *name, bool json) {
@@ -67,67 +73,75 @@ static int list_profiles(const char *name, bool json) {
     const epctx_profile *wanted = NULL;
     const vendor_plain *plain = name != NULL ? vendor_plain_of(name) : NULL;
     bool first = true;
+    json_writer *w;
     if (name != NULL && plain == NULL && !cli_profile_for("profiles", name, &wanted))
         return CLI_USAGE;
-    if (json) begin_json("profiles");
+    w = begin_list("profiles", json);
     for (i = 0; i < count && plain == NULL; i++) {
         if (wanted != NULL && wanted != &all[i]) continue;
-        put_profile(&all[i], json, first);
+        put_profile(w, &all[i], first);
         first = false;
     }
     for (i = 0; i < vendor_plain_count; i++) {
         if (name != NULL && plain != &vendor_plains[i]) continue;
-        put_plain(&vendor_plains[i], json, first);
+        put_plain(w, &vendor_plains[i], first);
         first = false;
     }
-    if (json) end_json();
+    end_list(w);
     return CLI_OK;
 }
 
+static void json_code(json_writer *w, const vendor_code *code) {
+    json_object(w, NULL, JSON_INLINE);
+    json_uint(w, "number", code->number);
+    json_text(w, "meaning", code->meaning);
+    if (code->cure != NULL) json_text(w, "cure", code->cure);
+    json_end(w);
+}
+
 static int list_errors(bool json) {
+    json_writer *w = begin_list("qnn_errors", json);
     size_t i;
-    if (json) begin_json("qnn_errors");
     for (i = 0; i < vendor_code_count; i++) {
         const vendor_code *code = &vendor_codes[i];
         if (json) {
-            printf("%s\n  {\"number\": %u, \"meaning\": ", i > 0 ? "," : "", code->number);
-            cli_put_json(stdout, epctx_str_of(code->meaning));
-            if (code->cure != NULL) fputs(", \"cure\": ", stdout);
-            if (code->cure != NULL) cli_put_json(stdout, epctx_str_of(code->cure));
-            putchar('}');
+            json_code(w, code);
         } else {
             printf("%5u  %s\n", code->number, code->meaning);
             if (code->cure != NULL) fputs("       ", stdout);
             if (code->cure != NULL) cli_put_wrapped(stdout, code->cure, 7);
         }
     }
-    if (json) end_json();
+    end_list(w);
     return CLI_OK;
 }
 
-static int list_chips(bool json) {
-    size_t i;
-    if (json)
-        begin_json("chips");
+static void json_chip(json_writer *w, const vendor_chip *chip) {
+    json_object(w, NULL, JSON_INLINE);
+    json_uint(w, "soc_model", chip->soc_model);
+    json_uint(w, "htp_arch", chip->arch);
+    if (chip->vtcm > 0)
+        json_uint(w, "vtcm_mb", chip->vtcm);
     else
-        puts("soc_model  HTP  VTCM    chip");
+        json_null(w, "vtcm_mb");
+    json_text(w, "chip", chip->name);
+    json_end(w);
+}
+
+static int list_chips(bool json) {
+    json_writer *w = begin_list("chips", json);
+    size_t i;
+    if (!json) puts("soc_model  HTP  VTCM    chip");
     for (i = 0; i < vendor_chip_count; i++) {
         const vendor_chip *chip = &vendor_chips[i];
-        if (json) {
-            printf("%s\n  {\"soc_model\": %u, \"htp_arch\": %u, \"vtcm_mb\": ", i > 0 ? "," : "",
-                   chip->soc_model, chip->arch);
-            if (chip->vtcm > 0)
-                printf("%u, ", chip->vtcm);
-            else
-                fputs("null, ", stdout);
-            cli_json_str("chip", epctx_str_of(chip->name), "}");
-        } else if (chip->vtcm > 0) {
+        if (json)
+            json_chip(w, chip);
+        else if (chip->vtcm > 0)
             printf("%9u  v%u  %2u MiB  %s\n", chip->soc_model, chip->arch, chip->vtcm, chip->name);
-        } else {
+        else
             printf("%9u  v%u  ?       %s\n", chip->soc_model, chip->arch, chip->name);
-        }
     }
-    if (json) end_json();
+    end_list(w);
     return CLI_OK;
 }
 

@@ -52,21 +52,19 @@ static int by_size(const void *a, const void *b) {
 
 static void print_json(const session *s, const char *file, const double *times, uint64_t count,
                        double first) {
+    json_writer *w = cli_json_begin(stdout);
     size_t i;
-    cli_json_begin(stdout);
-    cli_json_str("model", epctx_str_of(file), ",\n");
-    printf("\"compiled_in_memory\": %s,\n\"partitions\": %zu,\n", s->compiled ? "true" : "false",
-           s->loaded.bound_count);
-    cli_json_str("source", epctx_str_of(s->backend.source), ",\n");
-    printf("\"open_to_first_output_ms\": %.3f,\n\"runs\": %" PRIu64 ",\n\"median_ms\": %.3f,\n"
-           "\"outputs\": [",
-           first, count, times[count / 2]);
-    for (i = 0; i < s->output_count; i++) {
-        fputs(i > 0 ? ",\n  " : "\n  ", stdout);
-        tensors_print_json(s->outputs[i]);
-    }
-    putchar(']');
-    cli_json_end(stdout);
+    json_text(w, "model", file);
+    json_bool(w, "compiled_in_memory", s->compiled);
+    json_uint(w, "partitions", s->loaded.bound_count);
+    json_text(w, "source", s->backend.source);
+    json_fixed(w, "open_to_first_output_ms", first, 3);
+    json_uint(w, "runs", count);
+    json_fixed(w, "median_ms", times[count / 2], 3);
+    json_array(w, "outputs", JSON_HANGING);
+    for (i = 0; i < s->output_count; i++) tensors_put_json(w, s->outputs[i]);
+    json_end(w);
+    cli_json_end();
 }
 
 /* Runs `count` times, each into `times`. */
@@ -131,25 +129,31 @@ static int run_model(const char *file, const settings *set) {
 
 /* -- through ONNX Runtime -- */
 
+static void json_ort(const anyep_board *board, const char *file, const settings *set,
+                     const tensor_list *outputs) {
+    json_writer *w = cli_json_begin(stdout);
+    size_t i;
+    json_text(w, "model", file);
+    anyep_json_ep(w, board);
+    json_uint(w, "nodes", board->nodes);
+    json_uint(w, "ep_nodes", board->ep[0] == '\0' ? board->nodes : board->ep_nodes);
+    json_fixed(w, "session_ms", board->session_ms, 3);
+    json_fixed(w, "open_to_first_output_ms", board->session_ms + board->first_ms, 3);
+    json_uint(w, "runs", set->repeat);
+    json_fixed(w, "median_ms", board->median_ms, 3);
+    json_uint(w, "memory", board->memory);
+    json_array(w, "outputs", JSON_HANGING);
+    for (i = 0; i < outputs->count; i++) tensors_put_json(w, outputs->values[i]);
+    json_end(w);
+    cli_json_end();
+}
+
 static void print_ort(const anyep_board *board, const char *file, const settings *set,
                       const tensor_list *outputs) {
     const bool cpu = board->ep[0] == '\0';
     size_t i;
     if (set->json) {
-        cli_json_begin(stdout);
-        cli_json_str("model", epctx_str_of(file), ",\n");
-        anyep_json_ep(board);
-        printf("\"nodes\": %zu,\n\"ep_nodes\": %zu,\n\"session_ms\": %.3f,\n"
-               "\"open_to_first_output_ms\": %.3f,\n\"runs\": %" PRIu64
-               ",\n\"median_ms\": %.3f,\n\"memory\": %" PRIu64 ",\n\"outputs\": [",
-               board->nodes, cpu ? board->nodes : board->ep_nodes, board->session_ms,
-               board->session_ms + board->first_ms, set->repeat, board->median_ms, board->memory);
-        for (i = 0; i < outputs->count; i++) {
-            fputs(i > 0 ? ",\n  " : "\n  ", stdout);
-            tensors_print_json(outputs->values[i]);
-        }
-        putchar(']');
-        cli_json_end(stdout);
+        json_ort(board, file, set, outputs);
         return;
     }
     printf("%-14s ", "model");

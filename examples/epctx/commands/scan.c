@@ -81,41 +81,47 @@ static void node_text(const epctx_scan *scan) {
                      scan->ranges[id]);
 }
 
-static void node_json(const epctx_scan *scan, bool first) {
+static void json_range(json_writer *w, epctx_range range) {
+    json_uint(w, "offset", range.offset);
+    json_uint(w, "length", range.length);
+}
+
+static void node_json(json_writer *w, const epctx_scan *scan) {
     const epctx_epnode *node = &scan->node;
     int id;
-    printf("%s\n  {", first ? "" : ",");
-    cli_json_str("name", node->name, ", ");
-    printf("\"depth\": %" PRIu32 ", \"broken\": %s, \"main_context\": %" PRId64
-           ", \"embed_mode\": %" PRId64 ", \"max_size\": %" PRId64,
-           scan->depth, scan->broken ? "true" : "false", node->main_context, node->embed_mode,
-           node->max_size);
+    json_object(w, NULL, JSON_INLINE);
+    json_str(w, "name", node->name);
+    json_uint(w, "depth", scan->depth);
+    json_bool(w, "broken", scan->broken);
+    json_int(w, "main_context", node->main_context);
+    json_int(w, "embed_mode", node->embed_mode);
+    json_int(w, "max_size", node->max_size);
     for (id = 0; id < EPCTX_EP_ATTR_COUNT; id++) {
         epctx_str text = string_of(node, id);
         if (!is_text(id) || (node->present & 1u << id) == 0) continue;
-        printf(", \"%s\": ", words[id]);
-        if (is_payload(scan, id) || text.data == NULL)
-            printf("{\"offset\": %" PRIu64 ", \"length\": %" PRIu64 "}", scan->ranges[id].offset,
-                   scan->ranges[id].length);
-        else
-            cli_put_json(stdout, text);
+        if (!is_payload(scan, id) && text.data != NULL) {
+            json_str(w, words[id], text);
+            continue;
+        }
+        json_object(w, words[id], JSON_INLINE);
+        json_range(w, scan->ranges[id]);
+        json_end(w);
     }
-    putchar('}');
+    json_end(w);
 }
 
 /* null: the text was too long to keep. */
-static void json_text(const char *key, epctx_str text, epctx_range range, const char *after) {
+static void json_kept(json_writer *w, const char *key, epctx_str text, epctx_range range) {
     if (text.data == NULL && range.length > 0)
-        printf("\"%s\": null%s", key, after);
+        json_null(w, key);
     else
-        cli_json_str(key, text, after);
+        json_str(w, key, text);
 }
 
-static void metadata_json(const epctx_scan *scan) {
-    json_text("key", scan->key, scan->ranges[0], ", ");
-    json_text("value", scan->value, scan->ranges[1], ", ");
-    printf("\"offset\": %" PRIu64 ", \"length\": %" PRIu64, scan->ranges[1].offset,
-           scan->ranges[1].length);
+static void metadata_json(json_writer *w, const epctx_scan *scan) {
+    json_kept(w, "key", scan->key, scan->ranges[0]);
+    json_kept(w, "value", scan->value, scan->ranges[1]);
+    json_range(w, scan->ranges[1]);
 }
 
 /* Tensors whose data is in a file. Length UINT64_MAX is the rest of it: left out. */
@@ -129,54 +135,48 @@ static void external_text(const epctx_scan *scan) {
         printf("    %-22s %" PRIu64 "\n", "length", scan->data.length);
 }
 
-static void external_json(const epctx_scan *scan) {
-    cli_json_str("name", scan->key, ", ");
-    json_text("location", scan->value, scan->location, ", ");
-    printf("\"offset\": %" PRIu64, scan->data.offset);
-    if (scan->data.length != UINT64_MAX) printf(", \"length\": %" PRIu64, scan->data.length);
-    printf(", \"depth\": %" PRIu32, scan->depth);
+static void external_json(json_writer *w, const epctx_scan *scan) {
+    json_str(w, "name", scan->key);
+    json_kept(w, "location", scan->value, scan->location);
+    json_uint(w, "offset", scan->data.offset);
+    if (scan->data.length != UINT64_MAX) json_uint(w, "length", scan->data.length);
+    json_uint(w, "depth", scan->depth);
 }
 
 /* What a scan finds comes in any order, and nothing is kept: each list wants a pass of its own,
  * which a stream does not give. `scan` has been read to its end. */
-static int json_list(epctx_scan *scan, const epctx_source *source, epctx_scan_event wanted,
-                     epctx_error *error) {
+static bool json_list(json_writer *w, epctx_scan *scan, const epctx_source *source,
+                      epctx_scan_event wanted, epctx_error *error) {
     const char *name = wanted == EPCTX_SCAN_METADATA ? "metadata" : "external";
-    const char *comma = "";
     epctx_scan_event event;
     if (source == NULL) {
-        printf("\"%s\": null,\n", name);
-        return CLI_OK;
+        json_null(w, name);
+        return true;
     }
     epctx_scan_begin(scan, source);
-    printf("\"%s\": [", name);
-    while ((event = epctx_scan_next(scan, error)) != EPCTX_SCAN_END) {
-        if (event == EPCTX_SCAN_FAILED) {
-            puts("],");
-            return CLI_FAILED;
-        }
+    json_array(w, name, JSON_HANGING);
+    while ((event = epctx_scan_next(scan, error)) != EPCTX_SCAN_END && event != EPCTX_SCAN_FAILED) {
         if (event != wanted) continue;
-        printf("%s\n  {", comma);
-        comma = ",";
+        json_object(w, NULL, JSON_INLINE);
         if (wanted == EPCTX_SCAN_METADATA)
-            metadata_json(scan);
+            metadata_json(w, scan);
         else
-            external_json(scan);
-        putchar('}');
+            external_json(w, scan);
+        json_end(w);
     }
-    puts("],");
-    return CLI_OK;
+    json_end(w);
+    return event == EPCTX_SCAN_END;
 }
 
-static void put_event(const epctx_scan *scan, epctx_scan_event event, bool json, bool *first) {
-    if (event == EPCTX_SCAN_EPNODE && json) {
-        node_json(scan, *first);
-        *first = false;
+/* `w` NULL: for people. */
+static void put_event(json_writer *w, const epctx_scan *scan, epctx_scan_event event) {
+    if (event == EPCTX_SCAN_EPNODE && w != NULL) {
+        node_json(w, scan);
     } else if (event == EPCTX_SCAN_EPNODE) {
         node_text(scan);
-    } else if (event == EPCTX_SCAN_EXTERNAL && !json) {
+    } else if (event == EPCTX_SCAN_EXTERNAL && w == NULL) {
         external_text(scan);
-    } else if (event == EPCTX_SCAN_METADATA && !json) {
+    } else if (event == EPCTX_SCAN_METADATA && w == NULL) {
         fputs("metadata '", stdout);
         cli_put(stdout, scan->key);
         fputs("'\n", stdout);
@@ -184,42 +184,49 @@ static void put_event(const epctx_scan *scan, epctx_scan_event event, bool json,
     }
 }
 
+/* The other lists, and the counts of the scan that came last. */
+static int json_rest(json_writer *w, epctx_scan *scan, const epctx_source *source) {
+    epctx_error error;
+    int code = CLI_OK;
+    if (!json_list(w, scan, source, EPCTX_SCAN_METADATA, &error) ||
+        !json_list(w, scan, source, EPCTX_SCAN_EXTERNAL, &error))
+        code = cli_fail(&error);
+    json_uint(w, "node_count", scan->node_count);
+    json_uint(w, "ep_node_count", scan->epnode_count);
+    json_uint(w, "size", scan->at);
+    return code;
+}
+
 /* `source` NULL: the scan reads a stream. */
 static int print_events(epctx_scan *scan, const epctx_source *source, const char *file, bool json) {
+    json_writer *w = NULL;
     epctx_scan_event event;
     epctx_error error;
-    bool first = true;
     int code = CLI_OK;
     cli_progress_begin("scan", source != NULL ? source->size : 0);
     if (json) {
-        cli_json_begin(stdout);
-        fputs("\"nodes\": [", stdout);
+        w = cli_json_begin(stdout);
+        json_array(w, "nodes", JSON_HANGING);
     }
-    while ((event = epctx_scan_next(scan, &error)) != EPCTX_SCAN_END) {
-        if (event == EPCTX_SCAN_FAILED) {
-            cli_progress_end();
-            epctx_blame(&error, file, NULL, NULL);
-            cli_fail(&error);
-            if (json) putchar(']');
-            if (json) cli_json_end(stdout);
-            return CLI_FAILED;
-        }
+    while ((event = epctx_scan_next(scan, &error)) != EPCTX_SCAN_END &&
+           event != EPCTX_SCAN_FAILED) {
         cli_progress_hide();
-        put_event(scan, event, json, &first);
+        put_event(w, scan, event);
     }
     cli_progress_end();
-    if (json) fputs("],\n", stdout);
-    if (json && (json_list(scan, source, EPCTX_SCAN_METADATA, &error) != CLI_OK ||
-                 json_list(scan, source, EPCTX_SCAN_EXTERNAL, &error) != CLI_OK))
+    if (event == EPCTX_SCAN_FAILED) {
+        epctx_blame(&error, file, NULL, NULL);
         code = cli_fail(&error);
+    }
     if (json) {
-        printf("\"node_count\": %" PRIu32 ",\n\"ep_node_count\": %" PRIu32 ",\n\"size\": %" PRIu64,
-               scan->node_count, scan->epnode_count, scan->at);
-        cli_json_end(stdout);
-    } else
+        json_end(w);
+        if (code == CLI_OK) code = json_rest(w, scan, source);
+        cli_json_end();
+    } else if (code == CLI_OK) {
         printf("%" PRIu32 " node%s, %" PRIu32 " of them EPContext, %" PRIu64 " byte%s\n",
                scan->node_count, cli_plural(scan->node_count), scan->epnode_count, scan->at,
                cli_plural(scan->at));
+    }
     return code;
 }
 

@@ -51,6 +51,7 @@ typedef struct work {
     one_run runs[RUNS];
     bool differs, failed;
     char *open_inputs; /* NULL or "": every input has a fixed shape */
+    json_writer *json; /* NULL: for people */
 } work;
 
 /* ---------------------------------------------------------------- comparing */
@@ -254,33 +255,35 @@ static void print_difference(const session_value *got, const session_value *want
     putchar('\n');
 }
 
-static void print_difference_json(const session_value *got, const difference *d) {
-    fputs("{", stdout);
-    cli_json_str("output", got->type.name, ", ");
-    printf("\"ok\": %s, \"comparable\": %s", d->ok ? "true" : "false", d->found ? "true" : "false");
+static void json_difference(json_writer *w, const session_value *got, const difference *d) {
+    json_object(w, NULL, JSON_INLINE);
+    json_str(w, "output", got->type.name);
+    json_bool(w, "ok", d->ok);
+    json_bool(w, "comparable", d->found);
     if (d->found) {
-        printf(", \"elements\": %zu, \"beyond\": %zu, ", d->count, d->beyond);
-        tensors_json_number("max_abs", d->max_abs, ", ");
-        tensors_json_number("max_rel", d->max_rel, ", ");
-        tensors_json_number("cosine", d->cosine, "");
-        if (d->beyond > 0) {
-            printf(", \"first\": %zu, ", d->first);
-            tensors_json_number("found", d->got, ", ");
-            tensors_json_number("expected", d->want, "");
-        }
+        json_uint(w, "elements", d->count);
+        json_uint(w, "beyond", d->beyond);
+        json_real(w, "max_abs", d->max_abs);
+        json_real(w, "max_rel", d->max_rel);
+        json_real(w, "cosine", d->cosine);
     }
-    putchar('}');
+    if (d->found && d->beyond > 0) {
+        json_uint(w, "first", d->first);
+        json_real(w, "found", d->got);
+        json_real(w, "expected", d->want);
+    }
+    json_end(w);
 }
 
-static void report_pair(work *w, int which, int reference, bool *began) {
+static void report_pair(work *w, int which, int reference) {
     const one_run *a = &w->runs[which], *b = &w->runs[reference];
-    const char *comma = "";
     size_t i;
     if (!a->done || !b->done) return;
-    if (w->set.json) {
-        printf("%s\n  {\"run\": \"%s\", \"reference\": \"%s\", \"outputs\": [", *began ? "," : "",
-               run_names[which], run_names[reference]);
-        *began = true;
+    if (w->json != NULL) {
+        json_object(w->json, NULL, JSON_INLINE);
+        json_text(w->json, "run", run_names[which]);
+        json_text(w->json, "reference", run_names[reference]);
+        json_array(w->json, "outputs", JSON_INLINE);
     } else {
         printf("%s against %s\n", run_names[which], run_names[reference]);
     }
@@ -291,15 +294,14 @@ static void report_pair(work *w, int which, int reference, bool *began) {
         compare(&w->set, want, got, &d);
         if (d.found) compare(&w->set, got, want, &d);
         w->differs = w->differs || !d.ok;
-        if (w->set.json) {
-            fputs(comma, stdout);
-            comma = ", ";
-            print_difference_json(want, &d);
-        } else {
+        if (w->json != NULL)
+            json_difference(w->json, want, &d);
+        else
             print_difference(want, got, &d);
-        }
     }
-    if (w->set.json) fputs("]}", stdout);
+    if (w->json == NULL) return;
+    json_end(w->json);
+    json_end(w->json);
 }
 
 static void report_runs(const work *w) {
@@ -321,36 +323,40 @@ static void report_runs(const work *w) {
     }
 }
 
-static void report_runs_json(const work *w) {
+static void json_runs(const work *all) {
+    json_writer *w = all->json;
     int i;
-    fputs("\"runs\": [", stdout);
+    json_array(w, "runs", JSON_HANGING);
     for (i = 0; i < RUNS; i++) {
-        const one_run *run = &w->runs[i];
+        const one_run *run = &all->runs[i];
         const anyep_board *board = run->result.board;
-        printf("%s\n  {\"run\": \"%s\", \"done\": %s", i > 0 ? "," : "", run_names[i],
-               run->done ? "true" : "false");
-        if (run->done)
-            printf(", \"nodes\": %zu, \"ep_nodes\": %zu, \"session_ms\": %.3f, \"run_ms\": %.3f",
-                   board->nodes, board->ep_nodes, board->session_ms, board->first_ms);
-        if (!run->done) fputs(", ", stdout);
-        if (!run->done) cli_json_str("problem", epctx_str_of(run->problem), "");
-        putchar('}');
+        json_object(w, NULL, JSON_INLINE);
+        json_text(w, "run", run_names[i]);
+        json_bool(w, "done", run->done);
+        if (run->done) {
+            json_uint(w, "nodes", board->nodes);
+            json_uint(w, "ep_nodes", board->ep_nodes);
+            json_fixed(w, "session_ms", board->session_ms, 3);
+            json_fixed(w, "run_ms", board->first_ms, 3);
+        } else {
+            json_text(w, "problem", run->problem);
+        }
+        json_end(w);
     }
-    fputs("],\n", stdout);
+    json_end(w);
 }
 
 static int report_all(work *w) {
     const anyep_board *board = NULL;
-    bool began = false;
     int i;
     for (i = RUNS - 1; i > CPU && board == NULL; i--)
         if (w->runs[i].done) board = w->runs[i].result.board;
     if (w->set.json) {
-        cli_json_begin(stdout);
-        cli_json_str("model", epctx_str_of(w->set.model), ",\n");
-        if (board != NULL) anyep_json_ep(board);
-        report_runs_json(w);
-        fputs("\"comparisons\": [", stdout);
+        w->json = cli_json_begin(stdout);
+        json_text(w->json, "model", w->set.model);
+        if (board != NULL) anyep_json_ep(w->json, board);
+        json_runs(w);
+        json_array(w->json, "comparisons", JSON_HANGING);
     } else {
         printf("%-14s ", "model");
         cli_put(stdout, epctx_str_of(w->set.model));
@@ -358,13 +364,14 @@ static int report_all(work *w) {
         if (board != NULL) anyep_print_ep(board);
         report_runs(w);
     }
-    report_pair(w, JIT, CPU, &began);
-    report_pair(w, CONTEXT, CPU, &began);
-    report_pair(w, CONTEXT, JIT, &began);
+    report_pair(w, JIT, CPU);
+    report_pair(w, CONTEXT, CPU);
+    report_pair(w, CONTEXT, JIT);
     if (w->set.json) {
-        printf("],\n\"differs\": %s,\n\"failed\": %s", w->differs ? "true" : "false",
-               w->failed ? "true" : "false");
-        cli_json_end(stdout);
+        json_end(w->json);
+        json_bool(w->json, "differs", w->differs);
+        json_bool(w->json, "failed", w->failed);
+        cli_json_end();
     }
     return w->failed ? CODE_FAILED : w->differs ? CODE_DIFFERS : CLI_OK;
 }

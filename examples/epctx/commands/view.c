@@ -14,24 +14,21 @@
 /* -- findings -- */
 
 typedef struct finding_list {
-    FILE *out;
+    json_writer *w;
     const char *file;
     epctx_buffer text;
-    bool first;
 } finding_list;
 
 static void put_finding(finding_list *list, int rule, const epctx_finding *found) {
     const finding one = {rule, found->node, found->graph, found->attribute, found->message, 0};
-    if (!list->first) fputc(',', list->out);
-    findings_put(list->out, &one, list->file, &list->text);
-    list->first = false;
+    findings_put(list->w, &one, list->file, &list->text);
 }
 
 static void add_finding(void *user, const epctx_finding *found) {
     put_finding((finding_list *)user, (int)found->rule, found);
 }
 
-static epctx_status put_findings(FILE *out, const epctx_model *model, const char *file,
+static epctx_status put_findings(json_writer *w, const epctx_model *model, const char *file,
                                  epctx_error *error) {
     finding_list list;
     epctx_check_opts opts;
@@ -41,58 +38,54 @@ static epctx_status put_findings(FILE *out, const epctx_model *model, const char
     uint64_t counts[EPCTX_SEVERITY_COUNT];
     memset(&opts, 0, sizeof opts);
     memset(&list, 0, sizeof list);
-    list.out = out;
+    list.w = w;
     list.file = file;
-    list.first = true;
     epctx_buffer_init(&list.text, NULL);
-    fputc('[', out);
+    json_array(w, "findings", JSON_HANGING);
     status = epctx_lint(model, &opts, add_finding, &list, counts, error);
     if (status == EPCTX_OK && counts[0] == 0 &&
         rule_loads_fails(model, file, NULL, &loads, &reason))
         put_finding(&list, RULE_LOADS, &loads);
-    fputc(']', out);
+    json_end(w);
     epctx_buffer_free(&list.text);
     return status;
 }
 
 /* -- the page -- */
 
-static epctx_status put_info(FILE *out, const epctx_model *model, const char *file,
+static epctx_status put_info(json_writer *w, const epctx_model *model, const char *file,
                              epctx_error *error) {
     report all;
     epctx_state state;
     epctx_status status = report_make(&all, model, file, error);
     if (status == EPCTX_OK) status = epctx_model_state(model, &all.arena, &state, error);
-    fputs("{", out);
-    if (status == EPCTX_OK) report_put_json(out, &all, &state);
-    fputs("}", out);
+    json_object(w, "info", JSON_HANGING);
+    if (status == EPCTX_OK) report_put_json(w, &all, &state);
+    json_end(w);
     report_free(&all);
     return status;
 }
 
-static epctx_status put_npu(FILE *out, const epctx_model *model, const char *file, bool npu,
+static epctx_status put_npu(json_writer *w, const epctx_model *model, const char *file, bool npu,
                             epctx_error *error) {
     epctx_node_view node;
     if (view_has_npu(model) || (npu && !cli_first_epnode(model, &node)))
-        return view_put_npu(out, file, error);
-    fputs("null", out);
+        return view_put_npu(w, file, error);
+    json_null(w, "npu");
     return EPCTX_OK;
 }
 
-static epctx_status put_model(FILE *out, const char *file, bool npu, epctx_error *error) {
+static epctx_status put_model(json_writer *w, const char *file, bool npu, epctx_error *error) {
     epctx_model model;
     epctx_status status = cli_open(&model, file, error);
     if (status != EPCTX_OK) return status;
-    fputs("{\"info\": ", out);
-    status = put_info(out, &model, file, error);
-    fputs(", \"findings\": ", out);
-    if (status == EPCTX_OK) status = put_findings(out, &model, file, error);
-    fputs(", \"graphs\": ", out);
-    if (status == EPCTX_OK && !view_put_graphs(out, &model))
+    json_object(w, NULL, JSON_INLINE);
+    status = put_info(w, &model, file, error);
+    if (status == EPCTX_OK) status = put_findings(w, &model, file, error);
+    if (status == EPCTX_OK && !view_put_graphs(w, &model))
         status = epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory");
-    fputs(", \"npu\": ", out);
-    if (status == EPCTX_OK) status = put_npu(out, &model, file, npu, error);
-    fputs("}", out);
+    if (status == EPCTX_OK) status = put_npu(w, &model, file, npu, error);
+    json_end(w);
     epctx_model_close(&model);
     return status;
 }
@@ -109,42 +102,47 @@ static void put_escaped(FILE *out, const char *text, size_t size) {
     fwrite(text + from, 1, size - from, out);
 }
 
-static int make_data(FILE *out, const char *const *files, int count, bool npu) {
+static int make_data(json_writer *w, const char *const *files, int count, bool npu) {
     epctx_error error;
     int code = CLI_OK, i;
-    fprintf(out, "{\"version\": 1, \"tool\": \"%s\", \"models\": [", EPCTX_VERSION_STRING);
-    for (i = 0; i < count && code == CLI_OK; i++) {
-        fputs(i > 0 ? ",\n" : "", out);
-        if (put_model(out, files[i], npu, &error) != EPCTX_OK) code = cli_fail(&error);
+    json_indent(w, 0, 0);
+    json_object(w, NULL, JSON_INLINE);
+    json_uint(w, "version", 1);
+    json_text(w, "tool", EPCTX_VERSION_STRING);
+    json_array(w, "models", JSON_HANGING);
+    for (i = 0; i < count && code == CLI_OK; i++)
+        if (put_model(w, files[i], npu, &error) != EPCTX_OK) code = cli_fail(&error);
+    json_end(w);
+    if (code == CLI_OK && count == 2) {
+        code = diff_put_json(w, files[0], files[1]);
+    } else {
+        json_array(w, "changes", JSON_INLINE);
+        json_end(w);
     }
-    fputs("], \"changes\": ", out);
-    if (code == CLI_OK && count == 2)
-        code = diff_put_json(out, files[0], files[1]);
-    else
-        fputs("[]", out);
-    fputs("}", out);
+    json_end(w);
     return code;
 }
 
 /* The page in memory that the caller frees. */
 static int make_page(const char *const *files, int count, bool npu, char **page, size_t *size) {
-    char *data = NULL;
-    size_t data_size = 0;
-    FILE *out = open_memstream(&data, &data_size);
+    epctx_buffer data;
+    json_writer w;
+    FILE *out;
     int code;
     *page = NULL;
     *size = 0;
-    if (out == NULL) return cli_fail_text("out of memory");
-    code = make_data(out, files, count, npu);
-    if (fclose(out) != 0 && code == CLI_OK) code = cli_fail_text("out of memory");
+    epctx_buffer_init(&data, NULL);
+    json_to_buffer(&w, &data);
+    code = make_data(&w, files, count, npu);
+    if (code == CLI_OK && !json_is_whole(&w)) code = cli_fail_text("out of memory");
     out = code == CLI_OK ? open_memstream(page, size) : NULL;
     if (out != NULL) {
         fwrite(view_page_before, 1, sizeof view_page_before, out);
-        put_escaped(out, data, data_size);
+        put_escaped(out, (const char *)data.data, data.size);
         fwrite(view_page_after, 1, sizeof view_page_after, out);
     }
     if (code == CLI_OK && (out == NULL || fclose(out) != 0)) code = cli_fail_text("out of memory");
-    free(data);
+    epctx_buffer_free(&data);
     return code;
 }
 

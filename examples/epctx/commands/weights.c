@@ -410,44 +410,56 @@ static void put_text(const work *w) {
         printf("  and %zu more, see --json\n", w->miss_count - NEAR_SHOWN);
 }
 
-static void put_side(const work *w, const char *key, uint32_t index) {
-    const item *it = &w->items[index];
-    printf("\"%s\": {", key);
-    cli_json_str("file", epctx_str_of(w->sources[it->source].file), ", ");
-    cli_json_str("name", it->name, ", ");
-    cli_json_str("dtype", epctx_str_of(epctx_elem_name(it->tensor->elem_type)), ", \"shape\": ");
-    put_shape(it->tensor);
-    fputs("}, ", stdout);
+static void json_side(json_writer *w, const work *all, const char *key, uint32_t index) {
+    const item *it = &all->items[index];
+    int32_t i;
+    json_object(w, key, JSON_INLINE);
+    json_text(w, "file", all->sources[it->source].file);
+    json_str(w, "name", it->name);
+    json_text(w, "dtype", epctx_elem_name(it->tensor->elem_type));
+    json_array(w, "shape", JSON_INLINE);
+    for (i = 0; i < it->tensor->rank; i++) json_int(w, NULL, it->tensor->dims[i]);
+    json_end(w);
+    json_end(w);
 }
 
-static void put_json(const work *w) {
-    const epctx_weights_stats *s = &w->stats;
+static void json_source(json_writer *w, const source *m) {
+    json_object(w, NULL, JSON_INLINE);
+    json_text(w, "file", m->file);
+    json_uint(w, "weights", m->tensors);
+    json_uint(w, "bytes", m->bytes);
+    json_uint(w, "shared_bytes", m->shared_bytes);
+    json_uint(w, "left_out", m->unread);
+    json_end(w);
+}
+
+static void json_miss(json_writer *w, const work *all, const near_miss *miss) {
+    json_object(w, NULL, JSON_INLINE);
+    json_side(w, all, "a", miss->a);
+    json_side(w, all, "b", miss->b);
+    json_text(w, "reason", reasons[miss->why]);
+    json_bool(w, "shared_bytes", all->items[miss->a].place == all->items[miss->b].place);
+    json_uint(w, "differing_bytes", miss->differ);
+    json_uint(w, "first", miss->first);
+    json_end(w);
+}
+
+static void put_json(const work *all) {
+    const epctx_weights_stats *s = &all->stats;
+    json_writer *w = cli_json_begin(stdout);
     size_t i;
-    cli_json_begin(stdout);
-    fputs("\"models\": [", stdout);
-    for (i = 0; i < w->source_count; i++) {
-        const source *m = &w->sources[i];
-        fputs(i > 0 ? ",\n  {" : "\n  {", stdout);
-        cli_json_str("file", epctx_str_of(m->file), ", ");
-        printf("\"weights\": %" PRIu64 ", \"bytes\": %" PRIu64 ", \"shared_bytes\": %" PRIu64
-               ", \"left_out\": %" PRIu64 "}",
-               m->tensors, m->bytes, m->shared_bytes, m->unread);
-    }
-    printf("],\n \"weights\": %" PRIu64 ", \"bytes\": %" PRIu64 ", \"stored_weights\": %" PRIu64
-           ", \"stored_bytes\": %" PRIu64 ", \"saved_bytes\": %" PRIu64 ",\n \"near\": [",
-           s->added, s->added_bytes, s->stored, s->stored_bytes, s->shared_bytes);
-    for (i = 0; i < w->miss_count; i++) {
-        const near_miss *miss = &w->misses[i];
-        fputs(i > 0 ? ",\n  {" : "\n  {", stdout);
-        put_side(w, "a", miss->a);
-        put_side(w, "b", miss->b);
-        cli_json_str("reason", epctx_str_of(reasons[miss->why]), ", ");
-        printf("\"shared_bytes\": %s, \"differing_bytes\": %" PRIu64 ", \"first\": %" PRIu64 "}",
-               w->items[miss->a].place == w->items[miss->b].place ? "true" : "false", miss->differ,
-               miss->first);
-    }
-    putchar(']');
-    cli_json_end(stdout);
+    json_array(w, "models", JSON_HANGING);
+    for (i = 0; i < all->source_count; i++) json_source(w, &all->sources[i]);
+    json_end(w);
+    json_uint(w, "weights", s->added);
+    json_uint(w, "bytes", s->added_bytes);
+    json_uint(w, "stored_weights", s->stored);
+    json_uint(w, "stored_bytes", s->stored_bytes);
+    json_uint(w, "saved_bytes", s->shared_bytes);
+    json_array(w, "near", JSON_HANGING);
+    for (i = 0; i < all->miss_count; i++) json_miss(w, all, &all->misses[i]);
+    json_end(w);
+    cli_json_end();
 }
 
 static int weights(const char *const *files, size_t count, bool json) {

@@ -63,6 +63,8 @@ epctx_status compile_check_path(const char *path, const char *const *files, int 
 epctx_status compile_note_sources(const char *const *files, int count, const compile_settings *set,
                                   compile_notes *notes, epctx_error *error);
 void compile_print_notes(FILE *out, const compile_notes *notes);
+/* The same as the member "notes". */
+void compile_json_notes(json_writer *w, const compile_notes *notes);
 epctx_status compile_add_note(compile_notes *notes, const char *line, epctx_error *error);
 
 /* Reads --dim into `set`; says what is wrong otherwise. */
@@ -100,7 +102,7 @@ void left_end(left_nodes *left);
 /* epctx_hooks.refused_fn; `user` is the list. */
 void left_note(void *user, const epctx_node *node, const epctx_error *why);
 void left_print(FILE *out, left_nodes *left);
-void left_json(left_nodes *left);
+void left_json(json_writer *w, left_nodes *left);
 /* Where the model goes that is made of `file`, with room for EPCTX_PATH_MAX. */
 epctx_status compile_output_path(const char *file, const compile_settings *set, char *out,
                                  epctx_error *error);

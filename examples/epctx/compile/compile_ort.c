@@ -535,39 +535,40 @@ static void print_report(const unit *u) {
     printf("time           %.1f s\n", u->result.seconds);
 }
 
+static void json_model(json_writer *w, const made_model *m, const char *path, double milliseconds) {
+    json_object(w, NULL, JSON_INLINE);
+    json_text(w, "source_model", m->source);
+    json_text(w, "model", path);
+    json_uint(w, "epcontext_nodes", m->epnodes);
+    json_uint(w, "other_nodes", m->others);
+    json_fixed(w, "milliseconds", milliseconds, 3);
+    json_text(w, "compatibility", m->compatibility);
+    json_end(w);
+}
+
 static void print_json(const unit *u, epctx_arena *arena) {
     const anyep_board *board = u->result.board;
+    json_writer *w = cli_json_begin(stdout);
     size_t i;
-    cli_json_begin(stdout);
-    anyep_json_ep(board);
-    fputs("\"models\": [", stdout);
-    for (i = 0; i < u->count; i++) {
-        const made_model *m = &u->models[i];
-        fputs(i > 0 ? ",\n  {" : "\n  {", stdout);
-        cli_json_str("source_model", epctx_str_of(m->source), ", ");
-        cli_json_str("model", epctx_str_of(join(arena, u->folder, m->name)), ", ");
-        printf("\"epcontext_nodes\": %zu, \"other_nodes\": %zu, \"milliseconds\": %.3f, "
-               "\"compatibility\": ",
-               m->epnodes, m->others, board->compile_ms[i]);
-        if (m->compatibility != NULL)
-            cli_put_json(stdout, epctx_str_of(m->compatibility));
-        else
-            fputs("null", stdout);
-        putchar('}');
-    }
-    fputs("],\n\"files\": [", stdout);
+    anyep_json_ep(w, board);
+    json_array(w, "models", JSON_HANGING);
+    for (i = 0; i < u->count; i++)
+        json_model(w, &u->models[i], join(arena, u->folder, u->models[i].name),
+                   board->compile_ms[i]);
+    json_end(w);
+    json_array(w, "files", JSON_HANGING);
     for (i = 0; i < u->file_count; i++) {
-        printf("%s\n  {\"kind\": \"%s\", ", i > 0 ? "," : "", kind_of(&u->files[i]));
-        cli_json_str("name", epctx_str_of(u->files[i].name), ", ");
-        printf("\"size\": %" PRIu64 "}", u->files[i].size);
+        json_object(w, NULL, JSON_INLINE);
+        json_text(w, "kind", kind_of(&u->files[i]));
+        json_text(w, "name", u->files[i].name);
+        json_uint(w, "size", u->files[i].size);
+        json_end(w);
     }
-    fputs("],\n\"notes\": [", stdout);
-    for (i = 0; i < u->notes.count; i++) {
-        fputs(i > 0 ? ", " : "", stdout);
-        cli_put_json(stdout, epctx_str_of(u->notes.lines[i]));
-    }
-    printf("],\n\"memory\": %" PRIu64 ",\n\"seconds\": %.3f", board->memory, u->result.seconds);
-    cli_json_end(stdout);
+    json_end(w);
+    compile_json_notes(w, &u->notes);
+    json_uint(w, "memory", board->memory);
+    json_fixed(w, "seconds", u->result.seconds, 3);
+    cli_json_end();
 }
 
 /* ---------------------------------------------------------------- a unit */

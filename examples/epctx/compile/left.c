@@ -101,16 +101,18 @@ void left_print(FILE *out, left_nodes *left) {
         fprintf(out, "%-14s %zu more reasons (--json has all)\n", "left", left->count - MOST_LINES);
 }
 
-void left_json(left_nodes *left) {
+void left_json(json_writer *w, left_nodes *left) {
     size_t i;
     sort(left);
-    fputs("\"left\": [", stdout);
+    json_array(w, "left", JSON_HANGING);
     for (i = 0; i < left->count; i++) {
         const left_reason *one = &left->reasons[i];
-        printf("%s\n  {\"nodes\": %zu, ", i > 0 ? "," : "", one->count);
-        cli_json_str("op_type", epctx_str_of(one->op_type), ", ");
-        cli_json_str("example", epctx_str_of(one->node), ", ");
-        cli_json_str("reason", epctx_str_of(one->text), "}");
+        json_object(w, NULL, JSON_INLINE);
+        json_uint(w, "nodes", one->count);
+        json_text(w, "op_type", one->op_type);
+        json_text(w, "example", one->node);
+        json_text(w, "reason", one->text);
+        json_end(w);
     }
-    fputs("],\n", stdout);
+    json_end(w);
 }

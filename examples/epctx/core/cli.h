@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "epctx.h"
+#include "json_writer.h"
 
 /* Exit codes; scripts may rely on them. */
 enum {
@@ -133,8 +134,6 @@ void cli_put(FILE *out, epctx_str text);
 
 /* printf to standard error, as cli_put would: names of models and arguments may be anybody's. */
 CLI_FORMAT(1) void cli_say(const char *format, ...);
-/* The same text as a JSON string with its quotes; bytes that are no UTF-8 become U+FFFD. */
-void cli_put_json(FILE *out, epctx_str text);
 
 /* The last field `number` of a message that holds a string, as libprotobuf reads it; else empty. */
 epctx_str cli_field_str(epctx_view message, uint32_t number);
@@ -171,19 +170,18 @@ bool cli_is_ep(epctx_str ep, const char *name);
 bool cli_profile_for(const char *option, const char *name, const epctx_profile **profile);
 bool cli_profile(const char *name, const epctx_profile **profile);
 /* What --json prints is one object (examples/epctx/schema): begin prints the version and the name
- * of the command, and the members that follow are separated by commas; end adds the failures so
- * far and closes it. */
-void cli_json_begin(FILE *out);
-void cli_json_end(FILE *out);
+ * of the command, its writer takes the members that follow, and end adds the failures so far and
+ * closes it. */
+json_writer *cli_json_begin(FILE *out);
+void cli_json_end(void);
+/* epctx --version */
+int cli_version(bool json);
 /* The command that runs, and whether it is to print JSON. */
 void cli_json_wanted(const char *command, bool wanted);
 /* Where an object goes that only tells failures, if that is not standard output. */
 void cli_json_to(FILE *out);
 /* At the end of main: the object of a command that failed without printing one. */
 void cli_json_failed(int code);
-/* "key": "text" and what follows it; cli_json_str prints to standard output. */
-void cli_put_member(FILE *out, const char *key, epctx_str text, const char *after);
-void cli_json_str(const char *key, epctx_str text, const char *after);
 /* Whether escape sequences are wanted: on a terminal, and NO_COLOR is not set. */
 bool cli_colour(FILE *out);
 

@@ -26,6 +26,7 @@ static struct {
     failure *first, *last; /* from malloc: for the time of the tool */
     bool wanted, begun;
     FILE *out; /* NULL: standard output */
+    json_writer writer;
 } json;
 
 /* -- for people -- */
@@ -178,53 +179,50 @@ void cli_json_to(FILE *out) {
     json.out = out;
 }
 
-void cli_json_begin(FILE *out) {
+json_writer *cli_json_begin(FILE *out) {
+    json_writer *w = &json.writer;
     json.begun = true;
-    fprintf(out, "{\n\"format_version\": %d,\n", FORMAT_VERSION);
-    cli_put_member(out, "command", epctx_str_of(json.command), ",\n");
+    json_to_file(w, out);
+    json_object(w, NULL, JSON_LINES);
+    json_int(w, "format_version", FORMAT_VERSION);
+    json_text(w, "command", json.command);
+    return w;
 }
 
-static void put_known(FILE *out, const char *key, const char *text) {
-    fprintf(out, ", \"%s\": ", key);
-    if (text != NULL && text[0] != '\0')
-        cli_put_json(out, epctx_str_of(text));
+/* What is not known is null. */
+static void put_known(json_writer *w, const char *key, const char *text) {
+    json_text(w, key, text != NULL && text[0] != '\0' ? text : NULL);
+}
+
+static void put_failure(json_writer *w, const failure *one) {
+    json_object(w, NULL, JSON_INLINE);
+    json_text(w, "message", one->message);
+    put_known(w, "status", one->status);
+    put_known(w, "file", one->file);
+    put_known(w, "node", one->node);
+    put_known(w, "attribute", one->attribute);
+    if (one->offset != EPCTX_NO_OFFSET)
+        json_uint(w, "offset", one->offset);
     else
-        fputs("null", out);
+        json_null(w, "offset");
+    put_known(w, "cure", one->cure);
+    json_end(w);
 }
 
-static void put_failures(FILE *out) {
-    const failure *one;
-    fputs("\"failures\": [", out);
-    for (one = json.first; one != NULL; one = one->next) {
-        fputs(one == json.first ? "\n  {" : ",\n  {", out);
-        cli_put_member(out, "message", epctx_str_of(one->message), "");
-        put_known(out, "status", one->status);
-        put_known(out, "file", one->file);
-        put_known(out, "node", one->node);
-        put_known(out, "attribute", one->attribute);
-        if (one->offset != EPCTX_NO_OFFSET)
-            fprintf(out, ", \"offset\": %" PRIu64, one->offset);
-        else
-            fputs(", \"offset\": null", out);
-        put_known(out, "cure", one->cure);
-        putc('}', out);
-    }
-    fputs("\n]", out);
-}
-
-void cli_json_end(FILE *out) {
-    if (json.first != NULL) {
-        fputs(",\n", out);
-        put_failures(out);
-    }
-    fputs("\n}\n", out);
+void cli_json_end(void) {
+    json_writer *w = &json.writer;
+    const failure *one = json.first;
+    if (one != NULL) json_array(w, "failures", JSON_LINES);
+    for (; one != NULL; one = one->next) put_failure(w, one);
+    if (json.first != NULL) json_end(w);
+    json_end(w);
+    fputc('\n', w->file);
 }
 
 void cli_json_failed(int code) {
-    FILE *out = json.out != NULL ? json.out : stdout;
+    json_writer *w;
     if (!json.wanted || json.begun || json.first == NULL) return;
-    cli_json_begin(out);
-    fprintf(out, "\"exit_code\": %d,\n", code);
-    put_failures(out);
-    fputs("\n}\n", out);
+    w = cli_json_begin(json.out != NULL ? json.out : stdout);
+    json_int(w, "exit_code", code);
+    cli_json_end();
 }

@@ -211,119 +211,198 @@ static void put_counts(const uint64_t counts[EPCTX_SEVERITY_COUNT], uint64_t sup
 
 /* -- JSON -- */
 
-void findings_put(FILE *out, const finding *what, const char *file, epctx_buffer *text) {
+void findings_put(json_writer *w, const finding *what, const char *file, epctx_buffer *text) {
     const epctx_rule_info info = rule_info(what->rule);
-    epctx_str command;
-    fprintf(out, "\n  {\"id\": \"%s\", \"rule\": \"%s\", \"severity\": \"%s\", ", info.id,
-            info.name, severities[info.severity]);
-    cli_put_member(out, "node", what->node, ", ");
-    cli_put_member(out, "graph", what->graph, ", ");
-    cli_put_member(out, "attribute", epctx_str_of(what->attribute), ", ");
-    cli_put_member(out, "message", epctx_str_of(what->message), ", ");
-    cli_put_member(out, "fix", epctx_str_of(info.fix), "");
+    json_object(w, NULL, JSON_INLINE);
+    json_text(w, "id", info.id);
+    json_text(w, "rule", info.name);
+    json_text(w, "severity", severities[info.severity]);
+    json_str(w, "node", what->node);
+    json_str(w, "graph", what->graph);
+    json_text(w, "attribute", what->attribute);
+    json_text(w, "message", what->message);
+    json_text(w, "fix", info.fix);
     if (rule_command(what->rule, file, what->node, text)) {
-        command.data = (const char *)text->data;
-        command.size = text->size;
-        fputs(", ", out);
-        cli_put_member(out, "command", command, "");
+        const epctx_str command = {(const char *)text->data, text->size};
+        json_str(w, "command", command);
     }
-    if (what->line > 0) fprintf(out, ", \"line\": %u", what->line);
-    fputc('}', out);
-}
-
-static void put_json(findings *out, const finding *what) {
-    if (!out->first) putchar(',');
-    findings_put(stdout, what, out->file, &out->text);
-    out->first = false;
+    if (what->line > 0) json_uint(w, "line", what->line);
+    json_end(w);
 }
 
 static void put_json_counts(const findings *out, const uint64_t counts[EPCTX_SEVERITY_COUNT],
                             uint64_t suppressed) {
-    printf("\"errors\": %" PRIu64 ",\n\"warnings\": %" PRIu64 ",\n\"hints\": %" PRIu64, counts[0],
-           counts[1], counts[2]);
-    if (out->ignore_file != NULL) printf(",\n\"ignored\": %" PRIu64, suppressed);
+    json_uint(out->json, "errors", counts[0]);
+    json_uint(out->json, "warnings", counts[1]);
+    json_uint(out->json, "hints", counts[2]);
+    if (out->ignore_file != NULL) json_uint(out->json, "ignored", suppressed);
+}
+
+/* Of several files each is an object that stands where one alone would. */
+static void begin_json(findings *out) {
+    out->json = cli_json_begin(stdout);
+    if (!out->several) return;
+    json_indent(out->json, 0, 0);
+    json_array(out->json, "files", JSON_HANGING);
+}
+
+static void begin_json_file(findings *out, const char *file) {
+    if (out->several)
+        json_object(out->json, NULL, JSON_LINES);
+    else
+        begin_json(out);
+    json_text(out->json, "file", file);
+    json_indent(out->json, 0, 2);
+    json_array(out->json, "findings", JSON_HANGING);
+    json_indent(out->json, 0, 0);
+}
+
+static void end_json_file(const findings *out) {
+    json_end(out->json);
+    put_json_counts(out, out->counts, out->suppressed);
+    if (out->several) json_end(out->json);
+}
+
+static void end_json(const findings *out) {
+    if (out->several) {
+        json_end(out->json);
+        put_json_counts(out, out->totals, out->total_suppressed);
+    }
+    json_indent(out->json, 0, 2);
+    cli_json_end();
 }
 
 /* -- SARIF -- */
 
 /* A path as a URI: relative, or of the scheme "file". */
-static void put_uri(const char *path) {
+static void put_uri(json_writer *w, const char *path) {
     static const char safe[] =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~/";
-    fputs(path[0] == '/' ? "\"file://" : "\"", stdout);
-    for (; *path != '\0'; path++)
-        if (strchr(safe, *path) != NULL)
-            putchar(*path);
-        else
-            printf("%%%02X", (unsigned char)*path);
-    putchar('"');
+    json_begin_text(w, "uri");
+    if (path[0] == '/') json_add_text(w, epctx_str_of("file://"));
+    for (; *path != '\0'; path++) {
+        char shown[4];
+        snprintf(shown, sizeof shown, strchr(safe, *path) != NULL ? "%c" : "%%%02X",
+                 (unsigned char)*path);
+        json_add_text(w, epctx_str_of(shown));
+    }
+    json_end_text(w);
 }
 
 static const char *sarif_level(epctx_severity severity) {
     return severity == EPCTX_SEVERITY_HINT ? "note" : severities[severity];
 }
 
-static void put_sarif(findings *out, const finding *what, const findings_ignored *entry) {
-    const epctx_rule_info info = rule_info(what->rule);
-    printf("%s\n      {\"ruleId\": \"%s\", \"ruleIndex\": %d, \"level\": \"%s\",\n"
-           "       \"message\": {\"text\": ",
-           out->first ? "" : ",", info.id, what->rule, sarif_level(info.severity));
-    out->text.size = 0;
-    if (what->attribute[0] != '\0') {
-        (void)epctx_buffer_append(&out->text, what->attribute, strlen(what->attribute));
-        (void)epctx_buffer_append(&out->text, " ", 1);
-    }
-    (void)epctx_buffer_append(&out->text, what->message, strlen(what->message));
-    cli_put_json(stdout, text_of(out));
-    fputs("},\n       \"locations\": [{\"physicalLocation\": {\"artifactLocation\": {\"uri\": ",
-          stdout);
-    put_uri(out->file);
-    putchar('}');
-    if (what->line > 0) printf(", \"region\": {\"startLine\": %u}", what->line);
-    putchar('}');
-    if (what->node.size > 0 || what->graph.size > 0) {
-        fputs(",\n        \"logicalLocations\": [{", stdout);
-        cli_json_str("name", what->node.size > 0 ? what->node : what->graph, "");
-        if (what->node.size > 0 && what->graph.size > 0) {
-            out->text.size = 0;
-            (void)epctx_buffer_append(&out->text, what->graph.data, what->graph.size);
-            (void)epctx_buffer_append(&out->text, "/", 1);
-            (void)epctx_buffer_append(&out->text, what->node.data, what->node.size);
-            fputs(", ", stdout);
-            cli_json_str("fullyQualifiedName", text_of(out), "");
-        }
-        fputs("}]", stdout);
-    }
-    fputs("}]", stdout);
-    if (rule_command(what->rule, out->file, what->node, &out->text)) {
-        fputs(",\n       \"properties\": {", stdout);
-        cli_json_str("command", text_of(out), "}");
-    }
-    if (entry != NULL) {
-        fputs(",\n       \"suppressions\": [{\"kind\": \"external\", ", stdout);
-        cli_json_str("justification", entry->reason, "}]");
-    }
-    putchar('}');
-    out->first = false;
+/* "key": {"text": "..."}, as SARIF has its messages. */
+static void put_message(json_writer *w, const char *key, const char *before, const char *text) {
+    json_object(w, key, JSON_INLINE);
+    json_begin_text(w, "text");
+    json_add_text(w, epctx_str_of(before));
+    if (before[0] != '\0') json_add_text(w, epctx_str_of(" "));
+    json_add_text(w, epctx_str_of(text));
+    json_end_text(w);
+    json_end(w);
 }
 
-static void begin_sarif(void) {
+/* The node, or what it stands in. */
+static void put_logical(json_writer *w, const finding *what) {
+    json_array(w, "logicalLocations", JSON_INLINE);
+    json_object(w, NULL, JSON_INLINE);
+    json_str(w, "name", what->node.size > 0 ? what->node : what->graph);
+    if (what->node.size > 0 && what->graph.size > 0) {
+        json_begin_text(w, "fullyQualifiedName");
+        json_add_text(w, what->graph);
+        json_add_text(w, epctx_str_of("/"));
+        json_add_text(w, what->node);
+        json_end_text(w);
+    }
+    json_end(w);
+    json_end(w);
+}
+
+static void put_location(json_writer *w, const char *file, const finding *what) {
+    json_array(w, "locations", JSON_INLINE);
+    json_object(w, NULL, JSON_INLINE);
+    json_object(w, "physicalLocation", JSON_INLINE);
+    json_object(w, "artifactLocation", JSON_INLINE);
+    put_uri(w, file);
+    json_end(w);
+    if (what->line > 0) {
+        json_object(w, "region", JSON_INLINE);
+        json_uint(w, "startLine", what->line);
+        json_end(w);
+    }
+    json_end(w);
+    if (what->node.size > 0 || what->graph.size > 0) put_logical(w, what);
+    json_end(w);
+    json_end(w);
+}
+
+static void put_sarif(findings *out, const finding *what, const findings_ignored *entry) {
+    const epctx_rule_info info = rule_info(what->rule);
+    json_writer *w = out->json;
+    json_object(w, NULL, JSON_INLINE);
+    json_text(w, "ruleId", info.id);
+    json_int(w, "ruleIndex", what->rule);
+    json_text(w, "level", sarif_level(info.severity));
+    put_message(w, "message", what->attribute, what->message);
+    put_location(w, out->file, what);
+    if (rule_command(what->rule, out->file, what->node, &out->text)) {
+        json_object(w, "properties", JSON_INLINE);
+        json_str(w, "command", text_of(out));
+        json_end(w);
+    }
+    if (entry != NULL) {
+        json_array(w, "suppressions", JSON_INLINE);
+        json_object(w, NULL, JSON_INLINE);
+        json_text(w, "kind", "external");
+        json_str(w, "justification", entry->reason);
+        json_end(w);
+        json_end(w);
+    }
+    json_end(w);
+}
+
+static void put_sarif_rule(json_writer *w, const epctx_rule_info *info) {
+    json_object(w, NULL, JSON_INLINE);
+    json_text(w, "id", info->id);
+    json_text(w, "name", info->name);
+    put_message(w, "shortDescription", "", info->text);
+    put_message(w, "help", "", info->fix);
+    json_object(w, "defaultConfiguration", JSON_INLINE);
+    json_text(w, "level", sarif_level(info->severity));
+    json_end(w);
+    json_end(w);
+}
+
+static void begin_sarif(findings *out) {
+    json_writer *w = out->json = &out->sarif;
     int i;
-    fputs("{\n\"$schema\": \"https://json.schemastore.org/sarif-2.1.0.json\",\n"
-          "\"version\": \"2.1.0\",\n\"runs\": [{\n"
-          "    \"tool\": {\"driver\": {\"name\": \"epctx\", \"version\": \"" EPCTX_VERSION_STRING
-          "\", \"rules\": [",
-          stdout);
+    json_to_file(w, stdout);
+    json_object(w, NULL, JSON_LINES);
+    json_text(w, "$schema", "https://json.schemastore.org/sarif-2.1.0.json");
+    json_text(w, "version", "2.1.0");
+    json_array(w, "runs", JSON_LINES);
+    json_object(w, NULL, JSON_LINES);
+    json_object(w, "tool", JSON_INLINE);
+    json_object(w, "driver", JSON_INLINE);
+    json_text(w, "name", "epctx");
+    json_text(w, "version", EPCTX_VERSION_STRING);
+    json_array(w, "rules", JSON_LINES);
     for (i = 0; i < RULE_COUNT; i++) {
         const epctx_rule_info info = rule_info(i);
-        printf("%s\n      {\"id\": \"%s\", \"name\": \"%s\", \"shortDescription\": {\"text\": ",
-               i > 0 ? "," : "", info.id, info.name);
-        cli_put_json(stdout, epctx_str_of(info.text));
-        fputs("}, \"help\": {\"text\": ", stdout);
-        cli_put_json(stdout, epctx_str_of(info.fix));
-        printf("}, \"defaultConfiguration\": {\"level\": \"%s\"}}", sarif_level(info.severity));
+        put_sarif_rule(w, &info);
     }
-    fputs("]}},\n    \"columnKind\": \"utf16CodeUnits\",\n    \"results\": [", stdout);
+    json_end(w);
+    json_end(w);
+    json_end(w);
+    json_text(w, "columnKind", "utf16CodeUnits");
+    json_array(w, "results", JSON_LINES);
+}
+
+static void end_sarif(const findings *out) {
+    while (out->json->depth > 0) json_end(out->json);
+    putchar('\n');
 }
 
 /* -- GitHub -- */
@@ -373,27 +452,15 @@ static void put_github(findings *out, const finding *what) {
 
 void findings_begin(findings *out) {
     out->colour = out->format == FINDINGS_TEXT && cli_colour(stdout);
-    out->first = true;
-    if (out->format == FINDINGS_SARIF) begin_sarif();
-    if (out->format == FINDINGS_JSON && out->several) {
-        cli_json_begin(stdout);
-        fputs("\"files\": [\n", stdout);
-    }
+    if (out->format == FINDINGS_SARIF) begin_sarif(out);
+    if (out->format == FINDINGS_JSON && out->several) begin_json(out);
 }
 
 void findings_file(findings *out, const char *file) {
     memset(out->counts, 0, sizeof out->counts);
     out->suppressed = 0;
     out->file = file;
-    if (out->format == FINDINGS_JSON) {
-        if (out->files > 0) fputs(",\n", stdout);
-        if (out->several)
-            fputs("{\n", stdout);
-        else
-            cli_json_begin(stdout);
-        cli_json_str("file", epctx_str_of(file), ",\n\"findings\": [");
-        out->first = true;
-    }
+    if (out->format == FINDINGS_JSON) begin_json_file(out, file);
     out->files++;
 }
 
@@ -412,7 +479,7 @@ void findings_add(findings *out, const finding *what) {
     cli_progress_hide();
     switch (out->format) {
     case FINDINGS_TEXT: put_text(out, what); break;
-    case FINDINGS_JSON: put_json(out, what); break;
+    case FINDINGS_JSON: findings_put(out->json, what, out->file, &out->text); break;
     case FINDINGS_SARIF: put_sarif(out, what, entry); break;
     case FINDINGS_GITHUB: put_github(out, what); break;
     }
@@ -422,9 +489,7 @@ void findings_add(findings *out, const finding *what) {
 void findings_file_end(findings *out) {
     int i;
     if (out->format == FINDINGS_JSON) {
-        fputs("],\n", stdout);
-        put_json_counts(out, out->counts, out->suppressed);
-        if (out->several) fputs("\n}", stdout);
+        end_json_file(out);
     } else if (out->format == FINDINGS_TEXT) {
         cli_put(stdout, epctx_str_of(out->file));
         fputs(": ", stdout);
@@ -456,12 +521,8 @@ static void add_unused(findings *out) {
 
 int findings_end(findings *out) {
     add_unused(out);
-    if (out->format == FINDINGS_JSON && out->several) {
-        fputs("],\n", stdout);
-        put_json_counts(out, out->totals, out->total_suppressed);
-    }
-    if (out->format == FINDINGS_JSON && (out->several || out->files > 0)) cli_json_end(stdout);
-    if (out->format == FINDINGS_SARIF) fputs("]\n}]\n}\n", stdout);
+    if (out->format == FINDINGS_JSON && (out->several || out->files > 0)) end_json(out);
+    if (out->format == FINDINGS_SARIF) end_sarif(out);
     if ((out->format == FINDINGS_TEXT && out->files != 1) || out->format == FINDINGS_GITHUB) {
         printf("%" PRIu64 " file%s: ", out->files, cli_plural(out->files));
         put_counts(out->totals, out->total_suppressed, out->hints || out->chosen);

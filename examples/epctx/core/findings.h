@@ -46,7 +46,8 @@ typedef struct findings {
     uint64_t files;
     uint64_t counts[EPCTX_SEVERITY_COUNT], suppressed; /* of the file */
     uint64_t totals[EPCTX_SEVERITY_COUNT], total_suppressed;
-    bool first; /* nothing is in the list that is being printed */
+    json_writer *json; /* the object that is being printed */
+    json_writer sarif;
 } findings;
 
 /* A finding of any rule. */
@@ -74,8 +75,7 @@ void findings_file_end(findings *out);
 /* The totals; returns the exit code. */
 int findings_end(findings *out);
 
-/* One finding in `file` as an object of the JSON, on a line of its own. `text` is for the command
- * that cures it. */
-void findings_put(FILE *out, const finding *what, const char *file, epctx_buffer *text);
+/* One finding in `file` as an element of an array. `text` is for the command that cures it. */
+void findings_put(json_writer *w, const finding *what, const char *file, epctx_buffer *text);
 
 #endif

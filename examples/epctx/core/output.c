@@ -191,64 +191,64 @@ void output_file(output *out, const char *action, const char *path, const uint64
 /* -- plan and report -- */
 
 /* What is long or no text is told by its size: the file has it. */
-static void print_value(const char *key, epctx_str value, FILE *to) {
+static void put_value(json_writer *w, const char *key, epctx_str value) {
     if (value.data == NULL) return;
-    fprintf(to, ", \"%s\": ", key);
-    if (value.size > OUTPUT_LONGEST || !epctx_str_is_utf8(value))
-        fprintf(to, "{\"size\": %zu}", value.size);
-    else
-        cli_put_json(to, value);
-}
-
-static void print_change(const output_line *line, FILE *to) {
-    const output_item *what = &line->what;
-    fprintf(to, "{\"action\": \"%s\", \"kind\": \"%s\"", what->action, what->kind);
-    if (what->part > 0) fprintf(to, ", \"model\": %zu", what->part);
-    if (what->rule != NULL) fprintf(to, ", \"rule\": \"%s\"", what->rule);
-    print_value("name", what->name, to);
-    print_value("attribute", what->attribute, to);
-    print_value("before", what->before, to);
-    print_value("after", what->after, to);
-    print_value("file", what->file, to);
-    if (what->count > 0) fprintf(to, ", \"count\": %" PRIu64, what->count);
-    if (what->size != EPCTX_NO_OFFSET) fprintf(to, ", \"size\": %" PRIu64, what->size);
-    fputs(", ", to);
-    cli_put_member(to, "text", epctx_str_of(line->text), "}");
-}
-
-static void print_json_list(const char *key, const output_list *list, FILE *to) {
-    const output_line *line;
-    fprintf(to, ",\n\"%s\": [", key);
-    for (line = list->first; line != NULL; line = line->next) {
-        fputs("\n  ", to);
-        if (line->what.action != NULL)
-            print_change(line, to);
-        else
-            cli_put_json(to, epctx_str_of(line->text));
-        fputs(line->next != NULL ? "," : "\n", to);
+    if (value.size <= OUTPUT_LONGEST && epctx_str_is_utf8(value)) {
+        json_str(w, key, value);
+        return;
     }
-    fputs("]", to);
+    json_object(w, key, JSON_INLINE);
+    json_uint(w, "size", value.size);
+    json_end(w);
+}
+
+static void put_change(json_writer *w, const output_line *line) {
+    const output_item *what = &line->what;
+    json_object(w, NULL, JSON_INLINE);
+    json_text(w, "action", what->action);
+    json_text(w, "kind", what->kind);
+    if (what->part > 0) json_uint(w, "model", what->part);
+    if (what->rule != NULL) json_text(w, "rule", what->rule);
+    put_value(w, "name", what->name);
+    put_value(w, "attribute", what->attribute);
+    put_value(w, "before", what->before);
+    put_value(w, "after", what->after);
+    put_value(w, "file", what->file);
+    if (what->count > 0) json_uint(w, "count", what->count);
+    if (what->size != EPCTX_NO_OFFSET) json_uint(w, "size", what->size);
+    json_text(w, "text", line->text);
+    json_end(w);
+}
+
+static void put_list(json_writer *w, const char *key, const output_list *list) {
+    const output_line *line;
+    json_array(w, key, JSON_ROWS);
+    for (line = list->first; line != NULL; line = line->next)
+        if (line->what.action != NULL)
+            put_change(w, line);
+        else
+            json_text(w, NULL, line->text);
+    json_end(w);
 }
 
 static void print_json(const output *out, FILE *to) {
+    json_writer *w = cli_json_begin(to);
     const output_file_line *file;
-    cli_json_begin(to);
-    fprintf(to, "\"dry_run\": %s,\n\"size\": %" PRIu64, out->dry_run ? "true" : "false", out->size);
-    print_json_list("changes", &out->changes, to);
-    print_json_list("notes", &out->notes, to);
-    fputs(",\n\"files\": [", to);
+    json_bool(w, "dry_run", out->dry_run);
+    json_uint(w, "size", out->size);
+    put_list(w, "changes", &out->changes);
+    put_list(w, "notes", &out->notes);
+    json_array(w, "files", JSON_ROWS);
     for (file = out->files; file != NULL; file = file->next) {
-        fprintf(to, "\n  {\"action\": \"%s\", \"path\": ", file->action);
-        cli_put_json(to, epctx_str_of(file->path));
-        if (file->sized) fprintf(to, ", \"size\": %" PRIu64, file->size);
-        if (file->note != NULL) {
-            fputs(", \"note\": ", to);
-            cli_put_json(to, epctx_str_of(file->note));
-        }
-        fputs(file->next != NULL ? "}," : "}\n", to);
+        json_object(w, NULL, JSON_INLINE);
+        json_text(w, "action", file->action);
+        json_text(w, "path", file->path);
+        if (file->sized) json_uint(w, "size", file->size);
+        if (file->note != NULL) json_text(w, "note", file->note);
+        json_end(w);
     }
-    fputs("]", to);
-    cli_json_end(to);
+    json_end(w);
+    cli_json_end();
 }
 
 static void print_notes(const output *out) {

@@ -45,6 +45,6 @@ epctx_status report_make(report *out, const epctx_model *model, const char *file
                          epctx_error *error);
 void report_free(report *done);
 /* The members of the object of `epctx info --json`. */
-void report_put_json(FILE *out, const report *all, const epctx_state *state);
+void report_put_json(json_writer *w, const report *all, const epctx_state *state);
 
 #endif

@@ -433,31 +433,23 @@ void tensors_print(const session_value *value, size_t index) {
     putchar('\n');
 }
 
-void tensors_json_number(const char *key, double number, const char *after) {
-    const char *quote = isfinite(number) ? "" : "\"";
-    if (key != NULL) printf("\"%s\": ", key);
-    if (isnan(number))
-        printf("\"nan\"%s", after);
-    else
-        printf("%s%.9g%s%s", quote, number, quote, after);
-}
-
-void tensors_print_json(const session_value *value) {
+void tensors_put_json(json_writer *w, const session_value *value) {
     summary out = sum_up(value);
     size_t i;
     int32_t k;
-    putchar('{');
-    cli_json_str("name", value->type.name, ", ");
-    printf("\"elem_type\": %" PRId32 ", \"dims\": [", value->type.elem_type);
-    for (k = 0; k < value->type.rank; k++)
-        printf("%s%" PRId64, k > 0 ? ", " : "", value->type.dims[k]);
+    json_object(w, NULL, JSON_INLINE);
+    json_str(w, "name", value->type.name);
+    json_int(w, "elem_type", value->type.elem_type);
+    json_array(w, "dims", JSON_INLINE);
+    for (k = 0; k < value->type.rank; k++) json_int(w, NULL, value->type.dims[k]);
+    json_end(w);
     if (out.count > 0) {
-        fputs("], ", stdout);
-        tensors_json_number("min", out.least, ", ");
-        tensors_json_number("max", out.most, ", ");
-        tensors_json_number("mean", out.mean, ", \"first\": [");
-        for (i = 0; i < shown(&out); i++)
-            tensors_json_number(NULL, out.first[i], i + 1 < shown(&out) ? ", " : "");
+        json_real(w, "min", out.least);
+        json_real(w, "max", out.most);
+        json_real(w, "mean", out.mean);
+        json_array(w, "first", JSON_INLINE);
+        for (i = 0; i < shown(&out); i++) json_real(w, NULL, out.first[i]);
+        json_end(w);
     }
-    fputs("]}", stdout);
+    json_end(w);
 }

@@ -32,11 +32,9 @@ epctx_status tensors_restore(const char *path, epctx_arena *arena, tensor_list *
 bool tensors_element(const session_value *value, size_t index, double *out);
 /* " float32[1,2]" */
 void tensors_print_type(const epctx_value *type);
-/* "key": number and what follows; numbers that JSON cannot express are strings. `key` may be
- * NULL. */
-void tensors_json_number(const char *key, double number, const char *after);
 /* One line: type, smallest, largest, mean, first elements. */
 void tensors_print(const session_value *value, size_t index);
-void tensors_print_json(const session_value *value);
+/* The same as an element of an array. */
+void tensors_put_json(json_writer *w, const session_value *value);
 
 #endif

@@ -37,37 +37,6 @@ void cli_put(FILE *out, epctx_str text) {
     }
 }
 
-void cli_put_json(FILE *out, epctx_str text) {
-    uint32_t code, before = 0;
-    size_t i, size;
-    fputc('"', out);
-    for (i = 0; i < text.size; i += size, before = code) {
-        code = epctx_str_char(text, i, &size);
-        if (code == EPCTX_NO_CHAR) {
-            fputs("\\ufffd", out);
-        } else if (epctx_char_is_shown(code, before)) {
-            if (code == '"' || code == '\\') fputc('\\', out);
-            fwrite(text.data + i, 1, size, out);
-        } else if (code < 0x10000) {
-            fprintf(out, "\\u%04x", (unsigned)code);
-        } else { /* a surrogate pair */
-            fprintf(out, "\\u%04x\\u%04x", (unsigned)(0xd7c0 + (code >> 10)),
-                    (unsigned)(0xdc00 + (code & 0x3ff)));
-        }
-    }
-    fputc('"', out);
-}
-
-void cli_put_member(FILE *out, const char *key, epctx_str text, const char *after) {
-    fprintf(out, "\"%s\": ", key);
-    cli_put_json(out, text);
-    fputs(after, out);
-}
-
-void cli_json_str(const char *key, epctx_str text, const char *after) {
-    cli_put_member(stdout, key, text, after);
-}
-
 bool cli_colour(FILE *out) {
     const char *no = getenv("NO_COLOR");
     const char *term = getenv("TERM");

@@ -464,12 +464,12 @@ void anyep_print_ep(const anyep_board *board) {
     putchar('\n');
 }
 
-void anyep_json_ep(const anyep_board *board) {
+void anyep_json_ep(json_writer *w, const anyep_board *board) {
     const bool cpu = board->ep[0] == '\0';
-    cli_json_str("ep", epctx_str_of(cpu ? "CPUExecutionProvider" : board->ep), ",\n");
-    cli_json_str("ep_version", epctx_str_of(board->version), ",\n");
-    cli_json_str("ep_vendor", epctx_str_of(board->vendor), ",\n");
-    cli_json_str("device", epctx_str_of(cpu ? "cpu" : board->device), ",\n");
-    printf("\"virtual\": %s,\n", board->is_virtual ? "true" : "false");
-    cli_json_str("onnxruntime", epctx_str_of(board->ort_version), ",\n");
+    json_text(w, "ep", cpu ? "CPUExecutionProvider" : board->ep);
+    json_text(w, "ep_version", board->version);
+    json_text(w, "ep_vendor", board->vendor);
+    json_text(w, "device", cpu ? "cpu" : board->device);
+    json_bool(w, "virtual", board->is_virtual);
+    json_text(w, "onnxruntime", board->ort_version);
 }

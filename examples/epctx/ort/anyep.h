@@ -74,6 +74,9 @@ bool anyep_asked(const anyep_settings *set);
 bool anyep_read(anyep_settings *set, epctx_arena *arena, bool needs_ep, unsigned limit);
 /* What anyep_read does with --ort. Prints what is wrong. */
 bool anyep_find_ort(anyep_settings *set);
+/* The same where none is no mistake: `ort` is NULL then. False: what is wrong was
+ * printed. */
+bool anyep_which_ort(anyep_settings *set);
 /* Where it came from, in words. */
 void anyep_ort_reason(const anyep_settings *set, char *out, size_t size);
 /* Whether an input of one of the models has each dimension of --dim, which ORT does not tell;
@@ -188,9 +191,9 @@ void anyep_tell(const anyep_job *job, const anyep_result *result, const char *wh
 /* Prints what ORT and the EP printed, -v. */
 void anyep_print_log(const anyep_job *job);
 
-/* A line of a report: EP and ORT, and the same as members of a JSON object with a comma behind. */
+/* A line of a report: EP and ORT, and the same as members of a JSON object. */
 void anyep_print_ep(const anyep_board *board);
-void anyep_json_ep(const anyep_board *board);
+void anyep_json_ep(json_writer *w, const anyep_board *board);
 
 /* A new folder inside `parent` (NULL: that of temporary files), which anyep_remove removes. Until
  * then signals wait. */

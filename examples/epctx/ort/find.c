@@ -309,10 +309,23 @@ static void tell_none(const anyep_settings *set) {
     for (i = 0; i < set->passed_count; i++) cli_say("  %s\n", set->passed[i]);
 }
 
-bool anyep_find_ort(anyep_settings *set) {
-    const char *given = getenv("EPCTX_ORT_LIBRARY");
+/* Without --ort and EPCTX_ORT_LIBRARY; `*told` changes when one could be searched for. */
+static bool search(anyep_settings *set, bool *told) {
     char folder[EPCTX_PATH_MAX];
     bool found;
+    pass_over(set, "EPCTX_ORT_LIBRARY: it is not set");
+    if (!anyep_folder(NULL, folder, sizeof folder)) return false;
+    *told = false;
+    found = from_python(set, folder) || (!cli_signals_waiting() && from_loader(set, folder)) ||
+            (!cli_signals_waiting() && from_cache(set, folder));
+    anyep_remove(folder);
+    return found;
+}
+
+/* `*told`: what is wrong was printed. */
+static bool find(anyep_settings *set, bool *told) {
+    const char *given = getenv("EPCTX_ORT_LIBRARY");
+    *told = true;
     if (set->ort != NULL) {
         set->ort_from = "option";
         return take_named(set, "--ort");
@@ -322,13 +335,21 @@ bool anyep_find_ort(anyep_settings *set) {
         set->ort_from = "environment";
         return take_named(set, "EPCTX_ORT_LIBRARY");
     }
-    pass_over(set, "EPCTX_ORT_LIBRARY: it is not set");
-    if (!anyep_folder(NULL, folder, sizeof folder)) return false;
-    found = from_python(set, folder) || (!cli_signals_waiting() && from_loader(set, folder)) ||
-            (!cli_signals_waiting() && from_cache(set, folder));
-    if (!found && !cli_signals_waiting()) tell_none(set);
-    anyep_remove(folder);
-    return found;
+    return search(set, told);
+}
+
+bool anyep_find_ort(anyep_settings *set) {
+    bool told;
+    if (find(set, &told)) return true;
+    if (!told && !cli_signals_waiting()) tell_none(set);
+    return false;
+}
+
+bool anyep_which_ort(anyep_settings *set) {
+    bool told;
+    if (find(set, &told)) return true;
+    set->ort = set->ort_from = set->ort_where = NULL;
+    return !told;
 }
 
 void anyep_ort_reason(const anyep_settings *set, char *out, size_t size) {

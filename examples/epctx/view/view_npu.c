@@ -16,24 +16,25 @@ bool view_has_npu(const epctx_model *model) {
     return false;
 }
 
-epctx_status view_put_npu(FILE *out, const char *file, epctx_error *error) {
+epctx_status view_put_npu(json_writer *w, const char *file, epctx_error *error) {
     epctx_status status;
     session s;
     size_t i;
     epctx_error_clear(error);
     status = session_open(&s, file, NULL, error);
-    fputs("{\"graphs\": [", out);
+    json_object(w, "npu", JSON_INLINE);
+    json_array(w, "graphs", JSON_HANGING);
     for (i = 0; i < s.loaded.bound_count; i++) {
         const epctx_bound *bound = &s.loaded.bound[i];
-        fputs(i > 0 ? ",\n{" : "\n{", out);
-        cli_put_member(out, "epnode", bound->node.name, ", \"binary\": ");
-        npu_dump_put_graph(out, (const epctx_npu_graph *)bound->graph, NULL);
-        fputc('}', out);
+        json_object(w, NULL, JSON_INLINE);
+        json_str(w, "epnode", bound->node.name);
+        npu_dump_put_graph(w, "binary", (const epctx_npu_graph *)bound->graph, NULL);
+        json_end(w);
     }
-    fputs("], ", out);
+    json_end(w);
     /* What the session cannot run besides does not matter. */
-    cli_put_member(out, "problem", epctx_str_of(s.loaded.bound_count > 0 ? "" : error->message),
-                   "}");
+    json_text(w, "problem", s.loaded.bound_count > 0 ? "" : error->message);
+    json_end(w);
     session_close(&s);
     return status == EPCTX_ERR_NOMEM ? status : EPCTX_OK;
 }
