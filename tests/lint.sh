@@ -76,10 +76,11 @@ test_names() {
     done
 }
 
-# circles FOLDER OBJECTS MAIN: in make lint the plugin and the conformance suite may not be built.
-circles() {
-    if [ -e "$2/$1/$3" ]; then finds "circles of $1" "$python" -B tests/judge/circles.py "$1" "$2"
-    else echo "skip circles of $1: it is not built"; fi
+# objects JUDGE FOLDER OBJECTS MAIN: in make lint the plugin and the conformance suite may not be
+# built.
+objects() {
+    if [ -e "$3/$2/$4" ]; then finds "$1 of $2" "$python" -B "tests/judge/$1.py" "$2" "$3"
+    else echo "skip $1 of $2: it is not built"; fi
 }
 
 "$python" -B tests/format.py --check || status=1
@@ -91,7 +92,9 @@ with groff "man page" man_page
 finds "lines" "$python" -B tests/judge/lines.py
 finds "mutations" tests/mutate.sh --check
 finds "names of tests" test_names
-circles examples/epctx "$build/obj" main.o
-circles examples/conformance "$build/obj" main.o
-circles examples/plugin_ep "$build/plugin" factory.o
+objects circles examples/epctx "$build/obj" main.o
+for judge in circles globals; do
+    objects $judge examples/conformance "$build/obj" main.o
+    objects $judge examples/plugin_ep "$build/plugin" factory.o
+done
 exit $status

@@ -609,7 +609,8 @@ TEST(foreign_nodes_left_alone) {
     CHECK_ORT_FAILS(make_session(&spec), ORT_NOT_IMPLEMENTED, "'not ours'");
 }
 
-static void append_ours(OrtSessionOptions *options) {
+static void append_ours(OrtSessionOptions *options, void *user) {
+    (void)user;
     const OrtEpDevice *device = ort_device(ep->ep, OrtHardwareDeviceType_CPU);
     if (device) {
         ort_ok(ort->SessionOptionsAppendExecutionProvider_V2(options, ort_env, &device, 1, NULL,

@@ -846,7 +846,8 @@ static OrtStatus *ORT_API_CALL store_read(void *state, const char *name, OrtAllo
     return NULL;
 }
 
-static void set_reader(OrtSessionOptions *options) {
+static void set_reader(OrtSessionOptions *options, void *user) {
+    (void)user;
     if (!ort_set_reader(options, store_read, &store)) test_fail(__FILE__, __LINE__, "%s", ort_text);
 }
 

@@ -226,7 +226,7 @@ bool ort_options(const ort_spec *spec, OrtSessionOptions **out) {
     if (ok && spec->tell)
         ok = ort_ok(ort->SetSessionLogSeverityLevel(*out, ORT_LOGGING_LEVEL_INFO));
     if (ok && spec->profile) ok = ort_ok(ort->EnableProfiling(*out, ort_path(spec->profile)));
-    if (ok && spec->more) spec->more(*out);
+    if (ok && spec->more) spec->more(*out, spec->user);
     if (!ok || !spec->ep) return ok;
     if (!spec->allow_cpu)
         ok = ort_ok(ort->AddSessionConfigEntry(*out, "session.disable_cpu_ep_fallback", "1"));

@@ -75,11 +75,12 @@ typedef struct ort_spec {
     bool npu;                   /* the EP's NPU instead of its CPU device */
     const OrtEpDevice *device;  /* this one; NULL: found by `ep` and `npu` */
     const char *profile;        /* prefix of ORT's profile of the session */
-    void (*more)(OrtSessionOptions *options); /* anything else */
-    bool plain;                               /* the graph as it is: no optimization by ORT */
-    const GraphOptimizationLevel *level;      /* another one; NULL: ORT's default */
-    int threads;                              /* 0: one, -1: as many as ORT likes */
-    bool tell;                                /* ORT_LEFT goes into ort_log */
+    void (*more)(OrtSessionOptions *options, void *user); /* anything else */
+    void *user;                                           /* of `more` */
+    bool plain;                          /* the graph as it is: no optimization by ORT */
+    const GraphOptimizationLevel *level; /* another one; NULL: ORT's default */
+    int threads;                         /* 0: one, -1: as many as ORT likes */
+    bool tell;                           /* ORT_LEFT goes into ort_log */
 } ort_spec;
 
 /* Free dimensions that get a number in every session: ort_free_size unless it is 0, those of a

@@ -106,10 +106,10 @@ bool ep_path_is_hidden(const char *model_path, const char *folder);
 /* Size in bytes of an attribute's value. ORT answers a question for the size with an error unless
  * the size is 0. */
 OrtStatus *ep_attr_size(const ep_api *api, const OrtOpAttr *attr, OrtOpAttrType type, size_t *size);
+bool ep_is_context_node(const epctx_node *node);
 
 /* ------------------------------------------------------------------ node.c */
 
-bool ep_is_context_node(const epctx_node *node);
 /* Names of the node's inputs (outputs) in `arena`. */
 OrtStatus *ep_node_names(const ep_api *api, const OrtNode *node, bool outputs, epctx_arena *arena,
                          const char ***names, size_t *count);

@@ -57,12 +57,9 @@ static OrtStatus *add_device(ep_factory *factory, const OrtHardwareDevice *devic
     factory->api.ort->ReleaseKeyValuePairs(metadata); /* ORT has copied them */
     if (status) return status;
     ++*count;
-    return device == factory->virtual_npu ? ep_memory_announce(factory, out[*count - 1]) : NULL;
-}
-
-bool ep_factory_supports(const ep_factory *factory, const OrtHardwareDevice *device) {
-    return device == factory->virtual_npu ||
-           factory->api.ort->HardwareDevice_Type(device) == OrtHardwareDeviceType_CPU;
+    if (device != factory->virtual_npu) return NULL;
+    EP_TRY(ep_memory_announce(factory, out[*count - 1]));
+    return ep_transfer_announce(factory);
 }
 
 static bool virtual_devices_allowed(const ep_factory *factory, OrtStatus **status) {
@@ -206,6 +203,7 @@ OrtStatus *CreateEpFactories(const char *registration_name, const OrtApiBase *ba
     }
     ep_compatibility_register(factory);
     ep_memory_register(factory);
+    ep_transfer_register(factory);
     ep_stream_register(factory);
     /* Always one: a library without factories is loaded twice and never unloaded. Whatever can fail
      * did so above or does in GetSupportedDevices: later ORT has the devices in its list already,
@@ -220,6 +218,7 @@ OrtStatus *ReleaseEpFactory(OrtEpFactory *self) {
     if (!factory) return NULL;
     ep_sharing_free(factory);
     ep_memory_release(factory);
+    ep_transfer_release(factory);
     if (factory->virtual_npu) factory->api.ep->ReleaseHardwareDevice(factory->virtual_npu);
     free(factory);
     return NULL;

@@ -2,21 +2,22 @@
 """circles.py FOLDER OBJECTS...: prints the circles between the sources of FOLDER, files that need
 each other, with the symbols that make them: what one object leaves undefined, and another has.
 
-OBJECTS are folders in which there is FOLDER's tree, built, and archives are not looked at. A circle
-may stand in tests/circles_known.txt, a line of sources; that list may only shrink: a line of a
-circle that is gone, or is smaller now, is wrong, too.
+OBJECTS are folders in which there is FOLDER's tree, built, and archives are not looked at.
 """
 import os
 import subprocess
 import sys
 
-KNOWN = "tests/circles_known.txt"
 HELD = "TDBRCVWGS"  # of nm: symbols that an object has for others
 
 
-def objects(folder):
-    for path, _, files in os.walk(folder):
-        yield from (os.path.join(path, name) for name in sorted(files) if name.endswith(".o"))
+def objects(folder, built):
+    """The objects of a folder's sources, and these."""
+    for path, _, files in os.walk(os.path.join(built, folder)):
+        for name in sorted(files):
+            source = os.path.relpath(os.path.join(path, name), built)[:-2] + ".c"
+            if name.endswith(".o") and os.path.exists(source):  # else it is gone or has moved
+                yield os.path.join(path, name), source
 
 
 def symbols(path):
@@ -30,10 +31,7 @@ def symbols(path):
 def edges_of(folder, built):
     """For each source with an object the sources that it needs: {source: {source: [symbol]}}."""
     needs, home = {}, {}
-    for path in objects(os.path.join(built, folder)):
-        source = os.path.relpath(path, built)[:-2] + ".c"
-        if not os.path.exists(source):
-            continue  # of a source that is gone or has moved
+    for path, source in objects(folder, built):
         needs[source], held = symbols(path)
         home.update(dict.fromkeys(held, source))
     edges = {source: {} for source in needs}
@@ -63,29 +61,18 @@ def circles(edges):
     return sorted(map(sorted, sets))
 
 
-def known():
-    with open(KNOWN, encoding="utf-8") as file:
-        lines = [line.split("#")[0].split() for line in file]
-    return [sorted(line) for line in lines if line]
-
-
 def main():
     folder, built = sys.argv[1:]
     edges = edges_of(folder, built)
     if not edges:
         sys.exit(f"{folder}: expected objects in {built}, found none")
-    found, listed = circles(edges), [line for line in known() if line[0].startswith(folder + "/")]
-    for circle in found:
-        if circle in listed:
-            continue
+    for circle in circles(edges):
         print(f"{folder}: these need each other: {' '.join(circle)}")
         for source in circle:
             for other in circle:
                 if other in edges[source]:
                     print(f"  {source} needs {' '.join(edges[source][other])} of {other}")
-    for circle in listed:
-        if circle not in found:
-            print(f"{KNOWN}: expected a circle that is still there, found {' '.join(circle)}")
 
 
-main()
+if __name__ == "__main__":
+    main()
