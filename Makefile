@@ -228,6 +228,10 @@ bench: deps-bench build/epctx build/tests/bench_protobuf build/tests/bench_weigh
 	@tests/bench_models.sh
 	@if grep -qs avx512f /proc/cpuinfo; then LEVEL=avx2 tests/bench_models.sh; fi
 	@LEVEL=portable tests/bench_models.sh
+	@if ! command -v clang >/dev/null; then echo "skip kernels built by clang: no clang here"; else \
+	    for level in all avx2 portable; do \
+	        NPU_CC=clang LEVEL=$$level tests/bench_models.sh --kernels '*' || exit 1; \
+	    done; fi
 
 ## mutate   break rules one at a time: does a test notice?
 mutate: deps-test

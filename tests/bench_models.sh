@@ -8,7 +8,8 @@
 # NAME: a model of the folder $EPCTX_TEST_MODELS; --kernels: of one operator, by
 # tests/judge/kernels.py, '*' for all. Without arguments: the models that tests/test_npu_models.sh
 # runs whole (without that folder those of the demo), then all kernels. With LEVEL=avx2 or
-# LEVEL=portable in the environment the NPU uses no faster instructions than these.
+# LEVEL=portable in the environment the NPU uses no faster instructions than these; with
+# NPU_CC=clang that compiler builds it.
 set -eu
 cd "$(dirname "$0")/.."
 bench=build/bench_models
@@ -23,9 +24,11 @@ case ${LEVEL:-} in
     *) limit= ;;
 esac
 objects=$(find build/obj/examples/epctx/*/ -name '*.o' ! -name driver.o ! -path '*/ops/*')
-if [ -n "$limit" ]; then # found before that of the library
-    npu=build/bench_npu_$LEVEL.o
-    ${CC:-gcc} -std=c11 -O2 -I. "$limit" -DEPCTX_NPU_IMPLEMENTATION -x c -c epctx_npu.h -o "$npu"
+if [ -n "$limit${NPU_CC:-}" ]; then # found before that of the library
+    npu=build/bench_npu.o
+    # shellcheck disable=SC2086
+    ${NPU_CC:-${CC:-gcc}} -std=c11 -O2 -I. $limit -DEPCTX_NPU_IMPLEMENTATION -x c \
+        -c epctx_npu.h -o "$npu"
     objects="$objects $npu"
 fi
 # shellcheck disable=SC2086
@@ -42,6 +45,7 @@ if [ $# -eq 0 ]; then
     fi
     set -- "$@" --kernels '*'
 fi
+echo "NPU built by $(${NPU_CC:-${CC:-gcc}} --version | head -n 1), level ${LEVEL:-all}"
 mkdir -p build/kernels
 "$(tests/deps.sh where python)" tests/judge/kernels.py build/kernels
 folder=${EPCTX_TEST_MODELS:-}/onnx

@@ -815,7 +815,7 @@ static struct store {
     uint8_t *data;
     size_t size;
     unsigned reads, writes;
-    bool fail, unaligned, empty;
+    bool fail, unaligned, empty, freed;
 } store;
 
 static OrtStatus *ORT_API_CALL store_write(void *state, const char *name, const void *data,
@@ -842,6 +842,10 @@ static OrtStatus *ORT_API_CALL store_read(void *state, const char *name, OrtAllo
     *size = s->empty ? 0 : s->size;
     *data = allocator->Alloc(allocator, s->size + 1);
     if (!*data) return ort->CreateStatus(ORT_FAIL, "no memory");
+    if (s->freed) { /* it gives back what it took, and does not clear what it told */
+        allocator->Free(allocator, *data);
+        return ort->CreateStatus(ORT_RUNTIME_EXCEPTION, "half of it is lost");
+    }
     for (i = 0; i < s->size; i++) ((uint8_t *)*data)[i] = s->data[i] ^ 0x5a;
     return NULL;
 }
@@ -931,6 +935,9 @@ TEST(named_buffers_fail) {
     store.fail = true;
     CHECK_ORT_FAILS(make_session(&spec), ORT_RUNTIME_EXCEPTION, "the key is lost");
     store.fail = false;
+    store.freed = true;
+    CHECK_ORT_FAILS(make_session(&spec), ORT_RUNTIME_EXCEPTION, "half of it is lost");
+    store.freed = false;
     store.empty = true;
     CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_GRAPH, "gave no bytes");
     store.empty = false;

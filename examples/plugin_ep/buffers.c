@@ -125,10 +125,13 @@ static void unmap_given(void *user, epctx_mapping *mapping) {
 
 static OrtStatus *ask(const ep_reader *reader, const char *name, given_bytes *given, size_t *size) {
     const ep_api *api = reader->api;
+    void *data = NULL;
     EP_TRY(api->ort->GetAllocatorWithDefaultOptions(&given->allocator));
-    EP_TRY(reader->buffers.read_fn(reader->buffers.read_state, name, given->allocator, &given->data,
-                                   size));
-    if (given->data && *size) return NULL;
+    /* After a failure the buffer is not ours: the callback may have given it back. */
+    EP_TRY(
+        reader->buffers.read_fn(reader->buffers.read_state, name, given->allocator, &data, size));
+    given->data = data;
+    if (data && *size) return NULL;
     return ep_fail(api, EPCTX_ERR_CONTEXT, "the application's read callback gave no bytes for '%s'",
                    name);
 }
