@@ -172,6 +172,7 @@ echo 'void abort(void); __attribute__((constructor)) static void f(void) { abort
     ${CC:-gcc} -shared -fPIC -x c - -o "$work/own/crash.so"
 cp "$real" "$work/own/cut.so"
 truncate -s 4000 "$work/own/cut.so"
+library "$work/own/without.so" 1.31.1
 echo text >"$work/own/text.so"
 # Another processor: the machine's number in the header.
 cp "$work/own/other.so" "$work/own/arm.so"
@@ -191,6 +192,7 @@ pipe.so 2 it is no regular file
 nothing.so 2 No such file or directory
 other.so 1 is no ONNX Runtime: it has no OrtGetApiBase
 cut.so 1 signal
+without.so 1 gives no functions
 END
 epctx devices --ort "$work/own"; result "a folder" 2 "it is a folder: give the library in it"
 epctx devices --ort ""; result "an empty path" 2 "--ort"

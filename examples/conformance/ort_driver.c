@@ -141,8 +141,9 @@ bool ort_open(bool virtual_devices) {
     if (ort_version > ORT_NEWEST_API) ort_version = ORT_NEWEST_API;
     ort = ort_base->GetApi(ort_version);
     if (!ort || ort_version < 22) {
-        snprintf(ort_text, sizeof ort_text, "this driver needs ONNX Runtime 1.22, this is %s",
-                 ort_base->GetVersionString());
+        snprintf(ort_text, sizeof ort_text,
+                 "%.3900s is ONNX Runtime %.60s and %s: 1.22 or newer is needed", path,
+                 ort_base->GetVersionString(), ort ? "too old" : "gives no functions");
         return false;
     }
     if (ort_version < 24) { /* good for one thing: what a plugin says that needs more */
