@@ -27,7 +27,8 @@ objects=$(find build/obj/examples/epctx -name '*.o' ! -name main.o ! -path '*/op
 if [ -n "$limit${NPU_CC:-}" ]; then # found before that of the library
     npu=build/bench_npu.o
     # shellcheck disable=SC2086
-    ${NPU_CC:-${CC:-gcc}} -std=c11 -O2 -I. $limit -DEPCTX_NPU_IMPLEMENTATION -x c -c epctx_npu.h -o "$npu"
+    ${NPU_CC:-${CC:-gcc}} -std=c11 -O2 -I. $limit -DEPCTX_NPU_IMPLEMENTATION -x c \
+        -c epctx_npu.h -o "$npu"
     objects="$objects $npu"
 fi
 # shellcheck disable=SC2086
