@@ -781,7 +781,8 @@ own_python() {
     lacks=$("$PYTHON" -B "$root/tests/fetch.py" older "$requirements") ||
         die "PYTHON=$PYTHON does not run tests/fetch.py"
     [ -n "$lacks" ] || die "PYTHON=$PYTHON does not run tests/fetch.py"
-    [ "$lacks" = nothing ] || die "PYTHON=$PYTHON lacks $lacks: install them for it, or unset PYTHON"
+    [ "$lacks" = nothing ] ||
+        die "PYTHON=$PYTHON lacks $lacks: install them for it, or unset PYTHON"
 }
 
 # own PACKAGE: what the caller has of it is what is needed

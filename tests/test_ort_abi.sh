@@ -90,7 +90,8 @@ else ok "a wrong gap is seen"; fi
 nanopb=${NANOPB_CFLAGS:-}
 for source in examples/epctx/ort/*.c; do
     # shellcheck disable=SC2086 # lists of flags
-    if ${CC:-gcc} $flags -I. $nanopb -Iexamples/epctx -fsyntax-only -MMD -MF "$work/depends" "$source" 2>"$err" &&
+    if ${CC:-gcc} $flags -I. -Iexamples/epctx $nanopb -fsyntax-only -MMD -MF "$work/depends" \
+        "$source" 2>"$err" &&
         ! grep -q 'onnxruntime_' "$work/depends"; then ok "$source without ONNX Runtime's headers"
     else fail "$source without ONNX Runtime's headers" "it includes some, or is not compiled"; fi
 done

@@ -208,10 +208,11 @@ for platform in ${EPCTX_PLATFORMS:-i386 s390x}; do
     for kind in gcc-O2 g++-O2 clang-O2 clang++-O0 \
             ${EPCTX_PLATFORMS:+gcc-O0 gcc-O3 clang-O0 clang-O3 clang++-O2}; do
         case $platform-$kind in
-        s390x-clang*-O[23])
+        s390x-clang*-O0) continue ;; # emulated, a quarter of an hour
+        s390x-clang*)
             if ! emulator_multiplies; then
                 echo "skip $platform $kind: this qemu multiplies floats to doubles wrongly (MDEBR)"
-                kind=clang-O0
+                continue
             fi ;;
         esac
         default_flags "$platform" "${kind%-O*}" "-O${kind##*-O}"

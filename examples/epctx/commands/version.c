@@ -1,4 +1,4 @@
-/* epctx --version: with --json also how the tool was built, and which ONNX Runtime it would take. */
+/* epctx --version: with --json also how the tool was built, and which ONNX Runtime it takes. */
 #include "ort/anyep.h"
 
 #include <string.h>
