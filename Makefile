@@ -193,7 +193,7 @@ test-programs: deps-test $(QUICK_PROGRAMS)
 ## check    lint; all tests, optimised and sanitized; compile matrix, fuzzers, other processors
 check:
 	@$(ALONE) $(MAKE) --no-print-directory check-programs
-	@tests/run tests/lint.sh $(TEST_SCRIPTS) $(PLUGIN_TESTS) $(call tests_of,$(PLATFORMS)) \
+	@TEST_TIMEOUT=$${TEST_TIMEOUT:-1800} tests/run tests/lint.sh $(TEST_SCRIPTS) $(PLUGIN_TESTS) $(call tests_of,$(PLATFORMS)) \
 	    $(TSAN_TESTS) $(ASAN_TESTS) $(TESTS)
 check-programs: deps-check programs $(FUZZERS) $(foreach k,$(PLUGIN_KINDS),$(PLUGINS:%=$(k)/%)) \
                 $(PLUGIN_TESTS) $(call programs_of,$(PLATFORMS)) build/encrypted build/asan/encrypted \
