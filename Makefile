@@ -60,8 +60,12 @@ LIBS     = $(NANOPB_LIBS) -lm -pthread
 
 CLI_SOURCES  := $(wildcard examples/epctx/*.c)
 CLI_LIBS     := -lsodium
-# What the tool does to whole models: an archive of their own, for the tests and fuzzers, too.
-OPS_SOURCES  := $(wildcard examples/epctx/ops/*.c)
+# What the tool does to whole models, and the facts about vendors: an archive of their own, for the
+# tests and fuzzers, too.
+NO_FACTS     := examples/epctx/facts/without_facts.c
+OPS_SOURCES  := $(wildcard examples/epctx/ops/*.c) \
+                $(filter-out $(NO_FACTS),$(wildcard examples/epctx/facts/*.c))
+FACTS        := $(sort $(wildcard examples/epctx/facts/*.facts))
 # Where there are no libraries but nanopb: without `epctx package`.
 BARE_SOURCES := $(filter-out %/package.c,$(CLI_SOURCES))
 ifneq ($(filter-out 0,$(EPCTX_NO_PACKAGE)),)
@@ -157,7 +161,7 @@ QUICK_PROGRAMS := build/quick/epctx build/quick/asan/epctx build/quick/encrypted
                   $(call replays_of,quick/asan) build/quick/asan/fuzz/fuzz_wire $(QUICK_WINDOWS)
 
 .DELETE_ON_ERROR:
-.PHONY: force all test check demo guide-tables bench mutate size coverage analyze guards fuzz plugin \
+.PHONY: force all test check demo facts guide-tables bench mutate size coverage analyze guards fuzz plugin \
         conformance matrix \
         programs test-programs check-programs \
         install install-headers install-tool uninstall dist deb amalgamate docs \
@@ -208,6 +212,12 @@ matrix: deps-plugin deps-matrix build/epctx $(ORT_TESTS:tests/%.c=build/tests/%)
 	@EPCTX_PLATFORMS="$(MORE_PLATFORMS)" tests/run tests/matrix.sh tests/test_platforms.sh \
 	    tests/windows.sh tests/arm64.sh tests/packages.sh \
 	    $(call tests_of,$(MORE_PLATFORMS))
+
+## facts    what epctx.h has of the facts in examples/epctx/facts, again from them
+facts: $(FACTS)
+	@mkdir -p build
+	awk -v MODE=header -f examples/epctx/facts/facts.awk $(FACTS) epctx.h >build/facts.h
+	@cmp -s build/facts.h epctx.h || cp build/facts.h epctx.h
 
 ## guide-tables  the tables of examples/guides, again from the library and the tool
 guide-tables: build/guide_tables
@@ -318,6 +328,9 @@ deps-check: deps-build
 
 # ---------------------------------------------------------------- objects
 
+IMPLEMENTATION_epctx     = -DEPCTX_IMPLEMENTATION -DEPCTX_PROFILES=facts_profiles
+IMPLEMENTATION_epctx_npu = -DEPCTX_NPU_IMPLEMENTATION
+
 # The NPU behind the plugin EP is the library's where that fits into a shared library: it takes
 # longer to compile than all the rest.
 npu_of = $(if $(filter arm64/ windows/ quick/windows/,$(1)),,build/$(1)obj/header/epctx_npu.o)
@@ -377,16 +390,16 @@ endef
 define rules
 build/$(1)obj/header/%.o: %.h Makefile | deps-build
 	@mkdir -p $$(@D)
-	$(2) -fPIC -fvisibility=hidden $$(HEADER_CFLAGS) -D$$(if $$(filter epctx,$$*),EPCTX,EPCTX_NPU)_IMPLEMENTATION \
-	    -x c -c $$< -o $$@
+	$(2) -fPIC -fvisibility=hidden $$(HEADER_CFLAGS) $$(IMPLEMENTATION_$$*) -x c -c $$< -o $$@
 
 build/$(1)obj/%.o: %.c Makefile | deps-build
 	@mkdir -p $$(@D)
 	$(2) $$(TEST_CFLAGS) -c $$< -o $$@
 
 # An archive, so that a test which includes the implementation itself, to
-# reach its insides, does not meet it twice.
-build/$(1)libepctx.a: $(HEADERS:%.h=build/$(1)obj/header/%.o)
+# reach its insides, does not meet it twice. Its profiles are those of the facts, if a program has
+# facts.
+build/$(1)libepctx.a: $(HEADERS:%.h=build/$(1)obj/header/%.o) $(NO_FACTS:%.c=build/$(1)obj/%.o)
 	@rm -f $$@
 	ar rcs $$@ $$^
 
@@ -401,6 +414,7 @@ build/$(1)epctx-conformance: $(CONFORMANCE_SOURCES:%.c=build/$(1)obj/%.o) build/
 
 build/$(1)obj/examples/epctx/main.o build/$(1)obj/examples/epctx/anyep.o: build/cli_libs
 build/$(1)obj/examples/epctx/view.o: build/view_page.h
+build/$(1)obj/examples/epctx/facts/facts.o: build/facts_table.h
 build/$(1)epctx: $(patsubst %.c,build/$(1)obj/%.o,$(CLI_SOURCES) $(CLI_ORT)) \
                  build/$(1)libepctx_ops.a build/$(1)libepctx.a
 	$(2) $$(LDFLAGS) $$^ $$(LIBS) $$(CLI_LIBS) -o $$@
@@ -484,6 +498,11 @@ build/cli_libs: force
 	@mkdir -p $(@D)
 	@echo "$(CLI_LIBS) $(CLI_ORT)" | cmp -s - $@ || echo "$(CLI_LIBS) $(CLI_ORT)" >$@
 
+# The facts about vendors, for the tool.
+build/facts_table.h: examples/epctx/facts/facts.awk $(FACTS)
+	@mkdir -p $(@D)
+	awk -v MODE=table -f $^ >$@
+
 # The page of `epctx view`, for its sources.
 VIEW_PAGE := $(addprefix examples/epctx/view/,embed.sh page.html page.css page.js)
 build/view_page.h: $(VIEW_PAGE)
@@ -521,13 +540,13 @@ build/$(1)/obj/%.o: %.c Makefile | deps-test
 	$$(CROSS) $$(TEST_CFLAGS) -c $$< -o $$@
 build/$(1)/obj/header/%.o: %.h Makefile | deps-test
 	@mkdir -p $$(@D)
-	$$(CROSS) $$(TRAPS_$(1)) -D$$(if $$(filter epctx,$$*),EPCTX,EPCTX_NPU)_IMPLEMENTATION -x c -c $$< \
-	    -o $$@
+	$$(CROSS) $$(TRAPS_$(1)) $$(IMPLEMENTATION_$$*) -x c -c $$< -o $$@
 build/$(1)/obj/nanopb/%.o: Makefile | deps-test
 	@mkdir -p $$(@D)
 	$$(CC_$(notdir $(1))) -O2 -fPIC -fvisibility=hidden -c "$$(NANOPB_FOLDER)/$$*.c" -o $$@
 build/$(1)/obj/examples/epctx/view.o: build/view_page.h
-build/$(1)/libepctx.a: $(HEADERS:%.h=build/$(1)/obj/header/%.o) \
+build/$(1)/obj/examples/epctx/facts/facts.o: build/facts_table.h
+build/$(1)/libepctx.a: $(HEADERS:%.h=build/$(1)/obj/header/%.o) $(NO_FACTS:%.c=build/$(1)/obj/%.o) \
                        $(patsubst %,build/$(1)/obj/nanopb/pb_%.o,common decode encode)
 	@rm -f $$@
 	ar rcs $$@ $$^

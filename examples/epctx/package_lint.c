@@ -1,6 +1,7 @@
 /* package_lint.c - a model package of ONNX Runtime: manifest.json, its components and variants, and
  * the assets that they share (model_package/README.md in ORT's tree). */
 #include "delivery_internal.h"
+#include "facts/facts.h"
 
 #ifndef EPCTX_CLI_NO_PACKAGE
 #include <sodium.h>
@@ -301,15 +302,6 @@ static void check_ep(package *p, const variant *v) {
                      &v->ep);
 }
 
-/* P5: the device of the contexts, if that is certain. */
-static const char *device_of(const epctx_profile *profile) {
-    static const char *const gpus[] = {"tensorrt", "nv_tensorrt_rtx", "migraphx"};
-    size_t i;
-    for (i = 0; i < 3; i++)
-        if (strcmp(profile->name, gpus[i]) == 0) return "gpu";
-    return strcmp(profile->name, "vitisai") == 0 ? "npu" : NULL;
-}
-
 static void check_device(package *p, const variant *v) {
     const bool known = epctx_str_is(v->device, "cpu") || epctx_str_is(v->device, "gpu") ||
                        epctx_str_is(v->device, "npu");
@@ -320,11 +312,14 @@ static void check_device(package *p, const variant *v) {
         delivery_say(p->d, DELIVERY_P_NO_DEVICE, v->where, "has no device");
 }
 
+/* P5: whether the contexts are for another device, if theirs is certain. */
 static bool is_contrary(const variant *v, const epctx_profile *profile) {
-    const char *device = device_of(profile);
-    if (v->device.size == 0) return false;
-    if (strncmp(profile->name, "qnn", 3) == 0) return epctx_str_is(v->device, "cpu");
-    return device != NULL && !epctx_str_is(v->device, device);
+    const char *devices = facts_of_ep(profile->name, "device");
+    epctx_str rest = epctx_str_of(devices), device;
+    if (v->device.size == 0 || devices == NULL) return false;
+    while (fact_next_word(&rest, &device))
+        if (epctx_str_eq(device, v->device)) return false;
+    return true;
 }
 
 /* Whether the EP of the variant takes a node. */

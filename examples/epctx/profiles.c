@@ -27,10 +27,8 @@ static void put_line(const char *name, const char *text, bool json) {
 }
 
 static void put_profile(const epctx_profile *profile, bool json, bool first) {
-    static const vendor_ep unknown = {NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL};
-    const vendor_ep *ep = vendor_ep_of(profile->name);
+    const vendor_ep ep = vendor_ep_of(profile->name);
     const char *source = profile->sources[0];
-    if (ep == NULL) ep = &unknown;
     if (json) {
         printf("%s\n  {", first ? "" : ",");
         cli_json_str("name", epctx_str_of(profile->name), "");
@@ -38,18 +36,18 @@ static void put_profile(const epctx_profile *profile, bool json, bool first) {
         printf("%s%s\n", first ? "" : "\n", profile->name);
     }
     put_line("source", source != NULL ? source : "any", json);
-    put_line("registered", ep->registers, json);
-    put_line("library", ep->library, json);
-    put_line("dll", ep->dll, json);
+    put_line("registered", ep.registers, json);
+    put_line("library", ep.library, json);
+    put_line("dll", ep.dll, json);
     put_line("binary", profile->binary[0] != '\0' ? profile->binary : "embedded", json);
-    put_line("packages", ep->packages, json);
-    put_line("needs", ep->needs, json);
-    put_line("offline", ep->offline, json);
-    put_line("mind", ep->mind, json);
+    put_line("packages", ep.packages, json);
+    put_line("needs", ep.needs, json);
+    put_line("offline", ep.offline, json);
+    put_line("mind", ep.mind, json);
     if (json) putchar('}');
 }
 
-static void put_plain(const vendor_plain *ep, bool json, bool first) {
+static void put_plain(const fact *ep, bool json, bool first) {
     if (json) {
         printf("%s\n  {", first ? "" : ",");
         cli_json_str("name", epctx_str_of(ep->name), "");
@@ -57,15 +55,15 @@ static void put_plain(const vendor_plain *ep, bool json, bool first) {
         printf("%s%s\n", first ? "" : "\n", ep->name);
     }
     put_line("context", "none: it writes no context model, and loads none", json);
-    put_line("instead", ep->instead, json);
+    put_line("instead", fact_get(ep, "instead"), json);
     if (json) putchar('}');
 }
 
 static int list_profiles(const char *name, bool json) {
-    size_t count, i;
+    size_t count, i, at = 0;
     const epctx_profile *all = epctx_profiles(&count);
     const epctx_profile *wanted = NULL;
-    const vendor_plain *plain = name != NULL ? vendor_plain_of(name) : NULL;
+    const fact *f, *plain = name != NULL ? vendor_plain_of(name) : NULL;
     bool first = true;
     if (name != NULL && plain == NULL && !cli_profile_for("profiles", name, &wanted))
         return CLI_USAGE;
@@ -75,9 +73,9 @@ static int list_profiles(const char *name, bool json) {
         put_profile(&all[i], json, first);
         first = false;
     }
-    for (i = 0; i < vendor_plain_count; i++) {
-        if (name != NULL && plain != &vendor_plains[i]) continue;
-        put_plain(&vendor_plains[i], json, first);
+    while ((f = facts_next("plain", &at)) != NULL) {
+        if (name != NULL && plain != f) continue;
+        put_plain(f, json, first);
         first = false;
     }
     if (json) end_json();
@@ -85,20 +83,22 @@ static int list_profiles(const char *name, bool json) {
 }
 
 static int list_errors(bool json) {
-    size_t i;
+    size_t at = 0;
+    const fact *code;
     if (json) begin_json("qnn_errors");
-    for (i = 0; i < vendor_code_count; i++) {
-        const vendor_code *code = &vendor_codes[i];
+    while ((code = facts_next("code", &at)) != NULL) {
+        const char *meaning = fact_get(code, "meaning"), *cure = fact_get(code, "cure");
+        const unsigned number = vendor_code_number(code);
         if (json) {
-            printf("%s\n  {\"number\": %u, \"meaning\": ", i > 0 ? "," : "", code->number);
-            cli_put_json(stdout, epctx_str_of(code->meaning));
-            if (code->cure != NULL) fputs(", \"cure\": ", stdout);
-            if (code->cure != NULL) cli_put_json(stdout, epctx_str_of(code->cure));
+            printf("%s\n  {\"number\": %u, \"meaning\": ", at > 1 ? "," : "", number);
+            cli_put_json(stdout, epctx_str_of(meaning));
+            if (cure != NULL) fputs(", \"cure\": ", stdout);
+            if (cure != NULL) cli_put_json(stdout, epctx_str_of(cure));
             putchar('}');
         } else {
-            printf("%5u  %s\n", code->number, code->meaning);
-            if (code->cure != NULL) fputs("       ", stdout);
-            if (code->cure != NULL) cli_put_wrapped(stdout, code->cure, 7);
+            printf("%5u  %s\n", number, meaning);
+            if (cure != NULL) fputs("       ", stdout);
+            if (cure != NULL) cli_put_wrapped(stdout, cure, 7);
         }
     }
     if (json) end_json();
@@ -106,15 +106,15 @@ static int list_errors(bool json) {
 }
 
 static int list_chips(bool json) {
-    size_t i;
+    size_t at = 0;
+    vendor_chip one, *chip = &one;
     if (json)
         begin_json("chips");
     else
         puts("soc_model  HTP  VTCM    chip");
-    for (i = 0; i < vendor_chip_count; i++) {
-        const vendor_chip *chip = &vendor_chips[i];
+    while (vendor_next_chip(&at, chip)) {
         if (json) {
-            printf("%s\n  {\"soc_model\": %u, \"htp_arch\": %u, \"vtcm_mb\": ", i > 0 ? "," : "",
+            printf("%s\n  {\"soc_model\": %u, \"htp_arch\": %u, \"vtcm_mb\": ", at > 1 ? "," : "",
                    chip->soc_model, chip->arch);
             if (chip->vtcm > 0)
                 printf("%u, ", chip->vtcm);
