@@ -1,6 +1,7 @@
 /* Options of --ort, and the child process in which ONNX Runtime and the EP work. */
 #define _GNU_SOURCE
 #include "anyep.h"
+#include "facts/facts.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -96,11 +97,11 @@ bool anyep_add(anyep_settings *set, const char ***list, const char *key, const c
 
 bool anyep_is_option(const char *option, const char *key) {
     cli_guess guess = cli_guess_of(epctx_str_of(key));
-    size_t count, i;
-    const epctx_option_info *list = epctx_option_list(&count);
-    for (i = 0; i < count; i++) {
-        if (strcmp(list[i].key, key) == 0) return true;
-        cli_guess_word(&guess, list[i].key);
+    size_t at = 0;
+    const fact *f;
+    while ((f = facts_next("option", &at)) != NULL) {
+        if (strcmp(f->name, key) == 0) return true;
+        cli_guess_word(&guess, f->name);
     }
     if (guess.best == NULL && strncmp(key, "ep.context_", 11) != 0) return true;
     cli_misuse("%s: ONNX Runtime has no session option '%s'%s", option, key,

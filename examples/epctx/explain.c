@@ -166,20 +166,18 @@ static size_t put_plain(const char *text, bool json, bool first) {
 /* -- session options -- */
 
 static size_t put_option(const char *text, bool json, bool first) {
-    size_t count, i;
-    const epctx_option_info *all = epctx_option_list(&count);
+    const fact *option = facts_find("option", text);
+    const char *value;
     char cause[400], cure[200];
-    for (i = 0; i < count; i++) {
-        if (strcmp(all[i].key, text) != 0) continue;
-        snprintf(cause, sizeof cause, "A session option: %s. Default: %s.", all[i].text,
-                 all[i].fallback[0] != '\0' ? all[i].fallback : "none");
-        snprintf(cure, sizeof cure,
-                 "Set it in the session's configuration, not in the EP's options, where it has no "
-                 "effect; epctx compile --options lists all.");
-        put_found(epctx_str_of(text), cause, cure, json, first);
-        return 1;
-    }
-    return 0;
+    if (option == NULL) return 0;
+    value = fact_get(option, "default");
+    snprintf(cause, sizeof cause, "A session option: %s. Default: %s.", fact_get(option, "text"),
+             value != NULL ? value : "none");
+    snprintf(cure, sizeof cure,
+             "Set it in the session's configuration, not in the EP's options, where it has no "
+             "effect; epctx compile --options lists all.");
+    put_found(epctx_str_of(text), cause, cure, json, first);
+    return 1;
 }
 
 /* -- numbers of QNN -- */

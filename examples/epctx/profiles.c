@@ -131,24 +131,69 @@ static int list_chips(bool json) {
     return CLI_OK;
 }
 
+/* -- a file of facts -- */
+
+enum { MOST_PROBLEMS = 100 };
+
+typedef struct problems {
+    size_t told;
+    bool json;
+} problems;
+
+static void put_problem(void *user, const char *file, uint32_t line, const char *text) {
+    problems *p = (problems *)user;
+    if (++p->told > MOST_PROBLEMS) return;
+    if (p->json) {
+        printf("%s\n  {", p->told > 1 ? "," : "");
+        cli_json_str("file", epctx_str_of(file), ", ");
+        printf("\"line\": %u, ", (unsigned)line);
+        cli_json_str("problem", epctx_str_of(text), "}");
+        return;
+    }
+    cli_put(stdout, epctx_str_of(file));
+    if (line > 0) printf(":%u", (unsigned)line);
+    fputs(": ", stdout);
+    cli_put(stdout, epctx_str_of(text));
+    putchar('\n');
+}
+
+static int check_facts(const char *path, bool json) {
+    problems p = {0, json};
+    size_t count, found;
+    if (json) begin_json("problems");
+    found = facts_judge(path, put_problem, &p, &count);
+    if (json) {
+        printf("\n],\n\"facts\": %zu, \"found\": %zu", count, found);
+        cli_json_end(stdout);
+    } else if (found > MOST_PROBLEMS) {
+        printf("%zu more problems\n", found - MOST_PROBLEMS);
+    } else if (found == 0) {
+        cli_put(stdout, epctx_str_of(path));
+        printf(": %zu fact%s, nothing wrong\n", count, cli_plural(count));
+    }
+    return found == 0 ? CLI_OK : CLI_FAILED;
+}
+
 static int run(int argc, char **argv) {
-    const char *name = NULL;
+    const char *name = NULL, *check = NULL;
     bool json = false, errors = false, chips = false;
     const cli_option options[] = {{"--json", NULL, &json},
                                   {"--errors", NULL, &errors},
                                   {"--chips", NULL, &chips},
+                                  {"--check", &check, NULL},
                                   {NULL, NULL, NULL}};
     if (cli_parse_some(&cli_profiles, argc, argv, options, &name, 0, 1) < 0) return CLI_USAGE;
-    if (errors + chips + (name != NULL) > 1) {
-        cli_fail_text("--errors, --chips and NAME exclude each other");
+    if (errors + chips + (check != NULL) + (name != NULL) > 1) {
+        cli_fail_text("--errors, --chips, --check and NAME exclude each other");
         return CLI_USAGE;
     }
+    if (check != NULL) return check_facts(check, json);
     return errors ? list_errors(json) : chips ? list_chips(json) : list_profiles(name, json);
 }
 
 const cli_command cli_profiles = {
     "profiles",
-    "[--errors | --chips | NAME] [--json]",
+    "[--errors | --chips | --check FILE | NAME] [--json]",
     "list what is known about EPs, their errors and chips",
     "Prints for each EP, or the one of profile NAME, how nodes name it, how its\n"
     "library is called and registered, where it is to be had, what it needs, and\n"
@@ -157,6 +202,9 @@ const cli_command cli_profiles = {
     "  --errors   QNN's error numbers, what they mean and what helps; 'epctx explain'\n"
     "             takes one of them, too\n"
     "  --chips    Qualcomm's chips: soc_model, architecture of the HTP, VTCM\n"
+    "  --check FILE   judge facts of your own, a file or a folder of files *.facts,\n"
+    "             for --facts FILE, which every command takes: they replace and extend\n"
+    "             the built-in ones (examples/epctx/facts/README.md)\n"
     "  --json     print one JSON object\n\n"
     "Example: epctx profiles openvino\n",
     run,
