@@ -64,7 +64,7 @@ test_names() {
     words=$(sed -n 's/^ \* >>\([a-z]*\)\(:.*\)*$/\1/p' epctx.h | sort -u)
     words="$words npu $(basename -s .h examples/epctx/ops/*.h)"
     words="$words $(basename -s .c examples/epctx/*.c)"
-    words="$words faults threads plugin api bad build cli conformance demo deps docs embed examples"
+    words="$words facts faults threads plugin api bad build cli conformance demo deps docs embed examples"
     words="$words files firmware fleet fuzz guide guides headers install ort platforms readme"
     words="$words completion rules scaling schema web"
     for file in tests/test_*.c tests/test_*.sh; do

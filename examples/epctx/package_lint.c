@@ -265,21 +265,25 @@ static bool read_assets(package *p, const json *root) {
 /* -- variants -- */
 
 static bool is_known(const char *name, epctx_str ep, bool exact) {
+    if (name == NULL) return false;
     return exact ? epctx_str_is(ep, name) : epctx_str_eq_nocase(ep, epctx_str_of(name));
 }
 
 /* Whether an EP registers under this name, or `exact` false: one in other letters. */
 static bool is_ep(epctx_str ep, bool exact) {
-    static const char *const names[] = {"CPUExecutionProvider",    "CUDAExecutionProvider",
-                                        "DmlExecutionProvider",    "WebGpuExecutionProvider",
-                                        "ROCMExecutionProvider",   "CoreMLExecutionProvider",
-                                        "AMDGPUExecutionProvider", "XnnpackExecutionProvider"};
+    /* Facts that have names of EPs: as their own, or as the value of a key. */
+    static const char *const kinds[][2] = {{"plain", NULL}, {"other", NULL}, {"ep", "registers"}};
     size_t count, i;
     const epctx_profile *all = epctx_profiles(&count);
     for (i = 0; i < count; i++)
-        if (all[i].sources[0] != NULL && is_known(all[i].sources[0], ep, exact)) return true;
-    for (i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (is_known(names[i], ep, exact)) return true;
+        if (is_known(all[i].sources[0], ep, exact)) return true;
+    for (i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        size_t at = 0;
+        const fact *f;
+        while ((f = facts_next(kinds[i][0], &at)) != NULL)
+            if (is_known(kinds[i][1] != NULL ? fact_get(f, kinds[i][1]) : f->name, ep, exact))
+                return true;
+    }
     return false;
 }
 

@@ -59,6 +59,7 @@ static const key_rule rules[] = {
     {"ep", "architecture", WORD, NO, 0, "htp, compute_capability"},
     {"plain", "also", NAMES, NO, 0, NULL},
     {"plain", "instead", TEXT, YES, 0, NULL},
+    {"other", NULL, TEXT, NO, 0, NULL},
     {"provider", "profiles", PROFILES, NO, 0, NULL},
     {"origin", "is", TEXT, YES, 0, NULL},
     {"profile", "sources", SOURCES, NO, 0, NULL},
@@ -288,7 +289,7 @@ static void judge_value(facts_read *r, const fact *f, const key_rule *rule, cons
 
 /* -- facts -- */
 
-static bool is_kind(const char *kind) {
+bool facts_is_kind(const char *kind) {
     size_t i;
     for (i = 0; i < RULE_COUNT; i++)
         if (rules[i].kind != NULL && strcmp(rules[i].kind, kind) == 0) return true;
@@ -348,7 +349,7 @@ void facts_judge_one(facts_read *r, const fact *f) {
     const bool is_default = strcmp(f->kind, "default") == 0;
     const char *problem;
     uint32_t i;
-    if (!is_default && !is_kind(f->kind)) {
+    if (!is_default && !facts_is_kind(f->kind)) {
         facts_problem(r, f->file, f->line, "there is no kind '%s' of facts", f->kind);
         return;
     }
@@ -424,7 +425,7 @@ static void judge_profiles(facts_read *r, const fact *const *all, const fact_kin
         found += fact_has(last, "traits", epctx_str_of("any_ep"));
     }
     if (last == NULL || found != 1)
-        facts_problem(r, last != NULL ? last->file : "facts", last != NULL ? last->line : 0,
+        facts_problem(r, last != NULL ? last->file : r->path, last != NULL ? last->line : 0,
                       "expected one profile with the trait any_ep, found %u", found);
     else if (kind->count > FACTS_MOST_PROFILES)
         facts_problem(r, last->file, last->line, "there are more than %d profiles",
@@ -433,14 +434,8 @@ static void judge_profiles(facts_read *r, const fact *const *all, const fact_kin
 
 void facts_judge_all(facts_read *r, const fact *const *all, const fact_kind *kinds,
                      size_t kinds_n) {
-    size_t i, k;
-    for (i = 0; i < r->replaced_count; i++)
-        if (strcmp(r->replaced[i], "all") != 0 && !is_kind(r->replaced[i]))
-            facts_problem(r, r->facts != NULL ? r->facts[0]->file : "facts", 1,
-                          "replace: there is no kind '%.60s' of facts", r->replaced[i]);
+    size_t i;
     judge_doubles(r);
-    for (i = 0; i < kinds_n; i++)
-        for (k = 0; k < kinds[i].count; k++)
-            judge_names(r, all[kinds[i].first + k], all, kinds, kinds_n);
+    for (i = 0; i < r->count; i++) judge_names(r, r->facts[i], all, kinds, kinds_n);
     judge_profiles(r, all, kind_of(kinds, kinds_n, "profile"));
 }

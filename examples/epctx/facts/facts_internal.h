@@ -14,6 +14,7 @@ typedef struct fact_kind {
  * arena. */
 typedef struct facts_read {
     epctx_arena arena;
+    const char *path; /* as it was given */
     fact **facts;
     size_t count, room;
     const char *replaced[16]; /* kinds of which no older fact stays; "all" */
@@ -32,6 +33,7 @@ void facts_problem(facts_read *r, const char *file, uint32_t line, const char *f
 
 /* Reads a file or a folder and judges each fact by itself; what is wrong is a problem. */
 void facts_read_path(facts_read *r, const char *path);
+bool facts_is_kind(const char *kind);
 /* Judges one fact by the keys and values of its kind. */
 void facts_judge_one(facts_read *r, const fact *f);
 /* Judges what all facts are together, in their order: lists that end, names that exist. */

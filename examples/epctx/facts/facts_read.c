@@ -87,7 +87,12 @@ static void take_head(source *s, const fact *f) {
             return;
         }
         r->replaced[r->replaced_count] = epctx_arena_copy(&r->arena, kind);
-        r->no_memory |= r->replaced[r->replaced_count++] == NULL;
+        if (r->replaced[r->replaced_count] == NULL)
+            r->no_memory = true;
+        else if (!epctx_str_is(kind, "all") && !facts_is_kind(r->replaced[r->replaced_count]))
+            facts_problem(r, f->file, f->line, "replace: there is no kind '%.60s' of facts",
+                          r->replaced[r->replaced_count]);
+        r->replaced_count++;
     }
 }
 
@@ -304,7 +309,9 @@ static void read_folder(facts_read *r, const char *path) {
     }
     f->r = r;
     f->path = path;
-    if (io->list_fn(io->user, path, note_file, f, &error) != EPCTX_OK)
+    if (io->list_fn == NULL)
+        facts_problem(r, path, 0, "folders cannot be read here");
+    else if (io->list_fn(io->user, path, note_file, f, &error) != EPCTX_OK)
         facts_problem(r, path, 0, "%s", error.message);
     else if (f->too_many)
         facts_problem(r, path, 0, "has more than %d files *.facts", FACTS_MOST_FILES);
@@ -325,6 +332,7 @@ void facts_read_path(facts_read *r, const char *path) {
     const char *own = epctx_arena_copy(&r->arena, epctx_str_of(path));
     epctx_file_info info;
     epctx_error error;
+    r->path = own;
     if (own == NULL) {
         r->no_memory = true;
         return;
