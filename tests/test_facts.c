@@ -321,6 +321,12 @@ TEST(limits) {
     CHECK(load_text(text, size + FACTS_MOST_VALUE + 1, &error) == EPCTX_ERR_ARG &&
               strstr(error.message, "'cause' has more than 4000 bytes") != NULL,
           "%s", error.message);
+    size = (size_t)sprintf(text, HEAD);
+    for (i = 0; i < FACTS_MOST_PROFILES; i++)
+        size += (size_t)sprintf(text + size, "profile: p%zu; key: none\n", i);
+    CHECK(load_text(text, size, &error) == EPCTX_ERR_ARG &&
+              strstr(error.message, "there are more than 64 profiles") != NULL,
+          "%s", error.message);
     free(text);
     CHECK(facts_load(at("missing"), &error) == EPCTX_ERR_ARG &&
               strstr(error.message, "does not exist") != NULL,

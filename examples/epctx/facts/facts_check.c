@@ -416,20 +416,25 @@ static void judge_names(facts_read *r, const fact *f, const fact *const *all,
     }
 }
 
-/* The profile for EPs without one is the last, and there is one. */
+static bool is_for_any(const fact *f) {
+    return strcmp(f->kind, "profile") == 0 && fact_has(f, "traits", epctx_str_of("any_ep"));
+}
+
+/* There is one profile for EPs without one, and not too many others. */
 static void judge_profiles(facts_read *r, const fact *const *all, const fact_kind *kind) {
-    uint32_t i, found = 0;
-    const fact *last = NULL;
-    for (i = 0; kind != NULL && i < kind->count; i++) {
-        last = all[kind->first + i];
-        found += fact_has(last, "traits", epctx_str_of("any_ep"));
-    }
-    if (last == NULL || found != 1)
-        facts_problem(r, last != NULL ? last->file : r->path, last != NULL ? last->line : 0,
-                      "expected one profile with the trait any_ep, found %u", found);
+    const char *file = r->path;
+    uint32_t i, line = 0, found = 0;
+    for (i = 0; kind != NULL && i < kind->count; i++) found += is_for_any(all[kind->first + i]);
+    for (i = 0; i < r->count; i++)
+        if (is_for_any(r->facts[i])) {
+            file = r->facts[i]->file;
+            line = r->facts[i]->line;
+        }
+    if (found != 1)
+        facts_problem(r, file, line, "expected one profile with the trait any_ep, found %u",
+                      (unsigned)found);
     else if (kind->count > FACTS_MOST_PROFILES)
-        facts_problem(r, last->file, last->line, "there are more than %d profiles",
-                      FACTS_MOST_PROFILES);
+        facts_problem(r, r->path, 0, "there are more than %d profiles", FACTS_MOST_PROFILES);
 }
 
 void facts_judge_all(facts_read *r, const fact *const *all, const fact_kind *kinds,
