@@ -143,7 +143,7 @@ QUICK_PLUGIN  := $(ORT_TESTS:%.c=build/quick/%)
 # Once more under ASan + UBSan: the programs whose cases feed hostile bytes to a reader (of the wire,
 # models, options, paths, blobs, files that change meanwhile) or let allocations fail in one. The
 # others give well-formed input or look at single functions; `make check` runs them so, too.
-QUICK_HOSTILE := wire scan scan_small onnx epnode io_outputs io_buffers io_changed option path \
+QUICK_HOSTILE := facts wire scan scan_small onnx epnode io_outputs io_buffers io_changed option path \
                  payload load load_share lint sharding repair edit_fields npu_blob weights
 QUICK_ASAN    := $(QUICK_HOSTILE:%=build/quick/asan/tests/test_%)
 # Left out: what compares whole builds by other compilers and for other processors.

@@ -13,11 +13,21 @@ TEST(compare_versions) {
         const char *a, *b;
         int order;
     } cases[] = {
-        {"1.30.0", "1.30.0", 0}, {"1.30", "1.30.0", 0},        {"1.9", "1.10", -1},
-        {"2", "1.99.99", 1},     {"1.31.1", "1.31", 1},        {"2.6", "2.51", -1},
-        {"2026.4.1", "2026.4", 1}, {"1.30.0-rc1", "1.30.0", -1}, {"1.30.1-dev", "1.30.0", 1},
-        {"", "", 0},             {"", "0.0", 0},               {"", "0.1", -1},
-        {"1.x", "1.0", 0},       {"01.2", "1.2", 0},           {"1.29.9", "1.30", -1},
+        {"1.30.0", "1.30.0", 0},
+        {"1.30", "1.30.0", 0},
+        {"1.9", "1.10", -1},
+        {"2", "1.99.99", 1},
+        {"1.31.1", "1.31", 1},
+        {"2.6", "2.51", -1},
+        {"2026.4.1", "2026.4", 1},
+        {"1.30.0-rc1", "1.30.0", -1},
+        {"1.30.1-dev", "1.30.0", 1},
+        {"", "", 0},
+        {"", "0.0", 0},
+        {"", "0.1", -1},
+        {"1.x", "1.0", 0},
+        {"01.2", "1.2", 0},
+        {"1.29.9", "1.30", -1},
     };
     size_t i;
     for (i = 0; i < COUNT(cases); i++) {
@@ -178,11 +188,11 @@ static epctx_status load_text(const char *text, size_t size, epctx_error *error)
 }
 
 TEST(extend_and_replace) {
-    static const char text[] = HEAD
-        "chip: SM8550; soc_model: 43; htp: 99\nchip: NEW; soc_model: 999; htp: 90; vtcm: 4\n"
-        "# a comment\n"
-        "\nmessage: one | two ...\n    three\n# a comment in a block\ncause: C\n   goes  on\n"
-        "cure: D\r\n\n" PROFILE;
+    static const char text[] =
+        HEAD "chip: SM8550; soc_model: 43; htp: 99\nchip: NEW; soc_model: 999; htp: 90; vtcm: 4\n"
+             "# a comment\n"
+             "\nmessage: one | two ...\n    three\n# a comment in a block\ncause: C\n   goes  on\n"
+             "cure: D\r\n\n" PROFILE;
     static const char more[] = HEAD "chip: NEW; soc_model: 998; htp: 90\n";
     epctx_error error;
     size_t before = 0, after = 0, count, at_ = 0;
@@ -312,7 +322,8 @@ TEST(limits) {
           "%s", error.message);
     size = (size_t)sprintf(text, "facts: 1\n\nchip: A\n");
     for (i = 0; i < FACTS_MOST_PAIRS; i++)
-        size += (size_t)sprintf(text + size, "k%c%c: v\n", (int)('a' + i / 26), (int)('a' + i % 26));
+        size +=
+            (size_t)sprintf(text + size, "k%c%c: v\n", (int)('a' + i / 26), (int)('a' + i % 26));
     CHECK(load_text(text, size, &error) == EPCTX_ERR_ARG &&
               strstr(error.message, "a block has at most 32 lines") != NULL,
           "%s", error.message);
@@ -331,8 +342,7 @@ TEST(limits) {
     CHECK(facts_load(at("missing"), &error) == EPCTX_ERR_ARG &&
               strstr(error.message, "does not exist") != NULL,
           "%s", error.message);
-    for (i = 0; i < FACTS_MOST_LOADS; i++)
-        CHECK_INT(load_text("facts: 1\n", 9, &error), EPCTX_OK);
+    for (i = 0; i < FACTS_MOST_LOADS; i++) CHECK_INT(load_text("facts: 1\n", 9, &error), EPCTX_OK);
     CHECK_INT(load_text("facts: 1\n", 9, &error), EPCTX_ERR_LIMIT);
     facts_unload();
 }
@@ -371,13 +381,15 @@ static void note(void *user, const char *file, uint32_t line, const char *proble
 
 /* All problems are told, each once; nothing is used. */
 TEST(judge) {
-    static const char text[] = HEAD "chip: A; soc_model: x; htp: y\n\nmessage: m\n\nchip: B\nhtp: 1\n";
+    static const char text[] =
+        HEAD "chip: A; soc_model: x; htp: y\n\nmessage: m\n\nchip: B\nhtp: 1\n";
     told t = {0, ""};
     size_t count;
     make_file(at("bad.facts"), text, sizeof text - 1);
     CHECK_INT(facts_judge(at("bad.facts"), note, &t, &count), 5);
     CHECK(t.count == 5 && count == 3, "found %zu problems of %zu facts", t.count, count);
-    CHECK_STR(t.first, "bad.facts:9: soc_model: expected a number that is not too large, found 'x'");
+    CHECK_STR(t.first,
+              "bad.facts:9: soc_model: expected a number that is not too large, found 'x'");
     CHECK(facts_find("chip", "A") == NULL, "it is used");
 }
 

@@ -42,8 +42,7 @@ static bool is_architecture(unsigned number) {
 void chip_read(const char *text, chip *out) {
     memset(out, 0, sizeof *out);
     out->text = text;
-    if (!vendor_chip_of(text, &out->qualcomm))
-        out->qualcomm.arch = (uint8_t)architecture_of(text);
+    if (!vendor_chip_of(text, &out->qualcomm)) out->qualcomm.arch = (uint8_t)architecture_of(text);
     out->is_qualcomm = out->qualcomm.arch != 0;
 }
 

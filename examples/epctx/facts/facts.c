@@ -280,8 +280,7 @@ static void read_all(facts_read *r, const char *path, struct overlay *o) {
     memset(o, 0, sizeof *o);
     facts_read_path(r, path);
     if (!r->no_memory && r->problems == 0 && !make_overlay(r, o)) r->no_memory = true;
-    if (!r->no_memory && r->problems == 0)
-        facts_judge_all(r, o->facts, o->kinds, o->kind_count);
+    if (!r->no_memory && r->problems == 0) facts_judge_all(r, o->facts, o->kinds, o->kind_count);
     if (!r->no_memory && r->problems == 0 && !make_profiles(r, o)) r->no_memory = true;
     if (r->no_memory) facts_problem(r, path, 0, "out of memory");
 }
@@ -312,8 +311,8 @@ epctx_status facts_load(const char *path, epctx_error *error) {
     struct overlay o;
     epctx_error_clear(error);
     if (arena_count == FACTS_MOST_LOADS)
-        return epctx_fail(error, EPCTX_ERR_LIMIT, "%s: facts were read from %d places already", path,
-                          (int64_t)FACTS_MOST_LOADS);
+        return epctx_fail(error, EPCTX_ERR_LIMIT, "%s: facts were read from %d places already",
+                          path, (int64_t)FACTS_MOST_LOADS);
     memset(&r, 0, sizeof r);
     r.say = keep_first;
     r.user = error;

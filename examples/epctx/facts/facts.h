@@ -53,11 +53,11 @@ epctx_status facts_check_versions(const char *versions, epctx_error *error);
 /* -- other facts -- */
 
 enum {
-    FACTS_MOST = 5000,       /* facts of all files read at run time */
+    FACTS_MOST = 5000,          /* facts of all files read at run time */
     FACTS_MOST_BYTES = 1 << 21, /* of a file */
-    FACTS_MOST_FILES = 64,   /* of a folder */
-    FACTS_MOST_PAIRS = 32,   /* of a fact */
-    FACTS_MOST_VALUE = 4000, /* bytes of a value */
+    FACTS_MOST_FILES = 64,      /* of a folder */
+    FACTS_MOST_PAIRS = 32,      /* of a fact */
+    FACTS_MOST_VALUE = 4000,    /* bytes of a value */
     FACTS_MOST_NAME = 500,
     FACTS_MOST_PROFILES = 64,
     FACTS_MOST_LOADS = 8 /* calls of facts_load */

@@ -322,8 +322,9 @@ static const char *name_problem(const fact *f) {
     }
     if (strcmp(f->kind, "code") == 0) {
         (void)epctx_str_cut(&rest, ' ');
-        return epctx_str_number(rest, &number) && number <= 65535 ? NULL
-                                                                  : "expected 'EP NUMBER', up to 65535";
+        return epctx_str_number(rest, &number) && number <= 65535
+                   ? NULL
+                   : "expected 'EP NUMBER', up to 65535";
     }
     if (strcmp(f->kind, "range") == 0) {
         (void)epctx_str_cut(&rest, ' ');
@@ -395,8 +396,8 @@ static void judge_doubles(facts_read *r) {
             if (strcmp(r->facts[i]->name, r->facts[k]->name) == 0 &&
                 strcmp(r->facts[i]->kind, r->facts[k]->kind) == 0)
                 facts_problem(r, r->facts[i]->file, r->facts[i]->line,
-                              "'%s: %.60s' is in %s:%u, too", r->facts[i]->kind,
-                              r->facts[i]->name, r->facts[k]->file, r->facts[k]->line);
+                              "'%s: %.60s' is in %s:%u, too", r->facts[i]->kind, r->facts[i]->name,
+                              r->facts[k]->file, r->facts[k]->line);
 }
 
 /* Words that name other facts: profiles, and the products of versions. */

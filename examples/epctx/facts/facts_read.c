@@ -31,10 +31,14 @@ static bool is_key(const char *text) {
     return i > 0 && i < 32;
 }
 
+static bool is_blank(char c) {
+    return c == ' ' || c == '\t' || c == '\r';
+}
+
 static char *trimmed(char *text, char *end) {
-    while (end > text && (end[-1] == ' ' || end[-1] == '\t')) end--;
+    while (end > text && is_blank(end[-1])) end--;
     *end = '\0';
-    while (*text == ' ' || *text == '\t') text++;
+    while (is_blank(*text)) text++;
     return text;
 }
 
@@ -195,7 +199,7 @@ static bool is_shown(epctx_str line) {
 
 static void take_text(source *s, char *line, char *end) {
     epctx_str text;
-    while (end > line && strchr(" \t\r", end[-1]) != NULL) end--;
+    while (end > line && is_blank(end[-1])) end--;
     *end = '\0';
     text.data = line;
     text.size = (size_t)(end - line);
@@ -205,7 +209,7 @@ static void take_text(source *s, char *line, char *end) {
         PROBLEM(s, "has a character that is no text");
     } else if (*line == '#' || s->bad) {
         return;
-    } else if (*line != ' ' && *line != '\t') {
+    } else if (!is_blank(*line)) {
         if (s->count == 0) s->first = s->line;
         if (s->count > 0 || !take_line(s, line, end)) take(s, line, end);
     } else if (s->count == 0) {
@@ -319,12 +323,11 @@ static void read_folder(facts_read *r, const char *path) {
         facts_problem(r, path, 0, "this folder has no file *.facts");
     if (r->no_memory || r->problems > 0) return;
     qsort(f->files, f->count, sizeof f->files[0], compare_names);
-    for (i = 0; i < f->count && !r->no_memory; i++) {
+    for (i = 0; i < f->count && !r->no_memory; i++)
         if (io->stat_fn(io->user, f->files[i], &info, &error) != EPCTX_OK)
             facts_problem(r, f->files[i], 0, "%s", error.message);
         else
             read_file(r, f->files[i], &info);
-    }
 }
 
 void facts_read_path(facts_read *r, const char *path) {
