@@ -130,6 +130,10 @@ static bool made_for(const char *text, chip *out, epctx_error *why) {
                 text);
         return out->is_qualcomm;
     }
+    /* A chip with the architecture of its own number: either way that is what it was made for. */
+    if (out->is_qualcomm && out->qualcomm.arch == number)
+        memset(&out->qualcomm, 0, sizeof out->qualcomm);
+    out->is_qualcomm = out->qualcomm.arch != 0;
     if (out->is_qualcomm && is_architecture(number)) {
         say(why, EPCTX_COMPAT_NOT_APPLICABLE,
             "architecture '%s' can be HTP v%u or soc_model %u, which is %s with HTP v%u", text,
