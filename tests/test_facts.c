@@ -191,6 +191,7 @@ TEST(extend_and_replace) {
     static const char text[] =
         HEAD "chip: SM8550; soc_model: 43; htp: 99\nchip: NEW; soc_model: 999; htp: 90; vtcm: 4\n"
              "# a comment\n"
+             "option: a.name;\n"
              "\nmessage: one | two ...\n    three\n# a comment in a block\ncause: C\n   goes  on\n"
              "cure: D\r\n\n" PROFILE;
     static const char more[] = HEAD "chip: NEW; soc_model: 998; htp: 90\n";
@@ -210,7 +211,7 @@ TEST(extend_and_replace) {
     CHECK(f != NULL && strcmp(fact_get(f, "cause"), "C goes  on") == 0, "lines that go on");
     CHECK(strcmp(fact_get(f, "cure"), "D") == 0 && strcmp(fact_get(f, "who"), "W") == 0,
           "values of the block and its default");
-    CHECK(strcmp(f->file, at("my.facts")) == 0 && f->line == 13, "line %u", (unsigned)f->line);
+    CHECK(strcmp(f->file, at("my.facts")) == 0 && f->line == 14, "line %u", (unsigned)f->line);
     all = epctx_profiles(&count);
     CHECK(strcmp(all[count - 1].name, "generic") == 0, "the last one is %s", all[count - 1].name);
     CHECK(strcmp(epctx_profile_of(epctx_str_of("acmeep"))->name, "acme") == 0, "the new profile");
@@ -287,6 +288,8 @@ TEST(refused) {
         {HEAD "genai: a.b; holds: {c\n", "holds: expected text"},
         {HEAD "datatype: T; number: 0x10; onnx: float31\n", "onnx: expected an element type"},
         {HEAD "message: a\ncause: c\n", "has no 'cure'"},
+        {HEAD "option: a; id: A; type: switch; text: t\n", "'option: a' has no 'phase'"},
+        {HEAD "option: a; phase: load; type: switch\n", "'option: a' has no 'text'"},
         {HEAD "message: a\ncause: \x1b[31mc\ncure: d\n", ":10: has a character that is no text"},
         {HEAD "message: a\ncause: \xff\ncure: d\n", ":10: has a character that is no text"},
     };

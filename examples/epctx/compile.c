@@ -20,6 +20,7 @@ static void list_options(void) {
     while ((f = facts_next("option", &at)) != NULL) {
         const char *constant = fact_get(f, "constant"), *value = fact_get(f, "default");
         const char *phase = fact_get(f, "phase");
+        if (phase == NULL) continue; /* has nothing to do with compiling */
         printf("%s\t%s\t\"%s\"\t%s\t%s%s\t%s\n", f->name, fact_get(f, "type"),
                value != NULL ? value : "", strcmp(phase, "none") == 0 ? "-" : phase,
                constant != NULL ? "kOrtSessionOption" : "-", constant != NULL ? constant : "",

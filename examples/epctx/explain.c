@@ -169,7 +169,7 @@ static size_t put_option(const char *text, bool json, bool first) {
     const fact *option = facts_find("option", text);
     const char *value;
     char cause[400], cure[200];
-    if (option == NULL) return 0;
+    if (option == NULL || fact_get(option, "phase") == NULL) return 0;
     value = fact_get(option, "default");
     snprintf(cause, sizeof cause, "A session option: %s. Default: %s.", fact_get(option, "text"),
              value != NULL ? value : "none");

@@ -306,10 +306,12 @@ static void check_ep(package *p, const variant *v) {
                      &v->ep);
 }
 
+static bool is_device(epctx_str text) {
+    return epctx_str_is(text, "cpu") || epctx_str_is(text, "gpu") || epctx_str_is(text, "npu");
+}
+
 static void check_device(package *p, const variant *v) {
-    const bool known = epctx_str_is(v->device, "cpu") || epctx_str_is(v->device, "gpu") ||
-                       epctx_str_is(v->device, "npu");
-    if (v->device.size > 0 && !known)
+    if (v->device.size > 0 && !is_device(v->device))
         delivery_say(p->d, DELIVERY_P_DEVICE, v->where, "device is '%S'", &v->device);
     /* ORT's CPU EP has no devices to compare with. */
     if (v->device.size == 0 && !epctx_str_is(v->ep, "CPUExecutionProvider"))
@@ -320,7 +322,7 @@ static void check_device(package *p, const variant *v) {
 static bool is_contrary(const variant *v, const epctx_profile *profile) {
     const char *devices = facts_of_ep(profile->name, "device");
     epctx_str rest = epctx_str_of(devices), device;
-    if (v->device.size == 0 || devices == NULL) return false;
+    if (!is_device(v->device) || devices == NULL) return false;
     while (fact_next_word(&rest, &device))
         if (epctx_str_eq(device, v->device)) return false;
     return true;

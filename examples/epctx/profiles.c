@@ -202,9 +202,10 @@ const cli_command cli_profiles = {
     "  --errors   QNN's error numbers, what they mean and what helps; 'epctx explain'\n"
     "             takes one of them, too\n"
     "  --chips    Qualcomm's chips: soc_model, architecture of the HTP, VTCM\n"
-    "  --check FILE   judge facts of your own, a file or a folder of files *.facts,\n"
-    "             for --facts FILE, which every command takes: they replace and extend\n"
-    "             the built-in ones (examples/epctx/facts/README.md)\n"
+    "  --check FILE\n"
+    "             judge facts of your own, a file or a folder of files *.facts: with\n"
+    "             'epctx COMMAND --facts FILE' they replace and extend the built-in\n"
+    "             ones (examples/epctx/facts/README.md)\n"
     "  --json     print one JSON object\n\n"
     "Example: epctx profiles openvino\n",
     run,

@@ -90,10 +90,10 @@ static const key_rule rules[] = {
     {"message", "cure", TEXT, YES, 0, NULL},
     {"option", "id", TEXT, NO, 0, NULL},
     {"option", "constant", TEXT, NO, 0, NULL},
-    {"option", "type", WORD, YES, 0, "switch, text, file, folder, name, number, choice"},
+    {"option", "type", WORD, NO, 0, "switch, text, file, folder, name, number, choice"},
     {"option", "default", TEXT, NO, 0, NULL},
-    {"option", "phase", WORD, YES, 0, "none, generate, load, both"},
-    {"option", "text", TEXT, YES, 0, NULL},
+    {"option", "phase", WORD, NO, 0, "none, generate, load, both"},
+    {"option", "text", TEXT, NO, 0, NULL},
     {"genai", "holds", GENAI, YES, 0, NULL},
     {"opset", NULL, TEXT, NO, 0, NULL},
     {"ir", NULL, TEXT, NO, 0, NULL},
@@ -346,6 +346,16 @@ static const char *name_problem(const fact *f) {
     return NULL;
 }
 
+/* An option that has a phase, or is in epctx.h, is described; of others the name may be all. */
+static void judge_option(facts_read *r, const fact *f) {
+    static const char *const keys[] = {"type", "phase", "text"};
+    size_t i;
+    if (fact_get(f, "id") == NULL && fact_get(f, "phase") == NULL) return;
+    for (i = 0; i < 3; i++)
+        if (fact_get(f, keys[i]) == NULL)
+            facts_problem(r, f->file, f->line, "'option: %.60s' has no '%s'", f->name, keys[i]);
+}
+
 void facts_judge_one(facts_read *r, const fact *f) {
     const bool is_default = strcmp(f->kind, "default") == 0;
     const char *problem;
@@ -364,6 +374,7 @@ void facts_judge_one(facts_read *r, const fact *f) {
         else
             judge_value(r, f, rule, f->pairs[i].value);
     }
+    if (strcmp(f->kind, "option") == 0) judge_option(r, f);
     for (i = 0; i < RULE_COUNT && !is_default; i++) {
         if (!rules[i].needed || rule_of(f->kind, rules[i].key) != &rules[i]) continue;
         if (fact_get(f, rules[i].key) == NULL)
