@@ -8,9 +8,11 @@
 #                      examples/packaging/README.md
 #   NANOPB_CFLAGS      where pb_decode.h is       (default: the system's)
 #   NANOPB_LIBS        nanopb to link with        (default: -lprotobuf-nanopb)
-#   EPCTX_OFFLINE      1: install and download nothing; stop when something is missing
+#   EPCTX_OFFLINE      1: install and download nothing; stop when something is missing (default:
+#                      1 for goals that only build, so for `make` alone)
 #   EPCTX_CACHE        where downloads are kept   (default: build/deps)
 #   ORT_HOME           an ONNX Runtime that is there already: no download
+#   PYTHON             a Python with what tests/requirements.txt lists: no download
 #   ORT_INCLUDE        a folder with ONNX Runtime's C headers: no download
 #   EPCTX_TEST_MODELS  a folder of further models to test with
 #   FUZZ_SECONDS       time for each fuzzer       (default: 30; in `make check` 8)
@@ -34,8 +36,14 @@ EPCTX_CACHE ?= $(CURDIR)/build/deps
 # `make check` only takes a short look.
 FUZZ_SECONDS ?= $(if $(filter fuzz,$(MAKECMDGOALS)),30,8)
 export CC CXX NANOPB_CFLAGS NANOPB_LIBS EPCTX_CACHE FUZZ_SECONDS
+# A build never changes the system: only these goals install what is missing.
+INSTALLING := demo test check bench plugin conformance matrix deb amalgamate docs web lint format \
+              mutate guards size coverage fuzz fetch deps-% %-programs
+ifeq ($(filter $(INSTALLING),$(MAKECMDGOALS)),)
+EPCTX_OFFLINE ?= 1
+endif
 # Exported when they are not set they would reach the programs as empty strings.
-$(foreach v,ORT_HOME ORT_INCLUDE EPCTX_TEST_MODELS EPCTX_NO_PACKAGE EPCTX_OFFLINE,$(if $($(v)),$(eval export $(v))))
+$(foreach v,ORT_HOME ORT_INCLUDE EPCTX_TEST_MODELS EPCTX_NO_PACKAGE EPCTX_OFFLINE PYTHON,$(if $($(v)),$(eval export $(v))))
 
 # Without a -j of the caller's: all cores. A `make` below ours shares its jobs.
 ifeq ($(filter -j%,$(MAKEFLAGS))$(MAKELEVEL:0=),)
@@ -53,35 +61,33 @@ PIECES   = -DEPCTX_ARENA_BLOCK=0
 # gcc's "undefined" leaves out casts of floats that no integer can hold.
 SANITIZE = -O1 -g1 -fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=all \
            -fno-omit-frame-pointer -DEPCTX_DEBUG $(PIECES)
+# Files of the tool name those in its other folders as "core/cli.h".
+INCLUDE  = -I. -Iexamples/epctx
 # The same bytes in whatever folder: debug information and __FILE__ do not name it.
-COMPILE  = $(CC) $(WARNINGS) -MMD -MP -I. $(NANOPB_CFLAGS) $(CPPFLAGS) $(CFLAGS) \
+COMPILE  = $(CC) $(WARNINGS) -MMD -MP $(INCLUDE) $(NANOPB_CFLAGS) $(CPPFLAGS) $(CFLAGS) \
            "-ffile-prefix-map=$(CURDIR)=."
 LIBS     = $(NANOPB_LIBS) -lm -pthread
 
-CLI_SOURCES  := $(wildcard examples/epctx/*.c)
-CLI_LIBS     := -lsodium
+# ort/ opens ONNX Runtime at run time, ops/ is an archive of its own.
+CLI_SOURCES  := $(wildcard $(addprefix examples/epctx/,*.c commands/*.c compile/*.c core/*.c \
+                  delivery/*.c ort/*.c view/*.c))
+CLI_LIBS     := -lsodium -ldl
 # What the tool does to whole models, and the facts about vendors: an archive of their own, for the
 # tests and fuzzers, too.
 NO_FACTS     := examples/epctx/facts/without_facts.c
 OPS_SOURCES  := $(wildcard examples/epctx/ops/*.c) \
                 $(filter-out $(NO_FACTS),$(wildcard examples/epctx/facts/*.c))
 FACTS        := $(sort $(wildcard examples/epctx/facts/*.facts))
-# Where there are no libraries but nanopb: without `epctx package`.
-BARE_SOURCES := $(filter-out %/package.c,$(CLI_SOURCES))
+# Where there are no libraries but nanopb, everything is static: without `epctx package`, and without
+# ONNX Runtime, which a static program cannot open.
+BARE_SOURCES := $(filter-out %/package.c $(filter-out %/anyep.c %/process.c,$(wildcard \
+                  examples/epctx/ort/*.c)), $(CLI_SOURCES))
 ifneq ($(filter-out 0,$(EPCTX_NO_PACKAGE)),)
-CLI_SOURCES  := $(BARE_SOURCES)
-CLI_LIBS     :=
+CLI_SOURCES  := $(filter-out %/package.c,$(CLI_SOURCES))
+CLI_LIBS     := -ldl
 override CFLAGS += -DEPCTX_CLI_NO_PACKAGE
 endif
-# With ONNX Runtime's headers the tool has --ort. Where they are not there it is built without, but
-# for goals that fetch them anyway; nothing is fetched for the tool alone.
-ORT_GOALS    := test check plugin conformance matrix bench coverage mutate size deps-test
 ORT_HEADERS   = $(shell sh tests/deps.sh where ort-headers)
-ifneq ($(or $(filter $(ORT_GOALS) %-programs,$(MAKECMDGOALS)),$(shell sh tests/deps.sh where \
-       ort-headers 2>/dev/null)),)
-CLI_ORT      := $(wildcard examples/epctx/ort/*.c) examples/conformance/ort_driver.c
-override CFLAGS += -DEPCTX_CLI_ORT
-endif
 # What includes ONNX Runtime's headers is built by `make plugin` and for the tests only.
 ORT_TESTS    := tests/test_plugin.c $(wildcard tests/test_plugin_*.c)
 TEST_SOURCES := $(filter-out $(ORT_TESTS),$(wildcard tests/test_*.c))
@@ -150,7 +156,7 @@ QUICK_ASAN    := $(QUICK_HOSTILE:%=build/quick/asan/tests/test_%)
 QUICK_SCRIPTS := $(filter-out %/test_platforms.sh,$(TEST_SCRIPTS))
 # The plugin on Windows, where nothing has to be installed for it.
 WINE          := $(and $(shell command -v wine),$(shell command -v x86_64-w64-mingw32-gcc),$(wildcard \
-                 $(EPCTX_CACHE)/onnxruntime-node-*-win32-x64))
+                 $(EPCTX_CACHE)/onnxruntime-*-win_amd64))
 QUICK_WINDOWS := $(if $(WINE),$(addprefix build/quick/windows/,epctx_ep.dll toy_ep.dll \
                  tests/test_plugin.exe))
 QUICK_PROGRAMS := build/quick/epctx build/quick/asan/epctx build/quick/encrypted \
@@ -164,7 +170,7 @@ QUICK_PROGRAMS := build/quick/epctx build/quick/asan/epctx build/quick/encrypted
 .PHONY: force all test check demo facts guide-tables bench mutate size coverage analyze guards fuzz plugin \
         conformance matrix \
         programs test-programs check-programs \
-        install install-headers install-tool uninstall dist deb amalgamate docs \
+        install install-headers install-tool uninstall dist deb amalgamate docs fetch \
         deps-build deps-demo deps-bench deps-plugin deps-matrix deps-deb deps-nanopb deps-docs \
         deps-web web format lint deps-lint deps-test deps-check clean help
 
@@ -204,13 +210,14 @@ plugin: $(filter build/libepctx_ep.so,$(PLUGINS:%=build/%))
 conformance: deps-plugin build/epctx-conformance
 
 ## matrix   more processors, C libraries, Windows, packages; the plugin EP in ONNX Runtime's older
-##          libraries and in those for Windows and arm64
-matrix: deps-plugin deps-matrix build/epctx $(ORT_TESTS:tests/%.c=build/tests/%) \
+##          libraries and in those for Windows and arm64; both commands on a fresh Debian
+matrix: deps-plugin deps-matrix build/epctx build/tests/test_npu_kernels \
+        $(ORT_TESTS:tests/%.c=build/tests/%) \
         $(PLUGINS:%=build/%) $(call programs_of,$(MORE_PLATFORMS)) \
         $(WINDOWS_TESTS:%=build/windows/tests/%.exe) $(PLUGINS:lib%.so=build/windows/%.dll) \
         $(ORT_TESTS:tests/%.c=build/arm64/tests/%) $(PLUGINS:%=build/arm64/%)
-	@EPCTX_PLATFORMS="$(MORE_PLATFORMS)" tests/run tests/matrix.sh tests/test_platforms.sh \
-	    tests/windows.sh tests/arm64.sh tests/packages.sh \
+	@EPCTX_PLATFORMS="$(MORE_PLATFORMS)" TEST_TIMEOUT=$(or $(TEST_TIMEOUT),7200) tests/run \
+	    tests/fresh.sh tests/matrix.sh tests/test_platforms.sh tests/windows.sh tests/arm64.sh tests/packages.sh \
 	    $(call tests_of,$(MORE_PLATFORMS))
 
 ## facts    what epctx.h has of the facts in examples/epctx/facts, again from them
@@ -231,6 +238,10 @@ bench: deps-bench build/epctx build/tests/bench_protobuf build/tests/bench_weigh
 	@tests/bench_models.sh
 	@if grep -qs avx512f /proc/cpuinfo; then LEVEL=avx2 tests/bench_models.sh; fi
 	@LEVEL=portable tests/bench_models.sh
+	@if ! command -v clang >/dev/null; then echo "skip kernels built by clang: no clang here"; else \
+	    for level in all avx2 portable; do \
+	        NPU_CC=clang LEVEL=$$level tests/bench_models.sh --kernels '*' || exit 1; \
+	    done; fi
 
 ## mutate   break rules one at a time: does a test notice?
 mutate: deps-test
@@ -256,23 +267,29 @@ analyze: deps-build
 format: deps-lint
 	@tests/format.py
 
-## lint     a look at the sources, a minute: layout, scripts, Python, YAML, man page, mutations
+## lint     a look at the sources, a minute: layout, scripts, Python, YAML, man page, mutations,
+##          and, in what is built of them, at files that need each other
 lint: deps-lint
-	@tests/run tests/lint.sh
+	@$(ALONE) $(MAKE) --no-print-directory build/quick/epctx
+	@EPCTX_BUILD=build/quick tests/run tests/lint.sh
 
 ## guards   take the checks of epctx.h and of the blob verifier out one at a time: does a test notice?
 guards: deps-test
 	@tests/guards.py
 
-## install  headers, tool, man page, completions, pkg-config and CMake files, in PREFIX (/usr/local)
+# What the environment says now does not matter, but for folders: what was built is copied.
+# A variable of the command line is an order.
+INSTALL = $(foreach v,NANOPB_CFLAGS NANOPB_LIBS,$(if $(filter command,$(firstword $(origin \
+          $(v)))),EPCTX_$(v)="$$$(v)")) sh examples/packaging/install.sh
+## install  headers, tool, man page, completions, pkg-config and CMake files, in PREFIX (/usr/local):
+##          copies what `make build/epctx` or `make` built
 install: install-headers install-tool
 ## install-headers   only what a program needs to build with epctx
 install-headers:
-	@sh examples/packaging/install.sh install headers
+	@$(INSTALL) install headers
 ## install-tool      only the tool, its man page and completions
-install-tool: export EPCTX_OFFLINE = 1
-install-tool: $(or $(EPCTX_BUILD),build)/epctx
-	@sh examples/packaging/install.sh install tool
+install-tool:
+	@$(INSTALL) install tool
 
 ## uninstall  remove what `make install` with the same variables installed
 uninstall:
@@ -298,6 +315,11 @@ docs: deps-docs
 web: deps-web
 	@mkdir -p build/web
 	@sh examples/web/build.sh build/web/epctx.html
+
+## fetch    all that any goal downloads, but Debian's packages, into EPCTX_CACHE: to be carried to a
+##          machine without a network
+fetch:
+	@sh tests/deps.sh fetch
 
 ## deps-X   only what goal X needs (demo, test, check, plugin, bench, matrix, docs, web, deb)
 # First of all, so that what these goals want is said before anything is installed.
@@ -378,7 +400,7 @@ endef
 # What includes ONNX Runtime's headers besides plugins.
 # $(1) the folder under build/, $(2) the compiler with its flags
 define with_ort
-$(patsubst %.c,build/$(1)obj/%.o,$(sort $(ORT_TESTS) $(CONFORMANCE_SOURCES) $(CLI_ORT))): \
+$(patsubst %.c,build/$(1)obj/%.o,$(sort $(ORT_TESTS) $(CONFORMANCE_SOURCES))): \
     build/$(1)obj/%.o: %.c Makefile | deps-plugin
 	@mkdir -p $$(@D)
 	$(2) $$(TEST_CFLAGS) -isystem "$$(ORT_HEADERS)" -c $$< -o $$@
@@ -412,17 +434,22 @@ build/$(1)libepctx_ops.a: $(OPS_SOURCES:%.c=build/$(1)obj/%.o)
 build/$(1)epctx-conformance: $(CONFORMANCE_SOURCES:%.c=build/$(1)obj/%.o) build/$(1)libepctx.a
 	$(2) $$^ $$(LIBS) -o $$@
 
-build/$(1)obj/examples/epctx/main.o build/$(1)obj/examples/epctx/anyep.o: build/cli_libs
-build/$(1)obj/examples/epctx/view.o: build/view_page.h
+build/$(1)obj/examples/epctx/main.o: build/cli_libs
+build/$(1)obj/examples/epctx/commands/view.o: build/view_page.h
 build/$(1)obj/examples/epctx/facts/facts.o: build/facts_table.h
-build/$(1)epctx: $(patsubst %.c,build/$(1)obj/%.o,$(CLI_SOURCES) $(CLI_ORT)) \
+# What `make install` has to know later.
+build/$(1)config: force
+	@mkdir -p $$(@D)
+	@printf 'NANOPB_CFLAGS=%s\nNANOPB_LIBS=%s\n' "$$$$NANOPB_CFLAGS" "$$$$NANOPB_LIBS" >$$@.new
+	@if cmp -s $$@.new $$@; then rm $$@.new; else mv $$@.new $$@; fi
+build/$(1)epctx: build/$(1)config
+build/$(1)epctx: $(CLI_SOURCES:%.c=build/$(1)obj/%.o) \
                  build/$(1)libepctx_ops.a build/$(1)libepctx.a
-	$(2) $$(LDFLAGS) $$^ $$(LIBS) $$(CLI_LIBS) -o $$@
+	$(2) $$(LDFLAGS) $$(filter-out %/config,$$^) $$(LIBS) $$(CLI_LIBS) -o $$@
 
 # Fills the tables of the guides: the tool's rules, without its main.
 build/$(1)guide_tables: build/$(1)obj/examples/guides/tables.o \
-                        $(patsubst %.c,build/$(1)obj/%.o,$(filter-out %/main.c,$(CLI_SOURCES)) \
-                          $(CLI_ORT)) \
+                        $(patsubst %.c,build/$(1)obj/%.o,$(filter-out %/main.c,$(CLI_SOURCES))) \
                         build/$(1)libepctx_ops.a build/$(1)libepctx.a
 	$(2) $$^ $$(LIBS) $$(CLI_LIBS) -o $$@
 
@@ -489,14 +516,13 @@ $(eval $(call replay,quick/asan,$(COMPILE) $(SANITIZE) -O0 -g))
 # The fuzzers want clang; libFuzzer brings main().
 FUZZ_SANITIZE = -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all \
                 -DEPCTX_DEBUG
-$(eval $(call rules,fuzz/,clang $(WARNINGS) -MMD -MP -I. $(NANOPB_CFLAGS) -O1 -g1 $(FUZZ_SANITIZE)))
+$(eval $(call rules,fuzz/,clang $(WARNINGS) -MMD -MP $(INCLUDE) $(NANOPB_CFLAGS) -O1 -g1 $(FUZZ_SANITIZE)))
 build/fuzz/obj/%.o: | deps-test
 
-# With another EPCTX_NO_PACKAGE than before, or with headers that were not there, the tool is built
-# again.
+# With another EPCTX_NO_PACKAGE than before the tool is built again.
 build/cli_libs: force
 	@mkdir -p $(@D)
-	@echo "$(CLI_LIBS) $(CLI_ORT)" | cmp -s - $@ || echo "$(CLI_LIBS) $(CLI_ORT)" >$@
+	@echo "$(CLI_LIBS)" | cmp -s - $@ || echo "$(CLI_LIBS)" >$@
 
 # The facts about vendors, for the tool.
 build/facts_table.h: examples/epctx/facts/facts.awk $(FACTS)
@@ -530,7 +556,7 @@ build/quick/asan/fuzz/fuzz_wire: fuzz/fuzz_wire.cc build/quick/asan/obj/fuzz/rep
 	    $(filter-out epctx.h %.desc,$^) $(LIBS) -lprotobuf -o $@
 build/fuzz/onnx.desc: tests/judge/onnx_schema.py | deps-test
 	@mkdir -p $(@D)
-	$(or $(PYTHON),/usr/bin/python3) -B $< >$@
+	$$(sh tests/deps.sh where python) -B $< >$@
 
 # A platform has no libraries of its own here: nanopb from its sources, everything static.
 # $(1) its folder under build/, ends in its name, $(2) how its programs' names end
@@ -544,7 +570,7 @@ build/$(1)/obj/header/%.o: %.h Makefile | deps-test
 build/$(1)/obj/nanopb/%.o: Makefile | deps-test
 	@mkdir -p $$(@D)
 	$$(CC_$(notdir $(1))) -O2 -fPIC -fvisibility=hidden -c "$$(NANOPB_FOLDER)/$$*.c" -o $$@
-build/$(1)/obj/examples/epctx/view.o: build/view_page.h
+build/$(1)/obj/examples/epctx/commands/view.o: build/view_page.h
 build/$(1)/obj/examples/epctx/facts/facts.o: build/facts_table.h
 build/$(1)/libepctx.a: $(HEADERS:%.h=build/$(1)/obj/header/%.o) $(NO_FACTS:%.c=build/$(1)/obj/%.o) \
                        $(patsubst %,build/$(1)/obj/nanopb/pb_%.o,common decode encode)
@@ -560,9 +586,9 @@ build/$(1)/tests/%$(2): build/$(1)/obj/tests/%.o build/$(1)/libepctx_ops.a build
 build/$(1)/epctx: $(BARE_SOURCES:%.c=build/$(1)/obj/%.o) build/$(1)/libepctx_ops.a \
                 build/$(1)/libepctx.a
 	$$(CC_$(notdir $(1))) -static $$^ -lm -o $$@
-build/$(1)/%: CROSS = $$(CC_$(notdir $(1))) $(WARNINGS) -MMD -MP -I. -isystem "$$(NANOPB_FOLDER)" \
+build/$(1)/%: CROSS = $$(CC_$(notdir $(1))) $(WARNINGS) -MMD -MP $(INCLUDE) -isystem "$$(NANOPB_FOLDER)" \
                  $(if $(filter quick/%,$(1)),-O0,-O2) -D_FILE_OFFSET_BITS=64 -DEPCTX_CLI_NO_PACKAGE \
-                 $$(FLAGS_$(notdir $(1))) $$(LAYER)
+                 -DEPCTX_CLI_NO_ORT $$(FLAGS_$(notdir $(1))) $$(LAYER)
 build/$(1)/%: LINK = -static
 build/$(1)/%: PLUGIN_LIBS = $(patsubst %,build/$(1)/obj/nanopb/pb_%.o,common decode encode) -lm
 $(PLUGINS:lib%.so=build/$(1)/%.dll) $(PLUGINS:%=build/$(1)/%): | build/$(1)/libepctx.a

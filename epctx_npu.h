@@ -466,8 +466,10 @@ extern "C" {
 #define EPCTX__APART
 #endif
 
-/* Register tiles need fully unrolled loops; gcc -O2 does not unroll them by itself. */
-#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 8 && !defined(__OPTIMIZE_SIZE__)
+/* Register tiles need fully unrolled loops; -O2 does not unroll them by itself, or too late. */
+#if defined(__clang__) && defined(__OPTIMIZE__) && !defined(__OPTIMIZE_SIZE__)
+#define EPCTX__UNROLL _Pragma("clang loop unroll(full)")
+#elif defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 8 && !defined(__OPTIMIZE_SIZE__)
 #define EPCTX__UNROLL _Pragma("GCC unroll 16")
 #else
 #define EPCTX__UNROLL
@@ -698,14 +700,27 @@ static bool epctx__runnable(epctx_str name) {
  * >>numbers: bit-identical arithmetic on every machine
  * ============================================================ */
 
+/* x as a float. The registers of an x87 hold more digits, and keep them over assignments with gcc
+ * unless it gets -std=cNN, with clang always. */
+static EPCTX__INLINE float epctx__rounded(float x) {
+#if defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD == 0
+    return x;
+#else
+    volatile float y = x;
+    return y;
+#endif
+}
+
 static EPCTX__INLINE float epctx__float_of(uint32_t bits) {
     float f;
     memcpy(&f, &bits, 4);
     return f;
 }
 
+/* Rounded, lest epctx__float_of gives back more digits than the bits have. */
 static EPCTX__INLINE uint32_t epctx__bits_of(float f) {
     uint32_t bits;
+    f = epctx__rounded(f);
     memcpy(&bits, &f, 4);
     return bits;
 }
@@ -1078,7 +1093,8 @@ static float epctx__atanh(float x) {
 
 static EPCTX__INLINE float epctx__softplus(float x) {
     const float e = epctx__exp(-epctx__abs(x));
-    const float u = 1.0f + e, d = u - 1.0f; /* log(1 + e), corrected for the rounding of 1 + e */
+    const float u = epctx__rounded(1.0f + e);
+    const float d = u - 1.0f; /* log(1 + e), corrected for the rounding of 1 + e */
     const float tail = epctx__choose(d == 0.0f, e, epctx__log(u) * (e / d));
     return epctx__choose(x > 0.0f, x + tail, tail);
 }
@@ -1088,8 +1104,9 @@ static EPCTX__INLINE float epctx__elu(float x, float width, float height) {
 }
 
 /* A loop over `count` elements, first in chunks of constant length: gcc -O2 vectorizes those, but
- * not an unknown count. `statement` sees the index as `at`. */
-#ifdef __OPTIMIZE_SIZE__
+ * not an unknown count; clang does the opposite: it unrolls those before. `statement` sees the index
+ * as `at`. */
+#if defined(__OPTIMIZE_SIZE__) || defined(__clang__)
 #define EPCTX__CHUNKS 0
 #else
 #define EPCTX__CHUNKS 1
@@ -4363,7 +4380,7 @@ static bool epctx__check_dequantize(const epctx__quantize *p, epctx__needs *need
  * The limits are integers, so that it is exact to clamp before; the sum has no bits for a fraction.
  * No branches, so that loops vectorize. */
 static EPCTX__INLINE uint32_t epctx__steps(float v, float least, float most, float zero) {
-    v = epctx__within(v, least, most);
+    v = epctx__within(epctx__rounded(v), least, most);
     return epctx__bits_of(v + EPCTX__FAR) - epctx__bits_of(EPCTX__FAR) + (uint32_t)(int32_t)zero;
 }
 
@@ -4916,7 +4933,7 @@ static uint8_t epctx__requantize(const epctx__requant *s, uint32_t sum, float sc
 #ifdef EPCTX_NPU_FIXED_POINT
     return epctx__fixed_step(s, epctx__fixed_scaled(v, scale));
 #else
-    return (uint8_t)(epctx__steps((float)v * scale, (float)(s->low - s->zero),
+    return (uint8_t)(epctx__steps(epctx__rounded((float)v) * scale, (float)(s->low - s->zero),
                                   (float)(s->high - s->zero), (float)s->zero) &
                      0xff);
 #endif
@@ -5591,9 +5608,9 @@ static EPCTX__INLINE uint32_t epctx__joined(const epctx__integer_add *p, uint8_t
         p->product != 0 ? epctx__fixed_times(one, two) : epctx__fixed_sum(one, two);
     return epctx__fixed_step(&p->y, epctx__fixed_ratio(both, epctx__fixed_float(p->y_scale)));
 #else /* products chosen among two, so that no compiler fuses them with the sum */
-    const float one = epctx__choose(p->count != 0, (float)a * p->a_scale, 0.0f);
-    const float two = epctx__choose(p->count != 0, (float)b * p->b_scale, 0.0f);
-    const float both = epctx__choose(p->product != 0, one * two, one + two);
+    const float one = epctx__rounded(epctx__choose(p->count != 0, (float)a * p->a_scale, 0.0f));
+    const float two = epctx__rounded(epctx__choose(p->count != 0, (float)b * p->b_scale, 0.0f));
+    const float both = epctx__rounded(epctx__choose(p->product != 0, one * two, one + two));
     return epctx__steps(both / p->y_scale, (float)(p->y.low - p->y.zero),
                         (float)(p->y.high - p->y.zero), (float)p->y.zero);
 #endif

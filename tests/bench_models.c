@@ -21,9 +21,9 @@
 
 #include "epctx_npu.h"
 #include "examples/conformance/ort_driver.h"
-#include "examples/epctx/cli.h"
-#include "examples/epctx/session.h"
-#include "examples/epctx/tensors.h"
+#include "examples/epctx/core/cli.h"
+#include "examples/epctx/core/session.h"
+#include "examples/epctx/core/tensors.h"
 
 #define MOST    8
 #define ROUNDS  6

@@ -8,7 +8,8 @@
 # NAME: a model of the folder $EPCTX_TEST_MODELS; --kernels: of one operator, by
 # tests/judge/kernels.py, '*' for all. Without arguments: the models that tests/test_npu_models.sh
 # runs whole (without that folder those of the demo), then all kernels. With LEVEL=avx2 or
-# LEVEL=portable in the environment the NPU uses no faster instructions than these.
+# LEVEL=portable in the environment the NPU uses no faster instructions than these; with
+# NPU_CC=clang that compiler builds it.
 set -eu
 cd "$(dirname "$0")/.."
 bench=build/bench_models
@@ -22,15 +23,17 @@ case ${LEVEL:-} in
     portable) limit=-DEPCTX_NPU_NO_SIMD ;;
     *) limit= ;;
 esac
-objects=$(find build/obj/examples/epctx -name '*.o' ! -name main.o ! -path '*/ops/*')
-if [ -n "$limit" ]; then # found before that of the library
-    npu=build/bench_npu_$LEVEL.o
-    ${CC:-gcc} -std=c11 -O2 -I. "$limit" -DEPCTX_NPU_IMPLEMENTATION -x c -c epctx_npu.h -o "$npu"
+objects=$(find build/obj/examples/epctx/*/ -name '*.o' ! -name driver.o ! -path '*/ops/*')
+if [ -n "$limit${NPU_CC:-}" ]; then # found before that of the library
+    npu=build/bench_npu.o
+    # shellcheck disable=SC2086
+    ${NPU_CC:-${CC:-gcc}} -std=c11 -O2 -I. $limit -DEPCTX_NPU_IMPLEMENTATION -x c \
+        -c epctx_npu.h -o "$npu"
     objects="$objects $npu"
 fi
 # shellcheck disable=SC2086
-${CC:-gcc} -std=c11 -D_GNU_SOURCE -O2 -I. -isystem "$headers" tests/bench_models.c \
-    examples/conformance/ort_driver.c $objects build/libepctx_ops.a \
+${CC:-gcc} -std=c11 -D_GNU_SOURCE -O2 -I. -Iexamples/epctx -isystem "$headers" \
+    tests/bench_models.c examples/conformance/ort_driver.c $objects build/libepctx_ops.a \
     build/libepctx.a ${NANOPB_LIBS:--lprotobuf-nanopb} -lsodium -lm -pthread -ldl -o $bench
 if [ $# -eq 0 ]; then
     if [ -n "${EPCTX_TEST_MODELS:-}" ]; then
@@ -42,8 +45,9 @@ if [ $# -eq 0 ]; then
     fi
     set -- "$@" --kernels '*'
 fi
+echo "NPU built by $(${NPU_CC:-${CC:-gcc}} --version | head -n 1), level ${LEVEL:-all}"
 mkdir -p build/kernels
-"${PYTHON:-/usr/bin/python3}" tests/judge/kernels.py build/kernels
+"$(tests/deps.sh where python)" tests/judge/kernels.py build/kernels
 folder=${EPCTX_TEST_MODELS:-}/onnx
 for name in "$@"; do
     shift

@@ -48,7 +48,7 @@ python_names() { sources '(' -name '*.py' -o -path ./tests/run ')' | xargs pyfla
 
 yaml() {
     sources '(' -name '*.yml' -o -name .clang-format -o -name .clang-tidy ')' |
-        xargs "$python" -c '
+        xargs /usr/bin/python3 -c '
 import sys, yaml
 for name in sys.argv[1:]:
     try:
@@ -63,10 +63,11 @@ man_page() { groff -man -ww -z -Kutf8 examples/epctx/epctx.1; }
 test_names() {
     words=$(sed -n 's/^ \* >>\([a-z]*\)\(:.*\)*$/\1/p' epctx.h | sort -u)
     words="$words npu $(basename -s .h examples/epctx/ops/*.h)"
-    words="$words $(basename -s .c examples/epctx/*.c)"
-    words="$words facts faults threads plugin api bad build cli conformance demo deps docs embed examples"
+    words="$words $(basename -s .c examples/epctx/commands/*.c)"
+    words="$words facts faults threads plugin api bad build cli conformance demo deps docs embed"
+    words="$words examples"
     words="$words files firmware fleet fuzz guide guides headers install ort platforms readme"
-    words="$words completion rules scaling schema web"
+    words="$words combine completion convert delivery depfile rules scaling schema web"
     for file in tests/test_*.c tests/test_*.sh; do
         name=${file#tests/test_}
         case " $(echo "$words" | tr '\n' ' ') " in
@@ -76,13 +77,25 @@ test_names() {
     done
 }
 
+# objects JUDGE FOLDER OBJECTS MAIN: in make lint the plugin and the conformance suite may not be
+# built.
+objects() {
+    if [ -e "$3/$2/$4" ]; then finds "$1 of $2" "$python" -B "tests/judge/$1.py" "$2" "$3"
+    else echo "skip $1 of $2: it is not built"; fi
+}
+
 "$python" -B tests/format.py --check || status=1
 with shellcheck "shell scripts" shell_scripts
 with pyflakes3 "Python" python_names
-if "$python" -c 'import yaml' 2>/dev/null; then finds "YAML" yaml
+if /usr/bin/python3 -c 'import yaml' 2>/dev/null; then finds "YAML" yaml
 else echo "skip YAML: python3-yaml is not here"; fi
 with groff "man page" man_page
 finds "lines" "$python" -B tests/judge/lines.py
 finds "mutations" tests/mutate.sh --check
 finds "names of tests" test_names
+objects circles examples/epctx "$build/obj" main.o
+for judge in circles globals; do
+    objects $judge examples/conformance "$build/obj" main.o
+    objects $judge examples/plugin_ep "$build/plugin" factory.o
+done
 exit $status

@@ -5,7 +5,7 @@ cd "$(dirname "$0")/.."
 status=0
 work=${EPCTX_TEST_FOLDER:-build}/matrix
 mkdir -p "$work"
-for version in 1.29.0 1.24.3 1.22.0; do
+for version in 1.30.0 1.29.0 1.24.3 1.22.0; do
     binding=$(sh tests/deps.sh where ort-$version) || exit 1
     EPCTX_ORT_LIBRARY=$(dirname "$binding")/libonnxruntime.so.1
     export EPCTX_ORT_LIBRARY

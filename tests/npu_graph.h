@@ -7,7 +7,9 @@
 
 #include "epctx_npu.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -180,6 +182,15 @@ GB_FN void gb_attr_ints(graph_builder *b, const char *name, size_t count, const 
     a->ints = gb_dims(b, (int)count, values);
 }
 
+/* With EPCTX_TEST_BYTES in the environment: a line of each binary, for other machines, too. */
+GB_FN void gb_print_bytes(const epctx_buffer *blob) {
+    uint64_t sum = UINT64_C(14695981039346656037); /* FNV-1a */
+    size_t i;
+    if (!getenv("EPCTX_TEST_BYTES")) return;
+    for (i = 0; i < blob->size; i++) sum = (sum ^ blob->data[i]) * UINT64_C(1099511628211);
+    printf("bytes %" PRIx64 "\n", sum);
+}
+
 /* Compiles into a blob; `blob` is initialised here and freed by the caller. */
 GB_FN epctx_status gb_compile(const graph_builder *b, epctx_npu_stats *stats, epctx_buffer *blob,
                               epctx_error *error) {
@@ -197,7 +208,9 @@ GB_FN epctx_status gb_compile(const graph_builder *b, epctx_npu_stats *stats, ep
         return status;
     }
     if (stats) *stats = npu.stats;
-    return backend.finish_fn(backend.self, build, blob, error);
+    status = backend.finish_fn(backend.self, build, blob, error);
+    if (status == EPCTX_OK) gb_print_bytes(blob);
+    return status;
 }
 
 /* Memory that may be handed to the executor, 64-aligned, freed with free(). */

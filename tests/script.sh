@@ -2,7 +2,13 @@
 
 # shellcheck shell=sh disable=SC2034 # what is set here is used by the scripts
 top=$PWD
-python=${PYTHON:-/usr/bin/python3}
+# The judges' Python. Before anything is fetched there may be none: what needs it says so.
+if [ -z "${PYTHON:-}" ] && PYTHON=$(sh tests/deps.sh where python 2>/dev/null); then
+    export PYTHON
+else
+    PYTHON=${PYTHON:-/usr/bin/python3}
+fi
+python=$PYTHON
 build=$top/${EPCTX_BUILD:-build} # what `make test` builds is in build/quick
 plain=$build/epctx
 epctx=$build/asan/epctx # with sanitizers; a script that cannot have them takes $plain
@@ -28,15 +34,16 @@ make_models() {
     done
 }
 
-# For judges that run ONNX Runtime.
+# For judges that run ONNX Runtime, Python's module.
 use_ort() {
-    ORT_BINDING=$(sh "$top/tests/deps.sh" where ort) || {
-        echo "FAIL ort: ONNX Runtime is not there"
+    "$python" -c 'import onnxruntime' 2>/dev/null || {
+        echo "FAIL ort: $python cannot import onnxruntime"
         exit 1
     }
-    ORT_DISABLE_TELEMETRY=1
-    export ORT_BINDING ORT_DISABLE_TELEMETRY
 }
+ort_run() { "$python" "$top/tests/judge/ort_run.py" "$@"; }
+# Of the outputs that two runs wrote into folders: the reference, then the other.
+compare() { "$python" "$top/examples/demo/compare.py" "$@"; }
 
 # Runs the tool; $code, $out and $err hold what came of it.
 epctx() {

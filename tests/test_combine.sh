@@ -167,15 +167,15 @@ cp plain_ctx.onnx away/
 before=$(state)
 epctx merge plain.onnx away/plain_ctx.onnx -o new.onnx
 refused "binary is missing" 1 "context binary 'plain_npu.bin'"
-# Root may write everywhere: as somebody else.
+# Root may write everywhere: without root's rights.
 chmod 555 out
 before=$(state)
 if [ "$(id -u)" -ne 0 ]; then
     epctx merge plain.onnx plain.onnx -o out/new.onnx
     refused "read-only folder" 1 "out/new.onnx"
 elif command -v setpriv >/dev/null; then
-    setpriv --reuid=65534 --clear-groups "$epctx" merge plain.onnx plain.onnx -o out/new.onnx \
-        >"$out" 2>"$err"
+    setpriv --inh-caps=-all --bounding-set=-all "$epctx" merge plain.onnx plain.onnx \
+        -o out/new.onnx >"$out" 2>"$err"
     code=$?
     refused "read-only folder" 1 "out/new.onnx"
 else

@@ -162,11 +162,13 @@ else
 fi
 mkdir locked
 cp e.onnx m_ctx.onnx m_npu.bin locked
-if chattr +i locked 2>/dev/null || { chmod a-w locked && [ ! -w locked ]; }; then
+refusal="not permitted" # root's word; anybody else hears of permissions
+if chattr +i locked 2>/dev/null || { refusal="Permission denied" && chmod a-w locked &&
+    [ ! -w locked ]; }; then
     before=$(ls -l locked)
-    epctx extract --in-place locked/e.onnx; result "read-only folder: extract" 1 "not permitted"
-    epctx embed --in-place locked/m_ctx.onnx; result "read-only folder: embed" 1 "not permitted"
-    epctx mv locked/m_npu.bin locked/x.bin; result "read-only folder: mv" 1 "not permitted"
+    epctx extract --in-place locked/e.onnx; result "read-only folder: extract" 1 "$refusal"
+    epctx embed --in-place locked/m_ctx.onnx; result "read-only folder: embed" 1 "$refusal"
+    epctx mv locked/m_npu.bin locked/x.bin; result "read-only folder: mv" 1 "$refusal"
     [ "$(ls -l locked)" = "$before" ] || fail "read-only folder" "it changed"
     chattr -i locked 2>/dev/null
     chmod u+w locked

@@ -173,9 +173,9 @@ cd ..
 
 # -- through ONNX Runtime --
 ep=$build/libtoy_ep.so
-if binding=$(sh "$top/tests/deps.sh" where ort) && [ -e "$ep" ]; then
+if library=$(sh "$top/tests/deps.sh" where ort) && [ -e "$ep" ]; then
     cp /usr/share/libonnx-testdata/data/node/test_mul/model.onnx mul.onnx
-    ln -sf "$(dirname "$binding")/libonnxruntime.so.1" libort.so
+    ln -sf "$library" libort.so
     cp "$ep" libep.so
     cat >ort.mk <<'END'
 .RECIPEPREFIX = >

@@ -179,8 +179,8 @@ if [ "$(id -u)" -ne 0 ]; then
     epctx set locked/m.onnx --in-place notes=x
     refused "a folder that is read-only" 1 "locked/m.onnx"
 elif command -v setpriv >/dev/null; then
-    setpriv --reuid=65534 --clear-groups "$epctx" set locked/m.onnx --in-place notes=x \
-        >"$out" 2>"$err"; code=$?
+    setpriv --inh-caps=-all --bounding-set=-all "$epctx" set locked/m.onnx --in-place \
+        notes=x >"$out" 2>"$err"; code=$?
     refused "a folder that is read-only" 1 "locked/m.onnx"
 else
     echo "skip a folder that is read-only: root may write it, and there is no setpriv"
@@ -277,8 +277,7 @@ done
 if [ $# -eq 0 ]; then
     echo "skip edits in ONNX Runtime: neither libonnx-testdata nor EPCTX_TEST_MODELS is there"
 else
-    ORT_BINDING=$(tests/deps.sh where ort) ORT_DISABLE_TELEMETRY=1 \
-        "$python" tests/judge/edit.py ${EPCTX_BUILD:-build}/epctx "$work/judge" --ort "$@" ||
-            status=1
+    use_ort
+    "$python" tests/judge/edit.py ${EPCTX_BUILD:-build}/epctx "$work/judge" --ort "$@" || status=1
 fi
 exit $status

@@ -57,13 +57,14 @@ share_cases="generate_group compiling_session_does_not_run generate_by_compile_a
     generating_session_fails model_not_written no_last_session groups_after_each_other group_refuses
     last_session_without_nodes binary_opened_once prefix graph_of_another_generation
     any_order_of_release same_model_twice graphs_come_back bad_binaries threads"
+rows_cases="named_buffers named_buffers_fail"
 
 # build_plugin COMPILER: $plugin
 build_plugin() {
     plugin=$work/$1/libvector_ep.so
     mkdir -p "$work/$1"
     common="-O0 -fPIC -fvisibility=hidden -DEPCTX_NO_WIRE -I. -Iexamples/plugin_ep"
-    for file in epctx graph node status; do
+    for file in epctx graph node buffers status; do
         # shellcheck disable=SC2086 # a list of words
         ${CC:-gcc} $common -isystem "$headers" -c examples/plugin_ep/$file.c \
             -o "$work/$1/$file.o" >"$work/log" 2>&1 || return 1
@@ -106,6 +107,8 @@ for cxx in g++ clang++; do
     try_cases test_plugin $plugin_cases
     # shellcheck disable=SC2086
     try_cases test_plugin_share $share_cases
+    # shellcheck disable=SC2086
+    try_cases test_plugin_rows $rows_cases
     if ! [ -x "$build/epctx-conformance" ]; then
         echo "skip embed_in_ep $cxx conformance: $build/epctx-conformance is not built"
         continue

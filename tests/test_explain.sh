@@ -275,9 +275,34 @@ Device NPU is not available|driver
 libQnnHtp.so: cannot open shared object file: No such file or directory|ldd
 ep.context_embed_mode|A session option
 [VITIS AI EP] cannot open C:/temp/me/vaip/.cache/k/context.json|epctx embed
+EP 'MyEP' does not support the registered EPContext data write callback.|SetEpContextDataWriteFunc
+EP 'MyEP' does not support the registered EPContext data read callback.|SetEpContextDataReadFunc
+EP 'MyEP' returned unknown EPContext data support flags: 4|ort_version_supported 31
+EP 'MyEP' was compiled with API version 24, which predates GetWeightlessSupport|before 1.29
+EP 'MyEP' does not implement GetWeightlessSupport. |epctx info
+inserted was false. Duplicate model-local function identifier: a:b|E070
+Function inlining exceeded the configured cumulative node expansion limit while expanding 'my:F'.|E071
+Function inlining exceeded the configured cumulative protobuf expansion limit while expanding 'my:F'.|E071
+Subgraph input count does not match the number of inputs provided by the parent node '' (OpType: Loop).|E072
+Invalid positive integer value '0' for session configuration 'session.function_expansion_node_limit'.|above 0
+No graph was found in the protobuf.|epctx info
+Initializer 'w': data field count (3) does not match expected count from shape (4)|E046
+Initializer 'w': raw_data size (3 bytes) does not match expected size from shape and data type (16 bytes)|E046
+OrtEpFactory must implement ReleaseAllocator when OrtEp::CreateAllocator or OrtEpFactory::CreateAllocator is implemented.|EP authors
+Exit code: -1073740791|crashed
+Op (Reshape) [ShapeInferenceError] Cannot parse data from external tensors. Please load|init --inline
 END
 epctx explain "$(printf 'not found\nloading out/model_ctx.onnx\nsoc_model 43, encryption off')"
 said "words of different lines are no message" 1 "nothing is known"
+# Exit codes of Windows are none of QNN's, although their lower half may be.
+for number in 0xC0000409 0xC0000005 0xC0001389 3221226505; do
+    epctx explain "$number"
+    if grep -q "QNN error" out; then
+        fail "explain $number is no error of QNN" "QNN error"
+    else
+        ok "explain $number is no error of QNN"
+    fi
+done
 epctx explain "error in line 5005 of the file"
 said "a number that is no error" 1 "nothing is known"
 epctx explain --json "Error code 5005, Segmentation fault, DmlExecutionProvider"

@@ -45,9 +45,11 @@ else
     done
 fi
 mkdir -p "$work/mount"
-if unshare -rm mount -t tmpfs tmpfs "$work/mount" 2>/dev/null; then
+# Of a file system with room for some files more it is mounted again.
+if unshare -rm sh -c 'mount -t tmpfs -o size=512k tmpfs "$1" &&
+    mount -o remount,nr_inodes=64,size=64k "$1"' sh "$work/mount" 2>/dev/null; then
     unshare -rm "$python" -B "$judge" "$epctx" "$work" full || status=1
 else
-    echo "skip files, full: no file system can be mounted here"
+    echo "skip files, full: no file system can be mounted and made smaller here"
 fi
 exit $status

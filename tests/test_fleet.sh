@@ -82,7 +82,7 @@ else fail "and said so" "expected a time limit and a signal"; fi
 said "the others went on" 1 "4 done, 0 cached, 4 failed"
 
 # -- an EP in a library, through ONNX Runtime --
-if binding=$(sh "$top/tests/deps.sh" where ort) && [ -e "$build/libtoy_ep.so" ]; then
+if library=$(sh "$top/tests/deps.sh" where ort) && [ -e "$build/libtoy_ep.so" ]; then
     cp /usr/share/libonnx-testdata/data/node/test_mul/model.onnx mul.onnx
     cat >library.toml <<END
 epctx = "$plain"
@@ -90,7 +90,7 @@ model = [{path = "mul.onnx"}]
 [[ep]]
 name = "toy"
 library = "$build/libtoy_ep.so"
-ort = "$(dirname "$binding")/libonnxruntime.so.1"
+ort = "$library"
 END
     fleet plan library.toml -o by_ort
     ninja -C by_ort -k 0 >log 2>&1

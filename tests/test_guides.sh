@@ -6,12 +6,12 @@ set -u
 cd "$(dirname "$0")/.."
 . tests/script.sh
 start guides
-binding=$(sh tests/deps.sh where ort) || {
+EPCTX_ORT_LIBRARY=$(sh tests/deps.sh where ort) || {
     echo "FAIL ort: ONNX Runtime is not there"
     exit 1
 }
 # The EP of guides/any-ep.md.
-EPCTX_ORT_LIBRARY=$(dirname "$binding")/libonnxruntime.so.1 EP=$build/libepctx_ep.so
+EP=$build/libepctx_ep.so
 export EPCTX_ORT_LIBRARY EP
 "$python" tests/judge/guide.py run "$work" "$plain" examples/guides/*.md || status=1
 exit $status

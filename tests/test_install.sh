@@ -56,6 +56,29 @@ if grep -qF "$top" "$stage/usr/bin/epctx"; then
     fail "tool is the same from every folder" "$top is in it"
 else ok "tool is the same from every folder"; fi
 
+# -- whatever the environment is by then, what was built is copied --
+before=$(cksum <"$plain")
+other="NANOPB_LIBS=-lother NANOPB_CFLAGS=-I/other EPCTX_NO_PACKAGE=1 EPCTX_CACHE=/nowhere CC=false"
+for how in "env -i PATH=$PATH HOME=/nowhere EPCTX_BUILD=${EPCTX_BUILD:-build}" "env $other"; do
+    # shellcheck disable=SC2086 # words
+    $how make --no-print-directory -C "$top" install DESTDIR="$work/again" PREFIX=/usr \
+        >"$out" 2>"$err"
+    code=$?
+    said "install, ${how%% PATH*}" 0
+    if diff -r "$stage" "$work/again" >"$out" && [ "$before" = "$(cksum <"$plain")" ]; then
+        ok "install, ${how%% PATH*}: the same files"
+    else fail "install, ${how%% PATH*}: the same files" "others are installed, or built"; fi
+    rm -rf "$work/again"
+done
+mkdir "$work/unbuilt"
+top_make install-tool DESTDIR="$work/again" EPCTX_BUILD="$work/unbuilt"
+said "install, nothing is built" 2 "is not built: run make"
+if [ -e "$work/again" ]; then fail "install, nothing is built" "something is installed"; fi
+cp "$plain" "$work/unbuilt/epctx"
+touch -d '1 hour' "$work/unbuilt/config"
+top_make install-tool DESTDIR="$work/again" EPCTX_BUILD="$work/unbuilt"
+said "install, a build that did not end" 2 "is not of the last build"
+
 mkdir -p "$stage/usr/share/doc/other"
 top_make uninstall DESTDIR="$stage" PREFIX=/usr
 said "uninstall" 0
@@ -227,7 +250,7 @@ cd "$work" || exit 1
 tar -tzf first.tar.gz | grep -v '/$' | sed "s|^epctx-$version/||" | LC_ALL=C sort >found
 git -C "$top" ls-tree -r --name-only HEAD | LC_ALL=C sort >expected
 same "dist: every file" expected found
-object=build/obj/examples/epctx/json.o
+object=build/obj/examples/epctx/core/json.o
 for clone in "$work/clone" "$work/a longer name/clone"; do
     works "an object" make --no-print-directory -C "$clone" CFLAGS="-O0 -g" $object
 done
@@ -278,7 +301,7 @@ done
 (cd "$top" && unset NANOPB_SOURCE && EPCTX_OFFLINE=1 EPCTX_CACHE=$work/no_cache \
     sh tests/deps.sh nanopb) >"$out" 2>"$err"
 code=$?
-said "EPCTX_OFFLINE" 1 "missing: nanopb's source package"
+said "EPCTX_OFFLINE" 1 "missing: nanopb "
 
 # -- completion in bash --
 cat >complete.bash <<'E3'

@@ -3,11 +3,12 @@
 # runs: once
 set -eu
 cd "$(dirname "$0")/.."
+. tests/script.sh
 data=/usr/share/libonnx-testdata/data
 if ! [ -d $data ]; then
     echo "skip backend nodes: $data is not there"
     exit 0
 fi
-exec "${PYTHON:-/usr/bin/python3}" tests/judge/backend_nodes.py \
+exec "$python" tests/judge/backend_nodes.py \
     "${EPCTX_BUILD:-build}/epctx" $data \
     tests/backend_nodes_unsupported.txt

@@ -6,7 +6,6 @@ set -u
 cd "$(dirname "$0")/.."
 . tests/script.sh
 epctx=$plain
-demo=$top/examples/demo
 models=${EPCTX_TEST_MODELS:-}/onnx
 
 # What the reference NPU runs completely. A name leaves this list only when its
@@ -38,8 +37,8 @@ check() {
     mkdir "$1" &&
         "$epctx" compile --require-all ${2:+--dim "$2"} "$models/$1.onnx" -o "$1/m_ctx.onnx" &&
         "$epctx" run "$1/m_ctx.onnx" --seed 1 --dump "$1/npu" &&
-        node "$demo/ort_run.js" "$models/$1.onnx" "$1/npu" "$1/ort" --threads 1 --exact 1 &&
-        node "$demo/compare.js" "$1/ort" "$1/npu"
+        ort_run --exact "$models/$1.onnx" "$1/npu" "$1/ort" &&
+        compare "$1/ort" "$1/npu"
 }
 
 for entry in $whole $open; do

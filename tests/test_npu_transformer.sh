@@ -6,7 +6,6 @@ set -u
 cd "$(dirname "$0")/.."
 . tests/script.sh
 epctx=$plain
-demo=$top/examples/demo
 layers=2
 use_ort
 start npu_transformer
@@ -25,8 +24,8 @@ compiles() {
 # run_both NAME FOLDER: its inputs through the reference NPU and through ONNX Runtime
 run_both() {
     "$epctx" run "$1_ctx.onnx" --input-dir "$2" --output-dir "$2/npu" &&
-        node "$demo/ort_run.js" "$1.onnx" "$2" "$2/ort" --threads 1 &&
-        node "$demo/compare.js" "$2/ort" "$2/npu"
+        ort_run "$1.onnx" "$2" "$2/ort" &&
+        compare "$2/ort" "$2/npu"
 }
 
 prefill() {

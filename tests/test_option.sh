@@ -36,6 +36,39 @@ else
     echo "skip keys: no header of ONNX Runtime, make deps-plugin gets it"
 fi
 
+# The table of all keys against the header and, for later releases, the library: nothing is missing,
+# and nothing is there that neither has.
+library=${EPCTX_ORT_LIBRARY:-$(sh tests/deps.sh where ort)}
+[ ! -d "$library" ] || library=$library/libonnxruntime.so.1
+sed -n 's/^option: \([a-z0-9_.]*\).*/\1/p' examples/epctx/facts/options.facts | grep -v '^epctx\.' \
+    >"$work/keys"
+if [ ! -e "$header" ] || [ ! -e "$library" ]; then
+    echo "skip all keys: no header or library of ONNX Runtime"
+else
+    spaces='(session|ep|optimization|mlas)'
+    tr '\n' ' ' <"$header" | grep -oE 'kOrt[A-Za-z0-9_]+ *= *"[^"]+"' | cut -d '"' -f 2 |
+        grep -E "^$spaces\." >"$work/named"
+    # Strings of the library, whole: others are made of pieces there.
+    tr -c '[:print:]' '\n' <"$library" |
+        grep -aE "^$spaces\.[a-z0-9_.]{6,}[a-z0-9_]\$" >"$work/strings"
+    sort -u "$work/named" "$work/strings" >"$work/both"
+    sort -u "$work/keys" >"$work/sorted"
+    missing=$(comm -13 "$work/sorted" "$work/both" | tr '\n' ' ')
+    surplus=
+    for key in $(comm -23 "$work/sorted" "$work/both"); do
+        grep -qaF "$key" "$library" || surplus="$surplus $key"
+    done
+    if [ -n "$missing" ]; then
+        fail "all keys of ONNX Runtime" "not in examples/epctx/facts/options.facts: $missing"
+    elif grep -qx session.function_expansion_node_limit "$work/strings" && [ -n "$surplus" ]; then
+        fail "all keys of ONNX Runtime" "neither in the header nor in the library:$surplus"
+    elif [ "$(wc -l <"$work/keys")" -lt 100 ]; then
+        fail "all keys of ONNX Runtime" "only $(wc -l <"$work/keys") keys"
+    else
+        ok "all keys of ONNX Runtime"
+    fi
+fi
+
 # -- dry run --
 "${PYTHON:-/usr/bin/python3}" tests/judge/make_model.py plain "$work/m.onnx" || exit 1
 cd "$work" || exit 1
@@ -72,4 +105,28 @@ dry "dry run with a folder as output" 1 "should not point to a folder" -o out.d/
 touch m_npu.bin
 dry "dry run with an output that exists" 1 "m_npu.bin: exists already" m.onnx
 dry "dry run that may replace" 0 "binary         m_npu.bin" -f m.onnx
+
+# -- misspelled keys --
+while IFS='|' read -r key text; do
+    epctx explain "$key"
+    case $text in
+    "") said "no word about $key" 1 "nothing is known" ;;
+    *) said "explain $key" 0 "$text" ;;
+    esac
+done <<'END'
+session.function_expansion_node_limit|since 1.31
+session.function_expansion_byte_limit|1073741824
+session.disable_prepacking|A session option of ONNX Runtime.
+session.function_expansion_node_limt|did you mean 'session.function_expansion_node_limit'?
+session.function_expansion_limit|did you mean 'session.function_expansion_
+sesion.disable_prepacking|did you mean 'session.disable_prepacking'?
+session.Disable_Prepacking|did you mean 'session.disable_prepacking'?
+ep.cuda.fpa_intb_gem|did you mean 'ep.cuda.fpa_intb_gemm'?
+ep.context_embedmode|did you mean 'ep.context_embed_mode'?
+ep.dynamic.workload_typ|did you mean 'ep.dynamic.workload_type'?
+ep.acme.fpa_intb_gemm|
+ep.acme.share_ep_contexts|
+acme.turbo|
+turbo|
+END
 exit $status

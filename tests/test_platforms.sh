@@ -1,7 +1,7 @@
 #!/bin/sh
 # The same model gives the same bytes and, within rounding, the same results everywhere: other
-# processors (EPCTX_PLATFORMS names their folders under build/), other compilers and options, the
-# implementation as C and as C++.
+# processors (EPCTX_PLATFORMS names their folders under build/), other compilers and options, their
+# default flags, the implementation as C and as C++.
 set -u
 cd "$(dirname "$0")/.."
 . tests/script.sh
@@ -49,14 +49,35 @@ same() {
             fail "$name $base" "expected the bytes of the host's context model, they differ"
         elif ! cmp -s "${model%_ctx.onnx}_npu.bin" "$folder/${base}_npu.bin"; then
             fail "$name $base" "expected the bytes of the host's context binary, they differ"
-        elif ! node examples/demo/compare.js "${model%_ctx.onnx}" "$folder/$base" \
-                >"$work/log" 2>&1; then
+        elif ! compare "${model%_ctx.onnx}" "$folder/$base" >"$work/log" 2>&1; then
             fail "$name $base" "expected the host's outputs, found: $(tail -n 1 "$work/log")"
         else
             echo "ok $name $base"
         fi
     done
 }
+
+# numbers NAME RUNNER LINK...: all cases of test_npu_kernels, with the sums of their binaries, by
+# the headers compiled into $work/NAME; LINK: with what
+numbers() {
+    name=$1 runner=$2
+    shift 2
+    [ -e "$work/numbers" ] ||
+        EPCTX_TEST_BYTES=1 build/tests/test_npu_kernels 2>/dev/null | kernel_lines >"$work/numbers"
+    if ! "$@" "$work/$name"/*.o -lm -o "$work/$name/kernels" >"$work/log" 2>&1; then
+        fail "$name kernels" "expected to link, found: $(tail -n 1 "$work/log")"
+        return
+    fi
+    EPCTX_TEST_BYTES=1 $runner "$work/$name/kernels" 2>/dev/null | kernel_lines >"$work/log"
+    if [ -s "$work/log" ] && cmp -s "$work/numbers" "$work/log"; then
+        ok "$name kernels"
+    else
+        fail "$name kernels" "$(diff "$work/numbers" "$work/log" | grep -m 1 -E '^> FAIL|^[<>]')"
+    fi
+}
+
+# Of vector forms, only x86-64 has results.
+kernel_lines() { grep -v -e '^note ' -e '^ok integer_forms$'; }
 
 emulator() {
     case $1 in
@@ -70,15 +91,21 @@ emulator() {
 
 for platform in ${EPCTX_PLATFORMS:-i386 s390x}; do
     same "$platform" "$(emulator "$platform")" "$top/build/$platform/epctx"
+    # A static program cannot open ONNX Runtime, and says so.
+    $(emulator "$platform") "build/$platform/epctx" devices >"$work/log" 2>&1
+    if [ $? -eq 2 ] && grep -q "this build of epctx is a static program" "$work/log"; then
+        ok "$platform: ONNX Runtime"
+    else
+        fail "$platform: ONNX Runtime" "expected a refusal, found: $(tail -n 1 "$work/log")"
+    fi
 done
 
 # ----------------------------------------------------- compilers and options
 
 warnings="-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wcast-qual -Werror"
 
-# Of the tool, with what it needs where it was built with ONNX Runtime's headers.
-tool=$(find build/obj/examples/epctx build/obj/examples/conformance/ort_driver.o -name '*.o' \
-    2>/dev/null)
+# Of the tool.
+tool=$(find build/obj/examples/epctx/main.o build/obj/examples/epctx/*/ -name '*.o')
 
 # make_with NAME COMPILER LANGUAGE FLAGS...: an epctx whose headers were compiled that way
 make_with() {
@@ -100,6 +127,9 @@ make_with() {
 variant() {
     if make_with "$@" >"$work/log" 2>&1; then
         same "$1" "$work/$1/epctx"
+        name=$1 compiler=$2
+        shift 3
+        numbers "$name" env "$compiler" "$@" build/obj/tests/test_npu_kernels.o
     else
         fail "$1" "expected to compile, found: $(grep -m 1 -E 'error|undefined' "$work/log")"
     fi
@@ -120,6 +150,74 @@ if [ -n "${EPCTX_PLATFORMS:-}" ]; then # `make matrix`
     variant clang-O3-lto clang c -O3 -flto
     variant clang++-17 clang++ c++ -O2 -std=c++17
 fi
+
+# ------------------------------------------------------------- default flags
+# Users give -O2, or nothing: the language mode, excess precision and contraction are the
+# compiler's.
+
+# default_flags PLATFORM COMPILER LEVEL: as a user of that platform's compiler gets the headers
+default_flags() {
+    name=$1-$2$3 triple=$(triple_of "$1") language=c
+    case $2 in *++) language=c++ ;; esac
+    case $2 in
+    clang*) compiler="$2 --target=$triple -isystem /usr/$triple/include" ;;
+    *) compiler=$triple-$2 ;;
+    esac
+    mkdir -p "$work/$name"
+    for header in epctx:EPCTX epctx_npu:EPCTX_NPU; do
+        # shellcheck disable=SC2086 # a list of words
+        if ! $compiler "$3" -Wall -Wextra -Werror -D_FILE_OFFSET_BITS=64 -x $language \
+                -isystem "$nanopb" -D${header#*:}_IMPLEMENTATION -c "${header%:*}.h" \
+                -o "$work/$name/${header%:*}.o" >"$work/log" 2>&1; then
+            fail "$name ${header%:*}.h" "$(grep -m 1 -E 'error|warning' "$work/log")"
+            return
+        fi
+    done
+    numbers "$name" "$(emulator "$1")" "$triple-gcc" -static \
+        "build/$1/obj/tests/test_npu_kernels.o" "build/$1"/obj/nanopb/*.o
+}
+
+triple_of() {
+    case $1 in
+    i386) echo i686-linux-gnu ;;
+    s390x) echo s390x-linux-gnu ;;
+    arm64) echo aarch64-linux-gnu ;;
+    armhf) echo arm-linux-gnueabihf ;;
+    esac
+}
+
+# Does qemu multiply two floats to a double (MDEBR, which clang uses)? Those before 8.0 do not.
+emulator_multiplies() {
+    cat >"$work/multiply.c" <<'END'
+__attribute__((noinline)) static double product(float a, float b) {
+    return (double)a * (double)b;
+}
+int main(int argc, char **argv) {
+    (void)argv;
+    return product((float)argc + 2.0f, (float)argc + 4.0f) != 15.0;
+}
+END
+    clang --target=s390x-linux-gnu -isystem /usr/s390x-linux-gnu/include -O2 -c \
+        "$work/multiply.c" -o "$work/multiply.o" &&
+        s390x-linux-gnu-gcc -static "$work/multiply.o" -o "$work/multiply" &&
+        qemu-s390x "$work/multiply"
+}
+
+for platform in ${EPCTX_PLATFORMS:-i386 s390x}; do
+    [ -n "$(triple_of "$platform")" ] || continue
+    for kind in gcc-O2 g++-O2 clang-O2 clang++-O0 \
+            ${EPCTX_PLATFORMS:+gcc-O0 gcc-O3 clang-O0 clang-O3 clang++-O2}; do
+        case $platform-$kind in
+        s390x-clang*-O0) continue ;; # emulated, a quarter of an hour
+        s390x-clang*)
+            if ! emulator_multiplies; then
+                echo "skip $platform $kind: this qemu multiplies floats to doubles wrongly (MDEBR)"
+                continue
+            fi ;;
+        esac
+        default_flags "$platform" "${kind%-O*}" "-O${kind##*-O}"
+    done
+done
 
 # ------------------------------------------- targets that nothing here can run
 

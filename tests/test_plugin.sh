@@ -269,6 +269,7 @@ while read -r code name text; do mistake "$code" "$name" "$text"; done <<'END'
 1 dynamic_keys_alone dynamic_keys and dynamic_fn are for each other: only dynamic_keys is set
 1 dynamic_fn_alone dynamic_keys and dynamic_fn are for each other: only dynamic_fn is set
 1 convert_fn_alone ep_device.convert_fn is set without channels_last_fn
+1 metadata_odd ep_device.metadata: key 'size' has no value
 1 absent no device of MineExecutionProvider
 1 open_fails EP_FAIL : the SDK is not well in open_fn
 1 open_fails_silently open_fn of MineExecutionProvider fails without a message

@@ -139,7 +139,8 @@ static bool make_weighty(const char *name, bool external) {
     return save_model(name, &m) && ok;
 }
 
-static void optimized_too(OrtSessionOptions *options) {
+static void optimized_too(OrtSessionOptions *options, void *user) {
+    (void)user;
     ort_ok(ort->SetOptimizedModelFilePath(options, ort_path(in_folder("optimized.onnx"))));
 }
 

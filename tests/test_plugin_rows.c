@@ -809,17 +809,13 @@ TEST(vendor_id_is_not_asked) {
 
 /* ----------------------------------------------------------- named buffers */
 
-typedef OrtStatus *(ORT_API_CALL *read_function)(void *, const char *, OrtAllocator *, void **,
-                                                 size_t *);
-typedef OrtStatus *(ORT_API_CALL *write_function)(void *, const char *, const void *, size_t);
-
 /* An application that keeps one binary, "encrypted", in memory. */
 static struct store {
     char name[256];
     uint8_t *data;
     size_t size;
     unsigned reads, writes;
-    bool fail, unaligned, empty;
+    bool fail, unaligned, empty, freed;
 } store;
 
 static OrtStatus *ORT_API_CALL store_write(void *state, const char *name, const void *data,
@@ -846,23 +842,22 @@ static OrtStatus *ORT_API_CALL store_read(void *state, const char *name, OrtAllo
     *size = s->empty ? 0 : s->size;
     *data = allocator->Alloc(allocator, s->size + 1);
     if (!*data) return ort->CreateStatus(ORT_FAIL, "no memory");
+    if (s->freed) { /* it gives back what it took, and does not clear what it told */
+        allocator->Free(allocator, *data);
+        return ort->CreateStatus(ORT_RUNTIME_EXCEPTION, "half of it is lost");
+    }
     for (i = 0; i < s->size; i++) ((uint8_t *)*data)[i] = s->data[i] ^ 0x5a;
     return NULL;
 }
 
-static void set_reader(OrtSessionOptions *options) {
-    typedef OrtStatus *(ORT_API_CALL * set_function)(OrtSessionOptions *, read_function, void *);
-    set_function set = (set_function)ort->GetExperimentalFunction(
-        "OrtApi_SessionOptions_SetEpContextDataReadFunc_SinceV28");
-    if (set) ort_ok(set(options, store_read, &store));
+static void set_reader(OrtSessionOptions *options, void *user) {
+    (void)user;
+    if (!ort_set_reader(options, store_read, &store)) test_fail(__FILE__, __LINE__, "%s", ort_text);
 }
 
 static void set_writer(OrtModelCompilationOptions *options) {
-    typedef OrtStatus *(ORT_API_CALL * set_function)(OrtModelCompilationOptions *, write_function,
-                                                     void *);
-    set_function set = (set_function)ort->GetExperimentalFunction(
-        "OrtCompileApi_ModelCompilationOptions_SetEpContextDataWriteFunc_SinceV28");
-    if (set) ort_ok(set(options, store_write, &store));
+    if (!ort_set_writer(options, store_write, &store))
+        test_fail(__FILE__, __LINE__, "%s", ort_text);
 }
 
 static void store_clear(void) {
@@ -940,6 +935,9 @@ TEST(named_buffers_fail) {
     store.fail = true;
     CHECK_ORT_FAILS(make_session(&spec), ORT_RUNTIME_EXCEPTION, "the key is lost");
     store.fail = false;
+    store.freed = true;
+    CHECK_ORT_FAILS(make_session(&spec), ORT_RUNTIME_EXCEPTION, "half of it is lost");
+    store.freed = false;
     store.empty = true;
     CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_GRAPH, "gave no bytes");
     store.empty = false;
@@ -955,6 +953,106 @@ TEST(named_buffers_fail) {
     CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_GRAPH, "ep_cache_context");
     CHECK_INT(store.reads, 0);
     store_clear();
+}
+
+/* Sessions and compilations of an EP that tells ORT which callbacks it uses. */
+enum {
+    FLAGS_PLAIN,          /* no callback */
+    FLAGS_READ_PLAIN,     /* a read callback, and nothing to read */
+    FLAGS_WRITE,          /* compile, the binary apart */
+    FLAGS_WRITE_EMBEDDED, /* compile, the binary in the model */
+    FLAGS_READ,           /* load, the binary apart */
+    FLAGS_READ_EMBEDDED,  /* load, the binary in the model */
+    FLAGS_READ_GENERATE,  /* generate by session options, with a read callback */
+    FLAGS_COUNT
+};
+
+/* In a process with bad_ep.c: one line for each into a file beside the model. */
+static int with_flags(const char *name, const char *model) {
+    char path[PATH_MAX], *at;
+    FILE *out;
+    int i;
+    snprintf(folder, sizeof folder, "%.*s", (int)(strrchr(model, '/') - model), model);
+    snprintf(path, sizeof path, "%s/flags.txt", folder);
+    out = fopen(path, "w");
+    if (!out || !run_self_begin(name) || !register_library("bad", PLUGIN("bad_ep"))) return 3;
+    store.fail = true;
+    for (i = 0; i < FLAGS_COUNT; i++) {
+        ort_spec spec = spec_of(model);
+        ort_output output = {0};
+        bool ok;
+        if (i == FLAGS_WRITE || i == FLAGS_WRITE_EMBEDDED) {
+            output.path = in_folder("w_ctx.onnx");
+            output.embed = i == FLAGS_WRITE_EMBEDDED;
+            output.more = set_writer;
+            ok = ort_compile_model(&spec, &output);
+        } else {
+            if (i == FLAGS_READ) spec.path = in_folder("f_ctx.onnx");
+            if (i == FLAGS_READ_EMBEDDED) spec.path = in_folder("e_ctx.onnx");
+            if (i == FLAGS_READ_GENERATE) spec.config = generate;
+            if (i != FLAGS_PLAIN) spec.more = set_reader;
+            ok = make_session(&spec);
+        }
+        for (at = ort_text; (at = strchr(at, '\n'));) *at = ' ';
+        fprintf(out, "%s\n", ok ? "made" : ort_text);
+    }
+    return fclose(out) == 0 ? 0 : 4;
+}
+
+TEST(data_support) {
+#define NO_WRITE \
+    "EP 'ToyExecutionProvider' does not support the registered EPContext data write callback"
+#define NO_READ \
+    "EP 'ToyExecutionProvider' does not support the registered EPContext data read callback"
+#define UNKNOWN "returned unknown EPContext data support flags: "
+#define PART    "this ONNX Runtime has 1 of the 4 functions"
+    static const struct {
+        const char *flags, *expected[FLAGS_COUNT];
+    } rows[] = {
+        {"0", {"made", "made", NO_WRITE, "made", NO_READ, "made", "made"}},
+        {"1", {"made", "made", NO_WRITE, "made", "the key is lost", "made", "made"}},
+        {"2", {"made", "made", "the store is full", "made", NO_READ, "made", "made"}},
+        {"3", {"made", "made", "the store is full", "made", "the key is lost", "made", "made"}},
+        {"7", {"made", "made", UNKNOWN, "made", UNKNOWN, "made", "made"}},
+        {"4", {"made", "made", UNKNOWN, "made", UNKNOWN, "made", "made"}},
+        {"fail", {"made", "made", "asleep", "made", "asleep", "made", "made"}},
+        {"names", {PART, PART, PART, PART, PART, PART, PART}},
+        {"none", {"made", "made", NO_WRITE, "made", NO_READ, "made", "made"}},
+    };
+    char *words[] = {program, "--flags", NULL, NULL};
+    char model[512], what[64], line[1024];
+    ort_output out = {0};
+    ort_spec spec;
+    size_t i, k;
+    if (ort_version < 31) SKIP("ONNX Runtime asks for the callbacks that an EP uses since 1.31");
+    CHECK_TRUE(make_one("m.onnx"));
+    snprintf(model, sizeof model, "%s", in_folder("m.onnx"));
+    words[2] = model;
+    spec = spec_of(model);
+    out.path = in_folder("f_ctx.onnx");
+    CHECK_ORT(ort_compile_model(&spec, &out));
+    out.path = in_folder("e_ctx.onnx");
+    out.embed = true;
+    CHECK_ORT(ort_compile_model(&spec, &out));
+    for (i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        FILE *results;
+        snprintf(what, sizeof what, "data_flags_%s", rows[i].flags);
+        CHECK_INT(run_self(words, what), 0);
+        results = fopen(in_folder("flags.txt"), "r");
+        CHECK_TRUE(results);
+        for (k = 0; k < FLAGS_COUNT; k++) {
+            if (!fgets(line, sizeof line, results)) line[0] = '\0';
+            if (!strstr(line, rows[i].expected[k]))
+                test_fail(__FILE__, __LINE__, "flags %s, session %d: expected '%s', found '%s'",
+                          rows[i].flags, (int)k, rows[i].expected[k], line);
+        }
+        fclose(results);
+        /* Only what was made is there: never a plain file in the place of a callback's. */
+        CHECK_TRUE(!exists(binary_name("w")));
+        remove(in_folder("m_ctx.onnx"));
+        remove(in_folder(binary_name("m")));
+        remove(in_folder("w_ctx.onnx"));
+    }
 }
 
 /* ----------------------------------------------------------------- profile */
@@ -1129,6 +1227,7 @@ static const ort_case cases[] = {
     ORT_CASE_OF("toy", vendor_id_is_not_asked),
     ORT_CASE(named_buffers),
     ORT_CASE(named_buffers_fail),
+    ORT_CASE_OF("toy", data_support),
     ORT_CASE(profile_of_a_session),
     ORT_CASE(profile_of_a_run),
     ORT_CASE_OF("toy", profiles_apart),
@@ -1138,6 +1237,7 @@ static const ort_case cases[] = {
 int main(int argc, char **given) {
     char **argv = ort_words(argc, given);
     if (argc == 3 && strcmp(argv[1], "--trap") == 0) return with_trap(argv[0], argv[2]);
+    if (argc == 3 && strcmp(argv[1], "--flags") == 0) return with_flags(argv[0], argv[2]);
     if (!ort_test_begin(argv[0])) return ort_test_end();
     ort_test_cases(argc, argv, cases, sizeof cases / sizeof cases[0]);
     return ort_test_end();

@@ -15,7 +15,10 @@ if ! [ -x "$epctx" ] || ! [ -x "$share" ] || ! [ -x "$driver" ] ||
     exit 0
 fi
 # So that no shell is started to find it.
-EPCTX_ORT_LIBRARY=$(sh tests/deps.sh where ort | sed 's,[^/]*$,libonnxruntime.so.1,')
+EPCTX_ORT_LIBRARY=$(sh tests/deps.sh where ort) || {
+    echo "FAIL ort: ONNX Runtime is not there"
+    exit 1
+}
 export EPCTX_ORT_LIBRARY
 start plugin_share
 "$python" tests/judge/transformer.py "$work/pair" --layers 2 --width 128 || exit 1

@@ -232,7 +232,8 @@ static bool generate_ours(epctx_weightless_support which) {
 static const void *source_data; /* SessionOptionsSetWeightlessSourceModelBuffer */
 static size_t source_size;
 
-static void give_source(OrtSessionOptions *options) {
+static void give_source(OrtSessionOptions *options, void *user) {
+    (void)user;
     ort_ok(ort->SessionOptionsSetWeightlessSourceModelBuffer(options, source_data, source_size));
 }
 

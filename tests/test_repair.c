@@ -294,6 +294,107 @@ TEST(doubled_entries_of_any_size) {
     free(data);
 }
 
+/* A function of `domain` and `overload`, whose node is `op`. */
+static void add_function(bytes *model, const char *domain, const char *overload, const char *op) {
+    bytes f = {0}, opset = {0}, node = new_node(op, "", "", "a", "b");
+    put_str(&f, 1, "F");
+    put_str(&f, 4, "a");
+    put_str(&f, 5, "b");
+    put_child(&f, 7, &node);
+    put_str(&opset, 1, "");
+    put_int(&opset, 2, 13);
+    put_child(&f, 9, &opset);
+    put_str(&f, 10, domain);
+    put_str(&f, 13, overload);
+    put_child(model, 25, &f);
+}
+
+/* Of equal functions one stays, whatever lies between them; of others ONNX Runtime 1.30 takes the
+ * last, which need not be the one that is meant. */
+TEST(doubled_functions) {
+    static const struct {
+        const char *functions[4]; /* domain, overload and operator */
+        size_t done, left;
+    } models[] = {{{"m,,Relu", "m,,Relu"}, 1, 0},
+                  {{"m,,Relu", "k,,Relu", "m,,Relu"}, 1, 0},
+                  {{"m,,Relu", "m,o,Relu", "m,,Relu", "m,o,Relu"}, 2, 0},
+                  {{"m,,Relu", "m,,Neg"}, 0, 1},
+                  {{"m,,Relu", "m,,Neg", "m,,Relu"}, 0, 2},
+                  {{"m,,Relu", "m,o,Relu", "k,,Relu"}, 0, 0}};
+    for (size_t i = 0; i < sizeof models / sizeof models[0]; i++) {
+        bytes graph = {0}, file;
+        job j;
+        add_node(&graph, "Relu", "n", "x", "y");
+        file = end_model(&graph);
+        for (size_t k = 0; k < 4 && models[i].functions[k] != NULL; k++) {
+            char words[16], *overload, *op;
+            strcpy(words, models[i].functions[k]);
+            overload = strchr(words, ',');
+            *overload++ = '\0';
+            op = strchr(overload, ',');
+            *op++ = '\0';
+            add_function(&file, words, overload, op);
+        }
+        CHECK_TRUE(job_open(&j, file));
+        job_rule(&j, EPCTX_RULE_DOUBLED_FUNCTION);
+        job_run(&j);
+        CHECK(j.done == models[i].done && j.left == models[i].left,
+              "model %zu: %zu done, %zu left: %s", i, j.done, j.left, j.notes);
+        if (j.done > 0) CHECK_HAS(j.notes, "E070 function 'm:F");
+        job_close(&j);
+    }
+}
+
+/* -- inputs of bodies -- */
+
+/* A Loop gives its body three inputs. Of i, c, v and w those in `inputs` are inputs, those in
+ * `constants` have an initializer. */
+static bytes loop_model(const char *inputs, const char *constants) {
+    bytes graph = {0}, body = {0}, node = new_node("Loop", "", "loop", ",,x", "y"), attr = {0};
+    const char *c;
+    put_str(&body, 2, "body");
+    add_node(&body, "Identity", "l1", "c", "co");
+    add_node(&body, "Identity", "l2", "v", "vo");
+    for (c = inputs; *c != '\0'; c++) {
+        char name[2] = {*c, '\0'};
+        add_value(&body, 11, name, EPCTX_ONNX_FLOAT, NULL);
+    }
+    for (c = constants; *c != '\0'; c++) {
+        static const float data[1] = {1};
+        char name[2] = {*c, '\0'};
+        add_floats(&body, name, data, 1);
+    }
+    add_value(&body, 12, "co", EPCTX_ONNX_BOOL, NULL);
+    add_value(&body, 12, "vo", EPCTX_ONNX_FLOAT, NULL);
+    put_str(&attr, 1, "body");
+    put_child(&attr, 6, &body);
+    put_int(&attr, 20, 5);
+    put_child(&node, 5, &attr);
+    put_child(&graph, 1, &node);
+    return end_model(&graph);
+}
+
+/* With as many inputs as the Loop gives, each gets its value from there. */
+TEST(inputs_of_bodies) {
+    static const struct {
+        const char *inputs, *constants;
+        size_t done, left;
+    } models[] = {{"icv", "v", 1, 0},   {"icv", "icv", 3, 0}, {"icv", "vw", 1, 0},
+                  {"icvw", "vw", 0, 1}, {"icvw", "w", 0, 0},  {"icv", "", 0, 0}};
+    for (size_t i = 0; i < sizeof models / sizeof models[0]; i++) {
+        job j;
+        CHECK_TRUE(job_open(&j, loop_model(models[i].inputs, models[i].constants)));
+        job_rule(&j, EPCTX_RULE_BODY_INPUT);
+        job_run(&j);
+        CHECK(j.done == models[i].done && j.left == models[i].left,
+              "%s of %s: %zu done, %zu left: %s", models[i].constants, models[i].inputs, j.done,
+              j.left, j.notes);
+        if (j.done > 0)
+            CHECK_HAS(j.notes, "of the body was removed: the Loop gives this input its value");
+        job_close(&j);
+    }
+}
+
 /* -- EPContext nodes -- */
 
 TEST(spelling_of_sources) {
@@ -829,6 +930,8 @@ int main(int argc, char **argv) {
     RUN(doubled_fields);
     RUN(doubled_entries);
     RUN(doubled_entries_of_any_size);
+    RUN(doubled_functions);
+    RUN(inputs_of_bodies);
     RUN(spelling_of_sources);
     RUN(sources_of_no_profile);
     RUN(attributes_that_are_required);

@@ -7,7 +7,6 @@ cd "$(dirname "$0")/.."
 . tests/script.sh
 checked=$epctx
 epctx=$plain
-demo=$top/examples/demo
 models=${EPCTX_TEST_MODELS:-}/onnx
 real="blazeface_front_128 burn_mnist deeploy_cct2_opset20 fastestdet mlpt_vww_int8"
 
@@ -35,8 +34,8 @@ refused() {
 # as_ort MODEL CONTEXT FOLDER: outputs of the context model are those of ORT on the source
 as_ort() {
     "$epctx" run "$2" --seed 3 --dump "$3" && mkdir -p "$3/ort" &&
-        node "$demo/ort_run.js" "$1" "$3" "$3/ort" --threads 1 --exact 1 &&
-        node "$demo/compare.js" "$3/ort" "$3"
+        ort_run --exact "$1" "$3" "$3/ort" &&
+        compare "$3/ort" "$3"
 }
 
 group() {

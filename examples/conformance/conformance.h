@@ -3,7 +3,7 @@
  * main.c runs experiments, each in a process of its own that loads ONNX Runtime (ORT) and the EP:
  * what crashes or hangs there is a result like any other. An experiment judges rules; what it finds
  * goes onto a board in shared memory, from which report.c makes the report. Nothing in here knows
- * an EP: what it claims is asked (probe.c) and models are made of that (models.c).
+ * an EP: what it claims is asked (session.c) and models are made of that (models.c).
  */
 #ifndef CONFORMANCE_H
 #define CONFORMANCE_H
@@ -32,7 +32,7 @@ typedef enum verdict { NOT_JUDGED, NOT_APPLICABLE, PASSED, FAILED } verdict;
 
 typedef struct finding {
     size_t rule;
-    size_t experiment;
+    const char *experiment;
     verdict verdict;
     char text[600]; /* of a rule that passed: a remark, or "" */
 } finding;
@@ -42,7 +42,7 @@ enum { MAX_FINDINGS = 4000, MAX_FACTS = 40, OP = 40, NAME = 200 };
 /* How values between nodes are made: what an EP of quantized networks alone would claim, too. */
 typedef enum form { FORM_FLOAT, FORM_QDQ, FORM_COUNT } form;
 
-/* What the EP turned out to be (probe.c). */
+/* What the EP turned out to be (session.c). */
 typedef struct ep_facts {
     char name[NAME], vendor[NAME], version[NAME];
     bool device;       /* there is one */
@@ -73,22 +73,20 @@ typedef struct board {
     size_t fact_count;
     fact facts[MAX_FACTS]; /* reported, not judged: times, sizes */
     /* Of the experiment that runs: */
-    size_t experiment;
+    const char *experiment;
     bool returned;     /* it came to its end: nobody else ended the process */
     const char *step;  /* of opening the EP, that the process is in; NULL: in none */
     char judging[32];  /* the rule that a crash would break */
     char doing[300];   /* and what the EP is asked to do */
     char gave_up[600]; /* why the rest of it is not applicable; "" */
     /* What others need: */
-    const char *hung; /* the step of opening the EP that did not return; NULL: all did */
-    size_t hung_in;   /* that experiment */
-    bool probed;      /* the probe came to its end */
+    const char *hung;    /* the step of opening the EP that did not return; NULL: all did */
+    const char *hung_in; /* that experiment */
+    bool probed;         /* the probe came to its end */
 } board;
 
 /* Steps of opening an EP: who hangs in one does so in each experiment. */
 extern const char step_load[], step_register[];
-
-extern board *now;
 
 /* What the user asked for. */
 enum { MAX_MODELS = 64 };
@@ -101,7 +99,19 @@ typedef struct request {
     double time_limit; /* seconds for one experiment */
 } request;
 
-extern request wanted;
+/* What is tried, and what was found: main.c makes it, and each experiment works with a copy. */
+typedef struct trial {
+    request wanted;
+    board *board; /* shared with main.c's process */
+    /* ORT's last code and message, "10: ...", for texts: filled in when a text is made, after the
+     * arguments of the call. */
+    char answer[4200];
+    char paths[8][PATH_MAX]; /* of in_folder */
+    unsigned path_count;
+    char registration[NAME]; /* of registration_of */
+} trial;
+
+/* ---------------------------------------------------------------- verdicts */
 
 #if defined(__GNUC__)
 #define LIKE_PRINTF(text, first) __attribute__((format(printf, text, first)))
@@ -109,22 +119,24 @@ extern request wanted;
 #define LIKE_PRINTF(text, first)
 #endif
 
-/* ORT's last code and message, "10: ...", for the texts below: it is filled in when the text is
- * made, after the arguments of the call. */
-extern char ort_answer[4200];
-
 /* An experiment names the rule, and what it does, before the EP can crash on it. */
-void judging(const char *rule_id, const char *format, ...) LIKE_PRINTF(2, 3);
+void judging(trial *t, const char *rule_id, const char *format, ...) LIKE_PRINTF(3, 4);
 /* `ids`: one or several, separated by blanks. True: passed, else the text says what was seen and
  * what was expected. Returns `ok`. */
-bool judge(const char *ids, bool ok, const char *format, ...) LIKE_PRINTF(3, 4);
-void holds(const char *ids);
+bool judge(trial *t, const char *ids, bool ok, const char *format, ...) LIKE_PRINTF(4, 5);
+void holds(trial *t, const char *ids);
 /* Passed, but users may be hurt. */
-void remark(const char *ids, const char *format, ...) LIKE_PRINTF(2, 3);
-void does_not_apply(const char *ids, const char *format, ...) LIKE_PRINTF(2, 3);
+void remark(trial *t, const char *ids, const char *format, ...) LIKE_PRINTF(3, 4);
+void does_not_apply(trial *t, const char *ids, const char *format, ...) LIKE_PRINTF(3, 4);
 /* The rules that are not judged yet do not apply, because of this. Returns false. */
-bool give_up(const char *format, ...) LIKE_PRINTF(1, 2);
-void tell_fact(const char *name, const char *format, ...) LIKE_PRINTF(2, 3);
+bool give_up(trial *t, const char *format, ...) LIKE_PRINTF(2, 3);
+void tell_fact(trial *t, const char *name, const char *format, ...) LIKE_PRINTF(3, 4);
+
+/* The next of a list with blanks between; false at the end. */
+bool next_id(const char **list, size_t *index);
+void put_finding(trial *t, size_t index, verdict v, const char *text);
+/* Of an experiment that is over: what it did not come to, since finding `from`. */
+void put_rest(trial *t, const char *ids, size_t from, const char *why);
 
 /* What an experiment needs of the EP; without it its rules do not apply. */
 enum {
@@ -142,7 +154,7 @@ enum {
 
 typedef struct experiment {
     const char *name;
-    void (*run)(void);
+    void (*run)(trial *t);
     unsigned needs;
     const char *rules; /* that it judges, blanks between */
 } experiment;
@@ -159,11 +171,10 @@ typedef struct outcome {
 } outcome;
 
 /* Of all findings about a rule: one failure counts. */
-outcome outcome_of(size_t rule_index);
-const char *experiment_name(size_t index);
-void report_text(FILE *out);
-void report_json(FILE *out);
-void report_junit(FILE *out);
+outcome outcome_of(const trial *t, size_t rule_index);
+void report_text(const trial *t, FILE *out);
+void report_json(const trial *t, FILE *out);
+void report_junit(const trial *t, FILE *out);
 void report_rules(FILE *out);
 
 /* ------------------------------------------------------------------ models */
@@ -192,13 +203,13 @@ typedef enum model_kind {
 extern const char *const model_names[MODEL_KINDS];
 
 /* False: the EP claims nothing to make it of, or (with ort_text) an error. */
-bool make_model(model_kind kind, const char *path);
+bool make_model(trial *t, model_kind kind, const char *path);
 /* Two of the same operator, to see whether the EP takes it. */
-bool make_probe(form how, const char *op, const char *path);
-bool make_probe_binary(form how, const char *op, const char *path);
+bool make_probe(trial *t, form how, const char *op, const char *path);
+bool make_probe_binary(trial *t, form how, const char *op, const char *path);
 
 /* One node of another domain. */
-bool make_custom(const char *domain, const char *op, const char *path);
+bool make_custom(trial *t, const char *domain, const char *op, const char *path);
 
 extern const char *const unary_ops[],
     *const weighted_ops[], *const binary_ops[], *const foreign_ops[]; /* NULL at the end */
@@ -206,7 +217,7 @@ extern const char *const unary_ops[],
 /* ------------------------------------------------------------------- tools */
 
 /* Of the experiment: a folder of its own, with src/ and out/ in it; it is the current one. */
-const char *in_folder(const char *name); /* eight results are valid at a time */
+const char *in_folder(trial *t, const char *name); /* eight results are valid at a time */
 void make_folder(const char *path);
 bool copy_file(const char *from, const char *to);
 bool write_file(const char *path, const void *data, size_t size);
@@ -219,16 +230,16 @@ double seconds_now(void);
 size_t memory_now(void); /* resident bytes of this process */
 
 /* Loads ORT, registers the library; `facts.name` is looked for. */
-bool open_ep(void);
-void *load_ep(void); /* with dlopen; NULL: dlerror() */
-bool register_ep(const char *registration);
+bool open_ep(trial *t);
+void *load_ep(trial *t); /* with dlopen; NULL: dlerror() */
+bool register_ep(trial *t, const char *registration);
 /* The name that allows what the EP's device needs; valid until the next call. */
-const char *registration_of(const char *name);
+const char *registration_of(trial *t, const char *name);
 bool unregister_ep(const char *registration);
-const OrtEpDevice *find_device(void);
+const OrtEpDevice *find_device(trial *t);
 
 /* A session with the EP and the CPU, the graph as it is. */
-ort_spec spec_of(const char *path);
+ort_spec spec_of(trial *t, const char *path);
 bool session_opens(const ort_spec *spec); /* and closes */
 /* Runs `session` and the CPU EP alone on `reference`, with the same inputs. */
 bool equals_cpu(OrtSession *session, const char *reference, uint32_t seed);
@@ -239,8 +250,8 @@ bool runs_as(const ort_spec *spec, const char *reference);
 typedef enum fate { FATE_INVALID_GRAPH, FATE_OTHER_CODE, FATE_RIGHT, FATE_WRONG } fate;
 fate fate_of(const ort_spec *spec, const char *reference);
 
-bool generate(const char *source, const char *out, bool embed);
-bool generate_by_options(const char *source, const char *const *more);
+bool generate(trial *t, const char *source, const char *out, bool embed);
+bool generate_by_options(trial *t, const char *source, const char *const *more);
 
 /* The file that the first primary node names, in `folder`. */
 bool binary_of(const char *model, const char *folder, char *out, size_t size);

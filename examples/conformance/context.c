@@ -9,25 +9,28 @@
 #include <unistd.h>
 
 /* src/m.onnx, and out/m_ctx.onnx from it. False: the experiment gives up. */
-static bool prepare(model_kind kind, bool embed) {
-    if (!open_ep() || !make_model(kind, in_folder("src/m.onnx"))) return give_up("%s", ort_text);
-    judging("PLG-010", "CompileModel of the model '%s', embed mode %d", model_names[kind], embed);
-    return judge("PLG-010", generate(in_folder("src/m.onnx"), in_folder("out/m_ctx.onnx"), embed),
+static bool prepare(trial *t, model_kind kind, bool embed) {
+    if (!open_ep(t) || !make_model(t, kind, in_folder(t, "src/m.onnx")))
+        return give_up(t, "%s", ort_text);
+    judging(t, "PLG-010", "CompileModel of the model '%s', embed mode %d", model_names[kind],
+            embed);
+    return judge(t, "PLG-010",
+                 generate(t, in_folder(t, "src/m.onnx"), in_folder(t, "out/m_ctx.onnx"), embed),
                  "CompileModel of the model '%s', embed mode %d: expected success, found %s",
-                 model_names[kind], embed, ort_answer) ||
-           give_up("the context model was not generated: %s", ort_text);
+                 model_names[kind], embed, t->answer) ||
+           give_up(t, "the context model was not generated: %s", ort_text);
 }
 
 /* The same source, where ORT cannot look for its files. */
-static const char *reference(void) {
+static const char *reference(trial *t) {
     make_folder("ref");
     copy_file("src/m.onnx", "ref/m.onnx");
-    return in_folder("ref/m.onnx");
+    return in_folder(t, "ref/m.onnx");
 }
 
-static ort_spec strict_spec(const char *path) {
+static ort_spec strict_spec(trial *t, const char *path) {
     static const char *const no_compile[] = {"session.disable_model_compile", "1", NULL};
-    ort_spec spec = spec_of(path);
+    ort_spec spec = spec_of(t, path);
     spec.config = no_compile;
     return spec;
 }
@@ -42,7 +45,7 @@ static bool has_folder(epctx_str text) {
 }
 
 /* ORT writes the schema's defaults, so an attribute may be there though the EP did not set it. */
-static void check_node(const epctx_epnode *node, const char *folder) {
+static void check_node(trial *t, const epctx_epnode *node, const char *folder) {
     const epctx_str texts[] = {node->ep_sdk_version,
                                node->onnx_model_filename,
                                node->hardware_architecture,
@@ -53,45 +56,47 @@ static void check_node(const epctx_epnode *node, const char *folder) {
                                       "EPC-024", "EPC-025", "EPC-029"};
     size_t i;
     for (i = 0; i < 6; i++) {
-        judge(ids[i],
+        judge(t, ids[i],
               texts[i].size == 0 || !memmem(texts[i].data, texts[i].size, folder, strlen(folder)),
               "'%.*s' names a folder of the machine that generated it", STR(texts[i]));
     }
-    judge("EPC-022", !has_folder(node->onnx_model_filename),
+    judge(t, "EPC-022", !has_folder(node->onnx_model_filename),
           "onnx_model_filename is '%.*s', expected a name without a folder",
           STR(node->onnx_model_filename));
-    judge("EPC-030", node->max_size >= 0, "max_size is negative");
-    judge("EPC-025 EPC-026", node->source.size > 0,
+    judge(t, "EPC-030", node->max_size >= 0, "max_size is negative");
+    judge(t, "EPC-025 EPC-026", node->source.size > 0,
           "source is absent or empty: other EPs cannot tell whose node it is");
-    if (node->source.size && !epctx_str_is(node->source, now->ep.name)) {
-        remark("EPC-026", "source is '%.*s', the EP is called '%s'", STR(node->source),
-               now->ep.name);
+    if (node->source.size && !epctx_str_is(node->source, t->board->ep.name)) {
+        remark(t, "EPC-026", "source is '%.*s', the EP is called '%s'", STR(node->source),
+               t->board->ep.name);
     }
 }
 
-static void check_path(epctx_str path) {
-    judge("EPC-032 EPC-009", path.size > 0, "a node with main_context 1 without ep_cache_context");
-    judge("EPC-078 EPC-017 EPC-019",
+static void check_path(trial *t, epctx_str path) {
+    judge(t, "EPC-032 EPC-009", path.size > 0,
+          "a node with main_context 1 without ep_cache_context");
+    judge(t, "EPC-078 EPC-017 EPC-019",
           path.size > 0 && path.data[0] != '/' && path.data[0] != '\\' &&
               !memmem(path.data, path.size, ":", 1),
           "ep_cache_context is '%.*s', expected a relative path", STR(path));
-    judge("EPC-019 EPC-078", !memmem(path.data, path.size, "..", 2),
+    judge(t, "EPC-019 EPC-078", !memmem(path.data, path.size, "..", 2),
           "ep_cache_context is '%.*s': it leaves the folder", STR(path));
 }
 
 /* [model]_[ep].bin: [ep] is the EP's choice. */
-static void check_binary_name(epctx_str path, const char *stem, const char *ids) {
+static void check_binary_name(trial *t, epctx_str path, const char *stem, const char *ids) {
     const char *slash = (const char *)memrchr(path.data, '/', path.size);
     const char *name = slash ? slash + 1 : path.data;
     const size_t length = path.size - (size_t)(name - path.data), stem_length = strlen(stem);
     if (length > stem_length + 5 && memcmp(name, stem, stem_length) == 0 &&
         name[stem_length] == '_' && memcmp(name + length - 4, ".bin", 4) == 0)
-        holds(ids);
+        holds(t, ids);
     else
-        remark(ids, "the binary is called '%.*s', the document says %s_[ep].bin", STR(path), stem);
+        remark(t, ids, "the binary is called '%.*s', the document says %s_[ep].bin", STR(path),
+               stem);
 }
 
-static void check_files(const ort_contexts *c) {
+static void check_files(trial *t, const ort_contexts *c) {
     char names[64][256];
     const size_t count = list_files("out", names, 64);
     size_t i, k;
@@ -100,14 +105,14 @@ static void check_files(const ort_contexts *c) {
         for (k = 0; k < c->count && !named; k++)
             named = epctx_str_is(c->list[k].ep_cache_context, names[i]);
         if (named) continue;
-        remark("EPC-086", "out/%.150s is named by no node: who copies the model must know of it",
+        remark(t, "EPC-086", "out/%.150s is named by no node: who copies the model must know of it",
                names[i]);
     }
     for (k = 0; k < c->count; k++) {
         char path[PATH_MAX];
         if (c->list[k].main_context != 1) continue;
         snprintf(path, sizeof path, "out/%.*s", STR(c->list[k].ep_cache_context));
-        judge("EPC-076 EPC-077 EPC-068 EPC-087", file_exists(path),
+        judge(t, "EPC-076 EPC-077 EPC-068 EPC-087", file_exists(path),
               "the node names '%.*s', which is not in the folder of the context model",
               STR(c->list[k].ep_cache_context));
     }
@@ -119,68 +124,68 @@ static bool only_source_left(void) {
 }
 
 /* Wherever the context is. */
-static void generated_nodes(void) {
+static void generated_nodes(trial *t) {
     ort_contexts c;
     size_t i;
-    if (!prepare(MODEL_CHAIN, !now->ep.files)) return;
-    if (!judge("EPC-005 EPC-013 EPC-033 EPC-034", ort_read_contexts("out/m_ctx.onnx", &c), "%s",
+    if (!prepare(t, MODEL_CHAIN, !t->board->ep.files)) return;
+    if (!judge(t, "EPC-005 EPC-013 EPC-033 EPC-034", ort_read_contexts("out/m_ctx.onnx", &c), "%s",
                ort_text)) {
         epctx_model_close(&c.model);
         return;
     }
-    judge("EPC-058 EPC-059 PLG-010", c.count > 0 && c.others == 0,
+    judge(t, "EPC-058 EPC-059 PLG-010", c.count > 0 && c.others == 0,
           "a model that the EP takes whole became %zu EPContext nodes and %zu others", c.count,
           c.others);
-    if (c.count > 1) remark("EPC-059", "a chain of nodes became %zu EPContext nodes", c.count);
+    if (c.count > 1) remark(t, "EPC-059", "a chain of nodes became %zu EPContext nodes", c.count);
     for (i = 0; i < c.count; i++) {
-        check_node(&c.list[i], in_folder("src"));
-        check_node(&c.list[i], in_folder("out"));
-        holds("EPC-057");
+        check_node(t, &c.list[i], in_folder(t, "src"));
+        check_node(t, &c.list[i], in_folder(t, "out"));
+        holds(t, "EPC-057");
     }
-    judge("EPC-009", c.primaries > 0, "no node has main_context 1");
+    judge(t, "EPC-009", c.primaries > 0, "no node has main_context 1");
     epctx_model_close(&c.model);
 }
 
-static void generated_files(void) {
+static void generated_files(trial *t) {
     ort_contexts c;
     size_t i;
-    if (!prepare(MODEL_CHAIN, false)) return;
+    if (!prepare(t, MODEL_CHAIN, false)) return;
     if (!ort_read_contexts("out/m_ctx.onnx", &c)) {
-        give_up("%s", ort_text);
+        give_up(t, "%s", ort_text);
         epctx_model_close(&c.model);
         return;
     }
     for (i = 0; i < c.count; i++) {
         const epctx_epnode *node = &c.list[i];
         if (node->embed_mode != 0) {
-            judge("EPC-071 EPC-042 EPC-016", false,
+            judge(t, "EPC-071 EPC-042 EPC-016", false,
                   "embed mode 0 was asked for, and the node has embed_mode %d",
                   (int)node->embed_mode);
             continue;
         }
-        holds("EPC-071 EPC-042 EPC-016");
+        holds(t, "EPC-071 EPC-042 EPC-016");
         if (node->main_context == 1) {
-            check_path(node->ep_cache_context);
-            check_binary_name(node->ep_cache_context, "m", "EPC-075");
+            check_path(t, node->ep_cache_context);
+            check_binary_name(t, node->ep_cache_context, "m", "EPC-075");
         }
     }
-    check_files(&c);
-    judge("EPC-086 EPC-087", only_source_left(), "files were written beside the source model");
+    check_files(t, &c);
+    judge(t, "EPC-086 EPC-087", only_source_left(), "files were written beside the source model");
     epctx_model_close(&c.model);
 }
 
 /* ------------------------------------------------------------------ loading */
 
-static void judge_load(const char *ids, const ort_spec *spec, const char *what) {
+static void judge_load(trial *t, const char *ids, const ort_spec *spec, const char *what) {
     char first[16];
     snprintf(first, sizeof first, "%.7s", ids);
-    judging(first, "%s", what);
-    judge(ids, runs_as(spec, in_folder("ref/m.onnx")),
-          "%s: expected the outputs of the source model, found %s", what, ort_answer);
+    judging(t, first, "%s", what);
+    judge(t, ids, runs_as(spec, in_folder(t, "ref/m.onnx")),
+          "%s: expected the outputs of the source model, found %s", what, t->answer);
 }
 
 /* Generates from a model of this kind, deletes the source, and loads. */
-static void load_kind(model_kind kind) {
+static void load_kind(trial *t, model_kind kind) {
     char what[120];
     ort_spec spec;
     ort_contexts c;
@@ -189,38 +194,40 @@ static void load_kind(model_kind kind) {
     remove_tree("out");
     make_folder("src");
     make_folder("out");
-    if (!make_model(kind, in_folder("src/m.onnx"))) return;
-    judging("PLG-010", "CompileModel of '%s'", model_names[kind]);
-    ok = generate(in_folder("src/m.onnx"), in_folder("out/m_ctx.onnx"), !now->ep.files);
+    if (!make_model(t, kind, in_folder(t, "src/m.onnx"))) return;
+    judging(t, "PLG-010", "CompileModel of '%s'", model_names[kind]);
+    ok = generate(t, in_folder(t, "src/m.onnx"), in_folder(t, "out/m_ctx.onnx"),
+                  !t->board->ep.files);
     /* ORT before 1.27 knows no EPContext node without inputs. */
     if (!ok && strstr(ort_text, "has input size 0")) return;
-    if (!judge("PLG-010", ok, "CompileModel of the model '%s': %s", model_names[kind], ort_answer))
+    if (!judge(t, "PLG-010", ok, "CompileModel of the model '%s': %s", model_names[kind],
+               t->answer))
         return;
-    reference();
+    reference(t);
     remove_tree("src");
     if (ort_read_contexts("out/m_ctx.onnx", &c) && c.count > 0) {
         snprintf(what, sizeof what, "a session from the context model of '%s', its source gone",
                  model_names[kind]);
-        spec = strict_spec(in_folder("out/m_ctx.onnx"));
-        judge_load("EPC-003 EPC-119 EPC-085", &spec, what);
-        holds("EPC-006");
-        if (kind == MODEL_SUB || kind == MODEL_FAN) holds("EPC-007");
+        spec = strict_spec(t, in_folder(t, "out/m_ctx.onnx"));
+        judge_load(t, "EPC-003 EPC-119 EPC-085", &spec, what);
+        holds(t, "EPC-006");
+        if (kind == MODEL_SUB || kind == MODEL_FAN) holds(t, "EPC-007");
     }
     epctx_model_close(&c.model);
 }
 
-static void loading(void) {
+static void loading(trial *t) {
     static const model_kind kinds[] = {MODEL_CHAIN,  MODEL_SUB,   MODEL_WEIGHTS, MODEL_CONST,
                                        MODEL_SCALAR, MODEL_NAMES, MODEL_FAN};
     size_t i;
-    if (!open_ep()) {
-        give_up("%s", ort_text);
+    if (!open_ep(t)) {
+        give_up(t, "%s", ort_text);
         return;
     }
-    for (i = 0; i < sizeof kinds / sizeof kinds[0]; i++) load_kind(kinds[i]);
+    for (i = 0; i < sizeof kinds / sizeof kinds[0]; i++) load_kind(t, kinds[i]);
 }
 
-static void load_again(void) {
+static void load_again(trial *t) {
     static const char *const of_generation[][3] = {{"ep.context_enable", "0", NULL},
                                                    {"ep.context_embed_mode", "1", NULL},
                                                    {"ep.context_node_name_prefix", "p_", NULL}};
@@ -229,38 +236,40 @@ static void load_again(void) {
     OrtSession *session = NULL;
     const char *model;
     ort_spec spec;
-    if (!prepare(MODEL_CHAIN, !now->ep.files)) return;
-    reference();
+    if (!prepare(t, MODEL_CHAIN, !t->board->ep.files)) return;
+    reference(t);
     remove_tree("src");
-    model = in_folder("out/m_ctx.onnx");
-    spec = strict_spec(model);
-    judging("EPC-001", "a session from the context model with session.disable_model_compile=1");
-    if (judge(now->ep.files ? "EPC-001 EPC-016 EPC-097 EPC-101 EPC-102 EPC-103 EPC-104 EPC-113 "
-                              "EPC-116 EPC-161"
-                            : "EPC-001 EPC-097 EPC-101 EPC-113 EPC-116 EPC-161",
+    model = in_folder(t, "out/m_ctx.onnx");
+    spec = strict_spec(t, model);
+    judging(t, "EPC-001", "a session from the context model with session.disable_model_compile=1");
+    if (judge(t,
+              t->board->ep.files
+                  ? "EPC-001 EPC-016 EPC-097 EPC-101 EPC-102 EPC-103 EPC-104 EPC-113 "
+                    "EPC-116 EPC-161"
+                  : "EPC-001 EPC-097 EPC-101 EPC-113 EPC-116 EPC-161",
               ort_session(&spec, &session),
               "a session from the context model with session.disable_model_compile=1: expected "
               "success, found %s",
-              ort_answer)) {
-        judge("EPC-099 EPC-100", ort_assigned(session, now->ep.name) >= 1,
+              t->answer)) {
+        judge(t, "EPC-099 EPC-100", ort_assigned(session, t->board->ep.name) >= 1,
               "none of the context model's nodes is claimed");
         ort->ReleaseSession(session);
     }
     for (i = 0; i < 3; i++) {
         char what[100];
-        spec = spec_of(model);
+        spec = spec_of(t, model);
         spec.config = of_generation[i];
         snprintf(what, sizeof what, "%s=%s while loading", spec.config[0], spec.config[1]);
-        judge_load(ids[i], &spec, what);
+        judge_load(t, ids[i], &spec, what);
     }
-    if (!now->ep.files) {
-        give_up("the EP writes no context binaries in files");
+    if (!t->board->ep.files) {
+        give_up(t, "the EP writes no context binaries in files");
     } else if (chdir("out") == 0) {
-        judging("EPC-117", "a path without a folder");
-        spec = spec_of("m_ctx.onnx");
-        judge("EPC-117", runs_as(&spec, "../ref/m.onnx"),
+        judging(t, "EPC-117", "a path without a folder");
+        spec = spec_of(t, "m_ctx.onnx");
+        judge(t, "EPC-117", runs_as(&spec, "../ref/m.onnx"),
               "a path without a folder: expected the outputs of the source model, found %s",
-              ort_answer);
+              t->answer);
     }
 }
 
@@ -281,17 +290,17 @@ static void copy_binaries(const char *model, const char *from, const char *to) {
     epctx_model_close(&c.model);
 }
 
-static void delivered(void) {
+static void delivered(trial *t) {
     ort_spec spec;
-    if (!prepare(MODEL_CHAIN, false)) return;
-    reference();
+    if (!prepare(t, MODEL_CHAIN, false)) return;
+    reference(t);
     make_folder("moved");
     copy_file("out/m_ctx.onnx", "moved/m_ctx.onnx");
     copy_binaries("out/m_ctx.onnx", "out", "moved");
     remove_tree("out");
     remove_tree("src");
-    spec = strict_spec(in_folder("moved/m_ctx.onnx"));
-    judge_load("EPC-074 EPC-017", &spec,
+    spec = strict_spec(t, in_folder(t, "moved/m_ctx.onnx"));
+    judge_load(t, "EPC-074 EPC-017", &spec,
                "the model and the files that its primary nodes name, copied to another folder");
 }
 
@@ -328,34 +337,35 @@ static bool move_deeper(const char *to) {
     return ok && status == EPCTX_OK;
 }
 
-static void subfolder(void) {
+static void subfolder(trial *t) {
     ort_spec spec;
-    if (!prepare(MODEL_CHAIN, false)) return;
-    reference();
+    if (!prepare(t, MODEL_CHAIN, false)) return;
+    reference(t);
     make_folder("out/deeper");
     if (!move_deeper("out/sub_ctx.onnx")) {
-        give_up("%s", ort_text);
+        give_up(t, "%s", ort_text);
         return;
     }
-    spec = strict_spec(in_folder("out/sub_ctx.onnx"));
-    judge_load("EPC-018 EPC-079 EPC-103", &spec, "a binary in a subfolder, under another name");
+    spec = strict_spec(t, in_folder(t, "out/sub_ctx.onnx"));
+    judge_load(t, "EPC-018 EPC-079 EPC-103", &spec, "a binary in a subfolder, under another name");
 }
 
 /* ----------------------------------------------------------------- embedded */
 
-static void embedded(void) {
+static void embedded(trial *t) {
     char names[16][256];
     uint8_t *data;
     size_t size;
     ort_contexts c;
     ort_spec spec;
-    if (!prepare(MODEL_CHAIN, true)) return;
-    reference();
-    judge("EPC-070", list_files("out", names, 16) == 1,
+    if (!prepare(t, MODEL_CHAIN, true)) return;
+    reference(t);
+    judge(t, "EPC-070", list_files("out", names, 16) == 1,
           "embed mode 1 wrote other files beside the model: %.100s", names[1]);
-    judge("EPC-070", only_source_left(), "embed mode 1 wrote files beside the source model");
-    if (judge("EPC-014", ort_read_contexts("out/m_ctx.onnx", &c), "%s", ort_text) && c.count > 0) {
-        judge("EPC-014 EPC-009 EPC-032",
+    judge(t, "EPC-070", only_source_left(), "embed mode 1 wrote files beside the source model");
+    if (judge(t, "EPC-014", ort_read_contexts("out/m_ctx.onnx", &c), "%s", ort_text) &&
+        c.count > 0) {
+        judge(t, "EPC-014 EPC-009 EPC-032",
               c.list[0].embed_mode == 1 && c.list[0].ep_cache_context.size > 0,
               "embed mode 1 was asked for: embed_mode is %d, ep_cache_context has %zu bytes",
               (int)c.list[0].embed_mode, c.list[0].ep_cache_context.size);
@@ -363,44 +373,44 @@ static void embedded(void) {
     epctx_model_close(&c.model);
     remove_tree("src");
     data = read_file("out/m_ctx.onnx", &size);
-    spec = strict_spec(in_folder("out/m_ctx.onnx"));
-    judge_load("EPC-014 EPC-015 EPC-041", &spec, "an embedded context, from a file");
+    spec = strict_spec(t, in_folder(t, "out/m_ctx.onnx"));
+    judge_load(t, "EPC-014 EPC-015 EPC-041", &spec, "an embedded context, from a file");
     remove_tree("out");
     spec.path = NULL;
     spec.data = data;
     spec.size = size;
-    judge_load("EPC-014 EPC-015 EPC-041", &spec, "an embedded context, from memory");
-    judge("EPC-014", list_files(".", names, 16) == 1, "loading an embedded context wrote %.100s",
+    judge_load(t, "EPC-014 EPC-015 EPC-041", &spec, "an embedded context, from memory");
+    judge(t, "EPC-014", list_files(".", names, 16) == 1, "loading an embedded context wrote %.100s",
           names[0]);
     free(data);
 }
 
 /* ------------------------------------------------------------------- memory */
 
-static void from_memory(void) {
+static void from_memory(trial *t) {
     const char *with_path[] = {"ep.context_file_path", NULL, NULL};
     uint8_t *data;
     size_t size = 0;
     ort_spec spec;
-    if (!prepare(MODEL_CHAIN, false)) return;
-    reference();
+    if (!prepare(t, MODEL_CHAIN, false)) return;
+    reference(t);
     remove_tree("src");
     data = read_file("out/m_ctx.onnx", &size);
     remove("out/m_ctx.onnx");
-    spec = spec_of(NULL);
+    spec = spec_of(t, NULL);
     spec.data = data;
     spec.size = size;
-    judging("EPC-040", "a model from memory without ep.context_file_path");
-    judge("EPC-040", !session_opens(&spec),
+    judging(t, "EPC-040", "a model from memory without ep.context_file_path");
+    judge(t, "EPC-040", !session_opens(&spec),
           "a model from memory, its binary in a file, without ep.context_file_path: expected an "
           "error, found a session");
-    judge("EPC-040 EPC-110", ort_code == ORT_INVALID_GRAPH || ort_code == ORT_INVALID_ARGUMENT,
-          "without ep.context_file_path: expected INVALID_GRAPH (10), found %s", ort_answer);
+    judge(t, "EPC-040 EPC-110", ort_code == ORT_INVALID_GRAPH || ort_code == ORT_INVALID_ARGUMENT,
+          "without ep.context_file_path: expected INVALID_GRAPH (10), found %s", t->answer);
     if (!strstr(ort_text, "context_file_path"))
-        remark("EPC-040", "the error does not name ep.context_file_path: %.300s", ort_text);
-    with_path[1] = in_folder("out/not_there_ctx.onnx");
+        remark(t, "EPC-040", "the error does not name ep.context_file_path: %.300s", ort_text);
+    with_path[1] = in_folder(t, "out/not_there_ctx.onnx");
     spec.config = with_path;
-    judge_load("EPC-105 EPC-118 EPC-040", &spec,
+    judge_load(t, "EPC-105 EPC-118 EPC-040", &spec,
                "a model from memory, ep.context_file_path in the binary's folder");
     free(data);
 }
@@ -424,64 +434,66 @@ static size_t count_binaries(const ort_contexts *c) {
     return count;
 }
 
-static void check_partitions(const ort_contexts *c, bool embed) {
+static void check_partitions(trial *t, const ort_contexts *c, bool embed) {
     const size_t binaries = count_binaries(c);
     size_t i;
     if (c->count == 0) {
-        does_not_apply("EPC-082 EPC-011 EPC-012 EPC-072", "the EP takes no group of these nodes");
+        does_not_apply(t, "EPC-082 EPC-011 EPC-012 EPC-072",
+                       "the EP takes no group of these nodes");
         return;
     }
-    holds("EPC-082");
+    holds(t, "EPC-082");
     if (c->count != 3)
-        remark("EPC-082", "three groups of nodes became %zu EPContext nodes", c->count);
+        remark(t, "EPC-082", "three groups of nodes became %zu EPContext nodes", c->count);
     for (i = 0; i < c->count; i++) {
-        judge("EPC-009 EPC-107", c->list[i].main_context == 0 || c->list[i].ep_cache_context.size,
+        judge(t, "EPC-009 EPC-107",
+              c->list[i].main_context == 0 || c->list[i].ep_cache_context.size,
               "node %zu of %zu has main_context 1 and no context", i, c->count);
     }
     if (binaries == 1)
-        holds("EPC-011");
+        holds(t, "EPC-011");
     else
-        does_not_apply("EPC-011", "%zu partitions have %zu contexts", c->count, binaries);
+        does_not_apply(t, "EPC-011", "%zu partitions have %zu contexts", c->count, binaries);
     if (embed)
-        does_not_apply("EPC-072", "the contexts are in the model");
+        does_not_apply(t, "EPC-072", "the contexts are in the model");
     else if (binaries == 1)
-        holds("EPC-072");
+        holds(t, "EPC-072");
     else
-        remark("EPC-072", "%zu partitions have %zu binaries", c->count, binaries);
+        remark(t, "EPC-072", "%zu partitions have %zu binaries", c->count, binaries);
     if (c->primaries == c->count)
-        holds("EPC-012 EPC-106");
+        holds(t, "EPC-012 EPC-106");
     else
-        does_not_apply("EPC-012", "the partitions of a model share one context");
+        does_not_apply(t, "EPC-012", "the partitions of a model share one context");
 }
 
-static void partitions_as(bool embed) {
+static void partitions_as(trial *t, bool embed) {
     ort_contexts c;
     ort_spec spec;
-    judging("PLG-010", "CompileModel of several partitions, embed mode %d", embed);
-    if (!judge("PLG-010 EPC-082",
-               generate(in_folder("src/m.onnx"), in_folder("out/m_ctx.onnx"), embed),
-               "CompileModel of several partitions, embed mode %d: %s", embed, ort_answer))
+    judging(t, "PLG-010", "CompileModel of several partitions, embed mode %d", embed);
+    if (!judge(t, "PLG-010 EPC-082",
+               generate(t, in_folder(t, "src/m.onnx"), in_folder(t, "out/m_ctx.onnx"), embed),
+               "CompileModel of several partitions, embed mode %d: %s", embed, t->answer))
         return;
-    if (judge("EPC-082", ort_read_contexts("out/m_ctx.onnx", &c), "%s", ort_text))
-        check_partitions(&c, embed);
+    if (judge(t, "EPC-082", ort_read_contexts("out/m_ctx.onnx", &c), "%s", ort_text))
+        check_partitions(t, &c, embed);
     epctx_model_close(&c.model);
-    spec = strict_spec(in_folder("out/m_ctx.onnx"));
-    judging("EPC-107", "a context model with several EPContext nodes, embed mode %d", embed);
+    spec = strict_spec(t, in_folder(t, "out/m_ctx.onnx"));
+    judging(t, "EPC-107", "a context model with several EPContext nodes, embed mode %d", embed);
     judge(
-        "EPC-107 EPC-108 EPC-010 EPC-101", runs_as(&spec, in_folder("ref/m.onnx")),
+        t, "EPC-107 EPC-108 EPC-010 EPC-101", runs_as(&spec, in_folder(t, "ref/m.onnx")),
         "a context model with several EPContext nodes, embed mode %d: expected the outputs of the "
         "source model, found %s",
-        embed, ort_answer);
+        embed, t->answer);
 }
 
-static void partitions(void) {
-    if (!open_ep() || !make_model(MODEL_ISLAND, in_folder("src/m.onnx"))) {
-        give_up("%s", ort_text);
+static void partitions(trial *t) {
+    if (!open_ep(t) || !make_model(t, MODEL_ISLAND, in_folder(t, "src/m.onnx"))) {
+        give_up(t, "%s", ort_text);
         return;
     }
-    reference();
-    if (now->ep.files) partitions_as(false);
-    if (now->ep.embeds) partitions_as(true);
+    reference(t);
+    if (t->board->ep.files) partitions_as(t, false);
+    if (t->board->ep.embeds) partitions_as(t, true);
 }
 
 /* The context of node `i` in a file: its own, or the one that it shares. NULL: there is none. */
@@ -529,23 +541,23 @@ static bool copy_contexts(const char *to, size_t first) {
 }
 
 /* Several nodes with main_context 1: all embedded, or the first in its file. */
-static void several_contexts(void) {
+static void several_contexts(trial *t) {
     size_t first;
-    if (!prepare(MODEL_ISLAND, false)) return;
-    reference();
+    if (!prepare(t, MODEL_ISLAND, false)) return;
+    reference(t);
     for (first = 0; first < 2; first++) {
         const char *what = first == 0 ? "several nodes with main_context 1, all embedded"
                                       : "several nodes with main_context 1, in files and embedded";
-        ort_spec spec = spec_of(in_folder("out/each_ctx.onnx"));
+        ort_spec spec = spec_of(t, in_folder(t, "out/each_ctx.onnx"));
         fate f;
         if (!copy_contexts("out/each_ctx.onnx", first)) return;
-        judging("EPC-106", "%s", what);
-        f = fate_of(&spec, in_folder("ref/m.onnx"));
+        judging(t, "EPC-106", "%s", what);
+        f = fate_of(&spec, in_folder(t, "ref/m.onnx"));
         if (f == FATE_INVALID_GRAPH) {
-            remark("EPC-106 EPC-107", "%s: refused: %s", what, ort_answer);
+            remark(t, "EPC-106 EPC-107", "%s: refused: %s", what, t->answer);
         } else {
-            judge("EPC-106 EPC-107", f == FATE_RIGHT,
-                  "%s: expected the outputs of the source model, found %s", what, ort_answer);
+            judge(t, "EPC-106 EPC-107", f == FATE_RIGHT,
+                  "%s: expected the outputs of the source model, found %s", what, t->answer);
         }
     }
 }
@@ -569,25 +581,25 @@ static bool reverse_nodes(const char *from, const char *to) {
 }
 
 /* The order of nodes in the file means nothing; names of nodes are ORT's. */
-static void reordered(void) {
+static void reordered(trial *t) {
     char names[16][40]; /* borrowed until the model is written */
     ort_spec spec;
     ort_contexts c;
     epctx_error error;
     fate f;
     size_t i;
-    if (!prepare(MODEL_ISLAND, !now->ep.files)) return;
-    reference();
+    if (!prepare(t, MODEL_ISLAND, !t->board->ep.files)) return;
+    reference(t);
     if (!reverse_nodes("out/m_ctx.onnx", "out/back_ctx.onnx")) {
-        give_up("%s", ort_text);
+        give_up(t, "%s", ort_text);
         return;
     }
-    spec = spec_of(in_folder("out/back_ctx.onnx"));
-    judging("EPC-010", "a context model whose nodes are in another order");
-    f = fate_of(&spec, in_folder("ref/m.onnx"));
-    judge("EPC-010 EPC-108", f == FATE_RIGHT || f == FATE_INVALID_GRAPH,
+    spec = spec_of(t, in_folder(t, "out/back_ctx.onnx"));
+    judging(t, "EPC-010", "a context model whose nodes are in another order");
+    f = fate_of(&spec, in_folder(t, "ref/m.onnx"));
+    judge(t, "EPC-010 EPC-108", f == FATE_RIGHT || f == FATE_INVALID_GRAPH,
           "a context model whose nodes are in another order: expected the same outputs, found %s",
-          ort_answer);
+          t->answer);
     epctx_error_clear(&error);
     if (ort_read_contexts("out/m_ctx.onnx", &c)) {
         for (i = 0; i < c.count; i++) {
@@ -598,160 +610,162 @@ static void reordered(void) {
         epctx_model_write_file(&c.model, "out/names_ctx.onnx", NULL, &error);
     }
     epctx_model_close(&c.model);
-    spec.path = in_folder("out/names_ctx.onnx");
-    judging("EPC-161", "a context model whose nodes have other names");
-    f = fate_of(&spec, in_folder("ref/m.onnx"));
-    judge("EPC-161", f == FATE_RIGHT || f == FATE_INVALID_GRAPH,
+    spec.path = in_folder(t, "out/names_ctx.onnx");
+    judging(t, "EPC-161", "a context model whose nodes have other names");
+    f = fate_of(&spec, in_folder(t, "ref/m.onnx"));
+    judge(t, "EPC-161", f == FATE_RIGHT || f == FATE_INVALID_GRAPH,
           "a context model whose nodes have other names: expected the same outputs or "
           "INVALID_GRAPH, found %s",
-          ort_answer);
+          t->answer);
 }
 
 /* -------------------------------------------------------- by session options */
 
-static void by_options(void) {
+static void by_options(trial *t) {
     const char *more[] = {"ep.context_file_path", NULL, NULL, NULL, NULL};
     char binary[PATH_MAX];
     ort_contexts c;
     ort_spec spec;
-    if (!open_ep() || !make_model(MODEL_CHAIN, in_folder("src/m.onnx"))) {
-        give_up("%s", ort_text);
+    if (!open_ep(t) || !make_model(t, MODEL_CHAIN, in_folder(t, "src/m.onnx"))) {
+        give_up(t, "%s", ort_text);
         return;
     }
-    reference();
-    if (!now->ep.files) { /* the default may be refused */
+    reference(t);
+    if (!t->board->ep.files) { /* the default may be refused */
         more[2] = "ep.context_embed_mode";
         more[3] = "1";
     }
-    judging("EPC-062", "a session with ep.context_enable=1");
-    if (!judge("EPC-062 EPC-093", generate_by_options(in_folder("src/m.onnx"), more + 2),
-               "a session with ep.context_enable=1: expected success, found %s", ort_answer))
+    judging(t, "EPC-062", "a session with ep.context_enable=1");
+    if (!judge(t, "EPC-062 EPC-093", generate_by_options(t, in_folder(t, "src/m.onnx"), more + 2),
+               "a session with ep.context_enable=1: expected success, found %s", t->answer))
         return;
-    judge("EPC-062 EPC-064 EPC-065 EPC-066 EPC-093", file_exists("src/m_ctx.onnx"),
+    judge(t, "EPC-062 EPC-064 EPC-065 EPC-066 EPC-093", file_exists("src/m_ctx.onnx"),
           "ep.context_enable=1 did not write m_ctx.onnx beside m.onnx");
-    if (now->ep.files && ort_read_contexts("src/m_ctx.onnx", &c)) {
-        judge("EPC-042 EPC-071", c.count > 0 && c.list[0].embed_mode == 0,
+    if (t->board->ep.files && ort_read_contexts("src/m_ctx.onnx", &c)) {
+        judge(t, "EPC-042 EPC-071", c.count > 0 && c.list[0].embed_mode == 0,
               "without ep.context_embed_mode: expected embed_mode 0");
-        judge("EPC-093 EPC-077 EPC-058",
+        judge(t, "EPC-093 EPC-077 EPC-058",
               binary_of("src/m_ctx.onnx", "src", binary, sizeof binary) && file_exists(binary),
               "the context model in the source's folder: no binary beside it");
         epctx_model_close(&c.model);
     }
-    spec = strict_spec(in_folder("src/m_ctx.onnx"));
-    judge_load("EPC-061 EPC-003", &spec, "the model that ep.context_enable=1 wrote");
-    more[1] = in_folder("out/own.name_ctx.onnx");
-    judging("EPC-067", "ep.context_file_path");
-    if (!judge("EPC-067 EPC-039", generate_by_options(in_folder("src/m.onnx"), more),
-               "ep.context_file_path: expected success, found %s", ort_answer))
+    spec = strict_spec(t, in_folder(t, "src/m_ctx.onnx"));
+    judge_load(t, "EPC-061 EPC-003", &spec, "the model that ep.context_enable=1 wrote");
+    more[1] = in_folder(t, "out/own.name_ctx.onnx");
+    judging(t, "EPC-067", "ep.context_file_path");
+    if (!judge(t, "EPC-067 EPC-039", generate_by_options(t, in_folder(t, "src/m.onnx"), more),
+               "ep.context_file_path: expected success, found %s", t->answer))
         return;
-    judge("EPC-067 EPC-039", file_exists(more[1]), "ep.context_file_path names no file");
-    if (now->ep.files) {
-        judge("EPC-068 EPC-077",
+    judge(t, "EPC-067 EPC-039", file_exists(more[1]), "ep.context_file_path names no file");
+    if (t->board->ep.files) {
+        judge(t, "EPC-068 EPC-077",
               binary_of(more[1], "out", binary, sizeof binary) && file_exists(binary),
               "with ep.context_file_path the binary is not in the folder of the context model");
     }
-    spec = strict_spec(more[1]);
-    judge_load("EPC-067 EPC-061", &spec, "the model that ep.context_file_path names");
+    spec = strict_spec(t, more[1]);
+    judge_load(t, "EPC-067 EPC-061", &spec, "the model that ep.context_file_path names");
 }
 
-static void options_from_memory(void) {
+static void options_from_memory(trial *t) {
     const char *config[] = {"ep.context_enable",
                             "1",
                             "ep.context_embed_mode",
-                            now->ep.files ? "0" : "1",
+                            t->board->ep.files ? "0" : "1",
                             NULL,
                             NULL,
                             NULL};
     size_t size = 0;
     uint8_t *data;
     ort_spec spec;
-    if (!open_ep() || !make_model(MODEL_CHAIN, in_folder("src/m.onnx"))) {
-        give_up("%s", ort_text);
+    if (!open_ep(t) || !make_model(t, MODEL_CHAIN, in_folder(t, "src/m.onnx"))) {
+        give_up(t, "%s", ort_text);
         return;
     }
-    reference();
+    reference(t);
     data = read_file("src/m.onnx", &size);
-    spec = spec_of(NULL);
+    spec = spec_of(t, NULL);
     spec.data = data;
     spec.size = size;
     spec.config = config;
-    judging("EPC-069", "generating from memory without ep.context_file_path");
-    judge("EPC-069", !session_opens(&spec),
+    judging(t, "EPC-069", "generating from memory without ep.context_file_path");
+    judge(t, "EPC-069", !session_opens(&spec),
           "generating from memory without ep.context_file_path: expected an error, found success");
     config[4] = "ep.context_file_path";
-    config[5] = in_folder("out/m_ctx.onnx");
-    judging("EPC-094", "generating from memory with ep.context_file_path");
-    judge("EPC-094", session_opens(&spec) && file_exists("out/m_ctx.onnx"),
+    config[5] = in_folder(t, "out/m_ctx.onnx");
+    judging(t, "EPC-094", "generating from memory with ep.context_file_path");
+    judge(t, "EPC-094", session_opens(&spec) && file_exists("out/m_ctx.onnx"),
           "generating from memory with ep.context_file_path: expected success, found %s",
-          ort_answer);
+          t->answer);
     free(data);
     remove_tree("src");
-    spec = strict_spec(in_folder("out/m_ctx.onnx"));
-    judge_load("EPC-094 EPC-061", &spec, "what was generated from memory");
+    spec = strict_spec(t, in_folder(t, "out/m_ctx.onnx"));
+    judge_load(t, "EPC-094 EPC-061", &spec, "what was generated from memory");
 }
 
-static void compiled_already(void) {
+static void compiled_already(trial *t) {
     bool written;
-    if (!prepare(MODEL_CHAIN, !now->ep.files)) return;
-    judging("EPC-097", "CompileModel of a context model");
-    written =
-        generate(in_folder("out/m_ctx.onnx"), in_folder("out/twice_ctx.onnx"), !now->ep.files);
-    if (!judge("EPC-097", !written,
+    if (!prepare(t, MODEL_CHAIN, !t->board->ep.files)) return;
+    judging(t, "EPC-097", "CompileModel of a context model");
+    written = generate(t, in_folder(t, "out/m_ctx.onnx"), in_folder(t, "out/twice_ctx.onnx"),
+                       !t->board->ep.files);
+    if (!judge(t, "EPC-097", !written,
                "CompileModel of a context model: expected an error, found success"))
         return;
-    judge("EPC-097", !file_exists("out/twice_ctx.onnx"),
+    judge(t, "EPC-097", !file_exists("out/twice_ctx.onnx"),
           "CompileModel of a context model failed and left a file");
 }
 
 /* The partition_name of the model that is generated with the prefix, loaded, too. */
-static bool with_prefix(const char *out, const char *before, char *name, size_t size) {
+static bool with_prefix(trial *t, const char *out, const char *before, char *name, size_t size) {
     const char *more[] = {"ep.context_file_path",
                           out,
                           "ep.context_node_name_prefix",
                           before,
                           "ep.context_embed_mode",
-                          now->ep.files ? "0" : "1",
+                          t->board->ep.files ? "0" : "1",
                           NULL};
     ort_spec spec;
     ort_contexts c;
-    judging("EPC-080", "generating with a prefix");
-    if (!judge("EPC-080 EPC-045", generate_by_options(in_folder("src/m.onnx"), more),
+    judging(t, "EPC-080", "generating with a prefix");
+    if (!judge(t, "EPC-080 EPC-045", generate_by_options(t, in_folder(t, "src/m.onnx"), more),
                "generating with ep.context_node_name_prefix: expected success, found %s",
-               ort_answer))
+               t->answer))
         return false;
     name[0] = '\0';
     if (ort_read_contexts(out, &c) && c.count > 0)
         snprintf(name, size, "%.*s", STR(c.list[0].partition_name));
     epctx_model_close(&c.model);
     if (!*name)
-        does_not_apply("EPC-045 EPC-046", "the EP writes no partition_name");
+        does_not_apply(t, "EPC-045 EPC-046", "the EP writes no partition_name");
     else if (strncmp(name, before, strlen(before)) == 0)
-        holds("EPC-045 EPC-080");
+        holds(t, "EPC-045 EPC-080");
     else
-        remark("EPC-045", "partition_name is '%.100s', it does not begin with the prefix", name);
-    spec = strict_spec(out);
-    judge_load("EPC-047 EPC-080", &spec, "a context model generated with a prefix");
+        remark(t, "EPC-045", "partition_name is '%.100s', it does not begin with the prefix", name);
+    spec = strict_spec(t, out);
+    judge_load(t, "EPC-047 EPC-080", &spec, "a context model generated with a prefix");
     return true;
 }
 
-static void prefix(void) {
+static void prefix(trial *t) {
     char names[2][300];
     ort_contexts c;
-    if (!open_ep() || !make_model(MODEL_CHAIN, in_folder("src/m.onnx"))) {
-        give_up("%s", ort_text);
+    if (!open_ep(t) || !make_model(t, MODEL_CHAIN, in_folder(t, "src/m.onnx"))) {
+        give_up(t, "%s", ort_text);
         return;
     }
-    reference();
-    if (!with_prefix(in_folder("out/a_ctx.onnx"), "p1_", names[0], sizeof names[0]) ||
-        !with_prefix(in_folder("out/b_ctx.onnx"), "p2_", names[1], sizeof names[1]))
+    reference(t);
+    if (!with_prefix(t, in_folder(t, "out/a_ctx.onnx"), "p1_", names[0], sizeof names[0]) ||
+        !with_prefix(t, in_folder(t, "out/b_ctx.onnx"), "p2_", names[1], sizeof names[1]))
         return;
     if (strcmp(names[0], names[1]) != 0)
-        holds("EPC-046");
+        holds(t, "EPC-046");
     else if (*names[0])
-        remark("EPC-046", "two prefixes give one partition_name: '%.100s'", names[0]);
-    if (!generate(in_folder("src/m.onnx"), in_folder("out/m_ctx.onnx"), !now->ep.files)) return;
+        remark(t, "EPC-046", "two prefixes give one partition_name: '%.100s'", names[0]);
+    if (!generate(t, in_folder(t, "src/m.onnx"), in_folder(t, "out/m_ctx.onnx"),
+                  !t->board->ep.files))
+        return;
     if (ort_read_contexts("out/m_ctx.onnx", &c)) {
-        judge("EPC-044",
+        judge(t, "EPC-044",
               c.count > 0 &&
                   !memmem(c.list[0].partition_name.data, c.list[0].partition_name.size, "p2_", 3),
               "without the option there is a prefix, of an earlier session");
@@ -759,7 +773,7 @@ static void prefix(void) {
     epctx_model_close(&c.model);
 }
 
-static void odd_names(void) {
+static void odd_names(trial *t) {
     char long_name[230];
     const char *const tried[] = {"out/two.dots.in_ctx.onnx", "out/with blanks_ctx.onnx",
                                  "out/\xc3\xa9\xe4\xb8\xad_ctx.onnx", "a.folder/m_ctx.onnx",
@@ -767,118 +781,121 @@ static void odd_names(void) {
     static const char *const stems[] = {"two.dots.in", "with blanks", "\xc3\xa9\xe4\xb8\xad", "m",
                                         NULL};
     size_t i;
-    if (!open_ep() || !make_model(MODEL_CHAIN, in_folder("src/m.onnx"))) {
-        give_up("%s", ort_text);
+    if (!open_ep(t) || !make_model(t, MODEL_CHAIN, in_folder(t, "src/m.onnx"))) {
+        give_up(t, "%s", ort_text);
         return;
     }
-    reference();
+    reference(t);
     make_folder("a.folder");
     memset(long_name, 'l', sizeof long_name);
     memcpy(long_name, "out/", 4);
     snprintf(long_name + 204, sizeof long_name - 204, "_ctx.onnx");
     for (i = 0; i < 5; i++) {
-        const char *out = in_folder(tried[i]);
+        const char *out = in_folder(t, tried[i]);
         char folder[20], binary[PATH_MAX];
         ort_contexts c;
         ort_spec spec;
         snprintf(folder, sizeof folder, i == 3 ? "a.folder" : "out");
-        judging("EPC-067", "the output name %.60s", tried[i]);
-        if (!judge("EPC-067 EPC-068", generate(in_folder("src/m.onnx"), out, false),
-                   "the output name %.60s: expected success, found %s", tried[i], ort_answer))
+        judging(t, "EPC-067", "the output name %.60s", tried[i]);
+        if (!judge(t, "EPC-067 EPC-068", generate(t, in_folder(t, "src/m.onnx"), out, false),
+                   "the output name %.60s: expected success, found %s", tried[i], t->answer))
             continue;
-        judge("EPC-068 EPC-077",
+        judge(t, "EPC-068 EPC-077",
               binary_of(out, folder, binary, sizeof binary) && file_exists(binary),
               "the output name %.60s: no binary in its folder", tried[i]);
         if (stems[i] && ort_read_contexts(out, &c)) {
-            if (c.count) check_binary_name(c.list[0].ep_cache_context, stems[i], "EPC-075");
+            if (c.count) check_binary_name(t, c.list[0].ep_cache_context, stems[i], "EPC-075");
             epctx_model_close(&c.model);
         }
-        spec = strict_spec(out);
-        judge_load("EPC-067 EPC-104", &spec, "a context model with an odd name");
+        spec = strict_spec(t, out);
+        judge_load(t, "EPC-067 EPC-104", &spec, "a context model with an odd name");
     }
     /* One model must not lose its binary to another one in the same folder. */
-    if (make_model(MODEL_OTHER, in_folder("src/other.onnx"))) {
-        judging("EPC-075", "another model in the same folder");
-        generate(in_folder("src/other.onnx"), in_folder("out/two.others_ctx.onnx"), false);
+    if (make_model(t, MODEL_OTHER, in_folder(t, "src/other.onnx"))) {
+        judging(t, "EPC-075", "another model in the same folder");
+        generate(t, in_folder(t, "src/other.onnx"), in_folder(t, "out/two.others_ctx.onnx"), false);
     }
     for (i = 0; i < 4; i++) {
-        ort_spec spec = strict_spec(in_folder(tried[i]));
-        judge_load("EPC-075 EPC-058", &spec, "the first of several context models in one folder");
+        ort_spec spec = strict_spec(t, in_folder(t, tried[i]));
+        judge_load(t, "EPC-075 EPC-058", &spec,
+                   "the first of several context models in one folder");
     }
 }
 
 /* ------------------------------------------------------------ external data */
 
 /* src/m.onnx with its data becomes out/m_ctx.onnx; then both are gone, the data is in keep/. */
-static bool external_from_path(void) {
+static bool external_from_path(trial *t) {
     char names[16][256];
     size_t i, count;
     ort_spec spec;
-    judging("EPC-084", "generating from a source with external data");
-    if (!judge("EPC-084",
-               generate(in_folder("src/m.onnx"), in_folder("out/m_ctx.onnx"), !now->ep.files),
+    judging(t, "EPC-084", "generating from a source with external data");
+    if (!judge(t, "EPC-084",
+               generate(t, in_folder(t, "src/m.onnx"), in_folder(t, "out/m_ctx.onnx"),
+                        !t->board->ep.files),
                "generating from a source with external data: expected success, found %s",
-               ort_answer))
+               t->answer))
         return false;
     make_folder("ref");
-    make_model(MODEL_WEIGHTS, in_folder("ref/m.onnx"));
+    make_model(t, MODEL_WEIGHTS, in_folder(t, "ref/m.onnx"));
     make_folder("keep");
     make_folder("keep/data");
     copy_file("src/data/weights.bin", "keep/data/weights.bin");
     remove_tree("src");
-    spec = strict_spec(in_folder("out/m_ctx.onnx"));
-    judge_load("EPC-085 EPC-091", &spec, "a context model whose source and external data are gone");
+    spec = strict_spec(t, in_folder(t, "out/m_ctx.onnx"));
+    judge_load(t, "EPC-085 EPC-091", &spec,
+               "a context model whose source and external data are gone");
     count = list_files("out", names, 16);
     for (i = 0; i < count; i++)
-        judge("EPC-091 EPC-052", !strstr(names[i], ".data") && strcmp(names[i], "data") != 0,
+        judge(t, "EPC-091 EPC-052", !strstr(names[i], ".data") && strcmp(names[i], "data") != 0,
               "an initializers file was written: %.100s", names[i]);
     return true;
 }
 
-static void external_from_memory(const uint8_t *model, size_t size) {
+static void external_from_memory(trial *t, const uint8_t *model, size_t size) {
     const char *config[] = {"session.model_external_initializers_file_folder_path",
-                            in_folder("keep"),
+                            in_folder(t, "keep"),
                             "ep.context_enable",
                             "1",
                             "ep.context_file_path",
-                            in_folder("three/m_ctx.onnx"),
+                            in_folder(t, "three/m_ctx.onnx"),
                             "ep.context_embed_mode",
-                            now->ep.files ? "0" : "1",
+                            t->board->ep.files ? "0" : "1",
                             NULL};
-    ort_spec spec = spec_of(NULL);
+    ort_spec spec = spec_of(t, NULL);
     spec.data = model;
     spec.size = size;
-    judging("EPC-050", "a model with external data from memory");
-    judge("EPC-050", !session_opens(&spec),
+    judging(t, "EPC-050", "a model with external data from memory");
+    judge(t, "EPC-050", !session_opens(&spec),
           "a model with external data from memory, without its folder: expected an error");
     make_folder("three");
     spec.config = config;
-    judging("EPC-095", "generating from memory with external data in another folder");
-    if (!judge("EPC-095 EPC-048 EPC-049", session_opens(&spec),
+    judging(t, "EPC-095", "generating from memory with external data in another folder");
+    if (!judge(t, "EPC-095 EPC-048 EPC-049", session_opens(&spec),
                "generating from memory with external data in another folder: expected success, "
                "found %s",
-               ort_answer))
+               t->answer))
         return;
     remove_tree("keep");
-    spec = strict_spec(in_folder("three/m_ctx.onnx"));
-    judge_load("EPC-095 EPC-096 EPC-085", &spec,
+    spec = strict_spec(t, in_folder(t, "three/m_ctx.onnx"));
+    judge_load(t, "EPC-095 EPC-096 EPC-085", &spec,
                "what was generated from memory, source and data gone");
 }
 
-static void external_data(void) {
+static void external_data(trial *t) {
     uint8_t *model;
     size_t size = 0;
-    if (!open_ep() || !make_model(MODEL_WEXT, in_folder("src/m.onnx"))) {
-        give_up("%s", ort_text);
+    if (!open_ep(t) || !make_model(t, MODEL_WEXT, in_folder(t, "src/m.onnx"))) {
+        give_up(t, "%s", ort_text);
         return;
     }
     model = read_file("src/m.onnx", &size);
-    if (external_from_path()) external_from_memory(model, size);
+    if (external_from_path(t)) external_from_memory(t, model, size);
     free(model);
 }
 
 /* The folder of external data has a binary of the right name, the model's folder has none. */
-static void not_in_data_folder(void) {
+static void not_in_data_folder(trial *t) {
     const char *config[] = {"session.model_external_initializers_file_folder_path", NULL, NULL,
                             NULL, NULL};
     char binary[PATH_MAX], other[PATH_MAX];
@@ -886,60 +903,61 @@ static void not_in_data_folder(void) {
     uint8_t *data;
     ort_spec spec;
     fate f;
-    if (!prepare(MODEL_CHAIN, false)) return;
-    reference();
+    if (!prepare(t, MODEL_CHAIN, false)) return;
+    reference(t);
     make_folder("data");
     if (!binary_of("out/m_ctx.onnx", "out", binary, sizeof binary) ||
         !binary_of("out/m_ctx.onnx", "data", other, sizeof other)) {
-        give_up("no node names a file");
+        give_up(t, "no node names a file");
         return;
     }
     rename(binary, other);
     data = read_file("out/m_ctx.onnx", &size);
-    config[1] = in_folder("data");
+    config[1] = in_folder(t, "data");
     config[2] = "ep.context_file_path";
-    config[3] = in_folder("out/m_ctx.onnx");
-    spec = spec_of(NULL);
+    config[3] = in_folder(t, "out/m_ctx.onnx");
+    spec = spec_of(t, NULL);
     spec.data = data;
     spec.size = size;
     spec.config = config;
-    judging("EPC-051", "a binary that is only in the folder of external data");
-    f = fate_of(&spec, in_folder("ref/m.onnx"));
-    judge("EPC-051", f == FATE_INVALID_GRAPH || f == FATE_OTHER_CODE,
+    judging(t, "EPC-051", "a binary that is only in the folder of external data");
+    f = fate_of(&spec, in_folder(t, "ref/m.onnx"));
+    judge(t, "EPC-051", f == FATE_INVALID_GRAPH || f == FATE_OTHER_CODE,
           "a binary that is only in the folder of external data: expected an error, found a "
           "session");
     free(data);
 }
 
-static void initializers(void) {
+static void initializers(trial *t) {
     ort_spec spec, load;
     ort_output to;
     ort_contexts c;
     size_t inside = 0;
-    if (!open_ep() || !make_model(MODEL_ISLAND, in_folder("src/m.onnx"))) {
-        give_up("%s", ort_text);
+    if (!open_ep(t) || !make_model(t, MODEL_ISLAND, in_folder(t, "src/m.onnx"))) {
+        give_up(t, "%s", ort_text);
         return;
     }
-    reference();
-    spec = spec_of(in_folder("src/m.onnx"));
+    reference(t);
+    spec = spec_of(t, in_folder(t, "src/m.onnx"));
     memset(&to, 0, sizeof to);
-    to.path = in_folder("out/m_ctx.onnx");
-    to.embed = !now->ep.files;
+    to.path = in_folder(t, "out/m_ctx.onnx");
+    to.embed = !t->board->ep.files;
     to.initializers = "m_init.data";
-    judging("EPC-092", "CompileModel with an initializers file");
-    if (!judge("EPC-092", ort_compile_model(&spec, &to), "with an initializers file: %s",
-               ort_answer))
+    judging(t, "EPC-092", "CompileModel with an initializers file");
+    if (!judge(t, "EPC-092", ort_compile_model(&spec, &to), "with an initializers file: %s",
+               t->answer))
         return;
     if (ort_read_contexts(to.path, &c)) {
         epctx_cursor it = epctx_graph_initializers(epctx_model_graph(&c.model));
         epctx_tensor_view tensor;
         while (epctx_next_tensor(&it, &tensor)) inside += !tensor.external;
-        judge("EPC-092 EPC-089", inside == 0, "%zu initializers are in the context model", inside);
+        judge(t, "EPC-092 EPC-089", inside == 0, "%zu initializers are in the context model",
+              inside);
         epctx_model_close(&c.model);
     }
     remove_tree("src");
-    load = strict_spec(to.path);
-    judge_load("EPC-092 EPC-085", &load, "a context model with an initializers file");
+    load = strict_spec(t, to.path);
+    judge_load(t, "EPC-092 EPC-085", &load, "a context model with an initializers file");
 }
 
 static bool is_read(const ort_contexts *c, epctx_str value) {
@@ -955,16 +973,16 @@ static bool is_read(const ort_contexts *c, epctx_str value) {
 }
 
 /* What the EP compiled is not in the model, too; unless the EPContext node reads it from there. */
-static void weights_once(void) {
+static void weights_once(trial *t) {
     ort_contexts c;
     size_t bytes = 0;
-    if (!prepare(MODEL_WEIGHTS, !now->ep.files)) return;
+    if (!prepare(t, MODEL_WEIGHTS, !t->board->ep.files)) return;
     if (ort_read_contexts("out/m_ctx.onnx", &c)) {
         epctx_cursor it = epctx_graph_initializers(epctx_model_graph(&c.model));
         epctx_tensor_view tensor;
         while (epctx_next_tensor(&it, &tensor))
             if (!is_read(&c, tensor.name)) bytes += tensor.raw.size;
-        judge("EPC-089", bytes == 0,
+        judge(t, "EPC-089", bytes == 0,
               "%zu bytes of weights that no node of the context model reads are in it", bytes);
     }
     epctx_model_close(&c.model);
@@ -972,151 +990,162 @@ static void weights_once(void) {
 
 /* ------------------------------------------------------------ compatibility */
 
-static bool own_string(const char *model, char *out, size_t size) {
+static bool own_string(trial *t, const char *model, char *out, size_t size) {
     OrtAllocator *allocator = NULL;
     char *text = NULL;
     if (!ort_ok(ort->GetAllocatorWithDefaultOptions(&allocator)) ||
-        !ort_ok(ort->GetCompatibilityInfoFromModel(model, now->ep.name, allocator, &text)))
+        !ort_ok(ort->GetCompatibilityInfoFromModel(model, t->board->ep.name, allocator, &text)))
         return false;
     snprintf(out, size, "%s", text ? text : "");
     if (text) allocator->Free(allocator, text);
     return true;
 }
 
-static OrtCompiledModelCompatibility judgement(const char *text) {
+static OrtCompiledModelCompatibility judgement(trial *t, const char *text) {
     OrtCompiledModelCompatibility out = OrtCompiledModelCompatibility_EP_NOT_APPLICABLE;
-    const OrtEpDevice *device = find_device();
-    judge("PLG-034", ort_ok(ort->GetModelCompatibilityForEpDevices(&device, 1, text, &out)),
-          "the compatibility of '%.40s': expected a value, found %s", text, ort_answer);
+    const OrtEpDevice *device = find_device(t);
+    judge(t, "PLG-034", ort_ok(ort->GetModelCompatibilityForEpDevices(&device, 1, text, &out)),
+          "the compatibility of '%.40s': expected a value, found %s", text, t->answer);
     return out;
 }
 
-static void compatibility(void) {
-    static char own[4096], again[4096], odd[1 << 20];
+static void compatibility(trial *t) {
+    char own[4096] = "", again[4096] = "";
     static const char *const foreign[] = {"", "no such text", "OtherExecutionProvider;version=1",
                                           "{\"a\": 1}"};
+    char *odd;
     size_t i;
-    if (!prepare(MODEL_CHAIN, !now->ep.files)) return;
-    judging("PLG-024", "GetCompatibilityInfoFromModel");
-    if (!judge("PLG-024", own_string(in_folder("out/m_ctx.onnx"), own, sizeof own), "%s", ort_text))
+    if (!prepare(t, MODEL_CHAIN, !t->board->ep.files)) return;
+    judging(t, "PLG-024", "GetCompatibilityInfoFromModel");
+    if (!judge(t, "PLG-024", own_string(t, in_folder(t, "out/m_ctx.onnx"), own, sizeof own), "%s",
+               ort_text))
         return;
     if (!*own) {
-        does_not_apply("PLG-024 PLG-025 PLG-034", "the EP writes no compatibility string");
+        does_not_apply(t, "PLG-024 PLG-025 PLG-034", "the EP writes no compatibility string");
         return;
     }
-    judging("PLG-025", "the compatibility of the EP's own string");
-    judge("PLG-025", judgement(own) == OrtCompiledModelCompatibility_EP_SUPPORTED_OPTIMAL,
+    judging(t, "PLG-025", "the compatibility of the EP's own string");
+    judge(t, "PLG-025", judgement(t, own) == OrtCompiledModelCompatibility_EP_SUPPORTED_OPTIMAL,
           "the EP's own fresh string '%.100s' is judged %d, expected optimal (1)", own,
-          (int)judgement(own));
-    generate(in_folder("src/m.onnx"), in_folder("out/again_ctx.onnx"), !now->ep.files);
-    own_string(in_folder("out/again_ctx.onnx"), again, sizeof again);
-    judge("PLG-024", strcmp(own, again) == 0,
+          (int)judgement(t, own));
+    generate(t, in_folder(t, "src/m.onnx"), in_folder(t, "out/again_ctx.onnx"),
+             !t->board->ep.files);
+    own_string(t, in_folder(t, "out/again_ctx.onnx"), again, sizeof again);
+    judge(t, "PLG-024", strcmp(own, again) == 0,
           "the same model has another string when it is compiled again: '%.100s' and '%.100s'", own,
           again);
     for (i = 0; i < sizeof foreign / sizeof foreign[0]; i++) {
-        judging("PLG-034", "the compatibility of '%s'", foreign[i]);
-        judge("PLG-034",
-              judgement(foreign[i]) != OrtCompiledModelCompatibility_EP_SUPPORTED_OPTIMAL,
+        judging(t, "PLG-034", "the compatibility of '%s'", foreign[i]);
+        judge(t, "PLG-034",
+              judgement(t, foreign[i]) != OrtCompiledModelCompatibility_EP_SUPPORTED_OPTIMAL,
               "'%s' is judged optimal, expected anything else", foreign[i]);
     }
-    memset(odd, 'x', sizeof odd - 1);
-    judging("PLG-034", "the compatibility of a text of 1 MiB");
-    judge("PLG-034", judgement(odd) != OrtCompiledModelCompatibility_EP_SUPPORTED_OPTIMAL,
+    odd = (char *)calloc(1, 1 << 20);
+    if (!odd) return;
+    memset(odd, 'x', (1 << 20) - 1);
+    judging(t, "PLG-034", "the compatibility of a text of 1 MiB");
+    judge(t, "PLG-034", judgement(t, odd) != OrtCompiledModelCompatibility_EP_SUPPORTED_OPTIMAL,
           "a text of 1 MiB is judged optimal");
+    free(odd);
 }
 
 /* -------------------------------------------------------------- interrupted */
 
 /* Whatever is in the folder: a context model that is there has its binary, and loads. */
-static void judge_folder(const char *what) {
+static void judge_folder(trial *t, const char *what) {
     char binary[PATH_MAX];
     ort_spec spec;
     fate f;
     if (!file_exists("out/m_ctx.onnx")) {
-        holds("EPC-058");
+        holds(t, "EPC-058");
         return;
     }
-    judge("EPC-058",
-          !now->ep.files ||
+    judge(t, "EPC-058",
+          !t->board->ep.files ||
               (binary_of("out/m_ctx.onnx", "out", binary, sizeof binary) && file_exists(binary)),
           "%s: the context model names a binary that is not there", what);
-    spec = spec_of(in_folder("out/m_ctx.onnx"));
-    f = fate_of(&spec, in_folder("ref/m.onnx"));
-    judge("EPC-058", f == FATE_RIGHT || f == FATE_INVALID_GRAPH, "%s: %s", what, ort_answer);
+    spec = spec_of(t, in_folder(t, "out/m_ctx.onnx"));
+    f = fate_of(&spec, in_folder(t, "ref/m.onnx"));
+    judge(t, "EPC-058", f == FATE_RIGHT || f == FATE_INVALID_GRAPH, "%s: %s", what, t->answer);
 }
 
-static void *generate_one(void *unused) {
-    (void)unused;
-    generate(in_folder("src/m.onnx"), in_folder("out/m_ctx.onnx"), false);
+static void *generate_one(void *user) {
+    trial *t = (trial *)user;
+    generate(t, in_folder(t, "src/m.onnx"), in_folder(t, "out/m_ctx.onnx"), false);
     return NULL;
 }
 
-static void interrupted(void) {
+static void interrupted(trial *t) {
+    trial both[2]; /* a thread each */
     pthread_t threads[2];
     bool ok;
-    if (!open_ep() || !make_model(MODEL_CHAIN, in_folder("src/m.onnx"))) {
-        give_up("%s", ort_text);
+    if (!open_ep(t) || !make_model(t, MODEL_CHAIN, in_folder(t, "src/m.onnx"))) {
+        give_up(t, "%s", ort_text);
         return;
     }
-    reference();
+    reference(t);
     if (geteuid() != 0) { /* root may write everywhere */
         chmod("out", 0555);
-        judging("EPC-058", "generating into a folder that cannot be written to");
-        ok = generate(in_folder("src/m.onnx"), in_folder("out/m_ctx.onnx"), false);
-        judge("EPC-058", !ok,
+        judging(t, "EPC-058", "generating into a folder that cannot be written to");
+        ok = generate(t, in_folder(t, "src/m.onnx"), in_folder(t, "out/m_ctx.onnx"), false);
+        judge(t, "EPC-058", !ok,
               "generating into a folder that cannot be written to: expected a "
               "status, found success");
         chmod("out", 0777);
-        judge_folder("a folder that cannot be written to");
+        judge_folder(t, "a folder that cannot be written to");
     }
-    judging("EPC-058", "generating into a folder that does not exist");
-    judge("EPC-058", !generate(in_folder("src/m.onnx"), in_folder("nowhere/m_ctx.onnx"), false),
+    judging(t, "EPC-058", "generating into a folder that does not exist");
+    judge(t, "EPC-058",
+          !generate(t, in_folder(t, "src/m.onnx"), in_folder(t, "nowhere/m_ctx.onnx"), false),
           "generating into a folder that does not exist: expected a status, found success");
-    judge("EPC-058", !file_exists("nowhere"), "a folder that did not exist was made");
-    judging("EPC-058", "two threads that generate the same files");
-    pthread_create(&threads[0], NULL, generate_one, NULL);
-    pthread_create(&threads[1], NULL, generate_one, NULL);
+    judge(t, "EPC-058", !file_exists("nowhere"), "a folder that did not exist was made");
+    judging(t, "EPC-058", "two threads that generate the same files");
+    both[0] = both[1] = *t;
+    pthread_create(&threads[0], NULL, generate_one, &both[0]);
+    pthread_create(&threads[1], NULL, generate_one, &both[1]);
     pthread_join(threads[0], NULL);
     pthread_join(threads[1], NULL);
-    judge_folder("two threads that generated the same files");
+    judge_folder(t, "two threads that generated the same files");
 }
 
 /* Generates two models in turn under one name until it is killed. */
-static void generate_forever(void) {
+static void generate_forever(trial *t) {
     static const char *const sources[] = {"ref/m.onnx", "ref/other.onnx"};
     unsigned i;
-    if (!open_ep()) _exit(0);
+    if (!open_ep(t)) _exit(0);
     for (i = 0;; i++)
-        generate(in_folder(sources[i % 2]), in_folder("out/m_ctx.onnx"), !now->ep.files);
+        generate(t, in_folder(t, sources[i % 2]), in_folder(t, "out/m_ctx.onnx"),
+                 !t->board->ep.files);
 }
 
 /* In a process of its own: ORT does not survive a fork. */
-static void judge_remains(void) {
+static void judge_remains(trial *t) {
     ort_spec spec;
     fate first, second;
-    if (!open_ep()) _exit(0);
-    judging("EPC-058", "what a killed process left");
-    spec = spec_of(in_folder("out/m_ctx.onnx"));
+    if (!open_ep(t)) _exit(0);
+    judging(t, "EPC-058", "what a killed process left");
+    spec = spec_of(t, in_folder(t, "out/m_ctx.onnx"));
     if (file_exists("out/m_ctx.onnx")) {
-        first = fate_of(&spec, in_folder("ref/m.onnx"));
-        second = fate_of(&spec, in_folder("ref/other.onnx"));
+        first = fate_of(&spec, in_folder(t, "ref/m.onnx"));
+        second = fate_of(&spec, in_folder(t, "ref/other.onnx"));
         judge(
-            "EPC-058", first != FATE_WRONG || second != FATE_WRONG,
+            t, "EPC-058", first != FATE_WRONG || second != FATE_WRONG,
             "a process was killed while it generated: what it left loads and gives wrong outputs: "
             "%s",
             ort_text);
     }
-    judge("EPC-058",
-          generate(in_folder("ref/m.onnx"), in_folder("out/m_ctx.onnx"), !now->ep.files) &&
-              runs_as(&spec, in_folder("ref/m.onnx")),
-          "generating again after a process was killed: expected success, found %s", ort_answer);
+    judge(t, "EPC-058",
+          generate(t, in_folder(t, "ref/m.onnx"), in_folder(t, "out/m_ctx.onnx"),
+                   !t->board->ep.files) &&
+              runs_as(&spec, in_folder(t, "ref/m.onnx")),
+          "generating again after a process was killed: expected success, found %s", t->answer);
 }
 
-static void in_process(void (*run)(void), unsigned kill_after) {
+static void in_process(trial *t, void (*run)(trial *t), unsigned kill_after) {
     int status = 0;
     const pid_t child = fork();
     if (child == 0) {
-        run();
+        run(t);
         fflush(NULL);
         _exit(0);
     }
@@ -1126,25 +1155,25 @@ static void in_process(void (*run)(void), unsigned kill_after) {
     }
     waitpid(child, &status, 0);
     if (kill_after == 0) {
-        judge("EPC-058", WIFEXITED(status),
+        judge(t, "EPC-058", WIFEXITED(status),
               "what a killed process left ends the process that "
               "loads it, by signal %d",
               WTERMSIG(status));
     }
 }
 
-static void killed(void) {
+static void killed(trial *t) {
     int i;
     make_folder("ref");
-    if (!make_model(MODEL_CHAIN, in_folder("ref/m.onnx")) ||
-        !make_model(MODEL_OTHER, in_folder("ref/other.onnx"))) {
-        give_up("%s", ort_text);
+    if (!make_model(t, MODEL_CHAIN, in_folder(t, "ref/m.onnx")) ||
+        !make_model(t, MODEL_OTHER, in_folder(t, "ref/other.onnx"))) {
+        give_up(t, "%s", ort_text);
         return;
     }
     for (i = 0; i < 6; i++) {
         /* Loading ORT takes some of the time. */
-        in_process(generate_forever, 150000u + 37700u * (unsigned)i);
-        in_process(judge_remains, 0);
+        in_process(t, generate_forever, 150000u + 37700u * (unsigned)i);
+        in_process(t, judge_remains, 0);
     }
 }
 

@@ -15,15 +15,15 @@ typedef struct bench {
     size_t size;
 } bench;
 
-static bool prepare(bench *b) {
+static bool prepare(trial *t, bench *b) {
     ort_contexts c;
     size_t i;
     memset(b, 0, sizeof *b);
     make_folder("ref");
-    if (!open_ep() || !make_model(MODEL_CHAIN, in_folder("ref/m.onnx")) ||
-        !generate(in_folder("ref/m.onnx"), in_folder("out/m_ctx.onnx"), false) ||
+    if (!open_ep(t) || !make_model(t, MODEL_CHAIN, in_folder(t, "ref/m.onnx")) ||
+        !generate(t, in_folder(t, "ref/m.onnx"), in_folder(t, "out/m_ctx.onnx"), false) ||
         !binary_of("out/m_ctx.onnx", "out", b->binary, sizeof b->binary))
-        return give_up("%s", *ort_text ? ort_text : "no node names a file");
+        return give_up(t, "%s", *ort_text ? ort_text : "no node names a file");
     if (ort_read_contexts("out/m_ctx.onnx", &c)) {
         for (i = 0; i < c.count; i++)
             if (c.list[i].main_context == 1)
@@ -31,91 +31,93 @@ static bool prepare(bench *b) {
     }
     epctx_model_close(&c.model);
     b->good = read_file(b->binary, &b->size);
-    return b->good && b->size > 0 ? true : give_up("the binary cannot be read");
+    return b->good && b->size > 0 ? true : give_up(t, "the binary cannot be read");
 }
 
 /* A failure must say which file, node or value: a code without words helps nobody. */
-static void judge_message(const char *what) {
+static void judge_message(trial *t, const char *what) {
     size_t words = 0;
     const char *c;
     for (c = ort_text; *c; c++) words += *c == ' ';
-    if (words < 4) remark("EPC-110", "%s: the message tells little: '%.200s'", what, ort_text);
+    if (words < 4) remark(t, "EPC-110", "%s: the message tells little: '%.200s'", what, ort_text);
 }
 
 /* The model `path` must not load. `ids`: the rules about this damage. */
-static void must_refuse(const char *ids, const char *path, const char *what) {
-    ort_spec spec = spec_of(path);
+static void must_refuse(trial *t, const char *ids, const char *path, const char *what) {
+    ort_spec spec = spec_of(t, path);
     fate f;
     char first[16];
     snprintf(first, sizeof first, "%.7s", ids);
-    judging(first, "%s", what);
-    f = fate_of(&spec, in_folder("ref/m.onnx"));
+    judging(t, first, "%s", what);
+    f = fate_of(&spec, in_folder(t, "ref/m.onnx"));
     if (f == FATE_RIGHT || f == FATE_WRONG) {
-        judge(ids, false, "%s: expected INVALID_GRAPH, found a session%s", what,
+        judge(t, ids, false, "%s: expected INVALID_GRAPH, found a session%s", what,
               f == FATE_WRONG ? " with wrong outputs" : "");
         return;
     }
-    holds(ids);
-    judge("EPC-110", f == FATE_INVALID_GRAPH, "%s: expected INVALID_GRAPH (10), found %.300s", what,
-          ort_answer);
-    judge_message(what);
+    holds(t, ids);
+    judge(t, "EPC-110", f == FATE_INVALID_GRAPH, "%s: expected INVALID_GRAPH (10), found %.300s",
+          what, t->answer);
+    judge_message(t, what);
 }
 
 /* Wrong numbers without a word are the worst; other damage than this may go unnoticed. */
-static void must_not_lie(const char *ids, const ort_spec *spec, const char *what) {
-    const fate f = fate_of(spec, in_folder("ref/m.onnx"));
-    judge(ids, f != FATE_WRONG,
+static void must_not_lie(trial *t, const char *ids, const ort_spec *spec, const char *what) {
+    const fate f = fate_of(spec, in_folder(t, "ref/m.onnx"));
+    judge(t, ids, f != FATE_WRONG,
           "%s: expected an error or the right outputs, found a session: %.300s", what, ort_text);
     if (f == FATE_OTHER_CODE)
-        judge("EPC-110", false, "%s: expected INVALID_GRAPH (10), found %.300s", what, ort_answer);
+        judge(t, "EPC-110", false, "%s: expected INVALID_GRAPH (10), found %.300s", what,
+              t->answer);
 }
 
-static void damaged_as(const bench *b, const void *data, size_t size, const char *what) {
+static void damaged_as(trial *t, const bench *b, const void *data, size_t size, const char *what) {
     write_file(b->binary, data, size);
-    must_refuse("EPC-114 EPC-115", in_folder("out/m_ctx.onnx"), what);
+    must_refuse(t, "EPC-114 EPC-115", in_folder(t, "out/m_ctx.onnx"), what);
 }
 
-static void cut_binaries(const bench *b) {
+static void cut_binaries(trial *t, const bench *b) {
     static const uint8_t zeros[1 << 16];
     uint8_t *changed = (uint8_t *)malloc(b->size + sizeof zeros);
     char what[80];
     int i;
     remove(b->binary);
-    must_refuse("EPC-114 EPC-115", in_folder("out/m_ctx.onnx"), "a missing binary");
-    damaged_as(b, "", 0, "an empty binary");
-    damaged_as(b, b->good, 1, "a binary of one byte");
+    must_refuse(t, "EPC-114 EPC-115", in_folder(t, "out/m_ctx.onnx"), "a missing binary");
+    damaged_as(t, b, "", 0, "an empty binary");
+    damaged_as(t, b, b->good, 1, "a binary of one byte");
     for (i = 1; i < 4; i++) {
         snprintf(what, sizeof what, "a binary cut at %d/4", i);
-        damaged_as(b, b->good, b->size * (size_t)i / 4, what);
+        damaged_as(t, b, b->good, b->size * (size_t)i / 4, what);
     }
-    damaged_as(b, zeros, sizeof zeros, "a binary of zeros");
+    damaged_as(t, b, zeros, sizeof zeros, "a binary of zeros");
     if (!changed) return;
     for (i = 0; (size_t)i < b->size; i++) changed[i] = b->good[i] ^ 0xff;
-    damaged_as(b, changed, b->size, "a binary with all bits flipped");
+    damaged_as(t, b, changed, b->size, "a binary with all bits flipped");
     free(changed);
 }
 
 /* Without a checksum a wrong weight cannot be seen; a crash is a failure all the same. */
-static void flipped(const ort_spec *spec, const char *what) {
+static void flipped(trial *t, const ort_spec *spec, const char *what) {
     fate f;
-    judging("EPC-114", "%s", what);
-    f = fate_of(spec, in_folder("ref/m.onnx"));
+    judging(t, "EPC-114", "%s", what);
+    f = fate_of(spec, in_folder(t, "ref/m.onnx"));
     if (f == FATE_WRONG)
-        remark("EPC-114", "%s: loads and gives wrong outputs: is there no checksum?", what);
+        remark(t, "EPC-114", "%s: loads and gives wrong outputs: is there no checksum?", what);
     else if (f == FATE_OTHER_CODE)
-        judge("EPC-110", false, "%s: expected INVALID_GRAPH (10), found %.300s", what, ort_answer);
+        judge(t, "EPC-110", false, "%s: expected INVALID_GRAPH (10), found %.300s", what,
+              t->answer);
 }
 
-static void damaged(void) {
+static void damaged(trial *t) {
     bench b;
     uint8_t *changed;
     ort_spec spec;
     size_t i;
-    if (!prepare(&b)) return;
-    cut_binaries(&b);
+    if (!prepare(t, &b)) return;
+    cut_binaries(t, &b);
     changed = (uint8_t *)malloc(b.size);
     if (!changed) return;
-    spec = spec_of(in_folder("out/m_ctx.onnx"));
+    spec = spec_of(t, in_folder(t, "out/m_ctx.onnx"));
     for (i = 0; i < 64; i++) {
         const size_t at = b.size * i / 64;
         char what[80];
@@ -123,33 +125,33 @@ static void damaged(void) {
         changed[at] ^= (uint8_t)(1u << (i % 8));
         write_file(b.binary, changed, b.size);
         snprintf(what, sizeof what, "a binary with bit %d of byte %zu flipped", (int)(i % 8), at);
-        flipped(&spec, what);
+        flipped(t, &spec, what);
     }
     free(changed);
     write_file(b.binary, b.good, b.size - 1);
-    flipped(&spec, "a binary without its last byte");
+    flipped(t, &spec, "a binary without its last byte");
     write_file(b.binary, b.good, b.size);
-    judging("EPC-113", "the good binary, put back");
-    judge("EPC-113", runs_as(&spec, in_folder("ref/m.onnx")), "the good binary, put back: %s",
-          ort_answer);
+    judging(t, "EPC-113", "the good binary, put back");
+    judge(t, "EPC-113", runs_as(&spec, in_folder(t, "ref/m.onnx")), "the good binary, put back: %s",
+          t->answer);
 }
 
-static void other_binary(void) {
+static void other_binary(trial *t) {
     char other[PATH_MAX];
     bench b;
     ort_spec spec;
-    if (!prepare(&b)) return;
+    if (!prepare(t, &b)) return;
     make_folder("else");
-    if (!make_model(MODEL_OTHER, in_folder("else/m.onnx")) ||
-        !generate(in_folder("else/m.onnx"), in_folder("else/m_ctx.onnx"), false) ||
+    if (!make_model(t, MODEL_OTHER, in_folder(t, "else/m.onnx")) ||
+        !generate(t, in_folder(t, "else/m.onnx"), in_folder(t, "else/m_ctx.onnx"), false) ||
         !binary_of("else/m_ctx.onnx", "else", other, sizeof other)) {
-        give_up("%s", ort_text);
+        give_up(t, "%s", ort_text);
         return;
     }
     copy_file(other, b.binary);
-    spec = spec_of(in_folder("out/m_ctx.onnx"));
-    judging("EPC-003", "a binary of another generation");
-    must_not_lie("EPC-003", &spec, "the binary of another model, under the name of this one's");
+    spec = spec_of(t, in_folder(t, "out/m_ctx.onnx"));
+    judging(t, "EPC-003", "a binary of another generation");
+    must_not_lie(t, "EPC-003", &spec, "the binary of another model, under the name of this one's");
 }
 
 /* -------------------------------------------------------------------- paths */
@@ -158,20 +160,26 @@ static bool set_path(const char *name, size_t size) {
     return change_attr("out/m_ctx.onnx", "out/bad_ctx.onnx", "ep_cache_context", name, size);
 }
 
-static void bad_path(const char *name, const char *what) {
-    if (set_path(name, strlen(name))) must_refuse("EPC-019", in_folder("out/bad_ctx.onnx"), what);
+static void bad_path(trial *t, const char *name, const char *what) {
+    if (set_path(name, strlen(name)))
+        must_refuse(t, "EPC-019", in_folder(t, "out/bad_ctx.onnx"), what);
 }
 
-static atomic_bool pipe_done, pipe_waited;
+/* A pipe in the binary's place, and a thread beside it. */
+typedef struct pipe_end {
+    const char *path;
+    atomic_bool done, waited;
+} pipe_end;
 
 /* Who still reads the pipe after a second waits for somebody to write: it goes on with nothing. */
-static void *end_wait(void *path) {
+static void *end_wait(void *pipe) {
+    pipe_end *end = (pipe_end *)pipe;
     int i, writer;
-    for (i = 0; i < 10 && !atomic_load(&pipe_done); i++) usleep(100000);
-    while (!atomic_load(&pipe_done)) {
-        writer = open((const char *)path, O_WRONLY | O_NONBLOCK);
+    for (i = 0; i < 10 && !atomic_load(&end->done); i++) usleep(100000);
+    while (!atomic_load(&end->done)) {
+        writer = open(end->path, O_WRONLY | O_NONBLOCK);
         if (writer >= 0) {
-            atomic_store(&pipe_waited, true);
+            atomic_store(&end->waited, true);
             close(writer);
         }
         usleep(10000);
@@ -179,48 +187,50 @@ static void *end_wait(void *path) {
     return NULL;
 }
 
-static void pipe_path(void) {
-    static char path[] = "out/fifo.bin";
+static void pipe_path(trial *t) {
+    pipe_end end = {"out/fifo.bin", false, false};
     pthread_t helper;
-    if (mkfifo(path, 0600) != 0 || pthread_create(&helper, NULL, end_wait, path) != 0) return;
-    bad_path("fifo.bin", "a path of a pipe");
-    atomic_store(&pipe_done, true);
+    if (mkfifo(end.path, 0600) != 0 || pthread_create(&helper, NULL, end_wait, &end) != 0) return;
+    bad_path(t, "fifo.bin", "a path of a pipe");
+    atomic_store(&end.done, true);
     pthread_join(helper, NULL);
-    judge("EPC-019", !atomic_load(&pipe_waited),
+    judge(t, "EPC-019", !atomic_load(&end.waited),
           "a path of a pipe: the EP waits for somebody to write into it");
 }
 
-static void paths(void) {
-    static char huge[5001];
+static void paths(trial *t) {
+    char huge[5001];
     static const char with_nul[] = "m_ctx\0.bin";
     const char *outside;
     char dots[PATH_MAX];
     bench b;
-    if (!prepare(&b)) return;
+    if (!prepare(t, &b)) return;
     make_folder("outside"); /* where a good binary lies: it must not be used */
-    outside = in_folder("outside/good.bin");
+    outside = in_folder(t, "outside/good.bin");
     copy_file(b.binary, outside);
     remove(b.binary);
-    bad_path(outside, "an absolute path of a good binary");
-    bad_path("../outside/good.bin", "a path that leaves the folder by ..");
+    bad_path(t, outside, "an absolute path of a good binary");
+    bad_path(t, "../outside/good.bin", "a path that leaves the folder by ..");
     make_folder("out/deeper");
     snprintf(dots, sizeof dots, "deeper/../../outside/good.bin");
-    bad_path(dots, "a path that leaves the folder after a subfolder");
-    bad_path("..", "the path '..'");
-    bad_path("deeper", "the path of a folder");
-    if (set_path("", 0)) must_refuse("EPC-019", in_folder("out/bad_ctx.onnx"), "an empty path");
-    bad_path("C:\\x.bin", "a path with a drive letter");
-    bad_path("\\\\host\\x.bin", "a path of another computer");
-    bad_path("NUL", "the name of a device");
+    bad_path(t, dots, "a path that leaves the folder after a subfolder");
+    bad_path(t, "..", "the path '..'");
+    bad_path(t, "deeper", "the path of a folder");
+    if (set_path("", 0))
+        must_refuse(t, "EPC-019", in_folder(t, "out/bad_ctx.onnx"), "an empty path");
+    bad_path(t, "C:\\x.bin", "a path with a drive letter");
+    bad_path(t, "\\\\host\\x.bin", "a path of another computer");
+    bad_path(t, "NUL", "the name of a device");
     memset(huge, 'n', sizeof huge - 1);
-    bad_path(huge, "a path of 5000 bytes");
+    huge[sizeof huge - 1] = '\0';
+    bad_path(t, huge, "a path of 5000 bytes");
     if (set_path(with_nul, sizeof with_nul - 1))
-        must_refuse("EPC-019", in_folder("out/bad_ctx.onnx"), "a path with a zero byte");
-    pipe_path();
+        must_refuse(t, "EPC-019", in_folder(t, "out/bad_ctx.onnx"), "a path with a zero byte");
+    pipe_path(t);
     if (symlink(outside, "out/link.bin") == 0)
-        bad_path("link.bin", "a link to a good binary outside the folder");
+        bad_path(t, "link.bin", "a link to a good binary outside the folder");
     if (symlink("../outside", "out/linked") == 0)
-        bad_path("linked/good.bin", "a path through a link that leaves the folder");
+        bad_path(t, "linked/good.bin", "a path through a link that leaves the folder");
 }
 
 /* ------------------------------------------------------------------ sources */
@@ -242,46 +252,48 @@ static bool change_source(const char *from, const char *to, const char *source) 
     return status == EPCTX_OK;
 }
 
-static void foreign_source(const char *source, const char *ids, const char *what) {
-    ort_spec spec = spec_of(in_folder("out/other_ctx.onnx"));
+static void foreign_source(trial *t, const char *source, const char *ids, const char *what) {
+    ort_spec spec = spec_of(t, in_folder(t, "out/other_ctx.onnx"));
     bool opens;
     if (!change_source("out/m_ctx.onnx", "out/other_ctx.onnx", source)) return;
-    judging("EPC-100", "%s", what);
+    judging(t, "EPC-100", "%s", what);
     opens = session_opens(&spec);
     if (!opens || strstr(ids, "EPC-100")) {
-        judge(ids, !opens, "%s: expected to be left to another EP, found a session", what);
+        judge(t, ids, !opens, "%s: expected to be left to another EP, found a session", what);
         return;
     }
-    remark(ids, "%s: the node is claimed", what);
+    remark(t, ids, "%s: the node is claimed", what);
 }
 
-static void sources(void) {
+static void sources(trial *t) {
     char longer[NAME + 80], lower[NAME + 80];
     ort_contexts c;
     size_t i;
     bool own_name;
-    if (!open_ep() || !make_model(MODEL_CHAIN, in_folder("src/m.onnx")) ||
-        !generate(in_folder("src/m.onnx"), in_folder("out/m_ctx.onnx"), !now->ep.files)) {
-        give_up("%s", ort_text);
+    if (!open_ep(t) || !make_model(t, MODEL_CHAIN, in_folder(t, "src/m.onnx")) ||
+        !generate(t, in_folder(t, "src/m.onnx"), in_folder(t, "out/m_ctx.onnx"),
+                  !t->board->ep.files)) {
+        give_up(t, "%s", ort_text);
         return;
     }
     longer[0] = '\0';
     if (ort_read_contexts("out/m_ctx.onnx", &c) && c.count > 0)
         snprintf(longer, sizeof longer, "%.*sX", STR(c.list[0].source));
     epctx_model_close(&c.model);
-    foreign_source("OtherVendorExecutionProvider", "EPC-100 EPC-099 EPC-109 EPC-026",
+    foreign_source(t, "OtherVendorExecutionProvider", "EPC-100 EPC-099 EPC-109 EPC-026",
                    "a node of another EP");
-    foreign_source(longer, "EPC-100 EPC-026", "a source with one letter more");
-    foreign_source(NULL, "EPC-025", "a node without source");
+    foreign_source(t, longer, "EPC-100 EPC-026", "a source with one letter more");
+    foreign_source(t, NULL, "EPC-025", "a node without source");
     snprintf(lower, sizeof lower, "%.*s", (int)strlen(longer) - 1, longer);
-    own_name = strcmp(lower, now->ep.name) == 0;
+    own_name = strcmp(lower, t->board->ep.name) == 0;
     for (i = 0; lower[i]; i++)
         lower[i] = (char)(lower[i] >= 'A' && lower[i] <= 'Z' ? lower[i] + 32 : lower[i]);
-    if (own_name) foreign_source(lower, "EPC-026", "the own source in lower case");
-    if (!*now->ep.foreign || !make_model(MODEL_ISLAND, in_folder("src/m.onnx"))) return;
+    if (own_name) foreign_source(t, lower, "EPC-026", "the own source in lower case");
+    if (!*t->board->ep.foreign || !make_model(t, MODEL_ISLAND, in_folder(t, "src/m.onnx"))) return;
     /* Own nodes beside a foreign one: ORT refuses the session, nothing crashes. */
-    if (generate(in_folder("src/m.onnx"), in_folder("out/m_ctx.onnx"), !now->ep.files)) {
-        foreign_source("OtherVendorExecutionProvider", "EPC-100 EPC-109",
+    if (generate(t, in_folder(t, "src/m.onnx"), in_folder(t, "out/m_ctx.onnx"),
+                 !t->board->ep.files)) {
+        foreign_source(t, "OtherVendorExecutionProvider", "EPC-100 EPC-109",
                        "a node of another EP beside own ones");
     }
 }
@@ -307,7 +319,7 @@ static void replace_all(epctx_str text, epctx_str was, const char *value, char *
 
 /* An attribute has another value, also in the EP's compatibility string, which may repeat it: that
  * is `stated`. False: the EP does not write the attribute. */
-static bool forge_version(const char *attr, const char *value, bool *stated) {
+static bool forge_version(trial *t, const char *attr, const char *value, bool *stated) {
     char key[NAME + 40], changed[4096];
     epctx_attr_view found;
     epctx_error error;
@@ -319,7 +331,7 @@ static bool forge_version(const char *attr, const char *value, bool *stated) {
     *stated = false;
     ok = ort_read_contexts("out/m_ctx.onnx", &c) && c.count > 0 &&
          epctx_node_find_attr(&c.views[0], attr, &found) && found.s.size > 0;
-    snprintf(key, sizeof key, "ep_compatibility_info.%s", now->ep.name);
+    snprintf(key, sizeof key, "ep_compatibility_info.%s", t->board->ep.name);
     if (ok && epctx_model_metadata(&c.model, epctx_str_of(key), &text)) {
         *stated = memmem(text.data, text.size, found.s.data, found.s.size) != NULL;
         replace_all(text, found.s, value, changed, sizeof changed);
@@ -335,60 +347,61 @@ static bool forge_version(const char *attr, const char *value, bool *stated) {
 }
 
 /* What the EP does not state in its compatibility string it may know from the binary alone. */
-static void other_version(const char *attr, const char *value, const char *id) {
-    ort_spec spec = spec_of(in_folder("out/other_ctx.onnx"));
+static void other_version(trial *t, const char *attr, const char *value, const char *id) {
+    ort_spec spec = spec_of(t, in_folder(t, "out/other_ctx.onnx"));
     bool stated;
     fate f;
-    judging(id, "%s changed to '%s'", attr, value);
-    if (!forge_version(attr, value, &stated)) {
-        does_not_apply(id, "the EP writes no %s", attr);
+    judging(t, id, "%s changed to '%s'", attr, value);
+    if (!forge_version(t, attr, value, &stated)) {
+        does_not_apply(t, id, "the EP writes no %s", attr);
         return;
     }
-    f = fate_of(&spec, in_folder("ref/m.onnx"));
+    f = fate_of(&spec, in_folder(t, "ref/m.onnx"));
     if (f == FATE_RIGHT && !stated) {
-        remark(id, "%s changed to '%s': not noticed", attr, value);
+        remark(t, id, "%s changed to '%s': not noticed", attr, value);
         return;
     }
-    judge(id, f == FATE_INVALID_GRAPH || f == FATE_OTHER_CODE,
+    judge(t, id, f == FATE_INVALID_GRAPH || f == FATE_OTHER_CODE,
           "%s changed to '%s', in the compatibility string, too: expected INVALID_GRAPH, found a "
           "session",
           attr, value);
 }
 
-static void versions(void) {
+static void versions(trial *t) {
     static const char *const optional[] = {
         "ep_sdk_version", "onnx_model_filename", "hardware_architecture", "notes",
         "max_size",       "partition_name"};
     size_t i;
     make_folder("ref");
-    if (!open_ep() || !make_model(MODEL_CHAIN, in_folder("ref/m.onnx")) ||
-        !generate(in_folder("ref/m.onnx"), in_folder("out/m_ctx.onnx"), !now->ep.files)) {
-        give_up("%s", ort_text);
+    if (!open_ep(t) || !make_model(t, MODEL_CHAIN, in_folder(t, "ref/m.onnx")) ||
+        !generate(t, in_folder(t, "ref/m.onnx"), in_folder(t, "out/m_ctx.onnx"),
+                  !t->board->ep.files)) {
+        give_up(t, "%s", ort_text);
         return;
     }
-    other_version("hardware_architecture", "another-architecture-9.9", "EPC-111");
-    other_version("ep_sdk_version", "999.9.9", "EPC-112");
+    other_version(t, "hardware_architecture", "another-architecture-9.9", "EPC-111");
+    other_version(t, "ep_sdk_version", "999.9.9", "EPC-112");
     for (i = 0; i < sizeof optional / sizeof optional[0]; i++) {
-        ort_spec spec = spec_of(in_folder("out/less_ctx.onnx"));
+        ort_spec spec = spec_of(t, in_folder(t, "out/less_ctx.onnx"));
         char what[100];
         if (!change_attr("out/m_ctx.onnx", "out/less_ctx.onnx", optional[i], NULL, 0)) continue;
         snprintf(what, sizeof what, "a node without %s", optional[i]);
-        judging("EPC-031", "%s", what);
-        must_not_lie("EPC-031", &spec, what);
+        judging(t, "EPC-031", "%s", what);
+        must_not_lie(t, "EPC-031", &spec, what);
     }
 }
 
 /* A damaged payload inside the model. */
-static void damaged_payload(void) {
+static void damaged_payload(trial *t) {
     epctx_error error;
     ort_contexts c;
     size_t i, size;
     uint8_t *payload;
     make_folder("ref");
-    if (!open_ep() || !make_model(MODEL_CHAIN, in_folder("ref/m.onnx")) ||
-        !generate(in_folder("ref/m.onnx"), in_folder("out/m_ctx.onnx"), true) ||
+    if (!open_ep(t) || !make_model(t, MODEL_CHAIN, in_folder(t, "ref/m.onnx")) ||
+        !generate(t, in_folder(t, "ref/m.onnx"), in_folder(t, "out/m_ctx.onnx"), true) ||
         !ort_read_contexts("out/m_ctx.onnx", &c) || c.count == 0) {
-        give_up("%s", ort_text);
+        give_up(t, "%s", ort_text);
         return;
     }
     epctx_error_clear(&error);
@@ -405,7 +418,7 @@ static void damaged_payload(void) {
         for (k = 0; i == 3 && k < size; k++) payload[k] ^= 0x5a;
         if (change_attr("out/m_ctx.onnx", "out/bad_ctx.onnx", "ep_cache_context",
                         (const char *)payload, sizes[i]))
-            must_refuse("EPC-114 EPC-115", in_folder("out/bad_ctx.onnx"), what[i]);
+            must_refuse(t, "EPC-114 EPC-115", in_folder(t, "out/bad_ctx.onnx"), what[i]);
     }
     free(payload);
 }

@@ -7,18 +7,11 @@
 #include <malloc.h>
 #endif
 #include <signal.h>
-#include <stdarg.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 enum { TIME_LIMIT = 120, LONGEST_LIMIT = 86400 }; /* seconds: slow compilers are no hang */
-
-board *now;
-const char step_load[] = "loading the library";
-const char step_register[] = "registration";
-char ort_answer[4200];
-request wanted;
 
 static const experiment *const all[] = {
     factory_experiments, registration_experiments, session_experiments, identity_experiments,
@@ -34,136 +27,17 @@ static const experiment *experiment_at(size_t index) {
     return NULL;
 }
 
-const char *experiment_name(size_t index) {
-    const experiment *e = experiment_at(index);
-    return e ? e->name : "";
-}
-
-/* -------------------------------------------------------------------- board */
-
-/* The command line, or an experiment, names a rule that there is not: nothing to go on with. */
-static size_t rule_index(const char *id, size_t length) {
-    size_t i;
-    for (i = 0; i < rule_count; i++)
-        if (strlen(rules[i].id) == length && memcmp(rules[i].id, id, length) == 0) return i;
-    fprintf(stderr, "epctx-conformance: no rule '%.*s'\n", (int)length, id);
-    exit(2);
-}
-
-/* The next of a list with blanks between; false at the end. */
-static bool next_id(const char **list, size_t *index) {
-    size_t length;
-    *list += strspn(*list, " ");
-    length = strcspn(*list, " ");
-    if (length == 0) return false;
-    *index = rule_index(*list, length);
-    *list += length;
-    return true;
-}
-
-static void put_finding(size_t index, verdict v, const char *text) {
-    finding *f = &now->findings[now->count];
-    if (now->count == MAX_FINDINGS) return;
-    f->rule = index;
-    f->experiment = now->experiment;
-    f->verdict = v;
-    snprintf(f->text, sizeof f->text, "%s", text);
-    now->count++;
-}
-
-static void put_findings(const char *ids, verdict v, const char *format, va_list args) {
-    char text[sizeof now->findings[0].text];
-    size_t index, i;
-    snprintf(ort_answer, sizeof ort_answer, "%d: %s", ort_code, ort_text);
-    if (ort_code == 0) snprintf(ort_answer, sizeof ort_answer, "%s", ort_text);
-    vsnprintf(text, sizeof text, format, args);
-    for (i = 0; text[i]; i++)
-        if (text[i] == '\n') text[i] = ' ';
-    while (next_id(&ids, &index)) put_finding(index, v, text);
-}
-
-void judging(const char *rule_id, const char *format, ...) {
-    va_list args;
-    snprintf(now->judging, sizeof now->judging, "%s", rule_id);
-    va_start(args, format);
-    vsnprintf(now->doing, sizeof now->doing, format, args);
-    va_end(args);
-}
-
-void holds(const char *ids) {
-    size_t index;
-    while (next_id(&ids, &index)) put_finding(index, PASSED, "");
-}
-
-bool judge(const char *ids, bool ok, const char *format, ...) {
-    va_list args;
-    va_start(args, format);
-    if (ok)
-        holds(ids);
-    else
-        put_findings(ids, FAILED, format, args);
-    va_end(args);
-    return ok;
-}
-
-void remark(const char *ids, const char *format, ...) {
-    va_list args;
-    va_start(args, format);
-    put_findings(ids, PASSED, format, args);
-    va_end(args);
-}
-
-void does_not_apply(const char *ids, const char *format, ...) {
-    va_list args;
-    va_start(args, format);
-    put_findings(ids, NOT_APPLICABLE, format, args);
-    va_end(args);
-}
-
-bool give_up(const char *format, ...) {
-    va_list args;
-    va_start(args, format);
-    vsnprintf(now->gave_up, sizeof now->gave_up, format, args);
-    va_end(args);
-    return false;
-}
-
-void tell_fact(const char *name, const char *format, ...) {
-    fact *f = &now->facts[now->fact_count];
-    va_list args;
-    if (now->fact_count == MAX_FACTS) return;
-    now->fact_count++;
-    snprintf(f->name, sizeof f->name, "%s", name);
-    va_start(args, format);
-    vsnprintf(f->text, sizeof f->text, format, args);
-    va_end(args);
-}
-
-static bool is_judged(size_t index, size_t from) {
-    size_t i;
-    for (i = from; i < now->count; i++)
-        if (now->findings[i].rule == index) return true;
-    return false;
-}
-
-/* Of an experiment that is over: what it did not come to, since finding `from`. */
-static void put_rest(const experiment *e, size_t from, const char *why) {
-    const char *ids = e->rules;
-    size_t index;
-    while (next_id(&ids, &index))
-        if (!is_judged(index, from)) put_finding(index, NOT_APPLICABLE, why);
-}
-
 /* ---------------------------------------------------------------- processes */
 
-static const char *missing_need(unsigned needs) {
-    const ep_facts *ep = &now->ep;
+static const char *missing_need(const trial *t, unsigned needs) {
+    const ep_facts *ep = &t->board->ep;
     if ((needs & NEEDS_DEVICE) && !ep->device) {
         if (*ep->no_device) return ep->no_device;
-        return now->hung ? "the EP could not be opened: it hung" : "the EP could not be opened";
+        return t->board->hung ? "the EP could not be opened: it hung"
+                              : "the EP could not be opened";
     }
     if ((needs & NEEDS_CLAIM) && !*ep->unary && !*ep->weighted)
-        return now->probed ? ep->no_claim : "the probe, which asks what the EP claims, failed";
+        return t->board->probed ? ep->no_claim : "the probe, which asks what the EP claims, failed";
     if ((needs & NEEDS_RUNS) && !ep->runs) return ep->no_runs;
     if ((needs & NEEDS_CONTEXTS) && !ep->contexts) return ep->no_contexts;
     if ((needs & NEEDS_FILES) && !ep->files) return "the EP writes no context binaries in files";
@@ -174,41 +48,53 @@ static const char *missing_need(unsigned needs) {
     return NULL;
 }
 
-static volatile sig_atomic_t stopped; /* the signal that ends this program */
+static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
+enum { ENDING = sizeof ending / sizeof ending[0] };
 
-static void stop(int number) {
-    stopped = number;
+/* What ends this program waits until nothing is left behind; ignored signals (nohup) stay so.
+ * `how`: SIG_BLOCK, SIG_UNBLOCK. */
+static void hold_signals(int how) {
+    struct sigaction old;
+    sigset_t set;
+    size_t i;
+    sigemptyset(&set);
+    for (i = 0; i < ENDING; i++)
+        if (sigaction(ending[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+            sigaddset(&set, ending[i]);
+    sigprocmask(how, &set, NULL);
 }
 
-/* What ends this program; ignored signals (nohup) stay so. */
-static void on_signals(void (*handler)(int)) {
-    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+/* Whether this program has to end. */
+static bool is_stopped(void) {
+    sigset_t waiting;
     size_t i;
-    for (i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
-        if (signal(numbers[i], handler) == SIG_IGN) signal(numbers[i], SIG_IGN);
+    if (sigpending(&waiting) != 0) return false;
+    for (i = 0; i < ENDING; i++)
+        if (sigismember(&waiting, ending[i]) == 1) return true;
+    return false;
 }
 
 /* In the child. */
-static void run_experiment(const experiment *e, const char *folder) {
+static void run_experiment(trial *t, const experiment *e, const char *folder) {
     setpgid(0, 0); /* it may have children of its own: they end with it */
-    on_signals(SIG_DFL);
+    hold_signals(SIG_UNBLOCK);
 #if defined(__GLIBC__) /* who uses memory that was given back, or never written, sees it */
     mallopt(M_PERTURB, 0xa5);
 #endif
     if (chdir(folder) != 0) _exit(3);
     make_folder("src");
     make_folder("out");
-    e->run();
-    now->returned = true;
+    e->run(t);
+    t->board->returned = true;
     fflush(NULL);
     _exit(0); /* whether an orderly end works is an experiment of its own */
 }
 
 /* The child's wait status; false: it took too long. */
-static bool wait_for(pid_t child, int *status) {
+static bool wait_for(const trial *t, pid_t child, int *status) {
     const double start = seconds_now();
     pid_t ended = 0;
-    while (ended == 0 && !stopped && seconds_now() - start < wanted.time_limit) {
+    while (ended == 0 && !is_stopped() && seconds_now() - start < t->wanted.time_limit) {
         ended = waitpid(child, status, WNOHANG);
         if (ended == 0) usleep(2000);
     }
@@ -218,73 +104,75 @@ static bool wait_for(pid_t child, int *status) {
 }
 
 /* What ended an experiment before its time breaks the rule at hand. */
-static void judge_break(const experiment *e, const char *why, size_t from) {
-    char text[sizeof now->findings[0].text];
-    const char *id = *now->judging ? now->judging : e->rules;
+static void judge_break(trial *t, const experiment *e, const char *why, size_t from) {
+    char text[sizeof t->board->findings[0].text];
+    const char *id = *t->board->judging ? t->board->judging : e->rules;
     size_t index;
-    snprintf(text, sizeof text, "%.250s: %.280s; expected a result or a status", now->doing, why);
-    if (next_id(&id, &index)) put_finding(index, FAILED, text);
+    snprintf(text, sizeof text, "%.250s: %.280s; expected a result or a status", t->board->doing,
+             why);
+    if (next_id(&id, &index)) put_finding(t, index, FAILED, text);
     snprintf(text, sizeof text, "not reached: %s", why);
-    put_rest(e, from, text);
+    put_rest(t, e->rules, from, text);
 }
 
-static void judge_end(const experiment *e, bool ended, int status, size_t from) {
+static void judge_end(trial *t, const experiment *e, bool ended, int status, size_t from) {
     char why[400];
     if (!ended) {
-        snprintf(why, sizeof why, "did not return within %g seconds", wanted.time_limit);
-        if (now->step && !now->hung) {
-            now->hung = now->step;
-            now->hung_in = now->experiment;
+        snprintf(why, sizeof why, "did not return within %g seconds", t->wanted.time_limit);
+        if (t->board->step && !t->board->hung) {
+            t->board->hung = t->board->step;
+            t->board->hung_in = t->board->experiment;
         }
     } else if (WIFSIGNALED(status)) {
         snprintf(why, sizeof why, "the process was ended by signal %d (%s)", WTERMSIG(status),
                  strsignal(WTERMSIG(status)));
-    } else if (WEXITSTATUS(status) != 0 || !now->returned) {
+    } else if (WEXITSTATUS(status) != 0 || !t->board->returned) {
         snprintf(why, sizeof why, "the process ended with exit code %d", WEXITSTATUS(status));
     } else {
-        put_rest(e, from, *now->gave_up ? now->gave_up : "the experiment did not come to it");
+        put_rest(t, e->rules, from,
+                 *t->board->gave_up ? t->board->gave_up : "the experiment did not come to it");
         return;
     }
-    judge_break(e, why, from);
+    judge_break(t, e, why, from);
 }
 
 /* Every experiment begins with the step that hung: one was worth the wait. "exports" only loads the
  * library. */
-static bool is_hopeless(const experiment *e) {
-    return now->hung && (now->hung == step_load || !(e->needs & ONLY_LOADS));
+static bool is_hopeless(const trial *t, const experiment *e) {
+    return t->board->hung && (t->board->hung == step_load || !(e->needs & ONLY_LOADS));
 }
 
-static void try_experiment(size_t at, const char *base) {
+static void try_experiment(trial *t, size_t at, const char *base) {
     const experiment *e = experiment_at(at);
-    const char *missing = missing_need(e->needs);
-    const size_t from = now->count;
+    const char *missing = missing_need(t, e->needs);
+    const size_t from = t->board->count;
     char folder[PATH_MAX + 24], why[200];
     int status = 0;
     bool ended;
     pid_t child;
-    now->experiment = at;
-    now->returned = false;
-    now->judging[0] = now->gave_up[0] = '\0';
-    now->step = NULL;
-    snprintf(now->doing, sizeof now->doing, "%s", e->name);
+    t->board->experiment = e->name;
+    t->board->returned = false;
+    t->board->judging[0] = t->board->gave_up[0] = '\0';
+    t->board->step = NULL;
+    snprintf(t->board->doing, sizeof t->board->doing, "%s", e->name);
     if (missing) {
-        put_rest(e, from, missing);
+        put_rest(t, e->rules, from, missing);
         return;
     }
-    if (is_hopeless(e)) {
-        snprintf(why, sizeof why, "not tried: %s hung in the experiment '%s'", now->hung,
-                 experiment_name(now->hung_in));
-        judge(now->hung == step_load ? "PLG-001" : "PLG-041", false, "%s", why);
-        put_rest(e, from, why);
+    if (is_hopeless(t, e)) {
+        snprintf(why, sizeof why, "not tried: %s hung in the experiment '%s'", t->board->hung,
+                 t->board->hung_in);
+        judge(t, t->board->hung == step_load ? "PLG-001" : "PLG-041", false, "%s", why);
+        put_rest(t, e->rules, from, why);
         return;
     }
     snprintf(folder, sizeof folder, "%s/%zu", base, at);
     make_folder(folder);
     fflush(NULL);
     child = fork();
-    if (child == 0) run_experiment(e, folder);
-    ended = child > 0 && wait_for(child, &status);
-    judge_end(e, ended, status, from);
+    if (child == 0) run_experiment(t, e, folder);
+    ended = child > 0 && wait_for(t, child, &status);
+    judge_end(t, e, ended, status, from);
     remove_tree(folder);
 }
 
@@ -324,54 +212,54 @@ static bool refuse(const char *what, const char *why) {
     return false;
 }
 
-static bool read_timeout(const char *text) {
+static bool read_timeout(trial *t, const char *text) {
     char *end = NULL;
-    wanted.time_limit = strtod(text, &end);
-    if (end != text && !*end && wanted.time_limit > 0 && wanted.time_limit <= LONGEST_LIMIT)
+    t->wanted.time_limit = strtod(text, &end);
+    if (end != text && !*end && t->wanted.time_limit > 0 && t->wanted.time_limit <= LONGEST_LIMIT)
         return true;
     return refuse(text, "expected --timeout SECONDS, more than 0 and at most a day");
 }
 
-static bool read_model(const char *path) {
+static bool read_model(trial *t, const char *path) {
     char why[80];
-    if (wanted.model_count == MAX_MODELS) {
+    if (t->wanted.model_count == MAX_MODELS) {
         snprintf(why, sizeof why, "more than %d --model", MAX_MODELS);
         return refuse(path, why);
     }
-    wanted.models[wanted.model_count] = realpath(path, NULL);
-    return wanted.models[wanted.model_count++] || refuse(path, strerror(errno));
+    t->wanted.models[t->wanted.model_count] = realpath(path, NULL);
+    return t->wanted.models[t->wanted.model_count++] || refuse(path, strerror(errno));
 }
 
-static bool read_argument(const char *name, char *value, command *c) {
+static bool read_argument(trial *t, const char *name, char *value, command *c) {
     if (!value) return refuse(name, "a value is missing, or there is no such option");
-    if (strcmp(name, "--timeout") == 0) return read_timeout(value);
-    if (strcmp(name, "--model") == 0) return read_model(value);
+    if (strcmp(name, "--timeout") == 0) return read_timeout(t, value);
+    if (strcmp(name, "--model") == 0) return read_model(t, value);
     if (strcmp(name, "--ep-opt") == 0)
-        return ort_read_option(value, &wanted.options) || refuse(value, ort_text);
+        return ort_read_option(value, &t->wanted.options) || refuse(value, ort_text);
     if (strcmp(name, "--junit") == 0) return (c->junit = value) != NULL;
     if (strcmp(name, "--only") == 0) return (c->only = value) != NULL;
     if (strcmp(name, "--ort") == 0) return setenv("EPCTX_ORT_LIBRARY", value, 1) == 0;
     return refuse(name, "no such option");
 }
 
-static bool read_command(int argc, char **argv, command *c) {
+static bool read_command(trial *t, int argc, char **argv, command *c) {
     int i;
     for (i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--json") == 0) {
             c->json = true;
         } else if (strncmp(argv[i], "--", 2) == 0) {
-            if (!read_argument(argv[i], argv[i + 1], c)) return false; /* argv ends with NULL */
+            if (!read_argument(t, argv[i], argv[i + 1], c)) return false; /* argv ends with NULL */
             i++;
-        } else if (!wanted.library) {
-            wanted.library = realpath(argv[i], NULL);
-            if (!wanted.library) return refuse(argv[i], strerror(errno));
-        } else if (!wanted.name) {
-            wanted.name = argv[i];
+        } else if (!t->wanted.library) {
+            t->wanted.library = realpath(argv[i], NULL);
+            if (!t->wanted.library) return refuse(argv[i], strerror(errno));
+        } else if (!t->wanted.name) {
+            t->wanted.name = argv[i];
         } else {
             return refuse(argv[i], "one word too many");
         }
     }
-    return wanted.library || refuse("LIBRARY", "which plugin?");
+    return t->wanted.library || refuse("LIBRARY", "which plugin?");
 }
 
 /* Without ORT nothing can be said about the EP. */
@@ -423,21 +311,21 @@ static bool write_junit(const char *path, const char *data, size_t size) {
     return status == EPCTX_OK || refuse("--junit", error.message);
 }
 
-static bool put_junit(const char *path) {
+static bool put_junit(const trial *t, const char *path) {
     char *data = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&data, &size);
     bool ok = out != NULL;
-    if (out) report_junit(out);
+    if (out) report_junit(t, out);
     ok = out && fclose(out) == 0 && write_junit(path, data, size);
     free(data);
     return ok;
 }
 
-static bool has_failed(void) {
+static bool has_failed(const trial *t) {
     size_t i;
     for (i = 0; i < rule_count; i++)
-        if (outcome_of(i).verdict == FAILED) return true;
+        if (outcome_of(t, i).verdict == FAILED) return true;
     return false;
 }
 
@@ -445,21 +333,23 @@ int main(int argc, char **argv) {
     const char *tmp = getenv("TMPDIR"), *ids;
     char base[PATH_MAX];
     command c;
+    trial t;
     size_t i;
     memset(&c, 0, sizeof c);
-    wanted.time_limit = TIME_LIMIT;
+    memset(&t, 0, sizeof t);
+    t.wanted.time_limit = TIME_LIMIT;
     if (argc == 2 && strcmp(argv[1], "--rules") == 0) {
         report_rules(stdout);
         return 0;
     }
-    if (!read_command(argc, argv, &c)) return usage();
+    if (!read_command(&t, argc, argv, &c)) return usage();
     for (ids = c.only; ids && next_id(&ids, &i);) {
     }
     if (c.junit && !write_junit(c.junit, NULL, 0)) return 2;
     snprintf(base, sizeof base, "%s/epctx_conformance_XXXXXX", tmp && *tmp ? tmp : "/tmp");
-    now =
-        (board *)mmap(NULL, sizeof *now, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (now == MAP_FAILED || !mkdtemp(base)) {
+    t.board = (board *)mmap(NULL, sizeof *t.board, PROT_READ | PROT_WRITE,
+                            MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (t.board == MAP_FAILED || !mkdtemp(base)) {
         fprintf(stderr, "epctx-conformance: %s: %s\n", base, strerror(errno));
         return 2;
     }
@@ -467,22 +357,19 @@ int main(int argc, char **argv) {
         remove_tree(base);
         return 2;
     }
-    on_signals(stop);
-    for (i = 0; experiment_at(i) && !stopped; i++)
-        if (is_wanted(experiment_at(i), c.only)) try_experiment(i, base);
+    hold_signals(SIG_BLOCK);
+    for (i = 0; experiment_at(i) && !is_stopped(); i++)
+        if (is_wanted(experiment_at(i), c.only)) try_experiment(&t, i, base);
     remove_tree(base);
-    if (stopped) {
-        on_signals(SIG_DFL);
-        raise(stopped);
-    }
+    hold_signals(SIG_UNBLOCK); /* the end, if one of them waits */
     if (c.json)
-        report_json(stdout);
+        report_json(&t, stdout);
     else
-        report_text(stdout);
-    if (c.junit && !put_junit(c.junit)) return 2;
+        report_text(&t, stdout);
+    if (c.junit && !put_junit(&t, c.junit)) return 2;
     if (fflush(stdout) != 0 || ferror(stdout)) {
         fprintf(stderr, "epctx-conformance: the report: %s\n", strerror(errno));
         return 2;
     }
-    return has_failed() ? 1 : 0;
+    return has_failed(&t) ? 1 : 0;
 }

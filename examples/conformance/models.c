@@ -15,7 +15,7 @@ const char *const binary_ops[] = {"Sub", "Mul", "Add", "Max", "MatMul", NULL};
 const char *const foreign_ops[] = {"Asinh", "Softsign", "Selu", "ThresholdedRelu", "Shrink",
                                    "Sign",  "Hardmax",  "Erf",  "double",          NULL};
 
-enum { RANK = 4, SIDE = 8, ELEMENTS = SIDE * SIDE * SIDE, MOST_DIMS = 7 };
+enum { RANK = 4, SIDE = 8, ELEMENTS = SIDE * SIDE * SIDE, MOST_DIMS = 7, MOST_WEIGHTS = 16 };
 enum { FLOAT32 = 1, UINT8 = 2, BOOLEAN = 9, FLOAT64 = 11, INT64 = 7 };
 
 static const int64_t full[RANK] = {1, SIDE, SIDE, SIDE};
@@ -23,6 +23,7 @@ static const int64_t small[RANK] = {1, SIDE, 4, 4};
 
 /* A model under construction. Nodes take their names from `count`. */
 typedef struct builder {
+    ep_facts ep;
     epctx_model model;
     epctx_status status;
     epctx_error error;
@@ -32,16 +33,21 @@ typedef struct builder {
     const char *node_names; /* before the numbers */
     epctx_view graph;       /* empty: the main graph */
     bool open_batch;
+    /* Weights are borrowed until the model is written. */
+    float floats[MOST_WEIGHTS][ELEMENTS];
+    uint8_t bytes[MOST_WEIGHTS][ELEMENTS];
+    unsigned weight_count;
 } builder;
 
 static void note(builder *b, epctx_status status) {
     if (b->status == EPCTX_OK) b->status = status;
 }
 
-static void begin(builder *b) {
+static void begin(trial *t, builder *b) {
     memset(b, 0, sizeof *b);
+    b->ep = t->board->ep;
     epctx_error_clear(&b->error);
-    b->form = now->ep.form;
+    b->form = b->ep.form;
     b->node_names = "n";
     note(b, epctx_model_new(&b->model, 8, NULL, &b->error));
     if (b->status != EPCTX_OK) return;
@@ -188,26 +194,24 @@ static float weight_at(unsigned seed, size_t i) {
 
 /* The weights of one operator. */
 static void put_weight(builder *b, const char *name, const char *op) {
-    static float floats[16][ELEMENTS]; /* borrowed until the model is written */
-    static uint8_t bytes[16][ELEMENTS];
     static const int64_t kernel[RANK] = {SIDE, SIDE, 1, 1};
-    static unsigned used;
     const bool conv = strcmp(op, "Conv") == 0;
     const size_t count = conv ? SIDE * SIDE : ELEMENTS;
-    const unsigned at = used++ % 16;
+    const unsigned at = b->weight_count++ % MOST_WEIGHTS;
+    float *floats = b->floats[at];
+    uint8_t *bytes = b->bytes[at];
     char stored[160];
     size_t i;
     for (i = 0; i < count; i++) {
-        floats[at][i] = weight_at(b->seed, i);
-        bytes[at][i] = (uint8_t)((int)(floats[at][i] / quant_scale) + quant_zero);
+        floats[i] = weight_at(b->seed, i);
+        bytes[i] = (uint8_t)((int)(floats[i] / quant_scale) + quant_zero);
     }
     if (b->form != FORM_QDQ) {
-        put_tensor(b, name, FLOAT32, conv ? kernel : full, RANK, floats[at],
-                   count * sizeof floats[at][0]);
+        put_tensor(b, name, FLOAT32, conv ? kernel : full, RANK, floats, count * sizeof floats[0]);
         return;
     }
     snprintf(stored, sizeof stored, "%s.bytes", name);
-    put_tensor(b, stored, UINT8, conv ? kernel : full, RANK, bytes[at], count);
+    put_tensor(b, stored, UINT8, conv ? kernel : full, RANK, bytes, count);
     put_node(b, "DequantizeLinear", stored, "grid_scale", "grid_zero", name, NULL, 0);
 }
 
@@ -221,7 +225,7 @@ static void weighted_node(builder *b, const char *op, const char *in, const char
 
 /* The nth node of S of a chain. Where the EP takes both, those with weights are between others. */
 static void step(builder *b, unsigned n, const char *in, const char *out) {
-    const ep_facts *ep = &now->ep;
+    const ep_facts *ep = &b->ep;
     char weight[160];
     snprintf(weight, sizeof weight, "w%u", b->count);
     if (*ep->weighted && (n % 2 == 0 || !*ep->unary))
@@ -232,14 +236,14 @@ static void step(builder *b, unsigned n, const char *in, const char *out) {
 
 /* The same without weights, which have one shape. */
 static void bare_step(builder *b, const char *in, const char *out) {
-    if (*now->ep.unary)
-        s_node(b, now->ep.unary, in, NULL, out);
+    if (*b->ep.unary)
+        s_node(b, b->ep.unary, in, NULL, out);
     else
-        s_node(b, now->ep.binary, in, in, out);
+        s_node(b, b->ep.binary, in, in, out);
 }
 
 static void foreign_step(builder *b, const char *in, const char *out) {
-    const char *op = now->ep.foreign;
+    const char *op = b->ep.foreign;
     char first[160], second[160];
     if (strcmp(op, "double") != 0) {
         plain_node(b, op, in, NULL, out);
@@ -274,7 +278,7 @@ static void chain(builder *b, const int64_t *dims, unsigned steps) {
 /* y = a op b or, without such an operator, S(a); z = S(c): outputs of different shapes. */
 static void sub(builder *b) {
     char rooms[3][160];
-    const bool binary = *now->ep.binary != '\0';
+    const bool binary = *b->ep.binary != '\0';
     const char *x, *z;
     input(b, "c", small);
     input(b, "a", full);
@@ -285,7 +289,7 @@ static void sub(builder *b) {
     x = enter(b, "a", rooms[1], sizeof rooms[1]);
     bare_step(b, z, "z");
     if (binary)
-        s_node(b, now->ep.binary, x, enter(b, "b", rooms[2], sizeof rooms[2]), "y");
+        s_node(b, b->ep.binary, x, enter(b, "b", rooms[2], sizeof rooms[2]), "y");
     else
         step(b, 0, x, "y");
 }
@@ -313,7 +317,7 @@ static void fan(builder *b) {
     output(b, "z", full);
     step(b, 0, enter(b, "x", room, sizeof room), "m");
     step(b, 1, "m", "y");
-    if (*now->ep.foreign) {
+    if (*b->ep.foreign) {
         foreign_step(b, "m", "f");
         step(b, 1, enter(b, "f", room, sizeof room), "z");
     } else {
@@ -369,9 +373,9 @@ static void conditional(builder *b) {
         reads[0] = reads[1] = epctx_str_of("x");
         writes[i] = epctx_str_of(i == 0 ? "then_y" : "else_y");
         nodes[i].name = epctx_str_of(i == 0 ? "then" : "else");
-        nodes[i].op_type = epctx_str_of(*now->ep.unary ? now->ep.unary : now->ep.binary);
+        nodes[i].op_type = epctx_str_of(*b->ep.unary ? b->ep.unary : b->ep.binary);
         nodes[i].inputs = reads;
-        nodes[i].input_count = *now->ep.unary ? 1 : 2;
+        nodes[i].input_count = *b->ep.unary ? 1 : 2;
         nodes[i].outputs = &writes[i];
         nodes[i].output_count = 1;
         outs[i].name = writes[i];
@@ -393,8 +397,8 @@ static void conditional(builder *b) {
 /* What an EP of float32 must not take by accident: another type, a high rank. */
 static void doubles(builder *b) {
     static const int64_t seven[MOST_DIMS] = {1, 1, 2, 1, 2, 1, 2};
-    const char *op = *now->ep.unary ? now->ep.unary : now->ep.binary;
-    const bool unary = *now->ep.unary != '\0';
+    const char *op = *b->ep.unary ? b->ep.unary : b->ep.binary;
+    const bool unary = *b->ep.unary != '\0';
     put_value(b, EPCTX_FIELD_GRAPH_INPUT, "x", FLOAT32, seven, MOST_DIMS);
     put_value(b, EPCTX_FIELD_GRAPH_OUTPUT, "y", FLOAT32, seven, MOST_DIMS);
     plain_node(b, op, "x", unary ? NULL : "x", "r");
@@ -427,8 +431,8 @@ static bool make_external(builder *b, const char *path) {
     return out && fclose(out) == 0;
 }
 
-static bool can_make(model_kind kind) {
-    const ep_facts *ep = &now->ep;
+static bool can_make(trial *t, model_kind kind) {
+    const ep_facts *ep = &t->board->ep;
     const bool bare = *ep->unary || *ep->binary;
     switch (kind) {
     case MODEL_NONE: return *ep->foreign != '\0';
@@ -472,7 +476,7 @@ static void fill(builder *b, model_kind kind) {
     case MODEL_PAIR:
         input(b, "x", full);
         output(b, "y", full);
-        weighted_node(b, now->ep.weighted, enter(b, "x", room, sizeof room),
+        weighted_node(b, b->ep.weighted, enter(b, "x", room, sizeof room),
                       kind == MODEL_PAIR ? "its_weight" : "weight", kind == MODEL_PAIR ? "p" : "m");
         step(b, 1, kind == MODEL_PAIR ? "p" : "m", kind == MODEL_PAIR ? "q" : "y");
         if (kind == MODEL_PAIR) step(b, 1, "q", "y");
@@ -486,15 +490,15 @@ static void fill(builder *b, model_kind kind) {
     }
 }
 
-bool make_model(model_kind kind, const char *path) {
+bool make_model(trial *t, model_kind kind, const char *path) {
     builder b;
-    if (!can_make(kind)) {
+    if (!can_make(t, kind)) {
         ort_code = ORT_OK;
         snprintf(ort_text, sizeof ort_text, "the EP claims no operator that '%s' is made of",
                  model_names[kind]);
         return false;
     }
-    begin(&b);
+    begin(t, &b);
     if (b.form == FORM_QDQ) put_grid(&b);
     fill(&b, kind);
     if (kind == MODEL_WEXT && b.status == EPCTX_OK && !make_external(&b, path))
@@ -509,11 +513,11 @@ static bool is_weighted(const char *op) {
     return false;
 }
 
-bool make_probe(form how, const char *op, const char *path) {
+bool make_probe(trial *t, form how, const char *op, const char *path) {
     builder b;
     char room[160];
     const char *x;
-    begin(&b);
+    begin(t, &b);
     b.form = how;
     if (how == FORM_QDQ) put_grid(&b);
     input(&b, "x", full);
@@ -523,9 +527,8 @@ bool make_probe(form how, const char *op, const char *path) {
         weighted_node(&b, op, x, "w0", "m");
         weighted_node(&b, op, "m", "w1", "y");
     } else if (strcmp(op, "double") == 0) {
-        snprintf(now->ep.foreign, OP, "double");
+        snprintf(b.ep.foreign, OP, "double");
         foreign_step(&b, x, "y");
-        now->ep.foreign[0] = '\0';
     } else {
         s_node(&b, op, x, NULL, "m");
         s_node(&b, op, "m", NULL, "y");
@@ -533,11 +536,11 @@ bool make_probe(form how, const char *op, const char *path) {
     return end(&b, path);
 }
 
-bool make_probe_binary(form how, const char *op, const char *path) {
+bool make_probe_binary(trial *t, form how, const char *op, const char *path) {
     builder b;
     char rooms[2][160];
     const char *x, *y;
-    begin(&b);
+    begin(t, &b);
     b.form = how;
     if (how == FORM_QDQ) put_grid(&b);
     input(&b, "a", full);
@@ -550,11 +553,11 @@ bool make_probe_binary(form how, const char *op, const char *path) {
     return end(&b, path);
 }
 
-bool make_custom(const char *domain, const char *op, const char *path) {
+bool make_custom(trial *t, const char *domain, const char *op, const char *path) {
     builder b;
     epctx_str names[2];
     epctx_node node;
-    begin(&b);
+    begin(t, &b);
     note(&b, epctx_model_set_opset(&b.model, epctx_str_of(domain), 1, &b.error));
     input(&b, "x", full);
     output(&b, "y", full);

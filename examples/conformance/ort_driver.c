@@ -97,16 +97,13 @@ bool ort_read_option(char *text, ort_ep_options *to) {
 bool ort_library(char *out, size_t size) {
     const char *set = getenv("EPCTX_ORT_LIBRARY");
     FILE *pipe;
-    char *slash;
     if (set) return (size_t)snprintf(out, size, "%s", set) < size;
     pipe = popen("sh tests/deps.sh where ort", "r");
     if (!pipe) return false;
     if (!fgets(out, (int)size, pipe)) out[0] = '\0';
     pclose(pipe);
-    slash = strrchr(out, '/');
-    if (!slash) return false;
-    return (size_t)snprintf(slash + 1, size - (size_t)(slash + 1 - out), "libonnxruntime.so.1") <
-           size;
+    out[strcspn(out, "\n")] = '\0';
+    return out[0] != '\0';
 }
 
 bool ort_symbol(void *library, const char *name, void *function, size_t size) {
@@ -129,18 +126,24 @@ bool ort_open(bool virtual_devices) {
         return false;
     }
     library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (!library || !ort_symbol(library, "OrtGetApiBase", &get_base, sizeof get_base)) {
+    if (!library) {
         snprintf(ort_text, sizeof ort_text, "%s", dlerror());
+        return false;
+    }
+    if (!ort_symbol(library, "OrtGetApiBase", &get_base, sizeof get_base)) {
+        snprintf(ort_text, sizeof ort_text, "%.4000s is no ONNX Runtime: it has no OrtGetApiBase",
+                 path);
         return false;
     }
     ort_base = get_base();
     /* "1.24.3" -> 24: asking for too new a table makes ORT print to stderr. */
     if (sscanf(ort_base->GetVersionString(), "1.%u", &ort_version) != 1) ort_version = 0;
-    if (ort_version > ORT_API_VERSION) ort_version = ORT_API_VERSION;
+    if (ort_version > ORT_NEWEST_API) ort_version = ORT_NEWEST_API;
     ort = ort_base->GetApi(ort_version);
     if (!ort || ort_version < 22) {
-        snprintf(ort_text, sizeof ort_text, "this driver needs ONNX Runtime 1.22, this is %s",
-                 ort_base->GetVersionString());
+        snprintf(ort_text, sizeof ort_text,
+                 "%.3900s is ONNX Runtime %.60s and %s: 1.22 or newer is needed", path,
+                 ort_base->GetVersionString(), ort ? "too old" : "gives no functions");
         return false;
     }
     if (ort_version < 24) { /* good for one thing: what a plugin says that needs more */
@@ -149,7 +152,7 @@ bool ort_open(bool virtual_devices) {
     }
     ort_compile = ort->GetCompileApi();
     memset(&options, 0, sizeof options);
-    options.version = ort_version;
+    options.version = 24; /* of the structure */
     options.logging_severity_level = ORT_LOGGING_LEVEL_WARNING;
     options.log_id = "epctx";
     options.custom_logging_function = ort_logger;
@@ -224,7 +227,7 @@ bool ort_options(const ort_spec *spec, OrtSessionOptions **out) {
     if (ok && spec->tell)
         ok = ort_ok(ort->SetSessionLogSeverityLevel(*out, ORT_LOGGING_LEVEL_INFO));
     if (ok && spec->profile) ok = ort_ok(ort->EnableProfiling(*out, ort_path(spec->profile)));
-    if (ok && spec->more) spec->more(*out);
+    if (ok && spec->more) spec->more(*out, spec->user);
     if (!ok || !spec->ep) return ok;
     if (!spec->allow_cpu)
         ok = ort_ok(ort->AddSessionConfigEntry(*out, "session.disable_cpu_ep_fallback", "1"));

@@ -13,10 +13,15 @@
 
 #include "epctx.h"
 
+#if !defined(ORT_ABI_H) /* the tool's own header (examples/epctx/ort/abi.h) in its place */
 #include <onnxruntime_c_api.h>
+#endif
 
 extern const OrtApi *ort;
-extern uint32_t ort_version; /* of that table: functions that came later are not in it */
+/* Of that table: functions that came later are not in it. Those of API 30 and 31 have no official
+ * headers, but examples/plugin_ep/ort131.h. */
+extern uint32_t ort_version;
+enum { ORT_NEWEST_API = 31 };
 extern const OrtApiBase *ort_base;
 extern const OrtCompileApi *ort_compile;
 extern OrtEnv *ort_env;
@@ -50,7 +55,7 @@ typedef struct ort_ep_options {
     size_t count;                              /* of words */
 } ort_ep_options;
 bool ort_read_option(char *text, ort_ep_options *to);
-/* The path of libonnxruntime: EPCTX_ORT_LIBRARY, or what tests/deps.sh downloaded. */
+/* The path of libonnxruntime: EPCTX_ORT_LIBRARY, or what tests/deps.sh fetched. */
 bool ort_library(char *out, size_t size);
 /* Loads ONNX Runtime and makes its environment. */
 bool ort_open(bool virtual_devices);
@@ -70,11 +75,12 @@ typedef struct ort_spec {
     bool npu;                   /* the EP's NPU instead of its CPU device */
     const OrtEpDevice *device;  /* this one; NULL: found by `ep` and `npu` */
     const char *profile;        /* prefix of ORT's profile of the session */
-    void (*more)(OrtSessionOptions *options); /* anything else */
-    bool plain;                               /* the graph as it is: no optimization by ORT */
-    const GraphOptimizationLevel *level;      /* another one; NULL: ORT's default */
-    int threads;                              /* 0: one, -1: as many as ORT likes */
-    bool tell;                                /* ORT_LEFT goes into ort_log */
+    void (*more)(OrtSessionOptions *options, void *user); /* anything else */
+    void *user;                                           /* of `more` */
+    bool plain;                          /* the graph as it is: no optimization by ORT */
+    const GraphOptimizationLevel *level; /* another one; NULL: ORT's default */
+    int threads;                         /* 0: one, -1: as many as ORT likes */
+    bool tell;                           /* ORT_LEFT goes into ort_log */
 } ort_spec;
 
 /* Free dimensions that get a number in every session: ort_free_size unless it is 0, those of a

@@ -9,35 +9,35 @@
 
 /* ------------------------------------------------------------------ exports */
 
-static void exports(void) {
+static void exports(trial *t) {
     static const char *const required[] = {"CreateEpFactories", "ReleaseEpFactory"};
     void *library;
     size_t i;
-    judging("PLG-001", "dlopen of the library");
-    library = load_ep();
-    if (!judge("PLG-001", library != NULL, "cannot be loaded: %s", library ? "" : dlerror()))
+    judging(t, "PLG-001", "dlopen of the library");
+    library = load_ep(t);
+    if (!judge(t, "PLG-001", library != NULL, "cannot be loaded: %s", library ? "" : dlerror()))
         return;
     for (i = 0; i < 2; i++)
-        judge("PLG-001", dlsym(library, required[i]) != NULL, "%s is not exported", required[i]);
-    judge("PLG-001", !dlsym(library, "GetProvider"),
+        judge(t, "PLG-001", dlsym(library, required[i]) != NULL, "%s is not exported", required[i]);
+    judge(t, "PLG-001", !dlsym(library, "GetProvider"),
           "GetProvider is exported: ONNX Runtime takes the library for one of its own format");
 }
 
 /* ------------------------------------------------------------- registration */
 
 /* Whether the library is in this process' memory. */
-static bool is_mapped(void) {
+static bool is_mapped(trial *t) {
     FILE *in = fopen("/proc/self/maps", "r");
     char line[PATH_MAX + 128];
     bool found = false;
-    while (in && fgets(line, sizeof line, in)) found |= strstr(line, wanted.library) != NULL;
+    while (in && fgets(line, sizeof line, in)) found |= strstr(line, t->wanted.library) != NULL;
     if (in) fclose(in);
     return found;
 }
 
 /* C++ can do that to a library, too: its "unique" symbols keep it. */
-static void still_mapped(void) {
-    remark("PLG-048",
+static void still_mapped(trial *t) {
+    remark(t, "PLG-048",
            "after unregistration the library is still in the process: something keeps it, "
            "a static of C++ (-fno-gnu-unique) or a second dlopen");
 }
@@ -48,69 +48,71 @@ static size_t count_devices(void) {
     return ort_ok(ort->GetEpDevices(ort_env, &devices, &count)) ? count : 0;
 }
 
-static bool register_as(const char *registration, const char *first_name) {
+static bool register_as(trial *t, const char *registration, const char *first_name) {
     const size_t before = count_devices();
     const OrtEpDevice *device;
-    judging("PLG-048", "registration as '%.40s' after unregistration", registration);
-    if (!judge("PLG-041 PLG-044", register_ep(registration),
+    judging(t, "PLG-048", "registration as '%.40s' after unregistration", registration);
+    if (!judge(t, "PLG-041 PLG-044", register_ep(t, registration),
                "registration as '%.40s' after unregistration: expected success, found %s",
-               registration, ort_answer))
+               registration, t->answer))
         return false;
-    judging("PLG-050", "GetEpDevices after registration");
-    device = find_device();
+    judging(t, "PLG-050", "GetEpDevices after registration");
+    device = find_device(t);
     if (device) {
-        judge("PLG-042", strcmp(ort->EpDevice_EpName(device), first_name) == 0,
+        judge(t, "PLG-042", strcmp(ort->EpDevice_EpName(device), first_name) == 0,
               "under the registration name '%.40s' the EP is called '%s', under another one '%s'",
               registration, ort->EpDevice_EpName(device), first_name);
     }
-    judging("PLG-048", "unregistration of '%.40s'", registration);
-    if (!judge("PLG-048", unregister_ep(registration), "expected success, found %s", ort_answer))
+    judging(t, "PLG-048", "unregistration of '%.40s'", registration);
+    if (!judge(t, "PLG-048", unregister_ep(registration), "expected success, found %s", t->answer))
         return false;
-    return judge("PLG-046 PLG-048", count_devices() == before,
+    return judge(t, "PLG-046 PLG-048", count_devices() == before,
                  "%zu devices are listed after unregistration, %zu before registration",
                  count_devices(), before);
 }
 
-static void registration(void) {
+static void registration(trial *t) {
     char long_name[201];
     const OrtEpDevice *device;
     char name[NAME];
     if (!ort_open(false)) {
-        give_up("%s", ort_text);
+        give_up(t, "%s", ort_text);
         return;
     }
     memset(long_name, 'n', sizeof long_name - 1);
     long_name[sizeof long_name - 1] = '\0';
-    judging("PLG-041", "registration");
-    if (!judge("PLG-041 PLG-044", register_ep("plain"), "expected success, found %s", ort_answer)) {
-        if (strstr(ort_text, "version")) judge("PLG-030", false, "%s", ort_text);
+    judging(t, "PLG-041", "registration");
+    if (!judge(t, "PLG-041 PLG-044", register_ep(t, "plain"), "expected success, found %s",
+               t->answer)) {
+        if (strstr(ort_text, "version")) judge(t, "PLG-030", false, "%s", ort_text);
         return;
     }
-    device = find_device();
+    device = find_device(t);
     snprintf(name, sizeof name, "%s", device ? ort->EpDevice_EpName(device) : "");
     if (device)
-        holds("PLG-045 PLG-046 PLG-050");
+        holds(t, "PLG-045 PLG-046 PLG-050");
     else
-        remark("PLG-045 PLG-046 PLG-050", "%s", ort_text);
-    judging("PLG-048", "unregistration");
-    if (!judge("PLG-048", unregister_ep("plain"), "expected success, found %s", ort_answer)) return;
-    judging("PLG-049", "the second after unregistration");
+        remark(t, "PLG-045 PLG-046 PLG-050", "%s", ort_text);
+    judging(t, "PLG-048", "unregistration");
+    if (!judge(t, "PLG-048", unregister_ep("plain"), "expected success, found %s", t->answer))
+        return;
+    judging(t, "PLG-049", "the second after unregistration");
     usleep(600000); /* a thread that still runs in the library crashes now */
-    holds("PLG-049");
-    if (is_mapped()) still_mapped();
-    if (register_as("with.dots.in-it", name) && register_as(long_name, name))
-        register_as("plain", name);
+    holds(t, "PLG-049");
+    if (is_mapped(t)) still_mapped(t);
+    if (register_as(t, "with.dots.in-it", name) && register_as(t, long_name, name))
+        register_as(t, "plain", name);
 }
 
 /* How a process ends that does `what` with the library. */
-static int end_of(int what) {
+static int end_of(trial *t, int what) {
     int status = 0;
     const pid_t child = fork();
     if (child == 0) {
         ort_spec spec;
-        if (!ort_open(false) || !register_ep(registration_of("end"))) _exit(77);
-        if (now->ep.device) {
-            spec = spec_of(in_folder("src/m.onnx"));
+        if (!ort_open(false) || !register_ep(t, registration_of(t, "end"))) _exit(77);
+        if (t->board->ep.device) {
+            spec = spec_of(t, in_folder(t, "src/m.onnx"));
             session_opens(&spec);
         }
         if (what == 1) ort->ReleaseEnv(ort_env);
@@ -120,39 +122,40 @@ static int end_of(int what) {
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-static void ends(void) {
+static void ends(trial *t) {
     int code;
-    make_model(MODEL_CHAIN, in_folder("src/m.onnx"));
-    judging("PLG-003", "ReleaseEnv with the library registered");
-    code = end_of(1);
-    judge("PLG-003", code == 0,
+    make_model(t, MODEL_CHAIN, in_folder(t, "src/m.onnx"));
+    judging(t, "PLG-003", "ReleaseEnv with the library registered");
+    code = end_of(t, 1);
+    judge(t, "PLG-003", code == 0,
           "ReleaseEnv with the library registered: expected exit code 0, "
           "found %d%s",
           code, code > 128 ? " (a signal)" : "");
-    code = end_of(0);
-    judge("PLG-003 PLG-049", code == 0,
+    code = end_of(t, 0);
+    judge(t, "PLG-003 PLG-049", code == 0,
           "end of a process that does not unregister the library: expected exit code 0, found %d%s",
           code, code > 128 ? " (a signal)" : "");
 }
 
 /* A folder with blanks and other letters, under another name. */
-static void other_place(void) {
-    const char *library = wanted.library;
+static void other_place(trial *t) {
+    const char *library = t->wanted.library;
     const char *copy;
     make_folder("with blanks and \xc3\xa9");
-    copy = in_folder("with blanks and \xc3\xa9/a copy.so");
+    copy = in_folder(t, "with blanks and \xc3\xa9/a copy.so");
     if (!copy_file(library, copy) || !ort_open(false)) {
-        give_up("the library cannot be copied");
+        give_up(t, "the library cannot be copied");
         return;
     }
-    wanted.library = copy;
-    judging("PLG-042", "registration from '%s'", copy);
+    t->wanted.library = copy;
+    judging(t, "PLG-042", "registration from '%s'", copy);
     /* A library that needs others beside it cannot be copied alone. */
-    if (!register_ep(registration_of("copy")) && strstr(ort_text, "cannot open shared object")) {
-        does_not_apply("PLG-041", "a copy of the library alone cannot be loaded: %s", ort_text);
+    if (!register_ep(t, registration_of(t, "copy")) &&
+        strstr(ort_text, "cannot open shared object")) {
+        does_not_apply(t, "PLG-041", "a copy of the library alone cannot be loaded: %s", ort_text);
         return;
     }
-    judge("PLG-041", ort_code == 0 && find_device() != NULL,
+    judge(t, "PLG-041", ort_code == 0 && find_device(t) != NULL,
           "from a folder with blanks and other letters than ASCII: %s", ort_text);
 }
 
@@ -195,43 +198,43 @@ static bool is_semver(const char *text) {
     return true;
 }
 
-static void identity(void) {
+static void identity(trial *t) {
     const OrtEpDevice *device;
     const OrtEpDevice *const *devices = NULL;
     const char *name, *vendor, *version, *tail = "ExecutionProvider";
     size_t count = 0, i, own = 0, factories = 0;
-    if (!open_ep()) {
-        give_up("%s", ort_text);
+    if (!open_ep(t)) {
+        give_up(t, "%s", ort_text);
         return;
     }
-    device = find_device();
+    device = find_device(t);
     name = ort->EpDevice_EpName(device);
     vendor = ort->EpDevice_EpVendor(device);
     version = ort->GetKeyValue(ort->EpDevice_EpMetadata(device), "version");
-    judge("PLG-007", *name && is_utf8(name), "the EP's name is empty or no UTF-8");
+    judge(t, "PLG-007", *name && is_utf8(name), "the EP's name is empty or no UTF-8");
     if (strlen(name) < strlen(tail) || strcmp(name + strlen(name) - strlen(tail), tail) != 0)
-        remark("PLG-007", "'%s' does not end in ExecutionProvider", name);
-    judge("PLG-028", vendor && *vendor && is_utf8(vendor), "the vendor is empty or no UTF-8");
-    judge("PLG-030", version && is_semver(version),
+        remark(t, "PLG-007", "'%s' does not end in ExecutionProvider", name);
+    judge(t, "PLG-028", vendor && *vendor && is_utf8(vendor), "the vendor is empty or no UTF-8");
+    judge(t, "PLG-030", version && is_semver(version),
           "version '%s' is not as in Semantic Versioning 2.0 (1.2.3)", version ? version : "");
     if (!ort_ok(ort->GetEpDevices(ort_env, &devices, &count))) return;
     for (i = 0; i < count; i++) {
         const char *path = ort->GetKeyValue(ort->EpDevice_EpMetadata(devices[i]), "library_path");
-        if (!path || strcmp(path, wanted.library) != 0) continue;
+        if (!path || strcmp(path, t->wanted.library) != 0) continue;
         own++;
         factories += strcmp(ort->EpDevice_EpName(devices[i]), name) != 0;
-        judge("PLG-004 PLG-031", ort->EpDevice_Device(devices[i]) != NULL,
+        judge(t, "PLG-004 PLG-031", ort->EpDevice_Device(devices[i]) != NULL,
               "a device without hardware");
     }
     if (own > 1)
-        holds("PLG-047 PLG-060");
+        holds(t, "PLG-047 PLG-060");
     else
-        does_not_apply("PLG-047 PLG-060", "the EP lists one device here");
+        does_not_apply(t, "PLG-047 PLG-060", "the EP lists one device here");
     if (factories)
-        holds("PLG-062 PLG-064");
+        holds(t, "PLG-062 PLG-064");
     else
-        does_not_apply("PLG-062 PLG-064", "the library has one EP");
-    does_not_apply("EPC-088", "one EP is tried, beside the CPU's");
+        does_not_apply(t, "PLG-062 PLG-064", "the library has one EP");
+    does_not_apply(t, "EPC-088", "one EP is tried, beside the CPU's");
 }
 
 const experiment registration_experiments[] = {

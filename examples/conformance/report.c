@@ -1,13 +1,14 @@
 /* report.c - what was found, for people, for programs (JSON) and for build servers (JUnit XML). */
+#define _GNU_SOURCE
 #include "conformance.h"
 
 static const char *const verdict_names[] = {"not judged", "not applicable", "passed", "FAILED"};
 
-outcome outcome_of(size_t rule_index) {
+outcome outcome_of(const trial *t, size_t rule_index) {
     outcome out = {NOT_JUDGED, NULL};
     size_t i;
-    for (i = 0; i < now->count; i++) {
-        const finding *f = &now->findings[i];
+    for (i = 0; i < t->board->count; i++) {
+        const finding *f = &t->board->findings[i];
         const bool better = f->verdict > out.verdict ||
                             (f->verdict == out.verdict && !*out.shown->text && *f->text);
         if (f->rule != rule_index || !better) continue;
@@ -17,31 +18,29 @@ outcome outcome_of(size_t rule_index) {
     return out;
 }
 
-static void count_verdicts(size_t counts[FAILED + 1]) {
+static void count_verdicts(const trial *t, size_t counts[FAILED + 1]) {
     size_t i;
     memset(counts, 0, (FAILED + 1) * sizeof *counts);
-    for (i = 0; i < rule_count; i++) counts[outcome_of(i).verdict]++;
+    for (i = 0; i < rule_count; i++) counts[outcome_of(t, i).verdict]++;
 }
 
 /* --------------------------------------------------------------------- text */
 
-void report_text(FILE *out) {
-    const ep_facts *ep = &now->ep;
+void report_text(const trial *t, FILE *out) {
+    const ep_facts *ep = &t->board->ep;
     size_t counts[FAILED + 1], i;
     fprintf(out, "EP          %s%s%s, version %s\n", *ep->name ? ep->name : "(no device)",
             *ep->vendor ? ", of " : "", ep->vendor, *ep->version ? ep->version : "(none)");
-    for (i = 0; i < now->fact_count; i++)
-        fprintf(out, "%-30s %s\n", now->facts[i].name, now->facts[i].text);
+    for (i = 0; i < t->board->fact_count; i++)
+        fprintf(out, "%-30s %s\n", t->board->facts[i].name, t->board->facts[i].text);
     for (i = 0; i < rule_count; i++) {
-        const outcome o = outcome_of(i);
+        const outcome o = outcome_of(t, i);
         if (o.verdict == NOT_JUDGED) continue;
         fprintf(out, "%-14s  %s  %s\n", verdict_names[o.verdict], rules[i].id, rules[i].words);
-        if (o.shown && *o.shown->text) {
-            fprintf(out, "                %s: %s\n", experiment_name(o.shown->experiment),
-                    o.shown->text);
-        }
+        if (o.shown && *o.shown->text)
+            fprintf(out, "                %s: %s\n", o.shown->experiment, o.shown->text);
     }
-    count_verdicts(counts);
+    count_verdicts(t, counts);
     fprintf(out, "%zu passed, %zu failed, %zu not applicable\n", counts[PASSED], counts[FAILED],
             counts[NOT_APPLICABLE]);
 }
@@ -73,11 +72,11 @@ static void put_json(FILE *out, const char *key, const char *value) {
     fputc('"', out);
 }
 
-void report_json(FILE *out) {
-    const ep_facts *ep = &now->ep;
+void report_json(const trial *t, FILE *out) {
+    const ep_facts *ep = &t->board->ep;
     size_t counts[FAILED + 1], i;
     const char *comma = "";
-    count_verdicts(counts);
+    count_verdicts(t, counts);
     fputs("{", out);
     put_json(out, "ep", ep->name);
     fputs(", ", out);
@@ -86,20 +85,20 @@ void report_json(FILE *out) {
     put_json(out, "version", ep->version);
     fprintf(out, ", \"passed\": %zu, \"failed\": %zu, \"not_applicable\": %zu,\n \"facts\": {",
             counts[PASSED], counts[FAILED], counts[NOT_APPLICABLE]);
-    for (i = 0; i < now->fact_count; i++) {
+    for (i = 0; i < t->board->fact_count; i++) {
         fputs(i ? ", " : "", out);
-        put_json(out, now->facts[i].name, now->facts[i].text);
+        put_json(out, t->board->facts[i].name, t->board->facts[i].text);
     }
     fputs("},\n \"rules\": [", out);
     for (i = 0; i < rule_count; i++) {
         static const char *const words[] = {"", "not_applicable", "passed", "failed"};
-        const outcome o = outcome_of(i);
+        const outcome o = outcome_of(t, i);
         if (o.verdict == NOT_JUDGED) continue;
         fprintf(out, "%s\n  {\"rule\": \"%s\", \"verdict\": \"%s\", ", comma, rules[i].id,
                 words[o.verdict]);
         put_json(out, "words", rules[i].words);
         fputs(", ", out);
-        put_json(out, "experiment", o.shown ? experiment_name(o.shown->experiment) : "");
+        put_json(out, "experiment", o.shown ? o.shown->experiment : "");
         fputs(", ", out);
         put_json(out, "text", o.shown ? o.shown->text : "");
         fputs("}", out);
@@ -110,8 +109,8 @@ void report_json(FILE *out) {
 
 /* -------------------------------------------------------------------- JUnit */
 
-static void put_case(FILE *out, size_t rule_index) {
-    const outcome o = outcome_of(rule_index);
+static void put_case(const trial *t, FILE *out, size_t rule_index) {
+    const outcome o = outcome_of(t, rule_index);
     const char *text = o.shown ? o.shown->text : "";
     fprintf(out, "  <testcase classname=\"%.3s\" name=\"%s ", rules[rule_index].id,
             rules[rule_index].id);
@@ -133,15 +132,15 @@ static void put_case(FILE *out, size_t rule_index) {
     fputs("</testcase>\n", out);
 }
 
-void report_junit(FILE *out) {
+void report_junit(const trial *t, FILE *out) {
     size_t counts[FAILED + 1], i;
-    count_verdicts(counts);
+    count_verdicts(t, counts);
     fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"", out);
-    put_escaped(out, *now->ep.name ? now->ep.name : wanted.library, true);
+    put_escaped(out, *t->board->ep.name ? t->board->ep.name : t->wanted.library, true);
     fprintf(out, "\" tests=\"%zu\" failures=\"%zu\" skipped=\"%zu\">\n",
             counts[PASSED] + counts[FAILED] + counts[NOT_APPLICABLE], counts[FAILED],
             counts[NOT_APPLICABLE]);
     for (i = 0; i < rule_count; i++)
-        if (outcome_of(i).verdict != NOT_JUDGED) put_case(out, i);
+        if (outcome_of(t, i).verdict != NOT_JUDGED) put_case(t, out, i);
     fputs("</testsuite>\n", out);
 }

@@ -1,5 +1,6 @@
 /* rules.c - the rules that can be seen from outside, in our words. EPC: "EP Context Design", PLG:
  * "Plugin Execution Provider Libraries", both of ONNX Runtime's documentation. */
+#define _GNU_SOURCE
 #include "conformance.h"
 
 const rule rules[] = {

@@ -10,11 +10,13 @@
 /* -------------------------------------------------------------------- probe */
 
 /* Sessions of the probe. */
-static size_t sessions_opened;
-static char first_refusal[1100];
+typedef struct attempts {
+    size_t opened;
+    char first_refusal[1100];
+} attempts;
 
 /* The node assignment names the EP that made the session, the device the factory. */
-static void check_assignment(const OrtSession *session) {
+static void check_assignment(trial *t, const OrtSession *session) {
     const OrtEpAssignedSubgraph *const *graphs = NULL;
     const char *name = NULL;
     size_t count = 0, i;
@@ -22,137 +24,141 @@ static void check_assignment(const OrtSession *session) {
     for (i = 0; i < count; i++) {
         if (!ort_ok(ort->EpAssignedSubgraph_GetEpName(graphs[i], &name))) continue;
         if (strcmp(name, "CPUExecutionProvider") == 0) continue;
-        judge("PLG-027", strcmp(name, now->ep.name) == 0,
-              "the EP of the session is called '%s', its device's '%s'", name, now->ep.name);
+        judge(t, "PLG-027", strcmp(name, t->board->ep.name) == 0,
+              "the EP of the session is called '%s', its device's '%s'", name, t->board->ep.name);
     }
 }
 
 /* There is no session of a model that the CPU EP takes. */
-static void note_refusal(const ort_spec *spec) {
+static void note_refusal(trial *t, attempts *a, const ort_spec *spec) {
     ort_spec cpu = *spec;
-    char text[sizeof first_refusal];
+    char text[sizeof a->first_refusal];
     snprintf(text, sizeof text, "%d: %.980s", ort_code, ort_text);
     cpu.ep = NULL;
-    if (!*first_refusal && session_opens(&cpu)) {
-        snprintf(first_refusal, sizeof first_refusal, "%s: expected success, found %.700s",
-                 now->doing, text);
+    if (!*a->first_refusal && session_opens(&cpu)) {
+        snprintf(a->first_refusal, sizeof a->first_refusal, "%s: expected success, found %.700s",
+                 t->board->doing, text);
     }
 }
 
 /* How many nodes of a model the EP takes; 0 also when there is no session. */
-static size_t claimed(const char *path) {
-    const ort_spec spec = spec_of(path);
+static size_t claimed(trial *t, attempts *a, const char *path) {
+    const ort_spec spec = spec_of(t, path);
     OrtSession *session = NULL;
     size_t count = 0;
     if (ort_session(&spec, &session)) {
-        sessions_opened++;
-        count = ort_assigned(session, now->ep.name);
-        if (count == 0) check_assignment(session);
+        a->opened++;
+        count = ort_assigned(session, t->board->ep.name);
+        if (count == 0) check_assignment(t, session);
         ort->ReleaseSession(session);
     } else {
-        note_refusal(&spec);
+        note_refusal(t, a, &spec);
     }
     return count == SIZE_MAX ? 0 : count;
 }
 
 /* CreateEp refuses, or what was claimed is not compiled. */
-static void judge_refusal(void) {
+static void judge_refusal(trial *t, const attempts *a) {
     const char *ids = "PLG-008";
-    if (!*first_refusal) return;
-    if (strstr(first_refusal, "creating execution provider")) ids = "PLG-032";
-    if (strstr(first_refusal, "ort_version_supported")) ids = "PLG-006 PLG-032";
-    judge(ids, false, "%s%s",
-          sessions_opened ? ""
-                          : "no session can be created, whatever the "
-                            "model: ",
-          first_refusal);
+    if (!*a->first_refusal) return;
+    if (strstr(a->first_refusal, "creating execution provider")) ids = "PLG-032";
+    if (strstr(a->first_refusal, "ort_version_supported")) ids = "PLG-006 PLG-032";
+    judge(t, ids, false, "%s%s",
+          a->opened ? ""
+                    : "no session can be created, whatever the "
+                      "model: ",
+          a->first_refusal);
 }
 
-static void judge_probe(void) {
-    ep_facts *ep = &now->ep;
+static void judge_probe(trial *t, const attempts *a) {
+    ep_facts *ep = &t->board->ep;
     const char *log = strstr(ort_log, "GetCapability");
-    judge_refusal();
+    judge_refusal(t, a);
     if (*ep->unary || *ep->weighted) {
-        holds("PLG-008 PLG-032 PLG-051 PLG-053 PLG-056 PLG-074");
+        holds(t, "PLG-008 PLG-032 PLG-051 PLG-053 PLG-056 PLG-074");
         return;
     }
-    snprintf(ep->no_claim, sizeof ep->no_claim, sessions_opened ? "%s" : "%s: %.500s",
-             sessions_opened ? "the EP claims none of the operators that were tried"
-                             : "no session can be created",
-             first_refusal);
-    judge("PLG-008", !log, "nothing is claimed, and the log says: %.300s", log ? log : "");
+    snprintf(ep->no_claim, sizeof ep->no_claim, a->opened ? "%s" : "%s: %.500s",
+             a->opened ? "the EP claims none of the operators that were tried"
+                       : "no session can be created",
+             a->first_refusal);
+    judge(t, "PLG-008", !log, "nothing is claimed, and the log says: %.300s", log ? log : "");
 }
 
 /* The first of the operators that the EP takes in a chain of two. */
-static void find_op(form how, const char *const *ops, bool binary, char *out) {
-    const char *path = in_folder("src/probe.onnx");
+static void find_op(trial *t, attempts *a, form how, const char *const *ops, bool binary,
+                    char *out) {
+    const char *path = in_folder(t, "src/probe.onnx");
     for (; *ops && !*out; ops++) {
-        judging("PLG-008", "a session with two nodes %s", *ops);
-        if (!(binary ? make_probe_binary : make_probe)(how, *ops, path)) continue;
+        judging(t, "PLG-008", "a session with two nodes %s", *ops);
+        if (!(binary ? make_probe_binary : make_probe)(t, how, *ops, path)) continue;
         /* Quantized models have nodes around the two. */
-        if (claimed(path) >= 2) snprintf(out, OP, "%s", *ops);
+        if (claimed(t, a, path) >= 2) snprintf(out, OP, "%s", *ops);
     }
 }
 
 /* Operators that are taken alone but not together: then those of one input do. */
-static void prefer_chain(void) {
-    const char *path = in_folder("src/probe.onnx");
+static void prefer_chain(trial *t, attempts *a) {
+    const char *path = in_folder(t, "src/probe.onnx");
     char weighted[OP];
-    memcpy(weighted, now->ep.weighted, OP);
-    if (!*now->ep.unary || !*weighted || !make_model(MODEL_CHAIN, path) || claimed(path) >= 3)
+    memcpy(weighted, t->board->ep.weighted, OP);
+    if (!*t->board->ep.unary || !*weighted || !make_model(t, MODEL_CHAIN, path) ||
+        claimed(t, a, path) >= 3)
         return;
-    now->ep.weighted[0] = '\0';
-    if (make_model(MODEL_CHAIN, path) && claimed(path) < 3) memcpy(now->ep.weighted, weighted, OP);
+    t->board->ep.weighted[0] = '\0';
+    if (make_model(t, MODEL_CHAIN, path) && claimed(t, a, path) < 3)
+        memcpy(t->board->ep.weighted, weighted, OP);
 }
 
 /* One operator that is left to the CPU: of its nodes none is claimed. */
-static void find_foreign(char *out) {
-    const char *path = in_folder("src/probe.onnx");
+static void find_foreign(trial *t, attempts *a, char *out) {
+    const char *path = in_folder(t, "src/probe.onnx");
     const char *const *op;
     for (op = foreign_ops; *op && !*out; op++) {
-        judging("PLG-008", "a session with two nodes %s", *op);
-        if (make_probe(FORM_FLOAT, *op, path) && claimed(path) == 0) snprintf(out, OP, "%s", *op);
+        judging(t, "PLG-008", "a session with two nodes %s", *op);
+        if (make_probe(t, FORM_FLOAT, *op, path) && claimed(t, a, path) == 0)
+            snprintf(out, OP, "%s", *op);
     }
 }
 
 /* An EP that only embeds says so; one that writes a file must not. */
-static void check_mode(bool wanted_inside, bool inside) {
+static void check_mode(trial *t, bool wanted_inside, bool inside) {
     char names[16][256];
     if (wanted_inside || !inside) return;
-    if (judge("EPC-071", list_files("out", names, 16) == 1,
+    if (judge(t, "EPC-071", list_files("out", names, 16) == 1,
               "embed mode 0 was asked for: a file was written, and the node says embed_mode 1"))
-        remark("EPC-071", "embed mode 0 was asked for, and the context is embedded");
+        remark(t, "EPC-071", "embed mode 0 was asked for, and the context is embedded");
 }
 
-static void find_contexts(void) {
-    ep_facts *ep = &now->ep;
-    const char *source = in_folder("src/probe.onnx");
-    const char *out = in_folder("out/probe_ctx.onnx");
+static void find_contexts(trial *t) {
+    ep_facts *ep = &t->board->ep;
+    const char *source = in_folder(t, "src/probe.onnx");
+    const char *out = in_folder(t, "out/probe_ctx.onnx");
     ort_contexts c;
     bool embed;
     int mode;
-    if (!make_model(MODEL_CHAIN, source)) return;
+    if (!make_model(t, MODEL_CHAIN, source)) return;
     snprintf(ep->no_contexts, sizeof ep->no_contexts,
              "CompileModel did not return, or ended the process");
     for (mode = 0; mode < 2; mode++) {
         embed = mode == 1;
-        judging("PLG-010", "CompileModel with embed mode %d", mode);
-        if (!generate(source, out, embed)) {
+        judging(t, "PLG-010", "CompileModel with embed mode %d", mode);
+        if (!generate(t, source, out, embed)) {
             snprintf(ep->no_contexts, sizeof ep->no_contexts, "CompileModel: %d: %.500s", ort_code,
                      ort_text);
             /* Only "not implemented" is an EP without contexts. */
             if (ort_code != ORT_NOT_IMPLEMENTED) {
-                judge("PLG-010", false,
+                judge(t, "PLG-010", false,
                       "CompileModel with embed mode %d of a model that the EP takes: expected "
                       "EPContext nodes, or NOT_IMPLEMENTED; found %s",
-                      mode, ort_answer);
+                      mode, t->answer);
             }
             continue;
         }
         if (ort_read_contexts(out, &c) && c.count > 0) {
             ep->contexts = true;
             ep->files |= c.list[0].embed_mode == 0;
-            check_mode(embed, c.list[0].embed_mode == 1);
+            check_mode(t, embed, c.list[0].embed_mode == 1);
             ep->embeds |= c.list[0].embed_mode == 1;
         }
         epctx_model_close(&c.model);
@@ -165,45 +171,47 @@ static void find_contexts(void) {
 }
 
 /* Its device shows itself at once, or where virtual devices are allowed. */
-static bool open_any(void) {
-    ep_facts *ep = &now->ep;
-    if (open_ep()) return true;
+static bool open_any(trial *t) {
+    ep_facts *ep = &t->board->ep;
+    if (open_ep(t)) return true;
     snprintf(ep->no_device, sizeof ep->no_device, "%.590s", ort_text);
-    if (!ort_env || !unregister_ep(registration_of("conformance"))) return false;
+    if (!ort_env || !unregister_ep(registration_of(t, "conformance"))) return false;
     ep->is_virtual = true;
-    judging("PLG-041", "registration with virtual devices");
-    if (register_ep(registration_of("conformance")) && find_device()) return true;
+    judging(t, "PLG-041", "registration with virtual devices");
+    if (register_ep(t, registration_of(t, "conformance")) && find_device(t)) return true;
     ep->is_virtual = false;
     return false;
 }
 
 /* A device that only compiles says so in the first run. */
-static void find_runs(void) {
-    const char *source = in_folder("src/probe.onnx");
-    const ort_spec spec = spec_of(source);
+static void find_runs(trial *t) {
+    const char *source = in_folder(t, "src/probe.onnx");
+    const ort_spec spec = spec_of(t, source);
     OrtSession *session = NULL;
     ort_values out;
-    now->ep.runs = true;
-    if (!now->ep.is_virtual || !make_model(MODEL_CHAIN, source)) return;
-    judging("PLG-009", "a run on a virtual device");
+    t->board->ep.runs = true;
+    if (!t->board->ep.is_virtual || !make_model(t, MODEL_CHAIN, source)) return;
+    judging(t, "PLG-009", "a run on a virtual device");
     if (!ort_session(&spec, &session)) return;
     if (ort_run(session, 1, &out)) {
         ort_values_free(&out);
     } else if (ort_code == ORT_NOT_IMPLEMENTED) {
-        now->ep.runs = false;
-        snprintf(now->ep.no_runs, sizeof now->ep.no_runs,
+        t->board->ep.runs = false;
+        snprintf(t->board->ep.no_runs, sizeof t->board->ep.no_runs,
                  "the virtual device only compiles: %.400s", ort_text);
     }
     ort->ReleaseSession(session);
 }
 
-static void probe(void) {
-    ep_facts *ep = &now->ep;
+static void probe(trial *t) {
+    ep_facts *ep = &t->board->ep;
     const OrtEpDevice *device;
     const char *version;
+    attempts a;
     int how;
-    if (!open_any()) return;
-    device = find_device();
+    memset(&a, 0, sizeof a);
+    if (!open_any(t)) return;
+    device = find_device(t);
     version = ort->GetKeyValue(ort->EpDevice_EpMetadata(device), "version");
     ep->device = true;
     snprintf(ep->name, sizeof ep->name, "%s", ort->EpDevice_EpName(device));
@@ -211,23 +219,23 @@ static void probe(void) {
     snprintf(ep->version, sizeof ep->version, "%s", version ? version : "");
     for (how = 0; how < FORM_COUNT && !*ep->unary && !*ep->weighted; how++) {
         ep->form = (form)how;
-        find_op(ep->form, unary_ops, false, ep->unary);
-        find_op(ep->form, weighted_ops, false, ep->weighted);
-        find_op(ep->form, binary_ops, true, ep->binary);
+        find_op(t, &a, ep->form, unary_ops, false, ep->unary);
+        find_op(t, &a, ep->form, weighted_ops, false, ep->weighted);
+        find_op(t, &a, ep->form, binary_ops, true, ep->binary);
     }
-    if (ep->is_virtual) tell_fact("device", "virtual");
-    tell_fact("operators claimed", "%s %s %s%s", ep->unary, ep->weighted, ep->binary,
+    if (ep->is_virtual) tell_fact(t, "device", "virtual");
+    tell_fact(t, "operators claimed", "%s %s %s%s", ep->unary, ep->weighted, ep->binary,
               ep->form == FORM_QDQ ? ", quantized" : "");
-    now->probed = true;
+    t->board->probed = true;
     if (!*ep->unary && !*ep->weighted) {
-        judge_probe();
+        judge_probe(t, &a);
         return;
     }
-    prefer_chain();
-    find_foreign(ep->foreign);
-    judge_probe();
-    find_runs();
-    find_contexts();
+    prefer_chain(t, &a);
+    find_foreign(t, &a, ep->foreign);
+    judge_probe(t, &a);
+    find_runs(t);
+    find_contexts(t);
 }
 
 /* ---------------------------------------------------------------------- JIT */
@@ -246,47 +254,47 @@ static bool folder_holds_only(const char *folder, const char *list) {
     return true;
 }
 
-static void check_claims(const OrtSession *session) {
-    check_assignment(session);
-    judge("PLG-008", ort_assigned(session, now->ep.name) >= 3,
+static void check_claims(trial *t, const OrtSession *session) {
+    check_assignment(t, session);
+    judge(t, "PLG-008", ort_assigned(session, t->board->ep.name) >= 3,
           "%zu of the chain's 3 nodes are claimed, though two of the same were in the probe",
-          ort_assigned(session, now->ep.name));
+          ort_assigned(session, t->board->ep.name));
 }
 
-static void jit(void) {
-    const char *model = in_folder("src/m.onnx");
+static void jit(trial *t) {
+    const char *model = in_folder(t, "src/m.onnx");
     static const char *const off[] = {
         "ep.context_enable",  "0", "ep.context_embed_mode", "1", "ep.context_file_path",
         "out/other_ctx.onnx", NULL};
     OrtSession *session = NULL;
     ort_spec spec;
-    if (!open_ep() || !make_model(MODEL_CHAIN, model)) {
-        give_up("%s", ort_text);
+    if (!open_ep(t) || !make_model(t, MODEL_CHAIN, model)) {
+        give_up(t, "%s", ort_text);
         return;
     }
-    spec = spec_of(model);
+    spec = spec_of(t, model);
     spec.allow_cpu = false;
-    judging("PLG-009", "a session without CPU fallback");
-    if (!judge("PLG-006 PLG-009 PLG-032 PLG-051 PLG-053 PLG-056 PLG-073 PLG-074 EPC-098",
+    judging(t, "PLG-009", "a session without CPU fallback");
+    if (!judge(t, "PLG-006 PLG-009 PLG-032 PLG-051 PLG-053 PLG-056 PLG-073 PLG-074 EPC-098",
                ort_session(&spec, &session),
                "a session without CPU fallback, of a model whose operators the EP claims: expected "
                "success, found %s",
-               ort_answer))
+               t->answer))
         return;
-    check_claims(session);
-    judging("PLG-009", "a run");
-    judge("PLG-009 PLG-072", equals_cpu(session, model, 3), "outputs differ from the CPU EP's: %s",
-          ort_text);
-    judging("PLG-033", "the end of the session");
+    check_claims(t, session);
+    judging(t, "PLG-009", "a run");
+    judge(t, "PLG-009 PLG-072", equals_cpu(session, model, 3),
+          "outputs differ from the CPU EP's: %s", ort_text);
+    judging(t, "PLG-033", "the end of the session");
     ort->ReleaseSession(session);
-    holds("PLG-033 PLG-011");
-    judge("EPC-063 EPC-037",
+    holds(t, "PLG-033 PLG-011");
+    judge(t, "EPC-063 EPC-037",
           folder_holds_only("src", "m.onnx") && folder_holds_only("out", "") &&
               folder_holds_only(".", "src out"),
           "a session without ep.context_enable wrote %s", ort_text);
     spec.config = off;
-    judging("EPC-063", "a session with ep.context_enable=0");
-    judge("EPC-063 EPC-037",
+    judging(t, "EPC-063", "a session with ep.context_enable=0");
+    judge(t, "EPC-063 EPC-037",
           session_opens(&spec) && folder_holds_only("src", "m.onnx") &&
               folder_holds_only("out", ""),
           "ep.context_enable=0 with other ep.context_* options: expected a session and no file, "
@@ -295,10 +303,10 @@ static void jit(void) {
 }
 
 /* Every model gives a session and the CPU's numbers: what is not claimed runs there. */
-static void odd_models(void) {
+static void odd_models(trial *t) {
     int kind;
-    if (!open_ep()) {
-        give_up("%s", ort_text);
+    if (!open_ep(t)) {
+        give_up(t, "%s", ort_text);
         return;
     }
     for (kind = 0; kind < MODEL_KINDS; kind++) {
@@ -306,52 +314,45 @@ static void odd_models(void) {
         const char *model;
         ort_spec spec;
         snprintf(name, sizeof name, "src/%d.onnx", kind);
-        model = in_folder(name);
-        if (!make_model((model_kind)kind, model)) continue;
-        judging("PLG-008", "model '%s' in a session", model_names[kind]);
+        model = in_folder(t, name);
+        if (!make_model(t, (model_kind)kind, model)) continue;
+        judging(t, "PLG-008", "model '%s' in a session", model_names[kind]);
         ort_log_clear();
-        spec = spec_of(model);
-        if (!judge("PLG-008", session_opens(&spec), "model '%s': expected a session, found %s",
-                   model_names[kind], ort_answer))
+        spec = spec_of(t, model);
+        if (!judge(t, "PLG-008", session_opens(&spec), "model '%s': expected a session, found %s",
+                   model_names[kind], t->answer))
             continue;
-        judging("PLG-009", "model '%s', a run", model_names[kind]);
-        judge("PLG-009 PLG-005", runs_as(&spec, model),
-              "model '%s': expected the CPU EP's outputs, found %s", model_names[kind], ort_answer);
-        judge("PLG-008", !strstr(ort_log, "GetCapability"), "model '%s': %.400s", model_names[kind],
-              strstr(ort_log, "GetCapability") ? ort_log : "");
+        judging(t, "PLG-009", "model '%s', a run", model_names[kind]);
+        judge(t, "PLG-009 PLG-005", runs_as(&spec, model),
+              "model '%s': expected the CPU EP's outputs, found %s", model_names[kind], t->answer);
+        judge(t, "PLG-008", !strstr(ort_log, "GetCapability"), "model '%s': %.400s",
+              model_names[kind], strstr(ort_log, "GetCapability") ? ort_log : "");
     }
-    if (make_model(MODEL_NONE, in_folder("src/none.onnx"))) holds("PLG-005");
+    if (make_model(t, MODEL_NONE, in_folder(t, "src/none.onnx"))) holds(t, "PLG-005");
 }
 
-static GraphOptimizationLevel level;
-
-static void set_level(OrtSessionOptions *options) {
-    ort_ok(ort->SetSessionGraphOptimizationLevel(options, level));
-}
-
-static void levels(void) {
+static void levels(trial *t) {
     static const GraphOptimizationLevel tried[] = {ORT_DISABLE_ALL, ORT_ENABLE_BASIC,
                                                    ORT_ENABLE_EXTENDED, ORT_ENABLE_ALL};
     static const model_kind kinds[] = {MODEL_CHAIN, MODEL_ISLAND, MODEL_SUB, MODEL_FAN};
-    const char *model = in_folder("src/m.onnx");
+    const char *model = in_folder(t, "src/m.onnx");
     size_t i, k;
-    if (!open_ep()) {
-        give_up("%s", ort_text);
+    if (!open_ep(t)) {
+        give_up(t, "%s", ort_text);
         return;
     }
     for (k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
-        if (!make_model(kinds[k], model)) continue;
+        if (!make_model(t, kinds[k], model)) continue;
         for (i = 0; i < sizeof tried / sizeof tried[0]; i++) {
-            ort_spec spec = spec_of(model);
+            ort_spec spec = spec_of(t, model);
             spec.plain = false;
-            spec.more = set_level;
-            level = tried[i];
-            judging("PLG-008", "model '%s' at graph optimization level %d", model_names[kinds[k]],
-                    (int)level);
-            judge("PLG-008", runs_as(&spec, model),
+            spec.level = &tried[i];
+            judging(t, "PLG-008", "model '%s' at graph optimization level %d",
+                    model_names[kinds[k]], (int)tried[i]);
+            judge(t, "PLG-008", runs_as(&spec, model),
                   "model '%s' at graph optimization level %d: expected the CPU EP's outputs, found "
                   "%s",
-                  model_names[kinds[k]], (int)level, ort_answer);
+                  model_names[kinds[k]], (int)tried[i], t->answer);
         }
     }
 }
@@ -366,20 +367,20 @@ static size_t count_open(const char *folder) {
     return count;
 }
 
-static void two_sessions(const char *model, bool first_ends_first) {
+static void two_sessions(trial *t, const char *model, bool first_ends_first) {
     OrtSession *sessions[2] = {NULL, NULL};
-    const ort_spec spec = spec_of(model);
+    const ort_spec spec = spec_of(t, model);
     int i;
-    judging("PLG-032", "two sessions at once");
+    judging(t, "PLG-032", "two sessions at once");
     for (i = 0; i < 2; i++)
-        if (!judge("PLG-032", ort_session(&spec, &sessions[i]),
-                   "session %d of two at once: expected success, found %s", i + 1, ort_answer))
+        if (!judge(t, "PLG-032", ort_session(&spec, &sessions[i]),
+                   "session %d of two at once: expected success, found %s", i + 1, t->answer))
             return;
-    judge("PLG-032", equals_cpu(sessions[0], model, 1) && equals_cpu(sessions[1], model, 2),
+    judge(t, "PLG-032", equals_cpu(sessions[0], model, 1) && equals_cpu(sessions[1], model, 2),
           "two sessions at once: %s", ort_text);
     i = first_ends_first ? 0 : 1;
     ort->ReleaseSession(sessions[i]);
-    judge("PLG-033", equals_cpu(sessions[1 - i], model, 3),
+    judge(t, "PLG-033", equals_cpu(sessions[1 - i], model, 3),
           "session %d after the other one's end: %s", 2 - i, ort_text);
     ort->ReleaseSession(sessions[1 - i]);
 }
@@ -409,30 +410,30 @@ static bool sessions_leave(const ort_spec *spec, remains *out) {
     return true;
 }
 
-static void many_sessions(void) {
-    const char *model = in_folder("src/m.onnx");
+static void many_sessions(trial *t) {
+    const char *model = in_folder(t, "src/m.onnx");
     remains ours, theirs;
     ort_spec spec;
-    if (!open_ep() || !make_model(MODEL_CHAIN, model)) {
-        give_up("%s", ort_text);
+    if (!open_ep(t) || !make_model(t, MODEL_CHAIN, model)) {
+        give_up(t, "%s", ort_text);
         return;
     }
-    two_sessions(model, true);
-    two_sessions(model, false);
-    spec = spec_of(model);
+    two_sessions(t, model, true);
+    two_sessions(t, model, false);
+    spec = spec_of(t, model);
     spec.ep = NULL;
     if (!sessions_leave(&spec, &theirs)) {
-        give_up("%s", ort_text);
+        give_up(t, "%s", ort_text);
         return;
     }
-    spec = spec_of(model);
-    judging("PLG-011", "60 sessions after each other");
-    if (!judge("PLG-032", sessions_leave(&spec, &ours), "one of 60 sessions: %s", ort_answer))
+    spec = spec_of(t, model);
+    judging(t, "PLG-011", "60 sessions after each other");
+    if (!judge(t, "PLG-032", sessions_leave(&spec, &ours), "one of 60 sessions: %s", t->answer))
         return;
-    judge("PLG-033 PLG-011", ours.memory < 4 * theirs.memory + 6 * 1024 * 1024,
+    judge(t, "PLG-033 PLG-011", ours.memory < 4 * theirs.memory + 6 * 1024 * 1024,
           "40 sessions after each other leave %zu bytes, on the CPU EP %zu", ours.memory,
           theirs.memory);
-    judge("PLG-033", ours.files <= theirs.files && ours.threads <= theirs.threads,
+    judge(t, "PLG-033", ours.files <= theirs.files && ours.threads <= theirs.threads,
           "40 sessions after each other leave %zu open files and %zu threads", ours.files,
           ours.threads);
 }
@@ -452,27 +453,27 @@ static bool runs_leave(OrtSession *session, size_t *bytes) {
     return true;
 }
 
-static void many_runs(void) {
-    const char *model = in_folder("src/m.onnx");
+static void many_runs(trial *t) {
+    const char *model = in_folder(t, "src/m.onnx");
     OrtSession *session = NULL, *cpu = NULL;
     size_t ours = 0, theirs = 0;
     ort_spec spec;
-    if (!open_ep() || !make_model(MODEL_CHAIN, model)) {
-        give_up("%s", ort_text);
+    if (!open_ep(t) || !make_model(t, MODEL_CHAIN, model)) {
+        give_up(t, "%s", ort_text);
         return;
     }
-    spec = spec_of(model);
+    spec = spec_of(t, model);
     spec.ep = NULL;
     if (!ort_session(&spec, &cpu) || !runs_leave(cpu, &theirs)) {
-        give_up("%s", ort_text);
+        give_up(t, "%s", ort_text);
         return;
     }
-    spec = spec_of(model);
-    judging("PLG-009", "3000 runs");
-    if (!judge("PLG-009", ort_session(&spec, &session) && runs_leave(session, &ours),
-               "3000 runs of a session: %s", ort_answer))
+    spec = spec_of(t, model);
+    judging(t, "PLG-009", "3000 runs");
+    if (!judge(t, "PLG-009", ort_session(&spec, &session) && runs_leave(session, &ours),
+               "3000 runs of a session: %s", t->answer))
         return;
-    judge("PLG-011", ours < theirs + 512 * 1024,
+    judge(t, "PLG-011", ours < theirs + 512 * 1024,
           "2500 runs leave %zu bytes, on the CPU EP %zu: is something kept in each run?", ours,
           theirs);
     ort->ReleaseSession(session);
@@ -482,6 +483,7 @@ static void many_runs(void) {
 /* ------------------------------------------------------------------ threads */
 
 typedef struct worker {
+    trial *t;
     pthread_t thread;
     OrtSession *session; /* NULL: one of its own */
     const char *model;
@@ -497,7 +499,7 @@ static void *work(void *param) {
     int i;
     w->ok = true;
     if (!session) {
-        const ort_spec spec = spec_of(w->model);
+        const ort_spec spec = spec_of(w->t, w->model);
         w->ok = ort_session(&spec, &session);
     }
     for (i = 0; i < 200 && w->ok; i++) {
@@ -530,35 +532,38 @@ static bool prepare(worker *w, size_t count, const char *model) {
     return ok;
 }
 
-static void threads(void) {
+static void threads(trial *t) {
     enum { THREADS = 8 };
-    static worker workers[THREADS];
-    const char *model = in_folder("src/m.onnx");
+    worker workers[THREADS];
+    const char *model = in_folder(t, "src/m.onnx");
     OrtSession *session = NULL;
     ort_spec spec;
     int round;
     size_t i;
-    if (!open_ep() || (!make_model(MODEL_SUB, model) && !make_model(MODEL_CHAIN, model)) ||
+    memset(workers, 0, sizeof workers);
+    if (!open_ep(t) || (!make_model(t, MODEL_SUB, model) && !make_model(t, MODEL_CHAIN, model)) ||
         !prepare(workers, THREADS, model)) {
-        give_up("%s", ort_text);
+        give_up(t, "%s", ort_text);
         return;
     }
-    spec = spec_of(model);
+    spec = spec_of(t, model);
     if (!ort_session(&spec, &session)) {
-        give_up("%s", ort_text);
+        give_up(t, "%s", ort_text);
         return;
     }
     for (round = 0; round < 2; round++) {
         const char *id = round == 0 ? "PLG-009" : "PLG-032";
-        judging(id, round == 0 ? "8 threads that run one session"
-                               : "8 threads that create a session each and run it");
+        judging(t, id,
+                round == 0 ? "8 threads that run one session"
+                           : "8 threads that create a session each and run it");
         for (i = 0; i < THREADS; i++) {
+            workers[i].t = t;
             workers[i].session = round == 0 ? session : NULL;
             pthread_create(&workers[i].thread, NULL, work, &workers[i]);
         }
         for (i = 0; i < THREADS; i++) pthread_join(workers[i].thread, NULL);
         for (i = 0; i < THREADS; i++)
-            judge(id, workers[i].ok, "%s: thread %zu: %s", now->doing, i, workers[i].text);
+            judge(t, id, workers[i].ok, "%s: thread %zu: %s", t->board->doing, i, workers[i].text);
     }
 }
 
@@ -576,8 +581,8 @@ typedef struct one_run {
     ONNXTensorElementDataType type;
 } one_run;
 
-static bool run_open(one_run *r, const char *model, const char *reference) {
-    const ort_spec spec = spec_of(model);
+static bool run_open(trial *t, one_run *r, const char *model, const char *reference) {
+    const ort_spec spec = spec_of(t, model);
     ort_spec cpu_spec;
     OrtSession *cpu = NULL;
     size_t i;
@@ -624,40 +629,40 @@ static bool run_at(one_run *r, void *data, const OrtRunOptions *options, OrtValu
     return ok;
 }
 
-static void judge_run(one_run *r, const char *what, void *data, OrtValue *out) {
+static void judge_run(trial *t, one_run *r, const char *what, void *data, OrtValue *out) {
     ort_values got;
-    judging("PLG-009", "a run with %s", what);
-    judge("PLG-009", run_at(r, data, NULL, out, &got) && ort_same(&got, &r->want),
-          "a run with %s: expected the CPU EP's outputs, found %s", what, ort_answer);
+    judging(t, "PLG-009", "a run with %s", what);
+    judge(t, "PLG-009", run_at(r, data, NULL, out, &got) && ort_same(&got, &r->want),
+          "a run with %s: expected the CPU EP's outputs, found %s", what, t->answer);
     if (out) got.values[0] = NULL;
     ort_values_free(&got);
 }
 
 /* In pages that nobody can write to: an EP that writes into its inputs crashes. */
-static void run_readonly(one_run *r) {
+static void run_readonly(trial *t, one_run *r) {
     const size_t size = (r->size + 65535) / 65536 * 65536;
     void *pages = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (pages == MAP_FAILED) return;
     memcpy(pages, r->data, r->size);
     mprotect(pages, size, PROT_READ);
-    judge_run(r, "an input in pages that cannot be written to", pages, NULL);
+    judge_run(t, r, "an input in pages that cannot be written to", pages, NULL);
     munmap(pages, size);
 }
 
-static void run_terminated(one_run *r) {
+static void run_terminated(trial *t, one_run *r) {
     OrtRunOptions *options = NULL;
     ort_values got;
     if (!ort_ok(ort->CreateRunOptions(&options))) return;
     ort_ok(ort->RunOptionsSetTerminate(options));
-    judging("PLG-009", "a run that is terminated before it starts");
+    judging(t, "PLG-009", "a run that is terminated before it starts");
     run_at(r, r->data, options, NULL, &got);
     ort_values_free(&got);
     ort->ReleaseRunOptions(options);
-    judge_run(r, "good input after a terminated run", r->data, NULL);
+    judge_run(t, r, "good input after a terminated run", r->data, NULL);
 }
 
 /* A shape that the model does not have is refused, and the next run is right. */
-static void run_misshaped(one_run *r) {
+static void run_misshaped(trial *t, one_run *r) {
     const int64_t wrong[4] = {1, 1, 1, 1};
     const int64_t *dims = r->dims;
     const size_t rank = r->rank, size = r->size;
@@ -665,52 +670,52 @@ static void run_misshaped(one_run *r) {
     r->dims = wrong;
     r->rank = 4;
     r->size = 4;
-    judging("PLG-009", "a run with an input of the wrong shape");
-    judge("PLG-009", !run_at(r, r->data, NULL, NULL, &got),
+    judging(t, "PLG-009", "a run with an input of the wrong shape");
+    judge(t, "PLG-009", !run_at(r, r->data, NULL, NULL, &got),
           "a run with an input of the wrong shape: expected a status, found success");
     ort_values_free(&got);
     r->dims = dims;
     r->rank = rank;
     r->size = size;
-    judge_run(r, "good input after a refused run", r->data, NULL);
+    judge_run(t, r, "good input after a refused run", r->data, NULL);
 }
 
-static void odd_runs(void) {
-    const char *model = in_folder("src/m.onnx");
+static void odd_runs(trial *t) {
+    const char *model = in_folder(t, "src/m.onnx");
     const int64_t *dims = NULL;
     ONNXTensorElementDataType type;
     OrtValue *out = NULL;
     size_t rank = 0;
     uint8_t *unaligned;
     one_run r;
-    if (!open_ep() || !make_model(MODEL_CHAIN, model) || !run_open(&r, model, model)) {
-        give_up("%s", ort_text);
+    if (!open_ep(t) || !make_model(t, MODEL_CHAIN, model) || !run_open(t, &r, model, model)) {
+        give_up(t, "%s", ort_text);
         return;
     }
-    judge_run(&r, "inputs as usual", r.data, NULL);
+    judge_run(t, &r, "inputs as usual", r.data, NULL);
     if (ort_ok(ort->GetTensorElementTypeAndShapeDataReference(r.want.values[0], &type, &dims,
                                                               &rank)) &&
         ort_ok(ort->CreateTensorAsOrtValue(r.allocator, dims, rank, type, &out))) {
-        judge_run(&r, "the output's memory given", r.data, out);
+        judge_run(t, &r, "the output's memory given", r.data, out);
         ort->ReleaseValue(out);
     }
     unaligned = (uint8_t *)malloc(r.size + sizeof(float));
     if (unaligned) {
         memcpy(unaligned + sizeof(float), r.data, r.size);
-        judge_run(&r, "an input that is only aligned to its elements", unaligned + sizeof(float),
+        judge_run(t, &r, "an input that is only aligned to its elements", unaligned + sizeof(float),
                   NULL);
-        judge("PLG-009", memcmp(unaligned + sizeof(float), r.data, r.size) == 0,
+        judge(t, "PLG-009", memcmp(unaligned + sizeof(float), r.data, r.size) == 0,
               "the run changed its input");
         free(unaligned);
     }
-    run_readonly(&r);
-    run_terminated(&r);
-    run_misshaped(&r);
+    run_readonly(t, &r);
+    run_terminated(t, &r);
+    run_misshaped(t, &r);
 }
 
 /* x -> y with a batch of `count`, in `out`. */
 static bool run_batch(OrtSession *session, int64_t count, ort_values *out) {
-    static char y[] = "y";
+    char y[] = "y";
     const int64_t dims[4] = {count, 8, 4, 4};
     const ONNXTensorElementDataType type = ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT;
     const char *in_name = "x", *out_name = y;
@@ -732,155 +737,163 @@ static bool run_batch(OrtSession *session, int64_t count, ort_values *out) {
     return ok;
 }
 
-static void judge_batch(OrtSession *session, OrtSession *cpu, int64_t count) {
+static void judge_batch(trial *t, OrtSession *session, OrtSession *cpu, int64_t count) {
     ort_values got, want;
-    judging("PLG-009", "a run with a batch of %d", (int)count);
+    judging(t, "PLG-009", "a run with a batch of %d", (int)count);
     if (run_batch(cpu, count, &want)) {
-        judge("PLG-009", run_batch(session, count, &got) && ort_same(&got, &want),
-              "a batch of %d: expected the CPU EP's outputs, found %s", (int)count, ort_answer);
+        judge(t, "PLG-009", run_batch(session, count, &got) && ort_same(&got, &want),
+              "a batch of %d: expected the CPU EP's outputs, found %s", (int)count, t->answer);
         if (got.values[0]) ort->ReleaseValue(got.values[0]);
     }
     if (want.values[0]) ort->ReleaseValue(want.values[0]);
 }
 
 /* One session, one batch after the other. */
-static void open_shapes(void) {
+static void open_shapes(trial *t) {
     static const int64_t batches[] = {2, 1, 3, 2};
-    const char *model = in_folder("src/m.onnx");
+    const char *model = in_folder(t, "src/m.onnx");
     OrtSession *session = NULL, *cpu = NULL;
     ort_spec spec;
     size_t i;
-    if (!open_ep() || !make_model(MODEL_DYN, model)) {
-        give_up("%s", ort_text);
+    if (!open_ep(t) || !make_model(t, MODEL_DYN, model)) {
+        give_up(t, "%s", ort_text);
         return;
     }
-    spec = spec_of(model);
-    judging("PLG-009", "a model with an open batch");
-    if (!judge("PLG-009", ort_session(&spec, &session), "a model with an open batch: %s",
-               ort_answer))
+    spec = spec_of(t, model);
+    judging(t, "PLG-009", "a model with an open batch");
+    if (!judge(t, "PLG-009", ort_session(&spec, &session), "a model with an open batch: %s",
+               t->answer))
         return;
-    if (ort_assigned(session, now->ep.name) == 0)
-        remark("PLG-009", "nodes with open dimensions are left to the CPU");
+    if (ort_assigned(session, t->board->ep.name) == 0)
+        remark(t, "PLG-009", "nodes with open dimensions are left to the CPU");
     spec.ep = NULL;
     if (!ort_session(&spec, &cpu)) return;
-    for (i = 0; i < sizeof batches / sizeof batches[0]; i++) judge_batch(session, cpu, batches[i]);
+    for (i = 0; i < sizeof batches / sizeof batches[0]; i++)
+        judge_batch(t, session, cpu, batches[i]);
 }
 
 /* ------------------------------------------------------------------ options */
 
 /* Besides the options of the user. */
-static void odd_ep_option(const char *model, const char *value, const char *what, bool tell) {
+static void odd_ep_option(trial *t, const char *model, const char *value, const char *what,
+                          bool tell) {
     const char *odd[2 * ORT_MAX_OPTIONS + 3];
     size_t count = 0;
-    ort_spec spec = spec_of(model);
-    for (; wanted.options.list[count]; count++) odd[count] = wanted.options.list[count];
+    ort_spec spec = spec_of(t, model);
+    for (; t->wanted.options.list[count]; count++) odd[count] = t->wanted.options.list[count];
     odd[count] = "conformance_no_such_option";
     odd[count + 1] = value;
     odd[count + 2] = NULL;
     spec.options = odd;
-    judging("PLG-055", "%s", what);
-    if (session_opens(&spec) && tell) remark("PLG-055", "%s is accepted in silence", what);
-    holds("PLG-055");
+    judging(t, "PLG-055", "%s", what);
+    if (session_opens(&spec) && tell) remark(t, "PLG-055", "%s is accepted in silence", what);
+    holds(t, "PLG-055");
 }
 
-static void stop_alone(const char *model) {
+static void stop_alone(trial *t, const char *model) {
     static const char *const config[] = {"ep.stop_share_ep_contexts", "1", NULL};
-    ort_spec spec = spec_of(model);
+    ort_spec spec = spec_of(t, model);
     spec.config = config;
-    judging("EPC-054", "ep.stop_share_ep_contexts without ep.share_ep_contexts");
+    judging(t, "EPC-054", "ep.stop_share_ep_contexts without ep.share_ep_contexts");
     if (session_opens(&spec))
-        remark("EPC-054", "ep.stop_share_ep_contexts without ep.share_ep_contexts is accepted");
+        remark(t, "EPC-054", "ep.stop_share_ep_contexts without ep.share_ep_contexts is accepted");
     else
-        judge("EPC-054", *ort_text != '\0', "a refusal without a text");
+        judge(t, "EPC-054", *ort_text != '\0', "a refusal without a text");
 }
 
-static void dynamic_option(const char *model) {
+static void dynamic_option(trial *t, const char *model) {
     const char *key = "conformance.no_such_option", *value = "1";
     OrtSession *session = NULL;
-    const ort_spec spec = spec_of(model);
+    const ort_spec spec = spec_of(t, model);
     if (!ort_session(&spec, &session)) return;
-    judging("PLG-016", "SetEpDynamicOptions with a key that no EP has");
+    judging(t, "PLG-016", "SetEpDynamicOptions with a key that no EP has");
     if (ort_ok(ort->SetEpDynamicOptions(session, &key, &value, 1)))
-        remark("PLG-016", "an unknown dynamic option is accepted in silence");
+        remark(t, "PLG-016", "an unknown dynamic option is accepted in silence");
     else
-        judge("PLG-016", *ort_text != '\0', "the refusal of an unknown dynamic option has no text");
-    judge("PLG-016", equals_cpu(session, model, 1), "after an unknown dynamic option: %s",
+        judge(t, "PLG-016", *ort_text != '\0',
+              "the refusal of an unknown dynamic option has no text");
+    judge(t, "PLG-016", equals_cpu(session, model, 1), "after an unknown dynamic option: %s",
           ort_text);
     ort->ReleaseSession(session);
 }
 
-static void options(void) {
-    static char long_value[8193];
-    const char *model = in_folder("src/m.onnx");
+static void options(trial *t) {
+    char long_value[8193];
+    const char *model = in_folder(t, "src/m.onnx");
     ort_spec spec;
-    if (!open_ep() || !make_model(MODEL_CHAIN, model)) {
-        give_up("%s", ort_text);
+    if (!open_ep(t) || !make_model(t, MODEL_CHAIN, model)) {
+        give_up(t, "%s", ort_text);
         return;
     }
-    spec = spec_of(model);
-    judging("PLG-055", "a session without further EP options");
-    judge("PLG-055", session_opens(&spec), "expected success, found %s", ort_answer);
-    odd_ep_option(model, "1", "an EP option that no EP has", true);
+    spec = spec_of(t, model);
+    judging(t, "PLG-055", "a session without further EP options");
+    judge(t, "PLG-055", session_opens(&spec), "expected success, found %s", t->answer);
+    odd_ep_option(t, model, "1", "an EP option that no EP has", true);
     memset(long_value, 'v', sizeof long_value - 1);
-    odd_ep_option(model, long_value, "an EP option of 8192 bytes", false);
-    stop_alone(model);
-    dynamic_option(model);
+    long_value[sizeof long_value - 1] = '\0';
+    odd_ep_option(t, model, long_value, "an EP option of 8192 bytes", false);
+    stop_alone(t, model);
+    dynamic_option(t, model);
 }
 
 /* ------------------------------------------------------------------- policy */
 
-static const OrtEpDevice *chosen;
-
+/* `state`: where the one to select is. */
 static OrtStatus *ORT_API_CALL choose(const OrtEpDevice **devices, size_t count,
                                       const OrtKeyValuePairs *model_metadata,
                                       const OrtKeyValuePairs *runtime_metadata,
                                       const OrtEpDevice **selected, size_t max,
                                       size_t *selected_count, void *state) {
     size_t i;
-    (void)model_metadata, (void)runtime_metadata, (void)state;
+    (void)model_metadata, (void)runtime_metadata;
     *selected_count = 0;
     for (i = 0; i < count && *selected_count < max; i++)
-        if (devices[i] == chosen) selected[(*selected_count)++] = devices[i];
+        if (devices[i] == *(const OrtEpDevice *const *)state)
+            selected[(*selected_count)++] = devices[i];
     return NULL;
 }
 
-static void set_delegate(OrtSessionOptions *o) {
-    ort_ok(ort->SessionOptionsSetEpSelectionPolicyDelegate(o, choose, NULL));
+static void set_delegate(OrtSessionOptions *o, void *chosen) {
+    ort_ok(ort->SessionOptionsSetEpSelectionPolicyDelegate(o, choose, chosen));
 }
 
-static OrtExecutionProviderDevicePolicy policy;
-
-static void set_policy(OrtSessionOptions *o) {
-    ort_ok(ort->SessionOptionsSetEpSelectionPolicy(o, policy));
+static void set_policy(OrtSessionOptions *o, void *policy) {
+    ort_ok(ort->SessionOptionsSetEpSelectionPolicy(
+        o, *(const OrtExecutionProviderDevicePolicy *)policy));
 }
 
-static void policies(void) {
+static void policies(trial *t) {
     static const OrtExecutionProviderDevicePolicy tried[] = {
         OrtExecutionProviderDevicePolicy_PREFER_CPU, OrtExecutionProviderDevicePolicy_PREFER_GPU,
         OrtExecutionProviderDevicePolicy_PREFER_NPU};
-    const char *model = in_folder("src/m.onnx");
+    const char *model = in_folder(t, "src/m.onnx");
+    OrtExecutionProviderDevicePolicy policy;
+    const OrtEpDevice *chosen;
     ort_spec spec;
     size_t i;
-    if (!open_ep() || !make_model(MODEL_CHAIN, model)) {
-        give_up("%s", ort_text);
+    if (!open_ep(t) || !make_model(t, MODEL_CHAIN, model)) {
+        give_up(t, "%s", ort_text);
         return;
     }
     for (i = 0; i < 3; i++) {
-        spec = spec_of(model);
+        spec = spec_of(t, model);
         spec.ep = NULL;
-        spec.more = set_policy;
         policy = tried[i];
-        judging("PLG-057", "a session by policy %d", (int)policy);
-        judge(i == 2 ? "PLG-057 PLG-058" : "PLG-057", runs_as(&spec, model),
+        spec.more = set_policy;
+        spec.user = &policy;
+        judging(t, "PLG-057", "a session by policy %d", (int)policy);
+        judge(t, i == 2 ? "PLG-057 PLG-058" : "PLG-057", runs_as(&spec, model),
               "selection by policy %d: expected the CPU EP's outputs, found %s", (int)policy,
-              ort_answer);
+              t->answer);
     }
-    chosen = find_device();
-    spec = spec_of(model);
+    chosen = find_device(t);
+    spec = spec_of(t, model);
     spec.ep = NULL;
     spec.more = set_delegate;
-    judging("PLG-059", "a session whose EP a delegate selects");
-    judge("PLG-059", runs_as(&spec, model), "expected the CPU EP's outputs, found %s", ort_answer);
+    spec.user = &chosen;
+    judging(t, "PLG-059", "a session whose EP a delegate selects");
+    judge(t, "PLG-059", runs_as(&spec, model), "expected the CPU EP's outputs, found %s",
+          t->answer);
 }
 
 /* ------------------------------------------------------------------- memory */
@@ -907,7 +920,7 @@ static bool copy(const OrtValue *from, OrtValue *to, OrtSyncStream *stream) {
 }
 
 /* Bytes go to memory of `allocator` and come back; `stream` may be NULL. */
-static void round_trip(const char *ids, OrtAllocator *allocator, OrtSyncStream *stream,
+static void round_trip(trial *t, const char *ids, OrtAllocator *allocator, OrtSyncStream *stream,
                        const char *what) {
     static const int64_t dims[1] = {COPIED};
     float *a = NULL, *b = NULL;
@@ -915,36 +928,36 @@ static void round_trip(const char *ids, OrtAllocator *allocator, OrtSyncStream *
     if (!from || !to) return;
     ort_fill(a, COPIED, ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT, 9);
     memset(b, 0, COPIED * sizeof *b);
-    judging("PLG-035", "a tensor in %s", what);
-    if (judge(ids,
+    judging(t, "PLG-035", "a tensor in %s", what);
+    if (judge(t, ids,
               ort_ok(ort->CreateTensorAsOrtValue(allocator, dims, 1,
                                                  ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT, &there)),
-              "a tensor in %s: %s", what, ort_answer)) {
-        judging("PLG-038", "CopyTensors to %s and back", what);
-        judge("PLG-038",
+              "a tensor in %s: %s", what, t->answer)) {
+        judging(t, "PLG-038", "CopyTensors to %s and back", what);
+        judge(t, "PLG-038",
               copy(from, there, stream) && copy(there, to, stream) &&
                   memcmp(a, b, COPIED * sizeof *a) == 0,
-              "CopyTensors to %s and back: expected the same bytes, found %s", what, ort_answer);
-        judging("PLG-037", "the release of a tensor in %s", what);
+              "CopyTensors to %s and back: expected the same bytes, found %s", what, t->answer);
+        judging(t, "PLG-037", "the release of a tensor in %s", what);
         ort->ReleaseValue(there);
-        holds("PLG-037");
+        holds(t, "PLG-037");
     }
     ort->ReleaseValue(from);
     ort->ReleaseValue(to);
 }
 
-static void shared_memory(const OrtEpDevice *device, OrtDeviceMemoryType type) {
+static void shared_memory(trial *t, const OrtEpDevice *device, OrtDeviceMemoryType type) {
     const OrtMemoryInfo *info = ort->EpDevice_MemoryInfo(device, type);
     OrtAllocator *allocator = NULL;
     if (!info) return;
-    judge("PLG-020", ort->MemoryInfoGetDeviceMemType(info) == type,
+    judge(t, "PLG-020", ort->MemoryInfoGetDeviceMemType(info) == type,
           "memory announced as type %d says type %d", (int)type,
           (int)ort->MemoryInfoGetDeviceMemType(info));
-    judging("PLG-035", "GetSharedAllocator");
-    if (judge("PLG-035 PLG-020",
+    judging(t, "PLG-035", "GetSharedAllocator");
+    if (judge(t, "PLG-035 PLG-020",
               ort_ok(ort->GetSharedAllocator(ort_env, info, &allocator)) && allocator,
               "the device announces memory, but there is no allocator for it: %s", ort_text))
-        round_trip("PLG-035 PLG-036", allocator, NULL, "the device's memory");
+        round_trip(t, "PLG-035 PLG-036", allocator, NULL, "the device's memory");
 }
 
 /* A run whose output stays in the device's memory, and is read after the session's end. */
@@ -973,7 +986,7 @@ static OrtValue *run_on_device(OrtSession *session, const OrtMemoryInfo *info) {
 
 /* The bytes of a value of the device, as the CPU EP's output of `model`. */
 static bool is_output_of(const OrtValue *there, const char *model) {
-    static char y[] = "y";
+    char y[] = "y";
     const ort_spec spec = {.path = model, .plain = true};
     OrtSession *cpu = NULL;
     ort_values want, got;
@@ -997,81 +1010,82 @@ static bool is_output_of(const OrtValue *there, const char *model) {
 }
 
 /* The EP's own allocator and stream of a session; options of both come with the session's. */
-static void session_memory(const OrtEpDevice *device, const OrtMemoryInfo *info, bool streams) {
-    const char *model = in_folder("src/m.onnx");
-    ort_spec spec = spec_of(model);
+static void session_memory(trial *t, const OrtEpDevice *device, const OrtMemoryInfo *info,
+                           bool streams) {
+    const char *model = in_folder(t, "src/m.onnx");
+    ort_spec spec = spec_of(t, model);
     OrtSession *session = NULL;
     OrtAllocator *allocator = NULL;
     OrtValue *out;
     spec.device = device;
-    judging("PLG-019", "a session on the device with memory of its own");
-    if (!make_model(MODEL_CHAIN, model) || !ort_session(&spec, &session)) {
-        does_not_apply("PLG-019 PLG-021 PLG-022 PLG-023", "no session there: %s", ort_text);
+    judging(t, "PLG-019", "a session on the device with memory of its own");
+    if (!make_model(t, MODEL_CHAIN, model) || !ort_session(&spec, &session)) {
+        does_not_apply(t, "PLG-019 PLG-021 PLG-022 PLG-023", "no session there: %s", ort_text);
         return;
     }
-    judging("PLG-019", "CreateAllocator of a session");
-    if (judge("PLG-019", ort_ok(ort->CreateAllocator(session, info, &allocator)),
-              "the allocator of a session: expected success, found %s", ort_answer)) {
-        round_trip("PLG-019", allocator, NULL, "the memory of a session");
+    judging(t, "PLG-019", "CreateAllocator of a session");
+    if (judge(t, "PLG-019", ort_ok(ort->CreateAllocator(session, info, &allocator)),
+              "the allocator of a session: expected success, found %s", t->answer)) {
+        round_trip(t, "PLG-019", allocator, NULL, "the memory of a session");
         ort->ReleaseAllocator(allocator);
     }
-    judging("PLG-019", "a run whose output is in the device's memory");
+    judging(t, "PLG-019", "a run whose output is in the device's memory");
     out = run_on_device(session, info);
-    judge("PLG-019", out != NULL, "a run whose output is in the device's memory: %s", ort_answer);
-    judging("PLG-035", "a value in the device's memory that outlives its session");
+    judge(t, "PLG-019", out != NULL, "a run whose output is in the device's memory: %s", t->answer);
+    judging(t, "PLG-035", "a value in the device's memory that outlives its session");
     ort->ReleaseSession(session);
     if (!out) return;
-    judge(streams ? "PLG-022 PLG-023 PLG-035" : "PLG-035", is_output_of(out, model),
+    judge(t, streams ? "PLG-022 PLG-023 PLG-035" : "PLG-035", is_output_of(out, model),
           "a value in the device's memory, read after its session's end: expected the CPU EP's "
           "output, found %s",
-          ort_answer);
+          t->answer);
     ort->ReleaseValue(out);
 }
 
 /* A stream of the factory, and a copy on it. */
-static bool device_stream(const OrtEpDevice *device, const OrtMemoryInfo *info) {
+static bool device_stream(trial *t, const OrtEpDevice *device, const OrtMemoryInfo *info) {
     OrtSyncStream *stream = NULL;
     OrtAllocator *allocator = NULL;
-    judging("PLG-040", "CreateSyncStreamForEpDevice");
+    judging(t, "PLG-040", "CreateSyncStreamForEpDevice");
     if (!ort_ok(ort->CreateSyncStreamForEpDevice(device, NULL, &stream))) {
         if (ort_code == ORT_NOT_IMPLEMENTED || strstr(ort_text, "stream aware")) return false;
-        judge("PLG-040", *ort_text != '\0', "a refusal without a text");
+        judge(t, "PLG-040", *ort_text != '\0', "a refusal without a text");
         return false;
     }
     if (ort_ok(ort->GetSharedAllocator(ort_env, info, &allocator)) && allocator)
-        round_trip("PLG-040", allocator, stream, "the device's memory, on a stream");
-    judging("PLG-040", "the release of a stream");
+        round_trip(t, "PLG-040", allocator, stream, "the device's memory, on a stream");
+    judging(t, "PLG-040", "the release of a stream");
     ort->ReleaseSyncStream(stream);
-    holds("PLG-039 PLG-040");
+    holds(t, "PLG-039 PLG-040");
     return true;
 }
 
 /* Devices of the EP, also virtual ones: these may have memory where others work in the CPU's. */
-static void memory(void) {
+static void memory(trial *t) {
     const OrtEpDevice *const *devices = NULL;
     size_t count = 0, i, found = 0;
     bool streams = false;
-    if (!ort_open(false) || !register_ep("memory.virtual") ||
+    if (!ort_open(false) || !register_ep(t, "memory.virtual") ||
         !ort_ok(ort->GetEpDevices(ort_env, &devices, &count))) {
-        give_up("%s", ort_text);
+        give_up(t, "%s", ort_text);
         return;
     }
     for (i = 0; i < count; i++) {
         const OrtMemoryInfo *info =
             ort->EpDevice_MemoryInfo(devices[i], OrtDeviceMemoryType_DEFAULT);
-        if (strcmp(ort->EpDevice_EpName(devices[i]), now->ep.name) != 0 || !info) continue;
+        if (strcmp(ort->EpDevice_EpName(devices[i]), t->board->ep.name) != 0 || !info) continue;
         found++;
-        shared_memory(devices[i], OrtDeviceMemoryType_DEFAULT);
-        shared_memory(devices[i], OrtDeviceMemoryType_HOST_ACCESSIBLE);
-        streams |= device_stream(devices[i], info);
-        session_memory(devices[i], info, streams);
+        shared_memory(t, devices[i], OrtDeviceMemoryType_DEFAULT);
+        shared_memory(t, devices[i], OrtDeviceMemoryType_HOST_ACCESSIBLE);
+        streams |= device_stream(t, devices[i], info);
+        session_memory(t, devices[i], info, streams);
     }
     if (!found)
-        give_up("no device announces memory of its own: the EP works in the CPU's");
+        give_up(t, "no device announces memory of its own: the EP works in the CPU's");
     else if (!streams)
-        give_up("the EP has no streams");
+        give_up(t, "the EP has no streams");
     else
-        does_not_apply("PLG-021", "only the EP knows which options its allocators have");
+        does_not_apply(t, "PLG-021", "only the EP knows which options its allocators have");
 }
 
 /* ------------------------------------------------------------------- layout */
@@ -1094,29 +1108,29 @@ static bool is_converted(const OrtSession *session) {
 }
 
 /* Who prefers NHWC gets convolutions in a domain of ORT's own. */
-static void layout(void) {
-    const char *model = in_folder("src/m.onnx");
+static void layout(trial *t) {
+    const char *model = in_folder(t, "src/m.onnx");
     OrtSession *session = NULL;
     ort_spec spec;
-    if (!open_ep() || !make_probe(now->ep.form, "Conv", model)) {
-        give_up("%s", ort_text);
+    if (!open_ep(t) || !make_probe(t, t->board->ep.form, "Conv", model)) {
+        give_up(t, "%s", ort_text);
         return;
     }
-    spec = spec_of(model);
+    spec = spec_of(t, model);
     spec.plain = false;
-    judging("PLG-014", "a session with two nodes Conv");
-    if (!judge("PLG-013", ort_session(&spec, &session),
-               "a session with two nodes Conv: expected success, found %s", ort_answer))
+    judging(t, "PLG-014", "a session with two nodes Conv");
+    if (!judge(t, "PLG-013", ort_session(&spec, &session),
+               "a session with two nodes Conv: expected success, found %s", t->answer))
         return;
     if (is_converted(session)) {
-        judge("PLG-013 PLG-014 PLG-015", equals_cpu(session, model, 1),
-              "convolutions in NHWC: expected the CPU EP's outputs, found %s", ort_answer);
-    } else if (ort_assigned(session, now->ep.name) == 0) {
-        does_not_apply("PLG-013 PLG-014 PLG-015", "the EP claims no Conv, whatever its layout");
+        judge(t, "PLG-013 PLG-014 PLG-015", equals_cpu(session, model, 1),
+              "convolutions in NHWC: expected the CPU EP's outputs, found %s", t->answer);
+    } else if (ort_assigned(session, t->board->ep.name) == 0) {
+        does_not_apply(t, "PLG-013 PLG-014 PLG-015", "the EP claims no Conv, whatever its layout");
     } else {
-        judge("PLG-013", equals_cpu(session, model, 1),
-              "convolutions in NCHW: expected the CPU EP's outputs, found %s", ort_answer);
-        does_not_apply("PLG-014 PLG-015", "the EP prefers no other layout than NCHW");
+        judge(t, "PLG-013", equals_cpu(session, model, 1),
+              "convolutions in NCHW: expected the CPU EP's outputs, found %s", t->answer);
+        does_not_apply(t, "PLG-014 PLG-015", "the EP prefers no other layout than NCHW");
     }
     ort->ReleaseSession(session);
 }

@@ -11,10 +11,8 @@
 
 /* ------------------------------------------------------------------- files */
 
-const char *in_folder(const char *name) {
-    static char results[8][PATH_MAX];
-    static unsigned used;
-    char *out = results[used++ % 8];
+const char *in_folder(trial *t, const char *name) {
+    char *out = t->paths[t->path_count++ % 8];
     char here[PATH_MAX];
     if (!getcwd(here, sizeof here)) here[0] = '\0';
     if ((size_t)snprintf(out, PATH_MAX, "%s/%s", here, name) >= PATH_MAX) out[0] = '\0';
@@ -106,27 +104,27 @@ size_t memory_now(void) {
 
 /* ------------------------------------------------------------------ the EP */
 
-void *load_ep(void) {
+void *load_ep(trial *t) {
     void *library;
-    now->step = step_load;
-    library = dlopen(wanted.library, RTLD_NOW | RTLD_LOCAL);
-    now->step = NULL;
+    t->board->step = step_load;
+    library = dlopen(t->wanted.library, RTLD_NOW | RTLD_LOCAL);
+    t->board->step = NULL;
     return library;
 }
 
-bool register_ep(const char *registration) {
+bool register_ep(trial *t, const char *registration) {
     bool ok;
-    now->step = step_register;
+    t->board->step = step_register;
     ok = ort_ok(
-        ort->RegisterExecutionProviderLibrary(ort_env, registration, ort_path(wanted.library)));
-    now->step = NULL;
+        ort->RegisterExecutionProviderLibrary(ort_env, registration, ort_path(t->wanted.library)));
+    t->board->step = NULL;
     return ok;
 }
 
-const char *registration_of(const char *name) {
-    static char out[NAME];
+const char *registration_of(trial *t, const char *name) {
+    char *out = t->registration;
     /* The end of the name allows virtual devices. */
-    snprintf(out, sizeof out, "%s%s", name, now->ep.is_virtual ? ".virtual" : "");
+    snprintf(out, sizeof t->registration, "%s%s", name, t->board->ep.is_virtual ? ".virtual" : "");
     return out;
 }
 
@@ -134,24 +132,24 @@ bool unregister_ep(const char *registration) {
     return ort_ok(ort->UnregisterExecutionProviderLibrary(ort_env, registration));
 }
 
-const OrtEpDevice *find_device(void) {
-    return ort_device_of(wanted.library, wanted.name, NULL);
+const OrtEpDevice *find_device(trial *t) {
+    return ort_device_of(t->wanted.library, t->wanted.name, NULL);
 }
 
-bool open_ep(void) {
+bool open_ep(trial *t) {
     if (!ort_open(false)) return false;
     /* Devices compute in float16, and round quantized values their way: by one step. */
-    ort_relative = now->ep.form == FORM_QDQ ? 0.05 : 0.005;
-    judging("PLG-041", "registration");
-    return register_ep(registration_of("conformance")) && find_device();
+    ort_relative = t->board->ep.form == FORM_QDQ ? 0.05 : 0.005;
+    judging(t, "PLG-041", "registration");
+    return register_ep(t, registration_of(t, "conformance")) && find_device(t);
 }
 
-ort_spec spec_of(const char *path) {
+ort_spec spec_of(trial *t, const char *path) {
     ort_spec spec;
     memset(&spec, 0, sizeof spec);
-    spec.ep = now->ep.name;
-    spec.device = find_device();
-    spec.options = wanted.options.list;
+    spec.ep = t->board->ep.name;
+    spec.device = find_device(t);
+    spec.options = t->wanted.options.list;
     spec.path = path;
     spec.allow_cpu = true;
     spec.plain = true;
@@ -204,8 +202,8 @@ fate fate_of(const ort_spec *spec, const char *reference) {
 
 /* -------------------------------------------------------------- generating */
 
-bool generate(const char *source, const char *out, bool embed) {
-    ort_spec spec = spec_of(source);
+bool generate(trial *t, const char *source, const char *out, bool embed) {
+    ort_spec spec = spec_of(t, source);
     ort_output to;
     memset(&to, 0, sizeof to);
     to.path = out;
@@ -213,9 +211,9 @@ bool generate(const char *source, const char *out, bool embed) {
     return ort_compile_model(&spec, &to);
 }
 
-bool generate_by_options(const char *source, const char *const *more) {
+bool generate_by_options(trial *t, const char *source, const char *const *more) {
     const char *config[24] = {"ep.context_enable", "1"};
-    ort_spec spec = spec_of(source);
+    ort_spec spec = spec_of(t, source);
     size_t i;
     for (i = 0; more && more[i] && i < 20; i++) config[i + 2] = more[i];
     spec.config = config;

@@ -39,11 +39,14 @@ static double run_time(const ort_spec *spec) {
     return best;
 }
 
-static const char *milliseconds(double seconds) {
-    static char texts[4][40];
-    static unsigned used;
-    char *out = texts[used++ % 4];
-    snprintf(out, sizeof texts[0], seconds < 0 ? "-" : "%.3f ms", seconds * 1e3);
+/* A time in words. */
+typedef struct span_text {
+    char text[40];
+} span_text;
+
+static span_text milliseconds(double seconds) {
+    span_text out;
+    snprintf(out.text, sizeof out.text, seconds < 0 ? "-" : "%.3f ms", seconds * 1e3);
     return out;
 }
 
@@ -53,41 +56,41 @@ static size_t size_of(const char *path) {
     return size;
 }
 
-static void tell_sizes(const char *source, const char *context) {
+static void tell_sizes(trial *t, const char *source, const char *context) {
     char binary[PATH_MAX];
-    tell_fact("source model", "%zu bytes", size_of(source));
-    tell_fact("context model", "%zu bytes", size_of(context));
+    tell_fact(t, "source model", "%zu bytes", size_of(source));
+    tell_fact(t, "context model", "%zu bytes", size_of(context));
     if (binary_of(context, "out", binary, sizeof binary))
-        tell_fact("context binary", "%zu bytes", size_of(binary));
+        tell_fact(t, "context binary", "%zu bytes", size_of(binary));
 }
 
-static void times(void) {
-    const char *source = in_folder("src/m.onnx"), *context = in_folder("out/m_ctx.onnx");
+static void times(trial *t) {
+    const char *source = in_folder(t, "src/m.onnx"), *context = in_folder(t, "out/m_ctx.onnx");
     ort_spec spec;
     double compiling, load;
-    if (!open_ep() || !make_model(MODEL_CHAIN, source) ||
-        !generate(source, context, !now->ep.files)) {
-        give_up("%s", ort_text);
+    if (!open_ep(t) || !make_model(t, MODEL_CHAIN, source) ||
+        !generate(t, source, context, !t->board->ep.files)) {
+        give_up(t, "%s", ort_text);
         return;
     }
-    spec = spec_of(source);
+    spec = spec_of(t, source);
     compiling = best_of(&spec, 5);
-    tell_fact("session, compiled now", "%s", milliseconds(compiling));
-    tell_fact("run", "%s", milliseconds(run_time(&spec)));
-    spec = spec_of(context);
+    tell_fact(t, "session, compiled now", "%s", milliseconds(compiling).text);
+    tell_fact(t, "run", "%s", milliseconds(run_time(&spec)).text);
+    spec = spec_of(t, context);
     load = best_of(&spec, 5);
-    tell_fact("session, from a context model", "%s", milliseconds(load));
-    tell_sizes(source, context);
-    tell_fact("memory of the process", "%zu KiB", memory_now() / 1024);
+    tell_fact(t, "session, from a context model", "%s", milliseconds(load).text);
+    tell_sizes(t, source, context);
+    tell_fact(t, "memory of the process", "%zu KiB", memory_now() / 1024);
     /* The documents give no number; only what is absurd counts. */
-    judge("EPC-002", load >= 0 && load < 10 * compiling + 0.2,
-          "a session from the context model takes %s, one that compiles %s", milliseconds(load),
-          milliseconds(compiling));
+    judge(t, "EPC-002", load >= 0 && load < 10 * compiling + 0.2,
+          "a session from the context model takes %s, one that compiles %s",
+          milliseconds(load).text, milliseconds(compiling).text);
     if (load >= compiling) {
-        remark("EPC-002",
+        remark(t, "EPC-002",
                "a small model: a session from the context model takes %s, one that "
                "compiles %s",
-               milliseconds(load), milliseconds(compiling));
+               milliseconds(load).text, milliseconds(compiling).text);
     }
 }
 
@@ -97,60 +100,61 @@ static const char *short_name(const char *path) {
     return slash ? slash + 1 : path;
 }
 
-static void try_context(const char *source, bool embed) {
-    const char *context = in_folder(embed ? "out/e_ctx.onnx" : "out/f_ctx.onnx");
+static void try_context(trial *t, const char *source, bool embed) {
+    const char *context = in_folder(t, embed ? "out/e_ctx.onnx" : "out/f_ctx.onnx");
     char name[80];
     ort_spec spec;
     bool written;
-    judging("PLG-010", "CompileModel of %.100s, embed mode %d", source, embed);
-    written = generate(source, context, embed);
+    judging(t, "PLG-010", "CompileModel of %.100s, embed mode %d", source, embed);
+    written = generate(t, source, context, embed);
     if (!written && ort_code == ORT_NOT_IMPLEMENTED) {
-        remark("PLG-010", "%.60s: CompileModel with embed mode %d: %s", short_name(source), embed,
-               ort_answer);
+        remark(t, "PLG-010", "%.60s: CompileModel with embed mode %d: %s", short_name(source),
+               embed, t->answer);
         return;
     }
-    if (!judge("PLG-010", written, "%.60s: CompileModel with embed mode %d: %s", short_name(source),
-               embed, ort_answer))
+    if (!judge(t, "PLG-010", written, "%.60s: CompileModel with embed mode %d: %s",
+               short_name(source), embed, t->answer))
         return;
-    spec = spec_of(context);
-    judging("EPC-119", "the context model of %.100s", source);
-    judge("EPC-119 EPC-003", runs_as(&spec, source),
+    spec = spec_of(t, context);
+    judging(t, "EPC-119", "the context model of %.100s", source);
+    judge(t, "EPC-119 EPC-003", runs_as(&spec, source),
           "%.60s: the context model with embed mode %d: expected the CPU EP's outputs, found %s",
-          short_name(source), embed, ort_answer);
+          short_name(source), embed, t->answer);
     snprintf(name, sizeof name, "%.30s, context, mode %d", short_name(source), embed);
-    tell_fact(name, "session %s", milliseconds(best_of(&spec, 3)));
+    tell_fact(t, name, "session %s", milliseconds(best_of(&spec, 3)).text);
 }
 
 /* Deep models sum in another order. */
-static void try_model(const char *source) {
+static void try_model(trial *t, const char *source) {
     OrtSession *session = NULL;
-    ort_spec spec = spec_of(source);
+    ort_spec spec = spec_of(t, source);
     char name[80];
     size_t count;
-    judging("PLG-008", "a session of %.200s", source);
-    if (!judge("PLG-008", ort_session(&spec, &session), "%.60s: %s", short_name(source),
-               ort_answer))
+    judging(t, "PLG-008", "a session of %.200s", source);
+    if (!judge(t, "PLG-008", ort_session(&spec, &session), "%.60s: %s", short_name(source),
+               t->answer))
         return;
-    count = ort_assigned(session, now->ep.name);
+    count = ort_assigned(session, t->board->ep.name);
     snprintf(name, sizeof name, "%.40s", short_name(source));
-    tell_fact(name, "%zu nodes claimed, session %s", count, milliseconds(best_of(&spec, 2)));
-    judging("PLG-009", "a run of %.200s", source);
+    tell_fact(t, name, "%zu nodes claimed, session %s", count,
+              milliseconds(best_of(&spec, 2)).text);
+    judging(t, "PLG-009", "a run of %.200s", source);
     ort_relative = 1e-3;
-    judge("PLG-009", equals_cpu(session, source, 1),
-          "%.60s: expected the CPU EP's outputs, found %s", short_name(source), ort_answer);
+    judge(t, "PLG-009", equals_cpu(session, source, 1),
+          "%.60s: expected the CPU EP's outputs, found %s", short_name(source), t->answer);
     ort->ReleaseSession(session);
-    if (count == 0 || !now->ep.contexts) return;
-    if (now->ep.files) try_context(source, false);
-    if (now->ep.embeds) try_context(source, true);
+    if (count == 0 || !t->board->ep.contexts) return;
+    if (t->board->ep.files) try_context(t, source, false);
+    if (t->board->ep.embeds) try_context(t, source, true);
 }
 
-static void user_models(void) {
+static void user_models(trial *t) {
     size_t i;
-    if (wanted.model_count == 0 || !open_ep()) {
-        give_up(wanted.model_count ? "%s" : "no --model was given", ort_text);
+    if (t->wanted.model_count == 0 || !open_ep(t)) {
+        give_up(t, t->wanted.model_count ? "%s" : "no --model was given", ort_text);
         return;
     }
-    for (i = 0; i < wanted.model_count; i++) try_model(wanted.models[i]);
+    for (i = 0; i < t->wanted.model_count; i++) try_model(t, t->wanted.models[i]);
 }
 
 const experiment model_experiments[] = {

@@ -2,13 +2,13 @@
 // (onnxruntime_cxx_api.h): graphs become records, records become EPContext nodes, and what goes
 // wrong becomes the one kind of error that the other side knows.
 //
-// The work is done in C, in graph.c, node.c and status.c of ../plugin_ep: both families of ORT's
-// wrappers (Ort::ConstGraph, Ort::Graph) convert to the C pointer without a word, so a second
-// reader in C++ would only be a second reader. Compile these three with your EP, and one file with
-// EPCTX_IMPLEMENTATION. Nothing here is copied but what ORT hands out by value.
+// The work is done in C, in graph.c, node.c, buffers.c and status.c of ../plugin_ep: both families
+// of ORT's wrappers (Ort::ConstGraph, Ort::Graph) convert to the C pointer without a word, so a
+// second reader in C++ would only be a second reader. Compile these four with your EP, and one file
+// with EPCTX_IMPLEMENTATION. Nothing here is copied but what ORT hands out by value.
 //
-// A plugin does not link ORT. So define ORT_API_MANUAL_INIT for every file, and call Ort::InitApi
-// in CreateEpFactories before anything of this header.
+// A plugin does not link ORT. So define ORT_API_MANUAL_INIT for every file, and call epctx::InitApi
+// (in the place of Ort::InitApi) in CreateEpFactories before anything of this header.
 #ifndef EPCTX_ORT_HPP
 #define EPCTX_ORT_HPP
 
@@ -28,12 +28,25 @@
 namespace epctx
 {
 
-// What the C functions need of ORT: the tables that Ort::InitApi was given.
-inline const ep_api &Api()
+// What the C functions need of ORT: the tables that Ort::InitApi was given, and which ORT this is.
+// Without InitApi below it is taken for one that is as old as the headers.
+inline const ep_api &Api(const OrtApiBase *base = nullptr)
 {
     static const ep_api api{&Ort::GetApi(), &Ort::GetEpApi(), &Ort::GetModelEditorApi(),
-                            ORT_API_VERSION};
+                            base ? ep_runtime(base) : ORT_API_VERSION};
     return api;
+}
+
+// Ort::InitApi, which also sees what an ORT that is newer than the headers can do. False: it is
+// older than these, and nothing of it may be used.
+inline bool InitApi(const OrtApiBase *base)
+{
+    if (ep_runtime(base) < ORT_API_VERSION) return false;
+    const OrtApi *ort = base->GetApi(ORT_API_VERSION);
+    if (!ort) return false;
+    Ort::InitApi(ort);
+    Api(base);
+    return true;
 }
 
 // ----------------------------------------------------------------------------------------- errors
@@ -253,6 +266,43 @@ class ContextNodes
     std::vector<epctx_node> nodes_;
 };
 
+// The application's callbacks for data of EPContext nodes, with which it keeps context binaries
+// elsewhere than in files (buffers.c tells in which ORT). Made in CreateEp. The EP's structure
+// derives from ort131_ep, not OrtEp, and its constructor calls Announce(this): then ORT 1.31 hands
+// sessions with callbacks over.
+class Buffers
+{
+  public:
+    explicit Buffers(Ort::ConstSessionOptions options)
+    {
+        Ort::ThrowOnError(ep_buffers_open(&Api(), options, &buffers_));
+    }
+    static void Announce(ort131_ep *ep)
+    {
+        ep_announce(&Api(), ep);
+    }
+    bool Reads() const
+    {
+        return buffers_.read_fn != nullptr;
+    }
+    bool Writes() const
+    {
+        return buffers_.write_fn != nullptr;
+    }
+    // To the application: never write a file as well. Its error is the exception.
+    void Write(const char *name, epctx_span bytes) const
+    {
+        Ort::ThrowOnError(buffers_.write_fn(buffers_.write_state, name, bytes.data, bytes.size));
+    }
+    const ep_buffers *get() const
+    {
+        return &buffers_;
+    }
+
+  private:
+    ep_buffers buffers_{};
+};
+
 // What epctx_load_nodes loaded.
 class Loaded
 {
@@ -261,15 +311,25 @@ class Loaded
     ~Loaded()
     {
         epctx_unload(&loaded_);
+        ep_reader_free(&reader_);
     }
     Loaded(const Loaded &) = delete;
     Loaded &operator=(const Loaded &) = delete;
 
+    // `buffers`: binaries outside the nodes come from the application, if it has a callback.
     void Load(const std::vector<epctx_node> &nodes, const epctx_backend &backend,
-              const epctx_load_opts &opts)
+              const epctx_load_opts &opts, const Buffers *buffers = nullptr)
     {
+        epctx_load_opts from = opts;
+        if (buffers && buffers->Reads()) {
+            ep_reader_init(&reader_, &Api(), buffers->get());
+            from.io = &reader_.io;
+        }
         TryLoad([&](epctx_error *error) {
-            return epctx_load_nodes(&loaded_, nodes.data(), nodes.size(), &backend, &opts, error);
+            const epctx_status status =
+                epctx_load_nodes(&loaded_, nodes.data(), nodes.size(), &backend, &from, error);
+            Ort::ThrowOnError(ep_reader_refusal(&reader_)); // the application's own words first
+            return status;
         });
         if (loaded_.bound_count != nodes.size()) {
             throw Ort::Exception("EPContext nodes of another EP", ORT_INVALID_GRAPH);
@@ -282,6 +342,7 @@ class Loaded
 
   private:
     epctx_loaded loaded_{};
+    ep_reader reader_{};
 };
 
 // -------------------------------------------------------------------------------- nodes, from, to

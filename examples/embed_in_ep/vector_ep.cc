@@ -3,8 +3,6 @@
 // between sessions. Everything of EPContext is a call of epctx.h or of epctx_ort.hpp; the rest is
 // what any plugin EP has. The device is in vector_device.cc.
 #include <algorithm>
-#include <cstdlib>
-#include <cstring>
 #include <memory>
 
 #include "epctx_ort.hpp"
@@ -34,7 +32,7 @@ using Kernels = std::vector<std::unique_ptr<Kernel>>; // in the order of the fus
 using Records = std::deque<epctx::Record>;
 
 // One per session.
-struct Ep : OrtEp {
+struct Ep : ort131_ep {
     Ep(Factory &factory, Ort::ConstSessionOptions options);
     ~Ep();
     bool On(epctx_option option) const {
@@ -57,7 +55,8 @@ struct Ep : OrtEp {
 
     Factory &factory;
     epctx::Options options;
-    std::string joined; // the context model of this session in a group, until it is written
+    epctx::Buffers buffers; // the application's
+    std::string joined;     // the context model of this session in a group, until it is written
 };
 
 // -------------------------------------------------------------------------------------- kernels
@@ -263,7 +262,12 @@ void Ep::CompileAlone(const Records &records, const OrtNode **fused, const Kerne
     const bool misplaced = generate && !On(EPCTX_OPTION_COMPILE_ONLY) && *records[0].ModelPath() &&
                            !*ModelPath(records[0]);
     char name[EPCTX_PATH_MAX] = "", path[EPCTX_PATH_MAX] = "";
-    const std::string model = file || misplaced ? ContextPath(records[0]) : std::string();
+    // The application has a place of its own for the binary, so that a name will do.
+    const bool anywhere = buffers.Writes() && !misplaced && !*ModelPath(records[0]) &&
+                          !*options.Text(EPCTX_OPTION_CONTEXT_FILE_PATH);
+    const std::string model = file && anywhere    ? "model_ctx.onnx"
+                              : file || misplaced ? ContextPath(records[0])
+                                                  : std::string();
     if (file) {
         epctx::Try([&](epctx_error *error) {
             return epctx_path_binary(epctx::View(model), epctx_str_of(factory.backend.short_name),
@@ -301,8 +305,10 @@ void Ep::CompileAlone(const Records &records, const OrtNode **fused, const Kerne
                          ValueNames(graph.inputs, graph.input_count),
                          ValueNames(graph.outputs, graph.output_count));
     }
-    if (file) {
-        const epctx_span bytes = epctx_ep_binary(&context->made);
+    const epctx_span bytes = epctx_ep_binary(&context->made);
+    if (file && buffers.Writes()) {
+        buffers.Write(name, bytes);
+    } else if (file) {
         epctx_write_opts write{};
         write.derived = true; // the name is derived: never through a link
         epctx::Try([&](epctx_error *error) {
@@ -360,7 +366,7 @@ void Ep::Load(const Records &records, const OrtNode **fused, const Kernels &kern
     opts.model_path = ModelPath(records[0]);
     opts.context_file_path = options.Text(EPCTX_OPTION_CONTEXT_FILE_PATH);
     if (On(EPCTX_OPTION_SHARE_EP_CONTEXTS)) opts.workspace = factory.workspace;
-    context->loaded.Load(context->nodes->Nodes(), factory.backend, opts);
+    context->loaded.Load(context->nodes->Nodes(), factory.backend, opts, &buffers);
     for (size_t i = 0; i < kernels.size(); i++) {
         const Ort::ConstNode node = records[i].Node(0);
         kernels[i]->Bind(context, context->loaded[i], fused[i], epctx::Names(node, false),
@@ -393,8 +399,13 @@ void Ep::Compile(const OrtGraph **graphs, const OrtNode **fused, size_t count,
 }
 
 Ep::Ep(Factory &owner, Ort::ConstSessionOptions session)
-    : OrtEp{}, factory(owner), options(session) {
-    ort_version_supported = ORT_API_VERSION;
+    : ort131_ep{}, factory(owner), options(session), buffers(session) {
+    if (On(EPCTX_OPTION_SHARE_EP_CONTEXTS) && (buffers.Reads() || buffers.Writes())) {
+        epctx::Fail(EPCTX_ERR_ARG,
+                    "ep.share_ep_contexts needs files: binaries that the application "
+                    "reads or writes itself have no paths to tell them apart");
+    }
+    epctx::Buffers::Announce(this);
     GetName = [](const OrtEp *) noexcept { return vector::kName; };
     OrtEp::GetCapability = [](OrtEp *self, const OrtGraph *graph,
                               OrtEpGraphSupportInfo *info) noexcept {
@@ -502,16 +513,11 @@ Factory::Factory() : OrtEpFactory{} {
 EXPORT OrtStatus *CreateEpFactories(const char *, const OrtApiBase *base, const OrtLogger *,
                                     OrtEpFactory **factories, size_t max, size_t *count) noexcept {
     *count = 0;
-    // "1.30.0" -> 30. Asking GetApi for too new a version makes it print to stderr.
-    const char *version = base->GetVersionString();
-    const bool known = std::strtoul(version, nullptr, 10) == 1 && std::strchr(version, '.') &&
-                       std::strtoul(std::strchr(version, '.') + 1, nullptr, 10) >= ORT_API_VERSION;
-    if (!known) {
+    if (!epctx::InitApi(base)) {
         const OrtApi *oldest = base->GetApi(1); // any version can create a status
         return oldest->CreateStatus(ORT_NOT_IMPLEMENTED,
                                     "VectorExecutionProvider needs a newer ONNX Runtime");
     }
-    Ort::InitApi(base->GetApi(ORT_API_VERSION));
     return epctx::Guard([&] {
         if (max == 0) epctx::Fail(EPCTX_ERR_ARG, "no room for a factory");
         factories[0] = new Factory;

@@ -1,7 +1,7 @@
 /* epctx: inspect, edit, compile and run EPContext models. */
 #define _POSIX_C_SOURCE 200809L
 
-#include "cli.h"
+#include "core/cli.h"
 #include "facts/facts.h"
 
 #include <errno.h>
@@ -30,7 +30,7 @@ static void print_help(FILE *out) {
     for (i = 0; i < COMMAND_COUNT; i++)
         fprintf(out, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
     fputs("\nRun 'epctx help COMMAND' or 'epctx COMMAND --help' for the options of a command,\n"
-          "and 'epctx --version' for the version. All commands accept\n"
+          "and 'epctx --version [--json]' for the version. All commands accept\n"
           "  --no-progress    do not show progress\n"
           "  --hugging-face   accept links into the blobs folder of a Hugging Face cache\n"
           "  --facts FILE     facts about vendors to replace and extend the built-in ones;\n"
@@ -178,7 +178,7 @@ int main(int argc, char **argv) {
     else if (strcmp(argv[1], "help") == 0)
         code = run_help(argc - 2, argv + 2);
     else if (strcmp(argv[1], "--version") == 0)
-        printf("epctx %s\n", EPCTX_VERSION_STRING);
+        code = cli_version(wants(argc - 2, argv + 2, "--json", "--json"));
     else {
         load_facts();
         code = run_command(argv[1], argc - 2, argv + 2);

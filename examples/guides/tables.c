@@ -4,8 +4,8 @@
  *
  * prints PAGE.md with everything between a line "<!-- table NAME -->" and the next "<!-- end -->"
  * replaced by the table NAME. What a trait means is in comments of epctx.h and taken from there. */
+#include "../epctx/core/rules.h"
 #include "../epctx/facts/facts.h"
-#include "../epctx/rules.h"
 
 #include <stdarg.h>
 #include <stdio.h>

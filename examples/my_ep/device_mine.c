@@ -617,6 +617,10 @@ static epctx_status mine_open(const ep_options *options, epctx_backend *backend,
     return EPCTX_OK;
 }
 
+/* For applications that choose among devices, as in the EPContext nodes. */
+static const char *const metadata[] = {"hardware_architecture", architecture, "ep_sdk_version",
+                                       sdk_version, NULL};
+
 /* YOURS: the first four. */
 static const ep_device device = {
     "MineExecutionProvider",
@@ -631,6 +635,7 @@ static const ep_device device = {
     NULL, /* convert_fn */
     option_keys,
     NULL, /* present_fn: YOURS, is the device in this machine? */
+    metadata,
 };
 
 const ep_device *ep_device_get(void) {

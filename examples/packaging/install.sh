@@ -6,8 +6,10 @@
 # Environment, all of GNU's meaning: DESTDIR; PREFIX or prefix, exec_prefix, bindir, includedir,
 # datarootdir, datadir, mandir, docdir. Folders of our own: pkgconfigdir, cmakedir, bashcompdir,
 # zshcompdir, fishcompdir. There is no compiled library: nothing goes to libdir.
-# NANOPB_CFLAGS and NANOPB_LIBS are what epctx.pc gives to programs. EPCTX_BUILD is the folder that
-# holds the built tool (default: build).
+# EPCTX_BUILD is the folder that holds the built tool (default: build), and beside it `config`: with
+# which NANOPB_CFLAGS and NANOPB_LIBS it was built. epctx.pc gives these to programs, or
+# EPCTX_NANOPB_CFLAGS and EPCTX_NANOPB_LIBS where they are set; where nothing is built,
+# NANOPB_CFLAGS and NANOPB_LIBS.
 set -eu
 name=install
 cd "$(dirname "$0")/../.."
@@ -59,12 +61,23 @@ case $includedir in "$prefix"/*)
     esac ;;
 esac
 
+# setting NAME: as given, recorded or, where nothing is built, in the environment
+built=${EPCTX_BUILD:-build}
+setting() {
+    eval "given=\${EPCTX_$1-unset}"
+    if [ "$given" = unset ] && [ -e "$built/config" ]; then
+        given=$(sed -n "s/^$1=//p" "$built/config")
+    elif [ "$given" = unset ]; then eval "given=\${$1:-}"; fi
+    printf '%s\n' "$given"
+}
+
 headers() {
+    libs=$(setting NANOPB_LIBS)
     put 644 epctx.h "$includedir/epctx.h"
     put 644 epctx_npu.h "$includedir/epctx_npu.h"
     fill examples/packaging/epctx.pc.in PREFIX="$prefix" INCLUDE="$pc_include" \
-        VERSION="$version" NANOPB_CFLAGS="${NANOPB_CFLAGS:-}" \
-        NANOPB_LIBS="${NANOPB_LIBS:--lprotobuf-nanopb}" >"$tmp/epctx.pc"
+        VERSION="$version" NANOPB_CFLAGS="$(setting NANOPB_CFLAGS)" \
+        NANOPB_LIBS="${libs:--lprotobuf-nanopb}" >"$tmp/epctx.pc"
     put 644 "$tmp/epctx.pc" "$pkgconfigdir/epctx.pc"
     fill examples/packaging/epctx-config.cmake.in EPCTX_INCLUDE="$cmake_include" EPCTX_SCOPE= \
         >"$tmp/config"
@@ -79,9 +92,12 @@ headers() {
 
 tool() {
     completion=examples/epctx/completion
-    built=${EPCTX_BUILD:-build}/epctx
-    [ "$action" = uninstall ] || [ -x "$built" ] || die "$built is not built: run make $built"
-    put 755 "$built" "$bindir/epctx"
+    if [ "$action" = install ]; then
+        [ -x "$built/epctx" ] || die "$built/epctx is not built: run make $built/epctx"
+        [ -e "$built/config" ] && [ -z "$(find "$built/config" -newer "$built/epctx")" ] ||
+            die "$built/epctx is not of the last build: run make $built/epctx"
+    fi
+    put 755 "$built/epctx" "$bindir/epctx"
     sed "1s/\"epctx\"/\"epctx $version\"/" examples/epctx/epctx.1 >"$tmp/epctx.1"
     put 644 "$tmp/epctx.1" "$mandir/man1/epctx.1"
     put 644 $completion/epctx.bash "$bashcompdir/epctx"

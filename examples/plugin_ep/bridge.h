@@ -1,5 +1,5 @@
 /* bridge.h - ORT's graph as records of epctx.h and EPContext nodes back to ORT, with ORT's C API
- * and nothing of this EP: graph.c, node.c and status.c are for any EP, also one in C++
+ * and nothing of this EP: graph.c, node.c, buffers.c and status.c are for any EP, also one in C++
  * (../embed_in_ep/epctx_ort.hpp). */
 #ifndef EP_BRIDGE_H
 #define EP_BRIDGE_H
@@ -8,19 +8,26 @@
 #include <stdio.h>
 
 #include "epctx.h"
+#include "ort131.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 /* The tables of function pointers that ORT gives us. A slot is only touched when the function
- * exists since EP_OLDEST_API. */
+ * exists since EP_OLDEST_API, or in this `version`. */
 typedef struct ep_api {
     const OrtApi *ort;
     const OrtEpApi *ep;
     const OrtModelEditorApi *editor;
-    uint32_t version;
+    uint32_t version; /* ep_runtime */
 } ep_api;
+
+/* For ort_version_supported of every structure but OrtEp (ep_announce): these are as long as in the
+ * headers, which may be older than this ORT. */
+static inline uint32_t ep_layout(const ep_api *api) {
+    return api->version < ORT_API_VERSION ? api->version : ORT_API_VERSION;
+}
 
 #if defined(__MINGW_PRINTF_FORMAT) /* Windows has two printf */
 #define EP_PRINTF(text, first) __attribute__((format(__MINGW_PRINTF_FORMAT, text, first)))
@@ -38,6 +45,10 @@ typedef struct ep_api {
     } while (0)
 
 /* ---------------------------------------------------------------- status.c */
+
+/* The API of this ORT: "1.30.0" is 30. At most what is known here: asking GetApi for more makes ORT
+ * print to stderr. */
+uint32_t ep_runtime(const OrtApiBase *base);
 
 /* NULL for EPCTX_OK, else an OrtStatus with the mapped code and the message of `error`. */
 OrtStatus *ep_status(const ep_api *api, epctx_status status, const epctx_error *error);
@@ -95,10 +106,10 @@ bool ep_path_is_hidden(const char *model_path, const char *folder);
 /* Size in bytes of an attribute's value. ORT answers a question for the size with an error unless
  * the size is 0. */
 OrtStatus *ep_attr_size(const ep_api *api, const OrtOpAttr *attr, OrtOpAttrType type, size_t *size);
+bool ep_is_context_node(const epctx_node *node);
 
 /* ------------------------------------------------------------------ node.c */
 
-bool ep_is_context_node(const epctx_node *node);
 /* Names of the node's inputs (outputs) in `arena`. */
 OrtStatus *ep_node_names(const ep_api *api, const OrtNode *node, bool outputs, epctx_arena *arena,
                          const char ***names, size_t *count);
@@ -111,6 +122,36 @@ OrtStatus *ep_context_node_read(const ep_record *record, size_t index, epctx_buf
  * the one by the other by name. `weights`: EPCTX_WEIGHTS_ATTR, or empty. The caller owns it. */
 OrtStatus *ep_context_node_create(const ep_api *api, const OrtNode *fused, const epctx_epnode *node,
                                   epctx_str weights, epctx_arena *arena, OrtNode **out);
+
+/* --------------------------------------------------------------- buffers.c */
+
+/* ORT's callbacks for data of EPContext nodes; NULL: files. */
+typedef struct ep_buffers {
+    ort131_read_fn read_fn;
+    void *read_state;
+    ort131_write_fn write_fn;
+    void *write_state;
+} ep_buffers;
+
+/* Valid in CreateEp. Leaves NULL what the application did not set or this ORT does not have. */
+OrtStatus *ep_buffers_open(const ep_api *api, const OrtSessionOptions *options, ep_buffers *out);
+/* Tells ORT that this EP uses both callbacks: from API 31 on it refuses sessions with callbacks
+ * before they begin if the EP does not. Sets ort_version_supported and the newest member. */
+void ep_announce(const ep_api *api, ort131_ep *ep);
+
+/* The epctx_io of binaries that the application's read callback gives: for epctx_load_opts.io, and
+ * needed until epctx_unload. */
+typedef struct ep_reader {
+    epctx_io io;
+    const ep_api *api;
+    ep_buffers buffers;
+    OrtStatus *refusal; /* the callback's own status: the one to return after a failure */
+} ep_reader;
+
+void ep_reader_init(ep_reader *reader, const ep_api *api, const ep_buffers *buffers);
+/* Hands the callback's status over, if there is one. */
+OrtStatus *ep_reader_refusal(ep_reader *reader);
+void ep_reader_free(ep_reader *reader);
 
 #ifdef __cplusplus
 }

@@ -20,6 +20,7 @@ static const char *missing(const member *members, size_t count) {
 }
 
 epctx_status ep_device_check(const ep_device *device, epctx_error *error) {
+    size_t i;
     if (!device) return epctx_fail(error, EPCTX_ERR_CONFIG, "ep_device_get returns NULL");
     {
         const member members[] = {{"ep_name", text(device->ep_name)},
@@ -39,6 +40,11 @@ epctx_status ep_device_check(const ep_device *device, epctx_error *error) {
             error, EPCTX_ERR_CONFIG,
             "ep_device.dynamic_keys and dynamic_fn are for each other: only %s is set",
             device->dynamic_fn ? "dynamic_fn" : "dynamic_keys");
+    }
+    for (i = 0; device->metadata && device->metadata[i]; i += 2) {
+        if (device->metadata[i + 1]) continue;
+        return epctx_fail(error, EPCTX_ERR_CONFIG, "ep_device.metadata: key '%s' has no value",
+                          device->metadata[i]);
     }
     if (device->convert_fn && !device->channels_last_fn) {
         return epctx_fail(error, EPCTX_ERR_CONFIG,

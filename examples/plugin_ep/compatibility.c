@@ -115,6 +115,11 @@ static OrtStatus *ORT_API_CALL select_best(OrtEpFactory *self, const OrtHardware
 
 /* ---------------------------------------------------------------- hardware */
 
+bool ep_factory_supports(const ep_factory *factory, const OrtHardwareDevice *device) {
+    return device == factory->virtual_npu ||
+           factory->api.ort->HardwareDevice_Type(device) == OrtHardwareDeviceType_CPU;
+}
+
 static OrtStatus *ORT_API_CALL hardware_details(OrtEpFactory *self, const OrtHardwareDevice *device,
                                                 OrtDeviceEpIncompatibilityDetails *details) {
     static const char *const kinds[] = {"CPU", "GPU", "NPU"};
@@ -137,5 +142,5 @@ void ep_compatibility_register(ep_factory *factory) {
 }
 
 void ep_compatibility_register_session(ep_session *session) {
-    session->ort.GetCompiledModelCompatibilityInfo = get_compatibility;
+    session->ort.older.GetCompiledModelCompatibilityInfo = get_compatibility;
 }

@@ -61,6 +61,10 @@ typedef struct ep_device {
      * no device of this EP. NULL: it is. Never fail instead: ONNX Runtime keeps devices of a
      * library whose registration failed late, and crashes on them. */
     bool (*present_fn)(void);
+    /* What applications may know of the device before there is a session (EpDevice_EpMetadata):
+     * keys and values in turn, NULL at the end. ORT itself adds "version" and others. NULL:
+     * nothing. */
+    const char *const *metadata;
 } ep_device;
 
 /* What an application gets from OrtApi::SyncStream_GetHandle for a stream of this EP. */

@@ -62,6 +62,10 @@ static epctx_status npu_dynamic(epctx_backend *backend, const char *key, const c
     return EPCTX_OK;
 }
 
+/* As in its EPContext nodes. */
+static const char *const metadata[] = {"hardware_architecture", "generic", "ep_sdk_version",
+                                       EPCTX_NPU_SDK_VERSION, NULL};
+
 /* The device uses CPU memory: a number that is no PCI vendor id. */
 static const ep_device device = {
     "EpctxNpuExecutionProvider",
@@ -76,6 +80,7 @@ static const ep_device device = {
     NULL,
     option_keys,
     NULL, /* it is software, and always there */
+    metadata,
 };
 
 const ep_device *ep_device_get(void) {

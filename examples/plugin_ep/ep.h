@@ -1,20 +1,27 @@
 /* ep.h - what the files of the plugin EP share. ORT-facing: needs ORT's C headers.
  *
  *   factory.c        the two exported functions, devices
- *   session.c        one EP instance per session: options, which nodes to claim, Compile
+ *   session.c        one EP instance per session: which nodes to claim, Compile
+ *   options.c        its options
  *   graph.c          OrtGraph -> epctx_graph
  *   node.c           EPContext nodes from and to ORT
- *   context.c        context binaries (built, written, found again, loaded) and EPContext nodes
- *   share.c          contexts that several sessions share (ep.share_ep_contexts)
+ *   compile.c        context binaries and EPContext nodes, built and written
+ *   load.c           found again, and loaded
+ *   context.c        what of either the kernels share
+ *   share.c          contexts of several sessions (ep.share_ep_contexts), built and written
+ *   sharing.c        what outlives these sessions
  *   buffers.c        context binaries from and to the application's callbacks
  *   kernel.c         one fused node: Compute
  *   compatibility.c  what may run where: compiled models, package variants, hardware
  *   run.c            run options and dynamic options
- *   memory.c         allocators and copies of a device with memory of its own
+ *   memory.c         allocators of a device with memory of its own
+ *   transfer.c       copies from and to it
  *   stream.c         the order of its work
  *   profiler.c       its work in ORT's profile
  *   status.c         errors of epctx.h as OrtStatus, log
  *
+ * No two files need each other: a file that must run what stands above it gets it as a function in
+ * one of ORT's tables.
  * Nothing here is global and mutable: what outlives a session is in the ep_factory.
  */
 #ifndef EP_H
@@ -35,6 +42,9 @@
  * memory, and a policy like PREFER_NPU makes them of all devices of an EP: there the virtual NPU
  * has the machine's memory, and no streams. */
 #define EP_MEMORY_API 27
+
+/* Since then ORT writes control flow into context models rightly, but for one thing: session.c. */
+#define EP_CONTROL_FLOW_API 31
 
 /* Since then ORT tells when a session is complete and its context model written. */
 #define EP_INITIALIZED_API 27
@@ -58,7 +68,7 @@ struct ep_options {
     char prefix[160]; /* "ep.<name>." */
 };
 
-typedef struct ep_sharing ep_sharing; /* share.c */
+typedef struct ep_sharing ep_sharing; /* sharing.c */
 /* The two kinds of memory of the virtual NPU. */
 enum { EP_MEMORY_DEVICE, EP_MEMORY_HOST, EP_MEMORY_COUNT };
 
@@ -77,18 +87,6 @@ typedef struct ep_factory {
     ep_transfer *transfer;
 } ep_factory;
 
-/* ORT's named-buffer callbacks; NULL: files. */
-typedef OrtStatus *(ORT_API_CALL *ep_read_fn)(void *state, const char *name,
-                                              OrtAllocator *allocator, void **buffer, size_t *size);
-typedef OrtStatus *(ORT_API_CALL *ep_write_fn)(void *state, const char *name, const void *buffer,
-                                               size_t size);
-typedef struct ep_buffers {
-    ep_read_fn read_fn;
-    void *read_state;
-    ep_write_fn write_fn;
-    void *write_state;
-} ep_buffers;
-
 /* Runs of a session, from any thread. */
 typedef struct ep_runs {
     _Atomic uint32_t under_way, started, refused;
@@ -100,7 +98,7 @@ typedef struct ep_runs {
 typedef struct ep_profiler ep_profiler;
 
 typedef struct ep_session {
-    OrtEp ort; /* first */
+    ort131_ep ort; /* first */
     ep_factory *factory;
     const ep_api *api;
     const OrtLogger *logger;
@@ -136,27 +134,18 @@ typedef struct ep_session {
 OrtStatus *ep_session_create(ep_factory *factory, const OrtSessionOptions *options,
                              const OrtLogger *logger, ep_session **out);
 void ep_session_release(ep_session *session);
+
+/* --------------------------------------------------------------- options.c */
+
+/* A misspelled option would have no effect: of our own that is an error. */
+OrtStatus *ep_options_check(const ep_session *session);
+/* What ORT and applications ask of a session, into the members of `session`. */
+OrtStatus *ep_options_read(ep_session *session);
 /* "ep.<ep name in lower case>.<key>", as ORT stores the options of this EP. */
 void ep_option_key(const ep_session *session, const char *key, char *out, size_t size);
 
 /* Reads the options of the EP itself; valid as long as `session`. */
 void ep_options_of(const ep_session *session, ep_options *out);
-
-/* --------------------------------------------------------------- buffers.c */
-
-/* Valid in CreateEp. Leaves NULL what the application did not set or this ORT does not have. */
-OrtStatus *ep_buffers_open(const ep_api *api, const OrtSessionOptions *options, ep_buffers *out);
-
-/* Bytes that the application's read callback allocated. */
-typedef struct ep_bytes {
-    OrtAllocator *allocator;
-    void *data;
-    size_t size;
-} ep_bytes;
-
-OrtStatus *ep_buffers_read(const ep_api *api, const ep_buffers *buffers, const char *name,
-                           ep_bytes *out);
-void ep_bytes_free(ep_bytes *bytes);
 
 /* --------------------------------------------------------------- context.c */
 
@@ -169,8 +158,8 @@ typedef struct ep_context {
     epctx_ep made;          /* what was compiled in this session */
     epctx_buffer *payloads; /* of EPContext nodes */
     size_t payload_count;
-    epctx_io io;        /* of binaries that are in no file: `made`, or the application's buffers */
-    OrtStatus *refusal; /* of the application's read callback */
+    epctx_io made_io; /* of the binary in `made`, which is in no file yet */
+    ep_reader reader; /* of the application's binaries */
     epctx_loaded loaded;
 } ep_context;
 
@@ -178,27 +167,16 @@ typedef struct ep_context {
 ep_context *ep_context_new(ep_session *session, size_t count);
 void ep_context_drop(ep_context *context); /* `context` may be NULL. */
 
+/* ORT does not tell where the model is. */
+bool ep_model_is_hidden(const ep_session *session, const ep_record *record);
 /* The path of the model that was opened; "" when it came from memory or ORT does not tell. */
 const char *ep_model_path(const ep_session *session, const ep_record *record);
-/* Refuses to generate if ORT would write the context model to an unexpected place. */
-OrtStatus *ep_check_place(const ep_session *session, const ep_record *record);
-/* Path of the context model that ORT will write. `model_path` is "" for a model from memory. */
-OrtStatus *ep_context_model_path(const ep_session *session, const char *model_path, char *out,
-                                 size_t capacity);
-/* The nodes that ORT writes into the context model, from those that epctx.h made. Name, inputs and
- * outputs are those of the fused nodes: ORT replaces the one by the other by name. */
-OrtStatus *ep_give_nodes(const ep_session *session, const ep_record *records,
-                         const epctx_node *nodes, const OrtNode **fused, size_t count,
-                         epctx_span payload, epctx_arena *arena, OrtNode **out);
 
-/* Ordinary graphs: compiles all of them into one context binary. */
-OrtStatus *ep_compile_graphs(ep_session *session, const OrtGraph **graphs, const OrtNode **fused,
-                             size_t count, OrtNodeComputeInfo **infos, OrtNode **context_nodes);
-/* Graphs of one EPContext node each: loads the binaries they refer to. */
-OrtStatus *ep_load_graphs(ep_session *session, const OrtGraph **graphs, const OrtNode **fused,
-                          size_t count, OrtNodeComputeInfo **infos);
+#define EP_HIDDEN \
+    "session.model_external_initializers_file_folder_path is set, and with it ONNX Runtime does " \
+    "not tell where the model is: set ep.context_file_path"
 
-/* ----------------------------------------------------------------- share.c */
+/* --------------------------------------------------------------- sharing.c */
 
 /* One per factory: what sharing sessions have in common. NULL is fine for ep_sharing_free. */
 OrtStatus *ep_sharing_make(ep_factory *factory);
@@ -207,13 +185,8 @@ void ep_sharing_free(ep_factory *factory);
  * what they share must outlive each of them. */
 OrtStatus *ep_sharing_backend(ep_factory *factory, const ep_options *options, epctx_backend *out);
 
-/* Generating: compiles the graphs into the context of the group. */
-OrtStatus *ep_share_compile(ep_session *session, const OrtGraph **graphs, const OrtNode **fused,
-                            size_t count, OrtNodeComputeInfo **infos, OrtNode **context_nodes);
-/* ORT has written the session's context model. The last session writes the binary. */
-OrtStatus *ep_share_written(ep_session *session);
-/* The session ends. If ORT did not write its model, it leaves the group. */
-void ep_share_leave(ep_session *session);
+/* The group keeps a pointer to its backend: the factory's, not the session's copy. */
+const epctx_backend *ep_sharing_lasting(const ep_session *session);
 /* What sharing sessions load through. */
 epctx_workspace *ep_sharing_workspace(const ep_factory *factory);
 
@@ -228,6 +201,41 @@ OrtStatus *ep_kernel_create(ep_context *context, const epctx_bound *bound,
                             const char *const *outputs, size_t output_count, const OrtNode *fused,
                             OrtNodeComputeInfo **out);
 void ep_kernel_release(OrtNodeComputeInfo *info);
+
+/* ------------------------------------------------------------------ load.c */
+
+/* Graphs of one EPContext node each: loads the binaries they refer to. */
+OrtStatus *ep_load_graphs(ep_session *session, const OrtGraph **graphs, const OrtNode **fused,
+                          size_t count, OrtNodeComputeInfo **infos);
+/* Loads what was just compiled in `context`, for its kernels; `records` are the graphs. */
+OrtStatus *ep_load_made(ep_context *context, ep_record *records, size_t count);
+
+/* --------------------------------------------------------------- compile.c */
+
+/* Refuses to generate if ORT would write the context model to an unexpected place. */
+OrtStatus *ep_check_place(const ep_session *session, const ep_record *record);
+/* Path of the context model that ORT will write. `model_path` is "" for a model from memory. */
+OrtStatus *ep_context_model_path(const ep_session *session, const char *model_path, char *out,
+                                 size_t capacity);
+/* The nodes that ORT writes into the context model, from those that epctx.h made. Name, inputs and
+ * outputs are those of the fused nodes: ORT replaces the one by the other by name. */
+OrtStatus *ep_give_nodes(const ep_session *session, const ep_record *records,
+                         const epctx_node *nodes, const OrtNode **fused, size_t count,
+                         epctx_span payload, epctx_arena *arena, OrtNode **out);
+
+/* Ordinary graphs: compiles all of them into one context binary. */
+OrtStatus *ep_compile_graphs(ep_session *session, const OrtGraph **graphs, const OrtNode **fused,
+                             size_t count, OrtNodeComputeInfo **infos, OrtNode **context_nodes);
+
+/* ----------------------------------------------------------------- share.c */
+
+/* Generating: compiles the graphs into the context of the group. */
+OrtStatus *ep_share_compile(ep_session *session, const OrtGraph **graphs, const OrtNode **fused,
+                            size_t count, OrtNodeComputeInfo **infos, OrtNode **context_nodes);
+/* ORT has written the session's context model. The last session writes the binary. */
+OrtStatus *ep_share_written(ep_session *session);
+/* The session ends. If ORT did not write its model, it leaves the group. */
+void ep_share_leave(ep_session *session);
 
 /* ------------------------------- rows that ORT calls if they are there, file by file */
 
@@ -245,6 +253,11 @@ void ep_memory_register_session(ep_session *session);
 OrtStatus *ep_memory_announce(ep_factory *factory, OrtEpDevice *device);
 bool ep_memory_is_ours(const ep_factory *factory, const OrtMemoryDevice *device);
 void ep_memory_release(ep_factory *factory);
+
+void ep_transfer_register(ep_factory *factory);
+/* Copies from and to the memory that is announced. */
+OrtStatus *ep_transfer_announce(ep_factory *factory);
+void ep_transfer_release(ep_factory *factory);
 
 void ep_stream_register(ep_factory *factory);
 void ep_stream_register_session(ep_session *session);

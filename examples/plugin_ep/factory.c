@@ -43,17 +43,23 @@ static const char *ORT_API_CALL get_version(const OrtEpFactory *self) {
 
 static OrtStatus *add_device(ep_factory *factory, const OrtHardwareDevice *device,
                              OrtEpDevice **out, size_t max, size_t *count) {
+    const char *const *entry = factory->device->metadata;
+    OrtKeyValuePairs *metadata = NULL;
+    OrtStatus *status;
     if (*count == max) return NULL;
+    factory->api.ort->CreateKeyValuePairs(&metadata);
+    if (!metadata) return ep_no_memory(&factory->api);
+    for (; entry && *entry; entry += 2)
+        factory->api.ort->AddKeyValuePair(metadata, entry[0], entry[1]);
     /* No default options: ORT would let them overwrite what the application set before. No
      * allocator for the CPU: there the EP reads and writes ordinary memory. */
-    EP_TRY(factory->api.ep->CreateEpDevice(&factory->ort, device, NULL, NULL, &out[*count]));
+    status = factory->api.ep->CreateEpDevice(&factory->ort, device, metadata, NULL, &out[*count]);
+    factory->api.ort->ReleaseKeyValuePairs(metadata); /* ORT has copied them */
+    if (status) return status;
     ++*count;
-    return device == factory->virtual_npu ? ep_memory_announce(factory, out[*count - 1]) : NULL;
-}
-
-bool ep_factory_supports(const ep_factory *factory, const OrtHardwareDevice *device) {
-    return device == factory->virtual_npu ||
-           factory->api.ort->HardwareDevice_Type(device) == OrtHardwareDeviceType_CPU;
+    if (device != factory->virtual_npu) return NULL;
+    EP_TRY(ep_memory_announce(factory, out[*count - 1]));
+    return ep_transfer_announce(factory);
 }
 
 static bool virtual_devices_allowed(const ep_factory *factory, OrtStatus **status) {
@@ -127,7 +133,7 @@ static OrtStatus *ORT_API_CALL create_ep(OrtEpFactory *self,
     if (device_count == 0)
         return ep_fail(&factory_of(self)->api, EPCTX_ERR_ARG, "no device was chosen");
     EP_TRY(ep_session_create(factory_of(self), options, logger, &session));
-    *out = &session->ort;
+    *out = &session->ort.older;
     return NULL;
 }
 
@@ -138,20 +144,12 @@ static void ORT_API_CALL release_ep(OrtEpFactory *self, OrtEp *ep) {
 
 /* ----------------------------------------------------------------- exports */
 
-/* "1.30.0" -> 30. Asking GetApi for too new a version makes it print to stderr. */
-static uint32_t runtime_api(const OrtApiBase *base) {
-    unsigned major = 0, minor = 0;
-    if (sscanf(base->GetVersionString(), "%u.%u", &major, &minor) != 2 || major != 1)
-        return ORT_API_VERSION;
-    return minor < ORT_API_VERSION ? minor : ORT_API_VERSION;
-}
-
 /* Only for the error message: any version of the API can create a status. */
 static OrtStatus *too_old(const OrtApiBase *base, const char *ep_name) {
     char text[256];
     const OrtApi *ort = NULL;
     uint32_t version;
-    for (version = runtime_api(base); version > 0 && !ort; version--) ort = base->GetApi(version);
+    for (version = ep_runtime(base); version > 0 && !ort; version--) ort = base->GetApi(version);
     if (!ort) return NULL;
     snprintf(text, sizeof text,
              "%s needs ONNX Runtime 1.%d or newer (OrtEpApi::CreateHardwareDevice, "
@@ -164,7 +162,7 @@ OrtStatus *CreateEpFactories(const char *registration_name, const OrtApiBase *ba
                              const OrtLogger *logger, OrtEpFactory **factories,
                              size_t max_factories, size_t *count) {
     const ep_device *device = ep_device_get();
-    const uint32_t version = runtime_api(base);
+    const uint32_t version = ep_runtime(base);
     epctx_error error;
     epctx_status fault;
     ep_factory *factory;
@@ -190,7 +188,7 @@ OrtStatus *CreateEpFactories(const char *registration_name, const OrtApiBase *ba
     factory->api = api;
     factory->device = device;
     factory->logger = logger;
-    factory->ort.ort_version_supported = version;
+    factory->ort.ort_version_supported = ep_layout(&factory->api);
     factory->ort.GetName = get_name;
     factory->ort.GetVendor = get_vendor;
     factory->ort.GetVendorId = get_vendor_id;
@@ -205,6 +203,7 @@ OrtStatus *CreateEpFactories(const char *registration_name, const OrtApiBase *ba
     }
     ep_compatibility_register(factory);
     ep_memory_register(factory);
+    ep_transfer_register(factory);
     ep_stream_register(factory);
     /* Always one: a library without factories is loaded twice and never unloaded. Whatever can fail
      * did so above or does in GetSupportedDevices: later ORT has the devices in its list already,
@@ -219,6 +218,7 @@ OrtStatus *ReleaseEpFactory(OrtEpFactory *self) {
     if (!factory) return NULL;
     ep_sharing_free(factory);
     ep_memory_release(factory);
+    ep_transfer_release(factory);
     if (factory->virtual_npu) factory->api.ep->ReleaseHardwareDevice(factory->virtual_npu);
     free(factory);
     return NULL;

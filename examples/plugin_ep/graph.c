@@ -232,6 +232,10 @@ static OrtStatus *read_attr(ep_record *record, const OrtOpAttr *attr, bool skip_
 
 /* ------------------------------------------------------------------- nodes */
 
+bool ep_is_context_node(const epctx_node *node) {
+    return epctx_str_is(node->op_type, EPCTX_OP_TYPE) && epctx_str_is(node->domain, EPCTX_DOMAIN);
+}
+
 static OrtStatus *read_record(ep_record *record, const ep_api *api, const OrtGraph *graph,
                               const OrtNode *fused, int kind);
 

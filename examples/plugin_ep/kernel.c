@@ -251,7 +251,7 @@ static ep_kernel *kernel_new(ep_context *context) {
     ep_kernel *kernel = (ep_kernel *)calloc(1, sizeof *kernel);
     if (!kernel) return NULL;
     kernel->api = context->session->api;
-    kernel->ort.ort_version_supported = kernel->api->version;
+    kernel->ort.ort_version_supported = ep_layout(kernel->api);
     kernel->ort.CreateState = create_state;
     kernel->ort.Compute = compute;
     kernel->ort.ReleaseState = release_state;

@@ -1,8 +1,8 @@
-/* memory.c - memory of the device: allocators, and copies between it and the CPU.
+/* memory.c - memory of the device: allocators.
  *
  * The virtual NPU has memory of its own, so that every path a real one needs is here and tested:
- * ORT allocates with ep_allocator and copies with ep_transfer. That memory is the machine's,
- * aligned for DMA; a real device replaces the bodies of device_alloc, device_free and device_copy.
+ * ORT allocates with ep_allocator and copies with ep_transfer (transfer.c). That memory is the
+ * machine's, aligned for DMA; a real device replaces the bodies of device_alloc and device_free.
  * The CPU device of this EP announces no memory: ORT's tensors reach the backend as they are.
  *
  * Allocator option "device_memory_limit" (EP option of a session, or given to
@@ -44,10 +44,6 @@ static block_head head_of(const void *block) {
 
 static void device_free(void *block) {
     free(head_of(block).start);
-}
-
-static void device_copy(void *to, const void *from, size_t size) {
-    if (size) memcpy(to, from, size);
 }
 
 /* --------------------------------------------------------------- allocator */
@@ -154,7 +150,7 @@ static OrtStatus *make_allocator(ep_factory *factory, const OrtMemoryInfo *info,
     allocator = atomic_exchange(&factory->spare[i], NULL);
     if (!allocator) allocator = (ep_allocator *)calloc(1, sizeof *allocator);
     if (!allocator) return ep_no_memory(api);
-    allocator->ort.version = api->version;
+    allocator->ort.version = ep_layout(api);
     allocator->ort.Alloc = allocator_alloc;
     allocator->ort.Free = allocator_free;
     allocator->ort.Info = allocator_info;
@@ -198,17 +194,7 @@ static void ORT_API_CALL release_allocator(OrtEpFactory *self, OrtAllocator *all
     free(allocator);
 }
 
-/* ---------------------------------------------------------------- transfer */
-
-struct ep_transfer {
-    OrtDataTransferImpl ort; /* first */
-    const ep_factory *factory;
-};
-
-/* One object serves all sessions, until the factory is released. */
-static void ORT_API_CALL transfer_release(OrtDataTransferImpl *self) {
-    (void)self;
-}
+/* ------------------------------------------------------------ registration */
 
 /* Whether memory is ours, of either kind. */
 bool ep_memory_is_ours(const ep_factory *factory, const OrtMemoryDevice *device) {
@@ -221,58 +207,6 @@ bool ep_memory_is_ours(const ep_factory *factory, const OrtMemoryDevice *device)
     return false;
 }
 
-static bool ORT_API_CALL transfer_can_copy(const OrtDataTransferImpl *self,
-                                           const OrtMemoryDevice *from, const OrtMemoryDevice *to) {
-    const ep_factory *factory = ((const ep_transfer *)(const void *)self)->factory;
-    const OrtEpApi *ep = factory->api.ep;
-    const bool ours_from = ep_memory_is_ours(factory, from),
-               ours_to = ep_memory_is_ours(factory, to);
-    return (ours_from || ours_to) &&
-           (ours_from || ep->MemoryDevice_GetDeviceType(from) == OrtMemoryInfoDeviceType_CPU) &&
-           (ours_to || ep->MemoryDevice_GetDeviceType(to) == OrtMemoryInfoDeviceType_CPU);
-}
-
-static OrtStatus *copy_tensor(const ep_api *api, const OrtValue *from, OrtValue *to) {
-    const OrtApi *ort = api->ort;
-    const void *source = NULL;
-    void *target = NULL;
-    size_t size = 0, room = 0;
-    EP_TRY(ort->GetTensorSizeInBytes(from, &size));
-    EP_TRY(ort->GetTensorSizeInBytes(to, &room));
-    if (size != room) {
-        return ep_fail(api, EPCTX_ERR_ARG, "a tensor of %zu bytes does not fit one of %zu", size,
-                       room);
-    }
-    EP_TRY(ort->GetTensorData(from, &source));
-    EP_TRY(ort->GetTensorMutableData(to, &target));
-    if (size && (!source || !target)) {
-        /* ORT 1.30 continues after our allocator has failed. */
-        return ep_fail(api, EPCTX_ERR_NOMEM, "no device memory for a tensor of %zu bytes", size);
-    }
-    device_copy(target, source, size);
-    return NULL;
-}
-
-static OrtStatus *ORT_API_CALL transfer_copy(OrtDataTransferImpl *self, const OrtValue **from,
-                                             OrtValue **to, OrtSyncStream **streams, size_t count) {
-    const ep_factory *factory = ((const ep_transfer *)(const void *)self)->factory;
-    size_t i;
-    for (i = 0; i < count; i++) {
-        EP_TRY(copy_tensor(&factory->api, from[i], to[i]));
-        if (streams && streams[i]) ep_stream_copied(factory, streams[i]);
-    }
-    return NULL;
-}
-
-/* Optional by the headers, called by ORT 1.30 without a look. NULL: nothing to copy. */
-static OrtStatus *ORT_API_CALL create_data_transfer(OrtEpFactory *self, OrtDataTransferImpl **out) {
-    ep_transfer *transfer = ((ep_factory *)(void *)self)->transfer;
-    *out = transfer ? &transfer->ort : NULL;
-    return NULL;
-}
-
-/* ------------------------------------------------------------ registration */
-
 static OrtStatus *make_info(ep_factory *factory, size_t i, const char *what,
                             OrtDeviceMemoryType type) {
     char name[200];
@@ -283,28 +217,14 @@ static OrtStatus *make_info(ep_factory *factory, size_t i, const char *what,
         OrtDeviceAllocator, &factory->memory[i]);
 }
 
-static OrtStatus *make_transfer(ep_factory *factory) {
-    ep_transfer *transfer;
-    if (factory->transfer) return NULL;
-    transfer = (ep_transfer *)calloc(1, sizeof *transfer);
-    if (!transfer) return ep_no_memory(&factory->api);
-    transfer->ort.ort_version_supported = factory->api.version;
-    transfer->ort.Release = transfer_release;
-    transfer->ort.CanCopy = transfer_can_copy;
-    transfer->ort.CopyTensors = transfer_copy;
-    transfer->factory = factory;
-    factory->transfer = transfer;
-    return NULL;
-}
-
-/* Also makes what ORT asks for next, the allocators that all sessions share and the transfer: when
- * one of these calls fails, ORT 1.30 keeps devices of a library that it unloads, and crashes. */
+/* Also makes what ORT asks for next, the allocators that all sessions share (and the transfer, in
+ * transfer.c): when one of these calls fails, ORT 1.30 keeps devices of a library that it unloads,
+ * and crashes. */
 OrtStatus *ep_memory_announce(ep_factory *factory, OrtEpDevice *device) {
     size_t i;
     if (factory->api.version < EP_MEMORY_API) return NULL;
     EP_TRY(make_info(factory, EP_MEMORY_DEVICE, "memory", OrtDeviceMemoryType_DEFAULT));
     EP_TRY(make_info(factory, EP_MEMORY_HOST, "host memory", OrtDeviceMemoryType_HOST_ACCESSIBLE));
-    EP_TRY(make_transfer(factory));
     for (i = 0; i < EP_MEMORY_COUNT; i++) {
         ep_allocator *spare = (ep_allocator *)calloc(1, sizeof *spare);
         if (!spare) return ep_no_memory(&factory->api);
@@ -317,11 +237,10 @@ OrtStatus *ep_memory_announce(ep_factory *factory, OrtEpDevice *device) {
 void ep_memory_register(ep_factory *factory) {
     factory->ort.CreateAllocator = memory_for_all;
     factory->ort.ReleaseAllocator = release_allocator;
-    factory->ort.CreateDataTransfer = create_data_transfer;
 }
 
 void ep_memory_register_session(ep_session *session) {
-    session->ort.CreateAllocator = memory_for_session;
+    session->ort.older.CreateAllocator = memory_for_session;
 }
 
 void ep_memory_release(ep_factory *factory) {
@@ -330,5 +249,4 @@ void ep_memory_release(ep_factory *factory) {
         if (factory->memory[i]) factory->api.ort->ReleaseMemoryInfo(factory->memory[i]);
         free(atomic_load(&factory->spare[i]));
     }
-    free(factory->transfer);
 }

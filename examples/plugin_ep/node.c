@@ -1,10 +1,6 @@
 /* node.c - EPContext nodes: ORT's as records, with their payloads, and new ones for ORT. */
 #include "bridge.h"
 
-bool ep_is_context_node(const epctx_node *node) {
-    return epctx_str_is(node->op_type, EPCTX_OP_TYPE) && epctx_str_is(node->domain, EPCTX_DOMAIN);
-}
-
 /* ----------------------------------------------------------------- reading */
 
 /* A string attribute of any size, into the empty `out`. */

@@ -240,7 +240,7 @@ static OrtStatus *ORT_API_CALL create_profiler(OrtEp *self, OrtEpProfilerImpl **
     profiler->session = session;
     profiler->api = session->api;
     profiler->provider = session->factory->device->ep_name;
-    profiler->ort.ort_version_supported = session->api->version;
+    profiler->ort.ort_version_supported = ep_layout(session->api);
     profiler->ort.Release = release_profiler;
     profiler->ort.StartProfiling = start_profiling;
     profiler->ort.StartEvent = start_event;
@@ -259,5 +259,5 @@ void ep_profiler_detach(ep_session *session) {
 }
 
 void ep_profiler_register(ep_session *session) {
-    if (session->api->version >= 25) session->ort.CreateProfiler = create_profiler;
+    if (session->api->version >= 25) session->ort.older.CreateProfiler = create_profiler;
 }

@@ -119,9 +119,9 @@ static OrtStatus *ORT_API_CALL set_dynamic_options(OrtEp *self, const char *cons
 void ep_runs_register(ep_session *session) {
     ep_option_key(session, "max_concurrent_runs", session->runs.limit_key,
                   sizeof session->runs.limit_key);
-    session->ort.OnRunStart = on_run_start;
-    session->ort.OnRunEnd = on_run_end;
-    session->ort.SetDynamicOptions = set_dynamic_options;
+    session->ort.older.OnRunStart = on_run_start;
+    session->ort.older.OnRunEnd = on_run_end;
+    session->ort.older.SetDynamicOptions = set_dynamic_options;
 }
 
 void ep_runs_report(const ep_session *session) {

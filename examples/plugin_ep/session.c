@@ -1,167 +1,7 @@
-/* session.c - one EP instance per session: its options, the nodes it claims, and Compile. */
+/* session.c - one EP instance per session: the nodes it claims, and Compile. */
 #include "ep.h"
 
 #include <stdio.h>
-
-/* ----------------------------------------------------------------- options */
-
-const char *ep_option_get(const ep_options *options, const char *key) {
-    char full[256];
-    const int length = options ? snprintf(full, sizeof full, "%s%s", options->prefix, key) : -1;
-    if (length < 0 || (size_t)length >= sizeof full) return NULL;
-    return options->ort->GetKeyValue(options->pairs, full);
-}
-
-epctx_status ep_option_switch(const ep_options *options, const char *key, bool *out,
-                              epctx_error *error) {
-    const char *value = ep_option_get(options, key);
-    *out = value && strcmp(value, "1") == 0;
-    if (!value || *out || strcmp(value, "0") == 0) return EPCTX_OK;
-    return epctx_fail(error, EPCTX_ERR_ARG, "option %s: expected 0 or 1, found '%s'", key, value);
-}
-
-epctx_status ep_option_choice(const ep_options *options, const char *key, unsigned *out,
-                              epctx_error *error) {
-    static const char *const words[] = {"auto", "always", "never"};
-    const char *value = ep_option_get(options, key);
-    for (*out = 0; *out < 3; ++*out)
-        if (strcmp(value ? value : "auto", words[*out]) == 0) return EPCTX_OK;
-    return epctx_fail(error, EPCTX_ERR_ARG, "option %s: expected never, auto or always, found '%s'",
-                      key, value);
-}
-
-/* ORT prefixes the options of an EP with "ep.", the EP's name in lower case, and a dot. */
-static void options_init(ep_options *options, const ep_api *api, const OrtKeyValuePairs *pairs,
-                         const char *ep_name) {
-    size_t i;
-    options->ort = api->ort;
-    options->pairs = pairs;
-    snprintf(options->prefix, sizeof options->prefix, "ep.%s.", ep_name);
-    for (i = 0; options->prefix[i]; i++) {
-        const char c = options->prefix[i];
-        if (c >= 'A' && c <= 'Z') options->prefix[i] = (char)(c - 'A' + 'a');
-    }
-}
-
-void ep_options_of(const ep_session *session, ep_options *out) {
-    options_init(out, session->api, session->config, session->factory->device->ep_name);
-}
-
-void ep_option_key(const ep_session *session, const char *key, char *out, size_t size) {
-    ep_options options;
-    options_init(&options, session->api, NULL, session->factory->device->ep_name);
-    snprintf(out, size, "%s%s", options.prefix, key);
-}
-
-/* Options of all EPs built from this folder. write_control_flow is for tests of ORT. */
-static const char *const common_keys[] = {"device_memory_limit", "hugging_face_cache", "map_binary",
-                                          "write_control_flow", NULL};
-
-static bool is_among(const char *const *names, const char *name) {
-    for (; names && *names; names++)
-        if (strcmp(*names, name) == 0) return true;
-    return false;
-}
-
-static bool is_session_option(const char *key) {
-    size_t count, i;
-    const epctx_option_info *list = epctx_option_list(&count);
-    for (i = 0; i < count; i++)
-        if (strcmp(list[i].key, key) == 0) return true;
-    return false;
-}
-
-static OrtStatus *unknown_option(const ep_session *session, const char *key) {
-    const ep_device *device = session->factory->device;
-    const char *nearest =
-        device->option_keys ? epctx_nearest_name(epctx_str_of(key), device->option_keys) : NULL;
-    const char *const *lists[] = {device->option_keys, common_keys};
-    char all[400] = "";
-    size_t i, k;
-    if (!nearest) nearest = epctx_nearest_name(epctx_str_of(key), common_keys);
-    for (i = 0; i < 2; i++) {
-        for (k = 0; lists[i] && lists[i][k]; k++) {
-            const size_t used = strlen(all);
-            snprintf(all + used, sizeof all - used, "%s%s", used ? ", " : "", lists[i][k]);
-        }
-    }
-    return ep_fail(session->api, EPCTX_ERR_ARG, "%s has no option '%s'%s%s%s: it knows %s",
-                   device->ep_name, key, nearest ? ", did you mean '" : "", nearest ? nearest : "",
-                   nearest ? "'?" : "", all);
-}
-
-/* A misspelled option would have no effect: of our own that is an error. Of the session's "ep.*"
- * entries a newer ORT may know more than epctx.h, so these are warned about. */
-static OrtStatus *check_keys(const ep_session *session) {
-    const char *const *keys = NULL, *const *values = NULL;
-    epctx_options scratch;
-    epctx_arena arena;
-    ep_options own;
-    OrtStatus *status = NULL;
-    size_t count = 0, i, prefix;
-    ep_options_of(session, &own);
-    prefix = strlen(own.prefix);
-    memset(&arena, 0, sizeof arena);
-    epctx_arena_init(&arena, NULL);
-    epctx_options_init(&scratch, &arena);
-    session->api->ort->GetKeyValuePairs(session->config, &keys, &values, &count);
-    for (i = 0; i < count && !status; i++) {
-        epctx_error error;
-        if (strncmp(keys[i], own.prefix, prefix) == 0) {
-            const char *name = keys[i] + prefix;
-            if (is_among(session->factory->device->option_keys, name)) continue;
-            if (!is_among(common_keys, name)) status = unknown_option(session, name);
-            continue;
-        }
-        epctx_error_clear(&error);
-        /* read_options checks the values of known keys. */
-        if (is_session_option(keys[i]) ||
-            epctx_options_set(&scratch, epctx_str_of(keys[i]), epctx_str_of(values[i]), &error) !=
-                EPCTX_ERR_ARG)
-            continue;
-        ep_log(session->api, session->logger, ORT_LOGGING_LEVEL_WARNING, "%s: %s",
-               session->factory->device->ep_name, error.message);
-    }
-    epctx_arena_free(&arena);
-    return status;
-}
-
-/* What ORT and applications ask of a session, read as epctx.h reads it: values that a key does not
- * allow and options that contradict each other are errors, with the cure. */
-static OrtStatus *read_options(ep_session *session, const OrtKeyValuePairs *config) {
-    const epctx_options *options = &session->options;
-    const epctx_option_info *list;
-    epctx_error error;
-    epctx_status status = EPCTX_OK;
-    size_t count, i;
-    epctx_error_clear(&error);
-    epctx_arena_init(&session->arena, NULL);
-    epctx_options_init(&session->options, &session->arena);
-    list = epctx_option_list(&count);
-    for (i = 0; status == EPCTX_OK && i < count; i++) {
-        const char *value = session->api->ort->GetKeyValue(config, list[i].key);
-        if (!value) continue;
-        status = epctx_options_set(&session->options, epctx_str_of(list[i].key),
-                                   epctx_str_of(value), &error);
-    }
-    session->generate = epctx_option_on(options, EPCTX_OPTION_CONTEXT_ENABLE);
-    session->embed = epctx_option_on(options, EPCTX_OPTION_CONTEXT_EMBED_MODE);
-    session->share = epctx_option_on(options, EPCTX_OPTION_SHARE_EP_CONTEXTS);
-    session->stop = epctx_option_on(options, EPCTX_OPTION_STOP_SHARE_EP_CONTEXTS);
-    session->compile_only = epctx_option_on(options, EPCTX_OPTION_COMPILE_ONLY);
-    session->context_path = epctx_option_text(options, EPCTX_OPTION_CONTEXT_FILE_PATH);
-    session->prefix = epctx_option_text(options, EPCTX_OPTION_CONTEXT_NODE_NAME_PREFIX);
-    if (status == EPCTX_OK) {
-        epctx_options asked = *options;
-        /* Older compile APIs do not identify themselves, and name the binary without extension. */
-        if (session->api->version < EP_COMPILE_ONLY_API)
-            asked.values[EPCTX_OPTION_COMPILE_ONLY] = "1";
-        /* The model is not known yet: Compile sees whether it came from memory. */
-        status = epctx_options_check(
-            &asked, session->generate ? EPCTX_PHASE_GENERATE : EPCTX_PHASE_LOAD, "model", &error);
-    }
-    return ep_status(session->api, status, &error);
-}
 
 /* -------------------------------------------------------------- capability */
 
@@ -316,16 +156,20 @@ static OrtStatus *check_group(claim *c, const OrtGraph *graph, const OrtNode **n
     return status;
 }
 
-/* ORT 1.30 loses data when it writes a context model around control flow: initializers of a body
- * are written twice ("initializer name is not unique"), and a body cannot refer to an initializer
- * of the main graph. Such a model would not load again, so Compile refuses. True: found it. (A
- * backend that compiles control flow claims the whole node: then no body is left to write, and ORT
- * hands the bodies over with their constants.) */
-static OrtStatus *body_has_constants(const ep_api *api, const OrtNode *node, epctx_arena *arena,
-                                     bool *found) {
+/* What ORT loses when it writes a context model around control flow; such a model would not load
+ * again, so Compile refuses. (A backend that compiles control flow claims the whole node: then no
+ * body is left to write, and ORT hands the bodies over with their constants.)
+ *
+ *   before 1.31  initializers of a body are written twice ("initializer name is not unique"), and a
+ *                value that a body alone uses has no type
+ *   also 1.31.1  a body cannot refer to an initializer of the main graph: ORT ends with "Nodes in a
+ *                graph must be topologically sorted", and our binary would be left behind */
+
+/* Only of bodies, and of those in them. */
+static OrtStatus *bodies_have_initializers(const ep_api *api, const OrtNode *node,
+                                           epctx_arena *arena, bool *found) {
     const OrtApi *ort = api->ort;
     const OrtGraph **bodies;
-    const OrtValueInfo **captures;
     size_t body_count = 0, count = 0, i, k;
     EP_TRY(ort->Node_GetNumSubgraphs(node, &body_count));
     if (body_count == 0) return NULL;
@@ -341,14 +185,27 @@ static OrtStatus *body_has_constants(const ep_api *api, const OrtNode *node, epc
         if (!nodes) return ep_no_memory(api);
         if (count) EP_TRY(ort->Graph_GetNodes(bodies[i], nodes, count));
         for (k = 0; k < count && !*found; k++)
-            EP_TRY(body_has_constants(api, nodes[k], arena, found));
+            EP_TRY(bodies_have_initializers(api, nodes[k], arena, found));
     }
+    return NULL;
+}
+
+/* The initializer of the graph of `node` that its bodies use, also one that is an input, too. */
+static OrtStatus *captured_initializer(const ep_api *api, const OrtNode *node, epctx_arena *arena,
+                                       const char **name) {
+    const OrtApi *ort = api->ort;
+    const OrtValueInfo **captures;
+    size_t count = 0, i;
     EP_TRY(ort->Node_GetNumImplicitInputs(node, &count));
     captures = (const OrtValueInfo **)epctx_arena_array(arena, count + 1, sizeof *captures);
     if (!captures) return ep_no_memory(api);
     if (count) EP_TRY(ort->Node_GetImplicitInputs(node, captures, count));
-    for (i = 0; i < count && !*found; i++)
-        EP_TRY(ort->ValueInfo_IsConstantInitializer(captures[i], found));
+    for (i = 0; i < count && !*name; i++) {
+        bool is_constant = false, is_default = false;
+        EP_TRY(ort->ValueInfo_IsConstantInitializer(captures[i], &is_constant));
+        EP_TRY(ort->ValueInfo_IsOptionalGraphInput(captures[i], &is_default));
+        if (is_constant || is_default) EP_TRY(ort->GetValueInfoName(captures[i], name));
+    }
     return NULL;
 }
 
@@ -364,11 +221,42 @@ static OrtStatus *leave_captured(claim *c) {
         for (k = 0; k < node->output_count; k++) {
             if (epctx_map_get(&captured, node->outputs[k]) == EPCTX_MAP_NONE) continue;
             c->take[i] = 0;
-            c->why[i] = "a body uses its value, which ONNX Runtime could not write";
+            c->why[i] = "a body uses its value, which ONNX Runtime before 1.31 cannot write";
         }
         for (k = 0; k < node->capture_count && !c->take[i]; k++)
             if (epctx_map_put(&captured, node->captures[k], 1) != EPCTX_OK)
                 return ep_no_memory(c->session->api);
+    }
+    return NULL;
+}
+
+/* EPCTX_OK: ORT writes the node rightly. Else why not. */
+static OrtStatus *is_writable(const claim *c, size_t index, epctx_status *refusal,
+                              epctx_error *error) {
+    const ep_api *api = c->session->api;
+    const epctx_node *node = &c->record->graph.nodes[index];
+    const char *name = NULL;
+    bool found = false;
+    epctx_error_clear(error);
+    *refusal = EPCTX_OK;
+    EP_TRY(captured_initializer(api, c->record->nodes[index], c->arena, &name));
+    if (name) {
+        *refusal = epctx_fail(
+            error, EPCTX_ERR_UNSUPPORTED,
+            "a body of node '%S' (%S) uses '%s', an initializer of the main graph, and ONNX "
+            "Runtime cannot write a context model with such a body: compile it without ONNX "
+            "Runtime (epctx compile without --ep)",
+            &node->name, &node->op_type, name);
+    }
+    if (name || api->version >= EP_CONTROL_FLOW_API) return NULL;
+    EP_TRY(bodies_have_initializers(api, c->record->nodes[index], c->arena, &found));
+    if (found) {
+        *refusal = epctx_fail(
+            error, EPCTX_ERR_UNSUPPORTED,
+            "a body of node '%S' (%S) has constants, and ONNX Runtime before 1.31 writes a context "
+            "model with such a body wrongly: use a newer one, or compile it without ONNX Runtime "
+            "(epctx compile without --ep)",
+            &node->name, &node->op_type);
     }
     return NULL;
 }
@@ -378,25 +266,15 @@ static OrtStatus *leave_captured(claim *c) {
  * in the one that the compile API writes when nothing was compiled. */
 static OrtStatus *find_unwritable(claim *c, const OrtNode **out) {
     ep_session *session = c->session;
-    const epctx_graph *graph = &c->record->graph;
     size_t i;
     *out = NULL;
-    for (i = 0; i < graph->node_count; i++) {
+    for (i = 0; i < c->record->graph.node_count && !*out; i++) {
         const char *taken_by = NULL;
-        bool found = false;
         if (c->owner[i] != NOBODY) continue;
         EP_TRY(session->api->ort->Node_GetEpName(c->record->nodes[i], &taken_by));
         if (taken_by && *taken_by) continue; /* its bodies are compiled with it */
-        EP_TRY(body_has_constants(session->api, c->record->nodes[i], c->arena, &found));
-        if (!found) continue;
-        epctx_error_clear(&session->refusal_text);
-        session->refusal = epctx_fail(
-            &session->refusal_text, EPCTX_ERR_UNSUPPORTED,
-            "a body of node '%S' (%S) uses constants, and ONNX Runtime writes a context model with "
-            "such a body wrongly: compile it without ONNX Runtime (epctx compile without --ep)",
-            &graph->nodes[i].name, &graph->nodes[i].op_type);
-        *out = c->record->nodes[i];
-        return NULL;
+        EP_TRY(is_writable(c, i, &session->refusal, &session->refusal_text));
+        if (session->refusal != EPCTX_OK) *out = c->record->nodes[i];
     }
     return NULL;
 }
@@ -427,6 +305,7 @@ static OrtStatus *log_refusals(const claim *c) {
     return NULL;
 }
 
+/* Is what ORT would write wrongly refused? */
 static bool guards_bodies(const ep_session *session) {
     ep_options ep;
     const char *text;
@@ -467,7 +346,8 @@ static OrtStatus *claim_nodes(claim *c, const OrtGraph *graph, const OrtNode **n
     EP_TRY(take_nodes(c));
     do {
         changed = false;
-        if (guards_bodies(c->session)) EP_TRY(leave_captured(c));
+        if (guards_bodies(c->session) && c->session->api->version < EP_CONTROL_FLOW_API)
+            EP_TRY(leave_captured(c));
         EP_TRY(group(c->record, c->take, c->arena, c->owner, group_count));
         for (p = 0; p < *group_count; p++) {
             /* Cut out of its graph a node may lose what the backend relied on: a constant that is
@@ -501,7 +381,7 @@ static OrtStatus *claim_ordinary(ep_session *session, const ep_record *record,
     if (!c.take || !c.owner || !c.why || !positions || !nodes) return ep_no_memory(api);
     EP_TRY(claim_nodes(&c, graph, nodes, positions, &group_count));
     memset(&options, 0, sizeof options);
-    options.ort_version_supported = api->version;
+    options.ort_version_supported = ep_layout(api);
     /* compile_fn copies them into the binary; a weightless node has them as inputs. */
     options.drop_constant_initializers = session->weightless == EPCTX_WEIGHTLESS_NONE;
     if (guards_bodies(session)) EP_TRY(find_unwritable(&c, &unwritable));
@@ -526,7 +406,7 @@ static OrtStatus *claim_contexts(ep_session *session, const ep_record *record,
     OrtNodeFusionOptions options;
     size_t i;
     memset(&options, 0, sizeof options);
-    options.ort_version_supported = session->api->version;
+    options.ort_version_supported = ep_layout(session->api);
     /* Weights may be inputs of an EPContext node and must be kept. */
     options.drop_constant_initializers = false;
     for (i = 0; i < record->graph.node_count; i++) {
@@ -749,8 +629,8 @@ static OrtStatus *session_open(ep_session *session, const OrtSessionOptions *opt
     epctx_error error;
     epctx_status status;
     EP_TRY(api->ort->GetSessionOptionsConfigEntries(options, &session->config));
-    EP_TRY(check_keys(session));
-    EP_TRY(read_options(session, session->config));
+    EP_TRY(ep_options_check(session));
+    EP_TRY(ep_options_read(session));
     EP_TRY(ep_buffers_open(api, options, &session->buffers));
     EP_TRY(read_source_model(session, options));
     ep_options_of(session, &ep);
@@ -781,18 +661,19 @@ OrtStatus *ep_session_create(ep_factory *factory, const OrtSessionOptions *optio
     session->factory = factory;
     session->api = &factory->api;
     session->logger = logger;
-    session->ort.ort_version_supported = factory->api.version;
-    session->ort.GetName = get_name;
-    session->ort.GetCapability = get_capability;
-    session->ort.Compile = compile;
-    session->ort.ReleaseNodeComputeInfos = release_infos;
-    session->ort.IsConcurrentRunSupported = is_concurrent;
+    ep_announce(&factory->api, &session->ort);
+    session->ort.older.GetName = get_name;
+    session->ort.older.GetCapability = get_capability;
+    session->ort.older.Compile = compile;
+    session->ort.older.ReleaseNodeComputeInfos = release_infos;
+    session->ort.older.IsConcurrentRunSupported = is_concurrent;
     if (factory->api.version >= EP_INITIALIZED_API)
-        session->ort.OnSessionInitializationEnd = initialization_end;
+        session->ort.older.OnSessionInitializationEnd = initialization_end;
     if (session->api->version >= EP_WEIGHTLESS_API)
-        session->ort.GetWeightlessSupport = get_weightless;
-    if (factory->device->channels_last_fn) session->ort.GetPreferredDataLayout = get_layout;
-    if (factory->device->convert_fn) session->ort.ShouldConvertDataLayoutForOp = should_convert;
+        session->ort.older.GetWeightlessSupport = get_weightless;
+    if (factory->device->channels_last_fn) session->ort.older.GetPreferredDataLayout = get_layout;
+    if (factory->device->convert_fn)
+        session->ort.older.ShouldConvertDataLayoutForOp = should_convert;
     ep_compatibility_register_session(session);
     ep_runs_register(session);
     ep_memory_register_session(session);

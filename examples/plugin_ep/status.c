@@ -1,8 +1,17 @@
-/* status.c - errors of epctx.h as OrtStatus: ORT's code and the text we wrote. And the log. */
+/* status.c - errors of epctx.h as OrtStatus: ORT's code and the text we wrote. And the log, and
+ * which ORT this is. */
 #include "bridge.h"
 
 #include <stdarg.h>
 #include <stdio.h>
+
+uint32_t ep_runtime(const OrtApiBase *base) {
+    unsigned major = 0, minor = 0;
+    if (sscanf(base->GetVersionString(), "%u.%u", &major, &minor) != 2 || major != 1)
+        return ORT_API_VERSION;
+    if (minor <= ORT_API_VERSION) return minor;
+    return minor < ORT131_API ? minor : ORT131_API;
+}
 
 static OrtStatus *make(const ep_api *api, OrtErrorCode code, epctx_status status,
                        const epctx_error *error) {

@@ -62,7 +62,7 @@ static OrtStatus *ORT_API_CALL stream_notification(OrtSyncStreamImpl *self,
     ep_notification *notification = (ep_notification *)calloc(1, sizeof *notification);
     *out = NULL;
     if (!notification) return ep_no_memory(api);
-    notification->ort.ort_version_supported = api->version;
+    notification->ort.ort_version_supported = ep_layout(api);
     notification->ort.Release = notification_release;
     notification->ort.Activate = notification_activate;
     notification->ort.WaitOnDevice = notification_wait_device;
@@ -94,7 +94,7 @@ static OrtStatus *make_stream(const ep_factory *factory, ep_session *session,
     }
     stream = (ep_stream *)calloc(1, sizeof *stream);
     if (!stream) return ep_no_memory(api);
-    stream->ort.ort_version_supported = api->version;
+    stream->ort.ort_version_supported = ep_layout(api);
     stream->ort.Release = stream_release;
     stream->ort.GetHandle = stream_handle;
     stream->ort.CreateNotification = stream_notification;
@@ -147,5 +147,5 @@ void ep_stream_register(ep_factory *factory) {
 }
 
 void ep_stream_register_session(ep_session *session) {
-    session->ort.CreateSyncStreamForDevice = stream_for_session;
+    session->ort.older.CreateSyncStreamForDevice = stream_for_session;
 }

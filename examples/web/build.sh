@@ -12,11 +12,15 @@ make -s build/view_page.h build/facts_table.h
 
 # What runs in the page: looking, not changing. What only the commands left out need is dropped when
 # it is linked.
-commands="cli copy convert diff explain findings delivery fail genai genai_schema
-    package_lint info json lint ls npu npu_dump output report rules scan
-    session target tensors tree values vendors view view_graph view_npu"
+commands="commands/copy commands/diff commands/explain commands/info commands/lint commands/ls
+    commands/npu_dump commands/scan commands/view core/cli core/convert core/fail core/findings
+    core/json core/json_writer core/npu core/output core/report core/rules core/session
+    core/target core/tensors core/text core/values core/vendors delivery/delivery delivery/find
+    delivery/genai delivery/genai_schema delivery/package_lint delivery/tree view/view_graph
+    view/view_npu"
 emulated="-D_WASI_EMULATED_SIGNAL -D_WASI_EMULATED_MMAN -D_WASI_EMULATED_PROCESS_CLOCKS"
-flags="--target=wasm32-wasi -Oz -std=c11 -DEPCTX_CLI_NO_PACKAGE -I. -isystem $nanopb"
+include="-I. -Iexamples/epctx -isystem $nanopb"
+flags="--target=wasm32-wasi -Oz -std=c11 -DEPCTX_CLI_NO_PACKAGE $include"
 compile() { # NAME FLAG...
     object=$folder/$1.o
     shift
@@ -30,7 +34,7 @@ compile npu -DEPCTX_NO_STDIO -DEPCTX_NPU_IMPLEMENTATION -x c epctx_npu.h
 for part in common decode encode; do compile pb_$part "$nanopb/pb_$part.c"; done
 for source in examples/web/web.c examples/epctx/ops/*.c examples/epctx/facts/facts*.c $commands; do
     case $source in
-    */*) ;;
+    *.c) ;;
     *) source=examples/epctx/$source.c ;;
     esac
     # shellcheck disable=SC2086

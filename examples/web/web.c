@@ -1,6 +1,6 @@
 /* The tool's commands that only look, for WebAssembly: files come from the page (worker.js), which
  * answers the system calls of WASI for them. Nothing is written but to standard output. */
-#include "../epctx/cli.h"
+#include "../epctx/core/cli.h"
 
 #include <dirent.h>
 #include <errno.h>

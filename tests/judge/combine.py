@@ -3,8 +3,8 @@
 
     tests/judge/combine.py EPCTX FOLDER MODEL...
 
-MODEL are ordinary models; without one only the small ones that are made here. ONNX Runtime runs
-when ORT_BINDING is set. Prints the lines that tests/run reads.
+MODEL are ordinary models; without one only the small ones that are made here. Prints the lines that
+tests/run reads.
 """
 import json
 import os
@@ -13,9 +13,9 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import ort_combine  # noqa: E402
 from onnx_schema import ModelProto  # noqa: E402
 
-HERE = os.path.dirname(os.path.abspath(__file__))
 EPCTX, FOLDER = sys.argv[1], sys.argv[2]
 FAILED = False
 
@@ -47,16 +47,6 @@ def plan(*args):
     if code not in (0, 3):
         raise RuntimeError(err.strip() or f"exit code {code}")
     return json.loads(out)
-
-
-def ort(*args):
-    if "ORT_BINDING" not in os.environ:
-        return None
-    done = subprocess.run(["node", os.path.join(HERE, "..", "ort", "combine.js"), *args],
-                          capture_output=True, text=True, errors="replace")
-    if done.returncode:
-        raise RuntimeError(done.stderr.strip().split("\n")[-1])
-    return done.stdout.strip()
 
 
 def lint(path):
@@ -251,7 +241,7 @@ def merge_case(name, files, options=()):
     with open(out, "rb") as a, open(again, "rb") as b:
         if a.read() != b.read():
             return "the same call again writes other bytes"
-    ort("side", out, *files)
+    ort_combine.side_by_side(out, files)
     return None
 
 
@@ -271,9 +261,7 @@ def split_case(file, stem):
         code, _, _ = epctx("split", file, "--outputs", cut.replace(",", "\\,"), "-o", first, "-f")
         if code:
             continue
-        spec = cut if cut in known else ort("spec", first, cut)
-        if spec is None:
-            return None
+        spec = cut if cut in known else ort_combine.shape_of(first, cut)
         code, _, _ = epctx("split", file, "--inputs", spec, "-o", second, "-f")
         if code == 0:
             break
@@ -291,7 +279,7 @@ def split_case(file, stem):
     chained = load(whole)
     if [o.name for o in chained.graph.output] != ends:
         return f"outputs of the chain: {[o.name for o in chained.graph.output]}"
-    ort("halves", file, first, second, whole)
+    ort_combine.halves(file, first, second, whole)
     return None
 
 
@@ -320,7 +308,7 @@ def chain_case(a, b):
     plan("merge", a, b, a, "--connect", "1:y=2:x,2:y=3:x", "-o", third, "-f")
     if [i.name for i in load(third).graph.input] != ["x"]:
         return "the third is not connected"
-    ort("row", third, a, b, a)
+    ort_combine.in_a_row(third, [a, b, a])
     return None
 
 

@@ -515,6 +515,15 @@ GENAI = (
      member(lambda f: stages(f)["context"]["session_options"], "ep.context_enable", "1"),
      {"W125"}),
     ("other head counts", genai, member(decoder, "num_attention_heads", 3), {"I110"}),
+    *((f"the session option {key}", genai,
+       member(lambda f: decoder(f)["session_options"], key, "1"), want)
+      for key, want in (
+          ("session.disable_cpu_ep_fallbak", {"W106"}), ("session.no_such_thing", {"W106"}),
+          ("sesion.disable_prepacking", {"W106"}), ("ep.cuda.fpa_intb_gem", {"W106"}),
+          ("graph_optimisation_level", {"W106"}), ("log_ids", {"W106"}),
+          ("session.function_expansion_node_limit", set()), ("session.disable_prepacking", set()),
+          ("ep.share_ep_contexts", set()), ("ep.acme.share_ep_contexts", set()),
+          ("acme_mode", set()), ("log_id", set()))),
     ("hostile names", genai, hostile, {"E101", "E103", "E106", "W101", "W113"}),
 )
 
@@ -717,6 +726,11 @@ PACKAGES = (
     ("a variant without its configuration", genai_package, file("a/genai_config.json", None),
      {"E213"}),
     ("a variant with a wrong configuration", genai_package, broken_genai, {"E101"}),
+    *((f"the session option {key}", package,
+       member(lambda f: info("v75")(f)["session_options"], key, "1"), want)
+      for key, want in (
+          ("session.disable_cpu_ep_fallbak", {"W208"}), ("session.no_such_thing", {"W208"}),
+          ("session.disable_prepacking", set()), ("ep.acme.share_ep_contexts", set()))),
     ("a path with dots", package, member(MANIFEST, "components", {"model": "model/../model"}),
      {"W214"}),
     ("a path with a dot", package, member(MANIFEST, "components", {"model": "./model/."}), set()),

@@ -95,7 +95,6 @@ class Judge:
     def __init__(self, epctx, folder):
         self.epctx = epctx
         self.folder = folder
-        self.demo = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../examples/demo")
         self.model = ""
         self.failed = False
         self.edits = 0
@@ -224,9 +223,6 @@ def name_cases(judge, path, model):
 
 # ------------------------------------------------------- the same in ONNX Runtime
 
-WIDTHS = {1: 4, 2: 1, 3: 1, 6: 4, 7: 8, 9: 1}
-
-
 def inputs_of(model):
     constant = {t.name for t in model.graph.initializer}
     return [v for v in model.graph.input if v.name not in constant]
@@ -237,45 +233,29 @@ def shape_of(value):
     return [d.dim_value if d.dim_value > 0 else 1 for d in tensor.shape.dim]
 
 
-def write_io(folder, model, names):
-    """What ort_run.js reads: the same numbers for every model with these inputs."""
-    os.makedirs(folder, exist_ok=True)
-    lines = []
-    for i, value in enumerate(inputs_of(model)):
+def feeds_of(ort_run, model, names):
+    """The same numbers for every model with these inputs."""
+    feeds = {}
+    for value in inputs_of(model):
         kind, dims = value.type.tensor_type.elem_type, shape_of(value)
-        count = 1
-        for dim in dims:
-            count *= dim
+        count = ort_run.count_of(dims)
         if kind == 1:
             data = array.array("f", [((j * 37) % 101 - 50) / 50 for j in range(count)]).tobytes()
         else:
-            data = b"\0" * (count * WIDTHS[kind])
-        with open(os.path.join(folder, f"input_{i}.bin"), "wb") as out:
-            out.write(data)
-        shape = ",".join(map(str, dims)) or "-"
-        lines.append(f"input {i} {kind} {shape} {names.get(value.name, value.name)}\n")
-    # Outputs are asked for by name: the order in the model is free.
-    for i, value in enumerate(model.graph.output):
-        kind = value.type.tensor_type.elem_type
-        lines.append(f"output {i} {kind} - {names.get(value.name, value.name)}\n")
-    with open(os.path.join(folder, "io.txt"), "w", encoding="utf-8") as out:
-        out.writelines(lines)
+            data = b"\0" * (count * ort_run.TYPES[kind][1])
+        feeds[names.get(value.name, value.name)] = ort_run.Tensor(kind, dims, data)
+    return feeds
 
 
-def outputs(judge, path, model, names, tag):
-    """Bytes of every output in ONNX Runtime, or None and why."""
-    folder = os.path.join(judge.folder, tag)
-    write_io(folder, model, names)
-    done = subprocess.run(["node", os.path.join(judge.demo, "ort_run.js"), path, folder,
-                           folder + ".out"], check=False, stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    if done.returncode != 0:
-        return None, done.stdout.decode("utf-8", "backslashreplace").strip()[-300:]
-    found = []
-    for i in range(len(model.graph.output)):
-        with open(os.path.join(folder + ".out", f"output_{i}.bin"), "rb") as file:
-            found.append(file.read())
-    return found, ""
+def outputs(path, model, names):
+    """Every output in ONNX Runtime, by the names in `model`, or None and why."""
+    import ort_run  # only here: the other edits need none
+    try:
+        results = ort_run.run(ort_run.session(path), feeds_of(ort_run, model, names))
+        found = {v.name: results.pop(names.get(v.name, v.name)) for v in model.graph.output}
+    except Exception as error:  # ONNX Runtime's have no other base
+        return None, f"{type(error).__name__}: {error}"[-300:]
+    return (None, f"there are further outputs: {sorted(results)}") if results else (found, "")
 
 
 def ort_case(judge, path):
@@ -297,10 +277,10 @@ def ort_case(judge, path):
         if code != 0:
             return judge.fail(name, f"{command}: exit code {code}: {text}")
         source = out
-    before, why = outputs(judge, path, model, {}, "before")
+    before, why = outputs(path, model, {})
     if before is None:
         return judge.fail(name, f"the source does not run: {why}")
-    after, why = outputs(judge, source, model, names, "after")
+    after, why = outputs(source, model, names)
     if after is None:
         return judge.fail(name, f"the edited model does not run: {why}")
     if not before or before != after:

@@ -4,6 +4,7 @@ compared.
 
     tests/judge/guide.py run WORK TOOL GUIDE...
     tests/judge/guide.py quick README FOLDER
+    tests/judge/guide.py shown README COMMAND OUTPUT
 
 A guide may hold these fenced blocks, and no others:
 
@@ -23,7 +24,9 @@ guide.
 `run` makes WORK/GUIDE for each guide, with TOOL as `epctx` and this interpreter as `python3` on the
 path, and the headers' folder in EPCTX. `quick` takes the first program of a README and the commands
 below it: it writes that file, named by the commands, and `commands`, and prints the name of the
-model that they use.
+model that they use. `shown` compares the block behind a line <!-- COMMAND prints --> with OUTPUT, a
+file of what the command printed: line by line, except that times differ, and rounding errors by up
+to a factor of ROUNDING.
 """
 import os
 import re
@@ -286,7 +289,44 @@ def quick(path, folder):
     print(model)
 
 
+# -- output that is shown --
+
+# Processors round differently: each width of vectors sums in an order of its own.
+ROUNDING = 8
+TIME = re.compile(r" +[0-9]+\.[0-9]+ ms$")
+ERROR = re.compile(r"(?<=max\|d\| )[0-9.]+e[-+][0-9]+|(?<= ratio )[0-9.]+e[-+][0-9]+")
+
+
+def without_numbers(line):
+    return ERROR.sub("N", TIME.sub(" N ms", line.rstrip()))
+
+
+def errors(line):
+    return [float(number) for number in ERROR.findall(line)]
+
+
+def check_shown(path, command, output):
+    block = next((b for b in Document(path).blocks if b.note == command + " prints"), None)
+    if block is None:
+        raise Wrong(1, f"expected a block behind <!-- {command} prints -->, found none")
+    with open(output, encoding="utf-8", errors="backslashreplace") as file:
+        found = file.read().splitlines()
+    shown, block.lines = block.lines, [without_numbers(line) for line in block.lines]
+    compare(block, [without_numbers(line) for line in found])
+    for at, line in enumerate(shown):
+        for other in found if errors(line) else ():
+            if without_numbers(other) == without_numbers(line) and not all(
+                    a <= ROUNDING * b and b <= ROUNDING * a
+                    for a, b in zip(errors(line), errors(other))):
+                raise Wrong(block.line + 1 + at, f"expected '{line.strip()}', found "
+                                                 f"'{other.strip()}'")
+
+
 def main():
+    if len(sys.argv) == 5 and sys.argv[1] == "shown":
+        path, command, output = sys.argv[2:]
+        return 0 if attempt(os.path.abspath(path), lambda: check_shown(path, command, output),
+                            f" shows what {command} prints") else 1
     if len(sys.argv) > 4 and sys.argv[1] == "run":
         return run(sys.argv[2], sys.argv[3], sys.argv[4:])
     if len(sys.argv) == 4 and sys.argv[1] == "quick":

@@ -24,9 +24,9 @@ def sources():
 
 
 def breakable(line):
-    """Is there a blank in front of the limit, and not just before a URL or in `code`?"""
-    whole = re.search(r"https?://\S+\W*$|^\s*`[^`]+`$", line)
-    return " " in line.strip()[:COLUMNS] and not whole
+    """Is there a blank in front of the limit, and not just before a URL, a checksum or code?"""
+    whole = r"https?://\S+\W*$|^\s*`[^`]+`$|\b[0-9a-f]{64,}\W?$"
+    return " " in line.strip()[:COLUMNS] and not re.search(whole, line)
 
 
 def prose(name, lines):

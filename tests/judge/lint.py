@@ -471,7 +471,7 @@ def tensors(message):
     for field, content in message.ListFields():
         if field.message_type is None:
             continue
-        for part in content if field.label == field.LABEL_REPEATED else [content]:
+        for part in content if field.is_repeated else [content]:
             if field.message_type.name == "TensorProto":
                 yield part
             yield from tensors(part)

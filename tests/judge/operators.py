@@ -3,9 +3,9 @@
 
     tests/judge/operators.py EPCTX [--cases N] [--seed S] [--keep] [OPERATOR...]
 
-Makes models of one node with random shapes, attributes, types and values, runs each by
-`epctx run` and by ONNX Runtime (tests/judge/ort_cases.js; ORT_BINDING names the runtime) and
-compares: shapes and integers are equal, floats to |d| <= absolute + relative * |reference|.
+Makes models of one node with random shapes, attributes, types and values, runs each by `epctx run`
+and by ONNX Runtime (tests/judge/ort_run.py) and compares: shapes and integers are equal, floats to
+|d| <= absolute + relative * |reference|.
 A case that either side refuses counts as such. The same arguments give the same cases.
 
 Prints the lines that tests/run reads.
@@ -1163,14 +1163,15 @@ def batch(epctx, cases, root, threads, plain=False):
     folders = [os.path.join(root, str(i)) for i in range(len(cases))]
     for case, folder in zip(cases, folders):
         case.write(folder)
-    script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "ort_cases.js")
-    with (subprocess.Popen(["node", script] + folders) as runtime,
+    script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "ort_run.py")
+    with (subprocess.Popen([sys.executable, script, "cases"] + folders) as runtime,
           concurrent.futures.ThreadPoolExecutor(threads) as workers):
         results = list(workers.map(lambda folder: ours(epctx, folder), folders))
     if runtime.returncode == 0 and plain:
-        runtime = subprocess.run(["node", script, "--plain"] + folders, check=False)
+        runtime = subprocess.run([sys.executable, script, "cases", "--plain"] + folders,
+                                 check=False)
     if runtime.returncode != 0:
-        sys.exit(f"ort_cases.js ended with exit code {runtime.returncode}")
+        sys.exit(f"ort_run.py ended with exit code {runtime.returncode}")
     return [verdict(*one) for one in zip(cases, folders, results)]
 
 

@@ -25,7 +25,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from make_model import make, unknown  # noqa: E402
 from onnx_schema import ModelProto  # noqa: E402
 
-ORT = "1.30"
+ORT = "1.31"
 FLOAT, INT64, STRING_TYPE, BOOL, DOUBLE = 1, 7, 8, 9, 11
 A_FLOAT, A_INT, A_STRING, A_TENSOR, A_GRAPH, A_INTS = 1, 2, 3, 4, 5, 7
 
@@ -995,12 +995,12 @@ OPERATOR = re.compile("|".join((
     r"Could not find OrtValue with name ''")))
 
 
-def ort_verdicts(program, ep, paths):
+def ort_verdicts(program, ep, paths, *options):
     """path -> (code, text). A model that ends the process counts as refused, with code -1."""
     out = {}
     left = list(paths)
     while left:
-        done = subprocess.run([program, ep], input="\n".join(left).encode() + b"\n",
+        done = subprocess.run([program, ep, *options], input="\n".join(left).encode() + b"\n",
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
         for line in done.stdout.decode("utf-8", "backslashreplace").split("\n"):
             parts = line.split("\t")
@@ -1018,6 +1018,75 @@ def ort_verdicts(program, ep, paths):
             out[rest[0]] = (-1, f"the process ended with {done.returncode}")
         left = rest[1:]
     return out
+
+
+# -- how ORT counts inlined nodes --
+
+NODE_LIMIT = "session.function_expansion_node_limit"
+
+
+def function(m, name, nodes):
+    """From x to y; NODES are (op, domain), a chain."""
+    f = m.functions.add(name=name, domain="mine", input=["x"], output=["y"])
+    for domain, version in (("", 17), ("mine", 1)):
+        f.opset_import.add(domain=domain, version=version)
+    line(f.node, nodes)
+
+
+def line(to, nodes):
+    for i, (op, domain) in enumerate(nodes):
+        to.add(op_type=op, domain=domain, input=[f"t{i}" if i else "x"],
+               output=[f"t{i + 1}" if i + 1 < len(nodes) else "y"])
+
+
+def nested(calls, inner, body):
+    """CALLS calls of outer, which calls F INNER times; F has an If when BODY. With the number of
+    nodes that ORT makes of it: those of a function each time, and those of bodies."""
+    m = new()
+    m.opset_import.add(domain="mine", version=1)
+    value(m.graph.input, "x", dims=(4,)), value(m.graph.output, "y", dims=(4,))
+    line(m.graph.node, [("Outer", "mine")] * calls)
+    function(m, "Outer", [("Relu", "")] + [("F", "mine")] * inner)
+    function(m, "F", [("Neg", "")] * 3)
+    nodes = 3
+    if body:
+        f = m.functions[-1].node
+        f.add(op_type="Greater", input=["x", "x"], output=["many"])
+        f.add(op_type="ReduceMax", input=["x"], output=["most"]).attribute.add(
+            name="keepdims", type=A_INT, i=0)
+        f.add(op_type="Cast", input=["most"], output=["go"]).attribute.add(
+            name="to", type=A_INT, i=BOOL)
+        node = f.add(op_type="If", input=["go"], output=["unused"])
+        for name in ("then_branch", "else_branch"):
+            g = node.attribute.add(name=name, type=A_GRAPH).g
+            g.name = name
+            g.node.add(op_type="Relu", input=["x"], output=[name + "_out"])
+            value(g.output, name + "_out", dims=(4,))
+        nodes += 6
+    return m, calls * (1 + inner + inner * nodes)
+
+
+def inlining(epctx, program, ep, folder):
+    """ORT's limit lets exactly this number through, and of 1,000,000 lint says it."""
+    wrong = []
+    for calls, inner, body in ((1, 1, False), (3, 2, False), (2, 5, True), (7, 1, True)):
+        m, nodes = nested(calls, inner, body)
+        path = os.path.join(folder, "inlining.onnx")
+        with open(path, "wb") as out: out.write(m.SerializeToString())
+        codes = [ort_verdicts(program, ep, [path], NODE_LIMIT, str(n))[path]
+                 for n in (nodes, nodes - 1)]
+        if codes[0][0] != 0 or "node expansion limit" not in codes[1][1]:
+            wrong.append(f"{nodes} nodes: ONNX Runtime says {codes}")
+        more = 1000000 // nodes + 1
+        m, nodes = nested(calls * more, inner, body)
+        with open(path, "wb") as out: out.write(m.SerializeToString())
+        about, message = lint(epctx, path)
+        if about != ["E071"] or f"at least {nodes} nodes" not in message:
+            wrong.append(f"{nodes} nodes: lint says {about} {message}")
+        os.unlink(path)
+    for text in wrong: print("FAIL inlining: " + text)
+    if not wrong: print("ok lint counts inlined nodes as ONNX Runtime does")
+    return not wrong
 
 
 def lint(epctx, path, known=frozenset()):
@@ -1114,7 +1183,8 @@ def main():
           "misuse an operator")
     if not wrong:
         print("ok lint has an error exactly where ONNX Runtime refuses the file")
-    sys.exit(1 if wrong else 0)
+    right = inlining(epctx, program, os.path.abspath(ep), folder)
+    sys.exit(1 if wrong or not right else 0)
 
 
 if __name__ == "__main__":

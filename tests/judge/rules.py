@@ -88,7 +88,8 @@ def check_mutation(rule, file, test, expression, tests):
 
 def main():
     sources = "\n".join(read(path) for path in sorted(
-        ["epctx.h", "epctx_npu.h"] + glob.glob("examples/*/*.[ch]") + glob.glob("examples/*/*.cc")))
+        ["epctx.h", "epctx_npu.h"] + glob.glob("examples/**/*.[ch]", recursive=True) +
+        glob.glob("examples/**/*.cc", recursive=True)))
     seen, states, failed = [], {"tested": 0, "open": 0, "not ours": 0}, False
     tests = {}
     for cells in rows():

@@ -18,6 +18,7 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import cli  # noqa: E402
 import json_schema  # noqa: E402
+import json_values  # noqa: E402
 import lint  # noqa: E402
 from cli import Case, equal, save  # noqa: E402
 import make_model  # noqa: E402
@@ -57,8 +58,12 @@ class Judge:
         answer = json_schema.read(out)
         json_schema.judge(answer)
         equal(answer["command"], arguments[0])
+        json_values.judge(answer, arguments)
         # What people read is the same.
         text = done.stderr.decode(errors="replace")
+        told = [line for line in text.splitlines() if line.startswith("epctx: ") and
+                not line.startswith(("epctx: warning: ", "epctx: note: "))]
+        assert not told or "failures" in answer, (told, answer)
         for failure in answer.get("failures", ()):
             start = re.split(r"[^ -~]|\\", failure["message"], maxsplit=1)[0]
             assert "epctx: " + start in text, (failure, text)
@@ -70,6 +75,15 @@ class Judge:
             self.note(json_schema.name_of(answer), answer)
             if done.returncode == 0:
                 assert "failures" not in answer, answer
+        return answer
+
+    def version(self, code, environment):
+        done = subprocess.run([self.tool, "--version", "--json"], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, env=environment, check=False)
+        equal((done.returncode, done.stderr == b""), (code, code == 0))
+        answer = json_schema.read(done.stdout)
+        json_schema.judge(answer)
+        self.note("version.json", answer)
         return answer
 
     def fails(self, name, code, status, *arguments, has="", cure=None, **members):
@@ -144,6 +158,7 @@ def readers(judge, good, broken):
             shutil.copy(model, "delivery")
         answer = judge.run("lint", *good, *broken, "delivery")
         assert len(answer["files"]) > 2 * len(good), len(answer["files"])
+        equal(sorted(one["file"] for one in answer["failures"]), sorted([*broken]))
         with open("ignored", "w", encoding="utf-8") as out:
             out.write("E004 *_ctx.onnx known\n")
         judge.run("lint", "--ignore", "ignored", "wrong_ctx.onnx")
@@ -280,6 +295,80 @@ def writers(judge):
         equal(made["changes"][0]["after"], {"size": 5000})
 
 
+def version(judge):
+    """--version, with and without ONNX Runtime; `help` lists what the tool has."""
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "epctx.h"),
+              encoding="utf-8") as header:
+        number = re.search(r'EPCTX_VERSION_STRING "(.*)"', header.read()).group(1)
+    with Case("version"):
+        listed = subprocess.run([judge.tool, "help"], stdout=subprocess.PIPE, check=True).stdout
+        plain = subprocess.run([judge.tool, "--version"], stdout=subprocess.PIPE,
+                               check=True).stdout
+        # No folder with a program, a library or a cache: nobody has one.
+        nowhere = dict(os.environ, PATH="/nonexistent", EPCTX_CACHE="/nonexistent")
+        nowhere.pop("EPCTX_ORT_LIBRARY", None)
+        answer = judge.version(0, nowhere)
+        equal((answer["version"], plain.decode()), (number, f"epctx {number}\n"))
+        equal(answer["package"], b"\n  package " in listed)
+        if answer["onnxruntime"] is None:
+            return
+        places = "\n".join(answer["onnxruntime"]["not_taken"])
+        for place in "EPCTX_ORT_LIBRARY: ", "python3: ", "/nonexistent: ":
+            assert answer["onnxruntime"]["library"] or place in places, answer
+        # A library that is named is not opened, but it must be one for this machine.
+        named = os.path.realpath(judge.tool)
+        answer = judge.version(0, dict(nowhere, EPCTX_ORT_LIBRARY=named))
+        equal(answer["onnxruntime"], {"library": named, "found_by": "environment",
+                                      "not_taken": []})
+        answer = judge.version(2, dict(nowhere, EPCTX_ORT_LIBRARY="/nonexistent/lib.so"))
+        equal(answer["onnxruntime"]["library"], None)
+        assert "EPCTX_ORT_LIBRARY /nonexistent/lib.so: " in answer["failures"][0]["message"]
+
+
+def texts(judge):
+    """The same numbers without --json."""
+
+    def both(*arguments):
+        answer = judge.run(*arguments)
+        done = subprocess.run([judge.tool, *arguments], stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, check=False)
+        return answer, done.stdout.decode(errors="replace")
+
+    with Case("text: lint"):
+        answer, text = both("lint", "wrong_ctx.onnx", "plain.onnx", "lost_ctx.onnx")
+        last = text.splitlines()[-1]
+        for key in "errors", "warnings", "hints":
+            assert re.search(rf"\b{answer[key]} {key[:-1]}", last), (key, answer[key], last)
+        for file in answer["files"]:
+            for one in file["findings"]:
+                assert f"{one['id']}" in text and one["fix"] in text, one
+    with Case("text: lint --rules"):
+        answer, text = both("lint", "--rules")
+        equal([line.split(maxsplit=2) for line in text.splitlines()],
+              [[one["id"], one["rule"], one["text"]] for one in answer["rules"]])
+    with Case("text: diff"):
+        answer, text = both("diff", "wrong_ctx.onnx", "model_ctx.onnx")
+        sign = {"changed": "~", "removed": "-", "added": "+", "renamed": ">"}
+        equal([line[0] for line in text.splitlines()],
+              [sign[one["change"]] for one in answer["changes"]])
+    with Case("text: scan"):
+        answer, text = both("scan", "two_ctx.onnx")
+        assert (f"{answer['node_count']} nodes, {answer['ep_node_count']} of them EPContext, "
+                f"{answer['size']} bytes") in text, text
+    with Case("text: weights"):
+        answer, text = both("weights", "plain.onnx", "near.onnx")
+        assert re.search(rf"{answer['weights']} +{answer['bytes']} +together", text), text
+        assert f"stored once: {answer['saved_bytes']} bytes" in text, text
+    with Case("text: dump"):
+        answer, text = both("dump", "plain.onnx")
+        equal([line.split("\t")[0] for line in text.splitlines()],
+              [one["record"] for one in answer["records"]])
+    with Case("text: info"):
+        answer, text = both("info", "model_ctx.onnx")
+        assert re.search(rf"^partitions +{len(answer['partitions'])}$", text, re.M), text
+        assert f"{answer['initializers']} initializer" in text, text
+
+
 def failures(judge):
     fails = judge.fails
     fails("an unknown option", 2, "usage", "info", "--jsno", "plain.onnx", has="--jsno")
@@ -401,6 +490,8 @@ def main():
     good, broken = models()
     readers(judge, good, broken)
     writers(judge)
+    texts(judge)
+    version(judge)
     failures(judge)
     sarif(judge, good, broken)
     complete(judge)

@@ -9,6 +9,10 @@
  *   only_embeds    no fault: refuses context binaries in files
  *   only_virtual   no fault: has no device but the virtual one
  *   registration_hangs
+ *   data_flags_N   OrtEp::GetEpContextDataSupport answers N
+ *   data_flags_fail  it fails
+ *   data_flags_names  ORT 1.30 with one of the four functions behind the callbacks
+ *   data_flags_none   ORT 1.30 without them
  * and those of tests/faults.txt, which epctx-conformance must find. It works on one EP in one
  * process, and keeps its state in static variables.
  */
@@ -26,6 +30,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+#include "ort131.h"
 
 typedef OrtStatus *(*create_fn)(const char *, const OrtApiBase *, const OrtLogger *,
                                 OrtEpFactory **, size_t, size_t *);
@@ -47,8 +53,15 @@ EXPORT OrtStatus *ReleaseEpFactory(OrtEpFactory *factory);
 static const OrtApi *real;
 static const OrtEpApi *real_ep;
 static const OrtModelEditorApi *real_editor;
-static OrtApi api;
-static OrtEpApi ep_api;
+/* As long as ORT's own. */
+static union {
+    OrtApi known;
+    ort131_api whole;
+} api;
+static union {
+    OrtEpApi known;
+    ort131_ep_api whole;
+} ep_api;
 static OrtModelEditorApi editor;
 static OrtEpFactory factory; /* as the good one filled it in */
 static OrtEp ep;             /* the same of the last session: all have the same functions */
@@ -670,6 +683,20 @@ static OrtStatus *ORT_API_CALL no_devices(OrtEpFactory *self,
     return real->CreateStatus(ORT_FAIL, "no driver");
 }
 
+/* The number behind data_flags_, or NULL. */
+static const char *data_flags(void) {
+    static const char name[] = "data_flags_";
+    const char *what = getenv("EPCTX_BAD_EP");
+    return what && strncmp(what, name, sizeof name - 1) == 0 ? what + sizeof name - 1 : NULL;
+}
+
+static OrtStatus *ORT_API_CALL data_support(const OrtEp *self, uint32_t *flags) {
+    (void)self;
+    if (fault("data_flags_fail")) return real->CreateStatus(ORT_EP_FAIL, "the device is asleep");
+    *flags = (uint32_t)strtoul(data_flags(), NULL, 10);
+    return NULL;
+}
+
 /* ------------------------------------------------------------------- sessions */
 
 static atomic_int alive, creating;
@@ -702,6 +729,8 @@ static OrtStatus *ORT_API_CALL create_ep(OrtEpFactory *self,
     if (fault("allocator_of_session")) (*out)->CreateAllocator = NULL;
     if (fault("two_names")) (*out)->GetName = other_name;
     if (fault("dynamic_options")) (*out)->SetDynamicOptions = dynamic_options;
+    if (data_flags() && (*out)->ort_version_supported >= ORT131_API)
+        ((ort131_ep *)(void *)*out)->GetEpContextDataSupport = data_support;
     return NULL;
 }
 
@@ -741,7 +770,7 @@ static void *symbol(const char *name, void *function, size_t size) {
 }
 
 static const OrtEpApi *get_ep_api(void) {
-    return &ep_api;
+    return &ep_api.known;
 }
 
 static const OrtModelEditorApi *get_editor(void) {
@@ -751,32 +780,45 @@ static const OrtModelEditorApi *get_editor(void) {
 static const OrtApiBase *true_base;
 
 static const OrtApi *ORT_API_CALL get_api(uint32_t version) {
-    return true_base->GetApi(version) ? &api : NULL;
+    return true_base->GetApi(version) ? &api.known : NULL;
 }
 
 static const char *ORT_API_CALL get_version(void) {
+    if (fault("data_flags_names") || fault("data_flags_none")) return "1.30.0";
     return true_base->GetVersionString();
+}
+
+static OrtExperimentalFnPtr ORT_API_CALL experimental(const char *name) {
+    if (fault("data_flags_none")) return NULL;
+    return strstr(name, "ReleaseEpContextConfig") ? crash : NULL;
 }
 
 static void between(const OrtApiBase *base) {
     unsigned minor = ORT_API_VERSION;
     (void)sscanf(base->GetVersionString(), "1.%u", &minor);
     true_base = base;
-    real = base->GetApi(minor < ORT_API_VERSION ? minor : ORT_API_VERSION);
+    real = base->GetApi(minor < ORT_API_VERSION ? minor : ORT_API_VERSION); /* one table for all */
     real_ep = real->GetEpApi();
     real_editor = real->GetModelEditorApi();
-    api = *real;
-    ep_api = *real_ep;
+    if (minor < ORT131_API) {
+        api.known = *real;
+        ep_api.known = *real_ep;
+    } else {
+        api.whole = *ort131_api_of(real, minor);
+        ep_api.whole = *ort131_ep_of(real_ep, minor);
+    }
     editor = *real_editor;
-    api.GetEpApi = get_ep_api;
-    api.GetModelEditorApi = get_editor;
-    api.GetSessionOptionsConfigEntries = read_config;
-    api.Graph_GetModelPath = model_path;
-    api.CreateOpAttr = make_attr;
-    api.ReadOpAttr = read_attr;
-    api.GetValueInfoName = value_name;
-    api.CreateStatus = make_status;
-    api.KernelContext_GetOutput = kernel_output;
+    api.known.GetEpApi = get_ep_api;
+    api.known.GetModelEditorApi = get_editor;
+    api.known.GetSessionOptionsConfigEntries = read_config;
+    api.known.Graph_GetModelPath = model_path;
+    api.known.CreateOpAttr = make_attr;
+    api.known.ReadOpAttr = read_attr;
+    api.known.GetValueInfoName = value_name;
+    api.known.CreateStatus = make_status;
+    if (fault("data_flags_names") || fault("data_flags_none"))
+        api.known.GetExperimentalFunction = experimental;
+    api.known.KernelContext_GetOutput = kernel_output;
     editor.CreateNode = make_node;
 }
 

@@ -178,6 +178,7 @@ static bool absent(void) {
 
 const ep_device *ep_device_get(void) {
     static const char *const keys[] = {"ep.dynamic.mode", NULL};
+    static const char *const odd[] = {"colour", "red", "size", NULL};
     static ep_device mistaken;
     static char long_name[200];
     mistaken = device;
@@ -191,6 +192,7 @@ const ep_device *ep_device_get(void) {
     if (mistake("dynamic_keys_alone")) mistaken.dynamic_keys = keys;
     if (mistake("dynamic_fn_alone")) mistaken.dynamic_fn = no_dynamic;
     if (mistake("convert_fn_alone")) mistaken.convert_fn = no_convert;
+    if (mistake("metadata_odd")) mistaken.metadata = odd;
     if (mistake("absent")) mistaken.present_fn = absent;
     return mistake("no_device") ? NULL : &mistaken;
 }

@@ -742,6 +742,9 @@ static bool toy_present(void) {
     return !getenv("TOY_ABSENT");
 }
 
+static const char *const metadata[] = {"hardware_architecture", "abacus", "ep_sdk_version", "1.2.0",
+                                       NULL};
+
 static const ep_device device = {
     "ToyExecutionProvider",
     "epctx tests",
@@ -755,6 +758,7 @@ static const ep_device device = {
     toy_convert,
     option_keys,
     toy_present,
+    metadata,
 };
 
 const ep_device *ep_device_get(void) {

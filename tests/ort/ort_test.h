@@ -40,6 +40,7 @@
 #include "epctx.h"
 #include "onnx_bytes.h"
 #include "examples/conformance/ort_driver.h"
+#include "examples/plugin_ep/ort131.h"
 
 /* How the makefile calls a plugin, and what the system calls the folder for passing files. */
 #if defined(_WIN32)
@@ -193,6 +194,45 @@ ORT_UNUSED static const char *binary_name(const char *stem) {
     static char name[128];
     snprintf(name, sizeof name, "%s_%s.bin", stem, ep->short_name);
     return name;
+}
+
+/* --------------------------------------------- functions with an experimental past */
+
+/* The experimental function of that name, which ORT 1.28 to 1.30 have. A name that is missing is an
+ * error: who goes on without it works with plain files unawares. */
+ORT_UNUSED static bool ort_experimental(const char *name, void *function, size_t size) {
+    OrtExperimentalFnPtr found = ort_version < 28 ? NULL : ort->GetExperimentalFunction(name);
+    if (!found || sizeof found != size) {
+        snprintf(ort_text, sizeof ort_text, "ONNX Runtime %s has no %s",
+                 ort_base->GetVersionString(), name);
+        return false;
+    }
+    memcpy(function, &found, size);
+    return true;
+}
+
+/* The application's callbacks for data of EPContext nodes; NULL takes them away. */
+ORT_UNUSED static bool ort_set_reader(OrtSessionOptions *options, ort131_read_fn callback,
+                                      void *state) {
+    const ort131_api *stable = ort131_api_of(ort, ort_version);
+    OrtStatus *(ORT_API_CALL * set)(OrtSessionOptions *, ort131_read_fn, void *) = NULL;
+    if (stable) set = stable->SessionOptionsSetEpContextDataReadFunc;
+    if (!set && !ort_experimental("OrtApi_SessionOptions_SetEpContextDataReadFunc_SinceV28", &set,
+                                  sizeof set))
+        return false;
+    return ort_ok(set(options, callback, state));
+}
+
+ORT_UNUSED static bool ort_set_writer(OrtModelCompilationOptions *options, ort131_write_fn callback,
+                                      void *state) {
+    const ort131_compile_api *stable = ort131_compile_of(ort_compile, ort_version);
+    OrtStatus *(ORT_API_CALL * set)(OrtModelCompilationOptions *, ort131_write_fn, void *) = NULL;
+    if (stable) set = stable->ModelCompilationOptions_SetEpContextDataWriteFunc;
+    if (!set && !ort_experimental(
+                    "OrtCompileApi_ModelCompilationOptions_SetEpContextDataWriteFunc_SinceV28",
+                    &set, sizeof set))
+        return false;
+    return ort_ok(set(options, callback, state));
 }
 
 /* ------------------------------------------------------------------ models */

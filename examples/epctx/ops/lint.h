@@ -102,10 +102,10 @@ extern "C" {
     X(BODY_ORDER, "E049", "order-in-body", \
       "a body or function reads a value that a later node produces", \
       "sort the nodes: ORT sorts only the main graph") \
-    X(IR_REFUSED, "E050", "ir-version", "no IR version, or one newer than ORT 1.30 reads", \
+    X(IR_REFUSED, "E050", "ir-version", "no IR version, or one newer than ORT 1.31 reads", \
       "write the model with IR version 13 or older") \
     X(OPSET_VERSION, "E051", "opset-version", \
-      "ORT 1.30 does not support this version of an operator set", \
+      "ORT 1.31 does not support this version of an operator set", \
       "convert the model to an older version") \
     X(NO_OPSETS, "E052", "opsets-missing", "the model imports no operator set", \
       "add the opset imports") \
@@ -150,6 +150,17 @@ extern "C" {
       "the context binary is not the one that the build stamp names", \
       "bring back the binary, or compile again, together with the models that share it; if it is " \
       "right: epctx stamp MODEL --in-place") \
+    X(DOUBLED_FUNCTION, "E070", "doubled-function", \
+      "two functions have one identifier: ORT 1.31 refuses the model, older ones use the last", \
+      "remove the one that is not meant") \
+    X(EXPANSION, "E071", "function-expansion", \
+      "inlining functions goes beyond a limit of ORT 1.31; older versions have none", \
+      "make the constants of functions inputs, call fewer functions, or raise the session option " \
+      "that the message names") \
+    X(BODY_INPUT, "E072", "body-input-initializer", \
+      "an input of a Loop's or Scan's body is also an initializer: ORT 1.31 refuses the model, " \
+      "1.30 aborts", \
+      "remove the initializer: the node gives the input its value") \
     X(EPCONTEXT_OPSET, "W001", "epcontext-opset", "com.microsoft is not imported", \
       "add the opset import com.microsoft, version 1 (epctx repair)") \
     X(SOURCE_ABSENT, "W002", "source-absent", "only some EPs accept a node without source", \
@@ -282,9 +293,11 @@ epctx_status epctx_lint_count(const epctx_model *model, const epctx_profile *pro
 epctx_status epctx_lint_verify(const epctx_model *model, const epctx_profile *profile,
                                const uint64_t *allowed, epctx_error *error);
 
-/* The newest version of a domain that ORT 1.30 supports: it rejects newer ones, and imports the
+/* The newest version of a domain that ORT 1.31 supports: it rejects newer ones, and imports the
  * domain itself if the model does not. 0: not one of its domains. */
 int32_t epctx_lint_opset(epctx_str domain);
+/* Whether the node gives the inputs of its body their values one by one, as Loop and Scan do. */
+bool epctx_lint_gives_inputs(const epctx_model *model, const epctx_node_view *node);
 /* Whether the schema of EPContext allows tensors of this type of elements. */
 bool epctx_lint_allows(int32_t elem_type);
 

@@ -1,4 +1,4 @@
-/* lint_function.c - functions, their calls and their nodes; the order of nodes. */
+/* lint_function.c - the list of functions and their calls; the order of nodes. */
 #include "lint_internal.h"
 
 /* -- order -- */
@@ -83,180 +83,218 @@ lint_callee *lint_callee_at(const linter *l, size_t i) {
     return (lint_callee *)l->callees.items + i;
 }
 
-/* By what calls find functions, in `out`; empty when it is too long. */
-static epctx_str lint_call_key(char out[LINT_MESSAGE], epctx_str domain, epctx_str name,
-                               epctx_str overload) {
-    epctx_text text = epctx_text_of(out, LINT_MESSAGE);
-    epctx_text_put(&text, domain);
-    epctx_text_put_char(&text, '\n');
-    epctx_text_put(&text, name);
-    epctx_text_put_char(&text, '\n');
-    epctx_text_put(&text, overload);
-    return text.cut ? epctx_str_of("") : epctx_text_str(&text);
-}
-
 /* The function that a node calls: its position, or EPCTX_MAP_NONE. */
 uint32_t lint_callee_of(const linter *l, const epctx_node_view *node) {
-    char out[LINT_MESSAGE];
-    return l->callees.count == 0
-               ? EPCTX_MAP_NONE
-               : epctx_map_get(&l->functions,
-                               lint_call_key(out, node->domain, node->op_type, node->overload));
+    epctx_str id = epctx_str_of(NULL);
+    if (l->callees.count > 0)
+        id = ops_function_id(l->identifier, l->identifier_size, node->domain, node->op_type,
+                             node->overload);
+    return id.data == NULL ? EPCTX_MAP_NONE : epctx_map_get(&l->functions, id);
 }
 
-/* The functions that nodes call, as edges; bodies belong to their node. */
-static epctx_status lint_calls(linter *l, epctx_cursor nodes, uint32_t caller, epctx_list *calls) {
+static uint64_t lint_sum(uint64_t a, uint64_t b) {
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+static uint64_t lint_product(uint64_t a, uint64_t b) {
+    return b > 0 && a > UINT64_MAX / b ? UINT64_MAX : a * b;
+}
+
+/* The bytes of a tensor's fields. */
+static uint64_t lint_tensor_bytes(epctx_view tensor) {
+    epctx_cursor it = epctx_view_fields(tensor, 0);
+    epctx_field field;
+    uint64_t bytes = 0;
+    while (epctx_next_field(&it, &field))
+        if (field.wire == EPCTX_WIRE_LEN) bytes += field.body.size;
+    return bytes;
+}
+
+/* The functions that nodes call, as edges; bodies belong to their node. `caller` is a function
+ * whose nodes and constants are counted, or the main graph. */
+static epctx_status lint_calls(linter *l, epctx_view graph, uint32_t list, uint32_t caller,
+                               epctx_list *calls) {
+    lint_callee none;
+    lint_callee *owner = caller < l->callees.count ? lint_callee_at(l, caller) : &none;
+    epctx_cursor nodes = epctx_view_fields(graph, list);
+    epctx_cursor tensors = epctx_view_fields(
+        graph, list == EPCTX_FIELD_GRAPH_NODE ? EPCTX_FIELD_GRAPH_INITIALIZER : UINT32_MAX);
     epctx_node_view node;
+    epctx_view view;
+    memset(&none, 0, sizeof none);
+    while (epctx_next_view(&tensors, &view)) owner->bytes += lint_tensor_bytes(view);
     while (epctx_next_node(&nodes, &node)) {
         uint32_t callee = lint_callee_of(l, &node);
         epctx_cursor attrs = epctx_node_attrs(&node);
-        epctx_view attr;
+        owner->nodes++;
         if (callee != EPCTX_MAP_NONE) OPS_TRY(lint_add_edge(l, calls, callee, caller));
-        while (epctx_next_view(&attrs, &attr)) {
-            epctx_cursor parts = epctx_view_fields(attr, 0);
+        while (epctx_next_view(&attrs, &view)) {
+            epctx_cursor parts = epctx_view_fields(view, 0);
             epctx_field field;
-            while (epctx_next_field(&parts, &field)) {
-                if (lint_is_body(&field)) {
-                    OPS_TRY(lint_calls(l, epctx_view_fields(field.body, EPCTX_FIELD_GRAPH_NODE),
-                                       caller, calls));
-                }
-            }
+            while (epctx_next_field(&parts, &field))
+                if (lint_is_body(&field))
+                    OPS_TRY(lint_calls(l, field.body, EPCTX_FIELD_GRAPH_NODE, caller, calls));
+                else if (field.wire == EPCTX_WIRE_LEN && (field.number == EPCTX_FIELD_ATTR_T ||
+                                                          field.number == EPCTX_FIELD_ATTR_TENSORS))
+                    owner->bytes += lint_tensor_bytes(field.body);
         }
     }
     return EPCTX_OK;
 }
 
-/* Marks what node `main` reaches. */
-static epctx_status lint_mark_called(linter *l, const epctx_list *calls, uint32_t main) {
+/* The calls of node n, `calls[start[n]]` to `calls[start[n + 1] - 1]`. */
+typedef struct lint_call_graph {
     uint32_t *start;
+    lint_edge *calls;
+    uint32_t main; /* the node that is the main graph, the last one */
+} lint_call_graph;
+
+/* Marks what the main graph reaches. */
+static epctx_status lint_mark_called(linter *l, const lint_call_graph *graph) {
     uint32_t *stack;
-    lint_edge *sorted;
     size_t top = 0;
     uint32_t i;
-    OPS_TRY(ops_array(&l->arena, (size_t)main + 2, sizeof *start, &start, l->error));
-    OPS_TRY(ops_array(&l->arena, (size_t)main + 2, sizeof *stack, &stack, l->error));
-    OPS_TRY(ops_array(&l->arena, calls->count + 1, sizeof *sorted, &sorted, l->error));
-    lint_sort_edges((const lint_edge *)calls->items, calls->count, false, main + 1, start, sorted);
-    stack[top++] = main;
+    OPS_TRY(ops_array(&l->arena, (size_t)graph->main + 2, sizeof *stack, &stack, l->error));
+    stack[top++] = graph->main;
     while (top > 0) {
         uint32_t n = stack[--top];
-        for (i = start[n]; i < start[n + 1]; i++) {
-            lint_callee *callee = lint_callee_at(l, sorted[i].from);
+        for (i = graph->start[n]; i < graph->start[n + 1]; i++) {
+            lint_callee *callee = lint_callee_at(l, graph->calls[i].from);
             if (!callee->called) {
                 callee->called = true;
-                stack[top++] = sorted[i].from;
+                stack[top++] = graph->calls[i].from;
             }
         }
     }
     return EPCTX_OK;
 }
 
-/* ORT takes the last function of a name. */
+/* -- what ORT makes of the calls -- */
+
+/* One of ORT's two limits, and what the model needs of it. */
+typedef struct lint_limit {
+    const char *format; /* needed, most, name of the function, times it is expanded */
+    uint64_t most;
+    uint64_t needed;
+    uint64_t peak; /* of the function that needs most */
+    const lint_callee *callee;
+} lint_limit;
+
+static void lint_need(lint_limit *limit, const lint_callee *callee, uint64_t each) {
+    uint64_t all = lint_product(callee->times, each);
+    limit->needed = lint_sum(limit->needed, all);
+    if (all > limit->peak) {
+        limit->peak = all;
+        limit->callee = callee;
+    }
+}
+
+/* ORT replaces each call of a function by its nodes, again and again, and counts nodes and bytes of
+ * what it puts in. Two things are less here than there: a constant may come by an attribute of the
+ * call, and names get longer. Functions of ORT's own domains may be operators that it has. */
+static void lint_limits(linter *l) {
+    lint_limit limits[2] = {
+        {"inlining functions makes at least %u nodes, ONNX Runtime 1.31 allows %u "
+         "(session.function_expansion_node_limit): '%S' is expanded %u times",
+         1000000, 0, 0, NULL},
+        {"inlining functions copies at least %u bytes of constants, ONNX Runtime 1.31 allows %u "
+         "(session.function_expansion_byte_limit): '%S' is expanded %u times",
+         UINT64_C(1) << 30, 0, 0, NULL}};
+    size_t i;
+    for (i = 0; i < l->callees.count; i++) {
+        const lint_callee *callee = lint_callee_at(l, i);
+        lint_need(&limits[0], callee, callee->nodes);
+        lint_need(&limits[1], callee, callee->bytes);
+    }
+    for (i = 0; i < 2; i++) {
+        const lint_limit *limit = &limits[i];
+        if (limit->needed > limit->most) {
+            lint_say(l, EPCTX_RULE_EXPANSION, limit->callee->view.name, NULL, limit->format,
+                     limit->needed, limit->most, &limit->callee->view.name, limit->callee->times);
+        }
+    }
+}
+
+/* Counts how often each function is expanded; `order` has those that are called before the
+ * callers. */
+static epctx_status lint_expansion(linter *l, const lint_call_graph *graph, const uint32_t *order) {
+    uint32_t *at;
+    uint32_t i;
+    uint32_t k;
+    OPS_TRY(ops_array(&l->arena, (size_t)graph->main + 1, sizeof *at, &at, l->error));
+    for (i = 0; i <= graph->main; i++) at[order[i]] = i;
+    for (i = graph->main + 1; i-- > 0;) {
+        uint64_t times = at[i] == graph->main ? 1 : lint_callee_at(l, at[i])->times;
+        for (k = graph->start[at[i]]; k < graph->start[at[i] + 1]; k++) {
+            lint_callee *callee = lint_callee_at(l, graph->calls[k].from);
+            if (epctx_lint_opset(callee->view.domain) == 0)
+                callee->times = lint_sum(callee->times, times);
+        }
+    }
+    lint_limits(l);
+    return EPCTX_OK;
+}
+
+/* -- the list of functions -- */
+
+/* Of two functions of one identifier, ORT before 1.31 takes the last. */
 static epctx_status lint_add_callee(linter *l, const epctx_function_view *view) {
-    char out[LINT_MESSAGE];
-    epctx_str key = lint_call_key(out, view->domain, view->name, view->overload);
-    uint32_t before;
+    epctx_str id = ops_function_id(l->identifier, l->identifier_size, view->domain, view->name,
+                                   view->overload);
+    uint32_t before = epctx_map_get(&l->functions, id);
     lint_callee *callee;
     OPS_TRY(lint_append(l, &l->callees, sizeof *callee, &callee));
     callee->view = *view;
-    callee->called = key.size == 0; /* too long to look for */
-    if (key.size == 0) return EPCTX_OK;
-    before = epctx_map_get(&l->functions, key);
-    if (before != EPCTX_MAP_NONE) lint_callee_at(l, before)->replaced = true;
-    key.data = epctx_arena_copy(&l->arena, key);
-    return key.data != NULL ? lint_set(l, &l->functions, key, (uint32_t)l->callees.count - 1)
-                            : ops_nomem(&l->arena, l->error);
+    if (before != EPCTX_MAP_NONE) {
+        lint_callee_at(l, before)->replaced = true;
+        lint_say(l, EPCTX_RULE_DOUBLED_FUNCTION, view->name, NULL,
+                 "there are two functions '%S' (domain:name:overload)", &id);
+    }
+    id.data = epctx_arena_copy(&l->arena, id);
+    return id.data != NULL ? lint_set(l, &l->functions, id, (uint32_t)l->callees.count - 1)
+                           : ops_nomem(&l->arena, l->error);
 }
 
-/* Lists the functions, and which of them the main graph calls, itself or through others. */
-epctx_status lint_callees(linter *l) {
+static epctx_status lint_list_functions(linter *l) {
     epctx_cursor it = epctx_model_functions(l->model);
     epctx_function_view function;
-    epctx_list calls;
-    uint32_t *order;
-    uint32_t main;
-    uint32_t i;
-    bool circle;
+    while (epctx_next_function(&it, &function)) {
+        size_t size = ops_function_id_size(function.domain, function.name, function.overload);
+        if (size > l->identifier_size) l->identifier_size = size;
+    }
+    OPS_TRY(ops_array(&l->arena, l->identifier_size, 1, &l->identifier, l->error));
+    it = epctx_model_functions(l->model);
     while (epctx_next_function(&it, &function)) OPS_TRY(lint_add_callee(l, &function));
-    if (l->callees.count == 0) return EPCTX_OK;
-    memset(&calls, 0, sizeof calls);
-    main = (uint32_t)l->callees.count;
-    OPS_TRY(lint_calls(l, epctx_graph_nodes(epctx_model_graph(l->model)), main, &calls));
-    for (i = 0; i < main; i++)
-        OPS_TRY(lint_calls(l, epctx_function_nodes(&lint_callee_at(l, i)->view), i, &calls));
-    OPS_TRY(ops_array(&l->arena, l->callees.count + 1, sizeof *order, &order, l->error));
-    OPS_TRY(lint_ort_order(l, &calls, main + 1, order, &circle));
-    if (circle) {
-        lint_say(l, EPCTX_RULE_RECURSION, epctx_str_of(""), NULL,
-                 "a function calls itself through others");
-    }
-    return lint_mark_called(l, &calls, main);
-}
-
-/* -- functions themselves -- */
-
-/* Inputs and outputs of every function, whether something calls it or not. */
-static epctx_status lint_parameters(linter *l, epctx_view function, lint_frame *scope) {
-    epctx_cursor it = epctx_view_fields(function, EPCTX_FIELD_FUNCTION_INPUT);
-    epctx_map outputs;
-    epctx_str name;
-    epctx_map_init(&outputs, &l->arena);
-    while (epctx_next_str(&it, &name)) {
-        if (name.size == 0) {
-            lint_say(l, EPCTX_RULE_NO_VALUE_NAME, name, NULL,
-                     "an input of the function has no "
-                     "name");
-        }
-    }
-    it = epctx_view_fields(function, EPCTX_FIELD_FUNCTION_OUTPUT);
-    while (epctx_next_str(&it, &name)) {
-        uint32_t made = epctx_map_get(&scope->names, name);
-        if (made == EPCTX_MAP_NONE || name.size == 0) {
-            lint_say(l, EPCTX_RULE_OUTPUT_UNDEFINED, name, NULL,
-                     "nothing produces output '%S' of the function", &name);
-        } else if (made == 0 || ops_has(&outputs, name)) {
-            lint_say(l, EPCTX_RULE_FUNCTION_FORM, name, NULL,
-                     made == 0 ? "output '%S' of the function is one of its inputs"
-                               : "'%S' is an output of the function twice",
-                     &name);
-        }
-        OPS_TRY(lint_set(l, &outputs, name, 1));
-    }
     return EPCTX_OK;
 }
 
-epctx_status lint_function(linter *l, const lint_callee *callee) {
-    epctx_view function = callee->view.view;
-    lint_frame scope;
-    epctx_cursor it;
-    epctx_str name;
-    memset(&scope, 0, sizeof scope);
-    l->graph = callee->view.name;
-    l->in_function = true;
-    l->unread = callee->replaced;
-    l->demoted = callee->replaced ? EPCTX_RULE_IDLE_FUNCTION : EPCTX_RULE_COUNT;
-    OPS_TRY(lint_opsets(l, epctx_view_fields(function, EPCTX_FIELD_FUNCTION_OPSET_IMPORT)));
-    epctx_map_init(&scope.names, &l->arena);
-    epctx_map_init(&scope.used, &l->arena);
-    l->demoted = callee->called ? l->demoted : EPCTX_RULE_IDLE_FUNCTION;
-    it = epctx_view_fields(function, EPCTX_FIELD_FUNCTION_INPUT);
-    while (epctx_next_str(&it, &name))
-        OPS_TRY(lint_set(l, &scope.names, name, 0)); /* ORT takes a name that is there twice */
-    if (callee->view.output_count == 0) {
-        lint_say(l, EPCTX_RULE_FUNCTION_FORM, callee->view.name, NULL,
-                 "the function has no outputs");
-    }
-    OPS_TRY(lint_scope_nodes(l, &scope, epctx_view_fields(function, EPCTX_FIELD_FUNCTION_NODE)));
-    OPS_TRY(lint_note_list(
-        l, &scope, function,
-        EPCTX_FIELD_FUNCTION_VALUE_INFO)); /* value_info, of inputs and outputs, too */
-    OPS_TRY(lint_nodes(l, &scope, epctx_view_fields(function, EPCTX_FIELD_FUNCTION_NODE),
-                       epctx_view_none()));
-    l->demoted = callee->replaced ? EPCTX_RULE_IDLE_FUNCTION : EPCTX_RULE_COUNT;
-    OPS_TRY(lint_parameters(l, function, &scope));
-    l->demoted = EPCTX_RULE_COUNT;
-    l->unread = false;
-    l->in_function = false;
-    l->graph = epctx_str_of("");
+/* Lists the functions, which of them the main graph calls, itself or through others, and how often
+ * ORT expands them. */
+epctx_status lint_callees(linter *l) {
+    lint_call_graph graph;
+    epctx_list calls;
+    uint32_t *order;
+    uint32_t i;
+    bool circle;
+    if (epctx_cursor_count(epctx_model_functions(l->model)) == 0) return EPCTX_OK;
+    OPS_TRY(lint_list_functions(l));
+    memset(&calls, 0, sizeof calls);
+    graph.main = (uint32_t)l->callees.count;
+    OPS_TRY(lint_calls(l, epctx_model_graph(l->model).view, EPCTX_FIELD_GRAPH_NODE, graph.main,
+                       &calls));
+    for (i = 0; i < graph.main; i++)
+        OPS_TRY(
+            lint_calls(l, lint_callee_at(l, i)->view.view, EPCTX_FIELD_FUNCTION_NODE, i, &calls));
+    OPS_TRY(ops_array(&l->arena, (size_t)graph.main + 2, sizeof *order, &order, l->error));
+    OPS_TRY(lint_ort_order(l, &calls, graph.main + 1, order, &circle));
+    OPS_TRY(
+        ops_array(&l->arena, (size_t)graph.main + 2, sizeof *graph.start, &graph.start, l->error));
+    OPS_TRY(ops_array(&l->arena, calls.count + 1, sizeof *graph.calls, &graph.calls, l->error));
+    lint_sort_edges((const lint_edge *)calls.items, calls.count, false, graph.main + 1, graph.start,
+                    graph.calls);
+    OPS_TRY(lint_mark_called(l, &graph));
+    if (!circle) return lint_expansion(l, &graph, order);
+    lint_say(l, EPCTX_RULE_RECURSION, epctx_str_of(""), NULL,
+             "a function calls itself through others");
     return EPCTX_OK;
 }

@@ -4,12 +4,6 @@
 
 /* -- names -- */
 
-/* An attribute's field that holds a graph. */
-bool lint_is_body(const epctx_field *field) {
-    return field->wire == EPCTX_WIRE_LEN &&
-           (field->number == EPCTX_FIELD_ATTR_G || field->number == EPCTX_FIELD_ATTR_GRAPHS);
-}
-
 /* The main graph, whose nodes ORT sorts; not that of a function, and no training graph. */
 bool lint_is_main(const linter *l, const lint_frame *scope) {
     return scope->outer == NULL && !l->in_function;
@@ -555,6 +549,7 @@ epctx_status lint_nodes(linter *l, lint_frame *scope, epctx_cursor nodes, epctx_
             if (name.size > 0) OPS_TRY(lint_read(l, scope, node.name, name));
         if (epctx_str_is(node.op_type, EPCTX_OP_TYPE)) OPS_TRY(lint_epnode(l, scope, &node, graph));
         OPS_TRY(lint_devices(l, &node));
+        scope->node = &node;
         OPS_TRY(lint_bodies(l, &node, scope));
     }
     return EPCTX_OK;
@@ -791,6 +786,38 @@ LINT_APART static epctx_status lint_initializers(linter *l, lint_frame *scope, e
     return EPCTX_OK;
 }
 
+/* Of opset 8, Scan has an input more than its body. */
+bool epctx_lint_gives_inputs(const epctx_model *model, const epctx_node_view *node) {
+    if (node->domain.size > 0 && !epctx_str_is(node->domain, "ai.onnx")) return false;
+    return epctx_str_is(node->op_type, "Loop") ||
+           (epctx_str_is(node->op_type, "Scan") && epctx_model_opset(model, epctx_str_of("")) > 8);
+}
+
+/* ORT gives values to those inputs of a body that are no initializers; `scope` has the names of
+ * both. */
+static void lint_body_inputs(linter *l, const lint_frame *scope, epctx_view graph) {
+    const epctx_node_view *node =
+        scope->outer != NULL && !scope->joined ? scope->outer->node : NULL;
+    epctx_cursor it = epctx_view_fields(graph, EPCTX_FIELD_GRAPH_INPUT);
+    uint64_t all = 0;
+    uint64_t constant = 0;
+    epctx_str name = epctx_str_of("");
+    epctx_value_view value;
+    if (node == NULL || !epctx_lint_gives_inputs(l->model, node)) return;
+    for (; epctx_next_value(&it, &value); all++) {
+        if (!lint_is_initializer(scope, value.name)) continue;
+        constant++;
+        name = value.name;
+    }
+    if (constant > 0 && all - constant != node->input_count) {
+        lint_say(
+            l, EPCTX_RULE_BODY_INPUT, node->name, NULL,
+            "the %S gives its body %u inputs, but %u of the body's %u inputs are initializers, "
+            "such as '%S'",
+            &node->op_type, (uint64_t)node->input_count, constant, all, &name);
+    }
+}
+
 /* Everything about a graph but what needs to know its readers. `scope` has its surroundings. */
 static epctx_status lint_judge_frame(linter *l, lint_frame *scope, epctx_view graph) {
     bool body = scope->outer != NULL && !scope->joined;
@@ -803,6 +830,7 @@ static epctx_status lint_judge_frame(linter *l, lint_frame *scope, epctx_view gr
     epctx_map_init(&scope->names, &l->arena);
     epctx_map_init(&scope->used, &l->arena);
     OPS_TRY(lint_scope_values(l, scope, graph));
+    lint_body_inputs(l, scope, graph);
     OPS_TRY(lint_scope_nodes(l, scope, epctx_view_fields(graph, EPCTX_FIELD_GRAPH_NODE)));
     OPS_TRY(lint_declared(l, scope, graph));
     OPS_TRY(lint_nodes(l, scope, epctx_view_fields(graph, EPCTX_FIELD_GRAPH_NODE), graph));

@@ -35,9 +35,11 @@ typedef struct linter {
     epctx_map party_of;
     epctx_map epnode_names;
     epctx_map unknown_sources;
-    epctx_map imports;    /* domain -> 1, or 2 for a version that ORT does not support */
-    epctx_map functions;  /* domain, name, overload -> position in the list */
-    epctx_list callees;   /* lint_callee */
+    epctx_map imports;   /* domain -> 1, or 2 for a version that ORT does not support */
+    epctx_map functions; /* ops_function_id -> position in the list */
+    epctx_list callees;  /* lint_callee */
+    char *identifier;    /* for one of theirs; the longest fits */
+    size_t identifier_size;
     epctx_map idle_files; /* location -> number of unread initializers that name it */
     epctx_map body_files; /* locations in subgraphs, where ORT checks all files */
     epctx_dependency *files;
@@ -65,7 +67,10 @@ typedef struct lint_judged {
 typedef struct lint_callee {
     epctx_function_view view;
     bool called;
-    bool replaced; /* by a later one of the same name */
+    bool replaced;  /* by a later one of the same identifier */
+    uint64_t nodes; /* of its own, those of bodies included */
+    uint64_t bytes; /* of its own constants */
+    uint64_t times; /* that ORT expands it, at most UINT64_MAX */
 } lint_callee;
 
 /* Node `to` reads what node `from` produces. */
@@ -89,6 +94,7 @@ typedef struct lint_constant_note {
 /* A graph whose nodes are being checked. */
 typedef struct lint_frame {
     struct lint_frame *outer;
+    const epctx_node_view *node; /* the current one */
     epctx_map names;    /* value -> 0: input, 1: initializer, else 2 + position of its producer */
     epctx_map used;     /* initializers that something reads */
     uint32_t at;        /* position of the current node */
@@ -125,6 +131,11 @@ void lint_attr_text(char out[LINT_ATTR_TEXT], epctx_str name);
 /* Opset imports of the model or of a function. For each domain the last one counts, as in ORT. */
 epctx_status lint_opsets(linter *l, epctx_cursor imports);
 epctx_status lint_domain(linter *l, const epctx_node_view *node, bool inner);
+bool lint_is_body(const epctx_field *field);
+/* Singular fields that occur twice, and strings that are not UTF-8. `node`: the innermost node. */
+void lint_fields(linter *l, epctx_kind type, epctx_view message, epctx_str node, epctx_str attr);
+/* What the model itself has besides its graph. */
+epctx_status lint_model(linter *l);
 
 /* -- lint_function.c -- */
 
@@ -133,7 +144,6 @@ epctx_status lint_callees(linter *l);
 lint_callee *lint_callee_at(const linter *l, size_t i);
 /* The function that a node calls: its position, or EPCTX_MAP_NONE. */
 uint32_t lint_callee_of(const linter *l, const epctx_node_view *node);
-epctx_status lint_function(linter *l, const lint_callee *callee);
 epctx_status lint_add_edge(linter *l, epctx_list *edges, uint32_t from, uint32_t to);
 /* Orders nodes as ORT does. `order` gets the position of each; UINT32_MAX for nodes in a cycle and
  * those that depend on one. */
@@ -145,9 +155,12 @@ epctx_status lint_ort_order(linter *l, const epctx_list *edges, uint32_t nodes, 
 epctx_status lint_graph(linter *l, epctx_view graph, lint_frame *outer);
 /* Whether this is the main graph, whose nodes ORT sorts. */
 bool lint_is_main(const linter *l, const lint_frame *scope);
-bool lint_is_body(const epctx_field *field);
 epctx_status lint_scope_nodes(linter *l, lint_frame *scope, epctx_cursor nodes);
 epctx_status lint_nodes(linter *l, lint_frame *scope, epctx_cursor nodes, epctx_view graph);
+
+/* -- lint_callee.c -- */
+
+epctx_status lint_function(linter *l, const lint_callee *callee);
 
 /* -- lint_tensor.c -- */
 

@@ -203,6 +203,26 @@ static inline epctx_status ops_remove_views(epctx_model *model, const epctx_list
     return EPCTX_OK;
 }
 
+/* -- functions -- */
+
+/* ORT's identifier of a function, by which calls find it: "domain:name", ":overload" behind it
+ * unless that is empty. Without data when it does not fit into `out`. */
+static inline epctx_str ops_function_id(char *out, size_t capacity, epctx_str domain,
+                                        epctx_str name, epctx_str overload) {
+    epctx_text text = epctx_text_of(out, capacity);
+    epctx_text_put(&text, domain);
+    epctx_text_put_char(&text, ':');
+    epctx_text_put(&text, name);
+    if (overload.size > 0) epctx_text_put_char(&text, ':');
+    epctx_text_put(&text, overload);
+    return text.cut ? epctx_str_of(NULL) : epctx_text_str(&text);
+}
+
+/* Bytes that hold any identifier of these parts. */
+static inline size_t ops_function_id_size(epctx_str domain, epctx_str name, epctx_str overload) {
+    return domain.size + name.size + overload.size + sizeof "::";
+}
+
 /* -- the names that a graph defines: inputs, initializers, outputs of nodes -- */
 
 typedef struct ops_definitions {

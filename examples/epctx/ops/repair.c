@@ -280,6 +280,27 @@ typedef struct repair_entry_list {
     const char *what;
 } repair_entry_list;
 
+/* A text of a message; the last one counts. */
+static epctx_str repair_text(epctx_view view, uint32_t number) {
+    epctx_cursor strings = epctx_view_fields(view, number);
+    epctx_str text = epctx_str_of(NULL);
+    while (epctx_next_str(&strings, &text)) {
+    }
+    return text;
+}
+
+static epctx_status repair_function_id(repair *r, epctx_view view, epctx_str *id,
+                                       epctx_error *error) {
+    epctx_str domain = repair_text(view, EPCTX_FIELD_FUNCTION_DOMAIN);
+    epctx_str name = repair_text(view, EPCTX_FIELD_FUNCTION_NAME);
+    epctx_str overload = repair_text(view, EPCTX_FIELD_FUNCTION_OVERLOAD);
+    size_t size = ops_function_id_size(domain, name, overload);
+    char *text;
+    OPS_TRY(ops_array(r->arena, size, 1, &text, error));
+    *id = ops_function_id(text, size, domain, name, overload);
+    return EPCTX_OK;
+}
+
 /* Entries that equal the one before of that name go; others are not ours to choose. `node` is
  * around the list, or empty. */
 static epctx_status repair_equal(repair *r, const repair_entry_list *list, epctx_view owner,
@@ -292,13 +313,12 @@ static epctx_status repair_equal(repair *r, const repair_entry_list *list, epctx
     memset(&gone, 0, sizeof gone);
     epctx_map_init(&names, r->arena);
     while (epctx_next_view(&it, &view)) {
-        epctx_cursor strings = epctx_view_fields(view, list->field);
-        epctx_str name = epctx_str_of(NULL);
+        epctx_str name = repair_text(view, list->field);
         uint32_t at;
-        while (epctx_next_str(&strings, &name)) { /* the last one counts */
-        }
         if (list->rule == EPCTX_RULE_DOUBLED_OPSET && name.size == 0)
             name = epctx_str_of("ai.onnx");
+        if (list->rule == EPCTX_RULE_DOUBLED_FUNCTION)
+            OPS_TRY(repair_function_id(r, view, &name, error));
         at = epctx_map_get(&names, name);
         if (at == EPCTX_MAP_NONE || !epctx_view_equal(ops_view_at(&all, at), view)) {
             OPS_TRY(ops_put(&names, name, (uint32_t)all.count, error));
@@ -319,6 +339,8 @@ static epctx_status repair_entries(repair *r, epctx_error *error) {
          "the import of"},
         {EPCTX_RULE_DOUBLED_METADATA, EPCTX_FIELD_MODEL_METADATA_PROPS, EPCTX_FIELD_PAIR_KEY,
          "metadata"},
+        {EPCTX_RULE_DOUBLED_FUNCTION, EPCTX_FIELD_MODEL_FUNCTIONS, EPCTX_FIELD_FUNCTION_NAME,
+         "function"},
         {EPCTX_RULE_DOUBLED_INFO, EPCTX_FIELD_GRAPH_VALUE_INFO, EPCTX_FIELD_VALUE_NAME,
          "value_info"},
         {EPCTX_RULE_REDEFINED, EPCTX_FIELD_GRAPH_INITIALIZER, EPCTX_FIELD_TENSOR_NAME,
@@ -326,7 +348,7 @@ static epctx_status repair_entries(repair *r, epctx_error *error) {
     size_t i;
     for (i = 0; i < sizeof lists / sizeof lists[0]; i++) {
         epctx_view owner =
-            i < 2 ? epctx_model_read(r->model).view : epctx_model_graph(r->model).view;
+            i < 3 ? epctx_model_read(r->model).view : epctx_model_graph(r->model).view;
         if (r->wanted[lists[i].rule] && r->found[lists[i].rule] > 0)
             OPS_TRY(repair_equal(r, &lists[i], owner, epctx_str_of(NULL), error));
     }
@@ -338,6 +360,45 @@ static epctx_status repair_doubled_attributes(repair *r, const epctx_node_view *
     static const repair_entry_list list = {EPCTX_RULE_DOUBLED_ATTRIBUTE, EPCTX_FIELD_NODE_ATTRIBUTE,
                                            EPCTX_FIELD_ATTR_NAME, "attribute"};
     return repair_equal(r, &list, node->view, node->name, error);
+}
+
+/* -- inputs of bodies -- */
+
+/* Initializers of inputs that the node gives their values; with more inputs than it gives, only the
+ * author knows which. */
+static epctx_status repair_body(repair *r, const epctx_node_view *node, epctx_view body,
+                                epctx_error *error) {
+    epctx_cursor it = epctx_view_fields(body, EPCTX_FIELD_GRAPH_INPUT);
+    epctx_value_view value;
+    epctx_tensor_view tensor;
+    epctx_map inputs;
+    epctx_list gone;
+    memset(&gone, 0, sizeof gone);
+    epctx_map_init(&inputs, r->arena);
+    if (epctx_cursor_count(it) != node->input_count) return EPCTX_OK;
+    while (epctx_next_value(&it, &value)) OPS_TRY(ops_put(&inputs, value.name, 1, error));
+    it = epctx_view_fields(body, EPCTX_FIELD_GRAPH_INITIALIZER);
+    while (epctx_next_tensor(&it, &tensor)) {
+        if (!ops_has(&inputs, tensor.name)) continue;
+        OPS_TRY(ops_add_view(&gone, r->arena, tensor.view, error));
+        repair_say(r, EPCTX_RULE_BODY_INPUT, node->name,
+                   "initializer '%S' of the body was removed: the %S gives this input its value",
+                   &tensor.name, &node->op_type);
+    }
+    return ops_remove_views(r->model, &gone, error);
+}
+
+static epctx_status repair_body_inputs(repair *r, epctx_error *error) {
+    epctx_walk walk;
+    epctx_node_view node;
+    epctx_walk_begin(&walk, r->model);
+    while (epctx_walk_next(&walk, &node)) {
+        epctx_attr_view attr;
+        if (epctx_lint_gives_inputs(r->model, &node) &&
+            epctx_node_find_attr(&node, "body", &attr) && epctx_view_exists(attr.g))
+            OPS_TRY(repair_body(r, &node, attr.g, error));
+    }
+    return EPCTX_OK;
 }
 
 /* -- files -- */
@@ -885,9 +946,11 @@ static const repairer repairers[] = {
     {EPCTX_RULE_DOUBLED_FIELD, repair_doubled_fields, NULL, false, true},
     {EPCTX_RULE_DOUBLED_OPSET, repair_entries, NULL, false, false},
     {EPCTX_RULE_DOUBLED_METADATA, repair_entries, NULL, false, false},
+    {EPCTX_RULE_DOUBLED_FUNCTION, repair_entries, NULL, false, false},
     {EPCTX_RULE_DOUBLED_INFO, repair_entries, NULL, false, false},
     {EPCTX_RULE_REDEFINED, repair_entries, NULL, false, false},
     {EPCTX_RULE_DOUBLED_ATTRIBUTE, NULL, repair_doubled_attributes, false, false},
+    {EPCTX_RULE_BODY_INPUT, repair_body_inputs, NULL, false, false},
     {EPCTX_RULE_WRONG_DOMAIN, NULL, repair_domain, false, true},
     {EPCTX_RULE_EPCONTEXT_OPSET, repair_import, NULL, false, false},
     {EPCTX_RULE_NO_OPSET, repair_imports, NULL, true, false},

@@ -1,9 +1,11 @@
-/* What the child process does: opens ONNX Runtime and the EP, then the job. */
+/* What the jobs of the child process share: ONNX Runtime and the EP, opened, and sessions. */
 #define _GNU_SOURCE
 #include "child.h"
 
-#include "../ops/dims.h"
+#include "ops/dims.h"
 
+#include <dlfcn.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -32,16 +34,34 @@ bool child_refused(child *c) {
 
 /* ---------------------------------------------------------------- opening */
 
+/* The file that the loader took for a name. */
+static void put_path(child *c) {
+    Dl_info info;
+    void *function;
+    char real[PATH_MAX];
+    const char *path = c->set->ort;
+    memcpy(&function, &ort_base->GetVersionString, sizeof function);
+    if (dladdr(function, &info) != 0 && info.dli_fname != NULL) path = info.dli_fname;
+    if (strchr(path, '/') != NULL && realpath(path, real) != NULL) path = real;
+    snprintf(c->board->ort_path, sizeof c->board->ort_path, "%s", path);
+}
+
 static bool open_runtime(child *c) {
-    child_doing(c, "opening ONNX Runtime");
+    bool ok;
+    child_doing(c, "opening %s", c->set->ort);
     if (setenv("EPCTX_ORT_LIBRARY", c->set->ort, 1) != 0) return child_fail(c, "out of memory");
-    if (!ort_open(false)) return child_refused(c);
-    snprintf(c->board->ort_version, sizeof c->board->ort_version, "%s",
-             ort_base->GetVersionString());
-    if (ort_version < 24)
-        return child_fail(c, "ONNX Runtime 1.24 or newer is needed, this is %s",
+    ok = ort_open(false);
+    child_doing(c, "opening ONNX Runtime"); /* whatever is said from here on names the path */
+    if (ort_base != NULL) {
+        snprintf(c->board->ort_version, sizeof c->board->ort_version, "%s",
+                 ort_base->GetVersionString());
+        put_path(c);
+        c->board->too_old = ort_version > 0 && ort_version < 24;
+    }
+    if (c->board->too_old)
+        return child_fail(c, "%s is ONNX Runtime %s, 1.24 or newer is needed", c->board->ort_path,
                           c->board->ort_version);
-    return true;
+    return ok || child_refused(c);
 }
 
 static void free_dimensions(const anyep_settings *set) {
@@ -87,9 +107,12 @@ static bool open_ep(child *c) {
                           "there is no such library, and ONNX Runtime %s has no EP of this name "
                           "itself (epctx devices lists them)",
                           c->board->ort_version);
-    if (c->device == NULL) return child_refused(c);
-    child_describe(c);
-    return true;
+    return c->device != NULL || child_refused(c);
+}
+
+bool child_open(child *c) {
+    free_dimensions(c->set);
+    return open_runtime(c) && (c->job->cpu || c->set->ep == NULL || open_ep(c));
 }
 
 /* ---------------------------------------------------------------- sessions */
@@ -135,19 +158,37 @@ static epctx_status write_model(epctx_model *model, ort_spec *spec, epctx_error 
     return epctx_model_write_stream(model, &stream, error);
 }
 
-/* Where a model from memory has its external data. */
-static bool add_folder(child *c, const char *file, ort_spec *spec) {
-    const epctx_str folder = epctx_path_folder(epctx_str_of(file));
+/* One entry more than the session has; it lives as long as the process. */
+static bool add_entry(child *c, ort_spec *spec, const char *key, const char *value) {
     const char **config;
     size_t count = 0;
     while (spec->config != NULL && spec->config[count] != NULL) count++;
     config = (const char **)calloc(count + 3, sizeof *config);
     if (config == NULL) return child_fail(c, "out of memory");
     if (count > 0) memcpy(config, spec->config, count * sizeof *config);
-    config[count] = "session.model_external_initializers_file_folder_path";
-    config[count + 1] = folder.size > 0 ? epctx_arena_copy(c->set->arena, folder) : ".";
+    config[count] = key;
+    config[count + 1] = value;
     spec->config = config;
     return true;
+}
+
+/* Where a model from memory has its external data. */
+static bool add_folder(child *c, const char *file, ort_spec *spec) {
+    const epctx_str folder = epctx_path_folder(epctx_str_of(file));
+    return add_entry(c, spec, "session.model_external_initializers_file_folder_path",
+                     folder.size > 0 ? epctx_arena_copy(c->set->arena, folder) : ".");
+}
+
+/* On CPUs with AVX2 alone, ORT's kernels for uint8 times int8 saturate by default: the reference
+ * would be wrong, not the EP. Before 1.30 the switch can make ORT abort. A value that the user
+ * gives stays. */
+static bool add_exact(child *c, ort_spec *spec) {
+    static const char key[] = "session.x64quantprecision";
+    const char *const *given = spec->config;
+    if (!c->set->exact || ort_version < 30) return true;
+    for (; given != NULL && *given != NULL; given += 2)
+        if (strcmp(*given, key) == 0) return true;
+    return add_entry(c, spec, key, "1");
 }
 
 bool child_is_file(child *c, const char *file) {
@@ -163,7 +204,7 @@ bool child_model(child *c, const char *file, ort_spec *spec) {
     epctx_node_view node;
     epctx_error error;
     epctx_status status;
-    if (!child_is_file(c, file)) return false;
+    if (!child_is_file(c, file) || !add_exact(c, spec)) return false;
     spec->path = file;
     if (c->set->place_count == 0) return true;
     status = cli_open(&model, file, &error);
@@ -174,33 +215,4 @@ bool child_model(child *c, const char *file, ort_spec *spec) {
     epctx_model_close(&model);
     if (status != EPCTX_OK) return child_fail(c, "%s", error.message);
     return spec->path != NULL || add_folder(c, file, spec);
-}
-
-/* The most memory that this process had so far. */
-static uint64_t most_memory(void) {
-    FILE *in = fopen("/proc/self/status", "r");
-    char line[256];
-    unsigned long long kib = 0;
-    while (in != NULL && fgets(line, sizeof line, in) != NULL)
-        if (sscanf(line, "VmHWM: %llu", &kib) == 1) break;
-    if (in != NULL) fclose(in);
-    return (uint64_t)kib * 1024;
-}
-
-void anyep_child(const anyep_job *job, anyep_board *board) {
-    child c;
-    bool ok;
-    memset(&c, 0, sizeof c);
-    c.job = job;
-    c.set = job->set;
-    c.board = board;
-    free_dimensions(job->set);
-    ok = open_runtime(&c) && (job->cpu || job->set->ep == NULL || open_ep(&c));
-    if (ok && job->work == ANYEP_LIST) ok = child_list(&c);
-    if (ok && job->work == ANYEP_COMPILE) ok = child_compile(&c);
-    if (ok && job->work == ANYEP_RUN) ok = child_run(&c);
-    if (ort_log[0] != '\0') fputs(ort_log, stderr);
-    board->memory = most_memory();
-    board->ok = ok;
-    board->returned = true;
 }

@@ -1,9 +1,11 @@
-/* The child process of --ort: the only part of the tool that includes ONNX Runtime's headers. */
+/* The child process of --ort: the only part of the tool that knows ONNX Runtime's API. */
 #ifndef EPCTX_CLI_ORT_CHILD_H
 #define EPCTX_CLI_ORT_CHILD_H
 
+#include "abi.h"
+
 #include "../../conformance/ort_driver.h"
-#include "../anyep.h"
+#include "anyep.h"
 
 #include <string.h>
 
@@ -19,6 +21,8 @@ void child_doing(child *c, const char *format, ...);
 /* Both return false: with a text, and with what ORT said last. */
 bool child_fail(child *c, const char *format, ...);
 bool child_refused(child *c);
+/* Opens ONNX Runtime, and the EP if there is one: `device` is set. */
+bool child_open(child *c);
 ort_spec child_spec(const child *c);
 /* Whether it is no pipe, which ORT would wait for. One that is not there is ORT's to tell. */
 bool child_is_file(child *c, const char *file);

@@ -1,5 +1,5 @@
 /* Makes a session of a model and runs it. */
-#include "../tensors.h"
+#include "core/tensors.h"
 #include "child.h"
 
 #include <stdlib.h>
@@ -78,7 +78,7 @@ static bool take_output(child *c, const char *name, const OrtValue *from, sessio
     const int64_t *dims = NULL;
     const void *data = NULL;
     size_t rank = 0, bytes = 0;
-    enum ONNXType kind = ONNX_TYPE_UNKNOWN;
+    ONNXType kind = ONNX_TYPE_UNKNOWN;
     if (!ort_ok(ort->GetValueType(from, &kind))) return child_refused(c);
     if (kind != ONNX_TYPE_TENSOR) return child_fail(c, "output '%s' is no tensor", name);
     if (!ort_ok(ort->GetTensorElementTypeAndShapeDataReference(from, &type, &dims, &rank)))

@@ -1,0 +1,118 @@
+/* board.c - what an experiment says of the EP: verdicts on rules, remarks, facts. */
+#define _GNU_SOURCE
+#include "conformance.h"
+
+#include <stdarg.h>
+
+const char step_load[] = "loading the library";
+const char step_register[] = "registration";
+
+/* The command line, or an experiment, names a rule that there is not: nothing to go on with. */
+static size_t rule_index(const char *id, size_t length) {
+    size_t i;
+    for (i = 0; i < rule_count; i++)
+        if (strlen(rules[i].id) == length && memcmp(rules[i].id, id, length) == 0) return i;
+    fprintf(stderr, "epctx-conformance: no rule '%.*s'\n", (int)length, id);
+    exit(2);
+}
+
+bool next_id(const char **list, size_t *index) {
+    size_t length;
+    *list += strspn(*list, " ");
+    length = strcspn(*list, " ");
+    if (length == 0) return false;
+    *index = rule_index(*list, length);
+    *list += length;
+    return true;
+}
+
+void put_finding(trial *t, size_t index, verdict v, const char *text) {
+    finding *f = &t->board->findings[t->board->count];
+    if (t->board->count == MAX_FINDINGS) return;
+    f->rule = index;
+    f->experiment = t->board->experiment;
+    f->verdict = v;
+    snprintf(f->text, sizeof f->text, "%s", text);
+    t->board->count++;
+}
+
+static void put_findings(trial *t, const char *ids, verdict v, const char *format, va_list args) {
+    char text[sizeof t->board->findings[0].text];
+    size_t index, i;
+    snprintf(t->answer, sizeof t->answer, "%d: %s", ort_code, ort_text);
+    if (ort_code == 0) snprintf(t->answer, sizeof t->answer, "%s", ort_text);
+    vsnprintf(text, sizeof text, format, args);
+    for (i = 0; text[i]; i++)
+        if (text[i] == '\n') text[i] = ' ';
+    while (next_id(&ids, &index)) put_finding(t, index, v, text);
+}
+
+void judging(trial *t, const char *rule_id, const char *format, ...) {
+    va_list args;
+    snprintf(t->board->judging, sizeof t->board->judging, "%s", rule_id);
+    va_start(args, format);
+    vsnprintf(t->board->doing, sizeof t->board->doing, format, args);
+    va_end(args);
+}
+
+void holds(trial *t, const char *ids) {
+    size_t index;
+    while (next_id(&ids, &index)) put_finding(t, index, PASSED, "");
+}
+
+bool judge(trial *t, const char *ids, bool ok, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    if (ok)
+        holds(t, ids);
+    else
+        put_findings(t, ids, FAILED, format, args);
+    va_end(args);
+    return ok;
+}
+
+void remark(trial *t, const char *ids, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    put_findings(t, ids, PASSED, format, args);
+    va_end(args);
+}
+
+void does_not_apply(trial *t, const char *ids, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    put_findings(t, ids, NOT_APPLICABLE, format, args);
+    va_end(args);
+}
+
+bool give_up(trial *t, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    vsnprintf(t->board->gave_up, sizeof t->board->gave_up, format, args);
+    va_end(args);
+    return false;
+}
+
+void tell_fact(trial *t, const char *name, const char *format, ...) {
+    fact *f = &t->board->facts[t->board->fact_count];
+    va_list args;
+    if (t->board->fact_count == MAX_FACTS) return;
+    t->board->fact_count++;
+    snprintf(f->name, sizeof f->name, "%s", name);
+    va_start(args, format);
+    vsnprintf(f->text, sizeof f->text, format, args);
+    va_end(args);
+}
+
+static bool is_judged(trial *t, size_t index, size_t from) {
+    size_t i;
+    for (i = from; i < t->board->count; i++)
+        if (t->board->findings[i].rule == index) return true;
+    return false;
+}
+
+void put_rest(trial *t, const char *ids, size_t from, const char *why) {
+    size_t index;
+    while (next_id(&ids, &index))
+        if (!is_judged(t, index, from)) put_finding(t, index, NOT_APPLICABLE, why);
+}

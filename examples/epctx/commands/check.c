@@ -1,0 +1,560 @@
+/* epctx check: does a compiled model fit a machine? The answer is the exit code, with the numbers
+ * of ORT's OrtCompiledModelCompatibility. */
+#include "core/chip.h"
+#include "core/cli.h"
+#include "facts/facts.h"
+#include "ops/state.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* Beyond the four answers: sysexits.h has the same numbers. */
+enum { CHECK_USAGE = 64, CHECK_FAILED = 65 };
+
+typedef struct check_work {
+    const char *file;
+    const char *ep;      /* only this EP's entry; NULL: the only one there is */
+    const char *against; /* the machine's string; NULL: that of our own EP, if it is its entry */
+    const epctx_profile *profile;
+    const char *source;  /* the source model; NULL: where the build stamp says */
+    const char *options; /* what the compiler would be asked for now, for the stamp's hash */
+    const char *chip;    /* compare with this chip instead */
+    bool fresh;
+    bool json;
+    json_writer *out; /* with --json */
+} check_work;
+
+/* The layout of the EP's strings, or NULL: pairs. */
+static const fact *layout_of(const epctx_profile *profile, epctx_str text) {
+    size_t at = 0;
+    const fact *f;
+    while ((f = facts_next("compat", &at)) != NULL) {
+        const char *starts = fact_get(f, "starts");
+        if (fact_has(f, "profiles", epctx_str_of(profile->name)) &&
+            (starts == NULL || epctx_str_starts(text, starts)))
+            return f;
+    }
+    return NULL;
+}
+
+static void put_parts(const epctx_profile *profile, epctx_str text) {
+    const fact *layout = layout_of(profile, text);
+    if (layout != NULL &&
+        epctx_compat_compare(profile, text, text, NULL) != EPCTX_COMPAT_NOT_APPLICABLE) {
+        epctx_str names = epctx_str_of(fact_get(layout, "fields")), name;
+        while (fact_next_word(&names, &name)) {
+            const epctx_str field = epctx_str_cut(&text, *fact_get(layout, "between"));
+            printf("    %-14.*s %.*s\n", (int)name.size, name.data, (int)field.size, field.data);
+        }
+        return;
+    }
+    while (text.size > 0) {
+        epctx_str value = epctx_str_cut(&text, ';');
+        const epctx_str key = epctx_str_cut(&value, '=');
+        fputs("    ", stdout);
+        cli_put(stdout, key);
+        fputs(value.data != NULL ? " = " : "", stdout);
+        cli_put(stdout, value);
+        putchar('\n');
+    }
+}
+
+static void put_entry(const check_work *work, const epctx_compat_entry *entry) {
+    if (work->json) {
+        json_object(work->out, NULL, JSON_INLINE);
+        json_str(work->out, "ep", entry->ep);
+        json_str(work->out, "value", entry->value);
+        json_end(work->out);
+        return;
+    }
+    cli_put(stdout, entry->ep);
+    fputs(": ", stdout);
+    cli_put(stdout, entry->value);
+    putchar('\n');
+    put_parts(epctx_profile_of(entry->ep), entry->value);
+}
+
+static bool is_compiled(const epctx_model *model) {
+    epctx_walk walk;
+    epctx_node_view node;
+    epctx_walk_begin(&walk, model);
+    return epctx_walk_epnode(&walk, &node);
+}
+
+/* The model has no entry for this EP: a typing error, or a model for another EP. */
+static void explain_ep(const char *ep, const char *what) {
+    size_t count, i;
+    const epctx_profile *all = epctx_profiles(&count);
+    printf("no %s for '", what);
+    cli_put(stdout, epctx_str_of(ep));
+    fputs("'\n", stdout);
+    if (cli_profile_of(ep) != NULL) return;
+    fputs("    epctx does not know this EP; it knows:", stdout);
+    for (i = 0; i + 1 < count; i++)
+        if (i == 0 || strcmp(all[i].sources[0], all[i - 1].sources[0]) != 0)
+            printf("%s\n        %s", i > 0 ? "," : "", all[i].sources[0]);
+    putchar('\n');
+}
+
+/* As in onnxruntime_c_api.h. */
+static const char *compat_name(epctx_compat compat) {
+    static const char *const names[] = {"EP_NOT_APPLICABLE", "EP_SUPPORTED_OPTIMAL",
+                                        "EP_SUPPORTED_PREFER_RECOMPILATION", "EP_UNSUPPORTED"};
+    return names[compat];
+}
+
+static void begin_json(check_work *work) {
+    work->out = cli_json_begin(stdout);
+    json_text(work->out, "file", work->file);
+}
+
+static void json_compat(json_writer *w, epctx_compat compat) {
+    json_int(w, "compatibility", (int)compat);
+    json_text(w, "meaning", compat_name(compat));
+}
+
+/* `chosen` NULL: there is no entry, or it is not clear which. */
+static epctx_compat verdict(const check_work *work, const epctx_compat_entry *chosen) {
+    char own[256];
+    const char *against = work->against;
+    epctx_backend backend;
+    epctx_error why;
+    epctx_compat compat = EPCTX_COMPAT_NOT_APPLICABLE;
+    if (chosen == NULL) return compat;
+    epctx_error_clear(&why);
+    if (against == NULL && cli_own_backend(chosen->ep, &backend) &&
+        epctx_backend_compatibility(&backend, own, sizeof own, &why) == EPCTX_OK)
+        against = own;
+    if (against != NULL)
+        compat = epctx_compat_compare(work->profile != NULL ? work->profile
+                                                            : epctx_profile_of(chosen->ep),
+                                      chosen->value, epctx_str_of(against), &why);
+    else
+        epctx_fail(&why, EPCTX_ERR_ARG,
+                   "not compared: give the string of this machine's EP with --against, or its chip "
+                   "with --chip");
+    if (!work->json) printf("%s: ", compat_name(compat));
+    if (!work->json) cli_put(stdout, epctx_str_of(why.message));
+    if (!work->json) putchar('\n');
+    return compat;
+}
+
+static int report(check_work *work, const epctx_state *state) {
+    const epctx_compat_entry *chosen = NULL;
+    epctx_compat compat;
+    size_t i, count = 0;
+    for (i = 0; i < state->compat_count; i++) count += cli_is_ep(state->compat[i].ep, work->ep);
+    if (count > 1 && work->against != NULL) {
+        cli_fail_text(work->ep == NULL ? "%s: there are several entries, select one with --ep"
+                                       : "%s: this EP has two entries",
+                      work->file);
+        return CHECK_FAILED;
+    }
+    if (work->json) {
+        begin_json(work);
+        json_array(work->out, "entries", JSON_HANGING);
+    }
+    for (i = 0; i < state->compat_count; i++) {
+        const epctx_compat_entry *entry = &state->compat[i];
+        if (!cli_is_ep(entry->ep, work->ep)) continue;
+        put_entry(work, entry);
+        chosen = entry;
+    }
+    if (chosen == NULL && !work->json && work->ep != NULL)
+        explain_ep(work->ep, "compatibility info");
+    else if (chosen == NULL && !work->json)
+        puts(state->ep_nodes + state->broken_nodes > 0
+                 ? "no compatibility info (--chip CHIP compares what the nodes tell)"
+                 : "not compiled: there is no EPContext node");
+    compat = verdict(work, count == 1 ? chosen : NULL);
+    if (work->json) {
+        json_end(work->out);
+        json_compat(work->out, compat);
+        cli_json_end();
+    } else if (work->against != NULL && chosen == NULL)
+        puts(compat_name(compat));
+    else if (count > 1)
+        printf("%s: not compared: there are several entries, select one with --ep\n",
+               compat_name(compat));
+    return (int)compat;
+}
+
+/* -- --chip: was it made for this one? -- */
+
+typedef struct chip_work {
+    check_work *check;
+    chip here;
+    epctx_compat worst; /* of those that could be judged */
+    size_t judged, untold;
+    epctx_error why; /* of the worst one, or of the first that could not be told */
+} chip_work;
+
+static void take_verdict(chip_work *work, epctx_str ep, epctx_compat compat,
+                         const epctx_error *why) {
+    const bool told = compat != EPCTX_COMPAT_NOT_APPLICABLE;
+    if (told ? compat > work->worst : work->worst == 0 && work->untold == 0) work->why = *why;
+    if (told && compat > work->worst) work->worst = compat;
+    work->judged += told;
+    work->untold += !told;
+    if (work->check->json) return;
+    cli_put(stdout, ep);
+    printf(": %s: ", compat_name(compat));
+    cli_put(stdout, epctx_str_of(why->message));
+    putchar('\n');
+}
+
+static bool has_entry(const epctx_state *state, const char *ep, epctx_str source) {
+    size_t i;
+    for (i = 0; i < state->compat_count; i++)
+        if (cli_is_ep(state->compat[i].ep, ep) && epctx_str_eq(state->compat[i].ep, source) &&
+            (epctx_profile_of(source)->traits & EPCTX_QNN_COMPAT) != 0)
+            return true;
+    return false;
+}
+
+/* Nodes of EPs whose string does not tell the chip: equal neighbours once. */
+static void judge_nodes(chip_work *work, const epctx_model *model, const epctx_state *state) {
+    epctx_str source = epctx_str_of(NULL), architecture = source;
+    size_t count = 0;
+    epctx_walk walk;
+    epctx_node_view node;
+    epctx_walk_begin(&walk, model);
+    while (epctx_walk_epnode(&walk, &node)) {
+        epctx_epnode ep;
+        epctx_error why;
+        epctx_compat compat;
+        if (!epctx_node_is_epnode(&node) || epctx_epnode_read(&node, &ep, &why) != EPCTX_OK ||
+            !cli_is_ep(ep.source, work->check->ep) ||
+            has_entry(state, work->check->ep, ep.source) ||
+            (count > 0 && epctx_str_eq(source, ep.source) &&
+             (epctx_str_eq(architecture, ep.hardware_architecture) || ep.main_context != 1)))
+            continue;
+        count++;
+        source = ep.source;
+        architecture = ep.hardware_architecture;
+        compat = chip_fits_node(&work->here, epctx_profile_of(source), architecture, &why);
+        take_verdict(work, source, compat, &why);
+    }
+}
+
+static int judge(chip_work *work, const epctx_model *model, const epctx_state *state) {
+    epctx_compat compat;
+    char text[160];
+    size_t i;
+    chip_describe(&work->here, text, sizeof text);
+    if (work->check->json) {
+        begin_json(work->check);
+        json_text(work->check->out, "chip", text);
+        json_array(work->check->out, "entries", JSON_HANGING);
+    } else {
+        fputs("chip ", stdout);
+        cli_put(stdout, epctx_str_of(text));
+        putchar('\n');
+    }
+    for (i = 0; i < state->compat_count; i++) {
+        const epctx_compat_entry *entry = &state->compat[i];
+        const epctx_profile *profile = epctx_profile_of(entry->ep);
+        epctx_error why;
+        if (!cli_is_ep(entry->ep, work->check->ep)) continue;
+        put_entry(work->check, entry);
+        if (!has_entry(state, work->check->ep, entry->ep)) continue;
+        compat = chip_fits_string(&work->here, profile, entry->value, &why);
+        take_verdict(work, entry->ep, compat, &why);
+    }
+    judge_nodes(work, model, state);
+    if (work->judged + work->untold == 0)
+        epctx_fail(&work->why, EPCTX_ERR_NOT_FOUND, "no EPContext node%s",
+                   work->check->ep != NULL ? " of this EP" : "");
+    /* One that does not fit decides; else all must be told. */
+    compat = work->worst == EPCTX_COMPAT_UNSUPPORTED || work->untold == 0
+                 ? work->worst
+                 : EPCTX_COMPAT_NOT_APPLICABLE;
+    if (work->check->json) {
+        json_end(work->check->out);
+        json_compat(work->check->out, compat);
+        json_text(work->check->out, "why", work->why.message);
+        cli_json_end();
+        return (int)compat;
+    }
+    puts(compat == EPCTX_COMPAT_OPTIMAL       ? "fits"
+         : compat == EPCTX_COMPAT_UNSUPPORTED ? "does not fit: compile for this chip"
+         : compat == EPCTX_COMPAT_PREFER_RECOMPILATION
+             ? "runs, but was made for another chip: compile again for speed"
+             : "cannot be told");
+    if (work->judged + work->untold == 0) puts(work->why.message);
+    if (compat != EPCTX_COMPAT_UNSUPPORTED && work->judged > 0 && work->here.is_qualcomm)
+        puts("note: versions of SDK and driver were not compared (--against does), and VTCM only "
+             "where\n      the model tells it");
+    return (int)compat;
+}
+
+/* -- --fresh: is it still what its source would give? -- */
+
+enum { FRESH_YES = 0, FRESH_NO = 1, FRESH_UNKNOWN = 2 };
+
+/* The first context binary that the model needs and that is not there. */
+static bool lacks_binary(const check_work *work, const epctx_model *model, epctx_error *why) {
+    epctx_dependency *files;
+    epctx_arena arena;
+    epctx_error ignored;
+    size_t count = 0, i;
+    bool found = false;
+    epctx_arena_init(&arena, NULL);
+    if (epctx_model_files(model, NULL, &arena, &files, &count, &ignored) != EPCTX_OK) count = 0;
+    for (i = 0; i < count && !found; i++) {
+        found = files[i].use == EPCTX_USE_CONTEXT && files[i].required &&
+                files[i].status == EPCTX_ERR_NOT_FOUND;
+        if (!found) continue;
+        epctx_error_clear(why);
+        epctx_fail(why, EPCTX_ERR_NOT_FOUND, "%s: context binary: %s", work->file,
+                   files[i].problem);
+    }
+    epctx_arena_free(&arena);
+    return found;
+}
+
+/* The line "options HASH" of the stamp: is it that of the options that were given? */
+static epctx_freshness compare_options(const check_work *work, epctx_str stamp, epctx_error *why) {
+    const char *given = work->options;
+    char line[40];
+    snprintf(line, sizeof line, "options %016" PRIx64, epctx_hash(given, strlen(given), 0));
+    while (stamp.size > 0) {
+        const epctx_str part = epctx_str_cut(&stamp, '\n');
+        if (!epctx_str_starts(part, "options ")) continue;
+        if (epctx_str_is(part, line)) return EPCTX_FRESH;
+        epctx_fail(why, EPCTX_ERR_VERSION, "compiled with other options");
+        return EPCTX_STALE;
+    }
+    epctx_fail(why, EPCTX_ERR_NOT_FOUND, "the build stamp has no options");
+    return EPCTX_FRESH_UNKNOWN;
+}
+
+/* What a stamp does not cover: it has the hash of one binary, of one file. */
+static bool is_partial(const epctx_model *model, epctx_str ep, epctx_str stamp, epctx_error *why) {
+    epctx_str context = epctx_str_of(NULL);
+    int64_t embed_mode = 0;
+    bool hashed = epctx_str_starts(stamp, "binary "), found = false;
+    epctx_walk walk;
+    epctx_node_view view;
+    while (!hashed && stamp.size > 0) {
+        epctx_str_cut(&stamp, '\n');
+        hashed = epctx_str_starts(stamp, "binary ");
+    }
+    epctx_error_clear(why);
+    epctx_walk_begin(&walk, model);
+    while (epctx_walk_epnode(&walk, &view)) {
+        const epctx_str dlc = epctx_node_attr_str(&view, "ep_dlc_context");
+        epctx_epnode node;
+        if (!epctx_node_is_epnode(&view) || epctx_epnode_read(&view, &node, NULL) != EPCTX_OK ||
+            !epctx_str_eq(node.source, ep))
+            continue;
+        if (node.embed_mode == 0 && node.ep_cache_context.size > 4 &&
+            memcmp(node.ep_cache_context.data + node.ep_cache_context.size - 4, ".xml", 4) == 0)
+            epctx_fail(why, EPCTX_ERR_NOT_FOUND,
+                       "the .bin with the weights of '%S' is not in the build stamp",
+                       &node.ep_cache_context);
+        else if (dlc.size > 0)
+            epctx_fail(why, EPCTX_ERR_NOT_FOUND, "'%S' is not in the build stamp", &dlc);
+        if (node.main_context == 0) continue;
+        if (found &&
+            (node.embed_mode != embed_mode || !epctx_str_eq(node.ep_cache_context, context)))
+            epctx_fail(why, EPCTX_ERR_NOT_FOUND,
+                       "the model has several context binaries, and a build stamp has the hash of "
+                       "one: they were not compared");
+        context = node.ep_cache_context;
+        embed_mode = node.embed_mode;
+        found = true;
+    }
+    if (why->status == EPCTX_OK && found && !hashed)
+        epctx_fail(why, EPCTX_ERR_NOT_FOUND,
+                   "the build stamp has no hash of the context binary: it was not compared");
+    return why->status != EPCTX_OK;
+}
+
+static int fresh_of(const check_work *work, const epctx_model *model, epctx_str ep,
+                    epctx_str stamp) {
+    static const char *const words[] = {"fresh", "stale", "unknown"};
+    char source[256];
+    epctx_backend backend;
+    epctx_fresh_opts opts;
+    epctx_error why;
+    epctx_freshness verdict;
+    snprintf(source, sizeof source, "%.*s", (int)ep.size, ep.data);
+    memset(&opts, 0, sizeof opts);
+    opts.source_path = work->source;
+    /* What the machine's own compiler would write can be compared for the reference NPU only. */
+    verdict = epctx_check_fresh(model, source, cli_own_backend(ep, &backend) ? &backend : NULL,
+                                &opts, &why);
+    if (verdict != EPCTX_STALE && lacks_binary(work, model, &why)) verdict = EPCTX_STALE;
+    if (verdict == EPCTX_FRESH && work->options != NULL)
+        verdict = compare_options(work, stamp, &why);
+    if (verdict == EPCTX_FRESH && is_partial(model, ep, stamp, &why)) verdict = EPCTX_FRESH_UNKNOWN;
+    if (work->json) {
+        json_object(work->out, NULL, JSON_INLINE);
+        json_str(work->out, "ep", ep);
+        json_text(work->out, "fresh", words[verdict]);
+        json_text(work->out, "why", why.message);
+        json_end(work->out);
+    } else {
+        cli_put(stdout, ep);
+        printf(": %s", words[verdict]);
+        if (verdict != EPCTX_FRESH) {
+            fputs(": ", stdout);
+            cli_put(stdout, epctx_str_of(why.message));
+        }
+        putchar('\n');
+    }
+    return verdict == EPCTX_FRESH ? FRESH_YES : verdict == EPCTX_STALE ? FRESH_NO : FRESH_UNKNOWN;
+}
+
+/* The stamps of all EPs: one that is stale decides, then one that cannot be judged. */
+static int check_fresh(check_work *work, const epctx_model *model) {
+    const size_t prefix = sizeof EPCTX_BUILD_PREFIX - 1;
+    epctx_cursor it =
+        epctx_view_fields(epctx_model_read(model).view, EPCTX_FIELD_MODEL_METADATA_PROPS);
+    epctx_pair pair;
+    size_t count = 0;
+    int code = FRESH_YES;
+    if (work->json) {
+        begin_json(work);
+        json_array(work->out, "stamps", JSON_HANGING);
+    }
+    while (epctx_next_pair(&it, &pair)) {
+        epctx_str ep = pair.key;
+        int one;
+        if (ep.size < prefix || memcmp(ep.data, EPCTX_BUILD_PREFIX, prefix) != 0) continue;
+        ep.data += prefix;
+        ep.size -= prefix;
+        if (!cli_is_ep(ep, work->ep)) continue;
+        one = fresh_of(work, model, ep, pair.value);
+        count++;
+        if (one == FRESH_NO || (one == FRESH_UNKNOWN && code == FRESH_YES)) code = one;
+    }
+    if (count == 0) code = FRESH_UNKNOWN;
+    if (work->json) {
+        json_end(work->out);
+        json_bool(work->out, "fresh", code == FRESH_YES);
+        cli_json_end();
+    } else if (count == 0 && work->ep != NULL)
+        explain_ep(work->ep, "build stamp");
+    else if (count == 0)
+        puts(is_compiled(model) ? "no build stamp" : "not compiled: there is no EPContext node");
+    return code;
+}
+
+static int check_chip(check_work *work, const epctx_model *model, const epctx_state *state) {
+    chip_work judged;
+    memset(&judged, 0, sizeof judged);
+    judged.check = work;
+    chip_read(work->chip, &judged.here);
+    return judge(&judged, model, state);
+}
+
+static int check(check_work *work) {
+    epctx_state state;
+    epctx_arena arena;
+    epctx_model model;
+    epctx_error error;
+    int code;
+    if (cli_open(&model, work->file, &error) != EPCTX_OK) {
+        cli_fail(&error);
+        return CHECK_FAILED;
+    }
+    if (work->fresh) {
+        code = check_fresh(work, &model);
+        epctx_model_close(&model);
+        return code;
+    }
+    epctx_arena_init(&arena, NULL);
+    if (epctx_model_state(&model, &arena, &state, &error) == EPCTX_OK) {
+        code = work->chip != NULL ? check_chip(work, &model, &state) : report(work, &state);
+    } else {
+        cli_fail(&error);
+        code = CHECK_FAILED;
+    }
+    epctx_arena_free(&arena);
+    epctx_model_close(&model);
+    return code;
+}
+
+static int run(int argc, char **argv) {
+    const char *profile = NULL;
+    check_work work;
+    memset(&work, 0, sizeof work);
+    const cli_option options[] = {
+        {"--json", NULL, &work.json},
+        {"--ep", &work.ep, NULL},
+        {"--profile", &profile, NULL},
+        {"--against", &work.against, NULL},
+        {"--chip", &work.chip, NULL},
+        {"--fresh", NULL, &work.fresh},
+        {"--source", &work.source, NULL},
+        {"--options", &work.options, NULL},
+        {NULL, NULL, NULL},
+    };
+    cli_own_codes(CHECK_FAILED);
+    if (!cli_parse(&cli_check, argc, argv, options, &work.file, 1)) return CHECK_USAGE;
+    if (work.fresh ? work.against != NULL || profile != NULL
+                   : work.source != NULL || work.options != NULL) {
+        cli_fail_text("--fresh accepts only --source, --options and --ep; --source and --options "
+                      "require --fresh");
+        return CHECK_USAGE;
+    }
+    if (work.chip != NULL && (work.fresh || work.against != NULL || profile != NULL)) {
+        cli_fail_text("--chip accepts only --ep");
+        return CHECK_USAGE;
+    }
+    if (work.chip != NULL && work.chip[0] == '\0') {
+        cli_fail_text("--chip: the name is empty");
+        return CHECK_USAGE;
+    }
+    if (profile != NULL && !cli_profile_for("--profile", profile, &work.profile))
+        return CHECK_USAGE;
+    return check(&work);
+}
+
+const cli_command cli_check = {
+    "check",
+    "[--ep NAME] [--against STRING] [--profile NAME] [--json] FILE\n"
+    "       epctx check --chip CHIP [--ep NAME] [--json] FILE\n"
+    "       epctx check --fresh [--source MODEL] [--options TEXT] [--ep NAME]\n"
+    "             [--json] FILE",
+    "report whether a compiled model fits a machine",
+    "Shows the compatibility strings that EPs stored in the model, and compares one\n"
+    "with the string that the EP of this machine would write: --against. Without\n"
+    "--against, compares only models of the reference NPU, with the NPU in this tool.\n"
+    "The exit code is ORT's value:\n"
+    "   0  EP_NOT_APPLICABLE, also if nothing was compared\n"
+    "   1  EP_SUPPORTED_OPTIMAL\n"
+    "   2  EP_SUPPORTED_PREFER_RECOMPILATION\n"
+    "   3  EP_UNSUPPORTED\n"
+    "  64  wrong usage\n"
+    "  65  unreadable file\n"
+    "With --chip, compares with the chip that you have: what the model was compiled\n"
+    "for comes from QNN's compatibility string or from hardware_architecture. The\n"
+    "exit codes are the same: 0 cannot be told, 1 fits, 2 runs, but was made for\n"
+    "another chip, 3 does not fit.\n"
+    "With --fresh, uses the build stamp that epctx stored in the model to check\n"
+    "whether compiling the source again would give the same model: 0 fresh, 1 stale,\n"
+    "2 unknown. Also compares the binary, embedded or beside FILE: a model without\n"
+    "its binary is stale, and so are all others of a group that shared a binary after\n"
+    "one of them was compiled alone. A stamp covers one binary: a model with several,\n"
+    "or with files beside it (the .bin of an OpenVINO .xml), is never called fresh.\n\n"
+    "  --ep NAME          select the entry of this EP, by the EP's name, its\n"
+    "                     profile's name or the NAME in ep_compatibility_info.NAME\n"
+    "  --against STRING   the string that the machine's EP would write\n"
+    "  --profile NAME     compare by the rules of this profile instead of the EP's\n"
+    "  --chip CHIP        a chip of Qualcomm by name, soc_model or HTP architecture\n"
+    "                     (SM8550, 43, v73; see `epctx profiles --chips`), for NVIDIA\n"
+    "                     the compute capability (8.9), else the EP's architecture\n"
+    "                     (gfx1100)\n"
+    "  --fresh            compare sizes and hashes of source, data and binary with\n"
+    "                     the build stamp\n"
+    "  --source MODEL     the source; default: the name in the stamp, beside FILE\n"
+    "  --options TEXT     what the compiler would be asked for now: stale unless it\n"
+    "                     is the TEXT that `epctx stamp --options` noted\n"
+    "  --json             print one JSON object\n"
+    "\nExample: epctx check --fresh model_ctx.onnx\n"
+    "Example: epctx check --chip SM8550 model_ctx.onnx\n",
+    run,
+};

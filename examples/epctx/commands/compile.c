@@ -1,0 +1,597 @@
+/* epctx compile: ordinary models become EPContext models of the reference NPU; several of them
+ * share one binary, as with ORT's ep_weight_sharing_ctx_gen. */
+#define _POSIX_C_SOURCE 200809L
+#include "compile/compile.h"
+#include "core/output.h"
+#include "facts/facts.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_MODELS = 1000 };
+
+static const char *const phase_names[] = {"-", "generate", "load", "both"}; /* EPCTX_PHASE_... */
+
+/* The session options of ORT, as this command knows them. */
+static void list_options(void) {
+    size_t at = 0;
+    const fact *f;
+    while ((f = facts_next("option", &at)) != NULL) {
+        const char *constant = fact_get(f, "constant"), *value = fact_get(f, "default");
+        const char *phase = fact_get(f, "phase");
+        if (phase == NULL) continue; /* has nothing to do with compiling */
+        printf("%s\t%s\t\"%s\"\t%s\t%s%s\t%s\n", f->name, fact_get(f, "type"),
+               value != NULL ? value : "", strcmp(phase, "none") == 0 ? "-" : phase,
+               constant != NULL ? "kOrtSessionOption" : "-", constant != NULL ? constant : "",
+               fact_get(f, "text"));
+    }
+}
+
+static void print_report(const epctx_gen_report *report, const epctx_backend *backend,
+                         double milliseconds) {
+    printf("partitions     %zu\n", report->partition_count);
+    printf("nodes          %zu compiled for %s (%s), %zu left to the CPU\n", report->compiled_nodes,
+           backend->source, backend->hardware_architecture, report->cpu_nodes);
+    if (report->other_nodes > 0)
+        printf("others         %zu EPContext nodes of other EPs, unchanged\n", report->other_nodes);
+    if (report->binary_path[0] != '\0')
+        printf("binary         %s, %" PRIu64 " bytes\n", report->binary_path, report->binary_size);
+    else if (report->partition_count > 0)
+        printf("binary         embedded, %" PRIu64 " bytes\n", report->binary_size);
+    if (report->outside_count > 0)
+        printf("weights        %zu stay in the source model, %" PRIu64 " bytes\n",
+               report->outside_count, report->outside_size);
+    if (report->initializers_path[0] != '\0')
+        printf("initializers   %s, %" PRIu64 " bytes\n", report->initializers_path,
+               report->initializers_size);
+    printf("model          %s\n", report->context_path);
+    printf("time           %.1f ms\n", milliseconds);
+}
+
+/* -v: a line for each step. */
+static void print_step(void *user, const char *work, uint64_t done, uint64_t total) {
+    (void)user;
+    fprintf(stderr, "%s %" PRIu64 " of %" PRIu64 "\n", work, done, total);
+}
+
+/* One model, with all that is to be said of it. */
+typedef struct alone {
+    const char *file;
+    const compile_settings *set;
+    epctx_gen_report report; /* two paths: too big for a small stack */
+    epctx_backend backend;
+    epctx_io_file lock;
+    bool locked;
+    left_nodes left;
+    compile_notes notes;
+    char *open_inputs; /* NULL or "": every input has a fixed shape */
+    size_t optional;
+} alone;
+
+static void print_json(alone *a, double milliseconds) {
+    const epctx_gen_report *report = &a->report;
+    json_writer *w = cli_json_begin(stdout);
+    json_text(w, "source_model", a->file);
+    json_text(w, "model", report->context_path);
+    json_text(w, "binary", report->binary_path[0] != '\0' ? report->binary_path : NULL);
+    json_uint(w, "binary_size", report->binary_size);
+    json_uint(w, "partitions", report->partition_count);
+    json_uint(w, "compiled_nodes", report->compiled_nodes);
+    json_uint(w, "cpu_nodes", report->cpu_nodes);
+    json_uint(w, "overridable_inputs", a->optional);
+    json_uint(w, "outside_weights", report->outside_count);
+    json_uint(w, "outside_bytes", report->outside_size);
+    left_json(w, &a->left);
+    compile_json_notes(w, &a->notes);
+    json_text(w, "source", a->backend.source);
+    json_text(w, "hardware_architecture", a->backend.hardware_architecture);
+    json_fixed(w, "milliseconds", milliseconds, 3);
+    cli_json_end();
+}
+
+static epctx_status generate(alone *a, epctx_model *model, epctx_error *error) {
+    epctx_gen_opts gen = a->set->gen;
+    epctx_hooks hooks;
+    epctx_status status = compile_fix_dims(model, a->set, true, error);
+    if (status == EPCTX_OK) status = cli_optional_inputs(model, false, &a->optional, error);
+    /* From IR version 4 on such an initializer is only a default; before, it is the constant. */
+    if (epctx_model_read(model).ir_version < 4) a->optional = 0;
+    if (status == EPCTX_OK) status = compile_open_inputs(model, &a->open_inputs, error);
+    memset(&hooks, 0, sizeof hooks);
+    hooks.user = &a->left;
+    hooks.spent_fn = cli_spent;
+    if (a->set->verbose) hooks.progress_fn = print_step;
+    if (a->set->verbose || a->set->json) hooks.refused_fn = left_note;
+    gen.hooks = &hooks;
+    if (status == EPCTX_OK) status = epctx_generate(model, &a->backend, &gen, &a->report, error);
+    if (status == EPCTX_ERR_NO_NODES) compile_tell_compiled(model, a->file);
+    return status;
+}
+
+static epctx_status compile_one(alone *a, epctx_error *error) {
+    epctx_model model;
+    epctx_open_opts opts = a->set->open;
+    epctx_status status = cli_backend(a->set->arch, &a->backend, error);
+    if (status == EPCTX_OK) a->locked = compile_lock(a->file, a->set, &a->backend, &a->lock);
+    if (status == EPCTX_OK)
+        status = compile_check_binary(&a->file, 1, a->set, &a->backend, &a->notes, error);
+    if (status != EPCTX_OK) return status;
+    opts.io = cli_io();
+    cli_progress_begin("compile", 0);
+    status = epctx_model_open_file(&model, a->file, &opts, error);
+    if (status == EPCTX_OK) status = generate(a, &model, error);
+    epctx_model_close(&model);
+    cli_progress_end();
+    if (status == EPCTX_OK && a->report.outside_count > 0)
+        status = compile_note_sources(&a->file, 1, a->set, &a->notes, error);
+    return status;
+}
+
+/* What went wrong, and what would help. */
+static int fail_alone(alone *a, const epctx_error *error) {
+    bool nodes = error->status == EPCTX_ERR_NO_NODES ||
+                 (error->status == EPCTX_ERR_UNSUPPORTED && a->set->gen.require_all);
+    if (error->status == EPCTX_ERR_EXISTS && !a->set->gen.overwrite)
+        return cli_fail_cure(error, "-f replaces it");
+    cli_fail(error);
+    if (nodes && a->open_inputs != NULL && a->open_inputs[0] != '\0')
+        cli_fail_with_cure(a->open_inputs);
+    if (nodes && a->set->verbose) left_print(stderr, &a->left);
+    return CLI_FAILED;
+}
+
+static void tell_alone(alone *a, double milliseconds) {
+    const epctx_gen_report *report = &a->report;
+    if (a->set->json) {
+        print_json(a, milliseconds);
+        return;
+    }
+    if (report->context_path[0] == '\0')
+        puts("nothing        no node was compiled, nothing was written");
+    else
+        print_report(report, &a->backend, milliseconds);
+    left_print(stdout, &a->left);
+    if (report->cpu_nodes > 0 && a->open_inputs[0] != '\0')
+        printf("note           %s\n", a->open_inputs);
+    compile_print_notes(stdout, &a->notes);
+    if (report->context_path[0] != '\0' && a->optional > 0)
+        printf("note           %zu input%s with an initializer that callers may override: no\n"
+               "               constant%s, outside of the binary\n",
+               a->optional, cli_plural(a->optional), cli_plural(a->optional));
+}
+
+static int compile(const char *file, const compile_settings *set) {
+    static alone a;
+    double start = cli_now();
+    epctx_error error;
+    int code = CLI_OK;
+    epctx_error_clear(&error);
+    memset(&a, 0, sizeof a);
+    a.file = file;
+    a.set = set;
+    left_begin(&a.left);
+    epctx_arena_init(&a.notes.arena, NULL);
+    if (compile_one(&a, &error) == EPCTX_OK)
+        tell_alone(&a, cli_now() - start);
+    else
+        code = fail_alone(&a, &error);
+    if (a.locked) compile_unlock(&a.lock);
+    free(a.open_inputs);
+    epctx_arena_free(&a.notes.arena);
+    left_end(&a.left);
+    return code;
+}
+
+/* -- the command line -- */
+
+static bool usage(const char *text, const char *what) {
+    cli_misuse("%s%s\nusage: epctx compile %s", text, what, cli_compile.arguments);
+    return false;
+}
+
+/* -e: only the reference NPU can be asked for, under any of its names. */
+static bool read_ep(const compile_settings *set) {
+    const epctx_profile *npu = epctx_profile_find(epctx_str_of("npu"));
+    const epctx_profile *asked;
+    if (set->ep == NULL) return true;
+    asked = cli_profile_of(set->ep);
+    return asked == npu || usage("-e: this tool compiles for npu only, not for ", set->ep);
+}
+
+/* -i: "key|value key|value" for the EP; this one knows `arch`. */
+static bool read_ep_options(compile_settings *set, epctx_arena *arena) {
+    char *text = epctx_arena_copy(arena, epctx_str_of(set->ep_options));
+    if (text == NULL) return usage("out of memory", "");
+    while (*text != '\0') {
+        size_t size = strcspn(text, " ");
+        char *next = text + size + (text[size] != '\0');
+        text[size] = '\0';
+        if (strncmp(text, "arch|", 5) == 0)
+            set->arch = text + 5;
+        else if (size > 0)
+            return usage("-i: the NPU supports only arch|NAME, not ", text);
+        text = next;
+    }
+    return true;
+}
+
+static bool twice(epctx_option option) {
+    size_t count;
+    return usage("a command-line option contradicts -C ", epctx_option_list(&count)[option].key);
+}
+
+/* A text of the command line and the same option in -C: one of them. */
+static bool put_text(compile_settings *set, epctx_option option, const char *text) {
+    if (text == NULL) return true;
+    if (epctx_option_given(&set->options, option)) return twice(option);
+    set->options.values[option] = text;
+    return true;
+}
+
+/* A switch of the command line, which -C may not take back. */
+static bool put_switch(compile_settings *set, epctx_option option, bool on) {
+    if (!on) return true;
+    if (epctx_option_given(&set->options, option) && !epctx_option_on(&set->options, option))
+        return twice(option);
+    set->options.values[option] = "1";
+    return true;
+}
+
+/* --overwrite and -f; compile keeps no old files. */
+static bool read_overwrite(compile_settings *set) {
+    epctx_overwrite policy = EPCTX_OVERWRITE_FAIL;
+    if (!output_policy(set->overwrite, set->force, false, &policy)) return false;
+    set->gen.overwrite = policy == EPCTX_OVERWRITE_REPLACE;
+    return set->overwrite == NULL || set->gen.overwrite ||
+           !epctx_option_given(&set->options, EPCTX_OPTION_OVERWRITE) ||
+           !epctx_option_on(&set->options, EPCTX_OPTION_OVERWRITE) || twice(EPCTX_OPTION_OVERWRITE);
+}
+
+/* What the command line and -C ask for together. */
+static bool read_gen_options(compile_settings *set, int count) {
+    const epctx_gen_opts *line = &set->gen;
+    bool verify = line->verify;
+    if (!read_overwrite(set) ||
+        !put_text(set, EPCTX_OPTION_CONTEXT_FILE_PATH, line->context_file_path) ||
+        !put_text(set, EPCTX_OPTION_CONTEXT_NODE_NAME_PREFIX, line->name_prefix) ||
+        !put_text(set, EPCTX_OPTION_EXTERNAL_INITIALIZERS_FILE, line->initializers_file_name) ||
+        !put_switch(set, EPCTX_OPTION_CONTEXT_EMBED_MODE, line->embed) ||
+        !put_switch(set, EPCTX_OPTION_OVERWRITE, line->overwrite) ||
+        !put_switch(set, EPCTX_OPTION_DISABLE_CPU_FALLBACK, line->require_all) ||
+        !put_switch(set, EPCTX_OPTION_WEIGHTLESS, set->weightless) ||
+        !put_switch(set, EPCTX_OPTION_SHARE_EP_CONTEXTS, count > 1))
+        return false;
+    set->gen = epctx_options_to_gen(&set->options);
+    set->gen.verify = verify;
+    set->share = epctx_option_on(&set->options, EPCTX_OPTION_SHARE_EP_CONTEXTS);
+    if (epctx_option_given(&set->options, EPCTX_OPTION_EXTERNAL_INITIALIZERS_FOLDER))
+        set->open.external_folder =
+            epctx_option_text(&set->options, EPCTX_OPTION_EXTERNAL_INITIALIZERS_FOLDER);
+    set->open.path_flags = cli_path_flags();
+    return true;
+}
+
+/* A library passes on options of others; here they would have no effect. */
+static bool known_options(const char *list) {
+    size_t count, i, size;
+    const epctx_option_info *all = epctx_option_list(&count);
+    for (; *list != '\0'; list += size) {
+        size_t key = strcspn(list, "| \t\r\n");
+        size = list[key] == '|' ? strcspn(list, " \t\r\n") : key + (list[key] != '\0');
+        for (i = 0; i < count; i++)
+            if (strlen(all[i].key) == key && memcmp(all[i].key, list, key) == 0) break;
+        if (i < count || list[key] != '|') continue;
+        cli_misuse("-C: '%.*s' is not an option of this command; the options are", (int)key, list);
+        for (i = 0; i < count; i++) fprintf(stderr, "  %s\n", all[i].key);
+        return false;
+    }
+    return true;
+}
+
+/* An option of another phase would have no effect. */
+static bool for_generation(size_t option) {
+    size_t count;
+    const epctx_option_info *info = &epctx_option_list(&count)[option];
+    if ((info->phases & EPCTX_PHASE_GENERATE) != 0) return true;
+    cli_misuse("-C: %s has no effect: this command only generates, and the option "
+               "applies to the phase %s",
+               info->key, phase_names[info->phases]);
+    return false;
+}
+
+/* -C: session options of ORT. */
+static bool read_session_options(compile_settings *set, int count) {
+    const epctx_options *o = &set->options;
+    epctx_error error;
+    size_t option;
+    if (set->session_options != NULL &&
+        epctx_options_set_list(&set->options, set->session_options, &error) != EPCTX_OK)
+        return usage("-C: ", error.message);
+    if (set->session_options != NULL && !known_options(set->session_options)) return false;
+    for (option = 0; option < EPCTX_OPTION_COUNT; option++)
+        if (epctx_option_given(o, (epctx_option)option) && !for_generation(option)) return false;
+    if (epctx_option_given(o, EPCTX_OPTION_CONTEXT_ENABLE) &&
+        !epctx_option_on(o, EPCTX_OPTION_CONTEXT_ENABLE))
+        return usage("-C: this command always generates: omit ep.context_enable", "");
+    if (!read_gen_options(set, count)) return false;
+    if (set->share && set->gen.embed)
+        return usage("models that share a binary cannot embed it: omit --embed", "");
+    if (set->gen.context_file_path != NULL && strcmp(set->gen.context_file_path, "-") == 0)
+        return usage(set->gen.embed
+                         ? "-o -: this command does not write to standard output: use -o FILE"
+                         : "-o -: a model and its binary cannot go to standard output: use "
+                           "-o FILE",
+                     "");
+    if (count > 1 && set->gen.context_file_path != NULL)
+        return usage("several models are always named MODEL_ctx.onnx: omit -o", "");
+    return true;
+}
+
+static bool exists(const char *path) {
+    FILE *file = fopen(path, "rb");
+    if (file != NULL) fclose(file);
+    return file != NULL;
+}
+
+/* Operands are models, or as in ORT's tool lists of models with commas between. */
+static bool read_models(const char *const *operands, int count, epctx_arena *arena,
+                        const char **files, int *found) {
+    int i;
+    *found = 0;
+    for (i = 0; i < count; i++) {
+        char *text = epctx_arena_copy(arena, epctx_str_of(operands[i]));
+        bool list = text != NULL && strchr(text, ',') != NULL && !exists(text);
+        while (text != NULL) {
+            char *comma = list ? strchr(text, ',') : NULL;
+            if (comma != NULL) *comma = '\0';
+            if (*found == MOST_MODELS) return usage("too many models: ", text);
+            if (text[0] == '\0') return usage("empty name in the list of models: ", operands[i]);
+            files[(*found)++] = text;
+            text = comma != NULL ? comma + 1 : NULL;
+        }
+    }
+    return true;
+}
+
+/* -- any EP, by ONNX Runtime -- */
+
+/* "K|V K|V" of ORT's tool, for -i and -C. */
+static bool read_bars(const char *option, const char *list, anyep_settings *any, const char ***to,
+                      epctx_arena *arena) {
+    char *text = list != NULL ? epctx_arena_copy(arena, epctx_str_of(list)) : NULL;
+    char *rest = NULL;
+    for (text = text != NULL ? strtok_r(text, " ", &rest) : NULL; text != NULL;
+         text = strtok_r(NULL, " ", &rest)) {
+        char *bar = strchr(text, '|');
+        if (bar == NULL || bar == text) {
+            cli_misuse("%s: '%s' is not KEY|VALUE", option, text);
+            return false;
+        }
+        *bar = '\0';
+        if (to == &any->session && !anyep_is_option(option, text)) return false;
+        if (!anyep_add(any, to, text, bar + 1)) return false;
+    }
+    return true;
+}
+
+static bool read_level(const char *text, int *level) {
+    static const char *const words[] = {"none", "basic", "extended", "layout", "all", NULL};
+    static const int levels[] = {0, 1, 2, 3, 99};
+    size_t number = 0;
+    *level = -1;
+    if (text == NULL) return true;
+    if (!cli_choose("--optimization", text, words, &number)) return false;
+    *level = levels[number];
+    return true;
+}
+
+/* What the reference NPU has and ORT's way has not, or the other way round. */
+static bool fits_ort(const compile_settings *set, int count) {
+    if (set->ep != NULL) return usage("-e is for the reference NPU: omit it beside --ep", "");
+    if (set->arch != NULL) return usage("--arch is for the reference NPU: use --ep-opt", "");
+    if (count > 1 && set->gen.context_file_path != NULL)
+        return usage("several models are always named MODEL_ctx.onnx: omit -o", "");
+    if (count > 1 && !set->alone && set->gen.embed)
+        return usage("models that share a binary cannot embed it: omit --embed, or use --no-share",
+                     "");
+    if (count > 1 && set->alone && (set->json || set->gen.initializers_file_name != NULL))
+        return usage("--no-share with --json or --initializers needs exactly one model", "");
+    if (set->gen.context_file_path != NULL && strcmp(set->gen.context_file_path, "-") == 0)
+        return usage("-o -: this command does not write to standard output: use -o FILE", "");
+    return !set->json || !set->dry_run || usage("--json has no effect with --dry-run", "");
+}
+
+/* A library as the user named it, if that is a path. */
+static const char *library_of(const char *text, bool named, epctx_arena *arena) {
+    epctx_file_info info;
+    epctx_str path = epctx_str_of(text);
+    const epctx_io *io = epctx_io_files();
+    const char *colon = named && text != NULL ? strrchr(text, ':') : NULL;
+    if (text == NULL || io->stat_fn(io->user, text, &info, NULL) == EPCTX_OK) return text;
+    if (colon != NULL) path.size = (size_t)(colon - text);
+    text = epctx_arena_copy(arena, path);
+    return text != NULL && io->stat_fn(io->user, text, &info, NULL) == EPCTX_OK ? text : NULL;
+}
+
+/* `any` NULL: the reference NPU. A name that --depfile cannot have is told before the work. */
+static int compile_all(const char *const *files, int count, const compile_settings *set,
+                       const anyep_settings *any, const char *const *libraries) {
+    char *rules = NULL;
+    int code;
+    if (set->depfile != NULL && !depfile_make(files, count, set, libraries, &rules))
+        return CLI_FAILED;
+    code = any != NULL    ? compile_ort(files, count, set, any)
+           : set->dry_run ? compile_plan(files, count, set)
+           : set->share   ? compile_group(files, count, set)
+                          : compile(files[0], set);
+    if (code == CLI_OK && rules != NULL && !set->dry_run) code = depfile_write(set->depfile, rules);
+    free(rules);
+    return code;
+}
+
+static int run_ort(compile_settings *set, anyep_settings *any, const char *const *files, int count,
+                   const char *level, epctx_arena *arena) {
+    enum { LIMIT = 3600 };
+    const char *libraries[3] = {NULL, NULL, NULL};
+    const char *named = any->ort != NULL ? any->ort : getenv("EPCTX_ORT_LIBRARY");
+    epctx_overwrite policy = EPCTX_OVERWRITE_FAIL;
+    size_t number = 0;
+    any->verbose = set->verbose;
+    if (!anyep_read(any, arena, true, LIMIT) || !read_level(level, &set->optimization) ||
+        !fits_ort(set, count) || !read_bars("-i", set->ep_options, any, &any->ep_options, arena) ||
+        !read_bars("-C", set->session_options, any, &any->session, arena) ||
+        !output_policy(set->overwrite, set->force, false, &policy) ||
+        (set->gen.name_prefix != NULL &&
+         !anyep_add(any, &any->session, "ep.context_node_name_prefix", set->gen.name_prefix)))
+        return CLI_USAGE;
+    set->gen.overwrite = policy == EPCTX_OVERWRITE_REPLACE;
+    if (!anyep_check_dims(any, files, (size_t)count)) return CLI_FAILED;
+    libraries[number] = library_of(any->ep, true, arena);
+    if (libraries[number] != NULL) number++;
+    /* As the user wrote it, or as it was found. */
+    if (named == NULL || named[0] == '\0') named = any->ort;
+    libraries[number] = library_of(named, false, arena);
+    return compile_all(files, count, set, any, libraries);
+}
+
+static int run_with(int argc, char **argv, epctx_arena *arena) {
+    static const char *operands[MOST_MODELS], *files[MOST_MODELS];
+    compile_settings set;
+    anyep_settings any;
+    const char *level = NULL, *no_library = NULL;
+    bool list = false, dims = false;
+    int count;
+    memset(&set, 0, sizeof set);
+    memset(&any, 0, sizeof any);
+    epctx_options_init(&set.options, arena);
+    {
+        const cli_option options[] = {{"-o", &set.gen.context_file_path, NULL},
+                                      {"--output", &set.gen.context_file_path, NULL},
+                                      {"--embed", NULL, &set.gen.embed},
+                                      {"--prefix", &set.gen.name_prefix, NULL},
+                                      {"--overwrite", &set.overwrite, NULL},
+                                      {"-f", NULL, &set.force},
+                                      {"--require-all", NULL, &set.gen.require_all},
+                                      {"--verify", NULL, &set.gen.verify},
+                                      {"--weightless", NULL, &set.weightless},
+                                      {"--initializers", &set.gen.initializers_file_name, NULL},
+                                      {"--arch", &set.arch, NULL},
+                                      {"-e", &set.ep, NULL},
+                                      {"-i", &set.ep_options, NULL},
+                                      {"-C", &set.session_options, NULL},
+                                      {"-v", NULL, &set.verbose},
+                                      {"--dim", &set.dim_list, &dims},
+                                      {"--depfile", &set.depfile, NULL},
+                                      {"--dry-run", NULL, &set.dry_run},
+                                      {"-n", NULL, &set.dry_run},
+                                      {"--options", NULL, &list},
+                                      {"--json", NULL, &set.json},
+                                      {"--optimization", &level, NULL},
+                                      {"--no-share", NULL, &set.alone},
+                                      {"--by-session", NULL, &set.by_session},
+                                      ANYEP_OPTIONS(any),
+                                      {NULL, NULL, NULL}};
+        count = cli_parse_some(&cli_compile, argc, argv, options, operands, 1, MOST_MODELS);
+    }
+    if (count >= 0 && anyep_asked(&any)) {
+        any.dim_list = &set.dim_list;
+        if (!read_models(operands, count, arena, files, &count)) return CLI_USAGE;
+        return run_ort(&set, &any, files, count, level, arena);
+    }
+    if (count >= 0 && (level != NULL || set.alone || set.by_session)) {
+        usage("--optimization, --no-share and --by-session need --ort and --ep", "");
+        return CLI_USAGE;
+    }
+    if (count < 0 || !read_ep(&set) || !compile_read_dims(&set, arena) ||
+        !read_ep_options(&set, arena) || !read_models(operands, count, arena, files, &count) ||
+        !read_session_options(&set, count))
+        return CLI_USAGE;
+    if (set.json && (set.share || set.dry_run)) {
+        usage("--json needs exactly one model, without --dry-run", "");
+        return CLI_USAGE;
+    }
+    return compile_all(files, count, &set, NULL, &no_library);
+}
+
+static int run(int argc, char **argv) {
+    epctx_arena arena;
+    int code;
+    /* --options needs no file. */
+    if (argc == 1 && strcmp(argv[0], "--options") == 0) {
+        list_options();
+        return CLI_OK;
+    }
+    epctx_arena_init(&arena, NULL);
+    code = run_with(argc, argv, &arena);
+    epctx_arena_free(&arena);
+    return code;
+}
+
+const cli_command cli_compile = {
+    "compile",
+    "[-o OUT] [-f | --overwrite POLICY] [--embed] [--weightless]\n"
+    "             [--prefix P] [--require-all] [--verify] [--initializers NAME]\n"
+    "             [--arch A] [-e EP] [-i \"K|V ...\"] [-C \"K|V ...\"]\n"
+    "             [--dim NAME=N,...] [--depfile FILE] [-v] [--json] [--dry-run]\n"
+    "             MODEL...\n"
+    "       epctx compile [--ort LIBONNXRUNTIME] --ep LIBRARY[:NAME]\n"
+    "             [--ep-opt K=V]... [--option K=V]... [--device TYPE] [--timeout S]\n"
+    "             [--optimization LEVEL] [--no-share] [--by-session]\n"
+    "             [options as above] MODEL...\n"
+    "       epctx compile --options",
+    "compile models to EPContext models for the reference NPU, or any EP",
+    "Replaces the nodes that the reference NPU supports with EPContext nodes.\n"
+    "MODEL.onnx becomes MODEL_ctx.onnx, with the compiled code in MODEL_npu.bin\n"
+    "beside it. All other nodes stay ordinary ONNX nodes; the rest of the model does\n"
+    "not change.\n"
+    "Several models (also as a list a.onnx,b.onnx) share one binary, named after the\n"
+    "first: N models give N + 1 files, all or none. This corresponds to ORT's\n"
+    "ep_weight_sharing_ctx_gen and accepts its options -e, -i, -C and -v. A binary\n"
+    "that another model in the folder needs is never replaced: always compile all\n"
+    "models that share a binary together.\n\n"
+    "  -o, --output OUT     path of the EPContext model\n"
+    "  --embed              store the compiled code in the model, not in a file\n"
+    "  --weightless         leave the weights in MODEL or its external data\n"
+    "                       (ep.enable_weightless); running the result reads them\n"
+    "                       there and fails if MODEL has changed\n"
+    "  --prefix P           add P to the names of the EPContext nodes\n"
+    "  --overwrite POLICY   if an output exists: fail (default) or replace\n"
+    "  -f                   same as --overwrite replace\n"
+    "  --require-all        fail if any node is left to the CPU\n"
+    "  --verify             load the compiled code before writing anything\n"
+    "  --initializers NAME  store the remaining initializers in file NAME beside the\n"
+    "                       model; with --ep, those of 1 KiB or more\n"
+    "  --arch A             target architecture\n"
+    "  -e EP                target EP: npu\n"
+    "  -i \"K|V ...\"         EP options: arch|A\n"
+    "  -C \"K|V ...\"         ONNX Runtime session options that affect generation\n"
+    "  --dim NAME=N,...     set the dimension NAME to N in the whole model, or one\n"
+    "                       dimension of an input with INPUT[AXIS]=N; the NPU needs\n"
+    "                       fixed shapes; may be given several times\n"
+    "  --depfile FILE       write a rule for make and ninja: the new models depend on\n"
+    "                       MODEL, the files it names, and the libraries of --ep and\n"
+    "                       --ort; list binaries as outputs in the build file, too\n"
+    "  -v                   print progress to standard error, and why nodes are left\n"
+    "                       to the CPU\n"
+    "  --json               print the report as one JSON object; one model only\n"
+    "  -n, --dry-run        list the outputs and check whether they can be written\n"
+    "  --options            list ONNX Runtime's session options instead: key, type,\n"
+    "                       default, phase, ORT's constant and meaning, separated by\n"
+    "                       tabs\n\n"
+    "With --ep, the EP in LIBRARY compiles instead, through ONNX Runtime's compile\n"
+    "API. Several models share a binary if the EP can (ep.share_ep_contexts). The\n"
+    "work is done in a process of its own and in a temporary folder beside the\n"
+    "results: an EP that fails, crashes or hangs leaves nothing behind. The versions\n"
+    "of ONNX Runtime, EP and driver become metadata, epctx.machine.EP. All options\n"
+    "but --arch and -e apply; -i and -C are lists for the EP and the session.\n\n" ANYEP_HELP
+    "  --timeout S          end the EP's process after S seconds (default 3600)\n"
+    "  --optimization LEVEL ONNX Runtime's: none (its default), basic, extended,\n"
+    "                       layout or all\n"
+    "  --no-share           compile each model alone; if one fails the others go on\n"
+    "  --by-session         compile by session options (ep.context_enable) instead of\n"
+    "                       the compile API: some EPs find other partitions\n\n"
+    "Example: epctx compile --dim batch=1 -v model.onnx\n"
+    "Example: epctx compile --ep libacme_ep.so model.onnx\n",
+    run,
+};

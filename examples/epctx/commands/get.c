@@ -1,0 +1,300 @@
+/* epctx get: one value out of a model, byte for byte. */
+#define _POSIX_C_SOURCE 200809L
+
+#include "core/target.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct get_work {
+    const char *file, *what, *node, *out, *overwrite, *context_path;
+    bool json, force;
+    epctx_overwrite policy;
+    epctx_model model;
+    epctx_mapping mapping; /* of a context binary */
+    epctx_error error;
+} get_work;
+
+/* What --node can be; a model may have thousands of them. */
+static void list_nodes(const get_work *work) {
+    epctx_walk walk;
+    epctx_node_view node;
+    int count = 0;
+    epctx_walk_begin(&walk, &work->model);
+    while (epctx_walk_epnode(&walk, &node)) {
+        if (count++ == 20) {
+            fputs("  ...\n", stderr);
+            return;
+        }
+        fprintf(stderr, "  #%d '", count);
+        cli_put(stderr, node.name);
+        fputs("'\n", stderr);
+    }
+}
+
+/* Chooses the node: by name, or the only one there is. */
+static bool find_node(get_work *work, epctx_node_view *found) {
+    epctx_walk walk;
+    epctx_node_view node;
+    uint64_t count = 0;
+    epctx_walk_begin(&walk, &work->model);
+    while (epctx_walk_epnode(&walk, &node)) {
+        if (work->node != NULL && !epctx_str_is(node.name, work->node)) continue;
+        if (count++ == 0) *found = node;
+    }
+    if (count == 1 || (count == 0 && cli_numbered_epnode(&work->model, work->node, found)))
+        return true;
+    if (count > 0 && work->node != NULL)
+        cli_fail_text("%s: %" PRIu64 " EPContext nodes are named '%s', select one by number, e.g. "
+                      "--node '#1'",
+                      work->file, count, work->node);
+    else if (count > 0)
+        cli_fail_text("%s: there are %" PRIu64 " EPContext nodes, select one with --node",
+                      work->file, count);
+    else if (work->node != NULL)
+        cli_fail_text("%s: there is no EPContext node '%s'", work->file, work->node);
+    else
+        cli_fail_text("%s: there is no EPContext node", work->file);
+    list_nodes(work);
+    return false;
+}
+
+/* The context of a node, wherever it is. */
+static epctx_status get_context(get_work *work, const epctx_node_view *view, epctx_str *value) {
+    epctx_epnode node;
+    epctx_str folder;
+    epctx_status status = epctx_epnode_read(view, &node, &work->error);
+    if (status != EPCTX_OK) return status;
+    *value = node.ep_cache_context;
+    if (node.embed_mode == 1) return EPCTX_OK;
+    status = epctx_path_base(epctx_str_of(work->file), epctx_str_of(work->context_path), &folder,
+                             &work->error);
+    if (status == EPCTX_OK)
+        status = epctx_path_map(epctx_io_files(), folder, node.ep_cache_context, cli_path_flags(),
+                                &work->mapping, NULL, &work->error);
+    epctx_blame(&work->error, work->file, &node.name, "ep_cache_context");
+    value->data = (const char *)work->mapping.data;
+    value->size = work->mapping.size;
+    return status;
+}
+
+/* An attribute as stored; a number becomes text in `digits`. */
+static bool get_attr(const epctx_node_view *view, const char *name, char digits[24],
+                     epctx_str *value) {
+    epctx_cursor it = epctx_node_attrs(view);
+    epctx_attr_view attr;
+    bool found = false;
+    while (epctx_next_attr(&it, &attr)) {
+        if (!epctx_str_is(attr.name, name)) continue;
+        found = true;
+        *value = attr.s;
+        if (attr.type == EPCTX_ATTR_INT) {
+            snprintf(digits, 24, "%" PRId64, attr.i);
+            *value = epctx_str_of(digits);
+        }
+    }
+    return found;
+}
+
+static int write_file(get_work *work, epctx_str value) {
+    epctx_write_opts opts;
+    memset(&opts, 0, sizeof opts);
+    opts.overwrite = work->policy;
+    cli_progress_begin("get", value.size);
+    switch (epctx_write_bytes(cli_io(), work->out, value.data, value.size, &opts, &work->error)) {
+    case EPCTX_OK: return CLI_OK;
+    case EPCTX_ERR_EXISTS:
+        return cli_fail_cure(&work->error, "-f replaces it, --overwrite backup keeps it");
+    default: return cli_fail(&work->error);
+    }
+}
+
+static void put_base64(json_writer *w, epctx_str bytes) {
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const unsigned char *from = (const unsigned char *)bytes.data;
+    size_t i;
+    json_begin_text(w, "value");
+    for (i = 0; i < bytes.size; i += 3) {
+        size_t left = bytes.size - i;
+        uint32_t group = (uint32_t)from[i] << 16;
+        char four[5] = {0};
+        if (left > 1) group |= (uint32_t)from[i + 1] << 8;
+        if (left > 2) group |= from[i + 2];
+        four[0] = digits[group >> 18];
+        four[1] = digits[group >> 12 & 63];
+        four[2] = left > 1 ? digits[group >> 6 & 63] : '=';
+        four[3] = left > 2 ? digits[group & 63] : '=';
+        json_add_text(w, epctx_str_of(four));
+    }
+    json_end_text(w);
+}
+
+/* No byte is lost: what is no text comes in base64. */
+static void put_json(const get_work *work, epctx_str value) {
+    json_writer *w = cli_json_begin(stdout);
+    bool is_text = epctx_str_is_utf8(value);
+    json_text(w, "file", work->file);
+    json_text(w, "what", work->what);
+    json_uint(w, "size", value.size);
+    json_text(w, "encoding", is_text ? "utf-8" : "base64");
+    if (is_text)
+        json_str(w, "value", value);
+    else
+        put_base64(w, value);
+    cli_json_end();
+}
+
+static int put_value(get_work *work, epctx_str value) {
+    if (work->out != NULL) return write_file(work, value);
+    if (work->json)
+        put_json(work, value);
+    else if (isatty(STDOUT_FILENO)) {
+        if (value.size > 4096)
+            return cli_fail_text("%zu bytes are too much for a terminal: use -o FILE", value.size);
+        cli_put(stdout, value);
+        putchar('\n');
+    } else if (value.size > 0)
+        fwrite(value.data, 1, value.size, stdout);
+    return CLI_OK;
+}
+
+static int no_attr(const get_work *work, const epctx_node_view *node) {
+    epctx_cursor it = epctx_node_attrs(node);
+    epctx_attr_view attr;
+    cli_guess guess = target_guess_attr(node, epctx_str_of(work->what));
+    cli_fail_text("%s: the node has no attribute '%s'%s only these:", work->file, work->what,
+                  guess.best != NULL ? cli_guess_hint(&guess) : ",");
+    while (epctx_next_attr(&it, &attr)) {
+        fputs("  ", stderr);
+        cli_put(stderr, attr.name);
+        fputc('\n', stderr);
+    }
+    return CLI_FAILED;
+}
+
+/* Names of inputs or outputs as `epctx set` takes them. */
+static bool put_names(FILE *out, epctx_cursor values) {
+    const char *comma = "";
+    epctx_value_view value;
+    size_t i;
+    for (; epctx_next_value(&values, &value); comma = ",") {
+        fputs(comma, out);
+        for (i = 0; i < value.name.size; i++) {
+            if (value.name.data[i] == ',' || value.name.data[i] == '\\') fputc('\\', out);
+            fputc(value.name.data[i], out);
+        }
+    }
+    return !ferror(out);
+}
+
+/* model:FIELD, graph:FIELD and opset:DOMAIN, under the names that `epctx set` writes. */
+static int get_target(get_work *work) {
+    epctx_graph_view graph = epctx_model_graph(&work->model);
+    epctx_str value = epctx_str_of(NULL);
+    char digits[24], *names = NULL;
+    size_t size = 0;
+    FILE *out;
+    target what;
+    int code;
+    if (!target_parse(epctx_str_of(work->what), &what)) return CLI_USAGE;
+    if (what.kind == TARGET_OPSET) {
+        int64_t version = epctx_model_opset(&work->model, what.name);
+        if (version == 0)
+            return cli_fail_text("%s: the model does not import '%s'", work->file, work->what);
+        snprintf(digits, sizeof digits, "%" PRId64, version);
+        return put_value(work, epctx_str_of(digits));
+    }
+    if (what.number != TARGET_INPUTS && what.number != TARGET_OUTPUTS) {
+        epctx_view message = target_message(&work->model, &what);
+        snprintf(digits, sizeof digits, "%" PRId64, cli_field_int(message, what.number));
+        value = what.is_text ? cli_field_str(message, what.number) : epctx_str_of(digits);
+        return put_value(work, value);
+    }
+    out = open_memstream(&names, &size);
+    if (out == NULL) return cli_fail_text("out of memory");
+    put_names(out, what.number == TARGET_INPUTS ? epctx_graph_inputs(graph)
+                                                : epctx_graph_outputs(graph));
+    code = fclose(out) == 0 ? CLI_OK : cli_fail_text("out of memory");
+    value.data = names;
+    value.size = size;
+    if (code == CLI_OK) code = put_value(work, value);
+    free(names);
+    return code;
+}
+
+static int get(get_work *work) {
+    epctx_str value = epctx_str_of(NULL);
+    epctx_node_view node;
+    char digits[24];
+    if (strncmp(work->what, "metadata:", 9) == 0) {
+        if (!epctx_model_metadata(&work->model, epctx_str_of(work->what + 9), &value))
+            return cli_fail_text("%s: there is no metadata key '%s'", work->file, work->what + 9);
+        return put_value(work, value);
+    }
+    if (strncmp(work->what, "opset:", 6) == 0 || strncmp(work->what, "model:", 6) == 0 ||
+        strncmp(work->what, "graph:", 6) == 0)
+        return get_target(work);
+    if (!find_node(work, &node)) return CLI_FAILED;
+    if (strcmp(work->what, "context") == 0) {
+        if (get_context(work, &node, &value) != EPCTX_OK) return cli_fail(&work->error);
+        cli_warn_stale(&work->model, work->context_path);
+    } else if (!get_attr(&node, work->what, digits, &value))
+        return no_attr(work, &node);
+    return put_value(work, value);
+}
+
+static int run(int argc, char **argv) {
+    const char *operands[2] = {NULL, NULL};
+    get_work work;
+    int code;
+    memset(&work, 0, sizeof work);
+    work.policy = EPCTX_OVERWRITE_FAIL;
+    const cli_option options[] = {
+        {"--node", &work.node, NULL},
+        {"-o", &work.out, NULL},
+        {"--output", &work.out, NULL},
+        {"-f", NULL, &work.force},
+        {"--overwrite", &work.overwrite, NULL},
+        {"--json", NULL, &work.json},
+        {"--context-path", &work.context_path, NULL},
+        {NULL, NULL, NULL},
+    };
+    if (!cli_parse(&cli_get, argc, argv, options, operands, 2) ||
+        !output_policy(work.overwrite, work.force, true, &work.policy))
+        return CLI_USAGE;
+    if (work.out != NULL && strcmp(work.out, "-") == 0) work.out = NULL; /* as without -o */
+    work.file = operands[0];
+    work.what = operands[1];
+    if (!output_spares(work.out, work.file)) return CLI_FAILED;
+    if (cli_open(&work.model, work.file, &work.error) != EPCTX_OK) return cli_fail(&work.error);
+    code = get(&work);
+    if (work.mapping.handle != NULL) epctx_io_files()->unmap_fn(NULL, &work.mapping);
+    epctx_model_close(&work.model);
+    return code;
+}
+
+const cli_command cli_get = {
+    "get",
+    "[--node NAME] [-o OUT [-f | --overwrite POLICY]] [--json]\n"
+    "             [--context-path FILE] "
+    "FILE WHAT",
+    "print one value of a model, byte for byte",
+    "WHAT is the name of an attribute, 'context' for the context itself (embedded or\n"
+    "from its file), or metadata:KEY, opset:DOMAIN, model:FIELD or graph:FIELD as in\n"
+    "`epctx set`. Prints the raw bytes; on a terminal, prints control characters as\n"
+    "\\xHH. Warns on standard error if the context does not match the build stamp of\n"
+    "the model.\n\n"
+    "  --node NAME           the EPContext node, if there are several; #2 is the\n"
+    "                        second node in `epctx info`\n"
+    "  -o, --output OUT      write to OUT; - is standard output, the default\n"
+    "  --overwrite POLICY    if OUT exists: fail (default), replace, or backup (keeps\n"
+    "                        it as OUT~)\n"
+    "  -f                    same as --overwrite replace\n"
+    "  --json                print one JSON object; values that are not UTF-8 text\n"
+    "                        are base64\n"
+    "  --context-path FILE   ep.context_file_path: the binary is in its folder\n"
+    "\nExample: epctx get model_ctx.onnx context -o context.bin\n",
+    run,
+};

@@ -1,0 +1,287 @@
+/* epctx lint: judges models and deliveries by the rules of ORT, of the design document, of each EP
+ * and of ORT GenAI. */
+#include "delivery/delivery.h"
+#include "core/findings.h"
+#include "delivery/tree.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct lint_work {
+    findings out;
+    epctx_check_opts opts;
+    bool failed; /* something could not be judged, and the reason was printed */
+} lint_work;
+
+static void found(void *user, const epctx_finding *what) {
+    finding one = {(int)what->rule, what->node, what->graph, what->attribute, what->message, 0};
+    findings_add((findings *)user, &one);
+}
+
+static void add(findings *out, int rule, const char *message) {
+    finding one = {rule, epctx_str_of(""), epctx_str_of(""), "", message, 0};
+    findings_add(out, &one);
+}
+
+static void json_rule(json_writer *w, const epctx_rule_info *rule) {
+    json_object(w, NULL, JSON_INLINE);
+    json_text(w, "id", rule->id);
+    json_text(w, "rule", rule->name);
+    json_text(w, "severity",
+              rule->severity == EPCTX_SEVERITY_ERROR     ? "error"
+              : rule->severity == EPCTX_SEVERITY_WARNING ? "warning"
+                                                         : "hint");
+    json_text(w, "text", rule->text);
+    json_text(w, "fix", rule->fix);
+    json_end(w);
+}
+
+static void list_rules(bool json) {
+    json_writer *w = json ? cli_json_begin(stdout) : NULL;
+    int i;
+    if (json) json_array(w, "rules", JSON_LINES);
+    for (i = 0; i < RULE_COUNT; i++) {
+        const epctx_rule_info rule = rule_info(i);
+        if (json)
+            json_rule(w, &rule);
+        else
+            printf("%s %-26s %s\n", rule.id, rule.name, rule.text);
+    }
+    if (json) json_end(w);
+    if (json) cli_json_end();
+}
+
+/* What is wrong with a file that is no model, as a finding where other files follow. */
+static void unreadable(lint_work *work, const char *file, const epctx_error *error) {
+    const char *message = error->message;
+    size_t size = strlen(file);
+    const bool alone = !work->out.several && work->out.format <= FINDINGS_JSON;
+    /* A program finds it where all failures are, too. */
+    if (alone || work->out.format == FINDINGS_JSON) {
+        cli_fail(error);
+        cli_fail_file(file);
+    }
+    work->failed = work->failed || alone;
+    if (alone) return;
+    if (strncmp(message, file, size) == 0 && strncmp(message + size, ": ", 2) == 0)
+        message += size + 2;
+    findings_file(&work->out, file);
+    add(&work->out, RULE_UNREADABLE, message);
+    findings_file_end(&work->out);
+}
+
+/* The delivery around a model may say where its files are; the command line comes first. */
+static void use_paths(epctx_check_opts *opts, const char *file, const delivery_paths *paths) {
+    const epctx_io *io = epctx_io_files();
+    char path[EPCTX_PATH_MAX];
+    if (paths == NULL || io->canonical_fn(io->user, file, path, sizeof path, NULL) != EPCTX_OK)
+        return;
+    while (paths != NULL && strcmp(paths->model, path) != 0) paths = paths->next;
+    if (paths == NULL) return;
+    if (opts->context_file_path == NULL) opts->context_file_path = paths->context;
+    if (opts->external_folder == NULL) opts->external_folder = paths->external;
+}
+
+static void lint_model(lint_work *work, const char *file, const delivery_paths *paths) {
+    epctx_check_opts opts = work->opts;
+    uint64_t counts[EPCTX_SEVERITY_COUNT];
+    epctx_model model;
+    epctx_finding loads;
+    epctx_error error;
+    epctx_status status;
+    cli_progress_begin("lint", 0);
+    status = cli_open(&model, file, &error);
+    if (status != EPCTX_OK) {
+        const epctx_str name = epctx_path_file(epctx_str_of(file));
+        cli_progress_end();
+        if (status != EPCTX_ERR_NOT_FOUND &&
+            (epctx_str_is(name, "manifest.json") || epctx_str_is(name, "genai_config.json"))) {
+            epctx_error_clear(&error);
+            epctx_fail(&error, status,
+                       "%s: is no model but part of a delivery: lint the folder around it", file);
+        }
+        unreadable(work, file, &error);
+        return;
+    }
+    use_paths(&opts, file, paths);
+    findings_file(&work->out, file);
+    status = epctx_lint(&model, &opts, found, &work->out, counts, &error);
+    if (status == EPCTX_OK && counts[0] == 0 && !opts.no_files &&
+        rule_loads_fails(&model, file, opts.context_file_path, &loads, &error)) {
+        finding one = {RULE_LOADS, loads.node, loads.graph, loads.attribute, loads.message, 0};
+        findings_add(&work->out, &one);
+    }
+    epctx_model_close(&model);
+    cli_progress_end();
+    findings_file_end(&work->out);
+    if (status != EPCTX_OK) {
+        cli_fail(&error);
+        work->failed = true;
+    }
+}
+
+static void add_alone(lint_work *work, int rule, const char *file, const char *message) {
+    findings_file(&work->out, file);
+    add(&work->out, rule, message);
+    findings_file_end(&work->out);
+}
+
+/* Each model in the folder, in order of names, and then the deliveries. */
+static void lint_folder(lint_work *work, const char *folder) {
+    epctx_arena arena;
+    epctx_error error;
+    tree files;
+    const delivery_paths *paths;
+    size_t models = 0, i;
+    epctx_arena_init(&arena, NULL);
+    if (tree_read(&files, folder, &arena, &error) != EPCTX_OK) {
+        unreadable(work, folder, &error);
+        epctx_arena_free(&arena);
+        return;
+    }
+    paths = work->opts.no_files ? NULL : delivery_read_paths(&files, &arena);
+    for (i = 0; i < files.count; i++) {
+        const tree_entry *entry = &files.entries[i];
+        const bool model = tree_ends(entry->name, ".onnx");
+        models += model;
+        if (entry->kind == TREE_UNREADABLE)
+            add_alone(work, RULE_UNREADABLE, entry->path, "this folder cannot be read");
+        else if (model && entry->kind == TREE_LINK)
+            add_alone(work, RULE_LINK, entry->path, "a link that leads to no file in the folder");
+        else if (model && entry->kind == TREE_OTHER)
+            add_alone(work, RULE_UNREADABLE, entry->path, "is not a regular file");
+        else if (model && entry->kind == TREE_FILE)
+            lint_model(work, entry->path, paths);
+    }
+    if (!work->opts.no_files && delivery_lint(&work->out, &files)) models++;
+    if (models == 0) {
+        epctx_fail(&error, EPCTX_ERR_NOT_FOUND, "%s: there is no .onnx file in this folder",
+                   folder);
+        unreadable(work, folder, &error);
+    }
+    epctx_arena_free(&arena);
+}
+
+/* The list of rules is asked for: --rules without a list. */
+static bool wants_list(int argc, char **argv, bool *json) {
+    bool list = false;
+    int i;
+    for (i = 0; i < argc; i++) {
+        const bool rules = strcmp(argv[i], "--rules") == 0;
+        list = list || rules;
+        *json = *json || strcmp(argv[i], "--json") == 0;
+        if (!rules && strcmp(argv[i], "--json") != 0 && strcmp(argv[i], "--no-progress") != 0)
+            return false;
+    }
+    return list;
+}
+
+static int lint_all(lint_work *work, const char *const *files, int count) {
+    int code, i;
+    for (i = 0; i < count; i++) work->out.several = work->out.several || tree_is_folder(files[i]);
+    findings_begin(&work->out);
+    for (i = 0; i < count; i++)
+        if (tree_is_folder(files[i]))
+            lint_folder(work, files[i]);
+        else
+            lint_model(work, files[i], NULL);
+    code = findings_end(&work->out);
+    return work->failed ? CLI_FAILED : code;
+}
+
+/* The options that the commands' own table does not read. */
+static bool set_options(lint_work *work, const char *format, bool json, const char *profile,
+                        const char *rules, const char *ignore) {
+    if (json && format != NULL && strcmp(format, "json") != 0) {
+        cli_misuse("--json and --format %s exclude each other", format);
+        return false;
+    }
+    return findings_set_format(&work->out, json             ? "json"
+                                           : format != NULL ? format
+                                                            : "text") &&
+           (profile == NULL || cli_profile(profile, &work->opts.profile)) &&
+           (rules == NULL || findings_choose(&work->out, rules)) &&
+           (ignore == NULL || findings_ignore(&work->out, ignore));
+}
+
+static int run(int argc, char **argv) {
+    bool json = false, rules_given = false;
+    const char *profile = NULL, *format = NULL, *rules = NULL, *ignore = NULL;
+    const char **files;
+    lint_work work;
+    int code = CLI_USAGE, count;
+    if (wants_list(argc, argv, &json)) {
+        list_rules(json);
+        return CLI_OK;
+    }
+    json = false;
+    memset(&work, 0, sizeof work);
+    findings_init(&work.out);
+    const cli_option options[] = {
+        {"--json", NULL, &json},
+        {"--format", &format, NULL},
+        {"--strict", NULL, &work.out.strict},
+        {"--hints", NULL, &work.out.hints},
+        {"--rules", &rules, &rules_given},
+        {"--ignore", &ignore, NULL},
+        {"--no-files", NULL, &work.opts.no_files},
+        {"--ep", &profile, NULL},
+        {"--context-path", &work.opts.context_file_path, NULL},
+        {"--external-folder", &work.opts.external_folder, NULL},
+        {NULL, NULL, NULL},
+    };
+    files = (const char **)epctx_arena_array(&work.out.arena, (size_t)argc + 1, sizeof *files);
+    if (files == NULL) return cli_fail_text("out of memory");
+    count = cli_parse_some(&cli_lint, argc, argv, options, files, 1, argc);
+    if (count > 0 && set_options(&work, format, json, profile, rules, ignore)) {
+        work.out.several = count > 1 || ignore != NULL;
+        code = lint_all(&work, files, count);
+    }
+    findings_free(&work.out);
+    return code;
+}
+
+const cli_command cli_lint = {
+    "lint",
+    "[--strict] [--hints] [--rules LIST] [--ignore FILE]\n"
+    "             [--format FORMAT | --json] [--ep NAME] [--no-files]\n"
+    "             [--hugging-face] [--context-path FILE]\n"
+    "             [--external-folder FOLDER] (FILE | FOLDER)...\n"
+    "       epctx lint --rules [--json]",
+    "report errors in models and whole deliveries",
+    "Checks models, their EPContext nodes, the files that they name and the\n"
+    "compatibility info. An error (E...) is something that ONNX Runtime 1.31 or the\n"
+    "EP rejects. Lint does not check whether operators exist or match their schemas.\n"
+    "Of a FOLDER, checks every .onnx file in it and below it, by name; links that\n"
+    "lead out of it are not followed. If it is a delivery, also checks that all\n"
+    "fits together: a folder of ORT GenAI (genai_config.json) or a model package\n"
+    "(manifest.json). Prints the command that cures a finding where there is one.\n"
+    "The rules for a node are those of the EP in its source, or those of --ep. The\n"
+    "exit code is 1 if there is an error; warnings (W...) and hints (I...) do not\n"
+    "affect it.\n\n"
+    "  --strict                  exit code 1 also if there is a warning\n"
+    "  --hints                   print hints, too\n"
+    "  --rules LIST              only these rules, by id or name: E022,W008; without\n"
+    "                            LIST and files: list all rules\n"
+    "  --ignore FILE             pass over findings. A line is 'RULE PATTERN reason';\n"
+    "                            PATTERN is compared with the end of FILE or\n"
+    "                            FILE:NODE, * is anything, ? one character; lines\n"
+    "                            with # are comments. An entry that matches nothing\n"
+    "                            is a warning\n"
+    "  --format FORMAT           text (default), json, sarif (2.1.0), or github\n"
+    "                            (annotations of a workflow)\n"
+    "  --json                    same as --format json: one JSON object, for several\n"
+    "                            files, a folder or with --ignore with one such\n"
+    "                            object for each in \"files\"\n"
+    "  --ep NAME                 the EP that will load the model: its name, in any\n"
+    "                            case, or one of qnn, qnn_plugin, openvino,\n"
+    "                            tensorrt, nv_tensorrt_rtx, migraphx, vitisai,\n"
+    "                            telum, example, npu, generic\n"
+    "  --no-files                do not look at files or into context binaries\n"
+    "  --hugging-face            accept links into the blobs folder of a Hugging\n"
+    "                            Face cache\n"
+    "  --context-path FILE       ep.context_file_path: binaries are in its folder\n"
+    "  --external-folder FOLDER  session.model_external_initializers_file_folder_path\n"
+    "\nExample: epctx lint --strict --format github delivery/\n",
+    run,
+};

@@ -1,0 +1,872 @@
+/* epctx package: EPContext models and their source as a model package of ONNX Runtime, schema 1.0
+ * (model_package/README.md and core/session/model_package/README.md in ORT's tree):
+ *
+ *     manifest.json                        the components: here one
+ *     COMPONENT/component.json             its variants: EP, device, compatibility string
+ *     COMPONENT/VARIANT/ort_info.json      what ORT needs to make a session of it
+ *     COMPONENT/VARIANT/...                the model and the files that it alone needs
+ *     shared_assets/sha256-HEX/...         sets of files that several variants need, once
+ *
+ * The folder is made under another name and renamed when all of it is durable. */
+#define _XOPEN_SOURCE 700
+
+#include "delivery/delivery_internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <inttypes.h>
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { MOST_VARIANTS = 64 };
+
+/* A file of the package that is copied. */
+typedef struct piece {
+    const char *from;
+    const char *name; /* relative to its folder, without "." parts */
+    epctx_mapping bytes;
+    char hash[65];
+} piece;
+
+/* Files that only make sense together in one folder. */
+typedef struct piece_set {
+    piece *pieces;
+    size_t count;
+    char hash[65]; /* of an asset with these files */
+    bool shared;   /* in shared_assets, else in the variant's folder */
+    bool written;
+} piece_set;
+
+typedef struct variant {
+    const char *name;
+    const char *file;
+    const char *model_name; /* file name of the model in the package */
+    const char *ep;
+    const char *compatibility; /* NULL: none */
+    epctx_model model;
+    piece_set own, contexts, initializers, source;
+    bool is_source; /* the model of --source: for the CPU, and an asset as a whole */
+} variant;
+
+/* A file that was written. */
+typedef struct report_line {
+    struct report_line *next;
+    const char *name;
+    size_t size;
+} report_line;
+
+typedef struct package {
+    const char *path, *name, *version, *component, *device, *ep, *source;
+    bool dry_run, json, allow_stale;
+    variant variants[MOST_VARIANTS];
+    size_t count;
+    epctx_arena arena;
+    char folder[EPCTX_PATH_MAX]; /* where it is being made */
+    report_line *first, *last;   /* in the order of writing */
+    uint64_t size;
+    size_t files;
+    epctx_error error;
+} package;
+
+static bool no_memory(package *p) {
+    epctx_fail(&p->error, EPCTX_ERR_NOMEM, "out of memory");
+    return false;
+}
+
+/* -- what goes in -- */
+
+/* "a/./b//c" as "a/b/c". */
+static const char *plain_name(package *p, epctx_str name) {
+    char *out = (char *)epctx_arena_alloc(&p->arena, name.size + 1);
+    size_t used = 0, i = 0;
+    while (out != NULL && i < name.size) {
+        size_t size = 0;
+        while (i + size < name.size && name.data[i + size] != '/') size++;
+        if (size > 0 && !(size == 1 && name.data[i] == '.')) {
+            if (used > 0) out[used++] = '/';
+            memcpy(out + used, name.data + i, size);
+            used += size;
+        }
+        i += size + 1;
+    }
+    return out;
+}
+
+/* SHA-256, which names the shared assets, in 64 lower-case digits. */
+static void put_hash(const void *data, size_t size, char out[65]) {
+    unsigned char hash[crypto_hash_sha256_BYTES];
+    crypto_hash_sha256(hash, (const unsigned char *)data, size);
+    sodium_bin2hex(out, 65, hash, sizeof hash);
+}
+
+/* Adds a file to a set, in order of names; one that is in it already is not added again. */
+static bool add_piece(package *p, piece_set *set, const char *from, epctx_str name) {
+    const epctx_io *io = epctx_io_files();
+    const char *plain = plain_name(p, name);
+    size_t at = 0;
+    piece *pieces;
+    if (plain == NULL) return no_memory(p);
+    while (at < set->count && strcmp(set->pieces[at].name, plain) < 0) at++;
+    if (at < set->count && strcmp(set->pieces[at].name, plain) == 0) return true;
+    pieces = (piece *)epctx_arena_array(&p->arena, set->count + 1, sizeof *pieces);
+    if (pieces == NULL) return no_memory(p);
+    if (set->count > 0) {
+        memcpy(pieces, set->pieces, at * sizeof *pieces);
+        memcpy(pieces + at + 1, set->pieces + at, (set->count - at) * sizeof *pieces);
+    }
+    set->pieces = pieces;
+    set->count++;
+    pieces[at].from = epctx_arena_copy(&p->arena, epctx_str_of(from));
+    pieces[at].name = plain;
+    if (pieces[at].from == NULL) return no_memory(p);
+    if (io->map_fn(io->user, NULL, from, false, &pieces[at].bytes, &p->error) != EPCTX_OK)
+        return false;
+    put_hash(pieces[at].bytes.data, pieces[at].bytes.size, pieces[at].hash);
+    return true;
+}
+
+/* ORT's hash of a folder: of "<hash of the file>  <path>\n", sorted by path. */
+static bool hash_set(package *p, piece_set *set) {
+    epctx_buffer text;
+    epctx_status status = EPCTX_OK;
+    size_t i;
+    epctx_buffer_init(&text, NULL);
+    for (i = 0; i < set->count && status == EPCTX_OK; i++) {
+        status = epctx_buffer_append(&text, set->pieces[i].hash, 64);
+        if (status == EPCTX_OK) status = epctx_buffer_append(&text, "  ", 2);
+        if (status == EPCTX_OK)
+            status = epctx_buffer_append(&text, set->pieces[i].name, strlen(set->pieces[i].name));
+        if (status == EPCTX_OK) status = epctx_buffer_append(&text, "\n", 1);
+    }
+    put_hash(text.data, text.size, set->hash);
+    epctx_buffer_free(&text);
+    return status == EPCTX_OK || no_memory(p);
+}
+
+static bool has_piece(const piece_set *set, const piece *wanted) {
+    size_t i;
+    for (i = 0; i < set->count; i++)
+        if (strcmp(set->pieces[i].name, wanted->name) == 0 &&
+            strcmp(set->pieces[i].hash, wanted->hash) == 0)
+            return true;
+    return false;
+}
+
+/* A model and the files that it names; its own source model is not followed further. */
+static bool add_model(package *p, piece_set *set, const char *file) {
+    epctx_dependency *files = NULL;
+    size_t count = 0, i;
+    epctx_model model;
+    bool good = cli_open(&model, file, &p->error) == EPCTX_OK &&
+                epctx_model_files(&model, NULL, &p->arena, &files, &count, &p->error) == EPCTX_OK &&
+                add_piece(p, set, file, epctx_path_file(epctx_str_of(file)));
+    for (i = 0; i < count && good; i++) {
+        if (files[i].path != NULL) {
+            good = add_piece(p, set, files[i].path, files[i].name);
+        } else if (files[i].required) {
+            epctx_fail(&p->error, EPCTX_ERR_NOT_FOUND, "needs '%S': %s", &files[i].name,
+                       files[i].problem);
+            epctx_blame(&p->error, file, NULL, NULL);
+            good = false;
+        }
+    }
+    epctx_model_close(&model);
+    return good && hash_set(p, set);
+}
+
+static bool add_dependency(package *p, variant *v, const epctx_dependency *file) {
+    if (file->path == NULL && !file->required) return true;
+    if (file->path == NULL) {
+        epctx_fail(&p->error, EPCTX_ERR_NOT_FOUND, "needs '%S': %s", &file->name, file->problem);
+        epctx_blame(&p->error, v->file, NULL, NULL);
+        return false;
+    }
+    if (file->use == EPCTX_USE_SOURCE_MODEL) return add_model(p, &v->source, file->path);
+    return add_piece(p, file->use == EPCTX_USE_INITIALIZERS ? &v->initializers : &v->contexts,
+                     file->path, file->name);
+}
+
+/* The EP's name as ORT registers it. A variant is for one EP. */
+static bool find_ep(package *p, variant *v) {
+    epctx_cursor it = epctx_graph_nodes(epctx_model_graph(&v->model));
+    epctx_node_view node;
+    epctx_epnode ep;
+    const char *first = NULL;
+    char key[300];
+    epctx_str value;
+    v->ep = p->ep;
+    while (epctx_next_node(&it, &node)) {
+        const epctx_profile *profile;
+        const char *name;
+        epctx_str source;
+        if (!epctx_node_is_epnode(&node)) continue;
+        if (epctx_epnode_read(&node, &ep, &p->error) != EPCTX_OK) return false;
+        profile = epctx_profile_of(ep.source);
+        source = ep.source;
+        if (profile->sources[0] != NULL) source = epctx_str_of(profile->sources[0]);
+        name = epctx_arena_copy(&p->arena, source);
+        if (name == NULL) return no_memory(p);
+        if (v->ep == NULL) v->ep = name;
+        if (first == NULL) first = name;
+        if (strcmp(first, name) != 0) {
+            epctx_fail(&p->error, EPCTX_ERR_GRAPH,
+                       "has nodes of %s and %s, but a variant is for one EP: compile it for one",
+                       first, name);
+            epctx_blame(&p->error, v->file, NULL, NULL);
+            return false;
+        }
+    }
+    if (v->ep == NULL || v->ep[0] == '\0') {
+        epctx_fail(&p->error, EPCTX_ERR_NO_NODES,
+                   "no EPContext node names its EP: use --ep, or --source for the model "
+                   "that was compiled");
+        epctx_blame(&p->error, v->file, NULL, NULL);
+        return false;
+    }
+    snprintf(key, sizeof key, EPCTX_COMPAT_PREFIX "%s", v->ep);
+    if (epctx_model_metadata(&v->model, epctx_str_of(key), &value)) {
+        v->compatibility = epctx_arena_copy(&p->arena, value);
+        if (v->compatibility == NULL) return no_memory(p);
+    }
+    return true;
+}
+
+static bool read_variant(package *p, variant *v) {
+    epctx_dependency *files = NULL;
+    size_t count = 0, i;
+    epctx_str name = epctx_path_file(epctx_str_of(v->file));
+    if (cli_open(&v->model, v->file, &p->error) != EPCTX_OK || !find_ep(p, v) ||
+        (!p->allow_stale && epctx_model_check_binary(&v->model, NULL, &p->error) != EPCTX_OK) ||
+        epctx_model_files(&v->model, NULL, &p->arena, &files, &count, &p->error) != EPCTX_OK)
+        return false;
+    v->model_name = epctx_arena_copy(&p->arena, name);
+    if (v->model_name == NULL) return no_memory(p);
+    for (i = 0; i < count; i++)
+        if (!add_dependency(p, v, &files[i])) return false;
+    return add_piece(p, &v->own, v->file, name) && hash_set(p, &v->contexts) &&
+           hash_set(p, &v->initializers);
+}
+
+static bool read_source(package *p, variant *v) {
+    v->model_name = epctx_arena_copy(&p->arena, epctx_path_file(epctx_str_of(v->file)));
+    v->ep = "CPUExecutionProvider";
+    return v->model_name != NULL ? add_model(p, &v->source, v->file) : no_memory(p);
+}
+
+/* -- what fits together -- */
+
+/* A line of a build stamp, "source SIZE HASH NAME" or "data SIZE HASH NAME", and the file of that
+ * use in the source's set. */
+static bool is_stamped(const piece_set *set, const char *model_name, epctx_str line) {
+    const epctx_str word = epctx_str_cut(&line, ' ');
+    const bool whole = epctx_str_is(word, "source");
+    epctx_str number = epctx_str_cut(&line, ' '), hash = epctx_str_cut(&line, ' ');
+    char size[24], digits[20];
+    size_t i;
+    if (!whole && !epctx_str_is(word, "data")) return true;
+    for (i = 0; i < set->count; i++) {
+        const piece *one = &set->pieces[i];
+        if (whole ? strcmp(one->name, model_name) != 0 : !epctx_str_is(line, one->name)) continue;
+        snprintf(size, sizeof size, "%zu", one->bytes.size);
+        snprintf(digits, sizeof digits, "%016" PRIx64,
+                 epctx_hash(one->bytes.data, one->bytes.size, 0));
+        return epctx_str_is(number, size) && epctx_str_is(hash, digits);
+    }
+    return true; /* a name that the stamp has escaped, or that is written in another way */
+}
+
+/* The model of --source is the one that the stamps of a variant name, if they name one. */
+static bool is_source_of(package *p, const variant *source, const variant *v) {
+    epctx_cursor it =
+        epctx_view_fields(epctx_model_read(&v->model).view, EPCTX_FIELD_MODEL_METADATA_PROPS);
+    epctx_pair pair;
+    while (epctx_next_pair(&it, &pair)) {
+        if (!epctx_str_starts(pair.key, EPCTX_BUILD_PREFIX)) continue;
+        while (pair.value.size > 0) {
+            if (is_stamped(&source->source, source->model_name, epctx_str_cut(&pair.value, '\n')))
+                continue;
+            epctx_fail(&p->error, EPCTX_ERR_GRAPH,
+                       "its build stamp names another source than %s: compile it again, or give "
+                       "its own source (--allow-stale accepts this one)",
+                       source->file);
+            epctx_blame(&p->error, v->file, NULL, NULL);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Any variant may be the one that runs: all have the inputs and outputs of the first. */
+static bool fit_together(package *p) {
+    delivery d;
+    delivery_model first, other;
+    const char *why = NULL;
+    bool good;
+    size_t i;
+    memset(&d, 0, sizeof d);
+    d.arena = &p->arena;
+    good = delivery_open(&d, p->variants[0].file, NULL, &first, &p->error) == EPCTX_OK;
+    for (i = 1; i < p->count && good; i++) {
+        const variant *v = &p->variants[i];
+        good = delivery_open(&d, v->file, NULL, &other, &p->error) == EPCTX_OK;
+        why = good ? delivery_difference(&d, &first, &other) : NULL;
+        delivery_close(&other);
+        if (why == NULL) continue;
+        epctx_fail(&p->error, EPCTX_ERR_GRAPH,
+                   "%s, unlike %s: variants of a component must have the same inputs and outputs",
+                   why, p->variants[0].file);
+        epctx_blame(&p->error, v->file, NULL, NULL);
+        good = false;
+    }
+    delivery_close(&first);
+    for (i = 0; i + 1 < p->count && good && p->source != NULL && !p->allow_stale; i++)
+        good = is_source_of(p, &p->variants[p->count - 1], &p->variants[i]);
+    return good;
+}
+
+static bool same_set(const piece_set *a, const piece_set *b) {
+    return a->count > 0 && b->count > 0 && strcmp(a->hash, b->hash) == 0;
+}
+
+/* What two variants need is an asset, and so is every source model; what an asset holds already is
+ * not stored again. */
+static void share(package *p) {
+    size_t i, k, n;
+    for (i = 0; i < p->count; i++) {
+        variant *v = &p->variants[i];
+        v->source.shared = v->source.count > 0;
+        for (k = 0; k < p->count; k++) {
+            const variant *other = &p->variants[k];
+            v->contexts.shared |= k != i && same_set(&v->contexts, &other->contexts);
+            v->initializers.shared |= k != i && same_set(&v->initializers, &other->initializers);
+        }
+        for (k = 0; k < p->count && v->initializers.count > 0; k++) {
+            const piece_set *source = &p->variants[k].source;
+            for (n = 0; n < v->initializers.count; n++)
+                if (!has_piece(source, &v->initializers.pieces[n])) break;
+            if (n < v->initializers.count) continue;
+            v->initializers.shared = true;
+            memcpy(v->initializers.hash, source->hash, sizeof source->hash);
+            break;
+        }
+    }
+}
+
+/* -- writing -- */
+
+static bool fail_system(package *p, const char *path) {
+    epctx_fail(&p->error, EPCTX_ERR_IO, "%s", strerror(errno));
+    epctx_blame(&p->error, path, NULL, NULL);
+    return false;
+}
+
+static bool make_folders(package *p, const char *path) {
+    char part[EPCTX_PATH_MAX];
+    size_t i;
+    for (i = 0; path[i] != '\0'; i++) {
+        if (path[i] != '/') continue;
+        memcpy(part, path, i);
+        part[i] = '\0';
+        if (mkdir(part, 0777) != 0 && errno != EEXIST) return fail_system(p, part);
+    }
+    return true;
+}
+
+/* Below the folder that is being made, which is the current one: no other process can put a link in
+ * its place, as they could into its path, which a commit would resolve again. */
+static bool write_here(package *p, const char *name, const void *data, size_t size) {
+    const epctx_io *io = cli_io();
+    epctx_io_file file;
+    epctx_status status;
+    if (!make_folders(p, name) || io->create_fn(io->user, ".", name, &file, &p->error) != EPCTX_OK)
+        return false;
+    status = io->write_fn(io->user, &file, data, size, &p->error);
+    if (status == EPCTX_OK) status = io->sync_fn(io->user, &file, &p->error);
+    if (status == EPCTX_OK)
+        status = io->commit_fn(io->user, &file, EPCTX_OVERWRITE_FAIL, &p->error);
+    io->close_fn(io->user, &file);
+    return status == EPCTX_OK;
+}
+
+/* For the report. */
+static bool note_file(package *p, const char *name, size_t size) {
+    report_line *line = (report_line *)epctx_arena_alloc(&p->arena, sizeof *line);
+    if (line != NULL) line->name = epctx_arena_copy(&p->arena, epctx_str_of(name));
+    if (line == NULL || line->name == NULL) return no_memory(p);
+    line->size = size;
+    line->next = NULL;
+    if (p->last != NULL)
+        p->last->next = line;
+    else
+        p->first = line;
+    p->last = line;
+    p->files++;
+    p->size += size;
+    return true;
+}
+
+static bool write_file(package *p, const char *name, const void *data, size_t size) {
+    return note_file(p, name, size) && (p->dry_run || write_here(p, name, data, size));
+}
+
+/* A set goes where it belongs: an asset once, anything else into the variant's folder. */
+static bool write_set(package *p, const variant *v, piece_set *set) {
+    char name[EPCTX_PATH_MAX];
+    size_t i, k;
+    for (i = 0; i < p->count && set->shared; i++) {
+        const variant *other = &p->variants[i];
+        const piece_set *sets[3];
+        sets[0] = &other->source;
+        sets[1] = &other->contexts;
+        sets[2] = &other->initializers;
+        for (k = 0; k < 3; k++)
+            if (sets[k]->written && strcmp(sets[k]->hash, set->hash) == 0) return true;
+    }
+    for (i = 0; i < set->count; i++) {
+        int used = set->shared ? snprintf(name, sizeof name, "shared_assets/sha256-%s/%s",
+                                          set->hash, set->pieces[i].name)
+                               : snprintf(name, sizeof name, "%s/%s/%s", p->component, v->name,
+                                          set->pieces[i].name);
+        if (used < 0 || (size_t)used >= sizeof name) {
+            epctx_fail(&p->error, EPCTX_ERR_LIMIT, "a path would be too long");
+            return false;
+        }
+        if (!write_file(p, name, set->pieces[i].bytes.data, set->pieces[i].bytes.size))
+            return false;
+    }
+    set->written = set->shared;
+    return true;
+}
+
+/* Writes a JSON file that `put` fills. */
+static bool write_json(package *p, const char *name, const variant *v,
+                       void (*fill)(const package *p, const variant *v, json_writer *w)) {
+    epctx_buffer text;
+    json_writer w;
+    bool good;
+    epctx_buffer_init(&text, NULL);
+    json_to_buffer(&w, &text);
+    json_indent(&w, 2, 2);
+    json_object(&w, NULL, JSON_LINES);
+    fill(p, v, &w);
+    json_end(&w);
+    good = json_is_whole(&w) && epctx_buffer_append(&text, "\n", 1) == EPCTX_OK;
+    good = good ? write_file(p, name, text.data, text.size) : no_memory(p);
+    epctx_buffer_free(&text);
+    return good;
+}
+
+/* "sha256:HEX/FILE" or, with `file` NULL, the folder of shared assets itself. */
+static void put_asset(json_writer *w, const char *key, const piece_set *set, const char *file) {
+    char text[EPCTX_PATH_MAX + 80];
+    snprintf(text, sizeof text, "sha256:%s%s%s", set->hash, file != NULL ? "/" : "",
+             file != NULL ? file : "");
+    json_text(w, key, text);
+}
+
+static const char *source_name(const piece_set *set, const epctx_model *model) {
+    epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model));
+    epctx_node_view node;
+    epctx_epnode ep;
+    size_t i;
+    while (epctx_next_node(&it, &node)) {
+        epctx_str file;
+        if (!epctx_node_is_epnode(&node) || epctx_epnode_read(&node, &ep, NULL) != EPCTX_OK)
+            continue;
+        file = epctx_path_file(ep.onnx_model_filename);
+        for (i = 0; i < set->count && file.size > 0; i++)
+            if (epctx_str_is(file, set->pieces[i].name)) return set->pieces[i].name;
+    }
+    return NULL;
+}
+
+static void put_ort_info(const package *p, const variant *v, json_writer *w) {
+    (void)p;
+    if (v->is_source) {
+        put_asset(w, "model_file", &v->source, v->model_name);
+        return;
+    }
+    json_text(w, "model_file", v->model_name);
+    if (!v->contexts.shared && !v->initializers.shared && !v->source.shared) return;
+    json_object(w, "session_options", JSON_LINES); /* their values are paths */
+    if (v->contexts.shared) put_asset(w, "ep.context_file_path", &v->contexts, v->model_name);
+    if (v->source.shared)
+        put_asset(w, "ep.context_source_model_path", &v->source,
+                  source_name(&v->source, &v->model));
+    if (v->initializers.shared)
+        put_asset(w, "session.model_external_initializers_file_folder_path", &v->initializers,
+                  NULL);
+    json_end(w);
+}
+
+static void put_variant(const package *p, const variant *v, json_writer *w) {
+    json_key(w, epctx_str_of(v->name));
+    json_object(w, NULL, JSON_LINES);
+    json_text(w, "variant_directory", v->name);
+    json_text(w, "ep", v->ep);
+    /* ORT's own CPU EP has no devices to compare with: it would never be chosen. */
+    if (!v->is_source && p->device != NULL) json_text(w, "device", p->device);
+    if (v->compatibility != NULL) json_text(w, "compatibility_string", v->compatibility);
+    json_object(w, "executor_info", JSON_INLINE);
+    json_text(w, "ort", "ort_info.json");
+    json_end(w);
+    json_end(w);
+}
+
+static void put_component(const package *p, const variant *v, json_writer *w) {
+    size_t i;
+    (void)v;
+    json_text(w, "component_name", p->component);
+    json_object(w, "variants", JSON_LINES);
+    for (i = 0; i < p->count; i++) put_variant(p, &p->variants[i], w);
+    json_end(w);
+}
+
+static void put_manifest(const package *p, const variant *v, json_writer *w) {
+    (void)v;
+    json_text(w, "schema_version", "1.0");
+    if (p->name != NULL) json_text(w, "package_name", p->name);
+    if (p->version != NULL) json_text(w, "package_version", p->version);
+    json_object(w, "components", JSON_INLINE);
+    json_text(w, p->component, p->component);
+    json_end(w);
+}
+
+static bool write_all(package *p) {
+    char name[EPCTX_PATH_MAX];
+    size_t i;
+    for (i = 0; i < p->count; i++) {
+        variant *v = &p->variants[i];
+        snprintf(name, sizeof name, "%s/%s/ort_info.json", p->component, v->name);
+        if (!write_set(p, v, &v->own) || !write_set(p, v, &v->source) ||
+            !write_set(p, v, &v->contexts) || !write_set(p, v, &v->initializers) ||
+            !write_json(p, name, v, put_ort_info))
+            return false;
+    }
+    snprintf(name, sizeof name, "%s/component.json", p->component);
+    return write_json(p, name, NULL, put_component) &&
+           write_json(p, "manifest.json", NULL, put_manifest);
+}
+
+static int remove_entry(const char *path, const struct stat *st, int kind, struct FTW *ftw) {
+    (void)st, (void)kind, (void)ftw;
+    return remove(path);
+}
+
+static bool stop_at_name(void *state, const char *name) {
+    const bool own = strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+    *(bool *)state = own;
+    return own;
+}
+
+/* Nothing may be there, or an empty folder: a package is not mixed with what was there before. */
+static bool target_free(package *p) {
+    const epctx_io *io = epctx_io_files();
+    epctx_file_info info;
+    bool empty = true;
+    if (io->stat_fn(io->user, p->path, &info, &p->error) != EPCTX_OK) return false;
+    if (info.kind == EPCTX_FILE_NONE) return true;
+    if (info.kind == EPCTX_FILE_FOLDER &&
+        io->list_fn(io->user, p->path, stop_at_name, &empty, &p->error) != EPCTX_OK)
+        return false;
+    if (info.kind == EPCTX_FILE_FOLDER && empty) return true;
+    epctx_fail(&p->error, EPCTX_ERR_EXISTS,
+               "exists already: choose another folder, or remove it first");
+    epctx_blame(&p->error, p->path, NULL, NULL);
+    return false;
+}
+
+/* DIR.part-<process>, where DIR is cut when that would be too long for a name. */
+static bool name_folder(package *p) {
+    enum { MOST = 200 };
+    epctx_str path = epctx_str_of(p->path);
+    size_t base;
+    while (path.size > 1 && path.data[path.size - 1] == '/') path.size--;
+    base = epctx_path_file(path).size;
+    if (base > MOST) {
+        path.size -= base - MOST;
+        while (((unsigned char)path.data[path.size] & 0xc0) == 0x80)
+            path.size--; /* whole characters of UTF-8 */
+    }
+    if (path.size + 40 > sizeof p->folder) {
+        epctx_fail(&p->error, EPCTX_ERR_LIMIT, "the path is too long");
+        return false;
+    }
+    snprintf(p->folder, sizeof p->folder, "%.*s.part-%ld", (int)path.size, path.data,
+             (long)getpid());
+    return true;
+}
+
+/* The folder that has the new name, or the current one. */
+static bool sync_folder(package *p) {
+    char folder[EPCTX_PATH_MAX];
+    epctx_str path = epctx_str_of(p->path);
+    bool good;
+    int fd;
+    while (path.size > 1 && path.data[path.size - 1] == '/') path.size--;
+    if (epctx_path_join(epctx_path_folder(path), epctx_str_of("."), folder, sizeof folder,
+                        &p->error) != EPCTX_OK)
+        return false;
+    fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    good = fd >= 0 && (fsync(fd) == 0 || errno == EINVAL); /* some file systems cannot */
+    if (!good) fail_system(p, p->path);
+    if (fd >= 0) close(fd);
+    return good;
+}
+
+/* The finished folder gets its name, or loses it again when that cannot be made durable. */
+static bool name_package(package *p) {
+    if (rename(p->folder, p->path) != 0) return fail_system(p, p->path);
+    if (sync_folder(p)) return true;
+    if (rename(p->path, p->folder) != 0) return fail_system(p, p->path);
+    return false;
+}
+
+/* `home` and `here`: the current folder, and the one that is made. */
+static bool fill_package(package *p, int home, int here) {
+    bool good = fchdir(here) == 0 ? write_all(p) : fail_system(p, p->folder);
+    if (fchdir(home) != 0) return fail_system(p, ".");
+    good = good && name_package(p);
+    if (!good && fchdir(here) == 0) {
+        nftw(".", remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+        if (fchdir(home) != 0 || rmdir(p->folder) != 0) return false;
+    }
+    return good;
+}
+
+/* All under another name, durable, and then the name: a crash leaves no half package. */
+static bool write_package(package *p) {
+    int home, here;
+    bool good;
+    if (!name_folder(p) || !target_free(p)) return false;
+    if (p->dry_run) return write_all(p);
+    cli_signals_keep(true);
+    if (mkdir(p->folder, 0777) != 0) return fail_system(p, p->folder);
+    home = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    here = open(p->folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    good = home >= 0 && here >= 0;
+    if (good)
+        good = fill_package(p, home, here);
+    else {
+        fail_system(p, p->folder);
+        rmdir(p->folder);
+    }
+    if (home >= 0) close(home);
+    if (here >= 0) close(here);
+    return good;
+}
+
+/* -- the command -- */
+
+static bool is_folder_name(const char *text) {
+    size_t size = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-");
+    return size > 0 && text[size] == '\0' && text[0] != '.' && size < 200;
+}
+
+static bool refuse_name(const char *what, const char *name) {
+    cli_misuse("%s '%s': use only letters, digits, '_', '-' and '.', because it becomes a "
+               "folder; NAME=FILE names a variant",
+               what, name);
+    return false;
+}
+
+/* "NAME=FILE", or FILE with its name up to the last dot. */
+static bool name_variant(package *p, const char *text, bool is_source) {
+    variant *v = &p->variants[p->count++];
+    const char *equals = is_source ? NULL : strchr(text, '=');
+    epctx_str name = epctx_path_file(epctx_str_of(text));
+    size_t i;
+    v->file = text;
+    v->is_source = is_source;
+    if (equals != NULL) {
+        name.data = text;
+        name.size = (size_t)(equals - text);
+        v->file = equals + 1;
+    } else {
+        for (i = name.size; i > 1; i--)
+            if (name.data[i - 1] == '.') {
+                name.size = i - 1;
+                break;
+            }
+    }
+    v->name = is_source ? "cpu" : epctx_arena_copy(&p->arena, name);
+    if (v->name == NULL || !is_folder_name(v->name))
+        return refuse_name("variant", v->name != NULL ? v->name : "");
+    for (i = 0; i + 1 < p->count; i++)
+        if (strcmp(p->variants[i].name, v->name) == 0) {
+            cli_misuse("two variants are named '%s': rename one with NAME=FILE", v->name);
+            return false;
+        }
+    return true;
+}
+
+static bool settings_good(package *p) {
+    static const char *const devices[] = {"cpu", "gpu", "npu", NULL};
+    size_t number;
+    if (p->path == NULL) {
+        cli_misuse("specify the output folder: -o DIR");
+        return false;
+    }
+    if (strcmp(p->path, "-") == 0) {
+        cli_misuse("-o -: a package cannot go to standard output: use -o DIR");
+        return false;
+    }
+    if (p->device != NULL && !cli_choose("--device", p->device, devices, &number)) return false;
+    if (!is_folder_name(p->component) || strcmp(p->component, "shared_assets") == 0 ||
+        strcmp(p->component, "manifest.json") == 0)
+        return refuse_name("component", p->component);
+    return true;
+}
+
+static void print_json(const package *p) {
+    json_writer *w = cli_json_begin(stdout);
+    const report_line *line;
+    size_t i;
+    json_bool(w, "dry_run", p->dry_run);
+    json_uint(w, "size", p->size);
+    json_array(w, "variants", JSON_LINES);
+    for (i = 0; i < p->count; i++) {
+        json_object(w, NULL, JSON_INLINE);
+        json_text(w, "name", p->variants[i].name);
+        json_text(w, "ep", p->variants[i].ep);
+        json_end(w);
+    }
+    json_end(w);
+    json_array(w, "files", JSON_LINES);
+    for (line = p->first; line != NULL; line = line->next) {
+        json_object(w, NULL, JSON_INLINE);
+        json_text(w, "path", line->name);
+        json_uint(w, "size", line->size);
+        json_end(w);
+    }
+    json_end(w);
+    cli_json_end();
+}
+
+static void print_text(const package *p) {
+    const report_line *line;
+    size_t i;
+    for (i = 0; i < p->count; i++) {
+        const variant *v = &p->variants[i];
+        printf("variant %s: %s, ", v->name, v->ep);
+        cli_put(stdout, epctx_str_of(v->compatibility != NULL ? v->compatibility
+                                                              : "no compatibility string"));
+        putchar('\n');
+    }
+    for (line = p->first; line != NULL; line = line->next) {
+        fputs("write ", stdout);
+        cli_put(stdout, epctx_str_of(p->path));
+        putchar('/');
+        cli_put(stdout, epctx_str_of(line->name));
+        printf(", %zu bytes\n", line->size);
+    }
+    printf("%s%zu files, %" PRIu64 " bytes\n", p->dry_run ? "dry run, nothing was written: " : "",
+           p->files, p->size);
+}
+
+static int make_package(package *p) {
+    bool good = true;
+    size_t i;
+    if (sodium_init() < 0) return cli_fail_text("cannot initialize libsodium");
+    for (i = 0; i < p->count && good; i++)
+        good = p->variants[i].is_source ? read_source(p, &p->variants[i])
+                                        : read_variant(p, &p->variants[i]);
+    good = good && fit_together(p);
+    if (good) share(p);
+    if (good) {
+        cli_progress_begin("package", 0);
+        good = write_package(p);
+        cli_progress_end();
+    }
+    if (!good) return cli_fail_stale(&p->error, "--allow-stale");
+    p->json ? print_json(p) : print_text(p);
+    return CLI_OK;
+}
+
+static void close_set(piece_set *set) {
+    const epctx_io *io = epctx_io_files();
+    size_t i;
+    for (i = 0; i < set->count; i++)
+        if (set->pieces[i].bytes.handle != NULL) io->unmap_fn(io->user, &set->pieces[i].bytes);
+}
+
+static void close_package(package *p) {
+    size_t i;
+    for (i = 0; i < p->count; i++) {
+        variant *v = &p->variants[i];
+        close_set(&v->own);
+        close_set(&v->source);
+        close_set(&v->contexts);
+        close_set(&v->initializers);
+        epctx_model_close(&v->model);
+    }
+    epctx_arena_free(&p->arena);
+}
+
+static int run(int argc, char **argv) {
+    static package p;
+    const char *files[MOST_VARIANTS - 1];
+    int code = CLI_USAGE;
+    int count, i;
+    bool good;
+    const cli_option options[] = {
+        {"-o", &p.path, NULL},
+        {"--output", &p.path, NULL},
+        {"--source", &p.source, NULL},
+        {"--component", &p.component, NULL},
+        {"--name", &p.name, NULL},
+        {"--version", &p.version, NULL},
+        {"--device", &p.device, NULL},
+        {"--ep", &p.ep, NULL},
+        {"--allow-stale", NULL, &p.allow_stale},
+        {"--dry-run", NULL, &p.dry_run},
+        {"-n", NULL, &p.dry_run},
+        {"--json", NULL, &p.json},
+        {NULL, NULL, NULL},
+    };
+    memset(&p, 0, sizeof p);
+    p.component = "model";
+    epctx_arena_init(&p.arena, NULL);
+    epctx_error_clear(&p.error);
+    count = cli_parse_some(&cli_package, argc, argv, options, files, 1, MOST_VARIANTS - 1);
+    good = count > 0 && settings_good(&p);
+    if (p.ep != NULL && cli_profile_of(p.ep) != NULL && cli_profile_of(p.ep)->sources[0] != NULL)
+        p.ep = cli_profile_of(p.ep)->sources[0];
+    for (i = 0; i < count && good; i++) good = name_variant(&p, files[i], false);
+    if (good && p.source != NULL) good = name_variant(&p, p.source, true);
+    if (good) code = make_package(&p);
+    close_package(&p);
+    return code;
+}
+
+const cli_command cli_package = {
+    "package",
+    "-o DIR [--source MODEL] [--component NAME] [--name NAME]\n"
+    "             [--version V] [--device D] [--ep NAME] [--allow-stale]\n"
+    "             [--dry-run] [--json] [VARIANT=]FILE...",
+    "create a model package for ONNX Runtime",
+    "Copies EPContext models, each for one EP, and all files that they need to a\n"
+    "folder. From such a package, ONNX Runtime (1.29 and newer, OrtModelPackageApi)\n"
+    "selects the variant that fits the machine, by EP, device and compatibility\n"
+    "string; the first one wins a tie. Files that several variants need are stored\n"
+    "once, as shared assets. Models are not changed. Fails if a binary or the source\n"
+    "does not match the build stamp of a model, or if inputs and outputs differ.\n\n"
+    "  -o, --output DIR     the folder; must be empty or not exist\n"
+    "  --source MODEL       the source model, as variant 'cpu' for\n"
+    "                       CPUExecutionProvider\n"
+    "  --component NAME     name of the component; default: model\n"
+    "  --name NAME, --version V\n"
+    "                       name and version of the package, for information only\n"
+    "  --device D           select EPContext models only on this device: cpu, gpu or\n"
+    "                       npu\n"
+    "  --ep NAME            the EP's name in ORT; default: from the nodes' source\n"
+    "  --allow-stale        accept binaries and a source that do not match the stamps\n"
+    "  -n, --dry-run        print what would be written\n"
+    "  --json               print the report as one JSON object\n"
+    "\nExample: epctx package --source model.onnx -o package model_ctx.onnx\n",
+    run,
+};

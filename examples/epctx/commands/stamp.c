@@ -1,0 +1,154 @@
+/* epctx stamp: a build stamp for a model that another compiler wrote. */
+#include "core/output.h"
+
+#include <string.h>
+
+typedef struct stamp_work {
+    const char *file, *ep, *source, *options, *graphs;
+    uint64_t count; /* of graphs */
+    output out;
+    epctx_model model, from;
+    epctx_error error;
+} stamp_work;
+
+enum { EPS_MOST = 16 }; /* as many stamps as are compared */
+
+/* The EPs that are asked for, each once. */
+static size_t find_eps(const stamp_work *work, char eps[EPS_MOST][256]) {
+    epctx_walk walk;
+    epctx_node_view view;
+    epctx_epnode node;
+    size_t count = 0, i;
+    epctx_walk_begin(&walk, &work->model);
+    while (count < EPS_MOST && epctx_walk_epnode(&walk, &view)) {
+        if (epctx_epnode_read(&view, &node, NULL) != EPCTX_OK || node.source.size == 0 ||
+            node.source.size >= sizeof eps[0] || !cli_is_ep(node.source, work->ep))
+            continue;
+        for (i = 0; i < count && !epctx_str_is(node.source, eps[i]); i++) {
+        }
+        if (i < count) continue;
+        memcpy(eps[count], node.source.data, node.source.size);
+        eps[count++][node.source.size] = '\0';
+    }
+    return count;
+}
+
+/* Lines of the old stamp that were not given anew: what was compiled, what was asked for, and, of
+ * the same binary, how many graphs it has. */
+static epctx_status keep_lines(stamp_work *work, epctx_str key, epctx_str before, epctx_str after) {
+    epctx_str rest = before;
+    epctx_buffer text;
+    epctx_status status = EPCTX_OK;
+    bool same = false;
+    epctx_buffer_init(&text, NULL);
+    while (status == EPCTX_OK && rest.size > 0) {
+        const epctx_str line = epctx_str_cut(&rest, '\n');
+        const bool source = epctx_str_starts(line, "source ") || epctx_str_starts(line, "data ");
+        if (source ? work->source != NULL
+                   : work->options != NULL || !epctx_str_starts(line, "options "))
+            continue;
+        status = epctx_buffer_append(&text, line.data, line.size);
+        if (status == EPCTX_OK) status = epctx_buffer_append(&text, "\n", 1);
+    }
+    if (status == EPCTX_OK) status = epctx_buffer_append(&text, after.data, after.size);
+    for (rest = before; status == EPCTX_OK && work->graphs == NULL && rest.size > 0;) {
+        const epctx_str line = epctx_str_cut(&rest, '\n');
+        epctx_str now = after;
+        while (epctx_str_starts(line, "binary ") && !same && now.size > 0)
+            same = epctx_str_eq(epctx_str_cut(&now, '\n'), line);
+        if (!same || !epctx_str_starts(line, "graphs ")) continue;
+        status = epctx_buffer_append(&text, "\n", 1);
+        if (status == EPCTX_OK) status = epctx_buffer_append(&text, line.data, line.size);
+    }
+    if (status != EPCTX_OK) epctx_fail(&work->error, status, "out of memory");
+    if (status == EPCTX_OK && text.size > after.size)
+        status = epctx_model_set_metadata(
+            &work->model, key, (epctx_str){(const char *)text.data, text.size}, &work->error);
+    epctx_buffer_free(&text);
+    return status;
+}
+
+static epctx_status stamp_all(stamp_work *work, char eps[EPS_MOST][256], size_t count) {
+    epctx_stamp_opts opts;
+    epctx_status status = EPCTX_OK;
+    size_t i;
+    memset(&opts, 0, sizeof opts);
+    opts.source = work->source != NULL ? &work->from : NULL;
+    opts.options = work->options;
+    opts.graphs = work->count;
+    for (i = 0; i < count && status == EPCTX_OK; i++) {
+        char key[sizeof EPCTX_BUILD_PREFIX + 256];
+        output_item what;
+        snprintf(key, sizeof key, "%s%.255s", EPCTX_BUILD_PREFIX, eps[i]);
+        what = output_item_of("set", "metadata", epctx_str_of(key));
+        (void)epctx_model_metadata(&work->model, what.name, &what.before);
+        status = epctx_model_stamp(&work->model, eps[i], &opts, &work->error);
+        if (status == EPCTX_OK) (void)epctx_model_metadata(&work->model, what.name, &what.after);
+        if (status == EPCTX_OK && what.before.size > 0) {
+            status = keep_lines(work, what.name, what.before, what.after);
+            (void)epctx_model_metadata(&work->model, what.name, &what.after);
+        }
+        output_change(&work->out, &what, "build stamp of %s", eps[i]);
+    }
+    return status;
+}
+
+static int stamp(stamp_work *work) {
+    static char eps[EPS_MOST][256];
+    size_t count;
+    int code;
+    if (output_open(&work->out, &work->model, work->file, &work->error) != EPCTX_OK)
+        return cli_fail(&work->error);
+    count = find_eps(work, eps);
+    if (stamp_all(work, eps, count) != EPCTX_OK)
+        code = cli_fail(&work->error);
+    else if (count == 0)
+        code = cli_fail_text("%s: there is no EPContext node%s%s", work->file,
+                             work->ep != NULL ? " of " : "", work->ep != NULL ? work->ep : "");
+    else
+        code = output_model(&work->out, &work->model);
+    epctx_model_close(&work->model);
+    return code;
+}
+
+static int run(int argc, char **argv) {
+    stamp_work work;
+    int code = CLI_USAGE;
+    memset(&work, 0, sizeof work);
+    output_init(&work.out);
+    const cli_option options[] = {
+        OUTPUT_OPTIONS(work.out),         {"--ep", &work.ep, NULL},
+        {"--source", &work.source, NULL}, {"--options", &work.options, NULL},
+        {"--graphs", &work.graphs, NULL}, {NULL, NULL, NULL}};
+    if (cli_parse(&cli_stamp, argc, argv, options, &work.file, 1) &&
+        output_check(&work.out, work.file) &&
+        (work.graphs == NULL || cli_number("--graphs", work.graphs, 1, UINT32_MAX, &work.count))) {
+        if (work.source != NULL && cli_open(&work.from, work.source, &work.error) != EPCTX_OK) {
+            code = cli_fail(&work.error);
+        } else {
+            code = stamp(&work);
+            if (work.source != NULL) epctx_model_close(&work.from);
+        }
+    }
+    output_free(&work.out);
+    return code;
+}
+
+const cli_command cli_stamp = {
+    "stamp",
+    "[--source MODEL] [--ep NAME] [--graphs N] [--options TEXT]" OUTPUT_USAGE "MODEL",
+    "note what a model of any EP was compiled from",
+    "Adds the build stamp that 'epctx compile' writes to a model that ONNX Runtime or\n"
+    "a vendor's tool compiled: size and hash of the source, of its data files and of\n"
+    "the context binary. Afterwards 'epctx check --fresh' tells whether source or\n"
+    "binary changed, and lint and the commands that move a binary notice a wrong one.\n"
+    "Of a stamp that is there already, source and options stay unless they are given.\n\n"
+    "  --source MODEL       the model that was compiled; without it, and without an\n"
+    "                       older stamp, only the binary can be compared\n"
+    "  --ep NAME            only the nodes of this EP, by its name or its profile's\n"
+    "  --graphs N           how many graphs the binary has, those of other models\n"
+    "                       included; without it the number is not noted\n"
+    "  --options TEXT       what the compiler was asked for; its hash is stored\n" OUTPUT_HELP
+    "\nExample: epctx stamp model_ctx.onnx --source model.onnx --in-place\n",
+    run,
+};

@@ -1,0 +1,210 @@
+/* epctx view: models as one page to look at, click on and search. */
+#define _POSIX_C_SOURCE 200809L
+
+#include "build/view_page.h"
+#include "diff.h"
+#include "core/findings.h"
+#include "core/output.h"
+#include "core/report.h"
+#include "view/view.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* -- findings -- */
+
+typedef struct finding_list {
+    json_writer *w;
+    const char *file;
+    epctx_buffer text;
+} finding_list;
+
+static void put_finding(finding_list *list, int rule, const epctx_finding *found) {
+    const finding one = {rule, found->node, found->graph, found->attribute, found->message, 0};
+    findings_put(list->w, &one, list->file, &list->text);
+}
+
+static void add_finding(void *user, const epctx_finding *found) {
+    put_finding((finding_list *)user, (int)found->rule, found);
+}
+
+static epctx_status put_findings(json_writer *w, const epctx_model *model, const char *file,
+                                 epctx_error *error) {
+    finding_list list;
+    epctx_check_opts opts;
+    epctx_finding loads;
+    epctx_error reason;
+    epctx_status status;
+    uint64_t counts[EPCTX_SEVERITY_COUNT];
+    memset(&opts, 0, sizeof opts);
+    memset(&list, 0, sizeof list);
+    list.w = w;
+    list.file = file;
+    epctx_buffer_init(&list.text, NULL);
+    json_array(w, "findings", JSON_HANGING);
+    status = epctx_lint(model, &opts, add_finding, &list, counts, error);
+    if (status == EPCTX_OK && counts[0] == 0 &&
+        rule_loads_fails(model, file, NULL, &loads, &reason))
+        put_finding(&list, RULE_LOADS, &loads);
+    json_end(w);
+    epctx_buffer_free(&list.text);
+    return status;
+}
+
+/* -- the page -- */
+
+static epctx_status put_info(json_writer *w, const epctx_model *model, const char *file,
+                             epctx_error *error) {
+    report all;
+    epctx_state state;
+    epctx_status status = report_make(&all, model, file, error);
+    if (status == EPCTX_OK) status = epctx_model_state(model, &all.arena, &state, error);
+    json_object(w, "info", JSON_HANGING);
+    if (status == EPCTX_OK) report_put_json(w, &all, &state);
+    json_end(w);
+    report_free(&all);
+    return status;
+}
+
+static epctx_status put_npu(json_writer *w, const epctx_model *model, const char *file, bool npu,
+                            epctx_error *error) {
+    epctx_node_view node;
+    if (view_has_npu(model) || (npu && !cli_first_epnode(model, &node)))
+        return view_put_npu(w, file, error);
+    json_null(w, "npu");
+    return EPCTX_OK;
+}
+
+static epctx_status put_model(json_writer *w, const char *file, bool npu, epctx_error *error) {
+    epctx_model model;
+    epctx_status status = cli_open(&model, file, error);
+    if (status != EPCTX_OK) return status;
+    json_object(w, NULL, JSON_INLINE);
+    status = put_info(w, &model, file, error);
+    if (status == EPCTX_OK) status = put_findings(w, &model, file, error);
+    if (status == EPCTX_OK && !view_put_graphs(w, &model))
+        status = epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory");
+    if (status == EPCTX_OK) status = put_npu(w, &model, file, npu, error);
+    json_end(w);
+    epctx_model_close(&model);
+    return status;
+}
+
+/* JSON between the tags of a script element: nothing in it can end the element or begin another. */
+static void put_escaped(FILE *out, const char *text, size_t size) {
+    size_t from = 0, i;
+    for (i = 0; i < size; i++) {
+        if (text[i] != '<' && text[i] != '>' && text[i] != '&') continue;
+        fwrite(text + from, 1, i - from, out);
+        fprintf(out, "\\u%04x", (unsigned)text[i]);
+        from = i + 1;
+    }
+    fwrite(text + from, 1, size - from, out);
+}
+
+static int make_data(json_writer *w, const char *const *files, int count, bool npu) {
+    epctx_error error;
+    int code = CLI_OK, i;
+    json_indent(w, 0, 0);
+    json_object(w, NULL, JSON_INLINE);
+    json_uint(w, "version", 1);
+    json_text(w, "tool", EPCTX_VERSION_STRING);
+    json_array(w, "models", JSON_HANGING);
+    for (i = 0; i < count && code == CLI_OK; i++)
+        if (put_model(w, files[i], npu, &error) != EPCTX_OK) code = cli_fail(&error);
+    json_end(w);
+    if (code == CLI_OK && count == 2) {
+        code = diff_put_json(w, files[0], files[1]);
+    } else {
+        json_array(w, "changes", JSON_INLINE);
+        json_end(w);
+    }
+    json_end(w);
+    return code;
+}
+
+/* The page in memory that the caller frees. */
+static int make_page(const char *const *files, int count, bool npu, char **page, size_t *size) {
+    epctx_buffer data;
+    json_writer w;
+    FILE *out;
+    int code;
+    *page = NULL;
+    *size = 0;
+    epctx_buffer_init(&data, NULL);
+    json_to_buffer(&w, &data);
+    code = make_data(&w, files, count, npu);
+    if (code == CLI_OK && !json_is_whole(&w)) code = cli_fail_text("out of memory");
+    out = code == CLI_OK ? open_memstream(page, size) : NULL;
+    if (out != NULL) {
+        fwrite(view_page_before, 1, sizeof view_page_before, out);
+        put_escaped(out, (const char *)data.data, data.size);
+        fwrite(view_page_after, 1, sizeof view_page_after, out);
+    }
+    if (code == CLI_OK && (out == NULL || fclose(out) != 0)) code = cli_fail_text("out of memory");
+    epctx_buffer_free(&data);
+    return code;
+}
+
+static int write_page(const char *path, epctx_overwrite policy, const char *page, size_t size) {
+    epctx_write_opts opts;
+    epctx_error error;
+    memset(&opts, 0, sizeof opts);
+    opts.overwrite = policy;
+    if (epctx_write_bytes(cli_io(), path, page, size, &opts, &error) == EPCTX_OK) {
+        cli_wrote_files();
+        return CLI_OK;
+    }
+    if (error.status == EPCTX_ERR_EXISTS)
+        return cli_fail_cure(&error, "-f replaces it, --overwrite backup keeps it as %s~", path);
+    return cli_fail(&error);
+}
+
+static int run(int argc, char **argv) {
+    const char *files[2] = {NULL, NULL}, *path = NULL, *overwrite = NULL;
+    bool force = false, npu = false;
+    epctx_overwrite policy = EPCTX_OVERWRITE_FAIL;
+    char *page;
+    size_t size;
+    int count, code, i;
+    const cli_option options[] = {{"-o", &path, NULL},   {"--output", &path, NULL},
+                                  {"-f", NULL, &force},  {"--overwrite", &overwrite, NULL},
+                                  {"--npu", NULL, &npu}, {NULL, NULL, NULL}};
+    count = cli_parse_some(&cli_view, argc, argv, options, files, 1, 2);
+    if (count < 0 || !output_policy(overwrite, force, true, &policy)) return CLI_USAGE;
+    if (path == NULL) {
+        cli_misuse("specify the page: -o PAGE.html; - is standard output");
+        return CLI_USAGE;
+    }
+    for (i = 0; i < count; i++)
+        if (!output_spares(path, files[i])) return CLI_FAILED;
+    cli_progress_begin("view", 0);
+    code = make_page(files, count, npu, &page, &size);
+    cli_progress_end();
+    if (code == CLI_OK && strcmp(path, "-") == 0)
+        fwrite(page, 1, size, stdout);
+    else if (code == CLI_OK)
+        code = write_page(path, policy, page, size);
+    free(page);
+    return code;
+}
+
+const cli_command cli_view = {
+    "view",
+    "-o PAGE [-f | --overwrite POLICY] [--npu] MODEL [MODEL]",
+    "make a page that shows a model, or two side by side",
+    "Writes one HTML page that needs no network and no server: the graph to pan, zoom\n"
+    "and search, with bodies and functions to unfold and nodes coloured by EP; for\n"
+    "each node its attributes, types and sizes; partitions, files, findings of lint,\n"
+    "build stamp and metadata. Of two models it also shows what 'epctx diff' finds.\n"
+    "Works for ordinary models, too. For those of the reference NPU there are its\n"
+    "commands and the memory plan. The page holds names and short values, no weights.\n\n"
+    "  -o, --output PAGE      the page; - is standard output\n"
+    "  --overwrite POLICY     if PAGE exists: fail (default), replace, or backup\n"
+    "                         (keeps it as PAGE~)\n"
+    "  -f                     same as --overwrite replace\n"
+    "  --npu                  compile an ordinary model for the reference NPU in\n"
+    "                         memory, and show commands and memory plan\n\n"
+    "Example: epctx view model_ctx.onnx -o model.html\n",
+    run,
+};

@@ -1,0 +1,403 @@
+/* epctx wrap: a vendor's binary becomes an EPContext model. */
+#include "core/combine.h"
+#include "epctx_npu.h"
+#include "facts/facts.h"
+#include "ops/wrap.h"
+#include "core/json.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct wrap_wish {
+    output out;
+    epctx_wrap_opts opts;
+    const char *ep, *inputs, *outputs, *io, *graph, *max_size;
+    bool quantized_io;
+} wrap_wish;
+
+/* -- the description of a QNN binary: what qnn-context-binary-utility prints, or the converter's
+ * model_net.json -- */
+
+/* The fact "datatype" of a type: by its name, or by its number in the converter's file. */
+static const fact *find_type(const json *type) {
+    size_t at = 0;
+    const fact *f;
+    while (type != NULL && (f = facts_next("datatype", &at)) != NULL)
+        if (type->kind == JSON_STRING
+                ? epctx_str_is(type->text, f->name)
+                : type->kind == JSON_NUMBER && type->number == (double)fact_number(f, "number"))
+            return f;
+    return NULL;
+}
+
+static bool bad_io(const wrap_wish *w, epctx_str name, const char *what) {
+    cli_misuse("%s: '%.*s': %s", w->io, (int)name.size, name.data, what);
+    return false;
+}
+
+/* Whether a value says yes, as a word of QNN or as a number. */
+static bool is_one_of(const json *value, const char *word, double number) {
+    return value != NULL &&
+           (value->kind == JSON_STRING ? epctx_str_is(value->text, word)
+                                       : value->kind == JSON_NUMBER && value->number == number);
+}
+
+/* One tensor; `params` is its quantization with the names of that file. */
+static bool read_tensor(wrap_wish *w, epctx_str name, const json *type, const json *dims,
+                        const json *scale, const json *offset, epctx_wrap_value *out) {
+    const fact *found = find_type(type);
+    const json *dim;
+    size_t rank = 0;
+    int64_t *list;
+    memset(out, 0, sizeof *out);
+    out->value.name = name;
+    if (name.size == 0) return bad_io(w, name, "a tensor has no name");
+    if (found == NULL) return bad_io(w, name, "ONNX does not have this data type");
+    if (dims == NULL || dims->kind != JSON_LIST) return bad_io(w, name, "dimensions are missing");
+    for (dim = dims->first; dim != NULL; dim = dim->next) rank++;
+    list = (int64_t *)epctx_arena_array(&w->out.arena, rank, sizeof *list);
+    if (list == NULL) return bad_io(w, name, "out of memory");
+    out->value.dims = list;
+    for (dim = dims->first; dim != NULL; dim = dim->next) {
+        if (dim->kind != JSON_NUMBER || dim->number < 0 || dim->number > 9e15)
+            return bad_io(w, name, "a dimension is not a number");
+        list[out->value.rank++] = (int64_t)dim->number;
+    }
+    out->value.elem_type = facts_element(epctx_str_of(fact_get(found, "onnx")));
+    out->quantized = fact_get(found, "quantized") != NULL && !w->quantized_io;
+    if (!out->quantized) return true;
+    if (scale == NULL || offset == NULL || scale->kind != JSON_NUMBER ||
+        offset->kind != JSON_NUMBER)
+        return bad_io(w, name, "not quantized with a single scale and offset: use --quantized-io");
+    out->scale = (float)scale->number;
+    out->zero_point = -(int64_t)offset->number; /* QNN adds its offset, ONNX takes it away */
+    return true;
+}
+
+static bool read_tensors(wrap_wish *w, const json *list, epctx_wrap_value *out, size_t *count) {
+    const json *entry;
+    for (entry = list != NULL ? list->first : NULL; entry != NULL; entry = entry->next) {
+        const json *info = json_get(entry, "info");
+        const json *name = json_get(info, "name");
+        const json *params = json_get(info, "quantizeParams");
+        bool defined = is_one_of(json_get(params, "definition"), "QNN_DEFINITION_DEFINED", 1) &&
+                       is_one_of(json_get(params, "quantizationEncoding"),
+                                 "QNN_QUANTIZATION_ENCODING_SCALE_OFFSET", 0);
+        if (!read_tensor(w, name != NULL ? name->text : epctx_str_of(""),
+                         json_get(info, "dataType"), json_get(info, "dimensions"),
+                         defined ? json_find(params, "scaleOffset.scale") : NULL,
+                         defined ? json_find(params, "scaleOffset.offset") : NULL,
+                         &out[(*count)++]))
+            return false;
+    }
+    return true;
+}
+
+static size_t children(const json *list) {
+    size_t count = 0;
+    const json *child = list != NULL ? list->first : NULL;
+    for (; child != NULL; child = child->next) count++;
+    return count;
+}
+
+static bool read_binary_graph(wrap_wish *w, const json *root, const json *graph) {
+    const json *inputs = json_find(graph, "info.graphInputs");
+    const json *outputs = json_find(graph, "info.graphOutputs");
+    const json *name = json_find(graph, "info.graphName");
+    const json *build = json_find(root, "info.buildId");
+    epctx_wrap_value *ins = (epctx_wrap_value *)epctx_arena_array(
+        &w->out.arena, children(inputs) + children(outputs) + 1, sizeof *ins);
+    epctx_wrap_value *outs = ins != NULL ? ins + children(inputs) : NULL;
+    if (ins == NULL || !read_tensors(w, inputs, ins, &w->opts.input_count) ||
+        !read_tensors(w, outputs, outs, &w->opts.output_count))
+        return false;
+    w->opts.inputs = ins;
+    w->opts.outputs = outs;
+    if (w->opts.name == NULL && name != NULL)
+        w->opts.name = epctx_arena_copy(&w->out.arena, name->text);
+    if (w->opts.sdk_version == NULL && build != NULL && build->kind == JSON_STRING)
+        w->opts.sdk_version = epctx_arena_copy(&w->out.arena, build->text);
+    return true;
+}
+
+static bool read_binary_io(wrap_wish *w, const json *root, const json *graphs) {
+    const json *graph = graphs->first;
+    const json *chosen = NULL;
+    for (; graph != NULL; graph = graph->next) {
+        const json *name = json_find(graph, "info.graphName");
+        if (w->graph == NULL ? chosen == NULL : name != NULL && epctx_str_is(name->text, w->graph))
+            chosen = graph;
+    }
+    if (chosen != NULL && (w->graph != NULL || children(graphs) == 1))
+        return read_binary_graph(w, root, chosen);
+    cli_misuse("%s: %s:", w->io,
+               w->graph != NULL ? "no graph of that name; it has"
+                                : "several graphs, select one with --graph");
+    for (graph = graphs->first; graph != NULL; graph = graph->next) {
+        const json *name = json_find(graph, "info.graphName");
+        if (name != NULL) cli_say("  %.*s\n", (int)name->text.size, name->text.data);
+    }
+    return false;
+}
+
+/* The converter's file lists all tensors; inputs are of type 0 and outputs of type 1, in the order
+ * of their ids. */
+static bool read_converter_io(wrap_wish *w, const json *tensors) {
+    size_t most = children(tensors);
+    epctx_wrap_value *values =
+        (epctx_wrap_value *)epctx_arena_array(&w->out.arena, 2 * most + 1, sizeof *values);
+    double *ids = (double *)epctx_arena_array(&w->out.arena, 2 * most + 1, sizeof *ids);
+    const json *t;
+    if (values == NULL || ids == NULL) return false;
+    w->opts.inputs = values;
+    w->opts.outputs = values + most;
+    for (t = tensors->first; t != NULL; t = t->next) {
+        const json *params = json_get(t, "quant_params");
+        const json *id = json_get(t, "id");
+        bool input = is_one_of(json_get(t, "type"), "", 0);
+        bool defined = is_one_of(json_get(params, "definition"), "", 1) &&
+                       is_one_of(json_get(params, "encoding"), "", 0);
+        size_t *count = input ? &w->opts.input_count : &w->opts.output_count;
+        size_t base = input ? 0 : most;
+        size_t at = base + *count;
+        epctx_wrap_value value;
+        if (!input && !is_one_of(json_get(t, "type"), "", 1)) continue;
+        if (!read_tensor(w, t->key, json_get(t, "data_type"), json_get(t, "dims"),
+                         defined ? json_find(params, "scale_offset.scale") : NULL,
+                         defined ? json_find(params, "scale_offset.offset") : NULL, &value))
+            return false;
+        ids[at] = id != NULL ? id->number : (double)at;
+        while (at > base && ids[at - 1] > ids[at]) {
+            double other = ids[at - 1];
+            ids[at - 1] = ids[at];
+            ids[at] = other;
+            values[at] = values[at - 1];
+            at--;
+        }
+        values[at] = value;
+        ++*count;
+    }
+    return true;
+}
+
+static bool read_io(wrap_wish *w) {
+    const epctx_io *io = epctx_io_files();
+    epctx_mapping mapping;
+    epctx_error error;
+    const json *root;
+    epctx_str text;
+    size_t at = 0;
+    bool ok = false;
+    epctx_error_clear(&error);
+    if (io->map_fn(io->user, NULL, w->io, false, &mapping, &error) != EPCTX_OK) {
+        cli_fail(&error);
+        return false;
+    }
+    text.data = (const char *)mapping.data;
+    text.size = mapping.size;
+    root = json_read(text, &w->out.arena, &at);
+    if (root == NULL)
+        cli_misuse("%s: invalid JSON at byte %zu", w->io, at);
+    else if (json_find(root, "info.graphs") != NULL)
+        ok = read_binary_io(w, root, json_find(root, "info.graphs"));
+    else if (json_find(root, "graph.tensors") != NULL)
+        ok = read_converter_io(w, json_find(root, "graph.tensors"));
+    else
+        cli_misuse("%s: neither the output of qnn-context-binary-utility (info.graphs) nor the "
+                   "converter's file (graph.tensors)",
+                   w->io);
+    io->unmap_fn(io->user, &mapping);
+    return ok;
+}
+
+/* -- the command -- */
+
+static bool take_values(const char *option, const char *text, epctx_arena *arena,
+                        const epctx_wrap_value **out, size_t *count) {
+    value_spec *specs;
+    epctx_wrap_value *values;
+    size_t i;
+    if (text == NULL) return true;
+    if (!read_values(option, text, true, arena, &specs, count)) return false;
+    values = (epctx_wrap_value *)epctx_arena_array(arena, *count, sizeof *values);
+    for (i = 0; i < *count && values != NULL; i++) {
+        values[i].value = specs[i].value;
+        values[i].quantized = specs[i].quantized;
+        values[i].scale = specs[i].scale;
+        values[i].zero_point = specs[i].zero_point;
+    }
+    *out = values;
+    return values != NULL;
+}
+
+static bool check_wish(wrap_wish *w) {
+    uint64_t size = 0;
+    if (w->ep == NULL) {
+        cli_misuse("specify the EP of the binary: --ep qnn, openvino ...");
+        return false;
+    }
+    if (w->io == NULL && w->outputs == NULL) {
+        cli_misuse("specify its inputs and outputs: --inputs and --outputs, or --io FILE.json");
+        return false;
+    }
+    if (w->io != NULL && (w->inputs != NULL || w->outputs != NULL)) {
+        cli_misuse("--io cannot be combined with --inputs and --outputs");
+        return false;
+    }
+    if (w->out.in_place) {
+        cli_misuse("--in-place would replace the binary: use -o OUT");
+        return false;
+    }
+    if (w->max_size != NULL && !cli_number("--max-size", w->max_size, 0, INT64_MAX, &size))
+        return false;
+    w->opts.max_size = (int64_t)size;
+    return true;
+}
+
+/* The reference NPU finds a graph by its name: the only one of the binary, unless --name tells. */
+static int name_npu_graph(wrap_wish *w, const char *file, epctx_span binary) {
+    epctx_npu_context context;
+    epctx_error error;
+    size_t i;
+    epctx_error_clear(&error);
+    if (cli_load_binary(binary, &w->out.arena, &context, NULL, &error) != EPCTX_OK) {
+        epctx_blame(&error, file, NULL, NULL);
+        return cli_fail(&error);
+    }
+    if (context.graph_count == 1) {
+        w->opts.name = epctx_arena_copy(&w->out.arena, context.graphs[0].info.name);
+        return w->opts.name != NULL ? CLI_OK : cli_fail_text("out of memory");
+    }
+    cli_fail_text("%s: there are %zu graphs, select one with --name:", file, context.graph_count);
+    for (i = 0; i < context.graph_count; i++)
+        cli_say("  %.*s\n", (int)context.graphs[i].info.name.size,
+                context.graphs[i].info.name.data);
+    return CLI_FAILED;
+}
+
+static bool find_profile(wrap_wish *w) {
+    if (cli_profile(w->ep, &w->opts.profile)) return true;
+    cli_misuse("for any other EP: --ep generic --source %s", w->ep);
+    return false;
+}
+
+/* What is to be written, or CLI_FAILED. */
+static int wrap_binary(wrap_wish *w, const char *file, epctx_span binary) {
+    epctx_combined combined;
+    epctx_model model;
+    epctx_open_opts opts;
+    epctx_backend backend;
+    epctx_error error;
+    int code;
+    epctx_error_clear(&error);
+    if (w->opts.name == NULL &&
+        cli_own_backend(epctx_str_of(w->opts.profile->sources[0]), &backend) &&
+        name_npu_graph(w, file, binary) != CLI_OK)
+        return CLI_FAILED;
+    if (w->opts.name == NULL) w->opts.name = "EPContext";
+    if (w->opts.binary_name == NULL) w->opts.binary_name = epctx_path_file(epctx_str_of(file)).data;
+    w->opts.output_path = w->out.to_stdout ? NULL : w->out.path;
+    memset(&opts, 0, sizeof opts);
+    opts.io = cli_io();
+    if (epctx_wrap(&model, binary, &w->opts, &opts, &combined, &error) != EPCTX_OK)
+        return cli_fail(&error);
+    tell_steps(&w->out, &combined, 1);
+    code = write_combined(&w->out, &model, &combined);
+    epctx_model_close(&model);
+    return code;
+}
+
+static int wrap(wrap_wish *w, const char *file) {
+    const epctx_io *io = epctx_io_files();
+    epctx_mapping mapping;
+    epctx_span binary;
+    epctx_error error;
+    int code;
+    epctx_error_clear(&error);
+    if (io->map_fn(io->user, NULL, file, false, &mapping, &error) != EPCTX_OK) {
+        epctx_blame(&error, file, NULL, NULL);
+        return cli_fail(&error);
+    }
+    binary.data = mapping.data;
+    binary.size = mapping.size;
+    code = wrap_binary(w, file, binary);
+    io->unmap_fn(io->user, &mapping);
+    return code;
+}
+
+static int run(int argc, char **argv) {
+    const char *file = NULL;
+    wrap_wish w;
+    int code = CLI_USAGE;
+    memset(&w, 0, sizeof w);
+    output_init(&w.out);
+    const cli_option options[] = {
+        OUTPUT_OPTIONS(w.out),
+        {"--ep", &w.ep, NULL},
+        {"--inputs", &w.inputs, NULL},
+        {"--outputs", &w.outputs, NULL},
+        {"--io", &w.io, NULL},
+        {"--graph", &w.graph, NULL},
+        {"--quantized-io", NULL, &w.quantized_io},
+        {"--name", &w.opts.name, NULL},
+        {"--partition", &w.opts.partition_name, NULL},
+        {"--source", &w.opts.source, NULL},
+        {"--sdk", &w.opts.sdk_version, NULL},
+        {"--arch", &w.opts.hardware_architecture, NULL},
+        {"--notes", &w.opts.notes, NULL},
+        {"--model", &w.opts.source_model, NULL},
+        {"--max-size", &w.max_size, NULL},
+        {"--embed", NULL, &w.opts.embed},
+        {"--binary", &w.opts.binary_name, NULL},
+        {NULL, NULL, NULL},
+    };
+    if (cli_parse(&cli_wrap, argc, argv, options, &file, 1) && output_check(&w.out, file) &&
+        check_wish(&w) && find_profile(&w) &&
+        take_values("--inputs", w.inputs, &w.out.arena, &w.opts.inputs, &w.opts.input_count) &&
+        take_values("--outputs", w.outputs, &w.out.arena, &w.opts.outputs, &w.opts.output_count)) {
+        if (w.io != NULL && !read_io(&w))
+            code = CLI_FAILED;
+        else
+            code = wrap(&w, file);
+    }
+    output_free(&w.out);
+    return code;
+}
+
+const cli_command cli_wrap = {
+    "wrap",
+    "--ep NAME (--inputs LIST --outputs LIST | --io FILE.json)\n"
+    "             [--graph NAME] [--quantized-io] [--name GRAPH] [--partition NAME]\n"
+    "             [--source NAME] [--sdk V] [--arch A] [--notes T] [--max-size N]\n"
+    "             [--model FILE] [--embed] [--binary NAME]" OUTPUT_USAGE "BINARY",
+    "create an EPContext model for a vendor's binary",
+    "Creates an EPContext model for a context binary, engine or blob of a vendor's\n"
+    "tool; ONNX Runtime can load it with that EP. Values are NAME:TYPE[DIMS],\n"
+    "separated by commas. If a value is quantized in the binary, add\n"
+    "/SCALE/ZERO_POINT; the application then uses NAME_dq in float32. Example:\n"
+    "x:uint8[1,224,224,3]/0.0078/128\n\n"
+    "  --ep NAME            the EP of the binary: qnn, openvino, tensorrt ... (see\n"
+    "                       `epctx help lint`); generic, with --source, for any other\n"
+    "  --inputs LIST        its inputs, in order\n"
+    "  --outputs LIST       its outputs, in order\n"
+    "  --io FILE.json       read inputs and outputs from the output of\n"
+    "                       qnn-context-binary-utility or from the converter's\n"
+    "                       model_net.json\n"
+    "  --graph NAME         the graph in FILE.json, if there are several\n"
+    "  --quantized-io       do not convert quantized values to float32\n"
+    "  --name GRAPH         name of the graph in the binary, and of the node; default\n"
+    "                       for npu: the only graph in the binary\n"
+    "  --partition NAME     partition_name; default: the same\n"
+    "  --source NAME        source; default: the value that the EP writes\n"
+    "  --sdk V, --arch A, --notes T, --max-size N\n"
+    "                       other attributes of the node\n"
+    "  --model FILE         the model that the binary was compiled from, relative to\n"
+    "                       OUT (onnx_model_filename); weight-stripped engines take\n"
+    "                       their weights from it\n"
+    "  --embed              store the binary in the model\n"
+    "  --binary NAME        file name of the binary beside the model; default: its\n"
+    "                       present name\n" OUTPUT_HELP
+    "\nExample: epctx wrap model.bin --ep qnn --io model.json -o model_ctx.onnx\n",
+    run,
+};

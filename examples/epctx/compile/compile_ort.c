@@ -1,0 +1,683 @@
+/* epctx compile --ort: any vendor's EP compiles, through ONNX Runtime's compile API. Everything is
+ * made in a temporary folder, looked at, and put into place together. */
+#define _GNU_SOURCE
+#include "compile.h"
+#include "ops/init.h"
+#include "core/output.h"
+
+#include <errno.h>
+#include <ftw.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { MOST_FILES = 4096 };
+
+/* A file that ORT or the EP wrote. */
+typedef struct made_file {
+    const char *name; /* in the folder of the models */
+    epctx_mapping mapping;
+    uint64_t size;
+    bool mapped, is_model, needed, is_binary;
+} made_file;
+
+/* One model of the unit. */
+typedef struct made_model {
+    const char *source, *name; /* name: of the output, in `folder` */
+    size_t epnodes, others;    /* nodes of its main graph */
+    const char *compatibility; /* the string in it, or NULL */
+} made_model;
+
+/* What one child makes: a model, or several that share. */
+typedef struct unit {
+    const compile_settings *set;
+    const anyep_settings *any;
+    epctx_arena arena;
+    const char *folder; /* of the results */
+    char temp[EPCTX_PATH_MAX], out[EPCTX_PATH_MAX];
+    made_model *models;
+    anyep_model *jobs;
+    size_t count;
+    made_file *files;
+    size_t file_count;
+    compile_notes notes;
+    anyep_result result;
+    epctx_overwrite policy;
+} unit;
+
+static void fail_or_replace(const unit *u, const epctx_error *error) {
+    if (error->status == EPCTX_ERR_EXISTS && u->policy == EPCTX_OVERWRITE_FAIL)
+        cli_fail_cure(error, "-f replaces it");
+    else
+        cli_fail(error);
+}
+
+static bool say(const char *what, const char *text) {
+    cli_fail_text("%s%s%s", what, what[0] != '\0' ? ": " : "", text);
+    return false;
+}
+
+static void note(unit *u, const char *format, ...) {
+    char line[1024];
+    epctx_error ignored;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    compile_add_note(&u->notes, line, &ignored);
+}
+
+/* ---------------------------------------------------------------- where results go */
+
+static const char *join(epctx_arena *arena, const char *folder, const char *name) {
+    const size_t size = strlen(folder) + strlen(name) + 2;
+    char *path = (char *)epctx_arena_alloc(arena, size);
+    if (path != NULL) snprintf(path, size, "%s/%s", folder, name);
+    return path;
+}
+
+static bool name_output(unit *u, made_model *model) {
+    char path[EPCTX_PATH_MAX];
+    epctx_error error;
+    epctx_str folder;
+    const char *in;
+    epctx_error_clear(&error);
+    if (u->set->gen.context_file_path != NULL)
+        snprintf(path, sizeof path, "%s", u->set->gen.context_file_path);
+    else if (epctx_path_context_model(epctx_str_of(model->source), path, sizeof path, &error) !=
+             EPCTX_OK)
+        return say(model->source, error.message);
+    folder = epctx_path_folder(epctx_str_of(path));
+    in = folder.size == 0 ? "." : epctx_arena_copy(&u->arena, folder);
+    model->name = epctx_arena_copy(&u->arena, epctx_path_file(epctx_str_of(path)));
+    if (in == NULL || model->name == NULL) return say("", "out of memory");
+    if (strchr(model->name, '.') == NULL)
+        return say(path, "ONNX Runtime wants a file name with an extension: use -o NAME.onnx");
+    if (u->folder == NULL) u->folder = in;
+    return true;
+}
+
+/* No output replaces a source; the EP's binaries follow in is_apart. */
+static bool check_output(unit *u, epctx_outputs *all, size_t i) {
+    const char *file = u->models[i].source;
+    epctx_error error;
+    epctx_status status;
+    epctx_error_clear(&error);
+    status = compile_outputs(file, NULL, NULL, false, u->set, &u->arena, &all[i], &error);
+    if (status == EPCTX_OK && i > 0) status = compile_fits_group(all, (int)i, &error);
+    if (status != EPCTX_OK) fail_or_replace(u, &error);
+    return status == EPCTX_OK;
+}
+
+static bool name_outputs(unit *u, const char *const *files, size_t count) {
+    epctx_outputs *all = (epctx_outputs *)epctx_arena_array(&u->arena, count, sizeof *all);
+    size_t i;
+    u->count = count;
+    u->models = (made_model *)epctx_arena_array(&u->arena, count, sizeof *u->models);
+    u->jobs = (anyep_model *)epctx_arena_array(&u->arena, count, sizeof *u->jobs);
+    if (all == NULL || u->models == NULL || u->jobs == NULL) return say("", "out of memory");
+    for (i = 0; i < count; i++) {
+        struct stat there;
+        u->models[i].source = files[i];
+        if (stat(files[i], &there) != 0) return say(files[i], strerror(errno));
+        if (S_ISDIR(there.st_mode)) return say(files[i], "is a folder");
+        if (!name_output(u, &u->models[i]) || !check_output(u, all, i)) return false;
+    }
+    return true;
+}
+
+static bool make_folder(unit *u) {
+    size_t i;
+    if (!anyep_folder(u->folder, u->temp, sizeof u->temp)) return false;
+    if ((size_t)snprintf(u->out, sizeof u->out, "%s/out", u->temp) >= sizeof u->out ||
+        mkdir(u->out, 0777) != 0)
+        return say(u->temp, "cannot make a folder here");
+    for (i = 0; i < u->count; i++) {
+        u->jobs[i].source = u->models[i].source;
+        u->jobs[i].output = join(&u->arena, u->out, u->models[i].name);
+        if (u->jobs[i].output == NULL) return say("", "out of memory");
+    }
+    return true;
+}
+
+/* ---------------------------------------------------------------- what was made */
+
+static unit *listing; /* nftw has no state */
+
+static int list_entry(const char *path, const struct stat *st, int kind, struct FTW *ftw) {
+    unit *u = listing;
+    made_file *file;
+    size_t i;
+    (void)ftw;
+    if (kind == FTW_D) return 0;
+    if (kind != FTW_F || !S_ISREG(st->st_mode)) {
+        say(path, "the EP made something that is no regular file");
+        return 1;
+    }
+    if (u->file_count == MOST_FILES) {
+        say(path, "the EP made too many files");
+        return 1;
+    }
+    file = &u->files[u->file_count++];
+    file->name = epctx_arena_copy(&u->arena, epctx_str_of(path + strlen(u->out) + 1));
+    file->size = (uint64_t)st->st_size;
+    if (file->name == NULL) return say("", "out of memory") + 1;
+    for (i = 0; i < u->count; i++)
+        if (strcmp(u->models[i].name, file->name) == 0) file->is_model = file->needed = true;
+    return 0;
+}
+
+static int by_name(const void *a, const void *b) {
+    return strcmp(((const made_file *)a)->name, ((const made_file *)b)->name);
+}
+
+static bool list_files(unit *u) {
+    u->files = (made_file *)epctx_arena_array(&u->arena, MOST_FILES, sizeof *u->files);
+    if (u->files == NULL) return say("", "out of memory");
+    listing = u;
+    if (nftw(u->out, list_entry, 8, FTW_PHYS) != 0) return false;
+    qsort(u->files, u->file_count, sizeof *u->files, by_name);
+    return true;
+}
+
+/* A file that a model names: one of those that were made. */
+static bool need_file(unit *u, const made_model *model, const epctx_dependency *file) {
+    char real[PATH_MAX], out[PATH_MAX];
+    size_t i, size;
+    if (file->path == NULL) {
+        cli_fail_text("%s: the EP wrote an EPContext node that names '%.*s': %s", model->name,
+                      (int)file->name.size, file->name.data,
+                      file->problem != NULL ? file->problem : "there is no such file");
+        return false;
+    }
+    if (realpath(file->path, real) == NULL || realpath(u->out, out) == NULL)
+        return say(file->path, strerror(errno));
+    size = strlen(out);
+    for (i = 0; i < u->file_count; i++)
+        if (strncmp(real, out, size) == 0 && real[size] == '/' &&
+            strcmp(real + size + 1, u->files[i].name) == 0) {
+            u->files[i].needed = true;
+            if (file->use != EPCTX_USE_INITIALIZERS) u->files[i].is_binary = true;
+            return true;
+        }
+    return say(file->path, "the EP put this file outside of the model's folder");
+}
+
+static bool look_at(unit *u, made_model *model, const char *path) {
+    epctx_dependency *files = NULL;
+    epctx_cursor it;
+    epctx_node_view node;
+    epctx_model open;
+    epctx_error error;
+    char key[160];
+    size_t count = 0, i;
+    bool ok = true;
+    epctx_str text;
+    if (cli_open(&open, path, &error) != EPCTX_OK ||
+        epctx_model_files(&open, NULL, &u->arena, &files, &count, &error) != EPCTX_OK) {
+        cli_fail_text("what ONNX Runtime wrote cannot be read: %s", error.message);
+        epctx_model_close(&open);
+        return false;
+    }
+    it = epctx_graph_nodes(epctx_model_graph(&open));
+    while (epctx_next_node(&it, &node))
+        epctx_node_is_epnode(&node) ? model->epnodes++ : model->others++;
+    for (i = 0; i < count && ok; i++) {
+        if (files[i].use == EPCTX_USE_CONTEXT || files[i].use == EPCTX_USE_COMPANION ||
+            (files[i].use == EPCTX_USE_INITIALIZERS && files[i].path != NULL))
+            ok = need_file(u, model, &files[i]);
+        else if (files[i].use == EPCTX_USE_SOURCE_MODEL && files[i].required)
+            note(u, "%s reads its weights from '%.*s'", model->name, (int)files[i].name.size,
+                 files[i].name.data);
+    }
+    snprintf(key, sizeof key, "ep_compatibility_info.%s", u->result.board->ep);
+    if (epctx_model_metadata(&open, epctx_str_of(key), &text))
+        model->compatibility = epctx_arena_copy(&u->arena, text);
+    epctx_model_close(&open);
+    return ok;
+}
+
+/* Everything that the result depends on besides the model, for its build stamp. */
+static const char *options_text(unit *u) {
+    const char **lists[2] = {u->any->ep_options, u->any->session};
+    char *text = NULL;
+    const char *copy = NULL;
+    size_t size = 0, i, k;
+    FILE *out = open_memstream(&text, &size);
+    if (out == NULL) return NULL;
+    fprintf(out, "%s %s %d %d", u->result.board->ep, u->result.board->version,
+            (int)u->set->weightless, u->set->optimization);
+    for (i = 0; i < 2; i++)
+        for (k = 0; lists[i] != NULL && lists[i][k] != NULL; k++)
+            fprintf(out, "%c%s", k % 2 == 0 ? '\n' : '=', lists[i][k]);
+    for (i = 0; i < u->any->dim_count; i++)
+        fprintf(out, "\n%s=%" PRId64, u->any->dim_names[i], u->any->dim_values[i]);
+    for (i = 0; i < u->any->place_count; i++)
+        fprintf(out, "\n%s[%u]=%" PRId64, u->any->places[i].input, (unsigned)u->any->places[i].axis,
+                u->any->places[i].value);
+    if (fclose(out) == 0) copy = epctx_arena_copy(&u->arena, epctx_str_of(text));
+    free(text);
+    return copy;
+}
+
+/* Metadata "epctx.machine.EP": ONNX Runtime, EP and driver that compiled. A context may die with
+ * any of them. */
+static epctx_status note_machine(unit *u, epctx_model *open, epctx_error *error) {
+    const anyep_board *board = u->result.board;
+    char key[sizeof board->ep + 16];
+    char text[sizeof board->ort_version + sizeof board->version + sizeof board->driver + 32];
+    const char *name, *value;
+    snprintf(key, sizeof key, "epctx.machine.%s", board->ep);
+    snprintf(text, sizeof text, "ort=%s;ep=%s%s%s", board->ort_version, board->version,
+             board->driver[0] != '\0' ? ";driver=" : "", board->driver);
+    if (!epctx_str_is_utf8(epctx_str_of(key)) || !epctx_str_is_utf8(epctx_str_of(text)))
+        return EPCTX_OK;
+    name = epctx_arena_copy(&u->arena, epctx_str_of(key));
+    value = epctx_arena_copy(&u->arena, epctx_str_of(text));
+    if (name == NULL || value == NULL) return epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory");
+    return epctx_model_set_metadata(open, epctx_str_of(name), epctx_str_of(value), error);
+}
+
+/* The build stamp, of each EP in the model. */
+static epctx_status stamp_nodes(unit *u, epctx_model *open, const epctx_model *source,
+                                epctx_error *error) {
+    enum { MOST_EPS = 16 };
+    const char *eps[MOST_EPS];
+    epctx_stamp_opts opts;
+    epctx_node_view view;
+    epctx_epnode node;
+    epctx_walk walk;
+    epctx_status status = EPCTX_OK;
+    size_t count = 0, i;
+    memset(&opts, 0, sizeof opts);
+    opts.source = source;
+    opts.options = options_text(u);
+    epctx_walk_begin(&walk, open);
+    while (count < MOST_EPS && epctx_walk_epnode(&walk, &view)) {
+        if (epctx_epnode_read(&view, &node, NULL) != EPCTX_OK || node.source.size == 0) continue;
+        for (i = 0; i < count && !epctx_str_is(node.source, eps[i]); i++) continue;
+        if (i == count) eps[count] = epctx_arena_copy(&u->arena, node.source);
+        if (i == count && eps[count] != NULL) count++;
+    }
+    for (i = 0; i < count && status == EPCTX_OK; i++)
+        status = epctx_model_stamp(open, eps[i], &opts, error);
+    return status;
+}
+
+/* What cannot have a stamp is delivered without. */
+static void stamp(unit *u, const made_model *model, const char *path) {
+    epctx_write_opts opts;
+    epctx_model open, source;
+    epctx_error error;
+    epctx_status status;
+    memset(&opts, 0, sizeof opts);
+    opts.overwrite = EPCTX_OVERWRITE_REPLACE;
+    status = cli_open(&source, model->source, &error);
+    if (status == EPCTX_OK) {
+        status = cli_open(&open, path, &error);
+        if (status == EPCTX_OK) status = stamp_nodes(u, &open, &source, &error);
+        if (status == EPCTX_OK) status = note_machine(u, &open, &error);
+        if (status == EPCTX_OK) status = epctx_model_write_file(&open, path, &opts, &error);
+        epctx_model_close(&open);
+    }
+    epctx_model_close(&source);
+    if (status != EPCTX_OK) note(u, "%s has no build stamp: %s", model->name, error.message);
+}
+
+/* The session option for a file of initializers, unlike the compile API, has no threshold. */
+static bool keep_small(const char *path) {
+    epctx_convert_opts opts;
+    epctx_write_opts write;
+    epctx_changes changes;
+    epctx_model open;
+    epctx_error error;
+    epctx_status status;
+    memset(&opts, 0, sizeof opts);
+    memset(&write, 0, sizeof write);
+    opts.threshold = CLI_SMALL_INITIALIZER;
+    write.overwrite = EPCTX_OVERWRITE_REPLACE;
+    status = cli_open(&open, path, &error);
+    if (status == EPCTX_OK) status = epctx_init_inline(&open, &opts, &changes, &error);
+    if (status == EPCTX_OK) status = epctx_model_write_file(&open, path, &write, &error);
+    epctx_model_close(&open);
+    if (status != EPCTX_OK) cli_fail(&error);
+    return status == EPCTX_OK;
+}
+
+static bool examine(unit *u) {
+    const bool outside = u->set->by_session && u->set->gen.initializers_file_name != NULL;
+    size_t i;
+    for (i = 0; i < u->count && outside; i++)
+        if (!keep_small(u->jobs[i].output)) return false;
+    for (i = 0; i < u->count; i++) stamp(u, &u->models[i], u->jobs[i].output);
+    if (!list_files(u)) return false;
+    for (i = 0; i < u->count; i++) {
+        if (!look_at(u, &u->models[i], u->jobs[i].output)) return false;
+        if (u->models[i].epnodes == 0)
+            return say(u->models[i].source,
+                       "the EP compiled nothing: the model would have no EPContext node");
+    }
+    for (i = 0; i < u->file_count; i++)
+        if (!u->files[i].needed)
+            note(u, "no node names '%s', which the EP wrote, too", u->files[i].name);
+    return true;
+}
+
+/* --verify: sessions of the results, in another process. */
+static bool verify(unit *u) {
+    size_t i;
+    for (i = 0; i < u->count; i++) {
+        anyep_result result;
+        anyep_job job;
+        bool ok;
+        memset(&job, 0, sizeof job);
+        job.set = u->any;
+        job.work = ANYEP_RUN;
+        job.folder = u->temp;
+        job.model = u->jobs[i].output;
+        job.optimization = job.threads = -1;
+        anyep_do(&job, &result);
+        ok = result.end == ANYEP_OK;
+        if (!ok) anyep_tell(&job, &result, "--verify");
+        anyep_free(&result);
+        if (!ok) return false;
+    }
+    return true;
+}
+
+/* ---------------------------------------------------------------- into place */
+
+static bool map_file(unit *u, made_file *file, epctx_span *part, epctx_error *error) {
+    const epctx_io *io = cli_io();
+    char root[EPCTX_PATH_MAX];
+    if (file->size == 0) return true;
+    if (io->canonical_fn(io->user, u->out, root, sizeof root, error) != EPCTX_OK ||
+        io->map_fn(io->user, root, file->name, false, &file->mapping, error) != EPCTX_OK)
+        return false;
+    file->mapped = true;
+    part->data = file->mapping.data;
+    part->size = file->mapping.size;
+    file->size = file->mapping.size;
+    return true;
+}
+
+/* Folders inside the models' folder, which an EP may ask for. */
+static bool make_subfolder(const unit *u, const char *name, epctx_error *error) {
+    char path[EPCTX_PATH_MAX];
+    const epctx_str folder = epctx_path_folder(epctx_str_of(name));
+    if (folder.size == 0) return true;
+    snprintf(path, sizeof path, "%s/%.*s", u->folder, (int)folder.size - 1, folder.data);
+    return cli_make_folder(path, error) == EPCTX_OK;
+}
+
+/* Whether the folder has a file of that name with other bytes. */
+static bool changes(const unit *u, const made_file *file, const epctx_span *part) {
+    const epctx_io *io = epctx_io_files();
+    epctx_mapping old;
+    bool differs;
+    if (epctx_path_map(io, epctx_str_of(u->folder), epctx_str_of(file->name), cli_path_flags(),
+                       &old, NULL, NULL) != EPCTX_OK)
+        return false;
+    differs = old.size != part->size || memcmp(old.data, part->data, part->size) != 0;
+    io->unmap_fn(io->user, &old);
+    return differs;
+}
+
+/* What the EP has named replaces no source either, and is no other output. */
+static bool is_apart(unit *u, const made_file *file, epctx_error *error) {
+    epctx_outputs ignored;
+    size_t i;
+    for (i = 0; i < u->count && file->is_binary; i++)
+        if (compile_outputs(u->models[i].source, NULL, file->name, true, u->set, &u->arena,
+                            &ignored, error) != EPCTX_OK)
+            return false;
+    return true;
+}
+
+/* A binary that other models in the folder name is not replaced by another one. */
+static bool is_free(unit *u, const made_file *file, const epctx_span *part, epctx_error *error) {
+    compile_notes unsaid; /* a file of initializers takes no binary's place */
+    const char **sources;
+    const char *path;
+    size_t i;
+    bool is;
+    if (file->is_model || u->policy == EPCTX_OVERWRITE_FAIL || !changes(u, file, part)) return true;
+    sources = (const char **)epctx_arena_array(&u->arena, u->count, sizeof *sources);
+    path = join(&u->arena, u->folder, file->name);
+    if (sources == NULL || path == NULL)
+        return epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory") == EPCTX_OK;
+    for (i = 0; i < u->count; i++) sources[i] = u->models[i].source;
+    memset(&unsaid, 0, sizeof unsaid);
+    epctx_arena_init(&unsaid.arena, NULL);
+    is = compile_check_path(path, sources, (int)u->count, u->set, true,
+                            file->is_binary ? &u->notes : &unsaid, error) == EPCTX_OK;
+    epctx_arena_free(&unsaid.arena);
+    return is;
+}
+
+static bool commit(unit *u) {
+    epctx_output_file *outputs =
+        (epctx_output_file *)epctx_arena_array(&u->arena, u->file_count, sizeof *outputs);
+    epctx_span *parts = (epctx_span *)epctx_arena_array(&u->arena, u->file_count, sizeof *parts);
+    epctx_commit all;
+    epctx_status status;
+    epctx_error error;
+    size_t i;
+    bool ok;
+    epctx_error_clear(&error);
+    status = epctx_commit_begin(&all, cli_io(), &u->arena, &error);
+    if (status == EPCTX_OK) status = epctx_commit_set_folder(&all, u->folder, &error);
+    if (outputs == NULL || parts == NULL)
+        status = epctx_fail(&error, EPCTX_ERR_NOMEM, "out of memory");
+    ok = status == EPCTX_OK;
+    for (i = 0; ok && i < u->file_count; i++) {
+        made_file *file = &u->files[i];
+        ok = map_file(u, file, &parts[i], &error) && is_free(u, file, &parts[i], &error) &&
+             make_subfolder(u, file->name, &error) && is_apart(u, file, &error);
+        outputs[i].path = outputs[i].name = file->name;
+        outputs[i].parts = &parts[i];
+        outputs[i].part_count = 1;
+        outputs[i].size = file->size;
+        outputs[i].is_model = file->is_model;
+        ok = ok && epctx_commit_put_file(&all, &outputs[i], u->policy, &error) == EPCTX_OK;
+    }
+    ok = ok && epctx_commit_run(&all, &error) == EPCTX_OK;
+    epctx_commit_close(&all);
+    for (i = 0; i < u->file_count; i++)
+        if (u->files[i].mapped) cli_io()->unmap_fn(cli_io()->user, &u->files[i].mapping);
+    if (ok)
+        cli_wrote_files();
+    else
+        fail_or_replace(u, &error);
+    return ok;
+}
+
+/* ---------------------------------------------------------------- report */
+
+/* "folder/name" */
+static void put_path(const unit *u, const char *name) {
+    if (strcmp(u->folder, ".") != 0) {
+        cli_put(stdout, epctx_str_of(u->folder));
+        if (u->folder[strlen(u->folder) - 1] != '/') putchar('/');
+    }
+    cli_put(stdout, epctx_str_of(name));
+}
+
+static const char *kind_of(const made_file *file) {
+    return file->is_model ? "model" : file->needed ? "binary" : "other";
+}
+
+static void print_report(const unit *u) {
+    const anyep_board *board = u->result.board;
+    size_t i;
+    anyep_print_ep(board);
+    for (i = 0; i < u->count; i++) {
+        const made_model *m = &u->models[i];
+        printf("compiled       ");
+        cli_put(stdout, epctx_str_of(m->source));
+        printf(": %zu EPContext node%s, %zu node%s left to other EPs, %.1f ms\n", m->epnodes,
+               cli_plural(m->epnodes), m->others, cli_plural(m->others), board->compile_ms[i]);
+        if (m->compatibility == NULL) continue;
+        fputs("compatibility  ", stdout);
+        cli_put(stdout, epctx_str_of(m->compatibility));
+        putchar('\n');
+    }
+    for (i = 0; i < u->file_count; i++) {
+        printf("%-14s ", kind_of(&u->files[i]));
+        put_path(u, u->files[i].name);
+        printf(", %" PRIu64 " bytes\n", u->files[i].size);
+    }
+    compile_print_notes(stdout, &u->notes);
+    printf("memory         %" PRIu64 " MiB\n", board->memory >> 20);
+    printf("time           %.1f s\n", u->result.seconds);
+}
+
+static void json_model(json_writer *w, const made_model *m, const char *path, double milliseconds) {
+    json_object(w, NULL, JSON_INLINE);
+    json_text(w, "source_model", m->source);
+    json_text(w, "model", path);
+    json_uint(w, "epcontext_nodes", m->epnodes);
+    json_uint(w, "other_nodes", m->others);
+    json_fixed(w, "milliseconds", milliseconds, 3);
+    json_text(w, "compatibility", m->compatibility);
+    json_end(w);
+}
+
+static void print_json(const unit *u, epctx_arena *arena) {
+    const anyep_board *board = u->result.board;
+    json_writer *w = cli_json_begin(stdout);
+    size_t i;
+    anyep_json_ep(w, board);
+    json_array(w, "models", JSON_HANGING);
+    for (i = 0; i < u->count; i++)
+        json_model(w, &u->models[i], join(arena, u->folder, u->models[i].name),
+                   board->compile_ms[i]);
+    json_end(w);
+    json_array(w, "files", JSON_HANGING);
+    for (i = 0; i < u->file_count; i++) {
+        json_object(w, NULL, JSON_INLINE);
+        json_text(w, "kind", kind_of(&u->files[i]));
+        json_text(w, "name", u->files[i].name);
+        json_uint(w, "size", u->files[i].size);
+        json_end(w);
+    }
+    json_end(w);
+    compile_json_notes(w, &u->notes);
+    json_uint(w, "memory", board->memory);
+    json_fixed(w, "seconds", u->result.seconds, 3);
+    cli_json_end();
+}
+
+/* ---------------------------------------------------------------- a unit */
+
+/* What the child gets. */
+static anyep_job job_of(const unit *u, anyep_work work) {
+    anyep_job job;
+    memset(&job, 0, sizeof job);
+    job.set = u->any;
+    job.work = work;
+    job.folder = u->temp;
+    job.models = u->jobs;
+    job.count = u->count;
+    job.embed = u->set->gen.embed;
+    job.weightless = u->set->weightless;
+    job.by_session = u->set->by_session;
+    job.initializers = u->set->gen.initializers_file_name;
+    job.require_all = u->set->gen.require_all;
+    job.optimization = u->set->optimization;
+    job.threads = -1;
+    return job;
+}
+
+/* Why many an EP takes no node: the model is compiled already, or it has free dimensions. */
+static void tell_source(const unit *u, const made_model *model) {
+    epctx_model open;
+    epctx_error error;
+    char *text = NULL;
+    if (cli_open(&open, model->source, &error) == EPCTX_OK &&
+        !compile_tell_compiled(&open, model->source) && u->any->dim_count == 0 &&
+        compile_open_inputs(&open, &text, &error) == EPCTX_OK && text[0] != '\0')
+        cli_fail_with_cure(text);
+    free(text);
+    epctx_model_close(&open);
+}
+
+static bool make(unit *u) {
+    const anyep_job job = job_of(u, ANYEP_COMPILE);
+    cli_progress_begin("compile", u->count > 1 ? u->count : 0);
+    anyep_do(&job, &u->result);
+    cli_progress_end();
+    if (u->result.end != ANYEP_OK) {
+        const size_t at = u->result.board != NULL ? u->result.board->compiled : 0;
+        const made_model *model = &u->models[at < u->count ? at : 0];
+        anyep_tell(&job, &u->result, model->source);
+        cli_fail_file(model->source);
+        if (u->result.end == ANYEP_REFUSED) tell_source(u, model);
+        return false;
+    }
+    if (u->set->verbose) anyep_print_log(&job);
+    return examine(u) && (!u->set->gen.verify || verify(u)) && commit(u);
+}
+
+/* --dry-run: what would be written, and whether the EP is there. */
+static bool plan(unit *u) {
+    const anyep_job job = job_of(u, ANYEP_LIST);
+    bool ok;
+    size_t i;
+    anyep_do(&job, &u->result);
+    ok = u->result.end == ANYEP_OK;
+    if (!ok) {
+        anyep_tell(&job, &u->result, "--ep");
+        return false;
+    }
+    anyep_print_ep(u->result.board);
+    for (i = 0; i < u->count; i++) {
+        printf("%-14s ", "model");
+        put_path(u, u->models[i].name);
+        putchar('\n');
+    }
+    puts(u->set->gen.embed ? "binary         embedded" : "binary         the EP chooses its name");
+    puts("note           dry run: nothing was compiled or written");
+    return true;
+}
+
+static int compile_unit(const char *const *files, size_t count, const compile_settings *set,
+                        const anyep_settings *any) {
+    static unit u;
+    bool ok;
+    memset(&u, 0, sizeof u);
+    epctx_arena_init(&u.arena, NULL);
+    epctx_arena_init(&u.notes.arena, NULL);
+    u.set = set;
+    u.any = any;
+    u.policy = set->gen.overwrite ? EPCTX_OVERWRITE_REPLACE : EPCTX_OVERWRITE_FAIL;
+    ok = name_outputs(&u, files, count);
+    if (ok) {
+        ok = make_folder(&u) && (set->dry_run ? plan(&u) : make(&u));
+        if (u.temp[0] != '\0') anyep_remove(u.temp);
+    }
+    if (ok && !set->dry_run) set->json ? print_json(&u, &u.arena) : print_report(&u);
+    if (!ok && count > 1) cli_fail_text("nothing was written for any of the %zu models", count);
+    anyep_free(&u.result);
+    epctx_arena_free(&u.notes.arena);
+    epctx_arena_free(&u.arena);
+    return ok ? CLI_OK : CLI_FAILED;
+}
+
+int compile_ort(const char *const *files, int count, const compile_settings *set,
+                const anyep_settings *any) {
+    int failed = 0, i;
+    if (!set->alone || count == 1) return compile_unit(files, (size_t)count, set, any);
+    /* Models that shared a binary so far part from it, the last first: it is named after the first,
+     * which may replace it when nobody else needs it. */
+    for (i = 0; i < count && !cli_signals_waiting(); i++) {
+        const int at = set->gen.overwrite ? count - 1 - i : i;
+        failed += compile_unit(&files[at], 1, set, any) != CLI_OK;
+    }
+    if (failed > 0)
+        cli_fail_text("%d of %d models could not be compiled; the others were", failed, count);
+    return failed > 0 || i < count ? CLI_FAILED : CLI_OK;
+}

@@ -1,0 +1,85 @@
+/* find.c - finds the deliveries in a folder, and has each judged. */
+#include "delivery_internal.h"
+
+#include <string.h>
+
+static bool is_named(const tree_entry *entry, const char *name) {
+    return entry->kind == TREE_FILE &&
+           strcmp(epctx_path_file(epctx_str_of(entry->name)).data, name) == 0;
+}
+
+/* The shared assets of the innermost model package that a file is in, or NULL. */
+static const char *find_assets(const tree *files, const tree_entry *file, delivery *d) {
+    epctx_str best = epctx_str_of(NULL), folder;
+    size_t i;
+    for (i = 0; i < files->count; i++) {
+        const char *path = files->entries[i].path;
+        if (!is_named(&files->entries[i], "manifest.json")) continue;
+        folder = epctx_path_folder(epctx_str_of(path));
+        if (strncmp(file->path, path, folder.size) == 0 && folder.size > best.size) best = folder;
+    }
+    if (best.size == 0) return NULL;
+    best.data = epctx_arena_copy(d->arena, best);
+    return best.data != NULL ? delivery_join(d, best.data, epctx_str_of("shared_assets")) : NULL;
+}
+
+typedef void (*judge_fn)(delivery *d, const char *file);
+
+/* The rules for the folder of a file, if that makes it a delivery. */
+static judge_fn judge_of(const tree_entry *entry) {
+    if (is_named(entry, "genai_config.json")) return genai_lint;
+    return is_named(entry, "manifest.json") ? package_lint : NULL;
+}
+
+/* Judges the folder of a file that makes it a delivery. */
+static epctx_status run_judge(delivery *d, const tree *all, const tree_entry *file,
+                              epctx_error *error) {
+    const epctx_str folder = epctx_path_folder(epctx_str_of(file->path));
+    const char *name = epctx_arena_copy(d->arena, folder.size > 0 ? folder : epctx_str_of("."));
+    tree files;
+    if (name == NULL) return epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory");
+    if (tree_read(&files, name, d->arena, error) != EPCTX_OK) return error->status;
+    d->files = &files;
+    d->assets = find_assets(all, file, d);
+    judge_of(file)(d, file->path);
+    d->files = NULL;
+    return EPCTX_OK;
+}
+
+delivery_paths *delivery_read_paths(const tree *files, epctx_arena *arena) {
+    epctx_error error;
+    delivery d;
+    size_t i;
+    memset(&d, 0, sizeof d);
+    d.arena = arena;
+    for (i = 0; i < files->count; i++)
+        if (judge_of(&files->entries[i]) != NULL)
+            (void)run_judge(&d, files, &files->entries[i], &error);
+    return d.paths;
+}
+
+bool delivery_lint(findings *out, const tree *files) {
+    bool any = false;
+    size_t i;
+    for (i = 0; i < files->count; i++) {
+        const tree_entry *entry = &files->entries[i];
+        epctx_arena arena;
+        epctx_error error;
+        delivery d;
+        if (judge_of(entry) == NULL) continue;
+        any = true;
+        epctx_arena_init(&arena, NULL);
+        memset(&d, 0, sizeof d);
+        d.out = out;
+        d.arena = &arena;
+        findings_file(out, entry->path);
+        if (run_judge(&d, files, entry, &error) != EPCTX_OK) {
+            finding what = {
+                RULE_UNREADABLE, epctx_str_of(""), epctx_str_of(""), "", error.message, 0};
+            findings_add(out, &what);
+        }
+        findings_file_end(out);
+        epctx_arena_free(&arena);
+    }
+    return any;
+}

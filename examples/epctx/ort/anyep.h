@@ -1,0 +1,210 @@
+/* Any vendor's EP through the real ONNX Runtime (ORT), which is opened at run time. Both work in a
+ * child process (ort/), which may fail, hang or crash; the tool itself never loads them. */
+#ifndef EPCTX_CLI_ANYEP_H
+#define EPCTX_CLI_ANYEP_H
+
+#include "core/session.h"
+
+enum {
+    ANYEP_MOST_MODELS = 1000,
+    ANYEP_MOST_DEVICES = 32,
+    ANYEP_MOST_DIMS = 8,
+    ANYEP_MOST_PASSED = 24
+};
+
+/* ---------------------------------------------------------------- what is asked for */
+
+/* The options that every command with --ort has, as given and as read. */
+typedef struct anyep_settings {
+    const char *ort, *ep, *device, *timeout;
+    const char *ep_opt, *option; /* lists */
+    bool has_ep_opt, has_option;
+    const char **dim_list; /* the target of the option --dim, or NULL */
+    bool verbose;
+    bool exact; /* no kernels of the CPU EP that saturate */
+    /* read by anyep_read, `ort` too, which is a path or a name for the loader: */
+    const char *ort_from;  /* "option", "environment", "python", "loader" or "cache" */
+    const char *ort_where; /* the Python or the cache */
+    const char *passed[ANYEP_MOST_PASSED]; /* "PLACE: why it gave none" */
+    size_t passed_count;
+    const char *library, *name; /* of the EP; NULL: it is in ORT itself, or the library's first */
+    const char **ep_options;    /* key, value, ..., NULL */
+    const char **session;       /* session configuration, the same */
+    const char *dim_names[ANYEP_MOST_DIMS];
+    int64_t dim_values[ANYEP_MOST_DIMS];
+    size_t dim_count;
+    struct { /* INPUT[AXIS]=N */
+        const char *input;
+        uint32_t axis;
+        int64_t value;
+    } places[ANYEP_MOST_DIMS];
+    size_t place_count;
+    int device_type; /* as ORT numbers them; -1: any */
+    double time_limit;
+    epctx_arena *arena;
+} anyep_settings;
+
+/* Rows for a table of options. */
+#define ANYEP_OPTIONS(s) \
+    {"--ort", &(s).ort, NULL}, {"--ep", &(s).ep, NULL}, \
+        {"--ep-opt", &(s).ep_opt, &(s).has_ep_opt}, {"--option", &(s).option, &(s).has_option}, \
+        {"--device", &(s).device, NULL}, { \
+        "--timeout", &(s).timeout, NULL \
+    }
+
+/* For the usage line and the help of a command. */
+#define ANYEP_USAGE \
+    "[--ort LIBONNXRUNTIME] [--ep LIBRARY[:NAME]]\n" \
+    "             [--ep-opt K=V]... [--option K=V]... [--device TYPE] [--timeout S]"
+#define ANYEP_HELP \
+    "  --ort LIBRARY        ONNX Runtime (1.24 or newer), by default that of\n" \
+    "                       $EPCTX_ORT_LIBRARY, python3, the system, $EPCTX_CACHE\n" \
+    "  --ep LIBRARY[:NAME]  the EP's plugin library, and which of its EPs if it has\n" \
+    "                       several; or the name of an EP inside ONNX Runtime\n" \
+    "  --ep-opt K=V         an option of the EP; may be given several times\n" \
+    "  --option K=V         a session option of ONNX Runtime; may be given several\n" \
+    "                       times\n" \
+    "  --device TYPE        cpu, gpu or npu; by default the EP's NPU, else its GPU,\n" \
+    "                       else its CPU\n"
+
+/* Whether one of them was given: the command then works through ORT. */
+bool anyep_asked(const anyep_settings *set);
+/* Reads them; `limit`: seconds without --timeout. On a mistake prints what is wrong: the command
+ * ends with CLI_USAGE. `needs_ep`: --ep must be given. */
+bool anyep_read(anyep_settings *set, epctx_arena *arena, bool needs_ep, unsigned limit);
+/* What anyep_read does with --ort. Prints what is wrong. */
+bool anyep_find_ort(anyep_settings *set);
+/* The same where none is no mistake: `ort` is NULL then. False: what is wrong was
+ * printed. */
+bool anyep_which_ort(anyep_settings *set);
+/* Where it came from, in words. */
+void anyep_ort_reason(const anyep_settings *set, char *out, size_t size);
+/* Whether an input of one of the models has each dimension of --dim, which ORT does not tell;
+ * prints what is wrong. Models that cannot be read have all. */
+bool anyep_check_dims(const anyep_settings *set, const char *const *models, size_t count);
+/* Whether `key` may be a session option of ONNX Runtime or an EP: neither a mistyped one of those
+ * that ORT has nor an unknown one of contexts. Prints what is wrong, and of others that are named
+ * like ORT's that it ignores them. */
+bool anyep_is_option(const char *option, const char *key);
+/* Adds a session or EP option that the command itself sets; false: no memory, or the user gave it,
+ * too, which is told. */
+bool anyep_add(anyep_settings *set, const char ***list, const char *key, const char *value);
+
+/* ---------------------------------------------------------------- what a child does */
+
+/* OPEN: nothing but ONNX Runtime. EXEC: another program. */
+typedef enum anyep_work { ANYEP_OPEN, ANYEP_EXEC, ANYEP_LIST, ANYEP_COMPILE, ANYEP_RUN } anyep_work;
+
+/* One model to compile. */
+typedef struct anyep_model {
+    const char *source, *output; /* output: path of the context model */
+} anyep_model;
+
+/* What one child is to do. */
+typedef struct anyep_job {
+    const anyep_settings *set;
+    anyep_work work;
+    bool cpu;           /* without the EP: ORT's own CPU EP */
+    const char *folder; /* of temporary files; "log" in it is what the child and the EP print */
+    const char *const *words; /* ANYEP_EXEC: the program's path, its arguments, NULL */
+    /* ANYEP_COMPILE: with more than one the EP shares its contexts. */
+    const anyep_model *models;
+    size_t count;
+    bool embed, weightless;
+    bool by_session;          /* session options instead of the compile API */
+    const char *initializers; /* name of a file beside the model, or NULL */
+    /* ANYEP_COMPILE and ANYEP_RUN: */
+    bool require_all; /* no node is left to the CPU EP */
+    int optimization; /* as ORT numbers the levels; -1: its default */
+    int threads;      /* -1: as many as ORT likes */
+    /* ANYEP_RUN: `model` (NULL: only the session) with inputs from the results of another run, from
+     * DIR/input_<i>.bin, or random; `results` gets inputs and outputs. */
+    const char *model;
+    const char *inputs, *input_folder, *results;
+    uint64_t seed, repeat;
+    /* ANYEP_LIST: models whose compatibility strings are asked about. */
+    const char *const *files;
+    size_t file_count;
+} anyep_job;
+
+/* A device, as ORT lists it. */
+typedef struct anyep_device {
+    char ep[128], vendor[128], version[64], type[8], hardware_vendor[128];
+    uint32_t vendor_id, device_id;
+    bool of_ep;                                         /* --ep's */
+    char metadata[2048], options[2048], hardware[1024]; /* "key=value\n..." */
+    char problem[512];                                  /* why the EP cannot work on it, or "" */
+} anyep_device;
+
+/* ORT's judgement of a model's compatibility string, for the EP's device. */
+typedef struct anyep_verdict {
+    char text[2048];
+    int verdict; /* OrtCompiledModelCompatibility; -1: the model has no string of this EP */
+} anyep_verdict;
+
+/* What a child tells, in memory that it shares with the tool. */
+typedef struct anyep_board {
+    char doing[512]; /* what is under way */
+    bool returned;   /* the child came to its end, */
+    bool ok;         /* and all went well; otherwise: */
+    int code;        /* of ORT, 0: it is not ORT that says */
+    char text[4096];
+    char ort_version[32], ep[128], vendor[128], version[64], device[8];
+    char ort_path[4096]; /* of the library that was loaded */
+    bool too_old;        /* ONNX Runtime */
+    char driver[64];     /* os_driver_version; "": the EP does not tell */
+    bool is_virtual;
+    double compile_ms[ANYEP_MOST_MODELS];
+    size_t compiled;                        /* models */
+    double session_ms, first_ms, median_ms; /* creation; first run; median of all */
+    uint64_t memory;                        /* most of the child's process, bytes */
+    size_t nodes, ep_nodes;                 /* of the session's model; of them on the EP */
+    anyep_device devices[ANYEP_MOST_DEVICES];
+    size_t device_count, more_devices;
+    anyep_verdict verdicts[16];
+} anyep_board;
+
+/* How a child ended. */
+typedef enum anyep_end {
+    ANYEP_OK,
+    ANYEP_REFUSED, /* ORT or the EP said no */
+    ANYEP_CRASHED, /* a signal, `number` */
+    ANYEP_EXITED,  /* the EP ended the process, exit code `number` */
+    ANYEP_HUNG,    /* over the time limit */
+    ANYEP_STOPPED, /* a signal ends the tool */
+    ANYEP_NO_CHILD /* no process, no memory */
+} anyep_end;
+
+typedef struct anyep_result {
+    anyep_end end;
+    int number;
+    double seconds;
+    anyep_board *board; /* never NULL but for ANYEP_NO_CHILD */
+    char words[5000];   /* what happened, when not ANYEP_OK */
+} anyep_result;
+
+/* Does the job in a child and waits for its end. Free the result in any case. */
+void anyep_do(const anyep_job *job, anyep_result *out);
+void anyep_free(anyep_result *result);
+/* Prints to standard error what happened, with the last lines of what the EP printed. */
+void anyep_tell(const anyep_job *job, const anyep_result *result, const char *what);
+/* Prints what ORT and the EP printed, -v. */
+void anyep_print_log(const anyep_job *job);
+
+/* A line of a report: EP and ORT, and the same as members of a JSON object. */
+void anyep_print_ep(const anyep_board *board);
+void anyep_json_ep(json_writer *w, const anyep_board *board);
+
+/* A new folder inside `parent` (NULL: that of temporary files), which anyep_remove removes. Until
+ * then signals wait. */
+bool anyep_folder(const char *parent, char *out, size_t size);
+void anyep_remove(const char *folder);
+
+/* A new folder `name` in a temporary one, and in it the path of a context model of `model`. */
+bool anyep_context_path(const char *folder, const char *name, const char *model, char *out,
+                        size_t size);
+
+/* In the child (ort/work.c). */
+void anyep_child(const anyep_job *job, anyep_board *board);
+
+#endif

@@ -1,0 +1,283 @@
+/* The child process in which ONNX Runtime and the EP work, and its folders. */
+#define _GNU_SOURCE
+#include "anyep.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#if defined(__linux__)
+#include <sys/prctl.h>
+#endif
+
+enum { LOG_SHOWN = 2000 };
+
+static bool refuse(const char *text, const char *what) {
+    cli_misuse("%s%s", text, what);
+    return false;
+}
+
+/* ---------------------------------------------------------------- folders */
+
+static int remove_entry(const char *path, const struct stat *st, int kind, struct FTW *ftw) {
+    (void)st, (void)ftw;
+    if (kind == FTW_DNR || kind == FTW_D || kind == FTW_DP) chmod(path, 0700);
+    return remove(path) != 0 && kind == FTW_D;
+}
+
+bool anyep_folder(const char *parent, char *out, size_t size) {
+    const char *tmp = getenv("TMPDIR");
+    if (parent == NULL) parent = tmp != NULL && tmp[0] != '\0' ? tmp : "/tmp";
+    if ((size_t)snprintf(out, size, "%s/.epctx-XXXXXX", parent) >= size)
+        return refuse("the path is too long: ", parent);
+    cli_signals_keep(true);
+    if (mkdtemp(out) != NULL) return true;
+    cli_signals_keep(false);
+    cli_fail_text("%s: cannot make a temporary folder here: %s", parent, strerror(errno));
+    return false;
+}
+
+void anyep_remove(const char *folder) {
+    nftw(folder, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+    cli_signals_keep(false);
+}
+
+bool anyep_context_path(const char *folder, const char *name, const char *model, char *out,
+                        size_t size) {
+    char context[EPCTX_PATH_MAX];
+    const char *file;
+    epctx_error error;
+    if (epctx_path_context_model(epctx_str_of(model), context, sizeof context, &error) !=
+        EPCTX_OK) {
+        cli_fail(&error);
+        return false;
+    }
+    file = context + epctx_path_folder(epctx_str_of(context)).size;
+    if ((size_t)snprintf(out, size, "%s/%s", folder, name) >= size || mkdir(out, 0777) != 0 ||
+        (size_t)snprintf(out, size, "%s/%s/%s", folder, name, file) >= size)
+        return refuse("cannot make a folder in ", folder);
+    return true;
+}
+
+/* ---------------------------------------------------------------- the child */
+
+static void log_path(const anyep_job *job, char *out, size_t size) {
+    snprintf(out, size, "%s/log", job->folder);
+}
+
+/* What anybody in the child prints goes into the log; ends with it. */
+static void begin_child(const anyep_job *job, pid_t parent) {
+    /* What ends a process, whoever has caught it so far. */
+    static const int usual[] = {SIGALRM, SIGBUS, SIGSEGV, SIGFPE, SIGILL, SIGABRT};
+    const struct rlimit no_core = {0, 0};
+    char path[PATH_MAX];
+    size_t i;
+    int log, nothing;
+    setpgid(0, 0); /* the EP may have children of its own: they end with it */
+#if defined(__linux__)
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) _exit(1);
+#endif
+    (void)parent;
+    cli_signals_forget();
+    for (i = 0; i < sizeof usual / sizeof usual[0]; i++) signal(usual[i], SIG_DFL);
+    log_path(job, path, sizeof path);
+    log = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600);
+    if (log < 0) log = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    setrlimit(RLIMIT_CORE, &no_core);
+    nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (nothing >= 0) dup2(nothing, STDIN_FILENO);
+    if (log < 0 || dup2(log, STDOUT_FILENO) < 0 || dup2(log, STDERR_FILENO) < 0) _exit(1);
+}
+
+/* False: it took too long, or the tool has to end. */
+static bool wait_for(pid_t child, const anyep_job *job, const anyep_board *board, int *status) {
+    const double start = cli_now();
+    pid_t ended = 0;
+    useconds_t pause = 500;
+    while (ended == 0 && !cli_signals_waiting() &&
+           cli_now() - start < job->set->time_limit * 1000) {
+        ended = waitpid(child, status, WNOHANG);
+        if (ended == 0) usleep(pause);
+        if (pause < 20000) pause += pause / 4;
+        if (job->count > 1) cli_progress_set(board->compiled);
+    }
+    kill(-child, SIGKILL); /* it and what it left behind */
+    if (ended == 0) {
+        kill(child, SIGKILL);
+        waitpid(child, status, 0);
+    }
+    return ended == child;
+}
+
+/* Texts of the child: it may have been overwritten by anything. */
+static void end_texts(anyep_board *board) {
+    size_t i;
+#define END(text) (text)[sizeof(text) - 1] = '\0'
+    END(board->doing), END(board->text), END(board->ort_version), END(board->ort_path);
+    END(board->ep);
+    END(board->vendor), END(board->version), END(board->device);
+    for (i = 0; i < ANYEP_MOST_DEVICES; i++) {
+        anyep_device *d = &board->devices[i];
+        END(d->ep), END(d->vendor), END(d->version), END(d->type), END(d->hardware_vendor);
+        END(d->metadata), END(d->options), END(d->hardware), END(d->problem);
+    }
+    for (i = 0; i < sizeof board->verdicts / sizeof board->verdicts[0]; i++)
+        END(board->verdicts[i].text);
+#undef END
+    if (board->device_count > ANYEP_MOST_DEVICES) board->device_count = ANYEP_MOST_DEVICES;
+    if (board->compiled > ANYEP_MOST_MODELS) board->compiled = ANYEP_MOST_MODELS;
+}
+
+static void put_words(anyep_result *out) {
+    const anyep_board *board = out->board;
+    char *to = out->words;
+    const size_t size = sizeof out->words;
+    switch (out->end) {
+    case ANYEP_OK: to[0] = '\0'; break;
+    case ANYEP_REFUSED:
+        if (board->code != 0)
+            snprintf(to, size, "%s: error %d: %s", board->doing, board->code, board->text);
+        else
+            snprintf(to, size, "%s: %s", board->doing, board->text);
+        break;
+    case ANYEP_CRASHED:
+        snprintf(to, size, "%s: the process was ended by signal %d (%s) after %.1f s", board->doing,
+                 out->number, strsignal(out->number), out->seconds);
+        break;
+    case ANYEP_EXITED:
+        snprintf(to, size, "%s: the process was ended with exit code %d after %.1f s, by a library",
+                 board->doing, out->number, out->seconds);
+        break;
+    case ANYEP_HUNG:
+        snprintf(to, size,
+                 "%s: no end after %.0f s, the process was killed (--timeout sets the limit)",
+                 board->doing, out->seconds);
+        break;
+    case ANYEP_STOPPED: snprintf(to, size, "%s: stopped by a signal", board->doing); break;
+    case ANYEP_NO_CHILD: snprintf(to, size, "no process for ONNX Runtime: %s", strerror(errno));
+    }
+}
+
+static void judge_end(anyep_result *out, bool ended, int status) {
+    if (!ended) {
+        out->end = cli_signals_waiting() ? ANYEP_STOPPED : ANYEP_HUNG;
+    } else if (WIFSIGNALED(status)) {
+        out->end = ANYEP_CRASHED;
+        out->number = WTERMSIG(status);
+    } else if (!out->board->returned) {
+        out->end = ANYEP_EXITED;
+        out->number = WEXITSTATUS(status);
+    } else {
+        out->end = out->board->ok ? ANYEP_OK : ANYEP_REFUSED;
+    }
+}
+
+void anyep_do(const anyep_job *job, anyep_result *out) {
+    const pid_t parent = getpid();
+    const double start = cli_now();
+    int status = 0;
+    bool ended;
+    pid_t child = -1;
+    memset(out, 0, sizeof *out);
+    out->end = ANYEP_NO_CHILD;
+    out->board = (anyep_board *)mmap(NULL, sizeof *out->board, PROT_READ | PROT_WRITE,
+                                     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (out->board == MAP_FAILED) out->board = NULL;
+    if (out->board != NULL) {
+        snprintf(out->board->doing, sizeof out->board->doing, "beginning");
+        fflush(NULL);
+        child = fork();
+    }
+    if (child == 0) {
+        begin_child(job, parent);
+        if (job->work == ANYEP_EXEC) {
+            execv(job->words[0], (char *const *)(uintptr_t)job->words);
+            _exit(127);
+        }
+#if !defined(EPCTX_CLI_NO_ORT)
+        anyep_child(job, out->board);
+#endif
+        fflush(NULL);
+        _exit(0); /* without the end of libraries, where some EPs crash: the work is done */
+    }
+    if (child > 0) {
+        setpgid(child, child); /* either of the two is first */
+        ended = wait_for(child, job, out->board, &status);
+        out->seconds = (cli_now() - start) / 1000;
+        end_texts(out->board);
+        judge_end(out, ended, status);
+    }
+    put_words(out);
+}
+
+void anyep_free(anyep_result *result) {
+    if (result->board != NULL) munmap(result->board, sizeof *result->board);
+    result->board = NULL;
+}
+
+/* The last `most` bytes of the log, from the beginning of a line. */
+static void print_log(const anyep_job *job, long most) {
+    char path[PATH_MAX], line[1024];
+    FILE *in;
+    long size;
+    log_path(job, path, sizeof path);
+    in = fopen(path, "r");
+    if (in == NULL) return;
+    if (fseek(in, 0, SEEK_END) == 0 && (size = ftell(in)) > most &&
+        fseek(in, size - most, SEEK_SET) == 0 && fgets(line, sizeof line, in) != NULL)
+        fputs("  | ...\n", stderr);
+    else
+        rewind(in);
+    while (fgets(line, sizeof line, in) != NULL) {
+        line[strcspn(line, "\n")] = '\0';
+        fputs("  | ", stderr);
+        cli_put(stderr, epctx_str_of(line));
+        fputc('\n', stderr);
+    }
+    fclose(in);
+}
+
+void anyep_tell(const anyep_job *job, const anyep_result *result, const char *what) {
+    cli_progress_hide();
+    cli_fail_text("%s: %s", what, result->words);
+    if (result->end != ANYEP_STOPPED) print_log(job, job->set->verbose ? LONG_MAX : LOG_SHOWN);
+}
+
+void anyep_print_log(const anyep_job *job) {
+    print_log(job, LONG_MAX);
+}
+
+void anyep_print_ep(const anyep_board *board) {
+    const bool cpu = board->ep[0] == '\0';
+    printf("%-14s ", "EP");
+    cli_put(stdout, epctx_str_of(cpu ? "CPUExecutionProvider" : board->ep));
+    if (!cpu) {
+        putchar(' ');
+        cli_put(stdout, epctx_str_of(board->version));
+        fputs(" (", stdout);
+        cli_put(stdout, epctx_str_of(board->vendor));
+        printf("), %s%s", board->is_virtual ? "virtual " : "", board->device);
+    }
+    fputs(", ONNX Runtime ", stdout);
+    cli_put(stdout, epctx_str_of(board->ort_version));
+    putchar('\n');
+}
+
+void anyep_json_ep(json_writer *w, const anyep_board *board) {
+    const bool cpu = board->ep[0] == '\0';
+    json_text(w, "ep", cpu ? "CPUExecutionProvider" : board->ep);
+    json_text(w, "ep_version", board->version);
+    json_text(w, "ep_vendor", board->vendor);
+    json_text(w, "device", cpu ? "cpu" : board->device);
+    json_bool(w, "virtual", board->is_virtual);
+    json_text(w, "onnxruntime", board->ort_version);
+}

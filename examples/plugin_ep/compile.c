@@ -1,0 +1,233 @@
+/* compile.c - ordinary graphs: compiled into one context binary, which is written, with the
+ * EPContext nodes that refer to it, when a context model is generated. */
+#include "ep.h"
+
+/* Where the context binary goes. */
+typedef struct binary_file {
+    char path[EPCTX_PATH_MAX];
+    char name[EPCTX_PATH_MAX]; /* as the nodes call it: relative to the context model */
+} binary_file;
+
+OrtStatus *ep_check_place(const ep_session *session, const ep_record *record) {
+    /* The compile API may write into memory, and the application take the binary. */
+    const bool alone = session->compile_only && (session->embed || session->buffers.write_fn);
+    if (!session->generate || *session->context_path || alone ||
+        !ep_model_is_hidden(session, record))
+        return NULL;
+    return ep_fail(session->api, EPCTX_ERR_ARG, "%s", EP_HIDDEN);
+}
+
+OrtStatus *ep_context_model_path(const ep_session *session, const char *model_path, char *out,
+                                 size_t capacity) {
+    const ep_api *api = session->api;
+    epctx_error error;
+    epctx_error_clear(&error);
+    if (*session->context_path) {
+        const size_t size = strlen(session->context_path);
+        if (size >= capacity)
+            return ep_fail(api, EPCTX_ERR_LIMIT, "ep.context_file_path is too long");
+        memcpy(out, session->context_path, size + 1);
+        return NULL;
+    }
+    if (!*model_path) {
+        return ep_fail(api, EPCTX_ERR_ARG,
+                       "the context binary needs a folder and the model came from memory: set "
+                       "ep.context_file_path, or ep.context_embed_mode=1");
+    }
+    return ep_status(api, epctx_path_context_model(epctx_str_of(model_path), out, capacity, &error),
+                     &error);
+}
+
+/* Tries to make a file before anything is compiled: a folder that is missing or not writable shows
+ * up now and not after minutes. */
+static OrtStatus *binary_place(const ep_session *session, const char *model_path,
+                               binary_file *out) {
+    const ep_api *api = session->api;
+    const epctx_io *io = epctx_io_files();
+    char context_model[EPCTX_PATH_MAX];
+    epctx_str path;
+    epctx_error error;
+    epctx_io_file probe;
+    epctx_error_clear(&error);
+    if (!*session->context_path && !*model_path && session->buffers.write_fn) {
+        path = epctx_str_of("model_ctx.onnx"); /* a name without a folder */
+    } else {
+        EP_TRY(ep_context_model_path(session, model_path, context_model, sizeof context_model));
+        path = epctx_str_of(context_model);
+    }
+    EP_TRY(ep_status(api,
+                     epctx_path_binary(path, epctx_str_of(session->backend.short_name), out->name,
+                                       sizeof out->name, &error),
+                     &error));
+    EP_TRY(ep_status(api,
+                     epctx_path_join(epctx_path_folder(path), epctx_str_of(out->name), out->path,
+                                     sizeof out->path, &error),
+                     &error));
+    if (session->buffers.write_fn) return NULL; /* the application has its own place */
+    EP_TRY(ep_status(api, io->create_fn(io->user, NULL, out->path, &probe, &error), &error));
+    io->close_fn(io->user, &probe);
+    return NULL;
+}
+
+/* The binary gets its name before ORT writes the model. A crash in between leaves at worst the
+ * model of an older generation beside it, and its nodes' graph hashes do not match this binary. */
+static OrtStatus *binary_write(const ep_session *session, const binary_file *binary,
+                               epctx_span bytes) {
+    epctx_error error;
+    if (session->buffers.write_fn) {
+        return session->buffers.write_fn(session->buffers.write_state, binary->name, bytes.data,
+                                         bytes.size);
+    }
+    return ep_status(session->api,
+                     epctx_write_bytes(NULL, binary->path, bytes.data, bytes.size, NULL, &error),
+                     &error);
+}
+
+/* Of the model that a fused node is cut out of. */
+static uint64_t model_hash(const ep_api *api, const OrtNode *fused) {
+    const char *name = NULL;
+    OrtStatus *status = api->ort->Node_GetName(fused, &name);
+    if (status) api->ort->ReleaseStatus(status);
+    /* ORT puts a hash of the model and a number into it. */
+    return name ? epctx_hash(name, strlen(name), 0) | 1 : 1;
+}
+
+static epctx_str weights_text(const epctx_node *node) {
+    const epctx_attr *attr = epctx_node_attr(node, EPCTX_WEIGHTS_ATTR);
+    return attr && attr->type == EPCTX_ATTR_STRING ? attr->s : epctx_str_of(NULL);
+}
+
+/* All pieces into one context, and the nodes that stand for them. */
+static OrtStatus *compile_pieces(ep_context *context, const ep_record *records, size_t count,
+                                 const OrtNode **fused, const char *binary) {
+    const ep_session *session = context->session;
+    epctx_ep_opts opts;
+    epctx_error error;
+    epctx_status status;
+    size_t i;
+    memset(&opts, 0, sizeof opts);
+    opts.name_prefix = session->generate ? session->prefix : "";
+    opts.model_hash = model_hash(session->api, fused[0]);
+    opts.binary = *binary ? binary : "context.bin"; /* not used in any model */
+    opts.prepare_only = session->compile_only;
+    opts.weightless = session->weightless;
+    opts.allocator = &ep_payload_allocator;
+    epctx_error_clear(&error);
+    status =
+        epctx_ep_begin(&context->made, &session->backend, &opts, count, &context->arena, &error);
+    for (i = 0; i < count && status == EPCTX_OK; i++)
+        status = epctx_ep_compile(&context->made, &records[i].graph, &error);
+    if (status == EPCTX_OK) status = epctx_ep_finish(&context->made, &error);
+    if (status == EPCTX_OK && epctx_ep_binary(&context->made).size == 0) {
+        status = epctx_fail(&error, EPCTX_ERR_BACKEND, "finish_fn of %s makes an empty binary",
+                            session->backend.source);
+    }
+    return ep_status(session->api, status, &error);
+}
+
+static OrtStatus *names_of(ep_context *context, const epctx_value *values, size_t count,
+                           const char ***out) {
+    size_t i;
+    *out = (const char **)epctx_arena_array(&context->arena, count + 1, sizeof **out);
+    for (i = 0; *out && i < count; i++) {
+        (*out)[i] = epctx_arena_copy(&context->arena, values[i].name);
+        if (!(*out)[i]) return ep_no_memory(context->session->api);
+    }
+    return *out ? NULL : ep_no_memory(context->session->api);
+}
+
+/* If this session can run, loads the context before writing anything. */
+static OrtStatus *kernels_for_pieces(ep_context *context, ep_record *records, size_t count,
+                                     const OrtNode **fused, OrtNodeComputeInfo **infos) {
+    size_t i;
+    EP_TRY(ep_load_made(context, records, count));
+    for (i = 0; i < count; i++) {
+        const epctx_graph *graph = &records[i].graph;
+        const char **inputs, **outputs;
+        EP_TRY(names_of(context, graph->inputs, graph->input_count, &inputs));
+        EP_TRY(names_of(context, graph->outputs, graph->output_count, &outputs));
+        EP_TRY(ep_kernel_create(context, &context->loaded.bound[i], (const char *const *)inputs,
+                                graph->input_count, (const char *const *)outputs,
+                                graph->output_count, fused[i], &infos[i]));
+    }
+    return NULL;
+}
+
+/* The nodes that ORT writes in the place of the fused ones. */
+OrtStatus *ep_give_nodes(const ep_session *session, const ep_record *records,
+                         const epctx_node *nodes, const OrtNode **fused, size_t count,
+                         epctx_span payload, epctx_arena *arena, OrtNode **out) {
+    size_t i;
+    for (i = 0; i < count; i++) {
+        epctx_epnode node;
+        epctx_error error;
+        epctx_error_clear(&error);
+        EP_TRY(ep_status(session->api, epctx_epnode_from_record(&nodes[i], &node, &error), &error));
+        if (session->embed) {
+            node.embed_mode = 1;
+            node.ep_cache_context = epctx_str_of(NULL);
+        }
+        if (session->embed && node.main_context) {
+            node.ep_cache_context.data = (const char *)payload.data;
+            node.ep_cache_context.size = payload.size;
+        }
+        node.onnx_model_filename =
+            epctx_path_file(epctx_str_of(ep_model_path(session, &records[i])));
+        if (node.onnx_model_filename.size) node.present |= 1u << EPCTX_EP_ONNX_MODEL_FILENAME;
+        EP_TRY(ep_context_node_create(session->api, fused[i], &node, weights_text(&nodes[i]), arena,
+                                      &out[i]));
+    }
+    return NULL;
+}
+
+static OrtStatus *build(ep_session *session, ep_context *context, ep_record *records,
+                        binary_file *binary, const OrtGraph **graphs, const OrtNode **fused,
+                        size_t count, OrtNodeComputeInfo **infos, OrtNode **context_nodes) {
+    epctx_span bytes;
+    const epctx_node *nodes;
+    size_t i, made;
+    for (i = 0; i < count; i++)
+        EP_TRY(ep_record_read(&records[i], session->api, graphs[i], fused[i]));
+    EP_TRY(ep_check_place(session, &records[0]));
+    if (session->generate && !session->embed)
+        EP_TRY(binary_place(session, ep_model_path(session, &records[0]), binary));
+    EP_TRY(compile_pieces(context, records, count, fused, binary->name));
+    if (!session->compile_only) EP_TRY(kernels_for_pieces(context, records, count, fused, infos));
+    for (i = 0; session->compile_only && i < count; i++)
+        EP_TRY(ep_kernel_create_idle(context, &infos[i]));
+    if (!session->generate) return NULL;
+    bytes = epctx_ep_binary(&context->made);
+    nodes = epctx_ep_context_nodes(&context->made, &made);
+    EP_TRY(ep_give_nodes(session, records, nodes, fused, count, bytes, &context->arena,
+                         context_nodes));
+    if (!session->embed) EP_TRY(binary_write(session, binary, bytes));
+    /* Nothing will run: ORT writes the model without a second copy of the binary beside it. */
+    if (session->compile_only) epctx_ep_end(&context->made);
+    return NULL;
+}
+
+OrtStatus *ep_compile_graphs(ep_session *session, const OrtGraph **graphs, const OrtNode **fused,
+                             size_t count, OrtNodeComputeInfo **infos, OrtNode **context_nodes) {
+    ep_record *records = (ep_record *)calloc(count, sizeof *records);
+    binary_file *binary = (binary_file *)calloc(1, sizeof *binary);
+    ep_context *context = ep_context_new(session, 0);
+    OrtStatus *status =
+        records && binary && context
+            ? build(session, context, records, binary, graphs, fused, count, infos, context_nodes)
+            : ep_no_memory(session->api);
+    size_t i;
+    /* After a failure ORT does not read these arrays. */
+    for (i = 0; status && i < count; i++) {
+        ep_kernel_release(infos[i]);
+        infos[i] = NULL;
+        if (session->generate && context_nodes[i]) {
+            session->api->ort->ReleaseNode(context_nodes[i]);
+            context_nodes[i] = NULL;
+        }
+    }
+    for (i = 0; records && i < count; i++) ep_record_free(&records[i]);
+    ep_context_drop(context); /* the kernels hold it */
+    free(binary);
+    free(records);
+    return status;
+}
