@@ -1,5 +1,5 @@
-/* Facts about vendors (examples/epctx/facts): versions, look-ups, other facts over the built-in ones,
- * files that are refused, and profiles and options of epctx.h beside those of the facts. */
+/* Facts about vendors (examples/epctx/facts): versions, look-ups, other facts over the built-in
+ * ones, files that are refused, and profiles and options of epctx.h beside those of the facts. */
 #define _XOPEN_SOURCE 700
 #include "examples/epctx/facts/facts.h"
 #include "files.h"

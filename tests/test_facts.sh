@@ -1,6 +1,7 @@
 #!/bin/sh
-# Facts about vendors: each has an origin, none stands once more in C, epctx.h has what they say; one
-# more of each kind is one more line, when building and at run time; what is no facts is refused.
+# Facts about vendors: each has an origin, none stands once more in C, epctx.h has what they say;
+# one more of each kind is one more line, when building and at run time; what is no facts is
+# refused.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 . tests/script.sh
@@ -59,10 +60,12 @@ said "one that does is found" 2 "epctx.h SM8850L"
 mkdir -p "$work/more/build" "$work/more/facts"
 cp $folder/*.facts "$work/more/facts"
 origin='who: W; seen: bench; from: F; date: 2026-11'
+acme='sources: AcmeEP, ACME; traits: any_case, each_context; key: partition_name'
+files='required: source, notes; binary: {stem}.acme; sidecars: a*.json'
 cat >"$work/more/facts/a.facts" <<END
 facts: 1
 
-profile: acme; sources: AcmeEP, ACME; traits: any_case, each_context; key: partition_name; required: source, notes; binary: {stem}.acme; sidecars: a*.json; $origin
+profile: acme; $acme; $files; $origin
 chip: SM9999; soc_model: 999; htp: 90; vtcm: 8; $origin
 message: acme broke | broken ... code; cause: It broke.; cure: Mend it.; $origin
 option: session.acme; id: ACME; type: switch; default: 0; phase: load; text: as Acme does; $origin

@@ -1,5 +1,5 @@
 # Values of facts that C must not have once more: sources, libraries, chips, names of error numbers
-# and options, of the files of facts given. A line each.
+# and options, and how sentences begin, of the files of facts given. A line each.
 function trim(text) {
     sub(/^[ \t]+/, "", text)
     return text
@@ -8,6 +8,12 @@ function put(list,    words, n, i) {
     n = split(list, words, /, */)
     for (i = 1; i <= n; i++)
         if (length(words[i]) > 3) print words[i]
+}
+# Whole words, so that a line of C can have all of it.
+function start(text) {
+    text = substr(text, 1, 36)
+    sub(/ [^ ]*$/, "", text)
+    return text
 }
 /^#/ || /^[ \t]*$/ { next }
 /^[ \t]/ {
@@ -23,5 +29,7 @@ function put(list,    words, n, i) {
         value = trim(substr(pairs[i], length(key) + 2))
         wanted = key ~ /^(sources|library|dll|registers|names|chip|plain|datatype|constant)$/
         if (wanted) put(value)
+        sentence = key ~ /^(cause|cure|meaning|packages|needs|offline|mind|instead|text|fields)$/
+        if (sentence && length(start(value)) >= 30) print start(value)
     }
 }

@@ -85,8 +85,8 @@ static void put_place(epctx_text *text, const place *at) {
     epctx_text_put_char(text, '.');
 }
 
-/* Whether a key without a dot is one of ORT GenAI itself; if not, `near` gets the one that it nearly
- * is. */
+/* Whether a key without a dot is one of ORT GenAI itself; if not, `near` gets the one that it
+ * nearly is. */
 static bool is_session_key(epctx_str key, cli_guess *guess, const char **near) {
     static const char start[] = "session.";
     size_t at = 0;

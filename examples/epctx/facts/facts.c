@@ -1,8 +1,6 @@
-/* Facts: the built-in table, what lies over it, and how to ask. */
+/* Facts: the built-in table, or what lies over it, and how to ask. */
 #include "facts_internal.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,26 +8,24 @@
 
 #define COUNT(list) (sizeof(list) / sizeof((list)[0]))
 
-/* Built-in facts with others over them: instead of the table, when something was loaded. The tool
- * loads before it asks, so that nothing here changes while somebody looks at it. */
-static struct overlay {
-    const fact **facts;
-    fact_kind *kinds;
-    size_t kind_count;
-    epctx_profile *profiles;
-    size_t profile_count;
-} over;
+/* Instead of the table, when something was loaded. The tool loads before it asks, so that nothing
+ * here changes while somebody looks at it. */
+static facts_overlay over;
 
-/* Texts and tables of all that was loaded: later facts lie over earlier ones. */
-static epctx_arena arenas[FACTS_MOST_LOADS];
-static size_t arena_count;
+void facts_use(const facts_overlay *overlay) {
+    over = *overlay;
+}
+
+const fact_kind *facts_kinds(size_t *count) {
+    *count = over.facts != NULL ? over.kind_count : COUNT(built_in_kinds);
+    return over.facts != NULL ? over.kinds : built_in_kinds;
+}
 
 /* -- asking -- */
 
 static const fact_kind *kind_of(const char *name) {
-    const fact_kind *kinds = over.facts != NULL ? over.kinds : built_in_kinds;
-    const size_t count = over.facts != NULL ? over.kind_count : COUNT(built_in_kinds);
-    size_t i;
+    size_t count, i;
+    const fact_kind *kinds = facts_kinds(&count);
     for (i = 0; i < count; i++)
         if (strcmp(kinds[i].name, name) == 0) return &kinds[i];
     return NULL;
@@ -80,6 +76,12 @@ bool fact_has(const fact *f, const char *key, epctx_str word) {
     while (fact_next_word(&rest, &one))
         if (epctx_str_eq(one, word)) return true;
     return false;
+}
+
+int32_t facts_element(epctx_str name) {
+    int32_t type = 26;
+    while (type > 0 && !epctx_str_is(name, epctx_elem_name(type))) type--;
+    return type;
 }
 
 const char *facts_of_ep(const char *profile, const char *key) {
@@ -179,150 +181,6 @@ epctx_status facts_check_versions(const char *versions, epctx_error *error) {
             return epctx_fail(error, EPCTX_ERR_ARG, "%S: expected a version such as 1.30.0",
                               &product);
     }
-    return EPCTX_OK;
-}
-
-/* -- other facts -- */
-
-void facts_problem(facts_read *r, const char *file, uint32_t line, const char *format, ...) {
-    char text[400];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    r->problems++;
-    if (r->say != NULL) r->say(r->user, file, line, text);
-}
-
-void facts_unload(void) {
-    while (arena_count > 0) epctx_arena_free(&arenas[--arena_count]);
-    memset(&over, 0, sizeof over);
-}
-
-static bool is_replaced(const facts_read *r, const char *kind) {
-    size_t i;
-    for (i = 0; i < r->replaced_count; i++)
-        if (strcmp(r->replaced[i], kind) == 0 || strcmp(r->replaced[i], "all") == 0) return true;
-    return false;
-}
-
-/* The place of a fact of this kind and name in a list, or `count`. */
-static size_t place_of(const fact **list, size_t count, const fact *f) {
-    size_t i = 0;
-    while (i < count && strcmp(list[i]->name, f->name) != 0) i++;
-    return i;
-}
-
-/* The facts of one kind: those there are, unless replaced, and those that were read. The profile
- * for EPs without one stays the last. */
-static size_t merge_kind(const facts_read *r, const char *kind, const fact **out) {
-    size_t count = 0, at = 0, i;
-    const fact *f;
-    while (!is_replaced(r, kind) && (f = facts_next(kind, &at)) != NULL) out[count++] = f;
-    for (i = 0; i < r->count; i++) {
-        const fact *new_fact = r->facts[i];
-        if (strcmp(new_fact->kind, kind) != 0) continue;
-        at = place_of(out, count, new_fact);
-        out[at] = new_fact;
-        count += at == count;
-    }
-    if (strcmp(kind, "profile") == 0)
-        for (i = 0; i + 1 < count; i++) {
-            if (!fact_has(out[i], "traits", epctx_str_of("any_ep"))) continue;
-            f = out[i];
-            memmove(out + i, out + i + 1, (count - i - 1) * sizeof *out);
-            out[count - 1] = f;
-            break;
-        }
-    return count;
-}
-
-static bool add_kind(struct overlay *o, const char *name) {
-    size_t i;
-    for (i = 0; i < o->kind_count; i++)
-        if (strcmp(o->kinds[i].name, name) == 0) return true;
-    if (o->kind_count == 64) return false;
-    o->kinds[o->kind_count++].name = name;
-    return true;
-}
-
-/* What there would be with the facts that were read; false: no memory. */
-static bool make_overlay(facts_read *r, struct overlay *o) {
-    const fact_kind *now = over.facts != NULL ? over.kinds : built_in_kinds;
-    const size_t now_count = over.facts != NULL ? over.kind_count : COUNT(built_in_kinds);
-    size_t i, most = r->count, count = 0;
-    for (i = 0; i < now_count; i++) most += now[i].count;
-    o->facts = (const fact **)epctx_arena_array(&r->arena, most + 1, sizeof *o->facts);
-    o->kinds = (fact_kind *)epctx_arena_array(&r->arena, 64, sizeof *o->kinds);
-    if (o->facts == NULL || o->kinds == NULL) return false;
-    for (i = 0; i < now_count; i++) (void)add_kind(o, now[i].name);
-    for (i = 0; i < r->count; i++) (void)add_kind(o, r->facts[i]->kind);
-    for (i = 0; i < o->kind_count; i++) {
-        o->kinds[i].first = (uint32_t)count;
-        o->kinds[i].count = (uint32_t)merge_kind(r, o->kinds[i].name, o->facts + count);
-        count += o->kinds[i].count;
-    }
-    return true;
-}
-
-static bool make_profiles(facts_read *r, struct overlay *o) {
-    size_t i = 0;
-    while (i < o->kind_count && strcmp(o->kinds[i].name, "profile") != 0) i++;
-    if (i == o->kind_count) return true;
-    o->profile_count = o->kinds[i].count;
-    o->profiles = facts_make_profiles(&r->arena, o->facts + o->kinds[i].first, o->profile_count);
-    return o->profiles != NULL;
-}
-
-/* Reads, judges, and with `o` makes what there would be. */
-static void read_all(facts_read *r, const char *path, struct overlay *o) {
-    epctx_arena_init(&r->arena, NULL);
-    memset(o, 0, sizeof *o);
-    facts_read_path(r, path);
-    if (!r->no_memory && r->problems == 0 && !make_overlay(r, o)) r->no_memory = true;
-    if (!r->no_memory && r->problems == 0) facts_judge_all(r, o->facts, o->kinds, o->kind_count);
-    if (!r->no_memory && r->problems == 0 && !make_profiles(r, o)) r->no_memory = true;
-    if (r->no_memory) facts_problem(r, path, 0, "out of memory");
-}
-
-size_t facts_judge(const char *path, facts_say_fn say, void *user, size_t *count) {
-    facts_read r;
-    struct overlay o;
-    memset(&r, 0, sizeof r);
-    r.say = say;
-    r.user = user;
-    read_all(&r, path, &o);
-    *count = r.count;
-    epctx_arena_free(&r.arena);
-    return r.problems;
-}
-
-static void keep_first(void *user, const char *file, uint32_t line, const char *problem) {
-    epctx_error *error = (epctx_error *)user;
-    if (error == NULL || error->status != EPCTX_OK) return;
-    if (line > 0)
-        epctx_fail(error, EPCTX_ERR_ARG, "%s:%u: %s", file, (uint64_t)line, problem);
-    else
-        epctx_fail(error, EPCTX_ERR_ARG, "%s: %s", file, problem);
-}
-
-epctx_status facts_load(const char *path, epctx_error *error) {
-    facts_read r;
-    struct overlay o;
-    epctx_error_clear(error);
-    if (arena_count == FACTS_MOST_LOADS)
-        return epctx_fail(error, EPCTX_ERR_LIMIT, "%s: facts were read from %d places already",
-                          path, (int64_t)FACTS_MOST_LOADS);
-    memset(&r, 0, sizeof r);
-    r.say = keep_first;
-    r.user = error;
-    read_all(&r, path, &o);
-    if (r.problems > 0) {
-        epctx_arena_free(&r.arena);
-        return error != NULL ? error->status : EPCTX_ERR_ARG;
-    }
-    arenas[arena_count++] = r.arena;
-    over = o;
     return EPCTX_OK;
 }
 

@@ -1,8 +1,20 @@
 /* Which kinds of facts there are, their keys and what those hold; and whether facts keep to it. */
 #include "facts_internal.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+void facts_problem(facts_read *r, const char *file, uint32_t line, const char *format, ...) {
+    char text[400];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    r->problems++;
+    if (r->say != NULL) r->say(r->user, file, line, text);
+}
 
 /* What a value is. */
 typedef enum holds {
@@ -167,12 +179,6 @@ bool facts_key(epctx_str word, epctx_key *key) {
     while (i < 3 && !epctx_str_is(word, names[i])) i++;
     *key = (epctx_key)i;
     return i < 3;
-}
-
-int32_t facts_element(epctx_str name) {
-    int32_t type = 26;
-    while (type > 0 && !epctx_str_is(name, epctx_elem_name(type))) type--;
-    return type;
 }
 
 /* -- values -- */

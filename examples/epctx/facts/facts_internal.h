@@ -10,6 +10,20 @@ typedef struct fact_kind {
     uint32_t first, count;
 } fact_kind;
 
+/* Facts instead of the built-in ones, with the profiles made of them. */
+typedef struct facts_overlay {
+    const fact **facts;
+    fact_kind *kinds;
+    size_t kind_count;
+    epctx_profile *profiles;
+    size_t profile_count;
+} facts_overlay;
+
+/* From then on these are asked, borrowed; a zeroed one: the built-in ones. */
+void facts_use(const facts_overlay *overlay);
+/* The kinds of the facts that are asked. */
+const fact_kind *facts_kinds(size_t *count);
+
 /* What is read: `facts` in the order of the files. Zeroed but for `say`; the texts are of the
  * arena. */
 typedef struct facts_read {

@@ -1,6 +1,7 @@
-/* Reads files of facts. A line is "key: value" and belongs to the block above it; a line that begins
- * with blanks goes on with the value; '#' begins a comment; an empty line ends a block, and so does
- * a first line of several pairs with "; " between them. facts.awk reads the same at build time. */
+/* Reads files of facts. A line is "key: value" and belongs to the block above it; a line that
+ * begins with blanks goes on with the value; '#' begins a comment; an empty line ends a block, and
+ * so does a first line of several pairs with "; " between them. facts.awk reads the same at build
+ * time. */
 #include "facts_internal.h"
 
 #include <stdlib.h>
@@ -12,7 +13,7 @@ typedef struct source {
     uint32_t line;
     const fact *defaults;
     bool begun, ended; /* the head was read; the rest is not to be read */
-    /* The open block: its first line, its pairs, where its last value ends; `bad`: not to be kept. */
+    /* The open block: its first line, pairs, where its last value ends; `bad`: not to be kept. */
     uint32_t first;
     fact_pair pairs[FACTS_MOST_PAIRS];
     size_t count;
