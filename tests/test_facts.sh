@@ -51,9 +51,11 @@ cp epctx.h "$work/twice"
 echo 'static const char library[] = "libonnxruntime_providers_qnn.so";' \
     >"$work/twice/examples/epctx/a.c"
 echo '/* the SM8850L */' >>"$work/twice/epctx.h"
-repeats "$work/twice" >"$out"
-code=$(wc -l <"$out")
-said "one that does is found" 2 "epctx.h SM8850L"
+repeats "$work/twice" | counted >"$out"
+printf '1 %s\n' "epctx.h SM8850L" "examples/epctx/a.c libonnxruntime_providers_qnn.so" >"$work/new"
+grep ' epctx.h ' "$work/known" | cat - "$work/new" | LC_ALL=C sort >"$work/expected"
+LC_ALL=C sort "$out" >"$work/repeated"
+same "one that does is found" "$work/repeated" "$work/expected"
 
 # -- one line more, when building
 
