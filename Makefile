@@ -80,7 +80,7 @@ OPS_SOURCES  := $(wildcard examples/epctx/ops/*.c) \
 FACTS        := $(sort $(wildcard examples/epctx/facts/*.facts))
 # Where there are no libraries but nanopb, everything is static: without `epctx package`, and without
 # ONNX Runtime, which a static program cannot open.
-BARE_SOURCES := $(filter-out %/package.c $(filter-out %/anyep.c %/process.c,$(wildcard \
+BARE_SOURCES := $(filter-out %/package.c $(filter-out %/anyep.c %/find.c %/process.c,$(wildcard \
                   examples/epctx/ort/*.c)), $(CLI_SOURCES))
 ifneq ($(filter-out 0,$(EPCTX_NO_PACKAGE)),)
 CLI_SOURCES  := $(filter-out %/package.c,$(CLI_SOURCES))

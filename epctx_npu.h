@@ -1104,8 +1104,8 @@ static EPCTX__INLINE float epctx__elu(float x, float width, float height) {
 }
 
 /* A loop over `count` elements, first in chunks of constant length: gcc -O2 vectorizes those, but
- * not an unknown count; clang does the opposite: it unrolls those before. `statement` sees the index
- * as `at`. */
+ * not an unknown count; clang does the opposite: it unrolls those first. `statement` sees the
+ * index as `at`. */
 #if defined(__OPTIMIZE_SIZE__) || defined(__clang__)
 #define EPCTX__CHUNKS 0
 #else
