@@ -1,7 +1,7 @@
 #!/bin/sh
 # `make test` as a plain user with umask 077, who is made for it and removed afterwards: in a copy
 # of this tree, with what is built there and with its cache, so that nothing is compiled or
-# downloaded again. For root, in .ci/run after `make test`.
+# downloaded again. For root, after `make test`.
 #
 #   tests/plain_user.sh [COMMAND...]     runs COMMAND there instead of `make test`
 #
