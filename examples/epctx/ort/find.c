@@ -85,6 +85,7 @@ static bool take(anyep_settings *set, const char *folder, const char *path) {
         return false;
     }
     memset(&job, 0, sizeof job);
+    with.ep = NULL; /* its faults are none of the runtime's */
     with.ort = path;
     with.time_limit = OPEN_LIMIT;
     job.set = &with;
