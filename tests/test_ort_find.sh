@@ -158,6 +158,7 @@ library "$work/caches/onnxruntime-1.9.9-$machine/libonnxruntime.so.1" 1.9.9
 library "$work/caches/onnxruntime-1.31.1-$machine/libonnxruntime.so.1"
 library "$work/caches/onnxruntime-1.40.0-other/libonnxruntime.so.1" 1.40.0
 mkdir "$work/caches/onnxruntime-1.32.0-$machine" "$work/caches/onnxruntime-node-1.30.0"
+for number in $(seq 60); do mkdir "$work/caches/onnxruntime-1.2.$number-$machine"; done
 case $system in
 *libonnxruntime.so*) ;;
 *)
@@ -166,6 +167,22 @@ case $system in
         "$work/caches/onnxruntime-1.31.1-$machine/libonnxruntime.so.1"
     tells "the newer one is told" "onnxruntime-1.32.0-$machine/libonnxruntime.so.1: No such file" ;;
 esac
+
+# What is wrong with an EP says nothing about ONNX Runtime: the first good one is taken, and the EP
+# named with what it did.
+bad_ep() {
+    name=$1 fault=$2 ep=$3 words=$4
+    env -i TMPDIR="$work/tmp" PATH=/nowhere HOME=/nowhere LD_LIBRARY_PATH="$work/lib" \
+        EPCTX_CACHE="$work/cache" EPCTX_TOY_EP="$build/libtoy_ep.so" EPCTX_BAD_EP="$fault" \
+        "$plain" devices --timeout 2 --ep "$ep" >"$out" 2>"$err"
+    code=$?
+    result "$name" 1 "$words"
+    said "$name: it is named" 1 "${ep##*/}"
+    if grep -q "no ONNX Runtime is here" "$err"; then fail "$name" "ONNX Runtime is blamed"; fi
+}
+bad_ep "an EP that is no library" "" "$work/old.c" registering
+bad_ep "an EP that crashes" dies_at_registration "$build/libbad_ep.so" "signal"
+bad_ep "an EP that hangs" registration_hangs "$build/libbad_ep.so" "no end after 2 s"
 
 echo 'void OrtGetNothing(void) {}' | ${CC:-gcc} -shared -fPIC -x c - -o "$work/own/other.so"
 echo 'void abort(void); __attribute__((constructor)) static void f(void) { abort(); }' |

@@ -3,6 +3,7 @@
 # first program, and the commands below it, with a model of the test's own under
 # the .onnx name that they use. The last one has to say something. Then the quick
 # starts in the headers' manuals, each as the body of a main function.
+# And the number of lint's rules.
 # runs: once
 set -u
 cd "$(dirname "$0")/.."
@@ -17,6 +18,10 @@ model=$("$python" tests/judge/guide.py quick README.md "$work" 2>&1) || {
     echo "FAIL quick start: $model"
     exit 1
 }
+rules=$("$plain" lint --rules --json | grep -c '"id":')
+told=$(grep -oE '[0-9]+ rules' README.md | sort -u)
+if [ "$told" = "$rules rules" ]; then echo "ok number of rules"
+else echo "FAIL number of rules: README.md says $(echo $told), lint has $rules"; fi
 cd "$work" || exit 1
 cp "$top"/epctx*.h .
 "$python" "$top/tests/judge/make_model.py" plain plain.onnx &&

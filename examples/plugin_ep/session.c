@@ -163,7 +163,11 @@ static OrtStatus *check_group(claim *c, const OrtGraph *graph, const OrtNode **n
  *   before 1.31  initializers of a body are written twice ("initializer name is not unique"), and a
  *                value that a body alone uses has no type
  *   also 1.31.1  a body cannot refer to an initializer of the main graph: ORT ends with "Nodes in a
- *                graph must be topologically sorted", and our binary would be left behind */
+ *                graph must be topologically sorted", and our binary would be left behind
+ *
+ * Not seen by an EP: constants that 1.31.1 itself folds inside a body (session options at the
+ * default level, or ORT_ENABLE_BASIC) make it fail with "Duplicate definition of name", when our
+ * binary is there. */
 
 /* Only of bodies, and of those in them. */
 static OrtStatus *bodies_have_initializers(const ep_api *api, const OrtNode *node,

@@ -286,7 +286,7 @@ const cli_command cli_devices = {
     "several choose each in turn with --device.\n\n"
     "The first lines say which ONNX Runtime was taken, and why not another: that of\n"
     "--ort, of $EPCTX_ORT_LIBRARY, of the package onnxruntime of python3, of the\n"
-    "loader's folders, of $EPCTX_CACHE or of the tree in which the tool was built.\n"
+    "loader's folders, of $EPCTX_CACHE or of the build folder in which the tool is.\n"
     "Nothing of the current folder is run. One that was named is taken or refused;\n"
     "others that are too old are passed over with a note.\n\n" ANYEP_HELP
     "  --timeout S          end the EP's process after S seconds (default 60)\n"

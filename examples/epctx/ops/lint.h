@@ -103,10 +103,10 @@ extern "C" {
       "a body or function reads a value that a later node produces", \
       "sort the nodes: ORT sorts only the main graph") \
     X(IR_REFUSED, "E050", "ir-version", "no IR version, or one newer than ORT 1.31 reads", \
-      "write the model with IR version 13 or older") \
+      "load it with a newer ORT, or write the model with IR version 13 or older") \
     X(OPSET_VERSION, "E051", "opset-version", \
       "ORT 1.31 does not support this version of an operator set", \
-      "convert the model to an older version") \
+      "load it with a newer ORT, or convert the model to an older version") \
     X(NO_OPSETS, "E052", "opsets-missing", "the model imports no operator set", \
       "add the opset imports") \
     X(NO_INPUT_TYPE, "E053", "input-type-missing", "a graph input has no type", \

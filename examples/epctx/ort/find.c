@@ -239,13 +239,13 @@ static int newest_first(const void *a, const void *b) {
     return strcmp(x->name, y->name);
 }
 
-/* onnxruntime-VERSION-MACHINE, as tests/deps.sh names them, of this machine. */
-static size_t list_cache(const char *cache, cached *list) {
+/* onnxruntime-VERSION-MACHINE, as tests/deps.sh names them, of this machine: the newest ones. */
+static size_t list_cache(const char *cache, cached list[MOST_CACHED + 1]) {
     struct utsname machine;
     const struct dirent *entry;
     DIR *in = uname(&machine) == 0 ? opendir(cache) : NULL;
     size_t count = 0;
-    while (in != NULL && count < MOST_CACHED && (entry = readdir(in)) != NULL) {
+    while (in != NULL && (entry = readdir(in)) != NULL) {
         cached *c = &list[count];
         int end = 0;
         if (sscanf(entry->d_name, "onnxruntime-%u.%u.%u-%n", &c->version[0], &c->version[1],
@@ -253,17 +253,17 @@ static size_t list_cache(const char *cache, cached *list) {
             end == 0 || strcmp(entry->d_name + end, machine.machine) != 0)
             continue;
         snprintf(c->name, sizeof c->name, "%s", entry->d_name);
-        count++;
+        qsort(list, count + 1, sizeof *list, newest_first);
+        if (count < MOST_CACHED) count++;
     }
     if (in != NULL) closedir(in);
-    qsort(list, count, sizeof *list, newest_first);
     return count;
 }
 
 static bool from_cache(anyep_settings *set, const char *folder) {
     char cache[PATH_MAX], library[2 * PATH_MAX];
     const char *given = getenv("EPCTX_CACHE");
-    cached list[MOST_CACHED];
+    cached list[MOST_CACHED + 1];
     size_t count, i;
     if (given != NULL && given[0] == '/') {
         snprintf(cache, sizeof cache, "%s", given);
