@@ -119,7 +119,10 @@ case $system in
         "libonnxruntime.so.1: " "libonnxruntime.so: " "$work/none: there is no"; do
         result "what was tried is told: $place" 2 "$place"
     done
-    devices EPCTX_CACHE=cache
+    cp "$plain" "$work/own/epctx" # in no build folder, as an installed one
+    env -i TMPDIR="$work/tmp" EPCTX_CACHE=cache PATH=/nowhere HOME=/nowhere \
+        "$work/own/epctx" devices --json >"$out" 2>"$err"
+    code=$?
     result "a relative cache is not searched" 2 "EPCTX_CACHE: cache is no absolute path" ;;
 esac
 
