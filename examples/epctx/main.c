@@ -1,7 +1,7 @@
 /* epctx: inspect, edit, compile and run EPContext models. */
 #define _POSIX_C_SOURCE 200809L
 
-#include "core/cli.h"
+#include "core/options.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,31 +22,38 @@ static const cli_command *const commands[] = {
 };
 #define COMMAND_COUNT (sizeof commands / sizeof commands[0])
 
-static void print_help(FILE *out) {
+static void print_group(FILE *out, cli_group group, const char *title) {
     size_t i;
-    fputs("usage: epctx COMMAND ARGUMENTS\n\n", out);
+    fprintf(out, "%s\n", title);
     for (i = 0; i < COMMAND_COUNT; i++)
-        fprintf(out, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
-    fputs("\nRun 'epctx help COMMAND' or 'epctx COMMAND --help' for the options of a command,\n"
+        if (commands[i]->group == group)
+            fprintf(out, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
+    fputc('\n', out);
+}
+
+static void print_help(FILE *out) {
+    fputs("usage: epctx COMMAND ARGUMENTS\n\n", out);
+    print_group(out, CLI_LOOK, "Look:");
+    print_group(out, CLI_JUDGE, "Judge:");
+    print_group(out, CLI_CHANGE, "Change:");
+    print_group(out, CLI_MAKE, "Make:");
+    print_group(out, CLI_COMPARE, "Run and compare:");
+    fputs("Run 'epctx help COMMAND' or 'epctx COMMAND --help' for the options of a command,\n"
           "and 'epctx --version [--json]' for the version. All commands accept\n"
           "  --no-progress    do not show progress\n"
           "  --hugging-face   accept links into the blobs folder of a Hugging Face cache\n"
           "  --               end of the options\n"
           "Exit codes: 0 success; 1 a bad file or a failed operation (nothing was written\n"
-          "unless the message says so); 2 a wrong command line. check, diff and repair have\n"
-          "exit codes of their own, see their help. Messages go to standard error.\n",
+          "unless the message says so); 2 a wrong command line. check, diff, repair and\n"
+          "verify have further ones, see their help. Messages go to standard error.\n",
           out);
 }
 
-static void print_command_help(const cli_command *command) {
-    printf("usage: epctx %s %s\n\n%s", command->name, command->arguments, command->help);
-}
-
-/* Whether the options include one of these. */
-static bool wants(int argc, char **argv, const char *a, const char *b) {
+/* Whether the options include this one. */
+static bool wants(int argc, char **argv, const char *name) {
     int i;
     for (i = 0; i < argc && strcmp(argv[i], "--") != 0; i++)
-        if (strcmp(argv[i], a) == 0 || strcmp(argv[i], b) == 0) return true;
+        if (strcmp(argv[i], name) == 0) return true;
     return false;
 }
 
@@ -55,7 +62,8 @@ static bool wants_json(int argc, char **argv) {
     int i;
     for (i = 1; i < argc && strcmp(argv[i - 1], "--") != 0; i++)
         if (strcmp(argv[i - 1], "--format") == 0 && strcmp(argv[i], "json") == 0) return true;
-    return wants(argc, argv, "--json", "--format=json");
+    return wants(argc, argv, "--json") || wants(argc, argv, "--format=json") ||
+           wants(argc, argv, "--rules-json");
 }
 
 /* Our name for what other tools call otherwise, or NULL. */
@@ -95,13 +103,7 @@ static int run_command(const char *name, int argc, char **argv) {
     const cli_command *command;
     cli_json_wanted(name, wants_json(argc, argv));
     command = find_command(name);
-    if (command == NULL) return CLI_USAGE;
-    if (!wants(argc, argv, "--help", "-h")) {
-        int code = command->run(argc, argv);
-        return cli_listed_options() ? CLI_OK : code;
-    }
-    print_command_help(command);
-    return CLI_OK;
+    return command != NULL ? cli_call(command, argc, argv) : CLI_USAGE;
 }
 
 static int run_help(int argc, char **argv) {
@@ -113,7 +115,7 @@ static int run_help(int argc, char **argv) {
     }
     command = find_command(argv[0]);
     if (command == NULL) return CLI_USAGE;
-    print_command_help(command);
+    cli_put_help(stdout, command);
     return CLI_OK;
 }
 
@@ -166,7 +168,7 @@ int main(int argc, char **argv) {
     else if (strcmp(argv[1], "help") == 0)
         code = run_help(argc - 2, argv + 2);
     else if (strcmp(argv[1], "--version") == 0)
-        code = cli_version(wants(argc - 2, argv + 2, "--json", "--json"));
+        code = cli_version(wants(argc - 2, argv + 2, "--json"));
     else
         code = run_command(argv[1], argc - 2, argv + 2);
     cli_progress_end();

@@ -227,58 +227,45 @@ static int bench(work *w) {
     return code;
 }
 
-static int run(int argc, char **argv) {
+static int run(const cli_args *args) {
     static work w;
-    const char *seed = NULL, *repeat = "20", *sessions = "3", *dim_list = NULL, *threads = NULL;
-    bool dims = false;
     int code = CLI_USAGE;
     memset(&w, 0, sizeof w);
-    w.any.dim_list = &dim_list;
-    {
-        const cli_option options[] = {
-            {"--seed", &seed, NULL},     {"--input-dir", &w.input_folder, NULL},
-            {"--repeat", &repeat, NULL}, {"--sessions", &sessions, NULL},
-            {"--dim", &dim_list, &dims}, {"--threads", &threads, NULL},
-            {"--json", NULL, &w.json},   {"-v", NULL, &w.any.verbose},
-            ANYEP_OPTIONS(w.any),        {NULL, NULL, NULL}};
-        if (!cli_parse(&cli_bench, argc, argv, options, &w.model, 1)) return CLI_USAGE;
-    }
-    if (seed != NULL && w.input_folder != NULL) {
+    anyep_take(&w.any, args);
+    w.model = args->operands[0];
+    w.input_folder = args->input_dir;
+    w.seed = cli_number_or(args->seed, 1);
+    w.repeat = cli_number_or(args->repeat, 20);
+    w.sessions = cli_number_or(args->sessions, 3);
+    w.threads = args->threads.value;
+    w.json = args->json;
+    if (args->seed.given && w.input_folder != NULL) {
         cli_misuse("--seed and --input-dir cannot be combined");
         return CLI_USAGE;
     }
     epctx_arena_init(&w.arena, NULL);
-    if ((threads == NULL || cli_number("--threads", threads, 1, 64, &w.threads)) &&
-        cli_number("--seed", seed != NULL ? seed : "1", 0, UINT64_MAX, &w.seed) &&
-        cli_number("--repeat", repeat, 1, 10000000, &w.repeat) &&
-        cli_number("--sessions", sessions, 1, MOST_SESSIONS, &w.sessions) &&
-        anyep_read(&w.any, &w.arena, true, LIMIT))
-        code = bench(&w);
+    if (anyep_read(&w.any, &w.arena, true, LIMIT)) code = bench(&w);
     epctx_arena_free(&w.arena);
     return code;
 }
 
 const cli_command cli_bench = {
-    "bench",
-    ANYEP_USAGE "\n"
-                "             [--repeat N] [--sessions N] [--seed N | --input-dir DIR]\n"
-                "             [--dim NAME=N,...] [--threads N] [--json] [-v] MODEL",
-    "measure what an EPContext model saves",
-    "Measures an ordinary model in ONNX Runtime four times: on its CPU EP, on the EP,\n"
-    "which compiles it in the session (JIT), and from contexts that the EP compiled,\n"
-    "in a file and embedded in the model. Prints for each the times to make a\n"
-    "session, to the first output (session and first run) and of a run, the most\n"
-    "memory of the process, and the size of the files. Each session is a process of\n"
-    "its own. Nothing is written.\n\n" ANYEP_HELP
-    "  --timeout S          end the EP's process after S seconds (default 600)\n"
-    "  --repeat N           runs of each session (default 20)\n"
-    "  --sessions N         sessions of each kind (default 3); medians are printed\n"
-    "  --seed N, --input-dir DIR, --dim NAME=N,...\n"
-    "                       the inputs, see 'epctx help run'\n"
-    "  --threads N          threads of ONNX Runtime; by default as many as it likes\n"
-    "  --json               print one JSON object\n"
-    "  -v                   when one fails, print all that the EP printed\n\n"
-    "Exit code 1 if one of the four failed; the others are printed.\n\n"
-    "Example: epctx bench --ep libacme_ep.so a.onnx\n",
-    run,
+    .name = "bench",
+    .group = CLI_COMPARE,
+    .operands = "MODEL",
+    .least = 1,
+    .most = 1,
+    .summary = "measure what an EPContext model saves",
+    .about =
+        "Measures an ordinary model in ONNX Runtime four times: on its CPU EP, on the EP,\n"
+        "which compiles it in the session (JIT), and from contexts that the EP compiled,\n"
+        "in a file and embedded in the model. Prints for each the times to make a\n"
+        "session, to the first output (session and first run) and of a run, the most\n"
+        "memory of the process, and the size of the files. Each session is a process of\n"
+        "its own. Nothing is written.\n",
+    .more =
+        "Exit code 1 if one of the four failed; the others are printed.\n"
+        "\n"
+        "Example: epctx bench --ep libacme_ep.so a.onnx\n",
+    .run = run,
 };

@@ -1,14 +1,13 @@
-/* epctx check: does a compiled model fit a machine? The answer is the exit code, with the numbers
- * of ORT's OrtCompiledModelCompatibility. */
+/* epctx check: does a compiled model fit a machine? The answer is the exit code. */
 #include "core/chip.h"
-#include "core/cli.h"
+#include "core/options.h"
 #include "ops/state.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-/* Beyond the four answers: sysexits.h has the same numbers. */
-enum { CHECK_USAGE = 64, CHECK_FAILED = 65 };
+/* Scripts rely on them; 2 is a wrong command line. */
+enum { CHECK_FITS = 0, CHECK_RECOMPILE = 1, CHECK_UNSUPPORTED = 3, CHECK_UNKNOWN = 4 };
 
 typedef struct check_work {
     const char *file;
@@ -19,6 +18,7 @@ typedef struct check_work {
     const char *options; /* what the compiler would be asked for now, for the stamp's hash */
     const char *chip;    /* compare with this chip instead */
     bool fresh;
+    bool ort_code; /* ONNX Runtime's number is the exit code */
     bool json;
     json_writer *out; /* with --json */
 } check_work;
@@ -93,6 +93,11 @@ static const char *compat_name(epctx_compat compat) {
     return names[compat];
 }
 
+static int code_of(const check_work *work, epctx_compat compat) {
+    static const int codes[] = {CHECK_UNKNOWN, CHECK_FITS, CHECK_RECOMPILE, CHECK_UNSUPPORTED};
+    return work->ort_code ? (int)compat : codes[compat];
+}
+
 static void begin_json(check_work *work) {
     work->out = cli_json_begin(stdout);
     json_text(work->out, "file", work->file);
@@ -138,7 +143,7 @@ static int report(check_work *work, const epctx_state *state) {
         cli_fail_text(work->ep == NULL ? "%s: there are several entries, select one with --ep"
                                        : "%s: this EP has two entries",
                       work->file);
-        return CHECK_FAILED;
+        return CHECK_UNKNOWN;
     }
     if (work->json) {
         begin_json(work);
@@ -166,7 +171,7 @@ static int report(check_work *work, const epctx_state *state) {
     else if (count > 1)
         printf("%s: not compared: there are several entries, select one with --ep\n",
                compat_name(compat));
-    return (int)compat;
+    return code_of(work, compat);
 }
 
 /* -- --chip: was it made for this one? -- */
@@ -264,7 +269,7 @@ static int judge(chip_work *work, const epctx_model *model, const epctx_state *s
         json_compat(work->check->out, compat);
         json_text(work->check->out, "why", work->why.message);
         cli_json_end();
-        return (int)compat;
+        return code_of(work->check, compat);
     }
     puts(compat == EPCTX_COMPAT_OPTIMAL       ? "fits"
          : compat == EPCTX_COMPAT_UNSUPPORTED ? "does not fit: compile for this chip"
@@ -275,12 +280,10 @@ static int judge(chip_work *work, const epctx_model *model, const epctx_state *s
     if (compat != EPCTX_COMPAT_UNSUPPORTED && work->judged > 0 && work->here.is_qualcomm)
         puts("note: versions of SDK and driver were not compared (--against does), and VTCM only "
              "where\n      the model tells it");
-    return (int)compat;
+    return code_of(work->check, compat);
 }
 
 /* -- --fresh: is it still what its source would give? -- */
-
-enum { FRESH_YES = 0, FRESH_NO = 1, FRESH_UNKNOWN = 2 };
 
 /* The first context binary that the model needs and that is not there. */
 static bool lacks_binary(const check_work *work, const epctx_model *model, epctx_error *why) {
@@ -394,7 +397,7 @@ static int fresh_of(const check_work *work, const epctx_model *model, epctx_str 
         }
         putchar('\n');
     }
-    return verdict == EPCTX_FRESH ? FRESH_YES : verdict == EPCTX_STALE ? FRESH_NO : FRESH_UNKNOWN;
+    return verdict == EPCTX_FRESH ? CHECK_FITS : verdict == EPCTX_STALE ? CHECK_RECOMPILE : CHECK_UNKNOWN;
 }
 
 /* The stamps of all EPs: one that is stale decides, then one that cannot be judged. */
@@ -404,7 +407,7 @@ static int check_fresh(check_work *work, const epctx_model *model) {
         epctx_view_fields(epctx_model_read(model).view, EPCTX_FIELD_MODEL_METADATA_PROPS);
     epctx_pair pair;
     size_t count = 0;
-    int code = FRESH_YES;
+    int code = CHECK_FITS;
     if (work->json) {
         begin_json(work);
         json_array(work->out, "stamps", JSON_HANGING);
@@ -418,12 +421,12 @@ static int check_fresh(check_work *work, const epctx_model *model) {
         if (!cli_is_ep(ep, work->ep)) continue;
         one = fresh_of(work, model, ep, pair.value);
         count++;
-        if (one == FRESH_NO || (one == FRESH_UNKNOWN && code == FRESH_YES)) code = one;
+        if (one == CHECK_RECOMPILE || (one == CHECK_UNKNOWN && code == CHECK_FITS)) code = one;
     }
-    if (count == 0) code = FRESH_UNKNOWN;
+    if (count == 0) code = CHECK_UNKNOWN;
     if (work->json) {
         json_end(work->out);
-        json_bool(work->out, "fresh", code == FRESH_YES);
+        json_bool(work->out, "fresh", code == CHECK_FITS);
         cli_json_end();
     } else if (count == 0 && work->ep != NULL)
         explain_ep(work->ep, "build stamp");
@@ -440,6 +443,15 @@ static int check_chip(check_work *work, const epctx_model *model, const epctx_st
     return judge(&judged, model, state);
 }
 
+/* --profile selects its EP's entries, unless the model has none: then it only has the rules. */
+static void select_ep(check_work *work, const epctx_state *state) {
+    size_t i;
+    if (work->ep != NULL || work->profile == NULL || (work->profile->traits & EPCTX_ANY_EP) != 0)
+        return;
+    for (i = 0; i < state->compat_count; i++)
+        if (cli_is_ep(state->compat[i].ep, work->profile->name)) work->ep = work->profile->name;
+}
+
 static int check(check_work *work) {
     epctx_state state;
     epctx_arena arena;
@@ -448,103 +460,87 @@ static int check(check_work *work) {
     int code;
     if (cli_open(&model, work->file, &error) != EPCTX_OK) {
         cli_fail(&error);
-        return CHECK_FAILED;
+        return CHECK_UNKNOWN;
     }
     if (work->fresh) {
+        if (work->ep == NULL && work->profile != NULL) work->ep = work->profile->name;
         code = check_fresh(work, &model);
         epctx_model_close(&model);
         return code;
     }
     epctx_arena_init(&arena, NULL);
     if (epctx_model_state(&model, &arena, &state, &error) == EPCTX_OK) {
+        select_ep(work, &state);
         code = work->chip != NULL ? check_chip(work, &model, &state) : report(work, &state);
     } else {
         cli_fail(&error);
-        code = CHECK_FAILED;
+        code = CHECK_UNKNOWN;
     }
     epctx_arena_free(&arena);
     epctx_model_close(&model);
     return code;
 }
 
-static int run(int argc, char **argv) {
-    const char *profile = NULL;
+static int run(const cli_args *args) {
     check_work work;
     memset(&work, 0, sizeof work);
-    const cli_option options[] = {
-        {"--json", NULL, &work.json},
-        {"--ep", &work.ep, NULL},
-        {"--profile", &profile, NULL},
-        {"--against", &work.against, NULL},
-        {"--chip", &work.chip, NULL},
-        {"--fresh", NULL, &work.fresh},
-        {"--source", &work.source, NULL},
-        {"--options", &work.options, NULL},
-        {NULL, NULL, NULL},
-    };
-    cli_own_codes(CHECK_FAILED);
-    if (!cli_parse(&cli_check, argc, argv, options, &work.file, 1)) return CHECK_USAGE;
-    if (work.fresh ? work.against != NULL || profile != NULL
+    work.file = args->operands[0];
+    work.ep = args->ep;
+    work.against = args->against;
+    work.chip = args->chip;
+    work.fresh = args->fresh;
+    work.source = args->source;
+    work.options = args->options;
+    work.json = args->json;
+    work.ort_code = args->ort_code;
+    if (work.fresh ? work.against != NULL || work.ort_code
                    : work.source != NULL || work.options != NULL) {
-        cli_fail_text("--fresh accepts only --source, --options and --ep; --source and --options "
-                      "require --fresh");
-        return CHECK_USAGE;
+        cli_misuse("--fresh accepts only --source, --options, --ep and --profile; --source and "
+                   "--options require --fresh");
+        return CLI_USAGE;
     }
-    if (work.chip != NULL && (work.fresh || work.against != NULL || profile != NULL)) {
-        cli_fail_text("--chip accepts only --ep");
-        return CHECK_USAGE;
+    if (work.chip != NULL && (work.fresh || work.against != NULL)) {
+        cli_misuse("--chip cannot be combined with --fresh and --against");
+        return CLI_USAGE;
     }
     if (work.chip != NULL && work.chip[0] == '\0') {
-        cli_fail_text("--chip: the name is empty");
-        return CHECK_USAGE;
+        cli_misuse("--chip: the name is empty");
+        return CLI_USAGE;
     }
-    if (profile != NULL && !cli_profile_for("--profile", profile, &work.profile))
-        return CHECK_USAGE;
-    return check(&work);
+    return cli_profile(args->profile, &work.profile) ? check(&work) : CLI_USAGE;
 }
 
 const cli_command cli_check = {
-    "check",
-    "[--ep NAME] [--against STRING] [--profile NAME] [--json] FILE\n"
-    "       epctx check --chip CHIP [--ep NAME] [--json] FILE\n"
-    "       epctx check --fresh [--source MODEL] [--options TEXT] [--ep NAME]\n"
-    "             [--json] FILE",
-    "report whether a compiled model fits a machine",
-    "Shows the compatibility strings that EPs stored in the model, and compares one\n"
-    "with the string that the EP of this machine would write: --against. Without\n"
-    "--against, compares only models of the reference NPU, with the NPU in this tool.\n"
-    "The exit code is ORT's value:\n"
-    "   0  EP_NOT_APPLICABLE, also if nothing was compared\n"
-    "   1  EP_SUPPORTED_OPTIMAL\n"
-    "   2  EP_SUPPORTED_PREFER_RECOMPILATION\n"
-    "   3  EP_UNSUPPORTED\n"
-    "  64  wrong usage\n"
-    "  65  unreadable file\n"
-    "With --chip, compares with the chip that you have: what the model was compiled\n"
-    "for comes from QNN's compatibility string or from hardware_architecture. The\n"
-    "exit codes are the same: 0 cannot be told, 1 fits, 2 runs, but was made for\n"
-    "another chip, 3 does not fit.\n"
-    "With --fresh, uses the build stamp that epctx stored in the model to check\n"
-    "whether compiling the source again would give the same model: 0 fresh, 1 stale,\n"
-    "2 unknown. Also compares the binary, embedded or beside FILE: a model without\n"
-    "its binary is stale, and so are all others of a group that shared a binary after\n"
-    "one of them was compiled alone. A stamp covers one binary: a model with several,\n"
-    "or with files beside it (the .bin of an OpenVINO .xml), is never called fresh.\n\n"
-    "  --ep NAME          select the entry of this EP, by the EP's name, its\n"
-    "                     profile's name or the NAME in ep_compatibility_info.NAME\n"
-    "  --against STRING   the string that the machine's EP would write\n"
-    "  --profile NAME     compare by the rules of this profile instead of the EP's\n"
-    "  --chip CHIP        a chip of Qualcomm by name, soc_model or HTP architecture\n"
-    "                     (SM8550, 43, v73; see `epctx profiles --chips`), for NVIDIA\n"
-    "                     the compute capability (8.9), else the EP's architecture\n"
-    "                     (gfx1100)\n"
-    "  --fresh            compare sizes and hashes of source, data and binary with\n"
-    "                     the build stamp\n"
-    "  --source MODEL     the source; default: the name in the stamp, beside FILE\n"
-    "  --options TEXT     what the compiler would be asked for now: stale unless it\n"
-    "                     is the TEXT that `epctx stamp --options` noted\n"
-    "  --json             print one JSON object\n"
-    "\nExample: epctx check --fresh model_ctx.onnx\n"
-    "Example: epctx check --chip SM8550 model_ctx.onnx\n",
-    run,
+    .name = "check",
+    .group = CLI_JUDGE,
+    .operands = "FILE",
+    .least = 1,
+    .most = 1,
+    .failed = CHECK_UNKNOWN,
+    .summary = "report whether a compiled model fits a machine",
+    .about =
+        "Shows the compatibility strings that EPs stored in the model, and compares one\n"
+        "with the string that the EP of this machine would write: --against. Without\n"
+        "--against, compares only models of the reference NPU, with the NPU in this tool.\n"
+        "With --chip, compares with the chip that you have: what the model was compiled\n"
+        "for comes from QNN's compatibility string or from hardware_architecture.\n"
+        "With --fresh, uses the build stamp that epctx stored in the model to check\n"
+        "whether compiling the source again would give the same model. Also compares\n"
+        "the binary, embedded or beside FILE: a model without its binary is stale, and\n"
+        "so are all others of a group that shared a binary after one of them was\n"
+        "compiled alone. A stamp covers one binary: a model with several, or with files\n"
+        "beside it (the .bin of an OpenVINO .xml), is never called fresh.\n",
+    .more =
+        "Exit codes:\n"
+        "   0  fits (ORT's EP_SUPPORTED_OPTIMAL), or fresh\n"
+        "   1  must be compiled again (EP_SUPPORTED_PREFER_RECOMPILATION), or stale\n"
+        "   2  wrong usage\n"
+        "   3  cannot be used (EP_UNSUPPORTED)\n"
+        "   4  nothing can be said (EP_NOT_APPLICABLE): nothing was compared, or the file\n"
+        "      is unreadable\n"
+        "With --ort-code the exit code is ORT's number: 0 EP_NOT_APPLICABLE, 1 optimal,\n"
+        "2 recompilation preferred, 3 unsupported; --json has both.\n\n"
+        "Example: epctx check --fresh model_ctx.onnx\n"
+        "Example: epctx check --chip SM8550 model_ctx.onnx\n",
+    .run = run,
 };

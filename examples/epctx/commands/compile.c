@@ -182,22 +182,21 @@ static int compile(const char *file, const compile_settings *set) {
 /* -- the command line -- */
 
 static bool usage(const char *text, const char *what) {
-    cli_misuse("%s%s\nusage: epctx compile %s", text, what, cli_compile.arguments);
+    cli_misuse("%s%s", text, what);
+    cli_put_usage(stderr, &cli_compile);
     return false;
 }
 
 /* -e: only the reference NPU can be asked for, under any of its names. */
-static bool read_ep(const compile_settings *set) {
+static bool read_target(const char *name) {
     const epctx_profile *npu = epctx_profile_find(epctx_str_of("npu"));
-    const epctx_profile *asked;
-    if (set->ep == NULL) return true;
-    asked = cli_profile_of(set->ep);
-    return asked == npu || usage("-e: this tool compiles for npu only, not for ", set->ep);
+    return name == NULL || cli_profile_of(name) == npu ||
+           usage("-e: this tool compiles for npu only, not for ", name);
 }
 
 /* -i: "key|value key|value" for the EP; this one knows `arch`. */
 static bool read_ep_options(compile_settings *set, epctx_arena *arena) {
-    char *text = epctx_arena_copy(arena, epctx_str_of(set->ep_options));
+    char *text = epctx_arena_copy(arena, epctx_str_of(set->args->ep_options));
     if (text == NULL) return usage("out of memory", "");
     while (*text != '\0') {
         size_t size = strcspn(text, " ");
@@ -237,9 +236,9 @@ static bool put_switch(compile_settings *set, epctx_option option, bool on) {
 /* --overwrite and -f; compile keeps no old files. */
 static bool read_overwrite(compile_settings *set) {
     epctx_overwrite policy = EPCTX_OVERWRITE_FAIL;
-    if (!output_policy(set->overwrite, set->force, false, &policy)) return false;
+    if (!output_policy(set->args, &policy)) return false;
     set->gen.overwrite = policy == EPCTX_OVERWRITE_REPLACE;
-    return set->overwrite == NULL || set->gen.overwrite ||
+    return set->args->overwrite == 0 || set->gen.overwrite ||
            !epctx_option_given(&set->options, EPCTX_OPTION_OVERWRITE) ||
            !epctx_option_on(&set->options, EPCTX_OPTION_OVERWRITE) || twice(EPCTX_OPTION_OVERWRITE);
 }
@@ -301,10 +300,10 @@ static bool read_session_options(compile_settings *set, int count) {
     const epctx_options *o = &set->options;
     epctx_error error;
     size_t option;
-    if (set->session_options != NULL &&
-        epctx_options_set_list(&set->options, set->session_options, &error) != EPCTX_OK)
+    const char *given = set->args->session_options;
+    if (given != NULL && epctx_options_set_list(&set->options, given, &error) != EPCTX_OK)
         return usage("-C: ", error.message);
-    if (set->session_options != NULL && !known_options(set->session_options)) return false;
+    if (given != NULL && !known_options(given)) return false;
     for (option = 0; option < EPCTX_OPTION_COUNT; option++)
         if (epctx_option_given(o, (epctx_option)option) && !for_generation(option)) return false;
     if (epctx_option_given(o, EPCTX_OPTION_CONTEXT_ENABLE) &&
@@ -371,20 +370,10 @@ static bool read_bars(const char *option, const char *list, anyep_settings *any,
     return true;
 }
 
-static bool read_level(const char *text, int *level) {
-    static const char *const words[] = {"none", "basic", "extended", "layout", "all", NULL};
-    static const int levels[] = {0, 1, 2, 3, 99};
-    size_t number = 0;
-    *level = -1;
-    if (text == NULL) return true;
-    if (!cli_choose("--optimization", text, words, &number)) return false;
-    *level = levels[number];
-    return true;
-}
-
 /* What the reference NPU has and ORT's way has not, or the other way round. */
 static bool fits_ort(const compile_settings *set, int count) {
-    if (set->ep != NULL) return usage("-e is for the reference NPU: omit it beside --ep", "");
+    if (set->args->target != NULL)
+        return usage("-e is for the reference NPU: omit it beside --ep", "");
     if (set->arch != NULL) return usage("--arch is for the reference NPU: use --ep-opt", "");
     if (count > 1 && set->gen.context_file_path != NULL)
         return usage("several models are always named MODEL_ctx.onnx: omit -o", "");
@@ -427,17 +416,17 @@ static int compile_all(const char *const *files, int count, const compile_settin
 }
 
 static int run_ort(compile_settings *set, anyep_settings *any, const char *const *files, int count,
-                   const char *level, epctx_arena *arena) {
+                   epctx_arena *arena) {
     enum { LIMIT = 3600 };
+    const cli_args *args = set->args;
     const char *libraries[3] = {NULL, NULL, NULL};
     const char *named = any->ort != NULL ? any->ort : getenv("EPCTX_ORT_LIBRARY");
     epctx_overwrite policy = EPCTX_OVERWRITE_FAIL;
     size_t number = 0;
-    any->verbose = set->verbose;
-    if (!anyep_read(any, arena, true, LIMIT) || !read_level(level, &set->optimization) ||
-        !fits_ort(set, count) || !read_bars("-i", set->ep_options, any, &any->ep_options, arena) ||
-        !read_bars("-C", set->session_options, any, &any->session, arena) ||
-        !output_policy(set->overwrite, set->force, false, &policy) ||
+    if (!anyep_read(any, arena, true, LIMIT) || !fits_ort(set, count) ||
+        !read_bars("-i", args->ep_options, any, &any->ep_options, arena) ||
+        !read_bars("-C", args->session_options, any, &any->session, arena) ||
+        !output_policy(args, &policy) ||
         (set->gen.name_prefix != NULL &&
          !anyep_add(any, &any->session, "ep.context_node_name_prefix", set->gen.name_prefix)))
         return CLI_USAGE;
@@ -451,143 +440,97 @@ static int run_ort(compile_settings *set, anyep_settings *any, const char *const
     return compile_all(files, count, set, any, libraries);
 }
 
-static int run_with(int argc, char **argv, epctx_arena *arena) {
-    static const char *operands[MOST_MODELS], *files[MOST_MODELS];
-    compile_settings set;
-    anyep_settings any;
-    const char *level = NULL, *no_library = NULL;
-    bool list = false, dims = false;
-    int count;
-    memset(&set, 0, sizeof set);
-    memset(&any, 0, sizeof any);
-    epctx_options_init(&set.options, arena);
-    {
-        const cli_option options[] = {{"-o", &set.gen.context_file_path, NULL},
-                                      {"--output", &set.gen.context_file_path, NULL},
-                                      {"--embed", NULL, &set.gen.embed},
-                                      {"--prefix", &set.gen.name_prefix, NULL},
-                                      {"--overwrite", &set.overwrite, NULL},
-                                      {"-f", NULL, &set.force},
-                                      {"--require-all", NULL, &set.gen.require_all},
-                                      {"--verify", NULL, &set.gen.verify},
-                                      {"--weightless", NULL, &set.weightless},
-                                      {"--initializers", &set.gen.initializers_file_name, NULL},
-                                      {"--arch", &set.arch, NULL},
-                                      {"-e", &set.ep, NULL},
-                                      {"-i", &set.ep_options, NULL},
-                                      {"-C", &set.session_options, NULL},
-                                      {"-v", NULL, &set.verbose},
-                                      {"--dim", &set.dim_list, &dims},
-                                      {"--depfile", &set.depfile, NULL},
-                                      {"--dry-run", NULL, &set.dry_run},
-                                      {"-n", NULL, &set.dry_run},
-                                      {"--options", NULL, &list},
-                                      {"--json", NULL, &set.json},
-                                      {"--optimization", &level, NULL},
-                                      {"--no-share", NULL, &set.alone},
-                                      {"--by-session", NULL, &set.by_session},
-                                      ANYEP_OPTIONS(any),
-                                      {NULL, NULL, NULL}};
-        count = cli_parse_some(&cli_compile, argc, argv, options, operands, 1, MOST_MODELS);
-    }
-    if (count >= 0 && anyep_asked(&any)) {
-        any.dim_list = &set.dim_list;
-        if (!read_models(operands, count, arena, files, &count)) return CLI_USAGE;
-        return run_ort(&set, &any, files, count, level, arena);
-    }
-    if (count >= 0 && (level != NULL || set.alone || set.by_session)) {
+static int run_npu(compile_settings *set, const char *const *files, int count,
+                   epctx_arena *arena) {
+    const cli_args *args = set->args;
+    const char *no_library = NULL;
+    if (args->optimization != 0 || args->no_share || args->by_session) {
         usage("--optimization, --no-share and --by-session need --ort and --ep", "");
         return CLI_USAGE;
     }
-    if (count < 0 || !read_ep(&set) || !compile_read_dims(&set, arena) ||
-        !read_ep_options(&set, arena) || !read_models(operands, count, arena, files, &count) ||
-        !read_session_options(&set, count))
+    if (!read_target(args->target) || !compile_read_dims(set, arena) ||
+        !read_ep_options(set, arena) || !read_session_options(set, count))
         return CLI_USAGE;
-    if (set.json && (set.share || set.dry_run)) {
+    if (set->json && (set->share || set->dry_run)) {
         usage("--json needs exactly one model, without --dry-run", "");
         return CLI_USAGE;
     }
-    return compile_all(files, count, &set, NULL, &no_library);
+    return compile_all(files, count, set, NULL, &no_library);
 }
 
-static int run(int argc, char **argv) {
+static void take(compile_settings *set, const cli_args *args, epctx_arena *arena) {
+    static const int levels[] = {-1, 0, 1, 2, 3, 99}; /* of the table's words; -1: not given */
+    memset(set, 0, sizeof *set);
+    epctx_options_init(&set->options, arena);
+    set->args = args;
+    set->gen.context_file_path = args->output;
+    set->gen.embed = args->embed;
+    set->gen.name_prefix = args->prefix;
+    set->gen.require_all = args->require_all;
+    set->gen.verify = args->verify;
+    set->gen.initializers_file_name = args->initializers;
+    set->weightless = args->weightless;
+    set->arch = args->arch;
+    set->verbose = args->verbose;
+    set->depfile = args->depfile;
+    set->dry_run = args->dry_run;
+    set->json = args->json;
+    set->optimization = levels[args->optimization];
+    set->alone = args->no_share;
+    set->by_session = args->by_session;
+}
+
+static int run(const cli_args *args) {
+    static const char *files[MOST_MODELS];
+    compile_settings set;
+    anyep_settings any;
     epctx_arena arena;
-    int code;
-    /* --options needs no file. */
-    if (argc == 1 && strcmp(argv[0], "--options") == 0) {
+    int count, code = CLI_USAGE;
+    if (args->alone && args->count > 0) {
+        cli_misuse("--options takes no models");
+        return CLI_USAGE;
+    }
+    if (args->alone) {
         list_options();
         return CLI_OK;
     }
     epctx_arena_init(&arena, NULL);
-    code = run_with(argc, argv, &arena);
+    take(&set, args, &arena);
+    anyep_take(&any, args);
+    if (read_models(args->operands, args->count, &arena, files, &count))
+        code = anyep_asked(&any) ? run_ort(&set, &any, files, count, &arena)
+                                 : run_npu(&set, files, count, &arena);
     epctx_arena_free(&arena);
     return code;
 }
 
 const cli_command cli_compile = {
-    "compile",
-    "[-o OUT] [-f | --overwrite POLICY] [--embed] [--weightless]\n"
-    "             [--prefix P] [--require-all] [--verify] [--initializers NAME]\n"
-    "             [--arch A] [-e EP] [-i \"K|V ...\"] [-C \"K|V ...\"]\n"
-    "             [--dim NAME=N,...] [--depfile FILE] [-v] [--json] [--dry-run]\n"
-    "             MODEL...\n"
-    "       epctx compile [--ort LIBONNXRUNTIME] --ep LIBRARY[:NAME]\n"
-    "             [--ep-opt K=V]... [--option K=V]... [--device TYPE] [--timeout S]\n"
-    "             [--optimization LEVEL] [--no-share] [--by-session]\n"
-    "             [options as above] MODEL...\n"
-    "       epctx compile --options",
-    "compile models to EPContext models for the reference NPU, or any EP",
-    "Replaces the nodes that the reference NPU supports with EPContext nodes.\n"
-    "MODEL.onnx becomes MODEL_ctx.onnx, with the compiled code in MODEL_npu.bin\n"
-    "beside it. All other nodes stay ordinary ONNX nodes; the rest of the model does\n"
-    "not change.\n"
-    "Several models (also as a list a.onnx,b.onnx) share one binary, named after the\n"
-    "first: N models give N + 1 files, all or none. This corresponds to ORT's\n"
-    "ep_weight_sharing_ctx_gen and accepts its options -e, -i, -C and -v. A binary\n"
-    "that another model in the folder needs is never replaced: always compile all\n"
-    "models that share a binary together.\n\n"
-    "  -o, --output OUT     path of the EPContext model\n"
-    "  --embed              store the compiled code in the model, not in a file\n"
-    "  --weightless         leave the weights in MODEL or its external data\n"
-    "                       (ep.enable_weightless); running the result reads them\n"
-    "                       there and fails if MODEL has changed\n"
-    "  --prefix P           add P to the names of the EPContext nodes\n"
-    "  --overwrite POLICY   if an output exists: fail (default) or replace\n"
-    "  -f                   same as --overwrite replace\n"
-    "  --require-all        fail if any node is left to the CPU\n"
-    "  --verify             load the compiled code before writing anything\n"
-    "  --initializers NAME  store the remaining initializers in file NAME beside the\n"
-    "                       model; with --ep, those of 1 KiB or more\n"
-    "  --arch A             target architecture\n"
-    "  -e EP                target EP: npu\n"
-    "  -i \"K|V ...\"         EP options: arch|A\n"
-    "  -C \"K|V ...\"         ONNX Runtime session options that affect generation\n"
-    "  --dim NAME=N,...     set the dimension NAME to N in the whole model, or one\n"
-    "                       dimension of an input with INPUT[AXIS]=N; the NPU needs\n"
-    "                       fixed shapes; may be given several times\n"
-    "  --depfile FILE       write a rule for make and ninja: the new models depend on\n"
-    "                       MODEL, the files it names, and the libraries of --ep and\n"
-    "                       --ort; list binaries as outputs in the build file, too\n"
-    "  -v                   print progress to standard error, and why nodes are left\n"
-    "                       to the CPU\n"
-    "  --json               print the report as one JSON object; one model only\n"
-    "  -n, --dry-run        list the outputs and check whether they can be written\n"
-    "  --options            list ONNX Runtime's session options instead: key, type,\n"
-    "                       default, phase, ORT's constant and meaning, separated by\n"
-    "                       tabs\n\n"
-    "With --ep, the EP in LIBRARY compiles instead, through ONNX Runtime's compile\n"
-    "API. Several models share a binary if the EP can (ep.share_ep_contexts). The\n"
-    "work is done in a process of its own and in a temporary folder beside the\n"
-    "results: an EP that fails, crashes or hangs leaves nothing behind. The versions\n"
-    "of ONNX Runtime, EP and driver become metadata, epctx.machine.EP. All options\n"
-    "but --arch and -e apply; -i and -C are lists for the EP and the session.\n\n" ANYEP_HELP
-    "  --timeout S          end the EP's process after S seconds (default 3600)\n"
-    "  --optimization LEVEL ONNX Runtime's: none (its default), basic, extended,\n"
-    "                       layout or all\n"
-    "  --no-share           compile each model alone; if one fails the others go on\n"
-    "  --by-session         compile by session options (ep.context_enable) instead of\n"
-    "                       the compile API: some EPs find other partitions\n\n"
-    "Example: epctx compile --dim batch=1 -v model.onnx\n"
-    "Example: epctx compile --ep libacme_ep.so model.onnx\n",
-    run,
+    .name = "compile",
+    .group = CLI_MAKE,
+    .operands = "MODEL...",
+    .least = 1,
+    .most = MOST_MODELS,
+    .summary = "compile models to EPContext models for the reference NPU, or any EP",
+    .about =
+        "Replaces the nodes that the reference NPU supports with EPContext nodes.\n"
+        "MODEL.onnx becomes MODEL_ctx.onnx, with the compiled code in MODEL_npu.bin\n"
+        "beside it. All other nodes stay ordinary ONNX nodes; the rest of the model does\n"
+        "not change.\n"
+        "Several models (also as a list a.onnx,b.onnx) share one binary, named after the\n"
+        "first: N models give N + 1 files, all or none. This corresponds to ORT's\n"
+        "ep_weight_sharing_ctx_gen and accepts its options -e, -i, -C and -v. A binary\n"
+        "that another model in the folder needs is never replaced: always compile all\n"
+        "models that share a binary together.\n"
+        "\n"
+        "With --ep, the EP in LIBRARY compiles instead, through ONNX Runtime's compile\n"
+        "API. Several models share a binary if the EP can (ep.share_ep_contexts). The\n"
+        "work is done in a process of its own and in a temporary folder beside the\n"
+        "results: an EP that fails, crashes or hangs leaves nothing behind. The versions\n"
+        "of ONNX Runtime, EP and driver become metadata, epctx.machine.EP. All options\n"
+        "but --arch and -e apply; -i and -C are lists for the EP and the session.\n"
+        "\n"
+        "\n"
+        "Example: epctx compile --dim batch=1 -v model.onnx\n"
+        "Example: epctx compile --ep libacme_ep.so model.onnx\n",
+    .run = run,
 };

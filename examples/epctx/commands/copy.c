@@ -31,35 +31,30 @@ static int copy(const char *from, output *out, bool rebuild) {
     return status == EPCTX_OK ? output_copied(out) : output_refuse(out, &error);
 }
 
-static int run(int argc, char **argv) {
-    bool rebuild = false;
-    const char *files[2];
+static int run(const cli_args *args) {
+    cli_args both = *args;
     output out;
     int code = CLI_USAGE;
-    output_init(&out);
-    const cli_option options[] = {{"--rebuild", NULL, &rebuild},
-                                  {"--overwrite", &out.overwrite, NULL},
-                                  {"-f", NULL, &out.force},
-                                  {NULL, NULL, NULL}};
-    if (cli_parse_dash(&cli_copy, argc, argv, options, files, 2)) {
-        out.path = files[1];
-        if (output_check(&out, files[0])) code = copy(files[0], &out, rebuild);
-    }
+    both.output = args->operands[1];
+    if (output_begin(&out, &both, args->operands[0]))
+        code = copy(args->operands[0], &out, args->rebuild);
     output_free(&out);
     return code;
 }
 
 const cli_command cli_copy = {
-    "copy",
-    "[--rebuild] [-f | --overwrite POLICY] IN OUT",
-    "copy a model, byte for byte",
-    "Reads a model, checks it, and writes the same bytes to OUT. Writes OUT in one\n"
-    "step; after an error, OUT is unchanged. - is standard output. Copies no other\n"
-    "file: if a file that the model needs is not in OUT's folder, a note says so.\n\n"
-    "  --rebuild            decode and encode each message again\n"
-    "  --overwrite POLICY   if OUT exists: fail (default), replace, or backup (keeps\n"
-    "                       it as OUT~)\n"
-    "  -f                   same as --overwrite replace\n"
-    "\nExample: epctx copy model.onnx copy.onnx\n",
-    run,
+    .name = "copy",
+    .group = CLI_CHANGE,
+    .operands = "IN OUT",
+    .least = 2,
+    .most = 2,
+    .dash = true,
+    .summary = "copy a model, byte for byte",
+    .about =
+        "Reads a model, checks it, and writes the same bytes to OUT. Writes OUT in one\n"
+        "step; after an error, OUT is unchanged. - is standard output. Copies no other\n"
+        "file: if a file that the model needs is not in OUT's folder, a note says so.\n",
+    .more =
+        "Example: epctx copy model.onnx copy.onnx\n",
+    .run = run,
 };

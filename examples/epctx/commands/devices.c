@@ -19,7 +19,7 @@ static const unsigned char tiny_model[] = {
 
 typedef struct work {
     anyep_settings any;
-    const char *files[MOST_FILES];
+    const char *const *files;
     size_t file_count;
     bool json, only_string;
     char folder[EPCTX_PATH_MAX];
@@ -246,21 +246,16 @@ static int list(work *w) {
     return code;
 }
 
-static int run(int argc, char **argv) {
+static int run(const cli_args *args) {
     static work w;
-    int count, code = CLI_USAGE;
+    int code = CLI_USAGE;
     memset(&w, 0, sizeof w);
-    {
-        const cli_option options[] = {{"--json", NULL, &w.json},
-                                      {"--compatibility", NULL, &w.only_string},
-                                      {"-v", NULL, &w.any.verbose},
-                                      ANYEP_OPTIONS(w.any),
-                                      {NULL, NULL, NULL}};
-        count = cli_parse_some(&cli_devices, argc, argv, options, w.files, 0, MOST_FILES);
-    }
-    if (count < 0) return CLI_USAGE;
-    w.file_count = (size_t)count;
-    if ((count > 0 || w.only_string) && w.any.ep == NULL) {
+    anyep_take(&w.any, args);
+    w.files = args->operands;
+    w.file_count = (size_t)args->count;
+    w.json = args->json;
+    w.only_string = args->compatibility;
+    if ((w.file_count > 0 || w.only_string) && w.any.ep == NULL) {
         cli_misuse("compatibility is a question to an EP: give it with --ep");
         return CLI_USAGE;
     }
@@ -275,26 +270,25 @@ static int run(int argc, char **argv) {
 }
 
 const cli_command cli_devices = {
-    "devices",
-    ANYEP_USAGE "\n"
-                "             [--compatibility | --json] [-v] [MODEL_ctx.onnx...]",
-    "list the devices that ONNX Runtime sees, with compatibility",
-    "Lists devices and EPs as ONNX Runtime does: with the EP's library (--ep) also\n"
-    "its devices, their metadata and default options, what the EP says against the\n"
-    "hardware, and the compatibility string that it writes into what it compiles. For\n"
-    "EPContext models prints the EP's judgement of their strings, for one device: of\n"
-    "several choose each in turn with --device.\n\n"
-    "The first lines say which ONNX Runtime was taken, and why not another: that of\n"
-    "--ort, of $EPCTX_ORT_LIBRARY, of the package onnxruntime of python3, of the\n"
-    "loader's folders, of $EPCTX_CACHE or of the build folder in which the tool is.\n"
-    "Nothing of the current folder is run. One that was named is taken or refused;\n"
-    "others that are too old are passed over with a note.\n\n" ANYEP_HELP
-    "  --timeout S          end the EP's process after S seconds (default 60)\n"
-    "  --compatibility      print nothing but the EP's compatibility string, for\n"
-    "                       'epctx check --against'\n"
-    "  --json               print one JSON object\n"
-    "  -v                   print what ONNX Runtime and the EP print\n\n"
-    "Example: epctx check --against \"$(epctx devices --ep libacme_ep.so\n"
-    "             --compatibility)\" a_ctx.onnx\n",
-    run,
+    .name = "devices",
+    .group = CLI_LOOK,
+    .operands = "[MODEL_ctx.onnx]...",
+    .most = MOST_FILES,
+    .summary = "list the devices that ONNX Runtime sees, with compatibility",
+    .about =
+        "Lists devices and EPs as ONNX Runtime does: with the EP's library (--ep) also\n"
+        "its devices, their metadata and default options, what the EP says against the\n"
+        "hardware, and the compatibility string that it writes into what it compiles. For\n"
+        "EPContext models prints the EP's judgement of their strings, for one device: of\n"
+        "several choose each in turn with --device.\n"
+        "\n"
+        "The first lines say which ONNX Runtime was taken, and why not another: that of\n"
+        "--ort, of $EPCTX_ORT_LIBRARY, of the package onnxruntime of python3, of the\n"
+        "loader's folders, of $EPCTX_CACHE or of the build folder in which the tool is.\n"
+        "Nothing of the current folder is run. One that was named is taken or refused;\n"
+        "others that are too old are passed over with a note.\n",
+    .more =
+        "Example: epctx check --against \"$(epctx devices --ep libacme_ep.so\n"
+        "             --compatibility)\" a_ctx.onnx\n",
+    .run = run,
 };

@@ -3,6 +3,7 @@
 
 #include "diff.h"
 #include "core/values.h"
+#include "core/options.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -686,24 +687,20 @@ int diff_put_json(json_writer *w, const char *old, const char *now) {
     return good ? CLI_OK : CLI_FAILED;
 }
 
-static int run(int argc, char **argv) {
-    bool json = false;
-    const cli_option options[] = {{"--json", NULL, &json}, {NULL, NULL, NULL}};
-    const char *files[2] = {NULL, NULL};
+static int run(const cli_args *args) {
+    const char *const *files = args->operands;
     json_writer *w = NULL;
     facts a, b;
     int code = DIFF_FAILED;
-    if (!cli_parse(&cli_diff, argc, argv, options, files, 2)) return CLI_USAGE;
     memset(&b, 0, sizeof b);
-    cli_own_codes(DIFF_FAILED);
     cli_progress_begin("diff", cli_file_size(files[0]) + cli_file_size(files[1]));
     if (open_facts(&a, files[0]) && open_facts(&b, files[1])) {
         cli_progress_end();
-        if (json) w = cli_json_begin(stdout);
-        if (json) json_array(w, "changes", JSON_HANGING);
+        if (args->json) w = cli_json_begin(stdout);
+        if (w != NULL) json_array(w, "changes", JSON_HANGING);
         code = compare(w, &a, &b) > 0 ? CLI_FAILED : CLI_OK;
-        if (json) json_end(w);
-        if (json) cli_json_end();
+        if (w != NULL) json_end(w);
+        if (w != NULL) cli_json_end();
     }
     close_facts(&a);
     close_facts(&b);
@@ -711,20 +708,26 @@ static int run(int argc, char **argv) {
 }
 
 const cli_command cli_diff = {
-    "diff",
-    "[--json] OLD NEW",
-    "compare two models by meaning",
-    "Compares everything that a session or an EP can see: versions, opset imports,\n"
-    "metadata, graph inputs and outputs in their order, types, nodes by name (or by\n"
-    "first output), attributes by name, tensors by element, subgraphs, functions and\n"
-    "training graphs. Ignores documentation; the order of nodes, attributes,\n"
-    "initializers, metadata, imports and functions; whether a tensor is raw, typed or\n"
-    "external; '' versus 'ai.onnx'; and fields that are not in the ONNX schema. Of a\n"
-    "context in a file, compares only the file's name.\n\n"
-    "Lines begin with - (only in OLD), + (only in NEW), ~ (changed) or > (renamed: a\n"
-    "node or initializer with another name but the same outputs or content). The exit\n"
-    "code is 0 if the models are equal, 1 if they differ, 2 if one is unreadable.\n\n"
-    "  --json   print one JSON array\n"
-    "\nExample: epctx diff old_ctx.onnx new_ctx.onnx\n",
-    run,
+    .name = "diff",
+    .group = CLI_COMPARE,
+    .operands = "OLD NEW",
+    .least = 2,
+    .most = 2,
+    .failed = DIFF_FAILED,
+    .summary = "compare two models by meaning",
+    .about =
+        "Compares everything that a session or an EP can see: versions, opset imports,\n"
+        "metadata, graph inputs and outputs in their order, types, nodes by name (or by\n"
+        "first output), attributes by name, tensors by element, subgraphs, functions and\n"
+        "training graphs. Ignores documentation; the order of nodes, attributes,\n"
+        "initializers, metadata, imports and functions; whether a tensor is raw, typed or\n"
+        "external; '' versus 'ai.onnx'; and fields that are not in the ONNX schema. Of a\n"
+        "context in a file, compares only the file's name.\n"
+        "\n"
+        "Lines begin with - (only in OLD), + (only in NEW), ~ (changed) or > (renamed: a\n"
+        "node or initializer with another name but the same outputs or content). The exit\n"
+        "code is 0 if the models are equal, 1 if they differ, 2 if one is unreadable.\n",
+    .more =
+        "Example: epctx diff old_ctx.onnx new_ctx.onnx\n",
+    .run = run,
 };

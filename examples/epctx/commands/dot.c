@@ -1,5 +1,5 @@
 /* epctx dot: the graph as a picture for graphviz, partitions coloured by the EP they are for. */
-#include "core/cli.h"
+#include "core/options.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -239,18 +239,15 @@ static void put_values(picture *p, epctx_cursor values, scope *where, bool made)
     }
 }
 
-static int run(int argc, char **argv) {
-    const cli_option options[] = {{NULL, NULL, NULL}};
-    const char *file = NULL;
+static int run(const cli_args *args) {
     epctx_graph_view graph;
     epctx_model model;
     epctx_error error;
     picture p;
     scope *where;
-    if (!cli_parse(&cli_dot, argc, argv, options, &file, 1)) return CLI_USAGE;
-    if (cli_open(&model, file, &error) != EPCTX_OK) return cli_fail(&error);
+    if (cli_open(&model, args->operands[0], &error) != EPCTX_OK) return cli_fail(&error);
     memset(&p, 0, sizeof p);
-    p.file = file;
+    p.file = args->operands[0];
     epctx_arena_init(&p.arena, NULL);
     where = new_scope(&p, NULL);
     graph = epctx_model_graph(&model);
@@ -270,12 +267,17 @@ static int run(int argc, char **argv) {
 }
 
 const cli_command cli_dot = {
-    "dot",
-    "FILE",
-    "print the graph for Graphviz (dot -Tsvg)",
-    "Colours EPContext nodes by EP, and shows the size or the file name of their\n"
-    "context. The bodies of If, Loop and Scan are boxes, connected with their node by\n"
-    "a dashed line.\n"
-    "\nExample: epctx dot model.onnx | dot -Tsvg > model.svg\n",
-    run,
+    .name = "dot",
+    .group = CLI_LOOK,
+    .operands = "FILE",
+    .least = 1,
+    .most = 1,
+    .summary = "print the graph for Graphviz (dot -Tsvg)",
+    .about =
+        "Colours EPContext nodes by EP, and shows the size or the file name of their\n"
+        "context. The bodies of If, Loop and Scan are boxes, connected with their node by\n"
+        "a dashed line.\n"
+        "\n"
+        "Example: epctx dot model.onnx | dot -Tsvg > model.svg\n",
+    .run = run,
 };

@@ -3,6 +3,7 @@
 #define _POSIX_C_SOURCE 200809L
 
 #include "core/values.h"
+#include "core/options.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -686,33 +687,25 @@ static int dump(const char *file, dumper *d, bool json) {
     return CLI_OK;
 }
 
-static int run(int argc, char **argv) {
+static int run(const cli_args *args) {
     dumper d = {NULL, false};
-    bool json = false;
-    const cli_option options[] = {
-        {"--json", NULL, &json}, {"--values", NULL, &d.values}, {NULL, NULL, NULL}};
-    const char *file;
-    if (!cli_parse(&cli_dump, argc, argv, options, &file, 1)) return CLI_USAGE;
-    return dump(file, &d, json);
+    d.values = args->values;
+    return dump(args->operands[0], &d, args->json);
 }
 
 const cli_command cli_dump = {
-    "dump",
-    "[--values] [--json] FILE",
-    "print the index of a model, one record per line",
-    "Prints graphs, inputs, outputs, values, initializers, nodes, attributes and\n"
-    "functions with their names and types, including subgraphs, in fields separated\n"
-    "by tabs. Types are the numbers of onnx.proto. Control characters, blanks, bytes\n"
-    "from 0x7f on and backslashes are printed as \\xHH.\n\n"
-    "  --values   also print the values of attributes and tensors, documentation,\n"
-    "             metadata, annotations, and the graphs of functions and training.\n"
-    "             Text begins with '='. Long texts, long lists and large tensors are\n"
-    "             '#SIZE:CRC-32'; small tensors are '$' and hex bytes: packed\n"
-    "             little-endian elements, the same for raw and typed data. Checksums\n"
-    "             of lists are over 8-byte integers, 4-byte floats, or strings that\n"
-    "             each follow their length in 8 bytes\n"
-    "  --json     print one JSON array of objects; \"record\" is the first word of the\n"
-    "             line\n"
-    "\nExample: epctx dump model_ctx.onnx\n",
-    run,
+    .name = "dump",
+    .group = CLI_LOOK,
+    .operands = "FILE",
+    .least = 1,
+    .most = 1,
+    .summary = "print the index of a model, one record per line",
+    .about =
+        "Prints graphs, inputs, outputs, values, initializers, nodes, attributes and\n"
+        "functions with their names and types, including subgraphs, in fields separated\n"
+        "by tabs. Types are the numbers of onnx.proto. Control characters, blanks, bytes\n"
+        "from 0x7f on and backslashes are printed as \\xHH.\n",
+    .more =
+        "Example: epctx dump model_ctx.onnx\n",
+    .run = run,
 };

@@ -2,6 +2,7 @@
 #include "core/rules.h"
 #include "core/session_keys.h"
 #include "core/vendors.h"
+#include "core/options.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -880,31 +881,33 @@ static char *read_input(void) {
     return text;
 }
 
-static int run(int argc, char **argv) {
-    bool json = false;
-    const char *text = NULL;
+static int run(const cli_args *args) {
+    const char *text = args->operands[0];
     char *input;
     int code;
-    const cli_option options[] = {{"--json", NULL, &json}, {NULL, NULL, NULL}};
-    if (!cli_parse_dash(&cli_explain, argc, argv, options, &text, 1)) return CLI_USAGE;
-    if (explain_rule(text, json)) return CLI_OK;
-    if (strcmp(text, "-") != 0) return explain(text, json);
+    if (explain_rule(text, args->json)) return CLI_OK;
+    if (strcmp(text, "-") != 0) return explain(text, args->json);
     input = read_input();
     if (input == NULL) return cli_fail_text("out of memory");
-    code = explain(input, json);
+    code = explain(input, args->json);
     free(input);
     return code;
 }
 
 const cli_command cli_explain = {
-    "explain",
-    "[--json] TEXT",
-    "explain an ONNX Runtime error message or a lint rule",
-    "Prints the cause and the fix. TEXT is an error message, '-' to read a log from\n"
-    "standard input, a rule of `epctx lint` such as E012, an error of QNN such as\n"
-    "5005, 0x138d or QNN_DEVICE_ERROR_INVALID_CONFIG, or the name of an EP. The exit\n"
-    "code is 1 if no explanation is found.\n\n"
-    "  --json   print one JSON object\n"
-    "\nExample: epctx explain - < session.log\n",
-    run,
+    .name = "explain",
+    .group = CLI_LOOK,
+    .operands = "TEXT",
+    .least = 1,
+    .most = 1,
+    .dash = true,
+    .summary = "explain an ONNX Runtime error message or a lint rule",
+    .about =
+        "Prints the cause and the fix. TEXT is an error message, '-' to read a log from\n"
+        "standard input, a rule of `epctx lint` such as E012, an error of QNN such as\n"
+        "5005, 0x138d or QNN_DEVICE_ERROR_INVALID_CONFIG, or the name of an EP. The exit\n"
+        "code is 1 if no explanation is found.\n",
+    .more =
+        "Example: epctx explain - < session.log\n",
+    .run = run,
 };

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 typedef struct get_work {
-    const char *file, *what, *node, *out, *overwrite, *context_path;
+    const char *file, *what, *node, *out, *context_path;
     bool json, force;
     epctx_overwrite policy;
     epctx_model model;
@@ -245,28 +245,19 @@ static int get(get_work *work) {
     return put_value(work, value);
 }
 
-static int run(int argc, char **argv) {
-    const char *operands[2] = {NULL, NULL};
+static int run(const cli_args *args) {
     get_work work;
     int code;
     memset(&work, 0, sizeof work);
     work.policy = EPCTX_OVERWRITE_FAIL;
-    const cli_option options[] = {
-        {"--node", &work.node, NULL},
-        {"-o", &work.out, NULL},
-        {"--output", &work.out, NULL},
-        {"-f", NULL, &work.force},
-        {"--overwrite", &work.overwrite, NULL},
-        {"--json", NULL, &work.json},
-        {"--context-path", &work.context_path, NULL},
-        {NULL, NULL, NULL},
-    };
-    if (!cli_parse(&cli_get, argc, argv, options, operands, 2) ||
-        !output_policy(work.overwrite, work.force, true, &work.policy))
-        return CLI_USAGE;
+    work.file = args->operands[0];
+    work.what = args->operands[1];
+    work.node = args->node;
+    work.out = args->output;
+    work.json = args->json;
+    work.context_path = args->context_path;
+    if (!output_policy(args, &work.policy)) return CLI_USAGE;
     if (work.out != NULL && strcmp(work.out, "-") == 0) work.out = NULL; /* as without -o */
-    work.file = operands[0];
-    work.what = operands[1];
     if (!output_spares(work.out, work.file)) return CLI_FAILED;
     if (cli_open(&work.model, work.file, &work.error) != EPCTX_OK) return cli_fail(&work.error);
     code = get(&work);
@@ -276,25 +267,19 @@ static int run(int argc, char **argv) {
 }
 
 const cli_command cli_get = {
-    "get",
-    "[--node NAME] [-o OUT [-f | --overwrite POLICY]] [--json]\n"
-    "             [--context-path FILE] "
-    "FILE WHAT",
-    "print one value of a model, byte for byte",
-    "WHAT is the name of an attribute, 'context' for the context itself (embedded or\n"
-    "from its file), or metadata:KEY, opset:DOMAIN, model:FIELD or graph:FIELD as in\n"
-    "`epctx set`. Prints the raw bytes; on a terminal, prints control characters as\n"
-    "\\xHH. Warns on standard error if the context does not match the build stamp of\n"
-    "the model.\n\n"
-    "  --node NAME           the EPContext node, if there are several; #2 is the\n"
-    "                        second node in `epctx info`\n"
-    "  -o, --output OUT      write to OUT; - is standard output, the default\n"
-    "  --overwrite POLICY    if OUT exists: fail (default), replace, or backup (keeps\n"
-    "                        it as OUT~)\n"
-    "  -f                    same as --overwrite replace\n"
-    "  --json                print one JSON object; values that are not UTF-8 text\n"
-    "                        are base64\n"
-    "  --context-path FILE   ep.context_file_path: the binary is in its folder\n"
-    "\nExample: epctx get model_ctx.onnx context -o context.bin\n",
-    run,
+    .name = "get",
+    .group = CLI_LOOK,
+    .operands = "FILE WHAT",
+    .least = 2,
+    .most = 2,
+    .summary = "print one value of a model, byte for byte",
+    .about =
+        "WHAT is the name of an attribute, 'context' for the context itself (embedded or\n"
+        "from its file), or metadata:KEY, opset:DOMAIN, model:FIELD or graph:FIELD as in\n"
+        "`epctx set`. Prints the raw bytes; on a terminal, prints control characters as\n"
+        "\\xHH. Warns on standard error if the context does not match the build stamp of\n"
+        "the model.\n",
+    .more =
+        "Example: epctx get model_ctx.onnx context -o context.bin\n",
+    .run = run,
 };

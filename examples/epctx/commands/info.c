@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "epctx_npu.h"
+#include "core/options.h"
 
 /* -- for people -- */
 
@@ -626,29 +627,28 @@ static int info(const char *file, bool json) {
     return problems > 0 ? CLI_FAILED : CLI_OK;
 }
 
-static int run(int argc, char **argv) {
-    bool json = false;
-    const char *file;
-    int code;
-    const cli_option options[] = {{"--json", NULL, &json}, {NULL, NULL, NULL}};
-    if (!cli_parse(&cli_info, argc, argv, options, &file, 1)) return CLI_USAGE;
-    code = info_binary(file, json);
-    return code >= 0 ? code : info(file, json);
+static int run(const cli_args *args) {
+    const int code = info_binary(args->operands[0], args->json);
+    return code >= 0 ? code : info(args->operands[0], args->json);
 }
 
 const cli_command cli_info = {
-    "info",
-    "[--json] FILE",
-    "show what a model contains",
-    "Shows producer, versions, inputs and outputs, each EPContext node with its\n"
-    "attributes, the files that the model needs, and the nodes that are left to the\n"
-    "CPU. Works for ordinary models and for EPContext models of any execution\n"
-    "provider. For a context binary of the reference NPU, shows its graphs and how\n"
-    "much memory they need.\n"
-    "A missing file causes a line that begins with 'warning:' and exit code 1. A\n"
-    "context binary that does not match the build stamp of the model causes a warning\n"
-    "on standard error.\n\n"
-    "  --json   print one JSON object\n"
-    "\nExample: epctx info model_ctx.onnx\n",
-    run,
+    .name = "info",
+    .group = CLI_LOOK,
+    .operands = "FILE",
+    .least = 1,
+    .most = 1,
+    .summary = "show what a model contains",
+    .about =
+        "Shows producer, versions, inputs and outputs, each EPContext node with its\n"
+        "attributes, the files that the model needs, and the nodes that are left to the\n"
+        "CPU. Works for ordinary models and for EPContext models of any execution\n"
+        "provider. For a context binary of the reference NPU, shows its graphs and how\n"
+        "much memory they need.\n"
+        "A missing file causes a line that begins with 'warning:' and exit code 1. A\n"
+        "context binary that does not match the build stamp of the model causes a warning\n"
+        "on standard error.\n",
+    .more =
+        "Example: epctx info model_ctx.onnx\n",
+    .run = run,
 };

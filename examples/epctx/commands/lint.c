@@ -3,6 +3,7 @@
 #include "delivery/delivery.h"
 #include "core/findings.h"
 #include "delivery/tree.h"
+#include "core/options.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -162,20 +163,6 @@ static void lint_folder(lint_work *work, const char *folder) {
     epctx_arena_free(&arena);
 }
 
-/* The list of rules is asked for: --rules without a list. */
-static bool wants_list(int argc, char **argv, bool *json) {
-    bool list = false;
-    int i;
-    for (i = 0; i < argc; i++) {
-        const bool rules = strcmp(argv[i], "--rules") == 0;
-        list = list || rules;
-        *json = *json || strcmp(argv[i], "--json") == 0;
-        if (!rules && strcmp(argv[i], "--json") != 0 && strcmp(argv[i], "--no-progress") != 0)
-            return false;
-    }
-    return list;
-}
-
 static int lint_all(lint_work *work, const char *const *files, int count) {
     int code, i;
     for (i = 0; i < count; i++) work->out.several = work->out.several || tree_is_folder(files[i]);
@@ -189,99 +176,69 @@ static int lint_all(lint_work *work, const char *const *files, int count) {
     return work->failed ? CLI_FAILED : code;
 }
 
-/* The options that the commands' own table does not read. */
-static bool set_options(lint_work *work, const char *format, bool json, const char *profile,
-                        const char *rules, const char *ignore) {
-    if (json && format != NULL && strcmp(format, "json") != 0) {
-        cli_misuse("--json and --format %s exclude each other", format);
+static bool read_options(lint_work *work, const cli_args *args) {
+    const bool other = args->format != 0 && (findings_format)(args->format - 1) != FINDINGS_JSON;
+    size_t i;
+    if (args->json && other) {
+        cli_misuse("--json and another --format exclude each other");
         return false;
     }
-    return findings_set_format(&work->out, json             ? "json"
-                                           : format != NULL ? format
-                                                            : "text") &&
-           (profile == NULL || cli_profile(profile, &work->opts.profile)) &&
-           (rules == NULL || findings_choose(&work->out, rules)) &&
-           (ignore == NULL || findings_ignore(&work->out, ignore));
+    work->out.format = args->json          ? FINDINGS_JSON
+                       : args->format != 0 ? (findings_format)(args->format - 1) /* as the words */
+                                           : FINDINGS_TEXT;
+    work->out.strict = args->strict;
+    work->out.hints = args->hints;
+    work->opts.no_files = args->no_files;
+    work->opts.context_file_path = args->context_path;
+    work->opts.external_folder = args->external_folder;
+    for (i = 0; i < args->rules.count; i++)
+        if (!findings_choose(&work->out, args->rules.items[i])) return false;
+    return cli_profile(args->profile, &work->opts.profile) &&
+           (args->ignore == NULL || findings_ignore(&work->out, args->ignore));
 }
 
-static int run(int argc, char **argv) {
-    bool json = false, rules_given = false;
-    const char *profile = NULL, *format = NULL, *rules = NULL, *ignore = NULL;
-    const char **files;
-    lint_work work;
-    int code = CLI_USAGE, count;
-    if (wants_list(argc, argv, &json)) {
-        list_rules(json);
-        return CLI_OK;
+/* --rules without a list, or --rules-json. */
+static int run_alone(const cli_args *args) {
+    if (args->count > 0) {
+        cli_misuse("--rules-json, and --rules without a list, take no files");
+        return CLI_USAGE;
     }
-    json = false;
+    list_rules(args->json || args->rules_json);
+    return CLI_OK;
+}
+
+static int run(const cli_args *args) {
+    lint_work work;
+    int code = CLI_USAGE;
+    if (args->alone) return run_alone(args);
     memset(&work, 0, sizeof work);
     findings_init(&work.out);
-    const cli_option options[] = {
-        {"--json", NULL, &json},
-        {"--format", &format, NULL},
-        {"--strict", NULL, &work.out.strict},
-        {"--hints", NULL, &work.out.hints},
-        {"--rules", &rules, &rules_given},
-        {"--ignore", &ignore, NULL},
-        {"--no-files", NULL, &work.opts.no_files},
-        {"--ep", &profile, NULL},
-        {"--context-path", &work.opts.context_file_path, NULL},
-        {"--external-folder", &work.opts.external_folder, NULL},
-        {NULL, NULL, NULL},
-    };
-    files = (const char **)epctx_arena_array(&work.out.arena, (size_t)argc + 1, sizeof *files);
-    if (files == NULL) return cli_fail_text("out of memory");
-    count = cli_parse_some(&cli_lint, argc, argv, options, files, 1, argc);
-    if (count > 0 && set_options(&work, format, json, profile, rules, ignore)) {
-        work.out.several = count > 1 || ignore != NULL;
-        code = lint_all(&work, files, count);
+    if (read_options(&work, args)) {
+        work.out.several = args->count > 1 || args->ignore != NULL;
+        code = lint_all(&work, args->operands, args->count);
     }
     findings_free(&work.out);
     return code;
 }
 
 const cli_command cli_lint = {
-    "lint",
-    "[--strict] [--hints] [--rules LIST] [--ignore FILE]\n"
-    "             [--format FORMAT | --json] [--ep NAME] [--no-files]\n"
-    "             [--hugging-face] [--context-path FILE]\n"
-    "             [--external-folder FOLDER] (FILE | FOLDER)...\n"
-    "       epctx lint --rules [--json]",
-    "report errors in models and whole deliveries",
-    "Checks models, their EPContext nodes, the files that they name and the\n"
-    "compatibility info. An error (E...) is something that ONNX Runtime 1.31 or the\n"
-    "EP rejects. Lint does not check whether operators exist or match their schemas.\n"
-    "Of a FOLDER, checks every .onnx file in it and below it, by name; links that\n"
-    "lead out of it are not followed. If it is a delivery, also checks that all\n"
-    "fits together: a folder of ORT GenAI (genai_config.json) or a model package\n"
-    "(manifest.json). Prints the command that cures a finding where there is one.\n"
-    "The rules for a node are those of the EP in its source, or those of --ep. The\n"
-    "exit code is 1 if there is an error; warnings (W...) and hints (I...) do not\n"
-    "affect it.\n\n"
-    "  --strict                  exit code 1 also if there is a warning\n"
-    "  --hints                   print hints, too\n"
-    "  --rules LIST              only these rules, by id or name: E022,W008; without\n"
-    "                            LIST and files: list all rules\n"
-    "  --ignore FILE             pass over findings. A line is 'RULE PATTERN reason';\n"
-    "                            PATTERN is compared with the end of FILE or\n"
-    "                            FILE:NODE, * is anything, ? one character; lines\n"
-    "                            with # are comments. An entry that matches nothing\n"
-    "                            is a warning\n"
-    "  --format FORMAT           text (default), json, sarif (2.1.0), or github\n"
-    "                            (annotations of a workflow)\n"
-    "  --json                    same as --format json: one JSON object, for several\n"
-    "                            files, a folder or with --ignore with one such\n"
-    "                            object for each in \"files\"\n"
-    "  --ep NAME                 the EP that will load the model: its name, in any\n"
-    "                            case, or one of qnn, qnn_plugin, openvino,\n"
-    "                            tensorrt, nv_tensorrt_rtx, migraphx, vitisai,\n"
-    "                            telum, example, npu, generic\n"
-    "  --no-files                do not look at files or into context binaries\n"
-    "  --hugging-face            accept links into the blobs folder of a Hugging\n"
-    "                            Face cache\n"
-    "  --context-path FILE       ep.context_file_path: binaries are in its folder\n"
-    "  --external-folder FOLDER  session.model_external_initializers_file_folder_path\n"
-    "\nExample: epctx lint --strict --format github delivery/\n",
-    run,
+    .name = "lint",
+    .group = CLI_JUDGE,
+    .operands = "(FILE | FOLDER)...",
+    .least = 1,
+    .summary = "report errors in models and whole deliveries",
+    .about =
+        "Checks models, their EPContext nodes, the files that they name and the\n"
+        "compatibility info. An error (E...) is something that ONNX Runtime 1.31 or the\n"
+        "EP rejects. Lint does not check whether operators exist or match their schemas.\n"
+        "Of a FOLDER, checks every .onnx file in it and below it, by name; links that\n"
+        "lead out of it are not followed. If it is a delivery, also checks that all\n"
+        "fits together: a folder of ORT GenAI (genai_config.json) or a model package\n"
+        "(manifest.json). Prints the command that cures a finding where there is one.\n"
+        "The rules for a node are those of the EP in its source, or those of --ep. The\n"
+        "exit code is 1 if there is an error; warnings (W...) and hints (I...) do not\n"
+        "affect it.\n",
+    .more =
+        "Example: epctx lint --strict --format github delivery/\n",
+    .run = run,
 };

@@ -1,5 +1,5 @@
 /* epctx ls: every file that a model depends on, and where it was looked for. */
-#include "core/cli.h"
+#include "core/options.h"
 #include "ops/state.h"
 
 #include <inttypes.h>
@@ -85,42 +85,31 @@ static int ls(const char *path, const epctx_check_opts *opts, bool json, bool pr
     return missing > 0 ? CLI_FAILED : CLI_OK;
 }
 
-static int run(int argc, char **argv) {
-    bool json = false, print0 = false;
-    const char *file = NULL;
+static int run(const cli_args *args) {
     epctx_check_opts opts;
     memset(&opts, 0, sizeof opts);
-    const cli_option options[] = {
-        {"--json", NULL, &json},
-        {"-0", NULL, &print0},
-        {"--context-path", &opts.context_file_path, NULL},
-        {"--external-folder", &opts.external_folder, NULL},
-        {NULL, NULL, NULL},
-    };
-    if (!cli_parse(&cli_ls, argc, argv, options, &file, 1)) return CLI_USAGE;
-    if (json && print0) {
+    opts.context_file_path = args->context_path;
+    opts.external_folder = args->external_folder;
+    if (args->json && args->print0) {
         cli_misuse("--json and -0 cannot be combined");
         return CLI_USAGE;
     }
-    return ls(file, &opts, json, print0);
+    return ls(args->operands[0], &opts, args->json, args->print0);
 }
 
 const cli_command cli_ls = {
-    "ls",
-    "[--json | -0] [--hugging-face] [--context-path FILE]\n"
-    "             [--external-folder FOLDER] FILE",
-    "list the files that a model depends on",
-    "Searches context binaries beside the model or in the folder of\n"
-    "ep.context_file_path, and initializers beside the model or in the folder that\n"
-    "the session option names. The exit code is 1 if a required file is missing or\n"
-    "must not be used.\n\n"
-    "  --json                    print one JSON array\n"
-    "  -0                        print only the paths found, each followed by a NUL\n"
-    "                            byte (for xargs -0)\n"
-    "  --hugging-face            accept links into the blobs folder of a Hugging\n"
-    "                            Face cache\n"
-    "  --context-path FILE       ep.context_file_path\n"
-    "  --external-folder FOLDER  session.model_external_initializers_file_folder_path\n"
-    "\nExample: epctx ls model_ctx.onnx\n",
-    run,
+    .name = "ls",
+    .group = CLI_LOOK,
+    .operands = "FILE",
+    .least = 1,
+    .most = 1,
+    .summary = "list the files that a model depends on",
+    .about =
+        "Searches context binaries beside the model or in the folder of\n"
+        "ep.context_file_path, and initializers beside the model or in the folder that\n"
+        "the session option names. The exit code is 1 if a required file is missing or\n"
+        "must not be used.\n",
+    .more =
+        "Example: epctx ls model_ctx.onnx\n",
+    .run = run,
 };

@@ -71,12 +71,11 @@ static bool read_prefixes(merge_wish *w) {
     return true;
 }
 
-static bool read_metadata(merge_wish *w) {
-    static const char *const words[] = {"refuse", "first", "prefix", NULL};
-    size_t number = 0;
-    if (w->metadata != NULL && !cli_choose("--metadata", w->metadata, words, &number)) return false;
-    if (number > 0) w->opts.metadata = number == 1 ? EPCTX_METADATA_FIRST : EPCTX_METADATA_PREFIX;
-    return true;
+/* As the table has them. */
+static epctx_metadata_policy metadata_of(cli_choice word) {
+    return word == 2   ? EPCTX_METADATA_FIRST
+           : word == 3 ? EPCTX_METADATA_PREFIX
+                       : EPCTX_METADATA_REFUSE;
 }
 
 static int merge(merge_wish *w, const char *const *files) {
@@ -95,71 +94,49 @@ static int merge(merge_wish *w, const char *const *files) {
     return write_combined(&w->out, &w->models[0], &combined);
 }
 
-static int run(int argc, char **argv) {
-    const char **files = (const char **)calloc((size_t)argc + 1, sizeof *files);
+static int run(const cli_args *args) {
     merge_wish w;
     int code = CLI_USAGE;
-    int given = 0;
     size_t i;
     memset(&w, 0, sizeof w);
-    output_init(&w.out);
-    const cli_option options[] = {
-        OUTPUT_OPTIONS(w.out),
-        {"--chain", NULL, &w.opts.chain},
-        {"--connect", &w.connect, NULL},
-        {"--prefix", &w.prefix, NULL},
-        {"--keep-outputs", NULL, &w.opts.keep_outputs},
-        {"--share-inputs", NULL, &w.opts.share_inputs},
-        {"--metadata", &w.metadata, NULL},
-        {"--force-opset", NULL, &w.opts.force_opset},
-        {"--allow-stale", NULL, &w.opts.allow_stale},
-        {NULL, NULL, NULL},
-    };
-    if (files == NULL) return cli_fail_text("out of memory");
-    if ((given = cli_parse_some(&cli_merge, argc, argv, options, files, 2, argc)) >= 0 &&
-        output_check(&w.out, files[0])) {
-        w.count = (size_t)given;
+    w.opts.chain = args->chain;
+    w.opts.keep_outputs = args->keep_outputs;
+    w.opts.share_inputs = args->share_inputs;
+    w.opts.force_opset = args->force_opset;
+    w.opts.allow_stale = args->allow_stale;
+    w.opts.metadata = metadata_of(args->metadata);
+    w.connect = args->connect;
+    w.prefix = args->prefix;
+    if (output_begin(&w.out, args, args->operands[0])) {
+        w.count = (size_t)args->count;
         w.parts = (epctx_part *)calloc(w.count, sizeof *w.parts);
         w.models = (epctx_model *)calloc(w.count, sizeof *w.models);
         if (w.parts == NULL || w.models == NULL)
             code = cli_fail_text("out of memory");
-        else if (read_connections(&w) && read_prefixes(&w) && read_metadata(&w))
-            code = merge(&w, files);
+        else if (read_connections(&w) && read_prefixes(&w))
+            code = merge(&w, args->operands);
     }
     for (i = 0; i < w.count && w.models != NULL; i++) epctx_model_close(&w.models[i]);
     output_free(&w.out);
     free(w.models);
     free(w.parts);
-    free(files);
     return code;
 }
 
 const cli_command cli_merge = {
-    "merge",
-    "[--chain] [--connect OUTPUT=INPUT,...] [--prefix P1,P2...]\n"
-    "             [--keep-outputs] [--share-inputs] [--metadata POLICY]\n"
-    "             [--force-opset] [--allow-stale]" OUTPUT_USAGE "MODEL MODEL...",
-    "merge several models, side by side or connected",
-    "Combines the inputs, outputs, nodes and weights of all models, and copies\n"
-    "context binaries and data files to the folder of OUT. Names that clash get a\n"
-    "prefix (m2_ in the second model), except those by which an EP finds something in\n"
-    "a binary. Operator sets must have the same version unless a model does not use\n"
-    "them; the IR version is the newest. A binary must match the build stamp of its\n"
-    "model because the result has no stamp. --in-place replaces the first model.\n\n"
-    "  --chain              connect each input to an earlier output of the same name\n"
-    "  --connect LIST       connect an output of an earlier model to an input of a\n"
-    "                       later one: OUTPUT=INPUT, separated by commas; 1:y is y of\n"
-    "                       the first model\n"
-    "  --prefix LIST        prefix for all names of each model, separated by commas;\n"
-    "                       - adds a prefix only to names that clash; with an empty\n"
-    "                       LIST, clashes in the first model are errors\n"
-    "  --keep-outputs       keep outputs that are connected to an input\n"
-    "  --share-inputs       combine inputs of the same name and type\n"
-    "  --metadata POLICY    if values of a key differ: refuse (default), first\n"
-    "                       or prefix\n"
-    "  --force-opset        use the newer of two versions of an operator set for all\n"
-    "                       nodes\n"
-    "  --allow-stale        accept binaries that do not match their build stamps\n" OUTPUT_HELP
-    "\nExample: epctx merge --chain encoder_ctx.onnx decoder_ctx.onnx -o both.onnx\n",
-    run,
+    .name = "merge",
+    .group = CLI_CHANGE,
+    .operands = "MODEL...",
+    .least = 2,
+    .summary = "merge several models, side by side or connected",
+    .about =
+        "Combines the inputs, outputs, nodes and weights of all models, and copies\n"
+        "context binaries and data files to the folder of OUT. Names that clash get a\n"
+        "prefix (m2_ in the second model), except those by which an EP finds something in\n"
+        "a binary. Operator sets must have the same version unless a model does not use\n"
+        "them; the IR version is the newest. A binary must match the build stamp of its\n"
+        "model because the result has no stamp. --in-place replaces the first model.\n",
+    .more =
+        "Example: epctx merge --chain encoder_ctx.onnx decoder_ctx.onnx -o both.onnx\n",
+    .run = run,
 };

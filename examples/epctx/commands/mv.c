@@ -188,54 +188,45 @@ static int move(output *out, const char *from, const char *to, const char *const
     return output_done(out);
 }
 
-static int run(int argc, char **argv) {
-    const char **operands = (const char **)calloc((size_t)argc + 2, sizeof *operands);
+static int run(const cli_args *args) {
+    const char *const *operands = args->operands;
     const char **models = NULL;
     const epctx_profile *profile = NULL;
-    const char *ep = NULL;
+    const bool all = args->count == 2;
     size_t count = 0;
     output out;
-    int given = 0;
     int code = CLI_USAGE;
-    output_init(&out);
-    const cli_option options[] = {
-        {"--ep", &ep, NULL},        {"--dry-run", NULL, &out.dry_run},
-        {"-n", NULL, &out.dry_run}, {"--json", NULL, &out.json},
-        {NULL, NULL, NULL},
-    };
-    if (operands == NULL) return cli_fail_text("out of memory");
-    if ((given = cli_parse_some(&cli_mv, argc, argv, options, operands, 2, argc)) >= 0 &&
-        (ep == NULL || cli_profile(ep, &profile))) {
-        code = CLI_OK;
-        if (given == 2)
+    output_init(&out, args);
+    if (cli_profile(args->profile, &profile)) {
+        if (all) {
             code = find_models(&out, operands[0], &models, &count);
-        else {
-            models = operands + 2;
-            count = (size_t)given - 2;
-            code = check_others(&out, operands[0], operands[1], models, count, profile);
+        } else {
+            count = (size_t)args->count - 2;
+            code = check_others(&out, operands[0], operands[1], operands + 2, count, profile);
         }
         if (code == CLI_OK)
-            code = move(&out, operands[0], operands[1], models, count, given == 2, profile);
+            code = move(&out, operands[0], operands[1], all ? models : operands + 2, count, all,
+                        profile);
     }
     output_free(&out);
-    free(operands);
     return code;
 }
 
 const cli_command cli_mv = {
-    "mv",
-    "[--ep NAME] [--dry-run] [--json] BINARY NAME [MODEL...]",
-    "rename a context binary and update the models that name it",
-    "Renames a context binary, or moves it to another folder, and updates each\n"
-    "EPContext node that names it. Without MODEL, updates all models beside the\n"
-    "binary and skips .onnx files that are not models. Specify models in other\n"
-    "folders, also if a link beside the binary refers to them; then list all models\n"
-    "that use the binary: a model beside it that uses it and is not listed is an\n"
-    "error. Each model stays loadable throughout; after a crash, run the same command\n"
-    "again to complete it.\n\n"
-    "  --ep NAME            apply the rules of this EP; default: each node's source\n"
-    "  -n, --dry-run        print the plan and write nothing\n"
-    "  --json               print the report as one JSON object\n"
-    "\nExample: epctx mv model_npu.bin weights.bin\n",
-    run,
+    .name = "mv",
+    .group = CLI_CHANGE,
+    .operands = "BINARY NAME [MODEL...]",
+    .least = 2,
+    .summary = "rename a context binary and update the models that name it",
+    .about =
+        "Renames a context binary, or moves it to another folder, and updates each\n"
+        "EPContext node that names it. Without MODEL, updates all models beside the\n"
+        "binary and skips .onnx files that are not models. Specify models in other\n"
+        "folders, also if a link beside the binary refers to them; then list all models\n"
+        "that use the binary: a model beside it that uses it and is not listed is an\n"
+        "error. Each model stays loadable throughout; after a crash, run the same command\n"
+        "again to complete it.\n",
+    .more =
+        "Example: epctx mv model_npu.bin weights.bin\n",
+    .run = run,
 };

@@ -4,6 +4,7 @@
 #include "npu_dump.h"
 #include "core/tensors.h"
 #include "core/threads.h"
+#include "core/options.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -281,35 +282,25 @@ static int dump_model(const char *file, const char *source, uint64_t threads, ui
     return status == EPCTX_OK ? CLI_OK : cli_fail(&error);
 }
 
-static int run(int argc, char **argv) {
-    const char *threads = "1", *repeat = "3", *source = NULL, *file;
-    uint64_t thread_count, times;
-    bool json = false;
-    const cli_option options[] = {{"--threads", &threads, NULL},
-                                  {"--repeat", &repeat, NULL},
-                                  {"--source", &source, NULL},
-                                  {"--json", NULL, &json},
-                                  {NULL, NULL, NULL}};
-    if (!cli_parse(&cli_npu_dump, argc, argv, options, &file, 1)) return CLI_USAGE;
-    if (!cli_number("--threads", threads, 1, 64, &thread_count) ||
-        !cli_number("--repeat", repeat, 1, 10000000, &times))
-        return CLI_USAGE;
-    return dump_model(file, source, thread_count, times, json);
+static int run(const cli_args *args) {
+    return dump_model(args->operands[0], args->source, cli_number_or(args->threads, 1),
+                      cli_number_or(args->repeat, 3), args->json);
 }
 
 const cli_command cli_npu_dump = {
-    "npu-dump",
-    "[--threads N] [--repeat N] [--source MODEL] [--json] FILE",
-    "show what the reference NPU executes, and how long it takes",
-    "Runs a model of the reference NPU and prints its commands: time in microseconds,\n"
-    "products, bytes read and written, workspace, elements of the result, and the\n"
-    "ONNX node. For an ordinary model, which is compiled in memory, prints before\n"
-    "that the commands after each pass of the compiler: vN are values, cN constants,\n"
-    "and mN+M is a place in memory.\n\n"
-    "  --threads N      run on N threads (default 1, at most 64)\n"
-    "  --repeat N       run N times and print the shortest times (default 3)\n"
-    "  --source MODEL   read the weights of a weightless model from MODEL\n"
-    "  --json           print one JSON object\n"
-    "\nExample: epctx npu-dump model_ctx.onnx\n",
-    run,
+    .name = "npu-dump",
+    .group = CLI_COMPARE,
+    .operands = "FILE",
+    .least = 1,
+    .most = 1,
+    .summary = "show what the reference NPU executes, and how long it takes",
+    .about =
+        "Runs a model of the reference NPU and prints its commands: time in microseconds,\n"
+        "products, bytes read and written, workspace, elements of the result, and the\n"
+        "ONNX node. For an ordinary model, which is compiled in memory, prints before\n"
+        "that the commands after each pass of the compiler: vN are values, cN constants,\n"
+        "and mN+M is a place in memory.\n",
+    .more =
+        "Example: epctx npu-dump model_ctx.onnx\n",
+    .run = run,
 };

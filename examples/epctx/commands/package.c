@@ -11,6 +11,7 @@
 #define _XOPEN_SOURCE 700
 
 #include "delivery/delivery_internal.h"
+#include "core/options.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -704,9 +705,13 @@ static bool name_variant(package *p, const char *text, bool is_source) {
     return true;
 }
 
+/* As the table has them. */
+static const char *device_of(cli_choice word) {
+    static const char *const devices[] = {NULL, "cpu", "gpu", "npu"};
+    return devices[word];
+}
+
 static bool settings_good(package *p) {
-    static const char *const devices[] = {"cpu", "gpu", "npu", NULL};
-    size_t number;
     if (p->path == NULL) {
         cli_misuse("specify the output folder: -o DIR");
         return false;
@@ -715,7 +720,6 @@ static bool settings_good(package *p) {
         cli_misuse("-o -: a package cannot go to standard output: use -o DIR");
         return false;
     }
-    if (p->device != NULL && !cli_choose("--device", p->device, devices, &number)) return false;
     if (!is_folder_name(p->component) || strcmp(p->component, "shared_assets") == 0 ||
         strcmp(p->component, "manifest.json") == 0)
         return refuse_name("component", p->component);
@@ -807,36 +811,29 @@ static void close_package(package *p) {
     epctx_arena_free(&p->arena);
 }
 
-static int run(int argc, char **argv) {
+static int run(const cli_args *args) {
     static package p;
-    const char *files[MOST_VARIANTS - 1];
+    const epctx_profile *profile = NULL;
     int code = CLI_USAGE;
-    int count, i;
+    int i;
     bool good;
-    const cli_option options[] = {
-        {"-o", &p.path, NULL},
-        {"--output", &p.path, NULL},
-        {"--source", &p.source, NULL},
-        {"--component", &p.component, NULL},
-        {"--name", &p.name, NULL},
-        {"--version", &p.version, NULL},
-        {"--device", &p.device, NULL},
-        {"--ep", &p.ep, NULL},
-        {"--allow-stale", NULL, &p.allow_stale},
-        {"--dry-run", NULL, &p.dry_run},
-        {"-n", NULL, &p.dry_run},
-        {"--json", NULL, &p.json},
-        {NULL, NULL, NULL},
-    };
     memset(&p, 0, sizeof p);
-    p.component = "model";
+    p.path = args->output;
+    p.source = args->source;
+    p.component = args->component != NULL ? args->component : "model";
+    p.name = args->name;
+    p.version = args->version;
+    p.device = device_of(args->device);
+    p.ep = args->ep != NULL ? args->ep : args->profile;
+    p.allow_stale = args->allow_stale;
+    p.dry_run = args->dry_run;
+    p.json = args->json;
     epctx_arena_init(&p.arena, NULL);
     epctx_error_clear(&p.error);
-    count = cli_parse_some(&cli_package, argc, argv, options, files, 1, MOST_VARIANTS - 1);
-    good = count > 0 && settings_good(&p);
+    good = settings_good(&p) && cli_profile(args->profile, &profile);
     if (p.ep != NULL && cli_profile_of(p.ep) != NULL && cli_profile_of(p.ep)->sources[0] != NULL)
         p.ep = cli_profile_of(p.ep)->sources[0];
-    for (i = 0; i < count && good; i++) good = name_variant(&p, files[i], false);
+    for (i = 0; i < args->count && good; i++) good = name_variant(&p, args->operands[i], false);
     if (good && p.source != NULL) good = name_variant(&p, p.source, true);
     if (good) code = make_package(&p);
     close_package(&p);
@@ -844,29 +841,20 @@ static int run(int argc, char **argv) {
 }
 
 const cli_command cli_package = {
-    "package",
-    "-o DIR [--source MODEL] [--component NAME] [--name NAME]\n"
-    "             [--version V] [--device D] [--ep NAME] [--allow-stale]\n"
-    "             [--dry-run] [--json] [VARIANT=]FILE...",
-    "create a model package for ONNX Runtime",
-    "Copies EPContext models, each for one EP, and all files that they need to a\n"
-    "folder. From such a package, ONNX Runtime (1.29 and newer, OrtModelPackageApi)\n"
-    "selects the variant that fits the machine, by EP, device and compatibility\n"
-    "string; the first one wins a tie. Files that several variants need are stored\n"
-    "once, as shared assets. Models are not changed. Fails if a binary or the source\n"
-    "does not match the build stamp of a model, or if inputs and outputs differ.\n\n"
-    "  -o, --output DIR     the folder; must be empty or not exist\n"
-    "  --source MODEL       the source model, as variant 'cpu' for\n"
-    "                       CPUExecutionProvider\n"
-    "  --component NAME     name of the component; default: model\n"
-    "  --name NAME, --version V\n"
-    "                       name and version of the package, for information only\n"
-    "  --device D           select EPContext models only on this device: cpu, gpu or\n"
-    "                       npu\n"
-    "  --ep NAME            the EP's name in ORT; default: from the nodes' source\n"
-    "  --allow-stale        accept binaries and a source that do not match the stamps\n"
-    "  -n, --dry-run        print what would be written\n"
-    "  --json               print the report as one JSON object\n"
-    "\nExample: epctx package --source model.onnx -o package model_ctx.onnx\n",
-    run,
+    .name = "package",
+    .group = CLI_MAKE,
+    .operands = "[NAME=]FILE...",
+    .least = 1,
+    .most = MOST_VARIANTS - 1,
+    .summary = "create a model package for ONNX Runtime",
+    .about =
+        "Copies EPContext models, each for one EP, and all files that they need to a\n"
+        "folder. From such a package, ONNX Runtime (1.29 and newer, OrtModelPackageApi)\n"
+        "selects the variant that fits the machine, by EP, device and compatibility\n"
+        "string; the first one wins a tie. Files that several variants need are stored\n"
+        "once, as shared assets. Models are not changed. Fails if a binary or the source\n"
+        "does not match the build stamp of a model, or if inputs and outputs differ.\n",
+    .more =
+        "Example: epctx package --source model.onnx -o package model_ctx.onnx\n",
+    .run = run,
 };

@@ -53,41 +53,33 @@ static int prefix(prefix_work *work) {
     return code;
 }
 
-static int run(int argc, char **argv) {
-    const char *operands[2] = {NULL, NULL};
-    const char *profile = NULL;
+static int run(const cli_args *args) {
     prefix_work work;
     int code = CLI_USAGE;
     memset(&work, 0, sizeof work);
-    output_init(&work.out);
-    const cli_option options[] = {OUTPUT_OPTIONS(work.out),
-                                  {"--all-nodes", NULL, &work.opts.all_nodes},
-                                  {"--one-graph", NULL, &work.opts.one_graph},
-                                  {"--ep", &profile, NULL},
-                                  {NULL, NULL, NULL}};
-    if (cli_parse(&cli_prefix, argc, argv, options, operands, 2) &&
-        output_check(&work.out, operands[0]) &&
-        (profile == NULL || cli_profile(profile, &work.opts.profile))) {
-        work.file = operands[0];
-        work.prefix = operands[1];
+    work.file = args->operands[0];
+    work.prefix = args->operands[1];
+    work.opts.all_nodes = args->all_nodes;
+    work.opts.one_graph = args->one_graph;
+    if (output_begin(&work.out, args, work.file) && cli_profile(args->profile, &work.opts.profile))
         code = prefix(&work);
-    }
     output_free(&work.out);
     return code;
 }
 
 const cli_command cli_prefix = {
-    "prefix",
-    "[--all-nodes] [--one-graph] [--ep NAME]" OUTPUT_USAGE "MODEL PREFIX",
-    "add a prefix to the names of EPContext nodes",
-    "Prevents name clashes between models that will be merged. Some EPs find a node's\n"
-    "graph in the binary by the node's name: such a node cannot be renamed unless the\n"
-    "binary contains only its graph. partition_name does not change because such EPs\n"
-    "use it as a key, too.\n\n"
-    "  --all-nodes          rename all nodes, not only EPContext nodes\n"
-    "  --one-graph          assume that each binary contains the graph of one node\n"
-    "                       only, so that its node can be renamed\n"
-    "  --ep NAME            the EP that loads the model; default: each node's source\n" OUTPUT_HELP
-    "\nExample: epctx prefix model_ctx.onnx left_ -o left_ctx.onnx\n",
-    run,
+    .name = "prefix",
+    .group = CLI_CHANGE,
+    .operands = "MODEL PREFIX",
+    .least = 2,
+    .most = 2,
+    .summary = "add a prefix to the names of EPContext nodes",
+    .about =
+        "Prevents name clashes between models that will be merged. Some EPs find a node's\n"
+        "graph in the binary by the node's name: such a node cannot be renamed unless the\n"
+        "binary contains only its graph. partition_name does not change because such EPs\n"
+        "use it as a key, too.\n",
+    .more =
+        "Example: epctx prefix model_ctx.onnx left_ -o left_ctx.onnx\n",
+    .run = run,
 };

@@ -1,5 +1,5 @@
 /* epctx profiles: what epctx knows about EPs, QNN's error numbers and Qualcomm's chips. */
-#include "core/cli.h"
+#include "core/options.h"
 #include "core/vendors.h"
 
 #include <string.h>
@@ -145,33 +145,29 @@ static int list_chips(bool json) {
     return CLI_OK;
 }
 
-static int run(int argc, char **argv) {
-    const char *name = NULL;
-    bool json = false, errors = false, chips = false;
-    const cli_option options[] = {{"--json", NULL, &json},
-                                  {"--errors", NULL, &errors},
-                                  {"--chips", NULL, &chips},
-                                  {NULL, NULL, NULL}};
-    if (cli_parse_some(&cli_profiles, argc, argv, options, &name, 0, 1) < 0) return CLI_USAGE;
-    if (errors + chips + (name != NULL) > 1) {
+static int run(const cli_args *args) {
+    const char *name = args->operands[0];
+    if (args->errors + args->chips + (args->count > 0) > 1) {
         cli_fail_text("--errors, --chips and NAME exclude each other");
         return CLI_USAGE;
     }
-    return errors ? list_errors(json) : chips ? list_chips(json) : list_profiles(name, json);
+    return args->errors  ? list_errors(args->json)
+           : args->chips ? list_chips(args->json)
+                         : list_profiles(args->count > 0 ? name : NULL, args->json);
 }
 
 const cli_command cli_profiles = {
-    "profiles",
-    "[--errors | --chips | NAME] [--json]",
-    "list what is known about EPs, their errors and chips",
-    "Prints for each EP, or the one of profile NAME, how nodes name it, how its\n"
-    "library is called and registered, where it is to be had, what it needs, and\n"
-    "whether it compiles without the device; also EPs of ONNX Runtime that have no\n"
-    "EPContext, such as DML, and what helps there.\n\n"
-    "  --errors   QNN's error numbers, what they mean and what helps; 'epctx explain'\n"
-    "             takes one of them, too\n"
-    "  --chips    Qualcomm's chips: soc_model, architecture of the HTP, VTCM\n"
-    "  --json     print one JSON object\n\n"
-    "Example: epctx profiles openvino\n",
-    run,
+    .name = "profiles",
+    .group = CLI_LOOK,
+    .operands = "[NAME]",
+    .most = 1,
+    .summary = "list what is known about EPs, their errors and chips",
+    .about =
+        "Prints for each EP, or the one of profile NAME, how nodes name it, how its\n"
+        "library is called and registered, where it is to be had, what it needs, and\n"
+        "whether it compiles without the device; also EPs of ONNX Runtime that have no\n"
+        "EPContext, such as DML, and what helps there.\n",
+    .more =
+        "Example: epctx profiles openvino\n",
+    .run = run,
 };

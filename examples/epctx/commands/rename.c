@@ -75,7 +75,7 @@ static int list_values(rename_work *work) {
     return CLI_FAILED;
 }
 
-static int rename_values(rename_work *work, const char **names, size_t count) {
+static int rename_values(rename_work *work, const char *const *names, size_t count) {
     epctx_view main_graph = epctx_model_graph(&work->model).view;
     epctx_str *from = (epctx_str *)epctx_arena_array(&work->arena, count, sizeof *from);
     epctx_str *to = (epctx_str *)epctx_arena_array(&work->arena, count, sizeof *to);
@@ -126,7 +126,7 @@ static int rename_node(rename_work *work, const char *from, const char *to) {
     return CLI_OK;
 }
 
-static int rename_all(rename_work *work, const char **names, size_t count) {
+static int rename_all(rename_work *work, const char *const *names, size_t count) {
     int code = CLI_OK;
     size_t i;
     if (output_open(&work->out, &work->model, work->file, &work->error) != EPCTX_OK)
@@ -139,51 +139,41 @@ static int rename_all(rename_work *work, const char **names, size_t count) {
     return code;
 }
 
-static int run(int argc, char **argv) {
-    const char **operands = (const char **)calloc((size_t)argc + 1, sizeof *operands);
-    const char *profile = NULL;
+static int run(const cli_args *args) {
+    const char *const *names = args->operands + 1;
     rename_work work;
-    int count = 0, code = CLI_USAGE;
+    int code = CLI_USAGE;
     memset(&work, 0, sizeof work);
-    output_init(&work.out);
     epctx_arena_init(&work.arena, NULL);
-    const cli_option options[] = {OUTPUT_OPTIONS(work.out),
-                                  {"--nodes", NULL, &work.nodes},
-                                  {"--one-graph", NULL, &work.opts.one_graph},
-                                  {"--any-io", NULL, &work.opts.any_io},
-                                  {"--ep", &profile, NULL},
-                                  {NULL, NULL, NULL}};
-    if (operands == NULL) {
-        code = cli_fail_text("out of memory");
-    } else if ((count = cli_parse_some(&cli_rename, argc, argv, options, operands, 3, argc)) >= 0 &&
-               output_check(&work.out, operands[0]) &&
-               (profile == NULL || cli_profile(profile, &work.opts.profile))) {
-        work.file = operands[0];
-        if (count % 2 == 0)
-            cli_misuse("missing new name for '%s'", operands[count - 1]);
+    work.file = args->operands[0];
+    work.nodes = args->nodes;
+    work.opts.one_graph = args->one_graph;
+    work.opts.any_io = args->any_io;
+    if (output_begin(&work.out, args, work.file) &&
+        cli_profile(args->profile, &work.opts.profile)) {
+        if (args->count % 2 == 0)
+            cli_misuse("missing new name for '%s'", args->operands[args->count - 1]);
         else
-            code = rename_all(&work, operands + 1, (size_t)(count - 1) / 2);
+            code = rename_all(&work, names, (size_t)(args->count - 1) / 2);
     }
     epctx_arena_free(&work.arena);
     output_free(&work.out);
-    free(operands);
     return code;
 }
 
 const cli_command cli_rename = {
-    "rename",
-    "[--any-io] [--ep NAME] [--nodes [--one-graph]]" OUTPUT_USAGE "MODEL OLD NEW...",
-    "rename values or nodes",
-    "Renames values of the main graph wherever they are used: in nodes, inputs,\n"
-    "outputs, initializers, value_info, quantization annotations, training info, and\n"
-    "subgraphs. A new name must not be in use, but two values may swap names. Some\n"
-    "EPs find the inputs and outputs of an EPContext node in the binary by name:\n"
-    "these values cannot be renamed.\n\n"
-    "  --nodes              rename nodes instead of values\n"
-    "  --one-graph          with --nodes: see `epctx help prefix`\n"
-    "  --any-io             allow renaming the inputs and outputs of all EPContext\n"
-    "                       nodes\n"
-    "  --ep NAME            the EP that loads the model; default: each node's source\n" OUTPUT_HELP
-    "\nExample: epctx rename model.onnx input_1 image -o renamed.onnx\n",
-    run,
+    .name = "rename",
+    .group = CLI_CHANGE,
+    .operands = "MODEL OLD NEW...",
+    .least = 3,
+    .summary = "rename values or nodes",
+    .about =
+        "Renames values of the main graph wherever they are used: in nodes, inputs,\n"
+        "outputs, initializers, value_info, quantization annotations, training info, and\n"
+        "subgraphs. A new name must not be in use, but two values may swap names. Some\n"
+        "EPs find the inputs and outputs of an EPContext node in the binary by name:\n"
+        "these values cannot be renamed.\n",
+    .more =
+        "Example: epctx rename model.onnx input_1 image -o renamed.onnx\n",
+    .run = run,
 };

@@ -36,11 +36,9 @@ static void tell(void *user, const epctx_repair_note *note) {
                   note->text, nameless ? "; --ep NAME sets it" : "");
 }
 
-static bool read_rules(repair_list *list, const char *text) {
-    const char *rest = text;
+static bool read_list(repair_list *list, const char *rest) {
     epctx_str part;
-    list->opts.rules = list->rules;
-    while (text != NULL && next_part(&rest, &list->out->arena, &part)) {
+    while (next_part(&rest, &list->out->arena, &part)) {
         int rule = rule_find(part);
         if (rule == RULE_COUNT || list->opts.rule_count == EPCTX_RULE_COUNT) {
             rule_unknown("--rules", part);
@@ -54,6 +52,14 @@ static bool read_rules(repair_list *list, const char *text) {
         }
         list->rules[list->opts.rule_count++] = (epctx_rule)rule;
     }
+    return true;
+}
+
+static bool read_rules(repair_list *list, const cli_list *given) {
+    size_t i;
+    list->opts.rules = list->rules;
+    for (i = 0; i < given->count; i++)
+        if (!read_list(list, given->items[i])) return false;
     return true;
 }
 
@@ -137,42 +143,32 @@ static int repair(repair_list *list, const char *file, const char *source_file) 
     return code;
 }
 
-static int run(int argc, char **argv) {
-    const char *file = NULL;
-    const char *rules = NULL;
-    const char *source = NULL;
-    const char *ep = NULL;
+static int run(const cli_args *args) {
     repair_list list;
     output out;
     int code = CLI_USAGE;
     memset(&list, 0, sizeof list);
-    output_init(&out);
     list.out = &out;
-    const cli_option options[] = {
-        OUTPUT_OPTIONS(out), {"--rules", &rules, NULL}, {"--source", &source, NULL},
-        {"--ep", &ep, NULL}, {NULL, NULL, NULL},
-    };
-    if (cli_parse(&cli_repair, argc, argv, options, &file, 1) && output_check(&out, file) &&
-        read_rules(&list, rules) && (ep == NULL || cli_profile(ep, &list.opts.check.profile)))
-        code = repair(&list, file, source);
+    if (output_begin(&out, args, args->operands[0]) && read_rules(&list, &args->rules) &&
+        cli_profile(args->profile, &list.opts.check.profile))
+        code = repair(&list, args->operands[0], args->source);
     output_free(&out);
     return code;
 }
 
 const cli_command cli_repair = {
-    "repair",
-    "[--rules LIST] [--source MODEL] [--ep NAME]" OUTPUT_USAGE "FILE",
-    "fix what lint finds",
-    "Fixes findings that have exactly one right fix, with data from the model, from\n"
-    "the files beside it, or from the source model; moves contexts to files where an\n"
-    "EP needs that (E014, E015, E033). Prints what was fixed, what remains, and why.\n"
-    "The exit code is 3 if the model was written but findings remain.\n\n"
-    "  --rules LIST         fix only these, by id or name: E003,compatibility-stale;\n"
-    "                       hints are fixed only if listed\n"
-    "  --source MODEL       the model before compilation, to restore lost types and\n"
-    "                       weights\n"
-    "  --ep NAME            apply the rules of this EP, and store it as the source of\n"
-    "                       nodes that have none\n" OUTPUT_HELP
-    "\nExample: epctx repair model_ctx.onnx --in-place\n",
-    run,
+    .name = "repair",
+    .group = CLI_CHANGE,
+    .operands = "FILE",
+    .least = 1,
+    .most = 1,
+    .summary = "fix what lint finds",
+    .about =
+        "Fixes findings that have exactly one right fix, with data from the model, from\n"
+        "the files beside it, or from the source model; moves contexts to files where an\n"
+        "EP needs that (E014, E015, E033). Prints what was fixed, what remains, and why.\n"
+        "The exit code is 3 if the model was written but findings remain.\n",
+    .more =
+        "Example: epctx repair model_ctx.onnx --in-place\n",
+    .run = run,
 };

@@ -197,28 +197,26 @@ static int run_in(anyep_job *job, const char *file, const settings *set) {
     return code;
 }
 
-static int run_ort(anyep_settings *any, const char *file, const settings *set, const char *threads,
-                   const char *most) {
+static int run_ort(anyep_settings *any, const char *file, const settings *set) {
     enum { LIMIT = 600 };
     char folder[EPCTX_PATH_MAX];
     epctx_arena arena;
     anyep_job job;
-    uint64_t thread_count = 0;
+    const cli_number threads = any->args->threads;
     int code = CLI_USAGE;
     memset(&job, 0, sizeof job);
     epctx_arena_init(&arena, NULL);
-    if (most != NULL) {
+    if (any->args->max_work.given) {
         cli_misuse("--max-work is for the reference NPU: omit it beside --ort");
     } else if (anyep_read(any, &arena, false, LIMIT) &&
                (set->source == NULL ||
-                anyep_add(any, &any->session, "ep.context_source_model_path", set->source)) &&
-               (threads == NULL || cli_number("--threads", threads, 1, 64, &thread_count))) {
+                anyep_add(any, &any->session, "ep.context_source_model_path", set->source))) {
         job.set = any;
         job.work = ANYEP_RUN;
         job.model = file;
         job.folder = folder;
         job.optimization = -1;
-        job.threads = threads != NULL ? (int)thread_count : -1;
+        job.threads = threads.given ? (int)threads.value : -1;
         job.input_folder = set->input_folder;
         job.seed = set->seed;
         job.repeat = set->repeat;
@@ -232,98 +230,60 @@ static int run_ort(anyep_settings *any, const char *file, const settings *set, c
     return code;
 }
 
-static int run(int argc, char **argv) {
-    settings set;
-    anyep_settings any;
-    bool dims = false;
-    const char *dim_list = NULL;
-    const char *seed = NULL;
-    const char *repeat = "1";
-    const char *most = NULL;
-    const char *threads = NULL;
-    uint64_t thread_count;
+static int run_npu(const cli_args *args, const settings *set) {
     epctx_npu_run_opts run_opts;
     epctx_npu_opts npu_opts;
-    const char *file;
-    memset(&set, 0, sizeof set);
     memset(&npu_opts, 0, sizeof npu_opts);
-    memset(&any, 0, sizeof any);
-    any.dim_list = &dim_list;
-    {
-        const cli_option options[] = {{"--seed", &seed, NULL},
-                                      {"--repeat", &repeat, NULL},
-                                      {"--input-dir", &set.input_folder, NULL},
-                                      {"--dump", &set.dump_folder, NULL},
-                                      {"--output-dir", &set.output_folder, NULL},
-                                      {"--source", &set.source, NULL},
-                                      {"--max-work", &most, NULL},
-                                      {"--threads", &threads, NULL},
-                                      {"--json", NULL, &set.json},
-                                      {"--dim", &dim_list, &dims},
-                                      {"-v", NULL, &any.verbose},
-                                      ANYEP_OPTIONS(any),
-                                      {NULL, NULL, NULL}};
-        if (!cli_parse(&cli_run, argc, argv, options, &file, 1)) return CLI_USAGE;
-    }
-    if (seed != NULL && set.input_folder != NULL) {
-        cli_misuse("--seed and --input-dir cannot be combined");
-        return CLI_USAGE;
-    }
-    if (!cli_number("--seed", seed != NULL ? seed : "1", 0, UINT64_MAX, &set.seed) ||
-        !cli_number("--repeat", repeat, 1, 10000000, &set.repeat))
-        return CLI_USAGE;
-    if (anyep_asked(&any)) return run_ort(&any, file, &set, threads, most);
-    if (dims || any.verbose) {
+    if (args->dim.count > 0 || args->verbose) {
         cli_misuse("--dim and -v need --ort (epctx compile --dim for the reference NPU)");
         return CLI_USAGE;
     }
-    if (!cli_number("--threads", threads != NULL ? threads : "1", 1, 64, &thread_count) ||
-        !cli_number("--max-work", most != NULL ? most : "0", 0, UINT64_MAX, &npu_opts.max_work))
-        return CLI_USAGE;
-    run_opts = threads_opts((uint32_t)thread_count);
+    run_opts = threads_opts((uint32_t)cli_number_or(args->threads, 1));
     npu_opts.run = &run_opts;
+    npu_opts.max_work = args->max_work.value;
     cli_npu_opts(&npu_opts);
-    return run_model(file, &set);
+    return run_model(args->operands[0], set);
+}
+
+static int run(const cli_args *args) {
+    settings set;
+    anyep_settings any;
+    memset(&set, 0, sizeof set);
+    anyep_take(&any, args);
+    set.seed = cli_number_or(args->seed, 1);
+    set.repeat = cli_number_or(args->repeat, 1);
+    set.input_folder = args->input_dir;
+    set.dump_folder = args->dump;
+    set.output_folder = args->output_dir;
+    set.source = args->source;
+    set.json = args->json;
+    if (args->seed.given && set.input_folder != NULL) {
+        cli_misuse("--seed and --input-dir cannot be combined");
+        return CLI_USAGE;
+    }
+    return anyep_asked(&any) ? run_ort(&any, args->operands[0], &set) : run_npu(args, &set);
 }
 
 const cli_command cli_run = {
-    "run",
-    "[--seed N | --input-dir DIR] [--dump DIR] [--output-dir DIR]\n"
-    "             [--repeat N] [--source MODEL] [--max-work N] [--threads N]\n"
-    "             [--json] FILE\n"
-    "       epctx run " ANYEP_USAGE "\n"
-    "             [--dim NAME=N,...] [-v] [options as above] FILE",
-    "run a model on the reference NPU, or through ONNX Runtime",
-    "Loads an EPContext model of the reference NPU and runs it; compiles an ordinary\n"
-    "model in memory first. The NPU must support every node: no other EP is\n"
-    "available.\n\n"
-    "  --seed N          seed of the random inputs (default 1): floats in [-1, 1),\n"
-    "                    8-bit integers of the whole range, other integers from 0 to\n"
-    "                    9, booleans 0 or 1\n"
-    "  --input-dir DIR   read the inputs from DIR/input_<i>.bin: raw little-endian\n"
-    "                    elements in row-major order\n"
-    "  --dump DIR        write the inputs, the outputs and io.txt with the lines\n"
-    "                    'input <i> <ONNX element type> <d0,d1,... or -> <name>' and\n"
-    "                    'output ...'\n"
-    "  --output-dir DIR  the same without the inputs\n"
-    "  --source MODEL    read the weights of a weightless model from MODEL\n"
-    "                    (ep.context_source_model_path); the default is the model\n"
-    "                    that FILE names, beside it; an error for other models\n"
-    "  --repeat N        run N times and print the median time\n"
-    "  --max-work N      reject graphs that need more than N operations (multiply-\n"
-    "                    adds and bytes moved); 0, the default, means no limit\n"
-    "  --threads N       run on N threads (default 1, at most 64); the results are\n"
-    "                    the same\n"
-    "  --json            print one JSON object; numbers that JSON cannot express are\n"
-    "                    strings\n\n"
-    "'open-to-first-output' is the time from opening the file to the end of the first\n"
-    "run, without creating or reading the inputs.\n\n"
-    "With --ort or --ep, ONNX Runtime runs the model instead, in a process of its\n"
-    "own; without --ep on its CPU EP alone. The inputs are the same.\n\n" ANYEP_HELP
-    "  --timeout S          end the EP's process after S seconds (default 600)\n"
-    "  --dim NAME=N,...     set free dimensions (or INPUT[AXIS]=N); others are 1\n"
-    "  -v                   print what ONNX Runtime and the EP print\n\n"
-    "Example: epctx run model_ctx.onnx --seed 1 --dump outputs\n"
-    "Example: epctx run --ort libonnxruntime.so.1 --ep libacme_ep.so model_ctx.onnx\n",
-    run,
+    .name = "run",
+    .group = CLI_COMPARE,
+    .operands = "FILE",
+    .least = 1,
+    .most = 1,
+    .summary = "run a model on the reference NPU, or through ONNX Runtime",
+    .about =
+        "Loads an EPContext model of the reference NPU and runs it; compiles an ordinary\n"
+        "model in memory first. The NPU must support every node: no other EP is\n"
+        "available.\n"
+        "\n"
+        "'open-to-first-output' is the time from opening the file to the end of the first\n"
+        "run, without creating or reading the inputs.\n"
+        "\n"
+        "With --ort or --ep, ONNX Runtime runs the model instead, in a process of its\n"
+        "own; without --ep on its CPU EP alone. The inputs are the same.\n"
+        "\n"
+        "\n"
+        "Example: epctx run model_ctx.onnx --seed 1 --dump outputs\n"
+        "Example: epctx run --ort libonnxruntime.so.1 --ep libacme_ep.so model_ctx.onnx\n",
+    .run = run,
 };

@@ -3,7 +3,7 @@
 #define _POSIX_C_SOURCE   200809L
 #define _FILE_OFFSET_BITS 64
 
-#include "core/cli.h"
+#include "core/options.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -250,11 +250,8 @@ static int scan_file(const char *file, bool json) {
     return code;
 }
 
-static int run(int argc, char **argv) {
-    bool json = false;
-    const char *file = NULL;
-    const cli_option options[] = {{"--json", NULL, &json}, {NULL, NULL, NULL}};
-    if (!cli_parse_dash(&cli_scan, argc, argv, options, &file, 1)) return CLI_USAGE;
+static int run(const cli_args *args) {
+    const char *file = args->operands[0];
     if (strcmp(file, "-") == 0) {
         epctx_scan scan;
         pb_istream_t stream;
@@ -262,20 +259,24 @@ static int run(int argc, char **argv) {
         stream.callback = read_input;
         stream.bytes_left = SIZE_MAX;
         epctx_scan_begin_stream(&scan, &stream);
-        return print_events(&scan, NULL, file, json);
+        return print_events(&scan, NULL, file, args->json);
     }
-    return scan_file(file, json);
+    return scan_file(file, args->json);
 }
 
 const cli_command cli_scan = {
-    "scan",
-    "[--json] FILE",
-    "list EPContext nodes and data files in constant memory",
-    "Reads the model once and keeps only some kilobytes in memory, whatever the size\n"
-    "of the model. Skips payloads and prints their offset and length. Also lists\n"
-    "tensors with external data. FILE '-' is standard input.\n\n"
-    "  --json   print one JSON object; \"metadata\" and \"external\" are null for\n"
-    "           standard input\n"
-    "\nExample: epctx scan model_ctx.onnx\n",
-    run,
+    .name = "scan",
+    .group = CLI_LOOK,
+    .operands = "FILE",
+    .least = 1,
+    .most = 1,
+    .dash = true,
+    .summary = "list EPContext nodes and data files in constant memory",
+    .about =
+        "Reads the model once and keeps only some kilobytes in memory, whatever the size\n"
+        "of the model. Skips payloads and prints their offset and length. Also lists\n"
+        "tensors with external data. FILE '-' is standard input.\n",
+    .more =
+        "Example: epctx scan model_ctx.onnx\n",
+    .run = run,
 };

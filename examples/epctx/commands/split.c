@@ -39,25 +39,16 @@ static int split(output *out, const char *file, epctx_split_opts *opts) {
     return code;
 }
 
-static int run(int argc, char **argv) {
-    const char *file = NULL;
-    const char *inputs = NULL;
-    const char *outputs = NULL;
+static int run(const cli_args *args) {
+    const char *file = args->operands[0];
     epctx_split_opts opts;
     output out;
     int code = CLI_USAGE;
     memset(&opts, 0, sizeof opts);
-    output_init(&out);
-    const cli_option options[] = {
-        OUTPUT_OPTIONS(out),
-        {"--inputs", &inputs, NULL},
-        {"--outputs", &outputs, NULL},
-        {NULL, NULL, NULL},
-    };
-    if (cli_parse(&cli_split, argc, argv, options, &file, 1) && output_check(&out, file) &&
-        plain_values("--inputs", inputs, &out.arena, &opts.inputs, &opts.input_count) &&
-        plain_values("--outputs", outputs, &out.arena, &opts.outputs, &opts.output_count)) {
-        if (inputs == NULL && outputs == NULL)
+    if (output_begin(&out, args, file) &&
+        plain_values("--inputs", args->inputs, &out.arena, &opts.inputs, &opts.input_count) &&
+        plain_values("--outputs", args->outputs, &out.arena, &opts.outputs, &opts.output_count)) {
+        if (args->inputs == NULL && args->outputs == NULL)
             cli_misuse("specify --inputs, --outputs or both");
         else
             code = split(&out, file, &opts);
@@ -67,15 +58,16 @@ static int run(int argc, char **argv) {
 }
 
 const cli_command cli_split = {
-    "split",
-    "[--inputs LIST] [--outputs LIST]" OUTPUT_USAGE "FILE",
-    "extract a part of a model",
-    "Extracts everything between the inputs and the outputs as a model, with the\n"
-    "weights, functions and files that it needs.\n\n"
-    "  --inputs LIST        values that become inputs, separated by commas; if the\n"
-    "                       model lacks the type, NAME:TYPE[DIMS], for example\n"
-    "                       x:float32[1,3,?]; default: the inputs of FILE\n"
-    "  --outputs LIST       values that become outputs; default: the outputs of FILE\n" OUTPUT_HELP
-    "\nExample: epctx split --outputs features model.onnx -o front.onnx\n",
-    run,
+    .name = "split",
+    .group = CLI_CHANGE,
+    .operands = "FILE",
+    .least = 1,
+    .most = 1,
+    .summary = "extract a part of a model",
+    .about =
+        "Extracts everything between the inputs and the outputs as a model, with the\n"
+        "weights, functions and files that it needs.\n",
+    .more =
+        "Example: epctx split --outputs features model.onnx -o front.onnx\n",
+    .run = run,
 };

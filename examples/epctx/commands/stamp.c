@@ -4,8 +4,8 @@
 #include <string.h>
 
 typedef struct stamp_work {
-    const char *file, *ep, *source, *options, *graphs;
-    uint64_t count; /* of graphs */
+    const char *file, *ep, *source, *options;
+    cli_number graphs;
     output out;
     epctx_model model, from;
     epctx_error error;
@@ -51,7 +51,7 @@ static epctx_status keep_lines(stamp_work *work, epctx_str key, epctx_str before
         if (status == EPCTX_OK) status = epctx_buffer_append(&text, "\n", 1);
     }
     if (status == EPCTX_OK) status = epctx_buffer_append(&text, after.data, after.size);
-    for (rest = before; status == EPCTX_OK && work->graphs == NULL && rest.size > 0;) {
+    for (rest = before; status == EPCTX_OK && !work->graphs.given && rest.size > 0;) {
         const epctx_str line = epctx_str_cut(&rest, '\n');
         epctx_str now = after;
         while (epctx_str_starts(line, "binary ") && !same && now.size > 0)
@@ -75,7 +75,7 @@ static epctx_status stamp_all(stamp_work *work, char eps[EPS_MOST][256], size_t 
     memset(&opts, 0, sizeof opts);
     opts.source = work->source != NULL ? &work->from : NULL;
     opts.options = work->options;
-    opts.graphs = work->count;
+    opts.graphs = work->graphs.value;
     for (i = 0; i < count && status == EPCTX_OK; i++) {
         char key[sizeof EPCTX_BUILD_PREFIX + 256];
         output_item what;
@@ -111,18 +111,17 @@ static int stamp(stamp_work *work) {
     return code;
 }
 
-static int run(int argc, char **argv) {
+static int run(const cli_args *args) {
+    const epctx_profile *profile = NULL;
     stamp_work work;
     int code = CLI_USAGE;
     memset(&work, 0, sizeof work);
-    output_init(&work.out);
-    const cli_option options[] = {
-        OUTPUT_OPTIONS(work.out),         {"--ep", &work.ep, NULL},
-        {"--source", &work.source, NULL}, {"--options", &work.options, NULL},
-        {"--graphs", &work.graphs, NULL}, {NULL, NULL, NULL}};
-    if (cli_parse(&cli_stamp, argc, argv, options, &work.file, 1) &&
-        output_check(&work.out, work.file) &&
-        (work.graphs == NULL || cli_number("--graphs", work.graphs, 1, UINT32_MAX, &work.count))) {
+    work.file = args->operands[0];
+    work.ep = args->ep != NULL ? args->ep : args->profile;
+    work.source = args->source;
+    work.options = args->options;
+    work.graphs = args->graphs;
+    if (output_begin(&work.out, args, work.file) && cli_profile(args->profile, &profile)) {
         if (work.source != NULL && cli_open(&work.from, work.source, &work.error) != EPCTX_OK) {
             code = cli_fail(&work.error);
         } else {
@@ -135,20 +134,19 @@ static int run(int argc, char **argv) {
 }
 
 const cli_command cli_stamp = {
-    "stamp",
-    "[--source MODEL] [--ep NAME] [--graphs N] [--options TEXT]" OUTPUT_USAGE "MODEL",
-    "note what a model of any EP was compiled from",
-    "Adds the build stamp that 'epctx compile' writes to a model that ONNX Runtime or\n"
-    "a vendor's tool compiled: size and hash of the source, of its data files and of\n"
-    "the context binary. Afterwards 'epctx check --fresh' tells whether source or\n"
-    "binary changed, and lint and the commands that move a binary notice a wrong one.\n"
-    "Of a stamp that is there already, source and options stay unless they are given.\n\n"
-    "  --source MODEL       the model that was compiled; without it, and without an\n"
-    "                       older stamp, only the binary can be compared\n"
-    "  --ep NAME            only the nodes of this EP, by its name or its profile's\n"
-    "  --graphs N           how many graphs the binary has, those of other models\n"
-    "                       included; without it the number is not noted\n"
-    "  --options TEXT       what the compiler was asked for; its hash is stored\n" OUTPUT_HELP
-    "\nExample: epctx stamp model_ctx.onnx --source model.onnx --in-place\n",
-    run,
+    .name = "stamp",
+    .group = CLI_CHANGE,
+    .operands = "FILE",
+    .least = 1,
+    .most = 1,
+    .summary = "note what a model of any EP was compiled from",
+    .about =
+        "Adds the build stamp that 'epctx compile' writes to a model that ONNX Runtime or\n"
+        "a vendor's tool compiled: size and hash of the source, of its data files and of\n"
+        "the context binary. Afterwards 'epctx check --fresh' tells whether source or\n"
+        "binary changed, and lint and the commands that move a binary notice a wrong one.\n"
+        "Of a stamp that is there already, source and options stay unless they are given.\n",
+    .more =
+        "Example: epctx stamp model_ctx.onnx --source model.onnx --in-place\n",
+    .run = run,
 };

@@ -87,18 +87,20 @@ static bool unset(target_work *work, const char *text) {
     return status == EPCTX_OK || cli_fail(&work->error) == CLI_OK;
 }
 
-static int run(int argc, char **argv) {
-    return target_run(&cli_unset, argc, argv, unset);
+static int run(const cli_args *args) {
+    return target_run(args, unset);
 }
 
 const cli_command cli_unset = {
-    "unset",
-    "[--node NODE | --all]" OUTPUT_USAGE "MODEL WHAT...",
-    "remove attributes, metadata, opset imports and other fields",
-    "Removes only the given fields. WHAT is ATTRIBUTE, metadata:KEY, opset:DOMAIN,\n"
-    "model:FIELD or graph:FIELD, as in `epctx set`.\n\n"
-    "  --node NODE          the node; the default is the only EPContext node\n"
-    "  --all                all EPContext nodes\n" OUTPUT_HELP
-    "\nExample: epctx unset model_ctx.onnx metadata:author --in-place\n",
-    run,
+    .name = "unset",
+    .group = CLI_CHANGE,
+    .operands = "MODEL WHAT...",
+    .least = 2,
+    .summary = "remove attributes, metadata, opset imports and other fields",
+    .about =
+        "Removes only the given fields. WHAT is ATTRIBUTE, metadata:KEY, opset:DOMAIN,\n"
+        "model:FIELD or graph:FIELD, as in `epctx set`.\n",
+    .more =
+        "Example: epctx unset model_ctx.onnx metadata:author --in-place\n",
+    .run = run,
 };

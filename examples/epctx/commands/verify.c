@@ -427,44 +427,29 @@ static int verify(work *w) {
     return code;
 }
 
-static int run(int argc, char **argv) {
+static int run(const cli_args *args) {
     static work w;
     settings *set = &w.set;
-    const char *seed = NULL, *rtol = NULL, *atol = NULL, *cosine = NULL, *dim_list = NULL,
-               *threads = NULL;
-    bool dims = false;
     int code = CLI_USAGE;
     memset(&w, 0, sizeof w);
-    cli_own_codes(CODE_FAILED);
-    set->any.dim_list = &dim_list;
-    {
-        const cli_option options[] = {{"--seed", &seed, NULL},
-                                      {"--input-dir", &set->input_folder, NULL},
-                                      {"--context", &set->context, NULL},
-                                      {"--source", &set->source, NULL},
-                                      {"--embed", NULL, &set->embed},
-                                      {"--rtol", &rtol, NULL},
-                                      {"--atol", &atol, NULL},
-                                      {"--cosine", &cosine, NULL},
-                                      {"--dim", &dim_list, &dims},
-                                      {"--threads", &threads, NULL},
-                                      {"--json", NULL, &set->json},
-                                      {"-v", NULL, &set->any.verbose},
-                                      ANYEP_OPTIONS(set->any),
-                                      {NULL, NULL, NULL}};
-        if (!cli_parse(&cli_verify, argc, argv, options, &set->model, 1)) return CLI_USAGE;
-    }
-    if (seed != NULL && set->input_folder != NULL) {
+    anyep_take(&set->any, args);
+    set->any.exact = true; /* the CPU EP is the reference */
+    set->model = args->operands[0];
+    set->context = args->context;
+    set->source = args->source;
+    set->input_folder = args->input_dir;
+    set->seed = cli_number_or(args->seed, 1);
+    set->embed = args->embed;
+    set->json = args->json;
+    w.threads = args->threads.value;
+    if (args->seed.given && set->input_folder != NULL) {
         cli_misuse("--seed and --input-dir cannot be combined");
         return CLI_USAGE;
     }
-    set->any.exact = true; /* the CPU EP is the reference */
     epctx_arena_init(&w.arena, NULL);
-    if ((threads == NULL || cli_number("--threads", threads, 1, 64, &w.threads)) &&
-        cli_number("--seed", seed != NULL ? seed : "1", 0, UINT64_MAX, &set->seed) &&
-        read_tolerance("--rtol", rtol, RTOL, &set->rtol) &&
-        read_tolerance("--atol", atol, -1, &set->atol) &&
-        read_tolerance("--cosine", cosine, -1, &set->cosine) &&
+    if (read_tolerance("--rtol", args->rtol, RTOL, &set->rtol) &&
+        read_tolerance("--atol", args->atol, -1, &set->atol) &&
+        read_tolerance("--cosine", args->cosine, -1, &set->cosine) &&
         anyep_read(&set->any, &w.arena, true, LIMIT) &&
         (set->source == NULL ||
          anyep_add(&set->any, &set->any.session, "ep.context_source_model_path", set->source)))
@@ -475,37 +460,25 @@ static int run(int argc, char **argv) {
 }
 
 const cli_command cli_verify = {
-    "verify",
-    ANYEP_USAGE "\n"
-                "             [--context MODEL_ctx.onnx] [--source MODEL] [--embed]\n"
-                "             [--seed N | --input-dir DIR] [--dim NAME=N,...]\n"
-                "             [--rtol R] [--atol A] [--cosine C] [--threads N]\n"
-                "             [--json] [-v] MODEL",
-    "compare an EP with ONNX Runtime's CPU EP",
-    "Runs an ordinary model three times on the same inputs: on ONNX Runtime's CPU EP,\n"
-    "on the EP, which compiles it in the session (JIT), and from a context that the\n"
-    "EP compiled. Compares each output of the EP with the CPU's, and those of the\n"
-    "context with the JIT's. Each step is a process of its own; what an EP that\n"
-    "crashes or hangs leaves to compare is compared. Nothing is written. Kernels of\n"
-    "the CPU EP that saturate in int8 models are not used from ONNX Runtime 1.30 on\n"
-    "(--option session.x64quantprecision=0 takes them).\n\n" ANYEP_HELP
-    "  --timeout S          end the EP's process after S seconds (default 600)\n"
-    "  --context MODEL      an EPContext model of MODEL, instead of compiling one\n"
-    "  --source MODEL       the weights of a weightless context\n"
-    "                       (ep.context_source_model_path)\n"
-    "  --embed              the context is compiled into the model\n"
-    "  --seed N, --input-dir DIR, --dim NAME=N,...\n"
-    "                       the inputs, see 'epctx help run'\n"
-    "  --threads N          threads of ONNX Runtime; by default as many as it likes\n"
-    "  --rtol R, --atol A   an element x fits y if |x - y| <= A + R * |y|; the\n"
-    "                       defaults are R = 0.001 and A = 0.00001 * (1 + L), where\n"
-    "                       L is the largest |y| of the output\n"
-    "  --cosine C           an output fits also if its cosine similarity is C or more\n"
-    "  --json               print one JSON object; numbers that JSON cannot express\n"
-    "                       are strings\n"
-    "  -v                   print what ONNX Runtime and the EP print\n\n"
-    "Exit codes: 0 everything fits; 1 an output differs; 2 a wrong command line; 3 a\n"
-    "model could not be compiled or run, or no node of it runs on the EP.\n\n"
-    "Example: epctx verify --ep libacme_ep.so a.onnx\n",
-    run,
+    .name = "verify",
+    .group = CLI_COMPARE,
+    .operands = "MODEL",
+    .least = 1,
+    .most = 1,
+    .failed = CODE_FAILED,
+    .summary = "compare an EP with ONNX Runtime's CPU EP",
+    .about =
+        "Runs an ordinary model three times on the same inputs: on ONNX Runtime's CPU EP,\n"
+        "on the EP, which compiles it in the session (JIT), and from a context that the\n"
+        "EP compiled. Compares each output of the EP with the CPU's, and those of the\n"
+        "context with the JIT's. Each step is a process of its own; what an EP that\n"
+        "crashes or hangs leaves to compare is compared. Nothing is written. Kernels of\n"
+        "the CPU EP that saturate in int8 models are not used from ONNX Runtime 1.30 on\n"
+        "(--option session.x64quantprecision=0 takes them).\n",
+    .more =
+        "Exit codes: 0 everything fits; 1 an output differs; 2 a wrong command line; 3 a\n"
+        "model could not be compiled or run, or no node of it runs on the EP.\n"
+        "\n"
+        "Example: epctx verify --ep libacme_ep.so a.onnx\n",
+    .run = run,
 };

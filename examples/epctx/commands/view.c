@@ -160,26 +160,21 @@ static int write_page(const char *path, epctx_overwrite policy, const char *page
     return cli_fail(&error);
 }
 
-static int run(int argc, char **argv) {
-    const char *files[2] = {NULL, NULL}, *path = NULL, *overwrite = NULL;
-    bool force = false, npu = false;
+static int run(const cli_args *args) {
+    const char *path = args->output;
     epctx_overwrite policy = EPCTX_OVERWRITE_FAIL;
-    char *page;
-    size_t size;
-    int count, code, i;
-    const cli_option options[] = {{"-o", &path, NULL},   {"--output", &path, NULL},
-                                  {"-f", NULL, &force},  {"--overwrite", &overwrite, NULL},
-                                  {"--npu", NULL, &npu}, {NULL, NULL, NULL}};
-    count = cli_parse_some(&cli_view, argc, argv, options, files, 1, 2);
-    if (count < 0 || !output_policy(overwrite, force, true, &policy)) return CLI_USAGE;
+    char *page = NULL;
+    size_t size = 0;
+    int code, i;
+    if (!output_policy(args, &policy)) return CLI_USAGE;
     if (path == NULL) {
         cli_misuse("specify the page: -o PAGE.html; - is standard output");
         return CLI_USAGE;
     }
-    for (i = 0; i < count; i++)
-        if (!output_spares(path, files[i])) return CLI_FAILED;
+    for (i = 0; i < args->count; i++)
+        if (!output_spares(path, args->operands[i])) return CLI_FAILED;
     cli_progress_begin("view", 0);
-    code = make_page(files, count, npu, &page, &size);
+    code = make_page(args->operands, args->count, args->npu, &page, &size);
     cli_progress_end();
     if (code == CLI_OK && strcmp(path, "-") == 0)
         fwrite(page, 1, size, stdout);
@@ -190,21 +185,20 @@ static int run(int argc, char **argv) {
 }
 
 const cli_command cli_view = {
-    "view",
-    "-o PAGE [-f | --overwrite POLICY] [--npu] MODEL [MODEL]",
-    "make a page that shows a model, or two side by side",
-    "Writes one HTML page that needs no network and no server: the graph to pan, zoom\n"
-    "and search, with bodies and functions to unfold and nodes coloured by EP; for\n"
-    "each node its attributes, types and sizes; partitions, files, findings of lint,\n"
-    "build stamp and metadata. Of two models it also shows what 'epctx diff' finds.\n"
-    "Works for ordinary models, too. For those of the reference NPU there are its\n"
-    "commands and the memory plan. The page holds names and short values, no weights.\n\n"
-    "  -o, --output PAGE      the page; - is standard output\n"
-    "  --overwrite POLICY     if PAGE exists: fail (default), replace, or backup\n"
-    "                         (keeps it as PAGE~)\n"
-    "  -f                     same as --overwrite replace\n"
-    "  --npu                  compile an ordinary model for the reference NPU in\n"
-    "                         memory, and show commands and memory plan\n\n"
-    "Example: epctx view model_ctx.onnx -o model.html\n",
-    run,
+    .name = "view",
+    .group = CLI_LOOK,
+    .operands = "MODEL [MODEL]",
+    .least = 1,
+    .most = 2,
+    .summary = "make a page that shows a model, or two side by side",
+    .about =
+        "Writes one HTML page that needs no network and no server: the graph to pan, zoom\n"
+        "and search, with bodies and functions to unfold and nodes coloured by EP; for\n"
+        "each node its attributes, types and sizes; partitions, files, findings of lint,\n"
+        "build stamp and metadata. Of two models it also shows what 'epctx diff' finds.\n"
+        "Works for ordinary models, too. For those of the reference NPU there are its\n"
+        "commands and the memory plan. The page holds names and short values, no weights.\n",
+    .more =
+        "Example: epctx view model_ctx.onnx -o model.html\n",
+    .run = run,
 };

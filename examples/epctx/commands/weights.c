@@ -3,7 +3,7 @@
  * The weights are the initializers, the tensors of Constant nodes, and the weights in the context
  * binaries of the reference NPU. They go through the weight table of epctx.h as through an EP's
  * compiler; nothing is copied, the table is shown the bytes of the models. */
-#include "core/cli.h"
+#include "core/options.h"
 #include "epctx_npu.h"
 
 #include <inttypes.h>
@@ -499,29 +499,24 @@ static int weights(const char *const *files, size_t count, bool json) {
     return status == EPCTX_OK ? CLI_OK : cli_fail(&error);
 }
 
-static int run(int argc, char **argv) {
-    bool json = false;
-    const char **files = (const char **)calloc((size_t)argc + 1, sizeof *files);
-    const cli_option options[] = {{"--json", NULL, &json}, {NULL, NULL, NULL}};
-    int count, code;
-    if (files == NULL) return cli_fail_text("out of memory");
-    count = cli_parse_some(&cli_weights, argc, argv, options, files, 1, argc);
-    code = count < 0 ? CLI_USAGE : weights(files, (size_t)count, json);
-    free(files);
-    return code;
+static int run(const cli_args *args) {
+    return weights(args->operands, (size_t)args->count, args->json);
 }
 
 const cli_command cli_weights = {
-    "weights",
-    "[--json] MODEL...",
-    "show which weights several models would share",
-    "Compiled into one context binary, models share all weights that are equal in\n"
-    "every byte, whatever their names. Counts initializers and constants, including\n"
-    "external data, and the weights in context binaries of the reference NPU (stored\n"
-    "in its own layout, so they seldom equal those of an ordinary model). Also lists\n"
-    "weights that are nearly shared: same name but different type, shape or content,\n"
-    "or at most one byte in a hundred different.\n\n"
-    "  --json   print one JSON object\n"
-    "\nExample: epctx weights prefill.onnx decode.onnx\n",
-    run,
+    .name = "weights",
+    .group = CLI_JUDGE,
+    .operands = "MODEL...",
+    .least = 1,
+    .summary = "show which weights several models would share",
+    .about =
+        "Compiled into one context binary, models share all weights that are equal in\n"
+        "every byte, whatever their names. Counts initializers and constants, including\n"
+        "external data, and the weights in context binaries of the reference NPU (stored\n"
+        "in its own layout, so they seldom equal those of an ordinary model). Also lists\n"
+        "weights that are nearly shared: same name but different type, shape or content,\n"
+        "or at most one byte in a hundred different.\n",
+    .more =
+        "Example: epctx weights prefill.onnx decode.onnx\n",
+    .run = run,
 };

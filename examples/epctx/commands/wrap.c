@@ -11,7 +11,7 @@
 typedef struct wrap_wish {
     output out;
     epctx_wrap_opts opts;
-    const char *ep, *inputs, *outputs, *io, *graph, *max_size;
+    const char *ep, *inputs, *outputs, *io, *graph;
     bool quantized_io;
 } wrap_wish;
 
@@ -260,9 +260,8 @@ static bool take_values(const char *option, const char *text, epctx_arena *arena
 }
 
 static bool check_wish(wrap_wish *w) {
-    uint64_t size = 0;
     if (w->ep == NULL) {
-        cli_misuse("specify the EP of the binary: --ep qnn, openvino ...");
+        cli_misuse("specify the EP of the binary: --profile qnn, openvino ...");
         return false;
     }
     if (w->io == NULL && w->outputs == NULL) {
@@ -277,9 +276,6 @@ static bool check_wish(wrap_wish *w) {
         cli_misuse("--in-place would replace the binary: use -o OUT");
         return false;
     }
-    if (w->max_size != NULL && !cli_number("--max-size", w->max_size, 0, INT64_MAX, &size))
-        return false;
-    w->opts.max_size = (int64_t)size;
     return true;
 }
 
@@ -306,7 +302,7 @@ static int name_npu_graph(wrap_wish *w, const char *file, epctx_span binary) {
 
 static bool find_profile(wrap_wish *w) {
     if (cli_profile(w->ep, &w->opts.profile)) return true;
-    cli_misuse("for any other EP: --ep generic --source %s", w->ep);
+    cli_misuse("for any other EP: --profile generic --source %s", w->ep);
     return false;
 }
 
@@ -354,34 +350,28 @@ static int wrap(wrap_wish *w, const char *file) {
     return code;
 }
 
-static int run(int argc, char **argv) {
-    const char *file = NULL;
+static int run(const cli_args *args) {
+    const char *file = args->operands[0];
     wrap_wish w;
     int code = CLI_USAGE;
     memset(&w, 0, sizeof w);
-    output_init(&w.out);
-    const cli_option options[] = {
-        OUTPUT_OPTIONS(w.out),
-        {"--ep", &w.ep, NULL},
-        {"--inputs", &w.inputs, NULL},
-        {"--outputs", &w.outputs, NULL},
-        {"--io", &w.io, NULL},
-        {"--graph", &w.graph, NULL},
-        {"--quantized-io", NULL, &w.quantized_io},
-        {"--name", &w.opts.name, NULL},
-        {"--partition", &w.opts.partition_name, NULL},
-        {"--source", &w.opts.source, NULL},
-        {"--sdk", &w.opts.sdk_version, NULL},
-        {"--arch", &w.opts.hardware_architecture, NULL},
-        {"--notes", &w.opts.notes, NULL},
-        {"--model", &w.opts.source_model, NULL},
-        {"--max-size", &w.max_size, NULL},
-        {"--embed", NULL, &w.opts.embed},
-        {"--binary", &w.opts.binary_name, NULL},
-        {NULL, NULL, NULL},
-    };
-    if (cli_parse(&cli_wrap, argc, argv, options, &file, 1) && output_check(&w.out, file) &&
-        check_wish(&w) && find_profile(&w) &&
+    w.ep = args->profile;
+    w.inputs = args->inputs;
+    w.outputs = args->outputs;
+    w.io = args->io;
+    w.graph = args->graph;
+    w.quantized_io = args->quantized_io;
+    w.opts.name = args->name;
+    w.opts.partition_name = args->partition;
+    w.opts.source = args->source;
+    w.opts.sdk_version = args->sdk;
+    w.opts.hardware_architecture = args->arch;
+    w.opts.notes = args->notes;
+    w.opts.source_model = args->model;
+    w.opts.max_size = (int64_t)args->max_size.value;
+    w.opts.embed = args->embed;
+    w.opts.binary_name = args->binary;
+    if (output_begin(&w.out, args, file) && check_wish(&w) && find_profile(&w) &&
         take_values("--inputs", w.inputs, &w.out.arena, &w.opts.inputs, &w.opts.input_count) &&
         take_values("--outputs", w.outputs, &w.out.arena, &w.opts.outputs, &w.opts.output_count)) {
         if (w.io != NULL && !read_io(&w))
@@ -394,38 +384,19 @@ static int run(int argc, char **argv) {
 }
 
 const cli_command cli_wrap = {
-    "wrap",
-    "--ep NAME (--inputs LIST --outputs LIST | --io FILE.json)\n"
-    "             [--graph NAME] [--quantized-io] [--name GRAPH] [--partition NAME]\n"
-    "             [--source NAME] [--sdk V] [--arch A] [--notes T] [--max-size N]\n"
-    "             [--model FILE] [--embed] [--binary NAME]" OUTPUT_USAGE "BINARY",
-    "create an EPContext model for a vendor's binary",
-    "Creates an EPContext model for a context binary, engine or blob of a vendor's\n"
-    "tool; ONNX Runtime can load it with that EP. Values are NAME:TYPE[DIMS],\n"
-    "separated by commas. If a value is quantized in the binary, add\n"
-    "/SCALE/ZERO_POINT; the application then uses NAME_dq in float32. Example:\n"
-    "x:uint8[1,224,224,3]/0.0078/128\n\n"
-    "  --ep NAME            the EP of the binary: qnn, openvino, tensorrt ... (see\n"
-    "                       `epctx help lint`); generic, with --source, for any other\n"
-    "  --inputs LIST        its inputs, in order\n"
-    "  --outputs LIST       its outputs, in order\n"
-    "  --io FILE.json       read inputs and outputs from the output of\n"
-    "                       qnn-context-binary-utility or from the converter's\n"
-    "                       model_net.json\n"
-    "  --graph NAME         the graph in FILE.json, if there are several\n"
-    "  --quantized-io       do not convert quantized values to float32\n"
-    "  --name GRAPH         name of the graph in the binary, and of the node; default\n"
-    "                       for npu: the only graph in the binary\n"
-    "  --partition NAME     partition_name; default: the same\n"
-    "  --source NAME        source; default: the value that the EP writes\n"
-    "  --sdk V, --arch A, --notes T, --max-size N\n"
-    "                       other attributes of the node\n"
-    "  --model FILE         the model that the binary was compiled from, relative to\n"
-    "                       OUT (onnx_model_filename); weight-stripped engines take\n"
-    "                       their weights from it\n"
-    "  --embed              store the binary in the model\n"
-    "  --binary NAME        file name of the binary beside the model; default: its\n"
-    "                       present name\n" OUTPUT_HELP
-    "\nExample: epctx wrap model.bin --ep qnn --io model.json -o model_ctx.onnx\n",
-    run,
+    .name = "wrap",
+    .group = CLI_MAKE,
+    .operands = "BINARY",
+    .least = 1,
+    .most = 1,
+    .summary = "create an EPContext model for a vendor's binary",
+    .about =
+        "Creates an EPContext model for a context binary, engine or blob of a vendor's\n"
+        "tool; ONNX Runtime can load it with that EP. Values are NAME:TYPE[DIMS],\n"
+        "separated by commas. If a value is quantized in the binary, add\n"
+        "/SCALE/ZERO_POINT; the application then uses NAME_dq in float32. Example:\n"
+        "x:uint8[1,224,224,3]/0.0078/128\n",
+    .more =
+        "Example: epctx wrap model.bin --ep qnn --io model.json -o model_ctx.onnx\n",
+    .run = run,
 };

@@ -17,12 +17,10 @@ typedef struct compile_settings {
     epctx_gen_opts gen;
     epctx_open_opts open;
     epctx_options options; /* of -C */
+    const cli_args *args;
     const char *arch;
-    const char *ep, *ep_options, *session_options, *dim_list;
     compile_dim *dims;
     size_t dim_count;
-    const char *overwrite; /* POLICY */
-    bool force;
     const char *depfile;
     bool share;
     bool weightless;

@@ -27,10 +27,23 @@ void compile_read_place(compile_dim *dim) {
     dim->axis = (uint32_t)axis;
 }
 
+/* All lists of --dim as one, with commas between. */
+static const char *join(const cli_list *dims, epctx_arena *arena) {
+    size_t size = 1, i;
+    char *text, *at;
+    for (i = 0; i < dims->count; i++) size += strlen(dims->items[i]) + 1;
+    text = at = (char *)epctx_arena_alloc(arena, size);
+    if (text == NULL) return NULL;
+    *at = '\0';
+    for (i = 0; i < dims->count; i++)
+        at += sprintf(at, "%s%s", i > 0 ? "," : "", dims->items[i]);
+    return text;
+}
+
 bool compile_read_dims(compile_settings *set, epctx_arena *arena) {
-    const char *rest = set->dim_list;
+    const char *rest = join(&set->args->dim, arena);
     epctx_str part;
-    if (rest == NULL) return true;
+    if (rest == NULL || *rest == '\0') return rest != NULL;
     set->gen.build_options = rest; /* another binary */
     set->dims = (compile_dim *)epctx_arena_array(arena, strlen(rest) + 1, sizeof *set->dims);
     while (set->dims != NULL && next_part(&rest, arena, &part)) {
@@ -43,7 +56,7 @@ bool compile_read_dims(compile_settings *set, epctx_arena *arena) {
                           part.data);
             return false;
         }
-        if (!cli_number("--dim", equals + 1, 1, INT32_MAX, &value)) return false;
+        if (!cli_number_of("--dim", equals + 1, 1, INT32_MAX, &value)) return false;
         *equals = '\0';
         dim->name = epctx_str_of(text);
         dim->value = (int64_t)value;

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "epctx.h"
+#include "guess.h"
 #include "json_writer.h"
 
 /* Exit codes; scripts may rely on them. */
@@ -23,13 +24,23 @@ enum {
 #define CLI_FORMAT(at)
 #endif
 
-/* One command: `run` gets the arguments behind the command's name. */
+/* In which part of `epctx help` a command stands. */
+typedef enum cli_group { CLI_LOOK, CLI_JUDGE, CLI_CHANGE, CLI_MAKE, CLI_COMPARE } cli_group;
+
+typedef struct cli_args cli_args; /* options.h */
+
+/* One command. Its options are in options.def. */
 typedef struct cli_command {
     const char *name;
-    const char *arguments; /* for the usage line */
-    const char *summary;   /* for the list of commands */
-    const char *help;      /* what the options do */
-    int (*run)(int argc, char **argv);
+    cli_group group;
+    const char *operands; /* for the usage line */
+    int least, most;      /* how many; most 0: any number */
+    bool dash;            /* the last one may be "-", standard input or output */
+    int failed;           /* exit code when the output cannot be written; 0: CLI_FAILED */
+    const char *summary;  /* for the list of commands */
+    const char *about;    /* what it does, in lines that end */
+    const char *more;     /* below the options: exit codes, examples; NULL: nothing */
+    int (*run)(const cli_args *args);
 } cli_command;
 
 extern const cli_command cli_copy, cli_dump, cli_npu_dump, cli_info, cli_compile, cli_run;
@@ -42,40 +53,11 @@ extern const cli_command cli_merge, cli_split, cli_wrap, cli_repair, cli_stamp, 
     cli_view;
 extern const cli_command cli_verify, cli_bench, cli_devices;
 
-/* An option takes a value (`value` set) or is a switch (`given` set). With both it takes a list and
- * may be given again, which adds to it. A table ends with a name of NULL. Two names of one option
- * are two rows with the same target. */
-typedef struct cli_option {
-    const char *name;
-    const char **value;
-    bool *given;
-} cli_option;
-
-/* Reads options, in any order and also as --name=value, and exactly `count` operands; "--" ends
- * the options. On a mistake prints what is wrong and returns false: the command ends with
- * CLI_USAGE. */
-bool cli_parse(const cli_command *command, int argc, char **argv, const cli_option *options,
-               const char **operands, int count);
-/* The same with least..most operands; returns how many, or -1 on a mistake. */
-int cli_parse_some(const cli_command *command, int argc, char **argv, const cli_option *options,
-                   const char **operands, int least, int most);
-/* The same as cli_parse, where the last operand may be "-", standard input or output. */
-bool cli_parse_dash(const cli_command *command, int argc, char **argv, const cli_option *options,
-                    const char **operands, int count);
-/* `epctx COMMAND --list-options` was answered: the command returns CLI_USAGE, but nothing is
- * wrong. */
-bool cli_listed_options(void);
-/* The values of an option that takes a list one by one: they may have commas in them. `option` is
- * the `value` of its row; NULL: no more. */
-const char *cli_listed(const char **option, size_t number);
 /* --hugging-face, which every command takes: EPCTX_PATH_HUGGING_FACE or 0, for epctx_open_opts. */
 uint32_t cli_path_flags(void);
+void cli_set_path_flags(uint32_t flags);
 /* Opens a model with these flags. */
 epctx_status cli_open(epctx_model *model, const char *file, epctx_error *error);
-/* A whole number in least..most; otherwise prints what is wrong. */
-bool cli_number(const char *option, const char *text, uint64_t least, uint64_t most,
-                uint64_t *value);
-
 /* Prints "epctx: <message>" to standard error and returns CLI_FAILED. With --json the failure is
  * also in "failures" of what is printed: by cli_json_end or, where a command has printed no object,
  * at the end of the tool. */
@@ -108,20 +90,6 @@ bool cli_has_written(void);
 /* For commands with exit codes of their own: the code when the output cannot be written. */
 void cli_own_codes(int failed);
 int cli_output_failed(void);
-/* Which of the words that there are a mistyped one means. */
-typedef struct cli_guess {
-    char text[64];
-    const char *best; /* NULL: none is near */
-    size_t size, nearest;
-    char hint[96];
-} cli_guess;
-cli_guess cli_guess_of(epctx_str text);
-void cli_guess_word(cli_guess *guess, const char *word);
-/* ", did you mean 'x'?", or "". */
-const char *cli_guess_hint(cli_guess *guess);
-/* The number of `text` among the words that an option takes (the last one NULL); otherwise prints
- * what is wrong. */
-bool cli_choose(const char *option, const char *text, const char *const *words, size_t *number);
 /* "s", or "" for one. */
 const char *cli_plural(uint64_t count);
 
@@ -166,8 +134,9 @@ enum {
 const epctx_profile *cli_profile_of(const char *name);
 /* Whether `ep` is the EP that --ep names, by any of its names; without --ep (NULL) every EP is. */
 bool cli_is_ep(epctx_str ep, const char *name);
-/* The same; prints what is wrong with the value of `option` (--ep) when there is none. */
+/* The same; prints what is wrong with the value of `option` when there is none. */
 bool cli_profile_for(const char *option, const char *name, const epctx_profile **profile);
+/* For --profile; NULL, not given, leaves `profile`. */
 bool cli_profile(const char *name, const epctx_profile **profile);
 /* What --json prints is one object (examples/epctx/schema): begin prints the version and the name
  * of the command, its writer takes the members that follow, and end adds the failures so far and

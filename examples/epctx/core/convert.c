@@ -112,25 +112,17 @@ int convert_file(output *out, const char *file, epctx_convert_opts *opts, conver
     return code;
 }
 
-int convert_contexts(const cli_command *command, int argc, char **argv, convert_fn function) {
-    bool embed = function == epctx_model_embed;
-    const char *file = NULL;
-    const char *ep = NULL;
+int convert_contexts(const cli_args *args, convert_fn function) {
+    const char *file = args->operands[0];
     epctx_convert_opts opts;
     output out;
     int code = CLI_USAGE;
     memset(&opts, 0, sizeof opts);
-    output_init(&out);
-    const cli_option options[] = {
-        OUTPUT_OPTIONS(out),
-        {"--node", &opts.node, NULL},
-        {"--ep", &ep, NULL},
-        {embed ? "--context-path" : "--name", embed ? &opts.context_file_path : &opts.name, NULL},
-        {"--allow-stale", NULL, &opts.allow_stale},
-        {NULL, NULL, NULL},
-    };
-    if (cli_parse(command, argc, argv, options, &file, 1) && output_check(&out, file) &&
-        (ep == NULL || cli_profile(ep, &opts.profile)))
+    opts.node = args->node;
+    opts.context_file_path = args->context_path;
+    opts.name = args->name;
+    opts.allow_stale = args->allow_stale;
+    if (output_begin(&out, args, file) && cli_profile(args->profile, &opts.profile))
         code = convert_file(&out, file, &opts, function);
     output_free(&out);
     return code;

@@ -16,6 +16,6 @@ int convert_file(output *out, const char *file, epctx_convert_opts *opts, conver
     "  --allow-stale        also a binary that is not the one the model was compiled with\n"
 
 /* The commands embed and extract, from their arguments on. */
-int convert_contexts(const cli_command *command, int argc, char **argv, convert_fn convert);
+int convert_contexts(const cli_args *args, convert_fn convert);
 
 #endif

@@ -19,14 +19,6 @@ void findings_free(findings *out) {
     epctx_arena_free(&out->arena);
 }
 
-bool findings_set_format(findings *out, const char *name) {
-    static const char *const names[] = {"text", "json", "sarif", "github", NULL};
-    size_t number;
-    if (!cli_choose("--format", name, names, &number)) return false;
-    out->format = (findings_format)number;
-    return true;
-}
-
 bool findings_choose(findings *out, const char *rules) {
     out->chosen = true;
     return rule_list(rules, out->wanted);

@@ -61,8 +61,6 @@ typedef struct finding {
 
 void findings_init(findings *out);
 void findings_free(findings *out);
-/* "text", "json" ...; prints what is wrong otherwise. */
-bool findings_set_format(findings *out, const char *name);
 /* Only these rules: their ids or names with commas between. Prints what is wrong otherwise. */
 bool findings_choose(findings *out, const char *rules);
 /* Reads the file of --ignore; prints what is wrong otherwise. */

@@ -9,11 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-void output_init(output *out) {
-    memset(out, 0, sizeof *out);
-    epctx_arena_init(&out->arena, NULL);
-}
-
 void output_free(output *out) {
     epctx_file_lock_drop(&out->lock);
     epctx_arena_free(&out->arena);
@@ -24,30 +19,45 @@ static bool refuse(const char *text) {
     return false;
 }
 
-bool output_policy(const char *text, bool force, bool backup, epctx_overwrite *policy) {
+bool output_policy(const cli_args *args, epctx_overwrite *policy) {
     static const epctx_overwrite policies[] = {EPCTX_OVERWRITE_FAIL, EPCTX_OVERWRITE_REPLACE,
-                                               EPCTX_OVERWRITE_BACKUP};
-    const char *words[] = {"fail", "replace", backup ? "backup" : NULL, NULL};
-    size_t number = 1;
-    if (force && text != NULL) return refuse("-f and --overwrite cannot be combined");
-    if (text != NULL && !cli_choose("--overwrite", text, words, &number)) return false;
-    if (force || text != NULL) *policy = policies[number];
+                                               EPCTX_OVERWRITE_BACKUP}; /* as in the table */
+    if (args->force && args->overwrite != 0)
+        return refuse("-f and --overwrite cannot be combined");
+    if (args->force) *policy = EPCTX_OVERWRITE_REPLACE;
+    if (args->overwrite != 0) *policy = policies[args->overwrite - 1];
     return true;
 }
 
-bool output_check(output *out, const char *source) {
+static bool read_options(output *out, const cli_args *args, const char *source) {
     if (out->path == NULL && !out->in_place && !out->dry_run)
         return refuse("specify the output: -o OUT, -o - or --in-place (--dry-run writes "
                       "nothing)");
     if (out->path != NULL && out->in_place) return refuse("-o and --in-place cannot be combined");
     out->policy = out->in_place ? EPCTX_OVERWRITE_REPLACE : EPCTX_OVERWRITE_FAIL;
-    if (!output_policy(out->overwrite, out->force, true, &out->policy)) return false;
+    if (!output_policy(args, &out->policy)) return false;
     if (out->in_place && out->policy == EPCTX_OVERWRITE_FAIL)
         return refuse("with --in-place, --overwrite must be replace or backup");
     if (out->in_place) out->path = source;
     out->to_stdout = out->path != NULL && strcmp(out->path, "-") == 0 && !out->in_place;
     if (out->to_stdout && !out->dry_run) cli_json_to(stderr);
     return true;
+}
+
+void output_init(output *out, const cli_args *args) {
+    memset(out, 0, sizeof *out);
+    epctx_arena_init(&out->arena, NULL);
+    out->path = args->output;
+    out->in_place = args->in_place;
+    out->dry_run = args->dry_run;
+    out->json = args->json;
+    out->allow_huge = args->allow_huge;
+    out->has_policy = args->force || args->overwrite != 0;
+}
+
+bool output_begin(output *out, const cli_args *args, const char *source) {
+    output_init(out, args);
+    return read_options(out, args, source);
 }
 
 epctx_write_opts output_options(const output *out) {
@@ -421,7 +431,7 @@ int output_group(output *out, epctx_model *model, epctx_output_file *files, size
     static char note[EPCTX_PATH_MAX + 32];
     epctx_write_opts opts = output_options(out);
     epctx_overwrite policy =
-        out->force || out->overwrite != NULL ? out->policy : EPCTX_OVERWRITE_FAIL;
+        out->has_policy ? out->policy : EPCTX_OVERWRITE_FAIL;
     epctx_error error;
     epctx_status status;
     size_t i;

@@ -1,9 +1,7 @@
 /* What every command that changes a model shares: where the result goes, the plan and the report.
  *
  *     output out;
- *     output_init(&out);
- *     const cli_option options[] = {OUTPUT_OPTIONS(out), {"--mine", ...}, {NULL, NULL, NULL}};
- *     if (!cli_parse(...) || !output_check(&out, source)) return CLI_USAGE;
+ *     if (!output_begin(&out, args, source)) code = CLI_USAGE;
  *     ... edit, with output_change(&out, ...) for each thing that changes ...
  *     code = output_model(&out, &model);      (or output_file for others, then output_done)
  *     output_free(&out);
@@ -11,7 +9,7 @@
 #ifndef EPCTX_CLI_OUTPUT_H
 #define EPCTX_CLI_OUTPUT_H
 
-#include "cli.h"
+#include "options.h"
 
 /* A longer value is told by its size. */
 enum { OUTPUT_LONGEST = 4096 };
@@ -52,9 +50,9 @@ typedef struct output_file_line {
 
 typedef struct output {
     const char *path; /* of the result; "-" is standard output */
-    const char *overwrite;
-    bool in_place, dry_run, json, force, allow_huge;
-    /* set by output_check */
+    bool in_place, dry_run, json, allow_huge;
+    bool has_policy; /* -f or --overwrite was given */
+    /* set by output_begin */
     epctx_overwrite policy;
     bool to_stdout;
     /* private */
@@ -66,40 +64,14 @@ typedef struct output {
     bool no_memory;
 } output;
 
-/* Rows for a table of options. */
-#define OUTPUT_OPTIONS(out) \
-    {"-o", &(out).path, NULL}, {"--output", &(out).path, NULL}, \
-        {"--in-place", NULL, &(out).in_place}, {"--overwrite", &(out).overwrite, NULL}, \
-        {"-f", NULL, &(out).force}, {"--dry-run", NULL, &(out).dry_run}, \
-        {"-n", NULL, &(out).dry_run}, {"--json", NULL, &(out).json}, { \
-        "--allow-huge", NULL, &(out).allow_huge \
-    }
-
-/* For the usage line and the help of a command. */
-#define OUTPUT_USAGE \
-    "\n             (-o OUT | --in-place) [--overwrite POLICY] [--dry-run] [--json]" \
-    "\n             "
-#define OUTPUT_HELP \
-    "  -o, --output OUT     write the result to OUT; - is standard output\n" \
-    "  --in-place           replace the input file in one step\n" \
-    "  --overwrite POLICY   if OUT exists: fail (default with -o), replace (default\n" \
-    "                       with --in-place), or backup (keep the old file as FILE~,\n" \
-    "                       FILE~2 ...)\n" \
-    "  -f                   same as --overwrite replace\n" \
-    "  -n, --dry-run        print all changes and files, and write nothing\n" \
-    "  --json               print the report as one JSON object, with -o - to\n" \
-    "                       standard error\n" \
-    "  --allow-huge         write models over 2 GiB, which ONNX Runtime cannot read\n"
-
-void output_init(output *out);
+/* What the command line says of the output. */
+void output_init(output *out, const cli_args *args);
+/* The same, for a model: fills `policy` and `to_stdout`, too. `source` is the file that --in-place
+ * replaces. On a mistake prints what is wrong and returns false: the command ends with CLI_USAGE. */
+bool output_begin(output *out, const cli_args *args, const char *source);
 void output_free(output *out);
-/* After cli_parse: fills `path`, `policy` and `to_stdout`. `source` is the file that --in-place
- * replaces. On a mistake prints what is wrong and returns false: the command ends with
- * CLI_USAGE. */
-bool output_check(output *out, const char *source);
-/* Reads --overwrite POLICY (NULL: not given) and -f; without both, `policy` stays. `backup`: the
- * command can keep the old file. On a mistake prints what is wrong. */
-bool output_policy(const char *text, bool force, bool backup, epctx_overwrite *policy);
+/* --overwrite and -f; without both, `policy` stays. On a mistake prints what is wrong. */
+bool output_policy(const cli_args *args, epctx_overwrite *policy);
 /* Whether two paths are one file, or would be. */
 bool output_same(const char *a, const char *b);
 /* For a result that is no model: whether it would not replace `source`, otherwise says so. */

@@ -287,7 +287,7 @@ void target_note_hash(target_work *work, const epctx_node_view *node, epctx_str 
                 (int)node->name.size, node->name.data, (int)old.s.size, old.s.data);
 }
 
-static int change_all(target_work *work, const char **whats, int count,
+static int change_all(target_work *work, const char *const *whats, int count,
                       bool (*change)(target_work *work, const char *what)) {
     const epctx_io *io = epctx_io_files();
     int code = CLI_OK;
@@ -305,30 +305,21 @@ static int change_all(target_work *work, const char **whats, int count,
     return code;
 }
 
-int target_run(const cli_command *command, int argc, char **argv,
-               bool (*change)(target_work *work, const char *what)) {
-    const char **operands = (const char **)calloc((size_t)argc + 1, sizeof *operands);
+int target_run(const cli_args *args, bool (*change)(target_work *work, const char *what)) {
     target_work work;
-    int count = 0, code = CLI_USAGE;
+    int code = CLI_USAGE;
     memset(&work, 0, sizeof work);
-    output_init(&work.out);
     epctx_arena_init(&work.arena, NULL);
-    const cli_option options[] = {OUTPUT_OPTIONS(work.out),
-                                  {"--node", &work.node, NULL},
-                                  {"--all", NULL, &work.all},
-                                  {NULL, NULL, NULL}};
-    if (operands == NULL) {
-        code = cli_fail_text("out of memory");
-    } else if ((count = cli_parse_some(command, argc, argv, options, operands, 2, argc)) >= 0 &&
-               output_check(&work.out, operands[0])) {
-        work.file = operands[0];
+    work.file = args->operands[0];
+    work.node = args->node;
+    work.all = args->all;
+    if (output_begin(&work.out, args, work.file)) {
         if (work.all && work.node != NULL)
             cli_misuse("--node and --all cannot be combined");
         else
-            code = change_all(&work, operands + 1, count - 1, change);
+            code = change_all(&work, args->operands + 1, args->count - 1, change);
     }
     epctx_arena_free(&work.arena);
     output_free(&work.out);
-    free(operands);
     return code;
 }

@@ -76,7 +76,6 @@ output_item target_item(target_work *work, const char *action, const target *wha
 void target_note_hash(target_work *work, const epctx_node_view *node, epctx_str notes);
 
 /* MODEL WHAT...: `change` does each WHAT, then the model is written. Returns the exit code. */
-int target_run(const cli_command *command, int argc, char **argv,
-               bool (*change)(target_work *work, const char *what));
+int target_run(const cli_args *args, bool (*change)(target_work *work, const char *what));
 
 #endif

@@ -8,11 +8,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LONGEST_LIMIT = 30 * 86400 };
+void anyep_take(anyep_settings *set, const cli_args *args) {
+    memset(set, 0, sizeof *set);
+    set->args = args;
+    set->ort = args->ort;
+    set->ep = args->ep;
+    set->verbose = args->verbose;
+}
 
 bool anyep_asked(const anyep_settings *set) {
-    return set->ort != NULL || set->ep != NULL || set->has_ep_opt || set->has_option ||
-           set->device != NULL || set->timeout != NULL;
+    const cli_args *args = set->args;
+    return args->ort != NULL || args->ep != NULL || args->ep_opt.count > 0 ||
+           args->option.count > 0 || args->device != 0 || args->timeout.given;
 }
 
 static bool refuse(const char *text, const char *what) {
@@ -83,11 +90,11 @@ bool anyep_is_option(const char *option, const char *key) {
 }
 
 /* K=V of --ep-opt and --option. */
-static bool read_pairs(anyep_settings *set, const char *option, const char **given,
+static bool read_pairs(anyep_settings *set, const char *option, const cli_list *given,
                        const char ***list) {
-    const char *text;
     size_t i;
-    for (i = 0; (text = cli_listed(given, i)) != NULL; i++) {
+    for (i = 0; i < given->count; i++) {
+        const char *text = given->items[i];
         char *copy = epctx_arena_copy(set->arena, epctx_str_of(text));
         char *equals = copy != NULL ? strchr(copy, '=') : NULL;
         if (equals == NULL || equals == copy) {
@@ -95,11 +102,11 @@ static bool read_pairs(anyep_settings *set, const char *option, const char **giv
             return false;
         }
         *equals = '\0';
-        if (given == &set->ep_opt && strncmp(copy, "ep.context_", 11) == 0)
+        if (given == &set->args->ep_opt && strncmp(copy, "ep.context_", 11) == 0)
             return refuse("--ep-opt: this is an option of the session, EPs do not read it here: "
                           "use --option ",
                           text);
-        if (given == &set->option && !anyep_is_option(option, copy)) return false;
+        if (given == &set->args->option && !anyep_is_option(option, copy)) return false;
         if (!anyep_add(set, list, copy, equals + 1)) return false;
     }
     return true;
@@ -123,10 +130,10 @@ static bool read_place(anyep_settings *set, char *text, int64_t value) {
 }
 
 static bool read_dims(anyep_settings *set) {
-    const char *text;
+    const cli_list *dims = &set->args->dim;
     size_t i;
-    for (i = 0; set->dim_list != NULL && (text = cli_listed(set->dim_list, i)) != NULL; i++) {
-        char *copy = epctx_arena_copy(set->arena, epctx_str_of(text));
+    for (i = 0; i < dims->count; i++) {
+        char *copy = epctx_arena_copy(set->arena, epctx_str_of(dims->items[i]));
         char *rest = NULL, *part = copy != NULL ? strtok_r(copy, ",", &rest) : NULL;
         for (; part != NULL; part = strtok_r(NULL, ",", &rest)) {
             char *equals = strrchr(part, '=');
@@ -135,7 +142,7 @@ static bool read_dims(anyep_settings *set) {
                 return refuse("--dim: this is not NAME=VALUE: ", part);
             if (set->dim_count == ANYEP_MOST_DIMS || equals - part > 63)
                 return refuse("--dim: too many dimensions, or too long a name: ", part);
-            if (!cli_number("--dim", equals + 1, 1, INT32_MAX, &value)) return false;
+            if (!cli_number_of("--dim", equals + 1, 1, INT32_MAX, &value)) return false;
             *equals = '\0';
             if (read_place(set, part, (int64_t)value)) continue;
             set->dim_names[set->dim_count] = part;
@@ -177,9 +184,7 @@ bool anyep_check_dims(const anyep_settings *set, const char *const *models, size
 }
 
 bool anyep_read(anyep_settings *set, epctx_arena *arena, bool needs_ep, unsigned limit) {
-    static const char *const types[] = {"cpu", "gpu", "npu", NULL}; /* OrtHardwareDeviceType */
-    uint64_t seconds = limit;
-    size_t type;
+    const cli_args *args = set->args;
     set->arena = arena;
 #if defined(EPCTX_CLI_NO_ORT)
     return refuse("this build of epctx is a static program, which cannot open ONNX Runtime: "
@@ -188,18 +193,12 @@ bool anyep_read(anyep_settings *set, epctx_arena *arena, bool needs_ep, unsigned
 #endif
     if (set->ep == NULL && needs_ep)
         return refuse("which EP? Give its plugin library with --ep LIBRARY[:NAME]", "");
-    if (set->ep == NULL && (set->has_ep_opt || set->device != NULL))
+    if (set->ep == NULL && (args->ep_opt.count > 0 || args->device != 0))
         return refuse("--ep-opt and --device are for an EP: give it with --ep LIBRARY[:NAME]", "");
-    set->device_type = -1;
-    if (set->device != NULL) {
-        if (!cli_choose("--device", set->device, types, &type)) return false;
-        set->device_type = (int)type;
-    }
-    if (set->timeout != NULL && !cli_number("--timeout", set->timeout, 1, LONGEST_LIMIT, &seconds))
-        return false;
-    set->time_limit = (double)seconds;
+    set->device_type = (int)args->device - 1; /* OrtHardwareDeviceType, as the table's words */
+    set->time_limit = (double)cli_number_or(args->timeout, limit);
     return (set->ep == NULL || read_ep(set)) &&
-           read_pairs(set, "--ep-opt", &set->ep_opt, &set->ep_options) &&
-           read_pairs(set, "--option", &set->option, &set->session) && read_dims(set) &&
+           read_pairs(set, "--ep-opt", &args->ep_opt, &set->ep_options) &&
+           read_pairs(set, "--option", &args->option, &set->session) && read_dims(set) &&
            anyep_find_ort(set);
 }

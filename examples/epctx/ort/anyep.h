@@ -3,6 +3,7 @@
 #ifndef EPCTX_CLI_ANYEP_H
 #define EPCTX_CLI_ANYEP_H
 
+#include "core/options.h"
 #include "core/session.h"
 
 enum {
@@ -16,10 +17,8 @@ enum {
 
 /* The options that every command with --ort has, as given and as read. */
 typedef struct anyep_settings {
-    const char *ort, *ep, *device, *timeout;
-    const char *ep_opt, *option; /* lists */
-    bool has_ep_opt, has_option;
-    const char **dim_list; /* the target of the option --dim, or NULL */
+    const cli_args *args;
+    const char *ort, *ep;
     bool verbose;
     bool exact; /* no kernels of the CPU EP that saturate */
     /* read by anyep_read, `ort` too, which is a path or a name for the loader: */
@@ -44,29 +43,8 @@ typedef struct anyep_settings {
     epctx_arena *arena;
 } anyep_settings;
 
-/* Rows for a table of options. */
-#define ANYEP_OPTIONS(s) \
-    {"--ort", &(s).ort, NULL}, {"--ep", &(s).ep, NULL}, \
-        {"--ep-opt", &(s).ep_opt, &(s).has_ep_opt}, {"--option", &(s).option, &(s).has_option}, \
-        {"--device", &(s).device, NULL}, { \
-        "--timeout", &(s).timeout, NULL \
-    }
-
-/* For the usage line and the help of a command. */
-#define ANYEP_USAGE \
-    "[--ort LIBONNXRUNTIME] [--ep LIBRARY[:NAME]]\n" \
-    "             [--ep-opt K=V]... [--option K=V]... [--device TYPE] [--timeout S]"
-#define ANYEP_HELP \
-    "  --ort LIBRARY        ONNX Runtime (1.24 or newer), by default that of\n" \
-    "                       $EPCTX_ORT_LIBRARY, python3, the system, $EPCTX_CACHE\n" \
-    "  --ep LIBRARY[:NAME]  the EP's plugin library, and which of its EPs if it has\n" \
-    "                       several; or the name of an EP inside ONNX Runtime\n" \
-    "  --ep-opt K=V         an option of the EP; may be given several times\n" \
-    "  --option K=V         a session option of ONNX Runtime; may be given several\n" \
-    "                       times\n" \
-    "  --device TYPE        cpu, gpu or npu; by default the EP's NPU, else its GPU,\n" \
-    "                       else its CPU\n"
-
+/* What the command line says. `args` stays where it is as long as `set` is used. */
+void anyep_take(anyep_settings *set, const cli_args *args);
 /* Whether one of them was given: the command then works through ORT. */
 bool anyep_asked(const anyep_settings *set);
 /* Reads them; `limit`: seconds without --timeout. On a mistake prints what is wrong: the command
