@@ -537,7 +537,7 @@ build/quick/asan/fuzz/fuzz_wire: fuzz/fuzz_wire.cc build/quick/asan/obj/fuzz/rep
 	    $(filter-out epctx.h %.desc,$^) $(LIBS) -lprotobuf -o $@
 build/fuzz/onnx.desc: tests/judge/onnx_schema.py | deps-test
 	@mkdir -p $(@D)
-	$$(sh tests/deps.sh where python) -B $< >$@
+	"$$(sh tests/deps.sh where python)" -B $< >$@
 
 # A platform has no libraries of its own here: nanopb from its sources, everything static.
 # $(1) its folder under build/, ends in its name, $(2) how its programs' names end

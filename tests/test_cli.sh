@@ -41,7 +41,7 @@ epctx info .; result "folder instead of a model" 1 "is a folder"
 epctx run --seed 3 --input-dir d plain.onnx; result "--seed and --input-dir" 2 "--input-dir"
 epctx ls --json -0 plain.onnx; result "ls --json -0" 2 "-0"
 epctx check --profile foo plain.onnx
-if [ $code -eq 64 ] && grep -q "^epctx: --profile: .*'foo'; the profiles are qnn " err; then
+if [ $code -eq 2 ] && grep -q "^epctx: --profile: .*'foo'; the profiles are qnn " err; then
     echo "ok unknown profile"
 else
     fail "unknown profile" "expected --profile and the names"
@@ -127,10 +127,12 @@ epctx copy -f plain_ctx.onnx other/x.onnx; result "copy beside the binary" 0
 [ -s out ] && fail "copy beside the binary" "it says something"
 epctx check --fresh --source plain.onnx other/x.onnx; said "and is fresh with it" 0 ": fresh"
 rm -r other
-epctx check plain_ctx.onnx; said "check for the tool's own NPU" 1 "EP_SUPPORTED_OPTIMAL: "
+epctx check plain_ctx.onnx; said "check for the tool's own NPU" 0 "EP_SUPPORTED_OPTIMAL: "
+epctx check --ort-code plain_ctx.onnx
+said "check with ONNX Runtime's number" 1 "EP_SUPPORTED_OPTIMAL: "
 epctx set plain_ctx.onnx -o qnn.onnx metadata:ep_compatibility_info.QNN=x
-epctx check --ep QNN qnn.onnx; said "check against nothing" 0 "EP_NOT_APPLICABLE: not compared: "
-epctx check qnn.onnx; said "check of several entries" 0 "select one with --ep"
+epctx check --ep QNN qnn.onnx; said "check against nothing" 4 "EP_NOT_APPLICABLE: not compared: "
+epctx check qnn.onnx; said "check of several entries" 4 "select one with --ep"
 rm qnn.onnx
 epctx compile plain_ctx.onnx; result "compile of a compiled model" 1 "already"
 epctx compile plain.onnx -o embedded.onnx --embed; result "compile --embed" 0 "embedded, "
@@ -409,13 +411,13 @@ epctx info cut.onnx; result "info of a truncated file" 1 "is it cut off?"
 "$epctx" scan - <cut.onnx >out 2>err; code=$?
 result "scan of a truncated stream" 1 "is it cut off?"
 epctx check --ep zzz plain_ctx.onnx
-result "check of an unknown EP" 0 "no compatibility info for 'zzz'"
+said "check of an unknown EP" 4 "no compatibility info for 'zzz'"
 grep -q "QNNExecutionProvider" out || fail "check of an unknown EP" "the known ones are not listed"
 epctx check --ep QNNExecutionProvider plain_ctx.onnx
-result "check of an EP that the model does not name" 0 "no compatibility info for 'QNNExec"
+said "check of an EP that the model does not name" 4 "no compatibility info for 'QNNExec"
 [ "$(wc -l <out)" -eq 1 ] || fail "check of an EP that the model does not name" "a list"
 epctx check --fresh --ep zzz plain_ctx.onnx
-[ $code -eq 2 ] && grep -q "no build stamp for 'zzz'" out ||
+[ $code -eq 4 ] && grep -q "no build stamp for 'zzz'" out ||
     fail "check --fresh of an unknown EP" "text"
 epctx set plain_ctx.onnx foo:ints=1,-2 -o set.onnx -f; result "set of a list" 0 "foo = [1,-2] (new)"
 epctx set set.onnx foo:strings=a,b -o set2.onnx -f
@@ -572,7 +574,7 @@ epctx info hostile.onnx
 result "printable characters" 0 "$(printf 'C:\134builds \303\251\346\274\242')"
 # So are arguments, which file names of others get into, and names of nodes in messages of the tool.
 odd=$(printf 'q\302\2331m\342\200\256\033[2J\377')
-for words in "$odd" "help $odd" "info --$odd x" "get plain.onnx metadata:$odd" "lint --ep $odd x" \
+for words in "$odd" "help $odd" "info --$odd x" "get plain.onnx metadata:$odd" "lint --profile $odd x" \
     "rename plain.onnx -o x.onnx $odd a" "set plain.onnx -o x.onnx $odd=1" "compile -C $odd x"; do
     epctx $words
     if LC_ALL=C grep -q "$(printf '\033\|\302\233\|\342\200\256\|\377')" err; then
@@ -674,14 +676,14 @@ awk '/subgraph/ { inside = 1 } inside && /->/ { exit 1 } /^  }/ { inside = 0 }' 
     fail "dot of bodies" "a line stands inside of a box"
 # -- one way to name an EP --
 for name in qnn QNN QNNExecutionProvider qnnexecutionprovider; do
-    epctx lint --ep $name plain.onnx
-    if [ $code -eq 1 ] && grep -q E018 out; then echo "ok lint --ep $name"
-    else fail "lint --ep $name" "no E018"; fi
-    epctx check --ep $name plain.onnx; result "check --ep $name" 0 "no compatibility info for"
-    epctx repair --ep $name --dry-run plain.onnx
-    [ $code -ne 2 ] && echo "ok repair --ep $name" || fail "repair --ep $name" "wrong usage"
+    epctx lint --profile $name plain.onnx
+    if [ $code -eq 1 ] && grep -q E018 out; then echo "ok lint --profile $name"
+    else fail "lint --profile $name" "no E018"; fi
+    epctx check --ep $name plain.onnx; said "check --ep $name" 4 "no compatibility info for"
+    epctx repair --profile $name --dry-run plain.onnx
+    [ $code -ne 2 ] && echo "ok repair --profile $name" || fail "repair --profile $name" "wrong usage"
 done
-epctx check --ep NPU plain_ctx.onnx; said "check --ep of a profile" 1 "arch = generic"
+epctx check --ep NPU plain_ctx.onnx; said "check --ep of a profile" 0 "arch = generic"
 epctx compile -e EpctxNPUExecutionProvider --dry-run plain.onnx -o e_ctx.onnx
 result "compile -e" 0 "e_ctx"
 # -- slips of the hand --
@@ -838,8 +840,8 @@ prefix|merge --metadata prefx -o x.onnx plain.onnx plain.onnx
 npu|package --device nup -o d plain_ctx.onnx
 E022|lint --rules E22 plain.onnx
 secondary-without-main|repair --rules secondary-without-mian -o x.onnx plain.onnx
-openvino|lint --ep openvin plain.onnx
-QNNExecutionProvider|lint --ep QNNExecutionProvidr plain.onnx
+openvino|lint --profile openvin plain.onnx
+QNNExecutionProvider|lint --profile QNNExecutionProvidr plain.onnx
 tensorrt|profiles tensort
 producer_name|set -o x.onnx plain.onnx model:producername=x
 notes|set -o x.onnx plain_ctx.onnx note=x

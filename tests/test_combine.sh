@@ -110,7 +110,7 @@ assert r["dry_run"] and r["changes"]' \
     >"$out" && echo "ok standard output" || fail "standard output" "no model"
 
 # -- the only graph of a binary of the NPU need not be named --
-epctx wrap plain_npu.bin --ep npu --inputs 'x:float32[1,1,6,6]' --outputs 'y:float32[1,2,1,1]' \
+epctx wrap plain_npu.bin --profile npu --inputs 'x:float32[1,1,6,6]' --outputs 'y:float32[1,2,1,1]' \
     -o w.onnx
 done_well "wrap without --name" "write w.onnx"
 epctx run w.onnx; done_well "and the result runs" "output 0       'y'"
@@ -142,24 +142,24 @@ epctx split plain.onnx --inputs x:float32[1,2 -o new.onnx; refused "odd shape" 2
 epctx split plain.onnx --inputs x:float99[1] -o new.onnx; refused "odd type" 2 "unknown type"
 epctx split plain.onnx --inputs x:wide[1] -o new.onnx; refused "no type" 2 "unknown type"
 epctx split plain.onnx --inputs x:0 -o new.onnx; refused "name with a colon" 1 "'x:0'"
-epctx wrap plain_npu.bin --ep npu --outputs 'y:float32[batch]' -o new.onnx
+epctx wrap plain_npu.bin --profile npu --outputs 'y:float32[batch]' -o new.onnx
 refused "named dimension" 2 "names are not kept"
 epctx split plain.onnx --outputs x -o new.onnx; refused "input as output" 1 "'x'"
-epctx wrap partly_npu.bin --ep npu --outputs 'y:float32[1]' -o new.onnx
+epctx wrap partly_npu.bin --profile npu --outputs 'y:float32[1]' -o new.onnx
 refused "several graphs" 1 "select one with --name"
-epctx wrap plain.onnx --ep npu --outputs 'y:float32[1]' -o new.onnx
+epctx wrap plain.onnx --profile npu --outputs 'y:float32[1]' -o new.onnx
 refused "no binary of the NPU" 1 "plain.onnx: context binary"
-epctx wrap plain_npu.bin --ep acme --outputs 'y:float32[1]' -o new.onnx
-refused "an EP of one's own" 2 "--ep generic --source acme"
+epctx wrap plain_npu.bin --profile acme --outputs 'y:float32[1]' -o new.onnx
+refused "an EP of one's own" 2 "--profile generic --source acme"
 epctx wrap plain_npu.bin --outputs y:float32[1] -o new.onnx; refused "wrap for nobody" 2 "--ep"
-epctx wrap plain_npu.bin --ep qnn -o new.onnx; refused "wrap of nothing" 2 "--outputs"
-epctx wrap plain_npu.bin --ep qnn --outputs y -o new.onnx; refused "no type" 2 "missing type"
-epctx wrap plain_npu.bin --ep qnn --outputs 'y:float32[?]' -o new.onnx
+epctx wrap plain_npu.bin --profile qnn -o new.onnx; refused "wrap of nothing" 2 "--outputs"
+epctx wrap plain_npu.bin --profile qnn --outputs y -o new.onnx; refused "no type" 2 "missing type"
+epctx wrap plain_npu.bin --profile qnn --outputs 'y:float32[?]' -o new.onnx
 refused "dynamic shape" 1 "static shapes"
-epctx wrap plain_npu.bin --ep telum --outputs 'y:float32[1]' -o new.onnx
+epctx wrap plain_npu.bin --profile telum --outputs 'y:float32[1]' -o new.onnx
 refused "EP that reads no files" 1 "embed the binary"
-epctx wrap gone.bin --ep qnn --outputs 'y:float32[1]' -o new.onnx; refused "no binary" 1 "gone.bin"
-epctx wrap plain_npu.bin --ep qnn --io plain_npu.bin -o new.onnx; refused "no JSON" 1 "invalid JSON"
+epctx wrap gone.bin --profile qnn --outputs 'y:float32[1]' -o new.onnx; refused "no binary" 1 "gone.bin"
+epctx wrap plain_npu.bin --profile qnn --io plain_npu.bin -o new.onnx; refused "no JSON" 1 "invalid JSON"
 epctx repair gone.onnx --in-place; refused "repair of nothing" 1 "gone.onnx"
 epctx repair plain.onnx --rules E999 --in-place; refused "no such rule" 2 "there is no rule"
 epctx repair plain.onnx --rules E022,E024 --in-place; refused "no repair" 2 "cannot be repaired"

@@ -143,9 +143,9 @@ bad "missing folder" "folder does not exist" "$epctx" extract --in-place bad/e.o
 bad "result exists" "-f replaces it" "$epctx" embed bad/m_ctx.onnx -o bad/e.onnx
 bad "mv onto a file" "exists with other bytes" \
     "$epctx" mv bad/m_npu.bin bad/clash.bin bad/m_ctx.onnx
-bad "profile forbids" "31977" "$epctx" embed --ep qnn --in-place bad/m_ctx.onnx
+bad "profile forbids" "31977" "$epctx" embed --profile qnn --in-place bad/m_ctx.onnx
 bad "profile forbids files" "embedded contexts only" \
-    "$epctx" extract --ep telum --in-place bad/e.onnx
+    "$epctx" extract --profile telum --in-place bad/e.onnx
 # A file size limit: writing fails as on a full disk.
 bad "no room for the binary" "bad/e_npu.bin" sh -c "trap '' XFSZ; ulimit -f 1
 exec '$epctx' extract --in-place bad/e.onnx"
@@ -232,7 +232,7 @@ if strace -qq -o /dev/null true 2>/dev/null; then
         -o crash/r_ctx.onnx
     crash "split is killed" nothing_setup result_check split m_ctx.onnx --outputs y \
         -o crash/r_ctx.onnx
-    crash "wrap is killed" nothing_setup wrap_check wrap m_npu.bin --ep npu --name w \
+    crash "wrap is killed" nothing_setup wrap_check wrap m_npu.bin --profile npu --name w \
         --outputs 'y:float32[1]' -o crash/r_ctx.onnx
 else
     echo "skip killed: strace cannot trace here"

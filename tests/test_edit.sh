@@ -213,8 +213,8 @@ epctx prefix partly_ctx.onnx -o p_ctx.onnx left_; worked "prefix" "now 'left_Epc
 epctx rename p_ctx.onnx --in-place x image
 worked "rename in a compiled model" "occurrences in total"
 refuses "rename what the EP finds by name" 1 "--any-io" \
-    rename --ep qnn plain_ctx.onnx -o x.onnx x image
-epctx rename --ep qnn --any-io plain_ctx.onnx -o i_ctx.onnx x image
+    rename --profile qnn plain_ctx.onnx -o x.onnx x image
+epctx rename --profile qnn --any-io plain_ctx.onnx -o i_ctx.onnx x image
 worked "rename --any-io" "image"
 epctx prefix plain_ctx.onnx -o q_ctx.onnx left_; worked "prefix of one node" "left_"
 for m in plain_ctx q_ctx i_ctx; do
@@ -223,24 +223,24 @@ done
 same "a prefix changes no output" plain_ctx.io/output_0.bin q_ctx.io/output_0.bin
 same "a renamed input changes no output" plain_ctx.io/output_0.bin i_ctx.io/output_0.bin
 refuses "prefix where the name is a key" 1 "several nodes share a context" \
-    prefix partly_ctx.onnx --ep qnn -o x.onnx left_
-epctx prefix plain_ctx.onnx --ep qnn -o alone.onnx left_
+    prefix partly_ctx.onnx --profile qnn -o x.onnx left_
+epctx prefix plain_ctx.onnx --profile qnn -o alone.onnx left_
 worked "prefix where the build stamp tells of one graph" "left_"
 for op in embed extract; do
     epctx $op "$([ $op = embed ] && echo plain || echo embed)_ctx.onnx" -o ${op}_ctx.onnx -f
-    epctx prefix ${op}_ctx.onnx --ep qnn -o alone.onnx -f left_
+    epctx prefix ${op}_ctx.onnx --profile qnn -o alone.onnx -f left_
     worked "prefix after $op" "left_"
 done
 epctx unset plain_ctx.onnx -o unsaid_ctx.onnx metadata:epctx.build.EpctxNpuExecutionProvider
 epctx embed unsaid_ctx.onnx -o unsaid_embed_ctx.onnx
 for m in unsaid unsaid_embed; do
     refuses "prefix of a binary that may hold more ($m)" 1 "--one-graph" \
-        prefix ${m}_ctx.onnx --ep qnn -o x.onnx left_
+        prefix ${m}_ctx.onnx --profile qnn -o x.onnx left_
     refuses "rename of a node in a binary that may hold more ($m)" 1 "--one-graph" \
-        rename --nodes ${m}_ctx.onnx --ep qnn -o x.onnx "$("$epctx" dump plain_ctx.onnx |
+        rename --nodes ${m}_ctx.onnx --profile qnn -o x.onnx "$("$epctx" dump plain_ctx.onnx |
         sed -n "s/.*\(EpctxNpuExecutionProvider_[0-9a-f]*_0\).*/\1/p" | head -n 1)" new
 done
-epctx prefix unsaid_ctx.onnx --ep qnn --one-graph -o q.onnx left_
+epctx prefix unsaid_ctx.onnx --profile qnn --one-graph -o q.onnx left_
 worked "prefix --one-graph" "left_"
 refuses "prefix of no EPContext node" 1 "no EPContext node" prefix plain.onnx -o x.onnx left_
 first=$("$epctx" dump partly_ctx.onnx |

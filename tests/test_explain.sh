@@ -16,11 +16,22 @@ expect() {
     said "$name" "$want" ${text:+"$text"}
 }
 
+# judge NAME CODE TEXT ARGUMENT...: `check` with an exit code of its own, and with ONNX Runtime's.
+judge() {
+    name=$1 ort=$2 text=$3
+    shift 3
+    case $ort in 0) want=4 ;; 1) want=0 ;; 2) want=1 ;; *) want=3 ;; esac
+    epctx check "$@"
+    said "$name" "$want" ${text:+"$text"}
+    epctx check --ort-code "$@"
+    said "$name, ONNX Runtime's number" "$ort"
+}
+
 head -c 5000 /dev/zero | tr '\0' v >v.bin
 wrap() { # OUT INPUT OUTPUT [OPTION...]: a model of QNN
     model=$1 from=$2 to=$3
     shift 3
-    "$epctx" wrap v.bin --ep qnn --inputs "$from:float32[1,4]" --outputs "$to:float32[1,4]" \
+    "$epctx" wrap v.bin --profile qnn --inputs "$from:float32[1,4]" --outputs "$to:float32[1,4]" \
         --name "g$to" -o "$model" "$@" >made 2>&1 || { cat made; exit 1; }
 }
 wrap a_ctx.onnx x h
@@ -33,7 +44,7 @@ string() { # NAME STRING
 }
 while IFS='|' read -r code chip made text; do
     string chip_ctx.onnx "$made"
-    expect "chip $chip, $made" "$code" "$text" check --chip "$chip" chip_ctx.onnx
+    judge "chip $chip, $made" "$code" "$text" --chip "$chip" chip_ctx.onnx
 done <<'END'
 1|SM8550|1:2.31.0:2.20.0:3.3.0:73:0|fits
 1|sm8550|1:2.31.0:2.20.0:3.3.0:73:0|fits
@@ -59,11 +70,11 @@ done <<'END'
 END
 long=$(head -c 600 /dev/zero | tr '\0' 1)
 string chip_ctx.onnx "1:2.31.0:2.20.0:3.3.0:73:$long"
-expect "a string that is too long" 0 "cannot be told" check --chip SM8550 chip_ctx.onnx
+expect "a string that is too long" 4 "cannot be told" check --chip SM8550 chip_ctx.onnx
 
 while IFS='|' read -r code chip architecture text; do
     wrap arch_ctx.onnx x y --arch "$architecture" -f
-    expect "chip $chip, made for $architecture" "$code" "$text" check --chip "$chip" arch_ctx.onnx
+    judge "chip $chip, made for $architecture" "$code" "$text" --chip "$chip" arch_ctx.onnx
 done <<'END'
 1|SM8550|v73|fits
 1|SM8550|HTP_V73|fits
@@ -78,27 +89,27 @@ done <<'END'
 0|SM8550|99|neither an HTP architecture nor
 3|45|43|does not fit
 END
-expect "no architecture at all" 0 "hardware_architecture is stored" check --chip SM8550 b_ctx.onnx
-expect "no EPContext node" 0 "no EPContext node" check --chip SM8550 plain.onnx
-expect "none of this EP" 0 "of this EP" check --chip SM8550 --ep openvino a_ctx.onnx
-expect "the other modes exclude it" 64 "--chip accepts only" check --chip SM8550 --fresh a_ctx.onnx
-expect "nor with a string" 64 "--chip accepts only" check --chip 43 --against x a_ctx.onnx
-expect "an empty chip" 64 "empty" check --chip "" a_ctx.onnx
-expect "a chip with control characters" 0 'no known chip' \
+expect "no architecture at all" 4 "hardware_architecture is stored" check --chip SM8550 b_ctx.onnx
+expect "no EPContext node" 4 "no EPContext node" check --chip SM8550 plain.onnx
+expect "none of this EP" 4 "of this EP" check --chip SM8550 --ep openvino a_ctx.onnx
+expect "the other modes exclude it" 2 "--chip cannot be" check --chip SM8550 --fresh a_ctx.onnx
+expect "nor with a string" 2 "--chip cannot be" check --chip 43 --against x a_ctx.onnx
+expect "an empty chip" 2 "empty" check --chip "" a_ctx.onnx
+expect "a chip with control characters" 4 'no known chip' \
     check --chip "$(printf '\033[31m\302\2331m')" arch_ctx.onnx
 if grep -q "$(printf '\033')" out err; then fail "no control character is shown" "one is"
 else ok "no control character is shown"; fi
 wrap hostile_ctx.onnx x y --arch "$(printf 'v\033[31m\302\233\342\200\256\"<b>')"
-expect "a hostile architecture" 0 "no known chip or HTP" check --chip SM8550 hostile_ctx.onnx
+expect "a hostile architecture" 4 "no known chip or HTP" check --chip SM8550 hostile_ctx.onnx
 if grep -q "$(printf '\033')" out err; then fail "is shown escaped" "it is not"
 else ok "is shown escaped"; fi
 expect "to programs" 3 '"why": "made for' check --json --chip 45 arch_ctx.onnx
 if "$python" -m json.tool <out >/dev/null; then ok "which can read it"
 else fail "which can read it" "no JSON"; fi
 gpu() { # CODE EP ARCHITECTURE CHIP TEXT
-    "$epctx" wrap v.bin --ep "$2" --inputs 'x:float32[1,4]' --outputs 'y:float32[1,4]' \
+    "$epctx" wrap v.bin --profile "$2" --inputs 'x:float32[1,4]' --outputs 'y:float32[1,4]' \
         --arch "$3" -o gpu_ctx.onnx -f >made 2>&1 || { cat made; exit 1; }
-    expect "$2 for $3 on $4" "$1" "$5" check --chip "$4" gpu_ctx.onnx
+    judge "$2 for $3 on $4" "$1" "$5" --chip "$4" gpu_ctx.onnx
 }
 gpu 1 tensorrt 89 8.9 fits
 gpu 1 nv_tensorrt_rtx 80+ 12.0 "8.0 and above"
@@ -160,7 +171,7 @@ expect "names the EP that is needed" 0 "onnxruntime-qnn" explain "$message"
 # -- an engine without weights --
 mv v.bin s.stripped.engine
 stripped() {
-    epctx wrap s.stripped.engine --ep tensorrt --inputs 'x:float32[1,4]' \
+    epctx wrap s.stripped.engine --profile tensorrt --inputs 'x:float32[1,4]' \
         --outputs 'y:float32[1,4]' -o s_ctx.onnx "$@"
 }
 stripped
@@ -180,8 +191,8 @@ expect "fresh with the same" 0 ": fresh" check --fresh --options "htp O3" stampe
 expect "stale with others" 1 "compiled with other options" check --fresh --options "htp" \
     stamped.onnx
 expect "stamped without" 0 "" stamp a_ctx.onnx --source plain.onnx -o stamped.onnx -f
-expect "unknown" 2 "has no options" check --fresh --options "htp O3" stamped.onnx
-expect "options of nothing" 64 "require --fresh" check --options x stamped.onnx
+expect "unknown" 4 "has no options" check --fresh --options "htp O3" stamped.onnx
+expect "options of nothing" 2 "require --fresh" check --options x stamped.onnx
 
 # -- EPs without EPContext --
 expect "profiles of one" 0 "none: it writes no context model" profiles DirectML
@@ -200,7 +211,7 @@ expect "it is sound" 0 "0 errors" lint good.onnx
 # -- paths (winml-cli issue 751) --
 mkdir build_
 cp v.bin build_/x.engine
-(cd build_ && "$epctx" wrap x.engine --ep tensorrt --inputs 'x:float32[1,4]' \
+(cd build_ && "$epctx" wrap x.engine --profile tensorrt --inputs 'x:float32[1,4]' \
     --outputs 'y:float32[1,4]' -o t_ctx.onnx) >made
 "$epctx" set build_/t_ctx.onnx ep_cache_context=build_/x.engine --in-place >made
 expect "a folder named twice" 1 "epctx repair" lint build_/t_ctx.onnx

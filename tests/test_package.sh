@@ -120,7 +120,7 @@ epctx package -o new --component shared_assets plain_ctx.onnx; result "name of t
 epctx package -o new --device tpu plain_ctx.onnx; result "device" 2 "cpu, gpu or npu"
 epctx package -o new plain.onnx; result "no EPContext node" 1 "--source"
 epctx package -o none/new plain_ctx.onnx; result "no parent" 1 "none/new"
-"$epctx" wrap plain_npu.bin --ep qnn --inputs 'q:float32[1]' --outputs 'r:float32[1]' \
+"$epctx" wrap plain_npu.bin --profile qnn --inputs 'q:float32[1]' --outputs 'r:float32[1]' \
     -o q_ctx.onnx &&
     "$epctx" merge inside_ctx.onnx q_ctx.onnx -o both_ctx.onnx >/dev/null
 epctx package -o new both_ctx.onnx; result "two EPs" 1 "but a variant is for one EP"
@@ -142,7 +142,7 @@ equal "nothing is left behind" "$before" "$(ls -a)"
 
 # An EP may have any name, and an empty folder may be there.
 mkdir mini
-"$epctx" wrap plain_npu.bin --ep generic --source MiniEP --inputs 'q:float32[1]' \
+"$epctx" wrap plain_npu.bin --profile generic --source MiniEP --inputs 'q:float32[1]' \
     --outputs 'r:float32[1]' -o mini_ctx.onnx
 epctx package -o mini --device npu mini_ctx.onnx
 result "an empty folder" 0 "MiniEP"

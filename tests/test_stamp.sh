@@ -18,12 +18,12 @@ expect() {
 # -- a vendor's binary and the model that it was compiled from --
 head -c 5000 /dev/zero | tr '\0' v >vendor.bin
 cp plain.onnx model.onnx
-expect "a model for a vendor's binary" 0 "" wrap vendor.bin --ep qnn \
+expect "a model for a vendor's binary" 0 "" wrap vendor.bin --profile qnn \
     --inputs 'x:float32[1,1,6,6]' --outputs 'y:float32[1,2,1,1]' -o model_ctx.onnx
-expect "it has no stamp" 2 "no build stamp" check --fresh model_ctx.onnx
-expect "a model that is not compiled" 2 "not compiled: there is no EPContext" \
+expect "it has no stamp" 4 "no build stamp" check --fresh model_ctx.onnx
+expect "a model that is not compiled" 4 "not compiled: there is no EPContext" \
     check --fresh plain.onnx
-expect "has nothing to compare" 0 "not compiled: there is no EPContext node" check plain.onnx
+expect "has nothing to compare" 4 "not compiled: there is no EPContext node" check plain.onnx
 expect "gets one" 0 "build stamp of QNNExecutionProvider" stamp model_ctx.onnx \
     --source model.onnx --graphs 1 --options "htp, O3" --in-place
 expect "fresh" 0 "QNNExecutionProvider: fresh" check --fresh model_ctx.onnx
@@ -80,7 +80,7 @@ expect "another source is noticed" 1 "model.onnx" check --fresh model_ctx.onnx
 # -- without a source, for one EP, with data files --
 expect "no stamp" 0 "" unset model_ctx.onnx metadata:epctx.build.QNNExecutionProvider --in-place
 expect "only the binary" 0 "" stamp model_ctx.onnx --in-place
-expect "is not enough to be fresh" 2 "names no source" check --fresh model_ctx.onnx
+expect "is not enough to be fresh" 4 "names no source" check --fresh model_ctx.onnx
 printf x >>other.bin
 expect "but a wrong one is stale" 1 "5001 bytes" check --fresh model_ctx.onnx
 expect "another EP" 1 "no EPContext node of openvino" stamp model_ctx.onnx --ep openvino --in-place
@@ -120,16 +120,16 @@ expect "a model with two partitions" 0 "" compile --embed partly.onnx
 expect "with one binary" 0 ": fresh" check --fresh partly_ctx.onnx
 expect "with a second one" 0 "" set --node '#2' partly_ctx.onnx main_context=1 \
     ep_cache_context=x -o two_ctx.onnx
-expect "is unknown" 2 "several context binaries" check --fresh two_ctx.onnx
-expect "in JSON, too" 2 '"fresh": "unknown"' check --fresh --json two_ctx.onnx
+expect "is unknown" 4 "several context binaries" check --fresh two_ctx.onnx
+expect "in JSON, too" 4 '"fresh": "unknown"' check --fresh --json two_ctx.onnx
 expect "two binaries get a stamp" 0 "" stamp two_ctx.onnx --source partly.onnx --in-place
-expect "which covers none" 2 "several context binaries" check --fresh two_ctx.onnx
+expect "which covers none" 4 "several context binaries" check --fresh two_ctx.onnx
 printf '<net/>' >w.xml
 printf weights >w.bin
-expect "an OpenVINO IR" 0 "" wrap w.xml --ep openvino --inputs 'x:float32[1]' \
+expect "an OpenVINO IR" 0 "" wrap w.xml --profile openvino --inputs 'x:float32[1]' \
     --outputs 'y:float32[1]' -o ir_ctx.onnx
 expect "gets a stamp" 0 "" stamp ir_ctx.onnx --source partly.onnx --in-place
-expect "without its weights" 2 "the .bin with the weights of 'w.xml'" check --fresh ir_ctx.onnx
+expect "without its weights" 4 "the .bin with the weights of 'w.xml'" check --fresh ir_ctx.onnx
 printf x >>w.xml
 expect "stale all the same" 1 "7 bytes" check --fresh ir_ctx.onnx
 cd ..

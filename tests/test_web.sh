@@ -32,7 +32,7 @@ cd "$work/files" || exit 1
 echo "no model" >broken.onnx
 # An embedded context of 600 MiB, most of it a hole.
 truncate -s 600M large.bin
-"$plain" wrap large.bin --ep qnn --inputs 'x:float32[1]' --outputs 'y:float32[1]' --embed \
+"$plain" wrap large.bin --profile qnn --inputs 'x:float32[1]' --outputs 'y:float32[1]' --embed \
     -o large_ctx.onnx >../log 2>&1 || echo "FAIL large model: $(cat ../log)"
 rm large.bin
 node "$top/tests/judge/web.js" "$page" . || status=1

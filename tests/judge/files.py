@@ -343,7 +343,7 @@ def make_commands():
          {**outside_other, **d}, ("to/o.onnx",), {"to": FOLDER}),
         ("split", outside, "split -f --inputs x --outputs c @e.onnx -o @to/o.onnx", outside_other,
          ("to/o.onnx",), {"to": FOLDER}),
-        ("wrap", {"v.bin": b"vendor" * 99}, f"wrap --ep qnn {values} -f @v.bin -o @to/o.onnx",
+        ("wrap", {"v.bin": b"vendor" * 99}, f"wrap --profile qnn {values} -f @v.bin -o @to/o.onnx",
          {"v.bin": b"former" * 99}, ("to/o.onnx",), {"to": FOLDER}),
         ("repair", {"r.onnx": broken.SerializeToString(), "c_npu.bin": c["c_npu.bin"]},
          "repair --in-place @r.onnx", None, ("r.onnx",)),
@@ -922,7 +922,7 @@ def make_pairs():
     d = made({"q.onnx": other}, "compile @q.onnx -o @d_ctx.onnx")
     wide = made({"p.onnx": plain}, "init --external --threshold 0 --in-place @p.onnx")
     data = {"v.bin": b"first" * 99, "w.bin": b"second" * 99}
-    wrap = "--ep qnn --inputs x:float32[1] --outputs y:float32[1] --binary o.bin -o @o.onnx"
+    wrap = "--profile qnn --inputs x:float32[1] --outputs y:float32[1] --binary o.bin -o @o.onnx"
     a_set = "set --in-place @c_ctx.onnx metadata:first=1"
     b_set = "set --in-place @c_ctx.onnx metadata:second=2"
     pairs = [
@@ -1105,7 +1105,7 @@ def check_names():
         ("merge", {**c, **inside}, "merge -f --allow-stale @in.onnx @c_ctx.onnx -o @NAME.onnx",
          ".onnx"),
         ("split", wide, "split -f --inputs x --outputs c @p.onnx -o @NAME.onnx", ".onnx"),
-        ("wrap", {"v.bin": b"vendor"}, "wrap --ep qnn --inputs x:float32[1] --outputs y:float32[1] "
+        ("wrap", {"v.bin": b"vendor"}, "wrap --profile qnn --inputs x:float32[1] --outputs y:float32[1] "
          "-f @v.bin -o @o.onnx --binary NAME.bin", ".bin"),
         ("package", c, "package -o @NAME @c_ctx.onnx", ""),
         ("set", {"NAME.onnx": plain}, "set --in-place @NAME.onnx metadata:a=1", ".onnx"),
@@ -1193,7 +1193,7 @@ def check_real():
          "merge -f --allow-stale @c_ctx.onnx @i.onnx -o @a/o.onnx", "o.onnx"),
         ("split", {**old, **wide}, "split -f --inputs x --outputs c @p.onnx -o @a/o.onnx",
          "o.onnx"),
-        ("wrap", {**old, "v.bin": b"vendor"}, f"wrap --ep qnn {values} -f @v.bin -o @a/o.onnx",
+        ("wrap", {**old, "v.bin": b"vendor"}, f"wrap --profile qnn {values} -f @v.bin -o @a/o.onnx",
          "o.onnx"),
         ("mv", real(c), "mv @real/c_npu.bin @real/n.bin @a/c_ctx.onnx", "c_ctx.onnx"),
         ("mv of a link", {**real(c), "a/c_npu.bin": (LINK, "../real/c_npu.bin")},

@@ -386,7 +386,7 @@ def failures(judge):
     fails("a node that is none", 1, None, "get", "--node", "nobody", "model_ctx.onnx", "source")
     fails("a missing binary", 1, "EPCTX_ERR_NOT_FOUND", "get", "--node", "part0",
           "lost_ctx.onnx", "context", node="part0", attribute="ep_cache_context")
-    fails("an EP's second entry", 65, None, "check", "--against", "x", "two_ctx.onnx")
+    fails("an EP's second entry", 4, None, "check", "--against", "x", "two_ctx.onnx")
     fails("two models of which one is missing", 2, "EPCTX_ERR_NOT_FOUND", "diff", "plain.onnx",
           "missing.onnx", file="missing.onnx")
     with Case("a stale binary"):

@@ -33,7 +33,7 @@ static void tell(void *user, const epctx_repair_note *note) {
     output_change(list->out, &what, "%s %s%s%.*s%s: %s%s", note->done ? "repaired" : "left",
                   note->info.id, note->name.size > 0 ? " '" : "", (int)note->name.size,
                   note->name.size > 0 ? note->name.data : "", note->name.size > 0 ? "'" : "",
-                  note->text, nameless ? "; --ep NAME sets it" : "");
+                  note->text, nameless ? "; --profile NAME sets it" : "");
 }
 
 static bool read_list(repair_list *list, const char *rest) {

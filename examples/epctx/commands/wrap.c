@@ -397,6 +397,6 @@ const cli_command cli_wrap = {
         "/SCALE/ZERO_POINT; the application then uses NAME_dq in float32. Example:\n"
         "x:uint8[1,224,224,3]/0.0078/128\n",
     .more =
-        "Example: epctx wrap model.bin --ep qnn --io model.json -o model_ctx.onnx\n",
+        "Example: epctx wrap model.bin --profile qnn --io model.json -o model_ctx.onnx\n",
     .run = run,
 };

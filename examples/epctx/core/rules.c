@@ -119,7 +119,7 @@ bool rule_command(int rule, const char *file, epctx_str node, epctx_buffer *out)
         const bool nameless = rule == EPCTX_RULE_NO_SOURCE || rule == EPCTX_RULE_SOURCE_ABSENT;
         snprintf(start, sizeof start, "epctx repair --in-place --rules %s%s%s ", rule_info(rule).id,
                  epctx_repair_wants_source((epctx_rule)rule) ? " --source SOURCE_MODEL" : "",
-                 nameless ? " --ep NAME" : "");
+                 nameless ? " --profile NAME" : "");
     } else if (rule != EPCTX_RULE_PAYLOAD_IGNORED || node.size == 0) {
         return false;
     }
