@@ -54,10 +54,18 @@ epctx devices --ort "$library"
 minor=$(sed -n 's/^ONNX Runtime *1\.\([0-9]*\)\..*/\1/p' "$out")
 [ -n "$minor" ] || fail "the version of ONNX Runtime" "devices does not say it"
 
+# -- an EP of ONNX Runtime itself that writes no context --
+
+for way in "" --by-session --embed; do
+    # shellcheck disable=SC2086 # no option is no word
+    with CPUExecutionProvider compile $way plain.onnx
+    result "the CPU EP, $way" 1 "CPUExecutionProvider writes no EPContext models. Load the original"
+done
+
 # -- the command line --
 
 epctx compile --ort ./nowhere.so --ep "$npu" plain.onnx
-result "no such ONNX Runtime" 2 "nowhere.so"
+result "no such ONNX Runtime" 1 "nowhere.so"
 epctx compile --ort "$library" plain.onnx; result "no EP" 2 "--ep LIBRARY"
 epctx compile --ort "$library" --ep ./none.so plain.onnx; result "no such EP" 2 "none.so"
 with "$npu:" compile plain.onnx; result "an EP without its name" 2 "behind the colon"

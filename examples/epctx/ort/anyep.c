@@ -200,6 +200,5 @@ bool anyep_read(anyep_settings *set, epctx_arena *arena, bool needs_ep, unsigned
     set->time_limit = (double)seconds;
     return (set->ep == NULL || read_ep(set)) &&
            read_pairs(set, "--ep-opt", &set->ep_opt, &set->ep_options) &&
-           read_pairs(set, "--option", &set->option, &set->session) && read_dims(set) &&
-           anyep_find_ort(set);
+           read_pairs(set, "--option", &set->option, &set->session) && read_dims(set);
 }

@@ -22,11 +22,12 @@ typedef struct anyep_settings {
     const char **dim_list; /* the target of the option --dim, or NULL */
     bool verbose;
     bool exact; /* no kernels of the CPU EP that saturate */
-    /* read by anyep_read, `ort` too, which is a path or a name for the loader: */
+    /* read by anyep_find_ort, `ort` too, which is then the library's path: */
     const char *ort_from;  /* "option", "environment", "python", "loader" or "cache" */
     const char *ort_where; /* the Python or the cache */
     const char *passed[ANYEP_MOST_PASSED]; /* "PLACE: why it gave none" */
     size_t passed_count;
+    /* read by anyep_read: */
     const char *library, *name; /* of the EP; NULL: it is in ORT itself, or the library's first */
     const char **ep_options;    /* key, value, ..., NULL */
     const char **session;       /* session configuration, the same */
@@ -57,7 +58,7 @@ typedef struct anyep_settings {
     "[--ort LIBONNXRUNTIME] [--ep LIBRARY[:NAME]]\n" \
     "             [--ep-opt K=V]... [--option K=V]... [--device TYPE] [--timeout S]"
 #define ANYEP_HELP \
-    "  --ort LIBRARY        ONNX Runtime (1.24 or newer), by default that of\n" \
+    "  --ort LIBRARY        ONNX Runtime (1.24+) or its folder, by default that of\n" \
     "                       $EPCTX_ORT_LIBRARY, python3, the system, $EPCTX_CACHE\n" \
     "  --ep LIBRARY[:NAME]  the EP's plugin library, and which of its EPs if it has\n" \
     "                       several; or the name of an EP inside ONNX Runtime\n" \
@@ -69,10 +70,11 @@ typedef struct anyep_settings {
 
 /* Whether one of them was given: the command then works through ORT. */
 bool anyep_asked(const anyep_settings *set);
-/* Reads them; `limit`: seconds without --timeout. On a mistake prints what is wrong: the command
- * ends with CLI_USAGE. `needs_ep`: --ep must be given. */
+/* Reads them, but for --ort; `limit`: seconds without --timeout. On a mistake prints what is wrong:
+ * the command ends with CLI_USAGE. `needs_ep`: --ep must be given. */
 bool anyep_read(anyep_settings *set, epctx_arena *arena, bool needs_ep, unsigned limit);
-/* What anyep_read does with --ort. Prints what is wrong. */
+/* Then: the ONNX Runtime of --ort, or the one that is here, which has been opened for a try. Prints
+ * what is wrong: the command fails. */
 bool anyep_find_ort(anyep_settings *set);
 /* The same where none is no mistake: `ort` is NULL then. False: what is wrong was
  * printed. */
