@@ -215,7 +215,8 @@ other.so is no ONNX Runtime: it has no OrtGetApiBase
 cut.so signal
 without.so gives no functions
 END
-epctx devices --ort "$work/own"; result "a folder without one" 1 "it holds no libonnxruntime.so.1, nor do"
+epctx devices --ort "$work/own"
+result "a folder without one" 1 "it holds no libonnxruntime.so.1, nor do"
 epctx devices --ort ""; result "an empty path" 1 "--ort"
 epctx devices --ort libnowhere.so.1; result "a name that the loader does not know" 1 libnowhere.so.1
 epctx devices --ort "$work/own/crash.so"; said "one that ends the process" 1 "signal 6"

@@ -316,7 +316,8 @@ static bool is_folder(const char *path) {
     return stat(path, &there) == 0 && S_ISDIR(there.st_mode);
 }
 
-/* A path of the library or of a folder that holds it, or a name that the loader finds. Prints what is wrong. */
+/* A path of the library or of a folder that holds it, or a name that the loader finds. Prints what
+ * is wrong. */
 static bool take_named(anyep_settings *set, const char *option) {
     const char *given = set->ort;
     char real[PATH_MAX], library[2 * PATH_MAX], folder[EPCTX_PATH_MAX];
