@@ -170,8 +170,8 @@ QUICK_PROGRAMS := build/quick/epctx build/quick/asan/epctx build/quick/encrypted
         deps-build deps-demo deps-bench deps-plugin deps-matrix deps-deb deps-nanopb deps-docs \
         deps-web web format lint deps-lint deps-test deps-check clean help
 
-## all      build/epctx and the test programs, plain and under ASan + UBSan (the default)
-all: programs
+## all      build/epctx and the libraries in it (the default)
+all: $(if $(CLI_SOURCES),build/epctx) build/libepctx.a build/libepctx_ops.a
 
 programs: $(if $(CLI_SOURCES),build/epctx build/asan/epctx) $(TESTS) $(ASAN_TESTS) $(TSAN_TESTS)
 
@@ -272,7 +272,7 @@ guards: deps-test
 INSTALL = $(foreach v,NANOPB_CFLAGS NANOPB_LIBS,$(if $(filter command,$(firstword $(origin \
           $(v)))),EPCTX_$(v)="$$$(v)")) sh examples/packaging/install.sh
 ## install  headers, tool, man page, completions, pkg-config and CMake files, in PREFIX (/usr/local):
-##          copies what `make build/epctx` or `make` built
+##          copies what `make` built
 install: install-headers install-tool
 ## install-headers   only what a program needs to build with epctx
 install-headers:

@@ -24,8 +24,8 @@
 #
 # Environment:
 #   EPCTX_CACHE   where downloads are kept and unpacked   (default build/deps)
-#   ORT_HOME      a folder with libonnxruntime.so.1 or libonnxruntime.so in it, in lib/, in capi/ or
-#                 in onnxruntime/capi/: no download
+#   ORT_HOME      a folder with libonnxruntime.so.1 or libonnxruntime.so in it, in lib/, lib64/,
+#                 capi/ or onnxruntime/capi/, 1.24 or newer: no download
 #   ORT_INCLUDE   a folder with onnxruntime_c_api.h, API 29 or newer: no download
 #   CC, CXX       compilers asked for                     (default gcc, g++)
 #   PYTHON        a Python that has what tests/requirements.txt lists
@@ -60,6 +60,7 @@ node_needed=18   # playwright-core
 python_needed=3.11 python_tested=3.13 # wheels of tests/requirements.txt
 pip_needed=22.3  # --python
 cmake_needed=3.18 # FetchContent's SOURCE_SUBDIR
+ort_needed=1.24  # of ORT_HOME: every function that the tool and the plugin EP call
 
 # ONNX Runtime is in PyPI's wheels: VERSION MACHINE PLATFORM MB SHA256. That of the first row and of
 # this machine is also Python's in the virtual environment.
@@ -145,7 +146,14 @@ not_older() {
 # compiler COMMAND: is it there, and new enough?
 compiler() {
     program=${1%% *}
-    if ! have "$program"; then need "$(basename "$program")"; return 0; fi
+    if ! have "$program"; then
+        case $program in # Debian's names
+        gcc | g++ | clang | gcc-[0-9]* | g++-[0-9]* | clang-[0-9]*) need "$program" ;;
+        clang++) need clang ;;
+        *) die "no compiler: '$program' is not found; set CC and CXX to compilers that are here" ;;
+        esac
+        return 0
+    fi
     case $("$program" --version 2>/dev/null | head -n 1) in
     *clang*) not_older "$program" $clang_needed "$program" -dumpversion ;;
     *) not_older "$program" $gcc_needed "$program" -dumpversion ;;
@@ -709,9 +717,9 @@ libraries_of() {
     done
 }
 
-# ort_library FOLDER: the library in it
+# ort_library FOLDER: the library in it. The tool looks in the same places: ort/find.c.
 ort_library() {
-    for at in . lib capi onnxruntime/capi; do
+    for at in . lib lib64 capi onnxruntime/capi; do
         for library in "$1/$at"/libonnxruntime.so.1 "$1/$at"/libonnxruntime.so \
                        "$1/$at"/libonnxruntime.so.1.*; do
             [ -f "$library" ] || continue
@@ -785,13 +793,22 @@ own_python() {
         die "PYTHON=$PYTHON lacks $lacks: install them for it, or unset PYTHON"
 }
 
+# A library of ONNX Runtime names its version in those of its symbols.
+own_ort() {
+    library=$(ort_library "$ORT_HOME") ||
+        die "ORT_HOME=$ORT_HOME holds no libonnxruntime.so.1, nor do lib/, lib64/, capi/ and" \
+            "onnxruntime/capi/ in it"
+    LC_ALL=C grep -aqF OrtGetApiBase "$library" || die "ORT_HOME: $library is no ONNX Runtime"
+    found=$(LC_ALL=C grep -aom 1 'VERS_[0-9][0-9.]*' "$library" | head -n 1)
+    [ -z "$found" ] || at_least $ort_needed "${found#VERS_}" ||
+        die "ORT_HOME: $library is ONNX Runtime ${found#VERS_}, $ort_needed or newer is needed"
+}
+
 # own PACKAGE: what the caller has of it is what is needed
 own() {
     case $1 in
     ort)
-        [ -z "${ORT_HOME:-}" ] || ort_library "$ORT_HOME" >/dev/null ||
-            die "ORT_HOME=$ORT_HOME holds no libonnxruntime.so.1, nor do lib/, capi/ and" \
-                "onnxruntime/capi/ in it" ;;
+        [ -z "${ORT_HOME:-}" ] || own_ort ;;
     ort-headers)
         [ -z "${ORT_INCLUDE:-}" ] || [ -e "$ORT_INCLUDE/onnxruntime_c_api.h" ] ||
             die "ORT_INCLUDE=$ORT_INCLUDE holds no onnxruntime_c_api.h" ;;

@@ -105,16 +105,50 @@ else fail "archives alone: nothing is unpacked elsewhere" "$(git status --short)
 
 # -- ORT_HOME: the library wherever it may be --
 for place in libonnxruntime.so.1 libonnxruntime.so lib/libonnxruntime.so.1 \
+    lib64/libonnxruntime.so.1 lib64/libonnxruntime.so.1.31.1 lib/libonnxruntime.so \
     capi/libonnxruntime.so.1.31.1 onnxruntime/capi/libonnxruntime.so.1; do
     home="$work/ort home/$(echo $place | tr / _)"
     mkdir -p "$home/$(dirname $place)"
-    : >"$home/$place"
+    cp "$library" "$home/$place"
     found=$(ORT_HOME=$home sh tests/deps.sh where ort)
     if [ "$found" = "$home/$place" ]; then ok "ORT_HOME with $place"
     else fail "ORT_HOME with $place" "found '$found'"; fi
+    runs env ORT_HOME="$home" sh tests/deps.sh demo
+    said "ORT_HOME with $place is enough" 0
+    epctx devices --json --ort "$home"
+    if [ "$code" -eq 0 ] && grep -qxF "\"library\": \"$home/$place\"," "$out"; then
+        ok "the tool with $place"
+    else fail "the tool with $place" "exit code $code"; fi
+    rm "$home/$place"
 done
 runs env ORT_HOME="$work/bin" sh tests/deps.sh demo
 ends "ORT_HOME without a library" "ORT_HOME=$work/bin holds no libonnxruntime.so.1"
+epctx devices --ort "$work/bin"
+said "the tool: a folder without a library" 1 "--ort $work/bin: it holds no libonnxruntime.so.1"
+# A library of any version, as far as symbols tell.
+mkdir "$work/versions"
+echo 'void OrtGetApiBase(void) {}' >"$work/versions/empty.c"
+while read -r version fits; do
+    echo "VERS_$version { global: OrtGetApiBase; };" >"$work/versions/map"
+    gcc -shared -fPIC -Wl,--version-script="$work/versions/map" "$work/versions/empty.c" \
+        -o "$work/versions/libonnxruntime.so.1"
+    runs env ORT_HOME="$work/versions" sh tests/deps.sh demo
+    if [ "$fits" = yes ]; then said "ORT_HOME with $version" 0
+    else
+        ends "ORT_HOME with $version" "libonnxruntime.so.1 is ONNX Runtime $version, 1.24 or newer"
+    fi
+done <<'END'
+1.9.0 no
+1.23.2 no
+1.24.0 yes
+1.31.1 yes
+2.0.0 yes
+END
+gcc -shared -fPIC -x c - -o "$work/versions/libonnxruntime.so.1" <<'END'
+void nothing(void) {}
+END
+runs env ORT_HOME="$work/versions" sh tests/deps.sh demo
+ends "ORT_HOME with another library" "libonnxruntime.so.1 is no ONNX Runtime"
 
 mkdir -p "$work/folders/libonnxruntime.so.1"
 runs env ORT_HOME="$work/folders" sh tests/deps.sh demo
@@ -144,17 +178,38 @@ chmod +x "$work/oldcc"
 runs env CC="$work/oldcc" sh tests/deps.sh build
 ends "an old compiler" "is 7, 8 or newer is needed"
 
+# A name of the caller's own is none of Debian's packages.
+for goal in "" build/epctx demo test; do
+    for compiler in nosuchcc /nowhere/bin/gcc "nosuchcc -m32"; do
+        rm -f "$work/calls"
+        # shellcheck disable=SC2086 # no goal is no word
+        runs make "CC=$compiler" $goal
+        ends "make CC='$compiler' $goal" "no compiler: '${compiler%% *}' is not found"
+        [ ! -e "$work/calls" ] || fail "make CC='$compiler' $goal" "called: $(cat "$work/calls")"
+    done
+done
+CXX=nosuchcxx runs sh tests/deps.sh test
+ends "CXX that is not there" "no compiler: 'nosuchcxx' is not found"
+
 # -- a build installs nothing --
 for goal in "" all build/epctx; do
     rm -f "$work/calls"
     # shellcheck disable=SC2086 # no goal is no word
-    runs make CC=no-such-compiler $goal
-    ends "make $goal" "deps: missing: no-such-compiler" "run \`sh tests/deps.sh build\`"
+    runs make CC=gcc-99 $goal
+    ends "make $goal" "deps: missing: gcc-99" "run \`sh tests/deps.sh build\`"
     [ ! -e "$work/calls" ] || fail "make $goal" "called: $(cat "$work/calls")"
 done
 
+# Alone it makes what a user wants.
+make -nB >"$out" 2>"$err"
+code=$?
+said "make alone builds the tool" 0 "-o build/epctx"
+if grep -qE -e '-o build/(asan/|tsan/)?tests/|build/asan/epctx' "$out"; then
+    fail "make alone builds no test" "$(grep -oE -m 1 'build/(asan|tsan|tests)/[^ ]*' "$out")"
+else ok "make alone builds no test"; fi
+
 # -- no network wanted --
-for missing in "CC=no-such-compiler" "EPCTX_CACHE=$work/cache"; do
+for missing in "CC=gcc-99" "EPCTX_CACHE=$work/cache"; do
     name="EPCTX_OFFLINE, $missing"
     rm -f "$work/calls"
     runs make "$missing" EPCTX_OFFLINE=1 demo
@@ -228,19 +283,19 @@ for goal in demo test; do
     runs make EPCTX_CACHE="$work/cache" $goal
     ends "make $goal without npm" "to be put into $work/cache: ONNX Runtime" \
         "could not get jp.keijiro" "or put jp.keijiro"
-    runs make EPCTX_CACHE="$work/cache" CC=no-such-compiler $goal
-    ends "make $goal without Debian" "to be installed from Debian: no-such-compiler" \
-        "to be put into $work/cache: ONNX Runtime" "apt-get install --no-install-recommends no-such"
+    runs make EPCTX_CACHE="$work/cache" CC=gcc-99 $goal
+    ends "make $goal without Debian" "to be installed from Debian: gcc-99" \
+        "to be put into $work/cache: ONNX Runtime" "apt-get install --no-install-recommends gcc-99"
 done
 # Not root.
 stub id 'echo 1000'
 stub sudo 'exit 1'
-CC=no-such-compiler runs sh tests/deps.sh build
-ends "sudo refuses" "missing: no-such-compiler" "as root run: apt-get update && apt-get install"
+CC=gcc-99 runs sh tests/deps.sh build
+ends "sudo refuses" "missing: gcc-99" "as root run: apt-get update && apt-get install"
 rm -f "$work/no_npm/id"
 cp "$work/bin/id" "$work/bin/apt-get" "$work/no_npm/"
-CC=no-such-compiler runs env PATH="$work/no_npm" sh tests/deps.sh build
-ends "no sudo" "missing: no-such-compiler" "Not root and no sudo here; as root run:"
+CC=gcc-99 runs env PATH="$work/no_npm" sh tests/deps.sh build
+ends "no sudo" "missing: gcc-99" "Not root and no sudo here; as root run:"
 rm "$work/bin/id"
 stub sudo '"$@"'
 
@@ -306,7 +361,7 @@ if unshare -rm sh -c "mkdir '$work/small' && mount -t tmpfs -o size=64k tmpfs '$
     else
         echo "skip a full disk: the cache has no wheel of ONNX Runtime"
     fi
-    echo 'mount -t tmpfs tmpfs "$1" && mount -o remount,ro "$1" && shift && exec "$@"' \
+    echo 'mount -t tmpfs -o ro tmpfs "$1" && shift && exec "$@"' \
         >"$work/full.sh"
     runs env EPCTX_CACHE="$work/small" unshare -rm sh "$work/full.sh" "$work/small" \
         sh tests/deps.sh demo
@@ -321,8 +376,8 @@ stub apt-get 'case "$*" in *update) exec sleep 60 ;; esac
 exit 1'
 runs make EPCTX_CACHE="$work/cache" demo
 ends "no answer from npm" "could not get" "no answer" "into $work/cache"
-runs make CC=no-such-compiler test
-ends "no answer from Debian" "--no-install-recommends no-such-compiler"
+runs make CC=gcc-99 test
+ends "no answer from Debian" "--no-install-recommends gcc-99"
 
 # -- everything is told before anything is done --
 cat >"$work/bin/npm" <<'END'
@@ -343,7 +398,7 @@ stub apt-get 'case "$*" in
     echo "'"'http://x/b.deb' b.deb 1000000 MD5:"'" ;;
 *install*) cp "$DEPS_LOG" "$DEPS_LOG.then"; sleep 9; echo "E: no such package"; exit 100 ;;
 esac'
-CC=no-such-compiler runs sh tests/deps.sh build
+CC=gcc-99 runs sh tests/deps.sh build
 if grep -qx 'deps: to come from Debian: 2 packages, 4 MB' "$out.then"; then
     ok "Debian's megabytes are told before"
 else fail "Debian's megabytes are told before" "they are not"; fi

@@ -293,6 +293,7 @@ inserted was false. Duplicate model-local function identifier: a:b|E070
 Function inlining exceeded the configured cumulative node expansion limit while expanding 'my:F'.|E071
 Function inlining exceeded the configured cumulative protobuf expansion limit while expanding 'my:F'.|E071
 Subgraph input count does not match the number of inputs provided by the parent node '' (OpType: Loop).|E072
+This is an invalid model. Error: Duplicate definition of name (c).|ORT_DISABLE_ALL
 Invalid positive integer value '0' for session configuration 'session.function_expansion_node_limit'.|above 0
 No graph was found in the protobuf.|epctx info
 Initializer 'w': data field count (3) does not match expected count from shape (4)|E046

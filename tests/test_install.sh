@@ -43,6 +43,8 @@ usr/share/zsh/site-functions/_epctx
 E3
 files "$stage" >"$work/found"
 same "files" "$work/expected" "$work/found"
+sed -n "s|^installed $stage/||p" "$out" | LC_ALL=C sort >"$work/found"
+same "each file is told" "$work/expected" "$work/found"
 if [ -z "$(find "$stage/usr" -type f ! -name epctx ! -perm 644)$(find "$stage/usr" -type d \
     ! -perm 755)" ] && [ "$(stat -c %a "$stage/usr/bin/epctx")" = 755 ]; then ok "modes"
 else fail "modes" "some are neither 644 nor, for folders and the tool, 755"; fi
@@ -82,9 +84,24 @@ said "install, a build that did not end" 2 "is not of the last build"
 mkdir -p "$stage/usr/share/doc/other"
 top_make uninstall DESTDIR="$stage" PREFIX=/usr
 said "uninstall" 0
-if [ -z "$(files "$stage")" ] && [ ! -d "$stage/usr/share/cmake/epctx" ] &&
-    [ -d "$stage/usr/share/doc/other" ]; then ok "uninstall leaves nothing"
-else fail "uninstall leaves nothing" "$(find "$stage" | head -n 3)"; fi
+(cd "$stage" && find . -mindepth 1 | LC_ALL=C sort) >"$work/left"
+printf './%s\n' usr usr/bin usr/include usr/share usr/share/doc usr/share/doc/other usr/share/man \
+    usr/share/man/man1 >"$work/kept"
+same "uninstall leaves what a system has" "$work/kept" "$work/left"
+sed -n "s|^removed $stage/\(.*[^/]\)$|\1|p" "$out" | LC_ALL=C sort >"$work/found"
+same "uninstall tells each file" "$work/expected" "$work/found"
+top_make uninstall DESTDIR="$stage" PREFIX=/usr
+said "uninstall, once more" 0
+if [ -s "$out" ]; then fail "uninstall, once more" "it tells something"; fi
+mkdir -p "$work/own/share/man/man1"
+: >"$work/own/share/man/man1/other.1"
+for step in install uninstall; do
+    top_make $step PREFIX="$work/own"
+    said "$step, a prefix of one's own" 0
+done
+(cd "$work/own" && find . -mindepth 1 | LC_ALL=C sort) >"$work/left"
+printf './%s\n' share share/man share/man/man1 share/man/man1/other.1 >"$work/kept"
+same "uninstall removes all folders that are empty" "$work/kept" "$work/left"
 
 top_make install DESTDIR="$work/gnu" prefix=/p bindir=/b includedir=/i/x datadir=/d mandir=/m \
     docdir=/e

@@ -54,10 +54,18 @@ epctx devices --ort "$library"
 minor=$(sed -n 's/^ONNX Runtime *1\.\([0-9]*\)\..*/\1/p' "$out")
 [ -n "$minor" ] || fail "the version of ONNX Runtime" "devices does not say it"
 
+# -- an EP of ONNX Runtime itself that writes no context --
+
+for way in "" --by-session --embed; do
+    # shellcheck disable=SC2086 # no option is no word
+    with CPUExecutionProvider compile $way plain.onnx
+    result "the CPU EP, $way" 1 "CPUExecutionProvider writes no EPContext models. Load the original"
+done
+
 # -- the command line --
 
 epctx compile --ort ./nowhere.so --ep "$npu" plain.onnx
-result "no such ONNX Runtime" 2 "nowhere.so"
+result "no such ONNX Runtime" 1 "nowhere.so"
 epctx compile --ort "$library" plain.onnx; result "no EP" 2 "--ep LIBRARY"
 epctx compile --ort "$library" --ep ./none.so plain.onnx; result "no such EP" 2 "none.so"
 with "$npu:" compile plain.onnx; result "an EP without its name" 2 "behind the colon"
@@ -108,7 +116,7 @@ with "$npu:OtherEP" compile plain.onnx; result "a library without this EP" 1 "Ot
 with NoSuchExecutionProvider compile plain.onnx; result "no EP of ORT's" 1 "epctx devices"
 with "$npu" compile --device gpu plain.onnx; result "no such device of the EP" 1 "no device"
 with "$npu" compile --device cpu plain.onnx; result "such a device of the EP" 0 "cpu"
-epctx run --ort ./plain.onnx plain.onnx; result "a model as ONNX Runtime" 2 "it is no library"
+epctx run --ort ./plain.onnx plain.onnx; result "a model as ONNX Runtime" 1 "it is no library"
 rm -f -- *_ctx.onnx *.bin
 clean "no folder of refusals"
 

@@ -114,16 +114,16 @@ case $system in
     takes "the cache of the build tree" cache \
         "$work/build/deps/onnxruntime-1.31.1-$machine/libonnxruntime.so.1"
     devices
-    result "nothing at all" 2 "no ONNX Runtime is here"
+    result "nothing at all" 1 "no ONNX Runtime is here"
     for place in "EPCTX_ORT_LIBRARY: it is not set" "python3: there is none in PATH" \
         "libonnxruntime.so.1: " "libonnxruntime.so: " "$work/none: there is no"; do
-        result "what was tried is told: $place" 2 "$place"
+        result "what was tried is told: $place" 1 "$place"
     done
     cp "$plain" "$work/own/epctx" # in no build folder, as an installed one
     env -i TMPDIR="$work/tmp" EPCTX_CACHE=cache PATH=/nowhere HOME=/nowhere \
         "$work/own/epctx" devices --json >"$out" 2>"$err"
     code=$?
-    result "a relative cache is not searched" 2 "EPCTX_CACHE: cache is no absolute path" ;;
+    result "a relative cache is not searched" 1 "EPCTX_CACHE: cache is no absolute path" ;;
 esac
 
 # -- their order --
@@ -135,6 +135,7 @@ takes "the variable before Python" environment "$work/own/any.so"
 # shellcheck disable=SC2086 # a list of variables
 devices $all EPCTX_ORT_LIBRARY=
 takes "Python before the loader" python "$package/onnxruntime/capi/libonnxruntime.so.1.31.1"
+tells "an empty variable is told as such" "EPCTX_ORT_LIBRARY: it is empty"
 # shellcheck disable=SC2086 # a list of variables
 devices $all PATH=/nowhere
 takes "the loader before the cache" loader "$work/lib/libonnxruntime.so.1"
@@ -198,24 +199,25 @@ echo text >"$work/own/text.so"
 cp "$work/own/other.so" "$work/own/arm.so"
 printf '\363' | dd of="$work/own/arm.so" bs=1 seek=18 conv=notrunc status=none
 mkfifo "$work/own/pipe.so"
-while read -r name code_of words; do
+while read -r name words; do
     for way in option variable; do
         if [ $way = option ]; then epctx devices --ort "$work/own/$name"
         else devices EPCTX_ORT_LIBRARY="$work/own/$name"; fi
-        result "$name, by $way" "$code_of" "$words"
-        said "$name, by $way: named" "$code_of" "$work/own/${name%/}"
+        result "$name, by $way" 1 "$words"
+        said "$name, by $way: named" 1 "$work/own/${name%/}"
     done
 done <<'END'
-text.so 2 it is no library
-arm.so 2 it is a library for another processor
-pipe.so 2 it is no regular file
-nothing.so 2 No such file or directory
-other.so 1 is no ONNX Runtime: it has no OrtGetApiBase
-cut.so 1 signal
-without.so 1 gives no functions
+text.so it is no library
+arm.so it is a library for another processor
+pipe.so it is no regular file
+nothing.so No such file or directory
+other.so is no ONNX Runtime: it has no OrtGetApiBase
+cut.so signal
+without.so gives no functions
 END
-epctx devices --ort "$work/own"; result "a folder" 2 "it is a folder: give the library in it"
-epctx devices --ort ""; result "an empty path" 2 "--ort"
+epctx devices --ort "$work/own"
+result "a folder without one" 1 "it holds no libonnxruntime.so.1, nor do"
+epctx devices --ort ""; result "an empty path" 1 "--ort"
 epctx devices --ort libnowhere.so.1; result "a name that the loader does not know" 1 libnowhere.so.1
 epctx devices --ort "$work/own/crash.so"; said "one that ends the process" 1 "signal 6"
 mkdir "$work/crash"
@@ -250,8 +252,12 @@ takes "a Python that crashes" loader "$passed"
 echo "echo warning >&2; echo onnxruntime=$package/onnxruntime; echo more" | python
 takes "a Python that says more" python "$package/onnxruntime/capi/libonnxruntime.so.1.31.1"
 echo 'sleep 1000 & echo $! >'"$work/sleeper"'; wait' | python
+if grep -qx "epctx: note: $work/fake/python3: no answer after 3 s: passed over" "$err"; then
+    ok "a Python that hangs is told at once"
+else fail "a Python that hangs is told at once" "exit code $code"; fi
+: >"$err"
 takes "a Python that hangs" loader "$passed"
-tells "it is told" "no answer after"
+tells "it is told" "no answer after 3 s"
 # The kernel may take a moment, above all when others run.
 for _ in $(seq 50); do
     kill -0 "$(cat "$work/sleeper")" 2>/dev/null || break
@@ -284,7 +290,39 @@ env -i TMPDIR="$work/tmp" PATH="$work/venv/bin" "$epctx" run --ep CPUExecutionPr
     "$work/plain.onnx" >"$out" 2>"$err"
 code=$?
 result "run finds it, too" 0 "output 0"
+EPCTX_ORT_LIBRARY=$work/own/any.so "$epctx" --version --json >"$out" 2>"$err"
+code=$?
+if [ $code -eq 0 ] && grep -qF "{\"library\": \"$work/own/any.so\", \"found_by\": \"environment\"" \
+    "$out"; then ok "--version takes the same"
+else fail "--version takes the same" "exit code $code"; fi
+
+# One sentence and one code, but in verify, where 1 is a difference.
+for library in nothing.so text.so other.so old/libonnxruntime.so.1 crash.so libnowhere.so.1 ""; do
+    case $library in
+    "") case $system in *libonnxruntime.so*) continue ;; esac ;; # it is found
+    libnowhere.so.1) ;;
+    old/*) library=$work/$library ;;
+    *) library=$work/own/$library ;;
+    esac
+    sentence=
+    for command in compile run verify bench devices; do
+        model=$work/plain.onnx failed=1
+        [ $command != devices ] || model=
+        [ $command != verify ] || failed=3
+        env -i TMPDIR="$work/tmp" EPCTX_ORT_LIBRARY="$library" PATH=/nowhere HOME=/nowhere \
+            EPCTX_CACHE="$work/none" "$plain" $command --ep CPUExecutionProvider $model \
+            >"$out" 2>"$err"
+        code=$?
+        if [ $code -ne $failed ]; then
+            fail "$command, '$library'" "exit code $code, expected $failed"
+        elif [ -s "$out" ] || [ "$(grep -c '^epctx: ' "$err")" -ne 1 ]; then
+            fail "$command, '$library'" "expected one sentence"
+        elif words=$(sed 's/after [0-9.]* s//' "$err"); [ "$words" != "${sentence:=$words}" ]; then
+            fail "$command, '$library'" "expected '$sentence'"
+        else ok "$command, '$library'"; fi
+    done
+done
 env -i TMPDIR="$work/absent" PATH="$work/venv/bin" "$epctx" devices >"$out" 2>"$err"
 code=$?
-result "no folder for temporary files" 2 "$work/absent"
+result "no folder for temporary files" 1 "$work/absent"
 exit $status

@@ -219,7 +219,7 @@ ort "the best of several" aged plain.onnx c
 age dated "0.9.0 99.0.0 0.8.0"
 ort "the first that can run" dated plain.onnx a
 # Asked (SelectBestModelCandidate, test_plugin_rows:factory_by_hand) the EP would leave these alone
-# under session.fail_on_suboptimal_compiled_model, and the source would be taken. ORT 1.30 does not
+# under session.fail_on_suboptimal_compiled_model, and the source would be taken. ORT 1.31 does not
 # ask: when this fails, a newer one does, and examples/README.md wants to know.
 ort "the EP is not asked to choose" dated plain.onnx a strict
 exit $status

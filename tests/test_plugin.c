@@ -2052,6 +2052,50 @@ TEST(unclaimed_control_flow_refused) {
     CHECK_HAS(ort_text, "not unique");
 }
 
+/* if (flag) y = r * -1 else y = r, where r = relu(x): ORT folds the -1 of the body. */
+static bool make_folding_if(const char *name) {
+    onnx_model m;
+    onnx_bytes then_graph = {0}, else_graph = {0}, attrs = {0};
+    float w[6];
+    onnx_begin(&m);
+    weights(w, 1);
+    onnx_value(&m.graph, ONNX_INPUT, "flag", ONNX_BOOL, 0, NULL);
+    onnx_input(&m.graph, "x", 2, dims23);
+    onnx_node(&m.graph, "Relu", "", "before", "x", "t", NULL);
+    onnx_floats(&then_graph, "wc", 2, dims23, w);
+    onnx_node(&then_graph, "Neg", "", "folded", "wc", "c", NULL);
+    onnx_node(&then_graph, "Mul", "", "inside", "t,c", "v", NULL);
+    onnx_output(&then_graph, "v", 2, dims23);
+    if_other(&else_graph, "q");
+    onnx_attr_graph(&attrs, "then_branch", &then_graph);
+    onnx_attr_graph(&attrs, "else_branch", &else_graph);
+    onnx_node(&m.graph, "If", "", "if", "flag", "y", &attrs);
+    onnx_output(&m.graph, "y", 2, dims23);
+    return save_model(name, &m);
+}
+
+/* ORT fails after Compile: a new binary goes with the session, unless a context model is there;
+ * one that was there before stays, whoever wrote it. Without folding ORT writes the model. */
+TEST(failed_sessions_leave_no_binary) {
+    static const GraphOptimizationLevel none = ORT_DISABLE_ALL;
+    ort_spec spec = spec_of(in_folder("m.onnx"));
+    if (takes_bodies() || !writes_bodies()) return; /* compiled whole; refused before Compile */
+    CHECK_TRUE(make_folding_if("m.onnx"));
+    spec.allow_cpu = true;
+    spec.config = generate;
+    CHECK_ORT_FAILS(make_session(&spec), ORT_FAIL, "Duplicate definition of name");
+    CHECK_INT(count_files(), 1);
+    CHECK_TRUE(save(binary_name("m"), "other", 5));
+    CHECK_ORT_FAILS(make_session(&spec), ORT_FAIL, "Duplicate definition of name");
+    CHECK_INT(count_files(), 2);
+    spec.level = &none;
+    CHECK_ORT(make_session(&spec));
+    CHECK_INT(count_files(), 3);
+    spec.path = in_folder("m_ctx.onnx");
+    spec.config = NULL;
+    CHECK(check_run(&spec, in_folder("m.onnx")) > 0, "%s", ort_text);
+}
+
 /* ------------------------------------------------------------------ crashes */
 
 /* Runs ORT with a broken EP in another process: ORT_LIVES, or how that ended. */
@@ -3300,6 +3344,7 @@ static const ort_case cases[] = {
     ORT_CASE_OF("toy", bodies_in_hashes),
     ORT_CASE(control_flow_refused),
     ORT_CASE(unclaimed_control_flow_refused),
+    ORT_CASE(failed_sessions_leave_no_binary),
     ORT_CASE_OF("toy", ort_crashes),
     ORT_CASE_OF("toy", out_of_memory),
     ORT_CASE(ours_in_ort),

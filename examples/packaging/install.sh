@@ -36,17 +36,33 @@ done
 # put MODE FILE TARGET: installs FILE as TARGET, or removes TARGET.
 put() {
     target=${DESTDIR:-}$3
-    if [ "$action" = uninstall ]; then
-        rm -f "$target"
-    else
+    if [ "$action" = install ]; then
         install -d "${target%/*}"
         install -m "$1" "$2" "$target"
+        echo "installed $target"
+    elif [ -e "$target" ] || [ -L "$target" ]; then
+        rm -f "$target"
+        echo "removed $target"
+        drop "${3%/*}"
     fi
 }
 
-# drop FOLDER: after uninstalling, a folder that was ours alone goes when it is empty.
+# drop FOLDER: it and those above it, below the prefix, go when they are empty. Folders that a
+# system has anyway stay.
 drop() {
-    [ "$action" = install ] || rmdir "${DESTDIR:-}$1" 2>/dev/null || :
+    folder=$1
+    while ! is_kept "$folder" && rmdir "${DESTDIR:-}$folder" 2>/dev/null; do
+        echo "removed ${DESTDIR:-}$folder/"
+        folder=${folder%/*}
+    done
+}
+is_kept() {
+    case $1 in "$prefix"/?*) ;; *) [ "$1" != "$cmakedir" ] && [ "$1" != "$docdir" ]; return ;; esac
+    case $prefix in / | /usr | /usr/local) ;; *) return 1 ;; esac
+    case ${1#"$prefix"/} in
+    bin | include | share | share/doc | share/man | share/man/man1) return 0 ;;
+    esac
+    return 1
 }
 
 # The include folder as epctx.pc and the CMake files name it: relative where the prefix may move.
@@ -86,8 +102,6 @@ headers() {
     put 644 "$tmp/version" "$cmakedir/epctx-config-version.cmake"
     put 644 README.md "$docdir/README.md"
     put 644 LICENSE "$docdir/LICENSE"
-    drop "$cmakedir"
-    drop "$docdir"
 }
 
 tool() {

@@ -3,9 +3,11 @@
 #include "ep.h"
 
 /* Where the context binary goes. */
-typedef struct binary_file {
+typedef struct ep_binary_file {
     char path[EPCTX_PATH_MAX];
     char name[EPCTX_PATH_MAX]; /* as the nodes call it: relative to the context model */
+    char context_model[EPCTX_PATH_MAX];
+    epctx_file_info written; /* of a new file; none: it replaced one, or is the application's */
 } binary_file;
 
 OrtStatus *ep_check_place(const ep_session *session, const ep_record *record) {
@@ -44,7 +46,6 @@ static OrtStatus *binary_place(const ep_session *session, const char *model_path
                                binary_file *out) {
     const ep_api *api = session->api;
     const epctx_io *io = epctx_io_files();
-    char context_model[EPCTX_PATH_MAX];
     epctx_str path;
     epctx_error error;
     epctx_io_file probe;
@@ -52,8 +53,9 @@ static OrtStatus *binary_place(const ep_session *session, const char *model_path
     if (!*session->context_path && !*model_path && session->buffers.write_fn) {
         path = epctx_str_of("model_ctx.onnx"); /* a name without a folder */
     } else {
-        EP_TRY(ep_context_model_path(session, model_path, context_model, sizeof context_model));
-        path = epctx_str_of(context_model);
+        EP_TRY(ep_context_model_path(session, model_path, out->context_model,
+                                     sizeof out->context_model));
+        path = epctx_str_of(out->context_model);
     }
     EP_TRY(ep_status(api,
                      epctx_path_binary(path, epctx_str_of(session->backend.short_name), out->name,
@@ -71,16 +73,40 @@ static OrtStatus *binary_place(const ep_session *session, const char *model_path
 
 /* The binary gets its name before ORT writes the model. A crash in between leaves at worst the
  * model of an older generation beside it, and its nodes' graph hashes do not match this binary. */
-static OrtStatus *binary_write(const ep_session *session, const binary_file *binary,
-                               epctx_span bytes) {
+static OrtStatus *binary_write(const ep_session *session, binary_file *binary, epctx_span bytes) {
+    const epctx_io *io = epctx_io_files();
     epctx_error error;
+    epctx_file_info before;
+    epctx_status status;
     if (session->buffers.write_fn) {
         return session->buffers.write_fn(session->buffers.write_state, binary->name, bytes.data,
                                          bytes.size);
     }
-    return ep_status(session->api,
-                     epctx_write_bytes(NULL, binary->path, bytes.data, bytes.size, NULL, &error),
-                     &error);
+    status = io->stat_fn(io->user, binary->path, &before, &error);
+    if (status == EPCTX_OK)
+        status = epctx_write_bytes(NULL, binary->path, bytes.data, bytes.size, NULL, &error);
+    if (status == EPCTX_OK && before.kind == EPCTX_FILE_NONE)
+        status = io->stat_fn(io->user, binary->path, &binary->written, &error);
+    return ep_status(session->api, status, &error);
+}
+
+void ep_binary_confirm(ep_session *session) {
+    free(session->unconfirmed);
+    session->unconfirmed = NULL;
+}
+
+/* Where a context model is nobody knows whose binary that is. Failures are of no use to anybody:
+ * the session has one already. */
+void ep_binary_withdraw(ep_session *session) {
+    const epctx_io *io = epctx_io_files();
+    const binary_file *binary = session->unconfirmed;
+    epctx_file_info model, now;
+    epctx_error error;
+    if (binary && io->stat_fn(io->user, binary->context_model, &model, &error) == EPCTX_OK &&
+        io->stat_fn(io->user, binary->path, &now, &error) == EPCTX_OK &&
+        model.kind == EPCTX_FILE_NONE && epctx_file_same(&now, &binary->written))
+        (void)io->remove_fn(io->user, NULL, binary->path, &error);
+    ep_binary_confirm(session);
 }
 
 /* Of the model that a fused node is cut out of. */
@@ -226,8 +252,13 @@ OrtStatus *ep_compile_graphs(ep_session *session, const OrtGraph **graphs, const
         }
     }
     for (i = 0; records && i < count; i++) ep_record_free(&records[i]);
-    ep_context_drop(context); /* the kernels hold it */
-    free(binary);
+    ep_context_drop(context);   /* the kernels hold it */
+    ep_binary_confirm(session); /* of an earlier call */
+    if (!status && session->api->version >= EP_INITIALIZED_API &&
+        binary->written.kind != EPCTX_FILE_NONE)
+        session->unconfirmed = binary;
+    else
+        free(binary);
     free(records);
     return status;
 }

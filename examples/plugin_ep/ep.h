@@ -116,12 +116,13 @@ typedef struct ep_session {
     bool stop;                           /* ep.stop_share_ep_contexts */
     char *joined; /* context model of this session in a group that is generated; NULL: none, or it
                      is written */
-    const char *context_path; /* ep.context_file_path, "" when not set */
-    epctx_span source_model;  /* SessionOptionsSetWeightlessSourceModelBuffer: the application's
+    struct ep_binary_file *unconfirmed; /* new, and its context model is not known to be written */
+    const char *context_path;           /* ep.context_file_path, "" when not set */
+    epctx_span source_model; /* SessionOptionsSetWeightlessSourceModelBuffer: the application's
                                  bytes, there as long as the session */
-    const char *prefix;       /* ep.context_node_name_prefix */
-    uint32_t path_flags;      /* of binaries that are loaded */
-    epctx_status refusal;     /* set in GetCapability, which cannot fail a session, for Compile */
+    const char *prefix;      /* ep.context_node_name_prefix */
+    uint32_t path_flags;     /* of binaries that are loaded */
+    epctx_status refusal;    /* set in GetCapability, which cannot fail a session, for Compile */
     epctx_error refusal_text;
     char compatibility[256];
     ep_buffers buffers;
@@ -226,6 +227,10 @@ OrtStatus *ep_give_nodes(const ep_session *session, const ep_record *records,
 /* Ordinary graphs: compiles all of them into one context binary. */
 OrtStatus *ep_compile_graphs(ep_session *session, const OrtGraph **graphs, const OrtNode **fused,
                              size_t count, OrtNodeComputeInfo **infos, OrtNode **context_nodes);
+/* ORT has written the context model of the binary. */
+void ep_binary_confirm(ep_session *session);
+/* The session ends. If ORT did not write its model, a binary that is new goes. */
+void ep_binary_withdraw(ep_session *session);
 
 /* ----------------------------------------------------------------- share.c */
 

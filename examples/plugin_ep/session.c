@@ -166,8 +166,8 @@ static OrtStatus *check_group(claim *c, const OrtGraph *graph, const OrtNode **n
  *                graph must be topologically sorted", and our binary would be left behind
  *
  * Not seen by an EP: constants that 1.31.1 itself folds inside a body (session options at the
- * default level, or ORT_ENABLE_BASIC) make it fail with "Duplicate definition of name", when our
- * binary is there. */
+ * default level, or ORT_ENABLE_BASIC) make it fail with "Duplicate definition of name" when our
+ * binary is there, which then goes again (ep_binary_withdraw). */
 
 /* Only of bodies, and of those in them. */
 static OrtStatus *bodies_have_initializers(const ep_api *api, const OrtNode *node,
@@ -530,6 +530,7 @@ static OrtStatus *ORT_API_CALL compile(OrtEp *self, const OrtGraph **graphs,
 
 /* Since ORT 1.27. */
 static OrtStatus *ORT_API_CALL initialization_end(OrtEp *self) {
+    ep_binary_confirm((ep_session *)(void *)self);
     return ep_share_written((ep_session *)(void *)self);
 }
 
@@ -695,6 +696,7 @@ OrtStatus *ep_session_create(ep_factory *factory, const OrtSessionOptions *optio
 void ep_session_release(ep_session *session) {
     if (!session) return;
     ep_share_leave(session);
+    ep_binary_withdraw(session);
     ep_runs_report(session);
     ep_profiler_detach(session);
     if (session->backend_open) session->factory->device->close_fn(&session->backend);

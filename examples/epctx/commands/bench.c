@@ -209,7 +209,7 @@ static void print_json(const work *all) {
 
 static int bench(work *w) {
     int code = CLI_OK, i;
-    if (!anyep_check_dims(&w->any, &w->model, 1)) return CLI_FAILED;
+    if (!anyep_check_dims(&w->any, &w->model, 1) || !anyep_find_ort(&w->any)) return CLI_FAILED;
     if (!anyep_folder(NULL, w->folder, sizeof w->folder)) return CLI_FAILED;
     w->ep = (anyep_board *)epctx_arena_alloc(&w->arena, sizeof *w->ep);
     if (w->ep == NULL) return cli_fail_text("out of memory");

@@ -431,7 +431,7 @@ static int run_ort(compile_settings *set, anyep_settings *any, const char *const
          !anyep_add(any, &any->session, "ep.context_node_name_prefix", set->gen.name_prefix)))
         return CLI_USAGE;
     set->gen.overwrite = policy == EPCTX_OVERWRITE_REPLACE;
-    if (!anyep_check_dims(any, files, (size_t)count)) return CLI_FAILED;
+    if (!anyep_check_dims(any, files, (size_t)count) || !anyep_find_ort(any)) return CLI_FAILED;
     libraries[number] = library_of(any->ep, true, arena);
     if (libraries[number] != NULL) number++;
     /* As the user wrote it, or as it was found. */

@@ -220,7 +220,8 @@ static int list(work *w) {
     anyep_result result;
     anyep_job job;
     int code = CLI_OK;
-    if (!anyep_folder(NULL, w->folder, sizeof w->folder)) return CLI_FAILED;
+    if (!anyep_find_ort(&w->any) || !anyep_folder(NULL, w->folder, sizeof w->folder))
+        return CLI_FAILED;
     memset(&job, 0, sizeof job);
     job.set = &w->any;
     job.work = ANYEP_LIST;

@@ -508,6 +508,13 @@ static const explain_entry entries[] = {
      "1.30 aborts when it runs.",
      "epctx repair MODEL --in-place removes the initializer (rule E072): the node gives the input "
      "its value."},
+    {{"Duplicate definition of name", NULL, NULL},
+     "Two initializers or outputs of nodes in one graph have the same name. If the model itself is "
+     "right (epctx lint MODEL), ORT 1.31 folded constants inside a body of If, Loop or Scan while "
+     "it generated a context model, and writes the body wrongly.",
+     "Generate with ORT_DISABLE_ALL as the level of optimization (epctx compile --ep LIBRARY does, "
+     "with --optimization none), or with a model that is optimized already. A binary that the EP "
+     "wrote stays behind without a model: remove it."},
     {{"Invalid positive integer value", "session configuration", NULL},
      "A session option takes a number above 0.",
      "Correct the value; without the option ORT's default applies."},

@@ -221,7 +221,8 @@ static int run_ort(anyep_settings *any, const char *file, const settings *set) {
         job.seed = set->seed;
         job.repeat = set->repeat;
         code = CLI_FAILED;
-        if (anyep_check_dims(any, &file, 1) && anyep_folder(NULL, folder, sizeof folder)) {
+        if (anyep_check_dims(any, &file, 1) && anyep_find_ort(any) &&
+            anyep_folder(NULL, folder, sizeof folder)) {
             code = run_in(&job, file, set);
             anyep_remove(folder);
         }

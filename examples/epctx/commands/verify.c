@@ -411,7 +411,7 @@ static bool is_source(work *w) {
 static int verify(work *w) {
     const anyep_settings *set = &w->set.any;
     int code = CODE_FAILED, i;
-    if (!is_source(w) || !anyep_check_dims(set, &w->set.model, 1) ||
+    if (!is_source(w) || !anyep_check_dims(set, &w->set.model, 1) || !anyep_find_ort(&w->set.any) ||
         !anyep_folder(NULL, w->folder, sizeof w->folder))
         return code;
     cli_progress_begin("verify", 0);

@@ -21,7 +21,7 @@ static int json_ort(json_writer *w) {
     memset(&set, 0, sizeof set);
     epctx_arena_init(&arena, NULL);
     set.arena = &arena;
-    if (!anyep_which_ort(&set)) code = CLI_USAGE;
+    if (!anyep_which_ort(&set)) code = CLI_FAILED;
     json_object(w, "onnxruntime", JSON_INLINE);
     json_text(w, "library", set.ort);
     json_text(w, "found_by", set.ort_from);

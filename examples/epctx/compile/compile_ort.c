@@ -4,6 +4,7 @@
 #include "compile.h"
 #include "ops/init.h"
 #include "core/output.h"
+#include "core/vendors.h"
 
 #include <errno.h>
 #include <ftw.h>
@@ -605,6 +606,16 @@ static void tell_source(const unit *u, const made_model *model) {
     epctx_model_close(&open);
 }
 
+/* Of an EP that compiles nothing ORT says "Unable to compile any nodes". */
+static bool tell_plain(const char *ep) {
+    const vendor_plain *plain = vendor_plain_of(ep);
+    char text[512];
+    if (plain == NULL) return false;
+    snprintf(text, sizeof text, "%s writes no EPContext models. %s", plain->name, plain->instead);
+    cli_fail_with_cure(text);
+    return true;
+}
+
 static bool make(unit *u) {
     const anyep_job job = job_of(u, ANYEP_COMPILE);
     cli_progress_begin("compile", u->count > 1 ? u->count : 0);
@@ -615,7 +626,8 @@ static bool make(unit *u) {
         const made_model *model = &u->models[at < u->count ? at : 0];
         anyep_tell(&job, &u->result, model->source);
         cli_fail_file(model->source);
-        if (u->result.end == ANYEP_REFUSED) tell_source(u, model);
+        if (u->result.end == ANYEP_REFUSED && !tell_plain(u->result.board->ep))
+            tell_source(u, model);
         return false;
     }
     if (u->set->verbose) anyep_print_log(&job);

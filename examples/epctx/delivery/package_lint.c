@@ -94,7 +94,7 @@ static void check_version(package *p, const json *root) {
                      "schema_version is not of the form \"1.0\"");
     else if (number != 1)
         delivery_say(p->d, DELIVERY_P_SCHEMA, p->nothing,
-                     "schema_version is %u, of which ORT 1.30 knows only 1", number);
+                     "schema_version is %u, of which ORT 1.31 knows only 1", number);
 }
 
 /* -- paths -- */

@@ -116,7 +116,7 @@ static void lint_file(linter *l, const epctx_dependency *file) {
         l->demoted = EPCTX_RULE_COUNT;
     } else if (file->use == EPCTX_USE_INITIALIZERS && epctx_path_check(name, NULL) != EPCTX_OK) {
         lint_say(l, EPCTX_RULE_DETOUR, file->node, file->attribute,
-                 "is '%S': ORT 1.30 follows '..' inside the model's folder", &name);
+                 "is '%S': ORT since 1.30 follows '..' inside the model's folder", &name);
     }
     if (memchr(name.data, '\\', name.size) != NULL) {
         lint_say(l, EPCTX_RULE_BACKSLASH, file->node, file->attribute,

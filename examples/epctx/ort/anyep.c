@@ -199,6 +199,5 @@ bool anyep_read(anyep_settings *set, epctx_arena *arena, bool needs_ep, unsigned
     set->time_limit = (double)cli_number_or(args->timeout, limit);
     return (set->ep == NULL || read_ep(set)) &&
            read_pairs(set, "--ep-opt", &args->ep_opt, &set->ep_options) &&
-           read_pairs(set, "--option", &args->option, &set->session) && read_dims(set) &&
-           anyep_find_ort(set);
+           read_pairs(set, "--option", &args->option, &set->session) && read_dims(set);
 }

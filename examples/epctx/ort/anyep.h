@@ -21,11 +21,12 @@ typedef struct anyep_settings {
     const char *ort, *ep;
     bool verbose;
     bool exact; /* no kernels of the CPU EP that saturate */
-    /* read by anyep_read, `ort` too, which is a path or a name for the loader: */
+    /* read by anyep_find_ort, `ort` too, which is then the library's path: */
     const char *ort_from;  /* "option", "environment", "python", "loader" or "cache" */
     const char *ort_where; /* the Python or the cache */
     const char *passed[ANYEP_MOST_PASSED]; /* "PLACE: why it gave none" */
     size_t passed_count;
+    /* read by anyep_read: */
     const char *library, *name; /* of the EP; NULL: it is in ORT itself, or the library's first */
     const char **ep_options;    /* key, value, ..., NULL */
     const char **session;       /* session configuration, the same */
@@ -45,12 +46,14 @@ typedef struct anyep_settings {
 
 /* What the command line says. `args` stays where it is as long as `set` is used. */
 void anyep_take(anyep_settings *set, const cli_args *args);
+
 /* Whether one of them was given: the command then works through ORT. */
 bool anyep_asked(const anyep_settings *set);
-/* Reads them; `limit`: seconds without --timeout. On a mistake prints what is wrong: the command
- * ends with CLI_USAGE. `needs_ep`: --ep must be given. */
+/* Reads them, but for --ort; `limit`: seconds without --timeout. On a mistake prints what is wrong:
+ * the command ends with CLI_USAGE. `needs_ep`: --ep must be given. */
 bool anyep_read(anyep_settings *set, epctx_arena *arena, bool needs_ep, unsigned limit);
-/* What anyep_read does with --ort. Prints what is wrong. */
+/* Then: the ONNX Runtime of --ort, or the one that is here, which has been opened for a try. Prints
+ * what is wrong: the command fails. */
 bool anyep_find_ort(anyep_settings *set);
 /* The same where none is no mistake: `ort` is NULL then. False: what is wrong was
  * printed. */

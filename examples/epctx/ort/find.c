@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 /* Seconds for Python's answer, and for opening a library. */
-enum { ASK_LIMIT = 10, OPEN_LIMIT = 60, MOST_CACHED = 16 };
+enum { ASK_LIMIT = 3, OPEN_LIMIT = 60, MOST_CACHED = 16 };
 
 /* Prints where the package is, without importing it. -I leaves out the user's own packages. */
 static const char question[] =
@@ -63,7 +63,6 @@ static const char *elf_problem(const char *path) {
 static const char *file_problem(const char *path) {
     struct stat there;
     if (stat(path, &there) != 0) return strerror(errno);
-    if (S_ISDIR(there.st_mode)) return "it is a folder: give the library in it";
     if (!S_ISREG(there.st_mode)) return "it is no regular file";
     if (access(path, R_OK) != 0) return strerror(errno);
 #if defined(__ELF__)
@@ -73,30 +72,73 @@ static const char *file_problem(const char *path) {
 #endif
 }
 
-/* Opens the library, in a child, and takes it if it is good; else notes why not. */
-static bool take(anyep_settings *set, const char *folder, const char *path) {
+/* The library in a folder; of several the one whose name comes last. */
+static bool library_in(const char *folder, char *out, size_t size) {
+    static const char name[] = "libonnxruntime.so";
+    const struct dirent *entry;
+    DIR *in = opendir(folder);
+    out[0] = '\0';
+    while (in != NULL && (entry = readdir(in)) != NULL) {
+        const char *best = strrchr(out, '/');
+        if (strncmp(entry->d_name, name, sizeof name - 1) == 0 &&
+            (best == NULL || strcmp(entry->d_name, best + 1) > 0) &&
+            (size_t)snprintf(out, size, "%s/%s", folder, entry->d_name) >= size)
+            out[0] = '\0';
+    }
+    if (in != NULL) closedir(in);
+    return out[0] != '\0';
+}
+
+/* The same for whatever holds ONNX Runtime: an archive, what was installed, a wheel or its package.
+ * tests/deps.sh looks for ORT_HOME's in the same places. */
+#define PLACES "libonnxruntime.so.1, nor do lib/, lib64/, capi/ and onnxruntime/capi/ in it"
+static bool find_library(const char *home, char *out, size_t size) {
+    static const char *const places[] = {"", "/lib", "/lib64", "/capi", "/onnxruntime/capi"};
+    char folder[PATH_MAX + 32];
+    size_t i;
+    for (i = 0; i < sizeof places / sizeof places[0]; i++) {
+        snprintf(folder, sizeof folder, "%s%s", home, places[i]);
+        if (library_in(folder, out, size)) return true;
+    }
+    return false;
+}
+
+/* Opens the library, in a child, and takes it if it is good; else `out` tells why not. */
+static bool open_library(anyep_settings *set, const char *folder, const char *path,
+                         anyep_result *out) {
     anyep_settings with = *set;
-    anyep_result result;
     anyep_job job;
+    memset(&job, 0, sizeof job);
+    with.ep = NULL; /* its faults are none of the runtime's */
+    with.ort = path;
+    if (!(with.time_limit > 0) || with.time_limit > OPEN_LIMIT) with.time_limit = OPEN_LIMIT;
+    job.set = &with;
+    job.work = ANYEP_OPEN;
+    job.folder = folder;
+    anyep_do(&job, out);
+    if (out->end != ANYEP_OK) return false;
+    set->ort = epctx_arena_copy(set->arena, epctx_str_of(out->board->ort_path));
+    return set->ort != NULL;
+}
+
+/* Its text names the library. */
+static const char *why_not(const anyep_result *result) {
+    if (result->end == ANYEP_OK) return "out of memory";
+    return result->end == ANYEP_REFUSED ? result->board->text : result->words;
+}
+
+/* The same; else notes why not. */
+static bool take(anyep_settings *set, const char *folder, const char *path) {
+    anyep_result result;
     const char *problem = strchr(path, '/') != NULL ? file_problem(path) : NULL;
-    bool ok = false;
+    bool ok;
     if (problem != NULL) {
         pass_over(set, "%s: %s", path, problem);
         return false;
     }
-    memset(&job, 0, sizeof job);
-    with.ep = NULL; /* its faults are none of the runtime's */
-    with.ort = path;
-    with.time_limit = OPEN_LIMIT;
-    job.set = &with;
-    job.work = ANYEP_OPEN;
-    job.folder = folder;
-    anyep_do(&job, &result);
-    if (result.end == ANYEP_OK) {
-        set->ort = epctx_arena_copy(set->arena, epctx_str_of(result.board->ort_path));
-        ok = set->ort != NULL;
-    } else {
-        pass_over(set, "%s", result.end == ANYEP_REFUSED ? result.board->text : result.words);
+    ok = open_library(set, folder, path, &result);
+    if (!ok) {
+        pass_over(set, "%s", why_not(&result));
         if (result.board != NULL && result.board->too_old)
             cli_say("epctx: note: %s: passed over\n", result.board->text);
     }
@@ -142,28 +184,8 @@ static void read_answer(const char *folder, char *out, size_t size) {
     fclose(in);
 }
 
-/* The library in a package's folder; of several the one whose name comes last. */
-static bool find_library(const char *package, char *out, size_t size) {
-    static const char name[] = "libonnxruntime.so";
-    char folder[PATH_MAX + 8];
-    const struct dirent *entry;
-    DIR *in;
-    out[0] = '\0';
-    snprintf(folder, sizeof folder, "%s/capi", package);
-    in = opendir(folder);
-    while (in != NULL && (entry = readdir(in)) != NULL) {
-        const char *best = strrchr(out, '/');
-        if (strncmp(entry->d_name, name, sizeof name - 1) == 0 &&
-            (best == NULL || strcmp(entry->d_name, best + 1) > 0) &&
-            (size_t)snprintf(out, size, "%s/%s", folder, entry->d_name) >= size)
-            out[0] = '\0';
-    }
-    if (in != NULL) closedir(in);
-    return out[0] != '\0';
-}
-
 static bool from_python(anyep_settings *set, const char *folder) {
-    char python[PATH_MAX], package[PATH_MAX], library[2 * PATH_MAX];
+    char python[PATH_MAX], package[PATH_MAX], capi[PATH_MAX + 8], library[2 * PATH_MAX];
     const char *const words[] = {python, "-I", "-c", question, NULL};
     anyep_settings with = *set;
     anyep_result result;
@@ -181,9 +203,10 @@ static bool from_python(anyep_settings *set, const char *folder) {
     job.words = words;
     anyep_do(&job, &result);
     answered = result.end == ANYEP_EXITED && result.number == 0;
-    if (result.end == ANYEP_HUNG)
+    if (result.end == ANYEP_HUNG) {
         pass_over(set, "%s: no answer after %d s", python, ASK_LIMIT);
-    else if (!answered)
+        cli_say("epctx: note: %s: no answer after %d s: passed over\n", python, ASK_LIMIT);
+    } else if (!answered)
         pass_over(set, "%s: it cannot be asked for its packages", python);
     anyep_free(&result);
     if (!answered) return false;
@@ -192,7 +215,8 @@ static bool from_python(anyep_settings *set, const char *folder) {
         pass_over(set, "%s: it has no package onnxruntime", python);
         return false;
     }
-    if (!find_library(package, library, sizeof library)) {
+    snprintf(capi, sizeof capi, "%s/capi", package);
+    if (!library_in(capi, library, sizeof library)) {
         pass_over(set, "%s: its package %s holds no capi/libonnxruntime.so*", python, package);
         return false;
     }
@@ -271,7 +295,7 @@ static bool from_cache(anyep_settings *set, const char *folder) {
         if (given != NULL && given[0] != '\0')
             pass_over(set, "EPCTX_CACHE: %s is no absolute path", given);
         else
-            pass_over(set, "EPCTX_CACHE: it is not set");
+            pass_over(set, "EPCTX_CACHE: it is %s", given != NULL ? "empty" : "not set");
         if (!find_build(cache, sizeof cache)) return false;
     }
     set->ort_from = "cache";
@@ -287,26 +311,43 @@ static bool from_cache(anyep_settings *set, const char *folder) {
 
 /* ---------------------------------------------------------------- the choice */
 
-/* A path, or a name that the loader finds. It is opened with the work. */
+static bool is_folder(const char *path) {
+    struct stat there;
+    return stat(path, &there) == 0 && S_ISDIR(there.st_mode);
+}
+
+/* A path of the library or of a folder that holds it, or a name that the loader finds. Prints what
+ * is wrong. */
 static bool take_named(anyep_settings *set, const char *option) {
-    char real[PATH_MAX];
-    const char *problem = NULL;
-    if (realpath(set->ort, real) != NULL) {
-        problem = file_problem(real);
-        set->ort = epctx_arena_copy(set->arena, epctx_str_of(real));
-        if (set->ort == NULL) problem = "out of memory";
-    } else if (strchr(set->ort, '/') != NULL || set->ort[0] == '\0') {
+    const char *given = set->ort;
+    char real[PATH_MAX], library[2 * PATH_MAX], folder[EPCTX_PATH_MAX];
+    const char *path, *problem = NULL;
+    anyep_result result;
+    bool ok;
+    if (is_folder(given) && find_library(given, library, sizeof library)) given = library;
+    path = realpath(given, real); /* NULL: a name for the loader, or nothing */
+    if (is_folder(given))
+        problem = "it holds no " PLACES;
+    else if (path != NULL)
+        problem = file_problem(path);
+    else if (strchr(given, '/') != NULL || given[0] == '\0')
         problem = strerror(errno);
+    if (problem != NULL) {
+        cli_fail_text("%s %s: %s", option, given, problem);
+        return false;
     }
-    if (problem == NULL) return true;
-    cli_misuse("%s %s: %s", option, set->ort != NULL ? set->ort : real, problem);
-    return false;
+    if (!anyep_folder(NULL, folder, sizeof folder)) return false;
+    ok = open_library(set, folder, path != NULL ? path : given, &result);
+    if (!ok) cli_fail_text("%s: %s", option, why_not(&result));
+    anyep_free(&result);
+    anyep_remove(folder);
+    return ok;
 }
 
 static void tell_none(const anyep_settings *set) {
     size_t i;
-    cli_misuse("no ONNX Runtime is here: give its library (libonnxruntime.so.1, 1.24 or newer) "
-               "with --ort or in EPCTX_ORT_LIBRARY, or install the Python package onnxruntime");
+    cli_fail_text("no ONNX Runtime is here: give its library (libonnxruntime.so.1, 1.24 or newer) "
+                  "with --ort or in EPCTX_ORT_LIBRARY, or install the Python package onnxruntime");
     for (i = 0; i < set->passed_count; i++) cli_say("  %s\n", set->passed[i]);
 }
 
@@ -314,7 +355,8 @@ static void tell_none(const anyep_settings *set) {
 static bool search(anyep_settings *set, bool *told) {
     char folder[EPCTX_PATH_MAX];
     bool found;
-    pass_over(set, "EPCTX_ORT_LIBRARY: it is not set");
+    pass_over(set, "EPCTX_ORT_LIBRARY: it is %s",
+              getenv("EPCTX_ORT_LIBRARY") != NULL ? "empty" : "not set");
     if (!anyep_folder(NULL, folder, sizeof folder)) return false;
     *told = false;
     found = from_python(set, folder) || (!cli_signals_waiting() && from_loader(set, folder)) ||
