@@ -2,6 +2,7 @@
 #define _POSIX_C_SOURCE 200809L
 
 #include "cli.h"
+#include "facts/facts.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -99,6 +100,7 @@ static void unknown_option(const cli_command *command, const cli_option *options
         if (options->name[1] == '-') cli_guess_word(&guess, options->name);
     cli_guess_word(&guess, "--no-progress");
     cli_guess_word(&guess, "--hugging-face");
+    cli_guess_word(&guess, "--facts");
     cli_guess_word(&guess, "--help");
     cli_misuse("unknown option %s%s\nusage: epctx %s %s", text, cli_guess_hint(&guess),
                command->name, command->arguments);
@@ -181,13 +183,24 @@ static const char *add_listed(const char **option, const char *first, const char
     return text != NULL ? text : second;
 }
 
+/* --facts, which is read at once: what follows may name what is in it. */
+static bool load_facts(const char *path) {
+    epctx_error error;
+    if (facts_load(path, &error) == EPCTX_OK) return true;
+    cli_misuse("--facts: %s; nothing of it is used", error.message);
+    return false;
+}
+
 /* Reads the option at argv[at]; returns how many arguments it took, 0 on a mistake. */
 static int read_option(const cli_command *command, int argc, char **argv, int at,
                        const cli_option *options) {
     const char *text = argv[at];
     const char *equals = strncmp(text, "--", 2) == 0 ? strchr(text, '=') : NULL;
     size_t size = equals != NULL ? (size_t)(equals - text) : strlen(text);
+    const char *facts = NULL;
+    const cli_option common = {"--facts", &facts, NULL};
     const cli_option *option = find_option(options, text, size);
+    if (option == NULL && size == 7 && memcmp(text, common.name, size) == 0) option = &common;
     if (option == NULL && strcmp(text, "--no-progress") == 0) {
         cli_progress_forbid();
         return 1;
@@ -213,6 +226,7 @@ static int read_option(const cli_command *command, int argc, char **argv, int at
             *option->given = true;
         }
         *option->value = value;
+        if (facts != NULL && !load_facts(facts)) return 0;
         if (value != NULL) return equals != NULL ? 1 : 2;
         usage_error(command, "text too long for ", option->name);
     } else {
@@ -231,7 +245,7 @@ bool cli_listed_options(void) {
 static void list_options(const cli_option *options) {
     listed_options = true;
     for (; options->name != NULL; options++) puts(options->name);
-    puts("--help\n--hugging-face\n--no-progress");
+    puts("--facts\n--help\n--hugging-face\n--no-progress");
 }
 
 /* `dash`: the first operand that may be "-". */

@@ -1,5 +1,6 @@
 /* lint.c - the rules, how their findings are told, and the fields of the model. */
 #include "lint_internal.h"
+#include "../facts/facts.h"
 #include "sharding.h"
 
 epctx_rule_info epctx_rule_of(epctx_rule rule) {
@@ -111,23 +112,32 @@ static epctx_str lint_canonical_domain(epctx_str domain) {
 /* The newest version of a domain that ORT 1.31 has operators of: it refuses a newer one, and
  * imports the domain itself when the model does not. 0: not one of its domains. */
 int32_t epctx_lint_opset(epctx_str domain) {
-    static const struct {
-        const char *domain;
-        int32_t newest;
-    } known[] = {{"", 26},
-                 {"ai.onnx.ml", 5},
-                 {"ai.onnx.training", 1},
-                 {"ai.onnx.preview", 1},
-                 {"ai.onnx.preview.training", 1},
-                 {"com.microsoft", 1},
-                 {"com.microsoft.nchwc", 1},
-                 {"com.microsoft.experimental", 1},
-                 {"com.ms.internal.nhwc", 26},
-                 {"org.pytorch.aten", 1}};
-    size_t i;
-    for (i = 0; i < sizeof known / sizeof known[0]; i++)
-        if (epctx_str_is(domain, known[i].domain)) return known[i].newest;
-    return 0;
+    size_t at = 0;
+    int32_t newest = 0;
+    const fact *f;
+    if (epctx_str_is(domain, "ai.onnx")) return 0;
+    if (domain.size == 0) domain = epctx_str_of("ai.onnx");
+    while ((f = facts_next("opset", &at)) != NULL) {
+        epctx_str version = epctx_str_of(f->name);
+        uint64_t number = 0;
+        if (epctx_str_eq(epctx_str_cut(&version, ' '), domain) &&
+            epctx_str_number(version, &number) && (int32_t)number > newest)
+            newest = (int32_t)number;
+    }
+    return newest;
+}
+
+/* The newest IR version that ORT 1.30 reads. */
+static int64_t lint_newest_ir(void) {
+    size_t at = 0;
+    int64_t newest = 0;
+    const fact *f;
+    while ((f = facts_next("ir", &at)) != NULL) {
+        uint64_t number = 0;
+        if (epctx_str_number(epctx_str_of(f->name), &number) && (int64_t)number > newest)
+            newest = (int64_t)number;
+    }
+    return newest;
 }
 
 /* Opset imports of the model or of a function. For each domain the last one counts, as in ORT. */
@@ -159,9 +169,10 @@ epctx_status lint_opsets(linter *l, epctx_cursor imports) {
 epctx_status lint_domain(linter *l, const epctx_node_view *node, bool inner) {
     /* To ORT "ai.onnx" is another domain in bodies and functions. */
     epctx_str domain = inner ? node->domain : lint_canonical_domain(node->domain);
-    bool known = epctx_lint_opset(domain) > 0;
     uint32_t found = epctx_map_get(&l->imports, domain);
+    bool known;
     if (found == 1) return EPCTX_OK;
+    known = epctx_lint_opset(domain) > 0;
     if (found == 2) {
         if (known && !l->in_function) { /* in functions the model's version counts */
             lint_say(l, EPCTX_RULE_OPSET_VERSION, node->name, NULL,
@@ -215,9 +226,10 @@ epctx_status lint_model(linter *l) {
     epctx_cursor ir = epctx_view_fields(info.view, EPCTX_FIELD_MODEL_IR_VERSION);
     epctx_field field;
     l->ir_version = info.ir_version;
-    if (info.ir_version > 13) {
+    if (info.ir_version > lint_newest_ir()) {
         lint_say(l, EPCTX_RULE_IR_REFUSED, none, NULL,
-                 "ir_version is %d, but ORT 1.31 reads up to 13", info.ir_version);
+                 "ir_version is %d, but ORT 1.31 reads up to %d", info.ir_version,
+                 lint_newest_ir());
     } else {
         bool found = false;
         while (epctx_next_field(&ir, &field)) found = found || field.wire == EPCTX_WIRE_VARINT;
