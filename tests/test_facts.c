@@ -2,6 +2,7 @@
  * ones, files that are refused, and profiles and options of epctx.h beside those of the facts. */
 #define _XOPEN_SOURCE 700
 #include "examples/epctx/facts/facts.h"
+#include "disk.h"
 #include "files.h"
 
 #define COUNT(list) (sizeof(list) / sizeof((list)[0]))
@@ -291,6 +292,13 @@ TEST(refused) {
         {HEAD "option: a; id: A; type: switch; text: t\n", "'option: a' has no 'phase'"},
         {HEAD "option: a; phase: load; type: switch\n", "'option: a' has no 'text'"},
         {HEAD "message: a\ncause: \x1b[31mc\ncure: d\n", ":10: has a character that is no text"},
+        {"facts: 1\n\nchip: A; soc_model: 1; htp: 60; who: W; from: F; date: 2026-11\n",
+         "has no 'seen'"},
+        {"facts: 1\n\nchip: A; soc_model: 1; htp: 60; who: W; seen: bench; date: 2026-11\n",
+         "has no 'from'"},
+        {HEAD "chip: A; soc_model: 1; htp: 60\n\ndefault: all\nwho: W\nwho: X\n",
+         ":13: 'who' stands twice"},
+        {HEAD "default: all\nchip: A; soc_model: 1; htp: 60\n", ":9: 'default' has no key 'chip'"},
         {HEAD "message: a\ncause: \xff\ncure: d\n", ":10: has a character that is no text"},
     };
     const epctx_profile *before = epctx_profiles(NULL);
@@ -396,6 +404,98 @@ TEST(judge) {
     CHECK(facts_find("chip", "A") == NULL, "it is used");
 }
 
+/* -- failures -- */
+
+static const char *const faulty_paths[] = {"/d/1.facts", "/d"};
+
+/* What the facts of the disk say, in a row. */
+static void tell(char text[200]) {
+    static const char *const chips[] = {"A", "B"};
+    size_t i, used = 0;
+    for (i = 0; i < 2; i++) {
+        const fact *f = facts_find("chip", chips[i]);
+        used += (size_t)snprintf(text + used, 200 - used, "%s %u ", f != NULL ? f->name : "none",
+                                 f != NULL ? (unsigned)fact_number(f, "htp") : 0);
+    }
+    snprintf(text + used, 200 - used, "%s",
+             epctx_profile_find(epctx_str_of("acme")) != NULL ? "acme" : "none");
+}
+
+/* Loads with these failures. A failure changes nothing; a success is whole, unless the bytes
+ * themselves are others. `reached`: a failure was there. */
+static void try_load(disk *d, const char *path, counting *c, const char *expected, bool *reached) {
+    const epctx_io io = disk_io(d);
+    const epctx_allocator allocator = counting_allocator(c);
+    const epctx_profile *before = epctx_profiles(NULL);
+    char text[200];
+    epctx_error error;
+    epctx_status status;
+    d->calls = 0;
+    *reached = false;
+    status = facts_load_from(&io, &allocator, path, &error);
+    *reached =
+        (c->fail_at > 0 && c->calls >= c->fail_at) || (d->fail_at > 0 && d->calls >= d->fail_at);
+    tell(text);
+    if (status == EPCTX_OK) {
+        /* A list of files that ends early is another folder. */
+        CHECK(d->fault == DISK_CHANGED || strcmp(text, expected) == 0 ||
+                  (d->fault == DISK_SHORT && d->fail_at == 2 && strcmp(path, "/d") == 0),
+              "failure %d of call %d, allocation %zu: expected %s, found %s", (int)d->fault,
+              d->fail_at, c->fail_at, expected, text);
+    } else {
+        CHECK(strncmp(error.message, "/d", 2) == 0, "no file in '%s'", error.message);
+        CHECK(epctx_profiles(NULL) == before && strcmp(text, "none 0 none 0 none") == 0,
+              "something of it is used: %s", text);
+        CHECK(status != EPCTX_ERR_NOMEM || c->fail_at > 0, "no memory?");
+        CHECK(c->fail_at == 0 || status == EPCTX_ERR_NOMEM, "expected no memory, found %s",
+              error.message);
+    }
+    facts_unload();
+    CHECK(c->alive == 0 && d->maps == 0, "%zu blocks, %d mappings stay", c->alive, d->maps);
+}
+
+/* Each allocation fails, alone or with all later ones; each call of the io fails, gives too few
+ * bytes, other bytes. */
+TEST(failures) {
+    static const char one[] = HEAD "chip: A; soc_model: 1; htp: 60\n\n" PROFILE;
+    static const char two[] = HEAD "chip: B; soc_model: 2; htp: 61\n";
+    static const char *const expected[] = {"A 60 none 0 acme", "A 60 B 61 acme"};
+    bool reached;
+    size_t i, once;
+    disk d;
+    memset(&d, 0, sizeof d);
+    disk_put(&d, "/d/1.facts", one, sizeof one - 1);
+    disk_put(&d, "/d/2.facts", two, sizeof two - 1);
+    for (i = 0; i < 2; i++) {
+        counting c = {0, 0, 0, false};
+        try_load(&d, faulty_paths[i], &c, expected[i], &reached);
+        CHECK(!reached, "a failure without any");
+        for (once = 0; once < 2; once++) {
+            size_t n = 0;
+            do {
+                const counting fresh = {0, ++n, 0, once != 0};
+                c = fresh;
+                try_load(&d, faulty_paths[i], &c, expected[i], &reached);
+            } while (reached && n < 1000);
+            CHECK(n > 2 && n < 1000, "%zu allocations", n);
+        }
+        for (d.fault = DISK_FAILS; d.fault <= DISK_CHANGED; d.fault++)
+            for (d.place = 0; d.place < 400; d.place += d.fault == DISK_CHANGED ? 3 : 400) {
+                const counting fresh = {0, 0, 0, false};
+                d.fail_at = 0;
+                do {
+                    d.fail_at++;
+                    c = fresh;
+                    try_load(&d, faulty_paths[i], &c, expected[i], &reached);
+                } while (reached && d.fail_at < 100);
+                CHECK(d.fail_at > 2 && d.fail_at < 100, "%d calls", d.fail_at);
+            }
+        d.fault = DISK_FAILS;
+        d.fail_at = 0;
+    }
+    disk_free(&d);
+}
+
 int main(int argc, char **argv) {
     if (!test_temp(root)) return 1;
     RUN(compare_versions);
@@ -410,5 +510,6 @@ int main(int argc, char **argv) {
     RUN(limits);
     RUN(folders);
     RUN(judge);
+    RUN(failures);
     return test_end();
 }

@@ -225,6 +225,11 @@ ln -s loop.facts loop.facts
 head -c 3000000 /dev/zero | tr '\0' x >huge.facts
 head -c 4096 /dev/zero >zeros.facts
 printf 'facts: 2\n\nnew: thing\n' >newer.facts
+{ printf 'facts: 1\n\n' && yes x | head -n 1000000; } >lines.facts
+{ cat my.facts && printf '\nchip: A\0B; soc_model: 1; htp: 1; %s\n' "$origin"; } >nul.facts
+mkdir folder.facts
+cp my.facts locked.facts
+chmod 000 locked.facts
 sed 's/^htp: .*//; s/htp: 90; //' my.facts >lies.facts
 for i in $(seq 65); do echo 'facts: 1' >many/$i.facts; done
 while read -r file says; do
@@ -246,7 +251,18 @@ zeros.facts has a character that is no text
 newer.facts :1: this is format '2' of facts, but this epctx reads format 1
 lies.facts :19: 'chip: SM9999' has no 'htp'
 missing.facts does not exist
+lines.facts :3: expected 'key: value', found 'x'
+nul.facts :30: has a character that is no text
+folder.facts this folder has no file *.facts
 END
+if [ -r locked.facts ]; then
+    echo "skip a file that may not be read: this user may read every file"
+else
+    epctx profiles --check locked.facts; said "a file that may not be read" 1 "locked.facts"
+    epctx profiles --facts locked.facts qnn; result "--facts of such a file" 2 "locked.facts"
+fi
+sed 's/$/\r/' my.facts >dos.facts
+epctx profiles --check dos.facts; result "lines that end as on Windows" 0 "7 facts, nothing wrong"
 epctx profiles --check newer.facts --json; said "--check, JSON" 1 '"line": 1'
 epctx profiles --check newer.facts --chips; result "--check and --chips" 2 "exclude each other"
 i=0

@@ -67,6 +67,10 @@ enum {
  * and name, or behind those of the kind. On failure everything stays as it is, and the message
  * names file and line. */
 epctx_status facts_load(const char *path, epctx_error *error);
+/* The same from other files, in other memory, which stays until facts_unload. NULL: the file system,
+ * malloc(). */
+epctx_status facts_load_from(const epctx_io *io, const epctx_allocator *allocator, const char *path,
+                             epctx_error *error);
 /* The built-in facts again. */
 void facts_unload(void);
 

@@ -89,7 +89,6 @@ static bool make_profiles(facts_read *r, facts_overlay *o) {
 
 /* Reads, judges, and with `o` makes what there would be. */
 static void read_all(facts_read *r, const char *path, facts_overlay *o) {
-    epctx_arena_init(&r->arena, NULL);
     memset(o, 0, sizeof *o);
     facts_read_path(r, path);
     if (!r->no_memory && r->problems == 0 && !make_overlay(r, o)) r->no_memory = true;
@@ -102,8 +101,10 @@ size_t facts_judge(const char *path, facts_say_fn say, void *user, size_t *count
     facts_read r;
     facts_overlay o;
     memset(&r, 0, sizeof r);
+    r.io = epctx_io_files();
     r.say = say;
     r.user = user;
+    epctx_arena_init(&r.arena, NULL);
     read_all(&r, path, &o);
     *count = r.count;
     epctx_arena_free(&r.arena);
@@ -119,7 +120,8 @@ static void keep_first(void *user, const char *file, uint32_t line, const char *
         epctx_fail(error, EPCTX_ERR_ARG, "%s: %s", file, problem);
 }
 
-epctx_status facts_load(const char *path, epctx_error *error) {
+epctx_status facts_load_from(const epctx_io *io, const epctx_allocator *allocator, const char *path,
+                             epctx_error *error) {
     facts_read r;
     facts_overlay o;
     epctx_error_clear(error);
@@ -127,14 +129,25 @@ epctx_status facts_load(const char *path, epctx_error *error) {
         return epctx_fail(error, EPCTX_ERR_LIMIT, "%s: facts were read from %d places already",
                           path, (int64_t)FACTS_MOST_LOADS);
     memset(&r, 0, sizeof r);
+    r.io = io != NULL ? io : epctx_io_files();
     r.say = keep_first;
     r.user = error;
+    epctx_arena_init(&r.arena, allocator);
     read_all(&r, path, &o);
+    if (r.no_memory) {
+        epctx_arena_free(&r.arena);
+        epctx_error_clear(error);
+        return epctx_fail(error, EPCTX_ERR_NOMEM, "%s: out of memory", path);
+    }
     if (r.problems > 0) {
         epctx_arena_free(&r.arena);
-        return error != NULL ? error->status : EPCTX_ERR_ARG;
+        return EPCTX_ERR_ARG;
     }
     arenas[arena_count++] = r.arena;
     facts_use(&o);
     return EPCTX_OK;
+}
+
+epctx_status facts_load(const char *path, epctx_error *error) {
+    return facts_load_from(NULL, NULL, path, error);
 }

@@ -245,7 +245,7 @@ static void read_text(facts_read *r, const char *file, char *text, size_t size) 
 /* -- files -- */
 
 static void read_file(facts_read *r, const char *path, const epctx_file_info *info) {
-    const epctx_io *io = epctx_io_files();
+    const epctx_io *io = r->io;
     epctx_mapping bytes;
     epctx_error error;
     char *text;
@@ -267,8 +267,8 @@ static void read_file(facts_read *r, const char *path, const epctx_file_info *in
     if (text != NULL && bytes.size > 0) memcpy(text, bytes.data, bytes.size);
     if (text == NULL)
         r->no_memory = true;
-    else if (bytes.size > FACTS_MOST_BYTES)
-        facts_problem(r, path, 0, "has more than %d bytes", FACTS_MOST_BYTES);
+    else if (bytes.size != info->size)
+        facts_problem(r, path, 0, "has changed while it was read");
     else
         read_text(r, path, text, bytes.size);
     io->unmap_fn(io->user, &bytes);
@@ -303,7 +303,7 @@ static int compare_names(const void *a, const void *b) {
 }
 
 static void read_folder(facts_read *r, const char *path) {
-    const epctx_io *io = epctx_io_files();
+    const epctx_io *io = r->io;
     folder *f = (folder *)epctx_arena_alloc(&r->arena, sizeof *f);
     epctx_file_info info;
     epctx_error error;
@@ -332,7 +332,7 @@ static void read_folder(facts_read *r, const char *path) {
 }
 
 void facts_read_path(facts_read *r, const char *path) {
-    const epctx_io *io = epctx_io_files();
+    const epctx_io *io = r->io;
     const char *own = epctx_arena_copy(&r->arena, epctx_str_of(path));
     epctx_file_info info;
     epctx_error error;
