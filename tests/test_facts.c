@@ -83,6 +83,7 @@ TEST(check_versions) {
         {"ort=1.30.0-rc1", NULL},
         {"", "PRODUCT=VERSION"},
         {"ort", "expected a version"},
+        {"ort=1.29,qnn=2.6,ort=1.30", "ort is named twice"},
         {"ort=", "expected a version"},
         {"ort=new", "expected a version"},
         {"ort=1.", "expected a version"},
@@ -92,7 +93,7 @@ TEST(check_versions) {
     epctx_error error;
     size_t i;
     for (i = 0; i < COUNT(cases); i++) {
-        const epctx_status status = facts_check_versions(cases[i].text, &error);
+        const epctx_status status = facts_check_versions(cases[i].text, NULL, &error);
         CHECK((status == EPCTX_OK) == (cases[i].says == NULL), "'%s': %s", cases[i].text,
               error.message);
         CHECK(cases[i].says == NULL || strstr(error.message, cases[i].says) != NULL,

@@ -80,13 +80,16 @@ static void put_code(const char *text) {
 /* -- rules -- */
 
 static void put_rules(epctx_severity severity) {
+    char holds[RULE_VERSIONS];
     int i;
     puts("| id | name | problem | fix |\n|---|---|---|---|");
     for (i = 0; i < RULE_COUNT; i++) {
         const epctx_rule_info rule = rule_info(i);
         if (rule.severity != severity) continue;
         printf("| <a id=\"%s\"></a>%s | %s | ", rule.id, rule.id, rule.name);
+        rule_versions(&rule, holds);
         put_text(rule.text);
+        put_text(holds);
         fputs(" | ", stdout);
         put_text(rule.fix);
         puts(" |");

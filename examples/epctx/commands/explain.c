@@ -178,11 +178,12 @@ static size_t put_session_key(const char *text, json_writer *w, bool first) {
     const fact *key = session_key_find(epctx_str_of(text));
     const char *since, *meaning, *value;
     cli_guess guess;
-    char cause[400], anew[60] = "", is[240] = "";
+    char cause[400], anew[60] = "", is[240] = "", ort[FACTS_RELEASE];
+    facts_release("ort", ort);
     if (key == NULL && strchr(text, '.') != NULL &&
         session_key_judge(epctx_str_of(text), &guess) != SESSION_KEY_FOREIGN &&
         guess.best != NULL) {
-        snprintf(cause, sizeof cause, "ONNX Runtime up to 1.31 has no such session option%s",
+        snprintf(cause, sizeof cause, "ONNX Runtime up to %s has no such session option%s", ort,
                  cli_guess_hint(&guess));
         put_found(epctx_str_of(text), cause,
                   "Correct the spelling: ORT ignores keys that it does not know.", w, first);
@@ -340,6 +341,7 @@ static bool explain_rule(const char *text, bool json) {
     size_t i;
     int rule = rule_find(epctx_str_of(text));
     epctx_rule_info info;
+    char holds[RULE_VERSIONS], cause[400];
     json_writer *w;
     if (rule == RULE_COUNT && strlen(text) < sizeof id) { /* "e012" */
         for (i = 0; i <= strlen(text); i++)
@@ -348,6 +350,8 @@ static bool explain_rule(const char *text, bool json) {
     }
     if (rule == RULE_COUNT) return false;
     info = rule_info(rule);
+    rule_versions(&info, holds);
+    snprintf(cause, sizeof cause, "%s%s", info.text, holds);
     w = begin(json);
     if (json) {
         json_object(w, NULL, JSON_INLINE);
@@ -355,9 +359,9 @@ static bool explain_rule(const char *text, bool json) {
         json_text(w, NULL, info.id);
         json_text(w, NULL, info.name);
         json_end(w);
-        json_cure(w, info.text, info.fix);
+        json_cure(w, cause, info.fix);
     } else {
-        printf("%s %s\n  cause: %s\n  cure:  %s\n", info.id, info.name, info.text, info.fix);
+        printf("%s %s\n  cause: %s\n  cure:  %s\n", info.id, info.name, cause, info.fix);
     }
     end(w);
     return true;

@@ -3,6 +3,7 @@
 #include "delivery/delivery.h"
 #include "core/findings.h"
 #include "delivery/tree.h"
+#include "facts/facts.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,16 +15,18 @@ typedef struct lint_work {
 } lint_work;
 
 static void found(void *user, const epctx_finding *what) {
-    finding one = {(int)what->rule, what->node, what->graph, what->attribute, what->message, 0};
+    finding one = {(int)what->rule, what->node, what->graph, what->attribute,
+                   what->message,   0,          what->since, what->until};
     findings_add((findings *)user, &one);
 }
 
 static void add(findings *out, int rule, const char *message) {
-    finding one = {rule, epctx_str_of(""), epctx_str_of(""), "", message, 0};
+    finding one = {rule, epctx_str_of(""), epctx_str_of(""), "", message, 0, NULL, NULL};
     findings_add(out, &one);
 }
 
 static void json_rule(json_writer *w, const epctx_rule_info *rule) {
+    const fact *versions = facts_rule(rule->id, NULL);
     json_object(w, NULL, JSON_INLINE);
     json_text(w, "id", rule->id);
     json_text(w, "rule", rule->name);
@@ -33,7 +36,17 @@ static void json_rule(json_writer *w, const epctx_rule_info *rule) {
                                                          : "hint");
     json_text(w, "text", rule->text);
     json_text(w, "fix", rule->fix);
+    if (versions != NULL && fact_get(versions, "since") != NULL)
+        json_text(w, "since", fact_get(versions, "since"));
+    if (versions != NULL && fact_get(versions, "until") != NULL)
+        json_text(w, "until", fact_get(versions, "until"));
     json_end(w);
+}
+
+static void list_rule(const epctx_rule_info *rule) {
+    char holds[RULE_VERSIONS];
+    rule_versions(rule, holds);
+    printf("%s %-26s %s%s\n", rule->id, rule->name, rule->text, holds);
 }
 
 static void list_rules(bool json) {
@@ -45,7 +58,7 @@ static void list_rules(bool json) {
         if (json)
             json_rule(w, &rule);
         else
-            printf("%s %-26s %s\n", rule.id, rule.name, rule.text);
+            list_rule(&rule);
     }
     if (json) json_end(w);
     if (json) cli_json_end();
@@ -108,7 +121,8 @@ static void lint_model(lint_work *work, const char *file, const delivery_paths *
     status = epctx_lint(&model, &opts, found, &work->out, counts, &error);
     if (status == EPCTX_OK && counts[0] == 0 && !opts.no_files &&
         rule_loads_fails(&model, file, opts.context_file_path, &loads, &error)) {
-        finding one = {RULE_LOADS, loads.node, loads.graph, loads.attribute, loads.message, 0};
+        finding one = {RULE_LOADS,    loads.node, loads.graph, loads.attribute,
+                       loads.message, 0,          NULL,        NULL};
         findings_add(&work->out, &one);
     }
     epctx_model_close(&model);
@@ -189,9 +203,35 @@ static int lint_all(lint_work *work, const char *const *files, int count) {
     return work->failed ? CLI_FAILED : code;
 }
 
+/* Judges for these versions of products; says what is wrong with them otherwise. */
+static bool judge_for(const char *versions) {
+    epctx_error error;
+    epctx_str product;
+    cli_guess guess;
+    const fact *f;
+    size_t at = 0, used = 0;
+    char known[400] = "";
+    if (facts_check_versions(versions, &product, &error) == EPCTX_OK) {
+        facts_set_versions(versions);
+        return true;
+    }
+    guess = cli_guess_of(product);
+    while ((f = facts_next("product", &at)) != NULL && used < sizeof known) {
+        cli_guess_word(&guess, f->name);
+        used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", used > 0 ? ", " : "",
+                                 f->name);
+    }
+    if (product.size > 0)
+        cli_misuse("--against: '%.*s' is no product%s; it takes %s", (int)product.size,
+                   product.data, cli_guess_hint(&guess), known);
+    else
+        cli_misuse("--against: %s", error.message);
+    return false;
+}
+
 /* The options that the commands' own table does not read. */
 static bool set_options(lint_work *work, const char *format, bool json, const char *profile,
-                        const char *rules, const char *ignore) {
+                        const char *rules, const char *ignore, const char *against) {
     if (json && format != NULL && strcmp(format, "json") != 0) {
         cli_misuse("--json and --format %s exclude each other", format);
         return false;
@@ -201,12 +241,14 @@ static bool set_options(lint_work *work, const char *format, bool json, const ch
                                                             : "text") &&
            (profile == NULL || cli_profile(profile, &work->opts.profile)) &&
            (rules == NULL || findings_choose(&work->out, rules)) &&
-           (ignore == NULL || findings_ignore(&work->out, ignore));
+           (ignore == NULL || findings_ignore(&work->out, ignore)) &&
+           (against == NULL || judge_for(against));
 }
 
 static int run(int argc, char **argv) {
     bool json = false, rules_given = false;
     const char *profile = NULL, *format = NULL, *rules = NULL, *ignore = NULL;
+    const char *against = NULL;
     const char **files;
     lint_work work;
     int code = CLI_USAGE, count;
@@ -226,6 +268,7 @@ static int run(int argc, char **argv) {
         {"--ignore", &ignore, NULL},
         {"--no-files", NULL, &work.opts.no_files},
         {"--ep", &profile, NULL},
+        {"--against", &against, NULL},
         {"--context-path", &work.opts.context_file_path, NULL},
         {"--external-folder", &work.opts.external_folder, NULL},
         {NULL, NULL, NULL},
@@ -233,7 +276,7 @@ static int run(int argc, char **argv) {
     files = (const char **)epctx_arena_array(&work.out.arena, (size_t)argc + 1, sizeof *files);
     if (files == NULL) return cli_fail_text("out of memory");
     count = cli_parse_some(&cli_lint, argc, argv, options, files, 1, argc);
-    if (count > 0 && set_options(&work, format, json, profile, rules, ignore)) {
+    if (count > 0 && set_options(&work, format, json, profile, rules, ignore, against)) {
         work.out.several = count > 1 || ignore != NULL;
         code = lint_all(&work, files, count);
     }
@@ -244,8 +287,8 @@ static int run(int argc, char **argv) {
 const cli_command cli_lint = {
     "lint",
     "[--strict] [--hints] [--rules LIST] [--ignore FILE]\n"
-    "             [--format FORMAT | --json] [--ep NAME] [--no-files]\n"
-    "             [--hugging-face] [--context-path FILE]\n"
+    "             [--format FORMAT | --json] [--ep NAME] [--against VERSIONS]\n"
+    "             [--no-files] [--hugging-face] [--context-path FILE]\n"
     "             [--external-folder FOLDER] (FILE | FOLDER)...\n"
     "       epctx lint --rules [--json]",
     "report errors in models and whole deliveries",
@@ -275,6 +318,8 @@ const cli_command cli_lint = {
     "                            object for each in \"files\"\n"
     "  --ep NAME                 the EP that will load the model: its name, in any\n"
     "                            case, or one of those of 'epctx profiles'\n"
+    "  --against VERSIONS        judge for older versions, such as ort=1.29,qnn=2.6;\n"
+    "                            without it for the newest known of each product\n"
     "  --no-files                do not look at files or into context binaries\n"
     "  --hugging-face            accept links into the blobs folder of a Hugging\n"
     "                            Face cache\n"

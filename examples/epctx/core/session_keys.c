@@ -59,7 +59,8 @@ session_key_kind session_key_judge(epctx_str key, cli_guess *guess) {
     size_t at = 0, count = 0; /* of those that begin in the same way */
     const fact *f;
     *guess = cli_guess_of(key);
-    if (session_key_find(key) != NULL) return SESSION_KEY_KNOWN;
+    f = session_key_find(key);
+    if (f != NULL) return facts_hold(f, NULL) ? SESSION_KEY_KNOWN : SESSION_KEY_LATER;
     while ((f = next_key(&at)) != NULL) {
         const bool same = is_beside(f, key);
         count += same;

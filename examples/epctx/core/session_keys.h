@@ -12,6 +12,7 @@ const fact *session_key_find(epctx_str key);
 typedef enum session_key_kind {
     SESSION_KEY_KNOWN = 0,
     SESSION_KEY_FOREIGN,    /* of an EP or an application: nothing is known about it */
+    SESSION_KEY_LATER,      /* of a newer ORT than the one that is judged for, or of older ones */
     SESSION_KEY_UNKNOWN,    /* named like one of ORT's, which no release up to 1.31 has */
     SESSION_KEY_MISSPELLED, /* and nearly one of them */
 } session_key_kind;

@@ -45,17 +45,23 @@ static bool fits(const json *value, epctx_str what) {
     return words[word].list ? holds(value, words[word].kind) : value->kind == words[word].kind;
 }
 
-/* What a key may hold, the one that fits if there are several; false: the key is not known. */
-static bool find_key(epctx_str object, const json *member, epctx_str *what) {
+/* What a key may hold, the one that fits if there are several; false: the key is not known, or
+ * `later` has the fact of a version that is not judged for. */
+static bool find_key(epctx_str object, const json *member, epctx_str *what, const fact **later) {
     size_t at = 0;
     bool found = false;
     const fact *f;
+    *later = NULL;
     while ((f = facts_next("genai", &at)) != NULL) {
         epctx_str key = epctx_str_of(f->name), rest, word;
         const epctx_str owner = epctx_str_cut(&key, '.');
         if (!epctx_str_eq(owner, object) ||
             (!epctx_str_eq(key, member->key) && !(epctx_str_is(key, "*") && !found)))
             continue;
+        if (!facts_hold(f, NULL)) {
+            *later = f;
+            continue;
+        }
         rest = epctx_str_of(fact_get(f, "holds"));
         while (fact_next_word(&rest, &word)) {
             *what = word;
@@ -108,15 +114,19 @@ static bool is_session_key(epctx_str key, cli_guess *guess, const char **near) {
 static void check_session_key(delivery *d, epctx_str key, const char *path) {
     const epctx_str nothing = epctx_str_of("");
     const char *near = NULL;
+    char ort[FACTS_RELEASE];
     cli_guess guess;
     const session_key_kind kind = session_key_judge(key, &guess);
+    facts_release("ort", ort);
     if (memchr(key.data, '.', key.size) == NULL && is_session_key(key, &guess, &near)) return;
     if (near != NULL) {
         delivery_say(d, DELIVERY_G_SESSION_KEY, nothing, "'%s%S' is no session option%s", path,
                      &key, cli_guess_hint(&guess));
+    } else if (kind == SESSION_KEY_LATER) {
+        delivery_say_later(d, DELIVERY_G_SESSION_KEY, nothing, path, key, session_key_find(key));
     } else if (kind == SESSION_KEY_MISSPELLED || kind == SESSION_KEY_UNKNOWN) {
         delivery_say(d, DELIVERY_G_SESSION_KEY, nothing,
-                     "'%s%S' is no session option of ONNX Runtime up to 1.31%s", path, &key,
+                     "'%s%S' is no session option of ONNX Runtime up to %s%s", path, &key, ort,
                      cli_guess_hint(&guess));
     }
 }
@@ -130,13 +140,17 @@ static void check_member(delivery *d, const json *member, epctx_str name, const 
     epctx_text text = epctx_text_of(path, sizeof path);
     epctx_str what;
     const json *child;
+    const fact *later;
     const place here = {at, member->key};
     put_place(&text, at);
     if (epctx_str_is(name, "session")) check_session_key(d, member->key, path);
-    if (!find_key(name, member, &what)) {
+    if (!find_key(name, member, &what, &later)) {
         /* A scalar at the top is passed over. */
         if (epctx_str_is(name, "root") && member->kind <= JSON_STRING) return;
-        if (epctx_str_is(member->key, "ep_context") || epctx_str_is(member->key, "compile_options"))
+        if (later != NULL)
+            delivery_say_later(d, rule, nothing, path, member->key, later);
+        else if (epctx_str_is(member->key, "ep_context") ||
+                 epctx_str_is(member->key, "compile_options"))
             delivery_say(
                 d, rule, nothing,
                 "'%s%S' was proposed for ORT GenAI but is in no version: name the compiled "

@@ -452,13 +452,18 @@ static void check_texts(package *p, const variant *v, const json *info, const ch
 
 static void check_session_keys(package *p, const variant *v, const json *options) {
     const json *one;
+    char ort[FACTS_RELEASE];
+    facts_release("ort", ort);
     for (one = options != NULL && options->kind == JSON_OBJECT ? options->first : NULL; one != NULL;
          one = one->next) {
         cli_guess guess;
         const session_key_kind kind = session_key_judge(one->key, &guess);
+        if (kind == SESSION_KEY_LATER)
+            delivery_say_later(p->d, DELIVERY_P_SESSION_KEY, v->where, "", one->key,
+                               session_key_find(one->key));
         if (kind == SESSION_KEY_MISSPELLED || kind == SESSION_KEY_UNKNOWN)
             delivery_say(p->d, DELIVERY_P_SESSION_KEY, v->where,
-                         "'%S' is no session option of ONNX Runtime up to 1.31%s", &one->key,
+                         "'%S' is no session option of ONNX Runtime up to %s%s", &one->key, ort,
                          cli_guess_hint(&guess));
     }
 }

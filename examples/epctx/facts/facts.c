@@ -119,14 +119,40 @@ int facts_compare_versions(epctx_str a, epctx_str b) {
     return (word_a.size == 0) - (word_b.size == 0);
 }
 
-/* The version of a product in "ort=1.29,qnn=2.6"; empty: it is not named. */
+/* For which facts are asked; NULL: the newest. */
+static const char *asked_versions;
+
+void facts_set_versions(const char *versions) {
+    asked_versions = versions;
+}
+
+/* The version of a product in "ort=1.29,qnn=2.6", or its newest; empty: newer than all. */
 static epctx_str version_of(const char *versions, epctx_str product) {
-    epctx_str rest = epctx_str_of(versions), one;
+    epctx_str rest = epctx_str_of(versions != NULL ? versions : asked_versions), one;
+    size_t at = 0;
+    const fact *f;
     while (fact_next_word(&rest, &one)) {
         const epctx_str name = epctx_str_cut(&one, '=');
         if (epctx_str_eq(name, product)) return one;
     }
+    while ((f = facts_next("product", &at)) != NULL)
+        if (epctx_str_is(product, f->name)) return epctx_str_of(fact_get(f, "newest"));
     return epctx_str_of("");
+}
+
+epctx_str facts_version(const char *product) {
+    return version_of(NULL, epctx_str_of(product));
+}
+
+void facts_release(const char *product, char out[FACTS_RELEASE]) {
+    epctx_str version = facts_version(product);
+    epctx_text text = epctx_text_of(out, FACTS_RELEASE);
+    size_t i, dots = 0;
+    for (i = 0; i < version.size; i++) {
+        dots += version.data[i] == '.';
+        if (dots == 2) version.size = i;
+    }
+    epctx_text_put_shown(&text, version);
 }
 
 /* Whether the version asked about is at or behind that of every entry of "ort 1.24, qnn 2.6" (all),
@@ -142,9 +168,12 @@ static bool reached(const char *list, const char *versions, bool all) {
     return all;
 }
 
+bool facts_begun(const fact *f, const char *versions) {
+    return reached(fact_get(f, "since"), versions, true);
+}
+
 bool facts_hold(const fact *f, const char *versions) {
-    return reached(fact_get(f, "since"), versions, true) &&
-           !reached(fact_get(f, "until"), versions, false);
+    return facts_begun(f, versions) && !reached(fact_get(f, "until"), versions, false);
 }
 
 static bool is_version(epctx_str text) {
@@ -168,20 +197,52 @@ static bool is_product(epctx_str name) {
     return false;
 }
 
-epctx_status facts_check_versions(const char *versions, epctx_error *error) {
+/* Whether the product is named in a list that ends where `end` begins. */
+static bool is_named_before(const char *versions, epctx_str end) {
+    epctx_str rest = {versions, (size_t)(end.data - versions)}, one;
+    while (fact_next_word(&rest, &one))
+        if (epctx_str_eq(epctx_str_cut(&one, '='), end)) return true;
+    return false;
+}
+
+epctx_status facts_check_versions(const char *versions, epctx_str *bad, epctx_error *error) {
     epctx_str rest = epctx_str_of(versions), version;
     epctx_error_clear(error);
+    if (bad != NULL) *bad = epctx_str_of("");
     if (rest.size == 0) return epctx_fail(error, EPCTX_ERR_ARG, "expected PRODUCT=VERSION,...");
     while (fact_next_word(&rest, &version)) {
         const epctx_str product = epctx_str_cut(&version, '=');
-        if (!is_product(product))
+        if (!is_product(product)) {
+            if (bad != NULL) *bad = product;
             return epctx_fail(error, EPCTX_ERR_ARG, "'%S' is no product that the facts know",
                               &product);
+        }
+        if (is_named_before(versions, product))
+            return epctx_fail(error, EPCTX_ERR_ARG, "%S is named twice", &product);
         if (!is_version(version))
             return epctx_fail(error, EPCTX_ERR_ARG, "%S: expected a version such as 1.30.0",
                               &product);
     }
     return EPCTX_OK;
+}
+
+/* -- rules of lint -- */
+
+/* The rest of "E014 qnn" is the profile. */
+static const fact *rule_for(epctx_str id, epctx_str profile) {
+    size_t at = 0;
+    const fact *f;
+    while ((f = facts_next("rule", &at)) != NULL) {
+        epctx_str rest = epctx_str_of(f->name);
+        if (epctx_str_eq(epctx_str_cut(&rest, ' '), id) && epctx_str_eq(rest, profile)) break;
+    }
+    return f;
+}
+
+const fact *facts_rule(const char *id, const char *profile) {
+    const fact *f = NULL;
+    if (profile != NULL) f = rule_for(epctx_str_of(id), epctx_str_of(profile));
+    return f != NULL ? f : rule_for(epctx_str_of(id), epctx_str_of(""));
 }
 
 const epctx_profile *facts_profiles(size_t *count) {

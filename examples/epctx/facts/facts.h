@@ -9,6 +9,8 @@
 
 #include "epctx.h"
 
+enum { FACTS_RELEASE = 24 };
+
 typedef struct fact_pair {
     const char *key, *value;
 } fact_pair;
@@ -45,10 +47,22 @@ int32_t facts_element(epctx_str name);
  * that is missing is 0, and a version with a word behind a '-' is before the one without. */
 int facts_compare_versions(epctx_str a, epctx_str b);
 /* Whether the fact holds for these products, "ort=1.29,qnn=2.6": `since` is the first version with
- * it, `until` the first without. A product that is not named, or `versions` NULL: the newest. */
+ * it, `until` the first without. A product that is not named: the newest version that was looked at
+ * (fact "product"), or a newer one than all. NULL: the versions of facts_set_versions. */
 bool facts_hold(const fact *f, const char *versions);
-/* Whether a text is such a list of versions; `error` says what is wrong. ARG */
-epctx_status facts_check_versions(const char *versions, epctx_error *error);
+/* Whether these versions have come to its `since`. */
+bool facts_begun(const fact *f, const char *versions);
+/* From then on facts are asked for these, borrowed; NULL, as at first: the newest of each. */
+void facts_set_versions(const char *versions);
+/* The version of a product for which facts are asked; empty: newer than all. */
+epctx_str facts_version(const char *product);
+/* Its release: "1.31" of "1.31.1". */
+void facts_release(const char *product, char out[FACTS_RELEASE]);
+/* Whether a text is such a list of versions, each product once; `error` says what is wrong, `product`
+ * (may be NULL) gets a name that is no product. ARG */
+epctx_status facts_check_versions(const char *versions, epctx_str *product, epctx_error *error);
+/* The fact "rule" of a rule of lint, for a profile (may be NULL) or for all; NULL: it always holds. */
+const fact *facts_rule(const char *id, const char *profile);
 
 /* -- other facts -- */
 

@@ -109,6 +109,7 @@ static const key_rule rules[] = {
     {"genai", "holds", GENAI, YES, 0, NULL},
     {"opset", NULL, TEXT, NO, 0, NULL},
     {"ir", NULL, TEXT, NO, 0, NULL},
+    {"rule", NULL, TEXT, NO, 0, NULL},
     {"compat", "profiles", PROFILES, YES, 0, NULL},
     {"compat", "starts", TEXT, NO, 0, NULL},
     {"compat", "between", TEXT, YES, 0, NULL},
@@ -346,6 +347,12 @@ static const char *name_problem(const fact *f) {
         return epctx_str_number(rest, &number) && number > 0 && number < 100000
                    ? NULL
                    : "expected 'DOMAIN VERSION'";
+    }
+    if (strcmp(f->kind, "rule") == 0) {
+        const epctx_str id = epctx_str_cut(&rest, ' ');
+        return id.size == 4 && strchr("EWI", *id.data) != NULL
+                   ? NULL
+                   : "expected 'RULE' or 'RULE PROFILE'";
     }
     if (strcmp(f->kind, "genai") == 0)
         return strchr(f->name, '.') != NULL ? NULL : "expected 'OBJECT.KEY'";
