@@ -72,8 +72,12 @@ LIBS     = $(NANOPB_LIBS) -lm -pthread
 CLI_SOURCES  := $(wildcard $(addprefix examples/epctx/,*.c commands/*.c compile/*.c core/*.c \
                   delivery/*.c ort/*.c view/*.c))
 CLI_LIBS     := -lsodium -ldl
-# What the tool does to whole models: an archive of their own, for the tests and fuzzers, too.
-OPS_SOURCES  := $(wildcard examples/epctx/ops/*.c)
+# What the tool does to whole models, and the facts about vendors: an archive of their own, for the
+# tests and fuzzers, too.
+NO_FACTS     := examples/epctx/facts/without_facts.c
+OPS_SOURCES  := $(wildcard examples/epctx/ops/*.c) \
+                $(filter-out $(NO_FACTS),$(wildcard examples/epctx/facts/*.c))
+FACTS        := $(sort $(wildcard examples/epctx/facts/*.facts))
 # Where there are no libraries but nanopb, everything is static: without `epctx package`, and without
 # ONNX Runtime, which a static program cannot open.
 BARE_SOURCES := $(filter-out %/package.c $(filter-out %/anyep.c %/find.c %/process.c,$(wildcard \
@@ -145,7 +149,7 @@ QUICK_PLUGIN  := $(ORT_TESTS:%.c=build/quick/%)
 # Once more under ASan + UBSan: the programs whose cases feed hostile bytes to a reader (of the wire,
 # models, options, paths, blobs, files that change meanwhile) or let allocations fail in one. The
 # others give well-formed input or look at single functions; `make check` runs them so, too.
-QUICK_HOSTILE := wire scan scan_small onnx epnode io_outputs io_buffers io_changed option path \
+QUICK_HOSTILE := facts wire scan scan_small onnx epnode io_outputs io_buffers io_changed option path \
                  payload load load_share lint sharding repair edit_fields npu_blob weights
 QUICK_ASAN    := $(QUICK_HOSTILE:%=build/quick/asan/tests/test_%)
 # Left out: what compares whole builds by other compilers and for other processors.
@@ -163,7 +167,7 @@ QUICK_PROGRAMS := build/quick/epctx build/quick/asan/epctx build/quick/encrypted
                   $(call replays_of,quick/asan) build/quick/asan/fuzz/fuzz_wire $(QUICK_WINDOWS)
 
 .DELETE_ON_ERROR:
-.PHONY: force all test check demo guide-tables bench mutate size coverage analyze guards fuzz plugin \
+.PHONY: force all test check demo facts guide-tables bench mutate size coverage analyze guards fuzz plugin \
         conformance matrix \
         programs test-programs check-programs \
         install install-headers install-tool uninstall dist deb amalgamate docs fetch \
@@ -215,6 +219,12 @@ matrix: deps-plugin deps-matrix build/epctx build/tests/test_npu_kernels \
 	@EPCTX_PLATFORMS="$(MORE_PLATFORMS)" TEST_TIMEOUT=$(or $(TEST_TIMEOUT),7200) tests/run \
 	    tests/fresh.sh tests/matrix.sh tests/test_platforms.sh tests/windows.sh tests/arm64.sh tests/packages.sh \
 	    $(call tests_of,$(MORE_PLATFORMS))
+
+## facts    what epctx.h has of the facts in examples/epctx/facts, again from them
+facts: $(FACTS)
+	@mkdir -p build
+	awk -v MODE=header -f examples/epctx/facts/facts.awk $(FACTS) epctx.h >build/facts.h
+	@cmp -s build/facts.h epctx.h || cp build/facts.h epctx.h
 
 ## guide-tables  the tables of examples/guides, again from the library and the tool
 guide-tables: build/guide_tables
@@ -340,6 +350,9 @@ deps-check: deps-build
 
 # ---------------------------------------------------------------- objects
 
+IMPLEMENTATION_epctx     = -DEPCTX_IMPLEMENTATION -DEPCTX_PROFILES=facts_profiles
+IMPLEMENTATION_epctx_npu = -DEPCTX_NPU_IMPLEMENTATION
+
 # The NPU behind the plugin EP is the library's where that fits into a shared library: it takes
 # longer to compile than all the rest.
 npu_of = $(if $(filter arm64/ windows/ quick/windows/,$(1)),,build/$(1)obj/header/epctx_npu.o)
@@ -399,16 +412,16 @@ endef
 define rules
 build/$(1)obj/header/%.o: %.h Makefile | deps-build
 	@mkdir -p $$(@D)
-	$(2) -fPIC -fvisibility=hidden $$(HEADER_CFLAGS) -D$$(if $$(filter epctx,$$*),EPCTX,EPCTX_NPU)_IMPLEMENTATION \
-	    -x c -c $$< -o $$@
+	$(2) -fPIC -fvisibility=hidden $$(HEADER_CFLAGS) $$(IMPLEMENTATION_$$*) -x c -c $$< -o $$@
 
 build/$(1)obj/%.o: %.c Makefile | deps-build
 	@mkdir -p $$(@D)
 	$(2) $$(TEST_CFLAGS) -c $$< -o $$@
 
 # An archive, so that a test which includes the implementation itself, to
-# reach its insides, does not meet it twice.
-build/$(1)libepctx.a: $(HEADERS:%.h=build/$(1)obj/header/%.o)
+# reach its insides, does not meet it twice. Its profiles are those of the facts, if a program has
+# facts.
+build/$(1)libepctx.a: $(HEADERS:%.h=build/$(1)obj/header/%.o) $(NO_FACTS:%.c=build/$(1)obj/%.o)
 	@rm -f $$@
 	ar rcs $$@ $$^
 
@@ -423,6 +436,7 @@ build/$(1)epctx-conformance: $(CONFORMANCE_SOURCES:%.c=build/$(1)obj/%.o) build/
 
 build/$(1)obj/examples/epctx/main.o: build/cli_libs
 build/$(1)obj/examples/epctx/commands/view.o: build/view_page.h
+build/$(1)obj/examples/epctx/facts/facts.o: build/facts_table.h
 # What `make install` has to know later.
 build/$(1)config: force
 	@mkdir -p $$(@D)
@@ -510,6 +524,11 @@ build/cli_libs: force
 	@mkdir -p $(@D)
 	@echo "$(CLI_LIBS)" | cmp -s - $@ || echo "$(CLI_LIBS)" >$@
 
+# The facts about vendors, for the tool.
+build/facts_table.h: examples/epctx/facts/facts.awk $(FACTS)
+	@mkdir -p $(@D)
+	awk -v MODE=table -f $^ >$@
+
 # The page of `epctx view`, for its sources.
 VIEW_PAGE := $(addprefix examples/epctx/view/,embed.sh page.html page.css page.js)
 build/view_page.h: $(VIEW_PAGE)
@@ -547,13 +566,13 @@ build/$(1)/obj/%.o: %.c Makefile | deps-test
 	$$(CROSS) $$(TEST_CFLAGS) -c $$< -o $$@
 build/$(1)/obj/header/%.o: %.h Makefile | deps-test
 	@mkdir -p $$(@D)
-	$$(CROSS) $$(TRAPS_$(1)) -D$$(if $$(filter epctx,$$*),EPCTX,EPCTX_NPU)_IMPLEMENTATION -x c -c $$< \
-	    -o $$@
+	$$(CROSS) $$(TRAPS_$(1)) $$(IMPLEMENTATION_$$*) -x c -c $$< -o $$@
 build/$(1)/obj/nanopb/%.o: Makefile | deps-test
 	@mkdir -p $$(@D)
 	$$(CC_$(notdir $(1))) -O2 -fPIC -fvisibility=hidden -c "$$(NANOPB_FOLDER)/$$*.c" -o $$@
 build/$(1)/obj/examples/epctx/commands/view.o: build/view_page.h
-build/$(1)/libepctx.a: $(HEADERS:%.h=build/$(1)/obj/header/%.o) \
+build/$(1)/obj/examples/epctx/facts/facts.o: build/facts_table.h
+build/$(1)/libepctx.a: $(HEADERS:%.h=build/$(1)/obj/header/%.o) $(NO_FACTS:%.c=build/$(1)/obj/%.o) \
                        $(patsubst %,build/$(1)/obj/nanopb/pb_%.o,common decode encode)
 	@rm -f $$@
 	ar rcs $$@ $$^

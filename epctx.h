@@ -53,6 +53,7 @@
  *                           much
  *   EPCTX_SCAN_DEPTH * 16   levels in a scan; less than the default, a plain number
  *   EPCTX_SCAN_TEXT * 96    bytes of its text, likewise; only these two change a public struct
+ *   EPCTX_PROFILES f        epctx_profiles is your function f: the EPs that you know (>>profile)
  *   EPCTX_DEBUG             abort() where a guard against impossible states is wrong: for tests
  *   EPCTX_PTHREAD_LOCK, EPCTX_WIN32_LOCK    epctx_lock_make gives a mutex for a workspace
  *
@@ -1283,12 +1284,14 @@ typedef struct epctx_profile {
     const char *sidecars[4]; /* files beside the model without an attribute; patterns as above */
 } epctx_profile;
 
-/* The built-in profiles: qnn, qnn_plugin, openvino, tensorrt, nv_tensorrt_rtx, migraphx, vitisai,
- * telum, example, npu, and last generic, the design document to the letter. Static. */
+/* The profiles: the built-in ones, or those of the function that EPCTX_PROFILES names. The last one
+ * is generic, the design document to the letter. */
 EPCTX_API const epctx_profile *epctx_profiles(size_t *count);
-/* Built-in profile by name, or NULL. */
+/* The built-in profiles: static. */
+EPCTX_API const epctx_profile *epctx_profiles_built_in(size_t *count);
+/* Profile by name, or NULL. */
 EPCTX_API const epctx_profile *epctx_profile_find(epctx_str name);
-/* Built-in profile for a `source`, in any case; else generic. */
+/* Profile for a `source`, in any case; else generic. */
 EPCTX_API const epctx_profile *epctx_profile_of(epctx_str source);
 
 /* Whether an EP takes a node. */
@@ -1338,6 +1341,9 @@ typedef enum epctx_option_type {
 
 /* Every option: symbol, key, ORT's constant without "kOrtSessionOption" ("": ours), type, default,
  * phase, meaning. */
+/* -- facts: options -- */
+/* Made of examples/epctx/facts/options.facts by `make facts`. */
+/* clang-format off */
 #define EPCTX_OPTION_LIST(X) \
     X(CONTEXT_ENABLE, "ep.context_enable", "EpContextEnable", SWITCH, "0", GENERATE, \
       "write an EPContext model") \
@@ -1387,6 +1393,8 @@ typedef enum epctx_option_type {
     X(OVERWRITE, "epctx.overwrite", "", SWITCH, "0", GENERATE, "replace outputs that exist") \
     X(NO_NODES, "epctx.no_nodes", "", CHOICE, "error", GENERATE, \
       "when no node was compiled: error, copy (of the source model), nothing (is written)")
+/* clang-format on */
+/* -- end of facts -- */
 
 typedef enum epctx_option {
 #define EPCTX__OPTION_ENUM(id, key, ort, type, fallback, phase, text) EPCTX_OPTION_##id,
@@ -7654,88 +7662,150 @@ EPCTX_API epctx_status epctx_epnode_read(const epctx_node_view *node, epctx_epno
 #endif /* EPCTX_NO_WIRE */
 /* ============================================================
  * >>profile
- *
- * Sources. ORT: microsoft/onnxruntime main at 1.30-dev, below onnxruntime/core/providers unless
- * stated otherwise. QNNP: onnxruntime/onnxruntime-qnn.
  * ============================================================ */
 
 #define EPCTX__BIT(attr) (1u << EPCTX_EP_##attr)
 
+/* -- facts: profiles -- */
+/* Made of examples/epctx/facts/profiles.facts by `make facts`. ORT: microsoft/onnxruntime main at
+ * 1.30-dev, below onnxruntime/core/providers unless stated otherwise. QNNP:
+ * onnxruntime/onnxruntime-qnn. */
 /* clang-format off */
 static const epctx_profile epctx__profiles[] = {
-    /* ORT qnn/builder/onnx_ctx_model_helper.cc and qnn_execution_provider.cc: sources
-     * lower-cased; the graph is found by the node's name; one binary, node 0 is main; file name
-     * since PR 24461; no dynamic shapes (EP page); cannot load several embedded partitions
-     * (issue 31977); inputs and outputs are matched by name (qnn/builder/qnn_model.cc). Genuine:
-     * test data qnn_ctx of ORT 1.18. */
-    {"qnn", {"QNNExecutionProvider", "QNN"}, EPCTX_ANY_CASE | EPCTX_STATIC_SHAPES |
-     EPCTX_EMBED_ONE | EPCTX_IO_NAMES | EPCTX_QNN_COMPAT, EPCTX_KEY_NODE_NAME, 0, "{stem}_qnn.bin",
-     {"qnn_op_trace.json", "*_schematic.bin"}},
+    /* ORT qnn/builder/onnx_ctx_model_helper.cc and qnn_execution_provider.cc: sources lower-cased;
+     * the graph is found by the node's name; one binary, node 0 is main; file name since PR 24461;
+     * no dynamic shapes (EP page); cannot load several embedded partitions (issue 31977); inputs
+     * and outputs are matched by name (qnn/builder/qnn_model.cc). Genuine: test data qnn_ctx of ORT
+     * 1.18. */
+    {/* name     */ "qnn",
+     /* sources  */ {"QNNExecutionProvider", "QNN"},
+     /* traits   */ EPCTX_ANY_CASE | EPCTX_STATIC_SHAPES | EPCTX_EMBED_ONE | EPCTX_IO_NAMES |
+                    EPCTX_QNN_COMPAT,
+     /* key      */ EPCTX_KEY_NODE_NAME,
+     /* required */ 0,
+     /* binary   */ "{stem}_qnn.bin",
+     /* sidecars */ {"qnn_op_trace.json", "*_schematic.bin"}},
     /* QNNP 2026-03 to EP 2.3.0, onnx_ctx_model_helper.cc and docs: as qnn, also QAIRTExport
      * (Olive's wrapper); refuses any ".." in a path; a DLC may replace the binary, with tmp*.json
      * beside it. */
-    {"qnn_plugin", {"QNNExecutionProvider", "QNN", "QAIRTExport"}, EPCTX_ANY_CASE |
-     EPCTX_STATIC_SHAPES | EPCTX_EMBED_ONE | EPCTX_NO_DOTS | EPCTX_IO_NAMES | EPCTX_QNN_COMPAT,
-     EPCTX_KEY_NODE_NAME, 0, "{stem}_qnn.bin",
-     {"qnn_op_trace.json", "*_schematic.bin", "tmp*.json"}},
-    /* ORT openvino/onnx_ctx_model_helper.cc: exact source; embed_mode and ep_cache_context
-     * must be stored; embed modes do not mix; all nodes name one container, or the first embeds it
-     * and the rest store an empty string. Inputs and outputs are matched by name
+    {/* name     */ "qnn_plugin",
+     /* sources  */ {"QNNExecutionProvider", "QNN", "QAIRTExport"},
+     /* traits   */ EPCTX_ANY_CASE | EPCTX_STATIC_SHAPES | EPCTX_NO_DOTS | EPCTX_EMBED_ONE |
+                    EPCTX_IO_NAMES | EPCTX_QNN_COMPAT,
+     /* key      */ EPCTX_KEY_NODE_NAME,
+     /* required */ 0,
+     /* binary   */ "{stem}_qnn.bin",
+     /* sidecars */ {"qnn_op_trace.json", "*_schematic.bin", "tmp*.json"}},
+    /* ORT openvino/onnx_ctx_model_helper.cc: exact source; embed_mode and ep_cache_context must be
+     * stored; embed modes do not mix; all nodes name one container, or the first embeds it and the
+     * rest store an empty string. Inputs and outputs are matched by name
      * (openvino/backends/basic_backend.h). Genuine: mul_1_ep_ctx_ovir.onnx (OpenVINO 2025.2). */
-    {"openvino", {"OpenVINOExecutionProvider"}, EPCTX_NO_MIX | EPCTX_IO_NAMES | EPCTX_ALL_NAME |
-     EPCTX_XML_PAIR, EPCTX_KEY_PARTITION, EPCTX__BIT(EMBED_MODE) | EPCTX__BIT(EP_CACHE_CONTEXT),
-     "{stem}_OpenVINOExecutionProvider.bin", {NULL}},
-    /* ORT tensorrt/onnx_ctx_model_helper.cc: the graph must be exactly one node; a missing
-     * source is taken; embed mode and path come from provider options of its own. The engine's
-     * tensors are matched by name; one that is not found gets input 0
-     * (tensorrt_execution_provider.cc). */
-    {"tensorrt", {"TensorrtExecutionProvider"}, EPCTX_NO_SOURCE | EPCTX_ONE_NODE | EPCTX_IO_NAMES |
-     EPCTX_STRIPPED_ENGINE | EPCTX_EACH_CONTEXT, EPCTX_KEY_NONE, 0, "*.engine", {NULL}},
-    /* ORT nv_tensorrt_rtx/onnx_ctx_model_helper.cc and nv_execution_provider.cc:
-     * main_context 0 on every node although each has its own engine; embedded by default; tensors
-     * are matched as in tensorrt. */
-    {"nv_tensorrt_rtx", {"NvTensorRTRTXExecutionProvider"}, EPCTX_NO_SOURCE |
-     EPCTX_SECONDARY_CONTEXT | EPCTX_IO_NAMES | EPCTX_EACH_CONTEXT | EPCTX_EMBEDS, EPCTX_KEY_NONE,
-     0, "*.engine", {NULL}},
+    {/* name     */ "openvino",
+     /* sources  */ {"OpenVINOExecutionProvider"},
+     /* traits   */ EPCTX_NO_MIX | EPCTX_IO_NAMES | EPCTX_ALL_NAME | EPCTX_XML_PAIR,
+     /* key      */ EPCTX_KEY_PARTITION,
+     /* required */ EPCTX__BIT(EP_CACHE_CONTEXT) | EPCTX__BIT(EMBED_MODE),
+     /* binary   */ "{stem}_OpenVINOExecutionProvider.bin",
+     /* sidecars */ {NULL}},
+    /* ORT tensorrt/onnx_ctx_model_helper.cc: the graph must be exactly one node; a missing source
+     * is taken; embed mode and path come from provider options of its own. The engine's tensors are
+     * matched by name; one that is not found gets input 0 (tensorrt_execution_provider.cc). */
+    {/* name     */ "tensorrt",
+     /* sources  */ {"TensorrtExecutionProvider"},
+     /* traits   */ EPCTX_NO_SOURCE | EPCTX_ONE_NODE | EPCTX_IO_NAMES | EPCTX_STRIPPED_ENGINE |
+                    EPCTX_EACH_CONTEXT,
+     /* key      */ EPCTX_KEY_NONE,
+     /* required */ 0,
+     /* binary   */ "*.engine",
+     /* sidecars */ {NULL}},
+    /* ORT nv_tensorrt_rtx/onnx_ctx_model_helper.cc and nv_execution_provider.cc: main_context 0 on
+     * every node although each has its own engine; embedded by default; tensors are matched as in
+     * tensorrt. */
+    {/* name     */ "nv_tensorrt_rtx",
+     /* sources  */ {"NvTensorRTRTXExecutionProvider"},
+     /* traits   */ EPCTX_NO_SOURCE | EPCTX_SECONDARY_CONTEXT | EPCTX_IO_NAMES |
+                    EPCTX_EACH_CONTEXT | EPCTX_EMBEDS,
+     /* key      */ EPCTX_KEY_NONE,
+     /* required */ 0,
+     /* binary   */ "*.engine",
+     /* sidecars */ {NULL}},
     /* onnxruntime/onnxruntime-ep-amdgpu 2026-08 src/migraphx/mgx_ep_ctx.cc: one .mxr for each node;
      * the first node without source is taken; dynamic shapes and contexts exclude each other; the
      * program's parameters are matched by name. */
-    {"migraphx", {"MIGraphXExecutionProvider"}, EPCTX_NO_SOURCE | EPCTX_STATIC_SHAPES |
-     EPCTX_IO_NAMES | EPCTX_EACH_CONTEXT, EPCTX_KEY_NONE, 0, "*.mxr", {NULL}},
+    {/* name     */ "migraphx",
+     /* sources  */ {"MIGraphXExecutionProvider"},
+     /* traits   */ EPCTX_NO_SOURCE | EPCTX_STATIC_SHAPES | EPCTX_IO_NAMES | EPCTX_EACH_CONTEXT,
+     /* key      */ EPCTX_KEY_NONE,
+     /* required */ 0,
+     /* binary   */ "*.mxr",
+     /* sidecars */ {NULL}},
     /* ORT 1.18 vitisai (PR 20926) asserts that the three attributes are stored; the rest from the
      * open MorphiZen EP (ROCm/hip-ep 2026-08): one main node, embedded by default. */
-    {"vitisai", {"VitisAIExecutionProvider", "MorphiZenExecutionProvider"}, EPCTX_ONE_MAIN |
-     EPCTX_EMBEDS, EPCTX_KEY_NONE, EPCTX__BIT(EMBED_MODE) | EPCTX__BIT(EP_CACHE_CONTEXT) |
-     EPCTX__BIT(SOURCE), "{file}_MORPHIZEN.bin", {NULL}},
+    {/* name     */ "vitisai",
+     /* sources  */ {"VitisAIExecutionProvider", "MorphiZenExecutionProvider"},
+     /* traits   */ EPCTX_ONE_MAIN | EPCTX_EMBEDS,
+     /* key      */ EPCTX_KEY_NONE,
+     /* required */ EPCTX__BIT(EP_CACHE_CONTEXT) | EPCTX__BIT(EMBED_MODE) | EPCTX__BIT(SOURCE),
+     /* binary   */ "{file}_MORPHIZEN.bin",
+     /* sidecars */ {NULL}},
     /* IBM/onnxruntime-ep-telum 2026-08: always embedded, a text payload per node, source is the
      * EP's own name. */
-    {"telum", {"TelumPluginExecutionProvider", "telum"}, EPCTX_ONLY_EMBEDDED | EPCTX_EACH_CONTEXT |
-     EPCTX_EMBEDS, EPCTX_KEY_NONE, EPCTX__BIT(EP_CACHE_CONTEXT) | EPCTX__BIT(SOURCE), "", {NULL}},
+    {/* name     */ "telum",
+     /* sources  */ {"TelumPluginExecutionProvider", "telum"},
+     /* traits   */ EPCTX_ONLY_EMBEDDED | EPCTX_EACH_CONTEXT | EPCTX_EMBEDS,
+     /* key      */ EPCTX_KEY_NONE,
+     /* required */ EPCTX__BIT(EP_CACHE_CONTEXT) | EPCTX__BIT(SOURCE),
+     /* binary   */ "",
+     /* sidecars */ {NULL}},
     /* ORT test/autoep/library/example_plugin_ep/ep.cc: source is the registration name; loading is
      * not implemented. Genuine: written by ORT 1.30.0 through that EP. */
-    {"example", {"example_ep"}, EPCTX_OWN_SOURCE | EPCTX_EACH_CONTEXT, EPCTX_KEY_NONE,
-     EPCTX__BIT(SOURCE), "*.ctx", {NULL}},
+    {/* name     */ "example",
+     /* sources  */ {"example_ep"},
+     /* traits   */ EPCTX_OWN_SOURCE | EPCTX_EACH_CONTEXT,
+     /* key      */ EPCTX_KEY_NONE,
+     /* required */ EPCTX__BIT(SOURCE),
+     /* binary   */ "*.ctx",
+     /* sidecars */ {NULL}},
     /* epctx_npu.h */
-    {"npu", {"EpctxNpuExecutionProvider"}, EPCTX_STATIC_SHAPES, EPCTX_KEY_PARTITION,
-     EPCTX__BIT(EMBED_MODE) | EPCTX__BIT(SOURCE) | EPCTX__BIT(PARTITION_NAME), "{model}_npu.bin",
-     {NULL}},
+    {/* name     */ "npu",
+     /* sources  */ {"EpctxNpuExecutionProvider"},
+     /* traits   */ EPCTX_STATIC_SHAPES,
+     /* key      */ EPCTX_KEY_PARTITION,
+     /* required */ EPCTX__BIT(EMBED_MODE) | EPCTX__BIT(PARTITION_NAME) | EPCTX__BIT(SOURCE),
+     /* binary   */ "{model}_npu.bin",
+     /* sidecars */ {NULL}},
     /* ORT docs/execution-providers/EP-Context-Design */
-    {"generic", {NULL}, EPCTX_OWN_SOURCE | EPCTX_NO_SOURCE | EPCTX_ANY_EP, EPCTX_KEY_NONE, 0,
-     "{model}_*.bin", {NULL}},
+    {/* name     */ "generic",
+     /* sources  */ {NULL},
+     /* traits   */ EPCTX_NO_SOURCE | EPCTX_OWN_SOURCE | EPCTX_ANY_EP,
+     /* key      */ EPCTX_KEY_NONE,
+     /* required */ 0,
+     /* binary   */ "{model}_*.bin",
+     /* sidecars */ {NULL}},
 };
 /* clang-format on */
+/* -- end of facts -- */
 
-#define EPCTX__PROFILE_COUNT (sizeof epctx__profiles / sizeof epctx__profiles[0])
-
-EPCTX_API const epctx_profile *epctx_profiles(size_t *count) {
-    if (count != NULL) *count = EPCTX__PROFILE_COUNT;
+EPCTX_API const epctx_profile *epctx_profiles_built_in(size_t *count) {
+    if (count != NULL) *count = sizeof epctx__profiles / sizeof epctx__profiles[0];
     return epctx__profiles;
 }
 
+#ifdef EPCTX_PROFILES
+extern const epctx_profile *EPCTX_PROFILES(size_t *count);
+#else
+#define EPCTX_PROFILES epctx_profiles_built_in
+#endif
+
+EPCTX_API const epctx_profile *epctx_profiles(size_t *count) {
+    return EPCTX_PROFILES(count);
+}
+
 EPCTX_API const epctx_profile *epctx_profile_find(epctx_str name) {
-    size_t i;
-    for (i = 0; i < EPCTX__PROFILE_COUNT; i++)
-        if (epctx_str_is(name, epctx__profiles[i].name)) return &epctx__profiles[i];
+    size_t count, i;
+    const epctx_profile *all = epctx_profiles(&count);
+    for (i = 0; i < count; i++)
+        if (epctx_str_is(name, all[i].name)) return &all[i];
     return NULL;
 }
 
@@ -7750,10 +7820,10 @@ static bool epctx__takes_source(const epctx_profile *profile, epctx_str source, 
 }
 
 EPCTX_API const epctx_profile *epctx_profile_of(epctx_str source) {
-    size_t i = 0;
-    while (i < EPCTX__PROFILE_COUNT - 1 && !epctx__takes_source(&epctx__profiles[i], source, true))
-        i++;
-    return &epctx__profiles[i];
+    size_t count, i = 0;
+    const epctx_profile *all = epctx_profiles(&count);
+    while (i < count - 1 && !epctx__takes_source(&all[i], source, true)) i++;
+    return &all[i];
 }
 
 EPCTX_API epctx_claim epctx_profile_claims(const epctx_profile *profile, const epctx_epnode *node) {

@@ -23,7 +23,8 @@ case ${LEVEL:-} in
     portable) limit=-DEPCTX_NPU_NO_SIMD ;;
     *) limit= ;;
 esac
-objects=$(find build/obj/examples/epctx/*/ -name '*.o' ! -name driver.o ! -path '*/ops/*')
+objects=$(find build/obj/examples/epctx/*/ -name '*.o' ! -name driver.o ! -path '*/ops/*' \
+    ! -path '*/facts/*')
 if [ -n "$limit${NPU_CC:-}" ]; then # found before that of the library
     npu=build/bench_npu.o
     # shellcheck disable=SC2086

@@ -39,8 +39,8 @@ header() {
 # operations FOLDER OUT: those of the tool, with the headers in FOLDER
 operations() {
     rm -rf "$2/ops" && mkdir "$2/ops" || return 1
-    for source in examples/epctx/ops/*.c; do
-        compile -I"$1" "$source" -o "$2/ops/$(basename "$source" .c).o" || return 1
+    for source in examples/epctx/ops/*.c examples/epctx/facts/facts*.c; do
+        compile -I"$1" -I. "$source" -o "$2/ops/$(basename "$source" .c).o" || return 1
     done
 }
 
@@ -226,7 +226,7 @@ done <tests/mutations.txt >"$work/list"
 touch "$work/quick" "$work/slow"
 
 header . epctx "$base/epctx.o" && header . epctx_npu "$base/epctx_npu.o" &&
-    operations . "$base" || exit 1
+    make -s build/facts_table.h && operations . "$base" || exit 1
 for test in $(sort -u "$work/quick"); do
     compile -I. -Itests "tests/$test.c" -o "$base/$test.o" &&
         link "$base/$test" "$base/$test.o" "$base" || exit 1

@@ -67,9 +67,9 @@ sed 's/\\f[A-Z]//g; s/\\//g' "$top/examples/epctx/epctx.1" >page
 while read -r command; do
     "$plain" "$command" --list-options | grep -e '^--' | sort -u >listed
     "$plain" help "$command" | grep -oE -e '--[a-z][a-z-]*' | sort -u >told
-    # --no-progress is told for all commands, as is --hugging-face
+    # --no-progress is told for all commands, as are --hugging-face and --facts
     for option in $(comm -23 listed told | grep -v -e '^--help$' -e '^--no-progress$' \
-        -e '^--hugging-face$'); do
+        -e '^--hugging-face$' -e '^--facts$'); do
         wrong="$wrong $command$option(help)"
     done
     for option in $(cat listed); do

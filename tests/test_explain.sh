@@ -60,7 +60,7 @@ done <<'END'
 3|SXR1230P|v2:6:2.47.0:2.37.0:73:43:8:0|does not fit
 2|SM8550|v2:6:2.47.0:2.37.0:73:45:2:0|older or smaller
 1|8 Elite for Galaxy|v2:6:2.47.0:2.37.0:73,79:43,69:8,8:0|fits
-1|QCS8550|1:2.31.0:2.20.0:3.3.0:73:0|VTCM not known
+1|SM4450|1:2.31.0:2.20.0:3.3.0:68:0|VTCM not known
 1|v73|1:2.31.0:2.20.0:3.3.0:73:0|VTCM is not known
 1|X2 Elite|v2:6:2.47.0:2.37.0:81:87:8:0|fits
 0|SM8550|nonsense|cannot be told
@@ -85,8 +85,10 @@ done <<'END'
 3|SM8550|v79|does not fit
 2|SM8750|43|compile again
 0|SM8750|69|can be HTP v69 or soc_model 69
+0|QCS8550|66|can be HTP v66 or soc_model 66
+1|SM7635|73|fits
 0|SM8550|abacus|cannot be told
-0|SM8550|99|neither an HTP architecture nor
+0|SM8550|98|neither an HTP architecture nor
 3|45|43|does not fit
 END
 expect "no architecture at all" 4 "hardware_architecture is stored" check --chip SM8550 b_ctx.onnx

@@ -66,7 +66,7 @@ $(grep -m 1 -E 'ERROR|runtime error|SUMMARY' "$log")"
     dictionary=
     case $name in
     blob | share) ;;
-    path | option) dictionary=-dict=fuzz/$name.dict ;;
+    path | option | facts) dictionary=-dict=fuzz/$name.dict ;;
     *) dictionary=-dict=fuzz/onnx.dict ;;
     esac
     # Short inputs first, which the mutator for trees would not do by itself: where many runs a

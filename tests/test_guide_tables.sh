@@ -34,7 +34,7 @@ counted "traits in profiles.md" "$traits" \
 counted "options in session-options.md" \
     "$(grep -cE '^    X\([A-Z_]+, "(ep|session|epctx)\.' epctx.h)" \
     "$(count '^\* `' session-options.md)"
-counted "profiles in profiles.md" "$(grep -cE '^    \{"[a-z_]+", \{("|NULL)' epctx.h)" \
+counted "profiles in profiles.md" "$(grep -c '^profile: ' examples/epctx/facts/profiles.facts)" \
     "$(count '^### ' profiles.md)"
 
 # A table that nobody knows, or without an end, is not left alone.

@@ -2,6 +2,7 @@
 #define _XOPEN_SOURCE     700
 #define _FILE_OFFSET_BITS 64
 
+#include "examples/epctx/facts/facts.h"
 #include "examples/epctx/ops/lint.h"
 #include "examples/epctx/ops/state.h"
 #include "rich.h"
@@ -1401,6 +1402,7 @@ static const rule_case cases[] = {
 
 typedef struct findings {
     uint32_t count[EPCTX_RULE_COUNT];
+    const char *since[EPCTX_RULE_COUNT], *until[EPCTX_RULE_COUNT]; /* of the last one */
     char text[4000];
     bool complete; /* every finding has id, message and fix */
 } findings;
@@ -1409,6 +1411,8 @@ static void collect(void *user, const epctx_finding *finding) {
     findings *f = (findings *)user;
     size_t used = strlen(f->text);
     f->count[finding->rule]++;
+    f->since[finding->rule] = finding->since;
+    f->until[finding->rule] = finding->until;
     f->complete = f->complete && finding->info.id[0] != '\0' && finding->message[0] != '\0' &&
                   finding->info.fix[0] != '\0';
     snprintf(f->text + used, sizeof f->text - used, "[%s '%.*s' %s: %s]", finding->info.id,
@@ -1981,7 +1985,170 @@ TEST(inlining_without_end_is_counted_fast) {
     bytes_free(&model);
 }
 
+/* -- versions: on both sides of every version that a fact about rules names -- */
+
+/* "ort=1.30.999" of "ort 1.31": the last version before. */
+static void before_version(const char *fact_version, char out[60]) {
+    unsigned parts[4] = {0, 0, 0, 0};
+    char product[30];
+    int used, i,
+        count = sscanf(fact_version, "%29s %u.%u.%u.%u", product, &parts[0], &parts[1], &parts[2],
+                       &parts[3]) -
+                1;
+    while (count > 1 && parts[count - 1] == 0) count--;
+    parts[count - 1]--;
+    used = snprintf(out, 60, "%s=", product);
+    for (i = 0; i < count; i++) used += snprintf(out + used, 60 - (size_t)used, "%u.", parts[i]);
+    snprintf(out + used, 60 - (size_t)used, "999");
+}
+
+static void at_version(const char *fact_version, char out[60]) {
+    snprintf(out, 60, "%s", fact_version);
+    *strchr(out, ' ') = '=';
+}
+
+static void lint_for(const bytes *model, const char *profile, const char *versions, findings *f) {
+    epctx_error error;
+    CHECK(facts_check_versions(versions, NULL, &error) == EPCTX_OK, "%s", error.message);
+    facts_set_versions(versions);
+    CHECK_INT(lint_bytes(model, profile, false, f), EPCTX_OK);
+    facts_set_versions(NULL);
+}
+
+/* Lints the models of the rule on both sides of a version; returns how many break it on one. */
+static size_t try_rule(const fact *f, int rule, const char *profile, const char *version,
+                       bool holds_from) {
+    char before[60], from[60];
+    size_t i, broken = 0;
+    before_version(version, before);
+    at_version(version, from);
+    for (i = 0; i < CASE_COUNT; i++) {
+        const rule_case *c = &cases[i];
+        const char *since = fact_get(f, "since"), *until = fact_get(f, "until");
+        findings with, without;
+        bytes bad;
+        if ((int)c->rule != rule) continue;
+        bad = make(&c->bad);
+        lint_for(&bad, profile[0] != '\0' ? profile : c->profile, holds_from ? from : before,
+                 &with);
+        lint_for(&bad, profile[0] != '\0' ? profile : c->profile, holds_from ? before : from,
+                 &without);
+        bytes_free(&bad);
+        if (with.count[rule] == 0) continue; /* another profile's */
+        broken++;
+        if (without.count[rule] != 0 || strcmp(with.since[rule], since != NULL ? since : "") != 0 ||
+            strcmp(with.until[rule], until != NULL ? until : "") != 0)
+            return 0;
+    }
+    return broken;
+}
+
+TEST(versions_of_rules) {
+    static const char *const keys[] = {"since", "until"};
+    size_t at = 0, key, count = 0;
+    const fact *f;
+    while ((f = facts_next("rule", &at)) != NULL) {
+        epctx_str profile = epctx_str_of(f->name), id = epctx_str_cut(&profile, ' ');
+        int rule = 0;
+        while (rule < EPCTX_RULE_COUNT && !epctx_str_is(id, epctx_rule_of((epctx_rule)rule).id))
+            rule++;
+        CHECK(rule < EPCTX_RULE_COUNT, "there is no rule %s", f->name);
+        for (key = 0; key < 2; key++) {
+            epctx_str rest = epctx_str_of(fact_get(f, keys[key])), version;
+            while (fact_next_word(&rest, &version)) {
+                char text[60];
+                snprintf(text, sizeof text, "%.*s", (int)version.size, version.data);
+                CHECK(try_rule(f, rule, profile.size > 0 ? profile.data : "", text, key == 0) > 0,
+                      "%s: no model breaks it only %s %s", f->name, keys[key], text);
+                count++;
+            }
+        }
+    }
+    CHECK(count > 0, "no rule has versions");
+}
+
+/* A model of this operator set or (no domain) IR version. */
+static bytes of_version(epctx_str domain, int64_t number) {
+    const spec plain = {.two = false};
+    bytes model = make(&plain);
+    char name[100];
+    snprintf(name, sizeof name, "%.*s", (int)domain.size, domain.data);
+    if (domain.size == 0)
+        put_int(&model, 1, number);
+    else
+        add_opset(&model, strcmp(name, "ai.onnx") == 0 ? "" : name, number);
+    return model;
+}
+
+static size_t try_number(const char *kind, const fact *f, const char *since) {
+    const int rule = kind[0] == 'i' ? EPCTX_RULE_IR_REFUSED : EPCTX_RULE_OPSET_VERSION;
+    epctx_str number = epctx_str_of(f->name), domain = epctx_str_of("");
+    findings early, late, all;
+    char before[60], from[60];
+    uint64_t value = 0;
+    bytes model;
+    if (kind[0] == 'o') domain = epctx_str_cut(&number, ' ');
+    if (!epctx_str_number(number, &value)) return 0;
+    before_version(since, before);
+    at_version(since, from);
+    model = of_version(domain, (int64_t)value);
+    lint_for(&model, NULL, before, &early);
+    lint_for(&model, NULL, from, &late);
+    lint_for(&model, NULL, "ort=9999", &all);
+    bytes_free(&model);
+    return late.count[rule] == 0 && all.count[rule] == 0 &&
+           (value == 1 /* the domain itself is new: no version of it is refused */
+                ? early.count[rule] == 0
+                : early.count[rule] == 1 && strcmp(early.until[rule], since) == 0);
+}
+
+TEST(versions_of_numbers) {
+    static const char *const kinds[] = {"opset", "ir"};
+    size_t kind, at, count;
+    const fact *f;
+    for (kind = 0; kind < 2; kind++) {
+        for (at = 0, count = 0; (f = facts_next(kinds[kind], &at)) != NULL;) {
+            const char *since = fact_get(f, "since");
+            if (since == NULL) continue;
+            CHECK(try_number(kinds[kind], f, since) == 1,
+                  "%s %s: expected no finding from %s on, "
+                  "one before that tells so",
+                  kinds[kind], f->name, since);
+            count++;
+        }
+        CHECK(count > 2, "%zu versions of %s", count, kinds[kind]);
+    }
+}
+
+/* What is said names the version that is judged for: the newest that was looked at, or that asked
+ * for. */
+TEST(version_in_messages) {
+    static const struct {
+        const char *versions, *says;
+    } asked[] = {
+        {"ort=1.23.2", "ORT 1.23 supports 1 to 23"},
+        {"ort=1.23", "ORT 1.23 supports 1 to 23"},
+        {"ort=1.20.0,qnn=2.0", "ORT 1.20 supports 1 to 21"},
+        {"ort=1", "ORT 1 supports 1 to 21"},
+        {"ort=9.9.9", "ORT 9.9 supports 1 to 28"},
+        {"qnn=2.0", "ORT 1.31 supports 1 to 26"},
+    };
+    bytes model = of_version(epctx_str_of("ai.onnx"), 99);
+    findings f;
+    size_t i;
+    for (i = 0; i < sizeof asked / sizeof asked[0]; i++) {
+        lint_for(&model, NULL, asked[i].versions, &f);
+        CHECK(strstr(f.text, asked[i].says) != NULL, "expected %s, found %s", asked[i].says,
+              f.text);
+        CHECK(f.until[EPCTX_RULE_OPSET_VERSION][0] == '\0', "99 is in no version");
+    }
+    bytes_free(&model);
+}
+
 int main(int argc, char **argv) {
+    RUN(versions_of_rules);
+    RUN(versions_of_numbers);
+    RUN(version_in_messages);
     RUN(inlining_up_to_the_limits);
     RUN(inlining_without_end_is_counted_fast);
     RUN(every_rule_fails_and_passes);

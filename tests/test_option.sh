@@ -40,7 +40,8 @@ fi
 # and nothing is there that neither has.
 library=${EPCTX_ORT_LIBRARY:-$(sh tests/deps.sh where ort)}
 [ ! -d "$library" ] || library=$library/libonnxruntime.so.1
-sed -n 's/^ *{"\([a-z0-9_.]*\)", [0-9]*},$/\1/p' examples/epctx/core/session_keys.c >"$work/keys"
+sed -n 's/^option: \([a-z0-9_.]*\).*/\1/p' examples/epctx/facts/options.facts | grep -v '^epctx\.' \
+    >"$work/keys"
 if [ ! -e "$header" ] || [ ! -e "$library" ]; then
     echo "skip all keys: no header or library of ONNX Runtime"
 else
@@ -58,11 +59,11 @@ else
         grep -qaF "$key" "$library" || surplus="$surplus $key"
     done
     if [ -n "$missing" ]; then
-        fail "all keys of ONNX Runtime" "not in examples/epctx/core/session_keys.c: $missing"
+        fail "all keys of ONNX Runtime" "not in examples/epctx/facts/options.facts: $missing"
     elif grep -qx session.function_expansion_node_limit "$work/strings" && [ -n "$surplus" ]; then
         fail "all keys of ONNX Runtime" "neither in the header nor in the library:$surplus"
-    elif ! cmp -s "$work/keys" "$work/sorted" || [ "$(wc -l <"$work/keys")" -lt 100 ]; then
-        fail "all keys of ONNX Runtime" "$(wc -l <"$work/keys") keys, or not sorted"
+    elif [ "$(wc -l <"$work/keys")" -lt 100 ]; then
+        fail "all keys of ONNX Runtime" "only $(wc -l <"$work/keys") keys"
     else
         ok "all keys of ONNX Runtime"
     fi

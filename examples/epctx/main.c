@@ -2,10 +2,12 @@
 #define _POSIX_C_SOURCE 200809L
 
 #include "core/options.h"
+#include "facts/facts.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -42,6 +44,8 @@ static void print_help(FILE *out) {
           "and 'epctx --version [--json]' for the version. All commands accept\n"
           "  --no-progress    do not show progress\n"
           "  --hugging-face   accept links into the blobs folder of a Hugging Face cache\n"
+          "  --facts FILE     facts about vendors to replace and extend the built-in ones;\n"
+          "                   also the environment's EPCTX_FACTS\n"
           "  --               end of the options\n"
           "Exit codes: 0 success; 1 a bad file or a failed operation (nothing was written\n"
           "unless the message says so); 2 a wrong command line. check, diff, repair and\n"
@@ -152,6 +156,14 @@ static void report_cut_files(void) {
 }
 #endif
 
+/* Those of the environment are for all commands: when they are bad, the built-in ones do. */
+static void load_facts(void) {
+    const char *path = getenv("EPCTX_FACTS");
+    epctx_error error;
+    if (path == NULL || *path == '\0' || facts_load(path, &error) == EPCTX_OK) return;
+    cli_say("epctx: warning: EPCTX_FACTS: %s; the built-in facts are used\n", error.message);
+}
+
 int main(int argc, char **argv) {
     int code = CLI_OK;
     keep_standard_files();
@@ -169,8 +181,10 @@ int main(int argc, char **argv) {
         code = run_help(argc - 2, argv + 2);
     else if (strcmp(argv[1], "--version") == 0)
         code = cli_version(wants(argc - 2, argv + 2, "--json"));
-    else
+    else {
+        load_facts();
         code = run_command(argv[1], argc - 2, argv + 2);
+    }
     cli_progress_end();
     if (code != CLI_OK) cli_json_failed(code);
     /* A full disk behind a redirection shows only here. */
@@ -179,6 +193,7 @@ int main(int argc, char **argv) {
                       cli_has_written() ? "; the files were written, only the report is lost" : "");
         code = cli_output_failed();
     }
+    facts_unload();
     cli_signals_end();
     return code;
 }

@@ -3,9 +3,9 @@
  *     guide_tables PAGE.md epctx.h >NEW.md          (`make guide-tables` does so with every page)
  *
  * prints PAGE.md with everything between a line "<!-- table NAME -->" and the next "<!-- end -->"
- * replaced by the table NAME. What the API does not tell, the meaning of a trait and the sources of
- * a profile, is in comments of epctx.h and taken from there. */
+ * replaced by the table NAME. What a trait means is in comments of epctx.h and taken from there. */
 #include "../epctx/core/rules.h"
+#include "../epctx/facts/facts.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -80,13 +80,16 @@ static void put_code(const char *text) {
 /* -- rules -- */
 
 static void put_rules(epctx_severity severity) {
+    char holds[RULE_VERSIONS];
     int i;
     puts("| id | name | problem | fix |\n|---|---|---|---|");
     for (i = 0; i < RULE_COUNT; i++) {
         const epctx_rule_info rule = rule_info(i);
         if (rule.severity != severity) continue;
         printf("| <a id=\"%s\"></a>%s | %s | ", rule.id, rule.id, rule.name);
+        rule_versions(&rule, holds);
         put_text(rule.text);
+        put_text(holds);
         fputs(" | ", stdout);
         put_text(rule.fix);
         puts(" |");
@@ -207,18 +210,10 @@ static void put_profile_traits(const epctx_profile *profile) {
     if (left != 0) stop("profile %s has a trait without a name, 0x%x", profile->name, left);
 }
 
-/* The comment right before the row of a profile says where its facts come from. */
 static void put_facts(const epctx_profile *profile) {
-    char row[60];
-    const char *at, *end, *start;
-    snprintf(row, sizeof row, "    {\"%s\", {", profile->name);
-    at = strstr(header, row);
-    if (at == NULL || at - header < 3 || strncmp(at - 3, "*/\n", 3) != 0)
-        stop("epctx.h: no comment before the row of profile %s", profile->name);
-    end = at - 3;
-    for (start = end; start > header && strncmp(start, "/*", 2) != 0; start--)
-        ;
-    put_comment(start + 2, end);
+    const fact *f = facts_find("profile", profile->name);
+    if (f == NULL) stop("no facts about the profile %s", profile->name);
+    put_text(fact_get(f, "from"));
 }
 
 static void put_profile(const epctx_profile *profile) {
@@ -250,10 +245,13 @@ static void put_profiles(void) {
 
 /* What the facts abbreviate. */
 static void put_origins(void) {
-    const char *at = strstr(header, " * Sources. ORT:");
-    if (at == NULL) stop("epctx.h: no sources of the profiles");
-    at += strlen(" * Sources. ");
-    put_comment(at, strstr(at, "\n * =="));
+    size_t at = 0;
+    const fact *f;
+    while ((f = facts_next("origin", &at)) != NULL) {
+        printf("%s%s: ", at > 1 ? " " : "", f->name);
+        put_text(fact_get(f, "is"));
+        putchar('.');
+    }
     putchar('\n');
 }
 

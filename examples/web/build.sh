@@ -8,7 +8,7 @@ folder=$top/build/web
 nanopb=$(sh "$top/tests/deps.sh" where nanopb-source)
 mkdir -p "$folder"
 cd "$top"
-make -s build/view_page.h
+make -s build/view_page.h build/facts_table.h
 
 # What runs in the page: looking, not changing. What only the commands left out need is dropped when
 # it is linked.
@@ -32,7 +32,7 @@ objects=
 compile epctx -DEPCTX_NO_STDIO -DEPCTX_IMPLEMENTATION -x c epctx.h
 compile npu -DEPCTX_NO_STDIO -DEPCTX_NPU_IMPLEMENTATION -x c epctx_npu.h
 for part in common decode encode; do compile pb_$part "$nanopb/pb_$part.c"; done
-for source in examples/web/web.c examples/epctx/ops/*.c $commands; do
+for source in examples/web/web.c examples/epctx/ops/*.c examples/epctx/facts/facts*.c $commands; do
     case $source in
     *.c) ;;
     *) source=examples/epctx/$source.c ;;

@@ -170,6 +170,10 @@ def readers(judge, good, broken):
         assert judge.run("lint", "--rules", code=0)["rules"]
         for option in (), ("--errors",), ("--chips",), ("qnn",):
             judge.run("profiles", *option, code=0)
+        with open("bad.facts", "w", encoding="utf-8") as out:
+            out.write("facts: 1\n\nchip: A; soc_model: x\n")
+        answer = judge.run("profiles", "--check", "bad.facts", code=1)
+        equal((answer["facts"], answer["found"], len(answer["problems"])), (1, 6, 6))
     with Case("explain"):
         for text in "E022", "6031", "Context binary does not exist: ", "QNN error 5005":
             judge.run("explain", text, code=0)

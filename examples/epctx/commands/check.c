@@ -1,6 +1,7 @@
 /* epctx check: does a compiled model fit a machine? The answer is the exit code. */
 #include "core/chip.h"
 #include "core/options.h"
+#include "facts/facts.h"
 #include "ops/state.h"
 
 #include <inttypes.h>
@@ -23,18 +24,27 @@ typedef struct check_work {
     json_writer *out; /* with --json */
 } check_work;
 
+/* The layout of the EP's strings, or NULL: pairs. */
+static const fact *layout_of(const epctx_profile *profile, epctx_str text) {
+    size_t at = 0;
+    const fact *f;
+    while ((f = facts_next("compat", &at)) != NULL) {
+        const char *starts = fact_get(f, "starts");
+        if (fact_has(f, "profiles", epctx_str_of(profile->name)) &&
+            (starts == NULL || epctx_str_starts(text, starts)))
+            return f;
+    }
+    return NULL;
+}
+
 static void put_parts(const epctx_profile *profile, epctx_str text) {
-    static const char *const first[] = {"backend",  "SDK",         "backend API", "blob",
-                                        "HTP arch", "user driver", NULL};
-    static const char *const second[] = {"form",        "backend",     "SDK",
-                                         "backend API", "HTP archs",   "SoCs",
-                                         "VTCM in MiB", "user driver", NULL};
-    const char *const *name = epctx_str_starts(text, "v2:") ? second : first;
-    if ((profile->traits & EPCTX_QNN_COMPAT) != 0 &&
+    const fact *layout = layout_of(profile, text);
+    if (layout != NULL &&
         epctx_compat_compare(profile, text, text, NULL) != EPCTX_COMPAT_NOT_APPLICABLE) {
-        for (; *name != NULL; name++) {
-            const epctx_str field = epctx_str_cut(&text, ':');
-            printf("    %-14s %.*s\n", *name, (int)field.size, field.data);
+        epctx_str names = epctx_str_of(fact_get(layout, "fields")), name;
+        while (fact_next_word(&names, &name)) {
+            const epctx_str field = epctx_str_cut(&text, *fact_get(layout, "between"));
+            printf("    %-14.*s %.*s\n", (int)name.size, name.data, (int)field.size, field.data);
         }
         return;
     }

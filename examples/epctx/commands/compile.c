@@ -3,6 +3,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "compile/compile.h"
 #include "core/output.h"
+#include "facts/facts.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -14,14 +15,17 @@ static const char *const phase_names[] = {"-", "generate", "load", "both"}; /* E
 
 /* The session options of ORT, as this command knows them. */
 static void list_options(void) {
-    static const char *const types[] = {"switch", "text",   "file",  "folder",
-                                        "name",   "number", "choice"};
-    size_t count, i;
-    const epctx_option_info *list = epctx_option_list(&count);
-    for (i = 0; i < count; i++)
-        printf("%s\t%s\t\"%s\"\t%s\t%s%s\t%s\n", list[i].key, types[list[i].type], list[i].fallback,
-               phase_names[list[i].phases], list[i].ort[0] ? "kOrtSessionOption" : "-", list[i].ort,
-               list[i].text);
+    size_t at = 0;
+    const fact *f;
+    while ((f = facts_next("option", &at)) != NULL) {
+        const char *constant = fact_get(f, "constant"), *value = fact_get(f, "default");
+        const char *phase = fact_get(f, "phase");
+        if (phase == NULL) continue; /* has nothing to do with compiling */
+        printf("%s\t%s\t\"%s\"\t%s\t%s%s\t%s\n", f->name, fact_get(f, "type"),
+               value != NULL ? value : "", strcmp(phase, "none") == 0 ? "-" : phase,
+               constant != NULL ? "kOrtSessionOption" : "-", constant != NULL ? constant : "",
+               fact_get(f, "text"));
+    }
 }
 
 static void print_report(const epctx_gen_report *report, const epctx_backend *backend,

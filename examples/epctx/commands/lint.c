@@ -4,6 +4,7 @@
 #include "core/findings.h"
 #include "delivery/tree.h"
 #include "core/options.h"
+#include "facts/facts.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,16 +16,18 @@ typedef struct lint_work {
 } lint_work;
 
 static void found(void *user, const epctx_finding *what) {
-    finding one = {(int)what->rule, what->node, what->graph, what->attribute, what->message, 0};
+    finding one = {(int)what->rule, what->node, what->graph, what->attribute,
+                   what->message,   0,          what->since, what->until};
     findings_add((findings *)user, &one);
 }
 
 static void add(findings *out, int rule, const char *message) {
-    finding one = {rule, epctx_str_of(""), epctx_str_of(""), "", message, 0};
+    finding one = {rule, epctx_str_of(""), epctx_str_of(""), "", message, 0, NULL, NULL};
     findings_add(out, &one);
 }
 
 static void json_rule(json_writer *w, const epctx_rule_info *rule) {
+    const fact *versions = facts_rule(rule->id, NULL);
     json_object(w, NULL, JSON_INLINE);
     json_text(w, "id", rule->id);
     json_text(w, "rule", rule->name);
@@ -34,7 +37,17 @@ static void json_rule(json_writer *w, const epctx_rule_info *rule) {
                                                          : "hint");
     json_text(w, "text", rule->text);
     json_text(w, "fix", rule->fix);
+    if (versions != NULL && fact_get(versions, "since") != NULL)
+        json_text(w, "since", fact_get(versions, "since"));
+    if (versions != NULL && fact_get(versions, "until") != NULL)
+        json_text(w, "until", fact_get(versions, "until"));
     json_end(w);
+}
+
+static void list_rule(const epctx_rule_info *rule) {
+    char holds[RULE_VERSIONS];
+    rule_versions(rule, holds);
+    printf("%s %-26s %s%s\n", rule->id, rule->name, rule->text, holds);
 }
 
 static void list_rules(bool json) {
@@ -46,7 +59,7 @@ static void list_rules(bool json) {
         if (json)
             json_rule(w, &rule);
         else
-            printf("%s %-26s %s\n", rule.id, rule.name, rule.text);
+            list_rule(&rule);
     }
     if (json) json_end(w);
     if (json) cli_json_end();
@@ -109,7 +122,8 @@ static void lint_model(lint_work *work, const char *file, const delivery_paths *
     status = epctx_lint(&model, &opts, found, &work->out, counts, &error);
     if (status == EPCTX_OK && counts[0] == 0 && !opts.no_files &&
         rule_loads_fails(&model, file, opts.context_file_path, &loads, &error)) {
-        finding one = {RULE_LOADS, loads.node, loads.graph, loads.attribute, loads.message, 0};
+        finding one = {RULE_LOADS,    loads.node, loads.graph, loads.attribute,
+                       loads.message, 0,          NULL,        NULL};
         findings_add(&work->out, &one);
     }
     epctx_model_close(&model);
@@ -176,6 +190,32 @@ static int lint_all(lint_work *work, const char *const *files, int count) {
     return work->failed ? CLI_FAILED : code;
 }
 
+/* Judges for these versions of products; says what is wrong with them otherwise. */
+static bool judge_for(const char *versions) {
+    epctx_error error;
+    epctx_str product;
+    cli_guess guess;
+    const fact *f;
+    size_t at = 0, used = 0;
+    char known[400] = "";
+    if (facts_check_versions(versions, &product, &error) == EPCTX_OK) {
+        facts_set_versions(versions);
+        return true;
+    }
+    guess = cli_guess_of(product);
+    while ((f = facts_next("product", &at)) != NULL && used < sizeof known) {
+        cli_guess_word(&guess, f->name);
+        used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", used > 0 ? ", " : "",
+                                 f->name);
+    }
+    if (product.size > 0)
+        cli_misuse("--against: '%.*s' is no product%s; it takes %s", (int)product.size,
+                   product.data, cli_guess_hint(&guess), known);
+    else
+        cli_misuse("--against: %s", error.message);
+    return false;
+}
+
 static bool read_options(lint_work *work, const cli_args *args) {
     const bool other = args->format != 0 && (findings_format)(args->format - 1) != FINDINGS_JSON;
     size_t i;
@@ -194,7 +234,8 @@ static bool read_options(lint_work *work, const cli_args *args) {
     for (i = 0; i < args->rules.count; i++)
         if (!findings_choose(&work->out, args->rules.items[i])) return false;
     return cli_profile(args->profile, &work->opts.profile) &&
-           (args->ignore == NULL || findings_ignore(&work->out, args->ignore));
+           (args->ignore == NULL || findings_ignore(&work->out, args->ignore)) &&
+           (args->against == NULL || judge_for(args->against));
 }
 
 /* --rules without a list, or --rules-json. */

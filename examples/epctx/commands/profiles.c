@@ -43,35 +43,33 @@ static void put_line(json_writer *w, const char *name, const char *text) {
 }
 
 static void put_profile(json_writer *w, const epctx_profile *profile, bool first) {
-    static const vendor_ep unknown = {NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL};
-    const vendor_ep *ep = vendor_ep_of(profile->name);
+    const vendor_ep ep = vendor_ep_of(profile->name);
     const char *source = profile->sources[0];
-    if (ep == NULL) ep = &unknown;
     begin_ep(w, profile->name, first);
     put_line(w, "source", source != NULL ? source : "any");
-    put_line(w, "registered", ep->registers);
-    put_line(w, "library", ep->library);
-    put_line(w, "dll", ep->dll);
+    put_line(w, "registered", ep.registers);
+    put_line(w, "library", ep.library);
+    put_line(w, "dll", ep.dll);
     put_line(w, "binary", profile->binary[0] != '\0' ? profile->binary : "embedded");
-    put_line(w, "packages", ep->packages);
-    put_line(w, "needs", ep->needs);
-    put_line(w, "offline", ep->offline);
-    put_line(w, "mind", ep->mind);
+    put_line(w, "packages", ep.packages);
+    put_line(w, "needs", ep.needs);
+    put_line(w, "offline", ep.offline);
+    put_line(w, "mind", ep.mind);
     end_ep(w);
 }
 
-static void put_plain(json_writer *w, const vendor_plain *ep, bool first) {
+static void put_plain(json_writer *w, const fact *ep, bool first) {
     begin_ep(w, ep->name, first);
     put_line(w, "context", "none: it writes no context model, and loads none");
-    put_line(w, "instead", ep->instead);
+    put_line(w, "instead", fact_get(ep, "instead"));
     end_ep(w);
 }
 
 static int list_profiles(const char *name, bool json) {
-    size_t count, i;
+    size_t count, i, at = 0;
     const epctx_profile *all = epctx_profiles(&count);
     const epctx_profile *wanted = NULL;
-    const vendor_plain *plain = name != NULL ? vendor_plain_of(name) : NULL;
+    const fact *f, *plain = name != NULL ? vendor_plain_of(name) : NULL;
     bool first = true;
     json_writer *w;
     if (name != NULL && plain == NULL && !cli_profile_for("profiles", name, &wanted))
@@ -82,36 +80,40 @@ static int list_profiles(const char *name, bool json) {
         put_profile(w, &all[i], first);
         first = false;
     }
-    for (i = 0; i < vendor_plain_count; i++) {
-        if (name != NULL && plain != &vendor_plains[i]) continue;
-        put_plain(w, &vendor_plains[i], first);
+    while ((f = facts_next("plain", &at)) != NULL) {
+        if (name != NULL && plain != f) continue;
+        put_plain(w, f, first);
         first = false;
     }
     end_list(w);
     return CLI_OK;
 }
 
-static void json_code(json_writer *w, const vendor_code *code) {
+static void json_code(json_writer *w, const fact *code) {
     json_object(w, NULL, JSON_INLINE);
-    json_uint(w, "number", code->number);
-    json_text(w, "meaning", code->meaning);
-    if (code->cure != NULL) json_text(w, "cure", code->cure);
+    json_uint(w, "number", vendor_code_number(code));
+    json_text(w, "meaning", fact_get(code, "meaning"));
+    if (fact_get(code, "cure") != NULL) json_text(w, "cure", fact_get(code, "cure"));
     json_end(w);
+}
+
+static void put_code(const fact *code) {
+    const char *cure = fact_get(code, "cure");
+    printf("%5u  %s\n", (unsigned)vendor_code_number(code), fact_get(code, "meaning"));
+    if (cure == NULL) return;
+    fputs("       ", stdout);
+    cli_put_wrapped(stdout, cure, 7);
 }
 
 static int list_errors(bool json) {
     json_writer *w = begin_list("qnn_errors", json);
-    size_t i;
-    for (i = 0; i < vendor_code_count; i++) {
-        const vendor_code *code = &vendor_codes[i];
-        if (json) {
+    size_t at = 0;
+    const fact *code;
+    while ((code = facts_next("code", &at)) != NULL)
+        if (json)
             json_code(w, code);
-        } else {
-            printf("%5u  %s\n", code->number, code->meaning);
-            if (code->cure != NULL) fputs("       ", stdout);
-            if (code->cure != NULL) cli_put_wrapped(stdout, code->cure, 7);
-        }
-    }
+        else
+            put_code(code);
     end_list(w);
     return CLI_OK;
 }
@@ -130,27 +132,72 @@ static void json_chip(json_writer *w, const vendor_chip *chip) {
 
 static int list_chips(bool json) {
     json_writer *w = begin_list("chips", json);
-    size_t i;
+    vendor_chip one, *chip = &one;
+    size_t at = 0;
     if (!json) puts("soc_model  HTP  VTCM    chip");
-    for (i = 0; i < vendor_chip_count; i++) {
-        const vendor_chip *chip = &vendor_chips[i];
+    while (vendor_next_chip(&at, chip))
         if (json)
             json_chip(w, chip);
         else if (chip->vtcm > 0)
             printf("%9u  v%u  %2u MiB  %s\n", chip->soc_model, chip->arch, chip->vtcm, chip->name);
         else
             printf("%9u  v%u  ?       %s\n", chip->soc_model, chip->arch, chip->name);
-    }
     end_list(w);
     return CLI_OK;
 }
 
+/* -- a file of facts -- */
+
+enum { MOST_PROBLEMS = 100 };
+
+typedef struct problems {
+    size_t told;
+    json_writer *out; /* with --json */
+} problems;
+
+static void put_problem(void *user, const char *file, uint32_t line, const char *text) {
+    problems *p = (problems *)user;
+    if (++p->told > MOST_PROBLEMS) return;
+    if (p->out != NULL) {
+        json_object(p->out, NULL, JSON_INLINE);
+        json_text(p->out, "file", file);
+        json_uint(p->out, "line", line);
+        json_text(p->out, "problem", text);
+        json_end(p->out);
+        return;
+    }
+    cli_put(stdout, epctx_str_of(file));
+    if (line > 0) printf(":%u", (unsigned)line);
+    fputs(": ", stdout);
+    cli_put(stdout, epctx_str_of(text));
+    putchar('\n');
+}
+
+static int check_facts(const char *path, bool json) {
+    problems p = {0, begin_list("problems", json)};
+    size_t count;
+    const size_t found = facts_judge(path, put_problem, &p, &count);
+    if (json) {
+        json_end(p.out);
+        json_uint(p.out, "facts", count);
+        json_uint(p.out, "found", found);
+        cli_json_end();
+    } else if (found > MOST_PROBLEMS) {
+        printf("%zu more problems\n", found - MOST_PROBLEMS);
+    } else if (found == 0) {
+        cli_put(stdout, epctx_str_of(path));
+        printf(": %zu fact%s, nothing wrong\n", count, cli_plural(count));
+    }
+    return found == 0 ? CLI_OK : CLI_FAILED;
+}
+
 static int run(const cli_args *args) {
     const char *name = args->operands[0];
-    if (args->errors + args->chips + (args->count > 0) > 1) {
-        cli_fail_text("--errors, --chips and NAME exclude each other");
+    if (args->errors + args->chips + (args->check != NULL) + (args->count > 0) > 1) {
+        cli_misuse("--errors, --chips, --check and NAME exclude each other");
         return CLI_USAGE;
     }
+    if (args->check != NULL) return check_facts(args->check, args->json);
     return args->errors  ? list_errors(args->json)
            : args->chips ? list_chips(args->json)
                          : list_profiles(args->count > 0 ? name : NULL, args->json);

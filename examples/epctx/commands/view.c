@@ -20,7 +20,8 @@ typedef struct finding_list {
 } finding_list;
 
 static void put_finding(finding_list *list, int rule, const epctx_finding *found) {
-    const finding one = {rule, found->node, found->graph, found->attribute, found->message, 0};
+    const finding one = {rule,           found->node, found->graph, found->attribute,
+                         found->message, 0,           found->since, found->until};
     findings_put(list->w, &one, list->file, &list->text);
 }
 

@@ -1,6 +1,7 @@
 /* epctx wrap: a vendor's binary becomes an EPContext model. */
 #include "core/combine.h"
 #include "epctx_npu.h"
+#include "facts/facts.h"
 #include "ops/wrap.h"
 #include "core/json.h"
 
@@ -18,44 +19,15 @@ typedef struct wrap_wish {
 /* -- the description of a QNN binary: what qnn-context-binary-utility prints, or the converter's
  * model_net.json -- */
 
-typedef struct qnn_type {
-    const char *name;
-    int64_t number; /* in the converter's file */
-    int32_t elem_type;
-    bool quantized;
-} qnn_type;
-
-/* Qnn_DataType_t of QnnTypes.h. */
-static const qnn_type qnn_types[] = {
-    {"QNN_DATATYPE_INT_8", 0x0008, 3, false},
-    {"QNN_DATATYPE_INT_16", 0x0016, 5, false},
-    {"QNN_DATATYPE_INT_32", 0x0032, 6, false},
-    {"QNN_DATATYPE_INT_64", 0x0064, 7, false},
-    {"QNN_DATATYPE_UINT_8", 0x0108, 2, false},
-    {"QNN_DATATYPE_UINT_16", 0x0116, 4, false},
-    {"QNN_DATATYPE_UINT_32", 0x0132, 12, false},
-    {"QNN_DATATYPE_UINT_64", 0x0164, 13, false},
-    {"QNN_DATATYPE_FLOAT_16", 0x0216, 10, false},
-    {"QNN_DATATYPE_FLOAT_32", 0x0232, 1, false},
-    {"QNN_DATATYPE_SFIXED_POINT_8", 0x0308, 3, true},
-    {"QNN_DATATYPE_FIXED_POINT_8", 0x0308, 3, true},
-    {"QNN_DATATYPE_SFIXED_POINT_16", 0x0316, 5, true},
-    {"QNN_DATATYPE_FIXED_POINT_16", 0x0316, 5, true},
-    {"QNN_DATATYPE_SFIXED_POINT_32", 0x0332, 6, false},
-    {"QNN_DATATYPE_FIXED_POINT_32", 0x0332, 6, false},
-    {"QNN_DATATYPE_UFIXED_POINT_8", 0x0408, 2, true},
-    {"QNN_DATATYPE_UFIXED_POINT_16", 0x0416, 4, true},
-    {"QNN_DATATYPE_UFIXED_POINT_32", 0x0432, 12, false},
-    {"QNN_DATATYPE_BOOL_8", 0x0508, 9, false},
-};
-
-static const qnn_type *find_type(const json *type) {
-    size_t i;
-    for (i = 0; type != NULL && i < sizeof qnn_types / sizeof qnn_types[0]; i++)
+/* The fact "datatype" of a type: by its name, or by its number in the converter's file. */
+static const fact *find_type(const json *type) {
+    size_t at = 0;
+    const fact *f;
+    while (type != NULL && (f = facts_next("datatype", &at)) != NULL)
         if (type->kind == JSON_STRING
-                ? epctx_str_is(type->text, qnn_types[i].name)
-                : type->kind == JSON_NUMBER && (int64_t)type->number == qnn_types[i].number)
-            return &qnn_types[i];
+                ? epctx_str_is(type->text, f->name)
+                : type->kind == JSON_NUMBER && type->number == (double)fact_number(f, "number"))
+            return f;
     return NULL;
 }
 
@@ -74,7 +46,7 @@ static bool is_one_of(const json *value, const char *word, double number) {
 /* One tensor; `params` is its quantization with the names of that file. */
 static bool read_tensor(wrap_wish *w, epctx_str name, const json *type, const json *dims,
                         const json *scale, const json *offset, epctx_wrap_value *out) {
-    const qnn_type *found = find_type(type);
+    const fact *found = find_type(type);
     const json *dim;
     size_t rank = 0;
     int64_t *list;
@@ -92,8 +64,8 @@ static bool read_tensor(wrap_wish *w, epctx_str name, const json *type, const js
             return bad_io(w, name, "a dimension is not a number");
         list[out->value.rank++] = (int64_t)dim->number;
     }
-    out->value.elem_type = found->elem_type;
-    out->quantized = found->quantized && !w->quantized_io;
+    out->value.elem_type = facts_element(epctx_str_of(fact_get(found, "onnx")));
+    out->quantized = fact_get(found, "quantized") != NULL && !w->quantized_io;
     if (!out->quantized) return true;
     if (scale == NULL || offset == NULL || scale->kind != JSON_NUMBER ||
         offset->kind != JSON_NUMBER)

@@ -608,10 +608,11 @@ static void tell_source(const unit *u, const made_model *model) {
 
 /* Of an EP that compiles nothing ORT says "Unable to compile any nodes". */
 static bool tell_plain(const char *ep) {
-    const vendor_plain *plain = vendor_plain_of(ep);
+    const fact *plain = vendor_plain_of(ep);
     char text[512];
     if (plain == NULL) return false;
-    snprintf(text, sizeof text, "%s writes no EPContext models. %s", plain->name, plain->instead);
+    snprintf(text, sizeof text, "%s writes no EPContext models. %s", plain->name,
+             fact_get(plain, "instead"));
     cli_fail_with_cure(text);
     return true;
 }

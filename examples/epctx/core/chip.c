@@ -32,18 +32,17 @@ static unsigned architecture_of(const char *text) {
 }
 
 static bool is_architecture(unsigned number) {
-    size_t i;
-    for (i = 0; i < vendor_chip_count; i++)
-        if (vendor_chips[i].arch == number) return true;
+    size_t at = 0;
+    const fact *f;
+    while ((f = facts_next("chip", &at)) != NULL)
+        if (fact_number(f, "htp") == number) return true;
     return false;
 }
 
 void chip_read(const char *text, chip *out) {
-    const vendor_chip *known = vendor_chip_of(text);
     memset(out, 0, sizeof *out);
     out->text = text;
-    if (known != NULL) out->qualcomm = *known;
-    if (known == NULL) out->qualcomm.arch = (uint8_t)architecture_of(text);
+    if (!vendor_chip_of(text, &out->qualcomm)) out->qualcomm.arch = (uint8_t)architecture_of(text);
     out->is_qualcomm = out->qualcomm.arch != 0;
 }
 
@@ -51,7 +50,7 @@ void chip_describe(const chip *here, char *text, size_t size) {
     const vendor_chip *q = &here->qualcomm;
     if (!here->is_qualcomm)
         snprintf(text, size, "%s", here->text);
-    else if (q->name == NULL)
+    else if (q->name[0] == '\0')
         snprintf(text, size, "HTP v%u, VTCM not known", q->arch);
     else if (q->vtcm == 0)
         snprintf(text, size, "%s: soc_model %u, HTP v%u, VTCM not known", q->name, q->soc_model,
@@ -131,6 +130,10 @@ static bool made_for(const char *text, chip *out, epctx_error *why) {
                 text);
         return out->is_qualcomm;
     }
+    /* A chip with the architecture of its own number: either way that is what it was made for. */
+    if (out->is_qualcomm && out->qualcomm.arch == number)
+        memset(&out->qualcomm, 0, sizeof out->qualcomm);
+    out->is_qualcomm = out->qualcomm.arch != 0;
     if (out->is_qualcomm && is_architecture(number)) {
         say(why, EPCTX_COMPAT_NOT_APPLICABLE,
             "architecture '%s' can be HTP v%u or soc_model %u, which is %s with HTP v%u", text,
@@ -194,6 +197,7 @@ static epctx_compat fits_nvidia(const chip *here, const char *text, epctx_error 
 epctx_compat chip_fits_node(const chip *here, const epctx_profile *profile, epctx_str architecture,
                             epctx_error *why) {
     char text[64];
+    const char *form;
     if (architecture.size == 0)
         return say(why, EPCTX_COMPAT_NOT_APPLICABLE,
                    "neither a compatibility string nor hardware_architecture is stored");
@@ -204,7 +208,8 @@ epctx_compat chip_fits_node(const chip *here, const epctx_profile *profile, epct
     memcpy(text, architecture.data, architecture.size);
     text[architecture.size] = '\0';
     if ((profile->traits & EPCTX_QNN_COMPAT) != 0) return fits_qnn(here, profile, text, why);
-    if (strcmp(profile->name, "tensorrt") == 0 || strcmp(profile->name, "nv_tensorrt_rtx") == 0)
+    form = facts_of_ep(profile->name, "architecture");
+    if (form != NULL && strcmp(form, "compute_capability") == 0)
         return fits_nvidia(here, text, why);
     if (strcasecmp(text, here->text) == 0)
         return say(why, EPCTX_COMPAT_OPTIMAL, "the same architecture");

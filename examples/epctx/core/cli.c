@@ -2,6 +2,7 @@
 #define _POSIX_C_SOURCE 200809L
 
 #include "cli.h"
+#include "facts/facts.h"
 
 #include <ctype.h>
 #include <errno.h>

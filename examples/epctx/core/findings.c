@@ -159,6 +159,15 @@ static const findings_ignored *find_entry(findings *out, const finding *what) {
     return found;
 }
 
+static bool is_told(const char *version) {
+    return version != NULL && version[0] != '\0';
+}
+
+static void put_versions(json_writer *w, const finding *what) {
+    if (is_told(what->since)) json_text(w, "since", what->since);
+    if (is_told(what->until)) json_text(w, "until", what->until);
+}
+
 /* -- text -- */
 
 static void put_text(findings *out, const finding *what) {
@@ -183,6 +192,11 @@ static void put_text(findings *out, const finding *what) {
         putchar(' ');
     }
     cli_put(stdout, epctx_str_of(what->message));
+    if (is_told(what->since) || is_told(what->until))
+        printf("\n    holds: %s%s%s%s%s", is_told(what->since) ? "since " : "",
+               is_told(what->since) ? what->since : "",
+               is_told(what->since) && is_told(what->until) ? ", " : "",
+               is_told(what->until) ? "until " : "", is_told(what->until) ? what->until : "");
     printf("\n    fix: %s\n", info.fix);
     if (!rule_command(what->rule, out->file, what->node, &out->text)) return;
     fputs("    run: ", stdout);
@@ -214,6 +228,7 @@ void findings_put(json_writer *w, const finding *what, const char *file, epctx_b
     json_text(w, "attribute", what->attribute);
     json_text(w, "message", what->message);
     json_text(w, "fix", info.fix);
+    put_versions(w, what);
     if (rule_command(what->rule, file, what->node, text)) {
         const epctx_str command = {(const char *)text->data, text->size};
         json_str(w, "command", command);
@@ -333,15 +348,18 @@ static void put_location(json_writer *w, const char *file, const finding *what) 
 static void put_sarif(findings *out, const finding *what, const findings_ignored *entry) {
     const epctx_rule_info info = rule_info(what->rule);
     json_writer *w = out->json;
+    bool command;
     json_object(w, NULL, JSON_INLINE);
     json_text(w, "ruleId", info.id);
     json_int(w, "ruleIndex", what->rule);
     json_text(w, "level", sarif_level(info.severity));
     put_message(w, "message", what->attribute, what->message);
     put_location(w, out->file, what);
-    if (rule_command(what->rule, out->file, what->node, &out->text)) {
+    command = rule_command(what->rule, out->file, what->node, &out->text);
+    if (command || is_told(what->since) || is_told(what->until)) {
         json_object(w, "properties", JSON_INLINE);
-        json_str(w, "command", text_of(out));
+        if (command) json_str(w, "command", text_of(out));
+        put_versions(w, what);
         json_end(w);
     }
     if (entry != NULL) {
@@ -499,7 +517,8 @@ static void add_unused(findings *out) {
         const findings_ignored *entry = &out->ignored[i];
         char message[600];
         epctx_text text = epctx_text_of(message, sizeof message);
-        finding what = {RULE_IGNORE_UNUSED, epctx_str_of(""), epctx_str_of(""), "", message, 0};
+        finding what = {
+            RULE_IGNORE_UNUSED, epctx_str_of(""), epctx_str_of(""), "", message, 0, NULL, NULL};
         if (entry->used || (out->chosen && !out->wanted[entry->rule])) continue;
         if (!begun) findings_file(out, out->ignore_file);
         begun = true;

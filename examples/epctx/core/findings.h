@@ -57,6 +57,9 @@ typedef struct finding {
     const char *attribute; /* may be "" */
     const char *message;
     unsigned line; /* of a text file; 0: none */
+    /* "ort 1.31": the first version for which it is true, and the first for which it is not; NULL
+     * or "": none is known. */
+    const char *since, *until;
 } finding;
 
 void findings_init(findings *out);

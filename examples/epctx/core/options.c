@@ -1,5 +1,6 @@
 /* The table of options: reading a command line, and telling what there is. */
 #include "options.h"
+#include "facts/facts.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -370,6 +371,17 @@ static bool asks_help(int argc, char **argv) {
     return false;
 }
 
+static bool load_facts(const cli_list *files) {
+    epctx_error error;
+    size_t i;
+    for (i = 0; i < files->count; i++) {
+        if (facts_load(files->items[i], &error) == EPCTX_OK) continue;
+        cli_misuse("--facts: %s; nothing of it is used", error.message);
+        return false;
+    }
+    return true;
+}
+
 int cli_call(const cli_command *command, int argc, char **argv) {
     reader r;
     memset(&r, 0, sizeof r);
@@ -388,5 +400,5 @@ int cli_call(const cli_command *command, int argc, char **argv) {
     if (!read_all(&r)) return CLI_USAGE;
     if (r.args.no_progress) cli_progress_forbid();
     if (r.args.hugging_face) cli_set_path_flags(EPCTX_PATH_HUGGING_FACE);
-    return command->run(&r.args);
+    return load_facts(&r.args.facts) ? command->run(&r.args) : CLI_USAGE;
 }

@@ -1,6 +1,7 @@
 /* The rules of lint: those of ops/lint.h, those for deliveries, and the tool's own. */
 #include "rules.h"
 
+#include "facts/facts.h"
 #include "ops/repair.h"
 
 #include <stdio.h>
@@ -26,6 +27,18 @@ epctx_rule_info rule_info(int rule) {
     };
     return rule < EPCTX_RULE_COUNT || rule >= RULE_COUNT ? epctx_rule_of((epctx_rule)rule)
                                                          : own[rule - EPCTX_RULE_COUNT];
+}
+
+void rule_versions(const epctx_rule_info *rule, char out[RULE_VERSIONS]) {
+    const fact *f = facts_rule(rule->id, NULL);
+    const char *since = f != NULL ? fact_get(f, "since") : NULL;
+    const char *until = f != NULL ? fact_get(f, "until") : NULL;
+    out[0] = '\0';
+    if (since != NULL && until != NULL)
+        snprintf(out, RULE_VERSIONS, " (since %.50s, until %.50s)", since, until);
+    else if (since != NULL || until != NULL)
+        snprintf(out, RULE_VERSIONS, " (%s %.50s)", since != NULL ? "since" : "until",
+                 since != NULL ? since : until);
 }
 
 int rule_find(epctx_str text) {
@@ -170,5 +183,6 @@ bool rule_loads_fails(const epctx_model *model, const char *file, const char *co
     finding->node = epctx_str_of(error->node);
     finding->attribute = error->attribute;
     finding->message = bare_message(error, file);
+    finding->since = finding->until = "";
     return true;
 }

@@ -19,6 +19,9 @@ enum {
 
 /* Of a rule below RULE_COUNT. */
 epctx_rule_info rule_info(int rule);
+/* " (since ort 1.31)" of a rule that does not hold for every version, or "". */
+enum { RULE_VERSIONS = 120 };
+void rule_versions(const epctx_rule_info *rule, char out[RULE_VERSIONS]);
 /* A rule by id or name; RULE_COUNT when there is none. */
 int rule_find(epctx_str text);
 /* Says that there is no such rule, and which one may be meant; `where` it stands. */

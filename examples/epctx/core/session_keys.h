@@ -4,19 +4,15 @@
 #define EPCTX_CLI_SESSION_KEYS_H
 
 #include "cli.h"
+#include "facts/facts.h"
 
-typedef struct session_key {
-    const char *key;
-    unsigned since; /* 31: the first release to have it is 1.31; 0: it is in 1.30, or in 1.29 */
-} session_key;
-
-/* All of them, sorted. */
-const session_key *session_key_list(size_t *count);
-const session_key *session_key_find(epctx_str key);
+/* The fact "option" of a key of ORT's, or NULL. */
+const fact *session_key_find(epctx_str key);
 
 typedef enum session_key_kind {
     SESSION_KEY_KNOWN = 0,
     SESSION_KEY_FOREIGN,    /* of an EP or an application: nothing is known about it */
+    SESSION_KEY_LATER,      /* of a newer ORT than the one that is judged for, or of older ones */
     SESSION_KEY_UNKNOWN,    /* named like one of ORT's, which no release up to 1.31 has */
     SESSION_KEY_MISSPELLED, /* and nearly one of them */
 } session_key_kind;

@@ -7,13 +7,30 @@
 void delivery_say(delivery *d, int rule, epctx_str where, const char *format, ...) {
     char message[1024];
     epctx_text text = epctx_text_of(message, sizeof message);
-    finding what = {RULE_DELIVERY + rule, where, epctx_str_of(""), "", message, d->line};
+    const fact *versions = facts_rule(rule_info(RULE_DELIVERY + rule).id, NULL);
+    finding what = {
+        RULE_DELIVERY + rule, where, epctx_str_of(""), "", message, d->line, d->since, d->until};
     va_list args;
-    if (d->out == NULL) return;
+    d->since = d->until = NULL;
+    if (d->out == NULL || (versions != NULL && !facts_hold(versions, NULL))) return;
+    if (versions != NULL) {
+        what.since = fact_get(versions, "since");
+        what.until = fact_get(versions, "until");
+    }
     va_start(args, format);
     epctx_text_put_args(&text, format, args);
     va_end(args);
     findings_add(d->out, &what);
+}
+
+void delivery_say_later(delivery *d, int rule, epctx_str where, const char *path, epctx_str key,
+                        const fact *later) {
+    const char *since = fact_get(later, "since"), *until = fact_get(later, "until");
+    const bool begun = facts_begun(later, NULL);
+    d->since = begun ? until : NULL;
+    d->until = begun ? NULL : since;
+    delivery_say(d, rule, where, "'%s%S' is there %s %s only, and not in the version judged for",
+                 path, &key, begun ? "until" : "since", begun ? until : since);
 }
 
 void *delivery_alloc(delivery *d, size_t count, size_t size) {

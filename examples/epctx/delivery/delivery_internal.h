@@ -4,6 +4,7 @@
 
 #include "delivery.h"
 #include "core/json.h"
+#include "facts/facts.h"
 
 /* A folder that is judged as a whole. */
 typedef struct delivery {
@@ -11,8 +12,9 @@ typedef struct delivery {
     delivery_paths *paths;
     const tree *files;
     epctx_arena *arena;
-    const char *assets; /* shared_assets of the model package around the folder, or NULL */
-    unsigned line;      /* of what is said next; 0: none */
+    const char *assets;        /* shared_assets of the model package around the folder, or NULL */
+    unsigned line;             /* of what is said next; 0: none */
+    const char *since, *until; /* the same: see finding */
 } delivery;
 
 /* An input or output of a model. */
@@ -48,6 +50,9 @@ typedef struct delivery_model {
 /* Adds a finding; `where` is the stage, component or variant and may be empty. The formats are
  * those of epctx_fail. */
 void delivery_say(delivery *d, int rule, epctx_str where, const char *format, ...);
+/* A key behind `path`, whose fact is not of the version that is judged for. */
+void delivery_say_later(delivery *d, int rule, epctx_str where, const char *path, epctx_str key,
+                        const fact *later);
 /* The JSON object in a file; NULL after a finding of `rule`. `text` (may be NULL) gets its text. */
 const json *delivery_read_json(delivery *d, const char *path, int rule, epctx_str *text);
 /* Reads a model and what the rules ask of it; close it also after a failure. `paths` may be

@@ -74,8 +74,14 @@ bool delivery_lint(findings *out, const tree *files) {
         d.arena = &arena;
         findings_file(out, entry->path);
         if (run_judge(&d, files, entry, &error) != EPCTX_OK) {
-            finding what = {
-                RULE_UNREADABLE, epctx_str_of(""), epctx_str_of(""), "", error.message, 0};
+            finding what = {RULE_UNREADABLE,
+                            epctx_str_of(""),
+                            epctx_str_of(""),
+                            "",
+                            error.message,
+                            0,
+                            NULL,
+                            NULL};
             findings_add(out, &what);
         }
         findings_file_end(out);

@@ -1133,12 +1133,12 @@ static void check_graph_names(genai *g) {
 /* -- what stages were made with -- */
 
 /* A fact about a stage; the first stage of each provider that has it decides. */
-typedef struct fact {
+typedef struct stage_fact {
     const char *name;
     epctx_str value, stage;
-} fact;
+} stage_fact;
 
-static void compare_fact(genai *g, fact *first, const part *p, epctx_str value) {
+static void compare_fact(genai *g, stage_fact *first, const part *p, epctx_str value) {
     if (value.size == 0) return;
     if (first->value.size == 0) {
         first->value = value;
@@ -1165,11 +1165,11 @@ static epctx_str compatibility_of(const part *p, epctx_str source) {
 
 /* G18 for the stages of one provider. */
 static void check_agreement(genai *g, const char *provider) {
-    fact facts[] = {{"source", {NULL, 0}, {NULL, 0}},
-                    {"ep_sdk_version", {NULL, 0}, {NULL, 0}},
-                    {"hardware_architecture", {NULL, 0}, {NULL, 0}},
-                    {"the option soc_model", {NULL, 0}, {NULL, 0}},
-                    {"ep_compatibility_info", {NULL, 0}, {NULL, 0}}};
+    stage_fact facts[] = {{"source", {NULL, 0}, {NULL, 0}},
+                          {"ep_sdk_version", {NULL, 0}, {NULL, 0}},
+                          {"hardware_architecture", {NULL, 0}, {NULL, 0}},
+                          {"the option soc_model", {NULL, 0}, {NULL, 0}},
+                          {"ep_compatibility_info", {NULL, 0}, {NULL, 0}}};
     size_t i;
     for (i = 0; i < g->stage_count; i++) {
         const part *p = &g->parts[i];

@@ -1,127 +1,9 @@
-/* genai_schema.c - what ORT GenAI's parser accepts (src/config.cpp of 2026-08): as data, because it
- * grows with every version. */
+/* genai_schema.c - what ORT GenAI's parser accepts, by the facts "genai". */
 #include "delivery_internal.h"
 #include "core/session_keys.h"
+#include "facts/facts.h"
 
 #include <string.h>
-
-/* An object: its name here, and its keys with what they hold: s text, n number, b boolean, S and N
- * lists of these, {x} an object x, [x] a list of them; '*' is any other key, '-' anything. */
-static const char *const objects[][2] = {
-    {"root", "model:{model} search:{search} speculative:{speculative} engine:{engine}"},
-    {"model",
-     "type:s tokenizer_dir:s vocab_size:n context_length:n pad_token_id:n eos_token_id:n "
-     "eos_token_id:N bos_token_id:n decoder_start_token_id:n sep_token_id:n image_token_id:n "
-     "audio_token_id:n boa_token_id:n video_token_id:n vision_start_token_id:n num_mels:n "
-     "fft_size:n hop_length:n win_length:n preemph:n log_eps:n norm_eps:n subsampling_factor:n "
-     "left_context:n conv_context:n pre_encode_cache_size:n sample_rate:n chunk_samples:n "
-     "blank_id:n max_symbols_per_step:n left_context_samples:n right_context_samples:n "
-     "bot_token_id:n eot_token_id:n bor_token_id:n eor_token_id:n tdt_durations:N "
-     "encoder:{encoder} decoder:{decoder} draft:{decoder} vision:{vision} embedding:{embedding} "
-     "speech:{speech} joiner:{joiner} vad:{vad} mtp:{mtp} dflash2:{block} dspark:{block}"},
-    {"decoder",
-     "filename:s hidden_size:n num_attention_heads:n num_hidden_layers:n num_key_value_heads:n "
-     "head_size:n state_update_capacity:n conv_cache_size:n ple_token_pad_id:n "
-     "session_options:{session} run_options:{texts} inputs:{decoder_inputs} "
-     "outputs:{decoder_outputs} sliding_window:{window} pipeline:{stages} pipeline:[stages] "
-     "layer_types:S shared_initializers:[shared] state_groups:[state_group]"},
-    {"decoder_inputs",
-     "input_ids:s inputs_embeds:s attention_mask:s position_ids:s past_key_names:s "
-     "past_value_names:s past_key_scale_names:s past_value_scale_names:s past_names:s "
-     "cross_past_key_names:s cross_past_value_names:s past_sequence_length:s "
-     "current_sequence_length:s total_sequence_length:s encoder_hidden_states:s "
-     "encoder_attention_mask:s rnn_states_prev:s past_key_values_length:s cache_indirection:s "
-     "cumulative_sequence_lengths:s past_sequence_lengths:s block_table:s block_table_windowed:s "
-     "attention_metadata:s past_conv_names:s past_recurrent_names:s past_ple_token_names:s "
-     "past_ple_conv_names:s past_indexer_names:s state_update_capture_count:s "
-     "state_update_active:s hidden_states:s targets:s lstm_hidden_state:s lstm_cell_state:s "
-     "per_layer_inputs:s targets_length:s"},
-    {"decoder_outputs",
-     "logits:s present_key_names:s present_value_names:s present_key_scale_names:s "
-     "present_value_scale_names:s present_names:s output_cross_qk_names:s rnn_states:s "
-     "present_conv_names:s present_recurrent_names:s present_ple_token_names:s "
-     "present_ple_conv_names:s present_indexer_names:s state_update_conv_value_names:s "
-     "state_update_recurrent_capsule_names:s hidden_states:s aux_hidden_states:s outputs:s "
-     "lstm_hidden_state:s lstm_cell_state:s outputs_length:s"},
-    {"window", "window_size:n pad_value:n alignment:s slide_key_value_cache:b slide_inputs:b "
-               "cache_slack:n layers:N"},
-    {"stages", "*:{stage}"},
-    {"stage", "filename:s run_on_prompt:b run_on_token_gen:b is_lm_head:b "
-              "inherit_session_options:b reset_session_idx:n session_options:{session} "
-              "run_options:{texts} output_names_forwarder:{texts} inputs:S outputs:S"},
-    {"session", "log_id:s enable_profiling:s intra_op_num_threads:n inter_op_num_threads:n "
-                "log_severity_level:n log_verbosity_level:n enable_cpu_mem_arena:b "
-                "enable_mem_pattern:b graph_optimization_level:s custom_ops_library:s "
-                "provider_options:[providers] *:s"},
-    {"providers", "*:{provider}"},
-    {"provider", "device_filtering_options:{filter} *:s"},
-    {"filter", "hardware_device_type:s hardware_device_id:n hardware_vendor_id:n"},
-    {"texts", "*:s"},
-    {"shared", "name:s data_file:s offset:s length:s data_type:n shape:N"},
-    {"state_group", "kind:s state_update:{state_update} layer_ids:N"},
-    {"state_update", "enabled:b capacity:n key_head_count:n"},
-    {"encoder", "filename:s hidden_size:n num_attention_heads:n num_hidden_layers:n "
-                "num_key_value_heads:n head_size:n session_options:{session} run_options:{texts} "
-                "inputs:{encoder_inputs} outputs:{encoder_outputs}"},
-    {"encoder_inputs", "input_ids:s inputs_embeds:s attention_mask:s position_ids:s "
-                       "audio_features:s input_lengths:s cache_last_channel:s cache_last_time:s "
-                       "cache_last_channel_len:s lang_id:s"},
-    {"encoder_outputs",
-     "encoder_hidden_states:s encoder_outputs:s output_lengths:s cache_last_channel_next:s "
-     "cache_last_time_next:s cache_last_channel_len_next:s cross_present_key_names:s "
-     "cross_present_value_names:s"},
-    {"mtp", "filename:s num_hidden_layers:n num_key_value_heads:n head_size:n "
-            "main_hidden_states:s session_options:{session} run_options:{texts} inputs:{texts} "
-            "outputs:{texts} shared_initializers:[shared]"},
-    {"block", "filename:s num_hidden_layers:n num_key_value_heads:n head_size:n block_size:n "
-              "num_draft_tokens:n selector_top_k:n mask_token_id:n sliding_window:n "
-              "main_aux_hidden_states:s session_options:{session} run_options:{texts} "
-              "inputs:{texts} outputs:{texts} shared_initializers:[shared] "
-              "aux_hidden_state_layers:N"},
-    {"vision", "filename:s config_filename:s adapter_filename:s spatial_merge_size:n "
-               "tokens_per_second:n patch_size:n num_visual_tokens:n window_size:n "
-               "num_position_embeddings:n session_options:{session} run_options:{texts} "
-               "inputs:{vision_inputs} outputs:{vision_outputs} pipeline:{vision_stages} "
-               "pipeline:[vision_stages]"},
-    {"vision_inputs", "pixel_values:s pixel_position_ids:s image_sizes:s image_grid_thw:s "
-                      "attention_mask:s pos_embed_indices:s pos_embed_weights:s vision_cos:s "
-                      "vision_sin:s vision_attention_bias:s"},
-    {"vision_outputs", "image_features:s"},
-    {"vision_stages", "*:{vision_stage}"},
-    {"vision_stage", "filename:s run_on_cpu:b session_options:{session} run_options:{texts} "
-                     "inputs:S outputs:S"},
-    {"speech", "filename:s config_filename:s adapter_filename:s session_options:{session} "
-               "run_options:{texts} inputs:{speech_inputs} outputs:{speech_outputs}"},
-    {"speech_inputs", "audio_embeds:s attention_mask:s audio_sizes:s audio_projection_mode:s"},
-    {"speech_outputs", "audio_features:s"},
-    {"joiner", "filename:s session_options:{session} run_options:{texts} inputs:{joiner_inputs} "
-               "outputs:{joiner_outputs}"},
-    {"joiner_inputs", "encoder_outputs:s decoder_outputs:s"},
-    {"joiner_outputs", "logits:s"},
-    {"vad", "filename:s threshold:n silence_duration_ms:n prefix_padding_ms:n "
-            "session_options:{session} run_options:{texts}"},
-    {"embedding", "filename:s session_options:{session} run_options:{texts} "
-                  "inputs:{embedding_inputs} outputs:{embedding_outputs}"},
-    {"embedding_inputs", "input_ids:s image_features:s audio_features:s"},
-    {"embedding_outputs", "inputs_embeds:s per_layer_inputs:s"},
-    {"search", "min_length:n max_length:n batch_size:n num_beams:n num_return_sequences:n top_k:n "
-               "top_p:n temperature:n repetition_penalty:n length_penalty:n "
-               "no_repeat_ngram_size:n diversity_penalty:n random_seed:n chunk_size:n "
-               "do_sample:b past_present_share_buffer:b early_stopping:b blank_penalty:n"},
-    {"speculative", "max_draft_tokens:n ngram_size:n ngram_chained_lookup:b min_adaptive_k:n "
-                    "cooldown:b"},
-    {"engine", "dynamic_batching:{dynamic} static_batching:{static}"},
-    {"dynamic", "block_size:n num_blocks:n gpu_utilization_factor:n max_batch_size:n "
-                "max_scheduled_tokens:n"},
-    {"static", "max_batch_size:n"},
-};
-
-static epctx_str keys_of(epctx_str object) {
-    size_t i;
-    for (i = 0; i < sizeof objects / sizeof objects[0]; i++)
-        if (epctx_str_is(object, objects[i][0])) return epctx_str_of(objects[i][1]);
-    return epctx_str_of("");
-}
 
 static bool holds(const json *value, json_kind kind) {
     const json *child;
@@ -131,42 +13,61 @@ static bool holds(const json *value, json_kind kind) {
     return true;
 }
 
-static bool fits(const json *value, char what) {
-    switch (what) {
-    case 's': return value->kind == JSON_STRING;
-    case 'n': return value->kind == JSON_NUMBER;
-    case 'b': return value->kind == JSON_BOOL;
-    case 'S': return holds(value, JSON_STRING);
-    case 'N': return holds(value, JSON_NUMBER);
-    case '{': return value->kind == JSON_OBJECT;
-    case '[': return holds(value, JSON_OBJECT);
-    default: return true;
-    }
+/* What a key holds, in the words of the facts and in those of messages; {x} is an object. */
+static const struct {
+    const char *word, *text;
+    json_kind kind;
+    bool list;
+} words[] = {
+    {"text", "text", JSON_STRING, false},
+    {"number", "a number", JSON_NUMBER, false},
+    {"boolean", "true or false", JSON_BOOL, false},
+    {"texts", "a list of texts", JSON_STRING, true},
+    {"numbers", "a list of numbers", JSON_NUMBER, true},
+    {"{", "an object", JSON_OBJECT, false},
+    {"[", "a list of objects", JSON_OBJECT, true},
+};
+enum { WORD_COUNT = sizeof words / sizeof words[0] };
+
+/* WORD_COUNT: anything. */
+static size_t word_of(epctx_str what) {
+    size_t i = 0;
+    const epctx_str first = {what.data, what.size > 0};
+    while (i < WORD_COUNT && !epctx_str_is(what, words[i].word) &&
+           !epctx_str_is(first, words[i].word))
+        i++;
+    return i;
 }
 
-static const char *word_of(char what) {
-    switch (what) {
-    case 's': return "text";
-    case 'n': return "a number";
-    case 'b': return "true or false";
-    case 'S': return "a list of texts";
-    case 'N': return "a list of numbers";
-    case '{': return "an object";
-    default: return "a list of objects";
-    }
+static bool fits(const json *value, epctx_str what) {
+    const size_t word = word_of(what);
+    if (word == WORD_COUNT) return true;
+    return words[word].list ? holds(value, words[word].kind) : value->kind == words[word].kind;
 }
 
-/* What a key may hold, the one that fits if there are several; false: the key is not known. */
-static bool find_key(epctx_str object, const json *member, epctx_str *what) {
-    epctx_str rest = keys_of(object);
+/* What a key may hold, the one that fits if there are several; false: the key is not known, or
+ * `later` has the fact of a version that is not judged for. */
+static bool find_key(epctx_str object, const json *member, epctx_str *what, const fact **later) {
+    size_t at = 0;
     bool found = false;
-    while (rest.data != NULL && rest.size > 0) {
-        epctx_str kind = epctx_str_cut(&rest, ' ');
-        epctx_str key = epctx_str_cut(&kind, ':');
-        if (!epctx_str_eq(key, member->key) && !(epctx_str_is(key, "*") && !found)) continue;
-        *what = kind;
-        found = true;
-        if (fits(member, kind.data[0])) return true;
+    const fact *f;
+    *later = NULL;
+    while ((f = facts_next("genai", &at)) != NULL) {
+        epctx_str key = epctx_str_of(f->name), rest, word;
+        const epctx_str owner = epctx_str_cut(&key, '.');
+        if (!epctx_str_eq(owner, object) ||
+            (!epctx_str_eq(key, member->key) && !(epctx_str_is(key, "*") && !found)))
+            continue;
+        if (!facts_hold(f, NULL)) {
+            *later = f;
+            continue;
+        }
+        rest = epctx_str_of(fact_get(f, "holds"));
+        while (fact_next_word(&rest, &word)) {
+            *what = word;
+            found = true;
+            if (fits(member, word)) return true;
+        }
     }
     return found;
 }
@@ -190,30 +91,42 @@ static void put_place(epctx_text *text, const place *at) {
     epctx_text_put_char(text, '.');
 }
 
+/* Whether a key without a dot is one of ORT GenAI itself; if not, `near` gets the one that it
+ * nearly is. */
+static bool is_session_key(epctx_str key, cli_guess *guess, const char **near) {
+    static const char start[] = "session.";
+    size_t at = 0;
+    const fact *f;
+    *near = NULL;
+    while ((f = facts_next("genai", &at)) != NULL) {
+        const char *known = f->name + sizeof start - 1;
+        if (!epctx_str_starts(epctx_str_of(f->name), start)) continue;
+        if (epctx_str_is(key, known)) return true;
+        cli_guess_word(guess, known);
+        if (guess->best != known) continue;
+        *near = known;
+        return false;
+    }
+    return false;
+}
+
 /* What ORT GenAI does not know itself it passes on to ONNX Runtime. */
 static void check_session_key(delivery *d, epctx_str key, const char *path) {
     const epctx_str nothing = epctx_str_of("");
-    epctx_str rest = keys_of(epctx_str_of("session"));
-    const bool plain = memchr(key.data, '.', key.size) == NULL;
-    char word[64];
+    const char *near = NULL;
+    char ort[FACTS_RELEASE];
     cli_guess guess;
     const session_key_kind kind = session_key_judge(key, &guess);
-    while (plain && rest.size > 0) {
-        epctx_str known = epctx_str_cut(&rest, ' ');
-        epctx_text text = epctx_text_of(word, sizeof word);
-        known = epctx_str_cut(&known, ':');
-        if (epctx_str_eq(known, key)) return;
-        epctx_text_put(&text, known);
-        cli_guess_word(&guess, word);
-        if (guess.best == word) {
-            delivery_say(d, DELIVERY_G_SESSION_KEY, nothing, "'%s%S' is no session option%s", path,
-                         &key, cli_guess_hint(&guess));
-            return;
-        }
-    }
-    if (kind == SESSION_KEY_MISSPELLED || kind == SESSION_KEY_UNKNOWN) {
+    facts_release("ort", ort);
+    if (memchr(key.data, '.', key.size) == NULL && is_session_key(key, &guess, &near)) return;
+    if (near != NULL) {
+        delivery_say(d, DELIVERY_G_SESSION_KEY, nothing, "'%s%S' is no session option%s", path,
+                     &key, cli_guess_hint(&guess));
+    } else if (kind == SESSION_KEY_LATER) {
+        delivery_say_later(d, DELIVERY_G_SESSION_KEY, nothing, path, key, session_key_find(key));
+    } else if (kind == SESSION_KEY_MISSPELLED || kind == SESSION_KEY_UNKNOWN) {
         delivery_say(d, DELIVERY_G_SESSION_KEY, nothing,
-                     "'%s%S' is no session option of ONNX Runtime up to 1.31%s", path, &key,
+                     "'%s%S' is no session option of ONNX Runtime up to %s%s", path, &key, ort,
                      cli_guess_hint(&guess));
     }
 }
@@ -227,13 +140,17 @@ static void check_member(delivery *d, const json *member, epctx_str name, const 
     epctx_text text = epctx_text_of(path, sizeof path);
     epctx_str what;
     const json *child;
+    const fact *later;
     const place here = {at, member->key};
     put_place(&text, at);
     if (epctx_str_is(name, "session")) check_session_key(d, member->key, path);
-    if (!find_key(name, member, &what)) {
+    if (!find_key(name, member, &what, &later)) {
         /* A scalar at the top is passed over. */
         if (epctx_str_is(name, "root") && member->kind <= JSON_STRING) return;
-        if (epctx_str_is(member->key, "ep_context") || epctx_str_is(member->key, "compile_options"))
+        if (later != NULL)
+            delivery_say_later(d, rule, nothing, path, member->key, later);
+        else if (epctx_str_is(member->key, "ep_context") ||
+                 epctx_str_is(member->key, "compile_options"))
             delivery_say(
                 d, rule, nothing,
                 "'%s%S' was proposed for ORT GenAI but is in no version: name the compiled "
@@ -242,10 +159,10 @@ static void check_member(delivery *d, const json *member, epctx_str name, const 
         else
             delivery_say(d, rule, nothing, "'%s%S' is no key that ORT GenAI knows", path,
                          &member->key);
-    } else if (!fits(member, what.data[0])) {
+    } else if (!fits(member, what)) {
         delivery_say(d, rule, nothing, "'%s%S' is not %s", path, &member->key,
-                     word_of(what.data[0]));
-    } else if (what.size > 2) {
+                     words[word_of(what)].text);
+    } else if (*what.data == '{' || *what.data == '[') {
         what.data++;
         what.size -= 2;
         if (member->kind == JSON_OBJECT)
@@ -269,30 +186,26 @@ void genai_check_schema(delivery *d, const json *root) {
 /* -- providers -- */
 
 const char *genai_provider(epctx_str name) {
-    static const char *const names[] = {"CPU",    "cuda",     "QNN",     "WebGPU",
-                                        "DML",    "OpenVINO", "VitisAI", "NvTensorRtRtx",
-                                        "AMDGPU", "RyzenAI"};
     const char end[] = "ExecutionProvider";
     const size_t size = sizeof end - 1;
+    size_t at = 0;
+    const fact *f;
     epctx_str tail;
-    size_t i;
     if (name.size > size) {
         tail.data = name.data + name.size - size;
         tail.size = size;
         if (epctx_str_eq_nocase(tail, epctx_str_of(end))) name.size -= size;
     }
-    for (i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (epctx_str_eq_nocase(name, epctx_str_of(names[i]))) return names[i];
+    while ((f = facts_next("provider", &at)) != NULL)
+        if (epctx_str_eq_nocase(name, epctx_str_of(f->name))) return f->name;
     return NULL;
 }
 
 const char *genai_provider_of(epctx_str source) {
-    static const char *const known[][2] = {
-        {"qnn", "QNN"},         {"qnn_plugin", "QNN"},  {"openvino", "OpenVINO"},
-        {"vitisai", "VitisAI"}, {"migraphx", "AMDGPU"}, {"nv_tensorrt_rtx", "NvTensorRtRtx"}};
-    const char *profile = epctx_profile_of(source)->name;
-    size_t i;
-    for (i = 0; i < sizeof known / sizeof known[0]; i++)
-        if (strcmp(profile, known[i][0]) == 0) return known[i][1];
+    const epctx_str profile = epctx_str_of(epctx_profile_of(source)->name);
+    size_t at = 0;
+    const fact *f;
+    while ((f = facts_next("provider", &at)) != NULL)
+        if (fact_has(f, "profiles", profile)) return f->name;
     return genai_provider(source);
 }

@@ -2,6 +2,7 @@
  * the assets that they share (model_package/README.md in ORT's tree). */
 #include "delivery_internal.h"
 #include "core/session_keys.h"
+#include "facts/facts.h"
 
 #ifndef EPCTX_CLI_NO_PACKAGE
 #include <sodium.h>
@@ -265,21 +266,25 @@ static bool read_assets(package *p, const json *root) {
 /* -- variants -- */
 
 static bool is_known(const char *name, epctx_str ep, bool exact) {
+    if (name == NULL) return false;
     return exact ? epctx_str_is(ep, name) : epctx_str_eq_nocase(ep, epctx_str_of(name));
 }
 
 /* Whether an EP registers under this name, or `exact` false: one in other letters. */
 static bool is_ep(epctx_str ep, bool exact) {
-    static const char *const names[] = {"CPUExecutionProvider",    "CUDAExecutionProvider",
-                                        "DmlExecutionProvider",    "WebGpuExecutionProvider",
-                                        "ROCMExecutionProvider",   "CoreMLExecutionProvider",
-                                        "AMDGPUExecutionProvider", "XnnpackExecutionProvider"};
+    /* Facts that have names of EPs: as their own, or as the value of a key. */
+    static const char *const kinds[][2] = {{"plain", NULL}, {"other", NULL}, {"ep", "registers"}};
     size_t count, i;
     const epctx_profile *all = epctx_profiles(&count);
     for (i = 0; i < count; i++)
-        if (all[i].sources[0] != NULL && is_known(all[i].sources[0], ep, exact)) return true;
-    for (i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (is_known(names[i], ep, exact)) return true;
+        if (is_known(all[i].sources[0], ep, exact)) return true;
+    for (i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        size_t at = 0;
+        const fact *f;
+        while ((f = facts_next(kinds[i][0], &at)) != NULL)
+            if (is_known(kinds[i][1] != NULL ? fact_get(f, kinds[i][1]) : f->name, ep, exact))
+                return true;
+    }
     return false;
 }
 
@@ -302,30 +307,26 @@ static void check_ep(package *p, const variant *v) {
                      &v->ep);
 }
 
-/* P5: the device of the contexts, if that is certain. */
-static const char *device_of(const epctx_profile *profile) {
-    static const char *const gpus[] = {"tensorrt", "nv_tensorrt_rtx", "migraphx"};
-    size_t i;
-    for (i = 0; i < 3; i++)
-        if (strcmp(profile->name, gpus[i]) == 0) return "gpu";
-    return strcmp(profile->name, "vitisai") == 0 ? "npu" : NULL;
+static bool is_device(epctx_str text) {
+    return epctx_str_is(text, "cpu") || epctx_str_is(text, "gpu") || epctx_str_is(text, "npu");
 }
 
 static void check_device(package *p, const variant *v) {
-    const bool known = epctx_str_is(v->device, "cpu") || epctx_str_is(v->device, "gpu") ||
-                       epctx_str_is(v->device, "npu");
-    if (v->device.size > 0 && !known)
+    if (v->device.size > 0 && !is_device(v->device))
         delivery_say(p->d, DELIVERY_P_DEVICE, v->where, "device is '%S'", &v->device);
     /* ORT's CPU EP has no devices to compare with. */
     if (v->device.size == 0 && !epctx_str_is(v->ep, "CPUExecutionProvider"))
         delivery_say(p->d, DELIVERY_P_NO_DEVICE, v->where, "has no device");
 }
 
+/* P5: whether the contexts are for another device, if theirs is certain. */
 static bool is_contrary(const variant *v, const epctx_profile *profile) {
-    const char *device = device_of(profile);
-    if (v->device.size == 0) return false;
-    if (strncmp(profile->name, "qnn", 3) == 0) return epctx_str_is(v->device, "cpu");
-    return device != NULL && !epctx_str_is(v->device, device);
+    const char *devices = facts_of_ep(profile->name, "device");
+    epctx_str rest = epctx_str_of(devices), device;
+    if (!is_device(v->device) || devices == NULL) return false;
+    while (fact_next_word(&rest, &device))
+        if (epctx_str_eq(device, v->device)) return false;
+    return true;
 }
 
 /* Whether the EP of the variant takes a node. */
@@ -451,13 +452,18 @@ static void check_texts(package *p, const variant *v, const json *info, const ch
 
 static void check_session_keys(package *p, const variant *v, const json *options) {
     const json *one;
+    char ort[FACTS_RELEASE];
+    facts_release("ort", ort);
     for (one = options != NULL && options->kind == JSON_OBJECT ? options->first : NULL; one != NULL;
          one = one->next) {
         cli_guess guess;
         const session_key_kind kind = session_key_judge(one->key, &guess);
+        if (kind == SESSION_KEY_LATER)
+            delivery_say_later(p->d, DELIVERY_P_SESSION_KEY, v->where, "", one->key,
+                               session_key_find(one->key));
         if (kind == SESSION_KEY_MISSPELLED || kind == SESSION_KEY_UNKNOWN)
             delivery_say(p->d, DELIVERY_P_SESSION_KEY, v->where,
-                         "'%S' is no session option of ONNX Runtime up to 1.31%s", &one->key,
+                         "'%S' is no session option of ONNX Runtime up to %s%s", &one->key, ort,
                          cli_guess_hint(&guess));
     }
 }

@@ -20,8 +20,15 @@ void lint_say(linter *l, epctx_rule rule, epctx_str node, const char *attribute,
               ...) {
     char message[LINT_MESSAGE];
     epctx_text text = epctx_text_of(message, sizeof message);
+    const fact *versions = facts_rule(epctx_rule_of(rule).id, l->profile);
     epctx_finding finding;
     va_list args;
+    finding.since = versions != NULL ? fact_get(versions, "since") : NULL;
+    finding.until = versions != NULL ? fact_get(versions, "until") : l->until;
+    if (finding.since == NULL) finding.since = "";
+    if (finding.until == NULL) finding.until = "";
+    l->until = NULL;
+    if (versions != NULL && !facts_hold(versions, NULL)) return;
     va_start(args, format);
     epctx_text_put_args(&text, format, args);
     va_end(args);
@@ -108,26 +115,51 @@ static epctx_str lint_canonical_domain(epctx_str domain) {
     return epctx_str_is(domain, "ai.onnx") ? epctx_str_of("") : domain;
 }
 
-/* The newest version of a domain that ORT 1.31 has operators of: it refuses a newer one, and
- * imports the domain itself when the model does not. 0: not one of its domains. */
+/* The number of a fact "opset" or "ir", for an operator set only if it is of that domain; else 0. */
+static int64_t lint_number_of(const fact *f, epctx_str domain) {
+    epctx_str text = epctx_str_of(f->name);
+    uint64_t number = 0;
+    if (domain.size > 0 && !epctx_str_eq(epctx_str_cut(&text, ' '), domain)) return 0;
+    return epctx_str_number(text, &number) ? (int64_t)number : 0;
+}
+
+/* The newest version that ORT reads, 0: none. */
+static int64_t lint_newest(const char *kind, epctx_str domain) {
+    size_t at = 0;
+    int64_t newest = 0;
+    const fact *f;
+    while ((f = facts_next(kind, &at)) != NULL) {
+        const int64_t number = lint_number_of(f, domain);
+        if (number > newest && facts_hold(f, NULL)) newest = number;
+    }
+    return newest;
+}
+
+/* The first release that reads a version which the one judged for does not: the rest of a finding
+ * about it. NULL: none is known. */
+static const char *lint_reads_later(const char *kind, epctx_str domain, int64_t version) {
+    size_t at = 0;
+    const char *first = NULL;
+    const fact *f;
+    while ((f = facts_next(kind, &at)) != NULL) {
+        const char *since = fact_get(f, "since");
+        if (lint_number_of(f, domain) < version || since == NULL || facts_hold(f, NULL)) continue;
+        if (first == NULL ||
+            facts_compare_versions(epctx_str_of(since + strcspn(since, " ") + 1),
+                                   epctx_str_of(first + strcspn(first, " ") + 1)) < 0)
+            first = since;
+    }
+    return first;
+}
+
+/* As facts write a domain; empty: as the default domain is not written. */
+static epctx_str lint_fact_domain(epctx_str domain) {
+    return domain.size > 0 ? domain : epctx_str_of("ai.onnx");
+}
+
 int32_t epctx_lint_opset(epctx_str domain) {
-    static const struct {
-        const char *domain;
-        int32_t newest;
-    } known[] = {{"", 26},
-                 {"ai.onnx.ml", 5},
-                 {"ai.onnx.training", 1},
-                 {"ai.onnx.preview", 1},
-                 {"ai.onnx.preview.training", 1},
-                 {"com.microsoft", 1},
-                 {"com.microsoft.nchwc", 1},
-                 {"com.microsoft.experimental", 1},
-                 {"com.ms.internal.nhwc", 26},
-                 {"org.pytorch.aten", 1}};
-    size_t i;
-    for (i = 0; i < sizeof known / sizeof known[0]; i++)
-        if (epctx_str_is(domain, known[i].domain)) return known[i].newest;
-    return 0;
+    if (epctx_str_is(domain, "ai.onnx")) return 0;
+    return (int32_t)lint_newest("opset", lint_fact_domain(domain));
 }
 
 /* Opset imports of the model or of a function. For each domain the last one counts, as in ORT. */
@@ -148,9 +180,11 @@ epctx_status lint_opsets(linter *l, epctx_cursor imports) {
         OPS_TRY(
             lint_set(l, &l->imports, domain, version > 0 && (version <= newest || !alias) ? 1 : 2));
         if (newest > 0 && !alias && (version > newest || (l->in_function && version < 0))) {
+            if (version > newest)
+                l->until = lint_reads_later("opset", lint_fact_domain(domain), version);
             lint_say(l, EPCTX_RULE_OPSET_VERSION, domain, NULL,
-                     "version %d of domain '%S' is imported, but ORT 1.31 supports 1 to %d",
-                     opset.version, &domain, (int64_t)newest);
+                     "version %d of domain '%S' is imported, but ORT %s supports 1 to %d",
+                     opset.version, &domain, l->ort, (int64_t)newest);
         }
     }
     return EPCTX_OK;
@@ -159,15 +193,16 @@ epctx_status lint_opsets(linter *l, epctx_cursor imports) {
 epctx_status lint_domain(linter *l, const epctx_node_view *node, bool inner) {
     /* To ORT "ai.onnx" is another domain in bodies and functions. */
     epctx_str domain = inner ? node->domain : lint_canonical_domain(node->domain);
-    bool known = epctx_lint_opset(domain) > 0;
     uint32_t found = epctx_map_get(&l->imports, domain);
+    bool known;
     if (found == 1) return EPCTX_OK;
+    known = epctx_lint_opset(domain) > 0;
     if (found == 2) {
         if (known && !l->in_function) { /* in functions the model's version counts */
             lint_say(l, EPCTX_RULE_OPSET_VERSION, node->name, NULL,
-                     "operator %S is of domain '%S', of which a version is imported that ORT 1.31 "
+                     "operator %S is of domain '%S', of which a version is imported that ORT %s "
                      "does not have",
-                     &node->op_type, &domain);
+                     &node->op_type, &domain, l->ort);
         }
     } else if (!known || l->in_function) {
         epctx_rule demoted = l->demoted;
@@ -215,9 +250,11 @@ epctx_status lint_model(linter *l) {
     epctx_cursor ir = epctx_view_fields(info.view, EPCTX_FIELD_MODEL_IR_VERSION);
     epctx_field field;
     l->ir_version = info.ir_version;
-    if (info.ir_version > 13) {
+    if (info.ir_version > lint_newest("ir", none)) {
+        l->until = lint_reads_later("ir", none, info.ir_version);
         lint_say(l, EPCTX_RULE_IR_REFUSED, none, NULL,
-                 "ir_version is %d, but ORT 1.31 reads up to 13", info.ir_version);
+                 "ir_version is %d, but ORT %s reads up to %d", info.ir_version, l->ort,
+                 lint_newest("ir", none));
     } else {
         bool found = false;
         while (epctx_next_field(&ir, &field)) found = found || field.wire == EPCTX_WIRE_VARINT;

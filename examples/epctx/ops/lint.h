@@ -102,10 +102,10 @@ extern "C" {
     X(BODY_ORDER, "E049", "order-in-body", \
       "a body or function reads a value that a later node produces", \
       "sort the nodes: ORT sorts only the main graph") \
-    X(IR_REFUSED, "E050", "ir-version", "no IR version, or one newer than ORT 1.31 reads", \
-      "load it with a newer ORT, or write the model with IR version 13 or older") \
+    X(IR_REFUSED, "E050", "ir-version", "no IR version, or one newer than ORT reads", \
+      "load it with a newer ORT, or write the model with an older IR version") \
     X(OPSET_VERSION, "E051", "opset-version", \
-      "ORT 1.31 does not support this version of an operator set", \
+      "ORT does not support this version of an operator set", \
       "load it with a newer ORT, or convert the model to an older version") \
     X(NO_OPSETS, "E052", "opsets-missing", "the model imports no operator set", \
       "add the opset imports") \
@@ -151,10 +151,10 @@ extern "C" {
       "bring back the binary, or compile again, together with the models that share it; if it is " \
       "right: epctx stamp MODEL --in-place") \
     X(DOUBLED_FUNCTION, "E070", "doubled-function", \
-      "two functions have one identifier: ORT 1.31 refuses the model, older ones use the last", \
+      "two functions have one identifier: ORT refuses the model, older ones use the last", \
       "remove the one that is not meant") \
     X(EXPANSION, "E071", "function-expansion", \
-      "inlining functions goes beyond a limit of ORT 1.31; older versions have none", \
+      "inlining functions goes beyond a limit of ORT; older versions have none", \
       "make the constants of functions inputs, call fewer functions, or raise the session option " \
       "that the message names") \
     X(BODY_INPUT, "E072", "body-input-initializer", \
@@ -274,6 +274,8 @@ typedef struct epctx_finding {
     epctx_str graph;       /* name of the body or function around it; empty: the main graph */
     const char *attribute; /* "" if it is not about an attribute */
     const char *message;   /* what was found and what was expected */
+    const char *since;     /* "ort 1.31": the first version for which this is true; "": any */
+    const char *until;     /* the first version for which it is not; "": none known */
 } epctx_finding;
 
 typedef void (*epctx_finding_fn)(void *user, const epctx_finding *finding);
@@ -293,8 +295,8 @@ epctx_status epctx_lint_count(const epctx_model *model, const epctx_profile *pro
 epctx_status epctx_lint_verify(const epctx_model *model, const epctx_profile *profile,
                                const uint64_t *allowed, epctx_error *error);
 
-/* The newest version of a domain that ORT 1.31 supports: it rejects newer ones, and imports the
- * domain itself if the model does not. 0: not one of its domains. */
+/* The newest version of a domain that ORT supports, of the version that is judged for: it rejects
+ * newer ones, and imports the domain itself if the model does not. 0: not one of its domains. */
 int32_t epctx_lint_opset(epctx_str domain);
 /* Whether the node gives the inputs of its body their values one by one, as Loop and Scan do. */
 bool epctx_lint_gives_inputs(const epctx_model *model, const epctx_node_view *node);

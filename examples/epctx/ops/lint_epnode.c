@@ -294,7 +294,9 @@ epctx_status lint_epnode(linter *l, lint_frame *scope, const epctx_node_view *vi
         if ((judged.node.present & 1u << EPCTX_EP_EP_SDK_VERSION) == 0)
             lint_say(l, EPCTX_RULE_NO_SDK, view->name, "ep_sdk_version", "is not stored");
         OPS_TRY(lint_source(l, &judged));
+        l->profile = judged.ours ? judged.profile->name : NULL;
         if (judged.ours) lint_context(l, &judged);
+        l->profile = NULL;
         if (l->in_training) {
             judged.ours = false; /* no EP sees it, so it belongs to no party */
         } else {
@@ -513,11 +515,16 @@ epctx_status lint_parties(linter *l) {
         const lint_judged *judged = lint_judged_at(l, i);
         if (judged->ours) {
             l->graph = judged->graph;
+            l->profile = judged->profile->name;
             OPS_TRY(lint_party_node(l, lint_party_at(l, judged->party), i));
         }
     }
     l->graph = epctx_str_of("");
-    for (i = 0; i < l->parties.count; i++) lint_judge_party(l, lint_party_at(l, i));
+    for (i = 0; i < l->parties.count; i++) {
+        l->profile = lint_party_at(l, i)->profile->name;
+        lint_judge_party(l, lint_party_at(l, i));
+    }
+    l->profile = NULL;
     return EPCTX_OK;
 }
 

@@ -194,10 +194,10 @@ static void lint_need(lint_limit *limit, const lint_callee *callee, uint64_t eac
  * call, and names get longer. Functions of ORT's own domains may be operators that it has. */
 static void lint_limits(linter *l) {
     lint_limit limits[2] = {
-        {"inlining functions makes at least %u nodes, ONNX Runtime 1.31 allows %u "
+        {"inlining functions makes at least %u nodes, ONNX Runtime %s allows %u "
          "(session.function_expansion_node_limit): '%S' is expanded %u times",
          1000000, 0, 0, NULL},
-        {"inlining functions copies at least %u bytes of constants, ONNX Runtime 1.31 allows %u "
+        {"inlining functions copies at least %u bytes of constants, ONNX Runtime %s allows %u "
          "(session.function_expansion_byte_limit): '%S' is expanded %u times",
          UINT64_C(1) << 30, 0, 0, NULL}};
     size_t i;
@@ -210,7 +210,8 @@ static void lint_limits(linter *l) {
         const lint_limit *limit = &limits[i];
         if (limit->needed > limit->most) {
             lint_say(l, EPCTX_RULE_EXPANSION, limit->callee->view.name, NULL, limit->format,
-                     limit->needed, limit->most, &limit->callee->view.name, limit->callee->times);
+                     limit->needed, l->ort, limit->most, &limit->callee->view.name,
+                     limit->callee->times);
         }
     }
 }
@@ -237,7 +238,7 @@ static epctx_status lint_expansion(linter *l, const lint_call_graph *graph, cons
 
 /* -- the list of functions -- */
 
-/* Of two functions of one identifier, ORT before 1.31 takes the last. */
+/* Of two functions of one identifier, an ORT that does not refuse them takes the last. */
 static epctx_status lint_add_callee(linter *l, const epctx_function_view *view) {
     epctx_str id = ops_function_id(l->identifier, l->identifier_size, view->domain, view->name,
                                    view->overload);

@@ -4,6 +4,7 @@
 
 #include "lint.h"
 #include "ops.h"
+#include "../facts/facts.h"
 
 /* Prevents inlining into a recursive caller, where its variables would occupy the stack of each
  * level. */
@@ -28,10 +29,13 @@ typedef struct linter {
     epctx_str graph; /* that is being checked; empty: the main graph */
     bool in_function;
     bool in_training;
-    bool unread;        /* in a function that ORT never sees */
-    epctx_rule demoted; /* the rule that errors count as; EPCTX_RULE_COUNT: none */
-    epctx_list nodes;   /* lint_judged */
-    epctx_list parties; /* lint_party */
+    bool unread;             /* in a function that ORT never sees */
+    epctx_rule demoted;      /* the rule that errors count as; EPCTX_RULE_COUNT: none */
+    const char *profile;     /* of the nodes that are being checked, or NULL */
+    const char *until;       /* of the next finding, or NULL */
+    char ort[FACTS_RELEASE]; /* the version of ORT that is judged for, "1.31" */
+    epctx_list nodes;        /* lint_judged */
+    epctx_list parties;      /* lint_party */
     epctx_map party_of;
     epctx_map epnode_names;
     epctx_map unknown_sources;

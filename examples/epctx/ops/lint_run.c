@@ -39,6 +39,7 @@ epctx_status epctx_lint(const epctx_model *model, const epctx_check_opts *opts,
     l.error = error;
     l.graph = epctx_str_of("");
     l.demoted = EPCTX_RULE_COUNT;
+    facts_release("ort", l.ort);
     epctx_arena_init(&l.arena, opts != NULL ? opts->allocator : NULL);
     epctx_map *const maps[] = {&l.party_of,       &l.epnode_names,  &l.unknown_sources,
                                &l.configurations, &l.functions,     &l.idle_files,
