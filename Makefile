@@ -228,7 +228,7 @@ facts: $(FACTS)
 
 ## guide-tables  the tables of examples/guides, again from the library and the tool
 guide-tables: build/guide_tables
-	@for page in $$(grep -l '^<!-- table ' examples/guides/*.md); do \
+	@for page in $$(grep -l '^<!-- table ' examples/guides/*.md) examples/epctx/epctx.1; do \
 	    $< "$$page" epctx.h >build/guide.md && cp build/guide.md "$$page" || exit 1; done
 
 ## bench    models beside libprotobuf and cp, the weight table beside XXH3, networks beside ORT

@@ -5,7 +5,7 @@ cd "$(dirname "$0")/.."
 . tests/script.sh
 start guide_pages
 fill=$build/guide_tables
-pages=$(grep -l '^<!-- table ' examples/guides/*.md)
+pages="$(grep -l '^<!-- table ' examples/guides/*.md) examples/epctx/epctx.1"
 
 for page in $pages; do
     name=$(basename "$page")
@@ -36,6 +36,9 @@ counted "options in session-options.md" \
     "$(count '^\* `' session-options.md)"
 counted "profiles in profiles.md" "$(grep -c '^profile: ' examples/epctx/facts/profiles.facts)" \
     "$(count '^### ' profiles.md)"
+
+counted "commands in commands.md" "$("$plain" help | grep -c '^  [a-z][a-z-]*  ')" \
+    "$(count '^### ' commands.md)"
 
 # A table that nobody knows, or without an end, is not left alone.
 for bad in '<!-- table nothing -->' '<!-- table hints -->'; do

@@ -11,35 +11,19 @@
 #include <string.h>
 #include <unistd.h>
 
-static const cli_command *const commands[] = {
-    &cli_compile,    &cli_run,      &cli_info,    &cli_ls,      &cli_lint,   &cli_check,
-    &cli_explain,    &cli_profiles, &cli_view,    &cli_get,     &cli_diff,   &cli_scan,
-    &cli_dot,        &cli_copy,     &cli_dump,    &cli_set,     &cli_unset,  &cli_rename,
-    &cli_prefix,     &cli_embed,    &cli_extract, &cli_mv,      &cli_init,   &cli_npu_dump,
-    &cli_weightless, &cli_merge,    &cli_split,   &cli_wrap,    &cli_repair, &cli_stamp,
-    &cli_weights,    &cli_verify,   &cli_bench,   &cli_devices,
-#ifndef EPCTX_CLI_NO_PACKAGE /* the one command that needs a library besides nanopb */
-    &cli_package,
-#endif
-};
-#define COMMAND_COUNT (sizeof commands / sizeof commands[0])
-
 static void print_group(FILE *out, cli_group group, const char *title) {
     size_t i;
     fprintf(out, "%s\n", title);
-    for (i = 0; i < COMMAND_COUNT; i++)
-        if (commands[i]->group == group)
-            fprintf(out, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
+    for (i = 0; cli_commands[i] != NULL; i++)
+        if (cli_commands[i]->group == group)
+            fprintf(out, "  %-10s %s\n", cli_commands[i]->name, cli_commands[i]->summary);
     fputc('\n', out);
 }
 
 static void print_help(FILE *out) {
+    size_t i;
     fputs("usage: epctx COMMAND ARGUMENTS\n\n", out);
-    print_group(out, CLI_LOOK, "Look:");
-    print_group(out, CLI_JUDGE, "Judge:");
-    print_group(out, CLI_CHANGE, "Change:");
-    print_group(out, CLI_MAKE, "Make:");
-    print_group(out, CLI_COMPARE, "Run and compare:");
+    for (i = 0; i < CLI_GROUP_COUNT; i++) print_group(out, (cli_group)i, cli_group_titles[i]);
     fputs("Run 'epctx help COMMAND' or 'epctx COMMAND --help' for the options of a command,\n"
           "and 'epctx --version [--json]' for the version. All commands accept\n"
           "  --no-progress    do not show progress\n"
@@ -93,9 +77,9 @@ static const cli_command *find_command(const char *name) {
         return NULL;
     }
     cli_guess_word(&guess, "help");
-    for (i = 0; i < COMMAND_COUNT; i++) {
-        if (strcmp(name, commands[i]->name) == 0) return commands[i];
-        cli_guess_word(&guess, commands[i]->name);
+    for (i = 0; cli_commands[i] != NULL; i++) {
+        if (strcmp(name, cli_commands[i]->name) == 0) return cli_commands[i];
+        cli_guess_word(&guess, cli_commands[i]->name);
     }
     if (synonym(name) != NULL) guess.best = synonym(name);
     cli_misuse("there is no command '%s'%s", name,

@@ -3,7 +3,10 @@
  *     guide_tables PAGE.md epctx.h >NEW.md          (`make guide-tables` does so with every page)
  *
  * prints PAGE.md with everything between a line "<!-- table NAME -->" and the next "<!-- end -->"
- * replaced by the table NAME. What a trait means is in comments of epctx.h and taken from there. */
+ * replaced by the table NAME; in the manual page the lines are .\" table NAME and .\" end. What a trait means is in comments of epctx.h and taken from there. */
+#define _POSIX_C_SOURCE 200809L
+
+#include "../epctx/core/options.h"
 #include "../epctx/core/rules.h"
 #include "../epctx/facts/facts.h"
 
@@ -67,6 +70,14 @@ static void put_comment(const char *at, const char *end) {
         if (memchr(at, '\n', space) != NULL && strncmp(at + space, "* ", 2) == 0) at += 2;
         at += space;
         if (at < end && strncmp(at, "*/", 2) != 0) putchar(' ');
+    }
+}
+
+/* Code in a cell of a table. */
+static void put_cell(const char *text) {
+    for (; *text != '\0'; text++) {
+        if (*text == '|') putchar('\\');
+        putchar(*text);
     }
 }
 
@@ -255,6 +266,111 @@ static void put_origins(void) {
     putchar('\n');
 }
 
+/* -- commands -- */
+
+/* Text as an argument of roff: no escapes, no line that is a request. */
+static void put_roff(const char *text) {
+    bool start = true;
+    for (; *text != '\0'; text++) {
+        if (start && (*text == '.' || *text == '\'')) fputs("\\&", stdout);
+        start = *text == '\n';
+        if (*text == '\\')
+            fputs("\\e", stdout);
+        else if (*text == '-')
+            fputs("\\-", stdout);
+        else
+            putchar(*text);
+    }
+}
+
+/* The usage line as the tool prints it. */
+static char *usage_of(const cli_command *command) {
+    char *text = NULL;
+    size_t size = 0;
+    FILE *file = open_memstream(&text, &size);
+    if (file == NULL) stop("no memory");
+    cli_put_usage(file, command);
+    if (fclose(file) != 0) stop("no memory");
+    text[strcspn(text, "\n") == size ? size : size - 1] = '\0';
+    return text;
+}
+
+static bool is_own(const cli_option *option) {
+    return option->use != CLI_OLD && strcmp(option->commands, "*") != 0;
+}
+
+/* Tables and examples in help keep their lines. */
+static void put_man_text(const char *text) {
+    puts(".nf");
+    put_roff(text);
+    puts(".fi");
+}
+
+static void put_man_command(const cli_command *command) {
+    const cli_option *option = NULL;
+    char *usage = usage_of(command);
+    printf(".SS \"");
+    put_roff(command->name);
+    puts("\"\n.nf");
+    put_roff(usage + strlen("usage: "));
+    puts("\n.fi\n.PP");
+    put_man_text(command->about);
+    free(usage);
+    while ((option = cli_next_option(command, option)) != NULL) {
+        if (!is_own(option)) continue;
+        fputs(".TP\n.B ", stdout);
+        put_roff(option->names);
+        if (option->argument[0] != '\0') putchar(' ');
+        put_roff(option->argument);
+        putchar('\n');
+        put_roff(option->help);
+        putchar('\n');
+    }
+    if (command->more == NULL) return;
+    puts(".PP");
+    put_man_text(command->more);
+}
+
+static void put_man(void) {
+    size_t i, k;
+    for (i = 0; i < CLI_GROUP_COUNT; i++)
+        for (k = 0; cli_commands[k] != NULL; k++)
+            if (cli_commands[k]->group == (cli_group)i) put_man_command(cli_commands[k]);
+}
+
+static void put_command_page(const cli_command *command) {
+    const cli_option *option = NULL;
+    bool first = true;
+    printf("### %s\n\n`epctx %s [OPTION]... ", command->name, command->name);
+    put_cell(command->operands);
+    printf("`: %s.\n", command->summary);
+    while ((option = cli_next_option(command, option)) != NULL) {
+        if (!is_own(option)) continue;
+        if (first) puts("\n| option | values | meaning |\n|---|---|---|");
+        first = false;
+        printf("| `%s%s", option->names, option->argument[0] != '\0' ? " " : "");
+        put_cell(option->argument);
+        fputs("` | ", stdout);
+        put_code(option->values[0] == '@' ? "" : option->values);
+        fputs(" | ", stdout);
+        put_text(option->help);
+        puts(" |");
+    }
+}
+
+static void put_commands(void) {
+    size_t i, k;
+    for (i = 0; i < CLI_GROUP_COUNT; i++) {
+        printf("%s## %.*s\n", i > 0 ? "\n" : "", (int)strlen(cli_group_titles[i]) - 1,
+               cli_group_titles[i]);
+        for (k = 0; cli_commands[k] != NULL; k++) {
+            if (cli_commands[k]->group != (cli_group)i) continue;
+            putchar('\n');
+            put_command_page(cli_commands[k]);
+        }
+    }
+}
+
 /* -- pages -- */
 
 static const struct table {
@@ -264,22 +380,31 @@ static const struct table {
     {"errors", put_errors},         {"warnings", put_warnings}, {"hints", put_hints},
     {"generating", put_generating}, {"loading", put_loading},   {"both", put_both},
     {"neither", put_neither},       {"traits", put_traits},     {"origins", put_origins},
-    {"profiles", put_profiles},
+    {"profiles", put_profiles},     {"commands", put_commands}, {"man", put_man},
 };
 
-static void put_table(const char *line, const char *page) {
+/* How a page marks its tables: the start of the line, the whole of it, and where it ends. */
+static const struct mark {
+    const char *start, *line, *end, *space;
+} marks[] = {
+    {"<!-- table ", "<!-- table %39s -->", "<!-- end -->\n", "\n"},
+    {".\\\" table ", ".\\\" table %39s", ".\\\" end\n", ""}, /* the manual page */
+};
+
+static void put_table(const struct mark *mark, const char *line, const char *page) {
     char name[40] = "";
     size_t i = 0;
-    sscanf(line, "<!-- table %39s -->", name);
+    sscanf(line, mark->line, name);
     while (i < sizeof tables / sizeof *tables && strcmp(name, tables[i].name) != 0) i++;
     if (i == sizeof tables / sizeof *tables) stop("%s: no table '%s'", page, name);
-    putchar('\n');
+    fputs(mark->space, stdout);
     tables[i].put_fn();
-    putchar('\n');
+    fputs(mark->space, stdout);
 }
 
 int main(int argc, char **argv) {
     const char *at, *next, *end;
+    size_t i;
     if (argc != 3) stop("expected PAGE.md epctx.h");
     header = read_file(argv[2]);
     read_traits();
@@ -287,11 +412,13 @@ int main(int argc, char **argv) {
         next = at + strcspn(at, "\n");
         next += *next == '\n';
         fwrite(at, 1, (size_t)(next - at), stdout);
-        if (strncmp(at, "<!-- table ", 11) != 0) continue;
-        put_table(at, argv[1]);
-        end = strstr(next, "<!-- end -->\n");
-        if (end == NULL) stop("%s: a table without an end", argv[1]);
-        next = end;
+        for (i = 0; i < sizeof marks / sizeof *marks; i++) {
+            if (strncmp(at, marks[i].start, strlen(marks[i].start)) != 0) continue;
+            put_table(&marks[i], at, argv[1]);
+            end = strstr(next, marks[i].end);
+            if (end == NULL) stop("%s: a table without an end", argv[1]);
+            next = end;
+        }
     }
     return fflush(stdout) != 0 || ferror(stdout);
 }

@@ -281,9 +281,8 @@ const cli_command cli_run = {
         "run, without creating or reading the inputs.\n"
         "\n"
         "With --ort or --ep, ONNX Runtime runs the model instead, in a process of its\n"
-        "own; without --ep on its CPU EP alone. The inputs are the same.\n"
-        "\n"
-        "\n"
+        "own; without --ep on its CPU EP alone. The inputs are the same.\n",
+    .more =
         "Example: epctx run model_ctx.onnx --seed 1 --dump outputs\n"
         "Example: epctx run --ort libonnxruntime.so.1 --ep libacme_ep.so model_ctx.onnx\n",
     .run = run,

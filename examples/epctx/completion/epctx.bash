@@ -1,18 +1,21 @@
-# Completion of `epctx` for bash. Commands come from `epctx help`, options from the table by which the
-# command reads them.
+# Completion of `epctx` for bash. Commands come from `epctx help`, options and their values from the
+# table by which the command reads them: name, argument, values and help, with tabs between.
 # shellcheck shell=bash
 
 _epctx() {
-    local word=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]} words
+    local word=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]} before words
     COMPREPLY=()
+    before=${COMP_WORDS[COMP_CWORD - 1]}
     if ((COMP_CWORD == 1)) || { ((COMP_CWORD == 2)) && [[ $command == help ]]; }; then
         words=$("${COMP_WORDS[0]}" help 2>/dev/null | sed -n 's/^  \([a-z][a-z-]*\) .*/\1/p')
         ((COMP_CWORD == 2)) || words+=" help"
     elif [[ $word == -* ]]; then
-        words=$("${COMP_WORDS[0]}" "$command" --list-options 2>/dev/null)
-    else
-        return # a file
+        words=$("${COMP_WORDS[0]}" "$command" --list-options 2>/dev/null | cut -f 1)
+    elif [[ $before == -* ]]; then
+        words=$("${COMP_WORDS[0]}" "$command" --list-options 2>/dev/null |
+            awk -F '\t' -v name="$before" '$1 == name && $3 ~ /^[^@0-9]/ { print $3 }')
     fi
+    [[ -n $words ]] || return # a file
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word" | sort -u)
 }
 complete -o default -F _epctx epctx

@@ -25,7 +25,15 @@ enum {
 #endif
 
 /* In which part of `epctx help` a command stands. */
-typedef enum cli_group { CLI_LOOK, CLI_JUDGE, CLI_CHANGE, CLI_MAKE, CLI_COMPARE } cli_group;
+typedef enum cli_group {
+    CLI_LOOK,
+    CLI_JUDGE,
+    CLI_CHANGE,
+    CLI_MAKE,
+    CLI_COMPARE,
+    CLI_GROUP_COUNT
+} cli_group;
+extern const char *const cli_group_titles[CLI_GROUP_COUNT];
 
 typedef struct cli_args cli_args; /* options.h */
 
@@ -43,6 +51,8 @@ typedef struct cli_command {
     int (*run)(const cli_args *args);
 } cli_command;
 
+/* All of them; the last one NULL. */
+extern const cli_command *const cli_commands[];
 extern const cli_command cli_copy, cli_dump, cli_npu_dump, cli_info, cli_compile, cli_run;
 extern const cli_command cli_lint, cli_ls, cli_check, cli_scan, cli_get, cli_diff, cli_explain,
     cli_dot;

@@ -1,6 +1,7 @@
 /* The table of options: reading a command line, and telling what there is. */
 #include "options.h"
 #include "facts/facts.h"
+#include "rules.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -166,14 +167,37 @@ void cli_put_help(FILE *out, const cli_command *command) {
     if (command->more != NULL) fprintf(out, "\n%s", command->more);
 }
 
+/* The values that a row calls "@profiles" and so on; files and folders the shell knows. */
+static void put_values(const char *values) {
+    static const char *const kinds[][2] = {{"@profiles", "profile"},
+                                           {"@chips", "chip"},
+                                           {"@products", "product"},
+                                           {"@options", "option"}};
+    size_t count, at = 0, i, k;
+    const epctx_profile *all = epctx_profiles(&count);
+    const fact *f;
+    if (values[0] != '@' || strcmp(values, "@file") == 0 || strcmp(values, "@folder") == 0)
+        fputs(values, stdout);
+    for (i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        while (strcmp(values, kinds[i][0]) == 0 && (f = facts_next(kinds[i][1], &at)) != NULL)
+            printf("%s ", f->name);
+    for (i = 0; i < count && strcmp(values, "@eps") == 0; i++)
+        for (k = 0; k < sizeof all[i].sources / sizeof all[i].sources[0] && all[i].sources[k] != NULL; k++)
+            printf("%s ", all[i].sources[k]);
+    for (i = 0; i < RULE_COUNT && strcmp(values, "@rules") == 0; i++)
+        printf("%s ", rule_info((int)i).id);
+}
+
 void cli_list_options(const cli_command *command) {
     const cli_option *option = NULL;
     while ((option = cli_next_option(command, option)) != NULL) {
         const char *rest = option->names;
         epctx_str name;
-        while (option->use != CLI_OLD && (name = next_name(&rest)).size > 0)
-            printf("%.*s\t%s\t%s\t%s\n", (int)name.size, name.data, option->argument,
-                   option->values, option->help);
+        while (option->use != CLI_OLD && (name = next_name(&rest)).size > 0) {
+            printf("%.*s\t%s\t", (int)name.size, name.data, option->argument);
+            put_values(option->values);
+            printf("\t%s\n", option->help);
+        }
     }
 }
 
