@@ -172,7 +172,8 @@ def readers(judge, good, broken):
             out.write("facts: 1\n\ndefault: all\nwho: W\nseen: bench\nfrom: F\ndate: 2026-11\n\n"
                       "rule: E071; until: ort 99\nopset: ai.onnx 1; since: ort 98\n"
                       "opset: ai.onnx 99; since: ort 98\n")
-        rules = judge.run("lint", "--rules", "--facts", "until.facts", code=0)["rules"]
+        rules = judge.run("lint", "--rules", code=0,
+                          env={**os.environ, "EPCTX_FACTS": "until.facts"})["rules"]
         assert [one["until"] for one in rules if one["id"] == "E071"] == ["ort 99"]
         judge.run("set", "plain.onnx", "-o", "late.onnx", "opset:=98", code=0)
         found = judge.run("lint", "--facts", "until.facts", "late.onnx", code=1)["findings"]

@@ -182,11 +182,6 @@ static bool wants_list(int argc, char **argv, bool *json) {
     int i;
     for (i = 0; i < argc; i++) {
         const bool rules = strcmp(argv[i], "--rules") == 0;
-        const bool facts = strcmp(argv[i], "--facts") == 0; /* main reads it */
-        if (facts || strncmp(argv[i], "--facts=", 8) == 0) {
-            i += facts;
-            continue;
-        }
         list = list || rules;
         *json = *json || strcmp(argv[i], "--json") == 0;
         if (!rules && strcmp(argv[i], "--json") != 0 && strcmp(argv[i], "--no-progress") != 0)
