@@ -7,10 +7,10 @@ cd "$(dirname "$0")/.." || exit 1
 . tests/script.sh
 start lint_versions
 out=$work/out err=$work/err
-facts=$top/examples/epctx/facts
+facts=$top/examples/epctx/facts/options.facts
 
 # "KEY VERSION" of each option with a version of ORT
-sed -n 's/^option: \([^;]*\);.*since: ort \([0-9.]*\).*/\1 \2/p' "$facts/options.facts" >"$work/options"
+sed -n 's/^option: \([^;]*\);.*since: ort \([0-9.]*\).*/\1 \2/p' "$facts" >"$work/options"
 [ -s "$work/options" ] || fail options "no fact about an option has a version"
 mkdir "$work/genai"
 cd "$work" || exit 1

@@ -168,6 +168,16 @@ def readers(judge, good, broken):
         equal(answer["files"][1]["findings"][0]["line"], 1)
     with Case("tables"):
         assert judge.run("lint", "--rules", code=0)["rules"]
+        with open("until.facts", "w", encoding="utf-8") as out:
+            out.write("facts: 1\n\ndefault: all\nwho: W\nseen: bench\nfrom: F\ndate: 2026-11\n\n"
+                      "rule: E071; until: ort 99\nopset: ai.onnx 1; since: ort 98\n"
+                      "opset: ai.onnx 99; since: ort 98\n")
+        rules = judge.run("lint", "--rules", code=0,
+                          env={**os.environ, "EPCTX_FACTS": "until.facts"})["rules"]
+        assert [one["until"] for one in rules if one["id"] == "E071"] == ["ort 99"]
+        judge.run("set", "plain.onnx", "-o", "late.onnx", "opset:=98", code=0)
+        found = judge.run("lint", "--facts", "until.facts", "late.onnx", code=1)["findings"]
+        assert [one["until"] for one in found if one["id"] == "E051"] == ["ort 98"], found
         for option in (), ("--errors",), ("--chips",), ("qnn",):
             judge.run("profiles", *option, code=0)
         with open("bad.facts", "w", encoding="utf-8") as out:
@@ -343,7 +353,9 @@ def texts(judge):
     with Case("text: lint --rules"):
         answer, text = both("lint", "--rules")
         equal([line.split(maxsplit=2) for line in text.splitlines()],
-              [[one["id"], one["rule"], one["text"]] for one in answer["rules"]])
+              [[one["id"], one["rule"], one["text"] +
+                (f" (since {one['since']})" if "since" in one else "")]
+               for one in answer["rules"]])
     with Case("text: diff"):
         answer, text = both("diff", "wrong_ctx.onnx", "model_ctx.onnx")
         sign = {"changed": "~", "removed": "-", "added": "+", "renamed": ">"}

@@ -58,10 +58,11 @@ void facts_set_versions(const char *versions);
 epctx_str facts_version(const char *product);
 /* Its release: "1.31" of "1.31.1". */
 void facts_release(const char *product, char out[FACTS_RELEASE]);
-/* Whether a text is such a list of versions, each product once; `error` says what is wrong, `product`
- * (may be NULL) gets a name that is no product. ARG */
+/* Whether a text is such a list of versions, each product once; `error` says what is wrong,
+ * `product` (may be NULL) gets a name that is no product. ARG */
 epctx_status facts_check_versions(const char *versions, epctx_str *product, epctx_error *error);
-/* The fact "rule" of a rule of lint, for a profile (may be NULL) or for all; NULL: it always holds. */
+/* The fact "rule" of a rule of lint, for a profile (may be NULL) or for all; NULL: it always
+ * holds. */
 const fact *facts_rule(const char *id, const char *profile);
 
 /* -- other facts -- */
@@ -81,8 +82,8 @@ enum {
  * and name, or behind those of the kind. On failure everything stays as it is, and the message
  * names file and line. */
 epctx_status facts_load(const char *path, epctx_error *error);
-/* The same from other files, in other memory, which stays until facts_unload. NULL: the file system,
- * malloc(). */
+/* The same from other files, in other memory, which stays until facts_unload. NULL: the file
+ * system, malloc(). */
 epctx_status facts_load_from(const epctx_io *io, const epctx_allocator *allocator, const char *path,
                              epctx_error *error);
 /* The built-in facts again. */

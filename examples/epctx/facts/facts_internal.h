@@ -24,8 +24,8 @@ void facts_use(const facts_overlay *overlay);
 /* The kinds of the facts that are asked. */
 const fact_kind *facts_kinds(size_t *count);
 
-/* What is read: `facts` in the order of the files. Zeroed but for `say` and `io`, with an arena; the
- * texts are of the arena. */
+/* What is read: `facts` in the order of the files. Zeroed but for `say` and `io`, with an arena;
+ * the texts are of the arena. */
 typedef struct facts_read {
     const epctx_io *io; /* of the files */
     epctx_arena arena;

@@ -115,7 +115,7 @@ static epctx_str lint_canonical_domain(epctx_str domain) {
     return epctx_str_is(domain, "ai.onnx") ? epctx_str_of("") : domain;
 }
 
-/* The number of a fact "opset" or "ir", for an operator set only if it is of that domain; else 0. */
+/* The number of a fact "opset" or "ir", of an operator set only if it is of that domain; or 0. */
 static int64_t lint_number_of(const fact *f, epctx_str domain) {
     epctx_str text = epctx_str_of(f->name);
     uint64_t number = 0;
