@@ -1,4 +1,4 @@
-/* epctx.h - read, edit, build, generate and load ONNX Runtime EPContext models. Version 0.2.0
+/* epctx.h - read, edit, build, generate and load ONNX Runtime EPContext models. Version 0.3.0
  *
  * Single header, C99 and C++17, on top of nanopb. MIT licence, text in LICENSE.
  * Search for ">>" to jump from section to section.
@@ -121,7 +121,7 @@
 #define EPCTX_VERSION_MAJOR  0
 #define EPCTX_VERSION_MINOR  2
 #define EPCTX_VERSION_PATCH  0
-#define EPCTX_VERSION_STRING "0.2.0"
+#define EPCTX_VERSION_STRING "0.3.0"
 
 /* The file back-end needs POSIX and 64-bit offsets; set before the first system header. */
 #if defined(EPCTX_IMPLEMENTATION) && !defined(EPCTX_NO_STDIO) && !defined(_WIN32)

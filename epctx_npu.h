@@ -1,5 +1,5 @@
 /* epctx_npu.h - the reference NPU of epctx: a compiler from ONNX subgraphs to a context binary, and
- * an executor that runs it without a heap. Version 0.2.0
+ * an executor that runs it without a heap. Version 0.3.0
  *
  * Single header, C99 and C++17, on top of epctx.h. MIT licence, text in LICENSE.
  * Search for ">>" to jump from section to section.
@@ -177,7 +177,7 @@
 #include "epctx.h"
 
 #if EPCTX_VERSION_MAJOR != 0 || EPCTX_VERSION_MINOR != 2 || EPCTX_VERSION_PATCH != 0
-#error "epctx_npu.h 0.2.0 needs epctx.h 0.2.0: take both headers from one release"
+#error "epctx_npu.h 0.3.0 needs epctx.h 0.3.0: take both headers from one release"
 #endif
 
 #ifdef __cplusplus

@@ -200,11 +200,11 @@ epctx explain --facts my.facts AcmeExecutionProvider; result "an EP explained" 0
 printf blob >m.acme
 wrap="wrap --inputs x:float32[1,4] --outputs y:float32[1,4] -o m.onnx m.acme"
 # shellcheck disable=SC2086 # a list
-epctx $wrap --ep acme; result "no wrap without them" 2 "acme"
+epctx $wrap --profile acme; result "no wrap without them" 2 "acme"
 # shellcheck disable=SC2086
-epctx $wrap --ep acme --facts my.facts; result "wrap: what the EP requires" 1 "E041"
+epctx $wrap --profile acme --facts my.facts; result "wrap: what the EP requires" 1 "E041"
 # shellcheck disable=SC2086
-epctx $wrap --ep acme --arch v90 --facts my.facts; result "wrap" 0
+epctx $wrap --profile acme --arch v90 --facts my.facts; result "wrap" 0
 epctx lint --facts my.facts m.onnx; said "lint" 0
 epctx unset m.onnx hardware_architecture -o u.onnx; result "unset" 0
 epctx lint u.onnx; said "lint without them" 0

@@ -37,7 +37,7 @@ counted "options in session-options.md" \
 counted "profiles in profiles.md" "$(grep -c '^profile: ' examples/epctx/facts/profiles.facts)" \
     "$(count '^### ' profiles.md)"
 
-counted "commands in commands.md" "$("$plain" help | grep -c '^  [a-z][a-z-]*  ')" \
+counted "commands in commands.md" "$("$plain" help | grep -cE '^  [a-z][a-z-]+ +[a-z]')" \
     "$(count '^### ' commands.md)"
 
 # A table that nobody knows, or without an end, is not left alone.

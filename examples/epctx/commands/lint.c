@@ -276,8 +276,8 @@ const cli_command cli_lint = {
         "lead out of it are not followed. If it is a delivery, also checks that all\n"
         "fits together: a folder of ORT GenAI (genai_config.json) or a model package\n"
         "(manifest.json). Prints the command that cures a finding where there is one.\n"
-        "The rules for a node are those of the EP in its source, or those of --profile. The\n"
-        "exit code is 1 if there is an error; warnings (W...) and hints (I...) do not\n"
+        "The rules for a node are those of the EP in its source, or those of --profile.\n"
+        "The exit code is 1 if there is an error; warnings (W...) and hints (I...) do not\n"
         "affect it.\n",
     .more =
         "Example: epctx lint --strict --format github delivery/\n",
