@@ -119,7 +119,7 @@
  * ============================================================ */
 
 #define EPCTX_VERSION_MAJOR  0
-#define EPCTX_VERSION_MINOR  2
+#define EPCTX_VERSION_MINOR  3
 #define EPCTX_VERSION_PATCH  0
 #define EPCTX_VERSION_STRING "0.3.0"
 

@@ -176,7 +176,7 @@
 
 #include "epctx.h"
 
-#if EPCTX_VERSION_MAJOR != 0 || EPCTX_VERSION_MINOR != 2 || EPCTX_VERSION_PATCH != 0
+#if EPCTX_VERSION_MAJOR != 0 || EPCTX_VERSION_MINOR != 3 || EPCTX_VERSION_PATCH != 0
 #error "epctx_npu.h 0.3.0 needs epctx.h 0.3.0: take both headers from one release"
 #endif
 

@@ -67,7 +67,7 @@ test_names() {
     words="$words facts faults threads plugin api bad build cli conformance demo deps docs embed"
     words="$words examples"
     words="$words files firmware fleet fuzz guide guides headers install ort platforms readme"
-    words="$words combine completion convert delivery depfile json rules scaling schema web"
+    words="$words combine completion options convert delivery depfile json rules scaling schema web"
     for file in tests/test_*.c tests/test_*.sh; do
         name=${file#tests/test_}
         case " $(echo "$words" | tr '\n' ' ') " in

@@ -574,8 +574,10 @@ epctx info hostile.onnx
 result "printable characters" 0 "$(printf 'C:\134builds \303\251\346\274\242')"
 # So are arguments, which file names of others get into, and names of nodes in messages of the tool.
 odd=$(printf 'q\302\2331m\342\200\256\033[2J\377')
-for words in "$odd" "help $odd" "info --$odd x" "get plain.onnx metadata:$odd" "lint --profile $odd x" \
-    "rename plain.onnx -o x.onnx $odd a" "set plain.onnx -o x.onnx $odd=1" "compile -C $odd x"; do
+for words in "$odd" "help $odd" "info --$odd x" "get plain.onnx metadata:$odd" \
+    "lint --profile $odd x" \
+    "rename plain.onnx -o x.onnx $odd a" "set plain.onnx -o x.onnx $odd=1" \
+    "compile -C $odd x"; do
     epctx $words
     if LC_ALL=C grep -q "$(printf '\033\|\302\233\|\342\200\256\|\377')" err; then
         fail "hostile arguments" "epctx $(echo "$words" | head -c 12) prints control characters"
@@ -681,7 +683,7 @@ for name in qnn QNN QNNExecutionProvider qnnexecutionprovider; do
     else fail "lint --profile $name" "no E018"; fi
     epctx check --ep $name plain.onnx; said "check --ep $name" 4 "no compatibility info for"
     epctx repair --profile $name --dry-run plain.onnx
-    [ $code -ne 2 ] && echo "ok repair --profile $name" || fail "repair --profile $name" "wrong usage"
+    [ $code -ne 2 ] && ok "repair --profile $name" || fail "repair --profile $name" "wrong usage"
 done
 epctx check --ep NPU plain_ctx.onnx; said "check --ep of a profile" 0 "arch = generic"
 epctx compile -e EpctxNPUExecutionProvider --dry-run plain.onnx -o e_ctx.onnx

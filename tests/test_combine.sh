@@ -110,7 +110,8 @@ assert r["dry_run"] and r["changes"]' \
     >"$out" && echo "ok standard output" || fail "standard output" "no model"
 
 # -- the only graph of a binary of the NPU need not be named --
-epctx wrap plain_npu.bin --profile npu --inputs 'x:float32[1,1,6,6]' --outputs 'y:float32[1,2,1,1]' \
+epctx wrap plain_npu.bin --profile npu \
+    --inputs 'x:float32[1,1,6,6]' --outputs 'y:float32[1,2,1,1]' \
     -o w.onnx
 done_well "wrap without --name" "write w.onnx"
 epctx run w.onnx; done_well "and the result runs" "output 0       'y'"
@@ -158,8 +159,10 @@ epctx wrap plain_npu.bin --profile qnn --outputs 'y:float32[?]' -o new.onnx
 refused "dynamic shape" 1 "static shapes"
 epctx wrap plain_npu.bin --profile telum --outputs 'y:float32[1]' -o new.onnx
 refused "EP that reads no files" 1 "embed the binary"
-epctx wrap gone.bin --profile qnn --outputs 'y:float32[1]' -o new.onnx; refused "no binary" 1 "gone.bin"
-epctx wrap plain_npu.bin --profile qnn --io plain_npu.bin -o new.onnx; refused "no JSON" 1 "invalid JSON"
+epctx wrap gone.bin --profile qnn --outputs 'y:float32[1]' -o new.onnx
+refused "no binary" 1 "gone.bin"
+epctx wrap plain_npu.bin --profile qnn --io plain_npu.bin -o new.onnx
+refused "no JSON" 1 "invalid JSON"
 epctx repair gone.onnx --in-place; refused "repair of nothing" 1 "gone.onnx"
 epctx repair plain.onnx --rules E999 --in-place; refused "no such rule" 2 "there is no rule"
 epctx repair plain.onnx --rules E022,E024 --in-place; refused "no repair" 2 "cannot be repaired"

@@ -64,7 +64,8 @@ done
 # -- values: every option that has words, in every command --
 for shell in bash zsh; do
     command -v $shell >/dev/null || continue
-    wrong= count=0
+    wrong=
+    count=0
     while read -r command; do
         "$plain" "$command" --list-options | cut -f 1,3 >listed
         while IFS='	' read -r name values; do

@@ -3,7 +3,8 @@
  *     guide_tables PAGE.md epctx.h >NEW.md          (`make guide-tables` does so with every page)
  *
  * prints PAGE.md with everything between a line "<!-- table NAME -->" and the next "<!-- end -->"
- * replaced by the table NAME; in the manual page the lines are .\" table NAME and .\" end. What a trait means is in comments of epctx.h and taken from there. */
+ * replaced by the table NAME; in the manual page the lines are .\" table NAME and .\" end. What a
+ * trait means is in comments of epctx.h and taken from there. */
 #define _POSIX_C_SOURCE 200809L
 
 #include "../epctx/core/options.h"

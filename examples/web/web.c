@@ -171,7 +171,8 @@ int main(int argc, char **argv) {
     size_t i;
     cli_json_wanted(argv[1], false);
     for (i = 0; argc > 1 && i < sizeof commands / sizeof commands[0]; i++)
-        if (strcmp(commands[i]->name, argv[1]) == 0) return commands[i]->run(argc - 2, argv + 2);
+        if (strcmp(commands[i]->name, argv[1]) == 0)
+            return cli_call(commands[i], argc - 2, argv + 2);
     fputs("epctx: this command is not in the page\n", stderr);
     return CLI_USAGE;
 }

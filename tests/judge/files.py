@@ -1105,7 +1105,8 @@ def check_names():
         ("merge", {**c, **inside}, "merge -f --allow-stale @in.onnx @c_ctx.onnx -o @NAME.onnx",
          ".onnx"),
         ("split", wide, "split -f --inputs x --outputs c @p.onnx -o @NAME.onnx", ".onnx"),
-        ("wrap", {"v.bin": b"vendor"}, "wrap --profile qnn --inputs x:float32[1] --outputs y:float32[1] "
+        ("wrap", {"v.bin": b"vendor"},
+         "wrap --profile qnn --inputs x:float32[1] --outputs y:float32[1] "
          "-f @v.bin -o @o.onnx --binary NAME.bin", ".bin"),
         ("package", c, "package -o @NAME @c_ctx.onnx", ""),
         ("set", {"NAME.onnx": plain}, "set --in-place @NAME.onnx metadata:a=1", ".onnx"),

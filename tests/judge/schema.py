@@ -273,8 +273,9 @@ def writers(judge):
     has(both("merge", "-o", "merged.onnx", "plain.onnx", "plain.onnx"), action="rename",
         kind="node", model=2)
     both("split", "--outputs", "c", "-o", "split.onnx", "plain.onnx")
-    has(both("wrap", "--ep", "qnn", "--inputs", "x:float32[1,3]", "--outputs", "y:float32[1,2]",
-             "-o", "wrapped_ctx.onnx", "model_qnn.bin"), action="add", kind="node")
+    has(both("wrap", "--profile", "qnn", "--inputs", "x:float32[1,3]",
+             "--outputs", "y:float32[1,2]", "-o", "wrapped_ctx.onnx", "model_qnn.bin"),
+        action="add", kind="node")
     has(both("stamp", "-o", "stamped_ctx.onnx", "model_ctx.onnx"), action="set", kind="metadata",
         name="epctx.build.QNNExecutionProvider")
     with Case("changes: repair"):

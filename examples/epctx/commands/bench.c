@@ -256,16 +256,14 @@ const cli_command cli_bench = {
     .least = 1,
     .most = 1,
     .summary = "measure what an EPContext model saves",
-    .about =
-        "Measures an ordinary model in ONNX Runtime four times: on its CPU EP, on the EP,\n"
-        "which compiles it in the session (JIT), and from contexts that the EP compiled,\n"
-        "in a file and embedded in the model. Prints for each the times to make a\n"
-        "session, to the first output (session and first run) and of a run, the most\n"
-        "memory of the process, and the size of the files. Each session is a process of\n"
-        "its own. Nothing is written.\n",
-    .more =
-        "Exit code 1 if one of the four failed; the others are printed.\n"
-        "\n"
-        "Example: epctx bench --ep libacme_ep.so a.onnx\n",
+    .about = "Measures an ordinary model in ONNX Runtime four times: on its CPU EP, on the EP,\n"
+             "which compiles it in the session (JIT), and from contexts that the EP compiled,\n"
+             "in a file and embedded in the model. Prints for each the times to make a\n"
+             "session, to the first output (session and first run) and of a run, the most\n"
+             "memory of the process, and the size of the files. Each session is a process of\n"
+             "its own. Nothing is written.\n",
+    .more = "Exit code 1 if one of the four failed; the others are printed.\n"
+            "\n"
+            "Example: epctx bench --ep libacme_ep.so a.onnx\n",
     .run = run,
 };

@@ -407,7 +407,9 @@ static int fresh_of(const check_work *work, const epctx_model *model, epctx_str 
         }
         putchar('\n');
     }
-    return verdict == EPCTX_FRESH ? CHECK_FITS : verdict == EPCTX_STALE ? CHECK_RECOMPILE : CHECK_UNKNOWN;
+    return verdict == EPCTX_FRESH   ? CHECK_FITS
+           : verdict == EPCTX_STALE ? CHECK_RECOMPILE
+                                    : CHECK_UNKNOWN;
 }
 
 /* The stamps of all EPs: one that is stale decides, then one that cannot be judged. */
@@ -528,29 +530,27 @@ const cli_command cli_check = {
     .most = 1,
     .failed = CHECK_UNKNOWN,
     .summary = "report whether a compiled model fits a machine",
-    .about =
-        "Shows the compatibility strings that EPs stored in the model, and compares one\n"
-        "with the string that the EP of this machine would write: --against. Without\n"
-        "--against, compares only models of the reference NPU, with the NPU in this tool.\n"
-        "With --chip, compares with the chip that you have: what the model was compiled\n"
-        "for comes from QNN's compatibility string or from hardware_architecture.\n"
-        "With --fresh, uses the build stamp that epctx stored in the model to check\n"
-        "whether compiling the source again would give the same model. Also compares\n"
-        "the binary, embedded or beside FILE: a model without its binary is stale, and\n"
-        "so are all others of a group that shared a binary after one of them was\n"
-        "compiled alone. A stamp covers one binary: a model with several, or with files\n"
-        "beside it (the .bin of an OpenVINO .xml), is never called fresh.\n",
-    .more =
-        "Exit codes:\n"
-        "   0  fits (ORT's EP_SUPPORTED_OPTIMAL), or fresh\n"
-        "   1  must be compiled again (EP_SUPPORTED_PREFER_RECOMPILATION), or stale\n"
-        "   2  wrong usage\n"
-        "   3  cannot be used (EP_UNSUPPORTED)\n"
-        "   4  nothing can be said (EP_NOT_APPLICABLE): nothing was compared, or the file\n"
-        "      is unreadable\n"
-        "With --ort-code the exit code is ORT's number: 0 EP_NOT_APPLICABLE, 1 optimal,\n"
-        "2 recompilation preferred, 3 unsupported; --json has both.\n\n"
-        "Example: epctx check --fresh model_ctx.onnx\n"
-        "Example: epctx check --chip SM8550 model_ctx.onnx\n",
+    .about = "Shows the compatibility strings that EPs stored in the model, and compares one\n"
+             "with the string that the EP of this machine would write: --against. Without\n"
+             "--against, compares only models of the reference NPU, with the NPU in this tool.\n"
+             "With --chip, compares with the chip that you have: what the model was compiled\n"
+             "for comes from QNN's compatibility string or from hardware_architecture.\n"
+             "With --fresh, uses the build stamp that epctx stored in the model to check\n"
+             "whether compiling the source again would give the same model. Also compares\n"
+             "the binary, embedded or beside FILE: a model without its binary is stale, and\n"
+             "so are all others of a group that shared a binary after one of them was\n"
+             "compiled alone. A stamp covers one binary: a model with several, or with files\n"
+             "beside it (the .bin of an OpenVINO .xml), is never called fresh.\n",
+    .more = "Exit codes:\n"
+            "   0  fits (ORT's EP_SUPPORTED_OPTIMAL), or fresh\n"
+            "   1  must be compiled again (EP_SUPPORTED_PREFER_RECOMPILATION), or stale\n"
+            "   2  wrong usage\n"
+            "   3  cannot be used (EP_UNSUPPORTED)\n"
+            "   4  nothing can be said (EP_NOT_APPLICABLE): nothing was compared, or the file\n"
+            "      is unreadable\n"
+            "With --ort-code the exit code is ORT's number: 0 EP_NOT_APPLICABLE, 1 optimal,\n"
+            "2 recompilation preferred, 3 unsupported; --json has both.\n\n"
+            "Example: epctx check --fresh model_ctx.onnx\n"
+            "Example: epctx check --chip SM8550 model_ctx.onnx\n",
     .run = run,
 };

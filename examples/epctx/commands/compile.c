@@ -444,8 +444,7 @@ static int run_ort(compile_settings *set, anyep_settings *any, const char *const
     return compile_all(files, count, set, any, libraries);
 }
 
-static int run_npu(compile_settings *set, const char *const *files, int count,
-                   epctx_arena *arena) {
+static int run_npu(compile_settings *set, const char *const *files, int count, epctx_arena *arena) {
     const cli_args *args = set->args;
     const char *no_library = NULL;
     if (args->optimization != 0 || args->no_share || args->by_session) {
@@ -515,25 +514,23 @@ const cli_command cli_compile = {
     .least = 1,
     .most = MOST_MODELS,
     .summary = "compile models to EPContext models for the reference NPU, or any EP",
-    .about =
-        "Replaces the nodes that the reference NPU supports with EPContext nodes.\n"
-        "MODEL.onnx becomes MODEL_ctx.onnx, with the compiled code in MODEL_npu.bin\n"
-        "beside it. All other nodes stay ordinary ONNX nodes; the rest of the model does\n"
-        "not change.\n"
-        "Several models (also as a list a.onnx,b.onnx) share one binary, named after the\n"
-        "first: N models give N + 1 files, all or none. This corresponds to ORT's\n"
-        "ep_weight_sharing_ctx_gen and accepts its options -e, -i, -C and -v. A binary\n"
-        "that another model in the folder needs is never replaced: always compile all\n"
-        "models that share a binary together.\n"
-        "\n"
-        "With --ep, the EP in LIBRARY compiles instead, through ONNX Runtime's compile\n"
-        "API. Several models share a binary if the EP can (ep.share_ep_contexts). The\n"
-        "work is done in a process of its own and in a temporary folder beside the\n"
-        "results: an EP that fails, crashes or hangs leaves nothing behind. The versions\n"
-        "of ONNX Runtime, EP and driver become metadata, epctx.machine.EP. All options\n"
-        "but --arch and -e apply; -i and -C are lists for the EP and the session.\n",
-    .more =
-        "Example: epctx compile --dim batch=1 -v model.onnx\n"
-        "Example: epctx compile --ep libacme_ep.so model.onnx\n",
+    .about = "Replaces the nodes that the reference NPU supports with EPContext nodes.\n"
+             "MODEL.onnx becomes MODEL_ctx.onnx, with the compiled code in MODEL_npu.bin\n"
+             "beside it. All other nodes stay ordinary ONNX nodes; the rest of the model does\n"
+             "not change.\n"
+             "Several models (also as a list a.onnx,b.onnx) share one binary, named after the\n"
+             "first: N models give N + 1 files, all or none. This corresponds to ORT's\n"
+             "ep_weight_sharing_ctx_gen and accepts its options -e, -i, -C and -v. A binary\n"
+             "that another model in the folder needs is never replaced: always compile all\n"
+             "models that share a binary together.\n"
+             "\n"
+             "With --ep, the EP in LIBRARY compiles instead, through ONNX Runtime's compile\n"
+             "API. Several models share a binary if the EP can (ep.share_ep_contexts). The\n"
+             "work is done in a process of its own and in a temporary folder beside the\n"
+             "results: an EP that fails, crashes or hangs leaves nothing behind. The versions\n"
+             "of ONNX Runtime, EP and driver become metadata, epctx.machine.EP. All options\n"
+             "but --arch and -e apply; -i and -C are lists for the EP and the session.\n",
+    .more = "Example: epctx compile --dim batch=1 -v model.onnx\n"
+            "Example: epctx compile --ep libacme_ep.so model.onnx\n",
     .run = run,
 };

@@ -50,11 +50,9 @@ const cli_command cli_copy = {
     .most = 2,
     .dash = true,
     .summary = "copy a model, byte for byte",
-    .about =
-        "Reads a model, checks it, and writes the same bytes to OUT. Writes OUT in one\n"
-        "step; after an error, OUT is unchanged. - is standard output. Copies no other\n"
-        "file: if a file that the model needs is not in OUT's folder, a note says so.\n",
-    .more =
-        "Example: epctx copy model.onnx copy.onnx\n",
+    .about = "Reads a model, checks it, and writes the same bytes to OUT. Writes OUT in one\n"
+             "step; after an error, OUT is unchanged. - is standard output. Copies no other\n"
+             "file: if a file that the model needs is not in OUT's folder, a note says so.\n",
+    .more = "Example: epctx copy model.onnx copy.onnx\n",
     .run = run,
 };

@@ -276,20 +276,18 @@ const cli_command cli_devices = {
     .operands = "[MODEL_ctx.onnx]...",
     .most = MOST_FILES,
     .summary = "list the devices that ONNX Runtime sees, with compatibility",
-    .about =
-        "Lists devices and EPs as ONNX Runtime does: with the EP's library (--ep) also\n"
-        "its devices, their metadata and default options, what the EP says against the\n"
-        "hardware, and the compatibility string that it writes into what it compiles. For\n"
-        "EPContext models prints the EP's judgement of their strings, for one device: of\n"
-        "several choose each in turn with --device.\n"
-        "\n"
-        "The first lines say which ONNX Runtime was taken, and why not another: that of\n"
-        "--ort, of $EPCTX_ORT_LIBRARY, of the package onnxruntime of python3, of the\n"
-        "loader's folders, of $EPCTX_CACHE or of the build folder in which the tool is.\n"
-        "Nothing of the current folder is run. One that was named is taken or refused;\n"
-        "others that are too old are passed over with a note.\n",
-    .more =
-        "Example: epctx check --against \"$(epctx devices --ep libacme_ep.so\n"
-        "             --compatibility)\" a_ctx.onnx\n",
+    .about = "Lists devices and EPs as ONNX Runtime does: with the EP's library (--ep) also\n"
+             "its devices, their metadata and default options, what the EP says against the\n"
+             "hardware, and the compatibility string that it writes into what it compiles. For\n"
+             "EPContext models prints the EP's judgement of their strings, for one device: of\n"
+             "several choose each in turn with --device.\n"
+             "\n"
+             "The first lines say which ONNX Runtime was taken, and why not another: that of\n"
+             "--ort, of $EPCTX_ORT_LIBRARY, of the package onnxruntime of python3, of the\n"
+             "loader's folders, of $EPCTX_CACHE or of the build folder in which the tool is.\n"
+             "Nothing of the current folder is run. One that was named is taken or refused;\n"
+             "others that are too old are passed over with a note.\n",
+    .more = "Example: epctx check --against \"$(epctx devices --ep libacme_ep.so\n"
+            "             --compatibility)\" a_ctx.onnx\n",
     .run = run,
 };

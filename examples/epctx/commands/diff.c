@@ -715,19 +715,17 @@ const cli_command cli_diff = {
     .most = 2,
     .failed = DIFF_FAILED,
     .summary = "compare two models by meaning",
-    .about =
-        "Compares everything that a session or an EP can see: versions, opset imports,\n"
-        "metadata, graph inputs and outputs in their order, types, nodes by name (or by\n"
-        "first output), attributes by name, tensors by element, subgraphs, functions and\n"
-        "training graphs. Ignores documentation; the order of nodes, attributes,\n"
-        "initializers, metadata, imports and functions; whether a tensor is raw, typed or\n"
-        "external; '' versus 'ai.onnx'; and fields that are not in the ONNX schema. Of a\n"
-        "context in a file, compares only the file's name.\n"
-        "\n"
-        "Lines begin with - (only in OLD), + (only in NEW), ~ (changed) or > (renamed: a\n"
-        "node or initializer with another name but the same outputs or content). The exit\n"
-        "code is 0 if the models are equal, 1 if they differ, 2 if one is unreadable.\n",
-    .more =
-        "Example: epctx diff old_ctx.onnx new_ctx.onnx\n",
+    .about = "Compares everything that a session or an EP can see: versions, opset imports,\n"
+             "metadata, graph inputs and outputs in their order, types, nodes by name (or by\n"
+             "first output), attributes by name, tensors by element, subgraphs, functions and\n"
+             "training graphs. Ignores documentation; the order of nodes, attributes,\n"
+             "initializers, metadata, imports and functions; whether a tensor is raw, typed or\n"
+             "external; '' versus 'ai.onnx'; and fields that are not in the ONNX schema. Of a\n"
+             "context in a file, compares only the file's name.\n"
+             "\n"
+             "Lines begin with - (only in OLD), + (only in NEW), ~ (changed) or > (renamed: a\n"
+             "node or initializer with another name but the same outputs or content). The exit\n"
+             "code is 0 if the models are equal, 1 if they differ, 2 if one is unreadable.\n",
+    .more = "Example: epctx diff old_ctx.onnx new_ctx.onnx\n",
     .run = run,
 };

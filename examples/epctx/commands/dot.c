@@ -273,11 +273,10 @@ const cli_command cli_dot = {
     .least = 1,
     .most = 1,
     .summary = "print the graph for Graphviz (dot -Tsvg)",
-    .about =
-        "Colours EPContext nodes by EP, and shows the size or the file name of their\n"
-        "context. The bodies of If, Loop and Scan are boxes, connected with their node by\n"
-        "a dashed line.\n"
-        "\n"
-        "Example: epctx dot model.onnx | dot -Tsvg > model.svg\n",
+    .about = "Colours EPContext nodes by EP, and shows the size or the file name of their\n"
+             "context. The bodies of If, Loop and Scan are boxes, connected with their node by\n"
+             "a dashed line.\n"
+             "\n"
+             "Example: epctx dot model.onnx | dot -Tsvg > model.svg\n",
     .run = run,
 };

@@ -700,12 +700,10 @@ const cli_command cli_dump = {
     .least = 1,
     .most = 1,
     .summary = "print the index of a model, one record per line",
-    .about =
-        "Prints graphs, inputs, outputs, values, initializers, nodes, attributes and\n"
-        "functions with their names and types, including subgraphs, in fields separated\n"
-        "by tabs. Types are the numbers of onnx.proto. Control characters, blanks, bytes\n"
-        "from 0x7f on and backslashes are printed as \\xHH.\n",
-    .more =
-        "Example: epctx dump model_ctx.onnx\n",
+    .about = "Prints graphs, inputs, outputs, values, initializers, nodes, attributes and\n"
+             "functions with their names and types, including subgraphs, in fields separated\n"
+             "by tabs. Types are the numbers of onnx.proto. Control characters, blanks, bytes\n"
+             "from 0x7f on and backslashes are printed as \\xHH.\n",
+    .more = "Example: epctx dump model_ctx.onnx\n",
     .run = run,
 };

@@ -12,13 +12,11 @@ const cli_command cli_embed = {
     .least = 1,
     .most = 1,
     .summary = "embed context binaries in the model",
-    .about =
-        "Stores the bytes of each context binary in the EPContext node that names it\n"
-        "(embed_mode 1). Does not remove the binaries: other models may need them. Fails\n"
-        "if the EP of a node does not support embedded contexts, or if the size or hash\n"
-        "of a binary does not match the build stamp of the model. The content of a binary\n"
-        "is not checked.\n",
-    .more =
-        "Example: epctx embed model_ctx.onnx -o single.onnx\n",
+    .about = "Stores the bytes of each context binary in the EPContext node that names it\n"
+             "(embed_mode 1). Does not remove the binaries: other models may need them. Fails\n"
+             "if the EP of a node does not support embedded contexts, or if the size or hash\n"
+             "of a binary does not match the build stamp of the model. The content of a binary\n"
+             "is not checked.\n",
+    .more = "Example: epctx embed model_ctx.onnx -o single.onnx\n",
     .run = run,
 };

@@ -401,12 +401,10 @@ const cli_command cli_explain = {
     .most = 1,
     .dash = true,
     .summary = "explain an ONNX Runtime error message or a lint rule",
-    .about =
-        "Prints the cause and the fix. TEXT is an error message, '-' to read a log from\n"
-        "standard input, a rule of `epctx lint` such as E012, an error of QNN such as\n"
-        "5005, 0x138d or QNN_DEVICE_ERROR_INVALID_CONFIG, or the name of an EP. The exit\n"
-        "code is 1 if no explanation is found.\n",
-    .more =
-        "Example: epctx explain - < session.log\n",
+    .about = "Prints the cause and the fix. TEXT is an error message, '-' to read a log from\n"
+             "standard input, a rule of `epctx lint` such as E012, an error of QNN such as\n"
+             "5005, 0x138d or QNN_DEVICE_ERROR_INVALID_CONFIG, or the name of an EP. The exit\n"
+             "code is 1 if no explanation is found.\n",
+    .more = "Example: epctx explain - < session.log\n",
     .run = run,
 };

@@ -273,13 +273,11 @@ const cli_command cli_get = {
     .least = 2,
     .most = 2,
     .summary = "print one value of a model, byte for byte",
-    .about =
-        "WHAT is the name of an attribute, 'context' for the context itself (embedded or\n"
-        "from its file), or metadata:KEY, opset:DOMAIN, model:FIELD or graph:FIELD as in\n"
-        "`epctx set`. Prints the raw bytes; on a terminal, prints control characters as\n"
-        "\\xHH. Warns on standard error if the context does not match the build stamp of\n"
-        "the model.\n",
-    .more =
-        "Example: epctx get model_ctx.onnx context -o context.bin\n",
+    .about = "WHAT is the name of an attribute, 'context' for the context itself (embedded or\n"
+             "from its file), or metadata:KEY, opset:DOMAIN, model:FIELD or graph:FIELD as in\n"
+             "`epctx set`. Prints the raw bytes; on a terminal, prints control characters as\n"
+             "\\xHH. Warns on standard error if the context does not match the build stamp of\n"
+             "the model.\n",
+    .more = "Example: epctx get model_ctx.onnx context -o context.bin\n",
     .run = run,
 };

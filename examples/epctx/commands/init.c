@@ -42,9 +42,7 @@ const cli_command cli_init = {
     .least = 1,
     .most = 1,
     .summary = "move initializers into the model or into a file, or remove them",
-    .about =
-        "\n",
-    .more =
-        "Example: epctx init --external model.onnx -o small.onnx\n",
+    .about = "\n",
+    .more = "Example: epctx init --external model.onnx -o small.onnx\n",
     .run = run,
 };

@@ -268,18 +268,16 @@ const cli_command cli_lint = {
     .operands = "(FILE | FOLDER)...",
     .least = 1,
     .summary = "report errors in models and whole deliveries",
-    .about =
-        "Checks models, their EPContext nodes, the files that they name and the\n"
-        "compatibility info. An error (E...) is something that ONNX Runtime 1.31 or the\n"
-        "EP rejects. Lint does not check whether operators exist or match their schemas.\n"
-        "Of a FOLDER, checks every .onnx file in it and below it, by name; links that\n"
-        "lead out of it are not followed. If it is a delivery, also checks that all\n"
-        "fits together: a folder of ORT GenAI (genai_config.json) or a model package\n"
-        "(manifest.json). Prints the command that cures a finding where there is one.\n"
-        "The rules for a node are those of the EP in its source, or those of --profile.\n"
-        "The exit code is 1 if there is an error; warnings (W...) and hints (I...) do not\n"
-        "affect it.\n",
-    .more =
-        "Example: epctx lint --strict --format github delivery/\n",
+    .about = "Checks models, their EPContext nodes, the files that they name and the\n"
+             "compatibility info. An error (E...) is something that ONNX Runtime 1.31 or the\n"
+             "EP rejects. Lint does not check whether operators exist or match their schemas.\n"
+             "Of a FOLDER, checks every .onnx file in it and below it, by name; links that\n"
+             "lead out of it are not followed. If it is a delivery, also checks that all\n"
+             "fits together: a folder of ORT GenAI (genai_config.json) or a model package\n"
+             "(manifest.json). Prints the command that cures a finding where there is one.\n"
+             "The rules for a node are those of the EP in its source, or those of --profile.\n"
+             "The exit code is 1 if there is an error; warnings (W...) and hints (I...) do not\n"
+             "affect it.\n",
+    .more = "Example: epctx lint --strict --format github delivery/\n",
     .run = run,
 };

@@ -104,12 +104,10 @@ const cli_command cli_ls = {
     .least = 1,
     .most = 1,
     .summary = "list the files that a model depends on",
-    .about =
-        "Searches context binaries beside the model or in the folder of\n"
-        "ep.context_file_path, and initializers beside the model or in the folder that\n"
-        "the session option names. The exit code is 1 if a required file is missing or\n"
-        "must not be used.\n",
-    .more =
-        "Example: epctx ls model_ctx.onnx\n",
+    .about = "Searches context binaries beside the model or in the folder of\n"
+             "ep.context_file_path, and initializers beside the model or in the folder that\n"
+             "the session option names. The exit code is 1 if a required file is missing or\n"
+             "must not be used.\n",
+    .more = "Example: epctx ls model_ctx.onnx\n",
     .run = run,
 };

@@ -129,14 +129,12 @@ const cli_command cli_merge = {
     .operands = "MODEL...",
     .least = 2,
     .summary = "merge several models, side by side or connected",
-    .about =
-        "Combines the inputs, outputs, nodes and weights of all models, and copies\n"
-        "context binaries and data files to the folder of OUT. Names that clash get a\n"
-        "prefix (m2_ in the second model), except those by which an EP finds something in\n"
-        "a binary. Operator sets must have the same version unless a model does not use\n"
-        "them; the IR version is the newest. A binary must match the build stamp of its\n"
-        "model because the result has no stamp. --in-place replaces the first model.\n",
-    .more =
-        "Example: epctx merge --chain encoder_ctx.onnx decoder_ctx.onnx -o both.onnx\n",
+    .about = "Combines the inputs, outputs, nodes and weights of all models, and copies\n"
+             "context binaries and data files to the folder of OUT. Names that clash get a\n"
+             "prefix (m2_ in the second model), except those by which an EP finds something in\n"
+             "a binary. Operator sets must have the same version unless a model does not use\n"
+             "them; the IR version is the newest. A binary must match the build stamp of its\n"
+             "model because the result has no stamp. --in-place replaces the first model.\n",
+    .more = "Example: epctx merge --chain encoder_ctx.onnx decoder_ctx.onnx -o both.onnx\n",
     .run = run,
 };

@@ -218,15 +218,13 @@ const cli_command cli_mv = {
     .operands = "BINARY NAME [MODEL...]",
     .least = 2,
     .summary = "rename a context binary and update the models that name it",
-    .about =
-        "Renames a context binary, or moves it to another folder, and updates each\n"
-        "EPContext node that names it. Without MODEL, updates all models beside the\n"
-        "binary and skips .onnx files that are not models. Specify models in other\n"
-        "folders, also if a link beside the binary refers to them; then list all models\n"
-        "that use the binary: a model beside it that uses it and is not listed is an\n"
-        "error. Each model stays loadable throughout; after a crash, run the same command\n"
-        "again to complete it.\n",
-    .more =
-        "Example: epctx mv model_npu.bin weights.bin\n",
+    .about = "Renames a context binary, or moves it to another folder, and updates each\n"
+             "EPContext node that names it. Without MODEL, updates all models beside the\n"
+             "binary and skips .onnx files that are not models. Specify models in other\n"
+             "folders, also if a link beside the binary refers to them; then list all models\n"
+             "that use the binary: a model beside it that uses it and is not listed is an\n"
+             "error. Each model stays loadable throughout; after a crash, run the same command\n"
+             "again to complete it.\n",
+    .more = "Example: epctx mv model_npu.bin weights.bin\n",
     .run = run,
 };

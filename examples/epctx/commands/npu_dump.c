@@ -294,13 +294,11 @@ const cli_command cli_npu_dump = {
     .least = 1,
     .most = 1,
     .summary = "show what the reference NPU executes, and how long it takes",
-    .about =
-        "Runs a model of the reference NPU and prints its commands: time in microseconds,\n"
-        "products, bytes read and written, workspace, elements of the result, and the\n"
-        "ONNX node. For an ordinary model, which is compiled in memory, prints before\n"
-        "that the commands after each pass of the compiler: vN are values, cN constants,\n"
-        "and mN+M is a place in memory.\n",
-    .more =
-        "Example: epctx npu-dump model_ctx.onnx\n",
+    .about = "Runs a model of the reference NPU and prints its commands: time in microseconds,\n"
+             "products, bytes read and written, workspace, elements of the result, and the\n"
+             "ONNX node. For an ordinary model, which is compiled in memory, prints before\n"
+             "that the commands after each pass of the compiler: vN are values, cN constants,\n"
+             "and mN+M is a place in memory.\n",
+    .more = "Example: epctx npu-dump model_ctx.onnx\n",
     .run = run,
 };

@@ -847,14 +847,12 @@ const cli_command cli_package = {
     .least = 1,
     .most = MOST_VARIANTS - 1,
     .summary = "create a model package for ONNX Runtime",
-    .about =
-        "Copies EPContext models, each for one EP, and all files that they need to a\n"
-        "folder. From such a package, ONNX Runtime (1.29 and newer, OrtModelPackageApi)\n"
-        "selects the variant that fits the machine, by EP, device and compatibility\n"
-        "string; the first one wins a tie. Files that several variants need are stored\n"
-        "once, as shared assets. Models are not changed. Fails if a binary or the source\n"
-        "does not match the build stamp of a model, or if inputs and outputs differ.\n",
-    .more =
-        "Example: epctx package --source model.onnx -o package model_ctx.onnx\n",
+    .about = "Copies EPContext models, each for one EP, and all files that they need to a\n"
+             "folder. From such a package, ONNX Runtime (1.29 and newer, OrtModelPackageApi)\n"
+             "selects the variant that fits the machine, by EP, device and compatibility\n"
+             "string; the first one wins a tie. Files that several variants need are stored\n"
+             "once, as shared assets. Models are not changed. Fails if a binary or the source\n"
+             "does not match the build stamp of a model, or if inputs and outputs differ.\n",
+    .more = "Example: epctx package --source model.onnx -o package model_ctx.onnx\n",
     .run = run,
 };

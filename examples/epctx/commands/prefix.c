@@ -74,12 +74,10 @@ const cli_command cli_prefix = {
     .least = 2,
     .most = 2,
     .summary = "add a prefix to the names of EPContext nodes",
-    .about =
-        "Prevents name clashes between models that will be merged. Some EPs find a node's\n"
-        "graph in the binary by the node's name: such a node cannot be renamed unless the\n"
-        "binary contains only its graph. partition_name does not change because such EPs\n"
-        "use it as a key, too.\n",
-    .more =
-        "Example: epctx prefix model_ctx.onnx left_ -o left_ctx.onnx\n",
+    .about = "Prevents name clashes between models that will be merged. Some EPs find a node's\n"
+             "graph in the binary by the node's name: such a node cannot be renamed unless the\n"
+             "binary contains only its graph. partition_name does not change because such EPs\n"
+             "use it as a key, too.\n",
+    .more = "Example: epctx prefix model_ctx.onnx left_ -o left_ctx.onnx\n",
     .run = run,
 };

@@ -209,12 +209,10 @@ const cli_command cli_profiles = {
     .operands = "[NAME]",
     .most = 1,
     .summary = "list what is known about EPs, their errors and chips",
-    .about =
-        "Prints for each EP, or the one of profile NAME, how nodes name it, how its\n"
-        "library is called and registered, where it is to be had, what it needs, and\n"
-        "whether it compiles without the device; also EPs of ONNX Runtime that have no\n"
-        "EPContext, such as DML, and what helps there.\n",
-    .more =
-        "Example: epctx profiles openvino\n",
+    .about = "Prints for each EP, or the one of profile NAME, how nodes name it, how its\n"
+             "library is called and registered, where it is to be had, what it needs, and\n"
+             "whether it compiles without the device; also EPs of ONNX Runtime that have no\n"
+             "EPContext, such as DML, and what helps there.\n",
+    .more = "Example: epctx profiles openvino\n",
     .run = run,
 };

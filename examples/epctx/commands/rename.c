@@ -167,13 +167,11 @@ const cli_command cli_rename = {
     .operands = "MODEL OLD NEW...",
     .least = 3,
     .summary = "rename values or nodes",
-    .about =
-        "Renames values of the main graph wherever they are used: in nodes, inputs,\n"
-        "outputs, initializers, value_info, quantization annotations, training info, and\n"
-        "subgraphs. A new name must not be in use, but two values may swap names. Some\n"
-        "EPs find the inputs and outputs of an EPContext node in the binary by name:\n"
-        "these values cannot be renamed.\n",
-    .more =
-        "Example: epctx rename model.onnx input_1 image -o renamed.onnx\n",
+    .about = "Renames values of the main graph wherever they are used: in nodes, inputs,\n"
+             "outputs, initializers, value_info, quantization annotations, training info, and\n"
+             "subgraphs. A new name must not be in use, but two values may swap names. Some\n"
+             "EPs find the inputs and outputs of an EPContext node in the binary by name:\n"
+             "these values cannot be renamed.\n",
+    .more = "Example: epctx rename model.onnx input_1 image -o renamed.onnx\n",
     .run = run,
 };

@@ -163,12 +163,10 @@ const cli_command cli_repair = {
     .least = 1,
     .most = 1,
     .summary = "fix what lint finds",
-    .about =
-        "Fixes findings that have exactly one right fix, with data from the model, from\n"
-        "the files beside it, or from the source model; moves contexts to files where an\n"
-        "EP needs that (E014, E015, E033). Prints what was fixed, what remains, and why.\n"
-        "The exit code is 3 if the model was written but findings remain.\n",
-    .more =
-        "Example: epctx repair model_ctx.onnx --in-place\n",
+    .about = "Fixes findings that have exactly one right fix, with data from the model, from\n"
+             "the files beside it, or from the source model; moves contexts to files where an\n"
+             "EP needs that (E014, E015, E033). Prints what was fixed, what remains, and why.\n"
+             "The exit code is 3 if the model was written but findings remain.\n",
+    .more = "Example: epctx repair model_ctx.onnx --in-place\n",
     .run = run,
 };

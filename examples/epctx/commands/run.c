@@ -272,18 +272,16 @@ const cli_command cli_run = {
     .least = 1,
     .most = 1,
     .summary = "run a model on the reference NPU, or through ONNX Runtime",
-    .about =
-        "Loads an EPContext model of the reference NPU and runs it; compiles an ordinary\n"
-        "model in memory first. The NPU must support every node: no other EP is\n"
-        "available.\n"
-        "\n"
-        "'open-to-first-output' is the time from opening the file to the end of the first\n"
-        "run, without creating or reading the inputs.\n"
-        "\n"
-        "With --ort or --ep, ONNX Runtime runs the model instead, in a process of its\n"
-        "own; without --ep on its CPU EP alone. The inputs are the same.\n",
-    .more =
-        "Example: epctx run model_ctx.onnx --seed 1 --dump outputs\n"
-        "Example: epctx run --ort libonnxruntime.so.1 --ep libacme_ep.so model_ctx.onnx\n",
+    .about = "Loads an EPContext model of the reference NPU and runs it; compiles an ordinary\n"
+             "model in memory first. The NPU must support every node: no other EP is\n"
+             "available.\n"
+             "\n"
+             "'open-to-first-output' is the time from opening the file to the end of the first\n"
+             "run, without creating or reading the inputs.\n"
+             "\n"
+             "With --ort or --ep, ONNX Runtime runs the model instead, in a process of its\n"
+             "own; without --ep on its CPU EP alone. The inputs are the same.\n",
+    .more = "Example: epctx run model_ctx.onnx --seed 1 --dump outputs\n"
+            "Example: epctx run --ort libonnxruntime.so.1 --ep libacme_ep.so model_ctx.onnx\n",
     .run = run,
 };

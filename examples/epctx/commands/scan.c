@@ -272,11 +272,9 @@ const cli_command cli_scan = {
     .most = 1,
     .dash = true,
     .summary = "list EPContext nodes and data files in constant memory",
-    .about =
-        "Reads the model once and keeps only some kilobytes in memory, whatever the size\n"
-        "of the model. Skips payloads and prints their offset and length. Also lists\n"
-        "tensors with external data. FILE '-' is standard input.\n",
-    .more =
-        "Example: epctx scan model_ctx.onnx\n",
+    .about = "Reads the model once and keeps only some kilobytes in memory, whatever the size\n"
+             "of the model. Skips payloads and prints their offset and length. Also lists\n"
+             "tensors with external data. FILE '-' is standard input.\n",
+    .more = "Example: epctx scan model_ctx.onnx\n",
     .run = run,
 };

@@ -474,25 +474,23 @@ const cli_command cli_set = {
     .operands = "MODEL WHAT=VALUE...",
     .least = 2,
     .summary = "set attributes, metadata, opset imports and other fields",
-    .about =
-        "Changes only the given fields: all other bytes stay the same. WHAT is one of\n"
-        "  ATTRIBUTE        an attribute of a node; if it is neither in the node nor in\n"
-        "                   the schema of EPContext, add its type: ATTRIBUTE:int, :float,\n"
-        "                   :string, :ints, :floats, :strings\n"
-        "  metadata:KEY     an entry of the model's metadata\n"
-        "  opset:DOMAIN     the version of an opset import; opset: is that of ai.onnx\n"
-        "  model:FIELD      ir_version, producer_name, producer_version, domain,\n"
-        "                   model_version, doc_string\n"
-        "  graph:FIELD      name, doc_string; inputs or outputs: all names, in the new\n"
-        "                   order\n"
-        "  value:NAME       type and shape of an input, an output or a result of a node,\n"
-        "                   such as float32[1,3,?]\n"
-        "  dim:NAME         a dimension with this name, in the whole model; or\n"
-        "                   dim:INPUT[AXIS]. NPUs need fixed shapes before they compile\n"
-        "@FILE reads a text VALUE from a file; @@x is the text @x. Separate list items\n"
-        "with commas; write a comma in the name of an input or output as \\,.\n",
-    .more =
-        "Example: epctx set model_ctx.onnx ep_sdk_version=2.45 --in-place\n"
-        "Example: epctx set model.onnx dim:batch=1 -o fixed.onnx\n",
+    .about = "Changes only the given fields: all other bytes stay the same. WHAT is one of\n"
+             "  ATTRIBUTE        an attribute of a node; if it is neither in the node nor in\n"
+             "                   the schema of EPContext, add its type: ATTRIBUTE:int, :float,\n"
+             "                   :string, :ints, :floats, :strings\n"
+             "  metadata:KEY     an entry of the model's metadata\n"
+             "  opset:DOMAIN     the version of an opset import; opset: is that of ai.onnx\n"
+             "  model:FIELD      ir_version, producer_name, producer_version, domain,\n"
+             "                   model_version, doc_string\n"
+             "  graph:FIELD      name, doc_string; inputs or outputs: all names, in the new\n"
+             "                   order\n"
+             "  value:NAME       type and shape of an input, an output or a result of a node,\n"
+             "                   such as float32[1,3,?]\n"
+             "  dim:NAME         a dimension with this name, in the whole model; or\n"
+             "                   dim:INPUT[AXIS]. NPUs need fixed shapes before they compile\n"
+             "@FILE reads a text VALUE from a file; @@x is the text @x. Separate list items\n"
+             "with commas; write a comma in the name of an input or output as \\,.\n",
+    .more = "Example: epctx set model_ctx.onnx ep_sdk_version=2.45 --in-place\n"
+            "Example: epctx set model.onnx dim:batch=1 -o fixed.onnx\n",
     .run = run,
 };

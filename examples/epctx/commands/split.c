@@ -64,10 +64,8 @@ const cli_command cli_split = {
     .least = 1,
     .most = 1,
     .summary = "extract a part of a model",
-    .about =
-        "Extracts everything between the inputs and the outputs as a model, with the\n"
-        "weights, functions and files that it needs.\n",
-    .more =
-        "Example: epctx split --outputs features model.onnx -o front.onnx\n",
+    .about = "Extracts everything between the inputs and the outputs as a model, with the\n"
+             "weights, functions and files that it needs.\n",
+    .more = "Example: epctx split --outputs features model.onnx -o front.onnx\n",
     .run = run,
 };

@@ -140,13 +140,11 @@ const cli_command cli_stamp = {
     .least = 1,
     .most = 1,
     .summary = "note what a model of any EP was compiled from",
-    .about =
-        "Adds the build stamp that 'epctx compile' writes to a model that ONNX Runtime or\n"
-        "a vendor's tool compiled: size and hash of the source, of its data files and of\n"
-        "the context binary. Afterwards 'epctx check --fresh' tells whether source or\n"
-        "binary changed, and lint and the commands that move a binary notice a wrong one.\n"
-        "Of a stamp that is there already, source and options stay unless they are given.\n",
-    .more =
-        "Example: epctx stamp model_ctx.onnx --source model.onnx --in-place\n",
+    .about = "Adds the build stamp that 'epctx compile' writes to a model that ONNX Runtime or\n"
+             "a vendor's tool compiled: size and hash of the source, of its data files and of\n"
+             "the context binary. Afterwards 'epctx check --fresh' tells whether source or\n"
+             "binary changed, and lint and the commands that move a binary notice a wrong one.\n"
+             "Of a stamp that is there already, source and options stay unless they are given.\n",
+    .more = "Example: epctx stamp model_ctx.onnx --source model.onnx --in-place\n",
     .run = run,
 };

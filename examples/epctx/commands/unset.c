@@ -97,10 +97,8 @@ const cli_command cli_unset = {
     .operands = "MODEL WHAT...",
     .least = 2,
     .summary = "remove attributes, metadata, opset imports and other fields",
-    .about =
-        "Removes only the given fields. WHAT is ATTRIBUTE, metadata:KEY, opset:DOMAIN,\n"
-        "model:FIELD or graph:FIELD, as in `epctx set`.\n",
-    .more =
-        "Example: epctx unset model_ctx.onnx metadata:author --in-place\n",
+    .about = "Removes only the given fields. WHAT is ATTRIBUTE, metadata:KEY, opset:DOMAIN,\n"
+             "model:FIELD or graph:FIELD, as in `epctx set`.\n",
+    .more = "Example: epctx unset model_ctx.onnx metadata:author --in-place\n",
     .run = run,
 };

@@ -467,18 +467,16 @@ const cli_command cli_verify = {
     .most = 1,
     .failed = CODE_FAILED,
     .summary = "compare an EP with ONNX Runtime's CPU EP",
-    .about =
-        "Runs an ordinary model three times on the same inputs: on ONNX Runtime's CPU EP,\n"
-        "on the EP, which compiles it in the session (JIT), and from a context that the\n"
-        "EP compiled. Compares each output of the EP with the CPU's, and those of the\n"
-        "context with the JIT's. Each step is a process of its own; what an EP that\n"
-        "crashes or hangs leaves to compare is compared. Nothing is written. Kernels of\n"
-        "the CPU EP that saturate in int8 models are not used from ONNX Runtime 1.30 on\n"
-        "(--option session.x64quantprecision=0 takes them).\n",
-    .more =
-        "Exit codes: 0 everything fits; 1 an output differs; 2 a wrong command line; 3 a\n"
-        "model could not be compiled or run, or no node of it runs on the EP.\n"
-        "\n"
-        "Example: epctx verify --ep libacme_ep.so a.onnx\n",
+    .about = "Runs an ordinary model three times on the same inputs: on ONNX Runtime's CPU EP,\n"
+             "on the EP, which compiles it in the session (JIT), and from a context that the\n"
+             "EP compiled. Compares each output of the EP with the CPU's, and those of the\n"
+             "context with the JIT's. Each step is a process of its own; what an EP that\n"
+             "crashes or hangs leaves to compare is compared. Nothing is written. Kernels of\n"
+             "the CPU EP that saturate in int8 models are not used from ONNX Runtime 1.30 on\n"
+             "(--option session.x64quantprecision=0 takes them).\n",
+    .more = "Exit codes: 0 everything fits; 1 an output differs; 2 a wrong command line; 3 a\n"
+            "model could not be compiled or run, or no node of it runs on the EP.\n"
+            "\n"
+            "Example: epctx verify --ep libacme_ep.so a.onnx\n",
     .run = run,
 };

@@ -192,14 +192,12 @@ const cli_command cli_view = {
     .least = 1,
     .most = 2,
     .summary = "make a page that shows a model, or two side by side",
-    .about =
-        "Writes one HTML page that needs no network and no server: the graph to pan, zoom\n"
-        "and search, with bodies and functions to unfold and nodes coloured by EP; for\n"
-        "each node its attributes, types and sizes; partitions, files, findings of lint,\n"
-        "build stamp and metadata. Of two models it also shows what 'epctx diff' finds.\n"
-        "Works for ordinary models, too. For those of the reference NPU there are its\n"
-        "commands and the memory plan. The page holds names and short values, no weights.\n",
-    .more =
-        "Example: epctx view model_ctx.onnx -o model.html\n",
+    .about = "Writes one HTML page that needs no network and no server: the graph to pan, zoom\n"
+             "and search, with bodies and functions to unfold and nodes coloured by EP; for\n"
+             "each node its attributes, types and sizes; partitions, files, findings of lint,\n"
+             "build stamp and metadata. Of two models it also shows what 'epctx diff' finds.\n"
+             "Works for ordinary models, too. For those of the reference NPU there are its\n"
+             "commands and the memory plan. The page holds names and short values, no weights.\n",
+    .more = "Example: epctx view model_ctx.onnx -o model.html\n",
     .run = run,
 };

@@ -31,13 +31,11 @@ const cli_command cli_weightless = {
     .least = 1,
     .most = 1,
     .summary = "read weights from the source model, or store them in the model",
-    .about =
-        "EPContext nodes of a weightless compilation (ep.enable_weightless) take their\n"
-        "weights as inputs, and the model may contain copies of them. Replaces each copy\n"
-        "that equals a weight of the source model with a reference to that model or its\n"
-        "data file. Cannot change weights inside a context binary: only the EP can leave\n"
-        "them out.\n",
-    .more =
-        "Example: epctx weightless --source model.onnx model_ctx.onnx --in-place\n",
+    .about = "EPContext nodes of a weightless compilation (ep.enable_weightless) take their\n"
+             "weights as inputs, and the model may contain copies of them. Replaces each copy\n"
+             "that equals a weight of the source model with a reference to that model or its\n"
+             "data file. Cannot change weights inside a context binary: only the EP can leave\n"
+             "them out.\n",
+    .more = "Example: epctx weightless --source model.onnx model_ctx.onnx --in-place\n",
     .run = run,
 };

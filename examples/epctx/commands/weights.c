@@ -509,14 +509,12 @@ const cli_command cli_weights = {
     .operands = "MODEL...",
     .least = 1,
     .summary = "show which weights several models would share",
-    .about =
-        "Compiled into one context binary, models share all weights that are equal in\n"
-        "every byte, whatever their names. Counts initializers and constants, including\n"
-        "external data, and the weights in context binaries of the reference NPU (stored\n"
-        "in its own layout, so they seldom equal those of an ordinary model). Also lists\n"
-        "weights that are nearly shared: same name but different type, shape or content,\n"
-        "or at most one byte in a hundred different.\n",
-    .more =
-        "Example: epctx weights prefill.onnx decode.onnx\n",
+    .about = "Compiled into one context binary, models share all weights that are equal in\n"
+             "every byte, whatever their names. Counts initializers and constants, including\n"
+             "external data, and the weights in context binaries of the reference NPU (stored\n"
+             "in its own layout, so they seldom equal those of an ordinary model). Also lists\n"
+             "weights that are nearly shared: same name but different type, shape or content,\n"
+             "or at most one byte in a hundred different.\n",
+    .more = "Example: epctx weights prefill.onnx decode.onnx\n",
     .run = run,
 };

@@ -213,8 +213,9 @@ static bool read_io(wrap_wish *w) {
 
 /* -- the command -- */
 
-static bool take_values(const char *option, const char *text, epctx_arena *arena,
+static bool take_values(wrap_wish *w, const char *option, const char *text,
                         const epctx_wrap_value **out, size_t *count) {
+    epctx_arena *arena = &w->out.arena;
     value_spec *specs;
     epctx_wrap_value *values;
     size_t i;
@@ -223,7 +224,7 @@ static bool take_values(const char *option, const char *text, epctx_arena *arena
     values = (epctx_wrap_value *)epctx_arena_array(arena, *count, sizeof *values);
     for (i = 0; i < *count && values != NULL; i++) {
         values[i].value = specs[i].value;
-        values[i].quantized = specs[i].quantized;
+        values[i].quantized = specs[i].quantized && !w->quantized_io;
         values[i].scale = specs[i].scale;
         values[i].zero_point = specs[i].zero_point;
     }
@@ -242,6 +243,10 @@ static bool check_wish(wrap_wish *w) {
     }
     if (w->io != NULL && (w->inputs != NULL || w->outputs != NULL)) {
         cli_misuse("--io cannot be combined with --inputs and --outputs");
+        return false;
+    }
+    if (w->io == NULL && w->graph != NULL) {
+        cli_misuse("--graph selects a graph of --io FILE.json");
         return false;
     }
     if (w->out.in_place) {
@@ -344,8 +349,8 @@ static int run(const cli_args *args) {
     w.opts.embed = args->embed;
     w.opts.binary_name = args->binary;
     if (output_begin(&w.out, args, file) && check_wish(&w) && find_profile(&w) &&
-        take_values("--inputs", w.inputs, &w.out.arena, &w.opts.inputs, &w.opts.input_count) &&
-        take_values("--outputs", w.outputs, &w.out.arena, &w.opts.outputs, &w.opts.output_count)) {
+        take_values(&w, "--inputs", w.inputs, &w.opts.inputs, &w.opts.input_count) &&
+        take_values(&w, "--outputs", w.outputs, &w.opts.outputs, &w.opts.output_count)) {
         if (w.io != NULL && !read_io(&w))
             code = CLI_FAILED;
         else
@@ -362,13 +367,11 @@ const cli_command cli_wrap = {
     .least = 1,
     .most = 1,
     .summary = "create an EPContext model for a vendor's binary",
-    .about =
-        "Creates an EPContext model for a context binary, engine or blob of a vendor's\n"
-        "tool; ONNX Runtime can load it with that EP. Values are NAME:TYPE[DIMS],\n"
-        "separated by commas. If a value is quantized in the binary, add\n"
-        "/SCALE/ZERO_POINT; the application then uses NAME_dq in float32. Example:\n"
-        "x:uint8[1,224,224,3]/0.0078/128\n",
-    .more =
-        "Example: epctx wrap model.bin --profile qnn --io model.json -o model_ctx.onnx\n",
+    .about = "Creates an EPContext model for a context binary, engine or blob of a vendor's\n"
+             "tool; ONNX Runtime can load it with that EP. Values are NAME:TYPE[DIMS],\n"
+             "separated by commas. If a value is quantized in the binary, add\n"
+             "/SCALE/ZERO_POINT; the application then uses NAME_dq in float32. Example:\n"
+             "x:uint8[1,224,224,3]/0.0078/128\n",
+    .more = "Example: epctx wrap model.bin --profile qnn --io model.json -o model_ctx.onnx\n",
     .run = run,
 };

@@ -35,8 +35,7 @@ static const char *join(const cli_list *dims, epctx_arena *arena) {
     text = at = (char *)epctx_arena_alloc(arena, size);
     if (text == NULL) return NULL;
     *at = '\0';
-    for (i = 0; i < dims->count; i++)
-        at += sprintf(at, "%s%s", i > 0 ? "," : "", dims->items[i]);
+    for (i = 0; i < dims->count; i++) at += sprintf(at, "%s%s", i > 0 ? "," : "", dims->items[i]);
     return text;
 }
 

@@ -21,6 +21,7 @@ static const cli_option rows[] = {
 #undef OLD
 };
 
+enum { MOST_SOURCES = sizeof((epctx_profile *)0)->sources / sizeof(char *) };
 enum { ROW_COUNT = sizeof rows / sizeof rows[0], MOST_NAME = 64 };
 
 /* ---------------------------------------------------------------- the table */
@@ -137,8 +138,7 @@ static bool is_told(const cli_option *option) {
 }
 
 static size_t width_of(const cli_option *option) {
-    return strlen(option->names) + (option->argument[0] != '\0' ? 1 : 0) +
-           strlen(option->argument);
+    return strlen(option->names) + (option->argument[0] != '\0' ? 1 : 0) + strlen(option->argument);
 }
 
 static void put_options(FILE *out, const cli_command *command) {
@@ -154,8 +154,8 @@ static void put_options(FILE *out, const cli_command *command) {
         if (!is_told(option)) continue;
         fprintf(out, "  %s%s%s", option->names, option->argument[0] != '\0' ? " " : "",
                 option->argument);
-        fprintf(out, own > width ? "\n%*s" : "%*s", (int)(own > width ? width + 2 * GAP
-                                                                      : width - own + GAP), "");
+        fprintf(out, own > width ? "\n%*s" : "%*s",
+                (int)(own > width ? width + 2 * GAP : width - own + GAP), "");
         cli_put_wrapped(out, option->help, (int)(width + 2 * GAP));
     }
 }
@@ -182,7 +182,7 @@ static void put_values(const char *values) {
         while (strcmp(values, kinds[i][0]) == 0 && (f = facts_next(kinds[i][1], &at)) != NULL)
             printf("%s ", f->name);
     for (i = 0; i < count && strcmp(values, "@eps") == 0; i++)
-        for (k = 0; k < sizeof all[i].sources / sizeof all[i].sources[0] && all[i].sources[k] != NULL; k++)
+        for (k = 0; k < MOST_SOURCES && all[i].sources[k] != NULL; k++)
             printf("%s ", all[i].sources[k]);
     for (i = 0; i < RULE_COUNT && strcmp(values, "@rules") == 0; i++)
         printf("%s ", rule_info((int)i).id);
@@ -287,7 +287,10 @@ static bool read_choice(const cli_option *option, const char *name, const char *
         if (epctx_str_is(word, text)) return true;
         snprintf(words[count], sizeof words[count], "%.*s", (int)word.size, word.data);
         cli_guess_word(&guess, words[count]);
-        epctx_text_put_format(&all, "%s%s", count == 0 ? "" : *rest != '\0' ? ", " : " or ",
+        epctx_text_put_format(&all, "%s%s",
+                              count == 0      ? ""
+                              : *rest != '\0' ? ", "
+                                              : " or ",
                               words[count]);
         count++;
     }
@@ -373,7 +376,8 @@ static bool read_all(reader *r) {
             r->at++;
         } else if (!options_end && text[0] == '-' && text[1] != '\0') {
             if (!read_option(r)) return false;
-        } else if (strcmp(text, "-") == 0 && (!command->dash || r->args.count + 1 < command->most)) {
+        } else if (strcmp(text, "-") == 0 &&
+                   (!command->dash || r->args.count + 1 < command->most)) {
             return refuse(r, "this command does not read standard input; write ./- for a file of "
                              "that name: -");
         } else if (command->most > 0 ? r->args.count == command->most : r->args.alone) {

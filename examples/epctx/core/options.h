@@ -1,5 +1,5 @@
-/* The options of the commands: one table, options.def, by which they are read, and from which usage,
- * help, man page, completion and the guides come. */
+/* The options of the commands: one table, options.def, by which they are read, and from which
+ * usage, help, man page, completion and the guides come. */
 #ifndef EPCTX_CLI_OPTIONS_H
 #define EPCTX_CLI_OPTIONS_H
 
@@ -20,9 +20,9 @@ typedef struct cli_number {
     uint64_t value;
 } cli_number;
 
-#define CLI_KIND_FLAG cli_flag
-#define CLI_KIND_VALUE cli_value
-#define CLI_KIND_LIST cli_list
+#define CLI_KIND_FLAG   cli_flag
+#define CLI_KIND_VALUE  cli_value
+#define CLI_KIND_LIST   cli_list
 #define CLI_KIND_CHOICE cli_choice
 #define CLI_KIND_NUMBER cli_number
 

@@ -22,8 +22,7 @@ static bool refuse(const char *text) {
 bool output_policy(const cli_args *args, epctx_overwrite *policy) {
     static const epctx_overwrite policies[] = {EPCTX_OVERWRITE_FAIL, EPCTX_OVERWRITE_REPLACE,
                                                EPCTX_OVERWRITE_BACKUP}; /* as in the table */
-    if (args->force && args->overwrite != 0)
-        return refuse("-f and --overwrite cannot be combined");
+    if (args->force && args->overwrite != 0) return refuse("-f and --overwrite cannot be combined");
     if (args->force) *policy = EPCTX_OVERWRITE_REPLACE;
     if (args->overwrite != 0) *policy = policies[args->overwrite - 1];
     return true;
@@ -430,8 +429,7 @@ int output_group(output *out, epctx_model *model, epctx_output_file *files, size
     static char backup[EPCTX_PATH_MAX];
     static char note[EPCTX_PATH_MAX + 32];
     epctx_write_opts opts = output_options(out);
-    epctx_overwrite policy =
-        out->has_policy ? out->policy : EPCTX_OVERWRITE_FAIL;
+    epctx_overwrite policy = out->has_policy ? out->policy : EPCTX_OVERWRITE_FAIL;
     epctx_error error;
     epctx_status status;
     size_t i;

@@ -1,0 +1,67 @@
+#!/bin/sh
+# The table of options: every command does something with every option that it offers, what was
+# renamed is told and still works, and what belongs to another command is named.
+set -u
+cd "$(dirname "$0")/.."
+. tests/script.sh
+one_form
+start test_options
+"$python" -B tests/judge/options.py "$plain" "$work/judge" || status=1
+cp "$work/judge/fixtures"/* "$work/" 2>/dev/null
+cd "$work" || exit 1
+out=$work/stdout err=$work/stderr
+
+# -- the old use of --ep --
+for line in "lint plain.onnx" "rename plain.onnx x i -o o.onnx" \
+    "prefix plain_ctx.onnx p -o o.onnx" "embed plain_ctx.onnx -o o.onnx" "extract in_ctx.onnx -o o_ctx.onnx" "mv v.bin w.bin" \
+    "repair plain_ctx.onnx -o o.onnx" "wrap --inputs x:float32 --outputs y:float32 v.bin -o o.onnx"
+do
+    command=${line%% *}
+    # shellcheck disable=SC2086 # words
+    "$plain" $line -n --profile qnn >want 2>&1
+    want=$?
+    # shellcheck disable=SC2086
+    "$plain" $line -n --ep qnn >"$out" 2>"$err"
+    code=$?
+    if [ "$command" = lint ]; then
+        "$plain" lint plain.onnx --profile qnn >want 2>&1
+        want=$?
+        "$plain" lint plain.onnx --ep qnn >"$out" 2>"$err"
+        code=$?
+    fi
+    if [ "$code" -ne "$want" ]; then
+        fail "$command --ep" "exit code $code, with --profile $want"
+    elif ! grep -q "warning: $command --ep NAME is now called --profile" "$err"; then
+        fail "$command --ep" "it does not name --profile"
+    else
+        ok "$command --ep is --profile"
+    fi
+    if "$plain" help "$command" | grep -q -e '--ep '; then
+        fail "help $command" "it has the old option"
+    fi
+done
+
+# -- mistakes --
+mistake() { # TEXT COMMAND...
+    text=$1
+    shift
+    epctx "$@"
+    result "$*" 2 "$text"
+}
+mistake "it belongs to check" lint --chip SM8550 plain.onnx
+mistake "did you mean --strict?" lint --strickt plain.onnx
+mistake "--format must be text, json, sarif or github, not 'xml'" lint --format xml plain.onnx
+mistake "did you mean 'sarif'?" lint --format sariff plain.onnx
+mistake "'65' is not a number in 1..64" run --threads 65 plain.onnx
+mistake "'0' is not a number in 1..64" run --threads=0 plain.onnx
+mistake "--graph selects a graph of --io" wrap --profile qnn --graph g --outputs y:float32 \
+    v.bin -o o.onnx
+mistake "given twice (perhaps under two names): --output" get -o a --output b plain.onnx source
+mistake "given twice (perhaps under two names): --profile" lint --ep qnn --profile qnn plain.onnx
+mistake "takes no value: --json" info --json=yes plain.onnx
+mistake "missing value for --node" get plain.onnx source --node
+mistake "take no files" lint plain.onnx --rules-json
+list=$(yes -- "--option k=v" | head -n 257)
+# shellcheck disable=SC2086
+mistake "too many values for --option" devices $list
+exit $status
