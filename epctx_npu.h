@@ -3253,28 +3253,29 @@ static EPCTX__INLINE float epctx__row_product(const float *x, size_t count) {
     return (float)product[0];
 }
 
-/* The maximum or minimum; the last 8 elements overlap those before. `nan`: the last NaN of each. Its
- * own loop and a select of floats: beside flags clang vectorizes neither. */
+/* The maximum or minimum; the last 8 elements overlap those before. What tells of NaN is a flag or,
+ * as clang vectorizes nothing beside flags, the NaN itself in a loop of its own. */
 static EPCTX__INLINE float epctx__row_best(uint32_t kind, const float *x, size_t count) {
     const bool max = kind == EPCTX__REDUCE_MAX;
-    float nan[8] = {0.0f}, best[8];
-    bool any = false;
+    const bool flags = EPCTX__CHUNKS || !EPCTX__LOOPS;
+    uint32_t nan[8] = {0};
+    float best[8], bad[8] = {0.0f};
     size_t i, j;
     for (j = 0; j < 8; j++) best[j] = x[0];
     for (j = 1; j < count && count < 8; j++) best[0] = epctx__reduce_step(kind, best[0], x[j]);
     if (count < 8) return best[0];
     for (i = 0; i < count; i += 8) {
         const float *at = x + (count - i < 8 ? count - 8 : i);
-        for (j = 0; j < 8; j++)
+        for (j = 0; j < 8; j++) {
             best[j] = (max ? at[j] > best[j] : at[j] < best[j]) ? at[j] : best[j];
-        for (j = 0; j < 8; j++) nan[j] = at[j] == at[j] ? nan[j] : at[j];
+            if (flags) nan[j] |= at[j] != at[j];
+        }
+        for (j = 0; j < 8 && !flags; j++) bad[j] = at[j] == at[j] ? bad[j] : at[j];
     }
-    EPCTX__FOLD(j, half,
-                best[j] = (max ? best[j + half] > best[j] : best[j + half] < best[j])
-                              ? best[j + half]
-                              : best[j];);
-    for (j = 0; j < 8; j++) any |= nan[j] != nan[j];
-    return any ? epctx__float_of(0x7fc00000u) : best[0];
+    EPCTX__FOLD(j, half, best[j] = epctx__reduce_step(kind, best[j], best[j + half]);
+                nan[j] |= nan[j + half];);
+    for (j = 0; j < 8 && !flags; j++) nan[0] |= bad[j] != bad[j];
+    return nan[0] != 0 ? epctx__float_of(0x7fc00000u) : best[0];
 }
 
 static EPCTX__INLINE void epctx__reduce_kind_of(uint32_t kind, const epctx__reduce *p,
