@@ -13,7 +13,8 @@ out=$work/stdout err=$work/stderr
 
 # -- the old use of --ep --
 for line in "lint plain.onnx" "rename plain.onnx x i -o o.onnx" \
-    "prefix plain_ctx.onnx p -o o.onnx" "embed plain_ctx.onnx -o o.onnx" "extract in_ctx.onnx -o o_ctx.onnx" "mv v.bin w.bin" \
+    "prefix plain_ctx.onnx p -o o.onnx" \
+    "embed plain_ctx.onnx -o o.onnx" "extract in_ctx.onnx -o o_ctx.onnx" "mv v.bin w.bin" \
     "repair plain_ctx.onnx -o o.onnx" "wrap --inputs x:float32 --outputs y:float32 v.bin -o o.onnx"
 do
     command=${line%% *}
