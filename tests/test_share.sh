@@ -247,9 +247,9 @@ cp partly.onnx a.onnx
 expect "stale" 1 "stale" check --fresh a_ctx.onnx
 expect "fresh with its source" 0 "fresh" check --fresh --source plain.onnx a_ctx.onnx
 rm a.onnx
-expect "the source is gone" 2 "unknown" check --fresh a_ctx.onnx
-expect "no stamp" 2 "not compiled" check --fresh plain.onnx
-expect "--source alone" 64 "--source" check --source a.onnx a_ctx.onnx
+expect "the source is gone" 4 "unknown" check --fresh a_ctx.onnx
+expect "no stamp" 4 "not compiled" check --fresh plain.onnx
+expect "--source alone" 2 "--source" check --source a.onnx a_ctx.onnx
 cp plain.onnx a.onnx
 rm -f *_ctx.onnx *_npu.bin
 
