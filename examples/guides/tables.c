@@ -50,7 +50,7 @@ static char *read_file(const char *path) {
 /* Prose for a cell: what Markdown would take for markup is escaped, outside of `code`. */
 static void put_char(char c, bool *code) {
     if (c == '`') *code = !*code;
-    if (c == '|' || (!*code && strchr("*<>\\[]", c) != NULL)) putchar('\\');
+    if (c == '|' || (!*code && strchr("*<>\\[]#", c) != NULL)) putchar('\\');
     putchar(c);
 }
 
