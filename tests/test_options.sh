@@ -62,6 +62,35 @@ mistake "given twice (perhaps under two names): --profile" lint --ep qnn --profi
 mistake "takes no value: --json" info --json=yes plain.onnx
 mistake "missing value for --node" get plain.onnx source --node
 mistake "take no files" lint plain.onnx --rules-json
+mistake "--format does not go with an option that lists something" lint --rules --format sarif
+mistake "--rules does not go with" lint --rules-json --rules E012
+mistake "prints no JSON" compile --options --json
+mistake "--ep and --profile cannot be combined" stamp plain_ctx.onnx --ep npu --profile qnn -n
+mistake "--ep and --profile cannot be combined" package -o p --ep a --profile qnn plain_ctx.onnx
+mistake "it belongs to compile run verify bench devices" scan --timeout 3 plain.onnx
+
+# -- what could not be judged is told, whichever rules are wanted --
+epctx lint --rules E022 gone.onnx plain_ctx.onnx
+said "a missing file beside others" 1 "gone.onnx: error E901"
+
+# -- words of a file of facts are not run by a shell --
+cat >chip.facts <<'END'
+facts: 1
+
+chip: A$(touch ran)B; soc_model: 900; htp: 73; vtcm: 8
+who: Acme
+seen: document
+from: nowhere
+date: 2026-01-01
+END
+if command -v bash >/dev/null; then
+    ln -sf "$plain" epctx
+    EPCTX_FACTS=chip.facts bash --norc -c '. "$1"; COMP_WORDS=(./epctx check --chip "") COMP_CWORD=3
+        _epctx; printf "%s\n" "${COMPREPLY[@]}"' bash "$top/examples/epctx/completion/epctx.bash" \
+        >"$out" 2>"$err"
+    if [ -e ran ] || ! grep -q SM8550 "$out"; then fail "completion of hostile words" "it ran them"
+    else ok "completion of hostile words"; fi
+fi
 list=$(yes -- "--option k=v" | head -n 257)
 # shellcheck disable=SC2086
 mistake "too many values for --option" devices $list

@@ -507,7 +507,7 @@ static int run(const cli_args *args) {
     work.ort_code = args->ort_code;
     if (work.fresh ? work.against != NULL || work.ort_code
                    : work.source != NULL || work.options != NULL) {
-        cli_misuse("--fresh accepts only --source, --options, --ep and --profile; --source and "
+        cli_misuse("--fresh cannot be combined with --against and --ort-code; --source and "
                    "--options require --fresh");
         return CLI_USAGE;
     }
@@ -549,7 +549,8 @@ const cli_command cli_check = {
             "   4  nothing can be said (EP_NOT_APPLICABLE): nothing was compared, or the file\n"
             "      is unreadable\n"
             "With --ort-code the exit code is ORT's number: 0 EP_NOT_APPLICABLE, 1 optimal,\n"
-            "2 recompilation preferred, 3 unsupported; --json has both.\n\n"
+            "2 recompilation preferred (and wrong usage), 3 unsupported, 4 an unreadable\n"
+            "file; --json has it as \"compatibility\".\n\n"
             "Example: epctx check --fresh model_ctx.onnx\n"
             "Example: epctx check --chip SM8550 model_ctx.onnx\n",
     .run = run,

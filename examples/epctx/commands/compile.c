@@ -489,8 +489,8 @@ static int run(const cli_args *args) {
     anyep_settings any;
     epctx_arena arena;
     int count, code = CLI_USAGE;
-    if (args->alone && args->count > 0) {
-        cli_misuse("--options takes no models");
+    if (args->alone && (args->count > 0 || args->json)) {
+        cli_misuse("--options takes no models, and prints no JSON");
         return CLI_USAGE;
     }
     if (args->alone) {

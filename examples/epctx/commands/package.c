@@ -816,7 +816,7 @@ static int run(const cli_args *args) {
     const epctx_profile *profile = NULL;
     int code = CLI_USAGE;
     int i;
-    bool good;
+    bool good = false;
     memset(&p, 0, sizeof p);
     p.path = args->output;
     p.source = args->source;
@@ -830,7 +830,10 @@ static int run(const cli_args *args) {
     p.json = args->json;
     epctx_arena_init(&p.arena, NULL);
     epctx_error_clear(&p.error);
-    good = settings_good(&p) && cli_profile(args->profile, &profile);
+    if (args->ep != NULL && args->profile != NULL)
+        cli_misuse("--ep and --profile cannot be combined");
+    else
+        good = settings_good(&p) && cli_profile(args->profile, &profile);
     if (p.ep != NULL && cli_profile_of(p.ep) != NULL && cli_profile_of(p.ep)->sources[0] != NULL)
         p.ep = cli_profile_of(p.ep)->sources[0];
     for (i = 0; i < args->count && good; i++) good = name_variant(&p, args->operands[i], false);

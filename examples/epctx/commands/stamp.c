@@ -121,6 +121,10 @@ static int run(const cli_args *args) {
     work.source = args->source;
     work.options = args->options;
     work.graphs = args->graphs;
+    if (args->ep != NULL && args->profile != NULL) {
+        cli_misuse("--ep and --profile cannot be combined");
+        return CLI_USAGE;
+    }
     if (output_begin(&work.out, args, work.file) && cli_profile(args->profile, &profile)) {
         if (work.source != NULL && cli_open(&work.from, work.source, &work.error) != EPCTX_OK) {
             code = cli_fail(&work.error);

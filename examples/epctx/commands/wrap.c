@@ -249,10 +249,6 @@ static bool check_wish(wrap_wish *w) {
         cli_misuse("--graph selects a graph of --io FILE.json");
         return false;
     }
-    if (w->out.in_place) {
-        cli_misuse("--in-place would replace the binary: use -o OUT");
-        return false;
-    }
     return true;
 }
 

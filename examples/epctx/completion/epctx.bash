@@ -16,6 +16,9 @@ _epctx() {
             awk -F '\t' -v name="$before" '$1 == name && $3 ~ /^[^@0-9]/ { print $3 }')
     fi
     [[ -n $words ]] || return # a file
-    mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word" | sort -u)
+    # Not by compgen -W, which would expand words of a file of facts.
+    mapfile -t COMPREPLY < <(tr -s ' ' '\n' <<<"$words" | sort -u | while read -r words; do
+        [[ $words != "$word"* ]] || printf '%s\n' "$words"
+    done)
 }
 complete -o default -F _epctx epctx

@@ -477,7 +477,8 @@ void findings_file(findings *out, const char *file) {
 void findings_add(findings *out, const finding *what) {
     const epctx_severity severity = rule_info(what->rule).severity;
     const findings_ignored *entry;
-    if (out->chosen && !out->wanted[what->rule]) return;
+    /* What could not be judged is told in any case. */
+    if (out->chosen && !out->wanted[what->rule] && what->rule != RULE_UNREADABLE) return;
     entry = find_entry(out, what);
     if (entry != NULL)
         out->suppressed++;

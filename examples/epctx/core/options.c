@@ -209,6 +209,7 @@ typedef struct reader {
     char **argv;
     int argc, at;
     cli_args args;
+    const cli_option *other; /* one that does not go with an option that stands alone */
 } reader;
 
 /* Prints what is wrong, and the usage. */
@@ -223,12 +224,19 @@ CLI_FORMAT(2) static bool refuse(const reader *r, const char *format, ...) {
     return false;
 }
 
-/* Which other command has this option. */
-static const cli_option *find_elsewhere(epctx_str name) {
+/* The commands that have this option, with blanks between; empty: none has. */
+static void put_owners(epctx_text *out, epctx_str name) {
+    const char *between = "";
     size_t i;
-    for (i = 0; i < ROW_COUNT; i++)
-        if (rows[i].use != CLI_OLD && is_named(&rows[i], name)) return &rows[i];
-    return NULL;
+    for (i = 0; i < ROW_COUNT; i++) {
+        const char *rest = rows[i].commands;
+        epctx_str word;
+        if (rows[i].use == CLI_OLD || !is_named(&rows[i], name)) continue;
+        while ((word = cli_next_word(&rest)).size > 0) {
+            epctx_text_put_format(out, "%s%S", between, &word);
+            between = " ";
+        }
+    }
 }
 
 /* "--name", which is the last of the names; NULL: there is none. */
@@ -239,12 +247,14 @@ static const char *long_name(const cli_option *option) {
 static bool unknown_option(const reader *r, const char *text, epctx_str name) {
     cli_guess guess = cli_guess_of(name);
     const cli_option *option = NULL;
-    const cli_option *other = find_elsewhere(name);
+    char owners[320];
+    epctx_text text_of_owners = epctx_text_of(owners, sizeof owners);
     while ((option = cli_next_option(r->command, option)) != NULL)
         if (option->use != CLI_OLD && long_name(option) != NULL)
             cli_guess_word(&guess, long_name(option));
-    if (guess.best == NULL && other != NULL)
-        return refuse(r, "unknown option %s: it belongs to %s", text, other->commands);
+    put_owners(&text_of_owners, name);
+    if (guess.best == NULL && owners[0] != '\0')
+        return refuse(r, "unknown option %s: it belongs to %s", text, owners);
     return refuse(r, "unknown option %s%s", text, cli_guess_hint(&guess));
 }
 
@@ -357,6 +367,8 @@ static bool read_option(reader *r) {
         (option->kind == CLI_FLAG || !is_value_next(r))) {
         r->args.alone = true;
         if (option->kind != CLI_FLAG) return true;
+    } else if (strcmp(option->commands, "*") != 0 && strcmp(option->names, "--json") != 0) {
+        r->other = option;
     }
     if (option->kind != CLI_FLAG) {
         value = equals != NULL ? equals + 1 : r->at < r->argc ? r->argv[r->at++] : NULL;
@@ -387,6 +399,8 @@ static bool read_all(reader *r) {
         }
     }
     if (r->args.count < command->least && !r->args.alone) return refuse(r, "missing argument");
+    if (r->args.alone && r->other != NULL)
+        return refuse(r, "%s does not go with an option that lists something", r->other->names);
     r->args.operands = (const char *const *)r->argv;
     return true;
 }
