@@ -48,7 +48,7 @@ same "each file is told" "$work/expected" "$work/found"
 if [ -z "$(find "$stage/usr" -type f ! -name epctx ! -perm 644)$(find "$stage/usr" -type d \
     ! -perm 755)" ] && [ "$(stat -c %a "$stage/usr/bin/epctx")" = 755 ]; then ok "modes"
 else fail "modes" "some are neither 644 nor, for folders and the tool, 755"; fi
-if grep -rIl -e '@[A-Z_]*@' "$stage" >"$out"; then fail "templates" "not filled in"
+if grep -rIl -e '@[A-Z_][A-Z_]*@' "$stage" >"$out"; then fail "templates" "not filled in"
 else ok "templates"; fi
 works "tool" "$stage/usr/bin/epctx" --version
 grep -qx "epctx $version" "$out" || fail "tool" "expected version $version"
