@@ -13,7 +13,7 @@ for version in 1.30.0 1.29.0 1.24.3 1.22.0; do
         [ -e "$source" ] || continue
         program=$(basename "$source" .c)
         log=$work/$version.$program
-        build/tests/$program >"$log" 2>/dev/null
+        build/tests/"$program" >"$log" 2>/dev/null
         code=$?
         sed -n "s/^\(ok\|FAIL\|skip\) /\1 ORT $version /p" "$log"
         [ $code -eq 0 ] || status=1

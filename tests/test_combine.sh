@@ -61,8 +61,8 @@ cp ../self/input_0.bin ../one/input_0.bin
 cp ../self/input_1.bin ../two/input_0.bin
 for i in 0 1; do
     folder=$([ $i = 0 ] && echo ../one || echo ../two)
-    "$epctx" run --input-dir $folder --output-dir $folder plain_ctx.onnx >/dev/null
-    if cmp -s $folder/output_0.bin ../self/output_$i.bin; then
+    "$epctx" run --input-dir "$folder" --output-dir "$folder" plain_ctx.onnx >/dev/null
+    if cmp -s "$folder"/output_0.bin ../self/output_$i.bin; then
         echo "ok compiled model with itself: output $i"
     else
         fail "compiled model with itself: output $i" "differs from that of the model alone"

@@ -263,7 +263,7 @@ fi
 for name in ort_qdq_multi_consumer mlpt_kws_int8 gtcrn_simple; do
     [ -f "$models/onnx/$name.onnx" ] && set -- "$@" "$models/onnx/$name.onnx"
 done
-"$python" tests/judge/edit.py ${EPCTX_BUILD:-build}/epctx "$work/judge" "$work/plain_ctx.onnx" \
+"$python" tests/judge/edit.py "${EPCTX_BUILD:-build}/epctx" "$work/judge" "$work/plain_ctx.onnx" \
     "$@" || status=1
 
 # -- in ONNX Runtime --
@@ -278,6 +278,6 @@ if [ $# -eq 0 ]; then
     echo "skip edits in ONNX Runtime: neither libonnx-testdata nor EPCTX_TEST_MODELS is there"
 else
     use_ort
-    "$python" tests/judge/edit.py ${EPCTX_BUILD:-build}/epctx "$work/judge" --ort "$@" || status=1
+    "$python" tests/judge/edit.py "${EPCTX_BUILD:-build}/epctx" "$work/judge" --ort "$@" || status=1
 fi
 exit $status

@@ -80,14 +80,14 @@ done
 # Where the implementation comes too late for POSIX, it says what to do.
 # shellcheck disable=SC2086
 sed '/_XOPEN_SOURCE/d' $work/epctx.late.c >$work/too_late.c
-gcc -std=c99 $nanopb -I. -fsyntax-only $work/too_late.c 2>$work/too_late
-if [ "$(grep -cE 'error:|warning:' $work/too_late)" -eq 1 ] &&
+gcc -std=c99 $nanopb -I. -fsyntax-only "$work"/too_late.c 2>"$work"/too_late
+if [ "$(grep -cE 'error:|warning:' "$work/too_late")" -eq 1 ] &&
     grep -q 'error "epctx.h: a system header came first .* use the two-line epctx.c"' \
-        $work/too_late; then
+        "$work"/too_late; then
     echo "ok epctx.h too late names the cure"
 else
     echo "FAIL epctx.h too late: expected the #error with the cure, and nothing else"
-    cat $work/too_late
+    cat "$work"/too_late
     status=1
 fi
 

@@ -14,7 +14,7 @@ start npu_transformer
 cd "$work" || exit 1
 
 same_bytes() {
-    for file in prefill.onnx decode.onnx weights.bin; do cmp $file again/$file || return 1; done
+    for file in prefill.onnx decode.onnx weights.bin; do cmp "$file" again/"$file" || return 1; done
 }
 
 compiles() {

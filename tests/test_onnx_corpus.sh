@@ -11,8 +11,8 @@ data=/usr/share/libonnx-testdata/data
 # Models with every element type and attribute type, raw and typed: no corpus has them all.
 start onnx_corpus
 made=$work
-"$python" tests/judge/values.py $made
-"$python" $judge whole "$plain" $made/*.onnx || status=1
+"$python" tests/judge/values.py "$made"
+"$python" "$judge" whole "$plain" "$made/"*.onnx || status=1
 
 small=
 if [ -d $data ]; then

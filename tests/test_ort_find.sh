@@ -310,7 +310,7 @@ for library in nothing.so text.so other.so old/libonnxruntime.so.1 crash.so libn
         [ $command != devices ] || model=
         [ $command != verify ] || failed=3
         env -i TMPDIR="$work/tmp" EPCTX_ORT_LIBRARY="$library" PATH=/nowhere HOME=/nowhere \
-            EPCTX_CACHE="$work/none" "$plain" $command --ep CPUExecutionProvider $model \
+            EPCTX_CACHE="$work/none" "$plain" $command --ep CPUExecutionProvider "$model" \
             >"$out" 2>"$err"
         code=$?
         if [ $code -ne $failed ]; then

@@ -67,11 +67,11 @@ if ! [ -x "$plain" ] || ! [ -e "$build/libepctx_ep.so" ] || [ -z "$model" ]; the
     echo "skip plugin interchange: needs the tool, libepctx_ep.so and the demo's model"
     exit $status
 fi
-cp "$model" $work/m.onnx
+cp "$model" "$work"/m.onnx
 # interchange NAME TOOL_OPTION ORT_OPTION: the same model, compiled by the one, runs in the other.
 interchange() {
-    mkdir $work/$1
-    cp $work/m.onnx $work/$1
+    mkdir "$work/$1"
+    cp "$work/m.onnx" "$work/$1"
     name="plugin tool to ORT, $1"
     # shellcheck disable=SC2086 # none or two words
     if "$plain" compile $work/$1/m.onnx -o $work/$1/tool_ctx.onnx $2 >$work/log 2>&1 &&
@@ -97,11 +97,11 @@ interchange embedded --embed ep.context_embed_mode
 interchange weightless --weightless ep.enable_weightless
 for side in "tool read from the source model" "ort inputs of the node"; do
     name="plugin info of a weightless model by ${side%% *}"
-    if "$plain" info $work/weightless/${side%% *}_ctx.onnx 2>&1 | tee $work/log |
+    if "$plain" info "$work/weightless/${side%% *}_ctx.onnx" 2>&1 | tee "$work/log" |
         grep -q "weights  .*, ${side#* }"; then
         ok "$name"
     else
-        fail "$name" "expected weights that are ${side#* }: $(grep weights $work/log)"
+        fail "$name" "expected weights that are ${side#* }: $(grep weights "$work/log")"
     fi
 done
 interchange weightless_by_the_former_key "-C ep.enable_weightless_ep_context_nodes|1" \
@@ -112,12 +112,12 @@ interchange weightless_by_the_former_key "-C ep.enable_weightless_ep_context_nod
 if [ -e "$build/libfive_ep.so" ]; then
     for program in test_plugin test_plugin_share test_plugin_rows test_plugin_weightless; do
         if EPCTX_TEST_EP="five libfive_ep.so FiveExecutionProvider five" EPCTX_TEST_MODELS='' \
-            "$build/tests/$program" >$work/log 2>&1 && ! grep -q -e ^FAIL $work/log &&
-            grep -q -e "^ok five" -e "^skip five" $work/log; then
-            ok "plugin $program with a device of five operators: $(grep -c '^ok five' $work/log) \
-cases, $(grep -c '^skip five' $work/log) do not apply"
+            "$build/tests/$program" >"$work"/log 2>&1 && ! grep -q -e ^FAIL "$work"/log &&
+            grep -q -e "^ok five" -e "^skip five" "$work"/log; then
+            ok "plugin $program with a device of five operators: $(grep -c '^ok five' "$work"/log) \
+cases, $(grep -c '^skip five' "$work"/log) do not apply"
         else
-            fail "plugin $program with a device of five operators" "$(grep -m 1 ^FAIL $work/log)"
+            fail "plugin $program with a device of five operators" "$(grep -m 1 ^FAIL "$work/log")"
         fi
     done
 else
@@ -130,16 +130,16 @@ fi
 try() {
     name="plugin $1" want=$2 text=$3
     shift 3
-    $driver --try "$@" >$work/log 2>&1
+    $driver --try "$@" >"$work"/log 2>&1
     code=$?
-    if [ $code -ne "$want" ] || ! grep -qF -e "$text" $work/log; then
-        fail "$name" "exit code $code, expected $want and '$text': $(tail -n 3 $work/log)"
+    if [ $code -ne "$want" ] || ! grep -qF -e "$text" "$work"/log; then
+        fail "$name" "exit code $code, expected $want and '$text': $(tail -n 3 "$work/log")"
     else
         ok "$name"
     fi
 }
 npu="$build/libepctx_ep.so EpctxNpuExecutionProvider"
-"${PYTHON:-/usr/bin/python3}" - $work/half.onnx <<'END'
+"${PYTHON:-/usr/bin/python3}" - "$work"/half.onnx <<'END'
 import sys
 sys.path.insert(0, "tests/judge")
 import make_model
@@ -152,7 +152,7 @@ del model.graph.output[0].type.tensor_type.shape.dim[2:]
 open(sys.argv[1], "wb").write(model.SerializeToString())
 END
 # A constant that is computed, for the NPU and for Einsum.
-"${PYTHON:-/usr/bin/python3}" - $work/constant.onnx <<'END'
+"${PYTHON:-/usr/bin/python3}" - "$work"/constant.onnx <<'END'
 import sys
 sys.path.insert(0, "tests/judge")
 from make_model import FLOAT, ModelProto, node, value, weights
@@ -172,7 +172,7 @@ left.attribute.add(name="equation", type=3, s=b"...ij->...")
 open(sys.argv[1], "wb").write(model.SerializeToString())
 END
 # MatMul and Add, which ORT joins to a Gemm: the device of five operators does not know it.
-"${PYTHON:-/usr/bin/python3}" - $work/joined.onnx <<'END'
+"${PYTHON:-/usr/bin/python3}" - "$work"/joined.onnx <<'END'
 import sys
 sys.path.insert(0, "tests/judge")
 from make_model import FLOAT, ModelProto, node, value, weights
@@ -223,16 +223,16 @@ five="$build/libfive_ep.so FiveExecutionProvider"
 # mistake CODE NAME TEXT: what --try ends with, and what it tells
 mistake() {
     EPCTX_MISTAKE=$2 $driver --try "$build/libmistaken_ep.so" MineExecutionProvider \
-        $work/mistaken.onnx >$work/log 2>&1
+        "$work"/mistaken.onnx >"$work"/log 2>&1
     code=$?
-    if [ $code -ne "$1" ] || ! grep -qaF -e "$3" $work/log; then
+    if [ $code -ne "$1" ] || ! grep -qaF -e "$3" "$work"/log; then
         fail "plugin tells of the mistake $2" \
-            "exit code $code, expected $1 and '$3': $(tail -n 2 $work/log)"
+            "exit code $code, expected $1 and '$3': $(tail -n 2 "$work/log")"
     else
         ok "plugin tells of the mistake $2"
     fi
 }
-"${PYTHON:-/usr/bin/python3}" - $work/mistaken.onnx <<'END'
+"${PYTHON:-/usr/bin/python3}" - "$work"/mistaken.onnx <<'END'
 import sys
 sys.path.insert(0, "tests/judge")
 from make_model import FLOAT, ModelProto, node, value, weights
