@@ -152,7 +152,7 @@ epctx wrap plain.onnx --profile npu --outputs 'y:float32[1]' -o new.onnx
 refused "no binary of the NPU" 1 "plain.onnx: context binary"
 epctx wrap plain_npu.bin --profile acme --outputs 'y:float32[1]' -o new.onnx
 refused "an EP of one's own" 2 "--profile generic --source acme"
-epctx wrap plain_npu.bin --outputs y:float32[1] -o new.onnx; refused "wrap for nobody" 2 "--ep"
+epctx wrap plain_npu.bin --outputs y:float32[1] -o new.onnx; refused "wrap for nobody" 2 "--profile"
 epctx wrap plain_npu.bin --profile qnn -o new.onnx; refused "wrap of nothing" 2 "--outputs"
 epctx wrap plain_npu.bin --profile qnn --outputs y -o new.onnx; refused "no type" 2 "missing type"
 epctx wrap plain_npu.bin --profile qnn --outputs 'y:float32[?]' -o new.onnx
