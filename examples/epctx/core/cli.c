@@ -4,7 +4,6 @@
 #include "cli.h"
 #include "facts/facts.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
