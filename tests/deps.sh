@@ -100,8 +100,9 @@ playwright_sha512=87b425b7a9b8444a76e6abc876f6c3b55983e0ba955dfa51c61391bfd2f48f
 
 said_at=$(date +%s)
 say() { echo "deps: $*"; said_at=$(date +%s); }
-# silent: whether the last line is so old that something has to be said
-silent() { [ $(($(date +%s) - said_at)) -ge 8 ]; }
+# silent: whether the last line is so old that something has to be said. Ten seconds are promised,
+# and on a busy machine a look at the clock takes its time.
+silent() { [ $(($(date +%s) - said_at)) -ge 5 ]; }
 die() { echo "deps: $*" >&2; exit 1; }
 have() { command -v "$1" >/dev/null 2>&1; }
 
@@ -583,7 +584,7 @@ fetch() {
         cure="Check that 'npm view $pkg' works and try again; or put $tgz into $cache"
         if have npm; then
             begun=$(date +%s)
-            npm --version >"$log" 2>&1 </dev/null || :
+            watched "starting npm" npm --version || :
             started "$begun"
             in_time npm view --silent --fetch-retries=0 "$pkg@$version" dist.tarball ||
                 could_not "$pkg $version (npm)" "$cure"
@@ -648,16 +649,20 @@ find_pip() {
 }
 pip_fits() {
     begun=$(date +%s)
-    if [ -n "$tmp" ]; then
+    early=
+    if [ -n "$tmp" ] || early_folder; then
         watched "starting pip" pip_version || :
         found=$(version_of cat "$log")
     else found=$(version_of pip_version); fi
+    [ -z "$early" ] || { rm -rf "$tmp" && tmp= log=; }
     started "$begun"
     because=
     if at_least $pip_needed "${found:-0}"; then return 0; fi
     because=" (pip: ${found:-none} found, $pip_needed needed)"
     return 1
 }
+# early_folder: before there is one in the cache
+early_folder() { early=$(mktemp -d 2>/dev/null) && tmp=$early log=$early/log; }
 pip_version() { (pip --version 2>/dev/null); } # pip() replaces the shell
 
 usable_pip() {

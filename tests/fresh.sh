@@ -143,7 +143,9 @@ END
         if [ "$(tail -n 1 "$out" | cut -d ' ' -f 2-)" = "exit code 0" ]; then ok "$user: make $goal"
         else
             fail "$user: make $goal" "$(tail -n 1 "$out" | cut -d ' ' -f 2-)"
-            grep -E 'FAIL|deps:|Error' "$out" | head -n 40 | cut -d ' ' -f 2- | sed 's/^/  /'
+            grep -E 'deps:|Error' "$out" | head -n 40 | cut -d ' ' -f 2- | sed 's/^/  /'
+            # Every one: whoever looks into it has no other log.
+            grep FAIL "$out" | cut -d ' ' -f 2- | sed 's/^/  /'
             tail -n 20 "$out" | cut -d ' ' -f 2- | sed 's/^/  /'
         fi
         told "$user: make $goal"
