@@ -1,7 +1,7 @@
 #!/bin/sh
 # What a user does first, in a folder with a name that a shell splits, unquotes and globs: make, the
 # demo, make install, the tool, a test. From most other tests tests/run keeps such names away.
-# runs: once
+# runs: once for each user
 set -u
 cd "$(dirname "$0")/.."
 . tests/script.sh

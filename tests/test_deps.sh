@@ -3,7 +3,7 @@
 # network when everything is there, and end soon, in one line and with the cure, when something
 # cannot be had; nothing is left half done. Nothing is installed or removed here: apt-get, sudo and
 # npm are stubs, pip asks servers of our own.
-# runs: once
+# runs: once for each user
 # runs: alone
 set -u
 cd "$(dirname "$0")/.."
@@ -120,6 +120,7 @@ for place in libonnxruntime.so.1 libonnxruntime.so lib/libonnxruntime.so.1 \
     runs env ORT_HOME="$home" sh tests/deps.sh demo
     said "ORT_HOME with $place is enough" 0
     epctx devices --json --ort "$home"
+    as_named
     if [ "$code" -eq 0 ] && grep -qxF "\"library\": \"$home/$place\"," "$out"; then
         ok "the tool with $place"
     else fail "the tool with $place" "exit code $code"; fi

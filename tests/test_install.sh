@@ -1,7 +1,7 @@
 #!/bin/sh
 # make install, uninstall, dist and amalgamate, and programs outside this tree that use what they
 # made: by pkg-config, CMake's find_package and FetchContent, in C99 and C++17.
-# runs: once
+# runs: once for each user
 set -u
 cd "$(dirname "$0")/.."
 . tests/script.sh

@@ -1,7 +1,7 @@
 #!/bin/sh
 # The runner, in a tree of its own: programs that hang, leave processes behind or are not there, and
 # signals, end without a process or a folder that stays. A tree of any name is one word to scripts.
-# runs: once
+# runs: once for each user
 set -u
 cd "$(dirname "$0")/.."
 . tests/script.sh
@@ -11,13 +11,16 @@ mkdir -p "$tree/tests" "$work/tmp"
 cp tests/run "$tree/tests/run"
 # What the runner of this test says to its tests is not for those of that runner.
 unset EPCTX_TEST_FOLDER EPCTX_TEST_COMPLETE EPCTX_TEST_TALLY EPCTX_TEST_KEEP TEST_TIMEOUT \
-    EPCTX_TEST_BOTH EPCTX_TEST_QUICK EPCTX_CACHE PYTHON
+    EPCTX_TEST_BOTH EPCTX_TEST_QUICK EPCTX_TEST_OTHER_USER EPCTX_CACHE PYTHON
 
 # program NAME LINES: a test of that runner; "$pids" takes the processes that have to end.
 program() { printf 'pids=%s\n%s\n' "$work/pids" "$2" >"$work/$1.sh"; }
 program good 'echo ok fine'
 program once '
 # runs: once
+echo ok fine'
+program user '
+# runs: once for each user
 echo ok fine'
 program child 'sleep 60 >/dev/null 2>&1 & echo $! >>"$pids"; echo ok fine'
 program group '"'"$python"'" -c "import os, time
@@ -71,6 +74,15 @@ for both in "1 0" "0 1"; do
      exit $code)
     code=$?
     said "nothing is left out ($both)" 0 "2 passed, 0 failed"
+done
+for user in "0:1 passed:once, user" "1:2 passed:once"; do
+    number=${user%%:*} left=${user##*:} passed=${user#*:}
+    (EPCTX_TEST_BOTH=1 EPCTX_TEST_QUICK=1 EPCTX_TEST_OTHER_USER=$number \
+        runner "$work/once.sh" "$work/user.sh" "$work/good.sh"; exit $code)
+    code=$?
+    said "once for each user ($number)" 0 "${passed%:*}, 0 failed"
+    if grep -qxF "left to \`make check\`: $left" "$out"; then ok "what is left out ($number)"
+    else fail "what is left out ($number)" "expected: $left"; fi
 done
 leaves_nothing "a part"
 runner "$work/child.sh"
