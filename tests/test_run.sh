@@ -16,12 +16,13 @@ unset EPCTX_TEST_FOLDER EPCTX_TEST_COMPLETE EPCTX_TEST_TALLY EPCTX_TEST_KEEP TES
 # program NAME LINES: a test of that runner; "$pids" takes the processes that have to end.
 program() { printf 'pids=%s\n%s\n' "$work/pids" "$2" >"$work/$1.sh"; }
 program good 'echo ok fine'
-program once '
-# runs: once
-echo ok fine'
-program user '
-# runs: once for each user
-echo ok fine'
+line='# runs: once' # at no line's begin: it is not meant for this script
+program once "
+$line
+echo ok fine"
+program user "
+$line for each user
+echo ok fine"
 program child 'sleep 60 >/dev/null 2>&1 & echo $! >>"$pids"; echo ok fine'
 program group '"'"$python"'" -c "import os, time
 os.setpgid(0, 0)
@@ -85,6 +86,25 @@ for user in "0:1 passed:once, user" "1:2 passed:once"; do
     else fail "what is left out ($number)" "expected: $left"; fi
 done
 leaves_nothing "a part"
+
+# -- what a complete run may leave out --
+program skips 'echo skip this: not here
+echo skip that: no root
+echo ok fine'
+printf 'skips: this: .*\tAN_EXTRA\tnot everywhere\nskips: that: .*\t+A_USER\tof a user\n' \
+    >"$tree/tests/skips_known.txt"
+while read -r extra user code_wanted count; do
+    (EPCTX_TEST_COMPLETE=1 AN_EXTRA=${extra#-} A_USER=${user#-} runner "$work/skips.sh"
+     exit $code)
+    code=$?
+    said "a complete run ($extra $user)" "$code_wanted" "$count"
+done <<'END'
+- 1 0 1 passed, 0 failed, 2 skipped
+- - 1 1 passed, 1 failed, 1 skipped
+1 1 1 1 passed, 1 failed, 1 skipped
+1 - 1 1 passed, 2 failed
+END
+leaves_nothing "a complete run"
 runner "$work/child.sh"
 said "a child in the background" 0 "1 passed, 0 failed"
 leaves_nothing "a child in the background"
