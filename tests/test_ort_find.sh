@@ -299,6 +299,7 @@ code=$?
 result "run finds it, too" 0 "output 0"
 EPCTX_ORT_LIBRARY=$work/own/any.so "$epctx" --version --json >"$out" 2>"$err"
 code=$?
+as_named
 if [ $code -eq 0 ] && grep -qF "{\"library\": \"$work/own/any.so\", \"found_by\": \"environment\"" \
     "$out"; then ok "--version takes the same"
 else fail "--version takes the same" "exit code $code"; fi
