@@ -654,7 +654,7 @@ pip_fits() {
         watched "starting pip" pip_version || :
         found=$(version_of cat "$log")
     else found=$(version_of pip_version); fi
-    [ -z "$early" ] || { rm -rf "$tmp" && tmp= log=; }
+    [ -z "$early" ] || { rm -rf "$tmp" && tmp="" log=""; }
     started "$begun"
     because=
     if at_least $pip_needed "${found:-0}"; then return 0; fi

@@ -51,8 +51,8 @@ epctx() {
     code=$?
 }
 
-# as_named: where $top is a link (tests/run makes one of a path with blanks) and the tool has resolved
-# it, what it printed names files as the script does.
+# as_named: where $top is a link (tests/run makes one of a path with blanks) and the tool has
+# resolved it, what it printed names files as the script does.
 as_named() {
     physical=$(cd "$top" && pwd -P)
     [ "$physical" != "$top" ] || return 0
