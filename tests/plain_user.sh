@@ -31,17 +31,19 @@ clean() {
 trap clean EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
-folder=$(mktemp -d) || exit 1
-chmod 711 "$folder"
+for place in "${TMPDIR:-/tmp}" /tmp; do
+    folder=$(mktemp -d -p "$place") || exit 1
+    chmod 711 "$folder"
+    runuser -u nobody -- test -x "$folder" && break
+    rm -rf "$folder"
+    folder=
+done
+[ -n "$folder" ] || here "others cannot enter ${TMPDIR:-/tmp}, nor /tmp" "$@"
 useradd -d "$folder/home" -m -s /bin/sh "$user" 2>/dev/null || {
     rm -rf "$folder"
     here "useradd makes none" "$@"
 }
 as_user() { runuser -u "$user" -- "$@"; }
-as_user test -r "$folder/home" || {
-    clean
-    here "others cannot enter $folder" "$@"
-}
 
 # Of other builds nothing is looked at. Archives are there, too: tests/test_deps.sh unpacks them.
 mkdir "$folder/tree" "$folder/cache"
