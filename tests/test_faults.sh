@@ -3,7 +3,7 @@
 # full, input/output error); and a disk that really is full. What is there afterwards is all old or
 # all new. After a kill every model is the old one or its complete successor, which may still use
 # the second name of a new binary (FILE.new), beside files of its own generation.
-# runs: once for each user
+# runs: once
 set -u
 cd "$(dirname "$0")/.."
 . tests/script.sh
