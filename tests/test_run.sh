@@ -154,14 +154,15 @@ for name in "a tree" "it's" "[x]*" "a	tab" "two;words" "comma,and:colon" 'do$lar
     mkdir -p "$tree/tests"
     cp "$plain_tree/tests/run" "$work/words.sh" "$work/long.sh" "$tree/tests/"
     echo 'top=$PWD' >"$tree/tests/where.sh"
+    ln -s "$tree" "$work/another $name"
     # What is named by its own folder, and what by another's.
     for cache in "$work/a cache" "$tree/build/my deps"; do
         mkdir -p "$cache"
         (export EPCTX_CACHE="$cache" PYTHON="$work/a cache/python/bin/python" HOME="$work/a home"
-         runner tests/words.sh "$tree/tests/words.sh"
+         runner tests/words.sh "$tree/tests/words.sh" "$work/another $name/tests/words.sh"
          exit $code)
         code=$?
-        said "a tree with the name $name" 0 "2 passed, 0 failed"
+        said "a tree with the name $name" 0 "3 passed, 0 failed"
         [ -e "$tree/build/made" ] && rm "$cache/kept" "$work/a home/mine" ||
             fail "a tree with the name $name" "files are made elsewhere"
     done
