@@ -173,6 +173,9 @@ trap 'exit 130' INT
 trap 'exit 143' TERM
 trap 'exit 129' HUP
 
+# runs PROCESS: has it not ended? A sudo that starts is for a moment nobody's to send signals to.
+runs() { kill -0 "$1" 2>/dev/null || [ -e "/proc/$1" ]; }
+
 # watched WHAT COMMAND...: what it prints goes to $log; a line tells every few seconds that it runs.
 watched() {
     doing=$1
@@ -180,7 +183,7 @@ watched() {
     "$@" >"$log" 2>&1 </dev/null &
     watching=$!
     since=$(date +%s)
-    while kill -0 $watching 2>/dev/null; do
+    while runs $watching; do
         sleep 0.2
         silent || continue
         say "$doing: $(($(date +%s) - since)) s so far. $(tail -c 500 "$log" | tr '\r' '\n' |
@@ -203,7 +206,7 @@ in_time() {
     "$@" >"$log" 2>&1 </dev/null &
     watching=$!
     ends=$(($(date +%s) + patience + 2 * startup))
-    while kill -0 $watching 2>/dev/null; do
+    while runs $watching; do
         ! silent || say "waiting for an answer"
         if [ "$(date +%s)" -gt $ends ]; then
             kill $watching
@@ -226,7 +229,7 @@ lists_updated() {
     env LC_ALL=C "$@" >"$log" 2>&1 </dev/null &
     watching=$!
     waited=0
-    while kill -0 $watching 2>/dev/null; do
+    while runs $watching; do
         if [ $waited -ge $patience ] && ! grep -q '^\(Get\|Hit\):' "$log"; then
             kill $watching
             break
