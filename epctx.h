@@ -14553,7 +14553,8 @@ static epctx_status epctx__covered(const epctx_model *model, epctx_str source, e
     epctx__context one;
     epctx__made m;
     const char *missing = NULL;
-    const bool whole = epctx__made_begin(&m, model, source);
+    const bool readable = epctx__made_begin(&m, model, source);
+    const bool newer = epctx__stamp_format(m.binaries) == 0;
     epctx_walk_begin(&walk, model);
     while (missing == NULL && epctx_walk_epnode(&walk, &view)) {
         if (!epctx_node_is_epnode(&view) || epctx_epnode_read(&view, &node, NULL) != EPCTX_OK ||
@@ -14561,18 +14562,18 @@ static epctx_status epctx__covered(const epctx_model *model, epctx_str source, e
             !epctx__context_of(&view, &node, EPCTX_STAMP_FORMAT, &one))
             continue;
         if (walk.depth > 0 || walk.in_function || walk.in_training)
-            missing = "the context of this node, which is not in the main graph,";
-        else if (!whole)
-            missing = "of several context binaries each, or a form that this version knows,";
+            missing = "is not about nodes outside of the main graph: they were";
+        else if (!readable)
+            missing = newer ? "is of a newer version: the context binaries were"
+                            : "has the hash of one of several context binaries: they were";
         else if ((m.format == 1 && epctx_node_attr_str(&view, "ep_dlc_context").size > 0) ||
                  !epctx__made_next(&m, &one))
-            missing = "the context";
+            missing = "has no hash of the context binary: it was";
         else if (!one.embedded && epctx__has_beside(one.value) && m.beside.word.size == 0)
-            missing = "the .bin with the weights";
+            missing = "has no hash of the .bin with the weights: it was";
     }
     if (missing == NULL) return EPCTX_OK;
-    epctx_fail(why, EPCTX_ERR_NOT_FOUND, "%s is not in the build stamp: it was not compared",
-               missing);
+    epctx_fail(why, EPCTX_ERR_NOT_FOUND, "the build stamp %s not compared", missing);
     epctx_blame(why, NULL, &node.name, NULL);
     return EPCTX_ERR_NOT_FOUND;
 }
