@@ -15762,6 +15762,7 @@ typedef struct epctx__loading {
     epctx_map taken;                    /* graphs of this set */
     size_t misses;                      /* contexts without the graph of a node */
     const char *attribute;              /* of a failure, or NULL */
+    const epctx__owner *tried;          /* the last one that was asked for a graph */
     const struct epctx_model *model;    /* epctx_load */
     const epctx_bound *weighted;        /* last node whose weights were loaded */
     struct epctx__weight_model *source; /* the model with them */
@@ -15888,6 +15889,7 @@ static epctx_status epctx__load_take(epctx__loading *l, epctx_bound *bound, epct
     epctx__asked asked;
     epctx_status status;
     memset(&asked, 0, sizeof asked);
+    l->tried = owner;
     asked.backend = l->loaded->backend;
     asked.binary = &owner->file;
     asked.path = owner->path;
@@ -16249,30 +16251,24 @@ EPCTX_API epctx_status epctx_load_nodes(epctx_loaded *loaded, const epctx_node *
 
 /* -- a model's bytes -- */
 
-/* Adds to the message if a binary is of another compilation, which may be why it was refused.
- * Another size is already reported. */
+/* Adds to the message if the refused binary is of another compilation. Another size is already
+ * reported. */
 static void epctx__load_judge(const epctx__loading *l, epctx_status status, epctx_error *error) {
-    size_t i;
-    if (error == NULL || (status != EPCTX_ERR_CONTEXT && status != EPCTX_ERR_VERSION)) return;
-    for (i = 0; i < l->owner_count; i++) {
-        const epctx__owner *owner = &l->owners[i];
-        epctx_mapping mapping;
-        uint64_t hash = owner->made[1];
-        bool known = false;
-        if (owner->made[0] == 0 || owner->path == NULL ||
-            epctx__binary_read(&owner->file, &mapping, NULL) != EPCTX_OK)
-            continue;
-        known = mapping.size == owner->made[0];
-        if (known) hash = epctx_hash(mapping.data, mapping.size, 0);
-        owner->file.io->unmap_fn(owner->file.io->user, &mapping);
-        if (hash != owner->made[1]) {
-            epctx_error why;
-            epctx_error_clear(&why);
-            epctx__other_binary(owner->file.name, true, hash, owner->made[1], &why);
-            epctx__error_add(error, why.message);
-            return;
-        }
-    }
+    const epctx__owner *owner = l->tried;
+    epctx_mapping mapping;
+    epctx_error why;
+    uint64_t hash;
+    if (error == NULL || owner == NULL || owner->made[0] == 0 || owner->path == NULL ||
+        (status != EPCTX_ERR_CONTEXT && status != EPCTX_ERR_VERSION) ||
+        epctx__binary_read(&owner->file, &mapping, NULL) != EPCTX_OK)
+        return;
+    hash =
+        mapping.size == owner->made[0] ? epctx_hash(mapping.data, mapping.size, 0) : owner->made[1];
+    owner->file.io->unmap_fn(owner->file.io->user, &mapping);
+    epctx_error_clear(&why);
+    if (hash == owner->made[1]) return;
+    epctx__other_binary(owner->file.name, true, hash, owner->made[1], &why);
+    epctx__error_add(error, why.message);
 }
 
 /* What the build stamp says of the file of the next node. */
