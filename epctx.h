@@ -1887,10 +1887,11 @@ EPCTX_API epctx_status epctx_write_group(epctx_model *model, const char *path,
  *     beside <bytes> <XXH64>               of the .bin of a node's OpenVINO .xml
  * with "%25" and "%0A" for "%" and a line end. What is not known has no line, and readers skip
  * lines that they do not know. The nodes of the main graph that have a context of their own, or name
- * a DLC, have a line `binary` each, in their order; the last line holds for all further nodes, too.
- * The same goes for `beside`. The stamp contains no time, so that the output depends on the source
- * alone, and no name of a binary, which may be embedded, extracted or renamed. A stamp of the first
- * format has one line `binary`, which counts only if all primary nodes have the same context.
+ * a DLC, have a line `binary` each, in their order; if there are more or fewer of them, as in a model
+ * that another tool merged, nobody knows which is whose: no binary is judged. The stamp contains no
+ * time, so that the output depends on the source alone, and no name of a binary, which may be
+ * embedded, extracted or renamed. A stamp of the first format has one line `binary`, which counts
+ * only if all primary nodes have the same context.
  * ============================================================ */
 
 #ifndef EPCTX_NO_WIRE
@@ -11038,7 +11039,7 @@ static bool epctx__next_context(epctx_cursor *it, epctx_str source, uint64_t for
     return false;
 }
 
-/* The only context of an EP's primary nodes; false when there is none, or several. */
+/* First format: do all primary nodes of an EP have the same context? */
 static bool epctx__only_context(const epctx_model *model, epctx_str source) {
     epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model));
     epctx_node_view view;
@@ -11048,6 +11049,19 @@ static bool epctx__only_context(const epctx_model *model, epctx_str source) {
     while (epctx__next_context(&it, source, 1, &view, &node, &one))
         if (!epctx__context_same(&one, &first)) return false;
     return first.embedded || first.value.size > 0;
+}
+
+/* Second format: are there as many contexts as lines? */
+static bool epctx__line_for_each(const epctx_model *model, epctx_str source, epctx_str stamp) {
+    epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model));
+    epctx_node_view view;
+    epctx_epnode node;
+    epctx__context one;
+    epctx_stamp_line line;
+    size_t lines = 0, contexts = 0;
+    while (epctx_next_stamp_line(&stamp, &line)) lines += epctx_str_is(line.word, "binary");
+    while (epctx__next_context(&it, source, EPCTX_STAMP_FORMAT, &view, &node, &one)) contexts++;
+    return lines == contexts;
 }
 
 /* What a stamp says of each node with a context of its own, as they come. */
@@ -11064,13 +11078,16 @@ static bool epctx__made_begin(epctx__made *m, const epctx_model *model, epctx_st
     memset(m, 0, sizeof *m);
     if (!epctx_model_get_stamp(model, source, &stamp)) return false;
     m->format = epctx__stamp_format(stamp);
-    if (m->format == 1 && !epctx__only_context(model, source)) m->format = 0;
+    if (m->format == 1 ? !epctx__only_context(model, source)
+                       : !epctx__line_for_each(model, source, stamp))
+        m->format = 0;
     m->source = source;
     m->binaries = m->besides = stamp;
     return m->format != 0;
 }
 
-/* Takes the next line of this kind; behind the last one, that one stays. */
+/* Takes the next line of this kind; behind the last one, that one stays (the only one of the first
+ * format). */
 static void epctx__made_take(epctx_str *rest, const char *word, epctx_stamp_line *line) {
     epctx_stamp_line next;
     while (epctx_next_stamp_line(rest, &next)) {
@@ -11166,18 +11183,6 @@ static epctx_status epctx__verify_context(const epctx_model *model, const epctx_
                               error);
 }
 
-/* A stamp for more contexts than there are is that of another model. */
-static epctx_status epctx__made_end(epctx__made *m, epctx_error *error) {
-    epctx_stamp_line line;
-    line.word = epctx_str_of(NULL);
-    if (m->format > 1) epctx__made_take(&m->binaries, "binary", &line);
-    return line.word.size == 0
-               ? EPCTX_OK
-               : epctx_fail(error, EPCTX_ERR_VERSION,
-                            "the build stamp has more context binaries than the model: nodes are "
-                            "gone since it was compiled");
-}
-
 /* Compares the binaries of one EP with its stamp, if any, each once if nodes that follow each other
  * share it. Loading reports a missing file. */
 static epctx_status epctx__check_made(const epctx_model *model, epctx_str source,
@@ -11194,7 +11199,7 @@ static epctx_status epctx__check_made(const epctx_model *model, epctx_str source
     while (epctx__next_context(&it, source, m.format, &view, &node, &one)) {
         epctx_status status;
         if (!epctx__made_next(&m, &one) ||
-            (m.binary.hash == hash && epctx__context_same(&one, &last)))
+            (last.value.size > 0 && m.binary.hash == hash && epctx__context_same(&one, &last)))
             continue;
         hash = m.binary.hash;
         last = one;
@@ -11206,7 +11211,7 @@ static epctx_status epctx__check_made(const epctx_model *model, epctx_str source
         epctx_blame(error, NULL, &node.name, "ep_cache_context");
         EPCTX__TRY(status);
     }
-    return epctx__made_end(&m, error);
+    return EPCTX_OK;
 }
 
 #define EPCTX__STAMPS_MAX 16 /* models have few EPs; a hostile one may have a million stamps */
@@ -11314,7 +11319,7 @@ static void epctx__stamp_put_graphs(epctx__stamp_text *s, uint64_t graphs) {
     epctx__stamp_put_number(s, graphs, false);
 }
 
-/* A binary that all nodes share. */
+/* The binary of the only primary node. */
 static void epctx__stamp_put_binary(epctx__stamp_text *s, epctx_span binary, uint64_t graphs) {
     epctx__stamp_put_file(s, "binary", binary.size, epctx_hash(binary.data, binary.size, 0),
                           epctx_str_of(NULL));
@@ -11371,7 +11376,7 @@ static epctx_status epctx__stamp_put_source(epctx__stamp_text *s, const epctx_mo
 
 /* What a line says of a file. */
 typedef struct epctx__stamp_file {
-    uint64_t size, hash, graphs;
+    uint64_t size, hash;
 } epctx__stamp_file;
 
 static epctx_status epctx__hash_file(const epctx_model *model, epctx_str name,
@@ -11382,7 +11387,6 @@ static epctx_status epctx__hash_file(const epctx_model *model, epctx_str name,
                               model->path_flags, &mapping, NULL, error));
     out->size = mapping.size;
     out->hash = epctx_hash(mapping.data, mapping.size, 0);
-    out->graphs = 0;
     io->unmap_fn(io->user, &mapping);
     return EPCTX_OK;
 }
@@ -11393,33 +11397,6 @@ static epctx_status epctx__hash_context(const epctx_model *model, const epctx__c
     out->size = context->value.size;
     out->hash = epctx_hash(context->value.data, context->value.size, 0);
     return EPCTX_OK;
-}
-
-/* Lines of one kind, of which the last ones are left out if they are equal: they wait until another
- * one comes. */
-typedef struct epctx__stamp_run {
-    const char *word;
-    epctx__stamp_file last;
-    size_t waiting;
-    bool any;
-} epctx__stamp_run;
-
-static void epctx__run_write(epctx__stamp_text *s, const epctx__stamp_run *run) {
-    epctx__stamp_put_file(s, run->word, run->last.size, run->last.hash, epctx_str_of(NULL));
-    epctx__stamp_put_graphs(s, run->last.graphs);
-}
-
-static void epctx__run_put(epctx__stamp_text *s, epctx__stamp_run *run,
-                           const epctx__stamp_file *file) {
-    if (run->any && run->last.size == file->size && run->last.hash == file->hash &&
-        run->last.graphs == file->graphs) {
-        run->waiting++;
-        return;
-    }
-    for (; run->waiting > 0; run->waiting--) epctx__run_write(s, run);
-    run->any = true;
-    run->last = *file;
-    epctx__run_write(s, run);
 }
 
 /* The graphs in the binary of the next node by an older stamp, if it is the same. */
@@ -11441,27 +11418,26 @@ static epctx_status epctx__stamp_put_contexts(epctx__stamp_text *s, const epctx_
     epctx_node_view view;
     epctx_epnode node;
     epctx__context one, last;
-    epctx__stamp_run binaries, besides;
+    epctx__stamp_file binary, beside;
     memset(&last, 0, sizeof last);
-    memset(&binaries, 0, sizeof binaries);
-    besides = binaries;
-    binaries.word = "binary";
-    besides.word = "beside";
+    memset(&beside, 0, sizeof beside);
+    binary = beside;
     while (epctx__next_context(&it, source, EPCTX_STAMP_FORMAT, &view, &node, &one)) {
-        epctx__stamp_file made = binaries.last;
-        const bool again = binaries.any && epctx__context_same(&one, &last);
-        char beside[EPCTX_PATH_MAX];
-        last = one;
-        if (!again) EPCTX__TRY(epctx__hash_context(model, &one, &made, error));
-        made.graphs = graphs > 0 ? graphs : epctx__graphs_before(before, &one, &made);
-        epctx__run_put(s, &binaries, &made);
-        if (one.embedded || !epctx__has_beside(one.value)) continue;
-        made = besides.last;
-        if (!again) {
-            EPCTX__TRY(epctx__beside_name(one.value, beside, error));
-            EPCTX__TRY(epctx__hash_file(model, epctx_str_of(beside), &made, error));
+        const bool weights = !one.embedded && epctx__has_beside(one.value);
+        char name[EPCTX_PATH_MAX];
+        if (last.value.size == 0 || !epctx__context_same(&one, &last)) {
+            EPCTX__TRY(epctx__hash_context(model, &one, &binary, error));
+            if (weights) {
+                EPCTX__TRY(epctx__beside_name(one.value, name, error));
+                EPCTX__TRY(epctx__hash_file(model, epctx_str_of(name), &beside, error));
+            }
+            last = one;
         }
-        epctx__run_put(s, &besides, &made);
+        epctx__stamp_put_file(s, "binary", binary.size, binary.hash, epctx_str_of(NULL));
+        epctx__stamp_put_graphs(s,
+                                graphs > 0 ? graphs : epctx__graphs_before(before, &one, &binary));
+        if (weights)
+            epctx__stamp_put_file(s, "beside", beside.size, beside.hash, epctx_str_of(NULL));
     }
     return EPCTX_OK;
 }
@@ -14565,7 +14541,7 @@ static epctx_status epctx__covered(const epctx_model *model, epctx_str source, e
             missing = "is not about nodes outside of the main graph: they were";
         else if (!readable)
             missing = newer ? "is of a newer version: the context binaries were"
-                            : "has the hash of one of several context binaries: they were";
+                            : "is of fewer or more context binaries: they were";
         else if ((m.format == 1 && epctx_node_attr_str(&view, "ep_dlc_context").size > 0) ||
                  !epctx__made_next(&m, &one))
             missing = "has no hash of the context binary: it was";

@@ -1507,8 +1507,8 @@ TEST(hostile_stamp) {
                  {"epctx 2", EPCTX_FRESH_UNKNOWN},
                  {"epctx 3\nbinary 1 0123456789abcdef", EPCTX_FRESH_UNKNOWN},
                  {"epctx 99999999999999999999999\nbinary 1 0", EPCTX_FRESH_UNKNOWN},
-                 {"epctx 2\nbinary", EPCTX_STALE}, /* and no EPContext node */
-                 {"epctx 2\nbinary 18446744073709551616 x\ngraphs -1", EPCTX_STALE},
+                 {"epctx 2\nbinary", EPCTX_FRESH_UNKNOWN},
+                 {"epctx 2\nbinary 18446744073709551616 x\ngraphs -1", EPCTX_FRESH_UNKNOWN},
                  {"epctx 2\nbeside\ngraphs 1", EPCTX_FRESH_UNKNOWN}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         bytes b = source(0);

@@ -110,7 +110,7 @@ const cli_command cli_stamp = {
              "a vendor's tool compiled: size and hash of the source, of its data files, of\n"
              "each context binary and of the .bin beside an OpenVINO .xml. Afterwards\n"
              "'epctx check --fresh' tells whether one of them changed, and lint and the\n"
-             "commands that move a binary notice a wrong one. Of a stamp that is there already,\n"
+             "commands that move a binary notice a wrong one. Of a stamp that is there,\n"
              "source and options stay unless they are given; the new one notes its hash.\n",
     .more = "Example: epctx stamp model_ctx.onnx --source model.onnx --in-place\n",
     .run = run,
