@@ -14522,7 +14522,8 @@ static epctx_status epctx__fresh_file(const epctx_model *model, const epctx_stam
 }
 
 /* EPCTX_ERR_NOT_FOUND unless each context of the EP, and each file beside one, is in its stamp. */
-static epctx_status epctx__covered(const epctx_model *model, epctx_str source, epctx_error *why) {
+static epctx_status epctx__stamp_covers(const epctx_model *model, epctx_str source,
+                                        epctx_error *why) {
     epctx_walk walk;
     epctx_node_view view;
     epctx_epnode node;
@@ -14588,7 +14589,8 @@ EPCTX_API epctx_freshness epctx_check_fresh(const epctx_model *model, const char
             }
         }
     }
-    if (stamped && status == EPCTX_OK) status = epctx__covered(model, epctx_str_of(source), why);
+    if (stamped && status == EPCTX_OK)
+        status = epctx__stamp_covers(model, epctx_str_of(source), why);
     if (!stamped)
         epctx_fail(why, status, "the model has no build stamp of %s", source);
     else if (status == EPCTX_OK && !has_source)
