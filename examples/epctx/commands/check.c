@@ -318,60 +318,16 @@ static bool lacks_binary(const check_work *work, const epctx_model *model, epctx
 
 /* The line "options HASH" of the stamp: is it that of the options that were given? */
 static epctx_freshness compare_options(const check_work *work, epctx_str stamp, epctx_error *why) {
-    const char *given = work->options;
-    char line[40];
-    snprintf(line, sizeof line, "options %016" PRIx64, epctx_hash(given, strlen(given), 0));
-    while (stamp.size > 0) {
-        const epctx_str part = epctx_str_cut(&stamp, '\n');
-        if (!epctx_str_starts(part, "options ")) continue;
-        if (epctx_str_is(part, line)) return EPCTX_FRESH;
+    const uint64_t given = epctx_hash(work->options, strlen(work->options), 0);
+    epctx_stamp_line line;
+    while (epctx_next_stamp_line(&stamp, &line)) {
+        if (!epctx_str_is(line.word, "options")) continue;
+        if (line.hash == given) return EPCTX_FRESH;
         epctx_fail(why, EPCTX_ERR_VERSION, "compiled with other options");
         return EPCTX_STALE;
     }
     epctx_fail(why, EPCTX_ERR_NOT_FOUND, "the build stamp has no options");
     return EPCTX_FRESH_UNKNOWN;
-}
-
-/* What a stamp does not cover: it has the hash of one binary, of one file. */
-static bool is_partial(const epctx_model *model, epctx_str ep, epctx_str stamp, epctx_error *why) {
-    epctx_str context = epctx_str_of(NULL);
-    int64_t embed_mode = 0;
-    bool hashed = epctx_str_starts(stamp, "binary "), found = false;
-    epctx_walk walk;
-    epctx_node_view view;
-    while (!hashed && stamp.size > 0) {
-        epctx_str_cut(&stamp, '\n');
-        hashed = epctx_str_starts(stamp, "binary ");
-    }
-    epctx_error_clear(why);
-    epctx_walk_begin(&walk, model);
-    while (epctx_walk_epnode(&walk, &view)) {
-        const epctx_str dlc = epctx_node_attr_str(&view, "ep_dlc_context");
-        epctx_epnode node;
-        if (!epctx_node_is_epnode(&view) || epctx_epnode_read(&view, &node, NULL) != EPCTX_OK ||
-            !epctx_str_eq(node.source, ep))
-            continue;
-        if (node.embed_mode == 0 && node.ep_cache_context.size > 4 &&
-            memcmp(node.ep_cache_context.data + node.ep_cache_context.size - 4, ".xml", 4) == 0)
-            epctx_fail(why, EPCTX_ERR_NOT_FOUND,
-                       "the .bin with the weights of '%S' is not in the build stamp",
-                       &node.ep_cache_context);
-        else if (dlc.size > 0)
-            epctx_fail(why, EPCTX_ERR_NOT_FOUND, "'%S' is not in the build stamp", &dlc);
-        if (node.main_context == 0) continue;
-        if (found &&
-            (node.embed_mode != embed_mode || !epctx_str_eq(node.ep_cache_context, context)))
-            epctx_fail(why, EPCTX_ERR_NOT_FOUND,
-                       "the model has several context binaries, and a build stamp has the hash of "
-                       "one: they were not compared");
-        context = node.ep_cache_context;
-        embed_mode = node.embed_mode;
-        found = true;
-    }
-    if (why->status == EPCTX_OK && found && !hashed)
-        epctx_fail(why, EPCTX_ERR_NOT_FOUND,
-                   "the build stamp has no hash of the context binary: it was not compared");
-    return why->status != EPCTX_OK;
 }
 
 static int fresh_of(const check_work *work, const epctx_model *model, epctx_str ep,
@@ -389,9 +345,14 @@ static int fresh_of(const check_work *work, const epctx_model *model, epctx_str 
     verdict = epctx_check_fresh(model, source, cli_own_backend(ep, &backend) ? &backend : NULL,
                                 &opts, &why);
     if (verdict != EPCTX_STALE && lacks_binary(work, model, &why)) verdict = EPCTX_STALE;
-    if (verdict == EPCTX_FRESH && work->options != NULL)
-        verdict = compare_options(work, stamp, &why);
-    if (verdict == EPCTX_FRESH && is_partial(model, ep, stamp, &why)) verdict = EPCTX_FRESH_UNKNOWN;
+    if (verdict != EPCTX_STALE && work->options != NULL) {
+        epctx_error other;
+        const epctx_freshness options = compare_options(work, stamp, &other);
+        if (options == EPCTX_STALE || verdict == EPCTX_FRESH) {
+            verdict = options;
+            why = other;
+        }
+    }
     if (work->json) {
         json_object(work->out, NULL, JSON_INLINE);
         json_str(work->out, "ep", ep);
@@ -539,8 +500,8 @@ const cli_command cli_check = {
              "whether compiling the source again would give the same model. Also compares\n"
              "the binary, embedded or beside FILE: a model without its binary is stale, and\n"
              "so are all others of a group that shared a binary after one of them was\n"
-             "compiled alone. A stamp covers one binary: a model with several, or with files\n"
-             "beside it (the .bin of an OpenVINO .xml), is never called fresh.\n",
+             "compiled alone. What the stamp does not have, as one written by epctx 0.2 for\n"
+             "several binaries, is never called fresh.\n",
     .more = "Exit codes:\n"
             "   0  fits (ORT's EP_SUPPORTED_OPTIMAL), or fresh\n"
             "   1  must be compiled again (EP_SUPPORTED_PREFER_RECOMPILATION), or stale\n"
