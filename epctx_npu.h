@@ -482,6 +482,16 @@ extern "C" {
 #define EPCTX__INDEPENDENT
 #endif
 
+/* For clang: the next loop goes over more arrays than it compares at run time, all independent; or
+ * one step of a loop is one vector, as rows are often too short for the four that it prefers. */
+#if defined(__clang__) && defined(__SSE2__) && defined(__OPTIMIZE__) && !defined(__OPTIMIZE_SIZE__)
+#define EPCTX__MANY_ARRAYS _Pragma("clang loop vectorize(assume_safety)")
+#define EPCTX__SHORT_STEP  _Pragma("clang loop interleave_count(1)")
+#else
+#define EPCTX__MANY_ARRAYS
+#define EPCTX__SHORT_STEP
+#endif
+
 /* Faster variants of the innermost loops, selected at run time by processor features. */
 #if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__)) && \
     !defined(__OPTIMIZE_SIZE__) && !defined(EPCTX_NPU_NO_SIMD)
@@ -1111,7 +1121,8 @@ static EPCTX__INLINE float epctx__elu(float x, float width, float height) {
 #else
 #define EPCTX__CHUNKS 1
 #endif
-#define EPCTX__EACH(at, count, statement) \
+#define EPCTX__EACH(at, count, statement) EPCTX__EACH_HINT(EPCTX__SHORT_STEP, at, count, statement)
+#define EPCTX__EACH_HINT(hint, at, count, statement) \
     do { \
         size_t epctx__i = 0, epctx__j; \
         for (; EPCTX__CHUNKS && (count)-epctx__i >= 16; epctx__i += 16) { \
@@ -1121,7 +1132,7 @@ static EPCTX__INLINE float epctx__elu(float x, float width, float height) {
                 statement \
             } \
         } \
-        for (; epctx__i < (count); epctx__i++) { \
+        hint for (; epctx__i < (count); epctx__i++) { \
             const size_t at = epctx__i; \
             statement \
         } \
@@ -2958,26 +2969,27 @@ static EPCTX__INLINE void epctx__turn_axis(epctx__turn_kind kind, const float *x
     const float *x1 = x + x_step, *x2 = x1 + x_step;
     const float *x3 = x2 + more, *x4 = x3 + more, *x5 = x4 + more;
     if (kind == EPCTX__TURN_TAPS)
-        EPCTX__EACH(i, count, const float a = x[i]; const float b = x1[i]; const float c = x2[i];
-                    const float s = (a + c) * (-1.0f / 6.0f); const float t = b * (-1.0f / 6.0f);
-                    const float u = a * (1.0f / 24.0f) + c * (1.0f / 6.0f);
-                    const float v = b * (1.0f / 12.0f); y[i] = a * 0.25f; y[i + step] = s + t;
-                    y[i + 2 * step] = s - t; y[i + 3 * step] = u + v; y[i + 4 * step] = u - v;
-                    y[i + 5 * step] = c;);
+        EPCTX__EACH_HINT(EPCTX__MANY_ARRAYS, i, count, const float a = x[i]; const float b = x1[i];
+                         const float c = x2[i]; const float s = (a + c) * (-1.0f / 6.0f);
+                         const float t = b * (-1.0f / 6.0f);
+                         const float u = a * (1.0f / 24.0f) + c * (1.0f / 6.0f);
+                         const float v = b * (1.0f / 12.0f); y[i] = a * 0.25f; y[i + step] = s + t;
+                         y[i + 2 * step] = s - t; y[i + 3 * step] = u + v; y[i + 4 * step] = u - v;
+                         y[i + 5 * step] = c;);
     else if (kind == EPCTX__TURN_IN)
-        EPCTX__EACH(i, count, const float a = x[i]; const float b = x1[i]; const float c = x2[i];
-                    const float d = x3[i]; const float e = x4[i]; const float f = x5[i];
-                    const float p = e - c * 4.0f; const float q = d - b * 4.0f;
-                    const float r = e - c; const float s = (d - b) * 2.0f;
-                    y[i] = a * 4.0f - c * 5.0f + e; y[i + step] = p + q; y[i + 2 * step] = p - q;
-                    y[i + 3 * step] = r + s; y[i + 4 * step] = r - s;
-                    y[i + 5 * step] = b * 4.0f - d * 5.0f + f;);
+        EPCTX__EACH_HINT(EPCTX__MANY_ARRAYS, i, count, const float a = x[i]; const float b = x1[i];
+                         const float c = x2[i]; const float d = x3[i]; const float e = x4[i];
+                         const float f = x5[i]; const float p = e - c * 4.0f;
+                         const float q = d - b * 4.0f; const float r = e - c;
+                         const float s = (d - b) * 2.0f; y[i] = a * 4.0f - c * 5.0f + e;
+                         y[i + step] = p + q; y[i + 2 * step] = p - q; y[i + 3 * step] = r + s;
+                         y[i + 4 * step] = r - s; y[i + 5 * step] = b * 4.0f - d * 5.0f + f;);
     else
-        EPCTX__EACH(i, count, const float a = x[i]; const float f = x5[i];
-                    const float s = x1[i] + x2[i]; const float d = x1[i] - x2[i];
-                    const float u = x3[i] + x4[i]; const float v = x3[i] - x4[i]; y[i] = a + s + u;
-                    y[i + step] = d + v * 2.0f; y[i + 2 * step] = s + u * 4.0f;
-                    y[i + 3 * step] = d + v * 8.0f + f;);
+        EPCTX__EACH_HINT(EPCTX__MANY_ARRAYS, i, count, const float a = x[i]; const float f = x5[i];
+                         const float s = x1[i] + x2[i]; const float d = x1[i] - x2[i];
+                         const float u = x3[i] + x4[i]; const float v = x3[i] - x4[i];
+                         y[i] = a + s + u; y[i + step] = d + v * 2.0f;
+                         y[i + 2 * step] = s + u * 4.0f; y[i + 3 * step] = d + v * 8.0f + f;);
 }
 
 /* The run of a command; of the lines of tiles from `first` on. */
@@ -3241,11 +3253,13 @@ static EPCTX__INLINE float epctx__row_product(const float *x, size_t count) {
     return (float)product[0];
 }
 
-/* The maximum or minimum; the last 8 elements overlap those before. */
+/* The maximum or minimum; the last 8 elements overlap those before. What tells of NaN is a flag or,
+ * as clang vectorizes nothing beside flags, the NaN itself in a loop of its own. */
 static EPCTX__INLINE float epctx__row_best(uint32_t kind, const float *x, size_t count) {
     const bool max = kind == EPCTX__REDUCE_MAX;
+    const bool flags = EPCTX__CHUNKS || !EPCTX__LOOPS;
     uint32_t nan[8] = {0};
-    float best[8];
+    float best[8], bad[8] = {0.0f};
     size_t i, j;
     for (j = 0; j < 8; j++) best[j] = x[0];
     for (j = 1; j < count && count < 8; j++) best[0] = epctx__reduce_step(kind, best[0], x[j]);
@@ -3254,11 +3268,13 @@ static EPCTX__INLINE float epctx__row_best(uint32_t kind, const float *x, size_t
         const float *at = x + (count - i < 8 ? count - 8 : i);
         for (j = 0; j < 8; j++) {
             best[j] = (max ? at[j] > best[j] : at[j] < best[j]) ? at[j] : best[j];
-            nan[j] |= at[j] != at[j];
+            if (flags) nan[j] |= at[j] != at[j];
         }
+        for (j = 0; j < 8 && !flags; j++) bad[j] = at[j] == at[j] ? bad[j] : at[j];
     }
     EPCTX__FOLD(j, half, best[j] = epctx__reduce_step(kind, best[j], best[j + half]);
                 nan[j] |= nan[j + half];);
+    for (j = 0; j < 8 && !flags; j++) nan[0] |= bad[j] != bad[j];
     return nan[0] != 0 ? epctx__float_of(0x7fc00000u) : best[0];
 }
 
@@ -4003,9 +4019,10 @@ static bool epctx__check_arg(const epctx__arg *p, epctx__needs *needs) {
     return elem != 0 && p->smallest <= 1 && p->last <= 1 && p->keep >= 1 && p->count >= p->keep;
 }
 
-/* The indices for up to 16 rows, which lie `pitch` apart, their elements `step`. */
-static EPCTX__INLINE void epctx__arg_strip(const epctx__arg *p, const float *x, size_t pitch,
-                                           size_t step, size_t width, int64_t *y) {
+/* The indices for up to 16 rows, which lie `pitch` apart, their elements `step`. `last` is a
+ * constant, so that each compiler vectorizes the loop. */
+static EPCTX__INLINE void epctx__arg_rows(const epctx__arg *p, const float *x, size_t pitch,
+                                          size_t step, size_t width, bool last, int64_t *y) {
     const float sign = p->smallest != 0 ? -1.0f : 1.0f;
     float best[16];
     int32_t index[16] = {0}, k;
@@ -4015,12 +4032,20 @@ static EPCTX__INLINE void epctx__arg_strip(const epctx__arg *p, const float *x, 
         x += step;
         for (j = 0; j < width; j++) {
             const float v = sign * x[j * pitch];
-            const bool better = (v > best[j]) | ((p->last != 0) & !(best[j] > v));
+            const bool better = last ? !(best[j] > v) : v > best[j];
             index[j] = better ? k : index[j];
             best[j] = epctx__choose(better, v, best[j]);
         }
     }
     for (j = 0; j < width; j++) y[j] = index[j];
+}
+
+static EPCTX__INLINE void epctx__arg_strip(const epctx__arg *p, const float *x, size_t pitch,
+                                           size_t step, size_t width, int64_t *y) {
+    if (p->last != 0)
+        epctx__arg_rows(p, x, pitch, step, width, true, y);
+    else
+        epctx__arg_rows(p, x, pitch, step, width, false, y);
 }
 
 static int64_t epctx__arg_ints(const epctx__arg *p, const uint8_t *x, size_t first) {
