@@ -483,7 +483,12 @@ extern "C" {
 #endif
 
 /* For clang: the next loop goes over more arrays than it compares at run time, all independent; or
- * one step of a loop is one vector, as rows are often too short for the four that it prefers. */
+ * one step of a loop is one vector, as rows are often too short for the four that it prefers. It
+ * warns, at the caller, of hints that it could not follow: sanitizers and low levels do that. */
+#if defined(__clang__)
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wpass-failed"
+#endif
 #if defined(__clang__) && defined(__SSE2__) && defined(__OPTIMIZE__) && !defined(__OPTIMIZE_SIZE__)
 #define EPCTX__MANY_ARRAYS _Pragma("clang loop vectorize(assume_safety)")
 #define EPCTX__SHORT_STEP  _Pragma("clang loop interleave_count(1)")
@@ -15025,6 +15030,9 @@ EPCTX_API epctx_status epctx_npu_init(epctx_npu *npu, const epctx_npu_opts *opts
     return EPCTX_OK;
 }
 
+#if defined(__clang__)
+#pragma clang diagnostic pop
+#endif
 #ifdef __cplusplus
 }
 #endif
