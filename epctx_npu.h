@@ -1434,6 +1434,41 @@ static bool epctx__check_move(const epctx__move *p, epctx__needs *needs) {
     return count <= to; /* bounds the time of a walk that writes elements twice */
 }
 
+/* Elements of 4 bytes of two rows in turn. */
+static void epctx__move_pairs(uint8_t *to, const uint8_t *first, const uint8_t *second,
+                              size_t count) {
+    size_t i = 0;
+#ifdef EPCTX__AVX2
+    for (; count - i >= 4; i += 4) {
+        const __m128 a = _mm_loadu_ps((const float *)(const void *)(first + 4 * i));
+        const __m128 b = _mm_loadu_ps((const float *)(const void *)(second + 4 * i));
+        _mm_storeu_ps((float *)(void *)(to + 8 * i), _mm_unpacklo_ps(a, b));
+        _mm_storeu_ps((float *)(void *)(to + 8 * i + 16), _mm_unpackhi_ps(a, b));
+    }
+#endif
+    EPCTX__EACH(j, count - i, memcpy(to + 8 * (i + j), first + 4 * (i + j), 4);
+                memcpy(to + 8 * (i + j) + 4, second + 4 * (i + j), 4););
+}
+
+/* `part` bytes of each end, which overlap or meet. */
+static EPCTX__INLINE void epctx__move_ends(uint8_t *to, const uint8_t *from, size_t size,
+                                           size_t part) {
+    memcpy(to, from, part);
+    memcpy(to + size - part, from + size - part, part);
+}
+
+/* Short runs without a call or a loop. */
+static EPCTX__INLINE void epctx__move_run(uint8_t *to, const uint8_t *from, size_t size) {
+    if (size < 16 || size > 128)
+        memcpy(to, from, size);
+    else if (size <= 32)
+        epctx__move_ends(to, from, size, 16);
+    else if (size <= 64)
+        epctx__move_ends(to, from, size, 32);
+    else
+        epctx__move_ends(to, from, size, 64);
+}
+
 /* Fills `size` bytes with one element of up to 4096, in copies of doubling length. */
 static void epctx__repeat(uint8_t *to, const uint8_t *element, size_t size, size_t elem) {
     size_t done = elem, n;
@@ -1443,33 +1478,6 @@ static void epctx__repeat(uint8_t *to, const uint8_t *element, size_t size, size
         n = n < 4096 ? n : 4096 - 4096 % elem; /* from the cache */
         memcpy(to + done, to, n);
     }
-}
-
-/* Elements of 4 bytes of two rows in turn. */
-static EPCTX__INLINE void epctx__move_pairs_body(uint8_t *to, const uint8_t *first,
-                                                 const uint8_t *second, size_t count) {
-    const size_t width = count < 16 ? count : 16; /* the last 16 overlap those before */
-    size_t i;
-    for (i = 0; i < count; i += width) {
-        const size_t at = count - i < width ? count - width : i;
-        EPCTX__EACH(j, width, memcpy(to + 8 * (at + j), first + 4 * (at + j), 4);
-                    memcpy(to + 8 * (at + j) + 4, second + 4 * (at + j), 4););
-    }
-}
-
-EPCTX__FORMS(epctx__level_here(), epctx__move_pairs,
-             (uint8_t * to, const uint8_t *first, const uint8_t *second, size_t count),
-             (to, first, second, count))
-
-/* Short runs without a call; the last 16 bytes overlap those before. */
-static EPCTX__INLINE void epctx__move_run(uint8_t *to, const uint8_t *from, size_t size) {
-    size_t i;
-    if (size < 16 || size > 128) {
-        memcpy(to, from, size);
-        return;
-    }
-    for (i = 0; i + 16 < size; i += 16) memcpy(to + i, from + i, 16);
-    memcpy(to + size - 16, from + size - 16, 16);
 }
 
 static void epctx__move_row(uint8_t *to, const uint8_t *from, size_t count, ptrdiff_t to_step,
@@ -4024,24 +4032,42 @@ static bool epctx__check_arg(const epctx__arg *p, epctx__needs *needs) {
     return elem != 0 && p->smallest <= 1 && p->last <= 1 && p->keep >= 1 && p->count >= p->keep;
 }
 
-/* The indices for up to 16 rows, which lie `pitch` apart, their elements `step`. `last` is a
- * constant, so that each compiler vectorizes the loop. */
+/* The elements from `k` on of up to 16 rows, which lie `pitch` apart, their elements `step`. `last`
+ * is a constant, so that each compiler vectorizes the loop. */
+static EPCTX__INLINE void epctx__arg_part(const float *x, size_t pitch, size_t step, size_t width,
+                                          float sign, bool last, size_t k, size_t end, float *best,
+                                          int32_t *index) {
+    size_t j;
+    for (; k < end; k++) {
+        for (j = 0; j < width; j++) {
+            const float v = sign * x[j * pitch];
+            const bool better = last ? !(best[j] > v) : v > best[j];
+            index[j] = better ? (int32_t)k : index[j];
+            best[j] = epctx__choose(better, v, best[j]);
+        }
+        x += step;
+    }
+}
+
+/* The indices for up to 16 rows. For clang, which does not gather, rows of adjacent elements are
+ * first turned to lie side by side. */
 static EPCTX__INLINE void epctx__arg_rows(const epctx__arg *p, const float *x, size_t pitch,
                                           size_t step, size_t width, bool last, int64_t *y) {
     const float sign = p->smallest != 0 ? -1.0f : 1.0f;
     float best[16];
-    int32_t index[16] = {0}, k;
-    size_t j;
+    int32_t index[16] = {0};
+    size_t j, k = 0;
     for (j = 0; j < width; j++) best[j] = sign * x[j * pitch];
-    for (k = 1; k < (int32_t)p->count; k++) {
-        x += step;
-        for (j = 0; j < width; j++) {
-            const float v = sign * x[j * pitch];
-            const bool better = last ? !(best[j] > v) : v > best[j];
-            index[j] = better ? k : index[j];
-            best[j] = epctx__choose(better, v, best[j]);
-        }
+#ifdef EPCTX__AVX2
+    while (!EPCTX__CHUNKS && step == 1 && width == 16 && p->count - k >= 4) {
+        const size_t end = p->count - k < 36 ? p->count : k + 32;
+        float turned[36 * 16];
+        epctx__turn_matrix(turned, x + k, end - k, 16, 16, (ptrdiff_t)pitch);
+        epctx__arg_part(turned, 1, 16, 16, sign, last, k, end, best, index);
+        k = end;
     }
+#endif
+    epctx__arg_part(x + k * step, pitch, step, width, sign, last, k, p->count, best, index);
     for (j = 0; j < width; j++) y[j] = index[j];
 }
 
