@@ -347,7 +347,9 @@ static int fresh_of(const check_work *work, const epctx_model *model, epctx_str 
     if (verdict != EPCTX_STALE && lacks_binary(work, model, &why)) verdict = EPCTX_STALE;
     if (verdict != EPCTX_STALE && work->options != NULL) {
         epctx_error other;
-        const epctx_freshness options = compare_options(work, stamp, &other);
+        epctx_freshness options;
+        epctx_error_clear(&other);
+        options = compare_options(work, stamp, &other);
         if (options == EPCTX_STALE || verdict == EPCTX_FRESH) {
             verdict = options;
             why = other;
