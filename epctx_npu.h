@@ -11756,6 +11756,7 @@ static epctx_status epctx__lower_window(epctx__compiler *c) {
 /* Triangles that overlap by half, one for each mel band: [bins][bands]. */
 static epctx_status epctx__lower_mel(epctx__compiler *c) {
     static const char *const names[3] = {"num_mel_bins", "dft_length", "sample_rate"};
+    const double near = 1e-7; /* an edge at a bin is there however a machine rounds */
     epctx__shape shape = {2, {0}};
     int64_t sizes[3] = {0}, at[3] = {0}, bins, i, j;
     double low, high, each;
@@ -11782,7 +11783,7 @@ static epctx_status epctx__lower_mel(epctx__compiler *c) {
         const double part = (double)(i + 2) / (double)(sizes[0] + 2);
         at[0] = at[1];
         at[1] = at[2];
-        at[2] = (int64_t)(700.0 * (epctx__exp_wide(low + (high - low) * part) - 1.0) * each);
+        at[2] = (int64_t)(700.0 * (epctx__exp_wide(low + (high - low) * part) - 1.0) * each + near);
         if (at[2] >= bins) at[2] = bins - 1; /* rounding could lift it */
         if (i < 0) continue;
         for (j = at[0]; j < at[2]; j++)
