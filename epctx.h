@@ -1886,12 +1886,12 @@ EPCTX_API epctx_status epctx_write_group(epctx_model *model, const char *path,
  *     graphs <number>                      in this binary, those of other models included
  *     beside <bytes> <XXH64>               of the .bin of a node's OpenVINO .xml
  * with "%25" and "%0A" for "%" and a line end. What is not known has no line, and readers skip
- * lines that they do not know. The nodes of the main graph that have a context of their own, or name
- * a DLC, have a line `binary` each, in their order; if there are more or fewer of them, as in a model
- * that another tool merged, nobody knows which is whose: no binary is judged. The stamp contains no
- * time, so that the output depends on the source alone, and no name of a binary, which may be
- * embedded, extracted or renamed. A stamp of the first format has one line `binary`, which counts
- * only if all primary nodes have the same context.
+ * lines that they do not know. The nodes of the main graph that have a context of their own, or
+ * name a DLC, have a line `binary` each, in their order; if there are more or fewer of them, as in
+ * a model that another tool merged, nobody knows which is whose: no binary is judged. The stamp
+ * contains no time, so that the output depends on the source alone, and no name of a binary, which
+ * may be embedded, extracted or renamed. A stamp of the first format has one line `binary`, which
+ * counts only if all primary nodes have the same context.
  * ============================================================ */
 
 #ifndef EPCTX_NO_WIRE
@@ -1902,6 +1902,7 @@ EPCTX_API epctx_status epctx_write_group(epctx_model *model, const char *path,
 /* The format that is written; the first one is read, too. */
 #define EPCTX_STAMP_FORMAT 2
 
+/* A line of a stamp; numbers that it does not have are 0. */
 typedef struct epctx_stamp_line {
     epctx_str word;  /* the first one: what it is about */
     uint64_t size;   /* of a file, in bytes */
@@ -1945,8 +1946,8 @@ typedef struct epctx_stamp_opts {
 
 /* Gives a model that another compiler wrote, such as ORT, the build stamp of the EP `ep`, an
  * EPContext attribute `source` of it; replaces one that is there, and notes its hash unless the new
- * one says the same. SDK and architecture are those of the first node that has them. All files must be
- * there. EPCTX_ERR_NOT_FOUND: no node of that EP, or a missing file. */
+ * one says the same. SDK and architecture are those of the first node that has them. All files must
+ * be there. EPCTX_ERR_NOT_FOUND: no node of that EP, or a missing file. */
 EPCTX_API epctx_status epctx_model_stamp(epctx_model *model, const char *ep,
                                          const epctx_stamp_opts *opts, epctx_error *error);
 
@@ -11025,8 +11026,8 @@ static bool epctx__context_of(const epctx_node_view *view, const epctx_epnode *n
         out->embedded = false;
         return true;
     }
-    return node->main_context != 0 ||
-           (out->value.size > 0 && (epctx_profile_of(node->source)->traits & own) != 0);
+    if (node->main_context != 0) return true;
+    return out->value.size > 0 && (epctx_profile_of(node->source)->traits & own) != 0;
 }
 
 /* The next node of an EP in the main graph that has a context of its own. */
@@ -11159,8 +11160,7 @@ static epctx_status epctx__verify_file(const epctx_model *model, const epctx_sta
 static epctx_status epctx__beside_name(epctx_str xml, char out[EPCTX_PATH_MAX],
                                        epctx_error *error) {
     epctx_str parts[2];
-    parts[0] = xml;
-    parts[0].size -= 4;
+    parts[0] = epctx__str(xml.data, xml.size - 4);
     parts[1] = epctx_str_of(".bin");
     return epctx__path_join(out, EPCTX_PATH_MAX, parts, 2, error);
 }

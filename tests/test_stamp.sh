@@ -148,8 +148,8 @@ mkdir lines && cd lines || exit 1
 cp ../plain.onnx .
 for name in a b c; do
     printf 'binary %s' "$name" >$name.bin
-    expect "part $name" 0 "" wrap $name.bin --profile qnn --name part_$name --inputs "x$name:float32[1]" \
-        --outputs "y$name:float32[1]" -o ${name}_ctx.onnx
+    expect "part $name" 0 "" wrap $name.bin --profile qnn --name part_$name \
+        --inputs "x$name:float32[1]" --outputs "y$name:float32[1]" -o ${name}_ctx.onnx
 done
 expect "three of them" 0 "" merge a_ctx.onnx b_ctx.onnx c_ctx.onnx -o m_ctx.onnx
 expect "get a stamp" 0 "" stamp m_ctx.onnx --source plain.onnx --in-place
