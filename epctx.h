@@ -1915,9 +1915,10 @@ typedef struct epctx_stamp_line {
 EPCTX_API bool epctx_model_get_stamp(const epctx_model *model, epctx_str source, epctx_str *out);
 /* Takes the next line off a stamp; false: there is none. Malformed numbers are 0. */
 EPCTX_API bool epctx_next_stamp_line(epctx_str *rest, epctx_stamp_line *line);
-/* The line of a node's context; false when the stamp has none. */
-EPCTX_API bool epctx_epnode_stamp(const epctx_model *model, const epctx_epnode *node,
-                                  epctx_stamp_line *out);
+/* The line of a context: what a node of EP `source` has in ep_cache_context or ep_dlc_context. False
+ * when the stamp has none. */
+EPCTX_API bool epctx_model_stamp_line(const epctx_model *model, epctx_str source, epctx_str context,
+                                      epctx_stamp_line *out);
 /* Checks that the context binaries, and the .bin beside an .xml, are those of the build: compares
  * size and hash with the build stamp of each EP (the first 16), without copying a binary. OK also
  * without a stamp, or without the file (loading reports that). EPCTX_ERR_VERSION names file, node,
@@ -10945,11 +10946,23 @@ EPCTX_API epctx_status epctx_model_write_file(epctx_model *model, const char *pa
 static epctx_status epctx__other_binary(epctx_str name, bool hash, uint64_t found,
                                         uint64_t expected, epctx_error *error) {
     static const char *const formats[] = {
-        "%s%S%s has %u bytes, the model was compiled with one of %u: %s",
-        "%s%S%s has hash %x, the model was compiled with one of hash %x: %s"};
+        "%s%S%s has %S bytes, the model was compiled with one of %S: %s",
+        "%s%S%s has hash %S, the model was compiled with one of hash %S: %s"};
+    const uint64_t numbers[2] = {found, expected};
+    char digits[2][24];
+    epctx_str shown[2];
+    int i;
+    for (i = 0; i < 2; i++) {
+        epctx_text text = epctx_text_of(digits[i], sizeof digits[i]);
+        if (hash)
+            epctx_text_put_hex(&text, numbers[i], 16);
+        else
+            epctx_text_put_number(&text, numbers[i]);
+        shown[i] = epctx_text_str(&text);
+    }
     return epctx_fail(error, EPCTX_ERR_VERSION, formats[hash],
                       name.size > 0 ? "context binary '" : "the embedded context", &name,
-                      name.size > 0 ? "'" : "", found, expected,
+                      name.size > 0 ? "'" : "", &shown[0], &shown[1],
                       "it is damaged, or was compiled again without this model (compile all that "
                       "share it together)");
 }
@@ -10978,7 +10991,7 @@ EPCTX_API bool epctx_next_stamp_line(epctx_str *rest, epctx_stamp_line *line) {
     file = epctx__word_index("source data binary beside", line->word, &index);
     if (file) {
         number = epctx_str_cut(&text, ' ');
-        epctx_str_take_number(&number, &line->size);
+        if (!epctx_str_number(number, &line->size)) line->size = 0;
     }
     if (file || epctx__word_index("options replaces", line->word, &index)) {
         number = epctx_str_cut(&text, ' ');
@@ -11005,6 +11018,7 @@ static uint64_t epctx__stamp_format(epctx_str stamp) {
 /* The file or the bytes that a node reads. */
 typedef struct epctx__context {
     epctx_str value; /* name of the file, or the bytes */
+    const char *attribute;
     bool embedded;
 } epctx__context;
 
@@ -11019,10 +11033,12 @@ static bool epctx__context_of(const epctx_node_view *view, const epctx_epnode *n
     const uint32_t own = EPCTX_EACH_CONTEXT | EPCTX_SECONDARY_CONTEXT;
     const epctx_str dlc = epctx_node_attr_str(view, "ep_dlc_context");
     out->value = node->ep_cache_context;
+    out->attribute = "ep_cache_context";
     out->embedded = node->embed_mode == 1;
     if (format == 1) return node->main_context != 0;
     if (dlc.size > 0) {
         out->value = dlc;
+        out->attribute = "ep_dlc_context";
         out->embedded = false;
         return true;
     }
@@ -11040,29 +11056,37 @@ static bool epctx__next_context(epctx_cursor *it, epctx_str source, uint64_t for
     return false;
 }
 
-/* First format: do all primary nodes of an EP have the same context? */
-static bool epctx__only_context(const epctx_model *model, epctx_str source) {
+/* Do all nodes of an EP that have a context have the same? `count`: how many there are. */
+static bool epctx__only_context(const epctx_model *model, epctx_str source, uint64_t format,
+                                size_t *count) {
     epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model));
     epctx_node_view view;
     epctx_epnode node;
     epctx__context first, one;
-    if (!epctx__next_context(&it, source, 1, &view, &node, &first)) return false;
-    while (epctx__next_context(&it, source, 1, &view, &node, &one))
-        if (!epctx__context_same(&one, &first)) return false;
-    return first.embedded || first.value.size > 0;
+    bool only = true;
+    memset(&first, 0, sizeof first);
+    for (*count = 0; epctx__next_context(&it, source, format, &view, &node, &one); ++*count) {
+        if (*count == 0) first = one;
+        only = only && epctx__context_same(&one, &first);
+    }
+    return only && (first.embedded || first.value.size > 0);
 }
 
-/* Second format: are there as many contexts as lines? */
-static bool epctx__line_for_each(const epctx_model *model, epctx_str source, epctx_str stamp) {
-    epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model));
-    epctx_node_view view;
-    epctx_epnode node;
-    epctx__context one;
-    epctx_stamp_line line;
-    size_t lines = 0, contexts = 0;
-    while (epctx_next_stamp_line(&stamp, &line)) lines += epctx_str_is(line.word, "binary");
-    while (epctx__next_context(&it, source, EPCTX_STAMP_FORMAT, &view, &node, &one)) contexts++;
-    return lines == contexts;
+/* Is it clear which line is whose? There are as many as contexts, or both are of one binary, which
+ * fewer nodes name when it is embedded. */
+static bool epctx__lines_fit(const epctx_model *model, epctx_str source, uint64_t format,
+                             epctx_str stamp) {
+    epctx_stamp_line line, first;
+    size_t lines = 0, contexts;
+    bool alike = epctx__only_context(model, source, format, &contexts);
+    if (format == 1) return alike;
+    memset(&first, 0, sizeof first);
+    while (epctx_next_stamp_line(&stamp, &line)) {
+        if (!epctx_str_is(line.word, "binary")) continue;
+        if (lines++ == 0) first = line;
+        alike = alike && line.size == first.size && line.hash == first.hash;
+    }
+    return lines == contexts || (alike && lines > 0);
 }
 
 /* What a stamp says of each node with a context of its own, as they come. */
@@ -11079,16 +11103,13 @@ static bool epctx__made_begin(epctx__made *m, const epctx_model *model, epctx_st
     memset(m, 0, sizeof *m);
     if (!epctx_model_get_stamp(model, source, &stamp)) return false;
     m->format = epctx__stamp_format(stamp);
-    if (m->format == 1 ? !epctx__only_context(model, source)
-                       : !epctx__line_for_each(model, source, stamp))
-        m->format = 0;
+    if (!epctx__lines_fit(model, source, m->format, stamp)) m->format = 0;
     m->source = source;
     m->binaries = m->besides = stamp;
     return m->format != 0;
 }
 
-/* Takes the next line of this kind; behind the last one, that one stays (the only one of the first
- * format). */
+/* Takes the next line of this kind; behind the last one, that one stays. */
 static void epctx__made_take(epctx_str *rest, const char *word, epctx_stamp_line *line) {
     epctx_stamp_line next;
     while (epctx_next_stamp_line(rest, &next)) {
@@ -11107,17 +11128,16 @@ static bool epctx__made_next(epctx__made *m, const epctx__context *context) {
     return m->binary.word.size > 0;
 }
 
-EPCTX_API bool epctx_epnode_stamp(const epctx_model *model, const epctx_epnode *node,
-                                  epctx_stamp_line *out) {
+EPCTX_API bool epctx_model_stamp_line(const epctx_model *model, epctx_str source, epctx_str context,
+                                      epctx_stamp_line *out) {
     epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model));
     epctx_node_view view;
-    epctx_epnode other;
+    epctx_epnode node;
     epctx__context one;
     epctx__made m;
-    if (!epctx__made_begin(&m, model, node->source)) return false;
-    while (epctx__next_context(&it, m.source, m.format, &view, &other, &one)) {
-        if (epctx__made_next(&m, &one) && node->embed_mode == one.embedded &&
-            epctx_str_eq(one.value, node->ep_cache_context)) {
+    if (!epctx__made_begin(&m, model, source)) return false;
+    while (epctx__next_context(&it, source, m.format, &view, &node, &one)) {
+        if (epctx__made_next(&m, &one) && epctx_str_eq(one.value, context)) {
             *out = m.binary;
             return true;
         }
@@ -11208,7 +11228,7 @@ static epctx_status epctx__check_made(const epctx_model *model, epctx_str source
             epctx_error_clear(error);
             continue;
         }
-        epctx_blame(error, NULL, &node.name, "ep_cache_context");
+        epctx_blame(error, NULL, &node.name, one.attribute);
         EPCTX__TRY(status);
     }
     return EPCTX_OK;
@@ -11242,7 +11262,8 @@ EPCTX_API bool epctx_model_holds_one_graph(const epctx_model *model, const epctx
     memset(&m, 0, sizeof m);
     context.value = node->ep_cache_context;
     context.embedded = node->embed_mode == 1;
-    return epctx_epnode_stamp(model, node, &m.binary) && m.binary.graphs == 1 &&
+    return epctx_model_stamp_line(model, node->source, context.value, &m.binary) &&
+           m.binary.graphs == 1 &&
            epctx__verify_context(model, &m, &context, NULL, false, NULL) == EPCTX_OK;
 }
 
@@ -11426,11 +11447,12 @@ static epctx_status epctx__stamp_put_contexts(epctx__stamp_text *s, const epctx_
         const bool weights = !one.embedded && epctx__has_beside(one.value);
         char name[EPCTX_PATH_MAX];
         if (last.value.size == 0 || !epctx__context_same(&one, &last)) {
-            EPCTX__TRY(epctx__hash_context(model, &one, &binary, error));
-            if (weights) {
-                EPCTX__TRY(epctx__beside_name(one.value, name, error));
-                EPCTX__TRY(epctx__hash_file(model, epctx_str_of(name), &beside, error));
-            }
+            epctx_status status = epctx__hash_context(model, &one, &binary, error);
+            if (status == EPCTX_OK && weights) status = epctx__beside_name(one.value, name, error);
+            if (status == EPCTX_OK && weights)
+                status = epctx__hash_file(model, epctx_str_of(name), &beside, error);
+            epctx_blame(error, model->path, &node.name, one.attribute);
+            EPCTX__TRY(status);
             last = one;
         }
         epctx__stamp_put_file(s, "binary", binary.size, binary.hash, epctx_str_of(NULL));
@@ -11516,7 +11538,8 @@ EPCTX_API epctx_status epctx_model_stamp(epctx_model *model, const char *ep,
     } else {
         epctx__stamp_keep(&s, kept, "options");
     }
-    if (epctx__check_made(model, wanted, NULL, false, NULL) != EPCTX_OK) kept = epctx_str_of(NULL);
+    if (before.format == 0 || epctx__check_made(model, wanted, NULL, false, NULL) != EPCTX_OK)
+        kept = epctx_str_of(NULL);
     epctx__stamp_put_known(&s, "ort", opts->ort, kept);
     epctx__stamp_put_known(&s, "ep", opts->ep, kept);
     epctx__stamp_put_known(&s, "driver", opts->driver, kept);
@@ -14531,27 +14554,32 @@ static epctx_status epctx__stamp_covers(const epctx_model *model, epctx_str sour
     epctx__made m;
     const char *missing = NULL;
     const bool readable = epctx__made_begin(&m, model, source);
-    const bool newer = epctx__stamp_format(m.binaries) == 0;
+    size_t nodes = 0;
     epctx_walk_begin(&walk, model);
-    while (missing == NULL && epctx_walk_epnode(&walk, &view)) {
+    while (readable && missing == NULL && epctx_walk_epnode(&walk, &view)) {
         if (!epctx_node_is_epnode(&view) || epctx_epnode_read(&view, &node, NULL) != EPCTX_OK ||
-            !epctx_str_eq(node.source, source) ||
-            !epctx__context_of(&view, &node, EPCTX_STAMP_FORMAT, &one))
+            !epctx_str_eq(node.source, source))
             continue;
+        nodes++;
+        if (!epctx__context_of(&view, &node, EPCTX_STAMP_FORMAT, &one)) continue;
         if (walk.depth > 0 || walk.in_function || walk.in_training)
             missing = "is not about nodes outside of the main graph: they were";
-        else if (!readable)
-            missing = newer ? "is of a newer version: the context binaries were"
-                            : "is of fewer or more context binaries: they were";
-        else if ((m.format == 1 && epctx_node_attr_str(&view, "ep_dlc_context").size > 0) ||
+        else if ((m.format == 1 && (node.main_context == 0 ||
+                                    epctx_node_attr_str(&view, "ep_dlc_context").size > 0)) ||
                  !epctx__made_next(&m, &one))
             missing = "has no hash of the context binary: it was";
         else if (!one.embedded && epctx__has_beside(one.value) && m.beside.word.size == 0)
             missing = "has no hash of the .bin with the weights: it was";
     }
-    if (missing == NULL) return EPCTX_OK;
+    if (missing == NULL && readable && nodes > 0) return EPCTX_OK;
+    if (!readable)
+        missing = epctx__stamp_format(m.binaries) == 0
+                      ? "is of a newer version: the context binaries were"
+                      : "is of fewer or more context binaries: they were";
+    else if (nodes == 0)
+        missing = "is of an EP without a node: nothing was";
     epctx_fail(why, EPCTX_ERR_NOT_FOUND, "the build stamp %s not compared", missing);
-    epctx_blame(why, NULL, &node.name, NULL);
+    if (readable && nodes > 0) epctx_blame(why, NULL, &node.name, NULL);
     return EPCTX_ERR_NOT_FOUND;
 }
 

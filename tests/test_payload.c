@@ -2055,7 +2055,7 @@ static void lines_of_nodes(const epctx_model *model, lines_kind kind, unsigned p
         epctx_epnode node;
         epctx_stamp_line line;
         CHECK_INT(epctx_epnode_read(&view, &node, NULL), EPCTX_OK);
-        CHECK_TRUE(epctx_epnode_stamp(model, &node, &line));
+        CHECK_TRUE(epctx_model_stamp_line(model, node.source, node.ep_cache_context, &line));
         /* Equal contexts inside of nodes cannot be told apart; their lines are equal. */
         CHECK(line.size == 3 && line.hash == epctx_hash(text, 3, 0) && line.graphs == 0,
               "node %zu, pattern %u", i, pattern);

@@ -187,7 +187,6 @@ mv b.bin renamed.bin
 expect "one without its file" 1 "b.bin" check --fresh m_ctx.onnx
 expect "is found by its line" 0 "'b.bin' is now 'renamed.bin'" repair --in-place m_ctx.onnx
 expect "and fresh" 0 ": fresh" check --fresh m_ctx.onnx
-expect "as before again" 0 "" stamp m_ctx.onnx --in-place
 cp saved.onnx m_ctx.onnx && mv renamed.bin b.bin
 
 cp b.bin c.bin
@@ -238,6 +237,71 @@ rm no.onnx
 printf 'binary c' >c.bin
 put_stamp "$(printf '%s' "$stamp" | grep -v binary)"
 expect "no line" 4 "were not compared" check --fresh m_ctx.onnx
+cd ..
+
+# -- whom a stamp is about --
+mkdir whom && cd whom || exit 1
+cp ../plain.onnx .
+for name in a b; do
+    printf 'binary %s' "$name" >$name.bin
+    expect "node $name" 0 "" wrap $name.bin --profile qnn --name part_$name \
+        --inputs "x$name:float32[1]" --outputs "y$name:float32[1]" -o ${name}_ctx.onnx
+done
+expect "of an EP" 0 "" stamp a_ctx.onnx --source plain.onnx --in-place
+expect "that no node has any longer" 0 "" set a_ctx.onnx source=QNN -o s_ctx.onnx
+expect "it says nothing" 4 "fewer or more" check --fresh s_ctx.onnx
+expect "without a context" 0 "" set a_ctx.onnx main_context=0 -o s_ctx.onnx -f
+expect "it says nothing, too" 4 "fewer or more" check --fresh s_ctx.onnx
+expect "two EPs" 0 "" merge a_ctx.onnx b_ctx.onnx -o m_ctx.onnx
+expect "by another name" 0 "" set m_ctx.onnx --node part_b source=OpenVINOExecutionProvider \
+    --in-place
+expect "one of them" 0 "" stamp m_ctx.onnx --source plain.onnx --profile qnn --in-place
+expect "is fresh" 4 "QNNExecutionProvider: fresh" check --fresh m_ctx.onnx
+expect "the other unknown" 4 "OpenVINOExecutionProvider: unknown" check --fresh m_ctx.onnx
+expect "unless it is not asked for" 0 ": fresh" check --fresh --profile qnn m_ctx.onnx
+expect "the other one, too" 0 "" stamp m_ctx.onnx --source plain.onnx --in-place
+expect "both are fresh" 0 "OpenVINOExecutionProvider: fresh" check --fresh m_ctx.onnx
+expect "a node without an EP" 0 "" unset a_ctx.onnx source -o s_ctx.onnx -f
+expect "gets none" 1 "--profile NAME sets their source" stamp s_ctx.onnx -o no.onnx
+
+# One binary, embedded: the EP's second node follows the first.
+expect "nodes of one binary" 0 "" set m_ctx.onnx --node part_a source=OpenVINOExecutionProvider \
+    -o o_ctx.onnx
+expect "the same one" 0 "" set o_ctx.onnx --node part_b ep_cache_context=a.bin --in-place
+expect "stamped" 0 "" stamp o_ctx.onnx --source plain.onnx --profile openvino --in-place
+expect "fresh in its file" 0 ": fresh" check --fresh --profile openvino o_ctx.onnx
+expect "embedded once" 0 "" embed o_ctx.onnx -o e_ctx.onnx
+expect "fresh in the model" 0 ": fresh" check --fresh --profile openvino e_ctx.onnx
+expect "stamped there" 0 "" stamp e_ctx.onnx --profile openvino --in-place
+expect "extracted" 0 "" extract e_ctx.onnx -o x_ctx.onnx
+expect "fresh in a file" 0 ": fresh" check --fresh --profile openvino x_ctx.onnx
+
+# A DLC is compared, and found when it was renamed.
+cp a.bin a.dlc
+expect "a node of a DLC" 0 "" set b_ctx.onnx ep_dlc_context:string=a.dlc -o d_ctx.onnx
+expect "gets a line" 0 "" stamp d_ctx.onnx --source plain.onnx --in-place
+expect "a fresh one" 0 ": fresh" check --fresh d_ctx.onnx
+printf x >>a.dlc
+expect "another DLC" 1 "attribute 'ep_dlc_context': context binary 'a.dlc' has 9 bytes" \
+    check --fresh d_ctx.onnx
+rm a.dlc x_ctx* && mv a.bin z.dlc
+expect "a renamed one" 0 "'a.dlc' is now 'z.dlc'" repair d_ctx.onnx --in-place
+expect "fresh again" 0 ": fresh" check --fresh d_ctx.onnx
+
+# A first stamp does not cover a second engine.
+printf 'binary a' >a.engine && cp a.engine b.engine
+for part in a b; do
+    expect "engine $part" 0 "" wrap $part.engine --profile nv_tensorrt_rtx --name part_$part \
+        --inputs "x$part:float32[1]" --outputs "y$part:float32[1]" -o ${part}_ctx.onnx -f
+done
+expect "two engines" 0 "" merge a_ctx.onnx b_ctx.onnx -o t_ctx.onnx
+expect "one is secondary" 0 "" set t_ctx.onnx --node part_b main_context=0 --in-place
+expect "both" 0 "" stamp t_ctx.onnx --source plain.onnx --in-place
+expect "are in the stamp" 0 ": fresh" check --fresh t_ctx.onnx
+key=metadata:epctx.build.NvTensorRTRTXExecutionProvider
+epctx get t_ctx.onnx $key
+expect "a first one" 0 "" set t_ctx.onnx "$key=$(grep -v epctx out | sed '$d')" --in-place
+expect "has only one" 4 "no hash of the context binary" check --fresh t_ctx.onnx
 cd ..
 
 # -- bad input --

@@ -10,6 +10,8 @@
 /* Scripts rely on them; 2 is a wrong command line. */
 enum { CHECK_FITS = 0, CHECK_RECOMPILE = 1, CHECK_UNSUPPORTED = 3, CHECK_UNKNOWN = 4 };
 
+enum { STAMPS_MOST = 100 }; /* each is compared by a walk through the model */
+
 typedef struct check_work {
     const char *file;
     const char *ep;      /* only this EP's entry; NULL: the only one there is */
@@ -330,9 +332,29 @@ static epctx_freshness compare_options(const check_work *work, epctx_str stamp, 
     return EPCTX_FRESH_UNKNOWN;
 }
 
+/* One EP's verdict. */
+static void put_fresh(const check_work *work, epctx_str ep, epctx_freshness verdict,
+                      const char *why) {
+    static const char *const words[] = {"fresh", "stale", "unknown"};
+    if (work->json) {
+        json_object(work->out, NULL, JSON_INLINE);
+        json_str(work->out, "ep", ep);
+        json_text(work->out, "fresh", words[verdict]);
+        json_text(work->out, "why", why);
+        json_end(work->out);
+        return;
+    }
+    cli_put(stdout, ep);
+    printf(": %s", words[verdict]);
+    if (verdict != EPCTX_FRESH) {
+        fputs(": ", stdout);
+        cli_put(stdout, epctx_str_of(why));
+    }
+    putchar('\n');
+}
+
 static int fresh_of(const check_work *work, const epctx_model *model, epctx_str ep,
                     epctx_str stamp) {
-    static const char *const words[] = {"fresh", "stale", "unknown"};
     char source[256];
     epctx_backend backend;
     epctx_fresh_opts opts;
@@ -355,24 +377,28 @@ static int fresh_of(const check_work *work, const epctx_model *model, epctx_str 
             why = other;
         }
     }
-    if (work->json) {
-        json_object(work->out, NULL, JSON_INLINE);
-        json_str(work->out, "ep", ep);
-        json_text(work->out, "fresh", words[verdict]);
-        json_text(work->out, "why", why.message);
-        json_end(work->out);
-    } else {
-        cli_put(stdout, ep);
-        printf(": %s", words[verdict]);
-        if (verdict != EPCTX_FRESH) {
-            fputs(": ", stdout);
-            cli_put(stdout, epctx_str_of(why.message));
-        }
-        putchar('\n');
-    }
+    put_fresh(work, ep, verdict, why.message);
     return verdict == EPCTX_FRESH   ? CHECK_FITS
            : verdict == EPCTX_STALE ? CHECK_RECOMPILE
                                     : CHECK_UNKNOWN;
+}
+
+/* Nodes whose EP has no stamp: the first one stands for all. */
+static bool is_unstamped(const check_work *work, const epctx_model *model) {
+    epctx_walk walk;
+    epctx_node_view view;
+    epctx_walk_begin(&walk, model);
+    while (epctx_walk_epnode(&walk, &view)) {
+        const epctx_str source = epctx_node_attr_str(&view, "source");
+        epctx_str stamp;
+        if (!epctx_node_is_epnode(&view) || !cli_is_ep(source, work->ep) ||
+            (source.size > 0 && epctx_model_get_stamp(model, source, &stamp)))
+            continue;
+        put_fresh(work, source.size > 0 ? source : epctx_str_of("(no source)"), EPCTX_FRESH_UNKNOWN,
+                  "there is no build stamp of this EP");
+        return true;
+    }
+    return false;
 }
 
 /* The stamps of all EPs: one that is stale decides, then one that cannot be judged. */
@@ -388,17 +414,22 @@ static int check_fresh(check_work *work, const epctx_model *model) {
         json_array(work->out, "stamps", JSON_HANGING);
     }
     while (epctx_next_pair(&it, &pair)) {
+        static const char many[] = "the model has more build stamps, which were not compared";
         epctx_str ep = pair.key;
         int one;
         if (ep.size < prefix || memcmp(ep.data, EPCTX_BUILD_PREFIX, prefix) != 0) continue;
         ep.data += prefix;
         ep.size -= prefix;
         if (!cli_is_ep(ep, work->ep)) continue;
+        if (count++ == STAMPS_MOST) {
+            put_fresh(work, ep, EPCTX_FRESH_UNKNOWN, many);
+            code = code == CHECK_FITS ? CHECK_UNKNOWN : code;
+            break;
+        }
         one = fresh_of(work, model, ep, pair.value);
-        count++;
         if (one == CHECK_RECOMPILE || (one == CHECK_UNKNOWN && code == CHECK_FITS)) code = one;
     }
-    if (count == 0) code = CHECK_UNKNOWN;
+    if (count == 0 || (is_unstamped(work, model) && code == CHECK_FITS)) code = CHECK_UNKNOWN;
     if (work->json) {
         json_end(work->out);
         json_bool(work->out, "fresh", code == CHECK_FITS);

@@ -13,20 +13,26 @@ typedef struct stamp_work {
 
 enum { EPS_MOST = 16 }; /* as many stamps as are compared */
 
-/* The EPs that are asked for, each once. */
-static size_t find_eps(const stamp_work *work, char eps[EPS_MOST][256]) {
+/* The EPs that are asked for, each once. `nameless`: nodes whose source is none, or too long; one EP
+ * more than EPS_MOST is only counted. */
+static size_t find_eps(const stamp_work *work, char eps[EPS_MOST][256], size_t *nameless) {
     epctx_walk walk;
     epctx_node_view view;
     epctx_epnode node;
     size_t count = 0, i;
+    *nameless = 0;
     epctx_walk_begin(&walk, &work->model);
-    while (count < EPS_MOST && epctx_walk_epnode(&walk, &view)) {
-        if (epctx_epnode_read(&view, &node, NULL) != EPCTX_OK || node.source.size == 0 ||
-            node.source.size >= sizeof eps[0] || !cli_is_ep(node.source, work->ep))
+    while (count <= EPS_MOST && epctx_walk_epnode(&walk, &view)) {
+        if (epctx_epnode_read(&view, &node, NULL) != EPCTX_OK) continue;
+        if (node.source.size == 0 || node.source.size >= sizeof eps[0]) {
+            ++*nameless;
             continue;
+        }
+        if (!cli_is_ep(node.source, work->ep)) continue;
         for (i = 0; i < count && !epctx_str_is(node.source, eps[i]); i++) {
         }
         if (i < count) continue;
+        if (count == EPS_MOST) return count + 1;
         memcpy(eps[count], node.source.data, node.source.size);
         eps[count++][node.source.size] = '\0';
     }
@@ -50,20 +56,28 @@ static epctx_status stamp_all(stamp_work *work, char eps[EPS_MOST][256], size_t 
         (void)epctx_model_metadata(&work->model, what.name, &what.before);
         status = epctx_model_stamp(&work->model, eps[i], &opts, &work->error);
         if (status == EPCTX_OK) (void)epctx_model_metadata(&work->model, what.name, &what.after);
-        output_change(&work->out, &what, "build stamp of %s", eps[i]);
+        if (status != EPCTX_OK || !epctx_str_eq(what.before, what.after))
+            output_change(&work->out, &what, "build stamp of %s", eps[i]);
     }
     return status;
 }
 
 static int stamp(stamp_work *work) {
     static char eps[EPS_MOST][256];
-    size_t count;
+    size_t count, nameless;
     int code;
     if (output_open(&work->out, &work->model, work->file, &work->error) != EPCTX_OK)
         return cli_fail(&work->error);
-    count = find_eps(work, eps);
-    if (stamp_all(work, eps, count) != EPCTX_OK)
+    count = find_eps(work, eps, &nameless);
+    if (count > EPS_MOST)
+        code = cli_fail_text("%s: there are nodes of more than %d EPs: select one with --ep",
+                             work->file, EPS_MOST);
+    else if (stamp_all(work, eps, count) != EPCTX_OK)
         code = cli_fail(&work->error);
+    else if (count == 0 && nameless > 0)
+        code = cli_fail_text("%s: EPContext nodes do not say of which EP they are: epctx repair "
+                             "--profile NAME sets their source",
+                             work->file);
     else if (count == 0)
         code = cli_fail_text("%s: there is no EPContext node%s%s", work->file,
                              work->ep != NULL ? " of " : "", work->ep != NULL ? work->ep : "");

@@ -467,8 +467,10 @@ static bool repair_stamped(const repair *r, epctx_str name, epctx_stamp_line *li
     epctx_walk walk;
     epctx_walk_begin(&walk, r->model);
     while (epctx_walk_epnode(&walk, &view))
-        if (epctx_epnode_read(&view, &node, NULL) == EPCTX_OK && node.embed_mode == 0 &&
-            epctx_str_eq(node.ep_cache_context, name) && epctx_epnode_stamp(r->model, &node, line))
+        if (epctx_epnode_read(&view, &node, NULL) == EPCTX_OK &&
+            (epctx_str_eq(epctx_node_attr_str(&view, "ep_dlc_context"), name) ||
+             (node.embed_mode == 0 && epctx_str_eq(node.ep_cache_context, name))) &&
+            epctx_model_stamp_line(r->model, node.source, name, line))
             return true;
     return false;
 }
