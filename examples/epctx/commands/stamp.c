@@ -13,8 +13,8 @@ typedef struct stamp_work {
 
 enum { EPS_MOST = 16 }; /* as many stamps as are compared */
 
-/* The EPs that are asked for, each once. `nameless`: nodes whose source is none, or too long; one EP
- * more than EPS_MOST is only counted. */
+/* The EPs that are asked for, each once. `nameless`: nodes whose source is none, or too long; one
+ * EP more than EPS_MOST is only counted. */
 static size_t find_eps(const stamp_work *work, char eps[EPS_MOST][256], size_t *nameless) {
     epctx_walk walk;
     epctx_node_view view;
