@@ -1915,8 +1915,8 @@ typedef struct epctx_stamp_line {
 EPCTX_API bool epctx_model_get_stamp(const epctx_model *model, epctx_str source, epctx_str *out);
 /* Takes the next line off a stamp; false: there is none. Malformed numbers are 0. */
 EPCTX_API bool epctx_next_stamp_line(epctx_str *rest, epctx_stamp_line *line);
-/* The line of a context: what a node of EP `source` has in ep_cache_context or ep_dlc_context. False
- * when the stamp has none. */
+/* The line of a context: what a node of EP `source` has in ep_cache_context or ep_dlc_context.
+ * False when the stamp has none. */
 EPCTX_API bool epctx_model_stamp_line(const epctx_model *model, epctx_str source, epctx_str context,
                                       epctx_stamp_line *out);
 /* Checks that the context binaries, and the .bin beside an .xml, are those of the build: compares
