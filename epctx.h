@@ -1873,15 +1873,25 @@ EPCTX_API epctx_status epctx_write_group(epctx_model *model, const char *path,
  * >>stamp: what a model was compiled from
  *
  * The build stamp of an EPContext model is the metadata entry "epctx.build.<source>" with the lines
+ *     epctx 2                              format; absent in the first one
  *     source <bytes> <XXH64 of the file, 16 hex digits> <file name>
  *     data <bytes> <XXH64> <location>      once per file of external data
  *     options <XXH64 of what was asked for>
+ *     ort, ep, driver <version>            of ONNX Runtime, the EP and its driver
+ *     device <name>                        for which the EP compiled
  *     sdk <ep_sdk_version>
  *     arch <hardware_architecture>
- *     binary <bytes> <XXH64>               of the context binary
- *     graphs <number>                      in the binary, those of other models included
- * with "%25" and "%0A" for "%" and a line end. It contains no time, so that the output depends on
- * the source alone, and no name of the binary, which may be embedded, extracted or renamed.
+ *     replaces <XXH64 of the build stamp that was here before>
+ *     binary <bytes> <XXH64>               of a node's context
+ *     graphs <number>                      in this binary, those of other models included
+ *     beside <bytes> <XXH64>               of the .bin of a node's OpenVINO .xml
+ * with "%25" and "%0A" for "%" and a line end. What is not known has no line, and readers skip
+ * lines that they do not know. The nodes of the main graph that have a context of their own, or
+ * name a DLC, have a line `binary` each, in their order; if there are more or fewer of them, as in
+ * a model that another tool merged, nobody knows which is whose: no binary is judged. The stamp
+ * contains no time, so that the output depends on the source alone, and no name of a binary, which
+ * may be embedded, extracted or renamed. A stamp of the first format has one line `binary`, which
+ * counts only if all primary nodes have the same context.
  * ============================================================ */
 
 #ifndef EPCTX_NO_WIRE
@@ -1889,11 +1899,31 @@ EPCTX_API epctx_status epctx_write_group(epctx_model *model, const char *path,
 /* Prefix of a build stamp's metadata key. */
 #define EPCTX_BUILD_PREFIX "epctx.build."
 
-/* Checks that the context binary is the one of the build: compares size and hash with the build
- * stamp of each EP (the first 16), without copying the binary. OK also without a stamp, without the
- * file (loading reports that), or with several binaries of one EP, as in a merged model.
- * EPCTX_ERR_VERSION names file, node, expected and found; other errors as epctx_path_map.
- * `context_file_path` (may be NULL) as in epctx_check_opts. */
+/* The format that is written; the first one is read, too. */
+#define EPCTX_STAMP_FORMAT 2
+
+/* A line of a stamp; numbers that it does not have are 0. */
+typedef struct epctx_stamp_line {
+    epctx_str word;  /* the first one: what it is about */
+    uint64_t size;   /* of a file, in bytes */
+    uint64_t hash;   /* of a file, of options, of a stamp */
+    uint64_t graphs; /* in a binary; 0: not known */
+    epctx_str text;  /* what follows, as stored */
+} epctx_stamp_line;
+
+/* The stamp of an EP, in the model's bytes; false: there is none. */
+EPCTX_API bool epctx_model_get_stamp(const epctx_model *model, epctx_str source, epctx_str *out);
+/* Takes the next line off a stamp; false: there is none. Malformed numbers are 0. */
+EPCTX_API bool epctx_next_stamp_line(epctx_str *rest, epctx_stamp_line *line);
+/* The line of a context: what a node of EP `source` has in ep_cache_context or ep_dlc_context.
+ * False when the stamp has none. */
+EPCTX_API bool epctx_model_stamp_line(const epctx_model *model, epctx_str source, epctx_str context,
+                                      epctx_stamp_line *out);
+/* Checks that the context binaries, and the .bin beside an .xml, are those of the build: compares
+ * size and hash with the build stamp of each EP (the first 16), without copying a binary. OK also
+ * without a stamp, or without the file (loading reports that). EPCTX_ERR_VERSION names file, node,
+ * expected and found; other errors as epctx_path_map. `context_file_path` (may be NULL) as in
+ * epctx_check_opts. */
 EPCTX_API epctx_status epctx_model_check_binary(const epctx_model *model,
                                                 const char *context_file_path, epctx_error *error);
 /* Whether the context of an EPContext node holds only this node's graph, by the stamp of this very
@@ -1907,13 +1937,18 @@ typedef struct epctx_stamp_opts {
     const epctx_model *source; /* what was compiled, from its file; NULL: not known, and only the
                                   binary can be compared */
     const char *options;       /* what was asked for, in any form; may be NULL */
-    uint64_t graphs;           /* in the binary; 0: not known */
+    uint64_t graphs;           /* in each binary; 0: not known */
+    const char *ort, *ep;      /* versions of ONNX Runtime and of the EP; may be NULL, */
+    const char *driver;        /* like that of the driver, */
+    const char *device;        /* and the device */
+    bool keep; /* what is not given stays as in the stamp that is there: source and options, and if
+                  the binaries are the same, graphs, versions and device */
 } epctx_stamp_opts;
 
 /* Gives a model that another compiler wrote, such as ORT, the build stamp of the EP `ep`, an
- * EPContext attribute `source` of it; replaces one that is there. SDK and architecture are those of
- * the first node that has them. A node's binary must be there, and one that is not the only one of
- * the EP is not stamped. EPCTX_ERR_NOT_FOUND: no node of that EP, or a missing file. */
+ * EPContext attribute `source` of it; replaces one that is there, and notes its hash unless the new
+ * one says the same. SDK and architecture are those of the first node that has them. All files must
+ * be there. EPCTX_ERR_NOT_FOUND: no node of that EP, or a missing file. */
 EPCTX_API epctx_status epctx_model_stamp(epctx_model *model, const char *ep,
                                          const epctx_stamp_opts *opts, epctx_error *error);
 
@@ -2671,6 +2706,7 @@ typedef struct epctx_bound {
     void *graph;
     epctx_graph_info info;
     struct epctx__owner *owner; /* private from here */
+    uint64_t made[2];           /* size and hash of its context by the stamp; 0 0: not known */
     struct epctx__entry *entry; /* from which the graph was taken */
     bool weighted;              /* weights are set */
 } epctx_bound;
@@ -8375,6 +8411,11 @@ static epctx_status epctx__files_sidecars(epctx__files *f, const epctx_profile *
     return EPCTX_OK;
 }
 
+/* An OpenVINO IR has its weights in a file with ".bin" instead of ".xml". */
+static bool epctx__has_beside(epctx_str context) {
+    return epctx__ends_with(context, ".xml");
+}
+
 static epctx_status epctx__files_epnode(epctx__files *f, const epctx_node_view *view) {
     epctx_epnode node;
     const epctx_profile *profile;
@@ -8389,7 +8430,7 @@ static epctx_status epctx__files_epnode(epctx__files *f, const epctx_node_view *
         epctx_str name = node.ep_cache_context;
         EPCTX__TRY(
             epctx__file_add(f, EPCTX_USE_CONTEXT, name, node.name, "ep_cache_context", true));
-        if (epctx__ends_with(name, ".xml")) { /* OpenVINO IR: ".bin" has the weights */
+        if (epctx__has_beside(name)) {
             char *bin = epctx_arena_copy(f->arena, name);
             if (bin == NULL) return epctx__nomem(f->error, f->arena->missing);
             memcpy(bin + name.size - 4, ".bin", 4);
@@ -10905,11 +10946,23 @@ EPCTX_API epctx_status epctx_model_write_file(epctx_model *model, const char *pa
 static epctx_status epctx__other_binary(epctx_str name, bool hash, uint64_t found,
                                         uint64_t expected, epctx_error *error) {
     static const char *const formats[] = {
-        "%s%S%s has %u bytes, the model was compiled with one of %u: %s",
-        "%s%S%s has hash %x, the model was compiled with one of hash %x: %s"};
+        "%s%S%s has %S bytes, the model was compiled with one of %S: %s",
+        "%s%S%s has hash %S, the model was compiled with one of hash %S: %s"};
+    const uint64_t numbers[2] = {found, expected};
+    char digits[2][24];
+    epctx_str shown[2];
+    int i;
+    for (i = 0; i < 2; i++) {
+        epctx_text text = epctx_text_of(digits[i], sizeof digits[i]);
+        if (hash)
+            epctx_text_put_hex(&text, numbers[i], 16);
+        else
+            epctx_text_put_number(&text, numbers[i]);
+        shown[i] = epctx_text_str(&text);
+    }
     return epctx_fail(error, EPCTX_ERR_VERSION, formats[hash],
                       name.size > 0 ? "context binary '" : "the embedded context", &name,
-                      name.size > 0 ? "'" : "", found, expected,
+                      name.size > 0 ? "'" : "", &shown[0], &shown[1],
                       "it is damaged, or was compiled again without this model (compile all that "
                       "share it together)");
 }
@@ -10918,36 +10971,7 @@ static epctx_status epctx__other_binary(epctx_str name, bool hash, uint64_t foun
 
 /* -- reading -- */
 
-/* One line of a stamp: its word, up to two numbers, and what follows. */
-typedef struct epctx__stamp_line {
-    epctx_str word;
-    uint64_t size, hash;
-    epctx_str name; /* as stored: escaped */
-    bool alone;     /* the line of a binary that holds one graph */
-} epctx__stamp_line;
-
-static bool epctx__stamp_next(epctx_str *rest, epctx__stamp_line *line) {
-    epctx_str text, number;
-    bool file;
-    if (rest->size == 0) return false;
-    memset(line, 0, sizeof *line);
-    text = epctx_str_cut(rest, '\n');
-    line->word = epctx_str_cut(&text, ' ');
-    file = epctx_str_is(line->word, "source") || epctx_str_is(line->word, "data") ||
-           epctx_str_is(line->word, "binary");
-    if (file) {
-        number = epctx_str_cut(&text, ' ');
-        epctx_str_take_number(&number, &line->size);
-    }
-    if (file || epctx_str_is(line->word, "options")) {
-        number = epctx_str_cut(&text, ' ');
-        epctx_str_take_hash(&number, &line->hash);
-    }
-    line->name = text;
-    return true;
-}
-
-static bool epctx__stamp_of(const epctx_model *model, epctx_str source, epctx_str *out) {
+EPCTX_API bool epctx_model_get_stamp(const epctx_model *model, epctx_str source, epctx_str *out) {
     char key[sizeof EPCTX_BUILD_PREFIX + 256];
     epctx_str parts[2];
     parts[0] = epctx_str_of(EPCTX_BUILD_PREFIX);
@@ -10956,93 +10980,258 @@ static bool epctx__stamp_of(const epctx_model *model, epctx_str source, epctx_st
            epctx_model_metadata(model, epctx_str_of(key), out);
 }
 
-/* The node with the only context of an EP; false when there is none, or several. */
-static bool epctx__only_context(const epctx_model *model, epctx_str source, epctx_epnode *out) {
+EPCTX_API bool epctx_next_stamp_line(epctx_str *rest, epctx_stamp_line *line) {
+    epctx_str text, number;
+    size_t index;
+    bool file;
+    if (rest->size == 0) return false;
+    memset(line, 0, sizeof *line);
+    text = epctx_str_cut(rest, '\n');
+    line->word = epctx_str_cut(&text, ' ');
+    file = epctx__word_index("source data binary beside", line->word, &index);
+    if (file) {
+        number = epctx_str_cut(&text, ' ');
+        if (!epctx_str_number(number, &line->size)) line->size = 0;
+    }
+    if (file || epctx__word_index("options replaces", line->word, &index)) {
+        number = epctx_str_cut(&text, ' ');
+        epctx_str_take_hash(&number, &line->hash);
+    }
+    if (epctx_str_is(line->word, "binary") && epctx_str_starts(*rest, "graphs ")) {
+        epctx_str next = *rest;
+        number = epctx_str_cut(&next, '\n');
+        epctx__str_skip(&number, sizeof "graphs " - 1);
+        if (!epctx_str_number(number, &line->graphs)) line->graphs = 0;
+    }
+    line->text = text;
+    return true;
+}
+
+/* The format of a stamp: its first line, which the first format lacks. 0: not known. */
+static uint64_t epctx__stamp_format(epctx_str stamp) {
+    epctx_str line = epctx_str_cut(&stamp, '\n');
+    uint64_t format;
+    if (!epctx_str_is(epctx_str_cut(&line, ' '), "epctx")) return 1;
+    return epctx_str_number(line, &format) && format == EPCTX_STAMP_FORMAT ? format : 0;
+}
+
+/* The file or the bytes that a node reads. */
+typedef struct epctx__context {
+    epctx_str value; /* name of the file, or the bytes */
+    const char *attribute;
+    bool embedded;
+} epctx__context;
+
+static bool epctx__context_same(const epctx__context *a, const epctx__context *b) {
+    return a->embedded == b->embedded && epctx_str_eq(a->value, b->value);
+}
+
+/* False: the node uses that of another one. `format`: of the stamp, the first of which has only
+ * those of primary nodes. */
+static bool epctx__context_of(const epctx_node_view *view, const epctx_epnode *node,
+                              uint64_t format, epctx__context *out) {
+    const uint32_t own = EPCTX_EACH_CONTEXT | EPCTX_SECONDARY_CONTEXT;
+    const epctx_str dlc = epctx_node_attr_str(view, "ep_dlc_context");
+    out->value = node->ep_cache_context;
+    out->attribute = "ep_cache_context";
+    out->embedded = node->embed_mode == 1;
+    if (format == 1) return node->main_context != 0;
+    if (dlc.size > 0) {
+        out->value = dlc;
+        out->attribute = "ep_dlc_context";
+        out->embedded = false;
+        return true;
+    }
+    if (node->main_context != 0) return true;
+    return out->value.size > 0 && (epctx_profile_of(node->source)->traits & own) != 0;
+}
+
+/* The next node of an EP in the main graph that has a context of its own. */
+static bool epctx__next_context(epctx_cursor *it, epctx_str source, uint64_t format,
+                                epctx_node_view *view, epctx_epnode *node, epctx__context *out) {
+    while (epctx_next_node(it, view))
+        if (epctx_node_is_epnode(view) && epctx_epnode_read(view, node, NULL) == EPCTX_OK &&
+            epctx_str_eq(node->source, source) && epctx__context_of(view, node, format, out))
+            return true;
+    return false;
+}
+
+/* Do all nodes of an EP that have a context have the same? `count`: how many there are. */
+static bool epctx__only_context(const epctx_model *model, epctx_str source, uint64_t format,
+                                size_t *count) {
     epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model));
     epctx_node_view view;
     epctx_epnode node;
-    bool found = false;
-    memset(out, 0, sizeof *out);
-    while (epctx_next_node(&it, &view)) {
-        if (!epctx_node_is_epnode(&view) || epctx_epnode_read(&view, &node, NULL) != EPCTX_OK ||
-            !epctx_str_eq(node.source, source) || node.main_context == 0)
-            continue;
-        if (found && (node.embed_mode != out->embed_mode ||
-                      !epctx_str_eq(node.ep_cache_context, out->ep_cache_context)))
-            return false;
-        if (!found) *out = node;
-        found = true;
+    epctx__context first, one;
+    bool only = true;
+    memset(&first, 0, sizeof first);
+    for (*count = 0; epctx__next_context(&it, source, format, &view, &node, &one); ++*count) {
+        if (*count == 0) first = one;
+        only = only && epctx__context_same(&one, &first);
     }
-    return found && (out->embed_mode == 1 || out->ep_cache_context.size > 0);
+    return only && (first.embedded || first.value.size > 0);
 }
 
-/* The line of the binary, with the name of its file (embedded: empty), and the node with it. False
- * when there is none, and for a merged model: the stamp is that of one part. */
-static bool epctx__stamp_binary(const epctx_model *model, epctx_str source, epctx__stamp_line *line,
-                                epctx_epnode *node) {
-    epctx_str rest;
-    bool found = epctx__stamp_of(model, source, &rest);
-    while (found && epctx__stamp_next(&rest, line)) {
-        if (epctx_str_is(line->word, "binary")) {
-            found = epctx__only_context(model, source, node);
-            line->name =
-                found && node->embed_mode == 0 ? node->ep_cache_context : epctx_str_of(NULL);
-            line->alone = epctx_str_is(epctx_str_cut(&rest, '\n'), "graphs 1");
-            return found;
+/* Is it clear which line is whose? There are as many as contexts, or both are of one binary, which
+ * fewer nodes name when it is embedded. */
+static bool epctx__lines_fit(const epctx_model *model, epctx_str source, uint64_t format,
+                             epctx_str stamp) {
+    epctx_stamp_line line, first;
+    size_t lines = 0, contexts;
+    bool alike = epctx__only_context(model, source, format, &contexts);
+    if (format == 1) return alike;
+    memset(&first, 0, sizeof first);
+    while (epctx_next_stamp_line(&stamp, &line)) {
+        if (!epctx_str_is(line.word, "binary")) continue;
+        if (lines++ == 0) first = line;
+        alike = alike && line.size == first.size && line.hash == first.hash;
+    }
+    return lines == contexts || (alike && lines > 0);
+}
+
+/* What a stamp says of each node with a context of its own, as they come. */
+typedef struct epctx__made {
+    uint64_t format;             /* 0: no stamp that could be compared */
+    epctx_str source;            /* the EP */
+    epctx_str binaries, besides; /* what follows the last line of each kind */
+    epctx_stamp_line binary;     /* of the node; no word: none */
+    epctx_stamp_line beside;     /* of the file beside its own */
+} epctx__made;
+
+static bool epctx__made_begin(epctx__made *m, const epctx_model *model, epctx_str source) {
+    epctx_str stamp;
+    memset(m, 0, sizeof *m);
+    if (!epctx_model_get_stamp(model, source, &stamp)) return false;
+    m->format = epctx__stamp_format(stamp);
+    if (!epctx__lines_fit(model, source, m->format, stamp)) m->format = 0;
+    m->source = source;
+    m->binaries = m->besides = stamp;
+    return m->format != 0;
+}
+
+/* Takes the next line of this kind; behind the last one, that one stays. */
+static void epctx__made_take(epctx_str *rest, const char *word, epctx_stamp_line *line) {
+    epctx_stamp_line next;
+    while (epctx_next_stamp_line(rest, &next)) {
+        if (epctx_str_is(next.word, word)) {
+            *line = next;
+            return;
+        }
+    }
+}
+
+/* For the next node of the EP in the main graph: has its context a line? */
+static bool epctx__made_next(epctx__made *m, const epctx__context *context) {
+    epctx__made_take(&m->binaries, "binary", &m->binary);
+    if (m->format > 1 && !context->embedded && epctx__has_beside(context->value))
+        epctx__made_take(&m->besides, "beside", &m->beside);
+    return m->binary.word.size > 0;
+}
+
+EPCTX_API bool epctx_model_stamp_line(const epctx_model *model, epctx_str source, epctx_str context,
+                                      epctx_stamp_line *out) {
+    epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model));
+    epctx_node_view view;
+    epctx_epnode node;
+    epctx__context one;
+    epctx__made m;
+    if (!epctx__made_begin(&m, model, source)) return false;
+    while (epctx__next_context(&it, source, m.format, &view, &node, &one)) {
+        if (epctx__made_next(&m, &one) && epctx_str_eq(one.value, context)) {
+            *out = m.binary;
+            return true;
         }
     }
     return false;
 }
 
-/* Compares a binary with the stamp; `fast`: only its size. */
-static epctx_status epctx__stamp_verify(const epctx__stamp_line *line, const void *data,
-                                        uint64_t size, bool fast, epctx_error *error) {
+/* Compares a binary with the stamp; `name` empty: embedded. `fast`: only its size. */
+static epctx_status epctx__stamp_verify(const epctx_stamp_line *line, epctx_str name,
+                                        const void *data, uint64_t size, bool fast,
+                                        epctx_error *error) {
     uint64_t hash;
-    if (size != line->size) return epctx__other_binary(line->name, false, size, line->size, error);
+    if (size != line->size) return epctx__other_binary(name, false, size, line->size, error);
     hash = fast ? line->hash : epctx_hash(data, (size_t)size, 0);
-    return hash == line->hash ? EPCTX_OK
-                              : epctx__other_binary(line->name, true, hash, line->hash, error);
+    return hash == line->hash ? EPCTX_OK : epctx__other_binary(name, true, hash, line->hash, error);
 }
 
-/* The same for the binary of `node`, in the folder of `context_file_path` (NULL: of the model). */
-static epctx_status epctx__verify_node(const epctx_model *model, const epctx__stamp_line *line,
-                                       const epctx_epnode *node, const char *context_file_path,
-                                       bool fast, epctx_error *error) {
+/* The same for a file in the folder of `context_file_path` (NULL: of the model). */
+static epctx_status epctx__verify_file(const epctx_model *model, const epctx_stamp_line *line,
+                                       epctx_str name, const char *context_file_path, bool fast,
+                                       epctx_error *error) {
     const epctx_io *io = epctx_model_io(model);
-    epctx_str context = node->ep_cache_context;
     epctx_str folder = epctx_path_folder(
         epctx_str_of(context_file_path != NULL ? context_file_path : model->path));
     char path[EPCTX_PATH_MAX];
     epctx_file_info info;
     epctx_mapping mapping;
     epctx_status status;
-    if (node->embed_mode == 1)
-        return epctx__stamp_verify(line, context.data, context.size, fast, error);
-    EPCTX__TRY(epctx_path_find(io, folder, context, model->path_flags, path, sizeof path, error));
+    EPCTX__TRY(epctx_path_find(io, folder, name, model->path_flags, path, sizeof path, error));
     EPCTX__TRY(io->stat_fn(io->user, path, &info, error));
     if (fast || info.size != line->size)
-        return epctx__stamp_verify(line, NULL, info.size, true, error);
-    EPCTX__TRY(epctx_path_map(io, folder, context, model->path_flags, &mapping, NULL, error));
-    status = epctx__stamp_verify(line, mapping.data, mapping.size, false, error);
+        return epctx__stamp_verify(line, name, NULL, info.size, true, error);
+    EPCTX__TRY(epctx_path_map(io, folder, name, model->path_flags, &mapping, NULL, error));
+    status = epctx__stamp_verify(line, name, mapping.data, mapping.size, false, error);
     io->unmap_fn(io->user, &mapping);
     return status;
 }
 
-/* Compares the binary of one EP with its stamp, if any. Loading reports a missing file. */
+/* The name of the file beside an .xml. */
+static epctx_status epctx__beside_name(epctx_str xml, char out[EPCTX_PATH_MAX],
+                                       epctx_error *error) {
+    epctx_str parts[2];
+    parts[0] = epctx__str(xml.data, xml.size - 4);
+    parts[1] = epctx_str_of(".bin");
+    return epctx__path_join(out, EPCTX_PATH_MAX, parts, 2, error);
+}
+
+/* The same for what a node reads. */
+static epctx_status epctx__verify_context(const epctx_model *model, const epctx__made *m,
+                                          const epctx__context *context,
+                                          const char *context_file_path, bool fast,
+                                          epctx_error *error) {
+    const epctx_str value = context->value;
+    char beside[EPCTX_PATH_MAX];
+    if (context->embedded) {
+        return epctx__stamp_verify(&m->binary, epctx_str_of(NULL), value.data, value.size, fast,
+                                   error);
+    }
+    EPCTX__TRY(epctx__verify_file(model, &m->binary, value, context_file_path, fast, error));
+    if (!epctx__has_beside(value) || m->beside.word.size == 0) return EPCTX_OK;
+    EPCTX__TRY(epctx__beside_name(value, beside, error));
+    return epctx__verify_file(model, &m->beside, epctx_str_of(beside), context_file_path, fast,
+                              error);
+}
+
+/* Compares the binaries of one EP with its stamp, if any, each once if nodes that follow each other
+ * share it. Loading reports a missing file. */
 static epctx_status epctx__check_made(const epctx_model *model, epctx_str source,
                                       const char *context_file_path, bool fast,
                                       epctx_error *error) {
-    epctx__stamp_line line;
+    epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model));
+    epctx_node_view view;
     epctx_epnode node;
-    epctx_status status;
-    if (!epctx__stamp_binary(model, source, &line, &node)) return EPCTX_OK;
-    status = epctx__verify_node(model, &line, &node, context_file_path, fast, error);
-    if (status == EPCTX_ERR_NOT_FOUND) {
-        epctx_error_clear(error);
-        return EPCTX_OK;
+    epctx__context one, last;
+    epctx__made m;
+    uint64_t hash = 0;
+    memset(&last, 0, sizeof last);
+    if (!epctx__made_begin(&m, model, source)) return EPCTX_OK;
+    while (epctx__next_context(&it, source, m.format, &view, &node, &one)) {
+        epctx_status status;
+        if (!epctx__made_next(&m, &one) ||
+            (last.value.size > 0 && m.binary.hash == hash && epctx__context_same(&one, &last)))
+            continue;
+        hash = m.binary.hash;
+        last = one;
+        status = epctx__verify_context(model, &m, &one, context_file_path, fast, error);
+        if (status == EPCTX_ERR_NOT_FOUND) {
+            epctx_error_clear(error);
+            continue;
+        }
+        epctx_blame(error, NULL, &node.name, one.attribute);
+        EPCTX__TRY(status);
     }
-    epctx_blame(error, NULL, &node.name, "ep_cache_context");
-    return status;
+    return EPCTX_OK;
 }
 
 #define EPCTX__STAMPS_MAX 16 /* models have few EPs; a hostile one may have a million stamps */
@@ -11068,12 +11257,14 @@ EPCTX_API epctx_status epctx_model_check_binary(const epctx_model *model,
 }
 
 EPCTX_API bool epctx_model_holds_one_graph(const epctx_model *model, const epctx_epnode *node) {
-    epctx__stamp_line line;
-    epctx_epnode only;
-    return epctx__stamp_binary(model, node->source, &line, &only) && line.alone &&
-           only.embed_mode == node->embed_mode &&
-           epctx_str_eq(only.ep_cache_context, node->ep_cache_context) &&
-           epctx__verify_node(model, &line, &only, NULL, false, NULL) == EPCTX_OK;
+    epctx__context context;
+    epctx__made m;
+    memset(&m, 0, sizeof m);
+    context.value = node->ep_cache_context;
+    context.embedded = node->embed_mode == 1;
+    return epctx_model_stamp_line(model, node->source, context.value, &m.binary) &&
+           m.binary.graphs == 1 &&
+           epctx__verify_context(model, &m, &context, NULL, false, NULL) == EPCTX_OK;
 }
 
 #ifndef EPCTX_NO_EDIT
@@ -11137,13 +11328,23 @@ static void epctx__stamp_put_file(epctx__stamp_text *s, const char *word, uint64
     if (name.data != NULL) epctx__stamp_put_name(s, name);
 }
 
-/* `graphs` 0: unknown. */
-static void epctx__stamp_put_binary(epctx__stamp_text *s, epctx_span binary, uint64_t graphs) {
-    epctx__stamp_put_file(s, "binary", binary.size, epctx_hash(binary.data, binary.size, 0),
-                          epctx_str_of(NULL));
+static void epctx__stamp_put_format(epctx__stamp_text *s) {
+    epctx__stamp_put_word(s, "epctx");
+    epctx__stamp_put_number(s, EPCTX_STAMP_FORMAT, false);
+}
+
+/* 0: unknown. */
+static void epctx__stamp_put_graphs(epctx__stamp_text *s, uint64_t graphs) {
     if (graphs == 0) return;
     epctx__stamp_put_word(s, "graphs");
     epctx__stamp_put_number(s, graphs, false);
+}
+
+/* The binary of the only primary node. */
+static void epctx__stamp_put_binary(epctx__stamp_text *s, epctx_span binary, uint64_t graphs) {
+    epctx__stamp_put_file(s, "binary", binary.size, epctx_hash(binary.data, binary.size, 0),
+                          epctx_str_of(NULL));
+    epctx__stamp_put_graphs(s, graphs);
 }
 
 static void epctx__stamp_put_target(epctx__stamp_text *s, epctx_str sdk, epctx_str arch) {
@@ -11194,57 +11395,162 @@ static epctx_status epctx__stamp_put_source(epctx__stamp_text *s, const epctx_mo
     return EPCTX_OK;
 }
 
-/* The only binary of an EP, embedded or in its file. */
-static epctx_status epctx__stamp_put_context(epctx__stamp_text *s, const epctx_model *model,
-                                             const epctx_epnode *node, uint64_t graphs,
-                                             epctx_error *error) {
+/* What a line says of a file. */
+typedef struct epctx__stamp_file {
+    uint64_t size, hash;
+} epctx__stamp_file;
+
+static epctx_status epctx__hash_file(const epctx_model *model, epctx_str name,
+                                     epctx__stamp_file *out, epctx_error *error) {
     const epctx_io *io = epctx_model_io(model);
     epctx_mapping mapping;
-    epctx_span binary;
-    binary.data = (const uint8_t *)node->ep_cache_context.data;
-    binary.size = node->ep_cache_context.size;
-    if (node->embed_mode == 0) {
-        EPCTX__TRY(epctx_path_map(io, epctx_path_folder(epctx_str_of(model->path)),
-                                  node->ep_cache_context, model->path_flags, &mapping, NULL,
-                                  error));
-        binary.data = mapping.data;
-        binary.size = mapping.size;
-    }
-    epctx__stamp_put_binary(s, binary, graphs);
-    if (node->embed_mode == 0) io->unmap_fn(io->user, &mapping);
+    EPCTX__TRY(epctx_path_map(io, epctx_path_folder(epctx_str_of(model->path)), name,
+                              model->path_flags, &mapping, NULL, error));
+    out->size = mapping.size;
+    out->hash = epctx_hash(mapping.data, mapping.size, 0);
+    io->unmap_fn(io->user, &mapping);
     return EPCTX_OK;
+}
+
+static epctx_status epctx__hash_context(const epctx_model *model, const epctx__context *context,
+                                        epctx__stamp_file *out, epctx_error *error) {
+    if (!context->embedded) return epctx__hash_file(model, context->value, out, error);
+    out->size = context->value.size;
+    out->hash = epctx_hash(context->value.data, context->value.size, 0);
+    return EPCTX_OK;
+}
+
+/* The graphs in the binary of the next node by an older stamp, if it is the same. */
+static uint64_t epctx__graphs_before(epctx__made *before, const epctx__context *context,
+                                     const epctx__stamp_file *now) {
+    const epctx_stamp_line *line = &before->binary;
+    return before->format != 0 && epctx__made_next(before, context) && line->size == now->size &&
+                   line->hash == now->hash
+               ? line->graphs
+               : 0;
+}
+
+/* The contexts of an EP's nodes, embedded or in their files, and the files beside these. `before`:
+ * the stamp that is there, from which the number of graphs is kept. */
+static epctx_status epctx__stamp_put_contexts(epctx__stamp_text *s, const epctx_model *model,
+                                              epctx_str source, uint64_t graphs,
+                                              epctx__made *before, epctx_error *error) {
+    epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model));
+    epctx_node_view view;
+    epctx_epnode node;
+    epctx__context one, last;
+    epctx__stamp_file binary, beside;
+    memset(&last, 0, sizeof last);
+    memset(&beside, 0, sizeof beside);
+    binary = beside;
+    while (epctx__next_context(&it, source, EPCTX_STAMP_FORMAT, &view, &node, &one)) {
+        const bool weights = !one.embedded && epctx__has_beside(one.value);
+        char name[EPCTX_PATH_MAX];
+        if (last.value.size == 0 || !epctx__context_same(&one, &last)) {
+            epctx_status status = epctx__hash_context(model, &one, &binary, error);
+            if (status == EPCTX_OK && weights) status = epctx__beside_name(one.value, name, error);
+            if (status == EPCTX_OK && weights)
+                status = epctx__hash_file(model, epctx_str_of(name), &beside, error);
+            epctx_blame(error, model->path, &node.name, one.attribute);
+            EPCTX__TRY(status);
+            last = one;
+        }
+        epctx__stamp_put_file(s, "binary", binary.size, binary.hash, epctx_str_of(NULL));
+        epctx__stamp_put_graphs(s,
+                                graphs > 0 ? graphs : epctx__graphs_before(before, &one, &binary));
+        if (weights)
+            epctx__stamp_put_file(s, "beside", beside.size, beside.hash, epctx_str_of(NULL));
+    }
+    return EPCTX_OK;
+}
+
+/* Copies the lines with one of these words, as they are. */
+static void epctx__stamp_keep(epctx__stamp_text *s, epctx_str before, const char *words) {
+    size_t index;
+    while (before.size > 0) {
+        const epctx_str line = epctx_str_cut(&before, '\n');
+        epctx_str rest = line;
+        if (!epctx__word_index(words, epctx_str_cut(&rest, ' '), &index)) continue;
+        epctx__stamp_put_word(s, "");
+        epctx__stamp_put(s, line);
+    }
+}
+
+/* A line with a text; NULL: as before. */
+static void epctx__stamp_put_known(epctx__stamp_text *s, const char *word, const char *text,
+                                   epctx_str before) {
+    if (text == NULL) {
+        epctx__stamp_keep(s, before, word);
+        return;
+    }
+    epctx__stamp_put_word(s, word);
+    epctx__stamp_put_name(s, epctx_str_of(text));
+}
+
+/* Whether `before` is `now`, or that and the line of what it replaced. */
+static bool epctx__stamp_says(epctx_str before, epctx_str now) {
+    if (before.size < now.size || memcmp(before.data, now.data, now.size) != 0) return false;
+    epctx__str_skip(&before, now.size);
+    return before.size == 0 || epctx_str_starts(before, "\nreplaces ");
+}
+
+/* SDK and architecture of the first nodes that have them; how many nodes there are. */
+static size_t epctx__stamp_target(const epctx_model *model, epctx_str ep, epctx_str *sdk,
+                                  epctx_str *arch) {
+    epctx_walk walk;
+    epctx_node_view view;
+    epctx_epnode node;
+    size_t count = 0;
+    *sdk = *arch = epctx_str_of("");
+    epctx_walk_begin(&walk, model);
+    while (epctx_walk_epnode(&walk, &view)) {
+        if (epctx_epnode_read(&view, &node, NULL) != EPCTX_OK || !epctx_str_eq(node.source, ep))
+            continue;
+        *sdk = sdk->size > 0 ? *sdk : node.ep_sdk_version;
+        *arch = arch->size > 0 ? *arch : node.hardware_architecture;
+        count++;
+    }
+    return count;
 }
 
 EPCTX_API epctx_status epctx_model_stamp(epctx_model *model, const char *ep,
                                          const epctx_stamp_opts *opts, epctx_error *error) {
     const epctx_str wanted = epctx_str_of(ep);
-    epctx_walk walk;
-    epctx_node_view view;
-    epctx_epnode node, only;
-    epctx_str sdk = epctx_str_of(""), arch = sdk;
+    epctx_str sdk, arch, old, kept;
+    epctx__made before;
     epctx__stamp_text s;
-    size_t count = 0;
     epctx_error_clear(error);
-    epctx_walk_begin(&walk, model);
-    while (epctx_walk_epnode(&walk, &view)) {
-        if (epctx_epnode_read(&view, &node, NULL) != EPCTX_OK || !epctx_str_eq(node.source, wanted))
-            continue;
-        sdk = sdk.size > 0 ? sdk : node.ep_sdk_version;
-        arch = arch.size > 0 ? arch : node.hardware_architecture;
-        count++;
-    }
-    if (count == 0)
+    if (epctx__stamp_target(model, wanted, &sdk, &arch) == 0)
         return epctx_fail(error, EPCTX_ERR_NOT_FOUND, "there is no EPContext node of %s", ep);
+    if (!epctx_model_get_stamp(model, wanted, &old)) old = epctx_str_of(NULL);
+    kept = opts->keep ? old : epctx_str_of(NULL);
+    memset(&before, 0, sizeof before);
+    if (kept.size > 0) (void)epctx__made_begin(&before, model, wanted);
     epctx__stamp_begin(&s, &model->arena);
+    epctx__stamp_put_format(&s);
     if (opts->source != NULL)
         EPCTX__TRY(epctx__stamp_put_source(&s, opts->source, &model->arena, error));
+    else
+        epctx__stamp_keep(&s, kept, "source data");
     if (opts->options != NULL) {
         epctx__stamp_put_word(&s, "options");
         epctx__stamp_put_number(&s, epctx_hash(opts->options, strlen(opts->options), 0), true);
+    } else {
+        epctx__stamp_keep(&s, kept, "options");
     }
+    if (before.format == 0 || epctx__check_made(model, wanted, NULL, false, NULL) != EPCTX_OK)
+        kept = epctx_str_of(NULL);
+    epctx__stamp_put_known(&s, "ort", opts->ort, kept);
+    epctx__stamp_put_known(&s, "ep", opts->ep, kept);
+    epctx__stamp_put_known(&s, "driver", opts->driver, kept);
+    epctx__stamp_put_known(&s, "device", opts->device, kept);
     epctx__stamp_put_target(&s, sdk, arch);
-    if (epctx__only_context(model, wanted, &only))
-        EPCTX__TRY(epctx__stamp_put_context(&s, model, &only, opts->graphs, error));
+    EPCTX__TRY(epctx__stamp_put_contexts(&s, model, wanted, opts->graphs, &before, error));
+    if (!s.failed && epctx__stamp_says(old, epctx__str(s.text.data, s.text.size))) return EPCTX_OK;
+    if (old.size > 0) {
+        epctx__stamp_put_word(&s, "replaces");
+        epctx__stamp_put_number(&s, epctx_hash(old.data, old.size, 0), true);
+    }
     return epctx__stamp_write(&s, model, ep, error);
 }
 
@@ -11360,9 +11666,9 @@ typedef struct epctx__context_ep {
     size_t converted;
     struct epctx__context_node *first; /* converted */
     bool several;                      /* embedding: the nodes have several files */
-    bool unverified;                   /* `context` is not yet compared with the stamp: */
-    epctx__stamp_line made;
-    epctx_str context; /* ep_cache_context */
+    epctx__made made;                  /* what the stamp says of the nodes that come */
+    const void *verified;              /* the bytes that were compared last, */
+    uint64_t verified_hash;            /* with this one */
 } epctx__context_ep;
 
 typedef struct epctx__context_node {
@@ -11370,7 +11676,9 @@ typedef struct epctx__context_node {
     epctx_epnode node;
     epctx__context_ep *ep;
     bool chosen, owner, secondary;
-    bool due;                /* to be converted */
+    bool due;     /* to be converted */
+    bool stamped; /* `made` is what the stamp says of the context */
+    epctx_stamp_line made;
     epctx_span bytes;        /* the context */
     const epctx__file *file; /* embedding: of the context */
     /* Extracting: */
@@ -11408,22 +11716,22 @@ static epctx_status epctx__convert_note(epctx__convert *c, epctx_change_kind kin
  * the model is loaded. */
 static epctx_status epctx__convert_count(epctx__convert *c, epctx__context_node *n) {
     epctx__context_ep *ep = n->ep;
-    epctx_str context = n->node.ep_cache_context;
-    bool made = n->node.embed_mode == 1 ? context.data == ep->context.data
-                                        : epctx_str_eq(context, ep->context);
-    if (ep->unverified && made) {
-        ep->unverified = false;
-        EPCTX__TRY(epctx__stamp_verify(&ep->made, n->bytes.data, n->bytes.size, false, c->error));
+    const epctx_str name = n->node.embed_mode == 1 ? epctx_str_of(NULL) : n->node.ep_cache_context;
+    if (n->stamped && (ep->verified != n->bytes.data || ep->verified_hash != n->made.hash)) {
+        EPCTX__TRY(
+            epctx__stamp_verify(&n->made, name, n->bytes.data, n->bytes.size, false, c->error));
+        ep->verified = n->bytes.data;
+        ep->verified_hash = n->made.hash;
     }
     if (ep->converted++ == 0) ep->first = n;
     return EPCTX_OK;
 }
 
 /* A node, its EP (`eps`: source -> index), and whether it is converted. */
-static epctx_status epctx__convert_read(epctx__convert *c, const epctx_node_view *view,
+static epctx_status epctx__convert_read(epctx__convert *c, const epctx_node_view *view, bool listed,
                                         epctx_map *eps, epctx__context_node *n) {
     epctx__context_ep *ep;
-    epctx_epnode made;
+    epctx__context context;
     const char *reason;
     uint32_t at;
     EPCTX__TRY(epctx_epnode_read(view, &n->node, c->error));
@@ -11432,9 +11740,13 @@ static epctx_status epctx__convert_read(epctx__convert *c, const epctx_node_view
     if (at == EPCTX_MAP_NONE) {
         EPCTX__TRY(epctx__map_set(eps, n->node.source, c->ep_count++, c->error));
         ep->profile = c->opts.profile != NULL ? c->opts.profile : epctx_profile_of(n->node.source);
-        ep->unverified = !c->opts.allow_stale && c->ep_count <= EPCTX__STAMPS_MAX &&
-                         epctx__stamp_binary(c->model, n->node.source, &ep->made, &made);
-        if (ep->unverified) ep->context = made.ep_cache_context;
+        if (!c->opts.allow_stale && c->ep_count <= EPCTX__STAMPS_MAX)
+            (void)epctx__made_begin(&ep->made, c->model, n->node.source);
+    }
+    if (listed && ep->made.format != 0 &&
+        epctx__context_of(view, &n->node, ep->made.format, &context)) {
+        n->stamped = epctx__made_next(&ep->made, &context);
+        n->made = ep->made.binary;
     }
     n->view = view->view;
     n->chosen = c->opts.node == NULL || epctx_str_is(n->node.name, c->opts.node);
@@ -11478,7 +11790,8 @@ static epctx_status epctx__convert_collect(epctx__convert *c) {
     while (epctx_walk_epnode(&walk, &view)) {
         if (epctx_node_is_epnode(&view)) {
             epctx__context_node *n = &c->nodes[c->node_count++];
-            EPCTX__TRY(epctx__convert_read(c, &view, &eps, n));
+            const bool listed = walk.depth == 0 && !walk.in_function && !walk.in_training;
+            EPCTX__TRY(epctx__convert_read(c, &view, listed, &eps, n));
             chosen += n->chosen;
         }
     }
@@ -14075,6 +14388,7 @@ static epctx_status epctx__gen_metadata(epctx__gen *g) {
     EPCTX__TRY(
         epctx__ep_metadata(g->model, EPCTX_COMPAT_PREFIX, b->source, epctx_str_of(text), g->error));
     epctx__stamp_begin(&s, g->arena);
+    epctx__stamp_put_format(&s);
     epctx__stamp_put_file(&s, "source", model->source.size, g->source_hash,
                           epctx_path_file(epctx_str_of(model->path)));
     epctx__hash_files(g); /* the others */
@@ -14193,7 +14507,7 @@ static epctx_status epctx__gen_alone(epctx__gen *g) {
 /* -- freshness -- */
 
 /* Compares the file of a stamp line, in the source's folder, with that line. */
-static epctx_status epctx__fresh_file(const epctx_model *model, const epctx__stamp_line *line,
+static epctx_status epctx__fresh_file(const epctx_model *model, const epctx_stamp_line *line,
                                       const epctx_fresh_opts *opts, epctx_error *why) {
     const epctx_io *io = epctx_model_io(model);
     const char *given = opts->source_path;
@@ -14206,7 +14520,7 @@ static epctx_status epctx__fresh_file(const epctx_model *model, const epctx__sta
     parts[0] = epctx_str_of(given);
     parts[1] = epctx_str_of("");
     if (given == NULL || !epctx_str_is(line->word, "source")) {
-        if (!epctx__stamp_plain(line->name, name, sizeof name))
+        if (!epctx__stamp_plain(line->text, name, sizeof name))
             return epctx_fail(why, EPCTX_ERR_LIMIT, "a name in the build stamp is too long");
         parts[0] = epctx_path_folder(epctx_str_of(given != NULL ? given : model->path));
         parts[1] = epctx_str_of(name);
@@ -14230,14 +14544,53 @@ static epctx_status epctx__fresh_file(const epctx_model *model, const epctx__sta
                : epctx_fail(why, EPCTX_ERR_VERSION, "'%s' has changed since it was compiled", path);
 }
 
+/* EPCTX_ERR_NOT_FOUND unless each context of the EP, and each file beside one, is in its stamp. */
+static epctx_status epctx__stamp_covers(const epctx_model *model, epctx_str source,
+                                        epctx_error *why) {
+    epctx_walk walk;
+    epctx_node_view view;
+    epctx_epnode node;
+    epctx__context one;
+    epctx__made m;
+    const char *missing = NULL;
+    const bool readable = epctx__made_begin(&m, model, source);
+    size_t nodes = 0;
+    epctx_walk_begin(&walk, model);
+    while (readable && missing == NULL && epctx_walk_epnode(&walk, &view)) {
+        if (!epctx_node_is_epnode(&view) || epctx_epnode_read(&view, &node, NULL) != EPCTX_OK ||
+            !epctx_str_eq(node.source, source))
+            continue;
+        nodes++;
+        if (!epctx__context_of(&view, &node, EPCTX_STAMP_FORMAT, &one)) continue;
+        if (walk.depth > 0 || walk.in_function || walk.in_training)
+            missing = "is not about nodes outside of the main graph: they were";
+        else if ((m.format == 1 && (node.main_context == 0 ||
+                                    epctx_node_attr_str(&view, "ep_dlc_context").size > 0)) ||
+                 !epctx__made_next(&m, &one))
+            missing = "has no hash of the context binary: it was";
+        else if (!one.embedded && epctx__has_beside(one.value) && m.beside.word.size == 0)
+            missing = "has no hash of the .bin with the weights: it was";
+    }
+    if (missing == NULL && readable && nodes > 0) return EPCTX_OK;
+    if (!readable)
+        missing = epctx__stamp_format(m.binaries) == 0
+                      ? "is of a newer version: the context binaries were"
+                      : "is of fewer or more context binaries: they were";
+    else if (nodes == 0)
+        missing = "is of an EP without a node: nothing was";
+    epctx_fail(why, EPCTX_ERR_NOT_FOUND, "the build stamp %s not compared", missing);
+    if (readable && nodes > 0) epctx_blame(why, NULL, &node.name, NULL);
+    return EPCTX_ERR_NOT_FOUND;
+}
+
 EPCTX_API epctx_freshness epctx_check_fresh(const epctx_model *model, const char *source,
                                             const epctx_backend *backend,
                                             const epctx_fresh_opts *opts, epctx_error *why) {
     epctx_fresh_opts defaults;
-    epctx__stamp_line line;
+    epctx_stamp_line line;
     epctx_status status = EPCTX_ERR_NOT_FOUND;
     epctx_str rest;
-    bool stamped = epctx__stamp_of(model, epctx_str_of(source), &rest);
+    bool stamped = epctx_model_get_stamp(model, epctx_str_of(source), &rest);
     bool has_source = false;
     epctx_error_clear(why);
     memset(&defaults, 0, sizeof defaults);
@@ -14247,7 +14600,7 @@ EPCTX_API epctx_freshness epctx_check_fresh(const epctx_model *model, const char
         /* PATH: an empty file, a folder: no model loads from that */
         status = status == EPCTX_ERR_PATH ? EPCTX_ERR_VERSION : status;
     }
-    while (status == EPCTX_OK && epctx__stamp_next(&rest, &line)) {
+    while (status == EPCTX_OK && epctx_next_stamp_line(&rest, &line)) {
         const bool sdk = epctx_str_is(line.word, "sdk");
         const bool is_source = epctx_str_is(line.word, "source");
         has_source = has_source || is_source;
@@ -14258,12 +14611,14 @@ EPCTX_API epctx_freshness epctx_check_fresh(const epctx_model *model, const char
                 status = epctx_fail(why, EPCTX_ERR_VERSION, "it was compiled with other options");
         } else if (backend != NULL && (sdk || epctx_str_is(line.word, "arch"))) {
             const char *now = sdk ? backend->sdk_version : backend->hardware_architecture;
-            if (!epctx__stamp_is(line.name, now)) {
+            if (!epctx__stamp_is(line.text, now)) {
                 status = epctx_fail(why, EPCTX_ERR_VERSION, "it was compiled %s %S, this is %s",
-                                    sdk ? "by SDK" : "for", &line.name, now);
+                                    sdk ? "by SDK" : "for", &line.text, now);
             }
         }
     }
+    if (stamped && status == EPCTX_OK)
+        status = epctx__stamp_covers(model, epctx_str_of(source), why);
     if (!stamped)
         epctx_fail(why, status, "the model has no build stamp of %s", source);
     else if (status == EPCTX_OK && !has_source)
@@ -15088,7 +15443,7 @@ static epctx_status epctx__pending_edit(const epctx__group *group, epctx_model *
                 EPCTX__TRY(epctx_node_set_attr(model, view.view, &max_size, error));
         }
     }
-    if (!epctx__stamp_of(model, epctx_str_of(source), &value)) return EPCTX_OK;
+    if (!epctx_model_get_stamp(model, epctx_str_of(source), &value)) return EPCTX_OK;
     epctx__stamp_begin(&stamp, &model->arena);
     epctx__stamp_put(&stamp, value);
     epctx__stamp_put_binary(&stamp, binary, group->known.graphs.count);
@@ -15396,6 +15751,7 @@ typedef struct epctx__owner {
     epctx__binary_file file; /* no name: embedded */
     epctx_span payload;
     const char *path, *alias;
+    uint64_t made[2];    /* as in epctx_bound */
     epctx__entry *entry; /* its context, held until loading ends */
 } epctx__owner;
 
@@ -15406,13 +15762,13 @@ typedef struct epctx__loading {
     const char *model_path;
     epctx__binary_file file; /* folder and io of the files */
     bool changes;            /* the mapped file of embedded contexts may change */
-    uint64_t size;           /* of the binary in the build stamp; 0: unknown */
     epctx_list ours;         /* epctx_bound, none for nodes of others: there may be millions */
     epctx__owner *owners;
     size_t owner_count;
     epctx_map taken;                    /* graphs of this set */
     size_t misses;                      /* contexts without the graph of a node */
     const char *attribute;              /* of a failure, or NULL */
+    const epctx__owner *tried;          /* the last one that was asked for a graph */
     const struct epctx_model *model;    /* epctx_load */
     const epctx_bound *weighted;        /* last node whose weights were loaded */
     struct epctx__weight_model *source; /* the model with them */
@@ -15518,6 +15874,7 @@ static epctx_status epctx__load_check(epctx__loading *l, epctx_bound *bound, epc
     if (b->check_fn != NULL) EPCTX__TRY(b->check_fn(b->self, &bound->node, error));
     if (epctx__load_has_own(l, &bound->node)) {
         bound->owner = &l->owners[l->owner_count++];
+        memcpy(bound->owner->made, bound->made, sizeof bound->made);
         l->attribute = "ep_cache_context";
         return epctx__load_locate(l, bound, bound->owner, error);
     }
@@ -15538,13 +15895,14 @@ static epctx_status epctx__load_take(epctx__loading *l, epctx_bound *bound, epct
     epctx__asked asked;
     epctx_status status;
     memset(&asked, 0, sizeof asked);
+    l->tried = owner;
     asked.backend = l->loaded->backend;
     asked.binary = &owner->file;
     asked.path = owner->path;
     asked.alias = owner->alias;
     asked.payload = owner->payload;
     asked.changes = l->changes;
-    asked.size = l->size;
+    asked.size = owner->made[0];
     asked.own = &l->taken;
     asked.key = epctx__load_key(l, &bound->node);
     asked.hash = epctx_notes_hash(bound->node.notes);
@@ -15899,38 +16257,55 @@ EPCTX_API epctx_status epctx_load_nodes(epctx_loaded *loaded, const epctx_node *
 
 /* -- a model's bytes -- */
 
-/* Adds to the message if the refused binary is of another compilation. */
-static void epctx__load_judge(const epctx__loading *l, const epctx__stamp_line *made,
-                              epctx_status status, epctx_error *error) {
-    const epctx__binary_file *file = l->owner_count > 0 ? &l->owners->file : NULL;
+/* Adds to the message if the refused binary is of another compilation. Another size is already
+ * reported. */
+static void epctx__load_judge(const epctx__loading *l, epctx_status status, epctx_error *error) {
+    const epctx__owner *owner = l->tried;
     epctx_mapping mapping;
     epctx_error why;
-    if (error == NULL || file == NULL || l->owners->path == NULL ||
-        !epctx_str_eq(file->name, made->name) ||
+    uint64_t hash;
+    if (error == NULL || owner == NULL || owner->made[0] == 0 || owner->path == NULL ||
         (status != EPCTX_ERR_CONTEXT && status != EPCTX_ERR_VERSION) ||
-        epctx__binary_read(file, &mapping, NULL) != EPCTX_OK)
+        epctx__binary_read(&owner->file, &mapping, NULL) != EPCTX_OK)
         return;
+    hash =
+        mapping.size == owner->made[0] ? epctx_hash(mapping.data, mapping.size, 0) : owner->made[1];
+    owner->file.io->unmap_fn(owner->file.io->user, &mapping);
     epctx_error_clear(&why);
-    /* Another size is already reported. */
-    if (mapping.size == made->size &&
-        epctx__stamp_verify(made, mapping.data, mapping.size, false, &why) != EPCTX_OK)
-        epctx__error_add(error, why.message);
-    file->io->unmap_fn(file->io->user, &mapping);
+    if (hash == owner->made[1]) return;
+    epctx__other_binary(owner->file.name, true, hash, owner->made[1], &why);
+    epctx__error_add(error, why.message);
+}
+
+/* What the build stamp says of the file of the next node. */
+static void epctx__load_stamped(epctx__made *m, const epctx_node_view *view, epctx_bound *bound) {
+    epctx_epnode node;
+    epctx__context one;
+    if (m->format == 0 || epctx_epnode_read(view, &node, NULL) != EPCTX_OK ||
+        !epctx_str_eq(node.source, m->source) || !epctx__context_of(view, &node, m->format, &one) ||
+        !epctx__made_next(m, &one) || bound == NULL || one.embedded)
+        return;
+    bound->made[0] = m->binary.size;
+    bound->made[1] = m->binary.hash;
 }
 
 static epctx_status epctx__load_views(epctx__loading *l, epctx_error *error) {
+    const char *source = l->loaded->backend->source;
     epctx_cursor it = epctx_graph_nodes(epctx_model_graph(l->model));
     epctx_node_view node;
-    epctx_bound *bound;
+    epctx__made made;
     size_t index;
+    (void)epctx__made_begin(&made, l->model, epctx_str_of(source));
     for (index = 0; epctx_next_node(&it, &node); index++) {
-        if (epctx_node_is_epnode(&node) &&
-            epctx__load_claims(l, epctx_node_attr_str(&node, "source"))) {
+        epctx_bound *bound = NULL;
+        if (!epctx_node_is_epnode(&node)) continue;
+        if (epctx__load_claims(l, epctx_node_attr_str(&node, "source"))) {
             EPCTX__TRY(epctx__load_add(l, index, &bound, error));
             EPCTX__TRY(epctx_epnode_read(&node, &bound->node, error));
             bound->view = node;
             bound->weights = epctx_node_attr_str(&node, EPCTX_WEIGHTS_ATTR);
         }
+        epctx__load_stamped(&made, &node, bound);
     }
     l->loaded->other_nodes = index - l->ours.count;
     return epctx__load_bound(l, error);
@@ -15940,10 +16315,7 @@ EPCTX_API epctx_status epctx_load(epctx_loaded *loaded, const epctx_model *model
                                   const epctx_backend *backend, const epctx_load_opts *opts,
                                   epctx_error *error) {
     epctx__loading l;
-    epctx__stamp_line made;
-    epctx_epnode node;
     epctx_status status;
-    bool stamped;
     epctx_error_clear(error);
     EPCTX__TRY(epctx__load_begin(&l, loaded, backend, opts, error));
     status = epctx__check_open(model, error);
@@ -15958,11 +16330,8 @@ EPCTX_API epctx_status epctx_load(epctx_loaded *loaded, const epctx_model *model
     l.opts.external_folder = model->external_folder;
     l.changes = model->mapping.shared && (model->path_flags & EPCTX_PATH_IN_PLACE) == 0 &&
                 !(model->mapping.info.guarded && (model->path_flags & EPCTX_PATH_GUARDED) != 0);
-    stamped = epctx__stamp_binary(model, epctx_str_of(backend->source), &made, &node) &&
-              node.embed_mode == 0;
-    l.size = stamped ? made.size : 0;
     status = epctx__load_views(&l, error);
-    if (status != EPCTX_OK && stamped) epctx__load_judge(&l, &made, status, error);
+    if (status != EPCTX_OK) epctx__load_judge(&l, status, error);
     return epctx__load_end(&l, status, error);
 }
 

@@ -482,6 +482,21 @@ extern "C" {
 #define EPCTX__INDEPENDENT
 #endif
 
+/* For clang: the next loop goes over more arrays than it compares at run time, all independent; or
+ * one step of a loop is one vector, as rows are often too short for the four that it prefers. It
+ * warns, at the caller, of hints that it could not follow: sanitizers and low levels do that. */
+#if defined(__clang__)
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wpass-failed"
+#endif
+#if defined(__clang__) && defined(__SSE2__) && defined(__OPTIMIZE__) && !defined(__OPTIMIZE_SIZE__)
+#define EPCTX__MANY_ARRAYS _Pragma("clang loop vectorize(assume_safety)")
+#define EPCTX__SHORT_STEP  _Pragma("clang loop interleave_count(1)")
+#else
+#define EPCTX__MANY_ARRAYS
+#define EPCTX__SHORT_STEP
+#endif
+
 /* Faster variants of the innermost loops, selected at run time by processor features. */
 #if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__)) && \
     !defined(__OPTIMIZE_SIZE__) && !defined(EPCTX_NPU_NO_SIMD)
@@ -1111,7 +1126,8 @@ static EPCTX__INLINE float epctx__elu(float x, float width, float height) {
 #else
 #define EPCTX__CHUNKS 1
 #endif
-#define EPCTX__EACH(at, count, statement) \
+#define EPCTX__EACH(at, count, statement) EPCTX__EACH_HINT(EPCTX__SHORT_STEP, at, count, statement)
+#define EPCTX__EACH_HINT(hint, at, count, statement) \
     do { \
         size_t epctx__i = 0, epctx__j; \
         for (; EPCTX__CHUNKS && (count)-epctx__i >= 16; epctx__i += 16) { \
@@ -1121,7 +1137,7 @@ static EPCTX__INLINE float epctx__elu(float x, float width, float height) {
                 statement \
             } \
         } \
-        for (; epctx__i < (count); epctx__i++) { \
+        hint for (; epctx__i < (count); epctx__i++) { \
             const size_t at = epctx__i; \
             statement \
         } \
@@ -1418,6 +1434,41 @@ static bool epctx__check_move(const epctx__move *p, epctx__needs *needs) {
     return count <= to; /* bounds the time of a walk that writes elements twice */
 }
 
+/* Elements of 4 bytes of two rows in turn. */
+static void epctx__move_pairs(uint8_t *to, const uint8_t *first, const uint8_t *second,
+                              size_t count) {
+    size_t i = 0;
+#ifdef EPCTX__AVX2
+    for (; count - i >= 4; i += 4) {
+        const __m128 a = _mm_loadu_ps((const float *)(const void *)(first + 4 * i));
+        const __m128 b = _mm_loadu_ps((const float *)(const void *)(second + 4 * i));
+        _mm_storeu_ps((float *)(void *)(to + 8 * i), _mm_unpacklo_ps(a, b));
+        _mm_storeu_ps((float *)(void *)(to + 8 * i + 16), _mm_unpackhi_ps(a, b));
+    }
+#endif
+    EPCTX__EACH(j, count - i, memcpy(to + 8 * (i + j), first + 4 * (i + j), 4);
+                memcpy(to + 8 * (i + j) + 4, second + 4 * (i + j), 4););
+}
+
+/* `part` bytes of each end, which overlap or meet. */
+static EPCTX__INLINE void epctx__move_ends(uint8_t *to, const uint8_t *from, size_t size,
+                                           size_t part) {
+    memcpy(to, from, part);
+    memcpy(to + size - part, from + size - part, part);
+}
+
+/* Short runs without a call or a loop. */
+static EPCTX__INLINE void epctx__move_run(uint8_t *to, const uint8_t *from, size_t size) {
+    if (size < 16 || size > 128)
+        memcpy(to, from, size);
+    else if (size <= 32)
+        epctx__move_ends(to, from, size, 16);
+    else if (size <= 64)
+        epctx__move_ends(to, from, size, 32);
+    else
+        epctx__move_ends(to, from, size, 64);
+}
+
 /* Fills `size` bytes with one element of up to 4096, in copies of doubling length. */
 static void epctx__repeat(uint8_t *to, const uint8_t *element, size_t size, size_t elem) {
     size_t done = elem, n;
@@ -1427,33 +1478,6 @@ static void epctx__repeat(uint8_t *to, const uint8_t *element, size_t size, size
         n = n < 4096 ? n : 4096 - 4096 % elem; /* from the cache */
         memcpy(to + done, to, n);
     }
-}
-
-/* Elements of 4 bytes of two rows in turn. */
-static EPCTX__INLINE void epctx__move_pairs_body(uint8_t *to, const uint8_t *first,
-                                                 const uint8_t *second, size_t count) {
-    const size_t width = count < 16 ? count : 16; /* the last 16 overlap those before */
-    size_t i;
-    for (i = 0; i < count; i += width) {
-        const size_t at = count - i < width ? count - width : i;
-        EPCTX__EACH(j, width, memcpy(to + 8 * (at + j), first + 4 * (at + j), 4);
-                    memcpy(to + 8 * (at + j) + 4, second + 4 * (at + j), 4););
-    }
-}
-
-EPCTX__FORMS(epctx__level_here(), epctx__move_pairs,
-             (uint8_t * to, const uint8_t *first, const uint8_t *second, size_t count),
-             (to, first, second, count))
-
-/* Short runs without a call; the last 16 bytes overlap those before. */
-static EPCTX__INLINE void epctx__move_run(uint8_t *to, const uint8_t *from, size_t size) {
-    size_t i;
-    if (size < 16 || size > 128) {
-        memcpy(to, from, size);
-        return;
-    }
-    for (i = 0; i + 16 < size; i += 16) memcpy(to + i, from + i, 16);
-    memcpy(to + size - 16, from + size - 16, 16);
 }
 
 static void epctx__move_row(uint8_t *to, const uint8_t *from, size_t count, ptrdiff_t to_step,
@@ -2958,26 +2982,27 @@ static EPCTX__INLINE void epctx__turn_axis(epctx__turn_kind kind, const float *x
     const float *x1 = x + x_step, *x2 = x1 + x_step;
     const float *x3 = x2 + more, *x4 = x3 + more, *x5 = x4 + more;
     if (kind == EPCTX__TURN_TAPS)
-        EPCTX__EACH(i, count, const float a = x[i]; const float b = x1[i]; const float c = x2[i];
-                    const float s = (a + c) * (-1.0f / 6.0f); const float t = b * (-1.0f / 6.0f);
-                    const float u = a * (1.0f / 24.0f) + c * (1.0f / 6.0f);
-                    const float v = b * (1.0f / 12.0f); y[i] = a * 0.25f; y[i + step] = s + t;
-                    y[i + 2 * step] = s - t; y[i + 3 * step] = u + v; y[i + 4 * step] = u - v;
-                    y[i + 5 * step] = c;);
+        EPCTX__EACH_HINT(EPCTX__MANY_ARRAYS, i, count, const float a = x[i]; const float b = x1[i];
+                         const float c = x2[i]; const float s = (a + c) * (-1.0f / 6.0f);
+                         const float t = b * (-1.0f / 6.0f);
+                         const float u = a * (1.0f / 24.0f) + c * (1.0f / 6.0f);
+                         const float v = b * (1.0f / 12.0f); y[i] = a * 0.25f; y[i + step] = s + t;
+                         y[i + 2 * step] = s - t; y[i + 3 * step] = u + v; y[i + 4 * step] = u - v;
+                         y[i + 5 * step] = c;);
     else if (kind == EPCTX__TURN_IN)
-        EPCTX__EACH(i, count, const float a = x[i]; const float b = x1[i]; const float c = x2[i];
-                    const float d = x3[i]; const float e = x4[i]; const float f = x5[i];
-                    const float p = e - c * 4.0f; const float q = d - b * 4.0f;
-                    const float r = e - c; const float s = (d - b) * 2.0f;
-                    y[i] = a * 4.0f - c * 5.0f + e; y[i + step] = p + q; y[i + 2 * step] = p - q;
-                    y[i + 3 * step] = r + s; y[i + 4 * step] = r - s;
-                    y[i + 5 * step] = b * 4.0f - d * 5.0f + f;);
+        EPCTX__EACH_HINT(EPCTX__MANY_ARRAYS, i, count, const float a = x[i]; const float b = x1[i];
+                         const float c = x2[i]; const float d = x3[i]; const float e = x4[i];
+                         const float f = x5[i]; const float p = e - c * 4.0f;
+                         const float q = d - b * 4.0f; const float r = e - c;
+                         const float s = (d - b) * 2.0f; y[i] = a * 4.0f - c * 5.0f + e;
+                         y[i + step] = p + q; y[i + 2 * step] = p - q; y[i + 3 * step] = r + s;
+                         y[i + 4 * step] = r - s; y[i + 5 * step] = b * 4.0f - d * 5.0f + f;);
     else
-        EPCTX__EACH(i, count, const float a = x[i]; const float f = x5[i];
-                    const float s = x1[i] + x2[i]; const float d = x1[i] - x2[i];
-                    const float u = x3[i] + x4[i]; const float v = x3[i] - x4[i]; y[i] = a + s + u;
-                    y[i + step] = d + v * 2.0f; y[i + 2 * step] = s + u * 4.0f;
-                    y[i + 3 * step] = d + v * 8.0f + f;);
+        EPCTX__EACH_HINT(EPCTX__MANY_ARRAYS, i, count, const float a = x[i]; const float f = x5[i];
+                         const float s = x1[i] + x2[i]; const float d = x1[i] - x2[i];
+                         const float u = x3[i] + x4[i]; const float v = x3[i] - x4[i];
+                         y[i] = a + s + u; y[i + step] = d + v * 2.0f;
+                         y[i + 2 * step] = s + u * 4.0f; y[i + 3 * step] = d + v * 8.0f + f;);
 }
 
 /* The run of a command; of the lines of tiles from `first` on. */
@@ -3241,11 +3266,13 @@ static EPCTX__INLINE float epctx__row_product(const float *x, size_t count) {
     return (float)product[0];
 }
 
-/* The maximum or minimum; the last 8 elements overlap those before. */
+/* The maximum or minimum; the last 8 elements overlap those before. What tells of NaN is a flag or,
+ * as clang vectorizes nothing beside flags, the NaN itself in a loop of its own. */
 static EPCTX__INLINE float epctx__row_best(uint32_t kind, const float *x, size_t count) {
     const bool max = kind == EPCTX__REDUCE_MAX;
+    const bool flags = EPCTX__CHUNKS || !EPCTX__LOOPS;
     uint32_t nan[8] = {0};
-    float best[8];
+    float best[8], bad[8] = {0.0f};
     size_t i, j;
     for (j = 0; j < 8; j++) best[j] = x[0];
     for (j = 1; j < count && count < 8; j++) best[0] = epctx__reduce_step(kind, best[0], x[j]);
@@ -3254,11 +3281,13 @@ static EPCTX__INLINE float epctx__row_best(uint32_t kind, const float *x, size_t
         const float *at = x + (count - i < 8 ? count - 8 : i);
         for (j = 0; j < 8; j++) {
             best[j] = (max ? at[j] > best[j] : at[j] < best[j]) ? at[j] : best[j];
-            nan[j] |= at[j] != at[j];
+            if (flags) nan[j] |= at[j] != at[j];
         }
+        for (j = 0; j < 8 && !flags; j++) bad[j] = at[j] == at[j] ? bad[j] : at[j];
     }
     EPCTX__FOLD(j, half, best[j] = epctx__reduce_step(kind, best[j], best[j + half]);
                 nan[j] |= nan[j + half];);
+    for (j = 0; j < 8 && !flags; j++) nan[0] |= bad[j] != bad[j];
     return nan[0] != 0 ? epctx__float_of(0x7fc00000u) : best[0];
 }
 
@@ -4003,24 +4032,51 @@ static bool epctx__check_arg(const epctx__arg *p, epctx__needs *needs) {
     return elem != 0 && p->smallest <= 1 && p->last <= 1 && p->keep >= 1 && p->count >= p->keep;
 }
 
-/* The indices for up to 16 rows, which lie `pitch` apart, their elements `step`. */
-static EPCTX__INLINE void epctx__arg_strip(const epctx__arg *p, const float *x, size_t pitch,
-                                           size_t step, size_t width, int64_t *y) {
-    const float sign = p->smallest != 0 ? -1.0f : 1.0f;
-    float best[16];
-    int32_t index[16] = {0}, k;
+/* The elements from `k` on of up to 16 rows, which lie `pitch` apart, their elements `step`. `last`
+ * is a constant, so that each compiler vectorizes the loop. */
+static EPCTX__INLINE void epctx__arg_part(const float *x, size_t pitch, size_t step, size_t width,
+                                          float sign, bool last, size_t k, size_t end, float *best,
+                                          int32_t *index) {
     size_t j;
-    for (j = 0; j < width; j++) best[j] = sign * x[j * pitch];
-    for (k = 1; k < (int32_t)p->count; k++) {
-        x += step;
+    for (; k < end; k++) {
         for (j = 0; j < width; j++) {
             const float v = sign * x[j * pitch];
-            const bool better = (v > best[j]) | ((p->last != 0) & !(best[j] > v));
-            index[j] = better ? k : index[j];
+            const bool better = last ? !(best[j] > v) : v > best[j];
+            index[j] = better ? (int32_t)k : index[j];
             best[j] = epctx__choose(better, v, best[j]);
         }
+        x += step;
     }
+}
+
+/* The indices for up to 16 rows. For clang, which does not gather, rows of adjacent elements are
+ * first turned to lie side by side. */
+static EPCTX__INLINE void epctx__arg_rows(const epctx__arg *p, const float *x, size_t pitch,
+                                          size_t step, size_t width, bool last, int64_t *y) {
+    const float sign = p->smallest != 0 ? -1.0f : 1.0f;
+    float best[16];
+    int32_t index[16] = {0};
+    size_t j, k = 0;
+    for (j = 0; j < width; j++) best[j] = sign * x[j * pitch];
+#ifdef EPCTX__AVX2
+    while (!EPCTX__CHUNKS && step == 1 && width == 16 && p->count - k >= 4) {
+        const size_t end = p->count - k < 36 ? p->count : k + 32;
+        float turned[36 * 16];
+        epctx__turn_matrix(turned, x + k, end - k, 16, 16, (ptrdiff_t)pitch);
+        epctx__arg_part(turned, 1, 16, 16, sign, last, k, end, best, index);
+        k = end;
+    }
+#endif
+    epctx__arg_part(x + k * step, pitch, step, width, sign, last, k, p->count, best, index);
     for (j = 0; j < width; j++) y[j] = index[j];
+}
+
+static EPCTX__INLINE void epctx__arg_strip(const epctx__arg *p, const float *x, size_t pitch,
+                                           size_t step, size_t width, int64_t *y) {
+    if (p->last != 0)
+        epctx__arg_rows(p, x, pitch, step, width, true, y);
+    else
+        epctx__arg_rows(p, x, pitch, step, width, false, y);
 }
 
 static int64_t epctx__arg_ints(const epctx__arg *p, const uint8_t *x, size_t first) {
@@ -11700,6 +11756,7 @@ static epctx_status epctx__lower_window(epctx__compiler *c) {
 /* Triangles that overlap by half, one for each mel band: [bins][bands]. */
 static epctx_status epctx__lower_mel(epctx__compiler *c) {
     static const char *const names[3] = {"num_mel_bins", "dft_length", "sample_rate"};
+    const double near = 1e-7; /* an edge at a bin is there however a machine rounds */
     epctx__shape shape = {2, {0}};
     int64_t sizes[3] = {0}, at[3] = {0}, bins, i, j;
     double low, high, each;
@@ -11726,7 +11783,7 @@ static epctx_status epctx__lower_mel(epctx__compiler *c) {
         const double part = (double)(i + 2) / (double)(sizes[0] + 2);
         at[0] = at[1];
         at[1] = at[2];
-        at[2] = (int64_t)(700.0 * (epctx__exp_wide(low + (high - low) * part) - 1.0) * each);
+        at[2] = (int64_t)(700.0 * (epctx__exp_wide(low + (high - low) * part) - 1.0) * each + near);
         if (at[2] >= bins) at[2] = bins - 1; /* rounding could lift it */
         if (i < 0) continue;
         for (j = at[0]; j < at[2]; j++)
@@ -15000,6 +15057,9 @@ EPCTX_API epctx_status epctx_npu_init(epctx_npu *npu, const epctx_npu_opts *opts
     return EPCTX_OK;
 }
 
+#if defined(__clang__)
+#pragma clang diagnostic pop
+#endif
 #ifdef __cplusplus
 }
 #endif

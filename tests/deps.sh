@@ -100,8 +100,9 @@ playwright_sha512=87b425b7a9b8444a76e6abc876f6c3b55983e0ba955dfa51c61391bfd2f48f
 
 said_at=$(date +%s)
 say() { echo "deps: $*"; said_at=$(date +%s); }
-# silent: whether the last line is so old that something has to be said
-silent() { [ $(($(date +%s) - said_at)) -ge 8 ]; }
+# silent: whether the last line is so old that something has to be said. Ten seconds are promised,
+# and on a busy machine a look at the clock takes its time.
+silent() { [ $(($(date +%s) - said_at)) -ge 5 ]; }
 die() { echo "deps: $*" >&2; exit 1; }
 have() { command -v "$1" >/dev/null 2>&1; }
 
@@ -172,6 +173,9 @@ trap 'exit 130' INT
 trap 'exit 143' TERM
 trap 'exit 129' HUP
 
+# runs PROCESS: has it not ended? A sudo that starts is for a moment nobody's to send signals to.
+runs() { kill -0 "$1" 2>/dev/null || [ -e "/proc/$1" ]; }
+
 # watched WHAT COMMAND...: what it prints goes to $log; a line tells every few seconds that it runs.
 watched() {
     doing=$1
@@ -179,7 +183,7 @@ watched() {
     "$@" >"$log" 2>&1 </dev/null &
     watching=$!
     since=$(date +%s)
-    while kill -0 $watching 2>/dev/null; do
+    while runs $watching; do
         sleep 0.2
         silent || continue
         say "$doing: $(($(date +%s) - since)) s so far. $(tail -c 500 "$log" | tr '\r' '\n' |
@@ -202,7 +206,7 @@ in_time() {
     "$@" >"$log" 2>&1 </dev/null &
     watching=$!
     ends=$(($(date +%s) + patience + 2 * startup))
-    while kill -0 $watching 2>/dev/null; do
+    while runs $watching; do
         ! silent || say "waiting for an answer"
         if [ "$(date +%s)" -gt $ends ]; then
             kill $watching
@@ -225,7 +229,7 @@ lists_updated() {
     env LC_ALL=C "$@" >"$log" 2>&1 </dev/null &
     watching=$!
     waited=0
-    while kill -0 $watching 2>/dev/null; do
+    while runs $watching; do
         if [ $waited -ge $patience ] && ! grep -q '^\(Get\|Hit\):' "$log"; then
             kill $watching
             break
@@ -583,7 +587,7 @@ fetch() {
         cure="Check that 'npm view $pkg' works and try again; or put $tgz into $cache"
         if have npm; then
             begun=$(date +%s)
-            npm --version >"$log" 2>&1 </dev/null || :
+            watched "starting npm" npm --version || :
             started "$begun"
             in_time npm view --silent --fetch-retries=0 "$pkg@$version" dist.tarball ||
                 could_not "$pkg $version (npm)" "$cure"
@@ -648,16 +652,20 @@ find_pip() {
 }
 pip_fits() {
     begun=$(date +%s)
-    if [ -n "$tmp" ]; then
+    early=
+    if [ -n "$tmp" ] || early_folder; then
         watched "starting pip" pip_version || :
         found=$(version_of cat "$log")
     else found=$(version_of pip_version); fi
+    [ -z "$early" ] || { rm -rf "$tmp" && tmp="" log=""; }
     started "$begun"
     because=
     if at_least $pip_needed "${found:-0}"; then return 0; fi
     because=" (pip: ${found:-none} found, $pip_needed needed)"
     return 1
 }
+# early_folder: before there is one in the cache
+early_folder() { early=$(mktemp -d 2>/dev/null) && tmp=$early log=$early/log; }
 pip_version() { (pip --version 2>/dev/null); } # pip() replaces the shell
 
 usable_pip() {

@@ -143,7 +143,9 @@ END
         if [ "$(tail -n 1 "$out" | cut -d ' ' -f 2-)" = "exit code 0" ]; then ok "$user: make $goal"
         else
             fail "$user: make $goal" "$(tail -n 1 "$out" | cut -d ' ' -f 2-)"
-            grep -E 'FAIL|deps:|Error' "$out" | head -n 40 | cut -d ' ' -f 2- | sed 's/^/  /'
+            grep -E 'deps:|Error' "$out" | head -n 40 | cut -d ' ' -f 2- | sed 's/^/  /'
+            # Every one: whoever looks into it has no other log.
+            grep FAIL "$out" | cut -d ' ' -f 2- | sed 's/^/  /'
             tail -n 20 "$out" | cut -d ' ' -f 2- | sed 's/^/  /'
         fi
         told "$user: make $goal"
@@ -151,7 +153,8 @@ END
         eval "most=\$most_$goal"
         if [ "$found" -le "$most" ]; then ok "$user: make $goal: at most $most MB beside Debian"
         else fail "$user: make $goal: at most $most MB beside Debian" "$found MB"; fi
-        echo "note $user: make $goal: $found MB of PyPI and npm; $(grep -o \
+        took=$(($(tail -n 1 "$out" | cut -d ' ' -f 1) - $(head -n 1 "$out" | cut -d ' ' -f 1)))
+        echo "note $user: make $goal: $took s; $found MB of PyPI and npm; $(grep -o \
             'to come from Debian: .*' "$out" | tr '\n' ' ')$(tail -n 2 "$out" | head -n 1 |
             cut -d ' ' -f 2-)"
     done

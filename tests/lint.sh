@@ -64,8 +64,8 @@ test_names() {
     words=$(sed -n 's/^ \* >>\([a-z]*\)\(:.*\)*$/\1/p' epctx.h | sort -u)
     words="$words npu $(basename -s .h examples/epctx/ops/*.h)"
     words="$words $(basename -s .c examples/epctx/commands/*.c)"
-    words="$words facts faults threads plugin api bad build cli conformance demo deps docs embed"
-    words="$words examples"
+    words="$words facts faults threads plugin api bad blanks build cli conformance demo deps docs"
+    words="$words embed examples"
     words="$words files firmware fleet fuzz guide guides headers install ort platforms readme"
     words="$words combine completion options convert delivery depfile json rules scaling schema web"
     for file in tests/test_*.c tests/test_*.sh; do

@@ -51,6 +51,23 @@ epctx() {
     code=$?
 }
 
+# as_named: where $top is a link (tests/run makes one of a path with blanks) and the tool has
+# resolved it, what it printed names files as the script does.
+as_named() {
+    physical=$(cd "$top" && pwd -P)
+    [ "$physical" != "$top" ] || return 0
+    for printed in "$out" "$err"; do
+        FROM=$physical TO=$top LC_ALL=C awk '{
+            line = ""
+            while (at = index($0, ENVIRON["FROM"])) {
+                line = line substr($0, 1, at - 1) ENVIRON["TO"]
+                $0 = substr($0, at + length(ENVIRON["FROM"]))
+            }
+            print line $0
+        }' "$printed" >"$printed.named" && mv "$printed.named" "$printed"
+    done
+}
+
 # quick: is this `make test`? Then fewer rounds of the same cases do.
 quick() { [ "${EPCTX_TEST_QUICK:-}" = 1 ]; }
 

@@ -3,7 +3,7 @@
 # network when everything is there, and end soon, in one line and with the cure, when something
 # cannot be had; nothing is left half done. Nothing is installed or removed here: apt-get, sudo and
 # npm are stubs, pip asks servers of our own.
-# runs: once
+# runs: once for each user
 # runs: alone
 set -u
 cd "$(dirname "$0")/.."
@@ -18,10 +18,14 @@ HOME=$work/home # whatever this machine has set for pip and npm
 mkdir "$HOME"
 PIP_CONFIG_FILE=/dev/null
 export HOME PIP_CONFIG_FILE
-# Ten seconds, and what a program needs to start here.
-begun=$(date +%s)
-"$real" -m pip --version >/dev/null 2>&1
-most=$((10 + 6 * ($(date +%s) - begun)))
+# patient: $most is ten seconds, and what a program needs to start here: pip, a module or in a wheel
+patient() {
+    asked=$(date +%s)
+    for own_wheel in /usr/share/python-wheels/pip-*.whl; do :; done
+    "$real" -m pip --version >/dev/null 2>&1 || "$real" "$own_wheel/pip" --version >/dev/null 2>&1
+    most=$((10 + 6 * ($(date +%s) - asked)))
+}
+patient
 
 # stub NAME BODY: a program that notes that it was called
 mkdir "$work/bin"
@@ -36,6 +40,7 @@ ends() {
     name=$1
     shift
     if [ "$code" -eq 0 ]; then fail "$name" "it succeeds"; return; fi
+    [ "$seconds" -le "$most" ] || patient # the machine may have become busy since
     if [ "$seconds" -gt "$most" ]; then fail "$name" "it takes $seconds s"; return; fi
     count=$(grep -vc '^make' "$err")
     if [ "$count" -ne 1 ]; then fail "$name" "$count lines tell what is wrong"; return; fi
@@ -116,6 +121,7 @@ for place in libonnxruntime.so.1 libonnxruntime.so lib/libonnxruntime.so.1 \
     runs env ORT_HOME="$home" sh tests/deps.sh demo
     said "ORT_HOME with $place is enough" 0
     epctx devices --json --ort "$home"
+    as_named
     if [ "$code" -eq 0 ] && grep -qxF "\"library\": \"$home/$place\"," "$out"; then
         ok "the tool with $place"
     else fail "the tool with $place" "exit code $code"; fi
@@ -321,12 +327,17 @@ rm "$work/part/wheels/$wheel"
 # -- an old pip --
 cat >"$work/old_pip" <<END
 #!/bin/sh
-case "\$*" in *"-m pip"*) echo "pip 20.3.4 from /x (python 3.9)" ;; *) exec $real "\$@" ;; esac
+case "\$*" in
+*"-m pip"*) sleep 7; echo "pip 20.3.4 from /x (python 3.9)" ;;
+*) exec $real "\$@" ;;
+esac
 END
 chmod +x "$work/old_pip"
 runs env EPCTX_CACHE="$work/part" PYTHON="$work/old_pip" EPCTX_PIP_WHEELS="$work/none" \
     sh tests/deps.sh demo
 ends "an old pip" "python3-pip-whl" "pip: 20.3.4 found, 22.3 needed"
+if grep -q '^deps: starting pip: [0-9]* s so far' "$out"; then ok "a pip that is slow to start"
+else fail "a pip that is slow to start" "no line tells"; fi
 
 # -- unpacking ends in the middle, in every shell --
 cat >"$work/breaks" <<END

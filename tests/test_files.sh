@@ -1,7 +1,7 @@
 #!/bin/sh
 # What commands that write leave on the disk: with links in their way, files that others replace
 # meanwhile, kills, signals, errors, full disks, two at once, long names. judge/files.py tells more.
-# runs: once
+# runs: once for each user
 set -u
 cd "$(dirname "$0")/.."
 . tests/script.sh

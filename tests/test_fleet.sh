@@ -67,8 +67,8 @@ cat >hangs <<END
 #!/bin/sh
 case "\$*" in
 ls*) exec "$plain" "\$@" ;;
-*plain*) sleep 100 ;;
-*digits*) kill -SEGV \$\$ ;;
+*/plain.onnx*) sleep 100 ;;
+*/digits.onnx*) kill -SEGV \$\$ ;;
 *) exec "$plain" "\$@" ;;
 esac
 END

@@ -1462,7 +1462,7 @@ TEST(stamp) {
     b = read_file(at("m.onnx"));
     {
         char want[100];
-        snprintf(want, sizeof want, "source %zu %016" PRIx64 " m.onnx\ndata 32 ", b.size,
+        snprintf(want, sizeof want, "epctx 2\nsource %zu %016" PRIx64 " m.onnx\ndata 32 ", b.size,
                  epctx_hash(b.data, b.size, 0));
         CHECK_HAS(text, want);
         CHECK_HAS(text, " w.data\noptions ");
@@ -1502,7 +1502,14 @@ TEST(hostile_stamp) {
                  {"\n\n\n", EPCTX_FRESH_UNKNOWN},
                  {"options", EPCTX_FRESH_UNKNOWN},
                  {"binary", EPCTX_FRESH_UNKNOWN},
-                 {"future word\nsource 0", EPCTX_FRESH_UNKNOWN}};
+                 {"future word\nsource 0", EPCTX_FRESH_UNKNOWN},
+                 {"epctx", EPCTX_FRESH_UNKNOWN},
+                 {"epctx 2", EPCTX_FRESH_UNKNOWN},
+                 {"epctx 3\nbinary 1 0123456789abcdef", EPCTX_FRESH_UNKNOWN},
+                 {"epctx 99999999999999999999999\nbinary 1 0", EPCTX_FRESH_UNKNOWN},
+                 {"epctx 2\nbinary", EPCTX_FRESH_UNKNOWN},
+                 {"epctx 2\nbinary 18446744073709551616 x\ngraphs -1", EPCTX_FRESH_UNKNOWN},
+                 {"epctx 2\nbeside\ngraphs 1", EPCTX_FRESH_UNKNOWN}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         bytes b = source(0);
         epctx_model model;

@@ -1166,6 +1166,43 @@ TEST(stamp_and_two_binaries) {
     CHECK_INT(f.alive, 0);
 }
 
+/* With a line for each, a binary that took the place of another one is noticed by its size, and one
+ * that was refused by its hash. */
+TEST(stamp_of_two_binaries) {
+    static const char *const names[] = {"p.bin", "q.bin"};
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    epctx_error error;
+    size_t bound;
+    char model[400], stamp[200];
+    bytes b;
+    for (size_t i = 0; i < 2; i++) {
+        clear_root();
+        snprintf(model, sizeof model, "%s", at("m_ctx.onnx"));
+        make_file(at("p.bin"), part_binary, strlen(part_binary));
+        make_file(at("q.bin"), part_binary, strlen(part_binary));
+        snprintf(stamp, sizeof stamp, "epctx 2\nbinary %zu %016" PRIx64 "\nbinary %zu %016" PRIx64,
+                 strlen(part_binary) + (i == 0), epctx_hash(part_binary, strlen(part_binary), 0),
+                 strlen(part_binary) + (i == 1), epctx_hash(part_binary, strlen(part_binary), 0));
+        b = stamped_model("p.bin", "q.bin", stamp);
+        save_bytes("m_ctx.onnx", &b);
+        CHECK_INT(load_one(NULL, model, &backend, NULL, NULL, &bound, &error), EPCTX_ERR_VERSION);
+        CHECK_HAS(error.message, names[i]);
+        CHECK_HAS(error.message, "the model was compiled with one of");
+        make_file(at(names[i]), other_binary, strlen(other_binary));
+        snprintf(stamp, sizeof stamp, "epctx 2\nbinary %zu %016" PRIx64 "\nbinary %zu %016" PRIx64,
+                 strlen(i == 0 ? other_binary : part_binary), UINT64_C(1),
+                 strlen(i == 1 ? other_binary : part_binary), UINT64_C(2));
+        b = stamped_model("p.bin", "q.bin", stamp);
+        save_bytes("m_ctx.onnx", &b);
+        CHECK_TRUE(load_one(NULL, model, &backend, NULL, NULL, &bound, &error) != EPCTX_OK);
+        CHECK_HAS(error.message, names[i]);
+        CHECK_HAS(error.message,
+                  i == 0 ? "one of hash 0000000000000001:" : "one of hash 0000000000000002:");
+    }
+    CHECK_INT(f.alive, 0);
+}
+
 /* Why a binary was refused is told by its hash where it can be read, else by who refused it. */
 TEST(stamp_of_a_refused_binary) {
     fake f = {0};
@@ -1186,7 +1223,7 @@ TEST(stamp_of_a_refused_binary) {
     b = stamped_model("p.bin", NULL, line);
     save_bytes("m_ctx.onnx", &b);
     CHECK_INT(epctx_status_to_ort(load_one(NULL, path, &backend, NULL, NULL, &bound, &error)), 10);
-    CHECK_HAS(error.message, "the model was compiled with one of hash 123456789abcdef");
+    CHECK_HAS(error.message, "the model was compiled with one of hash 0123456789abcdef");
     CHECK_INT(epctx_status_to_ort(load_one(NULL, path, &backend, NULL, NULL, &bound, NULL)), 10);
     /* A name that leaves the folder is not opened to find out. */
     opts.taken = EPCTX_TAKEN_ERROR;
@@ -1347,6 +1384,7 @@ int main(int argc, char **argv) {
     RUN(group_of_copies);
     RUN(group_initializers_refused);
     RUN(stamp_and_two_binaries);
+    RUN(stamp_of_two_binaries);
     RUN(stamp_of_another_binary);
     RUN(stamp_of_a_refused_binary);
     RUN(group_forgets_failures);

@@ -619,6 +619,10 @@ static const struct {
     {"x:f[3] n:l[]=2", "BlackmanWindow/17 n", 'f', "0,1"},
     {"x:f[1] n:l[]=1 m:l[]=20 l:f[]=0 u:f[]=8", "MelWeightMatrix/17 n,m,m,l,u", 'f',
      "0,0.5,1,0.666666687,0.333333343,0,0,0,0,0,0"},
+    {"x:f[1] n:l[]=1 m:l[]=20 s:l[]=21 l:f[]=4 u:f[]=10", "MelWeightMatrix/17 n,m,s,l,u", 'f',
+     "0,0,0,0,0,1,0.5,0,0,0,0"},
+    {"x:f[1] n:l[]=1 m:l[]=20 s:l[]=21 l:f[]=3 u:f[]=9", "MelWeightMatrix/17 n,m,s,l,u", 'f',
+     "0,0,0,0,1,0.5,0,0,0,0,0"},
     {"x:f[1,3,1] u:f[1,2,1]=8,9 i:l[1]=2", "TensorScatter/24 x,u,i mode:s=circular", 'f', "9,2,8"},
     {"x:f[1] t:f[1,2,3]=1,0,0,0,1,0 s:l[4]=1,1,1,2", "AffineGrid/20 t,s", 'f', "-0.5,0,0.5,0"},
     /* before opset 4 an axis of its own */

@@ -138,8 +138,10 @@ result "compile" 0 "1 EPContext node, 0 nodes left"
 epctx lint plain_ctx.onnx; result "what was compiled is right" 0
 epctx check --fresh plain_ctx.onnx
 said "it has a build stamp" 0 "fresh"
-epctx get plain_ctx.onnx metadata:epctx.machine.EpctxNpuExecutionProvider
-said "and the versions that made it" 0 ";ep=0."
+epctx get plain_ctx.onnx metadata:epctx.build.EpctxNpuExecutionProvider
+said "with the version of the EP" 0 "ep 0."
+said "of ONNX Runtime" 0 "ort 1."
+said "and the device" 0 "device "
 epctx run plain_ctx.onnx; result "it runs on the reference NPU" 0 "output 0"
 before=$(state)
 with "$npu" compile plain.onnx; refused "what is there stays" 1 "-f replaces it"

@@ -69,9 +69,16 @@ devices() {
     env -i TMPDIR="$work/tmp" EPCTX_CACHE="$work/none" PATH=/nowhere HOME=/nowhere "$@" \
         "$epctx" devices --json >"$out" 2>"$err"
     code=$?
+    as_named
+}
+epctx() {
+    "$epctx" "$@" >"$out" 2>"$err"
+    code=$?
+    as_named
 }
 # takes NAME PLACE FILE: what the last command took
 takes() {
+    as_named
     if [ $code -eq 0 ] && [ ! -s "$err" ] && grep -qx "\"found_by\": \"$2\"," "$out" &&
         grep -qxF "\"library\": \"$3\"," "$out"; then ok "$1"
     else fail "$1" "exit code $code, expected $3, found by $2"; fi
@@ -292,6 +299,7 @@ code=$?
 result "run finds it, too" 0 "output 0"
 EPCTX_ORT_LIBRARY=$work/own/any.so "$epctx" --version --json >"$out" 2>"$err"
 code=$?
+as_named
 if [ $code -eq 0 ] && grep -qF "{\"library\": \"$work/own/any.so\", \"found_by\": \"environment\"" \
     "$out"; then ok "--version takes the same"
 else fail "--version takes the same" "exit code $code"; fi

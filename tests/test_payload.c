@@ -1994,6 +1994,204 @@ TEST(one_graph_of_the_stamp) {
     epctx_model_close(&model);
 }
 
+/* -- a line for each binary -- */
+
+enum { LINES_MOST = 4 };
+
+/* How nodes come to their binaries. */
+typedef enum lines_kind { IN_FILES, EMBEDDED, WITH_WEIGHTS, SECONDARY, LINES_KINDS } lines_kind;
+
+/* What the context of a node is, or the weights beside it. */
+static const char *lines_text(unsigned pattern, size_t i) {
+    return (pattern >> i & 1) != 0 ? "bbb" : "aaa";
+}
+
+static void lines_file(lines_kind kind, size_t i, const char *text) {
+    char name[32];
+    snprintf(name, sizeof name, "%zu.bin", i);
+    make_text(name, text);
+    snprintf(name, sizeof name, "%zu.xml", i);
+    if (kind == WITH_WEIGHTS) make_text(name, "xml");
+}
+
+static const char *lines_source(lines_kind kind) {
+    return kind == SECONDARY ? "NvTensorRTRTXExecutionProvider" : "X";
+}
+
+/* "m.onnx" with a stamp: node i has "aaa" or "bbb" by bit i. */
+static void lines_open(epctx_model *model, lines_kind kind, size_t count, unsigned pattern) {
+    part parts[LINES_MOST];
+    char names[LINES_MOST][24], files[LINES_MOST][32];
+    epctx_stamp_opts opts = {0};
+    epctx_error error;
+    clear_root();
+    for (size_t i = 0; i < count; i++) {
+        snprintf(names[i], sizeof names[i], "n%zu", i);
+        snprintf(files[i], sizeof files[i], "%zu.%s", i, kind == WITH_WEIGHTS ? "xml" : "bin");
+        parts[i] = (part){names[i], kind != SECONDARY, kind == EMBEDDED, lines_source(kind),
+                          kind == EMBEDDED ? lines_text(pattern, i) : files[i]};
+        if (kind != EMBEDDED) lines_file(kind, i, lines_text(pattern, i));
+    }
+    make_parts(parts, count);
+    CHECK_OK(epctx_model_open_file(model, at("m.onnx"), NULL, &error), error);
+    CHECK_OK(epctx_model_stamp(model, lines_source(kind), &opts, &error), error);
+}
+
+static size_t lines_found(const epctx_model *model, const char *source, const char *word) {
+    epctx_str stamp;
+    epctx_stamp_line line;
+    size_t count = 0;
+    if (!epctx_model_get_stamp(model, epctx_str_of(source), &stamp)) return 0;
+    while (epctx_next_stamp_line(&stamp, &line)) count += epctx_str_is(line.word, word);
+    return count;
+}
+
+/* The stamp's line of each node is that of its context. */
+static void lines_of_nodes(const epctx_model *model, lines_kind kind, unsigned pattern) {
+    epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model));
+    epctx_node_view view;
+    for (size_t i = 0; epctx_next_node(&it, &view); i++) {
+        const char *text = kind == WITH_WEIGHTS ? "xml" : lines_text(pattern, i);
+        epctx_epnode node;
+        epctx_stamp_line line;
+        CHECK_INT(epctx_epnode_read(&view, &node, NULL), EPCTX_OK);
+        CHECK_TRUE(epctx_model_stamp_line(model, node.source, node.ep_cache_context, &line));
+        /* Equal contexts inside of nodes cannot be told apart; their lines are equal. */
+        CHECK(line.size == 3 && line.hash == epctx_hash(text, 3, 0) && line.graphs == 0,
+              "node %zu, pattern %u", i, pattern);
+    }
+}
+
+/* Each node's file changes alone, and each two different ones change places. */
+static void lines_changed(const epctx_model *model, lines_kind kind, size_t count,
+                          unsigned pattern) {
+    epctx_error error;
+    char node[40];
+    for (size_t i = 0; i < count; i++) {
+        snprintf(node, sizeof node, "node 'n%zu'", i);
+        lines_file(kind, i, "ccc");
+        CHECK_INT(epctx_model_check_binary(model, NULL, &error), EPCTX_ERR_VERSION);
+        CHECK_HAS(error.message, node);
+        CHECK_INT(epctx_check_fresh(model, lines_source(kind), NULL, NULL, &error), EPCTX_STALE);
+        lines_file(kind, i, "cc");
+        CHECK_INT(epctx_model_check_binary(model, NULL, &error), EPCTX_ERR_VERSION);
+        CHECK_HAS(error.message, "has 2 bytes");
+        CHECK_HAS(error.message, node);
+        lines_file(kind, i, lines_text(pattern, i));
+        for (size_t k = 0; k < i; k++) {
+            const bool differ = lines_text(pattern, i) != lines_text(pattern, k);
+            lines_file(kind, i, lines_text(pattern, k));
+            lines_file(kind, k, lines_text(pattern, i));
+            CHECK(epctx_model_check_binary(model, NULL, &error) ==
+                      (differ ? EPCTX_ERR_VERSION : EPCTX_OK),
+                  "pattern %u, %zu and %zu", pattern, i, k);
+            lines_file(kind, i, lines_text(pattern, i));
+            lines_file(kind, k, lines_text(pattern, k));
+        }
+    }
+    CHECK_INT(epctx_model_check_binary(model, NULL, &error), EPCTX_OK);
+}
+
+/* Every pattern of up to four binaries: swapped, other and cut ones are found, by node, and a model
+ * that is embedded or extracted is still that of its stamp. */
+TEST(a_line_for_each_binary) {
+    for (int kind = 0; kind < LINES_KINDS; kind++) {
+        for (size_t count = 1; count <= LINES_MOST; count++) {
+            for (unsigned pattern = 0; pattern < 1u << count; pattern++) {
+                const char *source = lines_source((lines_kind)kind);
+                const char *word = kind == WITH_WEIGHTS ? "beside" : "binary";
+                epctx_changes changes;
+                epctx_error error;
+                epctx_model model;
+                lines_open(&model, (lines_kind)kind, count, pattern);
+                CHECK_OK(epctx_model_check_binary(&model, NULL, &error), error);
+                CHECK_UINT(lines_found(&model, source, word), count);
+                lines_of_nodes(&model, (lines_kind)kind, pattern);
+                if (kind != EMBEDDED) lines_changed(&model, (lines_kind)kind, count, pattern);
+                if (kind == IN_FILES) {
+                    CHECK_OK(epctx_model_embed(&model, NULL, &changes, &error), error);
+                    CHECK_UINT(changes.done, count);
+                } else if (kind == EMBEDDED) {
+                    CHECK_OK(epctx_model_extract(&model, NULL, &changes, &error), error);
+                    CHECK_UINT(changes.done, count);
+                }
+                CHECK_OK(epctx_model_check_binary(&model, NULL, &error), error);
+                epctx_model_close(&model);
+            }
+        }
+    }
+}
+
+/* A context that another one took the place of does not move, whichever it is. */
+TEST(lines_of_contexts_that_move) {
+    for (size_t i = 0; i < 3; i++) {
+        epctx_convert_opts opts = {0};
+        epctx_changes changes;
+        epctx_error error;
+        epctx_model model;
+        char node[40];
+        snprintf(node, sizeof node, "node 'n%zu'", i);
+        lines_open(&model, IN_FILES, 3, 2);
+        lines_file(IN_FILES, i, i == 1 ? "aaa" : "bbb");
+        CHECK_INT(epctx_model_embed(&model, NULL, &changes, &error), EPCTX_ERR_VERSION);
+        CHECK_HAS(error.message, node);
+        opts.node = i == 1 ? "n0" : "n1"; /* the others may */
+        CHECK_OK(epctx_model_embed(&model, &opts, &changes, &error), error);
+        CHECK_UINT(changes.done, 1);
+        epctx_model_close(&model);
+    }
+}
+
+/* What is not given stays: source and options always, the rest only of the same binaries. */
+TEST(lines_that_stay) {
+    static const part parts[] = {{"a", 1, 0, "X", "m_x.bin"}};
+    epctx_stamp_opts opts = {0};
+    epctx_error error;
+    epctx_model model;
+    epctx_str stamp;
+    char text[600], want[600];
+    clear_root();
+    make_parts(parts, 1);
+    make_text("m_x.bin", "abc");
+    CHECK_OK(epctx_model_open_file(&model, at("m.onnx"), NULL, &error), error);
+    opts.options = "O3";
+    opts.ort = "1.31.1";
+    opts.ep = "2.7\nx";
+    opts.driver = "50%";
+    opts.device = "npu";
+    opts.graphs = 2;
+    CHECK_OK(epctx_model_stamp(&model, "X", &opts, &error), error);
+    CHECK_TRUE(epctx_model_get_stamp(&model, epctx_str_of("X"), &stamp));
+    snprintf(text, sizeof text, "%.*s", (int)stamp.size, stamp.data);
+    snprintf(want, sizeof want,
+             "epctx 2\noptions %016" PRIx64
+             "\nort 1.31.1\nep 2.7%%0Ax\ndriver 50%%25\ndevice npu\n",
+             epctx_hash("O3", 2, 0));
+    CHECK_HAS(text, want);
+    CHECK_HAS(text, "\nbinary 3 44bc2cf5ad770999\ngraphs 2");
+    memset(&opts, 0, sizeof opts);
+    opts.keep = true;
+    CHECK_OK(epctx_model_stamp(&model, "X", &opts, &error), error);
+    CHECK_TRUE(epctx_model_get_stamp(&model, epctx_str_of("X"), &stamp));
+    CHECK(epctx_str_is(stamp, text), "nothing new: the same stamp");
+    make_text("m_x.bin", "abd");
+    snprintf(want, sizeof want, "\nreplaces %016" PRIx64, epctx_hash(text, strlen(text), 0));
+    CHECK_OK(epctx_model_stamp(&model, "X", &opts, &error), error);
+    CHECK_TRUE(epctx_model_get_stamp(&model, epctx_str_of("X"), &stamp));
+    snprintf(text, sizeof text, "%.*s", (int)stamp.size, stamp.data);
+    CHECK_HAS(text, want);
+    CHECK_HAS(text, "epctx 2\noptions ");
+    CHECK(strstr(text, "ort ") == NULL && strstr(text, "device") == NULL &&
+              strstr(text, "graphs") == NULL,
+          "%s", text);
+    opts.keep = false;
+    CHECK_OK(epctx_model_stamp(&model, "X", &opts, &error), error);
+    CHECK_TRUE(epctx_model_get_stamp(&model, epctx_str_of("X"), &stamp));
+    snprintf(text, sizeof text, "%.*s", (int)stamp.size, stamp.data);
+    CHECK(strstr(text, "options") == NULL, "%s", text);
+    epctx_model_close(&model);
+}
+
 /* What cannot be read is not another binary; an empty one is, and what is not there is not
  * judged. */
 TEST(binary_that_cannot_be_read) {
@@ -2272,6 +2470,9 @@ int main(int argc, char **argv) {
     RUN(binaries_of_many_stamps);
     RUN(binary_beside_the_one_of_the_stamp);
     RUN(one_graph_of_the_stamp);
+    RUN(a_line_for_each_binary);
+    RUN(lines_of_contexts_that_move);
+    RUN(lines_that_stay);
     RUN(binary_that_cannot_be_read);
     RUN(gigabyte_in_constant_memory);
     clear_root();

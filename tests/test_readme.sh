@@ -4,7 +4,7 @@
 # the .onnx name that they use. The last one has to say something. Then the quick
 # starts in the headers' manuals, each as the body of a main function.
 # And the number of lint's rules.
-# runs: once
+# runs: once for each user
 set -u
 cd "$(dirname "$0")/.."
 . tests/script.sh

@@ -1,7 +1,7 @@
 #!/bin/sh
 # The runner, in a tree of its own: programs that hang, leave processes behind or are not there, and
-# signals, end without a process or a folder that stays.
-# runs: once
+# signals, end without a process or a folder that stays. A tree of any name is one word to scripts.
+# runs: once for each user
 set -u
 cd "$(dirname "$0")/.."
 . tests/script.sh
@@ -11,14 +11,18 @@ mkdir -p "$tree/tests" "$work/tmp"
 cp tests/run "$tree/tests/run"
 # What the runner of this test says to its tests is not for those of that runner.
 unset EPCTX_TEST_FOLDER EPCTX_TEST_COMPLETE EPCTX_TEST_TALLY EPCTX_TEST_KEEP TEST_TIMEOUT \
-    EPCTX_TEST_BOTH EPCTX_TEST_QUICK
+    EPCTX_TEST_BOTH EPCTX_TEST_QUICK EPCTX_TEST_OTHER_USER EPCTX_CACHE PYTHON
 
 # program NAME LINES: a test of that runner; "$pids" takes the processes that have to end.
 program() { printf 'pids=%s\n%s\n' "$work/pids" "$2" >"$work/$1.sh"; }
 program good 'echo ok fine'
-program once '
-# runs: once
-echo ok fine'
+line='# runs: once' # at no line's begin: it is not meant for this script
+program once "
+$line
+echo ok fine"
+program user "
+$line for each user
+echo ok fine"
 program child 'sleep 60 >/dev/null 2>&1 & echo $! >>"$pids"; echo ok fine'
 program group '"'"$python"'" -c "import os, time
 os.setpgid(0, 0)
@@ -72,7 +76,35 @@ for both in "1 0" "0 1"; do
     code=$?
     said "nothing is left out ($both)" 0 "2 passed, 0 failed"
 done
+for user in "0:1 passed:once, user" "1:2 passed:once"; do
+    number=${user%%:*} left=${user##*:} passed=${user#*:}
+    (EPCTX_TEST_BOTH=1 EPCTX_TEST_QUICK=1 EPCTX_TEST_OTHER_USER=$number \
+        runner "$work/once.sh" "$work/user.sh" "$work/good.sh"; exit $code)
+    code=$?
+    said "once for each user ($number)" 0 "${passed%:*}, 0 failed"
+    if grep -qxF "left to \`make check\`: $left" "$out"; then ok "what is left out ($number)"
+    else fail "what is left out ($number)" "expected: $left"; fi
+done
 leaves_nothing "a part"
+
+# -- what a complete run may leave out --
+program skips 'echo skip this: not here
+echo skip that: no root
+echo ok fine'
+printf 'skips: this: .*\tAN_EXTRA\tnot everywhere\nskips: that: .*\t+A_USER\tof a user\n' \
+    >"$tree/tests/skips_known.txt"
+while read -r extra user code_wanted count; do
+    (EPCTX_TEST_COMPLETE=1 AN_EXTRA=${extra#-} A_USER=${user#-} runner "$work/skips.sh"
+     exit $code)
+    code=$?
+    said "a complete run ($extra $user)" "$code_wanted" "$count"
+done <<'END'
+- 1 0 1 passed, 0 failed, 2 skipped
+- - 1 1 passed, 1 failed, 1 skipped
+1 1 1 1 passed, 1 failed, 1 skipped
+1 - 1 1 passed, 2 failed
+END
+leaves_nothing "a complete run"
 runner "$work/child.sh"
 said "a child in the background" 0 "1 passed, 0 failed"
 leaves_nothing "a child in the background"
@@ -101,6 +133,55 @@ os.execv(sys.argv[1], sys.argv[1:])' "$tree/tests/run" "$work/long.sh" "$work/go
     said "SIG$name" ${pair#*:} "stopped by SIG$name"
     leaves_nothing "SIG$name"
 done
+
+# -- names that are not one word: the test sees others for the same folders --
+program words 'cd "$(dirname "$0")/.." || exit 1
+. tests/where.sh
+wrong=0
+for name in top EPCTX_TEST_FOLDER EPCTX_CACHE PYTHON TMPDIR HOME; do
+    eval "value=\$$name"
+    set -- $value
+    [ $# -eq 1 ] && [ -e "$1" ] || { wrong=1; echo "FAIL $name: $value"; }
+done
+touch $top/build/made $EPCTX_CACHE/kept $HOME/mine
+"$PYTHON" -c "import sys; sys.exit(sys.prefix == sys.base_prefix)" || echo "FAIL a Python: no venv"
+[ $wrong -ne 0 ] || echo "ok words"'
+plain_tree=$tree
+"$python" -m venv --without-pip "$work/a cache/python" >"$out" 2>&1
+mkdir "$work/a home"
+for name in "a tree" "it's" "[x]*" "a	tab" "two;words" "comma,and:colon" 'do$lar' "back\\slash"; do
+    tree="$work/$name"
+    mkdir -p "$tree/tests"
+    cp "$plain_tree/tests/run" "$work/words.sh" "$work/long.sh" "$tree/tests/"
+    echo 'top=$PWD' >"$tree/tests/where.sh"
+    ln -s "$tree" "$work/another $name"
+    # What is named by its own folder, and what by another's.
+    for cache in "$work/a cache" "$tree/build/my deps"; do
+        mkdir -p "$cache"
+        (export EPCTX_CACHE="$cache" PYTHON="$work/a cache/python/bin/python" HOME="$work/a home"
+         runner tests/words.sh "$tree/tests/words.sh" "$work/another $name/tests/words.sh"
+         exit $code)
+        code=$?
+        said "a tree with the name $name" 0 "3 passed, 0 failed"
+        [ -e "$tree/build/made" ] && rm "$cache/kept" "$work/a home/mine" ||
+            fail "a tree with the name $name" "files are made elsewhere"
+    done
+    rm -rf "$tree/build/made" "$tree/build/my deps"
+    leaves_nothing "a tree with the name $name"
+done
+tree="$work/a tree"
+(cd "$work" && TMPDIR=$work/tmp exec "$tree/tests/run" "tests/long.sh") >"$out" 2>"$err" &
+for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+    [ "$(cat "$work/pids" 2>/dev/null | wc -l)" -ge 2 ] && break
+    sleep 0.2
+done
+kill -TERM $!
+wait $!
+code=$?
+said "SIGTERM in a tree with blanks" 143 "stopped by SIGTERM"
+[ -e "$tree/tests/run" ] || fail "SIGTERM in a tree with blanks" "the tree is gone"
+leaves_nothing "SIGTERM in a tree with blanks"
+tree=$plain_tree
 
 for variable in TEST_JOBS=0 TEST_JOBS=some TEST_TIMEOUT=-1; do
     (eval "export $variable" && runner "$work/good.sh"; exit $code)

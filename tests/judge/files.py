@@ -1257,6 +1257,7 @@ def main():
     os.chdir(sys.argv[2])
     os.chmod(".", 0o755)
     TOOL = shutil.copy(tool, os.path.abspath("epctx"))  # where anybody may run it
+    os.chmod(TOOL, 0o755)  # whatever the umask was when it was built
     os.umask(0o022)
     only = os.environ.get("FILES_ONLY")
     try:

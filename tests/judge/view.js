@@ -8,6 +8,7 @@
 
 const crypto = require('crypto');
 const path = require('path');
+const {pathToFileURL} = require('url');
 const {chromium} = require(process.env.EPCTX_PLAYWRIGHT);
 
 const FLAGS = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run',
@@ -16,13 +17,15 @@ const FIRST_PICTURE = 2000, SEARCH = 200, REDRAW = 200; /* ms */
 const folder = path.resolve(process.argv[2]);
 let browser, failed = 0;
 
+const addressOf = (name) => pathToFileURL(path.join(folder, name + '.html')).href;
+
 const settle = (page) => page.evaluate(() =>
     new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
 
 /* A page with what went wrong in it; nothing may be asked of any network. */
 async function open(name, options) {
     const context = await browser.newContext({viewport: {width: 1280, height: 800}, ...options});
-    const page = await context.newPage(), address = 'file://' + path.join(folder, name + '.html');
+    const page = await context.newPage(), address = addressOf(name);
     page.wrong = [];
     page.on('console', (message) => page.wrong.push(message.text()));
     page.on('pageerror', (error) => page.wrong.push(error.stack || String(error)));
@@ -403,7 +406,7 @@ async function firstPicture(name) {
     const context = await browser.newContext({viewport: {width: 1280, height: 800}});
     const page = await context.newPage(), session = await context.newCDPSession(page);
     await session.send('Performance.enable', {timeDomain: 'threadTicks'});
-    await page.goto('file://' + path.join(folder, name + '.html'));
+    await page.goto(addressOf(name));
     await page.waitForFunction(() => document.documentElement.dataset.first);
     const {metrics} = await session.send('Performance.getMetrics');
     const first = await page.evaluate(() => Number(document.documentElement.dataset.first));

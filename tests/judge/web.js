@@ -8,11 +8,12 @@
 
 const path = require('path');
 const fs = require('fs');
+const {pathToFileURL} = require('url');
 const {chromium} = require(process.env.EPCTX_PLAYWRIGHT);
 
 const FLAGS = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run',
     '--disable-background-networking', '--disable-component-update', '--disable-sync'];
-const address = `file://${path.resolve(process.argv[2])}`, folder = path.resolve(process.argv[3]);
+const address = pathToFileURL(process.argv[2]).href, folder = path.resolve(process.argv[3]);
 let failed = 0;
 
 async function test(name, run) {

@@ -10,6 +10,8 @@
 /* Scripts rely on them; 2 is a wrong command line. */
 enum { CHECK_FITS = 0, CHECK_RECOMPILE = 1, CHECK_UNSUPPORTED = 3, CHECK_UNKNOWN = 4 };
 
+enum { STAMPS_MOST = 100 }; /* each is compared by a walk through the model */
+
 typedef struct check_work {
     const char *file;
     const char *ep;      /* only this EP's entry; NULL: the only one there is */
@@ -318,13 +320,11 @@ static bool lacks_binary(const check_work *work, const epctx_model *model, epctx
 
 /* The line "options HASH" of the stamp: is it that of the options that were given? */
 static epctx_freshness compare_options(const check_work *work, epctx_str stamp, epctx_error *why) {
-    const char *given = work->options;
-    char line[40];
-    snprintf(line, sizeof line, "options %016" PRIx64, epctx_hash(given, strlen(given), 0));
-    while (stamp.size > 0) {
-        const epctx_str part = epctx_str_cut(&stamp, '\n');
-        if (!epctx_str_starts(part, "options ")) continue;
-        if (epctx_str_is(part, line)) return EPCTX_FRESH;
+    const uint64_t given = epctx_hash(work->options, strlen(work->options), 0);
+    epctx_stamp_line line;
+    while (epctx_next_stamp_line(&stamp, &line)) {
+        if (!epctx_str_is(line.word, "options")) continue;
+        if (line.hash == given) return EPCTX_FRESH;
         epctx_fail(why, EPCTX_ERR_VERSION, "compiled with other options");
         return EPCTX_STALE;
     }
@@ -332,51 +332,29 @@ static epctx_freshness compare_options(const check_work *work, epctx_str stamp, 
     return EPCTX_FRESH_UNKNOWN;
 }
 
-/* What a stamp does not cover: it has the hash of one binary, of one file. */
-static bool is_partial(const epctx_model *model, epctx_str ep, epctx_str stamp, epctx_error *why) {
-    epctx_str context = epctx_str_of(NULL);
-    int64_t embed_mode = 0;
-    bool hashed = epctx_str_starts(stamp, "binary "), found = false;
-    epctx_walk walk;
-    epctx_node_view view;
-    while (!hashed && stamp.size > 0) {
-        epctx_str_cut(&stamp, '\n');
-        hashed = epctx_str_starts(stamp, "binary ");
+/* One EP's verdict. */
+static void put_fresh(const check_work *work, epctx_str ep, epctx_freshness verdict,
+                      const char *why) {
+    static const char *const words[] = {"fresh", "stale", "unknown"};
+    if (work->json) {
+        json_object(work->out, NULL, JSON_INLINE);
+        json_str(work->out, "ep", ep);
+        json_text(work->out, "fresh", words[verdict]);
+        json_text(work->out, "why", why);
+        json_end(work->out);
+        return;
     }
-    epctx_error_clear(why);
-    epctx_walk_begin(&walk, model);
-    while (epctx_walk_epnode(&walk, &view)) {
-        const epctx_str dlc = epctx_node_attr_str(&view, "ep_dlc_context");
-        epctx_epnode node;
-        if (!epctx_node_is_epnode(&view) || epctx_epnode_read(&view, &node, NULL) != EPCTX_OK ||
-            !epctx_str_eq(node.source, ep))
-            continue;
-        if (node.embed_mode == 0 && node.ep_cache_context.size > 4 &&
-            memcmp(node.ep_cache_context.data + node.ep_cache_context.size - 4, ".xml", 4) == 0)
-            epctx_fail(why, EPCTX_ERR_NOT_FOUND,
-                       "the .bin with the weights of '%S' is not in the build stamp",
-                       &node.ep_cache_context);
-        else if (dlc.size > 0)
-            epctx_fail(why, EPCTX_ERR_NOT_FOUND, "'%S' is not in the build stamp", &dlc);
-        if (node.main_context == 0) continue;
-        if (found &&
-            (node.embed_mode != embed_mode || !epctx_str_eq(node.ep_cache_context, context)))
-            epctx_fail(why, EPCTX_ERR_NOT_FOUND,
-                       "the model has several context binaries, and a build stamp has the hash of "
-                       "one: they were not compared");
-        context = node.ep_cache_context;
-        embed_mode = node.embed_mode;
-        found = true;
+    cli_put(stdout, ep);
+    printf(": %s", words[verdict]);
+    if (verdict != EPCTX_FRESH) {
+        fputs(": ", stdout);
+        cli_put(stdout, epctx_str_of(why));
     }
-    if (why->status == EPCTX_OK && found && !hashed)
-        epctx_fail(why, EPCTX_ERR_NOT_FOUND,
-                   "the build stamp has no hash of the context binary: it was not compared");
-    return why->status != EPCTX_OK;
+    putchar('\n');
 }
 
 static int fresh_of(const check_work *work, const epctx_model *model, epctx_str ep,
                     epctx_str stamp) {
-    static const char *const words[] = {"fresh", "stale", "unknown"};
     char source[256];
     epctx_backend backend;
     epctx_fresh_opts opts;
@@ -389,27 +367,38 @@ static int fresh_of(const check_work *work, const epctx_model *model, epctx_str 
     verdict = epctx_check_fresh(model, source, cli_own_backend(ep, &backend) ? &backend : NULL,
                                 &opts, &why);
     if (verdict != EPCTX_STALE && lacks_binary(work, model, &why)) verdict = EPCTX_STALE;
-    if (verdict == EPCTX_FRESH && work->options != NULL)
-        verdict = compare_options(work, stamp, &why);
-    if (verdict == EPCTX_FRESH && is_partial(model, ep, stamp, &why)) verdict = EPCTX_FRESH_UNKNOWN;
-    if (work->json) {
-        json_object(work->out, NULL, JSON_INLINE);
-        json_str(work->out, "ep", ep);
-        json_text(work->out, "fresh", words[verdict]);
-        json_text(work->out, "why", why.message);
-        json_end(work->out);
-    } else {
-        cli_put(stdout, ep);
-        printf(": %s", words[verdict]);
-        if (verdict != EPCTX_FRESH) {
-            fputs(": ", stdout);
-            cli_put(stdout, epctx_str_of(why.message));
+    if (verdict != EPCTX_STALE && work->options != NULL) {
+        epctx_error other;
+        epctx_freshness options;
+        epctx_error_clear(&other);
+        options = compare_options(work, stamp, &other);
+        if (options == EPCTX_STALE || verdict == EPCTX_FRESH) {
+            verdict = options;
+            why = other;
         }
-        putchar('\n');
     }
+    put_fresh(work, ep, verdict, why.message);
     return verdict == EPCTX_FRESH   ? CHECK_FITS
            : verdict == EPCTX_STALE ? CHECK_RECOMPILE
                                     : CHECK_UNKNOWN;
+}
+
+/* Nodes whose EP has no stamp: the first one stands for all. */
+static bool is_unstamped(const check_work *work, const epctx_model *model) {
+    epctx_walk walk;
+    epctx_node_view view;
+    epctx_walk_begin(&walk, model);
+    while (epctx_walk_epnode(&walk, &view)) {
+        const epctx_str source = epctx_node_attr_str(&view, "source");
+        epctx_str stamp;
+        if (!epctx_node_is_epnode(&view) || !cli_is_ep(source, work->ep) ||
+            (source.size > 0 && epctx_model_get_stamp(model, source, &stamp)))
+            continue;
+        put_fresh(work, source.size > 0 ? source : epctx_str_of("(no source)"), EPCTX_FRESH_UNKNOWN,
+                  "there is no build stamp of this EP");
+        return true;
+    }
+    return false;
 }
 
 /* The stamps of all EPs: one that is stale decides, then one that cannot be judged. */
@@ -425,17 +414,22 @@ static int check_fresh(check_work *work, const epctx_model *model) {
         json_array(work->out, "stamps", JSON_HANGING);
     }
     while (epctx_next_pair(&it, &pair)) {
+        static const char many[] = "the model has more build stamps, which were not compared";
         epctx_str ep = pair.key;
         int one;
         if (ep.size < prefix || memcmp(ep.data, EPCTX_BUILD_PREFIX, prefix) != 0) continue;
         ep.data += prefix;
         ep.size -= prefix;
         if (!cli_is_ep(ep, work->ep)) continue;
+        if (count++ == STAMPS_MOST) {
+            put_fresh(work, ep, EPCTX_FRESH_UNKNOWN, many);
+            code = code == CHECK_FITS ? CHECK_UNKNOWN : code;
+            break;
+        }
         one = fresh_of(work, model, ep, pair.value);
-        count++;
         if (one == CHECK_RECOMPILE || (one == CHECK_UNKNOWN && code == CHECK_FITS)) code = one;
     }
-    if (count == 0) code = CHECK_UNKNOWN;
+    if (count == 0 || (is_unstamped(work, model) && code == CHECK_FITS)) code = CHECK_UNKNOWN;
     if (work->json) {
         json_end(work->out);
         json_bool(work->out, "fresh", code == CHECK_FITS);
@@ -539,8 +533,8 @@ const cli_command cli_check = {
              "whether compiling the source again would give the same model. Also compares\n"
              "the binary, embedded or beside FILE: a model without its binary is stale, and\n"
              "so are all others of a group that shared a binary after one of them was\n"
-             "compiled alone. A stamp covers one binary: a model with several, or with files\n"
-             "beside it (the .bin of an OpenVINO .xml), is never called fresh.\n",
+             "compiled alone. What the stamp does not have, as one written by epctx 0.2 for\n"
+             "several binaries, is never called fresh.\n",
     .more = "Exit codes:\n"
             "   0  fits (ORT's EP_SUPPORTED_OPTIMAL), or fresh\n"
             "   1  must be compiled again (EP_SUPPORTED_PREFER_RECOMPILATION), or stale\n"

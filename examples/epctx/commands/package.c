@@ -260,22 +260,17 @@ static bool read_source(package *p, variant *v) {
 
 /* -- what fits together -- */
 
-/* A line of a build stamp, "source SIZE HASH NAME" or "data SIZE HASH NAME", and the file of that
- * use in the source's set. */
-static bool is_stamped(const piece_set *set, const char *model_name, epctx_str line) {
-    const epctx_str word = epctx_str_cut(&line, ' ');
-    const bool whole = epctx_str_is(word, "source");
-    epctx_str number = epctx_str_cut(&line, ' '), hash = epctx_str_cut(&line, ' ');
-    char size[24], digits[20];
+/* A line of a build stamp, and the file of that use in the source's set. */
+static bool is_stamped(const piece_set *set, const char *model_name, const epctx_stamp_line *line) {
+    const bool whole = epctx_str_is(line->word, "source");
     size_t i;
-    if (!whole && !epctx_str_is(word, "data")) return true;
+    if (!whole && !epctx_str_is(line->word, "data")) return true;
     for (i = 0; i < set->count; i++) {
         const piece *one = &set->pieces[i];
-        if (whole ? strcmp(one->name, model_name) != 0 : !epctx_str_is(line, one->name)) continue;
-        snprintf(size, sizeof size, "%zu", one->bytes.size);
-        snprintf(digits, sizeof digits, "%016" PRIx64,
-                 epctx_hash(one->bytes.data, one->bytes.size, 0));
-        return epctx_str_is(number, size) && epctx_str_is(hash, digits);
+        if (whole ? strcmp(one->name, model_name) != 0 : !epctx_str_is(line->text, one->name))
+            continue;
+        return line->size == one->bytes.size &&
+               line->hash == epctx_hash(one->bytes.data, one->bytes.size, 0);
     }
     return true; /* a name that the stamp has escaped, or that is written in another way */
 }
@@ -285,11 +280,11 @@ static bool is_source_of(package *p, const variant *source, const variant *v) {
     epctx_cursor it =
         epctx_view_fields(epctx_model_read(&v->model).view, EPCTX_FIELD_MODEL_METADATA_PROPS);
     epctx_pair pair;
+    epctx_stamp_line line;
     while (epctx_next_pair(&it, &pair)) {
         if (!epctx_str_starts(pair.key, EPCTX_BUILD_PREFIX)) continue;
-        while (pair.value.size > 0) {
-            if (is_stamped(&source->source, source->model_name, epctx_str_cut(&pair.value, '\n')))
-                continue;
+        while (epctx_next_stamp_line(&pair.value, &line)) {
+            if (is_stamped(&source->source, source->model_name, &line)) continue;
             epctx_fail(&p->error, EPCTX_ERR_GRAPH,
                        "its build stamp names another source than %s: compile it again, or give "
                        "its own source (--allow-stale accepts this one)",

@@ -13,59 +13,30 @@ typedef struct stamp_work {
 
 enum { EPS_MOST = 16 }; /* as many stamps as are compared */
 
-/* The EPs that are asked for, each once. */
-static size_t find_eps(const stamp_work *work, char eps[EPS_MOST][256]) {
+/* The EPs that are asked for, each once. `nameless`: nodes whose source is none, or too long; one
+ * EP more than EPS_MOST is only counted. */
+static size_t find_eps(const stamp_work *work, char eps[EPS_MOST][256], size_t *nameless) {
     epctx_walk walk;
     epctx_node_view view;
     epctx_epnode node;
     size_t count = 0, i;
+    *nameless = 0;
     epctx_walk_begin(&walk, &work->model);
-    while (count < EPS_MOST && epctx_walk_epnode(&walk, &view)) {
-        if (epctx_epnode_read(&view, &node, NULL) != EPCTX_OK || node.source.size == 0 ||
-            node.source.size >= sizeof eps[0] || !cli_is_ep(node.source, work->ep))
+    while (count <= EPS_MOST && epctx_walk_epnode(&walk, &view)) {
+        if (epctx_epnode_read(&view, &node, NULL) != EPCTX_OK) continue;
+        if (node.source.size == 0 || node.source.size >= sizeof eps[0]) {
+            ++*nameless;
             continue;
+        }
+        if (!cli_is_ep(node.source, work->ep)) continue;
         for (i = 0; i < count && !epctx_str_is(node.source, eps[i]); i++) {
         }
         if (i < count) continue;
+        if (count == EPS_MOST) return count + 1;
         memcpy(eps[count], node.source.data, node.source.size);
         eps[count++][node.source.size] = '\0';
     }
     return count;
-}
-
-/* Lines of the old stamp that were not given anew: what was compiled, what was asked for, and, of
- * the same binary, how many graphs it has. */
-static epctx_status keep_lines(stamp_work *work, epctx_str key, epctx_str before, epctx_str after) {
-    epctx_str rest = before;
-    epctx_buffer text;
-    epctx_status status = EPCTX_OK;
-    bool same = false;
-    epctx_buffer_init(&text, NULL);
-    while (status == EPCTX_OK && rest.size > 0) {
-        const epctx_str line = epctx_str_cut(&rest, '\n');
-        const bool source = epctx_str_starts(line, "source ") || epctx_str_starts(line, "data ");
-        if (source ? work->source != NULL
-                   : work->options != NULL || !epctx_str_starts(line, "options "))
-            continue;
-        status = epctx_buffer_append(&text, line.data, line.size);
-        if (status == EPCTX_OK) status = epctx_buffer_append(&text, "\n", 1);
-    }
-    if (status == EPCTX_OK) status = epctx_buffer_append(&text, after.data, after.size);
-    for (rest = before; status == EPCTX_OK && !work->graphs.given && rest.size > 0;) {
-        const epctx_str line = epctx_str_cut(&rest, '\n');
-        epctx_str now = after;
-        while (epctx_str_starts(line, "binary ") && !same && now.size > 0)
-            same = epctx_str_eq(epctx_str_cut(&now, '\n'), line);
-        if (!same || !epctx_str_starts(line, "graphs ")) continue;
-        status = epctx_buffer_append(&text, "\n", 1);
-        if (status == EPCTX_OK) status = epctx_buffer_append(&text, line.data, line.size);
-    }
-    if (status != EPCTX_OK) epctx_fail(&work->error, status, "out of memory");
-    if (status == EPCTX_OK && text.size > after.size)
-        status = epctx_model_set_metadata(
-            &work->model, key, (epctx_str){(const char *)text.data, text.size}, &work->error);
-    epctx_buffer_free(&text);
-    return status;
 }
 
 static epctx_status stamp_all(stamp_work *work, char eps[EPS_MOST][256], size_t count) {
@@ -76,6 +47,7 @@ static epctx_status stamp_all(stamp_work *work, char eps[EPS_MOST][256], size_t 
     opts.source = work->source != NULL ? &work->from : NULL;
     opts.options = work->options;
     opts.graphs = work->graphs.value;
+    opts.keep = true;
     for (i = 0; i < count && status == EPCTX_OK; i++) {
         char key[sizeof EPCTX_BUILD_PREFIX + 256];
         output_item what;
@@ -84,24 +56,28 @@ static epctx_status stamp_all(stamp_work *work, char eps[EPS_MOST][256], size_t 
         (void)epctx_model_metadata(&work->model, what.name, &what.before);
         status = epctx_model_stamp(&work->model, eps[i], &opts, &work->error);
         if (status == EPCTX_OK) (void)epctx_model_metadata(&work->model, what.name, &what.after);
-        if (status == EPCTX_OK && what.before.size > 0) {
-            status = keep_lines(work, what.name, what.before, what.after);
-            (void)epctx_model_metadata(&work->model, what.name, &what.after);
-        }
-        output_change(&work->out, &what, "build stamp of %s", eps[i]);
+        if (status != EPCTX_OK || !epctx_str_eq(what.before, what.after))
+            output_change(&work->out, &what, "build stamp of %s", eps[i]);
     }
     return status;
 }
 
 static int stamp(stamp_work *work) {
     static char eps[EPS_MOST][256];
-    size_t count;
+    size_t count, nameless;
     int code;
     if (output_open(&work->out, &work->model, work->file, &work->error) != EPCTX_OK)
         return cli_fail(&work->error);
-    count = find_eps(work, eps);
-    if (stamp_all(work, eps, count) != EPCTX_OK)
+    count = find_eps(work, eps, &nameless);
+    if (count > EPS_MOST)
+        code = cli_fail_text("%s: there are nodes of more than %d EPs: select one with --ep",
+                             work->file, EPS_MOST);
+    else if (stamp_all(work, eps, count) != EPCTX_OK)
         code = cli_fail(&work->error);
+    else if (count == 0 && nameless > 0)
+        code = cli_fail_text("%s: EPContext nodes do not say of which EP they are: epctx repair "
+                             "--profile NAME sets their source",
+                             work->file);
     else if (count == 0)
         code = cli_fail_text("%s: there is no EPContext node%s%s", work->file,
                              work->ep != NULL ? " of " : "", work->ep != NULL ? work->ep : "");
@@ -145,10 +121,11 @@ const cli_command cli_stamp = {
     .most = 1,
     .summary = "note what a model of any EP was compiled from",
     .about = "Adds the build stamp that 'epctx compile' writes to a model that ONNX Runtime or\n"
-             "a vendor's tool compiled: size and hash of the source, of its data files and of\n"
-             "the context binary. Afterwards 'epctx check --fresh' tells whether source or\n"
-             "binary changed, and lint and the commands that move a binary notice a wrong one.\n"
-             "Of a stamp that is there already, source and options stay unless they are given.\n",
+             "a vendor's tool compiled: size and hash of the source, of its data files, of\n"
+             "each context binary and of the .bin beside an OpenVINO .xml. Afterwards\n"
+             "'epctx check --fresh' tells whether one of them changed, and lint and the\n"
+             "commands that move a binary notice a wrong one. Of a stamp that is there,\n"
+             "source and options stay unless they are given; the new one notes its hash.\n",
     .more = "Example: epctx stamp model_ctx.onnx --source model.onnx --in-place\n",
     .run = run,
 };

@@ -264,28 +264,16 @@ static const char *options_text(unit *u) {
     return copy;
 }
 
-/* Metadata "epctx.machine.EP": ONNX Runtime, EP and driver that compiled. A context may die with
- * any of them. */
-static epctx_status note_machine(unit *u, epctx_model *open, epctx_error *error) {
-    const anyep_board *board = u->result.board;
-    char key[sizeof board->ep + 16];
-    char text[sizeof board->ort_version + sizeof board->version + sizeof board->driver + 32];
-    const char *name, *value;
-    snprintf(key, sizeof key, "epctx.machine.%s", board->ep);
-    snprintf(text, sizeof text, "ort=%s;ep=%s%s%s", board->ort_version, board->version,
-             board->driver[0] != '\0' ? ";driver=" : "", board->driver);
-    if (!epctx_str_is_utf8(epctx_str_of(key)) || !epctx_str_is_utf8(epctx_str_of(text)))
-        return EPCTX_OK;
-    name = epctx_arena_copy(&u->arena, epctx_str_of(key));
-    value = epctx_arena_copy(&u->arena, epctx_str_of(text));
-    if (name == NULL || value == NULL) return epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory");
-    return epctx_model_set_metadata(open, epctx_str_of(name), epctx_str_of(value), error);
+/* What the EP says of itself becomes metadata only if that may hold it. */
+static const char *known_text(const char *text) {
+    return text[0] != '\0' && epctx_str_is_utf8(epctx_str_of(text)) ? text : NULL;
 }
 
 /* The build stamp, of each EP in the model. */
 static epctx_status stamp_nodes(unit *u, epctx_model *open, const epctx_model *source,
                                 epctx_error *error) {
     enum { MOST_EPS = 16 };
+    const anyep_board *board = u->result.board;
     const char *eps[MOST_EPS];
     epctx_stamp_opts opts;
     epctx_node_view view;
@@ -296,6 +284,10 @@ static epctx_status stamp_nodes(unit *u, epctx_model *open, const epctx_model *s
     memset(&opts, 0, sizeof opts);
     opts.source = source;
     opts.options = options_text(u);
+    opts.ort = known_text(board->ort_version);
+    opts.ep = known_text(board->version);
+    opts.driver = known_text(board->driver);
+    opts.device = known_text(board->device);
     epctx_walk_begin(&walk, open);
     while (count < MOST_EPS && epctx_walk_epnode(&walk, &view)) {
         if (epctx_epnode_read(&view, &node, NULL) != EPCTX_OK || node.source.size == 0) continue;
@@ -320,7 +312,6 @@ static void stamp(unit *u, const made_model *model, const char *path) {
     if (status == EPCTX_OK) {
         status = cli_open(&open, path, &error);
         if (status == EPCTX_OK) status = stamp_nodes(u, &open, &source, &error);
-        if (status == EPCTX_OK) status = note_machine(u, &open, &error);
         if (status == EPCTX_OK) status = epctx_model_write_file(&open, path, &opts, &error);
         epctx_model_close(&open);
     }

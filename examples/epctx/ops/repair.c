@@ -460,26 +460,19 @@ static bool repair_compare(void *state, const char *name) {
     return s->count < 2;
 }
 
-/* The EP whose only context is in this file; empty: there is none. */
-static epctx_str repair_only_ep(const repair *r, epctx_str name) {
-    epctx_str source = epctx_str_of(NULL);
+/* What a build stamp says of the context in a file. */
+static bool repair_stamped(const repair *r, epctx_str name, epctx_stamp_line *line) {
     epctx_node_view view;
     epctx_epnode node;
     epctx_walk walk;
-    int pass;
-    for (pass = 0; pass < 2; pass++) {
-        epctx_walk_begin(&walk, r->model);
-        while (epctx_walk_epnode(&walk, &view)) {
-            if (epctx_epnode_read(&view, &node, NULL) != EPCTX_OK || node.main_context == 0)
-                continue;
-            if (pass == 0 && node.embed_mode == 0 && epctx_str_eq(node.ep_cache_context, name))
-                source = node.source;
-            if (pass == 1 && epctx_str_eq(node.source, source) &&
-                (node.embed_mode != 0 || !epctx_str_eq(node.ep_cache_context, name)))
-                return epctx_str_of(NULL);
-        }
-    }
-    return source;
+    epctx_walk_begin(&walk, r->model);
+    while (epctx_walk_epnode(&walk, &view))
+        if (epctx_epnode_read(&view, &node, NULL) == EPCTX_OK &&
+            (epctx_str_eq(epctx_node_attr_str(&view, "ep_dlc_context"), name) ||
+             (node.embed_mode == 0 && epctx_str_eq(node.ep_cache_context, name))) &&
+            epctx_model_stamp_line(r->model, node.source, name, line))
+            return true;
+    return false;
 }
 
 /* Where a context binary is that was renamed: the only file in the folder that has size and hash of
@@ -487,32 +480,21 @@ static epctx_str repair_only_ep(const repair *r, epctx_str name) {
 static epctx_str repair_by_stamp(const repair *r, const epctx_dependency *file,
                                  char text[EPCTX_PATH_MAX]) {
     const epctx_io *io = epctx_model_io(r->model);
-    const epctx_str ep = repair_only_ep(r, file->name);
-    char key[sizeof EPCTX_BUILD_PREFIX + 256];
-    epctx_str stamp = epctx_str_of(NULL);
+    epctx_stamp_line line;
     repair_search search;
+    if (file->use != EPCTX_USE_CONTEXT || io->list_fn == NULL ||
+        !repair_stamped(r, file->name, &line))
+        return epctx_str_of(NULL);
     memset(&search, 0, sizeof search);
     search.r = r;
     search.folder = file->folder;
-    if (file->use != EPCTX_USE_CONTEXT || ep.size == 0 || ep.size > 256 || io->list_fn == NULL)
+    search.size = line.size;
+    search.hash = line.hash;
+    if (io->list_fn(io->user, file->folder, repair_compare, &search, NULL) != EPCTX_OK ||
+        search.count != 1)
         return epctx_str_of(NULL);
-    memcpy(key, EPCTX_BUILD_PREFIX, sizeof EPCTX_BUILD_PREFIX - 1);
-    memcpy(key + sizeof EPCTX_BUILD_PREFIX - 1, ep.data, ep.size);
-    key[sizeof EPCTX_BUILD_PREFIX - 1 + ep.size] = '\0';
-    if (!epctx_model_metadata(r->model, epctx_str_of(key), &stamp)) return epctx_str_of(NULL);
-    while (stamp.size > 0) {
-        epctx_str line = epctx_str_cut(&stamp, '\n'), size;
-        if (!epctx_str_is(epctx_str_cut(&line, ' '), "binary")) continue;
-        size = epctx_str_cut(&line, ' ');
-        if (!epctx_str_take_number(&size, &search.size) ||
-            !epctx_str_take_hash(&line, &search.hash) ||
-            io->list_fn(io->user, file->folder, repair_compare, &search, NULL) != EPCTX_OK ||
-            search.count != 1)
-            break;
-        memcpy(text, search.name, strlen(search.name) + 1);
-        return epctx_str_of(text);
-    }
-    return epctx_str_of(NULL);
+    memcpy(text, search.name, strlen(search.name) + 1);
+    return epctx_str_of(text);
 }
 
 static epctx_rule repair_file_rule(const epctx_dependency *file) {
