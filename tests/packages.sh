@@ -143,8 +143,9 @@ ln -s "$work/unpacked/usr/bin/epctx" bin/epctx
 PATH=$work/bin:$PATH
 fish=$top/examples/epctx/completion/epctx.fish
 works "fish" fish --no-config -c "source $fish; complete -C 'epctx li'; \
-    complete -C 'epctx lint --no-f'; complete -C 'epctx help ext'; complete -C 'epctx lint mai'"
-if [ "$(cut -f 1 "$out" | tr '\n' ' ')" = "lint --no-files extract main.c " ]; then
+    complete -C 'epctx lint --no-f'; complete -C 'epctx help ext'; complete -C 'epctx lint mai'; \
+    complete -C 'epctx lint --format=j'"
+if [ "$(cut -f 1 "$out" | tr '\n' ' ')" = "lint --no-files extract main.c --format=json " ]; then
     ok "completion, fish"
 else fail "completion, fish" "found other words"; fi
 cat >zsh.sh <<'E3'
@@ -152,15 +153,17 @@ cat >zsh.sh <<'E3'
 compadd() { shift; print -l -- ${(P)1} }
 _describe() { print -l -- ${(P)2%%:*} }
 _files() { print files }
+compset() { PREFIX=${PREFIX#*=} }
 file=$1
 try() { words=("$@") CURRENT=$# PREFIX=${@[-1]}; . $file }
 try epctx li | grep '^li'
 try epctx help ext | grep '^ext'
 try epctx lint --no-f | grep '^--no-f'
 try epctx lint mai
+try epctx lint --format=js | grep '^js'
 E3
 works "zsh" zsh -f zsh.sh "$top/examples/epctx/completion/_epctx"
-if [ "$(tr '\n' ' ' <"$out")" = "lint extract --no-files files " ]; then ok "completion, zsh"
+if [ "$(tr '\n' ' ' <"$out")" = "lint extract --no-files files json " ]; then ok "completion, zsh"
 else fail "completion, zsh" "found other words"; fi
 cd "$top" && rm -rf "$work"
 exit $status

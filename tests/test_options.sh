@@ -61,6 +61,11 @@ mistake "given twice (perhaps under two names): --output" get -o a --output b pl
 mistake "given twice (perhaps under two names): --profile" lint --ep qnn --profile qnn plain.onnx
 mistake "takes no value: --json" info --json=yes plain.onnx
 mistake "missing value for --node" get plain.onnx source --node
+mistake "missing value for -o: --json is an option" set plain.onnx a=b -o --json
+mistake "missing value for --node: --all=x is an option" set plain_ctx.onnx a=b --node --all=x
+mistake "the value of -o is empty" set plain.onnx a=b -o ""
+mistake "the value of --output is empty" set plain.onnx a=b --output=
+mistake "the value of --facts is empty" info plain.onnx --facts ""
 mistake "take no files" lint plain.onnx --rules-json
 mistake "--format does not go with an option that lists something" lint --rules --format sarif
 mistake "--rules does not go with" lint --rules-json --rules E012
@@ -68,6 +73,16 @@ mistake "prints no JSON" compile --options --json
 mistake "--ep and --profile cannot be combined" stamp plain_ctx.onnx --ep npu --profile qnn -n
 mistake "--ep and --profile cannot be combined" package -o p --ep a --profile qnn plain_ctx.onnx
 mistake "it belongs to compile run verify bench devices" scan --timeout 3 plain.onnx
+
+mistake "too many arguments" --version plain.onnx
+mistake "too many arguments" --version --json plain.onnx
+
+# -- a version newer than all --
+epctx lint --against ort=99 plain.onnx
+said "a version that nobody has seen" 0 "--against: ort 99 is newer than all that is known of"
+newest=$(sed -n 's/^product: ort; .*newest: //p' "$top/examples/epctx/facts/products.facts")
+epctx lint --against "ort=$newest" plain.onnx
+result "the newest version" 0
 
 # -- what could not be judged is told, whichever rules are wanted --
 epctx lint --rules E022 gone.onnx plain_ctx.onnx
@@ -90,6 +105,11 @@ if command -v bash >/dev/null; then
         >"$out" 2>"$err"
     if [ -e ran ] || ! grep -q SM8550 "$out"; then fail "completion of hostile words" "it ran them"
     else ok "completion of hostile words"; fi
+    bash --norc -c '. "$1"; COMP_WORDS=(./epctx lint --format = j) COMP_CWORD=4
+        _epctx; printf "%s\n" "${COMPREPLY[@]}"' bash "$top/examples/epctx/completion/epctx.bash" \
+        >"$out" 2>"$err"
+    if [ "$(cat "$out")" = json ]; then ok "completion behind ="
+    else fail "completion behind =" "expected 'json', found '$(cat "$out")'"; fi
 fi
 list=$(yes -- "--option k=v" | head -n 257)
 # shellcheck disable=SC2086

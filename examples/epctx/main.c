@@ -94,6 +94,13 @@ static int run_command(const char *name, int argc, char **argv) {
     return command != NULL ? cli_call(command, argc, argv) : CLI_USAGE;
 }
 
+static int run_version(int argc, char **argv) {
+    const bool json = argc > 0 && strcmp(argv[0], "--json") == 0;
+    if (argc > (json ? 1 : 0))
+        return cli_misuse("too many arguments\nusage: epctx --version [--json]");
+    return cli_version(json);
+}
+
 static int run_help(int argc, char **argv) {
     const cli_command *command;
     if (argc > 1) return cli_misuse("too many arguments\nusage: epctx help [COMMAND]");
@@ -164,7 +171,7 @@ int main(int argc, char **argv) {
     else if (strcmp(argv[1], "help") == 0)
         code = run_help(argc - 2, argv + 2);
     else if (strcmp(argv[1], "--version") == 0)
-        code = cli_version(wants(argc - 2, argv + 2, "--json"));
+        code = run_version(argc - 2, argv + 2);
     else {
         load_facts();
         code = run_command(argv[1], argc - 2, argv + 2);

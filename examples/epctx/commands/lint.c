@@ -190,6 +190,20 @@ static int lint_all(lint_work *work, const char *const *files, int count) {
     return work->failed ? CLI_FAILED : code;
 }
 
+/* What is newer than anything that was looked at is judged as the newest known. */
+static void tell_newer(void) {
+    const fact *f;
+    size_t at = 0;
+    while ((f = facts_next("product", &at)) != NULL) {
+        const epctx_str asked = facts_version(f->name);
+        const char *newest = fact_get(f, "newest");
+        if (newest == NULL || facts_compare_versions(asked, epctx_str_of(newest)) <= 0) continue;
+        cli_say("epctx: warning: --against: %s %.*s is newer than all that is known of; rules are "
+                "those of %s\n",
+                f->name, (int)asked.size, asked.data, newest);
+    }
+}
+
 /* Judges for these versions of products; says what is wrong with them otherwise. */
 static bool judge_for(const char *versions) {
     epctx_error error;
@@ -200,6 +214,7 @@ static bool judge_for(const char *versions) {
     char known[400] = "";
     if (facts_check_versions(versions, &product, &error) == EPCTX_OK) {
         facts_set_versions(versions);
+        tell_newer();
         return true;
     }
     guess = cli_guess_of(product);

@@ -3,9 +3,15 @@
 # shellcheck shell=bash
 
 _epctx() {
-    local word=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]} before words
+    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} words
+    local command=${COMP_WORDS[1]}
     COMPREPLY=()
-    before=${COMP_WORDS[COMP_CWORD - 1]}
+    # `--format=j` is three words.
+    if [[ $word == = ]]; then
+        word=
+    elif [[ $before == = ]]; then
+        before=${COMP_WORDS[COMP_CWORD - 2]}
+    fi
     if ((COMP_CWORD == 1)) || { ((COMP_CWORD == 2)) && [[ $command == help ]]; }; then
         words=$("${COMP_WORDS[0]}" help 2>/dev/null | sed -n 's/^  \([a-z][a-z-]*\) .*/\1/p')
         ((COMP_CWORD == 2)) || words+=" help"

@@ -12,9 +12,15 @@ end
 
 function __epctx_values
     set -l words (commandline -opc)
+    set -l name $words[-1]
+    set -l before ''
+    if string match -q -- '--*=*' (commandline -ct)
+        set name (string replace -r -- '=.*' '' (commandline -ct))
+        set before $name=
+    end
     epctx $words[2] --list-options 2>/dev/null |
-        awk -F '\t' -v name=$words[-1] '$1 == name && $3 ~ /^[^@0-9]/ { print $3 }' |
-        string split -n ' '
+        awk -F '\t' -v name=$name '$1 == name && $3 ~ /^[^@0-9]/ { print $3 }' |
+        string split -n ' ' | string replace -r -- '^' $before
 end
 
 complete -c epctx -n __fish_use_subcommand -f -a '(__epctx_commands)'

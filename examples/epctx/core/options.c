@@ -329,6 +329,12 @@ static bool is_value_next(const reader *r) {
     return r->at < r->argc && r->argv[r->at][0] != '-';
 }
 
+/* Whether the text behind an option without its value is the next option. */
+static bool is_option(const reader *r, const char *text) {
+    const epctx_str name = {text, strcspn(text, "=")};
+    return find_option(r->command, name) != NULL;
+}
+
 /* Whether this option, perhaps under another name, has a value already that cannot be added to. */
 static bool has_value(const reader *r, const cli_option *option) {
     const void *member = (const char *)&r->args + option->at;
@@ -373,6 +379,10 @@ static bool read_option(reader *r) {
     if (option->kind != CLI_FLAG) {
         value = equals != NULL ? equals + 1 : r->at < r->argc ? r->argv[r->at++] : NULL;
         if (value == NULL) return refuse(r, "missing value for %s", shown);
+        if (equals == NULL && is_option(r, value))
+            return refuse(r, "missing value for %s: %s is an option", shown, value);
+        if (*value == '\0' && option->values[0] == '@')
+            return refuse(r, "the value of %s is empty", shown);
     }
     return take_value(r, option, shown, value);
 }
