@@ -12073,7 +12073,6 @@ typedef struct epctx__prefixing {
     epctx_str prefix;
     epctx_prefix_opts opts;
     epctx_map files;             /* of EPs that find a graph by the name of its node: binaries */
-    epctx_map eps;               /* and names of these EPs */
     epctx_map staying;           /* names of the other nodes */
     const epctx_profile *unsaid; /* of the first node whose binary may hold other graphs */
     epctx_str unsaid_name;
@@ -12090,10 +12089,8 @@ static epctx_status epctx__prefix_refused(const epctx__prefixing *p, const epctx
 static epctx_status epctx__prefix_check(epctx__prefixing *p, const epctx_node_view *view) {
     const epctx_profile *profile = p->opts.profile;
     epctx_epnode node;
-    epctx_str ep;
     EPCTX__TRY(epctx_epnode_read(view, &node, p->error));
     profile = profile != NULL ? profile : epctx_profile_of(node.source);
-    ep = epctx_str_of(profile->name);
     if (profile->key != EPCTX_KEY_NODE_NAME) return EPCTX_OK;
     if (node.main_context == 0) {
         return epctx__prefix_refused(p, profile,
@@ -12106,11 +12103,10 @@ static epctx_status epctx__prefix_check(epctx__prefixing *p, const epctx_node_vi
                                      "in it by the node's name");
     }
     if (!p->opts.one_graph && p->unsaid == NULL &&
-        (epctx__has(&p->eps, ep) || !epctx_model_holds_one_graph(p->model, &node))) {
+        !epctx_model_holds_one_graph(p->model, &node)) {
         p->unsaid = profile;
         p->unsaid_name = node.name;
     }
-    EPCTX__TRY(epctx__map_set(&p->eps, ep, 1, p->error));
     return node.embed_mode == 0 ? epctx__map_set(&p->files, node.ep_cache_context, 1, p->error)
                                 : EPCTX_OK;
 }
@@ -12184,7 +12180,6 @@ EPCTX_API epctx_status epctx_model_prefix(epctx_model *model, epctx_str prefix,
     p.prefix = prefix;
     if (opts != NULL) p.opts = *opts;
     epctx_map_init(&p.files, &model->arena);
-    epctx_map_init(&p.eps, &model->arena);
     epctx_map_init(&p.staying, &model->arena);
     b.status = b.status == EPCTX_OK ? epctx__prefix_run(&p) : b.status;
     epctx_blame(error, model->path, NULL, NULL);

@@ -252,7 +252,7 @@ END
     # A build stamp: what the refusal of a wrong one says is right.
     epctx set --in-place big.onnx source=X "metadata:epctx.build.X=binary 268435456 0"
     epctx embed big.onnx -o big_e.onnx
-    result "256 MiB and a stamp" 1 "the model was compiled with one of hash 0: "
+    result "256 MiB and a stamp" 1 "the model was compiled with one of hash 0000000000000000: "
     hash=$(printf '%16s' "$(sed -n 's/.* has hash \([0-9a-f]*\),.*/\1/p' err)" | tr ' ' 0)
     epctx set --in-place big.onnx "metadata:epctx.build.X=binary 268435456 $hash"
     now() { "$python" -c 'import time; print(int(time.time() * 1000))'; }

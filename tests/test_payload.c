@@ -1994,6 +1994,34 @@ TEST(one_graph_of_the_stamp) {
     epctx_model_close(&model);
 }
 
+/* Where the name of a node is the key: binaries of one graph each leave the names free. */
+TEST(names_of_one_graph_each) {
+    static const part parts[] = {{"a", 1, 0, "QNNExecutionProvider", "a.bin"},
+                                 {"b", 1, 0, "QNNExecutionProvider", "b.bin"}};
+    for (uint64_t graphs = 1; graphs <= 2; graphs++) {
+        epctx_stamp_opts opts = {0};
+        epctx_error error;
+        epctx_model model;
+        clear_root();
+        make_parts(parts, 2);
+        make_text("a.bin", "abc");
+        make_text("b.bin", "another");
+        CHECK_OK(epctx_model_open_file(&model, at("m.onnx"), NULL, &error), error);
+        opts.graphs = graphs;
+        CHECK_OK(epctx_model_stamp(&model, "QNNExecutionProvider", &opts, &error), error);
+        CHECK_INT(epctx_model_prefix(&model, epctx_str_of("p_"), NULL, NULL, &error),
+                  graphs == 1 ? EPCTX_OK : EPCTX_ERR_UNSUPPORTED);
+        if (graphs == 2) CHECK_STR(error.node, "a");
+        epctx_model_undo(&model, 0);
+        CHECK_OK(epctx_model_stamp(&model, "QNNExecutionProvider", &opts, &error), error);
+        make_text("b.bin", "changed");
+        CHECK_INT(epctx_model_prefix(&model, epctx_str_of("p_"), NULL, NULL, &error),
+                  EPCTX_ERR_UNSUPPORTED);
+        CHECK_STR(error.node, graphs == 1 ? "b" : "a");
+        epctx_model_close(&model);
+    }
+}
+
 /* -- a line for each binary -- */
 
 enum { LINES_MOST = 4 };
@@ -2470,6 +2498,7 @@ int main(int argc, char **argv) {
     RUN(binaries_of_many_stamps);
     RUN(binary_beside_the_one_of_the_stamp);
     RUN(one_graph_of_the_stamp);
+    RUN(names_of_one_graph_each);
     RUN(a_line_for_each_binary);
     RUN(lines_of_contexts_that_move);
     RUN(lines_that_stay);

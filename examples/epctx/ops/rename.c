@@ -280,9 +280,8 @@ epctx_status epctx_rename_values(epctx_model *model, epctx_view scope, const epc
 
 /* How other EPContext nodes use the binary of one. */
 typedef struct rename_others {
-    bool shared;  /* a node of its EP is secondary */
-    bool named;   /* another node names the binary */
-    bool primary; /* another node of its EP is primary */
+    bool shared; /* a node of its EP is secondary */
+    bool named;  /* another node names the binary */
 } rename_others;
 
 static const epctx_profile *rename_profile(const epctx_name_opts *opts, const epctx_epnode *node) {
@@ -291,7 +290,7 @@ static const epctx_profile *rename_profile(const epctx_name_opts *opts, const ep
 
 static rename_others rename_look(epctx_model *model, const epctx_node_view *view,
                                  const epctx_epnode *node, const epctx_name_opts *opts) {
-    rename_others found = {false, false, false};
+    rename_others found = {false, false};
     epctx_walk walk;
     epctx_node_view other;
     epctx_epnode ep;
@@ -303,7 +302,6 @@ static rename_others rename_look(epctx_model *model, const epctx_node_view *view
             continue;
         same_ep = rename_profile(opts, &ep) == rename_profile(opts, node);
         found.shared = found.shared || (same_ep && ep.main_context == 0);
-        found.primary = found.primary || (same_ep && ep.main_context != 0);
         found.named = found.named || (ep.main_context != 0 && ep.embed_mode == 0 &&
                                       epctx_str_eq(ep.ep_cache_context, node->ep_cache_context));
     }
@@ -324,7 +322,7 @@ static epctx_status rename_check(epctx_model *model, const epctx_node_view *view
     } else if (node.embed_mode == 0 && others.named) {
         why = "several nodes name this binary, and the EP finds the graph in it by the node's "
               "name";
-    } else if (opts->one_graph || (!others.primary && epctx_model_holds_one_graph(model, &node))) {
+    } else if (opts->one_graph || epctx_model_holds_one_graph(model, &node)) {
         return EPCTX_OK;
     } else {
         why = "the EP finds the graph in the binary by the node's name, and the binary may "
