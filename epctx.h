@@ -12102,8 +12102,7 @@ static epctx_status epctx__prefix_check(epctx__prefixing *p, const epctx_node_vi
                                      "several nodes name this binary, and the EP finds the graph "
                                      "in it by the node's name");
     }
-    if (!p->opts.one_graph && p->unsaid == NULL &&
-        !epctx_model_holds_one_graph(p->model, &node)) {
+    if (!p->opts.one_graph && p->unsaid == NULL && !epctx_model_holds_one_graph(p->model, &node)) {
         p->unsaid = profile;
         p->unsaid_name = node.name;
     }

@@ -14,6 +14,8 @@ typedef struct repair {
     uint64_t found[EPCTX_RULE_COUNT];
     epctx_map sources; /* name of a tensor of the source model -> number in `tensors` */
     epctx_list tensors;
+    const char *folder; /* that was listed last, NULL: none */
+    epctx_list entries; /* of repair_entry: its files */
     size_t done, left;
 } repair;
 
@@ -429,35 +431,71 @@ static epctx_str repair_candidate(const repair *r, const epctx_dependency *file,
     return epctx_str_of(NULL);
 }
 
-/* The file in a folder that has the bytes of a build stamp. */
-typedef struct repair_search {
-    const repair *r;
-    const char *folder;
+/* A file of the folder that was listed; hashed when one of its size is missing. */
+typedef struct repair_entry {
+    epctx_str name;
     uint64_t size, hash;
-    size_t count;              /* of such files */
-    char name[EPCTX_PATH_MAX]; /* of the last one */
-} repair_search;
+    bool is_hashed;
+} repair_entry;
 
-static bool repair_compare(void *state, const char *name) {
-    repair_search *s = (repair_search *)state;
-    const epctx_io *io = epctx_model_io(s->r->model);
-    const epctx_str folder = epctx_str_of(s->folder), file = epctx_str_of(name);
-    const uint32_t flags = s->r->model->path_flags;
+typedef struct repair_listing {
+    repair *r;
+    epctx_error *error;
+    epctx_status status;
+} repair_listing;
+
+static epctx_status repair_add_entry(repair *r, epctx_str name, epctx_error *error) {
+    const epctx_io *io = epctx_model_io(r->model);
     char path[EPCTX_PATH_MAX];
+    repair_entry *entry = NULL;
     epctx_file_info info;
+    if (epctx_path_find(io, epctx_str_of(r->folder), name, r->model->path_flags, path, sizeof path,
+                        NULL) != EPCTX_OK ||
+        io->stat_fn(io->user, path, &info, NULL) != EPCTX_OK || info.kind != EPCTX_FILE_REGULAR)
+        return EPCTX_OK;
+    OPS_TRY(ops_add(&r->entries, r->arena, sizeof *entry, &entry, error));
+    entry->size = info.size;
+    return ops_join(r->arena, name, epctx_str_of(""), &entry->name, error);
+}
+
+static bool repair_add_listed(void *state, const char *name) {
+    repair_listing *listing = (repair_listing *)state;
+    listing->status = repair_add_entry(listing->r, epctx_str_of(name), listing->error);
+    return listing->status == EPCTX_OK;
+}
+
+/* The files of a folder, read once for all missing ones that follow each other; none where it cannot
+ * be listed. */
+static epctx_status repair_list_folder(repair *r, const char *folder, epctx_error *error) {
+    const epctx_io *io = epctx_model_io(r->model);
+    repair_listing listing;
+    if (r->folder != NULL && strcmp(r->folder, folder) == 0) return EPCTX_OK;
+    listing.r = r;
+    listing.error = error;
+    listing.status = EPCTX_OK;
+    r->folder = folder;
+    r->entries.count = 0;
+    if (io->list_fn != NULL &&
+        io->list_fn(io->user, folder, repair_add_listed, &listing, NULL) != EPCTX_OK &&
+        listing.status == EPCTX_OK)
+        r->entries.count = 0;
+    return listing.status;
+}
+
+static bool repair_has_bytes(const repair *r, repair_entry *entry, const epctx_stamp_line *line) {
+    const epctx_io *io = epctx_model_io(r->model);
     epctx_mapping bytes;
-    if (file.size >= sizeof s->name ||
-        epctx_path_find(io, folder, file, flags, path, sizeof path, NULL) != EPCTX_OK ||
-        io->stat_fn(io->user, path, &info, NULL) != EPCTX_OK || info.kind != EPCTX_FILE_REGULAR ||
-        info.size != s->size ||
-        epctx_path_map(io, folder, file, flags, &bytes, NULL, NULL) != EPCTX_OK)
-        return true;
-    if (epctx_hash(bytes.data, bytes.size, 0) == s->hash) {
-        memcpy(s->name, name, file.size + 1);
-        s->count++;
+    if (entry->size != line->size) return false;
+    if (!entry->is_hashed) {
+        if (epctx_path_map(io, epctx_str_of(r->folder), entry->name, r->model->path_flags, &bytes,
+                           NULL, NULL) != EPCTX_OK)
+            return false;
+        entry->size = bytes.size;
+        entry->hash = epctx_hash(bytes.data, bytes.size, 0);
+        entry->is_hashed = true;
+        io->unmap_fn(io->user, &bytes);
     }
-    io->unmap_fn(io->user, &bytes);
-    return s->count < 2;
+    return entry->size == line->size && entry->hash == line->hash;
 }
 
 /* What a build stamp says of the context in a file. */
@@ -476,25 +514,21 @@ static bool repair_stamped(const repair *r, epctx_str name, epctx_stamp_line *li
 }
 
 /* Where a context binary is that was renamed: the only file in the folder that has size and hash of
- * the build stamp. `text` gets the name. Empty: nowhere. */
-static epctx_str repair_by_stamp(const repair *r, const epctx_dependency *file,
-                                 char text[EPCTX_PATH_MAX]) {
-    const epctx_io *io = epctx_model_io(r->model);
+ * the build stamp. `found` gets the name; empty: nowhere. */
+static epctx_status repair_by_stamp(repair *r, const epctx_dependency *file, epctx_str *found,
+                                    epctx_error *error) {
     epctx_stamp_line line;
-    repair_search search;
-    if (file->use != EPCTX_USE_CONTEXT || io->list_fn == NULL ||
-        !repair_stamped(r, file->name, &line))
-        return epctx_str_of(NULL);
-    memset(&search, 0, sizeof search);
-    search.r = r;
-    search.folder = file->folder;
-    search.size = line.size;
-    search.hash = line.hash;
-    if (io->list_fn(io->user, file->folder, repair_compare, &search, NULL) != EPCTX_OK ||
-        search.count != 1)
-        return epctx_str_of(NULL);
-    memcpy(text, search.name, strlen(search.name) + 1);
-    return epctx_str_of(text);
+    size_t i, count = 0;
+    if (file->use != EPCTX_USE_CONTEXT || !repair_stamped(r, file->name, &line)) return EPCTX_OK;
+    OPS_TRY(repair_list_folder(r, file->folder, error));
+    for (i = 0; i < r->entries.count && count < 2; i++) {
+        repair_entry *entry = (repair_entry *)r->entries.items + i;
+        if (!repair_has_bytes(r, entry, &line)) continue;
+        *found = entry->name;
+        count++;
+    }
+    if (count != 1) *found = epctx_str_of(NULL);
+    return EPCTX_OK;
 }
 
 static epctx_rule repair_file_rule(const epctx_dependency *file) {
@@ -516,7 +550,7 @@ static epctx_status repair_file(repair *r, const epctx_dependency *file, epctx_s
         return EPCTX_OK;
     found = repair_candidate(r, file, text);
     stamped = found.size == 0 && file->status == EPCTX_ERR_NOT_FOUND;
-    if (stamped) found = repair_by_stamp(r, file, text);
+    if (stamped) OPS_TRY(repair_by_stamp(r, file, &found, error));
     rule = found.size > 0 ? repair_file_rule(file) : EPCTX_RULE_FILE_MISSING;
     if (found.size == 0 || !r->wanted[rule]) return EPCTX_OK;
     OPS_TRY(ops_join(r->arena, found, epctx_str_of(""), to, error));
