@@ -77,6 +77,12 @@ head -c 5000 other.bin >o && mv o other.bin
 printf x >>model.onnx
 expect "another source is noticed" 1 "model.onnx" check --fresh model_ctx.onnx
 
+# -- a source that the result would replace --
+expect "the model is not its own source" 1 "belongs to the source model" \
+    stamp model_ctx.onnx --source ./model_ctx.onnx --in-place
+expect "nor is the result" 1 "belongs to the source model" \
+    stamp model_ctx.onnx --source model.onnx -o model.onnx -f
+
 # -- without a source, for one EP, with data files --
 expect "no stamp" 0 "" unset model_ctx.onnx metadata:epctx.build.QNNExecutionProvider --in-place
 expect "only the binary" 0 "" stamp model_ctx.onnx --in-place

@@ -102,7 +102,9 @@ static int run(const cli_args *args) {
         return CLI_USAGE;
     }
     if (output_begin(&work.out, args, work.file) && cli_profile(args->profile, &profile)) {
-        if (work.source != NULL && cli_open(&work.from, work.source, &work.error) != EPCTX_OK) {
+        if (work.source != NULL && !output_spares(work.out.path, work.source)) {
+            code = CLI_FAILED;
+        } else if (work.source != NULL && cli_open(&work.from, work.source, &work.error) != EPCTX_OK) {
             code = cli_fail(&work.error);
         } else {
             code = stamp(&work);
