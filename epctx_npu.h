@@ -3472,21 +3472,34 @@ static bool epctx__check_running(const epctx__running *p, epctx__needs *needs) {
             p->type == EPCTX_ONNX_INT32 || p->type == EPCTX_ONNX_INT64);
 }
 
-/* Defines the function of a type; integers are added without sign, as they wrap around. */
+/* Defines the functions of a type; integers are added without sign, as they wrap around. Where sums
+ * run along rows, each waits for the one before: four rows at a time wait for one another less. */
 #define EPCTX__RUNNING(T) \
+    static EPCTX__INLINE void epctx__running_rows_##T(const epctx__running *p, size_t rows, \
+                                                      const T *x, T *y) { \
+        const size_t count = p->count; \
+        T sum[4] = {0}; \
+        size_t i, j; \
+        for (i = 0; i < count; i++) { \
+            const size_t at = p->reverse != 0 ? count - 1 - i : i; \
+            for (j = 0; j < rows; j++) { \
+                const T next = (T)(sum[j] + x[j * count + at]); \
+                y[j * count + at] = p->exclusive != 0 ? sum[j] : next; \
+                sum[j] = next; \
+            } \
+        } \
+    } \
     static EPCTX__INLINE void epctx__running_##T(const epctx__running *p, const T *x, T *y) { \
         const ptrdiff_t step = p->reverse != 0 ? -(ptrdiff_t)p->inner : (ptrdiff_t)p->inner; \
         const size_t first = p->reverse != 0 ? (size_t)(p->count - 1) * p->inner : 0; \
-        size_t o, i, n; \
-        for (o = 0; o < p->outer; o++, x += (size_t)p->count * p->inner) { \
-            T *to = y + o * p->count * p->inner + first, sum = 0; \
-            const T *from = x + first; \
-            for (i = 0; i < p->count && p->inner == 1; i++) { \
-                const T v = from[(ptrdiff_t)i * step]; \
-                to[(ptrdiff_t)i * step] = p->exclusive != 0 ? sum : (T)(sum + v); \
-                sum = (T)(sum + v); \
-            } \
-            for (; i < p->count; i++) { \
+        const size_t all = (size_t)p->count * p->inner, rows = p->inner == 1 ? p->outer : 0; \
+        size_t o = 0, i, n; \
+        for (; rows - o >= 4; o += 4) epctx__running_rows_##T(p, 4, x + o * all, y + o * all); \
+        for (; o < rows; o++) epctx__running_rows_##T(p, 1, x + o * all, y + o * all); \
+        for (; o < p->outer; o++) { \
+            T *to = y + o * all + first; \
+            const T *from = x + o * all + first; \
+            for (i = 0; i < p->count; i++) { \
                 T *const row = to + (ptrdiff_t)i * step; \
                 const T *const v = from + (ptrdiff_t)(i - (i > 0 ? p->exclusive : 0)) * step; \
                 const T *const before = i > 0 ? row - step : row; \
