@@ -415,6 +415,25 @@ result "bench with an EP that hangs" 1 "no end after 1 s"
 faulty registration_hangs devices --timeout 1; result "devices with an EP that hangs" 1 "no end"
 clean "no folder of bad EPs"
 
+# -- the name under which a library is registered --
+
+faulty registered_name compile -o r_ctx.onnx digits.onnx
+refused "an EP that takes any name" 1 "takes the name under which it is registered"
+faulty registered_name run digits.onnx; result "which only models that are made mind" 0
+library_of() { # NAME: the EP with that fault, as a library of this name
+    ln -sf "$bad" "$1"
+    EPCTX_BAD_EP=registered_name "$plain" devices --ort "$library" --ep "./$1" >"$out" 2>"$err"
+    code=$?
+}
+library_of libonnxruntime_providers_qnn.so
+said "Qualcomm's is registered as its profile says" 0 "device of --ep QNNExecutionProvider "
+library_of libonnxruntime_providers_openvino_plugin.so
+said "Intel's has its own name" 0 "device of --ep OpenVINOExecutionProvider "
+EPCTX_BAD_EP=registered_name "$plain" devices --ort "$library" --ep "$bad:AcmeExecutionProvider" \
+    >"$out" 2>"$err"
+code=$?
+said "another as the command line says" 0 "device of --ep AcmeExecutionProvider "
+
 # -- a signal --
 
 EPCTX_BAD_EP=registration_hangs "$plain" compile --ort "$library" --ep "$bad" -f plain.onnx \

@@ -179,11 +179,11 @@ const OrtEpDevice *ort_device(const char *name, OrtHardwareDeviceType type) {
 
 /* ORT tells for each device which file its EP comes from. */
 static bool ort_is_of(const OrtEpDevice *device, const char *library) {
-    char real[4096];
+    char real[4096], wanted[4096];
     const char *path;
     if (!library) return true;
     path = ort->GetKeyValue(ort->EpDevice_EpMetadata(device), "library_path");
-    return path && realpath(path, real) && strcmp(real, library) == 0;
+    return path && realpath(path, real) && realpath(library, wanted) && strcmp(real, wanted) == 0;
 }
 
 const OrtEpDevice *ort_device_of(const char *library, const char *name,

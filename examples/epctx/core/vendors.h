@@ -19,6 +19,9 @@ typedef struct vendor_ep {
 /* Of a profile; without any text when nothing is known. */
 vendor_ep vendor_ep_of(const char *profile);
 
+/* The name under which applications register a library, known by its file; NULL: not known. */
+const char *vendor_registration(epctx_str library);
+
 /* An EP of ONNX Runtime that neither writes nor loads EPContext models, by name or by what it is
  * called, too, in any case of letters: a fact "plain", or NULL. */
 const fact *vendor_plain_of(const char *text);

@@ -2,11 +2,13 @@
 #define _GNU_SOURCE
 #include "anyep.h"
 #include "core/session_keys.h"
+#include "core/vendors.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 void anyep_take(anyep_settings *set, const cli_args *args) {
     memset(set, 0, sizeof *set);
@@ -27,9 +29,14 @@ static bool refuse(const char *text, const char *what) {
     return false;
 }
 
+/* A link stays one: the library finds others beside the path by which it was opened ($ORIGIN). */
 static char *absolute(const char *path, epctx_arena *arena) {
-    char real[PATH_MAX];
-    return realpath(path, real) != NULL ? epctx_arena_copy(arena, epctx_str_of(real)) : NULL;
+    char folder[PATH_MAX], whole[2 * PATH_MAX];
+    if (access(path, F_OK) != 0) return NULL;
+    if (path[0] == '/') return epctx_arena_copy(arena, epctx_str_of(path));
+    if (getcwd(folder, sizeof folder) == NULL) return NULL;
+    snprintf(whole, sizeof whole, "%s/%s", folder, path);
+    return epctx_arena_copy(arena, epctx_str_of(whole));
 }
 
 /* LIBRARY[:NAME], or the name of an EP that ORT has itself. */
@@ -45,7 +52,11 @@ static bool read_ep(anyep_settings *set) {
     }
     if (set->library != NULL && set->name != NULL && set->name[0] == '\0')
         return refuse("--ep: a name is missing behind the colon: ", set->ep);
-    if (set->library != NULL) return true;
+    if (set->library != NULL) {
+        set->registration =
+            set->name != NULL ? set->name : vendor_registration(epctx_str_of(set->library));
+        return true;
+    }
     if (strchr(text, '/') != NULL || strstr(text, ".so") != NULL || colon != NULL) {
         cli_misuse("--ep %s: %s", text, strerror(ENOENT));
         return false;

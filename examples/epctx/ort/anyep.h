@@ -28,6 +28,7 @@ typedef struct anyep_settings {
     size_t passed_count;
     /* read by anyep_read: */
     const char *library, *name; /* of the EP; NULL: it is in ORT itself, or the library's first */
+    const char *registration;   /* what the library is registered as; NULL: nothing is known */
     const char **ep_options;    /* key, value, ..., NULL */
     const char **session;       /* session configuration, the same */
     const char *dim_names[ANYEP_MOST_DIMS];

@@ -86,19 +86,34 @@ static bool find_device(child *c) {
     return c->device != NULL;
 }
 
+/* What an EP is registered as whose library nobody knows, and that does not care. */
+static const char any_name[] = "epctx";
+
+/* Some EPs take this name for their own, and write it into models: then it has to be right. */
+static bool is_right_name(child *c) {
+    if (c->set->registration != NULL || c->job->work != ANYEP_COMPILE ||
+        strncmp(ort->EpDevice_EpName(c->device), any_name, sizeof any_name - 1) != 0)
+        return true;
+    return child_fail(c, "this EP takes the name under which it is registered for its own, and "
+                         "models name it by that: give the one of its applications, --ep "
+                         "LIBRARY:NAME");
+}
+
 /* Registers the library; one without a device here once more, with its virtual ones. */
 static bool open_ep(child *c) {
     const char *library = c->set->library;
+    const char *name = c->set->registration != NULL ? c->set->registration : any_name;
+    char with_virtual[256];
     child_doing(c, "registering %s", library != NULL ? library : c->set->name);
     if (library != NULL &&
-        !ort_ok(ort->RegisterExecutionProviderLibrary(ort_env, "epctx", ort_path(library))))
+        !ort_ok(ort->RegisterExecutionProviderLibrary(ort_env, name, ort_path(library))))
         return child_refused(c);
     if (!find_device(c) && library != NULL) {
         char text[sizeof ort_text];
         memcpy(text, ort_text, sizeof text);
-        if (ort_ok(ort->UnregisterExecutionProviderLibrary(ort_env, "epctx")) &&
-            ort_ok(
-                ort->RegisterExecutionProviderLibrary(ort_env, "epctx.virtual", ort_path(library))))
+        snprintf(with_virtual, sizeof with_virtual, "%s.virtual", name);
+        if (ort_ok(ort->UnregisterExecutionProviderLibrary(ort_env, name)) &&
+            ort_ok(ort->RegisterExecutionProviderLibrary(ort_env, with_virtual, ort_path(library))))
             c->board->is_virtual = find_device(c);
         if (c->device == NULL) memcpy(ort_text, text, sizeof text);
     }
@@ -107,7 +122,7 @@ static bool open_ep(child *c) {
                           "there is no such library, and ONNX Runtime %s has no EP of this name "
                           "itself (epctx devices lists them)",
                           c->board->ort_version);
-    return c->device != NULL || child_refused(c);
+    return c->device != NULL ? is_right_name(c) : child_refused(c);
 }
 
 bool child_open(child *c) {
