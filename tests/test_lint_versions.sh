@@ -78,7 +78,7 @@ ort|ort: expected a version
 ort=new|ort: expected a version
 ort=1.29,ort=1.30|ort is named twice
 qnn=2.6,,ort=1|'' is no product
-|expected PRODUCT=VERSION
+|the value of --against is empty
 END
 epctx lint --rules --json
 said "the list of rules" 0 '"since": "ort 1.31"'

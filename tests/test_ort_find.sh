@@ -224,7 +224,7 @@ without.so gives no functions
 END
 epctx devices --ort "$work/own"
 result "a folder without one" 1 "it holds no libonnxruntime.so.1, nor do"
-epctx devices --ort ""; result "an empty path" 1 "--ort"
+epctx devices --ort ""; result "an empty path" 2 "the value of --ort is empty"
 epctx devices --ort libnowhere.so.1; result "a name that the loader does not know" 1 libnowhere.so.1
 epctx devices --ort "$work/own/crash.so"; said "one that ends the process" 1 "signal 6"
 mkdir "$work/crash"

@@ -104,7 +104,8 @@ static int run(const cli_args *args) {
     if (output_begin(&work.out, args, work.file) && cli_profile(args->profile, &profile)) {
         if (work.source != NULL && !output_spares(work.out.path, work.source)) {
             code = CLI_FAILED;
-        } else if (work.source != NULL && cli_open(&work.from, work.source, &work.error) != EPCTX_OK) {
+        } else if (work.source != NULL &&
+                   cli_open(&work.from, work.source, &work.error) != EPCTX_OK) {
             code = cli_fail(&work.error);
         } else {
             code = stamp(&work);

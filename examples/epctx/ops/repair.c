@@ -464,8 +464,8 @@ static bool repair_add_listed(void *state, const char *name) {
     return listing->status == EPCTX_OK;
 }
 
-/* The files of a folder, read once for all missing ones that follow each other; none where it cannot
- * be listed. */
+/* The files of a folder, read once for all missing ones that follow each other; none where it
+ * cannot be listed. */
 static epctx_status repair_list_folder(repair *r, const char *folder, epctx_error *error) {
     const epctx_io *io = epctx_model_io(r->model);
     repair_listing listing;
