@@ -3,6 +3,7 @@
 the model is None when the tool refused, the whole None when there is nothing to do here."""
 import os
 import re
+import shutil
 
 
 def done(result, made, wanted=None):
@@ -104,22 +105,28 @@ def repair(bench, ep, model, context, mode):
 
 
 def split(bench, ep, model, context, mode):
+    """All of it, by its outputs."""
     made = beside(context, "made_ctx.onnx")
-    return done(bench.epctx("split", context, "-o", made), made)
+    _, text = bench.epctx("info", context)
+    names = re.findall(r"^output +'([^']*)'", text, re.M)
+    return done(bench.epctx("split", context, "--outputs", ",".join(names), "-o", made), made)
 
 
 def merge(bench, ep, model, context, mode):
-    """Twice the same: each half computes what it did."""
-    made = beside(context, "made_ctx.onnx")
-    if mode == "file":
-        for name in binaries(bench, context):
-            os.link(beside(context, name), beside(context, "second_" + name))
-    second = beside(context, "second_ctx.onnx")
-    result = bench.epctx("copy", context, second)
-    if result[0] != 0:
-        return done(result, second)
-    return done(bench.epctx("merge", context, second, "--prefix", "a_,b_", "-o", made), made,
-                lambda outputs: outputs)
+    """Twice the same: each half computes what it did. A stamp says that the name of the node is
+    free; a binary of its own, that it is none that two nodes share."""
+    made, parts = beside(context, "made_ctx.onnx"), []
+    for name in ("first", "second"):
+        parts.append(beside(context, name + "_ctx.onnx"))
+        result = bench.epctx("stamp", context, "--graphs", "1", "-o", parts[-1])
+        if result[0] != 0:
+            return done(result, made)
+    for i, name in enumerate(binaries(bench, parts[1]) if mode == "file" else []):
+        shutil.copy(beside(context, name), beside(context, f"second{i}.bin"))
+        bench.epctx("set", parts[1], "--node", f"#{i + 1}", f"ep_cache_context=second{i}.bin",
+                    "--in-place")
+    result = bench.epctx("merge", *parts, "--prefix", "a_,b_", "-o", made)
+    return done(result, made, lambda outputs: outputs)
 
 
 EDITS = [embed, extract, mv, prefix, rename, set_unset, stamp, package, copy, init, repair, split,

@@ -1,9 +1,15 @@
 """The EPs of the bench: where they lie, how their vendors say that they are registered."""
+import glob
 import os
 import platform
 
-FOLDER = os.environ.get("EPCTX_VENDORS", "")  # with a folder for each package, unpacked
+CACHE = os.environ.get("EPCTX_VENDORS", "")  # PACKAGE-VERSION/ for each, unpacked
 BUILD = os.environ.get("EPCTX_BUILD_DIR", "build")
+
+
+def folder_of(package):
+    found = glob.glob(os.path.join(CACHE, package + "-[0-9]*"))
+    return max(found, default=os.path.join(CACHE, package))
 
 
 class Ep:
@@ -12,7 +18,7 @@ class Ep:
     def __init__(self, ident, name, library, options=(), tool=(), package=None, intel=False):
         self.id, self.name, self.registers = ident, name, name
         self.package, self.intel, self.tool = package, intel, list(tool)
-        self.folder = os.path.join(FOLDER, package.replace("-", "_")) if package else BUILD
+        self.folder = folder_of(package) if package else BUILD
         self.library = os.path.abspath(os.path.join(self.folder, library)) if library else None
         self.options = {k: v.replace("@", os.path.dirname(self.library or "")) for k, v in options}
 

@@ -17,7 +17,7 @@ extern "C" {
     X(ATTRIBUTE_TYPE, "E004", "attribute-type", \
       "an attribute has another type than in the schema", "store it with the type of the schema") \
     X(ATTRIBUTE_VALUE, "E005", "attribute-value", "an attribute has an invalid value", \
-      "use 0 or 1; for max_size, 0 or more") \
+      "use 0 or 1") \
     X(DOUBLED_ATTRIBUTE, "E006", "doubled-attribute", "a node has two attributes of one name", \
       "keep one of them") \
     X(DOUBLED_EPNODE, "E007", "doubled-epnode-name", "two EPContext nodes have the same name", \

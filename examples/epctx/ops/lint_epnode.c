@@ -146,9 +146,6 @@ static epctx_status lint_attrs(linter *l, const epctx_node_view *view, bool *rea
             *readable = false;
             lint_say(l, type ? EPCTX_RULE_ATTRIBUTE_TYPE : EPCTX_RULE_ATTRIBUTE_VALUE, view->name,
                      text, "%s", error.message);
-        } else if (epctx_str_is(attr.name, "max_size") && attr.i < 0) {
-            lint_say(l, EPCTX_RULE_ATTRIBUTE_VALUE, view->name, text,
-                     "max_size is %d, expected 0 or more", attr.i);
         }
     }
     return EPCTX_OK;
