@@ -173,8 +173,7 @@ static epctx_status lint_source(linter *l, lint_judged *judged) {
     } else if ((node->present & 1u << EPCTX_EP_SOURCE) == 0) {
         lint_say(l, EPCTX_RULE_SOURCE_ABSENT, node->name, "source",
                  "is missing: only some EPs accept such a node");
-    } else if (epctx_str_is(node->source, "epctx") ||
-               epctx_str_is(node->source, "epctx.virtual")) {
+    } else if (epctx_str_is(node->source, "epctx") || epctx_str_is(node->source, "epctx.virtual")) {
         lint_say(l, EPCTX_RULE_REGISTRATION, node->name, "source",
                  "is '%S': the EP took it for its name while compiling", &node->source);
     } else if (forced == NULL && (judged->profile->traits & EPCTX_ANY_EP) != 0 &&
