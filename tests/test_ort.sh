@@ -303,6 +303,7 @@ for command in run compile verify bench; do
     fi
 done
 # Such a name is none for a binary: what does not load is no success.
+before=$(state)
 with "$npu" compile "$odd"
 refused "a context model that does not load" 1 "compiled, but it does not load"
 with "$npu" compile --embed "$odd"
