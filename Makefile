@@ -125,10 +125,9 @@ FLAGS_windows := -D__USE_MINGW_ANSI_STDIO=1 -D_WIN32_WINNT=0x0601
 LIBS_windows  := -lpthread
 # Kernels have variants on x86-64 only: elsewhere these are test_npu_kernels, once more.
 OF_X86_64  := tests/test_npu_kernels_avx2.c tests/test_npu_kernels_portable.c
-# Minutes in an emulator: `make matrix` has time for them. Where `make check` emulates, test_platforms.sh
-# runs the kernels by other flags, and threads and failures are those of every processor.
-LONG       := tests/test_npu_kernels.c tests/test_npu_threads.c tests/test_faults.c \
-              tests/test_combine_memory.c
+# Minutes in an emulator: `make matrix` has time for them. Threads and failures are those of every
+# processor.
+LONG       := tests/test_npu_threads.c tests/test_faults.c tests/test_combine_memory.c
 LONG_TESTS := $(LONG:tests/%.c=build/s390x/tests/%)
 tests_of    = $(foreach p,$(1),$(patsubst tests/%.c,build/$(p)/tests/%,$(filter-out \
                   $(if $(filter musl,$(p)),,$(OF_X86_64)) $(if $(filter s390x,$(p)),$(LONG)), \
