@@ -125,14 +125,8 @@ FLAGS_windows := -D__USE_MINGW_ANSI_STDIO=1 -D_WIN32_WINNT=0x0601
 LIBS_windows  := -lpthread
 # Kernels have variants on x86-64 only: elsewhere these are test_npu_kernels, once more.
 OF_X86_64  := tests/test_npu_kernels_avx2.c tests/test_npu_kernels_portable.c
-# Minutes in an emulator: `make matrix` has time for them. Where `make check` emulates, test_platforms.sh
-# runs the kernels by other flags, and threads and failures are those of every processor.
-LONG       := tests/test_npu_kernels.c tests/test_npu_threads.c tests/test_faults.c \
-              tests/test_combine_memory.c
-LONG_TESTS := $(LONG:tests/%.c=build/s390x/tests/%)
-tests_of    = $(foreach p,$(1),$(patsubst tests/%.c,build/$(p)/tests/%,$(filter-out \
-                  $(if $(filter musl,$(p)),,$(OF_X86_64)) $(if $(filter s390x,$(p)),$(LONG)), \
-                  $(TEST_SOURCES))))
+tests_of    = $(foreach p,$(1),$(patsubst tests/%.c,build/$(p)/tests/%,$(if $(filter \
+                  musl,$(p)),$(TEST_SOURCES),$(filter-out $(OF_X86_64),$(TEST_SOURCES)))))
 programs_of = $(call tests_of,$(1)) $(1:%=build/%/epctx)
 # What tests/windows.sh runs.
 WINDOWS_TESTS := windows test_basics test_epnode test_npu_blob test_npu_compile test_npu_kernels \
@@ -219,12 +213,12 @@ conformance: deps-plugin build/epctx-conformance
 ##          libraries and in those for Windows and arm64; both commands on a fresh Debian
 matrix: deps-plugin deps-matrix build/epctx build/tests/test_npu_kernels \
         $(ORT_TESTS:tests/%.c=build/tests/%) \
-        $(PLUGINS:%=build/%) $(call programs_of,$(MORE_PLATFORMS)) $(LONG_TESTS) \
+        $(PLUGINS:%=build/%) $(call programs_of,$(MORE_PLATFORMS)) \
         $(WINDOWS_TESTS:%=build/windows/tests/%.exe) $(PLUGINS:lib%.so=build/windows/%.dll) \
         $(ORT_TESTS:tests/%.c=build/arm64/tests/%) $(PLUGINS:%=build/arm64/%)
 	@EPCTX_PLATFORMS="$(MORE_PLATFORMS)" TEST_TIMEOUT=$(or $(TEST_TIMEOUT),7200) tests/run \
 	    tests/fresh.sh tests/matrix.sh tests/test_platforms.sh tests/windows.sh tests/arm64.sh tests/packages.sh \
-	    $(call tests_of,$(MORE_PLATFORMS)) $(LONG_TESTS)
+	    $(call tests_of,$(MORE_PLATFORMS))
 
 ## vendors  the bench: Qualcomm's and Intel's EPs judge what the tool writes and says
 vendors: deps-vendors build/epctx build/libepctx_ep.so

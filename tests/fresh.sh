@@ -109,13 +109,15 @@ told() {
 for user in ${FRESH_USERS:-root plain}; do
     system=$work/$user
     cp -a "$base" "$system"
-    home=/root folder=/root/epctx mask=022
+    place=epctx mask=022
     if [ "$user" = plain ]; then
-        home=/home/plain folder="/home/plain/a folder/e p c t x" mask=077
+        place="a folder/e p c t x" mask=077
         chroot "$system" useradd -m -s /bin/sh plain
         echo 'plain ALL=(ALL) NOPASSWD: ALL' >"$system/etc/sudoers.d/plain"
     fi
-    settings "$system" $home
+    home=$(awk -F : -v user="$user" '$1 == user { print $6 }' "$system/etc/passwd")
+    folder=$home/$place
+    settings "$system" "$home"
     mkdir -p "$system$folder"
     git ls-files -co --exclude-standard -z | tar --null -T - -cf - | tar -xf - -C "$system$folder"
     [ "$user" = root ] || chroot "$system" chown -R plain:plain "$home"

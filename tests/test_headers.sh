@@ -129,10 +129,11 @@ try "epctx_npu.h with NO_EDIT" gcc -std=c99 $c_warnings -DEPCTX_NO_EDIT $nanopb 
     -c "$work/epctx_npu.implementation.c" -o "$work/option.npu.NO_EDIT.o"
 
 # No level and no instrument of clang makes it warn of hints to the optimizer that it could not
-# follow; sanitizers are the fuzzers'. Commas: spaces.
+# follow; with ASan and UBSan it builds the fuzzers. Commas: spaces.
 coverage=-O1,-fprofile-instr-generate,-fcoverage-mapping
 if [ -e epctx_npu.h ]; then
-    for options in $(rounds "-O1 -Os -O2,-mavx2,-mfma $coverage" $coverage); do
+    for options in $(rounds "-O0 -O1 -O3 -Os -Oz $coverage -O1,-fsanitize=thread \
+        -O2,-mavx2,-mfma" $coverage); do
         # shellcheck disable=SC2046,SC2086
         try "epctx_npu.h by clang $options" clang $(echo "$options" | sed 's/,-/ -/g') -std=c99 \
             $c_warnings $nanopb -I. -DEPCTX_NPU_IMPLEMENTATION -x c -c epctx_npu.h \

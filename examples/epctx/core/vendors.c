@@ -21,18 +21,12 @@ vendor_ep vendor_ep_of(const char *profile) {
 /* Where an EP is registered under any name, its own is the one that says what it is. */
 const char *vendor_registration(epctx_str library) {
     const epctx_str file = epctx_path_file(library);
-    size_t at = 0;
-    const fact *f;
-    while ((f = facts_next("ep", &at)) != NULL) {
-        const char *name = fact_get(f, "library");
-        epctx_str profiles = epctx_str_of(fact_get(f, "profiles")), first;
-        size_t k = 0, count;
-        const epctx_profile *all = epctx_profiles(&count);
-        if (name == NULL || !epctx_str_starts(file, name)) continue;
-        if (fact_get(f, "registers") != NULL) return fact_get(f, "registers");
-        if (!fact_next_word(&profiles, &first)) return NULL;
-        while (k < count && !epctx_str_is(first, all[k].name)) k++;
-        return k < count ? all[k].sources[0] : NULL;
+    size_t count, i;
+    const epctx_profile *all = epctx_profiles(&count);
+    for (i = 0; i < count; i++) {
+        const vendor_ep ep = vendor_ep_of(all[i].name);
+        if (ep.library != NULL && epctx_str_starts(file, ep.library))
+            return ep.registers != NULL ? ep.registers : all[i].sources[0];
     }
     return NULL;
 }

@@ -476,8 +476,7 @@ static epctx_status repair_list_folder(repair *r, const char *folder, epctx_erro
     r->folder = folder;
     r->entries.count = 0;
     if (io->list_fn != NULL &&
-        io->list_fn(io->user, folder, repair_add_listed, &listing, NULL) != EPCTX_OK &&
-        listing.status == EPCTX_OK)
+        io->list_fn(io->user, folder, repair_add_listed, &listing, NULL) != EPCTX_OK)
         r->entries.count = 0;
     return listing.status;
 }

@@ -89,10 +89,11 @@ static bool find_device(child *c) {
 /* What an EP is registered as whose library nobody knows, and that does not care. */
 static const char any_name[] = "epctx";
 
-/* Some EPs take this name for their own, and write it into models: then it has to be right. */
-static bool is_right_name(child *c) {
+/* Some EPs take the name `registered` for their own, and write it into models: then it has to be
+ * right. */
+static bool is_right_name(child *c, const char *registered) {
     if (c->set->registration != NULL || c->job->work != ANYEP_COMPILE ||
-        strncmp(ort->EpDevice_EpName(c->device), any_name, sizeof any_name - 1) != 0)
+        strcmp(ort->EpDevice_EpName(c->device), registered) != 0)
         return true;
     return child_fail(c, "this EP takes the name under which it is registered for its own, and "
                          "models name it by that: give the one of its applications, --ep "
@@ -122,7 +123,8 @@ static bool open_ep(child *c) {
                           "there is no such library, and ONNX Runtime %s has no EP of this name "
                           "itself (epctx devices lists them)",
                           c->board->ort_version);
-    return c->device != NULL ? is_right_name(c) : child_refused(c);
+    return c->device == NULL ? child_refused(c)
+                             : is_right_name(c, c->board->is_virtual ? with_virtual : name);
 }
 
 bool child_open(child *c) {
