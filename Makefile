@@ -37,7 +37,7 @@ EPCTX_CACHE ?= $(CURDIR)/build/deps
 FUZZ_SECONDS ?= $(if $(filter fuzz,$(MAKECMDGOALS)),30,8)
 export CC CXX NANOPB_CFLAGS NANOPB_LIBS EPCTX_CACHE FUZZ_SECONDS
 # A build never changes the system: only these goals install what is missing.
-INSTALLING := demo test check bench plugin conformance matrix deb amalgamate docs web lint format \
+INSTALLING := demo test check bench plugin conformance matrix vendors deb amalgamate docs web lint format \
               mutate guards size coverage fuzz fetch deps-% %-programs
 ifeq ($(filter $(INSTALLING),$(MAKECMDGOALS)),)
 EPCTX_OFFLINE ?= 1
@@ -167,11 +167,11 @@ QUICK_PROGRAMS := build/quick/epctx build/quick/asan/epctx build/quick/encrypted
                   $(call replays_of,quick/asan) build/quick/asan/fuzz/fuzz_wire $(QUICK_WINDOWS)
 
 .DELETE_ON_ERROR:
-.PHONY: force all test check demo facts guide-tables bench mutate size coverage analyze guards fuzz plugin \
+.PHONY: force all test check demo facts guide-tables vendors bench mutate size coverage analyze guards fuzz plugin \
         conformance matrix \
         programs test-programs check-programs \
         install install-headers install-tool uninstall dist deb amalgamate docs fetch \
-        deps-build deps-demo deps-bench deps-plugin deps-matrix deps-deb deps-nanopb deps-docs \
+        deps-build deps-demo deps-bench deps-plugin deps-matrix deps-vendors deps-deb deps-nanopb deps-docs \
         deps-web web format lint deps-lint deps-test deps-check clean help
 
 ## all      build/epctx and the libraries in it (the default)
@@ -219,6 +219,10 @@ matrix: deps-plugin deps-matrix build/epctx build/tests/test_npu_kernels \
 	@EPCTX_PLATFORMS="$(MORE_PLATFORMS)" TEST_TIMEOUT=$(or $(TEST_TIMEOUT),7200) tests/run \
 	    tests/fresh.sh tests/matrix.sh tests/test_platforms.sh tests/windows.sh tests/arm64.sh tests/packages.sh \
 	    $(call tests_of,$(MORE_PLATFORMS))
+
+## vendors  the bench: Qualcomm's and Intel's EPs judge what the tool writes and says
+vendors: deps-vendors build/epctx build/libepctx_ep.so
+	@TEST_TIMEOUT=$${TEST_TIMEOUT:-7200} tests/run tests/vendors.sh
 
 ## facts    what epctx.h has of the facts in examples/epctx/facts, again from them
 facts: $(FACTS)
@@ -321,16 +325,18 @@ web: deps-web
 fetch:
 	@sh tests/deps.sh fetch
 
-## deps-X   only what goal X needs (demo, test, check, plugin, bench, matrix, docs, web, deb)
+## deps-X   only what goal X needs (demo, test, check, plugin, bench, matrix, vendors, docs, web, deb)
 # First of all, so that what these goals want is said before anything is installed.
 deps-build:
-	@sh tests/deps.sh build $(filter demo test check bench plugin matrix deb,$(patsubst conformance,plugin,$(MAKECMDGOALS:%-programs=%)))
+	@sh tests/deps.sh build $(filter demo test check bench plugin matrix vendors deb,$(patsubst conformance,plugin,$(MAKECMDGOALS:%-programs=%)))
 deps-demo: deps-build
 	@sh tests/deps.sh demo
 deps-bench: deps-build
 	@sh tests/deps.sh bench
 deps-plugin: deps-build
 	@sh tests/deps.sh plugin
+deps-vendors: deps-build
+	@sh tests/deps.sh vendors
 deps-matrix: deps-build
 	@sh tests/deps.sh matrix
 deps-deb: deps-build

@@ -8,6 +8,7 @@
 #     check    test, fuzzers, other processors
 #     bench    build, and the peers to measure beside
 #     plugin   build, and the C headers of ONNX Runtime
+#     vendors  test, and the EPs of other vendors, for the bench
 #     matrix   plugin, deb, more platforms, older ONNX Runtimes, a fresh Debian
 #     deb      build, and what makes packages
 #     nanopb   nanopb's sources
@@ -19,6 +20,7 @@
 #   tests/deps.sh where NAME     print where a downloaded package is:
 #                                ort | ort-VERSION        the library of ONNX Runtime
 #                                python                   a Python with tests/requirements.txt
+#                                ep-PACKAGE           a vendor's EP, a folder
 #                                ort-windows | ort-arm64 | ort-headers | blazeface | onnx-buf |
 #                                playwright | nanopb-source        a folder
 #
@@ -74,6 +76,12 @@ ort_wheels="
 1.24.3 x86_64 manylinux_2_27_x86_64.manylinux_2_28_x86_64 17 fb56575d7794bf0781156955610c9e651c9504c64d42ec880784b6106244882d
 1.22.0 x86_64 manylinux_2_27_x86_64.manylinux_2_28_x86_64 16 b978aa63a9a22095479c38371a9b359d4c15173cbb164eaad5f2cd27d666aa65"
 ort_older="1.30.0 1.29.0 1.24.3 1.22.0" # for `make matrix`
+
+# The EPs of the vendors' bench, of PyPI: PACKAGE VERSION PYTHON PLATFORM MB SHA256 LICENCE. Their
+# licences allow use, not redistribution: what they write stays in build/.
+ep_wheels="
+onnxruntime-qnn 2.7.0 cp311-cp311 manylinux_2_35_x86_64 99 c56c01562b8534fe8980cfea4601408d950c065f8251fb862ce82101c52c9849 MIT, Qualcomm's libraries in it Qualcomm's own
+onnxruntime-ep-openvino 1.8.1 py3-none manylinux_2_28_x86_64 53 3832643158c8c187fcab6db661cde2a8c06a2b3559d95d0f2411ac0e51c5e924 MIT, OpenVINO in it Apache-2.0"
 requirements=$root/tests/requirements.txt
 requirements_mb=26 # without ONNX Runtime
 
@@ -479,6 +487,7 @@ fetch_nanopb() {
 folder() {
     case $1 in
     ort) echo "${ORT_HOME:-$cache/onnxruntime-$ort_version-$(uname -m)}" ;;
+    ep-*) echo "$cache/${1#ep-}-$(ep_row "${1#ep-}" | cut -d ' ' -f 2)" ;;
     ort-windows) echo "$cache/onnxruntime-$ort_version-win_amd64" ;;
     ort-arm64) echo "$cache/onnxruntime-$ort_version-aarch64" ;;
     ort-[0-9]*) echo "$cache/onnxruntime-${1#ort-}-$(uname -m)" ;;
@@ -488,7 +497,7 @@ folder() {
     onnx-buf) echo "$cache/$onnx_buf_pkg-$onnx_buf_version" ;;
     playwright) echo "$cache/$playwright_pkg-$playwright_version" ;;
     nanopb-source) echo "${NANOPB_SOURCE:-$cache/nanopb-$nanopb_version}" ;;
-    *) die "unknown package '$1': ort, ort-windows, ort-arm64, ort-headers, python, blazeface," \
+    *) die "unknown package '$1': ort, ep-PACKAGE, ort-windows, ort-arm64, ort-headers, python, blazeface," \
         "onnx-buf, playwright or nanopb-source" ;;
     esac
 }
@@ -689,31 +698,50 @@ wheel_row() {
         "set ORT_HOME to a folder that holds its library"
 }
 
+# wheel_kept WHAT PACKAGE VERSION PYTHON PLATFORM SHA256: $name is in the cache, whole
+wheel_kept() {
+    what=$1 sha256=$6
+    name=$(echo "$2" | tr - _)-$3-$4-$5.whl
+    begin
+    if kept "$cache/wheels/$name" "$sha256"; then return; fi
+    offline "$what"
+    pip_answers "$what" "$2"
+    say "downloading $what"
+    echo "$2==$3 --hash=sha256:$sha256" >"$tmp/wanted"
+    watched "$name" pip download --no-cache-dir --no-deps --only-binary=:all: --require-hashes \
+        --python-version 3.11 --implementation cp --platform "${5##*.}" \
+        -d "$tmp" -r "$tmp/wanted" || could_not "$what" "$pip_cure"
+    hash_is "$tmp/$name" "$sha256" || {
+        echo "$other_hash" >"$log"
+        could_not "$what" "$pip_cure"
+    }
+    keep "$tmp/$name" "$cache/wheels"
+}
+
 # ort_wheel VERSION MACHINE FOLDER: the wheel, then its libraries
 ort_wheel() {
     row=$(wheel_row "$1" "$2")
+    dir=$3
     # shellcheck disable=SC2086 # words
-    set -- $row "$3"
-    version=$1 platform=$3 sha256=$5 dir=$6
-    name=onnxruntime-$version-cp311-cp311-$platform.whl
-    what="ONNX Runtime $version (PyPI)"
-    begin
-    if ! kept "$cache/wheels/$name" "$sha256"; then
-        offline "$what"
-        pip_answers "$what" onnxruntime
-        say "downloading $what"
-        echo "onnxruntime==$version --hash=sha256:$sha256" >"$tmp/wanted"
-        watched "$name" pip download --no-cache-dir --no-deps --only-binary=:all: --require-hashes \
-            --python-version 3.11 --implementation cp --platform "${platform##*.}" \
-            -d "$tmp" -r "$tmp/wanted" || could_not "$what" "$pip_cure"
-        hash_is "$tmp/$name" "$sha256" || {
-            echo "$other_hash" >"$log"
-            could_not "$what" "$pip_cure"
-        }
-        keep "$tmp/$name" "$cache/wheels"
-    fi
-    unpacked "ONNX Runtime $version" "$dir" libraries_of "$cache/wheels/$name"
+    set -- $row
+    wheel_kept "ONNX Runtime $1 (PyPI)" onnxruntime "$1" cp311-cp311 "$3" "$5"
+    unpacked "ONNX Runtime $1" "$dir" libraries_of "$cache/wheels/$name"
 }
+
+# ep_row PACKAGE: its row of the table
+ep_row() { echo "$ep_wheels" | grep "^$1 " || die "no wheel of an EP '$1' is known here"; }
+
+# ep_wheel PACKAGE FOLDER: all of it
+ep_wheel() {
+    row=$(ep_row "$1")
+    dir=$2
+    # shellcheck disable=SC2086 # words
+    set -- $row
+    wheel_kept "$1 $2 (PyPI)" "$1" "$2" "$3" "$4" "$6"
+    unpacked "$1 $2" "$dir" all_of "$cache/wheels/$name"
+}
+all_of() { "$base" "$root/tests/fetch.py" whole "$2" "$1"; }
+
 # libraries_of FOLDER WHEEL: with the name that programs are linked to. Its caller looks at how it
 # ends, and then `set -e` does nothing in here (but in dash).
 libraries_of() {
@@ -835,6 +863,7 @@ fetch_one() {
     ort-windows) ort_wheel $ort_version win_amd64 "$(folder "$1")" ;;
     ort-arm64) ort_wheel $ort_version aarch64 "$(folder "$1")" ;;
     ort-[0-9]*) ort_wheel "${1#ort-}" "$(uname -m)" "$(folder "$1")" ;;
+    ep-*) ep_wheel "${1#ep-}" "$(folder "$1")" ;;
     ort-headers)
         # Of 150 MB of libraries for telephones only the headers.
         set -- c_api ep_c_api error_code session_options_config_keys \
@@ -880,6 +909,9 @@ collect() {
         have debootstrap || need debootstrap
         for p in arm64 armhf powerpc musl windows; do want_platform $p; done
         want_packages ;;
+    vendors)
+        packages="$packages ort ort-headers python nanopb-source"
+        [ "$(uname -m)" != x86_64 ] || packages="$packages ep-onnxruntime-qnn ep-onnxruntime-ep-openvino" ;;
     bench)
         packages="$packages ort ort-headers blazeface python"
         compiler "$CXX"
@@ -913,7 +945,7 @@ because=
 want_clients() {
     for p in $packages; do
         case $p in
-        python | ort | ort-[0-9w]* | ort-arm64) there "$p" || want_pip ;;
+        python | ort | ort-[0-9w]* | ort-arm64 | ep-*) there "$p" || want_pip ;;
         *) there "$p" || { [ "$p" = nanopb-source ] || have npm || want_python; } ;;
         esac
     done
@@ -950,6 +982,7 @@ what_is() {
     ort-arm64) echo "ONNX Runtime $ort_version for arm64, of PyPI (21 MB)" ;;
     ort-[0-9]*) echo "ONNX Runtime ${1#ort-}, of PyPI ($(ort_mb "${1#ort-}" "$(uname -m)") MB)" ;;
     ort-headers) echo "ONNX Runtime's C headers, of npm's $headers_pkg (150 MB)" ;;
+    ep-*) ep_row "${1#ep-}" | { read -r n v _ _ mb _ licence; echo "the EP $n $v, of PyPI ($mb MB; licence: $licence)"; } ;;
     python) echo "Python packages for the judges, of PyPI ($requirements_mb MB)" ;;
     blazeface) echo "the demo's model, of npm's $blazeface_pkg (1 MB)" ;;
     onnx-buf) echo "ONNX's schema, of npm's $onnx_buf_pkg (1 MB)" ;;

@@ -2,6 +2,7 @@
 
     fetch.py npm NAME VERSION FILE       download the tarball of a package, where there is no npm
     fetch.py unpack WHEEL FOLDER PART... put the members whose names begin with a PART into FOLDER
+    fetch.py whole WHEEL FOLDER          all of it, as it is
     fetch.py older FILE                  what this Python lacks of the requirements in FILE
 
 For npm: the registry, proxies and certificates are those of npm's variables (npm_config_registry,
@@ -81,6 +82,11 @@ def unpack(wheel, folder, *parts):
                     shutil.copyfileobj(data, out)
 
 
+def whole(wheel, folder):
+    with zipfile.ZipFile(wheel) as members:
+        members.extractall(folder)
+
+
 def numbers(version):
     return [int(n) for n in re.findall(r"\d+", version)]
 
@@ -102,7 +108,7 @@ def older(file):
 
 def main():
     try:
-        {"npm": npm, "unpack": unpack, "older": older}[sys.argv[1]](*sys.argv[2:])
+        {"npm": npm, "unpack": unpack, "whole": whole, "older": older}[sys.argv[1]](*sys.argv[2:])
     except json.JSONDecodeError:
         sys.exit("ERROR: the answer is not of a registry of npm")
     except (OSError, KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:

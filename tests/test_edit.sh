@@ -216,6 +216,26 @@ refuses "rename what the EP finds by name" 1 "--any-io" \
     rename --profile qnn plain_ctx.onnx -o x.onnx x image
 epctx rename --profile qnn --any-io plain_ctx.onnx -o i_ctx.onnx x image
 worked "rename --any-io" "image"
+# QNN's plugin EP: a list of names, which goes along; without it inputs and outputs are by position.
+long=$(printf '%0250d' 0)
+while IFS='|' read -r before renamed after; do
+    epctx set plain_ctx.onnx -o l_ctx.onnx -f source=QNNExecutionProvider \
+        "io_name_overrides:string=$before" is_multi_soc_ep_context:int=0
+    # shellcheck disable=SC2086 # words
+    epctx rename l_ctx.onnx -o m_ctx.onnx -f $renamed
+    worked "rename with io_name_overrides '$before'" "now '"
+    epctx get m_ctx.onnx io_name_overrides
+    if [ "$(cat "$out")" = "$after" ]; then ok "io_name_overrides after $renamed"
+    else fail "io_name_overrides after $renamed" "expected '$after', found '$(cat "$out")'"; fi
+done <<END
+x=input;|x image|image=input;
+x=input;y=out=put;|y x x y|y=input;x=out=put;
+other=input|x image|other=input;image=x;
+y=b;|x $long|y=b;$long=x;
+END
+epctx unset m_ctx.onnx io_name_overrides --in-place
+epctx rename m_ctx.onnx -o l_ctx.onnx -f y out.1/2
+worked "rename by position" "out.1/2"
 epctx prefix plain_ctx.onnx -o q_ctx.onnx left_; worked "prefix of one node" "left_"
 for m in plain_ctx q_ctx i_ctx; do
     "$epctx" run $m.onnx --seed 7 --dump $m.io >"$out" 2>"$err" || fail "run" "$m.onnx"

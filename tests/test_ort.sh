@@ -302,6 +302,12 @@ for command in run compile verify bench; do
         fail "$command of a model with an escape sequence in its name" "it is printed"
     fi
 done
+# Such a name is none for a binary: what does not load is no success.
+before=$(state)
+with "$npu" compile "$odd"
+refused "a context model that does not load" 1 "compiled, but it does not load"
+with "$npu" compile --embed "$odd"
+result "the same with the context inside" 0
 rm -f e*
 
 # -- verify --

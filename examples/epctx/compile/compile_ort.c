@@ -47,6 +47,7 @@ typedef struct unit {
     compile_notes notes;
     anyep_result result;
     epctx_overwrite policy;
+    int optimization; /* as ORT numbers the levels; -1: its default */
 } unit;
 
 static void fail_or_replace(const unit *u, const epctx_error *error) {
@@ -130,18 +131,24 @@ static bool name_outputs(unit *u, const char *const *files, size_t count) {
     return true;
 }
 
-static bool make_folder(unit *u) {
+/* An empty folder for results, in the temporary one. */
+static bool make_out(unit *u, const char *name) {
     size_t i;
-    if (!anyep_folder(u->folder, u->temp, sizeof u->temp)) return false;
-    if ((size_t)snprintf(u->out, sizeof u->out, "%s/out", u->temp) >= sizeof u->out ||
+    if ((size_t)snprintf(u->out, sizeof u->out, "%s/%s", u->temp, name) >= sizeof u->out ||
         mkdir(u->out, 0777) != 0)
         return say(u->temp, "cannot make a folder here");
+    u->file_count = 0;
     for (i = 0; i < u->count; i++) {
         u->jobs[i].source = u->models[i].source;
         u->jobs[i].output = join(&u->arena, u->out, u->models[i].name);
         if (u->jobs[i].output == NULL) return say("", "out of memory");
+        u->models[i].epnodes = u->models[i].others = 0;
     }
     return true;
+}
+
+static bool make_folder(unit *u) {
+    return anyep_folder(u->folder, u->temp, sizeof u->temp) && make_out(u, "out");
 }
 
 /* ---------------------------------------------------------------- what was made */
@@ -250,7 +257,7 @@ static const char *options_text(unit *u) {
     FILE *out = open_memstream(&text, &size);
     if (out == NULL) return NULL;
     fprintf(out, "%s %s %d %d", u->result.board->ep, u->result.board->version,
-            (int)u->set->weightless, u->set->optimization);
+            (int)u->set->weightless, u->optimization);
     for (i = 0; i < 2; i++)
         for (k = 0; lists[i] != NULL && lists[i][k] != NULL; k++)
             fprintf(out, "%c%s", k % 2 == 0 ? '\n' : '=', lists[i][k]);
@@ -339,6 +346,17 @@ static bool keep_small(const char *path) {
     return status == EPCTX_OK;
 }
 
+/* What the EP has named replaces no source either, and is no other output. */
+static bool is_apart(unit *u, const made_file *file, epctx_error *error) {
+    epctx_outputs ignored;
+    size_t i;
+    for (i = 0; i < u->count && file->is_binary; i++)
+        if (compile_outputs(u->models[i].source, NULL, file->name, true, u->set, &u->arena,
+                            &ignored, error) != EPCTX_OK)
+            return false;
+    return true;
+}
+
 static bool examine(unit *u) {
     const bool outside = u->set->by_session && u->set->gen.initializers_file_name != NULL;
     size_t i;
@@ -352,19 +370,35 @@ static bool examine(unit *u) {
             return say(u->models[i].source,
                        "the EP compiled nothing: the model would have no EPContext node");
     }
-    for (i = 0; i < u->file_count; i++)
+    for (i = 0; i < u->file_count; i++) {
+        epctx_error error;
+        epctx_error_clear(&error);
+        if (!is_apart(u, &u->files[i], &error)) {
+            fail_or_replace(u, &error);
+            return false;
+        }
         if (!u->files[i].needed)
             note(u, "no node names '%s', which the EP wrote, too", u->files[i].name);
+    }
     return true;
 }
 
-/* --verify: sessions of the results, in another process. */
-static bool verify(unit *u) {
+/* ---------------------------------------------------------------- loading */
+
+/* Whether it is the machine that cannot load what was made for another. */
+static bool is_elsewhere(const unit *u, const char *words) {
+    return u->result.board->is_virtual || strstr(words, "supported on this platform") != NULL;
+}
+
+/* A session of each result, in another process, as an application makes it: what does not load is
+ * no success. Where it cannot be asked here that is told. `words` gets why it failed; `last`: it is
+ * printed, too. */
+static bool loads(unit *u, bool last, char *words, size_t size) {
     size_t i;
-    for (i = 0; i < u->count; i++) {
+    bool ok = true;
+    for (i = 0; ok && i < u->count; i++) {
         anyep_result result;
         anyep_job job;
-        bool ok;
         memset(&job, 0, sizeof job);
         job.set = u->any;
         job.work = ANYEP_RUN;
@@ -373,11 +407,19 @@ static bool verify(unit *u) {
         job.optimization = job.threads = -1;
         anyep_do(&job, &result);
         ok = result.end == ANYEP_OK;
-        if (!ok) anyep_tell(&job, &result, "--verify");
+        if (!ok) snprintf(words, size, "%s", result.words);
+        if (!ok && !u->set->gen.verify && is_elsewhere(u, words)) {
+            note(u, "%s was not loaded: that needs the device", u->models[i].name);
+            ok = true;
+        } else if (!ok && last) {
+            char what[EPCTX_PATH_MAX + 40];
+            snprintf(what, sizeof what, "%s: compiled, but it does not load", u->models[i].source);
+            anyep_tell(&job, &result, what);
+            cli_fail_file(u->models[i].source);
+        }
         anyep_free(&result);
-        if (!ok) return false;
     }
-    return true;
+    return ok;
 }
 
 /* ---------------------------------------------------------------- into place */
@@ -416,17 +458,6 @@ static bool changes(const unit *u, const made_file *file, const epctx_span *part
     differs = old.size != part->size || memcmp(old.data, part->data, part->size) != 0;
     io->unmap_fn(io->user, &old);
     return differs;
-}
-
-/* What the EP has named replaces no source either, and is no other output. */
-static bool is_apart(unit *u, const made_file *file, epctx_error *error) {
-    epctx_outputs ignored;
-    size_t i;
-    for (i = 0; i < u->count && file->is_binary; i++)
-        if (compile_outputs(u->models[i].source, NULL, file->name, true, u->set, &u->arena,
-                            &ignored, error) != EPCTX_OK)
-            return false;
-    return true;
 }
 
 /* A binary that other models in the folder name is not replaced by another one. */
@@ -468,7 +499,7 @@ static bool commit(unit *u) {
     for (i = 0; ok && i < u->file_count; i++) {
         made_file *file = &u->files[i];
         ok = map_file(u, file, &parts[i], &error) && is_free(u, file, &parts[i], &error) &&
-             make_subfolder(u, file->name, &error) && is_apart(u, file, &error);
+             make_subfolder(u, file->name, &error);
         outputs[i].path = outputs[i].name = file->name;
         outputs[i].parts = &parts[i];
         outputs[i].part_count = 1;
@@ -579,7 +610,7 @@ static anyep_job job_of(const unit *u, anyep_work work) {
     job.by_session = u->set->by_session;
     job.initializers = u->set->gen.initializers_file_name;
     job.require_all = u->set->gen.require_all;
-    job.optimization = u->set->optimization;
+    job.optimization = u->optimization;
     job.threads = -1;
     return job;
 }
@@ -608,7 +639,8 @@ static bool tell_plain(const char *ep) {
     return true;
 }
 
-static bool make(unit *u) {
+/* Compiles, and looks at what was made. */
+static bool try_to_make(unit *u) {
     const anyep_job job = job_of(u, ANYEP_COMPILE);
     cli_progress_begin("compile", u->count > 1 ? u->count : 0);
     anyep_do(&job, &u->result);
@@ -623,7 +655,24 @@ static bool make(unit *u) {
         return false;
     }
     if (u->set->verbose) anyep_print_log(&job);
-    return examine(u) && (!u->set->gen.verify || verify(u)) && commit(u);
+    return examine(u);
+}
+
+/* Compiling, ORT optimizes nothing by default, loading it folds constants: some EPs miss what was
+ * folded then. */
+static bool make(unit *u) {
+    enum { BASIC = 1 };
+    char words[sizeof u->result.words];
+    const bool again = u->optimization < 0;
+    if (!try_to_make(u)) return false;
+    if (loads(u, !again, words, sizeof words)) return commit(u);
+    if (!again) return false;
+    anyep_free(&u->result);
+    u->optimization = BASIC;
+    if (!make_out(u, "again") || !try_to_make(u) || !loads(u, true, words, sizeof words))
+        return false;
+    note(u, "compiled with --optimization basic: without it, it does not load");
+    return commit(u);
 }
 
 /* --dry-run: what would be written, and whether the EP is there. */
@@ -657,6 +706,7 @@ static int compile_unit(const char *const *files, size_t count, const compile_se
     epctx_arena_init(&u.notes.arena, NULL);
     u.set = set;
     u.any = any;
+    u.optimization = set->optimization;
     u.policy = set->gen.overwrite ? EPCTX_OVERWRITE_REPLACE : EPCTX_OVERWRITE_FAIL;
     ok = name_outputs(&u, files, count);
     if (ok) {

@@ -17,7 +17,7 @@ extern "C" {
     X(ATTRIBUTE_TYPE, "E004", "attribute-type", \
       "an attribute has another type than in the schema", "store it with the type of the schema") \
     X(ATTRIBUTE_VALUE, "E005", "attribute-value", "an attribute has an invalid value", \
-      "use 0 or 1; for max_size, 0 or more") \
+      "use 0 or 1") \
     X(DOUBLED_ATTRIBUTE, "E006", "doubled-attribute", "a node has two attributes of one name", \
       "keep one of them") \
     X(DOUBLED_EPNODE, "E007", "doubled-epnode-name", "two EPContext nodes have the same name", \
@@ -161,6 +161,9 @@ extern "C" {
       "an input of a Loop's or Scan's body is also an initializer: ORT 1.31 refuses the model, " \
       "1.30 aborts", \
       "remove the initializer: the node gives the input its value") \
+    X(REGISTRATION, "E073", "registration-name", \
+      "source is the name under which epctx before 0.3 registered EPs: applications do not", \
+      "compile again, or set source to the EP's name") \
     X(EPCONTEXT_OPSET, "W001", "epcontext-opset", "com.microsoft is not imported", \
       "add the opset import com.microsoft, version 1 (epctx repair)") \
     X(SOURCE_ABSENT, "W002", "source-absent", "only some EPs accept a node without source", \

@@ -146,9 +146,6 @@ static epctx_status lint_attrs(linter *l, const epctx_node_view *view, bool *rea
             *readable = false;
             lint_say(l, type ? EPCTX_RULE_ATTRIBUTE_TYPE : EPCTX_RULE_ATTRIBUTE_VALUE, view->name,
                      text, "%s", error.message);
-        } else if (epctx_str_is(attr.name, "max_size") && attr.i < 0) {
-            lint_say(l, EPCTX_RULE_ATTRIBUTE_VALUE, view->name, text,
-                     "max_size is %d, expected 0 or more", attr.i);
         }
     }
     return EPCTX_OK;
@@ -176,6 +173,9 @@ static epctx_status lint_source(linter *l, lint_judged *judged) {
     } else if ((node->present & 1u << EPCTX_EP_SOURCE) == 0) {
         lint_say(l, EPCTX_RULE_SOURCE_ABSENT, node->name, "source",
                  "is missing: only some EPs accept such a node");
+    } else if (epctx_str_is(node->source, "epctx") || epctx_str_is(node->source, "epctx.virtual")) {
+        lint_say(l, EPCTX_RULE_REGISTRATION, node->name, "source",
+                 "is '%S': the EP took it for its name while compiling", &node->source);
     } else if (forced == NULL && (judged->profile->traits & EPCTX_ANY_EP) != 0 &&
                !ops_has(&l->unknown_sources, node->source)) {
         OPS_TRY(lint_set(l, &l->unknown_sources, node->source, 1));

@@ -86,8 +86,7 @@ static epctx_status guest_fixed(guest *g) {
     while (epctx_next_node(&nodes, &node)) {
         epctx_cursor inputs = epctx_node_inputs(&node);
         epctx_cursor outputs = epctx_node_outputs(&node);
-        if (!epctx_node_is_epnode(&node) || (profile_of(&node)->traits & EPCTX_IO_NAMES) == 0)
-            continue;
+        if (!epctx_node_is_epnode(&node) || !ops_goes_by_names(profile_of(&node), &node)) continue;
         while (epctx_next_str(&inputs, &name) || epctx_next_str(&outputs, &name))
             OPS_TRY(ops_put(&g->fixed, name, 1, g->error));
     }

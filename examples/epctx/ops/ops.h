@@ -169,6 +169,16 @@ static inline epctx_str ops_name_at(const epctx_list *names, size_t i) {
     return ((const epctx_str *)names->items)[i];
 }
 
+/* Whether its EP finds inputs and outputs of a node in the binary by the names in the model. QNN's
+ * plugin EP goes by the attribute io_name_overrides, "model=binary;...", and without it by position;
+ * its nodes have the other attribute in any case (seen with 2.7.0). */
+static inline bool ops_goes_by_names(const epctx_profile *profile, const epctx_node_view *node) {
+    epctx_attr_view attr;
+    return (profile->traits & EPCTX_IO_NAMES) != 0 &&
+           !epctx_node_find_attr(node, "io_name_overrides", &attr) &&
+           !epctx_node_find_attr(node, "is_multi_soc_ep_context", &attr);
+}
+
 /* The same key for all calls of a function, however they spell its domain. */
 static inline epctx_status ops_function_key(epctx_arena *arena, epctx_str domain, epctx_str name,
                                             epctx_str overload, epctx_str *key,

@@ -10,6 +10,7 @@ typedef struct rename_work {
     epctx_map taken;        /* new name -> index */
     const epctx_str *names; /* old names; new names in `to` */
     const epctx_str *to;
+    size_t count;
     uint32_t *hidden;  /* enclosing graphs that define the old name themselves */
     epctx_list scopes; /* rename_scope: these graphs */
     bool apply;        /* else only check for clashes */
@@ -134,7 +135,7 @@ static epctx_status rename_allowed(const rename_work *w, epctx_view message) {
         epctx_epnode_read(&node, &ep, NULL) != EPCTX_OK)
         return EPCTX_OK;
     profile = profile != NULL ? profile : epctx_profile_of(ep.source);
-    while ((profile->traits & EPCTX_IO_NAMES) != 0 &&
+    while (ops_goes_by_names(profile, &node) &&
            (epctx_next_str(&inputs, &name) || epctx_next_str(&outputs, &name))) {
         if (rename_index(w, name) != EPCTX_MAP_NONE) {
             epctx_fail(w->error, EPCTX_ERR_UNSUPPORTED,
@@ -147,6 +148,56 @@ static epctx_status rename_allowed(const rename_work *w, epctx_view message) {
     return EPCTX_OK;
 }
 
+/* -- names of inputs and outputs beside those in the binary: QNN's "model=binary;..." -- */
+
+static void rename_put_entry(epctx_text *out, epctx_str name, epctx_str binary) {
+    epctx_text_put(out, name);
+    epctx_text_put_char(out, '=');
+    epctx_text_put(out, binary);
+    epctx_text_put_char(out, ';');
+}
+
+/* Puts the entries as they are afterwards; `known` gets the model's names in them. */
+static epctx_status rename_entries(const rename_work *w, epctx_str rest, epctx_map *known,
+                                   epctx_text *out) {
+    while (rest.size > 0) {
+        epctx_str binary = epctx_str_cut(&rest, ';');
+        const epctx_str name = epctx_str_cut(&binary, '=');
+        const uint32_t i = rename_index(w, name);
+        OPS_TRY(ops_put(known, name, 1, w->error));
+        rename_put_entry(out, i == EPCTX_MAP_NONE ? name : w->to[i], binary);
+    }
+    return EPCTX_OK;
+}
+
+/* A list that is there is complete: a name that it lacks is the binary's, too. */
+static epctx_status rename_overrides(rename_work *w, epctx_view message) {
+    epctx_node_view node = epctx_node_of(message);
+    const epctx_str before = epctx_node_attr_str(&node, "io_name_overrides");
+    epctx_cursor inputs = epctx_node_inputs(&node), outputs = epctx_node_outputs(&node);
+    size_t size = 2 * before.size + 1, i;
+    epctx_map known;
+    epctx_text text;
+    epctx_str name;
+    char *bytes;
+    if (before.size == 0 || !epctx_node_is_epnode(&node)) return EPCTX_OK;
+    for (i = 0; i < w->count; i++) size += w->names[i].size + 2 * w->to[i].size + 2;
+    OPS_TRY(ops_array(w->arena, size, 1, &bytes, w->error));
+    text = epctx_text_of(bytes, size);
+    epctx_map_init(&known, w->arena);
+    OPS_TRY(rename_entries(w, before, &known, &text));
+    while (epctx_next_str(&inputs, &name) || epctx_next_str(&outputs, &name)) {
+        const uint32_t at = rename_index(w, name);
+        if (at == EPCTX_MAP_NONE || ops_has(&known, name)) continue;
+        OPS_TRY(ops_put(&known, name, 1, w->error));
+        rename_put_entry(&text, w->to[at], name);
+    }
+    name = epctx_text_str(&text);
+    return epctx_str_eq(name, before)
+               ? EPCTX_OK
+               : epctx_node_set_str(w->model, message, "io_name_overrides", name, w->error);
+}
+
 /* Everything below a graph or function that sees its values. */
 static epctx_status rename_below(rename_work *w, epctx_view scope, epctx_kind kind) {
     epctx_walk walk;
@@ -157,6 +208,8 @@ static epctx_status rename_below(rename_work *w, epctx_view scope, epctx_kind ki
             OPS_TRY(rename_enter(w, walk.view, walk.level));
         else if (walk.kind == EPCTX_KIND_NODE && !w->apply)
             OPS_TRY(rename_allowed(w, walk.view));
+        else if (walk.kind == EPCTX_KIND_NODE)
+            OPS_TRY(rename_overrides(w, walk.view));
         OPS_TRY(rename_message(w, walk.view, walk.kind));
     }
     rename_leave(w, 0);
@@ -268,6 +321,7 @@ epctx_status epctx_rename_values(epctx_model *model, epctx_view scope, const epc
     w.error = error;
     w.names = from;
     w.to = to;
+    w.count = count;
     if (opts != NULL) w.opts = *opts;
     epctx_map_init(&w.from, w.arena);
     epctx_map_init(&w.taken, w.arena);

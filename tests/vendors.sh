@@ -1,0 +1,29 @@
+#!/bin/sh
+# The bench: real vendors' EPs, in the real ONNX Runtime, judge what the tool writes and says;
+# vendors/bench.py. The EPs come from PyPI (tests/deps.sh vendors); what one of them cannot do on
+# this machine is skipped. VENDORS=all: every model of EPCTX_TEST_MODELS, which takes an hour.
+# runs: once
+set -u
+cd "$(dirname "$0")/.."
+. tests/script.sh
+start vendors
+EPCTX_ORT_LIBRARY=$(sh tests/deps.sh where ort) && vendor=$(sh tests/deps.sh where python) || {
+    echo "FAIL vendors: tests/deps.sh vendors was not run"
+    exit 1
+}
+EPCTX_VENDORS=$(dirname "$(sh tests/deps.sh where ep-onnxruntime-qnn 2>/dev/null)")
+EPCTX_BUILD_DIR=$build
+export EPCTX_ORT_LIBRARY EPCTX_VENDORS EPCTX_BUILD_DIR
+make_models digits
+set -- "$work/digits.onnx"
+if [ -z "${EPCTX_TEST_MODELS:-}" ]; then
+    echo "skip real models: EPCTX_TEST_MODELS is not set to a folder of models"
+elif [ "${VENDORS:-}" = all ]; then
+    set -- "$@" "$EPCTX_TEST_MODELS"/onnx/*.onnx
+else
+    for name in mnist_8 mlpt_kws_int8; do set -- "$@" "$EPCTX_TEST_MODELS/onnx/$name.onnx"; done
+fi
+"$vendor" -B tests/vendors/bench.py "$plain" "$work/runs" "$@" --report "$work/table.md" ||
+    status=1
+sed 's/^/note /' "$work/table.md"
+exit $status

@@ -1,0 +1,87 @@
+#!/usr/bin/python3
+"""A plain application of ONNX Runtime with a vendor's EP, as the vendor documents it: registers the
+library, takes the EP's devices, makes a session and runs it; or compiles with ORT's ModelCompiler.
+
+    tests/vendors/app.py JOB.json
+
+JOB.json: {"library": FILE or null, "name": the name to register it with, "ep": the EP's name,
+"options": {EP options}, "session": {session options}, "model": FILE, then "compile": FILE and
+"embed", or "run": FILE.npz that gets the outputs}. Prints one JSON object: {"ok": true, ...} or
+{"ok": false, "stage": "register", "session" or "run", "text": what was said}. Knows nothing of
+epctx.
+"""
+import json
+import os
+import sys
+
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # before the library is loaded
+import numpy  # noqa: E402
+import onnxruntime  # noqa: E402
+
+TYPES = {"float": "float32", "float16": "float16", "double": "float64", "int64": "int64",
+         "int32": "int32", "int16": "int16", "int8": "int8", "uint64": "uint64",
+         "uint32": "uint32", "uint16": "uint16", "uint8": "uint8", "bool": "bool"}
+
+
+def options_of(job):
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    options.intra_op_num_threads = 1
+    for key, value in job["session"].items():
+        options.add_session_config_entry(key, value)
+    if job["library"]:
+        onnxruntime.register_execution_provider_library(job["name"], job["library"])
+    if job["ep"] and job["ep"] != "CPUExecutionProvider":
+        devices = [d for d in onnxruntime.get_ep_devices() if d.ep_name == job["ep"]]
+        if not devices:
+            raise RuntimeError(f"{job['ep']} has no device here")
+        options.add_provider_for_devices(devices[:1], job["options"])
+    return options
+
+
+def inputs_of(session):
+    """The same for a model and all that was made of it: by names, sorted."""
+    random = numpy.random.default_rng(1)
+    values = {}
+    for one in sorted(session.get_inputs(), key=lambda i: i.name):
+        dims = [d if isinstance(d, int) and d > 0 else 1 for d in one.shape]
+        kind = TYPES[one.type.removeprefix("tensor(").removesuffix(")")]
+        if kind.startswith("float"):
+            values[one.name] = random.uniform(-1, 1, dims).astype(kind)
+        elif kind == "bool":
+            values[one.name] = random.integers(0, 2, dims).astype(kind)
+        else:
+            values[one.name] = random.integers(0, 10, dims).astype(kind)
+    return values
+
+
+def work(job, done):
+    done["stage"] = "register"
+    options = options_of(job)
+    done["stage"] = "session"
+    if job.get("compile"):
+        onnxruntime.ModelCompiler(
+            options, job["model"],
+            embed_compiled_data_into_model=job["embed"]).compile_to_file(job["compile"])
+        return
+    session = onnxruntime.InferenceSession(job["model"], options)
+    done["stage"] = "run"
+    outputs = session.run(None, inputs_of(session))
+    names = [o.name for o in session.get_outputs()]
+    numpy.savez(job["run"], **{f"{i:03} {n}": v for i, (n, v) in enumerate(zip(names, outputs))})
+
+
+def main():
+    with open(sys.argv[1], encoding="utf-8") as file:
+        job = json.load(file)
+    done = {"ok": False}
+    try:
+        work(job, done)
+        done["ok"] = True
+    except Exception as error:  # pylint: disable=broad-except  # whatever an EP says
+        done["text"] = str(error)
+    print("\n" + json.dumps(done), flush=True)
+    os._exit(0)  # some EPs crash while they are unloaded
+
+
+main()

@@ -1,0 +1,305 @@
+#!/usr/bin/python3
+"""Real vendors' EPs judge what the tool does and says.
+
+    tests/vendors/bench.py EPCTX WORK MODEL... [--ep ID...] [--report FILE]
+
+For each EP that runs here (eps.py) and each model: compiled by `epctx compile --ep` and by ONNX
+Runtime's own ModelCompiler, in both embed modes; loaded by a plain application (app.py), equal bits,
+and near to the CPU EP. Then every editing command, loaded again, equal bits. Then damage: what lint
+says beside what the EP does. Disagreements must stand in known.txt, and what stands there must be
+seen. Prints lines of a test script.
+"""
+import argparse
+import concurrent.futures
+import fnmatch
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import numpy
+
+import damages
+import edits
+import eps
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+APP = os.path.join(HERE, "app.py")
+LIMIT = 120  # seconds
+FAR = 0.9  # cosine similarity to the CPU EP; these EPs compute in float16 and 8 bits
+
+
+class Bench:
+    """What all have in common: the tool, a folder, what was found."""
+
+    def __init__(self, tool, work):
+        self.tool, self.work = tool, work
+        self.failed, self.seen = 0, set()
+        self.known = known()
+        self.cells = {}  # (ep, column) -> [good, bad]
+
+    def say(self, line):
+        print(line, flush=True)
+
+    def count(self, ep, column, good):
+        self.cells.setdefault((ep, column), [0, 0])[0 if good else 1] += 1
+
+    def verdict(self, ep, column, name, good, text=""):
+        """A case: `name` is what known.txt calls it."""
+        key = f"{ep} {name}"
+        self.count(ep, column, good)
+        if good:
+            self.say(f"ok {key}")
+        elif self.entry(key):
+            self.say(f"ok {key} (known: {self.known[self.entry(key)]})")
+        else:
+            self.failed += 1
+            self.say(f"FAIL {key}: {text}")
+
+    def entry(self, key):
+        """Its entry in known.txt."""
+        for pattern in self.known:
+            if fnmatch.fnmatchcase(key, pattern):
+                self.seen.add(pattern)
+                return pattern
+        return None
+
+    def epctx(self, *words):
+        """Exit code and what was printed."""
+        done = subprocess.run([self.tool, *words], stdin=subprocess.DEVNULL, timeout=LIMIT,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+        return done.returncode, done.stdout.decode("utf-8", "replace").strip()
+
+    def app(self, ep, model, **more):
+        """What the plain application saw, and its outputs in order; None: it failed."""
+        folder = more.pop("folder", None) or os.path.dirname(model)
+        job = {"library": ep.library, "name": ep.registers, "ep": ep.name, "options": ep.options,
+               "session": {}, "model": model, **more}
+        stem = os.path.join(folder, f"job{next(COUNTER)}")
+        job.setdefault("run", stem + ".npz")
+        with open(stem + ".json", "w", encoding="utf-8") as file:
+            json.dump(job, file)
+        try:
+            done = subprocess.run([sys.executable, "-B", APP, stem + ".json"], timeout=LIMIT,
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, check=False)
+        except subprocess.TimeoutExpired:
+            return {"ok": False, "text": f"no end after {LIMIT} s"}, None
+        text = done.stdout.decode("utf-8", "replace")
+        last = text.strip().split("\n")[-1]
+        if not last.startswith("{"):
+            return {"ok": False, "text": f"the application ended with {done.returncode}: "
+                                         f"{text[-300:]}"}, None
+        said = json.loads(last)
+        if not said["ok"] or job.get("compile"):
+            return said, None
+        with numpy.load(job["run"]) as outputs:
+            return said, [outputs[k] for k in sorted(outputs.files)]
+
+
+def counter():
+    at = 0
+    while True:
+        at += 1
+        yield at
+
+
+COUNTER = counter()
+
+
+def known():
+    """The disagreements that are known: "EP CASE: why", a line each; * is any model or target."""
+    out = {}
+    with open(os.path.join(HERE, "known.txt"), encoding="utf-8") as file:
+        for line in file:
+            line = line.strip()
+            if line and not line.startswith("#"):
+                key, why = line.split(": ", 1)
+                out[key] = why
+    return out
+
+
+def same(a, b):
+    return a is not None and b is not None and len(a) == len(b) and all(
+        x.dtype == y.dtype and x.shape == y.shape and x.tobytes() == y.tobytes()
+        for x, y in zip(a, b))
+
+
+def near(a, b):
+    for x, y in zip(a, b):
+        x, y = x.astype("float64").ravel(), y.astype("float64").ravel()
+        size = numpy.linalg.norm(x) * numpy.linalg.norm(y)
+        if size > 0 and float(x @ y) / size < FAR:
+            return False
+    return len(a) == len(b)
+
+
+def compile_both(bench, ep, model, embed, folder):
+    """The tool's context model with its outputs, when both compiled and agree."""
+    os.makedirs(folder)
+    name = os.path.splitext(os.path.basename(model))[0]
+    mode = "embedded" if embed else "file"
+    ours, theirs = os.path.join(folder, f"{name}_ctx.onnx"), os.path.join(folder, "ort_ctx.onnx")
+    code, text = bench.epctx("compile", model, *ep.words(), *(["--embed"] if embed else []),
+                             "-o", ours)
+    said, _ = bench.app(ep, model, compile=theirs, embed=embed, folder=folder)
+    wrote = said["ok"] and os.path.exists(theirs)
+    case = f"{name} {mode} compile"
+    if code != 0:
+        loads, _ = bench.app(ep, theirs) if wrote else ({"ok": False}, None)
+        bench.verdict(ep.id, "compile", case, not loads["ok"],
+                      f"the tool refused, ONNX Runtime did not: {text[-300:]}")
+        return None
+    loads, got = bench.app(ep, ours)
+    if not loads["ok"]:
+        bench.verdict(ep.id, "compile", case, False,
+                      f"compiled, but does not load: {loads.get('text', '')[-300:]}")
+        return None
+    _, reference = bench.app(ep, theirs) if wrote else (None, None)
+    if reference is not None and not same(got, reference):
+        bench.verdict(ep.id, "compile", case, False, "other bits than ModelCompiler's")
+        return None
+    bench.verdict(ep.id, "compile", case, True)
+    # ORT's own kernels for uint8 times int8 saturate by default on processors without VNNI.
+    exact = {"session.x64quantprecision": "1"}
+    _, cpu = bench.app(eps.CPU, model, folder=folder, session=exact)
+    bench.verdict(ep.id, "numbers", f"{name} {mode} beside the CPU",
+                  cpu is not None and near(got, cpu), "far from the CPU EP")
+    code, text = bench.epctx("lint", ours)
+    bench.verdict(ep.id, "lint", f"{name} {mode} lint", code == 0, text[-400:])
+    return ours, got
+
+
+def edit(bench, ep, model, context, outputs, mode, folder):
+    name = os.path.splitext(os.path.basename(model))[0]
+    for one in edits.EDITS:
+        place = os.path.join(folder, one.__name__)
+        shutil.copytree(os.path.dirname(context), place,
+                        ignore=shutil.ignore_patterns("job*", "ort_*", *[
+                            e.__name__ for e in edits.EDITS]))
+        here = os.path.join(place, os.path.basename(context))
+        result = one(bench, ep, model, here, mode)
+        if result is None:
+            continue
+        made, said, wanted = result
+        case = f"{name} {mode} {one.__name__}"
+        if made is None:
+            bench.verdict(ep.id, one.__name__, case, False, f"refused: {said[-300:]}")
+            continue
+        loads, got = bench.app(ep, made, folder=place)
+        want = wanted(outputs) if wanted else outputs
+        if got is not None and wanted:
+            got = got[:len(want)]
+        bench.verdict(ep.id, one.__name__, case, same(got, want),
+                      loads.get("text", "other bits")[-300:])
+        shutil.rmtree(place)
+
+
+def damage(bench, ep, model, context, outputs, other, stamped):
+    """Of what the tool compiled, and of the binary of what ORT did, which has no stamp."""
+    name = os.path.splitext(os.path.basename(model))[0]
+    kind = "damage" if stamped else "unstamped"
+    folder = os.path.join(os.path.dirname(context), kind)
+    kinds = [d for d in damages.ALL if stamped or d.name.startswith("binary ")]
+
+    def judge(one):
+        place = os.path.join(folder, one.name)
+        shutil.copytree(os.path.dirname(context), place, ignore=shutil.ignore_patterns(
+            "job*", "edits", "damage", "unstamped"))
+        here = os.path.join(place, os.path.basename(context))
+        if not one.apply(here, other):
+            shutil.rmtree(place)
+            return None
+        code, text = bench.epctx("lint", here)
+        loads, got = bench.app(ep, here, folder=place)
+        right = same(got, outputs)
+        shutil.rmtree(place)
+        return one, code, text, right, loads.get("text", "" if got is None else "other bits")
+
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for result in pool.map(judge, kinds):
+            if result is None:
+                continue
+            one, code, text, right, said = result
+            case = f"{name} {kind} {one.name}"
+            policy = one.policy
+            if right and code != 0 and re.findall(r"error (E\d+)", text) == ["E069"]:
+                policy = "other bytes than the stamp's are refused, whatever they are"
+            if policy:
+                bench.count(ep.id, "policy", True)
+                bench.say(f"ok {ep.id} {case} (policy: {policy})")
+            elif right and code != 0:
+                bench.verdict(ep.id, "false", case, False, f"lint accuses what works: {text[:300]}")
+            elif not right and code == 0:
+                bench.verdict(ep.id, "missed", case, False, f"lint finds nothing: {said[-200:]}")
+            else:
+                bench.verdict(ep.id, "agree", case, True)
+
+
+def one_ep(bench, ep, models):
+    contexts = []
+    for model in models:
+        for embed in (False, True):
+            mode = "embedded" if embed else "file"
+            folder = os.path.join(bench.work, ep.id, os.path.basename(model), mode)
+            made = compile_both(bench, ep, model, embed, folder)
+            if made is None:
+                continue
+            edit(bench, ep, model, *made, mode, os.path.join(folder, "edits"))
+            contexts.append((model, *made, mode))
+    files = [c for c in contexts if c[3] == "file"]
+    for i, (model, context, outputs, _) in enumerate(files[:2]):
+        other = files[(i + 1) % len(files)][1]
+        damage(bench, ep, model, context, outputs, other, True)
+        theirs = os.path.join(os.path.dirname(context), "ort_ctx.onnx")
+        if os.path.exists(theirs):
+            damage(bench, ep, model, theirs, outputs, other, False)
+
+
+def report(bench, chosen):
+    columns = []
+    for _, column in bench.cells:
+        if column not in columns:
+            columns.append(column)
+    out = ["| | " + " | ".join(e.id for e in chosen) + " |", "|---" * (len(chosen) + 1) + "|"]
+    for column in columns:
+        cells = [bench.cells.get((e.id, column), [0, 0]) for e in chosen]
+        out.append(f"| {column} | " + " | ".join(
+            f"{g} of {g + b}" if g + b else "-" for g, b in cells) + " |")
+    return "\n".join(out) + "\n"
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("tool")
+    parser.add_argument("work")
+    parser.add_argument("models", nargs="+")
+    parser.add_argument("--ep", action="append")
+    parser.add_argument("--report")
+    args = parser.parse_args()
+    bench = Bench(os.path.abspath(args.tool), os.path.abspath(args.work))
+    models = [os.path.abspath(m) for m in args.models]
+    chosen = []
+    for ep in eps.ALL:
+        if args.ep and ep.id not in args.ep:
+            continue
+        why = ep.missing(bench)
+        if why:
+            bench.say(f"skip {ep.id}: {why}")
+            continue
+        chosen.append(ep)
+        one_ep(bench, ep, models)
+    for pattern in sorted(bench.known):
+        of_these = any(fnmatch.fnmatchcase(e.id, pattern.split(" ", 1)[0]) for e in chosen)
+        if of_these and pattern not in bench.seen:
+            bench.say(f"FAIL {pattern}: it stands in known.txt and was not seen: take it off")
+            bench.failed += 1
+    if args.report:
+        with open(args.report, "w", encoding="utf-8") as file:
+            file.write(report(bench, chosen))
+    return 1 if bench.failed else 0
+
+
+sys.exit(main())
