@@ -13,7 +13,14 @@ EPCTX_ORT_LIBRARY=$(sh tests/deps.sh where ort) && vendor=$(sh tests/deps.sh whe
 }
 EPCTX_VENDORS=$(dirname "$(sh tests/deps.sh where ep-onnxruntime-qnn 2>/dev/null)")
 EPCTX_BUILD_DIR=$build
-export EPCTX_ORT_LIBRARY EPCTX_VENDORS EPCTX_BUILD_DIR
+EPCTX_INTEL_BETWEEN=$work/intel
+mkdir "$EPCTX_INTEL_BETWEEN"
+${CC:-cc} -shared -fPIC -I "$(sh tests/deps.sh where ort-headers)" -I examples/plugin_ep \
+    tests/vendors/intel.c -o "$EPCTX_INTEL_BETWEEN/libonnxruntime_providers_openvino_plugin.so" || {
+    echo "FAIL vendors: tests/vendors/intel.c is not built"
+    exit 1
+}
+export EPCTX_ORT_LIBRARY EPCTX_VENDORS EPCTX_BUILD_DIR EPCTX_INTEL_BETWEEN
 make_models digits
 set -- "$work/digits.onnx"
 if [ -z "${EPCTX_TEST_MODELS:-}" ]; then

@@ -56,8 +56,7 @@ def rename(bench, ep, model, context, mode):
     _, text = bench.epctx("info", context)
     name = re.search(r"^output +'([^']*)'", text, re.M).group(1)
     made = beside(context, "made_ctx.onnx")
-    return done(bench.epctx("rename", context, name, "another/name.1", "--any-io", "-o", made),
-                made)
+    return done(bench.epctx("rename", context, name, "another/name.1", "-o", made), made)
 
 
 def set_unset(bench, ep, model, context, mode):

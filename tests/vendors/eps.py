@@ -5,6 +5,7 @@ import platform
 
 CACHE = os.environ.get("EPCTX_VENDORS", "")  # PACKAGE-VERSION/ for each, unpacked
 BUILD = os.environ.get("EPCTX_BUILD_DIR", "build")
+BETWEEN = os.environ.get("EPCTX_INTEL_BETWEEN")  # the folder of vendors/intel.c's library
 
 
 def folder_of(package):
@@ -15,11 +16,16 @@ def folder_of(package):
 class Ep:
     """An EP with the options of one target."""
 
-    def __init__(self, ident, name, library, options=(), tool=(), package=None, intel=False):
+    def __init__(self, ident, name, library, options=(), tool=(), package=None, intel=False,
+                 refused=()):
         self.id, self.name, self.registers = ident, name, name
-        self.package, self.intel, self.tool = package, intel, list(tool)
+        self.package, self.tool = package, list(tool)
+        self.refused = dict(refused)  # edits that it cannot have: what the tool says of each
         self.folder = folder_of(package) if package else BUILD
         self.library = os.path.abspath(os.path.join(self.folder, library)) if library else None
+        if intel and not is_intel() and BETWEEN:  # vendors/intel.c
+            os.environ["EPCTX_INTEL_EP"] = self.library
+            self.library = os.path.join(BETWEEN, os.path.basename(library))
         self.options = {k: v.replace("@", os.path.dirname(self.library or "")) for k, v in options}
 
     def words(self):
@@ -38,8 +44,6 @@ class Ep:
         code, text = bench.epctx("devices", "--ep", self.library)
         if f"device of --ep {self.name} " not in text:
             return f"lists no device here: {text[-200:]}"
-        if self.intel and not is_intel():
-            return "its devices are Intel's processors, this is none"
         return None
 
 
@@ -60,6 +64,8 @@ ALL = [
     qnn("qnn-SM8550", "43", "73"),
     Ep("openvino", "OpenVINOExecutionProvider",
        "onnxruntime_ep_openvino/libonnxruntime_providers_openvino_plugin.so",
-       tool=["--device", "cpu"], package="onnxruntime-ep-openvino", intel=True),
+       tool=["--device", "cpu"], package="onnxruntime-ep-openvino", intel=True,
+       refused={"rename": "openvino finds it in the binary by name", "merge": "its EP finds "
+                "the inputs and outputs of a compiled node by name"}),
     Ep("npu", "EpctxNpuExecutionProvider", "libepctx_ep.so"),
 ]
