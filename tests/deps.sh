@@ -33,6 +33,7 @@
 #   PYTHON        a Python that has what tests/requirements.txt lists
 #                 (default: a virtual environment in the cache)
 #   NANOPB_CFLAGS where a nanopb of your own keeps pb_decode.h
+#   LATEST        1: of the EPs of the bench the newest, whatever their hashes
 #   NANOPB_SOURCE a folder with pb_decode.c and the rest of nanopb: no download
 #   EPCTX_NO_PACKAGE  1: build without libsodium
 #   EPCTX_PIP_WHEELS  the folder of pip's wheel           (default Debian's)
@@ -81,7 +82,9 @@ ort_older="1.30.0 1.29.0 1.24.3 1.22.0" # for `make matrix`
 # licences allow use, not redistribution: what they write stays in build/.
 ep_wheels="
 onnxruntime-qnn 2.7.0 cp311-cp311 manylinux_2_35_x86_64 99 c56c01562b8534fe8980cfea4601408d950c065f8251fb862ce82101c52c9849 MIT, Qualcomm's libraries in it Qualcomm's own
-onnxruntime-ep-openvino 1.8.1 py3-none manylinux_2_28_x86_64 53 3832643158c8c187fcab6db661cde2a8c06a2b3559d95d0f2411ac0e51c5e924 MIT, OpenVINO in it Apache-2.0"
+onnxruntime-ep-openvino 1.8.1 py3-none manylinux_2_28_x86_64 53 3832643158c8c187fcab6db661cde2a8c06a2b3559d95d0f2411ac0e51c5e924 MIT, OpenVINO in it Apache-2.0
+onnxruntime-ggml 0.2.0 py3-none manylinux_2_35_x86_64 23 2342809f3f6dc2d7b6d303f3bcde391ec5ab10177ce45aec9365880aa5914745 MIT
+nxrt-ep-cpu 0.1.0.dev6 py3-none manylinux_2_28_x86_64 3 d1949881dd73bd01c7fce931474ff80d7b26b68b2430b1246da25e6ec1883d38 MIT"
 requirements=$root/tests/requirements.txt
 requirements_mb=26 # without ONNX Runtime
 
@@ -487,7 +490,10 @@ fetch_nanopb() {
 folder() {
     case $1 in
     ort) echo "${ORT_HOME:-$cache/onnxruntime-$ort_version-$(uname -m)}" ;;
-    ep-*) echo "$cache/${1#ep-}-$(ep_row "${1#ep-}" | cut -d ' ' -f 2)" ;;
+    ep-*)
+        row=$(ep_row "${1#ep-}")
+        if [ -n "${LATEST:-}" ]; then echo "$cache/latest/${1#ep-}"
+        else echo "$cache/${1#ep-}-$(echo "$row" | cut -d ' ' -f 2)"; fi ;;
     ort-windows) echo "$cache/onnxruntime-$ort_version-win_amd64" ;;
     ort-arm64) echo "$cache/onnxruntime-$ort_version-aarch64" ;;
     ort-[0-9]*) echo "$cache/onnxruntime-${1#ort-}-$(uname -m)" ;;
@@ -688,7 +694,7 @@ pip_answers() {
     if [ -n "$answered" ]; then return 0; fi
     say "asking for $1"
     usable_pip
-    in_time pip index versions --retries 0 "$2" || could_not "$1" "$pip_cure"
+    in_time pip index versions --pre --retries 0 "$2" || could_not "$1" "$pip_cure"
     answered=1
 }
 
@@ -735,10 +741,34 @@ ep_row() { echo "$ep_wheels" | grep "^$1 " || die "no wheel of an EP '$1' is kno
 ep_wheel() {
     row=$(ep_row "$1")
     dir=$2
+    if [ -n "${LATEST:-}" ]; then
+        # shellcheck disable=SC2086 # words
+        newest_wheel $row
+        unpacked "$1, the newest" "$dir" all_of "$name"
+        return
+    fi
     # shellcheck disable=SC2086 # words
     set -- $row
     wheel_kept "$1 $2 (PyPI)" "$1" "$2" "$3" "$4" "$6"
     unpacked "$1 $2" "$dir" all_of "$cache/wheels/$name"
+}
+# newest_wheel PACKAGE VERSION...: $name is what PyPI has today; nothing pins it, and the next run asks again
+newest_wheel() {
+    what="$1, the newest (PyPI)"
+    begin
+    offline "$what"
+    pip_answers "$what" "$1"
+    say "downloading $what"
+    mkdir -p "$tmp/newest" "$cache/latest"
+    case $2 in
+    *dev*) set -- "$1" --pre --python-version 3.11 --implementation cp ;;
+    *) set -- "$1" --python-version 3.11 --implementation cp ;;
+    esac
+    for glibc in 17 27 28 31 34 35 36; do set -- "$@" --platform "manylinux_2_${glibc}_x86_64"; done
+    watched "$1" pip download --no-cache-dir --no-deps --only-binary=:all: -d "$tmp/newest" "$@" ||
+        could_not "$what" "$pip_cure"
+    name=$(find "$tmp/newest" -name "$(echo "$1" | tr - _)-*.whl")
+    say "$(basename "$name")"
 }
 all_of() { "$base" "$root/tests/fetch.py" whole "$2" "$1"; }
 
@@ -910,8 +940,10 @@ collect() {
         for p in arm64 armhf powerpc musl windows; do want_platform $p; done
         want_packages ;;
     vendors)
+        [ -z "${LATEST:-}" ] || rm -rf "$cache/latest"
         packages="$packages ort ort-headers python nanopb-source"
-        [ "$(uname -m)" != x86_64 ] || packages="$packages ep-onnxruntime-qnn ep-onnxruntime-ep-openvino" ;;
+        [ "$(uname -m)" != x86_64 ] ||
+            packages="$packages $(echo "$ep_wheels" | sed -n 's/^\([^ ]*\) .*/ep-\1/p')" ;;
     bench)
         packages="$packages ort ort-headers blazeface python"
         compiler "$CXX"

@@ -1,7 +1,8 @@
 #!/bin/sh
 # The bench: real vendors' EPs, in the real ONNX Runtime, judge what the tool writes and says;
 # vendors/bench.py. The EPs come from PyPI (tests/deps.sh vendors); what one of them cannot do on
-# this machine is skipped. VENDORS=all: every model of EPCTX_TEST_MODELS, which takes an hour.
+# this machine is skipped. VENDORS=all: every model of EPCTX_TEST_MODELS, which takes an hour, and
+# the table of examples/guides/vendors.md; VENDORS=sample: edits and damage of one model for each EP.
 # runs: once
 set -u
 cd "$(dirname "$0")/.."
@@ -30,6 +31,10 @@ elif [ "${VENDORS:-}" = all ]; then
 else
     for name in mnist_8 mlpt_kws_int8; do set -- "$@" "$EPCTX_TEST_MODELS/onnx/$name.onnx"; done
 fi
+case ${VENDORS:-} in
+all) set -- "$@" --guide examples/guides/vendors.md ;;
+sample) set -- "$@" --sample ;;
+esac
 "$vendor" -B tests/vendors/bench.py "$plain" "$work/runs" "$@" --report "$work/table.md" ||
     status=1
 sed 's/^/note /' "$work/table.md"

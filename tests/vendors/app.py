@@ -4,11 +4,11 @@ library, takes the EP's devices, makes a session and runs it; or compiles with O
 
     tests/vendors/app.py JOB.json
 
-JOB.json: {"library": FILE or null, "name": the name to register it with, "ep": the EP's name,
-"options": {EP options}, "session": {session options}, "model": FILE, then "compile": FILE and
-"embed", or "run": FILE.npz that gets the outputs}. Prints one JSON object: {"ok": true, ...} or
-{"ok": false, "stage": "register", "session" or "run", "text": what was said}. Knows nothing of
-epctx.
+JOB.json: {"eps": [{"library": FILE or null, "name": the name to register it with, "ep": the EP's
+name, "options": {EP options}}], "session": {session options}, "first": [FILE...] that are loaded
+before and kept, "model": FILE, then "compile": FILE and "embed", or "run": FILE.npz that gets the
+outputs}. Prints one JSON object: {"ok": true, ...} or {"ok": false, "stage": "register", "session"
+or "run", "text": what was said}. Knows nothing of epctx.
 """
 import json
 import os
@@ -29,13 +29,15 @@ def options_of(job):
     options.intra_op_num_threads = 1
     for key, value in job["session"].items():
         options.add_session_config_entry(key, value)
-    if job["library"]:
-        onnxruntime.register_execution_provider_library(job["name"], job["library"])
-    if job["ep"] and job["ep"] != "CPUExecutionProvider":
-        devices = [d for d in onnxruntime.get_ep_devices() if d.ep_name == job["ep"]]
+    for one in job["eps"]:
+        if one["library"]:
+            onnxruntime.register_execution_provider_library(one["name"], one["library"])
+        if one["ep"] == "CPUExecutionProvider":
+            continue
+        devices = [d for d in onnxruntime.get_ep_devices() if d.ep_name == one["ep"]]
         if not devices:
-            raise RuntimeError(f"{job['ep']} has no device here")
-        options.add_provider_for_devices(devices[:1], job["options"])
+            raise RuntimeError(f"{one['ep']} has no device here")
+        options.add_provider_for_devices(devices[:1], one["options"])
     return options
 
 
@@ -64,9 +66,11 @@ def work(job, done):
             options, job["model"],
             embed_compiled_data_into_model=job["embed"]).compile_to_file(job["compile"])
         return
+    kept = [onnxruntime.InferenceSession(m, options) for m in job["first"]]
     session = onnxruntime.InferenceSession(job["model"], options)
     done["stage"] = "run"
     outputs = session.run(None, inputs_of(session))
+    del kept
     names = [o.name for o in session.get_outputs()]
     numpy.savez(job["run"], **{f"{i:03} {n}": v for i, (n, v) in enumerate(zip(names, outputs))})
 

@@ -11,6 +11,7 @@ seen. Prints lines of a test script.
 """
 import argparse
 import concurrent.futures
+import datetime
 import fnmatch
 import json
 import os
@@ -20,22 +21,27 @@ import subprocess
 import sys
 
 import numpy
+import onnxruntime
 
 import damages
 import edits
 import eps
+import workflows
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 APP = os.path.join(HERE, "app.py")
 LIMIT = 120  # seconds
+FOLDERS = ("edits", "damage", "unstamped", "load*")  # beside a context model, of its copies
 FAR = 0.9  # cosine similarity to the CPU EP; these EPs compute in float16 and 8 bits
 
 
 class Bench:
     """What all have in common: the tool, a folder, what was found."""
 
-    def __init__(self, tool, work):
+    def __init__(self, tool, work, sample):
         self.tool, self.work = tool, work
+        self.sample = sample  # one model for damage and edits
+        self.same, self.near = same, near
         self.failed, self.seen = 0, set()
         self.known = known()
         self.cells = {}  # (ep, column) -> [good, bad]
@@ -72,11 +78,19 @@ class Bench:
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
         return done.returncode, done.stdout.decode("utf-8", "replace").strip()
 
-    def app(self, ep, model, **more):
-        """What the plain application saw, and its outputs in order; None: it failed."""
+    def copied(self, context, place, *without):
+        """The context model in a new folder, with the files beside it."""
+        shutil.rmtree(place, ignore_errors=True)
+        shutil.copytree(os.path.dirname(context), place, ignore=shutil.ignore_patterns(
+            "job*", *FOLDERS, *without))
+        return os.path.join(place, os.path.basename(context))
+
+    def app(self, eps_of_it, model, **more):
+        """What the plain application saw, and its outputs in order; None: it failed. eps_of_it:
+        one of eps.ALL, or jobs of several."""
         folder = more.pop("folder", None) or os.path.dirname(model)
-        job = {"library": ep.library, "name": ep.registers, "ep": ep.name, "options": ep.options,
-               "session": {}, "model": model, **more}
+        jobs = eps_of_it if isinstance(eps_of_it, list) else [eps_of_it.job()]
+        job = {"eps": jobs, "session": {}, "first": [], "model": model, **more}
         stem = os.path.join(folder, f"job{next(COUNTER)}")
         job.setdefault("run", stem + ".npz")
         with open(stem + ".json", "w", encoding="utf-8") as file:
@@ -129,6 +143,8 @@ def same(a, b):
 
 
 def near(a, b):
+    if a is None or b is None:
+        return False
     for x, y in zip(a, b):
         x, y = x.astype("float64").ravel(), y.astype("float64").ravel()
         size = numpy.linalg.norm(x) * numpy.linalg.norm(y)
@@ -167,7 +183,7 @@ def compile_both(bench, ep, model, embed, folder):
     exact = {"session.x64quantprecision": "1"}
     _, cpu = bench.app(eps.CPU, model, folder=folder, session=exact)
     bench.verdict(ep.id, "numbers", f"{name} {mode} beside the CPU",
-                  cpu is not None and near(got, cpu), "far from the CPU EP")
+                  near(got, cpu), "far from the CPU EP")
     code, text = bench.epctx("lint", ours)
     bench.verdict(ep.id, "lint", f"{name} {mode} lint", code == 0, text[-400:])
     return ours, got
@@ -177,10 +193,7 @@ def edit(bench, ep, model, context, outputs, mode, folder):
     name = os.path.splitext(os.path.basename(model))[0]
     for one in edits.EDITS:
         place = os.path.join(folder, one.__name__)
-        shutil.copytree(os.path.dirname(context), place,
-                        ignore=shutil.ignore_patterns("job*", "ort_*", *[
-                            e.__name__ for e in edits.EDITS]))
-        here = os.path.join(place, os.path.basename(context))
+        here = bench.copied(context, place, "ort_*")
         result = one(bench, ep, model, here, mode)
         if result is None:
             continue
@@ -210,9 +223,7 @@ def damage(bench, ep, model, context, outputs, other, stamped):
 
     def judge(one):
         place = os.path.join(folder, one.name)
-        shutil.copytree(os.path.dirname(context), place, ignore=shutil.ignore_patterns(
-            "job*", "edits", "damage", "unstamped"))
-        here = os.path.join(place, os.path.basename(context))
+        here = bench.copied(context, place)
         if not one.apply(here, other):
             shutil.rmtree(place)
             return None
@@ -243,6 +254,7 @@ def damage(bench, ep, model, context, outputs, other, stamped):
 
 
 def one_ep(bench, ep, models):
+    """The context models in files: (EP, model, outputs)."""
     contexts = []
     for model in models:
         for embed in (False, True):
@@ -251,28 +263,49 @@ def one_ep(bench, ep, models):
             made = compile_both(bench, ep, model, embed, folder)
             if made is None:
                 continue
-            edit(bench, ep, model, *made, mode, os.path.join(folder, "edits"))
-            contexts.append((model, *made, mode))
-    files = [c for c in contexts if c[3] == "file"]
-    for i, (model, context, outputs, _) in enumerate(files[:2]):
-        other = files[(i + 1) % len(files)][1]
+            if not bench.sample or (not ep.brief and model == models[0]):
+                edit(bench, ep, model, *made, mode, os.path.join(folder, "edits"))
+            if not embed:
+                contexts.append((model, *made))
+    if bench.sample and ep.brief:
+        return contexts
+    for i, (model, context, outputs) in enumerate(contexts[:1 if bench.sample else 2]):
+        other = contexts[(i + 1) % len(contexts)][1]
         damage(bench, ep, model, context, outputs, other, True)
         theirs = os.path.join(os.path.dirname(context), "ort_ctx.onnx")
         if os.path.exists(theirs):
             damage(bench, ep, model, theirs, outputs, other, False)
+    if contexts:
+        workflows.loads(bench, ep, contexts[0][1])
+        workflows.several(bench, ep, [c[0] for c in contexts[:2]],
+                          os.path.join(bench.work, ep.id, "several"))
+    return contexts
 
 
-def report(bench, chosen):
-    columns = []
-    for _, column in bench.cells:
-        if column not in columns:
-            columns.append(column)
-    out = ["| | " + " | ".join(e.id for e in chosen) + " |", "|---" * (len(chosen) + 1) + "|"]
-    for column in columns:
-        cells = [bench.cells.get((e.id, column), [0, 0]) for e in chosen]
-        out.append(f"| {column} | " + " | ".join(
+def report(bench, chosen, models):
+    """What was seen, in Markdown."""
+    columns, rows = [e.id for e in chosen] + ["two EPs"], []
+    for _, row in bench.cells:
+        if row not in rows:
+            rows.append(row)
+    out = [f"Seen on {datetime.date.today()} with ONNX Runtime {onnxruntime.__version__} and "
+           f"{len(models)} models.", "", "| EP | version |", "|---|---|"]
+    out += [f"| {e.id} | {e.name} {e.version} |" for e in chosen]
+    out += ["", "| | " + " | ".join(columns) + " |", "|---" * (len(columns) + 1) + "|"]
+    for row in rows:
+        cells = [bench.cells.get((c, row), [0, 0]) for c in columns]
+        out.append(f"| {row} | " + " | ".join(
             f"{g} of {g + b}" if g + b else "-" for g, b in cells) + " |")
     return "\n".join(out) + "\n"
+
+
+def into_guide(path, text):
+    with open(path, encoding="utf-8") as file:
+        guide = file.read()
+    before, rest = guide.split("<!-- bench -->\n", 1)
+    after = rest.split("<!-- end -->\n", 1)[1]
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(f"{before}<!-- bench -->\n\n{text}\n<!-- end -->\n{after}")
 
 
 def main():
@@ -282,10 +315,15 @@ def main():
     parser.add_argument("models", nargs="+")
     parser.add_argument("--ep", action="append")
     parser.add_argument("--report")
+    parser.add_argument("--guide", help="the page whose table is replaced")
+    parser.add_argument("--sample", action="store_true", help="one model for edits and damage")
     args = parser.parse_args()
-    bench = Bench(os.path.abspath(args.tool), os.path.abspath(args.work))
-    models = [os.path.abspath(m) for m in args.models]
-    chosen = []
+    bench = Bench(os.path.abspath(args.tool), os.path.abspath(args.work), args.sample)
+    os.makedirs(bench.work, exist_ok=True)
+    parts = os.path.join(bench.work, "parts.onnx")
+    workflows.parts_model(parts)
+    models = [os.path.abspath(m) for m in args.models] + [parts]
+    chosen, firsts = [], []
     for ep in eps.ALL:
         if args.ep and ep.id not in args.ep:
             continue
@@ -294,7 +332,16 @@ def main():
             bench.say(f"skip {ep.id}: {why}")
             continue
         chosen.append(ep)
-        one_ep(bench, ep, models)
+        if not ep.writes:
+            workflows.writes_none(bench, ep, models)
+            continue
+        made = one_ep(bench, ep, models)
+        if made and not ep.brief:
+            firsts.append((ep, *made[0][1:]))
+    for i, one in enumerate(firsts):
+        for other in firsts[:i]:
+            workflows.two_eps(bench, one, other, os.path.join(
+                bench.work, f"{one[0].id} and {other[0].id}"))
     for pattern in sorted(bench.known):
         of_these = any(fnmatch.fnmatchcase(e.id, pattern.split(" ", 1)[0]) for e in chosen)
         if of_these and pattern not in bench.seen:
@@ -302,7 +349,9 @@ def main():
             bench.failed += 1
     if args.report:
         with open(args.report, "w", encoding="utf-8") as file:
-            file.write(report(bench, chosen))
+            file.write(report(bench, chosen, models))
+    if args.guide:
+        into_guide(args.guide, report(bench, chosen, models))
     return 1 if bench.failed else 0
 
 

@@ -2,6 +2,7 @@
 import glob
 import os
 import platform
+import re
 
 CACHE = os.environ.get("EPCTX_VENDORS", "")  # PACKAGE-VERSION/ for each, unpacked
 BUILD = os.environ.get("EPCTX_BUILD_DIR", "build")
@@ -17,9 +18,14 @@ class Ep:
     """An EP with the options of one target."""
 
     def __init__(self, ident, name, library, options=(), tool=(), package=None, intel=False,
-                 refused=()):
-        self.id, self.name, self.registers = ident, name, name
+                 refused=(), writes=True, wrong=(), registers=None, tool_name=False, brief=False):
+        self.id, self.name, self.registers = ident, name, registers or name
+        self.version = None  # once it was asked
+        self.brief = brief  # in a sample: only compiled, loaded and run
+        self.tool_name = tool_name  # no profile knows it: the tool is told
         self.package, self.tool = package, list(tool)
+        self.writes = writes  # context models
+        self.wrong = wrong    # options at load that it may not take: (key, value)
         self.refused = dict(refused)  # edits that it cannot have: what the tool says of each
         self.folder = folder_of(package) if package else BUILD
         self.library = os.path.abspath(os.path.join(self.folder, library)) if library else None
@@ -28,12 +34,18 @@ class Ep:
             self.library = os.path.join(BETWEEN, os.path.basename(library))
         self.options = {k: v.replace("@", os.path.dirname(self.library or "")) for k, v in options}
 
-    def words(self):
+    def words(self, **more):
         """Of the tool's command line."""
-        out = ["--ep", self.library, *self.tool]
-        for key, value in self.options.items():
+        named = f":{self.registers}" if self.tool_name else ""
+        out = ["--ep", self.library + named, *self.tool]
+        for key, value in {**self.options, **more}.items():
             out += ["--ep-opt", f"{key}={value}"]
         return out
+
+    def job(self, **more):
+        """Of app.py's."""
+        return {"library": self.library, "name": self.registers, "ep": self.name,
+                "options": {**self.options, **more}}
 
     def missing(self, bench):
         """Why it cannot be asked here; None: it can."""
@@ -41,9 +53,11 @@ class Ep:
             return f"{self.library} is not there"
         if self.package and platform.machine() != "x86_64":
             return f"{self.package} is fetched for x86_64 only"
-        code, text = bench.epctx("devices", "--ep", self.library)
-        if f"device of --ep {self.name} " not in text:
+        code, text = bench.epctx("devices", *self.words()[:2])
+        found = re.search(f"^device of --ep {self.name} ([^ ]*)", text, re.M)
+        if not found:
             return f"lists no device here: {text[-200:]}"
+        self.version = found.group(1)
         return None
 
 
@@ -52,20 +66,32 @@ def is_intel():
         return "GenuineIntel" in file.read()
 
 
-def qnn(ident, soc, arch):
+def qnn(ident, soc, arch, brief=False):
     return Ep(ident, "QNNExecutionProvider", "onnxruntime_qnn/libonnxruntime_providers_qnn.so",
               [("backend_path", "@/libQnnHtp.so"), ("soc_model", soc), ("htp_arch", arch),
-               ("enable_htp_fp16_precision", "1")], package="onnxruntime-qnn")
+               ("enable_htp_fp16_precision", "1")], package="onnxruntime-qnn", brief=brief,
+              wrong=[("backend_path", "no_such.so"), ("soc_model", "9999"), ("htp_arch", "68"),
+                     ("htp_arch", "x"), ("vtcm_mb", "-7"), ("enable_htp_fp16_precision", "0"),
+                     ("htp_performance_mode", "no_such_mode"), ("no_such_option", "1")])
 
 
 CPU = Ep("cpu", "CPUExecutionProvider", None)
 ALL = [
     qnn("qnn-SM8750", "69", "79"),
-    qnn("qnn-SM8550", "43", "73"),
+    qnn("qnn-SM8550", "43", "73", brief=True),
     Ep("openvino", "OpenVINOExecutionProvider",
        "onnxruntime_ep_openvino/libonnxruntime_providers_openvino_plugin.so",
        tool=["--device", "cpu"], package="onnxruntime-ep-openvino", intel=True,
        refused={"rename": "openvino finds it in the binary by name", "merge": "its EP finds "
-                "the inputs and outputs of a compiled node by name"}),
-    Ep("npu", "EpctxNpuExecutionProvider", "libepctx_ep.so"),
+                "the inputs and outputs of a compiled node by name"},
+       wrong=[("load_config", "garbage"), ("load_config", '{"CPU": {"NO_SUCH": "1"}}'),
+              ("num_of_threads", "x"), ("num_of_threads", "-1"), ("num_streams", "0"),
+              ("reshape_input", "garbage"), ("precision", "FP8"), ("no_such_option", "1")]),
+    Ep("npu", "EpctxNpuExecutionProvider", "libepctx_ep.so",
+       wrong=[("no_such_option", "1")]),
+    Ep("toy", "ToyExecutionProvider", "libtoy_ep.so", wrong=[("no_such_option", "1")]),
+    Ep("ggml", "ggml", "onnxruntime_ggml/lib/libonnxruntime_ggml.so", package="onnxruntime-ggml",
+       tool_name=True, options=[("partial", "1")], writes=False),
+    Ep("nxrt", "cpu_ep", "nxrt_ep_cpu/libonnx_runtime_ep_cpu_plugin.so", package="nxrt-ep-cpu",
+       registers="nxrt_ep_cpu", writes=False),
 ]
