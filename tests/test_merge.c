@@ -479,6 +479,24 @@ TEST(merge_keys) {
     pair_close(&p);
 }
 
+/* A stamp may tell that each binary has one graph: then the node's name is free. */
+TEST(merge_one_graph) {
+    for (uint64_t graphs = 1; graphs <= 2; graphs++) {
+        pair p;
+        bytes graph = {0};
+        epctx_stamp_opts opts = {0};
+        add_epnode(&graph, "n0", "a", "b", 1, 1, "QNN", "p", "payload", 7);
+        add_value(&graph, GRAPH_INPUT, "a", EPCTX_ONNX_FLOAT, vector);
+        add_value(&graph, GRAPH_OUTPUT, "b", EPCTX_ONNX_FLOAT, vector);
+        CHECK_TRUE(pair_open(&p, compiled_model("QNN"), new_model(&graph)));
+        opts.graphs = graphs;
+        CHECK_OK(epctx_model_stamp(p.parts[1].model, "QNN", &opts, &p.error), p.error);
+        CHECK_INT(epctx_merge(p.parts, 2, NULL, NULL, &p.error),
+                  graphs == 1 ? EPCTX_OK : EPCTX_ERR_EXISTS);
+        pair_close(&p);
+    }
+}
+
 /* The second node wants its input under the name that the binary has. */
 TEST(chain_keeps_names_of_binaries) {
     epctx_merge_opts opts = {0};
@@ -978,6 +996,7 @@ int main(int argc, char **argv) {
     RUN(types_of_connections);
     RUN(merge_outputs_that_feed);
     RUN(merge_keys);
+    RUN(merge_one_graph);
     RUN(chain_keeps_names_of_binaries);
     RUN(merge_names_are_new);
     RUN(merge_values_of_bodies);

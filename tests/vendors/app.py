@@ -6,7 +6,7 @@ library, takes the EP's devices, makes a session and runs it; or compiles with O
 
 JOB.json: {"eps": [{"library": FILE or null, "name": the name to register it with, "ep": the EP's
 name, "options": {EP options}}], "session": {session options}, "first": [FILE...] that are loaded
-before and kept, "model": FILE, then "compile": FILE and "embed", or "run": FILE.npz that gets the
+before and kept, "model": FILE, "groups": how many inputs each model had that it was merged from, then "compile": FILE and "embed", or "run": FILE.npz that gets the
 outputs}. Prints one JSON object: {"ok": true, ...} or {"ok": false, "stage": "register", "session"
 or "run", "text": what was said}. Knows nothing of epctx.
 """
@@ -41,11 +41,13 @@ def options_of(job):
     return options
 
 
-def inputs_of(session):
+def inputs_of(session, groups):
     """The same for a model and all that was made of it: by names, sorted."""
-    random = numpy.random.default_rng(1)
     values = {}
-    for one in sorted(session.get_inputs(), key=lambda i: i.name):
+    firsts = {sum(groups[:i]) for i in range(len(groups))} | {0}
+    for i, one in enumerate(sorted(session.get_inputs(), key=lambda i: i.name)):
+        if i in firsts:
+            random = numpy.random.default_rng(1)
         dims = [d if isinstance(d, int) and d > 0 else 1 for d in one.shape]
         kind = TYPES[one.type.removeprefix("tensor(").removesuffix(")")]
         if kind.startswith("float"):
@@ -69,7 +71,7 @@ def work(job, done):
     kept = [onnxruntime.InferenceSession(m, options) for m in job["first"]]
     session = onnxruntime.InferenceSession(job["model"], options)
     done["stage"] = "run"
-    outputs = session.run(None, inputs_of(session))
+    outputs = session.run(None, inputs_of(session, job["groups"]))
     del kept
     names = [o.name for o in session.get_outputs()]
     numpy.savez(job["run"], **{f"{i:03} {n}": v for i, (n, v) in enumerate(zip(names, outputs))})

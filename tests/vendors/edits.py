@@ -115,17 +115,18 @@ def merge(bench, ep, model, context, mode):
     """Twice the same: each half computes what it did. A stamp says that the name of the node is
     free; a binary of its own, that it is none that two nodes share."""
     made, parts = beside(context, "made_ctx.onnx"), []
-    for name in ("first", "second"):
-        parts.append(beside(context, name + "_ctx.onnx"))
-        result = bench.epctx("stamp", context, "--graphs", "1", "-o", parts[-1])
+    for part in ("first", "second"):
+        parts.append(beside(context, part + "_ctx.onnx"))
+        shutil.copy(context, parts[-1])
+        for i, name in enumerate(binaries(bench, parts[-1]) if mode == "file" else []):
+            shutil.copy(beside(context, name), beside(context, f"{part}{i}.bin"))
+            bench.epctx("set", parts[-1], "--node", f"#{i + 1}",
+                        f"ep_cache_context={part}{i}.bin", "--in-place")
+        result = bench.epctx("stamp", parts[-1], "--graphs", "1", "--in-place")
         if result[0] != 0:
             return done(result, made)
-    for i, name in enumerate(binaries(bench, parts[1]) if mode == "file" else []):
-        shutil.copy(beside(context, name), beside(context, f"second{i}.bin"))
-        bench.epctx("set", parts[1], "--node", f"#{i + 1}", f"ep_cache_context=second{i}.bin",
-                    "--in-place")
     result = bench.epctx("merge", *parts, "--prefix", "a_,b_", "-o", made)
-    return done(result, made, lambda outputs: outputs)
+    return done(result, made, lambda outputs: outputs + outputs)
 
 
 EDITS = [embed, extract, mv, prefix, rename, set_unset, stamp, package, copy, init, repair, split,

@@ -91,7 +91,7 @@ ALL = [
        wrong=[("no_such_option", "1")]),
     Ep("toy", "ToyExecutionProvider", "libtoy_ep.so", wrong=[("no_such_option", "1")]),
     Ep("ggml", "ggml", "onnxruntime_ggml/lib/libonnxruntime_ggml.so", package="onnxruntime-ggml",
-       tool_name=True, options=[("partial", "1")], writes=False),
+       tool_name=True, writes=False),
     Ep("nxrt", "cpu_ep", "nxrt_ep_cpu/libonnx_runtime_ep_cpu_plugin.so", package="nxrt-ep-cpu",
        registers="nxrt_ep_cpu", writes=False),
 ]

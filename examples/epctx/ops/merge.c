@@ -209,9 +209,12 @@ static epctx_status guest_value_name(guest *g, epctx_str name, epctx_str *out) {
 
 static epctx_status guest_node_name(guest *g, const epctx_node_view *node, epctx_str *out) {
     merge_names names = node_names(g);
+    epctx_name_opts opts;
     *out = node->name;
     if (node->name.size == 0) return EPCTX_OK;
-    if (!epctx_node_is_epnode(node) || profile_of(node)->key != EPCTX_KEY_NODE_NAME)
+    memset(&opts, 0, sizeof opts);
+    if (!epctx_node_is_epnode(node) ||
+        epctx_node_may_rename(g->model, node, &opts, NULL) == EPCTX_OK)
         return guest_name(g, "node", &names, node->name, out);
     return !is_taken(&names, node->name)
                ? EPCTX_OK

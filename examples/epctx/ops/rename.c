@@ -362,9 +362,8 @@ static rename_others rename_look(epctx_model *model, const epctx_node_view *view
     return found;
 }
 
-/* The name of an EPContext node may be the key into its binary. */
-static epctx_status rename_check(epctx_model *model, const epctx_node_view *view,
-                                 const epctx_name_opts *opts, epctx_error *error) {
+epctx_status epctx_node_may_rename(epctx_model *model, const epctx_node_view *view,
+                                   const epctx_name_opts *opts, epctx_error *error) {
     epctx_epnode node;
     rename_others others;
     const char *why;
@@ -390,7 +389,7 @@ static epctx_status rename_node(epctx_model *model, const epctx_node_view *node,
                                 const epctx_name_opts *opts, epctx_error *error) {
     epctx_node_view other;
     epctx_walk walk;
-    if (epctx_node_is_epnode(node)) OPS_TRY(rename_check(model, node, opts, error));
+    if (epctx_node_is_epnode(node)) OPS_TRY(epctx_node_may_rename(model, node, opts, error));
     epctx_walk_begin(&walk, model);
     while (name.size > 0 && epctx_walk_next(&walk, &other)) {
         if (epctx_str_eq(other.name, name)) {

@@ -26,9 +26,14 @@ epctx_status epctx_rename_values(epctx_model *model, epctx_view scope, const epc
                                  const epctx_str *to, size_t count, const epctx_name_opts *opts,
                                  size_t *uses, epctx_error *error);
 
-/* Renames a node. EPCTX_ERR_UNSUPPORTED if the name of an EPContext node is the key into its binary
+/* EPCTX_ERR_UNSUPPORTED if the name of this EPContext node is the key into its binary
  * (epctx_profile.key), unless the binary contains only the graph of this node, according to
- * epctx_model_holds_one_graph or opts->one_graph. EPCTX_ERR_EXISTS if another node has the name. */
+ * epctx_model_holds_one_graph or opts->one_graph. */
+epctx_status epctx_node_may_rename(epctx_model *model, const epctx_node_view *node,
+                                   const epctx_name_opts *opts, epctx_error *error);
+
+/* Renames a node, an EPContext node if epctx_node_may_rename allows it. EPCTX_ERR_EXISTS if another
+ * node has the name. */
 epctx_status epctx_node_rename(epctx_model *model, epctx_view node, epctx_str name,
                                const epctx_name_opts *opts, epctx_error *error);
 
