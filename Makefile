@@ -162,7 +162,7 @@ QUICK_WINDOWS := $(if $(WINE),$(addprefix build/quick/windows/,epctx_ep.dll toy_
 QUICK_PROGRAMS := build/quick/epctx build/quick/asan/epctx build/quick/encrypted \
                   build/quick/guide_tables \
                   $(QUICK_TESTS) \
-                  $(QUICK_ASAN) $(QUICK_PLUGIN) $(PLUGINS:%=build/quick/%) \
+                  $(if $(filter 1,$(EPCTX_TEST_BOTH)),,$(QUICK_ASAN)) $(QUICK_PLUGIN) $(PLUGINS:%=build/quick/%) \
                   build/quick/epctx-conformance \
                   $(call replays_of,quick/asan) build/quick/asan/fuzz/fuzz_wire $(QUICK_WINDOWS)
 

@@ -2,6 +2,7 @@
 # Every real model there is, whole and damaged, judged by libprotobuf:
 # byte-identical copies, equal dumps of all names and values, equal verdicts on
 # damaged files.
+# runs: once
 set -eu
 cd "$(dirname "$0")/.."
 . tests/script.sh

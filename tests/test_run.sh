@@ -70,6 +70,15 @@ code=$?
 said "a part of what the other run does" 0 "1 passed, 0 failed"
 if grep -qx 'left to `make check`: once' "$out"; then ok "what is left out is named"
 else fail "what is left out is named" "expected a line for once.sh"; fi
+asan=$work/build/quick/asan/tests
+mkdir -p "$asan"
+printf '#!/bin/sh\necho ok fine\n' >"$asan/test_a"
+chmod +x "$asan/test_a"
+(EPCTX_TEST_BOTH=1 EPCTX_TEST_QUICK=1 runner "$asan/test_a" "$work/good.sh"; exit $code)
+code=$?
+said "a program under ASan" 0 "1 passed, 0 failed"
+if grep -qx 'left to `make check`: test_a (asan)' "$out"; then ok "the one under ASan is named"
+else fail "the one under ASan is named" "expected a line for test_a"; fi
 for both in "1 0" "0 1"; do
     (EPCTX_TEST_BOTH=${both% *} EPCTX_TEST_QUICK=${both#* } runner "$work/once.sh" "$work/good.sh"
      exit $code)

@@ -1,6 +1,7 @@
 #!/bin/sh
 # `epctx view`: the page is used in headless Chromium as a reader does, with models that are big,
 # hostile or no valid ones; and what the command itself does with its files.
+# runs: once
 set -u
 cd "$(dirname "$0")/.."
 . tests/script.sh
