@@ -43,14 +43,15 @@ def loads(bench, ep, context):
     """Under each option the tool's `run` ends as the application does."""
     for i, (key, value) in enumerate(SESSION + ep.wrong):
         if i < len(SESSION):
-            job, session, words = ep.job(), {key: value}, ["--option", f"{key}={value}"]
+            job, session = ep.job(), {key: value}
+            words = [*ep.words(), "--option", f"{key}={value}"]
         else:
-            job, session, words = ep.job(**{key: value}), {}, ["--ep-opt", f"{key}={value}"]
+            job, session, words = ep.job(**{key: value}), {}, ep.words(**{key: value})
         place = os.path.join(os.path.dirname(context), f"load{i}")
         here = bench.copied(context, place)
         said, _ = bench.app([job], here, session=session)
         here = bench.copied(context, place)  # what was written meanwhile is gone
-        code, text = bench.epctx("run", *ep.words(), *words, here)
+        code, text = bench.epctx("run", *words, here)
         shutil.rmtree(place)
         bench.verdict(ep.id, "options at load", f"{stem(context)} load with {key}={value}",
                       (code == 0) == said["ok"],
