@@ -108,6 +108,7 @@ json "those of compile" '"--dim" in j["failures"][-1]["cure"] and j["failures"][
 with "$npu" run --max-work 3 plain.onnx; result "--max-work with ORT" 2 "--max-work"
 epctx run --dim N=2 plain.onnx; result "--dim without ORT" 2 "--ort"
 epctx compile --no-share plain.onnx; result "--no-share without ORT" 2 "--ort"
+epctx compile --no-load plain.onnx; result "--no-load without ORT" 2 "--ort"
 epctx verify plain.onnx; result "verify without anything" 2 "--ep LIBRARY"
 with "$npu" verify --rtol much plain.onnx; result "a tolerance that is no number" 2 "much"
 epctx devices --ort "$library" plain.onnx; result "compatibility without an EP" 2 "--ep"
@@ -306,6 +307,12 @@ done
 before=$(state)
 with "$npu" compile "$odd"
 refused "a context model that does not load" 1 "compiled, but it does not load"
+refused "the cure of a device that is elsewhere" 1 "with --no-load"
+with "$npu" compile --no-load "$odd"
+result "written without being loaded" 0
+with "$npu" compile -f --no-load --verify "$odd"
+result "--verify loads" 2 "omit it or --no-load"
+rm -f e*_ctx.onnx e*.bin
 with "$npu" compile --embed "$odd"
 result "the same with the context inside" 0
 rm -f e*

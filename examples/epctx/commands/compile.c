@@ -388,6 +388,7 @@ static bool fits_ort(const compile_settings *set, int count) {
         return usage("--no-share with --json or --initializers needs exactly one model", "");
     if (set->gen.context_file_path != NULL && strcmp(set->gen.context_file_path, "-") == 0)
         return usage("-o -: this command does not write to standard output: use -o FILE", "");
+    if (set->no_load && set->gen.verify) return usage("--verify loads: omit it or --no-load", "");
     return !set->json || !set->dry_run || usage("--json has no effect with --dry-run", "");
 }
 
@@ -447,8 +448,8 @@ static int run_ort(compile_settings *set, anyep_settings *any, const char *const
 static int run_npu(compile_settings *set, const char *const *files, int count, epctx_arena *arena) {
     const cli_args *args = set->args;
     const char *no_library = NULL;
-    if (args->optimization != 0 || args->no_share || args->by_session) {
-        usage("--optimization, --no-share and --by-session need --ort and --ep", "");
+    if (args->optimization != 0 || args->no_share || args->no_load || args->by_session) {
+        usage("--optimization, --no-share, --no-load and --by-session need --ort and --ep", "");
         return CLI_USAGE;
     }
     if (!read_target(args->target) || !compile_read_dims(set, arena) ||
@@ -480,6 +481,7 @@ static void take(compile_settings *set, const cli_args *args, epctx_arena *arena
     set->json = args->json;
     set->optimization = levels[args->optimization];
     set->alone = args->no_share;
+    set->no_load = args->no_load;
     set->by_session = args->by_session;
 }
 

@@ -30,6 +30,7 @@ typedef struct compile_settings {
     /* With --ort: */
     int optimization; /* as ONNX Runtime numbers the levels; -1: its default */
     bool alone;       /* models do not share their contexts */
+    bool no_load;     /* what was written is not tried in a session */
     bool by_session;  /* session options instead of the compile API */
 } compile_settings;
 

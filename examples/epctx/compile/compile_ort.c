@@ -396,6 +396,7 @@ static bool is_elsewhere(const unit *u, const char *words) {
 static bool loads(unit *u, bool last, char *words, size_t size) {
     size_t i;
     bool ok = true;
+    if (u->set->no_load) return true;
     for (i = 0; ok && i < u->count; i++) {
         anyep_result result;
         anyep_job job;
@@ -416,6 +417,9 @@ static bool loads(unit *u, bool last, char *words, size_t size) {
             snprintf(what, sizeof what, "%s: compiled, but it does not load", u->models[i].source);
             anyep_tell(&job, &result, what);
             cli_fail_file(u->models[i].source);
+            say("", u->count > 1
+                        ? "try --no-share; what only the device can load is written with --no-load"
+                        : "what only the device can load is written with --no-load");
         }
         anyep_free(&result);
     }
