@@ -13216,7 +13216,8 @@ typedef struct epctx__json_fields {
 static bool epctx__json_value(epctx_str *rest, unsigned deepest, const epctx__json_fields *members);
 
 /* The rest of an object. `members` may be NULL. */
-static bool epctx__json_object(epctx_str *rest, unsigned deepest, const epctx__json_fields *members) {
+static bool epctx__json_object(epctx_str *rest, unsigned deepest,
+                               const epctx__json_fields *members) {
     epctx_str name, value;
     size_t i;
     epctx__json_space(rest);
@@ -13251,7 +13252,8 @@ static bool epctx__json_list(epctx_str *rest, unsigned deepest) {
 }
 
 /* Takes a value with at most `deepest` lists in each other; `members` of an object are filled in. */
-static bool epctx__json_value(epctx_str *rest, unsigned deepest, const epctx__json_fields *members) {
+static bool epctx__json_value(epctx_str *rest, unsigned deepest,
+                              const epctx__json_fields *members) {
     epctx_str text;
     if (epctx_str_starts(*rest, "\"")) return epctx__json_text(rest, &text);
     if (epctx__json_take(rest, "true") || epctx__json_take(rest, "false") ||
@@ -13285,7 +13287,8 @@ static bool epctx__ov_major(epctx_str text, int64_t *major) {
 enum { EPCTX__OV_FORM = 0, EPCTX__OV_BIN, EPCTX__OV_OWN, EPCTX__OV_COUNT };
 
 /* False: no JSON. `*object`: it is an object. A member that is missing is an empty string. */
-static bool epctx__read_openvino(epctx_str text, epctx__json_field out[EPCTX__OV_COUNT], bool *object) {
+static bool epctx__read_openvino(epctx_str text, epctx__json_field out[EPCTX__OV_COUNT],
+                                 bool *object) {
     static const char *const names[EPCTX__OV_COUNT] = {"ovep_compat_ver", "ovep_bin_ver",
                                                        "ov_compat_string"};
     enum { EPCTX__JSON_DEEPEST = 64 };
