@@ -549,8 +549,9 @@ static int check(check_work *work) {
         cli_fail(&error);
         return CHECK_UNKNOWN;
     }
+    if ((work->fresh || work->chip != NULL) && work->ep == NULL && work->profile != NULL)
+        work->ep = work->profile->name;
     if (work->fresh) {
-        if (work->ep == NULL && work->profile != NULL) work->ep = work->profile->name;
         code = check_fresh(work, &model);
         epctx_model_close(&model);
         return code;
@@ -608,8 +609,12 @@ const cli_command cli_check = {
     .about = "Shows the compatibility strings that EPs stored in the model, and compares one\n"
              "with the string that the EP of this machine would write: --against. Without\n"
              "--against, compares only models of the reference NPU, with the NPU in this tool.\n"
-             "With --chip, compares with the chip that you have: what the model was compiled\n"
-             "for comes from QNN's compatibility string or from hardware_architecture.\n"
+             "Strings of QNN and OpenVINO are compared as those EPs do, others by their values.\n"
+             "With --chip, compares with the chip that you have: what each node was compiled\n"
+             "for comes from its hardware_architecture and from QNN's compatibility string. The\n"
+             "string holds the options as given, not the binary: what the EP would refuse by it\n"
+             "does not fit, but that it fits cannot be told by it alone. Nodes of EPs for other\n"
+             "kinds of chips are listed and do not count.\n"
              "With --fresh, uses the build stamp that epctx stored in the model to check\n"
              "whether compiling the source again would give the same model. Also compares\n"
              "the binary, embedded or beside FILE: a model without its binary is stale, and\n"
