@@ -2300,10 +2300,10 @@ typedef enum epctx_compat {
 
 /* Can a model with the string `model` run where the EP writes `runtime`? Only UNSUPPORTED prevents
  * an ORT session.
- *   QNN: the EP's own rule; strings of six fields, or of eight where `runtime` has eight. Where that
+ *   QNN: the EP's own rule; strings of six fields, or of eight where `runtime` has eight. If that
  *   lists several chips, the model must have one for each.
- *   OpenVINO: the EP's own rule; JSON. Another version of OpenVINO, instruction set or major version
- *   of the container is UNSUPPORTED, and so is what is no JSON.
+ *   OpenVINO: the EP's own rule; JSON. Another version of OpenVINO, instruction set or major
+ *   version of the container is UNSUPPORTED, and so is what is no JSON.
  *   Strings of epctx_backend_compatibility: another source is NOT_APPLICABLE, another architecture
  *   or major SDK version UNSUPPORTED, another minor version PREFER_RECOMPILATION.
  *   "name;key=value;..." with the same name and keys: another architecture is UNSUPPORTED, other
@@ -12944,8 +12944,8 @@ static bool epctx__next_chip(epctx__chips *chips, uint64_t *arch, uint64_t *vtcm
     return epctx__cut_number(&chips->archs, ',', arch);
 }
 
-/* The second form (EP 2.3.0): "v2:backend:sdk:api:archs:socs:vtcms:driver". `out` is as of the first
- * form, without arch and blob. */
+/* The second form (EP 2.3.0): "v2:backend:sdk:api:archs:socs:vtcms:driver". `out` is as of the
+ * first form, without arch and blob. */
 static bool epctx__read_qnn2(epctx_str text, uint64_t out[12], epctx__chips *chips) {
     static const char ends[] = "::..:..:";
     uint64_t number = 0;
@@ -13252,7 +13252,7 @@ static bool epctx__json_list(epctx_str *rest, unsigned deepest) {
     return epctx__json_take(rest, "]");
 }
 
-/* Takes a value with at most `deepest` lists in each other; `members` of an object are filled in. */
+/* Takes a value with at most `deepest` lists in each other; fills in `members` of an object. */
 static bool epctx__json_value(epctx_str *rest, unsigned deepest,
                               const epctx__json_fields *members) {
     epctx_str text;
@@ -13309,8 +13309,8 @@ static bool epctx__read_openvino(epctx_str text, epctx__json_field out[EPCTX__OV
     return text.size == 0;
 }
 
-/* OpenVINO's own string, "meta=1.0;ov=2026.4.1;isa=Intel AVX2" of a CPU, must be the same. What else
- * another device takes, only its driver knows. */
+/* OpenVINO's own string, "meta=1.0;ov=2026.4.1;isa=Intel AVX2" of a CPU, must be the same. What
+ * else another device takes, only its driver knows. */
 static epctx_compat epctx__compare_ov_own(epctx_str model, epctx_str runtime, const char **why) {
     epctx_str isa;
     *why = "the same version of OpenVINO, instruction set and container";

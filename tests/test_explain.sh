@@ -148,7 +148,7 @@ if [ -n "${EPCTX_TEST_MODELS:-}" ] && [ -e "$cases" ]; then
         against "${line%%"$tab"*}" "$(printf '%s' "$line" | cut -f 2)" "${line##*"$tab"}"
     done <cases
 else
-    echo "skip OpenVINO's verdicts: cases/vendors/compat_openvino.tsv is not beside EPCTX_TEST_MODELS"
+    echo "skip OpenVINO's verdicts: no cases/vendors/compat_openvino.tsv beside EPCTX_TEST_MODELS"
 fi
 
 expect "no architecture at all" 4 "hardware_architecture is stored" check --chip SM8550 b_ctx.onnx

@@ -263,7 +263,7 @@ static const epctx_compat_entry *entry_of(const epctx_state *state, epctx_str so
     return found;
 }
 
-/* By the EP's string and by the node's own word: what does not fit decides, then what tells more. */
+/* By the EP's string, and where that tells nothing by the node's own word. */
 static epctx_compat judge_node(const chip_work *work, const epctx_epnode *ep, epctx_error *why) {
     const epctx_profile *profile = epctx_profile_of(ep->source);
     const epctx_compat_entry *entry = entry_of(work->state, ep->source);
@@ -609,12 +609,12 @@ const cli_command cli_check = {
     .about = "Shows the compatibility strings that EPs stored in the model, and compares one\n"
              "with the string that the EP of this machine would write: --against. Without\n"
              "--against, compares only models of the reference NPU, with the NPU in this tool.\n"
-             "Strings of QNN and OpenVINO are compared as those EPs do, others by their values.\n"
+             "Strings of QNN and OpenVINO are compared as those EPs do, others by values.\n"
              "With --chip, compares with the chip that you have: what each node was compiled\n"
-             "for comes from its hardware_architecture and from QNN's compatibility string. The\n"
-             "string holds the options as given, not the binary: what the EP would refuse by it\n"
-             "does not fit, but that it fits cannot be told by it alone. Nodes of EPs for other\n"
-             "kinds of chips are listed and do not count.\n"
+             "for comes from its hardware_architecture and from QNN's compatibility string.\n"
+             "That string holds the options as given, not the binary: what the EP would\n"
+             "refuse by it does not fit, but that a model fits cannot be told by it alone.\n"
+             "Nodes of EPs for other kinds of chips are listed and do not count.\n"
              "With --fresh, uses the build stamp that epctx stored in the model to check\n"
              "whether compiling the source again would give the same model. Also compares\n"
              "the binary, embedded or beside FILE: a model without its binary is stale, and\n"

@@ -109,8 +109,9 @@ static epctx_compat compare(const chip *here, const epctx_profile *profile, epct
     return compat;
 }
 
-/* QNN writes the options of the compilation into its string, and may have compiled for another chip:
- * soc_model decides over htp_arch. What the EP would say of them is known, not what the binary is. */
+/* QNN writes the options of the compilation into its string, and may have compiled for another
+ * chip: soc_model decides over htp_arch. What the EP would say of them is known, not what the
+ * binary is. */
 static epctx_compat by_options(epctx_compat compat, epctx_error *why) {
     epctx_error reason;
     if (compat == EPCTX_COMPAT_NOT_APPLICABLE) return compat;

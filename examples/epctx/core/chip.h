@@ -22,7 +22,7 @@ void chip_describe(const chip *here, char *text, size_t size);
 bool chip_is_of(const chip *here, const epctx_profile *profile, epctx_str architecture);
 
 /* By the compatibility string that the EP stored, or by hardware_architecture of a node.
- * NOT_APPLICABLE: it cannot be told, also where all that fits are options. `why` gets the reason. */
+ * NOT_APPLICABLE: it cannot be told, also where only options fit. `why` gets the reason. */
 epctx_compat chip_fits_string(const chip *here, const epctx_profile *profile, epctx_str string,
                               epctx_error *why);
 epctx_compat chip_fits_node(const chip *here, const epctx_profile *profile, epctx_str architecture,
