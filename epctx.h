@@ -1271,6 +1271,7 @@ typedef enum epctx_key {
 #define EPCTX_STRIPPED_ENGINE   0x10000u /* *.stripped.engine has no weights */
 #define EPCTX_EACH_CONTEXT      0x20000u /* each node has its own context, not a primary node's */
 #define EPCTX_EMBEDS            0x40000u /* embeds by default */
+#define EPCTX_OPENVINO_COMPAT   0x80000u /* OpenVINO's compatibility string: JSON */
 
 /* One EP; you may define your own. Strings are borrowed while it is used. */
 typedef struct epctx_profile {
@@ -2299,7 +2300,10 @@ typedef enum epctx_compat {
 
 /* Can a model with the string `model` run where the EP writes `runtime`? Only UNSUPPORTED prevents
  * an ORT session.
- *   QNN: the EP's own rule; strings of six fields, or of eight where `runtime` has eight.
+ *   QNN: the EP's own rule; strings of six fields, or of eight where `runtime` has eight. If that
+ *   lists several chips, the model must have one for each.
+ *   OpenVINO: the EP's own rule; JSON. Another version of OpenVINO, instruction set or major
+ *   version of the container is UNSUPPORTED, and so is what is no JSON.
  *   Strings of epctx_backend_compatibility: another source is NOT_APPLICABLE, another architecture
  *   or major SDK version UNSUPPORTED, another minor version PREFER_RECOMPILATION.
  *   "name;key=value;..." with the same name and keys: another architecture is UNSUPPORTED, other
@@ -7735,10 +7739,12 @@ static const epctx_profile epctx__profiles[] = {
     /* ORT openvino/onnx_ctx_model_helper.cc: exact source; embed_mode and ep_cache_context must be
      * stored; embed modes do not mix; all nodes name one container, or the first embeds it and the
      * rest store an empty string. Inputs and outputs are matched by name
-     * (openvino/backends/basic_backend.h). Genuine: mul_1_ep_ctx_ovir.onnx (OpenVINO 2025.2). */
+     * (openvino/backends/basic_backend.h). Genuine: mul_1_ep_ctx_ovir.onnx (OpenVINO 2025.2). The
+     * compatibility string is compared as onnxruntime-ep-openvino 1.8.1 answered 190 strings. */
     {/* name     */ "openvino",
      /* sources  */ {"OpenVINOExecutionProvider"},
-     /* traits   */ EPCTX_NO_MIX | EPCTX_IO_NAMES | EPCTX_ALL_NAME | EPCTX_XML_PAIR,
+     /* traits   */ EPCTX_NO_MIX | EPCTX_IO_NAMES | EPCTX_ALL_NAME | EPCTX_XML_PAIR |
+                    EPCTX_OPENVINO_COMPAT,
      /* key      */ EPCTX_KEY_PARTITION,
      /* required */ EPCTX__BIT(EP_CACHE_CONTEXT) | EPCTX__BIT(EMBED_MODE),
      /* binary   */ "{stem}_OpenVINOExecutionProvider.bin",
@@ -12927,54 +12933,89 @@ static bool epctx__is_newer(const uint64_t a[3], const uint64_t b[3], int parts)
     return a[i] > b[i];
 }
 
-/* The second form (EP 2.3.0): "v2:backend:sdk:api:archs:socs:vtcms:driver". The lists have one
- * number for each chip, `vtcms` none or as many. `out` is as of the first form, with the first arch
- * and its VTCM as blob. */
-static bool epctx__read_qnn2(epctx_str text, uint64_t out[12], epctx_str *archs, epctx_str *vtcms) {
+/* The lists of the second form: a number for each chip, of VTCM none or as many. */
+typedef struct epctx__chips {
+    epctx_str archs, vtcms;
+} epctx__chips;
+
+static bool epctx__next_chip(epctx__chips *chips, uint64_t *arch, uint64_t *vtcm) {
+    *vtcm = 0;
+    if (chips->vtcms.size > 0) (void)epctx__cut_number(&chips->vtcms, ',', vtcm);
+    return epctx__cut_number(&chips->archs, ',', arch);
+}
+
+/* The second form (EP 2.3.0): "v2:backend:sdk:api:archs:socs:vtcms:driver". `out` is as of the
+ * first form, without arch and blob. */
+static bool epctx__read_qnn2(epctx_str text, uint64_t out[12], epctx__chips *chips) {
     static const char ends[] = "::..:..:";
-    uint64_t chip[3] = {0, 0, 0};
+    uint64_t number = 0;
     epctx_str a, socs, v;
     size_t i = 1;
     if (!epctx_str_is(epctx_str_cut(&text, ':'), "v2")) return false;
     while (i < 8 && epctx__cut_number(&text, ends[i], &out[i - 1])) i++;
-    a = *archs = epctx_str_cut(&text, ':');
+    a = chips->archs = epctx_str_cut(&text, ':');
     socs = epctx_str_cut(&text, ':');
-    v = *vtcms = epctx_str_cut(&text, ':');
+    v = chips->vtcms = epctx_str_cut(&text, ':');
     if (i < 8 || !epctx_str_number(text, &out[11])) return false;
-    for (i = 0; a.data != NULL; i++) {
-        if (!epctx__cut_number(&a, ',', &chip[0]) || !epctx__cut_number(&socs, ',', &chip[1]) ||
-            (vtcms->size > 0 && !epctx__cut_number(&v, ',', &chip[2])))
+    while (a.data != NULL)
+        if (!epctx__cut_number(&a, ',', &number) || !epctx__cut_number(&socs, ',', &number) ||
+            (chips->vtcms.size > 0 && !epctx__cut_number(&v, ',', &number)))
             return false;
-        if (i > 0) continue;
-        out[10] = chip[0];
-        out[7] = chip[2];
-    }
-    return socs.data == NULL && (vtcms->size == 0 || v.data == NULL);
+    return socs.data == NULL && (chips->vtcms.size == 0 || v.data == NULL);
 }
 
-/* The chip that fits best. v6x and v7x exclude each other; 0 is not known. */
-static epctx_compat epctx__compare_chips(epctx_str archs, epctx_str vtcms, uint64_t arch,
-                                         uint64_t vtcm) {
+/* The chip of the model that fits this one best. v6x and v7x exclude each other; 0 is not known. */
+static epctx_compat epctx__fit_chip(epctx__chips model, uint64_t arch, uint64_t vtcm,
+                                    const char **why) {
     epctx_compat best = EPCTX_COMPAT_UNSUPPORTED;
     uint64_t a = 0, v = 0;
-    while (best != EPCTX_COMPAT_OPTIMAL && epctx__cut_number(&archs, ',', &a)) {
-        if (vtcms.size > 0) (void)epctx__cut_number(&vtcms, ',', &v);
-        if (a == arch && v == vtcm)
+    *why = "made for another HTP architecture or VTCM";
+    while (best != EPCTX_COMPAT_OPTIMAL && epctx__next_chip(&model, &a, &v)) {
+        if (a == arch && v == vtcm) {
             best = EPCTX_COMPAT_OPTIMAL;
-        else if ((a == 0 || a >= 73 || arch < 73) && a <= arch && (v <= vtcm || vtcm == 0))
+            *why = "same backend, architecture and VTCM";
+        } else if ((a == 0 || a >= 73 || arch < 73) && a <= arch && (v <= vtcm || vtcm == 0)) {
             best = EPCTX_COMPAT_PREFER_RECOMPILATION;
+            *why = a == 0 ? "the model's string does not tell the HTP architecture"
+                   : a == arch && (v == 0 || vtcm == 0)
+                       ? "same backend and architecture; one string does not tell VTCM"
+                       : "made for an older or smaller chip";
+        }
     }
-    return best;
+    if (best == EPCTX_COMPAT_OPTIMAL || arch != 0) return best;
+    *why = "this machine's string does not tell its HTP architecture";
+    return EPCTX_COMPAT_NOT_APPLICABLE;
+}
+
+/* A string with several chips stands for as many machines: the one that fits least decides. */
+static epctx_compat epctx__compare_chips(epctx__chips model, epctx__chips runtime,
+                                         const char **why) {
+    epctx_compat worst = EPCTX_COMPAT_NOT_APPLICABLE;
+    uint64_t arch = 0, vtcm = 0;
+    while (epctx__next_chip(&runtime, &arch, &vtcm)) {
+        const char *text;
+        const epctx_compat one = epctx__fit_chip(model, arch, vtcm, &text);
+        if (one > worst || one == EPCTX_COMPAT_NOT_APPLICABLE) *why = text;
+        if (one == EPCTX_COMPAT_NOT_APPLICABLE) return one;
+        if (one > worst) worst = one;
+    }
+    return worst;
+}
+
+/* The architecture of the first chip; false: it is not known. */
+static bool epctx__first_arch(epctx__chips chips, uint64_t *arch) {
+    uint64_t vtcm;
+    return epctx__next_chip(&chips, arch, &vtcm) && *arch != 0;
 }
 
 /* A machine whose EP writes the second form reads both. */
 static epctx_compat epctx__compare_qnn(epctx_str model, epctx_str runtime, const char **why) {
     enum { EPCTX__BACKEND = 0, EPCTX__SDK = 1, EPCTX__API = 4, EPCTX__BLOB = 7, EPCTX__ARCH = 10 };
     epctx_compat verdict = EPCTX_COMPAT_UNSUPPORTED;
-    epctx_str archs, vtcms, other;
+    epctx__chips own, theirs;
     uint64_t m[12], r[12];
-    const bool second = epctx__read_qnn2(runtime, r, &archs, &other);
-    const bool chips = second && epctx__read_qnn2(model, m, &archs, &vtcms);
+    const bool second = epctx__read_qnn2(runtime, r, &own);
+    const bool chips = second && epctx__read_qnn2(model, m, &theirs);
     if ((!chips && !epctx__read_qnn(model, m)) || (!second && !epctx__read_qnn(runtime, r))) {
         *why = "a string does not have QNN's six fields, or eight if this machine writes eight";
         return EPCTX_COMPAT_NOT_APPLICABLE;
@@ -12989,10 +13030,10 @@ static epctx_compat epctx__compare_qnn(epctx_str model, epctx_str runtime, const
     } else if (!second && epctx__is_newer(m + EPCTX__BLOB, r + EPCTX__BLOB, 3)) {
         *why = "the binary is too new for this machine";
     } else if (chips) {
-        verdict = epctx__compare_chips(archs, vtcms, r[EPCTX__ARCH], r[EPCTX__BLOB]);
-        *why = verdict == EPCTX_COMPAT_OPTIMAL       ? "same backend, architecture and VTCM"
-               : verdict == EPCTX_COMPAT_UNSUPPORTED ? "made for another HTP architecture or VTCM"
-                                                     : "made for an older or smaller chip";
+        return epctx__compare_chips(theirs, own, why);
+    } else if (second && !epctx__first_arch(own, &r[EPCTX__ARCH])) {
+        *why = "this machine's string does not tell its HTP architecture";
+        return EPCTX_COMPAT_NOT_APPLICABLE;
     } else if (m[EPCTX__ARCH] > r[EPCTX__ARCH]) {
         *why = "made for a newer HTP architecture";
     } else {
@@ -13071,6 +13112,249 @@ static epctx_compat epctx__compare_pairs(epctx_str model, epctx_str runtime, boo
     return EPCTX_COMPAT_OPTIMAL;
 }
 
+/* -- JSON, for OpenVINO's string: read in place, nothing is allocated -- */
+
+static bool epctx__json_take(epctx_str *rest, const char *word) {
+    if (!epctx_str_starts(*rest, word)) return false;
+    epctx__str_skip(rest, strlen(word));
+    return true;
+}
+
+static void epctx__json_space(epctx_str *rest) {
+    while (rest->size > 0 && memchr(" \t\r\n", *rest->data, 4) != NULL) epctx__str_skip(rest, 1);
+}
+
+/* The unit of UTF-16 of an escape "\uXXXX" at the start, or EPCTX_NO_CHAR. */
+static uint32_t epctx__json_unit(epctx_str text) {
+    static const char digits[] = "0123456789abcdefABCDEF";
+    uint32_t unit = 0;
+    size_t i;
+    if (text.size < 6 || !epctx_str_starts(text, "\\u")) return EPCTX_NO_CHAR;
+    for (i = 2; i < 6; i++) {
+        const char *digit = (const char *)memchr(digits, text.data[i], sizeof digits - 1);
+        if (digit == NULL) return EPCTX_NO_CHAR;
+        unit = unit << 4 | (uint32_t)(digit - digits < 16 ? digit - digits : digit - digits - 6);
+    }
+    return unit;
+}
+
+/* The character of an escape at the start and its bytes, or EPCTX_NO_CHAR. */
+static uint32_t epctx__json_escape(epctx_str text, size_t *size) {
+    static const char letters[] = "\"\\/bfnrt", codes[] = "\"\\/\b\f\n\r\t";
+    const char *letter =
+        text.size > 1 ? (const char *)memchr(letters, text.data[1], sizeof letters - 1) : NULL;
+    uint32_t unit = epctx__json_unit(text), low;
+    *size = 6;
+    if (letter != NULL) {
+        *size = 2;
+        return (uint32_t)codes[letter - letters];
+    }
+    if (unit < 0xd800 || unit > 0xdfff) return unit;
+    epctx__str_skip(&text, 6);
+    low = epctx__json_unit(text);
+    *size = 12;
+    return unit < 0xdc00 && low >= 0xdc00 && low <= 0xdfff
+               ? 0x10000 + ((unit - 0xd800) << 10 | (low - 0xdc00))
+               : EPCTX_NO_CHAR;
+}
+
+/* Takes a character of a string; EPCTX_NO_CHAR takes none: its end, or no JSON. */
+static uint32_t epctx__json_char(epctx_str *rest) {
+    size_t size = 0;
+    uint32_t code = rest->size > 0 ? epctx_str_char(*rest, 0, &size) : EPCTX_NO_CHAR;
+    if (code == '"' || code < 0x20) return EPCTX_NO_CHAR;
+    if (code == '\\') code = epctx__json_escape(*rest, &size);
+    if (code != EPCTX_NO_CHAR) epctx__str_skip(rest, size);
+    return code;
+}
+
+/* Takes a string; `text` is what is between its quotes, with the escapes. */
+static bool epctx__json_text(epctx_str *rest, epctx_str *text) {
+    if (!epctx__json_take(rest, "\"")) return false;
+    *text = *rest;
+    while (epctx__json_char(rest) != EPCTX_NO_CHAR) {
+    }
+    text->size -= rest->size;
+    return epctx__json_take(rest, "\"");
+}
+
+/* Whether two such texts are equal. */
+static bool epctx__json_same(epctx_str a, epctx_str b) {
+    uint32_t x, y;
+    do {
+        x = epctx__json_char(&a);
+        y = epctx__json_char(&b);
+    } while (x == y && x != EPCTX_NO_CHAR);
+    return x == y;
+}
+
+static bool epctx__json_digits(epctx_str *rest) {
+    const size_t before = rest->size;
+    while (rest->size > 0 && *rest->data >= '0' && *rest->data <= '9') epctx__str_skip(rest, 1);
+    return rest->size < before;
+}
+
+static bool epctx__json_number(epctx_str *rest) {
+    (void)epctx__json_take(rest, "-");
+    if (!epctx__json_take(rest, "0") && !epctx__json_digits(rest)) return false;
+    if (epctx__json_take(rest, ".") && !epctx__json_digits(rest)) return false;
+    if (!epctx__json_take(rest, "e") && !epctx__json_take(rest, "E")) return true;
+    if (!epctx__json_take(rest, "+")) (void)epctx__json_take(rest, "-");
+    return epctx__json_digits(rest);
+}
+
+/* A member of the outermost object: of several of one name the last counts. */
+typedef struct epctx__json_field {
+    const char *name;
+    epctx_str text; /* without data: it is no string */
+} epctx__json_field;
+
+typedef struct epctx__json_fields {
+    epctx__json_field *list;
+    size_t count;
+} epctx__json_fields;
+
+static bool epctx__json_value(epctx_str *rest, unsigned deepest, const epctx__json_fields *members);
+
+/* The rest of an object. `members` may be NULL. */
+static bool epctx__json_object(epctx_str *rest, unsigned deepest,
+                               const epctx__json_fields *members) {
+    epctx_str name, value;
+    size_t i;
+    epctx__json_space(rest);
+    if (epctx__json_take(rest, "}")) return true;
+    do {
+        epctx__json_space(rest);
+        if (!epctx__json_text(rest, &name)) return false;
+        epctx__json_space(rest);
+        if (!epctx__json_take(rest, ":")) return false;
+        epctx__json_space(rest);
+        value = *rest;
+        if (!epctx__json_value(rest, deepest, NULL)) return false;
+        for (i = 0; members != NULL && i < members->count; i++) {
+            epctx__json_field *m = &members->list[i];
+            if (!epctx__json_same(name, epctx_str_of(m->name))) continue;
+            if (!epctx__json_text(&value, &m->text)) m->text = epctx_str_of(NULL);
+        }
+        epctx__json_space(rest);
+    } while (epctx__json_take(rest, ","));
+    return epctx__json_take(rest, "}");
+}
+
+static bool epctx__json_list(epctx_str *rest, unsigned deepest) {
+    epctx__json_space(rest);
+    if (epctx__json_take(rest, "]")) return true;
+    do {
+        epctx__json_space(rest);
+        if (!epctx__json_value(rest, deepest, NULL)) return false;
+        epctx__json_space(rest);
+    } while (epctx__json_take(rest, ","));
+    return epctx__json_take(rest, "]");
+}
+
+/* Takes a value with at most `deepest` lists in each other; fills in `members` of an object. */
+static bool epctx__json_value(epctx_str *rest, unsigned deepest,
+                              const epctx__json_fields *members) {
+    epctx_str text;
+    if (epctx_str_starts(*rest, "\"")) return epctx__json_text(rest, &text);
+    if (epctx__json_take(rest, "true") || epctx__json_take(rest, "false") ||
+        epctx__json_take(rest, "null"))
+        return true;
+    if (deepest > 0 && epctx__json_take(rest, "{"))
+        return epctx__json_object(rest, deepest - 1, members);
+    if (deepest > 0 && epctx__json_take(rest, "[")) return epctx__json_list(rest, deepest - 1);
+    return epctx__json_number(rest);
+}
+
+/* -- OpenVINO -- */
+
+/* "1.1": the major version as the EP reads it, which is C++'s stoi(). False: none. */
+static bool epctx__ov_major(epctx_str text, int64_t *major) {
+    uint32_t c = epctx__json_char(&text);
+    int64_t sign = 1;
+    bool found = false;
+    *major = 0;
+    while (c == ' ' || (c >= '\t' && c <= '\r')) c = epctx__json_char(&text);
+    if (c == '-') sign = -1;
+    if (c == '-' || c == '+') c = epctx__json_char(&text);
+    for (; c >= '0' && c <= '9' && *major <= INT32_MAX; c = epctx__json_char(&text)) {
+        *major = *major * 10 + (c - '0');
+        found = true;
+    }
+    *major *= sign;
+    return found && *major >= INT32_MIN && *major <= INT32_MAX;
+}
+
+enum { EPCTX__OV_FORM = 0, EPCTX__OV_BIN, EPCTX__OV_OWN, EPCTX__OV_COUNT };
+
+/* False: no JSON. `*object`: it is an object. A member that is missing is an empty string. */
+static bool epctx__read_openvino(epctx_str text, epctx__json_field out[EPCTX__OV_COUNT],
+                                 bool *object) {
+    static const char *const names[EPCTX__OV_COUNT] = {"ovep_compat_ver", "ovep_bin_ver",
+                                                       "ov_compat_string"};
+    enum { EPCTX__JSON_DEEPEST = 64 };
+    epctx__json_fields members;
+    size_t i;
+    members.list = out;
+    members.count = EPCTX__OV_COUNT;
+    for (i = 0; i < EPCTX__OV_COUNT; i++) {
+        out[i].name = names[i];
+        out[i].text = epctx_str_of("");
+    }
+    (void)epctx__json_take(&text, "\xef\xbb\xbf");
+    epctx__json_space(&text);
+    *object = epctx_str_starts(text, "{");
+    if (!epctx__json_value(&text, EPCTX__JSON_DEEPEST, &members)) return false;
+    epctx__json_space(&text);
+    return text.size == 0;
+}
+
+/* OpenVINO's own string, "meta=1.0;ov=2026.4.1;isa=Intel AVX2" of a CPU, must be the same. What
+ * else another device takes, only its driver knows. */
+static epctx_compat epctx__compare_ov_own(epctx_str model, epctx_str runtime, const char **why) {
+    epctx_str isa;
+    *why = "the same version of OpenVINO, instruction set and container";
+    if (epctx__json_same(model, runtime)) return EPCTX_COMPAT_OPTIMAL;
+    if (!epctx__compat_find(runtime, epctx_str_of("isa"), &isa)) {
+        *why = "other texts in ov_compat_string, which only the device's driver can compare";
+        return EPCTX_COMPAT_NOT_APPLICABLE;
+    }
+    *why = !epctx__compat_same(model, runtime, "ov", false)    ? "another version of OpenVINO"
+           : !epctx__compat_same(model, runtime, "isa", false) ? "made for another instruction set"
+                                                               : "another text in ov_compat_string";
+    return EPCTX_COMPAT_UNSUPPORTED;
+}
+
+/* As OpenVINO's plugin EP 1.8.1 answers: JSON, of which three members count, in this order. */
+static epctx_compat epctx__compare_openvino(epctx_str model, epctx_str runtime, const char **why) {
+    epctx__json_field m[EPCTX__OV_COUNT], r[EPCTX__OV_COUNT];
+    int64_t made = 0, reads = 0;
+    bool object;
+    if (!epctx__read_openvino(runtime, r, &object) || !object || r[EPCTX__OV_FORM].text.size == 0 ||
+        !epctx__ov_major(r[EPCTX__OV_BIN].text, &reads) || r[EPCTX__OV_OWN].text.size == 0) {
+        *why = "this machine's string is not JSON with ovep_compat_ver, ovep_bin_ver and "
+               "ov_compat_string";
+        return EPCTX_COMPAT_NOT_APPLICABLE;
+    }
+    if (!epctx__read_openvino(model, m, &object)) {
+        *why = "the model's string is no JSON";
+        return EPCTX_COMPAT_UNSUPPORTED;
+    }
+    if (!object || !epctx__json_same(m[EPCTX__OV_FORM].text, r[EPCTX__OV_FORM].text)) {
+        *why = "another ovep_compat_ver: this EP does not read the string";
+    } else if (m[EPCTX__OV_BIN].text.data == NULL) {
+        *why = "ovep_bin_ver is no string";
+    } else if (!epctx__ov_major(m[EPCTX__OV_BIN].text, &made) || made != reads) {
+        *why = "another major version of the container (ovep_bin_ver)";
+        return EPCTX_COMPAT_UNSUPPORTED;
+    } else if (m[EPCTX__OV_OWN].text.size == 0) {
+        *why = "there is no ov_compat_string, so the EP does not ask OpenVINO";
+    } else {
+        return epctx__compare_ov_own(m[EPCTX__OV_OWN].text, r[EPCTX__OV_OWN].text, why);
+    }
+    return EPCTX_COMPAT_NOT_APPLICABLE;
+}
+
 EPCTX_API epctx_compat epctx_compat_compare(const epctx_profile *profile, epctx_str model,
                                             epctx_str runtime, epctx_error *why) {
     epctx_compat verdict = EPCTX_COMPAT_NOT_APPLICABLE;
@@ -13082,6 +13366,8 @@ EPCTX_API epctx_compat epctx_compat_compare(const epctx_profile *profile, epctx_
         text = "the compatibility string is too long";
     } else if (profile != NULL && (profile->traits & EPCTX_QNN_COMPAT) != 0) {
         verdict = epctx__compare_qnn(model, runtime, &text);
+    } else if (profile != NULL && (profile->traits & EPCTX_OPENVINO_COMPAT) != 0) {
+        verdict = epctx__compare_openvino(model, runtime, &text);
     } else {
         bool own = epctx__compat_find(runtime, epctx_str_of("epctx"), &format);
         verdict = epctx__compare_pairs(model, runtime, own, &text);

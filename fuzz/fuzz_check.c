@@ -65,7 +65,8 @@ static void judge(const epctx_model *model) {
     require(epctx_model_state(model, &arena, &state, NULL) == EPCTX_OK);
     require(state.ep_nodes + state.broken_nodes + state.other_nodes == nodes);
     for (i = 0; i < state.compat_count; i++)
-        epctx_compat_compare(NULL, state.compat[i].value, state.compat[0].value, NULL);
+        epctx_compat_compare(epctx_profile_of(state.compat[i].ep), state.compat[i].value,
+                             state.compat[0].value, NULL);
     require(epctx_model_files(model, &opts, &arena, &files, &count, NULL) == EPCTX_OK);
     epctx_arena_free(&arena);
 }

@@ -46,23 +46,25 @@ while IFS='|' read -r code chip made text; do
     string chip_ctx.onnx "$made"
     judge "chip $chip, $made" "$code" "$text" --chip "$chip" chip_ctx.onnx
 done <<'END'
-1|SM8550|1:2.31.0:2.20.0:3.3.0:73:0|fits
-1|sm8550|1:2.31.0:2.20.0:3.3.0:73:0|fits
-1|43|1:2.31.0:2.20.0:3.3.0:73:0|SM8550
-1|519|1:2.31.0:2.20.0:3.3.0:73:0|SM8550
-1|v73|1:2.31.0:2.20.0:3.3.0:73:0|VTCM not known
-1|Snapdragon 8 Gen 2|1:2.31.0:2.20.0:3.3.0:73:0|SM8550
+0|SM8550|1:2.31.0:2.20.0:3.3.0:73:0|the options as given, not the binary
+0|sm8550|1:2.31.0:2.20.0:3.3.0:73:0|cannot be told
+0|43|1:2.31.0:2.20.0:3.3.0:73:0|SM8550
+0|519|1:2.31.0:2.20.0:3.3.0:73:0|SM8550
+0|v73|1:2.31.0:2.20.0:3.3.0:73:0|VTCM not known
+0|Snapdragon 8 Gen 2|1:2.31.0:2.20.0:3.3.0:73:0|SM8550
 3|SM8550|1:2.31.0:2.20.0:3.3.0:79:0|newer HTP architecture
 2|SM8750|1:2.31.0:2.20.0:3.3.0:73:0|compile again for speed
-1|SM8750|v2:6:2.47.0:2.37.0:73,79:43,69:8,8:0|fits
-1|v79|v2:6:2.47.0:2.37.0:73,79:43,69:8,8:0|fits
+0|SM8750|v2:6:2.47.0:2.37.0:73,79:43,69:8,8:0|the options as given, not the binary
+0|v79|v2:6:2.47.0:2.37.0:73,79:43,69:8,8:0|cannot be told
+2|SM8750|v2:6:2.51.0:2.37.0:0:69:0:0|does not tell the HTP architecture
+3|SM8750|v2:6:2.51.0:2.37.0:68:69:8:0|the options as given, not the binary
 3|SM8350|v2:6:2.47.0:2.37.0:73,79:43,69:8,8:0|does not fit
 3|SXR1230P|v2:6:2.47.0:2.37.0:73:43:8:0|does not fit
 2|SM8550|v2:6:2.47.0:2.37.0:73:45:2:0|older or smaller
-1|8 Elite for Galaxy|v2:6:2.47.0:2.37.0:73,79:43,69:8,8:0|fits
-1|SM4450|1:2.31.0:2.20.0:3.3.0:68:0|VTCM not known
-1|v73|1:2.31.0:2.20.0:3.3.0:73:0|VTCM is not known
-1|X2 Elite|v2:6:2.47.0:2.37.0:81:87:8:0|fits
+0|8 Elite for Galaxy|v2:6:2.47.0:2.37.0:73,79:43,69:8,8:0|cannot be told
+0|SM4450|1:2.31.0:2.20.0:3.3.0:68:0|VTCM not known
+0|v73|1:2.31.0:2.20.0:3.3.0:73:0|VTCM is not known
+0|X2 Elite|v2:6:2.47.0:2.37.0:81:87:8:0|cannot be told
 0|SM8550|nonsense|cannot be told
 0|SM8550|1:2.31.0:2.20.0:3.3.0:73|cannot be told
 0|SM0000|1:2.31.0:2.20.0:3.3.0:73:0|profiles --chips
@@ -91,6 +93,64 @@ done <<'END'
 0|SM8550|98|neither an HTP architecture nor
 3|45|43|does not fit
 END
+# What the node says decides where the options fit, and does not help where the EP refuses by them.
+"$epctx" wrap v.bin --profile qnn --inputs 'x:float32[1,4]' --outputs 'h:float32[1,4]' --name gh \
+    --arch SM8750 -o a_ctx.onnx -f >made 2>&1 || cat made
+string both_ctx.onnx v2:6:2.51.0:2.37.0:79:69:8:0
+judge "options and a node that fit" 1 "fits" --chip SM8750 both_ctx.onnx
+string both_ctx.onnx v2:6:2.51.0:2.37.0:68:69:8:0
+judge "options that are refused" 3 "by its string" --chip SM8750 both_ctx.onnx
+wrap a_ctx.onnx x h -f
+
+# Nodes of several EPs, each by its own.
+"$epctx" wrap v.bin --profile openvino --inputs 'p:float32[1,4]' --outputs 'q:float32[1,4]' \
+    -o intel_ctx.onnx -f >made 2>&1 || cat made
+wrap arch_ctx.onnx x y --arch SM8750 -f
+"$epctx" merge arch_ctx.onnx intel_ctx.onnx -o mixed_ctx.onnx -f >made 2>&1 || cat made
+judge "two EPs, the chip of one" 1 "OpenVINOExecutionProvider: EP_NOT_APPLICABLE: not judged" \
+    --chip SM8750 mixed_ctx.onnx
+judge "two EPs, another chip" 3 "does not fit" --chip SM8550 mixed_ctx.onnx
+judge "two EPs, none with such a chip" 0 "cannot be told" --chip gfx1100 mixed_ctx.onnx
+judge "the EP without such chips alone" 0 "hardware_architecture is stored" --chip SM8750 \
+    --profile openvino mixed_ctx.onnx
+epctx check --json --chip SM8750 mixed_ctx.onnx
+if "$python" -c '
+import json, sys
+print([v["ep"] + str(v["compatibility"]) for v in json.load(sys.stdin)["verdicts"]])' <out >told &&
+    grep -q "QNNExecutionProvider1.*OpenVINOExecutionProvider0" told
+then ok "each EP in JSON"; else fail "each EP in JSON" "$(cat out told)"; fi
+
+# -- the string of OpenVINO, as its EP answered --
+# against NAME STRING VERDICT: the model has STRING; $base is the machine's.
+against() {
+    "$epctx" set intel_ctx.onnx "metadata:ep_compatibility_info.OpenVINOExecutionProvider=$2" \
+        -o ov_ctx.onnx -f >made 2>&1 || cat made
+    case $3 in
+    "not applicable") ort=0 ;;
+    optimal) ort=1 ;;
+    *) ort=3 ;;
+    esac
+    judge "OpenVINO, $1" $ort "" --against "$base" ov_ctx.onnx
+}
+base='{"ovep_compat_ver":"1.0","ovep_bin_ver":"1.1","ov_compat_string":"meta=1.0;ov=7;isa=A"}'
+against "the same" "$base" optimal
+epctx check --against "$base" ov_ctx.onnx
+said "its members are shown" 0 "ov_compat_string = meta=1.0;ov=7;isa=A"
+against "another version" "$(echo "$base" | sed 's/ov=7/ov=8/')" unsupported
+against "no JSON" "meta=1.0;ov=7;isa=A" unsupported
+against "no such member" '{"ovep_compat_ver":"1.0","ovep_bin_ver":"1.1"}' "not applicable"
+cases=${EPCTX_TEST_MODELS:-}/../cases/vendors/compat_openvino.tsv
+if [ -n "${EPCTX_TEST_MODELS:-}" ] && [ -e "$cases" ]; then
+    tab=$(printf '\t')
+    base=$(sed -n "s/^base$tab\([^$tab]*\)$tab.*/\1/p" "$cases")
+    grep -v '^#' "$cases" >cases
+    while IFS= read -r line; do
+        against "${line%%"$tab"*}" "$(printf '%s' "$line" | cut -f 2)" "${line##*"$tab"}"
+    done <cases
+else
+    echo "skip OpenVINO's verdicts: no cases/vendors/compat_openvino.tsv beside EPCTX_TEST_MODELS"
+fi
+
 expect "no architecture at all" 4 "hardware_architecture is stored" check --chip SM8550 b_ctx.onnx
 expect "no EPContext node" 4 "no EPContext node" check --chip SM8550 plain.onnx
 expect "none of this EP" 4 "of this EP" check --chip SM8550 --ep openvino a_ctx.onnx

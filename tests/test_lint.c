@@ -1825,11 +1825,185 @@ TEST(compatibility_of_chips) {
     CHECK_INT(compare("qnn", machine, "v2:6:2.47.0:2.34.0:75:57:0:0"),
               EPCTX_COMPAT_PREFER_RECOMPILATION);
     CHECK_INT(compare("qnn", machine, "6:2.47.0:2.34.0:3.3.3:75:0"), EPCTX_COMPAT_NOT_APPLICABLE);
+    /* A machine's string with several chips stands for each; without an architecture for none. */
+    CHECK_INT(compare("qnn", "v2:6:2.47.0:2.34.0:73,75,79:43,57,69:8,8,8:0",
+                      "v2:6:2.47.0:2.34.0:75,73:57,43:8,8:0"),
+              EPCTX_COMPAT_OPTIMAL);
+    CHECK_INT(compare("qnn", machine, "v2:6:2.47.0:2.34.0:75,79:57,69:8,8:0"),
+              EPCTX_COMPAT_PREFER_RECOMPILATION);
+    CHECK_INT(compare("qnn", machine, "v2:6:2.47.0:2.34.0:79,73:69,43:8,8:0"),
+              EPCTX_COMPAT_UNSUPPORTED);
+    CHECK_INT(compare("qnn", machine, "v2:6:2.47.0:2.34.0:0:57:0:0"), EPCTX_COMPAT_NOT_APPLICABLE);
+    CHECK_INT(compare("qnn", "6:2.47.0:2.34.0:3.3.3:75:0", "v2:6:2.47.0:2.34.0:0:57:0:0"),
+              EPCTX_COMPAT_NOT_APPLICABLE);
+    CHECK_TRUE(is_qnn(epctx_str_of("v2:6:2.47.0:2.34.0:0:57:0:0")));
     for (i = 0; i < sizeof machine - 1; i++) {
         epctx_str cut = {machine, i};
         CHECK(!is_qnn(cut), "%zu characters are read", i);
     }
 }
+
+/* What OpenVINO's plugin EP 1.8.1 answered on such a machine, string by string. */
+#define FORM    "\"ovep_compat_ver\":\"1.0\""
+#define BIN     "\"ovep_bin_ver\":\"1.1\""
+#define OWN     "\"ov_compat_string\":\"meta=1.0;ov=2026.4.1;isa=Intel AVX2\""
+#define NA      EPCTX_COMPAT_NOT_APPLICABLE
+#define OPTIMAL EPCTX_COMPAT_OPTIMAL
+#define NO      EPCTX_COMPAT_UNSUPPORTED
+static const struct {
+    const char *text;
+    epctx_compat want;
+} openvino_strings[] = {
+    {"{" FORM ",\"ovep_ver\":\"1.8.1\"," BIN "," OWN "}", OPTIMAL},
+    {"{" FORM "," BIN "," OWN "}", OPTIMAL},
+    {"{" OWN "," BIN "," FORM "}", OPTIMAL},
+    {" {\t\"ovep_compat_ver\" : \"1.0\" ,\r " BIN " , " OWN " } ", OPTIMAL},
+    {"{" FORM ",\"ovep_bin_ver\":\"1.0\"," OWN "}", OPTIMAL},
+    {"{" FORM ",\"ovep_bin_ver\":\"1.99\"," OWN "}", OPTIMAL},
+    {"{" FORM ",\"ovep_bin_ver\":\"1\"," OWN "}", OPTIMAL},
+    {"{" FORM ",\"ovep_bin_ver\":\"1.x\"," OWN "}", OPTIMAL},
+    {"{" FORM ",\"ovep_bin_ver\":\"01.1\"," OWN "}", OPTIMAL},
+    {"{" FORM ",\"ovep_bin_ver\":\" 1.1\"," OWN "}", OPTIMAL},
+    {"{" FORM ",\"ovep_bin_ver\":\"+1.1\"," OWN "}", OPTIMAL},
+    {"{" FORM ",\"ovep_bin_ver\":\"1e1\"," OWN "}", OPTIMAL},
+    {"{" FORM ",\"ovep_bin_ver\":\"2.0\"," OWN "}", NO},
+    {"{" FORM ",\"ovep_bin_ver\":\"0.9\"," OWN "}", NO},
+    {"{" FORM ",\"ovep_bin_ver\":\"11.0\"," OWN "}", NO},
+    {"{" FORM ",\"ovep_bin_ver\":\"-1.1\"," OWN "}", NO},
+    {"{" FORM ",\"ovep_bin_ver\":\"\"," OWN "}", NO},
+    {"{" FORM ",\"ovep_bin_ver\":\"x\"," OWN "}", NO},
+    {"{" FORM ",\"ovep_bin_ver\":\"4294967297.1\"," OWN "}", NO},
+    {"{" FORM ",\"ovep_bin_ver\":\"99999999999999999999\"," OWN "}", NO},
+    {"{" FORM ",\"ovep_bin_ver\":\"\\u0031.7\"," OWN "}", OPTIMAL},
+    {"{" FORM ",\"ovep_bin_ver\":\"\\u000b1\"," OWN "}", OPTIMAL},
+    {"{" FORM ",\"ovep_bin_ver\":\"1\\u00002\"," OWN "}", OPTIMAL},
+    {"{\"ovep_compat_ver\":\"1.1\"," BIN "," OWN "}", NA},
+    {"{\"ovep_compat_ver\":\"2.0\"," BIN "," OWN "}", NA},
+    {"{\"ovep_compat_ver\":\"1\"," BIN "," OWN "}", NA},
+    {"{\"ovep_compat_ver\":\"\"," BIN "," OWN "}", NA},
+    {"{\"ovep_compat_ver\":\"1.0.0\"," BIN "," OWN "}", NA},
+    {"{" BIN "," OWN "}", NA},
+    {"{" FORM "," OWN "}", NO},
+    {"{" FORM "," BIN "}", NA},
+    {"{" FORM "," BIN ",\"ov_compat_string\":\"\"}", NA},
+    {"{\"ovep_compat_ver\":\"2.0\",\"ovep_bin_ver\":\"2.0\"," OWN "}", NA},
+    {"{" FORM ",\"ovep_bin_ver\":\"2.0\"}", NO},
+    {"{\"ovep_compat_ver\":5," BIN "," OWN "}", NA},
+    {"{\"ovep_compat_ver\":1.0," BIN "," OWN "}", NA},
+    {"{\"ovep_compat_ver\":null," BIN "," OWN "}", NA},
+    {"{\"ovep_compat_ver\":true," BIN "," OWN "}", NA},
+    {"{\"ovep_compat_ver\":{}," BIN "," OWN "}", NA},
+    {"{\"ovep_compat_ver\":[\"1.0\"]," BIN "," OWN "}", NA},
+    {"{" FORM ",\"ovep_bin_ver\":1.1," OWN "}", NA},
+    {"{" FORM "," BIN ",\"ov_compat_string\":[1]}", NA},
+    {"{" FORM ",\"ovep_bin_ver\":\"x\",\"ov_compat_string\":5}", NO},
+    {"{" FORM "," BIN ",\"ov_compat_string\":\"meta=1.0;ov=2026.4.0;isa=Intel AVX2\"}", NO},
+    {"{" FORM "," BIN ",\"ov_compat_string\":\"meta=1.0;ov=2026.4;isa=Intel AVX2\"}", NO},
+    {"{" FORM "," BIN ",\"ov_compat_string\":\"meta=1.0;ov=2026.4.1;isa=Intel AVX\"}", NO},
+    {"{" FORM "," BIN ",\"ov_compat_string\":\"meta=1.1;ov=2026.4.1;isa=Intel AVX2\"}", NO},
+    {"{" FORM "," BIN ",\"ov_compat_string\":\"meta=1.0;ov=2026.4.1;isa=intel avx2\"}", NO},
+    {"{" FORM "," BIN ",\"ov_compat_string\":\"isa=Intel AVX2;ov=2026.4.1;meta=1.0\"}", NO},
+    {"{" FORM "," BIN ",\"ov_compat_string\":\"meta=1.0;ov=2026.4.1;isa=Intel AVX2;\"}", NO},
+    {"{" FORM "," BIN ",\"ov_compat_string\":\"meta=1.0;ov=2026.4.1;isa=Intel AVX2;new=1\"}", NO},
+    {"{" FORM "," BIN ",\"ov_compat_string\":\"x\"}", NO},
+    {"{" FORM "," BIN ",\"ov_compat_string\":\"meta=1.0;ov=2026.4.1;isa=Intel AVX2 \"}", NO},
+    {"{" FORM "," BIN ",\"ov_compat_string\":\"ov=2026.4.1;isa=Intel AVX2\"}", NO},
+    {"{" FORM "," BIN ",\"ov_compat_string\":\"meta=1.0;ov=2026.4.1;isa=Intel AVX2\\u0000\"}", NO},
+    {"{" FORM "," BIN ",\"ov_compat_string\":\"meta\\u003d1\\u002E0;ov=2026.4.1;isa=Intel AVX2\"}",
+     OPTIMAL},
+    {"{" FORM ",\"ovep_bin_v\\u0065r\":\"1.1\"," OWN "}", OPTIMAL},
+    {"{\"ovep_compat_ver\":5," FORM "," BIN "," OWN "}", OPTIMAL},
+    {"{" FORM "," BIN "," OWN ",\"ovep_bin_ver\":\"2.0\"}", NO},
+    {"{" FORM "," BIN "," OWN ",\"ovep_compat_ver\":5}", NA},
+    {"{" FORM "," BIN "," OWN ",\"a\":{\"a\":[1,2,{\"ovep_bin_ver\":\"9.0\"}]}}", OPTIMAL},
+    {"{" FORM "," BIN "," OWN ",\"a\":[{\"b\":[]},{},[-1.5e+3,\"x\",null,false,true,0,-0,2E7]]}",
+     OPTIMAL},
+    {"{" FORM "," BIN "," OWN ",\"a\":\"\\ud83d\\ude00\\n\\r\\b\\f\\t\\/\\\\\\\"\"}", OPTIMAL},
+    {"{" FORM "," BIN "," OWN ",\"a\":\"\303\244\342\202\254\"}", OPTIMAL},
+    {"{" FORM "," BIN "," OWN ",\"a\":01}", NO},
+    {"{" FORM "," BIN "," OWN ",\"a\":1.}", NO},
+    {"{" FORM "," BIN "," OWN ",\"a\":.5}", NO},
+    {"{" FORM "," BIN "," OWN ",\"a\":1e}", NO},
+    {"{" FORM "," BIN "," OWN ",\"a\":+1}", NO},
+    {"{" FORM "," BIN "," OWN ",\"a\":NaN}", NO},
+    {"{" FORM "," BIN "," OWN ",\"a\":True}", NO},
+    {"{" FORM "," BIN "," OWN ",\"a\":truex}", NO},
+    {"{" FORM "," BIN "," OWN ",\"a\":[1,]}", NO},
+    {"{" FORM "," BIN "," OWN ",\"a\":[1}", NO},
+    {"{" FORM "," BIN "," OWN ",\"a\":{1:2}}", NO},
+    {"{" FORM "," BIN "," OWN ",\"a\":{\"b\" 1}}", NO},
+    {"{" FORM "," BIN "," OWN ",\"a\":{\"b\":}}", NO},
+    {"{" FORM "," BIN "," OWN ",\"a\":\"\\ud800\"}", NO},
+    {"{" FORM "," BIN "," OWN ",\"a\":\"\\ud800\\u0041\"}", NO},
+    {"{" FORM "," BIN "," OWN ",\"a\":\"\\udc00\"}", NO},
+    {"{" FORM "," BIN "," OWN ",\"a\":\"\\x\"}", NO},
+    {"{" FORM "," BIN "," OWN ",\"a\":\"\\u12g4\"}", NO},
+    {"{" FORM "," BIN "," OWN ",\"a\":\"\\u12\"}", NO},
+    {"{" FORM "," BIN "," OWN ",\"a\":\"a\001b\"}", NO},
+    {"{" FORM "," BIN "," OWN ",\"a\":\"\\\"}", NO},
+    {"{" FORM "," BIN "," OWN ",\"a\":}", NO},
+    {"{" FORM "," BIN "," OWN
+     ",\"a\":[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]}",
+     OPTIMAL},
+    {"\357\273\277{" FORM "," BIN "," OWN "}", OPTIMAL},
+    {"\357\273\277\357\273\277{" FORM "," BIN "," OWN "}", NO},
+    {"hello", NO},
+    {" ", NO},
+    {"meta=1.0;ov=2026.4.1;isa=Intel AVX2", NO},
+    {"{" FORM "," BIN "," OWN "}x", NO},
+    {"{" FORM "," BIN "," OWN "}{" FORM "," BIN "," OWN "}", NO},
+    {"{" FORM "," BIN "," OWN, NO},
+    {"{" FORM "," BIN "," OWN ",}", NO},
+    {"/**/{" FORM "," BIN "," OWN "}", NO},
+    {"{'ovep_compat_ver':'1.0','ovep_bin_ver':'1.1','ov_compat_string':'meta=1.0;ov=2026.4.1;isa="
+     "Intel AVX2'}",
+     NO},
+    {"v2:6:2.51.0:2.37.0:79:69:8:0", NO},
+    {"\013{" FORM "," BIN "," OWN "}", NO},
+    {"5", NA},
+    {"null", NA},
+    {"[]", NA},
+    {"{}", NA},
+    {"\"x\"", NA},
+    {"{\"a\":{" FORM "," BIN "," OWN "}}", NA},
+    {"{" FORM ",\"ovep_BIN_VER\":\"1.1\"," OWN "}", NO},
+};
+
+TEST(compatibility_of_openvino) {
+    static const char machine[] = "{" FORM "," BIN "," OWN "}";
+    static const char npu[] = "{" FORM "," BIN ",\"ov_compat_string\":\"meta=1.0;x=1\"}";
+    static const char *const no_machine[] = {
+        "x", "{}", "[]", "{" FORM "," BIN "}", "{" FORM "," OWN "}", "{" BIN "," OWN "}"};
+    epctx_error why;
+    size_t i;
+    for (i = 0; i < sizeof openvino_strings / sizeof openvino_strings[0]; i++)
+        CHECK(compare("openvino", openvino_strings[i].text, machine) == openvino_strings[i].want,
+              "'%s' is %d, the EP says %d", openvino_strings[i].text,
+              (int)compare("openvino", openvino_strings[i].text, machine),
+              (int)openvino_strings[i].want);
+    /* Without this machine's own words, and of a device other than the CPU, nothing is known. */
+    for (i = 0; i < sizeof no_machine / sizeof no_machine[0]; i++)
+        CHECK(compare("openvino", machine, no_machine[i]) == NA, "against '%s'", no_machine[i]);
+    CHECK_INT(compare("openvino", npu, npu), OPTIMAL);
+    CHECK_INT(compare("openvino", machine, npu), NA);
+    CHECK_INT(compare("openvino", npu, machine), NO);
+    for (i = 0; i < sizeof machine - 1; i++) {
+        const epctx_str cut = {machine, i};
+        CHECK(epctx_compat_compare(epctx_profile_find(epctx_str_of("openvino")), cut,
+                                   epctx_str_of(machine), NULL) == (i == 0 ? NA : NO),
+              "%zu characters are read", i);
+    }
+    epctx_compat_compare(epctx_profile_find(epctx_str_of("openvino")), epctx_str_of(machine),
+                         epctx_str_of("{" FORM "," BIN ",\"ov_compat_string\":\"ov=7;isa=A\"}"),
+                         &why);
+    CHECK_HAS(why.message, "version of OpenVINO");
+}
+#undef FORM
+#undef BIN
+#undef OWN
+#undef NA
+#undef OPTIMAL
+#undef NO
 
 TEST(compatibility) {
     static const char machine[] = "6:2.30.0:2.20.0:3.3.3:73:0";
@@ -2166,6 +2340,7 @@ int main(int argc, char **argv) {
     RUN(a_profile_of_your_own);
     RUN(compatibility);
     RUN(compatibility_of_chips);
+    RUN(compatibility_of_openvino);
     RUN(a_long_payload_is_no_path);
     return test_end();
 }

@@ -1,5 +1,6 @@
 /* epctx check: does a compiled model fit a machine? The answer is the exit code. */
 #include "core/chip.h"
+#include "core/json.h"
 #include "core/options.h"
 #include "facts/facts.h"
 #include "ops/state.h"
@@ -39,6 +40,29 @@ static const fact *layout_of(const epctx_profile *profile, epctx_str text) {
     return NULL;
 }
 
+static void put_pair(epctx_str key, epctx_str value) {
+    fputs("    ", stdout);
+    cli_put(stdout, key);
+    fputs(value.data != NULL ? " = " : "", stdout);
+    cli_put(stdout, value);
+    putchar('\n');
+}
+
+/* False: it is no object of JSON. */
+static bool put_members(epctx_str text) {
+    epctx_arena arena;
+    const json *object, *member;
+    size_t at;
+    bool is_object;
+    epctx_arena_init(&arena, NULL);
+    object = json_read(text, &arena, &at);
+    is_object = object != NULL && object->kind == JSON_OBJECT;
+    for (member = is_object ? object->first : NULL; member != NULL; member = member->next)
+        put_pair(member->key, member->text);
+    epctx_arena_free(&arena);
+    return is_object;
+}
+
 static void put_parts(const epctx_profile *profile, epctx_str text) {
     const fact *layout = layout_of(profile, text);
     if (layout != NULL &&
@@ -50,14 +74,11 @@ static void put_parts(const epctx_profile *profile, epctx_str text) {
         }
         return;
     }
+    if (put_members(text)) return;
     while (text.size > 0) {
         epctx_str value = epctx_str_cut(&text, ';');
         const epctx_str key = epctx_str_cut(&value, '=');
-        fputs("    ", stdout);
-        cli_put(stdout, key);
-        fputs(value.data != NULL ? " = " : "", stdout);
-        cli_put(stdout, value);
-        putchar('\n');
+        put_pair(key, value);
     }
 }
 
@@ -188,63 +209,125 @@ static int report(check_work *work, const epctx_state *state) {
 
 /* -- --chip: was it made for this one? -- */
 
+enum { CHIP_SEEN = 16 };
+
 typedef struct chip_work {
     check_work *check;
+    const epctx_state *state;
     chip here;
+    bool is_known;      /* nodes of an EP with chips of this kind: others do not count */
     epctx_compat worst; /* of those that could be judged */
     size_t judged, untold;
     epctx_error why; /* of the worst one, or of the first that could not be told */
+    struct {
+        epctx_str source, architecture;
+    } seen[CHIP_SEEN]; /* the last nodes: of equal ones the first is told */
+    size_t seen_count;
 } chip_work;
 
-static void take_verdict(chip_work *work, epctx_str ep, epctx_compat compat,
-                         const epctx_error *why) {
+static void take_verdict(chip_work *work, epctx_compat compat, const epctx_error *why) {
     const bool told = compat != EPCTX_COMPAT_NOT_APPLICABLE;
     if (told ? compat > work->worst : work->worst == 0 && work->untold == 0) work->why = *why;
     if (told && compat > work->worst) work->worst = compat;
     work->judged += told;
     work->untold += !told;
-    if (work->check->json) return;
+}
+
+static void put_verdict(const chip_work *work, epctx_str ep, epctx_compat compat, const char *why) {
+    json_writer *w = work->check->out;
+    if (work->check->json) {
+        json_object(w, NULL, JSON_INLINE);
+        json_str(w, "ep", ep);
+        json_compat(w, compat);
+        json_text(w, "why", why);
+        json_end(w);
+        return;
+    }
     cli_put(stdout, ep);
     printf(": %s: ", compat_name(compat));
-    cli_put(stdout, epctx_str_of(why->message));
+    cli_put(stdout, epctx_str_of(why));
     putchar('\n');
 }
 
-static bool has_entry(const epctx_state *state, const char *ep, epctx_str source) {
+/* The string of a node's EP, or NULL. */
+static const epctx_compat_entry *entry_of(const epctx_state *state, epctx_str source) {
+    const epctx_profile *profile = epctx_profile_of(source);
+    const epctx_compat_entry *found = NULL;
     size_t i;
-    for (i = 0; i < state->compat_count; i++)
-        if (cli_is_ep(state->compat[i].ep, ep) && epctx_str_eq(state->compat[i].ep, source) &&
-            (epctx_profile_of(source)->traits & EPCTX_QNN_COMPAT) != 0)
+    for (i = 0; i < state->compat_count; i++) {
+        const epctx_compat_entry *entry = &state->compat[i];
+        if (epctx_str_eq(entry->ep, source)) return entry;
+        if ((profile->traits & EPCTX_ANY_EP) == 0 && epctx_profile_of(entry->ep) == profile)
+            found = entry;
+    }
+    return found;
+}
+
+/* By the EP's string, and where that tells nothing by the node's own word. */
+static epctx_compat judge_node(const chip_work *work, const epctx_epnode *ep, epctx_error *why) {
+    const epctx_profile *profile = epctx_profile_of(ep->source);
+    const epctx_compat_entry *entry = entry_of(work->state, ep->source);
+    epctx_compat compat = EPCTX_COMPAT_NOT_APPLICABLE;
+    if (entry != NULL) compat = chip_fits_string(&work->here, profile, entry->value, why);
+    if (compat != EPCTX_COMPAT_NOT_APPLICABLE ||
+        (entry != NULL && ep->hardware_architecture.size == 0))
+        return compat;
+    return chip_fits_node(&work->here, profile, ep->hardware_architecture, why);
+}
+
+/* A secondary node has the binary of its EP's primary one. */
+static bool is_seen(chip_work *work, const epctx_epnode *ep) {
+    const size_t last = work->seen_count < CHIP_SEEN ? work->seen_count : CHIP_SEEN;
+    size_t i;
+    for (i = 0; i < last; i++)
+        if (epctx_str_eq(work->seen[i].source, ep->source) &&
+            (epctx_str_eq(work->seen[i].architecture, ep->hardware_architecture) ||
+             ep->main_context != 1))
+            return true;
+    work->seen[work->seen_count % CHIP_SEEN].source = ep->source;
+    work->seen[work->seen_count++ % CHIP_SEEN].architecture = ep->hardware_architecture;
+    return false;
+}
+
+/* The next EPContext node of the chosen EP that can be read. */
+static bool next_node(const chip_work *work, epctx_walk *walk, epctx_epnode *ep) {
+    epctx_node_view node;
+    epctx_error ignored;
+    while (epctx_walk_epnode(walk, &node))
+        if (epctx_node_is_epnode(&node) && epctx_epnode_read(&node, ep, &ignored) == EPCTX_OK &&
+            cli_is_ep(ep->source, work->check->ep))
             return true;
     return false;
 }
 
-/* Nodes of EPs whose string does not tell the chip: equal neighbours once. */
-static void judge_nodes(chip_work *work, const epctx_model *model, const epctx_state *state) {
-    epctx_str source = epctx_str_of(NULL), architecture = source;
-    size_t count = 0;
+static bool is_of_kind(const chip_work *work, const epctx_epnode *ep) {
+    return chip_is_of(&work->here, epctx_profile_of(ep->source), ep->hardware_architecture);
+}
+
+/* Each node by its EP. */
+static void judge_nodes(chip_work *work, const epctx_model *model) {
+    epctx_epnode ep;
     epctx_walk walk;
-    epctx_node_view node;
     epctx_walk_begin(&walk, model);
-    while (epctx_walk_epnode(&walk, &node)) {
-        epctx_epnode ep;
-        epctx_error why;
+    while (!work->is_known && next_node(work, &walk, &ep)) work->is_known = is_of_kind(work, &ep);
+    epctx_walk_begin(&walk, model);
+    while (next_node(work, &walk, &ep)) {
         epctx_compat compat;
-        if (!epctx_node_is_epnode(&node) || epctx_epnode_read(&node, &ep, &why) != EPCTX_OK ||
-            !cli_is_ep(ep.source, work->check->ep) ||
-            has_entry(state, work->check->ep, ep.source) ||
-            (count > 0 && epctx_str_eq(source, ep.source) &&
-             (epctx_str_eq(architecture, ep.hardware_architecture) || ep.main_context != 1)))
+        epctx_error why;
+        if (is_seen(work, &ep)) continue;
+        if (work->is_known && !is_of_kind(work, &ep)) {
+            put_verdict(work, ep.source, EPCTX_COMPAT_NOT_APPLICABLE,
+                        "not judged: runs on another kind of chip (--against compares its string)");
             continue;
-        count++;
-        source = ep.source;
-        architecture = ep.hardware_architecture;
-        compat = chip_fits_node(&work->here, epctx_profile_of(source), architecture, &why);
-        take_verdict(work, source, compat, &why);
+        }
+        epctx_error_clear(&why);
+        compat = judge_node(work, &ep, &why);
+        take_verdict(work, compat, &why);
+        put_verdict(work, ep.source, compat, why.message);
     }
 }
 
-static int judge(chip_work *work, const epctx_model *model, const epctx_state *state) {
+static int judge(chip_work *work, const epctx_model *model) {
     epctx_compat compat;
     char text[160];
     size_t i;
@@ -258,17 +341,14 @@ static int judge(chip_work *work, const epctx_model *model, const epctx_state *s
         cli_put(stdout, epctx_str_of(text));
         putchar('\n');
     }
-    for (i = 0; i < state->compat_count; i++) {
-        const epctx_compat_entry *entry = &state->compat[i];
-        const epctx_profile *profile = epctx_profile_of(entry->ep);
-        epctx_error why;
-        if (!cli_is_ep(entry->ep, work->check->ep)) continue;
-        put_entry(work->check, entry);
-        if (!has_entry(state, work->check->ep, entry->ep)) continue;
-        compat = chip_fits_string(&work->here, profile, entry->value, &why);
-        take_verdict(work, entry->ep, compat, &why);
+    for (i = 0; i < work->state->compat_count; i++)
+        if (cli_is_ep(work->state->compat[i].ep, work->check->ep))
+            put_entry(work->check, &work->state->compat[i]);
+    if (work->check->json) {
+        json_end(work->check->out);
+        json_array(work->check->out, "verdicts", JSON_HANGING);
     }
-    judge_nodes(work, model, state);
+    judge_nodes(work, model);
     if (work->judged + work->untold == 0)
         epctx_fail(&work->why, EPCTX_ERR_NOT_FOUND, "no EPContext node%s",
                    work->check->ep != NULL ? " of this EP" : "");
@@ -286,7 +366,7 @@ static int judge(chip_work *work, const epctx_model *model, const epctx_state *s
     puts(compat == EPCTX_COMPAT_OPTIMAL       ? "fits"
          : compat == EPCTX_COMPAT_UNSUPPORTED ? "does not fit: compile for this chip"
          : compat == EPCTX_COMPAT_PREFER_RECOMPILATION
-             ? "runs, but was made for another chip: compile again for speed"
+             ? "runs, but was not made for this chip: compile again for speed"
              : "cannot be told");
     if (work->judged + work->untold == 0) puts(work->why.message);
     if (compat != EPCTX_COMPAT_UNSUPPORTED && work->judged > 0 && work->here.is_qualcomm)
@@ -445,8 +525,9 @@ static int check_chip(check_work *work, const epctx_model *model, const epctx_st
     chip_work judged;
     memset(&judged, 0, sizeof judged);
     judged.check = work;
+    judged.state = state;
     chip_read(work->chip, &judged.here);
-    return judge(&judged, model, state);
+    return judge(&judged, model);
 }
 
 /* --profile selects its EP's entries, unless the model has none: then it only has the rules. */
@@ -468,8 +549,9 @@ static int check(check_work *work) {
         cli_fail(&error);
         return CHECK_UNKNOWN;
     }
+    if ((work->fresh || work->chip != NULL) && work->ep == NULL && work->profile != NULL)
+        work->ep = work->profile->name;
     if (work->fresh) {
-        if (work->ep == NULL && work->profile != NULL) work->ep = work->profile->name;
         code = check_fresh(work, &model);
         epctx_model_close(&model);
         return code;
@@ -527,8 +609,12 @@ const cli_command cli_check = {
     .about = "Shows the compatibility strings that EPs stored in the model, and compares one\n"
              "with the string that the EP of this machine would write: --against. Without\n"
              "--against, compares only models of the reference NPU, with the NPU in this tool.\n"
-             "With --chip, compares with the chip that you have: what the model was compiled\n"
-             "for comes from QNN's compatibility string or from hardware_architecture.\n"
+             "Strings of QNN and OpenVINO are compared as those EPs do, others by values.\n"
+             "With --chip, compares with the chip that you have: what each node was compiled\n"
+             "for comes from its hardware_architecture and from QNN's compatibility string.\n"
+             "That string holds the options as given, not the binary: what the EP would\n"
+             "refuse by it does not fit, but that a model fits cannot be told by it alone.\n"
+             "Nodes of EPs for other kinds of chips are listed and do not count.\n"
              "With --fresh, uses the build stamp that epctx stored in the model to check\n"
              "whether compiling the source again would give the same model. Also compares\n"
              "the binary, embedded or beside FILE: a model without its binary is stale, and\n"

@@ -109,6 +109,23 @@ static epctx_compat compare(const chip *here, const epctx_profile *profile, epct
     return compat;
 }
 
+/* QNN writes the options of the compilation into its string, and may have compiled for another
+ * chip: soc_model decides over htp_arch. What the EP would say of them is known, not what the
+ * binary is. */
+static epctx_compat by_options(epctx_compat compat, epctx_error *why) {
+    epctx_error reason;
+    if (compat == EPCTX_COMPAT_NOT_APPLICABLE) return compat;
+    reason = *why;
+    if (compat == EPCTX_COMPAT_OPTIMAL)
+        return say(why, EPCTX_COMPAT_NOT_APPLICABLE,
+                   "%s, but the compatibility string holds the options as given, not the binary",
+                   reason.message);
+    return say(why, compat,
+               "by its string the EP says: %s. The compatibility string holds the options as "
+               "given, not the binary",
+               reason.message);
+}
+
 epctx_compat chip_fits_string(const chip *here, const epctx_profile *profile, epctx_str string,
                               epctx_error *why) {
     if ((profile->traits & EPCTX_QNN_COMPAT) == 0)
@@ -116,7 +133,7 @@ epctx_compat chip_fits_string(const chip *here, const epctx_profile *profile, ep
             why, EPCTX_COMPAT_NOT_APPLICABLE,
             "the compatibility string of this EP names no chip that is known: use --against");
     if (!here->is_qualcomm) return no_chip(here, why);
-    return compare(here, profile, string, why);
+    return by_options(compare(here, profile, string, why), why);
 }
 
 /* What hardware_architecture says: the chip or architecture that the node was made for. False: it
@@ -192,6 +209,14 @@ static epctx_compat fits_nvidia(const chip *here, const char *text, epctx_error 
                    made / 10, made % 10);
     return say(why, EPCTX_COMPAT_UNSUPPORTED, "made for compute capability %u.%u", made / 10,
                made % 10);
+}
+
+bool chip_is_of(const chip *here, const epctx_profile *profile, epctx_str architecture) {
+    const char *form = facts_of_ep(profile->name, "architecture");
+    if ((profile->traits & EPCTX_QNN_COMPAT) != 0) return here->is_qualcomm;
+    if (form != NULL && strcmp(form, "compute_capability") == 0)
+        return !here->is_qualcomm && capability_of(here->text) != 0;
+    return epctx_str_is(architecture, here->text);
 }
 
 epctx_compat chip_fits_node(const chip *here, const epctx_profile *profile, epctx_str architecture,

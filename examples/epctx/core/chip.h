@@ -18,8 +18,11 @@ void chip_read(const char *text, chip *out);
 /* "SM8550/8 Gen 2: soc_model 43, HTP v73, 8 MiB of VTCM" */
 void chip_describe(const chip *here, char *text, size_t size);
 
+/* Whether an EP runs on chips of this kind: Qualcomm's, NVIDIA's, or of just this name. */
+bool chip_is_of(const chip *here, const epctx_profile *profile, epctx_str architecture);
+
 /* By the compatibility string that the EP stored, or by hardware_architecture of a node.
- * NOT_APPLICABLE: it cannot be told. `why` gets the reason. */
+ * NOT_APPLICABLE: it cannot be told, also where only options fit. `why` gets the reason. */
 epctx_compat chip_fits_string(const chip *here, const epctx_profile *profile, epctx_str string,
                               epctx_error *why);
 epctx_compat chip_fits_node(const chip *here, const epctx_profile *profile, epctx_str architecture,

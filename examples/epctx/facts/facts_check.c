@@ -145,6 +145,7 @@ static const struct {
     {"stripped_engine", EPCTX_STRIPPED_ENGINE},
     {"each_context", EPCTX_EACH_CONTEXT},
     {"embeds", EPCTX_EMBEDS},
+    {"openvino_compat", EPCTX_OPENVINO_COMPAT},
 };
 
 bool facts_traits(epctx_str list, uint32_t *bits, epctx_str *bad) {
