@@ -100,6 +100,7 @@ static const key_rule rules[] = {
     {"chip", "soc_id", NUMBERS, NO, 65535, NULL},
     {"message", "cause", TEXT, YES, 0, NULL},
     {"message", "cure", TEXT, YES, 0, NULL},
+    {"message", "general", WORD, NO, 0, "yes"},
     {"option", "id", TEXT, NO, 0, NULL},
     {"option", "constant", TEXT, NO, 0, NULL},
     {"option", "type", WORD, NO, 0, "switch, text, file, folder, name, number, choice"},
