@@ -151,6 +151,53 @@ static epctx_status lint_attrs(linter *l, const epctx_node_view *view, bool *rea
     return EPCTX_OK;
 }
 
+void lint_op_spelling(linter *l, const epctx_node_view *node) {
+    static const char *const names[] = {EPCTX_OP_TYPE, NULL};
+    if (!epctx_str_is(node->domain, EPCTX_DOMAIN) || node->op_type.size < 6 ||
+        epctx_nearest_name(node->op_type, names) == NULL)
+        return;
+    lint_say(l, EPCTX_RULE_OP_SPELLING, node->name, NULL,
+             "operator '%S' of com.microsoft does not exist, did you mean " EPCTX_OP_TYPE "?",
+             &node->op_type);
+}
+
+/* Whether names differ in one place, of at most two letters. */
+static bool lint_is_near(epctx_str a, epctx_str b) {
+    const size_t least = a.size < b.size ? a.size : b.size;
+    const size_t most = a.size < b.size ? b.size : a.size;
+    size_t front = 0, back = 0;
+    while (front < least && a.data[front] == b.data[front]) front++;
+    while (back < least - front && a.data[a.size - back - 1] == b.data[b.size - back - 1]) back++;
+    return least > 6 && most - front - back <= 2;
+}
+
+/* The name of an EP that an unknown source nearly is, or NULL. */
+static const char *lint_near_source(epctx_str source) {
+    size_t count, i, k;
+    const epctx_profile *all = epctx_profiles(&count);
+    for (i = 0; i < count; i++)
+        for (k = 0; k < 4 && all[i].sources[k] != NULL; k++)
+            if (lint_is_near(source, epctx_str_of(all[i].sources[k]))) return all[i].sources[k];
+    return NULL;
+}
+
+static epctx_status lint_unknown_source(linter *l, const epctx_epnode *node) {
+    const char *near = lint_near_source(node->source);
+    if (ops_has(&l->unknown_sources, node->source)) return EPCTX_OK;
+    if (near != NULL)
+        lint_say(l, EPCTX_RULE_MISSPELLED_SOURCE, node->name, "source",
+                 "is '%S', did you mean '%s'?", &node->source, near);
+    else
+        lint_say(l, EPCTX_RULE_UNKNOWN_SOURCE, node->name, "source",
+                 "is '%S', which no built-in profile knows", &node->source);
+    return lint_set(l, &l->unknown_sources, node->source, 1);
+}
+
+/* A name under which epctx before 0.3 registered EPs. */
+static bool lint_is_registration(epctx_str name) {
+    return epctx_str_is(name, "epctx") || epctx_str_is(name, "epctx.virtual");
+}
+
 /* Chooses the profile for a node and checks its source. */
 static epctx_status lint_source(linter *l, lint_judged *judged) {
     const epctx_epnode *node = &judged->node;
@@ -170,17 +217,15 @@ static epctx_status lint_source(linter *l, lint_judged *judged) {
     } else if (claim == EPCTX_CLAIM_NO) {
         lint_say(l, EPCTX_RULE_FOREIGN, node->name, "source",
                  "is '%S': the node is not for EP '%s'", &node->source, judged->profile->name);
-    } else if ((node->present & 1u << EPCTX_EP_SOURCE) == 0) {
+    } else if (node->source.size == 0) {
         lint_say(l, EPCTX_RULE_SOURCE_ABSENT, node->name, "source",
-                 "is missing: only some EPs accept such a node");
-    } else if (epctx_str_is(node->source, "epctx") || epctx_str_is(node->source, "epctx.virtual")) {
+                 "is %s: only some EPs accept such a node",
+                 (node->present & 1u << EPCTX_EP_SOURCE) == 0 ? "missing" : "empty");
+    } else if (lint_is_registration(node->source)) {
         lint_say(l, EPCTX_RULE_REGISTRATION, node->name, "source",
                  "is '%S': the EP took it for its name while compiling", &node->source);
-    } else if (forced == NULL && (judged->profile->traits & EPCTX_ANY_EP) != 0 &&
-               !ops_has(&l->unknown_sources, node->source)) {
-        OPS_TRY(lint_set(l, &l->unknown_sources, node->source, 1));
-        lint_say(l, EPCTX_RULE_UNKNOWN_SOURCE, node->name, "source",
-                 "is '%S', which no built-in profile knows", &node->source);
+    } else if (forced == NULL && (judged->profile->traits & EPCTX_ANY_EP) != 0) {
+        OPS_TRY(lint_unknown_source(l, node));
     }
     return EPCTX_OK;
 }
@@ -396,6 +441,8 @@ static epctx_status lint_party_node(linter *l, lint_party *party, size_t i) {
     if (node->main_context == 1 || (profile->traits & EPCTX_EACH_CONTEXT) != 0 ||
         (profile->traits & EPCTX_SECONDARY_CONTEXT) != 0)
         return EPCTX_OK;
+    if (judged->context && (profile->traits & EPCTX_ANY_EP) != 0)
+        return EPCTX_OK; /* some EPs have a context in each node and never look at main_context */
     if (party->mains == 0) {
         lint_say(l, EPCTX_RULE_NO_MAIN, node->name, "main_context",
                  "is 0, but no node of source '%S' has main_context 1", &node->source);
@@ -526,6 +573,63 @@ epctx_status lint_parties(linter *l) {
     }
     l->profile = NULL;
     return EPCTX_OK;
+}
+
+/* -- build stamps -- */
+
+/* How many nodes have a context that this stamp may be about: nodes of no other stamp, and none of
+ * the EP itself. 0: there are others, or nothing is certain. */
+static size_t lint_orphans(const linter *l, epctx_str ep) {
+    const epctx_profile *profile = epctx_profile_of(ep);
+    size_t count = 0, i;
+    epctx_str stamp;
+    for (i = 0; i < l->nodes.count; i++) {
+        const lint_judged *judged = lint_judged_at(l, i);
+        const epctx_epnode *node = &judged->node;
+        const epctx_profile *named = epctx_profile_of(node->source);
+        const bool stamped = epctx_model_get_stamp(l->model, node->source, &stamp);
+        if (epctx_str_eq(node->source, ep)) return 0;
+        if ((profile->traits & EPCTX_ANY_EP) == 0 &&
+            epctx_profile_claims(profile, node) == EPCTX_CLAIM_YES)
+            return 0;
+        if (stamped || node->ep_cache_context.size == 0) continue;
+        /* A name that nobody knows may be that under which the EP is registered. */
+        if (node->source.size > 0 && (named->traits & EPCTX_ANY_EP) != 0) return 0;
+        count++;
+    }
+    return count;
+}
+
+/* The stamp of an EP that no node is for, while as many nodes as it has contexts have none. */
+static void lint_stamp(linter *l, epctx_str ep, epctx_str stamp) {
+    epctx_stamp_line line;
+    epctx_str text;
+    size_t binaries = 0, i;
+    while (epctx_next_stamp_line(&stamp, &line)) binaries += epctx_str_is(line.word, "binary");
+    if (binaries == 0 || lint_orphans(l, ep) != binaries) return;
+    for (i = 0; i < l->nodes.count; i++) {
+        const epctx_epnode *node = &lint_judged_at(l, i)->node;
+        if (node->ep_cache_context.size == 0 ||
+            epctx_model_get_stamp(l->model, node->source, &text))
+            continue;
+        lint_say(l, EPCTX_RULE_OTHER_EP, node->name, "source",
+                 "is '%S', but the build stamp says that EP '%S' compiled the context",
+                 &node->source, &ep);
+    }
+}
+
+void lint_stamps(linter *l) {
+    epctx_cursor it =
+        epctx_view_fields(epctx_model_read(l->model).view, EPCTX_FIELD_MODEL_METADATA_PROPS);
+    epctx_pair pair;
+    while (epctx_next_pair(&it, &pair)) {
+        epctx_str ep = pair.key;
+        if (!epctx_str_starts(ep, EPCTX_BUILD_PREFIX)) continue;
+        ep.data += sizeof EPCTX_BUILD_PREFIX - 1;
+        ep.size -= sizeof EPCTX_BUILD_PREFIX - 1;
+        /* E073 has the source of these corrected, which leaves the stamp. */
+        if (!lint_is_registration(ep)) lint_stamp(l, ep, pair.value);
+    }
 }
 
 /* -- compatibility entries -- */
