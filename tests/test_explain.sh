@@ -206,9 +206,12 @@ compatible with any execution provider. Available: [CUDAExecutionProvider, CPUEx
 # -- several partitions, embedded, and the second without a context (ORT issue 31977) --
 "$epctx" set ab.onnx --node '#2' main_context=0 embed_mode=1 ep_cache_context= -o ab1.onnx >made
 "$epctx" set ab1.onnx --node '#1' embed_mode=1 ep_cache_context=@v.bin -o bad.onnx >made
-expect "several partitions" 1 "epctx extract --in-place bad.onnx" lint bad.onnx
-expect "repaired" 0 "" repair bad.onnx -o good.onnx
-expect "it is sound" 0 "0 errors" lint good.onnx
+expect "several partitions" 1 "epctx extract --in-place bad.onnx" lint --profile qnn bad.onnx
+expect "but the plugin EP loads them" 0 "0 errors" lint --profile qnn_plugin bad.onnx
+expect "older ones do not" 1 "E014" lint --profile qnn_plugin --against qnn=2.6 bad.onnx
+expect "so that nothing is wrong for sure" 0 "0 errors" lint bad.onnx
+expect "repaired" 0 "" repair --profile qnn bad.onnx -o good.onnx
+expect "it is sound" 0 "0 errors" lint --profile qnn good.onnx
 
 # -- paths (winml-cli issue 751) --
 mkdir build_

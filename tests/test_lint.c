@@ -501,6 +501,22 @@ static void op_far_off(bytes *graph) {
     other_op(graph, "Inverse", "com.microsoft");
 }
 
+static void override_of_nobody(bytes *node) {
+    add_attr_str(node, "io_name_overrides", "gone=input;", 11);
+}
+
+static void override_of_input(bytes *node) {
+    add_attr_str(node, "io_name_overrides", "x=input;", 8);
+}
+
+static void compat_qnn_v2(bytes *model) {
+    metadata(model, "ep_compatibility_info.QNNExecutionProvider", "v2:6:2.0:5.0:73:43:0:0");
+}
+
+static void compat_openvino(bytes *model) {
+    metadata(model, "ep_compatibility_info.OpenVINOExecutionProvider", "{\"ovep_ver\": \"1\"}");
+}
+
 static void compat_empty(bytes *model) {
     metadata(model, "ep_compatibility_info.MyEP", "");
 }
@@ -1237,9 +1253,59 @@ static const rule_case cases[] = {
       .first = {.source = NPU_SOURCE},
       .second = {.source = NPU_SOURCE, .main = "0", .cache = ABSENT}}},
     {EPCTX_RULE_NO_ATTRIBUTE,
-     NULL,
+     "openvino",
      {.first = {.source = OV_SOURCE, .embed = ABSENT}},
      {.first = {.source = OV_SOURCE}}},
+    /* What the plugin EP or the one in ONNX Runtime's tree loads, where nothing tells which. */
+    {EPCTX_RULE_NO_ATTRIBUTE, NULL, {.first = {.source = NPU_SOURCE, .embed = ABSENT}},
+     {.first = {.source = OV_SOURCE, .embed = ABSENT}}},
+    {EPCTX_RULE_NO_PAYLOAD,
+     NULL,
+     {.two = true,
+      .first = {.source = "MIGraphXExecutionProvider"},
+      .second = {.source = "MIGraphXExecutionProvider", .main = "0", .cache = ABSENT}},
+     {.two = true,
+      .first = {.source = QNN_SOURCE},
+      .second = {.source = QNN_SOURCE, .main = "0", .cache = ABSENT}}},
+    {EPCTX_RULE_NO_MAIN, NULL, {.first = {.source = OV_SOURCE, .main = "0"}},
+     {.first = {.source = OV_SOURCE, .main = "0", .embed = "0", .cache = "good.bin"}}},
+    {EPCTX_RULE_NO_MAIN, "openvino",
+     {.first = {.source = OV_SOURCE, .main = "0", .embed = "0", .cache = "good.bin"}},
+     {.first = {.source = OV_SOURCE, .embed = "0", .cache = "good.bin"}}},
+    {EPCTX_RULE_ATTRIBUTE_VALUE, NULL, {.first = {.source = OV_SOURCE, .main = "2"}},
+     {.first = {.source = OV_SOURCE, .main = "2", .embed = "0", .cache = "good.bin"}}},
+    {EPCTX_RULE_PAYLOAD_IGNORED,
+     NULL,
+     {.two = true, .first = {.source = OV_SOURCE}, .second = {.source = OV_SOURCE, .main = "0"}},
+     {.two = true,
+      .first = {.source = OV_SOURCE, .embed = "0", .cache = "good.bin"},
+      .second = {.source = OV_SOURCE, .main = "0", .embed = "0", .cache = "good.bin"}}},
+    {EPCTX_RULE_PROFILE,
+     NULL,
+     {.two = true, .first = {.source = OV_SOURCE}, .second = {.source = OV_SOURCE}},
+     {.two = true,
+      .first = {.source = OV_SOURCE},
+      .second = {.source = OV_SOURCE, .main = "0", .cache = ABSENT}}},
+    {EPCTX_RULE_PROFILE,
+     NULL,
+     {.two = true,
+      .first = {.source = OV_SOURCE, .embed = "0", .cache = "good.bin"},
+      .second = {.source = OV_SOURCE, .embed = "0", .cache = "other.bin"}},
+     {.two = true,
+      .first = {.source = OV_SOURCE, .embed = "0", .cache = "good.bin"},
+      .second = {.source = OV_SOURCE, .embed = "0", .cache = "good.bin"}}},
+    {EPCTX_RULE_PROFILE, NULL, {.first = {.source = QNN_SOURCE}, .node_fn = override_of_nobody},
+     {.first = {.source = QNN_SOURCE}, .node_fn = override_of_input}},
+    {EPCTX_RULE_DOTS,
+     NULL,
+     {.first = {.source = QNN_SOURCE, .embed = "0", .cache = "a..b.bin"}},
+     {.first = {.source = QNN_SOURCE, .embed = "0", .cache = "good.bin"}}},
+    {EPCTX_RULE_STALE_COMPAT, NULL, {.model_fn = compat_other},
+     {.first = {.source = "QNN"}, .model_fn = compat_qnn_good}},
+    {EPCTX_RULE_STALE_COMPAT, NULL, {.model_fn = compat_other},
+     {.first = {.source = "QNN"}, .model_fn = compat_qnn_v2}},
+    {EPCTX_RULE_NO_COMPAT, NULL, {.first = {.source = OV_SOURCE}},
+     {.first = {.source = OV_SOURCE}, .model_fn = compat_openvino}},
     {EPCTX_RULE_MANY_MAINS,
      NULL,
      {.two = true, .first = {.source = VAI_SOURCE}, .second = {.source = VAI_SOURCE}},

@@ -80,6 +80,7 @@ static const key_rule rules[] = {
     {"profile", "required", ATTRIBUTES, NO, 0, NULL},
     {"profile", "binary", PATTERN, NO, 0, NULL},
     {"profile", "sidecars", PATTERNS, NO, 0, NULL},
+    {"profile", "compat_starts", TEXT, NO, 0, NULL},
     {"profile", "registers", TEXT, NO, 0, NULL},
     {"profile", "library", TEXT, NO, 0, NULL},
     {"profile", "dll", TEXT, NO, 0, NULL},
@@ -146,6 +147,8 @@ static const struct {
     {"stripped_engine", EPCTX_STRIPPED_ENGINE},
     {"each_context", EPCTX_EACH_CONTEXT},
     {"embeds", EPCTX_EMBEDS},
+    {"any_main", EPCTX_ANY_MAIN},
+    {"one_context", EPCTX_ONE_CONTEXT},
 };
 
 bool facts_traits(epctx_str list, uint32_t *bits, epctx_str *bad) {

@@ -39,6 +39,7 @@ typedef struct linter {
     epctx_map party_of;
     epctx_map epnode_names;
     epctx_map unknown_sources;
+    epctx_list lenient;  /* epctx_profile *, of EPs that one source does not tell apart */
     epctx_map imports;   /* domain -> 1, or 2 for a version that ORT does not support */
     epctx_map functions; /* ops_function_id -> position in the list */
     epctx_list callees;  /* lint_callee */
