@@ -1252,26 +1252,28 @@ typedef enum epctx_key {
 } epctx_key;
 
 /* Bits of epctx_profile.traits. */
-#define EPCTX_ANY_CASE          0x001u   /* `source` is compared without regard to case */
-#define EPCTX_NO_SOURCE         0x002u   /* accepts nodes without `source` */
-#define EPCTX_OWN_SOURCE        0x004u   /* any source: the EP's registration name decides */
-#define EPCTX_STATIC_SHAPES     0x008u   /* no dynamic dimensions */
-#define EPCTX_ONE_NODE          0x010u   /* the graph must be one node */
-#define EPCTX_NO_MIX            0x020u   /* one embed mode per model */
-#define EPCTX_ONE_MAIN          0x040u   /* exactly one primary node */
-#define EPCTX_SECONDARY_CONTEXT 0x080u   /* main_context 0 with a context of its own is normal */
-#define EPCTX_NO_DOTS           0x100u   /* refuses ".." anywhere in a path, also in "a..b" */
-#define EPCTX_EMBED_ONE         0x200u   /* embedded: one partition only */
-#define EPCTX_ONLY_EMBEDDED     0x400u   /* reads no file */
-#define EPCTX_IO_NAMES          0x800u   /* matches inputs and outputs by value name */
-#define EPCTX_ALL_NAME          0x1000u  /* external: every node is primary and names the binary */
-#define EPCTX_ANY_EP            0x2000u  /* generic: for EPs without a profile */
-#define EPCTX_QNN_COMPAT        0x4000u  /* QNN's compatibility string (epctx_compat_compare) */
-#define EPCTX_XML_PAIR          0x8000u  /* a context *.xml is an OpenVINO IR, beside its .bin */
-#define EPCTX_STRIPPED_ENGINE   0x10000u /* *.stripped.engine has no weights */
-#define EPCTX_EACH_CONTEXT      0x20000u /* each node has its own context, not a primary node's */
-#define EPCTX_EMBEDS            0x40000u /* embeds by default */
-#define EPCTX_OPENVINO_COMPAT   0x80000u /* OpenVINO's compatibility string: JSON */
+#define EPCTX_ANY_CASE          0x001u    /* `source` is compared without regard to case */
+#define EPCTX_NO_SOURCE         0x002u    /* accepts nodes without `source` */
+#define EPCTX_OWN_SOURCE        0x004u    /* any source: the EP's registration name decides */
+#define EPCTX_STATIC_SHAPES     0x008u    /* no dynamic dimensions */
+#define EPCTX_ONE_NODE          0x010u    /* the graph must be one node */
+#define EPCTX_NO_MIX            0x020u    /* one embed mode per model */
+#define EPCTX_ONE_MAIN          0x040u    /* exactly one primary node */
+#define EPCTX_SECONDARY_CONTEXT 0x080u    /* main_context 0 with a context of its own is normal */
+#define EPCTX_NO_DOTS           0x100u    /* refuses ".." anywhere in a path, also in "a..b" */
+#define EPCTX_EMBED_ONE         0x200u    /* embedded: one partition only */
+#define EPCTX_ONLY_EMBEDDED     0x400u    /* reads no file */
+#define EPCTX_IO_NAMES          0x800u    /* matches inputs and outputs by value name */
+#define EPCTX_ALL_NAME          0x1000u   /* external: every node is primary and names the binary */
+#define EPCTX_ANY_EP            0x2000u   /* generic: for EPs without a profile */
+#define EPCTX_QNN_COMPAT        0x4000u   /* QNN's compatibility string (epctx_compat_compare) */
+#define EPCTX_XML_PAIR          0x8000u   /* a context *.xml is an OpenVINO IR, beside its .bin */
+#define EPCTX_STRIPPED_ENGINE   0x10000u  /* *.stripped.engine has no weights */
+#define EPCTX_EACH_CONTEXT      0x20000u  /* each node has its own context, not a primary node's */
+#define EPCTX_EMBEDS            0x40000u  /* embeds by default */
+#define EPCTX_OPENVINO_COMPAT   0x80000u  /* OpenVINO's compatibility string: JSON */
+#define EPCTX_ANY_MAIN          0x100000u /* external: main_context is not looked at */
+#define EPCTX_ONE_CONTEXT       0x200000u /* all nodes of a model have one context, but *.xml */
 
 /* One EP; you may define your own. Strings are borrowed while it is used. */
 typedef struct epctx_profile {
@@ -7744,9 +7746,21 @@ static const epctx_profile epctx__profiles[] = {
     {/* name     */ "openvino",
      /* sources  */ {"OpenVINOExecutionProvider"},
      /* traits   */ EPCTX_NO_MIX | EPCTX_IO_NAMES | EPCTX_ALL_NAME | EPCTX_XML_PAIR |
-                    EPCTX_OPENVINO_COMPAT,
+                    EPCTX_ONE_CONTEXT,
      /* key      */ EPCTX_KEY_PARTITION,
      /* required */ EPCTX__BIT(EP_CACHE_CONTEXT) | EPCTX__BIT(EMBED_MODE),
+     /* binary   */ "{stem}_OpenVINOExecutionProvider.bin",
+     /* sidecars */ {NULL}},
+    /* plugin EP 1.8.1 (OpenVINO 2026.4.1) on its CPU device: one container for a model, looked up
+     * by partition_name; external nodes load with main_context 0, 2 or none; embedded the first
+     * node has the container and the others no ep_cache_context; ep_sdk_version is not looked at. A
+     * model whose compatibility string is JSON is of this EP. */
+    {/* name     */ "openvino_plugin",
+     /* sources  */ {"OpenVINOExecutionProvider"},
+     /* traits   */ EPCTX_NO_MIX | EPCTX_IO_NAMES | EPCTX_XML_PAIR | EPCTX_ANY_MAIN |
+                    EPCTX_ONE_CONTEXT,
+     /* key      */ EPCTX_KEY_PARTITION,
+     /* required */ 0,
      /* binary   */ "{stem}_OpenVINOExecutionProvider.bin",
      /* sidecars */ {NULL}},
     /* ORT tensorrt/onnx_ctx_model_helper.cc: the graph must be exactly one node; a missing source
@@ -7808,10 +7822,11 @@ static const epctx_profile epctx__profiles[] = {
      /* required */ EPCTX__BIT(SOURCE),
      /* binary   */ "*.ctx",
      /* sidecars */ {NULL}},
-    /* epctx_npu.h */
+    /* epctx_npu.h: compiles fixed shapes; a context runs where a dimension of the context model is
+     * free, too, with inputs of the compiled shape. */
     {/* name     */ "npu",
      /* sources  */ {"EpctxNpuExecutionProvider"},
-     /* traits   */ EPCTX_STATIC_SHAPES,
+     /* traits   */ 0,
      /* key      */ EPCTX_KEY_PARTITION,
      /* required */ EPCTX__BIT(EMBED_MODE) | EPCTX__BIT(PARTITION_NAME) | EPCTX__BIT(SOURCE),
      /* binary   */ "{model}_npu.bin",

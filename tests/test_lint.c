@@ -467,6 +467,56 @@ static void stamp_of_another(bytes *model) {
     metadata(model, "epctx.build.MyEP", "binary 3 0000000000000001");
 }
 
+static void stamp_of_npu(bytes *model) {
+    metadata(model, "epctx.build.EpctxNpuExecutionProvider", "binary 3 0000000000000001");
+}
+
+static void stamp_of_two(bytes *model) {
+    metadata(model, "epctx.build.EpctxNpuExecutionProvider",
+             "binary 3 0000000000000001\nbinary 3 0000000000000001");
+}
+
+static void stamp_of_registration(bytes *model) {
+    metadata(model, "epctx.build.epctx", "binary 3 0000000000000001");
+}
+
+static void other_op(bytes *graph, const char *op, const char *domain) {
+    bytes node = new_node(op, domain, "c", "x", "z");
+    put_child(graph, 1, &node);
+}
+
+static void op_in_small_letters(bytes *graph) {
+    other_op(graph, "EpContext", "com.microsoft");
+}
+
+static void op_with_a_letter_less(bytes *graph) {
+    other_op(graph, "EPContex", "com.microsoft");
+}
+
+static void op_of_another_domain(bytes *graph) {
+    other_op(graph, "EpContext", "com.example");
+}
+
+static void op_far_off(bytes *graph) {
+    other_op(graph, "Inverse", "com.microsoft");
+}
+
+static void override_of_nobody(bytes *node) {
+    add_attr_str(node, "io_name_overrides", "gone=input;", 11);
+}
+
+static void override_of_input(bytes *node) {
+    add_attr_str(node, "io_name_overrides", "x=input;", 8);
+}
+
+static void compat_qnn_v2(bytes *model) {
+    metadata(model, "ep_compatibility_info.QNNExecutionProvider", "v2:6:2.0:5.0:73:43:0:0");
+}
+
+static void compat_openvino(bytes *model) {
+    metadata(model, "ep_compatibility_info.OpenVINOExecutionProvider", "{\"ovep_ver\": \"1\"}");
+}
+
 static void compat_empty(bytes *model) {
     metadata(model, "ep_compatibility_info.MyEP", "");
 }
@@ -1097,7 +1147,11 @@ static const rule_case cases[] = {
      {.first = {.main = "0", .cache = ABSENT}},
      {.two = true, .second = {.main = "0", .cache = ABSENT}}},
     /* A context that a secondary node has itself is not one that it may read. */
-    {EPCTX_RULE_NO_MAIN, NULL, {.first = {.main = "0"}}, {.two = true, .second = {.main = "0"}}},
+    {EPCTX_RULE_NO_MAIN, NULL, {.first = {.main = "0", .source = NPU_SOURCE}},
+     {.two = true, .first = {.source = NPU_SOURCE}, .second = {.main = "0", .source = NPU_SOURCE}}},
+    /* An EP that nobody knows may have a context in each node, and never look at main_context. */
+    {EPCTX_RULE_NO_MAIN, NULL, {.first = {.main = "0", .cache = ABSENT}},
+     {.first = {.main = "0"}}},
     {EPCTX_RULE_NO_MAIN,
      NULL,
      {.first = {.main = "0", .source = QNN_SOURCE, .embed = "0", .cache = "good.bin"}},
@@ -1199,9 +1253,59 @@ static const rule_case cases[] = {
       .first = {.source = NPU_SOURCE},
       .second = {.source = NPU_SOURCE, .main = "0", .cache = ABSENT}}},
     {EPCTX_RULE_NO_ATTRIBUTE,
-     NULL,
+     "openvino",
      {.first = {.source = OV_SOURCE, .embed = ABSENT}},
      {.first = {.source = OV_SOURCE}}},
+    /* What the plugin EP or the one in ONNX Runtime's tree loads, where nothing tells which. */
+    {EPCTX_RULE_NO_ATTRIBUTE, NULL, {.first = {.source = NPU_SOURCE, .embed = ABSENT}},
+     {.first = {.source = OV_SOURCE, .embed = ABSENT}}},
+    {EPCTX_RULE_NO_PAYLOAD,
+     NULL,
+     {.two = true,
+      .first = {.source = "MIGraphXExecutionProvider"},
+      .second = {.source = "MIGraphXExecutionProvider", .main = "0", .cache = ABSENT}},
+     {.two = true,
+      .first = {.source = QNN_SOURCE},
+      .second = {.source = QNN_SOURCE, .main = "0", .cache = ABSENT}}},
+    {EPCTX_RULE_NO_MAIN, NULL, {.first = {.source = OV_SOURCE, .main = "0"}},
+     {.first = {.source = OV_SOURCE, .main = "0", .embed = "0", .cache = "good.bin"}}},
+    {EPCTX_RULE_NO_MAIN, "openvino",
+     {.first = {.source = OV_SOURCE, .main = "0", .embed = "0", .cache = "good.bin"}},
+     {.first = {.source = OV_SOURCE, .embed = "0", .cache = "good.bin"}}},
+    {EPCTX_RULE_ATTRIBUTE_VALUE, NULL, {.first = {.source = OV_SOURCE, .main = "2"}},
+     {.first = {.source = OV_SOURCE, .main = "2", .embed = "0", .cache = "good.bin"}}},
+    {EPCTX_RULE_PAYLOAD_IGNORED,
+     NULL,
+     {.two = true, .first = {.source = OV_SOURCE}, .second = {.source = OV_SOURCE, .main = "0"}},
+     {.two = true,
+      .first = {.source = OV_SOURCE, .embed = "0", .cache = "good.bin"},
+      .second = {.source = OV_SOURCE, .main = "0", .embed = "0", .cache = "good.bin"}}},
+    {EPCTX_RULE_PROFILE,
+     NULL,
+     {.two = true, .first = {.source = OV_SOURCE}, .second = {.source = OV_SOURCE}},
+     {.two = true,
+      .first = {.source = OV_SOURCE},
+      .second = {.source = OV_SOURCE, .main = "0", .cache = ABSENT}}},
+    {EPCTX_RULE_PROFILE,
+     NULL,
+     {.two = true,
+      .first = {.source = OV_SOURCE, .embed = "0", .cache = "good.bin"},
+      .second = {.source = OV_SOURCE, .embed = "0", .cache = "other.bin"}},
+     {.two = true,
+      .first = {.source = OV_SOURCE, .embed = "0", .cache = "good.bin"},
+      .second = {.source = OV_SOURCE, .embed = "0", .cache = "good.bin"}}},
+    {EPCTX_RULE_PROFILE, NULL, {.first = {.source = QNN_SOURCE}, .node_fn = override_of_nobody},
+     {.first = {.source = QNN_SOURCE}, .node_fn = override_of_input}},
+    {EPCTX_RULE_DOTS,
+     NULL,
+     {.first = {.source = QNN_SOURCE, .embed = "0", .cache = "a..b.bin"}},
+     {.first = {.source = QNN_SOURCE, .embed = "0", .cache = "good.bin"}}},
+    {EPCTX_RULE_STALE_COMPAT, NULL, {.model_fn = compat_other},
+     {.first = {.source = "QNN"}, .model_fn = compat_qnn_good}},
+    {EPCTX_RULE_STALE_COMPAT, NULL, {.model_fn = compat_other},
+     {.first = {.source = "QNN"}, .model_fn = compat_qnn_v2}},
+    {EPCTX_RULE_NO_COMPAT, NULL, {.first = {.source = OV_SOURCE}},
+     {.first = {.source = OV_SOURCE}, .model_fn = compat_openvino}},
     {EPCTX_RULE_MANY_MAINS,
      NULL,
      {.two = true, .first = {.source = VAI_SOURCE}, .second = {.source = VAI_SOURCE}},
@@ -1325,8 +1429,25 @@ static const rule_case cases[] = {
      NULL,
      {.first = {.source = "epctx.virtual"}},
      {.first = {.source = "epctx.v"}}},
+    {EPCTX_RULE_OTHER_EP, NULL, {.first = {.source = OV_SOURCE}, .model_fn = stamp_of_npu},
+     {.first = {.source = NPU_SOURCE}, .model_fn = stamp_of_npu}},
+    {EPCTX_RULE_OTHER_EP, NULL, {.first = {.source = ""}, .model_fn = stamp_of_npu},
+     {.first = {.source = ""}, .model_fn = stamp_of_two}},
+    /* Perhaps the application registers the EP by that name. */
+    {EPCTX_RULE_OTHER_EP, NULL, {.first = {.source = ABSENT}, .model_fn = stamp_of_npu},
+     {.first = {.source = "e"}, .model_fn = stamp_of_npu}},
+    {EPCTX_RULE_OTHER_EP, NULL, {.first = {.source = "QNN"}, .model_fn = stamp_of_npu},
+     {.first = {.source = QNN_SOURCE}, .model_fn = stamp_of_registration}},
+    {EPCTX_RULE_OP_SPELLING, NULL, {.graph_fn = op_in_small_letters},
+     {.graph_fn = op_of_another_domain}},
+    {EPCTX_RULE_OP_SPELLING, NULL, {.graph_fn = op_with_a_letter_less}, {.graph_fn = op_far_off}},
+    {EPCTX_RULE_MISSPELLED_SOURCE, NULL, {.first = {.source = "QNNExecutionProvder"}},
+     {.first = {.source = "DmlExecutionProvider"}}},
+    {EPCTX_RULE_MISSPELLED_SOURCE, NULL, {.first = {.source = "OpenVINOExecutionProviders"}},
+     {.first = {.source = "QN"}}},
     {EPCTX_RULE_EPCONTEXT_OPSET, NULL, {.no_import = true}, {.two = false}},
     {EPCTX_RULE_SOURCE_ABSENT, NULL, {.first = {.source = ABSENT}}, {.two = false}},
+    {EPCTX_RULE_SOURCE_ABSENT, NULL, {.first = {.source = ""}}, {.two = false}},
     {EPCTX_RULE_PAYLOAD_IGNORED,
      NULL,
      {.two = true, .second = {.main = "0"}},
@@ -1665,7 +1786,7 @@ TEST(the_model_with_everything) {
                    "W006 I002 I009 W023 W022 W022 W022 W022 W022 W022 " /* training */
                    "I006 I006 I006 "                                    /* main graph */
                    "E011 I006 E011 I006 E011 I006 E028 W006 I002 I009 E027 " /* function */
-                   "E012 I004 I004 I007 I007 "); /* EPs together, files */
+                   "I004 I004 I007 I007 "); /* EPs together, files */
 }
 
 /* Every allocation fails, alone or with all that follow: NOMEM or the whole answer. */

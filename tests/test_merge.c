@@ -665,6 +665,17 @@ TEST(merge_feeds_a_name_that_must_stay) {
     pair_close(&p);
 }
 
+/* OpenVINO reads one container of contexts for a model, and the result would have two. */
+TEST(merge_of_two_containers) {
+    pair p;
+    CHECK_TRUE(pair_open(&p, compiled("k", "x", "y", ov, "p"), compiled("l", "v", "z", ov, "q")));
+    REFUSED(&p, EPCTX_ERR_GRAPH, "is a second context: EP 'openvino' reads one for a model");
+    pair_close(&p);
+    CHECK_TRUE(pair_open(&p, compiled("k", "x", "y", npu, "p"), compiled("l", "v", "z", ov, "q")));
+    MERGES(&p);
+    pair_close(&p);
+}
+
 /* Two nodes of one model that ask for the same partition are its own affair; a node whose
  * attributes cannot be read has none. */
 TEST(merge_partitions) {
@@ -1003,6 +1014,7 @@ int main(int argc, char **argv) {
     RUN(merge_a_name_twice_in_a_body);
     RUN(merge_nodes_of_one_name);
     RUN(merge_feeds_a_name_that_must_stay);
+    RUN(merge_of_two_containers);
     RUN(merge_partitions);
     RUN(merge_opsets);
     RUN(merge_metadata);

@@ -3,6 +3,8 @@
 
     tests/vendors/bench.py EPCTX WORK MODEL... [--ep ID...] [--report FILE]
 
+WORK/said.log gets what EPs and ONNX Runtime said where something failed; unexplained.py reads it.
+
 For each EP that runs here (eps.py) and each model: compiled by `epctx compile --ep` and by ONNX
 Runtime's own ModelCompiler, in both embed modes; loaded by a plain application (app.py), equal bits,
 and near to the CPU EP. Then every editing command, loaded again, equal bits. Then damage: what lint
@@ -104,6 +106,9 @@ class Bench:
         except subprocess.TimeoutExpired:
             return {"ok": False, "text": f"no end after {LIMIT} s"}, None
         text = done.stdout.decode("utf-8", "replace")
+        if "\"ok\": true" not in text:
+            with open(os.path.join(self.work, "said.log"), "a", encoding="utf-8") as file:
+                file.write(text + "\n")
         last = text.strip().split("\n")[-1]
         if not last.startswith("{"):
             return {"ok": False, "text": f"the application ended with {done.returncode}: "

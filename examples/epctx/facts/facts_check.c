@@ -80,6 +80,7 @@ static const key_rule rules[] = {
     {"profile", "required", ATTRIBUTES, NO, 0, NULL},
     {"profile", "binary", PATTERN, NO, 0, NULL},
     {"profile", "sidecars", PATTERNS, NO, 0, NULL},
+    {"profile", "compat_starts", TEXT, NO, 0, NULL},
     {"profile", "registers", TEXT, NO, 0, NULL},
     {"profile", "library", TEXT, NO, 0, NULL},
     {"profile", "dll", TEXT, NO, 0, NULL},
@@ -100,6 +101,7 @@ static const key_rule rules[] = {
     {"chip", "soc_id", NUMBERS, NO, 65535, NULL},
     {"message", "cause", TEXT, YES, 0, NULL},
     {"message", "cure", TEXT, YES, 0, NULL},
+    {"message", "general", WORD, NO, 0, "yes"},
     {"option", "id", TEXT, NO, 0, NULL},
     {"option", "constant", TEXT, NO, 0, NULL},
     {"option", "type", WORD, NO, 0, "switch, text, file, folder, name, number, choice"},
@@ -146,6 +148,8 @@ static const struct {
     {"each_context", EPCTX_EACH_CONTEXT},
     {"embeds", EPCTX_EMBEDS},
     {"openvino_compat", EPCTX_OPENVINO_COMPAT},
+    {"any_main", EPCTX_ANY_MAIN},
+    {"one_context", EPCTX_ONE_CONTEXT},
 };
 
 bool facts_traits(epctx_str list, uint32_t *bits, epctx_str *bad) {

@@ -164,6 +164,12 @@ extern "C" {
     X(REGISTRATION, "E073", "registration-name", \
       "source is the name under which epctx before 0.3 registered EPs: applications do not", \
       "compile again, or set source to the EP's name") \
+    X(OTHER_EP, "E074", "source-changed", \
+      "the build stamp says that another EP compiled the node's context: source was changed", \
+      "set source to that EP's name again: epctx set MODEL source=NAME --in-place") \
+    X(OP_SPELLING, "E075", "operator-spelling", \
+      "an operator of com.microsoft that does not exist, and is nearly EPContext", \
+      "correct op_type: it is EPContext") \
     X(EPCONTEXT_OPSET, "W001", "epcontext-opset", "com.microsoft is not imported", \
       "add the opset import com.microsoft, version 1 (epctx repair)") \
     X(SOURCE_ABSENT, "W002", "source-absent", "only some EPs accept a node without source", \
@@ -225,6 +231,9 @@ extern "C" {
     X(OUTPUT_TYPE, "W032", "output-type", \
       "EPContext does not allow this output type; ORT does not check", \
       "keep such values outside the partition") \
+    X(MISSPELLED_SOURCE, "W034", "source-misspelled", \
+      "source is a letter or two off the name of an EP, and no EP's", \
+      "correct source, unless the application registers the EP by this name") \
     X(REFERENCE, "W033", "attribute-reference", \
       "an attribute outside a function refers to one of a function", "store the value itself") \
     X(DEFAULTS, "I001", "defaults-used", "main_context or embed_mode is absent and counts as 1", \

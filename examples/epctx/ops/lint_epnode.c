@@ -92,13 +92,90 @@ static void lint_value(linter *l, lint_frame *scope, const lint_judged *judged, 
     }
 }
 
-/* -- one node -- */
+/* -- attributes -- */
 
 static const char *const lint_epnode_attrs[EPCTX_EP_ATTR_COUNT] = {
 #define LINT_ATTR_NAME(id, name, type, member) name,
     EPCTX_EPNODE_ATTR_LIST(LINT_ATTR_NAME)
 #undef LINT_ATTR_NAME
 };
+
+/* -- profiles that share a source -- */
+
+/* In-tree EP and plugin write the same source. */
+static bool lint_is_variant(const epctx_profile *a, const epctx_profile *b) {
+    return a->sources[0] != NULL && b->sources[0] != NULL &&
+           strcmp(a->sources[0], b->sources[0]) == 0;
+}
+
+/* The one that a compatibility string of this EP tells, or NULL. */
+static const epctx_profile *lint_told(const linter *l, const epctx_profile *one) {
+    epctx_cursor it =
+        epctx_view_fields(epctx_model_read(l->model).view, EPCTX_FIELD_MODEL_METADATA_PROPS);
+    epctx_pair pair;
+    while (epctx_next_pair(&it, &pair)) {
+        epctx_str ep = pair.key;
+        size_t count, i;
+        const epctx_profile *all = epctx_profiles(&count);
+        if (!epctx_str_starts(ep, EPCTX_COMPAT_PREFIX)) continue;
+        ep.data += sizeof EPCTX_COMPAT_PREFIX - 1;
+        ep.size -= sizeof EPCTX_COMPAT_PREFIX - 1;
+        if (!lint_is_variant(epctx_profile_of(ep), one)) continue;
+        for (i = 0; i < count; i++) {
+            const fact *f = facts_find("profile", all[i].name);
+            const char *starts = f != NULL ? fact_get(f, "compat_starts") : NULL;
+            if (lint_is_variant(&all[i], one) && starts != NULL &&
+                epctx_str_starts(pair.value, starts))
+                return &all[i];
+        }
+    }
+    return NULL;
+}
+
+/* A trait of which the rule does not hold for the versions that are judged for is none. */
+static uint32_t lint_traits(const epctx_profile *profile) {
+    const fact *f = facts_rule(epctx_rule_of(EPCTX_RULE_NO_PAYLOAD).id, profile->name);
+    return f != NULL && !facts_hold(f, NULL) ? profile->traits & ~EPCTX_EMBED_ONE : profile->traits;
+}
+
+/* Makes `all` allow what `one` allows. What only leads to warnings counts for one of them, too. */
+static void lint_allow(epctx_profile *all, const epctx_profile *one) {
+    static const uint32_t either = EPCTX_ANY_CASE | EPCTX_NO_SOURCE | EPCTX_OWN_SOURCE |
+                                   EPCTX_SECONDARY_CONTEXT | EPCTX_NO_DOTS | EPCTX_ANY_MAIN |
+                                   EPCTX_XML_PAIR | EPCTX_STRIPPED_ENGINE;
+    const uint32_t traits = lint_traits(one);
+    all->traits = (all->traits & traits) | ((all->traits | traits) & either);
+    all->required &= one->required;
+    if (all->key != one->key) all->key = EPCTX_KEY_NONE;
+}
+
+/* The rules for nodes of a source: of the EP that the model tells, else what any EP of this source
+ * accepts. */
+static epctx_status lint_profile_of(linter *l, epctx_str source, const epctx_profile **out) {
+    const epctx_profile *one = epctx_profile_of(source), *told = lint_told(l, one);
+    size_t count, i, variants = 0;
+    const epctx_profile *all = epctx_profiles(&count);
+    epctx_profile *made, **place;
+    for (i = 0; i < count; i++) variants += lint_is_variant(&all[i], one);
+    *out = told != NULL ? told : one;
+    if (told != NULL || variants < 2) return EPCTX_OK;
+    for (i = 0; i < l->lenient.count; i++) {
+        *out = ((epctx_profile **)l->lenient.items)[i];
+        if (strcmp((*out)->name, one->name) == 0) return EPCTX_OK;
+    }
+    made = (epctx_profile *)epctx_arena_array(&l->arena, 1, sizeof *made);
+    if (made == NULL) return ops_nomem(&l->arena, l->error);
+    OPS_TRY(lint_append(l, &l->lenient, sizeof *place, &place));
+    *made = *one;
+    made->traits = lint_traits(one);
+    for (i = 0; i < count; i++)
+        if (lint_is_variant(&all[i], one)) lint_allow(made, &all[i]);
+    *place = made;
+    *out = made;
+    return EPCTX_OK;
+}
+
+/* -- one node -- */
 
 /* Reads one attribute as if the node had no others. */
 static epctx_status lint_take(const epctx_attr_view *attr, epctx_epnode *out, epctx_error *error) {
@@ -113,6 +190,17 @@ static epctx_status lint_take(const epctx_attr_view *attr, epctx_epnode *out, ep
     record.attrs = &one;
     record.attr_count = 1;
     return epctx_epnode_from_record(&record, out, error);
+}
+
+/* Whether the EP that loads the node does not look at main_context. */
+static epctx_status lint_skips_main(linter *l, const epctx_node_view *view, bool *skips) {
+    const epctx_profile *forced = l->opts != NULL ? l->opts->profile : NULL;
+    const epctx_profile *profile = forced;
+    epctx_attr_view mode;
+    if (forced == NULL) OPS_TRY(lint_profile_of(l, epctx_node_attr_str(view, "source"), &profile));
+    *skips = (profile->traits & EPCTX_ANY_MAIN) != 0 &&
+             epctx_node_find_attr(view, "embed_mode", &mode) && mode.i == 0;
+    return EPCTX_OK;
 }
 
 static epctx_status lint_attrs(linter *l, const epctx_node_view *view, bool *readable) {
@@ -142,8 +230,11 @@ static epctx_status lint_attrs(linter *l, const epctx_node_view *view, bool *rea
             continue;
         }
         if (lint_take(&attr, &node, &error) != EPCTX_OK) {
-            bool type = node.present == 0;
+            bool type = node.present == 0, skips = false;
             *readable = false;
+            if (!type && strcmp(known, "main_context") == 0)
+                OPS_TRY(lint_skips_main(l, view, &skips));
+            if (skips) continue;
             lint_say(l, type ? EPCTX_RULE_ATTRIBUTE_TYPE : EPCTX_RULE_ATTRIBUTE_VALUE, view->name,
                      text, "%s", error.message);
         }
@@ -151,12 +242,60 @@ static epctx_status lint_attrs(linter *l, const epctx_node_view *view, bool *rea
     return EPCTX_OK;
 }
 
+void lint_op_spelling(linter *l, const epctx_node_view *node) {
+    static const char *const names[] = {EPCTX_OP_TYPE, NULL};
+    if (!epctx_str_is(node->domain, EPCTX_DOMAIN) || node->op_type.size < 6 ||
+        epctx_nearest_name(node->op_type, names) == NULL)
+        return;
+    lint_say(l, EPCTX_RULE_OP_SPELLING, node->name, NULL,
+             "operator '%S' of com.microsoft does not exist, did you mean " EPCTX_OP_TYPE "?",
+             &node->op_type);
+}
+
+/* Whether names differ in one place, of at most two letters. */
+static bool lint_is_near(epctx_str a, epctx_str b) {
+    const size_t least = a.size < b.size ? a.size : b.size;
+    const size_t most = a.size < b.size ? b.size : a.size;
+    size_t front = 0, back = 0;
+    while (front < least && a.data[front] == b.data[front]) front++;
+    while (back < least - front && a.data[a.size - back - 1] == b.data[b.size - back - 1]) back++;
+    return least > 6 && most - front - back <= 2;
+}
+
+/* The name of an EP that an unknown source nearly is, or NULL. */
+static const char *lint_near_source(epctx_str source) {
+    size_t count, i, k;
+    const epctx_profile *all = epctx_profiles(&count);
+    for (i = 0; i < count; i++)
+        for (k = 0; k < 4 && all[i].sources[k] != NULL; k++)
+            if (lint_is_near(source, epctx_str_of(all[i].sources[k]))) return all[i].sources[k];
+    return NULL;
+}
+
+static epctx_status lint_unknown_source(linter *l, const epctx_epnode *node) {
+    const char *near = lint_near_source(node->source);
+    if (ops_has(&l->unknown_sources, node->source)) return EPCTX_OK;
+    if (near != NULL)
+        lint_say(l, EPCTX_RULE_MISSPELLED_SOURCE, node->name, "source",
+                 "is '%S', did you mean '%s'?", &node->source, near);
+    else
+        lint_say(l, EPCTX_RULE_UNKNOWN_SOURCE, node->name, "source",
+                 "is '%S', which no built-in profile knows", &node->source);
+    return lint_set(l, &l->unknown_sources, node->source, 1);
+}
+
+/* A name under which epctx before 0.3 registered EPs. */
+static bool lint_is_registration(epctx_str name) {
+    return epctx_str_is(name, "epctx") || epctx_str_is(name, "epctx.virtual");
+}
+
 /* Chooses the profile for a node and checks its source. */
 static epctx_status lint_source(linter *l, lint_judged *judged) {
     const epctx_epnode *node = &judged->node;
     const epctx_profile *forced = l->opts != NULL ? l->opts->profile : NULL;
     epctx_claim claim;
-    judged->profile = forced != NULL ? forced : epctx_profile_of(node->source);
+    judged->profile = forced;
+    if (forced == NULL) OPS_TRY(lint_profile_of(l, node->source, &judged->profile));
     claim = epctx_profile_claims(judged->profile, node);
     judged->ours = claim != EPCTX_CLAIM_NO;
     if (claim == EPCTX_CLAIM_MISSING) {
@@ -170,17 +309,15 @@ static epctx_status lint_source(linter *l, lint_judged *judged) {
     } else if (claim == EPCTX_CLAIM_NO) {
         lint_say(l, EPCTX_RULE_FOREIGN, node->name, "source",
                  "is '%S': the node is not for EP '%s'", &node->source, judged->profile->name);
-    } else if ((node->present & 1u << EPCTX_EP_SOURCE) == 0) {
+    } else if (node->source.size == 0) {
         lint_say(l, EPCTX_RULE_SOURCE_ABSENT, node->name, "source",
-                 "is missing: only some EPs accept such a node");
-    } else if (epctx_str_is(node->source, "epctx") || epctx_str_is(node->source, "epctx.virtual")) {
+                 "is %s: only some EPs accept such a node",
+                 (node->present & 1u << EPCTX_EP_SOURCE) == 0 ? "missing" : "empty");
+    } else if (lint_is_registration(node->source)) {
         lint_say(l, EPCTX_RULE_REGISTRATION, node->name, "source",
                  "is '%S': the EP took it for its name while compiling", &node->source);
-    } else if (forced == NULL && (judged->profile->traits & EPCTX_ANY_EP) != 0 &&
-               !ops_has(&l->unknown_sources, node->source)) {
-        OPS_TRY(lint_set(l, &l->unknown_sources, node->source, 1));
-        lint_say(l, EPCTX_RULE_UNKNOWN_SOURCE, node->name, "source",
-                 "is '%S', which no built-in profile knows", &node->source);
+    } else if (forced == NULL && (judged->profile->traits & EPCTX_ANY_EP) != 0) {
+        OPS_TRY(lint_unknown_source(l, node));
     }
     return EPCTX_OK;
 }
@@ -230,7 +367,8 @@ static void lint_context(linter *l, lint_judged *judged) {
         lint_say(l, EPCTX_RULE_NO_PAYLOAD, node->name, "ep_cache_context",
                  "is missing: with EP '%s' every node has its own context", profile->name);
     } else if (judged->context && node->main_context == 0 && !each &&
-               (profile->traits & EPCTX_SECONDARY_CONTEXT) == 0) {
+               (profile->traits & EPCTX_SECONDARY_CONTEXT) == 0 &&
+               ((profile->traits & EPCTX_ANY_MAIN) == 0 || node->embed_mode == 1)) {
         lint_say(l, EPCTX_RULE_PAYLOAD_IGNORED, node->name, "ep_cache_context",
                  "has %u bytes, but main_context is 0: they are not read", (uint64_t)context.size);
     }
@@ -396,6 +534,9 @@ static epctx_status lint_party_node(linter *l, lint_party *party, size_t i) {
     if (node->main_context == 1 || (profile->traits & EPCTX_EACH_CONTEXT) != 0 ||
         (profile->traits & EPCTX_SECONDARY_CONTEXT) != 0)
         return EPCTX_OK;
+    if (node->embed_mode == 0 && (profile->traits & EPCTX_ANY_MAIN) != 0) return EPCTX_OK;
+    if (judged->context && (profile->traits & EPCTX_ANY_EP) != 0)
+        return EPCTX_OK; /* some EPs have a context in each node and never look at main_context */
     if (party->mains == 0) {
         lint_say(l, EPCTX_RULE_NO_MAIN, node->name, "main_context",
                  "is 0, but no node of source '%S' has main_context 1", &node->source);
@@ -464,23 +605,70 @@ static void check_qnn_plugin(linter *l, const lint_judged *judged) {
     }
 }
 
+/* QNN's plugin EP pairs inputs and outputs with those of the binary by this attribute: NAME=NAME IN
+ * THE BINARY;... A name that the node does not have ends the application. */
+static void check_overrides(linter *l, const lint_judged *judged) {
+    epctx_str rest = epctx_node_attr_str(&judged->view, "io_name_overrides");
+    while (rest.size > 0) {
+        epctx_str pair = epctx_str_cut(&rest, ';');
+        const epctx_str name = epctx_str_cut(&pair, '=');
+        epctx_cursor inputs = epctx_node_inputs(&judged->view);
+        epctx_cursor outputs = epctx_node_outputs(&judged->view);
+        epctx_str one;
+        bool found = name.size == 0;
+        while (!found && epctx_next_str(&inputs, &one)) found = epctx_str_eq(one, name);
+        while (!found && epctx_next_str(&outputs, &one)) found = epctx_str_eq(one, name);
+        if (!found)
+            lint_say(l, EPCTX_RULE_PROFILE, judged->node.name, "io_name_overrides",
+                     "has '%S', which is neither an input nor an output of the node: QNN ends the "
+                     "application",
+                     &name);
+    }
+}
+
+static void check_qnn(linter *l, const lint_judged *judged) {
+    check_overrides(l, judged);
+    if (strcmp(judged->profile->name, "qnn_plugin") == 0) check_qnn_plugin(l, judged);
+}
+
 /* Rules of single EPs for their nodes. */
 static void lint_profile(linter *l, const lint_party *party) {
     static const struct {
         const char *profile;
         void (*check_fn)(linter *l, const lint_judged *judged);
-    } checks[] = {{"openvino", check_openvino},
-                  {"tensorrt", check_tensorrt},
-                  {"vitisai", check_vitisai},
-                  {"qnn_plugin", check_qnn_plugin}};
+    } checks[] = {{"openvino", check_openvino}, {"openvino_plugin", check_openvino},
+                  {"qnn", check_qnn},           {"tensorrt", check_tensorrt},
+                  {"vitisai", check_vitisai},   {"qnn_plugin", check_qnn}};
     size_t i;
     for (i = 0; i < sizeof checks / sizeof checks[0]; i++) {
-        const epctx_profile *profile = epctx_profile_find(epctx_str_of(checks[i].profile));
+        const bool is_it = strcmp(party->profile->name, checks[i].profile) == 0;
         size_t at = party->first;
         size_t k;
-        for (k = 0; k < party->nodes && party->profile == profile; k++) {
+        for (k = 0; k < party->nodes && is_it; k++) {
             checks[i].check_fn(l, lint_judged_at(l, at));
             at = lint_judged_at(l, at)->next - 1;
+        }
+    }
+}
+
+/* Contexts beside the first one, which the EP takes for all nodes. An OpenVINO IR is none. */
+static void lint_one_context(linter *l, const lint_party *party) {
+    const epctx_epnode *first = NULL;
+    size_t at = party->first, k;
+    for (k = 0; k < party->nodes; k++) {
+        const lint_judged *judged = lint_judged_at(l, at);
+        const epctx_epnode *node = &judged->node;
+        at = judged->next - 1;
+        if (!judged->context ||
+            (node->embed_mode == 0 && lint_fits("*.xml", node->ep_cache_context)))
+            continue;
+        if (first == NULL) {
+            first = node;
+        } else if (node->embed_mode == 1 || first->embed_mode == 1 ||
+                   !epctx_str_eq(node->ep_cache_context, first->ep_cache_context)) {
+            lint_say(l, EPCTX_RULE_PROFILE, node->name, "ep_cache_context",
+                     "is a second context: EP '%s' reads one for a model, that of node '%S'",
+                     party->profile->name, &first->name);
         }
     }
 }
@@ -504,6 +692,7 @@ static void lint_judge_party(linter *l, const lint_party *party) {
                  "the graph has %u nodes, but EP '%s' needs exactly one in a compiled model",
                  l->main_nodes, profile->name);
     }
+    if ((profile->traits & EPCTX_ONE_CONTEXT) != 0) lint_one_context(l, party);
     lint_profile(l, party);
 }
 
@@ -526,6 +715,63 @@ epctx_status lint_parties(linter *l) {
     }
     l->profile = NULL;
     return EPCTX_OK;
+}
+
+/* -- build stamps -- */
+
+/* How many nodes have a context that this stamp may be about: nodes of no other stamp, and none of
+ * the EP itself. 0: there are others, or nothing is certain. */
+static size_t lint_orphans(const linter *l, epctx_str ep) {
+    const epctx_profile *profile = epctx_profile_of(ep);
+    size_t count = 0, i;
+    epctx_str stamp;
+    for (i = 0; i < l->nodes.count; i++) {
+        const lint_judged *judged = lint_judged_at(l, i);
+        const epctx_epnode *node = &judged->node;
+        const epctx_profile *named = epctx_profile_of(node->source);
+        const bool stamped = epctx_model_get_stamp(l->model, node->source, &stamp);
+        if (epctx_str_eq(node->source, ep)) return 0;
+        if ((profile->traits & EPCTX_ANY_EP) == 0 &&
+            epctx_profile_claims(profile, node) == EPCTX_CLAIM_YES)
+            return 0;
+        if (stamped || node->ep_cache_context.size == 0) continue;
+        /* A name that nobody knows may be that under which the EP is registered. */
+        if (node->source.size > 0 && (named->traits & EPCTX_ANY_EP) != 0) return 0;
+        count++;
+    }
+    return count;
+}
+
+/* The stamp of an EP that no node is for, while as many nodes as it has contexts have none. */
+static void lint_stamp(linter *l, epctx_str ep, epctx_str stamp) {
+    epctx_stamp_line line;
+    epctx_str text;
+    size_t binaries = 0, i;
+    while (epctx_next_stamp_line(&stamp, &line)) binaries += epctx_str_is(line.word, "binary");
+    if (binaries == 0 || lint_orphans(l, ep) != binaries) return;
+    for (i = 0; i < l->nodes.count; i++) {
+        const epctx_epnode *node = &lint_judged_at(l, i)->node;
+        if (node->ep_cache_context.size == 0 ||
+            epctx_model_get_stamp(l->model, node->source, &text))
+            continue;
+        lint_say(l, EPCTX_RULE_OTHER_EP, node->name, "source",
+                 "is '%S', but the build stamp says that EP '%S' compiled the context",
+                 &node->source, &ep);
+    }
+}
+
+void lint_stamps(linter *l) {
+    epctx_cursor it =
+        epctx_view_fields(epctx_model_read(l->model).view, EPCTX_FIELD_MODEL_METADATA_PROPS);
+    epctx_pair pair;
+    while (epctx_next_pair(&it, &pair)) {
+        epctx_str ep = pair.key;
+        if (!epctx_str_starts(ep, EPCTX_BUILD_PREFIX)) continue;
+        ep.data += sizeof EPCTX_BUILD_PREFIX - 1;
+        ep.size -= sizeof EPCTX_BUILD_PREFIX - 1;
+        /* E073 has the source of these corrected, which leaves the stamp. */
+        if (!lint_is_registration(ep)) lint_stamp(l, ep, pair.value);
+    }
 }
 
 /* -- compatibility entries -- */
@@ -556,7 +802,7 @@ static epctx_status lint_compat_entry(linter *l, epctx_str key, epctx_str value,
     epctx_str lowered;
     ep.data = key.data + sizeof EPCTX_COMPAT_PREFIX - 1;
     ep.size = key.size - (sizeof EPCTX_COMPAT_PREFIX - 1);
-    profile = epctx_profile_of(ep);
+    OPS_TRY(lint_profile_of(l, ep, &profile));
     OPS_TRY(lint_lowered(l, ep, &lowered));
     OPS_TRY(lint_set(l, told, lowered, 1));
     OPS_TRY(lint_set(l, told, epctx_str_of(profile->name), 1));

@@ -547,7 +547,10 @@ epctx_status lint_nodes(linter *l, lint_frame *scope, epctx_cursor nodes, epctx_
         OPS_TRY(lint_node(l, scope, &node));
         while (epctx_next_str(&it, &name))
             if (name.size > 0) OPS_TRY(lint_read(l, scope, node.name, name));
-        if (epctx_str_is(node.op_type, EPCTX_OP_TYPE)) OPS_TRY(lint_epnode(l, scope, &node, graph));
+        if (epctx_str_is(node.op_type, EPCTX_OP_TYPE))
+            OPS_TRY(lint_epnode(l, scope, &node, graph));
+        else
+            lint_op_spelling(l, &node);
         OPS_TRY(lint_devices(l, &node));
         scope->node = &node;
         OPS_TRY(lint_bodies(l, &node, scope));

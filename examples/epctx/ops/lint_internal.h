@@ -39,6 +39,7 @@ typedef struct linter {
     epctx_map party_of;
     epctx_map epnode_names;
     epctx_map unknown_sources;
+    epctx_list lenient;  /* epctx_profile *, of EPs that one source does not tell apart */
     epctx_map imports;   /* domain -> 1, or 2 for a version that ORT does not support */
     epctx_map functions; /* ops_function_id -> position in the list */
     epctx_list callees;  /* lint_callee */
@@ -180,6 +181,8 @@ void lint_sparse(linter *l, const epctx_sparse_view *sparse, epctx_str name);
 
 epctx_status lint_epnode(linter *l, lint_frame *scope, const epctx_node_view *view,
                          epctx_view graph);
+/* Another operator that is nearly EPContext. */
+void lint_op_spelling(linter *l, const epctx_node_view *node);
 /* Notes the types of values, for EPContext nodes, from a list of ValueInfoProtos. */
 epctx_status lint_note_list(linter *l, lint_frame *scope, epctx_view owner, uint32_t number);
 lint_judged *lint_judged_at(const linter *l, size_t i);
@@ -187,6 +190,8 @@ lint_judged *lint_judged_at(const linter *l, size_t i);
 epctx_status lint_parties(linter *l);
 /* Compatibility entries of the metadata. */
 epctx_status lint_compat(linter *l);
+/* Build stamps of EPs that no node is for. */
+void lint_stamps(linter *l);
 
 /* -- lint_file.c -- */
 

@@ -20,6 +20,7 @@ static epctx_status lint_run(linter *l) {
                  forced->name);
     }
     OPS_TRY(lint_compat(l));
+    lint_stamps(l);
     lint_files(l);
     return EPCTX_OK;
 }
