@@ -497,6 +497,14 @@ extern "C" {
 #define EPCTX__SHORT_STEP
 #endif
 
+/* At the start of a function: nothing is fused. To clang a product and a sum that may be fused are
+ * one call, even where no such instruction is, and it keeps vectors of those in memory. */
+#if defined(__clang__) && defined(__SSE2__) && !defined(__FMA__)
+#define EPCTX__UNFUSED _Pragma("STDC FP_CONTRACT OFF")
+#else
+#define EPCTX__UNFUSED
+#endif
+
 /* Faster variants of the innermost loops, selected at run time by processor features. */
 #if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__)) && \
     !defined(__OPTIMIZE_SIZE__) && !defined(EPCTX_NPU_NO_SIMD)
@@ -2076,6 +2084,7 @@ static EPCTX__INLINE void epctx__epilogue_tile(const epctx__epilogue *f, const f
 /* tile[r][j] = sum over k of a[r][k] * b[k][j] for EPCTX__ROWS rows and EPCTX__WIDTH columns; b and
  * the tile have rows of EPCTX__COLUMNS. */
 static void epctx__tile_part(const epctx__left *a, const float *b, float *tile) {
+    EPCTX__UNFUSED
     const float *const *at = a->at;
     float c[EPCTX__ROWS][EPCTX__WIDTH];
     size_t t, k, r, j;
@@ -3266,17 +3275,24 @@ static EPCTX__INLINE float epctx__row_product(const float *x, size_t count) {
     return (float)product[0];
 }
 
+static EPCTX__INLINE float epctx__row_few(uint32_t kind, const float *x, size_t count) {
+    float best = x[0];
+    size_t j;
+    for (j = 1; j < count; j++) best = epctx__reduce_step(kind, best, x[j]);
+    return best;
+}
+
 /* The maximum or minimum; the last 8 elements overlap those before. What tells of NaN is a flag or,
- * as clang vectorizes nothing beside flags, the NaN itself in a loop of its own. */
+ * as clang vectorizes nothing beside flags, the NaN itself in a loop of its own. Then the lanes need
+ * not mind it. */
 static EPCTX__INLINE float epctx__row_best(uint32_t kind, const float *x, size_t count) {
     const bool max = kind == EPCTX__REDUCE_MAX;
     const bool flags = EPCTX__CHUNKS || !EPCTX__LOOPS;
     uint32_t nan[8] = {0};
     float best[8], bad[8] = {0.0f};
     size_t i, j;
+    if (count < 8) return epctx__row_few(kind, x, count);
     for (j = 0; j < 8; j++) best[j] = x[0];
-    for (j = 1; j < count && count < 8; j++) best[0] = epctx__reduce_step(kind, best[0], x[j]);
-    if (count < 8) return best[0];
     for (i = 0; i < count; i += 8) {
         const float *at = x + (count - i < 8 ? count - 8 : i);
         for (j = 0; j < 8; j++) {
@@ -3285,7 +3301,8 @@ static EPCTX__INLINE float epctx__row_best(uint32_t kind, const float *x, size_t
         }
         for (j = 0; j < 8 && !flags; j++) bad[j] = at[j] == at[j] ? bad[j] : at[j];
     }
-    EPCTX__FOLD(j, half, best[j] = epctx__reduce_step(kind, best[j], best[j + half]);
+    EPCTX__FOLD(j, half, const float v = best[j + half];
+                best[j] = (max ? v > best[j] : v < best[j]) ? v : best[j];
                 nan[j] |= nan[j + half];);
     for (j = 0; j < 8 && !flags; j++) nan[0] |= bad[j] != bad[j];
     return nan[0] != 0 ? epctx__float_of(0x7fc00000u) : best[0];
