@@ -83,7 +83,7 @@ static void print_json(alone *a, double milliseconds) {
     json_uint(w, "outside_weights", report->outside_count);
     json_uint(w, "outside_bytes", report->outside_size);
     left_json(w, &a->left);
-    compile_json_notes(w, &a->notes);
+    compile_json_notes(w, "notes", &a->notes);
     json_text(w, "source", a->backend.source);
     json_text(w, "hardware_architecture", a->backend.hardware_architecture);
     json_fixed(w, "milliseconds", milliseconds, 3);
@@ -369,6 +369,7 @@ static bool read_bars(const char *option, const char *list, anyep_settings *any,
         }
         *bar = '\0';
         if (to == &any->session && !anyep_is_option(option, text)) return false;
+        if (to == &any->ep_options) anyep_judge_ep_option(any, option, text);
         if (!anyep_add(any, to, text, bar + 1)) return false;
     }
     return true;

@@ -49,6 +49,14 @@ const fact *vendor_plain_of(const char *text) {
     return f;
 }
 
+bool vendor_is_harmless(const char *warning) {
+    size_t at = 0;
+    const fact *f;
+    while ((f = facts_next("harmless", &at)) != NULL && strstr(warning, f->name) == NULL)
+        ;
+    return f != NULL;
+}
+
 /* -- error numbers of QNN -- */
 
 const fact *vendor_code_of(uint32_t number) {

@@ -26,6 +26,9 @@ const char *vendor_registration(epctx_str library);
  * called, too, in any case of letters: a fact "plain", or NULL. */
 const fact *vendor_plain_of(const char *text);
 
+/* Whether a warning of ORT or an EP says nothing about the model: a fact "harmless". */
+bool vendor_is_harmless(const char *warning);
+
 /* The fact "code" of an error number of QNN, or NULL. */
 const fact *vendor_code_of(uint32_t number);
 /* By its name in QNN's headers, such as QNN_CONTEXT_ERROR_CREATE_FROM_BINARY, or NULL. */
