@@ -664,10 +664,11 @@ const cli_command cli_info = {
     .most = 1,
     .summary = "show what a model contains",
     .about = "Shows producer, versions, inputs and outputs, each EPContext node with its\n"
-             "attributes, the files that the model needs, and the nodes that are left to the\n"
-             "CPU. Works for ordinary models and for EPContext models of any execution\n"
-             "provider. For a context binary of the reference NPU, shows its graphs and how\n"
-             "much memory they need.\n"
+             "attributes, the files that the model needs, the nodes that are left to the CPU,\n"
+             "the options that it was compiled with, and those that loading needs. Works for\n"
+             "ordinary models and for EPContext models of any execution provider. For a\n"
+             "context binary of the reference NPU, shows its graphs and how much memory they\n"
+             "need.\n"
              "A missing file causes a line that begins with 'warning:' and exit code 1. A\n"
              "context binary that does not match the build stamp of the model causes a warning\n"
              "on standard error.\n",

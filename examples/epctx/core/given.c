@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "facts/facts.h"
+#include "vendors.h"
 
 /* ---------------------------------------------------------------- what may be told */
 
@@ -125,7 +125,7 @@ static bool is_needed(const char *list, const char *key) {
 }
 
 static bool read_build(epctx_str source, epctx_str stamp, epctx_arena *arena, given_build *build) {
-    const char *list = facts_of_ep(epctx_profile_of(source)->name, "load");
+    const char *list = vendor_ep_of(epctx_profile_of(source)->name).load;
     epctx_str rest = stamp;
     epctx_stamp_option option;
     epctx_stamp_line line;

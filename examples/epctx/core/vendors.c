@@ -15,6 +15,7 @@ vendor_ep vendor_ep_of(const char *profile) {
     ep.needs = facts_of_ep(profile, "needs");
     ep.offline = facts_of_ep(profile, "offline");
     ep.mind = facts_of_ep(profile, "mind");
+    ep.load = facts_of_ep(profile, "load");
     return ep;
 }
 

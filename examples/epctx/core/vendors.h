@@ -14,6 +14,7 @@ typedef struct vendor_ep {
     const char *needs;     /* driver, runtime libraries */
     const char *offline;   /* compiling without the device */
     const char *mind;      /* what else to mind: memory, caches */
+    const char *load;      /* options that loading needs again when they were given to compile */
 } vendor_ep;
 
 /* Of a profile; without any text when nothing is known. */
