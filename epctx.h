@@ -1888,12 +1888,12 @@ EPCTX_API epctx_status epctx_write_group(epctx_model *model, const char *path,
  *     graphs <number>                      in this binary, those of other models included
  *     beside <bytes> <XXH64>               of the .bin of a node's OpenVINO .xml
  * with "%25" and "%0A" for "%" and a line end, in keys "%3D" for "=". What is not known has no
- * line, and readers skip lines that they do not know. The nodes of the main graph that have a context of their own, or
- * name a DLC, have a line `binary` each, in their order; if there are more or fewer of them, as in
- * a model that another tool merged, nobody knows which is whose: no binary is judged. The stamp
- * contains no time, so that the output depends on the source alone, and no name of a binary, which
- * may be embedded, extracted or renamed. A stamp of the first format has one line `binary`, which
- * counts only if all primary nodes have the same context.
+ * line, and readers skip lines that they do not know. The nodes of the main graph that have a
+ * context of their own, or name a DLC, have a line `binary` each, in their order; if there are more
+ * or fewer of them, as in a model that another tool merged, nobody knows which is whose: no binary
+ * is judged. The stamp contains no time, so that the output depends on the source alone, and no
+ * name of a binary, which may be embedded, extracted or renamed. A stamp of the first format has
+ * one line `binary`, which counts only if all primary nodes have the same context.
  * ============================================================ */
 
 #ifndef EPCTX_NO_WIRE

@@ -466,7 +466,8 @@ epctx get h_ctx.onnx metadata:epctx.build.ToyExecutionProvider
 sed -n '/_option/p' "$out" >lines
 same "the same lines on another machine, and in another order" lines expected
 epctx info g_ctx.onnx
-said "info shows them" 0 "compiled with  architecture=abacus; session: acme.cache=c.bin;x=\"y.json\""
+said "info shows them" 0 \
+    "compiled with  architecture=abacus; session: acme.cache=c.bin;x=\"y.json\""
 said "on which device" 0 "compiled by    ToyExecutionProvider on "
 said "which are not told" 0 "acme.token (its value is not told)"
 if grep -q "load with" "$out"; then fail "what an unknown EP needs" "it is told"
@@ -474,7 +475,8 @@ else ok "what an unknown EP needs"; fi
 epctx info --json g_ctx.onnx
 json "in JSON" 'j["builds"][0]["source"] == "ToyExecutionProvider" and
  [o["value"] for o in j["builds"][0]["options"] if o["key"] == "acme.two"] == ["a%\nb"] and
- [(o["of"], o["value"], o["load"]) for o in j["builds"][0]["options"]][3] == ("session", None, None)'
+ [(o["of"], o["value"], o["load"]) for o in j["builds"][0]["options"]][3] ==
+ ("session", None, None)'
 cat >toy.facts <<'END'
 facts: 1
 
@@ -492,13 +494,15 @@ said "what a known EP needs" 0 "load with      architecture=abacus"
 epctx info --facts toy.facts --json g_ctx.onnx
 json "and what not" '[o["load"] for o in j["builds"][0]["options"]] == [True] + 4 * [False]'
 with "$toy:ToyExecutionProvider" run --facts toy.facts --ep-opt layot=nchw g_ctx.onnx
-said "an option that the EP does not have" 1 "the option 'layot', and ignores it, did you mean 'layout'"
+said "an option that the EP does not have" 1 \
+    "the option 'layot', and ignores it, did you mean 'layout'"
 with "$toy" compile --ep-opt architecture=abacus --option ep.context_node_name_prefix=s_ \
     -o s_ctx.onnx digits.onnx
 result "another model" 0
 printf x >>s_toy.bin
 with "$toy" run s_ctx.onnx
-result "a run that fails tells the options" 1 "s_ctx.onnx was compiled with architecture=abacus, not"
+result "a run that fails tells the options" 1 \
+    "s_ctx.onnx was compiled with architecture=abacus, not"
 with "$toy" run --json s_ctx.onnx
 json "as the cure" '"architecture=abacus" in j["failures"][0]["cure"]'
 with "$toy" run --facts toy.facts s_ctx.onnx
