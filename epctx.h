@@ -1880,6 +1880,8 @@ EPCTX_API epctx_status epctx_write_group(epctx_model *model, const char *path,
  *     source <bytes> <XXH64 of the file, 16 hex digits> <file name>
  *     data <bytes> <XXH64> <location>      once per file of external data
  *     options <XXH64 of what was asked for>
+ *     ep_option <key>=<value>              one of the EP, as it was given; "<key>" alone when its
+ *     session_option <key>=<value>         value is not told; the same of the session
  *     ort, ep, driver <version>            of ONNX Runtime, the EP and its driver
  *     device <name>                        for which the EP compiled
  *     sdk <ep_sdk_version>
@@ -1888,13 +1890,13 @@ EPCTX_API epctx_status epctx_write_group(epctx_model *model, const char *path,
  *     binary <bytes> <XXH64>               of a node's context
  *     graphs <number>                      in this binary, those of other models included
  *     beside <bytes> <XXH64>               of the .bin of a node's OpenVINO .xml
- * with "%25" and "%0A" for "%" and a line end. What is not known has no line, and readers skip
- * lines that they do not know. The nodes of the main graph that have a context of their own, or
- * name a DLC, have a line `binary` each, in their order; if there are more or fewer of them, as in
- * a model that another tool merged, nobody knows which is whose: no binary is judged. The stamp
- * contains no time, so that the output depends on the source alone, and no name of a binary, which
- * may be embedded, extracted or renamed. A stamp of the first format has one line `binary`, which
- * counts only if all primary nodes have the same context.
+ * with "%25" and "%0A" for "%" and a line end, in keys "%3D" for "=". What is not known has no
+ * line, and readers skip lines that they do not know. The nodes of the main graph that have a
+ * context of their own, or name a DLC, have a line `binary` each, in their order; if there are more
+ * or fewer of them, as in a model that another tool merged, nobody knows which is whose: no binary
+ * is judged. The stamp contains no time, so that the output depends on the source alone, and no
+ * name of a binary, which may be embedded, extracted or renamed. A stamp of the first format has
+ * one line `binary`, which counts only if all primary nodes have the same context.
  * ============================================================ */
 
 #ifndef EPCTX_NO_WIRE
@@ -1918,6 +1920,17 @@ typedef struct epctx_stamp_line {
 EPCTX_API bool epctx_model_get_stamp(const epctx_model *model, epctx_str source, epctx_str *out);
 /* Takes the next line off a stamp; false: there is none. Malformed numbers are 0. */
 EPCTX_API bool epctx_next_stamp_line(epctx_str *rest, epctx_stamp_line *line);
+/* An option in a stamp. */
+typedef struct epctx_stamp_option {
+    bool session;         /* of the session; else of the EP */
+    bool told;            /* false: only that it was given */
+    epctx_str key, value; /* as stored: see epctx_stamp_plain */
+} epctx_stamp_option;
+
+/* Takes lines off a stamp until it has found the next option; false: there is no more. */
+EPCTX_API bool epctx_next_stamp_option(epctx_str *rest, epctx_stamp_option *option);
+/* A text of a stamp without its escapes, ended with 0; false: `out` has no room for all of it. */
+EPCTX_API bool epctx_stamp_plain(epctx_str stored, char *out, size_t capacity);
 /* The line of a context: what a node of EP `source` has in ep_cache_context or ep_dlc_context.
  * False when the stamp has none. */
 EPCTX_API bool epctx_model_stamp_line(const epctx_model *model, epctx_str source, epctx_str context,
@@ -1940,10 +1953,15 @@ typedef struct epctx_stamp_opts {
     const epctx_model *source; /* what was compiled, from its file; NULL: not known, and only the
                                   binary can be compared */
     const char *options;       /* what was asked for, in any form; may be NULL */
-    uint64_t graphs;           /* in each binary; 0: not known */
-    const char *ort, *ep;      /* versions of ONNX Runtime and of the EP; may be NULL, */
-    const char *driver;        /* like that of the driver, */
-    const char *device;        /* and the device */
+    /* The same as text, for those who load the model; may be NULL. Key, value, ..., NULL, in the
+     * order in which they are stored; an empty value is one, and NULL is none that may be told:
+     * leave out secrets, and paths of the machine that compiled. */
+    const char *const *ep_options;
+    const char *const *session_options;
+    uint64_t graphs;      /* in each binary; 0: not known */
+    const char *ort, *ep; /* versions of ONNX Runtime and of the EP; may be NULL, */
+    const char *driver;   /* like that of the driver, */
+    const char *device;   /* and the device */
     bool keep; /* what is not given stays as in the stamp that is there: source and options, and if
                   the binaries are the same, graphs, versions and device */
 } epctx_stamp_opts;
@@ -11028,6 +11046,33 @@ EPCTX_API bool epctx_next_stamp_line(epctx_str *rest, epctx_stamp_line *line) {
     return true;
 }
 
+EPCTX_API bool epctx_next_stamp_option(epctx_str *rest, epctx_stamp_option *option) {
+    epctx_stamp_line line;
+    size_t index;
+    while (epctx_next_stamp_line(rest, &line)) {
+        if (!epctx__word_index("ep_option session_option", line.word, &index)) continue;
+        option->session = index == 1;
+        option->told = line.text.size > 0 && memchr(line.text.data, '=', line.text.size) != NULL;
+        option->key = epctx_str_cut(&line.text, '=');
+        option->value = line.text;
+        return true;
+    }
+    return false;
+}
+
+EPCTX_API bool epctx_stamp_plain(epctx_str stored, char *out, size_t capacity) {
+    size_t i = 0;
+    size_t used = 0;
+    while (i < stored.size && used + 1 < capacity) {
+        bool code = stored.data[i] == '%' && stored.size - i >= 3;
+        char kind = code ? stored.data[i + 1] : '\0';
+        out[used++] = !code ? stored.data[i] : kind == '0' ? '\n' : kind == '3' ? '=' : '%';
+        i += code ? 3 : 1;
+    }
+    out[used] = '\0';
+    return i == stored.size;
+}
+
 /* The format of a stamp: its first line, which the first format lacks. 0: not known. */
 static uint64_t epctx__stamp_format(epctx_str stamp) {
     epctx_str line = epctx_str_cut(&stamp, '\n');
@@ -11334,11 +11379,15 @@ static epctx_str epctx__stamp_escape(char c, char *one) {
     return c == '%' ? epctx_str_of("%25") : c == '\n' ? epctx_str_of("%0A") : as_is;
 }
 
-static void epctx__stamp_put_name(epctx__stamp_text *s, epctx_str name) {
+static void epctx__stamp_put_escaped(epctx__stamp_text *s, epctx_str text) {
     size_t i;
     char one;
+    for (i = 0; i < text.size; i++) epctx__stamp_put(s, epctx__stamp_escape(text.data[i], &one));
+}
+
+static void epctx__stamp_put_name(epctx__stamp_text *s, epctx_str name) {
     epctx__stamp_put(s, epctx_str_of(" "));
-    for (i = 0; i < name.size; i++) epctx__stamp_put(s, epctx__stamp_escape(name.data[i], &one));
+    epctx__stamp_put_escaped(s, name);
 }
 
 static void epctx__stamp_put_file(epctx__stamp_text *s, const char *word, uint64_t size,
@@ -11485,6 +11534,23 @@ static epctx_status epctx__stamp_put_contexts(epctx__stamp_text *s, const epctx_
     return EPCTX_OK;
 }
 
+/* The options as text. */
+static void epctx__stamp_put_options(epctx__stamp_text *s, const char *word,
+                                     const char *const *options) {
+    for (; options != NULL && options[0] != NULL; options += 2) {
+        const char *at;
+        epctx__stamp_put_word(s, word);
+        epctx__stamp_put(s, epctx_str_of(" "));
+        for (at = options[0]; *at != '\0'; at++) {
+            char one;
+            epctx__stamp_put(s, *at == '=' ? epctx_str_of("%3D") : epctx__stamp_escape(*at, &one));
+        }
+        if (options[1] == NULL) continue;
+        epctx__stamp_put(s, epctx_str_of("="));
+        epctx__stamp_put_escaped(s, epctx_str_of(options[1]));
+    }
+}
+
 /* Copies the lines with one of these words, as they are. */
 static void epctx__stamp_keep(epctx__stamp_text *s, epctx_str before, const char *words) {
     size_t index;
@@ -11495,6 +11561,21 @@ static void epctx__stamp_keep(epctx__stamp_text *s, epctx_str before, const char
         epctx__stamp_put_word(s, "");
         epctx__stamp_put(s, line);
     }
+}
+
+/* What was asked for: the new options without any of the old ones, or all of these. */
+static void epctx__stamp_put_asked(epctx__stamp_text *s, const epctx_stamp_opts *opts,
+                                   epctx_str before) {
+    if (opts->options == NULL && opts->ep_options == NULL && opts->session_options == NULL) {
+        epctx__stamp_keep(s, before, "options ep_option session_option");
+        return;
+    }
+    if (opts->options != NULL) {
+        epctx__stamp_put_word(s, "options");
+        epctx__stamp_put_number(s, epctx_hash(opts->options, strlen(opts->options), 0), true);
+    }
+    epctx__stamp_put_options(s, "ep_option", opts->ep_options);
+    epctx__stamp_put_options(s, "session_option", opts->session_options);
 }
 
 /* A line with a text; NULL: as before. */
@@ -11553,12 +11634,7 @@ EPCTX_API epctx_status epctx_model_stamp(epctx_model *model, const char *ep,
         EPCTX__TRY(epctx__stamp_put_source(&s, opts->source, &model->arena, error));
     else
         epctx__stamp_keep(&s, kept, "source data");
-    if (opts->options != NULL) {
-        epctx__stamp_put_word(&s, "options");
-        epctx__stamp_put_number(&s, epctx_hash(opts->options, strlen(opts->options), 0), true);
-    } else {
-        epctx__stamp_keep(&s, kept, "options");
-    }
+    epctx__stamp_put_asked(&s, opts, kept);
     if (before.format == 0 || epctx__check_made(model, wanted, NULL, false, NULL) != EPCTX_OK)
         kept = epctx_str_of(NULL);
     epctx__stamp_put_known(&s, "ort", opts->ort, kept);
@@ -11585,18 +11661,6 @@ static bool epctx__stamp_is(epctx_str escaped, const char *plain) {
         epctx__str_skip(&escaped, want.size);
     }
     return escaped.size == 0;
-}
-
-static bool epctx__stamp_plain(epctx_str escaped, char *out, size_t capacity) {
-    size_t i = 0;
-    size_t used = 0;
-    while (i < escaped.size && used + 1 < capacity) {
-        bool code = escaped.data[i] == '%' && escaped.size - i >= 3;
-        out[used++] = !code ? escaped.data[i] : escaped.data[i + 1] == '0' ? '\n' : '%';
-        i += code ? 3 : 1;
-    }
-    out[used] = '\0';
-    return i == escaped.size;
 }
 
 #endif /* EPCTX_NO_EDIT */
@@ -14815,7 +14879,7 @@ static epctx_status epctx__fresh_file(const epctx_model *model, const epctx_stam
     parts[0] = epctx_str_of(given);
     parts[1] = epctx_str_of("");
     if (given == NULL || !epctx_str_is(line->word, "source")) {
-        if (!epctx__stamp_plain(line->text, name, sizeof name))
+        if (!epctx_stamp_plain(line->text, name, sizeof name))
             return epctx_fail(why, EPCTX_ERR_LIMIT, "a name in the build stamp is too long");
         parts[0] = epctx_path_folder(epctx_str_of(given != NULL ? given : model->path));
         parts[1] = epctx_str_of(name);

@@ -39,6 +39,24 @@ static bool scan(epctx_scan *s, const input *in, bool *twice) {
     return event == EPCTX_SCAN_END;
 }
 
+/* Any metadata as a build stamp: its options, without escapes, fit into what is stored. */
+static void read_stamps(const epctx_model *model) {
+    epctx_cursor it =
+        epctx_view_fields(epctx_model_read(model).view, EPCTX_FIELD_MODEL_METADATA_PROPS);
+    epctx_stamp_option option;
+    epctx_pair pair;
+    char plain[64];
+    while (epctx_next_pair(&it, &pair)) {
+        while (epctx_next_stamp_option(&pair.value, &option)) {
+            require(option.told || option.value.size == 0);
+            require(epctx_stamp_plain(option.key, plain, sizeof plain) ||
+                    option.key.size >= sizeof plain);
+            require(epctx_stamp_plain(option.value, plain, sizeof plain) ||
+                    option.value.size >= sizeof plain);
+        }
+    }
+}
+
 static void judge(const epctx_model *model) {
     epctx_check_opts opts;
     epctx_walk walk;
@@ -59,6 +77,7 @@ static void judge(const epctx_model *model) {
         require(epctx_lint(model, &opts, found, told, counted, NULL) == EPCTX_OK);
         require(memcmp(told, counted, sizeof told) == 0);
     }
+    read_stamps(model);
     epctx_walk_begin(&walk, model);
     while (epctx_walk_next(&walk, &node)) nodes++;
     epctx_arena_init(&arena, NULL);

@@ -447,6 +447,113 @@ EPCTX_BAD_EP=registered_name "$plain" devices --ort "$library" --ep "$bad:AcmeEx
 code=$?
 said "another as the command line says" 0 "device of --ep AcmeExecutionProvider "
 
+# -- what an EP was asked for: recorded, warned about, compared with what it did --
+
+mkdir given && cd given || exit 1
+cp ../plain.onnx ../digits.onnx .
+with "$toy" compile --ep-opt architecture=abacus --option 'acme.two=a%
+b' --option 'acme.cache=/var/tmp/c.bin;x="/opt/y.json",d=C:\e\f.txt' --option acme.token=hunter2 \
+    --option 'acme.rest=a/b 1/2 --x=/u/v w' -o g_ctx.onnx digits.onnx
+result "options are recorded" 0
+epctx get g_ctx.onnx metadata:epctx.build.ToyExecutionProvider
+sed -n '/_option/p' "$out" >lines
+cat >expected <<'END'
+ep_option architecture=abacus
+session_option acme.cache=c.bin;x="y.json",d=f.txt
+session_option acme.rest=a/b 1/2 --x=v w
+session_option acme.token
+session_option acme.two=a%25%0Ab
+END
+same "in lines, without folders and secrets" lines expected
+cp g_ctx.onnx first_ctx.onnx
+with "$toy" compile -f --option acme.token=hunter2 --option 'acme.rest=a/b 1/2 --x=/r/v w' \
+    --option 'acme.cache=/other/c.bin;x="/y.json",d=D:/f.txt' --option 'acme.two=a%
+b' --ep-opt architecture=abacus -o h_ctx.onnx digits.onnx
+epctx get h_ctx.onnx metadata:epctx.build.ToyExecutionProvider
+sed -n '/_option/p' "$out" >lines
+same "the same lines on another machine, and in another order" lines expected
+epctx info g_ctx.onnx
+said "info shows them" 0 \
+    "compiled with  architecture=abacus; session: acme.cache=c.bin;x=\"y.json\""
+said "on which device" 0 "compiled by    ToyExecutionProvider on "
+said "which are not told" 0 "acme.token (its value is not told)"
+if grep -q "load with" "$out"; then fail "what an unknown EP needs" "it is told"
+else ok "what an unknown EP needs"; fi
+epctx info --json g_ctx.onnx
+json "in JSON" 'j["builds"][0]["source"] == "ToyExecutionProvider" and
+ [o["value"] for o in j["builds"][0]["options"] if o["key"] == "acme.two"] == ["a%\nb"] and
+ [(o["of"], o["value"], o["load"]) for o in j["builds"][0]["options"]][3] ==
+ ("session", None, None)'
+cat >toy.facts <<'END'
+facts: 1
+
+ep: toy
+who: Acme
+seen: bench
+from: tests
+date: 2026-11-29
+profiles: generic
+load: architecture, ep.share_ep_contexts
+options: architecture, layout
+END
+epctx info --facts toy.facts g_ctx.onnx
+said "what a known EP needs" 0 "load with      architecture=abacus"
+epctx info --facts toy.facts --json g_ctx.onnx
+json "and what not" '[o["load"] for o in j["builds"][0]["options"]] == [True] + 4 * [False]'
+with "$toy:ToyExecutionProvider" run --facts toy.facts --ep-opt layot=nchw g_ctx.onnx
+said "an option that the EP does not have" 1 \
+    "the option 'layot', and ignores it, did you mean 'layout'"
+with "$toy" compile --ep-opt architecture=abacus --option ep.context_node_name_prefix=s_ \
+    -o s_ctx.onnx digits.onnx
+result "another model" 0
+printf x >>s_toy.bin
+with "$toy" run s_ctx.onnx
+result "a run that fails tells the options" 1 \
+    "s_ctx.onnx was compiled with architecture=abacus, not"
+with "$toy" run --json s_ctx.onnx
+json "as the cure" '"architecture=abacus" in j["failures"][0]["cure"]'
+with "$toy" run --facts toy.facts s_ctx.onnx
+result "and what to load it with" 1 "load it with architecture=abacus"
+with "$toy" verify --context s_ctx.onnx digits.onnx
+result "so does verify" 3 "s_ctx.onnx was compiled with architecture=abacus, not"
+with "$toy" run --ep-opt architecture=abacus s_ctx.onnx
+result "with the same options it fails, too" 1
+if grep -q "compiled with" "$err"; then fail "and nothing is said of them" "$(cat "$err")"
+else ok "and nothing is said of them"; fi
+
+faulty warns compile --json -o w_ctx.onnx digits.onnx
+json "warnings after success" 'j["warnings"][0] == "The chip is unknown." and
+ len(j["warnings"]) == 8 and len(set(j["warnings"])) == 8 and j["more_warnings"] == 4 and
+ max(len(w) for w in j["warnings"]) < 400'
+faulty warns compile -f -o w_ctx.onnx digits.onnx
+said "each once" 0 "ToyExecutionProvider or ONNX Runtime: So it is any one."
+if [ "$(grep -c unknown "$err")" -eq 1 ] && grep -q "^epctx: 4 more warnings" "$err"; then
+    ok "and few"
+else fail "and few" "$(cat "$err")"; fi
+faulty warns compile -f -v -o w_ctx.onnx digits.onnx
+if [ "$(grep -c "| warning 8" "$err")" -eq 1 ] && ! grep -q "more warnings" "$err"; then
+    ok "-v shows all, once"
+else fail "-v shows all, once" "$(cat "$err")"; fi
+
+with "$toy" compile --prefix p_ -o p_ctx.onnx digits.onnx
+result "a prefix" 0
+if grep -q ignored "$out"; then fail "which is there" "$(cat "$out")"; else ok "which is there"; fi
+faulty ignores_prefix compile -f --prefix p_ -o p_ctx.onnx digits.onnx
+result "a prefix that the EP ignores" 0 "ToyExecutionProvider ignored the prefix 'p_'"
+said "with the cure" 0 "epctx prefix --in-place p_ctx.onnx p_"
+epctx prefix --in-place p_ctx.onnx p_; result "which is one" 0 "now 'p_"
+faulty ignores_prefix compile -f --option ep.context_node_name_prefix=p_ -o p_ctx.onnx digits.onnx
+result "as an option of the session, too" 0 "ignored the prefix 'p_'"
+faulty ignores_embed compile --embed -o e_ctx.onnx digits.onnx
+result "an embed mode that the EP ignores" 0 "did not embed its context in e_ctx.onnx"
+epctx embed --in-place e_ctx.onnx; result "the cure" 0
+with "$toy" compile --embed -f -o e_ctx.onnx digits.onnx
+result "one that is there" 0
+if grep -q "not embed" "$out"; then fail "is not told" "$(cat "$out")"; else ok "is not told"; fi
+with "$npu" compile plain.onnx digits.onnx; result "models that share" 0
+epctx info plain_ctx.onnx; said "say so" 0 "session: ep.share_ep_contexts=1"
+cd .. && rm -r given
+
 # -- a signal --
 
 EPCTX_BAD_EP=registration_hangs "$plain" compile --ort "$library" --ep "$bad" -f plain.onnx \

@@ -2220,6 +2220,55 @@ TEST(lines_that_stay) {
     epctx_model_close(&model);
 }
 
+/* Any option fits on its line, and is read as it was given. */
+TEST(options_as_text) {
+    static const part parts[] = {{"a", 1, 0, "X", "m_x.bin"}};
+    static const char *const ep[] = {"b", "", "a=%", "%0A=\n\r%3D", "secret", NULL, "", "=", NULL};
+    static const char *const session[] = {"ep.x", "1", NULL};
+    static const char want[] = "epctx 2\nep_option b=\nep_option a%3D%25=%250A=%0A\r%253D\n"
+                               "ep_option secret\nep_option ==\nsession_option ep.x=1\n";
+    epctx_stamp_opts opts = {0};
+    epctx_stamp_option option;
+    epctx_error error;
+    epctx_model model;
+    epctx_str stamp, rest;
+    char text[600], key[32], value[32];
+    clear_root();
+    make_parts(parts, 1);
+    make_text("m_x.bin", "abc");
+    CHECK_OK(epctx_model_open_file(&model, at("m.onnx"), NULL, &error), error);
+    opts.ep_options = ep;
+    opts.session_options = session;
+    CHECK_OK(epctx_model_stamp(&model, "X", &opts, &error), error);
+    CHECK_TRUE(epctx_model_get_stamp(&model, epctx_str_of("X"), &stamp));
+    snprintf(text, sizeof text, "%.*s", (int)stamp.size, stamp.data);
+    CHECK_HAS(text, want);
+    rest = stamp;
+    for (size_t i = 0; i < 8; i += 2) {
+        CHECK_TRUE(epctx_next_stamp_option(&rest, &option));
+        CHECK_TRUE(epctx_stamp_plain(option.key, key, sizeof key));
+        CHECK_TRUE(epctx_stamp_plain(option.value, value, sizeof value));
+        CHECK_STR(key, ep[i]);
+        CHECK_STR(value, ep[i + 1] != NULL ? ep[i + 1] : "");
+        CHECK(option.told == (ep[i + 1] != NULL) && !option.session, "%s", key);
+    }
+    CHECK_TRUE(epctx_next_stamp_option(&rest, &option));
+    CHECK(option.session && epctx_str_is(option.key, "ep.x"), "the last one is the session's");
+    CHECK(!epctx_next_stamp_option(&rest, &option), "there is no other");
+    CHECK(!epctx_stamp_plain(epctx_str_of("a%0Ab"), value, 3), "no room");
+    CHECK_STR(value, "a\n");
+    memset(&opts, 0, sizeof opts);
+    opts.keep = true;
+    CHECK_OK(epctx_model_stamp(&model, "X", &opts, &error), error);
+    CHECK_TRUE(epctx_model_get_stamp(&model, epctx_str_of("X"), &rest));
+    CHECK(epctx_str_eq(rest, stamp), "the options stay");
+    opts.options = "O2";
+    CHECK_OK(epctx_model_stamp(&model, "X", &opts, &error), error);
+    CHECK_TRUE(epctx_model_get_stamp(&model, epctx_str_of("X"), &rest));
+    CHECK(!epctx_next_stamp_option(&rest, &option), "others take their place");
+    epctx_model_close(&model);
+}
+
 /* What cannot be read is not another binary; an empty one is, and what is not there is not
  * judged. */
 TEST(binary_that_cannot_be_read) {
@@ -2502,6 +2551,7 @@ int main(int argc, char **argv) {
     RUN(a_line_for_each_binary);
     RUN(lines_of_contexts_that_move);
     RUN(lines_that_stay);
+    RUN(options_as_text);
     RUN(binary_that_cannot_be_read);
     RUN(gigabyte_in_constant_memory);
     clear_root();

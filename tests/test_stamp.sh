@@ -245,6 +245,51 @@ put_stamp "$(printf '%s' "$stamp" | grep -v binary)"
 expect "no line" 4 "were not compared" check --fresh m_ctx.onnx
 cd ..
 
+# -- options as text --
+mkdir options && cd options || exit 1
+printf 'binary a' >a.bin
+expect "a model of QNN" 0 "" wrap a.bin --profile qnn --inputs "x:float32[1]" \
+    --outputs "y:float32[1]" -o o_ctx.onnx
+key=metadata:epctx.build.QNNExecutionProvider
+expect "a stamp with options" 0 "" set o_ctx.onnx --in-place "$key=epctx 2
+options 0123456789abcdef
+ep_option backend_path=libQnnHtp.so
+ep_option soc_model=69
+ep_option
+ep_option secret
+ep_option a%3Db%25=%0A=
+session_option =%
+device cpu
+binary 8 0123456789abcdef
+later_kind of line"
+expect "info tells what loading needs" 0 "load with      backend_path=libQnnHtp.so" info o_ctx.onnx
+expect "and all" 0 "compiled with  backend_path=libQnnHtp.so soc_model=69 " info o_ctx.onnx
+expect "on which device" 0 "QNNExecutionProvider on cpu" info o_ctx.onnx
+expect "as JSON" 0 '{"of": "ep", "key": "a=b%", "value": "\u000a=", "load": false}' info --json \
+    o_ctx.onnx
+expect "an empty key" 0 '{"of": "session", "key": "", "value": "%", "load": false}' info --json \
+    o_ctx.onnx
+expect "a value that is not told" 0 '"key": "secret", "value": null' info --json o_ctx.onnx
+epctx get o_ctx.onnx $key
+grep option out >before
+expect "a new stamp" 0 "" stamp o_ctx.onnx --in-place
+epctx get o_ctx.onnx $key
+grep option out >after
+same "keeps the options" before after
+expect "other options" 0 "" stamp o_ctx.onnx --options O2 --in-place
+epctx get o_ctx.onnx $key
+if grep -q ep_option out; then fail "replace them" "$(cat out)"; else ok "replace them"; fi
+expect "a model of OpenVINO" 0 "" set o_ctx.onnx source=OpenVINOExecutionProvider --in-place
+expect "with its options" 0 "" set o_ctx.onnx --in-place \
+    'metadata:epctx.build.OpenVINOExecutionProvider=epctx 2
+ep_option cache_dir=x
+ep_option load_config={"CPU":{"INFERENCE_PRECISION_HINT":"f32"}}
+session_option ep.share_ep_contexts=1'
+expect "needs some of them" 0 \
+    'load with      load_config={"CPU":{"INFERENCE_PRECISION_HINT":"f32"}}; session: ep.share' \
+    info o_ctx.onnx
+cd ..
+
 # -- whom a stamp is about --
 mkdir whom && cd whom || exit 1
 cp ../plain.onnx .

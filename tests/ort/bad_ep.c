@@ -9,6 +9,8 @@
  *   only_embeds    no fault: refuses context binaries in files
  *   only_virtual   no fault: has no device but the virtual one
  *   registration_hangs
+ *   ignores_prefix, ignores_embed  no fault: what these options ask for is not done
+ *   warns          no fault: logs a warning twice, a long one, and more of them than anybody reads
  *   data_flags_N   OrtEp::GetEpContextDataSupport answers N
  *   data_flags_fail  it fails
  *   data_flags_names  ORT 1.30 with one of the four functions behind the callbacks
@@ -95,6 +97,28 @@ static const char *text_of(const OrtKeyValuePairs *config, const char *key) {
 
 /* ------------------------------------------------------------ session options */
 
+static const OrtLogger *default_logger;
+
+static void warn(const char *text) {
+    OrtStatus *status = real->Logger_LogMessage(default_logger, ORT_LOGGING_LEVEL_WARNING, text,
+                                                ORT_FILE, __LINE__, "log_warnings");
+    if (status) real->ReleaseStatus(status);
+}
+
+static void log_warnings(void) {
+    char text[1001];
+    int i;
+    warn("The chip is unknown.\nSo it is any one.");
+    warn("The chip is unknown.");
+    memset(text, 'x', sizeof text - 1);
+    text[sizeof text - 1] = '\0';
+    warn(text);
+    for (i = 0; i < 9; i++) {
+        snprintf(text, sizeof text, "warning %d", i);
+        warn(text);
+    }
+}
+
 static void change_config(OrtKeyValuePairs *config) {
     const char *folder = text_of(config, "session.model_external_initializers_file_folder_path");
     char path[PATH_MAX];
@@ -108,6 +132,9 @@ static void change_config(OrtKeyValuePairs *config) {
         real->AddKeyValuePair(config, "ep.context_file_path", "");
     if (fault("guesses_folder") && !session.generates && !*session.context)
         real->AddKeyValuePair(config, "ep.context_file_path", "out/x.onnx");
+    if (fault("ignores_prefix")) real->AddKeyValuePair(config, "ep.context_node_name_prefix", "");
+    if (fault("ignores_embed")) real->AddKeyValuePair(config, "ep.context_embed_mode", "0");
+    if (fault("warns") && session.generates) log_warnings();
     if (fault("context_options_while_loading") && !session.generates) {
         if (*text_of(config, "ep.context_node_name_prefix")) crash();
     }
@@ -870,6 +897,7 @@ OrtStatus *CreateEpFactories(const char *name, const OrtApiBase *base, const Ort
     if (!symbol("CreateEpFactories", &create, sizeof create))
         return real->CreateStatus(ORT_FAIL, "EPCTX_TOY_EP is not set");
     snprintf(registered, sizeof registered, "%s", name);
+    default_logger = logger;
     status = early_faults();
     if (status || fault("no_factory")) return status;
     status = create(name, &bad_base, logger, factories, max, count);

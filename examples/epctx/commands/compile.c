@@ -83,7 +83,7 @@ static void print_json(alone *a, double milliseconds) {
     json_uint(w, "outside_weights", report->outside_count);
     json_uint(w, "outside_bytes", report->outside_size);
     left_json(w, &a->left);
-    compile_json_notes(w, &a->notes);
+    compile_json_notes(w, "notes", &a->notes);
     json_text(w, "source", a->backend.source);
     json_text(w, "hardware_architecture", a->backend.hardware_architecture);
     json_fixed(w, "milliseconds", milliseconds, 3);
@@ -369,6 +369,7 @@ static bool read_bars(const char *option, const char *list, anyep_settings *any,
         }
         *bar = '\0';
         if (to == &any->session && !anyep_is_option(option, text)) return false;
+        if (to == &any->ep_options) anyep_judge_ep_option(any, option, text);
         if (!anyep_add(any, to, text, bar + 1)) return false;
     }
     return true;
@@ -529,9 +530,11 @@ const cli_command cli_compile = {
              "With --ep, the EP in LIBRARY compiles instead, through ONNX Runtime's compile\n"
              "API. Several models share a binary if the EP can (ep.share_ep_contexts). The\n"
              "work is done in a process of its own and in a temporary folder beside the\n"
-             "results: an EP that fails, crashes or hangs leaves nothing behind. The versions\n"
-             "of ONNX Runtime, EP and driver are in the build stamp, epctx.build.EP. All\n"
-             "options but --arch and -e apply; -i and -C are lists for the EP and the session.\n",
+             "results: an EP that fails, crashes or hangs leaves nothing behind. The options,\n"
+             "without folders and secrets, and the versions of ONNX Runtime, EP and driver are\n"
+             "in the build stamp, epctx.build.EP: epctx info shows what loading needs of them.\n"
+             "Warnings of the EP follow the report. All options but --arch and -e apply; -i\n"
+             "and -C are lists for the EP and the session.\n",
     .more = "Example: epctx compile --dim batch=1 -v model.onnx\n"
             "Example: epctx compile --ep libacme_ep.so model.onnx\n",
     .run = run,

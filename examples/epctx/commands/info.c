@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "epctx_npu.h"
+#include "core/given.h"
 #include "core/options.h"
 
 /* -- for people -- */
@@ -283,6 +284,27 @@ static void put_state(const epctx_state *state) {
     }
 }
 
+/* With which options the EPs compiled, and what they need of them again. */
+static void put_builds(const report *all) {
+    size_t i;
+    for (i = 0; i < all->build_count; i++) {
+        const given_build *build = &all->builds[i];
+        printf("%-14s ", "compiled by");
+        cli_put(stdout, epctx_str_of(build->source));
+        if (build->device != NULL) fputs(" on ", stdout);
+        cli_put(stdout, epctx_str_of(build->device));
+        putchar('\n');
+        if (build->count == 0) continue;
+        printf("%-14s ", "compiled with");
+        given_put(stdout, build, false);
+        putchar('\n');
+        if (build->needed == 0) continue;
+        printf("%-14s ", "load with");
+        given_put(stdout, build, true);
+        putchar('\n');
+    }
+}
+
 /* Entries that nothing else here shows. */
 static void put_metadata(const report *all) {
     epctx_cursor it =
@@ -306,6 +328,7 @@ static void print_text(const report *all, const epctx_state *state) {
     size_t i;
     put_head(all);
     put_state(state);
+    put_builds(all);
     if (all->part_count == 0)
         puts("partitions     none, the model has no EPContext node");
     else
@@ -519,6 +542,7 @@ void report_put_json(json_writer *w, const report *all, const epctx_state *state
     size_t i;
     json_head(w, all);
     json_state(w, state);
+    given_json(w, all->builds, all->build_count);
     json_values(w, "inputs", epctx_graph_inputs(graph));
     json_values(w, "outputs", epctx_graph_outputs(graph));
     json_bool(w, "ep_context", all->part_count > 0);
@@ -640,10 +664,11 @@ const cli_command cli_info = {
     .most = 1,
     .summary = "show what a model contains",
     .about = "Shows producer, versions, inputs and outputs, each EPContext node with its\n"
-             "attributes, the files that the model needs, and the nodes that are left to the\n"
-             "CPU. Works for ordinary models and for EPContext models of any execution\n"
-             "provider. For a context binary of the reference NPU, shows its graphs and how\n"
-             "much memory they need.\n"
+             "attributes, the files that the model needs, the nodes that are left to the CPU,\n"
+             "the options that it was compiled with, and those that loading needs. Works for\n"
+             "ordinary models and for EPContext models of any execution provider. For a\n"
+             "context binary of the reference NPU, shows its graphs and how much memory they\n"
+             "need.\n"
              "A missing file causes a line that begins with 'warning:' and exit code 1. A\n"
              "context binary that does not match the build stamp of the model causes a warning\n"
              "on standard error.\n",

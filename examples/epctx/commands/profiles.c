@@ -55,6 +55,7 @@ static void put_profile(json_writer *w, const epctx_profile *profile, bool first
     put_line(w, "needs", ep.needs);
     put_line(w, "offline", ep.offline);
     put_line(w, "mind", ep.mind);
+    put_line(w, "load", ep.load);
     end_ep(w);
 }
 

@@ -1,6 +1,7 @@
 /* epctx run: executes a model on the reference NPU, or through ONNX Runtime. */
 #include "ort/anyep.h"
 #include "epctx_npu.h"
+#include "core/given.h"
 #include "core/tensors.h"
 #include "core/threads.h"
 
@@ -184,6 +185,7 @@ static int run_in(anyep_job *job, const char *file, const settings *set) {
     epctx_arena_init(&arena, NULL);
     if (result.end != ANYEP_OK) {
         anyep_tell(job, &result, file);
+        if (job->set->ep != NULL) given_tell_failed(file, job->set->ep_options, job->set->session);
     } else if (tensors_restore(results, &arena, &inputs, &outputs, &error) != EPCTX_OK ||
                write_results(&inputs, &outputs, set, &error) != EPCTX_OK) {
         cli_fail(&error);

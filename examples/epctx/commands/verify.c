@@ -2,6 +2,7 @@
  * loaded from a context? */
 #define _GNU_SOURCE
 #include "compile/compile.h"
+#include "core/given.h"
 #include "core/tensors.h"
 
 #include <inttypes.h>
@@ -170,6 +171,7 @@ static void run_one(work *w, int which, const char *model) {
     anyep_do(&job, &run->result);
     if (run->result.end != ANYEP_OK) {
         fail_run(w, which, &job, run_names[which]);
+        if (which == CONTEXT) given_tell_failed(model, w->set.any.ep_options, w->set.any.session);
     } else if (tensors_restore(run->path, &w->arena, &run->inputs, &run->outputs, &error) !=
                EPCTX_OK) {
         snprintf(run->problem, sizeof run->problem, "%s", error.message);

@@ -62,10 +62,20 @@ epctx_status compile_check_path(const char *path, const char *const *files, int 
 epctx_status compile_note_sources(const char *const *files, int count, const compile_settings *set,
                                   compile_notes *notes, epctx_error *error);
 void compile_print_notes(FILE *out, const compile_notes *notes);
-/* The same as the member "notes". */
-void compile_json_notes(json_writer *w, const compile_notes *notes);
+/* The same as the member `key`. */
+void compile_json_notes(json_writer *w, const char *key, const compile_notes *notes);
 epctx_status compile_add_note(compile_notes *notes, const char *line, epctx_error *error);
 
+/* What another EP was asked for, and may have ignored. */
+typedef struct compile_asked {
+    const char *ep;     /* as its nodes name it */
+    const char *prefix; /* of the names of nodes; NULL: none */
+    bool embed;
+} compile_asked;
+/* Adds a note for each that the model, which will be `file`, does not have, with its cure. */
+epctx_status compile_note_ignored(const epctx_model *model, const char *file,
+                                  const compile_asked *asked, compile_notes *notes,
+                                  epctx_error *error);
 /* Reads --dim into `set`; says what is wrong otherwise. */
 bool compile_read_dims(compile_settings *set, epctx_arena *arena);
 /* "INPUT[AXIS]" in dim->name: fills `input` and `axis`. */

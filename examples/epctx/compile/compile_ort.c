@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "compile.h"
 #include "ops/init.h"
+#include "core/given.h"
 #include "core/output.h"
 #include "core/vendors.h"
 
@@ -45,6 +46,8 @@ typedef struct unit {
     made_file *files;
     size_t file_count;
     compile_notes notes;
+    compile_notes warnings; /* of ORT and the EP */
+    size_t more_warnings;
     anyep_result result;
     epctx_overwrite policy;
     int optimization; /* as ORT numbers the levels; -1: its default */
@@ -214,6 +217,27 @@ static bool need_file(unit *u, const made_model *model, const epctx_dependency *
     return say(file->path, "the EP put this file outside of the model's folder");
 }
 
+/* The value of a session option; NULL: it is not given. */
+static const char *session_option(const unit *u, const char *key) {
+    const char *const *at = u->any->session;
+    for (; at != NULL && at[0] != NULL; at += 2)
+        if (strcmp(at[0], key) == 0) return at[1];
+    return NULL;
+}
+
+static void note_ignored(unit *u, const made_model *model, const epctx_model *open) {
+    const char *embed = session_option(u, "ep.context_embed_mode");
+    const char *path =
+        strcmp(u->folder, ".") == 0 ? model->name : join(&u->arena, u->folder, model->name);
+    compile_asked asked;
+    epctx_error error;
+    asked.ep = u->result.board->ep;
+    asked.prefix = session_option(u, "ep.context_node_name_prefix");
+    asked.embed = u->set->gen.embed || (embed != NULL && strcmp(embed, "1") == 0);
+    if (path == NULL || compile_note_ignored(open, path, &asked, &u->notes, &error) != EPCTX_OK)
+        note(u, "%s: no memory to tell what the EP ignored", model->name);
+}
+
 static bool look_at(unit *u, made_model *model, const char *path) {
     epctx_dependency *files = NULL;
     epctx_cursor it;
@@ -241,6 +265,7 @@ static bool look_at(unit *u, made_model *model, const char *path) {
             note(u, "%s reads its weights from '%.*s'", model->name, (int)files[i].name.size,
                  files[i].name.data);
     }
+    if (ok) note_ignored(u, model, &open);
     snprintf(key, sizeof key, "ep_compatibility_info.%s", u->result.board->ep);
     if (epctx_model_metadata(&open, epctx_str_of(key), &text))
         model->compatibility = epctx_arena_copy(&u->arena, text);
@@ -276,6 +301,22 @@ static const char *known_text(const char *text) {
     return text[0] != '\0' && epctx_str_is_utf8(epctx_str_of(text)) ? text : NULL;
 }
 
+/* Those of the user, and that of sharing, which child_compile adds; NULL: no memory. */
+static const char *const *session_options(unit *u) {
+    static const char share[] = "ep.share_ep_contexts";
+    size_t count = 0;
+    const char **all;
+    while (u->any->session != NULL && u->any->session[count] != NULL) count++;
+    all = (const char **)epctx_arena_array(&u->arena, count + 3, sizeof *all);
+    if (all == NULL) return NULL;
+    if (count > 0) memcpy(all, u->any->session, count * sizeof *all);
+    if (u->count > 1 && session_option(u, share) == NULL) {
+        all[count] = share;
+        all[count + 1] = "1";
+    }
+    return all;
+}
+
 /* The build stamp, of each EP in the model. */
 static epctx_status stamp_nodes(unit *u, epctx_model *open, const epctx_model *source,
                                 epctx_error *error) {
@@ -302,8 +343,13 @@ static epctx_status stamp_nodes(unit *u, epctx_model *open, const epctx_model *s
         if (i == count) eps[count] = epctx_arena_copy(&u->arena, node.source);
         if (i == count && eps[count] != NULL) count++;
     }
-    for (i = 0; i < count && status == EPCTX_OK; i++)
+    for (i = 0; i < count && status == EPCTX_OK; i++) {
+        /* Nodes of others were in the source. */
+        const bool own = count == 1 || strcmp(eps[i], board->ep) == 0;
+        opts.ep_options = own ? given_tell(u->any->ep_options, &u->arena) : NULL;
+        opts.session_options = own ? given_tell(session_options(u), &u->arena) : NULL;
         status = epctx_model_stamp(open, eps[i], &opts, error);
+    }
     return status;
 }
 
@@ -385,6 +431,32 @@ static bool examine(unit *u) {
 
 /* ---------------------------------------------------------------- loading */
 
+/* Those of a process that came to its end, each once. */
+static void keep_warnings(unit *u, const anyep_board *board) {
+    size_t i, k;
+    u->more_warnings += board->more_warnings;
+    for (i = 0; i < board->warning_count; i++) {
+        epctx_error ignored;
+        for (k = 0; k < u->warnings.count; k++)
+            if (strcmp(u->warnings.lines[k], board->warnings[i]) == 0) break;
+        if (k < u->warnings.count) continue;
+        if (u->warnings.count == ANYEP_MOST_WARNINGS ||
+            compile_add_note(&u->warnings, board->warnings[i], &ignored) != EPCTX_OK)
+            u->more_warnings++;
+    }
+}
+
+/* -v has shown them. */
+static void print_warnings(const unit *u) {
+    const char *ep = u->result.board->ep;
+    size_t i;
+    if (u->set->verbose) return;
+    for (i = 0; i < u->warnings.count; i++)
+        cli_say("epctx: warning of %s or ONNX Runtime: %s\n", ep, u->warnings.lines[i]);
+    if (u->more_warnings > 0)
+        cli_say("epctx: %zu more warnings, which -v shows\n", u->more_warnings);
+}
+
 /* Whether it is the machine that cannot load what was made for another. */
 static bool is_elsewhere(const unit *u, const char *words) {
     return u->result.board->is_virtual || strstr(words, "supported on this platform") != NULL;
@@ -408,6 +480,7 @@ static bool loads(unit *u, bool last, char *words, size_t size) {
         job.optimization = job.threads = -1;
         anyep_do(&job, &result);
         ok = result.end == ANYEP_OK;
+        if (ok) keep_warnings(u, result.board);
         if (!ok) snprintf(words, size, "%s", result.words);
         if (!ok && !u->set->gen.verify && is_elsewhere(u, words)) {
             note(u, "%s was not loaded: that needs the device", u->models[i].name);
@@ -592,7 +665,9 @@ static void print_json(const unit *u, epctx_arena *arena) {
         json_end(w);
     }
     json_end(w);
-    compile_json_notes(w, &u->notes);
+    compile_json_notes(w, "notes", &u->notes);
+    compile_json_notes(w, "warnings", &u->warnings);
+    json_uint(w, "more_warnings", u->more_warnings);
     json_uint(w, "memory", board->memory);
     json_fixed(w, "seconds", u->result.seconds, 3);
     cli_json_end();
@@ -659,6 +734,8 @@ static bool try_to_make(unit *u) {
         return false;
     }
     if (u->set->verbose) anyep_print_log(&job);
+    u->warnings.count = u->more_warnings = 0; /* those of an earlier try */
+    keep_warnings(u, u->result.board);
     return examine(u);
 }
 
@@ -708,6 +785,7 @@ static int compile_unit(const char *const *files, size_t count, const compile_se
     memset(&u, 0, sizeof u);
     epctx_arena_init(&u.arena, NULL);
     epctx_arena_init(&u.notes.arena, NULL);
+    epctx_arena_init(&u.warnings.arena, NULL);
     u.set = set;
     u.any = any;
     u.optimization = set->optimization;
@@ -718,9 +796,11 @@ static int compile_unit(const char *const *files, size_t count, const compile_se
         if (u.temp[0] != '\0') anyep_remove(u.temp);
     }
     if (ok && !set->dry_run) set->json ? print_json(&u, &u.arena) : print_report(&u);
+    if (ok && !set->dry_run) print_warnings(&u);
     if (!ok && count > 1) cli_fail_text("nothing was written for any of the %zu models", count);
     anyep_free(&u.result);
     epctx_arena_free(&u.notes.arena);
+    epctx_arena_free(&u.warnings.arena);
     epctx_arena_free(&u.arena);
     return ok ? CLI_OK : CLI_FAILED;
 }

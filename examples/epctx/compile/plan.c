@@ -363,9 +363,9 @@ void compile_print_notes(FILE *out, const compile_notes *notes) {
     }
 }
 
-void compile_json_notes(json_writer *w, const compile_notes *notes) {
+void compile_json_notes(json_writer *w, const char *key, const compile_notes *notes) {
     size_t i;
-    json_array(w, "notes", JSON_INLINE);
+    json_array(w, key, JSON_INLINE);
     for (i = 0; i < notes->count; i++) json_text(w, NULL, notes->lines[i]);
     json_end(w);
 }

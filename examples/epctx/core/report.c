@@ -223,6 +223,8 @@ epctx_status report_make(report *out, const epctx_model *model, const char *file
     if (out->parts == NULL) return no_memory(error);
     status = add_nodes(out, error);
     if (status == EPCTX_OK) status = check_parts(out, error);
+    if (status == EPCTX_OK && !given_read(model, &out->arena, &out->builds, &out->build_count))
+        return no_memory(error);
     return status == EPCTX_OK ? add_files(out, error) : status;
 }
 

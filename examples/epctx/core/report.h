@@ -3,6 +3,7 @@
 #define EPCTX_CLI_REPORT_H
 
 #include "cli.h"
+#include "given.h"
 #include "ops/state.h"
 
 /* An EPContext node. */
@@ -35,6 +36,8 @@ typedef struct report {
     uint64_t cpu_nodes;
     uint64_t inner_nodes; /* ordinary nodes of bodies and functions */
     uint64_t initializers;
+    given_build *builds;
+    size_t build_count;
     const char **warnings; /* something the model needs is missing or broken */
     size_t warning_count;
     size_t warning_room;

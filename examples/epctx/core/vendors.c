@@ -15,6 +15,7 @@ vendor_ep vendor_ep_of(const char *profile) {
     ep.needs = facts_of_ep(profile, "needs");
     ep.offline = facts_of_ep(profile, "offline");
     ep.mind = facts_of_ep(profile, "mind");
+    ep.load = facts_of_ep(profile, "load");
     return ep;
 }
 
@@ -47,6 +48,14 @@ const fact *vendor_plain_of(const char *text) {
     while ((f = facts_next("plain", &at)) != NULL && !is_called(f, text))
         ;
     return f;
+}
+
+bool vendor_is_harmless(const char *warning) {
+    size_t at = 0;
+    const fact *f;
+    while ((f = facts_next("harmless", &at)) != NULL && strstr(warning, f->name) == NULL)
+        ;
+    return f != NULL;
 }
 
 /* -- error numbers of QNN -- */

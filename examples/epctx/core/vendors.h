@@ -14,6 +14,7 @@ typedef struct vendor_ep {
     const char *needs;     /* driver, runtime libraries */
     const char *offline;   /* compiling without the device */
     const char *mind;      /* what else to mind: memory, caches */
+    const char *load;      /* options that loading needs again when they were given to compile */
 } vendor_ep;
 
 /* Of a profile; without any text when nothing is known. */
@@ -25,6 +26,9 @@ const char *vendor_registration(epctx_str library);
 /* An EP of ONNX Runtime that neither writes nor loads EPContext models, by name or by what it is
  * called, too, in any case of letters: a fact "plain", or NULL. */
 const fact *vendor_plain_of(const char *text);
+
+/* Whether a warning of ORT or an EP says nothing about the model: a fact "harmless". */
+bool vendor_is_harmless(const char *warning);
 
 /* The fact "code" of an error number of QNN, or NULL. */
 const fact *vendor_code_of(uint32_t number);

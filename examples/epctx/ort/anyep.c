@@ -100,6 +100,22 @@ bool anyep_is_option(const char *option, const char *key) {
     return false;
 }
 
+void anyep_judge_ep_option(const anyep_settings *set, const char *option, const char *key) {
+    const char *name = set->registration != NULL ? set->registration : set->name;
+    const char *list =
+        name != NULL ? facts_of_ep(epctx_profile_of(epctx_str_of(name))->name, "options") : NULL;
+    epctx_str rest = epctx_str_of(list), word;
+    cli_guess guess = cli_guess_of(epctx_str_of(key));
+    while (list != NULL && fact_next_word(&rest, &word)) {
+        const char *known = epctx_arena_copy(set->arena, word);
+        if (known != NULL && strcmp(known, key) == 0) return;
+        if (known != NULL) cli_guess_word(&guess, known);
+    }
+    if (list != NULL)
+        cli_say("epctx: %s: %s is not known to have the option '%s', and ignores it%s\n", option,
+                name, key, cli_guess_hint(&guess));
+}
+
 /* K=V of --ep-opt and --option. */
 static bool read_pairs(anyep_settings *set, const char *option, const cli_list *given,
                        const char ***list) {
@@ -118,6 +134,7 @@ static bool read_pairs(anyep_settings *set, const char *option, const cli_list *
                           "use --option ",
                           text);
         if (given == &set->args->option && !anyep_is_option(option, copy)) return false;
+        if (given == &set->args->ep_opt) anyep_judge_ep_option(set, option, copy);
         if (!anyep_add(set, list, copy, equals + 1)) return false;
     }
     return true;

@@ -10,7 +10,8 @@ enum {
     ANYEP_MOST_MODELS = 1000,
     ANYEP_MOST_DEVICES = 32,
     ANYEP_MOST_DIMS = 8,
-    ANYEP_MOST_PASSED = 24
+    ANYEP_MOST_PASSED = 24,
+    ANYEP_MOST_WARNINGS = 8
 };
 
 /* ---------------------------------------------------------------- what is asked for */
@@ -68,6 +69,8 @@ bool anyep_check_dims(const anyep_settings *set, const char *const *models, size
  * that ORT has nor an unknown one of contexts. Prints what is wrong, and of others that are named
  * like ORT's that it ignores them. */
 bool anyep_is_option(const char *option, const char *key);
+/* Says so when the EP is known to have no option `key`, and to ignore that. */
+void anyep_judge_ep_option(const anyep_settings *set, const char *option, const char *key);
 /* Adds a session or EP option that the command itself sets; false: no memory, or the user gave it,
  * too, which is told. */
 bool anyep_add(anyep_settings *set, const char ***list, const char *key, const char *value);
@@ -137,10 +140,12 @@ typedef struct anyep_board {
     char driver[64];     /* os_driver_version; "": the EP does not tell */
     bool is_virtual;
     double compile_ms[ANYEP_MOST_MODELS];
-    size_t compiled;                        /* models */
-    double session_ms, first_ms, median_ms; /* creation; first run; median of all */
-    uint64_t memory;                        /* most of the child's process, bytes */
-    size_t nodes, ep_nodes;                 /* of the session's model; of them on the EP */
+    size_t compiled;                         /* models */
+    double session_ms, first_ms, median_ms;  /* creation; first run; median of all */
+    char warnings[ANYEP_MOST_WARNINGS][320]; /* of ORT and the EP, each once and cut */
+    size_t warning_count, more_warnings;
+    uint64_t memory;        /* most of the child's process, bytes */
+    size_t nodes, ep_nodes; /* of the session's model; of them on the EP */
     anyep_device devices[ANYEP_MOST_DEVICES];
     size_t device_count, more_devices;
     anyep_verdict verdicts[16];

@@ -132,8 +132,10 @@ static void end_texts(anyep_board *board) {
     }
     for (i = 0; i < sizeof board->verdicts / sizeof board->verdicts[0]; i++)
         END(board->verdicts[i].text);
+    for (i = 0; i < ANYEP_MOST_WARNINGS; i++) END(board->warnings[i]);
 #undef END
     if (board->device_count > ANYEP_MOST_DEVICES) board->device_count = ANYEP_MOST_DEVICES;
+    if (board->warning_count > ANYEP_MOST_WARNINGS) board->warning_count = ANYEP_MOST_WARNINGS;
     if (board->compiled > ANYEP_MOST_MODELS) board->compiled = ANYEP_MOST_MODELS;
 }
 
