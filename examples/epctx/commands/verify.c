@@ -317,8 +317,9 @@ static void report_runs(const work *w) {
             printf("%-14s session %.1f ms, run %.3f ms\n", run_names[i], board->session_ms,
                    board->first_ms);
         } else {
-            printf("%-14s %zu of %zu nodes on the EP, session %.1f ms, run %.3f ms\n", run_names[i],
-                   board->ep_nodes, board->nodes, board->session_ms, board->first_ms);
+            printf("%-14s %zu of %zu nodes on %s, session %.1f ms, run %.3f ms\n", run_names[i],
+                   board->ep_nodes, board->nodes, anyep_eps_word(board), board->session_ms,
+                   board->first_ms);
         }
     }
 }

@@ -30,6 +30,7 @@ typedef struct made_model {
     const char *source, *name; /* name: of the output, in `folder` */
     size_t epnodes, others;    /* nodes of its main graph */
     const char *compatibility; /* the string in it, or NULL */
+    const char *foreign;       /* a source that is not the EP's name, or NULL */
 } made_model;
 
 /* What one child makes: a model, or several that share. */
@@ -143,6 +144,7 @@ static bool make_out(unit *u, const char *name) {
         u->jobs[i].output = join(&u->arena, u->out, u->models[i].name);
         if (u->jobs[i].output == NULL) return say("", "out of memory");
         u->models[i].epnodes = u->models[i].others = 0;
+        u->models[i].foreign = NULL;
     }
     return true;
 }
@@ -214,6 +216,26 @@ static bool need_file(unit *u, const made_model *model, const epctx_dependency *
     return say(file->path, "the EP put this file outside of the model's folder");
 }
 
+/* Whether a node is for the EP under the name that it has here. Of an EP without a profile only
+ * loading tells: `foreign` is kept for then. */
+static bool is_for_ep(unit *u, made_model *model, const epctx_node_view *node) {
+    const char *ep = u->result.board->eps[0].ep;
+    const epctx_profile *profile = epctx_profile_of(epctx_str_of(ep));
+    epctx_epnode read;
+    if (epctx_epnode_read(node, &read, NULL) != EPCTX_OK || epctx_str_is(read.source, ep))
+        return true;
+    if ((profile->traits & EPCTX_ANY_EP) != 0)
+        return (model->foreign = epctx_arena_copy(&u->arena, read.source)) != NULL;
+    if (epctx_profile_claims(profile, &read) == EPCTX_CLAIM_YES) return true;
+    cli_fail_text("%s: node '%.*s': the EP wrote source '%.*s', and under the name it has here, "
+                  "'%s', it loads only its own: give the name of its applications, --ep "
+                  "LIBRARY:NAME",
+                  model->source, (int)node->name.size, node->name.data, (int)read.source.size,
+                  read.source.data, ep);
+    cli_fail_file(model->source);
+    return false;
+}
+
 static bool look_at(unit *u, made_model *model, const char *path) {
     epctx_dependency *files = NULL;
     epctx_cursor it;
@@ -231,8 +253,11 @@ static bool look_at(unit *u, made_model *model, const char *path) {
         return false;
     }
     it = epctx_graph_nodes(epctx_model_graph(&open));
-    while (epctx_next_node(&it, &node))
-        epctx_node_is_epnode(&node) ? model->epnodes++ : model->others++;
+    while (ok && epctx_next_node(&it, &node)) {
+        const bool compiled = epctx_node_is_epnode(&node);
+        *(compiled ? &model->epnodes : &model->others) += 1;
+        ok = !compiled || is_for_ep(u, model, &node);
+    }
     for (i = 0; i < count && ok; i++) {
         if (files[i].use == EPCTX_USE_CONTEXT || files[i].use == EPCTX_USE_COMPANION ||
             (files[i].use == EPCTX_USE_INITIALIZERS && files[i].path != NULL))
@@ -241,7 +266,7 @@ static bool look_at(unit *u, made_model *model, const char *path) {
             note(u, "%s reads its weights from '%.*s'", model->name, (int)files[i].name.size,
                  files[i].name.data);
     }
-    snprintf(key, sizeof key, "ep_compatibility_info.%s", u->result.board->ep);
+    snprintf(key, sizeof key, "ep_compatibility_info.%s", u->result.board->eps[0].ep);
     if (epctx_model_metadata(&open, epctx_str_of(key), &text))
         model->compatibility = epctx_arena_copy(&u->arena, text);
     epctx_model_close(&open);
@@ -250,13 +275,13 @@ static bool look_at(unit *u, made_model *model, const char *path) {
 
 /* Everything that the result depends on besides the model, for its build stamp. */
 static const char *options_text(unit *u) {
-    const char **lists[2] = {u->any->ep_options, u->any->session};
+    const char **lists[2] = {u->any->eps[0].options, u->any->session};
     char *text = NULL;
     const char *copy = NULL;
     size_t size = 0, i, k;
     FILE *out = open_memstream(&text, &size);
     if (out == NULL) return NULL;
-    fprintf(out, "%s %s %d %d", u->result.board->ep, u->result.board->version,
+    fprintf(out, "%s %s %d %d", u->result.board->eps[0].ep, u->result.board->eps[0].version,
             (int)u->set->weightless, u->optimization);
     for (i = 0; i < 2; i++)
         for (k = 0; lists[i] != NULL && lists[i][k] != NULL; k++)
@@ -292,9 +317,9 @@ static epctx_status stamp_nodes(unit *u, epctx_model *open, const epctx_model *s
     opts.source = source;
     opts.options = options_text(u);
     opts.ort = known_text(board->ort_version);
-    opts.ep = known_text(board->version);
-    opts.driver = known_text(board->driver);
-    opts.device = known_text(board->device);
+    opts.ep = known_text(board->eps[0].version);
+    opts.driver = known_text(board->eps[0].driver);
+    opts.device = known_text(board->eps[0].device);
     epctx_walk_begin(&walk, open);
     while (count < MOST_EPS && epctx_walk_epnode(&walk, &view)) {
         if (epctx_epnode_read(&view, &node, NULL) != EPCTX_OK || node.source.size == 0) continue;
@@ -387,7 +412,7 @@ static bool examine(unit *u) {
 
 /* Whether it is the machine that cannot load what was made for another. */
 static bool is_elsewhere(const unit *u, const char *words) {
-    return u->result.board->is_virtual || strstr(words, "supported on this platform") != NULL;
+    return u->result.board->eps[0].is_virtual || strstr(words, "supported on this platform") != NULL;
 }
 
 /* A session of each result, in another process, as an application makes it: what does not load is
@@ -408,12 +433,19 @@ static bool loads(unit *u, bool last, char *words, size_t size) {
         anyep_do(&job, &result);
         ok = result.end == ANYEP_OK;
         if (!ok) snprintf(words, size, "%s", result.words);
-        if (!ok && !u->set->gen.verify && is_elsewhere(u, words)) {
+        if (!ok && !u->set->gen.verify && is_elsewhere(u, words) &&
+            u->models[i].foreign == NULL) {
             note(u, "%s was not loaded: that needs the device", u->models[i].name);
             ok = true;
         } else if (!ok && last) {
-            char what[EPCTX_PATH_MAX + 40];
-            snprintf(what, sizeof what, "%s: compiled, but it does not load", u->models[i].source);
+            const made_model *m = &u->models[i];
+            char what[EPCTX_PATH_MAX + 512];
+            snprintf(what, sizeof what, "%s: compiled, but it does not load", m->source);
+            if (m->foreign != NULL)
+                snprintf(what, sizeof what,
+                         "%s: compiled, but it does not load; its source is '%.200s', the EP is "
+                         "'%.200s'",
+                         m->source, m->foreign, u->result.board->eps[0].ep);
             anyep_tell(&job, &result, what);
             cli_fail_file(u->models[i].source);
         }
@@ -608,6 +640,7 @@ static anyep_job job_of(const unit *u, anyep_work work) {
     job.embed = u->set->gen.embed;
     job.weightless = u->set->weightless;
     job.by_session = u->set->by_session;
+    job.keeps = work == ANYEP_COMPILE;
     job.initializers = u->set->gen.initializers_file_name;
     job.require_all = u->set->gen.require_all;
     job.optimization = u->optimization;
@@ -650,7 +683,7 @@ static bool try_to_make(unit *u) {
         const made_model *model = &u->models[at < u->count ? at : 0];
         anyep_tell(&job, &u->result, model->source);
         cli_fail_file(model->source);
-        if (u->result.end == ANYEP_REFUSED && !tell_plain(u->result.board->ep))
+        if (u->result.end == ANYEP_REFUSED && !tell_plain(u->result.board->eps[0].ep))
             tell_source(u, model);
         return false;
     }
