@@ -285,6 +285,14 @@ for who in "" "--profile npu" "--profile openvino" "--profile generic"; do
     refuses "and the names of its values $who" 1 "qnn finds it in the binary by name" \
         rename two_ctx.onnx $who -o x.onnx x image
 done
+epctx set two_ctx.onnx -o entries_ctx.onnx \
+    metadata:ep_compatibility_info.QNNExecutionProvider=1:2 \
+    metadata:ep_compatibility_info.EpctxNpuExecutionProvider=epctx=1
+for who in npu qnn; do
+    epctx lint --hints --profile $who entries_ctx.onnx
+    if grep -q "I008" "$out" && ! grep -q "W004" "$out"; then ok "lint of both for $who"
+    else fail "lint of both for $who" "expected I008 of the other's node, and no W004"; fi
+done
 epctx rename two_ctx.onnx --profile qnn -o x.onnx b_x image
 worked "a node of another EP has no guard of QNN's" "image"
 for who in "" "--profile qnn"; do

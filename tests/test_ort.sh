@@ -447,6 +447,11 @@ EPCTX_BAD_EP=registered_name "$plain" compile --ort "$library" -o q_ctx.onnx \
 code=$?
 refused "a source that is not the registered name" 1 \
     "wrote source 'ToyExecutionProvider', and under the name it has here, 'QNNExecutionProvider'"
+EPCTX_BAD_EP=cuts_payload "$plain" compile --ort "$library" -o q_ctx.onnx \
+    --ep ./libonnxruntime_providers_qnn.so:ToyExecutionProvider digits.onnx >"$out" 2>"$err"
+code=$?
+refused "another name than the vendor's, and it does not load" 1 \
+    "registered as 'ToyExecutionProvider', by its vendor as 'QNNExecutionProvider'"
 EPCTX_BAD_EP=registered_name "$plain" compile --ort "$library" -o q_ctx.onnx \
     --ep "$bad:AcmeExecutionProvider" digits.onnx >"$out" 2>"$err"
 code=$?

@@ -283,8 +283,7 @@ static epctx_claim claim(const char *profile, const char *source) {
 }
 
 static const char *rules_for(const char *wanted, const char *source) {
-    const epctx_profile *profile =
-        wanted != NULL ? epctx_profile_find(epctx_str_of(wanted)) : NULL;
+    const epctx_profile *profile = wanted != NULL ? epctx_profile_find(epctx_str_of(wanted)) : NULL;
     return epctx_profile_for(profile, epctx_str_of(source))->name;
 }
 

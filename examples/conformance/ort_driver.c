@@ -233,8 +233,8 @@ static bool ort_append(const ort_spec *spec, OrtSessionOptions *to) {
         return ort_ok(
             ort->SessionOptionsAppendExecutionProvider(to, spec->ep, keys, values, count));
     if (!device)
-        device = ort_device(spec->ep,
-                            spec->npu ? OrtHardwareDeviceType_NPU : OrtHardwareDeviceType_CPU);
+        device =
+            ort_device(spec->ep, spec->npu ? OrtHardwareDeviceType_NPU : OrtHardwareDeviceType_CPU);
     if (!device) {
         snprintf(ort_text, sizeof ort_text, "no device of %s", spec->ep);
         return false;

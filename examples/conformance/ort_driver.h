@@ -68,15 +68,15 @@ typedef struct ort_spec {
     const char *path; /* model, or */
     const void *data;
     size_t size;
-    const char *const *config;  /* session config entries */
-    const char *const *options; /* EP options */
-    bool allow_cpu;             /* else session.disable_cpu_ep_fallback=1 when there is an EP */
-    bool prefer_npu;            /* policy instead of the device */
-    bool npu;                   /* the EP's NPU instead of its CPU device */
-    const OrtEpDevice *device;  /* this one; NULL: found by `ep` and `npu` */
-    bool by_name;               /* an EP inside ORT that has no device */
+    const char *const *config;   /* session config entries */
+    const char *const *options;  /* EP options */
+    bool allow_cpu;              /* else session.disable_cpu_ep_fallback=1 when there is an EP */
+    bool prefer_npu;             /* policy instead of the device */
+    bool npu;                    /* the EP's NPU instead of its CPU device */
+    const OrtEpDevice *device;   /* this one; NULL: found by `ep` and `npu` */
+    bool by_name;                /* an EP inside ORT that has no device */
     const struct ort_spec *next; /* a further EP, with all that is about EPs */
-    const char *profile;        /* prefix of ORT's profile of the session */
+    const char *profile;         /* prefix of ORT's profile of the session */
     void (*more)(OrtSessionOptions *options, void *user); /* anything else */
     void *user;                                           /* of `more` */
     bool plain;                          /* the graph as it is: no optimization by ORT */

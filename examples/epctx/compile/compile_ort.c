@@ -412,7 +412,23 @@ static bool examine(unit *u) {
 
 /* Whether it is the machine that cannot load what was made for another. */
 static bool is_elsewhere(const unit *u, const char *words) {
-    return u->result.board->eps[0].is_virtual || strstr(words, "supported on this platform") != NULL;
+    return u->result.board->eps[0].is_virtual ||
+           strstr(words, "supported on this platform") != NULL;
+}
+
+/* What is told of a model that does not load: its name may be why. */
+static void put_what(const unit *u, const made_model *m, char *out, size_t size) {
+    const char *ep = u->result.board->eps[0].ep;
+    const anyep_ep *given = &u->any->eps[0];
+    const char *vendors =
+        given->library != NULL ? vendor_registration(epctx_str_of(given->library)) : NULL;
+    epctx_text text = epctx_text_of(out, size);
+    epctx_text_put_format(&text, "%s: compiled, but it does not load", m->source);
+    if (m->foreign != NULL)
+        epctx_text_put_format(&text, "; its source is '%s', the EP is '%s'", m->foreign, ep);
+    else if (vendors != NULL && strcmp(vendors, given->registration) != 0)
+        epctx_text_put_format(&text, "; the EP is registered as '%s', by its vendor as '%s'",
+                              given->registration, vendors);
 }
 
 /* A session of each result, in another process, as an application makes it: what does not load is
@@ -433,19 +449,12 @@ static bool loads(unit *u, bool last, char *words, size_t size) {
         anyep_do(&job, &result);
         ok = result.end == ANYEP_OK;
         if (!ok) snprintf(words, size, "%s", result.words);
-        if (!ok && !u->set->gen.verify && is_elsewhere(u, words) &&
-            u->models[i].foreign == NULL) {
+        if (!ok && !u->set->gen.verify && is_elsewhere(u, words) && u->models[i].foreign == NULL) {
             note(u, "%s was not loaded: that needs the device", u->models[i].name);
             ok = true;
         } else if (!ok && last) {
-            const made_model *m = &u->models[i];
             char what[EPCTX_PATH_MAX + 512];
-            snprintf(what, sizeof what, "%s: compiled, but it does not load", m->source);
-            if (m->foreign != NULL)
-                snprintf(what, sizeof what,
-                         "%s: compiled, but it does not load; its source is '%.200s', the EP is "
-                         "'%.200s'",
-                         m->source, m->foreign, u->result.board->eps[0].ep);
+            put_what(u, &u->models[i], what, sizeof what);
             anyep_tell(&job, &result, what);
             cli_fail_file(u->models[i].source);
         }

@@ -112,16 +112,14 @@ static bool open_library(child *c, size_t i) {
     const anyep_ep *ep = &c->set->eps[i];
     char name[256], with_virtual[sizeof name + 8], text[sizeof ort_text];
     name_of(ep, i, name, sizeof name);
-    if (!ort_ok(
-            ort->RegisterExecutionProviderLibrary(ort_env, name, ort_path(ep->library))))
+    if (!ort_ok(ort->RegisterExecutionProviderLibrary(ort_env, name, ort_path(ep->library))))
         return child_refused(c);
     c->devices[i] = find_device(ep);
     if (c->devices[i] != NULL) return is_right_name(c, i, name);
     memcpy(text, ort_text, sizeof text);
     snprintf(with_virtual, sizeof with_virtual, "%s.virtual", name);
     if (ort_ok(ort->UnregisterExecutionProviderLibrary(ort_env, name)) &&
-        ort_ok(ort->RegisterExecutionProviderLibrary(ort_env, with_virtual,
-                                                     ort_path(ep->library))))
+        ort_ok(ort->RegisterExecutionProviderLibrary(ort_env, with_virtual, ort_path(ep->library))))
         c->devices[i] = find_device(ep);
     c->board->eps[i].is_virtual = c->devices[i] != NULL;
     if (c->devices[i] != NULL) return is_right_name(c, i, with_virtual);
