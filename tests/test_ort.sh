@@ -440,14 +440,13 @@ EPCTX_BAD_EP=registered_name "$plain" devices --ort "$library" --ep "$bad:AcmeEx
 code=$?
 said "another as the command line says" 0 "device of --ep AcmeExecutionProvider "
 
-cp "$bad" libonnxruntime_providers_qnn.so
 before=$(state)
 EPCTX_BAD_EP=registered_name "$plain" compile --ort "$library" -o q_ctx.onnx \
     --ep ./libonnxruntime_providers_qnn.so digits.onnx >"$out" 2>"$err"
 code=$?
 refused "a source that is not the registered name" 1 \
     "wrote source 'ToyExecutionProvider', and under the name it has here, 'QNNExecutionProvider'"
-EPCTX_BAD_EP=cuts_payload "$plain" compile --ort "$library" -o q_ctx.onnx \
+EPCTX_BAD_EP=node_name_as_key "$plain" compile --ort "$library" -o q_ctx.onnx \
     --ep ./libonnxruntime_providers_qnn.so:ToyExecutionProvider digits.onnx >"$out" 2>"$err"
 code=$?
 refused "another name than the vendor's, and it does not load" 1 \
