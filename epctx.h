@@ -1296,6 +1296,10 @@ EPCTX_API const epctx_profile *epctx_profiles_built_in(size_t *count);
 EPCTX_API const epctx_profile *epctx_profile_find(epctx_str name);
 /* Profile for a `source`, in any case; else generic. */
 EPCTX_API const epctx_profile *epctx_profile_of(epctx_str source);
+/* Profile for a `source` where the caller has named an EP: `wanted` is for that EP's nodes and for
+ * those whose source tells no EP with a profile; a node of another EP keeps that EP's rules. NULL:
+ * as above. */
+EPCTX_API const epctx_profile *epctx_profile_for(const epctx_profile *wanted, epctx_str source);
 
 /* Whether an EP takes a node. */
 typedef enum epctx_claim {
@@ -1479,7 +1483,7 @@ typedef struct epctx_check_opts {
                                       as when the model was opened */
     uint32_t path_flags;           /* EPCTX_PATH_HUGGING_FACE */
     bool no_files;                 /* access no file */
-    const epctx_profile *profile;  /* apply this one; default: by each node's source */
+    const epctx_profile *profile;  /* of the EP that will load it; default: by each source */
     const epctx_allocator *allocator; /* default malloc */
 } epctx_check_opts;
 
@@ -2036,7 +2040,7 @@ EPCTX_API epctx_status epctx_changes_put_file(epctx_changes *changes, epctx_aren
 
 typedef struct epctx_convert_opts {
     const char *node;              /* nodes of this name; default every EPContext node */
-    const epctx_profile *profile;  /* rules of this EP; default by each node's source */
+    const epctx_profile *profile;  /* rules of this EP (epctx_profile_for) */
     const char *context_file_path; /* ep.context_file_path: binaries are in its folder; default the
                                       model's folder */
     const char *output_path;       /* of the model: gives names and folder of new files; default the
@@ -2064,7 +2068,7 @@ EPCTX_API epctx_status epctx_model_extract(epctx_model *model, const epctx_conve
 
 /* NULL stands for all defaults. */
 typedef struct epctx_prefix_opts {
-    const epctx_profile *profile; /* default: of each node's source */
+    const epctx_profile *profile; /* rules of this EP (epctx_profile_for) */
     bool one_graph;               /* the caller knows that each binary contains one graph only */
     bool all_nodes;               /* not only the EPContext nodes */
 } epctx_prefix_opts;
@@ -7901,6 +7905,12 @@ EPCTX_API const epctx_profile *epctx_profile_of(epctx_str source) {
     return &all[i];
 }
 
+EPCTX_API const epctx_profile *epctx_profile_for(const epctx_profile *wanted, epctx_str source) {
+    const epctx_profile *own = epctx_profile_of(source);
+    bool other = (own->traits & EPCTX_ANY_EP) == 0;
+    return wanted == NULL || (other && !epctx__takes_source(wanted, source, true)) ? own : wanted;
+}
+
 EPCTX_API epctx_claim epctx_profile_claims(const epctx_profile *profile, const epctx_epnode *node) {
     bool any_case = (profile->traits & EPCTX_ANY_CASE) != 0;
     if ((node->present & EPCTX__BIT(SOURCE)) == 0)
@@ -8460,9 +8470,7 @@ static epctx_status epctx__files_epnode(epctx__files *f, const epctx_node_view *
     const epctx_profile *profile;
     epctx_str dlc = epctx_node_attr_str(view, "ep_dlc_context");
     if (epctx_epnode_read(view, &node, NULL) != EPCTX_OK) return EPCTX_OK;
-    profile = f->profile != NULL && epctx_profile_claims(f->profile, &node) == EPCTX_CLAIM_YES
-                  ? f->profile
-                  : epctx_profile_of(node.source);
+    profile = epctx_profile_for(f->profile, node.source);
     if (node.embed_mode == 0 && dlc.size == 0 &&
         (node.main_context == 1 || (profile->traits & EPCTX_SECONDARY_CONTEXT) != 0 ||
          node.ep_cache_context.size > 0)) {
@@ -11824,7 +11832,7 @@ static epctx_status epctx__convert_read(epctx__convert *c, const epctx_node_view
     n->ep = ep = &c->eps[at != EPCTX_MAP_NONE ? at : c->ep_count];
     if (at == EPCTX_MAP_NONE) {
         EPCTX__TRY(epctx__map_set(eps, n->node.source, c->ep_count++, c->error));
-        ep->profile = c->opts.profile != NULL ? c->opts.profile : epctx_profile_of(n->node.source);
+        ep->profile = epctx_profile_for(c->opts.profile, n->node.source);
         if (!c->opts.allow_stale && c->ep_count <= EPCTX__STAMPS_MAX)
             (void)epctx__made_begin(&ep->made, c->model, n->node.source);
     }
@@ -12172,10 +12180,10 @@ static epctx_status epctx__prefix_refused(const epctx__prefixing *p, const epctx
 
 /* The name of an EPContext node may be the key into its binary. */
 static epctx_status epctx__prefix_check(epctx__prefixing *p, const epctx_node_view *view) {
-    const epctx_profile *profile = p->opts.profile;
+    const epctx_profile *profile;
     epctx_epnode node;
     EPCTX__TRY(epctx_epnode_read(view, &node, p->error));
-    profile = profile != NULL ? profile : epctx_profile_of(node.source);
+    profile = epctx_profile_for(p->opts.profile, node.source);
     if (profile->key != EPCTX_KEY_NODE_NAME) return EPCTX_OK;
     if (node.main_context == 0) {
         return epctx__prefix_refused(p, profile,

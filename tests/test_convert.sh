@@ -143,9 +143,12 @@ bad "missing folder" "folder does not exist" "$epctx" extract --in-place bad/e.o
 bad "result exists" "-f replaces it" "$epctx" embed bad/m_ctx.onnx -o bad/e.onnx
 bad "mv onto a file" "exists with other bytes" \
     "$epctx" mv bad/m_npu.bin bad/clash.bin bad/m_ctx.onnx
-bad "profile forbids" "31977" "$epctx" embed --profile qnn --in-place bad/m_ctx.onnx
+"$epctx" unset bad/m_ctx.onnx -o bad/mute_ctx.onnx --all source >out 2>err
+"$epctx" unset bad/e.onnx -o bad/mute.onnx --all source >out 2>err
+bad "profile forbids" "31977" "$epctx" embed --profile qnn --in-place bad/mute_ctx.onnx
 bad "profile forbids files" "embedded contexts only" \
-    "$epctx" extract --profile telum --in-place bad/e.onnx
+    "$epctx" extract --profile telum --in-place bad/mute.onnx
+rm bad/mute*
 # A file size limit: writing fails as on a full disk.
 bad "no room for the binary" "bad/e_npu.bin" sh -c "trap '' XFSZ; ulimit -f 1
 exec '$epctx' extract --in-place bad/e.onnx"

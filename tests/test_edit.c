@@ -1332,7 +1332,7 @@ TEST(names_that_stay) {
         EPCTX_ERR_EXISTS);
     CHECK_INT(epctx_model_prefix(&model, epctx_str_of(""), NULL, NULL, &error), EPCTX_ERR_ARG);
     CHECK_HAS(error.message, "the prefix is empty");
-    opts.profile = epctx_profile_find(epctx_str_of("generic"));
+    opts.one_graph = true;
     CHECK_INT(
         epctx_message_set_str(&model, node_at(&model, 3).view, 3, epctx_str_of("a_part2"), &error),
         EPCTX_OK);
@@ -1366,10 +1366,9 @@ static epctx_status rich_edit(epctx_model *model, int kind) {
     epctx_function_view function;
     epctx_cursor it = epctx_model_functions(model);
     epctx_name_opts all = {0};
-    epctx_prefix_opts generic = {0};
+    epctx_prefix_opts alone = {0};
     all.any_io = all.one_graph = true;
-    generic.profile = epctx_profile_find(epctx_str_of("generic"));
-    generic.one_graph = true;
+    alone.one_graph = true;
     switch (kind) {
     case 0: return epctx_model_remove_opset(model, mine, NULL);
     case 1: return rename_one(model, no_view, "x", "free", NULL, NULL);
@@ -1377,7 +1376,7 @@ static epctx_status rich_edit(epctx_model *model, int kind) {
         if (!epctx_next_function(&it, &function)) return EPCTX_ERR_BACKEND;
         return rename_one(model, function.view, "p", "free", NULL, NULL);
     case 3: return epctx_node_rename(model, node_at(model, 2).view, mine, &all, NULL);
-    case 4: return epctx_model_prefix(model, name, &generic, NULL, NULL);
+    case 4: return epctx_model_prefix(model, name, &alone, NULL, NULL);
     case 5:
         return epctx_message_put_copy(model, epctx_model_graph(model).view, 1,
                                       node_at(model, 3).view, no_view, NULL, NULL);

@@ -212,10 +212,18 @@ refuses "rename a node to a name in use" 1 "another node" rename --nodes partly.
 epctx prefix partly_ctx.onnx -o p_ctx.onnx left_; worked "prefix" "now 'left_Epctx"
 epctx rename p_ctx.onnx --in-place x image
 worked "rename in a compiled model" "occurrences in total"
+# for_qnn IN OUT: the model as if Qualcomm's EP had written it
+for_qnn() {
+    stamp=metadata:epctx.build.EpctxNpuExecutionProvider
+    epctx set "$1" -o "$2" -f --all source=QNNExecutionProvider \
+        "metadata:epctx.build.QNNExecutionProvider=$("$epctx" get "$1" $stamp)"
+}
+epctx unset plain_ctx.onnx -o mute_ctx.onnx source; worked "a node of nobody" "removed source"
 refuses "rename what the EP finds by name" 1 "--any-io" \
-    rename --profile qnn plain_ctx.onnx -o x.onnx x image
-epctx rename --profile qnn --any-io plain_ctx.onnx -o i_ctx.onnx x image
+    rename --profile qnn mute_ctx.onnx -o x.onnx x image
+epctx rename --profile qnn --any-io mute_ctx.onnx -o i_ctx.onnx x image
 worked "rename --any-io" "image"
+epctx set i_ctx.onnx --in-place source=EpctxNpuExecutionProvider
 # QNN's plugin EP: a list of names, which goes along; without it inputs and outputs are by position.
 long=$(printf '%0250d' 0)
 while IFS='|' read -r before renamed after; do
@@ -242,16 +250,18 @@ for m in plain_ctx q_ctx i_ctx; do
 done
 same "a prefix changes no output" plain_ctx.io/output_0.bin q_ctx.io/output_0.bin
 same "a renamed input changes no output" plain_ctx.io/output_0.bin i_ctx.io/output_0.bin
+for_qnn plain_ctx.onnx qnn_plain_ctx.onnx
+for_qnn partly_ctx.onnx qnn_partly_ctx.onnx
 refuses "prefix where the name is a key" 1 "several nodes share a context" \
-    prefix partly_ctx.onnx --profile qnn -o x.onnx left_
-epctx prefix plain_ctx.onnx --profile qnn -o alone.onnx left_
+    prefix qnn_partly_ctx.onnx -o x.onnx left_
+epctx prefix qnn_plain_ctx.onnx -o alone.onnx left_
 worked "prefix where the build stamp tells of one graph" "left_"
 for op in embed extract; do
-    epctx $op "$([ $op = embed ] && echo plain || echo embed)_ctx.onnx" -o ${op}_ctx.onnx -f
-    epctx prefix ${op}_ctx.onnx --profile qnn -o alone.onnx -f left_
+    epctx $op "$([ $op = embed ] && echo qnn_plain || echo embed)_ctx.onnx" -o ${op}_ctx.onnx -f
+    epctx prefix ${op}_ctx.onnx -o alone.onnx -f left_
     worked "prefix after $op" "left_"
 done
-epctx unset plain_ctx.onnx -o unsaid_ctx.onnx metadata:epctx.build.EpctxNpuExecutionProvider
+epctx unset mute_ctx.onnx -o unsaid_ctx.onnx metadata:epctx.build.EpctxNpuExecutionProvider
 epctx embed unsaid_ctx.onnx -o unsaid_embed_ctx.onnx
 for m in unsaid unsaid_embed; do
     refuses "prefix of a binary that may hold more ($m)" 1 "--one-graph" \
@@ -262,6 +272,38 @@ for m in unsaid unsaid_embed; do
 done
 epctx prefix unsaid_ctx.onnx --profile qnn --one-graph -o q.onnx left_
 worked "prefix --one-graph" "left_"
+
+# -- whose rules: those of --profile are for its EP's nodes, and for those of nobody --
+epctx unset qnn_plain_ctx.onnx -o unsaid_qnn_ctx.onnx metadata:epctx.build.QNNExecutionProvider
+epctx merge -o two_ctx.onnx --prefix a_,b_ unsaid_qnn_ctx.onnx plain_ctx.onnx
+worked "a model of two EPs" "write two_ctx.onnx"
+for who in "" "--profile npu" "--profile openvino" "--profile generic"; do
+    # shellcheck disable=SC2086 # words
+    refuses "QNN's node keeps its guard $who" 1 "qnn EPContext node cannot be renamed" \
+        prefix two_ctx.onnx $who -o x.onnx left_
+    # shellcheck disable=SC2086
+    refuses "and the names of its values $who" 1 "qnn finds it in the binary by name" \
+        rename two_ctx.onnx $who -o x.onnx x image
+done
+epctx set two_ctx.onnx -o entries_ctx.onnx \
+    metadata:ep_compatibility_info.QNNExecutionProvider=1:2 \
+    metadata:ep_compatibility_info.EpctxNpuExecutionProvider=epctx=1
+for who in npu qnn; do
+    epctx lint --hints --profile $who entries_ctx.onnx
+    if grep -q "I008" "$out" && ! grep -q "W004" "$out"; then ok "lint of both for $who"
+    else fail "lint of both for $who" "expected I008 of the other's node, and no W004"; fi
+done
+epctx rename two_ctx.onnx --profile qnn -o x.onnx b_x image
+worked "a node of another EP has no guard of QNN's" "image"
+for who in "" "--profile qnn"; do
+    # shellcheck disable=SC2086
+    epctx rename unsaid_ctx.onnx $who -o x.onnx -f x image
+    if [ -z "$who" ]; then worked "a node of nobody has no guard" "image"
+    else result "but with --profile" 1 "--any-io"; fi
+done
+epctx set unsaid_ctx.onnx -o acme_ctx.onnx source=AcmeExecutionProvider
+refuses "a source that no profile knows" 1 "--any-io" \
+    rename acme_ctx.onnx --profile qnn -o x.onnx -f x image
 refuses "prefix of no EPContext node" 1 "no EPContext node" prefix plain.onnx -o x.onnx left_
 first=$("$epctx" dump partly_ctx.onnx |
     sed -n "s/.*\(EpctxNpuExecutionProvider_[0-9a-f]*_0\).*/\1/p" | head -n 1)

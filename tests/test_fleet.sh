@@ -96,6 +96,19 @@ END
     ninja -C by_ort -k 0 >log 2>&1
     fleet report by_ort; said "an EP in a library" 0 "1 done, 0 cached, 0 failed"
     if [ -e by_ort/out/toy/mul/mul_ctx.onnx ]; then ok "its model"; else fail "its model" "none"; fi
+    # The name is part of what is asked for, and an EP inside ONNX Runtime has no file.
+    sed "s|^library = .*|library = \"$build/libtoy_ep.so:ToyExecutionProvider\"|" library.toml \
+        >named.toml
+    fleet plan named.toml -o named
+    ninja -C named -k 0 >log 2>&1
+    fleet report named; said "a library with a name" 0 "1 done, 0 cached, 0 failed"
+    sed 's|^library = .*|library = "CPUExecutionProvider"|' library.toml >inside.toml
+    fleet plan inside.toml -o inside
+    ninja -C inside -k 0 >log 2>&1
+    fleet report inside; said "an EP inside ONNX Runtime" 1 "writes no EPContext models"
+    sed "s|^library = .*|library = \"$build/libnone.so:Acme\"|" library.toml >absent.toml
+    fleet plan absent.toml -o absent
+    fleet job absent 0; said "a library that is not there" 1 "libnone.so'"
 else
     fail "an EP in a library" "ONNX Runtime or libtoy_ep.so is not there"
 fi

@@ -553,6 +553,160 @@ if grep -q "not embed" "$out"; then fail "is not told" "$(cat "$out")"; else ok 
 with "$npu" compile plain.onnx digits.onnx; result "models that share" 0
 epctx info plain_ctx.onnx; said "say so" 0 "session: ep.share_ep_contexts=1"
 cd .. && rm -r given
+before=$(state)
+EPCTX_BAD_EP=registered_name "$plain" compile --ort "$library" -o q_ctx.onnx \
+    --ep ./libonnxruntime_providers_qnn.so digits.onnx >"$out" 2>"$err"
+code=$?
+refused "a source that is not the registered name" 1 \
+    "wrote source 'ToyExecutionProvider', and under the name it has here, 'QNNExecutionProvider'"
+EPCTX_BAD_EP=node_name_as_key "$plain" compile --ort "$library" -o q_ctx.onnx \
+    --ep ./libonnxruntime_providers_qnn.so:ToyExecutionProvider digits.onnx >"$out" 2>"$err"
+code=$?
+refused "another name than the vendor's, and it does not load" 1 \
+    "registered as 'ToyExecutionProvider', by its vendor as 'QNNExecutionProvider'"
+EPCTX_BAD_EP=registered_name "$plain" compile --ort "$library" -o q_ctx.onnx \
+    --ep "$bad:AcmeExecutionProvider" digits.onnx >"$out" 2>"$err"
+code=$?
+result "of an EP that nobody knows loading decides" 0
+rm q_ctx.onnx q_toy.bin
+faulty no_source compile -o q_ctx.onnx digits.onnx
+refused "and is told with the source" 1 \
+    "does not load; its source is '', the EP is 'ToyExecutionProvider'"
+faulty registered_name devices --json; result "a name that only models would have" 0
+rm libonnxruntime_providers_*.so
+
+# -- several EPs --
+
+# both COMMAND...: with our EP and the toy EP
+both() {
+    command=$1
+    shift
+    epctx "$command" --ort "$library" --ep "$npu" --ep "$toy" "$@"
+}
+with "$npu" compile -f digits.onnx; result "a part for our EP" 0
+with "$toy" compile -f -o toy_ctx.onnx digits.onnx; result "a part for another EP" 0
+epctx merge --prefix n_,t_ -o both_ctx.onnx digits_ctx.onnx toy_ctx.onnx
+result "a model with nodes of both" 0
+with "$npu" run both_ctx.onnx; result "one EP is not enough" 1 "ToyExecutionProvider"
+both run both_ctx.onnx
+result "both load it" 0 "1 of 9 on EpctxNpuExecutionProvider"
+said "each has its own nodes" 0 "2 of 9 on ToyExecutionProvider"
+both run --json both_ctx.onnx
+json "in JSON" '[(e["ep"][:3], e["nodes"]) for e in j["eps"]] == [("Epc", 1), ("Toy", 2)] and
+ j["ep"] == j["eps"][0]["ep"] and j["ep_nodes"] == 3'
+both verify digits.onnx; result "verify with both" 0 "context against JIT"
+both verify --json digits.onnx
+json "in JSON, too" 'len(j["eps"]) == 2 and not j["failed"] and not j["differs"]'
+both bench --sessions 1 --repeat 1 --json digits.onnx
+json "bench with both" 'len(j["eps"]) == 2 and all(r["done"] for r in j["rows"])'
+epctx run --ort "$library" --ep "$npu" --device cpu --ep-opt map_binary=auto --ep "$toy" \
+    --device cpu both_ctx.onnx
+result "options of each" 0 "2 of 9 on ToyExecutionProvider"
+epctx run --ort "$library" --ep "$toy" --ep-opt map_binry=auto --ep "$npu" both_ctx.onnx
+result "an option is the EP's in front of it" 1 "ToyExecutionProvider has no option 'map_binry'"
+epctx run --ort "$library" --ep "$toy" --ep "$npu" --ep-opt map_binry=auto both_ctx.onnx
+result "which here is ours" 1 "EpctxNpuExecutionProvider has no option 'map_binry'"
+with "$npu" run --ep-opt map_binary=auto --device cpu digits_ctx.onnx
+result "of one EP they are everywhere" 0
+both run --device gpu both_ctx.onnx
+result "--device of the last" 1 "libtoy_ep.so is registered, but lists no device"
+epctx run --ort "$library" --ep-opt a=b --ep "$npu" --ep "$toy" both_ctx.onnx
+result "an option in front of all" 2 "--ep-opt a=b: of which EP?"
+epctx run --ort "$library" --device cpu --ep "$npu" --ep "$toy" both_ctx.onnx
+result "a device in front of all" 2 "--device cpu: of which EP?"
+both run --device cpu --device npu both_ctx.onnx; result "two devices" 2 "given twice for --ep"
+both run --device tpu both_ctx.onnx; result "an unknown one" 2 "must be cpu, gpu or npu"
+both run --ep "$npu" both_ctx.onnx; result "an EP twice" 2 "the same --ep twice"
+both run --ep 1 --ep 2 --ep 3 --ep 4 --ep 5 --ep 6 --ep 7 both_ctx.onnx
+result "too many EPs" 2 "too many --ep"
+both compile digits.onnx; result "compile takes one" 2 "given twice"
+
+# -- an EP inside ONNX Runtime that lists no device --
+
+# Python's package has one.
+package=$("$python" -c 'import glob, os, onnxruntime
+print(glob.glob(os.path.dirname(onnxruntime.__file__) + "/capi/libonnxruntime.so*")[0])' 2>"$err")
+# inside COMMAND...: the tool with it
+inside() {
+    command=$1
+    shift
+    epctx "$command" --ort "$package" --ep AzureExecutionProvider "$@"
+}
+epctx devices --ort "$package"
+said "it is listed" 0 "no device of   AzureExecutionProvider"
+epctx devices --ort "$package" --json
+json "in JSON" '"AzureExecutionProvider" in j["without_devices"]'
+inside run digits.onnx
+result "it is used by its name" 0 "AzureExecutionProvider inside ONNX Runtime 1"
+inside run --ep-opt a digits.onnx; result "with its options" 2 "KEY=VALUE"
+inside run --json --ep "$npu" digits_ctx.onnx
+json "beside another one" '[e["device"] for e in j["eps"]] == ["", "cpu"] and j["ep_nodes"] == 1'
+inside run --device cpu digits.onnx; result "--device is not for it" 1 "lists no devices of this EP"
+inside verify digits.onnx; result "verify of an EP that takes nothing" 3 "no node runs on the EP"
+inside compile -o a_ctx.onnx digits.onnx; result "compile with it" 1 "digits.onnx"
+inside devices digits_ctx.onnx
+result "devices with it" 0 "digits_ctx.onnx: no compatibility string of this EP"
+
+# -- libraries that are no EPs --
+
+# made NAME CODE...: a library that does this when it is opened
+made() {
+    name=$1
+    shift
+    printf '%s\n' '#include <stdio.h>' '#include <stdlib.h>' '#include <unistd.h>' \
+        '__attribute__((constructor)) static void opened(void) {' "$@" '}' >made.c
+    ${CC:-gcc} -shared -fPIC -o "$name" made.c -L. ${needs:-} 2>"$err" ||
+        fail "$name" "$(cat "$err")"
+    rm made.c
+}
+# hostile NAME LIBRARY TEXT WORDS: the commands fail with the text and the library's last words
+hostile() {
+    before=$(state)
+    for command in "compile -o x_ctx.onnx" "run" "devices"; do
+        case $command in devices) model= ;; *) model=digits.onnx ;; esac
+        # shellcheck disable=SC2086 # words, and no model is none
+        "$plain" $command --ort "$library" --ep "./$2" --timeout 60 $model >"$out" 2>"$err"
+        code=$?
+        refused "$command with $1" 1 "$3"
+        if ! grep -q "$2" "$err"; then fail "$command with $1" "the library is not named"; fi
+        if [ -n "$4" ] && ! grep -q "^  | $4" "$err"; then
+            fail "$command with $1" "its last words are not told"
+        fi
+        if [ "$(wc -c <"$err")" -gt 6000 ]; then fail "$command with $1" "far too many words"; fi
+    done
+}
+made libempty.so 'puts("I am no EP"); fflush(stdout);'
+hostile "a library that is no EP" libempty.so "CreateEpFactories" "I am no EP"
+made libdies.so 'puts("the device is on fire"); fflush(stdout); abort();'
+hostile "a library that crashes" libdies.so "signal 6" "the device is on fire"
+made libexits.so 'puts("no licence"); exit(7);'
+hostile "a library that ends the process" libexits.so "exit code 7" "no licence"
+made libprints.so 'static char line[1001]; int i;' \
+    'for (i = 0; i < 1000; i++) line[i] = "ab"[i % 2]; line[1000] = 10;' \
+    'for (i = 0; i < 100000; i++) if (write(1, line, 1001) < 0) abort();' \
+    'puts("and that was all"); fflush(stdout); abort();'
+hostile "a library that prints 100 MB" libprints.so "signal 6" "and that was all"
+made libgone.so ';'
+needs="-Wl,--no-as-needed -lgone"
+made libneedy.so ';'
+needs=
+rm libgone.so
+hostile "a library that lacks one" libneedy.so "libgone.so" ""
+made libhangs.so 'puts("waiting for the device"); fflush(stdout);' \
+    'if (fork() == 0) { puts("me, too"); fflush(stdout); } for (;;) pause();'
+before=$(state)
+"$plain" compile --ort "$library" --ep ./libhangs.so --timeout 1 -o x_ctx.onnx digits.onnx \
+    >"$out" 2>"$err"
+code=$?
+refused "a library that hangs" 1 "no end after 1 s"
+if grep -q "waiting for the device" "$err"; then ok "its last words"; else
+    fail "its last words" "they are not told"
+fi
+if grep -l libhangs.so /proc/[0-9]*/maps 2>/dev/null | grep -q .; then
+    fail "its processes have ended" "one is there"
+else ok "its processes have ended"; fi
+rm lib*.so
+clean "no folder of such libraries"
 
 # -- a signal --
 

@@ -283,6 +283,26 @@ static epctx_claim claim(const char *profile, const char *source) {
     return epctx_profile_claims(epctx_profile_find(epctx_str_of(profile)), &node);
 }
 
+static const char *rules_for(const char *wanted, const char *source) {
+    const epctx_profile *profile = wanted != NULL ? epctx_profile_find(epctx_str_of(wanted)) : NULL;
+    return epctx_profile_for(profile, epctx_str_of(source))->name;
+}
+
+/* An EP that is named is never taken for the EP of other nodes. */
+TEST(profile_for_nodes) {
+    CHECK_STR(rules_for(NULL, "QNN"), "qnn");
+    CHECK_STR(rules_for("qnn", "QNN"), "qnn");
+    CHECK_STR(rules_for("qnn_plugin", "QNNExecutionProvider"), "qnn_plugin");
+    CHECK_STR(rules_for("openvino", "openvinoexecutionprovider"), "openvino");
+    CHECK_STR(rules_for("openvino", "QNN"), "qnn");
+    CHECK_STR(rules_for("migraphx", "QNN"), "qnn");
+    CHECK_STR(rules_for("generic", "QNN"), "qnn");
+    CHECK_STR(rules_for("openvino", ""), "openvino");
+    CHECK_STR(rules_for("openvino", NULL), "openvino");
+    CHECK_STR(rules_for("openvino", "AcmeExecutionProvider"), "openvino");
+    CHECK_STR(rules_for("generic", "AcmeExecutionProvider"), "generic");
+}
+
 TEST(sources) {
     CHECK_INT(claim("qnn", "QNN"), EPCTX_CLAIM_YES);
     CHECK_INT(claim("qnn", "QnnExecutionProvider"), EPCTX_CLAIM_YES);
@@ -704,6 +724,7 @@ int main(int argc, char **argv) {
     RUN(files_of_every_tensor);
     RUN(binaries_to_deliver);
     RUN(profiles_are_complete);
+    RUN(profile_for_nodes);
     RUN(sources);
     RUN(four_sources);
     RUN(whose_context);

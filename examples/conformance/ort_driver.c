@@ -206,9 +206,45 @@ int64_t ort_free_value(size_t i) {
     return ort_free_batch[i] ? 1 : ort_free_length;
 }
 
-bool ort_options(const ort_spec *spec, OrtSessionOptions **out) {
+bool ort_has_inside(const char *name) {
+    char **names = NULL;
+    int count = 0, i;
+    bool has = false;
+    if (!ort_ok(ort->GetAvailableProviders(&names, &count))) return false;
+    for (i = 0; i < count && !has; i++) has = strcmp(names[i], name) == 0;
+    ort->ReleaseStatus(ort->ReleaseAvailableProviders(names, count));
+    return has;
+}
+
+/* Appends one EP. */
+static bool ort_append(const ort_spec *spec, OrtSessionOptions *to) {
     const char *keys[ORT_MAX_OPTIONS + 1], *values[ORT_MAX_OPTIONS + 1];
+    const OrtEpDevice *device = spec->device;
     size_t count = 0, i;
+    for (i = 0; spec->options && spec->options[i]; i += 2, count++) {
+        if (count > ORT_MAX_OPTIONS) {
+            snprintf(ort_text, sizeof ort_text, "more than %d EP options", ORT_MAX_OPTIONS);
+            return false;
+        }
+        keys[count] = spec->options[i];
+        values[count] = spec->options[i + 1];
+    }
+    if (spec->by_name)
+        return ort_ok(
+            ort->SessionOptionsAppendExecutionProvider(to, spec->ep, keys, values, count));
+    if (!device)
+        device =
+            ort_device(spec->ep, spec->npu ? OrtHardwareDeviceType_NPU : OrtHardwareDeviceType_CPU);
+    if (!device) {
+        snprintf(ort_text, sizeof ort_text, "no device of %s", spec->ep);
+        return false;
+    }
+    return ort_ok(ort->SessionOptionsAppendExecutionProvider_V2(to, ort_env, &device, 1, keys,
+                                                                values, count));
+}
+
+bool ort_options(const ort_spec *spec, OrtSessionOptions **out) {
+    size_t i;
     bool ok = ort_ok(ort->CreateSessionOptions(out));
     for (i = 0; ok && spec->config && spec->config[i]; i += 2)
         ok = ort_ok(ort->AddSessionConfigEntry(*out, spec->config[i], spec->config[i + 1]));
@@ -235,26 +271,7 @@ bool ort_options(const ort_spec *spec, OrtSessionOptions **out) {
         return ort_ok(ort->SessionOptionsSetEpSelectionPolicy(
             *out, OrtExecutionProviderDevicePolicy_PREFER_NPU));
     }
-    if (ok) {
-        const OrtEpDevice *device =
-            spec->device ? spec->device
-                         : ort_device(spec->ep, spec->npu ? OrtHardwareDeviceType_NPU
-                                                          : OrtHardwareDeviceType_CPU);
-        if (!device) {
-            snprintf(ort_text, sizeof ort_text, "no device of %s", spec->ep);
-            return false;
-        }
-        for (i = 0; spec->options && spec->options[i]; i += 2, count++) {
-            if (count > ORT_MAX_OPTIONS) {
-                snprintf(ort_text, sizeof ort_text, "more than %d EP options", ORT_MAX_OPTIONS);
-                return false;
-            }
-            keys[count] = spec->options[i];
-            values[count] = spec->options[i + 1];
-        }
-        ok = ort_ok(ort->SessionOptionsAppendExecutionProvider_V2(*out, ort_env, &device, 1, keys,
-                                                                  values, count));
-    }
+    for (; ok && spec; spec = spec->next) ok = ort_append(spec, *out);
     return ok;
 }
 

@@ -68,13 +68,15 @@ typedef struct ort_spec {
     const char *path; /* model, or */
     const void *data;
     size_t size;
-    const char *const *config;  /* session config entries */
-    const char *const *options; /* EP options */
-    bool allow_cpu;             /* else session.disable_cpu_ep_fallback=1 when there is an EP */
-    bool prefer_npu;            /* policy instead of the device */
-    bool npu;                   /* the EP's NPU instead of its CPU device */
-    const OrtEpDevice *device;  /* this one; NULL: found by `ep` and `npu` */
-    const char *profile;        /* prefix of ORT's profile of the session */
+    const char *const *config;   /* session config entries */
+    const char *const *options;  /* EP options */
+    bool allow_cpu;              /* else session.disable_cpu_ep_fallback=1 when there is an EP */
+    bool prefer_npu;             /* policy instead of the device */
+    bool npu;                    /* the EP's NPU instead of its CPU device */
+    const OrtEpDevice *device;   /* this one; NULL: found by `ep` and `npu` */
+    bool by_name;                /* an EP inside ORT that has no device */
+    const struct ort_spec *next; /* a further EP, with all that is about EPs */
+    const char *profile;         /* prefix of ORT's profile of the session */
     void (*more)(OrtSessionOptions *options, void *user); /* anything else */
     void *user;                                           /* of `more` */
     bool plain;                          /* the graph as it is: no optimization by ORT */
@@ -95,6 +97,8 @@ int64_t ort_free_value(size_t i);
 
 /* The device of the EP called `name` with hardware of `type`, or NULL. */
 const OrtEpDevice *ort_device(const char *name, OrtHardwareDeviceType type);
+/* Whether ORT has an EP of this name inside, with or without a device. */
+bool ort_has_inside(const char *name);
 /* The first device of a registered library (its real path; NULL: any) whose EP is called `name`
  * (NULL: any) and whose hardware is of `type` (NULL: any); NULL: see ort_text. */
 const OrtEpDevice *ort_device_of(const char *library, const char *name,

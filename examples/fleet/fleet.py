@@ -98,8 +98,9 @@ def jobs_of(manifest, folder):
                 if name in names:
                     raise Mistake(f"{where}: two models would be '{name}': rename {path}")
                 names.add(name)
+                library, given = place_ep(ep["library"], folder)
                 jobs.append({"name": name, "model": path, "ep": ep["name"],
-                             "library": place(ep["library"], folder),
+                             "library": library, "given": given,
                              "ort": place(ep["ort"], folder),
                              "options": ep["options"] + model["options"]})
     if not jobs:
@@ -109,6 +110,17 @@ def jobs_of(manifest, folder):
 
 def place(path, folder):
     return os.path.abspath(os.path.join(folder, path)) if path else ""
+
+
+def place_ep(text, folder):
+    """The file of the EP, "" if it is one inside ONNX Runtime, and what `epctx --ep` gets: a
+    LIBRARY, LIBRARY:NAME or a name, as that reads it."""
+    path, (head, colon, _) = place(text, folder), text.rpartition(":")
+    if colon and not os.path.exists(path):
+        return place(head, folder), path
+    if not os.path.exists(path) and "/" not in text and ".so" not in text:
+        return "", text
+    return path, path
 
 
 # -- planning --
@@ -191,6 +203,8 @@ def key_of(settings, job):
     for what in ("library", "ort"):
         if job[what]:
             parts.append((what, digest_of(job[what])))
+    if job["given"] != job["library"]:
+        parts.append(("given", os.path.basename(job["given"])))
     sources = sources_of(settings["epctx"], job["model"])
     parts += [(f"source {name or os.path.basename(path)}", digest_of(path))
               for name, path in sources]
@@ -200,8 +214,8 @@ def key_of(settings, job):
 
 def command_of(settings, job, output):
     words = [settings["epctx"], "compile", "--no-progress", "-o", output, *job["options"]]
-    if job["library"]:
-        words += ["--ep", job["library"]]
+    if job["given"]:
+        words += ["--ep", job["given"]]
     if job["ort"]:
         words += ["--ort", job["ort"]]
     return words + [job["model"]]

@@ -138,6 +138,8 @@ def fixtures(tool, folder):
     epctx("wrap", "--profile", "generic", "--source", "Mine", *IO.split(), "-o", "engine_ctx.onnx",
           "e.stripped.engine")
     epctx("compile", "partly.onnx")
+    epctx("unset", "--all", "-o", "mute_ctx.onnx", "partly_ctx.onnx", "source")
+    epctx("unset", "--all", "-o", "mute_in_ctx.onnx", "in_ctx.onnx", "source")
     rest = make_model.make("partly")
     rest.graph.initializer.add(name="rest_in", data_type=1, dims=[1000], raw_data=bytes(4000))
     rest.graph.node.add(op_type="Mine", name="mine", domain="org.example", input=["rest_in"],

@@ -161,7 +161,9 @@ static void print_text(const work *w) {
     cli_put(stdout, epctx_str_of(w->model));
     putchar('\n');
     if (w->ep->ort_version[0] != '\0') anyep_print_ep(w->ep);
-    if (jit->done) printf("%-14s %zu of %zu on the EP\n", "nodes", jit->ep_nodes, jit->nodes);
+    if (jit->done)
+        printf("%-14s %zu of %zu on %s\n", "nodes", jit->ep_nodes, jit->nodes,
+               anyep_eps_word(w->ep));
     if (context->compile_ms > 0) printf("%-14s %.1f ms\n", "compiling", context->compile_ms);
     printf("%-14s median of %" PRIu64 " session%s with %" PRIu64 " run%s each\n\n", "times",
            w->sessions, cli_plural(w->sessions), w->repeat, cli_plural(w->repeat));

@@ -369,7 +369,7 @@ static bool read_bars(const char *option, const char *list, anyep_settings *any,
         }
         *bar = '\0';
         if (to == &any->session && !anyep_is_option(option, text)) return false;
-        if (to == &any->ep_options) anyep_judge_ep_option(any, option, text);
+        if (to != &any->session) anyep_judge_ep_option(any, &any->eps[0], option, text);
         if (!anyep_add(any, to, text, bar + 1)) return false;
     }
     return true;
@@ -430,7 +430,7 @@ static int run_ort(compile_settings *set, anyep_settings *any, const char *const
     epctx_overwrite policy = EPCTX_OVERWRITE_FAIL;
     size_t number = 0;
     if (!anyep_read(any, arena, true, LIMIT) || !fits_ort(set, count) ||
-        !read_bars("-i", args->ep_options, any, &any->ep_options, arena) ||
+        !read_bars("-i", args->ep_options, any, &any->eps[0].options, arena) ||
         !read_bars("-C", args->session_options, any, &any->session, arena) ||
         !output_policy(args, &policy) ||
         (set->gen.name_prefix != NULL &&
@@ -438,7 +438,7 @@ static int run_ort(compile_settings *set, anyep_settings *any, const char *const
         return CLI_USAGE;
     set->gen.overwrite = policy == EPCTX_OVERWRITE_REPLACE;
     if (!anyep_check_dims(any, files, (size_t)count) || !anyep_find_ort(any)) return CLI_FAILED;
-    libraries[number] = library_of(any->ep, true, arena);
+    libraries[number] = library_of(any->eps[0].given, true, arena);
     if (libraries[number] != NULL) number++;
     /* As the user wrote it, or as it was found. */
     if (named == NULL || named[0] == '\0') named = any->ort;

@@ -62,7 +62,7 @@ static void find_own(work *w) {
     } else if (cli_open(&open, context, &error) != EPCTX_OK) {
         snprintf(w->problem, sizeof w->problem, "%s", error.message);
     } else {
-        snprintf(key, sizeof key, "ep_compatibility_info.%s", result.board->ep);
+        snprintf(key, sizeof key, "ep_compatibility_info.%s", result.board->eps[0].ep);
         if (epctx_model_metadata(&open, epctx_str_of(key), &text))
             w->own = epctx_arena_copy(&w->arena, text);
         else
@@ -132,9 +132,10 @@ static void print_text(const work *w, const anyep_board *board) {
     print_ort(w, board);
     for (i = 0; i < board->device_count; i++) print_device(&board->devices[i]);
     if (board->more_devices > 0) printf("%-14s %zu more\n", "device", board->more_devices);
+    for (i = 0; i < board->inside_count; i++) put_line("no device of", board->inside[i]);
     if (w->own != NULL)
         put_line("compatibility", w->own);
-    else if (w->any.ep != NULL)
+    else if (w->any.ep_count > 0)
         put_line("compatibility", w->problem);
     for (i = 0; i < w->file_count; i++) {
         const anyep_verdict *v = &board->verdicts[i];
@@ -191,6 +192,9 @@ static void print_json(const work *all, const anyep_board *board) {
     json_array(w, "devices", JSON_HANGING);
     for (i = 0; i < board->device_count; i++) json_device(w, &board->devices[i]);
     json_end(w);
+    json_array(w, "without_devices", JSON_INLINE);
+    for (i = 0; i < board->inside_count; i++) json_text(w, NULL, board->inside[i]);
+    json_end(w);
     json_text(w, "compatibility", all->own);
     json_array(w, "models", JSON_HANGING);
     for (i = 0; i < all->file_count; i++) {
@@ -230,10 +234,10 @@ static int list(work *w) {
     job.file_count = w->file_count;
     cli_progress_begin("devices", 0);
     anyep_do(&job, &result);
-    if (result.end == ANYEP_OK && w->any.ep != NULL) find_own(w);
+    if (result.end == ANYEP_OK && w->any.ep_count > 0) find_own(w);
     cli_progress_end();
     if (result.end != ANYEP_OK) {
-        anyep_tell(&job, &result, w->any.ep != NULL ? w->any.ep : "devices");
+        anyep_tell(&job, &result, w->any.ep_count > 0 ? w->any.eps[0].given : "devices");
         code = CLI_FAILED;
     } else if (!cli_signals_waiting()) {
         if (w->any.verbose) anyep_print_log(&job);
@@ -256,7 +260,7 @@ static int run(const cli_args *args) {
     w.file_count = (size_t)args->count;
     w.json = args->json;
     w.only_string = args->compatibility;
-    if ((w.file_count > 0 || w.only_string) && w.any.ep == NULL) {
+    if ((w.file_count > 0 || w.only_string) && w.any.ep_count == 0) {
         cli_misuse("compatibility is a question to an EP: give it with --ep");
         return CLI_USAGE;
     }

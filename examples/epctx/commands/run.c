@@ -137,7 +137,7 @@ static void json_ort(const anyep_board *board, const char *file, const settings 
     json_text(w, "model", file);
     anyep_json_ep(w, board);
     json_uint(w, "nodes", board->nodes);
-    json_uint(w, "ep_nodes", board->ep[0] == '\0' ? board->nodes : board->ep_nodes);
+    json_uint(w, "ep_nodes", board->ep_count == 0 ? board->nodes : board->ep_nodes);
     json_fixed(w, "session_ms", board->session_ms, 3);
     json_fixed(w, "open_to_first_output_ms", board->session_ms + board->first_ms, 3);
     json_uint(w, "runs", set->repeat);
@@ -151,7 +151,6 @@ static void json_ort(const anyep_board *board, const char *file, const settings 
 
 static void print_ort(const anyep_board *board, const char *file, const settings *set,
                       const tensor_list *outputs) {
-    const bool cpu = board->ep[0] == '\0';
     size_t i;
     if (set->json) {
         json_ort(board, file, set, outputs);
@@ -161,7 +160,11 @@ static void print_ort(const anyep_board *board, const char *file, const settings
     cli_put(stdout, epctx_str_of(file));
     putchar('\n');
     anyep_print_ep(board);
-    if (!cpu) printf("nodes          %zu of %zu on the EP\n", board->ep_nodes, board->nodes);
+    for (i = 0; i < board->ep_count; i++) {
+        printf("nodes          %zu of %zu on ", board->eps[i].nodes, board->nodes);
+        cli_put(stdout, epctx_str_of(board->ep_count > 1 ? board->eps[i].ep : "the EP"));
+        putchar('\n');
+    }
     printf("session        %.3f ms\n", board->session_ms);
     printf("open-to-first-output: %.3f ms\n", board->session_ms + board->first_ms);
     if (set->repeat > 1)
@@ -185,7 +188,8 @@ static int run_in(anyep_job *job, const char *file, const settings *set) {
     epctx_arena_init(&arena, NULL);
     if (result.end != ANYEP_OK) {
         anyep_tell(job, &result, file);
-        if (job->set->ep != NULL) given_tell_failed(file, job->set->ep_options, job->set->session);
+        if (job->set->ep_count > 0)
+            given_tell_failed(file, anyep_ep_options(job->set), job->set->session);
     } else if (tensors_restore(results, &arena, &inputs, &outputs, &error) != EPCTX_OK ||
                write_results(&inputs, &outputs, set, &error) != EPCTX_OK) {
         cli_fail(&error);

@@ -171,7 +171,8 @@ static void run_one(work *w, int which, const char *model) {
     anyep_do(&job, &run->result);
     if (run->result.end != ANYEP_OK) {
         fail_run(w, which, &job, run_names[which]);
-        if (which == CONTEXT) given_tell_failed(model, w->set.any.ep_options, w->set.any.session);
+        if (which == CONTEXT)
+            given_tell_failed(model, anyep_ep_options(&w->set.any), w->set.any.session);
     } else if (tensors_restore(run->path, &w->arena, &run->inputs, &run->outputs, &error) !=
                EPCTX_OK) {
         snprintf(run->problem, sizeof run->problem, "%s", error.message);
@@ -319,8 +320,9 @@ static void report_runs(const work *w) {
             printf("%-14s session %.1f ms, run %.3f ms\n", run_names[i], board->session_ms,
                    board->first_ms);
         } else {
-            printf("%-14s %zu of %zu nodes on the EP, session %.1f ms, run %.3f ms\n", run_names[i],
-                   board->ep_nodes, board->nodes, board->session_ms, board->first_ms);
+            printf("%-14s %zu of %zu nodes on %s, session %.1f ms, run %.3f ms\n", run_names[i],
+                   board->ep_nodes, board->nodes, anyep_eps_word(board), board->session_ms,
+                   board->first_ms);
         }
     }
 }

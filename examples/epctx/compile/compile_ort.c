@@ -31,6 +31,7 @@ typedef struct made_model {
     const char *source, *name; /* name: of the output, in `folder` */
     size_t epnodes, others;    /* nodes of its main graph */
     const char *compatibility; /* the string in it, or NULL */
+    const char *foreign;       /* a source that is not the EP's name, or NULL */
 } made_model;
 
 /* What one child makes: a model, or several that share. */
@@ -146,6 +147,7 @@ static bool make_out(unit *u, const char *name) {
         u->jobs[i].output = join(&u->arena, u->out, u->models[i].name);
         if (u->jobs[i].output == NULL) return say("", "out of memory");
         u->models[i].epnodes = u->models[i].others = 0;
+        u->models[i].foreign = NULL;
     }
     return true;
 }
@@ -231,11 +233,31 @@ static void note_ignored(unit *u, const made_model *model, const epctx_model *op
         strcmp(u->folder, ".") == 0 ? model->name : join(&u->arena, u->folder, model->name);
     compile_asked asked;
     epctx_error error;
-    asked.ep = u->result.board->ep;
+    asked.ep = u->result.board->eps[0].ep;
     asked.prefix = session_option(u, "ep.context_node_name_prefix");
     asked.embed = u->set->gen.embed || (embed != NULL && strcmp(embed, "1") == 0);
     if (path == NULL || compile_note_ignored(open, path, &asked, &u->notes, &error) != EPCTX_OK)
         note(u, "%s: no memory to tell what the EP ignored", model->name);
+}
+
+/* Whether a node is for the EP under the name that it has here. Of an EP without a profile only
+ * loading tells: `foreign` is kept for then. */
+static bool is_for_ep(unit *u, made_model *model, const epctx_node_view *node) {
+    const char *ep = u->result.board->eps[0].ep;
+    const epctx_profile *profile = epctx_profile_of(epctx_str_of(ep));
+    epctx_epnode read;
+    if (epctx_epnode_read(node, &read, NULL) != EPCTX_OK || epctx_str_is(read.source, ep))
+        return true;
+    if ((profile->traits & EPCTX_ANY_EP) != 0)
+        return (model->foreign = epctx_arena_copy(&u->arena, read.source)) != NULL;
+    if (epctx_profile_claims(profile, &read) == EPCTX_CLAIM_YES) return true;
+    cli_fail_text("%s: node '%.*s': the EP wrote source '%.*s', and under the name it has here, "
+                  "'%s', it loads only its own: give the name of its applications, --ep "
+                  "LIBRARY:NAME",
+                  model->source, (int)node->name.size, node->name.data, (int)read.source.size,
+                  read.source.data, ep);
+    cli_fail_file(model->source);
+    return false;
 }
 
 static bool look_at(unit *u, made_model *model, const char *path) {
@@ -255,8 +277,11 @@ static bool look_at(unit *u, made_model *model, const char *path) {
         return false;
     }
     it = epctx_graph_nodes(epctx_model_graph(&open));
-    while (epctx_next_node(&it, &node))
-        epctx_node_is_epnode(&node) ? model->epnodes++ : model->others++;
+    while (ok && epctx_next_node(&it, &node)) {
+        const bool compiled = epctx_node_is_epnode(&node);
+        *(compiled ? &model->epnodes : &model->others) += 1;
+        ok = !compiled || is_for_ep(u, model, &node);
+    }
     for (i = 0; i < count && ok; i++) {
         if (files[i].use == EPCTX_USE_CONTEXT || files[i].use == EPCTX_USE_COMPANION ||
             (files[i].use == EPCTX_USE_INITIALIZERS && files[i].path != NULL))
@@ -266,7 +291,7 @@ static bool look_at(unit *u, made_model *model, const char *path) {
                  files[i].name.data);
     }
     if (ok) note_ignored(u, model, &open);
-    snprintf(key, sizeof key, "ep_compatibility_info.%s", u->result.board->ep);
+    snprintf(key, sizeof key, "ep_compatibility_info.%s", u->result.board->eps[0].ep);
     if (epctx_model_metadata(&open, epctx_str_of(key), &text))
         model->compatibility = epctx_arena_copy(&u->arena, text);
     epctx_model_close(&open);
@@ -275,13 +300,13 @@ static bool look_at(unit *u, made_model *model, const char *path) {
 
 /* Everything that the result depends on besides the model, for its build stamp. */
 static const char *options_text(unit *u) {
-    const char **lists[2] = {u->any->ep_options, u->any->session};
+    const char **lists[2] = {u->any->eps[0].options, u->any->session};
     char *text = NULL;
     const char *copy = NULL;
     size_t size = 0, i, k;
     FILE *out = open_memstream(&text, &size);
     if (out == NULL) return NULL;
-    fprintf(out, "%s %s %d %d", u->result.board->ep, u->result.board->version,
+    fprintf(out, "%s %s %d %d", u->result.board->eps[0].ep, u->result.board->eps[0].version,
             (int)u->set->weightless, u->optimization);
     for (i = 0; i < 2; i++)
         for (k = 0; lists[i] != NULL && lists[i][k] != NULL; k++)
@@ -333,9 +358,9 @@ static epctx_status stamp_nodes(unit *u, epctx_model *open, const epctx_model *s
     opts.source = source;
     opts.options = options_text(u);
     opts.ort = known_text(board->ort_version);
-    opts.ep = known_text(board->version);
-    opts.driver = known_text(board->driver);
-    opts.device = known_text(board->device);
+    opts.ep = known_text(board->eps[0].version);
+    opts.driver = known_text(board->eps[0].driver);
+    opts.device = known_text(board->eps[0].device);
     epctx_walk_begin(&walk, open);
     while (count < MOST_EPS && epctx_walk_epnode(&walk, &view)) {
         if (epctx_epnode_read(&view, &node, NULL) != EPCTX_OK || node.source.size == 0) continue;
@@ -345,8 +370,8 @@ static epctx_status stamp_nodes(unit *u, epctx_model *open, const epctx_model *s
     }
     for (i = 0; i < count && status == EPCTX_OK; i++) {
         /* Nodes of others were in the source. */
-        const bool own = count == 1 || strcmp(eps[i], board->ep) == 0;
-        opts.ep_options = own ? given_tell(u->any->ep_options, &u->arena) : NULL;
+        const bool own = count == 1 || strcmp(eps[i], board->eps[0].ep) == 0;
+        opts.ep_options = own ? given_tell(u->any->eps[0].options, &u->arena) : NULL;
         opts.session_options = own ? given_tell(session_options(u), &u->arena) : NULL;
         status = epctx_model_stamp(open, eps[i], &opts, error);
     }
@@ -448,7 +473,7 @@ static void keep_warnings(unit *u, const anyep_board *board) {
 
 /* -v has shown them. */
 static void print_warnings(const unit *u) {
-    const char *ep = u->result.board->ep;
+    const char *ep = u->result.board->eps[0].ep;
     size_t i;
     if (u->set->verbose) return;
     for (i = 0; i < u->warnings.count; i++)
@@ -459,7 +484,23 @@ static void print_warnings(const unit *u) {
 
 /* Whether it is the machine that cannot load what was made for another. */
 static bool is_elsewhere(const unit *u, const char *words) {
-    return u->result.board->is_virtual || strstr(words, "supported on this platform") != NULL;
+    return u->result.board->eps[0].is_virtual ||
+           strstr(words, "supported on this platform") != NULL;
+}
+
+/* What is told of a model that does not load: its name may be why. */
+static void put_what(const unit *u, const made_model *m, char *out, size_t size) {
+    const char *ep = u->result.board->eps[0].ep;
+    const anyep_ep *given = &u->any->eps[0];
+    const char *vendors =
+        given->library != NULL ? vendor_registration(epctx_str_of(given->library)) : NULL;
+    epctx_text text = epctx_text_of(out, size);
+    epctx_text_put_format(&text, "%s: compiled, but it does not load", m->source);
+    if (m->foreign != NULL)
+        epctx_text_put_format(&text, "; its source is '%s', the EP is '%s'", m->foreign, ep);
+    else if (vendors != NULL && strcmp(vendors, given->registration) != 0)
+        epctx_text_put_format(&text, "; the EP is registered as '%s', by its vendor as '%s'",
+                              given->registration, vendors);
 }
 
 /* A session of each result, in another process, as an application makes it: what does not load is
@@ -482,12 +523,12 @@ static bool loads(unit *u, bool last, char *words, size_t size) {
         ok = result.end == ANYEP_OK;
         if (ok) keep_warnings(u, result.board);
         if (!ok) snprintf(words, size, "%s", result.words);
-        if (!ok && !u->set->gen.verify && is_elsewhere(u, words)) {
+        if (!ok && !u->set->gen.verify && is_elsewhere(u, words) && u->models[i].foreign == NULL) {
             note(u, "%s was not loaded: that needs the device", u->models[i].name);
             ok = true;
         } else if (!ok && last) {
-            char what[EPCTX_PATH_MAX + 40];
-            snprintf(what, sizeof what, "%s: compiled, but it does not load", u->models[i].source);
+            char what[EPCTX_PATH_MAX + 512];
+            put_what(u, &u->models[i], what, sizeof what);
             anyep_tell(&job, &result, what);
             cli_fail_file(u->models[i].source);
             say("", u->count > 1
@@ -687,6 +728,7 @@ static anyep_job job_of(const unit *u, anyep_work work) {
     job.embed = u->set->gen.embed;
     job.weightless = u->set->weightless;
     job.by_session = u->set->by_session;
+    job.keeps = work == ANYEP_COMPILE;
     job.initializers = u->set->gen.initializers_file_name;
     job.require_all = u->set->gen.require_all;
     job.optimization = u->optimization;
@@ -729,7 +771,7 @@ static bool try_to_make(unit *u) {
         const made_model *model = &u->models[at < u->count ? at : 0];
         anyep_tell(&job, &u->result, model->source);
         cli_fail_file(model->source);
-        if (u->result.end == ANYEP_REFUSED && !tell_plain(u->result.board->ep))
+        if (u->result.end == ANYEP_REFUSED && !tell_plain(u->result.board->eps[0].ep))
             tell_source(u, model);
         return false;
     }

@@ -308,15 +308,23 @@ static bool read_choice(const cli_option *option, const char *name, const char *
     return false;
 }
 
+/* Whether the row has the words of which a value is one. */
+static bool has_words(const cli_option *option) {
+    return option->values[0] != '\0' && option->values[0] != '@';
+}
+
 /* `text` NULL: there is no value. */
 static bool take_value(reader *r, const cli_option *option, const char *name, const char *text) {
     void *member = (char *)&r->args + option->at;
     cli_list *list = (cli_list *)member;
+    cli_choice ignored;
     switch (option->kind) {
     case CLI_FLAG: *(cli_flag *)member = true; return true;
     case CLI_VALUE: *(cli_value *)member = text; return true;
     case CLI_LIST:
         if (list->count == CLI_MOST_LISTED) return refuse(r, "too many values for %s", name);
+        if (has_words(option) && !read_choice(option, name, text, &ignored)) return false;
+        list->at[list->count] = r->at;
         list->items[list->count++] = text;
         return true;
     case CLI_CHOICE: return read_choice(option, name, text, (cli_choice *)member);

@@ -12,6 +12,7 @@ typedef bool cli_flag;
 typedef const char *cli_value; /* NULL: not given */
 typedef struct cli_list {      /* in the order given */
     const char *items[CLI_MOST_LISTED];
+    int at[CLI_MOST_LISTED]; /* grows along the command line, also between lists */
     size_t count;
 } cli_list;
 typedef unsigned cli_choice; /* number of the word among those of the row, from 1; 0: not given */

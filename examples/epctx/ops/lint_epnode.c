@@ -793,6 +793,23 @@ static bool lint_has_party(const linter *l, const epctx_profile *profile) {
            epctx_map_get(&l->party_of, epctx_str_of(profile->name)) != EPCTX_MAP_NONE;
 }
 
+/* Nodes of other EPs than the one that was asked about are in no party: their source, and the
+ * profile that it tells. */
+static epctx_status lint_foreign_sources(linter *l, epctx_map *sources) {
+    size_t i;
+    for (i = 0; i < l->nodes.count; i++) {
+        const lint_judged *judged = lint_judged_at(l, i);
+        const epctx_profile *own = epctx_profile_of(judged->node.source);
+        epctx_str source;
+        if (judged->ours) continue;
+        OPS_TRY(lint_lowered(l, judged->node.source, &source));
+        OPS_TRY(lint_set(l, sources, source, 1));
+        if ((own->traits & EPCTX_ANY_EP) == 0)
+            OPS_TRY(lint_set(l, sources, epctx_str_of(own->name), 1));
+    }
+    return EPCTX_OK;
+}
+
 /* One entry of the metadata. `sources` has the sources of the nodes in small letters; `told` gets
  * the EPs that an entry is for. */
 static epctx_status lint_compat_entry(linter *l, epctx_str key, epctx_str value,
@@ -808,6 +825,7 @@ static epctx_status lint_compat_entry(linter *l, epctx_str key, epctx_str value,
     OPS_TRY(lint_set(l, told, epctx_str_of(profile->name), 1));
     if (l->parties.count > 0 && epctx_map_get(sources, lowered) == EPCTX_MAP_NONE &&
         epctx_map_get(sources, epctx_str_of("")) == EPCTX_MAP_NONE && /* it may be for any EP */
+        epctx_map_get(sources, epctx_str_of(profile->name)) == EPCTX_MAP_NONE &&
         !lint_has_party(l, profile)) {
         lint_say(l, EPCTX_RULE_STALE_COMPAT, key, NULL,
                  "no node is for EP '%S': left over from an earlier compilation?", &ep);
@@ -838,6 +856,7 @@ epctx_status lint_compat(linter *l) {
         OPS_TRY(lint_lowered(l, party->source, &source));
         OPS_TRY(lint_set(l, &sources, source, 1));
     }
+    OPS_TRY(lint_foreign_sources(l, &sources));
     while (epctx_next_pair(&it, &pair))
         if (epctx_str_starts(pair.key, EPCTX_COMPAT_PREFIX))
             OPS_TRY(lint_compat_entry(l, pair.key, pair.value, &sources, &told));

@@ -68,8 +68,7 @@ static epctx_status move_target(move_work *m, const char *from, const char *to) 
 
 /* Whether the EP of a node accepts the new name. */
 static epctx_status move_allowed(const move_work *m, const epctx_epnode *node, epctx_str name) {
-    const epctx_profile *profile =
-        m->opts->profile != NULL ? m->opts->profile : epctx_profile_of(node->source);
+    const epctx_profile *profile = epctx_profile_for(m->opts->profile, node->source);
     epctx_str old = node->ep_cache_context;
     OPS_TRY(epctx_path_check(name, m->error));
     if ((profile->traits & EPCTX_NO_DOTS) != 0 && epctx_path_has_dots(name)) {

@@ -9,7 +9,7 @@ extern "C" {
 #endif
 
 typedef struct epctx_move_opts {
-    const epctx_profile *profile;     /* default: each node by its source */
+    const epctx_profile *profile;     /* rules of this EP (epctx_profile_for) */
     const epctx_io *io;               /* default epctx_io_files() */
     const epctx_allocator *allocator; /* default malloc */
     bool dry_run;                     /* only check */

@@ -128,13 +128,13 @@ static epctx_status rename_allowed(const rename_work *w, epctx_view message) {
     epctx_node_view node = epctx_node_of(message);
     epctx_cursor inputs = epctx_node_inputs(&node);
     epctx_cursor outputs = epctx_node_outputs(&node);
-    const epctx_profile *profile = w->opts.profile;
+    const epctx_profile *profile;
     epctx_epnode ep;
     epctx_str name;
     if (w->opts.any_io || !epctx_node_is_epnode(&node) ||
         epctx_epnode_read(&node, &ep, NULL) != EPCTX_OK)
         return EPCTX_OK;
-    profile = profile != NULL ? profile : epctx_profile_of(ep.source);
+    profile = epctx_profile_for(w->opts.profile, ep.source);
     while (ops_goes_by_names(profile, &node) &&
            (epctx_next_str(&inputs, &name) || epctx_next_str(&outputs, &name))) {
         if (rename_index(w, name) != EPCTX_MAP_NONE) {
@@ -339,7 +339,7 @@ typedef struct rename_others {
 } rename_others;
 
 static const epctx_profile *rename_profile(const epctx_name_opts *opts, const epctx_epnode *node) {
-    return opts->profile != NULL ? opts->profile : epctx_profile_of(node->source);
+    return epctx_profile_for(opts->profile, node->source);
 }
 
 static rename_others rename_look(epctx_model *model, const epctx_node_view *view,

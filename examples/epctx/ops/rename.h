@@ -10,7 +10,7 @@ extern "C" {
 
 /* NULL stands for all defaults. */
 typedef struct epctx_name_opts {
-    const epctx_profile *profile; /* default: of each node's source */
+    const epctx_profile *profile; /* rules of this EP (epctx_profile_for) */
     bool one_graph;               /* the caller knows that each binary contains one graph only */
     bool any_io; /* inputs and outputs of EPContext nodes may change despite EPCTX_IO_NAMES */
 } epctx_name_opts;

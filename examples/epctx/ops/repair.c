@@ -38,7 +38,7 @@ static void repair_say(repair *r, epctx_rule rule, epctx_str name, const char *f
 }
 
 static const epctx_profile *repair_profile(const repair *r, epctx_str source) {
-    return r->opts->check.profile != NULL ? r->opts->check.profile : epctx_profile_of(source);
+    return epctx_profile_for(r->opts->check.profile, source);
 }
 
 /* Runs a step for each EPContext node of the model, of any domain. */

@@ -123,10 +123,15 @@
     GAP(101, 123) \
     SLOT(124, OrtStatus *, AddFreeDimensionOverrideByName, \
          (OrtSessionOptions *, const char *, int64_t)) \
-    GAP(125, 129) \
+    SLOT(125, OrtStatus *, GetAvailableProviders, (char ***, int *)) \
+    SLOT(126, OrtStatus *, ReleaseAvailableProviders, (char **, int)) \
+    GAP(127, 129) \
     SLOT(130, OrtStatus *, AddSessionConfigEntry, \
          (OrtSessionOptions *, const char *, const char *)) \
-    GAP(131, 293) \
+    GAP(131, 215) \
+    SLOT(216, OrtStatus *, SessionOptionsAppendExecutionProvider, \
+         (OrtSessionOptions *, const char *, const char *const *, const char *const *, size_t)) \
+    GAP(217, 293) \
     SLOT(294, const OrtCompileApi *, GetCompileApi, (void)) \
     SLOT(295, void, CreateKeyValuePairs, (OrtKeyValuePairs **)) \
     SLOT(296, void, AddKeyValuePair, (OrtKeyValuePairs *, const char *, const char *)) \

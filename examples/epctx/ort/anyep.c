@@ -11,17 +11,21 @@
 #include <unistd.h>
 
 void anyep_take(anyep_settings *set, const cli_args *args) {
+    size_t i;
     memset(set, 0, sizeof *set);
     set->args = args;
     set->ort = args->ort;
-    set->ep = args->ep;
+    if (args->ep != NULL) set->eps[set->ep_count++].given = args->ep;
+    for (i = 0; i < args->eps.count && set->ep_count < ANYEP_MOST_EPS; i++)
+        set->eps[set->ep_count++].given = args->eps.items[i];
     set->verbose = args->verbose;
 }
 
 bool anyep_asked(const anyep_settings *set) {
     const cli_args *args = set->args;
-    return args->ort != NULL || args->ep != NULL || args->ep_opt.count > 0 ||
-           args->option.count > 0 || args->device != 0 || args->timeout.given;
+    return args->ort != NULL || set->ep_count > 0 || args->ep_opt.count > 0 ||
+           args->option.count > 0 || args->device != 0 || args->devices.count > 0 ||
+           args->timeout.given;
 }
 
 static bool refuse(const char *text, const char *what) {
@@ -40,28 +44,73 @@ static char *absolute(const char *path, epctx_arena *arena) {
 }
 
 /* LIBRARY[:NAME], or the name of an EP that ORT has itself. */
-static bool read_ep(anyep_settings *set) {
-    char *text = epctx_arena_copy(set->arena, epctx_str_of(set->ep));
+static bool read_ep(anyep_ep *ep, epctx_arena *arena) {
+    char *text = epctx_arena_copy(arena, epctx_str_of(ep->given));
     char *colon = text != NULL ? strrchr(text, ':') : NULL;
+    ep->device_type = -1;
     if (text == NULL) return refuse("out of memory", "");
-    set->library = absolute(text, set->arena);
-    if (set->library == NULL && colon != NULL) {
+    ep->library = absolute(text, arena);
+    if (ep->library == NULL && colon != NULL) {
         *colon = '\0';
-        set->name = colon + 1;
-        set->library = absolute(text, set->arena);
+        ep->name = colon + 1;
+        ep->library = absolute(text, arena);
     }
-    if (set->library != NULL && set->name != NULL && set->name[0] == '\0')
-        return refuse("--ep: a name is missing behind the colon: ", set->ep);
-    if (set->library != NULL) {
-        set->registration =
-            set->name != NULL ? set->name : vendor_registration(epctx_str_of(set->library));
+    if (ep->library != NULL && ep->name != NULL && ep->name[0] == '\0')
+        return refuse("--ep: a name is missing behind the colon: ", ep->given);
+    if (ep->library != NULL) {
+        ep->registration =
+            ep->name != NULL ? ep->name : vendor_registration(epctx_str_of(ep->library));
         return true;
     }
     if (strchr(text, '/') != NULL || strstr(text, ".so") != NULL || colon != NULL) {
         cli_misuse("--ep %s: %s", text, strerror(ENOENT));
         return false;
     }
-    set->name = text;
+    ep->name = text;
+    return true;
+}
+
+static bool read_eps(anyep_settings *set) {
+    size_t i, k;
+    if (set->args->eps.count > ANYEP_MOST_EPS) {
+        cli_misuse("too many --ep: %d at most", (int)ANYEP_MOST_EPS);
+        return false;
+    }
+    for (i = 0; i < set->ep_count; i++) {
+        for (k = 0; k < i; k++)
+            if (strcmp(set->eps[i].given, set->eps[k].given) == 0)
+                return refuse("the same --ep twice: ", set->eps[i].given);
+        if (!read_ep(&set->eps[i], set->arena)) return false;
+    }
+    return true;
+}
+
+/* The EP to which an option at this place belongs: the one in front of it; the only one may follow.
+ * NULL: what is wrong was printed. */
+static anyep_ep *owner_of(anyep_settings *set, const char *option, const cli_list *list, size_t i) {
+    const cli_list *eps = &set->args->eps;
+    size_t count = 0;
+    if (set->ep_count == 1) return &set->eps[0];
+    while (count < set->ep_count && eps->at[count] < list->at[i]) count++;
+    if (count > 0) return &set->eps[count - 1];
+    cli_misuse("%s %s: of which EP? With several, give it behind its --ep", option, list->items[i]);
+    return NULL;
+}
+
+/* --device of several EPs. */
+static bool read_devices(anyep_settings *set) {
+    static const char *const types[] = {"cpu", "gpu", "npu"}; /* as ORT numbers them */
+    const cli_list *list = &set->args->devices;
+    size_t i;
+    int type;
+    if (set->args->device != 0) set->eps[0].device_type = (int)set->args->device - 1;
+    for (i = 0; i < list->count; i++) {
+        anyep_ep *ep = owner_of(set, "--device", list, i);
+        if (ep == NULL) return false;
+        if (ep->device_type >= 0) return refuse("--device given twice for --ep ", ep->given);
+        for (type = 0; strcmp(types[type], list->items[i]) != 0; type++) continue;
+        ep->device_type = type;
+    }
     return true;
 }
 
@@ -83,6 +132,25 @@ bool anyep_add(anyep_settings *set, const char ***list, const char *key, const c
     return true;
 }
 
+static size_t list_length(const char **list) {
+    size_t n = 0;
+    while (list != NULL && list[n] != NULL) n++;
+    return n;
+}
+
+const char **anyep_ep_options(const anyep_settings *set) {
+    size_t total = 1, n = 0, i;
+    const char **all;
+    for (i = 0; i < set->ep_count; i++) total += list_length(set->eps[i].options);
+    all = (const char **)epctx_arena_array(set->arena, total, sizeof *all);
+    for (i = 0; all != NULL && i < set->ep_count; i++) {
+        const size_t count = list_length(set->eps[i].options);
+        if (count > 0) memcpy(all + n, set->eps[i].options, count * sizeof *all);
+        n += count;
+    }
+    return all;
+}
+
 bool anyep_is_option(const char *option, const char *key) {
     cli_guess guess;
     switch (session_key_judge(epctx_str_of(key), &guess)) {
@@ -100,8 +168,9 @@ bool anyep_is_option(const char *option, const char *key) {
     return false;
 }
 
-void anyep_judge_ep_option(const anyep_settings *set, const char *option, const char *key) {
-    const char *name = set->registration != NULL ? set->registration : set->name;
+void anyep_judge_ep_option(const anyep_settings *set, const anyep_ep *ep, const char *option,
+                           const char *key) {
+    const char *name = ep->registration != NULL ? ep->registration : ep->name;
     const char *list =
         name != NULL ? facts_of_ep(epctx_profile_of(epctx_str_of(name))->name, "options") : NULL;
     epctx_str rest = epctx_str_of(list), word;
@@ -116,26 +185,28 @@ void anyep_judge_ep_option(const anyep_settings *set, const char *option, const 
                 name, key, cli_guess_hint(&guess));
 }
 
-/* K=V of --ep-opt and --option. */
-static bool read_pairs(anyep_settings *set, const char *option, const cli_list *given,
-                       const char ***list) {
+/* K=V of --option, and of --ep-opt: for the EP that it belongs to. */
+static bool read_pairs(anyep_settings *set, const char *option, const cli_list *given) {
+    const bool of_ep = given == &set->args->ep_opt;
     size_t i;
     for (i = 0; i < given->count; i++) {
         const char *text = given->items[i];
         char *copy = epctx_arena_copy(set->arena, epctx_str_of(text));
         char *equals = copy != NULL ? strchr(copy, '=') : NULL;
+        anyep_ep *ep = NULL;
         if (equals == NULL || equals == copy) {
             cli_misuse("%s: '%s' is not KEY=VALUE", option, text);
             return false;
         }
         *equals = '\0';
-        if (given == &set->args->ep_opt && strncmp(copy, "ep.context_", 11) == 0)
+        if (of_ep && strncmp(copy, "ep.context_", 11) == 0)
             return refuse("--ep-opt: this is an option of the session, EPs do not read it here: "
                           "use --option ",
                           text);
-        if (given == &set->args->option && !anyep_is_option(option, copy)) return false;
-        if (given == &set->args->ep_opt) anyep_judge_ep_option(set, option, copy);
-        if (!anyep_add(set, list, copy, equals + 1)) return false;
+        if (!of_ep && !anyep_is_option(option, copy)) return false;
+        if (of_ep && (ep = owner_of(set, option, given, i)) == NULL) return false;
+        if (of_ep) anyep_judge_ep_option(set, ep, option, copy);
+        if (!anyep_add(set, of_ep ? &ep->options : &set->session, copy, equals + 1)) return false;
     }
     return true;
 }
@@ -219,13 +290,12 @@ bool anyep_read(anyep_settings *set, epctx_arena *arena, bool needs_ep, unsigned
                   "build it with the libraries of its system (make build/epctx)",
                   "");
 #endif
-    if (set->ep == NULL && needs_ep)
+    if (set->ep_count == 0 && needs_ep)
         return refuse("which EP? Give its plugin library with --ep LIBRARY[:NAME]", "");
-    if (set->ep == NULL && (args->ep_opt.count > 0 || args->device != 0))
+    if (set->ep_count == 0 &&
+        (args->ep_opt.count > 0 || args->device != 0 || args->devices.count > 0))
         return refuse("--ep-opt and --device are for an EP: give it with --ep LIBRARY[:NAME]", "");
-    set->device_type = (int)args->device - 1; /* OrtHardwareDeviceType, as the table's words */
     set->time_limit = (double)cli_number_or(args->timeout, limit);
-    return (set->ep == NULL || read_ep(set)) &&
-           read_pairs(set, "--ep-opt", &args->ep_opt, &set->ep_options) &&
-           read_pairs(set, "--option", &args->option, &set->session) && read_dims(set);
+    return read_eps(set) && read_devices(set) && read_pairs(set, "--ep-opt", &args->ep_opt) &&
+           read_pairs(set, "--option", &args->option) && read_dims(set);
 }

@@ -10,16 +10,29 @@ enum {
     ANYEP_MOST_MODELS = 1000,
     ANYEP_MOST_DEVICES = 32,
     ANYEP_MOST_DIMS = 8,
+    ANYEP_MOST_EPS = 8,
     ANYEP_MOST_PASSED = 24,
     ANYEP_MOST_WARNINGS = 8
 };
 
 /* ---------------------------------------------------------------- what is asked for */
 
+/* One --ep, with the options that belong to it. */
+typedef struct anyep_ep {
+    const char *given;
+    /* read by anyep_read: */
+    const char *library, *name; /* of the EP; NULL: it is in ORT itself, or the library's first */
+    const char *registration;   /* what the library is registered as; NULL: nothing is known */
+    const char **options;       /* key, value, ..., NULL */
+    int device_type;            /* as ORT numbers them; -1: any */
+} anyep_ep;
+
 /* The options that every command with --ort has, as given and as read. */
 typedef struct anyep_settings {
     const cli_args *args;
-    const char *ort, *ep;
+    const char *ort;
+    anyep_ep eps[ANYEP_MOST_EPS]; /* of which the first is asked first which nodes it takes */
+    size_t ep_count;
     bool verbose;
     bool exact; /* no kernels of the CPU EP that saturate */
     /* read by anyep_find_ort, `ort` too, which is then the library's path: */
@@ -28,10 +41,7 @@ typedef struct anyep_settings {
     const char *passed[ANYEP_MOST_PASSED]; /* "PLACE: why it gave none" */
     size_t passed_count;
     /* read by anyep_read: */
-    const char *library, *name; /* of the EP; NULL: it is in ORT itself, or the library's first */
-    const char *registration;   /* what the library is registered as; NULL: nothing is known */
-    const char **ep_options;    /* key, value, ..., NULL */
-    const char **session;       /* session configuration, the same */
+    const char **session; /* session configuration: key, value, ..., NULL */
     const char *dim_names[ANYEP_MOST_DIMS];
     int64_t dim_values[ANYEP_MOST_DIMS];
     size_t dim_count;
@@ -41,7 +51,6 @@ typedef struct anyep_settings {
         int64_t value;
     } places[ANYEP_MOST_DIMS];
     size_t place_count;
-    int device_type; /* as ORT numbers them; -1: any */
     double time_limit;
     epctx_arena *arena;
 } anyep_settings;
@@ -70,7 +79,10 @@ bool anyep_check_dims(const anyep_settings *set, const char *const *models, size
  * like ORT's that it ignores them. */
 bool anyep_is_option(const char *option, const char *key);
 /* Says so when the EP is known to have no option `key`, and to ignore that. */
-void anyep_judge_ep_option(const anyep_settings *set, const char *option, const char *key);
+void anyep_judge_ep_option(const anyep_settings *set, const anyep_ep *ep, const char *option,
+                           const char *key);
+/* The options of all EPs, as one list; NULL: none, or no memory. */
+const char **anyep_ep_options(const anyep_settings *set);
 /* Adds a session or EP option that the command itself sets; false: no memory, or the user gave it,
  * too, which is told. */
 bool anyep_add(anyep_settings *set, const char ***list, const char *key, const char *value);
@@ -89,7 +101,7 @@ typedef struct anyep_model {
 typedef struct anyep_job {
     const anyep_settings *set;
     anyep_work work;
-    bool cpu;           /* without the EP: ORT's own CPU EP */
+    bool cpu;           /* without the EPs: ORT's own CPU EP */
     const char *folder; /* of temporary files; "log" in it is what the child and the EP print */
     const char *const *words; /* ANYEP_EXEC: the program's path, its arguments, NULL */
     /* ANYEP_COMPILE: with more than one the EP shares its contexts. */
@@ -97,6 +109,7 @@ typedef struct anyep_job {
     size_t count;
     bool embed, weightless;
     bool by_session;          /* session options instead of the compile API */
+    bool keeps;               /* applications get what is compiled */
     const char *initializers; /* name of a file beside the model, or NULL */
     /* ANYEP_COMPILE and ANYEP_RUN: */
     bool require_all; /* no node is left to the CPU EP */
@@ -127,6 +140,14 @@ typedef struct anyep_verdict {
     int verdict; /* OrtCompiledModelCompatibility; -1: the model has no string of this EP */
 } anyep_verdict;
 
+/* An EP that a session has. */
+typedef struct anyep_used {
+    char ep[128], vendor[128], version[64], device[8]; /* device "": it is one inside ORT */
+    char driver[64]; /* os_driver_version; "": the EP does not tell */
+    bool is_virtual;
+    size_t nodes; /* of the session's model */
+} anyep_used;
+
 /* What a child tells, in memory that it shares with the tool. */
 typedef struct anyep_board {
     char doing[512]; /* what is under way */
@@ -134,20 +155,22 @@ typedef struct anyep_board {
     bool ok;         /* and all went well; otherwise: */
     int code;        /* of ORT, 0: it is not ORT that says */
     char text[4096];
-    char ort_version[32], ep[128], vendor[128], version[64], device[8];
+    char ort_version[32];
+    anyep_used eps[ANYEP_MOST_EPS]; /* those of the settings; without the EPs the first is empty */
+    size_t ep_count;
     char ort_path[4096]; /* of the library that was loaded */
     bool too_old;        /* ONNX Runtime */
-    char driver[64];     /* os_driver_version; "": the EP does not tell */
-    bool is_virtual;
     double compile_ms[ANYEP_MOST_MODELS];
     size_t compiled;                         /* models */
     double session_ms, first_ms, median_ms;  /* creation; first run; median of all */
     char warnings[ANYEP_MOST_WARNINGS][320]; /* of ORT and the EP, each once and cut */
     size_t warning_count, more_warnings;
     uint64_t memory;        /* most of the child's process, bytes */
-    size_t nodes, ep_nodes; /* of the session's model; of them on the EP */
+    size_t nodes, ep_nodes; /* of the session's model; of them on the EPs */
     anyep_device devices[ANYEP_MOST_DEVICES];
     size_t device_count, more_devices;
+    char inside[ANYEP_MOST_DEVICES][64]; /* EPs inside ORT that have no device */
+    size_t inside_count;
     anyep_verdict verdicts[16];
 } anyep_board;
 
@@ -178,9 +201,12 @@ void anyep_tell(const anyep_job *job, const anyep_result *result, const char *wh
 /* Prints what ORT and the EP printed, -v. */
 void anyep_print_log(const anyep_job *job);
 
-/* A line of a report: EP and ORT, and the same as members of a JSON object. */
+/* A line of a report for each EP, with ORT, and the same as members of a JSON object: those of the
+ * first EP, and of several "eps". */
 void anyep_print_ep(const anyep_board *board);
 void anyep_json_ep(json_writer *w, const anyep_board *board);
+/* "the EP" or "the EPs" */
+const char *anyep_eps_word(const anyep_board *board);
 
 /* A new folder inside `parent` (NULL: that of temporary files), which anyep_remove removes. Until
  * then signals wait. */

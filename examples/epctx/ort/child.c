@@ -74,26 +74,33 @@ static void free_dimensions(const anyep_settings *set) {
 }
 
 /* The EP's device of the wanted type, or its best one: some EPs accept every CPU, too. */
-static bool find_device(child *c) {
+static const OrtEpDevice *find_device(const anyep_ep *ep) {
     static const OrtHardwareDeviceType best[] = {
         OrtHardwareDeviceType_NPU, OrtHardwareDeviceType_GPU, OrtHardwareDeviceType_CPU};
-    const int wanted = c->set->device_type;
+    const OrtEpDevice *device = NULL;
     size_t i;
-    c->device = NULL;
-    for (i = 0; c->device == NULL && i < sizeof best / sizeof best[0]; i++)
-        if (wanted < 0 || (int)best[i] == wanted)
-            c->device = ort_device_of(c->set->library, c->set->name, &best[i]);
-    return c->device != NULL;
+    for (i = 0; device == NULL && i < sizeof best / sizeof best[0]; i++)
+        if (ep->device_type < 0 || (int)best[i] == ep->device_type)
+            device = ort_device_of(ep->library, ep->name, &best[i]);
+    return device;
 }
 
-/* What an EP is registered as whose library nobody knows, and that does not care. */
-static const char any_name[] = "epctx";
+/* What an EP is registered as whose library nobody knows, and that does not care: the second one
+ * "epctx2". */
+static void name_of(const anyep_ep *ep, size_t i, char *out, size_t size) {
+    if (ep->registration != NULL)
+        snprintf(out, size, "%s", ep->registration);
+    else if (i == 0)
+        snprintf(out, size, "epctx");
+    else
+        snprintf(out, size, "epctx%zu", i + 1);
+}
 
-/* Some EPs take the name `registered` for their own, and write it into models: then it has to be
- * right. */
-static bool is_right_name(child *c, const char *registered) {
-    if (c->set->registration != NULL || c->job->work != ANYEP_COMPILE ||
-        strcmp(ort->EpDevice_EpName(c->device), registered) != 0)
+/* Some EPs take the name `registered` for their own, and write it into models: in those that are
+ * kept it has to be right. */
+static bool is_right_name(child *c, size_t i, const char *registered) {
+    if (c->set->eps[i].registration != NULL || !c->job->keeps ||
+        strcmp(ort->EpDevice_EpName(c->devices[i]), registered) != 0)
         return true;
     return child_fail(c, "this EP takes the name under which it is registered for its own, and "
                          "models name it by that: give the one of its applications, --ep "
@@ -101,35 +108,63 @@ static bool is_right_name(child *c, const char *registered) {
 }
 
 /* Registers the library; one without a device here once more, with its virtual ones. */
-static bool open_ep(child *c) {
-    const char *library = c->set->library;
-    const char *name = c->set->registration != NULL ? c->set->registration : any_name;
-    char with_virtual[256];
-    child_doing(c, "registering %s", library != NULL ? library : c->set->name);
-    if (library != NULL &&
-        !ort_ok(ort->RegisterExecutionProviderLibrary(ort_env, name, ort_path(library))))
+static bool open_library(child *c, size_t i) {
+    const anyep_ep *ep = &c->set->eps[i];
+    char name[256], with_virtual[sizeof name + 8], text[sizeof ort_text];
+    name_of(ep, i, name, sizeof name);
+    if (!ort_ok(ort->RegisterExecutionProviderLibrary(ort_env, name, ort_path(ep->library))))
         return child_refused(c);
-    if (!find_device(c) && library != NULL) {
-        char text[sizeof ort_text];
-        memcpy(text, ort_text, sizeof text);
-        snprintf(with_virtual, sizeof with_virtual, "%s.virtual", name);
-        if (ort_ok(ort->UnregisterExecutionProviderLibrary(ort_env, name)) &&
-            ort_ok(ort->RegisterExecutionProviderLibrary(ort_env, with_virtual, ort_path(library))))
-            c->board->is_virtual = find_device(c);
-        if (c->device == NULL) memcpy(ort_text, text, sizeof text);
-    }
-    if (c->device == NULL && library == NULL)
+    c->devices[i] = find_device(ep);
+    if (c->devices[i] != NULL) return is_right_name(c, i, name);
+    memcpy(text, ort_text, sizeof text);
+    snprintf(with_virtual, sizeof with_virtual, "%s.virtual", name);
+    if (ort_ok(ort->UnregisterExecutionProviderLibrary(ort_env, name)) &&
+        ort_ok(ort->RegisterExecutionProviderLibrary(ort_env, with_virtual, ort_path(ep->library))))
+        c->devices[i] = find_device(ep);
+    c->board->eps[i].is_virtual = c->devices[i] != NULL;
+    if (c->devices[i] != NULL) return is_right_name(c, i, with_virtual);
+    memcpy(ort_text, text, sizeof text);
+    return child_refused(c);
+}
+
+/* An EP of ONNX Runtime itself: not all of them list devices. */
+static bool open_inside(child *c, size_t i) {
+    const anyep_ep *ep = &c->set->eps[i];
+    c->devices[i] = find_device(ep);
+    if (c->devices[i] != NULL) return true;
+    if (!ort_has_inside(ep->name))
         return child_fail(c,
                           "there is no such library, and ONNX Runtime %s has no EP of this name "
                           "itself (epctx devices lists them)",
                           c->board->ort_version);
-    return c->device == NULL ? child_refused(c)
-                             : is_right_name(c, c->board->is_virtual ? with_virtual : name);
+    if (ep->device_type >= 0 && ort_device_of(NULL, ep->name, NULL) != NULL)
+        return child_fail(c, "it has no device of this type");
+    return ep->device_type < 0 ||
+           child_fail(c, "ONNX Runtime lists no devices of this EP, which is inside it: instead of "
+                         "--device, use an option of the EP (--ep-opt)");
+}
+
+static bool open_ep(child *c, size_t i) {
+    const anyep_ep *ep = &c->set->eps[i];
+    ort_spec *spec = &c->specs[i];
+    child_doing(c, "registering %s", ep->given);
+    if (!(ep->library != NULL ? open_library(c, i) : open_inside(c, i))) return false;
+    spec->device = c->devices[i];
+    spec->by_name = spec->device == NULL;
+    spec->ep = spec->by_name ? ep->name : ort->EpDevice_EpName(spec->device);
+    spec->options = ep->options;
+    if (i > 0) c->specs[i - 1].next = spec;
+    return true;
 }
 
 bool child_open(child *c) {
+    size_t i;
     free_dimensions(c->set);
-    return open_runtime(c) && (c->job->cpu || c->set->ep == NULL || open_ep(c));
+    if (!open_runtime(c)) return false;
+    for (i = 0; i < c->set->ep_count && !c->job->cpu; i++)
+        if (!open_ep(c, i)) return false;
+    c->ep_count = i;
+    return true;
 }
 
 /* ---------------------------------------------------------------- sessions */
@@ -137,12 +172,7 @@ bool child_open(child *c) {
 ort_spec child_spec(const child *c) {
     static GraphOptimizationLevel level;
     ort_spec spec;
-    memset(&spec, 0, sizeof spec);
-    if (c->device != NULL) {
-        spec.ep = ort->EpDevice_EpName(c->device);
-        spec.device = c->device;
-        spec.options = c->set->ep_options;
-    }
+    spec = c->specs[0]; /* empty without an EP; the others follow it */
     spec.config = c->set->session;
     spec.allow_cpu = !c->job->require_all;
     spec.threads = c->job->threads;

@@ -13,7 +13,10 @@ typedef struct child {
     const anyep_job *job;
     const anyep_settings *set;
     anyep_board *board;
-    const OrtEpDevice *device; /* NULL: ORT's CPU EP alone */
+    /* Of the settings' EPs; ep_count 0: ORT's CPU EP alone. */
+    const OrtEpDevice *devices[ANYEP_MOST_EPS]; /* NULL: an EP inside ORT without devices */
+    ort_spec specs[ANYEP_MOST_EPS];             /* what a session needs of each */
+    size_t ep_count;
 } child;
 
 /* For the report, if this should be the last that is heard of the child. */
@@ -21,7 +24,7 @@ void child_doing(child *c, const char *format, ...);
 /* Both return false: with a text, and with what ORT said last. */
 bool child_fail(child *c, const char *format, ...);
 bool child_refused(child *c);
-/* Opens ONNX Runtime, and the EP if there is one: `device` is set. */
+/* Opens ONNX Runtime, and the EPs if there are any. */
 bool child_open(child *c);
 ort_spec child_spec(const child *c);
 /* Whether it is no pipe, which ORT would wait for. One that is not there is ORT's to tell. */

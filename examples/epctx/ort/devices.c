@@ -83,15 +83,22 @@ static void put_device(const OrtEpDevice *device, anyep_device *out) {
 }
 
 void child_describe(child *c) {
-    const OrtKeyValuePairs *metadata = ort->EpDevice_EpMetadata(c->device);
-    anyep_device device;
-    put_device(c->device, &device);
-    memcpy(c->board->ep, device.ep, sizeof device.ep);
-    memcpy(c->board->vendor, device.vendor, sizeof device.vendor);
-    memcpy(c->board->version, device.version, sizeof device.version);
-    memcpy(c->board->device, device.type, sizeof device.type);
-    put_text(c->board->driver, sizeof c->board->driver,
-             metadata != NULL ? ort->GetKeyValue(metadata, "os_driver_version") : NULL);
+    size_t i;
+    for (i = 0; i < c->ep_count; i++) {
+        anyep_used *used = &c->board->eps[i];
+        const OrtKeyValuePairs *metadata;
+        anyep_device device;
+        put_text(used->ep, sizeof used->ep, c->specs[i].ep);
+        if (c->devices[i] == NULL) continue;
+        put_device(c->devices[i], &device);
+        memcpy(used->vendor, device.vendor, sizeof device.vendor);
+        memcpy(used->version, device.version, sizeof device.version);
+        memcpy(used->device, device.type, sizeof device.type);
+        metadata = ort->EpDevice_EpMetadata(c->devices[i]);
+        put_text(used->driver, sizeof used->driver,
+                 metadata != NULL ? ort->GetKeyValue(metadata, "os_driver_version") : NULL);
+    }
+    c->board->ep_count = c->ep_count;
 }
 
 /* The model's string of the EP, and what ORT says of it. */
@@ -103,14 +110,30 @@ static bool judge_model(child *c, const char *file, anyep_verdict *out) {
     out->verdict = -1;
     if (!child_is_file(c, file)) return false;
     if (!ort_ok(ort->GetAllocatorWithDefaultOptions(&allocator)) ||
-        !ort_ok(ort->GetCompatibilityInfoFromModel(ort_path(file), c->board->ep, allocator, &text)))
+        !ort_ok(ort->GetCompatibilityInfoFromModel(ort_path(file), c->board->eps[0].ep, allocator,
+                                                   &text)))
         return child_refused(c);
     if (text == NULL) return true;
     put_text(out->text, sizeof out->text, text);
     allocator->Free(allocator, text);
-    if (!ort_ok(ort->GetModelCompatibilityForEpDevices(&c->device, 1, out->text, &verdict)))
+    out->verdict = (int)verdict;
+    if (c->devices[0] == NULL) return true; /* ONNX Runtime asks devices only */
+    if (!ort_ok(ort->GetModelCompatibilityForEpDevices(&c->devices[0], 1, out->text, &verdict)))
         return child_refused(c);
     out->verdict = (int)verdict;
+    return true;
+}
+
+/* EPs inside ONNX Runtime without a device: --ep has their name. */
+static bool list_inside(child *c) {
+    anyep_board *board = c->board;
+    char **names = NULL;
+    int count = 0, i;
+    if (!ort_ok(ort->GetAvailableProviders(&names, &count))) return child_refused(c);
+    for (i = 0; i < count && board->inside_count < ANYEP_MOST_DEVICES; i++)
+        if (ort_device_of(NULL, names[i], NULL) == NULL)
+            put_text(board->inside[board->inside_count++], sizeof board->inside[0], names[i]);
+    ort->ReleaseStatus(ort->ReleaseAvailableProviders(names, count));
     return true;
 }
 
@@ -123,12 +146,13 @@ bool child_list(child *c) {
     for (i = 0; i < count && i < ANYEP_MOST_DEVICES; i++) {
         anyep_device *out = &board->devices[i];
         put_device(devices[i], out);
-        out->of_ep = c->device != NULL && strcmp(out->ep, board->ep) == 0;
+        out->of_ep = c->ep_count > 0 && strcmp(out->ep, board->eps[0].ep) == 0;
         if (out->of_ep) put_problem(devices[i], out);
         board->device_count = i + 1;
     }
     board->more_devices = count - i;
-    for (i = 0; c->device != NULL && i < c->job->file_count; i++)
+    if (!list_inside(c)) return false;
+    for (i = 0; c->ep_count > 0 && i < c->job->file_count; i++)
         if (!judge_model(c, c->job->files[i], &board->verdicts[i])) return false;
     return true;
 }

@@ -109,7 +109,7 @@ static bool open_library(anyep_settings *set, const char *folder, const char *pa
     anyep_settings with = *set;
     anyep_job job;
     memset(&job, 0, sizeof job);
-    with.ep = NULL; /* its faults are none of the runtime's */
+    with.ep_count = 0; /* its faults are none of the runtime's */
     with.ort = path;
     if (!(with.time_limit > 0) || with.time_limit > OPEN_LIMIT) with.time_limit = OPEN_LIMIT;
     job.set = &with;

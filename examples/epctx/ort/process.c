@@ -18,7 +18,8 @@
 #include <sys/prctl.h>
 #endif
 
-enum { LOG_SHOWN = 2000 };
+/* LOG_KEPT: of the end of what is printed, in bytes, at least. */
+enum { LOG_SHOWN = 2000, LOG_KEPT = 8 << 20, LOG_BLOCK = 512 };
 
 static bool refuse(const char *text, const char *what) {
     cli_misuse("%s%s", text, what);
@@ -98,6 +99,24 @@ static void begin_child(const anyep_job *job, pid_t parent) {
     if (log < 0 || dup2(log, STDOUT_FILENO) < 0 || dup2(log, STDERR_FILENO) < 0) _exit(1);
 }
 
+/* An EP may print without end: of a long log only the end stays on the disk. */
+static void cut_log(const anyep_job *job) {
+#if defined(__linux__)
+    char path[PATH_MAX];
+    struct stat st;
+    int log;
+    log_path(job, path, sizeof path);
+    if (stat(path, &st) != 0 || st.st_blocks < 2 * LOG_KEPT / LOG_BLOCK) return;
+    log = open(path, O_WRONLY | O_CLOEXEC);
+    if (log < 0) return;
+    /* A file system without holes keeps all of it. */
+    (void)!fallocate(log, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, st.st_size - LOG_KEPT);
+    close(log);
+#else
+    (void)job;
+#endif
+}
+
 /* False: it took too long, or the tool has to end. */
 static bool wait_for(pid_t child, const anyep_job *job, const anyep_board *board, int *status) {
     const double start = cli_now();
@@ -109,6 +128,7 @@ static bool wait_for(pid_t child, const anyep_job *job, const anyep_board *board
         if (ended == 0) usleep(pause);
         if (pause < 20000) pause += pause / 4;
         if (job->count > 1) cli_progress_set(board->compiled);
+        cut_log(job);
     }
     kill(-child, SIGKILL); /* it and what it left behind */
     if (ended == 0) {
@@ -123,8 +143,12 @@ static void end_texts(anyep_board *board) {
     size_t i;
 #define END(text) (text)[sizeof(text) - 1] = '\0'
     END(board->doing), END(board->text), END(board->ort_version), END(board->ort_path);
-    END(board->ep);
-    END(board->vendor), END(board->version), END(board->device);
+    for (i = 0; i < ANYEP_MOST_EPS; i++) {
+        anyep_used *used = &board->eps[i];
+        END(used->ep), END(used->vendor), END(used->version), END(used->device);
+        END(used->driver);
+    }
+    for (i = 0; i < ANYEP_MOST_DEVICES; i++) END(board->inside[i]);
     for (i = 0; i < ANYEP_MOST_DEVICES; i++) {
         anyep_device *d = &board->devices[i];
         END(d->ep), END(d->vendor), END(d->version), END(d->type), END(d->hardware_vendor);
@@ -136,6 +160,8 @@ static void end_texts(anyep_board *board) {
 #undef END
     if (board->device_count > ANYEP_MOST_DEVICES) board->device_count = ANYEP_MOST_DEVICES;
     if (board->warning_count > ANYEP_MOST_WARNINGS) board->warning_count = ANYEP_MOST_WARNINGS;
+    if (board->inside_count > ANYEP_MOST_DEVICES) board->inside_count = ANYEP_MOST_DEVICES;
+    if (board->ep_count > ANYEP_MOST_EPS) board->ep_count = ANYEP_MOST_EPS;
     if (board->compiled > ANYEP_MOST_MODELS) board->compiled = ANYEP_MOST_MODELS;
 }
 
@@ -251,35 +277,60 @@ static void print_log(const anyep_job *job, long most) {
 void anyep_tell(const anyep_job *job, const anyep_result *result, const char *what) {
     cli_progress_hide();
     cli_fail_text("%s: %s", what, result->words);
-    if (result->end != ANYEP_STOPPED) print_log(job, job->set->verbose ? LONG_MAX : LOG_SHOWN);
+    if (result->end != ANYEP_STOPPED) print_log(job, job->set->verbose ? LOG_KEPT : LOG_SHOWN);
 }
 
 void anyep_print_log(const anyep_job *job) {
-    print_log(job, LONG_MAX);
+    print_log(job, LOG_KEPT);
 }
 
-void anyep_print_ep(const anyep_board *board) {
-    const bool cpu = board->ep[0] == '\0';
+/* `used` without a name: ONNX Runtime's CPU EP alone. */
+static void print_one_ep(const anyep_board *board, const anyep_used *used) {
+    const bool cpu = used->ep[0] == '\0';
     printf("%-14s ", "EP");
-    cli_put(stdout, epctx_str_of(cpu ? "CPUExecutionProvider" : board->ep));
-    if (!cpu) {
+    cli_put(stdout, epctx_str_of(cpu ? "CPUExecutionProvider" : used->ep));
+    if (!cpu && used->device[0] != '\0') {
         putchar(' ');
-        cli_put(stdout, epctx_str_of(board->version));
+        cli_put(stdout, epctx_str_of(used->version));
         fputs(" (", stdout);
-        cli_put(stdout, epctx_str_of(board->vendor));
-        printf("), %s%s", board->is_virtual ? "virtual " : "", board->device);
+        cli_put(stdout, epctx_str_of(used->vendor));
+        printf("), %s%s", used->is_virtual ? "virtual " : "", used->device);
     }
-    fputs(", ONNX Runtime ", stdout);
+    fputs(!cpu && used->device[0] == '\0' ? " inside ONNX Runtime " : ", ONNX Runtime ", stdout);
     cli_put(stdout, epctx_str_of(board->ort_version));
     putchar('\n');
 }
 
+void anyep_print_ep(const anyep_board *board) {
+    size_t i;
+    print_one_ep(board, &board->eps[0]);
+    for (i = 1; i < board->ep_count; i++) print_one_ep(board, &board->eps[i]);
+}
+
+const char *anyep_eps_word(const anyep_board *board) {
+    return board->ep_count > 1 ? "the EPs" : "the EP";
+}
+
+static void json_one_ep(json_writer *w, const anyep_used *used) {
+    const bool cpu = used->ep[0] == '\0';
+    json_text(w, "ep", cpu ? "CPUExecutionProvider" : used->ep);
+    json_text(w, "ep_version", used->version);
+    json_text(w, "ep_vendor", used->vendor);
+    json_text(w, "device", cpu ? "cpu" : used->device);
+    json_bool(w, "virtual", used->is_virtual);
+}
+
 void anyep_json_ep(json_writer *w, const anyep_board *board) {
-    const bool cpu = board->ep[0] == '\0';
-    json_text(w, "ep", cpu ? "CPUExecutionProvider" : board->ep);
-    json_text(w, "ep_version", board->version);
-    json_text(w, "ep_vendor", board->vendor);
-    json_text(w, "device", cpu ? "cpu" : board->device);
-    json_bool(w, "virtual", board->is_virtual);
+    size_t i;
+    json_one_ep(w, &board->eps[0]);
     json_text(w, "onnxruntime", board->ort_version);
+    if (board->ep_count < 2) return;
+    json_array(w, "eps", JSON_HANGING);
+    for (i = 0; i < board->ep_count; i++) {
+        json_object(w, NULL, JSON_INLINE);
+        json_one_ep(w, &board->eps[i]);
+        json_uint(w, "nodes", board->eps[i].nodes);
+        json_end(w);
+    }
+    json_end(w);
 }

@@ -170,13 +170,17 @@ bool child_run(child *c) {
     ort_spec spec = child_spec(c);
     epctx_arena arena;
     double start;
+    size_t i;
     child_doing(c, "making a session of %s", c->job->model);
     start = cli_now();
     if (!child_model(c, c->job->model, &spec)) return false;
     if (!ort_session(&spec, &made)) return child_refused(c);
     c->board->session_ms = cli_now() - start;
     c->board->nodes = ort_assigned(made, NULL);
-    c->board->ep_nodes = c->device != NULL ? ort_assigned(made, spec.ep) : 0;
+    for (i = 0; i < c->ep_count; i++) {
+        c->board->eps[i].nodes = ort_assigned(made, c->specs[i].ep);
+        c->board->ep_nodes += c->board->eps[i].nodes;
+    }
     if (c->job->repeat == 0) return true;
     epctx_arena_init(&arena, NULL);
     if (!run_session(c, made, &arena)) return false; /* the process ends soon */

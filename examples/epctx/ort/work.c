@@ -43,7 +43,7 @@ void anyep_child(const anyep_job *job, anyep_board *board) {
     c.set = job->set;
     c.board = board;
     ok = child_open(&c);
-    if (ok && c.device != NULL) child_describe(&c);
+    if (ok) child_describe(&c);
     if (ok && job->work == ANYEP_LIST) ok = child_list(&c);
     if (ok && job->work == ANYEP_COMPILE) ok = child_compile(&c);
     if (ok && job->work == ANYEP_RUN) ok = child_run(&c);
