@@ -1957,15 +1957,15 @@ typedef struct epctx_stamp_opts {
     const epctx_model *source; /* what was compiled, from its file; NULL: not known, and only the
                                   binary can be compared */
     const char *options;       /* what was asked for, in any form; may be NULL */
-    /* The same as text, for those who load the model; may be NULL. Key, value, ..., NULL, in the
-     * order in which they are stored; an empty value is one, and NULL is none that may be told:
-     * leave out secrets, and paths of the machine that compiled. */
+    /* The EP's options as text, for those who load the model; may be NULL. Key, value, ..., NULL,
+     * in the order in which they are stored; a value may be empty, or NULL: it is not told. Leave
+     * out secrets, and paths of the machine that compiled. */
     const char *const *ep_options;
-    const char *const *session_options;
-    uint64_t graphs;      /* in each binary; 0: not known */
-    const char *ort, *ep; /* versions of ONNX Runtime and of the EP; may be NULL, */
-    const char *driver;   /* like that of the driver, */
-    const char *device;   /* and the device */
+    const char *const *session_options; /* the same of the session */
+    uint64_t graphs;                    /* in each binary; 0: not known */
+    const char *ort, *ep;               /* versions of ONNX Runtime and of the EP; may be NULL, */
+    const char *driver;                 /* like that of the driver, */
+    const char *device;                 /* and the device */
     bool keep; /* what is not given stays as in the stamp that is there: source and options, and if
                   the binaries are the same, graphs, versions and device */
 } epctx_stamp_opts;

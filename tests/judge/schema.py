@@ -240,6 +240,12 @@ def writers(judge):
         save(make("partly"), "partly.onnx")
         judge.run("compile", "-f", "partly.onnx", code=0)
         judge.run("info", "plain_npu.bin", code=0)
+        judge.run("set", "-o", "options.onnx", "plain_ctx.onnx",
+                  "metadata:epctx.build.QNNExecutionProvider=epctx 2\ndevice cpu\n"
+                  "ep_option backend_path=libQnnHtp.so", code=0)
+        builds = judge.run("info", "options.onnx", code=0)["builds"]
+        equal([build["options"] for build in builds], [[
+            {"of": "ep", "key": "backend_path", "value": "libQnnHtp.so", "load": True}]])
         judge.run("check", "--fresh", "plain_ctx.onnx", code=0)
         judge.run("npu-dump", "plain.onnx", code=0)
         judge.run("run", "plain_ctx.onnx", code=0)
