@@ -96,7 +96,16 @@ def hostile(made):
     lint.put(made.graph.node[0], "main_context", 2)
 
 
+# As QNN's plugin EP was before 2.7: a rule with a cure that `repair` runs.
+OLD_QNN = b"""facts: 1
+
+rule: E014 qnn_plugin; who: Qualcomm; seen: bench; from: before 2.7; date: 2026-11-28
+"""
+
+
 def build():
+    write("old.facts", OLD_QNN)
+    os.environ["EPCTX_FACTS"] = os.path.abspath(path("old.facts"))
     model("d/a_ctx.onnx")
     model("d/below/b_ctx.onnx", no_import)  # W001
     model("d/below/c_ctx.onnx", embedded)  # E014
