@@ -483,8 +483,10 @@ extern "C" {
 #endif
 
 /* For clang: the next loop goes over more arrays than it compares at run time, all independent; or
- * one step of a loop is one vector, as rows are often too short for the four that it prefers. It
- * warns, at the caller, of hints that it could not follow: sanitizers and low levels do that. */
+ * one step of a loop is one vector, as rows are often too short for the four that it prefers; or
+ * one step is 16 elements, as of gcc: where types of different sizes meet, a vector of the largest
+ * leaves most of the others empty, and one alone waits for itself in long sums. It warns, at the
+ * caller, of hints that it could not follow: sanitizers and low levels do that. */
 #if defined(__clang__)
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Wpass-failed"
@@ -492,9 +494,11 @@ extern "C" {
 #if defined(__clang__) && defined(__SSE2__) && defined(__OPTIMIZE__) && !defined(__OPTIMIZE_SIZE__)
 #define EPCTX__MANY_ARRAYS _Pragma("clang loop vectorize(assume_safety)")
 #define EPCTX__SHORT_STEP  _Pragma("clang loop interleave_count(1)")
+#define EPCTX__LONG_STEP   _Pragma("clang loop vectorize_width(16) interleave_count(1)")
 #else
 #define EPCTX__MANY_ARRAYS
 #define EPCTX__SHORT_STEP
+#define EPCTX__LONG_STEP
 #endif
 
 /* At the start of a function: nothing is fused. To clang a product and a sum that may be fused are
@@ -1713,10 +1717,10 @@ static EPCTX__INLINE bool epctx__waves_each(const float *x, float *y, size_t cou
         !epctx__all_near(x, count, 20))
         return false;
     if (kind == EPCTX__ACT_TAN)
-        EPCTX__EACH(i, count, const double v = (double)x[i];
-                    y[i] = epctx__sine_near(v, 0.0) / epctx__sine_near(v, 0.5););
+        EPCTX__EACH_HINT(EPCTX__LONG_STEP, i, count, const double v = (double)x[i];
+                         y[i] = epctx__sine_near(v, 0.0) / epctx__sine_near(v, 0.5););
     else
-        EPCTX__EACH(i, count, y[i] = epctx__sine_near((double)x[i], shift););
+        EPCTX__EACH_HINT(EPCTX__LONG_STEP, i, count, y[i] = epctx__sine_near((double)x[i], shift););
     return true;
 }
 
@@ -3283,8 +3287,8 @@ static EPCTX__INLINE float epctx__row_few(uint32_t kind, const float *x, size_t 
 }
 
 /* The maximum or minimum; the last 8 elements overlap those before. What tells of NaN is a flag or,
- * as clang vectorizes nothing beside flags, the NaN itself in a loop of its own. Then the lanes need
- * not mind it. */
+ * as clang vectorizes nothing beside flags, the NaN itself in a loop of its own. Then the lanes
+ * need not mind it. */
 static EPCTX__INLINE float epctx__row_best(uint32_t kind, const float *x, size_t count) {
     const bool max = kind == EPCTX__REDUCE_MAX;
     const bool flags = EPCTX__CHUNKS || !EPCTX__LOOPS;
@@ -3624,15 +3628,16 @@ static EPCTX__INLINE int32_t epctx__to_narrow(float f) {
 #define EPCTX__CAST_FROM(name, T, wide, narrow) \
     static EPCTX__INLINE void epctx__cast_##name(uint32_t to, const T *x, void *y, size_t count) { \
         if (to == EPCTX_ONNX_FLOAT) \
-            EPCTX__EACH(i, count, ((float *)y)[i] = (float)x[i];); \
+            EPCTX__EACH_HINT(EPCTX__LONG_STEP, i, count, ((float *)y)[i] = (float)x[i];); \
         else if (to == EPCTX_ONNX_INT64) \
-            EPCTX__EACH(i, count, ((int64_t *)y)[i] = wide;); \
+            EPCTX__EACH_HINT(EPCTX__LONG_STEP, i, count, ((int64_t *)y)[i] = wide;); \
         else if (to == EPCTX_ONNX_INT32) \
-            EPCTX__EACH(i, count, ((int32_t *)y)[i] = narrow;); \
+            EPCTX__EACH_HINT(EPCTX__LONG_STEP, i, count, ((int32_t *)y)[i] = narrow;); \
         else if (to == EPCTX_ONNX_BOOL) \
-            EPCTX__EACH(i, count, ((uint8_t *)y)[i] = x[i] != 0;); \
+            EPCTX__EACH_HINT(EPCTX__LONG_STEP, i, count, ((uint8_t *)y)[i] = x[i] != 0;); \
         else /* int8, uint8 */ \
-            EPCTX__EACH(i, count, ((uint8_t *)y)[i] = (uint8_t)((narrow)&0xff);); \
+            EPCTX__EACH_HINT(EPCTX__LONG_STEP, i, count, \
+                             ((uint8_t *)y)[i] = (uint8_t)((narrow)&0xff);); \
     }
 
 EPCTX__CAST_FROM(float, float, epctx__to_wide(x[i]), epctx__to_narrow(x[i]))
@@ -3906,13 +3911,13 @@ static bool epctx__exact_each(const epctx__exact *p, const epctx__row *r) {
                     bad |= z[i] == 0 ? 1u : 0u;); \
         if (bad != 0) return false; \
         if (kind == EPCTX__EXACT_DIV) \
-            EPCTX__EACH(i, count, \
-                        y[i] = (int32_t)((double)(int32_t)x[i] / (double)(int32_t)z[i]);); \
+            EPCTX__EACH_HINT(EPCTX__LONG_STEP, i, count, \
+                             y[i] = (int32_t)((double)(int32_t)x[i] / (double)(int32_t)z[i]);); \
         else \
-            EPCTX__EACH(i, count, const int32_t a = (int32_t)x[i]; \
-                        const int32_t b = (int32_t)z[i]; \
-                        const int32_t rest = a - (int32_t)((double)a / (double)b) * b; \
-                        y[i] = rest + (rest != 0 && (rest ^ b) < 0 ? b & floors : 0);); \
+            EPCTX__EACH_HINT(EPCTX__LONG_STEP, i, count, const int32_t a = (int32_t)x[i]; \
+                             const int32_t b = (int32_t)z[i]; \
+                             const int32_t rest = a - (int32_t)((double)a / (double)b) * b; \
+                             y[i] = rest + (rest != 0 && (rest ^ b) < 0 ? b & floors : 0);); \
         return true; \
     }
 
@@ -3961,8 +3966,8 @@ static bool epctx__check_where(const epctx__where *p, epctx__needs *needs) {
 }
 
 #define EPCTX__WHERE_CASE(T) \
-    EPCTX__EACH(i, count, const T a = ((const T *)x)[i]; const T b = ((const T *)z)[i]; \
-                ((T *)y)[i] = c[i] != 0 ? a : b;);
+    EPCTX__EACH_HINT(EPCTX__LONG_STEP, i, count, const T a = ((const T *)x)[i]; \
+                     const T b = ((const T *)z)[i]; ((T *)y)[i] = c[i] != 0 ? a : b;);
 
 static EPCTX__INLINE void epctx__where_row_body(epctx__row *r) {
     const uint32_t elem = ((const epctx__where *)r->params)->elem;
