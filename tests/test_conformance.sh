@@ -90,7 +90,8 @@ command_line "a report in no folder" 2 "its folder does not exist" "$EPCTX_TOY_E
     --junit "$work/none/x.xml"
 command_line "an unknown rule" 2 "no rule 'EPC-999'" "$EPCTX_TOY_EP" --only EPC-999
 command_line "no ONNX Runtime" 2 "cannot open shared object" "$EPCTX_TOY_EP" --ort "$work/none.so"
-command_line "an EP that the library has not" 0 "lists no device here of Other" \
+command_line "no name behind the colon" 2 "a name is missing behind the colon" "$EPCTX_TOY_EP:"
+command_line "an EP that the library has not" 4 "lists no device here of Other" \
     "$EPCTX_TOY_EP" Other --only PLG-050
 command_line "an EP option that the EP refuses" 1 "has no option 'nonsense'" \
     "$EPCTX_TOY_EP" --ep-opt nonsense=1 --only PLG-032
@@ -129,9 +130,69 @@ fi
 code=$?
 : >"$out"
 said "conformance a report that cannot be written" 2 "the report: "
-make_models plain
-command_line "a model of the user" 0 "plain.onnx" "$EPCTX_TOY_EP" --model "$work/plain.onnx" \
-    --only EPC-119
+
+# ------------------------------------------------------------ the EP's names
+
+# registered NAME WORD...: the library is registered as NAME, which this EP takes for its own.
+registered() {
+    want=$1
+    shift
+    EPCTX_BAD_EP=registered_name "$program" "$@" --only PLG-007 >"$out" 2>"$err"
+    code=$?
+    said "conformance $(basename "$1")${2:+ $2} is registered as $want" "$code" "EP          $want,"
+}
+mkdir "$work/links"
+ln -s "$(cd "$build" && pwd)/libbad_ep.so" "$work/links/libonnxruntime_providers_qnn.so"
+registered conformance "$build/libbad_ep.so"
+registered AcmeExecutionProvider "$build/libbad_ep.so:AcmeExecutionProvider"
+registered AcmeExecutionProvider "$build/libbad_ep.so" AcmeExecutionProvider
+registered QNNExecutionProvider "$work/links/libonnxruntime_providers_qnn.so"
+
+# -------------------------------------------------------- what the EP prints
+
+EPCTX_BAD_EP=prints "$program" "$build/libbad_ep.so" --json --only PLG-041 >"$out" 2>"$err"
+if "$python" -c "
+import json, sys
+json.load(sys.stdin)" <"$out" 2>"$work/log" && ! grep -q diary "$out" "$err"; then
+    ok "conformance what the EP prints stays out of the report"
+else
+    fail "conformance what the EP prints stays out of the report" \
+        "$(tail -n 1 "$work/log") $(grep -m 1 diary "$out" "$err")"
+fi
+
+# ------------------------------------------------------ the models of the user
+
+make_models plain dynamic
+echo none >"$work/none.onnx"
+"$program" "$EPCTX_TOY_EP" --model "$work/plain.onnx" --model "$work/none.onnx" --json \
+    --junit "$work/models.xml" --only EPC-119 >"$out" 2>"$err"
+code=$?
+if "$python" - "$out" "$work/models.xml" "$code" >"$work/log" 2>&1 <<'EOF'
+import json, sys, xml.dom.minidom
+report = json.load(open(sys.argv[1]))
+verdicts = [(m["model"].split("/")[-1], m["verdict"]) for m in report["models"]]
+wanted = [("plain.onnx", "passed"), ("none.onnx", "not_judged")]
+assert verdicts == wanted, f"JSON: expected {wanted}, found {verdicts}"
+assert any("CPU EP" in f["text"] for f in report["models"][1]["findings"]), report["models"][1]
+suite = xml.dom.minidom.parse(sys.argv[2]).documentElement
+cases = suite.getElementsByTagName("testcase")
+marks = [len(c.getElementsByTagName("skipped")) for c in cases
+         if c.getAttribute("classname") == "model"]
+assert marks == [0, 1], f"JUnit: expected one model of two skipped, found {marks}"
+assert int(suite.getAttribute("tests")) == len(cases), f"JUnit: {len(cases)} cases, not as in tests"
+assert sys.argv[3] == "4", f"expected exit code 4, found {sys.argv[3]}"
+EOF
+then
+    ok "conformance each model has a verdict of its own"
+else
+    fail "conformance each model has a verdict of its own" "$(tail -n 1 "$work/log")"
+fi
+EPCTX_BAD_EP=fixed_shape "$program" "$build/libbad_ep.so" --model "$work/plain.onnx" \
+    --model "$work/dynamic.onnx" --only EPC-119 >"$out" 2>"$err"
+code=$?
+said "conformance a good model beside another" 1 "passed          $work/plain.onnx"
+said "conformance a failing model behind another" 1 "FAILED          $work/dynamic.onnx"
+said "conformance their sums" 1 "models: 1 passed, 1 failed, 0 not applicable"
 
 # ------------------------------------------------------------------ the table
 

@@ -1065,7 +1065,7 @@ static void memory(trial *t) {
     const OrtEpDevice *const *devices = NULL;
     size_t count = 0, i, found = 0;
     bool streams = false;
-    if (!ort_open(false) || !register_ep(t, "memory.virtual") ||
+    if (!ort_open(false) || !register_ep(t, virtual_registration_of(t, "memory")) ||
         !ort_ok(ort->GetEpDevices(ort_env, &devices, &count))) {
         give_up(t, "%s", ort_text);
         return;
@@ -1073,7 +1073,7 @@ static void memory(trial *t) {
     for (i = 0; i < count; i++) {
         const OrtMemoryInfo *info =
             ort->EpDevice_MemoryInfo(devices[i], OrtDeviceMemoryType_DEFAULT);
-        if (strcmp(ort->EpDevice_EpName(devices[i]), t->board->ep.name) != 0 || !info) continue;
+        if (!is_own_device(t, devices[i]) || !info) continue;
         found++;
         shared_memory(t, devices[i], OrtDeviceMemoryType_DEFAULT);
         shared_memory(t, devices[i], OrtDeviceMemoryType_HOST_ACCESSIBLE);

@@ -8,6 +8,7 @@
  *   version        the same for OrtEpFactory::GetVersion
  *   only_embeds    no fault: refuses context binaries in files
  *   only_virtual   no fault: has no device but the virtual one
+ *   prints         no fault: much, to stdout and stderr
  *   registration_hangs
  *   data_flags_N   OrtEp::GetEpContextDataSupport answers N
  *   data_flags_fail  it fails
@@ -860,6 +861,15 @@ static void spoil_factory(OrtEpFactory *out) {
     if (fault("none_optimal")) out->ValidateCompiledModelCompatibilityInfo = none_optimal;
 }
 
+static void print_much(void) {
+    int i;
+    for (i = 0; i < 1000; i++) {
+        printf("{\"line\": %d of my diary},\n", i);
+        fprintf(stderr, "warning: line %d of my diary\n", i);
+    }
+    fflush(stdout);
+}
+
 OrtStatus *CreateEpFactories(const char *name, const OrtApiBase *base, const OrtLogger *logger,
                              OrtEpFactory **factories, size_t max, size_t *count) {
     static const OrtApiBase bad_base = {get_api, get_version};
@@ -873,6 +883,7 @@ OrtStatus *CreateEpFactories(const char *name, const OrtApiBase *base, const Ort
     status = early_faults();
     if (status || fault("no_factory")) return status;
     status = create(name, &bad_base, logger, factories, max, count);
+    if (fault("prints")) print_much();
     if (!status) spoil_factory(factories[0]);
     return status;
 }

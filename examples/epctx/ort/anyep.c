@@ -2,13 +2,11 @@
 #define _GNU_SOURCE
 #include "anyep.h"
 #include "core/session_keys.h"
-#include "core/vendors.h"
+#include "ep_library.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 void anyep_take(anyep_settings *set, const cli_args *args) {
     memset(set, 0, sizeof *set);
@@ -29,39 +27,20 @@ static bool refuse(const char *text, const char *what) {
     return false;
 }
 
-/* A link stays one: the library finds others beside the path by which it was opened ($ORIGIN). */
-static char *absolute(const char *path, epctx_arena *arena) {
-    char folder[PATH_MAX], whole[2 * PATH_MAX];
-    if (access(path, F_OK) != 0) return NULL;
-    if (path[0] == '/') return epctx_arena_copy(arena, epctx_str_of(path));
-    if (getcwd(folder, sizeof folder) == NULL) return NULL;
-    snprintf(whole, sizeof whole, "%s/%s", folder, path);
-    return epctx_arena_copy(arena, epctx_str_of(whole));
-}
-
 /* LIBRARY[:NAME], or the name of an EP that ORT has itself. */
 static bool read_ep(anyep_settings *set) {
-    char *text = epctx_arena_copy(set->arena, epctx_str_of(set->ep));
-    char *colon = text != NULL ? strrchr(text, ':') : NULL;
-    if (text == NULL) return refuse("out of memory", "");
-    set->library = absolute(text, set->arena);
-    if (set->library == NULL && colon != NULL) {
-        *colon = '\0';
-        set->name = colon + 1;
-        set->library = absolute(text, set->arena);
-    }
-    if (set->library != NULL && set->name != NULL && set->name[0] == '\0')
+    ep_library ep;
+    if (!ep_library_read(set->ep, set->arena, &ep)) return refuse("out of memory", "");
+    if (ep.path != NULL && ep.name != NULL && ep.name[0] == '\0')
         return refuse("--ep: a name is missing behind the colon: ", set->ep);
-    if (set->library != NULL) {
-        set->registration =
-            set->name != NULL ? set->name : vendor_registration(epctx_str_of(set->library));
-        return true;
-    }
-    if (strchr(text, '/') != NULL || strstr(text, ".so") != NULL || colon != NULL) {
-        cli_misuse("--ep %s: %s", text, strerror(ENOENT));
+    set->library = ep.path;
+    set->name = ep.path != NULL ? ep.name : ep.text;
+    set->registration = ep.registration;
+    if (ep.path != NULL) return true;
+    if (strchr(ep.text, '/') != NULL || strstr(ep.text, ".so") != NULL || ep.name != NULL) {
+        cli_misuse("--ep %s: %s", ep.text, strerror(ENOENT));
         return false;
     }
-    set->name = text;
     return true;
 }
 
