@@ -39,7 +39,9 @@ void put_finding(trial *t, size_t index, verdict v, const char *text) {
 
 bool is_platform(const char *text) {
     static const char *const said[] = {"cannot open shared object file", "version `GLIBC",
-                                       "version `CXXABI", "supported on this platform"};
+                                       "version `CXXABI", "supported on this platform",
+                                       /* QNN's error 1000: a device would do it */
+                                       "not supported by implementation"};
     size_t i;
     for (i = 0; i < sizeof said / sizeof said[0]; i++)
         if (strstr(text, said[i])) return true;
@@ -69,7 +71,8 @@ static void put_failure(trial *t, const char *ids, const char *format, va_list a
     size_t index;
     bool platform;
     put_text(t, text, sizeof text, format, args);
-    platform = is_platform(text);
+    platform =
+        is_platform(text) || (t->log_from < strlen(ort_log) && is_platform(ort_log + t->log_from));
     t->board->platform |= platform;
     if (!next_id(&ids, &index)) return;
     put_finding(t, index, platform ? NOT_JUDGED : FAILED, text);
@@ -79,6 +82,9 @@ static void put_failure(trial *t, const char *ids, const char *format, va_list a
 
 void judging(trial *t, const char *rule_id, const char *format, ...) {
     va_list args;
+    /* What an EP does not say in its status it may have logged. */
+    if (strlen(ort_log) > sizeof ort_log / 2) ort_log_clear();
+    t->log_from = strlen(ort_log);
     snprintf(t->board->judging, sizeof t->board->judging, "%s", rule_id);
     va_start(args, format);
     vsnprintf(t->board->doing, sizeof t->board->doing, format, args);

@@ -113,6 +113,7 @@ typedef struct trial {
     /* ORT's last code and message, "10: ...", for texts: filled in when a text is made, after the
      * arguments of the call. */
     char answer[4200];
+    size_t log_from;         /* where ort_log goes on with what is being judged */
     char paths[8][PATH_MAX]; /* of in_folder */
     unsigned path_count;
     char registration[NAME + 10]; /* of registration_of */

@@ -109,6 +109,7 @@ static void change_config(OrtKeyValuePairs *config) {
         real->AddKeyValuePair(config, "ep.context_file_path", "");
     if (fault("guesses_folder") && !session.generates && !*session.context)
         real->AddKeyValuePair(config, "ep.context_file_path", "out/x.onnx");
+    if (fault("ignores_prefix")) real->AddKeyValuePair(config, "ep.context_node_name_prefix", "");
     if (fault("context_options_while_loading") && !session.generates) {
         if (*text_of(config, "ep.context_node_name_prefix")) crash();
     }
