@@ -52,6 +52,7 @@ typedef struct ep_facts {
     bool is_virtual;   /* which shows itself only where virtual devices are allowed */
     bool runs;         /* what it compiled: a virtual device may refuse */
     form form;         /* of the models that it takes */
+    double session;    /* seconds that one took, with the EP */
     char unary[OP];    /* operators that it claims; "": none */
     char weighted[OP]; /* with a constant second input */
     char binary[OP];
@@ -245,6 +246,9 @@ bool file_exists(const char *path);
 size_t list_files(const char *folder, char names[][256], size_t room); /* sorted, without ".." */
 void remove_tree(const char *path);
 double seconds_now(void);
+/* How often what takes `each` seconds is tried, if there is a reason for `most` times: slow EPs are
+ * tried less often, but `least` times. */
+size_t affordable(double each, size_t least, size_t most);
 size_t memory_now(void); /* resident bytes of this process */
 
 /* Loads ORT, registers the library; `facts.name` is looked for. */

@@ -94,6 +94,12 @@ double seconds_now(void) {
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
+size_t affordable(double each, size_t least, size_t most) {
+    const double seconds = 2;
+    if (each * (double)most <= seconds) return most;
+    return each * (double)least >= seconds ? least : (size_t)(seconds / each);
+}
+
 size_t memory_now(void) {
     FILE *in = fopen("/proc/self/statm", "r");
     unsigned long total = 0, resident = 0;
