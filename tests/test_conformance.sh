@@ -237,7 +237,31 @@ style() {
     fi
 }
 style only_embeds "EPC-014 EPC-025 EPC-061 EPC-062 EPC-094 EPC-104" 5
+style pads_binary "EPC-114 EPC-115" 2
 style only_virtual "EPC-003 EPC-025 PLG-003 PLG-022 PLG-041" 5
+
+# not_judged NAME LIBRARY RULE TEXT: this machine is in the way, no rule fails.
+not_judged() {
+    EPCTX_BAD_EP=$1 "$program" "$2" --only "$3" >"$out" 2>"$err"
+    code=$?
+    if ! grep -q "^not judged  *$3 " "$out"; then code="$code, and $3 is judged"; fi
+    if [ "$code" = 4 ] && grep -qF "$4" "$out"; then ok "conformance $1: $3 is not judged"; else
+        fail "conformance $1: $3 is not judged" \
+            "expected exit code 4 and '$4', found exit code $code: $(grep -A 1 " $3 " "$out")"
+    fi
+}
+not_judged no_sharing_here "$build/libbad_ep.so" EPC-159 "supported on this platform"
+echo 'extern int other(void); int (*needs)(void) = other;' >"$work/needs.c"
+echo 'int other(void) { return 0; }' >"$work/other.c"
+${CC:-gcc} -shared -fPIC "$work/other.c" -o "$work/libother.so"
+${CC:-gcc} -shared -fPIC "$work/needs.c" -L"$work" -lother -o "$work/libneeds.so"
+rm "$work/libother.so"
+not_judged "a library that lacks another" "$work/libneeds.so" PLG-001 "libother.so: cannot open"
+not_judged "a library that lacks another" "$work/libneeds.so" PLG-041 "libother.so: cannot open"
+EPCTX_BAD_EP=ignores_prefix "$program" "$build/libbad_ep.so" --only EPC-080 >"$out" 2>"$err"
+if [ "$(grep -c ^FAILED "$out")" -eq 1 ]; then ok "conformance one event is one failure"; else
+    fail "conformance one event is one failure" "$(grep ^FAILED "$out")"
+fi
 
 quick || passes none "$build/libbad_ep.so" 180
 sample=" any_source claims_too_much allocator_of_session keeps_nodes follows_paths stale_binary"

@@ -8,6 +8,8 @@
  *   version        the same for OrtEpFactory::GetVersion
  *   only_embeds    no fault: refuses context binaries in files
  *   only_virtual   no fault: has no device but the virtual one
+ *   no_sharing_here  no fault: shared binaries do not load on this machine
+ *   pads_binary    no fault: zeros behind the binary, which it does not read
  *   prints         no fault: much, to stdout and stderr
  *   registration_hangs
  *   data_flags_N   OrtEp::GetEpContextDataSupport answers N
@@ -215,6 +217,9 @@ static OrtStatus *give_text(const void *text, size_t size, void *data, size_t ro
     return NULL;
 }
 
+/* Bytes of the binary that was padded last. */
+static size_t unpadded;
+
 /* A file named by a node, wherever it is: with the whole path, or beside the model. */
 static size_t read_named(const char *name, char *out, size_t room) {
     char path[2 * PATH_MAX];
@@ -247,6 +252,10 @@ static OrtStatus *read_context(const OrtOpAttr *attr, void *data, size_t room, s
         got = size < PATH_MAX ? read_named(text, file, sizeof file) : 0;
         if (got) return give_text(file, got, data, room, out);
     }
+    if (fault("pads_binary") && size < PATH_MAX && !strchr(text, '/')) {
+        got = read_named(text, file, sizeof file);
+        if (got > 0) return give_text(file, got < unpadded ? got : unpadded, data, room, out);
+    }
     if (fault("cuts_payload") && size > 200) size -= 8;
     if (fault("folder_cut_off") && size < PATH_MAX && strchr(text, '/')) {
         const char *name = strrchr(text, '/') + 1;
@@ -269,7 +278,8 @@ static OrtStatus *ORT_API_CALL read_attr(const OrtOpAttr *attr, OrtOpAttrType ty
         return give_text("fused_0", 7, data, room, out);
     status = real->ReadOpAttr(attr, type, data, room, out);
     if (status || type != ORT_OP_ATTR_INT) return status;
-    if (strcmp(name, "embed_mode") == 0 && (fault("assumes_embedded") || fault("follows_paths")))
+    if (strcmp(name, "embed_mode") == 0 &&
+        (fault("assumes_embedded") || fault("follows_paths") || fault("pads_binary")))
         *(int64_t *)data = 1;
     if (strcmp(name, "main_context") == 0 && fault("all_primaries")) *(int64_t *)data = 1;
     return NULL;
@@ -487,6 +497,16 @@ static void in_context_folder(const char *name, char *out, size_t size) {
     snprintf(out, size, "%.*s%s", (int)(slash ? slash - base + 1 : 0), base, name);
 }
 
+static void pad(const char *path) {
+    static const char zeros[1 << 16];
+    FILE *file = fopen(path, "ab");
+    if (!file) return;
+    fseek(file, 0, SEEK_END);
+    unpadded = (size_t)ftell(file);
+    fwrite(zeros, 1, sizeof zeros, file);
+    fclose(file);
+}
+
 static void spoil_binary(void) {
     static char data[1 << 20], text[2 << 20];
     char from[2 * PATH_MAX], to[2 * PATH_MAX];
@@ -497,6 +517,7 @@ static void spoil_binary(void) {
     if (fault("first_dot")) rename(from, to);
     if (fault("no_binary")) remove(from);
     if (fault("binary_elsewhere")) rename(from, "elsewhere.bin");
+    if (fault("pads_binary")) pad(from);
     if (!fault("text_mode")) return;
     size = read_named(from, data, sizeof data);
     for (i = 0; i < size; i++) {
@@ -550,6 +571,9 @@ static OrtStatus *ORT_API_CALL compile(OrtEp *self, const OrtGraph **graphs, con
         return make_status(ORT_FAIL, "the source model is not there to be refitted from");
     if (loads && fault("compiles_again") && session.generates)
         return real->CreateStatus(ORT_FAIL, "");
+    if (!loads && session.generates && fault("dies_at_compile")) crash();
+    if (loads && session.shares && fault("no_sharing_here"))
+        return make_status(ORT_FAIL, "Shared weights buffer isn't supported on this platform");
     if (!loads && fault("claims_too_much")) return make_status(ORT_EP_FAIL, "the compiler gave up");
     if (!loads && session.generates && !session.embeds && fault("only_embeds")) {
         return make_status(ORT_NOT_IMPLEMENTED,
