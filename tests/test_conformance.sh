@@ -250,6 +250,7 @@ not_judged() {
             "expected exit code 4 and '$4', found exit code $code: $(grep -A 1 " $3 " "$out")"
     fi
 }
+not_judged only_compiles "$build/libbad_ep.so" PLG-010 "CompileModel on the virtual device"
 not_judged no_sharing_here "$build/libbad_ep.so" EPC-159 "supported on this platform"
 echo 'extern int other(void); int (*needs)(void) = other;' >"$work/needs.c"
 echo 'int other(void) { return 0; }' >"$work/other.c"

@@ -65,6 +65,10 @@ static size_t claimed(trial *t, attempts *a, const char *path) {
 static void judge_refusal(trial *t, const attempts *a) {
     const char *ids = "PLG-008";
     if (!*a->first_refusal) return;
+    if (t->board->ep.is_virtual && !a->opened) {
+        cannot_judge(t, "PLG-032", "the virtual device makes no sessions: %s", a->first_refusal);
+        return;
+    }
     if (strstr(a->first_refusal, "creating execution provider")) ids = "PLG-032";
     if (strstr(a->first_refusal, "ort_version_supported")) ids = "PLG-006 PLG-032";
     judge(t, ids, false, "%s%s",
@@ -174,6 +178,15 @@ static void find_contexts(trial *t) {
     }
 }
 
+/* A virtual device that makes no sessions may be there to compile. */
+static void only_compile(trial *t) {
+    const char *source = in_folder(t, "src/probe.onnx");
+    judging(t, "PLG-010", "CompileModel on the virtual device");
+    if (make_probe(t, FORM_FLOAT, "Relu", source) &&
+        !generate(t, source, in_folder(t, "out/probe_ctx.onnx"), false))
+        cannot_judge(t, "PLG-010", "CompileModel on the virtual device: %s", t->answer);
+}
+
 /* Its device shows itself at once, or where virtual devices are allowed. */
 static bool open_any(trial *t) {
     ep_facts *ep = &t->board->ep;
@@ -233,6 +246,7 @@ static void probe(trial *t) {
     t->board->probed = true;
     if (!*ep->unary && !*ep->weighted) {
         judge_probe(t, &a);
+        if (ep->is_virtual && a.opened == 0) only_compile(t);
         return;
     }
     prefer_chain(t, &a);

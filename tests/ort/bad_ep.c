@@ -11,6 +11,7 @@
  *   no_sharing_here  no fault: shared binaries do not load on this machine
  *   pads_binary    no fault: zeros behind the binary, which it does not read
  *   prints         no fault: much, to stdout and stderr
+ *   only_compiles  no fault: only_virtual, and sessions are refused
  *   registration_hangs
  *   data_flags_N   OrtEp::GetEpContextDataSupport answers N
  *   data_flags_fail  it fails
@@ -733,6 +734,8 @@ static OrtStatus *ORT_API_CALL create_ep(OrtEpFactory *self,
                                          const OrtSessionOptions *options, const OrtLogger *logger,
                                          OrtEp **out) {
     OrtStatus *status;
+    if (fault("only_compiles"))
+        return make_status(ORT_INVALID_ARGUMENT, "the virtual device serves no sessions");
     if (fault("one_session") && atomic_load(&alive) > 0) crash();
     if (fault("lazy_creation")) {
         if (atomic_fetch_add(&creating, 1) > 0) crash();
@@ -879,7 +882,7 @@ static void spoil_factory(OrtEpFactory *out) {
     if (fault("allocator_of_session")) out->CreateAllocator = dying_allocator;
     if (fault("no_vendor")) out->GetVendor = empty_text;
     if (fault("registered_name")) out->GetName = registered_name;
-    if (fault("only_virtual")) out->GetSupportedDevices = virtual_devices;
+    if (fault("only_virtual") || fault("only_compiles")) out->GetSupportedDevices = virtual_devices;
     if (fault("device_error")) out->GetSupportedDevices = no_devices;
     if (fault("all_optimal") || fault("version_ignored"))
         out->ValidateCompiledModelCompatibilityInfo = all_optimal;
