@@ -29,7 +29,7 @@ extern const size_t rule_count;
 /* ------------------------------------------------------------------- board */
 
 /* NOT_JUDGED: this machine, ONNX Runtime or an earlier failure is in the way, not the EP. */
-typedef enum verdict { NOT_SEEN, NOT_APPLICABLE, NOT_JUDGED, PASSED, FAILED } verdict;
+typedef enum verdict { NOT_SEEN, NOT_APPLICABLE, PASSED, NOT_JUDGED, FAILED } verdict;
 enum { NO_MODEL = -1 };
 
 typedef struct finding {

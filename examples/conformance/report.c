@@ -2,8 +2,8 @@
 #define _GNU_SOURCE
 #include "conformance.h"
 
-static const char *const verdict_names[] = {"", "not applicable", "not judged", "passed", "FAILED"};
-static const char *const verdict_words[] = {"", "not_applicable", "not_judged", "passed", "failed"};
+static const char *const verdict_names[] = {"", "not applicable", "passed", "not judged", "FAILED"};
+static const char *const verdict_words[] = {"", "not_applicable", "passed", "not_judged", "failed"};
 
 /* The worst that was found counts, and of that the first with words. */
 static void add_finding(outcome *out, const finding *f) {
@@ -199,9 +199,8 @@ void report_json(const trial *t, FILE *out) {
 
 /* A verdict with its words; what begins it is written already. */
 static void put_verdict(FILE *out, verdict v, const char *text) {
-    static const char *const begin[] = {"", "<skipped message=\"",
-                                        "<skipped message=\"not judged: ", "<system-out>",
-                                        "<failure message=\""};
+    static const char *const begin[] = {"", "<skipped message=\"", "<system-out>",
+                                        "<skipped message=\"not judged: ", "<failure message=\""};
     if (v == PASSED && !*text) return;
     fputs(begin[v], out);
     put_escaped(out, text, true);
