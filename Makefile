@@ -80,8 +80,8 @@ OPS_SOURCES  := $(wildcard examples/epctx/ops/*.c) \
 FACTS        := $(sort $(wildcard examples/epctx/facts/*.facts))
 # Where there are no libraries but nanopb, everything is static: without `epctx package`, and without
 # ONNX Runtime, which a static program cannot open.
-BARE_SOURCES := $(filter-out %/package.c $(filter-out %/anyep.c %/find.c %/process.c,$(wildcard \
-                  examples/epctx/ort/*.c)), $(CLI_SOURCES))
+BARE_SOURCES := $(filter-out %/package.c $(filter-out %/anyep.c %/ep_library.c %/find.c %/process.c, \
+                  $(wildcard examples/epctx/ort/*.c)), $(CLI_SOURCES))
 ifneq ($(filter-out 0,$(EPCTX_NO_PACKAGE)),)
 CLI_SOURCES  := $(filter-out %/package.c,$(CLI_SOURCES))
 CLI_LIBS     := -ldl
@@ -104,6 +104,8 @@ PLUGIN_SOURCES := $(filter-out examples/plugin_ep/device_%.c,$(wildcard examples
 PLUGINS        := $(if $(wildcard epctx_npu.h),libepctx_ep.so libfive_ep.so) libtoy_ep.so libtoy_oom_ep.so \
                   libmistaken_ep.so libbad_ep.so
 CONFORMANCE_SOURCES := $(wildcard examples/conformance/*.c)
+# What a library is registered as is looked up in one place for the tool and the suite.
+CONFORMANCE_SHARES := $(addprefix examples/epctx/,ort/ep_library.c core/vendors.c)
 # Plain, under ASan + UBSan and, the threads of ORT's users with it, under ThreadSanitizer.
 PLUGIN_KINDS   := build build/asan build/tsan
 PLUGIN_TESTS   := $(foreach k,$(PLUGIN_KINDS),$(ORT_TESTS:%.c=$(k)/%))
@@ -437,7 +439,9 @@ build/$(1)libepctx_ops.a: $(OPS_SOURCES:%.c=build/$(1)obj/%.o)
 	ar rcs $$@ $$^
 
 # Any plugin EP, judged by the rules of ONNX Runtime's documents.
-build/$(1)epctx-conformance: $(CONFORMANCE_SOURCES:%.c=build/$(1)obj/%.o) build/$(1)libepctx.a
+build/$(1)epctx-conformance: $(patsubst %.c,build/$(1)obj/%.o, \
+                               $(CONFORMANCE_SOURCES) $(CONFORMANCE_SHARES)) \
+                             build/$(1)libepctx_ops.a build/$(1)libepctx.a
 	$(2) $$^ $$(LIBS) -o $$@
 
 build/$(1)obj/examples/epctx/main.o: build/cli_libs

@@ -90,7 +90,8 @@ command_line "a report in no folder" 2 "its folder does not exist" "$EPCTX_TOY_E
     --junit "$work/none/x.xml"
 command_line "an unknown rule" 2 "no rule 'EPC-999'" "$EPCTX_TOY_EP" --only EPC-999
 command_line "no ONNX Runtime" 2 "cannot open shared object" "$EPCTX_TOY_EP" --ort "$work/none.so"
-command_line "an EP that the library has not" 0 "lists no device here of Other" \
+command_line "no name behind the colon" 2 "a name is missing behind the colon" "$EPCTX_TOY_EP:"
+command_line "an EP that the library has not" 4 "lists no device here of Other" \
     "$EPCTX_TOY_EP" Other --only PLG-050
 command_line "an EP option that the EP refuses" 1 "has no option 'nonsense'" \
     "$EPCTX_TOY_EP" --ep-opt nonsense=1 --only PLG-032
@@ -129,9 +130,69 @@ fi
 code=$?
 : >"$out"
 said "conformance a report that cannot be written" 2 "the report: "
-make_models plain
-command_line "a model of the user" 0 "plain.onnx" "$EPCTX_TOY_EP" --model "$work/plain.onnx" \
-    --only EPC-119
+
+# ------------------------------------------------------------ the EP's names
+
+# registered NAME WORD...: the library is registered as NAME, which this EP takes for its own.
+registered() {
+    want=$1
+    shift
+    EPCTX_BAD_EP=registered_name "$program" "$@" --only PLG-007 >"$out" 2>"$err"
+    code=$?
+    said "conformance $(basename "$1")${2:+ $2} is registered as $want" "$code" "EP          $want,"
+}
+mkdir "$work/links"
+ln -s "$(cd "$build" && pwd)/libbad_ep.so" "$work/links/libonnxruntime_providers_qnn.so"
+registered conformance "$build/libbad_ep.so"
+registered AcmeExecutionProvider "$build/libbad_ep.so:AcmeExecutionProvider"
+registered AcmeExecutionProvider "$build/libbad_ep.so" AcmeExecutionProvider
+registered QNNExecutionProvider "$work/links/libonnxruntime_providers_qnn.so"
+
+# -------------------------------------------------------- what the EP prints
+
+EPCTX_BAD_EP=prints "$program" "$build/libbad_ep.so" --json --only PLG-041 >"$out" 2>"$err"
+if "$python" -c "
+import json, sys
+json.load(sys.stdin)" <"$out" 2>"$work/log" && ! grep -q diary "$out" "$err"; then
+    ok "conformance what the EP prints stays out of the report"
+else
+    fail "conformance what the EP prints stays out of the report" \
+        "$(tail -n 1 "$work/log") $(grep -m 1 diary "$out" "$err")"
+fi
+
+# ------------------------------------------------------ the models of the user
+
+make_models plain dynamic
+echo none >"$work/none.onnx"
+"$program" "$EPCTX_TOY_EP" --model "$work/plain.onnx" --model "$work/none.onnx" --json \
+    --junit "$work/models.xml" --only EPC-119 >"$out" 2>"$err"
+code=$?
+if "$python" - "$out" "$work/models.xml" "$code" >"$work/log" 2>&1 <<'EOF'
+import json, sys, xml.dom.minidom
+report = json.load(open(sys.argv[1]))
+verdicts = [(m["model"].split("/")[-1], m["verdict"]) for m in report["models"]]
+wanted = [("plain.onnx", "passed"), ("none.onnx", "not_judged")]
+assert verdicts == wanted, f"JSON: expected {wanted}, found {verdicts}"
+assert any("CPU EP" in f["text"] for f in report["models"][1]["findings"]), report["models"][1]
+suite = xml.dom.minidom.parse(sys.argv[2]).documentElement
+cases = suite.getElementsByTagName("testcase")
+marks = [len(c.getElementsByTagName("skipped")) for c in cases
+         if c.getAttribute("classname") == "model"]
+assert marks == [0, 1], f"JUnit: expected one model of two skipped, found {marks}"
+assert int(suite.getAttribute("tests")) == len(cases), f"JUnit: {len(cases)} cases, not as in tests"
+assert sys.argv[3] == "4", f"expected exit code 4, found {sys.argv[3]}"
+EOF
+then
+    ok "conformance each model has a verdict of its own"
+else
+    fail "conformance each model has a verdict of its own" "$(tail -n 1 "$work/log")"
+fi
+EPCTX_BAD_EP=fixed_shape "$program" "$build/libbad_ep.so" --model "$work/plain.onnx" \
+    --model "$work/dynamic.onnx" --only EPC-119 >"$out" 2>"$err"
+code=$?
+said "conformance a good model beside another" 1 "passed          $work/plain.onnx"
+said "conformance a failing model behind another" 1 "FAILED          $work/dynamic.onnx"
+said "conformance their sums" 1 "models: 1 passed, 1 failed, 0 not applicable"
 
 # ------------------------------------------------------------------ the table
 
@@ -146,12 +207,16 @@ fi
 
 # --------------------------------------------------------------------- faults
 
-# found FAULT RULE: the rule has failed or, with "?", it has a remark.
+# found FAULT RULE: the rule has failed, or is broken by the event of another one that has; with "?"
+# it has a remark.
 found() {
     rule=${2%\?}
     EPCTX_BAD_EP=$1 "$program" "$build/libbad_ep.so" --only "$rule" >"$out" 2>"$err"
     if grep -q "^FAILED  *$rule " "$out"; then
         ok "conformance $1 breaks $rule"
+    elif grep -A 1 "^not judged  *$rule " "$out" | grep -q "what is reported at" &&
+        grep -q '^FAILED' "$out"; then
+        ok "conformance $1 breaks $rule, by an event that another rule reports"
     elif [ "$rule" != "$2" ] && grep -A 1 "^passed  *$rule " "$out" | grep -q '^  '; then
         ok "conformance $1: a remark on $rule"
     else
@@ -176,7 +241,32 @@ style() {
     fi
 }
 style only_embeds "EPC-014 EPC-025 EPC-061 EPC-062 EPC-094 EPC-104" 5
+style pads_binary "EPC-114 EPC-115" 2
 style only_virtual "EPC-003 EPC-025 PLG-003 PLG-022 PLG-041" 5
+
+# not_judged NAME LIBRARY RULE TEXT: this machine is in the way, no rule fails.
+not_judged() {
+    EPCTX_BAD_EP=$1 "$program" "$2" --only "$3" >"$out" 2>"$err"
+    code=$?
+    if ! grep -q "^not judged  *$3 " "$out"; then code="$code, and $3 is judged"; fi
+    if [ "$code" = 4 ] && grep -qF "$4" "$out"; then ok "conformance $1: $3 is not judged"; else
+        fail "conformance $1: $3 is not judged" \
+            "expected exit code 4 and '$4', found exit code $code: $(grep -A 1 " $3 " "$out")"
+    fi
+}
+not_judged only_compiles "$build/libbad_ep.so" PLG-010 "CompileModel on the virtual device"
+not_judged no_sharing_here "$build/libbad_ep.so" EPC-159 "supported on this platform"
+echo 'extern int other(void); int (*needs)(void) = other;' >"$work/needs.c"
+echo 'int other(void) { return 0; }' >"$work/other.c"
+${CC:-gcc} -shared -fPIC "$work/other.c" -o "$work/libother.so"
+${CC:-gcc} -shared -fPIC "$work/needs.c" -L"$work" -lother -o "$work/libneeds.so"
+rm "$work/libother.so"
+not_judged "a library that lacks another" "$work/libneeds.so" PLG-001 "libother.so: cannot open"
+not_judged "a library that lacks another" "$work/libneeds.so" PLG-041 "libother.so: cannot open"
+EPCTX_BAD_EP=ignores_prefix "$program" "$build/libbad_ep.so" --only EPC-080 >"$out" 2>"$err"
+if [ "$(grep -c ^FAILED "$out")" -eq 1 ]; then ok "conformance one event is one failure"; else
+    fail "conformance one event is one failure" "$(grep ^FAILED "$out")"
+fi
 
 quick || passes none "$build/libbad_ep.so" 180
 sample=" any_source claims_too_much allocator_of_session keeps_nodes follows_paths stale_binary"

@@ -425,6 +425,10 @@ faulty registration_hangs verify --timeout 1 digits.onnx
 result "verify with an EP that hangs" 3 "JIT"
 faulty registration_hangs bench --timeout 1 --sessions 1 digits.onnx
 result "bench with an EP that hangs" 1 "no end after 1 s"
+faulty dies_at_compile devices --json
+json "devices --json with an EP that crashes" 'j["compatibility"] is None and
+    "signal" in j["problem"] and "signal" in j["failures"][0]["message"]'
+result "its exit code" 1 "signal"
 faulty registration_hangs devices --timeout 1; result "devices with an EP that hangs" 1 "no end"
 clean "no folder of bad EPs"
 

@@ -31,24 +31,60 @@ void put_finding(trial *t, size_t index, verdict v, const char *text) {
     if (t->board->count == MAX_FINDINGS) return;
     f->rule = index;
     f->experiment = t->board->experiment;
+    f->model = t->board->model;
     f->verdict = v;
     snprintf(f->text, sizeof f->text, "%s", text);
     t->board->count++;
 }
 
-static void put_findings(trial *t, const char *ids, verdict v, const char *format, va_list args) {
-    char text[sizeof t->board->findings[0].text];
-    size_t index, i;
+bool is_platform(const char *text) {
+    static const char *const said[] = {"cannot open shared object file", "version `GLIBC",
+                                       "version `CXXABI", "supported on this platform",
+                                       /* QNN's error 1000: a device would do it */
+                                       "not supported by implementation"};
+    size_t i;
+    for (i = 0; i < sizeof said / sizeof said[0]; i++)
+        if (strstr(text, said[i])) return true;
+    return false;
+}
+
+/* One line, as long as a message of ORT's may be. */
+static void put_text(trial *t, char text[], size_t size, const char *format, va_list args) {
+    size_t i;
     snprintf(t->answer, sizeof t->answer, "%d: %s", ort_code, ort_text);
     if (ort_code == 0) snprintf(t->answer, sizeof t->answer, "%s", ort_text);
-    vsnprintf(text, sizeof text, format, args);
+    vsnprintf(text, size, format, args);
     for (i = 0; text[i]; i++)
         if (text[i] == '\n') text[i] = ' ';
+}
+
+static void put_findings(trial *t, const char *ids, verdict v, const char *format, va_list args) {
+    char text[sizeof t->answer + 600];
+    size_t index;
+    put_text(t, text, sizeof text, format, args);
     while (next_id(&ids, &index)) put_finding(t, index, v, text);
+}
+
+/* One event is one failure, whichever rules it would break. */
+static void put_failure(trial *t, const char *ids, const char *format, va_list args) {
+    char text[sizeof t->answer + 600], same[60];
+    size_t index;
+    bool platform;
+    put_text(t, text, sizeof text, format, args);
+    platform =
+        is_platform(text) || (t->log_from < strlen(ort_log) && is_platform(ort_log + t->log_from));
+    t->board->platform |= platform;
+    if (!next_id(&ids, &index)) return;
+    put_finding(t, index, platform ? NOT_JUDGED : FAILED, text);
+    snprintf(same, sizeof same, "what is reported at %s is in the way", rules[index].id);
+    while (next_id(&ids, &index)) put_finding(t, index, NOT_JUDGED, platform ? text : same);
 }
 
 void judging(trial *t, const char *rule_id, const char *format, ...) {
     va_list args;
+    /* What an EP does not say in its status it may have logged. */
+    if (strlen(ort_log) > sizeof ort_log / 2) ort_log_clear();
+    t->log_from = strlen(ort_log);
     snprintf(t->board->judging, sizeof t->board->judging, "%s", rule_id);
     va_start(args, format);
     vsnprintf(t->board->doing, sizeof t->board->doing, format, args);
@@ -66,7 +102,7 @@ bool judge(trial *t, const char *ids, bool ok, const char *format, ...) {
     if (ok)
         holds(t, ids);
     else
-        put_findings(t, ids, FAILED, format, args);
+        put_failure(t, ids, format, args);
     va_end(args);
     return ok;
 }
@@ -82,6 +118,13 @@ void does_not_apply(trial *t, const char *ids, const char *format, ...) {
     va_list args;
     va_start(args, format);
     put_findings(t, ids, NOT_APPLICABLE, format, args);
+    va_end(args);
+}
+
+void cannot_judge(trial *t, const char *ids, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    put_findings(t, ids, NOT_JUDGED, format, args);
     va_end(args);
 }
 
@@ -111,8 +154,8 @@ static bool is_judged(trial *t, size_t index, size_t from) {
     return false;
 }
 
-void put_rest(trial *t, const char *ids, size_t from, const char *why) {
+void put_rest(trial *t, const char *ids, size_t from, verdict v, const char *why) {
     size_t index;
     while (next_id(&ids, &index))
-        if (!is_judged(t, index, from)) put_finding(t, index, NOT_APPLICABLE, why);
+        if (!is_judged(t, index, from)) put_finding(t, index, v, why);
 }

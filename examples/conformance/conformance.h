@@ -28,16 +28,19 @@ extern const size_t rule_count;
 
 /* ------------------------------------------------------------------- board */
 
-typedef enum verdict { NOT_JUDGED, NOT_APPLICABLE, PASSED, FAILED } verdict;
+/* NOT_JUDGED: this machine, ONNX Runtime or an earlier failure is in the way, not the EP. */
+typedef enum verdict { NOT_SEEN, NOT_APPLICABLE, PASSED, NOT_JUDGED, FAILED } verdict;
+enum { NO_MODEL = -1 };
 
 typedef struct finding {
     size_t rule;
     const char *experiment;
+    int model; /* of the user's, or NO_MODEL */
     verdict verdict;
     char text[600]; /* of a rule that passed: a remark, or "" */
 } finding;
 
-enum { MAX_FINDINGS = 4000, MAX_FACTS = 40, OP = 40, NAME = 200 };
+enum { MAX_FINDINGS = 4000, MAX_FACTS = 300, OP = 40, NAME = 200 };
 
 /* How values between nodes are made: what an EP of quantized networks alone would claim, too. */
 typedef enum form { FORM_FLOAT, FORM_QDQ, FORM_COUNT } form;
@@ -49,6 +52,7 @@ typedef struct ep_facts {
     bool is_virtual;   /* which shows itself only where virtual devices are allowed */
     bool runs;         /* what it compiled: a virtual device may refuse */
     form form;         /* of the models that it takes */
+    double session;    /* seconds that one took, with the EP */
     char unary[OP];    /* operators that it claims; "": none */
     char weighted[OP]; /* with a constant second input */
     char binary[OP];
@@ -74,11 +78,13 @@ typedef struct board {
     fact facts[MAX_FACTS]; /* reported, not judged: times, sizes */
     /* Of the experiment that runs: */
     const char *experiment;
+    int model;         /* of the user's, that it tries, or NO_MODEL */
     bool returned;     /* it came to its end: nobody else ended the process */
     const char *step;  /* of opening the EP, that the process is in; NULL: in none */
     char judging[32];  /* the rule that a crash would break */
     char doing[300];   /* and what the EP is asked to do */
     char gave_up[600]; /* why the rest of it is not applicable; "" */
+    bool platform;     /* the EP has said that this machine cannot do what it was asked */
     /* What others need: */
     const char *hung;    /* the step of opening the EP that did not return; NULL: all did */
     const char *hung_in; /* that experiment */
@@ -91,10 +97,12 @@ extern const char step_load[], step_register[];
 /* What the user asked for. */
 enum { MAX_MODELS = 64 };
 typedef struct request {
-    const char *library; /* absolute */
-    const char *name;    /* of the EP; NULL: the first of the library */
+    const char *library;      /* absolute, as it was given: a link stays one */
+    const char *name;         /* of the EP; NULL: the first of the library */
+    const char *registration; /* what its applications register it as; NULL: nothing is known */
     ort_ep_options options;
-    const char *models[MAX_MODELS];
+    const char *models[MAX_MODELS]; /* absolute */
+    const char *words[MAX_MODELS];  /* as they were given */
     size_t model_count;
     double time_limit; /* seconds for one experiment */
 } request;
@@ -106,9 +114,11 @@ typedef struct trial {
     /* ORT's last code and message, "10: ...", for texts: filled in when a text is made, after the
      * arguments of the call. */
     char answer[4200];
+    size_t log_from;         /* where ort_log goes on with what is being judged */
     char paths[8][PATH_MAX]; /* of in_folder */
     unsigned path_count;
-    char registration[NAME]; /* of registration_of */
+    char registration[NAME + 10]; /* of registration_of */
+    char registered[NAME + 10];   /* as what the library is registered */
 } trial;
 
 /* ---------------------------------------------------------------- verdicts */
@@ -122,12 +132,17 @@ typedef struct trial {
 /* An experiment names the rule, and what it does, before the EP can crash on it. */
 void judging(trial *t, const char *rule_id, const char *format, ...) LIKE_PRINTF(3, 4);
 /* `ids`: one or several, separated by blanks. True: passed, else the text says what was seen and
- * what was expected. Returns `ok`. */
+ * what was expected: the first of them has failed, once, and the others are not judged by what is
+ * the same event. What the EP says to be the platform's is judged in no rule. Returns `ok`. */
 bool judge(trial *t, const char *ids, bool ok, const char *format, ...) LIKE_PRINTF(4, 5);
 void holds(trial *t, const char *ids);
 /* Passed, but users may be hurt. */
 void remark(trial *t, const char *ids, const char *format, ...) LIKE_PRINTF(3, 4);
 void does_not_apply(trial *t, const char *ids, const char *format, ...) LIKE_PRINTF(3, 4);
+void cannot_judge(trial *t, const char *ids, const char *format, ...) LIKE_PRINTF(3, 4);
+/* Whether a message says that this machine is in the way: another library is missing, or the device
+ * that it would need. */
+bool is_platform(const char *text);
 /* The rules that are not judged yet do not apply, because of this. Returns false. */
 bool give_up(trial *t, const char *format, ...) LIKE_PRINTF(2, 3);
 void tell_fact(trial *t, const char *name, const char *format, ...) LIKE_PRINTF(3, 4);
@@ -136,7 +151,7 @@ void tell_fact(trial *t, const char *name, const char *format, ...) LIKE_PRINTF(
 bool next_id(const char **list, size_t *index);
 void put_finding(trial *t, size_t index, verdict v, const char *text);
 /* Of an experiment that is over: what it did not come to, since finding `from`. */
-void put_rest(trial *t, const char *ids, size_t from, const char *why);
+void put_rest(trial *t, const char *ids, size_t from, verdict v, const char *why);
 
 /* What an experiment needs of the EP; without it its rules do not apply. */
 enum {
@@ -149,7 +164,8 @@ enum {
     NEEDS_SHARING = 64,
     FINDS_FACTS = 128, /* others need what it finds: it always runs */
     ONLY_LOADS = 256,  /* the library: it is not registered */
-    NEEDS_RUNS = 512
+    NEEDS_RUNS = 512,
+    EACH_MODEL = 1024 /* once for each of the user's models */
 };
 
 typedef struct experiment {
@@ -172,6 +188,9 @@ typedef struct outcome {
 
 /* Of all findings about a rule: one failure counts. */
 outcome outcome_of(const trial *t, size_t rule_index);
+/* Of all findings about one of the user's models: one failure counts; without one, what could not
+ * be judged leaves it without a verdict. */
+verdict verdict_of_model(const trial *t, size_t model);
 void report_text(const trial *t, FILE *out);
 void report_json(const trial *t, FILE *out);
 void report_junit(const trial *t, FILE *out);
@@ -227,14 +246,21 @@ bool file_exists(const char *path);
 size_t list_files(const char *folder, char names[][256], size_t room); /* sorted, without ".." */
 void remove_tree(const char *path);
 double seconds_now(void);
+/* How often what takes `each` seconds is tried, if there is a reason for `most` times: slow EPs are
+ * tried less often, but `least` times. */
+size_t affordable(double each, size_t least, size_t most);
 size_t memory_now(void); /* resident bytes of this process */
 
 /* Loads ORT, registers the library; `facts.name` is looked for. */
 bool open_ep(trial *t);
 void *load_ep(trial *t); /* with dlopen; NULL: dlerror() */
 bool register_ep(trial *t, const char *registration);
-/* The name that allows what the EP's device needs; valid until the next call. */
+/* What to register the library as: the name that its applications give it, else `name`, with an
+ * end that allows virtual devices if the EP's device needs that; valid until the next call. */
 const char *registration_of(trial *t, const char *name);
+const char *virtual_registration_of(trial *t, const char *name);
+/* Whether `device` is the EP's: under another registration name some EPs have another name. */
+bool is_own_device(const trial *t, const OrtEpDevice *device);
 bool unregister_ep(const char *registration);
 const OrtEpDevice *find_device(trial *t);
 

@@ -2,16 +2,23 @@
 #define _GNU_SOURCE
 #include "conformance.h"
 
+#include "ort/ep_library.h"
+
 #include <errno.h>
+#include <fcntl.h>
 #if defined(__GLIBC__)
 #include <malloc.h>
 #endif
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { TIME_LIMIT = 120, LONGEST_LIMIT = 86400 }; /* seconds: slow compilers are no hang */
+enum { TIME_LIMIT = 120, LONGEST_LIMIT = 86400 };          /* seconds: slow compilers are no hang */
+enum { SOME_FAILED = 1, NO_RUN = 2, SOME_NOT_JUDGED = 4 }; /* exit codes; 4 is check's, too */
+enum { LOG_SHOWN = 2000, LOG_MOST = 1 << 24 };
 
 static const experiment *const all[] = {
     factory_experiments, registration_experiments, session_experiments, identity_experiments,
@@ -29,13 +36,15 @@ static const experiment *experiment_at(size_t index) {
 
 /* ---------------------------------------------------------------- processes */
 
+/* Why the EP shows no device; NULL: it does. Another machine may have one. */
+static const char *missing_device(const trial *t, unsigned needs) {
+    if (!(needs & NEEDS_DEVICE) || t->board->ep.device) return NULL;
+    if (*t->board->ep.no_device) return t->board->ep.no_device;
+    return t->board->hung ? "the EP could not be opened: it hung" : "the EP could not be opened";
+}
+
 static const char *missing_need(const trial *t, unsigned needs) {
     const ep_facts *ep = &t->board->ep;
-    if ((needs & NEEDS_DEVICE) && !ep->device) {
-        if (*ep->no_device) return ep->no_device;
-        return t->board->hung ? "the EP could not be opened: it hung"
-                              : "the EP could not be opened";
-    }
     if ((needs & NEEDS_CLAIM) && !*ep->unary && !*ep->weighted)
         return t->board->probed ? ep->no_claim : "the probe, which asks what the EP claims, failed";
     if ((needs & NEEDS_RUNS) && !ep->runs) return ep->no_runs;
@@ -74,10 +83,22 @@ static bool is_stopped(void) {
     return false;
 }
 
+/* In the child: what anybody prints goes into the log, not into the report. */
+static void print_into(const char *log) {
+    const int to = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    const int from = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (from < 0 || dup2(from, STDIN_FILENO) < 0 || to < 0 || dup2(to, STDOUT_FILENO) < 0 ||
+        dup2(to, STDERR_FILENO) < 0)
+        _exit(NO_RUN);
+}
+
 /* In the child. */
-static void run_experiment(trial *t, const experiment *e, const char *folder) {
+static void run_experiment(trial *t, const experiment *e, const char *folder, const char *log) {
+    const struct rlimit no_core = {0, 0};
     setpgid(0, 0); /* it may have children of its own: they end with it */
     hold_signals(SIG_UNBLOCK);
+    setrlimit(RLIMIT_CORE, &no_core);
+    print_into(log);
 #if defined(__GLIBC__) /* who uses memory that was given back, or never written, sees it */
     mallopt(M_PERTURB, 0xa5);
 #endif
@@ -90,29 +111,53 @@ static void run_experiment(trial *t, const experiment *e, const char *folder) {
     _exit(0); /* whether an orderly end works is an experiment of its own */
 }
 
+/* An EP that prints without end fills no disk: of the log only the end is of use. */
+static void shorten(const char *log) {
+    struct stat st;
+    if (stat(log, &st) == 0 && st.st_size > LOG_MOST && truncate(log, 0) != 0)
+        fprintf(stderr, "epctx-conformance: %s: %s\n", log, strerror(errno));
+}
+
 /* The child's wait status; false: it took too long. */
-static bool wait_for(const trial *t, pid_t child, int *status) {
+static bool wait_for(const trial *t, pid_t child, const char *log, int *status) {
     const double start = seconds_now();
     pid_t ended = 0;
     while (ended == 0 && !is_stopped() && seconds_now() - start < t->wanted.time_limit) {
         ended = waitpid(child, status, WNOHANG);
         if (ended == 0) usleep(2000);
+        shorten(log);
     }
     kill(-child, SIGKILL); /* it and what it left behind */
     if (ended == 0) waitpid(child, status, 0);
     return ended == child;
 }
 
-/* What ended an experiment before its time breaks the rule at hand. */
+/* An experiment did not come to its end: its last words, beside the report. */
+static void print_log(const experiment *e, const char *log) {
+    size_t size, at;
+    uint8_t *text = read_file(log, &size);
+    bool begins = true;
+    if (size > 0) fprintf(stderr, "epctx-conformance: %s: the last words\n", e->name);
+    for (at = size > LOG_SHOWN ? size - LOG_SHOWN : 0; at < size; at++) {
+        if (begins) fputs("  | ", stderr);
+        begins = text[at] == '\n';
+        fputc(begins || (text[at] >= 0x20 && text[at] < 0x7f) ? text[at] : '?', stderr);
+    }
+    if (!begins) fputc('\n', stderr);
+    free(text);
+}
+
+/* What ended an experiment before its time breaks the rule at hand; if the EP has said before that
+ * this machine cannot do what it was asked, it was that. */
 static void judge_break(trial *t, const experiment *e, const char *why, size_t from) {
     char text[sizeof t->board->findings[0].text];
     const char *id = *t->board->judging ? t->board->judging : e->rules;
     size_t index;
     snprintf(text, sizeof text, "%.250s: %.280s; expected a result or a status", t->board->doing,
              why);
-    if (next_id(&id, &index)) put_finding(t, index, FAILED, text);
+    if (next_id(&id, &index)) put_finding(t, index, t->board->platform ? NOT_JUDGED : FAILED, text);
     snprintf(text, sizeof text, "not reached: %s", why);
-    put_rest(t, e->rules, from, text);
+    put_rest(t, e->rules, from, NOT_JUDGED, text);
 }
 
 static void judge_end(trial *t, const experiment *e, bool ended, int status, size_t from) {
@@ -129,7 +174,7 @@ static void judge_end(trial *t, const experiment *e, bool ended, int status, siz
     } else if (WEXITSTATUS(status) != 0 || !t->board->returned) {
         snprintf(why, sizeof why, "the process ended with exit code %d", WEXITSTATUS(status));
     } else {
-        put_rest(t, e->rules, from,
+        put_rest(t, e->rules, from, NOT_APPLICABLE,
                  *t->board->gave_up ? t->board->gave_up : "the experiment did not come to it");
         return;
     }
@@ -142,38 +187,58 @@ static bool is_hopeless(const trial *t, const experiment *e) {
     return t->board->hung && (t->board->hung == step_load || !(e->needs & ONLY_LOADS));
 }
 
-static void try_experiment(trial *t, size_t at, const char *base) {
-    const experiment *e = experiment_at(at);
-    const char *missing = missing_need(t, e->needs);
+/* False: nothing is to be tried, and that was reported. */
+static bool is_possible(trial *t, const experiment *e, size_t from) {
+    const char *device = missing_device(t, e->needs);
+    const char *missing = device ? device : missing_need(t, e->needs);
+    char why[200];
+    if (missing) {
+        put_rest(t, e->rules, from, device ? NOT_JUDGED : NOT_APPLICABLE, missing);
+        return false;
+    }
+    if (!is_hopeless(t, e)) return true;
+    snprintf(why, sizeof why, "not tried: %s hung in the experiment '%s'", t->board->hung,
+             t->board->hung_in);
+    judge(t, t->board->hung == step_load ? "PLG-001" : "PLG-041", false, "%s", why);
+    put_rest(t, e->rules, from, NOT_JUDGED, why);
+    return false;
+}
+
+static void begin_experiment(board *b, const experiment *e, int model) {
+    b->experiment = e->name;
+    b->model = model;
+    b->returned = b->platform = false;
+    b->judging[0] = b->gave_up[0] = '\0';
+    b->step = NULL;
+    snprintf(b->doing, sizeof b->doing, "%s", e->name);
+}
+
+static void try_experiment(trial *t, const experiment *e, int model, const char *base) {
     const size_t from = t->board->count;
-    char folder[PATH_MAX + 24], why[200];
+    char folder[PATH_MAX + 24], log[PATH_MAX + 24];
     int status = 0;
     bool ended;
     pid_t child;
-    t->board->experiment = e->name;
-    t->board->returned = false;
-    t->board->judging[0] = t->board->gave_up[0] = '\0';
-    t->board->step = NULL;
-    snprintf(t->board->doing, sizeof t->board->doing, "%s", e->name);
-    if (missing) {
-        put_rest(t, e->rules, from, missing);
-        return;
-    }
-    if (is_hopeless(t, e)) {
-        snprintf(why, sizeof why, "not tried: %s hung in the experiment '%s'", t->board->hung,
-                 t->board->hung_in);
-        judge(t, t->board->hung == step_load ? "PLG-001" : "PLG-041", false, "%s", why);
-        put_rest(t, e->rules, from, why);
-        return;
-    }
-    snprintf(folder, sizeof folder, "%s/%zu", base, at);
+    begin_experiment(t->board, e, model);
+    if (!is_possible(t, e, from)) return;
+    snprintf(folder, sizeof folder, "%s/work", base);
+    snprintf(log, sizeof log, "%s/log", base);
     make_folder(folder);
     fflush(NULL);
     child = fork();
-    if (child == 0) run_experiment(t, e, folder);
-    ended = child > 0 && wait_for(t, child, &status);
+    if (child == 0) run_experiment(t, e, folder, log);
+    ended = child > 0 && wait_for(t, child, log, &status);
     judge_end(t, e, ended, status, from);
+    if (!t->board->returned) print_log(e, log);
+    remove(log);
     remove_tree(folder);
+}
+
+/* Each model of the user has a process, and a verdict, of its own. */
+static void try_models(trial *t, const experiment *e, const char *base) {
+    size_t i;
+    for (i = 0; i < t->wanted.model_count && !is_stopped(); i++) try_experiment(t, e, (int)i, base);
+    if (i == 0) try_experiment(t, e, NO_MODEL, base);
 }
 
 /* Does it judge one of the wanted rules? What others rely on runs always. */
@@ -186,19 +251,32 @@ static bool is_wanted(const experiment *e, const char *only) {
     return false;
 }
 
+static void try_all(trial *t, const char *only, const char *base) {
+    const experiment *e;
+    size_t i;
+    for (i = 0; (e = experiment_at(i)) != NULL && !is_stopped(); i++) {
+        if (!is_wanted(e, only)) continue;
+        if (e->needs & EACH_MODEL)
+            try_models(t, e, base);
+        else
+            try_experiment(t, e, NO_MODEL, base);
+    }
+}
+
 /* ------------------------------------------------------------- command line */
 
-static int usage(void) {
+static void usage(void) {
     fputs(
-        "usage: epctx-conformance LIBRARY [NAME] [--ep-opt KEY=VALUE]... [--model FILE]...\n"
+        "usage: epctx-conformance LIBRARY[:NAME] [--ep-opt KEY=VALUE]... [--model FILE]...\n"
         "                         [--json] [--junit FILE] [--ort LIBRARY] [--only RULES]\n"
         "                         [--timeout SECONDS]\n"
         "       epctx-conformance --rules\n"
-        "Tries the plugin EP in LIBRARY (NAME: which, if it has several) in ONNX Runtime, by the\n"
-        "rules of its documents. Exit code 0: none failed, 1: some failed, 2: wrong command "
-        "line.\n",
+        "Tries the plugin EP in LIBRARY in ONNX Runtime, by the rules of its documents. NAME, "
+        "also\n"
+        "as a word of its own: which EP, if there are several, and what applications register the\n"
+        "library as, unless that is known. Exit code 0: no rule failed, 1: some did, 2: wrong\n"
+        "command line, or no ONNX Runtime, 4: none failed, but some could not be judged here.\n",
         stderr);
-    return 2;
 }
 
 typedef struct command {
@@ -226,8 +304,20 @@ static bool read_model(trial *t, const char *path) {
         snprintf(why, sizeof why, "more than %d --model", MAX_MODELS);
         return refuse(path, why);
     }
+    t->wanted.words[t->wanted.model_count] = path;
     t->wanted.models[t->wanted.model_count] = realpath(path, NULL);
     return t->wanted.models[t->wanted.model_count++] || refuse(path, strerror(errno));
+}
+
+static bool read_library(trial *t, const char *word, epctx_arena *arena) {
+    ep_library ep;
+    if (!ep_library_read(word, arena, &ep)) return refuse(word, "out of memory");
+    if (!ep.path) return refuse(ep.text, strerror(ENOENT));
+    if (ep.name && !*ep.name) return refuse(word, "a name is missing behind the colon");
+    t->wanted.library = ep.path;
+    t->wanted.name = ep.name;
+    t->wanted.registration = ep.registration;
+    return true;
 }
 
 static bool read_argument(trial *t, const char *name, char *value, command *c) {
@@ -242,7 +332,7 @@ static bool read_argument(trial *t, const char *name, char *value, command *c) {
     return refuse(name, "no such option");
 }
 
-static bool read_command(trial *t, int argc, char **argv, command *c) {
+static bool read_command(trial *t, int argc, char **argv, command *c, epctx_arena *arena) {
     int i;
     for (i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--json") == 0) {
@@ -251,10 +341,9 @@ static bool read_command(trial *t, int argc, char **argv, command *c) {
             if (!read_argument(t, argv[i], argv[i + 1], c)) return false; /* argv ends with NULL */
             i++;
         } else if (!t->wanted.library) {
-            t->wanted.library = realpath(argv[i], NULL);
-            if (!t->wanted.library) return refuse(argv[i], strerror(errno));
+            if (!read_library(t, argv[i], arena)) return false;
         } else if (!t->wanted.name) {
-            t->wanted.name = argv[i];
+            t->wanted.name = t->wanted.registration = argv[i];
         } else {
             return refuse(argv[i], "one word too many");
         }
@@ -322,19 +411,60 @@ static bool put_junit(const trial *t, const char *path) {
     return ok;
 }
 
-static bool has_failed(const trial *t) {
+/* Of a rule, or of a model. */
+static bool is_any(const trial *t, verdict v) {
     size_t i;
     for (i = 0; i < rule_count; i++)
-        if (outcome_of(t, i).verdict == FAILED) return true;
+        if (outcome_of(t, i).verdict == v) return true;
+    for (i = 0; i < t->wanted.model_count; i++)
+        if (verdict_of_model(t, i) == v) return true;
     return false;
 }
 
-int main(int argc, char **argv) {
-    const char *tmp = getenv("TMPDIR"), *ids;
+/* Prints the reports. */
+static int report(const trial *t, const command *c) {
+    if (c->json)
+        report_json(t, stdout);
+    else
+        report_text(t, stdout);
+    if (c->junit && !put_junit(t, c->junit)) return NO_RUN;
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        fprintf(stderr, "epctx-conformance: the report: %s\n", strerror(errno));
+        return NO_RUN;
+    }
+    if (is_any(t, FAILED)) return SOME_FAILED;
+    return is_any(t, NOT_JUDGED) ? SOME_NOT_JUDGED : 0;
+}
+
+/* Tries what was asked for, in a folder of its own. */
+static int try_and_report(trial *t, const command *c) {
+    const char *tmp = getenv("TMPDIR");
     char base[PATH_MAX];
+    snprintf(base, sizeof base, "%s/epctx_conformance_XXXXXX", tmp && *tmp ? tmp : "/tmp");
+    t->board = (board *)mmap(NULL, sizeof *t->board, PROT_READ | PROT_WRITE,
+                             MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (t->board == MAP_FAILED || !mkdtemp(base)) {
+        fprintf(stderr, "epctx-conformance: %s: %s\n", base, strerror(errno));
+        return NO_RUN;
+    }
+    if (!has_ort()) {
+        remove_tree(base);
+        return NO_RUN;
+    }
+    hold_signals(SIG_BLOCK);
+    try_all(t, c->only, base);
+    remove_tree(base);
+    hold_signals(SIG_UNBLOCK); /* the end, if one of them waits */
+    return report(t, c);
+}
+
+int main(int argc, char **argv) {
+    const char *ids;
+    epctx_arena arena;
     command c;
     trial t;
     size_t i;
+    int code = NO_RUN;
     memset(&c, 0, sizeof c);
     memset(&t, 0, sizeof t);
     t.wanted.time_limit = TIME_LIMIT;
@@ -342,34 +472,14 @@ int main(int argc, char **argv) {
         report_rules(stdout);
         return 0;
     }
-    if (!read_command(&t, argc, argv, &c)) return usage();
-    for (ids = c.only; ids && next_id(&ids, &i);) {
+    epctx_arena_init(&arena, NULL);
+    if (!read_command(&t, argc, argv, &c, &arena)) {
+        usage();
+    } else {
+        for (ids = c.only; ids && next_id(&ids, &i);) {
+        }
+        if (!c.junit || write_junit(c.junit, NULL, 0)) code = try_and_report(&t, &c);
     }
-    if (c.junit && !write_junit(c.junit, NULL, 0)) return 2;
-    snprintf(base, sizeof base, "%s/epctx_conformance_XXXXXX", tmp && *tmp ? tmp : "/tmp");
-    t.board = (board *)mmap(NULL, sizeof *t.board, PROT_READ | PROT_WRITE,
-                            MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (t.board == MAP_FAILED || !mkdtemp(base)) {
-        fprintf(stderr, "epctx-conformance: %s: %s\n", base, strerror(errno));
-        return 2;
-    }
-    if (!has_ort()) {
-        remove_tree(base);
-        return 2;
-    }
-    hold_signals(SIG_BLOCK);
-    for (i = 0; experiment_at(i) && !is_stopped(); i++)
-        if (is_wanted(experiment_at(i), c.only)) try_experiment(&t, i, base);
-    remove_tree(base);
-    hold_signals(SIG_UNBLOCK); /* the end, if one of them waits */
-    if (c.json)
-        report_json(&t, stdout);
-    else
-        report_text(&t, stdout);
-    if (c.junit && !put_junit(&t, c.junit)) return 2;
-    if (fflush(stdout) != 0 || ferror(stdout)) {
-        fprintf(stderr, "epctx-conformance: the report: %s\n", strerror(errno));
-        return 2;
-    }
-    return has_failed(&t) ? 1 : 0;
+    epctx_arena_free(&arena);
+    return code;
 }

@@ -178,7 +178,7 @@ const OrtEpDevice *ort_device(const char *name, OrtHardwareDeviceType type) {
 }
 
 /* ORT tells for each device which file its EP comes from. */
-static bool ort_is_of(const OrtEpDevice *device, const char *library) {
+bool ort_is_of(const OrtEpDevice *device, const char *library) {
     char real[4096], wanted[4096];
     const char *path;
     if (!library) return true;

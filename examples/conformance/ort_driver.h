@@ -103,6 +103,8 @@ bool ort_has_inside(const char *name);
  * (NULL: any) and whose hardware is of `type` (NULL: any); NULL: see ort_text. */
 const OrtEpDevice *ort_device_of(const char *library, const char *name,
                                  const OrtHardwareDeviceType *type);
+/* Whether a device's EP comes from this file; NULL: from any. */
+bool ort_is_of(const OrtEpDevice *device, const char *library);
 bool ort_options(const ort_spec *spec, OrtSessionOptions **out);
 bool ort_session(const ort_spec *spec, OrtSession **out);
 /* How many nodes of the session's model run on the EP (NULL: on any); SIZE_MAX on an error. */

@@ -2,20 +2,44 @@
 #define _GNU_SOURCE
 #include "conformance.h"
 
-static const char *const verdict_names[] = {"not judged", "not applicable", "passed", "FAILED"};
+static const char *const verdict_names[] = {"", "not applicable", "passed", "not judged", "FAILED"};
+static const char *const verdict_words[] = {"", "not_applicable", "passed", "not_judged", "failed"};
+
+/* The worst that was found counts, and of that the first with words. */
+static void add_finding(outcome *out, const finding *f) {
+    const bool more =
+        f->verdict > out->verdict || (f->verdict == out->verdict && !*out->shown->text && *f->text);
+    if (!more) return;
+    out->verdict = f->verdict;
+    out->shown = f;
+}
 
 outcome outcome_of(const trial *t, size_t rule_index) {
-    outcome out = {NOT_JUDGED, NULL};
+    outcome out = {NOT_SEEN, NULL};
     size_t i;
-    for (i = 0; i < t->board->count; i++) {
-        const finding *f = &t->board->findings[i];
-        const bool better = f->verdict > out.verdict ||
-                            (f->verdict == out.verdict && !*out.shown->text && *f->text);
-        if (f->rule != rule_index || !better) continue;
-        out.verdict = f->verdict;
-        out.shown = f;
-    }
+    for (i = 0; i < t->board->count; i++)
+        if (t->board->findings[i].rule == rule_index) add_finding(&out, &t->board->findings[i]);
     return out;
+}
+
+verdict verdict_of_model(const trial *t, size_t model) {
+    bool seen[FAILED + 1] = {false};
+    verdict v = FAILED;
+    size_t i;
+    for (i = 0; i < t->board->count; i++)
+        if (t->board->findings[i].model == (int)model) seen[t->board->findings[i].verdict] = true;
+    if (seen[NOT_JUDGED] && !seen[FAILED]) return NOT_JUDGED;
+    while (v > NOT_SEEN && !seen[v]) v--;
+    return v;
+}
+
+/* The next finding about a model that says something, from `*at`; NULL: none. */
+static const finding *next_words(const trial *t, size_t model, size_t *at) {
+    while (*at < t->board->count) {
+        const finding *f = &t->board->findings[(*at)++];
+        if (f->model == (int)model && *f->text) return f;
+    }
+    return NULL;
 }
 
 static void count_verdicts(const trial *t, size_t counts[FAILED + 1]) {
@@ -24,7 +48,33 @@ static void count_verdicts(const trial *t, size_t counts[FAILED + 1]) {
     for (i = 0; i < rule_count; i++) counts[outcome_of(t, i).verdict]++;
 }
 
+static void count_models(const trial *t, size_t counts[FAILED + 1]) {
+    size_t i;
+    memset(counts, 0, (FAILED + 1) * sizeof *counts);
+    for (i = 0; i < t->wanted.model_count; i++) counts[verdict_of_model(t, i)]++;
+}
+
 /* --------------------------------------------------------------------- text */
+
+static void put_models(const trial *t, FILE *out) {
+    const finding *f;
+    size_t i, at;
+    for (i = 0; i < t->wanted.model_count; i++) {
+        const verdict v = verdict_of_model(t, i);
+        if (v == NOT_SEEN) continue;
+        fprintf(out, "%-14s  %s\n", verdict_names[v], t->wanted.words[i]);
+        for (at = 0; (f = next_words(t, i, &at)) != NULL;)
+            if (f->verdict != NOT_APPLICABLE || v == NOT_APPLICABLE)
+                fprintf(out, "                %s: %s\n", rules[f->rule].id, f->text);
+    }
+}
+
+static void put_sums(const char *what, const size_t counts[FAILED + 1], FILE *out) {
+    fprintf(out, "%s%zu passed, %zu failed, %zu not applicable", what, counts[PASSED],
+            counts[FAILED], counts[NOT_APPLICABLE]);
+    if (counts[NOT_JUDGED]) fprintf(out, ", %zu not judged", counts[NOT_JUDGED]);
+    fputc('\n', out);
+}
 
 void report_text(const trial *t, FILE *out) {
     const ep_facts *ep = &t->board->ep;
@@ -35,14 +85,16 @@ void report_text(const trial *t, FILE *out) {
         fprintf(out, "%-30s %s\n", t->board->facts[i].name, t->board->facts[i].text);
     for (i = 0; i < rule_count; i++) {
         const outcome o = outcome_of(t, i);
-        if (o.verdict == NOT_JUDGED) continue;
+        if (o.verdict == NOT_SEEN) continue;
         fprintf(out, "%-14s  %s  %s\n", verdict_names[o.verdict], rules[i].id, rules[i].words);
         if (o.shown && *o.shown->text)
             fprintf(out, "                %s: %s\n", o.shown->experiment, o.shown->text);
     }
+    put_models(t, out);
+    count_models(t, counts);
+    if (counts[NOT_SEEN] < t->wanted.model_count) put_sums("models: ", counts, out);
     count_verdicts(t, counts);
-    fprintf(out, "%zu passed, %zu failed, %zu not applicable\n", counts[PASSED], counts[FAILED],
-            counts[NOT_APPLICABLE]);
+    put_sums("", counts, out);
 }
 
 void report_rules(FILE *out) {
@@ -72,6 +124,46 @@ static void put_json(FILE *out, const char *key, const char *value) {
     fputc('"', out);
 }
 
+static void put_rule_json(FILE *out, size_t i, const outcome *o) {
+    fprintf(out, "\n  {\"rule\": \"%s\", \"verdict\": \"%s\", ", rules[i].id,
+            verdict_words[o->verdict]);
+    put_json(out, "words", rules[i].words);
+    fputs(", ", out);
+    put_json(out, "experiment", o->shown ? o->shown->experiment : "");
+    fputs(", ", out);
+    put_json(out, "text", o->shown ? o->shown->text : "");
+    fputs("}", out);
+}
+
+static void put_model_json(const trial *t, FILE *out, size_t i) {
+    const finding *f;
+    const char *comma = "";
+    size_t at = 0;
+    fputs("\n  {", out);
+    put_json(out, "model", t->wanted.words[i]);
+    fprintf(out, ", \"verdict\": \"%s\", \"findings\": [", verdict_words[verdict_of_model(t, i)]);
+    while ((f = next_words(t, i, &at)) != NULL) {
+        fprintf(out, "%s\n    {\"rule\": \"%s\", \"verdict\": \"%s\", ", comma, rules[f->rule].id,
+                verdict_words[f->verdict]);
+        put_json(out, "text", f->text);
+        fputs("}", out);
+        comma = ",";
+    }
+    fputs("]}", out);
+}
+
+static void put_models_json(const trial *t, FILE *out) {
+    const char *comma = "";
+    size_t i;
+    fputs("],\n \"models\": [", out);
+    for (i = 0; i < t->wanted.model_count; i++) {
+        if (verdict_of_model(t, i) == NOT_SEEN) continue;
+        fputs(comma, out);
+        put_model_json(t, out, i);
+        comma = ",";
+    }
+}
+
 void report_json(const trial *t, FILE *out) {
     const ep_facts *ep = &t->board->ep;
     size_t counts[FAILED + 1], i;
@@ -83,64 +175,74 @@ void report_json(const trial *t, FILE *out) {
     put_json(out, "vendor", ep->vendor);
     fputs(", ", out);
     put_json(out, "version", ep->version);
-    fprintf(out, ", \"passed\": %zu, \"failed\": %zu, \"not_applicable\": %zu,\n \"facts\": {",
-            counts[PASSED], counts[FAILED], counts[NOT_APPLICABLE]);
+    fprintf(out,
+            ", \"passed\": %zu, \"failed\": %zu, \"not_applicable\": %zu, \"not_judged\": "
+            "%zu,\n \"facts\": {",
+            counts[PASSED], counts[FAILED], counts[NOT_APPLICABLE], counts[NOT_JUDGED]);
     for (i = 0; i < t->board->fact_count; i++) {
         fputs(i ? ", " : "", out);
         put_json(out, t->board->facts[i].name, t->board->facts[i].text);
     }
     fputs("},\n \"rules\": [", out);
     for (i = 0; i < rule_count; i++) {
-        static const char *const words[] = {"", "not_applicable", "passed", "failed"};
         const outcome o = outcome_of(t, i);
-        if (o.verdict == NOT_JUDGED) continue;
-        fprintf(out, "%s\n  {\"rule\": \"%s\", \"verdict\": \"%s\", ", comma, rules[i].id,
-                words[o.verdict]);
-        put_json(out, "words", rules[i].words);
-        fputs(", ", out);
-        put_json(out, "experiment", o.shown ? o.shown->experiment : "");
-        fputs(", ", out);
-        put_json(out, "text", o.shown ? o.shown->text : "");
-        fputs("}", out);
+        if (o.verdict == NOT_SEEN) continue;
+        fputs(comma, out);
+        put_rule_json(out, i, &o);
         comma = ",";
     }
+    put_models_json(t, out);
     fputs("]}\n", out);
 }
 
 /* -------------------------------------------------------------------- JUnit */
 
+/* A verdict with its words; what begins it is written already. */
+static void put_verdict(FILE *out, verdict v, const char *text) {
+    static const char *const begin[] = {"", "<skipped message=\"", "<system-out>",
+                                        "<skipped message=\"not judged: ", "<failure message=\""};
+    if (v == PASSED && !*text) return;
+    fputs(begin[v], out);
+    put_escaped(out, text, true);
+    fputs(v == PASSED ? "</system-out>" : "\"/>", out);
+}
+
 static void put_case(const trial *t, FILE *out, size_t rule_index) {
     const outcome o = outcome_of(t, rule_index);
-    const char *text = o.shown ? o.shown->text : "";
     fprintf(out, "  <testcase classname=\"%.3s\" name=\"%s ", rules[rule_index].id,
             rules[rule_index].id);
     put_escaped(out, rules[rule_index].words, true);
     fputs("\">", out);
-    if (o.verdict == FAILED) {
-        fputs("<failure message=\"", out);
-        put_escaped(out, text, true);
-        fputs("\"/>", out);
-    } else if (o.verdict == NOT_APPLICABLE) {
-        fputs("<skipped message=\"", out);
-        put_escaped(out, text, true);
-        fputs("\"/>", out);
-    } else if (*text) {
-        fputs("<system-out>", out);
-        put_escaped(out, text, true);
-        fputs("</system-out>", out);
+    put_verdict(out, o.verdict, o.shown ? o.shown->text : "");
+    fputs("</testcase>\n", out);
+}
+
+static void put_model_case(const trial *t, FILE *out, size_t model) {
+    const verdict v = verdict_of_model(t, model);
+    const finding *f;
+    size_t at = 0;
+    fputs("  <testcase classname=\"model\" name=\"", out);
+    put_escaped(out, t->wanted.words[model], true);
+    fputs("\">", out);
+    while ((f = next_words(t, model, &at)) != NULL && f->verdict != v) {
     }
+    put_verdict(out, v, f ? f->text : "");
     fputs("</testcase>\n", out);
 }
 
 void report_junit(const trial *t, FILE *out) {
-    size_t counts[FAILED + 1], i;
-    count_verdicts(t, counts);
+    size_t of_rules[FAILED + 1], of_models[FAILED + 1], counts[FAILED + 1], i, all = 0;
+    count_verdicts(t, of_rules);
+    count_models(t, of_models);
+    for (i = 0; i <= FAILED; i++) counts[i] = of_rules[i] + of_models[i];
+    for (i = NOT_APPLICABLE; i <= FAILED; i++) all += counts[i];
     fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"", out);
     put_escaped(out, *t->board->ep.name ? t->board->ep.name : t->wanted.library, true);
-    fprintf(out, "\" tests=\"%zu\" failures=\"%zu\" skipped=\"%zu\">\n",
-            counts[PASSED] + counts[FAILED] + counts[NOT_APPLICABLE], counts[FAILED],
-            counts[NOT_APPLICABLE]);
+    fprintf(out, "\" tests=\"%zu\" failures=\"%zu\" skipped=\"%zu\">\n", all, counts[FAILED],
+            counts[NOT_APPLICABLE] + counts[NOT_JUDGED]);
     for (i = 0; i < rule_count; i++)
-        if (outcome_of(t, i).verdict != NOT_JUDGED) put_case(t, out, i);
+        if (outcome_of(t, i).verdict != NOT_SEEN) put_case(t, out, i);
+    for (i = 0; i < t->wanted.model_count; i++)
+        if (verdict_of_model(t, i) != NOT_SEEN) put_model_case(t, out, i);
     fputs("</testsuite>\n", out);
 }

@@ -94,6 +94,12 @@ double seconds_now(void) {
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
+size_t affordable(double each, size_t least, size_t most) {
+    const double seconds = 2;
+    if (each * (double)most <= seconds) return most;
+    return each * (double)least >= seconds ? least : (size_t)(seconds / each);
+}
+
 size_t memory_now(void) {
     FILE *in = fopen("/proc/self/statm", "r");
     unsigned long total = 0, resident = 0;
@@ -114,6 +120,7 @@ void *load_ep(trial *t) {
 
 bool register_ep(trial *t, const char *registration) {
     bool ok;
+    snprintf(t->registered, sizeof t->registered, "%s", registration);
     t->board->step = step_register;
     ok = ort_ok(
         ort->RegisterExecutionProviderLibrary(ort_env, registration, ort_path(t->wanted.library)));
@@ -122,10 +129,22 @@ bool register_ep(trial *t, const char *registration) {
 }
 
 const char *registration_of(trial *t, const char *name) {
+    if (t->board->ep.is_virtual) return virtual_registration_of(t, name);
+    return t->wanted.registration ? t->wanted.registration : name;
+}
+
+/* The end of the name allows virtual devices. */
+const char *virtual_registration_of(trial *t, const char *name) {
     char *out = t->registration;
-    /* The end of the name allows virtual devices. */
-    snprintf(out, sizeof t->registration, "%s%s", name, t->board->ep.is_virtual ? ".virtual" : "");
+    snprintf(out, sizeof t->registration, "%s.virtual",
+             t->wanted.registration ? t->wanted.registration : name);
     return out;
+}
+
+bool is_own_device(const trial *t, const OrtEpDevice *device) {
+    const char *name = ort->EpDevice_EpName(device);
+    return ort_is_of(device, t->wanted.library) &&
+           (strcmp(name, t->board->ep.name) == 0 || strcmp(name, t->registered) == 0);
 }
 
 bool unregister_ep(const char *registration) {
@@ -133,7 +152,13 @@ bool unregister_ep(const char *registration) {
 }
 
 const OrtEpDevice *find_device(trial *t) {
-    return ort_device_of(t->wanted.library, t->wanted.name, NULL);
+    const OrtEpDevice *device = ort_device_of(t->wanted.library, t->wanted.name, NULL);
+    char text[sizeof ort_text];
+    if (device || !t->wanted.name) return device;
+    memcpy(text, ort_text, sizeof text);
+    device = ort_device_of(t->wanted.library, t->registered, NULL); /* an EP that takes that name */
+    if (!device) memcpy(ort_text, text, sizeof text);
+    return device;
 }
 
 bool open_ep(trial *t) {

@@ -8,6 +8,10 @@
  *   version        the same for OrtEpFactory::GetVersion
  *   only_embeds    no fault: refuses context binaries in files
  *   only_virtual   no fault: has no device but the virtual one
+ *   no_sharing_here  no fault: shared binaries do not load on this machine
+ *   pads_binary    no fault: zeros behind the binary, which it does not read
+ *   prints         no fault: much, to stdout and stderr
+ *   only_compiles  no fault: only_virtual, and sessions are refused
  *   registration_hangs
  *   ignores_prefix, ignores_embed  no fault: what these options ask for is not done
  *   warns          no fault: logs a warning twice, a long one, and more of them than anybody reads
@@ -240,6 +244,9 @@ static OrtStatus *give_text(const void *text, size_t size, void *data, size_t ro
     return NULL;
 }
 
+/* Bytes of the binary that was padded last. */
+static size_t unpadded;
+
 /* A file named by a node, wherever it is: with the whole path, or beside the model. */
 static size_t read_named(const char *name, char *out, size_t room) {
     char path[2 * PATH_MAX];
@@ -272,6 +279,10 @@ static OrtStatus *read_context(const OrtOpAttr *attr, void *data, size_t room, s
         got = size < PATH_MAX ? read_named(text, file, sizeof file) : 0;
         if (got) return give_text(file, got, data, room, out);
     }
+    if (fault("pads_binary") && size < PATH_MAX && !strchr(text, '/')) {
+        got = read_named(text, file, sizeof file);
+        if (got > 0) return give_text(file, got < unpadded ? got : unpadded, data, room, out);
+    }
     if (fault("cuts_payload") && size > 200) size -= 8;
     if (fault("folder_cut_off") && size < PATH_MAX && strchr(text, '/')) {
         const char *name = strrchr(text, '/') + 1;
@@ -294,7 +305,8 @@ static OrtStatus *ORT_API_CALL read_attr(const OrtOpAttr *attr, OrtOpAttrType ty
         return give_text("fused_0", 7, data, room, out);
     status = real->ReadOpAttr(attr, type, data, room, out);
     if (status || type != ORT_OP_ATTR_INT) return status;
-    if (strcmp(name, "embed_mode") == 0 && (fault("assumes_embedded") || fault("follows_paths")))
+    if (strcmp(name, "embed_mode") == 0 &&
+        (fault("assumes_embedded") || fault("follows_paths") || fault("pads_binary")))
         *(int64_t *)data = 1;
     if (strcmp(name, "main_context") == 0 && fault("all_primaries")) *(int64_t *)data = 1;
     return NULL;
@@ -512,6 +524,16 @@ static void in_context_folder(const char *name, char *out, size_t size) {
     snprintf(out, size, "%.*s%s", (int)(slash ? slash - base + 1 : 0), base, name);
 }
 
+static void pad(const char *path) {
+    static const char zeros[1 << 16];
+    FILE *file = fopen(path, "ab");
+    if (!file) return;
+    fseek(file, 0, SEEK_END);
+    unpadded = (size_t)ftell(file);
+    fwrite(zeros, 1, sizeof zeros, file);
+    fclose(file);
+}
+
 static void spoil_binary(void) {
     static char data[1 << 20], text[2 << 20];
     char from[2 * PATH_MAX], to[2 * PATH_MAX];
@@ -522,6 +544,7 @@ static void spoil_binary(void) {
     if (fault("first_dot")) rename(from, to);
     if (fault("no_binary")) remove(from);
     if (fault("binary_elsewhere")) rename(from, "elsewhere.bin");
+    if (fault("pads_binary")) pad(from);
     if (!fault("text_mode")) return;
     size = read_named(from, data, sizeof data);
     for (i = 0; i < size; i++) {
@@ -575,6 +598,9 @@ static OrtStatus *ORT_API_CALL compile(OrtEp *self, const OrtGraph **graphs, con
         return make_status(ORT_FAIL, "the source model is not there to be refitted from");
     if (loads && fault("compiles_again") && session.generates)
         return real->CreateStatus(ORT_FAIL, "");
+    if (!loads && session.generates && fault("dies_at_compile")) crash();
+    if (loads && session.shares && fault("no_sharing_here"))
+        return make_status(ORT_FAIL, "Shared weights buffer isn't supported on this platform");
     if (!loads && fault("claims_too_much")) return make_status(ORT_EP_FAIL, "the compiler gave up");
     if (!loads && session.generates && !session.embeds && fault("only_embeds")) {
         return make_status(ORT_NOT_IMPLEMENTED,
@@ -734,6 +760,8 @@ static OrtStatus *ORT_API_CALL create_ep(OrtEpFactory *self,
                                          const OrtSessionOptions *options, const OrtLogger *logger,
                                          OrtEp **out) {
     OrtStatus *status;
+    if (fault("only_compiles"))
+        return make_status(ORT_INVALID_ARGUMENT, "the virtual device serves no sessions");
     if (fault("one_session") && atomic_load(&alive) > 0) crash();
     if (fault("lazy_creation")) {
         if (atomic_fetch_add(&creating, 1) > 0) crash();
@@ -880,11 +908,20 @@ static void spoil_factory(OrtEpFactory *out) {
     if (fault("allocator_of_session")) out->CreateAllocator = dying_allocator;
     if (fault("no_vendor")) out->GetVendor = empty_text;
     if (fault("registered_name")) out->GetName = registered_name;
-    if (fault("only_virtual")) out->GetSupportedDevices = virtual_devices;
+    if (fault("only_virtual") || fault("only_compiles")) out->GetSupportedDevices = virtual_devices;
     if (fault("device_error")) out->GetSupportedDevices = no_devices;
     if (fault("all_optimal") || fault("version_ignored"))
         out->ValidateCompiledModelCompatibilityInfo = all_optimal;
     if (fault("none_optimal")) out->ValidateCompiledModelCompatibilityInfo = none_optimal;
+}
+
+static void print_much(void) {
+    int i;
+    for (i = 0; i < 1000; i++) {
+        printf("{\"line\": %d of my diary},\n", i);
+        fprintf(stderr, "warning: line %d of my diary\n", i);
+    }
+    fflush(stdout);
 }
 
 OrtStatus *CreateEpFactories(const char *name, const OrtApiBase *base, const OrtLogger *logger,
@@ -901,6 +938,7 @@ OrtStatus *CreateEpFactories(const char *name, const OrtApiBase *base, const Ort
     status = early_faults();
     if (status || fault("no_factory")) return status;
     status = create(name, &bad_base, logger, factories, max, count);
+    if (fault("prints")) print_much();
     if (!status) spoil_factory(factories[0]);
     return status;
 }

@@ -26,6 +26,7 @@ typedef struct work {
     epctx_arena arena;
     const char *own;    /* the EP's own string, or NULL */
     char problem[5200]; /* why there is none */
+    bool broken;        /* the EP ended the process that asked, or hung in it */
 } work;
 
 /* ---------------------------------------------------------------- the EP's own string */
@@ -59,6 +60,8 @@ static void find_own(work *w) {
     anyep_do(&job, &result);
     if (result.end != ANYEP_OK) {
         snprintf(w->problem, sizeof w->problem, "%s", result.words);
+        w->broken = result.end != ANYEP_REFUSED;
+        if (w->broken) anyep_tell(&job, &result, w->any.eps[0].given);
     } else if (cli_open(&open, context, &error) != EPCTX_OK) {
         snprintf(w->problem, sizeof w->problem, "%s", error.message);
     } else {
@@ -196,6 +199,7 @@ static void print_json(const work *all, const anyep_board *board) {
     for (i = 0; i < board->inside_count; i++) json_text(w, NULL, board->inside[i]);
     json_end(w);
     json_text(w, "compatibility", all->own);
+    json_text(w, "problem", all->problem[0] != '\0' ? all->problem : NULL);
     json_array(w, "models", JSON_HANGING);
     for (i = 0; i < all->file_count; i++) {
         const anyep_verdict *v = &board->verdicts[i];
@@ -245,6 +249,7 @@ static int list(work *w) {
             code = print_own(w);
         else
             w->json ? print_json(w, result.board) : print_text(w, result.board);
+        if (w->broken) code = CLI_FAILED;
     }
     anyep_free(&result);
     anyep_remove(w->folder);

@@ -2,13 +2,11 @@
 #define _GNU_SOURCE
 #include "anyep.h"
 #include "core/session_keys.h"
-#include "core/vendors.h"
+#include "ep_library.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 void anyep_take(anyep_settings *set, const cli_args *args) {
     size_t i;
@@ -33,40 +31,21 @@ static bool refuse(const char *text, const char *what) {
     return false;
 }
 
-/* A link stays one: the library finds others beside the path by which it was opened ($ORIGIN). */
-static char *absolute(const char *path, epctx_arena *arena) {
-    char folder[PATH_MAX], whole[2 * PATH_MAX];
-    if (access(path, F_OK) != 0) return NULL;
-    if (path[0] == '/') return epctx_arena_copy(arena, epctx_str_of(path));
-    if (getcwd(folder, sizeof folder) == NULL) return NULL;
-    snprintf(whole, sizeof whole, "%s/%s", folder, path);
-    return epctx_arena_copy(arena, epctx_str_of(whole));
-}
-
 /* LIBRARY[:NAME], or the name of an EP that ORT has itself. */
-static bool read_ep(anyep_ep *ep, epctx_arena *arena) {
-    char *text = epctx_arena_copy(arena, epctx_str_of(ep->given));
-    char *colon = text != NULL ? strrchr(text, ':') : NULL;
-    ep->device_type = -1;
-    if (text == NULL) return refuse("out of memory", "");
-    ep->library = absolute(text, arena);
-    if (ep->library == NULL && colon != NULL) {
-        *colon = '\0';
-        ep->name = colon + 1;
-        ep->library = absolute(text, arena);
-    }
-    if (ep->library != NULL && ep->name != NULL && ep->name[0] == '\0')
-        return refuse("--ep: a name is missing behind the colon: ", ep->given);
-    if (ep->library != NULL) {
-        ep->registration =
-            ep->name != NULL ? ep->name : vendor_registration(epctx_str_of(ep->library));
-        return true;
-    }
-    if (strchr(text, '/') != NULL || strstr(text, ".so") != NULL || colon != NULL) {
-        cli_misuse("--ep %s: %s", text, strerror(ENOENT));
+static bool read_ep(anyep_ep *to, epctx_arena *arena) {
+    ep_library ep;
+    to->device_type = -1;
+    if (!ep_library_read(to->given, arena, &ep)) return refuse("out of memory", "");
+    if (ep.path != NULL && ep.name != NULL && ep.name[0] == '\0')
+        return refuse("--ep: a name is missing behind the colon: ", to->given);
+    to->library = ep.path;
+    to->name = ep.path != NULL ? ep.name : ep.text;
+    to->registration = ep.registration;
+    if (ep.path != NULL) return true;
+    if (strchr(ep.text, '/') != NULL || strstr(ep.text, ".so") != NULL || ep.name != NULL) {
+        cli_misuse("--ep %s: %s", ep.text, strerror(ENOENT));
         return false;
     }
-    ep->name = text;
     return true;
 }
 
