@@ -7768,7 +7768,7 @@ static const epctx_profile epctx__profiles[] = {
     {/* name     */ "openvino",
      /* sources  */ {"OpenVINOExecutionProvider"},
      /* traits   */ EPCTX_NO_MIX | EPCTX_IO_NAMES | EPCTX_ALL_NAME | EPCTX_XML_PAIR |
-                    EPCTX_ONE_CONTEXT,
+                    EPCTX_OPENVINO_COMPAT | EPCTX_ONE_CONTEXT,
      /* key      */ EPCTX_KEY_PARTITION,
      /* required */ EPCTX__BIT(EP_CACHE_CONTEXT) | EPCTX__BIT(EMBED_MODE),
      /* binary   */ "{stem}_OpenVINOExecutionProvider.bin",
@@ -7779,8 +7779,8 @@ static const epctx_profile epctx__profiles[] = {
      * model whose compatibility string is JSON is of this EP. */
     {/* name     */ "openvino_plugin",
      /* sources  */ {"OpenVINOExecutionProvider"},
-     /* traits   */ EPCTX_NO_MIX | EPCTX_IO_NAMES | EPCTX_XML_PAIR | EPCTX_ANY_MAIN |
-                    EPCTX_ONE_CONTEXT,
+     /* traits   */ EPCTX_NO_MIX | EPCTX_IO_NAMES | EPCTX_XML_PAIR | EPCTX_OPENVINO_COMPAT |
+                    EPCTX_ANY_MAIN | EPCTX_ONE_CONTEXT,
      /* key      */ EPCTX_KEY_PARTITION,
      /* required */ 0,
      /* binary   */ "{stem}_OpenVINOExecutionProvider.bin",

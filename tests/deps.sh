@@ -78,13 +78,18 @@ ort_wheels="
 1.22.0 x86_64 manylinux_2_27_x86_64.manylinux_2_28_x86_64 16 b978aa63a9a22095479c38371a9b359d4c15173cbb164eaad5f2cd27d666aa65"
 ort_older="1.30.0 1.29.0 1.24.3 1.22.0" # for `make matrix`
 
-# The EPs of the vendors' bench, of PyPI: PACKAGE VERSION PYTHON PLATFORM MB SHA256 LICENCE. Their
-# licences allow use, not redistribution: what they write stays in build/.
+# The EPs of the vendors' bench, of PyPI: PACKAGE VERSION PYTHON PLATFORM MB SHA256; and PACKAGE
+# LICENCE. These allow use, not redistribution: what the EPs write stays in build/.
 ep_wheels="
-onnxruntime-qnn 2.7.0 cp311-cp311 manylinux_2_35_x86_64 99 c56c01562b8534fe8980cfea4601408d950c065f8251fb862ce82101c52c9849 MIT, Qualcomm's libraries in it Qualcomm's own
-onnxruntime-ep-openvino 1.8.1 py3-none manylinux_2_28_x86_64 53 3832643158c8c187fcab6db661cde2a8c06a2b3559d95d0f2411ac0e51c5e924 MIT, OpenVINO in it Apache-2.0
-onnxruntime-ggml 0.2.0 py3-none manylinux_2_35_x86_64 23 2342809f3f6dc2d7b6d303f3bcde391ec5ab10177ce45aec9365880aa5914745 MIT
-nxrt-ep-cpu 0.1.0.dev6 py3-none manylinux_2_28_x86_64 3 d1949881dd73bd01c7fce931474ff80d7b26b68b2430b1246da25e6ec1883d38 MIT"
+onnxruntime-qnn 2.7.0 cp311-cp311 manylinux_2_35_x86_64 99 c56c01562b8534fe8980cfea4601408d950c065f8251fb862ce82101c52c9849
+onnxruntime-ep-openvino 1.8.1 py3-none manylinux_2_28_x86_64 53 3832643158c8c187fcab6db661cde2a8c06a2b3559d95d0f2411ac0e51c5e924
+onnxruntime-ggml 0.2.0 py3-none manylinux_2_35_x86_64 23 2342809f3f6dc2d7b6d303f3bcde391ec5ab10177ce45aec9365880aa5914745
+nxrt-ep-cpu 0.1.0.dev6 py3-none manylinux_2_28_x86_64 3 d1949881dd73bd01c7fce931474ff80d7b26b68b2430b1246da25e6ec1883d38"
+ep_licences="
+onnxruntime-qnn MIT, Qualcomm's libraries in it Qualcomm's own
+onnxruntime-ep-openvino MIT, OpenVINO in it Apache-2.0
+onnxruntime-ggml MIT
+nxrt-ep-cpu MIT"
 requirements=$root/tests/requirements.txt
 requirements_mb=26 # without ONNX Runtime
 
@@ -503,8 +508,8 @@ folder() {
     onnx-buf) echo "$cache/$onnx_buf_pkg-$onnx_buf_version" ;;
     playwright) echo "$cache/$playwright_pkg-$playwright_version" ;;
     nanopb-source) echo "${NANOPB_SOURCE:-$cache/nanopb-$nanopb_version}" ;;
-    *) die "unknown package '$1': ort, ep-PACKAGE, ort-windows, ort-arm64, ort-headers, python, blazeface," \
-        "onnx-buf, playwright or nanopb-source" ;;
+    *) die "unknown package '$1': ort, ep-PACKAGE, ort-windows, ort-arm64, ort-headers, python," \
+        "blazeface, onnx-buf, playwright or nanopb-source" ;;
     esac
 }
 
@@ -752,7 +757,8 @@ ep_wheel() {
     wheel_kept "$1 $2 (PyPI)" "$1" "$2" "$3" "$4" "$6"
     unpacked "$1 $2" "$dir" all_of "$cache/wheels/$name"
 }
-# newest_wheel PACKAGE VERSION...: $name is what PyPI has today; nothing pins it, and the next run asks again
+# newest_wheel PACKAGE VERSION...: $name is what PyPI has today; nothing pins it, and the next run
+# asks again
 newest_wheel() {
     what="$1, the newest (PyPI)"
     begin
@@ -1014,7 +1020,12 @@ what_is() {
     ort-arm64) echo "ONNX Runtime $ort_version for arm64, of PyPI (21 MB)" ;;
     ort-[0-9]*) echo "ONNX Runtime ${1#ort-}, of PyPI ($(ort_mb "${1#ort-}" "$(uname -m)") MB)" ;;
     ort-headers) echo "ONNX Runtime's C headers, of npm's $headers_pkg (150 MB)" ;;
-    ep-*) ep_row "${1#ep-}" | { read -r n v _ _ mb _ licence; echo "the EP $n $v, of PyPI ($mb MB; licence: $licence)"; } ;;
+    ep-*)
+        licence=$(echo "$ep_licences" | sed -n "s/^${1#ep-} //p")
+        ep_row "${1#ep-}" | {
+            read -r n v _ _ mb _
+            echo "the EP $n $v, of PyPI ($mb MB; licence: $licence)"
+        } ;;
     python) echo "Python packages for the judges, of PyPI ($requirements_mb MB)" ;;
     blazeface) echo "the demo's model, of npm's $blazeface_pkg (1 MB)" ;;
     onnx-buf) echo "ONNX's schema, of npm's $onnx_buf_pkg (1 MB)" ;;

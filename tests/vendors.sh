@@ -2,7 +2,8 @@
 # The bench: real vendors' EPs, in the real ONNX Runtime, judge what the tool writes and says;
 # vendors/bench.py. The EPs come from PyPI (tests/deps.sh vendors); what one of them cannot do on
 # this machine is skipped. VENDORS=all: every model of EPCTX_TEST_MODELS, which takes an hour, and
-# the table of examples/guides/vendors.md; VENDORS=sample: edits and damage of one model for each EP.
+# the table of examples/guides/vendors.md; VENDORS=sample: edits and damage of one model for each
+# EP.
 # runs: once
 set -u
 cd "$(dirname "$0")/.."

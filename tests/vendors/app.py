@@ -6,9 +6,10 @@ library, takes the EP's devices, makes a session and runs it; or compiles with O
 
 JOB.json: {"eps": [{"library": FILE or null, "name": the name to register it with, "ep": the EP's
 name, "options": {EP options}}], "session": {session options}, "first": [FILE...] that are loaded
-before and kept, "model": FILE, "groups": how many inputs each model had that it was merged from, then "compile": FILE and "embed", or "run": FILE.npz that gets the
-outputs}. Prints one JSON object: {"ok": true, ...} or {"ok": false, "stage": "register", "session"
-or "run", "text": what was said}. Knows nothing of epctx.
+before and kept, "model": FILE, "groups": how many inputs each model had that it was merged from,
+then "compile": FILE and "embed", or "run": FILE.npz that gets the outputs}. Prints one JSON
+object: {"ok": true, ...} or {"ok": false, "stage": "register", "session" or "run", "text": what was
+said}. Knows nothing of epctx.
 """
 import json
 import os

@@ -6,10 +6,10 @@
 WORK/said.log gets what EPs and ONNX Runtime said where something failed; unexplained.py reads it.
 
 For each EP that runs here (eps.py) and each model: compiled by `epctx compile --ep` and by ONNX
-Runtime's own ModelCompiler, in both embed modes; loaded by a plain application (app.py), equal bits,
-and near to the CPU EP. Then every editing command, loaded again, equal bits. Then damage: what lint
-says beside what the EP does. Disagreements must stand in known.txt, and what stands there must be
-seen. Prints lines of a test script.
+Runtime's own ModelCompiler, in both embed modes; loaded by a plain application (app.py), equal
+bits, and near to the CPU EP. Then every editing command, loaded again, equal bits. Then damage:
+what lint says beside what the EP does; and workflows.py. Disagreements must stand in known.txt, and
+what stands there must be seen. Prints lines of a test script.
 """
 import argparse
 import concurrent.futures
@@ -131,7 +131,7 @@ COUNTER = counter()
 
 
 def known():
-    """The disagreements that are known: "EP,EP CASE: why", a line each; * is any model or target."""
+    """The known disagreements: "EP,EP CASE: why", a line each; * is any model or target."""
     out = {}
     with open(os.path.join(HERE, "known.txt"), encoding="utf-8") as file:
         for line in file:
@@ -212,7 +212,8 @@ def edit(bench, ep, model, context, outputs, mode, folder):
             bench.verdict(ep.id, one.__name__, case, good,
                           f"{'not ' if made else ''}refused: {said[-300:]}")
             continue
-        groups = [len(onnx.load(context, load_external_data=False).graph.input)] * (2 if wanted else 0)
+        inputs = len(onnx.load(context, load_external_data=False).graph.input)
+        groups = [inputs, inputs] if wanted else []
         loads, got = bench.app(ep, made, folder=place, groups=groups)
         want = wanted(outputs) if wanted else outputs
         bench.verdict(ep.id, one.__name__, case, same(got, want),

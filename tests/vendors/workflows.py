@@ -33,10 +33,10 @@ def parts_model(path):
 
 # -- options at load --
 
-SESSION = [("ep.share_ep_contexts", "1"), ("ep.context_enable", "1"), ("ep.context_embed_mode", "1"),
-           ("ep.context_file_path", "/nowhere/else_ctx.onnx"), ("ep.context_node_name_prefix", "p_"),
-           ("session.disable_cpu_ep_fallback", "1"), ("session.no_such_key", "1"),
-           ("session.use_env_allocators", "1")]
+SESSION = [("ep.share_ep_contexts", "1"), ("ep.context_enable", "1"),
+           ("ep.context_embed_mode", "1"), ("ep.context_file_path", "/nowhere/else_ctx.onnx"),
+           ("ep.context_node_name_prefix", "p_"), ("session.disable_cpu_ep_fallback", "1"),
+           ("session.no_such_key", "1"), ("session.use_env_allocators", "1")]
 
 
 def loads(bench, ep, context):
@@ -54,8 +54,8 @@ def loads(bench, ep, context):
         code, text = bench.epctx("run", *words, here)
         shutil.rmtree(place)
         bench.verdict(ep.id, "options at load", f"{stem(context)} load with {key}={value}",
-                      (code == 0) == said["ok"],
-                      f"the application: {said.get('text', 'runs')[-200:]}; the tool: {text[-300:]}")
+                      (code == 0) == said["ok"], "the application: " +
+                      f"{said.get('text', 'runs')[-200:]}; the tool: {text[-300:]}")
 
 
 # -- several models --

@@ -170,7 +170,7 @@ static inline epctx_str ops_name_at(const epctx_list *names, size_t i) {
 }
 
 /* Whether its EP finds inputs and outputs of a node in the binary by the names in the model. QNN's
- * plugin EP goes by the attribute io_name_overrides, "model=binary;...", and without it by position;
+ * plugin EP goes by the attribute io_name_overrides, "model=binary;...", else by position;
  * its nodes have the other attribute in any case (seen with 2.7.0). */
 static inline bool ops_goes_by_names(const epctx_profile *profile, const epctx_node_view *node) {
     epctx_attr_view attr;
