@@ -306,13 +306,17 @@ done
 # Such a name is none for a binary: what does not load is no success.
 before=$(state)
 with "$npu" compile "$odd"
-refused "a context model that does not load" 1 "compiled, but it does not load"
-refused "the cure of a device that is elsewhere" 1 "with --no-load"
-with "$npu" compile --no-load "$odd"
-result "written without being loaded" 0
-with "$npu" compile -f --no-load --verify "$odd"
-result "--verify loads" 2 "omit it or --no-load"
-rm -f e*_ctx.onnx e*.bin
+case ${EPCTX_TEST_ORT:-} in
+1.24.*) refused "a context model that does not load" 1 "expected a path" ;; # it reads it back
+*)
+    refused "a context model that does not load" 1 "compiled, but it does not load"
+    refused "the cure of a device that is elsewhere" 1 "with --no-load"
+    with "$npu" compile --no-load "$odd"
+    result "written without being loaded" 0
+    with "$npu" compile -f --no-load --verify "$odd"
+    result "--verify loads" 2 "omit it or --no-load"
+    rm -f e*_ctx.onnx e*.bin ;;
+esac
 with "$npu" compile --embed "$odd"
 result "the same with the context inside" 0
 rm -f e*
@@ -426,9 +430,9 @@ result "verify with an EP that hangs" 3 "JIT"
 faulty registration_hangs bench --timeout 1 --sessions 1 digits.onnx
 result "bench with an EP that hangs" 1 "no end after 1 s"
 faulty dies_at_compile devices --json
-json "devices --json with an EP that crashes" 'j["compatibility"] is None and
+result "devices --json with an EP that crashes" 1 "signal"
+json "and what it tells" 'j["compatibility"] is None and
     "signal" in j["problem"] and "signal" in j["failures"][0]["message"]'
-result "its exit code" 1 "signal"
 faulty registration_hangs devices --timeout 1; result "devices with an EP that hangs" 1 "no end"
 clean "no folder of bad EPs"
 

@@ -2536,7 +2536,8 @@ static void print_table(void) {
         "ORT's own | note |\n|---|---|---|---|---|---|---|---|\n");
     for (i = 0; i < model_row_count; i++) print_row(&model_rows[i]);
     for (i = 0; i < model_row_count; i++) {
-        if (*model_rows[i].left) printf("%s\n%s", model_rows[i].name, model_rows[i].left);
+        if (model_rows[i].left && *model_rows[i].left)
+            printf("%s\n%s", model_rows[i].name, model_rows[i].left);
         free(model_rows[i].left);
     }
     model_row_count = 0;
