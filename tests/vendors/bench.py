@@ -289,20 +289,31 @@ def one_ep(bench, ep, models):
     return contexts
 
 
+VERDICTS = ("agree", "missed", "false", "policy")  # on damage
+
+
+def cell(bench, ep, row):
+    if row not in VERDICTS:
+        good, bad = bench.cells.get((ep, row), [0, 0])
+        return f"{good} of {good + bad}" if good + bad else "-"
+    if not any((ep, r) in bench.cells for r in VERDICTS):
+        return "-"
+    return str(sum(bench.cells.get((ep, row), [0, 0])))
+
+
 def report(bench, chosen, models):
     """What was seen, in Markdown."""
     columns, rows = [e.id for e in chosen] + ["two EPs"], []
     for _, row in bench.cells:
-        if row not in rows:
+        if row not in rows and row not in VERDICTS:
             rows.append(row)
+    rows += VERDICTS
     out = [f"Seen on {datetime.date.today()} with ONNX Runtime {onnxruntime.__version__} and "
            f"{len(models)} models.", "", "| EP | version |", "|---|---|"]
-    out += [f"| {e.id} | {e.name} {e.version} |" for e in chosen]
+    out += [f"| {e.id} | {e.version} |" for e in chosen]
     out += ["", "| | " + " | ".join(columns) + " |", "|---" * (len(columns) + 1) + "|"]
     for row in rows:
-        cells = [bench.cells.get((c, row), [0, 0]) for c in columns]
-        out.append(f"| {row} | " + " | ".join(
-            f"{g} of {g + b}" if g + b else "-" for g, b in cells) + " |")
+        out.append(f"| {row} | " + " | ".join(cell(bench, c, row) for c in columns) + " |")
     return "\n".join(out) + "\n"
 
 

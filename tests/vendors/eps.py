@@ -57,7 +57,9 @@ class Ep:
         found = re.search(f"^device of --ep {self.name} ([^ ]*)", text, re.M)
         if not found:
             return f"lists no device here: {text[-200:]}"
-        self.version = found.group(1)
+        self.version = f"{self.name} {found.group(1)}"
+        if self.package:
+            self.version += f", {os.path.basename(self.folder)}"
         return None
 
 
