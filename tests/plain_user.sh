@@ -62,8 +62,9 @@ done
 if [ -n "$models" ] && ! as_user find "$models/" -type f ! -readable >"$folder/home/unread" 2>&1 ||
     [ -s "$folder/home/unread" ]; then
     cp -rL "$models" "$folder/models" || exit 1
+    [ ! -d "$models/../cases" ] || cp -rL "$models/../cases" "$folder/cases" || exit 1
     models=$folder/models
-    chown -R "$user" "$models"
+    chown -R "$user" "$folder"/models "$folder"/cases* 2>/dev/null
 fi
 tally=$folder/home/tally
 chown -R "$user" "$folder/tree" "$folder/cache" "$folder/home"

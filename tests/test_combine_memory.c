@@ -286,7 +286,8 @@ static const look one = {"x", "t", "y", "a", npu, 3, "c.bin", "w.bin", "v.bin", 
 static const look two = {"x", "t", "z", "t", npu, 8, "c.bin", "w.bin", "v.bin", "two", 17, 0};
 /* The second model's EP finds values by name. */
 static const look feeds = {"p", "q", "y", "a", npu, 8, "c.bin", "w.bin", "v.bin", "one", 0, 0};
-static const look fed = {"x", "t", "z", "t", ov, 8, "c.bin", "w.bin", "v.bin", "two", 17, 0};
+static const char by_name[] = "MIGraphXExecutionProvider";
+static const look fed = {"x", "t", "z", "t", by_name, 8, "c.bin", "w.bin", "v.bin", "two", 17, 0};
 
 TEST(merge_side_by_side) {
     size_t runs = 0;

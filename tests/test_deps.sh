@@ -18,12 +18,13 @@ HOME=$work/home # whatever this machine has set for pip and npm
 mkdir "$HOME"
 PIP_CONFIG_FILE=/dev/null
 export HOME PIP_CONFIG_FILE
-# patient: $most is ten seconds, and what a program needs to start here: pip, a module or in a wheel
+# patient: $most is ten seconds, and what a program needs to start here: pip, a module or in a wheel;
+# one more, since two looks at a clock of seconds may differ by that
 patient() {
     asked=$(date +%s)
     for own_wheel in /usr/share/python-wheels/pip-*.whl; do :; done
     "$real" -m pip --version >/dev/null 2>&1 || "$real" "$own_wheel/pip" --version >/dev/null 2>&1
-    most=$((10 + 6 * ($(date +%s) - asked)))
+    most=$((11 + 6 * ($(date +%s) - asked)))
 }
 patient
 

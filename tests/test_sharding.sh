@@ -1,5 +1,6 @@
 #!/bin/sh
 # Device configurations and sharding specs: the library's views, judged by libprotobuf.
+# runs: once
 set -eu
 cd "$(dirname "$0")/.."
 . tests/script.sh

@@ -109,7 +109,7 @@ TEST(wrap_by_profile) {
     opts.inputs = &values[0];
     opts.outputs = &values[1];
     opts.input_count = opts.output_count = 1;
-    opts.profile = epctx_profile_find(epctx_str_of("npu"));
+    opts.profile = epctx_profile_find(epctx_str_of("qnn"));
     CHECK_INT(epctx_wrap(&model, binary, &opts, NULL, &out, &error), EPCTX_ERR_ARG);
     CHECK_HAS(error.message, "this EP supports static shapes only");
     opts.profile = epctx_profile_find(epctx_str_of("generic"));
