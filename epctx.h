@@ -13445,7 +13445,7 @@ static epctx_compat epctx__compare_openvino(epctx_str model, epctx_str runtime, 
 EPCTX_API epctx_compat epctx_compat_compare(const epctx_profile *profile, epctx_str model,
                                             epctx_str runtime, epctx_error *why) {
     epctx_compat verdict = EPCTX_COMPAT_NOT_APPLICABLE;
-    const char *text;
+    const char *text = "";
     epctx_str format;
     if (model.size == 0 || runtime.size == 0) {
         text = "no compatibility string";
