@@ -121,6 +121,9 @@ for options in $single $(rounds "$pairs" "") $bundles; do
         fi ;;
     esac
 done
+# shellcheck disable=SC2086 # gcc sees more there, some of which is none
+try "epctx.h at -O3" gcc -std=c99 -O3 $c_warnings $nanopb -I. \
+    -c "$work/epctx.implementation.c" -o "$work/o3.o"
 # shellcheck disable=SC2086
 try "epctx.h with NO_EDIT as C++" g++ -std=c++17 $warnings -DEPCTX_NO_EDIT $nanopb -I. \
     -c "$work/epctx.implementation.cc" -o "$work/option.NO_EDIT.cc.o"
