@@ -18,8 +18,8 @@ HOME=$work/home # whatever this machine has set for pip and npm
 mkdir "$HOME"
 PIP_CONFIG_FILE=/dev/null
 export HOME PIP_CONFIG_FILE
-# patient: $most is ten seconds, and what a program needs to start here: pip, a module or in a wheel;
-# one more, since two looks at a clock of seconds may differ by that
+# patient: $most is ten seconds, and what a program needs to start here: pip, a module or in a
+# wheel; one more, since two looks at a clock of seconds may differ by that
 patient() {
     asked=$(date +%s)
     for own_wheel in /usr/share/python-wheels/pip-*.whl; do :; done
