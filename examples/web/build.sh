@@ -14,10 +14,10 @@ make -s build/view_page.h build/facts_table.h
 # it is linked.
 commands="commands/copy commands/diff commands/explain commands/info commands/lint commands/ls
     commands/npu_dump commands/scan commands/view core/cli core/convert core/fail core/findings
-    core/guess core/json core/json_writer core/npu core/options core/output core/report core/rules
-    core/session core/session_keys core/target core/tensors core/text core/values core/vendors
-    delivery/delivery delivery/find delivery/genai delivery/genai_schema delivery/package_lint
-    delivery/tree view/view_graph view/view_npu"
+    core/given core/guess core/json core/json_writer core/npu core/options core/output core/report
+    core/rules core/session core/session_keys core/target core/tensors core/text core/values
+    core/vendors delivery/delivery delivery/find delivery/genai delivery/genai_schema
+    delivery/package_lint delivery/tree view/view_graph view/view_npu"
 emulated="-D_WASI_EMULATED_SIGNAL -D_WASI_EMULATED_MMAN -D_WASI_EMULATED_PROCESS_CLOCKS"
 include="-I. -Iexamples/epctx -isystem $nanopb"
 flags="--target=wasm32-wasi -Oz -std=c11 -DEPCTX_CLI_NO_PACKAGE $include"
