@@ -7766,7 +7766,8 @@ static const epctx_profile epctx__profiles[] = {
      * stored; embed modes do not mix; all nodes name one container, or the first embeds it and the
      * rest store an empty string. Inputs and outputs are matched by name
      * (openvino/backends/basic_backend.h). Genuine: mul_1_ep_ctx_ovir.onnx (OpenVINO 2025.2). The
-     * compatibility string is compared as onnxruntime-ep-openvino 1.8.1 answered 190 strings. */
+     * compatibility string is compared as onnxruntime-ep-openvino 1.8.1 answered 188 of 190
+     * strings; not a number too large for a double, and lists deeper than 64. */
     {/* name     */ "openvino",
      /* sources  */ {"OpenVINOExecutionProvider"},
      /* traits   */ EPCTX_NO_MIX | EPCTX_IO_NAMES | EPCTX_ALL_NAME | EPCTX_XML_PAIR |

@@ -425,6 +425,12 @@ want_cluster() {
     have munged || need munge
 }
 
+# The EPs of the bench.
+want_eps() {
+    [ "$(uname -m)" != x86_64 ] ||
+        packages="$packages $(echo "$ep_wheels" | sed -n 's/^\([^ ]*\) .*/ep-\1/p')"
+}
+
 # `make docs`
 want_docs() {
     have /usr/bin/python3 || need python3
@@ -948,8 +954,7 @@ collect() {
     vendors)
         [ -z "${LATEST:-}" ] || rm -rf "$cache/latest"
         packages="$packages ort ort-headers python nanopb-source"
-        [ "$(uname -m)" != x86_64 ] ||
-            packages="$packages $(echo "$ep_wheels" | sed -n 's/^\([^ ]*\) .*/ep-\1/p')" ;;
+        want_eps ;;
     bench)
         packages="$packages ort ort-headers blazeface python"
         compiler "$CXX"
@@ -959,7 +964,8 @@ collect() {
     fetch)
         packages="ort ort-headers ort-windows ort-arm64 python blazeface onnx-buf playwright"
         packages="$packages nanopb-source"
-        for o in $ort_older; do packages="$packages ort-$o"; done ;;
+        for o in $ort_older; do packages="$packages ort-$o"; done
+        want_eps ;;
     test | check)
         packages="$packages ort ort-headers python blazeface onnx-buf playwright nanopb-source"
         want_node

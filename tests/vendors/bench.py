@@ -30,12 +30,12 @@ import damages
 import edits
 import eps
 import workflows
+from outputs import near, same
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 APP = os.path.join(HERE, "app.py")
 LIMIT = 120  # seconds
 FOLDERS = ("edits", "damage", "unstamped", "load*")  # beside a context model, of its copies
-FAR = 0.9  # cosine similarity to the CPU EP; these EPs compute in float16 and 8 bits
 
 
 class Bench:
@@ -44,7 +44,6 @@ class Bench:
     def __init__(self, tool, work, sample):
         self.tool, self.work = tool, work
         self.sample = sample  # one model for damage and edits
-        self.same, self.near = same, near
         self.failed, self.seen = 0, set()
         self.known = known()
         self.cells = {}  # (ep, column) -> [good, bad]
@@ -141,23 +140,6 @@ def known():
                 eps_of_it, case = key.split(" ", 1)
                 out.update({f"{ep} {case}": why for ep in eps_of_it.split(",")})
     return out
-
-
-def same(a, b):
-    return a is not None and b is not None and len(a) == len(b) and all(
-        x.dtype == y.dtype and x.shape == y.shape and x.tobytes() == y.tobytes()
-        for x, y in zip(a, b))
-
-
-def near(a, b):
-    if a is None or b is None:
-        return False
-    for x, y in zip(a, b):
-        x, y = x.astype("float64").ravel(), y.astype("float64").ravel()
-        size = numpy.linalg.norm(x) * numpy.linalg.norm(y)
-        if size > 0 and float(x @ y) / size < FAR:
-            return False
-    return len(a) == len(b)
 
 
 def compile_both(bench, ep, model, embed, folder):

@@ -7,6 +7,8 @@ import numpy
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+from outputs import near, same
+
 
 def stem(path):
     return os.path.splitext(os.path.basename(path))[0]
@@ -80,7 +82,7 @@ def several(bench, ep, models, folder):
         said, got = bench.app(ep, made[-1], first=made[:-1],
                               session={} if words else {"ep.share_ep_contexts": "1"})
         _, alone = bench.app(ep, inputs[-1])
-        bench.verdict(ep.id, "several models", case, bench.near(got, alone),
+        bench.verdict(ep.id, "several models", case, near(got, alone),
                       said.get("text", "other numbers than the model itself")[-300:])
 
 
@@ -100,7 +102,7 @@ def two_eps(bench, one, other, folder):
         return
     groups = [len(onnx.load(p, load_external_data=False).graph.input) for p in parts]
     said, got = bench.app([one[0].job(), other[0].job()], made, groups=groups)
-    bench.verdict("two EPs", "merge", case, bench.same(got, one[2] + other[2]),
+    bench.verdict("two EPs", "merge", case, same(got, one[2] + other[2]),
                   said.get("text", "other bits")[-300:])
     code, text = bench.epctx("lint", made)
     bench.verdict("two EPs", "lint", case + " lint", code == 0, text[-300:])

@@ -326,20 +326,13 @@ static const char *known_text(const char *text) {
     return text[0] != '\0' && epctx_str_is_utf8(epctx_str_of(text)) ? text : NULL;
 }
 
-/* Those of the user, and that of sharing, which child_compile adds; NULL: no memory. */
-static const char *const *session_options(unit *u) {
+/* Those of the user, and that of sharing, which child_compile adds. */
+static const char *const *session_options(const unit *u) {
     static const char share[] = "ep.share_ep_contexts";
-    size_t count = 0;
-    const char **all;
-    while (u->any->session != NULL && u->any->session[count] != NULL) count++;
-    all = (const char **)epctx_arena_array(&u->arena, count + 3, sizeof *all);
-    if (all == NULL) return NULL;
-    if (count > 0) memcpy(all, u->any->session, count * sizeof *all);
-    if (u->count > 1 && session_option(u, share) == NULL) {
-        all[count] = share;
-        all[count + 1] = "1";
-    }
-    return all;
+    anyep_settings set = *u->any;
+    if (u->count > 1 && session_option(u, share) == NULL)
+        (void)anyep_add(&set, &set.session, share, "1");
+    return set.session;
 }
 
 /* The build stamp, of each EP in the model. */

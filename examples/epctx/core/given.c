@@ -116,14 +116,6 @@ static size_t count_options(epctx_str stamp) {
     return count;
 }
 
-/* Whether a comma-separated list has the key; keys of the two kinds have different names. */
-static bool is_needed(const char *list, const char *key) {
-    epctx_str rest = epctx_str_of(list), word;
-    while (fact_next_word(&rest, &word))
-        if (epctx_str_is(word, key)) return true;
-    return false;
-}
-
 static bool read_build(epctx_str source, epctx_str stamp, epctx_arena *arena, given_build *build) {
     const char *list = vendor_ep_of(epctx_profile_of(source)->name).load;
     epctx_str rest = stamp;
@@ -141,7 +133,8 @@ static bool read_build(epctx_str source, epctx_str stamp, epctx_arena *arena, gi
         to->key = plain(option.key, arena);
         to->value = option.told ? plain(option.value, arena) : NULL;
         if (to->key == NULL || (option.told && to->value == NULL)) return false;
-        to->needed = build->known && is_needed(list, to->key);
+        /* Keys of the two kinds have different names. */
+        to->needed = build->known && fact_list_has(list, epctx_str_of(to->key));
         build->needed += to->needed;
     }
     while (epctx_next_stamp_line(&stamp, &line)) {

@@ -71,11 +71,15 @@ bool fact_next_word(epctx_str *rest, epctx_str *word) {
     return true;
 }
 
-bool fact_has(const fact *f, const char *key, epctx_str word) {
-    epctx_str rest = epctx_str_of(fact_get(f, key)), one;
+bool fact_list_has(const char *list, epctx_str word) {
+    epctx_str rest = epctx_str_of(list), one;
     while (fact_next_word(&rest, &one))
         if (epctx_str_eq(one, word)) return true;
     return false;
+}
+
+bool fact_has(const fact *f, const char *key, epctx_str word) {
+    return fact_list_has(fact_get(f, key), word);
 }
 
 int32_t facts_element(epctx_str name) {

@@ -194,13 +194,6 @@ bool facts_key(epctx_str word, epctx_key *key) {
 
 /* -- values -- */
 
-static bool is_in(epctx_str word, const char *words) {
-    epctx_str rest = epctx_str_of(words), one;
-    while (fact_next_word(&rest, &one))
-        if (epctx_str_eq(one, word)) return true;
-    return false;
-}
-
 static bool is_number(epctx_str text, uint32_t most) {
     char digits[16], *end;
     unsigned long number;
@@ -227,7 +220,7 @@ static bool is_date(const char *text) {
 static bool is_genai(epctx_str word) {
     const bool object = word.size > 2 && (*word.data == '{' || *word.data == '[');
     if (object) return word.data[word.size - 1] == (*word.data == '{' ? '}' : ']');
-    return is_in(word, "text, number, boolean, texts, numbers, anything");
+    return fact_list_has("text, number, boolean, texts, numbers, anything", word);
 }
 
 static bool is_version_of(epctx_str word) {
@@ -242,7 +235,7 @@ static bool fits(const key_rule *rule, epctx_str word) {
     case NUMBER:
     case NUMBERS: return is_number(word, rule->most);
     case WORD:
-    case WORDS: return is_in(word, rule->words);
+    case WORDS: return fact_list_has(rule->words, word);
     case PATTERN:
     case PATTERNS: return memchr(word.data, '/', word.size) == NULL;
     case GENAI: return is_genai(word);
