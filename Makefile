@@ -72,16 +72,16 @@ LIBS     = $(NANOPB_LIBS) -lm -pthread
 CLI_SOURCES  := $(wildcard $(addprefix examples/epctx/,*.c commands/*.c compile/*.c core/*.c \
                   delivery/*.c ort/*.c view/*.c))
 CLI_LIBS     := -lsodium -ldl
-# What the tool does to whole models, and the facts about vendors: an archive of their own, for the
-# tests and fuzzers, too.
+# What the tool does to whole models, what it reads of binaries, and the facts about vendors: an
+# archive of their own, for the tests and fuzzers, too.
 NO_FACTS     := examples/epctx/facts/without_facts.c
-OPS_SOURCES  := $(wildcard examples/epctx/ops/*.c) \
+OPS_SOURCES  := $(wildcard examples/epctx/ops/*.c examples/epctx/binary/*.c) \
                 $(filter-out $(NO_FACTS),$(wildcard examples/epctx/facts/*.c))
 FACTS        := $(sort $(wildcard examples/epctx/facts/*.facts))
 # Where there are no libraries but nanopb, everything is static: without `epctx package`, and without
 # ONNX Runtime, which a static program cannot open.
-BARE_SOURCES := $(filter-out %/package.c $(filter-out %/anyep.c %/ep_library.c %/find.c %/process.c, \
-                  $(wildcard examples/epctx/ort/*.c)), $(CLI_SOURCES))
+BARE_SOURCES := $(filter-out %/package.c $(filter-out %/anyep.c %/ep_library.c %/find.c %/process.c \
+                  %/qnn.c %/qnn_read.c, $(wildcard examples/epctx/ort/*.c)), $(CLI_SOURCES))
 ifneq ($(filter-out 0,$(EPCTX_NO_PACKAGE)),)
 CLI_SOURCES  := $(filter-out %/package.c,$(CLI_SOURCES))
 CLI_LIBS     := -ldl
@@ -525,7 +525,7 @@ $(eval $(call replay,quick/asan,$(COMPILE) $(SANITIZE) -O0 -g))
 
 # The fuzzers want clang; libFuzzer brings main().
 FUZZ_SANITIZE = -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all \
-                -DEPCTX_DEBUG
+                -fsanitize-coverage-ignorelist=fuzz/uncovered.txt -DEPCTX_DEBUG
 $(eval $(call rules,fuzz/,clang $(WARNINGS) -MMD -MP $(INCLUDE) $(NANOPB_CFLAGS) -O1 -g1 $(FUZZ_SANITIZE)))
 build/fuzz/obj/%.o: | deps-test
 

@@ -43,6 +43,8 @@
  * OPTIONS (macros of the implementation file; those with * must be the same in every file)
  *   EPCTX_IMPLEMENTATION    emits the function bodies, in one file
  *   EPCTX_STATIC *          every function is static: each file has its own implementation
+ *   EPCTX_API *             before every declaration; default: extern, hidden in a shared library.
+ *                           One that exports these functions sets the visibility "default"
  *   EPCTX_NO_MALLOC         no default allocator: pass buffers or an epctx_allocator; no malloc or
  *                           free symbol
  *   EPCTX_NO_STDIO          no file back-end: pass memory or your own epctx_io; no system call
@@ -106,9 +108,9 @@
  *   libraries should hide nanopb's symbols (-Wl,--exclude-libs,ALL).
  *
  * CONTENTS
- *   >>config >>basics >>path >>io >>wire >>onnx >>record >>epnode >>profile >>option >>state
- *   >>scan >>edit >>commit >>stamp >>payload >>partition >>weights >>ep >>gen >>share >>load
- *   >>implementation
+ *   >>config >>basics >>path >>io >>wire >>binary >>onnx >>record >>epnode >>profile >>option
+ *   >>state >>scan >>edit >>commit >>stamp >>payload >>partition >>weights >>ep >>gen >>share
+ *   >>load >>implementation
  */
 
 #ifndef EPCTX_H
@@ -150,11 +152,16 @@
 #endif
 #endif
 
+/* Hidden: two libraries of one process, each with its own version, must not meet. */
 #if defined(EPCTX_STATIC) && (defined(__GNUC__) || defined(__clang__))
+#undef EPCTX_API
 #define EPCTX_API static __attribute__((unused))
 #elif defined(EPCTX_STATIC)
+#undef EPCTX_API
 #define EPCTX_API static
-#else
+#elif !defined(EPCTX_API) && (defined(__ELF__) || defined(__APPLE__))
+#define EPCTX_API extern __attribute__((visibility("hidden")))
+#elif !defined(EPCTX_API)
 #define EPCTX_API extern
 #endif
 
@@ -573,6 +580,9 @@ typedef struct epctx_file_lock {
 /* Waits for the lock of `path`, whose folder must exist. `io` NULL: the default. */
 EPCTX_API epctx_status epctx_file_lock_take(epctx_file_lock *lock, const epctx_io *io,
                                             const char *path, epctx_error *error);
+/* The same without waiting: EPCTX_ERR_CHANGED when another process or thread holds it. */
+EPCTX_API epctx_status epctx_file_lock_try(epctx_file_lock *lock, const epctx_io *io,
+                                           const char *path, epctx_error *error);
 /* May be called twice, and on a zeroed lock. */
 EPCTX_API void epctx_file_lock_drop(epctx_file_lock *lock);
 
@@ -807,6 +817,87 @@ EPCTX_API epctx_view epctx_view_none(void);
 EPCTX_API bool epctx_view_exists(epctx_view view);   /* not epctx_view_none */
 EPCTX_API epctx_str epctx_view_str(epctx_view view); /* the payload as text */
 
+#endif /* EPCTX_NO_WIRE */
+
+/* ============================================================
+ * >>binary: what a file is
+ *
+ * One recognition for every file that a model, a delivery or a command line names: context binaries
+ * of EPs, models, and what is surely neither. Formats as seen in 2026: an unknown one is unknown,
+ * never wrong.
+ * ============================================================ */
+
+/* What a file can be taken for. */
+typedef enum epctx_binary_sort {
+    EPCTX_BINARY_SORT_UNKNOWN = 0, /* nothing is known of it: it may be any EP's */
+    EPCTX_BINARY_SORT_CONTEXT,     /* something that an EPContext node may hold or name */
+    EPCTX_BINARY_SORT_MODEL,       /* an ONNX model */
+    EPCTX_BINARY_SORT_FOREIGN      /* surely neither */
+} epctx_binary_sort;
+
+/* Kind, sort, what messages call it, the profile of the EP that writes it, cure. */
+#define EPCTX_BINARY_LIST(X) \
+    X(UNKNOWN, UNKNOWN, "a file of no known kind", NULL, NULL) \
+    X(NPU, CONTEXT, "a context binary of the reference NPU", "npu", NULL) \
+    X(QNN, CONTEXT, "a QNN context binary", "qnn", NULL) \
+    X(QNN_DLC, CONTEXT, "a QNN DLC", "qnn", NULL) \
+    X(OPENVINO_CONTAINER, CONTEXT, "a container of OpenVINO blobs", "openvino_plugin", NULL) \
+    X(OPENVINO_BLOB, CONTEXT, "an OpenVINO blob", "openvino", NULL) \
+    X(OPENVINO_IR, CONTEXT, "an OpenVINO IR", "openvino", NULL) \
+    X(TENSORRT, CONTEXT, "a TensorRT engine", "tensorrt", NULL) \
+    X(VITISAI, CONTEXT, "a Vitis AI cache", "vitisai", NULL) \
+    X(TOY, CONTEXT, "a context binary of the tests' toy device", NULL, NULL) \
+    X(ONNX, MODEL, "an ONNX model", NULL, NULL) \
+    X(EMPTY, FOREIGN, "an empty file", NULL, "fetch or write it again") \
+    X(ONE_BYTE, FOREIGN, "a file of one repeated byte", NULL, "fetch or write it again") \
+    X(LFS_POINTER, FOREIGN, "a Git LFS pointer", NULL, "run 'git lfs pull'") \
+    X(HTML, FOREIGN, "an HTML page", NULL, "download the file itself, not the page about it") \
+    X(XML, FOREIGN, "an XML document", NULL, \
+      "it may be a server's error: download the file again") \
+    X(JSON, FOREIGN, "a JSON document", NULL, \
+      "it may be a server's error: download the file again") \
+    X(TEXT, FOREIGN, "a text file", NULL, "fetch the file itself again") \
+    X(CRLF, FOREIGN, "a binary file whose line ends were converted to CRLF", NULL, \
+      "fetch it again as a binary file (in Git: mark it '-text' in .gitattributes)") \
+    X(UTF8, FOREIGN, "a binary file that was converted to UTF-8 as if it were text", NULL, \
+      "fetch it again as a binary file") \
+    X(GZIP, FOREIGN, "a gzip archive", NULL, "unpack it first") \
+    X(ZIP, FOREIGN, "a zip archive", NULL, "unpack it first") \
+    X(TAR, FOREIGN, "a tar archive", NULL, "unpack it first") \
+    X(ORT, FOREIGN, "an .ort model (flatbuffers)", NULL, "use the ONNX model that it was made from")
+
+/* The kinds of EPCTX_BINARY_LIST. */
+typedef enum epctx_binary_kind {
+#define EPCTX__BINARY_ENUM(kind, sort, name, profile, cure) EPCTX_BINARY_##kind,
+    EPCTX_BINARY_LIST(EPCTX__BINARY_ENUM)
+#undef EPCTX__BINARY_ENUM
+        EPCTX_BINARY_KIND_COUNT /* how many there are */
+} epctx_binary_kind;
+
+/* What a file is. Texts are static; NULL: none. */
+typedef struct epctx_binary_id {
+    epctx_binary_kind kind; /* of which format, */
+    epctx_binary_sort sort; /* and what that means for a model that names it */
+    const char *name;       /* for messages: "a Git LFS pointer" */
+    const char *profile;    /* of an EP that writes it: "qnn" */
+    const char *cure;       /* what to do about a foreign file: "run 'git lfs pull'" */
+    const char *damage;     /* what is surely wrong with it: "is cut off" */
+    uint64_t expected;      /* bytes that it should have at least; 0: it does not say so */
+} epctx_binary_id;
+
+/* How many bytes of each end are looked at. */
+#define EPCTX_BINARY_WINDOW 65536u
+
+/* Says what a file of `size` bytes is, hostile or not, by its `first` bytes and its `last`: as many
+ * as the caller has, best EPCTX_BINARY_WINDOW of each; they may overlap. Without memory; foreign
+ * only what surely is. */
+EPCTX_API void epctx_binary_identify(epctx_span first, epctx_span last, uint64_t size,
+                                     epctx_binary_id *out);
+/* The same for a whole file in memory. */
+EPCTX_API void epctx_binary_identify_whole(epctx_span file, epctx_binary_id *out);
+
+#ifndef EPCTX_NO_WIRE
+
 /* ============================================================
  * >>onnx: the model, and views over its messages
  * ============================================================ */
@@ -851,11 +942,11 @@ typedef struct epctx_model {
 
 /* Opens a model and checks all of it: grammar, nesting, limits; payloads are skipped. `opts` may be
  * NULL. On failure the model is closed. NOT_FOUND, IO, LIMIT, NOMEM (arena.missing set), ARG (no
- * memory or io to use), CONFIG, PROTOBUF (offset set; the message identifies git-lfs pointers, .ort
- * files, gzip and zip archives). */
+ * memory or io to use), CONFIG, PROTOBUF (offset set; the message says what else the file is, see
+ * >>binary). */
 EPCTX_API epctx_status epctx_model_open_file(epctx_model *model, const char *path,
                                              const epctx_open_opts *opts, epctx_error *error);
-/* The same for bytes in memory, borrowed until close. */
+/* The same for bytes in memory, borrowed until close; what else they are is not said. */
 EPCTX_API epctx_status epctx_model_open_memory(epctx_model *model, const void *data, size_t size,
                                                const epctx_open_opts *opts, epctx_error *error);
 /* May be called twice, and on a zeroed model. Invalidates all its views. */
@@ -902,8 +993,10 @@ typedef struct epctx_tensor_view {
     bool has_raw;
     epctx_span raw; /* little-endian, unaligned */
     bool external;
-    epctx_str location; /* relative path; length UINT64_MAX: to the end */
-    uint64_t offset, length;
+    epctx_str location;      /* relative path */
+    uint64_t offset, length; /* as stored: epctx_tensor_extent says how many bytes are meant */
+    epctx_str wrong_key;     /* "offset" or "length", and what it has instead of a number; empty: */
+    epctx_str wrong_number;  /* nothing is wrong */
 } epctx_tensor_view;
 
 /* ValueInfoProto. */
@@ -967,6 +1060,14 @@ EPCTX_API epctx_cursor epctx_node_outputs(const epctx_node_view *node);
 EPCTX_API epctx_cursor epctx_node_attrs(const epctx_node_view *node);
 EPCTX_API epctx_cursor epctx_tensor_dims(const epctx_tensor_view *tensor);
 EPCTX_API epctx_cursor epctx_value_dims(const epctx_value_view *value);
+/* Bytes that the data of its type and shape takes; UINT64_MAX: of strings, or of no possible
+ * shape. */
+EPCTX_API uint64_t epctx_tensor_bytes(const epctx_tensor_view *tensor);
+/* Bytes of external data, which begin at `offset`, in a file of `file_size` bytes: `length`, or
+ * what the shape needs if there is none, or 0 as in ORT. GRAPH: an entry is not a number, or the
+ * file ends before. */
+EPCTX_API epctx_status epctx_tensor_extent(const epctx_tensor_view *tensor, uint64_t file_size,
+                                           uint64_t *size, epctx_error *error);
 /* The next message of a cursor; false at the end. */
 EPCTX_API bool epctx_next_graph(epctx_cursor *cursor, epctx_graph_view *out);
 EPCTX_API bool epctx_next_node(epctx_cursor *cursor, epctx_node_view *out);
@@ -1039,6 +1140,29 @@ EPCTX_API bool epctx_walk_graph(epctx_walk *walk, epctx_graph_view *graph);
 EPCTX_API epctx_status epctx_node_captures(epctx_view node, epctx_arena *arena,
                                            const epctx_str **out, size_t *count,
                                            epctx_error *error);
+/* The order in which ORT (1.31) hands the nodes of a graph to EPs, as their numbers in the model:
+ * depth first, from the last node that no other reads, at each node by the last one that it reads.
+ * Nodes of a cycle may be missing. Listed in `arena`. Errors: NOMEM. */
+EPCTX_API epctx_status epctx_graph_order(epctx_graph_view graph, epctx_arena *arena,
+                                         const uint32_t **out, size_t *count, epctx_error *error);
+
+/* Which inputs of an operator ORT reads while it infers shapes, if they are constants: bits, by
+ * position. It reads them from the model only, and refuses a model that has them in a file. */
+typedef struct epctx_shape_reader {
+    const char *domain;  /* "": ai.onnx */
+    const char *op_type; /* the operator */
+    uint32_t reads;      /* in some version of the operator */
+    uint32_t sure;       /* in each, once all of them are constants and */
+    bool always;         /* false: the shape of input 0 is known */
+} epctx_shape_reader;
+
+/* NULL: it reads none. */
+EPCTX_API const epctx_shape_reader *epctx_shape_reader_of(epctx_str domain, epctx_str op_type);
+/* Adds the names of all values that such inputs have, in any graph of the model, also of constants
+ * that come there through Identity, Cast or calls of functions: of initializers and Constant nodes
+ * that must stay in the model. Errors: NOMEM. */
+EPCTX_API epctx_status epctx_model_shape_names(const epctx_model *model, epctx_map *names,
+                                               epctx_error *error);
 
 #endif /* EPCTX_NO_WIRE */
 
@@ -1067,6 +1191,8 @@ EPCTX_API epctx_status epctx_node_captures(epctx_view node, epctx_arena *arena,
 
 /* Bytes of one element of a TensorProto.DataType; 0 for strings, sub-byte and unknown types. */
 EPCTX_API size_t epctx_elem_size(int32_t elem_type);
+/* Bits of one, packed below a byte; 0 for strings and unknown types. */
+EPCTX_API unsigned epctx_elem_bits(int32_t elem_type);
 /* "float32", "int64" ... or "unknown". */
 EPCTX_API const char *epctx_elem_name(int32_t elem_type);
 /* AttributeProto.AttributeType: "FLOAT", "TENSORS" ... or "unknown". */
@@ -1274,6 +1400,7 @@ typedef enum epctx_key {
 #define EPCTX_OPENVINO_COMPAT   0x80000u  /* OpenVINO's compatibility string: JSON */
 #define EPCTX_ANY_MAIN          0x100000u /* external: main_context is not looked at */
 #define EPCTX_ONE_CONTEXT       0x200000u /* all nodes of a model have one context, but *.xml */
+#define EPCTX_IO_OVERRIDES      0x400000u /* matches them by io_name_overrides, else by position */
 
 /* One EP; you may define your own. Strings are borrowed while it is used. */
 typedef struct epctx_profile {
@@ -1285,6 +1412,8 @@ typedef struct epctx_profile {
     const char *binary;      /* name of its binary; {stem}: context model without extension,
                                 {model}: without _ctx too, {file}: with extension, *: anything */
     const char *sidecars[4]; /* files beside the model without an attribute; patterns as above */
+    const char *attribute;   /* only its nodes have it, which tells them from those of another
+                                profile with the same sources; NULL: nothing does */
 } epctx_profile;
 
 /* The profiles: the built-in ones, or those of the function that EPCTX_PROFILES names. The last one
@@ -1300,6 +1429,17 @@ EPCTX_API const epctx_profile *epctx_profile_of(epctx_str source);
  * those whose source tells no EP with a profile; a node of another EP keeps that EP's rules. NULL:
  * as above. */
 EPCTX_API const epctx_profile *epctx_profile_for(const epctx_profile *wanted, epctx_str source);
+/* Whether a file that was identified is surely no context of the EP. Of an EP of which nothing is
+ * known archives and documents may be the format. */
+EPCTX_API bool epctx_profile_is_foreign(const epctx_profile *profile, const epctx_binary_id *id);
+/* The same as an error: EPCTX_ERR_CONTEXT says what the file is, and the cure. */
+EPCTX_API epctx_status epctx_profile_check_binary(const epctx_profile *profile,
+                                                  const epctx_binary_id *id, epctx_error *error);
+#ifndef EPCTX_NO_WIRE
+/* The same for a node, which may tell of which EP with its `source` it is. */
+EPCTX_API const epctx_profile *epctx_profile_of_node(const epctx_profile *wanted,
+                                                     const epctx_node_view *node);
+#endif
 
 /* Whether an EP takes a node. */
 typedef enum epctx_claim {
@@ -1888,12 +2028,15 @@ EPCTX_API epctx_status epctx_write_group(epctx_model *model, const char *path,
  *     session_option <key>=<value>         value is not told; the same of the session
  *     ort, ep, driver <version>            of ONNX Runtime, the EP and its driver
  *     device <name>                        for which the EP compiled
+ *     machine <text>                       where it was compiled, for results that are kept for it
+ *     library <bytes> <XXH64> <name>       of the EP and of what works with it, a line each
  *     sdk <ep_sdk_version>
  *     arch <hardware_architecture>
  *     replaces <XXH64 of the build stamp that was here before>
  *     binary <bytes> <XXH64>               of a node's context
  *     graphs <number>                      in this binary, those of other models included
  *     beside <bytes> <XXH64>               of the .bin of a node's OpenVINO .xml
+ *     needs <bytes> <XXH64> <name>         of a file to which contexts refer, beside the model
  * with "%25" and "%0A" for "%" and a line end, in keys "%3D" for "=". What is not known has no
  * line, and readers skip lines that they do not know. The nodes of the main graph that have a
  * context of their own, or name a DLC, have a line `binary` each, in their order; if there are more
@@ -1939,8 +2082,9 @@ EPCTX_API bool epctx_stamp_plain(epctx_str stored, char *out, size_t capacity);
  * False when the stamp has none. */
 EPCTX_API bool epctx_model_stamp_line(const epctx_model *model, epctx_str source, epctx_str context,
                                       epctx_stamp_line *out);
-/* Checks that the context binaries, and the .bin beside an .xml, are those of the build: compares
- * size and hash with the build stamp of each EP (the first 16), without copying a binary. OK also
+/* Checks that the context binaries, the .bin beside an .xml and the files to which binaries refer
+ * are those of the build: compares size and hash with the build stamp of each EP (the first 16),
+ * without copying a binary. OK also
  * without a stamp, or without the file (loading reports that). EPCTX_ERR_VERSION names file, node,
  * expected and found; other errors as epctx_path_map. `context_file_path` (may be NULL) as in
  * epctx_check_opts. */
@@ -1966,9 +2110,20 @@ typedef struct epctx_stamp_opts {
     const char *ort, *ep;               /* versions of ONNX Runtime and of the EP; may be NULL, */
     const char *driver;                 /* like that of the driver, */
     const char *device;                 /* and the device */
+    const char *machine;                /* what the system tells of this one; may be NULL */
+    /* Paths of the EP's library and of those that it uses, ended by NULL; may be NULL. Their names
+     * are relative to the folder of the first one, or those of the files alone. */
+    const char *const *libraries;
+    /* Names of files beside the model to which its contexts refer, such as weights that stay in a
+     * file of the source, ended by NULL; may be NULL. */
+    const char *const *needs;
+    const char *needs_folder; /* where they are looked for; default: the model's folder */
     bool keep; /* what is not given stays as in the stamp that is there: source and options, and if
-                  the binaries are the same, graphs, versions and device */
+                  the binaries are the same, graphs, versions, device, machine, libraries, needs */
 } epctx_stamp_opts;
+
+/* The name that a stamp has for libraries[index]. */
+EPCTX_API const char *epctx_stamp_library(const char *const *libraries, size_t index);
 
 /* Gives a model that another compiler wrote, such as ORT, the build stamp of the EP `ep`, an
  * EPContext attribute `source` of it; replaces one that is there, and notes its hash unless the new
@@ -2010,6 +2165,7 @@ typedef enum epctx_change_kind {
     EPCTX_CHANGE_EXTERNAL,     /* initializer moved into a file, or refers to another one */
     EPCTX_CHANGE_PRUNED,       /* unused initializer removed */
     EPCTX_CHANGE_SOURCE,       /* node names the source model `file`, or no longer does */
+    EPCTX_CHANGE_FIXED,        /* initializer is no input any more */
     EPCTX_CHANGE_SKIPPED,      /* unchanged for `reason` */
     EPCTX_CHANGE_COUNT
 } epctx_change_kind;
@@ -2049,6 +2205,8 @@ typedef struct epctx_convert_opts {
                                       model, with {stem} {model} {file} as in epctx_profile.binary
                                       and {node}; default the EP's own, for weights {file}.data */
     uint64_t threshold;            /* initializers of fewer bytes stay (ops/init.h) */
+    bool gather;                   /* also those that are in files (ops/init.h), */
+    bool bring_in;                 /* smaller ones of them into the model */
     uint64_t alignment;            /* of each tensor in the file; default 4096, as ONNX advises */
     const char *source;            /* model with the weights, relative to the model's folder;
                                       default onnx_model_filename (ops/weightless.h) */
@@ -2448,19 +2606,20 @@ EPCTX_API epctx_status epctx_preflight(const epctx_options *options, const epctx
 
 /* Strings are borrowed during the call. */
 typedef struct epctx_gen_opts {
-    const char *context_file_path;       /* ep.context_file_path; default <model>_ctx.onnx */
-    bool embed;                          /* ep.context_embed_mode; default 0: a binary file */
-    const char *name_prefix;             /* ep.context_node_name_prefix; default "" */
-    bool overwrite;                      /* replace existing outputs; default EPCTX_ERR_EXISTS */
-    bool require_all;                    /* a node left for the CPU is an error */
-    const epctx_allocator *allocator;    /* for the binary; default malloc */
-    const char *binary;                  /* as in epctx_preflight_in */
-    const char *initializers_file_name;  /* ep.context_model_external_initializers_file_name, beside
+    const char *context_file_path;      /* ep.context_file_path; default <model>_ctx.onnx */
+    bool embed;                         /* ep.context_embed_mode; default 0: a binary file */
+    const char *name_prefix;            /* ep.context_node_name_prefix; default "" */
+    bool overwrite;                     /* replace existing outputs; default EPCTX_ERR_EXISTS */
+    bool require_all;                   /* a node left for the CPU is an error */
+    const epctx_allocator *allocator;   /* for the binary; default malloc */
+    const char *binary;                 /* as in epctx_preflight_in */
+    const char *initializers_file_name; /* ep.context_model_external_initializers_file_name, beside
                                            the EPContext model; default: all inside */
-    uint64_t initializers_min_size;      /* smaller ones stay inside; default 0: all go out */
-    epctx_no_nodes no_nodes;             /* when nothing can be compiled */
-    const char *build_options;           /* further inputs of the binary, for the build stamp */
-    bool prepare_only;                   /* as in epctx_build_opts */
+    uint64_t initializers_min_size;     /* smaller ones stay inside; default 0: all go out */
+    epctx_no_nodes no_nodes;            /* when nothing can be compiled */
+    const char *build_options;          /* further inputs of the binary, for the build stamp */
+    const epctx_stamp_opts *tools;      /* its libraries and machine are inputs, too; may be NULL */
+    bool prepare_only;                  /* as in epctx_build_opts */
     epctx_weightless_support weightless; /* ep.enable_weightless is ALL, its former name
                                             EXTERNAL_ONLY: loading needs the source model */
     bool verify; /* before writing, load the new binary and find every graph in it */
@@ -2518,7 +2677,14 @@ typedef enum epctx_freshness {
 typedef struct epctx_fresh_opts {
     const char *source_path;   /* default: named by the stamp, beside the EPContext model */
     const epctx_gen_opts *gen; /* compared when given */
+    /* What the stamp would tell if the source were compiled now: options as text, ONNX Runtime, EP,
+     * driver, device, machine and libraries are compared, each if it is given; may be NULL. */
+    const epctx_stamp_opts *now;
     bool fast; /* skip hashes of the binary and of files unchanged since the model was written */
+    /* Gets each difference, in the order of the stamp; without it only the first one is looked for,
+     * which decides. `why` as that of epctx_check_fresh. May be NULL. */
+    void (*differs_fn)(void *user, const epctx_error *why);
+    void *user; /* of differs_fn */
 } epctx_fresh_opts;
 
 /* For an EPContext model opened from a file. `source` is the EP, `backend` (may be NULL) gives SDK
@@ -5456,8 +5622,6 @@ static epctx_status epctx__io_of(const epctx_io *io, const epctx_io **out, epctx
                         : epctx_fail(error, EPCTX_ERR_ARG, "EPCTX_NO_STDIO: pass an epctx_io");
 }
 
-#ifndef EPCTX_NO_WIRE
-
 /* ============================================================
  * >>wire
  *
@@ -5465,14 +5629,6 @@ static epctx_status epctx__io_of(const epctx_io *io, const epctx_io **out, epctx
  * of at most ten, f number 0 and wire types 6 and 7 refused, groups must close with their own
  * number, and at most max_depth nested messages and groups.
  * ============================================================ */
-
-typedef struct epctx__token {
-    uint32_t number;
-    epctx_wire wire;
-    uint64_t value;
-    const uint8_t *start; /* of the tag */
-    const uint8_t *body;  /* LEN: of the payload, which ends where the field ends */
-} epctx__token;
 
 /* Returns the byte after the varint, or NULL when it is cut off or longer than `most` bytes. */
 static const uint8_t *epctx__varint(const uint8_t *p, const uint8_t *end, unsigned most,
@@ -5490,6 +5646,24 @@ static const uint8_t *epctx__varint(const uint8_t *p, const uint8_t *end, unsign
     return NULL;
 }
 
+/* Drops a tag's bits beyond the 32nd, as libprotobuf does. */
+static const uint8_t *epctx__tag(const uint8_t *p, const uint8_t *end, uint32_t *tag) {
+    uint64_t value = 0;
+    p = epctx__varint(p, end, 5, &value);
+    *tag = (uint32_t)(value & UINT32_MAX);
+    return p;
+}
+
+#ifndef EPCTX_NO_WIRE
+
+typedef struct epctx__token {
+    uint32_t number;
+    epctx_wire wire;
+    uint64_t value;
+    const uint8_t *start; /* of the tag */
+    const uint8_t *body;  /* LEN: of the payload, which ends where the field ends */
+} epctx__token;
+
 /* The same for a value of the wire types VARINT, FIXED64 and FIXED32. */
 static const uint8_t *epctx__number(const uint8_t *p, const uint8_t *end, epctx_wire wire,
                                     uint64_t *value) {
@@ -5498,14 +5672,6 @@ static const uint8_t *epctx__number(const uint8_t *p, const uint8_t *end, epctx_
     if ((size_t)(end - p) < width) return NULL;
     *value = width == 8 ? epctx__le64(p) : epctx__le32(p);
     return p + width;
-}
-
-/* Drops a tag's bits beyond the 32nd, as libprotobuf does. */
-static const uint8_t *epctx__tag(const uint8_t *p, const uint8_t *end, uint32_t *tag) {
-    uint64_t value = 0;
-    p = epctx__varint(p, end, 5, &value);
-    *tag = (uint32_t)(value & UINT32_MAX);
-    return p;
 }
 
 /* epctx__next for fields of any form. */
@@ -5910,6 +6076,445 @@ static bool epctx__nanopb_matches(void) {
     return byte == 0x5a && ended && told && probe.guard[0] == NULL; /* not taken: another nanopb */
 }
 
+#endif /* EPCTX_NO_WIRE */
+
+/* ============================================================
+ * >>binary
+ *
+ * From the surest to the weakest evidence: the text of a Git LFS pointer; what a conversion as text
+ * leaves behind, whatever the file was before; the bytes that a format begins with; layouts whose
+ * numbers must agree; files that are text as a whole; the fields of an ONNX model. A wrong
+ * "foreign" would refuse what works, so each such verdict needs evidence that chance, or a binary
+ * with texts in it, does not give.
+ * ============================================================ */
+
+static const struct {
+    const char *name, *profile, *cure;
+    epctx_binary_sort sort;
+} epctx__binaries[] = {
+#define EPCTX__BINARY_ROW(kind, sort, name, profile, cure) \
+    {name, profile, cure, EPCTX_BINARY_SORT_##sort},
+    EPCTX_BINARY_LIST(EPCTX__BINARY_ROW)
+#undef EPCTX__BINARY_ROW
+};
+
+/* A file as far as it is known. */
+typedef struct epctx__ends {
+    epctx_str first, last; /* at most a window each; `last` begins after `first` */
+    epctx_str end;         /* the last bytes, a window or all; empty: not known */
+    uint64_t size;
+} epctx__ends;
+
+static epctx__ends epctx__ends_of(epctx_span first, epctx_span last, uint64_t size) {
+    epctx__ends e;
+    uint64_t after;
+    size_t most = EPCTX_BINARY_WINDOW;
+    const bool whole = first.size >= size;
+    memset(&e, 0, sizeof e);
+    e.size = size;
+    if (whole) last = first, last.size = (size_t)size; /* which may be more than a window */
+    if (first.size > size) first.size = (size_t)size;
+    if (last.size > size) last.data += last.size - (size_t)size, last.size = (size_t)size;
+    e.first = epctx__str(first.data, first.size < most ? first.size : most);
+    if (last.size < most) most = last.size;
+    if (most > 0) e.end = epctx__str(last.data + (last.size - most), most);
+    after = size - e.first.size;
+    if (after < most) most = (size_t)after;
+    if (most > 0) e.last = epctx__str(e.end.data + (e.end.size - most), most);
+    return e;
+}
+
+/* Whether `word` stands somewhere in `text`. */
+static bool epctx__holds(epctx_str text, const char *word) {
+    const size_t size = strlen(word);
+    while (text.size >= size) {
+        const void *at = memchr(text.data, word[0], text.size - size + 1);
+        if (at == NULL) return false;
+        epctx__str_skip(&text, (size_t)((const char *)at - text.data));
+        if (memcmp(text.data, word, size) == 0) return true;
+        epctx__str_skip(&text, 1);
+    }
+    return false;
+}
+
+static bool epctx__holds_at(epctx_str text, size_t at, const char *bytes, size_t size) {
+    return text.size >= at && text.size - at >= size && memcmp(text.data + at, bytes, size) == 0;
+}
+
+static uint64_t epctx__number_at(epctx_str text, size_t at) {
+    return text.size >= 8 && text.size - 8 >= at ? epctx__le64((const uint8_t *)text.data + at) : 0;
+}
+
+/* -- text, and what was treated as text -- */
+
+/* What the bytes of both windows are. */
+typedef struct epctx__traits {
+    size_t controls; /* NUL and others that no text has */
+    size_t feeds;    /* line feeds, */
+    size_t bare;     /* those without a carriage return before, */
+    size_t stuck;    /* and those with one, in the middle of what is no text */
+    size_t wrong;    /* bytes that are not UTF-8, */
+    size_t replaced; /* U+FFFD and the controls U+0080 to U+009F, which no text has */
+} epctx__traits;
+
+static bool epctx__is_control(uint8_t c) {
+    return (c < 0x20 && c != '\t' && c != '\n' && c != '\r' && c != '\f') || c == 0x7f;
+}
+
+/* Whether a byte near `at` is no text: a line end there is one by chance. */
+static bool epctx__among_binary(const uint8_t *p, size_t size, size_t at) {
+    size_t from = at >= 3 ? at - 3 : 0, to = size - at > 3 ? at + 3 : size;
+    for (; from < to; from++)
+        if (epctx__is_control(p[from]) || p[from] >= 0x80) return true;
+    return false;
+}
+
+static void epctx__look_at(epctx__traits *t, epctx_str part, bool cut) {
+    const uint8_t *p = (const uint8_t *)part.data;
+    size_t i, n;
+    for (i = 0; i < part.size; i++) {
+        t->controls += epctx__is_control(p[i]);
+        if (p[i] != '\n' || (i == 0 && cut)) continue;
+        t->feeds++;
+        if (i == 0 || p[i - 1] != '\r')
+            t->bare++;
+        else
+            t->stuck += epctx__among_binary(p, part.size, i);
+    }
+    /* A character may be cut at either end of a window. */
+    for (i = 0; cut && i < 3 && i < part.size && (p[i] & 0xc0) == 0x80; i++) continue;
+    for (; i < part.size; i += n) {
+        const uint32_t code = p[i] < 0x80 ? (n = 1, p[i]) : epctx_str_char(part, i, &n);
+        if (code == EPCTX_NO_CHAR)
+            t->wrong += part.size - i > 3;
+        else
+            t->replaced += code == 0xfffd || (code >= 0x80 && code < 0xa0);
+    }
+}
+
+/* As unix2dos or a checkout with autocrlf leaves a binary file: every line feed has a carriage
+ * return before it. */
+static bool epctx__is_crlf(const epctx__traits *t) {
+    return t->bare == 0 && t->stuck >= 8 && t->controls >= t->feeds;
+}
+
+/* As a program leaves it that reads text of any encoding and writes UTF-8: not one wrong byte. */
+static bool epctx__is_utf8_converted(const epctx__traits *t) {
+    return t->wrong == 0 && t->replaced >= 16 && t->controls >= 16;
+}
+
+static epctx_str epctx__trimmed(epctx_str text) {
+    static const char blank[] = " \t\r\n\f";
+    if (epctx_str_starts(text, "\xef\xbb\xbf")) epctx__str_skip(&text, 3);
+    while (text.size > 0 && memchr(blank, text.data[0], sizeof blank) != NULL)
+        epctx__str_skip(&text, 1);
+    while (text.size > 0 && memchr(blank, text.data[text.size - 1], sizeof blank) != NULL)
+        text.size--;
+    return text;
+}
+
+static bool epctx__starts_nocase(epctx_str text, const char *start) {
+    const size_t size = strlen(start);
+    return text.size >= size &&
+           epctx_str_eq_nocase(epctx__str(text.data, size), epctx_str_of(start));
+}
+
+static epctx_binary_kind epctx__xml_kind(const epctx__ends *e, epctx_str text, bool plain) {
+    if (epctx__holds(text, "<net ") && epctx__holds(text, "<layer"))
+        return EPCTX_BINARY_OPENVINO_IR;
+    if (epctx__starts_nocase(text, "<!doctype html") || epctx__starts_nocase(text, "<html") ||
+        epctx__holds(text, "<html") || epctx__holds(text, "<HTML"))
+        return plain ? EPCTX_BINARY_HTML : EPCTX_BINARY_UNKNOWN;
+    /* Blobs of older versions of OpenVINO begin with one. */
+    if (epctx__holds(text, "<cnndata") || epctx__holds(text, "<compiled_blob"))
+        return EPCTX_BINARY_OPENVINO_BLOB;
+    return plain && e->end.size > 0 && epctx_str_starts(text, "<?xml") ? EPCTX_BINARY_XML
+                                                                       : EPCTX_BINARY_UNKNOWN;
+}
+
+static epctx_binary_kind epctx__json_kind(const epctx__ends *e, epctx_str text) {
+    const epctx_str end = epctx__trimmed(e->end);
+    const char closing = text.data[0] == '{' ? '}' : ']';
+    epctx_str inside = text;
+    if (end.size < 2 || end.data[end.size - 1] != closing) return EPCTX_BINARY_UNKNOWN;
+    epctx__str_skip(&inside, 1);
+    inside = epctx__trimmed(inside);
+    if (closing == '}' && inside.data[0] != '"' && inside.data[0] != '}')
+        return EPCTX_BINARY_UNKNOWN;
+    /* Of ONNX Runtime before 1.20: {"backend_cache_dir": ..., "backend_cache_key": ...} */
+    return epctx__holds(text, "\"backend_cache_") ? EPCTX_BINARY_VITISAI : EPCTX_BINARY_JSON;
+}
+
+/* One line may be anything, an EP's context too, but not what servers send instead of a file. */
+static bool epctx__is_answer(epctx_str text) {
+    static const char *const answers[] = {"404: Not Found",
+                                          "404 Not Found",
+                                          "Not Found",
+                                          "Entry not found",
+                                          "File not found",
+                                          "403 Forbidden",
+                                          "Invalid username or password."};
+    size_t i;
+    for (i = 0; i < sizeof answers / sizeof answers[0]; i++)
+        if (epctx_str_is(text, answers[i])) return true;
+    return false;
+}
+
+static epctx_binary_kind epctx__text_kind(const epctx__ends *e, const epctx__traits *t) {
+    const epctx_str text = epctx__trimmed(e->first);
+    const bool plain = t->controls == 0 && t->wrong == 0;
+    if (text.size < 2) return EPCTX_BINARY_UNKNOWN;
+    if (text.data[0] == '<') return epctx__xml_kind(e, text, plain);
+    if (!plain) return EPCTX_BINARY_UNKNOWN;
+    if (text.data[0] == '{' || text.data[0] == '[') return epctx__json_kind(e, text);
+    return (t->feeds >= 3 && e->size >= 64) || epctx__is_answer(text) ? EPCTX_BINARY_TEXT
+                                                                      : EPCTX_BINARY_UNKNOWN;
+}
+
+/* -- formats by their first bytes -- */
+
+/* The directory at the end of a ZIP file, as far as it is known; empty: there is none. */
+static epctx_str epctx__zip_directory(const epctx__ends *e) {
+    epctx_str none = {NULL, 0}, end = e->end;
+    uint64_t size = 0;
+    size_t at;
+    for (at = end.size; at >= 22 && !epctx__holds_at(end, at - 22, "PK\5\6", 4); at--) continue;
+    if (at < 22) return none;
+    at -= 22;
+    size = epctx__number_at(end, at + 12) & UINT32_MAX;
+    if (size == UINT32_MAX && at >= 76 && epctx__holds_at(end, at - 76, "PK\6\6", 4)) {
+        at -= 76; /* of large files, or of programs that do not care */
+        size = epctx__number_at(end, at + 40);
+    }
+    end.size = at;
+    if (size < end.size) epctx__str_skip(&end, end.size - (size_t)size);
+    return end;
+}
+
+/* Of a zip or a DLC, a tar or what the Vitis AI EP makes: told by names of their entries. */
+static epctx_binary_kind epctx__archive_kind(const epctx__ends *e, epctx_binary_kind kind) {
+    epctx_str names = epctx__str(e->first.data, e->first.size < 100 ? e->first.size : 100);
+    if (kind == EPCTX_BINARY_TAR) /* of whole models, or of a repository */
+        return epctx__holds(names, ".onnx") || epctx_str_starts(names, "pax_global_header")
+                   ? kind
+                   : EPCTX_BINARY_VITISAI;
+    if (epctx__holds_at(e->first, 30, "htp.", 4)) return EPCTX_BINARY_QNN_DLC;
+    names = epctx__zip_directory(e);
+    return epctx__holds(names, "dlc.metadata") || epctx__holds(names, "htp.cache.")
+               ? EPCTX_BINARY_QNN_DLC
+               : kind;
+}
+
+static epctx_binary_kind epctx__magic_kind(const epctx__ends *e) {
+    static const struct {
+        size_t at, size;
+        const char *bytes;
+        epctx_binary_kind kind;
+    } known[] = {
+        {0, 8, "EPCTXNPU", EPCTX_BINARY_NPU},
+        {0, 4, "TOY1", EPCTX_BINARY_TOY},
+        {0, 8, "OVEP_BIN", EPCTX_BINARY_OPENVINO_CONTAINER}, /* plugin EP 1.8.1 */
+        {0, 8, "RR_UPCVO", EPCTX_BINARY_OPENVINO_BLOB},      /* CPU plugin, 2026.4 */
+        {0, 8, "\0\0\0\2\0\0\0\2", EPCTX_BINARY_QNN},        /* QAIRT 2.22 */
+        {0, 8, "\0\0\0\2\0\0\0\3", EPCTX_BINARY_QNN},        /* QAIRT 2.51 */
+        {0, 4, "ftrt", EPCTX_BINARY_TENSORRT},
+        {0, 4, "ptrt", EPCTX_BINARY_TENSORRT},
+        {0, 3, "\x1f\x8b\x08", EPCTX_BINARY_GZIP},
+        {0, 4, "PK\3\4", EPCTX_BINARY_ZIP},
+        {0, 4, "PK\5\6", EPCTX_BINARY_ZIP}, /* without entries */
+        {257, 5, "ustar", EPCTX_BINARY_TAR},
+        {4, 4, "ORTM", EPCTX_BINARY_ORT},
+    };
+    size_t i;
+    for (i = 0; i < sizeof known / sizeof known[0]; i++) {
+        if (!epctx__holds_at(e->first, known[i].at, known[i].bytes, known[i].size)) continue;
+        return known[i].kind == EPCTX_BINARY_ZIP || known[i].kind == EPCTX_BINARY_TAR
+                   ? epctx__archive_kind(e, known[i].kind)
+                   : known[i].kind;
+    }
+    return EPCTX_BINARY_UNKNOWN;
+}
+
+/* -- formats whose numbers agree -- */
+
+enum { EPCTX__MODEL_GRAPH = 7, EPCTX__MODEL_OPSETS = 8 }; /* also with EPCTX_NO_WIRE */
+
+/* What OpenVINO's CPU plugin writes before its data: offset and size of options, constants and
+ * model, one after the other (2024 to 2026). Gives the size of all, or 0. */
+static uint64_t epctx__openvino_size(epctx_str at) {
+    const uint64_t options = epctx__number_at(at, 0), constants = epctx__number_at(at, 16);
+    const uint64_t model = epctx__number_at(at, 32), size = epctx__number_at(at, 40);
+    const uint64_t most = UINT64_MAX / 4; /* sums stay in range */
+    if (at.size < 48 || options != 48 || constants > most || model > most || size > most ||
+        size == 0)
+        return 0;
+    if (constants < options || epctx__number_at(at, 8) != constants - options ||
+        model < constants || epctx__number_at(at, 24) != model - constants)
+        return 0;
+    return model + size;
+}
+
+/* The size that the fields of an ONNX model need at least, as far as its beginning shows them; 0:
+ * it is none. `*told`: the fields that were seen, a bit each. What stands behind a graph may be
+ * damaged. */
+static uint64_t epctx__model_bytes(epctx_str text, uint32_t *told) {
+    const uint8_t *const start = (const uint8_t *)text.data, *const end = start + text.size;
+    const uint8_t *p = start;
+    while (p < end) {
+        const uint64_t rest = (*told & 1u << EPCTX__MODEL_GRAPH) != 0 ? (uint64_t)(p - start) : 0;
+        const uint8_t *after;
+        uint64_t value = 0;
+        uint32_t tag = 0, number;
+        after = epctx__tag(p, end, &tag);
+        number = tag >> 3;
+        if (after == NULL) break; /* cut by the window */
+        /* Those of ModelProto: ir_version and model_version are numbers. */
+        if (number > 26 || (UINT32_C(0x61041fe) >> number & 1) == 0 ||
+            (tag & 7) != (number == 1 || number == 5 ? EPCTX_WIRE_VARINT : EPCTX_WIRE_LEN))
+            return rest;
+        after = epctx__varint(after, end, 10, &value);
+        if (after == NULL) break;
+        if (number == 2 && value > 0 && after < end && *after < 0x20) return rest; /* no name */
+        if (number == 1 && value > 1000) return rest;
+        *told |= 1u << number;
+        p = after;
+        if ((tag & 7) == EPCTX_WIRE_VARINT) continue;
+        if (value > (uint64_t)(end - p))
+            return value > UINT32_MAX ? rest : (uint64_t)(p - start) + value;
+        p += value;
+    }
+    return (uint64_t)(p - start);
+}
+
+static bool epctx__is_model(const epctx__ends *e) {
+    uint32_t told = 0;
+    const uint64_t size = epctx__model_bytes(e->first, &told);
+    const uint32_t content = 1u << EPCTX__MODEL_GRAPH | 1u << EPCTX__MODEL_OPSETS;
+    if (size == 0) return false;
+    /* A beginning that is cut off may show its head only. */
+    return (told & content) != 0 || (size > e->first.size && (told & 2) != 0 && told != 2);
+}
+
+static epctx_binary_kind epctx__layout_kind(const epctx__ends *e) {
+    const size_t size = e->end.size;
+    if (epctx__openvino_size(e->first) != 0) return EPCTX_BINARY_OPENVINO_BLOB;
+    /* Metadata behind a blob for an NPU (OpenVINO since 2025). */
+    if (size >= 5 && epctx__holds_at(e->end, size - 5, "OVNPU", 5))
+        return EPCTX_BINARY_OPENVINO_BLOB;
+    return epctx__is_model(e) ? EPCTX_BINARY_ONNX : EPCTX_BINARY_UNKNOWN;
+}
+
+/* -- verdict -- */
+
+static bool epctx__is_one_byte(epctx_str text, char byte) {
+    const size_t windows = text.size / EPCTX_BINARY_WINDOW;
+    const size_t step = windows > 256 ? windows / 256 : 1; /* of large files a part */
+    size_t i, at;
+    for (at = 0; at <= windows; at += step) {
+        const size_t from = at * EPCTX_BINARY_WINDOW;
+        const size_t end =
+            text.size - from > EPCTX_BINARY_WINDOW ? from + EPCTX_BINARY_WINDOW : text.size;
+        for (i = from; i < end && text.data[i] == byte; i++) continue;
+        if (i < end) return false;
+    }
+    return true;
+}
+
+/* The whole file is there to be seen: a sparse one with contents in its middle is not meant. */
+static bool epctx__is_uniform(epctx_span first, epctx_span last, uint64_t size) {
+    char byte;
+    if (size < 16 || first.size == 0 || first.size + last.size < first.size ||
+        (first.size < size && first.size + last.size < size))
+        return false;
+    byte = (char)first.data[0];
+    return epctx__is_one_byte(epctx__str(first.data, first.size), byte) &&
+           (last.data == first.data || epctx__is_one_byte(epctx__str(last.data, last.size), byte));
+}
+
+static epctx_binary_kind epctx__kind_of(const epctx__ends *e) {
+    epctx__traits t;
+    epctx_binary_kind kind;
+    memset(&t, 0, sizeof t);
+    epctx__look_at(&t, e->first, false);
+    epctx__look_at(&t, e->last, true);
+    if (epctx_str_starts(e->first, "version https://git-lfs")) return EPCTX_BINARY_LFS_POINTER;
+    if (epctx__is_crlf(&t)) return EPCTX_BINARY_CRLF;
+    if (epctx__is_utf8_converted(&t)) return EPCTX_BINARY_UTF8;
+    kind = epctx__magic_kind(e);
+    if (kind == EPCTX_BINARY_UNKNOWN) kind = epctx__text_kind(e, &t);
+    return kind != EPCTX_BINARY_UNKNOWN ? kind : epctx__layout_kind(e);
+}
+
+/* Bytes that a file of this kind must have, by what it says at its beginning; 0: it does not. */
+static uint64_t epctx__expected_size(const epctx__ends *e, epctx_binary_kind kind) {
+    const uint64_t most = UINT64_MAX / 4;
+    uint64_t at = 0, size = 0;
+    uint32_t told = 0;
+    switch (kind) {
+    case EPCTX_BINARY_NPU: return epctx__number_at(e->first, 56);
+    case EPCTX_BINARY_OPENVINO_CONTAINER: /* its directory; the reader looks at the rest */
+        at = epctx__number_at(e->first, 24), size = epctx__number_at(e->first, 32);
+        return at <= most && size <= most ? at + size : UINT64_MAX;
+    case EPCTX_BINARY_OPENVINO_BLOB:
+        if (epctx_str_starts(e->first, "RR_UPCVO")) { /* u32 version, u64 size and text of what it
+                                                         is for */
+            at = epctx__number_at(e->first, 12);
+            if (at > e->first.size - 8 || e->first.size < 20 || at > e->first.size - 20) return 0;
+            at += 20;
+        }
+        size = epctx__openvino_size(epctx__str(e->first.data + at, (size_t)(e->first.size - at)));
+        return size > 0 ? at + size : 0;
+    case EPCTX_BINARY_ONNX: return epctx__model_bytes(e->first, &told);
+    default: return 0;
+    }
+}
+
+/* Whether fields of a model stand behind what its beginning tells. */
+static bool epctx__model_ends(const epctx__ends *e, uint64_t expected) {
+    const uint64_t left = e->size - expected;
+    uint32_t told = 1u << EPCTX__MODEL_GRAPH;
+    if (left > e->end.size) return true; /* not seen */
+    return epctx__model_bytes(epctx__str(e->end.data + (e->end.size - (size_t)left), (size_t)left),
+                              &told) == left;
+}
+
+/* Formats that have something at their end. */
+static const char *epctx__end_damage(const epctx__ends *e, epctx_binary_kind kind,
+                                     uint64_t expected) {
+    const uint64_t most = e->size < EPCTX_BINARY_WINDOW ? e->size : EPCTX_BINARY_WINDOW;
+    if (e->end.size < most) return NULL; /* not seen */
+    if (kind == EPCTX_BINARY_ONNX && expected > 0 && !epctx__model_ends(e, expected))
+        return "is damaged: what stands behind its graph is no part of a model";
+    if ((kind == EPCTX_BINARY_QNN_DLC || kind == EPCTX_BINARY_ZIP) &&
+        epctx__zip_directory(e).data == NULL)
+        return "is cut off: the directory at its end is missing";
+    if (kind == EPCTX_BINARY_OPENVINO_IR && !epctx__holds(e->end, "</net>"))
+        return "is cut off: </net> at its end is missing";
+    return NULL;
+}
+
+EPCTX_API void epctx_binary_identify(epctx_span first, epctx_span last, uint64_t size,
+                                     epctx_binary_id *out) {
+    const epctx__ends e = epctx__ends_of(first, last, size);
+    memset(out, 0, sizeof *out);
+    out->kind = size == 0 ? EPCTX_BINARY_EMPTY : epctx__kind_of(&e);
+    if (out->kind == EPCTX_BINARY_UNKNOWN && size >= 16 && epctx__is_uniform(first, last, size))
+        out->kind = EPCTX_BINARY_ONE_BYTE;
+    out->sort = epctx__binaries[out->kind].sort;
+    out->name = epctx__binaries[out->kind].name;
+    out->profile = epctx__binaries[out->kind].profile;
+    out->cure = epctx__binaries[out->kind].cure;
+    out->expected = epctx__expected_size(&e, out->kind);
+    out->damage =
+        out->expected > size ? "is cut off" : epctx__end_damage(&e, out->kind, out->expected);
+}
+
+EPCTX_API void epctx_binary_identify_whole(epctx_span file, epctx_binary_id *out) {
+    epctx_binary_identify(file, file, file.size, out);
+}
+
+#ifndef EPCTX_NO_WIRE
+
 /* ============================================================
  * >>onnx
  * ============================================================ */
@@ -5993,38 +6598,16 @@ static bool epctx__open_slot(epctx_arena *arena, epctx_slot *slot, epctx_kind ty
 
 static epctx_status epctx__refused(const epctx_model *model, const epctx__check *c,
                                    epctx_error *error) {
-    /* Files often mistaken for models. */
-    static const struct {
-        size_t at;
-        const char *magic;
-        const char *text;
-    } known[] = {
-        {0, "version https://git-lfs",
-         "this is a git-lfs pointer, not the model: run 'git lfs pull'"},
-        {4, "ORTM", "this is an .ort file (flatbuffers), an ONNX protobuf was expected"},
-        {0, "\x1f\x8b", "this is a gzip archive: unpack it first"},
-        {0, "PK\003\004", "this is a zip archive: unpack it first"},
-    };
     const uint8_t *end = model->source.data + model->source.size;
     const uint8_t *after;
-    const char *text = NULL;
     uint64_t at, size = 0;
     uint32_t tag = 0;
-    size_t i;
     if (c->reason == NULL) return epctx__nomem(error, model->arena.missing);
     at = (uint64_t)(c->bad - model->source.data);
-    for (i = 0; i < sizeof known / sizeof known[0]; i++) {
-        size_t length = strlen(known[i].magic);
-        if (model->source.size >= known[i].at + length &&
-            memcmp(model->source.data + known[i].at, known[i].magic, length) == 0)
-            text = known[i].text;
-    }
     after = epctx__tag(c->bad, end, &tag);
     if (after != NULL && (tag & 7) == EPCTX_WIRE_LEN && tag >> 3 != 0)
         after = epctx__varint(after, end, 5, &size);
-    if (text != NULL) {
-        epctx_fail(error, c->status, "%s", text);
-    } else if (after != NULL && size > (uint64_t)(end - after)) { /* the most frequent damage */
+    if (after != NULL && size > (uint64_t)(end - after)) { /* the most frequent damage */
         epctx_fail(error, c->status,
                    "not an ONNX protobuf: byte %u of %u: field %u wants %u bytes, the file has %u "
                    "left: is it cut off?",
@@ -6200,8 +6783,26 @@ static epctx_status epctx__model_begin(epctx_model *model, const char *path, boo
                        error);
 }
 
-/* A program that opens models in memory only does not link the files' io: nothing but this names
- * it on the way to a model. */
+/* Says what a file is that is no model. */
+static epctx_status epctx__other_file(const epctx_model *model, epctx_status status,
+                                      epctx_error *error) {
+    const uint64_t at = error != NULL ? error->offset : 0;
+    epctx_span file;
+    epctx_binary_id id;
+    if (status != EPCTX_ERR_PROTOBUF) return status;
+    file.data = model->source.data;
+    file.size = model->source.size;
+    epctx_binary_identify_whole(file, &id);
+    if (id.sort != EPCTX_BINARY_SORT_FOREIGN && id.sort != EPCTX_BINARY_SORT_CONTEXT) return status;
+    epctx_error_clear(error);
+    epctx_fail(error, status, "this is %s, not an ONNX model%s%s", id.name,
+               id.cure != NULL ? ": " : "", id.cure);
+    if (error != NULL) error->offset = at;
+    return status;
+}
+
+/* A program that opens models in memory only does not link the files' io nor the recognition of
+ * binaries: nothing but this names them on the way to a model. */
 static epctx_status epctx__model_load(epctx_model *model, const char *path, epctx_error *error) {
     model->io = epctx_model_io(model);
     if (model->io == NULL)
@@ -6210,7 +6811,7 @@ static epctx_status epctx__model_load(epctx_model *model, const char *path, epct
     model->id = model->mapping.info;
     model->source.data = model->mapping.data;
     model->source.size = model->mapping.size;
-    return epctx__model_parse(model, error);
+    return epctx__other_file(model, epctx__model_parse(model, error), error);
 }
 
 static epctx_status epctx__model_end(epctx_model *model, const char *path, epctx_status status,
@@ -6288,10 +6889,11 @@ typedef struct epctx__member {
     size_t place; /* in the struct */
 } epctx__member;
 
-/* A number of external_data; UINT64_MAX: malformed. */
-static uint64_t epctx__decimal(epctx_str text) {
-    uint64_t number;
-    return epctx_str_number(text, &number) ? number : UINT64_MAX;
+/* A number of external_data. */
+static void epctx__read_place(epctx_tensor_view *tensor, const epctx_pair *pair, uint64_t *number) {
+    if (epctx_str_number(pair->value, number)) return;
+    tensor->wrong_key = pair->key;
+    tensor->wrong_number = pair->value;
 }
 
 static void epctx__read_tensor_data(epctx_tensor_view *tensor, const epctx_field *f) {
@@ -6316,15 +6918,12 @@ static void epctx__read_tensor_data(epctx_tensor_view *tensor, const epctx_field
         break;
     case EPCTX_FIELD_TENSOR_EXTERNAL_DATA << 3 | EPCTX_WIRE_LEN:
         pair = epctx_pair_of(f->body);
-        if (epctx_str_is(pair.key, "location")) {
+        if (epctx_str_is(pair.key, "location"))
             tensor->location = pair.value;
-        } else if (epctx_str_is(pair.key, "offset")) {
-            tensor->offset = epctx__decimal(pair.value);
-        } else if (epctx_str_is(pair.key, "length")) {
-            /* Malformed: not "to the end", but longer than any file. */
-            tensor->length = epctx__decimal(pair.value);
-            tensor->length -= tensor->length == UINT64_MAX;
-        }
+        else if (epctx_str_is(pair.key, "offset"))
+            epctx__read_place(tensor, &pair, &tensor->offset);
+        else if (epctx_str_is(pair.key, "length"))
+            epctx__read_place(tensor, &pair, &tensor->length);
         break;
     default: break;
     }
@@ -6516,6 +7115,46 @@ EPCTX__NEXT(dim, epctx_dim)
 EPCTX__NEXT(opset, epctx_opset)
 EPCTX__NEXT(pair, epctx_pair)
 #undef EPCTX__NEXT
+
+EPCTX_API uint64_t epctx_tensor_bytes(const epctx_tensor_view *tensor) {
+    epctx_cursor it = epctx_tensor_dims(tensor);
+    const unsigned bits = epctx_elem_bits(tensor->elem_type);
+    uint64_t count = 1;
+    int64_t dim;
+    bool zero = false, huge = bits == 0;
+    while (epctx_next_int(&it, &dim)) {
+        zero = zero || dim == 0;
+        if (dim < 0 || (dim > 0 && count > (UINT64_MAX >> 8) / (uint64_t)dim))
+            huge = true;
+        else if (dim > 0)
+            count *= (uint64_t)dim;
+    }
+    if (huge) return UINT64_MAX;
+    return zero ? 0 : (count * bits + 7) / 8;
+}
+
+EPCTX_API epctx_status epctx_tensor_extent(const epctx_tensor_view *tensor, uint64_t file_size,
+                                           uint64_t *size, epctx_error *error) {
+    const bool stored = tensor->length != UINT64_MAX && tensor->length != 0;
+    *size = stored ? tensor->length : epctx_tensor_bytes(tensor);
+    if (tensor->wrong_key.size > 0) {
+        return epctx_fail(error, EPCTX_ERR_GRAPH,
+                          "initializer '%S': the %S of its external data is '%S', not a number",
+                          &tensor->name, &tensor->wrong_key, &tensor->wrong_number);
+    }
+    if (tensor->offset > file_size) {
+        return epctx_fail(error, EPCTX_ERR_GRAPH,
+                          "initializer '%S': its external data starts at byte %u, the file has %u",
+                          &tensor->name, tensor->offset, file_size);
+    }
+    if (!stored && *size == UINT64_MAX) *size = file_size - tensor->offset;
+    if (*size <= file_size - tensor->offset) return EPCTX_OK;
+    return epctx_fail(
+        error, EPCTX_ERR_GRAPH,
+        "initializer '%S': its external data %s %u, the file has behind its offset %u",
+        &tensor->name, stored ? "has a length of" : "needs by its shape", *size,
+        file_size - tensor->offset);
+}
 
 /* No message, as in a closed model, is an empty view. */
 static epctx_view epctx__view_of(const epctx_slot *slot) {
@@ -6819,6 +7458,17 @@ EPCTX_API size_t epctx_elem_size(int32_t elem_type) {
     return elem_type >= 0 && elem_type < (int32_t)sizeof sizes ? sizes[elem_type] : 0;
 }
 
+EPCTX_API unsigned epctx_elem_bits(int32_t elem_type) {
+    switch (elem_type) {
+    case 21: /* uint4, int4, float4e2m1 */
+    case 22:
+    case 23: return 4;
+    case 25: /* uint2, int2 */
+    case 26: return 2;
+    default: return (unsigned)epctx_elem_size(elem_type) * 8;
+    }
+}
+
 EPCTX_API const char *epctx_elem_name(int32_t elem_type) {
     static const char *const names[27] = {
         "unknown",        "float32",  "uint8",        "int8",           "uint16",
@@ -7026,17 +7676,7 @@ static epctx_status epctx__load_external(const epctx__loader *l, const epctx_ten
     }
     folder = folder.size > 0 ? folder : epctx_path_folder(epctx_str_of(model->path));
     EPCTX__TRY(epctx__model_map(model, folder, view->location, file, l->error));
-    size = (*file)->mapping.size;
-    if (view->offset > size) {
-        return epctx__tensor_fault(l, tensor, "its external data starts at byte", view->offset,
-                                   "the file has", size);
-    }
-    size -= view->offset;
-    if (view->length != UINT64_MAX && view->length > size) {
-        return epctx__tensor_fault(l, tensor, "its external data has a length of", view->length,
-                                   "the file has behind its offset", size);
-    }
-    size = view->length != UINT64_MAX ? view->length : size;
+    EPCTX__TRY(epctx_tensor_extent(view, (*file)->mapping.size, &size, l->error));
     model->external_asked += size;
     if (model->external_asked > EPCTX__EXTERNAL_FREE &&
         (model->external_asked - EPCTX__EXTERNAL_FREE) / EPCTX__EXTERNAL_TIMES >
@@ -7366,6 +8006,194 @@ EPCTX_API epctx_status epctx_node_captures(epctx_view node, epctx_arena *arena,
     return EPCTX_OK;
 }
 
+/* -- what ORT reads while it infers shapes -- */
+
+/* -- facts: shapes -- */
+/* Made of examples/epctx/facts/shapes.facts by `make facts`. */
+/* clang-format off */
+static const epctx_shape_reader epctx__shape_readers[] = {
+    {"", "AffineGrid", 0x2, 0x2, false},
+    {"", "BlackmanWindow", 0x1, 0x1, true},
+    {"", "CenterCropPad", 0x2, 0x2, false},
+    {"", "Col2Im", 0x6, 0x6, false},
+    {"", "ConstantOfShape", 0x1, 0x1, true},
+    {"", "DFT", 0x6, 0x6, false},
+    {"", "Expand", 0x2, 0x2, false},
+    {"", "HammingWindow", 0x1, 0x1, true},
+    {"", "HannWindow", 0x1, 0x1, true},
+    {"", "MelWeightMatrix", 0x3, 0x3, true},
+    {"", "OneHot", 0x2, 0x2, false},
+    {"", "Pad", 0xa, 0xa, false},
+    {"", "Range", 0x7, 0x7, true},
+    {"", "ReduceL1", 0x2, 0x2, false},
+    {"", "ReduceL2", 0x2, 0x2, false},
+    {"", "ReduceLogSum", 0x2, 0x2, false},
+    {"", "ReduceLogSumExp", 0x2, 0x2, false},
+    {"", "ReduceMax", 0x2, 0x2, false},
+    {"", "ReduceMean", 0x2, 0x2, false},
+    {"", "ReduceMin", 0x2, 0x2, false},
+    {"", "ReduceProd", 0x2, 0x2, false},
+    {"", "ReduceSum", 0x2, 0x2, false},
+    {"", "ReduceSumSquare", 0x2, 0x2, false},
+    {"", "Reshape", 0x2, 0x2, true},
+    {"", "Resize", 0xe, 0xc, false},
+    {"", "STFT", 0xa, 0xa, false},
+    {"", "Slice", 0x1e, 0x1e, false},
+    {"", "Split", 0x2, 0x2, false},
+    {"", "SplitToSequence", 0x2, 0x2, false},
+    {"", "Squeeze", 0x2, 0x2, false},
+    {"", "Tile", 0x2, 0x2, false},
+    {"", "TopK", 0x2, 0x2, false},
+    {"", "Unsqueeze", 0x2, 0x2, false},
+    {"", "Upsample", 0x2, 0x2, false},
+    {"com.microsoft", "BeamSearch", 0x1a, 0x1a, false},
+    {"com.microsoft", "ConvTransposeWithDynamicPads", 0x4, 0x4, false},
+    {"com.microsoft", "ExpandDims", 0x2, 0x2, false},
+    {"com.microsoft", "GreedySearch", 0x2, 0x2, false},
+    {"com.microsoft", "Range", 0x7, 0x7, true},
+    {"com.microsoft", "Sampling", 0x2, 0x2, false},
+    {"com.microsoft", "WhisperBeamSearch", 0x1a, 0x1a, false},
+};
+/* clang-format on */
+/* -- end of facts -- */
+
+EPCTX_API const epctx_shape_reader *epctx_shape_reader_of(epctx_str domain, epctx_str op_type) {
+    const size_t count = sizeof epctx__shape_readers / sizeof *epctx__shape_readers;
+    size_t i;
+    if (epctx_str_is(domain, "ai.onnx")) domain = epctx_str_of("");
+    for (i = 0; i < count; i++)
+        if (epctx_str_is(op_type, epctx__shape_readers[i].op_type) &&
+            epctx_str_is(domain, epctx__shape_readers[i].domain))
+            return &epctx__shape_readers[i];
+    return NULL;
+}
+
+/* Where a value that is known by one name has another. */
+typedef struct epctx__passed_on {
+    epctx_str name;
+    uint32_t next; /* of the same value; EPCTX_MAP_NONE: no more */
+} epctx__passed_on;
+
+typedef struct epctx__shape_search {
+    epctx_arena *arena;
+    epctx_map *names;    /* found */
+    epctx_list fresh;    /* epctx_str: found, and their aliases not yet looked at */
+    epctx_map aliases;   /* name -> the first one in `list` */
+    epctx_list list;     /* epctx__passed_on */
+    epctx_map functions; /* "domain:name" -> position in `bodies` */
+    epctx_list bodies;   /* epctx_view of FunctionProtos */
+    epctx_error *error;
+} epctx__shape_search;
+
+static epctx_status epctx__shape_found(epctx__shape_search *s, epctx_str name) {
+    epctx_str *place;
+    if (name.size == 0 || epctx__has(s->names, name)) return EPCTX_OK;
+    place = (epctx_str *)epctx_list_add(&s->fresh, s->arena, sizeof *place);
+    if (place == NULL) return epctx__nomem(s->error, s->arena->missing);
+    *place = name;
+    return epctx__map_set(s->names, name, 1, s->error);
+}
+
+/* Whoever needs `name` needs `other`. */
+static epctx_status epctx__shape_alias(epctx__shape_search *s, epctx_str name, epctx_str other) {
+    const uint32_t at = (uint32_t)s->list.count;
+    epctx__passed_on *alias;
+    if (name.size == 0 || other.size == 0) return EPCTX_OK;
+    alias = (epctx__passed_on *)epctx_list_add(&s->list, s->arena, sizeof *alias);
+    if (alias == NULL) return epctx__nomem(s->error, s->arena->missing);
+    alias->name = other;
+    alias->next = epctx_map_get(&s->aliases, name);
+    return epctx__map_set(&s->aliases, name, at, s->error);
+}
+
+static epctx_status epctx__function_key(epctx__shape_search *s, epctx_str domain, epctx_str name,
+                                        epctx_str *key) {
+    const size_t size = domain.size + name.size + 2;
+    char *bytes = (char *)epctx_arena_alloc(s->arena, size);
+    epctx_text text = epctx_text_of(bytes, size);
+    if (bytes == NULL) return epctx__nomem(s->error, s->arena->missing);
+    epctx_text_put(&text, domain);
+    epctx_text_put_char(&text, ':');
+    epctx_text_put(&text, name);
+    *key = epctx_text_str(&text);
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__shape_functions(epctx__shape_search *s, const epctx_model *model) {
+    epctx_cursor it = epctx_model_functions(model);
+    epctx_view function, *place;
+    epctx_str key;
+    while (epctx_next_view(&it, &function)) {
+        EPCTX__TRY(epctx__function_key(
+            s, epctx_view_str(epctx__last_view(function, EPCTX_FIELD_FUNCTION_DOMAIN)),
+            epctx_view_str(epctx__last_view(function, EPCTX_FIELD_FUNCTION_NAME)), &key));
+        EPCTX__TRY(epctx__map_set(&s->functions, key, s->bodies.count, s->error));
+        place = (epctx_view *)epctx_list_add(&s->bodies, s->arena, sizeof *place);
+        if (place == NULL) return epctx__nomem(s->error, s->arena->missing);
+        *place = function;
+    }
+    return EPCTX_OK;
+}
+
+/* The inputs of a function are those of its call. */
+static epctx_status epctx__shape_call(epctx__shape_search *s, const epctx_node_view *node) {
+    epctx_cursor given = epctx_node_inputs(node), formal;
+    epctx_str key, name, other;
+    uint32_t at;
+    if (s->bodies.count == 0) return EPCTX_OK;
+    EPCTX__TRY(epctx__function_key(s, node->domain, node->op_type, &key));
+    at = epctx_map_get(&s->functions, key);
+    if (at == EPCTX_MAP_NONE) return EPCTX_OK;
+    formal =
+        epctx_view_fields(((const epctx_view *)s->bodies.items)[at], EPCTX_FIELD_FUNCTION_INPUT);
+    while (epctx_next_str(&formal, &name) && epctx_next_str(&given, &other))
+        EPCTX__TRY(epctx__shape_alias(s, name, other));
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__shape_node(epctx__shape_search *s, const epctx_node_view *node) {
+    const epctx_shape_reader *reader = epctx_shape_reader_of(node->domain, node->op_type);
+    epctx_cursor it = epctx_node_inputs(node);
+    epctx_str name, output;
+    uint32_t i;
+    /* ORT removes these before it infers shapes once more. */
+    if (epctx_str_is(node->op_type, "Identity") || epctx_str_is(node->op_type, "Cast")) {
+        epctx_cursor outputs = epctx_node_outputs(node);
+        if (epctx_next_str(&it, &name) && epctx_next_str(&outputs, &output))
+            return epctx__shape_alias(s, output, name);
+        return EPCTX_OK;
+    }
+    if (reader == NULL) return epctx__shape_call(s, node);
+    for (i = 0; i < 32 && epctx_next_str(&it, &name); i++)
+        if ((reader->reads >> i & 1) != 0) EPCTX__TRY(epctx__shape_found(s, name));
+    return EPCTX_OK;
+}
+
+EPCTX_API epctx_status epctx_model_shape_names(const epctx_model *model, epctx_map *names,
+                                               epctx_error *error) {
+    epctx__shape_search s;
+    epctx_walk walk;
+    epctx_node_view node;
+    uint32_t at;
+    memset(&s, 0, sizeof s);
+    s.arena = names->arena;
+    s.names = names;
+    s.error = error;
+    epctx_error_clear(error);
+    epctx_map_init(&s.aliases, s.arena);
+    epctx_map_init(&s.functions, s.arena);
+    EPCTX__TRY(epctx__shape_functions(&s, model));
+    epctx_walk_begin(&walk, model);
+    while (epctx_walk_next(&walk, &node)) EPCTX__TRY(epctx__shape_node(&s, &node));
+    while (s.fresh.count > 0) {
+        const epctx_str name = ((const epctx_str *)s.fresh.items)[--s.fresh.count];
+        for (at = epctx_map_get(&s.aliases, name); at != EPCTX_MAP_NONE;
+             at = ((const epctx__passed_on *)s.list.items)[at].next)
+            EPCTX__TRY(epctx__shape_found(&s, ((const epctx__passed_on *)s.list.items)[at].name));
+    }
+    return EPCTX_OK;
+}
+
 /* -- record: the graph --
  *
  * Model and graph are open: they have as many fields as counted, even if a mapped file changes. */
@@ -7590,6 +8418,119 @@ static epctx_status epctx__sort_nodes(epctx__loader *l, epctx_graph *graph) {
     return EPCTX_OK;
 }
 
+/* -- record: ORT's order of a graph -- */
+
+typedef struct epctx__reading {
+    uint32_t from, to; /* reads `from` */
+    size_t of_from;    /* 1 + the next one from the same node, or 0 */
+    size_t of_to;      /* likewise, to the same node */
+} epctx__reading;
+
+typedef struct epctx__ordering {
+    epctx_arena *arena;
+    epctx_error *error;
+    epctx_map producers;
+    epctx_list readings;
+    size_t nodes;
+    uint32_t *stack, *out;
+    size_t waiting, count;
+    uint8_t *state; /* of a node: entered, left */
+} epctx__ordering;
+
+static epctx_status epctx__order_read(epctx__ordering *o, uint32_t node, epctx_str name) {
+    const uint32_t from = epctx_map_get(&o->producers, name);
+    epctx__reading *reading;
+    if (from == EPCTX_MAP_NONE) return EPCTX_OK;
+    reading = (epctx__reading *)epctx_list_add(&o->readings, o->arena, sizeof *reading);
+    if (reading == NULL) return epctx__nomem(o->error, o->arena->missing);
+    reading->from = from;
+    reading->to = node;
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__order_look(epctx__ordering *o, epctx_graph_view graph) {
+    epctx_cursor it = epctx_graph_nodes(graph), names;
+    epctx_node_view node;
+    epctx_str name;
+    uint32_t at;
+    for (at = 0; epctx_next_node(&it, &node); at++) {
+        names = epctx_node_outputs(&node);
+        while (epctx_next_str(&names, &name))
+            if (name.size > 0) EPCTX__TRY(epctx__map_set(&o->producers, name, at, o->error));
+    }
+    o->nodes = at;
+    it = epctx_graph_nodes(graph);
+    for (at = 0; epctx_next_node(&it, &node); at++) {
+        const epctx_str *captures;
+        size_t count, i;
+        names = epctx_node_inputs(&node);
+        while (epctx_next_str(&names, &name)) EPCTX__TRY(epctx__order_read(o, at, name));
+        EPCTX__TRY(epctx_node_captures(node.view, o->arena, &captures, &count, o->error));
+        for (i = 0; i < count; i++) EPCTX__TRY(epctx__order_read(o, at, captures[i]));
+    }
+    return EPCTX_OK;
+}
+
+static void epctx__order_walk(epctx__ordering *o, const size_t *first) {
+    const epctx__reading *readings = (const epctx__reading *)o->readings.items;
+    while (o->waiting > 0) {
+        const uint32_t node = o->stack[--o->waiting];
+        size_t at;
+        if (o->state[node] == 2) continue;
+        if (o->state[node]++ == 1) {
+            o->out[o->count++] = node;
+            continue;
+        }
+        o->stack[o->waiting++] = node; /* to be left */
+        for (at = first[node]; at != 0; at = readings[at - 1].of_to)
+            if (o->state[readings[at - 1].from] == 0)
+                o->stack[o->waiting++] = readings[at - 1].from;
+    }
+}
+
+/* Begins with the nodes that nobody reads; what each node reads is listed by number. */
+static epctx_status epctx__order_run(epctx__ordering *o) {
+    epctx__reading *readings = (epctx__reading *)o->readings.items;
+    size_t *of_from, *of_to, i, at;
+    EPCTX__NEW(of_from, size_t, o->nodes, o->arena, o->error);
+    EPCTX__NEW(of_to, size_t, o->nodes, o->arena, o->error);
+    EPCTX__NEW(o->out, uint32_t, o->nodes, o->arena, o->error);
+    EPCTX__NEW(o->state, uint8_t, o->nodes, o->arena, o->error);
+    /* Each node is on it to be left, and once for each that reads it or as one nobody reads. */
+    EPCTX__NEW(o->stack, uint32_t, 2 * o->nodes + o->readings.count, o->arena, o->error);
+    for (i = 0; i < o->readings.count; i++) {
+        readings[i].of_from = of_from[readings[i].from];
+        of_from[readings[i].from] = i + 1;
+    }
+    for (i = o->nodes; i > 0; i--) {
+        for (at = of_from[i - 1]; at != 0; at = readings[at - 1].of_from) {
+            readings[at - 1].of_to = of_to[readings[at - 1].to];
+            of_to[readings[at - 1].to] = at;
+        }
+    }
+    for (i = 0; i < o->nodes; i++)
+        if (of_from[i] == 0) o->stack[o->waiting++] = (uint32_t)i;
+    epctx__order_walk(o, of_to);
+    return EPCTX_OK;
+}
+
+EPCTX_API epctx_status epctx_graph_order(epctx_graph_view graph, epctx_arena *arena,
+                                         const uint32_t **out, size_t *count, epctx_error *error) {
+    epctx__ordering o;
+    memset(&o, 0, sizeof o);
+    epctx_error_clear(error);
+    *out = NULL;
+    *count = 0;
+    o.arena = arena;
+    o.error = error;
+    epctx_map_init(&o.producers, arena);
+    EPCTX__TRY(epctx__order_look(&o, graph));
+    EPCTX__TRY(epctx__order_run(&o));
+    *out = o.out;
+    *count = o.count;
+    return EPCTX_OK;
+}
+
 static epctx_status epctx__load_graph(epctx__loader *l, epctx_graph_view view, epctx_graph *out) {
     out->name = view.name;
     EPCTX__TRY(epctx__load_initializers(l, view, out));
@@ -7750,18 +8691,23 @@ static const epctx_profile epctx__profiles[] = {
      /* key      */ EPCTX_KEY_NODE_NAME,
      /* required */ 0,
      /* binary   */ "{stem}_qnn.bin",
-     /* sidecars */ {"qnn_op_trace.json", "*_schematic.bin"}},
+     /* sidecars */ {"qnn_op_trace.json", "*_schematic.bin"},
+     /* attribute */ NULL},
     /* QNNP 2026-03 to EP 2.3.0, onnx_ctx_model_helper.cc and docs: as qnn, also QAIRTExport
      * (Olive's wrapper); refuses any ".." in a path; a DLC may replace the binary, with tmp*.json
-     * beside it. */
+     * beside it. Plugin EP 2.7.0 on the bench: several embedded partitions load; inputs and outputs
+     * are matched by io_name_overrides, else by names if they are the binary's, else by position,
+     * which is right only if the node's order is the binary's; its nodes have
+     * is_multi_soc_ep_context. */
     {/* name     */ "qnn_plugin",
      /* sources  */ {"QNNExecutionProvider", "QNN", "QAIRTExport"},
-     /* traits   */ EPCTX_ANY_CASE | EPCTX_STATIC_SHAPES | EPCTX_NO_DOTS | EPCTX_EMBED_ONE |
-                    EPCTX_IO_NAMES | EPCTX_QNN_COMPAT,
+     /* traits   */ EPCTX_ANY_CASE | EPCTX_STATIC_SHAPES | EPCTX_NO_DOTS | EPCTX_IO_OVERRIDES |
+                    EPCTX_QNN_COMPAT,
      /* key      */ EPCTX_KEY_NODE_NAME,
      /* required */ 0,
      /* binary   */ "{stem}_qnn.bin",
-     /* sidecars */ {"qnn_op_trace.json", "*_schematic.bin", "tmp*.json"}},
+     /* sidecars */ {"qnn_op_trace.json", "*_schematic.bin", "tmp*.json"},
+     /* attribute */ "is_multi_soc_ep_context"},
     /* ORT openvino/onnx_ctx_model_helper.cc: exact source; embed_mode and ep_cache_context must be
      * stored; embed modes do not mix; all nodes name one container, or the first embeds it and the
      * rest store an empty string. Inputs and outputs are matched by name
@@ -7775,19 +8721,22 @@ static const epctx_profile epctx__profiles[] = {
      /* key      */ EPCTX_KEY_PARTITION,
      /* required */ EPCTX__BIT(EP_CACHE_CONTEXT) | EPCTX__BIT(EMBED_MODE),
      /* binary   */ "{stem}_OpenVINOExecutionProvider.bin",
-     /* sidecars */ {NULL}},
+     /* sidecars */ {NULL},
+     /* attribute */ NULL},
     /* plugin EP 1.8.1 (OpenVINO 2026.4.1) on its CPU device: one container for a model, looked up
-     * by partition_name; external nodes load with main_context 0, 2 or none; embedded the first
-     * node has the container and the others no ep_cache_context; ep_sdk_version is not looked at. A
-     * model whose compatibility string is JSON is of this EP. */
+     * by partition_name; external nodes load with main_context 0, 2 or none, all must name it;
+     * embedded the first node in ORT's order (epctx_graph_order) has the container and the others
+     * no ep_cache_context, or an empty one; ep_sdk_version is not looked at. A model whose
+     * compatibility string is JSON is of this EP. */
     {/* name     */ "openvino_plugin",
      /* sources  */ {"OpenVINOExecutionProvider"},
-     /* traits   */ EPCTX_NO_MIX | EPCTX_IO_NAMES | EPCTX_XML_PAIR | EPCTX_OPENVINO_COMPAT |
-                    EPCTX_ANY_MAIN | EPCTX_ONE_CONTEXT,
+     /* traits   */ EPCTX_NO_MIX | EPCTX_IO_NAMES | EPCTX_ALL_NAME | EPCTX_XML_PAIR |
+                    EPCTX_OPENVINO_COMPAT | EPCTX_ANY_MAIN | EPCTX_ONE_CONTEXT,
      /* key      */ EPCTX_KEY_PARTITION,
      /* required */ 0,
      /* binary   */ "{stem}_OpenVINOExecutionProvider.bin",
-     /* sidecars */ {NULL}},
+     /* sidecars */ {NULL},
+     /* attribute */ NULL},
     /* ORT tensorrt/onnx_ctx_model_helper.cc: the graph must be exactly one node; a missing source
      * is taken; embed mode and path come from provider options of its own. The engine's tensors are
      * matched by name; one that is not found gets input 0 (tensorrt_execution_provider.cc). */
@@ -7798,7 +8747,8 @@ static const epctx_profile epctx__profiles[] = {
      /* key      */ EPCTX_KEY_NONE,
      /* required */ 0,
      /* binary   */ "*.engine",
-     /* sidecars */ {NULL}},
+     /* sidecars */ {NULL},
+     /* attribute */ NULL},
     /* ORT nv_tensorrt_rtx/onnx_ctx_model_helper.cc and nv_execution_provider.cc: main_context 0 on
      * every node although each has its own engine; embedded by default; tensors are matched as in
      * tensorrt. */
@@ -7809,7 +8759,8 @@ static const epctx_profile epctx__profiles[] = {
      /* key      */ EPCTX_KEY_NONE,
      /* required */ 0,
      /* binary   */ "*.engine",
-     /* sidecars */ {NULL}},
+     /* sidecars */ {NULL},
+     /* attribute */ NULL},
     /* onnxruntime/onnxruntime-ep-amdgpu 2026-08 src/migraphx/mgx_ep_ctx.cc: one .mxr for each node;
      * the first node without source is taken; dynamic shapes and contexts exclude each other; the
      * program's parameters are matched by name. */
@@ -7819,7 +8770,8 @@ static const epctx_profile epctx__profiles[] = {
      /* key      */ EPCTX_KEY_NONE,
      /* required */ 0,
      /* binary   */ "*.mxr",
-     /* sidecars */ {NULL}},
+     /* sidecars */ {NULL},
+     /* attribute */ NULL},
     /* ORT 1.18 vitisai (PR 20926) asserts that the three attributes are stored; the rest from the
      * open MorphiZen EP (ROCm/hip-ep 2026-08): one main node, embedded by default. */
     {/* name     */ "vitisai",
@@ -7828,7 +8780,8 @@ static const epctx_profile epctx__profiles[] = {
      /* key      */ EPCTX_KEY_NONE,
      /* required */ EPCTX__BIT(EP_CACHE_CONTEXT) | EPCTX__BIT(EMBED_MODE) | EPCTX__BIT(SOURCE),
      /* binary   */ "{file}_MORPHIZEN.bin",
-     /* sidecars */ {NULL}},
+     /* sidecars */ {NULL},
+     /* attribute */ NULL},
     /* IBM/onnxruntime-ep-telum 2026-08: always embedded, a text payload per node, source is the
      * EP's own name. */
     {/* name     */ "telum",
@@ -7837,7 +8790,8 @@ static const epctx_profile epctx__profiles[] = {
      /* key      */ EPCTX_KEY_NONE,
      /* required */ EPCTX__BIT(EP_CACHE_CONTEXT) | EPCTX__BIT(SOURCE),
      /* binary   */ "",
-     /* sidecars */ {NULL}},
+     /* sidecars */ {NULL},
+     /* attribute */ NULL},
     /* ORT test/autoep/library/example_plugin_ep/ep.cc: source is the registration name; loading is
      * not implemented. Genuine: written by ORT 1.30.0 through that EP. */
     {/* name     */ "example",
@@ -7846,7 +8800,8 @@ static const epctx_profile epctx__profiles[] = {
      /* key      */ EPCTX_KEY_NONE,
      /* required */ EPCTX__BIT(SOURCE),
      /* binary   */ "*.ctx",
-     /* sidecars */ {NULL}},
+     /* sidecars */ {NULL},
+     /* attribute */ NULL},
     /* epctx_npu.h: compiles fixed shapes; a context runs where a dimension of the context model is
      * free, too, with inputs of the compiled shape. */
     {/* name     */ "npu",
@@ -7855,7 +8810,8 @@ static const epctx_profile epctx__profiles[] = {
      /* key      */ EPCTX_KEY_PARTITION,
      /* required */ EPCTX__BIT(EMBED_MODE) | EPCTX__BIT(PARTITION_NAME) | EPCTX__BIT(SOURCE),
      /* binary   */ "{model}_npu.bin",
-     /* sidecars */ {NULL}},
+     /* sidecars */ {NULL},
+     /* attribute */ NULL},
     /* ORT docs/execution-providers/EP-Context-Design */
     {/* name     */ "generic",
      /* sources  */ {NULL},
@@ -7863,7 +8819,8 @@ static const epctx_profile epctx__profiles[] = {
      /* key      */ EPCTX_KEY_NONE,
      /* required */ 0,
      /* binary   */ "{model}_*.bin",
-     /* sidecars */ {NULL}},
+     /* sidecars */ {NULL},
+     /* attribute */ NULL},
 };
 /* clang-format on */
 /* -- end of facts -- */
@@ -7913,6 +8870,52 @@ EPCTX_API const epctx_profile *epctx_profile_for(const epctx_profile *wanted, ep
     bool other = (own->traits & EPCTX_ANY_EP) == 0;
     return wanted == NULL || (other && !epctx__takes_source(wanted, source, true)) ? own : wanted;
 }
+
+EPCTX_API bool epctx_profile_is_foreign(const epctx_profile *profile, const epctx_binary_id *id) {
+    if (id->sort != EPCTX_BINARY_SORT_FOREIGN && id->sort != EPCTX_BINARY_SORT_MODEL) return false;
+    if ((profile->traits & EPCTX_ANY_EP) == 0) return true;
+    switch (id->kind) {
+    case EPCTX_BINARY_ONNX:
+    case EPCTX_BINARY_ONE_BYTE:
+    case EPCTX_BINARY_XML:
+    case EPCTX_BINARY_JSON:
+    case EPCTX_BINARY_TEXT:
+    case EPCTX_BINARY_GZIP:
+    case EPCTX_BINARY_ZIP:
+    case EPCTX_BINARY_TAR: return false;
+    default: return true;
+    }
+}
+
+EPCTX_API epctx_status epctx_profile_check_binary(const epctx_profile *profile,
+                                                  const epctx_binary_id *id, epctx_error *error) {
+    if (!epctx_profile_is_foreign(profile, id)) return EPCTX_OK;
+    return epctx_fail(error, EPCTX_ERR_CONTEXT, "is %s, no context binary%s%s", id->name,
+                      id->cure != NULL ? ": " : "", id->cure != NULL ? id->cure : "");
+}
+
+static epctx_status epctx__refuse_foreign(const epctx_profile *profile, epctx_span payload,
+                                          epctx_error *error) {
+    epctx_binary_id id;
+    epctx_binary_identify_whole(payload, &id);
+    return epctx_profile_check_binary(profile, &id, error);
+}
+
+#ifndef EPCTX_NO_WIRE
+EPCTX_API const epctx_profile *epctx_profile_of_node(const epctx_profile *wanted,
+                                                     const epctx_node_view *node) {
+    const epctx_str source = epctx_node_attr_str(node, "source");
+    const epctx_profile *own = epctx_profile_for(wanted, source);
+    size_t count, i;
+    const epctx_profile *all = epctx_profiles(&count);
+    epctx_attr_view attr;
+    for (i = 0; own != wanted && (own->traits & EPCTX_ANY_EP) == 0 && i < count; i++)
+        if (all[i].attribute != NULL && epctx__takes_source(&all[i], source, true) &&
+            epctx_node_find_attr(node, all[i].attribute, &attr))
+            return &all[i];
+    return own;
+}
+#endif /* EPCTX_NO_WIRE */
 
 EPCTX_API epctx_claim epctx_profile_claims(const epctx_profile *profile, const epctx_epnode *node) {
     bool any_case = (profile->traits & EPCTX_ANY_CASE) != 0;
@@ -8473,7 +9476,7 @@ static epctx_status epctx__files_epnode(epctx__files *f, const epctx_node_view *
     const epctx_profile *profile;
     epctx_str dlc = epctx_node_attr_str(view, "ep_dlc_context");
     if (epctx_epnode_read(view, &node, NULL) != EPCTX_OK) return EPCTX_OK;
-    profile = epctx_profile_for(f->profile, node.source);
+    profile = epctx_profile_of_node(f->profile, view);
     if (node.embed_mode == 0 && dlc.size == 0 &&
         (node.main_context == 1 || (profile->traits & EPCTX_SECONDARY_CONTEXT) != 0 ||
          node.ep_cache_context.size > 0)) {
@@ -10615,20 +11618,35 @@ static epctx_status epctx__commit_lock(epctx_commit *c) {
     return EPCTX_OK;
 }
 
-EPCTX_API epctx_status epctx_file_lock_take(epctx_file_lock *lock, const epctx_io *io,
-                                            const char *path, epctx_error *error) {
+static epctx_status epctx__file_lock_ask(epctx_file_lock *lock, const epctx_io *io,
+                                         const char *path, bool try_only, epctx_error *error) {
     char real[EPCTX_PATH_MAX];
+    epctx_status status;
     epctx_error_clear(error);
     memset(lock, 0, sizeof *lock);
     EPCTX__TRY(epctx__io_of(io, &lock->io, error));
     io = lock->io;
     EPCTX__TRY(epctx__path_real(io, path, real, error));
     EPCTX__TRY(epctx__path_end(real, ".lock", lock->path, error));
-    if (io->lock_fn != NULL) {
-        EPCTX__TRY(io->lock_fn(io->user, NULL, lock->path, &lock->file, error));
-        lock->held = true;
+    if (io->lock_fn == NULL) return EPCTX_OK;
+    lock->file.try_only = try_only;
+    status = io->lock_fn(io->user, NULL, lock->path, &lock->file, error);
+    lock->held = status == EPCTX_OK;
+    if (try_only && status == EPCTX_ERR_CHANGED) {
+        epctx_error_clear(error);
+        epctx_fail(error, status, "'%s' is held by another process or thread", lock->path);
     }
-    return EPCTX_OK;
+    return status;
+}
+
+EPCTX_API epctx_status epctx_file_lock_take(epctx_file_lock *lock, const epctx_io *io,
+                                            const char *path, epctx_error *error) {
+    return epctx__file_lock_ask(lock, io, path, false, error);
+}
+
+EPCTX_API epctx_status epctx_file_lock_try(epctx_file_lock *lock, const epctx_io *io,
+                                           const char *path, epctx_error *error) {
+    return epctx__file_lock_ask(lock, io, path, true, error);
 }
 
 EPCTX_API void epctx_file_lock_drop(epctx_file_lock *lock) {
@@ -11038,7 +12056,7 @@ EPCTX_API bool epctx_next_stamp_line(epctx_str *rest, epctx_stamp_line *line) {
     memset(line, 0, sizeof *line);
     text = epctx_str_cut(rest, '\n');
     line->word = epctx_str_cut(&text, ' ');
-    file = epctx__word_index("source data binary beside", line->word, &index);
+    file = epctx__word_index("source data library binary beside needs", line->word, &index);
     if (file) {
         number = epctx_str_cut(&text, ' ');
         if (!epctx_str_number(number, &line->size)) line->size = 0;
@@ -11253,6 +12271,32 @@ static epctx_status epctx__verify_file(const epctx_model *model, const epctx_sta
     return status;
 }
 
+/* Compares another file with its line. `fast`: no hash where it is older than the model. */
+static epctx_status epctx__stamp_compare(const epctx_model *model, const epctx_stamp_line *line,
+                                         const char *path, bool fast, epctx_error *why) {
+    const epctx_io *io = epctx_model_io(model);
+    epctx_file_info info, own;
+    epctx_mapping mapping;
+    uint64_t hash;
+    if (io->stat_fn(io->user, path, &info, why) != EPCTX_OK || info.kind != EPCTX_FILE_REGULAR)
+        return epctx_fail(why, EPCTX_ERR_NOT_FOUND, "'%s' is not there to compare with", path);
+    if (info.size != line->size) {
+        return epctx_fail(why, EPCTX_ERR_VERSION, "'%s' has %u bytes, it was compiled from %u",
+                          path, info.size, line->size);
+    }
+    if (fast && info.changed != 0 && io->stat_fn(io->user, model->path, &own, NULL) == EPCTX_OK &&
+        info.changed < own.written)
+        return EPCTX_OK;
+    EPCTX__TRY(io->map_fn(io->user, NULL, path, false, &mapping, why));
+    hash = epctx_hash(mapping.data, mapping.size, 0);
+    io->unmap_fn(io->user, &mapping);
+    return hash == line->hash
+               ? EPCTX_OK
+               : epctx_fail(why, EPCTX_ERR_VERSION,
+                            "'%s' has changed since it was compiled: XXH64 %x, it was %x", path,
+                            hash, line->hash);
+}
+
 /* The name of the file beside an .xml. */
 static epctx_status epctx__beside_name(epctx_str xml, char out[EPCTX_PATH_MAX],
                                        epctx_error *error) {
@@ -11280,18 +12324,74 @@ static epctx_status epctx__verify_context(const epctx_model *model, const epctx_
                               error);
 }
 
+/* Where differences go: the first one decides, and each is told to whoever asks. */
+typedef struct epctx__differences {
+    void (*differs_fn)(void *user, const epctx_error *why);
+    void *user;
+    const char *path;    /* of the model */
+    epctx_status status; /* of the first one */
+    epctx_error *first;  /* may be NULL */
+} epctx__differences;
+
+/* Whether to look for more after `status`. */
+static bool epctx__differs(epctx__differences *d, epctx_status status, epctx_error *why) {
+    if (status == EPCTX_OK) return true;
+    epctx_blame(why, d->path, NULL, NULL);
+    if (d->status == EPCTX_OK) {
+        d->status = status;
+        if (d->first != NULL) *d->first = *why;
+    }
+    if (d->differs_fn == NULL || status == EPCTX_ERR_NOMEM || status == EPCTX_ERR_IO) return false;
+    d->differs_fn(d->user, why);
+    epctx_error_clear(why);
+    return true;
+}
+
+/* Compares the files beside the model to which its contexts refer with their lines. Loading reports
+ * a missing one. `beside`: a path in the model's folder. */
+static epctx_status epctx__check_needs(const epctx_model *model, epctx_str stamp,
+                                       const char *beside, bool fast, epctx__differences *d,
+                                       epctx_error *error) {
+    epctx_stamp_line line;
+    while (epctx_next_stamp_line(&stamp, &line)) {
+        char name[EPCTX_PATH_MAX], path[EPCTX_PATH_MAX];
+        epctx_str parts[2];
+        epctx_status status;
+        if (!epctx_str_is(line.word, "needs")) continue;
+        if (!epctx_stamp_plain(line.text, name, sizeof name))
+            return epctx_fail(error, EPCTX_ERR_LIMIT, "a name in the build stamp is too long");
+        parts[0] = epctx_path_folder(epctx_str_of(beside));
+        parts[1] = epctx_str_of(name);
+        status = epctx_path_check(parts[1], error); /* untrusted */
+        if (status == EPCTX_OK) status = epctx__path_join(path, sizeof path, parts, 2, error);
+        if (status == EPCTX_OK) status = epctx__stamp_compare(model, &line, path, fast, error);
+        if (status == EPCTX_ERR_NOT_FOUND) {
+            epctx_error_clear(error);
+            continue;
+        }
+        if (d == NULL || !epctx__differs(d, status, error)) EPCTX__TRY(status);
+    }
+    return EPCTX_OK;
+}
+
 /* Compares the binaries of one EP with its stamp, if any, each once if nodes that follow each other
- * share it. Loading reports a missing file. */
+ * share it. Loading reports a missing file. `d`: gets the differences; NULL: the first one is
+ * returned. */
 static epctx_status epctx__check_made(const epctx_model *model, epctx_str source,
                                       const char *context_file_path, bool fast,
-                                      epctx_error *error) {
+                                      epctx__differences *d, epctx_error *error) {
     epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model));
     epctx_node_view view;
     epctx_epnode node;
     epctx__context one, last;
     epctx__made m;
+    epctx_str stamp;
     uint64_t hash = 0;
     memset(&last, 0, sizeof last);
+    if (!epctx_model_get_stamp(model, source, &stamp) || epctx__stamp_format(stamp) == 0)
+        return EPCTX_OK;
+    EPCTX__TRY(epctx__check_needs(
+        model, stamp, model->path[0] != '\0' ? model->path : context_file_path, fast, d, error));
     if (!epctx__made_begin(&m, model, source)) return EPCTX_OK;
     while (epctx__next_context(&it, source, m.format, &view, &node, &one)) {
         epctx_status status;
@@ -11306,7 +12406,7 @@ static epctx_status epctx__check_made(const epctx_model *model, epctx_str source
             continue;
         }
         epctx_blame(error, NULL, &node.name, one.attribute);
-        EPCTX__TRY(status);
+        if (d == NULL || !epctx__differs(d, status, error)) EPCTX__TRY(status);
     }
     return EPCTX_OK;
 }
@@ -11324,7 +12424,7 @@ EPCTX_API epctx_status epctx_model_check_binary(const epctx_model *model,
         if (epctx_str_starts(pair.key, EPCTX_BUILD_PREFIX)) {
             epctx_status status;
             epctx__str_skip(&pair.key, sizeof EPCTX_BUILD_PREFIX - 1);
-            status = epctx__check_made(model, pair.key, context_file_path, false, error);
+            status = epctx__check_made(model, pair.key, context_file_path, false, NULL, error);
             epctx_blame(error, model->path, NULL, NULL);
             EPCTX__TRY(status);
             stamps++;
@@ -11454,6 +12554,62 @@ static epctx_status epctx__stamp_write(const epctx__stamp_text *s, epctx_model *
                                           epctx__str(s->text.data, s->text.size), error);
 }
 
+/* What a line says of a file. */
+typedef struct epctx__stamp_file {
+    uint64_t size, hash;
+} epctx__stamp_file;
+
+static epctx_status epctx__hash_path(const epctx_io *io, const char *path, epctx__stamp_file *out,
+                                     epctx_error *error) {
+    epctx_mapping mapping;
+    EPCTX__TRY(io->map_fn(io->user, NULL, path, false, &mapping, error));
+    out->size = mapping.size;
+    out->hash = epctx_hash(mapping.data, mapping.size, 0);
+    io->unmap_fn(io->user, &mapping);
+    return EPCTX_OK;
+}
+
+EPCTX_API const char *epctx_stamp_library(const char *const *libraries, size_t index) {
+    const epctx_str folder = epctx_path_folder(epctx_str_of(libraries[0]));
+    const char *path = libraries[index];
+    return folder.size > 0 && strncmp(path, folder.data, folder.size) == 0
+               ? path + folder.size
+               : epctx_path_file(epctx_str_of(path)).data;
+}
+
+static epctx_status epctx__stamp_put_libraries(epctx__stamp_text *s, const epctx_io *io,
+                                               const char *const *libraries, epctx_error *error) {
+    size_t i;
+    for (i = 0; libraries != NULL && libraries[i] != NULL; i++) {
+        epctx__stamp_file file;
+        EPCTX__TRY(epctx__hash_path(io, libraries[i], &file, error));
+        epctx__stamp_put_file(s, "library", file.size, file.hash,
+                              epctx_str_of(epctx_stamp_library(libraries, i)));
+    }
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__stamp_put_needs(epctx__stamp_text *s, const epctx_model *model,
+                                           const epctx_stamp_opts *opts, epctx_error *error) {
+    const epctx_io *io = epctx_model_io(model);
+    const epctx_str folder = opts->needs_folder != NULL
+                                 ? epctx_str_of(opts->needs_folder)
+                                 : epctx_path_folder(epctx_str_of(model->path));
+    size_t i;
+    for (i = 0; opts->needs[i] != NULL; i++) {
+        const epctx_str name = epctx_str_of(opts->needs[i]);
+        epctx_mapping mapping;
+        epctx_status status =
+            epctx_path_map(io, folder, name, model->path_flags, &mapping, NULL, error);
+        epctx_blame(error, model->path, NULL, NULL);
+        EPCTX__TRY(status);
+        epctx__stamp_put_file(s, "needs", mapping.size, epctx_hash(mapping.data, mapping.size, 0),
+                              name);
+        io->unmap_fn(io->user, &mapping);
+    }
+    return EPCTX_OK;
+}
+
 /* The source, and each file of external data by its name. */
 static epctx_status epctx__stamp_put_source(epctx__stamp_text *s, const epctx_model *source,
                                             epctx_arena *arena, epctx_error *error) {
@@ -11475,11 +12631,6 @@ static epctx_status epctx__stamp_put_source(epctx__stamp_text *s, const epctx_mo
     }
     return EPCTX_OK;
 }
-
-/* What a line says of a file. */
-typedef struct epctx__stamp_file {
-    uint64_t size, hash;
-} epctx__stamp_file;
 
 static epctx_status epctx__hash_file(const epctx_model *model, epctx_str name,
                                      epctx__stamp_file *out, epctx_error *error) {
@@ -11646,14 +12797,23 @@ EPCTX_API epctx_status epctx_model_stamp(epctx_model *model, const char *ep,
     else
         epctx__stamp_keep(&s, kept, "source data");
     epctx__stamp_put_asked(&s, opts, kept);
-    if (before.format == 0 || epctx__check_made(model, wanted, NULL, false, NULL) != EPCTX_OK)
+    if (before.format == 0 || epctx__check_made(model, wanted, NULL, false, NULL, NULL) != EPCTX_OK)
         kept = epctx_str_of(NULL);
     epctx__stamp_put_known(&s, "ort", opts->ort, kept);
     epctx__stamp_put_known(&s, "ep", opts->ep, kept);
     epctx__stamp_put_known(&s, "driver", opts->driver, kept);
     epctx__stamp_put_known(&s, "device", opts->device, kept);
+    epctx__stamp_put_known(&s, "machine", opts->machine, kept);
+    if (opts->libraries != NULL)
+        EPCTX__TRY(epctx__stamp_put_libraries(&s, epctx_model_io(model), opts->libraries, error));
+    else
+        epctx__stamp_keep(&s, kept, "library");
     epctx__stamp_put_target(&s, sdk, arch);
     EPCTX__TRY(epctx__stamp_put_contexts(&s, model, wanted, opts->graphs, &before, error));
+    if (opts->needs != NULL)
+        EPCTX__TRY(epctx__stamp_put_needs(&s, model, opts, error));
+    else
+        epctx__stamp_keep(&s, kept, "needs");
     if (!s.failed && epctx__stamp_says(old, epctx__str(s.text.data, s.text.size))) return EPCTX_OK;
     if (old.size > 0) {
         epctx__stamp_put_word(&s, "replaces");
@@ -11760,7 +12920,7 @@ typedef struct epctx__context_ep {
     size_t owners[2];   /* nodes with their own context, by embed mode */
     size_t secondaries; /* nodes that use another node's context */
     size_t converted;
-    struct epctx__context_node *first; /* converted */
+    struct epctx__context_node *first; /* converted; embedding: the first in ORT's order */
     bool several;                      /* embedding: the nodes have several files */
     epctx__made made;                  /* what the stamp says of the nodes that come */
     const void *verified;              /* the bytes that were compared last, */
@@ -11772,6 +12932,7 @@ typedef struct epctx__context_node {
     epctx_epnode node;
     epctx__context_ep *ep;
     bool chosen, owner, secondary;
+    bool listed;  /* in the main graph */
     bool due;     /* to be converted */
     bool stamped; /* `made` is what the stamp says of the context */
     epctx_stamp_line made;
@@ -11835,7 +12996,7 @@ static epctx_status epctx__convert_read(epctx__convert *c, const epctx_node_view
     n->ep = ep = &c->eps[at != EPCTX_MAP_NONE ? at : c->ep_count];
     if (at == EPCTX_MAP_NONE) {
         EPCTX__TRY(epctx__map_set(eps, n->node.source, c->ep_count++, c->error));
-        ep->profile = epctx_profile_for(c->opts.profile, n->node.source);
+        ep->profile = epctx_profile_of_node(c->opts.profile, view);
         if (!c->opts.allow_stale && c->ep_count <= EPCTX__STAMPS_MAX)
             (void)epctx__made_begin(&ep->made, c->model, n->node.source);
     }
@@ -11845,10 +13006,13 @@ static epctx_status epctx__convert_read(epctx__convert *c, const epctx_node_view
         n->made = ep->made.binary;
     }
     n->view = view->view;
+    n->listed = listed;
     n->chosen = c->opts.node == NULL || epctx_str_is(n->node.name, c->opts.node);
     if (epctx_node_attr_str(view, "ep_dlc_context").size == 0) {
         n->owner = n->node.main_context == 1 ||
-                   (ep->profile->traits & (EPCTX_EACH_CONTEXT | EPCTX_SECONDARY_CONTEXT)) != 0;
+                   (ep->profile->traits & (EPCTX_EACH_CONTEXT | EPCTX_SECONDARY_CONTEXT)) != 0 ||
+                   ((ep->profile->traits & EPCTX_ANY_MAIN) != 0 && n->node.embed_mode == 0 &&
+                    n->node.ep_cache_context.size > 0);
         n->secondary = !n->owner && n->node.ep_cache_context.size == 0;
     }
     ep->owners[n->node.embed_mode] += n->owner;
@@ -11962,29 +13126,62 @@ static epctx_status epctx__embed_plan(epctx__convert *c, epctx__context_node *n)
     }
     n->bytes.data = file->mapping.data;
     n->bytes.size = file->mapping.size;
+    EPCTX__TRY(epctx__refuse_foreign(ep->profile, n->bytes, c->error));
     EPCTX__TRY(epctx__convert_count(c, n));
     n->file = file;
     n->ep->several = ep->several || ep->first->file != file;
     return EPCTX_OK;
 }
 
-/* If all nodes name one binary (OpenVINO), the first takes it and the others store nothing. */
+/* Where all nodes name one binary (OpenVINO), the first one in ORT's order takes it. */
+static epctx_status epctx__embed_first(epctx__convert *c) {
+    const epctx_graph_view graph = epctx_model_graph(c->model);
+    epctx_cursor it = epctx_graph_nodes(graph);
+    epctx__context_node **nodes;
+    const uint32_t *order;
+    epctx_view view;
+    size_t count, i = 0, k;
+    EPCTX__NEW(nodes, epctx__context_node *, epctx_cursor_count(it), c->arena, c->error);
+    for (k = 0; epctx_next_view(&it, &view); k++) {
+        while (i < c->node_count && !c->nodes[i].listed) i++;
+        if (i < c->node_count && c->nodes[i].view.slot == view.slot) nodes[k] = &c->nodes[i++];
+    }
+    EPCTX__TRY(epctx_graph_order(graph, c->arena, &order, &count, c->error));
+    while (count-- > 0) {
+        epctx__context_node *n = nodes[order[count]];
+        if (n != NULL && n->due && (n->ep->profile->traits & EPCTX_ALL_NAME) != 0) n->ep->first = n;
+    }
+    return EPCTX_OK;
+}
+
+/* The others store nothing. */
+static epctx_status epctx__embed_follow(epctx__convert *c, epctx__context_node *n) {
+    const epctx_profile *profile = n->ep->profile;
+    if (n->ep->several) {
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
+                          "the EP %s loads one embedded context, its nodes name several "
+                          "binaries: keep them",
+                          profile->name);
+    }
+    EPCTX__TRY(epctx_node_set_int(c->model, n->view, "main_context", 0, c->error));
+    EPCTX__TRY(epctx__convert_store(c, n, epctx_str_of("")));
+    if ((profile->required & EPCTX__BIT(EP_CACHE_CONTEXT)) == 0) {
+        EPCTX__TRY(
+            epctx_node_remove_attr(c->model, n->view, epctx_str_of("ep_cache_context"), c->error));
+    }
+    return epctx__convert_note(c, EPCTX_CHANGE_FOLLOWED, n, n->node.ep_cache_context, 0, NULL);
+}
+
 static epctx_status epctx__embed_store(epctx__convert *c, epctx__context_node *n) {
     epctx_str bytes = epctx__str(n->bytes.data, n->bytes.size);
-    epctx_change_kind kind = EPCTX_CHANGE_EMBEDDED;
-    if ((n->ep->profile->traits & EPCTX_ALL_NAME) != 0 && n != n->ep->first) {
-        kind = EPCTX_CHANGE_FOLLOWED;
-        bytes.size = 0;
-        if (n->ep->several) {
-            return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                              "the EP %s loads one embedded context, its nodes name several "
-                              "binaries: keep them",
-                              n->ep->profile->name);
-        }
-        EPCTX__TRY(epctx_node_set_int(c->model, n->view, "main_context", 0, c->error));
+    if ((n->ep->profile->traits & EPCTX_ALL_NAME) != 0) {
+        if (n != n->ep->first) return epctx__embed_follow(c, n);
+        if (n->node.main_context != 1)
+            EPCTX__TRY(epctx_node_set_int(c->model, n->view, "main_context", 1, c->error));
     }
     EPCTX__TRY(epctx__convert_store(c, n, bytes));
-    return epctx__convert_note(c, kind, n, n->node.ep_cache_context, bytes.size, NULL);
+    return epctx__convert_note(c, EPCTX_CHANGE_EMBEDDED, n, n->node.ep_cache_context, bytes.size,
+                               NULL);
 }
 
 /* -- extract -- */
@@ -12100,6 +13297,7 @@ static epctx_status epctx__convert_contexts(epctx__convert *c) {
     EPCTX__TRY(epctx__convert_collect(c));
     EPCTX__TRY(embed ? EPCTX_OK : epctx__extract_begin(c));
     for (store = 0; store < 2; store++) { /* check all before storing the first */
+        if (embed && store == 1) EPCTX__TRY(epctx__embed_first(c));
         for (i = 0; i < c->node_count; i++) {
             epctx__context_node *n = &c->nodes[i];
             if (n->due) {
@@ -12186,7 +13384,7 @@ static epctx_status epctx__prefix_check(epctx__prefixing *p, const epctx_node_vi
     const epctx_profile *profile;
     epctx_epnode node;
     EPCTX__TRY(epctx_epnode_read(view, &node, p->error));
-    profile = epctx_profile_for(p->opts.profile, node.source);
+    profile = epctx_profile_of_node(p->opts.profile, view);
     if (profile->key != EPCTX_KEY_NODE_NAME) return EPCTX_OK;
     if (node.main_context == 0) {
         return epctx__prefix_refused(p, profile,
@@ -14202,6 +15400,7 @@ typedef struct epctx__gen {
     const char **inputs; /* files of the source and of other EPs */
     size_t input_count;
     epctx_buffer aside; /* the file of initializers: epctx_span of gap, tensor, gap, ... */
+    epctx_map inside;   /* names of those that ORT reads in the model only */
     uint64_t source_hash;
 } epctx__gen;
 
@@ -14664,8 +15863,8 @@ static epctx_status epctx__rewrite_values(epctx__rewrite *w) {
 static epctx_status epctx__settle_tensor(epctx__gen *g, const epctx_tensor_view *view,
                                          bool initializer) {
     epctx_gen_report *r = g->report;
-    bool outside =
-        initializer && r->initializers_path[0] != '\0' && view->elem_type != EPCTX_ONNX_STRING;
+    bool outside = initializer && r->initializers_path[0] != '\0' &&
+                   view->elem_type != EPCTX_ONNX_STRING && !epctx__has(&g->inside, view->name);
     uint64_t at = (r->initializers_size + 63) & ~(uint64_t)63; /* aligned like a cache line */
     epctx_tensor tensor;
     epctx_span parts[2];
@@ -14766,6 +15965,11 @@ static epctx_status epctx__gen_metadata(epctx__gen *g) {
         epctx__stamp_put_file(&s, "data", file->mapping.size, file->stamp, file->name);
     epctx__stamp_put_word(&s, "options");
     epctx__stamp_put_number(&s, epctx__options_hash(g->opts), true);
+    if (g->opts->tools != NULL) {
+        epctx__stamp_put_known(&s, "machine", g->opts->tools->machine, epctx_str_of(NULL));
+        EPCTX__TRY(epctx__stamp_put_libraries(&s, epctx_model_io(model), g->opts->tools->libraries,
+                                              g->error));
+    }
     epctx__stamp_put_target(&s, epctx_str_of(b->sdk_version),
                             epctx_str_of(b->hardware_architecture));
     /* A group's last session adds its binary: epctx__pending_edit. */
@@ -14796,6 +16000,9 @@ static epctx_status epctx__gen_rewrite(epctx__gen *g) {
     EPCTX__TRY(epctx__rewrite_fields(&w));
     EPCTX__TRY(epctx__rewrite_values(&w));
     EPCTX__TRY(epctx__rewrite_metadata(&w));
+    epctx_map_init(&g->inside, g->arena);
+    if (g->report->initializers_path[0] != '\0')
+        EPCTX__TRY(epctx_model_shape_names(g->model, &g->inside, g->error));
     /* Every tensor except training's: initializers of bodies, constants, sparse tensors. */
     g->model->external_asked = 0;
     epctx_walk_begin(&walk, g->model);
@@ -14879,14 +16086,10 @@ static epctx_status epctx__gen_alone(epctx__gen *g) {
 /* Compares the file of a stamp line, in the source's folder, with that line. */
 static epctx_status epctx__fresh_file(const epctx_model *model, const epctx_stamp_line *line,
                                       const epctx_fresh_opts *opts, epctx_error *why) {
-    const epctx_io *io = epctx_model_io(model);
     const char *given = opts->source_path;
     char name[EPCTX_PATH_MAX];
     char path[EPCTX_PATH_MAX];
-    epctx_file_info info, own;
-    epctx_mapping mapping;
     epctx_str parts[2];
-    uint64_t hash;
     parts[0] = epctx_str_of(given);
     parts[1] = epctx_str_of("");
     if (given == NULL || !epctx_str_is(line->word, "source")) {
@@ -14897,21 +16100,69 @@ static epctx_status epctx__fresh_file(const epctx_model *model, const epctx_stam
         EPCTX__TRY(epctx_path_check(parts[1], why)); /* untrusted */
     }
     EPCTX__TRY(epctx__path_join(path, sizeof path, parts, 2, why));
-    if (io->stat_fn(io->user, path, &info, why) != EPCTX_OK || info.kind != EPCTX_FILE_REGULAR)
-        return epctx_fail(why, EPCTX_ERR_NOT_FOUND, "'%s' is not there to compare with", path);
-    if (info.size != line->size) {
-        return epctx_fail(why, EPCTX_ERR_VERSION, "'%s' has %u bytes, it was compiled from %u",
-                          path, info.size, line->size);
-    }
-    if (opts->fast && info.changed != 0 &&
-        io->stat_fn(io->user, model->path, &own, NULL) == EPCTX_OK && info.changed < own.written)
-        return EPCTX_OK;
-    EPCTX__TRY(io->map_fn(io->user, NULL, path, false, &mapping, why));
-    hash = epctx_hash(mapping.data, mapping.size, 0);
-    io->unmap_fn(io->user, &mapping);
-    return hash == line->hash
+    return epctx__stamp_compare(model, line, path, opts->fast, why);
+}
+
+/* Compares a line `library` with the file of that name that is used now. */
+static epctx_status epctx__fresh_library(const epctx_io *io, const epctx_stamp_line *line,
+                                         const char *const *libraries, epctx_error *why) {
+    epctx__stamp_file now;
+    size_t i = 0;
+    while (libraries[i] != NULL && !epctx__stamp_is(line->text, epctx_stamp_library(libraries, i)))
+        i++;
+    if (libraries[i] == NULL)
+        return epctx_fail(why, EPCTX_ERR_VERSION,
+                          "it was compiled with the library '%S', which is not there now",
+                          &line->text);
+    EPCTX__TRY(epctx__hash_path(io, libraries[i], &now, why));
+    return now.size == line->size && now.hash == line->hash
                ? EPCTX_OK
-               : epctx_fail(why, EPCTX_ERR_VERSION, "'%s' has changed since it was compiled", path);
+               : epctx_fail(why, EPCTX_ERR_VERSION,
+                            "the library '%s' has changed: it has %u bytes, XXH64 %x, and had %u, "
+                            "%x",
+                            libraries[i], now.size, now.hash, line->size, line->hash);
+}
+
+/* Whether the stamp has a line for each library of now. */
+static epctx_status epctx__fresh_libraries(epctx_str stamp, const char *const *libraries,
+                                           epctx_error *why) {
+    size_t i;
+    for (i = 0; libraries[i] != NULL; i++) {
+        const char *name = epctx_stamp_library(libraries, i);
+        epctx_str rest = stamp;
+        epctx_stamp_line line;
+        bool found = false;
+        while (!found && epctx_next_stamp_line(&rest, &line))
+            found = epctx_str_is(line.word, "library") && epctx__stamp_is(line.text, name);
+        if (!found)
+            return epctx_fail(why, EPCTX_ERR_VERSION,
+                              "the library '%s' is new: it was compiled without it", libraries[i]);
+    }
+    return EPCTX_OK;
+}
+
+/* Compares a line with what compiling would write now. */
+static epctx_status epctx__fresh_now(const epctx_io *io, const epctx_stamp_line *line,
+                                     const epctx_stamp_opts *now, epctx_error *why) {
+    const struct {
+        const char *word, *what, *text;
+    } known[] = {{"ort", "by ONNX Runtime", now->ort},
+                 {"ep", "by the EP's version", now->ep},
+                 {"driver", "with the driver", now->driver},
+                 {"device", "for the device", now->device},
+                 {"machine", "for the machine", now->machine}};
+    size_t i;
+    if (epctx_str_is(line->word, "library") && now->libraries != NULL)
+        return epctx__fresh_library(io, line, now->libraries, why);
+    if (epctx_str_is(line->word, "options") && now->options != NULL &&
+        line->hash != epctx_hash(now->options, strlen(now->options), 0))
+        return epctx_fail(why, EPCTX_ERR_VERSION, "it was compiled with other options");
+    for (i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (known[i].text != NULL && epctx_str_is(line->word, known[i].word) &&
+            !epctx__stamp_is(line->text, known[i].text))
+            return epctx_fail(why, EPCTX_ERR_VERSION, "it was compiled %s '%S', this is '%s'",
+                              known[i].what, &line->text, known[i].text);
+    return EPCTX_OK;
 }
 
 /* EPCTX_ERR_NOT_FOUND unless each context of the EP, and each file beside one, is in its stamp. */
@@ -14953,52 +16204,89 @@ static epctx_status epctx__stamp_covers(const epctx_model *model, epctx_str sour
     return EPCTX_ERR_NOT_FOUND;
 }
 
+/* Whether a line `data` is about a file that a line `needs` names, too, in the same folder. */
+static bool epctx__is_needed(epctx_str stamp, epctx_str name) {
+    epctx_stamp_line line;
+    while (epctx_next_stamp_line(&stamp, &line))
+        if (epctx_str_is(line.word, "needs") && epctx_str_eq(line.text, name)) return true;
+    return false;
+}
+
+/* Compares a line with what is there, and with what would be written now. */
+static epctx_status epctx__fresh_line(const epctx_model *model, const epctx_stamp_line *line,
+                                      epctx_str stamp, const epctx_backend *backend,
+                                      const epctx_fresh_opts *opts, epctx_error *why) {
+    const epctx_stamp_opts *now =
+        opts->now != NULL || opts->gen == NULL ? opts->now : opts->gen->tools;
+    const bool sdk = epctx_str_is(line->word, "sdk");
+    const bool data = epctx_str_is(line->word, "data");
+    const bool compared = data && opts->source_path == NULL && epctx__is_needed(stamp, line->text);
+    if (epctx_str_is(line->word, "source") || (data && !compared))
+        EPCTX__TRY(epctx__fresh_file(model, line, opts, why));
+    if (opts->gen != NULL && epctx_str_is(line->word, "options") &&
+        line->hash != epctx__options_hash(opts->gen))
+        return epctx_fail(why, EPCTX_ERR_VERSION, "it was compiled with other options");
+    if (backend != NULL && (sdk || epctx_str_is(line->word, "arch"))) {
+        const char *known = sdk ? backend->sdk_version : backend->hardware_architecture;
+        if (!epctx__stamp_is(line->text, known))
+            return epctx_fail(why, EPCTX_ERR_VERSION, "it was compiled %s %S, this is %s",
+                              sdk ? "by SDK" : "for", &line->text, known);
+    }
+    return now != NULL ? epctx__fresh_now(epctx_model_io(model), line, now, why) : EPCTX_OK;
+}
+
+/* Compares all that a stamp tells. */
+static void epctx__fresh_stamp(const epctx_model *model, const char *source, epctx_str stamp,
+                               const epctx_backend *backend, const epctx_fresh_opts *opts,
+                               epctx__differences *d) {
+    const epctx_stamp_opts *now =
+        opts->now != NULL || opts->gen == NULL ? opts->now : opts->gen->tools;
+    epctx_str rest = stamp;
+    epctx_stamp_line line;
+    epctx_error why;
+    bool more;
+    epctx_error_clear(&why);
+    more = epctx__check_made(model, epctx_str_of(source), NULL, opts->fast, d, &why) == EPCTX_OK;
+    /* PATH: an empty file, a folder: no model loads from that */
+    if (d->status == EPCTX_ERR_PATH) d->status = EPCTX_ERR_VERSION;
+    while (more && epctx_next_stamp_line(&rest, &line))
+        more = epctx__differs(d, epctx__fresh_line(model, &line, stamp, backend, opts, &why), &why);
+    if (more && now != NULL && now->libraries != NULL)
+        more = epctx__differs(d, epctx__fresh_libraries(stamp, now->libraries, &why), &why);
+    if (more && d->status == EPCTX_OK)
+        (void)epctx__differs(d, epctx__stamp_covers(model, epctx_str_of(source), &why), &why);
+}
+
 EPCTX_API epctx_freshness epctx_check_fresh(const epctx_model *model, const char *source,
                                             const epctx_backend *backend,
                                             const epctx_fresh_opts *opts, epctx_error *why) {
     epctx_fresh_opts defaults;
+    epctx__differences d;
     epctx_stamp_line line;
-    epctx_status status = EPCTX_ERR_NOT_FOUND;
-    epctx_str rest;
-    bool stamped = epctx_model_get_stamp(model, epctx_str_of(source), &rest);
+    epctx_str stamp;
     bool has_source = false;
     epctx_error_clear(why);
     memset(&defaults, 0, sizeof defaults);
+    memset(&d, 0, sizeof d);
     opts = opts != NULL ? opts : &defaults;
-    if (stamped) {
-        status = epctx__check_made(model, epctx_str_of(source), NULL, opts->fast, why);
-        /* PATH: an empty file, a folder: no model loads from that */
-        status = status == EPCTX_ERR_PATH ? EPCTX_ERR_VERSION : status;
+    d.differs_fn = opts->differs_fn;
+    d.user = opts->user;
+    d.path = model->path;
+    d.first = why;
+    if (!epctx_model_get_stamp(model, epctx_str_of(source), &stamp)) {
+        d.status =
+            epctx_fail(why, EPCTX_ERR_NOT_FOUND, "the model has no build stamp of %s", source);
+    } else {
+        epctx__fresh_stamp(model, source, stamp, backend, opts, &d);
+        while (epctx_next_stamp_line(&stamp, &line))
+            has_source = has_source || epctx_str_is(line.word, "source");
+        if (d.status == EPCTX_OK && !has_source)
+            d.status = epctx_fail(why, EPCTX_ERR_NOT_FOUND, "the build stamp names no source");
     }
-    while (status == EPCTX_OK && epctx_next_stamp_line(&rest, &line)) {
-        const bool sdk = epctx_str_is(line.word, "sdk");
-        const bool is_source = epctx_str_is(line.word, "source");
-        has_source = has_source || is_source;
-        if (is_source || epctx_str_is(line.word, "data")) {
-            status = epctx__fresh_file(model, &line, opts, why);
-        } else if (opts->gen != NULL && epctx_str_is(line.word, "options")) {
-            if (line.hash != epctx__options_hash(opts->gen))
-                status = epctx_fail(why, EPCTX_ERR_VERSION, "it was compiled with other options");
-        } else if (backend != NULL && (sdk || epctx_str_is(line.word, "arch"))) {
-            const char *now = sdk ? backend->sdk_version : backend->hardware_architecture;
-            if (!epctx__stamp_is(line.text, now)) {
-                status = epctx_fail(why, EPCTX_ERR_VERSION, "it was compiled %s %S, this is %s",
-                                    sdk ? "by SDK" : "for", &line.text, now);
-            }
-        }
-    }
-    if (stamped && status == EPCTX_OK)
-        status = epctx__stamp_covers(model, epctx_str_of(source), why);
-    if (!stamped)
-        epctx_fail(why, status, "the model has no build stamp of %s", source);
-    else if (status == EPCTX_OK && !has_source)
-        status = epctx_fail(why, EPCTX_ERR_NOT_FOUND, "the build stamp names no source");
-    else if (status == EPCTX_OK)
-        epctx_error_clear(why);
     epctx_blame(why, model->path, NULL, NULL);
-    return status == EPCTX_OK            ? EPCTX_FRESH
-           : status == EPCTX_ERR_VERSION ? EPCTX_STALE
-                                         : EPCTX_FRESH_UNKNOWN;
+    return d.status == EPCTX_OK            ? EPCTX_FRESH
+           : d.status == EPCTX_ERR_VERSION ? EPCTX_STALE
+                                           : EPCTX_FRESH_UNKNOWN;
 }
 
 #endif /* EPCTX_NO_EDIT */
@@ -15172,6 +16460,7 @@ typedef struct epctx__names {
 /* A request for a graph, and its result. */
 typedef struct epctx__asked {
     const epctx_backend *backend;
+    const epctx_profile *profile; /* of its EP */
     const epctx__binary_file *binary;
     const char *path, *alias; /* of epctx__names */
     epctx_span payload;       /* not empty: the embedded context, not shared */
@@ -15426,7 +16715,10 @@ static epctx_status epctx__entry_open(epctx_workspace *w, epctx__entry *entry,
         memcpy(entry->copy, payload.data, payload.size);
         payload.data = (const uint8_t *)entry->copy;
     }
-    status = entry->backend.load_fn(entry->backend.self, payload, &entry->context, error);
+    /* What is surely no context never comes before the EP's own code. */
+    status = epctx__refuse_foreign(asked->profile, payload, error);
+    if (status == EPCTX_OK)
+        status = entry->backend.load_fn(entry->backend.self, payload, &entry->context, error);
     if (status != EPCTX_OK) {
         entry->context = NULL;
         if (entry->mapped)
@@ -16267,6 +17559,8 @@ static epctx_status epctx__load_take(epctx__loading *l, epctx_bound *bound, epct
     memset(&asked, 0, sizeof asked);
     l->tried = owner;
     asked.backend = l->loaded->backend;
+    asked.profile = l->opts.profile != NULL ? l->opts.profile
+                                            : epctx_profile_of(epctx_str_of(asked.backend->source));
     asked.binary = &owner->file;
     asked.path = owner->path;
     asked.alias = owner->alias;

@@ -82,7 +82,7 @@
  *   EPCTX_STATIC, EPCTX_NO_MALLOC, EPCTX_NO_WIRE: as in epctx.h.
  *
  * WHAT IS COMPILED
- *   ai.onnx operators up to opset 24, with fixed shapes of rank <= 8 and floats, integers or bool
+ *   ai.onnx operators up to opset 26, with fixed shapes of rank <= 8 and floats, integers or bool
  *   where ONNX allows them (float16 and bfloat16 are computed in float32, other integers in int32
  *   or int64; float64 is moved, added, multiplied, compared and cast): Abs Acos Acosh Add
  *   AffineGrid And ArgMax ArgMin Asin Asinh Atan Atanh Attention AveragePool BatchNormalization
@@ -6595,7 +6595,8 @@ typedef struct epctx__cut {
     uint64_t in_row;                 /* bytes of a row of the image */
     uint64_t temporary;              /* bytes from thread to thread, in `more` from the second on */
     uint8_t *more;
-    epctx__params params; /* of the whole command */
+    bool failed[EPCTX__THREADS]; /* of a round */
+    epctx__params params;        /* of the whole command */
     epctx__args args;
 } epctx__cut;
 
@@ -6659,8 +6660,7 @@ static const uint8_t *epctx__cut_rows(epctx__window *w, uint64_t start, uint64_t
 }
 
 /* Runs part `index` of a round. */
-static void epctx__run_part(void *work, uint32_t index) {
-    const epctx__cut *c = (const epctx__cut *)work;
+static epctx_status epctx__one_part(const epctx__cut *c, uint32_t index, epctx_error *error) {
     const uint64_t units = (c->whole + (uint64_t)c->unit - 1) / c->unit, part = c->first + index;
     const uint64_t start = part * units / c->parts, end = (part + 1) * units / c->parts;
     const uint64_t left = c->whole - start * c->unit, most = (end - start) * c->unit;
@@ -6681,7 +6681,22 @@ static void epctx__run_part(void *work, uint32_t index) {
         args.in[0] = epctx__cut_rows((epctx__window *)(void *)epctx__word_at(&params, c->window),
                                      start * c->unit, c->in_row, (const uint8_t *)args.in[0]);
     if (index > 0 && args.out[1] != NULL) args.out[1] = c->more + (index - 1) * c->temporary;
-    (void)epctx__ops[c->opcode].run_fn(&params, &args); /* it cannot fail */
+    args.error = error;
+    return epctx__ops[c->opcode].run_fn(&params, &args);
+}
+
+/* On its thread, where none may write the message. */
+static void epctx__run_part(void *work, uint32_t index) {
+    epctx__cut *c = (epctx__cut *)work;
+    c->failed[index] = epctx__one_part(c, index, NULL) != EPCTX_OK;
+}
+
+/* The first part of a round that failed runs again, for its message. */
+static epctx_status epctx__round_status(const epctx__cut *c, uint64_t count, epctx_error *error) {
+    uint32_t i;
+    for (i = 0; i < count; i++)
+        if (c->failed[i]) return epctx__one_part(c, i, error);
+    return EPCTX_OK;
 }
 
 /* Runs a command of this `work` in rounds of as many parts as there are threads, or all of it. */
@@ -6719,6 +6734,7 @@ static epctx_status epctx__run_cut(const epctx__call *call, const uint32_t *word
             opts->parallel_fn(opts->user, (uint32_t)count, epctx__run_part, &c);
         else
             epctx__run_part(&c, 0);
+        EPCTX__TRY(epctx__round_status(&c, count, error));
     }
     return EPCTX_OK;
 }
@@ -6866,7 +6882,7 @@ EPCTX_API bool epctx_npu_next_command(const epctx_npu_graph *graph, uint32_t *po
  * ============================================================ */
 
 #define EPCTX__NONE      UINT32_MAX
-#define EPCTX__MAX_OPSET 24
+#define EPCTX__MAX_OPSET 26
 
 typedef struct epctx__shape {
     uint32_t rank;
@@ -6924,6 +6940,7 @@ typedef struct epctx__step {
     uint32_t temporary; /* buffer, or NONE */
     bool packs;         /* in[1] is constant and not packed yet */
     bool images;        /* in[0], in[3] and out are images, channels last (>>layout) */
+    bool exact;         /* of integers in floats: nothing that rounds may take its place */
     epctx__pack pack;
     epctx_str name;
 } epctx__step;
@@ -6932,6 +6949,7 @@ typedef struct epctx__step {
 typedef struct epctx__name_scope {
     epctx_map names; /* value -> tensor */
     epctx_map uses;  /* value -> number of uses */
+    epctx_map types; /* value -> declared type, of those that are not inputs */
     const struct epctx__name_scope *outer;
 } epctx__name_scope;
 
@@ -6952,10 +6970,13 @@ typedef struct epctx__compiler {
     uint32_t in[8], y;     /* its inputs; its output 0, NONE: assigned already */
     const uint32_t *given; /* its inputs and result within a quantized one; NULL: the node's */
     uint32_t *result;
-    bool folding;   /* every input of the node is constant */
-    bool stored;    /* the operator takes types that are only stored (>>node) */
-    int32_t narrow; /* the stored type of its first input; 0: it is computed */
-    bool judging;   /* only checks whether nodes compile: computes no weights */
+    bool folding;              /* every input of the node is constant */
+    bool stored;               /* the operator takes types that are only stored (>>node) */
+    int32_t narrow;            /* the stored type of its first input; 0: it is computed */
+    bool exact;                /* of the steps that are emitted */
+    bool judging;              /* only checks whether nodes compile: computes no weights */
+    const epctx_map *declared; /* then: values of the whole graph (epctx__value_at); NULL: none */
+    const epctx_graph *whole;
     epctx_weightless_support weightless;
     epctx__step *makes; /* weightless: folded steps, in order */
     size_t make_count, make_room;
@@ -7264,20 +7285,24 @@ static epctx_status epctx__emit(epctx__compiler *c, const epctx__step *s) {
     const bool again = out->buffer != EPCTX__NONE;
     bool fold = c->folding && !again && epctx__foldable(s);
     epctx__needs needs;
+    bool known, wide = false;
     memset(&needs, 0, sizeof needs);
     for (i = 0; i < EPCTX__MAX_IN; i++) {
         const epctx__tensor *in = s->in[i] != EPCTX__NONE ? &c->tensors[s->in[i]] : NULL;
-        if (in != NULL && in->elem == EPCTX_ONNX_DOUBLE &&
-            !epctx__ops[s->op].check_fn(&s->params, &needs))
-            return EPCTX__REFUSE(c, "float64 is moved, added, multiplied, compared and cast only");
+        wide = wide || (in != NULL && in->elem == EPCTX_ONNX_DOUBLE);
         fold = fold && (in == NULL || in->constant);
     }
+    known = epctx__ops[s->op].check_fn(&s->params, &needs); /* as whoever loads it will ask */
+    if (!known && wide)
+        return EPCTX__REFUSE(c, "float64 is moved, added, multiplied, compared and cast only");
+    if (!known) return EPCTX__REFUSE(c, "the sizes or attributes are beyond those of its command");
     if (fold) return epctx__fold_step(c, s);
     if (out->count == 0) return EPCTX__REFUSE(c, "result: expected at least one element");
     if (!again)
         EPCTX__TRY(epctx__add_buffer(c, out->count * epctx__stored_size(out->elem), &out->buffer));
     out->writer = again ? EPCTX__NONE : (uint32_t)c->step_count;
     EPCTX__TRY(epctx__push_step(c, s));
+    c->steps[c->step_count - 1].exact = s->exact || c->exact;
     if (c->node != NULL) c->steps[c->step_count - 1].name = c->node->name;
     return EPCTX_OK;
 }
@@ -7495,11 +7520,14 @@ static epctx_status epctx__emit_cast(epctx__compiler *c, uint32_t x, int32_t to,
     int32_t from = epctx__computed_type(type), last = epctx__computed_type(to);
     *y = x;
     if (type == to) return EPCTX_OK;
-    EPCTX__TRY(epctx__no_uint64(c, (type == EPCTX_ONNX_UINT64 && last == EPCTX_ONNX_FLOAT) ||
-                                       (to == EPCTX_ONNX_UINT64 && from == EPCTX_ONNX_FLOAT)));
+    EPCTX__TRY(epctx__no_uint64(
+        c,
+        (type == EPCTX_ONNX_UINT64 && (last == EPCTX_ONNX_FLOAT || to == EPCTX_ONNX_DOUBLE)) ||
+            (to == EPCTX_ONNX_UINT64 && (from == EPCTX_ONNX_FLOAT || type == EPCTX_ONNX_DOUBLE))));
+    if (type == EPCTX_ONNX_DOUBLE && to == EPCTX_ONNX_BOOL)
+        return EPCTX__REFUSE(c, "float64 to bool is not supported");
     if (type == EPCTX_ONNX_DOUBLE)
-        from = last == EPCTX_ONNX_FLOAT || last == EPCTX_ONNX_BOOL ? EPCTX_ONNX_FLOAT
-                                                                   : EPCTX_ONNX_INT64;
+        from = last == EPCTX_ONNX_FLOAT ? EPCTX_ONNX_FLOAT : EPCTX_ONNX_INT64;
     if (to == EPCTX_ONNX_DOUBLE)
         last = from == EPCTX_ONNX_FLOAT ? EPCTX_ONNX_FLOAT : EPCTX_ONNX_INT64;
     EPCTX__TRY(epctx__emit_cast_once(c, x, from, y));
@@ -8055,7 +8083,8 @@ static epctx_status epctx__lower_squeeze(epctx__compiler *c) {
         if (marked[i] && in.dims[i] != 1)
             return EPCTX__INVALID(c, "axis %u: expected dimension 1, found %d", (uint64_t)i,
                                   in.dims[i]);
-        if (axes.found ? !marked[i] : in.dims[i] != 1) shape.dims[shape.rank++] = in.dims[i];
+        if (axes.count > 0 ? !marked[i] : in.dims[i] != 1) /* none: as ONNX Runtime, all of 1 */
+            shape.dims[shape.rank++] = in.dims[i];
     }
     return epctx__lower_alias(c, c->in[0], &shape);
 }
@@ -8186,6 +8215,9 @@ static epctx__act *epctx__act_of(epctx__step *s) {
 static epctx_status epctx__lower_int_act(epctx__compiler *c, epctx__act_kind kind) {
     epctx__recipe r = epctx__recipe_of(c->in[0]);
     if (kind == EPCTX__ACT_NEG) return epctx__cook_y(c, &r, "y = 0 - x");
+    if (kind == EPCTX__ACT_ABS &&
+        (c->tensors[r.v.x].elem == EPCTX_ONNX_UINT8 || c->narrow == EPCTX_ONNX_UINT64))
+        return epctx__lower_identity(c);
     if (kind == EPCTX__ACT_ABS) return epctx__cook_y(c, &r, "y = max(x, 0 - x)");
     if (kind == EPCTX__ACT_RELU) return epctx__cook_y(c, &r, "y = max(0, x)");
     return epctx__want_float(c, c->in[0]);
@@ -8456,21 +8488,21 @@ static epctx_status epctx__lower_pow(epctx__compiler *c) {
     const int32_t type = c->tensors[c->in[0]].elem;
     uint32_t x, e, y;
     float exponent;
+    if (type != EPCTX_ONNX_FLOAT)
+        return EPCTX__REFUSE(c, "expected floats of up to 32 bits: others have no exact power");
     EPCTX__TRY(epctx__emit_cast(c, c->in[0], EPCTX_ONNX_FLOAT, &x));
     EPCTX__TRY(epctx__emit_cast(c, c->in[1], EPCTX_ONNX_FLOAT, &e));
     if (c->tensors[e].constant && c->tensors[e].count == 1 && c->tensors[e].shape.rank <= 1 &&
-        type == EPCTX_ONNX_FLOAT && c->tensors[x].shape.rank >= c->tensors[e].shape.rank) {
+        c->tensors[x].shape.rank >= c->tensors[e].shape.rank) {
         EPCTX__TRY(epctx__const_float(c, e, "exponent", &exponent));
         if (exponent == 2.0f) return epctx__emit_binary(c, EPCTX__BINARY_MUL, x, x, &c->y);
-        if (exponent == 0.5f || exponent == -1.0f || exponent == 3.0f)
-            return epctx__emit_act(c, x,
-                                   exponent == 0.5f   ? EPCTX__ACT_SQRT
-                                   : exponent == 3.0f ? EPCTX__ACT_CUBE
-                                                      : EPCTX__ACT_RECIPROCAL,
+        if (exponent == -1.0f || exponent == 3.0f) /* no root for 0.5: of -inf that is NaN */
+            return epctx__emit_act(c, x, exponent == 3.0f ? EPCTX__ACT_CUBE : EPCTX__ACT_RECIPROCAL,
                                    0.0f, 0.0f, &c->y);
     }
     EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_POW, x, e, &y));
-    return epctx__emit_cast(c, y, type, &c->y);
+    c->y = y;
+    return EPCTX_OK;
 }
 
 /* -- moving data -- */
@@ -8776,13 +8808,16 @@ static epctx_status epctx__lower_pad(epctx__compiler *c) {
     const int32_t type = c->tensors[c->in[0]].elem;
     int64_t pads[2 * EPCTX_NPU_MAX_RANK];
     const uint32_t rank = c->tensors[c->in[0]].shape.rank;
-    uint64_t value = epctx__bits_of(epctx_node_float(c->node, "value", 0.0f));
+    const float fill = epctx_node_float(c->node, "value", 0.0f);
+    const double wide = (double)fill;
+    uint64_t value = epctx__bits_of(fill);
     bool none = true;
     uint32_t mode, id, i;
     EPCTX__TRY(epctx__choice(c, "mode", "constant reflect edge wrap", &mode));
     if (mode > EPCTX__PAD_EDGE)
         return epctx__in_attr(c, "mode", EPCTX__REFUSE(c, "'wrap' is not supported"));
     EPCTX__TRY(epctx__pads(c, rank, pads));
+    if (type == EPCTX_ONNX_DOUBLE) memcpy(&value, &wide, sizeof value);
     if (c->node->version >= 11) {
         value = 0;
         EPCTX__TRY(epctx__optional(c, 2, &id));
@@ -9016,6 +9051,7 @@ static epctx_status epctx__emit_pick(epctx__compiler *c, uint32_t x, uint32_t in
 static epctx_status epctx__lower_pick(epctx__compiler *c) {
     uint32_t join;
     EPCTX__TRY(epctx__choice(c, "reduction", EPCTX__JOINS, &join));
+    EPCTX__TRY(epctx__no_uint64(c, c->narrow == EPCTX_ONNX_UINT64 && join >= EPCTX__JOIN_MIN));
     return epctx__emit_pick(c, c->in[0], c->in[1], c->variant != 0 ? c->in[2] : EPCTX__NONE,
                             epctx_node_int(c->node, "axis", 0), join, &c->y);
 }
@@ -9063,6 +9099,7 @@ static epctx_status epctx__lower_tuples(epctx__compiler *c) {
     if (batch_dims < 0 || batch_dims >= EPCTX_NPU_MAX_RANK)
         return epctx__bad_attr(c, "batch_dims", "a number in 0..7");
     EPCTX__TRY(epctx__choice(c, "reduction", EPCTX__JOINS, &join));
+    EPCTX__TRY(epctx__no_uint64(c, c->narrow == EPCTX_ONNX_UINT64 && join >= EPCTX__JOIN_MIN));
     return epctx__emit_tuples(c, c->in[0], c->in[1], c->variant != 0 ? c->in[2] : EPCTX__NONE,
                               (uint32_t)batch_dims, join, &c->y);
 }
@@ -10330,7 +10367,8 @@ static epctx_status epctx__lower_dynamic_quantize(epctx__compiler *c) {
     epctx__recipe r = epctx__recipe_of(c->in[0]);
     EPCTX__TRY(epctx__cook(c, &r,
                            "l = all_min(x); h = all_max(x); l = min(l, 0); h = max(h, 0);"
-                           "s = (h - l) / 255; z = uint8(byte(round(neg(l / s))))"));
+                           "s = where(h == l, 1, (h - l) / 255);" /* of zeros alone */
+                           "z = uint8(byte(round(neg(l / s))))"));
     EPCTX__TRY(epctx__set_output(c, 1, r.v.s));
     EPCTX__TRY(epctx__set_output(c, 2, r.v.z));
     return epctx__emit_quantize(c, EPCTX__OP_QUANTIZE, r.v.x, r.v.s, r.v.z, 0, EPCTX_ONNX_UINT8,
@@ -10405,8 +10443,10 @@ static epctx_status epctx__integer_sums(epctx__compiler *c, bool conv, uint32_t 
             EPCTX__TRY(epctx__mask(c, b, at, count, &part_b));
         }
         c->folding = folding;
+        c->exact = true;
         EPCTX__TRY(conv ? epctx__conv_of(c, part_a, part_b, EPCTX__NONE, &sum)
                         : epctx__matmul_of(c, part_a, part_b, &sum));
+        c->exact = false;
         EPCTX__TRY(epctx__emit_cast(c, sum, EPCTX_ONNX_INT32, &sum));
         if (at > 0) EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_ADD, *y, sum, &sum));
         *y = sum;
@@ -10458,7 +10498,7 @@ static epctx_status epctx__lower_loss(epctx__compiler *c) {
     EPCTX__TRY(epctx__cook(c, &r, "x = x[nc*>nc*]; u = t[n*>n1*]"));
     EPCTX__TRY(epctx__emit_pick(c, r.v.x, r.v.u, EPCTX__NONE, 1, 0, &r.v.y));
     EPCTX__TRY(epctx__alias(c, r.v.y, &ts, 0, &r.v.y));
-    EPCTX__TRY(epctx__cook(c, &r, "y = neg(y)"));
+    EPCTX__TRY(epctx__cook(c, &r, ignore != NULL ? "y = where(i, 0, neg(y))" : "y = neg(y)"));
     if (r.v.w != EPCTX__NONE) {
         EPCTX__TRY(epctx__want_float(c, r.v.w));
         EPCTX__TRY(epctx__axis(c, 0, c->tensors[r.v.w].shape.rank, 0, &at));
@@ -11053,18 +11093,27 @@ static epctx_status epctx__history(epctx__compiler *c, size_t input, size_t past
     return EPCTX_OK;
 }
 
-/* Input 3, a bool or float mask; positions of a shorter one behind its end are masked. */
+/* Input 3, a bool or float mask; positions of a shorter one behind its end are masked. Of a bool
+ * mask, with the causal one in `t`, `d` is 0 where it leaves a query nothing to see. */
 static epctx_status epctx__attention_mask(epctx__compiler *c, epctx__recipe *r, int64_t total) {
     const epctx__shape *shape;
+    bool last[EPCTX_NPU_MAX_RANK] = {false}, sees;
     EPCTX__TRY(epctx__optional(c, 3, &r->v.m));
     if (r->v.m == EPCTX__NONE) return EPCTX_OK;
-    if (c->tensors[r->v.m].elem == EPCTX_ONNX_BOOL)
-        EPCTX__TRY(epctx__cook(c, r, "m = where(m, 0, l)"));
-    EPCTX__TRY(epctx__want_float(c, r->v.m));
+    sees = c->tensors[r->v.m].elem == EPCTX_ONNX_BOOL;
+    if (!sees) EPCTX__TRY(epctx__want_float(c, r->v.m));
     shape = &c->tensors[r->v.m].shape;
     if (shape->rank > 0 && shape->dims[shape->rank - 1] < total && shape->dims[shape->rank - 1] > 1)
         EPCTX__TRY(epctx__pad_axis(c, r->v.m, shape->rank - 1, total - shape->dims[shape->rank - 1],
-                                   epctx__bits_of(-FLT_MAX), &r->v.m));
+                                   sees ? 0 : epctx__bits_of(-FLT_MAX), &r->v.m));
+    if (sees && r->v.t != EPCTX__NONE) EPCTX__TRY(epctx__cook(c, r, "t = t & m"));
+    if (sees) {
+        if (r->v.t == EPCTX__NONE) r->v.t = r->v.m;
+        if (c->tensors[r->v.t].shape.rank > 0) last[c->tensors[r->v.t].shape.rank - 1] = true;
+        r->axes = last;
+        EPCTX__TRY(epctx__cook(c, r, "d = highest(float(t)); m = where(m, 0, l)"));
+        r->axes = NULL;
+    }
     return epctx__cook(c, r, "s = s + m");
 }
 
@@ -11076,9 +11125,13 @@ static epctx_status epctx__lower_attention(epctx__compiler *c) {
     epctx__shape scores;
     uint32_t past = c->in[4], shown[4];
     int64_t heads, before;
+    r.v.t = r.v.d = EPCTX__NONE;
     EPCTX__TRY(epctx__unused_outputs(c, 4));
     if (c->node->input_count > 6 && c->node->inputs[6].size > 0)
         return EPCTX__REFUSE(c, "nonpad_kv_seqlen is not supported");
+    if (epctx_node_int(c->node, "left_window_size", -1) != -1 ||
+        epctx_node_int(c->node, "right_window_size", -1) != -1)
+        return EPCTX__REFUSE(c, "a window of the keys is not supported");
     if (mode < 0 || mode > 3) return epctx__bad_attr(c, "qk_matmul_output_mode", "0 to 3");
     EPCTX__TRY(epctx__heads(c, r.v.x, "q_num_heads", &r.v.q));
     scores = c->tensors[r.v.q].shape;
@@ -11101,14 +11154,15 @@ static epctx_status epctx__lower_attention(epctx__compiler *c) {
         r.n.j = scores.dims[3];
         r.n.p = before;
         EPCTX__TRY(epctx__cook(c, &r,
-                               "m = range(#j)[j>1j] <= range(#i)[i>i1] + #p;" /* it sees these */
-                               "s = s + where(m, 0, l)"));
+                               "t = range(#j)[j>1j] <= range(#i)[i>i1] + #p;" /* it sees these */
+                               "s = s + where(t, 0, l)"));
     }
     EPCTX__TRY(epctx__attention_mask(c, &r, scores.dims[3]));
     if (r.v.s != shown[1]) /* masked twice is not minus infinity: a softmax of those is NaN */
         EPCTX__TRY(epctx__cook(c, &r, "s = finite(s)"));
     shown[2] = r.v.s;
     EPCTX__TRY(epctx__emit_softmax(c, r.v.s, 3, 4, false, &r.v.s));
+    if (r.v.d != EPCTX__NONE) EPCTX__TRY(epctx__cook(c, &r, "s = s * d"));
     shown[3] = r.v.s;
     if (c->node->output_count > 3) {
         EPCTX__TRY(epctx__alias(c, shown[mode], &scores, 0, &shown[mode]));
@@ -12258,10 +12312,26 @@ static epctx_status epctx__count_use(epctx__compiler *c, epctx_str name) {
     return epctx__put_name(c, &c->scope.uses, name, uses == EPCTX_MAP_NONE ? 1 : uses + 1);
 }
 
+static epctx_value epctx__value_at(const epctx_graph *graph, size_t i) {
+    return i < graph->value_count ? graph->values[i] : graph->outputs[i - graph->value_count];
+}
+
+static epctx_status epctx__note_types(epctx__compiler *c, const epctx_value *values, size_t count) {
+    size_t i;
+    for (i = 0; i < count; i++)
+        if (values[i].name.size > 0 && values[i].elem_type > 0)
+            EPCTX__TRY(
+                epctx__put_name(c, &c->scope.types, values[i].name, (uint32_t)values[i].elem_type));
+    return EPCTX_OK;
+}
+
 /* Imports constants and inputs, and counts the uses of every value. */
 static epctx_status epctx__import(epctx__compiler *c) {
     const epctx_graph *g = c->graph;
     size_t i, j;
+    /* A partition has the values of the whole graph: too many to be listed for each. */
+    if (c->depth > 0) EPCTX__TRY(epctx__note_types(c, g->values, g->value_count));
+    EPCTX__TRY(epctx__note_types(c, g->outputs, g->output_count));
     for (i = 0; i < g->node_count; i++) {
         for (j = 0; j < g->nodes[i].input_count; j++)
             EPCTX__TRY(epctx__count_use(c, g->nodes[i].inputs[j]));
@@ -12293,6 +12363,30 @@ static epctx_status epctx__import(epctx__compiler *c) {
     return EPCTX_OK;
 }
 
+/* That a value is declared with; 0: none. */
+static int32_t epctx__type_of(const epctx__compiler *c, epctx_str name) {
+    const uint32_t type = epctx_map_get(&c->scope.types, name);
+    const uint32_t at =
+        c->depth == 0 && c->declared != NULL ? epctx_map_get(c->declared, name) : EPCTX_MAP_NONE;
+    if (type != EPCTX_MAP_NONE) return (int32_t)type;
+    return at != EPCTX_MAP_NONE ? epctx__value_at(c->whole, at).elem_type : 0;
+}
+
+/* What is computed as another type than the model says is computed wrongly, here or there. */
+static epctx_status epctx__check_types(epctx__compiler *c, const epctx_node *node) {
+    size_t i;
+    for (i = 0; i < node->output_count; i++) {
+        const uint32_t id = epctx_map_get(&c->scope.names, node->outputs[i]);
+        const int32_t type = epctx__type_of(c, node->outputs[i]);
+        if (id != EPCTX_MAP_NONE && type > 0 && c->tensors[id].elem != 0 &&
+            c->tensors[id].elem != type)
+            return EPCTX__REFUSE(c, "output '%S' would be %s, the model declares %s",
+                                 &node->outputs[i], epctx_elem_name(c->tensors[id].elem),
+                                 epctx_elem_name(type));
+    }
+    return EPCTX_OK;
+}
+
 static epctx_status epctx__lower_node(epctx__compiler *c, const epctx_node *node) {
     const size_t count = sizeof epctx__lowers / sizeof epctx__lowers[0];
     const size_t more = sizeof epctx__quantizeds / sizeof epctx__quantizeds[0];
@@ -12316,9 +12410,10 @@ static epctx_status epctx__lower_node(epctx__compiler *c, const epctx_node *node
         c->folding = node->inputs[k].size == 0 || (id != EPCTX_MAP_NONE && c->tensors[id].constant);
     }
     c->narrow = 0;
-    c->stored = false;
-    if (i == count) return epctx__lower_quantized(c, &epctx__quantizeds[j]);
-    return epctx__lower_by(c, &epctx__lowers[i]);
+    c->stored = c->exact = false;
+    EPCTX__TRY(i == count ? epctx__lower_quantized(c, &epctx__quantizeds[j])
+                          : epctx__lower_by(c, &epctx__lowers[i]));
+    return epctx__check_types(c, node);
 }
 
 /* Adds the node's name, or else its first output, to the error just set. */
@@ -12350,6 +12445,7 @@ static epctx__compiler epctx__compiler_of(const epctx_graph *graph, const epctx_
     c.error = error;
     epctx_map_init(&c.scope.names, arena);
     epctx_map_init(&c.scope.uses, arena);
+    epctx_map_init(&c.scope.types, arena);
     return c;
 }
 
@@ -12427,6 +12523,7 @@ static epctx_status epctx__lower_body(epctx__compiler *c, const epctx_graph *bod
     c->scope.outer = &scope;
     epctx_map_init(&c->scope.names, c->arena);
     epctx_map_init(&c->scope.uses, c->arena);
+    epctx_map_init(&c->scope.types, c->arena);
     c->depth++;
     status = epctx__lower_inside(c, in, out);
     c->depth--;
@@ -13383,7 +13480,7 @@ static epctx_status epctx__to_tiles(epctx__compiler *c, epctx__step *s) {
     epctx__needs direct, tiled;
     memset(&direct, 0, sizeof direct);
     memset(&tiled, 0, sizeof tiled);
-    if (s->op != EPCTX__OP_CONV || s->params.conv.in_channels < 16 ||
+    if (s->op != EPCTX__OP_CONV || s->exact || s->params.conv.in_channels < 16 ||
         s->params.conv.out_channels < 16 || !epctx__check_conv(&s->params.conv, &direct) ||
         !epctx__check_winograd(&s->params.winograd, &tiled) || tiled.work >= direct.work / 10 * 9 ||
         tiled.out[1].bytes > EPCTX__MAX_BYTES)
@@ -14565,10 +14662,6 @@ static epctx_status epctx__no_analysis(epctx_error *error) {
     return epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory: graph analysis");
 }
 
-static epctx_value epctx__value_at(const epctx_graph *graph, size_t i) {
-    return i < graph->value_count ? graph->values[i] : graph->outputs[i - graph->value_count];
-}
-
 /* The declared type of a value, also of one in a partition. */
 static epctx_value epctx__declared(const epctx__judging *j, epctx_str name) {
     const uint32_t i = epctx_map_get(&j->declared, name);
@@ -14606,6 +14699,8 @@ static epctx_status epctx__judge(epctx__judging *judging, const epctx_graph *gra
         epctx__compiler_of(graph, judging->npu->arch, &judging->arena, judging->error);
     size_t i, j;
     c.judging = true;
+    c.declared = &judging->declared;
+    c.whole = judging->graph;
     EPCTX__TRY(epctx__import(&c));
     for (i = 0; i < count; i++) {
         const epctx_node *node = &graph->nodes[i];

@@ -13,7 +13,7 @@
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned seed);
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t room);
 
-#define MOST_MEMORY ((size_t)64 << 20)
+#define MOST_MEMORY ((size_t)16 << 20)
 
 static void require_told(bool condition, const epctx_error *error) {
     if (!condition) fprintf(stderr, "%s\n", error->message);

@@ -221,4 +221,29 @@ TEST_UNUSED static epctx_status split_at(epctx_model *model, const char *input, 
     return epctx_split(model, &opts, NULL, error);
 }
 
+/* "name:partition:main_context:embed_mode:context " of every EPContext node of the main graph; of
+ * an embedded context only how many bytes it has, "-" for none. */
+TEST_UNUSED static const char *sharing_of(const epctx_model *model) {
+    static char text[2000];
+    epctx_text out = epctx_text_of(text, sizeof text);
+    epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model));
+    epctx_node_view node;
+    while (epctx_next_node(&it, &node)) {
+        epctx_attr_view attr;
+        epctx_epnode ep;
+        if (!epctx_node_is_epnode(&node) || epctx_epnode_read(&node, &ep, NULL) != EPCTX_OK)
+            continue;
+        epctx_text_put_format(&out, "%S:%S:%d:%d:", &node.name, &ep.partition_name, ep.main_context,
+                              ep.embed_mode);
+        if (!epctx_node_find_attr(&node, "ep_cache_context", &attr))
+            epctx_text_put_char(&out, '-');
+        else if (ep.embed_mode == 0)
+            epctx_text_put(&out, ep.ep_cache_context);
+        else if (ep.ep_cache_context.size > 0)
+            epctx_text_put_number(&out, ep.ep_cache_context.size);
+        epctx_text_put_char(&out, ' ');
+    }
+    return text;
+}
+
 #endif

@@ -21,6 +21,7 @@
 #                                ort | ort-VERSION        the library of ONNX Runtime
 #                                python                   a Python with tests/requirements.txt
 #                                ep-PACKAGE           a vendor's EP, a folder
+#                                genai                ORT GenAI, a folder (x86-64, Python 3.11)
 #                                ort-windows | ort-arm64 | ort-headers | blazeface | onnx-buf |
 #                                playwright | nanopb-source        a folder
 #
@@ -83,13 +84,19 @@ ort_older="1.30.0 1.29.0 1.24.3 1.22.0" # for `make matrix`
 ep_wheels="
 onnxruntime-qnn 2.7.0 cp311-cp311 manylinux_2_35_x86_64 99 c56c01562b8534fe8980cfea4601408d950c065f8251fb862ce82101c52c9849
 onnxruntime-ep-openvino 1.8.1 py3-none manylinux_2_28_x86_64 53 3832643158c8c187fcab6db661cde2a8c06a2b3559d95d0f2411ac0e51c5e924
+onnxruntime-openvino 1.24.1 cp311-cp311 manylinux_2_28_x86_64 85 3007c803634cc69c6d52af1dea7ce729d9bb62b9a11070fd2f959119199007a8
 onnxruntime-ggml 0.2.0 py3-none manylinux_2_35_x86_64 23 2342809f3f6dc2d7b6d303f3bcde391ec5ab10177ce45aec9365880aa5914745
 nxrt-ep-cpu 0.1.0.dev6 py3-none manylinux_2_28_x86_64 3 d1949881dd73bd01c7fce931474ff80d7b26b68b2430b1246da25e6ec1883d38"
 ep_licences="
 onnxruntime-qnn MIT, Qualcomm's libraries in it Qualcomm's own
 onnxruntime-ep-openvino MIT, OpenVINO in it Apache-2.0
+onnxruntime-openvino MIT, OpenVINO in it Apache-2.0
 onnxruntime-ggml MIT
 nxrt-ep-cpu MIT"
+
+# ORT GenAI judges what lint says of its folders: VERSION PYTHON PLATFORM SHA256, of PyPI.
+genai_wheel="0.18.0 cp311-cp311 manylinux_2_28_x86_64 \
+af9e2a4efb447feea2cfa10e24aedef1e4f01635c00f6cca759ee13254ee27db"
 requirements=$root/tests/requirements.txt
 requirements_mb=26 # without ONNX Runtime
 
@@ -505,6 +512,7 @@ folder() {
         row=$(ep_row "${1#ep-}")
         if [ -n "${LATEST:-}" ]; then echo "$cache/latest/${1#ep-}"
         else echo "$cache/${1#ep-}-$(echo "$row" | cut -d ' ' -f 2)"; fi ;;
+    genai) echo "$cache/onnxruntime-genai-${genai_wheel%% *}" ;;
     ort-windows) echo "$cache/onnxruntime-$ort_version-win_amd64" ;;
     ort-arm64) echo "$cache/onnxruntime-$ort_version-aarch64" ;;
     ort-[0-9]*) echo "$cache/onnxruntime-${1#ort-}-$(uname -m)" ;;
@@ -514,7 +522,8 @@ folder() {
     onnx-buf) echo "$cache/$onnx_buf_pkg-$onnx_buf_version" ;;
     playwright) echo "$cache/$playwright_pkg-$playwright_version" ;;
     nanopb-source) echo "${NANOPB_SOURCE:-$cache/nanopb-$nanopb_version}" ;;
-    *) die "unknown package '$1': ort, ep-PACKAGE, ort-windows, ort-arm64, ort-headers, python," \
+    *) die "unknown package '$1': ort, ep-PACKAGE, genai, ort-windows, ort-arm64, ort-headers," \
+        "python," \
         "blazeface, onnx-buf, playwright or nanopb-source" ;;
     esac
 }
@@ -782,6 +791,14 @@ newest_wheel() {
     name=$(find "$tmp/newest" -name "$(echo "$1" | tr - _)-*.whl")
     say "$(basename "$name")"
 }
+genai_of_wheel() {
+    dir=$1
+    # shellcheck disable=SC2086 # words
+    set -- $genai_wheel
+    wheel_kept "ORT GenAI $1 (PyPI)" onnxruntime-genai "$@"
+    unpacked "ORT GenAI $1" "$dir" all_of "$cache/wheels/$name"
+}
+want_genai() { [ "$(uname -m)" != x86_64 ] || packages="$packages genai"; }
 all_of() { "$base" "$root/tests/fetch.py" whole "$2" "$1"; }
 
 # libraries_of FOLDER WHEEL: with the name that programs are linked to. Its caller looks at how it
@@ -906,6 +923,7 @@ fetch_one() {
     ort-arm64) ort_wheel $ort_version aarch64 "$(folder "$1")" ;;
     ort-[0-9]*) ort_wheel "${1#ort-}" "$(uname -m)" "$(folder "$1")" ;;
     ep-*) ep_wheel "${1#ep-}" "$(folder "$1")" ;;
+    genai) genai_of_wheel "$(folder genai)" ;;
     ort-headers)
         # Of 150 MB of libraries for telephones only the headers.
         set -- c_api ep_c_api error_code session_options_config_keys \
@@ -965,9 +983,11 @@ collect() {
         packages="ort ort-headers ort-windows ort-arm64 python blazeface onnx-buf playwright"
         packages="$packages nanopb-source"
         for o in $ort_older; do packages="$packages ort-$o"; done
+        want_genai
         want_eps ;;
     test | check)
         packages="$packages ort ort-headers python blazeface onnx-buf playwright nanopb-source"
+        want_genai
         want_node
         want_test
         [ "$1" = check ] || return 0
@@ -989,7 +1009,7 @@ because=
 want_clients() {
     for p in $packages; do
         case $p in
-        python | ort | ort-[0-9w]* | ort-arm64 | ep-*) there "$p" || want_pip ;;
+        python | ort | ort-[0-9w]* | ort-arm64 | ep-* | genai) there "$p" || want_pip ;;
         *) there "$p" || { [ "$p" = nanopb-source ] || have npm || want_python; } ;;
         esac
     done
@@ -1025,6 +1045,7 @@ what_is() {
     ort-windows) echo "ONNX Runtime $ort_version for Windows, of PyPI (15 MB)" ;;
     ort-arm64) echo "ONNX Runtime $ort_version for arm64, of PyPI (21 MB)" ;;
     ort-[0-9]*) echo "ONNX Runtime ${1#ort-}, of PyPI ($(ort_mb "${1#ort-}" "$(uname -m)") MB)" ;;
+    genai) echo "ORT GenAI ${genai_wheel%% *}, of PyPI (11 MB)" ;;
     ort-headers) echo "ONNX Runtime's C headers, of npm's $headers_pkg (150 MB)" ;;
     ep-*)
         licence=$(echo "$ep_licences" | sed -n "s/^${1#ep-} //p")

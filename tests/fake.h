@@ -1,7 +1,7 @@
 /* A backend that computes nothing: it writes down what it is asked to compile, and fails on demand.
  *
- * Its binary is text: "FAKE1", the number of graphs, and for each one its name, its hash, and the
- * names of its inputs and outputs. */
+ * Its binary is text after "FAKE" and a byte that no text has: the number of graphs, and for each
+ * one its name, its hash, and the names of its inputs and outputs. */
 #ifndef EPCTX_TEST_FAKE_H
 #define EPCTX_TEST_FAKE_H
 
@@ -164,7 +164,7 @@ static epctx_status fake_finish(void *self, void *build, epctx_buffer *out, epct
     fake_build *b = (fake_build *)build;
     char head[32];
     epctx_status status;
-    snprintf(head, sizeof head, "FAKE1\n%zu\n", b->count);
+    snprintf(head, sizeof head, "FAKE\001\n%zu\n", b->count);
     status = epctx_buffer_append(out, head, strlen(head));
     if (status == EPCTX_OK) status = epctx_buffer_append(out, b->text.data, b->text.size);
     fake_discard(self, build);
@@ -199,7 +199,7 @@ static bool fake_read_names(epctx_span *text, fake_graph *graph, size_t from, si
 static bool fake_parse(epctx_span text, fake_context *c) {
     char line[100];
     size_t count;
-    if (!fake_line(&text, line, sizeof line) || strcmp(line, "FAKE1") != 0) return false;
+    if (!fake_line(&text, line, sizeof line) || strcmp(line, "FAKE\001") != 0) return false;
     if (!fake_line(&text, line, sizeof line)) return false;
     count = (size_t)strtoul(line, NULL, 10);
     if (count > 8) return false;
@@ -223,7 +223,8 @@ static epctx_status fake_load(void *self, epctx_span binary, void **context, epc
     c = (fake_context *)calloc(1, sizeof *c);
     if (c == NULL || !fake_parse(binary, c)) {
         free(c);
-        return epctx_fail(error, EPCTX_ERR_CONTEXT, "the magic is not FAKE1, or the text is cut");
+        return epctx_fail(error, EPCTX_ERR_CONTEXT,
+                          "the magic is not FAKE and 1, or the text is cut");
     }
     f->alive++;
     *context = c;

@@ -413,6 +413,7 @@ def build_all(programs, pool, folder, sanitize):
     list(pool.map(lambda h: compile_header(h, folder, sanitize), HEADERS))
     subprocess.run(["make", "-s", "build/facts_table.h"], check=True)
     operations = sorted(glob.glob("examples/epctx/ops/*.c") +
+                        glob.glob("examples/epctx/binary/*.c") +
                         glob.glob("examples/epctx/facts/facts*.c"))
     objects = [f"{folder}/ops_{os.path.basename(source)[:-2]}.o" for source in operations]
     list(pool.map(lambda pair: compile_to(pair[0], [pair[1]], ["-c", *sanitize]),

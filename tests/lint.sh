@@ -65,7 +65,7 @@ test_names() {
     words="$words npu $(basename -s .h examples/epctx/ops/*.h)"
     words="$words $(basename -s .c examples/epctx/commands/*.c)"
     words="$words facts faults threads plugin api bad blanks build cli conformance demo deps docs"
-    words="$words embed examples"
+    words="$words genai embed examples if cures qnn"
     words="$words files firmware fleet fuzz guide guides headers install ort platforms readme"
     words="$words combine completion options convert delivery depfile json rules scaling schema web"
     for file in tests/test_*.c tests/test_*.sh; do

@@ -39,7 +39,8 @@ header() {
 # operations FOLDER OUT: those of the tool, with the headers in FOLDER
 operations() {
     rm -rf "$2/ops" && mkdir "$2/ops" || return 1
-    for source in examples/epctx/ops/*.c examples/epctx/facts/facts*.c; do
+    for source in examples/epctx/ops/*.c examples/epctx/binary/*.c \
+        examples/epctx/facts/facts*.c; do
         compile -I"$1" -I. "$source" -o "$2/ops/$(basename "$source" .c).o" || return 1
     done
 }

@@ -17,16 +17,16 @@ static inline uint64_t u64(const uint8_t *p) {
 
 static inline void correct_sum(uint8_t *blob, size_t size) {
     const size_t head = EPCTX_NPU_HEADER_SIZE;
-    uint64_t strings, bytes, sum;
+    uint64_t strings, text, sum;
     int i;
     if (size < head) return;
     strings = u64(blob + 72);
-    bytes = u64(blob + 80);
-    if (strings < head || strings > size || bytes > size - strings) return;
+    text = u64(blob + 80);
+    if (strings < head || strings > size || text > size - strings) return;
     memset(blob + META_SUM, 0, 8);
     sum = epctx_hash(blob, head, 0);
     sum = epctx_hash(blob + head, (size_t)strings - head, sum);
-    sum = epctx_hash(blob + strings, (size_t)bytes, sum);
+    sum = epctx_hash(blob + strings, (size_t)text, sum);
     for (i = 0; i < 8; i++) blob[META_SUM + i] = (uint8_t)(sum >> (8 * i));
 }
 

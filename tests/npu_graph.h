@@ -76,8 +76,7 @@ GB_FN void gb_input(graph_builder *b, const char *name, int32_t elem, int rank,
 GB_FN void gb_output(graph_builder *b, const char *name) {
     epctx_value *v = &b->outputs[b->graph.output_count++];
     v->name = gb_text(b, name);
-    v->elem_type = EPCTX_ONNX_FLOAT;
-    v->rank = -1;
+    v->rank = -1; /* of no declared type: as it is computed */
 }
 
 /* Little-endian bytes from native numbers of 1, 4 or 8 bytes, a byte off alignment as in files. */

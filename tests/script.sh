@@ -68,6 +68,42 @@ as_named() {
     done
 }
 
+# use_eps: for the tool with EPs in ONNX Runtime, which is $library; in a folder of its own with the
+# models, and $work/tmp for temporary files.
+use_eps() {
+    ort=ort${EPCTX_TEST_ORT:+-$EPCTX_TEST_ORT}
+    library=${EPCTX_ORT_LIBRARY:-$(sh tests/deps.sh where "$ort")} || {
+        echo "FAIL ort: ONNX Runtime is not there"
+        exit 1
+    }
+    toy=$build/libtoy_ep.so bad=$build/libbad_ep.so EPCTX_TOY_EP=$build/libtoy_ep.so
+    unset EPCTX_ORT_LIBRARY
+    mkdir "$work/tmp" "$work/in"
+    TMPDIR=$work/tmp
+    export EPCTX_TOY_EP TMPDIR
+    cd "$work/in" || exit 1
+    mv ../*.onnx .
+}
+
+# faulty FAULT COMMAND...: the tool with an EP that has this fault. Signals are seen without a
+# sanitizer.
+faulty() {
+    fault=$1 command=$2
+    shift 2
+    EPCTX_BAD_EP=$fault "$plain" "$command" --ort "$library" --ep "$bad" "$@" >"$out" 2>"$err"
+    code=$?
+}
+
+# json NAME EXPRESSION: what was printed is JSON, as its schema says, of which the expression in
+# Python (`j`) is true.
+json() {
+    if "$python" -B "$top/tests/judge/json_schema.py" - <"$out" 2>"$err" &&
+        "$python" -c 'import json, sys
+j = json.load(open(sys.argv[1]))
+sys.exit(not eval("(" + sys.argv[2] + ")"))' "$out" "$2" 2>"$err"; then ok "$1"
+    else fail "$1" "not: $2"; fi
+}
+
 # quick: is this `make test`? Then fewer rounds of the same cases do.
 quick() { [ "${EPCTX_TEST_QUICK:-}" = 1 ]; }
 

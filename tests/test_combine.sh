@@ -117,6 +117,9 @@ done_well "wrap without --name" "write w.onnx"
 epctx run w.onnx; done_well "and the result runs" "output 0       'y'"
 
 # -- refusals: what to do, and nothing changed --
+printf 'version https://git-lfs.github.com/spec/v1\n' >lfs.bin
+head -c 100 plain_npu.bin >short.bin
+printf 'FAKE\001\002' >fake.bin
 before=$(state)
 epctx merge plain.onnx; refused "merge of one" 2 "missing argument"
 epctx merge plain.onnx partly.onnx; refused "merge without output" 2 "specify the output"
@@ -153,9 +156,16 @@ refused "no binary of the NPU" 1 "plain.onnx: context binary"
 epctx wrap plain_npu.bin --profile acme --outputs 'y:float32[1]' -o new.onnx
 refused "an EP of one's own" 2 "--profile generic --source acme"
 epctx wrap plain_npu.bin --outputs y:float32[1] -o new.onnx; refused "wrap for nobody" 2 "--profile"
-epctx wrap plain_npu.bin --profile qnn -o new.onnx; refused "wrap of nothing" 2 "--outputs"
-epctx wrap plain_npu.bin --profile qnn --outputs y -o new.onnx; refused "no type" 2 "missing type"
-epctx wrap plain_npu.bin --profile qnn --outputs 'y:float32[?]' -o new.onnx
+epctx wrap plain_npu.bin --profile qnn --outputs 'y:float32[1]' -o new.onnx
+refused "another EP's binary" 1 "is a context binary of the reference NPU, but the node"
+epctx wrap lfs.bin --profile qnn --outputs 'y:float32[1]' -o new.onnx
+refused "wrap of a pointer" 1 "git lfs pull"
+epctx wrap lfs.bin --profile qnn -o new.onnx; refused "wrap of a pointer alone" 1 "git lfs pull"
+epctx wrap short.bin --profile npu --name g --outputs 'y:float32[1]' -o new.onnx
+refused "wrap of a part" 1 "is cut off"
+epctx wrap fake.bin --profile qnn -o new.onnx; refused "wrap of nothing" 2 "--outputs"
+epctx wrap fake.bin --profile qnn --outputs y -o new.onnx; refused "no type" 2 "missing type"
+epctx wrap fake.bin --profile qnn --outputs 'y:float32[?]' -o new.onnx
 refused "dynamic shape" 1 "static shapes"
 epctx wrap plain_npu.bin --profile telum --outputs 'y:float32[1]' -o new.onnx
 refused "EP that reads no files" 1 "embed the binary"
@@ -209,5 +219,65 @@ PY
 epctx repair broken_ctx.onnx --in-place
 [ "$code" -eq 3 ] && grep -q '^left E022' "$out" && echo "ok repair leaves what it cannot" ||
     fail "repair leaves what it cannot" "exit code $code, expected 3"
+
+# Names that a node of ONNX Runtime finds in its body, and a type that an output alone had.
+"$python" - "$top/tests/judge" <<'PY'
+import sys
+sys.path.insert(0, sys.argv[1])
+from make_model import FLOAT, INT32, ModelProto, node, value
+def start(*domains):
+    model = ModelProto(ir_version=8)
+    for domain, version in domains:
+        model.opset_import.add(domain=domain, version=version)
+    model.graph.name = "g"
+    return model, model.graph
+def save(model, name):
+    open(name, "wb").write(model.SerializeToString())
+model, g = start(("", 13), ("com.microsoft", 1))
+value(g.input, "input_ids", INT32, (1, 8))
+value(g.output, "sequences", INT32, (1, 1, 8))
+search = node(g, "BeamSearch", "search", ["input_ids"], ["sequences"])
+search.domain = "com.microsoft"
+body = search.attribute.add(name="decoder", type=5).g
+value(body.input, "input_ids", INT32, (1, 8))
+value(body.output, "logits", FLOAT, (1, 8))
+node(body, "Cast", "c", ["input_ids"], ["logits"]).attribute.add(name="to", type=2, i=FLOAT)
+save(model, "search.onnx")
+model, g = start(("", 13), ("", 13), ("ai.onnx", 13)) # imports that are doubled
+value(g.input, "x", FLOAT, (1, 8))
+value(g.output, "y", FLOAT, (1, 8))
+value(g.output, "z", FLOAT, (1, 8))
+node(g, "Relu", "r", ["x"], ["y"])
+node(g, "Exp", "e", ["y"], ["z"])
+save(model, "ends.onnx")
+PY
+epctx merge search.onnx search.onnx -o searches.onnx
+if [ "$code" -eq 0 ] && "$python" - "$top/tests/judge" <<'PY' 2>"$err"
+import sys
+sys.path.insert(0, sys.argv[1])
+from make_model import ModelProto
+model = ModelProto()
+model.ParseFromString(open("searches.onnx", "rb").read())
+assert len(model.graph.node) == 2
+for search in model.graph.node:
+    body = search.attribute[0].g
+    assert [v.name for v in body.input] == ["input_ids"], body.input
+    assert [v.name for v in body.output] == ["logits"], body.output
+    assert body.node[0].input == ["input_ids"], body.node
+assert [n.input[0] for n in model.graph.node] == ["input_ids", "m2_input_ids"]
+PY
+then ok "merge keeps the names that BeamSearch looks for"
+else
+    fail "merge keeps the names that BeamSearch looks for" "exit code $code: $(tail -n 1 "$err")"
+fi
+epctx merge ends.onnx ends.onnx -o doubled.onnx
+if [ "$code" -eq 0 ]; then ok "merge of a model whose imports are doubled with itself"
+else fail "merge of a model whose imports are doubled with itself" "$(tail -n 1 "$err")"; fi
+"$epctx" compile ends.onnx >/dev/null || fail "two outputs" "they do not compile"
+epctx split ends_ctx.onnx --outputs z -o dropped_ctx.onnx
+if [ "$code" -eq 0 ] && "$epctx" lint dropped_ctx.onnx >"$out" &&
+    "$epctx" run dropped_ctx.onnx >"$out" && ! grep -q "'y'" "$out"
+then ok "an output of a compiled model is dropped"
+else fail "an output of a compiled model is dropped" "exit code $code: $(tail -n 1 "$err")"; fi
 
 exit $status

@@ -1,6 +1,7 @@
 /* Merge, split and repair with every allocation failing in turn, on models that have something of
  * everything, and with more and more names, so that every table grows at every place; and with
  * bytes of the models damaged. */
+/* runs: once */
 #define _XOPEN_SOURCE 700
 #include "examples/epctx/ops/repair.h"
 #include "combine.h"

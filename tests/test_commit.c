@@ -265,6 +265,23 @@ TEST(locks_of_callers) {
     remove_root();
 }
 
+/* Who does not want to wait for a lock asks for it. */
+TEST(locks_tried) {
+    epctx_file_lock held, other;
+    epctx_error error;
+    CHECK_TRUE(make_root());
+    CHECK_OK(epctx_file_lock_try(&held, NULL, at("a.onnx"), &error), error);
+    CHECK_INT(epctx_file_lock_try(&other, NULL, at("a.onnx"), &error), EPCTX_ERR_CHANGED);
+    CHECK_HAS(error.message, "a.onnx.lock' is held by another process or thread");
+    epctx_file_lock_drop(&other); /* it holds none */
+    CHECK_OK(epctx_file_lock_try(&other, NULL, at("b.onnx"), &error), error);
+    epctx_file_lock_drop(&other);
+    epctx_file_lock_drop(&held);
+    CHECK_OK(epctx_file_lock_try(&other, NULL, at("a.onnx"), &error), error);
+    epctx_file_lock_drop(&other);
+    remove_root();
+}
+
 static char taken[200]; /* names of locks, in the order in which they were taken */
 
 static epctx_status take_lock(void *user, const char *folder, const char *name, epctx_io_file *lock,
@@ -311,6 +328,7 @@ int main(int argc, char **argv) {
     RUN(kept_files);
     RUN(model_is_gone_or_changed);
     RUN(locks_of_callers);
+    RUN(locks_tried);
     RUN(order_of_locks);
     return test_end();
 }

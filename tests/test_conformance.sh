@@ -3,6 +3,7 @@
 # and the EP of the afternoon guide; each fault of tests/faults.txt, planted in tests/ort/bad_ep.c,
 # is found, and the rule that it breaks is named. A quick run tries one EP and a sample of the
 # faults.
+# runs: once
 set -u
 cd "$(dirname "$0")/.."
 . tests/script.sh

@@ -202,7 +202,7 @@ TEST(names_from_nodes) {
     drive_close(&d);
 }
 
-/* A tensor whose data was edited before; a small tensor in an attribute. */
+/* A tensor whose data was edited before; the value of a Constant node. */
 TEST(external_after_an_edit) {
     bytes graph = {0}, node = new_node("Constant", "", "c", "", "k"), attr = {0};
     epctx_cursor it;
@@ -231,7 +231,8 @@ TEST(external_after_an_edit) {
     CHECK_TRUE(epctx_next_tensor(&it, &tensor));
     CHECK_TRUE(tensor.external && !tensor.has_raw && tensor.length == 16);
     CHECK_UINT(d.changes.count, 2);
-    CHECK_INT(d.changes.items[1].kind, EPCTX_CHANGE_SKIPPED);
+    CHECK_INT(d.changes.items[1].kind, EPCTX_CHANGE_EXTERNAL);
+    CHECK_TRUE(epctx_str_is(d.changes.items[1].name, "k"));
     epctx_model_undo(&d.model, 0);
     d.opts.threshold = 16; /* as large as that counts */
     CHECK_OK(epctx_init_external(&d.model, &d.opts, &d.changes, &d.error), d.error);

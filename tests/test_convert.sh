@@ -1,6 +1,7 @@
 #!/bin/sh
 # embed, extract, mv, init and weightless as a user meets them: results judged by libprotobuf, by
 # lint and by ONNX Runtime; bad input; and killed at every system call that writes.
+# runs: once
 set -u
 cd "$(dirname "$0")/.."
 . tests/script.sh
@@ -149,6 +150,10 @@ bad "profile forbids" "31977" "$epctx" embed --profile qnn --in-place bad/mute_c
 bad "profile forbids files" "embedded contexts only" \
     "$epctx" extract --profile telum --in-place bad/mute.onnx
 rm bad/mute*
+cp bad/m_npu.bin m_npu.kept
+printf 'version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n' >bad/m_npu.bin
+bad "no context binary" "git lfs pull" "$epctx" embed bad/m_ctx.onnx -o bad/new.onnx --allow-stale
+mv m_npu.kept bad/m_npu.bin
 # A file size limit: writing fails as on a full disk.
 bad "no room for the binary" "bad/e_npu.bin" sh -c "trap '' XFSZ; ulimit -f 1
 exec '$epctx' extract --in-place bad/e.onnx"
@@ -209,7 +214,7 @@ inline_setup() { cp x.onnx crash/m.onnx; cp x.onnx.data crash; }
 
 nothing_setup() { :; }
 result_check() { [ ! -e crash/r_ctx.onnx ] || context_is crash/r_ctx.onnx "$main" m_npu.bin; }
-wrap_check() { [ ! -e crash/r_ctx.onnx ] || context_is crash/r_ctx.onnx w m_npu.bin; }
+wrap_check() { [ ! -e crash/r_ctx.onnx ] || context_is crash/r_ctx.onnx w w.bin; }
 
 if strace -qq -o /dev/null true 2>/dev/null; then
     "$python" "$judge/convert.py" generations one.onnx two.onnx
@@ -235,7 +240,8 @@ if strace -qq -o /dev/null true 2>/dev/null; then
         -o crash/r_ctx.onnx
     crash "split is killed" nothing_setup result_check split m_ctx.onnx --outputs y \
         -o crash/r_ctx.onnx
-    crash "wrap is killed" nothing_setup wrap_check wrap m_npu.bin --profile npu --name w \
+    printf 'FAKE\001' >w.bin
+    crash "wrap is killed" nothing_setup wrap_check wrap w.bin --profile qnn --name w \
         --outputs 'y:float32[1]' -o crash/r_ctx.onnx
 else
     echo "skip killed: strace cannot trace here"

@@ -1,5 +1,6 @@
 #!/bin/sh
 # Lint of whole deliveries: for each rule a folder that keeps it and one that breaks it.
+# runs: once
 set -u
 cd "$(dirname "$0")/.."
 . tests/script.sh

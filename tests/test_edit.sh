@@ -2,6 +2,7 @@
 # set, unset, rename and prefix as a user meets them: what changes, what is
 # refused and that nothing is touched then. What each edit does to the message
 # is judged by libprotobuf, and edited models run in ONNX Runtime.
+# runs: once
 set -u
 cd "$(dirname "$0")/.."
 . tests/script.sh
@@ -241,6 +242,18 @@ x=input;y=out=put;|y x x y|y=input;x=out=put;
 other=input|x image|other=input;image=x;
 y=b;|x $long|y=b;$long=x;
 END
+# Of several inputs or outputs the order in the binary is not known.
+printf 'FAKE\001' >qnn.bin && head -c 100 /dev/zero | tr '\0' q >>qnn.bin
+epctx wrap --profile qnn_plugin qnn.bin -o w_ctx.onnx --inputs 'a:float[1],b:float[1]' \
+    --outputs 'c:float[1],d;1:float[1]'
+worked "wrap of a binary of several values" ""
+epctx set w_ctx.onnx --in-place is_multi_soc_ep_context:int=0
+epctx rename w_ctx.onnx -o w2_ctx.onnx b image c first
+worked "rename of one of several" "now 'image'"
+epctx get w2_ctx.onnx io_name_overrides
+if [ "$(cat "$out")" = "image=b;first=c;" ]; then ok "each new name has its entry"
+else fail "each new name has its entry" "expected 'image=b;first=c;', found '$(cat "$out")'"; fi
+refuses "a name that no entry can have" 1 "';' or '='" rename w_ctx.onnx -o x.onnx 'd;1' other
 epctx unset m_ctx.onnx io_name_overrides --in-place
 epctx rename m_ctx.onnx -o l_ctx.onnx -f y out.1/2
 worked "rename by position" "out.1/2"

@@ -59,6 +59,42 @@ share_cases="generate_group compiling_session_does_not_run generate_by_compile_a
     any_order_of_release same_model_twice graphs_come_back bad_binaries threads"
 rows_cases="named_buffers named_buffers_fail"
 
+# The adapter in a source that has ORT's header by ORT's own idiom, and a member of the name that
+# ORT's example EPs have; with exceptions and without.
+cat >"$work/idiom.cc" <<'END'
+#define ORT_API_MANUAL_INIT
+#include <onnxruntime_cxx_api.h>
+#undef ORT_API_MANUAL_INIT
+#include "epctx_ort.hpp"
+#include <type_traits>
+static_assert(std::is_base_of<Ort::Exception, epctx::Failure>::value, "one kind of exception");
+struct Ep : OrtEp {
+    explicit Ep(const OrtEpApi &api) : OrtEp{}, ep_api(api) {}
+    bool Claims(Ort::ConstNode node) const { return epctx::IsMine(node, "MyExecutionProvider"); }
+    OrtStatus *Claim(const OrtGraph *graph)
+    {
+        return epctx::Guard([&] { epctx::Record record(graph); (void)record.Graph(); });
+    }
+    const OrtEpApi &ep_api;
+};
+OrtStatus *Use(const OrtApi &ort_api, const OrtGraph *graph);
+OrtStatus *Use(const OrtApi &ort_api, const OrtGraph *graph)
+{
+    (void)ort_api;
+    return Ep(Ort::GetEpApi()).Claim(graph);
+}
+END
+for cxx in g++ clang++; do
+    command -v $cxx >/dev/null || { echo "skip embed_in_ep $cxx idiom: not installed"; continue; }
+    for words in "" "-fno-exceptions -fno-rtti -DORT_NO_EXCEPTIONS"; do
+        # shellcheck disable=SC2086 # lists of words
+        if $cxx $flags $words -fsyntax-only -I. -Iexamples/plugin_ep -Iexamples/embed_in_ep \
+            -isystem "$headers" "$work/idiom.cc" >"$work/log" 2>&1; then
+            ok "embed_in_ep $cxx idiom $words"
+        else fail "embed_in_ep $cxx idiom $words" "$(grep -m 1 -E 'error|warning' "$work/log")"; fi
+    done
+done
+
 # build_plugin COMPILER: $plugin
 build_plugin() {
     plugin=$work/$1/libvector_ep.so

@@ -1,6 +1,7 @@
 #!/bin/sh
 # What users of EPContext models complain about, one by one: a user with this symptom finds the
 # command, and ends with a working model or a certain diagnosis.
+# runs: once
 set -u
 cd "$(dirname "$0")/.."
 . tests/script.sh
@@ -27,7 +28,7 @@ judge() {
     said "$name, ONNX Runtime's number" "$ort"
 }
 
-head -c 5000 /dev/zero | tr '\0' v >v.bin
+{ printf 'a context\001' && head -c 4990 /dev/zero | tr '\0' v; } >v.bin
 wrap() { # OUT INPUT OUTPUT [OPTION...]: a model of QNN
     model=$1 from=$2 to=$3
     shift 3
@@ -101,6 +102,105 @@ judge "options and a node that fit" 1 "fits" --chip SM8750 both_ctx.onnx
 string both_ctx.onnx v2:6:2.51.0:2.37.0:68:69:8:0
 judge "options that are refused" 3 "by its string" --chip SM8750 both_ctx.onnx
 wrap a_ctx.onnx x h -f
+
+# The binary decides, where it tells, whatever the model says.
+bound() { # TEXT [OPTION...]: bound_ctx.onnx, whose binary of QNN has TEXT
+    made=$1
+    shift
+    # shellcheck disable=SC2059 # the bytes are escapes
+    { printf '\0\0\0\2\0\0\0\3' && printf "$made"; } >bound.bin
+    "$epctx" wrap bound.bin --profile qnn --inputs 'x:float32[1,4]' --outputs 'y:float32[1,4]' \
+        -o bound_ctx.onnx -f "$@" >made 2>&1 || { cat made; exit 1; }
+}
+while IFS='|' read -r code chip soc arch vtcm text; do
+    bound ";soc_type=$soc;min_arch=$arch;vtcm_size=$vtcm;"
+    judge "chip $chip, a binary for $soc" "$code" "$text" --chip "$chip" bound_ctx.onnx
+done <<'END'
+1|SM8750|SM8750|79|8388608|(by the binary, as the file tells)
+3|SM8550|SM8750|79|8388608|made for SM8750, HTP v79, 8 MiB of VTCM: made for another
+2|SM8750|SM8550|73|8388608|made for SM8550, HTP v73, 8 MiB of VTCM: made for an older
+1|SM8750|UNKNOWN_SDM|79|8388608|made for HTP v79, 8 MiB of VTCM
+3|SM8550|UNKNOWN_SDM|79|8388608|does not fit
+1|v79|SM8750|79|8388608|VTCM is not known
+2|SM8750|SM8750|79|4194304|made for SM8750, HTP v79, 4 MiB of VTCM
+3|SM8750|SM8850|81|8388608|made for SM8850, HTP v81
+1|SM8750|SM8750|none|8388608|made for SM8750, HTP v79
+0|SM8750|CHIP|none|8388608|made for CHIP, 8 MiB of VTCM, whose architecture is not known
+0|SM9999|SM8750|79|8388608|near are SM8975, SM8950
+0|MI300X|SM8750|79|8388608|is no known chip of Qualcomm (
+END
+made=';soc_type=SM8750;min_arch=79;vtcm_size=8388608;'
+bound "$made" --arch SM8550
+judge "an attribute contradicts" 1 "contradiction: hardware_architecture names SM8550, HTP v73, \
+the binary is for SM8750, HTP v79, 8 MiB of VTCM" --chip SM8750 bound_ctx.onnx
+judge "and does not decide" 3 "does not fit" --chip SM8550 bound_ctx.onnx
+bound "$made" --arch v79
+judge "one that agrees" 1 "fits" --chip SM8750 bound_ctx.onnx
+if grep -q contradiction out; then fail "agrees" "expected no contradiction"; else ok "agrees"; fi
+for string in 'v2:6:2.51.0:2.37.0:68:69:8:0|SM8750, HTP v68, 8 MiB of VTCM' \
+    'v2:6:2.51.0:2.37.0:0:43:0:0|SM8550' '1:2.31.0:2.20.0:3.3.0:73:0|HTP v73' \
+    'v2:6:2.51.0:2.37.0:79:69:4:0|SM8750, HTP v79, 4 MiB of VTCM' \
+    'v2:6:2.51.0:2.37.0:0:65000:0:0|soc_model 65000'; do
+    "$epctx" set bound_ctx.onnx -o told_ctx.onnx -f \
+        "metadata:ep_compatibility_info.QNNExecutionProvider=${string%|*}" >made 2>&1 || cat made
+    judge "the string contradicts: $string" 1 "contradiction: \
+ep_compatibility_info.QNNExecutionProvider names ${string#*|}, the binary is for SM8750, HTP v79" \
+        --chip SM8750 told_ctx.onnx
+done
+"$epctx" set bound_ctx.onnx -o told_ctx.onnx -f >made 2>&1 \
+    metadata:ep_compatibility_info.QNNExecutionProvider=v2:6:2.51.0:2.37.0:73,79:43,69:8,8:0
+judge "a string with this chip among others" 1 "fits" --chip SM8750 told_ctx.onnx
+if grep -q contradiction out; then fail "among others" "expected no contradiction"
+else ok "among others"; fi
+bound "$made" --arch SM8550
+epctx check --json --chip SM8750 bound_ctx.onnx
+json "by what, in JSON" '[(v["by"], v["told_by"], v["contradiction"][:40])
+    for v in j["verdicts"]] == [("binary", "the file", "hardware_architecture names SM8550, HTP ")]'
+wrap arch_ctx.onnx x y --arch SM8750 -f
+epctx check --json --chip SM8750 arch_ctx.onnx
+json "only by the attribute, in JSON" '[(v["by"], v["told_by"], v["contradiction"])
+    for v in j["verdicts"]] == [("hardware_architecture", None, None)]'
+judge "only by the attribute" 1 "(only by hardware_architecture)" --chip SM8750 arch_ctx.onnx
+string chip_ctx.onnx 1:2.31.0:2.20.0:3.3.0:79:0
+judge "only by the string" 3 "(only by ep_compatibility_info.QNNExecutionProvider)" --chip SM8550 \
+    chip_ctx.onnx
+cp "$top/fuzz/corpus/binary/dlc" several.bin
+"$epctx" wrap several.bin --profile qnn --inputs 'x:float32[1,4]' --outputs 'y:float32[1,4]' \
+    -o several_ctx.onnx -f >made 2>&1 || cat made
+judge "a DLC for several chips, this one" 1 "made for SM8750" --chip SM8750 several_ctx.onnx
+judge "none for this one" 0 "for 2 chips, none for this one; whether" --chip SM8550 several_ctx.onnx
+judge "none that could be" 3 "for 2 chips, none for this one" --chip SM8350 several_ctx.onnx
+epctx info several_ctx.onnx; said "info of a DLC" 0 "made for           SM8750, SC8380XP, v79,v73"
+
+# A file that is no context at all is refused by name, by every way of judging.
+cp bound_ctx.onnx lfs_ctx.onnx
+printf 'version https://git-lfs.github.com/spec/v1\noid sha256:12\nsize 3\n' >bound.bin
+lfs="is a Git LFS pointer, no context binary: run 'git lfs pull'"
+judge "a pointer of Git LFS" 3 "attribute 'ep_cache_context': $lfs" --chip SM8750 lfs_ctx.onnx
+said_last="cannot be used on any chip"
+if grep -qF "$said_last" out; then ok "$said_last"; else fail "$said_last" "$(cat out)"; fi
+judge "and a string" 3 "$lfs" --against 1:2.31.0:2.20.0:3.3.0:79:0 lfs_ctx.onnx
+judge "and neither" 3 "$lfs" lfs_ctx.onnx
+epctx info lfs_ctx.onnx; said "info of it" 1 "the binary is        a Git LFS pointer"
+cp "$top/fuzz/corpus/binary/container" bound.bin
+judge "another EP's binary" 3 "is a container of OpenVINO blobs, but the node is for EP 'qnn'" \
+    --chip SM8750 lfs_ctx.onnx
+head -c 1500 "$top/fuzz/corpus/binary/dlc" >bound.bin
+judge "a binary that is cut" 3 "a QNN DLC that is cut off" --chip SM8750 lfs_ctx.onnx
+rm bound.bin
+judge "no binary, but an attribute" 1 "(only by hardware_architecture)" --chip SM8550 lfs_ctx.onnx
+wrap arch_ctx.onnx x y --arch SM8750 -f
+
+# Names that nobody knows are no "does not fit".
+amd() { # CODE CHIP TEXT
+    "$epctx" wrap v.bin --profile migraphx --inputs 'x:float32[1,4]' \
+        --outputs 'y:float32[1,4]' --arch gfx942 -o amd_ctx.onnx -f >made 2>&1 || cat made
+    judge "gfx942 on $2" "$1" "$3" --chip "$2" amd_ctx.onnx
+}
+amd 1 gfx942 fits
+amd 3 gfx1100 "made for architecture 'gfx942'"
+amd 0 MI300X "what 'MI300X' is to it is not known"
+amd 0 "Strix Point" "cannot be told"
 
 # Nodes of several EPs, each by its own.
 "$epctx" wrap v.bin --profile openvino --inputs 'p:float32[1,4]' --outputs 'q:float32[1,4]' \
@@ -320,7 +420,7 @@ Initializer 'w' references an ORT in-memory address marker, which is not allowed
 The model contains initializers with arbitrary in-memory references.|epctx repair --source
 Invalid model. Node input 'w' is not a graph input, initializer, or output of a previous node.|epctx repair --source
 Node (g1) Op (EPContext) output arg (h) type inference failed|epctx set MODEL 'value:
-Op (Reshape) [ShapeInferenceError] Cannot parse data from external tensors. Please load|epctx ls
+Op (Reshape) [ShapeInferenceError] Cannot parse data from external tensors. Please load|epctx repair
 Opset 99 is under development and support for this is limited.|epctx set MODEL opset:
 No opset import for domain 'com.microsoft'|epctx repair
 Some nodes were not assigned to the preferred execution providers|on the CPU
@@ -365,7 +465,7 @@ Initializer 'w': data field count (3) does not match expected count from shape (
 Initializer 'w': raw_data size (3 bytes) does not match expected size from shape and data type (16 bytes)|E046
 OrtEpFactory must implement ReleaseAllocator when OrtEp::CreateAllocator or OrtEpFactory::CreateAllocator is implemented.|EP authors
 Exit code: -1073740791|crashed
-Op (Reshape) [ShapeInferenceError] Cannot parse data from external tensors. Please load|init --inline
+Op (Reshape) [ShapeInferenceError] Cannot parse data from external tensors. Please load|lies in a file
 END
 
 # -- messages of real EPs: each has one explanation, and no other's --

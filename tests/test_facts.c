@@ -150,7 +150,8 @@ TEST(profiles_of_header) {
         const epctx_profile *a = &all[i], *b = &built_in[i];
         CHECK(same_text(a->name, b->name) && same_texts(a->sources, b->sources) &&
                   a->traits == b->traits && a->key == b->key && a->required == b->required &&
-                  same_text(a->binary, b->binary) && same_texts(a->sidecars, b->sidecars),
+                  same_text(a->binary, b->binary) && same_texts(a->sidecars, b->sidecars) &&
+                  same_text(a->attribute, b->attribute),
               "profile %s of epctx.h is not %s of the facts", b->name, a->name);
     }
     facts_unload();

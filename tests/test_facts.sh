@@ -26,7 +26,7 @@ if awk -v MODE=header -f $folder/facts.awk $folder/*.facts "$work/without.h" >"$
     fail "an epctx.h without marks" "expected a failure"
 else
     code=1
-    said "an epctx.h without marks" 1 "expected two marks"
+    said "an epctx.h without marks" 1 "expected three marks"
 fi
 
 # -- C says nothing of it once more

@@ -2,6 +2,7 @@
  * N, then with the Nth call of the io failing, reading too little or reading wrong bytes for every
  * N. A clean error or the right result; nothing leaks; a model that could not be edited is as
  * before; every file on the disk is the old one or the new one. */
+/* runs: once */
 #define _XOPEN_SOURCE 700
 #define EPCTX_IMPLEMENTATION
 #define EPCTX_PTHREAD_LOCK

@@ -19,8 +19,7 @@ areas() { "$python" -B "$judge" "$epctx" "$work" "$@" || status=1; }
 
 flags="-std=c11 -O1 -I$top ${NANOPB_CFLAGS:-}"
 if ${CC:-gcc} $flags -o "$work/opener" "$top/tests/judge/opener.c" \
-    "$top/examples/epctx/ops/cache.c" \
-    "$build/libepctx.a" ${NANOPB_LIBS:--lprotobuf-nanopb} -lm -pthread; then
+    "$build/libepctx_ops.a" "$build/libepctx.a" ${NANOPB_LIBS:--lprotobuf-nanopb} -lm -pthread; then
     export FILES_OPENER="$work/opener"
 else
     echo "FAIL opener: judge/opener.c does not compile"

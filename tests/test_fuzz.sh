@@ -14,6 +14,11 @@ fuzzers=$top/build/fuzz options="-timeout=10 -rss_limit_mb=2048"
 if quick; then fuzzers=$build/asan/fuzz options=; fi
 mkdir -p build/failures
 
+# What a log tells, and the line before: the message of an error that should not be.
+found() {
+    grep -m 1 -B 1 -E 'ERROR|runtime error|SUMMARY' "$1" | tr '\n' ' '
+}
+
 number=0
 for fuzzer in "$fuzzers"/fuzz_*; do
     [ -f "$fuzzer" ] && [ -x "$fuzzer" ] || continue
@@ -53,7 +58,7 @@ for fuzzer in "$fuzzers"/fuzz_*; do
             echo "ok $name replay: $# files"
         else
             echo "FAIL $name replay: expected no finding in $# files, found: \
-$(grep -m 1 -E 'ERROR|runtime error|SUMMARY' "$log")"
+$(found "$log")"
             tail -n 25 "$log"
             status=1
             continue
@@ -77,8 +82,11 @@ $(grep -m 1 -E 'ERROR|runtime error|SUMMARY' "$log")"
         [ -d "$folder" ] && set -- "$@" "$folder"
     done
     [ "$seconds" -gt 0 ] || { echo "skip $name new inputs: FUZZ_SECONDS is 0"; continue; }
+    # Each byte is looked at, and the seeds are shorter.
+    length=65536
+    [ "$name" = binary ] && length=6144
     # shellcheck disable=SC2086 # a list of words
-    if "$fuzzer" -max_total_time="$seconds" $options -max_len=65536 \
+    if "$fuzzer" -max_total_time="$seconds" $options -max_len=$length \
         -artifact_prefix=build/failures/"$name"- "$@" >"$log" 2>&1; then
         echo "ok $name new inputs"
         echo "note $name: \
@@ -86,7 +94,7 @@ $(sed -n 's/^Done \([0-9]*\) runs in \([0-9]*\).*/\1 inputs in \2 s/p' "$log"), 
 $(sed -n 's/^#.*\(cov: [0-9]* ft: [0-9]*\).*/\1/p' "$log" | tail -n 1)"
     else
         echo "FAIL $name new inputs: expected no finding in $seconds s, found: \
-$(grep -m 1 -E 'ERROR|runtime error|SUMMARY' "$log")"
+$(found "$log")"
         tail -n 25 "$log"
         status=1
     fi

@@ -179,7 +179,7 @@ TEST(embedded) {
     CHECK_INT(epctx_epnode_read(&node, &ep, NULL), EPCTX_OK);
     CHECK_INT(ep.embed_mode, 1);
     CHECK_UINT(ep.ep_cache_context.size, report.binary_size);
-    CHECK_TRUE(memcmp(ep.ep_cache_context.data, "FAKE1\n2\n", 8) == 0);
+    CHECK_TRUE(memcmp(ep.ep_cache_context.data, "FAKE\001\n2\n", 8) == 0);
     {
         epctx_backend backend = fake_backend(&f);
         epctx_loaded loaded;
@@ -665,7 +665,7 @@ static void make_context(int64_t main_context, int64_t embed, const char *src, c
     save_model("h_ctx.onnx", &graph);
 }
 
-static const char good_binary[] = "FAKE1\n1\npart\n0\n1\nx\n1\ny\n";
+static const char good_binary[] = "FAKE\001\n1\npart\n0\n1\nx\n1\ny\n";
 
 TEST(load_by_hand) {
     fake f = {0};
@@ -742,7 +742,7 @@ TEST(load_refused) {
                  {"empty.bin", "empty.bin", EPCTX_ERR_PATH},
                  {"magic.bin", "magic", EPCTX_ERR_CONTEXT},
                  {"other_graph.bin", "part", EPCTX_ERR_CONTEXT}};
-    static const char other[] = "FAKE1\n1\nanother\n0\n1\nx\n1\ny\n";
+    static const char other[] = "FAKE\001\n1\nanother\n0\n1\nx\n1\ny\n";
     fake f = {0};
     clear_root();
     make_file(at("empty.bin"), "", 0);
@@ -1030,7 +1030,7 @@ TEST(names_in_a_wrapped_binary) {
     epctx_error error;
     out.value.name = epctx_str_of("y");
     out.value.elem_type = EPCTX_ONNX_FLOAT;
-    out.value.rank = -1;
+    out.value.rank = 0;
     opts.profile = epctx_profile_find(epctx_str_of("qnn"));
     opts.name = "g";
     opts.binary_name = "b.bin";

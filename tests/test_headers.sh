@@ -181,6 +181,61 @@ printf '%s\n' '#define EPCTX_STATIC' "$(implementation epctx.h)" '#include "epct
 try "private copy beside the shared one" gcc -std=c99 $c_warnings $nanopb -I. "$work/private.c" \
     "$work/epctx.implementation.gcc.c99.o" ${NANOPB_LIBS:--lprotobuf-nanopb} -lm -o "$work/private"
 
+# Three versions in one process, each with its own text: a host that exports what it has, and two
+# plugins, compiled without a word about visibility.
+old='X(OK, 0, "success")'
+if ! grep -qF "$old" epctx.h; then
+    echo "FAIL versions: expected '$old' in epctx.h, which the versions change"
+    status=1
+fi
+for version in host one two; do
+    mkdir "$work/$version"
+    sed "s/$old/X(OK, 0, \"$version\")/" epctx.h >"$work/$version/epctx.h"
+    printf '%s\n' '#define EPCTX_IMPLEMENTATION' '#include "epctx.h"' \
+        "const char *text_of_$version(void);" \
+        "const char *text_of_$version(void) { return epctx_status_text(EPCTX_OK); }" \
+        >"$work/$version/library.c"
+    [ "$version" = host ] && continue
+    # shellcheck disable=SC2086
+    try "plugin $version" gcc -std=c99 $nanopb -fPIC -shared -I"$work/$version" \
+        "$work/$version/library.c" ${NANOPB_LIBS:--lprotobuf-nanopb} -Wl,--exclude-libs,ALL \
+        -o "$work/$version.so"
+done
+cat >"$work/host/main.c" <<'END'
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+extern const char *text_of_host(void);
+static int differs(const char *path, const char *function, const char *text) {
+    void *library = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
+    const char *(*text_of)(void) = NULL;
+    void *symbol = library != NULL ? dlsym(library, function) : NULL;
+    if (symbol == NULL) return printf("%s\n", dlerror());
+    memcpy(&text_of, &symbol, sizeof text_of);
+    return strcmp(text_of(), text) != 0 && printf("%s uses that of '%s'\n", path, text_of());
+}
+int main(int argc, char **argv) {
+    return argc != 3 || differs(argv[1], "text_of_one", "one") ||
+           differs(argv[2], "text_of_two", "two") || strcmp(text_of_host(), "host") != 0;
+}
+END
+# shellcheck disable=SC2086
+try "host" gcc -std=c99 $nanopb -rdynamic -I"$work/host" "$work/host/library.c" \
+    "$work/host/main.c" ${NANOPB_LIBS:--lprotobuf-nanopb} -ldl -o "$work/host/main"
+try "each version calls itself" "$work/host/main" "$work/one.so" "$work/two.so"
+names "nothing of a plugin but its own function is exported" '^text_of_one$' \
+    '--dynamic --defined-only' "$work/one.so"
+# shellcheck disable=SC2086
+try "a library that exports the functions" gcc -std=c99 $nanopb -fPIC -shared \
+    '-DEPCTX_API=extern __attribute__((visibility("default")))' -I"$work/one" \
+    "$work/one/library.c" ${NANOPB_LIBS:--lprotobuf-nanopb} -Wl,--exclude-libs,ALL \
+    -o "$work/exports.so"
+names "has them" '^(epctx_[a-z0-9_]+|text_of_one)$' '--dynamic --defined-only' "$work/exports.so"
+if ! nm --dynamic --defined-only "$work/exports.so" | grep -q ' epctx_model_open_file$'; then
+    echo "FAIL a library that exports the functions: epctx_model_open_file is not there"
+    status=1
+fi
+
 # ---------------------------------------------------------- other targets
 
 # nanopb's headers by themselves, so that nothing of this system's C library

@@ -31,6 +31,13 @@ cat >"$work/expected" <<'E3'
 usr/bin/epctx
 usr/include/epctx.h
 usr/include/epctx_npu.h
+usr/include/epctx_ort/bridge.h
+usr/include/epctx_ort/buffers.c
+usr/include/epctx_ort/epctx_ort.hpp
+usr/include/epctx_ort/graph.c
+usr/include/epctx_ort/node.c
+usr/include/epctx_ort/ort131.h
+usr/include/epctx_ort/status.c
 usr/share/bash-completion/completions/epctx
 usr/share/cmake/epctx/epctx-config-version.cmake
 usr/share/cmake/epctx/epctx-config.cmake
@@ -117,8 +124,15 @@ d/epctx.fish
 d/epctx.pc
 e/LICENSE
 e/README.md
+i/bridge.h
+i/buffers.c
 i/epctx.h
 i/epctx_npu.h
+i/epctx_ort.hpp
+i/graph.c
+i/node.c
+i/ort131.h
+i/status.c
 m/epctx.1
 E3
 same "GNU folders: files" "$work/expected" "$work/found"

@@ -474,6 +474,43 @@ TEST(read_back) {
     }
 }
 
+/* ---------------------------------------------------------------- the grammar */
+
+static bool is_read(const char *json_text) {
+    epctx_arena arena;
+    size_t at;
+    bool good;
+    epctx_arena_init(&arena, NULL);
+    good = json_read(epctx_str_of(json_text), &arena, &at) != NULL;
+    epctx_arena_free(&arena);
+    return good;
+}
+
+TEST(grammar) {
+    static const char *const right[] = {"0",
+                                        "-0",
+                                        "100",
+                                        "-1.5",
+                                        "0.5",
+                                        "1e5",
+                                        "1E+05",
+                                        "2e-07",
+                                        "[0,1]",
+                                        "[-0.0]",
+                                        "1.0",
+                                        "{\"a\":0}",
+                                        "\"\\ud83d\\ude00\""};
+    static const char *const wrong[] = {
+        "+100", "010",   "-010",       "00",          "01.5",        ".5",  "1.",  "1.e5",
+        "-",    "1e",    "1e+",        "--1",         "0x10",        "1+1", "-.5", "+0",
+        "[1,]", "[010]", "{\"a\":+1}", "\"\\ude00\"", "\"\\ud83d\"", "1 2"};
+    size_t i;
+    for (i = 0; i < sizeof right / sizeof *right; i++)
+        CHECK(is_read(right[i]), "'%s' is JSON", right[i]);
+    for (i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        CHECK(!is_read(wrong[i]), "'%s' is no JSON", wrong[i]);
+}
+
 int main(int argc, char **argv) {
     epctx_buffer_init(&text, NULL);
     RUN(layouts);
@@ -491,6 +528,7 @@ int main(int argc, char **argv) {
     RUN(whole);
     RUN(mistakes);
     RUN(read_back);
+    RUN(grammar);
     epctx_buffer_free(&text);
     return test_end();
 }

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Lint against ONNX Runtime: the models of test_lint.c, which break and keep every rule, and some
 # hundreds of changed models. tests/judge/ort_verdicts.py tells what counts as refused.
+# runs: once
 set -u
 cd "$(dirname "$0")/.."
 . tests/script.sh
@@ -20,7 +21,7 @@ ${CC:-gcc} -O1 -std=c11 -fPIC -shared -isystem "$headers" tests/ort/any_ep.c \
 
 # The disk that test_lint.c pretends to have.
 (cd "$work/models" && for f in good.bin model_npu.bin a..b.bin 'sub\x.bin'; do
-    head -c 40 /dev/zero >"$f"
+    { printf 'FAKE\001'; head -c 35 /dev/zero; } >"$f"
 done; : >empty.bin; head -c 40 /dev/zero >../secret; ln -s ../secret link.bin)
 EPCTX_FIXTURES=$work/models "$fixtures" >/dev/null 2>&1 || exit 1
 

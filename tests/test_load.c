@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-static const char binary_one[] = "FAKE1\n1\npart\n0\n1\nx\n1\ny\n";
+static const char binary_one[] = "FAKE\001\n1\npart\n0\n1\nx\n1\ny\n";
 
 /* -- binaries from the application -- */
 
@@ -49,6 +49,47 @@ static epctx_status load_bytes(const bytes *b, fake *f, const epctx_load_opts *o
                                epctx_error *error) {
     epctx_backend backend = fake_backend(f);
     return load_one(b, NULL, &backend, NULL, opts, bound, error);
+}
+
+/* What is surely no context is refused by its name, before the EP's own code sees it. */
+TEST(foreign) {
+    static const char lfs[] = "version https://git-lfs.github.com/spec/v1\noid sha256:12\nsize 3\n";
+    static const char html[] = "<!DOCTYPE html>\n<html></html>\n";
+    static const char zeros[64] = "";
+    static const char json[] = "{\"a\": 1}";
+    static const struct {
+        const char *data;
+        size_t size;
+        const char *profile; /* NULL: an EP of which nothing is known */
+        const char *said;    /* NULL: it comes before the EP */
+    } cases[] = {
+        {lfs, sizeof lfs - 1, NULL, "is a Git LFS pointer, no context binary: run 'git lfs pull'"},
+        {html, sizeof html - 1, NULL, "is an HTML page, no context binary: download the file"},
+        {html, sizeof html - 1, "npu", "is an HTML page, no context binary"},
+        {zeros, sizeof zeros, "npu", "is a file of one repeated byte, no context binary"},
+        {json, sizeof json - 1, "npu", "is a JSON document, no context binary"},
+        {zeros, sizeof zeros, NULL, NULL}, /* it may be its format */
+        {json, sizeof json - 1, NULL, NULL},
+    };
+    size_t i;
+    for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const char *source = cases[i].profile != NULL ? "EpctxNpuExecutionProvider" : "FakeEP";
+        epctx_load_opts opts = {0};
+        fake f = {0};
+        bytes graph = {0}, model;
+        epctx_error error;
+        size_t bound = 0;
+        if (cases[i].profile != NULL)
+            opts.profile = epctx_profile_find(epctx_str_of(cases[i].profile));
+        add_epnode(&graph, "one", "x", "y", 1, 1, source, "part", cases[i].data, cases[i].size);
+        model = new_model(&graph);
+        CHECK_INT(epctx_status_to_ort(load_bytes(&model, &f, &opts, &bound, &error)), 10);
+        if (cases[i].said != NULL) CHECK_HAS(error.message, cases[i].said);
+        CHECK_HAS(error.message, "node 'one'");
+        CHECK_INT(f.loads, cases[i].said == NULL);
+        bytes_free(&model);
+        bytes_free(&graph);
+    }
 }
 
 TEST(buffers) {
@@ -119,7 +160,7 @@ TEST(buffer_names) {
 
 /* Any number of primaries, in files and inside, and secondaries that find theirs. */
 TEST(primaries) {
-    static const char other[] = "FAKE1\n2\nmore\n0\n1\nx\n1\ny\nleft\n0\n1\nx\n1\ny\n";
+    static const char other[] = "FAKE\001\n2\nmore\n0\n1\nx\n1\ny\nleft\n0\n1\nx\n1\ny\n";
     enum { MANY = 40 };
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
@@ -175,7 +216,7 @@ TEST(names_of_files) {
     for (int i = 0; i < GOOD; i++) {
         char text[100], key[20];
         snprintf(key, sizeof key, "graph%d", i);
-        snprintf(text, sizeof text, "FAKE1\n1\n%s\n0\n1\nx\n1\ny\n", key);
+        snprintf(text, sizeof text, "FAKE\001\n1\n%s\n0\n1\nx\n1\ny\n", key);
         make_file(at(files[i]), text, strlen(text));
         add_epnode(&graph, key, "x", key, 1, 0, "FakeEP", key, files[i], strlen(files[i]));
     }
@@ -211,8 +252,8 @@ TEST(names_of_files) {
 
 /* The profile says which node is ours and under which key its graph is found. */
 TEST(profile_keys) {
-    static const char by_name[] = "FAKE1\n1\nthe_node\n0\n1\nx\n1\ny\n";
-    static const char nameless[] = "FAKE1\n1\n\n0\n1\nx\n1\ny\n";
+    static const char by_name[] = "FAKE\001\n1\nthe_node\n0\n1\nx\n1\ny\n";
+    static const char nameless[] = "FAKE\001\n1\n\n0\n1\nx\n1\ny\n";
     static const struct {
         epctx_key key;
         const char *binary;
@@ -312,7 +353,7 @@ TEST(compatible_version) {
 
 /* Each node is asked about, also one that has no context of its own. */
 TEST(mismatch_of_one) {
-    static const char binary[] = "FAKE1\n3\ng0\n0\n1\nx\n1\ny\n"
+    static const char binary[] = "FAKE\001\n3\ng0\n0\n1\nx\n1\ny\n"
                                  "g1\n0\n1\nx\n1\ny\ng2\n0\n1\nx\n1\ny\n";
     for (int wrong = -1; wrong < 3; wrong++) {
         fake f = {0};
@@ -390,7 +431,7 @@ TEST(two_folders) {
 /* Nodes of two models in one, the output of the first the input of the second: each has the graph
  * of its own binary. */
 TEST(merged_and_connected) {
-    static const char binary_two[] = "FAKE1\n1\nother\n0\n1\nu\n1\nz\n";
+    static const char binary_two[] = "FAKE\001\n1\nother\n0\n1\nu\n1\nz\n";
     static const int64_t dims[] = {2, -1};
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
@@ -589,6 +630,59 @@ TEST(cache_external) {
     CHECK_INT(epctx_open_or_compile(&opened, at("m.onnx"), &backend, NULL, &error), EPCTX_OK);
     CHECK_INT(opened.origin, EPCTX_FROM_COMPILER);
     CHECK_HAS(opened.reason.message, "w%1.data");
+    epctx_opened_close(&opened);
+}
+
+/* Each result has a binary of its own; the libraries that an application names decide, too. */
+TEST(cache_generations) {
+    static const char *const results[] = {
+        "compiles m.onnx m_ctx.onnx m_ctx_gen1.bin ver.so ",
+        "compiles m.onnx m_ctx.onnx m_ctx_gen1.bin m_ctx_gen2.bin ver.so ",
+        "compiles m.onnx m_ctx.onnx m_ctx_gen1.bin m_ctx_gen2.bin m_ctx_gen3.bin ver.so ",
+        "compiles m.onnx m_ctx.onnx m_ctx_gen2.bin m_ctx_gen3.bin m_ctx_gen4.bin ver.so "};
+    fake f = {0};
+    epctx_backend backend = counted_backend(&f);
+    epctx_cache_opts opts = {0};
+    epctx_gen_opts gen = {0};
+    epctx_stamp_opts tools = {0};
+    epctx_opened opened;
+    epctx_error error;
+    bytes graph = {0}, model;
+    char library[EPCTX_PATH_MAX];
+    const char *libraries[] = {library, NULL};
+    clear_root();
+    add_node(&graph, "Take", "n0", "x", "y");
+    add_x_and_y(&graph);
+    model = new_model(&graph);
+    make_file(at("m.onnx"), model.data, model.size);
+    bytes_free(&model);
+    snprintf(library, sizeof library, "%s", at("ver.so"));
+    tools.libraries = libraries;
+    tools.machine = "this one";
+    gen.tools = &tools;
+    opts.gen = &gen;
+    opts.generations = true;
+    for (size_t i = 0; i < 4; i++) {
+        make_file(library, &"1234"[i], 1);
+        for (int round = 0; round < 2; round++) {
+            CHECK_OK(epctx_open_or_compile(&opened, at("m.onnx"), &backend, &opts, &error), error);
+            CHECK_INT(opened.origin, round == 0 ? EPCTX_FROM_COMPILER : EPCTX_FROM_CACHE);
+            if (i > 0 && round == 0) CHECK_HAS(opened.reason.message, "ver.so' has changed");
+            epctx_opened_close(&opened);
+        }
+        CHECK_STR(listing(), results[i]);
+    }
+    tools.machine = "another";
+    CHECK_OK(epctx_open_or_compile(&opened, at("m.onnx"), &backend, &opts, &error), error);
+    CHECK_HAS(opened.reason.message, "for the machine 'this one', this is 'another'");
+    epctx_opened_close(&opened);
+    libraries[0] = NULL;
+    CHECK_OK(epctx_open_or_compile(&opened, at("m.onnx"), &backend, &opts, &error), error);
+    CHECK_HAS(opened.reason.message, "the library 'ver.so', which is not there now");
+    epctx_opened_close(&opened);
+    libraries[0] = library;
+    CHECK_OK(epctx_open_or_compile(&opened, at("m.onnx"), &backend, &opts, &error), error);
+    CHECK_HAS(opened.reason.message, "ver.so' is new");
     epctx_opened_close(&opened);
 }
 
@@ -803,7 +897,7 @@ TEST(cache_long_path) {
 
 /* Under which name a graph is looked up, and where a secondary node's context comes from. */
 TEST(own_contexts) {
-    static const char two[] = "FAKE1\n1\ntwo\n0\n1\ny\n1\nz\n";
+    static const char two[] = "FAKE\001\n1\ntwo\n0\n1\ny\n1\nz\n";
     fake f = {0};
     epctx_profile each = *epctx_profile_find(epctx_str_of("generic"));
     epctx_load_opts opts = {0};
@@ -910,6 +1004,7 @@ TEST(cache_io_fails) {
 int main(int argc, char **argv) {
     if (!make_root()) return 1;
     RUN(buffers);
+    RUN(foreign);
     RUN(buffer_names);
     RUN(primaries);
     RUN(names_of_files);
@@ -922,6 +1017,7 @@ int main(int argc, char **argv) {
     RUN(cancelled);
     RUN(cache);
     RUN(cache_external);
+    RUN(cache_generations);
     RUN(cache_refused);
     RUN(cache_processes);
     RUN(cache_killed);

@@ -11,8 +11,8 @@
 #include "test.h"
 
 static const float numbers[2] = {1, 2};
-static const char part_binary[] = "FAKE1\n1\npart\n0\n1\nx\n1\ny\n";
-static const char other_binary[] = "FAKE1\n1\nother\n0\n1\nx\n1\ny\n";
+static const char part_binary[] = "FAKE\001\n1\npart\n0\n1\nx\n1\ny\n";
+static const char other_binary[] = "FAKE\001\n1\nother\n0\n1\nx\n1\ny\n";
 
 /* A model around one EPContext node; `cache` as in add_epnode. */
 static bytes one_node(int64_t main_context, int64_t embed_mode, const char *cache) {
@@ -920,7 +920,7 @@ TEST(hosted_over_another) {
     CHECK_OK(host(w, &backend, &opts, "z", &arena, &error), error);
     CHECK_INT(epctx_share_finish(w, NULL, "FakeEP", NULL, NULL, &error), EPCTX_OK);
     b = read_file(at("a_fake.bin"));
-    CHECK_TRUE(bytes_contain(&b, "FAKE1\n2\n", 8));
+    CHECK_TRUE(bytes_contain(&b, "FAKE\001\n2\n", 8));
     bytes_free(&b);
     CHECK_STR(listing(), "a_fake.bin ");
     epctx_arena_free(&arena);
@@ -1285,7 +1285,7 @@ TEST(group_forgets_failures) {
     CHECK_INT(f.compiled, 3);
     CHECK_INT(epctx_share_finish(w, NULL, "FakeEP", NULL, NULL, &error), EPCTX_OK);
     b = read_file(at("a_fake.bin"));
-    CHECK_TRUE(bytes_contain(&b, "FAKE1\n3\n", 8));
+    CHECK_TRUE(bytes_contain(&b, "FAKE\001\n3\n", 8));
     CHECK_TRUE(bytes_contain(&b, "\na_", 3) && bytes_contain(&b, "\nb_", 3) &&
                bytes_contain(&b, "\nc_", 3));
     bytes_free(&b);

@@ -2,7 +2,10 @@
  * models as they were. Files are in test_merge_files.c; what the results mean is judged in
  * test_combine.sh. */
 #define _XOPEN_SOURCE 700
+#include "binaries.h"
 #include "combine.h"
+
+#include "examples/epctx/binary/binary.h"
 
 #include <time.h>
 
@@ -31,6 +34,16 @@ static bytes compiled(const char *node, const char *x, const char *y, const char
                       const char *partition) {
     bytes graph = {0}, model;
     add_epnode(&graph, node, x, y, 1, 1, source, partition, "payload", 7);
+    add_ends(&graph, x, y);
+    model = new_model(&graph);
+    add_opset(&model, "com.microsoft", 1);
+    return model;
+}
+
+/* The same for OpenVINO, with another payload. */
+static bytes embedded(const char *node, const char *x, const char *y, const char *payload) {
+    bytes graph = {0}, model;
+    add_epnode(&graph, node, x, y, 1, 1, ov, node, payload, strlen(payload));
     add_ends(&graph, x, y);
     model = new_model(&graph);
     add_opset(&model, "com.microsoft", 1);
@@ -665,14 +678,85 @@ TEST(merge_feeds_a_name_that_must_stay) {
     pair_close(&p);
 }
 
-/* OpenVINO reads one container of contexts for a model, and the result would have two. */
-TEST(merge_of_two_containers) {
+/* OpenVINO reads one context for a model: what is none of its containers cannot be joined. */
+TEST(merge_of_two_contexts) {
     pair p;
+    CHECK_TRUE(pair_open(&p, compiled("k", "x", "y", ov, "p"), embedded("l", "v", "z", "other")));
+    REFUSED(&p, EPCTX_ERR_UNSUPPORTED,
+            "EP 'openvino' reads one context for a model, these have 2: k: is a file of no known "
+            "kind: of the binaries that hold several graphs only OpenVINO's containers can be");
+    pair_close(&p);
+    /* The same one is one. */
     CHECK_TRUE(pair_open(&p, compiled("k", "x", "y", ov, "p"), compiled("l", "v", "z", ov, "q")));
-    REFUSED(&p, EPCTX_ERR_GRAPH, "is a second context: EP 'openvino' reads one for a model");
+    MERGES(&p);
+    CHECK_STR(sharing_of(&p.models[0]), "k:p:0:1: l:q:1:1:7 ");
     pair_close(&p);
     CHECK_TRUE(pair_open(&p, compiled("k", "x", "y", npu, "p"), compiled("l", "v", "z", ov, "q")));
     MERGES(&p);
+    pair_close(&p);
+}
+
+static bytes container_of(const char *first, const char *second, bool changed) {
+    container c = {4096, "1.1.0", {NULL, NULL}, NULL, NULL, false};
+    c.names[0] = first;
+    c.names[1] = second;
+    c.other = changed;
+    return openvino_container_of(&c);
+}
+
+/* Two nodes, the second one secondary, without an attribute or with an empty one. */
+static bytes two_of(const char *a, const char *b, const char *x, bool changed, bool empty) {
+    bytes graph = {0}, file = container_of(a, b, changed), model;
+    char t[32], y[32];
+    snprintf(t, sizeof t, "%s_t", x);
+    snprintf(y, sizeof y, "%s_y", x);
+    add_epnode(&graph, a, x, t, 1, 1, ov, a, file.data, file.size);
+    add_epnode(&graph, b, t, y, 0, 1, ov, b, empty ? "" : NULL, 0);
+    add_ends(&graph, x, y);
+    bytes_free(&file);
+    model = new_model(&graph);
+    add_opset(&model, "com.microsoft", 1);
+    return model;
+}
+
+/* Two containers become one in the node that ONNX Runtime gives the EP first; a name that both have
+ * changes in the directory and in the node. */
+TEST(merge_of_two_containers) {
+    binary_facts facts;
+    epctx_epnode ep;
+    epctx_node_view node;
+    epctx_span span;
+    pair p;
+    CHECK_TRUE(
+        pair_open(&p, two_of("p", "q", "x", false, true), two_of("p", "r", "u", true, true)));
+    MERGES(&p);
+    CHECK_STR(sharing_of(&p.models[0]), "p:p:0:1: q:q:0:1: m2_p:m2_p:1:1:327680 r:r:0:1: ");
+    node = node_at(&p.models[0], 2);
+    CHECK_OK(epctx_epnode_read(&node, &ep, &p.error), p.error);
+    span.data = (const uint8_t *)ep.ep_cache_context.data;
+    span.size = ep.ep_cache_context.size;
+    CHECK_OK(binary_read(span, NULL, &p.models[0].arena, &facts, &p.error), p.error);
+    CHECK(facts.damage == NULL && facts.graph_count == 4, "%s", facts.damage);
+    epctx_model_undo(&p.models[0], 0);
+    CHECK(pair_untouched(&p), "undo does not restore the bytes, or the second model changed");
+    pair_close(&p);
+    /* Nodes that had no attribute get none, but in exchange for the context. */
+    CHECK_TRUE(
+        pair_open(&p, two_of("p", "q", "x", false, false), two_of("r", "s", "u", true, false)));
+    MERGES(&p);
+    CHECK_STR(sharing_of(&p.models[0]), "p:p:0:1: q:q:0:1:- r:r:1:1:327680 s:s:0:1:- ");
+    pair_close(&p);
+    /* One after the other the first is the first. */
+    CHECK_TRUE(
+        pair_open(&p, two_of("p", "q", "x", false, true), two_of("r", "s", "x_y", true, true)));
+    p.opts.chain = true;
+    MERGES(&p);
+    CHECK_STR(sharing_of(&p.models[0]), "p:p:1:1:327680 q:q:0:1: r:r:0:1: s:s:0:1: ");
+    pair_close(&p);
+    /* What both have with the same bytes stands once: then two nodes would get it. */
+    CHECK_TRUE(
+        pair_open(&p, two_of("p", "q", "x", false, true), two_of("q", "s", "u", false, true)));
+    REFUSED(&p, EPCTX_ERR_GRAPH, "E040");
     pair_close(&p);
 }
 
@@ -1015,6 +1099,7 @@ int main(int argc, char **argv) {
     RUN(merge_nodes_of_one_name);
     RUN(merge_feeds_a_name_that_must_stay);
     RUN(merge_of_two_containers);
+    RUN(merge_of_two_contexts);
     RUN(merge_partitions);
     RUN(merge_opsets);
     RUN(merge_metadata);

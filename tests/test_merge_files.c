@@ -1,7 +1,10 @@
 /* Merge of models with files: what goes along, under which names, and what is missing. A refusal
  * leaves the models as they were. */
 #define _XOPEN_SOURCE 700
+#include "binaries.h"
 #include "combine.h"
+
+#define CONTAINER "a_OpenVINOExecutionProvider.bin"
 
 /* -- files everywhere in a model -- */
 
@@ -253,6 +256,113 @@ static void remove_folders(void) {
     remove_root();
 }
 
+/* -- OpenVINO's containers -- */
+
+/* Two nodes that name a container with their partitions, saved as `file`. */
+static void make_container(const char *file, const char *a, const char *b, bool changed) {
+    container c = {4096, "1.1.0", {NULL, NULL}, NULL, NULL, false};
+    bytes made;
+    c.names[0] = a;
+    c.names[1] = b;
+    c.other = changed;
+    made = openvino_container_of(&c);
+    save_bytes(file, &made);
+}
+
+static void make_contained(const char *model, const char *x, const char *a, const char *b,
+                           const char *file) {
+    bytes graph = {0}, data;
+    char t[32], y[32];
+    snprintf(t, sizeof t, "%s_t", x);
+    snprintf(y, sizeof y, "%s_y", x);
+    add_epnode(&graph, a, x, t, 1, 0, ov, a, file, strlen(file));
+    add_epnode(&graph, b, t, y, 1, 0, ov, b, file, strlen(file));
+    add_ends(&graph, x, y);
+    data = new_model(&graph);
+    add_opset(&data, "com.microsoft", 1);
+    save_bytes(model, &data);
+}
+
+/* The container of both is a new file: what the models name is left alone. */
+TEST(merge_containers) {
+    static const struct {
+        const char *output, *name;
+    } cases[] = {{"out/m.onnx", "m_OpenVINOExecutionProvider.bin"},
+                 {"a.onnx", "a_OpenVINOExecutionProvider_2.bin"},
+                 {"m.onnx", "m_OpenVINOExecutionProvider.bin"}};
+    char path[400], want[400];
+    pair p;
+    size_t i;
+    CHECK_TRUE(make_root());
+    make_folders();
+    make_container(CONTAINER, "p", "q", false);
+    make_container("b.bin", "p", "r", true);
+    make_contained("a.onnx", "x", "p", "q", CONTAINER);
+    make_contained("b.onnx", "u", "p", "r", "b.bin");
+    for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        CHECK_TRUE(pair_files(&p, at("a.onnx"), at("b.onnx")));
+        snprintf(path, sizeof path, "%s", at(cases[i].output));
+        p.opts.output_path = path;
+        MERGES(&p);
+        CHECK_UINT(p.out.file_count, 1);
+        CHECK_STR(p.out.files[0].name, cases[i].name);
+        CHECK_UINT(p.out.files[0].size, 5 * 65536);
+        snprintf(want, sizeof want, "p:p:1:0:%s q:q:1:0:%s m2_p:m2_p:1:0:%s r:r:1:0:%s ",
+                 cases[i].name, cases[i].name, cases[i].name, cases[i].name);
+        CHECK_STR(sharing_of(&p.models[0]), want);
+        CHECK(untouched(&p.models[1], &p.data[1]), "the second model changed");
+        pair_close(&p);
+    }
+    remove_folders();
+}
+
+/* The result of a mixed pair is what the first one is; equal files stay one; what is missing or
+ * damaged is told. */
+TEST(merge_containers_that_differ) {
+    static const char *const names[2] = {CONTAINER, "b.bin"};
+    pair p;
+    size_t i;
+    CHECK_TRUE(make_root());
+    make_folders();
+    make_container(CONTAINER, "p", "q", false);
+    make_container("b.bin", "v", "w", true);
+    make_contained("a.onnx", "x", "p", "q", CONTAINER);
+    make_contained("b.onnx", "u", "v", "w", "b.bin");
+    for (i = 0; i < 2; i++) {
+        CHECK_TRUE(pair_files(&p, at("a.onnx"), at("b.onnx")));
+        CHECK_OK(epctx_model_embed(&p.models[i], NULL, NULL, &p.error), p.error);
+        MERGES(&p);
+        CHECK_UINT(p.out.file_count, i);
+        CHECK_STR(sharing_of(&p.models[0]), i == 0 ? "p:p:0:1: q:q:0:1: v:v:1:1:327680 w:w:0:1: "
+                                                   : "p:p:1:0:a_OpenVINOExecutionProvider_2.bin "
+                                                     "q:q:1:0:a_OpenVINOExecutionProvider_2.bin "
+                                                     "v:v:1:0:a_OpenVINOExecutionProvider_2.bin "
+                                                     "w:w:1:0:a_OpenVINOExecutionProvider_2.bin ");
+        pair_close(&p);
+    }
+    for (i = 0; i < 2; i++) {
+        make_contained("b.onnx", "u", "v", "w", names[i]);
+        if (i == 1) CHECK_TRUE(truncate(at("b.bin"), 70) == 0);
+        CHECK_TRUE(pair_files(&p, at("a.onnx"), at("b.onnx")));
+        if (i == 0) {
+            MERGES(&p);
+            CHECK_UINT(p.out.file_count, 0);
+        } else {
+            REFUSED(&p, EPCTX_ERR_CONTEXT, "b.bin: is a container of OpenVINO blobs that is cut");
+        }
+        pair_close(&p);
+    }
+    remove(at("b.bin"));
+    CHECK_TRUE(pair_files(&p, at("a.onnx"), at("b.onnx")));
+    REFUSED(&p, EPCTX_ERR_NOT_FOUND, "b.bin");
+    pair_close(&p);
+    make_file(at("b.bin"), "<html>no</html>", 15);
+    CHECK_TRUE(pair_files(&p, at("a.onnx"), at("b.onnx")));
+    REFUSED(&p, EPCTX_ERR_UNSUPPORTED, "b.bin: is an HTML page");
+    pair_close(&p);
+    remove_folders();
+}
+
 /* The context goes along; the model that it was compiled from does where loading needs it, and
  * cannot get another name. */
 TEST(merge_files_by_use) {
@@ -442,6 +552,8 @@ TEST(merge_of_long_names) {
 int main(int argc, char **argv) {
     RUN(merge_functions_with_files);
     RUN(merge_with_files);
+    RUN(merge_containers);
+    RUN(merge_containers_that_differ);
     RUN(merge_files_by_use);
     RUN(merge_files_of_training);
     RUN(merge_into_a_long_path);

@@ -1,5 +1,6 @@
 /* >>blob and >>exec: loading context binaries: what is damaged, foreign or truncated gives a clear
  * error, and what is accepted runs without leaving its memory (the sanitized build watches). */
+/* runs: once */
 #include "test.h"
 
 #include "npu_blob.h"

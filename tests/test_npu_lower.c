@@ -1,6 +1,7 @@
 /* >>lower and >>backend: what the compiler cannot compile it refuses, operator by operator: status,
  * node and reason; capability does not take such a node. And operators in forms that ONNX's own
  * test cases do not have. */
+/* runs: once */
 #include "npu_graph.h"
 
 #include "test.h"

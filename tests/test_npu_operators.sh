@@ -10,4 +10,5 @@ use_ort
 judge() { "$python" tests/judge/operators.py "$plain" "$@"; }
 judge --cases 300 Resize
 judge --cases 500 --seed 2
+judge edges
 "$python" tests/judge/graphs.py "$plain" --cases "$(rounds 3000 150)"

@@ -1,4 +1,5 @@
 /* >>exec of the reference NPU: runs on threads of the caller, timed and cancelled. */
+/* runs: once */
 #define _POSIX_C_SOURCE 200809L
 #include "test.h"
 
@@ -11,7 +12,8 @@
 
 /* -- a graph with every kind of command that threads share -- */
 
-static const int64_t image[4] = {1, 32, 64, 64}, kernel[4] = {32, 32, 3, 3},
+enum { SIDE = 32 }; /* large enough for commands to be shared */
+static const int64_t image[4] = {1, 32, SIDE, SIDE}, kernel[4] = {32, 32, 3, 3},
                      deep[4] = {32, 1, 3, 3};
 
 static void add_weights(graph_builder *b, const char *name, int rank, const int64_t *dims) {
@@ -62,11 +64,11 @@ typedef struct loaded {
 } loaded;
 
 static void load(loaded *l, uint32_t threads) {
-    const size_t sizes[2] = {32 * 32 * 32 * 4, 64 * 64 * 96 * 4};
+    const size_t sizes[2] = {32 * SIDE / 2 * SIDE / 2 * 4, SIDE * SIDE * 96 * 4};
     graph_builder b;
     epctx_error error;
     epctx_span span;
-    float *x = (float *)gb_aligned(32 * 64 * 64 * 4);
+    float *x = (float *)gb_aligned(32 * SIDE * SIDE * 4);
     size_t need = 0, i;
     memset(l, 0, sizeof *l);
     add_graph(&b);
@@ -80,9 +82,9 @@ static void load(loaded *l, uint32_t threads) {
     l->graph = &l->context.graphs[0];
     l->scratch_size = epctx_npu_scratch_size(l->graph, threads);
     l->scratch = gb_aligned(l->scratch_size);
-    gb_randomize(x, 32 * 64 * 64, 5);
+    gb_randomize(x, 32 * SIDE * SIDE, 5);
     l->in[0].data = (const uint8_t *)x;
-    l->in[0].size = 32 * 64 * 64 * 4;
+    l->in[0].size = 32 * SIDE * SIDE * 4;
     for (i = 0; i < 2; i++) {
         l->out[i].size = sizes[i];
         l->out[i].data = gb_aligned(sizes[i]);
@@ -241,10 +243,10 @@ TEST(profile_of_commands) {
     CHECK_STR(first.op, "Winograd");
     CHECK(epctx_str_is(first.name, "Conv_00"), "the node is '%.*s'", (int)first.name.size,
           first.name.data);
-    CHECK_INT(first.elements, 32 * 64 * 64);
-    /* 16 x 16 tiles; turning costs as much as 12 more for each 4 lines of tiles, and the rest. */
-    CHECK_INT(first.products, 36 * ((256 + 12 * 4) * 32 * 32 + 8 * 256 * (32 + 32)));
-    CHECK_TRUE(first.bytes >= (2 * 32 * 64 * 64 + 32 * 32 * 9) * 4);
+    CHECK_INT(first.elements, 32 * SIDE * SIDE);
+    /* 8 x 8 tiles; turning costs as much as 12 more for each 64 tiles, and the rest. */
+    CHECK_INT(first.products, 36 * ((64 + 12) * 32 * 32 + 8 * 64 * (32 + 32)));
+    CHECK_TRUE(first.bytes >= (2 * 32 * SIDE * SIDE + 32 * 32 * 9) * 4);
     unload(&l);
 }
 
@@ -295,7 +297,94 @@ TEST(cancelled_within_commands) {
     unload(&l);
 }
 
+/* -- a command that fails in one of its parts -- */
+
+enum { DIVIDED = 1 << 14 };
+
+typedef struct division {
+    epctx_buffer blob;
+    void *memory, *scratch;
+    epctx_npu_context context;
+    int64_t *divisors, *quotients;
+    epctx_span in[2];
+    epctx_memory out[1];
+} division;
+
+static void load_division(division *d, const char *op_type) {
+    static const int64_t dims[1] = {DIVIDED};
+    graph_builder b;
+    epctx_error error;
+    epctx_span span;
+    size_t need = 0, i;
+    memset(d, 0, sizeof *d);
+    gb_init(&b);
+    gb_input(&b, "x", EPCTX_ONNX_INT64, 1, dims);
+    gb_input(&b, "z", EPCTX_ONNX_INT64, 1, dims);
+    gb_node(&b, op_type, 14, "x,z", "y");
+    gb_output(&b, "y");
+    CHECK_OK(gb_compile(&b, NULL, &d->blob, &error), error);
+    gb_free(&b);
+    span.data = d->blob.data;
+    span.size = d->blob.size;
+    CHECK_OK(epctx_npu_load_size(span, &need, &error), error);
+    d->memory = gb_aligned(need);
+    CHECK_OK(epctx_npu_load(&d->context, span, d->memory, need, &error), error);
+    d->scratch = gb_aligned(d->context.graphs[0].info.scratch_size + 1);
+    d->divisors = (int64_t *)gb_aligned(DIVIDED * 8);
+    d->quotients = (int64_t *)gb_aligned(DIVIDED * 8);
+    for (i = 0; i < DIVIDED; i++) d->divisors[i] = (int64_t)i + 1;
+    for (i = 0; i < 2; i++) {
+        d->in[i].data = (const uint8_t *)d->divisors;
+        d->in[i].size = DIVIDED * 8;
+    }
+    d->out[0].data = d->quotients;
+    d->out[0].size = DIVIDED * 8;
+}
+
+static epctx_status divide(const division *d, const epctx_npu_run_opts *opts, epctx_error *error) {
+    return epctx_npu_run_with(&d->context.graphs[0], d->in, d->out, d->scratch,
+                              d->context.graphs[0].info.scratch_size, opts, error);
+}
+
+static void try_division(const char *op_type) {
+    static const size_t places[] = {0, DIVIDED / 2 - 1, DIVIDED / 2, DIVIDED - 1};
+    division d;
+    epctx_error error, alone;
+    epctx_npu_run_opts opts;
+    size_t i;
+    load_division(&d, op_type);
+    memset(&opts, 0, sizeof opts);
+    opts.parallel_fn = spread;
+    opts.part_work = 200;
+    for (i = 0; i < sizeof places / sizeof places[0]; i++) {
+        d.divisors[places[i]] = 0;
+        CHECK_INT(divide(&d, NULL, &alone), EPCTX_ERR_ARG);
+        for (opts.threads = 1; opts.threads <= THREADS; opts.threads++) {
+            epctx_error_clear(&error);
+            CHECK(divide(&d, &opts, &error) == EPCTX_ERR_ARG, "%s by 0 at %u on %u threads: %s",
+                  op_type, (unsigned)places[i], (unsigned)opts.threads, error.message);
+            CHECK_STR(error.message, alone.message);
+        }
+        d.divisors[places[i]] = (int64_t)places[i] + 1;
+    }
+    opts.threads = THREADS;
+    CHECK_OK(divide(&d, &opts, &error), error);
+    CHECK_INT(d.quotients[DIVIDED - 1], strcmp(op_type, "Div") == 0);
+    free(d.memory);
+    free(d.scratch);
+    free(d.divisors);
+    free(d.quotients);
+    epctx_buffer_free(&d.blob);
+}
+
+/* A divisor of 0 in any part of a command fails the run, with the words of one thread. */
+TEST(failing_parts) {
+    try_division("Div");
+    try_division("Mod");
+}
+
 int main(int argc, char **argv) {
+    RUN(failing_parts);
     RUN(same_bytes);
     RUN(little_scratch);
     RUN(profile_of_commands);

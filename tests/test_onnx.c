@@ -6,6 +6,7 @@
 #include "examples/epctx/ops/views.h"
 #include "rich.h"
 #include "temp.h"
+#include "files.h"
 #include "test.h"
 
 #include <time.h>
@@ -227,28 +228,43 @@ TEST(no_graph) {
     epctx_model_close(&model);
 }
 
+static void write_file(const char *path, const void *data, size_t size) {
+    FILE *file = fopen(path, "wb");
+    if (file == NULL || fwrite(data, 1, size, file) != size || fclose(file) != 0) abort();
+}
+
 TEST(not_a_model) {
     static const struct {
         const char *data;
         size_t size;
         const char *word;
     } cases[] = {
-        {"version https://git-lfs.github.com/spec/v1\noid sha256:12\nsize 3\n", 65, "git-lfs"},
+        {"version https://git-lfs.github.com/spec/v1\noid sha256:12\nsize 3\n", 65, "git lfs pull"},
         {"\x1f\x8b\x08\x00\x00\x00\x00\x00", 8, "gzip"},
         {"PK\x03\x04\x14\x00\x00\x00", 8, "zip"},
+        {"<!DOCTYPE html>\n<html></html>\n", 29, "an HTML page"},
+        {"EPCTXNPU", 8, "a context binary of the reference NPU, not an ONNX model"},
         {"\x18\x00\x00\x00ORTM\x00\x00\x00\x00", 12, "ort"},
         {"", 0, "empty"},
         {"\x08\x08\x3a\x7f", 4, "field 7 wants 127 bytes, the file has 0 left"},
     };
+    char folder[TEST_TEMP], path[300];
+    CHECK_TRUE(test_temp(folder));
+    snprintf(path, sizeof path, "%s/m.onnx", folder);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         epctx_model model;
-        epctx_error error;
+        epctx_error error, plain;
         memset(&error, 0xee, sizeof error);
-        CHECK_INT(epctx_model_open_memory(&model, cases[i].data, cases[i].size, NULL, &error),
-                  EPCTX_ERR_PROTOBUF);
+        write_file(path, cases[i].data, cases[i].size);
+        CHECK_INT(epctx_model_open_file(&model, path, NULL, &error), EPCTX_ERR_PROTOBUF);
         CHECK_HAS(error.message, cases[i].word);
+        CHECK_INT(epctx_model_open_memory(&model, cases[i].data, cases[i].size, NULL, &plain),
+                  EPCTX_ERR_PROTOBUF);
+        CHECK_INT(plain.offset, error.offset);
         epctx_model_close(&model);
     }
+    unlink(path);
+    rmdir(folder);
 }
 
 TEST(bad_arguments) {
@@ -581,11 +597,6 @@ TEST(record_bad_tensors) {
 }
 
 /* -- external data -- */
-
-static void write_file(const char *path, const void *data, size_t size) {
-    FILE *file = fopen(path, "wb");
-    if (file == NULL || fwrite(data, 1, size, file) != size || fclose(file) != 0) abort();
-}
 
 static epctx_status load_external(const char *folder, int64_t count, const char *location,
                                   const char *offset, const char *length, epctx_error *error,
@@ -1565,6 +1576,56 @@ TEST(names_of_types) {
     CHECK_STR(epctx_attr_type_name(15), "unknown");
 }
 
+/* -- the order in which ONNX Runtime hands out nodes -- */
+
+/* "name name " in that order. */
+static const char *order_of(const bytes *data) {
+    static char text[200];
+    epctx_text out = epctx_text_of(text, sizeof text);
+    epctx_cursor it;
+    epctx_node_view nodes[16];
+    const uint32_t *order;
+    epctx_model model;
+    size_t count, i;
+    if (epctx_model_open_memory(&model, data->data, data->size, NULL, NULL) != EPCTX_OK)
+        return "unreadable";
+    it = epctx_graph_nodes(epctx_model_graph(&model));
+    for (i = 0; i < 16 && epctx_next_node(&it, &nodes[i]); i++) {
+    }
+    if (epctx_graph_order(epctx_model_graph(&model), &model.arena, &order, &count, NULL) ==
+        EPCTX_OK)
+        for (i = 0; i < count; i++) epctx_text_put_format(&out, "%S ", &nodes[order[i]].name);
+    epctx_model_close(&model);
+    return text;
+}
+
+/* As seen with ONNX Runtime 1.31: the last branch comes first, so does the last input. */
+TEST(order_of_nodes) {
+    bytes graph = {0}, body = {0}, node, model;
+    model = new_model(&graph);
+    CHECK_STR(order_of(&model), "");
+    bytes_free(&model);
+    add_node(&graph, "Relu", "a", "x", "a1");
+    add_node(&graph, "Relu", "b", "x", "b1");
+    add_node(&graph, "Relu", "c", "b1", "c1");
+    add_node(&graph, "Add", "d", "c1,a1", "d1");
+    add_node(&graph, "Relu", "e", "x", "e1");
+    model = new_model(&graph);
+    CHECK_STR(order_of(&model), "e b c a d ");
+    bytes_free(&model);
+    /* A body reads from outside, a circle is left out, nodes may be listed in any order. */
+    add_node(&body, "Relu", "inner", "late", "inner1");
+    node = new_node("If", "", "if", "x", "y");
+    add_attr_graph(&node, "then_branch", &body);
+    put_child(&graph, 1, &node);
+    add_node(&graph, "Relu", "last", "x", "late");
+    add_node(&graph, "Add", "one", "two1,two1", "one1");
+    add_node(&graph, "Add", "two", "one1,,two1", "two1");
+    model = new_model(&graph);
+    CHECK_STR(order_of(&model), "last if ");
+    bytes_free(&model);
+}
+
 int main(int argc, char **argv) {
     RUN(model_info);
     RUN(nodes);
@@ -1603,5 +1664,6 @@ int main(int argc, char **argv) {
     RUN(many_doubled_fields);
     RUN(many_opsets);
     RUN(names_of_types);
+    RUN(order_of_nodes);
     return test_end();
 }

@@ -1,6 +1,7 @@
 #!/bin/sh
 # The tool with EPs that it has never seen, in the real ONNX Runtime: compile, run, verify, bench
 # and devices with --ort and --ep. EPs that fail, crash or hang leave nothing behind.
+# runs: once
 set -u
 cd "$(dirname "$0")/.."
 . tests/script.sh
@@ -8,41 +9,14 @@ one_form
 start test_ort
 make_models plain digits partly dynamic
 out=$work/stdout err=$work/stderr
-ort=ort${EPCTX_TEST_ORT:+-$EPCTX_TEST_ORT}
-library=${EPCTX_ORT_LIBRARY:-$(sh tests/deps.sh where "$ort")} || {
-    echo "FAIL ort: ONNX Runtime is not there"
-    exit 1
-}
-EPCTX_TOY_EP=$build/libtoy_ep.so
-export EPCTX_TOY_EP
-unset EPCTX_ORT_LIBRARY
-npu=$build/libepctx_ep.so toy=$build/libtoy_ep.so bad=$build/libbad_ep.so
-mkdir "$work/tmp" "$work/in"
-TMPDIR=$work/tmp
-export TMPDIR
-cd "$work/in" || exit 1
-mv ../*.onnx .
+npu=$build/libepctx_ep.so
+use_eps
 
 # with EP COMMAND...: the tool with ORT and an EP
 with() {
     ep=$1 command=$2
     shift 2
     epctx "$command" --ort "$library" --ep "$ep" "$@"
-}
-# faulty FAULT COMMAND...: the same with an EP that has it. Signals are seen without a sanitizer.
-faulty() {
-    fault=$1 command=$2
-    shift 2
-    EPCTX_BAD_EP=$fault "$plain" "$command" --ort "$library" --ep "$bad" "$@" >"$out" 2>"$err"
-    code=$?
-}
-# json NAME EXPRESSION: what was printed is JSON, of which the expression in Python (`j`) is true.
-json() {
-    if "$python" -B "$top/tests/judge/json_schema.py" - <"$out" 2>"$err" &&
-        "$python" -c 'import json, sys
-j = json.load(open(sys.argv[1]))
-sys.exit(not eval("(" + sys.argv[2] + ")"))' "$out" "$2" 2>"$err"; then ok "$1"
-    else fail "$1" "not: $2"; fi
 }
 # clean NAME: no temporary folder is left
 clean() {
@@ -91,6 +65,8 @@ result "an option twice" 2 "contradicts"
 with "$npu" compile --device tpu plain.onnx; result "a device that there is not" 2 "cpu, gpu or npu"
 with "$npu" compile --timeout 0 plain.onnx; result "a time limit of 0" 2 "--timeout"
 with "$npu" compile --arch generic plain.onnx; result "--arch of the reference NPU" 2 "--ep-opt"
+with "$npu" compile --chip SM8550 plain.onnx
+result "--chip, and nothing is known of the EP" 2 "which options choose a chip is not known of this"
 with "$npu" compile --optimization most plain.onnx; result "an unknown level" 2 "none, basic"
 with "$npu" compile --dim 'x[7]=2' dynamic.onnx; result "a place that there is not" 1 "dynamic.onnx"
 for command in compile run verify bench; do
@@ -379,6 +355,105 @@ if [ "$minor" -ge 30 ]; then
     with "$npu" verify --option session.x64quantprecision=1 int8.onnx
     result "the same, asked for" 0 "max abs 0"
 fi
+
+# -- verify: what may differ by type, and what by nature --
+"$python" - "$top" <<'END'
+import struct
+import sys
+sys.path.insert(0, sys.argv[1] + "/tests/judge")
+from make_model import DOUBLE, FLOAT, INT8, ModelProto, node, value
+FLOAT16, INT64 = 10, 7
+def start(name, elem_type, dims, out=None):
+    model = ModelProto(ir_version=8)
+    model.opset_import.add(domain="", version=13)
+    model.graph.name = name
+    value(model.graph.input, "x", elem_type, dims)
+    value(model.graph.output, "y", elem_type, out or dims)
+    return model, model.graph
+def save(model):
+    open(model.graph.name + ".onnx", "wb").write(model.SerializeToString())
+def scaled(name, elem_type, weight, op="Mul"):
+    model, g = start(name, elem_type, (1, 16))
+    g.initializer.add(name="w", data_type=elem_type, dims=(1,), raw_data=weight)
+    node(g, op, "scale", ("x", "w"), ("y",))
+    save(model)
+scaled("half", FLOAT16, struct.pack("<H", 0x3c01))
+scaled("half_ulp", FLOAT16, struct.pack("<H", 0x3c02))
+scaled("half_far", FLOAT16, struct.pack("<H", 0x3c40))
+scaled("single", FLOAT, struct.pack("<f", 1.001))
+scaled("single_far", FLOAT, struct.pack("<f", 1.004))
+scaled("double", DOUBLE, struct.pack("<d", 1.1))
+scaled("double_off", DOUBLE, struct.pack("<d", 1.1 + 1e-6))
+scaled("long", INT64, struct.pack("<q", 1 << 60), "Add")
+scaled("long_off", INT64, struct.pack("<q", (1 << 60) + 1), "Add")
+for name in ("inner", "inner_ulp"): # float16 between casts: the outputs are float32
+    model, g = start(name, FLOAT, (1, 16))
+    g.initializer.add(name="w", data_type=FLOAT16, dims=(1,),
+                      raw_data=struct.pack("<H", 0x3c01 if name == "inner" else 0x3c02))
+    node(g, "Cast", "down", ("x",), ("h",)).attribute.add(name="to", type=2, i=FLOAT16)
+    node(g, "Mul", "scale", ("h", "w"), ("m",))
+    node(g, "Cast", "up", ("m",), ("y",)).attribute.add(name="to", type=2, i=FLOAT)
+    save(model)
+numbers = [((i * 7919) % 2003 - 1001) / 1000.7 for i in range(64 * 32)]
+def bf16(number):
+    bits = struct.unpack("<I", struct.pack("<f", number))[0]
+    bits = bits + 0x7fff + (bits >> 16 & 1) & 0xffff0000
+    return struct.unpack("<f", struct.pack("<I", bits))[0]
+for name, change in (("product", lambda n: n), ("product_bf16", bf16),
+                     ("product_off", lambda n: n * 1.003)):
+    model, g = start(name, FLOAT, (8, 64), (8, 32))
+    g.initializer.add(name="w", data_type=FLOAT, dims=(64, 32),
+                      raw_data=struct.pack("<2048f", *map(change, numbers)))
+    node(g, "MatMul", "multiply", ("x", "w"), ("y",))
+    save(model)
+model, g = start("noise", FLOAT, (1, 16))
+value(g.output, "z", FLOAT, (1, 16))
+node(g, "RandomUniformLike", "dice", ("x",), ("r",))
+node(g, "Add", "add", ("r", "x"), ("y",))
+node(g, "Neg", "neg", ("x",), ("z",))
+save(model)
+model, g = start("signed", FLOAT, (1, 16), (1, 8)) # exact kernels: ONNX Runtime refuses it
+model.opset_import[0].version = 10
+for name, elem, data in (("s", FLOAT, struct.pack("<f", 0.01)), ("o", INT8, bytes(1))):
+    g.initializer.add(name=name, data_type=elem, raw_data=data)
+g.initializer.add(name="w", data_type=INT8, dims=(16, 8), raw_data=bytes(range(128)))
+node(g, "QuantizeLinear", "quantize", ("x", "s", "o"), ("q",))
+node(g, "QLinearMatMul", "multiply", ("q", "s", "o", "w", "s", "o", "s", "o"), ("m",))
+node(g, "DequantizeLinear", "dequantize", ("m", "s", "o"), ("y",))
+save(model)
+END
+for model in half_ulp half_far single_far double_off long_off inner_ulp product_bf16 product_off; do
+    with "$npu" compile $model.onnx; result "compile $model" 0
+done
+with "$npu" verify --context half_ulp_ctx.onnx half.onnx; result "a float16 off by one bit" 0
+with "$npu" verify --context half_far_ctx.onnx half.onnx
+said "a float16 off by six in a hundred" 1 "DIFFERS"
+with "$npu" verify --context inner_ulp_ctx.onnx inner.onnx
+result "a float16 inside the model off by one bit" 0
+with "$npu" verify --context single_far_ctx.onnx single.onnx
+said "a float32 off by three in a thousand" 1 "DIFFERS"
+with "$npu" verify --context double_off_ctx.onnx double.onnx
+said "a float64 off by one in a million" 1 "DIFFERS"
+with "$npu" verify --context long_off_ctx.onnx long.onnx
+said "an int64 off by 1 in 1e18" 1 "DIFFERS"
+with "$npu" verify --rtol 1e-9 --context long_off_ctx.onnx long.onnx
+result "unless that is allowed" 0 "max abs 1"
+with "$npu" verify --rtol 1e-5 --atol 1e-4 --context product_bf16_ctx.onnx product.onnx
+said "weights in bfloat16 are named" 1 "as bfloat16 makes it"
+with "$npu" verify --json --rtol 1e-5 --atol 1e-4 --context product_bf16_ctx.onnx product.onnx
+json "in JSON, too" '[c["outputs"][0]["bfloat16"] for c in j["comparisons"]] ==
+ [False, True, False]'
+with "$npu" verify --rtol 1e-5 --atol 1e-4 --context product_off_ctx.onnx product.onnx
+if [ $code -eq 1 ] && ! grep -q bfloat16 "$out"; then ok "other weights are not bfloat16"
+else fail "other weights are not bfloat16" "exit code $code: $(grep bfloat16 "$out")"; fi
+with "$npu" verify noise.onnx; result "random numbers differ by nature" 0 "draws random numbers"
+grep -q "random  'y'" "$out" && grep -q "ok      'z'" "$out" ||
+    fail "random numbers differ by nature" "expected y random and z compared"
+with "$npu" verify signed.onnx; result "int8 that ONNX Runtime refuses with exact kernels" 0
+if [ "$minor" -lt 30 ] || grep -q "^note .*refuses the model with exact int8 kernels" "$out"; then
+    ok "and says what it did without"
+else fail "and says what it did without" "no note"; fi
+with "$npu" verify --optimization none digits.onnx; result "verify without optimizations" 0
 
 # -- bench and devices --
 

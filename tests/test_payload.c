@@ -10,6 +10,8 @@
 
 #include <fcntl.h>
 
+static const char ov_source[] = "OpenVINOExecutionProvider";
+
 static const epctx_write_opts judge = {.dry_run = true};
 
 static void make_text(const char *name, const char *text) {
@@ -369,6 +371,172 @@ TEST(openvino_shares_one_container) {
     CHECK_TRUE(same_files("first.onnx", "m.onnx"));
 }
 
+/* -- every EP's rule for the nodes that share a context -- */
+
+/* "main_context/embed_mode/context" of the first node and of the others, "@" before what is in a
+ * file; "#" in it is the number of the node. */
+typedef struct sharing_rule {
+    const char *profile, *source;
+    const char *file[2], *embedded[2];
+    size_t most_embedded;              /* nodes; more are refused */
+    const char *no_embed, *no_extract; /* NULL: none is */
+} sharing_rule;
+
+static const sharing_rule sharing_rules[] = {
+    {"qnn", "QNN", {"1/0/@c", "0/0/-"}, {"1/1/c", "0/1/-"}, 1, "only in a file", NULL},
+    {"qnn_plugin", "QNN", {"1/0/@c", "0/0/-"}, {"1/1/c", "0/1/-"}, 3, NULL, NULL},
+    {"openvino", ov_source, {"1/0/@c", "1/0/@c"}, {"1/1/c", "0/1/"}, 3, NULL, NULL},
+    {"openvino_plugin", ov_source, {"1/0/@c", "1/0/@c"}, {"1/1/c", "0/1/-"}, 3, NULL, NULL},
+    {"tensorrt",
+     "TensorrtExecutionProvider",
+     {"1/0/@c#", "1/0/@c#"},
+     {"1/1/c#", "1/1/c#"},
+     3,
+     NULL,
+     NULL},
+    {"nv_tensorrt_rtx",
+     "NvTensorRTRTXExecutionProvider",
+     {"0/0/@c#", "0/0/@c#"},
+     {"0/1/c#", "0/1/c#"},
+     3,
+     NULL,
+     NULL},
+    {"migraphx",
+     "MIGraphXExecutionProvider",
+     {"1/0/@c#", "1/0/@c#"},
+     {"1/1/c#", "1/1/c#"},
+     3,
+     NULL,
+     NULL},
+    {"vitisai", "VitisAIExecutionProvider", {"1/0/@c", "0/0/-"}, {"1/1/c", "0/1/-"}, 3, NULL, NULL},
+    {"telum", "telum", {NULL, NULL}, {"1/1/c#", "1/1/c#"}, 3, NULL, "reads embedded contexts only"},
+    {"npu", "EpctxNpuExecutionProvider", {"1/0/@c", "0/0/-"}, {"1/1/c", "0/1/-"}, 3, NULL, NULL},
+    {"example", "example_ep", {"1/0/@c#", "1/0/@c#"}, {"1/1/c#", "1/1/c#"}, 3, NULL, NULL},
+    {"generic", "FakeEP", {"1/0/@c", "0/0/-"}, {"1/1/c", "0/1/-"}, 3, NULL, NULL}};
+
+/* What the rule says of so many nodes, "#" replaced. */
+static const char *sharing_of(const char *const rule[2], size_t count) {
+    static char text[200];
+    size_t used = 0, i;
+    for (i = 0; i < count; i++) {
+        const char *p;
+        for (p = rule[i > 0]; *p != '\0'; p++) text[used++] = *p == '#' ? (char)('0' + i) : *p;
+        text[used++] = ' ';
+    }
+    text[used] = '\0';
+    return text;
+}
+
+/* The model of a rule, with its files. */
+static void make_shared(const sharing_rule *rule, const char *const nodes[2], size_t count) {
+    static const char *const names[] = {"n0", "n1", "n2"};
+    static char caches[3][16];
+    part parts[3];
+    size_t i;
+    for (i = 0; i < count; i++) {
+        const char *text = nodes[i > 0], *context = text + 4;
+        const bool file = context[0] == '@';
+        parts[i].name = names[i];
+        parts[i].main_context = text[0] - '0';
+        parts[i].embed_mode = text[2] - '0';
+        parts[i].source = rule->source;
+        char content[4] = "c";
+        if (strchr(context, '#') != NULL) content[1] = (char)('0' + i);
+        snprintf(caches[i], sizeof caches[i], "%s%s", content, file ? ".bin" : "");
+        parts[i].cache = context[0] == '-' ? NULL : context[0] == '\0' ? "" : caches[i];
+        if (file) make_text(caches[i], content);
+    }
+    make_parts(parts, count);
+}
+
+/* As nodes_of, with what is in a file for its name. */
+static const char *sharing_in(const char *name) {
+    static char text[1000];
+    const char *nodes = nodes_of(name);
+    size_t used = 0;
+    while (*nodes != '\0') {
+        const size_t size = strcspn(nodes, " ");
+        char file[64];
+        if (size > 4 && strncmp(nodes + 1, "/0/", 3) == 0 && nodes[4] != '-') {
+            bytes b;
+            snprintf(file, sizeof file, "%.*s", (int)(size - 4), nodes + 4);
+            b = read_file(at(file));
+            used += (size_t)snprintf(text + used, sizeof text - used, "%.4s@%.*s ", nodes,
+                                     (int)b.size, (const char *)b.data);
+            bytes_free(&b);
+        } else {
+            used += (size_t)snprintf(text + used, sizeof text - used, "%.*s ", (int)size, nodes);
+        }
+        nodes += size + (nodes[size] == ' ');
+    }
+    text[used] = '\0';
+    return text;
+}
+
+/* Each EP x number of nodes x {embed, extract} and back. */
+TEST(sharing_by_ep) {
+    epctx_convert_opts opts = {0};
+    const epctx_io *io = epctx_io_files();
+    epctx_error error;
+    size_t i, count;
+    for (i = 0; i < sizeof sharing_rules / sizeof sharing_rules[0]; i++) {
+        const sharing_rule *rule = &sharing_rules[i];
+        opts.profile = epctx_profile_find(epctx_str_of(rule->profile));
+        for (count = 1; count <= 3; count++) {
+            epctx_status status;
+            clear_root();
+            make_shared(rule, rule->embedded, count);
+            status = convert(epctx_model_extract, "m.onnx", "x.onnx", &opts, io, &error);
+            if (rule->no_extract != NULL) {
+                CHECK_INT(status, EPCTX_ERR_UNSUPPORTED);
+                CHECK_HAS(error.message, rule->no_extract);
+                continue;
+            }
+            CHECK_OK(status, error);
+            CHECK(strcmp(sharing_in("x.onnx"), sharing_of(rule->file, count)) == 0,
+                  "%s, %zu nodes extracted: %s", rule->profile, count, sharing_in("x.onnx"));
+            make_shared(rule, rule->file, count);
+            CHECK_STR(sharing_in("m.onnx"), sharing_of(rule->file, count));
+            status = convert(epctx_model_embed, "m.onnx", "e.onnx", &opts, io, &error);
+            if (count > rule->most_embedded) {
+                CHECK_INT(status, EPCTX_ERR_UNSUPPORTED);
+                CHECK_HAS(error.message, rule->no_embed);
+                continue;
+            }
+            CHECK_OK(status, error);
+            CHECK(strcmp(sharing_in("e.onnx"), sharing_of(rule->embedded, count)) == 0,
+                  "%s, %zu nodes embedded: %s", rule->profile, count, sharing_in("e.onnx"));
+            CHECK_OK(convert(epctx_model_embed, "x.onnx", "y.onnx", &opts, io, &error), error);
+            CHECK_STR(sharing_in("y.onnx"), sharing_of(rule->embedded, count));
+            CHECK_OK(convert(epctx_model_extract, "e.onnx", "z.onnx", &opts, io, &error), error);
+            CHECK_STR(sharing_in("z.onnx"), sharing_of(rule->file, count));
+        }
+    }
+}
+
+/* The node that ONNX Runtime gives the EP first has the context: here the last one. */
+TEST(embedded_in_the_first) {
+    static const int64_t dims[] = {1, -1};
+    bytes graph = {0}, model;
+    epctx_error error;
+    clear_root();
+    add_epnode(&graph, "a", "x", "y", 1, 0, ov_source, "a", "c.bin", 5);
+    add_epnode(&graph, "b", "x", "t", 1, 0, ov_source, "b", "c.bin", 5);
+    add_epnode(&graph, "c", "t", "z", 1, 0, ov_source, "c", "c.bin", 5);
+    put_str(&graph, 2, "main");
+    add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, dims);
+    add_value(&graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, dims);
+    add_value(&graph, GRAPH_OUTPUT, "z", EPCTX_ONNX_FLOAT, dims);
+    model = new_model(&graph);
+    add_opset(&model, "com.microsoft", 1);
+    save_bytes("m.onnx", &model);
+    make_text("c.bin", "container");
+    CHECK_OK(convert(epctx_model_embed, "m.onnx", "e.onnx", NULL, NULL, &error), error);
+    CHECK_STR(nodes_of("e.onnx"), "0/1/ 1/1/container 0/1/ ");
+    CHECK_OK(convert(epctx_model_extract, "e.onnx", "o.onnx", NULL, NULL, &error), error);
+    CHECK_HAS(nodes_of("o.onnx"), "1/0/o_OpenVINOExecutionProvider.bin 1/0/o_");
+}
+
 /* Two primary nodes of QNN with contexts of their own are fine in both modes. */
 TEST(qnn_of_two_contexts) {
     static const part parts[] = {{"a", 1, 1, "Qnn", "one"}, {"b", 1, 1, "Qnn", "two"}};
@@ -484,11 +652,11 @@ TEST(weights_out_and_in) {
     CHECK_OK(convert(epctx_init_external, "m.onnx", "x.onnx", &opts, NULL, &error), error);
     CHECK_HAS(told, "external w; external s; external t; skipped text: strings");
     CHECK_HAS(told, "external own; external idle; ");
-    CHECK_HAS(told, "skipped const: attribute tensors stay");
+    CHECK_HAS(told, "external k; ");
     CHECK_TRUE(strstr(told, "external opt") == NULL);
     CHECK_STR(listing(), "m.onnx x.onnx x.onnx.data ");
     data = read_file(at("x.onnx.data"));
-    CHECK_UINT(data.size, 64 * 5 + 16);
+    CHECK_UINT(data.size, 64 * 6 + 32);
     memcpy(&first, data.data + 64, sizeof first);
     CHECK_NEAR(first, 3, 0);
     bytes_free(&data);
@@ -2220,6 +2388,70 @@ TEST(lines_that_stay) {
     epctx_model_close(&model);
 }
 
+typedef struct differences {
+    char text[2000];
+    size_t count;
+} differences;
+
+static void tell_difference(void *user, const epctx_error *why) {
+    differences *t = (differences *)user;
+    const size_t used = strlen(t->text);
+    snprintf(t->text + used, sizeof t->text - used, "%s\n", why->message);
+    t->count++;
+}
+
+/* Files to which the binaries refer: a line each; all that differ are told, in their order. */
+TEST(needs) {
+    static const part parts[] = {{"a", 1, 0, "X", "m_x.bin"}, {"b", 1, 0, "X", "m_y.bin"}};
+    static const char *const needs[] = {"w%1.bin", "v.bin", NULL};
+    static const char *const gone[] = {"gone.bin", NULL};
+    epctx_stamp_opts opts = {0};
+    epctx_fresh_opts fresh = {0};
+    differences all = {0};
+    epctx_model model;
+    epctx_error error;
+    epctx_str stamp;
+    char text[600];
+    clear_root();
+    make_parts(parts, 2);
+    make_text("m_x.bin", "abc");
+    make_text("m_y.bin", "xyz");
+    make_text("w%1.bin", "abc");
+    make_text("v.bin", "v");
+    CHECK_OK(epctx_model_open_file(&model, at("m.onnx"), NULL, &error), error);
+    opts.needs = gone;
+    CHECK_INT(epctx_model_stamp(&model, "X", &opts, &error), EPCTX_ERR_NOT_FOUND);
+    CHECK_HAS(error.message, "gone.bin");
+    opts.needs = needs;
+    CHECK_OK(epctx_model_stamp(&model, "X", &opts, &error), error);
+    CHECK_TRUE(epctx_model_get_stamp(&model, epctx_str_of("X"), &stamp));
+    snprintf(text, sizeof text, "%.*s", (int)stamp.size, stamp.data);
+    CHECK_HAS(text, "\nneeds 3 44bc2cf5ad770999 w%251.bin\nneeds 1 ");
+    opts.needs = NULL;
+    opts.keep = true;
+    CHECK_OK(epctx_model_stamp(&model, "X", &opts, &error), error);
+    CHECK_TRUE(epctx_model_get_stamp(&model, epctx_str_of("X"), &stamp));
+    CHECK(epctx_str_is(stamp, text), "the lines stay: %.*s", (int)stamp.size, stamp.data);
+    CHECK_OK(epctx_model_check_binary(&model, NULL, &error), error);
+    make_text("w%1.bin", "abd");
+    CHECK_INT(epctx_model_check_binary(&model, NULL, &error), EPCTX_ERR_VERSION);
+    CHECK_HAS(error.message, "w%1.bin' has changed");
+    make_text("v.bin", "");
+    make_text("m_x.bin", "ab");
+    make_text("m_y.bin", "xyzz");
+    CHECK_INT(epctx_check_fresh(&model, "X", NULL, &fresh, &error), EPCTX_STALE);
+    fresh.differs_fn = tell_difference;
+    fresh.user = &all;
+    CHECK_INT(epctx_check_fresh(&model, "X", NULL, &fresh, &error), EPCTX_STALE);
+    CHECK_INT(all.count, 4);
+    CHECK_HAS(error.message, "w%1.bin' has changed");
+    CHECK(strstr(all.text, "w%1.bin") < strstr(all.text, "v.bin' has 0 bytes") &&
+              strstr(all.text, "v.bin") < strstr(all.text, "m_x.bin' has 2 bytes") &&
+              strstr(all.text, "m_x.bin") < strstr(all.text, "m_y.bin' has 4 bytes"),
+          "%s", all.text);
+    epctx_model_close(&model);
+}
+
 /* Any option fits on its line, and is read as it was given. */
 TEST(options_as_text) {
     static const part parts[] = {{"a", 1, 0, "X", "m_x.bin"}};
@@ -2506,6 +2738,8 @@ int main(int argc, char **argv) {
     RUN(names_of_binaries);
     RUN(profiles_forbid);
     RUN(openvino_shares_one_container);
+    RUN(sharing_by_ep);
+    RUN(embedded_in_the_first);
     RUN(qnn_of_two_contexts);
     RUN(bodies_and_memory);
     RUN(weights_out_and_in);
@@ -2551,6 +2785,7 @@ int main(int argc, char **argv) {
     RUN(a_line_for_each_binary);
     RUN(lines_of_contexts_that_move);
     RUN(lines_that_stay);
+    RUN(needs);
     RUN(options_as_text);
     RUN(binary_that_cannot_be_read);
     RUN(gigabyte_in_constant_memory);

@@ -41,6 +41,7 @@ warnings="-std=c11 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wcast-qual -W
 for cc in gcc clang; do
     command -v $cc >/dev/null || { echo "skip plugin $cc: not installed"; continue; }
     for f in examples/plugin_ep/*.c tests/ort/*.c; do
+        [ "$f" != tests/ort/qnn_api.c ] || continue # wants a QNN SDK: test_qnn_system.sh
         case $f in
         *device_npu.c | *device_five.c) [ -e epctx_npu.h ] || continue ;;
         esac
@@ -189,6 +190,92 @@ node(graph, "MatMul", "product", ("r", "w"), ("p",))
 node(graph, "Add", "sum", ("p", "b"), ("y",))
 open(sys.argv[1], "wb").write(model.SerializeToString())
 END
+# Bodies that read constants and values of the main graph, one of them as the node does, too.
+"${PYTHON:-/usr/bin/python3}" - $work/bodies.onnx <<'END'
+import sys
+sys.path.insert(0, "tests/judge")
+from make_model import FLOAT, ModelProto, node, value, weights
+model = ModelProto(ir_version=8)
+model.opset_import.add(domain="", version=17)
+graph = model.graph
+graph.name = "bodies"
+value(graph.input, "x", FLOAT, (2, 2))
+value(graph.input, "c", 9, ())
+graph.input[-1].type.tensor_type.shape.SetInParent()
+value(graph.output, "z", FLOAT, (2, 2))
+weights(graph, "w1", FLOAT, (2, 2))
+weights(graph, "w2", FLOAT, (2, 2))
+node(graph, "MatMul", "before", ("x", "w1"), ("y",))
+choice = graph.node.add(op_type="If", name="choice", input=["c"], output=["z"])
+for i, (name, op) in enumerate((("then_branch", "MatMul"), ("else_branch", "Add"))):
+    attribute = choice.attribute.add(name=name, type=5)
+    body = attribute.g
+    body.name = name
+    node(body, op, op, ("y", ("w1", "w2")[i]), ("z" + name,))
+    value(body.output, "z" + name, FLOAT, (2, 2))
+open(sys.argv[1], "wb").write(model.SerializeToString())
+END
+# EP option `direct`.
+"${PYTHON:-/usr/bin/python3}" - $work/wide.onnx <<'END'
+import sys
+sys.path.insert(0, "tests/judge")
+from make_model import FLOAT, ModelProto, node, value, weights
+model = ModelProto(ir_version=8)
+model.opset_import.add(domain="", version=17)
+graph = model.graph
+graph.name = "wide"
+value(graph.input, "x", FLOAT, (1, 32, 16, 16))
+value(graph.output, "y", FLOAT, (1, 32, 14, 14))
+weights(graph, "w", FLOAT, (32, 32, 3, 3))
+node(graph, "Conv", "conv", ("x", "w"), ("y",))
+open(sys.argv[1], "wb").write(model.SerializeToString())
+END
+for pair in 0:Winograd 1:Conv; do
+    if "$plain" compile -f --ep "$build/libepctx_ep.so" --ep-opt direct=${pair%:*} $work/wide.onnx \
+        -o $work/wide_ctx.onnx >$work/log 2>&1 &&
+        "$plain" npu-dump $work/wide_ctx.onnx >$work/log 2>&1 && grep -q " ${pair#*:} " $work/log &&
+        [ "$(grep -c -E ' (Winograd|Conv) ' $work/log)" -eq 1 ]; then
+        ok "plugin direct=${pair%:*} is ${pair#*:}"
+    else fail "plugin direct=${pair%:*} is ${pair#*:}" "$(tail -n 3 $work/log)"; fi
+done
+if "$plain" run --ep "$build/libepctx_ep.so" --ep-opt direct=2 $work/wide.onnx >$work/log 2>&1 ||
+    ! grep -q "option direct: expected 0 or 1, found '2'" $work/log; then
+    fail "plugin direct=2" "expected a refusal: $(tail -n 1 $work/log)"
+else ok "plugin direct=2"; fi
+# An output of an EPContext node that ORT prunes when it folds the reader away: Shape of a known
+# shape.
+"${PYTHON:-/usr/bin/python3}" - $work/two.onnx <<'END'
+import sys
+sys.path.insert(0, "tests/judge")
+from make_model import FLOAT, ModelProto, node, value
+model = ModelProto(ir_version=8)
+model.opset_import.add(domain="", version=17)
+graph = model.graph
+graph.name = "two"
+value(graph.input, "x", FLOAT, (2, 3))
+value(graph.output, "a", FLOAT, (2, 3))
+value(graph.output, "b", FLOAT, (2, 3))
+node(graph, "Relu", "first", ("x",), ("a",))
+node(graph, "Add", "second", ("a", "a"), ("b",))
+open(sys.argv[1], "wb").write(model.SerializeToString())
+END
+"$plain" compile -f $work/two.onnx -o $work/two_ctx.onnx >/dev/null
+"${PYTHON:-/usr/bin/python3}" - $work/two_ctx.onnx <<'END'
+import sys
+sys.path.insert(0, "tests/judge")
+from make_model import ModelProto, node, value
+with open(sys.argv[1], "rb") as file:
+    model = ModelProto.FromString(file.read())
+graph = model.graph
+graph.value_info.add().CopyFrom(graph.output[1])
+del graph.output[1]
+value(graph.output, "s", 7, (2,))
+node(graph, "Shape", "shape", ("b",), ("s",))
+open(sys.argv[1], "wb").write(model.SerializeToString())
+END
+if "$plain" run --ep "$build/libepctx_ep.so" $work/two_ctx.onnx >$work/log 2>&1 &&
+    grep -q "'s' int64\[2\] min 2, max 3" $work/log; then ok "plugin a pruned output"
+else fail "plugin a pruned output" "$(tail -n 1 $work/log)"; fi
 five="$build/libfive_ep.so FiveExecutionProvider"
 # shellcheck disable=SC2086 # a library and a name
 {
@@ -200,6 +287,8 @@ five="$build/libfive_ep.so FiveExecutionProvider"
     try "--try tells why a node is left" 0 "Einsum 'not for the NPU' is left to other EPs: " \
         $npu $work/half.onnx
     try "--try --strict" 0 "outputs as on the CPU" --strict $npu $work/m.onnx
+    try "--try --strict with bodies that read constants of the main graph" 0 \
+        "embedded: generated, reloaded: 1 EPContext node," --strict $npu $work/bodies.onnx
     try "--try --strict with a node left" 1 "Einsum 'not for the NPU' is left to other EPs: " \
         --strict $npu $work/half.onnx
     try "--try with a constant node left" 0 \

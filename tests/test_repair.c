@@ -2,6 +2,7 @@
  * choose or is right; and what the source model says. */
 #define _XOPEN_SOURCE 700
 #include "examples/epctx/ops/repair.h"
+#include "binaries.h"
 #include "combine.h"
 #include "examples/epctx/ops/lint.h"
 
@@ -673,6 +674,77 @@ TEST(repair_of_names_of_files) {
     rmdir(root);
 }
 
+/* -- binaries by what is inside -- */
+
+/* A node of the reference NPU, or of another EP, that names a file which is not there. */
+static bytes lost_model(const char *source, const char *partition, const char *y) {
+    static const int64_t dims[] = {2, 3, -1};
+    bytes graph = {0}, model;
+    add_epnode(&graph, partition, "x", y, 1, 0, source, partition, "gone.bin", 8);
+    add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, dims);
+    add_value(&graph, GRAPH_OUTPUT, y, EPCTX_ONNX_FLOAT, dims);
+    put_str(&graph, 2, "g");
+    model = new_model(&graph);
+    add_opset(&model, "com.microsoft", 1);
+    return model;
+}
+
+/* One kind of file, by a letter. */
+static bytes file_of_kind(char kind) {
+    container c = {4096, "1.1.0", {"main", "m_1"}, NULL, NULL, false};
+    bytes b = {0}, html = {0};
+    switch (kind) {
+    case 'n': return npu_binary();
+    case 'b':
+        b = npu_binary();
+        b.data[b.size / 2] ^= 1;
+        return b; /* damaged */
+    case 'o': return openvino_container_of(&c);
+    case 'q': return qnn_binary("SM8750", "79");
+    case 'm': return onnx_model();
+    case 'u': put_noise(&b, 3000); return b;
+    default: put_text(&html, "<html>none</html>"); return html;
+    }
+}
+
+/* Takes the only file that fits; with none, or several, says so and changes nothing. */
+TEST(binaries_by_what_is_inside) {
+    static const struct {
+        const char *source, *partition, *y, *files, *done, *left;
+    } cases[] = {
+        {npu, "main", "y", "hnobqmu", "'gone.bin' is now '1n.bin', which is the only one here", ""},
+        {npu, "main", "y", "n", "is now '0n.bin'", ""},
+        {npu, "main", "y", "hnn", "", "'1n.bin' and '2n.bin' both have what its nodes want"},
+        {npu, "other", "y", "bn", "",
+         "none of the context binaries here, as '0b.bin': E078: node 'other': "},
+        {npu, "other", "y", "n", "", "'0n.bin': E079: node 'other': its graph is not in the"},
+        {npu, "main", "y", "hmu", "", "copy it beside the model"},
+        {ov, "main", "y", "hno", "",
+         "as '2o.bin': E080: node 'main': input 'x' is not in the binary"},
+        {"QNNExecutionProvider", "main", "y", "nq", "",
+         "whether it is '1q.bin' only its vendor's library can tell"}};
+    char name[16];
+    size_t i, k;
+    job j;
+    CHECK_TRUE(make_root());
+    for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        for (k = 0; cases[i].files[k] != '\0'; k++) {
+            bytes b = file_of_kind(cases[i].files[k]);
+            snprintf(name, sizeof name, "%zu%c.bin", k, cases[i].files[k]);
+            save_bytes(name, &b);
+        }
+        CHECK_TRUE(job_file(&j, lost_model(cases[i].source, cases[i].partition, cases[i].y)));
+        job_rule(&j, EPCTX_RULE_FILE_MISSING);
+        CHECK(strstr(job_run(&j), cases[i].done) != NULL, "case %zu: %s", i, job_run(&j));
+        CHECK_UINT(j.done, cases[i].done[0] != '\0');
+        CHECK(strstr(j.last_left, cases[i].left) != NULL, "case %zu: %s", i, j.last_left);
+        CHECK(j.done == 1 || job_untouched(&j), "case %zu: the model changed", i);
+        job_close(&j);
+        clear_root();
+    }
+    rmdir(root);
+}
+
 /* -- what the source model knows -- */
 
 static void add_tensor(bytes *graph, const char *name, int32_t elem, int64_t d0, int64_t d1) {
@@ -940,6 +1012,7 @@ int main(int argc, char **argv) {
     RUN(payloads_that_are_names);
     RUN(names_by_rule);
     RUN(repair_of_names_of_files);
+    RUN(binaries_by_what_is_inside);
     RUN(data_of_the_source);
     RUN(repair_order);
     RUN(types_by_reader);

@@ -79,6 +79,17 @@ code=$?
 said "a program under ASan" 0 "1 passed, 0 failed"
 if grep -qx 'left to `make check`: test_a (asan)' "$out"; then ok "the one under ASan is named"
 else fail "the one under ASan is named" "expected a line for test_a"; fi
+quick=$work/build/quick/tests
+mkdir -p "$quick"
+cp "$asan/test_a" "$quick/test_a"
+printf '/* What it tests. */\n/* runs: once */\n' >"$tree/tests/test_a.c"
+(EPCTX_TEST_BOTH=1 EPCTX_TEST_QUICK=1 runner "$quick/test_a" "$work/good.sh"; exit $code)
+code=$?
+said "a program of one user" 0 "1 passed, 0 failed"
+rm "$tree/tests/test_a.c"
+(EPCTX_TEST_BOTH=1 EPCTX_TEST_QUICK=1 runner "$quick/test_a" "$work/good.sh"; exit $code)
+code=$?
+said "a program of any user" 0 "2 passed, 0 failed"
 for both in "1 0" "0 1"; do
     (EPCTX_TEST_BOTH=${both% *} EPCTX_TEST_QUICK=${both#* } runner "$work/once.sh" "$work/good.sh"
      exit $code)

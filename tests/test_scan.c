@@ -1,4 +1,5 @@
 /* >>scan: the same verdict and the same nodes as the index, from memory of constant size. */
+/* runs: once */
 #include "build.h"
 #include "rich.h"
 #include "test.h"

@@ -1,5 +1,6 @@
 #!/bin/sh
 # All that is printed with --json against the schemas of examples/epctx/schema.
+# runs: once
 set -u
 cd "$(dirname "$0")/.."
 . tests/script.sh

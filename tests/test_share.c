@@ -214,7 +214,7 @@ static void save_hashed(const char *name, const char *partition, char digit, con
  * generation is refused: out of the binary, out of the workspace, for nodes with and without a
  * context of their own, and when an EP takes the graph with a node of its own. */
 TEST(graph_of_another_generation) {
-    static const char binary[] = "FAKE1\n2\none\na1\n1\nx\n1\ny\ntwo\na2\n1\nx\n1\ny\n";
+    static const char binary[] = "FAKE\001\n2\none\na1\n1\nx\n1\ny\ntwo\na2\n1\nx\n1\ny\n";
     static const struct {
         const char *partition, *second;
         char digit, second_digit;
@@ -328,7 +328,7 @@ TEST(taken) {
 /* Nodes of one model may name one graph, as without a workspace: the binary is read once, and the
  * graph is given back once. */
 TEST(one_graph_for_two_nodes) {
-    static const char binary[] = "FAKE1\n2\npart\n0\n1\nx\n1\ny\nlast\n0\n1\nx\n1\ny\n";
+    static const char binary[] = "FAKE\001\n2\npart\n0\n1\nx\n1\ny\nlast\n0\n1\nx\n1\ny\n";
     for (int policy = 0; policy < 2; policy++) {
         fake f = {0};
         epctx_backend backend = fake_backend(&f);
@@ -2409,8 +2409,8 @@ TEST(linear_in_graphs) {
 /* Secondary nodes of several binaries: each binary is loaded once. */
 TEST(several_binaries) {
     static const int64_t dims[] = {2, -1};
-    static const char *const graphs[2] = {"FAKE1\n2\np0\n0\n0\n0\ns0\n0\n0\n0\n",
-                                          "FAKE1\n2\np1\n0\n0\n0\ns1\n0\n0\n0\n"};
+    static const char *const graphs[2] = {"FAKE\001\n2\np0\n0\n0\n0\ns0\n0\n0\n0\n",
+                                          "FAKE\001\n2\np1\n0\n0\n0\ns1\n0\n0\n0\n"};
     static const char *const parts[4] = {"s1", "s0", "p0", "p1"};
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
@@ -2442,7 +2442,7 @@ TEST(several_binaries) {
 /* The time to load that many secondary nodes, whose primary one stands behind them. */
 static bool time_secondaries(size_t count, double *load) {
     static const int64_t dims[] = {2, -1};
-    static const char file[] = "FAKE1\n1\np\n0\n0\n0\n";
+    static const char file[] = "FAKE\001\n1\np\n0\n0\n0\n";
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
     epctx_workspace *w;

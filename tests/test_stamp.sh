@@ -16,7 +16,7 @@ expect() {
 }
 
 # -- a vendor's binary and the model that it was compiled from --
-head -c 5000 /dev/zero | tr '\0' v >vendor.bin
+{ printf '\001v\377'; head -c 4997 /dev/zero | tr '\0' v; } >vendor.bin
 cp plain.onnx model.onnx
 expect "a model for a vendor's binary" 0 "" wrap vendor.bin --profile qnn \
     --inputs 'x:float32[1,1,6,6]' --outputs 'y:float32[1,2,1,1]' -o model_ctx.onnx

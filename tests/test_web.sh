@@ -31,6 +31,7 @@ cd "$work/files" || exit 1
 "$plain" compile digits.onnx >../log 2>&1
 echo "no model" >broken.onnx
 # An embedded context of 600 MiB, most of it a hole.
+printf "FAKE\001" >large.bin
 truncate -s 600M large.bin
 "$plain" wrap large.bin --profile qnn --inputs 'x:float32[1]' --outputs 'y:float32[1]' --embed \
     -o large_ctx.onnx >../log 2>&1 || echo "FAIL large model: $(cat ../log)"

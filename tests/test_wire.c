@@ -1,5 +1,6 @@
 /* >>wire: what is accepted as protobuf, and the cursors. The judge of the grammar is libprotobuf:
  * test_onnx_corpus.sh compares the verdicts on thousands of damaged files. Here are the edges. */
+/* runs: once */
 #include "examples/epctx/ops/ops.h"
 #include "build.h"
 #include "test.h"

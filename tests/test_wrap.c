@@ -1,6 +1,7 @@
 /* Wrap: what a binary's model must say, by profile, and in any amount of memory. */
 #define _XOPEN_SOURCE 700
 #include "examples/epctx/ops/wrap.h"
+#include "binaries.h"
 #include "combine.h"
 
 TEST(wrap_refusals) {
@@ -124,6 +125,68 @@ TEST(wrap_by_profile) {
     CHECK(model.root == NULL, "a model that was not made is open");
 }
 
+/* Node and binary must agree, as far as the binary tells: names of graph and values, type. */
+TEST(wrap_beside_the_binary) {
+    static const int64_t dims[] = {2, 3};
+    static const struct {
+        const char *name, *partition, *x;
+        int32_t type;
+        const char *text; /* "": it is taken */
+    } cases[] = {{"main", NULL, "x", EPCTX_ONNX_FLOAT, ""},
+                 {"n", "main", "any", EPCTX_ONNX_FLOAT, ""}, /* by position */
+                 {"other", NULL, "x", EPCTX_ONNX_FLOAT, "its graph is not in the binary"},
+                 {"main", "p", "x", EPCTX_ONNX_FLOAT, "which has 'main' (E079)"},
+                 {"main", NULL, "x", EPCTX_ONNX_INT8, "is of type int8, in the binary"}};
+    epctx_wrap_value values[2];
+    epctx_wrap_opts opts = {0};
+    epctx_node_view node;
+    epctx_model model;
+    epctx_error error;
+    epctx_span binary;
+    bytes file = npu_binary();
+    size_t i, k;
+    memset(values, 0, sizeof values);
+    for (i = 0; i < 2; i++) {
+        values[i].value.name = epctx_str_of("y");
+        values[i].value.elem_type = EPCTX_ONNX_FLOAT;
+        values[i].value.rank = 2;
+        values[i].value.dims = dims;
+    }
+    opts.profile = epctx_profile_find(epctx_str_of("npu"));
+    opts.binary_name = "b.bin";
+    opts.inputs = &values[0];
+    opts.outputs = &values[1];
+    opts.input_count = opts.output_count = 1;
+    opts.overrides = "x=x;";
+    binary.data = file.data;
+    binary.size = file.size;
+    for (i = 0; i < 2 * sizeof cases / sizeof cases[0]; i++) {
+        k = i / 2;
+        opts.embed = i % 2 == 1;
+        opts.name = cases[k].name;
+        opts.partition_name = cases[k].partition;
+        values[0].value.name = epctx_str_of(cases[k].x);
+        values[0].value.elem_type = cases[k].type;
+        if (cases[k].text[0] != '\0') {
+            CHECK_INT(epctx_wrap(&model, binary, &opts, NULL, NULL, &error), EPCTX_ERR_CONTEXT);
+            CHECK_HAS(error.message, cases[k].text);
+            continue;
+        }
+        CHECK_OK(epctx_wrap(&model, binary, &opts, NULL, NULL, &error), error);
+        CHECK_HAS(sharing_of(&model), opts.embed ? "1:1:" : "main:1:0:b.bin ");
+        node = node_at(&model, 0);
+        CHECK_TRUE(epctx_str_is(epctx_node_attr_str(&node, "io_name_overrides"), "x=x;"));
+        epctx_model_close(&model);
+    }
+    bytes_free(&file);
+    put_text(&file, "<html>no</html>");
+    binary.data = file.data;
+    binary.size = file.size;
+    CHECK_INT(epctx_wrap(&model, binary, &opts, NULL, NULL, &error), EPCTX_ERR_CONTEXT);
+    CHECK_HAS(error.message, "node 'main': the binary does not fit: is an HTML page");
+    bytes_free(&file);
+}
+
 /* What must be said, and values that are quantized, in any amount of memory. */
 TEST(wrap_in_little_memory) {
     static uint64_t memory[HUNGRY_BUFFER / 8];
@@ -203,6 +266,7 @@ int main(int argc, char **argv) {
     RUN(wrap_refusals);
     RUN(wrap_for_an_ep_without_files);
     RUN(wrap_by_profile);
+    RUN(wrap_beside_the_binary);
     RUN(wrap_in_little_memory);
     return test_end();
 }

@@ -1,8 +1,8 @@
 #!/bin/sh
 # The bench: real vendors' EPs, in the real ONNX Runtime, judge what the tool writes and says;
 # vendors/bench.py. The EPs come from PyPI (tests/deps.sh vendors); what one of them cannot do on
-# this machine is skipped. VENDORS=all: every model of EPCTX_TEST_MODELS, which takes an hour, and
-# the table of examples/guides/vendors.md; VENDORS=sample: edits and damage of one model for each
+# this machine is skipped. VENDORS=all: every model of EPCTX_TEST_MODELS, which takes long, and the
+# table of examples/guides/vendors.md; VENDORS=sample: edits and damage of one model for each
 # EP.
 # runs: once
 set -u
@@ -17,8 +17,9 @@ EPCTX_VENDORS=$(dirname "$(sh tests/deps.sh where ep-onnxruntime-qnn 2>/dev/null
 EPCTX_BUILD_DIR=$build
 EPCTX_INTEL_BETWEEN=$work/intel
 mkdir "$EPCTX_INTEL_BETWEEN"
-${CC:-cc} -shared -fPIC -I "$(sh tests/deps.sh where ort-headers)" -I examples/plugin_ep \
-    tests/vendors/intel.c -o "$EPCTX_INTEL_BETWEEN/libonnxruntime_providers_openvino_plugin.so" || {
+between=$EPCTX_INTEL_BETWEEN/libonnxruntime_providers_openvino_plugin.so
+${CC:-cc} -shared -fPIC -Wl,-z,nodelete -I "$(sh tests/deps.sh where ort-headers)" \
+    -I examples/plugin_ep tests/vendors/intel.c -o "$between" || {
     echo "FAIL vendors: tests/vendors/intel.c is not built"
     exit 1
 }

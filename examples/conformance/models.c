@@ -12,8 +12,9 @@ const char *const unary_ops[] = {"Relu", "Sigmoid",   "Tanh", "Abs",         "Ne
                                  "Exp",  "LeakyRelu", "Sqrt", "HardSigmoid", NULL};
 const char *const weighted_ops[] = {"Add", "Mul", "Sub", "MatMul", "Conv", NULL};
 const char *const binary_ops[] = {"Sub", "Mul", "Add", "Max", "MatMul", NULL};
-const char *const foreign_ops[] = {"Asinh", "Softsign", "Selu", "ThresholdedRelu", "Shrink",
-                                   "Sign",  "Hardmax",  "Erf",  "double",          NULL};
+const char *const foreign_ops[] = {"Asinh",  "Softsign", "Selu",    "ThresholdedRelu",
+                                   "Shrink", "Sign",     "Hardmax", "Erf",
+                                   "double", "Trilu",    NULL};
 
 enum { RANK = 4, SIDE = 8, ELEMENTS = SIDE * SIDE * SIDE, MOST_DIMS = 7, MOST_WEIGHTS = 16 };
 enum { FLOAT32 = 1, UINT8 = 2, BOOLEAN = 9, FLOAT64 = 11, INT64 = 7 };
@@ -135,6 +136,25 @@ static void plain_node(builder *b, const char *op, const char *first, const char
     put_node(b, op, first, second, NULL, out, NULL, 0);
 }
 
+/* Of another domain than ONNX's. */
+static void custom_node(builder *b, const char *domain, const char *op, const char *in,
+                        const char *out) {
+    const epctx_str input = epctx_str_of(in), output = epctx_str_of(out);
+    epctx_node node;
+    char name[80];
+    note(b, epctx_model_set_opset(&b->model, epctx_str_of(domain), 1, &b->error));
+    memset(&node, 0, sizeof node);
+    snprintf(name, sizeof name, "%s%u", b->node_names, b->count++);
+    node.name = epctx_str_of(*b->node_names ? name : "");
+    node.op_type = epctx_str_of(op);
+    node.domain = epctx_str_of(domain);
+    node.inputs = &input;
+    node.input_count = 1;
+    node.outputs = &output;
+    node.output_count = 1;
+    note(b, epctx_graph_put_node(&b->model, b->graph, &node, epctx_view_none(), NULL, &b->error));
+}
+
 static void cast_node(builder *b, const char *in, int32_t to, const char *out) {
     epctx_attr attr;
     memset(&attr, 0, sizeof attr);
@@ -245,15 +265,17 @@ static void bare_step(builder *b, const char *in, const char *out) {
 static void foreign_step(builder *b, const char *in, const char *out) {
     const char *op = b->ep.foreign;
     char first[160], second[160];
-    if (strcmp(op, "double") != 0) {
+    if (strcmp(op, "double") == 0) {
+        snprintf(first, sizeof first, "%s.d", out);
+        snprintf(second, sizeof second, "%s.e", out);
+        cast_node(b, in, FLOAT64, first);
+        plain_node(b, "Neg", first, NULL, second);
+        cast_node(b, second, FLOAT32, out);
+    } else if (strcmp(op, "Trilu") == 0) { /* ORT's own, which hardly an EP has */
+        custom_node(b, "com.microsoft", op, in, out);
+    } else {
         plain_node(b, op, in, NULL, out);
-        return;
     }
-    snprintf(first, sizeof first, "%s.d", out);
-    snprintf(second, sizeof second, "%s.e", out);
-    cast_node(b, in, FLOAT64, first);
-    plain_node(b, "Neg", first, NULL, second);
-    cast_node(b, second, FLOAT32, out);
 }
 
 /* ------------------------------------------------------------------- models */
@@ -526,8 +548,8 @@ bool make_probe(trial *t, form how, const char *op, const char *path) {
     if (is_weighted(op)) {
         weighted_node(&b, op, x, "w0", "m");
         weighted_node(&b, op, "m", "w1", "y");
-    } else if (strcmp(op, "double") == 0) {
-        snprintf(b.ep.foreign, OP, "double");
+    } else if (strcmp(op, "double") == 0 || strcmp(op, "Trilu") == 0) {
+        snprintf(b.ep.foreign, OP, "%s", op);
         foreign_step(&b, x, "y");
     } else {
         s_node(&b, op, x, NULL, "m");
@@ -555,22 +577,9 @@ bool make_probe_binary(trial *t, form how, const char *op, const char *path) {
 
 bool make_custom(trial *t, const char *domain, const char *op, const char *path) {
     builder b;
-    epctx_str names[2];
-    epctx_node node;
     begin(t, &b);
-    note(&b, epctx_model_set_opset(&b.model, epctx_str_of(domain), 1, &b.error));
     input(&b, "x", full);
     output(&b, "y", full);
-    names[0] = epctx_str_of("x");
-    names[1] = epctx_str_of("y");
-    memset(&node, 0, sizeof node);
-    node.name = node.op_type = epctx_str_of(op);
-    node.domain = epctx_str_of(domain);
-    node.inputs = names;
-    node.input_count = 1;
-    node.outputs = names + 1;
-    node.output_count = 1;
-    note(&b, epctx_graph_put_node(&b.model, epctx_view_none(), &node, epctx_view_none(), NULL,
-                                  &b.error));
+    custom_node(&b, domain, op, "x", "y");
     return end(&b, path);
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // epctx_ort.hpp - epctx.h for a plugin EP in C++17 that uses ORT's own wrapper types
 // (onnxruntime_cxx_api.h): graphs become records, records become EPContext nodes, and what goes
 // wrong becomes the one kind of error that the other side knows.
@@ -7,15 +8,22 @@
 // second reader in C++ would only be a second reader. Compile these four with your EP, and one file
 // with EPCTX_IMPLEMENTATION. Nothing here is copied but what ORT hands out by value.
 //
-// A plugin does not link ORT. So define ORT_API_MANUAL_INIT for every file, and call epctx::InitApi
-// (in the place of Ort::InitApi) in CreateEpFactories before anything of this header.
+// A plugin does not link ORT: it includes ORT's header with ORT_API_MANUAL_INIT, for every file or
+// around each #include, as here. Call epctx::InitApi (in the place of Ort::InitApi) in
+// CreateEpFactories before anything of this header.
+//
+// Without exceptions (-fno-exceptions and ORT_NO_EXCEPTIONS) a failure ends the process as ORT's
+// wrappers end it: by ORT_CXX_API_THROW, with the message.
 #ifndef EPCTX_ORT_HPP
 #define EPCTX_ORT_HPP
 
-#ifndef ORT_API_MANUAL_INIT
-#error "define ORT_API_MANUAL_INIT for the whole EP: a plugin gets its OrtApi in CreateEpFactories"
-#endif
+#ifdef ORT_API_MANUAL_INIT
 #include <onnxruntime_cxx_api.h>
+#else
+#define ORT_API_MANUAL_INIT
+#include <onnxruntime_cxx_api.h>
+#undef ORT_API_MANUAL_INIT
+#endif
 
 #include <deque>
 #include <exception>
@@ -30,10 +38,10 @@ namespace epctx
 
 // What the C functions need of ORT: the tables that Ort::InitApi was given, and which ORT this is.
 // Without InitApi below it is taken for one that is as old as the headers.
-inline const ep_api &Api(const OrtApiBase *base = nullptr)
+inline const epctx_ort_api &Api(const OrtApiBase *base = nullptr)
 {
-    static const ep_api api{&Ort::GetApi(), &Ort::GetEpApi(), &Ort::GetModelEditorApi(),
-                            base ? ep_runtime(base) : ORT_API_VERSION};
+    static const epctx_ort_api api{&Ort::GetApi(), &Ort::GetEpApi(), &Ort::GetModelEditorApi(),
+                            base ? epctx_ort_runtime(base) : ORT_API_VERSION};
     return api;
 }
 
@@ -41,7 +49,7 @@ inline const ep_api &Api(const OrtApiBase *base = nullptr)
 // older than these, and nothing of it may be used.
 inline bool InitApi(const OrtApiBase *base)
 {
-    if (ep_runtime(base) < ORT_API_VERSION) return false;
+    if (epctx_ort_runtime(base) < ORT_API_VERSION) return false;
     const OrtApi *ort = base->GetApi(ORT_API_VERSION);
     if (!ort) return false;
     Ort::InitApi(ort);
@@ -51,15 +59,15 @@ inline bool InitApi(const OrtApiBase *base)
 
 // ----------------------------------------------------------------------------------------- errors
 
-class Failure : public std::exception
+// Of epctx.h, with its whole message; its code is that of the status.
+class Failure : public Ort::Exception
 {
   public:
-    Failure(epctx_status status, const epctx_error &error) : status_(status), error_(error)
+    Failure(epctx_status status, const epctx_error &error)
+        : Ort::Exception(std::string(*error.message ? error.message : epctx_status_text(status)),
+                         static_cast<OrtErrorCode>(epctx_status_to_ort(status))),
+          status_(status), error_(error)
     {
-    }
-    const char *what() const noexcept override
-    {
-        return *error_.message ? error_.message : epctx_status_text(status_);
     }
     epctx_status Status() const noexcept
     {
@@ -75,45 +83,65 @@ class Failure : public std::exception
     epctx_error error_;
 };
 
+[[noreturn]] inline void Throw(epctx_status status, const epctx_error &error)
+{
+#ifdef ORT_NO_EXCEPTIONS
+    const Failure failure(status, error);
+    ORT_CXX_API_THROW(std::string(failure.what()), failure.GetOrtErrorCode());
+#else
+    throw Failure(status, error);
+#endif
+}
+
 // Calls `call` with an epctx_error and throws what it returns.
 template <class Call> void Try(Call &&call)
 {
     epctx_error error{};
     const epctx_status status = call(&error);
-    if (status != EPCTX_OK) throw Failure(status, error);
+    if (status != EPCTX_OK) Throw(status, error);
 }
 
 // The same for what loads a context: every failure is INVALID_GRAPH, as the EP-context design asks.
 template <class Call> void TryLoad(Call &&call)
 {
     epctx_error error{};
-    Ort::ThrowOnError(ep_load_status(&Api(), call(&error), &error));
+    Ort::ThrowOnError(epctx_ort_load_status(&Api(), call(&error), &error));
 }
 
 // The body of a callback of ORT's. No exception leaves it: each becomes an OrtStatus, which ORT
 // owns.
 template <class Body> OrtStatus *Guard(Body &&body) noexcept
 {
+#ifdef ORT_NO_EXCEPTIONS
+    body();
+    return nullptr;
+#else
     const OrtApi &ort = Ort::GetApi();
     try {
         body();
         return nullptr;
     } catch (const Failure &failure) {
-        return ep_status(&Api(), failure.Status(), &failure.Error());
+        return epctx_ort_status(&Api(), failure.Status(), &failure.Error());
     } catch (const Ort::Exception &exception) {
         return ort.CreateStatus(exception.GetOrtErrorCode(), exception.what());
     } catch (const std::bad_alloc &) {
-        return ep_no_memory(&Api());
+        return epctx_ort_no_memory(&Api());
     } catch (const std::exception &exception) {
         return ort.CreateStatus(ORT_FAIL, exception.what());
     } catch (...) {
         return ort.CreateStatus(ORT_FAIL, "an exception that is no std::exception");
     }
+#endif
 }
 
 // The body of a function that epctx.h calls (epctx_backend). `body` throws or returns.
 template <class Body> epctx_status Answer(epctx_error *error, Body &&body) noexcept
 {
+#ifdef ORT_NO_EXCEPTIONS
+    (void)error;
+    body();
+    return EPCTX_OK;
+#else
     try {
         body();
         return EPCTX_OK;
@@ -127,6 +155,7 @@ template <class Body> epctx_status Answer(epctx_error *error, Body &&body) noexc
     } catch (...) {
         return epctx_fail(error, EPCTX_ERR_BACKEND, "an exception that is no std::exception");
     }
+#endif
 }
 
 // Throws a Failure with a message of its own.
@@ -135,7 +164,7 @@ template <class... Words>
 {
     epctx_error error{};
     epctx_fail(&error, status, format, words...);
-    throw Failure(status, error);
+    Throw(status, error);
 }
 
 // ------------------------------------------------------------------------------------------- text
@@ -183,11 +212,11 @@ class Record
     // bodies.
     explicit Record(const OrtGraph *graph, const OrtNode *fused = nullptr)
     {
-        Ort::ThrowOnError(ep_record_read(&record_, &Api(), graph, fused));
+        Ort::ThrowOnError(epctx_ort_record_read(&record_, &Api(), graph, fused));
     }
     ~Record()
     {
-        ep_record_free(&record_);
+        epctx_ort_record_free(&record_);
     }
     Record(const Record &) = delete;
     Record &operator=(const Record &) = delete;
@@ -204,13 +233,13 @@ class Record
     {
         return record_.model_path;
     }
-    const ep_record *get() const
+    const epctx_ort_record *get() const
     {
         return &record_;
     }
 
   private:
-    ep_record record_{};
+    epctx_ort_record record_{};
 };
 
 // The graphs that Compile gets.
@@ -228,24 +257,13 @@ inline std::deque<Record> ReadGraphs(const OrtGraph *const *graphs, const OrtNod
 class ContextNodes
 {
   public:
-    explicit ContextNodes(const std::deque<Record> &records) : payloads_(records.size())
+    explicit ContextNodes(const std::deque<Record> &records)
+        : payloads_(records.size()), nodes_(records.size())
     {
-        nodes_.resize(records.size());
-        for (auto &payload : payloads_)
-            epctx_buffer_init(&payload, nullptr);
-        try {
-            for (size_t i = 0; i < records.size(); i++) {
-                Ort::ThrowOnError(ep_context_node_read(records[i].get(), 0, &payloads_[i],
-                                                       arena_.get(), &nodes_[i]));
-            }
-        } catch (...) {
-            Free();
-            throw;
+        for (size_t i = 0; i < records.size(); i++) {
+            Ort::ThrowOnError(epctx_ort_context_node_read(records[i].get(), 0, &payloads_[i].buffer,
+                                                          arena_.get(), &nodes_[i]));
         }
-    }
-    ~ContextNodes()
-    {
-        Free();
     }
     ContextNodes(const ContextNodes &) = delete;
     ContextNodes &operator=(const ContextNodes &) = delete;
@@ -256,13 +274,21 @@ class ContextNodes
     }
 
   private:
-    void Free()
-    {
-        for (auto &payload : payloads_)
-            epctx_buffer_free(&payload);
-    }
+    struct Payload {
+        Payload()
+        {
+            epctx_buffer_init(&buffer, nullptr);
+        }
+        ~Payload()
+        {
+            epctx_buffer_free(&buffer);
+        }
+        Payload(const Payload &) = delete;
+        Payload &operator=(const Payload &) = delete;
+        epctx_buffer buffer{};
+    };
     Arena arena_;
-    std::vector<epctx_buffer> payloads_;
+    std::deque<Payload> payloads_;
     std::vector<epctx_node> nodes_;
 };
 
@@ -275,11 +301,11 @@ class Buffers
   public:
     explicit Buffers(Ort::ConstSessionOptions options)
     {
-        Ort::ThrowOnError(ep_buffers_open(&Api(), options, &buffers_));
+        Ort::ThrowOnError(epctx_ort_buffers_open(&Api(), options, &buffers_));
     }
     static void Announce(ort131_ep *ep)
     {
-        ep_announce(&Api(), ep);
+        epctx_ort_announce(&Api(), ep);
     }
     bool Reads() const
     {
@@ -294,13 +320,13 @@ class Buffers
     {
         Ort::ThrowOnError(buffers_.write_fn(buffers_.write_state, name, bytes.data, bytes.size));
     }
-    const ep_buffers *get() const
+    const epctx_ort_buffers *get() const
     {
         return &buffers_;
     }
 
   private:
-    ep_buffers buffers_{};
+    epctx_ort_buffers buffers_{};
 };
 
 // What epctx_load_nodes loaded.
@@ -311,7 +337,7 @@ class Loaded
     ~Loaded()
     {
         epctx_unload(&loaded_);
-        ep_reader_free(&reader_);
+        epctx_ort_reader_free(&reader_);
     }
     Loaded(const Loaded &) = delete;
     Loaded &operator=(const Loaded &) = delete;
@@ -322,17 +348,17 @@ class Loaded
     {
         epctx_load_opts from = opts;
         if (buffers && buffers->Reads()) {
-            ep_reader_init(&reader_, &Api(), buffers->get());
+            epctx_ort_reader_init(&reader_, &Api(), buffers->get());
             from.io = &reader_.io;
         }
         TryLoad([&](epctx_error *error) {
             const epctx_status status =
                 epctx_load_nodes(&loaded_, nodes.data(), nodes.size(), &backend, &from, error);
-            Ort::ThrowOnError(ep_reader_refusal(&reader_)); // the application's own words first
+            Ort::ThrowOnError(epctx_ort_reader_refusal(&reader_)); // the application's own words first
             return status;
         });
         if (loaded_.bound_count != nodes.size()) {
-            throw Ort::Exception("EPContext nodes of another EP", ORT_INVALID_GRAPH);
+            ORT_CXX_API_THROW("EPContext nodes of another EP", ORT_INVALID_GRAPH);
         }
     }
     const epctx_bound &operator[](size_t index) const
@@ -342,17 +368,26 @@ class Loaded
 
   private:
     epctx_loaded loaded_{};
-    ep_reader reader_{};
+    epctx_ort_reader reader_{};
 };
 
 // -------------------------------------------------------------------------------- nodes, from, to
+
+// Whether this is an EPContext node of the EP `source`. Any node may be asked, also one that is
+// null or has no source.
+inline bool IsMine(const OrtNode *node, const char *source)
+{
+    bool mine = false;
+    Ort::ThrowOnError(epctx_ort_node_is_context(&Api(), node, source, &mine));
+    return mine;
+}
 
 inline std::vector<std::string> Names(const OrtNode *node, bool outputs)
 {
     Arena arena;
     const char **names = nullptr;
     size_t count = 0;
-    Ort::ThrowOnError(ep_node_names(&Api(), node, outputs, arena.get(), &names, &count));
+    Ort::ThrowOnError(epctx_ort_node_names(&Api(), node, outputs, arena.get(), &names, &count));
     return std::vector<std::string>(names, names + count);
 }
 
@@ -375,7 +410,7 @@ inline void GiveNodes(const epctx_node *nodes, const OrtNode *const *fused, size
         node.onnx_model_filename = epctx_path_file(epctx_str_of(model_path));
         if (node.onnx_model_filename.size) node.present |= 1u << EPCTX_EP_ONNX_MODEL_FILENAME;
         OrtNode *one = nullptr;
-        Ort::ThrowOnError(ep_context_node_create(&Api(), fused[i], &node, epctx_str_of(nullptr),
+        Ort::ThrowOnError(epctx_ort_context_node_create(&Api(), fused[i], &node, epctx_str_of(nullptr),
                                                  arena.get(), &one));
         made.emplace_back(one);
     }

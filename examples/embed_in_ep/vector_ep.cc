@@ -102,6 +102,8 @@ Kernel::Kernel() : OrtNodeComputeInfo{} {
     ReleaseState = [](OrtNodeComputeInfo *, void *) noexcept {};
 }
 
+constexpr size_t pruned = SIZE_MAX; // ORT removed an output whose readers it folded away
+
 // By value name: the fused node of a model that was loaded again may have another order.
 std::vector<size_t> Places(const std::vector<std::string> &wanted, const OrtNode *fused,
                            bool outputs, size_t expected) {
@@ -109,7 +111,10 @@ std::vector<size_t> Places(const std::vector<std::string> &wanted, const OrtNode
     std::vector<size_t> places;
     for (const std::string &name : wanted) {
         const auto found = std::find(names.begin(), names.end(), name);
-        if (found != names.end()) places.push_back(static_cast<size_t>(found - names.begin()));
+        if (found != names.end())
+            places.push_back(static_cast<size_t>(found - names.begin()));
+        else if (outputs)
+            places.push_back(pruned);
     }
     if (places.size() != expected || wanted.size() != expected) {
         epctx::Fail(EPCTX_ERR_CONTEXT, "the context's graph has %u %s, the node has %u",
@@ -157,8 +162,17 @@ void Kernel::Run(Ort::KernelContext ort) const {
         inputs[i].size = value.GetTensorSizeInBytes();
     }
     std::vector<epctx_memory> outputs(out.size());
+    std::vector<std::vector<float>> unread; // the device computes floats alone
     for (size_t i = 0; i < out.size(); i++) {
         const epctx_value &have = info.outputs[i];
+        if (out[i] == pruned) {
+            size_t count = 1;
+            for (std::int32_t d = 0; d < have.rank; d++) count *= static_cast<size_t>(have.dims[d]);
+            unread.emplace_back(count);
+            outputs[i].data = unread.back().data();
+            outputs[i].size = count * sizeof(float);
+            continue;
+        }
         auto value = ort.GetOutput(out[i], have.dims, static_cast<size_t>(have.rank));
         outputs[i].data = value.GetTensorMutableRawData();
         outputs[i].size = value.GetTensorSizeInBytes();
@@ -192,10 +206,9 @@ void Ep::Claim(const OrtGraph *graph, OrtEpGraphSupportInfo *info) {
     bool compiled = false;
     for (size_t i = 0; i < model.node_count; i++) {
         const epctx_node &node = model.nodes[i];
-        if (!ep_is_context_node(&node)) continue;
+        if (!epctx_ort_is_context_node(&node)) continue;
         compiled = true;
-        const epctx_attr *source = epctx_node_attr(&node, "source");
-        if (source && epctx_str_is(source->s, factory.backend.source))
+        if (epctx::IsMine(record.Node(i), factory.backend.source))
             ClaimGroup({record.Node(i)}, false, info);
     }
     if (compiled) return; // what was not compiled then was not for us
@@ -227,7 +240,7 @@ void Ep::Claim(const OrtGraph *graph, OrtEpGraphSupportInfo *info) {
 // "" when the model came from memory, and when ORT does not tell where it is.
 const char *Ep::ModelPath(const epctx::Record &record) const {
     const char *folder = options.Text(EPCTX_OPTION_EXTERNAL_INITIALIZERS_FOLDER);
-    return ep_path_is_hidden(record.ModelPath(), folder) ? "" : record.ModelPath();
+    return epctx_ort_path_is_hidden(record.ModelPath(), folder) ? "" : record.ModelPath();
 }
 
 // Where ORT will write the context model; the binary goes beside it.
@@ -380,7 +393,7 @@ void Ep::Compile(const OrtGraph **graphs, const OrtNode **fused, size_t count,
                  OrtNodeComputeInfo **infos, OrtNode **context_nodes) {
     if (count == 0) return;
     const Records records = epctx::ReadGraphs(graphs, fused, count);
-    const bool compiled = ep_is_context_node(&records[0].Graph().nodes[0]);
+    const bool compiled = epctx_ort_is_context_node(&records[0].Graph().nodes[0]);
     const bool generate = On(EPCTX_OPTION_CONTEXT_ENABLE);
     if (compiled && generate) {
         epctx::Fail(EPCTX_ERR_GRAPH, "the model is compiled already, and ep.context_enable=1 asks "

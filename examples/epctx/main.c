@@ -155,9 +155,16 @@ static void load_facts(void) {
     cli_say("epctx: warning: EPCTX_FACTS: %s; the built-in facts are used\n", error.message);
 }
 
+/* Messages in whole lines: where several processes write to one log, none is cut by another. */
+static void write_lines(void) {
+    static char room[1 << 13];
+    setvbuf(stderr, room, _IOLBF, sizeof room);
+}
+
 int main(int argc, char **argv) {
     int code = CLI_OK;
     keep_standard_files();
+    write_lines();
     cli_signals_begin();
 #ifdef SIGBUS
     report_cut_files();

@@ -31,3 +31,7 @@ fill() {
              print line $0
          }' "$template" "$@"
 }
+
+# Between ONNX Runtime's graphs and epctx.h, for any EP: C to compile with it, and C++ on top.
+ort_files="examples/embed_in_ep/epctx_ort.hpp $(for name in bridge.h ort131.h buffers.c graph.c \
+    node.c status.c; do echo "examples/plugin_ep/$name"; done | tr '\n' ' ')"

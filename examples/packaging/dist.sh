@@ -29,6 +29,7 @@ recipe() {
     mkdir -p "$out/recipes/$(dirname "$2")"
     git show "HEAD:examples/packaging/$1" | fill - VERSION="$version" \
         URL="${RELEASE_URL:-https://example.org/epctx}/$archive" ARCHIVE="$archive" \
+        ORT_FILES="${ort_files% }" \
         SHA256="$(sha256sum "$out/$archive" | cut -d ' ' -f 1)" \
         SHA512="$(sha512sum "$out/$archive" | cut -d ' ' -f 1)" >"$out/recipes/$2"
 }

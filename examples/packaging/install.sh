@@ -91,6 +91,7 @@ headers() {
     libs=$(setting NANOPB_LIBS)
     put 644 epctx.h "$includedir/epctx.h"
     put 644 epctx_npu.h "$includedir/epctx_npu.h"
+    for file in $ort_files; do put 644 "$file" "$includedir/epctx_ort/${file##*/}"; done
     fill examples/packaging/epctx.pc.in PREFIX="$prefix" INCLUDE="$pc_include" \
         VERSION="$version" NANOPB_CFLAGS="$(setting NANOPB_CFLAGS)" \
         NANOPB_LIBS="${libs:--lprotobuf-nanopb}" >"$tmp/epctx.pc"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* buffers.c - context binaries from and to the application instead of files: ORT's callbacks for
  * data of EPContext nodes, with which it encrypts, compresses, or keeps binaries where no file
  * system is.
@@ -35,14 +36,14 @@ typedef struct calls {
 } calls;
 
 /* Counts the names that this ORT has. */
-static OrtExperimentalFnPtr find(const ep_api *api, const char *name, unsigned *count) {
+static OrtExperimentalFnPtr find(const epctx_ort_api *api, const char *name, unsigned *count) {
     const OrtExperimentalFnPtr found = api->ort->GetExperimentalFunction(name);
     *count += found != NULL;
     return found;
 }
 
 /* `get_config` stays NULL where there are no callbacks. */
-static OrtStatus *find_calls(const ep_api *api, calls *out) {
+static OrtStatus *find_calls(const epctx_ort_api *api, calls *out) {
     const ort131_ep_api *stable = ort131_ep_of(api->ep, api->version);
     unsigned count = 0;
     memset(out, 0, sizeof *out);
@@ -63,37 +64,39 @@ static OrtStatus *find_calls(const ep_api *api, calls *out) {
     out->get_write = (get_write_fn)find(
         api, "OrtEpApi_EpContextConfig_GetEpContextDataWriteFunc_SinceV28", &count);
     if (count == 0 || count == 4) return NULL; /* without all the application has none either */
-    return ep_fail(api, EPCTX_ERR_UNSUPPORTED,
-                   "this ONNX Runtime has %u of the 4 functions that tell the application's "
-                   "callbacks for data of EPContext nodes",
-                   count);
+    return epctx_ort_fail(api, EPCTX_ERR_UNSUPPORTED,
+                          "this ONNX Runtime has %u of the 4 functions that tell the application's "
+                          "callbacks for data of EPContext nodes",
+                          count);
 }
 
-OrtStatus *ep_buffers_open(const ep_api *api, const OrtSessionOptions *options, ep_buffers *out) {
+OrtStatus *epctx_ort_buffers_open(const epctx_ort_api *api, const OrtSessionOptions *options,
+                                  epctx_ort_buffers *out) {
     ort131_config *config = NULL;
     OrtStatus *status;
     calls ort;
     memset(out, 0, sizeof *out);
-    EP_TRY(find_calls(api, &ort));
+    EPCTX_ORT_TRY(find_calls(api, &ort));
     if (!ort.get_config) return NULL;
-    EP_TRY(ort.get_config(options, &config));
+    EPCTX_ORT_TRY(ort.get_config(options, &config));
     status = ort.get_read(config, &out->read_fn, &out->read_state);
     if (!status) status = ort.get_write(config, &out->write_fn, &out->write_state);
     ort.release_config(config);
     return status;
 }
 
-/* Valid for every session, also where ep_buffers_open fails one: that has a reason to tell. */
+/* Valid for every session, also where epctx_ort_buffers_open fails one: that has a reason to tell.
+ */
 static OrtStatus *ORT_API_CALL data_support(const OrtEp *self, uint32_t *flags) {
     (void)self;
     *flags = ORT131_DATA_READ | ORT131_DATA_WRITE;
     return NULL;
 }
 
-void ep_announce(const ep_api *api, ort131_ep *ep) {
+void epctx_ort_announce(const epctx_ort_api *api, ort131_ep *ep) {
     OrtEp *const older = (OrtEp *)(void *)ep;
     const ort131_support_fn support = data_support;
-    older->ort_version_supported = ep_layout(api);
+    older->ort_version_supported = epctx_ort_layout(api);
     if (api->version < ORT131_API) return;
     older->ort_version_supported = api->version;
     memcpy((char *)ep + ORT131_SUPPORT_AT * sizeof(void *), &support, sizeof support);
@@ -123,17 +126,18 @@ static void unmap_given(void *user, epctx_mapping *mapping) {
     free(given);
 }
 
-static OrtStatus *ask(const ep_reader *reader, const char *name, given_bytes *given, size_t *size) {
-    const ep_api *api = reader->api;
+static OrtStatus *ask(const epctx_ort_reader *reader, const char *name, given_bytes *given,
+                      size_t *size) {
+    const epctx_ort_api *api = reader->api;
     void *data = NULL;
-    EP_TRY(api->ort->GetAllocatorWithDefaultOptions(&given->allocator));
+    EPCTX_ORT_TRY(api->ort->GetAllocatorWithDefaultOptions(&given->allocator));
     /* After a failure the buffer is not ours: the callback may have given it back. */
-    EP_TRY(
+    EPCTX_ORT_TRY(
         reader->buffers.read_fn(reader->buffers.read_state, name, given->allocator, &data, size));
     given->data = data;
     if (data && *size) return NULL;
-    return ep_fail(api, EPCTX_ERR_CONTEXT, "the application's read callback gave no bytes for '%s'",
-                   name);
+    return epctx_ort_fail(api, EPCTX_ERR_CONTEXT,
+                          "the application's read callback gave no bytes for '%s'", name);
 }
 
 static epctx_status align(given_bytes *given, epctx_mapping *out, epctx_error *error) {
@@ -151,7 +155,7 @@ static epctx_status align(given_bytes *given, epctx_mapping *out, epctx_error *e
 
 static epctx_status map_given(void *user, const char *root, const char *name, bool copy,
                               epctx_mapping *out, epctx_error *error) {
-    ep_reader *reader = (ep_reader *)user;
+    epctx_ort_reader *reader = (epctx_ort_reader *)user;
     given_bytes *given = (given_bytes *)calloc(1, sizeof *given);
     epctx_status status;
     (void)root;
@@ -159,7 +163,7 @@ static epctx_status map_given(void *user, const char *root, const char *name, bo
     memset(out, 0, sizeof *out);
     if (!given) return epctx_fail(error, EPCTX_ERR_NOMEM, "no memory for a context");
     out->handle = given;
-    ep_reader_free(reader); /* what another node brought, if it was not asked for */
+    epctx_ort_reader_free(reader); /* what another node brought, if it was not asked for */
     reader->refusal = ask(reader, name, given, &out->size);
     out->data = (const uint8_t *)given->data;
     status = reader->refusal ? epctx_fail(error, EPCTX_ERR_IO, "the application has no bytes")
@@ -168,7 +172,8 @@ static epctx_status map_given(void *user, const char *root, const char *name, bo
     return status;
 }
 
-void ep_reader_init(ep_reader *reader, const ep_api *api, const ep_buffers *buffers) {
+void epctx_ort_reader_init(epctx_ort_reader *reader, const epctx_ort_api *api,
+                           const epctx_ort_buffers *buffers) {
     memset(reader, 0, sizeof *reader);
     reader->api = api;
     reader->buffers = *buffers;
@@ -177,13 +182,13 @@ void ep_reader_init(ep_reader *reader, const ep_api *api, const ep_buffers *buff
     reader->io.unmap_fn = unmap_given;
 }
 
-OrtStatus *ep_reader_refusal(ep_reader *reader) {
+OrtStatus *epctx_ort_reader_refusal(epctx_ort_reader *reader) {
     OrtStatus *refusal = reader->refusal;
     reader->refusal = NULL;
     return refusal;
 }
 
-void ep_reader_free(ep_reader *reader) {
-    OrtStatus *refusal = ep_reader_refusal(reader);
+void epctx_ort_reader_free(epctx_ort_reader *reader) {
+    OrtStatus *refusal = epctx_ort_reader_refusal(reader);
     if (refusal) reader->api->ort->ReleaseStatus(refusal);
 }

@@ -9,8 +9,8 @@ static OrtStatus *judge(const ep_factory *factory, const epctx_backend *backend,
                         epctx_compat *out) {
     char here[300];
     epctx_error error;
-    EP_TRY(ep_status(&factory->api, epctx_backend_compatibility(backend, here, sizeof here, &error),
-                     &error));
+    EPCTX_ORT_TRY(epctx_ort_status(
+        &factory->api, epctx_backend_compatibility(backend, here, sizeof here, &error), &error));
     *out = epctx_compat_compare(NULL, epctx_str_of(text), epctx_str_of(here), NULL);
     return NULL;
 }
@@ -30,8 +30,8 @@ static OrtStatus *ORT_API_CALL validate(OrtEpFactory *self, const OrtHardwareDev
     OrtStatus *status;
     (void)devices;
     (void)device_count;
-    EP_TRY(
-        ep_status(&factory->api, ep_backend_open(factory->device, NULL, &backend, &error), &error));
+    EPCTX_ORT_TRY(epctx_ort_status(
+        &factory->api, ep_backend_open(factory->device, NULL, &backend, &error), &error));
     status = judge(factory, &backend, text, &compat);
     factory->device->close_fn(&backend);
     *out = (OrtCompiledModelCompatibility)compat;
@@ -65,7 +65,7 @@ static OrtStatus *rank_candidate(const ep_factory *factory, const epctx_backend 
         int rank;
         snprintf(key, sizeof key, "%lu.ep_compatibility_info", i);
         text = factory->api.ort->GetKeyValue(candidate, key);
-        EP_TRY(judge(factory, backend, text, &compat));
+        EPCTX_ORT_TRY(judge(factory, backend, text, &compat));
         rank = rank_of(compat, strict);
         if (rank < *worst) *worst = rank;
     }
@@ -73,16 +73,16 @@ static OrtStatus *rank_candidate(const ep_factory *factory, const epctx_backend 
 }
 
 /* session.fail_on_suboptimal_compiled_model: such a candidate would not load. */
-static OrtStatus *is_strict(const ep_api *api, const OrtSessionOptions *options, bool *out) {
+static OrtStatus *is_strict(const epctx_ort_api *api, const OrtSessionOptions *options, bool *out) {
     const char *key = "session.fail_on_suboptimal_compiled_model";
     int there = 0;
     char value[8] = "";
     size_t size = sizeof value;
     *out = false;
     if (!options) return NULL;
-    EP_TRY(api->ort->HasSessionConfigEntry(options, key, &there));
+    EPCTX_ORT_TRY(api->ort->HasSessionConfigEntry(options, key, &there));
     if (!there) return NULL;
-    EP_TRY(api->ort->GetSessionConfigEntry(options, key, value, &size));
+    EPCTX_ORT_TRY(api->ort->GetSessionConfigEntry(options, key, value, &size));
     *out = strcmp(value, "1") == 0;
     return NULL;
 }
@@ -99,9 +99,9 @@ static OrtStatus *ORT_API_CALL select_best(OrtEpFactory *self, const OrtHardware
     size_t i;
     (void)device; /* all of ours compute the same */
     *selected = SIZE_MAX;
-    EP_TRY(is_strict(&factory->api, options, &strict));
-    EP_TRY(
-        ep_status(&factory->api, ep_backend_open(factory->device, NULL, &backend, &error), &error));
+    EPCTX_ORT_TRY(is_strict(&factory->api, options, &strict));
+    EPCTX_ORT_TRY(epctx_ort_status(
+        &factory->api, ep_backend_open(factory->device, NULL, &backend, &error), &error));
     for (i = 0; i < count && !status; i++) { /* the first wins a tie: the package's order counts */
         int rank = RANK_UNSUPPORTED;
         status = rank_candidate(factory, &backend, candidates[i], strict, &rank);

@@ -10,41 +10,42 @@ typedef struct ep_binary_file {
     epctx_file_info written; /* of a new file; none: it replaced one, or is the application's */
 } binary_file;
 
-OrtStatus *ep_check_place(const ep_session *session, const ep_record *record) {
+OrtStatus *ep_check_place(const ep_session *session, const epctx_ort_record *record) {
     /* The compile API may write into memory, and the application take the binary. */
     const bool alone = session->compile_only && (session->embed || session->buffers.write_fn);
     if (!session->generate || *session->context_path || alone ||
         !ep_model_is_hidden(session, record))
         return NULL;
-    return ep_fail(session->api, EPCTX_ERR_ARG, "%s", EP_HIDDEN);
+    return epctx_ort_fail(session->api, EPCTX_ERR_ARG, "%s", EP_HIDDEN);
 }
 
 OrtStatus *ep_context_model_path(const ep_session *session, const char *model_path, char *out,
                                  size_t capacity) {
-    const ep_api *api = session->api;
+    const epctx_ort_api *api = session->api;
     epctx_error error;
     epctx_error_clear(&error);
     if (*session->context_path) {
         const size_t size = strlen(session->context_path);
         if (size >= capacity)
-            return ep_fail(api, EPCTX_ERR_LIMIT, "ep.context_file_path is too long");
+            return epctx_ort_fail(api, EPCTX_ERR_LIMIT, "ep.context_file_path is too long");
         memcpy(out, session->context_path, size + 1);
         return NULL;
     }
     if (!*model_path) {
-        return ep_fail(api, EPCTX_ERR_ARG,
-                       "the context binary needs a folder and the model came from memory: set "
-                       "ep.context_file_path, or ep.context_embed_mode=1");
+        return epctx_ort_fail(
+            api, EPCTX_ERR_ARG,
+            "the context binary needs a folder and the model came from memory: set "
+            "ep.context_file_path, or ep.context_embed_mode=1");
     }
-    return ep_status(api, epctx_path_context_model(epctx_str_of(model_path), out, capacity, &error),
-                     &error);
+    return epctx_ort_status(
+        api, epctx_path_context_model(epctx_str_of(model_path), out, capacity, &error), &error);
 }
 
 /* Tries to make a file before anything is compiled: a folder that is missing or not writable shows
  * up now and not after minutes. */
 static OrtStatus *binary_place(const ep_session *session, const char *model_path,
                                binary_file *out) {
-    const ep_api *api = session->api;
+    const epctx_ort_api *api = session->api;
     const epctx_io *io = epctx_io_files();
     epctx_str path;
     epctx_error error;
@@ -53,20 +54,22 @@ static OrtStatus *binary_place(const ep_session *session, const char *model_path
     if (!*session->context_path && !*model_path && session->buffers.write_fn) {
         path = epctx_str_of("model_ctx.onnx"); /* a name without a folder */
     } else {
-        EP_TRY(ep_context_model_path(session, model_path, out->context_model,
-                                     sizeof out->context_model));
+        EPCTX_ORT_TRY(ep_context_model_path(session, model_path, out->context_model,
+                                            sizeof out->context_model));
         path = epctx_str_of(out->context_model);
     }
-    EP_TRY(ep_status(api,
-                     epctx_path_binary(path, epctx_str_of(session->backend.short_name), out->name,
-                                       sizeof out->name, &error),
-                     &error));
-    EP_TRY(ep_status(api,
-                     epctx_path_join(epctx_path_folder(path), epctx_str_of(out->name), out->path,
-                                     sizeof out->path, &error),
-                     &error));
+    EPCTX_ORT_TRY(
+        epctx_ort_status(api,
+                         epctx_path_binary(path, epctx_str_of(session->backend.short_name),
+                                           out->name, sizeof out->name, &error),
+                         &error));
+    EPCTX_ORT_TRY(epctx_ort_status(api,
+                                   epctx_path_join(epctx_path_folder(path), epctx_str_of(out->name),
+                                                   out->path, sizeof out->path, &error),
+                                   &error));
     if (session->buffers.write_fn) return NULL; /* the application has its own place */
-    EP_TRY(ep_status(api, io->create_fn(io->user, NULL, out->path, &probe, &error), &error));
+    EPCTX_ORT_TRY(
+        epctx_ort_status(api, io->create_fn(io->user, NULL, out->path, &probe, &error), &error));
     io->close_fn(io->user, &probe);
     return NULL;
 }
@@ -87,7 +90,7 @@ static OrtStatus *binary_write(const ep_session *session, binary_file *binary, e
         status = epctx_write_bytes(NULL, binary->path, bytes.data, bytes.size, NULL, &error);
     if (status == EPCTX_OK && before.kind == EPCTX_FILE_NONE)
         status = io->stat_fn(io->user, binary->path, &binary->written, &error);
-    return ep_status(session->api, status, &error);
+    return epctx_ort_status(session->api, status, &error);
 }
 
 void ep_binary_confirm(ep_session *session) {
@@ -110,7 +113,7 @@ void ep_binary_withdraw(ep_session *session) {
 }
 
 /* Of the model that a fused node is cut out of. */
-static uint64_t model_hash(const ep_api *api, const OrtNode *fused) {
+static uint64_t model_hash(const epctx_ort_api *api, const OrtNode *fused) {
     const char *name = NULL;
     OrtStatus *status = api->ort->Node_GetName(fused, &name);
     if (status) api->ort->ReleaseStatus(status);
@@ -124,7 +127,7 @@ static epctx_str weights_text(const epctx_node *node) {
 }
 
 /* All pieces into one context, and the nodes that stand for them. */
-static OrtStatus *compile_pieces(ep_context *context, const ep_record *records, size_t count,
+static OrtStatus *compile_pieces(ep_context *context, const epctx_ort_record *records, size_t count,
                                  const OrtNode **fused, const char *binary) {
     const ep_session *session = context->session;
     epctx_ep_opts opts;
@@ -148,7 +151,7 @@ static OrtStatus *compile_pieces(ep_context *context, const ep_record *records, 
         status = epctx_fail(&error, EPCTX_ERR_BACKEND, "finish_fn of %s makes an empty binary",
                             session->backend.source);
     }
-    return ep_status(session->api, status, &error);
+    return epctx_ort_status(session->api, status, &error);
 }
 
 static OrtStatus *names_of(ep_context *context, const epctx_value *values, size_t count,
@@ -157,30 +160,30 @@ static OrtStatus *names_of(ep_context *context, const epctx_value *values, size_
     *out = (const char **)epctx_arena_array(&context->arena, count + 1, sizeof **out);
     for (i = 0; *out && i < count; i++) {
         (*out)[i] = epctx_arena_copy(&context->arena, values[i].name);
-        if (!(*out)[i]) return ep_no_memory(context->session->api);
+        if (!(*out)[i]) return epctx_ort_no_memory(context->session->api);
     }
-    return *out ? NULL : ep_no_memory(context->session->api);
+    return *out ? NULL : epctx_ort_no_memory(context->session->api);
 }
 
 /* If this session can run, loads the context before writing anything. */
-static OrtStatus *kernels_for_pieces(ep_context *context, ep_record *records, size_t count,
+static OrtStatus *kernels_for_pieces(ep_context *context, epctx_ort_record *records, size_t count,
                                      const OrtNode **fused, OrtNodeComputeInfo **infos) {
     size_t i;
-    EP_TRY(ep_load_made(context, records, count));
+    EPCTX_ORT_TRY(ep_load_made(context, records, count));
     for (i = 0; i < count; i++) {
         const epctx_graph *graph = &records[i].graph;
         const char **inputs, **outputs;
-        EP_TRY(names_of(context, graph->inputs, graph->input_count, &inputs));
-        EP_TRY(names_of(context, graph->outputs, graph->output_count, &outputs));
-        EP_TRY(ep_kernel_create(context, &context->loaded.bound[i], (const char *const *)inputs,
-                                graph->input_count, (const char *const *)outputs,
-                                graph->output_count, fused[i], &infos[i]));
+        EPCTX_ORT_TRY(names_of(context, graph->inputs, graph->input_count, &inputs));
+        EPCTX_ORT_TRY(names_of(context, graph->outputs, graph->output_count, &outputs));
+        EPCTX_ORT_TRY(ep_kernel_create(
+            context, &context->loaded.bound[i], (const char *const *)inputs, graph->input_count,
+            (const char *const *)outputs, graph->output_count, fused[i], &infos[i]));
     }
     return NULL;
 }
 
 /* The nodes that ORT writes in the place of the fused ones. */
-OrtStatus *ep_give_nodes(const ep_session *session, const ep_record *records,
+OrtStatus *ep_give_nodes(const ep_session *session, const epctx_ort_record *records,
                          const epctx_node *nodes, const OrtNode **fused, size_t count,
                          epctx_span payload, epctx_arena *arena, OrtNode **out) {
     size_t i;
@@ -188,7 +191,8 @@ OrtStatus *ep_give_nodes(const ep_session *session, const ep_record *records,
         epctx_epnode node;
         epctx_error error;
         epctx_error_clear(&error);
-        EP_TRY(ep_status(session->api, epctx_epnode_from_record(&nodes[i], &node, &error), &error));
+        EPCTX_ORT_TRY(epctx_ort_status(session->api,
+                                       epctx_epnode_from_record(&nodes[i], &node, &error), &error));
         if (session->embed) {
             node.embed_mode = 1;
             node.ep_cache_context = epctx_str_of(NULL);
@@ -200,33 +204,34 @@ OrtStatus *ep_give_nodes(const ep_session *session, const ep_record *records,
         node.onnx_model_filename =
             epctx_path_file(epctx_str_of(ep_model_path(session, &records[i])));
         if (node.onnx_model_filename.size) node.present |= 1u << EPCTX_EP_ONNX_MODEL_FILENAME;
-        EP_TRY(ep_context_node_create(session->api, fused[i], &node, weights_text(&nodes[i]), arena,
-                                      &out[i]));
+        EPCTX_ORT_TRY(epctx_ort_context_node_create(session->api, fused[i], &node,
+                                                    weights_text(&nodes[i]), arena, &out[i]));
     }
     return NULL;
 }
 
-static OrtStatus *build(ep_session *session, ep_context *context, ep_record *records,
+static OrtStatus *build(ep_session *session, ep_context *context, epctx_ort_record *records,
                         binary_file *binary, const OrtGraph **graphs, const OrtNode **fused,
                         size_t count, OrtNodeComputeInfo **infos, OrtNode **context_nodes) {
     epctx_span bytes;
     const epctx_node *nodes;
     size_t i, made;
     for (i = 0; i < count; i++)
-        EP_TRY(ep_record_read(&records[i], session->api, graphs[i], fused[i]));
-    EP_TRY(ep_check_place(session, &records[0]));
+        EPCTX_ORT_TRY(epctx_ort_record_read(&records[i], session->api, graphs[i], fused[i]));
+    EPCTX_ORT_TRY(ep_check_place(session, &records[0]));
     if (session->generate && !session->embed)
-        EP_TRY(binary_place(session, ep_model_path(session, &records[0]), binary));
-    EP_TRY(compile_pieces(context, records, count, fused, binary->name));
-    if (!session->compile_only) EP_TRY(kernels_for_pieces(context, records, count, fused, infos));
+        EPCTX_ORT_TRY(binary_place(session, ep_model_path(session, &records[0]), binary));
+    EPCTX_ORT_TRY(compile_pieces(context, records, count, fused, binary->name));
+    if (!session->compile_only)
+        EPCTX_ORT_TRY(kernels_for_pieces(context, records, count, fused, infos));
     for (i = 0; session->compile_only && i < count; i++)
-        EP_TRY(ep_kernel_create_idle(context, &infos[i]));
+        EPCTX_ORT_TRY(ep_kernel_create_idle(context, &infos[i]));
     if (!session->generate) return NULL;
     bytes = epctx_ep_binary(&context->made);
     nodes = epctx_ep_context_nodes(&context->made, &made);
-    EP_TRY(ep_give_nodes(session, records, nodes, fused, count, bytes, &context->arena,
-                         context_nodes));
-    if (!session->embed) EP_TRY(binary_write(session, binary, bytes));
+    EPCTX_ORT_TRY(ep_give_nodes(session, records, nodes, fused, count, bytes, &context->arena,
+                                context_nodes));
+    if (!session->embed) EPCTX_ORT_TRY(binary_write(session, binary, bytes));
     /* Nothing will run: ORT writes the model without a second copy of the binary beside it. */
     if (session->compile_only) epctx_ep_end(&context->made);
     return NULL;
@@ -234,13 +239,13 @@ static OrtStatus *build(ep_session *session, ep_context *context, ep_record *rec
 
 OrtStatus *ep_compile_graphs(ep_session *session, const OrtGraph **graphs, const OrtNode **fused,
                              size_t count, OrtNodeComputeInfo **infos, OrtNode **context_nodes) {
-    ep_record *records = (ep_record *)calloc(count, sizeof *records);
+    epctx_ort_record *records = (epctx_ort_record *)calloc(count, sizeof *records);
     binary_file *binary = (binary_file *)calloc(1, sizeof *binary);
     ep_context *context = ep_context_new(session, 0);
     OrtStatus *status =
         records && binary && context
             ? build(session, context, records, binary, graphs, fused, count, infos, context_nodes)
-            : ep_no_memory(session->api);
+            : epctx_ort_no_memory(session->api);
     size_t i;
     /* After a failure ORT does not read these arrays. */
     for (i = 0; status && i < count; i++) {
@@ -251,7 +256,7 @@ OrtStatus *ep_compile_graphs(ep_session *session, const OrtGraph **graphs, const
             context_nodes[i] = NULL;
         }
     }
-    for (i = 0; records && i < count; i++) ep_record_free(&records[i]);
+    for (i = 0; records && i < count; i++) epctx_ort_record_free(&records[i]);
     ep_context_drop(context);   /* the kernels hold it */
     ep_binary_confirm(session); /* of an earlier call */
     if (!status && session->api->version >= EP_INITIALIZED_API &&

@@ -59,7 +59,7 @@ ep_context *ep_context_new(ep_session *session, size_t count) {
     context->made_io.user = context;
     context->made_io.map_fn = map_made;
     context->made_io.unmap_fn = unmap_made;
-    ep_reader_init(&context->reader, session->api, &session->buffers);
+    epctx_ort_reader_init(&context->reader, session->api, &session->buffers);
     epctx_arena_init(&context->arena, NULL);
     return context;
 }
@@ -68,7 +68,7 @@ void ep_context_drop(ep_context *context) {
     size_t i;
     if (!context || --context->references > 0) return;
     epctx_unload(&context->loaded);
-    ep_reader_free(&context->reader);
+    epctx_ort_reader_free(&context->reader);
     for (i = 0; i < context->payload_count; i++) epctx_buffer_free(&context->payloads[i]);
     epctx_ep_end(&context->made);
     epctx_arena_free(&context->arena);
@@ -78,12 +78,12 @@ void ep_context_drop(ep_context *context) {
 
 /* ----------------------------------------------------------- the model's place */
 
-bool ep_model_is_hidden(const ep_session *session, const ep_record *record) {
-    return ep_path_is_hidden(
+bool ep_model_is_hidden(const ep_session *session, const epctx_ort_record *record) {
+    return epctx_ort_path_is_hidden(
         record->model_path,
         epctx_option_text(&session->options, EPCTX_OPTION_EXTERNAL_INITIALIZERS_FOLDER));
 }
 
-const char *ep_model_path(const ep_session *session, const ep_record *record) {
+const char *ep_model_path(const ep_session *session, const epctx_ort_record *record) {
     return ep_model_is_hidden(session, record) ? "" : record->model_path;
 }

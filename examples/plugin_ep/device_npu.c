@@ -20,8 +20,9 @@ static bool npu_cancelled(void *user) {
 }
 
 /* hardware_architecture: one of epctx_npu_arch_list. check_weights: whether loading a context also
- * reads its weights and compares their checksum: never, auto (epctx_npu_check), always. */
-static const char *const option_keys[] = {"hardware_architecture", "check_weights", NULL};
+ * reads its weights and compares their checksum: never, auto (epctx_npu_check), always. direct: 1:
+ * no Winograd, whose results round more. */
+static const char *const option_keys[] = {"hardware_architecture", "check_weights", "direct", NULL};
 
 static epctx_status npu_open(const ep_options *options, epctx_backend *backend,
                              epctx_error *error) {
@@ -29,6 +30,7 @@ static epctx_status npu_open(const ep_options *options, epctx_backend *backend,
     npu_session *session;
     unsigned check; /* in the order of epctx_npu_check */
     epctx_status status = ep_option_choice(options, "check_weights", &check, error);
+    if (status == EPCTX_OK) status = ep_option_switch(options, "direct", &opts.direct, error);
     if (status != EPCTX_OK) return status;
     opts.check_weights = (epctx_npu_check)check;
     session = (npu_session *)calloc(1, sizeof *session);

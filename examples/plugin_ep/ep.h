@@ -77,7 +77,7 @@ typedef struct ep_transfer ep_transfer;
 
 typedef struct ep_factory {
     OrtEpFactory ort; /* first: ORT's pointer is ours */
-    ep_api api;
+    epctx_ort_api api;
     const ep_device *device;
     const OrtLogger *logger;
     OrtHardwareDevice *virtual_npu; /* owned; NULL unless the application allows virtual devices */
@@ -100,7 +100,7 @@ typedef struct ep_profiler ep_profiler;
 typedef struct ep_session {
     ort131_ep ort; /* first */
     ep_factory *factory;
-    const ep_api *api;
+    const epctx_ort_api *api;
     const OrtLogger *logger;
     epctx_backend backend;
     bool backend_open;        /* and ours: that of a sharing session belongs to the factory */
@@ -125,7 +125,7 @@ typedef struct ep_session {
     epctx_status refusal;    /* set in GetCapability, which cannot fail a session, for Compile */
     epctx_error refusal_text;
     char compatibility[256];
-    ep_buffers buffers;
+    epctx_ort_buffers buffers;
     ep_runs runs;
     ep_profiler *profilers; /* under the lock */
     atomic_flag profilers_lock;
@@ -159,8 +159,8 @@ typedef struct ep_context {
     epctx_ep made;          /* what was compiled in this session */
     epctx_buffer *payloads; /* of EPContext nodes */
     size_t payload_count;
-    epctx_io made_io; /* of the binary in `made`, which is in no file yet */
-    ep_reader reader; /* of the application's binaries */
+    epctx_io made_io;        /* of the binary in `made`, which is in no file yet */
+    epctx_ort_reader reader; /* of the application's binaries */
     epctx_loaded loaded;
 } ep_context;
 
@@ -169,9 +169,9 @@ ep_context *ep_context_new(ep_session *session, size_t count);
 void ep_context_drop(ep_context *context); /* `context` may be NULL. */
 
 /* ORT does not tell where the model is. */
-bool ep_model_is_hidden(const ep_session *session, const ep_record *record);
+bool ep_model_is_hidden(const ep_session *session, const epctx_ort_record *record);
 /* The path of the model that was opened; "" when it came from memory or ORT does not tell. */
-const char *ep_model_path(const ep_session *session, const ep_record *record);
+const char *ep_model_path(const ep_session *session, const epctx_ort_record *record);
 
 #define EP_HIDDEN \
     "session.model_external_initializers_file_folder_path is set, and with it ONNX Runtime does " \
@@ -209,18 +209,18 @@ void ep_kernel_release(OrtNodeComputeInfo *info);
 OrtStatus *ep_load_graphs(ep_session *session, const OrtGraph **graphs, const OrtNode **fused,
                           size_t count, OrtNodeComputeInfo **infos);
 /* Loads what was just compiled in `context`, for its kernels; `records` are the graphs. */
-OrtStatus *ep_load_made(ep_context *context, ep_record *records, size_t count);
+OrtStatus *ep_load_made(ep_context *context, epctx_ort_record *records, size_t count);
 
 /* --------------------------------------------------------------- compile.c */
 
 /* Refuses to generate if ORT would write the context model to an unexpected place. */
-OrtStatus *ep_check_place(const ep_session *session, const ep_record *record);
+OrtStatus *ep_check_place(const ep_session *session, const epctx_ort_record *record);
 /* Path of the context model that ORT will write. `model_path` is "" for a model from memory. */
 OrtStatus *ep_context_model_path(const ep_session *session, const char *model_path, char *out,
                                  size_t capacity);
 /* The nodes that ORT writes into the context model, from those that epctx.h made. Name, inputs and
  * outputs are those of the fused nodes: ORT replaces the one by the other by name. */
-OrtStatus *ep_give_nodes(const ep_session *session, const ep_record *records,
+OrtStatus *ep_give_nodes(const ep_session *session, const epctx_ort_record *records,
                          const epctx_node *nodes, const OrtNode **fused, size_t count,
                          epctx_span payload, epctx_arena *arena, OrtNode **out);
 

@@ -48,7 +48,7 @@ static OrtStatus *add_device(ep_factory *factory, const OrtHardwareDevice *devic
     OrtStatus *status;
     if (*count == max) return NULL;
     factory->api.ort->CreateKeyValuePairs(&metadata);
-    if (!metadata) return ep_no_memory(&factory->api);
+    if (!metadata) return epctx_ort_no_memory(&factory->api);
     for (; entry && *entry; entry += 2)
         factory->api.ort->AddKeyValuePair(metadata, entry[0], entry[1]);
     /* No default options: ORT would let them overwrite what the application set before. No
@@ -58,7 +58,7 @@ static OrtStatus *add_device(ep_factory *factory, const OrtHardwareDevice *devic
     if (status) return status;
     ++*count;
     if (device != factory->virtual_npu) return NULL;
-    EP_TRY(ep_memory_announce(factory, out[*count - 1]));
+    EPCTX_ORT_TRY(ep_memory_announce(factory, out[*count - 1]));
     return ep_transfer_announce(factory);
 }
 
@@ -77,12 +77,12 @@ static bool virtual_devices_allowed(const ep_factory *factory, OrtStatus **statu
 /* An NPU that exists only on paper, for applications that ask for one (PREFER_NPU) on a machine
  * without it. Kept until the factory goes: ORT does not own it. */
 static OrtStatus *make_virtual_npu(ep_factory *factory) {
-    const ep_api *api = &factory->api;
+    const epctx_ort_api *api = &factory->api;
     OrtKeyValuePairs *metadata = NULL;
     OrtStatus *status;
     if (factory->virtual_npu) return NULL;
     api->ort->CreateKeyValuePairs(&metadata);
-    if (!metadata) return ep_no_memory(api);
+    if (!metadata) return epctx_ort_no_memory(api);
     api->ort->AddKeyValuePair(metadata, "is_virtual", "1");
     status =
         api->ep->CreateHardwareDevice(OrtHardwareDeviceType_NPU, factory->device->vendor_id, 0,
@@ -97,10 +97,10 @@ static OrtStatus *add_devices(ep_factory *factory, const OrtHardwareDevice *cons
     size_t i;
     for (i = 0; i < device_count; i++)
         if (ep_factory_supports(factory, devices[i]))
-            EP_TRY(add_device(factory, devices[i], out, max, count));
+            EPCTX_ORT_TRY(add_device(factory, devices[i], out, max, count));
     if (virtual_devices_allowed(factory, &status)) {
-        EP_TRY(make_virtual_npu(factory));
-        EP_TRY(add_device(factory, factory->virtual_npu, out, max, count));
+        EPCTX_ORT_TRY(make_virtual_npu(factory));
+        EPCTX_ORT_TRY(add_device(factory, factory->virtual_npu, out, max, count));
     }
     return status;
 }
@@ -131,8 +131,8 @@ static OrtStatus *ORT_API_CALL create_ep(OrtEpFactory *self,
     (void)metadata;
     *out = NULL;
     if (device_count == 0)
-        return ep_fail(&factory_of(self)->api, EPCTX_ERR_ARG, "no device was chosen");
-    EP_TRY(ep_session_create(factory_of(self), options, logger, &session));
+        return epctx_ort_fail(&factory_of(self)->api, EPCTX_ERR_ARG, "no device was chosen");
+    EPCTX_ORT_TRY(ep_session_create(factory_of(self), options, logger, &session));
     *out = &session->ort.older;
     return NULL;
 }
@@ -149,7 +149,8 @@ static OrtStatus *too_old(const OrtApiBase *base, const char *ep_name) {
     char text[256];
     const OrtApi *ort = NULL;
     uint32_t version;
-    for (version = ep_runtime(base); version > 0 && !ort; version--) ort = base->GetApi(version);
+    for (version = epctx_ort_runtime(base); version > 0 && !ort; version--)
+        ort = base->GetApi(version);
     if (!ort) return NULL;
     snprintf(text, sizeof text,
              "%s needs ONNX Runtime 1.%d or newer (OrtEpApi::CreateHardwareDevice, "
@@ -162,12 +163,12 @@ OrtStatus *CreateEpFactories(const char *registration_name, const OrtApiBase *ba
                              const OrtLogger *logger, OrtEpFactory **factories,
                              size_t max_factories, size_t *count) {
     const ep_device *device = ep_device_get();
-    const uint32_t version = ep_runtime(base);
+    const uint32_t version = epctx_ort_runtime(base);
     epctx_error error;
     epctx_status fault;
     ep_factory *factory;
     OrtStatus *status;
-    ep_api api;
+    epctx_ort_api api;
     (void)registration_name; /* the application's choice; the EP's name is its own */
     epctx_error_clear(&error);
     fault = ep_device_check(device, &error);
@@ -175,20 +176,20 @@ OrtStatus *CreateEpFactories(const char *registration_name, const OrtApiBase *ba
     api.version = version;
     api.ort = version >= EP_OLDEST_API ? base->GetApi(version) : NULL;
     if (!api.ort) return too_old(base, fault == EPCTX_OK ? device->ep_name : "this EP");
-    if (fault != EPCTX_OK) return ep_status(&api, fault, &error);
+    if (fault != EPCTX_OK) return epctx_ort_status(&api, fault, &error);
     api.ep = api.ort->GetEpApi();
     api.editor = api.ort->GetModelEditorApi();
     if (!api.ep || !api.editor) {
         return api.ort->CreateStatus(
             ORT_NOT_IMPLEMENTED, "this build of ONNX Runtime has no plugin EPs (minimal build)");
     }
-    if (max_factories == 0) return ep_fail(&api, EPCTX_ERR_ARG, "no room for a factory");
+    if (max_factories == 0) return epctx_ort_fail(&api, EPCTX_ERR_ARG, "no room for a factory");
     factory = (ep_factory *)calloc(1, sizeof *factory);
-    if (!factory) return ep_no_memory(&api);
+    if (!factory) return epctx_ort_no_memory(&api);
     factory->api = api;
     factory->device = device;
     factory->logger = logger;
-    factory->ort.ort_version_supported = ep_layout(&factory->api);
+    factory->ort.ort_version_supported = epctx_ort_layout(&factory->api);
     factory->ort.GetName = get_name;
     factory->ort.GetVendor = get_vendor;
     factory->ort.GetVendorId = get_vendor_id;

@@ -11,7 +11,7 @@ enum { POOL_SIZE = 8 };
 
 typedef struct ep_kernel {
     OrtNodeComputeInfo ort; /* first */
-    const ep_api *api;
+    const epctx_ort_api *api;
     ep_context *context;
     void *graph;
     epctx_graph_info info;
@@ -57,16 +57,31 @@ static void describe(char *out, size_t size, int32_t elem_type, const int64_t *d
     if (used + 1 < size) snprintf(out + used, size - used, "]");
 }
 
+/* Of a static type and shape; SIZE_MAX: too much. */
+static size_t size_of(const epctx_value *value) {
+    size_t size = epctx_elem_size(value->elem_type);
+    int32_t i;
+    for (i = 0; i < value->rank; i++) {
+        if (value->dims[i] > 0 && size > SIZE_MAX / 2 / (uint64_t)value->dims[i]) return SIZE_MAX;
+        size *= (size_t)value->dims[i];
+    }
+    return size;
+}
+
+static size_t aligned(size_t size) {
+    return (size + SCRATCH_ALIGNMENT - 1) / SCRATCH_ALIGNMENT * SCRATCH_ALIGNMENT;
+}
+
 static OrtStatus *wrong_input(const ep_kernel *kernel, const epctx_value *want, int32_t elem,
                               const int64_t *shape, size_t rank) {
     char expected[160], found[160];
     describe(expected, sizeof expected, want->elem_type, want->dims,
              want->rank > 0 ? (size_t)want->rank : 0);
     describe(found, sizeof found, elem, shape, rank);
-    return ep_fail(kernel->api, EPCTX_ERR_ARG,
-                   "input '%.*s' of graph '%.*s': expected %s, found %s", (int)want->name.size,
-                   want->name.data, (int)kernel->info.name.size, kernel->info.name.data, expected,
-                   found);
+    return epctx_ort_fail(kernel->api, EPCTX_ERR_ARG,
+                          "input '%.*s' of graph '%.*s': expected %s, found %s",
+                          (int)want->name.size, want->name.data, (int)kernel->info.name.size,
+                          kernel->info.name.data, expected, found);
 }
 
 static OrtStatus *bind_inputs(ep_kernel *kernel, const OrtKernelContext *ort_context,
@@ -74,11 +89,11 @@ static OrtStatus *bind_inputs(ep_kernel *kernel, const OrtKernelContext *ort_con
     const OrtApi *ort = kernel->api->ort;
     size_t i, count = 0;
     /* KernelContext_GetInput past the end returns OK and NULL. */
-    EP_TRY(ort->KernelContext_GetInputCount(ort_context, &count));
+    EPCTX_ORT_TRY(ort->KernelContext_GetInputCount(ort_context, &count));
     if (count < kernel->ort_input_count) {
-        return ep_fail(kernel->api, EPCTX_ERR_BACKEND,
-                       "the node has %zu inputs where %zu were compiled", count,
-                       kernel->ort_input_count);
+        return epctx_ort_fail(kernel->api, EPCTX_ERR_BACKEND,
+                              "the node has %zu inputs where %zu were compiled", count,
+                              kernel->ort_input_count);
     }
     for (i = 0; i < kernel->info.input_count; i++) {
         const epctx_value *want = &kernel->info.inputs[i];
@@ -87,41 +102,48 @@ static OrtStatus *bind_inputs(ep_kernel *kernel, const OrtKernelContext *ort_con
         const void *data = NULL;
         ONNXTensorElementDataType elem = ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED;
         size_t rank = 0, size = 0;
-        EP_TRY(ort->KernelContext_GetInput(ort_context, kernel->slots[i], &value));
+        EPCTX_ORT_TRY(ort->KernelContext_GetInput(ort_context, kernel->slots[i], &value));
         if (!value) {
-            return ep_fail(kernel->api, EPCTX_ERR_ARG, "input '%.*s' is missing",
-                           (int)want->name.size, want->name.data);
+            return epctx_ort_fail(kernel->api, EPCTX_ERR_ARG, "input '%.*s' is missing",
+                                  (int)want->name.size, want->name.data);
         }
-        EP_TRY(ort->GetTensorElementTypeAndShapeDataReference(value, &elem, &shape, &rank));
+        EPCTX_ORT_TRY(ort->GetTensorElementTypeAndShapeDataReference(value, &elem, &shape, &rank));
         if ((int32_t)elem != want->elem_type || rank != (size_t)want->rank ||
             (rank && memcmp(shape, want->dims, rank * sizeof *shape) != 0))
             return wrong_input(kernel, want, (int32_t)elem, shape, rank);
-        EP_TRY(ort->GetTensorData(value, &data));
-        EP_TRY(ort->GetTensorSizeInBytes(value, &size));
+        EPCTX_ORT_TRY(ort->GetTensorData(value, &data));
+        EPCTX_ORT_TRY(ort->GetTensorSizeInBytes(value, &size));
         inputs[i].data = (const uint8_t *)data;
         inputs[i].size = size;
     }
     return NULL;
 }
 
+/* `spare` is for the outputs that ORT pruned. */
 static OrtStatus *bind_outputs(ep_kernel *kernel, OrtKernelContext *ort_context,
-                               epctx_memory *outputs) {
+                               epctx_memory *outputs, uint8_t *spare) {
     const OrtApi *ort = kernel->api->ort;
     const uint32_t *slots = kernel->slots + kernel->info.input_count;
     size_t i;
     for (i = 0; i < kernel->info.output_count; i++) {
         const epctx_value *have = &kernel->info.outputs[i];
         OrtValue *value = NULL;
-        EP_TRY(ort->KernelContext_GetOutput(ort_context, slots[i], have->dims, (size_t)have->rank,
-                                            &value));
-        if (!value) {
-            return ep_fail(kernel->api, EPCTX_ERR_BACKEND, "output '%.*s' is missing",
-                           (int)have->name.size, have->name.data);
+        if (slots[i] == EPCTX_MAP_NONE) {
+            outputs[i].data = spare;
+            outputs[i].size = size_of(have);
+            spare += aligned(outputs[i].size);
+            continue;
         }
-        EP_TRY(ort->GetTensorMutableData(value, &outputs[i].data));
-        EP_TRY(ort->GetTensorSizeInBytes(value, &outputs[i].size));
+        EPCTX_ORT_TRY(ort->KernelContext_GetOutput(ort_context, slots[i], have->dims,
+                                                   (size_t)have->rank, &value));
+        if (!value) {
+            return epctx_ort_fail(kernel->api, EPCTX_ERR_BACKEND, "output '%.*s' is missing",
+                                  (int)have->name.size, have->name.data);
+        }
+        EPCTX_ORT_TRY(ort->GetTensorMutableData(value, &outputs[i].data));
+        EPCTX_ORT_TRY(ort->GetTensorSizeInBytes(value, &outputs[i].size));
         /* ORT 1.30 continues after an allocator of a device has failed. */
-        if (!outputs[i].data && outputs[i].size) return ep_no_memory(kernel->api);
+        if (!outputs[i].data && outputs[i].size) return epctx_ort_no_memory(kernel->api);
     }
     return NULL;
 }
@@ -135,14 +157,15 @@ static OrtStatus *compute_in(ep_kernel *kernel, OrtKernelContext *ort_context, v
     epctx_status status;
     int64_t start;
     scratch += (SCRATCH_ALIGNMENT - (uintptr_t)scratch % SCRATCH_ALIGNMENT) % SCRATCH_ALIGNMENT;
-    EP_TRY(bind_inputs(kernel, ort_context, inputs));
-    EP_TRY(bind_outputs(kernel, ort_context, outputs));
+    EPCTX_ORT_TRY(bind_inputs(kernel, ort_context, inputs));
+    EPCTX_ORT_TRY(
+        bind_outputs(kernel, ort_context, outputs, scratch + aligned(kernel->info.scratch_size)));
     epctx_error_clear(&error);
     start = ep_profile_begin(kernel->context->session);
     status = backend->run_fn(backend->self, kernel->graph, inputs, outputs, scratch,
                              kernel->info.scratch_size, &error);
     ep_profile_end(kernel->context->session, kernel->info.name, start);
-    return ep_status(kernel->api, status, &error);
+    return epctx_ort_status(kernel->api, status, &error);
 }
 
 static OrtStatus *ORT_API_CALL compute(OrtNodeComputeInfo *self, void *state,
@@ -152,14 +175,14 @@ static OrtStatus *ORT_API_CALL compute(OrtNodeComputeInfo *self, void *state,
     void *block;
     (void)state;
     if (!kernel->graph) {
-        return ep_fail(kernel->api, EPCTX_ERR_UNSUPPORTED,
-                       "this session only compiles: load the context model to run it");
+        return epctx_ort_fail(kernel->api, EPCTX_ERR_UNSUPPORTED,
+                              "this session only compiles: load the context model to run it");
     }
     block = take_block(kernel);
     if (!block) {
-        return ep_fail(kernel->api, EPCTX_ERR_NOMEM,
-                       "no memory for the %zu bytes of scratch that info_fn asks for",
-                       kernel->info.scratch_size);
+        return epctx_ort_fail(kernel->api, EPCTX_ERR_NOMEM,
+                              "no memory for the %zu bytes of scratch that info_fn asks for",
+                              kernel->info.scratch_size);
     }
     status = compute_in(kernel, ort_context, block);
     give_block(kernel, block);
@@ -183,35 +206,37 @@ static void ORT_API_CALL release_state(OrtNodeComputeInfo *self, void *state) {
 /* ----------------------------------------------------------------- making one */
 
 /* Fills slots[i] with the place of wanted[i] among ORT's names: by value name, because the fused
- * node of a reloaded model need not keep the order of the EPContext node. */
-static OrtStatus *find_slots(const ep_api *api, const epctx_value *values, size_t value_count,
-                             const char *const *wanted, size_t wanted_count,
+ * node of a reloaded model need not keep the order of the EPContext node. `prunes`: ORT has removed
+ * what nobody reads any more, once it folded the readers away; EPCTX_MAP_NONE is its place. */
+static OrtStatus *find_slots(const epctx_ort_api *api, const epctx_value *values,
+                             size_t value_count, const char *const *wanted, size_t wanted_count,
                              const char *const *names, size_t name_count, const char *what,
-                             epctx_arena *arena, uint32_t *slots) {
+                             bool prunes, epctx_arena *arena, uint32_t *slots) {
     epctx_map places;
     size_t i;
     if (value_count != wanted_count) {
-        return ep_fail(api, EPCTX_ERR_CONTEXT, "the context's graph has %zu %ss, the node has %zu",
-                       value_count, what, wanted_count);
+        return epctx_ort_fail(api, EPCTX_ERR_CONTEXT,
+                              "the context's graph has %zu %ss, the node has %zu", value_count,
+                              what, wanted_count);
     }
     epctx_map_init(&places, arena);
     for (i = name_count; i-- > 0;) /* the first of a name counts */
         if (epctx_map_put(&places, epctx_str_of(names[i]), (uint32_t)i) != EPCTX_OK)
-            return ep_no_memory(api);
+            return epctx_ort_no_memory(api);
     for (i = 0; i < wanted_count; i++) {
         const epctx_value *value = &values[i];
         int32_t d;
         slots[i] = epctx_map_get(&places, epctx_str_of(wanted[i]));
-        if (slots[i] == EPCTX_MAP_NONE) {
-            return ep_fail(api, EPCTX_ERR_CONTEXT, "%s '%s' is not at the fused node", what,
-                           wanted[i]);
+        if (slots[i] == EPCTX_MAP_NONE && !prunes) {
+            return epctx_ort_fail(api, EPCTX_ERR_CONTEXT, "%s '%s' is not at the fused node", what,
+                                  wanted[i]);
         }
         for (d = 0; d < value->rank && value->dims[d] >= 0; d++) {
         }
         if (value->rank < 0 || d != value->rank || value->elem_type <= 0) {
-            return ep_fail(api, EPCTX_ERR_CONTEXT,
-                           "%s '%s' of the context's graph has no static type and shape", what,
-                           wanted[i]);
+            return epctx_ort_fail(api, EPCTX_ERR_CONTEXT,
+                                  "%s '%s' of the context's graph has no static type and shape",
+                                  what, wanted[i]);
         }
     }
     return NULL;
@@ -220,29 +245,38 @@ static OrtStatus *find_slots(const ep_api *api, const epctx_value *values, size_
 static OrtStatus *fill(ep_kernel *kernel, const char *const *inputs, size_t input_count,
                        const char *const *outputs, size_t output_count, const OrtNode *fused,
                        epctx_arena *arena) {
-    const ep_api *api = kernel->api;
+    const epctx_ort_api *api = kernel->api;
     const epctx_graph_info *info = &kernel->info;
     const char **names;
-    size_t arguments;
+    size_t arguments, i;
     if ((info->input_count && !info->inputs) || (info->output_count && !info->outputs)) {
-        return ep_fail(api, EPCTX_ERR_BACKEND, "info_fn gives graph '%.*s' no list of its values",
-                       (int)info->name.size, info->name.data);
+        return epctx_ort_fail(api, EPCTX_ERR_BACKEND,
+                              "info_fn gives graph '%.*s' no list of its values",
+                              (int)info->name.size, info->name.data);
     }
     kernel->slots =
         (uint32_t *)calloc(info->input_count + info->output_count + 1, sizeof(uint32_t));
-    if (!kernel->slots) return ep_no_memory(api);
-    EP_TRY(ep_node_names(api, fused, false, arena, &names, &kernel->ort_input_count));
-    EP_TRY(find_slots(api, info->inputs, info->input_count, inputs, input_count,
-                      (const char *const *)names, kernel->ort_input_count, "input", arena,
-                      kernel->slots));
-    EP_TRY(ep_node_names(api, fused, true, arena, &names, &kernel->ort_output_count));
-    EP_TRY(find_slots(api, info->outputs, info->output_count, outputs, output_count,
-                      (const char *const *)names, kernel->ort_output_count, "output", arena,
-                      kernel->slots + info->input_count));
+    if (!kernel->slots) return epctx_ort_no_memory(api);
+    EPCTX_ORT_TRY(epctx_ort_node_names(api, fused, false, arena, &names, &kernel->ort_input_count));
+    EPCTX_ORT_TRY(find_slots(api, info->inputs, info->input_count, inputs, input_count,
+                             (const char *const *)names, kernel->ort_input_count, "input", false,
+                             arena, kernel->slots));
+    EPCTX_ORT_TRY(epctx_ort_node_names(api, fused, true, arena, &names, &kernel->ort_output_count));
+    EPCTX_ORT_TRY(find_slots(api, info->outputs, info->output_count, outputs, output_count,
+                             (const char *const *)names, kernel->ort_output_count, "output", true,
+                             arena, kernel->slots + info->input_count));
     arguments = info->input_count * sizeof(epctx_span) + info->output_count * sizeof(epctx_memory);
     kernel->scratch_offset = arguments;
-    if (info->scratch_size > SIZE_MAX - arguments - SCRATCH_ALIGNMENT) return ep_no_memory(api);
-    kernel->block_size = arguments + info->scratch_size + SCRATCH_ALIGNMENT;
+    kernel->block_size = arguments + 2 * SCRATCH_ALIGNMENT;
+    if (info->scratch_size > SIZE_MAX - kernel->block_size) return epctx_ort_no_memory(api);
+    kernel->block_size += info->scratch_size;
+    for (i = 0; i < info->output_count; i++) {
+        const size_t size = size_of(&info->outputs[i]);
+        if (kernel->slots[info->input_count + i] != EPCTX_MAP_NONE) continue;
+        if (size > SIZE_MAX / 2 || aligned(size) > SIZE_MAX - kernel->block_size)
+            return epctx_ort_no_memory(api);
+        kernel->block_size += aligned(size);
+    }
     return NULL;
 }
 
@@ -251,7 +285,7 @@ static ep_kernel *kernel_new(ep_context *context) {
     ep_kernel *kernel = (ep_kernel *)calloc(1, sizeof *kernel);
     if (!kernel) return NULL;
     kernel->api = context->session->api;
-    kernel->ort.ort_version_supported = ep_layout(kernel->api);
+    kernel->ort.ort_version_supported = epctx_ort_layout(kernel->api);
     kernel->ort.CreateState = create_state;
     kernel->ort.Compute = compute;
     kernel->ort.ReleaseState = release_state;
@@ -262,7 +296,7 @@ static ep_kernel *kernel_new(ep_context *context) {
 
 OrtStatus *ep_kernel_create_idle(ep_context *context, OrtNodeComputeInfo **out) {
     ep_kernel *kernel = kernel_new(context);
-    if (!kernel) return ep_no_memory(context->session->api);
+    if (!kernel) return epctx_ort_no_memory(context->session->api);
     *out = &kernel->ort;
     return NULL;
 }
@@ -274,7 +308,7 @@ OrtStatus *ep_kernel_create(ep_context *context, const epctx_bound *bound,
     ep_kernel *kernel = kernel_new(context);
     OrtStatus *status;
     epctx_arena arena;
-    if (!kernel) return ep_no_memory(context->session->api);
+    if (!kernel) return epctx_ort_no_memory(context->session->api);
     kernel->graph = bound->graph;
     kernel->info = bound->info;
     memset(&arena, 0, sizeof arena);

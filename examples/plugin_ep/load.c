@@ -6,7 +6,7 @@
 /* epctx_load_nodes on its way. */
 typedef struct loader {
     ep_context *context;
-    ep_record *records;
+    epctx_ort_record *records;
     epctx_node *nodes; /* the records' nodes, with their payloads */
     size_t count;
     const epctx_bound *named; /* the node whose constants are in */
@@ -75,7 +75,7 @@ static bool is_cached(const loader *l, const epctx_node *node) {
 static OrtStatus *load_failed(const loader *l, const epctx_node *nodes, epctx_status status,
                               const epctx_error *error) {
     const ep_session *session = l->context->session;
-    OrtStatus *refusal = ep_reader_refusal(&l->context->reader);
+    OrtStatus *refusal = epctx_ort_reader_refusal(&l->context->reader);
     const char *cure = NULL;
     size_t i;
     if (refusal) return refusal; /* the application's own message */
@@ -88,8 +88,8 @@ static OrtStatus *load_failed(const loader *l, const epctx_node *nodes, epctx_st
                    "hugging_face_cache=1";
         }
     }
-    if (!cure) return ep_load_status(session->api, status, error);
-    return ep_fail(session->api, EPCTX_ERR_CONTEXT, "%s; %s", error->message, cure);
+    if (!cure) return epctx_ort_load_status(session->api, status, error);
+    return epctx_ort_fail(session->api, EPCTX_ERR_CONTEXT, "%s; %s", error->message, cure);
 }
 
 static OrtStatus *load_nodes(loader *l, const epctx_node *nodes, epctx_load_opts *opts) {
@@ -105,9 +105,9 @@ static OrtStatus *load_nodes(loader *l, const epctx_node *nodes, epctx_load_opts
                               &error);
     if (status != EPCTX_OK) return load_failed(l, nodes, status, &error);
     if (context->loaded.bound_count != l->count) {
-        return ep_fail(context->session->api, EPCTX_ERR_CONTEXT,
-                       "%zu EPContext nodes are of %s, expected %zu", context->loaded.bound_count,
-                       context->session->backend.source, l->count);
+        return epctx_ort_fail(
+            context->session->api, EPCTX_ERR_CONTEXT, "%zu EPContext nodes are of %s, expected %zu",
+            context->loaded.bound_count, context->session->backend.source, l->count);
     }
     return NULL;
 }
@@ -123,7 +123,7 @@ static OrtStatus *without_weights(ep_context *context, const epctx_graph *graph,
     epctx_map_init(&weights, &context->arena);
     for (i = 0; i < graph->initializer_count; i++)
         if (epctx_map_put(&weights, graph->initializers[i].name, 1) != EPCTX_OK)
-            return ep_no_memory(context->session->api);
+            return epctx_ort_no_memory(context->session->api);
     for (i = 0; i < *count; i++)
         if (epctx_map_get(&weights, epctx_str_of(names[i])) == EPCTX_MAP_NONE)
             names[kept++] = names[i];
@@ -134,14 +134,17 @@ static OrtStatus *without_weights(ep_context *context, const epctx_graph *graph,
 static OrtStatus *kernel_for_node(const loader *l, size_t index, const OrtNode *fused,
                                   OrtNodeComputeInfo **out) {
     ep_context *context = l->context;
-    const ep_api *api = context->session->api;
-    const ep_record *record = &l->records[index];
+    const epctx_ort_api *api = context->session->api;
+    const epctx_ort_record *record = &l->records[index];
     const epctx_bound *bound = &context->loaded.bound[index];
     const char **inputs, **outputs;
     size_t input_count, output_count;
-    EP_TRY(ep_node_names(api, record->nodes[0], false, &context->arena, &inputs, &input_count));
-    EP_TRY(ep_node_names(api, record->nodes[0], true, &context->arena, &outputs, &output_count));
-    EP_TRY(without_weights(context, &record->graph, bound->info.input_count, inputs, &input_count));
+    EPCTX_ORT_TRY(
+        epctx_ort_node_names(api, record->nodes[0], false, &context->arena, &inputs, &input_count));
+    EPCTX_ORT_TRY(epctx_ort_node_names(api, record->nodes[0], true, &context->arena, &outputs,
+                                       &output_count));
+    EPCTX_ORT_TRY(
+        without_weights(context, &record->graph, bound->info.input_count, inputs, &input_count));
     return ep_kernel_create(context, bound, (const char *const *)inputs, input_count,
                             (const char *const *)outputs, output_count, fused, out);
 }
@@ -154,10 +157,10 @@ static OrtStatus *load(loader *l, const OrtGraph **graphs, const OrtNode **fused
     size_t i;
     memset(&opts, 0, sizeof opts);
     for (i = 0; i < l->count; i++) {
-        EP_TRY(ep_record_read(&l->records[i], session->api, graphs[i], fused[i]));
+        EPCTX_ORT_TRY(epctx_ort_record_read(&l->records[i], session->api, graphs[i], fused[i]));
         epctx_buffer_init(&context->payloads[i], &ep_payload_allocator);
-        EP_TRY(ep_context_node_read(&l->records[i], 0, &context->payloads[i], &context->arena,
-                                    &l->nodes[i]));
+        EPCTX_ORT_TRY(epctx_ort_context_node_read(&l->records[i], 0, &context->payloads[i],
+                                                  &context->arena, &l->nodes[i]));
     }
     opts.model_path = ep_model_path(session, &l->records[0]);
     opts.context_file_path = session->context_path;
@@ -167,8 +170,8 @@ static OrtStatus *load(loader *l, const OrtGraph **graphs, const OrtNode **fused
         epctx_option_text(&session->options, EPCTX_OPTION_EXTERNAL_INITIALIZERS_FOLDER);
     if (session->share) opts.workspace = ep_sharing_workspace(session->factory);
     if (session->buffers.read_fn) opts.io = &context->reader.io;
-    EP_TRY(load_nodes(l, l->nodes, &opts));
-    for (i = 0; i < l->count; i++) EP_TRY(kernel_for_node(l, i, fused[i], &infos[i]));
+    EPCTX_ORT_TRY(load_nodes(l, l->nodes, &opts));
+    for (i = 0; i < l->count; i++) EPCTX_ORT_TRY(kernel_for_node(l, i, fused[i], &infos[i]));
     return NULL;
 }
 
@@ -179,23 +182,23 @@ OrtStatus *ep_load_graphs(ep_session *session, const OrtGraph **graphs, const Or
     size_t i;
     memset(&l, 0, sizeof l);
     l.context = ep_context_new(session, count);
-    l.records = (ep_record *)calloc(count, sizeof *l.records);
+    l.records = (epctx_ort_record *)calloc(count, sizeof *l.records);
     l.nodes = (epctx_node *)calloc(count, sizeof *l.nodes);
     l.count = count;
     status = l.context && l.records && l.nodes ? load(&l, graphs, fused, infos)
-                                               : ep_no_memory(session->api);
+                                               : epctx_ort_no_memory(session->api);
     for (i = 0; status && i < count; i++) {
         ep_kernel_release(infos[i]);
         infos[i] = NULL;
     }
-    for (i = 0; l.records && i < count; i++) ep_record_free(&l.records[i]);
+    for (i = 0; l.records && i < count; i++) epctx_ort_record_free(&l.records[i]);
     ep_context_drop(l.context); /* the kernels hold it */
     free(l.records);
     free(l.nodes);
     return status;
 }
 
-OrtStatus *ep_load_made(ep_context *context, ep_record *records, size_t count) {
+OrtStatus *ep_load_made(ep_context *context, epctx_ort_record *records, size_t count) {
     epctx_load_opts opts;
     size_t made;
     loader l;

@@ -99,11 +99,11 @@ static void add_number(const OrtApi *ort, OrtKeyValuePairs *pairs, const char *k
 /* The keys that ORT's header names. */
 static OrtStatus *ORT_API_CALL allocator_stats(const OrtAllocator *self, OrtKeyValuePairs **out) {
     const ep_allocator *allocator = const_allocator_of(self);
-    const ep_api *api = &allocator->factory->api;
+    const epctx_ort_api *api = &allocator->factory->api;
     OrtKeyValuePairs *pairs = NULL;
     *out = NULL;
     api->ort->CreateKeyValuePairs(&pairs);
-    if (!pairs) return ep_no_memory(api);
+    if (!pairs) return epctx_ort_no_memory(api);
     if (allocator->limit == SIZE_MAX)
         api->ort->AddKeyValuePair(pairs, "Limit", "-1");
     else
@@ -115,14 +115,14 @@ static OrtStatus *ORT_API_CALL allocator_stats(const OrtAllocator *self, OrtKeyV
     return NULL;
 }
 
-static OrtStatus *read_limit(const ep_api *api, const char *text, size_t *limit) {
+static OrtStatus *read_limit(const epctx_ort_api *api, const char *text, size_t *limit) {
     uint64_t number = SIZE_MAX;
     if (!text || epctx_str_number(epctx_str_of(text), &number)) {
         *limit = number < SIZE_MAX ? (size_t)number : SIZE_MAX;
         return NULL;
     }
-    return ep_fail(api, EPCTX_ERR_ARG,
-                   "device_memory_limit: a number of bytes is expected, found '%s'", text);
+    return epctx_ort_fail(api, EPCTX_ERR_ARG,
+                          "device_memory_limit: a number of bytes is expected, found '%s'", text);
 }
 
 static bool is_info(const ep_factory *factory, const OrtMemoryInfo *info, size_t i) {
@@ -135,7 +135,7 @@ static bool is_info(const ep_factory *factory, const OrtMemoryInfo *info, size_t
 /* `limit`: text of the option, NULL when not given. */
 static OrtStatus *make_allocator(ep_factory *factory, const OrtMemoryInfo *info, const char *limit,
                                  OrtAllocator **out) {
-    const ep_api *api = &factory->api;
+    const epctx_ort_api *api = &factory->api;
     ep_allocator *allocator;
     size_t bytes = 0, i;
     *out = NULL;
@@ -143,14 +143,15 @@ static OrtStatus *make_allocator(ep_factory *factory, const OrtMemoryInfo *info,
     for (i = 0; i < EP_MEMORY_COUNT && !(factory->memory[i] && is_info(factory, info, i)); i++) {
     }
     if (i == EP_MEMORY_COUNT) {
-        return ep_fail(api, EPCTX_ERR_ARG, "no allocator for this memory: %s did not announce it",
-                       factory->device->ep_name);
+        return epctx_ort_fail(api, EPCTX_ERR_ARG,
+                              "no allocator for this memory: %s did not announce it",
+                              factory->device->ep_name);
     }
-    EP_TRY(read_limit(api, limit, &bytes));
+    EPCTX_ORT_TRY(read_limit(api, limit, &bytes));
     allocator = atomic_exchange(&factory->spare[i], NULL);
     if (!allocator) allocator = (ep_allocator *)calloc(1, sizeof *allocator);
-    if (!allocator) return ep_no_memory(api);
-    allocator->ort.version = ep_layout(api);
+    if (!allocator) return epctx_ort_no_memory(api);
+    allocator->ort.version = epctx_ort_layout(api);
     allocator->ort.Alloc = allocator_alloc;
     allocator->ort.Free = allocator_free;
     allocator->ort.Info = allocator_info;
@@ -187,9 +188,9 @@ static void ORT_API_CALL release_allocator(OrtEpFactory *self, OrtAllocator *all
     if (!a) return;
     left = atomic_load(&a->in_use);
     if (left) {
-        ep_log(&factory->api, factory->logger, ORT_LOGGING_LEVEL_WARNING,
-               "%s: an allocator is released while %zu bytes of it are in use",
-               factory->device->ep_name, left);
+        epctx_ort_log(&factory->api, factory->logger, ORT_LOGGING_LEVEL_WARNING,
+                      "%s: an allocator is released while %zu bytes of it are in use",
+                      factory->device->ep_name, left);
     }
     free(allocator);
 }
@@ -223,13 +224,14 @@ static OrtStatus *make_info(ep_factory *factory, size_t i, const char *what,
 OrtStatus *ep_memory_announce(ep_factory *factory, OrtEpDevice *device) {
     size_t i;
     if (factory->api.version < EP_MEMORY_API) return NULL;
-    EP_TRY(make_info(factory, EP_MEMORY_DEVICE, "memory", OrtDeviceMemoryType_DEFAULT));
-    EP_TRY(make_info(factory, EP_MEMORY_HOST, "host memory", OrtDeviceMemoryType_HOST_ACCESSIBLE));
+    EPCTX_ORT_TRY(make_info(factory, EP_MEMORY_DEVICE, "memory", OrtDeviceMemoryType_DEFAULT));
+    EPCTX_ORT_TRY(
+        make_info(factory, EP_MEMORY_HOST, "host memory", OrtDeviceMemoryType_HOST_ACCESSIBLE));
     for (i = 0; i < EP_MEMORY_COUNT; i++) {
         ep_allocator *spare = (ep_allocator *)calloc(1, sizeof *spare);
-        if (!spare) return ep_no_memory(&factory->api);
+        if (!spare) return epctx_ort_no_memory(&factory->api);
         free(atomic_exchange(&factory->spare[i], spare));
-        EP_TRY(factory->api.ep->EpDevice_AddAllocatorInfo(device, factory->memory[i]));
+        EPCTX_ORT_TRY(factory->api.ep->EpDevice_AddAllocatorInfo(device, factory->memory[i]));
     }
     return NULL;
 }

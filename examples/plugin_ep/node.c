@@ -1,39 +1,75 @@
+/* SPDX-License-Identifier: MIT */
 /* node.c - EPContext nodes: ORT's as records, with their payloads, and new ones for ORT. */
 #include "bridge.h"
 
+#include <string.h>
+
 /* ----------------------------------------------------------------- reading */
 
+/* Whether a string attribute is this text. ORT has an error for one that is not there. */
+static OrtStatus *attr_is(const epctx_ort_api *api, const OrtNode *node, const char *name,
+                          const char *text, bool *out) {
+    char value[256];
+    const OrtOpAttr *attr = NULL;
+    OrtOpAttrType type = ORT_OP_ATTR_UNDEFINED;
+    OrtStatus *status = api->ort->Node_GetAttributeByName(node, name, &attr);
+    size_t size = 0;
+    *out = false;
+    if (status) api->ort->ReleaseStatus(status);
+    if (status || !attr) return NULL;
+    EPCTX_ORT_TRY(api->ort->OpAttr_GetType(attr, &type));
+    if (type != ORT_OP_ATTR_STRING) return NULL;
+    EPCTX_ORT_TRY(epctx_ort_attr_size(api, attr, type, &size));
+    if (size != strlen(text) || size > sizeof value) return NULL;
+    if (size > 0) EPCTX_ORT_TRY(api->ort->ReadOpAttr(attr, type, value, size, &size));
+    *out = memcmp(value, text, size) == 0;
+    return NULL;
+}
+
+OrtStatus *epctx_ort_node_is_context(const epctx_ort_api *api, const OrtNode *node,
+                                     const char *source, bool *out) {
+    const char *op_type = NULL, *domain = NULL;
+    *out = false;
+    if (!node) return NULL;
+    EPCTX_ORT_TRY(api->ort->Node_GetOperatorType(node, &op_type));
+    EPCTX_ORT_TRY(api->ort->Node_GetDomain(node, &domain));
+    if (strcmp(op_type, EPCTX_OP_TYPE) != 0 || strcmp(domain, EPCTX_DOMAIN) != 0) return NULL;
+    *out = true;
+    return source ? attr_is(api, node, "source", source, out) : NULL;
+}
+
 /* A string attribute of any size, into the empty `out`. */
-static OrtStatus *read_bytes(const ep_api *api, const OrtNode *node, const char *name,
+static OrtStatus *read_bytes(const epctx_ort_api *api, const OrtNode *node, const char *name,
                              epctx_buffer *out) {
     const OrtOpAttr *attr = NULL;
     OrtStatus *status = api->ort->Node_GetAttributeByName(node, name, &attr);
     size_t size = 0;
     if (status || !attr) {
         if (status) api->ort->ReleaseStatus(status);
-        return ep_fail(api, EPCTX_ERR_GRAPH, "an EPContext node has no attribute '%s'", name);
+        return epctx_ort_fail(api, EPCTX_ERR_GRAPH, "an EPContext node has no attribute '%s'",
+                              name);
     }
-    EP_TRY(ep_attr_size(api, attr, ORT_OP_ATTR_STRING, &size));
+    EPCTX_ORT_TRY(epctx_ort_attr_size(api, attr, ORT_OP_ATTR_STRING, &size));
     if (size == 0) return NULL;
     /* epctx_buffer_append would fill all of it with zeros first, and reserve more. */
     out->data = (uint8_t *)out->allocator.alloc_fn(out->allocator.user, size);
-    if (!out->data) return ep_no_memory(api);
+    if (!out->data) return epctx_ort_no_memory(api);
     out->capacity = size;
     return api->ort->ReadOpAttr(attr, ORT_OP_ATTR_STRING, out->data, size, &out->size);
 }
 
-OrtStatus *ep_context_node_read(const ep_record *record, size_t index, epctx_buffer *payload,
-                                epctx_arena *arena, epctx_node *out) {
+OrtStatus *epctx_ort_context_node_read(const epctx_ort_record *record, size_t index,
+                                       epctx_buffer *payload, epctx_arena *arena, epctx_node *out) {
     epctx_attr *attrs;
     size_t i;
     *out = record->graph.nodes[index];
     attrs = (epctx_attr *)epctx_arena_array(arena, out->attr_count + 1, sizeof *attrs);
-    if (!attrs) return ep_no_memory(record->api);
+    if (!attrs) return epctx_ort_no_memory(record->api);
     for (i = 0; i < out->attr_count; i++) {
         attrs[i] = out->attrs[i];
         if (!epctx_str_is(attrs[i].name, "ep_cache_context") || attrs[i].type != EPCTX_ATTR_STRING)
             continue;
-        EP_TRY(read_bytes(record->api, record->nodes[index], "ep_cache_context", payload));
+        EPCTX_ORT_TRY(read_bytes(record->api, record->nodes[index], "ep_cache_context", payload));
         attrs[i].s.data = (const char *)payload->data;
         attrs[i].s.size = payload->size;
     }
@@ -43,30 +79,31 @@ OrtStatus *ep_context_node_read(const ep_record *record, size_t index, epctx_buf
 
 /* ---------------------------------------------------------------- creating */
 
-static OrtStatus *make_attr(const ep_api *api, const epctx_attr *attr, OrtOpAttr **out) {
+static OrtStatus *make_attr(const epctx_ort_api *api, const epctx_attr *attr, OrtOpAttr **out) {
     const char *name = attr->name.data; /* a literal of epctx.h: terminated */
     if (attr->type == EPCTX_ATTR_INT)
         return api->ort->CreateOpAttr(name, &attr->i, (int)sizeof attr->i, ORT_OP_ATTR_INT, out);
     if (attr->s.size > INT32_MAX) {
-        return ep_fail(api, EPCTX_ERR_LIMIT,
-                       "%s is %zu bytes and an attribute holds less than 2 GiB: use "
-                       "ep.context_embed_mode=0",
-                       name, attr->s.size);
+        return epctx_ort_fail(api, EPCTX_ERR_LIMIT,
+                              "%s is %zu bytes and an attribute holds less than 2 GiB: use "
+                              "ep.context_embed_mode=0",
+                              name, attr->s.size);
     }
     return api->ort->CreateOpAttr(name, attr->s.data, (int)attr->s.size, ORT_OP_ATTR_STRING, out);
 }
 
-OrtStatus *ep_context_node_create(const ep_api *api, const OrtNode *fused, const epctx_epnode *node,
-                                  epctx_str weights, epctx_arena *arena, OrtNode **out) {
+OrtStatus *epctx_ort_context_node_create(const epctx_ort_api *api, const OrtNode *fused,
+                                         const epctx_epnode *node, epctx_str weights,
+                                         epctx_arena *arena, OrtNode **out) {
     epctx_attr attrs[EPCTX_EP_ATTR_COUNT + 1];
     OrtOpAttr *made[EPCTX_EP_ATTR_COUNT + 1] = {NULL};
     size_t count = epctx_epnode_attrs(node, attrs);
     const char **inputs, **outputs, *name = NULL;
     size_t input_count, output_count, i;
     OrtStatus *status = NULL;
-    EP_TRY(api->ort->Node_GetName(fused, &name));
-    EP_TRY(ep_node_names(api, fused, false, arena, &inputs, &input_count));
-    EP_TRY(ep_node_names(api, fused, true, arena, &outputs, &output_count));
+    EPCTX_ORT_TRY(api->ort->Node_GetName(fused, &name));
+    EPCTX_ORT_TRY(epctx_ort_node_names(api, fused, false, arena, &inputs, &input_count));
+    EPCTX_ORT_TRY(epctx_ort_node_names(api, fused, true, arena, &outputs, &output_count));
     if (weights.size > 0) {
         memset(&attrs[count], 0, sizeof attrs[count]);
         attrs[count].name = epctx_str_of(EPCTX_WEIGHTS_ATTR);

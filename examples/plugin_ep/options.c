@@ -29,8 +29,8 @@ epctx_status ep_option_choice(const ep_options *options, const char *key, unsign
 }
 
 /* ORT prefixes the options of an EP with "ep.", the EP's name in lower case, and a dot. */
-static void options_init(ep_options *options, const ep_api *api, const OrtKeyValuePairs *pairs,
-                         const char *ep_name) {
+static void options_init(ep_options *options, const epctx_ort_api *api,
+                         const OrtKeyValuePairs *pairs, const char *ep_name) {
     size_t i;
     options->ort = api->ort;
     options->pairs = pairs;
@@ -83,9 +83,9 @@ static OrtStatus *unknown_option(const ep_session *session, const char *key) {
             snprintf(all + used, sizeof all - used, "%s%s", used ? ", " : "", lists[i][k]);
         }
     }
-    return ep_fail(session->api, EPCTX_ERR_ARG, "%s has no option '%s'%s%s%s: it knows %s",
-                   device->ep_name, key, nearest ? ", did you mean '" : "", nearest ? nearest : "",
-                   nearest ? "'?" : "", all);
+    return epctx_ort_fail(session->api, EPCTX_ERR_ARG, "%s has no option '%s'%s%s%s: it knows %s",
+                          device->ep_name, key, nearest ? ", did you mean '" : "",
+                          nearest ? nearest : "", nearest ? "'?" : "", all);
 }
 
 /* A misspelled option would have no effect: of our own that is an error. Of the session's "ep.*"
@@ -117,8 +117,8 @@ OrtStatus *ep_options_check(const ep_session *session) {
             epctx_options_set(&scratch, epctx_str_of(keys[i]), epctx_str_of(values[i]), &error) !=
                 EPCTX_ERR_ARG)
             continue;
-        ep_log(session->api, session->logger, ORT_LOGGING_LEVEL_WARNING, "%s: %s",
-               session->factory->device->ep_name, error.message);
+        epctx_ort_log(session->api, session->logger, ORT_LOGGING_LEVEL_WARNING, "%s: %s",
+                      session->factory->device->ep_name, error.message);
     }
     epctx_arena_free(&arena);
     return status;
@@ -159,5 +159,5 @@ OrtStatus *ep_options_read(ep_session *session) {
         status = epctx_options_check(
             &asked, session->generate ? EPCTX_PHASE_GENERATE : EPCTX_PHASE_LOAD, "model", &error);
     }
-    return ep_status(session->api, status, &error);
+    return epctx_ort_status(session->api, status, &error);
 }

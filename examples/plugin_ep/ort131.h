@@ -1,4 +1,6 @@
 /*
+ * SPDX-License-Identifier: MIT
+ *
  * ort131.h - what ONNX Runtime 1.30 and 1.31 add at the ends of the tables of API 29. No package
  * has official headers of API 30 or newer; this stands beside those of API 29 (or the tool's own
  * examples/epctx/ort/abi.h), which are included first. A table grows at its end only and is the
@@ -141,7 +143,7 @@ enum { ORT131_DATA_READ = 1, ORT131_DATA_WRITE = 2 };
 
 /* OrtEp with the member that ONNX Runtime reads of EPs whose ort_version_supported is 31 or more:
  * an EP that reports 31 with the OrtEp of API 29 makes it call whatever lies behind that.
- * ep_announce (buffers.c) fills it in and reports 31. */
+ * epctx_ort_announce (buffers.c) fills it in and reports 31. */
 typedef OrtStatus *(ORT_API_CALL *ort131_support_fn)(const OrtEp *self, uint32_t *flags);
 #if defined(__cplusplus) /* to derive from, as from OrtEp */
 struct ort131_ep : OrtEp {

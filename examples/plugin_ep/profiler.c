@@ -33,7 +33,7 @@ typedef struct closed_event {
 
 struct ep_profiler {
     OrtEpProfilerImpl ort; /* first */
-    const ep_api *api;
+    const epctx_ort_api *api;
     const char *provider;
     ep_session *session;
     bool started; /* and in the session's list, which ORT may release before this */
@@ -102,7 +102,7 @@ static OrtStatus *ORT_API_CALL start_profiling(OrtEpProfilerImpl *self, int64_t 
 static OrtStatus *ORT_API_CALL start_event(OrtEpProfilerImpl *self, uint64_t correlation) {
     ep_profiler *profiler = (ep_profiler *)(void *)self;
     open_event *event = (open_event *)malloc(sizeof *event);
-    if (!event) return ep_no_memory(profiler->api);
+    if (!event) return epctx_ort_no_memory(profiler->api);
     if (!profiler->started) {
         free(event);
         return NULL;
@@ -174,7 +174,7 @@ void ep_profile_end(ep_session *session, epctx_str name, int64_t start_ns) {
 
 static OrtStatus *add_event(const ep_profiler *profiler, const closed_event *event,
                             OrtProfilingEventsContainer *container) {
-    const ep_api *api = profiler->api;
+    const epctx_ort_api *api = profiler->api;
     const char *const keys[] = {"provider", "ort_event"};
     const char *values[2];
     char correlation[24];
@@ -184,9 +184,10 @@ static OrtStatus *add_event(const ep_profiler *profiler, const closed_event *eve
     snprintf(correlation, sizeof correlation, "%" PRIu64, event->correlation);
     values[0] = profiler->provider;
     values[1] = correlation;
-    EP_TRY(api->ep->CreateProfilingEvent(OrtProfilingEventCategory_KERNEL, -1, -1, event->name,
-                                         (event->start_ns + profiler->offset_ns) / 1000,
-                                         event->duration_ns / 1000, keys, values, 2, &made));
+    EPCTX_ORT_TRY(api->ep->CreateProfilingEvent(OrtProfilingEventCategory_KERNEL, -1, -1,
+                                                event->name,
+                                                (event->start_ns + profiler->offset_ns) / 1000,
+                                                event->duration_ns / 1000, keys, values, 2, &made));
     list[0] = made;
     status = api->ep->ProfilingEventsContainer_AddEvents(container, list, 1);
     api->ep->ReleaseProfilingEvent(made);
@@ -215,7 +216,7 @@ static OrtStatus *ORT_API_CALL end_profiling(OrtEpProfilerImpl *self,
     size_t i;
     leave(profiler);
     for (i = 0; i < profiler->count; i++)
-        EP_TRY(add_event(profiler, &profiler->closed[i], container));
+        EPCTX_ORT_TRY(add_event(profiler, &profiler->closed[i], container));
     return NULL;
 }
 
@@ -236,11 +237,11 @@ static OrtStatus *ORT_API_CALL create_profiler(OrtEp *self, OrtEpProfilerImpl **
     ep_session *session = (ep_session *)(void *)self;
     ep_profiler *profiler = (ep_profiler *)calloc(1, sizeof *profiler);
     *out = NULL;
-    if (!profiler) return ep_no_memory(session->api);
+    if (!profiler) return epctx_ort_no_memory(session->api);
     profiler->session = session;
     profiler->api = session->api;
     profiler->provider = session->factory->device->ep_name;
-    profiler->ort.ort_version_supported = ep_layout(session->api);
+    profiler->ort.ort_version_supported = epctx_ort_layout(session->api);
     profiler->ort.Release = release_profiler;
     profiler->ort.StartProfiling = start_profiling;
     profiler->ort.StartEvent = start_event;

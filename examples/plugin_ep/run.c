@@ -25,7 +25,7 @@ static ep_session *session_of(OrtEp *self) {
 /* 0: no limit. */
 static OrtStatus *read_limit(const ep_session *session, const OrtRunOptions *options,
                              uint32_t *limit) {
-    const ep_api *api = session->api;
+    const epctx_ort_api *api = session->api;
     const char *const key = session->runs.limit_key;
     const char *text = api->ort->GetRunConfigEntry(options, key);
     uint64_t number = 0;
@@ -33,8 +33,8 @@ static OrtStatus *read_limit(const ep_session *session, const OrtRunOptions *opt
         *limit = number < UINT32_MAX ? (uint32_t)number : UINT32_MAX;
         return NULL;
     }
-    return ep_fail(api, EPCTX_ERR_ARG, "run option %s: a number from 1 is expected, found '%s'",
-                   key, text);
+    return epctx_ort_fail(api, EPCTX_ERR_ARG,
+                          "run option %s: a number from 1 is expected, found '%s'", key, text);
 }
 
 /* ORT calls on_run_end for exactly those runs that were let in here, also when they fail. */
@@ -42,7 +42,7 @@ static OrtStatus *ORT_API_CALL on_run_start(OrtEp *self, const OrtRunOptions *op
     ep_session *session = session_of(self);
     uint32_t limit = 0, others;
     const char *tag = NULL;
-    EP_TRY(read_limit(session, options, &limit));
+    EPCTX_ORT_TRY(read_limit(session, options, &limit));
     others = atomic_fetch_add(&session->runs.under_way, 1);
     if (limit == 0 || others < limit) {
         atomic_fetch_add(&session->runs.started, 1);
@@ -50,11 +50,12 @@ static OrtStatus *ORT_API_CALL on_run_start(OrtEp *self, const OrtRunOptions *op
     }
     atomic_fetch_sub(&session->runs.under_way, 1);
     atomic_fetch_add(&session->runs.refused, 1);
-    EP_TRY(session->api->ort->RunOptionsGetRunTag(options, &tag));
-    return ep_fail(session->api, EPCTX_ERR_BACKEND,
-                   "run '%s' is refused: %u of this session are under way, max_concurrent_runs "
-                   "is %u",
-                   tag ? tag : "", others, limit);
+    EPCTX_ORT_TRY(session->api->ort->RunOptionsGetRunTag(options, &tag));
+    return epctx_ort_fail(
+        session->api, EPCTX_ERR_BACKEND,
+        "run '%s' is refused: %u of this session are under way, max_concurrent_runs "
+        "is %u",
+        tag ? tag : "", others, limit);
 }
 
 /* Compute has finished when it returns: nothing to wait for, whatever `sync_stream` asks. */
@@ -82,16 +83,16 @@ static OrtStatus *unknown_key(const ep_session *session, const char *key) {
         const size_t used = strlen(list);
         snprintf(list + used, sizeof list - used, ", %s", *known);
     }
-    return ep_fail(session->api, EPCTX_ERR_ARG, "dynamic option '%s' is not one of %s: %s", key,
-                   session->factory->device->ep_name, list);
+    return epctx_ort_fail(session->api, EPCTX_ERR_ARG, "dynamic option '%s' is not one of %s: %s",
+                          key, session->factory->device->ep_name, list);
 }
 
 static OrtStatus *check_option(const ep_session *session, const char *key, const char *value) {
     if (is_of_device(session->factory->device, key)) return NULL;
     if (strcmp(key, WORKLOAD_KEY) != 0) return unknown_key(session, key);
     if (strcmp(value, "Default") == 0 || strcmp(value, "Efficient") == 0) return NULL;
-    return ep_fail(session->api, EPCTX_ERR_ARG, "%s: Default or Efficient is expected, found '%s'",
-                   key, value);
+    return epctx_ort_fail(session->api, EPCTX_ERR_ARG,
+                          "%s: Default or Efficient is expected, found '%s'", key, value);
 }
 
 /* All are checked before one counts; a value that the device refuses ends the list there. ORT may
@@ -103,12 +104,12 @@ static OrtStatus *ORT_API_CALL set_dynamic_options(OrtEp *self, const char *cons
     epctx_error error;
     size_t i;
     epctx_error_clear(&error);
-    for (i = 0; i < count; i++) EP_TRY(check_option(session, keys[i], values[i]));
+    for (i = 0; i < count; i++) EPCTX_ORT_TRY(check_option(session, keys[i], values[i]));
     for (i = 0; i < count; i++) {
         if (is_of_device(device, keys[i])) {
-            EP_TRY(ep_status(session->api,
-                             device->dynamic_fn(&session->backend, keys[i], values[i], &error),
-                             &error));
+            EPCTX_ORT_TRY(epctx_ort_status(
+                session->api, device->dynamic_fn(&session->backend, keys[i], values[i], &error),
+                &error));
         } else {
             atomic_store(&session->runs.efficient, strcmp(values[i], "Efficient") == 0);
         }
@@ -128,9 +129,10 @@ void ep_runs_report(const ep_session *session) {
     const ep_runs *runs = &session->runs;
     if (atomic_load(&runs->started) + atomic_load(&runs->refused) == 0) return;
     /* Not the session's logger, which ORT has already released. */
-    ep_log(session->api, session->factory->logger, ORT_LOGGING_LEVEL_INFO,
-           "%s: %u runs, %u refused, %u under way; streams: %u, of them open %u, flushed %u times",
-           session->factory->device->ep_name, atomic_load(&runs->started),
-           atomic_load(&runs->refused), atomic_load(&runs->under_way), atomic_load(&runs->streams),
-           atomic_load(&runs->open_streams), atomic_load(&runs->flushes));
+    epctx_ort_log(
+        session->api, session->factory->logger, ORT_LOGGING_LEVEL_INFO,
+        "%s: %u runs, %u refused, %u under way; streams: %u, of them open %u, flushed %u times",
+        session->factory->device->ep_name, atomic_load(&runs->started), atomic_load(&runs->refused),
+        atomic_load(&runs->under_way), atomic_load(&runs->streams),
+        atomic_load(&runs->open_streams), atomic_load(&runs->flushes));
 }

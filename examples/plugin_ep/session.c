@@ -33,20 +33,21 @@ static void release_constants(const epctx_graph *graph, const epctx_map *produce
     }
 }
 
-static OrtStatus *map_producers(const ep_record *record, epctx_map *producers) {
+static OrtStatus *map_producers(const epctx_ort_record *record, epctx_map *producers) {
     const epctx_graph *graph = &record->graph;
     size_t i, k;
     for (i = 0; i < graph->node_count; i++) {
         for (k = 0; k < graph->nodes[i].output_count; k++) {
             const epctx_str name = graph->nodes[i].outputs[k];
             if (name.size == 0) continue;
-            EP_TRY(ep_status(record->api, epctx_map_put(producers, name, (uint32_t)i), NULL));
+            EPCTX_ORT_TRY(
+                epctx_ort_status(record->api, epctx_map_put(producers, name, (uint32_t)i), NULL));
         }
     }
     return NULL;
 }
 
-static OrtStatus *group(const ep_record *record, const uint8_t *take, epctx_arena *arena,
+static OrtStatus *group(const epctx_ort_record *record, const uint8_t *take, epctx_arena *arena,
                         uint32_t *owner, size_t *group_count) {
     const epctx_graph *graph = &record->graph;
     uint8_t *constant = (uint8_t *)epctx_arena_array(arena, graph->node_count + 1, 1);
@@ -54,11 +55,11 @@ static OrtStatus *group(const ep_record *record, const uint8_t *take, epctx_aren
     epctx_map producers;
     epctx_error error;
     size_t p, i;
-    if (!constant) return ep_no_memory(record->api);
+    if (!constant) return epctx_ort_no_memory(record->api);
     epctx_error_clear(&error);
-    EP_TRY(ep_status(record->api,
-                     epctx_graph_partition(graph, take, arena, &parts, group_count, &error),
-                     &error));
+    EPCTX_ORT_TRY(epctx_ort_status(
+        record->api, epctx_graph_partition(graph, take, arena, &parts, group_count, &error),
+        &error));
     for (i = 0; i < graph->node_count; i++) owner[i] = NOBODY;
     for (p = 0; p < *group_count; p++) {
         for (i = 0; i < parts[p].graph.node_count; i++) {
@@ -69,13 +70,13 @@ static OrtStatus *group(const ep_record *record, const uint8_t *take, epctx_aren
         for (i = 0; i < parts[p].node_count; i++) constant[parts[p].nodes[i]] = 0;
     }
     epctx_map_init(&producers, arena);
-    EP_TRY(map_producers(record, &producers));
+    EPCTX_ORT_TRY(map_producers(record, &producers));
     release_constants(graph, &producers, constant, owner);
     return NULL;
 }
 
 /* The nodes of one group, in order. */
-static size_t members(const ep_record *record, const uint32_t *owner, size_t which,
+static size_t members(const epctx_ort_record *record, const uint32_t *owner, size_t which,
                       const OrtNode **out, uint32_t *positions) {
     size_t i, count = 0;
     for (i = 0; i < record->graph.node_count; i++) {
@@ -89,7 +90,7 @@ static size_t members(const ep_record *record, const uint32_t *owner, size_t whi
 /* The nodes of a graph that are claimed. */
 typedef struct claim {
     ep_session *session;
-    const ep_record *record;
+    const epctx_ort_record *record;
     epctx_arena *arena;
     uint8_t *take;    /* 1: can be claimed */
     uint32_t *owner;  /* its group */
@@ -109,7 +110,7 @@ static const char *explanation(const claim *c, const epctx_graph *graph, size_t 
 
 /* Clears take[] of the nodes that the backend refused in a view. A view has node objects of its
  * own, with the same ids. */
-static OrtStatus *untake(claim *c, const ep_record *view, const uint8_t *again,
+static OrtStatus *untake(claim *c, const epctx_ort_record *view, const uint8_t *again,
                          const OrtNode **nodes, const uint32_t *positions, size_t count,
                          bool *changed) {
     const OrtApi *ort = view->api->ort;
@@ -117,9 +118,9 @@ static OrtStatus *untake(claim *c, const ep_record *view, const uint8_t *again,
     for (i = 0; i < view->graph.node_count; i++) {
         size_t wanted = 0, id = 0;
         if (again[i]) continue;
-        EP_TRY(ort->Node_GetId(view->nodes[i], &wanted));
+        EPCTX_ORT_TRY(ort->Node_GetId(view->nodes[i], &wanted));
         for (k = 0; k < count; k++) {
-            EP_TRY(ort->Node_GetId(nodes[k], &id));
+            EPCTX_ORT_TRY(ort->Node_GetId(nodes[k], &id));
             if (id != wanted) continue;
             c->take[positions[k]] = 0;
             c->why[positions[k]] = explanation(c, &view->graph, i);
@@ -132,25 +133,25 @@ static OrtStatus *untake(claim *c, const ep_record *view, const uint8_t *again,
 /* Shows the backend the group as ORT would cut it out. Nodes it no longer takes lose take[i]. */
 static OrtStatus *check_group(claim *c, const OrtGraph *graph, const OrtNode **nodes,
                               const uint32_t *positions, size_t count, bool *changed) {
-    const ep_api *api = c->session->api;
+    const epctx_ort_api *api = c->session->api;
     const epctx_backend *backend = &c->session->backend;
     OrtGraph *view = NULL;
-    ep_record record;
+    epctx_ort_record record;
     OrtStatus *status;
-    EP_TRY(api->ort->Graph_GetGraphView(graph, nodes, count, &view));
-    status = ep_record_read(&record, api, view, NULL);
+    EPCTX_ORT_TRY(api->ort->Graph_GetGraphView(graph, nodes, count, &view));
+    status = epctx_ort_record_read(&record, api, view, NULL);
     if (!status) {
         uint8_t *again =
             (uint8_t *)epctx_arena_array(&record.arena, record.graph.node_count + 1, 1);
         epctx_error error;
         epctx_error_clear(&error);
-        status =
-            again ? ep_status(api,
-                              backend->capability_fn(backend->self, &record.graph, again, &error),
-                              &error)
-                  : ep_no_memory(api);
+        status = again
+                     ? epctx_ort_status(
+                           api, backend->capability_fn(backend->self, &record.graph, again, &error),
+                           &error)
+                     : epctx_ort_no_memory(api);
         if (!status) status = untake(c, &record, again, nodes, positions, count, changed);
-        ep_record_free(&record);
+        epctx_ort_record_free(&record);
     }
     api->ort->ReleaseGraph(view);
     return status;
@@ -170,45 +171,45 @@ static OrtStatus *check_group(claim *c, const OrtGraph *graph, const OrtNode **n
  * binary is there, which then goes again (ep_binary_withdraw). */
 
 /* Only of bodies, and of those in them. */
-static OrtStatus *bodies_have_initializers(const ep_api *api, const OrtNode *node,
+static OrtStatus *bodies_have_initializers(const epctx_ort_api *api, const OrtNode *node,
                                            epctx_arena *arena, bool *found) {
     const OrtApi *ort = api->ort;
     const OrtGraph **bodies;
     size_t body_count = 0, count = 0, i, k;
-    EP_TRY(ort->Node_GetNumSubgraphs(node, &body_count));
+    EPCTX_ORT_TRY(ort->Node_GetNumSubgraphs(node, &body_count));
     if (body_count == 0) return NULL;
     bodies = (const OrtGraph **)epctx_arena_array(arena, body_count, sizeof *bodies);
-    if (!bodies) return ep_no_memory(api);
-    EP_TRY(ort->Node_GetSubgraphs(node, bodies, body_count, NULL));
+    if (!bodies) return epctx_ort_no_memory(api);
+    EPCTX_ORT_TRY(ort->Node_GetSubgraphs(node, bodies, body_count, NULL));
     for (i = 0; i < body_count && !*found; i++) {
         const OrtNode **nodes;
-        EP_TRY(ort->Graph_GetNumInitializers(bodies[i], &count));
+        EPCTX_ORT_TRY(ort->Graph_GetNumInitializers(bodies[i], &count));
         *found = count > 0;
-        EP_TRY(ort->Graph_GetNumNodes(bodies[i], &count));
+        EPCTX_ORT_TRY(ort->Graph_GetNumNodes(bodies[i], &count));
         nodes = (const OrtNode **)epctx_arena_array(arena, count + 1, sizeof *nodes);
-        if (!nodes) return ep_no_memory(api);
-        if (count) EP_TRY(ort->Graph_GetNodes(bodies[i], nodes, count));
+        if (!nodes) return epctx_ort_no_memory(api);
+        if (count) EPCTX_ORT_TRY(ort->Graph_GetNodes(bodies[i], nodes, count));
         for (k = 0; k < count && !*found; k++)
-            EP_TRY(bodies_have_initializers(api, nodes[k], arena, found));
+            EPCTX_ORT_TRY(bodies_have_initializers(api, nodes[k], arena, found));
     }
     return NULL;
 }
 
 /* The initializer of the graph of `node` that its bodies use, also one that is an input, too. */
-static OrtStatus *captured_initializer(const ep_api *api, const OrtNode *node, epctx_arena *arena,
-                                       const char **name) {
+static OrtStatus *captured_initializer(const epctx_ort_api *api, const OrtNode *node,
+                                       epctx_arena *arena, const char **name) {
     const OrtApi *ort = api->ort;
     const OrtValueInfo **captures;
     size_t count = 0, i;
-    EP_TRY(ort->Node_GetNumImplicitInputs(node, &count));
+    EPCTX_ORT_TRY(ort->Node_GetNumImplicitInputs(node, &count));
     captures = (const OrtValueInfo **)epctx_arena_array(arena, count + 1, sizeof *captures);
-    if (!captures) return ep_no_memory(api);
-    if (count) EP_TRY(ort->Node_GetImplicitInputs(node, captures, count));
+    if (!captures) return epctx_ort_no_memory(api);
+    if (count) EPCTX_ORT_TRY(ort->Node_GetImplicitInputs(node, captures, count));
     for (i = 0; i < count && !*name; i++) {
         bool is_constant = false, is_default = false;
-        EP_TRY(ort->ValueInfo_IsConstantInitializer(captures[i], &is_constant));
-        EP_TRY(ort->ValueInfo_IsOptionalGraphInput(captures[i], &is_default));
-        if (is_constant || is_default) EP_TRY(ort->GetValueInfoName(captures[i], name));
+        EPCTX_ORT_TRY(ort->ValueInfo_IsConstantInitializer(captures[i], &is_constant));
+        EPCTX_ORT_TRY(ort->ValueInfo_IsOptionalGraphInput(captures[i], &is_default));
+        if (is_constant || is_default) EPCTX_ORT_TRY(ort->GetValueInfoName(captures[i], name));
     }
     return NULL;
 }
@@ -229,7 +230,7 @@ static OrtStatus *leave_captured(claim *c) {
         }
         for (k = 0; k < node->capture_count && !c->take[i]; k++)
             if (epctx_map_put(&captured, node->captures[k], 1) != EPCTX_OK)
-                return ep_no_memory(c->session->api);
+                return epctx_ort_no_memory(c->session->api);
     }
     return NULL;
 }
@@ -237,13 +238,13 @@ static OrtStatus *leave_captured(claim *c) {
 /* EPCTX_OK: ORT writes the node rightly. Else why not. */
 static OrtStatus *is_writable(const claim *c, size_t index, epctx_status *refusal,
                               epctx_error *error) {
-    const ep_api *api = c->session->api;
+    const epctx_ort_api *api = c->session->api;
     const epctx_node *node = &c->record->graph.nodes[index];
     const char *name = NULL;
     bool found = false;
     epctx_error_clear(error);
     *refusal = EPCTX_OK;
-    EP_TRY(captured_initializer(api, c->record->nodes[index], c->arena, &name));
+    EPCTX_ORT_TRY(captured_initializer(api, c->record->nodes[index], c->arena, &name));
     if (name) {
         *refusal = epctx_fail(
             error, EPCTX_ERR_UNSUPPORTED,
@@ -253,7 +254,7 @@ static OrtStatus *is_writable(const claim *c, size_t index, epctx_status *refusa
             &node->name, &node->op_type, name);
     }
     if (name || api->version >= EP_CONTROL_FLOW_API) return NULL;
-    EP_TRY(bodies_have_initializers(api, c->record->nodes[index], c->arena, &found));
+    EPCTX_ORT_TRY(bodies_have_initializers(api, c->record->nodes[index], c->arena, &found));
     if (found) {
         *refusal = epctx_fail(
             error, EPCTX_ERR_UNSUPPORTED,
@@ -275,9 +276,9 @@ static OrtStatus *find_unwritable(claim *c, const OrtNode **out) {
     for (i = 0; i < c->record->graph.node_count && !*out; i++) {
         const char *taken_by = NULL;
         if (c->owner[i] != NOBODY) continue;
-        EP_TRY(session->api->ort->Node_GetEpName(c->record->nodes[i], &taken_by));
+        EPCTX_ORT_TRY(session->api->ort->Node_GetEpName(c->record->nodes[i], &taken_by));
         if (taken_by && *taken_by) continue; /* its bodies are compiled with it */
-        EP_TRY(is_writable(c, i, &session->refusal, &session->refusal_text));
+        EPCTX_ORT_TRY(is_writable(c, i, &session->refusal, &session->refusal_text));
         if (session->refusal != EPCTX_OK) *out = c->record->nodes[i];
     }
     return NULL;
@@ -289,7 +290,7 @@ static OrtStatus *log_refusals(const claim *c) {
     const epctx_graph *graph = &c->record->graph;
     OrtLoggingLevel level = ORT_LOGGING_LEVEL_FATAL;
     size_t i, left = 0;
-    EP_TRY(session->api->ort->Logger_GetLoggingSeverityLevel(session->logger, &level));
+    EPCTX_ORT_TRY(session->api->ort->Logger_GetLoggingSeverityLevel(session->logger, &level));
     if (level > ORT_LOGGING_LEVEL_INFO) return NULL;
     for (i = 0; i < graph->node_count; i++) {
         const epctx_node *node = &graph->nodes[i];
@@ -299,13 +300,14 @@ static OrtStatus *log_refusals(const claim *c) {
         if (!why && !c->take[i]) why = explanation(c, graph, i);
         if (!why && !c->take[i]) why = "the backend does not take it";
         if (!why) why = "all its inputs are constant, and its value is not for one partition alone";
-        ep_log(session->api, session->logger, ORT_LOGGING_LEVEL_INFO,
-               "%.*s '%.*s' is left to other EPs: %s", (int)node->op_type.size, node->op_type.data,
-               (int)node->name.size, node->name.data, why);
+        epctx_ort_log(session->api, session->logger, ORT_LOGGING_LEVEL_INFO,
+                      "%.*s '%.*s' is left to other EPs: %s", (int)node->op_type.size,
+                      node->op_type.data, (int)node->name.size, node->name.data, why);
     }
-    ep_log(session->api, session->logger, ORT_LOGGING_LEVEL_INFO,
-           "%s takes %zu of %zu nodes, as they are after ONNX Runtime's basic graph optimizations",
-           session->factory->device->ep_name, graph->node_count - left, graph->node_count);
+    epctx_ort_log(
+        session->api, session->logger, ORT_LOGGING_LEVEL_INFO,
+        "%s takes %zu of %zu nodes, as they are after ONNX Runtime's basic graph optimizations",
+        session->factory->device->ep_name, graph->node_count - left, graph->node_count);
     return NULL;
 }
 
@@ -321,17 +323,17 @@ static bool guards_bodies(const ep_session *session) {
 /* Asks the backend, and excludes nodes that another EP has claimed. */
 static OrtStatus *take_nodes(claim *c) {
     ep_session *session = c->session;
-    const ep_record *record = c->record;
-    const ep_api *api = session->api;
+    const epctx_ort_record *record = c->record;
+    const epctx_ort_api *api = session->api;
     epctx_error error;
     size_t i;
     epctx_error_clear(&error);
-    EP_TRY(ep_status(
+    EPCTX_ORT_TRY(epctx_ort_status(
         api, session->backend.capability_fn(session->backend.self, &record->graph, c->take, &error),
         &error));
     for (i = 0; i < record->graph.node_count; i++) {
         const char *taken_by = NULL;
-        EP_TRY(api->ort->Node_GetEpName(record->nodes[i], &taken_by));
+        EPCTX_ORT_TRY(api->ort->Node_GetEpName(record->nodes[i], &taken_by));
         /* A node whose layout ORT has converted for us is ours already, and must be taken again. */
         if (taken_by && *taken_by && strcmp(taken_by, session->factory->device->ep_name) != 0) {
             c->take[i] = 0;
@@ -347,27 +349,27 @@ static OrtStatus *claim_nodes(claim *c, const OrtGraph *graph, const OrtNode **n
     const size_t node_count = c->record->graph.node_count;
     bool changed;
     size_t p;
-    EP_TRY(take_nodes(c));
+    EPCTX_ORT_TRY(take_nodes(c));
     do {
         changed = false;
         if (guards_bodies(c->session) && c->session->api->version < EP_CONTROL_FLOW_API)
-            EP_TRY(leave_captured(c));
-        EP_TRY(group(c->record, c->take, c->arena, c->owner, group_count));
+            EPCTX_ORT_TRY(leave_captured(c));
+        EPCTX_ORT_TRY(group(c->record, c->take, c->arena, c->owner, group_count));
         for (p = 0; p < *group_count; p++) {
             /* Cut out of its graph a node may lose what the backend relied on: a constant that is
              * computed outside, a shape that was known there. */
             const size_t count = members(c->record, c->owner, p, nodes, positions);
             if (count && count < node_count)
-                EP_TRY(check_group(c, graph, nodes, positions, count, &changed));
+                EPCTX_ORT_TRY(check_group(c, graph, nodes, positions, count, &changed));
         }
     } while (changed);
     return log_refusals(c);
 }
 
-static OrtStatus *claim_ordinary(ep_session *session, const ep_record *record,
+static OrtStatus *claim_ordinary(ep_session *session, const epctx_ort_record *record,
                                  const OrtGraph *graph, OrtEpGraphSupportInfo *info,
                                  epctx_arena *arena) {
-    const ep_api *api = session->api;
+    const epctx_ort_api *api = session->api;
     const size_t node_count = record->graph.node_count;
     uint32_t *positions = (uint32_t *)epctx_arena_array(arena, node_count + 1, sizeof *positions);
     const OrtNode **nodes =
@@ -382,18 +384,19 @@ static OrtStatus *claim_ordinary(ep_session *session, const ep_record *record,
     c.take = (uint8_t *)epctx_arena_array(arena, node_count + 1, 1);
     c.owner = (uint32_t *)epctx_arena_array(arena, node_count + 1, sizeof *c.owner);
     c.why = (const char **)epctx_arena_array(arena, node_count + 1, sizeof *c.why);
-    if (!c.take || !c.owner || !c.why || !positions || !nodes) return ep_no_memory(api);
-    EP_TRY(claim_nodes(&c, graph, nodes, positions, &group_count));
+    if (!c.take || !c.owner || !c.why || !positions || !nodes) return epctx_ort_no_memory(api);
+    EPCTX_ORT_TRY(claim_nodes(&c, graph, nodes, positions, &group_count));
     memset(&options, 0, sizeof options);
-    options.ort_version_supported = ep_layout(api);
+    options.ort_version_supported = epctx_ort_layout(api);
     /* compile_fn copies them into the binary; a weightless node has them as inputs. */
     options.drop_constant_initializers = session->weightless == EPCTX_WEIGHTLESS_NONE;
-    if (guards_bodies(session)) EP_TRY(find_unwritable(&c, &unwritable));
+    if (guards_bodies(session)) EPCTX_ORT_TRY(find_unwritable(&c, &unwritable));
     if (unwritable) /* an error here would not fail the session: it does in Compile */
         return api->ep->EpGraphSupportInfo_AddNodesToFuse(info, &unwritable, 1, &options);
     for (p = 0; p < group_count; p++) {
         count = members(record, c.owner, p, nodes, positions);
-        if (count) EP_TRY(api->ep->EpGraphSupportInfo_AddNodesToFuse(info, nodes, count, &options));
+        if (count)
+            EPCTX_ORT_TRY(api->ep->EpGraphSupportInfo_AddNodesToFuse(info, nodes, count, &options));
     }
     return NULL;
 }
@@ -405,20 +408,20 @@ static bool is_ours(const ep_session *session, const epctx_node *node) {
 }
 
 /* In a model with EPContext nodes, claims only ours, each alone. */
-static OrtStatus *claim_contexts(ep_session *session, const ep_record *record,
+static OrtStatus *claim_contexts(ep_session *session, const epctx_ort_record *record,
                                  OrtEpGraphSupportInfo *info, bool *compiled) {
     OrtNodeFusionOptions options;
     size_t i;
     memset(&options, 0, sizeof options);
-    options.ort_version_supported = ep_layout(session->api);
+    options.ort_version_supported = epctx_ort_layout(session->api);
     /* Weights may be inputs of an EPContext node and must be kept. */
     options.drop_constant_initializers = false;
     for (i = 0; i < record->graph.node_count; i++) {
-        if (!ep_is_context_node(&record->graph.nodes[i])) continue;
+        if (!epctx_ort_is_context_node(&record->graph.nodes[i])) continue;
         *compiled = true;
         if (!is_ours(session, &record->graph.nodes[i])) continue;
-        EP_TRY(session->api->ep->EpGraphSupportInfo_AddNodesToFuse(info, &record->nodes[i], 1,
-                                                                   &options));
+        EPCTX_ORT_TRY(session->api->ep->EpGraphSupportInfo_AddNodesToFuse(info, &record->nodes[i],
+                                                                          1, &options));
     }
     return NULL;
 }
@@ -433,8 +436,8 @@ static OrtStatus *is_compiled_model(const ep_session *session, const OrtGraph *g
     OrtStatus *status;
     char key[256], *value = NULL;
     snprintf(key, sizeof key, "ep_compatibility_info.%s", session->factory->device->ep_name);
-    EP_TRY(ort->GetAllocatorWithDefaultOptions(&allocator));
-    EP_TRY(ort->Graph_GetModelMetadata(graph, &metadata));
+    EPCTX_ORT_TRY(ort->GetAllocatorWithDefaultOptions(&allocator));
+    EPCTX_ORT_TRY(ort->Graph_GetModelMetadata(graph, &metadata));
     status = ort->ModelMetadataLookupCustomMetadataMap(metadata, allocator, key, &value);
     ort->ReleaseModelMetadata(metadata);
     if (value) {
@@ -448,14 +451,14 @@ static OrtStatus *is_compiled_model(const ep_session *session, const OrtGraph *g
 static OrtStatus *is_taken_whole(ep_session *session, const OrtGraph *body, bool *out) {
     epctx_backend *backend = &session->backend;
     epctx_error error;
-    ep_record record;
+    epctx_ort_record record;
     OrtStatus *status;
     uint8_t take = 0;
     epctx_error_clear(&error);
-    EP_TRY(ep_record_read_parent(&record, session->api, body));
-    status = ep_status(session->api,
-                       backend->capability_fn(backend->self, &record.graph, &take, &error), &error);
-    ep_record_free(&record);
+    EPCTX_ORT_TRY(epctx_ort_record_read_parent(&record, session->api, body));
+    status = epctx_ort_status(
+        session->api, backend->capability_fn(backend->self, &record.graph, &take, &error), &error);
+    epctx_ort_record_free(&record);
     *out = take != 0;
     return status;
 }
@@ -464,44 +467,40 @@ static OrtStatus *ORT_API_CALL get_capability(OrtEp *self, const OrtGraph *graph
                                               OrtEpGraphSupportInfo *info) {
     ep_session *session = (ep_session *)(void *)self;
     const OrtNode *parent = NULL;
-    ep_record record;
+    epctx_ort_record record;
     OrtStatus *status;
     bool compiled = false;
-    EP_TRY(session->api->ort->Graph_GetParentNode(graph, &parent));
+    EPCTX_ORT_TRY(session->api->ort->Graph_GetParentNode(graph, &parent));
     /* ORT cannot write an EPContext node into the body of a control-flow node. */
-    if (parent && (session->generate || session->api->version < EP_BODIES_API)) return NULL;
-    if (parent) EP_TRY(is_compiled_model(session, graph, &compiled));
-    if (parent && !compiled) EP_TRY(is_taken_whole(session, graph, &compiled));
+    if (parent && (session->generate || session->api->version < EPCTX_ORT_BODIES_API)) return NULL;
+    if (parent) EPCTX_ORT_TRY(is_compiled_model(session, graph, &compiled));
+    if (parent && !compiled) EPCTX_ORT_TRY(is_taken_whole(session, graph, &compiled));
     if (compiled) return NULL;
-    EP_TRY(ep_record_read(&record, session->api, graph, NULL));
+    EPCTX_ORT_TRY(epctx_ort_record_read(&record, session->api, graph, NULL));
     status = claim_contexts(session, &record, info, &compiled);
     if (!status && !compiled) status = claim_ordinary(session, &record, graph, info, &record.arena);
-    ep_record_free(&record);
+    epctx_ort_record_free(&record);
     return status;
 }
 
 /* ----------------------------------------------------------------- Compile */
 
 /* A fused graph is one EPContext node or a group of ordinary nodes. */
-static OrtStatus *is_context_graph(const ep_api *api, const OrtGraph *graph, bool *out) {
+static OrtStatus *is_context_graph(const epctx_ort_api *api, const OrtGraph *graph, bool *out) {
     const OrtNode *node = NULL;
-    const char *op_type = NULL, *domain = NULL;
     size_t count = 0;
     *out = false;
-    EP_TRY(api->ort->Graph_GetNumNodes(graph, &count));
+    EPCTX_ORT_TRY(api->ort->Graph_GetNumNodes(graph, &count));
     if (count != 1) return NULL;
-    EP_TRY(api->ort->Graph_GetNodes(graph, &node, 1));
-    EP_TRY(api->ort->Node_GetOperatorType(node, &op_type));
-    EP_TRY(api->ort->Node_GetDomain(node, &domain));
-    *out = strcmp(op_type, EPCTX_OP_TYPE) == 0 && strcmp(domain, EPCTX_DOMAIN) == 0;
-    return NULL;
+    EPCTX_ORT_TRY(api->ort->Graph_GetNodes(graph, &node, 1));
+    return epctx_ort_node_is_context(api, node, NULL, out);
 }
 
 static OrtStatus *ORT_API_CALL compile(OrtEp *self, const OrtGraph **graphs,
                                        const OrtNode **fused_nodes, size_t count,
                                        OrtNodeComputeInfo **infos, OrtNode **context_nodes) {
     ep_session *session = (ep_session *)(void *)self;
-    const ep_api *api = session->api;
+    const epctx_ort_api *api = session->api;
     size_t i;
     bool context = false, other = false;
     if (count == 0) return NULL;
@@ -509,20 +508,22 @@ static OrtStatus *ORT_API_CALL compile(OrtEp *self, const OrtGraph **graphs,
         bool is = false;
         infos[i] = NULL;
         if (session->generate) context_nodes[i] = NULL;
-        EP_TRY(is_context_graph(api, graphs[i], &is));
+        EPCTX_ORT_TRY(is_context_graph(api, graphs[i], &is));
         context |= is;
         other |= !is;
     }
     if (context && other)
-        return ep_fail(api, EPCTX_ERR_BACKEND, "EPContext nodes and ordinary nodes in one Compile");
+        return epctx_ort_fail(api, EPCTX_ERR_BACKEND,
+                              "EPContext nodes and ordinary nodes in one Compile");
     if (context && session->generate) {
-        return ep_fail(api, EPCTX_ERR_GRAPH,
-                       "the model is compiled already: it has EPContext nodes of %s, and "
-                       "ep.context_enable=1 asks for a new context model; give the original model",
-                       session->backend.source);
+        return epctx_ort_fail(
+            api, EPCTX_ERR_GRAPH,
+            "the model is compiled already: it has EPContext nodes of %s, and "
+            "ep.context_enable=1 asks for a new context model; give the original model",
+            session->backend.source);
     }
     if (context) return ep_load_graphs(session, graphs, fused_nodes, count, infos);
-    EP_TRY(ep_status(api, session->refusal, &session->refusal_text));
+    EPCTX_ORT_TRY(epctx_ort_status(api, session->refusal, &session->refusal_text));
     if (session->share && session->generate)
         return ep_share_compile(session, graphs, fused_nodes, count, infos, context_nodes);
     return ep_compile_graphs(session, graphs, fused_nodes, count, infos, context_nodes);
@@ -595,22 +596,23 @@ static OrtStatus *session_ready(ep_session *session) {
     epctx_error error;
     session->weightless = key ? session->backend.weightless : EPCTX_WEIGHTLESS_NONE;
     if (key && session->weightless == EPCTX_WEIGHTLESS_NONE) {
-        return ep_fail(session->api, EPCTX_ERR_UNSUPPORTED, /* ORT calls it since 1.29 */
-                       "%s is 1, but %s does not support weightless mode", key,
-                       session->factory->device->ep_name);
+        return epctx_ort_fail(session->api, EPCTX_ERR_UNSUPPORTED, /* ORT calls it since 1.29 */
+                              "%s is 1, but %s does not support weightless mode", key,
+                              session->factory->device->ep_name);
     }
     epctx_error_clear(&error);
-    return ep_status(session->api,
-                     epctx_backend_compatibility(&session->backend, session->compatibility,
-                                                 sizeof session->compatibility, &error),
-                     &error);
+    return epctx_ort_status(session->api,
+                            epctx_backend_compatibility(&session->backend, session->compatibility,
+                                                        sizeof session->compatibility, &error),
+                            &error);
 }
 
 static OrtStatus *read_source_model(ep_session *session, const OrtSessionOptions *options) {
     const void *data = NULL;
     size_t size = 0;
     if (session->api->version < EP_WEIGHTLESS_API) return NULL;
-    EP_TRY(session->api->ep->SessionOptionsGetWeightlessSourceModelBuffer(options, &data, &size));
+    EPCTX_ORT_TRY(
+        session->api->ep->SessionOptionsGetWeightlessSourceModelBuffer(options, &data, &size));
     session->source_model.data = (const uint8_t *)data;
     session->source_model.size = size;
     return NULL;
@@ -628,32 +630,34 @@ static epctx_status read_path_flags(const ep_options *ep, uint32_t *flags, epctx
 }
 
 static OrtStatus *session_open(ep_session *session, const OrtSessionOptions *options) {
-    const ep_api *api = session->api;
+    const epctx_ort_api *api = session->api;
     const ep_device *device = session->factory->device;
     ep_options ep;
     epctx_error error;
     epctx_status status;
-    EP_TRY(api->ort->GetSessionOptionsConfigEntries(options, &session->config));
-    EP_TRY(ep_options_check(session));
-    EP_TRY(ep_options_read(session));
-    EP_TRY(ep_buffers_open(api, options, &session->buffers));
-    EP_TRY(read_source_model(session, options));
+    EPCTX_ORT_TRY(api->ort->GetSessionOptionsConfigEntries(options, &session->config));
+    EPCTX_ORT_TRY(ep_options_check(session));
+    EPCTX_ORT_TRY(ep_options_read(session));
+    EPCTX_ORT_TRY(epctx_ort_buffers_open(api, options, &session->buffers));
+    EPCTX_ORT_TRY(read_source_model(session, options));
     ep_options_of(session, &ep);
     epctx_error_clear(&error);
-    EP_TRY(ep_status(api, read_path_flags(&ep, &session->path_flags, &error), &error));
+    EPCTX_ORT_TRY(
+        epctx_ort_status(api, read_path_flags(&ep, &session->path_flags, &error), &error));
     if (session->share && (session->buffers.read_fn || session->buffers.write_fn)) {
-        return ep_fail(api, EPCTX_ERR_ARG,
-                       "ep.share_ep_contexts needs files: binaries that the application reads or "
-                       "writes itself have no paths to tell them apart");
+        return epctx_ort_fail(
+            api, EPCTX_ERR_ARG,
+            "ep.share_ep_contexts needs files: binaries that the application reads or "
+            "writes itself have no paths to tell them apart");
     }
     if (session->share) {
-        EP_TRY(ep_sharing_backend(session->factory, &ep, &session->backend));
+        EPCTX_ORT_TRY(ep_sharing_backend(session->factory, &ep, &session->backend));
         return session_ready(session);
     }
     epctx_error_clear(&error);
     status = ep_backend_open(device, &ep, &session->backend, &error);
     session->backend_open = status == EPCTX_OK;
-    EP_TRY(ep_status(api, status, &error));
+    EPCTX_ORT_TRY(epctx_ort_status(api, status, &error));
     return session_ready(session);
 }
 
@@ -662,11 +666,11 @@ OrtStatus *ep_session_create(ep_factory *factory, const OrtSessionOptions *optio
     /* calloc: ORT takes every member that is not set for "default". */
     ep_session *session = (ep_session *)calloc(1, sizeof *session);
     OrtStatus *status;
-    if (!session) return ep_no_memory(&factory->api);
+    if (!session) return epctx_ort_no_memory(&factory->api);
     session->factory = factory;
     session->api = &factory->api;
     session->logger = logger;
-    ep_announce(&factory->api, &session->ort);
+    epctx_ort_announce(&factory->api, &session->ort);
     session->ort.older.GetName = get_name;
     session->ort.older.GetCapability = get_capability;
     session->ort.older.Compile = compile;

@@ -2,10 +2,10 @@
  * group of context models go into one context, and the group's last session writes it. */
 #include "ep.h"
 
-static OrtStatus *join(ep_session *session, ep_record *records, const OrtGraph **graphs,
+static OrtStatus *join(ep_session *session, epctx_ort_record *records, const OrtGraph **graphs,
                        const OrtNode **fused, size_t count, epctx_arena *arena,
                        OrtNode **context_nodes) {
-    const ep_api *api = session->api;
+    const epctx_ort_api *api = session->api;
     const epctx_graph **pieces =
         (const epctx_graph **)epctx_arena_array(arena, count, sizeof *pieces);
     char *path = (char *)epctx_arena_alloc(arena, EPCTX_PATH_MAX);
@@ -14,13 +14,13 @@ static OrtStatus *join(ep_session *session, ep_record *records, const OrtGraph *
     epctx_share_opts opts;
     epctx_error error;
     size_t i;
-    if (!pieces || !path) return ep_no_memory(api);
+    if (!pieces || !path) return epctx_ort_no_memory(api);
     for (i = 0; i < count; i++) {
-        EP_TRY(ep_record_read(&records[i], api, graphs[i], fused[i]));
+        EPCTX_ORT_TRY(epctx_ort_record_read(&records[i], api, graphs[i], fused[i]));
         pieces[i] = &records[i].graph;
     }
-    EP_TRY(ep_check_place(session, &records[0]));
-    EP_TRY(
+    EPCTX_ORT_TRY(ep_check_place(session, &records[0]));
+    EPCTX_ORT_TRY(
         ep_context_model_path(session, ep_model_path(session, &records[0]), path, EPCTX_PATH_MAX));
     memset(&opts, 0, sizeof opts);
     opts.pieces = pieces;
@@ -32,15 +32,16 @@ static OrtStatus *join(ep_session *session, ep_record *records, const OrtGraph *
     opts.prepare_only = session->compile_only;
     opts.verify = !session->compile_only;
     epctx_error_clear(&error);
-    EP_TRY(ep_status(api,
-                     epctx_share_compile(ep_sharing_workspace(session->factory),
-                                         ep_sharing_lasting(session), &opts, arena, &nodes, &error),
-                     &error));
+    EPCTX_ORT_TRY(epctx_ort_status(api,
+                                   epctx_share_compile(ep_sharing_workspace(session->factory),
+                                                       ep_sharing_lasting(session), &opts, arena,
+                                                       &nodes, &error),
+                                   &error));
     session->joined = (char *)malloc(strlen(path) + 1);
     if (!session->joined) {
         epctx_share_withdraw(ep_sharing_workspace(session->factory), NULL, session->backend.source,
                              path);
-        return ep_no_memory(api);
+        return epctx_ort_no_memory(api);
     }
     memcpy(session->joined, path, strlen(path) + 1);
     return ep_give_nodes(session, records, nodes, fused, count, none, arena, context_nodes);
@@ -49,7 +50,7 @@ static OrtStatus *join(ep_session *session, ep_record *records, const OrtGraph *
 /* Such a session cannot run: its context is not finished before the last session of the group. */
 static OrtStatus *idle_kernels(ep_session *session, size_t count, OrtNodeComputeInfo **infos) {
     ep_context *context = ep_context_new(session, 0);
-    OrtStatus *status = context ? NULL : ep_no_memory(session->api);
+    OrtStatus *status = context ? NULL : epctx_ort_no_memory(session->api);
     size_t i;
     for (i = 0; i < count && !status; i++) status = ep_kernel_create_idle(context, &infos[i]);
     ep_context_drop(context); /* the kernels hold it */
@@ -58,14 +59,14 @@ static OrtStatus *idle_kernels(ep_session *session, size_t count, OrtNodeCompute
 
 OrtStatus *ep_share_compile(ep_session *session, const OrtGraph **graphs, const OrtNode **fused,
                             size_t count, OrtNodeComputeInfo **infos, OrtNode **context_nodes) {
-    const ep_api *api = session->api;
-    ep_record *records = (ep_record *)calloc(count, sizeof *records);
+    const epctx_ort_api *api = session->api;
+    epctx_ort_record *records = (epctx_ort_record *)calloc(count, sizeof *records);
     OrtStatus *status;
     epctx_arena arena;
     size_t i;
     memset(&arena, 0, sizeof arena);
     epctx_arena_init(&arena, NULL);
-    status = records ? idle_kernels(session, count, infos) : ep_no_memory(api);
+    status = records ? idle_kernels(session, count, infos) : epctx_ort_no_memory(api);
     if (!status) status = join(session, records, graphs, fused, count, &arena, context_nodes);
     if (!status && api->version < EP_INITIALIZED_API) status = ep_share_written(session);
     /* After a failure ORT does not read these arrays. */
@@ -75,7 +76,7 @@ OrtStatus *ep_share_compile(ep_session *session, const OrtGraph **graphs, const 
         if (context_nodes[i]) api->ort->ReleaseNode(context_nodes[i]);
         context_nodes[i] = NULL;
     }
-    for (i = 0; records && i < count; i++) ep_record_free(&records[i]);
+    for (i = 0; records && i < count; i++) epctx_ort_record_free(&records[i]);
     free(records);
     epctx_arena_free(&arena);
     return status;
@@ -91,7 +92,7 @@ OrtStatus *ep_share_written(ep_session *session) {
     epctx_error_clear(&error);
     status = epctx_share_finish(workspace, NULL, session->backend.source, NULL, NULL, &error);
     /* The group has no node of ours: nothing to write. */
-    return status == EPCTX_ERR_NOT_FOUND ? NULL : ep_status(session->api, status, &error);
+    return status == EPCTX_ERR_NOT_FOUND ? NULL : epctx_ort_status(session->api, status, &error);
 }
 
 void ep_share_leave(ep_session *session) {

@@ -23,7 +23,7 @@ OrtStatus *ep_sharing_make(ep_factory *factory) {
     epctx_workspace_opts opts;
     epctx_error error;
     epctx_status status;
-    if (!sharing) return ep_no_memory(&factory->api);
+    if (!sharing) return epctx_ort_no_memory(&factory->api);
     memset(&opts, 0, sizeof opts);
     epctx_error_clear(&error);
     status = epctx_lock_make(&sharing->lock, NULL, &error);
@@ -35,7 +35,7 @@ OrtStatus *ep_sharing_make(ep_factory *factory) {
     if (status != EPCTX_OK) {
         if (sharing->lock.free_fn) sharing->lock.free_fn(sharing->lock.user);
         free(sharing);
-        return ep_status(&factory->api, status, &error);
+        return epctx_ort_status(&factory->api, status, &error);
     }
     factory->sharing = sharing;
     return NULL;
@@ -116,13 +116,13 @@ OrtStatus *ep_sharing_backend(ep_factory *factory, const ep_options *options, ep
     char *text = describe_options(options);
     epctx_error error;
     epctx_status status;
-    if (!text) return ep_no_memory(&factory->api);
+    if (!text) return epctx_ort_no_memory(&factory->api);
     epctx_error_clear(&error);
     lock->lock_fn(lock->user);
     status = open_backend(factory, options, text, out, &error);
     lock->unlock_fn(lock->user);
     free(text);
-    return ep_status(&factory->api, status, &error);
+    return epctx_ort_status(&factory->api, status, &error);
 }
 
 const epctx_backend *ep_sharing_lasting(const ep_session *session) {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* status.c - errors of epctx.h as OrtStatus: ORT's code and the text we wrote. And the log, and
  * which ORT this is. */
 #include "bridge.h"
@@ -5,7 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-uint32_t ep_runtime(const OrtApiBase *base) {
+uint32_t epctx_ort_runtime(const OrtApiBase *base) {
     unsigned major = 0, minor = 0;
     if (sscanf(base->GetVersionString(), "%u.%u", &major, &minor) != 2 || major != 1)
         return ORT_API_VERSION;
@@ -13,23 +14,25 @@ uint32_t ep_runtime(const OrtApiBase *base) {
     return minor < ORT131_API ? minor : ORT131_API;
 }
 
-static OrtStatus *make(const ep_api *api, OrtErrorCode code, epctx_status status,
+static OrtStatus *make(const epctx_ort_api *api, OrtErrorCode code, epctx_status status,
                        const epctx_error *error) {
     const char *text = error ? error->message : "";
     return api->ort->CreateStatus(code, *text ? text : epctx_status_text(status));
 }
 
-OrtStatus *ep_status(const ep_api *api, epctx_status status, const epctx_error *error) {
+OrtStatus *epctx_ort_status(const epctx_ort_api *api, epctx_status status,
+                            const epctx_error *error) {
     if (status == EPCTX_OK) return NULL;
     return make(api, (OrtErrorCode)epctx_status_to_ort(status), status, error);
 }
 
-OrtStatus *ep_load_status(const ep_api *api, epctx_status status, const epctx_error *error) {
+OrtStatus *epctx_ort_load_status(const epctx_ort_api *api, epctx_status status,
+                                 const epctx_error *error) {
     if (status == EPCTX_OK) return NULL;
     return make(api, ORT_INVALID_GRAPH, status, error);
 }
 
-OrtStatus *ep_fail(const ep_api *api, epctx_status status, const char *format, ...) {
+OrtStatus *epctx_ort_fail(const epctx_ort_api *api, epctx_status status, const char *format, ...) {
     char text[1000];
     va_list args;
     va_start(args, format);
@@ -38,11 +41,11 @@ OrtStatus *ep_fail(const ep_api *api, epctx_status status, const char *format, .
     return api->ort->CreateStatus((OrtErrorCode)epctx_status_to_ort(status), text);
 }
 
-OrtStatus *ep_no_memory(const ep_api *api) {
-    return ep_status(api, EPCTX_ERR_NOMEM, NULL);
+OrtStatus *epctx_ort_no_memory(const epctx_ort_api *api) {
+    return epctx_ort_status(api, EPCTX_ERR_NOMEM, NULL);
 }
 
-epctx_status ep_absorb(const ep_api *api, OrtStatus *status, epctx_error *error) {
+epctx_status epctx_ort_absorb(const epctx_ort_api *api, OrtStatus *status, epctx_error *error) {
     OrtErrorCode code;
     epctx_status mine;
     if (!status) return EPCTX_OK;
@@ -55,8 +58,8 @@ epctx_status ep_absorb(const ep_api *api, OrtStatus *status, epctx_error *error)
     return mine;
 }
 
-void ep_log(const ep_api *api, const OrtLogger *logger, OrtLoggingLevel level, const char *format,
-            ...) {
+void epctx_ort_log(const epctx_ort_api *api, const OrtLogger *logger, OrtLoggingLevel level,
+                   const char *format, ...) {
     char text[1000];
     va_list args;
     OrtStatus *status;

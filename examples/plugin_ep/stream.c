@@ -58,11 +58,11 @@ static void *ORT_API_CALL stream_handle(OrtSyncStreamImpl *self) {
 
 static OrtStatus *ORT_API_CALL stream_notification(OrtSyncStreamImpl *self,
                                                    OrtSyncNotificationImpl **out) {
-    const ep_api *api = &stream_of(self)->factory->api;
+    const epctx_ort_api *api = &stream_of(self)->factory->api;
     ep_notification *notification = (ep_notification *)calloc(1, sizeof *notification);
     *out = NULL;
-    if (!notification) return ep_no_memory(api);
-    notification->ort.ort_version_supported = ep_layout(api);
+    if (!notification) return epctx_ort_no_memory(api);
+    notification->ort.ort_version_supported = epctx_ort_layout(api);
     notification->ort.Release = notification_release;
     notification->ort.Activate = notification_activate;
     notification->ort.WaitOnDevice = notification_wait_device;
@@ -85,16 +85,17 @@ static OrtStatus *ORT_API_CALL stream_run_end(OrtSyncStreamImpl *self) {
 
 static OrtStatus *make_stream(const ep_factory *factory, ep_session *session,
                               const OrtMemoryDevice *device, OrtSyncStreamImpl **out) {
-    const ep_api *api = &factory->api;
+    const epctx_ort_api *api = &factory->api;
     ep_stream *stream;
     *out = NULL;
     if (!ep_memory_is_ours(factory, device)) {
-        return ep_fail(api, EPCTX_ERR_ARG, "no stream for this memory: %s did not announce it",
-                       factory->device->ep_name);
+        return epctx_ort_fail(api, EPCTX_ERR_ARG,
+                              "no stream for this memory: %s did not announce it",
+                              factory->device->ep_name);
     }
     stream = (ep_stream *)calloc(1, sizeof *stream);
-    if (!stream) return ep_no_memory(api);
-    stream->ort.ort_version_supported = ep_layout(api);
+    if (!stream) return epctx_ort_no_memory(api);
+    stream->ort.ort_version_supported = epctx_ort_layout(api);
     stream->ort.Release = stream_release;
     stream->ort.GetHandle = stream_handle;
     stream->ort.CreateNotification = stream_notification;

@@ -27,22 +27,23 @@ static bool ORT_API_CALL transfer_can_copy(const OrtDataTransferImpl *self,
            (ours_to || ep->MemoryDevice_GetDeviceType(to) == OrtMemoryInfoDeviceType_CPU);
 }
 
-static OrtStatus *copy_tensor(const ep_api *api, const OrtValue *from, OrtValue *to) {
+static OrtStatus *copy_tensor(const epctx_ort_api *api, const OrtValue *from, OrtValue *to) {
     const OrtApi *ort = api->ort;
     const void *source = NULL;
     void *target = NULL;
     size_t size = 0, room = 0;
-    EP_TRY(ort->GetTensorSizeInBytes(from, &size));
-    EP_TRY(ort->GetTensorSizeInBytes(to, &room));
+    EPCTX_ORT_TRY(ort->GetTensorSizeInBytes(from, &size));
+    EPCTX_ORT_TRY(ort->GetTensorSizeInBytes(to, &room));
     if (size != room) {
-        return ep_fail(api, EPCTX_ERR_ARG, "a tensor of %zu bytes does not fit one of %zu", size,
-                       room);
+        return epctx_ort_fail(api, EPCTX_ERR_ARG, "a tensor of %zu bytes does not fit one of %zu",
+                              size, room);
     }
-    EP_TRY(ort->GetTensorData(from, &source));
-    EP_TRY(ort->GetTensorMutableData(to, &target));
+    EPCTX_ORT_TRY(ort->GetTensorData(from, &source));
+    EPCTX_ORT_TRY(ort->GetTensorMutableData(to, &target));
     if (size && (!source || !target)) {
         /* ORT 1.30 continues after our allocator has failed. */
-        return ep_fail(api, EPCTX_ERR_NOMEM, "no device memory for a tensor of %zu bytes", size);
+        return epctx_ort_fail(api, EPCTX_ERR_NOMEM, "no device memory for a tensor of %zu bytes",
+                              size);
     }
     device_copy(target, source, size);
     return NULL;
@@ -53,7 +54,7 @@ static OrtStatus *ORT_API_CALL transfer_copy(OrtDataTransferImpl *self, const Or
     const ep_factory *factory = ((const ep_transfer *)(const void *)self)->factory;
     size_t i;
     for (i = 0; i < count; i++) {
-        EP_TRY(copy_tensor(&factory->api, from[i], to[i]));
+        EPCTX_ORT_TRY(copy_tensor(&factory->api, from[i], to[i]));
         if (streams && streams[i]) ep_stream_copied(factory, streams[i]);
     }
     return NULL;
@@ -70,8 +71,8 @@ OrtStatus *ep_transfer_announce(ep_factory *factory) {
     ep_transfer *transfer;
     if (factory->transfer || factory->api.version < EP_MEMORY_API) return NULL;
     transfer = (ep_transfer *)calloc(1, sizeof *transfer);
-    if (!transfer) return ep_no_memory(&factory->api);
-    transfer->ort.ort_version_supported = ep_layout(&factory->api);
+    if (!transfer) return epctx_ort_no_memory(&factory->api);
+    transfer->ort.ort_version_supported = epctx_ort_layout(&factory->api);
     transfer->ort.Release = transfer_release;
     transfer->ort.CanCopy = transfer_can_copy;
     transfer->ort.CopyTensors = transfer_copy;

@@ -12,11 +12,12 @@ make -s build/view_page.h build/facts_table.h
 
 # What runs in the page: looking, not changing. What only the commands left out need is dropped when
 # it is linked.
-commands="commands/copy commands/diff commands/explain commands/info commands/lint commands/ls
-    commands/npu_dump commands/scan commands/view core/cli core/convert core/fail core/findings
-    core/given core/guess core/json core/json_writer core/npu core/options core/output core/report
+commands="commands/copy commands/diff commands/diff_partitions commands/diff_text commands/explain
+    commands/info commands/info_binary commands/lint commands/ls commands/npu_dump commands/scan
+    commands/view core/cli core/convert core/cure core/fail core/findings core/given core/guess
+    core/json core/json_writer core/neighbours core/npu core/options core/output core/report
     core/rules core/session core/session_keys core/target core/tensors core/text core/values
-    core/vendors delivery/delivery delivery/find delivery/genai delivery/genai_schema
+    core/vendors delivery/delivery delivery/each delivery/find delivery/genai delivery/genai_schema
     delivery/package_lint delivery/tree view/view_graph view/view_npu"
 emulated="-D_WASI_EMULATED_SIGNAL -D_WASI_EMULATED_MMAN -D_WASI_EMULATED_PROCESS_CLOCKS"
 include="-I. -Iexamples/epctx -isystem $nanopb"
@@ -32,7 +33,8 @@ objects=
 compile epctx -DEPCTX_NO_STDIO -DEPCTX_IMPLEMENTATION -x c epctx.h
 compile npu -DEPCTX_NO_STDIO -DEPCTX_NPU_IMPLEMENTATION -x c epctx_npu.h
 for part in common decode encode; do compile pb_$part "$nanopb/pb_$part.c"; done
-for source in examples/web/web.c examples/epctx/ops/*.c examples/epctx/facts/facts*.c $commands; do
+for source in examples/web/web.c examples/epctx/ops/*.c examples/epctx/binary/*.c \
+    examples/epctx/facts/facts*.c $commands; do
     case $source in
     *.c) ;;
     *) source=examples/epctx/$source.c ;;
@@ -40,8 +42,10 @@ for source in examples/web/web.c examples/epctx/ops/*.c examples/epctx/facts/fac
     # shellcheck disable=SC2086
     compile "$(echo "$source" | tr / _)" $emulated -Depctx_io_files=web_io_files "$source"
 done
+# Native stacks have megabytes, this one 64 KiB unless told; lint tries cures while it reports.
 # shellcheck disable=SC2086
 ${CLANG:-clang} --target=wasm32-wasi -Oz $objects -Wl,--gc-sections,--strip-all \
+    -Wl,-z,stack-size=1048576 \
     -lwasi-emulated-signal -lwasi-emulated-mman -lwasi-emulated-process-clocks \
     -o "$folder/epctx.wasm"
 

@@ -1,6 +1,7 @@
 /* The tool's commands that only look, for WebAssembly: files come from the page (worker.js), which
  * answers the system calls of WASI for them. Nothing is written but to standard output. */
-#include "../epctx/core/cli.h"
+#include "../epctx/commands/lint_ep.h"
+#include "../epctx/core/asker.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -139,7 +140,7 @@ const epctx_io *cli_io(void) {
     return web_io_files();
 }
 
-/* -- progress: the page shows its own -- */
+/* -- progress and signals: the page shows its own progress, and no signals reach it -- */
 
 void cli_progress_begin(const char *what, uint64_t total) {
     (void)what;
@@ -157,10 +158,37 @@ void cli_progress_end(void) {
 }
 void cli_progress_forbid(void) {
 }
+bool cli_signals_waiting(void) {
+    return false;
+}
 
 uint64_t cli_file_size(const char *file) {
     epctx_file_info info;
     return stat_file(NULL, file, &info, NULL) == EPCTX_OK ? info.size : 0;
+}
+
+/* -- no other programs: neither an EP nor a vendor's library can be asked -- */
+
+bool cli_binary_asker(const cli_args *args, binary_asker *asker) {
+    (void)args;
+    memset(asker, 0, sizeof *asker);
+    return true;
+}
+
+bool lint_ep_begin(lint_ep *judge, const cli_args *args, int *code) {
+    memset(judge, 0, sizeof *judge);
+    *code = CLI_USAGE;
+    if (args == NULL || args->eps.count == 0) return true;
+    cli_misuse("--ep: no EP can be loaded in this page");
+    return false;
+}
+void lint_ep_ask(lint_ep *judge, findings *out, const char *file, const char *context_path,
+                 const char *external_folder, const char *errors) {
+    (void)judge, (void)out, (void)file;
+    (void)context_path, (void)external_folder, (void)errors;
+}
+void lint_ep_end(lint_ep *judge) {
+    (void)judge;
 }
 
 /* -- commands -- */

@@ -44,7 +44,9 @@ class Tool:
         done = subprocess.run([self.epctx, *arguments], cwd=self.folder, env=env, timeout=120,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, check=False)
-        return done.returncode, done.stderr.decode("utf-8", "backslashreplace").strip()
+        # What lint cannot read is a finding, and those are its output.
+        told = done.stdout if arguments[0] == "lint" and not done.stderr else done.stderr
+        return done.returncode, told.decode("utf-8", "backslashreplace").strip()
 
     def listing(self):
         found = {}

@@ -90,6 +90,10 @@ def parts(answer, model):
 
 
 def info(answer):
+    if "file" not in answer and "binary" not in answer:
+        for one in answer["files"]:
+            info(one)
+        return
     if "binary" in answer:
         equal(answer["bytes"], os.path.getsize(answer["binary"]))
         return
@@ -214,6 +218,10 @@ def package(answer):
 
 
 def check(answer):
+    if "files" in answer:
+        for one in answer["files"]:
+            check(one)
+        return
     words = ("EP_NOT_APPLICABLE", "EP_SUPPORTED_OPTIMAL", "EP_SUPPORTED_PREFER_RECOMPILATION",
              "EP_UNSUPPORTED")
     if "compatibility" in answer:

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Single operators at random, held against ONNX Runtime.
 
-    tests/judge/operators.py EPCTX [--cases N] [--seed S] [--keep] [OPERATOR...]
+    tests/judge/operators.py EPCTX [--cases N] [--seed S] [--keep] [OPERATOR... | edges]
 
 Makes models of one node with random shapes, attributes, types and values, runs each by `epctx run`
 and by ONNX Runtime (tests/judge/ort_run.py) and compares: shapes and integers are equal, floats to
@@ -23,9 +23,11 @@ import tempfile
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import onnx_schema  # noqa: E402
 
-FLOAT, UINT8, INT8, INT32, INT64, BOOL = 1, 2, 3, 6, 7, 9
+FLOAT, UINT8, INT8, UINT16, INT16, INT32, INT64, BOOL, DOUBLE, UINT32, UINT64 = (
+    1, 2, 3, 4, 5, 6, 7, 9, 11, 12, 13)
 GraphProto = type(onnx_schema.ModelProto().graph)
-CODES = {FLOAT: "f", UINT8: "B", INT8: "b", INT32: "i", INT64: "q", BOOL: "B"}
+CODES = {FLOAT: "f", UINT8: "B", INT8: "b", UINT16: "H", INT16: "h", INT32: "i", INT64: "q",
+         BOOL: "B", DOUBLE: "d", UINT32: "I", UINT64: "Q"}
 EXTREMES = [0.0, -0.0, 1e-45, -1e-45, 1e-40, 1.1754944e-38, 1e-30, -1e-20, 1e-8, 0.1, 0.5, -0.5,
             0.9999999, 1.0, -1.0, 1.5, 2.5, -2.5, 3.0, 10.0, -10.0, 17.0, 40.0, 88.0, 88.8, -88.8,
             103.9, -104.0,
@@ -1113,6 +1115,91 @@ MAKERS.update(("QLinear" + name, quantized(name)) for name in (
     "LeakyRelu"))
 
 
+# -- edges: what once was wrong, and its neighbours; the same in every run --
+
+def whole_convolutions(r):
+    """Integers stay integers on both sides of what makes a convolution a fast one."""
+    for channels in 15, 16, 17, 32:
+        for kernel, size in (3, 14), (3, 4), (1, 14), (5, 14):
+            yield Case("ConvInteger", 10, [
+                ints(r, UINT8, [1, channels, size, size], 0, 255),
+                ints(r, INT8, [channels, channels, kernel, kernel], -128, 127, True)], [INT32],
+                pads=[kernel // 2] * 4)
+    for depth in 63, 64, 258, 259, 260, 1024:  # larger weights saturate in ORT without VNNI
+        yield Case("MatMulInteger", 10, [ints(r, UINT8, [5, depth], 0, 255),
+                                         ints(r, INT8, [depth, 17], -64, 63, True)], [INT32])
+
+
+def powers():
+    for elem_type, value in (INT32, 12345), (INT64, 1 << 31), (INT32, -3):
+        yield Case("Pow", 15, [(elem_type, [2], [value, 7], False), (elem_type, [1], [2], True)],
+                   [elem_type])
+    for exponent in 0.5, -1.0, 3.0, 2.0, 0.0, 1.0, -0.5:
+        yield Case("Pow", 15, [(FLOAT, [8], [-math.inf, -0.0, 0.0, 4.0, -4.0, math.inf, 1e-40,
+                                             math.nan], False),
+                               (FLOAT, [1], [exponent], True)], [FLOAT])
+
+
+def types():
+    values = {UINT8: [3, 200, 255, 0], UINT16: [3, 65535, 0, 7], UINT32: [3, 1 << 31, 0, 7],
+              UINT64: [3, (1 << 63) + 4096, (1 << 64) - 2048, 7], INT8: [-128, 127, -3, 0],
+              INT16: [-32768, 3, -3, 0], INT32: [-2147483648, 3, -3, 0],
+              INT64: [-(1 << 63), (1 << 53) + 1, -3, 0], BOOL: [1, 0, 1, 1],
+              FLOAT: [0.5, -3.25, 1e-45, 0.0], DOUBLE: [1e-50, -3.25, 1e-310, 0.0]}
+    for elem_type, given in values.items():
+        for to in values:
+            fits = to in (FLOAT, DOUBLE, BOOL, elem_type) or \
+                (elem_type not in (FLOAT, DOUBLE) and to in (UINT64, INT64) and min(given) >= 0)
+            if fits:
+                yield Case("Cast", 19, [(elem_type, [4], given, False)], [to], to=to)
+        if elem_type not in (BOOL,):
+            yield Case("Abs", 13, [(elem_type, [4], given, False)], [elem_type])
+        for reduction in "none", "add", "min", "max":
+            if elem_type == BOOL:
+                continue
+            yield Case("ScatterND", 18, [(elem_type, [4], given, False),
+                                         (INT64, [2, 1], [1, 2], True),
+                                         (elem_type, [2], given[2:], False)], [elem_type],
+                       reduction=reduction)
+            yield Case("ScatterElements", 18, [(elem_type, [4], given, False),
+                                               (INT64, [2], [1, 2], True),
+                                               (elem_type, [2], given[2:], False)], [elem_type],
+                       reduction=reduction)
+    for elem_type in FLOAT, DOUBLE:
+        yield Case("Pad", 2, [(elem_type, [2], [1.0, 2.0], False)], [elem_type], pads=[1, 0],
+                   value=1.5)
+    for divisor in [3, -2, 1, 7], [3, 0, 1, 7]:
+        for op in "Div", "Mod":
+            yield Case(op, 14, [(INT32, [4], [7, -7, 9, 0], False),
+                                (INT32, [4], divisor, False)], [INT32])
+
+
+def shapes():
+    for axes in [], [0], [1], [0, 1]:
+        yield Case("Squeeze", 13, [(FLOAT, [1, 1, 2], [1.0, 2.0], False),
+                                   (INT64, [len(axes)], axes, True)], [FLOAT])
+    for opset in 24, 25, 26:
+        for op in "Relu", "Identity", "Transpose", "Flatten":
+            yield Case(op, opset, [(FLOAT, [2, 2], [-1.0, 2.0, -3.0, 4.0], False)], [FLOAT])
+        yield Case("Cast", opset, [(FLOAT, [2], [-1.0, 2.0], False)], [INT32], to=INT32)
+
+
+def masks():
+    x = (FLOAT, [1, 1, 2, 2], [0.5, -1.0, 1.0, 2.0], False)
+    for seen in [0, 0, 1, 1], [0, 0, 0, 0], [0, 1, 1, 0]:
+        for causal in 0, 1:
+            yield Case("Attention", 23, [x, x, x, (BOOL, [2, 2], seen, False)], [FLOAT],
+                       is_causal=causal)
+    yield Case("DynamicQuantizeLinear", 11, [(FLOAT, [3], [0.0] * 3, False)], [UINT8, FLOAT, UINT8])
+    yield Case("NegativeLogLikelihoodLoss", 13, [
+        (FLOAT, [2, 2], [-math.inf, -0.5, -0.25, -math.inf], False),
+        (INT64, [2], [0, 0], False)], [FLOAT], ignore_index=0, reduction="none")
+
+
+def edges(r):
+    return [*whole_convolutions(r), *powers(), *types(), *shapes(), *masks()]
+
+
 # -- both sides --
 
 def read(path):
@@ -1186,7 +1273,11 @@ def main():
         sys.exit(__doc__)
     operators = words[1:] or sorted(MAKERS)
     r = random.Random(int(options["--seed"]))
-    cases = [MAKERS[operators[i % len(operators)]](r) for i in range(int(options["--cases"]))]
+    if operators == ["edges"]:
+        cases = edges(r)
+        operators = sorted({case.op for case in cases})
+    else:
+        cases = [MAKERS[operators[i % len(operators)]](r) for i in range(int(options["--cases"]))]
     counts, failed = {}, {}
     for first in range(0, len(cases), 500):
         part = cases[first:first + 500]

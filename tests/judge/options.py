@@ -19,12 +19,16 @@ import make_model  # noqa: E402
 
 IO = "--inputs x:float32[1,3] --outputs y:float32[1,2]"
 WITH_ORT = ("compile", "run", "verify", "bench", "devices")
+# Whose --ep is a library; that of others is a name.
+WITH_LIBRARY = WITH_ORT + ("lint", "info")
 # Inputs, numbers and models of a session: test_ort.sh has them. The bytes are the same with
 # --rebuild, as test_cli.sh shows; --hugging-face is what all commands open models by.
 SAME = ("--seed", "--input-dir", "--dim", "--threads", "--repeat", "--sessions", "--rtol", "--atol",
         "--cosine", "--context", "--source", "--embed", "-v")
 # What shows elsewhere: which test gives it to which commands.
 ELSEWHERE = {
+    "test_lint_ep.sh": ["--ep", "--ep-opt", "--option", "--timeout", "-v"],
+    "test_qnn_system.sh": ["--qnn-system"],
     "test_ort.sh": ["--ort", "--ep", "--ep-opt", "--option", "--device", "--timeout",
                     "--optimization", "--no-share", "--by-session", "--compatibility",
                     "--verify"],
@@ -203,7 +207,7 @@ def main():
             if name == "--hugging-face" and command not in ("ls", "lint", "embed", "run", "info"):
                 continue
             own = f"{command} {name}" in lines
-            if name in known and not own and (command in WITH_ORT or name != "--ep"):
+            if name in known and not own and (command in WITH_LIBRARY or name != "--ep"):
                 if name not in texts:
                     print(f"FAIL {command} {name}: no test has it")
                     failed += 1

@@ -189,6 +189,7 @@ READERS = ("info {m}", "ls {m}", "lint {m}", "diff {m} {m}", "scan {m}", "dot {m
 EDITORS = ("set {m} metadata:key=text -f -o {o}", "rename --any-io {m} v0 new -f -o {o}",
            "prefix --all-nodes {m} p_ -f -o {o}", "init --inline {m} -f -o {o}",
            "init --external --threshold 1 {m} -f -o {o}", "init --prune {m} -f -o {o}",
+           "init --no-inputs {m} -f -o {o}",
            "repair --dry-run {m} -f -o {o}", "merge {m} {m} --prefix a_,b_ -f -o {o}",
            "split --inputs v0 {m} -f -o {o}")
 CONTEXTS = ("info {c}", "ls {c}", "lint {c}", "check {c}", "check --fresh {c}", "dump {c}",

@@ -166,6 +166,16 @@ def readers(judge, good, broken):
             out.write("E004 nowhere.onnx long gone\n")
         answer = judge.run("lint", "--ignore", "unused", "plain.onnx")
         equal(answer["files"][1]["findings"][0]["line"], 1)
+        for command in ("info",), ("check",), ("check", "--fresh"):
+            answer = judge.run(*command, *good, "delivery")
+            assert len(answer["files"]) > len(good), len(answer["files"])
+    with Case("several files are changed"):
+        shutil.copy("model_ctx.onnx", "several_ctx.onnx")
+        shutil.copytree("delivery", "deliveries", dirs_exist_ok=True)
+        for command in "embed", "extract", "stamp":
+            answer = judge.run(command, "--dry-run", "several_ctx.onnx", "deliveries")
+            assert "several_ctx.onnx" in [one["file"] for one in answer["models"]] or \
+                answer["failures"], answer
     with Case("tables"):
         assert judge.run("lint", "--rules", code=0)["rules"]
         with open("until.facts", "w", encoding="utf-8") as out:
@@ -239,7 +249,20 @@ def writers(judge):
         judge.run("compile", "-f", "--embed", "-o", "in_ctx.onnx", "plain.onnx", code=0)
         save(make("partly"), "partly.onnx")
         judge.run("compile", "-f", "partly.onnx", code=0)
+        for _ in range(2):
+            judge.run("compile", "--if-needed", "-o", "needed_ctx.onnx", "plain.onnx", code=0)
+        judge.run("compile", "--if-needed", "--embed", "-o", "needed_ctx.onnx", "plain.onnx",
+                  code=0)
         judge.run("info", "plain_npu.bin", code=0)
+        seeds = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "fuzz",
+                             "corpus", "binary")
+        binaries = [os.path.join(seeds, name) for name in sorted(os.listdir(seeds))
+                    if name not in ("crlf", "utf8", "onnx")]
+        for path in binaries:
+            equal(judge.run("info", path, code=0)["binary"], path)
+            judge.run("ls", path)
+        equal(len(judge.run("info", "plain.onnx", *binaries, code=0)["files"]), 1 + len(binaries))
+        equal(len(judge.run("info", *binaries, "missing.onnx", code=1)["files"]), len(binaries))
         judge.run("set", "-o", "options.onnx", "plain_ctx.onnx",
                   "metadata:epctx.build.QNNExecutionProvider=epctx 2\ndevice cpu\n"
                   "ep_option backend_path=libQnnHtp.so", code=0)
@@ -361,7 +384,7 @@ def texts(judge):
         answer, text = both("lint", "--rules")
         equal([line.split(maxsplit=2) for line in text.splitlines()],
               [[one["id"], one["rule"], one["text"] +
-                (f" (since {one['since']})" if "since" in one else "")]
+                "".join(f" ({key} {one[key]})" for key in ("since", "until") if key in one)]
                for one in answer["rules"]])
     with Case("text: diff"):
         answer, text = both("diff", "wrong_ctx.onnx", "model_ctx.onnx")
@@ -390,7 +413,7 @@ def failures(judge):
     fails = judge.fails
     fails("an unknown option", 2, "usage", "info", "--jsno", "plain.onnx", has="--jsno")
     fails("no argument", 2, "usage", "info", has="missing argument")
-    fails("too many", 2, "usage", "info", "a", "b", has="too many")
+    fails("too many", 2, "usage", "dump", "a", "b", has="too many")
     fails("a missing value", 2, "usage", "lint", "plain.onnx", "--ep", has="--ep")
     fails("a bad number", 2, "usage", "run", "--repeat", "many", "plain.onnx", has="many")
     fails("an unknown EP", 2, "usage", "lint", "--ep", "nope", "plain.onnx", has="nope")
@@ -493,6 +516,8 @@ def complete(judge):
             if name[:-5] in WITH_ORT or name in ("common.json", "failed.json"):
                 continue
             told = names_in(schema.get("$defs", {}).get("npu", schema), {"failures"})
+            if name == "lint.json":  # of --ep, which test_lint_ep.sh has
+                told -= {"ep"} | set(schema["$defs"]["ep"]["properties"]) - {"message"}
             missing = told - judge.members.get(name, set()) - {"failures"}
             assert not missing, f"{name}: never printed: {sorted(missing)}"
 

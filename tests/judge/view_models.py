@@ -174,6 +174,8 @@ def bad():
     made = model.functions.add(name="Again", domain="test.fun", input=["a"], output=["b"])
     node(made, "Again", "once more", ("a",), ("m",)).domain = "test.fun"
     node(made, "Again", "and again", ("m",), ("b",)).domain = "test.fun"
+    for _ in range(2):  # a finding with a command that cures it
+        model.metadata_props.add(key="twice", value="the same")
     return model
 
 

@@ -96,6 +96,8 @@ def main():
             ("byte", FLOAT, (40, 50), floats(2000, 5), "raw"),
             ("nameless_a", FLOAT, (31, 41), floats(1271, 6), "raw"),
             ("kind_a", INT32, (3,), b"abcdefghijkl", "raw"),
+            ("retrained", FLOAT, (64,), bytes(range(256)), "raw"),
+            ("half", INT8, (8,), b"abcdefgh", "raw"),
             ("lonely", FLOAT, (11,), floats(11, 7), "raw")],
         b: [("other name", FLOAT, (5000,), big, "external"),
             ("typed", FLOAT, (7,), floats(7, 2), "constant"),
@@ -104,6 +106,8 @@ def main():
             ("byte", FLOAT, (40, 50), flip(floats(2000, 5), 4321), "external"),
             ("nameless_b", FLOAT, (31, 41), flip(floats(1271, 6), 5083), "raw"),
             ("kind_b", INT8, (12,), b"abcdefghijkl", "raw"),
+            ("retrained", FLOAT, (64,), bytes(range(255, -1, -1)), "raw"),
+            ("half", INT8, (8,), b"xbxdxfxh", "raw"),
             ("far", FLOAT, (11,), floats(11, 8), "raw")],
         c: [("third", FLOAT, (5000,), big, "raw"),
             ("only here", FLOAT, (3,), floats(3, 9), "raw")],
@@ -135,14 +139,17 @@ def main():
         ("byte", "byte"): ("bytes", False, 1, 4321),
         ("nameless_a", "nameless_b"): ("bytes", False, 1, 5083),
         ("kind_a", "kind_b"): ("dtype", True, 0, 0),
+        ("half", "half"): ("bytes", False, 4, 0),
     })
+    case("weights: nothing but the name", got["unlike"], 1)
     case("weights: shapes", [n["b"]["shape"] for n in got["near"] if n["reason"] == "shape"],
          [[3, 3]])
     case("weights: dtypes", sorted((n["a"]["dtype"], n["b"]["dtype"]) for n in got["near"]
                                    if n["reason"] == "dtype"),
          [("float32", "float64"), ("int32", "int8")])
     text = run(epctx, a, b, c)
-    for part in ("1 of 8000 bytes different, the first at 4321", "shape [2, 3] and [3, 3]",
+    for part in ("1 weight of the same name, type and shape: most",
+                 "1 of 8000 bytes different, the first at 4321", "shape [2, 3] and [3, 3]",
                  "dtype float32 and float64", "stored once: %d bytes" % got["saved_bytes"]):
         case("weights: text has '%s'" % part, part in text, True)
     case("weights: one model", json.loads(run(epctx, "--json", c))["saved_bytes"], 0)

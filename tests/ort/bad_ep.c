@@ -12,7 +12,7 @@
  *   pads_binary    no fault: zeros behind the binary, which it does not read
  *   prints         no fault: much, to stdout and stderr
  *   only_compiles  no fault: only_virtual, and sessions are refused
- *   registration_hangs
+ *   registration_hangs, loading_hangs
  *   ignores_prefix, ignores_embed  no fault: what these options ask for is not done
  *   warns          no fault: logs a warning twice, a long one, and more of them than anybody reads
  *   data_flags_N   OrtEp::GetEpContextDataSupport answers N
@@ -67,7 +67,7 @@ static union {
 static union {
     OrtEpApi known;
     ort131_ep_api whole;
-} ep_api;
+} epctx_ort_api;
 static OrtModelEditorApi editor;
 static OrtEpFactory factory; /* as the good one filled it in */
 static OrtEp ep;             /* the same of the last session: all have the same functions */
@@ -596,6 +596,7 @@ static OrtStatus *ORT_API_CALL compile(OrtEp *self, const OrtGraph **graphs, con
     if (loads && fault("needs_source") && getenv("EPCTX_BAD_EP_SOURCE") &&
         access(getenv("EPCTX_BAD_EP_SOURCE"), R_OK) != 0)
         return make_status(ORT_FAIL, "the source model is not there to be refitted from");
+    while (loads && fault("loading_hangs")) usleep(100000);
     if (loads && fault("compiles_again") && session.generates)
         return real->CreateStatus(ORT_FAIL, "");
     if (!loads && session.generates && fault("dies_at_compile")) crash();
@@ -825,7 +826,7 @@ static void *symbol(const char *name, void *function, size_t size) {
 }
 
 static const OrtEpApi *get_ep_api(void) {
-    return &ep_api.known;
+    return &epctx_ort_api.known;
 }
 
 static const OrtModelEditorApi *get_editor(void) {
@@ -857,10 +858,10 @@ static void between(const OrtApiBase *base) {
     real_editor = real->GetModelEditorApi();
     if (minor < ORT131_API) {
         api.known = *real;
-        ep_api.known = *real_ep;
+        epctx_ort_api.known = *real_ep;
     } else {
         api.whole = *ort131_api_of(real, minor);
-        ep_api.whole = *ort131_ep_of(real_ep, minor);
+        epctx_ort_api.whole = *ort131_ep_of(real_ep, minor);
     }
     editor = *real_editor;
     api.known.GetEpApi = get_ep_api;

@@ -9,7 +9,7 @@ name, "options": {EP options}}], "session": {session options}, "first": [FILE...
 before and kept, "model": FILE, "groups": how many inputs each model had that it was merged from,
 then "compile": FILE and "embed", or "run": FILE.npz that gets the outputs}. Prints one JSON
 object: {"ok": true, ...} or {"ok": false, "stage": "register", "session" or "run", "text": what was
-said}. Knows nothing of epctx.
+said}. Knows nothing of epctx. A library of null: the EP is inside ONNX Runtime.
 """
 import json
 import os
@@ -33,7 +33,10 @@ def options_of(job):
     for one in job["eps"]:
         if one["library"]:
             onnxruntime.register_execution_provider_library(one["name"], one["library"])
-        if one["ep"] == "CPUExecutionProvider":
+        elif one["ep"] == "CPUExecutionProvider":
+            continue
+        else:
+            options.add_provider(one["ep"], one["options"])
             continue
         devices = [d for d in onnxruntime.get_ep_devices() if d.ep_name == one["ep"]]
         if not devices:

@@ -393,3 +393,36 @@ def model_lfs(context, other):
 
 add("model cut", model_cut)
 add("model LFS pointer", model_lfs)
+
+
+# -- what several nodes have inside --
+
+PAYLOADS = []
+
+
+def on_payloads(name, change):
+    """change(payloads): the list of all nodes', None where there is no attribute."""
+    def apply(context, other):
+        model = onnx.load(context, load_external_data=False)
+        nodes = [node for node in model.graph.node if node.op_type == "EPContext"]
+        kept = [(attribute(node, "ep_cache_context"), attribute(node, "main_context"))
+                for node in nodes]
+        before = [payload.s if payload is not None else None for payload, _ in kept]
+        after = change(list(before))
+        if len(nodes) < 2 or after == before:
+            return False
+        for node, payload in zip(nodes, after):
+            put("ep_cache_context", payload)(model, node)
+            if before.count(None) + before.count(b"") > 0:
+                put("main_context", int(bool(payload)))(model, node)
+        with open(context, "wb") as file:
+            file.write(model.SerializeToString(deterministic=True))
+        return True
+    PAYLOADS.append(Damage("payload " + name, apply))
+
+
+on_payloads("in the other order", lambda payloads: payloads[::-1])
+on_payloads("in the last alone", lambda payloads: [b""] * (len(payloads) - 1) + [payloads[0]])
+on_payloads("in no node", lambda payloads: [b"" for _ in payloads])
+on_payloads("of the first in all", lambda payloads: [payloads[0] for _ in payloads])
+on_payloads("cut", lambda payloads: [p[:len(p) // 2] if p else p for p in payloads])

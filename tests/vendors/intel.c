@@ -1,6 +1,7 @@
 /* intel.c - Intel's EP on another maker's processor. It offers its CPU device on Intel's only,
  * though OpenVINO computes on any x86-64: this library loads it from EPCTX_INTEL_EP and hands all
- * through, but tells it that the processor is Intel's. The rest is the EP's own.
+ * through, but tells it that the processor is Intel's. The rest is the EP's own, which stays loaded
+ * and keeps what it was told: this library must stay, too (-z nodelete).
  */
 #include <dlfcn.h>
 #include <onnxruntime_c_api.h>

@@ -1,7 +1,11 @@
 """What is not about one context model: options at load, several models, two EPs in one model, EPs
 that write no contexts."""
+import json
 import os
+import re
 import shutil
+import subprocess
+import sys
 
 import numpy
 import onnx
@@ -63,13 +67,16 @@ def loads(bench, ep, context):
 # -- several models --
 
 def several(bench, ep, models, folder):
-    """Compiled together, with and without sharing; the last is loaded after the others."""
-    for words, name in ([], "sharing"), (["--no-share"], "no sharing"):
+    """Compiled together, with and without sharing, and with weights in files, to which an EP may
+    refer; the last is loaded after the others."""
+    for words, name in ([], "sharing"), (["--no-share"], "no sharing"), ([], "sharing, data"):
         place = os.path.join(folder, name)
         os.makedirs(place)
         for model in models:
             shutil.copy(model, place)
         inputs = [os.path.join(place, os.path.basename(m)) for m in models]
+        for model in inputs if "data" in name else []:
+            bench.epctx("init", "--external", "--name", stem(model) + ".data", "--in-place", model)
         code, text = bench.epctx("compile", *ep.words(), *words, *inputs)
         made = [os.path.join(place, stem(m) + "_ctx.onnx") for m in models]
         case = f"{len(models)} models, {name}"
@@ -84,6 +91,144 @@ def several(bench, ep, models, folder):
         _, alone = bench.app(ep, inputs[-1])
         bench.verdict(ep.id, "several models", case, near(got, alone),
                       said.get("text", "other numbers than the model itself")[-300:])
+
+
+# -- compiled when needed, and many --
+
+FLEET = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples", "fleet",
+                     "fleet.py")
+
+
+def loads_equal(bench, ep, column, case, made, outputs):
+    """The plain application gets the bits of what the tool's `compile` wrote."""
+    said, got = bench.app(ep, made) if os.path.exists(made) else ({"text": "no model"}, None)
+    bench.verdict(ep.id, column, case, same(got, outputs), said.get("text", "other bits")[-300:])
+
+
+def needed(bench, ep, contexts, folder):
+    """compile --if-needed: once, then not again, and again when the model changes."""
+    for model, _, outputs in contexts:
+        place = os.path.join(folder, stem(model))
+        os.makedirs(place)
+        here = shutil.copy(model, place)
+        made = os.path.join(place, stem(model) + "_ctx.onnx")
+        words = ["compile", "--if-needed", *ep.words(), here]
+        for want in ("compiled: there is no", "up to date"):
+            code, text = bench.epctx(*words)
+            bench.verdict(ep.id, "if needed", f"{stem(model)} {want.split(':')[0]}",
+                          code == 0 and want in text, text[-300:])
+        loads_equal(bench, ep, "if needed", f"{stem(model)} if needed", made, outputs)
+        bench.epctx("set", "--in-place", here, "model:producer_version=other")
+        code, text = bench.epctx(*words)
+        bench.verdict(ep.id, "if needed", f"{stem(model)} compiled again",
+                      code == 0 and "compiled again: " in text, text[-300:])
+        loads_equal(bench, ep, "if needed", f"{stem(model)} again", made, outputs)
+
+
+def fleet(bench, ep, models, contexts, folder):
+    """All models by examples/fleet: what `compile` makes it makes, of others it says why not."""
+    def run(*words):
+        return subprocess.run([sys.executable, "-B", FLEET, *words], stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=600,
+                              check=False).stdout.decode("utf-8", "replace")
+    os.makedirs(folder)
+    words = ep.words()
+    manifest = os.path.join(folder, "fleet.toml")
+    with open(manifest, "w", encoding="utf-8") as out:
+        out.write(f"epctx = {json.dumps(bench.tool)}\n")
+        out.write("".join(f"[[model]]\npath = {json.dumps(m)}\n" for m in models))
+        out.write(f"[[ep]]\nname = \"it\"\nlibrary = {json.dumps(words[1])}\n"
+                  f"ort = {json.dumps(os.environ.get('EPCTX_ORT_LIBRARY', ''))}\n"
+                  f"options = {json.dumps(words[2:])}\n")
+    plan = os.path.join(folder, "plan")
+    text = run("plan", manifest, "-o", plan)
+    for number in range(len(models)):
+        text += run("job", plan, str(number))
+    try:
+        rows = json.loads(run("report", plan, "--json"))["jobs"]
+    except ValueError:
+        bench.verdict(ep.id, "fleet", "report", False, text[-300:])
+        return
+    outputs = {stem(c[0]): c[2] for c in contexts}
+    for row in rows:
+        name = row["name"].split("/", 1)[1]
+        if name not in outputs:
+            bench.verdict(ep.id, "fleet", f"{name} fleet", row["state"] == "failed" and
+                          bool(row["why"]), f"{row['state']}, which `compile` refuses")
+            continue
+        made = os.path.join(plan, "out", row["name"], f"{name}_ctx.onnx")
+        loads_equal(bench, ep, "fleet", f"{name} fleet", made, outputs[name])
+
+
+# -- two models of one EP become one --
+
+def ends(model):
+    graph = onnx.load(model, load_external_data=False).graph
+    return [i.name for i in graph.input], [o.name for o in graph.output]
+
+
+# What the tool may say to it: of CPU nodes, and of nodes that share one of several contexts.
+REFUSED = "convert one of them", "only the EP knows which one"
+
+
+def judged(bench, ep, case, row, result, made, wanted, groups):
+    """What was made runs, gives what its parts gave, and lint has nothing against it."""
+    code, text = result
+    if code != 0:
+        bench.verdict(ep.id, row, case, any(t in text for t in REFUSED),
+                      f"refused: {text[-300:]}")
+        return False
+    said, got = bench.app(ep, made, groups=groups)
+    bench.verdict(ep.id, row, case, same(got, wanted), said.get("text", "other bits")[-300:])
+    code, text = bench.epctx("lint", *ep.lint, made)
+    bench.verdict(ep.id, "lint", case + " lint", code == 0, text[-300:])
+    return True
+
+
+def lose(bench, made, parts):
+    """Renames the binaries of a model; where it has one, those of its parts come beside it."""
+    _, text = bench.epctx("info", made)
+    place, names = os.path.dirname(made), set(re.findall(r"main, in the file '([^']*)'", text))
+    for i, name in enumerate(sorted(names)):
+        os.rename(os.path.join(place, name), os.path.join(place, f"lost{i}.bin"))
+    for i, part in enumerate(parts if len(names) == 1 else []):
+        folder = os.path.dirname(part)
+        for name in os.listdir(folder):
+            if name.endswith(".bin"):
+                shutil.copy(os.path.join(folder, name), os.path.join(place, f"of{i}_{name}"))
+
+
+def joined(bench, ep, contexts, folder):
+    """The first context model and the last, (model, context model, outputs), merged: in files and
+    embedded; then embedded, extracted, taken apart, and repaired when its binaries have got other
+    names and those of the parts lie beside them."""
+    pair = sorted((contexts[0], contexts[-1]), key=lambda c: max(ends(c[1])[0]))
+    words = [] if "merge" in ep.refused else ["--prefix", "a_,b_"]  # fixed names stay
+    groups = [len(ends(c[1])[0]) for c in pair]
+    both, second = pair[0][2] + pair[1][2], pair[1][2]
+    for mode in "file", "embedded":
+        place = os.path.join(folder, mode)
+        parts = [bench.copied(c[1], os.path.join(place, str(i)), "ort_ctx*")
+                 for i, c in enumerate(pair)]
+        for part in parts if mode == "embedded" else []:
+            bench.epctx("embed", part, "--in-place")
+        made, last = os.path.join(place, "made_ctx.onnx"), os.path.join(place, "last_ctx.onnx")
+        case = f"{stem(pair[0][0])} and {stem(pair[1][0])} {mode}"
+        if not judged(bench, ep, f"{case} joined", "merge",
+                      bench.epctx("merge", *parts, *words, "-o", made), made, both, groups):
+            continue
+        there = "extract" if mode == "embedded" else "embed"
+        judged(bench, ep, f"{case} joined {there}", there,
+               bench.epctx(there, made, "-o", last), last, both, groups)
+        names = ends(made)[1][-len(second):]
+        part = os.path.join(place, "part_ctx.onnx")
+        judged(bench, ep, f"{case} joined split", "split",
+               bench.epctx("split", made, "--outputs", ",".join(names), "-o", part), part, second,
+               [])
+        if mode == "file" and not ep.nameless:
+            lose(bench, made, parts)
+            judged(bench, ep, f"{case} joined repair", "repair",
+                   bench.epctx("repair", made, *ep.lint, "--in-place"), made, both, groups)
 
 
 # -- two EPs --
@@ -104,7 +249,7 @@ def two_eps(bench, one, other, folder):
     said, got = bench.app([one[0].job(), other[0].job()], made, groups=groups)
     bench.verdict("two EPs", "merge", case, same(got, one[2] + other[2]),
                   said.get("text", "other bits")[-300:])
-    code, text = bench.epctx("lint", made)
+    code, text = bench.epctx("lint", *one[0].lint, *other[0].lint, made)
     bench.verdict("two EPs", "lint", case + " lint", code == 0, text[-300:])
     code, text = bench.epctx("run", *one[0].words(), *other[0].words(), made)
     bench.verdict("two EPs", "run", case + " run", code == 0, text[-300:])
@@ -121,6 +266,12 @@ def writes_none(bench, ep, models):
         bench.verdict(ep.id, "compile", f"{stem(model)} refused",
                       code != 0 and not os.path.exists(made) and
                       all(n.op_type != "EPContext" for n in nodes), text[-300:])
+    runs(bench, ep, models)
+
+
+def runs(bench, ep, models):
+    """The models themselves: the tool's `run` ends as the application does."""
+    for model in models:
         _, got = bench.app(ep, model, folder=bench.work)
         code, text = bench.epctx("run", *ep.words(), model)
         bench.verdict(ep.id, "run", f"{stem(model)} run", (code == 0) == (got is not None),

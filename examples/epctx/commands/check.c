@@ -1,101 +1,15 @@
 /* epctx check: does a compiled model fit a machine? The answer is the exit code. */
-#include "core/chip.h"
-#include "core/json.h"
+#include "check.h"
+#include "core/asker.h"
 #include "core/options.h"
-#include "facts/facts.h"
-#include "ops/state.h"
+#include "core/vendors.h"
+#include "delivery/each.h"
+#include "ops/cache.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-/* Scripts rely on them; 2 is a wrong command line. */
-enum { CHECK_FITS = 0, CHECK_RECOMPILE = 1, CHECK_UNSUPPORTED = 3, CHECK_UNKNOWN = 4 };
-
 enum { STAMPS_MOST = 100 }; /* each is compared by a walk through the model */
-
-typedef struct check_work {
-    const char *file;
-    const char *ep;      /* only this EP's entry; NULL: the only one there is */
-    const char *against; /* the machine's string; NULL: that of our own EP, if it is its entry */
-    const epctx_profile *profile;
-    const char *source;  /* the source model; NULL: where the build stamp says */
-    const char *options; /* what the compiler would be asked for now, for the stamp's hash */
-    const char *chip;    /* compare with this chip instead */
-    bool fresh;
-    bool ort_code; /* ONNX Runtime's number is the exit code */
-    bool json;
-    json_writer *out; /* with --json */
-} check_work;
-
-/* The layout of the EP's strings, or NULL: pairs. */
-static const fact *layout_of(const epctx_profile *profile, epctx_str text) {
-    size_t at = 0;
-    const fact *f;
-    while ((f = facts_next("compat", &at)) != NULL) {
-        const char *starts = fact_get(f, "starts");
-        if (fact_has(f, "profiles", epctx_str_of(profile->name)) &&
-            (starts == NULL || epctx_str_starts(text, starts)))
-            return f;
-    }
-    return NULL;
-}
-
-static void put_pair(epctx_str key, epctx_str value) {
-    fputs("    ", stdout);
-    cli_put(stdout, key);
-    fputs(value.data != NULL ? " = " : "", stdout);
-    cli_put(stdout, value);
-    putchar('\n');
-}
-
-/* False: it is no object of JSON. */
-static bool put_members(epctx_str text) {
-    epctx_arena arena;
-    const json *object, *member;
-    size_t at;
-    bool is_object;
-    epctx_arena_init(&arena, NULL);
-    object = json_read(text, &arena, &at);
-    is_object = object != NULL && object->kind == JSON_OBJECT;
-    for (member = is_object ? object->first : NULL; member != NULL; member = member->next)
-        put_pair(member->key, member->text);
-    epctx_arena_free(&arena);
-    return is_object;
-}
-
-static void put_parts(const epctx_profile *profile, epctx_str text) {
-    const fact *layout = layout_of(profile, text);
-    if (layout != NULL &&
-        epctx_compat_compare(profile, text, text, NULL) != EPCTX_COMPAT_NOT_APPLICABLE) {
-        epctx_str names = epctx_str_of(fact_get(layout, "fields")), name;
-        while (fact_next_word(&names, &name)) {
-            const epctx_str field = epctx_str_cut(&text, *fact_get(layout, "between"));
-            printf("    %-14.*s %.*s\n", (int)name.size, name.data, (int)field.size, field.data);
-        }
-        return;
-    }
-    if (put_members(text)) return;
-    while (text.size > 0) {
-        epctx_str value = epctx_str_cut(&text, ';');
-        const epctx_str key = epctx_str_cut(&value, '=');
-        put_pair(key, value);
-    }
-}
-
-static void put_entry(const check_work *work, const epctx_compat_entry *entry) {
-    if (work->json) {
-        json_object(work->out, NULL, JSON_INLINE);
-        json_str(work->out, "ep", entry->ep);
-        json_str(work->out, "value", entry->value);
-        json_end(work->out);
-        return;
-    }
-    cli_put(stdout, entry->ep);
-    fputs(": ", stdout);
-    cli_put(stdout, entry->value);
-    putchar('\n');
-    put_parts(epctx_profile_of(entry->ep), entry->value);
-}
 
 static bool is_compiled(const epctx_model *model) {
     epctx_walk walk;
@@ -119,26 +33,21 @@ static void explain_ep(const char *ep, const char *what) {
     putchar('\n');
 }
 
-/* As in onnxruntime_c_api.h. */
-static const char *compat_name(epctx_compat compat) {
-    static const char *const names[] = {"EP_NOT_APPLICABLE", "EP_SUPPORTED_OPTIMAL",
-                                        "EP_SUPPORTED_PREFER_RECOMPILATION", "EP_UNSUPPORTED"};
-    return names[compat];
-}
-
-static int code_of(const check_work *work, epctx_compat compat) {
-    static const int codes[] = {CHECK_UNKNOWN, CHECK_FITS, CHECK_RECOMPILE, CHECK_UNSUPPORTED};
-    return work->ort_code ? (int)compat : codes[compat];
-}
-
-static void begin_json(check_work *work) {
-    work->out = cli_json_begin(stdout);
-    json_text(work->out, "file", work->file);
-}
-
-static void json_compat(json_writer *w, epctx_compat compat) {
-    json_int(w, "compatibility", (int)compat);
-    json_text(w, "meaning", compat_name(compat));
+/* Whether a context of this EP is surely none; only then `error` changes, and names its node. */
+static bool is_foreign(const check_work *work, const char *ep, epctx_error *error) {
+    size_t i;
+    for (i = 0; i < work->contexts.count; i++) {
+        const binary_context *context = &work->contexts.items[i];
+        epctx_error why;
+        epctx_error_clear(&why);
+        if (!cli_is_ep(context->source, ep) ||
+            epctx_profile_check_binary(context->profile, &context->facts.id, &why) == EPCTX_OK)
+            continue;
+        epctx_blame(&why, work->file, &context->node, context->place.attribute);
+        *error = why;
+        return true;
+    }
+    return false;
 }
 
 /* `chosen` NULL: there is no entry, or it is not clear which. */
@@ -148,20 +57,24 @@ static epctx_compat verdict(const check_work *work, const epctx_compat_entry *ch
     epctx_backend backend;
     epctx_error why;
     epctx_compat compat = EPCTX_COMPAT_NOT_APPLICABLE;
-    if (chosen == NULL) return compat;
+    bool foreign;
     epctx_error_clear(&why);
-    if (against == NULL && cli_own_backend(chosen->ep, &backend) &&
-        epctx_backend_compatibility(&backend, own, sizeof own, &why) == EPCTX_OK)
+    foreign = is_foreign(work, work->ep, &why);
+    if (chosen == NULL && !foreign) return compat;
+    if (foreign)
+        compat = EPCTX_COMPAT_UNSUPPORTED;
+    else if (against == NULL && cli_own_backend(chosen->ep, &backend) &&
+             epctx_backend_compatibility(&backend, own, sizeof own, &why) == EPCTX_OK)
         against = own;
-    if (against != NULL)
+    if (!foreign && against != NULL)
         compat = epctx_compat_compare(work->profile != NULL ? work->profile
                                                             : epctx_profile_of(chosen->ep),
                                       chosen->value, epctx_str_of(against), &why);
-    else
+    else if (!foreign)
         epctx_fail(&why, EPCTX_ERR_ARG,
                    "not compared: give the string of this machine's EP with --against, or its chip "
                    "with --chip");
-    if (!work->json) printf("%s: ", compat_name(compat));
+    if (!work->json) printf("%s: ", check_compat_name(compat));
     if (!work->json) cli_put(stdout, epctx_str_of(why.message));
     if (!work->json) putchar('\n');
     return compat;
@@ -179,13 +92,13 @@ static int report(check_work *work, const epctx_state *state) {
         return CHECK_UNKNOWN;
     }
     if (work->json) {
-        begin_json(work);
+        check_begin_json(work);
         json_array(work->out, "entries", JSON_HANGING);
     }
     for (i = 0; i < state->compat_count; i++) {
         const epctx_compat_entry *entry = &state->compat[i];
         if (!cli_is_ep(entry->ep, work->ep)) continue;
-        put_entry(work, entry);
+        check_put_entry(work, entry);
         chosen = entry;
     }
     if (chosen == NULL && !work->json && work->ep != NULL)
@@ -197,206 +110,17 @@ static int report(check_work *work, const epctx_state *state) {
     compat = verdict(work, count == 1 ? chosen : NULL);
     if (work->json) {
         json_end(work->out);
-        json_compat(work->out, compat);
-        cli_json_end();
+        check_json_compat(work->out, compat);
+        info_end(&work->where);
     } else if (work->against != NULL && chosen == NULL)
-        puts(compat_name(compat));
+        puts(check_compat_name(compat));
     else if (count > 1)
         printf("%s: not compared: there are several entries, select one with --ep\n",
-               compat_name(compat));
-    return code_of(work, compat);
-}
-
-/* -- --chip: was it made for this one? -- */
-
-enum { CHIP_SEEN = 16 };
-
-typedef struct chip_work {
-    check_work *check;
-    const epctx_state *state;
-    chip here;
-    bool is_known;      /* nodes of an EP with chips of this kind: others do not count */
-    epctx_compat worst; /* of those that could be judged */
-    size_t judged, untold;
-    epctx_error why; /* of the worst one, or of the first that could not be told */
-    struct {
-        epctx_str source, architecture;
-    } seen[CHIP_SEEN]; /* the last nodes: of equal ones the first is told */
-    size_t seen_count;
-} chip_work;
-
-static void take_verdict(chip_work *work, epctx_compat compat, const epctx_error *why) {
-    const bool told = compat != EPCTX_COMPAT_NOT_APPLICABLE;
-    if (told ? compat > work->worst : work->worst == 0 && work->untold == 0) work->why = *why;
-    if (told && compat > work->worst) work->worst = compat;
-    work->judged += told;
-    work->untold += !told;
-}
-
-static void put_verdict(const chip_work *work, epctx_str ep, epctx_compat compat, const char *why) {
-    json_writer *w = work->check->out;
-    if (work->check->json) {
-        json_object(w, NULL, JSON_INLINE);
-        json_str(w, "ep", ep);
-        json_compat(w, compat);
-        json_text(w, "why", why);
-        json_end(w);
-        return;
-    }
-    cli_put(stdout, ep);
-    printf(": %s: ", compat_name(compat));
-    cli_put(stdout, epctx_str_of(why));
-    putchar('\n');
-}
-
-/* The string of a node's EP, or NULL. */
-static const epctx_compat_entry *entry_of(const epctx_state *state, epctx_str source) {
-    const epctx_profile *profile = epctx_profile_of(source);
-    const epctx_compat_entry *found = NULL;
-    size_t i;
-    for (i = 0; i < state->compat_count; i++) {
-        const epctx_compat_entry *entry = &state->compat[i];
-        if (epctx_str_eq(entry->ep, source)) return entry;
-        if ((profile->traits & EPCTX_ANY_EP) == 0 && epctx_profile_of(entry->ep) == profile)
-            found = entry;
-    }
-    return found;
-}
-
-/* By the EP's string, and where that tells nothing by the node's own word. */
-static epctx_compat judge_node(const chip_work *work, const epctx_epnode *ep, epctx_error *why) {
-    const epctx_profile *profile = epctx_profile_of(ep->source);
-    const epctx_compat_entry *entry = entry_of(work->state, ep->source);
-    epctx_compat compat = EPCTX_COMPAT_NOT_APPLICABLE;
-    if (entry != NULL) compat = chip_fits_string(&work->here, profile, entry->value, why);
-    if (compat != EPCTX_COMPAT_NOT_APPLICABLE ||
-        (entry != NULL && ep->hardware_architecture.size == 0))
-        return compat;
-    return chip_fits_node(&work->here, profile, ep->hardware_architecture, why);
-}
-
-/* A secondary node has the binary of its EP's primary one. */
-static bool is_seen(chip_work *work, const epctx_epnode *ep) {
-    const size_t last = work->seen_count < CHIP_SEEN ? work->seen_count : CHIP_SEEN;
-    size_t i;
-    for (i = 0; i < last; i++)
-        if (epctx_str_eq(work->seen[i].source, ep->source) &&
-            (epctx_str_eq(work->seen[i].architecture, ep->hardware_architecture) ||
-             ep->main_context != 1))
-            return true;
-    work->seen[work->seen_count % CHIP_SEEN].source = ep->source;
-    work->seen[work->seen_count++ % CHIP_SEEN].architecture = ep->hardware_architecture;
-    return false;
-}
-
-/* The next EPContext node of the chosen EP that can be read. */
-static bool next_node(const chip_work *work, epctx_walk *walk, epctx_epnode *ep) {
-    epctx_node_view node;
-    epctx_error ignored;
-    while (epctx_walk_epnode(walk, &node))
-        if (epctx_node_is_epnode(&node) && epctx_epnode_read(&node, ep, &ignored) == EPCTX_OK &&
-            cli_is_ep(ep->source, work->check->ep))
-            return true;
-    return false;
-}
-
-static bool is_of_kind(const chip_work *work, const epctx_epnode *ep) {
-    return chip_is_of(&work->here, epctx_profile_of(ep->source), ep->hardware_architecture);
-}
-
-/* Each node by its EP. */
-static void judge_nodes(chip_work *work, const epctx_model *model) {
-    epctx_epnode ep;
-    epctx_walk walk;
-    epctx_walk_begin(&walk, model);
-    while (!work->is_known && next_node(work, &walk, &ep)) work->is_known = is_of_kind(work, &ep);
-    epctx_walk_begin(&walk, model);
-    while (next_node(work, &walk, &ep)) {
-        epctx_compat compat;
-        epctx_error why;
-        if (is_seen(work, &ep)) continue;
-        if (work->is_known && !is_of_kind(work, &ep)) {
-            put_verdict(work, ep.source, EPCTX_COMPAT_NOT_APPLICABLE,
-                        "not judged: runs on another kind of chip (--against compares its string)");
-            continue;
-        }
-        epctx_error_clear(&why);
-        compat = judge_node(work, &ep, &why);
-        take_verdict(work, compat, &why);
-        put_verdict(work, ep.source, compat, why.message);
-    }
-}
-
-static int judge(chip_work *work, const epctx_model *model) {
-    epctx_compat compat;
-    char text[160];
-    size_t i;
-    chip_describe(&work->here, text, sizeof text);
-    if (work->check->json) {
-        begin_json(work->check);
-        json_text(work->check->out, "chip", text);
-        json_array(work->check->out, "entries", JSON_HANGING);
-    } else {
-        fputs("chip ", stdout);
-        cli_put(stdout, epctx_str_of(text));
-        putchar('\n');
-    }
-    for (i = 0; i < work->state->compat_count; i++)
-        if (cli_is_ep(work->state->compat[i].ep, work->check->ep))
-            put_entry(work->check, &work->state->compat[i]);
-    if (work->check->json) {
-        json_end(work->check->out);
-        json_array(work->check->out, "verdicts", JSON_HANGING);
-    }
-    judge_nodes(work, model);
-    if (work->judged + work->untold == 0)
-        epctx_fail(&work->why, EPCTX_ERR_NOT_FOUND, "no EPContext node%s",
-                   work->check->ep != NULL ? " of this EP" : "");
-    /* One that does not fit decides; else all must be told. */
-    compat = work->worst == EPCTX_COMPAT_UNSUPPORTED || work->untold == 0
-                 ? work->worst
-                 : EPCTX_COMPAT_NOT_APPLICABLE;
-    if (work->check->json) {
-        json_end(work->check->out);
-        json_compat(work->check->out, compat);
-        json_text(work->check->out, "why", work->why.message);
-        cli_json_end();
-        return code_of(work->check, compat);
-    }
-    puts(compat == EPCTX_COMPAT_OPTIMAL       ? "fits"
-         : compat == EPCTX_COMPAT_UNSUPPORTED ? "does not fit: compile for this chip"
-         : compat == EPCTX_COMPAT_PREFER_RECOMPILATION
-             ? "runs, but was not made for this chip: compile again for speed"
-             : "cannot be told");
-    if (work->judged + work->untold == 0) puts(work->why.message);
-    if (compat != EPCTX_COMPAT_UNSUPPORTED && work->judged > 0 && work->here.is_qualcomm)
-        puts("note: versions of SDK and driver were not compared (--against does), and VTCM only "
-             "where\n      the model tells it");
-    return code_of(work->check, compat);
+               check_compat_name(compat));
+    return check_code_of(work, compat);
 }
 
 /* -- --fresh: is it still what its source would give? -- */
-
-/* The first context binary that the model needs and that is not there. */
-static bool lacks_binary(const check_work *work, const epctx_model *model, epctx_error *why) {
-    epctx_dependency *files;
-    epctx_arena arena;
-    epctx_error ignored;
-    size_t count = 0, i;
-    bool found = false;
-    epctx_arena_init(&arena, NULL);
-    if (epctx_model_files(model, NULL, &arena, &files, &count, &ignored) != EPCTX_OK) count = 0;
-    for (i = 0; i < count && !found; i++) {
-        found = files[i].use == EPCTX_USE_CONTEXT && files[i].required &&
-                files[i].status == EPCTX_ERR_NOT_FOUND;
-        if (!found) continue;
-        epctx_error_clear(why);
-        epctx_fail(why, EPCTX_ERR_NOT_FOUND, "%s: context binary: %s", work->file,
-                   files[i].problem);
-    }
-    epctx_arena_free(&arena);
-    return found;
-}
 
 /* The line "options HASH" of the stamp: is it that of the options that were given? */
 static epctx_freshness compare_options(const check_work *work, epctx_str stamp, epctx_error *why) {
@@ -412,15 +136,49 @@ static epctx_freshness compare_options(const check_work *work, epctx_str stamp, 
     return EPCTX_FRESH_UNKNOWN;
 }
 
+enum { DIFFERENCES_MOST = 256 }; /* are told; a hostile stamp may have millions */
+
+/* What differs, in the order of the stamp. */
+typedef struct differences {
+    const char *texts[DIFFERENCES_MOST];
+    size_t count; /* of all */
+    epctx_arena arena;
+} differences;
+
+static void add_difference(void *user, const epctx_error *why) {
+    differences *all = (differences *)user;
+    const char *copy = all->count < DIFFERENCES_MOST
+                           ? epctx_arena_copy(&all->arena, epctx_str_of(why->message))
+                           : NULL;
+    if (all->count < DIFFERENCES_MOST) all->texts[all->count] = copy != NULL ? copy : "?";
+    all->count++;
+}
+
+static void put_differences(const check_work *work, const differences *all, const char *first) {
+    size_t i;
+    if (work->json) json_array(work->out, "differences", JSON_INLINE);
+    for (i = 0; all != NULL && i < all->count && i < DIFFERENCES_MOST; i++) {
+        if (work->json) {
+            json_text(work->out, NULL, all->texts[i]);
+        } else if (strcmp(all->texts[i], first) != 0) {
+            fputs("  also: ", stdout);
+            cli_put(stdout, epctx_str_of(all->texts[i]));
+            putchar('\n');
+        }
+    }
+    if (work->json) json_end(work->out);
+}
+
 /* One EP's verdict. */
 static void put_fresh(const check_work *work, epctx_str ep, epctx_freshness verdict,
-                      const char *why) {
+                      const char *why, const differences *all) {
     static const char *const words[] = {"fresh", "stale", "unknown"};
     if (work->json) {
         json_object(work->out, NULL, JSON_INLINE);
         json_str(work->out, "ep", ep);
         json_text(work->out, "fresh", words[verdict]);
         json_text(work->out, "why", why);
+        put_differences(work, all, why);
         json_end(work->out);
         return;
     }
@@ -431,6 +189,7 @@ static void put_fresh(const check_work *work, epctx_str ep, epctx_freshness verd
         cli_put(stdout, epctx_str_of(why));
     }
     putchar('\n');
+    put_differences(work, all, why);
 }
 
 static int fresh_of(const check_work *work, const epctx_model *model, epctx_str ep,
@@ -440,13 +199,18 @@ static int fresh_of(const check_work *work, const epctx_model *model, epctx_str 
     epctx_fresh_opts opts;
     epctx_error why;
     epctx_freshness verdict;
+    differences all;
+    memset(&all, 0, sizeof all);
+    epctx_arena_init(&all.arena, NULL);
     snprintf(source, sizeof source, "%.*s", (int)ep.size, ep.data);
     memset(&opts, 0, sizeof opts);
     opts.source_path = work->source;
+    opts.differs_fn = add_difference;
+    opts.user = &all;
     /* What the machine's own compiler would write can be compared for the reference NPU only. */
-    verdict = epctx_check_fresh(model, source, cli_own_backend(ep, &backend) ? &backend : NULL,
+    verdict = epctx_cache_judge(model, source, cli_own_backend(ep, &backend) ? &backend : NULL,
                                 &opts, &why);
-    if (verdict != EPCTX_STALE && lacks_binary(work, model, &why)) verdict = EPCTX_STALE;
+    if (verdict == EPCTX_STALE) (void)is_foreign(work, source, &why);
     if (verdict != EPCTX_STALE && work->options != NULL) {
         epctx_error other;
         epctx_freshness options;
@@ -457,7 +221,8 @@ static int fresh_of(const check_work *work, const epctx_model *model, epctx_str 
             why = other;
         }
     }
-    put_fresh(work, ep, verdict, why.message);
+    put_fresh(work, ep, verdict, why.message, &all);
+    epctx_arena_free(&all.arena);
     return verdict == EPCTX_FRESH   ? CHECK_FITS
            : verdict == EPCTX_STALE ? CHECK_RECOMPILE
                                     : CHECK_UNKNOWN;
@@ -475,7 +240,7 @@ static bool is_unstamped(const check_work *work, const epctx_model *model) {
             (source.size > 0 && epctx_model_get_stamp(model, source, &stamp)))
             continue;
         put_fresh(work, source.size > 0 ? source : epctx_str_of("(no source)"), EPCTX_FRESH_UNKNOWN,
-                  "there is no build stamp of this EP");
+                  "there is no build stamp of this EP", NULL);
         return true;
     }
     return false;
@@ -490,7 +255,7 @@ static int check_fresh(check_work *work, const epctx_model *model) {
     size_t count = 0;
     int code = CHECK_FITS;
     if (work->json) {
-        begin_json(work);
+        check_begin_json(work);
         json_array(work->out, "stamps", JSON_HANGING);
     }
     while (epctx_next_pair(&it, &pair)) {
@@ -502,7 +267,7 @@ static int check_fresh(check_work *work, const epctx_model *model) {
         ep.size -= prefix;
         if (!cli_is_ep(ep, work->ep)) continue;
         if (count++ == STAMPS_MOST) {
-            put_fresh(work, ep, EPCTX_FRESH_UNKNOWN, many);
+            put_fresh(work, ep, EPCTX_FRESH_UNKNOWN, many, NULL);
             code = code == CHECK_FITS ? CHECK_UNKNOWN : code;
             break;
         }
@@ -513,21 +278,12 @@ static int check_fresh(check_work *work, const epctx_model *model) {
     if (work->json) {
         json_end(work->out);
         json_bool(work->out, "fresh", code == CHECK_FITS);
-        cli_json_end();
+        info_end(&work->where);
     } else if (count == 0 && work->ep != NULL)
         explain_ep(work->ep, "build stamp");
     else if (count == 0)
         puts(is_compiled(model) ? "no build stamp" : "not compiled: there is no EPContext node");
     return code;
-}
-
-static int check_chip(check_work *work, const epctx_model *model, const epctx_state *state) {
-    chip_work judged;
-    memset(&judged, 0, sizeof judged);
-    judged.check = work;
-    judged.state = state;
-    chip_read(work->chip, &judged.here);
-    return judge(&judged, model);
 }
 
 /* --profile selects its EP's entries, unless the model has none: then it only has the rules. */
@@ -539,40 +295,83 @@ static void select_ep(check_work *work, const epctx_state *state) {
         if (cli_is_ep(state->compat[i].ep, work->profile->name)) work->ep = work->profile->name;
 }
 
-static int check(check_work *work) {
+/* Only a chip is worth asking a vendor's library. */
+static epctx_status read_contexts(check_work *work, const epctx_model *model, epctx_arena *arena,
+                                  epctx_error *error) {
+    epctx_dependency *files = NULL;
+    size_t count = 0;
+    OPS_TRY(epctx_model_files(model, NULL, arena, &files, &count, error));
+    return binary_contexts_read(model, files, count, work->chip != NULL ? &work->asker : NULL,
+                                arena, &work->contexts, error);
+}
+
+/* By the strings of EPs, or by a chip. */
+static int judge(check_work *work, const epctx_model *model, epctx_arena *arena) {
     epctx_state state;
+    epctx_error error;
+    if (epctx_model_state(model, arena, &state, &error) != EPCTX_OK) {
+        cli_fail(&error);
+        return CHECK_UNKNOWN;
+    }
+    select_ep(work, &state);
+    return work->chip != NULL ? check_chip(work, model, &state) : report(work, &state);
+}
+
+static int check_file(check_work *work) {
     epctx_arena arena;
     epctx_model model;
     epctx_error error;
-    int code;
+    int code = CHECK_UNKNOWN;
     if (cli_open(&model, work->file, &error) != EPCTX_OK) {
         cli_fail(&error);
         return CHECK_UNKNOWN;
     }
     if ((work->fresh || work->chip != NULL) && work->ep == NULL && work->profile != NULL)
         work->ep = work->profile->name;
-    if (work->fresh) {
-        code = check_fresh(work, &model);
-        epctx_model_close(&model);
-        return code;
-    }
     epctx_arena_init(&arena, NULL);
-    if (epctx_model_state(&model, &arena, &state, &error) == EPCTX_OK) {
-        select_ep(work, &state);
-        code = work->chip != NULL ? check_chip(work, &model, &state) : report(work, &state);
-    } else {
+    if (read_contexts(work, &model, &arena, &error) != EPCTX_OK)
         cli_fail(&error);
-        code = CHECK_UNKNOWN;
-    }
+    else if (work->fresh)
+        code = check_fresh(work, &model);
+    else
+        code = judge(work, &model, &arena);
+    binary_contexts_close(&work->contexts);
     epctx_arena_free(&arena);
     epctx_model_close(&model);
     return code;
 }
 
+static int check(void *user, const char *file, bool in_folder) {
+    check_work *work = (check_work *)user;
+    const char *ep = work->ep;
+    int code;
+    (void)in_folder;
+    work->file = file;
+    if (work->where.several && !work->json) {
+        fputs(work->told > 0 ? "\n" : "", stdout);
+        cli_put(stdout, epctx_str_of(file));
+        puts(":");
+    }
+    work->told++;
+    code = check_file(work);
+    work->ep = ep; /* what --profile selects depends on the model */
+    return code;
+}
+
+/* The library of an EP stands for its EP. */
+static void take_library(check_work *work) {
+    const char *name = work->ep != NULL && strchr(work->ep, '/') != NULL
+                           ? vendor_registration(epctx_str_of(work->ep))
+                           : NULL;
+    if (name != NULL) work->ep = name;
+}
+
 static int run(const cli_args *args) {
     check_work work;
+    int code;
     memset(&work, 0, sizeof work);
-    work.file = args->operands[0];
+    work.where.json = args->json;
+    work.where.several = each_is_several(args);
     work.ep = args->ep;
     work.against = args->against;
     work.chip = args->chip;
@@ -581,6 +380,8 @@ static int run(const cli_args *args) {
     work.options = args->options;
     work.json = args->json;
     work.ort_code = args->ort_code;
+    if (!cli_binary_asker(args, &work.asker)) return CLI_USAGE;
+    take_library(&work);
     if (work.fresh ? work.against != NULL || work.ort_code
                    : work.source != NULL || work.options != NULL) {
         cli_misuse("--fresh cannot be combined with --against and --ort-code; --source and "
@@ -595,37 +396,50 @@ static int run(const cli_args *args) {
         cli_misuse("--chip: the name is empty");
         return CLI_USAGE;
     }
-    return cli_profile(args->profile, &work.profile) ? check(&work) : CLI_USAGE;
+    if (work.ort_code && work.where.several) {
+        cli_misuse("--ort-code is the code of one file");
+        return CLI_USAGE;
+    }
+    if (!cli_profile(args->profile, &work.profile)) return CLI_USAGE;
+    code = each_file(args, EACH_COMPILED, CHECK_UNKNOWN, check, &work);
+    info_close(&work.where, code == CHECK_FITS);
+    return code;
 }
 
 const cli_command cli_check = {
     .name = "check",
     .group = CLI_JUDGE,
-    .operands = "FILE",
+    .operands = "FILE...",
     .least = 1,
-    .most = 1,
     .failed = CHECK_UNKNOWN,
     .summary = "report whether a compiled model fits a machine",
     .about = "Shows the compatibility strings that EPs stored in the model, and compares one\n"
              "with the string that the EP of this machine would write: --against. Without\n"
              "--against, compares only models of the reference NPU, with the NPU in this tool.\n"
              "Strings of QNN and OpenVINO are compared as those EPs do, others by values.\n"
-             "With --chip, compares with the chip that you have: what each node was compiled\n"
-             "for comes from its hardware_architecture and from QNN's compatibility string.\n"
-             "That string holds the options as given, not the binary: what the EP would\n"
-             "refuse by it does not fit, but that a model fits cannot be told by it alone.\n"
+             "With --chip, compares with the chip that you have. What each node was compiled\n"
+             "for is told by its binary: Qualcomm's by the text in it and by its vendor's\n"
+             "library (--qnn-system), a DLC by its directory, OpenVINO's for a CPU and the\n"
+             "reference NPU's by themselves. Where the model says otherwise, the binary\n"
+             "decides, and the contradiction is told. Where no binary tells,\n"
+             "hardware_architecture and QNN's compatibility string do. That string holds the\n"
+             "options as given, not the binary: what the EP would refuse by it does not fit,\n"
+             "but that a model fits cannot be told by it alone.\n"
              "Nodes of EPs for other kinds of chips are listed and do not count.\n"
              "With --fresh, uses the build stamp that epctx stored in the model to check\n"
              "whether compiling the source again would give the same model. Also compares\n"
              "the binary, embedded or beside FILE: a model without its binary is stale, and\n"
              "so are all others of a group that shared a binary after one of them was\n"
-             "compiled alone. What the stamp does not have, as one written by epctx 0.2 for\n"
-             "several binaries, is never called fresh.\n",
+             "compiled alone. Names each file that changed, is missing or is cut. What the\n"
+             "stamp does not have, as one written by epctx 0.2 for several binaries, is never\n"
+             "called fresh.\n"
+             "Of a folder, checks the EPContext models in it and in folders below. Of several\n"
+             "files the highest exit code is that of the command.\n",
     .more = "Exit codes:\n"
             "   0  fits (ORT's EP_SUPPORTED_OPTIMAL), or fresh\n"
             "   1  must be compiled again (EP_SUPPORTED_PREFER_RECOMPILATION), or stale\n"
             "   2  wrong usage\n"
-            "   3  cannot be used (EP_UNSUPPORTED)\n"
+            "   3  cannot be used (EP_UNSUPPORTED), also when a binary is surely none\n"
             "   4  nothing can be said (EP_NOT_APPLICABLE): nothing was compared, or the file\n"
             "      is unreadable\n"
             "With --ort-code the exit code is ORT's number: 0 EP_NOT_APPLICABLE, 1 optimal,\n"

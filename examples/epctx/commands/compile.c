@@ -2,6 +2,7 @@
  * share one binary, as with ORT's ep_weight_sharing_ctx_gen. */
 #define _POSIX_C_SOURCE 200809L
 #include "compile/compile.h"
+#include "core/asker.h"
 #include "core/output.h"
 #include "facts/facts.h"
 
@@ -63,15 +64,29 @@ typedef struct alone {
     epctx_backend backend;
     epctx_io_file lock;
     bool locked;
+    compile_needed *needed; /* NULL: without --if-needed */
     left_nodes left;
     compile_notes notes;
-    char *open_inputs; /* NULL or "": every input has a fixed shape */
+    char *open_inputs;  /* NULL or "": every input has a fixed shape */
+    bool lacks_shape;   /* of a node that was refused */
+    bool lacks_a_value; /* other reasons, of which constants may be one */
     size_t optional;
 } alone;
+
+/* Only what nodes were refused for is worth an advice. */
+static void note_refused(void *user, const epctx_node *node, const epctx_error *why) {
+    alone *a = (alone *)user;
+    if (strstr(why->message, "fixed shape") != NULL)
+        a->lacks_shape = true;
+    else
+        a->lacks_a_value = true;
+    if (a->set->verbose || a->set->json) left_note(&a->left, node, why);
+}
 
 static void print_json(alone *a, double milliseconds) {
     const epctx_gen_report *report = &a->report;
     json_writer *w = cli_json_begin(stdout);
+    needed_json(w, a->needed);
     json_text(w, "source_model", a->file);
     json_text(w, "model", report->context_path);
     json_text(w, "binary", report->binary_path[0] != '\0' ? report->binary_path : NULL);
@@ -99,10 +114,11 @@ static epctx_status generate(alone *a, epctx_model *model, epctx_error *error) {
     if (epctx_model_read(model).ir_version < 4) a->optional = 0;
     if (status == EPCTX_OK) status = compile_open_inputs(model, &a->open_inputs, error);
     memset(&hooks, 0, sizeof hooks);
-    hooks.user = &a->left;
+    hooks.user = a;
     hooks.spent_fn = cli_spent;
     if (a->set->verbose) hooks.progress_fn = print_step;
-    if (a->set->verbose || a->set->json) hooks.refused_fn = left_note;
+    if (a->set->verbose || a->set->json || a->optional > 0 || a->open_inputs != NULL)
+        hooks.refused_fn = note_refused;
     gen.hooks = &hooks;
     if (status == EPCTX_OK) status = epctx_generate(model, &a->backend, &gen, &a->report, error);
     if (status == EPCTX_ERR_NO_NODES) compile_tell_compiled(model, a->file);
@@ -112,10 +128,12 @@ static epctx_status generate(alone *a, epctx_model *model, epctx_error *error) {
 static epctx_status compile_one(alone *a, epctx_error *error) {
     epctx_model model;
     epctx_open_opts opts = a->set->open;
-    epctx_status status = cli_backend(a->set->arch, &a->backend, error);
-    if (status == EPCTX_OK) a->locked = compile_lock(a->file, a->set, &a->backend, &a->lock);
-    if (status == EPCTX_OK)
+    epctx_status status = EPCTX_OK;
+    /* A generation's binary has a new name: nothing is in its way. */
+    if (a->needed == NULL) {
+        a->locked = compile_lock(a->file, a->set, &a->backend, &a->lock);
         status = compile_check_binary(&a->file, 1, a->set, &a->backend, &a->notes, error);
+    }
     if (status != EPCTX_OK) return status;
     opts.io = cli_io();
     cli_progress_begin("compile", 0);
@@ -135,8 +153,16 @@ static int fail_alone(alone *a, const epctx_error *error) {
     if (error->status == EPCTX_ERR_EXISTS && !a->set->gen.overwrite)
         return cli_fail_cure(error, "-f replaces it");
     cli_fail(error);
-    if (nodes && a->open_inputs != NULL && a->open_inputs[0] != '\0')
+    if (nodes && a->lacks_shape && a->open_inputs != NULL && a->open_inputs[0] != '\0')
         cli_fail_with_cure(a->open_inputs);
+    if (nodes && a->lacks_a_value && a->optional > 0) {
+        char text[160];
+        snprintf(text, sizeof text,
+                 "%zu input%s with an initializer that callers may override, no constant%s: epctx "
+                 "init --no-inputs makes constants of them",
+                 a->optional, cli_plural(a->optional), cli_plural(a->optional));
+        cli_fail_with_cure(text);
+    }
     if (nodes && a->set->verbose) left_print(stderr, &a->left);
     return CLI_FAILED;
 }
@@ -147,24 +173,77 @@ static void tell_alone(alone *a, double milliseconds) {
         print_json(a, milliseconds);
         return;
     }
+    if (a->needed != NULL) needed_print(a->needed);
     if (report->context_path[0] == '\0')
         puts("nothing        no node was compiled, nothing was written");
     else
         print_report(report, &a->backend, milliseconds);
     left_print(stdout, &a->left);
-    if (report->cpu_nodes > 0 && a->open_inputs[0] != '\0')
+    if (report->cpu_nodes > 0 && a->lacks_shape && a->open_inputs[0] != '\0')
         printf("note           %s\n", a->open_inputs);
     compile_print_notes(stdout, &a->notes);
     if (report->context_path[0] != '\0' && a->optional > 0)
         printf("note           %zu input%s with an initializer that callers may override: no\n"
-               "               constant%s, outside of the binary\n",
+               "               constant%s, outside of the binary; epctx init --no-inputs makes\n"
+               "               constants of them\n",
                a->optional, cli_plural(a->optional), cli_plural(a->optional));
+}
+
+/* What the build stamp has of the options: of the reference NPU's only those of the library. */
+static char *stamped_options(const compile_settings *set) {
+    char *text = NULL;
+    size_t size = 0, i;
+    FILE *out = open_memstream(&text, &size);
+    if (out == NULL) return NULL;
+    fprintf(out, "embed=%d", (int)set->gen.embed);
+    for (i = 0; i < set->dim_count; i++)
+        fprintf(out, "\n%.*s=%" PRId64, (int)set->dims[i].name.size, set->dims[i].name.data,
+                set->dims[i].value);
+    if (fclose(out) == 0) return text;
+    free(text);
+    return NULL;
+}
+
+/* --if-needed: decides, and names what is to be made. */
+static epctx_status begin_needed(alone *a, compile_needed *n, compile_settings *set,
+                                 epctx_error *error) {
+    static char path[EPCTX_PATH_MAX], binary[EPCTX_NAME_MAX + 8];
+    epctx_status status = compile_output_path(a->file, set, path, error);
+    memset(n, 0, sizeof *n);
+    n->source = a->file;
+    n->path = path;
+    n->backend = &a->backend;
+    n->gen = &set->gen;
+    n->wait = set->wait;
+    a->needed = n;
+    if (status == EPCTX_OK) status = needed_begin(n, false, error);
+    if (status != EPCTX_OK || n->current) return status;
+    snprintf(binary, sizeof binary, "%s.bin", n->next.stem);
+    set->gen.binary = binary;
+    set->gen.lock = &n->lock;
+    return EPCTX_OK;
+}
+
+static epctx_status compile_if_needed(alone *a, epctx_error *error) {
+    static compile_needed needed;
+    compile_settings set = *a->set;
+    char *options = stamped_options(&set);
+    epctx_status status =
+        options != NULL ? EPCTX_OK : epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory");
+    set.gen.build_options = options;
+    a->set = &set;
+    if (status == EPCTX_OK) status = begin_needed(a, &needed, &set, error);
+    if (status == EPCTX_OK && !needed.current) status = compile_one(a, error);
+    needed_end(&needed);
+    free(options);
+    return status;
 }
 
 static int compile(const char *file, const compile_settings *set) {
     static alone a;
     double start = cli_now();
     epctx_error error;
+    epctx_status status;
     int code = CLI_OK;
     epctx_error_clear(&error);
     memset(&a, 0, sizeof a);
@@ -172,10 +251,16 @@ static int compile(const char *file, const compile_settings *set) {
     a.set = set;
     left_begin(&a.left);
     epctx_arena_init(&a.notes.arena, NULL);
-    if (compile_one(&a, &error) == EPCTX_OK)
-        tell_alone(&a, cli_now() - start);
-    else
+    status = cli_backend(set->arch, &a.backend, &error);
+    if (status == EPCTX_OK)
+        status = set->if_needed ? compile_if_needed(&a, &error) : compile_one(&a, &error);
+    a.set = set;
+    if (status != EPCTX_OK)
         code = fail_alone(&a, &error);
+    else if (a.needed != NULL && a.needed->current)
+        needed_report(a.needed, set->json);
+    else
+        tell_alone(&a, cli_now() - start);
     if (a.locked) compile_unlock(&a.lock);
     free(a.open_inputs);
     epctx_arena_free(&a.notes.arena);
@@ -375,6 +460,22 @@ static bool read_bars(const char *option, const char *list, anyep_settings *any,
     return true;
 }
 
+/* One model, all of whose files are generations: what is there may be replaced. */
+static bool fits_needed(compile_settings *set, int count) {
+    if (!set->if_needed)
+        return set->wait < 0 || usage("--wait has no effect without --if-needed", "");
+    /* One that is current could not stay: all that share a binary are replaced with it. */
+    if (count > 1 && !set->alone)
+        return usage(
+            "--if-needed is for one model, or several with --no-share: models that share a "
+            "binary are replaced together, so none of them could stay as it is",
+            "");
+    if (set->gen.initializers_file_name != NULL)
+        return usage("--if-needed keeps initializers inside: omit --initializers", "");
+    set->gen.overwrite = true;
+    return true;
+}
+
 /* What the reference NPU has and ORT's way has not, or the other way round. */
 static bool fits_ort(const compile_settings *set, int count) {
     if (set->args->target != NULL)
@@ -391,6 +492,63 @@ static bool fits_ort(const compile_settings *set, int count) {
         return usage("-o -: this command does not write to standard output: use -o FILE", "");
     if (set->no_load && set->gen.verify) return usage("--verify loads: omit it or --no-load", "");
     return !set->json || !set->dry_run || usage("--json has no effect with --dry-run", "");
+}
+
+/* The value that the user gave an option of the EP, or NULL. */
+static const char *given_value(const anyep_ep *ep, epctx_str key) {
+    size_t i;
+    for (i = 0; ep->options != NULL && ep->options[i] != NULL; i += 2)
+        if (epctx_str_is(key, ep->options[i])) return ep->options[i + 1];
+    return NULL;
+}
+
+/* --chip by the EP's own options. One that the user gave as well must say the same: which of the
+ * two he means is his to decide. */
+static bool add_chip_options(anyep_settings *any, const chip *here, epctx_arena *arena) {
+    anyep_ep *ep = &any->eps[0];
+    const char *name = ep->registration != NULL ? ep->registration : ep->name;
+    chip_option options[4];
+    size_t count, i;
+    if (name == NULL) name = ep->given;
+    count = chip_options_of(here, epctx_profile_of(epctx_str_of(name))->name, options,
+                            sizeof options / sizeof options[0]);
+    if (count == 0)
+        return usage("--chip: which options choose a chip is not known of this EP, give them with "
+                     "--ep-opt: ",
+                     name);
+    for (i = 0; i < count; i++) {
+        const char *given = given_value(ep, options[i].key);
+        const char *key = epctx_arena_copy(arena, options[i].key);
+        const char *value = epctx_arena_copy(arena, epctx_str_of(options[i].value));
+        if (key == NULL || value == NULL) return usage("out of memory", "");
+        if (given != NULL && strcmp(given, value) != 0) {
+            cli_misuse("--chip %s needs the EP option %s=%s, but %s=%s was given: omit one of them",
+                       here->text, key, value, key, given);
+            return false;
+        }
+        if (!anyep_add(any, &ep->options, key, value)) return false;
+    }
+    return true;
+}
+
+/* --chip: one of Qualcomm's that is known. */
+static bool read_chip(compile_settings *set, anyep_settings *any, chip *here, epctx_arena *arena) {
+    char nearest[96];
+    if (set->args->chip == NULL) return true;
+    chip_read(set->args->chip, here);
+    if (!here->is_qualcomm) {
+        chip_nearest(here->text, nearest, sizeof nearest);
+        cli_misuse(
+            "--chip: '%.60s' is no chip that is known%s%s; 'epctx profiles --chips' lists them",
+            here->text, nearest[0] != '\0' ? "; near are " : "", nearest);
+        return false;
+    }
+    if (here->qualcomm.soc_model == 0)
+        return usage("--chip: an architecture is not enough to compile for, give a chip of "
+                     "'epctx profiles --chips': not ",
+                     here->text);
+    set->chip = here;
+    return add_chip_options(any, here, arena);
 }
 
 /* A library as the user named it, if that is a path. */
@@ -428,15 +586,20 @@ static int run_ort(compile_settings *set, anyep_settings *any, const char *const
     const char *libraries[3] = {NULL, NULL, NULL};
     const char *named = any->ort != NULL ? any->ort : getenv("EPCTX_ORT_LIBRARY");
     epctx_overwrite policy = EPCTX_OVERWRITE_FAIL;
+    static binary_asker asker;
+    static chip here;
     size_t number = 0;
     if (!anyep_read(any, arena, true, LIMIT) || !fits_ort(set, count) ||
         !read_bars("-i", args->ep_options, any, &any->eps[0].options, arena) ||
         !read_bars("-C", args->session_options, any, &any->session, arena) ||
+        !read_chip(set, any, &here, arena) || !cli_binary_asker(args, &asker) ||
         !output_policy(args, &policy) ||
         (set->gen.name_prefix != NULL &&
          !anyep_add(any, &any->session, "ep.context_node_name_prefix", set->gen.name_prefix)))
         return CLI_USAGE;
     set->gen.overwrite = policy == EPCTX_OVERWRITE_REPLACE;
+    set->asker = &asker;
+    if (!fits_needed(set, count)) return CLI_USAGE;
     if (!anyep_check_dims(any, files, (size_t)count) || !anyep_find_ort(any)) return CLI_FAILED;
     libraries[number] = library_of(any->eps[0].given, true, arena);
     if (libraries[number] != NULL) number++;
@@ -453,9 +616,18 @@ static int run_npu(compile_settings *set, const char *const *files, int count, e
         usage("--optimization, --no-share, --no-load and --by-session need --ort and --ep", "");
         return CLI_USAGE;
     }
-    if (!read_target(args->target) || !compile_read_dims(set, arena) ||
-        !read_ep_options(set, arena) || !read_session_options(set, count))
+    if (args->chip != NULL || args->qnn_system != NULL) {
+        usage("--chip and --qnn-system need --ep: the reference NPU has --arch", "");
         return CLI_USAGE;
+    }
+    if (!read_target(args->target) || !compile_read_dims(set, arena) ||
+        !read_ep_options(set, arena) || !read_session_options(set, count) ||
+        !fits_needed(set, count))
+        return CLI_USAGE;
+    if (set->if_needed && (set->share || set->dry_run)) {
+        usage("--if-needed needs exactly one model, without --dry-run", "");
+        return CLI_USAGE;
+    }
     if (set->json && (set->share || set->dry_run)) {
         usage("--json needs exactly one model, without --dry-run", "");
         return CLI_USAGE;
@@ -482,6 +654,8 @@ static void take(compile_settings *set, const cli_args *args, epctx_arena *arena
     set->json = args->json;
     set->optimization = levels[args->optimization];
     set->alone = args->no_share;
+    set->if_needed = args->if_needed;
+    set->wait = args->wait.given ? (double)args->wait.value : -1;
     set->no_load = args->no_load;
     set->by_session = args->by_session;
 }
@@ -533,9 +707,22 @@ const cli_command cli_compile = {
              "results: an EP that fails, crashes or hangs leaves nothing behind. The options,\n"
              "without folders and secrets, and the versions of ONNX Runtime, EP and driver are\n"
              "in the build stamp, epctx.build.EP: epctx info shows what loading needs of them.\n"
+             "With --chip, the EP compiles for that chip of Qualcomm: epctx sets its options\n"
+             "(soc_model, htp_arch), and refuses a result whose binary is for another one. An\n"
+             "option of --ep-opt that contradicts is refused, too.\n"
              "Warnings of the EP follow the report. All options but --arch and -e apply; -i\n"
-             "and -C are lists for the EP and the session.\n",
+             "and -C are lists for the EP and the session.\n"
+             "\n"
+             "With --if-needed the EPContext model that is there stays if compiling would give\n"
+             "the same: source, data files, options and, with --ep, libraries, ONNX Runtime\n"
+             "and machine are those of its build stamp, and no file is damaged. Else it is\n"
+             "replaced, and the reason told. Its files are named MODEL_ctx_genN and never\n"
+             "change; those of the last three results stay. While another process compiles the\n"
+             "same model, this one waits for its result; --wait ends that, and uses the older\n"
+             "result if there is one whose files are whole.\n",
     .more = "Example: epctx compile --dim batch=1 -v model.onnx\n"
-            "Example: epctx compile --ep libacme_ep.so model.onnx\n",
+            "Example: epctx compile --ep libacme_ep.so model.onnx\n"
+            "Example: epctx compile --ep libacme_ep.so --chip 69 model.onnx\n"
+            "Example: epctx compile --if-needed --ep libacme_ep.so model.onnx\n",
     .run = run,
 };

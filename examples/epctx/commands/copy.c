@@ -13,11 +13,19 @@ static int to_stdout(output *out, epctx_model *model) {
     return code;
 }
 
+static int write_copy(output *out, epctx_model *model, const epctx_write_opts *write) {
+    epctx_error error;
+    const epctx_status status = epctx_model_write_file(model, out->path, write, &error);
+    cli_progress_end();
+    return status == EPCTX_OK ? output_copied(out, model) : output_refuse(out, &error);
+}
+
 static int copy(const char *from, output *out, bool rebuild) {
     epctx_write_opts write;
     epctx_model model;
     epctx_error error;
     epctx_status status;
+    int code = CLI_FAILED;
     cli_progress_begin("copy", cli_file_size(from));
     status = output_open(out, &model, from, &error);
     if (status != EPCTX_OK) return cli_fail(&error);
@@ -25,10 +33,12 @@ static int copy(const char *from, output *out, bool rebuild) {
     write.allow_huge = true; /* it was that big before */
     if (rebuild) status = ops_rebuild(&model, &error);
     if (status == EPCTX_OK && out->to_stdout) return to_stdout(out, &model);
-    if (status == EPCTX_OK) status = epctx_model_write_file(&model, out->path, &write, &error);
+    if (status == EPCTX_OK && output_allowed(out, &model, NULL, 0))
+        code = write_copy(out, &model, &write);
+    else if (status != EPCTX_OK)
+        code = output_refuse(out, &error);
     epctx_model_close(&model);
-    cli_progress_end();
-    return status == EPCTX_OK ? output_copied(out) : output_refuse(out, &error);
+    return code;
 }
 
 static int run(const cli_args *args) {

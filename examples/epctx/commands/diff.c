@@ -2,68 +2,19 @@
 #define _POSIX_C_SOURCE 200809L
 
 #include "diff.h"
+#include "diff_internal.h"
 #include "core/values.h"
 #include "core/options.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* The exit code when a model cannot be read: 1 says that they differ. */
 enum { DIFF_FAILED = 2 };
 
-/* One thing that a model says. */
-typedef struct fact {
-    const char *key, *value;
-    uint32_t repeats; /* how many facts had the same key */
-} fact;
-
-/* What may have another name in the other model: a node, or an initializer. */
-typedef struct thing {
-    const char *at;      /* the body that it stands in */
-    const char *owner;   /* "node 'a'" with `at` before it: how the keys of its facts begin */
-    const char *outputs; /* a node's; empty when it has none */
-    uint64_t content;    /* of its facts without its name and its outputs */
-    uint32_t first, end; /* its facts, those of its bodies too */
-    uint32_t next;       /* the next one that looks the same, UINT32_MAX behind the last */
-} thing;
-
-typedef struct facts {
-    const char *file;
-    epctx_model model;
-    epctx_arena arena;
-    epctx_map at;
-    fact *list;
-    size_t count, room;
-    thing *things;
-    size_t thing_count, thing_room;
-    char texts[16][512]; /* of text(): used in turn */
-    unsigned turn;
-    epctx_map data;       /* files of external data that were read */
-    uint64_t there, read; /* bytes of these files, and of the tensors in them */
-    bool overlaid;        /* too much to read */
-    bool short_of_memory;
-} facts;
-
 static bool stopped(const facts *f) {
     return f->short_of_memory || f->overlaid;
-}
-
-/* Good for the next few calls: what lasts goes through keep(). */
-static epctx_str text(facts *f, const char *format, ...) {
-    char *out = f->texts[f->turn++ % 16];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(out, sizeof f->texts[0], format, args);
-    va_end(args);
-    return epctx_str_of(out);
-}
-
-static const char *keep(facts *f, epctx_str made) {
-    const char *copy = made.size > 0 ? epctx_arena_copy(&f->arena, made) : "";
-    if (copy == NULL) f->short_of_memory = true;
-    return copy != NULL ? copy : "";
 }
 
 /* Room for one more element of a list that malloc made. */
@@ -84,9 +35,9 @@ static bool list_room(facts *f, void **list, size_t count, size_t *room, size_t 
 /* Names of hostile length are cut, and so are those with a zero; a hash keeps them apart. */
 static epctx_str name_of(facts *f, epctx_str name) {
     bool zero = name.size > 0 && memchr(name.data, '\0', name.size) != NULL;
-    if (name.size <= 150 && !zero) return text(f, "%.*s", (int)name.size, name.data);
-    return text(f, "%.*s...#%016" PRIx64, (int)(name.size < 100 ? name.size : 100), name.data,
-                epctx_hash(name.data, name.size, 0));
+    if (name.size <= 150 && !zero) return diff_text(f, "%.*s", (int)name.size, name.data);
+    return diff_text(f, "%.*s...#%016" PRIx64, (int)(name.size < 100 ? name.size : 100), name.data,
+                     epctx_hash(name.data, name.size, 0));
 }
 
 /* Short printable text as it is, everything else by size and hash. */
@@ -94,9 +45,9 @@ static epctx_str value_of(facts *f, epctx_str value) {
     size_t i;
     for (i = 0; i < value.size && i < 200 && (unsigned char)value.data[i] >= 0x20; i++) {
     }
-    if (i == value.size) return text(f, "\"%.*s\"", (int)value.size, value.data);
-    return text(f, "%zu bytes, hash %016" PRIx64, value.size,
-                epctx_hash(value.data, value.size, 0));
+    if (i == value.size) return diff_text(f, "\"%.*s\"", (int)value.size, value.data);
+    return diff_text(f, "%zu bytes, hash %016" PRIx64, value.size,
+                     epctx_hash(value.data, value.size, 0));
 }
 
 /* `key` lasts. */
@@ -106,11 +57,15 @@ static void add_kept(facts *f, const char *key, epctx_str value) {
     fact made;
     /* The same key again: the second, third ... of its kind. */
     if (at != EPCTX_MAP_NONE)
-        key = keep(f, text(f, "%" PRIu32 " more: %s", ++f->list[at].repeats, key));
+        key = diff_keep(f, diff_text(f, "%" PRIu32 " more: %s", ++f->list[at].repeats, key));
     made.key = key;
-    made.value = last != NULL && epctx_str_eq(epctx_str_of(last->value), value) ? last->value
-                                                                                : keep(f, value);
+    made.value = last != NULL && epctx_str_eq(epctx_str_of(last->value), value)
+                     ? last->value
+                     : diff_keep(f, value);
     made.repeats = 0;
+    made.kind = FACT_OTHER;
+    made.told = false;
+    made.at_size = 0;
     if (!list_room(f, (void **)&f->list, f->count, &f->room, sizeof *f->list)) return;
     f->list[f->count] = made;
     if (epctx_map_put(&f->at, epctx_str_of(key), (uint32_t)f->count++) != EPCTX_OK)
@@ -118,7 +73,7 @@ static void add_kept(facts *f, const char *key, epctx_str value) {
 }
 
 static void add(facts *f, epctx_str key, epctx_str value) {
-    add_kept(f, keep(f, key), value);
+    add_kept(f, diff_keep(f, key), value);
 }
 
 /* -- things: what is paired when its name has changed -- */
@@ -137,7 +92,7 @@ static size_t begin_thing(facts *f, const char *at, const char *owner, epctx_str
     memset(t, 0, sizeof *t);
     t->at = at;
     t->owner = owner;
-    t->outputs = keep(f, outputs);
+    t->outputs = diff_keep(f, outputs);
     t->first = t->end = (uint32_t)f->count;
     return f->thing_count++;
 }
@@ -165,10 +120,11 @@ static epctx_str sum_text(facts *f, value_sum *sum) {
     char hex[2 * 16 + 1] = "";
     size_t i;
     value_end(sum);
-    if (sum->size > 16) return text(f, "%" PRIu64 " bytes, hash %016" PRIx64, sum->size, sum->hash);
+    if (sum->size > 16)
+        return diff_text(f, "%" PRIu64 " bytes, hash %016" PRIx64, sum->size, sum->hash);
     for (i = 0; i < sum->size; i++)
         snprintf(hex + 2 * i, sizeof hex - 2 * i, "%02x", sum->block[i]);
-    return text(f, "bytes %s", hex);
+    return diff_text(f, "bytes %s", hex);
 }
 
 /* "[2,3]", the end of many dimensions left out. */
@@ -181,7 +137,7 @@ static epctx_str dims_text(facts *f, epctx_cursor dims) {
         int n = snprintf(list + used, sizeof list - used, "%s%" PRId64, comma, dim);
         used += n > 0 ? (size_t)n : 0;
     }
-    return text(f, "%s%s]", list, epctx_next_int(&dims, &dim) ? ",..." : "");
+    return diff_text(f, "%s%s]", list, epctx_next_int(&dims, &dim) ? ",..." : "");
 }
 
 static epctx_str type_text(facts *f, const epctx_type_view *type) {
@@ -209,22 +165,28 @@ static void add_values(facts *f, const char *at, const char *word, epctx_cursor 
     for (; !stopped(f) && epctx_next_value(&values, &value); i++) {
         epctx_type_view type = epctx_type_of(value.type);
         epctx_str name = name_of(f, value.name);
-        if (ordered) add(f, text(f, "%s%s %" PRIu64, at, word, i), name);
-        add(f, text(f, "%stype of %s", at, name.data), type_text(f, &type));
+        if (ordered) add(f, diff_text(f, "%s%s %" PRIu64, at, word, i), name);
+        add(f, diff_text(f, "%stype of %s", at, name.data), type_text(f, &type));
+        if (ordered || stopped(f)) continue;
+        f->list[f->count - 1].kind = FACT_TYPE;
+        f->list[f->count - 1].at_size = (uint32_t)strlen(at);
     }
 }
 
-static void add_names(facts *f, const char *owner, const char *word, epctx_cursor names) {
+static void add_names(facts *f, const char *owner, const char *word, epctx_cursor names,
+                      fact_kind kind) {
     epctx_str name;
     uint64_t i = 0;
-    for (; !stopped(f) && epctx_next_str(&names, &name); i++)
-        add(f, text(f, "%s: %s %" PRIu64, owner, word, i), name_of(f, name));
+    for (; !stopped(f) && epctx_next_str(&names, &name); i++) {
+        add(f, diff_text(f, "%s: %s %" PRIu64, owner, word, i), name_of(f, name));
+        if (!stopped(f)) f->list[f->count - 1].kind = kind;
+    }
 }
 
 static void add_pairs(facts *f, const char *owner, const char *word, epctx_cursor pairs) {
     epctx_pair pair;
     while (!stopped(f) && epctx_next_pair(&pairs, &pair))
-        add(f, text(f, "%s%s '%s'", owner, word, name_of(f, pair.key).data),
+        add(f, diff_text(f, "%s%s '%s'", owner, word, name_of(f, pair.key).data),
             value_of(f, pair.value));
 }
 
@@ -251,18 +213,14 @@ static epctx_status add_external(facts *f, value_sum *sum, const epctx_tensor_vi
     const epctx_io *io = epctx_io_files();
     epctx_mapping mapping;
     epctx_str folder;
-    uint64_t length = tensor->length;
+    uint64_t length = 0;
     epctx_status status =
         epctx_path_base(epctx_str_of(f->file), epctx_str_of(NULL), &folder, error);
     if (status == EPCTX_OK)
         status =
             epctx_path_map(io, folder, tensor->location, cli_path_flags(), &mapping, NULL, error);
     if (status != EPCTX_OK) return status;
-    if (tensor->offset <= mapping.size && length == UINT64_MAX)
-        length = mapping.size - tensor->offset;
-    if (tensor->offset > mapping.size || length > mapping.size - tensor->offset)
-        status =
-            epctx_fail(error, EPCTX_ERR_GRAPH, "it ends beyond the file '%S'", &tensor->location);
+    status = epctx_tensor_extent(tensor, mapping.size, &length, error);
     if (status == EPCTX_OK) status = count_external(f, tensor, mapping.size, length, error);
     if (status == EPCTX_OK) value_add(sum, mapping.data + (size_t)tensor->offset, (size_t)length);
     io->unmap_fn(io->user, &mapping);
@@ -275,17 +233,18 @@ static epctx_str tensor_text(facts *f, const epctx_tensor_view *tensor) {
     value_sum sum;
     value_begin(&sum, true);
     if (tensor->external && add_external(f, &sum, tensor, &error) != EPCTX_OK)
-        return text(f, "%s%s at %" PRIu64 " in '%s', unreadable: %.100s",
-                    epctx_elem_name(tensor->elem_type), dims, tensor->offset,
-                    name_of(f, tensor->location).data, error.message);
+        return diff_text(f, "%s%s at %" PRIu64 " in '%s', unreadable: %.100s",
+                         epctx_elem_name(tensor->elem_type), dims, tensor->offset,
+                         name_of(f, tensor->location).data, error.message);
     if (!tensor->external) value_add_tensor(&sum, tensor);
-    return text(f, "%s%s, %s", epctx_elem_name(tensor->elem_type), dims, sum_text(f, &sum).data);
+    return diff_text(f, "%s%s, %s", epctx_elem_name(tensor->elem_type), dims,
+                     sum_text(f, &sum).data);
 }
 
 static epctx_str sparse_text(facts *f, const epctx_sparse_view *sparse) {
-    return text(f, "%s, values %s, indices %s",
-                dims_text(f, epctx_view_fields(sparse->view, CLI_SPARSE_DIMS)).data,
-                tensor_text(f, &sparse->values).data, tensor_text(f, &sparse->indices).data);
+    return diff_text(f, "%s, values %s, indices %s",
+                     dims_text(f, epctx_view_fields(sparse->view, CLI_SPARSE_DIMS)).data,
+                     tensor_text(f, &sparse->values).data, tensor_text(f, &sparse->indices).data);
 }
 
 /* -- attributes -- */
@@ -315,8 +274,8 @@ static epctx_str numbers_text(facts *f, const epctx_attr_view *attr) {
                          (double)real);
         used += n > 0 ? (size_t)n : 0;
     }
-    if (count <= 16) return text(f, "%s]", list);
-    return text(f, "%zu numbers, %s", count, sum_text(f, &sum).data);
+    if (count <= 16) return diff_text(f, "%s]", list);
+    return diff_text(f, "%zu numbers, %s", count, sum_text(f, &sum).data);
 }
 
 /* Members that may stand several times: `key` and, for lists, the position. */
@@ -332,22 +291,22 @@ static void add_members(facts *f, epctx_str key, const epctx_attr_view *attr) {
     switch (attr->type) {
     case EPCTX_ATTR_STRINGS:
         for (; epctx_next_str(&it, &word); i++)
-            add(f, text(f, "%s %" PRIu64, key.data, i), value_of(f, word));
+            add(f, diff_text(f, "%s %" PRIu64, key.data, i), value_of(f, word));
         break;
     case EPCTX_ATTR_TENSOR:
     case EPCTX_ATTR_TENSORS:
         for (; epctx_next_tensor(&it, &tensor); i++)
-            add(f, text(f, "%s %" PRIu64, key.data, i), tensor_text(f, &tensor));
+            add(f, diff_text(f, "%s %" PRIu64, key.data, i), tensor_text(f, &tensor));
         break;
     case EPCTX_ATTR_SPARSE_TENSOR:
     case EPCTX_ATTR_SPARSE_TENSORS:
         for (; epctx_next_sparse(&it, &sparse); i++)
-            add(f, text(f, "%s %" PRIu64, key.data, i), sparse_text(f, &sparse));
+            add(f, diff_text(f, "%s %" PRIu64, key.data, i), sparse_text(f, &sparse));
         break;
     default:
         for (; numbers[attr->type] != 0 && epctx_next_field(&it, &field); i++) {
             epctx_type_view type = epctx_type_of(field.body);
-            add(f, text(f, "%s %" PRIu64, key.data, i), type_text(f, &type));
+            add(f, diff_text(f, "%s %" PRIu64, key.data, i), type_text(f, &type));
         }
     }
 }
@@ -363,26 +322,27 @@ static void add_graphs(facts *f, epctx_str key, const epctx_attr_view *attr, uin
     }
     for (; epctx_next_field(&it, &field); i++)
         if (field.wire == EPCTX_WIRE_LEN)
-            add_graph(f, text(f, "%s %" PRIu64, key.data, i).data, epctx_graph_of(field.body),
+            add_graph(f, diff_text(f, "%s %" PRIu64, key.data, i).data, epctx_graph_of(field.body),
                       depth - 1);
 }
 
 static void add_attr(facts *f, const char *owner, const epctx_attr_view *attr, uint32_t depth) {
-    epctx_str key = epctx_str_of(keep(f, text(f, "%s: %s", owner, name_of(f, attr->name).data)));
+    epctx_str key =
+        epctx_str_of(diff_keep(f, diff_text(f, "%s: %s", owner, name_of(f, attr->name).data)));
     if (attr->ref_attr_name.size > 0) {
-        add_kept(
-            f, key.data,
-            text(f, "the attribute '%s' of the function", name_of(f, attr->ref_attr_name).data));
+        add_kept(f, key.data,
+                 diff_text(f, "the attribute '%s' of the function",
+                           name_of(f, attr->ref_attr_name).data));
         return;
     }
     switch (attr->type) {
-    case EPCTX_ATTR_INT: add_kept(f, key.data, text(f, "%" PRId64, attr->i)); return;
-    case EPCTX_ATTR_FLOAT: add_kept(f, key.data, text(f, "%.9g", (double)attr->f)); return;
+    case EPCTX_ATTR_INT: add_kept(f, key.data, diff_text(f, "%" PRId64, attr->i)); return;
+    case EPCTX_ATTR_FLOAT: add_kept(f, key.data, diff_text(f, "%.9g", (double)attr->f)); return;
     case EPCTX_ATTR_STRING: add_kept(f, key.data, value_of(f, attr->s)); return;
     case EPCTX_ATTR_INTS:
     case EPCTX_ATTR_FLOATS: add_kept(f, key.data, numbers_text(f, attr)); return;
     default:
-        add_kept(f, key.data, text(f, "of type %s", epctx_attr_type_name(attr->type)));
+        add_kept(f, key.data, diff_text(f, "of type %s", epctx_attr_type_name(attr->type)));
         if (attr->type == EPCTX_ATTR_GRAPH || attr->type == EPCTX_ATTR_GRAPHS)
             add_graphs(f, key, attr, depth);
         else
@@ -406,13 +366,14 @@ static void add_node(facts *f, const char *at, const epctx_node_view *node, uint
     size_t number;
     epctx_next_str(&outputs, &output);
     if (name.size == 0) name = output;
-    owner = keep(f, text(f, "%snode '%s'", at, name_of(f, name).data));
+    owner = diff_keep(f, diff_text(f, "%snode '%s'", at, name_of(f, name).data));
     number = begin_thing(f, at, owner, name_of(f, output));
     add_kept(f, owner,
-             text(f, "%s:%s%s%s", domain_of(f, node->domain).data, name_of(f, node->op_type).data,
-                  node->overload.size > 0 ? ":" : "", name_of(f, node->overload).data));
-    add_names(f, owner, "input", epctx_node_inputs(node));
-    add_names(f, owner, "output", epctx_node_outputs(node));
+             diff_text(f, "%s:%s%s%s", domain_of(f, node->domain).data,
+                       name_of(f, node->op_type).data, node->overload.size > 0 ? ":" : "",
+                       name_of(f, node->overload).data));
+    add_names(f, owner, "input", epctx_node_inputs(node), FACT_INPUT);
+    add_names(f, owner, "output", epctx_node_outputs(node), FACT_OUTPUT);
     add_pairs(f, owner, ": metadata",
               epctx_view_fields(node->view, EPCTX_FIELD_NODE_METADATA_PROPS));
     while (!stopped(f) && epctx_next_attr(&attrs, &attr)) add_attr(f, owner, &attr, depth);
@@ -420,7 +381,8 @@ static void add_node(facts *f, const char *at, const epctx_node_view *node, uint
 }
 
 static void add_initializer(facts *f, const char *at, const epctx_tensor_view *tensor) {
-    const char *owner = keep(f, text(f, "%sinitializer '%s'", at, name_of(f, tensor->name).data));
+    const char *owner =
+        diff_keep(f, diff_text(f, "%sinitializer '%s'", at, name_of(f, tensor->name).data));
     size_t number = begin_thing(f, at, owner, epctx_str_of(""));
     add_kept(f, owner, tensor_text(f, tensor));
     end_thing(f, number);
@@ -439,9 +401,10 @@ static void add_graph(facts *f, const char *at, epctx_graph_view graph, uint32_t
     epctx_tensor_view tensor;
     epctx_sparse_view sparse;
     const char *prefix = "";
-    if (at[0] != '\0') prefix = keep(f, text(f, "%s > ", name_of(f, epctx_str_of(at)).data));
+    if (at[0] != '\0')
+        prefix = diff_keep(f, diff_text(f, "%s > ", name_of(f, epctx_str_of(at)).data));
     if (f->short_of_memory) return;
-    add(f, text(f, "%sgraph name", prefix), value_of(f, graph.name));
+    add(f, diff_text(f, "%sgraph name", prefix), value_of(f, graph.name));
     add_pairs(f, prefix, "graph metadata",
               epctx_view_fields(graph.view, EPCTX_FIELD_GRAPH_METADATA_PROPS));
     add_values(f, prefix, "graph input", epctx_graph_inputs(graph), true);
@@ -450,12 +413,13 @@ static void add_graph(facts *f, const char *at, epctx_graph_view graph, uint32_t
     add_nodes(f, prefix, epctx_graph_nodes(graph), depth);
     while (!stopped(f) && epctx_next_tensor(&tensors, &tensor)) add_initializer(f, prefix, &tensor);
     while (!stopped(f) && epctx_next_sparse(&sparses, &sparse))
-        add(f, text(f, "%ssparse initializer '%s'", prefix, name_of(f, sparse.values.name).data),
+        add(f,
+            diff_text(f, "%ssparse initializer '%s'", prefix, name_of(f, sparse.values.name).data),
             sparse_text(f, &sparse));
     while (!stopped(f) && epctx_next_annotation(&annotations, &annotation))
         add_pairs(f,
-                  keep(f, text(f, "%sannotation of %s: ", prefix,
-                               name_of(f, annotation.tensor_name).data)),
+                  diff_keep(f, diff_text(f, "%sannotation of %s: ", prefix,
+                                         name_of(f, annotation.tensor_name).data)),
                   "", epctx_annotation_pairs(&annotation));
 }
 
@@ -464,24 +428,25 @@ static void add_graph(facts *f, const char *at, epctx_graph_view graph, uint32_t
 static void add_opsets(facts *f, const char *owner, epctx_cursor opsets) {
     epctx_opset opset;
     while (!stopped(f) && epctx_next_opset(&opsets, &opset))
-        add(f, text(f, "%sopset '%s'", owner, domain_of(f, opset.domain).data),
-            text(f, "%" PRId64, opset.version));
+        add(f, diff_text(f, "%sopset '%s'", owner, domain_of(f, opset.domain).data),
+            diff_text(f, "%" PRId64, opset.version));
 }
 
 static void add_function(facts *f, const epctx_function_view *function) {
     epctx_cursor attrs = epctx_view_fields(function->view, CLI_FUNCTION_DEFAULTS);
     epctx_attr_view attr;
-    const char *owner =
-        keep(f, text(f, "function %s:%s%s%s", domain_of(f, function->domain).data,
+    const char *owner = diff_keep(
+        f, diff_text(f, "function %s:%s%s%s", domain_of(f, function->domain).data,
                      name_of(f, function->name).data, function->overload.size > 0 ? ":" : "",
                      name_of(f, function->overload).data));
-    const char *prefix = keep(f, text(f, "%s > ", name_of(f, epctx_str_of(owner)).data));
+    const char *prefix = diff_keep(f, diff_text(f, "%s > ", name_of(f, epctx_str_of(owner)).data));
     if (f->short_of_memory) return;
     add(f, epctx_str_of(owner),
-        text(f, "%" PRIu32 " node%s", function->node_count, cli_plural(function->node_count)));
-    add_names(f, owner, "input", epctx_function_inputs(function));
-    add_names(f, owner, "output", epctx_function_outputs(function));
-    add_names(f, owner, "attribute", epctx_view_fields(function->view, CLI_FUNCTION_ATTRS));
+        diff_text(f, "%" PRIu32 " node%s", function->node_count, cli_plural(function->node_count)));
+    add_names(f, owner, "input", epctx_function_inputs(function), FACT_OTHER);
+    add_names(f, owner, "output", epctx_function_outputs(function), FACT_OTHER);
+    add_names(f, owner, "attribute", epctx_view_fields(function->view, CLI_FUNCTION_ATTRS),
+              FACT_OTHER);
     add_opsets(f, prefix, epctx_function_opsets(function));
     add_values(f, prefix, "value", epctx_view_fields(function->view, CLI_FUNCTION_VALUES), false);
     while (!stopped(f) && epctx_next_attr(&attrs, &attr)) add_attr(f, owner, &attr, 100);
@@ -494,20 +459,20 @@ static void add_model(facts *f) {
     epctx_function_view function;
     epctx_training_view training;
     uint64_t i = 0;
-    add(f, text(f, "ir_version"), text(f, "%" PRId64, info.ir_version));
-    add(f, text(f, "producer"), value_of(f, info.producer_name));
-    add(f, text(f, "producer version"), value_of(f, info.producer_version));
-    add(f, text(f, "model domain"), value_of(f, info.domain));
-    add(f, text(f, "model version"), text(f, "%" PRId64, info.model_version));
+    add(f, diff_text(f, "ir_version"), diff_text(f, "%" PRId64, info.ir_version));
+    add(f, diff_text(f, "producer"), value_of(f, info.producer_name));
+    add(f, diff_text(f, "producer version"), value_of(f, info.producer_version));
+    add(f, diff_text(f, "model domain"), value_of(f, info.domain));
+    add(f, diff_text(f, "model version"), diff_text(f, "%" PRId64, info.model_version));
     add_opsets(f, "", epctx_model_opsets(&f->model));
     add_pairs(f, "", "metadata", epctx_view_fields(info.view, EPCTX_FIELD_MODEL_METADATA_PROPS));
     if (epctx_model_has_graph(&f->model)) add_graph(f, "", epctx_model_graph(&f->model), 100);
     while (!stopped(f) && epctx_next_function(&it, &function)) add_function(f, &function);
     it = epctx_model_trainings(&f->model);
     for (; !stopped(f) && epctx_next_training(&it, &training); i++) {
-        const char *at = keep(f, text(f, "training %" PRIu64, i));
-        add_graph(f, text(f, "%s: initialization", at).data, training.initialization, 100);
-        add_graph(f, text(f, "%s: algorithm", at).data, training.algorithm, 100);
+        const char *at = diff_keep(f, diff_text(f, "training %" PRIu64, i));
+        add_graph(f, diff_text(f, "%s: initialization", at).data, training.initialization, 100);
+        add_graph(f, diff_text(f, "%s: algorithm", at).data, training.algorithm, 100);
         add_pairs(f, at, ": initialize",
                   epctx_view_fields(training.view, EPCTX_FIELD_TRAINING_INITIALIZATION_BINDING));
         add_pairs(f, at, ": update",
@@ -564,22 +529,23 @@ static void put_json(json_writer *w, const char *change, const fact *a, const fa
 
 /* -- what has another name -- */
 
-/* In the other model nothing is called so. */
+/* In the other model nothing is called so, and no partition has to do with it. */
 static bool is_free(const thing *t, const facts *other) {
-    return t->end > t->first && epctx_map_get(&other->at, epctx_str_of(t->owner)) == EPCTX_MAP_NONE;
+    return t->end > t->first && t->partition == 0 &&
+           epctx_map_get(&other->at, epctx_str_of(t->owner)) == EPCTX_MAP_NONE;
 }
 
 /* What two things have in common when one is the other under a new name. A node of the same
  * outputs is the same, whatever else has changed; after that the same content will do. */
 static epctx_str likeness(facts *f, const thing *t, bool by_content) {
-    return by_content ? text(f, "%016" PRIx64 " %s", t->content, t->at)
-                      : text(f, "%s %s", t->outputs, t->at);
+    return by_content ? diff_text(f, "%016" PRIx64 " %s", t->content, t->at)
+                      : diff_text(f, "%s %s", t->outputs, t->at);
 }
 
 /* `text` with another beginning. */
 static const char *with_prefix(facts *f, const char *whole, epctx_str old, epctx_str now) {
     if (!begins_with(epctx_str_of(whole), old)) return whole;
-    return keep(f, text(f, "%.*s%s", (int)now.size, now.data, whole + old.size));
+    return diff_keep(f, diff_text(f, "%.*s%s", (int)now.size, now.data, whole + old.size));
 }
 
 /* The facts of a thing, and of what stands in its bodies, under the name in the other model. */
@@ -600,7 +566,7 @@ static void rename_thing(facts *f, size_t number, epctx_str now) {
 
 /* `w` NULL, here and below: for people. */
 static void put_renamed(json_writer *w, const thing *old, const thing *now) {
-    fact from = {old->owner, old->owner, 0}, to = {NULL, now->owner, 0};
+    const fact from = {.key = old->owner, .value = old->owner}, to = {.value = now->owner};
     if (w != NULL) {
         put_json(w, "renamed", &from, &to);
         return;
@@ -625,7 +591,8 @@ static size_t pair_things(json_writer *w, facts *a, facts *b, bool by_content) {
         key = likeness(b, t, by_content);
         next = epctx_map_get(&alike, key);
         t->next = next;
-        if (next == EPCTX_MAP_NONE) key = epctx_str_of(keep(b, key)); /* else it is in the map */
+        if (next == EPCTX_MAP_NONE)
+            key = epctx_str_of(diff_keep(b, key)); /* else it is in the map */
         if (epctx_map_put(&alike, key, (uint32_t)i) != EPCTX_OK) b->short_of_memory = true;
     }
     for (i = 0; i < a->thing_count && !a->short_of_memory && !b->short_of_memory; i++) {
@@ -650,12 +617,14 @@ static size_t pair_things(json_writer *w, facts *a, facts *b, bool by_content) {
 }
 
 /* Prints what differs; what has another name is compared under the new one. */
-static size_t compare(json_writer *w, facts *a, facts *b) {
-    size_t i, found = pair_things(w, a, b, false);
+static size_t compare(json_writer *w, facts *a, facts *b, bool all) {
+    size_t i, found = diff_put_partitions(w, a, b, all);
+    found += pair_things(w, a, b, false);
     found += pair_things(w, a, b, true);
     for (i = 0; i < a->count; i++) {
         uint32_t at = epctx_map_get(&b->at, epctx_str_of(a->list[i].key));
         const fact *other = at != EPCTX_MAP_NONE ? &b->list[at] : NULL;
+        if (a->list[i].told) continue;
         if (other != NULL && strcmp(other->value, a->list[i].value) == 0) continue;
         if (w != NULL)
             put_json(w, other != NULL ? "changed" : "removed", &a->list[i], other);
@@ -664,6 +633,7 @@ static size_t compare(json_writer *w, facts *a, facts *b) {
         found++;
     }
     for (i = 0; i < b->count; i++) {
+        if (b->list[i].told) continue;
         if (epctx_map_get(&a->at, epctx_str_of(b->list[i].key)) != EPCTX_MAP_NONE) continue;
         if (w != NULL)
             put_json(w, "added", NULL, &b->list[i]);
@@ -680,7 +650,7 @@ int diff_put_json(json_writer *w, const char *old, const char *now) {
     memset(&b, 0, sizeof b);
     good = open_facts(&a, old) && open_facts(&b, now);
     json_array(w, "changes", JSON_HANGING);
-    if (good) (void)compare(w, &a, &b);
+    if (good) (void)compare(w, &a, &b, false);
     json_end(w);
     close_facts(&a);
     close_facts(&b);
@@ -698,7 +668,7 @@ static int run(const cli_args *args) {
         cli_progress_end();
         if (args->json) w = cli_json_begin(stdout);
         if (w != NULL) json_array(w, "changes", JSON_HANGING);
-        code = compare(w, &a, &b) > 0 ? CLI_FAILED : CLI_OK;
+        code = compare(w, &a, &b, args->all) > 0 ? CLI_FAILED : CLI_OK;
         if (w != NULL) json_end(w);
         if (w != NULL) cli_json_end();
     }
@@ -724,8 +694,10 @@ const cli_command cli_diff = {
              "context in a file, compares only the file's name.\n"
              "\n"
              "Lines begin with - (only in OLD), + (only in NEW), ~ (changed) or > (renamed: a\n"
-             "node or initializer with another name but the same outputs or content). The exit\n"
-             "code is 0 if the models are equal, 1 if they differ, 2 if one is unreadable.\n",
+             "node or initializer with another name but the same outputs or content). Of an\n"
+             "EPContext node in NEW one line says which nodes of OLD it replaces: those\n"
+             "between its inputs and outputs. The exit code is 0 if the models are equal, 1 if\n"
+             "they differ, 2 if one is unreadable.\n",
     .more = "Example: epctx diff old_ctx.onnx new_ctx.onnx\n",
     .run = run,
 };

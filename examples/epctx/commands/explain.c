@@ -1,4 +1,5 @@
 /* epctx explain: from the text of an ORT error to its cause and its cure. */
+#include "explain.h"
 #include "core/rules.h"
 #include "core/session_keys.h"
 #include "core/vendors.h"
@@ -97,6 +98,15 @@ static epctx_str fitting_line(const fact *message, const char *text) {
         if (!is_general(message) || !is_known(message, line, size)) return line;
     }
     return epctx_str_of("");
+}
+
+const fact *explain_message(const char *text) {
+    size_t at = 0;
+    const fact *message;
+    while ((message = facts_next("message", &at)) != NULL &&
+           (is_general(message) || fitting_line(message, text).size == 0))
+        continue;
+    return message;
 }
 
 static void put_entry(const fact *message, epctx_str line, bool first) {

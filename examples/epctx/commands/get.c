@@ -1,6 +1,7 @@
 /* epctx get: one value out of a model, byte for byte. */
 #define _POSIX_C_SOURCE 200809L
 
+#include "core/neighbours.h"
 #include "core/target.h"
 
 #include <inttypes.h>
@@ -102,6 +103,9 @@ static int write_file(get_work *work, epctx_str value) {
     epctx_write_opts opts;
     memset(&opts, 0, sizeof opts);
     opts.overwrite = work->policy;
+    if (work->policy != EPCTX_OVERWRITE_FAIL &&
+        neighbours_allow_file(work->out, &work->error) != EPCTX_OK)
+        return cli_fail(&work->error);
     cli_progress_begin("get", value.size);
     switch (epctx_write_bytes(cli_io(), work->out, value.data, value.size, &opts, &work->error)) {
     case EPCTX_OK: return CLI_OK;

@@ -1,12 +1,14 @@
 /* epctx info: what is in a model, for people and (--json) for programs. */
+#include "info_binary.h"
+#include "core/asker.h"
 #include "core/report.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "epctx_npu.h"
 #include "core/given.h"
 #include "core/options.h"
+#include "delivery/each.h"
 
 /* -- for people -- */
 
@@ -198,7 +200,30 @@ static void put_extras(const report_part *part) {
     }
 }
 
-static void put_part(const report_part *part, size_t number) {
+static void put_made(const char *word, epctx_str text) {
+    if (text.size == 0) return;
+    printf("    %-20s ", word);
+    cli_put(stdout, text);
+    putchar('\n');
+}
+
+/* What the context itself tells, whatever the attributes say. */
+static void put_binary(const binary_context *context) {
+    const binary_facts *facts;
+    if (context == NULL || context->facts.id.kind == EPCTX_BINARY_UNKNOWN) return;
+    facts = &context->facts;
+    put_made("the binary is", epctx_str_of(facts->id.name));
+    if (info_has_target(facts)) {
+        printf("    %-20s ", "  made for");
+        info_put_target(facts);
+        putchar('\n');
+    }
+    put_made("  SDK", facts->sdk);
+    put_made("  told by", epctx_str_of(facts->told_by));
+    if (facts->damage != NULL) printf("    %-20s it %s\n", "  warning:", facts->damage);
+}
+
+static void put_part(const report_part *part, const binary_context *context, size_t number) {
     const epctx_epnode *node = &part->node;
     printf("  #%zu ", number);
     put_quoted(node->name);
@@ -219,6 +244,7 @@ static void put_part(const report_part *part, size_t number) {
     put_attr(node, EPCTX_EP_NOTES, "notes", node->notes);
     if ((node->present & 1u << EPCTX_EP_MAX_SIZE) != 0)
         printf("    %-20s %" PRId64 "\n", "max_size", node->max_size);
+    put_binary(context);
     put_names("inputs", epctx_node_inputs(&part->view));
     put_names("outputs", epctx_node_outputs(&part->view));
     put_extras(part);
@@ -324,6 +350,10 @@ static void put_metadata(const report *all) {
     }
 }
 
+static const binary_context *context_of(const report *all, const report_part *part) {
+    return part->readable ? binary_context_of(&all->contexts, &part->view, &part->node) : NULL;
+}
+
 static void print_text(const report *all, const epctx_state *state) {
     size_t i;
     put_head(all);
@@ -333,7 +363,8 @@ static void print_text(const report *all, const epctx_state *state) {
         puts("partitions     none, the model has no EPContext node");
     else
         printf("%-14s %zu\n", "partitions", all->part_count);
-    for (i = 0; i < all->part_count; i++) put_part(&all->parts[i], i + 1);
+    for (i = 0; i < all->part_count; i++)
+        put_part(&all->parts[i], context_of(all, &all->parts[i]), i + 1);
     if (all->file_count > 0) printf("%-14s %zu\n", "files", all->file_count);
     for (i = 0; i < all->file_count; i++) put_file(&all->files[i]);
     put_cpu(all);
@@ -437,7 +468,23 @@ static void json_extras(json_writer *w, const report_part *part) {
     json_end(w);
 }
 
-static void json_part(json_writer *w, const report_part *part) {
+static void json_binary(json_writer *w, const binary_context *context) {
+    const binary_facts *facts;
+    if (context == NULL) {
+        json_null(w, "binary");
+        return;
+    }
+    facts = &context->facts;
+    json_object(w, "binary", JSON_INLINE);
+    json_text(w, "kind", facts->id.name);
+    json_text(w, "told_by", facts->told_by);
+    info_json_known(w, "sdk_version", facts->sdk);
+    info_json_target(w, facts);
+    json_text(w, "damage", facts->damage);
+    json_end(w);
+}
+
+static void json_part(json_writer *w, const report_part *part, const binary_context *context) {
     const epctx_epnode *node = &part->node;
     json_object(w, NULL, JSON_INLINE);
     json_str(w, "name", node->name);
@@ -465,6 +512,7 @@ static void json_part(json_writer *w, const report_part *part) {
                   node->onnx_model_filename);
         json_attr(w, node, EPCTX_EP_NOTES, "notes", node->notes);
         json_int(w, "max_size", node->max_size);
+        json_binary(w, context);
     }
     json_end(w);
 }
@@ -547,7 +595,8 @@ void report_put_json(json_writer *w, const report *all, const epctx_state *state
     json_values(w, "outputs", epctx_graph_outputs(graph));
     json_bool(w, "ep_context", all->part_count > 0);
     json_array(w, "partitions", JSON_HANGING);
-    for (i = 0; i < all->part_count; i++) json_part(w, &all->parts[i]);
+    for (i = 0; i < all->part_count; i++)
+        json_part(w, &all->parts[i], context_of(all, &all->parts[i]));
     json_end(w);
     json_array(w, "files", JSON_HANGING);
     for (i = 0; i < all->file_count; i++) json_file(w, &all->files[i]);
@@ -555,79 +604,9 @@ void report_put_json(json_writer *w, const report *all, const epctx_state *state
     json_rest(w, all);
 }
 
-/* -- a binary of the reference NPU -- */
-
-static void print_binary(const char *file, const epctx_npu_blob *blob,
-                         const epctx_npu_context *context, size_t memory) {
-    size_t i;
-    printf("binary         %s, %" PRIu64 " bytes, %" PRIu64 " of them weights\n", file, blob->size,
-           blob->weight_size);
-    printf("made for       reference NPU '%s', SDK %s\n", blob->architecture, blob->sdk_version);
-    printf("memory         %zu bytes to load it here; less on a 32-bit machine\n", memory);
-    for (i = 0; i < context->graph_count; i++) {
-        const epctx_graph_info *g = &context->graphs[i].info;
-        fputs("graph          ", stdout);
-        put_quoted(g->name);
-        printf(", inputs: %zu, outputs: %zu, scratch memory: %zu bytes\n", (size_t)g->input_count,
-               (size_t)g->output_count, (size_t)g->scratch_size);
-    }
-}
-
-static void json_binary(const char *file, const epctx_npu_blob *blob,
-                        const epctx_npu_context *context, size_t memory) {
-    json_writer *w = cli_json_begin(stdout);
-    size_t i;
-    json_text(w, "binary", file);
-    json_text(w, "sdk_version", blob->sdk_version);
-    json_text(w, "architecture", blob->architecture);
-    json_uint(w, "bytes", blob->size);
-    json_uint(w, "weights", blob->weight_size);
-    json_uint(w, "memory", memory);
-    json_array(w, "graphs", JSON_INLINE);
-    for (i = 0; i < context->graph_count; i++) {
-        const epctx_graph_info *g = &context->graphs[i].info;
-        json_object(w, NULL, JSON_INLINE);
-        json_str(w, "name", g->name);
-        json_uint(w, "inputs", g->input_count);
-        json_uint(w, "outputs", g->output_count);
-        json_uint(w, "scratch", g->scratch_size);
-        json_end(w);
-    }
-    json_end(w);
-    cli_json_end();
-}
-
-/* CLI_OK, or what went wrong with a file that begins as such a binary does; -1 for other files. */
-static int info_binary(const char *file, bool json) {
-    const epctx_io *io = epctx_io_files();
-    epctx_mapping mapping;
-    epctx_npu_blob blob;
-    epctx_npu_context context;
-    epctx_error error;
-    epctx_span span;
-    epctx_arena arena;
-    size_t size = 0;
-    epctx_status status;
-    if (io->map_fn(io->user, NULL, file, false, &mapping, &error) != EPCTX_OK) return -1;
-    span.data = mapping.data;
-    span.size = mapping.size;
-    status = epctx_npu_peek(span, &blob, &error);
-    if (status == EPCTX_ERR_CONTEXT) {
-        io->unmap_fn(io->user, &mapping);
-        return -1;
-    }
-    epctx_arena_init(&arena, NULL);
-    if (status == EPCTX_OK) status = cli_load_binary(span, &arena, &context, &size, &error);
-    if (status == EPCTX_OK) (json ? json_binary : print_binary)(file, &blob, &context, size);
-    epctx_arena_free(&arena);
-    io->unmap_fn(io->user, &mapping);
-    epctx_blame(&error, file, NULL, NULL);
-    return status == EPCTX_OK ? CLI_OK : cli_fail(&error);
-}
-
 /* -- command -- */
 
-static int info(const char *file, bool json) {
+static int info_model(const char *file, info_out *out) {
     epctx_model model;
     epctx_error error;
     epctx_state state;
@@ -635,10 +614,10 @@ static int info(const char *file, bool json) {
     size_t problems;
     epctx_status status = cli_open(&model, file, &error);
     if (status != EPCTX_OK) return cli_fail(&error);
-    status = report_make(&all, &model, file, &error);
+    status = report_make(&all, &model, file, &out->asker, &error);
     if (status == EPCTX_OK) status = epctx_model_state(&model, &all.arena, &state, &error);
-    if (status == EPCTX_OK && json) report_put_json(cli_json_begin(stdout), &all, &state);
-    if (status == EPCTX_OK && !json) print_text(&all, &state);
+    if (status == EPCTX_OK && out->json) report_put_json(info_begin(out), &all, &state);
+    if (status == EPCTX_OK && !out->json) print_text(&all, &state);
     if (status == EPCTX_OK) cli_warn_stale(&model, NULL);
     problems = all.warning_count;
     report_free(&all);
@@ -647,31 +626,57 @@ static int info(const char *file, bool json) {
     if (problems > 0)
         cli_fail_text("%s: %zu required item%s missing or unusable; see the warnings", file,
                       problems, problems == 1 ? " is" : "s are");
-    if (json) cli_json_end();
+    if (out->json) info_end(out);
     return problems > 0 ? CLI_FAILED : CLI_OK;
 }
 
+/* What is told of one file; several are told apart by an empty line. */
+typedef struct info_work {
+    info_out out;
+    size_t told;
+} info_work;
+
+static int info(void *user, const char *file, bool in_folder) {
+    info_work *work = (info_work *)user;
+    int code;
+    (void)in_folder;
+    if (work->told++ > 0 && !work->out.json) putchar('\n');
+    code = info_binary(file, &work->out);
+    return code >= 0 ? code : info_model(file, &work->out);
+}
+
 static int run(const cli_args *args) {
-    const int code = info_binary(args->operands[0], args->json);
-    return code >= 0 ? code : info(args->operands[0], args->json);
+    info_work work;
+    int code;
+    memset(&work, 0, sizeof work);
+    if (!cli_binary_asker(args, &work.out.asker)) return CLI_USAGE;
+    work.out.json = args->json;
+    work.out.several = each_is_several(args);
+    code = each_file(args, EACH_MODEL_OR_BINARY, CLI_FAILED, info, &work);
+    info_close(&work.out, code == CLI_OK);
+    return code;
 }
 
 const cli_command cli_info = {
     .name = "info",
     .group = CLI_LOOK,
-    .operands = "FILE",
+    .operands = "FILE...",
     .least = 1,
-    .most = 1,
-    .summary = "show what a model contains",
+    .summary = "show what a model or a context binary contains",
     .about = "Shows producer, versions, inputs and outputs, each EPContext node with its\n"
              "attributes, the files that the model needs, the nodes that are left to the CPU,\n"
              "the options that it was compiled with, and those that loading needs. Works for\n"
-             "ordinary models and for EPContext models of any execution provider. For a\n"
-             "context binary of the reference NPU, shows its graphs and how much memory they\n"
-             "need.\n"
-             "A missing file causes a line that begins with 'warning:' and exit code 1. A\n"
-             "context binary that does not match the build stamp of the model causes a warning\n"
-             "on standard error.\n",
+             "ordinary models and for EPContext models of any execution provider.\n"
+             "Of each node's own context, also shows what the binary tells by itself: chip,\n"
+             "architecture, VTCM and SDK, whatever the options and attributes say.\n"
+             "Of a context binary (QNN's and its DLC, OpenVINO's container, blob and IR, the\n"
+             "reference NPU's; TensorRT's and Vitis AI's by kind only), shows for what it was\n"
+             "made, its graphs with inputs and outputs, and which other files it needs, as far\n"
+             "as the file tells.\n"
+             "Of a folder, shows the models and context binaries in it and in folders below.\n"
+             "A missing file, and a damaged binary, cause a line that begins with 'warning:'\n"
+             "and exit code 1. A context binary that does not match the build stamp of the\n"
+             "model causes a warning on standard error.\n",
     .more = "Example: epctx info model_ctx.onnx\n",
     .run = run,
 };

@@ -6,8 +6,8 @@
 
 static bool read_options(const cli_args *args, epctx_convert_opts *opts) {
     const bool given = args->threshold.given || args->align.given || args->name != NULL;
-    if (args->inline_all + args->external + args->prune != 1) {
-        cli_misuse("choose one of --inline, --external and --prune");
+    if (args->inline_all + args->external + args->prune + args->no_inputs != 1) {
+        cli_misuse("choose one of --inline, --external, --prune and --no-inputs");
         return false;
     }
     if (given && !args->external) {
@@ -15,6 +15,8 @@ static bool read_options(const cli_args *args, epctx_convert_opts *opts) {
         return false;
     }
     if (args->external) opts->threshold = cli_number_or(args->threshold, CLI_SMALL_INITIALIZER);
+    opts->gather = given;
+    opts->bring_in = args->threshold.given;
     opts->alignment = args->align.value;
     opts->name = args->name;
     return true;
@@ -28,9 +30,10 @@ static int run(const cli_args *args) {
     memset(&opts, 0, sizeof opts);
     if (output_begin(&out, args, file) && read_options(args, &opts))
         code = convert_file(&out, file, &opts,
-                            args->prune      ? epctx_init_prune
-                            : args->external ? epctx_init_external
-                                             : epctx_init_inline);
+                            args->prune       ? epctx_init_prune
+                            : args->external  ? epctx_init_external
+                            : args->no_inputs ? epctx_init_fix
+                                              : epctx_init_inline);
     output_free(&out);
     return code;
 }
@@ -41,7 +44,7 @@ const cli_command cli_init = {
     .operands = "FILE",
     .least = 1,
     .most = 1,
-    .summary = "move initializers into the model or into a file, or remove them",
+    .summary = "move initializers into the model or into a file, remove them, make them constants",
     .about = "\n",
     .more = "Example: epctx init --external model.onnx -o small.onnx\n",
     .run = run,

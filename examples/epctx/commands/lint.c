@@ -1,6 +1,8 @@
 /* epctx lint: judges models and deliveries by the rules of ORT, of the design document, of each EP
  * and of ORT GenAI. */
+#include "lint_ep.h"
 #include "delivery/delivery.h"
+#include "core/asker.h"
 #include "core/findings.h"
 #include "delivery/tree.h"
 #include "core/options.h"
@@ -8,17 +10,36 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef struct lint_work {
     findings out;
     epctx_check_opts opts;
-    bool failed; /* something could not be judged, and the reason was printed */
+    bool failed;        /* something could not be judged, and the reason was printed */
+    binary_asker asker; /* of what only a vendor's library reads */
+    lint_ep judge;
+    char errors[160]; /* "E012, E041": rules that found an error in the model */
 } lint_work;
+
+/* Once each, the first ones. */
+static void note_error(lint_work *work, int rule) {
+    const epctx_rule_info info = rule_info(rule);
+    const size_t used = strlen(work->errors);
+    if (info.severity != EPCTX_SEVERITY_ERROR || strstr(work->errors, info.id) != NULL) return;
+    snprintf(work->errors + used, sizeof work->errors - used, "%s%s", used > 0 ? ", " : "",
+             info.id);
+}
+
+static void add_finding(lint_work *work, const finding *what) {
+    const uint64_t before = work->out.counts[EPCTX_SEVERITY_ERROR];
+    findings_add(&work->out, what);
+    if (work->out.counts[EPCTX_SEVERITY_ERROR] > before) note_error(work, what->rule);
+}
 
 static void found(void *user, const epctx_finding *what) {
     finding one = {(int)what->rule, what->node, what->graph, what->attribute,
                    what->message,   0,          what->since, what->until};
-    findings_add((findings *)user, &one);
+    add_finding((lint_work *)user, &one);
 }
 
 static void add(findings *out, int rule, const char *message) {
@@ -65,18 +86,15 @@ static void list_rules(bool json) {
     if (json) cli_json_end();
 }
 
-/* What is wrong with a file that is no model, as a finding where other files follow. */
+/* What is wrong with a file that is no model, as a finding like any other. */
 static void unreadable(lint_work *work, const char *file, const epctx_error *error) {
     const char *message = error->message;
     size_t size = strlen(file);
-    const bool alone = !work->out.several && work->out.format <= FINDINGS_JSON;
     /* A program finds it where all failures are, too. */
-    if (alone || work->out.format == FINDINGS_JSON) {
+    if (work->out.format == FINDINGS_JSON) {
         cli_fail(error);
         cli_fail_file(file);
     }
-    work->failed = work->failed || alone;
-    if (alone) return;
     if (strncmp(message, file, size) == 0 && strncmp(message + size, ": ", 2) == 0)
         message += size + 2;
     findings_file(&work->out, file);
@@ -106,28 +124,25 @@ static void lint_model(lint_work *work, const char *file, const delivery_paths *
     cli_progress_begin("lint", 0);
     status = cli_open(&model, file, &error);
     if (status != EPCTX_OK) {
-        const epctx_str name = epctx_path_file(epctx_str_of(file));
         cli_progress_end();
-        if (status != EPCTX_ERR_NOT_FOUND &&
-            (epctx_str_is(name, "manifest.json") || epctx_str_is(name, "genai_config.json"))) {
-            epctx_error_clear(&error);
-            epctx_fail(&error, status,
-                       "%s: is no model but part of a delivery: lint the folder around it", file);
-        }
         unreadable(work, file, &error);
         return;
     }
     use_paths(&opts, file, paths);
     findings_file(&work->out, file);
-    status = epctx_lint(&model, &opts, found, &work->out, counts, &error);
+    work->errors[0] = '\0';
+    work->out.cures.opts = &opts;
+    status = epctx_lint_asking(&model, &opts, &work->asker, found, work, counts, &error);
     if (status == EPCTX_OK && counts[0] == 0 && !opts.no_files &&
         rule_loads_fails(&model, file, opts.context_file_path, &loads, &error)) {
         finding one = {RULE_LOADS,    loads.node, loads.graph, loads.attribute,
                        loads.message, 0,          NULL,        NULL};
-        findings_add(&work->out, &one);
+        add_finding(work, &one);
     }
     epctx_model_close(&model);
     cli_progress_end();
+    lint_ep_ask(&work->judge, &work->out, file, opts.context_file_path, opts.external_folder,
+                work->errors);
     findings_file_end(&work->out);
     if (status != EPCTX_OK) {
         cli_fail(&error);
@@ -177,17 +192,42 @@ static void lint_folder(lint_work *work, const char *folder) {
     epctx_arena_free(&arena);
 }
 
-static int lint_all(lint_work *work, const char *const *files, int count) {
-    int code, i;
-    for (i = 0; i < count; i++) work->out.several = work->out.several || tree_is_folder(files[i]);
-    findings_begin(&work->out);
+/* Whether `what` is what an earlier one of the operands has led to. */
+static bool is_judged(const char *const *targets, int count, const char *what) {
+    int i;
     for (i = 0; i < count; i++)
-        if (tree_is_folder(files[i]))
-            lint_folder(work, files[i]);
+        if (strcmp(targets[i], what) == 0) return true;
+    return false;
+}
+
+/* A file of a delivery that is no model stands for the whole of it, as hooks hand over files. */
+static int lint_all(lint_work *work, const char *const *files, int count) {
+    epctx_arena arena;
+    const char **targets;
+    int code, i;
+    epctx_arena_init(&arena, NULL);
+    targets = (const char **)epctx_arena_array(&arena, (size_t)count, sizeof *targets);
+    if (targets == NULL) {
+        cli_fail_text("out of memory");
+        epctx_arena_free(&arena);
+        return CLI_FAILED;
+    }
+    for (i = 0; i < count; i++) {
+        const char *around = tree_is_folder(files[i]) ? NULL : delivery_around(files[i], &arena);
+        targets[i] = around != NULL ? around : files[i];
+        work->out.several = work->out.several || tree_is_folder(targets[i]);
+    }
+    findings_begin(&work->out);
+    for (i = 0; i < count; i++) {
+        if (targets[i] != files[i] && is_judged(targets, i, targets[i])) continue;
+        if (tree_is_folder(targets[i]))
+            lint_folder(work, targets[i]);
         else
-            lint_model(work, files[i], NULL);
+            lint_model(work, targets[i], NULL);
+    }
     code = findings_end(&work->out);
-    return work->failed ? CLI_FAILED : code;
+    epctx_arena_free(&arena);
+    return work->failed || work->judge.failed ? CLI_FAILED : code;
 }
 
 /* What is newer than anything that was looked at is judged as the newest known. */
@@ -231,6 +271,23 @@ static bool judge_for(const char *versions) {
     return false;
 }
 
+/* --ep NAME is how --profile NAME was called: the name of a profile, and no library. With --ort it
+ * is an EP inside it. */
+static bool is_old_profile(const cli_args *args) {
+    return args->eps.count == 1 && args->ort == NULL &&
+           cli_profile_of(args->eps.items[0]) != NULL && access(args->eps.items[0], F_OK) != 0;
+}
+
+static bool read_profile(lint_work *work, const cli_args *args) {
+    if (!is_old_profile(args)) return cli_profile(args->profile, &work->opts.profile);
+    if (args->profile != NULL) {
+        cli_misuse("given twice (perhaps under two names): --profile");
+        return false;
+    }
+    cli_say("epctx: warning: lint --ep NAME is now called --profile\n");
+    return cli_profile(args->eps.items[0], &work->opts.profile);
+}
+
 static bool read_options(lint_work *work, const cli_args *args) {
     const bool other = args->format != 0 && (findings_format)(args->format - 1) != FINDINGS_JSON;
     size_t i;
@@ -248,7 +305,7 @@ static bool read_options(lint_work *work, const cli_args *args) {
     work->opts.external_folder = args->external_folder;
     for (i = 0; i < args->rules.count; i++)
         if (!findings_choose(&work->out, args->rules.items[i])) return false;
-    return cli_profile(args->profile, &work->opts.profile) &&
+    return read_profile(work, args) &&
            (args->ignore == NULL || findings_ignore(&work->out, args->ignore)) &&
            (args->against == NULL || judge_for(args->against));
 }
@@ -269,10 +326,12 @@ static int run(const cli_args *args) {
     if (args->alone) return run_alone(args);
     memset(&work, 0, sizeof work);
     findings_init(&work.out);
-    if (read_options(&work, args)) {
+    if (read_options(&work, args) && cli_binary_asker(args, &work.asker) &&
+        lint_ep_begin(&work.judge, is_old_profile(args) ? NULL : args, &code)) {
         work.out.several = args->count > 1 || args->ignore != NULL;
         code = lint_all(&work, args->operands, args->count);
     }
+    lint_ep_end(&work.judge);
     findings_free(&work.out);
     return code;
 }
@@ -289,8 +348,12 @@ const cli_command cli_lint = {
              "Of a FOLDER, checks every .onnx file in it and below it, by name; links that\n"
              "lead out of it are not followed. If it is a delivery, also checks that all\n"
              "fits together: a folder of ORT GenAI (genai_config.json) or a model package\n"
-             "(manifest.json). Prints the command that cures a finding where there is one.\n"
+             "(manifest.json); another file of it than a model stands for the whole. Prints\n"
+             "the command that cures a finding where there is one.\n"
              "The rules for a node are those of the EP in its source, or those of --profile.\n"
+             "With --ep, the EP itself then loads each model, in a process of its own, and\n"
+             "where it and the rules disagree is told: that is the last word, for this\n"
+             "version of the EP, on this machine. What it does not load is an error.\n"
              "The exit code is 1 if there is an error; warnings (W...) and hints (I...) do not\n"
              "affect it.\n",
     .more = "Example: epctx lint --strict --format github delivery/\n",

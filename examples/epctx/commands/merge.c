@@ -133,8 +133,11 @@ const cli_command cli_merge = {
              "context binaries and data files to the folder of OUT. Names that clash get a\n"
              "prefix (m2_ in the second model), except those by which an EP finds something in\n"
              "a binary. Operator sets must have the same version unless a model does not use\n"
-             "them; the IR version is the newest. A binary must match the build stamp of its\n"
-             "model because the result has no stamp. --in-place replaces the first model.\n",
+             "them; the IR version is the newest. OpenVINO reads one context for a model: its\n"
+             "containers become one, with a new name for a partition if both have it; other\n"
+             "contexts of an EP that reads one are refused. A binary must match the build\n"
+             "stamp of its model because the result has no stamp. --in-place replaces the\n"
+             "first model.\n",
     .more = "Example: epctx merge --chain encoder_ctx.onnx decoder_ctx.onnx -o both.onnx\n",
     .run = run,
 };

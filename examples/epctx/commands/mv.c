@@ -1,6 +1,7 @@
 /* epctx mv: a context binary under another name, and every model that names it. */
 #define _XOPEN_SOURCE 700
 
+#include "core/neighbours.h"
 #include "core/output.h"
 
 #include "ops/move.h"
@@ -153,6 +154,23 @@ static int check_others(output *out, const char *from, const char *to, const cha
     return code;
 }
 
+/* Only nodes get the new name: what else refers to the file would lose it. */
+static bool is_movable(const char *from) {
+    epctx_output_file file;
+    neighbours_plan plan;
+    epctx_error error;
+    memset(&file, 0, sizeof file);
+    memset(&plan, 0, sizeof plan);
+    file.path = from;
+    plan.files = &file;
+    plan.file_count = 1;
+    plan.contexts_apart = true;
+    plan.cure = "mv renames what nodes have in ep_cache_context, and nothing else";
+    if (neighbours_allow(&plan, &error) == EPCTX_OK) return true;
+    cli_fail(&error);
+    return false;
+}
+
 static void tell(void *user, const char *model, size_t nodes) {
     output *out = (output *)user;
     output_item what = output_item_of("change", "model", epctx_str_of(model));
@@ -204,6 +222,7 @@ static int run(const cli_args *args) {
             count = (size_t)args->count - 2;
             code = check_others(&out, operands[0], operands[1], operands + 2, count, profile);
         }
+        if (code == CLI_OK && !is_movable(operands[0])) code = CLI_FAILED;
         if (code == CLI_OK)
             code = move(&out, operands[0], operands[1], all ? models : operands + 2, count, all,
                         profile);

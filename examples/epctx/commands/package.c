@@ -8,10 +8,12 @@
  *     shared_assets/sha256-HEX/...         sets of files that several variants need, once
  *
  * The folder is made under another name and renamed when all of it is durable. */
-#define _XOPEN_SOURCE 700
+#define _GNU_SOURCE /* copy_file_range */
 
 #include "delivery/delivery_internal.h"
 #include "core/options.h"
+#include "binary/context.h"
+#include "ops/needs.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -30,14 +32,15 @@ typedef struct piece {
     const char *from;
     const char *name; /* relative to its folder, without "." parts */
     epctx_mapping bytes;
-    char hash[65];
+    struct stat id; /* of the file that `bytes` are of */
+    char hash[65];  /* empty until piece_hash is asked */
 } piece;
 
 /* Files that only make sense together in one folder. */
 typedef struct piece_set {
     piece *pieces;
     size_t count;
-    char hash[65]; /* of an asset with these files */
+    char hash[65]; /* of an asset with these files; empty until set_hash is asked */
     bool shared;   /* in shared_assets, else in the variant's folder */
     bool written;
 } piece_set;
@@ -126,34 +129,69 @@ static bool add_piece(package *p, piece_set *set, const char *from, epctx_str na
     if (pieces[at].from == NULL) return no_memory(p);
     if (io->map_fn(io->user, NULL, from, false, &pieces[at].bytes, &p->error) != EPCTX_OK)
         return false;
-    put_hash(pieces[at].bytes.data, pieces[at].bytes.size, pieces[at].hash);
+    pieces[at].hash[0] = '\0';
+    if (stat(from, &pieces[at].id) != 0) memset(&pieces[at].id, 0, sizeof pieces[at].id);
     return true;
 }
 
+/* The hash of a file of the package that was made already. */
+static const char *known_hash(const package *p, const char *from) {
+    size_t i, k, n;
+    for (i = 0; i < p->count; i++) {
+        const variant *v = &p->variants[i];
+        const piece_set *sets[3];
+        sets[0] = &v->source;
+        sets[1] = &v->contexts;
+        sets[2] = &v->initializers;
+        for (k = 0; k < 3; k++)
+            for (n = 0; n < sets[k]->count; n++)
+                if (sets[k]->pieces[n].hash[0] != '\0' &&
+                    strcmp(sets[k]->pieces[n].from, from) == 0)
+                    return sets[k]->pieces[n].hash;
+    }
+    return NULL;
+}
+
+/* Hashing takes longer than copying: only what has to be known is hashed, and once. */
+static const char *piece_hash(const package *p, piece *one) {
+    const char *known = one->hash[0] == '\0' ? known_hash(p, one->from) : NULL;
+    if (known != NULL) memcpy(one->hash, known, sizeof one->hash);
+    if (one->hash[0] == '\0') put_hash(one->bytes.data, one->bytes.size, one->hash);
+    return one->hash;
+}
+
+static bool can_be_equal(const piece *a, const piece *b) {
+    return a->bytes.size == b->bytes.size && strcmp(a->name, b->name) == 0;
+}
+
+static bool same_piece(const package *p, piece *a, piece *b) {
+    return can_be_equal(a, b) &&
+           (strcmp(a->from, b->from) == 0 || strcmp(piece_hash(p, a), piece_hash(p, b)) == 0);
+}
+
 /* ORT's hash of a folder: of "<hash of the file>  <path>\n", sorted by path. */
-static bool hash_set(package *p, piece_set *set) {
+static bool set_hash(package *p, piece_set *set) {
     epctx_buffer text;
     epctx_status status = EPCTX_OK;
     size_t i;
+    if (set->hash[0] != '\0') return true;
     epctx_buffer_init(&text, NULL);
     for (i = 0; i < set->count && status == EPCTX_OK; i++) {
-        status = epctx_buffer_append(&text, set->pieces[i].hash, 64);
+        status = epctx_buffer_append(&text, piece_hash(p, &set->pieces[i]), 64);
         if (status == EPCTX_OK) status = epctx_buffer_append(&text, "  ", 2);
         if (status == EPCTX_OK)
             status = epctx_buffer_append(&text, set->pieces[i].name, strlen(set->pieces[i].name));
         if (status == EPCTX_OK) status = epctx_buffer_append(&text, "\n", 1);
     }
-    put_hash(text.data, text.size, set->hash);
+    if (status == EPCTX_OK) put_hash(text.data, text.size, set->hash);
     epctx_buffer_free(&text);
     return status == EPCTX_OK || no_memory(p);
 }
 
-static bool has_piece(const piece_set *set, const piece *wanted) {
+static bool has_piece(const package *p, const piece_set *set, piece *wanted) {
     size_t i;
     for (i = 0; i < set->count; i++)
-        if (strcmp(set->pieces[i].name, wanted->name) == 0 &&
-            strcmp(set->pieces[i].hash, wanted->hash) == 0)
-            return true;
+        if (same_piece(p, &set->pieces[i], wanted)) return true;
     return false;
 }
 
@@ -163,7 +201,7 @@ static bool add_model(package *p, piece_set *set, const char *file) {
     size_t count = 0, i;
     epctx_model model;
     bool good = cli_open(&model, file, &p->error) == EPCTX_OK &&
-                epctx_model_files(&model, NULL, &p->arena, &files, &count, &p->error) == EPCTX_OK &&
+                needs_of_model(&model, NULL, &p->arena, &files, &count, &p->error) == EPCTX_OK &&
                 add_piece(p, set, file, epctx_path_file(epctx_str_of(file)));
     for (i = 0; i < count && good; i++) {
         if (files[i].path != NULL) {
@@ -176,7 +214,7 @@ static bool add_model(package *p, piece_set *set, const char *file) {
         }
     }
     epctx_model_close(&model);
-    return good && hash_set(p, set);
+    return good;
 }
 
 static bool add_dependency(package *p, variant *v, const epctx_dependency *file) {
@@ -187,6 +225,9 @@ static bool add_dependency(package *p, variant *v, const epctx_dependency *file)
         return false;
     }
     if (file->use == EPCTX_USE_SOURCE_MODEL) return add_model(p, &v->source, file->path);
+    if (strcmp(file->attribute, "onnx_model_filename") == 0) return true; /* with the source */
+    if (strcmp(file->attribute, NEEDS_WEIGHTS) == 0)
+        return add_piece(p, &v->own, file->path, file->name);
     return add_piece(p, file->use == EPCTX_USE_INITIALIZERS ? &v->initializers : &v->contexts,
                      file->path, file->name);
 }
@@ -241,15 +282,15 @@ static bool read_variant(package *p, variant *v) {
     size_t count = 0, i;
     epctx_str name = epctx_path_file(epctx_str_of(v->file));
     if (cli_open(&v->model, v->file, &p->error) != EPCTX_OK || !find_ep(p, v) ||
+        binary_check_contexts(&v->model, NULL, &p->error) != EPCTX_OK ||
         (!p->allow_stale && epctx_model_check_binary(&v->model, NULL, &p->error) != EPCTX_OK) ||
-        epctx_model_files(&v->model, NULL, &p->arena, &files, &count, &p->error) != EPCTX_OK)
+        needs_of_model(&v->model, NULL, &p->arena, &files, &count, &p->error) != EPCTX_OK)
         return false;
     v->model_name = epctx_arena_copy(&p->arena, name);
     if (v->model_name == NULL) return no_memory(p);
     for (i = 0; i < count; i++)
         if (!add_dependency(p, v, &files[i])) return false;
-    return add_piece(p, &v->own, v->file, name) && hash_set(p, &v->contexts) &&
-           hash_set(p, &v->initializers);
+    return add_piece(p, &v->own, v->file, name);
 }
 
 static bool read_source(package *p, variant *v) {
@@ -296,20 +337,92 @@ static bool is_source_of(package *p, const variant *source, const variant *v) {
     return true;
 }
 
+/* A dimension that a variant fixes, by "input 'x' 0". */
+typedef struct fixed_dim {
+    int64_t value;
+    const char *file;
+} fixed_dim;
+
+typedef struct fixed_dims {
+    epctx_map places;
+    fixed_dim *list;
+    size_t count, room;
+} fixed_dims;
+
+static bool add_fixed(package *p, fixed_dims *all, epctx_str key, int64_t value, const char *file) {
+    const char *kept = epctx_arena_copy(&p->arena, key);
+    if (all->count == all->room) {
+        const size_t room = all->room * 2 + 16;
+        fixed_dim *more = (fixed_dim *)epctx_arena_array(&p->arena, room, sizeof *more);
+        if (more == NULL) return no_memory(p);
+        if (all->count > 0) memcpy(more, all->list, all->count * sizeof *more);
+        all->list = more;
+        all->room = room;
+    }
+    all->list[all->count].value = value;
+    all->list[all->count].file = file;
+    if (kept == NULL ||
+        epctx_map_put(&all->places, epctx_str_of(kept), (uint32_t)all->count++) != EPCTX_OK)
+        return no_memory(p);
+    return true;
+}
+
+/* An application cannot give two fixed shapes at once to whichever variant is chosen. */
+static bool same_fixed(package *p, fixed_dims *all, const char *what, epctx_cursor values,
+                       const char *file) {
+    epctx_value_view value;
+    char key[600];
+    while (epctx_next_value(&values, &value)) {
+        epctx_type_view type = epctx_type_of(value.type);
+        epctx_cursor dims = epctx_type_dims(&type);
+        epctx_dim dim;
+        uint32_t axis = 0, at;
+        for (; value.is_tensor && epctx_next_dim(&dims, &dim); axis++) {
+            if (!dim.known || value.name.size > 500) continue;
+            snprintf(key, sizeof key, "%s %" PRIu32 " %.*s", what, axis, (int)value.name.size,
+                     value.name.data);
+            at = epctx_map_get(&all->places, epctx_str_of(key));
+            if (at == EPCTX_MAP_NONE) {
+                if (!add_fixed(p, all, epctx_str_of(key), dim.value, file)) return false;
+            } else if (all->list[at].value != dim.value) {
+                epctx_fail(&p->error, EPCTX_ERR_GRAPH,
+                           "%s '%S' is fixed to %d in dimension %u, in %s to %d: an application "
+                           "cannot run both; make a component of each",
+                           what, &value.name, dim.value, axis, all->list[at].file,
+                           all->list[at].value);
+                epctx_blame(&p->error, file, NULL, NULL);
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+static bool all_fixed(package *p, fixed_dims *all, const epctx_model *model, const char *file) {
+    const epctx_graph_view graph = epctx_model_graph(model);
+    return same_fixed(p, all, "input", epctx_graph_inputs(graph), file) &&
+           same_fixed(p, all, "output", epctx_graph_outputs(graph), file);
+}
+
 /* Any variant may be the one that runs: all have the inputs and outputs of the first. */
 static bool fit_together(package *p) {
     delivery d;
     delivery_model first, other;
+    fixed_dims fixed;
     const char *why = NULL;
     bool good;
     size_t i;
     memset(&d, 0, sizeof d);
     d.arena = &p->arena;
-    good = delivery_open(&d, p->variants[0].file, NULL, &first, &p->error) == EPCTX_OK;
+    memset(&fixed, 0, sizeof fixed);
+    epctx_map_init(&fixed.places, &p->arena);
+    good = delivery_open(&d, p->variants[0].file, NULL, &first, &p->error) == EPCTX_OK &&
+           all_fixed(p, &fixed, &first.model, p->variants[0].file);
     for (i = 1; i < p->count && good; i++) {
         const variant *v = &p->variants[i];
         good = delivery_open(&d, v->file, NULL, &other, &p->error) == EPCTX_OK;
         why = good ? delivery_difference(&d, &first, &other) : NULL;
+        good = good && (why != NULL || all_fixed(p, &fixed, &other.model, v->file));
         delivery_close(&other);
         if (why == NULL) continue;
         epctx_fail(&p->error, EPCTX_ERR_GRAPH,
@@ -324,32 +437,51 @@ static bool fit_together(package *p) {
     return good;
 }
 
-static bool same_set(const piece_set *a, const piece_set *b) {
-    return a->count > 0 && b->count > 0 && strcmp(a->hash, b->hash) == 0;
+static bool same_set(const package *p, const piece_set *a, const piece_set *b) {
+    size_t i;
+    if (a->count == 0 || a->count != b->count) return false;
+    for (i = 0; i < a->count; i++) /* before anything is hashed */
+        if (!can_be_equal(&a->pieces[i], &b->pieces[i])) return false;
+    for (i = 0; i < a->count; i++)
+        if (!same_piece(p, &a->pieces[i], &b->pieces[i])) return false;
+    return true;
+}
+
+static bool has_all(const package *p, const piece_set *set, const piece_set *wanted) {
+    size_t i;
+    for (i = 0; i < wanted->count; i++)
+        if (!has_piece(p, set, &wanted->pieces[i])) return false;
+    return wanted->count > 0;
 }
 
 /* What two variants need is an asset, and so is every source model; what an asset holds already is
  * not stored again. */
-static void share(package *p) {
-    size_t i, k, n;
-    for (i = 0; i < p->count; i++) {
+static bool share(package *p) {
+    size_t i, k;
+    bool good = true;
+    for (i = 0; i < p->count && good; i++) {
         variant *v = &p->variants[i];
         v->source.shared = v->source.count > 0;
         for (k = 0; k < p->count; k++) {
             const variant *other = &p->variants[k];
-            v->contexts.shared |= k != i && same_set(&v->contexts, &other->contexts);
-            v->initializers.shared |= k != i && same_set(&v->initializers, &other->initializers);
+            if (k == i) continue;
+            v->contexts.shared = v->contexts.shared || same_set(p, &v->contexts, &other->contexts);
+            v->initializers.shared =
+                v->initializers.shared || same_set(p, &v->initializers, &other->initializers);
         }
-        for (k = 0; k < p->count && v->initializers.count > 0; k++) {
-            const piece_set *source = &p->variants[k].source;
-            for (n = 0; n < v->initializers.count; n++)
-                if (!has_piece(source, &v->initializers.pieces[n])) break;
-            if (n < v->initializers.count) continue;
+        for (k = 0; k < p->count && good; k++) {
+            piece_set *source = &p->variants[k].source;
+            if (!has_all(p, source, &v->initializers)) continue;
             v->initializers.shared = true;
+            good = set_hash(p, source);
             memcpy(v->initializers.hash, source->hash, sizeof source->hash);
             break;
         }
+        good = good && (!v->source.shared || set_hash(p, &v->source)) &&
+               (!v->contexts.shared || set_hash(p, &v->contexts)) &&
+               (!v->initializers.shared || set_hash(p, &v->initializers));
     }
+    return good;
 }
 
 /* -- writing -- */
@@ -372,15 +504,45 @@ static bool make_folders(package *p, const char *path) {
     return true;
 }
 
+/* Lets the kernel copy what it can, without a way through this process; returns how much. Only of
+ * the file that was looked at. */
+static size_t copy_by_kernel(const piece *one, const epctx_io_file *file) {
+    size_t done = 0;
+#if defined(__linux__)
+    enum { PART = 64 << 20 }; /* so that a signal ends it */
+    const int from = open(one->from, O_RDONLY | O_CLOEXEC);
+    struct stat now;
+    ssize_t count = 1;
+    if (from < 0) return 0;
+    if (fstat(from, &now) == 0 && now.st_dev == one->id.st_dev && now.st_ino == one->id.st_ino &&
+        now.st_mtime == one->id.st_mtime && (uint64_t)now.st_size == one->bytes.size)
+        while (count > 0 && done < one->bytes.size && !cli_signals_waiting()) {
+            const size_t rest = one->bytes.size - done;
+            count = copy_file_range(from, NULL, (int)file->descriptor, NULL,
+                                    rest < PART ? rest : PART, 0);
+            done += count > 0 ? (size_t)count : 0;
+            cli_progress_add(count > 0 ? (uint64_t)count : 0);
+        }
+    close(from);
+#else
+    (void)one;
+    (void)file;
+#endif
+    return done;
+}
+
 /* Below the folder that is being made, which is the current one: no other process can put a link in
  * its place, as they could into its path, which a commit would resolve again. */
-static bool write_here(package *p, const char *name, const void *data, size_t size) {
+static bool write_here(package *p, const char *name, const piece *one) {
     const epctx_io *io = cli_io();
     epctx_io_file file;
     epctx_status status;
+    size_t done;
     if (!make_folders(p, name) || io->create_fn(io->user, ".", name, &file, &p->error) != EPCTX_OK)
         return false;
-    status = io->write_fn(io->user, &file, data, size, &p->error);
+    done = one->from != NULL ? copy_by_kernel(one, &file) : 0;
+    status =
+        io->write_fn(io->user, &file, one->bytes.data + done, one->bytes.size - done, &p->error);
     if (status == EPCTX_OK) status = io->sync_fn(io->user, &file, &p->error);
     if (status == EPCTX_OK)
         status = io->commit_fn(io->user, &file, EPCTX_OVERWRITE_FAIL, &p->error);
@@ -405,8 +567,8 @@ static bool note_file(package *p, const char *name, size_t size) {
     return true;
 }
 
-static bool write_file(package *p, const char *name, const void *data, size_t size) {
-    return note_file(p, name, size) && (p->dry_run || write_here(p, name, data, size));
+static bool write_file(package *p, const char *name, const piece *one) {
+    return note_file(p, name, one->bytes.size) && (p->dry_run || write_here(p, name, one));
 }
 
 /* A set goes where it belongs: an asset once, anything else into the variant's folder. */
@@ -423,6 +585,8 @@ static bool write_set(package *p, const variant *v, piece_set *set) {
             if (sets[k]->written && strcmp(sets[k]->hash, set->hash) == 0) return true;
     }
     for (i = 0; i < set->count; i++) {
+        /* Beside the model for a binary, and for the model: written already. */
+        const bool twice = !set->shared && set != &v->own && has_piece(p, &v->own, &set->pieces[i]);
         int used = set->shared ? snprintf(name, sizeof name, "shared_assets/sha256-%s/%s",
                                           set->hash, set->pieces[i].name)
                                : snprintf(name, sizeof name, "%s/%s/%s", p->component, v->name,
@@ -431,8 +595,7 @@ static bool write_set(package *p, const variant *v, piece_set *set) {
             epctx_fail(&p->error, EPCTX_ERR_LIMIT, "a path would be too long");
             return false;
         }
-        if (!write_file(p, name, set->pieces[i].bytes.data, set->pieces[i].bytes.size))
-            return false;
+        if (!twice && !write_file(p, name, &set->pieces[i])) return false;
     }
     set->written = set->shared;
     return true;
@@ -443,6 +606,7 @@ static bool write_json(package *p, const char *name, const variant *v,
                        void (*fill)(const package *p, const variant *v, json_writer *w)) {
     epctx_buffer text;
     json_writer w;
+    piece made;
     bool good;
     epctx_buffer_init(&text, NULL);
     json_to_buffer(&w, &text);
@@ -451,7 +615,10 @@ static bool write_json(package *p, const char *name, const variant *v,
     fill(p, v, &w);
     json_end(&w);
     good = json_is_whole(&w) && epctx_buffer_append(&text, "\n", 1) == EPCTX_OK;
-    good = good ? write_file(p, name, text.data, text.size) : no_memory(p);
+    memset(&made, 0, sizeof made); /* of no file */
+    made.bytes.data = text.data;
+    made.bytes.size = text.size;
+    good = good ? write_file(p, name, &made) : no_memory(p);
     epctx_buffer_free(&text);
     return good;
 }
@@ -775,7 +942,7 @@ static int make_package(package *p) {
         good = p->variants[i].is_source ? read_source(p, &p->variants[i])
                                         : read_variant(p, &p->variants[i]);
     good = good && fit_together(p);
-    if (good) share(p);
+    good = good && share(p);
     if (good) {
         cli_progress_begin("package", 0);
         good = write_package(p);
@@ -849,8 +1016,9 @@ const cli_command cli_package = {
              "folder. From such a package, ONNX Runtime (1.29 and newer, OrtModelPackageApi)\n"
              "selects the variant that fits the machine, by EP, device and compatibility\n"
              "string; the first one wins a tie. Files that several variants need are stored\n"
-             "once, as shared assets. Models are not changed. Fails if a binary or the source\n"
-             "does not match the build stamp of a model, or if inputs and outputs differ.\n",
+             "once, as shared assets. Models are not changed. Fails if a binary is surely\n"
+             "none of its EP, if a binary, a file to which it refers or the source does not\n"
+             "match the build stamp of a model, or if inputs and outputs differ.\n",
     .more = "Example: epctx package --source model.onnx -o package model_ctx.onnx\n",
     .run = run,
 };

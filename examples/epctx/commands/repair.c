@@ -1,4 +1,6 @@
 /* epctx repair: what lint finds and a program can put right. */
+#include "binary/binary.h"
+#include "core/asker.h"
 #include "core/combine.h"
 #include "core/convert.h"
 #include "ops/repair.h"
@@ -11,6 +13,7 @@ enum { LEFT = 3 }; /* exit code: written, but findings are left */
 typedef struct repair_list {
     output *out;
     epctx_repair_opts opts;
+    binary_asker asker;
     epctx_rule rules[EPCTX_RULE_COUNT];
     uint64_t moved; /* findings that moving contexts to files may cure */
 } repair_list;
@@ -150,8 +153,11 @@ static int run(const cli_args *args) {
     memset(&list, 0, sizeof list);
     list.out = &out;
     if (output_begin(&out, args, args->operands[0]) && read_rules(&list, &args->rules) &&
-        cli_profile(args->profile, &list.opts.check.profile))
+        cli_profile(args->profile, &list.opts.check.profile) &&
+        cli_binary_asker(args, &list.asker)) {
+        list.opts.asker = &list.asker;
         code = repair(&list, args->operands[0], args->source);
+    }
     output_free(&out);
     return code;
 }
@@ -165,7 +171,9 @@ const cli_command cli_repair = {
     .summary = "fix what lint finds",
     .about = "Fixes findings that have exactly one right fix, with data from the model, from\n"
              "the files beside it, or from the source model; moves contexts to files where an\n"
-             "EP needs that (E014, E015, E033). Prints what was fixed, what remains, and why.\n"
+             "EP needs that (E014, E015, E033). A missing context binary is looked for by what\n"
+             "is inside of the files beside the model: it is the only one with the graphs,\n"
+             "inputs and outputs of the nodes. Prints what was fixed, what remains, and why.\n"
              "The exit code is 3 if the model was written but findings remain.\n",
     .more = "Example: epctx repair model_ctx.onnx --in-place\n",
     .run = run,

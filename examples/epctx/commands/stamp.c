@@ -1,5 +1,8 @@
 /* epctx stamp: a build stamp for a model that another compiler wrote. */
 #include "core/output.h"
+#include "binary/context.h"
+#include "delivery/each.h"
+#include "ops/needs.h"
 
 #include <string.h>
 
@@ -54,7 +57,12 @@ static epctx_status stamp_all(stamp_work *work, char eps[EPS_MOST][256], size_t 
         snprintf(key, sizeof key, "%s%.255s", EPCTX_BUILD_PREFIX, eps[i]);
         what = output_item_of("set", "metadata", epctx_str_of(key));
         (void)epctx_model_metadata(&work->model, what.name, &what.before);
-        status = epctx_model_stamp(&work->model, eps[i], &opts, &work->error);
+        status = binary_check_contexts(&work->model, eps[i], &work->error);
+        if (status == EPCTX_OK)
+            status =
+                needs_to_stamp(&work->model, eps[i], &work->out.arena, &opts.needs, &work->error);
+        if (status == EPCTX_OK)
+            status = epctx_model_stamp(&work->model, eps[i], &opts, &work->error);
         if (status == EPCTX_OK) (void)epctx_model_metadata(&work->model, what.name, &what.after);
         if (status != EPCTX_OK || !epctx_str_eq(what.before, what.after))
             output_change(&work->out, &what, "build stamp of %s", eps[i]);
@@ -87,21 +95,20 @@ static int stamp(stamp_work *work) {
     return code;
 }
 
-static int run(const cli_args *args) {
+static int stamp_file(void *user, const char *file, json_writer *w) {
+    const cli_args *args = (const cli_args *)user;
     const epctx_profile *profile = NULL;
     stamp_work work;
     int code = CLI_USAGE;
     memset(&work, 0, sizeof work);
-    work.file = args->operands[0];
+    work.file = file;
     work.ep = args->ep != NULL ? args->ep : args->profile;
     work.source = args->source;
     work.options = args->options;
     work.graphs = args->graphs;
-    if (args->ep != NULL && args->profile != NULL) {
-        cli_misuse("--ep and --profile cannot be combined");
-        return CLI_USAGE;
-    }
     if (output_begin(&work.out, args, work.file) && cli_profile(args->profile, &profile)) {
+        work.out.several = w;
+        work.out.of = file;
         if (work.source != NULL && !output_spares(work.out.path, work.source)) {
             code = CLI_FAILED;
         } else if (work.source != NULL &&
@@ -116,19 +123,31 @@ static int run(const cli_args *args) {
     return code;
 }
 
+static int run(const cli_args *args) {
+    cli_args same = *args;
+    if (args->ep != NULL && args->profile != NULL) {
+        cli_misuse("--ep and --profile cannot be combined");
+        return CLI_USAGE;
+    }
+    return each_change(args, stamp_file, &same);
+}
+
 const cli_command cli_stamp = {
     .name = "stamp",
     .group = CLI_CHANGE,
-    .operands = "FILE",
+    .operands = "FILE...",
     .least = 1,
-    .most = 1,
     .summary = "note what a model of any EP was compiled from",
     .about = "Adds the build stamp that 'epctx compile' writes to a model that ONNX Runtime or\n"
              "a vendor's tool compiled: size and hash of the source, of its data files, of\n"
-             "each context binary and of the .bin beside an OpenVINO .xml. Afterwards\n"
-             "'epctx check --fresh' tells whether one of them changed, and lint and the\n"
-             "commands that move a binary notice a wrong one. Of a stamp that is there,\n"
-             "source and options stay unless they are given; the new one notes its hash.\n",
+             "each context binary, of the .bin beside an OpenVINO .xml and of the files to\n"
+             "which a binary refers. Afterwards 'epctx check --fresh' tells which of them\n"
+             "changed, and lint and the commands that move a binary notice a wrong one.\n"
+             "Refuses a file that is surely no context binary of the EP. Of a stamp that is\n"
+             "there, source and options stay unless they are given; the new one notes its\n"
+             "hash.\n"
+             "Several files, and the EPContext models of folders, are changed in their places:\n"
+             "--in-place.\n",
     .more = "Example: epctx stamp model_ctx.onnx --source model.onnx --in-place\n",
     .run = run,
 };

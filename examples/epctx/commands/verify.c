@@ -3,7 +3,7 @@
 #define _GNU_SOURCE
 #include "compile/compile.h"
 #include "core/given.h"
-#include "core/tensors.h"
+#include "verify_model.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -11,17 +11,31 @@
 #include <string.h>
 
 enum { LIMIT = 600, CODE_DIFFERS = 1, CODE_FAILED = 3 };
-enum { CPU, JIT, CONTEXT, RUNS };
+/* ROUNDED: the CPU's with weights and inputs in bfloat16, only when an output differs. */
+enum { CPU, JIT, CONTEXT, RUNS, ROUNDED = RUNS, ALL_RUNS };
 
-static const double RTOL = 1e-3, ATOL = 1e-5;
+static const char *const run_names[ALL_RUNS] = {"CPU", "JIT", "context", "rounded"};
 
-static const char *const run_names[RUNS] = {"CPU", "JIT", "context"};
+/* What kernels may differ by that compute the same in another order, by the type that they compute
+ * in. */
+typedef struct tolerance {
+    int32_t elem_type;
+    double rtol, atol; /* the latter: times 1 + the largest element */
+} tolerance;
+
+static const tolerance tolerances[] = {
+    {EPCTX_ONNX_FLOAT, 1e-3, 1e-5},
+    {EPCTX_ONNX_FLOAT16, 5e-3, 1e-3},
+    {EPCTX_ONNX_BFLOAT16, 4e-2, 1e-2},
+    {EPCTX_ONNX_DOUBLE, 1e-9, 1e-11},
+};
 
 typedef struct settings {
     anyep_settings any;
     const char *model, *context, *source, *input_folder;
     uint64_t seed;
-    double rtol, atol, cosine; /* the latter two: below 0 when not given */
+    double rtol, atol, cosine; /* below 0: not given */
+    int optimization;          /* of all runs, and of the context */
     bool embed, json;
 } settings;
 
@@ -40,7 +54,12 @@ typedef struct difference {
     bool numbers;                    /* otherwise bytes are compared */
     size_t count, beyond, first;     /* elements; beyond the tolerance; the first of these */
     double max_abs, max_rel, cosine; /* NaN: there is none */
+    double rms;                      /* of the differences, as far as they are finite */
     double got, want;                /* at `first` */
+    double rtol, atol;               /* what was allowed */
+    bool drawn;                      /* it depends on drawn numbers: nothing to compare */
+    bool bf16;                       /* as far off as bfloat16 makes it */
+    double bf16_abs;                 /* which is this far */
     bool ok;
 } difference;
 
@@ -49,7 +68,11 @@ typedef struct work {
     epctx_arena arena;
     uint64_t threads; /* 0: as many as ORT likes */
     char folder[EPCTX_PATH_MAX];
-    one_run runs[RUNS];
+    one_run runs[ALL_RUNS];
+    int32_t coarsest;    /* type of floats in the model */
+    epctx_map drawn;     /* values that depend on drawn numbers */
+    char drawing[300];   /* a node that draws, or "" */
+    const char *relaxed; /* what the reference did without, or NULL */
     bool differs, failed;
     char *open_inputs; /* NULL or "": every input has a fixed shape */
     json_writer *json; /* NULL: for people */
@@ -73,15 +96,32 @@ static bool equal(double a, double b) {
     return !(a < b) && !(a > b) && isnan(a) == isnan(b); /* two NaNs are, too */
 }
 
-static void compare_numbers(const settings *set, const session_value *got,
-                            const session_value *want, difference *out) {
-    double dot = 0, size_a = 0, size_b = 0, a = 0, b = 0, atol = set->atol, most = 0;
+/* Sums are ordered differently: what is small beside the largest element may differ. A float32
+ * output of a model that computes in a coarser type inside is no better than that. */
+static void allow(const work *w, const session_value *want, difference *out) {
+    const int32_t own = want->type.elem_type;
+    const int32_t elem_type = own == EPCTX_ONNX_FLOAT ? w->coarsest : own;
+    const tolerance *t = tolerances;
+    double most = 0, b = 0;
     size_t i;
-    if (atol < 0) { /* sums are ordered differently: what is small beside the largest may differ */
-        for (i = 0; i < out->count; i++)
-            if (tensors_element(want, i, &b) && fabs(b) > most && isfinite(b)) most = fabs(b);
-        atol = ATOL * (1 + most);
-    }
+    for (i = 0; i < sizeof tolerances / sizeof *tolerances; i++)
+        if (tolerances[i].elem_type == elem_type) t = &tolerances[i];
+    for (i = 0; i < out->count; i++)
+        if (tensors_element(want, i, &b) && fabs(b) > most && isfinite(b)) most = fabs(b);
+    out->rtol = w->set.rtol >= 0 ? w->set.rtol : t->rtol;
+    out->atol = w->set.atol >= 0 ? w->set.atol : t->atol * (1 + most);
+}
+
+static void note_beyond(difference *out, size_t i, double a, double b) {
+    if (out->beyond++ > 0) return;
+    out->first = i;
+    out->got = a;
+    out->want = b;
+}
+
+static void compare_floats(const session_value *got, const session_value *want, difference *out) {
+    double dot = 0, size_a = 0, size_b = 0, squares = 0, a = 0, b = 0;
+    size_t i;
     for (i = 0; i < out->count; i++) {
         double off;
         tensors_element(got, i, &a);
@@ -90,20 +130,41 @@ static void compare_numbers(const settings *set, const session_value *got,
             dot += a * b;
             size_a += a * a;
             size_b += b * b;
+            squares += (a - b) * (a - b);
         }
         if (equal(a, b)) continue;
         off = fabs(a - b);
         if (!(off <= out->max_abs)) out->max_abs = off;
         if (fabs(b) > 0 && !(off / fabs(b) <= out->max_rel)) out->max_rel = off / fabs(b);
-        if (off <= atol + set->rtol * fabs(b)) continue;
-        if (out->beyond++ > 0) continue;
-        out->first = i;
-        out->got = a;
-        out->want = b;
+        if (!(off <= out->atol + out->rtol * fabs(b))) note_beyond(out, i, a, b);
     }
+    out->rms = out->count > 0 ? sqrt(squares / (double)out->count) : 0;
     out->cosine = size_a > 0 && size_b > 0   ? dot / sqrt(size_a) / sqrt(size_b)
                   : size_a > 0 || size_b > 0 ? 0
                                              : 1;
+}
+
+/* Integers are equal, or as far apart as --rtol and --atol allow. */
+static void compare_integers(const settings *set, const session_value *got,
+                             const session_value *want, difference *out) {
+    size_t i;
+    out->rtol = set->rtol >= 0 ? set->rtol : 0;
+    out->atol = set->atol >= 0 ? set->atol : 0;
+    compare_floats(got, want, out); /* for the figures */
+    out->beyond = out->first = 0;
+    for (i = 0; i < out->count; i++) {
+        uint64_t a = 0, b = 0;
+        bool below_a = false, below_b = false;
+        double x = 0, y = 0, off;
+        tensors_integer(got, i, &a, &below_a);
+        tensors_integer(want, i, &b, &below_b);
+        if (a == b && below_a == below_b) continue;
+        tensors_element(got, i, &x);
+        tensors_element(want, i, &y);
+        off = below_a == below_b ? (double)(a > b ? a - b : b - a) : fabs(x - y);
+        if (off > out->max_abs) out->max_abs = off;
+        if (off > out->atol + out->rtol * fabs(y)) note_beyond(out, i, x, y);
+    }
 }
 
 static void compare_bytes(const session_value *got, const session_value *want, difference *out) {
@@ -115,21 +176,30 @@ static void compare_bytes(const session_value *got, const session_value *want, d
             out->first = i;
 }
 
-static void compare(const settings *set, const session_value *got, const session_value *want,
+static void compare(const work *w, const session_value *got, const session_value *want,
                     difference *out) {
+    const settings *set = &w->set;
     const size_t width = epctx_elem_size(got->type.elem_type);
+    uint64_t bits;
     double ignored;
+    bool below;
     memset(out, 0, sizeof *out);
     out->found = want != NULL && same_shape(&got->type, &want->type);
     if (!out->found) return;
     out->count = got->size / width;
     out->numbers = out->count == 0 || tensors_element(got, 0, &ignored);
-    if (out->numbers)
-        compare_numbers(set, got, want, out);
-    else
+    out->drawn = epctx_map_get(&w->drawn, want->type.name) != EPCTX_MAP_NONE;
+    if (!out->numbers) {
         compare_bytes(got, want, out);
-    out->ok = out->beyond == 0 || (set->cosine >= 0 && out->numbers && out->cosine >= set->cosine &&
-                                   isfinite(out->max_abs));
+    } else if (out->count > 0 && tensors_integer(got, 0, &bits, &below)) {
+        compare_integers(set, got, want, out);
+    } else {
+        allow(w, want, out);
+        compare_floats(got, want, out);
+    }
+    out->ok =
+        out->beyond == 0 || out->drawn ||
+        (set->cosine >= 0 && out->numbers && out->cosine >= set->cosine && isfinite(out->max_abs));
 }
 
 /* ---------------------------------------------------------------- running */
@@ -140,7 +210,7 @@ static anyep_job job_of(const work *w, anyep_work kind) {
     job.set = &w->set.any;
     job.work = kind;
     job.folder = w->folder;
-    job.optimization = -1;
+    job.optimization = w->set.optimization;
     job.threads = w->threads > 0 ? (int)w->threads : -1;
     job.input_folder = w->set.input_folder;
     job.seed = w->set.seed;
@@ -156,6 +226,34 @@ static void fail_run(work *w, int which, const anyep_job *job, const char *what)
     cli_fail_file(w->set.model);
 }
 
+static void again(const anyep_job *job, one_run *run) {
+    anyep_free(&run->result);
+    anyep_do(job, &run->result);
+}
+
+/* What makes the reference exact must not be what makes ONNX Runtime refuse a legal model: without
+ * optimizations most models have no kernels that saturate, and the others get them. */
+static void relax(work *w, anyep_job *job, one_run *run) {
+    const int optimization = w->set.optimization;
+    const char *const *given = w->set.any.session;
+    for (; given != NULL && *given != NULL; given += 2)
+        if (strcmp(*given, "session.x64quantprecision") == 0) return;
+    if (run->result.end == ANYEP_REFUSED && optimization != 0) {
+        w->relaxed = "ONNX Runtime refuses the model with exact int8 kernels and optimizations: "
+                     "all runs are without optimizations";
+        w->set.optimization = job->optimization = 0;
+        again(job, run);
+    }
+    if (run->result.end == ANYEP_REFUSED) {
+        w->relaxed = "ONNX Runtime refuses the model with exact int8 kernels: those of its CPU EP "
+                     "may saturate";
+        w->set.optimization = job->optimization = optimization;
+        w->set.any.exact = false;
+        again(job, run);
+    }
+    if (run->result.end != ANYEP_OK) w->relaxed = NULL;
+}
+
 /* A run of `model`; the second and third take the first one's inputs. */
 static void run_one(work *w, int which, const char *model) {
     one_run *run = &w->runs[which];
@@ -169,6 +267,7 @@ static void run_one(work *w, int which, const char *model) {
     if (which != CPU && w->runs[CPU].done) job.inputs = w->runs[CPU].path;
     run->tried = true;
     anyep_do(&job, &run->result);
+    if (which == CPU) relax(w, &job, run);
     if (run->result.end != ANYEP_OK) {
         fail_run(w, which, &job, run_names[which]);
         if (which == CONTEXT)
@@ -188,6 +287,16 @@ static void run_one(work *w, int which, const char *model) {
         run->done = true;
         if (w->set.any.verbose) anyep_print_log(&job);
     }
+}
+
+/* The model at `path`, with its weights in bfloat16. */
+static bool round_model(const char *model, const char *path) {
+    epctx_model source;
+    epctx_error error;
+    const bool ok = cli_open(&source, model, &error) == EPCTX_OK &&
+                    verify_round_weights(&source, path, &error) == EPCTX_OK;
+    epctx_model_close(&source);
+    return ok;
 }
 
 /* The context model: the given one, or compiled for now. */
@@ -222,6 +331,56 @@ static void run_context(work *w) {
 
 /* ---------------------------------------------------------------- report */
 
+/* What rounding weights and inputs to bfloat16 makes of the reference; run once, if at all. */
+static const one_run *run_rounded(work *w) {
+    one_run *run = &w->runs[ROUNDED];
+    const char *model = w->set.model;
+    anyep_job job = job_of(w, ANYEP_RUN);
+    char path[EPCTX_PATH_MAX + 32], values[EPCTX_PATH_MAX + 32];
+    tensor_list inputs, outputs;
+    epctx_error error;
+    if (run->tried || cli_signals_waiting()) return run;
+    run->tried = true;
+    snprintf(path, sizeof path, "%s/rounded.onnx", w->folder);
+    snprintf(values, sizeof values, "%s/rounded.in", w->folder);
+    snprintf(run->path, sizeof run->path, "%s/rounded.run", w->folder);
+    if (tensors_restore(w->runs[CPU].path, &w->arena, &inputs, &outputs, &error) != EPCTX_OK)
+        return run;
+    verify_round_values(&inputs);
+    if (tensors_save(values, &inputs, &outputs, &error) != EPCTX_OK) return run;
+    if (round_model(model, path)) model = path; /* else only the inputs */
+    job.model = model;
+    job.cpu = true;
+    job.inputs = values;
+    job.results = run->path;
+    anyep_do(&job, &run->result);
+    run->done = run->result.end == ANYEP_OK && tensors_restore(run->path, &w->arena, &run->inputs,
+                                                               &run->outputs, &error) == EPCTX_OK;
+    return run;
+}
+
+/* The difference is as large as that of rounding, and goes the same way: an EP that computes in
+ * bfloat16 has the rounding of weights and inputs, and that of the values between. */
+static void explain(work *w, const session_value *got, const session_value *want, difference *d) {
+    const one_run *run = run_rounded(w);
+    const session_value *coarse = run->done ? find(&run->outputs, want->type.name) : NULL;
+    double dot = 0, ours = 0, its = 0, a = 0, b = 0, c = 0, most = 0;
+    size_t i;
+    if (coarse == NULL || !same_shape(&coarse->type, &want->type)) return;
+    for (i = 0; i < d->count; i++) {
+        tensors_element(got, i, &a);
+        tensors_element(want, i, &b);
+        tensors_element(coarse, i, &c);
+        if (!isfinite(a) || !isfinite(b) || !isfinite(c)) return;
+        dot += (a - b) * (c - b);
+        ours += (a - b) * (a - b);
+        its += (c - b) * (c - b);
+        if (fabs(c - b) > most) most = fabs(c - b);
+    }
+    d->bf16 = its > 0 && ours <= 16 * its && its <= 16 * ours && dot >= 0.5 * sqrt(ours * its);
+    d->bf16_abs = most;
+}
+
 static void print_place(const session_value *value, size_t index) {
     size_t place[64];
     const int32_t rank = value->type.rank < 64 ? value->type.rank : 64;
@@ -238,7 +397,7 @@ static void print_place(const session_value *value, size_t index) {
 
 static void print_difference(const session_value *got, const session_value *want,
                              const difference *d) {
-    printf("  %s '", d->ok ? "ok     " : "DIFFERS");
+    printf("  %s '", d->drawn ? "random " : d->ok ? "ok     " : "DIFFERS");
     cli_put(stdout, got->type.name);
     putchar('\'');
     tensors_print_type(&got->type);
@@ -250,11 +409,15 @@ static void print_difference(const session_value *got, const session_value *want
     }
     if (d->numbers)
         printf(" max abs %.3g, max rel %.3g, cosine %.6f", d->max_abs, d->max_rel, d->cosine);
-    if (d->beyond > 0) {
+    if (d->beyond > 0 && !d->drawn) {
         printf("\n          %zu of %zu elements beyond the tolerance, first ", d->beyond, d->count);
         print_place(got, d->first);
         if (d->numbers) printf(": %.9g, expected %.9g", d->got, d->want);
     }
+    if (d->bf16)
+        printf("\n          as bfloat16 makes it: rounding weights and inputs to it changes this "
+               "output by up to %.3g",
+               d->bf16_abs);
     putchar('\n');
 }
 
@@ -269,6 +432,10 @@ static void json_difference(json_writer *w, const session_value *got, const diff
         json_real(w, "max_abs", d->max_abs);
         json_real(w, "max_rel", d->max_rel);
         json_real(w, "cosine", d->cosine);
+        json_real(w, "rtol", d->rtol);
+        json_real(w, "atol", d->atol);
+        json_bool(w, "random", d->drawn);
+        json_bool(w, "bfloat16", d->bf16);
     }
     if (d->found && d->beyond > 0) {
         json_uint(w, "first", d->first);
@@ -294,8 +461,11 @@ static void report_pair(work *w, int which, int reference) {
         const session_value *want = b->outputs.values[i];
         const session_value *got = find(&a->outputs, want->type.name);
         difference d;
-        compare(&w->set, want, got, &d);
-        if (d.found) compare(&w->set, got, want, &d);
+        compare(w, want, got, &d);
+        if (d.found) compare(w, got, want, &d);
+        if (d.found && !d.ok && d.numbers && reference == CPU &&
+            want->type.elem_type == EPCTX_ONNX_FLOAT)
+            explain(w, got, want, &d);
         w->differs = w->differs || !d.ok;
         if (w->json != NULL)
             json_difference(w->json, want, &d);
@@ -360,6 +530,7 @@ static int report_all(work *w) {
         json_text(w->json, "model", w->set.model);
         if (board != NULL) anyep_json_ep(w->json, board);
         json_runs(w);
+        if (w->relaxed != NULL) json_text(w->json, "relaxed", w->relaxed);
         json_array(w->json, "comparisons", JSON_HANGING);
     } else {
         printf("%-14s ", "model");
@@ -367,6 +538,12 @@ static int report_all(work *w) {
         putchar('\n');
         if (board != NULL) anyep_print_ep(board);
         report_runs(w);
+        if (w->relaxed != NULL) printf("%-14s %s\n", "note", w->relaxed);
+        if (w->drawing[0] != '\0') {
+            printf("%-14s ", "note");
+            cli_put(stdout, epctx_str_of(w->drawing));
+            fputs(" draws random numbers: what depends on it differs by nature\n", stdout);
+        }
     }
     report_pair(w, JIT, CPU);
     report_pair(w, CONTEXT, CPU);
@@ -382,14 +559,29 @@ static int report_all(work *w) {
 
 /* ---------------------------------------------------------------- the command */
 
-static bool read_tolerance(const char *option, const char *text, double fallback, double *out) {
+static bool read_tolerance(const char *option, const char *text, double *out) {
     char *end = NULL;
-    *out = fallback;
+    *out = -1;
     if (text == NULL) return true;
     *out = strtod(text, &end);
     if (end != text && *end == '\0' && *out >= 0 && *out <= 1e30) return true;
     cli_misuse("%s: '%s' is not a number from 0 on", option, text);
     return false;
+}
+
+static size_t short_size(epctx_str name) {
+    return name.size < 120 ? name.size : 120;
+}
+
+/* What of the model tells how to compare. */
+static bool look(work *w, const epctx_model *model, epctx_error *error) {
+    epctx_node_view node;
+    w->coarsest = verify_coarsest(model);
+    if (verify_find_drawn(model, &w->drawn, &node, error) != EPCTX_OK) return false;
+    if (node.op_type.size > 0)
+        snprintf(w->drawing, sizeof w->drawing, "%.*s '%.*s'", (int)short_size(node.op_type),
+                 node.op_type.data, (int)short_size(node.name), node.name.data);
+    return true;
 }
 
 /* An EPContext model has no reference. */
@@ -406,7 +598,8 @@ static bool is_source(work *w) {
                       "and this one with --context",
                       set->model);
     else
-        ok = compile_open_inputs(&model, &w->open_inputs, &error) == EPCTX_OK ||
+        ok = (compile_open_inputs(&model, &w->open_inputs, &error) == EPCTX_OK &&
+              look(w, &model, &error)) ||
              cli_fail(&error) == CLI_OK;
     epctx_model_close(&model);
     return ok;
@@ -426,12 +619,13 @@ static int verify(work *w) {
     if (w->failed && set->dim_count == 0 && w->open_inputs[0] != '\0')
         cli_fail_with_cure(w->open_inputs);
     if (!cli_signals_waiting()) code = report_all(w);
-    for (i = 0; i < RUNS; i++) anyep_free(&w->runs[i].result);
+    for (i = 0; i < ALL_RUNS; i++) anyep_free(&w->runs[i].result);
     anyep_remove(w->folder);
     return code;
 }
 
 static int run(const cli_args *args) {
+    static const int levels[] = {-1, 0, 1, 2, 3, 99}; /* of the table's words; -1: not given */
     static work w;
     settings *set = &w.set;
     int code = CLI_USAGE;
@@ -444,6 +638,10 @@ static int run(const cli_args *args) {
     set->input_folder = args->input_dir;
     set->seed = cli_number_or(args->seed, 1);
     set->embed = args->embed;
+    /* The same for every run: a context is otherwise compiled without optimizations. */
+    set->optimization = args->optimization != 0 ? levels[args->optimization]
+                        : set->context != NULL  ? levels[1]
+                                                : levels[5];
     set->json = args->json;
     w.threads = args->threads.value;
     if (args->seed.given && set->input_folder != NULL) {
@@ -451,9 +649,10 @@ static int run(const cli_args *args) {
         return CLI_USAGE;
     }
     epctx_arena_init(&w.arena, NULL);
-    if (read_tolerance("--rtol", args->rtol, RTOL, &set->rtol) &&
-        read_tolerance("--atol", args->atol, -1, &set->atol) &&
-        read_tolerance("--cosine", args->cosine, -1, &set->cosine) &&
+    epctx_map_init(&w.drawn, &w.arena);
+    if (read_tolerance("--rtol", args->rtol, &set->rtol) &&
+        read_tolerance("--atol", args->atol, &set->atol) &&
+        read_tolerance("--cosine", args->cosine, &set->cosine) &&
         anyep_read(&set->any, &w.arena, true, LIMIT) &&
         (set->source == NULL ||
          anyep_add(&set->any, &set->any.session, "ep.context_source_model_path", set->source)))
@@ -476,8 +675,13 @@ const cli_command cli_verify = {
              "EP compiled. Compares each output of the EP with the CPU's, and those of the\n"
              "context with the JIT's. Each step is a process of its own; what an EP that\n"
              "crashes or hangs leaves to compare is compared. Nothing is written. Kernels of\n"
-             "the CPU EP that saturate in int8 models are not used from ONNX Runtime 1.30 on\n"
-             "(--option session.x64quantprecision=0 takes them).\n",
+             "the CPU EP that saturate in int8 models are not used from ONNX Runtime 1.30 on,\n"
+             "unless it refuses the model without them (--option\n"
+             "session.x64quantprecision=0 takes them).\n"
+             "Integers have to be equal. What floats may differ by depends on the coarsest\n"
+             "type that the model computes in: float16 and bfloat16 more, float64 less. Of an\n"
+             "output that differs as rounding to bfloat16 makes it, this is said. What depends\n"
+             "on operators that draw random numbers is not compared.\n",
     .more = "Exit codes: 0 everything fits; 1 an output differs; 2 a wrong command line; 3 a\n"
             "model could not be compiled or run, or no node of it runs on the EP.\n"
             "\n"

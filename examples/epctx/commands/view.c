@@ -4,6 +4,7 @@
 #include "build/view_page.h"
 #include "diff.h"
 #include "core/findings.h"
+#include "core/neighbours.h"
 #include "core/output.h"
 #include "core/report.h"
 #include "view/view.h"
@@ -15,14 +16,14 @@
 
 typedef struct finding_list {
     json_writer *w;
-    const char *file;
+    cures cures;
     epctx_buffer text;
 } finding_list;
 
 static void put_finding(finding_list *list, int rule, const epctx_finding *found) {
     const finding one = {rule,           found->node, found->graph, found->attribute,
                          found->message, 0,           found->since, found->until};
-    findings_put(list->w, &one, list->file, &list->text);
+    findings_put(list->w, &one, &list->cures, &list->text);
 }
 
 static void add_finding(void *user, const epctx_finding *found) {
@@ -40,7 +41,7 @@ static epctx_status put_findings(json_writer *w, const epctx_model *model, const
     memset(&opts, 0, sizeof opts);
     memset(&list, 0, sizeof list);
     list.w = w;
-    list.file = file;
+    cures_begin(&list.cures, file, &opts);
     epctx_buffer_init(&list.text, NULL);
     json_array(w, "findings", JSON_HANGING);
     status = epctx_lint(model, &opts, add_finding, &list, counts, error);
@@ -58,7 +59,7 @@ static epctx_status put_info(json_writer *w, const epctx_model *model, const cha
                              epctx_error *error) {
     report all;
     epctx_state state;
-    epctx_status status = report_make(&all, model, file, error);
+    epctx_status status = report_make(&all, model, file, NULL, error);
     if (status == EPCTX_OK) status = epctx_model_state(model, &all.arena, &state, error);
     json_object(w, "info", JSON_HANGING);
     if (status == EPCTX_OK) report_put_json(w, &all, &state);
@@ -152,6 +153,8 @@ static int write_page(const char *path, epctx_overwrite policy, const char *page
     epctx_error error;
     memset(&opts, 0, sizeof opts);
     opts.overwrite = policy;
+    if (policy != EPCTX_OVERWRITE_FAIL && neighbours_allow_file(path, &error) != EPCTX_OK)
+        return cli_fail(&error);
     if (epctx_write_bytes(cli_io(), path, page, size, &opts, &error) == EPCTX_OK) {
         cli_wrote_files();
         return CLI_OK;

@@ -64,6 +64,7 @@ typedef struct work {
     size_t place_count;
     near_miss *misses;
     size_t miss_count;
+    uint64_t unlike;  /* weights of one name, type and shape of which most bytes differ */
     epctx_map names;  /* of earlier models -> item */
     epctx_map shapes; /* dtype, shape and which one of these -> item of an earlier model */
     epctx_weights table;
@@ -297,7 +298,12 @@ static void find_miss(work *w, uint32_t index, epctx_str key) {
         other = epctx_map_get(&w->shapes, key);
     if (other == EPCTX_MAP_NONE) return;
     miss = compare(w, other, index);
-    /* The same name tells what was meant; without it only few bytes may differ. */
+    /* The same name tells what was meant: the low bytes of each number may differ. Without it only
+     * few bytes may. */
+    if (named && miss.differ > it->tensor->size / 2) {
+        w->unlike++;
+        return;
+    }
     if (!named && miss.differ * 8 > it->tensor->size) return;
     if (!named && miss.differ > 1 && miss.differ > it->tensor->size / 100) return;
     w->misses[w->miss_count++] = miss;
@@ -408,6 +414,9 @@ static void put_text(const work *w) {
     }
     if (w->miss_count > NEAR_SHOWN)
         printf("  and %zu more, see --json\n", w->miss_count - NEAR_SHOWN);
+    if (w->unlike > 0)
+        printf("\n%" PRIu64 " weight%s of the same name, type and shape: most bytes different\n",
+               w->unlike, cli_plural(w->unlike));
 }
 
 static void json_side(json_writer *w, const work *all, const char *key, uint32_t index) {
@@ -459,6 +468,7 @@ static void put_json(const work *all) {
     json_array(w, "near", JSON_HANGING);
     for (i = 0; i < all->miss_count; i++) json_miss(w, all, &all->misses[i]);
     json_end(w);
+    json_uint(w, "unlike", all->unlike);
     cli_json_end();
 }
 
@@ -513,8 +523,9 @@ const cli_command cli_weights = {
              "every byte, whatever their names. Counts initializers and constants, including\n"
              "external data, and the weights in context binaries of the reference NPU (stored\n"
              "in its own layout, so they seldom equal those of an ordinary model). Also lists\n"
-             "weights that are nearly shared: same name but different type, shape or content,\n"
-             "or at most one byte in a hundred different.\n",
+             "weights that are nearly shared: same name but different type or shape, or at\n"
+             "most half of the bytes different; another name and at most one byte in a\n"
+             "hundred different.\n",
     .more = "Example: epctx weights prefill.onnx decode.onnx\n",
     .run = run,
 };

@@ -1,4 +1,6 @@
 /* epctx wrap: a vendor's binary becomes an EPContext model. */
+#include "binary/context.h"
+#include "core/asker.h"
 #include "core/combine.h"
 #include "epctx_npu.h"
 #include "facts/facts.h"
@@ -14,6 +16,7 @@ typedef struct wrap_wish {
     epctx_wrap_opts opts;
     const char *ep, *inputs, *outputs, *io, *graph;
     bool quantized_io;
+    binary_asker asker;
 } wrap_wish;
 
 /* -- the description of a QNN binary: what qnn-context-binary-utility prints, or the converter's
@@ -211,6 +214,155 @@ static bool read_io(wrap_wish *w) {
     return ok;
 }
 
+/* -- what the binary tells itself, or its vendor's library -- */
+
+static bool no_values(const char *why) {
+    cli_misuse("specify its inputs and outputs: --inputs and --outputs, or --io FILE.json%s", why);
+    return false;
+}
+
+static bool take_told(wrap_wish *w, const binary_value *told, size_t count,
+                      const epctx_wrap_value **out) {
+    epctx_wrap_value *values =
+        (epctx_wrap_value *)epctx_arena_array(&w->out.arena, count + 1, sizeof *values);
+    size_t i;
+    if (values == NULL) return no_values(": out of memory");
+    for (i = 0; i < count; i++) {
+        memset(&values[i], 0, sizeof values[i]);
+        if (told[i].name.size == 0 || told[i].elem_type == 0 || !told[i].shaped)
+            return no_values(": the binary does not tell name, type and shape of each");
+        values[i].value.name = told[i].name;
+        values[i].value.elem_type = told[i].elem_type;
+        values[i].value.dims = told[i].dims;
+        values[i].value.rank = (int32_t)told[i].rank; /* BINARY_MOST_RANK at most */
+    }
+    *out = values;
+    return true;
+}
+
+/* The only graph, or the one of --graph. */
+static const binary_graph *choose_graph(const wrap_wish *w, const binary_facts *facts) {
+    size_t i;
+    for (i = 0; w->graph != NULL && i < facts->graph_count; i++)
+        if (epctx_str_is(facts->graphs[i].name, w->graph)) return &facts->graphs[i];
+    if (w->graph == NULL && facts->graph_count == 1) return &facts->graphs[0];
+    cli_misuse("%s: in the binary are:", w->graph != NULL
+                                             ? "no graph of the name of --graph"
+                                             : "several graphs, select one with --graph");
+    for (i = 0; i < facts->graph_count; i++)
+        cli_say("  %.*s\n", (int)facts->graphs[i].name.size, facts->graphs[i].name.data);
+    return NULL;
+}
+
+/* Values of types that are quantized in the binary are what they are there, as with
+ * --quantized-io: scales are not told. */
+static int read_binary(wrap_wish *w, const char *file, const binary_facts *facts) {
+    epctx_arena *arena = &w->out.arena;
+    const binary_graph *graph;
+    epctx_error error;
+    epctx_error_clear(&error);
+    if (binary_check(facts, w->opts.profile, &error) != EPCTX_OK) {
+        epctx_blame(&error, file, NULL, NULL);
+        return cli_fail(&error);
+    }
+    if (!facts->graphs_known || facts->graph_count == 0) {
+        no_values(facts->id.kind == EPCTX_BINARY_QNN
+                      ? "; Qualcomm's libQnnSystem.so tells them: --qnn-system"
+                      : "");
+        return CLI_USAGE;
+    }
+    graph = choose_graph(w, facts);
+    if (graph == NULL) return CLI_USAGE;
+    if (!graph->values_known) {
+        no_values(": the binary does not tell them");
+        return CLI_USAGE;
+    }
+    w->opts.input_count = graph->input_count;
+    w->opts.output_count = graph->output_count;
+    if (w->opts.name == NULL && graph->name.size > 0)
+        w->opts.name = epctx_arena_copy(arena, graph->name);
+    if (w->opts.partition_name == NULL && graph->name.size > 0)
+        w->opts.partition_name = epctx_arena_copy(arena, graph->name);
+    if (w->opts.sdk_version == NULL && facts->sdk.size > 0)
+        w->opts.sdk_version = epctx_arena_copy(arena, facts->sdk);
+    return take_told(w, graph->inputs, graph->input_count, &w->opts.inputs) &&
+                   take_told(w, graph->outputs, graph->output_count, &w->opts.outputs)
+               ? CLI_OK
+               : CLI_USAGE;
+}
+
+/* -- names that the user gave beside those in the binary -- */
+
+/* The graph that the names given mean, or the only one; NULL: it is not told. */
+static const binary_graph *meant_graph(const wrap_wish *w, const binary_facts *facts) {
+    const char *name = w->opts.partition_name != NULL ? w->opts.partition_name : w->opts.name;
+    size_t i;
+    if (facts->damage != NULL || !facts->graphs_known) return NULL;
+    for (i = 0; name != NULL && i < facts->graph_count; i++)
+        if (epctx_str_is(facts->graphs[i].name, name)) return &facts->graphs[i];
+    return facts->graph_count == 1 ? &facts->graphs[0] : NULL;
+}
+
+static bool is_told(const epctx_wrap_value *value, const binary_value *told, size_t count) {
+    size_t i;
+    for (i = 0; i < count; i++)
+        if (epctx_str_eq(told[i].name, value->value.name)) return true;
+    return false;
+}
+
+/* One side of io_name_overrides: nothing where all names are the binary's, else by position. False:
+ * there is no telling which is which. */
+static bool put_side(epctx_text *out, const epctx_wrap_value *values, size_t count,
+                     const binary_value *told, size_t told_count) {
+    size_t i, known = 0;
+    for (i = 0; i < count; i++) known += is_told(&values[i], told, told_count);
+    if (known == count) return true;
+    if (count != told_count || known > 0) return false;
+    for (i = 0; i < count; i++) {
+        if (told[i].name.size == 0 || !ops_may_override(values[i].value.name) ||
+            !ops_may_override(told[i].name))
+            return false;
+        epctx_text_put(out, values[i].value.name);
+        epctx_text_put_char(out, '=');
+        epctx_text_put(out, told[i].name);
+        epctx_text_put_char(out, ';');
+    }
+    return true;
+}
+
+/* Names that the binary has not are matched by position: where the EP takes them, that is written
+ * down. */
+static bool put_overrides(wrap_wish *w, const binary_graph *graph) {
+    const epctx_wrap_opts *o = &w->opts;
+    size_t room = 1, i;
+    char *bytes;
+    epctx_text text;
+    if ((o->profile->traits & EPCTX_IO_OVERRIDES) == 0 || !graph->values_known) return true;
+    for (i = 0; i < o->input_count; i++) room += o->inputs[i].value.name.size + 2;
+    for (i = 0; i < o->output_count; i++) room += o->outputs[i].value.name.size + 2;
+    for (i = 0; i < graph->input_count; i++) room += graph->inputs[i].name.size;
+    for (i = 0; i < graph->output_count; i++) room += graph->outputs[i].name.size;
+    bytes = (char *)epctx_arena_alloc(&w->out.arena, room);
+    if (bytes == NULL) return false;
+    text = epctx_text_of(bytes, room);
+    if (put_side(&text, o->inputs, o->input_count, graph->inputs, graph->input_count) &&
+        put_side(&text, o->outputs, o->output_count, graph->outputs, graph->output_count) &&
+        text.size > 0)
+        w->opts.overrides = bytes;
+    return true;
+}
+
+/* The name by which the EP finds the graph, unless it was given. */
+static int name_graph(wrap_wish *w, const binary_facts *facts) {
+    const binary_graph *graph = meant_graph(w, facts);
+    if (graph == NULL) return CLI_OK;
+    if (w->opts.partition_name == NULL && graph->name.size > 0)
+        w->opts.partition_name = epctx_arena_copy(&w->out.arena, graph->name);
+    if (w->opts.name == NULL && graph->name.size > 0)
+        w->opts.name = epctx_arena_copy(&w->out.arena, graph->name);
+    return put_overrides(w, graph) ? CLI_OK : cli_fail_text("out of memory");
+}
+
 /* -- the command -- */
 
 static bool take_values(wrap_wish *w, const char *option, const char *text,
@@ -237,16 +389,13 @@ static bool check_wish(wrap_wish *w) {
         cli_misuse("specify the EP of the binary: --profile qnn, openvino ...");
         return false;
     }
-    if (w->io == NULL && w->outputs == NULL) {
-        cli_misuse("specify its inputs and outputs: --inputs and --outputs, or --io FILE.json");
-        return false;
-    }
     if (w->io != NULL && (w->inputs != NULL || w->outputs != NULL)) {
         cli_misuse("--io cannot be combined with --inputs and --outputs");
         return false;
     }
-    if (w->io == NULL && w->graph != NULL) {
-        cli_misuse("--graph selects a graph of --io FILE.json");
+    if (w->io == NULL && w->inputs != NULL && w->outputs == NULL) return no_values("");
+    if (w->outputs != NULL && w->graph != NULL) {
+        cli_misuse("--graph selects a graph of --io FILE.json, or of the binary");
         return false;
     }
     return true;
@@ -282,12 +431,18 @@ static bool find_profile(wrap_wish *w) {
 /* What is to be written, or CLI_FAILED. */
 static int wrap_binary(wrap_wish *w, const char *file, epctx_span binary) {
     epctx_combined combined;
+    binary_facts facts;
     epctx_model model;
     epctx_open_opts opts;
     epctx_backend backend;
     epctx_error error;
     int code;
     epctx_error_clear(&error);
+    if (binary_read(binary, &w->asker, &w->out.arena, &facts, &error) != EPCTX_OK)
+        return cli_fail(&error);
+    code =
+        w->io == NULL && w->outputs == NULL ? read_binary(w, file, &facts) : name_graph(w, &facts);
+    if (code != CLI_OK) return code;
     if (w->opts.name == NULL &&
         cli_own_backend(epctx_str_of(w->opts.profile->sources[0]), &backend) &&
         name_npu_graph(w, file, binary) != CLI_OK)
@@ -297,8 +452,10 @@ static int wrap_binary(wrap_wish *w, const char *file, epctx_span binary) {
     w->opts.output_path = w->out.to_stdout ? NULL : w->out.path;
     memset(&opts, 0, sizeof opts);
     opts.io = cli_io();
-    if (epctx_wrap(&model, binary, &w->opts, &opts, &combined, &error) != EPCTX_OK)
+    if (epctx_wrap(&model, binary, &w->opts, &opts, &combined, &error) != EPCTX_OK) {
+        if (error.status == EPCTX_ERR_CONTEXT) epctx_blame(&error, file, NULL, NULL);
         return cli_fail(&error);
+    }
     tell_steps(&w->out, &combined, 1);
     code = write_combined(&w->out, &model, &combined);
     epctx_model_close(&model);
@@ -344,7 +501,9 @@ static int run(const cli_args *args) {
     w.opts.max_size = (int64_t)args->max_size.value;
     w.opts.embed = args->embed;
     w.opts.binary_name = args->binary;
+    w.opts.asker = &w.asker;
     if (output_begin(&w.out, args, file) && check_wish(&w) && find_profile(&w) &&
+        cli_binary_asker(args, &w.asker) &&
         take_values(&w, "--inputs", w.inputs, &w.opts.inputs, &w.opts.input_count) &&
         take_values(&w, "--outputs", w.outputs, &w.opts.outputs, &w.opts.output_count)) {
         if (w.io != NULL && !read_io(&w))
@@ -367,7 +526,9 @@ const cli_command cli_wrap = {
              "tool; ONNX Runtime can load it with that EP. Values are NAME:TYPE[DIMS],\n"
              "separated by commas. If a value is quantized in the binary, add\n"
              "/SCALE/ZERO_POINT; the application then uses NAME_dq in float32. Example:\n"
-             "x:uint8[1,224,224,3]/0.0078/128\n",
+             "x:uint8[1,224,224,3]/0.0078/128\n"
+             "Without any, what the binary tells of itself is taken (OpenVINO's container; of\n"
+             "QNN with --qnn-system). Node and binary must agree as far as it tells.\n",
     .more = "Example: epctx wrap model.bin --profile qnn --io model.json -o model_ctx.onnx\n",
     .run = run,
 };

@@ -2,6 +2,8 @@
 #ifndef EPCTX_CLI_COMPILE_H
 #define EPCTX_CLI_COMPILE_H
 
+#include "core/chip.h"
+#include "ops/cache.h"
 #include "ort/anyep.h"
 
 /* One NAME=VALUE or INPUT[AXIS]=VALUE of --dim. */
@@ -32,6 +34,10 @@ typedef struct compile_settings {
     bool alone;       /* models do not share their contexts */
     bool no_load;     /* what was written is not tried in a session */
     bool by_session;  /* session options instead of the compile API */
+    bool if_needed;
+    double wait;               /* seconds for another process; negative: as long as it takes */
+    const chip *chip;          /* of --chip, which the binaries must be for; NULL: any */
+    const binary_asker *asker; /* of what is in them */
 } compile_settings;
 
 /* What is to be said when all is written, a line each. Zeroed but for its arena. */
@@ -92,6 +98,53 @@ epctx_status compile_unused_dim(const compile_settings *set, epctx_error *error)
 bool compile_tell_compiled(const epctx_model *model, const char *file);
 /* Which inputs have no fixed shape, and the cure, as a text that the caller frees; "": none. */
 epctx_status compile_open_inputs(const epctx_model *model, char **text, epctx_error *error);
+
+/* -- what another EP's results depend on beside the model -- */
+
+/* What was asked for, as text; NULL: no memory. */
+const char *identity_options(const compile_settings *set, const anyep_settings *any,
+                             epctx_arena *arena);
+/* The libraries that decide: the EP's own, those of `names` (a line each) beside it, ONNX Runtime's
+ * and files that options name; ended by NULL. NULL: no memory. */
+const char *const *identity_libraries(const anyep_settings *any, const char *names,
+                                      epctx_arena *arena);
+/* The libraries' names in a stamp, for `names`; NULL: no memory. */
+const char *identity_names(epctx_str stamp, epctx_arena *arena);
+/* Processor, accelerators and drivers, as the system tells them. */
+void compile_machine(char *out, size_t size);
+
+/* -- --if-needed -- */
+
+/* Zeroed but for the first members. */
+typedef struct compile_needed {
+    const char *source, *path; /* the model, and the EPContext model of it */
+    /* The reference NPU; or another EP, and what was asked for: */
+    const epctx_backend *backend;
+    const epctx_gen_opts *gen;
+    const anyep_settings *any;
+    const char *options, *machine;
+    const char *const *session; /* options of the session, with those of the tool */
+    double wait;                /* as in compile_settings */
+    /* What was found: */
+    bool current;        /* nothing has to be compiled */
+    bool existed;        /* there was something */
+    bool waited;         /* for another process, which compiled it */
+    bool older;          /* what is there is used, though another process is compiling it again */
+    uint64_t generation; /* of the files that are used or written; 0: of none */
+    epctx_error why;
+    epctx_file_lock lock;
+    epctx_generation next; /* names of the files to be written */
+} compile_needed;
+
+/* Decides. Unless nothing has to be done the lock of `path` is held, until needed_end. */
+epctx_status needed_begin(compile_needed *n, bool dry_run, epctx_error *error);
+/* May be called twice, and on a zeroed one. */
+void needed_end(compile_needed *n);
+/* What was decided and why: a line; members of a JSON object, NULL: none; a whole report for a
+ * model that stays. */
+void needed_print(const compile_needed *n);
+void needed_json(json_writer *w, const compile_needed *n);
+void needed_report(const compile_needed *n, bool json);
 
 /* Why nodes stay on the CPU: a reason, how many nodes have it, and one of them. */
 typedef struct left_reason {

@@ -2,8 +2,12 @@
  * made in a temporary folder, looked at, and put into place together. */
 #define _GNU_SOURCE
 #include "compile.h"
+#include "binary/context.h"
 #include "ops/init.h"
+#include "ops/lint.h"
+#include "ops/needs.h"
 #include "core/given.h"
+#include "core/neighbours.h"
 #include "core/output.h"
 #include "core/vendors.h"
 
@@ -15,12 +19,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum { MOST_FILES = 4096 };
 
 /* A file that ORT or the EP wrote. */
 typedef struct made_file {
-    const char *name; /* in the folder of the models */
+    const char *name;  /* in the folder of the models */
+    const char *given; /* as it was made */
     epctx_mapping mapping;
     uint64_t size;
     bool mapped, is_model, needed, is_binary;
@@ -29,9 +35,11 @@ typedef struct made_file {
 /* One model of the unit. */
 typedef struct made_model {
     const char *source, *name; /* name: of the output, in `folder` */
+    const char *given;         /* its name while it is made: binaries are named after it */
     size_t epnodes, others;    /* nodes of its main graph */
     const char *compatibility; /* the string in it, or NULL */
     const char *foreign;       /* a source that is not the EP's name, or NULL */
+    const char *made_for;      /* the chip, as the first binary tells it, or NULL */
 } made_model;
 
 /* What one child makes: a model, or several that share. */
@@ -51,7 +59,8 @@ typedef struct unit {
     size_t more_warnings;
     anyep_result result;
     epctx_overwrite policy;
-    int optimization; /* as ORT numbers the levels; -1: its default */
+    int optimization;       /* as ORT numbers the levels; -1: its default */
+    compile_needed *needed; /* NULL: without --if-needed */
 } unit;
 
 static void fail_or_replace(const unit *u, const epctx_error *error) {
@@ -99,6 +108,7 @@ static bool name_output(unit *u, made_model *model) {
     folder = epctx_path_folder(epctx_str_of(path));
     in = folder.size == 0 ? "." : epctx_arena_copy(&u->arena, folder);
     model->name = epctx_arena_copy(&u->arena, epctx_path_file(epctx_str_of(path)));
+    model->given = model->name;
     if (in == NULL || model->name == NULL) return say("", "out of memory");
     if (strchr(model->name, '.') == NULL)
         return say(path, "ONNX Runtime wants a file name with an extension: use -o NAME.onnx");
@@ -144,16 +154,25 @@ static bool make_out(unit *u, const char *name) {
     u->file_count = 0;
     for (i = 0; i < u->count; i++) {
         u->jobs[i].source = u->models[i].source;
-        u->jobs[i].output = join(&u->arena, u->out, u->models[i].name);
+        u->jobs[i].output = join(&u->arena, u->out, u->models[i].given);
         if (u->jobs[i].output == NULL) return say("", "out of memory");
         u->models[i].epnodes = u->models[i].others = 0;
-        u->models[i].foreign = NULL;
+        u->models[i].foreign = u->models[i].made_for = NULL;
     }
     return true;
 }
 
+/* With --if-needed under a name that the next process finds, should this one be killed. */
 static bool make_folder(unit *u) {
-    return anyep_folder(u->folder, u->temp, sizeof u->temp) && make_out(u, "out");
+    const char *own = u->needed != NULL ? join(&u->arena, u->folder, ".epctx-") : NULL;
+    if (u->needed == NULL || u->set->dry_run)
+        return anyep_folder(u->folder, u->temp, sizeof u->temp) && make_out(u, "out");
+    if (own == NULL ||
+        (size_t)snprintf(u->temp, sizeof u->temp, "%s%s", own, u->models[0].name) >= sizeof u->temp)
+        return say("", own == NULL ? "out of memory" : "the path is too long");
+    if (anyep_own_folder(u->temp)) return make_out(u, "out");
+    u->temp[0] = '\0';
+    return false;
 }
 
 /* ---------------------------------------------------------------- what was made */
@@ -176,10 +195,14 @@ static int list_entry(const char *path, const struct stat *st, int kind, struct 
     }
     file = &u->files[u->file_count++];
     file->name = epctx_arena_copy(&u->arena, epctx_str_of(path + strlen(u->out) + 1));
+    file->given = file->name;
     file->size = (uint64_t)st->st_size;
     if (file->name == NULL) return say("", "out of memory") + 1;
-    for (i = 0; i < u->count; i++)
-        if (strcmp(u->models[i].name, file->name) == 0) file->is_model = file->needed = true;
+    for (i = 0; i < u->count; i++) {
+        if (strcmp(u->models[i].given, file->given) != 0) continue;
+        file->name = u->models[i].name;
+        file->is_model = file->needed = true;
+    }
     return 0;
 }
 
@@ -260,6 +283,83 @@ static bool is_for_ep(unit *u, made_model *model, const epctx_node_view *node) {
     return false;
 }
 
+/* Whether a binary is for the chip that was asked for: the EP may have compiled for another one. */
+static bool is_for_chip(unit *u, const made_model *model, const binary_context *context) {
+    char asked[160], made[160];
+    if (u->set->chip == NULL) return true;
+    chip_describe(u->set->chip, asked, sizeof asked);
+    chip_describe_made(&context->facts, made, sizeof made);
+    switch (chip_is_made_for(u->set->chip, &context->facts)) {
+    case CHIP_MADE_YES: return true;
+    case CHIP_MADE_UNTOLD:
+        note(u,
+             "%s: the binary does not tell its chip (--qnn-system asks Qualcomm's library): it is "
+             "not verified",
+             model->name);
+        return true;
+    default: break;
+    }
+    cli_fail_text("%s: node '%.*s': --chip asks for %s, but the binary is for %s, as %s tells",
+                  model->source, (int)context->node.size, context->node.data, asked, made,
+                  context->facts.told_by);
+    cli_fail_file(model->source);
+    return false;
+}
+
+/* What the binaries say of themselves. */
+static bool look_into(unit *u, made_model *model, const epctx_model *open,
+                      const epctx_dependency *files, size_t count) {
+    binary_contexts contexts;
+    epctx_error error;
+    char made[160];
+    size_t i;
+    bool ok = binary_contexts_read(open, files, count, u->set->asker, &u->arena, &contexts,
+                                   &error) == EPCTX_OK;
+    if (!ok) cli_fail(&error);
+    for (i = 0; ok && i < contexts.count; i++) {
+        const binary_context *context = &contexts.items[i];
+        if (!epctx_str_is(context->source, u->result.board->eps[0].ep)) continue;
+        chip_describe_made(&context->facts, made, sizeof made);
+        if (made[0] != '\0' && model->made_for == NULL)
+            model->made_for = epctx_arena_copy(&u->arena, epctx_str_of(made));
+        ok = is_for_chip(u, model, context);
+    }
+    binary_contexts_close(&contexts);
+    return ok;
+}
+
+/* Weights that lie beside the source: where the results are tried they are links. A link that
+ * cannot be made is told by the EP, which does not find the file. */
+static bool link_need(unit *u, const made_model *model, const epctx_dependency *file) {
+    char real[PATH_MAX];
+    const char *name = epctx_arena_copy(&u->arena, file->name);
+    const char *link = name != NULL ? join(&u->arena, u->out, name) : NULL;
+    const char *path;
+    epctx_str beside;
+    epctx_error error;
+    if (link == NULL || ops_join(&u->arena, epctx_path_folder(epctx_str_of(model->source)),
+                                 file->name, &beside, &error) != EPCTX_OK)
+        return say("", "out of memory");
+    path = epctx_arena_copy(&u->arena, beside);
+    if (path == NULL) return say("", "out of memory");
+    if (epctx_path_check(file->name, NULL) == EPCTX_OK && realpath(path, real) != NULL &&
+        symlink(real, link) == 0)
+        note(u, "%s reads its weights from '%s'", model->name, name);
+    return true;
+}
+
+static bool link_needs(unit *u, const made_model *model, const epctx_model *open) {
+    epctx_dependency *files = NULL;
+    epctx_error error;
+    size_t count = 0, i;
+    bool ok = needs_of_model(open, NULL, &u->arena, &files, &count, &error) == EPCTX_OK;
+    if (!ok) cli_fail(&error);
+    for (i = 0; ok && i < count; i++)
+        if (files[i].use == EPCTX_USE_COMPANION && files[i].path == NULL)
+            ok = link_need(u, model, &files[i]);
+    return ok;
+}
+
 static bool look_at(unit *u, made_model *model, const char *path) {
     epctx_dependency *files = NULL;
     epctx_cursor it;
@@ -290,6 +390,7 @@ static bool look_at(unit *u, made_model *model, const char *path) {
             note(u, "%s reads its weights from '%.*s'", model->name, (int)files[i].name.size,
                  files[i].name.data);
     }
+    ok = ok && look_into(u, model, &open, files, count) && link_needs(u, model, &open);
     if (ok) note_ignored(u, model, &open);
     snprintf(key, sizeof key, "ep_compatibility_info.%s", u->result.board->eps[0].ep);
     if (epctx_model_metadata(&open, epctx_str_of(key), &text))
@@ -298,36 +399,13 @@ static bool look_at(unit *u, made_model *model, const char *path) {
     return ok;
 }
 
-/* Everything that the result depends on besides the model, for its build stamp. */
-static const char *options_text(unit *u) {
-    const char **lists[2] = {u->any->eps[0].options, u->any->session};
-    char *text = NULL;
-    const char *copy = NULL;
-    size_t size = 0, i, k;
-    FILE *out = open_memstream(&text, &size);
-    if (out == NULL) return NULL;
-    fprintf(out, "%s %s %d %d", u->result.board->eps[0].ep, u->result.board->eps[0].version,
-            (int)u->set->weightless, u->optimization);
-    for (i = 0; i < 2; i++)
-        for (k = 0; lists[i] != NULL && lists[i][k] != NULL; k++)
-            fprintf(out, "%c%s", k % 2 == 0 ? '\n' : '=', lists[i][k]);
-    for (i = 0; i < u->any->dim_count; i++)
-        fprintf(out, "\n%s=%" PRId64, u->any->dim_names[i], u->any->dim_values[i]);
-    for (i = 0; i < u->any->place_count; i++)
-        fprintf(out, "\n%s[%u]=%" PRId64, u->any->places[i].input, (unsigned)u->any->places[i].axis,
-                u->any->places[i].value);
-    if (fclose(out) == 0) copy = epctx_arena_copy(&u->arena, epctx_str_of(text));
-    free(text);
-    return copy;
-}
-
 /* What the EP says of itself becomes metadata only if that may hold it. */
 static const char *known_text(const char *text) {
     return text[0] != '\0' && epctx_str_is_utf8(epctx_str_of(text)) ? text : NULL;
 }
 
 /* Those of the user, and that of sharing, which child_compile adds. */
-static const char *const *session_options(const unit *u) {
+static const char **session_options(const unit *u) {
     static const char share[] = "ep.share_ep_contexts";
     anyep_settings set = *u->any;
     if (u->count > 1 && session_option(u, share) == NULL)
@@ -349,7 +427,11 @@ static epctx_status stamp_nodes(unit *u, epctx_model *open, const epctx_model *s
     size_t count = 0, i;
     memset(&opts, 0, sizeof opts);
     opts.source = source;
-    opts.options = options_text(u);
+    /* What binaries refer to is the source's, and not beside a model that is being made. */
+    opts.needs_folder = epctx_arena_copy(&u->arena, epctx_path_folder(epctx_str_of(source->path)));
+    opts.options = identity_options(u->set, u->any, &u->arena);
+    opts.libraries = identity_libraries(u->any, u->result.board->libraries, &u->arena);
+    opts.machine = u->needed != NULL ? u->needed->machine : NULL;
     opts.ort = known_text(board->ort_version);
     opts.ep = known_text(board->eps[0].version);
     opts.driver = known_text(board->eps[0].driver);
@@ -366,7 +448,8 @@ static epctx_status stamp_nodes(unit *u, epctx_model *open, const epctx_model *s
         const bool own = count == 1 || strcmp(eps[i], board->eps[0].ep) == 0;
         opts.ep_options = own ? given_tell(u->any->eps[0].options, &u->arena) : NULL;
         opts.session_options = own ? given_tell(session_options(u), &u->arena) : NULL;
-        status = epctx_model_stamp(open, eps[i], &opts, error);
+        status = needs_to_stamp(open, eps[i], &u->arena, &opts.needs, error);
+        if (status == EPCTX_OK) status = epctx_model_stamp(open, eps[i], &opts, error);
     }
     return status;
 }
@@ -390,8 +473,9 @@ static void stamp(unit *u, const made_model *model, const char *path) {
     if (status != EPCTX_OK) note(u, "%s has no build stamp: %s", model->name, error.message);
 }
 
-/* The session option for a file of initializers, unlike the compile API, has no threshold. */
-static bool keep_small(const char *path) {
+/* What ONNX Runtime writes to a file of initializers: constants among them that it reads in the
+ * model only, and by the session option, unlike the compile API, also small ones. */
+static bool keep_inside(const char *path) {
     epctx_convert_opts opts;
     epctx_write_opts write;
     epctx_changes changes;
@@ -422,10 +506,12 @@ static bool is_apart(unit *u, const made_file *file, epctx_error *error) {
 }
 
 static bool examine(unit *u) {
-    const bool outside = u->set->by_session && u->set->gen.initializers_file_name != NULL;
+    const bool outside =
+        u->set->gen.initializers_file_name != NULL ||
+        session_option(u, "ep.context_model_external_initializers_file_name") != NULL;
     size_t i;
     for (i = 0; i < u->count && outside; i++)
-        if (!keep_small(u->jobs[i].output)) return false;
+        if (!keep_inside(u->jobs[i].output)) return false;
     for (i = 0; i < u->count; i++) stamp(u, &u->models[i], u->jobs[i].output);
     if (!list_files(u)) return false;
     for (i = 0; i < u->count; i++) {
@@ -475,12 +561,6 @@ static void print_warnings(const unit *u) {
         cli_say("epctx: %zu more warnings, which -v shows\n", u->more_warnings);
 }
 
-/* Whether it is the machine that cannot load what was made for another. */
-static bool is_elsewhere(const unit *u, const char *words) {
-    return u->result.board->eps[0].is_virtual ||
-           strstr(words, "supported on this platform") != NULL;
-}
-
 /* What is told of a model that does not load: its name may be why. */
 static void put_what(const unit *u, const made_model *m, char *out, size_t size) {
     const char *ep = u->result.board->eps[0].ep;
@@ -496,28 +576,76 @@ static void put_what(const unit *u, const made_model *m, char *out, size_t size)
                               given->registration, vendors);
 }
 
-/* A session of each result, in another process, as an application makes it: what does not load is
- * no success. Where it cannot be asked here that is told. `words` gets why it failed; `last`: it is
- * printed, too. */
+/* A session of a result, in another process, as an application makes it. */
+static anyep_job load_job(const unit *u, size_t i, const anyep_settings *set) {
+    anyep_job job;
+    memset(&job, 0, sizeof job);
+    job.set = set;
+    job.work = ANYEP_RUN;
+    job.folder = u->temp;
+    job.model = u->jobs[i].output;
+    job.optimization = job.threads = -1;
+    return job;
+}
+
+/* Those of several models may share: what does not load by default is tried with that option. */
+static bool loads_shared(unit *u, size_t i) {
+    anyep_settings set = *u->any;
+    anyep_result result;
+    anyep_job job;
+    bool ok;
+    set.session = session_options(u);
+    if (set.session == u->any->session) return false;
+    job = load_job(u, i, &set);
+    anyep_do(&job, &result);
+    ok = result.end == ANYEP_OK;
+    if (ok) note(u, "%s loads with ep.share_ep_contexts 1 only", u->models[i].name);
+    if (ok) keep_warnings(u, result.board);
+    anyep_free(&result);
+    return ok;
+}
+
+/* What is not loaded here is judged by the rules that mean that ONNX Runtime refuses it; what the
+ * source breaks, too, is not its doing. */
+static bool judge(unit *u, size_t i) {
+    uint64_t allowed[EPCTX_RULE_COUNT] = {0};
+    epctx_model source, made;
+    epctx_error error;
+    epctx_status status = cli_open(&source, u->models[i].source, &error);
+    if (status == EPCTX_OK) {
+        status = epctx_lint_count(&source, NULL, allowed, &error);
+        if (status == EPCTX_OK) status = cli_open(&made, u->jobs[i].output, &error);
+        if (status == EPCTX_OK) {
+            status = epctx_lint_verify_ort(&made, allowed, &error);
+            epctx_model_close(&made);
+        }
+    }
+    epctx_model_close(&source);
+    if (status != EPCTX_OK)
+        cli_fail_text("what ONNX Runtime wrote for %s it would not load: %s", u->models[i].source,
+                      error.message);
+    return status == EPCTX_OK;
+}
+
+/* What does not load is no success. Where it cannot be asked here that is told. `words` gets why it
+ * failed; `last`: it is printed, too. */
 static bool loads(unit *u, bool last, char *words, size_t size) {
     size_t i;
     bool ok = true;
-    if (u->set->no_load) return true;
-    for (i = 0; ok && i < u->count; i++) {
+    for (i = 0; u->set->no_load && i < u->count; i++)
+        if (!judge(u, i)) return false;
+    for (i = 0; !u->set->no_load && ok && i < u->count; i++) {
+        const anyep_job job = load_job(u, i, u->any);
         anyep_result result;
-        anyep_job job;
-        memset(&job, 0, sizeof job);
-        job.set = u->any;
-        job.work = ANYEP_RUN;
-        job.folder = u->temp;
-        job.model = u->jobs[i].output;
-        job.optimization = job.threads = -1;
         anyep_do(&job, &result);
         ok = result.end == ANYEP_OK;
         if (ok) keep_warnings(u, result.board);
         if (!ok) snprintf(words, size, "%s", result.words);
-        if (!ok && !u->set->gen.verify && is_elsewhere(u, words) && u->models[i].foreign == NULL) {
+        if (!ok && !u->set->gen.verify && anyep_needs_device(&job, &result) &&
+            u->models[i].foreign == NULL) {
             note(u, "%s was not loaded: that needs the device", u->models[i].name);
+            ok = judge(u, i);
+        } else if (!ok && loads_shared(u, i)) {
             ok = true;
         } else if (!ok && last) {
             char what[EPCTX_PATH_MAX + 512];
@@ -540,7 +668,7 @@ static bool map_file(unit *u, made_file *file, epctx_span *part, epctx_error *er
     char root[EPCTX_PATH_MAX];
     if (file->size == 0) return true;
     if (io->canonical_fn(io->user, u->out, root, sizeof root, error) != EPCTX_OK ||
-        io->map_fn(io->user, root, file->name, false, &file->mapping, error) != EPCTX_OK)
+        io->map_fn(io->user, root, file->given, false, &file->mapping, error) != EPCTX_OK)
         return false;
     file->mapped = true;
     part->data = file->mapping.data;
@@ -592,6 +720,34 @@ static bool is_free(unit *u, const made_file *file, const epctx_span *part, epct
     return is;
 }
 
+/* Nor what they need in another way: data, also of their binaries, or a source model. */
+static bool is_allowed(unit *u, const epctx_output_file *outputs, epctx_error *error) {
+    neighbours_plan plan;
+    epctx_output_file *files =
+        (epctx_output_file *)epctx_arena_array(&u->arena, u->file_count, sizeof *files);
+    const char **models =
+        (const char **)epctx_arena_array(&u->arena, u->file_count, sizeof *models);
+    size_t i;
+    if (files == NULL || models == NULL)
+        return epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory") == EPCTX_OK;
+    if (u->policy == EPCTX_OVERWRITE_FAIL) return true;
+    memset(&plan, 0, sizeof plan);
+    plan.files = files;
+    plan.models = models;
+    plan.contexts_apart = true;
+    for (i = 0; i < u->file_count; i++) {
+        const char *path = join(&u->arena, u->folder, u->files[i].name);
+        if (path == NULL) return epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory") == EPCTX_OK;
+        if (u->files[i].is_model) {
+            models[plan.model_count++] = path;
+        } else {
+            files[plan.file_count] = outputs[i];
+            files[plan.file_count++].path = path;
+        }
+    }
+    return neighbours_allow(&plan, error) == EPCTX_OK;
+}
+
 static bool commit(unit *u) {
     epctx_output_file *outputs =
         (epctx_output_file *)epctx_arena_array(&u->arena, u->file_count, sizeof *outputs);
@@ -604,6 +760,7 @@ static bool commit(unit *u) {
     epctx_error_clear(&error);
     status = epctx_commit_begin(&all, cli_io(), &u->arena, &error);
     if (status == EPCTX_OK) status = epctx_commit_set_folder(&all, u->folder, &error);
+    if (u->needed != NULL) all.lock = &u->needed->lock;
     if (outputs == NULL || parts == NULL)
         status = epctx_fail(&error, EPCTX_ERR_NOMEM, "out of memory");
     ok = status == EPCTX_OK;
@@ -618,7 +775,7 @@ static bool commit(unit *u) {
         outputs[i].is_model = file->is_model;
         ok = ok && epctx_commit_put_file(&all, &outputs[i], u->policy, &error) == EPCTX_OK;
     }
-    ok = ok && epctx_commit_run(&all, &error) == EPCTX_OK;
+    ok = ok && is_allowed(u, outputs, &error) && epctx_commit_run(&all, &error) == EPCTX_OK;
     epctx_commit_close(&all);
     for (i = 0; i < u->file_count; i++)
         if (u->files[i].mapped) cli_io()->unmap_fn(cli_io()->user, &u->files[i].mapping);
@@ -644,9 +801,17 @@ static const char *kind_of(const made_file *file) {
     return file->is_model ? "model" : file->needed ? "binary" : "other";
 }
 
+static void put_told(const char *word, const char *text) {
+    if (text == NULL) return;
+    printf("%-14s ", word);
+    cli_put(stdout, epctx_str_of(text));
+    putchar('\n');
+}
+
 static void print_report(const unit *u) {
     const anyep_board *board = u->result.board;
     size_t i;
+    if (u->needed != NULL) needed_print(u->needed);
     anyep_print_ep(board);
     for (i = 0; i < u->count; i++) {
         const made_model *m = &u->models[i];
@@ -654,10 +819,8 @@ static void print_report(const unit *u) {
         cli_put(stdout, epctx_str_of(m->source));
         printf(": %zu EPContext node%s, %zu node%s left to other EPs, %.1f ms\n", m->epnodes,
                cli_plural(m->epnodes), m->others, cli_plural(m->others), board->compile_ms[i]);
-        if (m->compatibility == NULL) continue;
-        fputs("compatibility  ", stdout);
-        cli_put(stdout, epctx_str_of(m->compatibility));
-        putchar('\n');
+        put_told("made for", m->made_for);
+        put_told("compatibility", m->compatibility);
     }
     for (i = 0; i < u->file_count; i++) {
         printf("%-14s ", kind_of(&u->files[i]));
@@ -676,6 +839,7 @@ static void json_model(json_writer *w, const made_model *m, const char *path, do
     json_uint(w, "epcontext_nodes", m->epnodes);
     json_uint(w, "other_nodes", m->others);
     json_fixed(w, "milliseconds", milliseconds, 3);
+    json_text(w, "made_for", m->made_for);
     json_text(w, "compatibility", m->compatibility);
     json_end(w);
 }
@@ -684,6 +848,7 @@ static void print_json(const unit *u, epctx_arena *arena) {
     const anyep_board *board = u->result.board;
     json_writer *w = cli_json_begin(stdout);
     size_t i;
+    needed_json(w, u->needed);
     anyep_json_ep(w, board);
     json_array(w, "models", JSON_HANGING);
     for (i = 0; i < u->count; i++)
@@ -729,6 +894,16 @@ static anyep_job job_of(const unit *u, anyep_work work) {
     return job;
 }
 
+/* Whether open dimensions may be the reason: EPs say so in their own words, or nothing. */
+static bool may_be_shapes(const char *words) {
+    static const char *const about[] = {"shape", "Shape",   "dimension",
+                                        "dim ",  "dynamic", "Unable to compile any nodes"};
+    size_t i;
+    for (i = 0; i < sizeof about / sizeof *about; i++)
+        if (strstr(words, about[i]) != NULL) return true;
+    return words[0] == '\0';
+}
+
 /* Why many an EP takes no node: the model is compiled already, or it has free dimensions. */
 static void tell_source(const unit *u, const made_model *model) {
     epctx_model open;
@@ -736,7 +911,8 @@ static void tell_source(const unit *u, const made_model *model) {
     char *text = NULL;
     if (cli_open(&open, model->source, &error) == EPCTX_OK &&
         !compile_tell_compiled(&open, model->source) && u->any->dim_count == 0 &&
-        compile_open_inputs(&open, &text, &error) == EPCTX_OK && text[0] != '\0')
+        may_be_shapes(u->result.words) && compile_open_inputs(&open, &text, &error) == EPCTX_OK &&
+        text[0] != '\0')
         cli_fail_with_cure(text);
     free(text);
     epctx_model_close(&open);
@@ -780,10 +956,12 @@ static bool make(unit *u) {
     enum { BASIC = 1 };
     char words[sizeof u->result.words];
     const bool again = u->optimization < 0;
+    const size_t notes = u->notes.count;
     if (!try_to_make(u)) return false;
     if (loads(u, !again, words, sizeof words)) return commit(u);
     if (!again) return false;
     anyep_free(&u->result);
+    u->notes.count = notes; /* what follows is said of the second try */
     u->optimization = BASIC;
     if (!make_out(u, "again") || !try_to_make(u) || !loads(u, true, words, sizeof words))
         return false;
@@ -802,6 +980,7 @@ static bool plan(unit *u) {
         anyep_tell(&job, &u->result, "--ep");
         return false;
     }
+    if (u->needed != NULL) needed_print(u->needed);
     anyep_print_ep(u->result.board);
     for (i = 0; i < u->count; i++) {
         printf("%-14s ", "model");
@@ -813,9 +992,62 @@ static bool plan(unit *u) {
     return true;
 }
 
+/* "<stem><end>" */
+static const char *name_of(epctx_arena *arena, const char *stem, const char *end) {
+    const size_t size = strlen(stem) + strlen(end) + 1;
+    char *name = (char *)epctx_arena_alloc(arena, size);
+    if (name != NULL) snprintf(name, size, "%s%s", stem, end);
+    return name;
+}
+
+/* --if-needed: decides, and names what is to be made. */
+static bool begin_needed(unit *u, compile_needed *needed) {
+    static char machine[1024];
+    epctx_error error;
+    compile_machine(machine, sizeof machine);
+    memset(needed, 0, sizeof *needed);
+    needed->source = u->models[0].source;
+    needed->path = strcmp(u->folder, ".") == 0 ? u->models[0].name
+                                               : join(&u->arena, u->folder, u->models[0].name);
+    needed->any = u->any;
+    needed->options = identity_options(u->set, u->any, &u->arena);
+    needed->machine = machine;
+    needed->session = session_options(u);
+    needed->wait = u->set->wait;
+    if (needed->path == NULL) return say("", "out of memory");
+    u->needed = needed;
+    if (needed_begin(needed, u->set->dry_run, &error) != EPCTX_OK) {
+        cli_fail(&error);
+        return false;
+    }
+    if (needed->current || u->set->dry_run) return true;
+    u->models[0].given = name_of(&u->arena, needed->next.stem, strrchr(u->models[0].name, '.'));
+    return u->models[0].given != NULL || say("", "out of memory");
+}
+
+static void report(unit *u) {
+    if (u->needed != NULL && u->needed->current) {
+        needed_report(u->needed, u->set->json);
+        return;
+    }
+    if (u->set->dry_run) return;
+    u->set->json ? print_json(u, &u->arena) : print_report(u);
+    print_warnings(u);
+}
+
+/* Nothing is to be done when what is there is what would be made. */
+static bool do_unit(unit *u) {
+    bool ok;
+    if (u->needed != NULL && u->needed->current) return true;
+    ok = make_folder(u) && (u->set->dry_run ? plan(u) : make(u));
+    if (u->temp[0] != '\0') anyep_remove(u->temp);
+    return ok;
+}
+
 static int compile_unit(const char *const *files, size_t count, const compile_settings *set,
                         const anyep_settings *any) {
     static unit u;
+    static compile_needed needed;
     bool ok;
     memset(&u, 0, sizeof u);
     epctx_arena_init(&u.arena, NULL);
@@ -825,14 +1057,11 @@ static int compile_unit(const char *const *files, size_t count, const compile_se
     u.any = any;
     u.optimization = set->optimization;
     u.policy = set->gen.overwrite ? EPCTX_OVERWRITE_REPLACE : EPCTX_OVERWRITE_FAIL;
-    ok = name_outputs(&u, files, count);
-    if (ok) {
-        ok = make_folder(&u) && (set->dry_run ? plan(&u) : make(&u));
-        if (u.temp[0] != '\0') anyep_remove(u.temp);
-    }
-    if (ok && !set->dry_run) set->json ? print_json(&u, &u.arena) : print_report(&u);
-    if (ok && !set->dry_run) print_warnings(&u);
+    ok = name_outputs(&u, files, count) && (!set->if_needed || begin_needed(&u, &needed)) &&
+         do_unit(&u);
+    if (ok) report(&u);
     if (!ok && count > 1) cli_fail_text("nothing was written for any of the %zu models", count);
+    if (u.needed != NULL) needed_end(u.needed);
     anyep_free(&u.result);
     epctx_arena_free(&u.notes.arena);
     epctx_arena_free(&u.warnings.arena);

@@ -2,7 +2,9 @@
 #define _POSIX_C_SOURCE 200809L
 
 #include "compile.h"
+#include "core/neighbours.h"
 #include "core/output.h"
+#include "ops/needs.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -117,7 +119,7 @@ static epctx_status put_model(depfile *d, const char *path) {
     if (status != EPCTX_OK) return status;
     memset(&opts, 0, sizeof opts);
     opts.external_folder = d->set->open.external_folder;
-    status = epctx_model_files(&model, &opts, &d->arena, &files, &count, d->error);
+    status = needs_of_model(&model, &opts, &d->arena, &files, &count, d->error);
     for (i = 0; i < count && status == EPCTX_OK; i++) {
         const char *name = files[i].path != NULL ? name_of(d, path, &files[i]) : "";
         if (name == NULL)
@@ -205,7 +207,7 @@ int depfile_write(const char *path, const char *text) {
     epctx_error error;
     memset(&opts, 0, sizeof opts);
     opts.overwrite = EPCTX_OVERWRITE_REPLACE;
-    if (check_place(path, &error) == EPCTX_OK &&
+    if (check_place(path, &error) == EPCTX_OK && neighbours_allow_file(path, &error) == EPCTX_OK &&
         epctx_write_bytes(cli_io(), path, text, strlen(text), &opts, &error) == EPCTX_OK)
         return CLI_OK;
     return cli_fail(&error);

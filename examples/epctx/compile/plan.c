@@ -1,5 +1,6 @@
 /* What `epctx compile` would write, looked at before anything is compiled. */
 #include "compile.h"
+#include "core/neighbours.h"
 
 #include <string.h>
 
@@ -288,6 +289,57 @@ void compile_unlock(epctx_io_file *lock) {
     cli_io()->close_fn(cli_io()->user, lock);
 }
 
+/* The models that are written, and their files of initializers. */
+static epctx_status list_outputs(const char *const *files, const compile_settings *set,
+                                 epctx_arena *arena, const char **models,
+                                 epctx_output_file *initializers, size_t count,
+                                 epctx_error *error) {
+    static char path[EPCTX_PATH_MAX], beside[EPCTX_PATH_MAX];
+    const char *const name = set->gen.initializers_file_name;
+    size_t i;
+    for (i = 0; i < count; i++) {
+        epctx_status status = compile_output_path(files[i], set, path, error);
+        models[i] = epctx_arena_copy(arena, epctx_str_of(path));
+        if (status == EPCTX_OK && name != NULL) {
+            status = epctx_path_join(epctx_path_folder(epctx_str_of(path)), epctx_str_of(name),
+                                     beside, sizeof beside, error);
+            initializers[i].path = epctx_arena_copy(arena, epctx_str_of(beside));
+        }
+        if (status != EPCTX_OK) return status;
+        if (models[i] == NULL || (name != NULL && initializers[i].path == NULL))
+            return epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory");
+    }
+    return EPCTX_OK;
+}
+
+/* What other models need: initializers in any way, the binary as anything but their own. */
+static epctx_status allow(const char *binary, const char *const *files, int count,
+                          const compile_settings *set, compile_notes *notes, epctx_error *error) {
+    neighbours_plan plan;
+    epctx_output_file one;
+    epctx_status status;
+    const char **models;
+    epctx_output_file *initializers;
+    memset(&plan, 0, sizeof plan);
+    memset(&one, 0, sizeof one);
+    plan.model_count = (size_t)count;
+    models = (const char **)epctx_arena_array(&notes->arena, plan.model_count, sizeof *models);
+    initializers = (epctx_output_file *)epctx_arena_array(&notes->arena, plan.model_count,
+                                                          sizeof *initializers);
+    if (models == NULL || initializers == NULL)
+        return epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory");
+    status = list_outputs(files, set, &notes->arena, models, initializers, plan.model_count, error);
+    plan.models = models;
+    plan.files = initializers;
+    plan.file_count = set->gen.initializers_file_name != NULL ? plan.model_count : 0;
+    if (status == EPCTX_OK) status = neighbours_allow(&plan, error);
+    one.path = binary;
+    plan.files = &one;
+    plan.file_count = !set->gen.embed;
+    plan.contexts_apart = true;
+    return status == EPCTX_OK ? neighbours_allow(&plan, error) : status;
+}
+
 epctx_status compile_check_binary(const char *const *files, int count, const compile_settings *set,
                                   const epctx_backend *backend, compile_notes *notes,
                                   epctx_error *error) {
@@ -296,6 +348,7 @@ epctx_status compile_check_binary(const char *const *files, int count, const com
     epctx_error_clear(error);
     if (!set->gen.overwrite) return EPCTX_OK; /* then nothing is replaced */
     status = binary_path(files[0], set, backend, path, error);
+    if (status == EPCTX_OK) status = allow(path, files, count, set, notes, error);
     return status == EPCTX_OK ? compile_check_path(path, files, count, set, false, notes, error)
                               : status;
 }

@@ -152,6 +152,8 @@ bool cli_profile(const char *name, const epctx_profile **profile);
  * of the command, its writer takes the members that follow, and end adds the failures so far and
  * closes it. */
 json_writer *cli_json_begin(FILE *out);
+/* The members that the object begins with; for a command that prints several in one. */
+void cli_json_head(json_writer *w);
 void cli_json_end(void);
 /* epctx --version */
 int cli_version(bool json);

@@ -1,22 +1,22 @@
 /* A conversion of the library, from the command line to the report. */
 #include "convert.h"
-#include "ops/ops.h"
+#include "delivery/each.h"
+#include "ops/needs.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 void convert_tell(output *out, const epctx_change *c) {
     static const char *const words[EPCTX_CHANGE_COUNT][2] = {
-        {"embed", "node"},          {"extract", "node"},
-        {"change", "node"},         {"embed", "initializer"},
-        {"extract", "initializer"}, {"remove", "initializer"},
-        {"change", "node"},         {"keep", "item"}};
+        {"embed", "node"},        {"extract", "node"},        {"change", "node"},
+        {"embed", "initializer"}, {"extract", "initializer"}, {"remove", "initializer"},
+        {"change", "node"},       {"change", "input"},        {"keep", "item"}};
     const char *kind = ops_change_name(c->kind);
     int name = (int)c->name.size, file = (int)c->file.size;
     output_item what = output_item_of(words[c->kind][0], words[c->kind][1], c->name);
     if (c->file.size > 0) what.file = c->file;
     if (c->kind != EPCTX_CHANGE_FOLLOWED && c->kind != EPCTX_CHANGE_SOURCE &&
-        c->kind != EPCTX_CHANGE_SKIPPED)
+        c->kind != EPCTX_CHANGE_FIXED && c->kind != EPCTX_CHANGE_SKIPPED)
         what.size = c->size;
     switch (c->kind) {
     case EPCTX_CHANGE_EMBEDDED:
@@ -42,6 +42,7 @@ void convert_tell(output *out, const epctx_change *c) {
         output_change(out, &what, "%s '%.*s', %" PRIu64 " bytes", kind, name, c->name.data,
                       c->size);
         break;
+    case EPCTX_CHANGE_FIXED:
     case EPCTX_CHANGE_SKIPPED:
         output_change(out, &what, "%s '%.*s': %s", kind, name, c->name.data, c->reason);
         break;
@@ -60,7 +61,7 @@ static epctx_status check_left_behind(const output *out, epctx_model *model,
     size_t count, i, k;
     char path[EPCTX_PATH_MAX];
     epctx_arena_init(&arena, NULL);
-    status = epctx_model_files(model, NULL, &arena, &files, &count, error);
+    status = needs_of_model(model, NULL, &arena, &files, &count, error);
     for (i = 0; i < count && status == EPCTX_OK; i++) {
         bool found = !files[i].required || files[i].status != EPCTX_OK;
         for (k = 0; k < changes->file_count && !found; k++)
@@ -112,8 +113,14 @@ int convert_file(output *out, const char *file, epctx_convert_opts *opts, conver
     return code;
 }
 
-int convert_contexts(const cli_args *args, convert_fn function) {
-    const char *file = args->operands[0];
+typedef struct contexts_work {
+    const cli_args *args;
+    convert_fn function;
+} contexts_work;
+
+static int convert_one(void *user, const char *file, json_writer *w) {
+    const contexts_work *work = (const contexts_work *)user;
+    const cli_args *args = work->args;
     epctx_convert_opts opts;
     output out;
     int code = CLI_USAGE;
@@ -122,8 +129,16 @@ int convert_contexts(const cli_args *args, convert_fn function) {
     opts.context_file_path = args->context_path;
     opts.name = args->name;
     opts.allow_stale = args->allow_stale;
-    if (output_begin(&out, args, file) && cli_profile(args->profile, &opts.profile))
-        code = convert_file(&out, file, &opts, function);
+    if (output_begin(&out, args, file) && cli_profile(args->profile, &opts.profile)) {
+        out.several = w;
+        out.of = file;
+        code = convert_file(&out, file, &opts, work->function);
+    }
     output_free(&out);
     return code;
+}
+
+int convert_contexts(const cli_args *args, convert_fn function) {
+    contexts_work work = {args, function};
+    return each_change(args, convert_one, &work);
 }

@@ -179,13 +179,17 @@ void cli_json_to(FILE *out) {
     json.out = out;
 }
 
+void cli_json_head(json_writer *w) {
+    json_int(w, "format_version", FORMAT_VERSION);
+    json_text(w, "command", json.command);
+}
+
 json_writer *cli_json_begin(FILE *out) {
     json_writer *w = &json.writer;
     json.begun = true;
     json_to_file(w, out);
     json_object(w, NULL, JSON_LINES);
-    json_int(w, "format_version", FORMAT_VERSION);
-    json_text(w, "command", json.command);
+    cli_json_head(w);
     return w;
 }
 

@@ -4,6 +4,7 @@
 #define _XOPEN_SOURCE 700
 
 #include "cli.h"
+#include "neighbours.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -267,7 +268,10 @@ epctx_status cli_write_files(const char *folder, const cli_file *files, size_t c
     epctx_output_file *outputs;
     epctx_span *parts;
     epctx_status status;
+    neighbours_plan plan;
+    char path[EPCTX_PATH_MAX];
     size_t i;
+    memset(&plan, 0, sizeof plan);
     epctx_arena_init(&arena, NULL);
     outputs = (epctx_output_file *)epctx_arena_array(&arena, count, sizeof *outputs);
     parts = (epctx_span *)epctx_arena_array(&arena, count, sizeof *parts);
@@ -283,7 +287,16 @@ epctx_status cli_write_files(const char *folder, const cli_file *files, size_t c
         outputs[i].part_count = 1;
         outputs[i].size = files[i].size;
         status = epctx_commit_put_file(&commit, &outputs[i], EPCTX_OVERWRITE_REPLACE, error);
+        if (status == EPCTX_OK)
+            status = epctx_path_join(epctx_str_of(folder), epctx_str_of(files[i].name), path,
+                                     sizeof path, error);
+        outputs[i].path = epctx_arena_copy(&arena, epctx_str_of(path));
+        if (status == EPCTX_OK && outputs[i].path == NULL)
+            status = epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory");
     }
+    plan.files = outputs;
+    plan.file_count = count;
+    if (status == EPCTX_OK) status = neighbours_allow(&plan, error);
     if (status == EPCTX_OK) status = epctx_commit_run(&commit, error);
     epctx_commit_close(&commit);
     epctx_arena_free(&arena);

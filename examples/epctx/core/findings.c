@@ -198,7 +198,7 @@ static void put_text(findings *out, const finding *what) {
                is_told(what->since) && is_told(what->until) ? ", " : "",
                is_told(what->until) ? "until " : "", is_told(what->until) ? what->until : "");
     printf("\n    fix: %s\n", info.fix);
-    if (!rule_command(what->rule, out->file, what->node, &out->text)) return;
+    if (!cures_command(&out->cures, what->rule, what->node, &out->text)) return;
     fputs("    run: ", stdout);
     cli_put(stdout, text_of(out));
     putchar('\n');
@@ -217,7 +217,7 @@ static void put_counts(const uint64_t counts[EPCTX_SEVERITY_COUNT], uint64_t sup
 
 /* -- JSON -- */
 
-void findings_put(json_writer *w, const finding *what, const char *file, epctx_buffer *text) {
+void findings_put(json_writer *w, const finding *what, cures *list, epctx_buffer *text) {
     const epctx_rule_info info = rule_info(what->rule);
     json_object(w, NULL, JSON_INLINE);
     json_text(w, "id", info.id);
@@ -229,7 +229,7 @@ void findings_put(json_writer *w, const finding *what, const char *file, epctx_b
     json_text(w, "message", what->message);
     json_text(w, "fix", info.fix);
     put_versions(w, what);
-    if (rule_command(what->rule, file, what->node, text)) {
+    if (cures_command(list, what->rule, what->node, text)) {
         const epctx_str command = {(const char *)text->data, text->size};
         json_str(w, "command", command);
     }
@@ -264,8 +264,19 @@ static void begin_json_file(findings *out, const char *file) {
     json_indent(out->json, 0, 0);
 }
 
+static void json_verdict(json_writer *w, const findings_verdict *verdict) {
+    json_object(w, "ep", JSON_INLINE);
+    json_text(w, "name", verdict->ep);
+    json_text(w, "version", verdict->ep_version);
+    json_text(w, "onnxruntime", verdict->ort_version);
+    json_text(w, "verdict", verdict->word);
+    json_text(w, "message", verdict->words);
+    json_end(w);
+}
+
 static void end_json_file(const findings *out) {
     json_end(out->json);
+    if (out->verdict != NULL) json_verdict(out->json, out->verdict);
     put_json_counts(out, out->counts, out->suppressed);
     if (out->several) json_end(out->json);
 }
@@ -334,14 +345,30 @@ static void put_location(json_writer *w, const char *file, const finding *what) 
     json_object(w, "artifactLocation", JSON_INLINE);
     put_uri(w, file);
     json_end(w);
-    if (what->line > 0) {
-        json_object(w, "region", JSON_INLINE);
-        json_uint(w, "startLine", what->line);
-        json_end(w);
-    }
+    /* Services show nothing without a line; a binary file has one. */
+    json_object(w, "region", JSON_INLINE);
+    json_uint(w, "startLine", what->line > 0 ? what->line : 1);
+    json_end(w);
     json_end(w);
     if (what->node.size > 0 || what->graph.size > 0) put_logical(w, what);
     json_end(w);
+    json_end(w);
+}
+
+/* What stays the same of a finding from one run to the next: services know by it that they have
+ * seen it before. */
+static void put_fingerprint(json_writer *w, const char *file, const finding *what) {
+    const epctx_str parts[] = {
+        epctx_str_of(rule_info(what->rule).id), epctx_str_of(file),         what->graph, what->node,
+        epctx_str_of(what->attribute),          epctx_str_of(what->message)};
+    uint64_t hash = 0;
+    char text[24];
+    size_t i;
+    for (i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        hash = epctx_hash(parts[i].data, parts[i].size, hash);
+    snprintf(text, sizeof text, "%016" PRIx64 ":1", hash);
+    json_object(w, "partialFingerprints", JSON_INLINE);
+    json_text(w, "primaryLocationLineHash", text);
     json_end(w);
 }
 
@@ -355,7 +382,8 @@ static void put_sarif(findings *out, const finding *what, const findings_ignored
     json_text(w, "level", sarif_level(info.severity));
     put_message(w, "message", what->attribute, what->message);
     put_location(w, out->file, what);
-    command = rule_command(what->rule, out->file, what->node, &out->text);
+    put_fingerprint(w, out->file, what);
+    command = cures_command(&out->cures, what->rule, what->node, &out->text);
     if (command || is_told(what->since) || is_told(what->until)) {
         json_object(w, "properties", JSON_INLINE);
         if (command) json_str(w, "command", text_of(out));
@@ -451,7 +479,7 @@ static void put_github(findings *out, const finding *what) {
     put_github_text(epctx_str_of(what->message), false);
     printf("%%0Afix: ");
     put_github_text(epctx_str_of(info.fix), false);
-    if (rule_command(what->rule, out->file, what->node, &out->text)) {
+    if (cures_command(&out->cures, what->rule, what->node, &out->text)) {
         fputs("%0Arun: ", stdout);
         put_github_text(text_of(out), false);
     }
@@ -469,16 +497,23 @@ void findings_begin(findings *out) {
 void findings_file(findings *out, const char *file) {
     memset(out->counts, 0, sizeof out->counts);
     out->suppressed = 0;
+    out->verdict = NULL;
     out->file = file;
+    cures_begin(&out->cures, file, NULL);
     if (out->format == FINDINGS_JSON) begin_json_file(out, file);
     out->files++;
+}
+
+/* What could not be judged, and what the EP says that was asked for. */
+static bool is_always_told(int rule) {
+    return rule == RULE_UNREADABLE || rule == RULE_EP_REFUSES || rule == RULE_EP_LOADS ||
+           rule == RULE_EP_DEVICE;
 }
 
 void findings_add(findings *out, const finding *what) {
     const epctx_severity severity = rule_info(what->rule).severity;
     const findings_ignored *entry;
-    /* What could not be judged is told in any case. */
-    if (out->chosen && !out->wanted[what->rule] && what->rule != RULE_UNREADABLE) return;
+    if (out->chosen && !out->wanted[what->rule] && !is_always_told(what->rule)) return;
     entry = find_entry(out, what);
     if (entry != NULL)
         out->suppressed++;
@@ -490,15 +525,43 @@ void findings_add(findings *out, const finding *what) {
     cli_progress_hide();
     switch (out->format) {
     case FINDINGS_TEXT: put_text(out, what); break;
-    case FINDINGS_JSON: findings_put(out->json, what, out->file, &out->text); break;
+    case FINDINGS_JSON: findings_put(out->json, what, &out->cures, &out->text); break;
     case FINDINGS_SARIF: put_sarif(out, what, entry); break;
     case FINDINGS_GITHUB: put_github(out, what); break;
     }
     cli_progress_add(0);
 }
 
+void findings_judged(findings *out, const findings_verdict *verdict) {
+    findings_verdict *copy = (findings_verdict *)epctx_arena_array(&out->arena, 1, sizeof *copy);
+    if (copy == NULL) return;
+    copy->ep = epctx_arena_copy(&out->arena, epctx_str_of(verdict->ep));
+    copy->ep_version = epctx_arena_copy(&out->arena, epctx_str_of(verdict->ep_version));
+    copy->ort_version = epctx_arena_copy(&out->arena, epctx_str_of(verdict->ort_version));
+    copy->word = verdict->word;
+    copy->words = epctx_arena_copy(&out->arena, epctx_str_of(verdict->words));
+    if (copy->ep != NULL && copy->ep_version != NULL && copy->ort_version != NULL &&
+        copy->words != NULL)
+        out->verdict = copy;
+}
+
+static void put_verdict(const findings *out) {
+    const findings_verdict *verdict = out->verdict;
+    cli_put(stdout, epctx_str_of(out->file));
+    fputs(": ", stdout);
+    cli_put(stdout, epctx_str_of(verdict->ep));
+    putchar(' ');
+    cli_put(stdout, epctx_str_of(verdict->ep_version));
+    printf(" %s, ONNX Runtime ", strcmp(verdict->word, "loads") == 0     ? "loads it"
+                                 : strcmp(verdict->word, "refuses") == 0 ? "does not load it"
+                                                                         : "needs its device");
+    cli_put(stdout, epctx_str_of(verdict->ort_version));
+    putchar('\n');
+}
+
 void findings_file_end(findings *out) {
     int i;
+    if (out->format == FINDINGS_TEXT && out->verdict != NULL) put_verdict(out);
     if (out->format == FINDINGS_JSON) {
         end_json_file(out);
     } else if (out->format == FINDINGS_TEXT) {

@@ -12,7 +12,7 @@
 #ifndef EPCTX_CLI_FINDINGS_H
 #define EPCTX_CLI_FINDINGS_H
 
-#include "rules.h"
+#include "cure.h"
 
 typedef enum findings_format {
     FINDINGS_TEXT,
@@ -43,10 +43,12 @@ typedef struct findings {
     epctx_arena arena;
     epctx_buffer text;
     const char *file; /* that is being judged */
+    cures cures;      /* of it; its opts may be set after findings_file */
     uint64_t files;
     uint64_t counts[EPCTX_SEVERITY_COUNT], suppressed; /* of the file */
     uint64_t totals[EPCTX_SEVERITY_COUNT], total_suppressed;
-    json_writer *json; /* the object that is being printed */
+    struct findings_verdict *verdict; /* of the EP, on this file; NULL: none */
+    json_writer *json;                /* the object that is being printed */
     json_writer sarif;
 } findings;
 
@@ -62,6 +64,13 @@ typedef struct finding {
     const char *since, *until;
 } finding;
 
+/* What the EP of --ep says of a file. */
+typedef struct findings_verdict {
+    const char *ep, *ep_version, *ort_version;
+    const char *word;  /* "loads", "refuses" or "needs device" */
+    const char *words; /* the EP's own; "": none */
+} findings_verdict;
+
 void findings_init(findings *out);
 void findings_free(findings *out);
 /* Only these rules: their ids or names with commas between. Prints what is wrong otherwise. */
@@ -72,11 +81,13 @@ bool findings_ignore(findings *out, const char *file);
 void findings_begin(findings *out);
 void findings_file(findings *out, const char *file);
 void findings_add(findings *out, const finding *what);
+/* For the file's end; the texts are copied. */
+void findings_judged(findings *out, const findings_verdict *verdict);
 void findings_file_end(findings *out);
 /* The totals; returns the exit code. */
 int findings_end(findings *out);
 
-/* One finding in `file` as an element of an array. `text` is for the command that cures it. */
-void findings_put(json_writer *w, const finding *what, const char *file, epctx_buffer *text);
+/* One finding as an element of an array. `text` is for the command that cures it. */
+void findings_put(json_writer *w, const finding *what, cures *list, epctx_buffer *text);
 
 #endif

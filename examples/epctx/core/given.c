@@ -222,6 +222,65 @@ void given_json(json_writer *w, const given_build *builds, size_t count) {
     json_end(w);
 }
 
+/* ---------------------------------------------------------------- what is other now */
+
+static const given_option *find_option(const given_build *build, const char *key, bool session) {
+    size_t i;
+    for (i = 0; i < build->count; i++)
+        if (build->options[i].session == session && strcmp(build->options[i].key, key) == 0)
+            return &build->options[i];
+    return NULL;
+}
+
+static const char *shown(const char *value) {
+    return value != NULL ? value : "(not told)";
+}
+
+/* False: they are the same. */
+static bool put_change(epctx_text *text, const given_build *build, const char *const *now,
+                       bool session) {
+    const char *const *at;
+    size_t i;
+    for (at = now; at[0] != NULL; at += 2) {
+        const given_option *old = find_option(build, at[0], session);
+        if (old == NULL)
+            epctx_text_put_format(text, "%s=%s is new", at[0], shown(at[1]));
+        else if (strcmp(shown(old->value), shown(at[1])) != 0)
+            epctx_text_put_format(text, "%s=%s, was %s", at[0], shown(at[1]), shown(old->value));
+        if (text->size > 0) return true;
+    }
+    for (i = 0; i < build->count; i++) {
+        const given_option *old = &build->options[i];
+        for (at = now; at[0] != NULL && strcmp(at[0], old->key) != 0; at += 2) continue;
+        if (at[0] != NULL || old->session != session) continue;
+        epctx_text_put_format(text, "%s=%s is not given now", old->key, shown(old->value));
+        return true;
+    }
+    return false;
+}
+
+const char *given_changes(const epctx_model *model, const char *source,
+                          const char *const *ep_options, const char *const *session_options,
+                          epctx_arena *arena) {
+    enum { ROOM = 2 * GIVEN_MOST_VALUE };
+    const char *const *ep = given_tell(ep_options, arena);
+    const char *const *session = given_tell(session_options, arena);
+    char *buffer = (char *)epctx_arena_alloc(arena, ROOM);
+    given_build *builds, none;
+    const given_build *build = &none;
+    epctx_text text;
+    size_t count, i;
+    memset(&none, 0, sizeof none);
+    if (ep == NULL || session == NULL || buffer == NULL ||
+        !given_read(model, arena, &builds, &count))
+        return NULL;
+    for (i = 0; i < count; i++)
+        if (strcmp(builds[i].source, source) == 0) build = &builds[i];
+    text = epctx_text_of(buffer, ROOM);
+    return put_change(&text, build, ep, false) || put_change(&text, build, session, true) ? buffer
+                                                                                          : NULL;
+}
+
 /* ---------------------------------------------------------------- after a failure */
 
 /* Whether options as given_tell has them have this one, with this value. */

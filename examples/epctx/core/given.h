@@ -37,6 +37,12 @@ void given_put(FILE *out, const given_build *build, bool only_needed);
 /* The member "builds" of a JSON object. */
 void given_json(json_writer *w, const given_build *builds, size_t count);
 
+/* The first difference between the options in the stamp of `source` and those given now, as
+ * text; NULL: it tells none. */
+const char *given_changes(const epctx_model *model, const char *source,
+                          const char *const *ep_options, const char *const *session_options,
+                          epctx_arena *arena);
+
 /* After the failure to load or run `file`: what its stamps say that it was compiled with, unless
  * the same was given now. */
 void given_tell_failed(const char *file, const char *const *ep_options,

@@ -85,6 +85,8 @@ static bool read_escape(reader *r, char *out, size_t *size) {
         if (!take_word(r, "\\u") || !read_hex(r, &low) || low < 0xdc00 || low > 0xdfff)
             return false;
         whole = 0x10000 + ((unsigned long)(code - 0xd800) << 10) + (low - 0xdc00);
+    } else if (code >= 0xdc00 && code < 0xe000) {
+        return false; /* the second half of a pair */
     }
     *size += put_utf8(out + *size, whole);
     return true;
@@ -113,21 +115,47 @@ static bool read_string(reader *r, epctx_str *out) {
     return take(r, '"');
 }
 
+static size_t digits(const char *text) {
+    return strspn(text, "0123456789");
+}
+
+/* The grammar of RFC 8259, which strtod does not keep: no plus, no zero in front. */
+static bool is_number(const char *text) {
+    size_t count;
+    text += *text == '-';
+    count = digits(text);
+    if (count == 0 || (count > 1 && *text == '0')) return false;
+    text += count;
+    if (*text == '.') {
+        count = digits(++text);
+        if (count == 0) return false;
+        text += count;
+    }
+    if (*text == 'e' || *text == 'E') {
+        text++;
+        text += *text == '+' || *text == '-';
+        count = digits(text);
+        if (count == 0) return false;
+        text += count;
+    }
+    return *text == '\0';
+}
+
 static bool read_number(reader *r, json *out) {
     char text[64];
-    char *after = NULL;
     size_t size = 0;
     const char *from = r->p;
+    if (r->p < r->end && *r->p == '+') return false;
     while (r->p < r->end && size + 1 < sizeof text && *r->p != '\0' &&
            strchr("+-0123456789.eE", *r->p) != NULL)
         text[size++] = *r->p++;
     text[size] = '\0';
-    if (size == 0) return false;
+    if (!is_number(text)) return false;
     out->kind = JSON_NUMBER;
-    out->number = strtod(text, &after);
+    out->number = strtod(text, NULL);
     out->text.data = from;
     out->text.size = size;
-    return *after == '\0';
+    return true;
 }
 
 static bool read_value(reader *r, json *out, int depth);
@@ -169,7 +197,7 @@ static bool read_value(reader *r, json *out, int depth) {
     return take_word(r, "null") || read_number(r, out);
 }
 
-const json *json_read(epctx_str text, epctx_arena *arena, size_t *at) {
+const json *json_read_first(epctx_str text, epctx_arena *arena, size_t *at) {
     json *root = (json *)epctx_arena_alloc(arena, sizeof *root);
     reader r;
     bool ok;
@@ -179,7 +207,12 @@ const json *json_read(epctx_str text, epctx_arena *arena, size_t *at) {
     ok = root != NULL && read_value(&r, root, DEEPEST);
     skip_space(&r);
     *at = (size_t)(r.p - r.start);
-    return ok && r.p == r.end ? root : NULL;
+    return ok ? root : NULL;
+}
+
+const json *json_read(epctx_str text, epctx_arena *arena, size_t *at) {
+    const json *root = json_read_first(text, arena, at);
+    return *at == text.size ? root : NULL;
 }
 
 const json *json_get(const json *object, const char *key) {

@@ -25,6 +25,8 @@ typedef struct json {
 
 /* Reads `text` into `arena`; NULL when it is no JSON, `*at` is then where. */
 const json *json_read(epctx_str text, epctx_arena *arena, size_t *at);
+/* The same for text that goes on behind the value, at `*at`. */
+const json *json_read_first(epctx_str text, epctx_arena *arena, size_t *at);
 /* A member of an object, or NULL (also when `object` is NULL or no object). */
 const json *json_get(const json *object, const char *key);
 /* "a.b.c": members of members. */

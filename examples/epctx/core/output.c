@@ -2,6 +2,8 @@
 #define _POSIX_C_SOURCE 200809L
 
 #include "output.h"
+#include "neighbours.h"
+#include "ops/needs.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -241,8 +243,12 @@ static void put_list(json_writer *w, const char *key, const output_list *list) {
 }
 
 static void print_json(const output *out, FILE *to) {
-    json_writer *w = cli_json_begin(to);
+    json_writer *w = out->several != NULL ? out->several : cli_json_begin(to);
     const output_file_line *file;
+    if (out->several != NULL) {
+        json_object(w, NULL, JSON_LINES);
+        json_text(w, "file", out->of);
+    }
     json_bool(w, "dry_run", out->dry_run);
     json_uint(w, "size", out->size);
     put_list(w, "changes", &out->changes);
@@ -257,7 +263,10 @@ static void print_json(const output *out, FILE *to) {
         json_end(w);
     }
     json_end(w);
-    cli_json_end();
+    if (out->several != NULL)
+        json_end(w);
+    else
+        cli_json_end();
 }
 
 static void print_notes(const output *out) {
@@ -304,34 +313,67 @@ int output_done(output *out) {
 }
 
 /* Files that the written model looks for in vain. */
-static void note_missing(output *out) {
+typedef struct missing {
+    epctx_str first;
+    size_t count;
+    epctx_map names;
+} missing;
+
+static void add_missing(missing *m, epctx_str name) {
+    if (epctx_map_get(&m->names, name) != EPCTX_MAP_NONE) return;
+    if (m->count++ == 0) m->first = name;
+    (void)epctx_map_put(&m->names, name, 1); /* without memory it is counted twice */
+}
+
+/* Those that it names. */
+static void find_missing(output *out, missing *m) {
     epctx_dependency *files = NULL;
-    const epctx_dependency *first = NULL;
     epctx_model model;
     epctx_error ignored;
-    size_t count = 0, others = 0, i;
+    size_t count = 0, i;
     if (cli_open(&model, out->path, &ignored) == EPCTX_OK)
-        epctx_model_files(&model, NULL, &out->arena, &files, &count, &ignored);
+        (void)needs_of_model(&model, NULL, &out->arena, &files, &count, &ignored);
     for (i = 0; i < count; i++) {
         if (!files[i].required || files[i].status != EPCTX_ERR_NOT_FOUND) continue;
-        if (first == NULL)
-            first = &files[i];
-        else
-            others++;
+        if (keep(out, &files[i].name)) add_missing(m, files[i].name);
     }
-    if (others > 0)
-        output_note(out,
-                    "%s needs '%.*s' and %zu more file%s, which are not in its folder: copy them "
-                    "there",
-                    out->path, (int)first->name.size, first->name.data, others, cli_plural(others));
-    else if (first != NULL)
-        output_note(out, "%s needs '%.*s', which is not in its folder: copy it there", out->path,
-                    (int)first->name.size, first->name.data);
     epctx_model_close(&model);
 }
 
-int output_copied(output *out) {
-    note_missing(out);
+/* Those to which the files refer that the source has: they may not have come along themselves. */
+static void find_left(output *out, missing *m, const epctx_model *source) {
+    const epctx_str folder = epctx_path_folder(epctx_str_of(out->path));
+    epctx_dependency *files = NULL;
+    epctx_error ignored;
+    size_t count = 0, i;
+    char path[EPCTX_PATH_MAX];
+    (void)needs_of_model(source, NULL, &out->arena, &files, &count, &ignored);
+    for (i = 0; i < count; i++)
+        if (files[i].required && files[i].use == EPCTX_USE_COMPANION && files[i].path != NULL &&
+            epctx_path_find(cli_io(), folder, files[i].name, cli_path_flags(), path, sizeof path,
+                            NULL) == EPCTX_ERR_NOT_FOUND)
+            add_missing(m, files[i].name);
+}
+
+static void note_missing(output *out, const epctx_model *source) {
+    missing m;
+    memset(&m, 0, sizeof m);
+    epctx_map_init(&m.names, &out->arena);
+    find_missing(out, &m);
+    find_left(out, &m, source);
+    if (m.count > 1)
+        output_note(out,
+                    "%s needs '%.*s' and %zu more file%s, which are not in its folder: copy them "
+                    "there",
+                    out->path, (int)m.first.size, m.first.data, m.count - 1,
+                    cli_plural(m.count - 1));
+    else if (m.count == 1)
+        output_note(out, "%s needs '%.*s', which is not in its folder: copy it there", out->path,
+                    (int)m.first.size, m.first.data);
+}
+
+int output_copied(output *out, const epctx_model *source) {
+    note_missing(out, source);
     if (out->no_memory) return cli_fail_text("out of memory");
     print_notes(out);
     return CLI_OK;
@@ -394,6 +436,22 @@ static bool is_kept(output *out, const epctx_model *model) {
     return true;
 }
 
+bool output_allowed(const output *out, const epctx_model *model, const epctx_output_file *files,
+                    size_t count) {
+    neighbours_plan plan;
+    epctx_error error;
+    if (!out->in_place && !out->has_policy) return true; /* nothing is replaced */
+    memset(&plan, 0, sizeof plan);
+    plan.files = files;
+    plan.file_count = count;
+    plan.models = &out->path;
+    plan.model_count = out->path != NULL && !out->to_stdout;
+    plan.source = model->path;
+    if (neighbours_allow(&plan, &error) == EPCTX_OK) return true;
+    cli_fail(&error);
+    return false;
+}
+
 int output_model(output *out, epctx_model *model) {
     static char backup[EPCTX_PATH_MAX];
     static char note[EPCTX_PATH_MAX + 32];
@@ -403,6 +461,7 @@ int output_model(output *out, epctx_model *model) {
     if (out->no_memory) return cli_fail_text("out of memory");
     out->size = epctx_model_size(model);
     if (is_kept(out, model)) return output_done(out);
+    if (!output_allowed(out, model, NULL, 0)) return CLI_FAILED;
     if (out->dry_run) return plan_model(out, model);
     if (out->to_stdout) return model_to_stdout(out, model);
     opts.backup = backup;
@@ -413,7 +472,7 @@ int output_model(output *out, epctx_model *model) {
     if (status != EPCTX_OK) return fail(out, &error);
     snprintf(note, sizeof note, "the old file is now %s", backup);
     output_file(out, "write", out->path, &out->size, backup[0] != '\0' ? note : NULL);
-    if (!out->in_place) note_missing(out);
+    if (!out->in_place) note_missing(out, model);
     return output_done(out);
 }
 
@@ -435,6 +494,7 @@ int output_group(output *out, epctx_model *model, epctx_output_file *files, size
     size_t i;
     out->size = epctx_model_size(model);
     if (count == 0 && is_kept(out, model)) return output_done(out);
+    if (!output_allowed(out, model, files, count)) return CLI_FAILED;
     opts.backup = backup;
     opts.backup_capacity = sizeof backup;
     epctx_error_clear(&error);
@@ -445,6 +505,6 @@ int output_group(output *out, epctx_model *model, epctx_output_file *files, size
         output_file(out, files[i].kept ? "keep" : "write", files[i].path, &files[i].size, NULL);
     snprintf(note, sizeof note, "the old file is now %s", backup);
     output_file(out, "write", out->path, &out->size, backup[0] != '\0' ? note : NULL);
-    if (!out->in_place && !out->dry_run) note_missing(out);
+    if (!out->in_place && !out->dry_run) note_missing(out, model);
     return output_done(out);
 }

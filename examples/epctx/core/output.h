@@ -49,7 +49,9 @@ typedef struct output_file_line {
 } output_file_line;
 
 typedef struct output {
-    const char *path; /* of the result; "-" is standard output */
+    const char *path;     /* of the result; "-" is standard output */
+    json_writer *several; /* of several models: the array that gets the report as JSON */
+    const char *of;       /* and whose it is */
     bool in_place, dry_run, json, allow_huge;
     bool has_policy; /* -f or --overwrite was given */
     /* set by output_begin */
@@ -103,6 +105,10 @@ epctx_write_opts output_options(const output *out);
 /* Prints plan or report; returns CLI_OK. */
 int output_done(output *out);
 /* The same for a command without a report: prints only which files the written model misses. */
-int output_copied(output *out);
+int output_copied(output *out, const epctx_model *source);
+/* Whether no other model loses what it needs when the result and the files beside it take their
+ * places; else says so. Whoever writes without output_model and output_group asks first. */
+bool output_allowed(const output *out, const epctx_model *model, const epctx_output_file *files,
+                    size_t count);
 
 #endif

@@ -1,4 +1,5 @@
 /* Gathers what `epctx info` prints. */
+#include "ops/needs.h"
 #include "ops/views.h"
 #include "report.h"
 
@@ -195,7 +196,7 @@ static epctx_status check_parts(report *out, epctx_error *error) {
 /* What is wrong with a file that loading needs becomes a warning. */
 static epctx_status add_files(report *out, epctx_error *error) {
     epctx_status status =
-        epctx_model_files(out->model, NULL, &out->arena, &out->files, &out->file_count, error);
+        needs_of_model(out->model, NULL, &out->arena, &out->files, &out->file_count, error);
     size_t i;
     for (i = 0; status == EPCTX_OK && i < out->file_count; i++) {
         const epctx_dependency *file = &out->files[i];
@@ -209,8 +210,25 @@ static epctx_status add_files(report *out, epctx_error *error) {
     return status;
 }
 
+/* What their contexts tell; one that is surely none is a warning, too. */
+static epctx_status add_contexts(report *out, const binary_asker *asker, epctx_error *error) {
+    epctx_status status = binary_contexts_read(out->model, out->files, out->file_count, asker,
+                                               &out->arena, &out->contexts, error);
+    size_t i;
+    for (i = 0; status == EPCTX_OK && i < out->contexts.count; i++) {
+        const binary_context *context = &out->contexts.items[i];
+        epctx_error problem;
+        epctx_error_clear(&problem);
+        if (epctx_profile_check_binary(context->profile, &context->facts.id, &problem) == EPCTX_OK)
+            continue;
+        epctx_blame(&problem, out->file, &context->node, context->place.attribute);
+        status = warn(out, &problem, error);
+    }
+    return status;
+}
+
 epctx_status report_make(report *out, const epctx_model *model, const char *file,
-                         epctx_error *error) {
+                         const binary_asker *asker, epctx_error *error) {
     epctx_status status;
     epctx_error_clear(error);
     memset(out, 0, sizeof *out);
@@ -225,9 +243,11 @@ epctx_status report_make(report *out, const epctx_model *model, const char *file
     if (status == EPCTX_OK) status = check_parts(out, error);
     if (status == EPCTX_OK && !given_read(model, &out->arena, &out->builds, &out->build_count))
         return no_memory(error);
-    return status == EPCTX_OK ? add_files(out, error) : status;
+    if (status == EPCTX_OK) status = add_files(out, error);
+    return status == EPCTX_OK ? add_contexts(out, asker, error) : status;
 }
 
 void report_free(report *done) {
+    binary_contexts_close(&done->contexts);
     epctx_arena_free(&done->arena);
 }

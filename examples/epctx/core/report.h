@@ -2,6 +2,7 @@
 #ifndef EPCTX_CLI_REPORT_H
 #define EPCTX_CLI_REPORT_H
 
+#include "binary/context.h"
 #include "cli.h"
 #include "given.h"
 #include "ops/state.h"
@@ -30,6 +31,7 @@ typedef struct report {
     size_t part_count;
     epctx_dependency *files;
     size_t file_count;
+    binary_contexts contexts;
     report_op *ops; /* most frequent first */
     size_t op_count;
     size_t op_room;
@@ -43,9 +45,9 @@ typedef struct report {
     size_t warning_room;
 } report;
 
-/* `model` and `file` must outlive the report. */
+/* `model` and `file` must outlive the report. `asker` may be NULL. */
 epctx_status report_make(report *out, const epctx_model *model, const char *file,
-                         epctx_error *error);
+                         const binary_asker *asker, epctx_error *error);
 void report_free(report *done);
 /* The members of the object of `epctx info --json`. */
 void report_put_json(json_writer *w, const report *all, const epctx_state *state);

@@ -2,7 +2,6 @@
 #include "rules.h"
 
 #include "facts/facts.h"
-#include "ops/repair.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -17,6 +16,13 @@ epctx_rule_info rule_info(int rule) {
          EPCTX_SEVERITY_WARNING},
         {"W902", "link-not-followed", "a link in a folder that leads out of it, or nowhere",
          "replace the link with the file, or name the file itself", EPCTX_SEVERITY_WARNING},
+        {"E902", "ep-refuses", "the EP of --ep does not load the model",
+         "see the message; epctx explain tells more of an error's text", EPCTX_SEVERITY_ERROR},
+        {"W903", "ep-loads", "the EP of --ep loads a model in which a rule finds an error",
+         "cure the error all the same, or let the rule pass with --ignore, for this EP",
+         EPCTX_SEVERITY_WARNING},
+        {"W904", "ep-needs-device", "the EP of --ep loads the model on its device only",
+         "ask on the device", EPCTX_SEVERITY_WARNING},
 #define RULE_INFO(symbol, id, name, text, fix) \
     {id, name, text, fix, \
      (id)[0] == 'E'   ? EPCTX_SEVERITY_ERROR \
@@ -78,76 +84,6 @@ bool rule_list(const char *text, bool *wanted) {
 bool rule_wants_extract(int rule) {
     return rule == EPCTX_RULE_NO_PAYLOAD || rule == EPCTX_RULE_MIXED_MODES ||
            rule == EPCTX_RULE_PAYLOAD_SIZE;
-}
-
-/* A word of a shell's command line, as it stands if that is safe. What cannot be shown is escaped
- * in the form $'...', which bash, zsh and ksh know. */
-static epctx_status put_word(epctx_buffer *out, epctx_str word) {
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                "_./-+,:@%=";
-    bool simple = word.size > 0, shown = true;
-    uint32_t code, before = 0;
-    size_t i, k, size;
-    epctx_status status;
-    for (i = 0; i < word.size; i += size, before = code) {
-        code = epctx_str_char(word, i, &size);
-        shown = shown && epctx_char_is_shown(code, before);
-        simple = simple && size == 1 && memchr(plain, word.data[i], sizeof plain - 1) != NULL;
-    }
-    if (simple) return epctx_buffer_append(out, word.data, word.size);
-    status = epctx_buffer_append(out, shown ? "'" : "$'", shown ? 1 : 2);
-    for (i = 0, before = 0; status == EPCTX_OK && i < word.size; i += size, before = code) {
-        code = epctx_str_char(word, i, &size);
-        if (word.data[i] == '\'') {
-            status = epctx_buffer_append(out, shown ? "'\\''" : "\\'", shown ? 4 : 2);
-        } else if (shown || (epctx_char_is_shown(code, before) && code != '\\')) {
-            status = epctx_buffer_append(out, word.data + i, size);
-        } else {
-            for (k = i; status == EPCTX_OK && k < i + size; k++) {
-                char hex[8];
-                snprintf(hex, sizeof hex, "\\x%02x", (unsigned char)word.data[k]);
-                status = epctx_buffer_append(out, hex, 4);
-            }
-        }
-    }
-    return status == EPCTX_OK ? epctx_buffer_append(out, "'", 1) : status;
-}
-
-static epctx_status put_text(epctx_buffer *out, const char *text) {
-    return epctx_buffer_append(out, text, strlen(text));
-}
-
-bool rule_command(int rule, const char *file, epctx_str node, epctx_buffer *out) {
-    char start[96] = "";
-    epctx_status status;
-    /* A name like an option. */
-    const char *before = file[0] == '-' ? "./" : "";
-    if (rule == DELIVERY_G_EMBEDDED + RULE_DELIVERY || rule_wants_extract(rule)) {
-        snprintf(start, sizeof start, "epctx extract --in-place ");
-    } else if (rule == EPCTX_RULE_ONLY_EMBEDDED) {
-        snprintf(start, sizeof start, "epctx embed --in-place ");
-    } else if (rule == EPCTX_RULE_FILE_MISSING) {
-        return false; /* repair can find few of them */
-    } else if (rule < EPCTX_RULE_COUNT && epctx_can_repair((epctx_rule)rule)) {
-        const bool nameless = rule == EPCTX_RULE_NO_SOURCE || rule == EPCTX_RULE_SOURCE_ABSENT;
-        snprintf(start, sizeof start, "epctx repair --in-place --rules %s%s%s ", rule_info(rule).id,
-                 epctx_repair_wants_source((epctx_rule)rule) ? " --source SOURCE_MODEL" : "",
-                 nameless ? " --profile NAME" : "");
-    } else if (rule != EPCTX_RULE_PAYLOAD_IGNORED || node.size == 0) {
-        return false;
-    }
-    out->size = 0;
-    if (start[0] == '\0') {
-        status = put_text(out, "epctx unset --in-place --node=");
-        if (status == EPCTX_OK) status = put_word(out, node);
-        if (status == EPCTX_OK) status = put_text(out, " ");
-    } else {
-        status = put_text(out, start);
-    }
-    if (status == EPCTX_OK) status = put_text(out, before);
-    if (status == EPCTX_OK) status = put_word(out, epctx_str_of(file));
-    if (status == EPCTX_OK && start[0] == '\0') status = put_text(out, " ep_cache_context");
-    return status == EPCTX_OK;
 }
 
 /* The message without file, node and attribute, which a finding names on their own. */

@@ -13,6 +13,9 @@ enum {
     RULE_UNREADABLE,
     RULE_IGNORE_UNUSED,
     RULE_LINK,
+    RULE_EP_REFUSES, /* what the EP of --ep says */
+    RULE_EP_LOADS,
+    RULE_EP_DEVICE,
     RULE_DELIVERY, /* the first of delivery_rules.h */
     RULE_COUNT = RULE_DELIVERY + DELIVERY_RULE_COUNT
 };
@@ -31,9 +34,6 @@ void rule_unknown(const char *where, epctx_str text);
 bool rule_list(const char *text, bool *wanted);
 /* Whether `epctx repair` moves contexts to files for findings of this rule. */
 bool rule_wants_extract(int rule);
-/* The command that cures a finding of `rule` in `file`, with the names quoted for a shell; false:
- * there is none. */
-bool rule_command(int rule, const char *file, epctx_str node, epctx_buffer *out);
 /* Judges by RULE_LOADS. Returns true when it finds something; `finding` points into `error`.
  * `file` is the model's name in messages. */
 bool rule_loads_fails(const epctx_model *model, const char *file, const char *context_file_path,

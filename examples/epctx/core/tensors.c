@@ -384,6 +384,28 @@ bool tensors_element(const session_value *value, size_t index, double *out) {
     }
 }
 
+bool tensors_integer(const session_value *value, size_t index, uint64_t *out, bool *negative) {
+    const size_t size = epctx_elem_size(value->type.elem_type);
+    int64_t number;
+    *negative = false;
+    *out = load(value->data + index * size, size);
+    switch (value->type.elem_type) {
+    case EPCTX_ONNX_UINT8:
+    case EPCTX_ONNX_BOOL:
+    case UINT16:
+    case UINT32:
+    case UINT64: return true;
+    case EPCTX_ONNX_INT8: number = (int8_t)*out; break;
+    case INT16: number = (int16_t)*out; break;
+    case EPCTX_ONNX_INT32: number = (int32_t)*out; break;
+    case EPCTX_ONNX_INT64: number = (int64_t)*out; break;
+    default: return false;
+    }
+    *out = (uint64_t)number;
+    *negative = number < 0;
+    return true;
+}
+
 void tensors_print_type(const epctx_value *type) {
     int32_t i;
     printf(" %s[", epctx_elem_name(type->elem_type));

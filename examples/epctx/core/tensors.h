@@ -30,6 +30,8 @@ epctx_status tensors_restore(const char *path, epctx_arena *arena, tensor_list *
                              tensor_list *outputs, epctx_error *error);
 /* Element `index` as a number; false for types that have none here. */
 bool tensors_element(const session_value *value, size_t index, double *out);
+/* The same of an integer or a bool, exact: a negative number as its bits. */
+bool tensors_integer(const session_value *value, size_t index, uint64_t *out, bool *negative);
 /* " float32[1,2]" */
 void tensors_print_type(const epctx_value *type);
 /* One line: type, smallest, largest, mean, first elements. */

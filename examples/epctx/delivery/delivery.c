@@ -1,5 +1,6 @@
 /* delivery.c - what the rules for deliveries share: findings, names, JSON, models. */
 #include "delivery_internal.h"
+#include "ops/needs.h"
 
 #include <stdarg.h>
 #include <string.h>
@@ -81,14 +82,22 @@ epctx_str delivery_text(const json *object, const char *key) {
 
 /* -- JSON -- */
 
-const json *delivery_read_json(delivery *d, const char *path, int rule, epctx_str *text) {
+static unsigned line_at(epctx_str text, size_t at) {
+    unsigned line = 1;
+    size_t i;
+    for (i = 0; i < at && i < text.size; i++) line += text.data[i] == '\n';
+    return line;
+}
+
+const json *delivery_read_json(delivery *d, const char *path, int rule, epctx_str *text,
+                               unsigned *rest) {
     const epctx_io *io = epctx_io_files();
     const epctx_str nothing = epctx_str_of("");
     epctx_mapping bytes;
     epctx_error error;
     epctx_str all;
     const json *root;
-    size_t at = 0, i;
+    size_t at = 0;
     epctx_error_clear(&error);
     memset(&bytes, 0, sizeof bytes);
     if (io->map_fn(io->user, NULL, path, true, &bytes, &error) != EPCTX_OK) {
@@ -99,11 +108,14 @@ const json *delivery_read_json(delivery *d, const char *path, int rule, epctx_st
     all.data = epctx_arena_copy(d->arena, (epctx_str){(const char *)bytes.data, bytes.size});
     io->unmap_fn(io->user, &bytes);
     if (all.data == NULL) return NULL;
-    if (text != NULL) *text = all;
-    root = json_read(all, d->arena, &at);
+    root = text != NULL ? json_read_first(all, d->arena, &at) : json_read(all, d->arena, &at);
+    if (text != NULL) {
+        text->data = all.data;
+        text->size = at;
+        *rest = at < all.size ? line_at(all, at) : 0;
+    }
     if (root != NULL && root->kind == JSON_OBJECT) return root;
-    d->line = 1;
-    for (i = 0; root == NULL && i < at && i < all.size; i++) d->line += all.data[i] == '\n';
+    d->line = root == NULL ? line_at(all, at) : 1;
     delivery_say(d, rule, nothing, root == NULL ? "is not JSON" : "is not a JSON object");
     d->line = 0;
     return NULL;
@@ -189,7 +201,7 @@ epctx_status delivery_open(delivery *d, const char *path, const delivery_paths *
         read_values(d, epctx_graph_outputs(graph), NULL, &out->outputs) != EPCTX_OK ||
         read_nodes(d, out) != EPCTX_OK)
         return no_memory(error);
-    return epctx_model_files(&out->model, &opts, d->arena, &out->files, &out->file_count, error);
+    return needs_of_model(&out->model, &opts, d->arena, &out->files, &out->file_count, error);
 }
 
 void delivery_close(delivery_model *done) {

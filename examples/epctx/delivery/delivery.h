@@ -15,6 +15,8 @@ typedef struct delivery_paths {
 
 /* Those of all deliveries in a folder, in memory of the arena. */
 delivery_paths *delivery_read_paths(const tree *files, epctx_arena *arena);
+/* The folder of the delivery that a file belongs to, which is no model; NULL: there is none. */
+const char *delivery_around(const char *file, epctx_arena *arena);
 /* Judges the folders of ORT GenAI and the model packages in a folder, each as a whole; a finding's
  * file is the JSON file that it starts at. False: there are none. */
 bool delivery_lint(findings *out, const tree *files);

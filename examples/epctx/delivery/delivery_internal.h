@@ -53,8 +53,10 @@ void delivery_say(delivery *d, int rule, epctx_str where, const char *format, ..
 /* A key behind `path`, whose fact is not of the version that is judged for. */
 void delivery_say_later(delivery *d, int rule, epctx_str where, const char *path, epctx_str key,
                         const fact *later);
-/* The JSON object in a file; NULL after a finding of `rule`. `text` (may be NULL) gets its text. */
-const json *delivery_read_json(delivery *d, const char *path, int rule, epctx_str *text);
+/* The JSON object in a file; NULL after a finding of `rule`. With `text` that gets the object's own
+ * text, and more may follow in the file: `rest` is its line, or 0. */
+const json *delivery_read_json(delivery *d, const char *path, int rule, epctx_str *text,
+                               unsigned *rest);
 /* Reads a model and what the rules ask of it; close it also after a failure. `paths` may be
  * NULL. */
 epctx_status delivery_open(delivery *d, const char *path, const delivery_paths *paths,
@@ -85,6 +87,8 @@ void package_lint(delivery *d, const char *manifest);
 
 /* Checks the keys and types of a configuration of ORT GenAI. */
 void genai_check_schema(delivery *d, const json *root);
+/* Whether they refuse this member of an object, named as in the facts. */
+bool genai_refuses(const char *object, const json *member);
 /* The provider of ORT GenAI for a node of this `source`, NULL: none. */
 const char *genai_provider_of(epctx_str source);
 /* The name of a provider as ORT GenAI has it, from any of its spellings; NULL: it knows none. */

@@ -7,36 +7,39 @@
     X(G_CONFIG, "E101", "genai-config", "ORT GenAI cannot read genai_config.json", \
       "correct the key or value that the message names; unknown keys make the whole load fail") \
     X(G_TYPE, "E102", "genai-type", \
-      "model.type and the stages do not fit, or context_length is missing", \
-      "set model.type to decoder-pipeline if there are stages, and context_length above 0") \
+      "model.type, context_length or vocab_size is missing or does not fit the models", \
+      "set model.type to decoder-pipeline if there are stages, context_length above 0, and " \
+      "vocab_size to the last dimension of the logits") \
     X(G_FILE, "E103", "genai-file", "a model of the configuration cannot be loaded", \
       "put the file into the folder, and name it relative to the folder") \
-    X(G_STAGES, "E104", "genai-stages", \
-      "stages have the same name, or none runs on the prompt or on token generation", \
-      "name each stage once; set run_on_prompt and run_on_token_gen") \
     X(G_PROVIDER, "E105", "genai-provider", \
       "a stage has EPContext nodes of an EP that its session options do not have", \
       "add the EP to provider_options of the stage; its options replace those of the decoder " \
       "unless inherit_session_options is true") \
     X(G_OPTIONS, "E106", "genai-options", "session or provider options that ORT GenAI rejects", \
       "use text for every option of an EP, and the names of ORT GenAI") \
-    X(G_NAMES, "E107", "genai-names", "inputs or outputs of a stage are not those of its graph", \
-      "spell them as in the graph (epctx info)") \
+    X(G_NAMES, "E107", "genai-names", \
+      "names of inputs or outputs are missing or are not those of the graph", \
+      "spell them as in the graph (epctx info), and list all that a stage needs") \
     X(G_WIRING, "E108", "genai-wiring", \
       "a stage reads a value that no earlier stage of the same phase makes, or of another type", \
       "let an earlier stage output it, under this name or by output_names_forwarder") \
     X(G_WINDOW, "E109", "genai-window", \
-      "the sequence length of a stage does not fit the sliding window", \
-      "set window_size to the sequence length of the prompt's stages; stages for tokens need 1") \
+      "the fixed sequence length of a model fits neither the sliding window nor single tokens", \
+      "set window_size to the sequence length of the prompt's stages; stages for tokens need 1, " \
+      "and a model for both a length that is not fixed") \
     X(G_CACHE_SHAPE, "E110", "genai-cache-shape", \
-      "a key or value cache is missing or has another shape than the configuration", \
-      "correct num_hidden_layers, num_key_value_heads, head_size or the names") \
+      "a key or value cache is incomplete, or is one that ORT GenAI does not find", \
+      "correct the names of the caches in decoder.inputs and decoder.outputs") \
     X(G_CACHE_NAMES, "E111", "genai-cache-names", \
       "the stages for prompt and tokens have different caches", \
       "compile both from one model, so that the names are the same") \
     X(G_LAYERS, "E112", "genai-layers", \
       "two stages share only some layers, or reset_session_idx is no stage", \
       "split the layers so that sets are the same or disjoint") \
+    X(G_CACHE_SIZE, "E113", "genai-cache-size", \
+      "a key or value cache has another shape than the configuration", \
+      "correct num_key_value_heads: later versions of ORT GenAI take it from the model") \
     X(G_BINARY, "E114", "genai-binary", "a context binary is missing, empty or outside", \
       "copy the binary into the folder, beside the model that names it") \
     X(G_EMBEDDED, "E115", "genai-embedded-sharing", \
@@ -49,7 +52,7 @@
     X(G_BACKEND_PATH, "E119", "genai-absolute-path", "an option is an absolute path", \
       "use backend_type, or a file name") \
     X(G_OPENVINO, "E121", "genai-openvino", "what OpenVINO needs is missing", \
-      "deliver the .xml with its .bin, set device_type, and lengths above 0") \
+      "deliver the .xml with its .bin, and set lengths above 0") \
     X(G_GENIE, "E122", "genai-genie", "what Genie needs is missing", \
       "deliver the .dlc and tmp*.json, and set genie_model of the EP") \
     X(P_SCHEMA, "E201", "package-schema", "ORT cannot read a JSON file of the model package", \
@@ -79,12 +82,18 @@
     X(P_INTERFACE, "E215", "package-interface", \
       "variants of a component differ in their inputs or outputs", \
       "make a component of each model: an application runs whichever variant ORT selects") \
-    X(G_ESCAPE, "W101", "genai-escape", "genai_config.json has a Unicode escape", \
-      "write the character itself: ORT GenAI's parser has no Unicode escapes") \
+    X(G_REST, "W102", "genai-rest", "genai_config.json goes on behind its end", \
+      "remove what follows the object: ORT GenAI does not read it, other readers refuse it") \
+    X(G_STAGES, "W104", "genai-stages", \
+      "stages have the same name, or none runs on the prompt or on token generation", \
+      "name each stage once; set run_on_prompt and run_on_token_gen") \
+    X(G_UNUSED, "W107", "genai-unused-name", \
+      "a stage lists an input that its graph does not have", \
+      "remove it from inputs, or correct it as in the graph (epctx info)") \
     X(G_CACHE_TYPES, "W111", "genai-cache-types", \
       "a cache has other types in the stages for prompt and tokens", \
       "compile both with the same quantization") \
-    X(G_LM_HEAD, "W113", "genai-lm-head", "not exactly one lm_head at the end of the stages", \
+    X(G_LM_HEAD, "W113", "genai-lm-head", "several lm_heads, or one that is not the last stage", \
       "set is_lm_head on the last stage only") \
     X(G_ORPHAN, "W114", "genai-orphan", "a context binary that no model names", "remove the file") \
     X(G_UNSHARED, "W115", "genai-sharing-lost", \
@@ -108,6 +117,8 @@
       "fix the dimensions before compiling") \
     X(G_LEFTOVER, "W125", "genai-leftover", "an option for building is left in the delivery", \
       "remove it: users would compile again, or write files") \
+    X(G_DEVICE, "W126", "genai-openvino-device", "OpenVINO has no device_type", \
+      "set device_type: ORT GenAI takes the CPU otherwise") \
     X(G_SESSION_KEY, "W106", "genai-session-option", \
       "a session option that ONNX Runtime does not have: it ignores it", \
       "correct the spelling, or remove it") \

@@ -46,6 +46,38 @@ static epctx_status run_judge(delivery *d, const tree *all, const tree_entry *fi
     return EPCTX_OK;
 }
 
+static bool is_file(const char *path) {
+    const epctx_io *io = epctx_io_files();
+    epctx_file_info info;
+    return path != NULL && io->stat_fn(io->user, path, &info, NULL) == EPCTX_OK &&
+           info.kind == EPCTX_FILE_REGULAR;
+}
+
+static bool is_there(delivery *d, const char *folder, const char *name) {
+    return is_file(delivery_join(d, folder, epctx_str_of(name)));
+}
+
+/* The file's own folder first; a package has others inside. */
+const char *delivery_around(const char *file, epctx_arena *arena) {
+    epctx_str folder = epctx_path_folder(epctx_str_of(file));
+    bool own = true;
+    delivery d;
+    memset(&d, 0, sizeof d);
+    d.arena = arena;
+    if (tree_ends(file, ".onnx") || !is_file(file)) return NULL;
+    for (;; own = false) {
+        const char *name = epctx_arena_copy(arena, folder.size > 0 ? folder : epctx_str_of("."));
+        if (name == NULL) return NULL;
+        if ((own && is_there(&d, name, "genai_config.json")) || is_there(&d, name, "manifest.json"))
+            return name;
+        if (folder.size == 0) return NULL;
+        while (folder.size > 1 && folder.data[folder.size - 1] == '/') folder.size--;
+        while (folder.size > 0 && folder.data[folder.size - 1] != '/') folder.size--;
+        if (folder.size == 1 && folder.data[0] == '/') return NULL;
+        while (folder.size > 1 && folder.data[folder.size - 1] == '/') folder.size--;
+    }
+}
+
 delivery_paths *delivery_read_paths(const tree *files, epctx_arena *arena) {
     epctx_error error;
     delivery d;

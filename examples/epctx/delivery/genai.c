@@ -55,7 +55,7 @@ static void check_escapes(genai *g, epctx_str text) {
         i++;
         if (text.data[i] != 'u') continue;
         g->d->line = line;
-        delivery_say(g->d, DELIVERY_G_ESCAPE, g->nothing,
+        delivery_say(g->d, DELIVERY_G_CONFIG, g->nothing,
                      "has an escape of the form \\uXXXX, which ORT GenAI does not read");
         g->d->line = 0;
         return;
@@ -130,8 +130,16 @@ static bool takes_pipeline(epctx_str type) {
     return false;
 }
 
-static void check_type(genai *g) {
+static void check_length(genai *g) {
     const json *length = json_get(g->model, "context_length");
+    if (length != NULL &&
+        (genai_refuses("model", length) || number_of(g->model, "context_length") > 0))
+        return;
+    delivery_say(g->d, DELIVERY_G_TYPE, g->nothing,
+                 "model.context_length is missing or not above 0");
+}
+
+static void check_type(genai *g) {
     const bool pipeline = epctx_str_is(g->type, "decoder-pipeline");
     if (g->model == NULL) {
         delivery_say(g->d, DELIVERY_G_TYPE, g->nothing, "has no object 'model'");
@@ -145,9 +153,7 @@ static void check_type(genai *g) {
     if (pipeline && g->stage_count == 0)
         delivery_say(g->d, DELIVERY_G_TYPE, g->nothing,
                      "model.type is 'decoder-pipeline', but decoder.pipeline has no stage");
-    if (length == NULL || number_of(g->model, "context_length") <= 0)
-        delivery_say(g->d, DELIVERY_G_TYPE, g->nothing,
-                     "model.context_length is missing or not above 0");
+    check_length(g);
 }
 
 /* -- models -- */
@@ -499,35 +505,12 @@ static bool is_managed(const genai *g, epctx_str name) {
            epctx_str_eq(name, decoder_name(g, "inputs", "inputs_embeds", "inputs_embeds"));
 }
 
-/* G7: one list of a stage against the graph. */
-static void check_list(genai *g, const part *p, const char *key, const delivery_values *values,
-                       bool whole) {
-    const json *list = json_get(p->object, key), *one;
-    epctx_map listed;
-    size_t i;
-    if (list == NULL || list->kind != JSON_LIST) return;
-    epctx_map_init(&listed, g->d->arena);
-    for (one = list->first; one != NULL; one = one->next) {
-        if (one->kind != JSON_STRING) continue;
-        if (epctx_map_put(&listed, one->text, 1) != EPCTX_OK) return;
-        if (delivery_find(values, one->text) == NULL)
-            delivery_say(g->d, DELIVERY_G_NAMES, p->name,
-                         "%s has '%S', which is not one of its graph", key, &one->text);
-    }
-    for (i = 0; whole && i < values->count; i++)
-        if (epctx_map_get(&listed, values->items[i].name) == EPCTX_MAP_NONE)
-            delivery_say(g->d, DELIVERY_G_NAMES, p->name, "%s lacks '%S', which its graph needs",
-                         key, &values->items[i].name);
-}
-
-/* Notes what a stage makes: the outputs that it lists, or all, under the names that later stages
- * see. */
+/* Notes what a stage makes: the outputs that it lists, under the names that later stages see. */
 static void note_made(genai *g, part *p) {
     const json *list = json_get(p->object, "outputs"), *one;
     const json *names = json_get(p->object, "output_names_forwarder");
     const bool listed = list != NULL && list->kind == JSON_LIST;
     epctx_map others;
-    size_t i;
     epctx_map_init(&p->made, g->d->arena);
     epctx_map_init(&others, g->d->arena); /* outputs with another name */
     for (one = names != NULL ? names->first : NULL; one != NULL; one = one->next) {
@@ -542,11 +525,6 @@ static void note_made(genai *g, part *p) {
         if (one->kind == JSON_STRING && at != EPCTX_MAP_NONE &&
             epctx_map_get(&others, one->text) == EPCTX_MAP_NONE)
             (void)epctx_map_put(&p->made, one->text, at);
-    }
-    for (i = 0; !listed && i < p->model.outputs.count; i++) {
-        const epctx_str name = p->model.outputs.items[i].name;
-        if (epctx_map_get(&others, name) == EPCTX_MAP_NONE)
-            (void)epctx_map_put(&p->made, name, (uint32_t)i);
     }
 }
 
@@ -564,6 +542,42 @@ static const delivery_value *find_output(const genai *g, size_t at, bool prompt,
         return &p->model.outputs.items[place];
     }
     return NULL;
+}
+
+/* What is wrong with a name that a stage lists and its graph does not have. ORT refuses outputs of
+ * this kind, and inputs that there is a value for. */
+static void say_listed(genai *g, size_t at, bool input, epctx_str name) {
+    const part *p = &g->parts[at], *maker;
+    const char *key = input ? "inputs" : "outputs";
+    const bool refused = !input || is_managed(g, name) ||
+                         (p->prompt && find_output(g, at, true, name, &maker) != NULL) ||
+                         (p->token && find_output(g, at, false, name, &maker) != NULL);
+    delivery_say(g->d, refused ? DELIVERY_G_NAMES : DELIVERY_G_UNUSED, p->name,
+                 "%s has '%S', which is not one of its graph", key, &name);
+}
+
+/* G7: the inputs or outputs that a stage lists against the graph, which gets those inputs only. */
+static void check_list(genai *g, size_t at, bool input) {
+    const part *p = &g->parts[at];
+    const delivery_values *values = input ? &p->model.inputs : &p->model.outputs;
+    const json *list = json_get(p->object, input ? "inputs" : "outputs"), *one;
+    epctx_map listed;
+    size_t i;
+    if (list != NULL && list->kind != JSON_LIST) return;
+    epctx_map_init(&listed, g->d->arena);
+    for (one = list != NULL ? list->first : NULL; one != NULL; one = one->next) {
+        if (one->kind != JSON_STRING) continue;
+        if (epctx_map_put(&listed, one->text, 1) != EPCTX_OK) return;
+        if (delivery_find(values, one->text) == NULL) say_listed(g, at, input, one->text);
+    }
+    for (i = 0; input && list != NULL && i < values->count; i++)
+        if (epctx_map_get(&listed, values->items[i].name) == EPCTX_MAP_NONE)
+            delivery_say(g->d, DELIVERY_G_NAMES, p->name,
+                         "inputs lacks '%S', which its graph needs", &values->items[i].name);
+    if (values->count > 0 && (list == NULL || (!input && list->first == NULL)))
+        delivery_say(g->d, DELIVERY_G_NAMES, p->name,
+                     input ? "has no inputs: the graph then gets none"
+                           : "has no outputs: ORT then refuses to run it");
 }
 
 /* The first dimension that is fixed at both ends and not the same; -1: none. */
@@ -624,9 +638,25 @@ static bool is_decode(const part *p) {
     return p->stage && p->open && p->token && !p->prompt;
 }
 
-/* G9: the length of the sequence in the values that have one. */
-static void check_sequence(genai *g, size_t at, int64_t expected, const char *what) {
+static bool is_decoder(const genai *g, const part *p) {
+    return p->open && (p->stage || p->object == g->decoder);
+}
+
+/* Whether the EP keeps the cache itself. */
+static bool hides_cache(genai *g, const part *p) {
+    epctx_str value;
+    size_t i;
+    for (i = 0; i < p->model.node_count; i++)
+        if (p->model.nodes[i].dlc.size > 0) return true;
+    return option_for(g, p, "QNN", "genie_model", &value) ||
+           (option_for(g, p, "OpenVINO", "enable_causallm", &value) &&
+            epctx_str_eq_nocase(value, epctx_str_of("true")));
+}
+
+/* G9: the length of the sequence in the values that have one; `expected` 0: any, but not fixed. */
+static void check_sequence(genai *g, size_t at, bool prompt, int64_t expected, const char *what) {
     const part *p = &g->parts[at], *maker = NULL;
+    const epctx_str embeddings = decoder_name(g, "inputs", "inputs_embeds", "inputs_embeds");
     const epctx_str ids = decoder_name(g, "inputs", "input_ids", "input_ids");
     const epctx_str positions = decoder_name(g, "inputs", "position_ids", "position_ids");
     size_t i;
@@ -634,12 +664,18 @@ static void check_sequence(genai *g, size_t at, int64_t expected, const char *wh
         const delivery_value *value = &p->model.inputs.items[i];
         const bool known = value->rank == 2 &&
                            (epctx_str_eq(value->name, ids) || epctx_str_eq(value->name, positions));
-        const bool made = value->rank == 3 && !is_managed(g, value->name) &&
-                          find_output(g, at, p->prompt, value->name, &maker) != NULL;
+        const bool made = value->rank == 3 && (epctx_str_eq(value->name, embeddings) ||
+                                               (p->stage && !is_managed(g, value->name) &&
+                                                find_output(g, at, prompt, value->name, &maker)));
         if ((!known && !made) || value->dims[1] < 0 || value->dims[1] == expected) continue;
-        delivery_say(g->d, DELIVERY_G_WINDOW, p->name,
-                     "input '%S' has a sequence of %d, but %s is %d", &value->name, value->dims[1],
-                     what, expected);
+        if (expected == 0)
+            delivery_say(g->d, DELIVERY_G_WINDOW, p->name,
+                         "input '%S' has a sequence of %d, but %s", &value->name, value->dims[1],
+                         what);
+        else
+            delivery_say(g->d, DELIVERY_G_WINDOW, p->name,
+                         "input '%S' has a sequence of %d, but %s is %d", &value->name,
+                         value->dims[1], what, expected);
         return;
     }
 }
@@ -656,82 +692,112 @@ static void check_window(genai *g) {
         delivery_say(g->d, DELIVERY_G_WINDOW, g->nothing,
                      "sliding_window.window_size is %d, more than context_length, %d", size,
                      length);
-    for (i = 0; i < g->stage_count; i++) {
-        if (is_prefill(&g->parts[i]) && size > 0) check_sequence(g, i, size, "window_size");
-        if (is_decode(&g->parts[i])) check_sequence(g, i, 1, "what a token needs");
+    for (i = 0; i < g->count; i++) {
+        const part *p = &g->parts[i];
+        if (!is_decoder(g, p) || hides_cache(g, p)) continue;
+        if (p->prompt && p->token)
+            check_sequence(g, i, true, 0, "it runs on the prompt and on single tokens");
+        else if (p->token)
+            check_sequence(g, i, false, 1, "what a token needs");
+        else if (p->prompt && (window == NULL || !truth_of(window, "slide_inputs", true)))
+            check_sequence(g, i, true, 0, "without a sliding window a prompt comes as it is");
+        else if (p->prompt && size > 0)
+            check_sequence(g, i, true, size, "window_size");
     }
-}
-
-static bool is_decoder(const genai *g, const part *p) {
-    return p->open && (p->stage || p->object == g->decoder);
-}
-
-/* Whether the EP keeps the cache itself. */
-static bool hides_cache(genai *g, const part *p) {
-    epctx_str value;
-    return option_for(g, p, "QNN", "genie_model", &value) ||
-           (option_for(g, p, "OpenVINO", "enable_causallm", &value) &&
-            epctx_str_eq_nocase(value, epctx_str_of("true")));
 }
 
 static const delivery_values *values_of(const part *p, cache_kind kind) {
     return kind <= PAST_VALUE ? &p->model.inputs : &p->model.outputs;
 }
 
-/* G10: the caches of all layers exist in some decoder model. */
-static void check_layers_exist(genai *g, cache_kind kind) {
-    const int64_t layers = number_of(g->decoder, "num_hidden_layers");
+/* The name of a cache of one layer. */
+static epctx_str cache_name(genai *g, cache_kind kind, uint64_t layer) {
     const epctx_str pattern = cache_pattern(g, kind);
-    int64_t layer;
-    size_t head = 0, i;
+    char *name = (char *)delivery_alloc(g->d, pattern.size + 24, 1);
+    epctx_text text = epctx_text_of(name, name != NULL ? pattern.size + 24 : 0);
+    size_t head = 0;
+    epctx_str part_of = pattern;
     while (head + 1 < pattern.size && memcmp(pattern.data + head, "%d", 2) != 0) head++;
-    if (head + 1 >= pattern.size || pattern.size > 400) return;
-    for (layer = 0; layer < layers; layer++) {
-        char name[500];
-        epctx_text text = epctx_text_of(name, sizeof name);
-        epctx_str part_of = {pattern.data, head};
-        bool found = false;
-        epctx_text_put(&text, part_of);
-        epctx_text_put_format(&text, "%d", layer);
-        part_of.data = pattern.data + head + 2;
-        part_of.size = pattern.size - head - 2;
-        epctx_text_put(&text, part_of);
-        for (i = 0; i < g->count && !found; i++)
-            found = is_decoder(g, &g->parts[i]) &&
-                    delivery_find(values_of(&g->parts[i], kind), epctx_str_of(name)) != NULL;
-        if (found) continue;
-        delivery_say(g->d, DELIVERY_G_CACHE_SHAPE, g->nothing,
-                     "num_hidden_layers is %d, but no decoder model has the %s '%s'", layers,
-                     kind <= PAST_VALUE ? "input" : "output", name);
-        return;
+    if (name == NULL || head + 1 >= pattern.size) return pattern;
+    part_of.size = head;
+    epctx_text_put(&text, part_of);
+    epctx_text_put_format(&text, "%u", layer);
+    part_of.data = pattern.data + head + 2;
+    part_of.size = pattern.size - head - 2;
+    epctx_text_put(&text, part_of);
+    return epctx_text_str(&text);
+}
+
+/* G10: a layer that has one of its caches has all four. Which layers have any is the model's
+ * matter: there are others that keep a state of another kind, or none. */
+static void check_layers_whole(genai *g, const part *p) {
+    size_t i;
+    for (i = 0; i < p->model.inputs.count; i++) {
+        uint64_t layer;
+        int kind;
+        if (!is_cache(g, p->model.inputs.items[i].name, true, &layer)) continue;
+        for (kind = 0; kind < CACHE_KINDS; kind++) {
+            const epctx_str name = cache_name(g, (cache_kind)kind, layer);
+            if (delivery_find(values_of(p, (cache_kind)kind), name) != NULL) continue;
+            delivery_say(g->d, DELIVERY_G_CACHE_SHAPE, p->name,
+                         "has the cache '%S', but no %s '%S'", &p->model.inputs.items[i].name,
+                         kind <= PAST_VALUE ? "input" : "output", &name);
+            return;
+        }
     }
 }
 
-/* G10: one cache: kv heads in front, head_size last, or before that where keys are transposed. */
-static bool fits_cache(const genai *g, const delivery_value *value) {
+/* One cache: kv heads in front. head_size is not judged: of transposed keys it is elsewhere. */
+static bool fits_heads(const genai *g, const delivery_value *value) {
     const int64_t heads = number_of(g->decoder, "num_key_value_heads");
-    const int64_t size = number_of(g->decoder, "head_size");
-    bool heads_fit = heads <= 0, size_fits = size <= 0;
-    int32_t i;
-    if (value->rank < 0) return true;
-    if (value->rank != 4) return false;
-    for (i = 0; i < 2; i++) heads_fit = heads_fit || value->dims[i] < 0 || value->dims[i] == heads;
-    for (i = 2; i < 4; i++) size_fits = size_fits || value->dims[i] == size;
-    return heads_fit && (size_fits || value->dims[2] < 0 || value->dims[3] < 0);
+    return heads <= 0 || value->rank != 4 || value->dims[0] < 0 || value->dims[0] == heads ||
+           value->dims[1] < 0 || value->dims[1] == heads;
 }
 
-static void check_cache_shapes(genai *g, const part *p, bool input) {
+static void check_cache_sizes(genai *g, const part *p, bool input) {
     const delivery_values *values = input ? &p->model.inputs : &p->model.outputs;
     uint64_t layer;
     size_t i;
     for (i = 0; i < values->count; i++) {
         const delivery_value *value = &values->items[i];
-        if (!is_cache(g, value->name, input, &layer) || fits_cache(g, value)) continue;
-        delivery_say(g->d, DELIVERY_G_CACHE_SHAPE, p->name,
-                     "'%S' does not have the shape of num_key_value_heads %d and head_size %d",
-                     &value->name, number_of(g->decoder, "num_key_value_heads"),
-                     number_of(g->decoder, "head_size"));
+        if (!is_cache(g, value->name, input, &layer) || fits_heads(g, value)) continue;
+        delivery_say(g->d, DELIVERY_G_CACHE_SIZE, p->name,
+                     "'%S' does not have the shape of num_key_value_heads %d", &value->name,
+                     number_of(g->decoder, "num_key_value_heads"));
         return;
+    }
+}
+
+/* What looks like a cache, and has a name that nobody gives a value. */
+static void check_unfed(genai *g, const part *p) {
+    size_t i;
+    for (i = 0; i < p->model.inputs.count; i++) {
+        const delivery_value *value = &p->model.inputs.items[i];
+        if (value->rank != 4 || is_managed(g, value->name)) continue;
+        delivery_say(g->d, DELIVERY_G_CACHE_SHAPE, p->name,
+                     "input '%S' looks like a cache, but decoder.inputs has no name that fits",
+                     &value->name);
+        return;
+    }
+}
+
+/* The names of caches are patterns with one place for the layer. */
+static void check_patterns(genai *g) {
+    int kind;
+    for (kind = 0; kind < CACHE_KINDS; kind++) {
+        const epctx_str pattern = cache_pattern(g, (cache_kind)kind);
+        size_t places = 0, others = 0, i;
+        for (i = 0; i < pattern.size; i++) {
+            if (pattern.data[i] != '%') continue;
+            if (i + 1 < pattern.size && pattern.data[i + 1] == 'd')
+                places++;
+            else
+                others++;
+        }
+        if (places != 1 || others > 0)
+            delivery_say(g->d, DELIVERY_G_NAMES, g->nothing,
+                         "the name '%S' of caches needs one %%d, the layer, and no other %%",
+                         &pattern);
     }
 }
 
@@ -747,29 +813,79 @@ static bool has_other_state(const genai *g) {
     return false;
 }
 
+/* A value of this name in a decoder model; NULL: none has it. */
+static const delivery_value *find_anywhere(const genai *g, bool input, epctx_str name) {
+    const delivery_value *found = NULL;
+    size_t i;
+    for (i = 0; i < g->count && found == NULL; i++)
+        if (is_decoder(g, &g->parts[i]))
+            found =
+                delivery_find(input ? &g->parts[i].model.inputs : &g->parts[i].model.outputs, name);
+    return found;
+}
+
+/* Whether the decoder is one that turns tokens into logits, and all its models can be read. */
+static bool is_usual(const genai *g) {
+    bool any = false;
+    size_t i;
+    if (json_get(g->model, "joiner") != NULL) return false;
+    for (i = 0; i < g->count; i++) {
+        const part *p = &g->parts[i];
+        if (!p->stage && p->object != g->decoder) continue;
+        if (!p->open) return false;
+        any = true;
+    }
+    return any;
+}
+
+/* What generating asks of the models: tokens in, logits out, one for each token that there is. */
+static void check_ends(genai *g) {
+    const epctx_str ids = decoder_name(g, "inputs", "input_ids", "input_ids");
+    const epctx_str embeddings = decoder_name(g, "inputs", "inputs_embeds", "inputs_embeds");
+    const epctx_str logits = decoder_name(g, "outputs", "logits", "logits");
+    const json *count = json_get(g->model, "vocab_size");
+    const int64_t size = number_of(g->model, "vocab_size");
+    const delivery_value *made;
+    if (!is_usual(g)) return;
+    if (count == NULL || (size <= 0 && !genai_refuses("model", count)))
+        delivery_say(g->d, DELIVERY_G_TYPE, g->nothing,
+                     "model.vocab_size is missing or not above 0");
+    if (find_anywhere(g, true, ids) == NULL &&
+        (g->stage_count > 0 || find_anywhere(g, true, embeddings) == NULL))
+        delivery_say(g->d, DELIVERY_G_NAMES, g->nothing, "no decoder model has the input '%S'",
+                     &ids);
+    made = find_anywhere(g, false, logits);
+    if (made == NULL)
+        delivery_say(g->d, DELIVERY_G_NAMES, g->nothing, "no decoder model has the output '%S'",
+                     &logits);
+    else if (made->rank > 0 && size > 0 && made->dims[made->rank - 1] >= 0 &&
+             made->dims[made->rank - 1] != size)
+        delivery_say(g->d, DELIVERY_G_TYPE, g->nothing,
+                     "model.vocab_size is %d, but '%S' has %d elements for each token", size,
+                     &logits, made->dims[made->rank - 1]);
+}
+
 static void check_caches(genai *g) {
     const int64_t heads = number_of(g->decoder, "num_attention_heads");
     const int64_t size = number_of(g->decoder, "head_size");
     const int64_t hidden = number_of(g->decoder, "hidden_size");
-    bool all = true, any = false;
-    int kind;
     size_t i;
     if (heads > 0 && size > 0 && hidden > 0 &&
         (size > hidden || heads != hidden / size || hidden % size != 0))
         delivery_say(g->d, DELIVERY_G_HEADS, g->nothing,
                      "head_size %d x num_attention_heads %d is not hidden_size %d", size, heads,
                      hidden);
+    if (has_other_state(g)) return;
+    check_patterns(g);
     for (i = 0; i < g->count; i++) {
         const part *p = &g->parts[i];
-        if (!p->stage && p->object != g->decoder) continue;
-        all = all && p->open && !hides_cache(g, p);
-        any = any || p->open;
-        if (!p->open) continue;
-        check_cache_shapes(g, p, true);
-        check_cache_shapes(g, p, false);
+        if (!is_decoder(g, p) || hides_cache(g, p)) continue;
+        check_cache_sizes(g, p, true);
+        check_cache_sizes(g, p, false);
+        if (p->stage) continue;
+        check_layers_whole(g, p);
+        check_unfed(g, p);
     }
-    if (!any || !all || has_other_state(g)) return;
-    for (kind = 0; kind < CACHE_KINDS; kind++) check_layers_exist(g, (cache_kind)kind);
 }
 
 /* The cache of this name in a stage of the other phase. */
@@ -894,19 +1010,11 @@ static void check_layers(genai *g) {
 
 /* G13 */
 static void check_lm_head(genai *g) {
-    const epctx_str logits = decoder_name(g, "outputs", "logits", "logits");
-    bool made = false, all = true;
     size_t heads = 0, last = 0, i;
-    if (g->stage_count == 0) return;
     for (i = 0; i < g->stage_count; i++) {
-        const part *p = &g->parts[i];
-        if (p->lm_head) {
-            heads++;
-            last = i;
-        }
-        all = all && p->open;
-        made =
-            made || (p->open && !p->lm_head && epctx_map_get(&p->made, logits) != EPCTX_MAP_NONE);
+        if (!g->parts[i].lm_head) continue;
+        heads++;
+        last = i;
     }
     if (heads > 1)
         delivery_say(g->d, DELIVERY_G_LM_HEAD, g->nothing, "%u stages have is_lm_head",
@@ -914,9 +1022,6 @@ static void check_lm_head(genai *g) {
     else if (heads == 1 && last + 1 != g->stage_count)
         delivery_say(g->d, DELIVERY_G_LM_HEAD, g->parts[last].name,
                      "has is_lm_head but is not the last stage");
-    else if (heads == 0 && all && !made)
-        delivery_say(g->d, DELIVERY_G_LM_HEAD, g->nothing,
-                     "no stage has is_lm_head, and none has the output '%S'", &logits);
 }
 
 /* -- binaries -- */
@@ -1270,7 +1375,7 @@ static void check_openvino(genai *g, const part *p) {
     }
     if (!is_of(p, "OpenVINO") || provider_for(g, p, "OpenVINO") == NULL) return;
     if (!option_for(g, p, "OpenVINO", "device_type", &type))
-        delivery_say(g->d, DELIVERY_G_OPENVINO, p->name,
+        delivery_say(g->d, DELIVERY_G_DEVICE, p->name,
                      "OpenVINO has no device_type: ORT GenAI then takes the CPU");
     check_openvino_lengths(g, p);
 }
@@ -1344,8 +1449,8 @@ static void check_part(genai *g, part *p, size_t at) {
     check_providers(g, p);
     if (p->stage) {
         note_made(g, p);
-        check_list(g, p, "inputs", &p->model.inputs, true);
-        check_list(g, p, "outputs", &p->model.outputs, false);
+        check_list(g, at, true);
+        check_list(g, at, false);
         for (i = 0; i < p->model.inputs.count; i++) check_wire(g, at, &p->model.inputs.items[i]);
     }
     check_binaries(g, p);
@@ -1364,6 +1469,7 @@ static void judge(genai *g) {
     check_options(g);
     for (i = 0; i < g->count; i++) check_part(g, &g->parts[i], i);
     check_window(g);
+    check_ends(g);
     check_caches(g);
     check_phases(g);
     check_layers(g);
@@ -1380,12 +1486,18 @@ static void judge(genai *g) {
 void genai_lint(delivery *d, const char *config) {
     genai g;
     epctx_str text;
+    unsigned rest;
     size_t i;
     memset(&g, 0, sizeof g);
     g.d = d;
     g.nothing = epctx_str_of("");
-    g.root = delivery_read_json(d, config, DELIVERY_G_CONFIG, &text);
+    g.root = delivery_read_json(d, config, DELIVERY_G_CONFIG, &text, &rest);
     if (g.root == NULL) return;
+    if (rest > 0) {
+        d->line = rest;
+        delivery_say(d, DELIVERY_G_REST, g.nothing, "has more text behind the end of the object");
+        d->line = 0;
+    }
     check_escapes(&g, text);
     genai_check_schema(d, g.root);
     g.model = json_get(g.root, "model");

@@ -3,29 +3,29 @@
 #include "core/session_keys.h"
 #include "facts/facts.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-static bool holds(const json *value, json_kind kind) {
-    const json *child;
-    if (value->kind != JSON_LIST) return false;
-    for (child = value->first; child != NULL; child = child->next)
-        if (child->kind != kind) return false;
-    return true;
+static bool is_integer(const json *value) {
+    return value->kind == JSON_NUMBER && value->number >= INT32_MIN && value->number <= INT32_MAX &&
+           value->number == (double)(int32_t)value->number;
 }
 
 /* What a key holds, in the words of the facts and in those of messages; {x} is an object. */
 static const struct {
     const char *word, *text;
     json_kind kind;
-    bool list;
+    bool list, integer;
 } words[] = {
-    {"text", "text", JSON_STRING, false},
-    {"number", "a number", JSON_NUMBER, false},
-    {"boolean", "true or false", JSON_BOOL, false},
-    {"texts", "a list of texts", JSON_STRING, true},
-    {"numbers", "a list of numbers", JSON_NUMBER, true},
-    {"{", "an object", JSON_OBJECT, false},
-    {"[", "a list of objects", JSON_OBJECT, true},
+    {"text", "text", JSON_STRING, false, false},
+    {"number", "a number", JSON_NUMBER, false, false},
+    {"integer", "a whole number of 32 bits", JSON_NUMBER, false, true},
+    {"boolean", "true or false", JSON_BOOL, false, false},
+    {"texts", "a list of texts", JSON_STRING, true, false},
+    {"numbers", "a list of numbers", JSON_NUMBER, true, false},
+    {"integers", "a list of whole numbers of 32 bits", JSON_NUMBER, true, true},
+    {"{", "an object", JSON_OBJECT, false, false},
+    {"[", "a list of objects", JSON_OBJECT, true, false},
 };
 enum { WORD_COUNT = sizeof words / sizeof words[0] };
 
@@ -39,37 +39,95 @@ static size_t word_of(epctx_str what) {
     return i;
 }
 
-static bool fits(const json *value, epctx_str what) {
-    const size_t word = word_of(what);
-    if (word == WORD_COUNT) return true;
-    return words[word].list ? holds(value, words[word].kind) : value->kind == words[word].kind;
+static bool is_of_kind(const json *value, size_t word) {
+    return value->kind == words[word].kind && (!words[word].integer || is_integer(value));
 }
 
-/* What a key may hold, the one that fits if there are several; false: the key is not known, or
- * `later` has the fact of a version that is not judged for. */
-static bool find_key(epctx_str object, const json *member, epctx_str *what, const fact **later) {
+/* A value that is neither list nor object fits "anything". */
+static bool fits(const json *value, epctx_str what) {
+    const size_t word = word_of(what);
+    const json *child;
+    if (word == WORD_COUNT) return value->kind <= JSON_STRING;
+    if (!words[word].list) return is_of_kind(value, word);
+    if (value->kind != JSON_LIST) return false;
+    for (child = value->first; child != NULL; child = child->next)
+        if (!is_of_kind(child, word)) return false;
+    return true;
+}
+
+/* What a key may hold. */
+typedef struct key_fact {
+    epctx_str what;    /* of several the one that fits */
+    const fact *f;     /* NULL: the key is not known */
+    const fact *later; /* a fact of a version that is not judged for */
+} key_fact;
+
+/* Among the facts of one key, or of "*". */
+static key_fact find_named(epctx_str object, epctx_str wanted, const json *member) {
+    key_fact found = {{NULL, 0}, NULL, NULL};
     size_t at = 0;
-    bool found = false;
     const fact *f;
-    *later = NULL;
     while ((f = facts_next("genai", &at)) != NULL) {
-        epctx_str key = epctx_str_of(f->name), rest, word;
-        const epctx_str owner = epctx_str_cut(&key, '.');
-        if (!epctx_str_eq(owner, object) ||
-            (!epctx_str_eq(key, member->key) && !(epctx_str_is(key, "*") && !found)))
-            continue;
+        epctx_str name = epctx_str_of(f->name), rest, word;
+        const epctx_str owner = epctx_str_cut(&name, '.');
+        const epctx_str key = epctx_str_cut(&name, ' '); /* behind it, the end of an older form */
+        if (!epctx_str_eq(owner, object) || !epctx_str_eq(key, wanted)) continue;
         if (!facts_hold(f, NULL)) {
-            *later = f;
+            found.later = f;
             continue;
         }
         rest = epctx_str_of(fact_get(f, "holds"));
         while (fact_next_word(&rest, &word)) {
-            *what = word;
-            found = true;
-            if (fits(member, word)) return true;
+            found.what = word;
+            found.f = f;
+            if (fits(member, word)) return found;
         }
     }
     return found;
+}
+
+static key_fact find_key(epctx_str object, const json *member) {
+    const key_fact own = find_named(object, member->key, member);
+    key_fact any;
+    if (own.f != NULL) return own;
+    any = find_named(object, epctx_str_of("*"), member);
+    if (any.f == NULL) any.later = own.later;
+    return any;
+}
+
+static bool is_word(const char *list, epctx_str text) {
+    epctx_str rest = epctx_str_of(list), word;
+    while (fact_next_word(&rest, &word))
+        if (epctx_str_eq_nocase(word, text)) return true;
+    return false;
+}
+
+/* Whether a value is outside the limits of its fact; `text` gets what is expected. */
+static bool breaks_limits(const fact *f, const json *value, epctx_text *text) {
+    static const char *const keys[] = {"above", "least", "most"};
+    static const char *const says[] = {"above", "at least", "at most"};
+    const char *taken = fact_get(f, "words");
+    size_t i;
+    for (i = 0; i < 3 && value->kind == JSON_NUMBER; i++) {
+        const char *limit = fact_get(f, keys[i]);
+        const double bound = limit != NULL ? strtod(limit, NULL) : 0;
+        if (limit == NULL || (i == 0   ? value->number > bound
+                              : i == 1 ? value->number >= bound
+                                       : value->number <= bound))
+            continue;
+        epctx_text_put_format(text, "%s %s", says[i], limit);
+        return true;
+    }
+    if (taken == NULL || value->kind != JSON_STRING || is_word(taken, value->text)) return false;
+    epctx_text_put_format(text, "one of %s", taken);
+    return true;
+}
+
+bool genai_refuses(const char *object, const json *member) {
+    char expected[200];
+    epctx_text text = epctx_text_of(expected, sizeof expected);
+    const key_fact found = find_key(epctx_str_of(object), member);
+    return found.f == NULL || !fits(member, found.what) || breaks_limits(found.f, member, &text);
 }
 
 /* Objects below that are options of sessions and providers have a rule of their own. */
@@ -100,12 +158,10 @@ static bool is_session_key(epctx_str key, cli_guess *guess, const char **near) {
     *near = NULL;
     while ((f = facts_next("genai", &at)) != NULL) {
         const char *known = f->name + sizeof start - 1;
-        if (!epctx_str_starts(epctx_str_of(f->name), start)) continue;
+        if (!epctx_str_starts(epctx_str_of(f->name), start) || !facts_hold(f, NULL)) continue;
         if (epctx_str_is(key, known)) return true;
         cli_guess_word(guess, known);
-        if (guess->best != known) continue;
-        *near = known;
-        return false;
+        if (guess->best == known) *near = known;
     }
     return false;
 }
@@ -133,43 +189,49 @@ static void check_session_key(delivery *d, epctx_str key, const char *path) {
 
 static void check_object(delivery *d, const json *object, epctx_str name, const place *at);
 
+static void say_unknown(delivery *d, int rule, const char *path, epctx_str key, const fact *later) {
+    const epctx_str nothing = epctx_str_of("");
+    if (later != NULL)
+        delivery_say_later(d, rule, nothing, path, key, later);
+    else if (epctx_str_is(key, "ep_context") || epctx_str_is(key, "compile_options"))
+        delivery_say(d, rule, nothing,
+                     "'%s%S' was proposed for ORT GenAI but is in no version: name the compiled "
+                     "model in filename",
+                     path, &key);
+    else
+        delivery_say(d, rule, nothing, "'%s%S' is no key that ORT GenAI knows", path, &key);
+}
+
 static void check_member(delivery *d, const json *member, epctx_str name, const place *at) {
     const int rule = is_option(name) ? DELIVERY_G_OPTIONS : DELIVERY_G_CONFIG;
     const epctx_str nothing = epctx_str_of("");
     char path[300];
     epctx_text text = epctx_text_of(path, sizeof path);
-    epctx_str what;
+    char expected[200];
+    epctx_text limits = epctx_text_of(expected, sizeof expected);
+    key_fact found;
     const json *child;
-    const fact *later;
     const place here = {at, member->key};
     put_place(&text, at);
     if (epctx_str_is(name, "session")) check_session_key(d, member->key, path);
-    if (!find_key(name, member, &what, &later)) {
-        /* A scalar at the top is passed over. */
-        if (epctx_str_is(name, "root") && member->kind <= JSON_STRING) return;
-        if (later != NULL)
-            delivery_say_later(d, rule, nothing, path, member->key, later);
-        else if (epctx_str_is(member->key, "ep_context") ||
-                 epctx_str_is(member->key, "compile_options"))
-            delivery_say(
-                d, rule, nothing,
-                "'%s%S' was proposed for ORT GenAI but is in no version: name the compiled "
-                "model in filename",
-                path, &member->key);
-        else
-            delivery_say(d, rule, nothing, "'%s%S' is no key that ORT GenAI knows", path,
-                         &member->key);
-    } else if (!fits(member, what)) {
+    found = find_key(name, member);
+    if (found.f == NULL) {
+        say_unknown(d, rule, path, member->key, found.later);
+    } else if (!fits(member, found.what)) {
+        const size_t word = word_of(found.what);
         delivery_say(d, rule, nothing, "'%s%S' is not %s", path, &member->key,
-                     words[word_of(what)].text);
-    } else if (*what.data == '{' || *what.data == '[') {
-        what.data++;
-        what.size -= 2;
+                     word < WORD_COUNT ? words[word].text : "a single value");
+    } else if (breaks_limits(found.f, member, &limits)) {
+        delivery_say(d, rule, nothing, "'%s%S' is %S: %s is expected", path, &member->key,
+                     &member->text, expected);
+    } else if (*found.what.data == '{' || *found.what.data == '[') {
+        found.what.data++;
+        found.what.size -= 2;
         if (member->kind == JSON_OBJECT)
-            check_object(d, member, what, &here);
+            check_object(d, member, found.what, &here);
         else
             for (child = member->first; child != NULL; child = child->next)
-                check_object(d, child, what, &here);
+                check_object(d, child, found.what, &here);
     }
 }
 

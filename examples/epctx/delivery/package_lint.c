@@ -207,7 +207,7 @@ static void read_component(package *p, const json *value) {
                          "'%S' is neither a folder with component.json nor a file", &value->text);
             return;
         }
-        body = delivery_read_json(p->d, path, DELIVERY_P_SCHEMA, NULL);
+        body = delivery_read_json(p->d, path, DELIVERY_P_SCHEMA, NULL, NULL);
         if (body == NULL) return;
     } else if (value->kind != JSON_OBJECT) {
         delivery_say(p->d, DELIVERY_P_SCHEMA, name,
@@ -518,7 +518,7 @@ static void check_executors(package *p, variant *v) {
                              "executor_info.%S: '%S' does not exist", &one->key, &one->text);
                 continue;
             }
-            info = delivery_read_json(p->d, path, DELIVERY_P_EXECUTOR, NULL);
+            info = delivery_read_json(p->d, path, DELIVERY_P_EXECUTOR, NULL, NULL);
             if (info == NULL) continue;
         } else if (one->kind != JSON_OBJECT) {
             delivery_say(p->d, DELIVERY_P_SCHEMA, v->where,
@@ -706,7 +706,8 @@ static void check_genai(package *p) {
 }
 
 void package_lint(delivery *d, const char *manifest) {
-    const json *root = delivery_read_json(d, manifest, DELIVERY_P_SCHEMA, NULL), *components, *one;
+    const json *root = delivery_read_json(d, manifest, DELIVERY_P_SCHEMA, NULL, NULL), *components,
+               *one;
     epctx_str layout;
     package p;
     size_t i;

@@ -238,7 +238,8 @@ function print_profiles(    f, i, origins, words) {
         printf "     /* key      */ EPCTX_KEY_%s,\n", key_id[get(f, "key")]
         put_bits(f, "required", "EPCTX__BIT(", ")")
         printf "     /* binary   */ %s,\n", quoted(get(f, "binary"))
-        put_texts(f, "sidecars", "},")
+        put_texts(f, "sidecars", ",")
+        printf "     /* attribute */ %s},\n", get(f, "attribute") != "" ? quoted(get(f, "attribute")) : "NULL"
     }
     print "};\n/* clang-format on */"
 }
@@ -277,6 +278,28 @@ function print_options(    f, words, n, last, head, i) {
     print "/* clang-format on */"
 }
 
+# "1, 3" as bits.
+function bits(list,    words, n, i, sum) {
+    n = split(list, words, ", ")
+    for (i = 1; i <= n; i++) sum += 2 ^ words[i]
+    return sprintf("0x%x", sum)
+}
+
+function print_shapes(    f, words) {
+    print "/* Made of examples/epctx/facts/shapes.facts by `make facts`. */"
+    print "/* clang-format off */"
+    print "static const epctx_shape_reader epctx__shape_readers[] = {"
+    for (f = 1; f <= count; f++) {
+        if (kind[f] != "shape") continue
+        split(name[f], words, " ")
+        printf "    {%s, %s, %s, %s, %s},\n", quoted(words[1] == "ai.onnx" ? "" : words[1]),
+            quoted(words[2]), bits(get(f, "reads")),
+            bits(get(f, "sure") != "" ? get(f, "sure") : get(f, "reads")),
+            get(f, "always") != "" ? "true" : "false"
+    }
+    print "};\n/* clang-format on */"
+}
+
 # The lines between a mark and its end are made anew.
 function print_header(    i, skip, marks) {
     key_id["none"] = "NONE"
@@ -289,13 +312,15 @@ function print_header(    i, skip, marks) {
             print_profiles()
         } else if (text[i] == "/* -- facts: options -- */") {
             print_options()
+        } else if (text[i] == "/* -- facts: shapes -- */") {
+            print_shapes()
         } else {
             continue
         }
         skip = 1
         marks++
     }
-    if (skip || marks != 2) fail("expected two marks '-- facts: ... --', each with an end")
+    if (skip || marks != 3) fail("expected three marks '-- facts: ... --', each with an end")
 }
 
 END {

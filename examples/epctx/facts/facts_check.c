@@ -31,6 +31,7 @@ typedef enum holds {
     TRAITS,
     ATTRIBUTES,
     GENAI,   /* types of genai.facts */
+    LIMIT,   /* "-1", "0.5" */
     ELEMENT, /* an element type of ONNX */
     DATE,
     VERSIONS /* "ort 1.24, qnn 2.6" */
@@ -71,6 +72,7 @@ static const key_rule rules[] = {
     {"ep", "options", NAMES, NO, 0, NULL},
     {"ep", "device", WORDS, NO, 0, "cpu, gpu, npu"},
     {"ep", "architecture", WORD, NO, 0, "htp, compute_capability"},
+    {"ep", "chip_options", NAMES, NO, 0, NULL},
     {"plain", "also", NAMES, NO, 0, NULL},
     {"plain", "instead", TEXT, YES, 0, NULL},
     {"other", NULL, TEXT, NO, 0, NULL},
@@ -82,6 +84,7 @@ static const key_rule rules[] = {
     {"profile", "required", ATTRIBUTES, NO, 0, NULL},
     {"profile", "binary", PATTERN, NO, 0, NULL},
     {"profile", "sidecars", PATTERNS, NO, 0, NULL},
+    {"profile", "attribute", TEXT, NO, 0, NULL},
     {"profile", "compat_starts", TEXT, NO, 0, NULL},
     {"profile", "registers", TEXT, NO, 0, NULL},
     {"profile", "library", TEXT, NO, 0, NULL},
@@ -94,6 +97,7 @@ static const key_rule rules[] = {
     {"profile", "options", NAMES, NO, 0, NULL},
     {"profile", "device", WORDS, NO, 0, "cpu, gpu, npu"},
     {"profile", "architecture", WORD, NO, 0, "htp, compute_capability"},
+    {"profile", "chip_options", NAMES, NO, 0, NULL},
     {"code", "meaning", TEXT, YES, 0, NULL},
     {"code", "cure", TEXT, NO, 0, NULL},
     {"code", "names", NAMES, NO, 0, NULL},
@@ -114,9 +118,16 @@ static const key_rule rules[] = {
     {"option", "phase", WORD, NO, 0, "none, generate, load, both"},
     {"option", "text", TEXT, NO, 0, NULL},
     {"genai", "holds", GENAI, YES, 0, NULL},
+    {"genai", "least", LIMIT, NO, 0, NULL},
+    {"genai", "above", LIMIT, NO, 0, NULL},
+    {"genai", "most", LIMIT, NO, 0, NULL},
+    {"genai", "words", NAMES, NO, 0, NULL},
     {"opset", NULL, TEXT, NO, 0, NULL},
     {"ir", NULL, TEXT, NO, 0, NULL},
     {"rule", NULL, TEXT, NO, 0, NULL},
+    {"shape", "reads", NUMBERS, YES, 31, NULL},
+    {"shape", "sure", NUMBERS, NO, 31, NULL},
+    {"shape", "always", WORD, NO, 0, "yes"},
     {"compat", "profiles", PROFILES, YES, 0, NULL},
     {"compat", "starts", TEXT, NO, 0, NULL},
     {"compat", "between", TEXT, YES, 0, NULL},
@@ -145,6 +156,7 @@ static const struct {
     {"embed_one", EPCTX_EMBED_ONE},
     {"only_embedded", EPCTX_ONLY_EMBEDDED},
     {"io_names", EPCTX_IO_NAMES},
+    {"io_overrides", EPCTX_IO_OVERRIDES},
     {"all_name", EPCTX_ALL_NAME},
     {"any_ep", EPCTX_ANY_EP},
     {"qnn_compat", EPCTX_QNN_COMPAT},
@@ -220,7 +232,17 @@ static bool is_date(const char *text) {
 static bool is_genai(epctx_str word) {
     const bool object = word.size > 2 && (*word.data == '{' || *word.data == '[');
     if (object) return word.data[word.size - 1] == (*word.data == '{' ? '}' : ']');
-    return fact_list_has("text, number, boolean, texts, numbers, anything", word);
+    return fact_list_has("text, number, integer, boolean, texts, numbers, integers, anything",
+                         word);
+}
+
+static bool is_limit(epctx_str text) {
+    char digits[32], *end;
+    if (text.size == 0 || text.size >= sizeof digits) return false;
+    memcpy(digits, text.data, text.size);
+    digits[text.size] = '\0';
+    (void)strtod(digits, &end);
+    return *end == '\0';
 }
 
 static bool is_version_of(epctx_str word) {
@@ -239,6 +261,7 @@ static bool fits(const key_rule *rule, epctx_str word) {
     case PATTERN:
     case PATTERNS: return memchr(word.data, '/', word.size) == NULL;
     case GENAI: return is_genai(word);
+    case LIMIT: return is_limit(word);
     case ELEMENT: return facts_element(word) != 0;
     case VERSIONS: return is_version_of(word);
     default: return true;
@@ -255,7 +278,9 @@ static const char *expected(const key_rule *rule) {
     case PATTERNS: return "the name of a file, without a folder";
     case TRAITS: return "a trait";
     case ATTRIBUTES: return "an attribute of EPContext";
-    case GENAI: return "text, number, boolean, texts, numbers, {object}, [object]";
+    case GENAI:
+        return "text, number, integer, boolean, texts, numbers, integers, {object}, [object]";
+    case LIMIT: return "a number such as -1 or 0.5";
     case ELEMENT: return "an element type of ONNX, such as float32";
     case DATE: return "a date such as 2026-11-28";
     case VERSIONS: return "a product and a version, such as ort 1.24";
@@ -265,7 +290,7 @@ static const char *expected(const key_rule *rule) {
 
 static bool is_list(holds what) {
     return what != TEXT && what != NUMBER && what != WORD && what != PATTERN && what != DATE &&
-           what != ELEMENT && what != TRAITS && what != ATTRIBUTES;
+           what != ELEMENT && what != LIMIT && what != TRAITS && what != ATTRIBUTES;
 }
 
 static void judge_value(facts_read *r, const fact *f, const key_rule *rule, const char *value) {

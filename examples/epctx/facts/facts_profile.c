@@ -23,6 +23,7 @@ epctx_profile *facts_make_profiles(epctx_arena *arena, const fact *const *facts,
         epctx_profile *p = &all[i];
         p->name = f->name;
         p->binary = fact_get(f, "binary") != NULL ? fact_get(f, "binary") : "";
+        p->attribute = fact_get(f, "attribute");
         (void)facts_traits(epctx_str_of(fact_get(f, "traits")), &p->traits, &bad);
         (void)facts_attributes(epctx_str_of(fact_get(f, "required")), &p->required, &bad);
         (void)facts_key(epctx_str_of(fact_get(f, "key")), &p->key);

@@ -1,6 +1,7 @@
 /* cache.c - the EPContext model as a cache: used when it is fresh, else compiled, by one
  * process. */
 #include "cache.h"
+#include "needs.h"
 
 typedef struct cache {
     epctx_opened *opened;
@@ -12,6 +13,262 @@ typedef struct cache {
     bool derived;              /* `path` is derived: do not follow links */
     char path[EPCTX_PATH_MAX]; /* of the EPContext model */
 } cache;
+
+/* A context binary that the model needs, or what that refers to, is not there or, where that is not
+ * told yet, cut. The first one decides, each is told. */
+static bool lacks_file(const epctx_model *model, const epctx_fresh_opts *opts, bool cut,
+                       epctx_error *why) {
+    epctx_dependency *files;
+    epctx_arena arena;
+    epctx_error ignored;
+    size_t count = 0, i;
+    bool found = false;
+    epctx_arena_init(&arena, NULL);
+    if (needs_of_model(model, NULL, &arena, &files, &count, &ignored) != EPCTX_OK) count = 0;
+    for (i = 0; i < count; i++) {
+        const bool context = files[i].use == EPCTX_USE_CONTEXT;
+        epctx_error one;
+        if (!files[i].required || (!context && files[i].use != EPCTX_USE_COMPANION) ||
+            (files[i].status != EPCTX_ERR_NOT_FOUND &&
+             !(cut && files[i].status == EPCTX_ERR_CONTEXT)))
+            continue;
+        epctx_error_clear(&one);
+        epctx_fail(&one, EPCTX_ERR_NOT_FOUND, "%s: %s%s", model->path,
+                   context ? "context binary: " : "", files[i].problem);
+        if (!found && why != NULL) *why = one;
+        found = true;
+        if (opts != NULL && opts->differs_fn != NULL) opts->differs_fn(opts->user, &one);
+    }
+    epctx_arena_free(&arena);
+    return found;
+}
+
+/* What a binary refers to and the stamp does not name was not compared. */
+static bool is_compared(const epctx_model *model, const char *ep, const epctx_fresh_opts *opts,
+                        epctx_error *why) {
+    epctx_arena arena;
+    const char *name;
+    epctx_arena_init(&arena, NULL);
+    name = needs_unstamped(model, ep, opts == NULL || opts->source_path == NULL, &arena);
+    if (name != NULL)
+        epctx_fail(why, EPCTX_ERR_NOT_FOUND,
+                   "%s: the build stamp has no hash of '%s', to which the binary refers: it was "
+                   "not compared",
+                   model->path, name);
+    epctx_arena_free(&arena);
+    return name == NULL;
+}
+
+epctx_freshness epctx_cache_judge(const epctx_model *model, const char *ep,
+                                  const epctx_backend *backend, const epctx_fresh_opts *opts,
+                                  epctx_error *why) {
+    const epctx_freshness verdict = epctx_check_fresh(model, ep, backend, opts, why);
+    const bool all = opts != NULL && opts->differs_fn != NULL;
+    epctx_error lack;
+    if (verdict == EPCTX_STALE && !all) return verdict;
+    epctx_error_clear(&lack);
+    if (!lacks_file(model, opts, verdict != EPCTX_STALE, &lack))
+        return verdict == EPCTX_FRESH && !is_compared(model, ep, opts, why) ? EPCTX_FRESH_UNKNOWN
+                                                                            : verdict;
+    if (verdict != EPCTX_STALE && why != NULL) *why = lack;
+    return EPCTX_STALE;
+}
+
+/* ---------------------------------------------------------------- generations */
+
+enum { FILES_MOST = 4096 }; /* of generations; more are not looked at */
+
+/* A folder, as it is read for the files of generations. */
+typedef struct folder_work {
+    const epctx_io *io;
+    char root[EPCTX_PATH_MAX]; /* canonical */
+    epctx_str stem;            /* of the model's name */
+    epctx_arena arena;
+    epctx_map named;               /* generations that models name, by number_key */
+    const char *files[FILES_MOST]; /* of any generation */
+    size_t count;
+    uint32_t last; /* the highest number */
+    epctx_status status;
+} folder_work;
+
+/* What the names of its files begin with, for the EPContext model at `path`. */
+static epctx_str stem_of(const char *path) {
+    const epctx_str file = epctx_path_file(epctx_str_of(path));
+    epctx_str stem = file;
+    for (; stem.size > 0 && stem.data[stem.size - 1] != '.'; stem.size--) continue;
+    stem.size = stem.size > 1 ? stem.size - 1 : file.size;
+    return stem;
+}
+
+/* The number in "<stem>_gen<number>" and more; 0: it is no such name. */
+static uint32_t number_behind(epctx_str stem, epctx_str name) {
+    static const char middle[] = "_gen";
+    uint64_t number = 0;
+    if (name.size < stem.size || memcmp(name.data, stem.data, stem.size) != 0) return 0;
+    name.data += stem.size;
+    name.size -= stem.size;
+    if (!epctx_str_starts(name, middle)) return 0;
+    name.data += sizeof middle - 1;
+    name.size -= sizeof middle - 1;
+    return epctx_str_take_number(&name, &number) && name.size > 0 && number < EPCTX_MAP_NONE
+               ? (uint32_t)number
+               : 0;
+}
+
+static uint32_t number_in(const folder_work *w, epctx_str name) {
+    return number_behind(w->stem, name);
+}
+
+uint64_t epctx_generation_of(const epctx_model *model, const char *path) {
+    const epctx_str stem = stem_of(path);
+    epctx_check_opts names_only;
+    epctx_dependency *files;
+    epctx_arena arena;
+    epctx_error ignored;
+    uint64_t last = 0;
+    size_t count = 0, i;
+    memset(&names_only, 0, sizeof names_only);
+    names_only.no_files = true;
+    epctx_arena_init(&arena, NULL);
+    if (epctx_model_files(model, &names_only, &arena, &files, &count, &ignored) != EPCTX_OK)
+        count = 0;
+    for (i = 0; i < count; i++) {
+        const uint32_t number = number_behind(stem, epctx_path_file(files[i].name));
+        if (number > last) last = number;
+    }
+    epctx_arena_free(&arena);
+    return last;
+}
+
+/* The key of a number, which is in `number`. */
+static epctx_str number_key(const uint32_t *number) {
+    epctx_str key;
+    key.data = (const char *)number;
+    key.size = sizeof *number;
+    return key;
+}
+
+static bool note_file(void *state, const char *name) {
+    folder_work *w = (folder_work *)state;
+    const uint32_t number = number_in(w, epctx_str_of(name));
+    const char *copy;
+    if (number == 0) return true;
+    if (number > w->last) w->last = number;
+    if (w->count == FILES_MOST) return true;
+    copy = epctx_arena_copy(&w->arena, epctx_str_of(name));
+    if (copy == NULL) w->status = EPCTX_ERR_NOMEM;
+    if (copy != NULL) w->files[w->count++] = copy;
+    return copy != NULL;
+}
+
+static void note_number(folder_work *w, uint32_t number) {
+    uint32_t *copy;
+    if (number == 0 || epctx_map_get(&w->named, number_key(&number)) != EPCTX_MAP_NONE) return;
+    copy = (uint32_t *)epctx_arena_alloc(&w->arena, sizeof *copy);
+    if (copy != NULL) *copy = number;
+    if (copy == NULL || epctx_map_put(&w->named, number_key(copy), number) != EPCTX_OK)
+        w->status = EPCTX_ERR_NOMEM;
+}
+
+/* The generations that a model of the folder names: one that cannot be read names none. */
+static bool note_model(void *state, const char *name) {
+    folder_work *w = (folder_work *)state;
+    const epctx_str text = epctx_str_of(name), end = epctx_str_of(".onnx");
+    char path[EPCTX_PATH_MAX];
+    epctx_dependency *files;
+    epctx_open_opts open;
+    epctx_check_opts names_only;
+    epctx_model model;
+    epctx_arena arena;
+    epctx_error ignored;
+    size_t count = 0, i;
+    if (text.size <= end.size ||
+        memcmp(text.data + text.size - end.size, end.data, end.size) != 0 ||
+        epctx_path_join(epctx_str_of(w->root), text, path, sizeof path, &ignored) != EPCTX_OK)
+        return true;
+    memset(&open, 0, sizeof open);
+    memset(&names_only, 0, sizeof names_only);
+    open.io = w->io;
+    names_only.no_files = true;
+    epctx_arena_init(&arena, NULL);
+    if (epctx_model_open_file(&model, path, &open, &ignored) == EPCTX_OK &&
+        epctx_model_files(&model, &names_only, &arena, &files, &count, &ignored) != EPCTX_OK)
+        count = 0;
+    for (i = 0; i < count; i++) note_number(w, number_in(w, epctx_path_file(files[i].name)));
+    epctx_model_close(&model);
+    epctx_arena_free(&arena);
+    return w->status == EPCTX_OK;
+}
+
+static bool is_named(const folder_work *w, uint32_t number) {
+    return epctx_map_get(&w->named, number_key(&number)) != EPCTX_MAP_NONE;
+}
+
+/* The generation before the last one that is named: somebody may be about to open it. */
+static void keep_before(folder_work *w) {
+    uint32_t last = 0, before = 0;
+    size_t i;
+    for (i = 0; i < w->count; i++) {
+        const uint32_t number = number_in(w, epctx_str_of(w->files[i]));
+        if (is_named(w, number) && number > last) last = number;
+    }
+    for (i = 0; i < w->count; i++) {
+        const uint32_t number = number_in(w, epctx_str_of(w->files[i]));
+        if (number < last && number > before) before = number;
+    }
+    note_number(w, before);
+}
+
+/* What cannot be removed stays until the next time. */
+static void sweep(const folder_work *w) {
+    size_t i;
+    for (i = 0; i < w->count; i++)
+        if (!is_named(w, number_in(w, epctx_str_of(w->files[i]))))
+            (void)w->io->remove_fn(w->io->user, w->root, w->files[i], NULL);
+}
+
+/* Lists the folder of `path`. */
+static epctx_status look_into(folder_work *w, const char *path, epctx_error *error) {
+    const epctx_str folder = epctx_path_folder(epctx_str_of(path));
+    char given[EPCTX_PATH_MAX];
+    OPS_TRY(epctx_path_join(epctx_str_of(""), folder.size > 0 ? folder : epctx_str_of("."), given,
+                            sizeof given, error));
+    OPS_TRY(w->io->canonical_fn(w->io->user, given, w->root, sizeof w->root, error));
+    if (w->io->list_fn == NULL) return EPCTX_OK;
+    OPS_TRY(w->io->list_fn(w->io->user, w->root, note_file, w, error));
+    if (w->count > 0) OPS_TRY(w->io->list_fn(w->io->user, w->root, note_model, w, error));
+    keep_before(w);
+    return w->status == EPCTX_OK ? EPCTX_OK : ops_nomem(&w->arena, error);
+}
+
+epctx_status epctx_generation_begin(const epctx_io *io, const char *path, epctx_generation *out,
+                                    epctx_error *error) {
+    folder_work *w;
+    epctx_arena arena;
+    epctx_status status;
+    epctx_text text;
+    epctx_error_clear(error);
+    memset(out, 0, sizeof *out);
+    epctx_arena_init(&arena, NULL);
+    w = (folder_work *)epctx_arena_array(&arena, 1, sizeof *w);
+    if (w == NULL) return ops_nomem(&arena, error);
+    w->io = io;
+    w->arena = arena;
+    w->stem = stem_of(path);
+    epctx_map_init(&w->named, &w->arena);
+    status = look_into(w, path, error);
+    if (status == EPCTX_OK) {
+        sweep(w);
+        out->number = (uint64_t)w->last + 1;
+        text = epctx_text_of(out->stem, sizeof out->stem);
+        epctx_text_put_format(&text, "%S_gen%u", &w->stem, out->number);
+        if (text.cut)
+            status = epctx_fail(error, EPCTX_ERR_LIMIT, "'%s': the name is too long", path);
+    }
+    arena = w->arena;
+    epctx_arena_free(&arena);
+    return status;
+}
 
 void epctx_opened_close(epctx_opened *opened) {
     epctx_unload(&opened->loaded);
@@ -26,7 +283,7 @@ static epctx_status check_fresh(const cache *c, epctx_error *why) {
     fresh.source_path = c->model_path;
     fresh.gen = c->opts.gen;
     fresh.fast = c->opts.fast;
-    verdict = epctx_check_fresh(&c->opened->model, c->backend->source, c->backend, &fresh, why);
+    verdict = epctx_cache_judge(&c->opened->model, c->backend->source, c->backend, &fresh, why);
     if (verdict == EPCTX_FRESH) return EPCTX_OK;
     /* One that says nothing against it and whose source is gone is delivered without the source. */
     return verdict != EPCTX_STALE &&
@@ -65,9 +322,19 @@ static bool open_cache(const cache *c) {
 static epctx_status compile(const cache *c, const epctx_file_lock *lock) {
     epctx_gen_opts gen;
     epctx_model source;
-    epctx_status status = epctx_model_open_file(&source, c->model_path, c->opts.open, c->error);
+    epctx_generation next;
+    char binary[EPCTX_NAME_MAX + 8];
+    epctx_text text;
+    epctx_status status = EPCTX_OK;
     memset(&gen, 0, sizeof gen);
     if (c->opts.gen != NULL) gen = *c->opts.gen;
+    if (c->opts.generations) {
+        OPS_TRY(epctx_generation_begin(c->io, c->path, &next, c->error));
+        text = epctx_text_of(binary, sizeof binary);
+        epctx_text_put_format(&text, "%s.bin", next.stem);
+        gen.binary = binary;
+    }
+    status = epctx_model_open_file(&source, c->model_path, c->opts.open, c->error);
     gen.lock = lock;
     gen.overwrite = true;
     gen.no_nodes = EPCTX_NO_NODES_ERROR;

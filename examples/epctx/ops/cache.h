@@ -8,6 +8,32 @@
 extern "C" {
 #endif
 
+/* As epctx_check_fresh; a model whose context binary, or a file to which that refers, is not there
+ * or cut is stale, too, and such a file that the stamp does not name is unknown. */
+epctx_freshness epctx_cache_judge(const epctx_model *model, const char *ep,
+                                  const epctx_backend *backend, const epctx_fresh_opts *opts,
+                                  epctx_error *why);
+
+/* -- generations: the files beside the model, of one result after another -- */
+
+/* The files of a result have names that no other result had, so that they never change: whoever has
+ * opened the model finds those that belong to it, while the model alone is replaced, in one step.
+ * Besides the newest result the two before stay. */
+typedef struct epctx_generation {
+    char stem[EPCTX_NAME_MAX]; /* <model>_gen<number>: what the next files' names begin with */
+    uint64_t number;           /* of it; the first is 1 */
+} epctx_generation;
+
+/* Under the lock of the EPContext model `path`: removes what a process that was killed has left,
+ * and results that neither this model nor another one in its folder names; names the next one. */
+epctx_status epctx_generation_begin(const epctx_io *io, const char *path, epctx_generation *out,
+                                    epctx_error *error);
+
+/* The number of the generation whose files the EPContext model at `path` names; 0: of none. */
+uint64_t epctx_generation_of(const epctx_model *model, const char *path);
+
+/* -- open or compile -- */
+
 typedef enum epctx_origin {
     EPCTX_FROM_CACHE = 0, /* the EPContext model existed and was fresh */
     EPCTX_FROM_COMPILER,  /* the source was compiled */
@@ -20,6 +46,10 @@ typedef struct epctx_cache_opts {
     const epctx_load_opts *load;
     bool no_compile; /* session.disable_model_compile */
     bool fast;       /* as in epctx_fresh_opts */
+    /* The binary of each result has a name of its own, <model>_gen<number>.bin, instead of
+     * gen->binary: a process that has opened the model finds the binary that belongs to it while
+     * another one compiles. */
+    bool generations;
     void *user;
     /* May be NULL. Called if there is no usable EPContext model and compiling is not allowed or
      * finds no supported node. If it returns OK, the origin is EPCTX_FROM_FALLBACK. */

@@ -1,4 +1,5 @@
 #include "carry.h"
+#include "needs.h"
 #include "state.h"
 
 /* A file of the result. */
@@ -163,6 +164,16 @@ void carry_begin(carry *c, ops_report *report, epctx_model *result, const char *
     epctx_map_init(&c->names, &result->arena);
     epctx_map_init(&c->paths, &result->arena);
     epctx_map_init(&c->alike, &result->arena);
+    epctx_map_init(&c->made, &result->arena);
+}
+
+epctx_status carry_new(carry *c, epctx_str name, const epctx_span *parts, size_t count) {
+    epctx_output_file out;
+    OPS_TRY(epctx_output_name_check(name, epctx_str_of(c->path), NULL, c->error));
+    OPS_TRY(epctx_output_file_of(c->result, c->path, name, parts, count, &out, c->error));
+    OPS_TRY(ops_put(&c->names, name, UINT32_MAX - 1, c->error));
+    OPS_TRY(ops_put(&c->made, name, 1, c->error));
+    return ops_put_file(c->report, &out, c->error);
 }
 
 epctx_status carry_files(carry *c, epctx_model *model, size_t part, bool alone) {
@@ -173,9 +184,10 @@ epctx_status carry_files(carry *c, epctx_model *model, size_t part, bool alone) 
     memset(&opts, 0, sizeof opts);
     memset(&renames, 0, sizeof renames);
     opts.path_flags = model->path_flags;
-    OPS_TRY(epctx_model_files(model, &opts, &c->result->arena, &files, &count, c->error));
+    OPS_TRY(needs_of_model(model, &opts, &c->result->arena, &files, &count, c->error));
     for (i = 0; i < count; i++) {
         const epctx_dependency *file = &files[i];
+        if (file->use == EPCTX_USE_CONTEXT && ops_has(&c->made, file->name)) continue;
         if (file->status != EPCTX_OK && file->required)
             return refuse(c, file, EPCTX_ERR_NOT_FOUND, file->problem);
         /* A model may name files that only sessions with other options need. */

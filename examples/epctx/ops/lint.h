@@ -52,7 +52,7 @@ extern "C" {
       "write the model again with the data inside (ORT issue 28158)") \
     X(FILE_MISSING, "E022", "file-missing", "a file that the model needs does not exist", \
       "copy it beside the model; epctx repair finds one that is there with another path, and a " \
-      "renamed binary by the build stamp") \
+      "renamed binary by the build stamp or by what is inside of it") \
     X(FILE_IRREGULAR, "E023", "file-irregular", \
       "a file that the model needs is not a regular file", \
       "replace it with a regular, readable file") \
@@ -133,7 +133,7 @@ extern "C" {
       "up to IR version 3, initializers must be graph inputs", \
       "set IR version 4 or newer, or list it as an input") \
     X(EXTERNAL_ENTRY, "E063", "external-entry", "external data with an entry that ORT rejects", \
-      "keep location, offset, length and checksum, each once") \
+      "keep location, offset, length and checksum, each once, offset and length as numbers") \
     X(NO_VALUE_NAME, "E064", "value-name-missing", "an input or initializer has no name", \
       "set a name") \
     X(OUTER_RESULT, "E065", "outer-result", "a body returns an outer value", \
@@ -170,6 +170,26 @@ extern "C" {
     X(OP_SPELLING, "E075", "operator-spelling", \
       "an operator of com.microsoft that does not exist, and is nearly EPContext", \
       "correct op_type: it is EPContext") \
+    X(FOREIGN_BINARY, "E076", "binary-foreign", "the context is surely no context binary", \
+      "fetch or copy the binary again") \
+    X(OTHER_BINARY, "E077", "binary-other-ep", "the context is of another EP than the node", \
+      "use the binary that was compiled with the model, or set source to its EP") \
+    X(DAMAGED_BINARY, "E078", "binary-damaged", "the context binary is cut off or damaged", \
+      "fetch or copy the binary again, or compile again") \
+    X(BINARY_GRAPH, "E079", "binary-graph", "the context binary does not have the node's graph", \
+      "use the binary that was compiled with the model, and the names that it has") \
+    X(BINARY_VALUES, "E080", "binary-values", \
+      "inputs or outputs of the node are not those of its graph in the binary", \
+      "use the binary that was compiled with the model") \
+    X(BINARY_TARGET, "E081", "binary-target", \
+      "the node says that its binary is for something else than it is", \
+      "correct the attribute, or use the binary that was compiled with the model") \
+    X(CONTEXT_PLACE, "E082", "context-place", \
+      "the embedded context is in a node that the EP does not get first", \
+      "move it to the first one (epctx repair)") \
+    X(SHAPE_OUTSIDE, "E085", "shape-in-file", \
+      "a constant that decides a shape is in a file, where ORT does not read it", \
+      "bring it back into the model (epctx repair)") \
     X(EPCONTEXT_OPSET, "W001", "epcontext-opset", "com.microsoft is not imported", \
       "add the opset import com.microsoft, version 1 (epctx repair)") \
     X(SOURCE_ABSENT, "W002", "source-absent", "only some EPs accept a node without source", \
@@ -236,6 +256,9 @@ extern "C" {
       "correct source, unless the application registers the EP by this name") \
     X(REFERENCE, "W033", "attribute-reference", \
       "an attribute outside a function refers to one of a function", "store the value itself") \
+    X(SHAPE_MAYBE, "W037", "shape-maybe-in-file", \
+      "a constant that may decide a shape is in a file: ORT may refuse the model", \
+      "bring it back into the model (epctx repair)") \
     X(DEFAULTS, "I001", "defaults-used", "main_context or embed_mode is absent and counts as 1", \
       "set both") \
     X(EXTRA_ATTRIBUTE, "I002", "extra-attribute", "an attribute that is not in the schema", \
@@ -251,7 +274,12 @@ extern "C" {
     X(BINARY_NAME, "I007", "binary-name", "the binary does not have the EP's default name", \
       "none needed: it was renamed, or several models share it") \
     X(FOREIGN, "I008", "foreign-node", "a node for another EP", "add that EP to the session") \
-    X(NO_SDK, "I009", "sdk-unknown", "ep_sdk_version is not stored", "none needed")
+    X(NO_SDK, "I009", "sdk-unknown", "ep_sdk_version is not stored", "none needed") \
+    X(UNKNOWN_BINARY, "I010", "binary-unknown", \
+      "the context is of no format that is known of its EP", \
+      "none needed for a newer format; else use the EP's own binary")
+
+struct binary_asker;
 
 typedef enum epctx_rule {
 #define OPS_RULE_ENUM(symbol, id, name, text, fix) EPCTX_RULE_##symbol,
@@ -259,6 +287,11 @@ typedef enum epctx_rule {
 #undef OPS_RULE_ENUM
         EPCTX_RULE_COUNT
 } epctx_rule;
+
+/* Whether a rule compares a node with its context binary. */
+static inline bool epctx_rule_is_of_binary(epctx_rule rule) {
+    return rule >= EPCTX_RULE_FOREIGN_BINARY && rule <= EPCTX_RULE_BINARY_TARGET;
+}
 
 typedef enum epctx_severity {
     EPCTX_SEVERITY_ERROR = 0,
@@ -297,6 +330,12 @@ typedef void (*epctx_finding_fn)(void *user, const epctx_finding *finding);
 epctx_status epctx_lint(const epctx_model *model, const epctx_check_opts *opts,
                         epctx_finding_fn found_fn, void *user,
                         uint64_t counts[EPCTX_SEVERITY_COUNT], epctx_error *error);
+/* The same; `asker` (../binary/binary.h, may be NULL) may tell of binaries that only a vendor's
+ * library reads. */
+epctx_status epctx_lint_asking(const epctx_model *model, const epctx_check_opts *opts,
+                               const struct binary_asker *asker, epctx_finding_fn found_fn,
+                               void *user, uint64_t counts[EPCTX_SEVERITY_COUNT],
+                               epctx_error *error);
 
 /* Adds to `counts` how often a model breaks each rule, without looking at files. `profile` NULL:
  * use the rules of each node's source. */
@@ -306,6 +345,9 @@ epctx_status epctx_lint_count(const epctx_model *model, const epctx_profile *pro
  * (NULL: at all): finds what an operation has broken. Does not look at files. */
 epctx_status epctx_lint_verify(const epctx_model *model, const epctx_profile *profile,
                                const uint64_t *allowed, epctx_error *error);
+/* The same by the rules alone that mean that ORT refuses the model, whatever its EPs do. */
+epctx_status epctx_lint_verify_ort(const epctx_model *model, const uint64_t *allowed,
+                                   epctx_error *error);
 
 /* The newest version of a domain that ORT supports, of the version that is judged for: it rejects
  * newer ones, and imports the domain itself if the model does not. 0: not one of its domains. */

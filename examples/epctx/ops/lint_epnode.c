@@ -1,6 +1,8 @@
 /* lint_epnode.c - EPContext nodes, alone and per EP, and compatibility info. */
 #include "lint_internal.h"
 
+#include "place.h"
+
 /* Nodes that share contexts: of one EP. */
 typedef struct lint_party {
     const epctx_profile *profile;
@@ -13,6 +15,7 @@ typedef struct lint_party {
 /* -- types of values -- */
 
 typedef struct lint_type_note {
+    epctx_value_view value;
     int32_t elem_type;
     bool is_tensor, dynamic;
 } lint_type_note;
@@ -22,6 +25,7 @@ static epctx_status lint_note_type(linter *l, lint_frame *scope, const epctx_val
     lint_type_note note;
     lint_type_note *place;
     epctx_dim dim;
+    note.value = *value;
     note.elem_type = value->elem_type;
     note.is_tensor = value->is_tensor;
     note.dynamic = !value->has_shape;
@@ -61,6 +65,22 @@ bool epctx_lint_allows(int32_t elem_type) {
            elem_type == 16;
 }
 
+static bool lint_is_qnn(const epctx_profile *profile) {
+    return (profile->traits & EPCTX_QNN_COMPAT) != 0;
+}
+
+/* For lint_binary.c. */
+static epctx_status lint_note_io(linter *l, const lint_frame *scope, epctx_str name, bool output) {
+    const uint32_t at = epctx_map_get(&scope->types, name);
+    lint_io *io;
+    OPS_TRY(lint_append(l, &l->ios, sizeof *io, &io));
+    io->name = name;
+    io->output = output;
+    io->known = at != EPCTX_MAP_NONE;
+    if (io->known) io->info = ((const lint_type_note *)scope->notes.items + at)->value;
+    return EPCTX_OK;
+}
+
 static void lint_value(linter *l, lint_frame *scope, const lint_judged *judged, epctx_str name,
                        bool output) {
     uint32_t at = epctx_map_get(&scope->types, name);
@@ -84,11 +104,11 @@ static void lint_value(linter *l, lint_frame *scope, const lint_judged *judged, 
                  "floats of 16 to 64 bits and bool",
                  output ? "output" : "input", &name,
                  note->is_tensor ? epctx_elem_name(note->elem_type) : "not a tensor");
-    } else if (note->dynamic && fixed && !output) {
-        /* Shapes of outputs follow from those of inputs: the compiled graph knows them. */
+    } else if (note->dynamic && fixed && (!output || lint_is_qnn(judged->profile))) {
+        /* Shapes of outputs follow from those of inputs; QNN 2.7.0 does not ask the binary. */
         lint_say(l, EPCTX_RULE_DYNAMIC_SHAPE, judged->node.name, NULL,
-                 "input '%S' has a dynamic dimension, but EP '%s' needs fixed shapes", &name,
-                 judged->profile->name);
+                 "%s '%S' has a dynamic dimension, but EP '%s' needs fixed shapes",
+                 output ? "output" : "input", &name, judged->profile->name);
     }
 }
 
@@ -132,10 +152,12 @@ static const epctx_profile *lint_told(const linter *l, const epctx_profile *one)
     return NULL;
 }
 
-/* A trait of which the rule does not hold for the versions that are judged for is none. */
+/* Where a fact tells for which versions a rule holds, it decides, not the profile. */
 static uint32_t lint_traits(const epctx_profile *profile) {
     const fact *f = facts_rule(epctx_rule_of(EPCTX_RULE_NO_PAYLOAD).id, profile->name);
-    return f != NULL && !facts_hold(f, NULL) ? profile->traits & ~EPCTX_EMBED_ONE : profile->traits;
+    if (f == NULL) return profile->traits;
+    return facts_hold(f, NULL) ? profile->traits | EPCTX_EMBED_ONE
+                               : profile->traits & ~EPCTX_EMBED_ONE;
 }
 
 /* Makes `all` allow what `one` allows. What only leads to warnings counts for one of them, too. */
@@ -149,10 +171,13 @@ static void lint_allow(epctx_profile *all, const epctx_profile *one) {
     if (all->key != one->key) all->key = EPCTX_KEY_NONE;
 }
 
-/* The rules for nodes of a source: of the EP that the model tells, else what any EP of this source
- * accepts. */
-static epctx_status lint_profile_of(linter *l, epctx_str source, const epctx_profile **out) {
-    const epctx_profile *one = epctx_profile_of(source), *told = lint_told(l, one);
+/* The rules for nodes of a source: of the EP that the node (may be NULL) or the model tells, else
+ * what any EP of this source accepts. */
+static epctx_status lint_profile_of(linter *l, epctx_str source, const epctx_node_view *node,
+                                    const epctx_profile **out) {
+    const epctx_profile *one = epctx_profile_of(source);
+    const epctx_profile *own = node != NULL ? epctx_profile_of_node(NULL, node) : one;
+    const epctx_profile *told = own->attribute != NULL ? own : lint_told(l, one);
     size_t count, i, variants = 0;
     const epctx_profile *all = epctx_profiles(&count);
     epctx_profile *made, **place;
@@ -197,7 +222,8 @@ static epctx_status lint_skips_main(linter *l, const epctx_node_view *view, bool
     const epctx_profile *forced = l->opts != NULL ? l->opts->profile : NULL;
     const epctx_profile *profile = forced;
     epctx_attr_view mode;
-    if (forced == NULL) OPS_TRY(lint_profile_of(l, epctx_node_attr_str(view, "source"), &profile));
+    if (forced == NULL)
+        OPS_TRY(lint_profile_of(l, epctx_node_attr_str(view, "source"), view, &profile));
     *skips = (profile->traits & EPCTX_ANY_MAIN) != 0 &&
              epctx_node_find_attr(view, "embed_mode", &mode) && mode.i == 0;
     return EPCTX_OK;
@@ -295,7 +321,7 @@ static epctx_status lint_source(linter *l, lint_judged *judged) {
     const epctx_profile *forced = l->opts != NULL ? l->opts->profile : NULL;
     epctx_claim claim;
     judged->profile = forced;
-    if (forced == NULL) OPS_TRY(lint_profile_of(l, node->source, &judged->profile));
+    if (forced == NULL) OPS_TRY(lint_profile_of(l, node->source, &judged->view, &judged->profile));
     claim = epctx_profile_claims(judged->profile, node);
     judged->ours = claim != EPCTX_CLAIM_NO;
     if (claim == EPCTX_CLAIM_MISSING) {
@@ -390,7 +416,7 @@ static void lint_context(linter *l, lint_judged *judged) {
 
 epctx_status lint_epnode(linter *l, lint_frame *scope, const epctx_node_view *view,
                          epctx_view graph) {
-    lint_judged *place;
+    lint_judged *place = NULL;
     const uint32_t both = 1u << EPCTX_EP_MAIN_CONTEXT | 1u << EPCTX_EP_EMBED_MODE;
     lint_judged judged;
     epctx_cursor it;
@@ -435,25 +461,31 @@ epctx_status lint_epnode(linter *l, lint_frame *scope, const epctx_node_view *vi
         l->profile = judged.ours ? judged.profile->name : NULL;
         if (judged.ours) lint_context(l, &judged);
         l->profile = NULL;
-        if (l->in_training) {
+        if (l->in_training)
             judged.ours = false; /* no EP sees it, so it belongs to no party */
-        } else {
+        else
             OPS_TRY(lint_append(l, &l->nodes, sizeof *place, &place));
-            *place = judged;
-        }
     }
     OPS_TRY(lint_note_types(l, scope, graph));
+    judged.first_io = l->ios.count;
     it = epctx_node_inputs(view);
     while (epctx_next_str(&it, &name)) {
         lint_value(l, scope, &judged, name, false);
         if (epctx_map_get(&scope->names, name) == 1) {
             lint_say(l, EPCTX_RULE_WEIGHTLESS, view->name, NULL,
                      "input '%S' is an initializer: the context does not contain it", &name);
+        } else if (name.size > 0) {
+            OPS_TRY(lint_note_io(l, scope, name, false));
         }
     }
     it = epctx_node_outputs(view);
-    while (epctx_next_str(&it, &name))
-        if (name.size > 0) lint_value(l, scope, &judged, name, true);
+    while (epctx_next_str(&it, &name)) {
+        if (name.size == 0) continue;
+        lint_value(l, scope, &judged, name, true);
+        OPS_TRY(lint_note_io(l, scope, name, true));
+    }
+    judged.io_count = l->ios.count - judged.first_io;
+    if (place != NULL) *place = judged;
     return EPCTX_OK;
 }
 
@@ -541,7 +573,7 @@ static epctx_status lint_party_node(linter *l, lint_party *party, size_t i) {
         lint_say(l, EPCTX_RULE_NO_MAIN, node->name, "main_context",
                  "is 0, but no node of source '%S' has main_context 1", &node->source);
     } else if (!judged->context && node->embed_mode == 1 &&
-               (profile->traits & EPCTX_EMBED_ONE) != 0) {
+               (lint_traits(profile) & EPCTX_EMBED_ONE) != 0) {
         lint_say(l, EPCTX_RULE_NO_PAYLOAD, node->name, "ep_cache_context",
                  "is missing: EP '%s' cannot load several embedded partitions and reads the "
                  "missing context as an empty path (ORT issue 31977)",
@@ -651,6 +683,15 @@ static void lint_profile(linter *l, const lint_party *party) {
     }
 }
 
+/* A path without "./" in front, which names the same file. */
+static epctx_str lint_plain_path(epctx_str path) {
+    while (epctx_str_starts(path, "./")) {
+        path.data += 2;
+        path.size -= 2;
+    }
+    return path;
+}
+
 /* Contexts beside the first one, which the EP takes for all nodes. An OpenVINO IR is none. */
 static void lint_one_context(linter *l, const lint_party *party) {
     const epctx_epnode *first = NULL;
@@ -665,7 +706,8 @@ static void lint_one_context(linter *l, const lint_party *party) {
         if (first == NULL) {
             first = node;
         } else if (node->embed_mode == 1 || first->embed_mode == 1 ||
-                   !epctx_str_eq(node->ep_cache_context, first->ep_cache_context)) {
+                   !epctx_str_eq(lint_plain_path(node->ep_cache_context),
+                                 lint_plain_path(first->ep_cache_context))) {
             lint_say(l, EPCTX_RULE_PROFILE, node->name, "ep_cache_context",
                      "is a second context: EP '%s' reads one for a model, that of node '%S'",
                      party->profile->name, &first->name);
@@ -696,6 +738,36 @@ static void lint_judge_party(linter *l, const lint_party *party) {
     lint_profile(l, party);
 }
 
+/* An embedded context of one that is read for a model, in a node that never comes first. */
+static epctx_status lint_places(linter *l) {
+    epctx_list groups;
+    size_t i;
+    OPS_TRY(place_find(l->model, &l->arena, &groups, l->error));
+    for (i = 0; i < groups.count; i++) {
+        const place_group *group = (const place_group *)groups.items + i;
+        bool late = false;
+        if (group->held && group->first_number != group->holder_number)
+            OPS_TRY(place_is_late(l->model, group, &l->arena, &late, l->error));
+        if (late) {
+            lint_say(l, EPCTX_RULE_CONTEXT_PLACE, group->holder.name, "ep_cache_context",
+                     "is here, but the EP reads it at the node that ORT hands over first, '%S'",
+                     &group->first.name);
+        }
+    }
+    return EPCTX_OK;
+}
+
+static bool lint_wants_places(const linter *l) {
+    size_t i;
+    for (i = 0; i < l->parties.count; i++) {
+        const lint_party *party = lint_party_at(l, i);
+        if ((party->profile->traits & EPCTX_ONE_CONTEXT) != 0 && party->embedded > 0 &&
+            party->nodes > 1)
+            return true;
+    }
+    return false;
+}
+
 epctx_status lint_parties(linter *l) {
     size_t i;
     for (i = 0; i < l->nodes.count; i++)
@@ -714,7 +786,7 @@ epctx_status lint_parties(linter *l) {
         lint_judge_party(l, lint_party_at(l, i));
     }
     l->profile = NULL;
-    return EPCTX_OK;
+    return lint_wants_places(l) ? lint_places(l) : EPCTX_OK;
 }
 
 /* -- build stamps -- */
@@ -819,7 +891,7 @@ static epctx_status lint_compat_entry(linter *l, epctx_str key, epctx_str value,
     epctx_str lowered;
     ep.data = key.data + sizeof EPCTX_COMPAT_PREFIX - 1;
     ep.size = key.size - (sizeof EPCTX_COMPAT_PREFIX - 1);
-    OPS_TRY(lint_profile_of(l, ep, &profile));
+    OPS_TRY(lint_profile_of(l, ep, NULL, &profile));
     OPS_TRY(lint_lowered(l, ep, &lowered));
     OPS_TRY(lint_set(l, told, lowered, 1));
     OPS_TRY(lint_set(l, told, epctx_str_of(profile->name), 1));

@@ -1,6 +1,9 @@
 /* lint_file.c - the files that a model needs. */
 #include "lint_internal.h"
 
+#include "around.h"
+#include "needs.h"
+
 /* Whether ".." is the only problem of a name; `stays` gets whether it lexically stays inside its
  * folder. */
 static epctx_status lint_only_dots(linter *l, epctx_str name, bool *only, bool *stays) {
@@ -54,7 +57,8 @@ static epctx_status lint_detour(linter *l, epctx_dependency *file) {
 /* Lists the files of the model. */
 epctx_status lint_list_files(linter *l) {
     size_t i;
-    OPS_TRY(epctx_model_files(l->model, l->opts, &l->arena, &l->files, &l->file_count, l->error));
+    OPS_TRY((l->no_payloads ? epctx_model_files : needs_of_model)(
+        l->model, l->opts, &l->arena, &l->files, &l->file_count, l->error));
     for (i = 0; i < l->file_count; i++) {
         epctx_dependency *file = &l->files[i];
         if (file->use == EPCTX_USE_INITIALIZERS) {
@@ -82,6 +86,7 @@ static epctx_rule lint_file_rule(const linter *l, const epctx_dependency *file) 
         return EPCTX_RULE_MEMORY_LOCATION;
     if (epctx_path_check(file->name, NULL) != EPCTX_OK) return EPCTX_RULE_PATH_UNSAFE;
     if (file->folder == NULL) return EPCTX_RULE_NO_BASE;
+    if (file->status == EPCTX_ERR_CONTEXT) return EPCTX_RULE_EXTERNAL_RANGE;
     if (file->status == EPCTX_ERR_NOT_FOUND) return EPCTX_RULE_FILE_MISSING;
     if (file->status == EPCTX_ERR_PATH) { /* no safe name gets it without an io */
         epctx_file_info info;
@@ -93,8 +98,30 @@ static epctx_rule lint_file_rule(const linter *l, const epctx_dependency *file) 
     return EPCTX_RULE_FILE_IRREGULAR;
 }
 
+/* Of a missing file, behind what is said of it: where it may be. */
+static const char *lint_around(linter *l, const epctx_dependency *file) {
+    enum { MOST_LOOKS = 16 }; /* each lists a folder */
+    static const char *const words[] = {"%s", "%s; '%s' is there, in other letters",
+                                        "%s; '%s' is there",
+                                        "%s; '%s' is there: a download that did not end"};
+    char found[EPCTX_PATH_MAX], text[EPCTX_PATH_MAX + 256];
+    epctx_text out = epctx_text_of(text, sizeof text);
+    around_kind kind;
+    const char *all;
+    if (l->looked++ >= MOST_LOOKS) return file->problem;
+    kind = around_find(epctx_model_io(l->model), file->folder, file->name, l->model->path_flags,
+                       found);
+    if (kind == AROUND_NOWHERE) return file->problem;
+    epctx_text_put_format(&out, words[kind], file->problem, found);
+    all = epctx_arena_copy(&l->arena, epctx_text_str(&out));
+    return all != NULL ? all : file->problem;
+}
+
 static void lint_file(linter *l, const epctx_dependency *file) {
     epctx_str name = file->name;
+    /* What a binary refers to is needed by the attribute that has the binary. */
+    const char *attribute =
+        strcmp(file->attribute, NEEDS_WEIGHTS) == 0 ? "ep_cache_context" : file->attribute;
     if (file->use == EPCTX_USE_SOURCE_MODEL && !file->required) {
         if (memchr(name.data, '/', name.size) != NULL ||
             memchr(name.data, '\\', name.size) != NULL) {
@@ -112,7 +139,8 @@ static void lint_file(linter *l, const epctx_dependency *file) {
                     (rule == EPCTX_RULE_FILE_EMPTY ||
                      epctx_map_get(&l->body_files, name) == EPCTX_MAP_NONE);
         l->demoted = idle ? EPCTX_RULE_IDLE_INITIALIZER : EPCTX_RULE_COUNT;
-        lint_say(l, rule, file->node, file->attribute, "%s", file->problem);
+        lint_say(l, rule, file->node, attribute, "%s",
+                 rule == EPCTX_RULE_FILE_MISSING ? lint_around(l, file) : file->problem);
         l->demoted = EPCTX_RULE_COUNT;
     } else if (file->use == EPCTX_USE_INITIALIZERS && epctx_path_check(name, NULL) != EPCTX_OK) {
         lint_say(l, EPCTX_RULE_DETOUR, file->node, file->attribute,

@@ -35,7 +35,11 @@ typedef struct linter {
     const char *until;       /* of the next finding, or NULL */
     char ort[FACTS_RELEASE]; /* the version of ORT that is judged for, "1.31" */
     epctx_list nodes;        /* lint_judged */
-    epctx_list parties;      /* lint_party */
+    epctx_list ios;          /* lint_io, of all of these */
+    epctx_list binaries;     /* of lint_binary.c */
+    const struct binary_asker *asker;
+    bool no_payloads;   /* contexts are not looked into */
+    epctx_list parties; /* lint_party */
     epctx_map party_of;
     epctx_map epnode_names;
     epctx_map unknown_sources;
@@ -49,6 +53,7 @@ typedef struct linter {
     epctx_map body_files; /* locations in subgraphs, where ORT checks all files */
     epctx_dependency *files;
     size_t file_count;
+    size_t looked;            /* for missing files, around their places */
     epctx_map external_files; /* location -> position in `files` */
     int64_t ir_version;
     epctx_map configurations;
@@ -62,11 +67,20 @@ typedef struct lint_judged {
     epctx_node_view view;
     const epctx_profile *profile;
     epctx_str graph;
-    bool context; /* it has one: a payload, a path or a DLC */
-    bool ours;    /* checked by its profile; else it is for another EP */
-    size_t party; /* if `ours`: position in linter.parties */
-    size_t next;  /* 1 + position of the next one of the party; 0: the last */
+    bool context;              /* it has one: a payload, a path or a DLC */
+    bool ours;                 /* checked by its profile; else it is for another EP */
+    size_t party;              /* if `ours`: position in linter.parties */
+    size_t next;               /* 1 + position of the next one of the party; 0: the last */
+    size_t first_io, io_count; /* in linter.ios */
 } lint_judged;
+
+/* An input or output of an EPContext node. */
+typedef struct lint_io {
+    epctx_str name;
+    bool output;
+    bool known; /* `info` is what the model says of it */
+    epctx_value_view info;
+} lint_io;
 
 /* A function of the model. */
 typedef struct lint_callee {
@@ -177,6 +191,11 @@ void lint_tensor_form(linter *l, epctx_view view, epctx_str node);
 void lint_tensor(linter *l, epctx_view view, epctx_str name);
 void lint_sparse(linter *l, const epctx_sparse_view *sparse, epctx_str name);
 
+/* -- lint_shape.c -- */
+
+/* Constants that ORT reads while it infers shapes, and that are in files. After lint_list_files. */
+epctx_status lint_shape_constants(linter *l);
+
 /* -- lint_epnode.c -- */
 
 epctx_status lint_epnode(linter *l, lint_frame *scope, const epctx_node_view *view,
@@ -192,6 +211,11 @@ epctx_status lint_parties(linter *l);
 epctx_status lint_compat(linter *l);
 /* Build stamps of EPs that no node is for. */
 void lint_stamps(linter *l);
+
+/* -- lint_binary.c -- */
+
+/* Compares nodes with what their contexts tell. After lint_parties. */
+epctx_status lint_binaries(linter *l);
 
 /* -- lint_file.c -- */
 

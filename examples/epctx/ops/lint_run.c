@@ -19,15 +19,19 @@ static epctx_status lint_run(linter *l) {
                  "none of the %u EPContext nodes is for EP '%s'", (uint64_t)l->nodes.count,
                  forced->name);
     }
+    OPS_TRY(lint_binaries(l));
+    OPS_TRY(lint_shape_constants(l));
     OPS_TRY(lint_compat(l));
     lint_stamps(l);
     lint_files(l);
     return EPCTX_OK;
 }
 
-epctx_status epctx_lint(const epctx_model *model, const epctx_check_opts *opts,
-                        epctx_finding_fn found_fn, void *user,
-                        uint64_t counts[EPCTX_SEVERITY_COUNT], epctx_error *error) {
+/* `payloads`: whether contexts are looked into. */
+static epctx_status lint_with(const epctx_model *model, const epctx_check_opts *opts,
+                              const struct binary_asker *asker, bool payloads,
+                              epctx_finding_fn found_fn, void *user,
+                              uint64_t counts[EPCTX_SEVERITY_COUNT], epctx_error *error) {
     linter l;
     epctx_status status;
     size_t i;
@@ -35,6 +39,8 @@ epctx_status epctx_lint(const epctx_model *model, const epctx_check_opts *opts,
     memset(&l, 0, sizeof l);
     l.model = model;
     l.opts = opts;
+    l.asker = asker;
+    l.no_payloads = !payloads;
     l.found_fn = found_fn;
     l.user = user;
     l.error = error;
@@ -52,17 +58,51 @@ epctx_status epctx_lint(const epctx_model *model, const epctx_check_opts *opts,
     return status;
 }
 
+epctx_status epctx_lint(const epctx_model *model, const epctx_check_opts *opts,
+                        epctx_finding_fn found_fn, void *user,
+                        uint64_t counts[EPCTX_SEVERITY_COUNT], epctx_error *error) {
+    return lint_with(model, opts, NULL, true, found_fn, user, counts, error);
+}
+
+epctx_status epctx_lint_asking(const epctx_model *model, const epctx_check_opts *opts,
+                               const struct binary_asker *asker, epctx_finding_fn found_fn,
+                               void *user, uint64_t counts[EPCTX_SEVERITY_COUNT],
+                               epctx_error *error) {
+    return lint_with(model, opts, asker, true, found_fn, user, counts, error);
+}
+
 /* -- what an operation breaks -- */
 
 typedef struct lint_verdict {
     uint64_t *counts;
     const uint64_t *allowed; /* NULL: any number */
+    bool by_ort;             /* only what ORT itself refuses counts */
     epctx_error *error;
     epctx_status status;
 } lint_verdict;
 
+/* Errors that ORT does not report: only an EP does, or nobody before it fails. */
+static bool lint_is_for_ep(const epctx_finding *finding) {
+    static const epctx_rule rules[] = {
+        EPCTX_RULE_ATTRIBUTE_VALUE, EPCTX_RULE_NO_MAIN,        EPCTX_RULE_NO_CONTEXT,
+        EPCTX_RULE_NO_PAYLOAD,      EPCTX_RULE_MIXED_MODES,    EPCTX_RULE_NO_SOURCE,
+        EPCTX_RULE_SOURCE_SPELLING, EPCTX_RULE_NOT_OURS,       EPCTX_RULE_PATH_EMPTY,
+        EPCTX_RULE_DYNAMIC_SHAPE,   EPCTX_RULE_MORE_NODES,     EPCTX_RULE_ONLY_EMBEDDED,
+        EPCTX_RULE_NO_KEY,          EPCTX_RULE_DOUBLED_KEY,    EPCTX_RULE_NO_ATTRIBUTE,
+        EPCTX_RULE_MANY_MAINS,      EPCTX_RULE_PROFILE,        EPCTX_RULE_NO_BASE,
+        EPCTX_RULE_STALE_BINARY,    EPCTX_RULE_REGISTRATION,   EPCTX_RULE_OTHER_EP,
+        EPCTX_RULE_FOREIGN_BINARY,  EPCTX_RULE_OTHER_BINARY,   EPCTX_RULE_DAMAGED_BINARY,
+        EPCTX_RULE_BINARY_GRAPH,    EPCTX_RULE_BINARY_VALUES,  EPCTX_RULE_BINARY_TARGET,
+        EPCTX_RULE_CONTEXT_PLACE,   EPCTX_RULE_DOUBLED_EPNODE, EPCTX_RULE_PATH_UNSAFE};
+    size_t i;
+    for (i = 0; i < sizeof rules / sizeof *rules; i++)
+        if (finding->rule == rules[i]) return true;
+    return false;
+}
+
 static void lint_verdict_found(void *user, const epctx_finding *finding) {
     lint_verdict *v = (lint_verdict *)user;
+    if (v->by_ort && lint_is_for_ep(finding)) return;
     v->counts[finding->rule]++;
     if (v->allowed != NULL && v->status == EPCTX_OK &&
         finding->info.severity == EPCTX_SEVERITY_ERROR &&
@@ -87,7 +127,7 @@ static epctx_status lint_judge(const epctx_model *model, const epctx_profile *pr
     v->status = EPCTX_OK;
     v->error = &local;
     epctx_error_clear(&local);
-    OPS_TRY(epctx_lint(model, &opts, lint_verdict_found, v, NULL, error));
+    OPS_TRY(lint_with(model, &opts, NULL, false, lint_verdict_found, v, NULL, error));
     if (v->status != EPCTX_OK && error != NULL) *error = local;
     return v->status;
 }
@@ -97,16 +137,28 @@ epctx_status epctx_lint_count(const epctx_model *model, const epctx_profile *pro
     lint_verdict v;
     v.counts = counts;
     v.allowed = NULL;
+    v.by_ort = false;
     return lint_judge(model, profile, &v, error);
 }
 
-epctx_status epctx_lint_verify(const epctx_model *model, const epctx_profile *profile,
-                               const uint64_t *allowed, epctx_error *error) {
+static epctx_status lint_compare(const epctx_model *model, const epctx_profile *profile,
+                                 bool by_ort, const uint64_t *allowed, epctx_error *error) {
     static const uint64_t none[EPCTX_RULE_COUNT];
     uint64_t counts[EPCTX_RULE_COUNT];
     lint_verdict v;
     memset(counts, 0, sizeof counts);
     v.counts = counts;
     v.allowed = allowed != NULL ? allowed : none;
+    v.by_ort = by_ort;
     return lint_judge(model, profile, &v, error);
+}
+
+epctx_status epctx_lint_verify(const epctx_model *model, const epctx_profile *profile,
+                               const uint64_t *allowed, epctx_error *error) {
+    return lint_compare(model, profile, false, allowed, error);
+}
+
+epctx_status epctx_lint_verify_ort(const epctx_model *model, const uint64_t *allowed,
+                                   epctx_error *error) {
+    return lint_compare(model, NULL, true, allowed, error);
 }

@@ -6,36 +6,6 @@ bool lint_elem_known(int32_t elem_type) {
     return elem_type >= 1 && elem_type <= 26;
 }
 
-static unsigned lint_elem_bits(int32_t elem_type) {
-    switch (elem_type) {
-    case 21: /* uint4, int4, float4e2m1 */
-    case 22:
-    case 23: return 4;
-    case 25: /* uint2, int2 */
-    case 26: return 2;
-    default: return (unsigned)epctx_elem_size(elem_type) * 8;
-    }
-}
-
-/* Bytes of a tensor's data; false when the shape is impossible or the type has no fixed size. */
-static bool lint_tensor_bytes(const epctx_tensor_view *tensor, uint64_t *bytes) {
-    epctx_cursor it = epctx_tensor_dims(tensor);
-    unsigned bits = lint_elem_bits(tensor->elem_type);
-    uint64_t count = 1;
-    int64_t dim;
-    bool zero = false;
-    bool huge = bits == 0;
-    while (epctx_next_int(&it, &dim)) {
-        zero = zero || dim == 0;
-        if (dim < 0 || (dim > 0 && count > (UINT64_MAX >> 8) / (uint64_t)dim))
-            huge = true;
-        else if (dim > 0)
-            count *= (uint64_t)dim;
-    }
-    *bytes = zero ? 0 : (count * bits + 7) / 8;
-    return !huge;
-}
-
 /* Where the data of a tensor can be, and the wire type of one element; several are in one string of
  * bytes. */
 enum { LINT_DATA_FIELDS = 7, LINT_DATA_RAW = 4 };
@@ -83,7 +53,7 @@ static void lint_count_data(epctx_view view, uint64_t counts[LINT_DATA_FIELDS],
 
 /* The field that has the numbers of a type, and how many of them `elements` take. */
 static int lint_data_field(int32_t elem_type, uint64_t elements, uint64_t *numbers) {
-    unsigned bits = lint_elem_bits(elem_type);
+    unsigned bits = epctx_elem_bits(elem_type);
     *numbers = bits == 4 ? (elements + 1) / 2 : bits == 2 ? (elements + 3) / 4 : elements;
     switch (elem_type) {
     case 14: /* complex numbers are two */ *numbers = elements * 2; return 0;
@@ -160,32 +130,42 @@ static void lint_entries(linter *l, const epctx_tensor_view *tensor) {
         }
         located = located || location;
     }
+    if (tensor->wrong_key.size > 0) {
+        lint_say(l, EPCTX_RULE_EXTERNAL_ENTRY, tensor->name, "external_data",
+                 "initializer '%S': the %S of its external data is '%S', not a number",
+                 &tensor->name, &tensor->wrong_key, &tensor->wrong_number);
+    }
 }
 
-/* Data that lies in a file: entries, size, and whether the file has it. */
-static void lint_external(linter *l, const epctx_tensor_view *tensor, bool known, uint64_t bytes) {
-    uint64_t need = tensor->length;
+/* Data that lies in a file: entries, size, and whether the file has it. `bytes`: of its shape. */
+static void lint_external(linter *l, const epctx_tensor_view *tensor, uint64_t bytes) {
+    const bool stored = tensor->length != UINT64_MAX && tensor->length != 0;
+    const uint64_t need = stored ? tensor->length : bytes;
     const epctx_dependency *file;
-    uint32_t at;
     if (tensor->location.size == 0) {
         lint_say(l, EPCTX_RULE_NO_LOCATION, tensor->name, "location",
                  "initializer '%S' has external data, but no location", &tensor->name);
         return;
     }
     lint_entries(l, tensor);
-    if (known && need != UINT64_MAX && need != 0 && need != bytes) { /* ORT reads 0 as unknown */
+    if (tensor->wrong_key.size > 0) return; /* nobody knows what it means */
+    if (bytes != UINT64_MAX && need != bytes) {
         lint_say(l, EPCTX_RULE_TENSOR_SIZE, tensor->name, "length",
                  "initializer '%S' has a length of %u bytes, but its shape needs %u", &tensor->name,
                  need, bytes);
     }
-    at = epctx_map_get(&l->external_files, tensor->location);
-    file = l->files + at; /* all external tensors were listed */
-    need = need == UINT64_MAX || need == 0 ? bytes : need;
-    if (file->path != NULL && (known || tensor->length != UINT64_MAX) &&
-        (tensor->offset > file->size || need > file->size - tensor->offset)) {
+    /* All external tensors were listed. */
+    file = l->files + epctx_map_get(&l->external_files, tensor->location);
+    if (file->path == NULL || need == UINT64_MAX) return;
+    if (tensor->offset > file->size || need > file->size - tensor->offset) {
         lint_say(l, EPCTX_RULE_EXTERNAL_RANGE, tensor->name, "location",
                  "initializer '%S' needs %u bytes from offset %u, but the file has %u",
                  &tensor->name, need, tensor->offset, file->size);
+    } else if (need == 0 && tensor->offset > 0) {
+        lint_say(l, EPCTX_RULE_EXTERNAL_RANGE, tensor->name, "location",
+                 "initializer '%S' has no bytes, but ORT tries to read at its offset %u: it has to "
+                 "be 0",
+                 &tensor->name, tensor->offset);
     }
 }
 
@@ -195,11 +175,10 @@ void lint_tensor(linter *l, epctx_view view, epctx_str name) {
     epctx_cursor it = epctx_tensor_dims(&tensor);
     uint64_t counts[LINT_DATA_FIELDS];
     bool present[LINT_DATA_FIELDS];
-    uint64_t bytes = 0;
+    const uint64_t bytes = epctx_tensor_bytes(&tensor);
     uint64_t count = 1;
     uint64_t numbers;
     int64_t dim;
-    bool known = lint_tensor_bytes(&tensor, &bytes);
     int own;
     tensor.name = name;
     while (epctx_next_int(&it, &dim)) {
@@ -216,13 +195,13 @@ void lint_tensor(linter *l, epctx_view view, epctx_str name) {
         count *= (uint64_t)dim;
     }
     if (tensor.external) {
-        lint_external(l, &tensor, known, bytes);
+        lint_external(l, &tensor, bytes);
         return;
     }
     lint_count_data(view, counts, present);
     own = lint_data_field(tensor.elem_type, count, &numbers);
     if (tensor.elem_type != 8 && present[LINT_DATA_RAW]) {
-        if (known && tensor.raw.size != bytes) {
+        if (bytes != UINT64_MAX && tensor.raw.size != bytes) {
             lint_say(l, EPCTX_RULE_TENSOR_SIZE, tensor.name, NULL,
                      "initializer '%S' has %u bytes, but its shape needs %u", &tensor.name,
                      (uint64_t)tensor.raw.size, bytes);
@@ -314,7 +293,7 @@ static const char *lint_sparse_fault(const epctx_sparse_view *sparse) {
     if ((values->external && values->location.size == 0) ||
         (indices->external && indices->location.size == 0))
         return "has data in a file without a location";
-    if (values->elem_type == EPCTX_ONNX_STRING || lint_elem_bits(values->elem_type) < 8)
+    if (values->elem_type == EPCTX_ONNX_STRING || epctx_elem_bits(values->elem_type) < 8)
         return "has values of a type that ORT does not support";
     if (count < 0 || !lint_values_fit(values, (uint64_t)count))
         return "has a wrong number of values";

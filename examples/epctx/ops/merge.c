@@ -2,6 +2,8 @@
 
 #include "carry.h"
 #include "lint.h"
+#include "one_context.h"
+#include "place.h"
 #include "rename.h"
 
 /* A value that inputs of later models may be connected to. */
@@ -21,6 +23,7 @@ typedef struct merge {
     epctx_error *error;
     ops_report report;
     carry files;
+    one_context contexts;
     const epctx_part *parts;
     size_t count;
     epctx_merge_opts opts;
@@ -64,7 +67,7 @@ static const merge_end *end_at(const merge *w, uint32_t at) {
 }
 
 static const epctx_profile *profile_of(const epctx_node_view *node) {
-    return epctx_profile_of(epctx_node_attr_str(node, "source"));
+    return epctx_profile_of_node(NULL, node);
 }
 
 static epctx_view main_graph(const epctx_model *model) {
@@ -86,9 +89,14 @@ static epctx_status guest_fixed(guest *g) {
     while (epctx_next_node(&nodes, &node)) {
         epctx_cursor inputs = epctx_node_inputs(&node);
         epctx_cursor outputs = epctx_node_outputs(&node);
-        if (!epctx_node_is_epnode(&node) || !ops_goes_by_names(profile_of(&node), &node)) continue;
+        const epctx_profile *profile;
+        bool overrides;
+        if (!epctx_node_is_epnode(&node)) continue;
+        profile = profile_of(&node);
+        overrides = ops_goes_by_overrides(profile, &node);
         while (epctx_next_str(&inputs, &name) || epctx_next_str(&outputs, &name))
-            OPS_TRY(ops_put(&g->fixed, name, 1, g->error));
+            if (ops_fixes_name(profile, overrides, name))
+                OPS_TRY(ops_put(&g->fixed, name, 1, g->error));
     }
     return EPCTX_OK;
 }
@@ -363,8 +371,31 @@ static epctx_status guest_rename(guest *g, epctx_view scope, const epctx_list *b
                                      (const epctx_str *)to.items, from.count, NULL, NULL, g->error);
 }
 
-/* Names in a body must not hide values of the main graphs. `now`: the new ones of its own. */
-static epctx_status guest_body_names(guest *g, epctx_view body, const epctx_map *now) {
+/* A body of a node that finds the body's inputs and outputs by their names: ONNX Runtime's text
+ * generators. */
+static bool goes_by_names(const epctx_walk *walk) {
+    static const char *const all[] = {"BeamSearch", "GreedySearch", "Sampling",
+                                      "WhisperBeamSearch"};
+    epctx_node_view node;
+    size_t i;
+    if (walk->level < 2 || walk->levels[walk->level - 2].kind != EPCTX_KIND_NODE) return false;
+    node = epctx_node_of(walk->levels[walk->level - 2].view);
+    for (i = 0; i < sizeof all / sizeof *all; i++)
+        if (epctx_str_is(node.domain, "com.microsoft") && epctx_str_is(node.op_type, all[i]))
+            return true;
+    return false;
+}
+
+static epctx_status put_names(guest *g, epctx_map *names, epctx_cursor values) {
+    epctx_value_view value;
+    while (epctx_next_value(&values, &value)) OPS_TRY(ops_put(names, value.name, 1, g->error));
+    return EPCTX_OK;
+}
+
+/* Names in a body must not hide values of the main graphs, but where they are what it is known by.
+ * `now`: the new ones of its own. */
+static epctx_status guest_body_names(guest *g, epctx_view body, bool by_names,
+                                     const epctx_map *now) {
     ops_definitions d = ops_definitions_of(body);
     merge_names names = value_names(g);
     epctx_list before, after;
@@ -373,6 +404,10 @@ static epctx_status guest_body_names(guest *g, epctx_view body, const epctx_map 
     memset(&before, 0, sizeof before);
     memset(&after, 0, sizeof after);
     epctx_map_init(&seen, g->w->arena);
+    if (by_names) {
+        OPS_TRY(put_names(g, &seen, epctx_graph_inputs(epctx_graph_of(body))));
+        OPS_TRY(put_names(g, &seen, epctx_graph_outputs(epctx_graph_of(body))));
+    }
     while (ops_next_definition(&d, &name)) {
         bool hides =
             ops_has(&g->w->outer, name) || (ops_has(now, name) && !ops_has(&g->from, name));
@@ -389,20 +424,25 @@ static epctx_status guest_body_names(guest *g, epctx_view body, const epctx_map 
 }
 
 static epctx_status guest_rename_all(guest *g) {
-    epctx_list bodies;
+    epctx_list bodies, named; /* the latter: those that a node knows by names */
     epctx_graph_view graph;
     epctx_walk walk;
     epctx_map now;
     size_t i;
     memset(&bodies, 0, sizeof bodies);
+    memset(&named, 0, sizeof named);
     epctx_map_init(&now, g->w->arena);
     for (i = 0; i < g->after.count; i++)
         OPS_TRY(ops_put(&now, ops_name_at(&g->after, i), 1, g->error));
     epctx_walk_begin(&walk, g->model);
-    while (next_body(&walk, &graph))
-        OPS_TRY(ops_add_view(&bodies, g->w->arena, graph.view, g->error));
+    while (next_body(&walk, &graph)) {
+        epctx_list *list = goes_by_names(&walk) ? &named : &bodies;
+        OPS_TRY(ops_add_view(list, g->w->arena, graph.view, g->error));
+    }
     for (i = 1; i < bodies.count; i++) /* the first is the main graph */
-        OPS_TRY(guest_body_names(g, ops_view_at(&bodies, i), &now));
+        OPS_TRY(guest_body_names(g, ops_view_at(&bodies, i), false, &now));
+    for (i = 0; i < named.count; i++)
+        OPS_TRY(guest_body_names(g, ops_view_at(&named, i), true, &now));
     return guest_rename(g, epctx_view_none(), &g->before, &g->after);
 }
 
@@ -421,11 +461,12 @@ static epctx_status guest_nodes(guest *g) {
 
 /* -- partitions of one name in a context that nodes share -- */
 
-/* Whether a node finds its graph by its partition name in a context that others share. */
+/* Whether a node finds its graph by its partition name in a context that others share; where there
+ * is one for all, one_context.c names the graphs. */
 static bool by_partition(const epctx_node_view *node, epctx_epnode *ep) {
     const epctx_profile *profile = profile_of(node);
     return epctx_node_is_epnode(node) && profile->key == EPCTX_KEY_PARTITION &&
-           (profile->traits & EPCTX_EACH_CONTEXT) == 0 &&
+           (profile->traits & (EPCTX_EACH_CONTEXT | EPCTX_ONE_CONTEXT)) == 0 &&
            epctx_epnode_read(node, ep, NULL) == EPCTX_OK;
 }
 
@@ -496,6 +537,7 @@ static epctx_status guest_prepare(guest *g) {
     OPS_TRY(guest_values(g));
     OPS_TRY(guest_nodes(g));
     OPS_TRY(guest_rename_all(g));
+    OPS_TRY(one_context_settle(&g->w->contexts, g->number));
     OPS_TRY(guest_partitions(g, &alone));
     return carry_files(&g->w->files, g->model, g->number, alone);
 }
@@ -1024,6 +1066,7 @@ static epctx_status merge_run(merge *w) {
             return status;
         }
     }
+    OPS_TRY(one_context_begin(&w->contexts, w->parts, w->count, &w->files));
     for (i = 0; i < w->count; i++) OPS_TRY(merge_part(w, i));
     for (i = 0; i < w->opts.connection_count; i++) {
         if (!w->used[i]) {
@@ -1033,6 +1076,7 @@ static epctx_status merge_run(merge *w) {
         }
     }
     OPS_TRY(merge_outputs(w));
+    OPS_TRY(place_contexts(w->model, &w->report, w->error));
     OPS_TRY(ops_drop_builds(&w->report, w->model, w->error));
     OPS_TRY(epctx_lint_verify(w->model, NULL, w->allowed, w->error));
     return ops_check_size(w->model, "first move contexts and initializers into files", w->error);

@@ -43,8 +43,8 @@ typedef struct epctx_combined {
 } epctx_combined;
 
 static inline const char *ops_change_name(epctx_change_kind kind) {
-    static const char *const names[] = {"embedded", "extracted", "followed", "inlined",
-                                        "external", "pruned",    "source",   "skipped"};
+    static const char *const names[] = {"embedded", "extracted", "followed", "inlined", "external",
+                                        "pruned",   "source",    "fixed",    "skipped"};
     return (unsigned)kind < EPCTX_CHANGE_COUNT ? names[kind] : "unknown";
 }
 
@@ -169,14 +169,32 @@ static inline epctx_str ops_name_at(const epctx_list *names, size_t i) {
     return ((const epctx_str *)names->items)[i];
 }
 
-/* Whether its EP finds inputs and outputs of a node in the binary by the names in the model. QNN's
- * plugin EP goes by the attribute io_name_overrides, "model=binary;...", else by position;
- * its nodes have the other attribute in any case (seen with 2.7.0). */
-static inline bool ops_goes_by_names(const epctx_profile *profile, const epctx_node_view *node) {
+/* Whether a name can stand in io_name_overrides, "model=binary;...". */
+static inline bool ops_may_override(epctx_str name) {
+    size_t i;
+    for (i = 0; i < name.size; i++)
+        if (name.data[i] == ';' || name.data[i] == '=') return false;
+    return true;
+}
+
+/* Whether the EP of an EPContext node goes by its attribute io_name_overrides, so that a new name
+ * of an input or output needs an entry. Without the attribute the only input and the only output
+ * need none: they are matched by position. */
+static inline bool ops_goes_by_overrides(const epctx_profile *profile,
+                                         const epctx_node_view *node) {
+    epctx_cursor inputs = epctx_node_inputs(node), outputs = epctx_node_outputs(node);
     epctx_attr_view attr;
-    return (profile->traits & EPCTX_IO_NAMES) != 0 &&
-           !epctx_node_find_attr(node, "io_name_overrides", &attr) &&
-           !epctx_node_find_attr(node, "is_multi_soc_ep_context", &attr);
+    epctx_str name;
+    if (epctx_node_find_attr(node, "io_name_overrides", &attr)) return true;
+    if ((profile->traits & EPCTX_IO_OVERRIDES) == 0) return false;
+    return (epctx_next_str(&inputs, &name) && epctx_next_str(&inputs, &name)) ||
+           (epctx_next_str(&outputs, &name) && epctx_next_str(&outputs, &name));
+}
+
+/* Whether its EP finds an input or output of a node in the binary by its name in the model, which
+ * then cannot change. `overrides`: what ops_goes_by_overrides says of the node. */
+static inline bool ops_fixes_name(const epctx_profile *profile, bool overrides, epctx_str name) {
+    return overrides ? !ops_may_override(name) : (profile->traits & EPCTX_IO_NAMES) != 0;
 }
 
 /* The same key for all calls of a function, however they spell its domain. */

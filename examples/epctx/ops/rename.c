@@ -131,16 +131,20 @@ static epctx_status rename_allowed(const rename_work *w, epctx_view message) {
     const epctx_profile *profile;
     epctx_epnode ep;
     epctx_str name;
+    bool overrides;
     if (w->opts.any_io || !epctx_node_is_epnode(&node) ||
         epctx_epnode_read(&node, &ep, NULL) != EPCTX_OK)
         return EPCTX_OK;
-    profile = epctx_profile_for(w->opts.profile, ep.source);
-    while (ops_goes_by_names(profile, &node) &&
-           (epctx_next_str(&inputs, &name) || epctx_next_str(&outputs, &name))) {
-        if (rename_index(w, name) != EPCTX_MAP_NONE) {
+    profile = epctx_profile_of_node(w->opts.profile, &node);
+    overrides = ops_goes_by_overrides(profile, &node);
+    while (epctx_next_str(&inputs, &name) || epctx_next_str(&outputs, &name)) {
+        if (rename_index(w, name) != EPCTX_MAP_NONE && ops_fixes_name(profile, overrides, name)) {
             epctx_fail(w->error, EPCTX_ERR_UNSUPPORTED,
-                       "value '%S' cannot be renamed: %s finds it in the binary by name", &name,
-                       profile->name);
+                       "value '%S' cannot be renamed: %s finds it in the binary by name%s", &name,
+                       profile->name,
+                       ops_may_override(name)
+                           ? ""
+                           : ", and io_name_overrides cannot name one with ';' or '='");
             epctx_blame(w->error, NULL, &node.name, NULL);
             return EPCTX_ERR_UNSUPPORTED;
         }
@@ -170,7 +174,7 @@ static epctx_status rename_entries(const rename_work *w, epctx_str rest, epctx_m
     return EPCTX_OK;
 }
 
-/* A list that is there is complete: a name that it lacks is the binary's, too. */
+/* A name that the list lacks is the binary's, too. */
 static epctx_status rename_overrides(rename_work *w, epctx_view message) {
     epctx_node_view node = epctx_node_of(message);
     const epctx_str before = epctx_node_attr_str(&node, "io_name_overrides");
@@ -180,7 +184,9 @@ static epctx_status rename_overrides(rename_work *w, epctx_view message) {
     epctx_text text;
     epctx_str name;
     char *bytes;
-    if (before.size == 0 || !epctx_node_is_epnode(&node)) return EPCTX_OK;
+    if (!epctx_node_is_epnode(&node) ||
+        !ops_goes_by_overrides(epctx_profile_of_node(w->opts.profile, &node), &node))
+        return EPCTX_OK;
     for (i = 0; i < w->count; i++) size += w->names[i].size + 2 * w->to[i].size + 2;
     OPS_TRY(ops_array(w->arena, size, 1, &bytes, w->error));
     text = epctx_text_of(bytes, size);

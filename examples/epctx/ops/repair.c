@@ -1,7 +1,10 @@
 /* repair.c - fixes what lint finds, rule by rule. */
 #include "repair.h"
 
+#include "around.h"
 #include "init.h"
+#include "inside.h"
+#include "place.h"
 #include "state.h"
 
 typedef struct repair {
@@ -14,8 +17,10 @@ typedef struct repair {
     uint64_t found[EPCTX_RULE_COUNT];
     epctx_map sources; /* name of a tensor of the source model -> number in `tensors` */
     epctx_list tensors;
-    const char *folder; /* that was listed last, NULL: none */
-    epctx_list entries; /* of repair_entry: its files */
+    const char *folder;  /* that was listed last, NULL: none */
+    epctx_list entries;  /* of repair_entry: its files */
+    epctx_list searched; /* of repair_searched: files that were not found */
+    size_t looked;       /* around places */
     size_t done, left;
 } repair;
 
@@ -210,6 +215,19 @@ static epctx_status repair_build_path(repair *r, const epctx_node_view *node, ep
     if (file.size > 0 && file.size < name.size) {
         OPS_TRY(epctx_node_set_str(r->model, node->view, "onnx_model_filename", file, error));
         repair_say(r, EPCTX_RULE_BUILD_PATH, node->name, "onnx_model_filename is now '%S'", &file);
+    }
+    return EPCTX_OK;
+}
+
+static epctx_status repair_places(repair *r, epctx_error *error) {
+    ops_report report;
+    size_t i;
+    memset(&report, 0, sizeof report);
+    report.arena = r->arena;
+    OPS_TRY(place_contexts(r->model, &report, error));
+    for (i = 0; i < report.steps.count; i++) {
+        const epctx_step *step = (const epctx_step *)report.steps.items + i;
+        repair_say(r, EPCTX_RULE_CONTEXT_PLACE, step->name, "%s", step->text);
     }
     return EPCTX_OK;
 }
@@ -530,6 +548,36 @@ static epctx_status repair_by_stamp(repair *r, const epctx_dependency *file, epc
     return EPCTX_OK;
 }
 
+/* Why a missing file stays. */
+typedef struct repair_searched {
+    epctx_str node;
+    const char *attribute, *text;
+} repair_searched;
+
+/* Likewise, without a build stamp, by what is in the files of the folder. `alone`: no other context
+ * is missing. */
+static epctx_status repair_by_inside(repair *r, const epctx_dependency *file, bool alone,
+                                     epctx_str *found, epctx_error *error) {
+    char text[1024];
+    epctx_text out = epctx_text_of(text, sizeof text);
+    repair_searched *searched;
+    epctx_stamp_line line;
+    inside search;
+    size_t i;
+    if (file->use != EPCTX_USE_CONTEXT || repair_stamped(r, file->name, &line)) return EPCTX_OK;
+    OPS_TRY(repair_list_folder(r, file->folder, error));
+    OPS_TRY(inside_begin(&search, r->model, file, alone, &r->opts->check, r->opts->asker, error));
+    for (i = 0; i < r->entries.count; i++)
+        OPS_TRY(inside_try(&search, ((const repair_entry *)r->entries.items)[i].name));
+    *found = inside_end(&search, &out);
+    if (out.size == 0) return EPCTX_OK;
+    OPS_TRY(ops_add(&r->searched, r->arena, sizeof *searched, &searched, error));
+    searched->node = file->node;
+    searched->attribute = file->attribute;
+    searched->text = epctx_arena_copy(r->arena, epctx_text_str(&out));
+    return searched->text != NULL ? EPCTX_OK : ops_nomem(r->arena, error);
+}
+
 static epctx_rule repair_file_rule(const epctx_dependency *file) {
     if (memchr(file->name.data, '\\', file->name.size) != NULL) return EPCTX_RULE_BACKSLASH;
     return epctx_path_check(file->name, NULL) != EPCTX_OK ? EPCTX_RULE_PATH_UNSAFE
@@ -537,24 +585,37 @@ static epctx_rule repair_file_rule(const epctx_dependency *file) {
 }
 
 /* The name under which a file is found; empty: it stays. */
-static epctx_status repair_file(repair *r, const epctx_dependency *file, epctx_str *to,
+static epctx_status repair_file(repair *r, const epctx_dependency *file, bool alone, epctx_str *to,
                                 epctx_error *error) {
     char text[EPCTX_PATH_MAX];
+    enum { MOST_LOOKS = 256 }; /* each lists the folder */
+    const char *why = "exists";
     epctx_rule rule;
     epctx_str found;
-    bool stamped;
+    around_kind kind;
     *to = epctx_str_of(NULL);
     if ((file->use != EPCTX_USE_CONTEXT && file->use != EPCTX_USE_INITIALIZERS) ||
         file->status == EPCTX_OK || file->folder == NULL)
         return EPCTX_OK;
     found = repair_candidate(r, file, text);
-    stamped = found.size == 0 && file->status == EPCTX_ERR_NOT_FOUND;
-    if (stamped) OPS_TRY(repair_by_stamp(r, file, &found, error));
+    if (found.size == 0 && file->status == EPCTX_ERR_NOT_FOUND && r->looked++ < MOST_LOOKS) {
+        kind = around_find(epctx_model_io(r->model), file->folder, file->name, r->model->path_flags,
+                           text);
+        if (kind == AROUND_LETTERS || kind == AROUND_FOLDER) found = epctx_str_of(text);
+    }
+    if (found.size == 0 && file->status == EPCTX_ERR_NOT_FOUND) {
+        why = "has the bytes of the build stamp";
+        OPS_TRY(repair_by_stamp(r, file, &found, error));
+    }
+    if (found.size == 0 && file->status == EPCTX_ERR_NOT_FOUND) {
+        why = "is the only one here that has what its nodes want";
+        OPS_TRY(repair_by_inside(r, file, alone, &found, error));
+    }
     rule = found.size > 0 ? repair_file_rule(file) : EPCTX_RULE_FILE_MISSING;
     if (found.size == 0 || !r->wanted[rule]) return EPCTX_OK;
     OPS_TRY(ops_join(r->arena, found, epctx_str_of(""), to, error));
     repair_say(r, rule, file->node, "%s '%S' is now '%S', which %s", epctx_file_use_name(file->use),
-               &file->name, to, stamped ? "has the bytes of the build stamp" : "exists");
+               &file->name, to, why);
     return EPCTX_OK;
 }
 
@@ -563,15 +624,18 @@ static epctx_status repair_files(repair *r, epctx_error *error) {
     epctx_file_rename *renames = NULL;
     size_t rename_count = 0;
     size_t count = 0;
+    size_t missing = 0;
     size_t i;
     if (r->opts->check.no_files || epctx_model_io(r->model) == NULL) return EPCTX_OK;
     OPS_TRY(epctx_model_files(r->model, &r->opts->check, r->arena, &files, &count, error));
     OPS_TRY(ops_array(r->arena, count, sizeof *renames, &renames, error));
+    for (i = 0; i < count; i++)
+        missing += files[i].use == EPCTX_USE_CONTEXT && files[i].status != EPCTX_OK;
     for (i = 0; i < count; i++) {
         epctx_file_rename *next = &renames[rename_count];
         next->use = files[i].use;
         next->from = files[i].name;
-        OPS_TRY(repair_file(r, &files[i], &next->to, error));
+        OPS_TRY(repair_file(r, &files[i], missing == 1, &next->to, error));
         rename_count += next->to.size > 0;
     }
     return epctx_model_rename_files(r->model, renames, rename_count, error);
@@ -944,6 +1008,22 @@ static epctx_status repair_unused(repair *r, epctx_error *error) {
     return EPCTX_OK;
 }
 
+/* ORT reads them in the model only. A file that cannot be read is another finding. */
+static epctx_status repair_shapes(repair *r, epctx_error *error) {
+    const epctx_rule rule =
+        r->found[EPCTX_RULE_SHAPE_OUTSIDE] > 0 ? EPCTX_RULE_SHAPE_OUTSIDE : EPCTX_RULE_SHAPE_MAYBE;
+    epctx_changes changes;
+    size_t i;
+    const epctx_status status = epctx_init_shapes(r->model, NULL, &changes, error);
+    if (status == EPCTX_ERR_NOMEM) return status;
+    if (status != EPCTX_OK) epctx_error_clear(error);
+    for (i = 0; i < changes.count; i++) {
+        repair_say(r, rule, changes.items[i].name, "the constant is in the model again, %u bytes",
+                   changes.items[i].size);
+    }
+    return EPCTX_OK;
+}
+
 /* -- which repair is for which rule -- */
 
 /* In the order in which they run: what later ones read, earlier ones have put right. Either one
@@ -974,6 +1054,7 @@ static const repairer repairers[] = {
     {EPCTX_RULE_SOURCE_SPELLING, NULL, repair_sources, false, false},
     {EPCTX_RULE_NO_SOURCE, NULL, repair_sources, false, false},
     {EPCTX_RULE_SOURCE_ABSENT, NULL, repair_sources, false, true},
+    {EPCTX_RULE_CONTEXT_PLACE, repair_places, NULL, false, true},
     {EPCTX_RULE_NO_ATTRIBUTE, NULL, repair_attributes, false, false},
     {EPCTX_RULE_DEFAULTS, NULL, repair_attributes, false, false},
     {EPCTX_RULE_DOUBLED_EPNODE, repair_names, NULL, false, false},
@@ -988,6 +1069,8 @@ static const repairer repairers[] = {
     {EPCTX_RULE_NO_VALUE_TYPE, repair_types, NULL, true, false},
     {EPCTX_RULE_ANNOTATION, repair_annotations, NULL, false, false},
     {EPCTX_RULE_STALE_COMPAT, repair_stale, NULL, false, false},
+    {EPCTX_RULE_SHAPE_OUTSIDE, repair_shapes, NULL, false, false},
+    {EPCTX_RULE_SHAPE_MAYBE, repair_shapes, NULL, false, false},
     {EPCTX_RULE_UNUSED, repair_unused, NULL, false, false},
 };
 
@@ -1013,6 +1096,17 @@ static void repair_count(void *user, const epctx_finding *finding) {
     ((repair *)user)->found[finding->rule]++;
 }
 
+static const char *repair_why_missing(const repair *r, const epctx_finding *finding) {
+    size_t i;
+    for (i = 0; i < r->searched.count; i++) {
+        const repair_searched *searched = (const repair_searched *)r->searched.items + i;
+        if (epctx_str_eq(searched->node, finding->node) &&
+            strcmp(searched->attribute, finding->attribute) == 0)
+            return searched->text;
+    }
+    return finding->info.fix;
+}
+
 static void repair_left(void *user, const epctx_finding *finding) {
     repair *r = (repair *)user;
     char line[1024];
@@ -1024,6 +1118,8 @@ static void repair_left(void *user, const epctx_finding *finding) {
     note.needs_source = epctx_repair_wants_source(finding->rule) && r->opts->source == NULL;
     if (note.needs_source) {
         why = "only the source model has the information";
+    } else if (finding->rule == EPCTX_RULE_FILE_MISSING) {
+        why = repair_why_missing(r, finding);
     } else if (finding->rule == EPCTX_RULE_NO_VALUE_TYPE) {
         why = "the source model does not have it: compile it again, or first run type inference on "
               "it";

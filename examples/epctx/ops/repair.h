@@ -24,16 +24,18 @@ typedef void (*epctx_repair_fn)(void *user, const epctx_repair_note *note);
 typedef struct epctx_repair_opts {
     const epctx_rule *rules; /* only these; default every error and warning */
     size_t rule_count;
-    epctx_check_opts check; /* where the files are, whose rules apply */
+    epctx_check_opts check;           /* where the files are, whose rules apply */
+    const struct binary_asker *asker; /* as in epctx_lint_asking; may be NULL */
     epctx_model *source; /* the open source model, for lost types and data; may be NULL, must stay
                             open as long as the repaired model */
 } epctx_repair_opts;
 
-/* Fixes what lint finds if the model, the files beside it, or `source` determine the fix. Does not
- * guess: a finding with more than one possible fix is reported as not done. A model with duplicate
- * singular fields becomes what libprotobuf reads from it. `opts` may be NULL. `done` and `left`
- * (may be NULL) get the numbers of fixed and of remaining findings. Fails without a change if out
- * of memory, or for an unknown rule (EPCTX_ERR_ARG). */
+/* Fixes what lint finds if the model, the files beside it, or `source` determine the fix: a missing
+ * context binary is the only one beside it that has what the nodes want. Does not guess: a finding
+ * with more than one possible fix is reported as not done. A model with duplicate singular fields
+ * becomes what libprotobuf reads from it. `opts` may be NULL. `done` and `left` (may be NULL) get
+ * the numbers of fixed and of remaining findings. Fails without a change if out of memory, or for
+ * an unknown rule (EPCTX_ERR_ARG). */
 epctx_status epctx_repair(epctx_model *model, const epctx_repair_opts *opts,
                           epctx_repair_fn note_fn, void *user, size_t *done, size_t *left,
                           epctx_error *error);

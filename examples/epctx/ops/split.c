@@ -2,6 +2,7 @@
 
 #include "carry.h"
 #include "lint.h"
+#include "place.h"
 #include "repair.h"
 
 typedef struct split {
@@ -175,8 +176,9 @@ static epctx_status split_walk(split *s) {
 /* Hands the context over to the first secondary node that stays. */
 static epctx_status promote(split *s, const epctx_node_view *from, const epctx_node_view *to) {
     epctx_step step;
-    static const char *const names[] = {"main_context", "embed_mode", "ep_cache_context",
-                                        "max_size"};
+    static const char *const names[] = {"main_context",     "embed_mode",
+                                        "ep_cache_context", "max_size",
+                                        "ep_context_type",  "is_multi_soc_ep_context"};
     size_t i;
     for (i = 0; i < sizeof names / sizeof names[0]; i++) {
         epctx_cursor attrs = epctx_node_attrs(from);
@@ -321,6 +323,35 @@ static bool input_stays(const split *s, epctx_str name) {
     return (optional || !s->inputs_wanted) && ops_has(&s->seen, name);
 }
 
+/* Whether a value exists in the result. */
+static bool lives(const split *s, epctx_str name) {
+    uint32_t node = epctx_map_get(&s->producers, name);
+    if (!ops_has(&s->cuts, name) && node != EPCTX_MAP_NONE) return s->needed[node];
+    return ops_has(&s->seen, name);
+}
+
+/* An output that is dropped, of a node that stays, is a value inside now: its type must not get
+ * lost, as nobody can infer that of an EPContext node. */
+static epctx_status keep_types(split *s) {
+    epctx_graph_view graph = epctx_model_graph(s->model);
+    epctx_cursor it = epctx_graph_values(graph);
+    epctx_value_view value;
+    epctx_view last = epctx_view_none();
+    epctx_map typed;
+    epctx_map_init(&typed, s->arena);
+    while (epctx_next_value(&it, &value)) OPS_TRY(ops_put(&typed, value.name, 1, s->error));
+    it = epctx_graph_outputs(graph);
+    while (epctx_next_value(&it, &value)) {
+        if (!value.has_type || ops_has(&s->ends, value.name) || !lives(s, value.name) ||
+            ops_has(&typed, value.name))
+            continue;
+        OPS_TRY(ops_put(&typed, value.name, 1, s->error));
+        OPS_TRY(epctx_message_put_copy(s->model, s->graph, EPCTX_FIELD_GRAPH_VALUE_INFO, value.view,
+                                       last, &last, s->error));
+    }
+    return EPCTX_OK;
+}
+
 static epctx_status split_ends(split *s) {
     epctx_graph_view graph = epctx_model_graph(s->model);
     epctx_cursor it = epctx_graph_inputs(graph);
@@ -337,6 +368,7 @@ static epctx_status split_ends(split *s) {
         if (!input_stays(s, value.name)) OPS_TRY(drop(s, value.view));
     for (i = 0; s->inputs_wanted && i < s->opts.input_count; i++)
         OPS_TRY(put_end(s, &s->opts.inputs[i], true, &types, &last));
+    if (s->outputs_wanted) OPS_TRY(keep_types(s));
     it = epctx_graph_outputs(graph);
     while (s->outputs_wanted && epctx_next_value(&it, &value)) OPS_TRY(drop(s, value.view));
     last = epctx_view_none();
@@ -346,13 +378,6 @@ static epctx_status split_ends(split *s) {
 }
 
 /* -- what is in the graph -- */
-
-/* Whether a value exists in the result. */
-static bool lives(const split *s, epctx_str name) {
-    uint32_t node = epctx_map_get(&s->producers, name);
-    if (!ops_has(&s->cuts, name) && node != EPCTX_MAP_NONE) return s->needed[node];
-    return ops_has(&s->seen, name);
-}
 
 static bool initializer_stays(const split *s, epctx_str name) {
     return ops_has(&s->seen, name) && !ops_has(&s->cuts, name);
@@ -507,6 +532,7 @@ static epctx_status split_run(split *s) {
     OPS_TRY(split_graph(s));
     OPS_TRY(split_functions(s));
     OPS_TRY(split_training(s));
+    OPS_TRY(place_contexts(s->model, &s->report, s->error));
     OPS_TRY(ops_drop_stale(&s->report, s->model, s->error));
     OPS_TRY(ops_drop_builds(&s->report, s->model, s->error));
     carry_begin(&files, &s->report, s->model, s->opts.output_path, s->error);

@@ -168,7 +168,7 @@ static epctx_status put_epnode(wrap *w, epctx_span binary) {
     epctx_step step;
     const epctx_wrap_opts *o = w->opts;
     epctx_epnode ep = epnode_of(o, binary);
-    epctx_attr attrs[EPCTX_EP_ATTR_COUNT];
+    epctx_attr attrs[EPCTX_EP_ATTR_COUNT + 1];
     epctx_node node;
     epctx_str *names;
     size_t i;
@@ -186,6 +186,13 @@ static epctx_status put_epnode(wrap *w, epctx_span binary) {
     node.output_count = o->output_count;
     node.attrs = attrs;
     node.attr_count = epctx_epnode_attrs(&ep, attrs);
+    if (o->overrides != NULL) {
+        epctx_attr *attr = &attrs[node.attr_count++];
+        memset(attr, 0, sizeof *attr);
+        attr->name = epctx_str_of("io_name_overrides");
+        attr->type = EPCTX_ATTR_STRING;
+        attr->s = epctx_str_of(o->overrides);
+    }
     OPS_TRY(epctx_graph_put_node(w->model, epctx_view_none(), &node, epctx_view_none(), NULL,
                                  w->error));
     step = ops_step(0, "add", "node", node.name);
@@ -207,6 +214,54 @@ static epctx_status put_binary(wrap *w, epctx_span binary) {
     return ops_put_file(&w->report, &file, w->error);
 }
 
+/* -- node and binary -- */
+
+typedef struct wrap_judge {
+    uint64_t count;
+    char text[640]; /* of the first finding */
+} wrap_judge;
+
+static void judge_found(void *user, const epctx_finding *finding) {
+    wrap_judge *judge = (wrap_judge *)user;
+    epctx_text text;
+    if (!epctx_rule_is_of_binary(finding->rule) || judge->count++ > 0) return;
+    text = epctx_text_of(judge->text, sizeof judge->text);
+    epctx_text_put_format(&text, "%s (%s)", finding->message, finding->info.id);
+}
+
+/* As lint judges the model; while it does, the binary is embedded, for it has no file yet. */
+static epctx_status judge_binary(wrap *w, epctx_span binary) {
+    const size_t mark = epctx_model_mark(w->model);
+    epctx_cursor it = epctx_graph_nodes(epctx_model_graph(w->model));
+    const epctx_str bytes = {(const char *)binary.data, binary.size};
+    const epctx_str name = epctx_str_of(w->opts->name);
+    epctx_check_opts check;
+    epctx_node_view node;
+    epctx_status status = EPCTX_OK;
+    wrap_judge judge;
+    memset(&check, 0, sizeof check);
+    memset(&judge, 0, sizeof judge);
+    check.no_files = true;
+    check.profile = w->opts->profile;
+    check.allocator =
+        w->model->arena.allocator.alloc_fn != NULL ? &w->model->arena.allocator : NULL;
+    while (epctx_next_node(&it, &node) && !epctx_node_is_epnode(&node)) {
+    }
+    if (!w->opts->embed) {
+        status = epctx_node_set_str(w->model, node.view, "ep_cache_context", bytes, w->error);
+        if (status == EPCTX_OK)
+            status = epctx_node_set_int(w->model, node.view, "embed_mode", 1, w->error);
+    }
+    if (status == EPCTX_OK)
+        status = epctx_lint_asking(w->model, &check, w->opts->asker, judge_found, &judge, NULL,
+                                   w->error);
+    epctx_model_undo(w->model, mark);
+    if (status != EPCTX_OK || judge.count == 0) return status;
+    epctx_fail(w->error, EPCTX_ERR_CONTEXT, "the binary does not fit: %s", judge.text);
+    epctx_blame(w->error, NULL, &name, NULL);
+    return EPCTX_ERR_CONTEXT;
+}
+
 static epctx_status wrap_run(wrap *w, epctx_span binary) {
     const epctx_wrap_opts *o = w->opts;
     epctx_model *model = w->model;
@@ -223,7 +278,8 @@ static epctx_status wrap_run(wrap *w, epctx_span binary) {
                                   epctx_str_of(o->name), w->error));
     OPS_TRY(put_binary(w, binary));
     OPS_TRY(epctx_lint_verify(model, o->profile, NULL, w->error));
-    return ops_check_size(model, "do not embed the binary", w->error);
+    OPS_TRY(ops_check_size(model, "do not embed the binary", w->error));
+    return judge_binary(w, binary);
 }
 
 static epctx_status check_arguments(epctx_span binary, const epctx_wrap_opts *o,

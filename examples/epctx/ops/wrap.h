@@ -30,14 +30,18 @@ typedef struct epctx_wrap_opts {
     size_t input_count;
     const epctx_wrap_value *outputs;
     size_t output_count;
-    const char *output_path; /* where the model will be written */
+    const char *overrides; /* io_name_overrides: "NAME=NAME IN THE BINARY;..."; NULL: not stored */
+    const char *output_path;          /* where the model will be written */
+    const struct binary_asker *asker; /* ../binary/binary.h; may be NULL */
 } epctx_wrap_opts;
 
 /* Creates a model with one EPContext node for a binary of a vendor's tool, and QuantizeLinear and
- * DequantizeLinear nodes for quantized values. `binary` is borrowed until the model is closed; if
- * it is not embedded, it is the only file of `out`, which may be NULL. `open` is for the new model.
- * Errors: ARG for values, types and shapes that EPContext or the EP does not support, LIMIT for an
- * embedded binary of 2 GiB, GRAPH for other rules of the EP. */
+ * DequantizeLinear nodes for quantized values. Node and binary must agree, as far as the binary
+ * tells. `binary` is borrowed until the model is closed; if it is not embedded, it is the only file
+ * of `out`, which may be NULL. `open` is for the new model. Errors: ARG for values, types and
+ * shapes that EPContext or the EP does not support, LIMIT for an embedded binary of 2 GiB, CONTEXT
+ * for a binary that is none of the EP's, is damaged or is not what the node says, GRAPH for other
+ * rules of the EP. */
 epctx_status epctx_wrap(epctx_model *model, epctx_span binary, const epctx_wrap_opts *opts,
                         const epctx_open_opts *open, epctx_combined *out, epctx_error *error);
 

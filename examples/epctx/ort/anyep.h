@@ -89,8 +89,17 @@ bool anyep_add(anyep_settings *set, const char ***list, const char *key, const c
 
 /* ---------------------------------------------------------------- what a child does */
 
-/* OPEN: nothing but ONNX Runtime. EXEC: another program. */
-typedef enum anyep_work { ANYEP_OPEN, ANYEP_EXEC, ANYEP_LIST, ANYEP_COMPILE, ANYEP_RUN } anyep_work;
+/* OPEN: nothing but ONNX Runtime. EXEC: another program. CALL: a function, without ONNX Runtime. */
+typedef enum anyep_work {
+    ANYEP_OPEN,
+    ANYEP_EXEC,
+    ANYEP_CALL,
+    ANYEP_LIST,
+    ANYEP_COMPILE,
+    ANYEP_RUN
+} anyep_work;
+
+struct anyep_board;
 
 /* One model to compile. */
 typedef struct anyep_model {
@@ -104,6 +113,10 @@ typedef struct anyep_job {
     bool cpu;           /* without the EPs: ORT's own CPU EP */
     const char *folder; /* of temporary files; "log" in it is what the child and the EP print */
     const char *const *words; /* ANYEP_EXEC: the program's path, its arguments, NULL */
+    /* ANYEP_CALL: what the child does; false: `text` says what went wrong. `user` is anyep_share's
+     * where it has something to tell. */
+    bool (*call_fn)(void *user, struct anyep_board *board);
+    void *user;
     /* ANYEP_COMPILE: with more than one the EP shares its contexts. */
     const anyep_model *models;
     size_t count;
@@ -155,11 +168,13 @@ typedef struct anyep_board {
     bool ok;         /* and all went well; otherwise: */
     int code;        /* of ORT, 0: it is not ORT that says */
     char text[4096];
+    bool at_model; /* ANYEP_RUN: what follows is about the model */
     char ort_version[32];
     anyep_used eps[ANYEP_MOST_EPS]; /* those of the settings; without the EPs the first is empty */
     size_t ep_count;
-    char ort_path[4096]; /* of the library that was loaded */
-    bool too_old;        /* ONNX Runtime */
+    char ort_path[4096];  /* of the library that was loaded */
+    bool too_old;         /* ONNX Runtime */
+    char libraries[8192]; /* in the folder of the first EP's own, that it loaded: a line for each */
     double compile_ms[ANYEP_MOST_MODELS];
     size_t compiled;                         /* models */
     double session_ms, first_ms, median_ms;  /* creation; first run; median of all */
@@ -196,10 +211,17 @@ typedef struct anyep_result {
 /* Does the job in a child and waits for its end. Free the result in any case. */
 void anyep_do(const anyep_job *job, anyep_result *out);
 void anyep_free(anyep_result *result);
+/* Memory that children share with the tool, zeros; NULL: there is none. */
+void *anyep_share(size_t size);
+void anyep_unshare(void *memory, size_t size);
 /* Prints to standard error what happened, with the last lines of what the EP printed. */
 void anyep_tell(const anyep_job *job, const anyep_result *result, const char *what);
 /* Prints what ORT and the EP printed, -v. */
 void anyep_print_log(const anyep_job *job);
+/* The last line that they printed; false: none. */
+bool anyep_last_words(const anyep_job *job, char *out, size_t size);
+/* Whether it is the machine that cannot load what was made for another. */
+bool anyep_needs_device(const anyep_job *job, const anyep_result *result);
 
 /* A line of a report for each EP, with ORT, and the same as members of a JSON object: those of the
  * first EP, and of several "eps". */
@@ -212,6 +234,8 @@ const char *anyep_eps_word(const anyep_board *board);
  * then signals wait. */
 bool anyep_folder(const char *parent, char *out, size_t size);
 void anyep_remove(const char *folder);
+/* The same at `path`, which only one process uses at a time: what a killed one left is removed. */
+bool anyep_own_folder(const char *path);
 
 /* A new folder `name` in a temporary one, and in it the path of a context model of `model`. */
 bool anyep_context_path(const char *folder, const char *name, const char *model, char *out,

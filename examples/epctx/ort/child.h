@@ -37,6 +37,8 @@ void child_describe(child *c);
 bool child_list(child *c);
 /* compile.c */
 bool child_compile(child *c);
+/* loaded.c: fills board->libraries. */
+void child_note_libraries(child *c);
 /* run.c */
 bool child_run(child *c);
 

@@ -51,6 +51,15 @@ void anyep_remove(const char *folder) {
     cli_signals_keep(false);
 }
 
+bool anyep_own_folder(const char *path) {
+    nftw(path, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+    cli_signals_keep(true);
+    if (mkdir(path, 0700) == 0) return true;
+    cli_signals_keep(false);
+    cli_fail_text("%s: cannot make a temporary folder here: %s", path, strerror(errno));
+    return false;
+}
+
 bool anyep_context_path(const char *folder, const char *name, const char *model, char *out,
                         size_t size) {
     char context[EPCTX_PATH_MAX];
@@ -143,6 +152,7 @@ static void end_texts(anyep_board *board) {
     size_t i;
 #define END(text) (text)[sizeof(text) - 1] = '\0'
     END(board->doing), END(board->text), END(board->ort_version), END(board->ort_path);
+    END(board->libraries);
     for (i = 0; i < ANYEP_MOST_EPS; i++) {
         anyep_used *used = &board->eps[i];
         END(used->ep), END(used->vendor), END(used->version), END(used->device);
@@ -165,7 +175,7 @@ static void end_texts(anyep_board *board) {
     if (board->compiled > ANYEP_MOST_MODELS) board->compiled = ANYEP_MOST_MODELS;
 }
 
-static void put_words(anyep_result *out) {
+static void put_words(const anyep_job *job, anyep_result *out) {
     const anyep_board *board = out->board;
     char *to = out->words;
     const size_t size = sizeof out->words;
@@ -186,12 +196,13 @@ static void put_words(anyep_result *out) {
                  board->doing, out->number, out->seconds);
         break;
     case ANYEP_HUNG:
-        snprintf(to, size,
-                 "%s: no end after %.0f s, the process was killed (--timeout sets the limit)",
-                 board->doing, out->seconds);
+        snprintf(to, size, "%s: no end after %.0f s, the process was killed%s", board->doing,
+                 out->seconds, job->work == ANYEP_CALL ? "" : " (--timeout sets the limit)");
         break;
     case ANYEP_STOPPED: snprintf(to, size, "%s: stopped by a signal", board->doing); break;
-    case ANYEP_NO_CHILD: snprintf(to, size, "no process for ONNX Runtime: %s", strerror(errno));
+    case ANYEP_NO_CHILD:
+        snprintf(to, size, "no process for %s: %s",
+                 job->work == ANYEP_CALL ? "a library" : "ONNX Runtime", strerror(errno));
     }
 }
 
@@ -209,6 +220,30 @@ static void judge_end(anyep_result *out, bool ended, int status) {
     }
 }
 
+void *anyep_share(size_t size) {
+    void *memory =
+        mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return memory != MAP_FAILED ? memory : NULL;
+}
+
+void anyep_unshare(void *memory, size_t size) {
+    munmap(memory, size);
+}
+
+/* What is done but for EXEC; ends the child. */
+static void work_in_child(const anyep_job *job, anyep_board *board) {
+    if (job->work == ANYEP_CALL) {
+        board->ok = job->call_fn(job->user, board);
+        board->returned = true;
+    } else {
+#if !defined(EPCTX_CLI_NO_ORT)
+        anyep_child(job, board);
+#endif
+    }
+    fflush(NULL);
+    _exit(0); /* without the end of libraries, where some EPs crash: the work is done */
+}
+
 void anyep_do(const anyep_job *job, anyep_result *out) {
     const pid_t parent = getpid();
     const double start = cli_now();
@@ -217,9 +252,7 @@ void anyep_do(const anyep_job *job, anyep_result *out) {
     pid_t child = -1;
     memset(out, 0, sizeof *out);
     out->end = ANYEP_NO_CHILD;
-    out->board = (anyep_board *)mmap(NULL, sizeof *out->board, PROT_READ | PROT_WRITE,
-                                     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (out->board == MAP_FAILED) out->board = NULL;
+    out->board = (anyep_board *)anyep_share(sizeof *out->board);
     if (out->board != NULL) {
         snprintf(out->board->doing, sizeof out->board->doing, "beginning");
         fflush(NULL);
@@ -227,15 +260,12 @@ void anyep_do(const anyep_job *job, anyep_result *out) {
     }
     if (child == 0) {
         begin_child(job, parent);
+        setvbuf(stderr, NULL, _IONBF, 0); /* what an EP says before it dies is not lost */
         if (job->work == ANYEP_EXEC) {
             execv(job->words[0], (char *const *)(uintptr_t)job->words);
             _exit(127);
         }
-#if !defined(EPCTX_CLI_NO_ORT)
-        anyep_child(job, out->board);
-#endif
-        fflush(NULL);
-        _exit(0); /* without the end of libraries, where some EPs crash: the work is done */
+        work_in_child(job, out->board);
     }
     if (child > 0) {
         setpgid(child, child); /* either of the two is first */
@@ -244,11 +274,11 @@ void anyep_do(const anyep_job *job, anyep_result *out) {
         end_texts(out->board);
         judge_end(out, ended, status);
     }
-    put_words(out);
+    put_words(job, out);
 }
 
 void anyep_free(anyep_result *result) {
-    if (result->board != NULL) munmap(result->board, sizeof *result->board);
+    if (result->board != NULL) anyep_unshare(result->board, sizeof *result->board);
     result->board = NULL;
 }
 
@@ -282,6 +312,53 @@ void anyep_tell(const anyep_job *job, const anyep_result *result, const char *wh
 
 void anyep_print_log(const anyep_job *job) {
     print_log(job, LOG_KEPT);
+}
+
+/* Calls line_fn with each line of the last 2000 bytes of the log, until it returns true. */
+static bool find_in_log(const anyep_job *job, bool (*line_fn)(const char *line, void *user),
+                        void *user) {
+    char path[PATH_MAX], line[1024];
+    bool found = false;
+    FILE *in;
+    log_path(job, path, sizeof path);
+    in = fopen(path, "r");
+    if (in == NULL) return false;
+    if (fseek(in, -(long)LOG_SHOWN, SEEK_END) != 0) rewind(in);
+    while (!found && fgets(line, sizeof line, in) != NULL) {
+        line[strcspn(line, "\n")] = '\0';
+        found = line_fn(line, user);
+    }
+    fclose(in);
+    return found;
+}
+
+typedef struct last_line {
+    char *text;
+    size_t size;
+} last_line;
+
+static bool keep_line(const char *line, void *user) {
+    const last_line *last = (const last_line *)user;
+    if (line[0] != '\0') snprintf(last->text, last->size, "%s", line);
+    return false; /* the next one may be there, too */
+}
+
+bool anyep_last_words(const anyep_job *job, char *out, size_t size) {
+    last_line last = {out, size};
+    out[0] = '\0';
+    find_in_log(job, keep_line, &last);
+    return out[0] != '\0';
+}
+
+static bool is_about_platform(const char *line, void *user) {
+    (void)user;
+    return strstr(line, "supported on this platform") != NULL;
+}
+
+bool anyep_needs_device(const anyep_job *job, const anyep_result *result) {
+    if (result->board == NULL || result->end == ANYEP_OK) return false;
+    return result->board->eps[0].is_virtual || is_about_platform(result->words, NULL) ||
+           find_in_log(job, is_about_platform, NULL);
 }
 
 /* `used` without a name: ONNX Runtime's CPU EP alone. */

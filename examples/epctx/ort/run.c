@@ -172,6 +172,7 @@ bool child_run(child *c) {
     double start;
     size_t i;
     child_doing(c, "making a session of %s", c->job->model);
+    c->board->at_model = true;
     start = cli_now();
     if (!child_model(c, c->job->model, &spec)) return false;
     if (!ort_session(&spec, &made)) return child_refused(c);

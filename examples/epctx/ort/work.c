@@ -46,6 +46,7 @@ void anyep_child(const anyep_job *job, anyep_board *board) {
     if (ok) child_describe(&c);
     if (ok && job->work == ANYEP_LIST) ok = child_list(&c);
     if (ok && job->work == ANYEP_COMPILE) ok = child_compile(&c);
+    if (job->work == ANYEP_COMPILE) child_note_libraries(&c);
     if (ok && job->work == ANYEP_RUN) ok = child_run(&c);
     if (ort_log[0] != '\0') fputs(ort_log, stderr);
     take_warnings(board);

@@ -1436,6 +1436,14 @@ function mark(node, change, kind) {
     (node.changes = node.changes || []).push(change);
 }
 
+/* An EPContext node, and the ordinary nodes of the old model that it stands for. */
+function attachReplaced(change, old, now) {
+    const body = change.what.slice(0, change.what.lastIndexOf("node '"));
+    const nodes = change.nodes.map((one) => old.get(body + "node '" + one + "'") || null);
+    change.at = [ownerIn(now, change.what), ...nodes];
+    change.at.forEach((node) => mark(node, change, 'changed'));
+}
+
 function attachChanges() {
     if (models.length < 2) return;
     const [old, now] = models.map(ownersOf), renamed = new Map();
@@ -1447,6 +1455,10 @@ function attachChanges() {
     }
     for (const change of data.changes) {
         if (change.change === 'renamed') continue;
+        if (change.change === 'replaced') {
+            attachReplaced(change, old, now);
+            continue;
+        }
         const b = ownerIn(now, change.what), a = b && renamed.get(b) || ownerIn(old, change.what);
         const whole = (node) => node !== null && change.what.endsWith(nodeLabel(node) + "'");
         change.at = [a, b];
@@ -1455,14 +1467,25 @@ function attachChanges() {
     }
 }
 
+/* What a partition stands for, and what went with it. */
+function replacedNodes(change) {
+    const shownNodes = change.nodes.slice(0, 50), rest = change.nodes.length - shownNodes.length;
+    return el('div', {},
+        el('p', {}, el('span', {class: 'soft'}, 'stands for ' + count(change.nodes.length, 'node') +
+            ' '), name(shownNodes.join(', '), 'code'), rest > 0 ? ' and ' + rest + ' more' : null),
+        el('p', {class: 'soft'}, 'with them went ' + count(change.initializers, 'initializer') +
+            ' and the types of ' + count(change.values, 'value')));
+}
+
 function changeCard(change) {
     const nodes = change.at.filter((node) => node), SIGNS = {added: '+', removed: '\u2212',
-        changed: '~', renamed: '\u2192'};
+        changed: '~', renamed: '\u2192', replaced: '\u2192'};
     return el('div', {class: 'card change'},
         el('p', {}, el('b', {class: change.change}, SIGNS[change.change] + ' ' + change.change),
             ' ',
             nodes.length === 0 ? name(change.what)
                 : link(change.what, () => nodes.forEach((node) => reveal(node, true)))),
+        change.nodes === undefined ? null : replacedNodes(change),
         change.old === undefined || change.change === 'renamed' ? null
             : el('p', {}, el('span', {class: 'soft'}, 'old '), name(change.old, 'code')),
         change.new === undefined ? null

@@ -67,17 +67,7 @@ static void put_values(writer *w, const char *key, epctx_cursor values) {
 
 /* UINT64_MAX: nobody knows. */
 static uint64_t tensor_bytes(const epctx_tensor_view *tensor) {
-    epctx_cursor dims = epctx_tensor_dims(tensor);
-    uint64_t bytes = epctx_elem_size(tensor->elem_type);
-    int64_t dim;
-    if (tensor->external && tensor->length != UINT64_MAX) return tensor->length;
-    if (tensor->has_raw) return tensor->raw.size;
-    if (bytes == 0) return UINT64_MAX;
-    while (epctx_next_int(&dims, &dim)) {
-        if (dim < 0 || (dim > 0 && bytes > UINT64_MAX / 2 / (uint64_t)dim)) return UINT64_MAX;
-        bytes *= (uint64_t)dim;
-    }
-    return bytes;
+    return tensor->has_raw && !tensor->external ? tensor->raw.size : epctx_tensor_bytes(tensor);
 }
 
 /* A part of a string that has begun. */
