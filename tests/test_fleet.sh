@@ -62,6 +62,44 @@ fleet report other --json
 if "$python" -c 'import json; print(json.load(open("out"))["counts"])' >log 2>&1 &&
     grep -q "'cached': 6" log; then ok "as JSON"; else fail "as JSON" "$(cat log)"; fi
 
+# A result is edited in place; the cache keeps what it had.
+printf x >>other/out/npu/plain/plain_ctx.onnx
+rm -r plan/out/npu/plain plan/state/*.done
+ninja -C plan -k 0 >log 2>&1
+if cmp -s before.onnx plan/out/npu/plain/plain_ctx.onnx; then ok "no result is the cache's file"
+else fail "no result is the cache's file" "writing one result changed the other"; fi
+
+# -- names that ninja has no form for, and names that are not text --
+odd=$(printf 'l\351 #$')
+mkdir "$odd"
+cp models/plain.onnx "$odd/m.onnx"
+printf 'epctx = "%s"\nmodel = [{path = "l*/m.onnx"}]\nep = [{name = "npu"}]\n' "$plain" >odd.toml
+fleet plan odd.toml -o odd; said "a folder whose name is no UTF-8" 0 "1 jobs"
+ninja -C odd -k 0 >log 2>&1
+fleet report odd; said "is compiled" 0 "1 done"
+ninja -C odd -k 0 >log 2>&1
+if grep -q "no work to do" log; then ok "once"; else fail "once" "$(tail -n 2 log)"; fi
+lines=$(printf 'two\nlines')
+mkdir "$lines"
+cp models/plain.onnx "$lines/m.onnx"
+sed 's|l\*/m|two*/m|' odd.toml >lines.toml
+fleet plan lines.toml -o lines; said "a folder whose name has two lines" 2 "has a control character"
+fleet plan odd.toml -o "$lines"; said "a plan of such a name" 2 "has a control character"
+
+# -- a model that changes while it is compiled is not kept under the name of what it was --
+cat >slow <<END
+#!/bin/sh
+case "\$*" in compile*) printf x >>"$work/models/w.data" ;; esac
+exec "$plain" "\$@"
+END
+chmod +x slow
+sed 's|^epctx = .*|epctx = "slow"|; s|\*.onnx|data.onnx|; s|^timeout|cache = "slow_cache"\ntimeout|' \
+    fleet.toml >slow.toml
+fleet plan slow.toml -o slowed
+fleet job slowed 0; said "a data file changes meanwhile" 1 "changed meanwhile"
+if find slow_cache -type f | grep -q .; then fail "nothing is kept of it" "$(find slow_cache)"
+else ok "nothing is kept of it"; fi
+
 # -- a tool that hangs, and one that crashes --
 cat >hangs <<END
 #!/bin/sh
@@ -96,6 +134,22 @@ END
     ninja -C by_ort -k 0 >log 2>&1
     fleet report by_ort; said "an EP in a library" 0 "1 done, 0 cached, 0 failed"
     if [ -e by_ort/out/toy/mul/mul_ctx.onnx ]; then ok "its model"; else fail "its model" "none"; fi
+    # What an EP's folder has, and the ONNX Runtime that the environment names, decide too.
+    mkdir eplib
+    cp "$build/libtoy_ep.so" eplib
+    sed "/^ort = /d; s|^library = .*|library = \"eplib/libtoy_ep.so\"|" library.toml >beside.toml
+    fleet plan beside.toml -o beside
+    EPCTX_ORT_LIBRARY=$library fleet job beside 0
+    fleet report beside; said "ONNX Runtime by the environment" 0 "1 done, 0 cached"
+    EPCTX_ORT_LIBRARY=$library fleet job beside 0
+    fleet report beside; said "the same again" 0 "0 done, 1 cached"
+    echo "a backend" >eplib/libbackend.so
+    EPCTX_ORT_LIBRARY=$library fleet job beside 0
+    fleet report beside; said "another library beside the EP" 0 "1 done, 0 cached"
+    cp "$library" ./libother.so
+    printf x >>libother.so
+    EPCTX_ORT_LIBRARY=$work/libother.so fleet job beside 0
+    fleet report beside; said "another ONNX Runtime" 0 "1 done, 0 cached"
     # The name is part of what is asked for, and an EP inside ONNX Runtime has no file.
     sed "s|^library = .*|library = \"$build/libtoy_ep.so:ToyExecutionProvider\"|" library.toml \
         >named.toml

@@ -29,6 +29,7 @@ import tempfile
 import time
 import tomllib
 
+MOST_BESIDE = 128  # libraries in an EP's folder; more are a system's
 DONE, CACHED, FAILED, PENDING = "done", "cached", "failed", "pending"
 
 
@@ -93,12 +94,12 @@ def jobs_of(manifest, folder):
                     raise Mistake(f"ep {index + 1}: '{ep['name']}' cannot be a folder's name")
                 stem = os.path.splitext(os.path.basename(path))[0]
                 name = f"{ep['name']}/{stem}"
-                if not name.isprintable():
-                    raise Mistake(f"{where}: {path!r} has a control character in its name")
                 if name in names:
                     raise Mistake(f"{where}: two models would be '{name}': rename {path}")
                 names.add(name)
                 library, given = place_ep(ep["library"], folder)
+                for used in (path, library, ep["ort"], ep["name"]):
+                    check_name(used, where)
                 jobs.append({"name": name, "model": path, "ep": ep["name"],
                              "library": library, "given": given,
                              "ort": place(ep["ort"], folder),
@@ -106,6 +107,12 @@ def jobs_of(manifest, folder):
     if not jobs:
         raise Mistake("manifest: no model, or no EP")
     return top, jobs
+
+
+def check_name(path, where):
+    """ninja's files have lines, and no way to write such a name."""
+    if any(character < " " for character in path):
+        raise Mistake(f"{where}: {path!r} has a control character in its name")
 
 
 def place(path, folder):
@@ -129,13 +136,17 @@ def ninja_path(path):
     return path.replace("$", "$$").replace(" ", "$ ").replace(":", "$:")
 
 
+def depfile_path(path):
+    return path.replace("$", "$$").replace(" ", "\\ ").replace("#", "\\#")
+
+
 def write_if_new(path, text):
     """Leaves an equal file alone, so that ninja does not start again."""
-    with contextlib.suppress(OSError), open(path, encoding="utf-8") as old:
-        if old.read() == text:
+    with contextlib.suppress(OSError), open(path, "rb") as old:
+        if old.read() == os.fsencode(text):
             return
-    with open(path + "~", "w", encoding="utf-8") as out:
-        out.write(text)
+    with open(path + "~", "wb") as out:
+        out.write(os.fsencode(text))
     os.replace(path + "~", path)
 
 
@@ -145,6 +156,8 @@ def plan(manifest_path, folder):
     epctx = shutil.which(top["epctx"]) or place(top["epctx"], base)
     if not os.access(epctx, os.X_OK):
         raise Mistake(f"manifest: epctx: '{top['epctx']}' is no program")
+    for path in (epctx, sys.executable, os.path.abspath(folder)):
+        check_name(path, "plan")
     os.makedirs(folder, exist_ok=True)
     settings = {"epctx": os.path.abspath(epctx), "cache": place(top["cache"], base),
                 "timeout": top["timeout"], "jobs": jobs}
@@ -185,31 +198,64 @@ def digest_of(path):
         return hashlib.file_digest(source, "sha256").hexdigest()
 
 
+def ask(epctx, wanted, *words):
+    """What the tool tells as JSON, of that what is wanted."""
+    done = subprocess.run([epctx, *words], capture_output=True, check=False)
+    try:
+        return json.loads(done.stdout)[wanted]
+    except (KeyError, ValueError):
+        said = os.fsdecode(done.stderr).strip()
+        raise Mistake(said or f"epctx {words[0]} tells nothing") from None
+
+
 def sources_of(epctx, model):
     """The model and its data files, with the names under which the model finds them."""
-    done = subprocess.run([epctx, "ls", "--json", model], capture_output=True, text=True,
-                          check=False)
-    try:
-        listed = json.loads(done.stdout)["files"]
-    except (KeyError, ValueError):
-        raise Mistake(f"{model}: {done.stderr.strip() or 'epctx ls tells nothing'}") from None
+    listed = ask(epctx, "files", "ls", "--json", model)
     return [("", model)] + [(file["name"], file["path"]) for file in listed if file.get("path")]
 
 
+def find_ort(settings, job):
+    """The ONNX Runtime that the job uses, so that the key has it and the job gets no other."""
+    if job["ort"] or not job["given"]:
+        return job["ort"]
+    return ask(settings["epctx"], "library", "devices", "--json") or ""
+
+
+def libraries_of(job):
+    """The EP's library, and those in its folder, of which only the EP knows which it loads; but not
+    all that is in /usr/lib."""
+    path = job["library"]
+    if not path:
+        return []
+    folder = os.path.dirname(path)
+    beside = [os.path.join(folder, name) for name in sorted(os.listdir(folder))
+              if ".so" in name or name.endswith((".dll", ".dylib"))]
+    if len(beside) > MOST_BESIDE:
+        return [path]
+    return [path] + [other for other in beside if other != path and os.path.isfile(other)]
+
+
+def files_given(options):
+    """Options, "NAME=PATH" too, that are files: a backend's library, a table."""
+    texts = [text for option in options for text in (option, option.partition("=")[2])]
+    return [text for text in texts if os.path.isfile(text)]
+
+
 def key_of(settings, job):
-    """Of all that decides about the result; the tool itself among it, by its version and bytes."""
+    """Of all that decides about the result; the tool itself among it, by its version and bytes.
+    And the files by which it is told."""
+    sources = sources_of(settings["epctx"], job["model"])
+    inputs = [(f"source {name or os.path.basename(path)}", path) for name, path in sources]
+    inputs += [(f"library {os.path.basename(path)}", path) for path in libraries_of(job)]
+    inputs += [("ort", path) for path in (job["ort"],) if path]
+    inputs += [(f"given {path}", path) for path in files_given(job["options"])]
     parts = [("tool", digest_of(settings["epctx"])), ("options", json.dumps(job["options"])),
              ("ep", job["ep"])]
-    for what in ("library", "ort"):
-        if job[what]:
-            parts.append((what, digest_of(job[what])))
     if job["given"] != job["library"]:
-        parts.append(("given", os.path.basename(job["given"])))
-    sources = sources_of(settings["epctx"], job["model"])
-    parts += [(f"source {name or os.path.basename(path)}", digest_of(path))
-              for name, path in sources]
+        parts.append(("name", os.path.basename(job["given"])))
+    parts += [(name, digest_of(path)) for name, path in inputs]
     text = "".join(f"{name}\0{value}\0" for name, value in parts)
-    return hashlib.sha256(text.encode()).hexdigest(), [path for _, path in sources]
+    return hashlib.sha256(os.fsencode(text)).hexdigest(), [path for _, path in inputs]
 
 
 def command_of(settings, job, output):
@@ -252,10 +298,7 @@ def copy_tree(source, target):
         for name in files_in(source):
             place_at = os.path.join(fresh, name)
             os.makedirs(os.path.dirname(place_at), exist_ok=True)
-            try:
-                os.link(os.path.join(source, name), place_at)
-            except OSError:  # another file system
-                shutil.copy2(os.path.join(source, name), place_at)
+            shutil.copy2(os.path.join(source, name), place_at)  # no link: results are edited
         os.chmod(fresh, 0o755)
         old = None
         if os.path.lexists(target):
@@ -268,20 +311,22 @@ def copy_tree(source, target):
         shutil.rmtree(fresh, ignore_errors=True)
 
 
-def compile_into(settings, job, entry, log):
+def compile_into(settings, job, key, entry, log):
     """Compiles beside the cache entry and makes it appear whole. Returns why it failed, or None."""
     os.makedirs(os.path.dirname(entry), exist_ok=True)
     folder = tempfile.mkdtemp(prefix=".new-", dir=os.path.dirname(entry))
     try:
         stem = os.path.splitext(os.path.basename(job["model"]))[0]
         words = command_of(settings, job, os.path.join(folder, f"{stem}_ctx.onnx"))
-        log.write((shlex.join(words) + "\n").encode())
+        log.write(os.fsencode(shlex.join(words) + "\n"))
         log.flush()
         why = run_limited(words, log, settings["timeout"])
         if why is None and not files_in(folder):
             why = "no node was compiled, nothing was written"
         if why is not None:
             return why
+        if key_of(settings, job)[0] != key:
+            raise Mistake("a file that it is made from changed meanwhile: run the job again")
         os.chmod(folder, 0o755)
         try:
             os.rename(folder, entry)
@@ -295,7 +340,7 @@ def compile_into(settings, job, entry, log):
 
 def last_line(path):
     with open(path, "rb") as log:
-        lines = log.read()[-4096:].decode("utf-8", "replace").split("\n")
+        lines = os.fsdecode(log.read()[-4096:]).split("\n")
     return next((line.strip() for line in reversed(lines) if line.strip()), "")
 
 
@@ -309,17 +354,18 @@ def run_job(folder, number):
     start, why, how, key, sources = time.monotonic(), None, DONE, "", []
     with open(state + ".log", "wb") as log:
         try:
+            job["ort"] = find_ort(settings, job)
             key, sources = key_of(settings, job)
             entry = os.path.join(settings["cache"], key[:2], key)
             if os.path.isdir(entry):
                 how = CACHED
             else:
-                why = compile_into(settings, job, entry, log)
+                why = compile_into(settings, job, key, entry, log)
             if why is None:
                 copy_tree(entry, os.path.join(folder, "out", job["name"]))
         except (Mistake, OSError) as error:
             why = str(error)
-            log.write((why + "\n").encode())
+            log.write(os.fsencode(why + "\n"))
     said = last_line(state + ".log") if why else ""
     result = {"name": job["name"], "state": FAILED if why else how, "key": key,
               "seconds": round(time.monotonic() - start, 3),
@@ -330,9 +376,9 @@ def run_job(folder, number):
             os.remove(state + ".done")
         print(f"{job['name']}: {result['why']}", file=sys.stderr)
         return 1
-    with open(state + ".d", "w", encoding="utf-8") as out:
-        out.write(f"state/{number}.done: "
-                  + " ".join(path.replace(" ", "\\ ") for path in sources) + "\n")
+    with open(state + ".d", "wb") as out:
+        out.write(os.fsencode(f"state/{number}.done: " + " ".join(map(depfile_path, sources))
+                              + "\n"))
     with open(state + ".done", "w", encoding="utf-8") as out:
         out.write(key + "\n")
     return 0
@@ -380,6 +426,8 @@ def main():
     command.add_argument("folder")
     command.add_argument("--json", action="store_true")
     given = parser.parse_args()
+    for stream in (sys.stdout, sys.stderr):  # names of files are bytes
+        stream.reconfigure(errors="surrogateescape")
     try:
         if given.command == "plan":
             return plan(given.manifest, given.folder) or 0
