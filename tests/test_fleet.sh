@@ -137,7 +137,8 @@ END
     # What an EP's folder has, and the ONNX Runtime that the environment names, decide too.
     mkdir eplib
     cp "$build/libtoy_ep.so" eplib
-    sed "/^ort = /d; s|^library = .*|library = \"eplib/libtoy_ep.so\"|" library.toml >beside.toml
+    sed "/^ort = /d; s|^library = .*|library = \"eplib/libtoy_ep.so\"|;
+        s|^model|cache = \"beside_cache\"\nmodel|" library.toml >beside.toml
     fleet plan beside.toml -o beside
     EPCTX_ORT_LIBRARY=$library fleet job beside 0
     fleet report beside; said "ONNX Runtime by the environment" 0 "1 done, 0 cached"
