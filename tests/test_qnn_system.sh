@@ -126,6 +126,20 @@ epctx info a_ctx.onnx
 said "names and shapes" 0 "input          'b' uint16[3,4]"
 said "the graph's name" 0 "  #1 'two', 2 inputs, 1 output"
 said "its SDK" 0 "SDK version          v9.8.7"
+# judged NAME CODE TEXT OVERRIDES MODEL: lint asks the library, whatever the attribute says.
+judged() {
+    rm -f set_ctx.onnx
+    epctx set "$5" io_name_overrides:string="$4" -o set_ctx.onnx
+    EPCTX_QNN_FAKE="all is known" epctx lint --qnn-system "$fake" set_ctx.onnx
+    said "$1" "$2" "$3"
+}
+epctx rename --any-io a_ctx.onnx a z b y c x -o z_ctx.onnx
+judged "a pair of nobody's, as QNN's EP writes it" 0 "W038" "gone=c;" a_ctx.onnx
+judged "a pair whose second name is nobody's" 0 "0 errors" "a=gone;" a_ctx.onnx
+judged "renamed, each with its pair" 0 "0 errors" "z=a;y=b;x=c;" z_ctx.onnx
+judged "renamed, one without its pair" 1 "input 'y' is not in the binary" "z=a;x=c;" z_ctx.onnx
+judged "renamed, and a pair of another" 1 "input 'z' is not in the binary" "gone=b" z_ctx.onnx
+judged "renamed, no pair at all: by position" 0 "0 errors" "z=;=b;;gone" z_ctx.onnx
 EPCTX_QNN_FAKE=malformed epctx wrap a.bin --profile qnn --qnn-system "$fake" -f -o a_ctx.onnx
 result "a damaged binary is not wrapped" 1 "a.bin: is a QNN context binary that is refused by"
 epctx wrap a.bin --profile qnn -f -o a_ctx.onnx

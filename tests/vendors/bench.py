@@ -187,9 +187,10 @@ def compile_both(bench, ep, model, embed, folder):
     bench.verdict(ep.id, "compile", case, True)
     # ORT's own kernels for uint8 times int8 saturate by default on processors without VNNI.
     exact = {"session.x64quantprecision": "1"}
-    _, cpu = bench.app(eps.CPU, model, folder=folder, session=exact)
+    sizes = [loads["size"]]
+    _, cpu = bench.app(eps.CPU, model, folder=folder, sizes=sizes, session=exact)
     if cpu is None:  # with which it refuses some models
-        _, cpu = bench.app(eps.CPU, model, folder=folder)
+        _, cpu = bench.app(eps.CPU, model, folder=folder, sizes=sizes)
     bench.verdict(ep.id, "numbers", f"{name} {mode} beside the CPU",
                   near(got, cpu), "far from the CPU EP")
     code, text = bench.epctx("lint", *ep.lint, ours)

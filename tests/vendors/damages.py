@@ -220,51 +220,63 @@ def io_of(change):
     return on_model(lambda model, node: change(model.graph, node))
 
 
+def on_value(which, change):
+    """change(graph, value): of the first input (output) of the model that an EPContext node reads
+    (writes). What the others must be is between ONNX Runtime and its own nodes."""
+    def apply(graph, node):
+        names = {name for one in graph.node if one.op_type == "EPContext"
+                 for name in getattr(one, which)}
+        for value in getattr(graph, which):
+            if value.name in names:
+                change(graph, value)
+                return
+    return apply
+
+
 def elem(which, kind):
-    def change(graph, node):
-        getattr(graph, which)[0].type.tensor_type.elem_type = kind
-    return change
+    def change(graph, value):
+        value.type.tensor_type.elem_type = kind
+    return on_value(which, change)
 
 
-def dim(which, at, value):
-    def change(graph, node):
-        dims = getattr(graph, which)[0].type.tensor_type.shape.dim
+def dim(which, at, more):
+    def change(graph, value):
+        dims = value.type.tensor_type.shape.dim
         if len(dims) > 0:
-            dims[at].dim_value = dims[at].dim_value + value
-    return change
+            dims[at].dim_value = dims[at].dim_value + more
+    return on_value(which, change)
 
 
 def free_dim(which):
-    def change(graph, node):
-        dims = getattr(graph, which)[0].type.tensor_type.shape.dim
+    def change(graph, value):
+        dims = value.type.tensor_type.shape.dim
         if len(dims) > 0:
             dims[0].dim_param = "batch"
-    return change
+    return on_value(which, change)
 
 
 def no_shape(which):
-    def change(graph, node):
-        getattr(graph, which)[0].type.tensor_type.ClearField("shape")
-    return change
+    def change(graph, value):
+        value.type.tensor_type.ClearField("shape")
+    return on_value(which, change)
 
 
 def more_dims(which):
-    def change(graph, node):
-        getattr(graph, which)[0].type.tensor_type.shape.dim.add().dim_value = 1
-    return change
+    def change(graph, value):
+        value.type.tensor_type.shape.dim.add().dim_value = 1
+    return on_value(which, change)
 
 
 def renamed(which):
     """The value everywhere: a good model, where the EP does not go by names."""
-    def change(graph, node):
-        old = getattr(graph, which)[0].name
-        getattr(graph, which)[0].name = "renamed"
+    def change(graph, value):
+        old, value.name = value.name, "renamed"
         for one in graph.node:
             for names in (one.input, one.output):
                 for i, name in enumerate(names):
                     if name == old:
                         names[i] = "renamed"
-    return change
+    return on_value(which, change)
 
 
 for which in ("input", "output"):

@@ -196,7 +196,7 @@ static const char *lint_list_graphs(linter *l, const lint_binary *binary) {
 typedef struct lint_names {
     epctx_arena arena;
     epctx_map values;    /* names and aliases -> index */
-    epctx_map overrides; /* a name of the node -> where its entry is in `text` */
+    epctx_map overrides; /* a name of the node -> where what replaces it is in `text` */
     epctx_str text;      /* of io_name_overrides */
 } lint_names;
 
@@ -220,29 +220,29 @@ static epctx_status lint_read_names(lint_names *names, const lint_judged *judged
     }
     while (rest.size > 0) {
         epctx_str entry = epctx_str_cut(&rest, ';');
-        const size_t at = (size_t)(entry.data - names->text.data);
-        OPS_TRY(lint_name(&names->overrides, epctx_str_cut(&entry, '='), at));
+        const epctx_str name = epctx_str_cut(&entry, '=');
+        if (name.size > 0 && entry.size > 0) /* else QNN passes it over */
+            OPS_TRY(lint_name(&names->overrides, name, (size_t)(entry.data - names->text.data)));
     }
     return EPCTX_OK;
 }
 
-/* SIZE_MAX: the binary has no value of the node's name, or of the one that replaces it. */
+/* By the name that replaces the node's, else by the node's; SIZE_MAX: the binary has neither. */
 static size_t lint_value_named(const lint_names *names, epctx_str name) {
     const uint32_t at = epctx_map_get(&names->overrides, name);
-    uint32_t found;
+    uint32_t found = EPCTX_MAP_NONE;
     if (at != EPCTX_MAP_NONE) {
         epctx_str rest = {names->text.data + at, names->text.size - at};
-        name = epctx_str_cut(&rest, ';');
-        epctx_str_cut(&name, '='); /* without one nothing replaces it */
+        found = epctx_map_get(&names->values, epctx_str_cut(&rest, ';'));
     }
-    found = epctx_map_get(&names->values, name);
+    if (found == EPCTX_MAP_NONE) found = epctx_map_get(&names->values, name);
     return found != EPCTX_MAP_NONE ? found : SIZE_MAX;
 }
 
 /* How the EP of a format matches values, as seen on the bench. */
 enum {
     LINT_BY_NAME = 1,       /* by name; one that the node has twice is no error */
-    LINT_BY_POSITION = 2,   /* by position, if no name is the binary's */
+    LINT_BY_POSITION = 2,   /* by position, if no name is the binary's and none is replaced */
     LINT_OUTPUT_SHAPES = 4, /* compares the shapes of outputs, if they have as many dimensions */
     LINT_OUTPUT_RANKS = 8,  /* and if they have not */
     LINT_INPUT_BYTES = 16,  /* of inputs only how many elements they have */
@@ -362,7 +362,8 @@ static void lint_side_by(linter *l, const lint_names *names, const lint_binary *
         count++;
         named += names != NULL && lint_value_named(names, ios[i].name) != SIZE_MAX;
     }
-    by_name = names != NULL && (named > 0 || (matching & LINT_BY_POSITION) == 0);
+    by_name = names != NULL && (named > 0 || names->overrides.count > 0 ||
+                                (matching & LINT_BY_POSITION) == 0);
     if (by_name ? count < there && !output : count != there) {
         lint_say(l, EPCTX_RULE_BINARY_VALUES, judged->node.name, NULL,
                  "the node has %u %ss, its graph in the binary has %u", (uint64_t)count, what,

@@ -638,7 +638,8 @@ static void check_qnn_plugin(linter *l, const lint_judged *judged) {
 }
 
 /* QNN's plugin EP pairs inputs and outputs with those of the binary by this attribute: NAME=NAME IN
- * THE BINARY;... A name that the node does not have ends the application. */
+ * THE BINARY;... It writes names that the node does not have itself, where ONNX Runtime renamed an
+ * output; whether one that the node has is found, only the binary tells (lint_binary.c). */
 static void check_overrides(linter *l, const lint_judged *judged) {
     epctx_str rest = epctx_node_attr_str(&judged->view, "io_name_overrides");
     while (rest.size > 0) {
@@ -651,9 +652,9 @@ static void check_overrides(linter *l, const lint_judged *judged) {
         while (!found && epctx_next_str(&inputs, &one)) found = epctx_str_eq(one, name);
         while (!found && epctx_next_str(&outputs, &one)) found = epctx_str_eq(one, name);
         if (!found)
-            lint_say(l, EPCTX_RULE_PROFILE, judged->node.name, "io_name_overrides",
+            lint_say(l, EPCTX_RULE_STALE_OVERRIDE, judged->node.name, "io_name_overrides",
                      "has '%S', which is neither an input nor an output of the node: QNN ends the "
-                     "application",
+                     "application if it was one and was renamed",
                      &name);
     }
 }
