@@ -141,6 +141,18 @@ b' 'a\b' "a'b"; do
     [ ! -e "$bad"_ctx.onnx ] || fail "a name that no rule can have" "compiled"
 done
 
+# What make would obey is no prerequisite.
+for bad in .IGNORE .SILENT .DELETE_ON_ERROR; do
+    epctx init --external --threshold 0 --name "$bad" first.onnx -o special.onnx -f
+    epctx compile -f --depfile both.d special.onnx
+    result "a data file $bad" 1 "no common form for the name $bad"
+    epctx compile -f --depfile both.d ./special.onnx
+    result "a data file ./$bad" 1 "no common form for the name ./$bad"
+done
+epctx init --external --threshold 0 --name .ignore first.onnx -o special.onnx -f
+epctx compile -f --depfile both.d special.onnx; result "a hidden data file" 0
+rm -f .IGNORE .SILENT .DELETE_ON_ERROR .ignore special*
+
 # -- what is there and no depfile stays --
 mkdir stay && cd stay || exit 1
 epctx init --external --threshold 0 --name beside.data -o source.onnx ../first.onnx

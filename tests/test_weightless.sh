@@ -68,6 +68,7 @@ model() {
         "$epctx" compile "$1/m.onnx" -o "$1/full.onnx" &&
         "$epctx" compile --weightless "$1/m.onnx" &&
         smaller "$1/m_npu.bin" "$1/full_npu.bin" 3 &&
+        "$checked" lint "$1/m_ctx.onnx" &&
         as_ort "$1/m.onnx" "$1/m_ctx.onnx" "$1/io"
 }
 

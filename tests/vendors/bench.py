@@ -198,11 +198,19 @@ def compile_both(bench, ep, model, embed, folder):
     return ours, got
 
 
+def is_inside(node):
+    """Its graph is in a context that another node embeds."""
+    number = {a.name: a.i for a in node.attribute}
+    return number.get("main_context") == 0 and number.get("embed_mode") == 1
+
+
 def may_refuse(ep, context, name):
     """What the tool may say of an edit that the EP cannot have of such a model."""
     nodes = epnodes(context)
     if name in ("prefix", "merge") and len(nodes) > 1 and ep.by_node_name:
         return ["graph in it by the node's name", "graph in the binary by this name"]
+    if name == "merge" and any(is_inside(n) for n in nodes):
+        return ["both would get the same graph"]  # the same model twice
     values = [v for n in nodes for v in (*n.input, *n.output)]
     if name in ("merge", "rename") and any(set(";=") & set(v) for v in values):
         return ["finds the inputs and outputs of a compiled node by name"]

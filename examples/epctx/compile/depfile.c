@@ -59,9 +59,16 @@ static epctx_status check_other(const depfile *d, const char *path) {
     return status;
 }
 
+/* ".IGNORE", ".SILENT" and their like tell make how to work: no name of a file, nor with "./". */
+static bool is_special(const char *name) {
+    while (strncmp(name, "./", 2) == 0) name += 2;
+    return name[0] == '.' && name[1] != '\0' &&
+           name[1 + strspn(name + 1, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_")] == '\0';
+}
+
 /* A name in the one form that both read. What they read differently, or not at all, is refused. */
 static epctx_status put_name(depfile *d, FILE *to, const char *name) {
-    const char *bad = name + strcspn(name, "\\:;=%*?[]|&\"'<>()~`");
+    const char *bad = is_special(name) ? name : name + strcspn(name, "\\:;=%*?[]|&\"'<>()~`");
     for (; *bad == '\0' && *name != '\0'; name++) {
         if ((unsigned char)*name < ' ') {
             bad = name;

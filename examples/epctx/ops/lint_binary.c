@@ -239,6 +239,10 @@ static size_t lint_value_named(const lint_names *names, epctx_str name) {
     return found != EPCTX_MAP_NONE ? found : SIZE_MAX;
 }
 
+static bool lint_has_value(const lint_names *names, epctx_str name) {
+    return names != NULL && lint_value_named(names, name) != SIZE_MAX;
+}
+
 /* How the EP of a format matches values, as seen on the bench. */
 enum {
     LINT_BY_NAME = 1,       /* by name; one that the node has twice is no error */
@@ -247,7 +251,8 @@ enum {
     LINT_OUTPUT_RANKS = 8,  /* and if they have not */
     LINT_INPUT_BYTES = 16,  /* of inputs only how many elements they have */
     LINT_INPUTS_SHAPED = 32,
-    LINT_OUTPUTS_SHAPED = 64 /* refuses those without a shape */
+    LINT_OUTPUTS_SHAPED = 64, /* refuses those without a shape */
+    LINT_OUTPUTS_FIXED = 128  /* asks nothing of an output whose size the run decides */
 };
 
 static unsigned lint_matching_of(const lint_binary *binary) {
@@ -255,7 +260,8 @@ static unsigned lint_matching_of(const lint_binary *binary) {
     case EPCTX_BINARY_OPENVINO_CONTAINER:
     case EPCTX_BINARY_OPENVINO_BLOB:
     case EPCTX_BINARY_OPENVINO_IR:
-        return LINT_BY_NAME | LINT_OUTPUT_SHAPES | LINT_INPUTS_SHAPED | LINT_OUTPUTS_SHAPED;
+        return LINT_BY_NAME | LINT_OUTPUT_SHAPES | LINT_INPUTS_SHAPED | LINT_OUTPUTS_SHAPED |
+               LINT_OUTPUTS_FIXED;
     case EPCTX_BINARY_QNN:
     case EPCTX_BINARY_QNN_DLC:
         return LINT_BY_NAME | LINT_BY_POSITION | LINT_OUTPUT_SHAPES | LINT_OUTPUT_RANKS |
@@ -330,17 +336,20 @@ static void lint_value_agrees(linter *l, unsigned matching, const lint_judged *j
                               const lint_io *io, const binary_value *value) {
     const char *what = io->output ? "output" : "input";
     const unsigned shaped = io->output ? LINT_OUTPUTS_SHAPED : LINT_INPUTS_SHAPED;
+    const bool judged_shape =
+        value->shaped && !(io->output && (matching & LINT_OUTPUTS_FIXED) != 0 &&
+                           lint_elements(value->dims, value->rank) < 0);
     if (!io->known || !io->info.is_tensor) return;
     if (value->elem_type != 0 && io->info.elem_type != 0 &&
         value->elem_type != io->info.elem_type) {
         lint_say(l, EPCTX_RULE_BINARY_VALUES, judged->node.name, NULL,
                  "%s '%S' is of type %s, in the binary it is of type %s", what, &io->name,
                  epctx_elem_name(io->info.elem_type), epctx_elem_name(value->elem_type));
-    } else if (value->shaped && !io->info.has_shape && (matching & shaped) != 0) {
+    } else if (judged_shape && !io->info.has_shape && (matching & shaped) != 0) {
         lint_say(l, EPCTX_RULE_BINARY_VALUES, judged->node.name, NULL,
                  "%s '%S' has no shape, in the binary it has %s", what, &io->name,
                  lint_dims_text(l, value->dims, value->rank));
-    } else if (value->shaped && io->info.has_shape &&
+    } else if (judged_shape && io->info.has_shape &&
                (!io->output || (matching & LINT_OUTPUT_SHAPES) != 0)) {
         lint_shape_agrees(l, matching, judged, io, value);
     }
@@ -355,15 +364,19 @@ static void lint_side_by(linter *l, const lint_names *names, const lint_binary *
     const unsigned matching = lint_matching_of(binary);
     const char *what = output ? "output" : "input";
     const epctx_str nothing = epctx_str_of("");
-    size_t count = 0, named = 0, i, position = 0;
+    size_t count = 0, named = 0, weights = 0, i, position = 0;
     bool by_name;
     for (i = 0; i < judged->io_count; i++) {
+        const bool found = lint_has_value(names, ios[i].name);
         if (ios[i].output != output) continue;
         count++;
-        named += names != NULL && lint_value_named(names, ios[i].name) != SIZE_MAX;
+        named += found;
+        weights += ios[i].weight && !found;
     }
-    by_name = names != NULL && (named > 0 || names->overrides.count > 0 ||
-                                (matching & LINT_BY_POSITION) == 0);
+    by_name = names != NULL &&
+              (named > 0 || names->overrides.count > 0 || (matching & LINT_BY_POSITION) == 0);
+    if (!by_name && count == there) weights = 0; /* they are inputs of the graph, too */
+    count -= weights;
     if (by_name ? count < there && !output : count != there) {
         lint_say(l, EPCTX_RULE_BINARY_VALUES, judged->node.name, NULL,
                  "the node has %u %ss, its graph in the binary has %u", (uint64_t)count, what,
@@ -373,6 +386,7 @@ static void lint_side_by(linter *l, const lint_names *names, const lint_binary *
     for (i = 0; i < judged->io_count; i++) {
         size_t at;
         if (ios[i].output != output) continue;
+        if (weights > 0 && ios[i].weight && !lint_has_value(names, ios[i].name)) continue;
         at = by_name ? lint_value_named(names, ios[i].name) : position++;
         if (at < there) {
             lint_value_agrees(l, matching, judged, &ios[i], &values[at]);

@@ -76,6 +76,7 @@ static epctx_status lint_note_io(linter *l, const lint_frame *scope, epctx_str n
     OPS_TRY(lint_append(l, &l->ios, sizeof *io, &io));
     io->name = name;
     io->output = output;
+    io->weight = !output && epctx_map_get(&scope->names, name) == 1;
     io->known = at != EPCTX_MAP_NONE;
     if (io->known) io->info = ((const lint_type_note *)scope->notes.items + at)->value;
     return EPCTX_OK;
@@ -471,12 +472,10 @@ epctx_status lint_epnode(linter *l, lint_frame *scope, const epctx_node_view *vi
     it = epctx_node_inputs(view);
     while (epctx_next_str(&it, &name)) {
         lint_value(l, scope, &judged, name, false);
-        if (epctx_map_get(&scope->names, name) == 1) {
+        if (epctx_map_get(&scope->names, name) == 1)
             lint_say(l, EPCTX_RULE_WEIGHTLESS, view->name, NULL,
                      "input '%S' is an initializer: the context does not contain it", &name);
-        } else if (name.size > 0) {
-            OPS_TRY(lint_note_io(l, scope, name, false));
-        }
+        if (name.size > 0) OPS_TRY(lint_note_io(l, scope, name, false));
     }
     it = epctx_node_outputs(view);
     while (epctx_next_str(&it, &name)) {

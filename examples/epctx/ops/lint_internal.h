@@ -78,7 +78,8 @@ typedef struct lint_judged {
 typedef struct lint_io {
     epctx_str name;
     bool output;
-    bool known; /* `info` is what the model says of it */
+    bool weight; /* an initializer, which the context may have itself */
+    bool known;  /* `info` is what the model says of it */
     epctx_value_view info;
 } lint_io;
 
