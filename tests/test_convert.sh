@@ -54,6 +54,11 @@ epctx extract --in-place in.onnx --json; result "extract --in-place --json" 0
 epctx embed --in-place in.onnx; same "embed --in-place" in.onnx e.onnx
 rm -f in_npu.bin
 epctx extract --in-place --dry-run in.onnx; result "extract --dry-run" 0 "dry run"
+mkdir away
+cp e.onnx away/m.onnx && ln -s away/m.onnx linked.onnx
+epctx extract --in-place linked.onnx
+result "extract --in-place through a link: who reads it there" 0 "linked.onnx needs"
+rm -r away linked.onnx
 same "extract --dry-run writes no model" in.onnx e.onnx
 [ -e in_npu.bin ] && fail "extract --dry-run" "wrote a binary"
 epctx embed m_ctx.onnx -o -; same "embed to standard output" out e.onnx
