@@ -1256,8 +1256,8 @@ def transposed(r):
                             continue
                         yield Case("ConvTranspose", 11, [
                             floats(r, [1, 2, 4, 5]), floats(r, [2, 3, kernel, kernel], True)],
-                            [FLOAT], 1e-4, 1e-4, auto_pad=where, strides=[stride] * 2, output_padding=extra,
-                            output_shape=shape)
+                            [FLOAT], 1e-4, 1e-4, auto_pad=where, strides=[stride] * 2,
+                            output_padding=extra, output_shape=shape)
 
 
 def lengths(r):
