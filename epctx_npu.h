@@ -2562,7 +2562,7 @@ static epctx_status epctx__run_conv(const epctx__conv *p, const epctx__args *arg
 /* -- a sliding window over the channels of an image: Depthwise and Pool -- */
 
 typedef enum epctx__slide_kind {
-    EPCTX__SLIDE_MAX = 0, /* NaN wins */
+    EPCTX__SLIDE_MAX = 0, /* NaN wins; of no taps: the lowest finite number, as ONNX Runtime */
     EPCTX__SLIDE_AVERAGE, /* of the taps inside the image */
     EPCTX__SLIDE_MEAN,    /* their sum divided by the number of all taps */
     EPCTX__SLIDE_PRODUCTS /* sum of taps times weights */
@@ -2610,8 +2610,7 @@ static EPCTX__INLINE void epctx__slide_pixel(const epctx__slides *s, epctx__slid
     int32_t ky, kx;
     size_t j;
     for (j = 0; j < count; j++)
-        sum[j] = kind == EPCTX__SLIDE_MAX ? epctx__float_of(0xff800000u)
-                                          : (s->bias != NULL ? s->bias[c + j] : 0.0f);
+        sum[j] = kind == EPCTX__SLIDE_MAX ? -FLT_MAX : (s->bias != NULL ? s->bias[c + j] : 0.0f);
     for (ky = t->ky_low; ky < t->ky_high; ky++) {
         const size_t row = (size_t)(t->y + ky * (int32_t)w->dilation_h) * w->in_w;
         for (kx = t->kx_low; kx < t->kx_high; kx++) {
@@ -2704,8 +2703,7 @@ static void epctx__slide_kinds(const epctx__slides *s, epctx__tap_range *t, uint
             const float *tap = NULL; \
             __m##bits sum[8], first = _mm##bits##_setzero_ps(); \
             if (s->bias != NULL) first = epctx__floats_##bits(mask, s->bias + c); \
-            if (kind == EPCTX__SLIDE_MAX) \
-                first = _mm##bits##_set1_ps(epctx__float_of(0xff800000u)); \
+            if (kind == EPCTX__SLIDE_MAX) first = _mm##bits##_set1_ps(-FLT_MAX); \
             if (kind == EPCTX__SLIDE_PRODUCTS) \
                 tap = s->weights + c / 16 * 16 * taps + c % 16 + \
                       ((size_t)t->ky_low * w->kernel_w + (size_t)t->kx_low) * 16; \
@@ -4068,7 +4066,8 @@ static bool epctx__check_arg(const epctx__arg *p, epctx__needs *needs) {
 }
 
 /* The elements from `k` on of up to 16 rows, which lie `pitch` apart, their elements `step`. `last`
- * is a constant, so that each compiler vectorizes the loop. */
+ * is a constant, so that each compiler vectorizes the loop. A NaN is the best as the
+ * first element only, as in ONNX Runtime. */
 static EPCTX__INLINE void epctx__arg_part(const float *x, size_t pitch, size_t step, size_t width,
                                           float sign, bool last, size_t k, size_t end, float *best,
                                           int32_t *index) {
@@ -4076,7 +4075,7 @@ static EPCTX__INLINE void epctx__arg_part(const float *x, size_t pitch, size_t s
     for (; k < end; k++) {
         for (j = 0; j < width; j++) {
             const float v = sign * x[j * pitch];
-            const bool better = last ? !(best[j] > v) : v > best[j];
+            const bool better = last ? v >= best[j] : v > best[j];
             index[j] = better ? (int32_t)k : index[j];
             best[j] = epctx__choose(better, v, best[j]);
         }
@@ -4818,6 +4817,10 @@ static epctx_status epctx__run_recurrent(const epctx__recurrent *p, const epctx_
         if (length < 0 || length > (int64_t)p->time)
             return epctx_fail(args->error, EPCTX_ERR_ARG, "sequence_lens: expected 0..%u, found %d",
                               (uint64_t)p->time, length);
+        if (length == 0) { /* ONNX Runtime: not the first state */
+            memset(h, 0, n * sizeof *h);
+            memset(cells + b * n, 0, n * sizeof *cells);
+        }
         for (s = 0; s < (size_t)length; s++) {
             const size_t t = p->reverse != 0 ? (size_t)length - 1 - s : s;
             const float *x = (const float *)args->in[0] + (t * p->batch + b) * gates * n;
@@ -8274,12 +8277,26 @@ static epctx_status epctx__lower_gelu(epctx__compiler *c) {
     return epctx__lower_act_of(c, form == 0 ? EPCTX__ACT_GELU : EPCTX__ACT_GELU_TANH, 0.0f, 0.0f);
 }
 
+/* The end of a type of floats: what ONNX Runtime takes for a bound that is missing. Integers have
+ * no need of it: *id is left as it is. */
+static epctx_status epctx__clip_end(epctx__compiler *c, int32_t elem, bool top, uint32_t *id) {
+    const epctx__shape scalar = {0, {0}};
+    const bool wide = elem == EPCTX_ONNX_DOUBLE;
+    const uint64_t bits = wide ? UINT64_C(0x7fefffffffffffff) : 0x7f7fffff;
+    const uint64_t sign = wide ? UINT64_C(1) << 63 : 0x80000000;
+    if (!wide && elem != EPCTX_ONNX_FLOAT) return EPCTX_OK;
+    return epctx__emit_filled(c, elem, &scalar, top ? bits : bits | sign, id);
+}
+
 static epctx_status epctx__lower_clip(epctx__compiler *c) {
     static const char *const names[2] = {"min", "max"};
-    const bool floats = c->tensors[c->in[0]].elem == EPCTX_ONNX_FLOAT;
+    const int32_t elem = c->tensors[c->in[0]].elem;
+    const bool floats = elem == EPCTX_ONNX_FLOAT;
     float limits[2] = {-FLT_MAX, FLT_MAX};
     uint32_t ids[2] = {EPCTX__NONE, EPCTX__NONE}, y = c->in[0], i;
     bool constant = floats;
+    if (!floats && c->node->version < 11)
+        return EPCTX__REFUSE(c, "before version 11: expected floats of up to 32 bits");
     for (i = 0; i < 2; i++) {
         if (floats && c->node->version < 11)
             limits[i] = epctx_node_float(c->node, names[i], limits[i]);
@@ -8288,6 +8305,8 @@ static epctx_status epctx__lower_clip(epctx__compiler *c) {
         constant = constant && (ids[i] == EPCTX__NONE || c->tensors[ids[i]].constant);
     }
     for (i = 0; i < 2; i++) {
+        if (ids[i] == EPCTX__NONE && !constant)
+            EPCTX__TRY(epctx__clip_end(c, elem, i == 1, &ids[i]));
         if (ids[i] == EPCTX__NONE) continue;
         if (floats) EPCTX__TRY(epctx__want_float(c, ids[i]));
         if (constant) {
@@ -9433,7 +9452,10 @@ static epctx_status epctx__transposed_axes(epctx__compiler *c, epctx__geometry *
         reach = (kernel - 1) * dilation + 1;
         full = (in - 1) * stride + reach + extra;
         if (wanted > 0 || g->auto_pad >= EPCTX__PAD_UPPER)
-            epctx__halve_pads(g, i, full - (wanted > 0 ? wanted : in * stride));
+            epctx__halve_pads(g, i,
+                              wanted > 0 || full > in * stride
+                                  ? full - (wanted > 0 ? wanted : in * stride)
+                                  : 0); /* ONNX Runtime grows only towards output_shape */
         g->out[i] = full - g->before[i] - g->after[i];
         g->after[i] -= extra;
         if (g->out[i] < 1 || g->before[i] > reach - 1 || g->after[i] > reach - 1)

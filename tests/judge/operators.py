@@ -1196,8 +1196,123 @@ def masks():
         (INT64, [2], [0, 0], False)], [FLOAT], ignore_index=0, reduction="none")
 
 
+def limits():
+    """Clip with two bounds, one and none, in every type, beside the ends of the type."""
+    for elem_type in CODES:
+        if elem_type in (UINT16, INT16, BOOL):
+            continue
+        fraction = elem_type in (FLOAT, DOUBLE)
+        bits = 8 * array.array(CODES[elem_type]).itemsize
+        signed = elem_type in (INT8, INT32, INT64)
+        top = (1 << (bits - signed)) - 1
+        low = -top - 1 if signed else 0
+        values = ([math.nan, math.inf, -math.inf, -0.0, 0.0, 1e-45, -3e38, 3e38] if fraction
+                  else [low, low + 1, 0, 1, 3, top // 2, top - 1, top])
+        ends = [-math.inf, math.inf, 0.0, 1.5] if fraction else [low, top, 3]
+        for lower in [None] + ends:
+            for upper in [None] + ends:
+                if lower is not None and upper is not None and not lower <= upper:
+                    continue  # of these, ONNX defines nothing
+                for constant in True, False:
+                    given = [None if x is None else (elem_type, [], [x], constant)
+                             for x in (lower, upper)]
+                    if given[1] is None:
+                        del given[given[0] is not None:]
+                    yield Case("Clip", 13, [(elem_type, [8], values, False)] + given, [elem_type])
+    for bounds in {}, {"min": -1.0}, {"max": 2.0}, {"min": -1.0, "max": 2.0}:
+        yield Case("Clip", 6, [(FLOAT, [6], [math.nan, math.inf, -math.inf, -2.0, 0.5, 3.0],
+                                False)], [FLOAT], **bounds)
+
+
+def windows(r):
+    """Windows that lie in the padding in part and wholly, and strides above the kernel."""
+    for channels in 1, 3, 16, 17:
+        for dims, kernel, pads, strides, dilations in (
+                ([4, 4], [1, 1], [0, 0, 1, 1], [2, 2], [1, 1]),
+                ([1, 1], [2, 2], [1, 1, 1, 1], [1, 1], [2, 2]),
+                ([2, 2], [2, 2], [1, 1, 1, 1], [1, 1], [3, 3]),
+                ([5, 5], [2, 2], [1, 1, 1, 1], [3, 3], [1, 1]),
+                ([2, 3], [3, 3], [2, 2, 2, 2], [2, 2], [1, 1]),
+                ([2, 3], [3, 3], [2, 2, 2, 2], [1, 1], [2, 2])):
+            for op, version in ("MaxPool", 12), ("AveragePool", 19), ("LpPool", 18):
+                for ceil in 0, 1:
+                    if op == "AveragePool" and channels == 16 and dims in ([1, 1], [2, 2]):
+                        continue  # in the padding ONNX Runtime finds 0 or, in its blocks, NaN
+                    yield Case(op, version, [floats(r, [1, channels] + dims)], [FLOAT],
+                               kernel_shape=kernel, pads=pads, strides=strides,
+                               dilations=dilations, ceil_mode=ceil)
+            yield Case("MaxPool", 12, [ints(r, UINT8, [1, channels] + dims, 0, 255)], [UINT8],
+                       kernel_shape=kernel, pads=pads, strides=strides, dilations=dilations)
+
+
+def transposed(r):
+    """What SAME means where the stride is above the kernel, with and without a shape."""
+    for where in "SAME_UPPER", "SAME_LOWER", "VALID":
+        for kernel in 1, 2, 3:
+            for stride in 1, 2, 3, 4:
+                for extra in None, [0, 0], [stride - 1, 0]:
+                    for shape in None, [4 * stride, 5 * stride], [4 * stride + 1, 5 * stride - 1]:
+                        if shape and extra:
+                            continue
+                        yield Case("ConvTranspose", 11, [
+                            floats(r, [1, 2, 4, 5]), floats(r, [2, 3, kernel, kernel], True)],
+                            [FLOAT], 1e-4, 1e-4, auto_pad=where, strides=[stride] * 2,
+                            output_padding=extra, output_shape=shape)
+
+
+def lengths(r):
+    """Sequences of length 0 beside others, in every direction and order of axes."""
+    for op, gates, version in ("RNN", 1, 14), ("GRU", 3, 14), ("LSTM", 4, 14):
+        for direction in "forward", "reverse", "bidirectional":
+            for given in [0, 3, 1], [0, 0, 0], [3, 0, 2]:
+                for start in False, True:
+                    both = 1 + (direction == "bidirectional")
+                    first = floats(r, [both, 3, 4]) if start else None
+                    inputs = [floats(r, [3, 3, 2]), floats(r, [both, 4 * gates, 2], True),
+                              floats(r, [both, 4 * gates, 4], True),
+                              floats(r, [both, 8 * gates], True),
+                              (INT32, [3], given, False), first]
+                    if op == "LSTM":
+                        inputs.append(first)
+                    yield Case(op, version, inputs, [FLOAT] * (3 if op == "LSTM" else 2),
+                               hidden_size=4, direction=direction)
+
+
+def not_numbers():
+    """NaN and zeros of both signs, short and long enough for every kernel of vectors."""
+    for count in 1, 4, 7, 16, 35:
+        for at in {0, 1 % count, count // 2, count - 1}:
+            x = [0.5 - i % 5 for i in range(count)]
+            x[at] = math.nan
+            zeros = [(-1.0) ** i * 0.0 for i in range(count)]
+            for elem_type in FLOAT, DOUBLE:
+                given, other = ((elem_type, [count], v, False) for v in (x, zeros))
+                yield Case("Relu", 14, [given], [elem_type])
+                for op in "Max", "Min":
+                    for pair in [given, other], [other, given], [given, other, given], [given]:
+                        yield Case(op, 13, pair, [elem_type])
+                for op in "ReduceMax", "ReduceMin":
+                    if at > 0:  # ONNX Runtime passes over these; ours does not, like NumPy
+                        continue
+                    yield Case(op, 13, [given], [elem_type], axes=[0])
+                for op in "ArgMax", "ArgMin":
+                    for last in 0, 1:
+                        if last or at == 0:  # else ONNX Runtime goes by the shape
+                            yield Case(op, 13, [given], [INT64], axis=0, select_last_index=last)
+                        yield Case(op, 13, [other], [INT64], axis=0, select_last_index=last)
+                        for axis in 0, 1:
+                            dims, many = [count, 18][::1 - 2 * axis], x * 18
+                            yield Case(op, 13, [(elem_type, dims, many, False)], [INT64],
+                                       axis=axis, select_last_index=last)
+                for largest in 0, 1:
+                    yield Case("TopK", 11, [(elem_type, [count], zeros, False),
+                                            whole([(count + 1) // 2])], [elem_type, INT64],
+                               axis=0, largest=largest)
+
+
 def edges(r):
-    return [*whole_convolutions(r), *powers(), *types(), *shapes(), *masks()]
+    return [*whole_convolutions(r), *powers(), *types(), *shapes(), *masks(), *limits(),
+            *windows(r), *transposed(r), *lengths(r), *not_numbers()]
 
 
 # -- both sides --
