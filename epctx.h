@@ -15002,27 +15002,40 @@ static epctx_status epctx__ep_graph(epctx_ep *ep, const epctx_graph *graph,
     return status;
 }
 
-EPCTX_API epctx_status epctx_ep_compile(epctx_ep *ep, const epctx_graph *piece,
-                                        epctx_error *error) {
+/* Compiles the next piece and asks for its types and its max_size. */
+static epctx_status epctx__ep_piece(epctx_ep *ep, epctx__piece *piece, const epctx__known_graph *id,
+                                    epctx_error *error) {
     const epctx_backend *b = ep->backend;
-    epctx__piece *p;
-    epctx__known_graph *id;
     int64_t bytes = 0;
-    epctx_error_clear(error);
-    if (ep->build == NULL || ep->count >= ep->room)
-        return epctx_fail(error, EPCTX_ERR_ARG, "there is room for %u pieces", (uint64_t)ep->room);
-    p = &ep->pieces[ep->count];
-    id = &ep->graphs[ep->count];
-    p->graph = piece;
-    id->hash = epctx_graph_hash(piece);
-    EPCTX__TRY(epctx_cancelled(ep->opts.hooks, error));
-    EPCTX__TRY(epctx__ep_name(ep, &id->name, error));
-    EPCTX__TRY(epctx__ep_graph(ep, piece, id, error));
-    EPCTX__TRY(epctx__ep_types(ep, id->name, p, error));
+    EPCTX__TRY(epctx__ep_graph(ep, piece->graph, id, error));
+    EPCTX__TRY(epctx__ep_types(ep, id->name, piece, error));
     if (b->max_size_fn != NULL)
         EPCTX__TRY(b->max_size_fn(b->self, ep->build, id->name, &bytes, error));
     if (bytes < 0) return epctx_fail(error, EPCTX_ERR_BACKEND, "max_size_fn gave %d bytes", bytes);
     ep->max_size = bytes > ep->max_size ? bytes : ep->max_size;
+    return EPCTX_OK;
+}
+
+EPCTX_API epctx_status epctx_ep_compile(epctx_ep *ep, const epctx_graph *piece,
+                                        epctx_error *error) {
+    epctx__known_graph *id;
+    epctx_status status;
+    epctx_error_clear(error);
+    if (ep->build == NULL)
+        return epctx_fail(error, EPCTX_ERR_ARG, "there is no context under construction");
+    if (ep->count >= ep->room)
+        return epctx_fail(error, EPCTX_ERR_ARG, "there is room for %u pieces", (uint64_t)ep->room);
+    ep->pieces[ep->count].graph = piece;
+    id = &ep->graphs[ep->count];
+    id->hash = epctx_graph_hash(piece);
+    EPCTX__TRY(epctx_cancelled(ep->opts.hooks, error));
+    EPCTX__TRY(epctx__ep_name(ep, &id->name, error));
+    status = epctx__ep_piece(ep, &ep->pieces[ep->count], id, error);
+    if (status != EPCTX_OK) {
+        epctx_fail(error, status, "%s", epctx_status_text(status));
+        epctx__prefix(error, "partition", id->name.data);
+        return status;
+    }
     ep->count++;
     epctx__progress(ep->opts.hooks, "compile", ep->count, ep->room);
     return EPCTX_OK;
@@ -15140,6 +15153,16 @@ static epctx_status epctx__ep_node(epctx_ep *ep, size_t index, epctx_node *node,
     return EPCTX_OK;
 }
 
+/* The binary of a context with graphs; EPs know what they write, but not that they forgot to. */
+static epctx_status epctx__build_finish(const epctx_backend *b, void *build, epctx_buffer *out,
+                                        size_t graphs, epctx_error *error) {
+    EPCTX__TRY(b->finish_fn(b->self, build, out, error));
+    if (out->size > 0 || graphs == 0) return EPCTX_OK;
+    return epctx_fail(error, EPCTX_ERR_BACKEND,
+                      "finish_fn appended nothing: the context of %u graphs is expected",
+                      (uint64_t)graphs);
+}
+
 EPCTX_API epctx_status epctx_ep_finish(epctx_ep *ep, epctx_error *error) {
     void *build = ep->build;
     epctx_status status = EPCTX_OK;
@@ -15151,7 +15174,7 @@ EPCTX_API epctx_status epctx_ep_finish(epctx_ep *ep, epctx_error *error) {
     EPCTX__TRY(epctx_cancelled(ep->opts.hooks, error));
     if (ep->shared == NULL) { /* else others follow */
         ep->build = NULL;
-        status = ep->backend->finish_fn(ep->backend->self, build, &ep->binary, error);
+        status = epctx__build_finish(ep->backend, build, &ep->binary, ep->count, error);
     }
     if (status != EPCTX_OK) {
         return epctx_fail(error, status, "the context of %s cannot be made: %s",
@@ -17148,7 +17171,7 @@ static epctx_status epctx__group_write(epctx_workspace *w, epctx__group *group,
     epctx_output_file file;
     epctx_span bytes;
     group->build = NULL;
-    EPCTX__TRY(b->finish_fn(b->self, build, binary, error));
+    EPCTX__TRY(epctx__build_finish(b, build, binary, count, error));
     bytes = epctx__span(binary->data, binary->size);
     if (group->verify && count > 0)
         EPCTX__TRY(epctx__verify_binary(b, bytes, graphs, count, error));
@@ -17394,6 +17417,7 @@ EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *b
     status = g.opts->workspace != NULL ? epctx__gen_grouped(&g) : epctx__gen_alone(&g);
     if (status != EPCTX_OK) {
         epctx_fail(error, status, "%s failed without a message", backend->source);
+        epctx_blame(error, model->path, NULL, NULL);
         epctx_model_undo(model, mark);
     } else if (report != NULL) {
         *report = *g.report;
@@ -17774,11 +17798,31 @@ static epctx_status epctx__load_weights(epctx__loading *l, epctx_bound *bound, e
     return EPCTX_OK;
 }
 
+#ifndef EPCTX_NO_WIRE
+/* A node may have weights as inputs, too, and fewer outputs: ONNX Runtime drops those that nothing
+ * reads. */
+static epctx_status epctx__load_agrees(const epctx_bound *bound, epctx_error *error) {
+    const epctx_graph_info *info = &bound->info;
+    const epctx_node_view *view = &bound->view;
+    if (view->input_count >= info->input_count && view->output_count <= info->output_count)
+        return EPCTX_OK;
+    return epctx_fail(error, EPCTX_ERR_CONTEXT,
+                      "the node has %u inputs and %u outputs, its graph '%S' in the context %u and "
+                      "%u",
+                      (uint64_t)view->input_count, (uint64_t)view->output_count, &info->name,
+                      (uint64_t)info->input_count, (uint64_t)info->output_count);
+}
+#endif
+
 static epctx_status epctx__load_bind(epctx__loading *l, epctx_bound *bound, epctx_error *error) {
     l->attribute = NULL;
     EPCTX__TRY(bound->owner != NULL
                    ? epctx__load_take(l, bound, bound->owner, EPCTX__LOAD_NOW, error)
                    : epctx__load_find(l, bound, error));
+    l->attribute = NULL;
+#ifndef EPCTX_NO_WIRE
+    if (l->model != NULL) EPCTX__TRY(epctx__load_agrees(bound, error));
+#endif
     return epctx__load_weights(l, bound, error);
 }
 

@@ -499,10 +499,45 @@ TEST(failing_backend) {
                 CHECK(generate(&f, &opts, NULL, NULL, &error) == EPCTX_ERR_BACKEND, "step %d: %s",
                       (int)steps[i], error.message);
                 CHECK_HAS(error.message, "the fake fails as told");
+                CHECK_HAS(error.message, at("m.onnx"));
+                if (steps[i] == FAKE_COMPILE) {
+                    CHECK_HAS(error.message, after == 0 ? "_0': the fake" : "_1': the fake");
+                    CHECK_HAS(error.message, "partition 'FakeEP_");
+                }
                 CHECK_STR(listing(), "m.onnx ");
                 CHECK_INT(f.alive, 0);
             }
         }
+    }
+}
+
+static epctx_status finish_nothing(void *self, void *build, epctx_buffer *out, epctx_error *error) {
+    (void)out, (void)error;
+    fake_discard(self, build);
+    return EPCTX_OK;
+}
+
+/* A backend that forgot to write, alone and in a group. */
+TEST(empty_binary) {
+    for (int group = 0; group < 2; group++) {
+        fake f = {0};
+        epctx_backend backend = fake_backend(&f);
+        epctx_gen_opts opts = {0};
+        epctx_error error;
+        epctx_model model;
+        backend.finish_fn = finish_nothing;
+        clear_root();
+        make_source(0);
+        CHECK_OK(epctx_model_open_file(&model, at("m.onnx"), NULL, &error), error);
+        if (group == 1) CHECK_OK(epctx_workspace_open(&opts.workspace, NULL, &error), error);
+        opts.stop = group == 1;
+        CHECK_INT(epctx_generate(&model, &backend, &opts, NULL, &error), EPCTX_ERR_BACKEND);
+        CHECK_HAS(error.message, "finish_fn appended nothing");
+        CHECK_HAS(error.message, "m.onnx");
+        CHECK_STR(listing(), "m.onnx ");
+        CHECK_INT(f.alive, 0);
+        epctx_model_close(&model);
+        if (group == 1) epctx_workspace_close(opts.workspace);
     }
 }
 
@@ -1681,11 +1716,13 @@ TEST(context_nodes) {
     CHECK_INT(epctx_ep_compile(&ep, &piece, &error), EPCTX_OK);
     CHECK_INT(epctx_ep_compile(&ep, &piece, &error), EPCTX_OK);
     CHECK_INT(epctx_ep_compile(&ep, &piece, &error), EPCTX_ERR_ARG); /* room for two */
+    CHECK_HAS(error.message, "room for 2 pieces");
     nodes = epctx_ep_context_nodes(&ep, &count);
     CHECK_UINT(count, 0);
     CHECK_INT(epctx_ep_finish(&ep, &error), EPCTX_OK);
     CHECK_INT(epctx_ep_finish(&ep, &error), EPCTX_ERR_ARG); /* once */
     CHECK_INT(epctx_ep_compile(&ep, &piece, &error), EPCTX_ERR_ARG);
+    CHECK_HAS(error.message, "no context under construction");
     nodes = epctx_ep_context_nodes(&ep, &count);
     CHECK_UINT(count, 2);
     CHECK_TRUE(epctx_ep_binary(&ep).size > 0);
@@ -2649,6 +2686,7 @@ int main(int argc, char **argv) {
     RUN(singular_field_twice);
     RUN(two_gigabytes);
     RUN(failing_backend);
+    RUN(empty_binary);
     RUN(initializers_as_inputs);
     RUN(optional_inputs);
     RUN(failing_io_fresh);

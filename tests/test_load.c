@@ -314,6 +314,45 @@ TEST(mismatch) {
     epctx_model_close(&model);
 }
 
+/* A graph with other inputs or outputs than the node's is not bound. */
+TEST(other_values) {
+    static const struct {
+        const char *graph;
+        bool fits;
+    } rows[] = {{"1\nx\n1\ny\n", true},
+                {"0\n1\ny\n", true}, /* an input may be a weight */
+                {"2\nx\nz\n1\ny\n", false},
+                {"1\nx\n0\n", false},
+                {"1\nx\n2\ny\nz\n", true}}; /* an output may be pruned */
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fake f = {0};
+        epctx_backend backend = fake_backend(&f);
+        epctx_model model;
+        epctx_loaded loaded;
+        epctx_error error;
+        epctx_status status;
+        bytes graph = {0};
+        char context[64];
+        snprintf(context, sizeof context, "FAKE\001\n1\npart\n0\n%s", rows[i].graph);
+        clear_root();
+        make_file(at("a.bin"), context, strlen(context));
+        add_epnode(&graph, "one", "x", "y", 1, 0, "FakeEP", "part", "a.bin", 5);
+        save_model("v_ctx.onnx", &graph);
+        CHECK_OK(epctx_model_open_file(&model, at("v_ctx.onnx"), NULL, &error), error);
+        status = epctx_load(&loaded, &model, &backend, NULL, &error);
+        CHECK(status == (rows[i].fits ? EPCTX_OK : EPCTX_ERR_CONTEXT), "row %zu: %s", i,
+              error.message);
+        if (status == EPCTX_OK) {
+            epctx_unload(&loaded);
+        } else {
+            CHECK_HAS(error.message, "v_ctx.onnx: node 'one': the node has 1 inputs and 1 outputs");
+            CHECK_HAS(error.message, "'part'");
+        }
+        CHECK_INT(f.alive, 0);
+        epctx_model_close(&model);
+    }
+}
+
 static epctx_status check_major(void *self, const epctx_epnode *node, epctx_error *error) {
     (void)self;
     return node->ep_sdk_version.size > 0 && node->ep_sdk_version.data[0] == '1'
@@ -1010,6 +1049,7 @@ int main(int argc, char **argv) {
     RUN(names_of_files);
     RUN(profile_keys);
     RUN(mismatch);
+    RUN(other_values);
     RUN(compatible_version);
     RUN(mismatch_of_one);
     RUN(two_folders);

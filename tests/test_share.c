@@ -2409,8 +2409,8 @@ TEST(linear_in_graphs) {
 /* Secondary nodes of several binaries: each binary is loaded once. */
 TEST(several_binaries) {
     static const int64_t dims[] = {2, -1};
-    static const char *const graphs[2] = {"FAKE\001\n2\np0\n0\n0\n0\ns0\n0\n0\n0\n",
-                                          "FAKE\001\n2\np1\n0\n0\n0\ns1\n0\n0\n0\n"};
+    static const char *const graphs[2] = {"FAKE\001\n2\np0\n0\n1\nx\n1\ny\ns0\n0\n1\nx\n1\ny\n",
+                                          "FAKE\001\n2\np1\n0\n1\nx\n1\ny\ns1\n0\n1\nx\n1\ny\n"};
     static const char *const parts[4] = {"s1", "s0", "p0", "p1"};
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
@@ -2442,7 +2442,7 @@ TEST(several_binaries) {
 /* The time to load that many secondary nodes, whose primary one stands behind them. */
 static bool time_secondaries(size_t count, double *load) {
     static const int64_t dims[] = {2, -1};
-    static const char file[] = "FAKE\001\n1\np\n0\n0\n0\n";
+    static const char file[] = "FAKE\001\n1\np\n0\n1\nx\n1\ny\n";
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
     epctx_workspace *w;

@@ -8,9 +8,9 @@ JOB.json: {"eps": [{"library": FILE or null, "name": the name to register it wit
 name, "options": {EP options}}], "session": {session options}, "first": [FILE...] that are loaded
 before and kept, "model": FILE, "groups": how many inputs each model had that it was merged from,
 then "compile": FILE and "embed", or "run": FILE.npz that gets the outputs, with "sizes": those of
-free dimensions that are tried}. Prints one JSON
-object: {"ok": true, "size": that of free dimensions} or {"ok": false, "stage": "register", "session" or "run", "text": what was
-said}. Knows nothing of epctx. A library of null: the EP is inside ONNX Runtime.
+free dimensions that are tried}. Prints one JSON object: {"ok": true, "size": that of free
+dimensions} or {"ok": false, "stage": "register", "session" or "run", "text": what was said}. Knows
+nothing of epctx. A library of null: the EP is inside ONNX Runtime.
 """
 import json
 import math

@@ -270,9 +270,10 @@ def writes_none(bench, ep, models):
 
 
 def runs(bench, ep, models):
-    """The models themselves: the tool's `run` ends as the application does."""
+    """The models themselves: the tool's `run` ends as the application does, with a free dimension
+    of 1."""
     for model in models:
-        _, got = bench.app(ep, model, folder=bench.work)
+        _, got = bench.app(ep, model, folder=bench.work, sizes=[1])
         code, text = bench.epctx("run", *ep.words(), model)
         bench.verdict(ep.id, "run", f"{stem(model)} run", (code == 0) == (got is not None),
                       text[-300:])

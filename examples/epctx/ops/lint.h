@@ -259,9 +259,6 @@ extern "C" {
     X(SHAPE_MAYBE, "W037", "shape-maybe-in-file", \
       "a constant that may decide a shape is in a file: ORT may refuse the model", \
       "bring it back into the model (epctx repair)") \
-    X(STALE_OVERRIDE, "W038", "override-unused", \
-      "io_name_overrides has a name that the node does not have", \
-      "store the new name, if the value was renamed (epctx rename does)") \
     X(DEFAULTS, "I001", "defaults-used", "main_context or embed_mode is absent and counts as 1", \
       "set both") \
     X(EXTRA_ATTRIBUTE, "I002", "extra-attribute", "an attribute that is not in the schema", \
@@ -280,7 +277,10 @@ extern "C" {
     X(NO_SDK, "I009", "sdk-unknown", "ep_sdk_version is not stored", "none needed") \
     X(UNKNOWN_BINARY, "I010", "binary-unknown", \
       "the context is of no format that is known of its EP", \
-      "none needed for a newer format; else use the EP's own binary")
+      "none needed for a newer format; else use the EP's own binary") \
+    X(STALE_OVERRIDE, "I011", "override-unused", \
+      "io_name_overrides has a name that the node does not have", \
+      "store the new name, if the value was renamed (epctx rename does)")
 
 struct binary_asker;
 
