@@ -1604,10 +1604,18 @@ EPCTX_API const char *epctx_option_text(const epctx_options *options, epctx_opti
 EPCTX_API bool epctx_option_on(const epctx_options *options, epctx_option option);
 EPCTX_API epctx_no_nodes epctx_option_no_nodes(const epctx_options *options);
 
-/* Checks the combination of options for a phase (EPCTX_PHASE_GENERATE or _LOAD). `model_path`:
- * empty or NULL for a model from memory. EPCTX_ERR_ARG names the options to change. */
+/* Checks the options that count in a phase (EPCTX_PHASE_GENERATE, _LOAD or _BOTH), each and together.
+ * `model_path`: empty or NULL for a model from memory. EPCTX_ERR_ARG names the options to change. */
 EPCTX_API epctx_status epctx_options_check(const epctx_options *options, uint32_t phase,
                                            const char *model_path, epctx_error *error);
+
+/* Reads the options of a session inside ORT, for the phase that ep.context_enable says: as in ORT it
+ * generates with "1" only. `get_fn`: the session's entry of a key, or NULL. A value that is wrong,
+ * but does not count in this phase, is left out and told to hooks->log_fn (both may be NULL): ORT
+ * runs such sessions. EPCTX_ERR_ARG: a wrong value that counts; NOMEM. */
+EPCTX_API epctx_status epctx_options_read(epctx_options *options,
+                                          const char *(*get_fn)(void *user, const char *key),
+                                          void *user, const epctx_hooks *hooks, epctx_error *error);
 
 /* ============================================================
  * >>state: the files of a model
@@ -9225,6 +9233,31 @@ EPCTX_API epctx_status epctx_options_set_list(epctx_options *o, const char *list
     return EPCTX_OK;
 }
 
+EPCTX_API epctx_status epctx_options_read(epctx_options *o,
+                                          const char *(*get_fn)(void *user, const char *key),
+                                          void *user, const epctx_hooks *hooks,
+                                          epctx_error *error) {
+    const char *enable = get_fn(user, epctx__options[EPCTX_OPTION_CONTEXT_ENABLE].key);
+    const uint32_t phase =
+        enable != NULL && strcmp(enable, "1") == 0 ? EPCTX_PHASE_GENERATE : EPCTX_PHASE_LOAD;
+    size_t i;
+    epctx_error_clear(error);
+    for (i = 0; i < EPCTX_OPTION_COUNT; i++) {
+        const char *value = get_fn(user, epctx__options[i].key);
+        epctx_status status;
+        epctx_error why;
+        if (value == NULL) continue;
+        epctx_error_clear(&why);
+        status = epctx__option_store(o, i, epctx_str_of(value), &why);
+        if (status == EPCTX_OK) continue;
+        if (status != EPCTX_ERR_ARG || (epctx__options[i].phases & phase) != 0)
+            return epctx_fail(error, status, "%s", why.message);
+        if (hooks != NULL && hooks->log_fn != NULL)
+            hooks->log_fn(hooks->user, EPCTX_LOG_WARNING, why.message);
+    }
+    return EPCTX_OK;
+}
+
 /* -- effective values -- */
 
 EPCTX_API bool epctx_option_given(const epctx_options *o, epctx_option option) {
@@ -9262,11 +9295,11 @@ static const char *epctx__options_fault(const epctx_options *o, bool generates, 
     epctx_str file = epctx_path_file(epctx_str_of(path));
     /* ORT treats a name without extension as a folder, except from its compile API. */
     bool extension = generates && !epctx_option_on(o, EPCTX_OPTION_COMPILE_ONLY);
-    if (!share && epctx_option_on(o, EPCTX_OPTION_STOP_SHARE_EP_CONTEXTS)) {
+    if (generates && !share && epctx_option_on(o, EPCTX_OPTION_STOP_SHARE_EP_CONTEXTS)) {
         return "ep.stop_share_ep_contexts is 1 without ep.share_ep_contexts: the last session of a "
                "group needs both";
     }
-    if (share && embed) {
+    if (generates && share && embed) {
         return "ep.share_ep_contexts and ep.context_embed_mode are both 1: a shared binary is a "
                "file of its own, set ep.context_embed_mode to 0";
     }
@@ -9305,7 +9338,7 @@ EPCTX_API epctx_status epctx_options_check(const epctx_options *o, uint32_t phas
     size_t i;
     epctx_error_clear(error);
     for (i = 0; o != NULL && i < EPCTX_OPTION_COUNT; i++)
-        if (o->values[i] != NULL) /* may have been set by hand */
+        if (o->values[i] != NULL && (epctx__options[i].phases & phase) != 0) /* set by hand */
             EPCTX__TRY(epctx__option_value(&epctx__options[i], epctx_str_of(o->values[i]), error));
     fault = epctx__options_fault(o, generates, model_path == NULL || model_path[0] == '\0');
     if (fault != NULL) {

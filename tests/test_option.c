@@ -116,7 +116,69 @@ TEST(set_by_hand) {
     options.values[EPCTX_OPTION_CONTEXT_EMBED_MODE] = "1";
     CHECK_TRUE(epctx_option_on(&options, EPCTX_OPTION_CONTEXT_EMBED_MODE));
     options.values[EPCTX_OPTION_CONTEXT_EMBED_MODE] = "yes";
-    CHECK_INT(epctx_options_check(&options, EPCTX_PHASE_LOAD, "m.onnx", NULL), EPCTX_ERR_ARG);
+    CHECK_INT(epctx_options_check(&options, EPCTX_PHASE_GENERATE, "m.onnx", NULL), EPCTX_ERR_ARG);
+    CHECK_INT(epctx_options_check(&options, EPCTX_PHASE_LOAD, "m.onnx", NULL), EPCTX_OK);
+}
+
+/* What a session inside ORT has: an entry, and whether it generates. */
+typedef struct entries {
+    const char *key, *value;
+    bool generates;
+    char said[400];
+} entries;
+
+static const char *get_entry(void *user, const char *key) {
+    const entries *all = (const entries *)user;
+    if (strcmp(key, all->key) == 0) return all->value;
+    return strcmp(key, "ep.context_enable") == 0 ? all->generates ? "1" : "0" : NULL;
+}
+
+static void keep_log(void *user, epctx_log level, const char *text) {
+    entries *all = (entries *)user;
+    if (level == EPCTX_LOG_WARNING) snprintf(all->said, sizeof all->said, "%s", text);
+}
+
+/* Each option with a value that it does not allow: an error where it counts, else a warning. */
+TEST(read_by_phase) {
+    size_t count, i, wrong = 0;
+    const epctx_option_info *list = epctx_option_list(&count);
+    for (i = 0; i < 2 * count; i++) {
+        const epctx_option_info *info = &list[i / 2];
+        entries all = {0};
+        epctx_hooks hooks = {0};
+        session s = begin();
+        epctx_status status;
+        uint32_t phase;
+        all.key = info->key;
+        all.value = info->type == EPCTX_OPTION_TYPE_NAME ? "a/b" : "no such value";
+        all.generates = i % 2 == 1;
+        if (i / 2 == EPCTX_OPTION_CONTEXT_ENABLE && all.generates) continue; /* is its own */
+        phase = all.generates ? EPCTX_PHASE_GENERATE : EPCTX_PHASE_LOAD;
+        hooks.user = &all;
+        hooks.log_fn = keep_log;
+        s.options.arena = &s.arena;
+        status = epctx_options_read(&s.options, get_entry, &all, &hooks, &s.error);
+        if (info->type == EPCTX_OPTION_TYPE_FILE || info->type == EPCTX_OPTION_TYPE_FOLDER ||
+            info->type == EPCTX_OPTION_TYPE_TEXT) {
+            CHECK(status == EPCTX_OK && all.said[0] == '\0', "%s: any text is right", info->key);
+            CHECK_STR(epctx_option_text(&s.options, (epctx_option)(i / 2)), all.value);
+        } else if ((info->phases & phase) != 0) {
+            CHECK(status == EPCTX_ERR_ARG, "%s counts when %s", info->key,
+                  all.generates ? "generating" : "loading");
+            CHECK_HAS(s.error.message, info->key);
+            CHECK_STR(all.said, "");
+            wrong++;
+        } else {
+            CHECK(status == EPCTX_OK, "%s does not count when %s: %s", info->key,
+                  all.generates ? "generating" : "loading", s.error.message);
+            CHECK_HAS(all.said, info->key);
+            CHECK_TRUE(!epctx_option_given(&s.options, (epctx_option)(i / 2)));
+            CHECK_OK(epctx_options_check(&s.options, phase, "m.onnx", &s.error), s.error);
+            wrong++;
+        }
+        end(&s);
+    }
+    CHECK_TRUE(wrong > 20);
 }
 
 TEST(switches) {
@@ -287,7 +349,7 @@ TEST(sharing_combinations) {
     CHECK_INT(set(&s, "ep.stop_share_ep_contexts", "1"), EPCTX_OK);
     CHECK_INT(check(&s, EPCTX_PHASE_GENERATE, "m.onnx"), EPCTX_ERR_ARG);
     CHECK_HAS(s.error.message, "ep.stop_share_ep_contexts is 1 without ep.share_ep_contexts");
-    CHECK_INT(check(&s, EPCTX_PHASE_LOAD, "m.onnx"), EPCTX_ERR_ARG);
+    CHECK_INT(check(&s, EPCTX_PHASE_LOAD, "m.onnx"), EPCTX_OK);
     CHECK_INT(set(&s, "ep.share_ep_contexts", "1"), EPCTX_OK);
     CHECK_INT(check(&s, EPCTX_PHASE_BOTH, "m.onnx"), EPCTX_OK);
     CHECK_INT(set(&s, "ep.context_embed_mode", "1"), EPCTX_OK);
@@ -800,6 +862,7 @@ int main(int argc, char **argv) {
     RUN(defaults);
     RUN(set_and_read);
     RUN(set_by_hand);
+    RUN(read_by_phase);
     RUN(switches);
     RUN(wrong_values);
     RUN(unknown_keys);

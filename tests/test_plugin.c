@@ -1176,11 +1176,15 @@ TEST(primaries_and_secondaries) {
     CHECK_ORT(make_session(&spec));
 }
 
-/* Options that make no sense fail the session, with the reason. ORT turns every code from CreateEp
- * into FAIL. */
+/* Options that make no sense fail the session, with the reason, if they count: what only generating
+ * needs is a warning when loading. ORT turns every code from CreateEp into FAIL. */
 TEST(bad_options) {
-    static const char *const enable[] = {"ep.context_enable", "yes", NULL};
-    static const char *const embed[] = {"ep.context_embed_mode", "2", NULL};
+    static const char *const passed[][3] = {{"ep.context_enable", "yes", NULL},
+                                            {"ep.context_embed_mode", "2", NULL}};
+    static const char *const stop_alone[] = {"ep.stop_share_ep_contexts", "1", NULL};
+    static const char *const embed[] = {"ep.context_enable", "1", "ep.context_embed_mode", "2",
+                                        NULL};
+    static const char *const share[] = {"ep.share_ep_contexts", "2", NULL};
     static const char *const stop[] = {"ep.context_enable", "1", "ep.stop_share_ep_contexts", "1",
                                        NULL};
     static const char *const both[] = {
@@ -1189,9 +1193,25 @@ TEST(bad_options) {
                                    in_folder("no/such/folder/m_ctx.onnx"), NULL};
     ort_spec spec = spec_of(in_folder("m.onnx"));
     CHECK_TRUE(make_one("m.onnx"));
-    spec.config = enable;
-    CHECK_ORT_FAILS(make_session(&spec), ORT_FAIL, "one of 0 1 is expected, found 'yes'");
+    for (size_t i = 0; i < 2; i++) {
+        OrtSessionOptions *options = NULL;
+        OrtSession *session = NULL;
+        spec.config = passed[i];
+        ort_log_clear();
+        if (ort_options(&spec, &options) &&
+            ort_ok(ort->SetUserLoggingFunction(options, ort_logger, NULL)))
+            ort_ok(ort->CreateSession(ort_env, ort_path(spec.path), options, &session));
+        if (session) ort->ReleaseSession(session);
+        if (options) ort->ReleaseSessionOptions(options);
+        CHECK(session, "%s=%s: %s", passed[i][0], passed[i][1], ort_text);
+        CHECK_HAS(ort_log, passed[i][0]);
+        CHECK_HAS(ort_log, "one of 0 1 is expected");
+    }
+    spec.config = stop_alone;
+    CHECK_ORT(make_session(&spec));
     spec.config = embed;
+    CHECK_ORT_FAILS(make_session(&spec), ORT_FAIL, "one of 0 1 is expected, found '2'");
+    spec.config = share;
     CHECK_ORT_FAILS(make_session(&spec), ORT_FAIL, "one of 0 1 is expected, found '2'");
     spec.config = stop;
     CHECK_ORT_FAILS(make_session(&spec), ORT_FAIL, "without ep.share_ep_contexts");
@@ -1268,8 +1288,12 @@ TEST(unknown_options) {
 
 TEST(compile_disabled) {
     static const char *const config[] = {"session.disable_model_compile", "1", NULL};
+    static const char *const generating[] = {"session.disable_model_compile", "1",
+                                             "ep.context_enable", "1", NULL};
     ort_spec spec = spec_of(in_folder("m.onnx"));
     CHECK_TRUE(make_one("m.onnx"));
+    spec.config = generating;
+    CHECK_ORT_FAILS(make_session(&spec), ORT_MODEL_REQUIRES_COMPILATION, ep->ep);
     CHECK_ORT(generate_one(generate));
     spec.config = config;
     CHECK_ORT_FAILS(make_session(&spec), ORT_MODEL_REQUIRES_COMPILATION, ep->ep);

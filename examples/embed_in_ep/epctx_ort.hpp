@@ -425,27 +425,26 @@ inline void GiveNodes(const epctx_node *nodes, const OrtNode *const *fused, size
 class Options
 {
   public:
-    explicit Options(Ort::ConstSessionOptions options)
+    // `logger` gets what is wrong and does not count now; nullptr: nobody.
+    explicit Options(Ort::ConstSessionOptions options, const OrtLogger *logger = nullptr)
     {
         OrtKeyValuePairs *pairs = nullptr;
-        size_t count = 0;
-        const epctx_option_info *list = epctx_option_list(&count);
         Ort::ThrowOnError(Ort::GetApi().GetSessionOptionsConfigEntries(options, &pairs));
-        const Ort::KeyValuePairs entries(pairs);
+        Ort::KeyValuePairs entries(pairs);
+        epctx_hooks hooks{};
+        hooks.user = const_cast<OrtLogger *>(logger);
+        hooks.log_fn = logger ? Log : nullptr;
         epctx_options_init(&options_, arena_.get());
-        for (size_t i = 0; i < count; i++) {
-            const char *value = entries.GetValue(list[i].key);
-            if (!value) continue;
-            Try([&](epctx_error *error) {
-                return epctx_options_set(&options_, epctx_str_of(list[i].key), epctx_str_of(value),
-                                         error);
-            });
-        }
+        Try([&](epctx_error *error) {
+            return epctx_options_read(&options_, Get, &entries, &hooks, error);
+        });
         const uint32_t phase =
             On(EPCTX_OPTION_CONTEXT_ENABLE) ? EPCTX_PHASE_GENERATE : EPCTX_PHASE_LOAD;
+        epctx_options asked = options_;
+        asked.values[EPCTX_OPTION_DISABLE_MODEL_COMPILE] = nullptr; // ORT has a code for it
         // The model is not known yet: Compile sees whether it came from memory.
         Try([&](epctx_error *error) {
-            return epctx_options_check(&options_, phase, "model", error);
+            return epctx_options_check(&asked, phase, "model", error);
         });
     }
     bool On(epctx_option option) const
@@ -458,6 +457,18 @@ class Options
     }
 
   private:
+    static const char *Get(void *user, const char *key)
+    {
+        return static_cast<Ort::KeyValuePairs *>(user)->GetValue(key);
+    }
+    static void Log(void *user, epctx_log, const char *text)
+    {
+        OrtStatus *status = Ort::GetApi().Logger_LogMessage(static_cast<OrtLogger *>(user),
+                                                            ORT_LOGGING_LEVEL_WARNING, text,
+                                                            ORT_FILE, __LINE__, "epctx::Options");
+        if (status) Ort::GetApi().ReleaseStatus(status);
+    }
+
     Arena arena_;
     epctx_options options_{};
 };

@@ -33,7 +33,7 @@ using Records = std::deque<epctx::Record>;
 
 // One per session.
 struct Ep : ort131_ep {
-    Ep(Factory &factory, Ort::ConstSessionOptions options);
+    Ep(Factory &factory, Ort::ConstSessionOptions options, const OrtLogger *logger);
     ~Ep();
     bool On(epctx_option option) const {
         return options.On(option);
@@ -411,8 +411,8 @@ void Ep::Compile(const OrtGraph **graphs, const OrtNode **fused, size_t count,
     for (size_t i = 0; i < count; i++) infos[i] = kernels[i].release();
 }
 
-Ep::Ep(Factory &owner, Ort::ConstSessionOptions session)
-    : ort131_ep{}, factory(owner), options(session), buffers(session) {
+Ep::Ep(Factory &owner, Ort::ConstSessionOptions session, const OrtLogger *logger)
+    : ort131_ep{}, factory(owner), options(session, logger), buffers(session) {
     if (On(EPCTX_OPTION_SHARE_EP_CONTEXTS) && (buffers.Reads() || buffers.Writes())) {
         epctx::Fail(EPCTX_ERR_ARG,
                     "ep.share_ep_contexts needs files: binaries that the application "
@@ -492,10 +492,10 @@ Factory::Factory() : OrtEpFactory{} {
     };
     CreateEp = [](OrtEpFactory *self, const OrtHardwareDevice *const *,
                   const OrtKeyValuePairs *const *, size_t count, const OrtSessionOptions *options,
-                  const OrtLogger *, OrtEp **out) noexcept {
+                  const OrtLogger *logger, OrtEp **out) noexcept {
         return epctx::Guard([&] {
             if (count == 0) epctx::Fail(EPCTX_ERR_ARG, "no device was chosen");
-            *out = new Ep(*static_cast<Factory *>(self), Ort::ConstSessionOptions(options));
+            *out = new Ep(*static_cast<Factory *>(self), Ort::ConstSessionOptions(options), logger);
         });
     };
     ReleaseEp = [](OrtEpFactory *, OrtEp *ep) noexcept { delete static_cast<Ep *>(ep); };

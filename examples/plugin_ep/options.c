@@ -124,25 +124,31 @@ OrtStatus *ep_options_check(const ep_session *session) {
     return status;
 }
 
+static const char *get_entry(void *user, const char *key) {
+    const ep_session *session = (const ep_session *)user;
+    return session->api->ort->GetKeyValue(session->config, key);
+}
+
+static void log_warning(void *user, epctx_log level, const char *text) {
+    const ep_session *session = (const ep_session *)user;
+    epctx_ort_log(session->api, session->logger,
+                  level == EPCTX_LOG_WARNING ? ORT_LOGGING_LEVEL_WARNING : ORT_LOGGING_LEVEL_INFO,
+                  "%s: %s", session->factory->device->ep_name, text);
+}
+
 /* What ORT and applications ask of a session, read as epctx.h reads it: values that a key does not
- * allow and options that contradict each other are errors, with the cure. */
+ * allow and options that contradict each other are errors, with the cure, if they count now. */
 OrtStatus *ep_options_read(ep_session *session) {
-    const OrtKeyValuePairs *config = session->config;
     const epctx_options *options = &session->options;
-    const epctx_option_info *list;
+    epctx_hooks hooks;
     epctx_error error;
-    epctx_status status = EPCTX_OK;
-    size_t count, i;
-    epctx_error_clear(&error);
+    epctx_status status;
+    memset(&hooks, 0, sizeof hooks);
+    hooks.user = session;
+    hooks.log_fn = log_warning;
     epctx_arena_init(&session->arena, NULL);
     epctx_options_init(&session->options, &session->arena);
-    list = epctx_option_list(&count);
-    for (i = 0; status == EPCTX_OK && i < count; i++) {
-        const char *value = session->api->ort->GetKeyValue(config, list[i].key);
-        if (!value) continue;
-        status = epctx_options_set(&session->options, epctx_str_of(list[i].key),
-                                   epctx_str_of(value), &error);
-    }
+    status = epctx_options_read(&session->options, get_entry, session, &hooks, &error);
     session->generate = epctx_option_on(options, EPCTX_OPTION_CONTEXT_ENABLE);
     session->embed = epctx_option_on(options, EPCTX_OPTION_CONTEXT_EMBED_MODE);
     session->share = epctx_option_on(options, EPCTX_OPTION_SHARE_EP_CONTEXTS);
@@ -155,6 +161,7 @@ OrtStatus *ep_options_read(ep_session *session) {
         /* Older compile APIs do not identify themselves, and name the binary without extension. */
         if (session->api->version < EP_COMPILE_ONLY_API)
             asked.values[EPCTX_OPTION_COMPILE_ONLY] = "1";
+        asked.values[EPCTX_OPTION_DISABLE_MODEL_COMPILE] = NULL; /* ORT has a code for it */
         /* The model is not known yet: Compile sees whether it came from memory. */
         status = epctx_options_check(
             &asked, session->generate ? EPCTX_PHASE_GENERATE : EPCTX_PHASE_LOAD, "model", &error);
