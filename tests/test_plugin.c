@@ -1613,6 +1613,37 @@ TEST(shared_constant_node) {
     CHECK(ran == 2, "%s", ort_text);
 }
 
+/* When it loads the context model ONNX Runtime replaces Shape by a constant: nothing reads the first
+ * output of our node then, and it is dropped. */
+TEST(pruned_output) {
+    const int64_t dims2[] = {2};
+    ort_spec spec = spec_of(in_folder("m.onnx"));
+    onnx_model m;
+    float w[6];
+    size_t ran;
+    onnx_begin(&m);
+    onnx_input(&m.graph, "x", 2, dims23);
+    weights(w, 1);
+    onnx_floats(&m.graph, "w", 2, dims23, w);
+    onnx_node(&m.graph, "Add", "", "p1", "x,w", "a", NULL);
+    onnx_node(&m.graph, "Mul", "", "p2", "a,w", "y", NULL);
+    onnx_node(&m.graph, "Shape", "", "cpu", "a", "s", NULL);
+    onnx_output(&m.graph, "y", 2, dims23);
+    onnx_value(&m.graph, ONNX_OUTPUT, "s", EPCTX_ONNX_INT64, 1, dims2);
+    CHECK_TRUE(save_model("m.onnx", &m));
+    spec.allow_cpu = true;
+    spec.plain = true;
+    spec.config = generate;
+    CHECK_ORT(make_session(&spec));
+    spec.config = NULL;
+    spec.path = in_folder("m_ctx.onnx");
+    for (spec.plain = false;; spec.plain = true) {
+        ran = check_run(&spec, in_folder("m.onnx"));
+        CHECK(ran == 1, "%s optimized: %s", spec.plain ? "not" : "when", ort_text);
+        if (spec.plain) break;
+    }
+}
+
 /* k = w1 + w2 and k2 = k * w1 are constant. Who reads them: the partition alone; also the
  * application; also a node of the CPU; a node of the CPU that the partition reads. */
 enum { CONSTANT_ALONE, CONSTANT_OUTPUT, CONSTANT_CPU, CONSTANT_BEFORE, CONSTANT_KINDS };
@@ -3360,6 +3391,7 @@ static const ort_case cases[] = {
     ORT_CASE(compile_api_external_initializers),
     ORT_CASE(compatibility),
     ORT_CASE(shared_constant_node),
+    ORT_CASE(pruned_output),
     ORT_CASE(constant_nodes),
     ORT_CASE(concurrent_runs),
     ORT_CASE(concurrent_sessions),
