@@ -414,8 +414,10 @@ EPCTX_API epctx_status epctx_path_check(epctx_str name, epctx_error *error);
 EPCTX_API epctx_str epctx_path_folder(epctx_str path);
 EPCTX_API epctx_str epctx_path_file(epctx_str path);
 /* The folder for names in a model: of `context_file_path` (session option ep.context_file_path)
- * when set, else of `model_path`. EPCTX_ERR_PATH when both are empty: a model from memory needs
- * ep.context_file_path (EP-context design, inference workflow). */
+ * when set, else of `model_path`; what stands before the last separator, so that "dir/" is that
+ * folder, and "dir" a file beside it, whatever is there (TensorRT's EPs look, and take a folder that
+ * exists for itself). EPCTX_ERR_PATH when both are empty: a model from memory needs
+ * ep.context_file_path (EP-context design, inference workflow); or for "." and "..". */
 EPCTX_API epctx_status epctx_path_base(epctx_str model_path, epctx_str context_file_path,
                                        epctx_str *folder, epctx_error *error);
 /* `path` relative to `folder`, both canonical; borrowed. EPCTX_ERR_PATH when it is outside. */
@@ -1466,8 +1468,7 @@ EPCTX_API epctx_status epctx_profile_fill_name(const char *pattern, const epctx_
  * >>option: session options
  *
  * Applications request EPContext models through ORT's session configuration entries, pairs of
- * strings. In CreateEp, an EP asks ORT for every key of epctx_option_list, passes the values to
- * epctx_options_set, then calls epctx_options_check.
+ * strings. In CreateEp, an EP hands those that ORT lists to epctx_options_read.
  * ============================================================ */
 
 typedef enum epctx_option_type {
@@ -1604,18 +1605,27 @@ EPCTX_API const char *epctx_option_text(const epctx_options *options, epctx_opti
 EPCTX_API bool epctx_option_on(const epctx_options *options, epctx_option option);
 EPCTX_API epctx_no_nodes epctx_option_no_nodes(const epctx_options *options);
 
-/* Checks the options that count in a phase (EPCTX_PHASE_GENERATE, _LOAD or _BOTH), each and together.
- * `model_path`: empty or NULL for a model from memory. EPCTX_ERR_ARG names the options to change. */
+/* Checks values and combinations that a phase (EPCTX_PHASE_GENERATE or _LOAD) needs. `model_path`:
+ * empty or NULL for a model from memory. EPCTX_ERR_ARG names the options to change. */
 EPCTX_API epctx_status epctx_options_check(const epctx_options *options, uint32_t phase,
                                            const char *model_path, epctx_error *error);
 
-/* Reads the options of a session inside ORT, for the phase that ep.context_enable says: as in ORT it
- * generates with "1" only. `get_fn`: the session's entry of a key, or NULL. A value that is wrong,
- * but does not count in this phase, is left out and told to hooks->log_fn (both may be NULL): ORT
- * runs such sessions. EPCTX_ERR_ARG: a wrong value that counts; NOMEM. */
-EPCTX_API epctx_status epctx_options_read(epctx_options *options,
-                                          const char *(*get_fn)(void *user, const char *key),
-                                          void *user, const epctx_hooks *hooks, epctx_error *error);
+/* What an application asks of a session: its configuration entries, as ORT lists them. Borrowed. */
+typedef struct epctx_entries {
+    const char *const *keys, *const *values;
+    size_t count;
+    const char *ep_name;    /* the EP's own options are "ep.<name in lower case>.<option>" */
+    const char *const *own; /* the names of these, NULL at the end; NULL: there are none */
+} epctx_entries;
+
+/* Reads the options of a session, in CreateEp; `options` were initialized with an arena. Its phase
+ * is GENERATE if ep.context_enable is 1 (as ORT has it), else LOAD. EPCTX_ERR_ARG: a value or a combination that the
+ * phase needs is wrong, or an option of the EP's own is not among them. Warnings (hooks->log_fn): a
+ * wrong value that it does not need, which stays unset; a combination that only GENERATE needs; a
+ * key that epctx_options_set would refuse. Left to ORT, which answers with codes of its own:
+ * session.disable_model_compile, and where ep.context_file_path points to (never to a folder). */
+EPCTX_API epctx_status epctx_options_read(epctx_options *options, const epctx_entries *entries,
+                                          const epctx_hooks *hooks, epctx_error *error);
 
 /* ============================================================
  * >>state: the files of a model
@@ -4004,9 +4014,22 @@ EPCTX_API epctx_str epctx_path_file(epctx_str path) {
     return path;
 }
 
+/* Whether a path that ends in `file` can only be that of a folder. */
+static bool epctx__names_folder(epctx_str file) {
+    return file.size == 0 || file.data[file.size - 1] == '\\' || epctx_str_is(file, ".") ||
+           epctx_str_is(file, "..");
+}
+
 EPCTX_API epctx_status epctx_path_base(epctx_str model_path, epctx_str context_file_path,
                                        epctx_str *folder, epctx_error *error) {
+    epctx_str file = epctx_path_file(context_file_path);
     epctx_error_clear(error);
+    if (file.size > 0 && epctx__names_folder(file)) {
+        return epctx_fail(error, EPCTX_ERR_PATH,
+                          "ep.context_file_path '%S' should not point to a folder: the path of a "
+                          "file in it is expected, or a separator at the end",
+                          &context_file_path);
+    }
     *folder = epctx_path_folder(context_file_path.size > 0 ? context_file_path : model_path);
     if (context_file_path.size == 0 && model_path.size == 0) {
         return epctx_fail(error, EPCTX_ERR_PATH,
@@ -9233,31 +9256,6 @@ EPCTX_API epctx_status epctx_options_set_list(epctx_options *o, const char *list
     return EPCTX_OK;
 }
 
-EPCTX_API epctx_status epctx_options_read(epctx_options *o,
-                                          const char *(*get_fn)(void *user, const char *key),
-                                          void *user, const epctx_hooks *hooks,
-                                          epctx_error *error) {
-    const char *enable = get_fn(user, epctx__options[EPCTX_OPTION_CONTEXT_ENABLE].key);
-    const uint32_t phase =
-        enable != NULL && strcmp(enable, "1") == 0 ? EPCTX_PHASE_GENERATE : EPCTX_PHASE_LOAD;
-    size_t i;
-    epctx_error_clear(error);
-    for (i = 0; i < EPCTX_OPTION_COUNT; i++) {
-        const char *value = get_fn(user, epctx__options[i].key);
-        epctx_status status;
-        epctx_error why;
-        if (value == NULL) continue;
-        epctx_error_clear(&why);
-        status = epctx__option_store(o, i, epctx_str_of(value), &why);
-        if (status == EPCTX_OK) continue;
-        if (status != EPCTX_ERR_ARG || (epctx__options[i].phases & phase) != 0)
-            return epctx_fail(error, status, "%s", why.message);
-        if (hooks != NULL && hooks->log_fn != NULL)
-            hooks->log_fn(hooks->user, EPCTX_LOG_WARNING, why.message);
-    }
-    return EPCTX_OK;
-}
-
 /* -- effective values -- */
 
 EPCTX_API bool epctx_option_given(const epctx_options *o, epctx_option option) {
@@ -9287,29 +9285,33 @@ EPCTX_API epctx_no_nodes epctx_option_no_nodes(const epctx_options *o) {
 
 /* -- combinations -- */
 
-/* The conflict between options, or NULL. */
-static const char *epctx__options_fault(const epctx_options *o, bool generates, bool memory) {
+/* The conflict between options of sharing, or NULL. */
+static const char *epctx__sharing_fault(const epctx_options *o) {
     bool share = epctx_option_on(o, EPCTX_OPTION_SHARE_EP_CONTEXTS);
-    bool embed = epctx_option_on(o, EPCTX_OPTION_CONTEXT_EMBED_MODE);
-    const char *path = epctx_option_text(o, EPCTX_OPTION_CONTEXT_FILE_PATH);
-    epctx_str file = epctx_path_file(epctx_str_of(path));
-    /* ORT treats a name without extension as a folder, except from its compile API. */
-    bool extension = generates && !epctx_option_on(o, EPCTX_OPTION_COMPILE_ONLY);
-    if (generates && !share && epctx_option_on(o, EPCTX_OPTION_STOP_SHARE_EP_CONTEXTS)) {
+    if (!share && epctx_option_on(o, EPCTX_OPTION_STOP_SHARE_EP_CONTEXTS)) {
         return "ep.stop_share_ep_contexts is 1 without ep.share_ep_contexts: the last session of a "
                "group needs both";
     }
-    if (generates && share && embed) {
+    if (share && epctx_option_on(o, EPCTX_OPTION_CONTEXT_EMBED_MODE)) {
         return "ep.share_ep_contexts and ep.context_embed_mode are both 1: a shared binary is a "
                "file of its own, set ep.context_embed_mode to 0";
     }
-    if (path[0] != '\0' &&
-        (file.size == 0 || file.data[file.size - 1] == '\\' || epctx_str_is(file, ".") ||
-         epctx_str_is(file, "..") || (extension && epctx__path_stem(file).size == file.size))) {
+    return NULL;
+}
+
+/* The conflict between options while generating, or NULL. Loading has none. */
+static const char *epctx__options_fault(const epctx_options *o, bool memory) {
+    const char *path = epctx_option_text(o, EPCTX_OPTION_CONTEXT_FILE_PATH);
+    epctx_str file = epctx_path_file(epctx_str_of(path));
+    /* ORT treats a name without extension as a folder, except from its compile API. */
+    bool extension = !epctx_option_on(o, EPCTX_OPTION_COMPILE_ONLY);
+    const char *fault = epctx__sharing_fault(o);
+    if (fault != NULL) return fault;
+    if (path[0] != '\0' && (epctx__names_folder(file) ||
+                            (extension && epctx__path_stem(file).size == file.size))) {
         return "ep.context_file_path '%s' should not point to a folder: a file name with an "
                "extension is expected";
     }
-    if (!generates) return NULL;
     if (memory && path[0] == '\0')
         return "the model came from memory, so the output has no name: set ep.context_file_path";
     if (epctx_option_on(o, EPCTX_OPTION_DISABLE_MODEL_COMPILE))
@@ -9331,7 +9333,6 @@ static const char *epctx__options_fault(const epctx_options *o, bool generates, 
 
 EPCTX_API epctx_status epctx_options_check(const epctx_options *o, uint32_t phase,
                                            const char *model_path, epctx_error *error) {
-    bool generates = (phase & EPCTX_PHASE_GENERATE) != 0;
     bool share = epctx_option_on(o, EPCTX_OPTION_SHARE_EP_CONTEXTS);
     const epctx_profile *profile = o != NULL ? o->profile : NULL;
     const char *fault;
@@ -9340,18 +9341,95 @@ EPCTX_API epctx_status epctx_options_check(const epctx_options *o, uint32_t phas
     for (i = 0; o != NULL && i < EPCTX_OPTION_COUNT; i++)
         if (o->values[i] != NULL && (epctx__options[i].phases & phase) != 0) /* set by hand */
             EPCTX__TRY(epctx__option_value(&epctx__options[i], epctx_str_of(o->values[i]), error));
-    fault = epctx__options_fault(o, generates, model_path == NULL || model_path[0] == '\0');
+    if ((phase & EPCTX_PHASE_GENERATE) == 0) return EPCTX_OK;
+    fault = epctx__options_fault(o, model_path == NULL || model_path[0] == '\0');
     if (fault != NULL) {
         return epctx_fail(error, EPCTX_ERR_ARG, fault,
                           epctx_option_text(o, EPCTX_OPTION_CONTEXT_FILE_PATH));
     }
-    if (generates && profile != NULL && (profile->traits & EPCTX_ONLY_EMBEDDED) != 0 &&
+    if (profile != NULL && (profile->traits & EPCTX_ONLY_EMBEDDED) != 0 &&
         (share || !epctx_option_on(o, EPCTX_OPTION_CONTEXT_EMBED_MODE))) {
         return epctx_fail(error, EPCTX_ERR_ARG, "%s, but %s reads no file",
                           share ? "ep.share_ep_contexts is 1" : "ep.context_embed_mode is 0",
                           profile->name);
     }
     return EPCTX_OK;
+}
+
+/* -- of a session -- */
+
+static void epctx__warn(const epctx_hooks *hooks, const char *text) {
+    if (hooks != NULL && hooks->log_fn != NULL)
+        hooks->log_fn(hooks->user, EPCTX_LOG_WARNING, text);
+}
+
+/* The name of an option of the EP's own; empty: `key` is none. */
+static epctx_str epctx__own_option(const char *ep_name, epctx_str key) {
+    size_t size = strlen(ep_name);
+    size_t i;
+    if (!epctx_str_starts(key, "ep.") || key.size <= size + 4 || key.data[size + 3] != '.')
+        return epctx__str(NULL, 0);
+    for (i = 0; i < size; i++)
+        if (key.data[i + 3] != epctx__lower(ep_name[i])) return epctx__str(NULL, 0);
+    return epctx__str(key.data + size + 4, key.size - size - 4);
+}
+
+/* A misspelled option would have no effect. */
+static epctx_status epctx__own_check(const epctx_entries *in, epctx_str name, epctx_error *error) {
+    static const char *const none[] = {NULL};
+    const char *const *own = in->own != NULL ? in->own : none;
+    const char *nearest = epctx_nearest_name(name, own);
+    char room[400];
+    epctx_text known = epctx_text_of(room, sizeof room);
+    size_t i;
+    for (i = 0; own[i] != NULL; i++) {
+        if (epctx_str_is(name, own[i])) return EPCTX_OK;
+        epctx_text_put_format(&known, "%s%s", i > 0 ? ", " : "", own[i]);
+    }
+    return epctx_fail(error, EPCTX_ERR_ARG, "%s has no option '%S'%s%s%s%s%s", in->ep_name, &name,
+                      nearest != NULL ? ", did you mean '" : "", nearest != NULL ? nearest : "",
+                      nearest != NULL ? "'?" : "", i > 0 ? ": it knows " : ", it has none", room);
+}
+
+/* One entry. What the phase does not need may be wrong. */
+static epctx_status epctx__option_read(epctx_options *o, const epctx_entries *in, size_t at,
+                                       uint32_t phase, const epctx_hooks *hooks,
+                                       epctx_error *error) {
+    epctx_str key = epctx_str_of(in->keys[at]);
+    epctx_str own = epctx__own_option(in->ep_name, key);
+    size_t id = epctx__option_find(key);
+    epctx_error why;
+    epctx_status status;
+    if (own.size > 0) return epctx__own_check(in, own, error);
+    status = epctx_options_set(o, key, epctx_str_of(in->values[at]), &why);
+    if (status == EPCTX_OK) return EPCTX_OK;
+    if (status != EPCTX_ERR_ARG || (id < EPCTX_OPTION_COUNT && (epctx__options[id].phases & phase) != 0)) {
+        if (error != NULL) *error = why;
+        return status;
+    }
+    epctx__warn(hooks, why.message);
+    return EPCTX_OK;
+}
+
+EPCTX_API epctx_status epctx_options_read(epctx_options *o, const epctx_entries *in,
+                                          const epctx_hooks *hooks, epctx_error *error) {
+    const char *decides = epctx__options[EPCTX_OPTION_CONTEXT_ENABLE].key;
+    epctx_options asked;
+    uint32_t phase = EPCTX_PHASE_LOAD;
+    size_t i;
+    epctx_error_clear(error);
+    if (o->arena == NULL)
+        return epctx_fail(error, EPCTX_ERR_ARG, "the options have no arena to copy values into");
+    for (i = 0; i < in->count; i++)
+        if (strcmp(in->keys[i], decides) == 0 && strcmp(in->values[i], "1") == 0)
+            phase = EPCTX_PHASE_GENERATE;
+    for (i = 0; i < in->count; i++) EPCTX__TRY(epctx__option_read(o, in, i, phase, hooks, error));
+    asked = *o;
+    asked.values[EPCTX_OPTION_CONTEXT_FILE_PATH] = NULL;
+    asked.values[EPCTX_OPTION_DISABLE_MODEL_COMPILE] = NULL;
+    if (phase == EPCTX_PHASE_LOAD && epctx__sharing_fault(o) != NULL)
+        epctx__warn(hooks, epctx__sharing_fault(o));
+    return epctx_options_check(&asked, phase, "model", error); /* the model is not known yet */
 }
 
 /* ============================================================

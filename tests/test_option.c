@@ -120,67 +120,6 @@ TEST(set_by_hand) {
     CHECK_INT(epctx_options_check(&options, EPCTX_PHASE_LOAD, "m.onnx", NULL), EPCTX_OK);
 }
 
-/* What a session inside ORT has: an entry, and whether it generates. */
-typedef struct entries {
-    const char *key, *value;
-    bool generates;
-    char said[400];
-} entries;
-
-static const char *get_entry(void *user, const char *key) {
-    const entries *all = (const entries *)user;
-    if (strcmp(key, all->key) == 0) return all->value;
-    return strcmp(key, "ep.context_enable") == 0 ? all->generates ? "1" : "0" : NULL;
-}
-
-static void keep_log(void *user, epctx_log level, const char *text) {
-    entries *all = (entries *)user;
-    if (level == EPCTX_LOG_WARNING) snprintf(all->said, sizeof all->said, "%s", text);
-}
-
-/* Each option with a value that it does not allow: an error where it counts, else a warning. */
-TEST(read_by_phase) {
-    size_t count, i, wrong = 0;
-    const epctx_option_info *list = epctx_option_list(&count);
-    for (i = 0; i < 2 * count; i++) {
-        const epctx_option_info *info = &list[i / 2];
-        entries all = {0};
-        epctx_hooks hooks = {0};
-        session s = begin();
-        epctx_status status;
-        uint32_t phase;
-        all.key = info->key;
-        all.value = info->type == EPCTX_OPTION_TYPE_NAME ? "a/b" : "no such value";
-        all.generates = i % 2 == 1;
-        if (i / 2 == EPCTX_OPTION_CONTEXT_ENABLE && all.generates) continue; /* is its own */
-        phase = all.generates ? EPCTX_PHASE_GENERATE : EPCTX_PHASE_LOAD;
-        hooks.user = &all;
-        hooks.log_fn = keep_log;
-        s.options.arena = &s.arena;
-        status = epctx_options_read(&s.options, get_entry, &all, &hooks, &s.error);
-        if (info->type == EPCTX_OPTION_TYPE_FILE || info->type == EPCTX_OPTION_TYPE_FOLDER ||
-            info->type == EPCTX_OPTION_TYPE_TEXT) {
-            CHECK(status == EPCTX_OK && all.said[0] == '\0', "%s: any text is right", info->key);
-            CHECK_STR(epctx_option_text(&s.options, (epctx_option)(i / 2)), all.value);
-        } else if ((info->phases & phase) != 0) {
-            CHECK(status == EPCTX_ERR_ARG, "%s counts when %s", info->key,
-                  all.generates ? "generating" : "loading");
-            CHECK_HAS(s.error.message, info->key);
-            CHECK_STR(all.said, "");
-            wrong++;
-        } else {
-            CHECK(status == EPCTX_OK, "%s does not count when %s: %s", info->key,
-                  all.generates ? "generating" : "loading", s.error.message);
-            CHECK_HAS(all.said, info->key);
-            CHECK_TRUE(!epctx_option_given(&s.options, (epctx_option)(i / 2)));
-            CHECK_OK(epctx_options_check(&s.options, phase, "m.onnx", &s.error), s.error);
-            wrong++;
-        }
-        end(&s);
-    }
-    CHECK_TRUE(wrong > 20);
-}
-
 TEST(switches) {
     static const char *const wrong[] = {"", "2", "true", "01", " 1", "1 ", "0 1", "on", "True"};
     session s = begin();
@@ -384,10 +323,10 @@ TEST(folder_as_path) {
               folders[i]);
         CHECK_HAS(s.error.message, "should not point to a folder");
     }
-    /* Loading uses the folder only, and the file need not exist; but it is a file's path. */
+    /* Loading uses the folder only, where a binary is looked for: epctx_path_base judges. */
     for (i = 0; i < sizeof never / sizeof never[0]; i++) {
         CHECK_INT(set(&s, "ep.context_file_path", never[i]), EPCTX_OK);
-        CHECK(check(&s, EPCTX_PHASE_LOAD, "m.onnx") == EPCTX_ERR_ARG, "\"%s\" is taken", never[i]);
+        CHECK_INT(check(&s, EPCTX_PHASE_LOAD, "m.onnx"), EPCTX_OK);
         CHECK_INT(check(&s, EPCTX_PHASE_GENERATE, "m.onnx"), EPCTX_ERR_ARG);
     }
     CHECK_INT(set(&s, "ep.context_file_path", "out/model"), EPCTX_OK);
@@ -418,6 +357,135 @@ TEST(contradictions) {
     CHECK_INT(set(&s, "epctx.no_nodes", "copy"), EPCTX_OK);
     CHECK_INT(check(&s, EPCTX_PHASE_GENERATE, "m.onnx"), EPCTX_ERR_ARG);
     CHECK_HAS(s.error.message, "epctx.no_nodes");
+    end(&s);
+}
+
+/* -- the options of a session -- */
+
+/* What epctx_options_read tells of. */
+typedef struct told {
+    unsigned warnings;
+    char text[640];
+} told;
+
+static void tell(void *user, epctx_log level, const char *text) {
+    told *to = (told *)user;
+    CHECK_INT(level, EPCTX_LOG_WARNING);
+    to->warnings++;
+    snprintf(to->text, sizeof to->text, "%s", text);
+}
+
+/* Reads `count` entries of "MyExecutionProvider", whose own option is "threads". */
+static epctx_status read_entries(session *s, const char *const *keys, const char *const *values,
+                                 size_t count, told *to) {
+    static const char *const own[] = {"threads", "cache", NULL};
+    epctx_entries entries = {keys, values, count, "MyExecutionProvider", own};
+    epctx_hooks hooks = {0};
+    memset(to, 0, sizeof *to);
+    hooks.user = to;
+    hooks.log_fn = tell;
+    epctx_options_init(&s->options, &s->arena);
+    return epctx_options_read(&s->options, &entries, &hooks, &s->error);
+}
+
+/* Each option with a value that it does not allow: an error where it counts, else a warning. */
+TEST(read_by_phase) {
+    size_t count, i, wrong = 0;
+    const epctx_option_info *list = epctx_option_list(&count);
+    for (i = 0; i < 2 * count; i++) {
+        const epctx_option_info *info = &list[i / 2];
+        const char *value =
+            info->type == EPCTX_OPTION_TYPE_NAME ? "a/b" : "no such value";
+        const bool generates = i % 2 == 1;
+        const char *keys[] = {info->key, "ep.context_enable"};
+        const char *values[] = {value, "1"};
+        told to;
+        session s = begin();
+        epctx_status status;
+        uint32_t phase;
+        if (i / 2 == EPCTX_OPTION_CONTEXT_ENABLE && generates) continue; /* is its own */
+        phase = generates ? EPCTX_PHASE_GENERATE : EPCTX_PHASE_LOAD;
+        status = read_entries(&s, keys, values, generates ? 2 : 1, &to);
+        if (info->type == EPCTX_OPTION_TYPE_FILE || info->type == EPCTX_OPTION_TYPE_FOLDER ||
+            info->type == EPCTX_OPTION_TYPE_TEXT) {
+            CHECK(status == EPCTX_OK && to.text[0] == '\0', "%s: any text is right", info->key);
+            CHECK_STR(epctx_option_text(&s.options, (epctx_option)(i / 2)), value);
+        } else if ((info->phases & phase) != 0) {
+            CHECK(status == EPCTX_ERR_ARG, "%s counts when %s", info->key,
+                  generates ? "generating" : "loading");
+            CHECK_HAS(s.error.message, info->key);
+            CHECK_STR(to.text, "");
+            wrong++;
+        } else {
+            CHECK(status == EPCTX_OK, "%s does not count when %s: %s", info->key,
+                  generates ? "generating" : "loading", s.error.message);
+            CHECK_HAS(to.text, info->key);
+            CHECK_TRUE(!epctx_option_given(&s.options, (epctx_option)(i / 2)));
+            CHECK_OK(epctx_options_check(&s.options, phase, "m.onnx", &s.error), s.error);
+            wrong++;
+        }
+        end(&s);
+    }
+    CHECK_TRUE(wrong > 20);
+}
+
+TEST(read_combinations) {
+    static const struct {
+        const char *key, *value; /* beside ... */
+        const char *other, *set; /* ... this, */
+        epctx_status generating; /* with ep.context_enable */
+        unsigned warnings;       /* without it */
+        const char *text;        /* of either */
+    } cases[] = {
+        {"ep.stop_share_ep_contexts", "1", "a", "b", EPCTX_ERR_ARG, 1, "needs both"},
+        {"ep.share_ep_contexts", "1", "ep.context_embed_mode", "1", EPCTX_ERR_ARG, 1, "both 1"},
+        {"ep.share_ep_contexts", "1", "ep.stop_share_ep_contexts", "1", EPCTX_OK, 0, ""},
+        /* ORT's own answers */
+        {"session.disable_model_compile", "1", "a", "b", EPCTX_OK, 0, ""},
+        {"ep.context_file_path", "out/", "a", "b", EPCTX_OK, 0, ""},
+        {"ep.context_file_path", "..", "a", "b", EPCTX_OK, 0, ""},
+        {"ep.enable_weightless", "1", "ep.enable_weightless_ep_context_nodes", "0", EPCTX_ERR_ARG,
+         0, "keep the first"},
+        /* keys */
+        {"ep.context_enabled", "1", "ep.other.x", "1", EPCTX_OK, 1, "nearest is ep.context_enable"},
+        {"ep.myexecutionprovider.threads", "4", "session.x", "1", EPCTX_OK, 0, ""},
+        {"ep.MyExecutionProvider.thread", "4", "ep.myexecutionprovider", "1", EPCTX_OK, 1,
+         "no session option 'ep.myexecutionprovider'"},
+    };
+    size_t i;
+    for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const char *keys[] = {cases[i].key, cases[i].other, "ep.context_enable"};
+        const char *values[] = {cases[i].value, cases[i].set, "1"};
+        told to;
+        session s = begin();
+        CHECK(read_entries(&s, keys, values, 2, &to) == EPCTX_OK, "%s: %s", cases[i].key,
+              s.error.message);
+        CHECK(to.warnings == cases[i].warnings, "%s: %u warnings", cases[i].key, to.warnings);
+        if (to.warnings > 0) CHECK_HAS(to.text, cases[i].text);
+        CHECK(read_entries(&s, keys, values, 3, &to) == cases[i].generating, "%s: %s",
+              cases[i].key, s.error.message);
+        if (cases[i].generating != EPCTX_OK) CHECK_HAS(s.error.message, cases[i].text);
+        end(&s);
+    }
+}
+
+/* Of the EP's own options a wrong name is an error in both phases. */
+TEST(read_own_options) {
+    static const char *const keys[] = {"ep.myexecutionprovider.thread", "ep.myexecutionprovider.x"};
+    static const char *const values[] = {"4", "1"};
+    epctx_entries none = {keys, values, 1, "MyExecutionProvider", NULL};
+    told to;
+    session s = begin();
+    CHECK_INT(read_entries(&s, keys, values, 1, &to), EPCTX_ERR_ARG);
+    CHECK_STR(s.error.message, "MyExecutionProvider has no option 'thread', did you mean "
+                               "'threads'?: it knows threads, cache");
+    CHECK_INT(read_entries(&s, keys + 1, values, 1, &to), EPCTX_ERR_ARG);
+    CHECK_STR(s.error.message, "MyExecutionProvider has no option 'x': it knows threads, cache");
+    CHECK_INT(epctx_options_read(&s.options, &none, NULL, &s.error), EPCTX_ERR_ARG);
+    CHECK_STR(s.error.message, "MyExecutionProvider has no option 'thread', it has none");
+    epctx_options_init(&s.options, NULL);
+    CHECK_INT(epctx_options_read(&s.options, &none, NULL, &s.error), EPCTX_ERR_ARG);
+    CHECK_HAS(s.error.message, "no arena");
     end(&s);
 }
 
@@ -862,7 +930,6 @@ int main(int argc, char **argv) {
     RUN(defaults);
     RUN(set_and_read);
     RUN(set_by_hand);
-    RUN(read_by_phase);
     RUN(switches);
     RUN(wrong_values);
     RUN(unknown_keys);
@@ -873,6 +940,9 @@ int main(int argc, char **argv) {
     RUN(memory_needs_a_path);
     RUN(folder_as_path);
     RUN(contradictions);
+    RUN(read_by_phase);
+    RUN(read_combinations);
+    RUN(read_own_options);
     RUN(nearest_names);
     RUN(profile_defaults);
     RUN(outputs_named);

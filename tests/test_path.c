@@ -78,8 +78,10 @@ TEST(folder_and_file) {
 }
 
 TEST(base) {
+    static const char *const folders[] = {".", "..", "a/..", "a/."};
     epctx_str folder;
     epctx_error error;
+    size_t i;
     CHECK_INT(epctx_path_base(epctx_str_of("m/a.onnx"), epctx_str_of(NULL), &folder, &error),
               EPCTX_OK);
     CHECK_TRUE(epctx_str_is(folder, "m/"));
@@ -91,6 +93,17 @@ TEST(base) {
     CHECK_TRUE(epctx_str_is(folder, "c/"));
     CHECK_INT(epctx_path_base(epctx_str_of(""), epctx_str_of(""), &folder, &error), EPCTX_ERR_PATH);
     CHECK_HAS(error.message, "ep.context_file_path");
+    /* A folder has a separator at its end. */
+    CHECK_INT(epctx_path_base(epctx_str_of("m/a.onnx"), epctx_str_of("c/"), &folder, &error),
+              EPCTX_OK);
+    CHECK_TRUE(epctx_str_is(folder, "c/"));
+    for (i = 0; i < sizeof folders / sizeof folders[0]; i++) {
+        CHECK_INT(epctx_path_base(epctx_str_of("m/a.onnx"), epctx_str_of(folders[i]), &folder,
+                                  &error),
+                  EPCTX_ERR_PATH);
+        CHECK_HAS(error.message, folders[i]);
+        CHECK_HAS(error.message, "should not point to a folder");
+    }
 }
 
 TEST(relative) {

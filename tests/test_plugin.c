@@ -796,7 +796,8 @@ TEST(binary_changed_while_loaded) {
 #endif
         /* The default, where others may write. */
         CHECK_TRUE(how == 0 || chmod(in_folder(binary_name("m")), 0666) == 0);
-        spec.options = how == 0 ? never : NULL;
+        /* An EP of someone else's has not this option. */
+        spec.options = how == 0 && ep != &other_ep ? never : NULL;
         ok = ort_session(&spec, &session);
         if (ok) written = overwrite(binary_name("m"));
         ok = ok && ort_run(session, 7, &got) && as_on_cpu(in_folder("m.onnx"), &got);
@@ -1176,12 +1177,22 @@ TEST(primaries_and_secondaries) {
     CHECK_ORT(make_session(&spec));
 }
 
+/* Can the session be made? What it logs is in ort_log. */
+static bool logged_session(const ort_spec *spec) {
+    OrtSessionOptions *options = NULL;
+    OrtSession *session = NULL;
+    ort_log_clear();
+    if (ort_options(spec, &options) &&
+        ort_ok(ort->SetUserLoggingFunction(options, ort_logger, NULL)))
+        ort_ok(ort->CreateSession(ort_env, ort_path(spec->path), options, &session));
+    if (session) ort->ReleaseSession(session);
+    if (options) ort->ReleaseSessionOptions(options);
+    return session != NULL;
+}
+
 /* Options that make no sense fail the session, with the reason, if they count: what only generating
  * needs is a warning when loading. ORT turns every code from CreateEp into FAIL. */
 TEST(bad_options) {
-    static const char *const passed[][3] = {{"ep.context_enable", "yes", NULL},
-                                            {"ep.context_embed_mode", "2", NULL}};
-    static const char *const stop_alone[] = {"ep.stop_share_ep_contexts", "1", NULL};
     static const char *const embed[] = {"ep.context_enable", "1", "ep.context_embed_mode", "2",
                                         NULL};
     static const char *const share[] = {"ep.share_ep_contexts", "2", NULL};
@@ -1191,24 +1202,12 @@ TEST(bad_options) {
         "ep.context_enable", "1", "ep.context_embed_mode", "1", "ep.share_ep_contexts", "1", NULL};
     const char *const missing[] = {"ep.context_enable", "1", "ep.context_file_path",
                                    in_folder("no/such/folder/m_ctx.onnx"), NULL};
+    static const char *const disabled[] = {"ep.context_enable", "1",
+                                           "session.disable_model_compile", "1", NULL};
+    static const char *const as_folder[] = {"ep.context_enable", "1", "ep.context_file_path", "out/",
+                                         NULL};
     ort_spec spec = spec_of(in_folder("m.onnx"));
     CHECK_TRUE(make_one("m.onnx"));
-    for (size_t i = 0; i < 2; i++) {
-        OrtSessionOptions *options = NULL;
-        OrtSession *session = NULL;
-        spec.config = passed[i];
-        ort_log_clear();
-        if (ort_options(&spec, &options) &&
-            ort_ok(ort->SetUserLoggingFunction(options, ort_logger, NULL)))
-            ort_ok(ort->CreateSession(ort_env, ort_path(spec.path), options, &session));
-        if (session) ort->ReleaseSession(session);
-        if (options) ort->ReleaseSessionOptions(options);
-        CHECK(session, "%s=%s: %s", passed[i][0], passed[i][1], ort_text);
-        CHECK_HAS(ort_log, passed[i][0]);
-        CHECK_HAS(ort_log, "one of 0 1 is expected");
-    }
-    spec.config = stop_alone;
-    CHECK_ORT(make_session(&spec));
     spec.config = embed;
     CHECK_ORT_FAILS(make_session(&spec), ORT_FAIL, "one of 0 1 is expected, found '2'");
     spec.config = share;
@@ -1220,11 +1219,62 @@ TEST(bad_options) {
     spec.config = missing;
     CHECK(!make_session(&spec), "expected a missing folder to fail");
     CHECK_HAS(ort_text, "no/such/folder");
+    /* ORT's own answers keep ORT's codes. */
+    spec.config = disabled;
+    CHECK_ORT_FAILS(make_session(&spec), ORT_MODEL_REQUIRES_COMPILATION, ep->ep);
+    spec.config = as_folder;
+    CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_ARGUMENT, "should not point to a folder");
     CHECK_INT(count_files(), 1);
     /* Nothing is overwritten through session options: ORT's rule. */
     CHECK_ORT(generate_one(generate));
     CHECK(!generate_one(generate), "expected an existing context model to fail");
     CHECK_HAS(ort_text, "exists already");
+}
+
+/* What a session does not need is no reason to refuse it: a warning in ORT's log, whoever has set
+ * the option. Walks the table of options. */
+TEST(options_of_the_other_phase) {
+    static const char *const stop[] = {"ep.stop_share_ep_contexts", "1", NULL};
+    static const char *const both[] = {"ep.share_ep_contexts", "1", "ep.context_embed_mode", "1",
+                                       NULL};
+    static const char *const as_folder[] = {"ep.context_file_path", "no_such_folder/", NULL};
+    size_t count, i;
+    const epctx_option_info *list = epctx_option_list(&count);
+    ort_spec spec = spec_of(in_folder("m.onnx"));
+    CHECK_TRUE(make_one("m.onnx"));
+    for (i = 0; i < count; i++) {
+        const char *const config[] = {list[i].key, "yes", NULL};
+        if (list[i].type != EPCTX_OPTION_TYPE_SWITCH ||
+            (list[i].phases & EPCTX_PHASE_LOAD) != 0)
+            continue;
+        spec.config = config;
+        CHECK(logged_session(&spec), "%s: %s", list[i].key, ort_text);
+        CHECK_HAS(ort_log, list[i].key);
+        CHECK_HAS(ort_log, "one of 0 1 is expected, found 'yes'");
+    }
+    spec.config = stop;
+    CHECK(logged_session(&spec), "%s", ort_text);
+    CHECK_HAS(ort_log, "without ep.share_ep_contexts");
+    spec.config = both;
+    CHECK(logged_session(&spec), "%s", ort_text);
+    CHECK_HAS(ort_log, "a shared binary is a file of its own");
+    spec.config = as_folder;
+    CHECK(logged_session(&spec), "%s", ort_text);
+    CHECK_INT(count_files(), 1);
+}
+
+/* As a session entry, under the EP's prefix. */
+TEST(unknown_entry) {
+    char own[160];
+    const char *config[] = {own, "1", NULL};
+    size_t i;
+    ort_spec spec = spec_of(in_folder("m.onnx"));
+    CHECK_TRUE(make_one("m.onnx"));
+    snprintf(own, sizeof own, "ep.%s.no_such_option", ep->ep);
+    for (i = 0; own[i]; i++)
+        own[i] = own[i] >= 'A' && own[i] <= 'Z' ? (char)(own[i] - 'A' + 'a') : own[i];
+    spec.config = config;
+    CHECK_ORT_FAILS(make_session(&spec), ORT_FAIL, "has no option 'no_such_option'");
 }
 
 /* An option that nobody knows would have no effect. */
@@ -1241,11 +1291,8 @@ TEST(unknown_options) {
                                         "my.own",
                                         "x",
                                         NULL};
-    OrtSessionOptions *options = NULL;
-    OrtSession *session = NULL;
-    char own[160], cut[64], meant[160];
-    const char *letter[] = {cut, "1", NULL}, *prefixed[] = {own, "1", NULL};
-    size_t i;
+    char cut[64], meant[160];
+    const char *letter[] = {cut, "1", NULL};
     ort_spec spec = spec_of(in_folder("m.onnx"));
     CHECK_TRUE(make_one("m.onnx"));
     spec.options = one_letter;
@@ -1265,22 +1312,10 @@ TEST(unknown_options) {
     spec.options = value;
     CHECK_ORT_FAILS(make_session(&spec), ORT_FAIL,
                     "hugging_face_cache: expected 0 or 1, found 'yes'");
-    /* As a session entry, under the EP's prefix. */
-    snprintf(own, sizeof own, "ep.%s.no_such_option", ep->ep);
-    for (i = 0; own[i]; i++)
-        own[i] = own[i] >= 'A' && own[i] <= 'Z' ? (char)(own[i] - 'A' + 'a') : own[i];
     spec.options = NULL;
-    spec.config = prefixed;
-    CHECK_ORT_FAILS(make_session(&spec), ORT_FAIL, "has no option 'no_such_option'");
     /* Session entries are warned about: ORT may know more than we do. */
     spec.config = entry;
-    ort_log_clear();
-    if (ort_options(&spec, &options) &&
-        ort_ok(ort->SetUserLoggingFunction(options, ort_logger, NULL)))
-        ort_ok(ort->CreateSession(ort_env, ort_path(spec.path), options, &session));
-    if (session) ort->ReleaseSession(session);
-    if (options) ort->ReleaseSessionOptions(options);
-    CHECK(session, "%s", ort_text);
+    CHECK(logged_session(&spec), "%s", ort_text);
     CHECK_HAS(ort_log,
               "there is no session option 'ep.context_enabled', the nearest is ep.context_enable");
     CHECK(!strstr(ort_log, "ep.other") && !strstr(ort_log, "my.own"), "%s", ort_log);
@@ -3380,6 +3415,8 @@ static const ort_case cases[] = {
     ORT_CASE(other_generation),
     ORT_CASE(primaries_and_secondaries),
     ORT_CASE(bad_options),
+    ORT_CASE(options_of_the_other_phase),
+    ORT_CASE(unknown_entry),
     ORT_CASE(unknown_options),
     ORT_CASE(compile_disabled),
     ORT_CASE(without_the_ep),

@@ -420,31 +420,29 @@ inline void GiveNodes(const epctx_node *nodes, const OrtNode *const *fused, size
 
 // ---------------------------------------------------------------------------------------- options
 
-// What the application asks of a session, as epctx.h reads it: wrong values and contradictions
-// throw, with the cure in the message.
+// What the application asks of a session, as epctx_options_read reads it in CreateEp: what is wrong
+// and needed throws, with the cure in the message; what is wrong and not needed goes to ORT's log.
 class Options
 {
   public:
-    // `logger` gets what is wrong and does not count now; nullptr: nobody.
-    explicit Options(Ort::ConstSessionOptions options, const OrtLogger *logger = nullptr)
+    // `own`: the names of the EP's own options, null at the end; null: it has none.
+    Options(Ort::ConstSessionOptions options, const OrtLogger *logger, const char *ep_name,
+            const char *const *own = nullptr)
     {
         OrtKeyValuePairs *pairs = nullptr;
         Ort::ThrowOnError(Ort::GetApi().GetSessionOptionsConfigEntries(options, &pairs));
-        Ort::KeyValuePairs entries(pairs);
+        const Ort::KeyValuePairs owner(pairs);
+        epctx_ort_log_to log{&Api(), logger, ep_name};
         epctx_hooks hooks{};
-        hooks.user = const_cast<OrtLogger *>(logger);
-        hooks.log_fn = logger ? Log : nullptr;
+        hooks.user = &log;
+        hooks.log_fn = epctx_ort_log_fn;
+        epctx_entries entries{};
+        entries.ep_name = ep_name;
+        entries.own = own;
+        Ort::GetApi().GetKeyValuePairs(pairs, &entries.keys, &entries.values, &entries.count);
         epctx_options_init(&options_, arena_.get());
         Try([&](epctx_error *error) {
-            return epctx_options_read(&options_, Get, &entries, &hooks, error);
-        });
-        const uint32_t phase =
-            On(EPCTX_OPTION_CONTEXT_ENABLE) ? EPCTX_PHASE_GENERATE : EPCTX_PHASE_LOAD;
-        epctx_options asked = options_;
-        asked.values[EPCTX_OPTION_DISABLE_MODEL_COMPILE] = nullptr; // ORT has a code for it
-        // The model is not known yet: Compile sees whether it came from memory.
-        Try([&](epctx_error *error) {
-            return epctx_options_check(&asked, phase, "model", error);
+            return epctx_options_read(&options_, &entries, &hooks, error);
         });
     }
     bool On(epctx_option option) const

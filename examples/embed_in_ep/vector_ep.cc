@@ -412,7 +412,7 @@ void Ep::Compile(const OrtGraph **graphs, const OrtNode **fused, size_t count,
 }
 
 Ep::Ep(Factory &owner, Ort::ConstSessionOptions session, const OrtLogger *logger)
-    : ort131_ep{}, factory(owner), options(session, logger), buffers(session) {
+    : ort131_ep{}, factory(owner), options(session, logger, vector::kName), buffers(session) {
     if (On(EPCTX_OPTION_SHARE_EP_CONTEXTS) && (buffers.Reads() || buffers.Writes())) {
         epctx::Fail(EPCTX_ERR_ARG,
                     "ep.share_ep_contexts needs files: binaries that the application "

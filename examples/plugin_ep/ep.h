@@ -35,9 +35,7 @@
 
 /* The oldest API that has every function this EP calls: ORT 1.24. */
 #define EP_OLDEST_API 24
-/* session.compile_only is set by the compile API of 1.29, not by that of 1.24.3. */
-#define EP_COMPILE_ONLY_API 29
-#define EP_WEIGHTLESS_API   29
+#define EP_WEIGHTLESS_API 29
 /* Before OrtEp::GetDefaultMemoryDevice there was, ORT refuses sessions on devices of different
  * memory, and a policy like PREFER_NPU makes them of all devices of an EP: there the virtual NPU
  * has the machine's memory, and no streams. */
@@ -138,8 +136,6 @@ void ep_session_release(ep_session *session);
 
 /* --------------------------------------------------------------- options.c */
 
-/* A misspelled option would have no effect: of our own that is an error. */
-OrtStatus *ep_options_check(const ep_session *session);
 /* What ORT and applications ask of a session, into the members of `session`. */
 OrtStatus *ep_options_read(ep_session *session);
 /* "ep.<ep name in lower case>.<key>", as ORT stores the options of this EP. */

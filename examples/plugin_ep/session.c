@@ -636,7 +636,6 @@ static OrtStatus *session_open(ep_session *session, const OrtSessionOptions *opt
     epctx_error error;
     epctx_status status;
     EPCTX_ORT_TRY(api->ort->GetSessionOptionsConfigEntries(options, &session->config));
-    EPCTX_ORT_TRY(ep_options_check(session));
     EPCTX_ORT_TRY(ep_options_read(session));
     EPCTX_ORT_TRY(epctx_ort_buffers_open(api, options, &session->buffers));
     EPCTX_ORT_TRY(read_source_model(session, options));

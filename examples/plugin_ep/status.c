@@ -69,3 +69,10 @@ void epctx_ort_log(const epctx_ort_api *api, const OrtLogger *logger, OrtLogging
     status = api->ort->Logger_LogMessage(logger, level, text, ORT_FILE, __LINE__, "epctx");
     if (status) api->ort->ReleaseStatus(status);
 }
+
+void epctx_ort_log_fn(void *user, epctx_log level, const char *text) {
+    const epctx_ort_log_to *to = (const epctx_ort_log_to *)user;
+    epctx_ort_log(to->api, to->logger,
+                  level == EPCTX_LOG_WARNING ? ORT_LOGGING_LEVEL_WARNING : ORT_LOGGING_LEVEL_INFO,
+                  "%s: %s", to->ep_name, text);
+}
