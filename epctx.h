@@ -9307,8 +9307,8 @@ static const char *epctx__options_fault(const epctx_options *o, bool memory) {
     bool extension = !epctx_option_on(o, EPCTX_OPTION_COMPILE_ONLY);
     const char *fault = epctx__sharing_fault(o);
     if (fault != NULL) return fault;
-    if (path[0] != '\0' && (epctx__names_folder(file) ||
-                            (extension && epctx__path_stem(file).size == file.size))) {
+    if (path[0] != '\0' &&
+        (epctx__names_folder(file) || (extension && epctx__path_stem(file).size == file.size))) {
         return "ep.context_file_path '%s' should not point to a folder: a file name with an "
                "extension is expected";
     }
@@ -9359,8 +9359,7 @@ EPCTX_API epctx_status epctx_options_check(const epctx_options *o, uint32_t phas
 /* -- of a session -- */
 
 static void epctx__warn(const epctx_hooks *hooks, const char *text) {
-    if (hooks != NULL && hooks->log_fn != NULL)
-        hooks->log_fn(hooks->user, EPCTX_LOG_WARNING, text);
+    if (hooks != NULL && hooks->log_fn != NULL) hooks->log_fn(hooks->user, EPCTX_LOG_WARNING, text);
 }
 
 /* The name of an option of the EP's own; empty: `key` is none. */
@@ -9403,7 +9402,8 @@ static epctx_status epctx__option_read(epctx_options *o, const epctx_entries *in
     if (own.size > 0) return epctx__own_check(in, own, error);
     status = epctx_options_set(o, key, epctx_str_of(in->values[at]), &why);
     if (status == EPCTX_OK) return EPCTX_OK;
-    if (status != EPCTX_ERR_ARG || (id < EPCTX_OPTION_COUNT && (epctx__options[id].phases & phase) != 0)) {
+    if (status != EPCTX_ERR_ARG ||
+        (id < EPCTX_OPTION_COUNT && (epctx__options[id].phases & phase) != 0)) {
         if (error != NULL) *error = why;
         return status;
     }

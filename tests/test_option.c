@@ -394,8 +394,7 @@ TEST(read_by_phase) {
     const epctx_option_info *list = epctx_option_list(&count);
     for (i = 0; i < 2 * count; i++) {
         const epctx_option_info *info = &list[i / 2];
-        const char *value =
-            info->type == EPCTX_OPTION_TYPE_NAME ? "a/b" : "no such value";
+        const char *value = info->type == EPCTX_OPTION_TYPE_NAME ? "a/b" : "no such value";
         const bool generates = i % 2 == 1;
         const char *keys[] = {info->key, "ep.context_enable"};
         const char *values[] = {value, "1"};
@@ -462,8 +461,8 @@ TEST(read_combinations) {
               s.error.message);
         CHECK(to.warnings == cases[i].warnings, "%s: %u warnings", cases[i].key, to.warnings);
         if (to.warnings > 0) CHECK_HAS(to.text, cases[i].text);
-        CHECK(read_entries(&s, keys, values, 3, &to) == cases[i].generating, "%s: %s",
-              cases[i].key, s.error.message);
+        CHECK(read_entries(&s, keys, values, 3, &to) == cases[i].generating, "%s: %s", cases[i].key,
+              s.error.message);
         if (cases[i].generating != EPCTX_OK) CHECK_HAS(s.error.message, cases[i].text);
         end(&s);
     }

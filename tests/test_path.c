@@ -98,9 +98,9 @@ TEST(base) {
               EPCTX_OK);
     CHECK_TRUE(epctx_str_is(folder, "c/"));
     for (i = 0; i < sizeof folders / sizeof folders[0]; i++) {
-        CHECK_INT(epctx_path_base(epctx_str_of("m/a.onnx"), epctx_str_of(folders[i]), &folder,
-                                  &error),
-                  EPCTX_ERR_PATH);
+        CHECK_INT(
+            epctx_path_base(epctx_str_of("m/a.onnx"), epctx_str_of(folders[i]), &folder, &error),
+            EPCTX_ERR_PATH);
         CHECK_HAS(error.message, folders[i]);
         CHECK_HAS(error.message, "should not point to a folder");
     }

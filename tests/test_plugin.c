@@ -1204,8 +1204,8 @@ TEST(bad_options) {
                                    in_folder("no/such/folder/m_ctx.onnx"), NULL};
     static const char *const disabled[] = {"ep.context_enable", "1",
                                            "session.disable_model_compile", "1", NULL};
-    static const char *const as_folder[] = {"ep.context_enable", "1", "ep.context_file_path", "out/",
-                                         NULL};
+    static const char *const as_folder[] = {"ep.context_enable", "1", "ep.context_file_path",
+                                            "out/", NULL};
     ort_spec spec = spec_of(in_folder("m.onnx"));
     CHECK_TRUE(make_one("m.onnx"));
     spec.config = embed;
@@ -1244,8 +1244,7 @@ TEST(options_of_the_other_phase) {
     CHECK_TRUE(make_one("m.onnx"));
     for (i = 0; i < count; i++) {
         const char *const config[] = {list[i].key, "yes", NULL};
-        if (list[i].type != EPCTX_OPTION_TYPE_SWITCH ||
-            (list[i].phases & EPCTX_PHASE_LOAD) != 0)
+        if (list[i].type != EPCTX_OPTION_TYPE_SWITCH || (list[i].phases & EPCTX_PHASE_LOAD) != 0)
             continue;
         spec.config = config;
         CHECK(logged_session(&spec), "%s: %s", list[i].key, ort_text);

@@ -34,7 +34,7 @@
 #include "device.h"
 
 /* The oldest API that has every function this EP calls: ORT 1.24. */
-#define EP_OLDEST_API 24
+#define EP_OLDEST_API     24
 #define EP_WEIGHTLESS_API 29
 /* Before OrtEp::GetDefaultMemoryDevice there was, ORT refuses sessions on devices of different
  * memory, and a policy like PREFER_NPU makes them of all devices of an EP: there the virtual NPU

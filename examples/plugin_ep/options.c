@@ -75,6 +75,7 @@ OrtStatus *ep_options_read(ep_session *session) {
     epctx_hooks hooks;
     epctx_entries entries;
     epctx_error error;
+    epctx_status status;
     memset(&hooks, 0, sizeof hooks);
     memset(&entries, 0, sizeof entries);
     hooks.user = &log;
@@ -86,8 +87,8 @@ OrtStatus *ep_options_read(ep_session *session) {
     entries.ep_name = log.ep_name;
     entries.own = all_keys(session->factory->device, &session->arena);
     if (!entries.own) return epctx_ort_no_memory(session->api);
-    EPCTX_ORT_TRY(epctx_ort_status(
-        session->api, epctx_options_read(&session->options, &entries, &hooks, &error), &error));
+    status = epctx_options_read(&session->options, &entries, &hooks, &error);
+    EPCTX_ORT_TRY(epctx_ort_status(session->api, status, &error));
     session->generate = epctx_option_on(options, EPCTX_OPTION_CONTEXT_ENABLE);
     session->embed = epctx_option_on(options, EPCTX_OPTION_CONTEXT_EMBED_MODE);
     session->share = epctx_option_on(options, EPCTX_OPTION_SHARE_EP_CONTEXTS);
