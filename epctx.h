@@ -1604,15 +1604,16 @@ EPCTX_API const char *epctx_option_text(const epctx_options *options, epctx_opti
 EPCTX_API bool epctx_option_on(const epctx_options *options, epctx_option option);
 EPCTX_API epctx_no_nodes epctx_option_no_nodes(const epctx_options *options);
 
-/* Checks the options that count in a phase (EPCTX_PHASE_GENERATE, _LOAD or _BOTH), each and together.
- * `model_path`: empty or NULL for a model from memory. EPCTX_ERR_ARG names the options to change. */
+/* Checks the options that count in a phase (EPCTX_PHASE_GENERATE, _LOAD or _BOTH), each and
+ * together. `model_path`: empty or NULL for a model from memory. EPCTX_ERR_ARG names the options to
+ * change. */
 EPCTX_API epctx_status epctx_options_check(const epctx_options *options, uint32_t phase,
                                            const char *model_path, epctx_error *error);
 
-/* Reads the options of a session inside ORT, for the phase that ep.context_enable says: as in ORT it
- * generates with "1" only. `get_fn`: the session's entry of a key, or NULL. A value that is wrong,
- * but does not count in this phase, is left out and told to hooks->log_fn (both may be NULL): ORT
- * runs such sessions. EPCTX_ERR_ARG: a wrong value that counts; NOMEM. */
+/* Reads the options of a session inside ORT, for the phase that ep.context_enable says: as in ORT
+ * it generates with "1" only. `get_fn`: the session's entry of a key, or NULL. A value that is
+ * wrong, but does not count in this phase, is left out and told to hooks->log_fn (both may be
+ * NULL): ORT runs such sessions. EPCTX_ERR_ARG: a wrong value that counts; NOMEM. */
 EPCTX_API epctx_status epctx_options_read(epctx_options *options,
                                           const char *(*get_fn)(void *user, const char *key),
                                           void *user, const epctx_hooks *hooks, epctx_error *error);
