@@ -1619,11 +1619,11 @@ typedef struct epctx_entries {
 } epctx_entries;
 
 /* Reads the options of a session, in CreateEp; `options` were initialized with an arena. Its phase
- * is GENERATE if ep.context_enable is 1 (as ORT has it), else LOAD. EPCTX_ERR_ARG: a value or a combination that the
- * phase needs is wrong, or an option of the EP's own is not among them. Warnings (hooks->log_fn): a
- * wrong value that it does not need, which stays unset; a combination that only GENERATE needs; a
- * key that epctx_options_set would refuse. Left to ORT, which answers with codes of its own:
- * session.disable_model_compile, and where ep.context_file_path points to (never to a folder). */
+ * is GENERATE if ep.context_enable is 1 (as in ORT), else LOAD. EPCTX_ERR_ARG: a value or a
+ * combination that the phase needs is wrong, or an option of the EP's own is not among them.
+ * Warnings (hooks->log_fn): a wrong value that it does not need, which stays unset; a combination
+ * that only GENERATE needs; a key that epctx_options_set would refuse. Left to ORT, which answers
+ * with codes of its own: session.disable_model_compile, and a folder as ep.context_file_path. */
 EPCTX_API epctx_status epctx_options_read(epctx_options *options, const epctx_entries *entries,
                                           const epctx_hooks *hooks, epctx_error *error);
 

@@ -1647,8 +1647,8 @@ TEST(shared_constant_node) {
     CHECK(ran == 2, "%s", ort_text);
 }
 
-/* When it loads the context model ONNX Runtime replaces Shape by a constant: nothing reads the first
- * output of our node then, and it is dropped. */
+/* When it loads the context model ONNX Runtime replaces Shape by a constant: nothing reads the
+ * first output of our node then, and it is dropped. */
 TEST(pruned_output) {
     const int64_t dims2[] = {2};
     ort_spec spec = spec_of(in_folder("m.onnx"));
