@@ -15269,9 +15269,7 @@ static epctx_status epctx__build_finish(const epctx_backend *b, void *build, epc
                                         size_t graphs, epctx_error *error) {
     EPCTX__TRY(b->finish_fn(b->self, build, out, error));
     if (out->size > 0 || graphs == 0) return EPCTX_OK;
-    return epctx_fail(error, EPCTX_ERR_BACKEND,
-                      "finish_fn appended nothing: the context of %u graphs is expected",
-                      (uint64_t)graphs);
+    return epctx_fail(error, EPCTX_ERR_BACKEND, "finish_fn of %s makes an empty binary", b->source);
 }
 
 EPCTX_API epctx_status epctx_ep_finish(epctx_ep *ep, epctx_error *error) {

@@ -532,7 +532,7 @@ TEST(empty_binary) {
         if (group == 1) CHECK_OK(epctx_workspace_open(&opts.workspace, NULL, &error), error);
         opts.stop = group == 1;
         CHECK_INT(epctx_generate(&model, &backend, &opts, NULL, &error), EPCTX_ERR_BACKEND);
-        CHECK_HAS(error.message, "finish_fn appended nothing");
+        CHECK_HAS(error.message, "finish_fn of FakeEP makes an empty binary");
         CHECK_HAS(error.message, "m.onnx");
         CHECK_STR(listing(), "m.onnx ");
         CHECK_INT(f.alive, 0);

@@ -514,32 +514,6 @@ TEST(large_initializers) {
     bytes_free(&whole);
 }
 
-static epctx_status empty_finish(void *self, void *build, epctx_buffer *out, epctx_error *error) {
-    (void)out, (void)error;
-    fake_discard(self, build);
-    return EPCTX_OK;
-}
-
-/* A backend that makes an empty binary gets an empty file, which nothing loads. */
-TEST(empty_binary) {
-    fake f = {0};
-    epctx_backend backend = fake_backend(&f);
-    epctx_model model;
-    epctx_loaded loaded;
-    epctx_error error;
-    clear_root();
-    make_plain("m.onnx");
-    backend.finish_fn = empty_finish;
-    CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), NULL, &error), EPCTX_OK);
-    CHECK_OK(epctx_generate(&model, &backend, NULL, NULL, &error), error);
-    epctx_model_close(&model);
-    CHECK_STR(listing(), "m.onnx m_ctx.onnx m_fake.bin ");
-    CHECK_INT(epctx_model_open_file(&model, at("m_ctx.onnx"), NULL, &error), EPCTX_OK);
-    CHECK_INT(epctx_status_to_ort(epctx_load(&loaded, &model, &backend, NULL, &error)), 10);
-    CHECK_HAS(error.message, "is empty");
-    epctx_model_close(&model);
-}
-
 TEST(no_model) {
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
@@ -827,7 +801,6 @@ int main(int argc, char **argv) {
     RUN(foreign_binary_of_that_name);
     RUN(source_names);
     RUN(large_initializers);
-    RUN(empty_binary);
     RUN(no_model);
     RUN(fast_without_times);
     RUN(source_changes);
