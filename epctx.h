@@ -415,8 +415,8 @@ EPCTX_API epctx_str epctx_path_folder(epctx_str path);
 EPCTX_API epctx_str epctx_path_file(epctx_str path);
 /* The folder for names in a model: of `context_file_path` (session option ep.context_file_path)
  * when set, else of `model_path`; what stands before the last separator, so that "dir/" is that
- * folder, and "dir" a file beside it, whatever is there (TensorRT's EPs look, and take a folder that
- * exists for itself). EPCTX_ERR_PATH when both are empty: a model from memory needs
+ * folder, and "dir" a file beside it, whatever is there (TensorRT's EPs look, and take a folder
+ * that exists for itself). EPCTX_ERR_PATH when both are empty: a model from memory needs
  * ep.context_file_path (EP-context design, inference workflow); or for "." and "..". */
 EPCTX_API epctx_status epctx_path_base(epctx_str model_path, epctx_str context_file_path,
                                        epctx_str *folder, epctx_error *error);
