@@ -1681,6 +1681,34 @@ TEST(pruned_output) {
     }
 }
 
+/* ONNX Runtime cannot tell an EP of an attribute that is a type: only its node is not for us. */
+TEST(attribute_of_a_type) {
+    ort_spec spec = spec_of(in_folder("m.onnx"));
+    onnx_bytes attrs = {0};
+    onnx_model m;
+    float w[6];
+    onnx_begin(&m);
+    onnx_input(&m.graph, "x", 2, dims23);
+    weights(w, 1);
+    onnx_floats(&m.graph, "w", 2, dims23, w);
+    onnx_attr_type(&attrs, "type", EPCTX_ONNX_FLOAT);
+    onnx_node(&m.graph, "Optional", "", "cpu", "", "o", &attrs);
+    onnx_node(&m.graph, "OptionalHasElement", "", "cpu2", "o", "has", NULL);
+    onnx_node(&m.graph, "Add", "", "p1", "x,w", "a", NULL);
+    onnx_node(&m.graph, "Mul", "", "p2", "a,w", "y", NULL);
+    onnx_output(&m.graph, "y", 2, dims23);
+    onnx_value(&m.graph, ONNX_OUTPUT, "has", EPCTX_ONNX_BOOL, 0, dims23);
+    CHECK_TRUE(save_model("m.onnx", &m));
+    spec.allow_cpu = true;
+    spec.plain = true;
+    CHECK(check_run(&spec, in_folder("m.onnx")) == 2, "%s", ort_text);
+    spec.config = generate;
+    CHECK_ORT(make_session(&spec));
+    spec.config = NULL;
+    spec.path = in_folder("m_ctx.onnx");
+    CHECK(check_run(&spec, in_folder("m.onnx")) == 1, "%s", ort_text);
+}
+
 /* k = w1 + w2 and k2 = k * w1 are constant. Who reads them: the partition alone; also the
  * application; also a node of the CPU; a node of the CPU that the partition reads. */
 enum { CONSTANT_ALONE, CONSTANT_OUTPUT, CONSTANT_CPU, CONSTANT_BEFORE, CONSTANT_KINDS };
@@ -3431,6 +3459,7 @@ static const ort_case cases[] = {
     ORT_CASE(compatibility),
     ORT_CASE(shared_constant_node),
     ORT_CASE(pruned_output),
+    ORT_CASE(attribute_of_a_type),
     ORT_CASE(constant_nodes),
     ORT_CASE(concurrent_runs),
     ORT_CASE(concurrent_sessions),

@@ -220,6 +220,7 @@ void Ep::Claim(const OrtGraph *graph, OrtEpGraphSupportInfo *info) {
     for (size_t i = 0; i < model.node_count; i++) {
         const std::string other = record.Node(i).GetEpName();
         if (!other.empty() && other != vector::kName) take[i] = 0; // another EP has it already
+        if (epctx_ort_hides(&model.nodes[i])) take[i] = 0;
     }
     epctx::Arena arena;
     epctx_partition *groups = nullptr;

@@ -186,15 +186,23 @@ static OrtStatus *read_tensor_attr(epctx_ort_record *record, const OrtOpAttr *at
     return NULL;
 }
 
+/* ORT has no word for an attribute that is a type (of Optional), and fails. */
+static OrtOpAttrType attr_type(const epctx_ort_api *api, const OrtOpAttr *attr) {
+    OrtOpAttrType type = ORT_OP_ATTR_UNDEFINED;
+    OrtStatus *status = api->ort->OpAttr_GetType(attr, &type);
+    if (!status) return type;
+    api->ort->ReleaseStatus(status);
+    return ORT_OP_ATTR_UNDEFINED;
+}
+
 static OrtStatus *read_attr(epctx_ort_record *record, const OrtOpAttr *attr, bool skip_payload,
                             epctx_attr *out) {
     const OrtApi *ort = record->api->ort;
-    OrtOpAttrType type = ORT_OP_ATTR_UNDEFINED;
+    const OrtOpAttrType type = attr_type(record->api, attr);
     const char *name = NULL;
     void *data = NULL;
     size_t size = 0;
     EPCTX_ORT_TRY(ort->OpAttr_GetName(attr, &name));
-    EPCTX_ORT_TRY(ort->OpAttr_GetType(attr, &type));
     out->name = epctx_str_of(name);
     switch (type) {
     case ORT_OP_ATTR_INT:
@@ -240,6 +248,17 @@ static OrtStatus *read_attr(epctx_ort_record *record, const OrtOpAttr *attr, boo
 
 bool epctx_ort_is_context_node(const epctx_node *node) {
     return epctx_str_is(node->op_type, EPCTX_OP_TYPE) && epctx_str_is(node->domain, EPCTX_DOMAIN);
+}
+
+bool epctx_ort_hides(const epctx_node *node) {
+    size_t i, k;
+    for (i = 0; i < node->attr_count; i++) {
+        const epctx_graph *body = node->attrs[i].g;
+        if (node->attrs[i].type == EPCTX_ATTR_UNDEFINED) return true;
+        for (k = 0; body && k < body->node_count; k++)
+            if (epctx_ort_hides(&body->nodes[k])) return true;
+    }
+    return false;
 }
 
 static OrtStatus *read_record(epctx_ort_record *record, const epctx_ort_api *api,

@@ -339,6 +339,10 @@ static OrtStatus *take_nodes(claim *c) {
             c->take[i] = 0;
             c->why[i] = "another EP has it already";
         }
+        if (epctx_ort_hides(&record->graph.nodes[i])) {
+            c->take[i] = 0;
+            c->why[i] = "ONNX Runtime does not tell EPs of one of its attributes";
+        }
     }
     return NULL;
 }
@@ -458,8 +462,8 @@ static OrtStatus *is_taken_whole(ep_session *session, const OrtGraph *body, bool
     EPCTX_ORT_TRY(epctx_ort_record_read_parent(&record, session->api, body));
     status = epctx_ort_status(
         session->api, backend->capability_fn(backend->self, &record.graph, &take, &error), &error);
+    *out = take != 0 && !epctx_ort_hides(&record.graph.nodes[0]);
     epctx_ort_record_free(&record);
-    *out = take != 0;
     return status;
 }
 

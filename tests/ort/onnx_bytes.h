@@ -198,6 +198,17 @@ static inline void onnx_attr_graph(onnx_bytes *attrs, const char *name, onnx_byt
     onnx_sub(attrs, 5, &attr);
 }
 
+/* A tensor's type without a shape. */
+static inline void onnx_attr_type(onnx_bytes *attrs, const char *name, int64_t elem_type) {
+    onnx_bytes attr = {0}, type = {0}, tensor = {0};
+    onnx_text(&attr, 1, name);
+    onnx_int(&tensor, 1, elem_type);
+    onnx_sub(&type, 1, &tensor);
+    onnx_sub(&attr, 14, &type);
+    onnx_int(&attr, 20, 13);
+    onnx_sub(attrs, 5, &attr);
+}
+
 /* "a,,b" -> three fields, the second one empty. */
 static inline void onnx_list(onnx_bytes *node, unsigned field, const char *names) {
     while (*names) {
