@@ -2562,7 +2562,7 @@ static epctx_status epctx__run_conv(const epctx__conv *p, const epctx__args *arg
 /* -- a sliding window over the channels of an image: Depthwise and Pool -- */
 
 typedef enum epctx__slide_kind {
-    EPCTX__SLIDE_MAX = 0, /* NaN wins; of no taps: the lowest finite number, as ONNX Runtime */
+    EPCTX__SLIDE_MAX = 0, /* NaN wins */
     EPCTX__SLIDE_AVERAGE, /* of the taps inside the image */
     EPCTX__SLIDE_MEAN,    /* their sum divided by the number of all taps */
     EPCTX__SLIDE_PRODUCTS /* sum of taps times weights */
@@ -2597,6 +2597,13 @@ static float epctx__slide_divisor(const epctx__slides *s, const epctx__tap_range
                                         : (float)(inside > 0 ? inside : 1);
 }
 
+/* Before the first tap of a maximum; of no taps at all it is the lowest finite number, as in ONNX
+ * Runtime. */
+static float epctx__slide_least(const epctx__tap_range *t) {
+    const bool any = t->ky_low < t->ky_high && t->kx_low < t->kx_high;
+    return any ? epctx__float_of(0xff800000u) : -FLT_MAX;
+}
+
 /* `count` (at most 16) output channels of one pixel from channel `c` on. */
 static EPCTX__INLINE void epctx__slide_pixel(const epctx__slides *s, epctx__slide_kind kind,
                                              const epctx__tap_range *t, size_t c, size_t count,
@@ -2610,7 +2617,8 @@ static EPCTX__INLINE void epctx__slide_pixel(const epctx__slides *s, epctx__slid
     int32_t ky, kx;
     size_t j;
     for (j = 0; j < count; j++)
-        sum[j] = kind == EPCTX__SLIDE_MAX ? -FLT_MAX : (s->bias != NULL ? s->bias[c + j] : 0.0f);
+        sum[j] = kind == EPCTX__SLIDE_MAX ? epctx__slide_least(t)
+                                          : (s->bias != NULL ? s->bias[c + j] : 0.0f);
     for (ky = t->ky_low; ky < t->ky_high; ky++) {
         const size_t row = (size_t)(t->y + ky * (int32_t)w->dilation_h) * w->in_w;
         for (kx = t->kx_low; kx < t->kx_high; kx++) {
@@ -2703,7 +2711,7 @@ static void epctx__slide_kinds(const epctx__slides *s, epctx__tap_range *t, uint
             const float *tap = NULL; \
             __m##bits sum[8], first = _mm##bits##_setzero_ps(); \
             if (s->bias != NULL) first = epctx__floats_##bits(mask, s->bias + c); \
-            if (kind == EPCTX__SLIDE_MAX) first = _mm##bits##_set1_ps(-FLT_MAX); \
+            if (kind == EPCTX__SLIDE_MAX) first = _mm##bits##_set1_ps(epctx__slide_least(t)); \
             if (kind == EPCTX__SLIDE_PRODUCTS) \
                 tap = s->weights + c / 16 * 16 * taps + c % 16 + \
                       ((size_t)t->ky_low * w->kernel_w + (size_t)t->kx_low) * 16; \

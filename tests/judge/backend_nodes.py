@@ -243,7 +243,8 @@ def compare(index, data, want, elem_type):
     for at, (g, w) in enumerate(zip(numbers(elem_type, got), numbers(elem_type, want))):
         if g == w or (math.isnan(g) and math.isnan(w)):
             continue
-        if not isinstance(g, float) or not abs(g - w) <= ABSOLUTE + relative * abs(w):
+        if not isinstance(g, float) or math.isinf(w) or \
+                not abs(g - w) <= ABSOLUTE + relative * abs(w):
             raise Wrong(f"output {index}, element {at} of {len(want)} is {g!r}, expected {w!r}")
 
 
