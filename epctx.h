@@ -1612,8 +1612,8 @@ EPCTX_API epctx_status epctx_options_check(const epctx_options *options, uint32_
 
 /* What an application asks of a session: its configuration entries, as ORT lists them. Borrowed. */
 typedef struct epctx_entries {
-    const char *const *keys, *const *values;
-    size_t count;
+    const char *const *keys, *const *values; /* `count` of each */
+    size_t count;                            /* of the entries */
     const char *ep_name;    /* the EP's own options are "ep.<name in lower case>.<option>" */
     const char *const *own; /* the names of these, NULL at the end; NULL: there are none */
 } epctx_entries;

@@ -119,8 +119,8 @@ bool epctx_ort_path_is_hidden(const char *model_path, const char *folder);
 OrtStatus *epctx_ort_attr_size(const epctx_ort_api *api, const OrtOpAttr *attr, OrtOpAttrType type,
                                size_t *size);
 bool epctx_ort_is_context_node(const epctx_node *node);
-/* Whether ORT keeps an attribute of this node, or of one in its bodies, from EPs: then nobody but ORT
- * can compile it, whatever capability_fn says. */
+/* Whether ORT keeps an attribute of this node, or of one in its bodies, from EPs: then nobody but
+ * ORT can compile it, whatever capability_fn says. */
 bool epctx_ort_hides(const epctx_node *node);
 
 /* ------------------------------------------------------------------ node.c */
