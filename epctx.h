@@ -2277,10 +2277,10 @@ typedef struct epctx_partition {
 
 /* Groups the nodes with take[i] != 0 into partitions so that none depends on itself through the
  * rest of the graph, even with the others contracted. Nodes whose take[] differs never share one,
- * except constant nodes, which are with their readers. Constant nodes whose values are graph outputs
- * belong to the first partition, or to one of their own if there is no other. Results live in
- * `arena`. Errors: GRAPH when a value is produced twice or read before it is produced, LIMIT when
- * copies of constant nodes would be many times the graph, NOMEM. */
+ * except constant nodes, which are with their readers. Constant nodes whose values are graph
+ * outputs belong to the first partition, or to one of their own if there is no other. Results live
+ * in `arena`. Errors: GRAPH when a value is produced twice or read before it is produced, LIMIT
+ * when copies of constant nodes would be many times the graph, NOMEM. */
 EPCTX_API epctx_status epctx_graph_partition(const epctx_graph *graph, const uint8_t *take,
                                              epctx_arena *arena, epctx_partition **partitions,
                                              size_t *count, epctx_error *error);
@@ -13695,7 +13695,7 @@ static epctx_status epctx__group_names(epctx__grouping *g) {
 /* The nodes with the same number, below `count`, in order: those of number n from begin[n] on,
  * which has count + 1 places. */
 static epctx_status epctx__nodes_by(epctx__grouping *g, const uint32_t *numbers, size_t count,
-                                      size_t **begin, uint32_t **nodes) {
+                                    size_t **begin, uint32_t **nodes) {
     size_t i;
     size_t *at; /* counted two places later */
     EPCTX__NEW(at, size_t, count + 2, g->arena, g->error);

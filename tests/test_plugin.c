@@ -36,6 +36,33 @@ TEST(jit_partitions) {
     CHECK_INT(count_files(), 1);
 }
 
+/* An EP keeps nodes apart by different numbers in take[] (of the toy: Mul). */
+TEST(kept_apart) {
+    static const char *const apart[] = {"apart", "1", NULL};
+    ort_spec spec = spec_of(in_folder("m.onnx"));
+    ort_contexts n;
+    onnx_model m;
+    float w[6];
+    onnx_begin(&m);
+    onnx_input(&m.graph, "x", 2, dims23);
+    weights(w, 1);
+    onnx_floats(&m.graph, "w", 2, dims23, w);
+    onnx_node(&m.graph, "Add", "", "p1", "x,w", "a", NULL);
+    onnx_node(&m.graph, "Mul", "", "p2", "a,w", "b", NULL);
+    onnx_node(&m.graph, "Sub", "", "p3", "b,a", "y", NULL);
+    onnx_output(&m.graph, "y", 2, dims23);
+    CHECK_TRUE(save_model("m.onnx", &m));
+    spec.options = apart;
+    CHECK(check_run(&spec, in_folder("m.onnx")) == 3, "%s", ort_text);
+    spec.config = generate;
+    CHECK_ORT(make_session(&spec));
+    CHECK(ort_read_contexts(in_folder("m_ctx.onnx"), &n), "%s", ort_text);
+    CHECK_UINT(n.count, 3);
+    epctx_model_close(&n.model);
+    spec = spec_of(in_folder("m_ctx.onnx"));
+    CHECK(check_run(&spec, in_folder("m.onnx")) == 3, "%s", ort_text);
+}
+
 /* Only 1 asks for files. A session that does not get it leaves none, and a model from memory needs
  * no name. */
 TEST(nothing_is_written) {
@@ -3425,6 +3452,7 @@ static int tool(int argc, char **argv) {
 static const ort_case cases[] = {
     ORT_CASE(jit),
     ORT_CASE(jit_partitions),
+    ORT_CASE_OF("toy", kept_apart),
     ORT_CASE(nothing_is_written),
     ORT_CASE(types_of_values),
     ORT_CASE(generate_by_options),
