@@ -2266,18 +2266,21 @@ EPCTX_API epctx_status epctx_model_prefix(epctx_model *model, epctx_str prefix,
  * ============================================================ */
 
 /* A subgraph for the backend. `nodes` are positions in the graph, ascending; the constant nodes
- * (all inputs constant) it uses are copied into it and may serve several partitions. */
+ * (all inputs constant) it uses are copied into it and may serve several partitions. `claims`: what
+ * an EP asks ORT to fuse, which does not copy: `nodes`, and the constant nodes whose values nobody
+ * outside reads, ascending. */
 typedef struct epctx_partition {
-    const uint32_t *nodes;
-    size_t node_count;
+    const uint32_t *nodes, *claims;
+    size_t node_count, claim_count;
     epctx_graph graph; /* its nodes, boundary inputs and outputs in order, constants */
 } epctx_partition;
 
 /* Groups the nodes with take[i] != 0 into partitions so that none depends on itself through the
- * rest of the graph, even with the others contracted. Constant nodes whose values are graph outputs
- * belong to the first partition, or to one of their own if there is no other. Results live in
- * `arena`. Errors: GRAPH when a value is produced twice or read before it is produced, LIMIT when
- * copies of constant nodes would be many times the graph, NOMEM. */
+ * rest of the graph, even with the others contracted. Nodes whose take[] differs never share one,
+ * except constant nodes, which are with their readers. Constant nodes whose values are graph
+ * outputs belong to the first partition, or to one of their own if there is no other. Results live
+ * in `arena`. Errors: GRAPH when a value is produced twice or read before it is produced, LIMIT
+ * when copies of constant nodes would be many times the graph, NOMEM. */
 EPCTX_API epctx_status epctx_graph_partition(const epctx_graph *graph, const uint8_t *take,
                                              epctx_arena *arena, epctx_partition **partitions,
                                              size_t *count, epctx_error *error);
@@ -2426,7 +2429,8 @@ typedef struct epctx_backend {
     const char *short_name;            /* [ep] in [model]_[ep].bin */
     const char *sdk_version;           /* EPContext attribute ep_sdk_version */
     const char *hardware_architecture; /* EPContext attribute hardware_architecture */
-    /* Sets take[i] = 1 for each node of `graph` that compile accepts. */
+    /* Sets take[i] = 1 for each node of `graph` that compile accepts; or, to keep nodes apart, any
+     * number but 0: only nodes of one number share a partition (epctx_graph_partition). */
     epctx_status (*capability_fn)(void *self, const epctx_graph *graph, uint8_t *take,
                                   epctx_error *error);
     /* A context under construction. */
@@ -13596,9 +13600,9 @@ EPCTX_API epctx_status epctx_model_prefix(epctx_model *model, epctx_str prefix,
 /* ============================================================
  * >>partition
  *
- * A node's level is the maximum number of changes between taken and other nodes on a path to it. An
- * edge never leads to a lower level, and to a higher one if it changes sides. So the taken nodes of
- * a level can form a group: no path leaves it and returns, even with the other groups contracted.
+ * A node's level is the maximum number of changes of take[] on a path to it. An edge never leads to
+ * a lower level, and to a higher one if take[] changes. So the nodes of a level with one take[] can
+ * form a group: no path leaves it and returns, even with the other groups contracted.
  * ============================================================ */
 
 #define EPCTX__NOBODY   UINT32_MAX       /* not in a partition */
@@ -13624,6 +13628,7 @@ typedef struct epctx__grouping {
     uint8_t *stays;         /* node -> is it constant with a reader that is not taken? */
     uint32_t count;         /* partitions */
     uint32_t *stamp;        /* node -> 1 + the last partition that copied it */
+    uint32_t *owner;        /* node -> partition that claims it, or EPCTX__NOBODY */
     epctx__visit *stack;    /* a path back through constants */
     uint64_t copies;        /* of constant nodes so far */
     uint32_t *list;         /* nodes of the current partition */
@@ -13687,13 +13692,47 @@ static epctx_status epctx__group_names(epctx__grouping *g) {
     return EPCTX_OK;
 }
 
-/* Levels; those with taken nodes are numbered in ascending order. */
+/* The nodes with the same number, below `count`, in order: those of number n from begin[n] on,
+ * which has count + 1 places. */
+static epctx_status epctx__nodes_by(epctx__grouping *g, const uint32_t *numbers, size_t count,
+                                    size_t **begin, uint32_t **nodes) {
+    size_t i;
+    size_t *at; /* counted two places later */
+    EPCTX__NEW(at, size_t, count + 2, g->arena, g->error);
+    EPCTX__NEW(*nodes, uint32_t, g->graph->node_count, g->arena, g->error);
+    for (i = 0; i < g->graph->node_count; i++)
+        if (numbers[i] < count) at[numbers[i] + 2]++;
+    for (i = 2; i < count + 2; i++) at[i] += at[i - 1];
+    for (i = 0; i < g->graph->node_count; i++)
+        if (numbers[i] < count) (*nodes)[at[numbers[i] + 1]++] = (uint32_t)i;
+    *begin = at;
+    return EPCTX_OK;
+}
+
+/* One group for each take[] of a level, numbered as levels ascend. */
+static epctx_status epctx__group_number(epctx__grouping *g, const uint32_t *level) {
+    uint32_t number[UINT8_MAX + 1];
+    uint32_t *nodes;
+    size_t *begin;
+    size_t at, i;
+    EPCTX__TRY(epctx__nodes_by(g, level, g->graph->node_count, &begin, &nodes));
+    for (at = 0; at < g->graph->node_count; at++) {
+        memset(number, 0xff, sizeof number);
+        for (i = begin[at]; i < begin[at + 1]; i++) {
+            uint8_t take = g->take[nodes[i]];
+            if (take == 0 || g->group[nodes[i]] == EPCTX__CONSTANT) continue;
+            if (number[take] == EPCTX__NOBODY) number[take] = g->count++;
+            g->group[nodes[i]] = number[take];
+        }
+    }
+    return EPCTX_OK;
+}
+
 static epctx_status epctx__group_levels(epctx__grouping *g) {
     const epctx_graph *graph = g->graph;
-    uint32_t *level, *number;
+    uint32_t *level;
     size_t i, k;
     EPCTX__NEW(level, uint32_t, graph->node_count, g->arena, g->error);
-    EPCTX__NEW(number, uint32_t, graph->node_count + 1, g->arena, g->error);
     for (i = 0; i < graph->node_count; i++) {
         const epctx_node *node = &graph->nodes[i];
         bool constant = g->take[i] != 0 && node->capture_count == 0;
@@ -13718,16 +13757,11 @@ static epctx_status epctx__group_levels(epctx__grouping *g) {
                     g, "input '%S' is produced by a later node: the graph is not sorted",
                     epctx__reads(node, k), node->name);
             }
-            least = level[producer] + ((g->take[producer] != 0) != (g->take[i] != 0) ? 1u : 0u);
+            least = level[producer] + (g->take[producer] != g->take[i] ? 1u : 0u);
             level[i] = level[i] < least ? least : level[i];
         }
-        if (g->take[i] != 0) number[level[i]] = 1;
     }
-    for (i = 0; i <= graph->node_count; i++)
-        number[i] = number[i] != 0 ? g->count++ : EPCTX__NOBODY;
-    for (i = 0; i < graph->node_count; i++)
-        if (g->group[i] != EPCTX__CONSTANT && g->take[i] != 0) g->group[i] = number[level[i]];
-    return EPCTX_OK;
+    return epctx__group_number(g, level);
 }
 
 /* Constants that are graph outputs belong to the first partition; those read by a node that is not
@@ -13867,27 +13901,47 @@ static epctx_status epctx__collect_edges(epctx__grouping *g, epctx_partition *pa
     return EPCTX_OK;
 }
 
+/* A constant node belongs to the partition of all its readers. If somebody else needs its value
+ * (another partition, a node that is left, the application) it is nobody's: inside, its partition
+ * would have to deliver the value, also to nodes that it may depend on itself. What such a node
+ * reads is then needed outside, too; hence backwards. */
+static void epctx__group_owners(epctx__grouping *g) {
+    const epctx_graph *graph = g->graph;
+    size_t i, k;
+    for (i = 0; i < graph->node_count; i++) g->owner[i] = g->group[i];
+    for (i = 0; i < graph->output_count; i++) {
+        uint32_t from = epctx_map_get(&g->producers, graph->outputs[i].name);
+        if (from != EPCTX_MAP_NONE && g->group[from] == EPCTX__CONSTANT)
+            g->owner[from] = EPCTX__NOBODY;
+    }
+    for (i = graph->node_count; i-- > 0;) {
+        if (g->owner[i] == EPCTX__CONSTANT) g->owner[i] = EPCTX__NOBODY; /* no reader */
+        for (k = 0; k < epctx__read_count(&graph->nodes[i]); k++) {
+            uint32_t from = epctx__producer(g, &graph->nodes[i], k);
+            if (from == EPCTX_MAP_NONE || g->group[from] != EPCTX__CONSTANT) continue;
+            if (g->owner[from] == EPCTX__CONSTANT)
+                g->owner[from] = g->owner[i];
+            else if (g->owner[from] != g->owner[i])
+                g->owner[from] = EPCTX__NOBODY;
+        }
+    }
+}
+
 /* Makes the partitions from the groups. */
 static epctx_status epctx__group_collect(epctx__grouping *g, epctx_partition *parts) {
     const epctx_graph *graph = g->graph;
     uint32_t *members; /* of all partitions in order */
-    size_t *begin;     /* of each; counted two places later */
+    size_t *begin;     /* of each */
     size_t i, k;
-    EPCTX__NEW(begin, size_t, (size_t)g->count + 2, g->arena, g->error);
-    EPCTX__NEW(members, uint32_t, graph->node_count, g->arena, g->error);
+    EPCTX__TRY(epctx__nodes_by(g, g->group, g->count, &begin, &members));
     for (i = 0; i < graph->node_count; i++) {
         const epctx_node *node = &graph->nodes[i];
-        begin[g->group[i] < g->count ? g->group[i] + 2 : 0]++;
         for (k = 0; k < epctx__read_count(node); k++) { /* values that leave their partition */
             uint32_t producer = epctx__producer(g, node, k);
             if (producer != EPCTX_MAP_NONE && g->group[producer] != g->group[i])
                 EPCTX__TRY(epctx__map_set(&g->wanted, epctx__reads(node, k), 1, g->error));
         }
     }
-    begin[0] = 0;
-    for (i = 2; i < (size_t)g->count + 2; i++) begin[i] += begin[i - 1];
-    for (i = 0; i < graph->node_count; i++)
-        if (g->group[i] < g->count) members[begin[g->group[i] + 1]++] = (uint32_t)i;
     for (i = 0; i < g->count; i++) {
         parts[i].nodes = members + begin[i];
         parts[i].node_count = begin[i + 1] - begin[i];
@@ -13896,6 +13950,12 @@ static epctx_status epctx__group_collect(epctx__grouping *g, epctx_partition *pa
         parts[i].graph.value_count = graph->value_count;
         EPCTX__TRY(epctx__collect_nodes(g, &parts[i], (uint32_t)i));
         EPCTX__TRY(epctx__collect_edges(g, &parts[i], (uint32_t)i));
+    }
+    epctx__group_owners(g);
+    EPCTX__TRY(epctx__nodes_by(g, g->owner, g->count, &begin, &members));
+    for (i = 0; i < g->count; i++) {
+        parts[i].claims = members + begin[i];
+        parts[i].claim_count = begin[i + 1] - begin[i];
     }
     return EPCTX_OK;
 }
@@ -13920,6 +13980,7 @@ static epctx_status epctx__partition(const epctx_graph *graph, const uint8_t *ta
     EPCTX__NEW(g.constant, uint8_t, n, arena, error);
     EPCTX__NEW(g.stays, uint8_t, n, arena, error);
     EPCTX__NEW(g.stamp, uint32_t, n, arena, error);
+    EPCTX__NEW(g.owner, uint32_t, n, arena, error);
     EPCTX__NEW(g.stack, epctx__visit, n, arena, error);
     EPCTX__NEW(g.list, uint32_t, n, arena, error);
     EPCTX__TRY(epctx__group_names(&g));
@@ -15702,7 +15763,7 @@ static epctx_status epctx__gen_partition(epctx__gen *g) {
         if (epctx_str_is(graph->nodes[i].op_type, EPCTX_OP_TYPE)) g->take[i] = 0;
     EPCTX__TRY(
         epctx__partition(graph, g->take, g->arena, &g->parts, &g->part_count, &stays, g->error));
-    for (i = 0; i < count; i++) g->take[i] = stays[i] != 0 ? EPCTX__BESIDE : g->take[i];
+    for (i = 0; i < count; i++) g->take[i] = stays[i] != 0 ? EPCTX__BESIDE : g->take[i] != 0;
     epctx__gen_tell(g);
     while (left < count && (g->take[left] != 0 || epctx__is_ep_record(&graph->nodes[left]))) left++;
     if (g->opts->require_all && left < count) return epctx__gen_refusal(g, left, true, g->error);

@@ -47,7 +47,8 @@ static epctx_str random_source(plain *p, size_t index, uint32_t *random) {
     return p->node_outputs[pick][random_below(random, (uint32_t)p->nodes[pick].output_count)];
 }
 
-static void random_graph(plain *p, uint32_t *random) {
+/* Taken nodes are of at most `classes` that must not share a partition. */
+static void random_graph(plain *p, uint32_t classes, uint32_t *random) {
     size_t count = 1 + random_below(random, MOST);
     memset(p, 0, sizeof *p);
     for (size_t i = 0; i < 3; i++) {
@@ -75,6 +76,7 @@ static void random_graph(plain *p, uint32_t *random) {
         node->output_count = 1 + (random_below(random, 4) == 0);
         if (node->output_count > 1) p->node_outputs[i][1] = name_of(p, "b", i);
         p->take[i] = random_below(random, 3) != 0;
+        if (p->take[i] && classes > 1) p->take[i] = (uint8_t)(1 + random_below(random, classes));
     }
     p->graph.nodes = p->nodes;
     p->graph.node_count = count;
@@ -250,6 +252,29 @@ static bool given_out(const plain *p, size_t index) {
     return false;
 }
 
+/* The partition that may claim a node: that of all its readers, which are no output. */
+static int claimer(const plain *p, const epctx_partition *parts, size_t count, size_t index) {
+    int owner = unit_of(parts, count, index);
+    if (owner >= 0 || !is_constant(p, index)) return owner < 0 ? -1 : owner;
+    if (given_out(p, index)) return -1;
+    for (size_t j = index + 1; j < p->graph.node_count; j++) {
+        for (size_t k = 0; k < read_count(&p->nodes[j]); k++) {
+            int reader;
+            if (maker(p, reads(&p->nodes[j], k)) != (int)index) continue;
+            reader = claimer(p, parts, count, j);
+            if (reader < 0 || (owner >= 0 && reader != owner)) return -1;
+            owner = reader;
+        }
+    }
+    return owner < 0 ? -1 : owner;
+}
+
+static bool claims(const epctx_partition *part, size_t index) {
+    for (size_t k = 0; k < part->claim_count; k++)
+        if (part->claims[k] == index) return true;
+    return false;
+}
+
 TEST(random_graphs) {
     static plain p;
     uint32_t random = 2463534242u;
@@ -258,10 +283,24 @@ TEST(random_graphs) {
         epctx_partition *parts;
         epctx_error error;
         size_t count;
-        random_graph(&p, &random);
+        random_graph(&p, 1 + (uint32_t)round % 3, &random);
         epctx_arena_init(&arena, NULL);
         CHECK(epctx_graph_partition(&p.graph, p.take, &arena, &parts, &count, &error) == EPCTX_OK,
               "round %d: %s", round, error.message);
+        for (size_t i = 0; i < count; i++) {
+            size_t first = 0;
+            while (first < parts[i].node_count && is_constant(&p, parts[i].nodes[first])) first++;
+            for (size_t k = first; k < parts[i].node_count; k++)
+                CHECK(is_constant(&p, parts[i].nodes[k]) ||
+                          p.take[parts[i].nodes[k]] == p.take[parts[i].nodes[first]],
+                      "round %d: partition %zu has two classes", round, i);
+            for (size_t k = 0; k < p.graph.node_count; k++)
+                CHECK(claims(&parts[i], k) == (claimer(&p, parts, count, k) == (int)i),
+                      "round %d: partition %zu and node %zu: claimed %d", round, i, k,
+                      claims(&parts[i], k));
+            for (size_t k = 1; k < parts[i].claim_count; k++)
+                CHECK(parts[i].claims[k - 1] < parts[i].claims[k], "round %d: order", round);
+        }
         for (size_t i = 0; i < p.graph.node_count; i++) {
             bool inside = unit_of(parts, count, i) >= 0;
             bool member = !is_constant(&p, i) || (given_out(&p, i) && !stays(&p, i));
@@ -295,7 +334,7 @@ TEST(classic_cycle) {
     epctx_arena arena;
     epctx_partition *parts;
     size_t count;
-    random_graph(&p, &random);
+    random_graph(&p, 1, &random);
     p.graph.node_count = 3;
     p.graph.output_count = 1;
     for (size_t i = 0; i < 3; i++) {
@@ -325,7 +364,7 @@ TEST(classic_cycle) {
 TEST(not_sorted) {
     static plain p;
     uint32_t random = 1;
-    random_graph(&p, &random);
+    random_graph(&p, 1, &random);
     p.graph.node_count = 2;
     p.graph.output_count = 0;
     for (size_t i = 0; i < 2; i++) {
@@ -405,7 +444,7 @@ TEST(allocator_fails) {
     uint32_t random = 99;
     for (int round = 0; round < 100; round++) {
         epctx_status status = EPCTX_ERR_NOMEM;
-        random_graph(&p, &random);
+        random_graph(&p, 1, &random);
         for (size_t size = 0; status != EPCTX_OK; size += 16) {
             static uint8_t space[1 << 16];
             epctx_arena arena;

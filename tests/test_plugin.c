@@ -36,6 +36,33 @@ TEST(jit_partitions) {
     CHECK_INT(count_files(), 1);
 }
 
+/* An EP keeps nodes apart by different numbers in take[] (of the toy: Mul). */
+TEST(kept_apart) {
+    static const char *const apart[] = {"apart", "1", NULL};
+    ort_spec spec = spec_of(in_folder("m.onnx"));
+    ort_contexts n;
+    onnx_model m;
+    float w[6];
+    onnx_begin(&m);
+    onnx_input(&m.graph, "x", 2, dims23);
+    weights(w, 1);
+    onnx_floats(&m.graph, "w", 2, dims23, w);
+    onnx_node(&m.graph, "Add", "", "p1", "x,w", "a", NULL);
+    onnx_node(&m.graph, "Mul", "", "p2", "a,w", "b", NULL);
+    onnx_node(&m.graph, "Sub", "", "p3", "b,a", "y", NULL);
+    onnx_output(&m.graph, "y", 2, dims23);
+    CHECK_TRUE(save_model("m.onnx", &m));
+    spec.options = apart;
+    CHECK(check_run(&spec, in_folder("m.onnx")) == 3, "%s", ort_text);
+    spec.config = generate;
+    CHECK_ORT(make_session(&spec));
+    CHECK(ort_read_contexts(in_folder("m_ctx.onnx"), &n), "%s", ort_text);
+    CHECK_UINT(n.count, 3);
+    epctx_model_close(&n.model);
+    spec = spec_of(in_folder("m_ctx.onnx"));
+    CHECK(check_run(&spec, in_folder("m.onnx")) == 3, "%s", ort_text);
+}
+
 /* Only 1 asks for files. A session that does not get it leaves none, and a model from memory needs
  * no name. */
 TEST(nothing_is_written) {
@@ -1751,15 +1778,9 @@ TEST(constant_nodes) {
         CHECK_TRUE(make_constants("m.onnx", kind));
         spec.plain = true; /* or ORT would have folded them before we see them */
         spec.allow_cpu = kind > CONSTANT_OUTPUT;
-        spec.tell = true;
-        ort_log_clear();
         ran = check_run(&spec, spec.path);
         CHECK(ran == ours[kind], "kind %d: expected %zu nodes, found %zu: %s", kind, ours[kind],
               ran, ort_text);
-        CHECK(!strstr(ort_log, "Add 'first' is left to other EPs: all its inputs are constant") ==
-                  (kind <= CONSTANT_OUTPUT),
-              "kind %d: the log says of the constant node: %s", kind, ort_log);
-        spec.tell = false;
         spec.config = generate;
         CHECK_ORT(make_session(&spec));
         spec.config = NULL;
@@ -1865,6 +1886,24 @@ TEST(compile_for_other_hardware) {
     spec.path = out.path;
     CHECK(!make_session(&spec), "expected another architecture to be refused");
     CHECK_HAS(ort_text, "not supported");
+}
+
+/* At log level INFO the EP says of constant nodes that others need why they are left. */
+TEST(explains_constant_nodes) {
+    int kind;
+    for (kind = 0; kind < CONSTANT_KINDS; kind++) {
+        ort_spec spec = spec_of(in_folder("m.onnx"));
+        clear_folder();
+        CHECK_TRUE(make_constants("m.onnx", kind));
+        spec.plain = true;
+        spec.allow_cpu = kind > CONSTANT_OUTPUT;
+        spec.tell = true;
+        ort_log_clear();
+        CHECK(check_run(&spec, spec.path), "kind %d: %s", kind, ort_text);
+        CHECK(!strstr(ort_log, "Add 'first' is left to other EPs: all its inputs are constant") ==
+                  (kind <= CONSTANT_OUTPUT),
+              "kind %d: the log says of the constant node: %s", kind, ort_log);
+    }
 }
 
 /* At log level INFO the EP says why a node is left to others. */
@@ -3413,6 +3452,7 @@ static int tool(int argc, char **argv) {
 static const ort_case cases[] = {
     ORT_CASE(jit),
     ORT_CASE(jit_partitions),
+    ORT_CASE_OF("toy", kept_apart),
     ORT_CASE(nothing_is_written),
     ORT_CASE(types_of_values),
     ORT_CASE(generate_by_options),
@@ -3461,6 +3501,7 @@ static const ort_case cases[] = {
     ORT_CASE(pruned_output),
     ORT_CASE(attribute_of_a_type),
     ORT_CASE(constant_nodes),
+    ORT_CASE(explains_constant_nodes),
     ORT_CASE(concurrent_runs),
     ORT_CASE(concurrent_sessions),
     ORT_CASE_OF("toy", compile_for_other_hardware),

@@ -230,8 +230,8 @@ void Ep::Claim(const OrtGraph *graph, OrtEpGraphSupportInfo *info) {
     });
     for (size_t i = 0; i < count; i++) {
         std::vector<const OrtNode *> nodes;
-        for (size_t k = 0; k < groups[i].node_count; k++)
-            nodes.push_back(record.Node(groups[i].nodes[k]));
+        for (size_t k = 0; k < groups[i].claim_count; k++)
+            nodes.push_back(record.Node(groups[i].claims[k]));
         ClaimGroup(nodes, true, info); // the binary has the weights
     }
 }

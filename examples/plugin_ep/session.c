@@ -8,70 +8,20 @@
 /* Groups of nodes: owner[i] is the group of node i, or this. */
 #define NOBODY UINT32_MAX
 
-/* epctx.h copies a constant node into each partition that uses it; ORT has one node and puts it
- * into one. So a constant node whose value somebody else needs as well (another partition, a node
- * that is left, the application) stays outside, and its value is an input: inside, the partition
- * would have to deliver the value to nodes that it may depend on itself. What such a node reads is
- * then needed outside, too; hence backwards. `producers`: value -> node. `constant[i]`: node i is
- * such a copy. */
-static void release_constants(const epctx_graph *graph, const epctx_map *producers,
-                              const uint8_t *constant, uint32_t *owner) {
-    size_t i, k;
-    for (i = 0; i < graph->output_count; i++) {
-        const uint32_t from = epctx_map_get(producers, graph->outputs[i].name);
-        if (from != EPCTX_MAP_NONE && constant[from]) owner[from] = NOBODY;
-    }
-    for (i = graph->node_count; i-- > 0;) {
-        const epctx_node *node = &graph->nodes[i];
-        for (k = 0; k < node->input_count + node->capture_count; k++) {
-            const uint32_t from = epctx_map_get(
-                producers,
-                k < node->input_count ? node->inputs[k] : node->captures[k - node->input_count]);
-            if (from != EPCTX_MAP_NONE && constant[from] && owner[from] != owner[i])
-                owner[from] = NOBODY;
-        }
-    }
-}
-
-static OrtStatus *map_producers(const epctx_ort_record *record, epctx_map *producers) {
-    const epctx_graph *graph = &record->graph;
-    size_t i, k;
-    for (i = 0; i < graph->node_count; i++) {
-        for (k = 0; k < graph->nodes[i].output_count; k++) {
-            const epctx_str name = graph->nodes[i].outputs[k];
-            if (name.size == 0) continue;
-            EPCTX_ORT_TRY(
-                epctx_ort_status(record->api, epctx_map_put(producers, name, (uint32_t)i), NULL));
-        }
-    }
-    return NULL;
-}
-
+/* By what epctx.h says that ORT may fuse. */
 static OrtStatus *group(const epctx_ort_record *record, const uint8_t *take, epctx_arena *arena,
                         uint32_t *owner, size_t *group_count) {
     const epctx_graph *graph = &record->graph;
-    uint8_t *constant = (uint8_t *)epctx_arena_array(arena, graph->node_count + 1, 1);
     epctx_partition *parts = NULL;
-    epctx_map producers;
     epctx_error error;
     size_t p, i;
-    if (!constant) return epctx_ort_no_memory(record->api);
     epctx_error_clear(&error);
     EPCTX_ORT_TRY(epctx_ort_status(
         record->api, epctx_graph_partition(graph, take, arena, &parts, group_count, &error),
         &error));
     for (i = 0; i < graph->node_count; i++) owner[i] = NOBODY;
-    for (p = 0; p < *group_count; p++) {
-        for (i = 0; i < parts[p].graph.node_count; i++) {
-            const uint32_t at = parts[p].graph.nodes[i].id; /* its position: graph.c */
-            owner[at] = (uint32_t)p;
-            constant[at] = 1;
-        }
-        for (i = 0; i < parts[p].node_count; i++) constant[parts[p].nodes[i]] = 0;
-    }
-    epctx_map_init(&producers, arena);
-    EPCTX_ORT_TRY(map_producers(record, &producers));
-    release_constants(graph, &producers, constant, owner);
+    for (p = 0; p < *group_count; p++)
+        for (i = 0; i < parts[p].claim_count; i++) owner[parts[p].claims[i]] = (uint32_t)p;
     return NULL;
 }
 

@@ -44,6 +44,7 @@ typedef struct toy {
     bool fail_load;      /* fail_load=1: the device, not the binary, is to blame */
     bool show_addresses; /* and show_addresses=1: the first output tells where the tensors were */
     bool channels_last;  /* layout=nhwc */
+    bool apart;          /* apart=1: Mul shares no partition with another operator */
     bool take_if;        /* take_if=1: claims If, tells the hash of the graph it cannot compile */
     /* Dynamic options for tests: a run is held up between "1" and "0". */
     atomic_bool fail;
@@ -138,6 +139,8 @@ static epctx_status toy_capability(void *self, const epctx_graph *graph, uint8_t
     for (i = 0; i < graph->node_count; i++) {
         take[i] = node_fits(graph, &graph->nodes[i]) ||
                   (((const toy *)self)->take_if && epctx_str_is(graph->nodes[i].op_type, "If"));
+        if (take[i] && ((const toy *)self)->apart && epctx_str_is(graph->nodes[i].op_type, "Mul"))
+            take[i] = 2;
     }
     return EPCTX_OK;
 }
@@ -690,7 +693,7 @@ static int toy_convert(const epctx_backend *backend, const char *domain, const c
 }
 
 /* EP options: architecture=abacus|slide-rule, layout=nchw|nhwc, fail_run=1, fail_load=1,
- * show_addresses=1, take_if=1. */
+ * show_addresses=1, take_if=1, apart=1. */
 static epctx_status toy_open(const ep_options *options, epctx_backend *backend,
                              epctx_error *error) {
     const char *architecture = ep_option_get(options, "architecture");
@@ -712,6 +715,7 @@ static epctx_status toy_open(const ep_options *options, epctx_backend *backend,
     fail = ep_option_get(options, "fail_load");
     self->fail_load = fail && strcmp(fail, "1") == 0;
     self->show_addresses = show && strcmp(show, "1") == 0;
+    self->apart = ep_option_get(options, "apart") != NULL;
     self->take_if = ep_option_get(options, "take_if") != NULL;
     memset(backend, 0, sizeof *backend);
     backend->version = EPCTX_BACKEND_VERSION;
@@ -736,7 +740,7 @@ static epctx_status toy_open(const ep_options *options, epctx_backend *backend,
 }
 
 static const char *const option_keys[] = {"architecture", "fail_run", "fail_load", "show_addresses",
-                                          "layout",       "take_if",  NULL};
+                                          "layout",       "take_if",  "apart",     NULL};
 
 static bool toy_present(void) {
     return !getenv("TOY_ABSENT");
