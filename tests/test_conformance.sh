@@ -211,8 +211,14 @@ fi
 # found FAULT RULE: the rule has failed, or is broken by the event of another one that has; with "?"
 # it has a remark.
 found() {
-    rule=${2%\?}
-    EPCTX_BAD_EP=$1 "$program" "$build/libbad_ep.so" --only "$rule" >"$out" 2>"$err"
+    rule=${2%\?} good=$EPCTX_TOY_EP
+    [ "$1" != broadcast_by_channel ] || good=$build/libepctx_ep.so # the toy takes no such constants
+    if ! [ -e "$good" ]; then
+        echo "skip conformance $1: $good is not built"
+        return
+    fi
+    EPCTX_TOY_EP=$good EPCTX_BAD_EP=$1 "$program" "$build/libbad_ep.so" --only "$rule" >"$out" \
+        2>"$err"
     if grep -q "^FAILED  *$rule " "$out"; then
         ok "conformance $1 breaks $rule"
     elif grep -A 1 "^not judged  *$rule " "$out" | grep -q "what is reported at" &&
@@ -243,6 +249,7 @@ style() {
 }
 style only_embeds "EPC-014 EPC-025 EPC-061 EPC-062 EPC-094 EPC-104" 5
 style pads_binary "EPC-114 EPC-115" 2
+style count_kept PLG-031 1
 style only_virtual "EPC-003 EPC-025 PLG-003 PLG-022 PLG-041" 5
 
 # not_judged NAME LIBRARY RULE TEXT: this machine is in the way, no rule fails.
@@ -271,7 +278,7 @@ fi
 
 quick || passes none "$build/libbad_ep.so" 180
 sample=" any_source claims_too_much allocator_of_session keeps_nodes follows_paths stale_binary"
-sample="$sample data_transfer thread_left leak_per_run "
+sample="$sample data_transfer thread_left leak_per_run nan_to_zero file_per_load named_optimal "
 grep -v '^#' tests/faults.txt >"$work/faults"
 while read -r name rule words; do
     case "$sample" in

@@ -213,6 +213,7 @@ typedef enum model_kind {
     MODEL_NAMES,   /* odd names of nodes and values */
     MODEL_IF,      /* S in both branches */
     MODEL_DOUBLE,  /* float64, rank 7 */
+    MODEL_CONSTS,  /* constants of lower rank, on both sides */
     MODEL_OTHER,   /* as CHAIN, other numbers: another model's binary does not fit */
     MODEL_PAIR,    /* as WEIGHTS, with other names */
     MODEL_NONE,    /* only B */
@@ -226,6 +227,8 @@ bool make_model(trial *t, model_kind kind, const char *path);
 /* Two of the same operator, to see whether the EP takes it. */
 bool make_probe(trial *t, form how, const char *op, const char *path);
 bool make_probe_binary(trial *t, form how, const char *op, const char *path);
+/* Whether NaN and infinities come through it. */
+bool is_sum_or_product(const char *op);
 
 /* One node of another domain. */
 bool make_custom(trial *t, const char *domain, const char *op, const char *path);
@@ -267,6 +270,16 @@ const OrtEpDevice *find_device(trial *t);
 /* A session with the EP and the CPU, the graph as it is. */
 ort_spec spec_of(trial *t, const char *path);
 bool session_opens(const ort_spec *spec); /* and closes */
+/* What sessions after each other leave, when a third of them has warmed up. */
+typedef struct remains {
+    size_t memory; /* twice what the second or the last third leaves, whichever is less */
+    size_t files, threads;
+} remains;
+/* Each of them opens, or with `opens` false is refused; else false. */
+bool sessions_leave(const ort_spec *spec, bool opens, size_t count, remains *out);
+/* Judges what `count` sessions of `ours` leave by what those of the CPU EP do. */
+void judge_left(trial *t, const char *what, const ort_spec *ours, bool opens, const ort_spec *cpu,
+                size_t count);
 /* Runs `session` and the CPU EP alone on `reference`, with the same inputs. */
 bool equals_cpu(OrtSession *session, const char *reference, uint32_t seed);
 /* A session from the spec gives what the CPU EP gives for `reference`. */

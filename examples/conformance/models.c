@@ -3,9 +3,9 @@
 #include "conformance.h"
 
 const char *const model_names[MODEL_KINDS] = {
-    "chain",  "sub",    "island", "fan",  "weights", "external weights",
-    "const",  "scalar", "dyn",    "zero", "names",   "if",
-    "double", "other",  "pair",   "none"};
+    "chain",  "sub",       "island", "fan",  "weights", "external weights",
+    "const",  "scalar",    "dyn",    "zero", "names",   "if",
+    "double", "constants", "other",  "pair", "none"};
 
 /* In falling order of how many EPs have them; all give the shape that they get. */
 const char *const unary_ops[] = {"Relu", "Sigmoid",   "Tanh", "Abs",         "Neg",
@@ -212,27 +212,30 @@ static float weight_at(unsigned seed, size_t i) {
     return (float)((int)((i * 7 + seed * 13) % 17) - 8) / 16.0f;
 }
 
-/* The weights of one operator. */
-static void put_weight(builder *b, const char *name, const char *op) {
-    static const int64_t kernel[RANK] = {SIDE, SIDE, 1, 1};
-    const bool conv = strcmp(op, "Conv") == 0;
-    const size_t count = conv ? SIDE * SIDE : ELEMENTS;
+static void put_constant(builder *b, const char *name, const int64_t *dims, int32_t rank) {
     const unsigned at = b->weight_count++ % MOST_WEIGHTS;
     float *floats = b->floats[at];
     uint8_t *bytes = b->bytes[at];
     char stored[160];
-    size_t i;
+    size_t count = 1, i;
+    for (i = 0; i < (size_t)rank; i++) count *= (size_t)dims[i];
     for (i = 0; i < count; i++) {
         floats[i] = weight_at(b->seed, i);
         bytes[i] = (uint8_t)((int)(floats[i] / quant_scale) + quant_zero);
     }
     if (b->form != FORM_QDQ) {
-        put_tensor(b, name, FLOAT32, conv ? kernel : full, RANK, floats, count * sizeof floats[0]);
+        put_tensor(b, name, FLOAT32, dims, rank, floats, count * sizeof floats[0]);
         return;
     }
     snprintf(stored, sizeof stored, "%s.bytes", name);
-    put_tensor(b, stored, UINT8, conv ? kernel : full, RANK, bytes, count);
+    put_tensor(b, stored, UINT8, dims, rank, bytes, count);
     put_node(b, "DequantizeLinear", stored, "grid_scale", "grid_zero", name, NULL, 0);
+}
+
+/* The weights of one operator. */
+static void put_weight(builder *b, const char *name, const char *op) {
+    static const int64_t kernel[RANK] = {SIDE, SIDE, 1, 1};
+    put_constant(b, name, strcmp(op, "Conv") == 0 ? kernel : full, RANK);
 }
 
 static void weighted_node(builder *b, const char *op, const char *in, const char *weight,
@@ -362,6 +365,29 @@ static void scalar(builder *b) {
     bare_step(b, "m", "y");
 }
 
+/* Each node gives an output of its own: an EP may take one and leave another. All sides are equal,
+ * so that a constant which is laid along another one gives no error but other numbers. */
+static void constants(builder *b) {
+    static const int64_t shapes[][3] = {{SIDE}, {SIDE, 1, 1}, {SIDE, SIDE}, {SIDE, SIDE}, {1}};
+    static const int32_t ranks[] = {1, 3, 2, 2, 1};
+    char room[160], weight[40], out[40];
+    const char *x;
+    unsigned i;
+    input(b, "x", full);
+    x = enter(b, "x", room, sizeof room);
+    for (i = 0; i < sizeof ranks / sizeof ranks[0]; i++) {
+        snprintf(weight, sizeof weight, "w%u", i);
+        snprintf(out, sizeof out, "y%u", i);
+        output(b, out, full);
+        b->seed = i;
+        put_constant(b, weight, shapes[i], ranks[i]);
+        if (i % 2 == 0)
+            s_node(b, b->ep.weighted, x, weight, out);
+        else
+            s_node(b, b->ep.weighted, weight, x, out);
+    }
+}
+
 /* Values that are prefixes of each other, with characters that are separators elsewhere. */
 static void names(builder *b) {
     char room[160];
@@ -453,6 +479,10 @@ static bool make_external(builder *b, const char *path) {
     return out && fclose(out) == 0;
 }
 
+bool is_sum_or_product(const char *op) {
+    return strcmp(op, "Add") == 0 || strcmp(op, "Sub") == 0 || strcmp(op, "Mul") == 0;
+}
+
 static bool can_make(trial *t, model_kind kind) {
     const ep_facts *ep = &t->board->ep;
     const bool bare = *ep->unary || *ep->binary;
@@ -462,6 +492,7 @@ static bool can_make(trial *t, model_kind kind) {
     case MODEL_WEIGHTS:
     case MODEL_WEXT:
     case MODEL_PAIR: return *ep->weighted != '\0';
+    case MODEL_CONSTS: return is_sum_or_product(ep->weighted);
     case MODEL_SUB:
     case MODEL_SCALAR:
     case MODEL_ZERO: return bare;
@@ -480,6 +511,7 @@ static void fill(builder *b, model_kind kind) {
     case MODEL_ISLAND: island(b); break;
     case MODEL_FAN: fan(b); break;
     case MODEL_CONST: constant(b); break;
+    case MODEL_CONSTS: constants(b); break;
     case MODEL_SCALAR: scalar(b); break;
     case MODEL_NAMES: names(b); break;
     case MODEL_IF: conditional(b); break;

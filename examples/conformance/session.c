@@ -2,7 +2,7 @@
 #define _GNU_SOURCE
 #include "conformance.h"
 
-#include <dirent.h>
+#include <math.h>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -383,14 +383,6 @@ static void levels(trial *t) {
 
 /* ----------------------------------------------------------------- sessions */
 
-static size_t count_open(const char *folder) {
-    DIR *open = opendir(folder);
-    size_t count = 0;
-    while (open && readdir(open)) count++;
-    if (open) closedir(open);
-    return count;
-}
-
 static void two_sessions(trial *t, const char *model, bool first_ends_first) {
     OrtSession *sessions[2] = {NULL, NULL};
     const ort_spec spec = spec_of(t, model);
@@ -409,40 +401,10 @@ static void two_sessions(trial *t, const char *model, bool first_ends_first) {
     ort->ReleaseSession(sessions[1 - i]);
 }
 
-/* What sessions after each other leave, when a third of them has warmed up. */
-typedef struct remains {
-    size_t memory; /* twice what the second or the last third leaves, whichever is less */
-    size_t files, threads;
-} remains;
-
-static size_t more(size_t now_there, size_t before) {
-    return now_there > before ? now_there - before : 0;
-}
-
-static bool sessions_leave(const ort_spec *spec, size_t count, remains *out) {
-    size_t second = 0, last = 0, i;
-    memset(out, 0, sizeof *out);
-    for (i = 0; i < count; i++) {
-        if (!session_opens(spec)) return false;
-        if (i == 2 * count / 3) last = memory_now();
-        if (i != count / 3) continue;
-        second = memory_now();
-        out->files = count_open("/proc/self/fd");
-        out->threads = count_open("/proc/self/task");
-    }
-    second = more(last, second); /* a cache fills up, a leak goes on */
-    last = more(memory_now(), last);
-    out->memory = 2 * (second < last ? second : last);
-    out->files = more(count_open("/proc/self/fd"), out->files);
-    out->threads = more(count_open("/proc/self/task"), out->threads);
-    return true;
-}
-
 static void many_sessions(trial *t) {
     const char *model = in_folder(t, "src/m.onnx");
     const size_t count = affordable(t->board->ep.session, 12, 60);
-    remains ours, theirs;
-    ort_spec spec;
+    ort_spec spec, cpu;
     if (!open_ep(t) || !make_model(t, MODEL_CHAIN, model)) {
         give_up(t, "%s", ort_text);
         return;
@@ -450,22 +412,9 @@ static void many_sessions(trial *t) {
     two_sessions(t, model, true);
     two_sessions(t, model, false);
     spec = spec_of(t, model);
-    spec.ep = NULL;
-    if (!sessions_leave(&spec, count, &theirs)) {
-        give_up(t, "%s", ort_text);
-        return;
-    }
-    spec = spec_of(t, model);
-    judging(t, "PLG-011", "%zu sessions after each other", count);
-    if (!judge(t, "PLG-032", sessions_leave(&spec, count, &ours), "one of %zu sessions: %s", count,
-               t->answer))
-        return;
-    judge(t, "PLG-033 PLG-011", ours.memory < 4 * theirs.memory + count * 100 * 1024,
-          "%zu sessions after each other leave %zu bytes, on the CPU EP %zu", 2 * count / 3,
-          ours.memory, theirs.memory);
-    judge(t, "PLG-033", ours.files <= theirs.files && ours.threads <= theirs.threads,
-          "%zu sessions after each other leave %zu open files and %zu threads", 2 * count / 3,
-          ours.files, ours.threads);
+    cpu = spec;
+    cpu.ep = NULL;
+    judge_left(t, "sessions", &spec, true, &cpu, count);
 }
 
 /* Bytes that runs of a session leave, after a sixth of them to warm up; false: one failed. */
@@ -571,8 +520,19 @@ static bool prepare(worker *w, size_t count, const char *model) {
     return ok;
 }
 
+/* From now on the workers load what was compiled. */
+static bool make_context(trial *t, worker *w, size_t count, const char *model) {
+    const char *context = in_folder(t, "out/m_ctx.onnx");
+    size_t i;
+    if (!t->board->ep.contexts || !generate(t, model, context, !t->board->ep.files)) return false;
+    for (i = 0; i < count; i++) w[i].model = context;
+    return true;
+}
+
 static void threads(trial *t) {
     enum { THREADS = 8 };
+    static const char *const what[] = {"run one session", "create a session each and run it",
+                                       "load a context model each and run it"};
     worker workers[THREADS];
     const char *model = in_folder(t, "src/m.onnx");
     OrtSession *session = NULL;
@@ -591,11 +551,10 @@ static void threads(trial *t) {
         return;
     }
     runs = affordable(run_seconds(session) * THREADS, 16, 200);
-    for (round = 0; round < 2; round++) {
+    for (round = 0; round < 3; round++) {
         const char *id = round == 0 ? "PLG-009" : "PLG-032";
-        judging(t, id,
-                round == 0 ? "8 threads that run one session"
-                           : "8 threads that create a session each and run it");
+        if (round == 2 && !make_context(t, workers, THREADS, model)) break;
+        judging(t, id, "8 threads that %s", what[round]);
         for (i = 0; i < THREADS; i++) {
             workers[i].t = t;
             workers[i].runs = runs;
@@ -752,6 +711,78 @@ static void odd_runs(trial *t) {
     run_readonly(t, &r);
     run_terminated(t, &r);
     run_misshaped(t, &r);
+}
+
+/* NaN, infinities and -0 where `a` is; where -0 is, `b` is 0. */
+static void spoil_numbers(one_run *r) {
+    static const float odd[] = {NAN, INFINITY, -INFINITY, -0.0f};
+    const size_t count = r->size / sizeof(float);
+    void *second = NULL;
+    size_t i;
+    for (i = 0; i < 64 && i < count; i++) ((float *)r->data)[i] = odd[i % 4];
+    if (r->in.count < 2 || !ort_ok(ort->GetTensorMutableData(r->in.values[1], &second))) return;
+    for (i = 3; i < 64 && i < count; i += 4) ((float *)second)[i] = 0;
+}
+
+/* Runs on the inputs of `r`; the outputs into `out`. */
+static bool run_given(OrtSession *session, one_run *r, ort_values *out) {
+    OrtSession *own = r->session;
+    bool ok;
+    r->session = session;
+    ok = run_at(r, r->data, NULL, NULL, out);
+    r->session = own;
+    return ok;
+}
+
+static size_t lost_signs(const ort_values *got, const ort_values *want) {
+    void *a = NULL, *b = NULL;
+    size_t size = 0, i, lost = 0;
+    if (!ort_ok(ort->GetTensorMutableData(got->values[0], &a)) ||
+        !ort_ok(ort->GetTensorMutableData(want->values[0], &b)) ||
+        !ort_ok(ort->GetTensorSizeInBytes(want->values[0], &size)))
+        return 0;
+    for (i = 0; i < size / sizeof(float); i++) {
+        const float wanted = ((const float *)b)[i];
+        lost += fpclassify(wanted) == FP_ZERO && signbit(wanted) && !signbit(((const float *)a)[i]);
+    }
+    return lost;
+}
+
+/* Sums and products tell what becomes of numbers that are none. */
+static bool make_sums(trial *t, const char *path) {
+    const ep_facts *ep = &t->board->ep;
+    if (ep->form != FORM_FLOAT) return give_up(t, "the EP takes quantized models only");
+    if (is_sum_or_product(ep->binary))
+        return make_probe_binary(t, ep->form, ep->binary, path) || give_up(t, "%s", ort_text);
+    if (is_sum_or_product(ep->weighted))
+        return make_probe(t, ep->form, ep->weighted, path) || give_up(t, "%s", ort_text);
+    return give_up(t, "the EP claims no Add, Sub or Mul");
+}
+
+static void odd_numbers(trial *t) {
+    const char *model = in_folder(t, "src/m.onnx");
+    OrtSession *cpu = NULL;
+    ort_values got, want;
+    ort_spec spec;
+    one_run r;
+    size_t lost;
+    if (!open_ep(t) || !make_sums(t, model) || !run_open(t, &r, model, model)) return;
+    spoil_numbers(&r);
+    spec = spec_of(t, model);
+    spec.ep = NULL;
+    if (!ort_session(&spec, &cpu) || !run_given(cpu, &r, &want)) {
+        give_up(t, "%s", ort_text);
+        return;
+    }
+    judging(t, "PLG-009", "NaN and infinities");
+    if (!judge(t, "PLG-009", run_given(r.session, &r, &got) && ort_same(&got, &want),
+               "NaN and infinities in an input: expected the CPU EP's outputs, found %s",
+               t->answer))
+        return;
+    lost = lost_signs(&got, &want);
+    if (lost) remark(t, "PLG-009", "-0 becomes 0, at %zu places", lost);
+    ort_values_free(&got);
+    ort_values_free(&want);
 }
 
 /* x -> y with a batch of `count`, in `out`. */
@@ -1239,6 +1270,7 @@ const experiment session_experiments[] = {
     {"many runs", many_runs, NEEDS_DEVICE | NEEDS_RUNS | NEEDS_CLAIM, "PLG-009 PLG-011"},
     {"threads", threads, NEEDS_DEVICE | NEEDS_RUNS | NEEDS_CLAIM, "PLG-009 PLG-032"},
     {"odd runs", odd_runs, NEEDS_DEVICE | NEEDS_RUNS | NEEDS_CLAIM, "PLG-009"},
+    {"odd numbers", odd_numbers, NEEDS_DEVICE | NEEDS_RUNS | NEEDS_CLAIM, "PLG-009"},
     {"open shapes", open_shapes, NEEDS_DEVICE | NEEDS_RUNS | NEEDS_CLAIM, "PLG-009"},
     {"options", options, NEEDS_DEVICE | NEEDS_RUNS | NEEDS_CLAIM, "EPC-054 PLG-016 PLG-055"},
     {"selection", policies, NEEDS_DEVICE | NEEDS_RUNS | NEEDS_CLAIM, "PLG-057 PLG-058 PLG-059"},
