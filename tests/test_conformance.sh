@@ -87,6 +87,7 @@ command_line "an EP option without a value" 2 "expected --ep-opt KEY=VALUE" "$EP
 command_line "too many EP options" 2 "more than 255 --ep-opt" "$EPCTX_TOY_EP" \
     $(seq -f '--ep-opt k%.0f=1' 256)
 command_line "a time limit that is none" 2 "expected --timeout SECONDS" "$EPCTX_TOY_EP" --timeout 0
+command_line "a tolerance that is none" 2 "expected --tolerance PART" "$EPCTX_TOY_EP" --tolerance 1
 command_line "a report in no folder" 2 "its folder does not exist" "$EPCTX_TOY_EP" \
     --junit "$work/none/x.xml"
 command_line "an unknown rule" 2 "no rule 'EPC-999'" "$EPCTX_TOY_EP" --only EPC-999
@@ -251,6 +252,38 @@ style only_embeds "EPC-014 EPC-025 EPC-061 EPC-062 EPC-094 EPC-104" 5
 style pads_binary "EPC-114 EPC-115" 2
 style count_kept PLG-031 1
 style only_virtual "EPC-003 EPC-025 PLG-003 PLG-022 PLG-041" 5
+
+# Results of a few bits are right to who says so, and to nobody else.
+coarse() {
+    EPCTX_BAD_EP=coarse "$program" "$build/libbad_ep.so" --only PLG-009 "$@" >"$out" 2>"$err"
+}
+if coarse; then fail "conformance --tolerance" "five bits are enough without it"; else
+    if coarse --tolerance 0.1; then ok "conformance --tolerance"; else
+        fail "conformance --tolerance" "0.1 is not enough: $(grep -A 1 ^FAILED "$out")"
+    fi
+fi
+
+# What others follow from is the first in each report.
+EPCTX_BAD_EP=all_wrong "$program" "$build/libbad_ep.so" --junit "$work/root.xml" >"$out" 2>"$err" \
+    --only "EPC-003 EPC-062 PLG-009"
+EPCTX_BAD_EP=all_wrong "$program" "$build/libbad_ep.so" --json >"$work/root.json" 2>"$err" \
+    --only "EPC-003 EPC-062 PLG-009"
+if "$python" - "$out" "$work/root.json" "$work/root.xml" >"$work/log" 2>&1 <<'EOF'
+import json, re, sys, xml.dom.minidom
+text = open(sys.argv[1]).read()
+rows = re.findall(r"^(?:FAILED|passed|not \w+) +(\S+)", text, re.M)
+failed = re.findall(r"^FAILED +(\S+)", text, re.M)
+assert rows[0] == "PLG-009" and len(failed) > 2, f"text: {rows[0]} is the first, {failed} fail"
+assert "begin here" in text.split("\nFAILED")[1], "text: nothing says where to begin"
+report = json.load(open(sys.argv[2]))
+assert report["root"] == report["rules"][0]["rule"] == "PLG-009", f"JSON: {report['root']}"
+case = xml.dom.minidom.parse(sys.argv[3]).getElementsByTagName("testcase")[0]
+assert case.getAttribute("name").startswith("PLG-009"), f"JUnit: {case.getAttribute('name')}"
+assert len(rows) == len(set(rows)) == len(report["rules"]), "a rule is there twice, or lacks"
+EOF
+then ok "conformance the root of many failures comes first"; else
+    fail "conformance the root of many failures comes first" "$(tail -n 1 "$work/log")"
+fi
 
 # not_judged NAME LIBRARY RULE TEXT: this machine is in the way, no rule fails.
 not_judged() {

@@ -105,6 +105,7 @@ typedef struct request {
     const char *words[MAX_MODELS];  /* as they were given */
     size_t model_count;
     double time_limit; /* seconds for one experiment */
+    double tolerance;  /* of the user, for ort_relative; 0: the suite's */
 } request;
 
 /* What is tried, and what was found: main.c makes it, and each experiment works with a copy. */
@@ -188,6 +189,8 @@ typedef struct outcome {
 
 /* Of all findings about a rule: one failure counts. */
 outcome outcome_of(const trial *t, size_t rule_index);
+/* The rule to begin with: others fail because it does. rule_count: none, or it fails alone. */
+size_t root_of(const trial *t);
 /* Of all findings about one of the user's models: one failure counts; without one, what could not
  * be judged leaves it without a verdict. */
 verdict verdict_of_model(const trial *t, size_t model);
@@ -254,6 +257,8 @@ double seconds_now(void);
 size_t affordable(double each, size_t least, size_t most);
 size_t memory_now(void); /* resident bytes of this process */
 
+/* What ort_relative is, if the user does not say: `usual`. */
+void allow(const trial *t, double usual);
 /* Loads ORT, registers the library; `facts.name` is looked for. */
 bool open_ep(trial *t);
 void *load_ep(trial *t); /* with dlopen; NULL: dlerror() */

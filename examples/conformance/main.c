@@ -269,7 +269,7 @@ static void usage(void) {
     fputs(
         "usage: epctx-conformance LIBRARY[:NAME] [--ep-opt KEY=VALUE]... [--model FILE]...\n"
         "                         [--json] [--junit FILE] [--ort LIBRARY] [--only RULES]\n"
-        "                         [--timeout SECONDS]\n"
+        "                         [--timeout SECONDS] [--tolerance PART]\n"
         "       epctx-conformance --rules\n"
         "Tries the plugin EP in LIBRARY in ONNX Runtime, by the rules of its documents. NAME, "
         "also\n"
@@ -298,6 +298,14 @@ static bool read_timeout(trial *t, const char *text) {
     return refuse(text, "expected --timeout SECONDS, more than 0 and at most a day");
 }
 
+static bool read_tolerance(trial *t, const char *text) {
+    char *end = NULL;
+    t->wanted.tolerance = strtod(text, &end);
+    if (end != text && !*end && t->wanted.tolerance > 0 && t->wanted.tolerance < 1) return true;
+    return refuse(text, "expected --tolerance PART of an output's largest number, more than 0 and "
+                        "less than 1");
+}
+
 static bool read_model(trial *t, const char *path) {
     char why[80];
     if (t->wanted.model_count == MAX_MODELS) {
@@ -323,6 +331,7 @@ static bool read_library(trial *t, const char *word, epctx_arena *arena) {
 static bool read_argument(trial *t, const char *name, char *value, command *c) {
     if (!value) return refuse(name, "a value is missing, or there is no such option");
     if (strcmp(name, "--timeout") == 0) return read_timeout(t, value);
+    if (strcmp(name, "--tolerance") == 0) return read_tolerance(t, value);
     if (strcmp(name, "--model") == 0) return read_model(t, value);
     if (strcmp(name, "--ep-opt") == 0)
         return ort_read_option(value, &t->wanted.options) || refuse(value, ort_text);

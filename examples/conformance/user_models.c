@@ -155,7 +155,7 @@ static void try_model(trial *t, const char *source) {
     tell_fact(t, name, "%zu nodes claimed, session %s", count,
               milliseconds(best_of(&spec, 2)).text);
     judging(t, "PLG-009", "a run of %.200s", source);
-    ort_relative = 1e-3;
+    allow(t, 1e-3);
     judge(t, "PLG-009", equals_cpu(session, source, 1),
           "%.60s: expected the CPU EP's outputs, found %s", short_name(source), t->answer);
     ort->ReleaseSession(session);

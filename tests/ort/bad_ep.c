@@ -429,6 +429,7 @@ static OrtStatus *ORT_API_CALL kernel_output(OrtKernelContext *context, size_t i
 static float changed(float number) {
     uint32_t bits;
     if (fault("nan_to_zero") && number != number) return 0;
+    if (fault("all_wrong")) return number + 1;
     if (fault("zero_sign_lost") && number == 0) return 0;
     memcpy(&bits, &number, sizeof bits);
     if (fault("coarse")) bits &= 0xfffc0000u;
