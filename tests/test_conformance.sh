@@ -1,8 +1,8 @@
 #!/bin/sh
-# epctx-conformance: every rule holds for the reference NPU, the toy, the device of five operators
-# and the EP of the afternoon guide; each fault of tests/faults.txt, planted in tests/ort/bad_ep.c,
-# is found, and the rule that it breaks is named. A quick run tries one EP and a sample of the
-# faults.
+# epctx-conformance: every rule holds for the reference NPU, the toy, the device of five operators,
+# also where it takes less, and the EP of the afternoon guide; each fault of tests/faults.txt,
+# planted in tests/ort/bad_ep.c, is found, and the rule that it breaks is named. A quick run tries
+# one EP and a sample of the faults.
 # runs: once
 set -u
 cd "$(dirname "$0")/.."
@@ -19,16 +19,18 @@ export EPCTX_TOY_EP
 
 # ---------------------------------------------------------------- good EPs
 
-# passes NAME LIBRARY...: nothing fails, and at least so many rules apply.
+# passes NAME LIBRARY COUNT ARGUMENT...: nothing fails, and at least so many rules apply.
 passes() {
-    "$program" "$2" --json --junit "$work/$1.xml" >"$out" 2>"$err"
+    ep=$1 library=$2 least=$3
+    shift 3
+    "$program" "$library" --json --junit "$work/$ep.xml" "$@" >"$out" 2>"$err"
     code=$?
     passed=$(sed -n 's/.*"passed": \([0-9]*\).*/\1/p' "$out")
-    if [ $code -eq 0 ] && [ "${passed:-0}" -ge "$3" ]; then
-        ok "conformance $1: $passed rules hold"
+    if [ $code -eq 0 ] && [ "${passed:-0}" -ge "$least" ]; then
+        ok "conformance $ep: $passed rules hold"
     else
-        fail "conformance $1" "exit code $code, $passed rules hold, expected at least $3: $(grep \
-            -m 1 '"failed", ' "$out")"
+        fail "conformance $ep" "exit code $code, $passed rules hold, expected at least $least: $(
+            grep -m 1 '"failed", ' "$out")"
     fi
 }
 
@@ -64,6 +66,66 @@ if ! quick; then
     passes my_ep "$work/my_ep/libmine_ep.so" 170
     [ ! -e "$build/libepctx_ep.so" ] || passes npu "$build/libepctx_ep.so" 180
     [ ! -e "$build/libfive_ep.so" ] || passes five "$build/libfive_ep.so" 180
+fi
+
+# EPs that take little: of int8, one node of a graph, nothing but a model of the user. Most rules
+# are judged, and an EP whose every output is wrong fails. With nothing to try it with, none is.
+"$python" - "$work/mine.onnx" <<'EOF' || fail "conformance mine.onnx" "it cannot be made"
+import sys
+from onnx import TensorProto, helper, save
+
+def weight(name, *dims):
+    count = 1
+    for dim in dims:
+        count *= dim
+    return helper.make_tensor(name, TensorProto.FLOAT, dims,
+                              [(i * 7 % 17 - 8) / 16 for i in range(count)])
+
+def end(name, *dims):
+    return helper.make_tensor_value_info(name, TensorProto.FLOAT, dims)
+
+nodes = [helper.make_node("Gemm", ["x", "w", "b"], ["a"], "mine0"),
+         helper.make_node("Relu", ["a"], ["r"], "mine1"),
+         helper.make_node("MatMul", ["r", "v"], ["m"], "mine2"),
+         helper.make_node("Sigmoid", ["m"], ["y"], "mine3")]
+graph = helper.make_graph(nodes, "g", [end("x", 2, 16)], [end("y", 2, 8)],
+                          [weight("w", 16, 12), weight("b", 12), weight("v", 12, 8)])
+save(helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 17)]),
+     sys.argv[1])
+EOF
+# narrow NAME PASSED ARGUMENT...
+narrow() {
+    EPCTX_FIVE_TAKES=$1 least=$2
+    export EPCTX_FIVE_TAKES
+    shift 2
+    quick || passes "$EPCTX_FIVE_TAKES" "$build/libfive_ep.so" "$least" "$@"
+    EPCTX_TOY_EP=$build/libfive_ep.so EPCTX_BAD_EP=all_wrong "$program" "$build/libbad_ep.so" \
+        --only PLG-009 "$@" >"$out" 2>"$err"
+    code=$?
+    said "conformance $EPCTX_FIVE_TAKES: wrong outputs are found" 1 "differ from the CPU EP's"
+}
+if [ -e "$build/libfive_ep.so" ]; then
+    narrow int8_conv 190
+    narrow one_mul 185
+    narrow named 185 --model "$work/mine.onnx"
+    "$program" "$build/libfive_ep.so" --junit "$work/nothing.xml" --json >"$out" 2>"$err"
+    if "$python" - "$out" "$work/nothing.xml" $? >"$work/log" 2>&1 <<'EOF'
+import json, sys, xml.dom.minidom
+report = json.load(open(sys.argv[1]))
+open_ones = [r for r in report["rules"] if r["verdict"] == "not_judged"]
+assert sys.argv[3] == "4", f"expected exit code 4, found {sys.argv[3]}"
+assert report["failed"] == 0 and report["not_judged"] == len(open_ones) > 150, report["not_judged"]
+assert "--model" in open_ones[0]["text"], open_ones[0]
+skipped = xml.dom.minidom.parse(sys.argv[2]).getElementsByTagName("skipped")
+marked = [s for s in skipped if s.getAttribute("message").startswith("not judged: ")]
+assert len(marked) == len(open_ones), f"JUnit: {len(marked)} of {len(open_ones)} are not judged"
+EOF
+    then ok "conformance an EP that nothing is known to try with is not judged"; else
+        fail "conformance an EP that nothing is known to try with" "$(tail -n 1 "$work/log")"
+    fi
+    unset EPCTX_FIVE_TAKES
+else
+    echo "skip conformance of EPs that take little: libfive_ep.so is not built"
 fi
 
 # ------------------------------------------------------------ the command line

@@ -43,7 +43,12 @@ typedef struct finding {
 enum { MAX_FINDINGS = 4000, MAX_FACTS = 300, OP = 40, NAME = 200 };
 
 /* How values between nodes are made: what an EP of quantized networks alone would claim, too. */
-typedef enum form { FORM_FLOAT, FORM_QDQ, FORM_COUNT } form;
+typedef enum form {
+    FORM_FLOAT,
+    FORM_QDQ,  /* uint8 between floats: a QuantizeLinear and a DequantizeLinear behind each node */
+    FORM_INT8, /* int8, also the graph's ends: nodes between DequantizeLinear and QuantizeLinear */
+    FORM_GIVEN /* a model of the user, and what can be made of it: nothing else is claimed */
+} form;
 
 /* What the EP turned out to be (session.c). */
 typedef struct ep_facts {
@@ -52,6 +57,10 @@ typedef struct ep_facts {
     bool is_virtual;   /* which shows itself only where virtual devices are allowed */
     bool runs;         /* what it compiled: a virtual device may refuse */
     form form;         /* of the models that it takes */
+    int given;         /* which of the user's models, FORM_GIVEN */
+    bool lone;         /* one node and no other behind it: chains are one node long */
+    bool whole;        /* all nodes of the chain, also those at the graph's ends */
+    size_t chain;      /* nodes that it claims of the chain */
     double session;    /* seconds that one took, with the EP */
     char unary[OP];    /* operators that it claims; "": none */
     char weighted[OP]; /* with a constant second input */
@@ -61,6 +70,7 @@ typedef struct ep_facts {
     bool contexts;      /* gives EPContext nodes */
     bool files, embeds; /* with embed mode 0, 1 */
     bool compatibility; /* writes a compatibility string */
+    size_t parts;       /* EPContext nodes of MODEL_ISLAND; 0: not known */
     bool shares;        /* several models, one binary */
     /* Why not: */
     char no_device[600], no_claim[600], no_runs[600], no_contexts[600];
@@ -166,7 +176,8 @@ enum {
     FINDS_FACTS = 128, /* others need what it finds: it always runs */
     ONLY_LOADS = 256,  /* the library: it is not registered */
     NEEDS_RUNS = 512,
-    EACH_MODEL = 1024 /* once for each of the user's models */
+    NEEDS_PARTS = 1024, /* it takes several parts of a model, and the CPU what is between */
+    EACH_MODEL = 2048   /* once for each of the user's models */
 };
 
 typedef struct experiment {
@@ -227,7 +238,15 @@ extern const char *const model_names[MODEL_KINDS];
 
 /* False: the EP claims nothing to make it of, or (with ort_text) an error. */
 bool make_model(trial *t, model_kind kind, const char *path);
-/* Two of the same operator, to see whether the EP takes it. */
+/* Moves the larger initializers of a model that will be at `path` beside it, into data/weights.bin.
+ * False: there are none, or an error, which is in `error`. */
+bool make_external(epctx_model *model, const char *path, epctx_error *error);
+/* The user's model that the EP takes, changed as `kind` says. */
+bool can_change(model_kind kind);
+bool make_given(trial *t, model_kind kind, const char *path);
+/* Whether there is anything that models can be made of. */
+bool claims_any(const ep_facts *ep);
+/* Two of the same operator (one of a lone one), to see whether the EP takes it. */
 bool make_probe(trial *t, form how, const char *op, const char *path);
 bool make_probe_binary(trial *t, form how, const char *op, const char *path);
 /* Whether NaN and infinities come through it. */

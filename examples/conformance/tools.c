@@ -121,7 +121,7 @@ void *load_ep(trial *t) {
 bool register_ep(trial *t, const char *registration) {
     bool ok;
     /* Devices compute in float16, and round quantized values their way: by one step. */
-    allow(t, t->board->ep.form == FORM_QDQ ? 0.05 : 0.005);
+    allow(t, t->board->ep.form == FORM_QDQ ? 0.05 : t->board->ep.form == FORM_INT8 ? 0.02 : 0.005);
     snprintf(t->registered, sizeof t->registered, "%s", registration);
     t->board->step = step_register;
     ok = ort_ok(

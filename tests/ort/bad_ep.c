@@ -437,7 +437,7 @@ static float changed(float number) {
     return number;
 }
 
-static OrtStatus *change_floats(OrtValue *value) {
+static OrtStatus *change_output(OrtValue *value) {
     OrtTensorTypeAndShapeInfo *info = NULL;
     ONNXTensorElementDataType type = ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED;
     void *data = NULL;
@@ -447,8 +447,11 @@ static OrtStatus *change_floats(OrtValue *value) {
     if (!status) status = real->GetTensorShapeElementCount(info, &count);
     if (!status) status = real->GetTensorMutableData(value, &data);
     if (info) real->ReleaseTensorTypeAndShapeInfo(info);
-    if (status || type != ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT) return status;
-    for (i = 0; i < count; i++) ((float *)data)[i] = changed(((float *)data)[i]);
+    if (status) return status;
+    if (type == ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT)
+        for (i = 0; i < count; i++) ((float *)data)[i] = changed(((float *)data)[i]);
+    if (type == ONNX_TENSOR_ELEMENT_DATA_TYPE_INT8 && fault("all_wrong"))
+        for (i = 0; i < count; i++) ((uint8_t *)data)[i] ^= 0x40;
     return NULL;
 }
 
@@ -456,7 +459,7 @@ static OrtStatus *change_outputs(void) {
     OrtStatus *status = NULL;
     size_t i;
     for (i = 0; !status && i < run_outputs.count; i++)
-        status = change_floats(run_outputs.values[i]);
+        status = change_output(run_outputs.values[i]);
     return status;
 }
 
