@@ -458,6 +458,9 @@ static OrtStatus *change_output(OrtValue *value) {
 static OrtStatus *change_outputs(void) {
     OrtStatus *status = NULL;
     size_t i;
+    if (!fault("all_wrong") && !fault("coarse") && !fault("nan_to_zero") &&
+        !fault("zero_sign_lost"))
+        return NULL;
     for (i = 0; !status && i < run_outputs.count; i++)
         status = change_output(run_outputs.values[i]);
     return status;
