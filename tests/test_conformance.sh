@@ -1,8 +1,8 @@
 #!/bin/sh
-# epctx-conformance: every rule holds for the reference NPU, the toy, the device of five operators
-# and the EP of the afternoon guide; each fault of tests/faults.txt, planted in tests/ort/bad_ep.c,
-# is found, and the rule that it breaks is named. A quick run tries one EP and a sample of the
-# faults.
+# epctx-conformance: every rule holds for the reference NPU, the toy, the device of five operators,
+# also where it takes less, and the EP of the afternoon guide; each fault of tests/faults.txt,
+# planted in tests/ort/bad_ep.c, is found, and the rule that it breaks is named. A quick run tries
+# one EP and a sample of the faults.
 # runs: once
 set -u
 cd "$(dirname "$0")/.."
@@ -19,16 +19,18 @@ export EPCTX_TOY_EP
 
 # ---------------------------------------------------------------- good EPs
 
-# passes NAME LIBRARY...: nothing fails, and at least so many rules apply.
+# passes NAME LIBRARY COUNT ARGUMENT...: nothing fails, and at least so many rules apply.
 passes() {
-    "$program" "$2" --json --junit "$work/$1.xml" >"$out" 2>"$err"
+    ep=$1 library=$2 least=$3
+    shift 3
+    "$program" "$library" --json --junit "$work/$ep.xml" "$@" >"$out" 2>"$err"
     code=$?
     passed=$(sed -n 's/.*"passed": \([0-9]*\).*/\1/p' "$out")
-    if [ $code -eq 0 ] && [ "${passed:-0}" -ge "$3" ]; then
-        ok "conformance $1: $passed rules hold"
+    if [ $code -eq 0 ] && [ "${passed:-0}" -ge "$least" ]; then
+        ok "conformance $ep: $passed rules hold"
     else
-        fail "conformance $1" "exit code $code, $passed rules hold, expected at least $3: $(grep \
-            -m 1 '"failed", ' "$out")"
+        fail "conformance $ep" "exit code $code, $passed rules hold, expected at least $least: $(
+            grep -m 1 '"failed", ' "$out")"
     fi
 }
 
@@ -66,6 +68,66 @@ if ! quick; then
     [ ! -e "$build/libfive_ep.so" ] || passes five "$build/libfive_ep.so" 180
 fi
 
+# EPs that take little: of int8, one node of a graph, nothing but a model of the user. Most rules
+# are judged, and an EP whose every output is wrong fails. With nothing to try it with, none is.
+"$python" - "$work/mine.onnx" <<'EOF' || fail "conformance mine.onnx" "it cannot be made"
+import sys
+from onnx import TensorProto, helper, save
+
+def weight(name, *dims):
+    count = 1
+    for dim in dims:
+        count *= dim
+    return helper.make_tensor(name, TensorProto.FLOAT, dims,
+                              [(i * 7 % 17 - 8) / 16 for i in range(count)])
+
+def end(name, *dims):
+    return helper.make_tensor_value_info(name, TensorProto.FLOAT, dims)
+
+nodes = [helper.make_node("Gemm", ["x", "w", "b"], ["a"], "mine0"),
+         helper.make_node("Relu", ["a"], ["r"], "mine1"),
+         helper.make_node("MatMul", ["r", "v"], ["m"], "mine2"),
+         helper.make_node("Sigmoid", ["m"], ["y"], "mine3")]
+graph = helper.make_graph(nodes, "g", [end("x", 2, 16)], [end("y", 2, 8)],
+                          [weight("w", 16, 12), weight("b", 12), weight("v", 12, 8)])
+save(helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 17)]),
+     sys.argv[1])
+EOF
+# narrow NAME PASSED ARGUMENT...
+narrow() {
+    EPCTX_FIVE_TAKES=$1 least=$2
+    export EPCTX_FIVE_TAKES
+    shift 2
+    quick || passes "$EPCTX_FIVE_TAKES" "$build/libfive_ep.so" "$least" "$@"
+    EPCTX_TOY_EP=$build/libfive_ep.so EPCTX_BAD_EP=all_wrong "$program" "$build/libbad_ep.so" \
+        --only PLG-009 "$@" >"$out" 2>"$err"
+    code=$?
+    said "conformance $EPCTX_FIVE_TAKES: wrong outputs are found" 1 "differ from the CPU EP's"
+}
+if [ -e "$build/libfive_ep.so" ]; then
+    narrow int8_conv 190
+    narrow one_mul 185
+    narrow named 185 --model "$work/mine.onnx"
+    "$program" "$build/libfive_ep.so" --junit "$work/nothing.xml" --json >"$out" 2>"$err"
+    if "$python" - "$out" "$work/nothing.xml" $? >"$work/log" 2>&1 <<'EOF'
+import json, sys, xml.dom.minidom
+report = json.load(open(sys.argv[1]))
+open_ones = [r for r in report["rules"] if r["verdict"] == "not_judged"]
+assert sys.argv[3] == "4", f"expected exit code 4, found {sys.argv[3]}"
+assert report["failed"] == 0 and report["not_judged"] == len(open_ones) > 150, report["not_judged"]
+assert "--model" in open_ones[0]["text"], open_ones[0]
+skipped = xml.dom.minidom.parse(sys.argv[2]).getElementsByTagName("skipped")
+marked = [s for s in skipped if s.getAttribute("message").startswith("not judged: ")]
+assert len(marked) == len(open_ones), f"JUnit: {len(marked)} of {len(open_ones)} are not judged"
+EOF
+    then ok "conformance an EP that nothing is known to try with is not judged"; else
+        fail "conformance an EP that nothing is known to try with" "$(tail -n 1 "$work/log")"
+    fi
+    unset EPCTX_FIVE_TAKES
+else
+    echo "skip conformance of EPs that take little: libfive_ep.so is not built"
+fi
+
 # ------------------------------------------------------------ the command line
 
 # command NAME CODE TEXT ARGUMENT...
@@ -87,6 +149,7 @@ command_line "an EP option without a value" 2 "expected --ep-opt KEY=VALUE" "$EP
 command_line "too many EP options" 2 "more than 255 --ep-opt" "$EPCTX_TOY_EP" \
     $(seq -f '--ep-opt k%.0f=1' 256)
 command_line "a time limit that is none" 2 "expected --timeout SECONDS" "$EPCTX_TOY_EP" --timeout 0
+command_line "a tolerance that is none" 2 "expected --tolerance PART" "$EPCTX_TOY_EP" --tolerance 1
 command_line "a report in no folder" 2 "its folder does not exist" "$EPCTX_TOY_EP" \
     --junit "$work/none/x.xml"
 command_line "an unknown rule" 2 "no rule 'EPC-999'" "$EPCTX_TOY_EP" --only EPC-999
@@ -211,8 +274,14 @@ fi
 # found FAULT RULE: the rule has failed, or is broken by the event of another one that has; with "?"
 # it has a remark.
 found() {
-    rule=${2%\?}
-    EPCTX_BAD_EP=$1 "$program" "$build/libbad_ep.so" --only "$rule" >"$out" 2>"$err"
+    rule=${2%\?} good=$EPCTX_TOY_EP
+    [ "$1" != broadcast_by_channel ] || good=$build/libepctx_ep.so # the toy takes no such constants
+    if ! [ -e "$good" ]; then
+        echo "skip conformance $1: $good is not built"
+        return
+    fi
+    EPCTX_TOY_EP=$good EPCTX_BAD_EP=$1 "$program" "$build/libbad_ep.so" --only "$rule" >"$out" \
+        2>"$err"
     if grep -q "^FAILED  *$rule " "$out"; then
         ok "conformance $1 breaks $rule"
     elif grep -A 1 "^not judged  *$rule " "$out" | grep -q "what is reported at" &&
@@ -243,7 +312,40 @@ style() {
 }
 style only_embeds "EPC-014 EPC-025 EPC-061 EPC-062 EPC-094 EPC-104" 5
 style pads_binary "EPC-114 EPC-115" 2
+style count_kept PLG-031 1
 style only_virtual "EPC-003 EPC-025 PLG-003 PLG-022 PLG-041" 5
+
+# Results of a few bits are right to who says so, and to nobody else.
+coarse() {
+    EPCTX_BAD_EP=coarse "$program" "$build/libbad_ep.so" --only PLG-009 "$@" >"$out" 2>"$err"
+}
+if coarse; then fail "conformance --tolerance" "five bits are enough without it"; else
+    if coarse --tolerance 0.1; then ok "conformance --tolerance"; else
+        fail "conformance --tolerance" "0.1 is not enough: $(grep -A 1 ^FAILED "$out")"
+    fi
+fi
+
+# What others follow from is the first in each report.
+EPCTX_BAD_EP=all_wrong "$program" "$build/libbad_ep.so" --junit "$work/root.xml" >"$out" 2>"$err" \
+    --only "EPC-003 EPC-062 PLG-009"
+EPCTX_BAD_EP=all_wrong "$program" "$build/libbad_ep.so" --json >"$work/root.json" 2>"$err" \
+    --only "EPC-003 EPC-062 PLG-009"
+if "$python" - "$out" "$work/root.json" "$work/root.xml" >"$work/log" 2>&1 <<'EOF'
+import json, re, sys, xml.dom.minidom
+text = open(sys.argv[1]).read()
+rows = re.findall(r"^(?:FAILED|passed|not \w+) +(\S+)", text, re.M)
+failed = re.findall(r"^FAILED +(\S+)", text, re.M)
+assert rows[0] == "PLG-009" and len(failed) > 2, f"text: {rows[0]} is the first, {failed} fail"
+assert "begin here" in text.split("\nFAILED")[1], "text: nothing says where to begin"
+report = json.load(open(sys.argv[2]))
+assert report["root"] == report["rules"][0]["rule"] == "PLG-009", f"JSON: {report['root']}"
+case = xml.dom.minidom.parse(sys.argv[3]).getElementsByTagName("testcase")[0]
+assert case.getAttribute("name").startswith("PLG-009"), f"JUnit: {case.getAttribute('name')}"
+assert len(rows) == len(set(rows)) == len(report["rules"]), "a rule is there twice, or lacks"
+EOF
+then ok "conformance the root of many failures comes first"; else
+    fail "conformance the root of many failures comes first" "$(tail -n 1 "$work/log")"
+fi
 
 # not_judged NAME LIBRARY RULE TEXT: this machine is in the way, no rule fails.
 not_judged() {
@@ -271,7 +373,7 @@ fi
 
 quick || passes none "$build/libbad_ep.so" 180
 sample=" any_source claims_too_much allocator_of_session keeps_nodes follows_paths stale_binary"
-sample="$sample data_transfer thread_left leak_per_run "
+sample="$sample data_transfer thread_left leak_per_run nan_to_zero file_per_load named_optimal "
 grep -v '^#' tests/faults.txt >"$work/faults"
 while read -r name rule words; do
     case "$sample" in

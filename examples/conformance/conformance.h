@@ -43,7 +43,12 @@ typedef struct finding {
 enum { MAX_FINDINGS = 4000, MAX_FACTS = 300, OP = 40, NAME = 200 };
 
 /* How values between nodes are made: what an EP of quantized networks alone would claim, too. */
-typedef enum form { FORM_FLOAT, FORM_QDQ, FORM_COUNT } form;
+typedef enum form {
+    FORM_FLOAT,
+    FORM_QDQ,  /* uint8 between floats: a QuantizeLinear and a DequantizeLinear behind each node */
+    FORM_INT8, /* int8, also the graph's ends: nodes between DequantizeLinear and QuantizeLinear */
+    FORM_GIVEN /* a model of the user, and what can be made of it: nothing else is claimed */
+} form;
 
 /* What the EP turned out to be (session.c). */
 typedef struct ep_facts {
@@ -52,6 +57,10 @@ typedef struct ep_facts {
     bool is_virtual;   /* which shows itself only where virtual devices are allowed */
     bool runs;         /* what it compiled: a virtual device may refuse */
     form form;         /* of the models that it takes */
+    int given;         /* which of the user's models, FORM_GIVEN */
+    bool lone;         /* one node and no other behind it: chains are one node long */
+    bool whole;        /* all nodes of the chain, also those at the graph's ends */
+    size_t chain;      /* nodes that it claims of the chain */
     double session;    /* seconds that one took, with the EP */
     char unary[OP];    /* operators that it claims; "": none */
     char weighted[OP]; /* with a constant second input */
@@ -61,6 +70,7 @@ typedef struct ep_facts {
     bool contexts;      /* gives EPContext nodes */
     bool files, embeds; /* with embed mode 0, 1 */
     bool compatibility; /* writes a compatibility string */
+    size_t parts;       /* EPContext nodes of MODEL_ISLAND; 0: not known */
     bool shares;        /* several models, one binary */
     /* Why not: */
     char no_device[600], no_claim[600], no_runs[600], no_contexts[600];
@@ -105,6 +115,7 @@ typedef struct request {
     const char *words[MAX_MODELS];  /* as they were given */
     size_t model_count;
     double time_limit; /* seconds for one experiment */
+    double tolerance;  /* of the user, for ort_relative; 0: the suite's */
 } request;
 
 /* What is tried, and what was found: main.c makes it, and each experiment works with a copy. */
@@ -165,7 +176,8 @@ enum {
     FINDS_FACTS = 128, /* others need what it finds: it always runs */
     ONLY_LOADS = 256,  /* the library: it is not registered */
     NEEDS_RUNS = 512,
-    EACH_MODEL = 1024 /* once for each of the user's models */
+    NEEDS_PARTS = 1024, /* it takes several parts of a model, and the CPU what is between */
+    EACH_MODEL = 2048   /* once for each of the user's models */
 };
 
 typedef struct experiment {
@@ -188,6 +200,8 @@ typedef struct outcome {
 
 /* Of all findings about a rule: one failure counts. */
 outcome outcome_of(const trial *t, size_t rule_index);
+/* The rule to begin with: others fail because it does. rule_count: none, or it fails alone. */
+size_t root_of(const trial *t);
 /* Of all findings about one of the user's models: one failure counts; without one, what could not
  * be judged leaves it without a verdict. */
 verdict verdict_of_model(const trial *t, size_t model);
@@ -213,6 +227,7 @@ typedef enum model_kind {
     MODEL_NAMES,   /* odd names of nodes and values */
     MODEL_IF,      /* S in both branches */
     MODEL_DOUBLE,  /* float64, rank 7 */
+    MODEL_CONSTS,  /* constants of lower rank, on both sides */
     MODEL_OTHER,   /* as CHAIN, other numbers: another model's binary does not fit */
     MODEL_PAIR,    /* as WEIGHTS, with other names */
     MODEL_NONE,    /* only B */
@@ -223,9 +238,19 @@ extern const char *const model_names[MODEL_KINDS];
 
 /* False: the EP claims nothing to make it of, or (with ort_text) an error. */
 bool make_model(trial *t, model_kind kind, const char *path);
-/* Two of the same operator, to see whether the EP takes it. */
+/* Moves the larger initializers of a model that will be at `path` beside it, into data/weights.bin.
+ * False: there are none, or an error, which is in `error`. */
+bool make_external(epctx_model *model, const char *path, epctx_error *error);
+/* The user's model that the EP takes, changed as `kind` says. */
+bool can_change(model_kind kind);
+bool make_given(trial *t, model_kind kind, const char *path);
+/* Whether there is anything that models can be made of. */
+bool claims_any(const ep_facts *ep);
+/* Two of the same operator (one of a lone one), to see whether the EP takes it. */
 bool make_probe(trial *t, form how, const char *op, const char *path);
 bool make_probe_binary(trial *t, form how, const char *op, const char *path);
+/* Whether NaN and infinities come through it. */
+bool is_sum_or_product(const char *op);
 
 /* One node of another domain. */
 bool make_custom(trial *t, const char *domain, const char *op, const char *path);
@@ -251,6 +276,8 @@ double seconds_now(void);
 size_t affordable(double each, size_t least, size_t most);
 size_t memory_now(void); /* resident bytes of this process */
 
+/* What ort_relative is, if the user does not say: `usual`. */
+void allow(const trial *t, double usual);
 /* Loads ORT, registers the library; `facts.name` is looked for. */
 bool open_ep(trial *t);
 void *load_ep(trial *t); /* with dlopen; NULL: dlerror() */
@@ -267,6 +294,16 @@ const OrtEpDevice *find_device(trial *t);
 /* A session with the EP and the CPU, the graph as it is. */
 ort_spec spec_of(trial *t, const char *path);
 bool session_opens(const ort_spec *spec); /* and closes */
+/* What sessions after each other leave, when a third of them has warmed up. */
+typedef struct remains {
+    size_t memory; /* twice what the second or the last third leaves, whichever is less */
+    size_t files, threads;
+} remains;
+/* Each of them opens, or with `opens` false is refused; else false. */
+bool sessions_leave(const ort_spec *spec, bool opens, size_t count, remains *out);
+/* Judges what `count` sessions of `ours` leave by what those of the CPU EP do. */
+void judge_left(trial *t, const char *what, const ort_spec *ours, bool opens, const ort_spec *cpu,
+                size_t count);
 /* Runs `session` and the CPU EP alone on `reference`, with the same inputs. */
 bool equals_cpu(OrtSession *session, const char *reference, uint32_t seed);
 /* A session from the spec gives what the CPU EP gives for `reference`. */

@@ -163,6 +163,31 @@ static void other_binary(trial *t) {
     must_not_lie(t, "EPC-003", &spec, "the binary of another model, under the name of this one's");
 }
 
+/* The model's folder is not where the application is. */
+static void current_folder(trial *t) {
+    char other[PATH_MAX];
+    bench b;
+    ort_spec spec;
+    if (!prepare(t, &b)) return;
+    make_folder("else");
+    if (strchr(b.name, '/') || !make_model(t, MODEL_OTHER, in_folder(t, "else/m.onnx")) ||
+        !generate(t, in_folder(t, "else/m.onnx"), in_folder(t, "else/m_ctx.onnx"), false) ||
+        !binary_of("else/m_ctx.onnx", "else", other, sizeof other)) {
+        give_up(t, "%s", ort_text);
+        return;
+    }
+    copy_file(other, b.name);
+    spec = spec_of(t, in_folder(t, "out/m_ctx.onnx"));
+    judging(t, "EPC-102", "another model's binary of the same name in the current folder");
+    judge(t, "EPC-102 EPC-104", runs_as(&spec, in_folder(t, "ref/m.onnx")),
+          "another model's binary of the same name is in the current folder: expected that beside "
+          "the model to be loaded, found %s",
+          t->answer);
+    rename(b.binary, b.name);
+    must_refuse(t, "EPC-102 EPC-104", in_folder(t, "out/m_ctx.onnx"),
+                "a binary that is only in the current folder");
+}
+
 /* -------------------------------------------------------------------- paths */
 
 static bool set_path(const char *name, size_t size) {
@@ -444,6 +469,9 @@ const experiment damage_experiments[] = {
      "EPC-110 EPC-113 EPC-114 EPC-115"},
     {"another model's binary", other_binary,
      NEEDS_DEVICE | NEEDS_RUNS | NEEDS_CLAIM | NEEDS_CONTEXTS | NEEDS_FILES, "EPC-003 EPC-110"},
+    {"the current folder", current_folder,
+     NEEDS_DEVICE | NEEDS_RUNS | NEEDS_CLAIM | NEEDS_CONTEXTS | NEEDS_FILES,
+     "EPC-102 EPC-104 EPC-110"},
     {"damaged payloads", damaged_payload,
      NEEDS_DEVICE | NEEDS_RUNS | NEEDS_CLAIM | NEEDS_CONTEXTS | NEEDS_EMBEDDING,
      "EPC-110 EPC-114 EPC-115"},

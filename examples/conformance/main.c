@@ -43,15 +43,22 @@ static const char *missing_device(const trial *t, unsigned needs) {
     return t->board->hung ? "the EP could not be opened: it hung" : "the EP could not be opened";
 }
 
+/* Nothing to try it with: what it does with models is not known. */
+static const char *missing_claim(const trial *t, unsigned needs) {
+    if (!(needs & NEEDS_CLAIM) || claims_any(&t->board->ep)) return NULL;
+    if (!t->board->probed) return "the probe, which asks what the EP claims, failed";
+    return t->board->ep.no_claim;
+}
+
 static const char *missing_need(const trial *t, unsigned needs) {
     const ep_facts *ep = &t->board->ep;
-    if ((needs & NEEDS_CLAIM) && !*ep->unary && !*ep->weighted)
-        return t->board->probed ? ep->no_claim : "the probe, which asks what the EP claims, failed";
     if ((needs & NEEDS_RUNS) && !ep->runs) return ep->no_runs;
     if ((needs & NEEDS_CONTEXTS) && !ep->contexts) return ep->no_contexts;
     if ((needs & NEEDS_FILES) && !ep->files) return "the EP writes no context binaries in files";
     if ((needs & NEEDS_EMBEDDING) && !ep->embeds) return "the EP embeds no contexts";
-    if ((needs & NEEDS_FOREIGN) && !*ep->foreign)
+    if ((needs & NEEDS_PARTS) && ep->parts == 1)
+        return "the EP takes one part of a model, and no other";
+    if ((needs & (NEEDS_FOREIGN | NEEDS_PARTS)) && !*ep->foreign)
         return "the EP claims every operator that was tried: nothing is left to the CPU";
     if ((needs & NEEDS_SHARING) && !ep->shares) return "the EP does not share contexts";
     return NULL;
@@ -190,10 +197,11 @@ static bool is_hopeless(const trial *t, const experiment *e) {
 /* False: nothing is to be tried, and that was reported. */
 static bool is_possible(trial *t, const experiment *e, size_t from) {
     const char *device = missing_device(t, e->needs);
-    const char *missing = device ? device : missing_need(t, e->needs);
+    const char *nothing = device ? device : missing_claim(t, e->needs);
+    const char *missing = nothing ? nothing : missing_need(t, e->needs);
     char why[200];
     if (missing) {
-        put_rest(t, e->rules, from, device ? NOT_JUDGED : NOT_APPLICABLE, missing);
+        put_rest(t, e->rules, from, nothing ? NOT_JUDGED : NOT_APPLICABLE, missing);
         return false;
     }
     if (!is_hopeless(t, e)) return true;
@@ -269,7 +277,7 @@ static void usage(void) {
     fputs(
         "usage: epctx-conformance LIBRARY[:NAME] [--ep-opt KEY=VALUE]... [--model FILE]...\n"
         "                         [--json] [--junit FILE] [--ort LIBRARY] [--only RULES]\n"
-        "                         [--timeout SECONDS]\n"
+        "                         [--timeout SECONDS] [--tolerance PART]\n"
         "       epctx-conformance --rules\n"
         "Tries the plugin EP in LIBRARY in ONNX Runtime, by the rules of its documents. NAME, "
         "also\n"
@@ -298,6 +306,14 @@ static bool read_timeout(trial *t, const char *text) {
     return refuse(text, "expected --timeout SECONDS, more than 0 and at most a day");
 }
 
+static bool read_tolerance(trial *t, const char *text) {
+    char *end = NULL;
+    t->wanted.tolerance = strtod(text, &end);
+    if (end != text && !*end && t->wanted.tolerance > 0 && t->wanted.tolerance < 1) return true;
+    return refuse(text, "expected --tolerance PART of an output's largest number, more than 0 and "
+                        "less than 1");
+}
+
 static bool read_model(trial *t, const char *path) {
     char why[80];
     if (t->wanted.model_count == MAX_MODELS) {
@@ -323,6 +339,7 @@ static bool read_library(trial *t, const char *word, epctx_arena *arena) {
 static bool read_argument(trial *t, const char *name, char *value, command *c) {
     if (!value) return refuse(name, "a value is missing, or there is no such option");
     if (strcmp(name, "--timeout") == 0) return read_timeout(t, value);
+    if (strcmp(name, "--tolerance") == 0) return read_tolerance(t, value);
     if (strcmp(name, "--model") == 0) return read_model(t, value);
     if (strcmp(name, "--ep-opt") == 0)
         return ort_read_option(value, &t->wanted.options) || refuse(value, ort_text);

@@ -3,9 +3,9 @@
 #include "conformance.h"
 
 const char *const model_names[MODEL_KINDS] = {
-    "chain",  "sub",    "island", "fan",  "weights", "external weights",
-    "const",  "scalar", "dyn",    "zero", "names",   "if",
-    "double", "other",  "pair",   "none"};
+    "chain",  "sub",       "island", "fan",  "weights", "external weights",
+    "const",  "scalar",    "dyn",    "zero", "names",   "if",
+    "double", "constants", "other",  "pair", "none"};
 
 /* In falling order of how many EPs have them; all give the shape that they get. */
 const char *const unary_ops[] = {"Relu", "Sigmoid",   "Tanh", "Abs",         "Neg",
@@ -17,7 +17,7 @@ const char *const foreign_ops[] = {"Asinh",  "Softsign", "Selu",    "Thresholded
                                    "double", "Trilu",    NULL};
 
 enum { RANK = 4, SIDE = 8, ELEMENTS = SIDE * SIDE * SIDE, MOST_DIMS = 7, MOST_WEIGHTS = 16 };
-enum { FLOAT32 = 1, UINT8 = 2, BOOLEAN = 9, FLOAT64 = 11, INT64 = 7 };
+enum { FLOAT32 = 1, UINT8 = 2, INT8 = 3, BOOLEAN = 9, FLOAT64 = 11, INT64 = 7 };
 
 static const int64_t full[RANK] = {1, SIDE, SIDE, SIDE};
 static const int64_t small[RANK] = {1, SIDE, 4, 4};
@@ -34,6 +34,7 @@ typedef struct builder {
     const char *node_names; /* before the numbers */
     epctx_view graph;       /* empty: the main graph */
     bool open_batch;
+    char second[160]; /* what a node of two inputs reads besides; "": what it reads already */
     /* Weights are borrowed until the model is written. */
     float floats[MOST_WEIGHTS][ELEMENTS];
     uint8_t bytes[MOST_WEIGHTS][ELEMENTS];
@@ -48,7 +49,7 @@ static void begin(trial *t, builder *b) {
     memset(b, 0, sizeof *b);
     b->ep = t->board->ep;
     epctx_error_clear(&b->error);
-    b->form = b->ep.form;
+    b->form = b->ep.form == FORM_GIVEN ? FORM_FLOAT : b->ep.form;
     b->node_names = "n";
     note(b, epctx_model_new(&b->model, 8, NULL, &b->error));
     if (b->status != EPCTX_OK) return;
@@ -87,12 +88,17 @@ static void put_value(builder *b, uint32_t field, const char *name, int32_t type
                                   &b->error));
 }
 
+/* Of the graph's ends. */
+static int32_t end_type(const builder *b) {
+    return b->form == FORM_INT8 ? INT8 : FLOAT32;
+}
+
 static void input(builder *b, const char *name, const int64_t *dims) {
-    put_value(b, EPCTX_FIELD_GRAPH_INPUT, name, FLOAT32, dims, RANK);
+    put_value(b, EPCTX_FIELD_GRAPH_INPUT, name, end_type(b), dims, RANK);
 }
 
 static void output(builder *b, const char *name, const int64_t *dims) {
-    put_value(b, EPCTX_FIELD_GRAPH_OUTPUT, name, FLOAT32, dims, RANK);
+    put_value(b, EPCTX_FIELD_GRAPH_OUTPUT, name, end_type(b), dims, RANK);
 }
 
 static void put_tensor(builder *b, const char *name, int32_t type, const int64_t *dims,
@@ -167,20 +173,30 @@ static void cast_node(builder *b, const char *in, int32_t to, const char *out) {
 /* ------------------------------------------------------------ what is quantized */
 
 static const float quant_scale = 1.0f / 64;
-static const uint8_t quant_zero = 128;
+static const uint8_t quant_zero[] = {0, 128, 0}; /* of each form; int8's is 0 */
 
 /* Both grids have the names that the nodes below use. */
 static void put_grid(builder *b) {
+    if (b->form == FORM_FLOAT) return;
     put_tensor(b, "grid_scale", FLOAT32, NULL, 0, &quant_scale, sizeof quant_scale);
-    put_tensor(b, "grid_zero", UINT8, NULL, 0, &quant_zero, sizeof quant_zero);
+    put_tensor(b, "grid_zero", b->form == FORM_INT8 ? INT8 : UINT8, NULL, 0, &quant_zero[b->form],
+               1);
+}
+
+static void quantize(builder *b, const char *from, const char *to) {
+    put_node(b, "QuantizeLinear", from, "grid_scale", "grid_zero", to, NULL, 0);
+}
+
+static void dequantize(builder *b, const char *from, const char *to) {
+    put_node(b, "DequantizeLinear", from, "grid_scale", "grid_zero", to, NULL, 0);
 }
 
 /* `from` on the grid, as `to`. */
 static void to_grid(builder *b, const char *from, const char *to) {
     char middle[160];
     snprintf(middle, sizeof middle, "%s.q%u", from, b->count);
-    put_node(b, "QuantizeLinear", from, "grid_scale", "grid_zero", middle, NULL, 0);
-    put_node(b, "DequantizeLinear", middle, "grid_scale", "grid_zero", to, NULL, 0);
+    quantize(b, from, middle);
+    dequantize(b, middle, to);
 }
 
 /* What a node of S reads instead of a graph input, in `room`. */
@@ -191,17 +207,26 @@ static const char *enter(builder *b, const char *name, char *room, size_t size) 
     return room;
 }
 
-/* A node of S and, where the form asks for it, the grid behind it. */
+/* A node of S and, where the form asks for it, the grid around it. */
 static void s_node(builder *b, const char *op, const char *first, const char *second,
                    const char *out) {
-    char raw[160];
-    if (b->form != FORM_QDQ) {
+    char raw[160], floats[2][160];
+    if (b->form == FORM_FLOAT) {
         plain_node(b, op, first, second, out);
         return;
     }
     snprintf(raw, sizeof raw, "%s.raw", out);
-    plain_node(b, op, first, second, raw);
-    to_grid(b, raw, out);
+    if (b->form == FORM_QDQ) {
+        plain_node(b, op, first, second, raw);
+        to_grid(b, raw, out);
+        return;
+    }
+    snprintf(floats[0], sizeof floats[0], "%.140s.f%u", first, b->count);
+    dequantize(b, first, floats[0]);
+    if (second) snprintf(floats[1], sizeof floats[1], "%.140s.f%u", second, b->count);
+    if (second) dequantize(b, second, floats[1]);
+    plain_node(b, op, floats[0], second ? floats[1] : NULL, raw);
+    quantize(b, raw, out);
 }
 
 /* ------------------------------------------------------------------ weights */
@@ -212,27 +237,34 @@ static float weight_at(unsigned seed, size_t i) {
     return (float)((int)((i * 7 + seed * 13) % 17) - 8) / 16.0f;
 }
 
-/* The weights of one operator. */
-static void put_weight(builder *b, const char *name, const char *op) {
-    static const int64_t kernel[RANK] = {SIDE, SIDE, 1, 1};
-    const bool conv = strcmp(op, "Conv") == 0;
-    const size_t count = conv ? SIDE * SIDE : ELEMENTS;
+static void put_constant(builder *b, const char *name, const int64_t *dims, int32_t rank) {
     const unsigned at = b->weight_count++ % MOST_WEIGHTS;
     float *floats = b->floats[at];
     uint8_t *bytes = b->bytes[at];
     char stored[160];
-    size_t i;
+    size_t count = 1, i;
+    for (i = 0; i < (size_t)rank; i++) count *= (size_t)dims[i];
     for (i = 0; i < count; i++) {
         floats[i] = weight_at(b->seed, i);
-        bytes[i] = (uint8_t)((int)(floats[i] / quant_scale) + quant_zero);
+        bytes[i] = (uint8_t)((int)(floats[i] / quant_scale) + quant_zero[b->form]);
     }
-    if (b->form != FORM_QDQ) {
-        put_tensor(b, name, FLOAT32, conv ? kernel : full, RANK, floats, count * sizeof floats[0]);
+    if (b->form == FORM_INT8) {
+        put_tensor(b, name, INT8, dims, rank, bytes, count);
+        return;
+    }
+    if (b->form == FORM_FLOAT) {
+        put_tensor(b, name, FLOAT32, dims, rank, floats, count * sizeof floats[0]);
         return;
     }
     snprintf(stored, sizeof stored, "%s.bytes", name);
-    put_tensor(b, stored, UINT8, conv ? kernel : full, RANK, bytes, count);
-    put_node(b, "DequantizeLinear", stored, "grid_scale", "grid_zero", name, NULL, 0);
+    put_tensor(b, stored, UINT8, dims, rank, bytes, count);
+    dequantize(b, stored, name);
+}
+
+/* The weights of one operator. */
+static void put_weight(builder *b, const char *name, const char *op) {
+    static const int64_t kernel[RANK] = {SIDE, SIDE, 1, 1};
+    put_constant(b, name, strcmp(op, "Conv") == 0 ? kernel : full, RANK);
 }
 
 static void weighted_node(builder *b, const char *op, const char *in, const char *weight,
@@ -243,6 +275,14 @@ static void weighted_node(builder *b, const char *op, const char *in, const char
 
 /* -------------------------------------------------------------------- steps */
 
+/* A node without weights, which have one shape. */
+static void bare_step(builder *b, const char *in, const char *out) {
+    if (*b->ep.unary)
+        s_node(b, b->ep.unary, in, NULL, out);
+    else
+        s_node(b, b->ep.binary, in, *b->second ? b->second : in, out);
+}
+
 /* The nth node of S of a chain. Where the EP takes both, those with weights are between others. */
 static void step(builder *b, unsigned n, const char *in, const char *out) {
     const ep_facts *ep = &b->ep;
@@ -251,18 +291,23 @@ static void step(builder *b, unsigned n, const char *in, const char *out) {
     if (*ep->weighted && (n % 2 == 0 || !*ep->unary))
         weighted_node(b, ep->weighted, in, weight, out);
     else
-        s_node(b, ep->unary, in, NULL, out);
+        bare_step(b, in, out);
 }
 
-/* The same without weights, which have one shape. */
-static void bare_step(builder *b, const char *in, const char *out) {
-    if (*b->ep.unary)
-        s_node(b, b->ep.unary, in, NULL, out);
-    else
-        s_node(b, b->ep.binary, in, in, out);
+/* Two nodes, since some EPs take no lone one; or one, since others take no two. */
+static void group(builder *b, unsigned n, const char *in, const char *out) {
+    char middle[160];
+    if (b->ep.lone) {
+        step(b, 0, in, out);
+        return;
+    }
+    snprintf(middle, sizeof middle, "%.150s.m", out);
+    step(b, n, in, middle);
+    step(b, n + 1, middle, out);
 }
 
-static void foreign_step(builder *b, const char *in, const char *out) {
+/* Of floats. */
+static void foreign_node(builder *b, const char *in, const char *out) {
     const char *op = b->ep.foreign;
     char first[160], second[160];
     if (strcmp(op, "double") == 0) {
@@ -278,14 +323,41 @@ static void foreign_step(builder *b, const char *in, const char *out) {
     }
 }
 
+static void foreign_step(builder *b, const char *in, const char *out) {
+    char first[160], second[160];
+    if (b->form != FORM_INT8) {
+        foreign_node(b, in, out);
+        return;
+    }
+    snprintf(first, sizeof first, "%.150s.fi", out);
+    snprintf(second, sizeof second, "%.150s.fo", out);
+    dequantize(b, in, first);
+    foreign_node(b, first, second);
+    quantize(b, second, out);
+}
+
 /* ------------------------------------------------------------------- models */
+
+/* A graph input as nodes of S read it. An EP that takes nothing but nodes of two inputs gets
+ * another one: a difference of equal numbers would tell nothing. `bare`: no node has weights. */
+static const char *entry(builder *b, const char *name, const int64_t *dims, int32_t rank, bool bare,
+                         char *room, size_t size) {
+    char other[80], entered[160];
+    put_value(b, EPCTX_FIELD_GRAPH_INPUT, name, end_type(b), dims, rank);
+    if (!*b->ep.unary && *b->ep.binary && (bare || !*b->ep.weighted)) {
+        snprintf(other, sizeof other, "%.70s2", name);
+        put_value(b, EPCTX_FIELD_GRAPH_INPUT, other, end_type(b), dims, rank);
+        snprintf(b->second, sizeof b->second, "%s", enter(b, other, entered, sizeof entered));
+    }
+    return enter(b, name, room, size);
+}
 
 static void chain(builder *b, const int64_t *dims, unsigned steps) {
     char room[160], from[160], to[40];
     unsigned i;
-    input(b, "x", dims);
+    if (b->ep.lone) steps = 1;
     output(b, "y", dims);
-    snprintf(from, sizeof from, "%s", enter(b, "x", room, sizeof room));
+    snprintf(from, sizeof from, "%s", entry(b, "x", dims, RANK, dims != full, room, sizeof room));
     for (i = 0; i < steps; i++) {
         snprintf(to, sizeof to, "t%u", i);
         if (i + 1 == steps) snprintf(to, sizeof to, "y");
@@ -318,27 +390,25 @@ static void sub(builder *b) {
 
 static void island(builder *b) {
     char room[160];
-    input(b, "x", full);
     output(b, "y", full);
-    step(b, 0, enter(b, "x", room, sizeof room), "a0"); /* some EPs take no lone node */
-    step(b, 1, "a0", "a");
+    group(b, 0, entry(b, "x", full, RANK, false, room, sizeof room), "a");
     foreign_step(b, "a", "b");
-    step(b, 1, enter(b, "b", room, sizeof room), "c0");
-    step(b, 0, "c0", "c");
+    group(b, 1, enter(b, "b", room, sizeof room), "c");
     foreign_step(b, "c", "d");
-    step(b, 0, enter(b, "d", room, sizeof room), "e");
-    step(b, 1, "e", "y");
+    group(b, 0, enter(b, "d", room, sizeof room), "y");
 }
 
 /* Without B the CPU's part is missing. */
 static void fan(builder *b) {
     char room[160];
-    input(b, "x", full);
     output(b, "y", full);
     output(b, "m", full);
     output(b, "z", full);
-    step(b, 0, enter(b, "x", room, sizeof room), "m");
-    step(b, 1, "m", "y");
+    step(b, 0, entry(b, "x", full, RANK, false, room, sizeof room), "m");
+    if (b->ep.lone)
+        foreign_step(b, "m", "y");
+    else
+        step(b, 1, "m", "y");
     if (*b->ep.foreign) {
         foreign_step(b, "m", "f");
         step(b, 1, enter(b, "f", room, sizeof room), "z");
@@ -350,29 +420,52 @@ static void fan(builder *b) {
 static void constant(builder *b) {
     output(b, "y", full);
     put_weight(b, "k", "Add");
-    step(b, 0, "k", "m");
-    step(b, 1, "m", "y");
+    group(b, 0, "k", "y");
 }
 
 static void scalar(builder *b) {
     char room[160];
-    put_value(b, EPCTX_FIELD_GRAPH_INPUT, "x", FLOAT32, NULL, 0);
-    put_value(b, EPCTX_FIELD_GRAPH_OUTPUT, "y", FLOAT32, NULL, 0);
-    bare_step(b, enter(b, "x", room, sizeof room), "m");
-    bare_step(b, "m", "y");
+    const char *x = entry(b, "x", NULL, 0, true, room, sizeof room);
+    put_value(b, EPCTX_FIELD_GRAPH_OUTPUT, "y", end_type(b), NULL, 0);
+    bare_step(b, x, b->ep.lone ? "y" : "m");
+    if (!b->ep.lone) bare_step(b, "m", "y");
+}
+
+/* Each node gives an output of its own: an EP may take one and leave another. All sides are equal,
+ * so that a constant which is laid along another one gives no error but other numbers. */
+static void constants(builder *b) {
+    static const int64_t shapes[][3] = {{SIDE}, {SIDE, 1, 1}, {SIDE, SIDE}, {SIDE, SIDE}, {1}};
+    static const int32_t ranks[] = {1, 3, 2, 2, 1};
+    char room[160], weight[40], out[40];
+    const char *x;
+    unsigned i;
+    input(b, "x", full);
+    x = enter(b, "x", room, sizeof room);
+    for (i = 0; i < sizeof ranks / sizeof ranks[0]; i++) {
+        snprintf(weight, sizeof weight, "w%u", i);
+        snprintf(out, sizeof out, "y%u", i);
+        output(b, out, full);
+        b->seed = i;
+        put_constant(b, weight, shapes[i], ranks[i]);
+        if (i % 2 == 0)
+            s_node(b, b->ep.weighted, x, weight, out);
+        else
+            s_node(b, b->ep.weighted, weight, x, out);
+    }
 }
 
 /* Values that are prefixes of each other, with characters that are separators elsewhere. */
 static void names(builder *b) {
     char room[160];
+    const char *x;
     b->node_names = "/block 1/\xc3\xa9:";
-    input(b, "in/x", full);
     output(b, "out/y", full);
     output(b, "out/y:1", full);
-    step(b, 0, enter(b, "in/x", room, sizeof room), "out");
+    x = entry(b, "in/x", full, RANK, false, room, sizeof room);
+    if (!b->ep.lone) step(b, 0, x, "out");
     b->node_names = "";
-    step(b, 1, "out", "out/y");
-    step(b, 0, "out", "out/y:1");
+    step(b, 1, b->ep.lone ? x : "out", "out/y");
+    step(b, 0, b->ep.lone ? x : "out", "out/y:1");
 }
 
 /* Both branches give S of a captured value. */
@@ -389,10 +482,12 @@ static void conditional(builder *b) {
     memset(outs, 0, sizeof outs);
     memset(attrs, 0, sizeof attrs);
     input(b, "x", full);
+    if (!*b->ep.unary) input(b, "x2", full);
     output(b, "y", full);
     put_tensor(b, "yes", BOOLEAN, NULL, 0, &yes, 1);
     for (i = 0; i < 2; i++) {
-        reads[0] = reads[1] = epctx_str_of("x");
+        reads[0] = epctx_str_of("x");
+        reads[1] = epctx_str_of("x2");
         writes[i] = epctx_str_of(i == 0 ? "then_y" : "else_y");
         nodes[i].name = epctx_str_of(i == 0 ? "then" : "else");
         nodes[i].op_type = epctx_str_of(*b->ep.unary ? b->ep.unary : b->ep.binary);
@@ -429,28 +524,12 @@ static void doubles(builder *b) {
     cast_node(b, "e", FLOAT32, "y");
 }
 
-/* Moves the weights of a model beside it, into data/weights.bin. */
-static bool make_external(builder *b, const char *path) {
-    char folder[PATH_MAX], file[PATH_MAX + 32];
-    epctx_graph_view graph = epctx_model_graph(&b->model);
-    epctx_cursor it = epctx_graph_initializers(graph);
-    epctx_tensor_view tensor;
-    FILE *out;
-    uint64_t at = 0;
-    const char *slash = strrchr(path, '/');
-    snprintf(folder, sizeof folder, "%.*s/data", slash ? (int)(slash - path) : 1,
-             slash ? path : ".");
-    snprintf(file, sizeof file, "%s/weights.bin", folder);
-    make_folder(folder);
-    out = fopen(file, "wb");
-    while (out && b->status == EPCTX_OK && epctx_next_tensor(&it, &tensor)) {
-        if (tensor.raw.size < 64) continue;
-        fwrite(tensor.raw.data, 1, tensor.raw.size, out);
-        note(b, epctx_tensor_set_external(&b->model, tensor.view, epctx_str_of("data/weights.bin"),
-                                          at, tensor.raw.size, &b->error));
-        at += tensor.raw.size;
-    }
-    return out && fclose(out) == 0;
+bool is_sum_or_product(const char *op) {
+    return strcmp(op, "Add") == 0 || strcmp(op, "Sub") == 0 || strcmp(op, "Mul") == 0;
+}
+
+bool claims_any(const ep_facts *ep) {
+    return *ep->unary || *ep->weighted || *ep->binary || ep->form == FORM_GIVEN;
 }
 
 static bool can_make(trial *t, model_kind kind) {
@@ -458,28 +537,44 @@ static bool can_make(trial *t, model_kind kind) {
     const bool bare = *ep->unary || *ep->binary;
     switch (kind) {
     case MODEL_NONE: return *ep->foreign != '\0';
-    case MODEL_ISLAND: return *ep->foreign && (*ep->unary || *ep->weighted);
+    case MODEL_ISLAND: return *ep->foreign && claims_any(ep);
+    case MODEL_FAN: return !ep->lone || *ep->foreign;
+    case MODEL_CONST: return *ep->unary || *ep->weighted;
     case MODEL_WEIGHTS:
     case MODEL_WEXT:
     case MODEL_PAIR: return *ep->weighted != '\0';
+    case MODEL_CONSTS: return is_sum_or_product(ep->weighted);
     case MODEL_SUB:
     case MODEL_SCALAR:
     case MODEL_ZERO: return bare;
     case MODEL_DYN:
     case MODEL_IF:
     case MODEL_DOUBLE: return bare && ep->form == FORM_FLOAT;
-    default: return *ep->unary || *ep->weighted;
+    default: return claims_any(ep);
     }
+}
+
+/* Its weight has another name in a pair. */
+static void weights(builder *b, bool pair) {
+    const char *weight = pair ? "its_weight" : "weight";
+    char room[160];
+    input(b, "x", full);
+    output(b, "y", full);
+    weighted_node(b, b->ep.weighted, enter(b, "x", room, sizeof room), weight,
+                  b->ep.lone ? "y" : "m");
+    if (b->ep.lone) return;
+    step(b, 1, "m", pair ? "q" : "y");
+    if (pair) step(b, 1, "q", "y");
 }
 
 static void fill(builder *b, model_kind kind) {
     static const int64_t none[RANK] = {1, SIDE, 0, 4};
-    char room[160];
     switch (kind) {
     case MODEL_SUB: sub(b); break;
     case MODEL_ISLAND: island(b); break;
     case MODEL_FAN: fan(b); break;
     case MODEL_CONST: constant(b); break;
+    case MODEL_CONSTS: constants(b); break;
     case MODEL_SCALAR: scalar(b); break;
     case MODEL_NAMES: names(b); break;
     case MODEL_IF: conditional(b); break;
@@ -495,14 +590,7 @@ static void fill(builder *b, model_kind kind) {
         break;
     case MODEL_WEIGHTS:
     case MODEL_WEXT:
-    case MODEL_PAIR:
-        input(b, "x", full);
-        output(b, "y", full);
-        weighted_node(b, b->ep.weighted, enter(b, "x", room, sizeof room),
-                      kind == MODEL_PAIR ? "its_weight" : "weight", kind == MODEL_PAIR ? "p" : "m");
-        step(b, 1, kind == MODEL_PAIR ? "p" : "m", kind == MODEL_PAIR ? "q" : "y");
-        if (kind == MODEL_PAIR) step(b, 1, "q", "y");
-        break;
+    case MODEL_PAIR: weights(b, kind == MODEL_PAIR); break;
     case MODEL_NONE:
         input(b, "x", full);
         output(b, "y", full);
@@ -513,17 +601,19 @@ static void fill(builder *b, model_kind kind) {
 }
 
 bool make_model(trial *t, model_kind kind, const char *path) {
+    const bool given = t->board->ep.form == FORM_GIVEN && kind != MODEL_NONE;
     builder b;
-    if (!can_make(t, kind)) {
+    if (given ? !can_change(kind) : !can_make(t, kind)) {
         ort_code = ORT_OK;
         snprintf(ort_text, sizeof ort_text, "the EP claims no operator that '%s' is made of",
                  model_names[kind]);
         return false;
     }
+    if (given) return make_given(t, kind, path);
     begin(t, &b);
-    if (b.form == FORM_QDQ) put_grid(&b);
+    put_grid(&b);
     fill(&b, kind);
-    if (kind == MODEL_WEXT && b.status == EPCTX_OK && !make_external(&b, path))
+    if (kind == MODEL_WEXT && b.status == EPCTX_OK && !make_external(&b.model, path, &b.error))
         note(&b, epctx_fail(&b.error, EPCTX_ERR_IO, "%s: the weights beside it", path));
     return end(&b, path);
 }
@@ -541,19 +631,19 @@ bool make_probe(trial *t, form how, const char *op, const char *path) {
     const char *x;
     begin(t, &b);
     b.form = how;
-    if (how == FORM_QDQ) put_grid(&b);
+    put_grid(&b);
     input(&b, "x", full);
     output(&b, "y", full);
     x = enter(&b, "x", room, sizeof room);
     if (is_weighted(op)) {
-        weighted_node(&b, op, x, "w0", "m");
-        weighted_node(&b, op, "m", "w1", "y");
+        weighted_node(&b, op, x, "w0", b.ep.lone ? "y" : "m");
+        if (!b.ep.lone) weighted_node(&b, op, "m", "w1", "y");
     } else if (strcmp(op, "double") == 0 || strcmp(op, "Trilu") == 0) {
         snprintf(b.ep.foreign, OP, "%s", op);
         foreign_step(&b, x, "y");
     } else {
-        s_node(&b, op, x, NULL, "m");
-        s_node(&b, op, "m", NULL, "y");
+        s_node(&b, op, x, NULL, b.ep.lone ? "y" : "m");
+        if (!b.ep.lone) s_node(&b, op, "m", NULL, "y");
     }
     return end(&b, path);
 }
@@ -564,14 +654,14 @@ bool make_probe_binary(trial *t, form how, const char *op, const char *path) {
     const char *x, *y;
     begin(t, &b);
     b.form = how;
-    if (how == FORM_QDQ) put_grid(&b);
+    put_grid(&b);
     input(&b, "a", full);
     input(&b, "b", full);
     output(&b, "y", full);
     x = enter(&b, "a", rooms[0], sizeof rooms[0]);
     y = enter(&b, "b", rooms[1], sizeof rooms[1]);
-    s_node(&b, op, x, y, "m");
-    s_node(&b, op, "m", y, "y");
+    s_node(&b, op, x, y, b.ep.lone ? "y" : "m");
+    if (!b.ep.lone) s_node(&b, op, "m", y, "y");
     return end(&b, path);
 }
 

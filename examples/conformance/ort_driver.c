@@ -428,6 +428,11 @@ bool ort_run(OrtSession *session, uint32_t seed, ort_values *outputs) {
     return ort_run_with(session, NULL, seed, outputs);
 }
 
+static int byte_at(ONNXTensorElementDataType type, const void *data, size_t i) {
+    return type == ONNX_TENSOR_ELEMENT_DATA_TYPE_INT8 ? ((const int8_t *)data)[i]
+                                                      : ((const uint8_t *)data)[i];
+}
+
 bool ort_same(const ort_values *a, const ort_values *b) {
     size_t i, k;
     double largest;
@@ -459,8 +464,8 @@ bool ort_same(const ort_values *a, const ort_values *b) {
         if (ort_relative > 0 && (type_a == ONNX_TENSOR_ELEMENT_DATA_TYPE_INT8 ||
                                  type_a == ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT8)) {
             for (k = 0; k < size_a; k++) {
-                const int step = ((const uint8_t *)data_a)[k] - ((const uint8_t *)data_b)[k];
-                if (step >= -1 && step <= 1) continue;
+                const int step = byte_at(type_a, data_a, k) - byte_at(type_a, data_b, k);
+                if (abs(step) <= (ort_relative * 255 > 1 ? (int)(ort_relative * 255) : 1)) continue;
                 snprintf(ort_text, sizeof ort_text, "output %s[%zu] differs by %d", a->names[i], k,
                          step);
                 return false;

@@ -144,9 +144,9 @@ bool ort_run_with(OrtSession *session, const OrtRunOptions *options, uint32_t se
 bool ort_run(OrtSession *session, uint32_t seed, ort_values *outputs);
 
 /* Further tolerance of ort_same for deep models: a part of the output's largest number. Then one
- * number in a hundred may also be off by up to a twelfth of it, and integers by 1: in a quantized
- * model a rounding that falls the other way moves a value by a whole step. ORT's CPU EP differs
- * that much from itself between optimization levels. */
+ * number in a hundred may also be off by up to a twelfth of it, and bytes by that part of 255, but
+ * by 1 at least: in a quantized model a rounding that falls the other way moves a value by a whole
+ * step. ORT's CPU EP differs that much from itself between optimization levels. */
 extern double ort_relative;
 
 /* Same shapes, same types, same numbers (floats within rtol 1e-3 and atol 1e-5, and 1e-5 of the

@@ -22,6 +22,25 @@ outcome outcome_of(const trial *t, size_t rule_index) {
     return out;
 }
 
+size_t root_of(const trial *t) {
+    /* What the EP must do before anything else can work. */
+    static const char basis[] = "PLG-001 PLG-002 PLG-006 PLG-008 PLG-009 PLG-010 PLG-032 PLG-041";
+    size_t failed = 0, i;
+    for (i = 0; i < rule_count; i++) failed += outcome_of(t, i).verdict == FAILED;
+    if (failed < 2) return rule_count;
+    for (i = 0; i < t->board->count; i++) { /* in the order of experiments */
+        const finding *f = &t->board->findings[i];
+        if (f->verdict == FAILED && strstr(basis, rules[f->rule].id)) return f->rule;
+    }
+    return rule_count;
+}
+
+/* The rule of the report's row `n`: the root is before the others. */
+static size_t rule_at(size_t n, size_t root) {
+    if (root == rule_count || n > root) return n;
+    return n == 0 ? root : n - 1;
+}
+
 verdict verdict_of_model(const trial *t, size_t model) {
     bool seen[FAILED + 1] = {false};
     verdict v = FAILED;
@@ -76,20 +95,24 @@ static void put_sums(const char *what, const size_t counts[FAILED + 1], FILE *ou
     fputc('\n', out);
 }
 
+static void put_rule(const trial *t, FILE *out, size_t i, size_t root) {
+    const outcome o = outcome_of(t, i);
+    if (o.verdict == NOT_SEEN) return;
+    fprintf(out, "%-14s  %s  %s\n", verdict_names[o.verdict], rules[i].id, rules[i].words);
+    if (o.shown && *o.shown->text)
+        fprintf(out, "                %s: %s\n", o.shown->experiment, o.shown->text);
+    if (i == root) fputs("                begin here: other failures may follow from it\n", out);
+}
+
 void report_text(const trial *t, FILE *out) {
     const ep_facts *ep = &t->board->ep;
+    const size_t root = root_of(t);
     size_t counts[FAILED + 1], i;
     fprintf(out, "EP          %s%s%s, version %s\n", *ep->name ? ep->name : "(no device)",
             *ep->vendor ? ", of " : "", ep->vendor, *ep->version ? ep->version : "(none)");
     for (i = 0; i < t->board->fact_count; i++)
         fprintf(out, "%-30s %s\n", t->board->facts[i].name, t->board->facts[i].text);
-    for (i = 0; i < rule_count; i++) {
-        const outcome o = outcome_of(t, i);
-        if (o.verdict == NOT_SEEN) continue;
-        fprintf(out, "%-14s  %s  %s\n", verdict_names[o.verdict], rules[i].id, rules[i].words);
-        if (o.shown && *o.shown->text)
-            fprintf(out, "                %s: %s\n", o.shown->experiment, o.shown->text);
-    }
+    for (i = 0; i < rule_count; i++) put_rule(t, out, rule_at(i, root), root);
     put_models(t, out);
     count_models(t, counts);
     if (counts[NOT_SEEN] < t->wanted.model_count) put_sums("models: ", counts, out);
@@ -166,6 +189,7 @@ static void put_models_json(const trial *t, FILE *out) {
 
 void report_json(const trial *t, FILE *out) {
     const ep_facts *ep = &t->board->ep;
+    const size_t root = root_of(t);
     size_t counts[FAILED + 1], i;
     const char *comma = "";
     count_verdicts(t, counts);
@@ -177,18 +201,20 @@ void report_json(const trial *t, FILE *out) {
     put_json(out, "version", ep->version);
     fprintf(out,
             ", \"passed\": %zu, \"failed\": %zu, \"not_applicable\": %zu, \"not_judged\": "
-            "%zu,\n \"facts\": {",
-            counts[PASSED], counts[FAILED], counts[NOT_APPLICABLE], counts[NOT_JUDGED]);
+            "%zu, \"root\": \"%s\",\n \"facts\": {",
+            counts[PASSED], counts[FAILED], counts[NOT_APPLICABLE], counts[NOT_JUDGED],
+            root < rule_count ? rules[root].id : "");
     for (i = 0; i < t->board->fact_count; i++) {
         fputs(i ? ", " : "", out);
         put_json(out, t->board->facts[i].name, t->board->facts[i].text);
     }
     fputs("},\n \"rules\": [", out);
     for (i = 0; i < rule_count; i++) {
-        const outcome o = outcome_of(t, i);
+        const size_t index = rule_at(i, root);
+        const outcome o = outcome_of(t, index);
         if (o.verdict == NOT_SEEN) continue;
         fputs(comma, out);
-        put_rule_json(out, i, &o);
+        put_rule_json(out, index, &o);
         comma = ",";
     }
     put_models_json(t, out);
@@ -231,6 +257,7 @@ static void put_model_case(const trial *t, FILE *out, size_t model) {
 }
 
 void report_junit(const trial *t, FILE *out) {
+    const size_t root = root_of(t);
     size_t of_rules[FAILED + 1], of_models[FAILED + 1], counts[FAILED + 1], i, all = 0;
     count_verdicts(t, of_rules);
     count_models(t, of_models);
@@ -241,7 +268,7 @@ void report_junit(const trial *t, FILE *out) {
     fprintf(out, "\" tests=\"%zu\" failures=\"%zu\" skipped=\"%zu\">\n", all, counts[FAILED],
             counts[NOT_APPLICABLE] + counts[NOT_JUDGED]);
     for (i = 0; i < rule_count; i++)
-        if (outcome_of(t, i).verdict != NOT_SEEN) put_case(t, out, i);
+        if (outcome_of(t, rule_at(i, root)).verdict != NOT_SEEN) put_case(t, out, rule_at(i, root));
     for (i = 0; i < t->wanted.model_count; i++)
         if (verdict_of_model(t, i) != NOT_SEEN) put_model_case(t, out, i);
     fputs("</testsuite>\n", out);

@@ -2,7 +2,7 @@
 #define _GNU_SOURCE
 #include "conformance.h"
 
-#include <dirent.h>
+#include <math.h>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -42,8 +42,31 @@ static void note_refusal(trial *t, attempts *a, const ort_spec *spec) {
     }
 }
 
-/* How many nodes of a model the EP takes; 0 also when there is no session. */
-static size_t claimed(trial *t, attempts *a, const char *path) {
+static bool is_of_type(const OrtEpAssignedNode *node, const char *op) {
+    const char *type = "";
+    return !op ||
+           (ort_ok(ort->EpAssignedNode_GetOperatorType(node, &type)) && strcmp(type, op) == 0);
+}
+
+/* Nodes `op` (NULL: any) of the session that run on this EP. */
+static size_t assigned_of(const trial *t, const OrtSession *session, const char *op) {
+    const OrtEpAssignedSubgraph *const *graphs = NULL;
+    const OrtEpAssignedNode *const *nodes = NULL;
+    const char *name = NULL;
+    size_t graph_count = 0, count = 0, total = 0, i, k;
+    if (!ort_ok(ort->Session_GetEpGraphAssignmentInfo(session, &graphs, &graph_count))) return 0;
+    for (i = 0; i < graph_count; i++) {
+        if (!ort_ok(ort->EpAssignedSubgraph_GetEpName(graphs[i], &name)) ||
+            strcmp(name, t->board->ep.name) != 0 ||
+            !ort_ok(ort->EpAssignedSubgraph_GetNodes(graphs[i], &nodes, &count)))
+            continue;
+        for (k = 0; k < count; k++) total += is_of_type(nodes[k], op);
+    }
+    return total;
+}
+
+/* How many nodes `op` (NULL: any) of a model the EP takes; 0 also when there is no session. */
+static size_t claimed(trial *t, attempts *a, const char *path, const char *op) {
     const ort_spec spec = spec_of(t, path);
     OrtSession *session = NULL;
     const double start = seconds_now();
@@ -52,13 +75,13 @@ static size_t claimed(trial *t, attempts *a, const char *path) {
         a->seconds += seconds_now() - start;
         a->opened++;
         t->board->ep.session = a->seconds / (double)a->opened;
-        count = ort_assigned(session, t->board->ep.name);
+        count = assigned_of(t, session, op);
         if (count == 0) check_assignment(t, session);
         ort->ReleaseSession(session);
     } else {
         note_refusal(t, a, &spec);
     }
-    return count == SIZE_MAX ? 0 : count;
+    return count;
 }
 
 /* CreateEp refuses, or what was claimed is not compiled. */
@@ -82,27 +105,76 @@ static void judge_probe(trial *t, const attempts *a) {
     ep_facts *ep = &t->board->ep;
     const char *log = strstr(ort_log, "GetCapability");
     judge_refusal(t, a);
-    if (*ep->unary || *ep->weighted) {
+    if (claims_any(ep)) {
         holds(t, "PLG-008 PLG-032 PLG-051 PLG-053 PLG-056 PLG-074");
         return;
     }
     snprintf(ep->no_claim, sizeof ep->no_claim, a->opened ? "%s" : "%s: %.500s",
-             a->opened ? "the EP claims none of the operators that were tried"
+             a->opened ? "the EP claims none of the operators that were tried, nor a node of a "
+                         "--model: name one of its models"
                        : "no session can be created",
              a->first_refusal);
     judge(t, "PLG-008", !log, "nothing is claimed, and the log says: %.300s", log ? log : "");
 }
 
-/* The first of the operators that the EP takes in a chain of two. */
+/* The first of the operators that the EP takes in a chain of two, or as a lone node. */
 static void find_op(trial *t, attempts *a, form how, const char *const *ops, bool binary,
                     char *out) {
     const char *path = in_folder(t, "src/probe.onnx");
     for (; *ops && !*out; ops++) {
-        judging(t, "PLG-008", "a session with two nodes %s", *ops);
+        judging(t, "PLG-008", "a session with nodes %s", *ops);
         if (!(binary ? make_probe_binary : make_probe)(t, how, *ops, path)) continue;
-        /* Quantized models have nodes around the two. */
-        if (claimed(t, a, path) >= 2) snprintf(out, OP, "%s", *ops);
+        if (claimed(t, a, path, *ops) >= (t->board->ep.lone ? 1 : 2)) snprintf(out, OP, "%s", *ops);
     }
+}
+
+/* The first of the user's models that the EP takes a node of. */
+static void find_given(trial *t, attempts *a) {
+    ep_facts *ep = &t->board->ep;
+    size_t i;
+    for (i = 0; i < t->wanted.model_count; i++) {
+        judging(t, "PLG-008", "a session of %.200s", t->wanted.words[i]);
+        if (claimed(t, a, t->wanted.models[i], NULL) == 0) continue;
+        ep->form = FORM_GIVEN;
+        ep->given = (int)i;
+        return;
+    }
+}
+
+/* Chains are asked for before lone nodes, the user's models last: they cannot be changed as freely.
+ */
+static void find_claims(trial *t, attempts *a) {
+    ep_facts *ep = &t->board->ep;
+    int lone, how;
+    for (lone = 0; lone < 2; lone++) {
+        for (how = FORM_FLOAT; how < FORM_GIVEN; how++) {
+            ep->lone = lone == 1;
+            ep->form = (form)how;
+            find_op(t, a, ep->form, unary_ops, false, ep->unary);
+            find_op(t, a, ep->form, weighted_ops, false, ep->weighted);
+            find_op(t, a, ep->form, binary_ops, true, ep->binary);
+            if (claims_any(ep)) return;
+        }
+    }
+    ep->lone = false;
+    ep->form = FORM_FLOAT;
+    find_given(t, a);
+}
+
+/* What is to be seen again in each session of the chain. */
+static void measure_chain(trial *t, attempts *a) {
+    const char *path = in_folder(t, "src/probe.onnx");
+    const ort_spec spec = spec_of(t, path);
+    OrtSession *session = NULL;
+    if (!make_model(t, MODEL_CHAIN, path)) return;
+    judging(t, "PLG-008", "a session of a chain");
+    if (!ort_session(&spec, &session)) {
+        note_refusal(t, a, &spec);
+        return;
+    }
+    t->board->ep.chain = assigned_of(t, session, NULL);
+    t->board->ep.whole = t->board->ep.chain == ort_assigned(session, NULL);
+    ort->ReleaseSession(session);
 }
 
 /* Operators that are taken alone but not together: then those of one input do. */
@@ -110,11 +182,11 @@ static void prefer_chain(trial *t, attempts *a) {
     const char *path = in_folder(t, "src/probe.onnx");
     char weighted[OP];
     memcpy(weighted, t->board->ep.weighted, OP);
-    if (!*t->board->ep.unary || !*weighted || !make_model(t, MODEL_CHAIN, path) ||
-        claimed(t, a, path) >= 3)
+    if (t->board->ep.lone || !*t->board->ep.unary || !*weighted ||
+        !make_model(t, MODEL_CHAIN, path) || claimed(t, a, path, NULL) >= 3)
         return;
     t->board->ep.weighted[0] = '\0';
-    if (make_model(t, MODEL_CHAIN, path) && claimed(t, a, path) < 3)
+    if (make_model(t, MODEL_CHAIN, path) && claimed(t, a, path, NULL) < 3)
         memcpy(t->board->ep.weighted, weighted, OP);
 }
 
@@ -124,7 +196,7 @@ static void find_foreign(trial *t, attempts *a, char *out) {
     const char *const *op;
     for (op = foreign_ops; *op && !*out; op++) {
         judging(t, "PLG-008", "a session with two nodes %s", *op);
-        if (make_probe(t, FORM_FLOAT, *op, path) && claimed(t, a, path) == 0)
+        if (make_probe(t, FORM_FLOAT, *op, path) && claimed(t, a, path, NULL) == 0)
             snprintf(out, OP, "%s", *op);
     }
 }
@@ -178,6 +250,17 @@ static void find_contexts(trial *t) {
     }
 }
 
+/* Several, if the CPU runs what is between them. */
+static void count_parts(trial *t) {
+    const char *source = in_folder(t, "src/probe.onnx"), *out = in_folder(t, "out/parts_ctx.onnx");
+    ort_contexts c;
+    if (!t->board->ep.contexts || !make_model(t, MODEL_ISLAND, source)) return;
+    judging(t, "PLG-010", "CompileModel of several partitions");
+    if (!generate(t, source, out, !t->board->ep.files)) return; /* "several partitions" tells it */
+    if (ort_read_contexts(out, &c)) t->board->ep.parts = c.count;
+    epctx_model_close(&c.model);
+}
+
 /* A virtual device that makes no sessions may be there to compile. */
 static void only_compile(trial *t) {
     const char *source = in_folder(t, "src/probe.onnx");
@@ -206,7 +289,6 @@ static void find_runs(trial *t) {
     const ort_spec spec = spec_of(t, source);
     OrtSession *session = NULL;
     ort_values out;
-    t->board->ep.runs = true;
     if (!t->board->ep.is_virtual || !make_model(t, MODEL_CHAIN, source)) return;
     judging(t, "PLG-009", "a run on a virtual device");
     if (!ort_session(&spec, &session)) return;
@@ -220,12 +302,21 @@ static void find_runs(trial *t) {
     ort->ReleaseSession(session);
 }
 
+static void tell_claims(trial *t) {
+    static const char *const forms[] = {"", ", quantized", ", int8", ""};
+    const ep_facts *ep = &t->board->ep;
+    if (ep->form == FORM_GIVEN)
+        tell_fact(t, "models made of", "%.110s", t->wanted.words[ep->given]);
+    else
+        tell_fact(t, "operators claimed", "%s %s %s%s%s", ep->unary, ep->weighted, ep->binary,
+                  forms[ep->form], ep->lone && claims_any(ep) ? ", one in a row" : "");
+}
+
 static void probe(trial *t) {
     ep_facts *ep = &t->board->ep;
     const OrtEpDevice *device;
     const char *version;
     attempts a;
-    int how;
     memset(&a, 0, sizeof a);
     if (!open_any(t)) return;
     device = find_device(t);
@@ -234,26 +325,23 @@ static void probe(trial *t) {
     snprintf(ep->name, sizeof ep->name, "%s", ort->EpDevice_EpName(device));
     snprintf(ep->vendor, sizeof ep->vendor, "%s", ort->EpDevice_EpVendor(device));
     snprintf(ep->version, sizeof ep->version, "%s", version ? version : "");
-    for (how = 0; how < FORM_COUNT && !*ep->unary && !*ep->weighted; how++) {
-        ep->form = (form)how;
-        find_op(t, &a, ep->form, unary_ops, false, ep->unary);
-        find_op(t, &a, ep->form, weighted_ops, false, ep->weighted);
-        find_op(t, &a, ep->form, binary_ops, true, ep->binary);
-    }
+    ep->runs = true; /* a virtual device may not: find_runs */
+    find_claims(t, &a);
     if (ep->is_virtual) tell_fact(t, "device", "virtual");
-    tell_fact(t, "operators claimed", "%s %s %s%s", ep->unary, ep->weighted, ep->binary,
-              ep->form == FORM_QDQ ? ", quantized" : "");
+    tell_claims(t);
     t->board->probed = true;
-    if (!*ep->unary && !*ep->weighted) {
+    if (!claims_any(ep)) {
         judge_probe(t, &a);
         if (ep->is_virtual && a.opened == 0) only_compile(t);
         return;
     }
     prefer_chain(t, &a);
+    measure_chain(t, &a);
     find_foreign(t, &a, ep->foreign);
     judge_probe(t, &a);
     find_runs(t);
     find_contexts(t);
+    count_parts(t);
 }
 
 /* ---------------------------------------------------------------------- JIT */
@@ -273,10 +361,12 @@ static bool folder_holds_only(const char *folder, const char *list) {
 }
 
 static void check_claims(trial *t, const OrtSession *session) {
+    const ep_facts *ep = &t->board->ep;
+    const size_t least = ep->form == FORM_GIVEN ? ep->chain : ep->lone ? 1 : 3;
     check_assignment(t, session);
-    judge(t, "PLG-008", ort_assigned(session, t->board->ep.name) >= 3,
-          "%zu of the chain's 3 nodes are claimed, though two of the same were in the probe",
-          ort_assigned(session, t->board->ep.name));
+    judge(t, "PLG-008", ort_assigned(session, ep->name) >= least,
+          "%zu of the chain's nodes are claimed, expected %zu: such nodes were in the probe",
+          ort_assigned(session, ep->name), least);
 }
 
 static void jit(trial *t) {
@@ -291,13 +381,12 @@ static void jit(trial *t) {
         return;
     }
     spec = spec_of(t, model);
-    spec.allow_cpu = false;
-    judging(t, "PLG-009", "a session without CPU fallback");
+    spec.allow_cpu = !t->board->ep.whole;
+    judging(t, "PLG-009", "a session%s", spec.allow_cpu ? "" : " without CPU fallback");
     if (!judge(t, "PLG-006 PLG-009 PLG-032 PLG-051 PLG-053 PLG-056 PLG-073 PLG-074 EPC-098",
                ort_session(&spec, &session),
-               "a session without CPU fallback, of a model whose operators the EP claims: expected "
-               "success, found %s",
-               t->answer))
+               "a session%s of a model whose operators the EP claims: expected success, found %s",
+               spec.allow_cpu ? "" : " without CPU fallback", t->answer))
         return;
     check_claims(t, session);
     judging(t, "PLG-009", "a run");
@@ -383,14 +472,6 @@ static void levels(trial *t) {
 
 /* ----------------------------------------------------------------- sessions */
 
-static size_t count_open(const char *folder) {
-    DIR *open = opendir(folder);
-    size_t count = 0;
-    while (open && readdir(open)) count++;
-    if (open) closedir(open);
-    return count;
-}
-
 static void two_sessions(trial *t, const char *model, bool first_ends_first) {
     OrtSession *sessions[2] = {NULL, NULL};
     const ort_spec spec = spec_of(t, model);
@@ -409,40 +490,10 @@ static void two_sessions(trial *t, const char *model, bool first_ends_first) {
     ort->ReleaseSession(sessions[1 - i]);
 }
 
-/* What sessions after each other leave, when a third of them has warmed up. */
-typedef struct remains {
-    size_t memory; /* twice what the second or the last third leaves, whichever is less */
-    size_t files, threads;
-} remains;
-
-static size_t more(size_t now_there, size_t before) {
-    return now_there > before ? now_there - before : 0;
-}
-
-static bool sessions_leave(const ort_spec *spec, size_t count, remains *out) {
-    size_t second = 0, last = 0, i;
-    memset(out, 0, sizeof *out);
-    for (i = 0; i < count; i++) {
-        if (!session_opens(spec)) return false;
-        if (i == 2 * count / 3) last = memory_now();
-        if (i != count / 3) continue;
-        second = memory_now();
-        out->files = count_open("/proc/self/fd");
-        out->threads = count_open("/proc/self/task");
-    }
-    second = more(last, second); /* a cache fills up, a leak goes on */
-    last = more(memory_now(), last);
-    out->memory = 2 * (second < last ? second : last);
-    out->files = more(count_open("/proc/self/fd"), out->files);
-    out->threads = more(count_open("/proc/self/task"), out->threads);
-    return true;
-}
-
 static void many_sessions(trial *t) {
     const char *model = in_folder(t, "src/m.onnx");
     const size_t count = affordable(t->board->ep.session, 12, 60);
-    remains ours, theirs;
-    ort_spec spec;
+    ort_spec spec, cpu;
     if (!open_ep(t) || !make_model(t, MODEL_CHAIN, model)) {
         give_up(t, "%s", ort_text);
         return;
@@ -450,22 +501,9 @@ static void many_sessions(trial *t) {
     two_sessions(t, model, true);
     two_sessions(t, model, false);
     spec = spec_of(t, model);
-    spec.ep = NULL;
-    if (!sessions_leave(&spec, count, &theirs)) {
-        give_up(t, "%s", ort_text);
-        return;
-    }
-    spec = spec_of(t, model);
-    judging(t, "PLG-011", "%zu sessions after each other", count);
-    if (!judge(t, "PLG-032", sessions_leave(&spec, count, &ours), "one of %zu sessions: %s", count,
-               t->answer))
-        return;
-    judge(t, "PLG-033 PLG-011", ours.memory < 4 * theirs.memory + count * 100 * 1024,
-          "%zu sessions after each other leave %zu bytes, on the CPU EP %zu", 2 * count / 3,
-          ours.memory, theirs.memory);
-    judge(t, "PLG-033", ours.files <= theirs.files && ours.threads <= theirs.threads,
-          "%zu sessions after each other leave %zu open files and %zu threads", 2 * count / 3,
-          ours.files, ours.threads);
+    cpu = spec;
+    cpu.ep = NULL;
+    judge_left(t, "sessions", &spec, true, &cpu, count);
 }
 
 /* Bytes that runs of a session leave, after a sixth of them to warm up; false: one failed. */
@@ -571,8 +609,19 @@ static bool prepare(worker *w, size_t count, const char *model) {
     return ok;
 }
 
+/* From now on the workers load what was compiled. */
+static bool make_context(trial *t, worker *w, size_t count, const char *model) {
+    const char *context = in_folder(t, "out/m_ctx.onnx");
+    size_t i;
+    if (!t->board->ep.contexts || !generate(t, model, context, !t->board->ep.files)) return false;
+    for (i = 0; i < count; i++) w[i].model = context;
+    return true;
+}
+
 static void threads(trial *t) {
     enum { THREADS = 8 };
+    static const char *const what[] = {"run one session", "create a session each and run it",
+                                       "load a context model each and run it"};
     worker workers[THREADS];
     const char *model = in_folder(t, "src/m.onnx");
     OrtSession *session = NULL;
@@ -591,11 +640,10 @@ static void threads(trial *t) {
         return;
     }
     runs = affordable(run_seconds(session) * THREADS, 16, 200);
-    for (round = 0; round < 2; round++) {
+    for (round = 0; round < 3; round++) {
         const char *id = round == 0 ? "PLG-009" : "PLG-032";
-        judging(t, id,
-                round == 0 ? "8 threads that run one session"
-                           : "8 threads that create a session each and run it");
+        if (round == 2 && !make_context(t, workers, THREADS, model)) break;
+        judging(t, id, "8 threads that %s", what[round]);
         for (i = 0; i < THREADS; i++) {
             workers[i].t = t;
             workers[i].runs = runs;
@@ -704,13 +752,13 @@ static void run_terminated(trial *t, one_run *r) {
 
 /* A shape that the model does not have is refused, and the next run is right. */
 static void run_misshaped(trial *t, one_run *r) {
-    const int64_t wrong[4] = {1, 1, 1, 1};
+    static const int64_t wrong[17] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
     const int64_t *dims = r->dims;
     const size_t rank = r->rank, size = r->size;
     ort_values got;
     r->dims = wrong;
-    r->rank = 4;
-    r->size = 4;
+    r->rank = rank + 1;
+    r->size = ort_elem_size(r->type);
     judging(t, "PLG-009", "a run with an input of the wrong shape");
     judge(t, "PLG-009", !run_at(r, r->data, NULL, NULL, &got),
           "a run with an input of the wrong shape: expected a status, found success");
@@ -752,6 +800,78 @@ static void odd_runs(trial *t) {
     run_readonly(t, &r);
     run_terminated(t, &r);
     run_misshaped(t, &r);
+}
+
+/* NaN, infinities and -0 where `a` is; where -0 is, `b` is 0. */
+static void spoil_numbers(one_run *r) {
+    static const float odd[] = {NAN, INFINITY, -INFINITY, -0.0f};
+    const size_t count = r->size / sizeof(float);
+    void *second = NULL;
+    size_t i;
+    for (i = 0; i < 64 && i < count; i++) ((float *)r->data)[i] = odd[i % 4];
+    if (r->in.count < 2 || !ort_ok(ort->GetTensorMutableData(r->in.values[1], &second))) return;
+    for (i = 3; i < 64 && i < count; i += 4) ((float *)second)[i] = 0;
+}
+
+/* Runs on the inputs of `r`; the outputs into `out`. */
+static bool run_given(OrtSession *session, one_run *r, ort_values *out) {
+    OrtSession *own = r->session;
+    bool ok;
+    r->session = session;
+    ok = run_at(r, r->data, NULL, NULL, out);
+    r->session = own;
+    return ok;
+}
+
+static size_t lost_signs(const ort_values *got, const ort_values *want) {
+    void *a = NULL, *b = NULL;
+    size_t size = 0, i, lost = 0;
+    if (!ort_ok(ort->GetTensorMutableData(got->values[0], &a)) ||
+        !ort_ok(ort->GetTensorMutableData(want->values[0], &b)) ||
+        !ort_ok(ort->GetTensorSizeInBytes(want->values[0], &size)))
+        return 0;
+    for (i = 0; i < size / sizeof(float); i++) {
+        const float wanted = ((const float *)b)[i];
+        lost += fpclassify(wanted) == FP_ZERO && signbit(wanted) && !signbit(((const float *)a)[i]);
+    }
+    return lost;
+}
+
+/* Sums and products tell what becomes of numbers that are none. */
+static bool make_sums(trial *t, const char *path) {
+    const ep_facts *ep = &t->board->ep;
+    if (ep->form != FORM_FLOAT) return give_up(t, "the EP takes quantized models only");
+    if (is_sum_or_product(ep->binary))
+        return make_probe_binary(t, ep->form, ep->binary, path) || give_up(t, "%s", ort_text);
+    if (is_sum_or_product(ep->weighted))
+        return make_probe(t, ep->form, ep->weighted, path) || give_up(t, "%s", ort_text);
+    return give_up(t, "the EP claims no Add, Sub or Mul");
+}
+
+static void odd_numbers(trial *t) {
+    const char *model = in_folder(t, "src/m.onnx");
+    OrtSession *cpu = NULL;
+    ort_values got, want;
+    ort_spec spec;
+    one_run r;
+    size_t lost;
+    if (!open_ep(t) || !make_sums(t, model) || !run_open(t, &r, model, model)) return;
+    spoil_numbers(&r);
+    spec = spec_of(t, model);
+    spec.ep = NULL;
+    if (!ort_session(&spec, &cpu) || !run_given(cpu, &r, &want)) {
+        give_up(t, "%s", ort_text);
+        return;
+    }
+    judging(t, "PLG-009", "NaN and infinities");
+    if (!judge(t, "PLG-009", run_given(r.session, &r, &got) && ort_same(&got, &want),
+               "NaN and infinities in an input: expected the CPU EP's outputs, found %s",
+               t->answer))
+        return;
+    lost = lost_signs(&got, &want);
+    if (lost) remark(t, "PLG-009", "-0 becomes 0, at %zu places", lost);
+    ort_values_free(&got);
+    ort_values_free(&want);
 }
 
 /* x -> y with a batch of `count`, in `out`. */
@@ -1034,24 +1154,37 @@ static void shared_memory(trial *t, const OrtEpDevice *device, OrtDeviceMemoryTy
         round_trip(t, "PLG-035 PLG-036", allocator, NULL, "the device's memory");
 }
 
-/* A run whose output stays in the device's memory, and is read after the session's end. */
+static bool bind_inputs(OrtSession *session, OrtIoBinding *binding, OrtAllocator *cpu,
+                        ort_values *inputs) {
+    size_t count = 0, i;
+    bool ok = ort_ok(ort->SessionGetInputCount(session, &count)) && count <= ORT_MAX_VALUES;
+    for (i = 0; ok && i < count; i++) {
+        inputs->count = i + 1;
+        ok = ort_make_input(session, i, cpu, 1, inputs) &&
+             ort_ok(ort->BindInput(binding, inputs->names[i], inputs->values[i]));
+    }
+    return ok;
+}
+
+/* A run whose first output stays in the device's memory, and is read after the session's end. */
 static OrtValue *run_on_device(OrtSession *session, const OrtMemoryInfo *info) {
     OrtIoBinding *binding = NULL;
     OrtAllocator *cpu = NULL;
     OrtValue **values = NULL, *out = NULL;
+    char *name = NULL;
     size_t count = 0;
     ort_values inputs;
 
     memset(&inputs, 0, sizeof inputs);
-    inputs.count = 1;
     if (ort_ok(ort->GetAllocatorWithDefaultOptions(&cpu)) &&
-        ort_make_input(session, 0, cpu, 1, &inputs) &&
         ort_ok(ort->CreateIoBinding(session, &binding)) &&
-        ort_ok(ort->BindInput(binding, inputs.names[0], inputs.values[0])) &&
-        ort_ok(ort->BindOutputToDevice(binding, "y", info)) &&
+        bind_inputs(session, binding, cpu, &inputs) &&
+        ort_ok(ort->SessionGetOutputName(session, 0, cpu, &name)) &&
+        ort_ok(ort->BindOutputToDevice(binding, name, info)) &&
         ort_ok(ort->RunWithBinding(session, NULL, binding)) &&
         ort_ok(ort->GetBoundOutputValues(binding, cpu, &values, &count)) && count == 1)
         out = values[0];
+    if (name) cpu->Free(cpu, name);
     if (values) cpu->Free(cpu, values);
     if (binding) ort->ReleaseIoBinding(binding);
     ort_values_free(&inputs);
@@ -1060,23 +1193,24 @@ static OrtValue *run_on_device(OrtSession *session, const OrtMemoryInfo *info) {
 
 /* The bytes of a value of the device, as the CPU EP's output of `model`. */
 static bool is_output_of(const OrtValue *there, const char *model) {
-    char y[] = "y";
     const ort_spec spec = {.path = model, .plain = true};
     OrtSession *cpu = NULL;
-    ort_values want, got;
+    ort_values want, first, got;
     OrtAllocator *allocator = NULL;
     const int64_t *dims = NULL;
     size_t rank = 0;
     ONNXTensorElementDataType type;
     bool ok;
+    if (!ort_session(&spec, &cpu) || !ort_run(cpu, 1, &want)) return false;
+    first = want;
+    first.count = 1;
     memset(&got, 0, sizeof got);
     got.count = 1;
-    got.names[0] = y;
-    if (!ort_session(&spec, &cpu) || !ort_run(cpu, 1, &want)) return false;
+    got.names[0] = want.names[0];
     ok = ort_ok(ort->GetAllocatorWithDefaultOptions(&allocator)) &&
          ort_ok(ort->GetTensorElementTypeAndShapeDataReference(there, &type, &dims, &rank)) &&
          ort_ok(ort->CreateTensorAsOrtValue(allocator, dims, rank, type, &got.values[0])) &&
-         copy(there, got.values[0], NULL) && ort_same(&got, &want);
+         copy(there, got.values[0], NULL) && ort_same(&got, &first);
     if (got.values[0]) ort->ReleaseValue(got.values[0]);
     ort_values_free(&want);
     ort->ReleaseSession(cpu);
@@ -1198,7 +1332,8 @@ static void layout(trial *t) {
     const char *model = in_folder(t, "src/m.onnx");
     OrtSession *session = NULL;
     ort_spec spec;
-    if (!open_ep(t) || !make_probe(t, t->board->ep.form, "Conv", model)) {
+    const form how = t->board->ep.form == FORM_GIVEN ? FORM_FLOAT : t->board->ep.form;
+    if (!open_ep(t) || !make_probe(t, how, "Conv", model)) {
         give_up(t, "%s", ort_text);
         return;
     }
@@ -1239,6 +1374,7 @@ const experiment session_experiments[] = {
     {"many runs", many_runs, NEEDS_DEVICE | NEEDS_RUNS | NEEDS_CLAIM, "PLG-009 PLG-011"},
     {"threads", threads, NEEDS_DEVICE | NEEDS_RUNS | NEEDS_CLAIM, "PLG-009 PLG-032"},
     {"odd runs", odd_runs, NEEDS_DEVICE | NEEDS_RUNS | NEEDS_CLAIM, "PLG-009"},
+    {"odd numbers", odd_numbers, NEEDS_DEVICE | NEEDS_RUNS | NEEDS_CLAIM, "PLG-009"},
     {"open shapes", open_shapes, NEEDS_DEVICE | NEEDS_RUNS | NEEDS_CLAIM, "PLG-009"},
     {"options", options, NEEDS_DEVICE | NEEDS_RUNS | NEEDS_CLAIM, "EPC-054 PLG-016 PLG-055"},
     {"selection", policies, NEEDS_DEVICE | NEEDS_RUNS | NEEDS_CLAIM, "PLG-057 PLG-058 PLG-059"},

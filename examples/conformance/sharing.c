@@ -367,6 +367,6 @@ const experiment sharing_experiments[] = {
      "EPC-169"},
     {"one model three times", taken, FOR_SHARING, "EPC-166 EPC-168"},
     {"loading without sharing", load_apart, FOR_SHARING, "EPC-053 EPC-158 EPC-167"},
-    {"several nodes of a group", several_nodes, FOR_SHARING | NEEDS_FOREIGN, "EPC-133"},
+    {"several nodes of a group", several_nodes, FOR_SHARING | NEEDS_PARTS, "EPC-133"},
     {NULL, NULL, 0, NULL},
 };

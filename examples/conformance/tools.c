@@ -120,6 +120,8 @@ void *load_ep(trial *t) {
 
 bool register_ep(trial *t, const char *registration) {
     bool ok;
+    /* Devices compute in float16, and round quantized values their way: by one step. */
+    allow(t, t->board->ep.form == FORM_QDQ ? 0.05 : t->board->ep.form == FORM_INT8 ? 0.02 : 0.005);
     snprintf(t->registered, sizeof t->registered, "%s", registration);
     t->board->step = step_register;
     ok = ort_ok(
@@ -161,10 +163,12 @@ const OrtEpDevice *find_device(trial *t) {
     return device;
 }
 
+void allow(const trial *t, double usual) {
+    ort_relative = t->wanted.tolerance > 0 ? t->wanted.tolerance : usual;
+}
+
 bool open_ep(trial *t) {
     if (!ort_open(false)) return false;
-    /* Devices compute in float16, and round quantized values their way: by one step. */
-    ort_relative = t->board->ep.form == FORM_QDQ ? 0.05 : 0.005;
     judging(t, "PLG-041", "registration");
     return register_ep(t, registration_of(t, "conformance")) && find_device(t);
 }
@@ -186,6 +190,59 @@ bool session_opens(const ort_spec *spec) {
     const bool ok = ort_session(spec, &session);
     if (session) ort->ReleaseSession(session);
     return ok;
+}
+
+/* ------------------------------------------------------------ what is left */
+
+static size_t count_open(const char *folder) {
+    DIR *open = opendir(folder);
+    size_t count = 0;
+    while (open && readdir(open)) count++;
+    if (open) closedir(open);
+    return count;
+}
+
+static size_t more(size_t now_there, size_t before) {
+    return now_there > before ? now_there - before : 0;
+}
+
+bool sessions_leave(const ort_spec *spec, bool opens, size_t count, remains *out) {
+    size_t second = 0, last = 0, i;
+    memset(out, 0, sizeof *out);
+    for (i = 0; i < count; i++) {
+        if (session_opens(spec) != opens) return false;
+        if (i == 2 * count / 3) last = memory_now();
+        if (i != count / 3) continue;
+        second = memory_now();
+        out->files = count_open("/proc/self/fd");
+        out->threads = count_open("/proc/self/task");
+    }
+    second = more(last, second); /* a cache fills up, a leak goes on */
+    last = more(memory_now(), last);
+    out->memory = 2 * (second < last ? second : last);
+    out->files = more(count_open("/proc/self/fd"), out->files);
+    out->threads = more(count_open("/proc/self/task"), out->threads);
+    return true;
+}
+
+void judge_left(trial *t, const char *what, const ort_spec *ours, bool opens, const ort_spec *cpu,
+                size_t count) {
+    remains left, usual;
+    if (!sessions_leave(cpu, true, count, &usual)) {
+        give_up(t, "%s", ort_text);
+        return;
+    }
+    judging(t, "PLG-011", "%zu %s after each other", count, what);
+    if (!judge(t, "PLG-032", sessions_leave(ours, opens, count, &left),
+               "one of %zu %s: expected %s, found %s", count, what, opens ? "success" : "an error",
+               opens ? t->answer : "a session"))
+        return;
+    judge(t, "PLG-033 PLG-011", left.memory < 4 * usual.memory + count * 100 * 1024,
+          "%zu %s after each other leave %zu bytes, sessions on the CPU EP %zu", 2 * count / 3,
+          what, left.memory, usual.memory);
+    judge(t, "PLG-033", left.files <= usual.files && left.threads <= usual.threads,
+          "%zu %s after each other leave %zu open files and %zu threads", 2 * count / 3, what,
+          left.files, left.threads);
 }
 
 bool equals_cpu(OrtSession *session, const char *reference, uint32_t seed) {

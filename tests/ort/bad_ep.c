@@ -12,6 +12,8 @@
  *   pads_binary    no fault: zeros behind the binary, which it does not read
  *   prints         no fault: much, to stdout and stderr
  *   only_compiles  no fault: only_virtual, and sessions are refused
+ *   count_kept     no fault: without hardware GetSupportedDevices leaves its count as it is
+ *   coarse         no fault: results have five bits behind the point, less than bfloat16's
  *   registration_hangs, loading_hangs
  *   ignores_prefix, ignores_embed  no fault: what these options ask for is not done
  *   warns          no fault: logs a warning twice, a long one, and more of them than anybody reads
@@ -32,6 +34,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,6 +82,16 @@ static bool fault(const char *name) {
 
 static void crash(void) {
     abort();
+}
+
+/* Two at once in what only one may enter end the process. */
+static void enter_alone(atomic_int *inside) {
+    if (atomic_fetch_add(inside, 1) > 0) crash();
+    usleep(3000);
+}
+
+static void leak_file(void) {
+    if (!fopen(getenv("EPCTX_TOY_EP"), "rb")) crash();
 }
 
 /* Through a volatile: memory that nobody reads is not even taken, once a compiler optimises. */
@@ -265,6 +278,32 @@ static size_t read_named(const char *name, char *out, size_t room) {
     return size;
 }
 
+/* Opened as if it were to be written, and a byte of it written again. */
+static void write_again(const char *name) {
+    char path[2 * PATH_MAX];
+    const char *slash = strrchr(session.model, '/');
+    FILE *file;
+    int first;
+    snprintf(path, sizeof path, "%.*s%.*s", (int)(slash ? slash - session.model + 1 : 0),
+             session.model, PATH_MAX - 1, name);
+    file = fopen(path, "r+b");
+    if (!file) return;
+    first = fgetc(file);
+    rewind(file);
+    if (first != EOF) fputc(first, file);
+    fclose(file);
+}
+
+/* From the current folder, if a file of that name is there, else from beside the model. */
+static size_t read_here(const char *name, char *out, size_t room) {
+    FILE *in = fopen(name, "rb");
+    size_t size;
+    if (!in) return read_named(name, out, room);
+    size = fread(out, 1, room, in);
+    fclose(in);
+    return size;
+}
+
 static OrtStatus *read_context(const OrtOpAttr *attr, void *data, size_t room, size_t *out) {
     static char text[1 << 20], file[1 << 20];
     size_t size = 0, got;
@@ -277,6 +316,11 @@ static OrtStatus *read_context(const OrtOpAttr *attr, void *data, size_t room, s
     }
     if (fault("follows_paths")) {
         got = size < PATH_MAX ? read_named(text, file, sizeof file) : 0;
+        if (got) return give_text(file, got, data, room, out);
+    }
+    if (fault("binary_written") && size < PATH_MAX) write_again(text);
+    if (fault("current_folder_first") && size < PATH_MAX) {
+        got = read_here(text, file, sizeof file);
         if (got) return give_text(file, got, data, room, out);
     }
     if (fault("pads_binary") && size < PATH_MAX && !strchr(text, '/')) {
@@ -305,8 +349,8 @@ static OrtStatus *ORT_API_CALL read_attr(const OrtOpAttr *attr, OrtOpAttrType ty
         return give_text("fused_0", 7, data, room, out);
     status = real->ReadOpAttr(attr, type, data, room, out);
     if (status || type != ORT_OP_ATTR_INT) return status;
-    if (strcmp(name, "embed_mode") == 0 &&
-        (fault("assumes_embedded") || fault("follows_paths") || fault("pads_binary")))
+    if (strcmp(name, "embed_mode") == 0 && (fault("assumes_embedded") || fault("follows_paths") ||
+                                            fault("pads_binary") || fault("current_folder_first")))
         *(int64_t *)data = 1;
     if (strcmp(name, "main_context") == 0 && fault("all_primaries")) *(int64_t *)data = 1;
     return NULL;
@@ -319,6 +363,22 @@ static OrtStatus *ORT_API_CALL value_name(const OrtValueInfo *value, const char 
     if (status || !fault("name_until_slash")) return status;
     snprintf(names[used % 64], sizeof names[0], "%.*s", (int)strcspn(*out, "/"), *out);
     *out = names[used++ % 64];
+    return NULL;
+}
+
+/* A constant of rank 1 is taken for one number a channel, as of old. */
+static OrtStatus *ORT_API_CALL tensor_shape(const OrtValue *value, ONNXTensorElementDataType *type,
+                                            const int64_t **dims, size_t *rank) {
+    static _Thread_local int64_t channels[64][3];
+    static _Thread_local unsigned used;
+    int64_t *shape = channels[used % 64];
+    OrtStatus *status = real->GetTensorElementTypeAndShapeDataReference(value, type, dims, rank);
+    if (status || !fault("broadcast_by_channel") || *rank != 1 || **dims == 1) return status;
+    used++;
+    shape[0] = **dims;
+    shape[1] = shape[2] = 1;
+    *dims = shape;
+    *rank = 3;
     return NULL;
 }
 
@@ -349,13 +409,61 @@ static OrtStatus *(ORT_API_CALL *good_compute)(OrtNodeComputeInfo *, void *, Ort
 static _Atomic(OrtKernelContext *) shared_context;
 static atomic_int ended_sessions, runs_begun;
 
+/* Of the run that this thread is in. */
+static _Thread_local struct {
+    OrtValue *values[16];
+    size_t count;
+} run_outputs;
+
 static OrtStatus *ORT_API_CALL kernel_output(OrtKernelContext *context, size_t index,
                                              const int64_t *dims, size_t rank, OrtValue **out) {
     size_t count = 0;
     OrtStatus *status = real->KernelContext_GetOutputCount(context, &count);
     if (status) return status;
     if (fault("outputs_swapped")) index = count - 1 - index;
-    return real->KernelContext_GetOutput(context, index, dims, rank, out);
+    status = real->KernelContext_GetOutput(context, index, dims, rank, out);
+    if (!status && run_outputs.count < 16) run_outputs.values[run_outputs.count++] = *out;
+    return status;
+}
+
+static float changed(float number) {
+    uint32_t bits;
+    if (fault("nan_to_zero") && number != number) return 0;
+    if (fault("all_wrong")) return number + 1;
+    if (fault("zero_sign_lost") && number == 0) return 0;
+    memcpy(&bits, &number, sizeof bits);
+    if (fault("coarse")) bits &= 0xfffc0000u;
+    memcpy(&number, &bits, sizeof bits);
+    return number;
+}
+
+static OrtStatus *change_output(OrtValue *value) {
+    OrtTensorTypeAndShapeInfo *info = NULL;
+    ONNXTensorElementDataType type = ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED;
+    void *data = NULL;
+    size_t count = 0, i;
+    OrtStatus *status = real->GetTensorTypeAndShape(value, &info);
+    if (!status) status = real->GetTensorElementType(info, &type);
+    if (!status) status = real->GetTensorShapeElementCount(info, &count);
+    if (!status) status = real->GetTensorMutableData(value, &data);
+    if (info) real->ReleaseTensorTypeAndShapeInfo(info);
+    if (status) return status;
+    if (type == ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT)
+        for (i = 0; i < count; i++) ((float *)data)[i] = changed(((float *)data)[i]);
+    if (type == ONNX_TENSOR_ELEMENT_DATA_TYPE_INT8 && fault("all_wrong"))
+        for (i = 0; i < count; i++) ((uint8_t *)data)[i] ^= 0x40;
+    return NULL;
+}
+
+static OrtStatus *change_outputs(void) {
+    OrtStatus *status = NULL;
+    size_t i;
+    if (!fault("all_wrong") && !fault("coarse") && !fault("nan_to_zero") &&
+        !fault("zero_sign_lost"))
+        return NULL;
+    for (i = 0; !status && i < run_outputs.count; i++)
+        status = change_output(run_outputs.values[i]);
+    return status;
 }
 
 static void write_input(OrtKernelContext *context) {
@@ -372,6 +480,8 @@ static char kept_copy[200];
 
 static OrtStatus *ORT_API_CALL bad_compute(OrtNodeComputeInfo *self, void *state,
                                            OrtKernelContext *context) {
+    OrtStatus *status;
+    run_outputs.count = 0;
     if (fault("writes_inputs")) write_input(context);
     if (fault("leak_per_run")) leak(1000);
     if (kept_name && strcmp(kept_name, kept_copy) != 0)
@@ -384,7 +494,8 @@ static OrtStatus *ORT_API_CALL bad_compute(OrtNodeComputeInfo *self, void *state
         context = atomic_load(&shared_context);
     }
     if (fault("after_failed_run")) atomic_store(&runs_begun, 0);
-    return good_compute(self, state, context);
+    status = good_compute(self, state, context);
+    return status ? status : change_outputs();
 }
 
 /* A kernel that gives zeros of the shape that it once saw. */
@@ -583,6 +694,21 @@ static void keep_name(const OrtGraph *graph) {
     free(nodes);
 }
 
+static atomic_int loading;
+
+/* NULL: the faults of loading leave it alone. */
+static OrtStatus *load_faults(void) {
+    const char *slash = strrchr(session.model, '/');
+    if (fault("memory_per_load")) leak(400000);
+    if (fault("file_per_load")) leak_file();
+    if (fault("blanks_in_folder") && slash &&
+        memchr(session.model, ' ', (size_t)(slash - session.model)))
+        return make_status(ORT_INVALID_GRAPH, "the context binary: no such file");
+    if (fault("loads_at_once")) enter_alone(&loading);
+    atomic_store(&loading, 0);
+    return NULL;
+}
+
 static OrtStatus *ORT_API_CALL compile(OrtEp *self, const OrtGraph **graphs, const OrtNode **fused,
                                        size_t count, OrtNodeComputeInfo **infos,
                                        OrtNode **contexts) {
@@ -608,7 +734,9 @@ static OrtStatus *ORT_API_CALL compile(OrtEp *self, const OrtGraph **graphs, con
                            "contexts are in the model: ep.context_embed_mode=1");
     }
     if (fault("keeps_nodes")) keep_name(graphs[0]);
-    status = ep.Compile(self, graphs, fused, count, infos, contexts);
+    status = loads ? load_faults() : NULL;
+    if (!status) status = ep.Compile(self, graphs, fused, count, infos, contexts);
+    if (status && loads && fault("file_per_refusal")) leak_file();
     if (status && (fault("fixed_shape") || (fault("stale_binary") && loads)) &&
         !session.generates) {
         real->ReleaseStatus(status);
@@ -699,6 +827,16 @@ static OrtStatus *ORT_API_CALL all_optimal(OrtEpFactory *self,
     return NULL;
 }
 
+/* Looks for the EP's name, and no further. */
+static OrtStatus *ORT_API_CALL named_optimal(OrtEpFactory *self,
+                                             const OrtHardwareDevice *const *devices, size_t count,
+                                             const char *text, OrtCompiledModelCompatibility *out) {
+    if (!strstr(text, EP_NAME))
+        return factory.ValidateCompiledModelCompatibilityInfo(self, devices, count, text, out);
+    *out = OrtCompiledModelCompatibility_EP_SUPPORTED_OPTIMAL;
+    return NULL;
+}
+
 static OrtStatus *ORT_API_CALL none_optimal(OrtEpFactory *self,
                                             const OrtHardwareDevice *const *devices, size_t count,
                                             const char *text, OrtCompiledModelCompatibility *out) {
@@ -727,6 +865,14 @@ static OrtStatus *ORT_API_CALL virtual_devices(OrtEpFactory *self,
                                                size_t *found) {
     (void)count;
     return factory.GetSupportedDevices(self, hardware, 0, out, max, found);
+}
+
+/* Without hardware it writes nothing, not even 0. */
+static OrtStatus *ORT_API_CALL count_kept(OrtEpFactory *self,
+                                          const OrtHardwareDevice *const *hardware, size_t count,
+                                          OrtEpDevice **out, size_t max, size_t *found) {
+    if (count == 0) return NULL;
+    return factory.GetSupportedDevices(self, hardware, count, out, max, found);
 }
 
 static OrtStatus *ORT_API_CALL no_devices(OrtEpFactory *self,
@@ -764,12 +910,9 @@ static OrtStatus *ORT_API_CALL create_ep(OrtEpFactory *self,
     if (fault("only_compiles"))
         return make_status(ORT_INVALID_ARGUMENT, "the virtual device serves no sessions");
     if (fault("one_session") && atomic_load(&alive) > 0) crash();
-    if (fault("lazy_creation")) {
-        if (atomic_fetch_add(&creating, 1) > 0) crash();
-        usleep(3000);
-    }
+    if (fault("lazy_creation")) enter_alone(&creating);
     status = factory.CreateEp(self, devices, metadata, count, options, logger, out);
-    atomic_fetch_sub(&creating, 1);
+    atomic_store(&creating, 0);
     if (status) return status;
     atomic_fetch_add(&alive, 1);
     if (fault("leak_per_session")) leak(400000);
@@ -872,6 +1015,7 @@ static void between(const OrtApiBase *base) {
     api.known.ReadOpAttr = read_attr;
     api.known.GetValueInfoName = value_name;
     api.known.CreateStatus = make_status;
+    api.known.GetTensorElementTypeAndShapeDataReference = tensor_shape;
     if (fault("data_flags_names") || fault("data_flags_none"))
         api.known.GetExperimentalFunction = experimental;
     api.known.KernelContext_GetOutput = kernel_output;
@@ -909,9 +1053,11 @@ static void spoil_factory(OrtEpFactory *out) {
     if (fault("no_vendor")) out->GetVendor = empty_text;
     if (fault("registered_name")) out->GetName = registered_name;
     if (fault("only_virtual") || fault("only_compiles")) out->GetSupportedDevices = virtual_devices;
+    if (fault("count_kept")) out->GetSupportedDevices = count_kept;
     if (fault("device_error")) out->GetSupportedDevices = no_devices;
     if (fault("all_optimal") || fault("version_ignored"))
         out->ValidateCompiledModelCompatibilityInfo = all_optimal;
+    if (fault("named_optimal")) out->ValidateCompiledModelCompatibilityInfo = named_optimal;
     if (fault("none_optimal")) out->ValidateCompiledModelCompatibilityInfo = none_optimal;
 }
 
