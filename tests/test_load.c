@@ -548,21 +548,32 @@ TEST(cancelled) {
 
 /* -- the cache -- */
 
-/* A backend whose compiles are counted across processes: one byte in a file for each. */
-static epctx_status counted_begin(void *self, void **build, epctx_error *error) {
-    int fd = open(at("compiles"), O_WRONLY | O_CREAT | O_APPEND, 0666);
-    struct timespec wait = {0, 50 * 1000 * 1000};
+static void count_one(const char *file) {
+    int fd = open(at(file), O_WRONLY | O_CREAT | O_APPEND, 0666);
     if (fd < 0 || write(fd, "c", 1) != 1) abort();
     close(fd);
-    nanosleep(&wait, NULL); /* so that the others come meanwhile */
+}
+
+static size_t counted(const char *file) {
+    bytes b = read_file(at(file));
+    size_t size = b.size;
+    bytes_free(&b);
+    return size;
+}
+
+static size_t racers; /* compiling does not end before so many have come */
+
+/* A backend whose compiles are counted across processes: one byte in a file for each. */
+static epctx_status counted_begin(void *self, void **build, epctx_error *error) {
+    const struct timespec moment = {0, 10 * 1000 * 1000};
+    count_one("compiles");
+    while (racers > 0 && counted("racers") < racers) nanosleep(&moment, NULL);
+    if (racers > 0) nanosleep(&moment, NULL); /* from its byte to the lock */
     return fake_begin(self, build, error);
 }
 
 static size_t compiles(void) {
-    bytes b = read_file(at("compiles"));
-    size_t size = b.size;
-    bytes_free(&b);
-    return size;
+    return counted("compiles");
 }
 
 static epctx_backend counted_backend(fake *f) {
@@ -796,6 +807,9 @@ static bool race(int round) {
             bool ok;
             close(go[1]);
             if (read(go[0], &byte, 1) < 0) _exit(2); /* ends for all at once */
+            alarm(60);
+            racers = PROCESSES;
+            count_one("racers");
             ok = epctx_open_or_compile(&opened, at("m.onnx"), &backend, NULL, &why) == EPCTX_OK &&
                  opened.origin != EPCTX_FROM_FALLBACK && opened.loaded.bound_count == 2;
             for (int k = 0; ok && k < 2; k++) {
@@ -824,7 +838,7 @@ TEST(cache_processes) {
         make_source((float)round); /* a new source while the old pair is there */
         CHECK(race(round), "a process of round %d failed", round);
         CHECK_UINT(compiles(), (size_t)round + 1);
-        CHECK_STR(listing(), "compiles m.onnx m_ctx.onnx m_fake.bin ");
+        CHECK_STR(listing(), "compiles m.onnx m_ctx.onnx m_fake.bin racers ");
     }
 }
 
