@@ -836,6 +836,7 @@ TEST(cache_processes) {
     clear_root();
     for (int round = 0; round < 5; round++) {
         make_source((float)round); /* a new source while the old pair is there */
+        unlink(at("racers"));
         CHECK(race(round), "a process of round %d failed", round);
         CHECK_UINT(compiles(), (size_t)round + 1);
         CHECK_STR(listing(), "compiles m.onnx m_ctx.onnx m_fake.bin racers ");
