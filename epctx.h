@@ -1111,8 +1111,8 @@ typedef struct epctx_walk_level {
 } epctx_walk_level;
 
 /* A walk over the graphs, nodes, attributes, tensors, sparse tensors, functions and training
- * information of a model. It may be edited meanwhile: the walk reads a message as it was when it
- * entered it. */
+ * information of a model. It may be edited meanwhile: what stays where it is is given once; what is
+ * put in, moved or removed in a message that the walk has entered may be given or not. */
 typedef struct epctx_walk {
     epctx_kind kind; /* of the message just given: EPCTX_KIND_GRAPH, NODE, ATTR, TENSOR, SPARSE, */
     epctx_view view; /* FUNCTION or TRAINING */

@@ -492,6 +492,46 @@ TEST(reads_like_reopened) {
     }
 }
 
+/* The operators of the main graph that a walk gives, with an edit after `step` steps; false when the
+ * walk ended before, or does not end. */
+static bool walk_edited(int kind, int step, char *nodes, size_t room) {
+    static epctx_walk walk;
+    epctx_model model;
+    bytes b;
+    size_t used = 0;
+    int at = 0;
+    bool ok = open_sample(&model, &b);
+    nodes[0] = '\0';
+    epctx_walk_begin(&walk, &model);
+    while (at < 100 && epctx_walk_step(&walk)) {
+        if (walk.kind == EPCTX_KIND_NODE && walk.depth == 0 && !walk.in_function) {
+            epctx_str op = epctx_node_of(walk.view).op_type;
+            if (used < room)
+                used += (size_t)snprintf(nodes + used, room - used, "%.*s ", (int)op.size, op.data);
+        }
+        if (++at == step) ok = edit(&model, kind) == EPCTX_OK && ok;
+    }
+    epctx_model_close(&model);
+    bytes_free(&b);
+    return ok && at >= step && at < 100;
+}
+
+/* Each edit at each step of a walk: the walk ends, and gives each message once that stays. */
+TEST(edited_while_walked) {
+    for (int kind = 0; kind < EDITS; kind++) {
+        const bool second = kind != 0, third = kind != 19; /* removed, moved to the front */
+        for (int step = 2; step < 8; step++) {             /* the first gives the graph */
+            char nodes[80], want[80];
+            CHECK(walk_edited(kind, step, nodes, sizeof nodes), "edit %d at step %d: %s", kind,
+                  step, nodes);
+            snprintf(want, sizeof want, "Relu %s%s", second ? "Add " : "", third ? "Tanh " : "");
+            CHECK(strncmp(nodes, want, strlen(want)) == 0 &&
+                      (!nodes[strlen(want)] || (kind == 1 && strstr(nodes, "Tanh Made "))),
+                  "edit %d at step %d: the walk gave %s, expected %s", kind, step, nodes, want);
+        }
+    }
+}
+
 TEST(metadata_and_opsets) {
     epctx_model model;
     bytes b;
@@ -2254,6 +2294,7 @@ int main(int argc, char **argv) {
     RUN(placing_nodes);
     RUN(remove_every_node);
     RUN(reads_like_reopened);
+    RUN(edited_while_walked);
     RUN(metadata_and_opsets);
     RUN(length_width);
     RUN(random_scripts);
