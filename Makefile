@@ -239,9 +239,7 @@ guide-tables: build/guide_tables
 
 ## bench    models beside libprotobuf and cp, the weight table beside XXH3, networks beside ORT
 bench: deps-bench build/epctx build/tests/bench_protobuf build/tests/bench_weights
-	@build/tests/bench_protobuf build/bench
-	@build/tests/bench_weights
-	@tests/bench_models.sh
+	@tests/judge/speed.py README.md
 	@if grep -qs avx512f /proc/cpuinfo; then LEVEL=avx2 tests/bench_models.sh; fi
 	@LEVEL=portable tests/bench_models.sh
 	@if ! command -v clang >/dev/null; then echo "skip kernels built by clang: no clang here"; else \
