@@ -130,7 +130,7 @@ mkdir -p bin tree/tests tree/examples/epctx
 ln -sf /bin/* /usr/bin/* bin
 rm -f bin/*python* bin/py*
 cp "$top/Makefile" "$top"/epctx*.h tree
-cp "$top/tests/deps.sh" tree/tests
+cp "$top/tests/deps.sh" "$top/tests/build.mk" tree/tests
 cp -r "$top/$folder" tree/examples/epctx
 PATH=$PWD/bin EPCTX_OFFLINE=1 make -s -C tree build/facts_table.h >"$out" 2>"$err"
 code=$?
