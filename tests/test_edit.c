@@ -492,8 +492,8 @@ TEST(reads_like_reopened) {
     }
 }
 
-/* The operators of the main graph that a walk gives, with an edit after `step` steps; false when the
- * walk ended before, or does not end. */
+/* The operators of the main graph that a walk gives, with an edit after `step` steps; false when
+ * the walk ended before, or does not end. */
 static bool walk_edited(int kind, int step, char *nodes, size_t room) {
     static epctx_walk walk;
     epctx_model model;
