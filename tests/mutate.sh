@@ -1,5 +1,5 @@
 #!/bin/sh
-# Breaks rules one at a time and expects the test of the rule's row in README.md to notice.
+# Breaks rules one at a time and expects the test of the rule's row in rules.txt to notice.
 #
 #     tests/mutate.sh [RULE...]
 #     tests/mutate.sh --check      only: does each change concern one line?
@@ -79,7 +79,7 @@ build() {
 
 # cases RULE TEST: those of this test in the rule's row, a line each
 cases() {
-    sed -n "s/^| $1 |.*| \(.*\) |\$/\1/p" tests/README.md | grep -o '`[^`]*`' | tr -d '`' |
+    awk -F '\t' -v rule="$1" '$1 == rule { gsub("; ", "\n", $4); print $4 }' tests/rules.txt |
         sed -n "s/^$2://p"
 }
 
@@ -169,7 +169,7 @@ change() {
     if [ "$lines" -ne 1 ]; then
         say "FAIL mutation $1: '$4' changes $lines lines of $2, expected one"
     elif [ -z "$wanted" ] && [ "$1" != PLUGIN ]; then
-        echo "FAIL mutation $1: its row in tests/README.md does not name $3"
+        echo "FAIL mutation $1: its row in tests/rules.txt does not name $3"
     else
         headers_only "$2" "$3" && how=with_headers || how=with_make
         $how "$1" "$2" "$3" "$4" "$wanted" "$mine"

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Checks the table of rules in tests/README.md: every number once, names that exist, and for each
-rule with a test a change in tests/mutations.txt that one of its tests is to notice.
+"""Checks tests/rules.txt: every number once, names that exist, and for each rule with a test a
+change in tests/mutations.txt that one of its tests is to notice.
 
     tests/judge/rules.py
 
@@ -12,7 +12,6 @@ import re
 import sys
 
 COUNTS = {"EPC": 169, "PLG": 89}
-ROW = re.compile(r"^\| ((?:EPC|PLG)-\d{3}) \|")
 
 
 def read(path):
@@ -24,10 +23,15 @@ def read(path):
 
 
 def rows():
-    for line in read("tests/README.md").splitlines():
-        if ROW.match(line):
-            cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
-            yield cells if len(cells) == 4 else [cells[0], "", "", ""]
+    """Number, words, functions and tests of each rule."""
+    for line in read("tests/rules.txt").splitlines():
+        if line and not line.startswith("#"):
+            yield (line.split("\t") + ["", "", ""])[:4]
+
+
+def tests_of(cell):
+    """The names in a rule's last column."""
+    return cell.split("; ") if ":" in cell and not cell.startswith(("open", "not ours")) else []
 
 
 def function_exists(name, sources):
@@ -48,9 +52,9 @@ def test_exists(test):
 def check(cells, sources):
     """What is wrong with a row, or None; and its state."""
     _, words, where, test = cells
-    functions, tests = re.findall(r"`([^`]*)`", where), re.findall(r"`([^`]*)`", test)
+    functions, tests = where.split(), tests_of(test)
     if not words:
-        return "four cells with words of ours are expected", None
+        return "four columns with words of ours are expected", None
     for name in functions:
         if not function_exists(name, sources):
             return "there is no function %s" % name, None
@@ -82,7 +86,7 @@ def check_mutation(rule, file, test, expression, tests):
     if not os.path.isfile(file):
         return "there is no file %s" % file
     if rule != "PLUGIN" and test not in [name.partition(":")[0] for name in tests[rule]]:
-        return "%s is none of the rule's tests in README.md" % test
+        return "%s is none of the rule's tests in rules.txt" % test
     return None
 
 
@@ -95,7 +99,7 @@ def main():
     for cells in rows():
         wrong, state = check(cells, sources)
         seen.append(cells[0])
-        tests[cells[0]] = re.findall(r"`([^`]*)`", cells[3]) if state == "tested" else []
+        tests[cells[0]] = tests_of(cells[3]) if state == "tested" else []
         if wrong:
             print("FAIL rule %s: %s" % (cells[0], wrong))
             failed = True
