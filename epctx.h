@@ -5982,21 +5982,21 @@ static void epctx__slot_field(const epctx_slot *slot, epctx_field *f) {
         f->value = t.value;
 }
 
-EPCTX_API bool epctx_next_field(epctx_cursor *it, epctx_field *f) {
-    while (it->slot != NULL) {
-        const epctx_slot *slot = it->slot;
-        it->slot = slot->next;
-        if (!slot->removed && (it->number == 0 || slot->number == it->number)) {
-            epctx__slot_field(slot, f);
+EPCTX_API bool epctx_next_field(epctx_cursor *cursor, epctx_field *field) {
+    while (cursor->slot != NULL) {
+        const epctx_slot *slot = cursor->slot;
+        cursor->slot = slot->next;
+        if (!slot->removed && (cursor->number == 0 || slot->number == cursor->number)) {
+            epctx__slot_field(slot, field);
             return true;
         }
     }
-    while (it->next != NULL && it->next < it->end) {
+    while (cursor->next != NULL && cursor->next < cursor->end) {
         epctx__token t;
-        const uint8_t *after = epctx__next(it->next, it->end, 100, &t);
-        it->next = after; /* NULL ends the walk: bytes that open did not check */
-        if (after != NULL && (it->number == 0 || t.number == it->number)) {
-            epctx__field_of(&t, after, it->owner, f);
+        const uint8_t *after = epctx__next(cursor->next, cursor->end, 100, &t);
+        cursor->next = after; /* NULL ends the walk: bytes that open did not check */
+        if (after != NULL && (cursor->number == 0 || t.number == cursor->number)) {
+            epctx__field_of(&t, after, cursor->owner, field);
             return true;
         }
     }
@@ -6023,9 +6023,9 @@ static bool epctx__next_scalar(epctx_cursor *it, epctx_wire wire, uint64_t *valu
     }
 }
 
-EPCTX_API bool epctx_next_int(epctx_cursor *it, int64_t *value) {
+EPCTX_API bool epctx_next_int(epctx_cursor *cursor, int64_t *value) {
     uint64_t bits;
-    if (!epctx__next_scalar(it, EPCTX_WIRE_VARINT, &bits)) return false;
+    if (!epctx__next_scalar(cursor, EPCTX_WIRE_VARINT, &bits)) return false;
     *value = (int64_t)bits;
     return true;
 }
@@ -6037,9 +6037,9 @@ static float epctx__float(uint64_t bits) {
     return value;
 }
 
-EPCTX_API bool epctx_next_float(epctx_cursor *it, float *value) {
+EPCTX_API bool epctx_next_float(epctx_cursor *cursor, float *value) {
     uint64_t bits;
-    if (!epctx__next_scalar(it, EPCTX_WIRE_FIXED32, &bits)) return false;
+    if (!epctx__next_scalar(cursor, EPCTX_WIRE_FIXED32, &bits)) return false;
     *value = epctx__float(bits);
     return true;
 }
@@ -6048,9 +6048,9 @@ EPCTX_API epctx_str epctx_view_str(epctx_view view) {
     return epctx__str(view.data, view.size);
 }
 
-EPCTX_API bool epctx_next_view(epctx_cursor *it, epctx_view *body) {
+EPCTX_API bool epctx_next_view(epctx_cursor *cursor, epctx_view *body) {
     epctx_field f;
-    while (epctx_next_field(it, &f)) {
+    while (epctx_next_field(cursor, &f)) {
         if (f.wire == EPCTX_WIRE_LEN) {
             *body = f.body;
             return true;
@@ -6059,17 +6059,17 @@ EPCTX_API bool epctx_next_view(epctx_cursor *it, epctx_view *body) {
     return false;
 }
 
-EPCTX_API bool epctx_next_str(epctx_cursor *it, epctx_str *value) {
+EPCTX_API bool epctx_next_str(epctx_cursor *cursor, epctx_str *value) {
     epctx_view body;
-    if (!epctx_next_view(it, &body)) return false;
+    if (!epctx_next_view(cursor, &body)) return false;
     *value = epctx_view_str(body);
     return true;
 }
 
-EPCTX_API size_t epctx_cursor_count(epctx_cursor it) {
+EPCTX_API size_t epctx_cursor_count(epctx_cursor cursor) {
     epctx_view body;
     size_t count = 0;
-    while (epctx_next_view(&it, &body)) count++;
+    while (epctx_next_view(&cursor, &body)) count++;
     return count;
 }
 
@@ -7073,19 +7073,40 @@ static const epctx__member epctx__type_members[] = {
 #undef EPCTX__AT
 /* clang-format on */
 
-#define EPCTX__VIEW_OF(name, type) \
-    EPCTX_API type epctx_##name##_of(epctx_view view) { \
-        type out; \
-        memset(&out, 0, sizeof out); \
-        epctx__read_members(view, epctx__##name##_members, &out); \
-        return out; \
-    }
-EPCTX__VIEW_OF(graph, epctx_graph_view)
-EPCTX__VIEW_OF(node, epctx_node_view)
-EPCTX__VIEW_OF(attr, epctx_attr_view)
-EPCTX__VIEW_OF(opset, epctx_opset)
-EPCTX__VIEW_OF(pair, epctx_pair)
-#undef EPCTX__VIEW_OF
+EPCTX_API epctx_graph_view epctx_graph_of(epctx_view view) {
+    epctx_graph_view graph;
+    memset(&graph, 0, sizeof graph);
+    epctx__read_members(view, epctx__graph_members, &graph);
+    return graph;
+}
+
+EPCTX_API epctx_node_view epctx_node_of(epctx_view view) {
+    epctx_node_view node;
+    memset(&node, 0, sizeof node);
+    epctx__read_members(view, epctx__node_members, &node);
+    return node;
+}
+
+EPCTX_API epctx_attr_view epctx_attr_of(epctx_view view) {
+    epctx_attr_view attr;
+    memset(&attr, 0, sizeof attr);
+    epctx__read_members(view, epctx__attr_members, &attr);
+    return attr;
+}
+
+EPCTX_API epctx_opset epctx_opset_of(epctx_view view) {
+    epctx_opset opset;
+    memset(&opset, 0, sizeof opset);
+    epctx__read_members(view, epctx__opset_members, &opset);
+    return opset;
+}
+
+EPCTX_API epctx_pair epctx_pair_of(epctx_view view) {
+    epctx_pair pair;
+    memset(&pair, 0, sizeof pair);
+    epctx__read_members(view, epctx__pair_members, &pair);
+    return pair;
+}
 
 EPCTX_API epctx_tensor_view epctx_tensor_of(epctx_view view) {
     epctx_tensor_view tensor;
@@ -7134,22 +7155,61 @@ EPCTX_API epctx_dim epctx_dim_of(epctx_view view) {
     return dim;
 }
 
-#define EPCTX__NEXT(name, type) \
-    EPCTX_API bool epctx_next_##name(epctx_cursor *it, type *out) { \
-        epctx_view body; \
-        bool more = epctx_next_view(it, &body); \
-        if (more) *out = epctx_##name##_of(body); \
-        return more; \
-    }
-EPCTX__NEXT(graph, epctx_graph_view)
-EPCTX__NEXT(node, epctx_node_view)
-EPCTX__NEXT(attr, epctx_attr_view)
-EPCTX__NEXT(tensor, epctx_tensor_view)
-EPCTX__NEXT(value, epctx_value_view)
-EPCTX__NEXT(dim, epctx_dim)
-EPCTX__NEXT(opset, epctx_opset)
-EPCTX__NEXT(pair, epctx_pair)
-#undef EPCTX__NEXT
+EPCTX_API bool epctx_next_graph(epctx_cursor *cursor, epctx_graph_view *out) {
+    epctx_view body;
+    if (!epctx_next_view(cursor, &body)) return false;
+    *out = epctx_graph_of(body);
+    return true;
+}
+
+EPCTX_API bool epctx_next_node(epctx_cursor *cursor, epctx_node_view *out) {
+    epctx_view body;
+    if (!epctx_next_view(cursor, &body)) return false;
+    *out = epctx_node_of(body);
+    return true;
+}
+
+EPCTX_API bool epctx_next_attr(epctx_cursor *cursor, epctx_attr_view *out) {
+    epctx_view body;
+    if (!epctx_next_view(cursor, &body)) return false;
+    *out = epctx_attr_of(body);
+    return true;
+}
+
+EPCTX_API bool epctx_next_tensor(epctx_cursor *cursor, epctx_tensor_view *out) {
+    epctx_view body;
+    if (!epctx_next_view(cursor, &body)) return false;
+    *out = epctx_tensor_of(body);
+    return true;
+}
+
+EPCTX_API bool epctx_next_value(epctx_cursor *cursor, epctx_value_view *out) {
+    epctx_view body;
+    if (!epctx_next_view(cursor, &body)) return false;
+    *out = epctx_value_of(body);
+    return true;
+}
+
+EPCTX_API bool epctx_next_dim(epctx_cursor *cursor, epctx_dim *out) {
+    epctx_view body;
+    if (!epctx_next_view(cursor, &body)) return false;
+    *out = epctx_dim_of(body);
+    return true;
+}
+
+EPCTX_API bool epctx_next_opset(epctx_cursor *cursor, epctx_opset *out) {
+    epctx_view body;
+    if (!epctx_next_view(cursor, &body)) return false;
+    *out = epctx_opset_of(body);
+    return true;
+}
+
+EPCTX_API bool epctx_next_pair(epctx_cursor *cursor, epctx_pair *out) {
+    epctx_view body;
+    if (!epctx_next_view(cursor, &body)) return false;
+    *out = epctx_pair_of(body);
+    return true;
+}
 
 EPCTX_API uint64_t epctx_tensor_bytes(const epctx_tensor_view *tensor) {
     epctx_cursor it = epctx_tensor_dims(tensor);
@@ -7200,23 +7260,53 @@ static epctx_view epctx__shown(const epctx_model *model) {
     return epctx__view_of(model->shown);
 }
 
-#define EPCTX__CURSOR(name, type, message, f) \
-    EPCTX_API epctx_cursor epctx_##name(type of) { \
-        return epctx_view_fields(message, EPCTX_FIELD_##f); \
-    }
-EPCTX__CURSOR(model_opsets, const epctx_model *, epctx__shown(of), MODEL_OPSET_IMPORT)
-EPCTX__CURSOR(model_functions, const epctx_model *, epctx__shown(of), MODEL_FUNCTIONS)
-EPCTX__CURSOR(graph_nodes, epctx_graph_view, of.view, GRAPH_NODE)
-EPCTX__CURSOR(graph_inputs, epctx_graph_view, of.view, GRAPH_INPUT)
-EPCTX__CURSOR(graph_outputs, epctx_graph_view, of.view, GRAPH_OUTPUT)
-EPCTX__CURSOR(graph_values, epctx_graph_view, of.view, GRAPH_VALUE_INFO)
-EPCTX__CURSOR(graph_initializers, epctx_graph_view, of.view, GRAPH_INITIALIZER)
-EPCTX__CURSOR(node_inputs, const epctx_node_view *, of->view, NODE_INPUT)
-EPCTX__CURSOR(node_outputs, const epctx_node_view *, of->view, NODE_OUTPUT)
-EPCTX__CURSOR(node_attrs, const epctx_node_view *, of->view, NODE_ATTRIBUTE)
-EPCTX__CURSOR(tensor_dims, const epctx_tensor_view *, of->view, TENSOR_DIMS)
-EPCTX__CURSOR(value_dims, const epctx_value_view *, of->shape, SHAPE_DIM)
-#undef EPCTX__CURSOR
+EPCTX_API epctx_cursor epctx_model_opsets(const epctx_model *model) {
+    return epctx_view_fields(epctx__shown(model), EPCTX_FIELD_MODEL_OPSET_IMPORT);
+}
+
+EPCTX_API epctx_cursor epctx_model_functions(const epctx_model *model) {
+    return epctx_view_fields(epctx__shown(model), EPCTX_FIELD_MODEL_FUNCTIONS);
+}
+
+EPCTX_API epctx_cursor epctx_graph_nodes(epctx_graph_view graph) {
+    return epctx_view_fields(graph.view, EPCTX_FIELD_GRAPH_NODE);
+}
+
+EPCTX_API epctx_cursor epctx_graph_inputs(epctx_graph_view graph) {
+    return epctx_view_fields(graph.view, EPCTX_FIELD_GRAPH_INPUT);
+}
+
+EPCTX_API epctx_cursor epctx_graph_outputs(epctx_graph_view graph) {
+    return epctx_view_fields(graph.view, EPCTX_FIELD_GRAPH_OUTPUT);
+}
+
+EPCTX_API epctx_cursor epctx_graph_values(epctx_graph_view graph) {
+    return epctx_view_fields(graph.view, EPCTX_FIELD_GRAPH_VALUE_INFO);
+}
+
+EPCTX_API epctx_cursor epctx_graph_initializers(epctx_graph_view graph) {
+    return epctx_view_fields(graph.view, EPCTX_FIELD_GRAPH_INITIALIZER);
+}
+
+EPCTX_API epctx_cursor epctx_node_inputs(const epctx_node_view *node) {
+    return epctx_view_fields(node->view, EPCTX_FIELD_NODE_INPUT);
+}
+
+EPCTX_API epctx_cursor epctx_node_outputs(const epctx_node_view *node) {
+    return epctx_view_fields(node->view, EPCTX_FIELD_NODE_OUTPUT);
+}
+
+EPCTX_API epctx_cursor epctx_node_attrs(const epctx_node_view *node) {
+    return epctx_view_fields(node->view, EPCTX_FIELD_NODE_ATTRIBUTE);
+}
+
+EPCTX_API epctx_cursor epctx_tensor_dims(const epctx_tensor_view *tensor) {
+    return epctx_view_fields(tensor->view, EPCTX_FIELD_TENSOR_DIMS);
+}
+
+EPCTX_API epctx_cursor epctx_value_dims(const epctx_value_view *value) {
+    return epctx_view_fields(value->shape, EPCTX_FIELD_SHAPE_DIM);
+}
 
 EPCTX_API epctx_view epctx_model_root(const epctx_model *model) {
     return epctx__view_of(model->root);
@@ -7393,22 +7483,22 @@ EPCTX_API bool epctx_view_equal(epctx_view a, epctx_view b) {
 static const uint32_t epctx__walk_roots[] = {EPCTX_FIELD_MODEL_GRAPH, EPCTX_FIELD_MODEL_FUNCTIONS,
                                              EPCTX_FIELD_MODEL_TRAINING_INFO};
 
-EPCTX_API void epctx_walk_below(epctx_walk *w, epctx_view view, epctx_kind kind) {
-    w->kind = kind;
-    w->view = view;
-    w->depth = 0;
-    w->in_function = kind == EPCTX_KIND_FUNCTION;
-    w->in_training = kind == EPCTX_KIND_TRAINING;
-    w->first = true;
-    w->entering = true;
-    w->root = 2;
-    w->level = 0;
+EPCTX_API void epctx_walk_below(epctx_walk *walk, epctx_view view, epctx_kind kind) {
+    walk->kind = kind;
+    walk->view = view;
+    walk->depth = 0;
+    walk->in_function = kind == EPCTX_KIND_FUNCTION;
+    walk->in_training = kind == EPCTX_KIND_TRAINING;
+    walk->first = true;
+    walk->entering = true;
+    walk->root = 2;
+    walk->level = 0;
 }
 
-EPCTX_API void epctx_walk_begin(epctx_walk *w, const epctx_model *model) {
-    epctx_walk_below(w, epctx__shown(model), EPCTX_KIND_MODEL);
-    w->root = 0;
-    w->first = false;
+EPCTX_API void epctx_walk_begin(epctx_walk *walk, const epctx_model *model) {
+    epctx_walk_below(walk, epctx__shown(model), EPCTX_KIND_MODEL);
+    walk->root = 0;
+    walk->first = false;
 }
 
 /* The next message to return at the innermost level. */
@@ -7436,48 +7526,61 @@ static bool epctx__walk_find(epctx_walk *w, epctx_walk_level *level) {
     return false;
 }
 
-EPCTX_API bool epctx_walk_step(epctx_walk *w) {
+EPCTX_API bool epctx_walk_step(epctx_walk *walk) {
     epctx_walk_level *level;
-    if (w->first) {
-        w->first = false;
+    if (walk->first) {
+        walk->first = false;
         return true;
     }
-    if (w->entering && w->level < EPCTX_WALK_LEVELS) { /* deeper: bytes of no model */
-        level = &w->levels[w->level++];
-        level->kind = w->kind;
-        level->view = w->view;
-        level->depth = w->depth;
-        level->fields = epctx_view_fields(w->view, 0);
-        if (w->kind == EPCTX_KIND_MODEL && w->root == 0)
+    if (walk->entering && walk->level < EPCTX_WALK_LEVELS) { /* deeper: bytes of no model */
+        level = &walk->levels[walk->level++];
+        level->kind = walk->kind;
+        level->view = walk->view;
+        level->depth = walk->depth;
+        level->fields = epctx_view_fields(walk->view, 0);
+        if (walk->kind == EPCTX_KIND_MODEL && walk->root == 0)
             level->fields.number = epctx__walk_roots[0];
-        w->entering = false;
+        walk->entering = false;
     }
-    while (w->level > 0) {
-        level = &w->levels[w->level - 1];
-        if (epctx__walk_find(w, level)) return true;
-        if (level->kind == EPCTX_KIND_MODEL && w->root < 2)
-            level->fields = epctx_view_fields(level->view, epctx__walk_roots[++w->root]);
+    while (walk->level > 0) {
+        level = &walk->levels[walk->level - 1];
+        if (epctx__walk_find(walk, level)) return true;
+        if (level->kind == EPCTX_KIND_MODEL && walk->root < 2)
+            level->fields = epctx_view_fields(level->view, epctx__walk_roots[++walk->root]);
         else
-            w->level--;
+            walk->level--;
     }
     return false;
 }
 
-#define EPCTX__WALK(name, of, of_kind) \
-    EPCTX_API bool epctx_walk_##name(epctx_walk *w, epctx_##of##_view *out) { \
-        bool more = epctx_walk_step(w); \
-        while (more && w->kind != of_kind) more = epctx_walk_step(w); \
-        if (more) *out = epctx_##of##_of(w->view); \
-        return more; \
-    }
-EPCTX__WALK(next, node, EPCTX_KIND_NODE)
-EPCTX__WALK(tensor, tensor, EPCTX_KIND_TENSOR)
-EPCTX__WALK(graph, graph, EPCTX_KIND_GRAPH)
-#undef EPCTX__WALK
+/* The next message of this kind. */
+static bool epctx__walk_to(epctx_walk *walk, epctx_kind kind) {
+    bool more = epctx_walk_step(walk);
+    while (more && walk->kind != kind) more = epctx_walk_step(walk);
+    return more;
+}
 
-EPCTX_API bool epctx_walk_epnode(epctx_walk *w, epctx_node_view *node) {
-    bool more = epctx_walk_next(w, node);
-    while (more && !epctx_str_is(node->op_type, EPCTX_OP_TYPE)) more = epctx_walk_next(w, node);
+EPCTX_API bool epctx_walk_next(epctx_walk *walk, epctx_node_view *node) {
+    if (!epctx__walk_to(walk, EPCTX_KIND_NODE)) return false;
+    *node = epctx_node_of(walk->view);
+    return true;
+}
+
+EPCTX_API bool epctx_walk_tensor(epctx_walk *walk, epctx_tensor_view *tensor) {
+    if (!epctx__walk_to(walk, EPCTX_KIND_TENSOR)) return false;
+    *tensor = epctx_tensor_of(walk->view);
+    return true;
+}
+
+EPCTX_API bool epctx_walk_graph(epctx_walk *walk, epctx_graph_view *graph) {
+    if (!epctx__walk_to(walk, EPCTX_KIND_GRAPH)) return false;
+    *graph = epctx_graph_of(walk->view);
+    return true;
+}
+
+EPCTX_API bool epctx_walk_epnode(epctx_walk *walk, epctx_node_view *node) {
+    bool more = epctx_walk_next(walk, node);
+    while (more && !epctx_str_is(node->op_type, EPCTX_OP_TYPE)) more = epctx_walk_next(walk, node);
     return more;
 }
 
@@ -9095,9 +9198,9 @@ EPCTX_API const epctx_option_info *epctx_option_list(size_t *count) {
     return epctx__options;
 }
 
-EPCTX_API void epctx_options_init(epctx_options *o, epctx_arena *arena) {
-    memset(o, 0, sizeof *o);
-    o->arena = arena;
+EPCTX_API void epctx_options_init(epctx_options *options, epctx_arena *arena) {
+    memset(options, 0, sizeof *options);
+    options->arena = arena;
 }
 
 /* -- keys -- */
@@ -9220,17 +9323,17 @@ static epctx_status epctx__option_store(epctx_options *o, size_t id, epctx_str v
     return epctx__copy(o->arena, value, &o->values[id], error);
 }
 
-EPCTX_API epctx_status epctx_options_set(epctx_options *o, epctx_str key, epctx_str value,
+EPCTX_API epctx_status epctx_options_set(epctx_options *options, epctx_str key, epctx_str value,
                                          epctx_error *error) {
     size_t id = epctx__option_find(key);
     epctx_error_clear(error);
-    return id < EPCTX_OPTION_COUNT ? epctx__option_store(o, id, value, error)
+    return id < EPCTX_OPTION_COUNT ? epctx__option_store(options, id, value, error)
                                    : epctx__option_unknown(key, error);
 }
 
-EPCTX_API epctx_status epctx_options_set_list(epctx_options *o, const char *list,
+EPCTX_API epctx_status epctx_options_set_list(epctx_options *options, const char *list,
                                               epctx_error *error) {
-    epctx_options changed = *o;
+    epctx_options changed = *options;
     bool seen[EPCTX_OPTION_COUNT] = {false};
     epctx_error_clear(error);
     while (list != NULL && *list != '\0') {
@@ -9256,33 +9359,33 @@ EPCTX_API epctx_status epctx_options_set_list(epctx_options *o, const char *list
         seen[id] = true;
         EPCTX__TRY(epctx__option_store(&changed, id, value, error));
     }
-    *o = changed;
+    *options = changed;
     return EPCTX_OK;
 }
 
 /* -- effective values -- */
 
-EPCTX_API bool epctx_option_given(const epctx_options *o, epctx_option option) {
-    return o != NULL && o->values[option] != NULL;
+EPCTX_API bool epctx_option_given(const epctx_options *options, epctx_option option) {
+    return options != NULL && options->values[option] != NULL;
 }
 
-EPCTX_API const char *epctx_option_text(const epctx_options *o, epctx_option option) {
-    if (epctx_option_given(o, option)) return o->values[option];
+EPCTX_API const char *epctx_option_text(const epctx_options *options, epctx_option option) {
+    if (epctx_option_given(options, option)) return options->values[option];
     /* A shared binary cannot be embedded. */
-    if (option == EPCTX_OPTION_CONTEXT_EMBED_MODE && o != NULL && o->profile != NULL &&
-        (o->profile->traits & EPCTX_EMBEDS) != 0 &&
-        !epctx_option_on(o, EPCTX_OPTION_SHARE_EP_CONTEXTS))
+    if (option == EPCTX_OPTION_CONTEXT_EMBED_MODE && options != NULL && options->profile != NULL &&
+        (options->profile->traits & EPCTX_EMBEDS) != 0 &&
+        !epctx_option_on(options, EPCTX_OPTION_SHARE_EP_CONTEXTS))
         return "1";
     return epctx__options[option].fallback;
 }
 
-EPCTX_API bool epctx_option_on(const epctx_options *o, epctx_option option) {
-    return strcmp(epctx_option_text(o, option), "1") == 0;
+EPCTX_API bool epctx_option_on(const epctx_options *options, epctx_option option) {
+    return strcmp(epctx_option_text(options, option), "1") == 0;
 }
 
-EPCTX_API epctx_no_nodes epctx_option_no_nodes(const epctx_options *o) {
+EPCTX_API epctx_no_nodes epctx_option_no_nodes(const epctx_options *options) {
     size_t index;
-    epctx_str word = epctx_str_of(epctx_option_text(o, EPCTX_OPTION_NO_NODES));
+    epctx_str word = epctx_str_of(epctx_option_text(options, EPCTX_OPTION_NO_NODES));
     return epctx__word_index(EPCTX__OPTION_WORDS_CHOICE, word, &index) ? (epctx_no_nodes)index
                                                                        : EPCTX_NO_NODES_ERROR;
 }
@@ -9335,24 +9438,25 @@ static const char *epctx__options_fault(const epctx_options *o, bool memory) {
     return NULL;
 }
 
-EPCTX_API epctx_status epctx_options_check(const epctx_options *o, uint32_t phase,
+EPCTX_API epctx_status epctx_options_check(const epctx_options *options, uint32_t phase,
                                            const char *model_path, epctx_error *error) {
-    bool share = epctx_option_on(o, EPCTX_OPTION_SHARE_EP_CONTEXTS);
-    const epctx_profile *profile = o != NULL ? o->profile : NULL;
+    bool share = epctx_option_on(options, EPCTX_OPTION_SHARE_EP_CONTEXTS);
+    const epctx_profile *profile = options != NULL ? options->profile : NULL;
     const char *fault;
     size_t i;
     epctx_error_clear(error);
-    for (i = 0; o != NULL && i < EPCTX_OPTION_COUNT; i++)
-        if (o->values[i] != NULL && (epctx__options[i].phases & phase) != 0) /* set by hand */
-            EPCTX__TRY(epctx__option_value(&epctx__options[i], epctx_str_of(o->values[i]), error));
+    for (i = 0; options != NULL && i < EPCTX_OPTION_COUNT; i++)
+        if (options->values[i] != NULL && (epctx__options[i].phases & phase) != 0) /* set by hand */
+            EPCTX__TRY(
+                epctx__option_value(&epctx__options[i], epctx_str_of(options->values[i]), error));
     if ((phase & EPCTX_PHASE_GENERATE) == 0) return EPCTX_OK;
-    fault = epctx__options_fault(o, model_path == NULL || model_path[0] == '\0');
+    fault = epctx__options_fault(options, model_path == NULL || model_path[0] == '\0');
     if (fault != NULL) {
         return epctx_fail(error, EPCTX_ERR_ARG, fault,
-                          epctx_option_text(o, EPCTX_OPTION_CONTEXT_FILE_PATH));
+                          epctx_option_text(options, EPCTX_OPTION_CONTEXT_FILE_PATH));
     }
     if (profile != NULL && (profile->traits & EPCTX_ONLY_EMBEDDED) != 0 &&
-        (share || !epctx_option_on(o, EPCTX_OPTION_CONTEXT_EMBED_MODE))) {
+        (share || !epctx_option_on(options, EPCTX_OPTION_CONTEXT_EMBED_MODE))) {
         return epctx_fail(error, EPCTX_ERR_ARG, "%s, but %s reads no file",
                           share ? "ep.share_ep_contexts is 1" : "ep.context_embed_mode is 0",
                           profile->name);
@@ -9415,24 +9519,25 @@ static epctx_status epctx__option_read(epctx_options *o, const epctx_entries *in
     return EPCTX_OK;
 }
 
-EPCTX_API epctx_status epctx_options_read(epctx_options *o, const epctx_entries *in,
+EPCTX_API epctx_status epctx_options_read(epctx_options *options, const epctx_entries *entries,
                                           const epctx_hooks *hooks, epctx_error *error) {
     const char *decides = epctx__options[EPCTX_OPTION_CONTEXT_ENABLE].key;
     epctx_options asked;
     uint32_t phase = EPCTX_PHASE_LOAD;
     size_t i;
     epctx_error_clear(error);
-    if (o->arena == NULL)
+    if (options->arena == NULL)
         return epctx_fail(error, EPCTX_ERR_ARG, "the options have no arena to copy values into");
-    for (i = 0; i < in->count; i++)
-        if (strcmp(in->keys[i], decides) == 0 && strcmp(in->values[i], "1") == 0)
+    for (i = 0; i < entries->count; i++)
+        if (strcmp(entries->keys[i], decides) == 0 && strcmp(entries->values[i], "1") == 0)
             phase = EPCTX_PHASE_GENERATE;
-    for (i = 0; i < in->count; i++) EPCTX__TRY(epctx__option_read(o, in, i, phase, hooks, error));
-    asked = *o;
+    for (i = 0; i < entries->count; i++)
+        EPCTX__TRY(epctx__option_read(options, entries, i, phase, hooks, error));
+    asked = *options;
     asked.values[EPCTX_OPTION_CONTEXT_FILE_PATH] = NULL;
     asked.values[EPCTX_OPTION_DISABLE_MODEL_COMPILE] = NULL;
-    if (phase == EPCTX_PHASE_LOAD && epctx__sharing_fault(o) != NULL)
-        epctx__warn(hooks, epctx__sharing_fault(o));
+    if (phase == EPCTX_PHASE_LOAD && epctx__sharing_fault(options) != NULL)
+        epctx__warn(hooks, epctx__sharing_fault(options));
     return epctx_options_check(&asked, phase, "model", error); /* the model is not known yet */
 }
 
@@ -10147,10 +10252,10 @@ static void epctx__scan_start(epctx_scan *s, uint64_t size) {
         epctx__scan_refuse(s, EPCTX_ERR_LIMIT, "the model has a terabyte or more");
 }
 
-EPCTX_API void epctx_scan_begin(epctx_scan *s, const epctx_source *source) {
-    memset(s, 0, sizeof *s);
-    s->source = *source;
-    epctx__scan_start(s, source->size);
+EPCTX_API void epctx_scan_begin(epctx_scan *scan, const epctx_source *source) {
+    memset(scan, 0, sizeof *scan);
+    scan->source = *source;
+    epctx__scan_start(scan, source->size);
 }
 
 static bool epctx__scan_pull(void *user, uint64_t offset, void *out, size_t size) {
@@ -10158,14 +10263,14 @@ static bool epctx__scan_pull(void *user, uint64_t offset, void *out, size_t size
     return pb_read((pb_istream_t *)user, (pb_byte_t *)out, size);
 }
 
-EPCTX_API void epctx_scan_begin_stream(epctx_scan *s, pb_istream_t *stream) {
-    memset(s, 0, sizeof *s);
-    s->stream = true;
-    s->source.user = stream;
-    s->source.read_fn = epctx__scan_pull;
-    epctx__scan_start(s, stream->bytes_left == SIZE_MAX ? EPCTX__SCAN_MOST : stream->bytes_left);
+EPCTX_API void epctx_scan_begin_stream(epctx_scan *scan, pb_istream_t *stream) {
+    memset(scan, 0, sizeof *scan);
+    scan->stream = true;
+    scan->source.user = stream;
+    scan->source.read_fn = epctx__scan_pull;
+    epctx__scan_start(scan, stream->bytes_left == SIZE_MAX ? EPCTX__SCAN_MOST : stream->bytes_left);
     if (!epctx__nanopb_matches()) {
-        epctx__scan_refuse(s, EPCTX_ERR_CONFIG,
+        epctx__scan_refuse(scan, EPCTX_ERR_CONFIG,
                            "nanopb was built with other PB_NO_ERRMSG or PB_BUFFER_ONLY settings");
     }
 }
@@ -10180,21 +10285,21 @@ static epctx_scan_event epctx__scan_failed(const epctx_scan *s, epctx_error *err
     return EPCTX_SCAN_FAILED;
 }
 
-EPCTX_API epctx_scan_event epctx_scan_next(epctx_scan *s, epctx_error *error) {
+EPCTX_API epctx_scan_event epctx_scan_next(epctx_scan *scan, epctx_error *error) {
     epctx_error_clear(error);
-    while (s->status == EPCTX_OK) {
-        uint64_t before = s->at;
-        if (before == s->end) {
-            int event = s->levels > 0 ? epctx__scan_leave(s) : (int)EPCTX_SCAN_END;
+    while (scan->status == EPCTX_OK) {
+        uint64_t before = scan->at;
+        if (before == scan->end) {
+            int event = scan->levels > 0 ? epctx__scan_leave(scan) : (int)EPCTX_SCAN_END;
             if (event >= 0) return (epctx_scan_event)event;
-        } else if (epctx__scan_field(s) != EPCTX_OK && before > 0 && s->at == before &&
-                   s->levels == 0 && s->end == EPCTX__SCAN_MOST &&
-                   s->status == EPCTX_ERR_PROTOBUF) {
-            s->status = EPCTX_OK; /* a stream of unknown length may end between two fields */
-            s->end = before;
+        } else if (epctx__scan_field(scan) != EPCTX_OK && before > 0 && scan->at == before &&
+                   scan->levels == 0 && scan->end == EPCTX__SCAN_MOST &&
+                   scan->status == EPCTX_ERR_PROTOBUF) {
+            scan->status = EPCTX_OK; /* a stream of unknown length may end between two fields */
+            scan->end = before;
         }
     }
-    return epctx__scan_failed(s, error);
+    return epctx__scan_failed(scan, error);
 }
 
 #endif /* EPCTX_NO_WIRE */
@@ -10819,18 +10924,30 @@ static void epctx__set_field(epctx__builder *b, epctx_slot *parent, epctx_slot *
     epctx__former(b, parent, fresh, NULL);
 }
 
-#define EPCTX__SET(name, type, added) \
-    EPCTX_API epctx_status epctx_message_set_##name( \
-        epctx_model *model, epctx_view message, uint32_t number, type value, epctx_error *error) { \
-        epctx__builder b = epctx__builder_of(model, error); \
-        epctx_slot *slot = epctx__locate_owner(&b, message, number, false); \
-        epctx__set_field(&b, slot, added); \
-        return epctx__build_end(&b); \
-    }
-EPCTX__SET(str, epctx_str, epctx__add_str(&b, NULL, number, value))
-EPCTX__SET(data, epctx_span, epctx__add_bytes(&b, NULL, number, value.data, value.size))
-EPCTX__SET(int, int64_t, epctx__add_varint(&b, NULL, number, value))
-#undef EPCTX__SET
+EPCTX_API epctx_status epctx_message_set_str(epctx_model *model, epctx_view message,
+                                             uint32_t number, epctx_str text, epctx_error *error) {
+    epctx__builder b = epctx__builder_of(model, error);
+    epctx_slot *slot = epctx__locate_owner(&b, message, number, false);
+    epctx__set_field(&b, slot, epctx__add_str(&b, NULL, number, text));
+    return epctx__build_end(&b);
+}
+
+EPCTX_API epctx_status epctx_message_set_int(epctx_model *model, epctx_view message,
+                                             uint32_t number, int64_t value, epctx_error *error) {
+    epctx__builder b = epctx__builder_of(model, error);
+    epctx_slot *slot = epctx__locate_owner(&b, message, number, false);
+    epctx__set_field(&b, slot, epctx__add_varint(&b, NULL, number, value));
+    return epctx__build_end(&b);
+}
+
+EPCTX_API epctx_status epctx_message_set_data(epctx_model *model, epctx_view message,
+                                              uint32_t number, epctx_span data,
+                                              epctx_error *error) {
+    epctx__builder b = epctx__builder_of(model, error);
+    epctx_slot *slot = epctx__locate_owner(&b, message, number, false);
+    epctx__set_field(&b, slot, epctx__add_bytes(&b, NULL, number, data.data, data.size));
+    return epctx__build_end(&b);
+}
 
 EPCTX_API epctx_status epctx_message_remove_field(epctx_model *model, epctx_view message,
                                                   uint32_t number, epctx_error *error) {
@@ -10976,20 +11093,25 @@ EPCTX_API epctx_status epctx_node_copy_attr(epctx_model *model, epctx_view node,
     return epctx__set_attr(model, node, NULL, attr, error);
 }
 
-#define EPCTX__SET_ATTR(set_name, value_type, attr_type, member) \
-    EPCTX_API epctx_status epctx_node_##set_name(epctx_model *model, epctx_view node, \
-                                                 const char *name, value_type value, \
-                                                 epctx_error *error) { \
-        epctx_attr attr; \
-        memset(&attr, 0, sizeof attr); \
-        attr.name = epctx_str_of(name); \
-        attr.type = attr_type; \
-        attr.member = value; \
-        return epctx_node_set_attr(model, node, &attr, error); \
-    }
-EPCTX__SET_ATTR(set_int, int64_t, EPCTX_ATTR_INT, i)
-EPCTX__SET_ATTR(set_str, epctx_str, EPCTX_ATTR_STRING, s)
-#undef EPCTX__SET_ATTR
+EPCTX_API epctx_status epctx_node_set_int(epctx_model *model, epctx_view node, const char *name,
+                                          int64_t value, epctx_error *error) {
+    epctx_attr attr;
+    memset(&attr, 0, sizeof attr);
+    attr.name = epctx_str_of(name);
+    attr.type = EPCTX_ATTR_INT;
+    attr.i = value;
+    return epctx_node_set_attr(model, node, &attr, error);
+}
+
+EPCTX_API epctx_status epctx_node_set_str(epctx_model *model, epctx_view node, const char *name,
+                                          epctx_str value, epctx_error *error) {
+    epctx_attr attr;
+    memset(&attr, 0, sizeof attr);
+    attr.name = epctx_str_of(name);
+    attr.type = EPCTX_ATTR_STRING;
+    attr.s = value;
+    return epctx_node_set_attr(model, node, &attr, error);
+}
 
 EPCTX_API epctx_status epctx_node_remove_attr(epctx_model *model, epctx_view node, epctx_str name,
                                               epctx_error *error) {

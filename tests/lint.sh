@@ -91,6 +91,9 @@ if /usr/bin/python3 -c 'import yaml' 2>/dev/null; then finds "YAML" yaml
 else echo "skip YAML: python3-yaml is not here"; fi
 with groff "man page" man_page
 finds "lines" "$python" -B tests/judge/lines.py
+for header in epctx.h epctx_npu.h; do
+    finds "definitions of $header" "$python" -B tests/judge/definitions.py $header EPCTX_API
+done
 finds "mutations" tests/mutate.sh --check
 finds "names of tests" test_names
 objects circles examples/epctx "$build/obj" main.o
