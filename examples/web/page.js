@@ -117,8 +117,8 @@ async function tell_missing(path) {
     missing = (info.files || []).filter((file) => file.required && file.path === null)
         .map((file) => file.name);
     by_id('missing').hidden = missing.length === 0;
-    by_id('missing').textContent = `${path} needs ${missing.map((name) => `'${name}'`).join(', ')}` +
-        ', which did not come with it: drop it here, too.';
+    const names = missing.map((name) => `'${name}'`).join(', ');
+    by_id('missing').textContent = `${path} needs ${names}, which did not come with it: drop it here, too.`;
 }
 
 async function show_model(path) {

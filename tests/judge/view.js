@@ -426,7 +426,8 @@ async function details() {
     await test('a picture as a file', ['model', 'hostile', 'folds'], async (page, evil, folded) => {
         const [file, svg] = await saved(page, '#svg');
         same('its name', file, 'plain.svg');
-        for (const part of ['<svg xmlns="http://www.w3.org/2000/svg"', '>Conv</text>', '<path d="M'])
+        for (const part of ['<svg xmlns="http://www.w3.org/2000/svg"', '>Conv</text>',
+            '<path d="M'])
             holds('SVG', svg.toString(), part);
         const [, png] = await saved(page, '#png');
         same('PNG', png.subarray(1, 4).toString(), 'PNG');

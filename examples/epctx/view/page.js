@@ -988,7 +988,8 @@ class SvgPicture {
     }
 
     put(attributes) {
-        if (this.path.length > 0) this.parts.push(`<path d="${this.path.join('')}" ${attributes}/>`);
+        const path = this.path.join('');
+        if (path !== '') this.parts.push(`<path d="${path}" ${attributes}/>`);
     }
 
     fill() { this.put(`fill="${this.fillStyle}"`); }
@@ -1059,7 +1060,7 @@ function saveSvg(pane) {
 
 /* As large as browsers can. */
 function savePng(pane) {
-    const w = pane.w + 2 * AROUND, h = pane.h + 2 * AROUND, canvas = document.createElement('canvas');
+    const w = pane.w + 2 * AROUND, h = pane.h + 2 * AROUND, canvas = el('canvas');
     const scale = Math.min(2, 16000 / w, 16000 / h, Math.sqrt(64e6 / w / h));
     paintWhole(pane, scale, (whole) => {
         canvas.width = Math.ceil(whole.width);
@@ -1720,8 +1721,8 @@ function groupFindings(findings) {
     return [...groups.values()];
 }
 
-const findingText = (finding) => el('p', {}, name((finding.attribute ? finding.attribute + ' ' : '') +
-    finding.message));
+const findingText = ({attribute, message}) =>
+    el('p', {}, name((attribute ? attribute + ' ' : '') + message));
 const commandText = (finding) => finding.command
     ? el('p', {class: 'command'}, name(finding.command, 'code')) : null;
 

@@ -55,7 +55,7 @@ def messages_of(root):
         fact = dict(re.findall(r"^(\w+): (.*)$", block, re.M))
         if "message" in fact:
             rows.append([fact.get(k, "") for k in ("message", "cause", "cure")])
-    cells = [[plain(c).replace("|", "\\|").replace("`", "").replace("_", "&#95;") for c in row]
+    cells = [[plain(c).replace("|", "\\|").replace("`", "").replace("_", "\\_") for c in row]
              for row in rows]
     return "\n".join([
         "# What messages mean", "",
