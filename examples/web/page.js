@@ -118,7 +118,8 @@ async function tell_missing(path) {
         .map((file) => file.name);
     by_id('missing').hidden = missing.length === 0;
     const names = missing.map((name) => `'${name}'`).join(', ');
-    by_id('missing').textContent = `${path} needs ${names}, which did not come with it: drop it here, too.`;
+    by_id('missing').textContent =
+        `${path} needs ${names}, which did not come with it: drop it here, too.`;
 }
 
 async function show_model(path) {

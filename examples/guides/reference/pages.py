@@ -49,7 +49,7 @@ def guides_of(root):
 
 
 def messages_of(root):
-    """A page of the messages that `epctx explain` knows, from the table that the tool is made of."""
+    """A page of the messages that `epctx explain` knows, from the table that it is made of."""
     rows = []
     for block in re.sub(r"\n +", " ", read(os.path.join(root, FACTS))).split("\n\n"):
         fact = dict(re.findall(r"^(\w+): (.*)$", block, re.M))
