@@ -89,6 +89,11 @@ refuses "set: told by --dry-run" E051 set good.onnx opset:=99 -n -o made.onnx
 refuses "set: in place" E050 set good.onnx model:ir_version=99 --in-place
 refuses "set: on standard output" E051 set good.onnx opset:=99 -o -
 refuses "set: no less than before" E051 set newer.onnx opset:=99 -o made.onnx
+printf '%s\n' 'facts: 1' '' 'default: all' 'who: W' 'seen: bench' 'from: F' 'date: 2026-11' '' \
+    'opset: ai.onnx 99; since: ort 2.0' >later.facts
+works "set: what a later ONNX Runtime is known to load" "$epctx" set --facts later.facts good.onnx \
+    opset:=99 -o made.onnx
+rm -f made.onnx
 refuses "unset: no operator set" E052 unset good.onnx opset: -o made.onnx
 # What ONNX Runtime orders otherwise is known when it is written.
 for model in clash dead; do
