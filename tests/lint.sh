@@ -67,7 +67,8 @@ test_names() {
     words="$words facts faults threads plugin api bad blanks build cli conformance demo deps docs"
     words="$words genai embed examples if cures qnn"
     words="$words files firmware fleet fuzz guide guides headers install ort platforms readme"
-    words="$words combine completion options convert delivery depfile json rules scaling schema web"
+    words="$words combine completion options convert delivery depfile json judge rules scaling"
+    words="$words schema web"
     for file in tests/test_*.c tests/test_*.sh; do
         name=${file#tests/test_}
         case " $(echo "$words" | tr '\n' ' ') " in

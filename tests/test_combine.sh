@@ -173,6 +173,49 @@ epctx wrap gone.bin --profile qnn --outputs 'y:float32[1]' -o new.onnx
 refused "no binary" 1 "gone.bin"
 epctx wrap plain_npu.bin --profile qnn --io plain_npu.bin -o new.onnx
 refused "no JSON" 1 "invalid JSON"
+# Several graphs of one binary.
+graphs() { # NAME...: what qnn-context-binary-utility prints
+    printf '{"info": {"buildId": "v2.40", "graphs": ['
+    comma=
+    for graph; do
+        printf '%s{"info": {"graphName": "%s", "graphInputs": [%s], "graphOutputs": [%s]}}' \
+            "$comma" "$graph" "$(tensor "x_$graph")" "$(tensor "y_$graph")"
+        comma=,
+    done
+    printf ']}}'
+}
+tensor() { printf '{"info": {"name": "%s", "dimensions": [1, 4], "dataType":
+    "QNN_DATATYPE_FLOAT_32"}}' "$1"; }
+printf 'a context\001%4990s' v >several.bin
+graphs prefill decode verify >several.json
+graphs prefill prefill >twice.json
+graphs prefill ../up >away.json
+printf '{"graph": {"tensors": {}}}' >one.json
+before=$(state)
+epctx wrap several.bin --profile qnn --io several.json -o new.onnx
+refused "several graphs of --io" 1 "-o NAME_{graph}.onnx"
+epctx wrap several.bin --profile qnn --io twice.json -o 'new_{graph}.onnx'
+refused "two of one name" 1 "'prefill': two graphs have this name"
+epctx wrap several.bin --profile qnn --io away.json -o 'new_{graph}.onnx'
+refused "a name that leads out" 1 "'../up': a graph's name"
+epctx wrap several.bin --profile qnn --io one.json -o 'new_{graph}.onnx'
+refused "no list of graphs" 1 "no list of graphs"
+epctx wrap several.bin --profile qnn --io several.json --name g -o 'new_{graph}.onnx'
+refused "one name for all" 2 "no --name"
+epctx wrap several.bin --profile qnn --outputs 'y:float32[1]' -o 'new_{graph}.onnx'
+refused "graphs of nothing" 2 "each graph of --io"
+works "each graph" "$epctx" wrap several.bin --profile qnn --io several.json -o 'new_{graph}.onnx'
+for graph in prefill decode verify; do
+    works "each graph: $graph" "$epctx" lint "new_$graph.onnx"
+    "$epctx" get "new_$graph.onnx" ep_cache_context >"$out" 2>"$err"
+    if [ "$(cat "$out")" = several.bin ] && "$epctx" info "new_$graph.onnx" |
+        grep -q "partition name *$graph\$"; then ok "each graph: its name, the same binary: $graph"
+    else fail "each graph: its name, the same binary: $graph" "another"; fi
+done
+epctx wrap several.bin --profile qnn --io several.json -o 'new_{graph}.onnx' -f --json
+json "each graph, JSON" 'len(j["models"]) == 3 and j["models"][1]["file"] == "new_decode.onnx"'
+rm -f new_*.onnx several.* twice.json away.json one.json
+before=$(state)
 epctx repair gone.onnx --in-place; refused "repair of nothing" 1 "gone.onnx"
 epctx repair plain.onnx --rules E999 --in-place; refused "no such rule" 2 "there is no rule"
 epctx repair plain.onnx --rules E022,E024 --in-place; refused "no repair" 2 "cannot be repaired"

@@ -6,6 +6,7 @@ set -u
 cd "$(dirname "$0")/.." || exit 1
 . tests/script.sh
 start lint_versions
+make_models inputless
 out=$work/out err=$work/err
 facts=$top/examples/epctx/facts/options.facts
 
@@ -65,6 +66,17 @@ epctx lint --json --facts my.facts --against genai=0.8 genai
 said "JSON" "$code" '"until": "genai 0.9"'
 epctx lint --format sarif --facts my.facts --against genai=0.8 genai
 said "SARIF" "$code" '"until": "genai 0.9"'
+
+# -- a rule that holds for older versions only
+while IFS='|' read -r versions code says; do
+    epctx lint --against "$versions" inputless.onnx
+    said "--against $versions" "$code" "$says"
+done <<'END'
+ort=1.28.0|1|error E086 no-input
+ort=1.24|1|until ort 1.28.1
+ort=1.28.1|0|0 errors
+ort=1.31.1|0|0 errors
+END
 
 # -- what is refused
 

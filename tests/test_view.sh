@@ -62,7 +62,7 @@ if grep -q 'https*://\|@import\|url(' first.html; then fail "no address in the p
 else ok "no address in the page"; fi
 
 # -- the pages that are used --
-for model in folds hostile bad many wide dense; do
+for model in folds hostile bad found many wide dense; do
     works "$model" "$epctx" view $model.onnx -o $model.html
 done
 works "context" "$epctx" view source_ctx.onnx -o context.html

@@ -29,6 +29,7 @@ cp "$work/digits.onnx" "$work/files"
 cp "$work/plain.onnx" "$work/files/<img src=x onerror=alert(1)>.onnx"
 cd "$work/files" || exit 1
 "$plain" compile digits.onnx >../log 2>&1
+"$plain" unset digits_ctx.onnx opset:com.microsoft -o "./-it's odd.onnx" >../log 2>&1
 echo "no model" >broken.onnx
 # An embedded context of 600 MiB, most of it a hole.
 printf "FAKE\001" >large.bin
@@ -37,5 +38,10 @@ truncate -s 600M large.bin
     -o large_ctx.onnx >../log 2>&1 || echo "FAIL large model: $(cat ../log)"
 rm large.bin
 node "$top/tests/judge/web.js" "$page" . || status=1
+# The command that the page tells, as it is.
+sed "s|^epctx|'$plain'|" command >command.sh
+works "the command does what it says" sh command.sh
+epctx lint --rules W001 "./-it's odd.onnx"
+said "it is cured" 0 "0 warnings"
 [ -z "${EPCTX_TEST_KEEP:-}" ] || cp ./*.png "$top/build"
 exit $status

@@ -7,7 +7,7 @@ const MOST = 512 * 1024 * 1024;
 const by_id = (id) => document.getElementById(id);
 const worker = new Worker(URL.createObjectURL(new Blob([WORKER], { type: 'text/javascript' })));
 const waiting = new Map();
-let number = 0, models = [], current = null;
+let number = 0, models = [], given = [], current = null, missing = [];
 
 worker.onmessage = (event) => {
     waiting.get(event.data.id)(event.data);
@@ -45,8 +45,13 @@ async function collect(entry, to) {
 }
 
 async function dropped(transfer) {
-    const entries = [...transfer.items].map((item) => item.webkitGetAsEntry()).filter(Boolean);
-    const files = [];
+    const files = [], entries = [];
+    /* What is dropped can be asked for in this event only. */
+    for (const item of transfer.items) {
+        const entry = item.webkitGetAsEntry(), file = entry ? null : item.getAsFile();
+        if (entry) entries.push(entry);
+        else if (file) files.push([file.name, file]);
+    }
     for (const entry of entries) await collect(entry, files);
     await show_files(files);
 }
@@ -55,11 +60,31 @@ function chosen(list) {
     return show_files([...list].map((file) => [file.webkitRelativePath || file.name, file]));
 }
 
+const is_model = ([path]) => /\.(onnx|ort|model)$/i.test(path);
+
+/* Files without a model come to the model that is shown: the one that is missed by that name, or
+ * what stands beside it. */
+function beside(files) {
+    const folder = current.replace(/[^/]*$/, '');
+    const added = files.map(([path, file]) => {
+        const wanted = missing.find((name) => `/${name}`.endsWith(`/${path.replace(/.*\//, '')}`));
+        return [folder + (wanted || path), file];
+    });
+    const names = new Set(added.map(([path]) => path));
+    return [...given.filter(([path]) => !names.has(path)), ...added];
+}
+
 async function show_files(files) {
-    files.sort((a, b) => (a[0] < b[0] ? -1 : 1));
-    worker.postMessage({ files });
-    models = files.filter(([path]) => /\.(onnx|ort|model)$/i.test(path));
-    if (models.length === 0) models = files;
+    const more = current !== null && !files.some(is_model) && given.some(is_model);
+    const before = current;
+    if (files.length === 0) return;
+    by_id('state').textContent = 'working ...';
+    given = more ? beside(files) : files;
+    given.sort((a, b) => (a[0] < b[0] ? -1 : 1));
+    worker.postMessage({ files: given });
+    document.body.classList.remove('empty');
+    models = given.filter(is_model);
+    if (models.length === 0) models = given;
     by_id('models').replaceChildren(...models.map(([path, file]) => {
         const button = document.createElement('button');
         button.textContent = path;
@@ -68,7 +93,7 @@ async function show_files(files) {
         return button;
     }));
     by_id('tabs').hidden = models.length === 0;
-    if (models.length > 0) await show_model(models[0][0]);
+    await show_model(more ? before : models[0][0]);
 }
 
 /* -- one model -- */
@@ -81,9 +106,28 @@ const tabs = {
     scan: (path) => ['scan', path],
 };
 
-function show_model(path) {
+/* As a command has it: from the folder that was dropped, and no option. */
+const operand = (path) => (path.startsWith('-') ? `./${path}` : path);
+
+/* Which files the model needs that did not come with it. */
+async function tell_missing(path) {
+    const done = await run('info', '--json', operand(path));
+    if (current !== path) return;
+    const info = done.out.size > 0 ? JSON.parse(await done.out.text()) : {};
+    missing = (info.files || []).filter((file) => file.required && file.path === null)
+        .map((file) => file.name);
+    by_id('missing').hidden = missing.length === 0;
+    const names = missing.map((name) => `'${name}'`).join(', ');
+    by_id('missing').textContent =
+        `${path} needs ${names}, which did not come with it: drop it here, too.`;
+}
+
+async function show_model(path) {
     const file = models.find(([name]) => name === path)[1];
     current = path;
+    missing = [];
+    by_id('missing').hidden = true;
+    if (file.size <= MOST) await tell_missing(path);
     for (const button of by_id('models').children)
         button.setAttribute('aria-current', button.textContent === path);
     return show_tab(file.size > MOST ? 'scan' : 'view');
@@ -94,7 +138,7 @@ async function show_tab(name) {
     for (const button of by_id('tabs').children)
         button.setAttribute('aria-current', button.dataset.tab === name);
     by_id('state').textContent = 'working ...';
-    const done = await run(...tabs[name](`/${path}`));
+    const done = await run(...tabs[name](operand(path)));
     if (current !== path) return;
     const said = await done.err.text();
     const page = name === 'view' && done.code === 0;
@@ -110,8 +154,15 @@ for (const button of by_id('tabs').children)
     button.onclick = () => show_tab(button.dataset.tab);
 by_id('choose').onchange = (event) => chosen(event.target.files);
 by_id('folder').onchange = (event) => chosen(event.target.files);
-document.ondragover = (event) => event.preventDefault();
+document.ondragover = (event) => {
+    event.preventDefault();
+    document.body.classList.add('over');
+};
+document.ondragleave = (event) => {
+    if (event.relatedTarget === null) document.body.classList.remove('over');
+};
 document.ondrop = (event) => {
     event.preventDefault();
+    document.body.classList.remove('over');
     dropped(event.dataTransfer);
 };

@@ -3,8 +3,8 @@
 
     docs.py HTML HEADER...
 
-Prints a case for the names, the descriptions, the links and the internal names. The compiler is
-$CC.
+Prints a case for the names, the descriptions, the links, the internal names, and for what the
+search box finds in guides. The compiler is $CC.
 """
 import html.parser
 import os
@@ -106,6 +106,52 @@ def searchable(folder):
     return found
 
 
+def convert(words):
+    """What the search box compares with the beginnings of keys."""
+    return re.sub(r"[^a-z0-9\u0080-\uffff]", lambda m: f"_{ord(m.group()):02x}", words.lower())
+
+
+def search_keys(folder):
+    """Key and addresses, of all entries of the search box."""
+    found = []
+    for name in sorted(os.listdir(os.path.join(folder, "search"))):
+        if name.startswith("all_") and name.endswith(".js"):
+            for key, rest in re.findall(r"^  \['([^']*)_\d+',(.*)$",
+                                        read(os.path.join(folder, "search", name)), re.M):
+                found.append((key, re.findall(r"'\.\./([^'#]+)", rest)))
+    return found
+
+
+def headings_of(text):
+    return re.findall(r"^#{1,6} (.*)$", re.sub(r"^```.*?^```", "", text, flags=re.S | re.M), re.M)
+
+
+def wanted_in_guides():
+    """What a reader may type, and the page where it stands."""
+    guides = "examples/guides"
+    for name in sorted(os.listdir(guides)):
+        if name.endswith(".md"):
+            page = "page_examples_guides_" + re.sub(r"\W", "_", name[:-3]).lower() + ".html"
+            for heading in headings_of(read(os.path.join(guides, name))):
+                yield re.sub(r"[`*]", "", heading).split()[-1].strip(",.;:()"), page
+    for rule in re.findall(r'X\(\w+, "(\w\d+)", "([^"]+)"', read("examples/epctx/ops/lint.h")):
+        yield from ((word, "page_examples_guides_rules.html") for word in rule)
+    for message in re.findall(r"^message: (.*)$", read("examples/epctx/facts/messages.facts"),
+                              re.M):
+        part = re.split(r" \.\.\. | \| ", message)[0]
+        yield part.lstrip("".join(c for c in part if not c.isalnum()))[:60], \
+            "page_examples_guides_messages.html"
+
+
+def unfound(folder):
+    """What is wanted and not found, and how much is wanted."""
+    keys = search_keys(folder)
+    wanted = list(wanted_in_guides())
+    missed = [f"{words} ({page})" for words, page in wanted
+              if not any(key.startswith(convert(words)) and page in pages for key, pages in keys)]
+    return missed, len(wanted)
+
+
 def dead(folder, pages, origin, link):
     """Why a link leads nowhere; None: it leads somewhere, or out."""
     if re.match(r"[a-z]+:", link):
@@ -137,6 +183,8 @@ def main():
     places = {n: [a for a in found.get(n, []) if not dead(folder, pages, "index.html", a)]
               for n in names}
     say("every public name is found", sorted(n for n in names if not places[n]), len(names))
+
+    say("guides, rules and messages are found", *unfound(folder))
 
     items = {(p, i): t for p, page in pages.items() for i, t in page.items.items()
              if i and not i.startswith("group__")}  # a section's title says what it is

@@ -11,6 +11,7 @@
     double     float64 throughout
     weightless partly, but its only node is an EPContext node with the weights as inputs
     digits     a small network for pictures of digits: convolutions, pooling, a matrix
+    inputless  one EPContext node, which has no input
     bytes      such a network in int8, between DequantizeLinear and QuantizeLinear
 """
 import os
@@ -216,8 +217,17 @@ def takes_weights(model):
     return model
 
 
+def takes_nothing(model):
+    """The same without any input."""
+    model = takes_weights(model)
+    del model.graph.node[0].input[:]
+    del model.graph.node[0].attribute[-1]
+    return model
+
+
 SPECIAL = {"digits": make_digits, "bytes": make_bytes,
-           "weightless": lambda: takes_weights(make("partly"))}
+           "weightless": lambda: takes_weights(make("partly")),
+           "inputless": lambda: takes_nothing(make("partly"))}
 KINDS = ("plain", "extras", "partly", "dynamic", "double", *SPECIAL)
 
 

@@ -185,7 +185,9 @@ def readers(judge, good, broken):
         rules = judge.run("lint", "--rules", code=0,
                           env={**os.environ, "EPCTX_FACTS": "until.facts"})["rules"]
         assert [one["until"] for one in rules if one["id"] == "E071"] == ["ort 99"]
-        judge.run("set", "plain.onnx", "-o", "late.onnx", "opset:=98", code=0)
+        judge.run("set", "plain.onnx", "-o", "late.onnx", "opset:=98", code=1)
+        judge.run("set", "--facts", "until.facts", "plain.onnx", "-o", "late.onnx", "opset:=98",
+                  code=0)
         found = judge.run("lint", "--facts", "until.facts", "late.onnx", code=1)["findings"]
         assert [one["until"] for one in found if one["id"] == "E051"] == ["ort 98"], found
         for option in (), ("--errors",), ("--chips",), ("qnn",):

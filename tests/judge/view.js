@@ -7,6 +7,7 @@
    EPCTX_PLAYWRIGHT is the folder of playwright-core. */
 
 const crypto = require('crypto');
+const fs = require('fs');
 const path = require('path');
 const {pathToFileURL} = require('url');
 const {chromium} = require(process.env.EPCTX_PLAYWRIGHT);
@@ -27,14 +28,18 @@ async function open(name, options) {
     const context = await browser.newContext({viewport: {width: 1280, height: 800}, ...options});
     const page = await context.newPage(), address = addressOf(name);
     page.wrong = [];
-    page.on('console', (message) => page.wrong.push(message.text()));
+    page.on('console', (message) => {
+        /* An advice for those who read pixels, as the tests do. */
+        if (!message.text().includes('willReadFrequently')) page.wrong.push(message.text());
+    });
     page.on('pageerror', (error) => page.wrong.push(error.stack || String(error)));
     page.on('dialog', (dialog) => {
         page.wrong.push('a dialog');
         dialog.dismiss();
     });
     page.on('request', (request) => {
-        if (request.url() !== address) page.wrong.push('it asks for ' + request.url());
+        if (!request.url().startsWith('blob:') && request.url().split('#')[0] !== address)
+            page.wrong.push('it asks for ' + request.url());
     });
     await page.goto(address);
     await page.waitForFunction(() => document.documentElement.dataset.first);
@@ -339,6 +344,155 @@ async function tabs() {
     });
 }
 
+/* Presses a button that saves a file; what is in it. */
+async function saved(page, button) {
+    const [download] = await Promise.all([page.waitForEvent('download'), page.click(button)]);
+    return [download.suggestedFilename(), fs.readFileSync(await download.path())];
+}
+
+/* Where the page says that it is, once it has caught up. */
+async function hash(page, wanted) {
+    await page.waitForFunction((part) => location.hash === part, wanted, {timeout: 3000})
+        .catch(() => {});
+    return page.evaluate(() => location.hash);
+}
+
+async function details() {
+    await test('equal findings are one card', ['found'], async (page) => {
+        await page.click('#tab-findings');
+        const cards = page.locator('#body .finding'), text = await panel(page);
+        want('a few cards', await cards.count() < 12, await cards.count());
+        for (const part of ["'nobody 0'", 'lost 4', '2\u2009001 times', '1\u2009996 more'])
+            holds('findings', text, part);
+        await page.click('#body .more >> nth=0');
+        await page.click('#body .link:has-text("lost 204")');
+        await settle(page);
+        same('each leads to its node', (await data(page)).selected, 'lost 204');
+    });
+    await test('a folded node shows what is inside', ['found'], async (page) => {
+        for (const [label, found] of [['choice', 1], ['call', 1], ['clean call', 0]]) {
+            await page.goto(addressOf('found') + '#node=' + encodeURIComponent(label));
+            await settle(page);
+            same('selected', (await data(page)).selected, label);
+            const pixel = await page.evaluate(() => {
+                const canvas = document.querySelector('.picture canvas'), d = canvas.dataset;
+                const shape = JSON.parse(d.box), g = canvas.getContext('2d');
+                return [...g.getImageData(shape[0] + 2, shape[1] + 2, 1, 1).data].join();
+            });
+            same(label + ' has a mark', pixel === '179,38,30,255' ? 1 : 0, found);
+            same(label + ' tells', (await panel(page)).includes('Found inside') ? 1 : 0, found);
+        }
+        await page.goto(addressOf('found') + '#node=choice');
+        await page.click('#body .finding .link:has-text("deep")');
+        await settle(page);
+        same('it leads inside', (await data(page)).selected, 'deep');
+    });
+    await test('what is wrong with a node comes first', ['bad'], async (page) => {
+        await page.goto(addressOf('bad') + '#node=twice');
+        await settle(page);
+        const text = await panel(page);
+        holds('panel', text, 'error E');
+        want('the error is above the rest', text.indexOf('error E') < text.indexOf('runs on'),
+            text);
+        const grades = (await page.locator('#body .finding b').allInnerTexts()).map((t) => t[0]);
+        same('errors, then warnings', grades.join(''), grades.slice().sort().join(''));
+    });
+    await test('tabs stay where they are', ['context', 'two'], async (...pages) => {
+        for (const page of pages) {
+            const places = new Set(), tabs = page.locator('#tabs button');
+            const note = async () => places.add(JSON.stringify(await tabs.evaluateAll((all) =>
+                all.map((tab) => Math.round(tab.getBoundingClientRect().left)))));
+            for (let i = 0; i < await tabs.count(); i++) {
+                await tabs.nth(i).click();
+                await note();
+            }
+            same('places of the tabs', places.size, 1);
+        }
+    });
+    await test('types on edges, and of what is pointed at', ['found'],
+        async (page) => {
+            await page.goto(addressOf('found') + '#node=clean%20call');
+            await settle(page);
+            want('types are drawn', Number((await data(page)).types) > 0, await data(page));
+            const tip = page.locator('.tip'), box = JSON.parse((await data(page)).box);
+            const area = await page.locator('.picture canvas').boundingBox();
+            await page.mouse.move(area.x + box[0] + box[2] / 2, area.y + box[1] + box[3] + 5);
+            holds('below the node', await tip.innerText(), 'd float32[1,batch]');
+            await page.mouse.move(area.x + box[0] + box[2] / 2, area.y + box[1] + box[3] / 2);
+            holds('on the node', await tip.innerText(), 'd float32[1,batch]');
+            await page.mouse.move(area.x + 3, area.y + 3);
+            same('nothing is there', await tip.isHidden(), true);
+        });
+    await test('a picture as a file', ['model', 'hostile', 'folds'], async (page, evil, folded) => {
+        const [file, svg] = await saved(page, '#svg');
+        same('its name', file, 'plain.svg');
+        for (const part of ['<svg xmlns="http://www.w3.org/2000/svg"', '>Conv</text>',
+            '<path d="M'])
+            holds('SVG', svg.toString(), part);
+        const [, png] = await saved(page, '#png');
+        same('PNG', png.subarray(1, 4).toString(), 'PNG');
+        await evil.click('#unfold');
+        await folded.click('#unfold');
+        for (const one of [page, evil, folded]) {
+            const text = (await saved(one, '#svg'))[1].toString();
+            const problem = await one.evaluate((xml) => {
+                const read = new DOMParser().parseFromString(xml, 'image/svg+xml');
+                const tags = new Set([...read.querySelectorAll('*')].map((e) => e.localName));
+                return (read.querySelector('parsererror') || {}).textContent ||
+                    [...tags].sort().join();
+            }, text);
+            same('it is well formed', problem, 'path,rect,svg,text,title');
+        }
+        await shot(evil, 'hostile-unfolded');
+    });
+    await test('an address for each node', ['found', 'two'], async (page, two) => {
+        await find(page, 'clean call');
+        same('of a node', await hash(page, '#node=clean%20call'), '#node=clean%20call');
+        await page.goto(addressOf('found') + '#node=sums&at=2');
+        await settle(page);
+        same('of the second with a name', (await data(page)).selected, 'sums');
+        same('stays', await hash(page, '#node=sums&at=2'), '#node=sums&at=2');
+        await page.keyboard.press('Escape');
+        await page.locator('.picture canvas').focus();
+        await page.keyboard.press('Escape');
+        same('of nothing', await hash(page, ''), '');
+        await two.click('.picture canvas >> nth=1');
+        await find(two, 'changed name');
+        same('of the second model', await hash(two, '#node=changed%20name&model=2'),
+            '#node=changed%20name&model=2');
+        await two.goto(addressOf('two') + '#node=call%201');
+        await settle(two);
+        same('of the first', (await data(two, 0)).selected, 'call 1');
+        for (const odd of ['#node=%', '#node', '#', '#node=%ff', '#node=no&at=x', '#model=9&node=x',
+            '#__proto__=x', '#node=__proto__', '#node=<img src=x onerror=window.hacked=1>']) {
+            await two.goto(addressOf('two') + odd);
+            same(odd, await two.evaluate(() => window.hacked), undefined);
+        }
+    });
+    await test('on paper it is light', ['found'], async (page) => {
+        await page.click('#tab-findings');
+        await page.setViewportSize({width: 900, height: 1100});
+        await settle(page);
+        await page.emulateMedia({media: 'print', colorScheme: 'dark'});
+        await page.setViewportSize({width: 700, height: 1000});
+        await settle(page);
+        const found = await page.evaluate(() => {
+            const canvas = document.querySelector('.picture canvas');
+            const box = canvas.getBoundingClientRect(), body = document.getElementById('body');
+            const shape = canvas.width / canvas.height * box.height / box.width;
+            return {shape: Math.round(shape * 100) / 100, wide: Math.round(box.width),
+                cut: body.scrollHeight > body.clientHeight + 1,
+                bars: document.querySelector('header').offsetParent !== null,
+                back: [...canvas.getContext('2d').getImageData(1, 1, 1, 1).data].join(),
+                text: getComputedStyle(document.body).color};
+        });
+        same('the page', JSON.stringify(found), JSON.stringify({shape: 1, wide: 700,
+            cut: false, bars: false, back: '255,255,255,255', text: 'rgb(27, 31, 36)'}));
+        const pdf = await page.pdf({path: path.join(folder, 'paper.pdf')});
+        want('a PDF', pdf.length > 10000, pdf.length);
+    }, {colorScheme: 'dark'});
+}
+
 async function hostile() {
     await test('hostile names do nothing', ['hostile'], async (page) => {
         await openTabs(page);
@@ -443,6 +597,7 @@ async function times() {
     });
     await test('20,000 nodes: search, pan, fit', ['many'], async (page) => {
         same('items', (await data(page)).items, '20002');
+        want('they stand upright', Number((await data(page)).w) < 2000, await data(page));
         for (const [words, count] of [['layers.1999/out', '1'], ['leakyrelu', '2000'],
             ['gate_output_0', '4000'], ['e', '20000'], ['nothing of it', '0']]) {
             times.search = Math.max(times.search || 0, await best(async () => {
@@ -479,7 +634,7 @@ async function times() {
 
 (async () => {
     browser = await chromium.launch({executablePath: '/usr/bin/chromium', args: FLAGS});
-    for (const part of [plain, folds, tabs, hostile, times]) await part();
+    for (const part of [plain, folds, tabs, details, hostile, times]) await part();
     await browser.close();
     process.exit(failed > 0 ? 1 : 0);
 })().catch((error) => {

@@ -9,6 +9,7 @@ dense.onnx    20,000 nodes that each read the eight before
 folds.onnx    If in Loop, a function in a function, both used twice
 changed.onnx  the same with a node renamed, one added, one removed and an attribute changed
 hostile.onnx  names full of markup, script, control characters and RTL marks, and huge ones
+found.onnx    2,000 nodes with the same error, errors in a body and in a function, names twice
 bad.onnx      no valid model: a cycle, values that nobody makes, a function that calls itself
 """
 import os
@@ -179,12 +180,36 @@ def bad():
     return model
 
 
+def found():
+    model, graph = begin("found")
+    model.opset_import.add(domain="test.fun", version=1)
+    function(model, "Clean", None)
+    function(model, "Caller", "Broken")
+    function(model, "Broken", None)
+    model.functions[-1].node[0].input[0] = "nobody"
+    value(graph.input, "x", FLOAT, (1, 3, 224))
+    value(graph.output, "y", FLOAT, (1,))
+    fold(graph, "choice", "x", "b", 1)
+    inner = graph.node[-1].attribute[1].g.node[-1].attribute[0].g
+    inner.node[0].name = "deep"
+    inner.node[0].input[0] = "nobody"
+    for branch in graph.node[-1].attribute:  # a name that is used in the main graph, too
+        branch.g.node[0].name = "sums"
+    node(graph, "Caller", "call", ("b",), ("c",)).domain = "test.fun"
+    node(graph, "Clean", "clean call", ("c",), ("d",)).domain = "test.fun"
+    value(graph.value_info, "d", FLOAT, (1, "batch"))
+    node(graph, "Relu", "sums", ("d",), ("y",))
+    for i in range(2000):
+        node(graph, "Neg", f"lost {i}", (f"nobody {i}",), (f"lost_{i}",))
+    return model
+
+
 def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
     for name, model in (("many", many(20000)), ("wide", wide(20000)), ("dense", dense(20000)),
                         ("folds", folds(False)), ("changed", folds(True)), ("hostile", hostile()),
-                        ("bad", bad())):
+                        ("found", found()), ("bad", bad())):
         with open(os.path.join(sys.argv[1], name + ".onnx"), "wb") as out:
             out.write(model.SerializeToString())
 

@@ -69,8 +69,51 @@ async function main() {
     await test('without its binary', async () => {
         await choose('digits_ctx.onnx');
         await ready(': view');
+        want('missing', await page.locator('#missing').innerText(),
+            "digits_ctx.onnx needs 'digits_npu.bin', which did not come with it");
         want('lint', await open('lint'), 'digits_npu.bin');
+        await page.screenshot({path: path.join(folder, 'web_missing.png')});
     });
+    await test('which comes later', async () => {
+        await choose('digits_npu.bin');
+        await ready(': view');
+        if (await page.locator('#missing').isVisible()) throw new Error('it is still missing');
+        want('lint', await open('lint'), '0 errors');
+    });
+    await test('dropped where it is said', async () => {
+        await page.reload();
+        const box = await page.locator('#drop').boundingBox();
+        if (box.height < 150) throw new Error(`the place has ${box.height} pixels`);
+        await page.screenshot({path: path.join(folder, 'web_empty.png')});
+        const bytes = [...fs.readFileSync(path.join(folder, 'digits_ctx.onnx'))];
+        const over = await page.evaluate((data) => {
+            const what = new DataTransfer();
+            what.items.add(new File([new Uint8Array(data)], 'digits_ctx.onnx'));
+            const event = (name) => document.getElementById('drop').dispatchEvent(
+                new DragEvent(name, {dataTransfer: what, bubbles: true, cancelable: true}));
+            event('dragover');
+            const shown = document.body.classList.contains('over');
+            event('drop');
+            return [shown, document.body.classList.contains('over')];
+        }, bytes);
+        want('it shows that', over.join(), 'true,false');
+        await ready(': view');
+        want('missing', await page.locator('#missing').innerText(), 'digits_npu.bin');
+    });
+    await test('the picture as a file', async () => {
+        await choose("-it's odd.onnx", 'digits_npu.bin');
+        await ready(': view');
+        const frame = page.frameLocator('#frame');
+        await frame.locator('.title b', {hasText: 'odd'}).waitFor();
+        const [download] = await Promise.all([page.waitForEvent('download', {timeout: 5000}),
+            frame.locator('#svg').click()]);
+        want('its name', download.suggestedFilename(), '-it_s_odd.svg');
+    });
+    await test('a command that can be pasted', async () => {
+        const text = await open('lint');
+        fs.writeFileSync(path.join(folder, 'command'), /run: (epctx .*)/.exec(text)[1]);
+    });
+
     await test('a file that is no model', async () => {
         await choose('broken.onnx');
         await ready(': view');

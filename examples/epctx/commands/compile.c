@@ -141,6 +141,8 @@ static epctx_status compile_one(alone *a, epctx_error *error) {
     if (status == EPCTX_OK) status = generate(a, &model, error);
     epctx_model_close(&model);
     cli_progress_end();
+    if (status == EPCTX_OK && a->report.context_path[0] != '\0')
+        status = compile_judge(&a->file, 1, a->set, &a->notes, error);
     if (status == EPCTX_OK && a->report.outside_count > 0)
         status = compile_note_sources(&a->file, 1, a->set, &a->notes, error);
     return status;

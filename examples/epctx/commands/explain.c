@@ -183,7 +183,9 @@ static size_t put_ep(const char *text, json_writer *w, bool first) {
     const epctx_profile *all = epctx_profiles(&count);
     for (i = 0; i < count; i++) {
         const vendor_ep ep = vendor_ep_of(all[i].name);
-        const char *source = named_source(&all[i], text);
+        const char *source = ep.registers != NULL && strcasecmp(text, ep.registers) == 0
+                                 ? ep.registers
+                                 : named_source(&all[i], text);
         const char *library = ep.library != NULL ? ep.library : ep.dll;
         char cause[512], cure[512];
         if (source == NULL || library == NULL || ep.needs == NULL || ep.packages == NULL) continue;

@@ -87,6 +87,8 @@ static int merge(merge_wish *w, const char *const *files) {
             return cli_fail(&error);
         w->parts[i].model = &w->models[i];
     }
+    w->out.sources = files;
+    w->out.source_count = w->count;
     if (w->out.path != NULL && !w->out.to_stdout) w->opts.output_path = w->out.path;
     if (epctx_merge(w->parts, w->count, &w->opts, &combined, &error) != EPCTX_OK)
         return w->opts.allow_stale ? cli_fail(&error) : cli_fail_stale(&error, "--allow-stale");

@@ -136,7 +136,8 @@ static bool read_binary_io(wrap_wish *w, const json *root, const json *graphs) {
         return read_binary_graph(w, root, chosen);
     cli_misuse("%s: %s:", w->io,
                w->graph != NULL ? "no graph of that name; it has"
-                                : "several graphs, select one with --graph");
+                                : "several graphs: wrap each (-o NAME_{graph}.onnx), or select one "
+                                  "with --graph");
     for (graph = graphs->first; graph != NULL; graph = graph->next) {
         const json *name = json_find(graph, "info.graphName");
         if (name != NULL) cli_say("  %.*s\n", (int)name->text.size, name->text.data);
@@ -184,34 +185,38 @@ static bool read_converter_io(wrap_wish *w, const json *tensors) {
     return true;
 }
 
-static bool read_io(wrap_wish *w) {
+/* The file of --io in the arena, or NULL: it is no JSON. */
+static const json *load_io(wrap_wish *w) {
     const epctx_io *io = epctx_io_files();
     epctx_mapping mapping;
     epctx_error error;
     const json *root;
     epctx_str text;
     size_t at = 0;
-    bool ok = false;
     epctx_error_clear(&error);
     if (io->map_fn(io->user, NULL, w->io, false, &mapping, &error) != EPCTX_OK) {
         cli_fail(&error);
-        return false;
+        return NULL;
     }
     text.data = (const char *)mapping.data;
     text.size = mapping.size;
     root = json_read(text, &w->out.arena, &at);
-    if (root == NULL)
-        cli_misuse("%s: invalid JSON at byte %zu", w->io, at);
-    else if (json_find(root, "info.graphs") != NULL)
-        ok = read_binary_io(w, root, json_find(root, "info.graphs"));
-    else if (json_find(root, "graph.tensors") != NULL)
-        ok = read_converter_io(w, json_find(root, "graph.tensors"));
-    else
-        cli_misuse("%s: neither the output of qnn-context-binary-utility (info.graphs) nor the "
-                   "converter's file (graph.tensors)",
-                   w->io);
     io->unmap_fn(io->user, &mapping);
-    return ok;
+    if (root == NULL) cli_misuse("%s: invalid JSON at byte %zu", w->io, at);
+    return root;
+}
+
+static bool read_io(wrap_wish *w) {
+    const json *root = load_io(w);
+    if (root == NULL) return false;
+    if (json_find(root, "info.graphs") != NULL)
+        return read_binary_io(w, root, json_find(root, "info.graphs"));
+    if (json_find(root, "graph.tensors") != NULL)
+        return read_converter_io(w, json_find(root, "graph.tensors"));
+    cli_misuse("%s: neither the output of qnn-context-binary-utility (info.graphs) nor the "
+               "converter's file (graph.tensors)",
+               w->io);
+    return false;
 }
 
 /* -- what the binary tells itself, or its vendor's library -- */
@@ -480,7 +485,8 @@ static int wrap(wrap_wish *w, const char *file) {
     return code;
 }
 
-static int run(const cli_args *args) {
+/* One graph of the binary, as the options say. `report`: the array that gets it as JSON. */
+static int wrap_graph(const cli_args *args, json_writer *report) {
     const char *file = args->operands[0];
     wrap_wish w;
     int code = CLI_USAGE;
@@ -506,6 +512,8 @@ static int run(const cli_args *args) {
         cli_binary_asker(args, &w.asker) &&
         take_values(&w, "--inputs", w.inputs, &w.opts.inputs, &w.opts.input_count) &&
         take_values(&w, "--outputs", w.outputs, &w.opts.outputs, &w.opts.output_count)) {
+        w.out.several = report;
+        w.out.of = args->output;
         if (w.io != NULL && !read_io(&w))
             code = CLI_FAILED;
         else
@@ -513,6 +521,95 @@ static int run(const cli_args *args) {
     }
     output_free(&w.out);
     return code;
+}
+
+/* -- each graph of a binary: a model of its own, with the graph's name in that of its file -- */
+
+static const char graph_word[] = "{graph}";
+
+/* Whether a graph's name can be a part of a file's. */
+static bool is_for_file(epctx_str name) {
+    size_t i;
+    for (i = 0; i < name.size; i++)
+        if ((unsigned char)name.data[i] < ' ' || memchr("/\\:*?\"<>|", name.data[i], 9) != NULL)
+            return false;
+    return name.size > 0;
+}
+
+static char *path_of(epctx_arena *arena, const char *pattern, epctx_str graph) {
+    const char *at = strstr(pattern, graph_word);
+    const size_t room = strlen(pattern) + graph.size + 1;
+    char *path = (char *)epctx_arena_alloc(arena, room);
+    if (path != NULL)
+        snprintf(path, room, "%.*s%.*s%s", (int)(at - pattern), pattern, (int)graph.size,
+                 graph.data, at + sizeof graph_word - 1);
+    return path;
+}
+
+static int wrap_next(const cli_args *args, epctx_arena *arena, epctx_str graph,
+                     json_writer *report) {
+    cli_args one = *args;
+    one.graph = epctx_arena_copy(arena, graph);
+    one.output = path_of(arena, args->output, graph);
+    if (one.graph == NULL || one.output == NULL) return cli_fail_text("out of memory");
+    return wrap_graph(&one, report);
+}
+
+/* The names are judged before the first model is written. */
+static bool check_graphs(const wrap_wish *w, const json *graphs) {
+    const json *graph, *other;
+    if (graphs == NULL || graphs->first == NULL) {
+        cli_misuse("%s: no list of graphs (info.graphs) for %s", w->io, graph_word);
+        return false;
+    }
+    for (graph = graphs->first; graph != NULL; graph = graph->next) {
+        const json *name = json_find(graph, "info.graphName");
+        if (name == NULL || name->kind != JSON_STRING || !is_for_file(name->text))
+            return bad_io(w, name != NULL ? name->text : epctx_str_of(""),
+                          "a graph's name that cannot be a part of a file's: use --graph");
+        for (other = graphs->first; other != graph; other = other->next)
+            if (epctx_str_eq(json_find(other, "info.graphName")->text, name->text))
+                return bad_io(w, name->text, "two graphs have this name");
+    }
+    return true;
+}
+
+static int wrap_graphs(const cli_args *args) {
+    const json *root, *graphs = NULL, *graph;
+    json_writer *report = NULL;
+    wrap_wish w;
+    int code = CLI_OK;
+    memset(&w, 0, sizeof w);
+    w.io = args->io;
+    output_init(&w.out, args);
+    root = load_io(&w);
+    if (root != NULL) graphs = json_find(root, "info.graphs");
+    if (root == NULL || !check_graphs(&w, graphs)) {
+        output_free(&w.out);
+        return CLI_FAILED;
+    }
+    if (args->json) {
+        report = cli_json_begin(stdout);
+        json_array(report, "models", JSON_HANGING);
+    }
+    for (graph = graphs->first; graph != NULL && code == CLI_OK; graph = graph->next)
+        code = wrap_next(args, &w.out.arena, json_find(graph, "info.graphName")->text, report);
+    if (report != NULL) {
+        json_end(report);
+        cli_json_end();
+    }
+    output_free(&w.out);
+    return code;
+}
+
+static int run(const cli_args *args) {
+    const bool each = args->output != NULL && strstr(args->output, graph_word) != NULL;
+    if (!each || args->graph != NULL) return wrap_graph(args, NULL);
+    if (args->io != NULL && args->name == NULL && args->partition == NULL) return wrap_graphs(args);
+    cli_misuse("%s in -o stands for each graph of --io FILE.json, by its own name: no --name, no "
+               "--partition",
+               graph_word);
+    return CLI_USAGE;
 }
 
 const cli_command cli_wrap = {
@@ -528,7 +625,9 @@ const cli_command cli_wrap = {
              "/SCALE/ZERO_POINT; the application then uses NAME_dq in float32. Example:\n"
              "x:uint8[1,224,224,3]/0.0078/128\n"
              "Without any, what the binary tells of itself is taken (OpenVINO's container; of\n"
-             "QNN with --qnn-system). Node and binary must agree as far as it tells.\n",
+             "QNN with --qnn-system). Node and binary must agree as far as it tells.\n"
+             "With {graph} in OUT, each graph of --io FILE.json gets a model of its own; they\n"
+             "share the binary.\n",
     .more = "Example: epctx wrap model.bin --profile qnn --io model.json -o model_ctx.onnx\n",
     .run = run,
 };

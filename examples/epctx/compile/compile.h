@@ -67,6 +67,9 @@ epctx_status compile_check_path(const char *path, const char *const *files, int 
  * written. */
 epctx_status compile_note_sources(const char *const *files, int count, const compile_settings *set,
                                   compile_notes *notes, epctx_error *error);
+/* Whether ONNX Runtime would load what was written; a note where it refused the source, too. */
+epctx_status compile_judge(const char *const *files, int count, const compile_settings *set,
+                           compile_notes *notes, epctx_error *error);
 void compile_print_notes(FILE *out, const compile_notes *notes);
 /* The same as the member `key`. */
 void compile_json_notes(json_writer *w, const char *key, const compile_notes *notes);

@@ -7,6 +7,7 @@
 #include "ops/lint.h"
 #include "ops/needs.h"
 #include "core/given.h"
+#include "core/judge.h"
 #include "core/neighbours.h"
 #include "core/output.h"
 #include "core/vendors.h"
@@ -608,19 +609,8 @@ static bool loads_shared(unit *u, size_t i) {
 /* What is not loaded here is judged by the rules that mean that ONNX Runtime refuses it; what the
  * source breaks, too, is not its doing. */
 static bool judge(unit *u, size_t i) {
-    uint64_t allowed[EPCTX_RULE_COUNT] = {0};
-    epctx_model source, made;
-    epctx_error error;
-    epctx_status status = cli_open(&source, u->models[i].source, &error);
-    if (status == EPCTX_OK) {
-        status = epctx_lint_count(&source, NULL, allowed, &error);
-        if (status == EPCTX_OK) status = cli_open(&made, u->jobs[i].output, &error);
-        if (status == EPCTX_OK) {
-            status = epctx_lint_verify_ort(&made, allowed, &error);
-            epctx_model_close(&made);
-        }
-    }
-    epctx_model_close(&source);
+    epctx_error before, error;
+    const epctx_status status = judge_file(u->jobs[i].output, u->models[i].source, &before, &error);
     if (status != EPCTX_OK)
         cli_fail_text("what ONNX Runtime wrote for %s it would not load: %s", u->models[i].source,
                       error.message);

@@ -221,6 +221,10 @@ int compile_group(const char *const *files, int count, const compile_settings *s
         if (count > 1) cli_fail_text("nothing was written for any of the models");
         return CLI_FAILED;
     }
+    if (compile_judge(files, count, set, &notes, &error) != EPCTX_OK) {
+        epctx_arena_free(&notes.arena);
+        return cli_fail(&error);
+    }
     printf("binary         %s, %" PRIu64 " bytes\n", first_binary, report.binary_size);
     printf("shared         %" PRIu64 " of %" PRIu64 " bytes of weights were already stored\n",
            s.all.shared, s.all.stored + s.all.shared);

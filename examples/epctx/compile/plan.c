@@ -1,5 +1,6 @@
 /* What `epctx compile` would write, looked at before anything is compiled. */
 #include "compile.h"
+#include "core/judge.h"
 #include "core/neighbours.h"
 
 #include <string.h>
@@ -403,6 +404,32 @@ epctx_status compile_note_sources(const char *const *files, int count, const com
     for (i = 0; i < count && status == EPCTX_OK; i++) {
         status = compile_output_path(files[i], set, path, error);
         if (status == EPCTX_OK) status = note_source(path, notes, error);
+    }
+    return status;
+}
+
+static epctx_status judge_output(const char *file, const char *path, compile_notes *notes,
+                                 epctx_error *error) {
+    epctx_error before, why;
+    const epctx_status status = judge_file(path, file, &before, &why);
+    if (status != EPCTX_OK)
+        return epctx_fail(error, status, "%s was written, but ONNX Runtime would not load it: %s",
+                          path, why.message);
+    if (before.message[0] == '\0') return EPCTX_OK;
+    return compile_add_note(notes,
+                            "ONNX Runtime refuses the model, as it did before: epctx lint tells "
+                            "why",
+                            error);
+}
+
+epctx_status compile_judge(const char *const *files, int count, const compile_settings *set,
+                           compile_notes *notes, epctx_error *error) {
+    static char path[EPCTX_PATH_MAX];
+    epctx_status status = EPCTX_OK;
+    int i;
+    for (i = 0; i < count && status == EPCTX_OK; i++) {
+        status = compile_output_path(files[i], set, path, error);
+        if (status == EPCTX_OK) status = judge_output(files[i], path, notes, error);
     }
     return status;
 }

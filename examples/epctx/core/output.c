@@ -2,6 +2,7 @@
 #define _POSIX_C_SOURCE 200809L
 
 #include "output.h"
+#include "judge.h"
 #include "neighbours.h"
 #include "ops/needs.h"
 
@@ -437,6 +438,21 @@ static bool is_kept(output *out, const epctx_model *model) {
     return true;
 }
 
+static bool is_loadable(output *out, const epctx_model *model) {
+    const char *const own[] = {model->path};
+    const bool from_file = model->path != NULL && model->path[0] != '\0';
+    epctx_error before, error;
+    if (judge_made(model, out->sources != NULL ? out->sources : own,
+                   out->sources != NULL ? out->source_count : from_file, out->allow_huge, &before,
+                   &error) != EPCTX_OK) {
+        cli_fail_cure(&error, "ONNX Runtime would refuse the model: nothing was written");
+        return false;
+    }
+    if (before.message[0] != '\0')
+        output_note(out, "ONNX Runtime refuses the model, as it did before: epctx lint tells why");
+    return true;
+}
+
 bool output_allowed(const output *out, const epctx_model *model, const epctx_output_file *files,
                     size_t count) {
     neighbours_plan plan;
@@ -462,7 +478,7 @@ int output_model(output *out, epctx_model *model) {
     if (out->no_memory) return cli_fail_text("out of memory");
     out->size = epctx_model_size(model);
     if (is_kept(out, model)) return output_done(out);
-    if (!output_allowed(out, model, NULL, 0)) return CLI_FAILED;
+    if (!output_allowed(out, model, NULL, 0) || !is_loadable(out, model)) return CLI_FAILED;
     if (out->dry_run) return plan_model(out, model);
     if (out->to_stdout) return model_to_stdout(out, model);
     opts.backup = backup;
@@ -501,7 +517,7 @@ int output_group(output *out, epctx_model *model, epctx_output_file *files, size
     size_t i;
     out->size = epctx_model_size(model);
     if (count == 0 && is_kept(out, model)) return output_done(out);
-    if (!output_allowed(out, model, files, count)) return CLI_FAILED;
+    if (!output_allowed(out, model, files, count) || !is_loadable(out, model)) return CLI_FAILED;
     opts.backup = backup;
     opts.backup_capacity = sizeof backup;
     epctx_error_clear(&error);

@@ -49,9 +49,11 @@ typedef struct output_file_line {
 } output_file_line;
 
 typedef struct output {
-    const char *path;     /* of the result; "-" is standard output */
-    json_writer *several; /* of several models: the array that gets the report as JSON */
-    const char *of;       /* and whose it is */
+    const char *path;           /* of the result; "-" is standard output */
+    json_writer *several;       /* of several models: the array that gets the report as JSON */
+    const char *of;             /* and whose it is */
+    const char *const *sources; /* what the model is made of; NULL: of the file that it is from */
+    size_t source_count;
     bool in_place, dry_run, json, allow_huge;
     bool has_policy; /* -f or --overwrite was given */
     /* set by output_begin */
@@ -93,7 +95,8 @@ CLI_FORMAT(2) void output_note(output *out, const char *format, ...);
 void output_file(output *out, const char *action, const char *path, const uint64_t *size,
                  const char *note);
 /* Writes the edited model to where it goes and ends with output_done; with --dry-run only checks
- * that it could. Returns the exit code. */
+ * that it could. What ONNX Runtime would refuse is not written, unless it refused the source, too
+ * (core/judge.h). Returns the exit code. */
 int output_model(output *out, epctx_model *model);
 /* The same for a model that goes to a file, and the files beside it, all or nothing. */
 int output_group(output *out, epctx_model *model, epctx_output_file *files, size_t count);

@@ -190,6 +190,9 @@ extern "C" {
     X(SHAPE_OUTSIDE, "E085", "shape-in-file", \
       "a constant that decides a shape is in a file, where ORT does not read it", \
       "bring it back into the model (epctx repair)") \
+    X(NO_INPUT, "E086", "no-input", \
+      "an EPContext node without inputs, of which older versions of ORT want one", \
+      "load it with ORT 1.28.1 or newer, or give the node an input") \
     X(EPCONTEXT_OPSET, "W001", "epcontext-opset", "com.microsoft is not imported", \
       "add the opset import com.microsoft, version 1 (epctx repair)") \
     X(SOURCE_ABSENT, "W002", "source-absent", "only some EPs accept a node without source", \

@@ -441,6 +441,10 @@ epctx_status lint_epnode(linter *l, lint_frame *scope, const epctx_node_view *vi
     } else {
         OPS_TRY(lint_set(l, &l->epnode_names, view->name, 1));
     }
+    if (view->input_count == 0) {
+        lint_say(l, EPCTX_RULE_NO_INPUT, view->name, NULL,
+                 "the node has no input, but the schema of ORT before 1.28.1 requires one");
+    }
     if (view->output_count == 0) {
         lint_say(l, EPCTX_RULE_NO_OUTPUT, view->name, NULL,
                  "the node has no output, but the schema requires one");

@@ -102,7 +102,8 @@ static bool lint_is_for_ep(const epctx_finding *finding) {
 
 static void lint_verdict_found(void *user, const epctx_finding *finding) {
     lint_verdict *v = (lint_verdict *)user;
-    if (v->by_ort && lint_is_for_ep(finding)) return;
+    /* What a later version is known to load may be meant for it. */
+    if (v->by_ort && (lint_is_for_ep(finding) || finding->until[0] != '\0')) return;
     v->counts[finding->rule]++;
     if (v->allowed != NULL && v->status == EPCTX_OK &&
         finding->info.severity == EPCTX_SEVERITY_ERROR &&

@@ -91,6 +91,7 @@ function prepareGraph(model, graph, parent) {
     graph.readers = new Map();
     graph.types = new Map();
     graph.constants = new Map();
+    graph.callers = []; /* of a function */
     model.graphs_all.push(graph);
     addTypes(graph, graph.inputs);
     addTypes(graph, graph.outputs);
@@ -131,7 +132,10 @@ function prepareModel(model) {
         if (graph.kind === 'function')
             model.functions.set(qualified(graph.domain, graph.name, graph.overload), graph);
     }
-    for (const node of model.nodes) node.inner = model.functions.get(fullOp(node));
+    for (const node of model.nodes) {
+        node.inner = model.functions.get(fullOp(node));
+        if (node.inner) node.inner.callers.push(node);
+    }
     return model;
 }
 
@@ -172,7 +176,8 @@ const DARK = {
         '#1f6e62', '#86476a'],
     marks: {added: '#6fd08c', removed: '#ff8a80', changed: '#f0b849', renamed: '#c297ff'},
     error: '#ff8a80', warning: '#f0b849'};
-const dark = matchMedia('(prefers-color-scheme: dark)');
+const dark = matchMedia('screen and (prefers-color-scheme: dark)'); /* paper is white */
+const paper = matchMedia('print');
 let theme = dark.matches ? DARK : LIGHT;
 
 const eps = new Map(); /* name -> place in the palette */
@@ -259,6 +264,27 @@ function placeRow(row, width, want, weight, x) {
             x[row[k]] = sum[block] / mass[block] + offsets[k];
 }
 
+const DRIFT = 24; /* rows that are looked at together */
+
+/* Small shifts from row to row in one direction add up to pictures that lean: what rows near each
+ * other have in common is taken away. Neighbours move alike, so that lines stay as straight. */
+function straighten(rows, x, weight) {
+    const middles = rows.map((row) => {
+        let sum = 0, mass = 0;
+        for (const i of row) {
+            sum += x[i] * weight(i);
+            mass += weight(i);
+        }
+        return sum / mass;
+    });
+    let sum = 0, from = 0, to = 0;
+    rows.forEach((row, k) => {
+        for (; to < rows.length && to <= k + DRIFT; to++) sum += middles[to];
+        for (; from < k - DRIFT; from++) sum -= middles[from];
+        for (const i of row) x[i] -= sum / (to - from);
+    });
+}
+
 /* Gives the items of a scene their places in it, and edges their points. */
 function layout(scene) {
     const items = scene.items, n = items.length;
@@ -338,6 +364,7 @@ function layout(scene) {
             placeRow(row, width, want, weight, x);
         }
     }
+    straighten(rows, x, (i) => i >= n || live[i] ? 1 : 0.02);
     let least = Infinity, right = -Infinity, y = 0;
     for (let i = 0; i < all; i++) {
         least = Math.min(least, x[i] - width[i] / 2);
@@ -439,8 +466,9 @@ function makeScene(graph, path, how) {
     };
     const connect = (value, at, to) => {
         if (at === undefined || at === to) return;
-        if (last[at] !== to) scene.edges.push({from: at, to}); /* two values, but one line */
-        last[at] = to;
+        if (last[at] === undefined || last[at].to !== to)
+            scene.edges.push(last[at] = {from: at, to, graph, values: [value]});
+        else if (!last[at].values.includes(value)) last[at].values.push(value); /* but one line */
     };
     for (const value of graph.inputs)
         if (!graph.constants.has(value)) makers.set(value, addValue('in', value));
@@ -517,13 +545,13 @@ function rebuild(pane) {
     pane.w = scene.w;
     pane.h = scene.h;
     pane.selected = pane.selected ? pane.paths.get(pane.selected.path) || null : null;
-    pane.canvas.dataset.items = pane.items.length;
+    Object.assign(pane.canvas.dataset, {items: pane.items.length, w: Math.round(pane.w)});
     if (pane.selected && open === 'node' && pane.index === active) openTab('node');
     redraw(pane);
 }
 
 function fit(pane, readable) {
-    const width = pane.canvas.clientWidth, height = pane.canvas.clientHeight;
+    const {width, height} = pane;
     pane.scale = Math.min(1.5, (width - 40) / pane.w, (height - 40) / pane.h);
     pane.x = pane.w / 2 - width / 2 / pane.scale;
     pane.y = pane.h / 2 - height / 2 / pane.scale;
@@ -544,13 +572,12 @@ const BAR = 10;
 
 /* The bar of an axis: where it begins, its length and its thumb; null: all can be seen. */
 function barOf(pane, down) {
-    const {clientWidth, clientHeight} = pane.canvas;
-    const length = (down ? clientHeight : clientWidth) - BAR, seen = length / pane.scale;
+    const length = (down ? pane.height : pane.width) - BAR, seen = length / pane.scale;
     const whole = down ? pane.h : pane.w, from = down ? pane.y : pane.x;
     if (seen >= whole) return null;
     const size = Math.max(length * seen / whole, 24);
     const at = Math.min(Math.max(from / (whole - seen), 0), 1) * (length - size);
-    return {at, size, length, whole, seen, across: (down ? clientWidth : clientHeight) - BAR};
+    return {at, size, length, whole, seen, across: (down ? pane.width : pane.height) - BAR};
 }
 
 function drawBars(g, pane) {
@@ -584,8 +611,8 @@ function moveBar(pane, down, px, py) {
 }
 
 function zoom(pane, factor, px, py) {
-    const before = pane.scale, {clientWidth, clientHeight} = pane.canvas;
-    const least = Math.min(0.02, clientHeight / pane.h / 2, clientWidth / pane.w / 2);
+    const before = pane.scale;
+    const least = Math.min(0.02, pane.height / pane.h / 2, pane.width / pane.w / 2);
     pane.scale = Math.min(4, Math.max(pane.scale * factor, least));
     pane.x += px / before - px / pane.scale;
     pane.y += py / before - py / pane.scale;
@@ -593,7 +620,7 @@ function zoom(pane, factor, px, py) {
 }
 
 const zoomMiddle = (pane, factor) =>
-    zoom(pane, factor, pane.canvas.clientWidth / 2, pane.canvas.clientHeight / 2);
+    zoom(pane, factor, pane.width / 2, pane.height / 2);
 
 /* -- drawing -- */
 
@@ -618,8 +645,7 @@ function roundBox(g, x, y, w, h, r) {
 
 /* A line cut to what can be seen: drawing one that goes far beyond takes long. */
 function traceFar(g, pane, edge) {
-    const s = pane.scale, p = edge.points, w = pane.canvas.clientWidth;
-    const h = pane.canvas.clientHeight;
+    const s = pane.scale, p = edge.points, w = pane.width, h = pane.height;
     for (let i = 2; i < p.length; i += 2) {
         const x = (p[i - 2] - pane.x) * s, y = (p[i - 1] - pane.y) * s;
         const dx = (p[i] - pane.x) * s - x, dy = (p[i + 1] - pane.y) * s - y;
@@ -639,8 +665,8 @@ function traceFar(g, pane, edge) {
 
 function traceEdge(g, pane, edge, plain) {
     const s = pane.scale, p = edge.points;
-    if ((edge.box[2] - edge.box[0]) * s > 4 * pane.canvas.clientWidth ||
-        (edge.box[3] - edge.box[1]) * s > 8 * pane.canvas.clientHeight)
+    if ((edge.box[2] - edge.box[0]) * s > 4 * pane.width ||
+        (edge.box[3] - edge.box[1]) * s > 8 * pane.height)
         return traceFar(g, pane, edge);
     let x = (p[0] - pane.x) * s, y = (p[1] - pane.y) * s;
     g.moveTo(x, y);
@@ -668,7 +694,7 @@ function drawEdges(g, pane, view) {
     g.beginPath();
     const visible = pane.edges.filter(({box}) => box[2] >= view[0] && box[0] <= view[2] &&
         box[3] >= view[1] && box[1] <= view[3]);
-    const every = Math.ceil(visible.length / MOST_EDGES);
+    const every = pane.whole ? 1 : Math.ceil(visible.length / MOST_EDGES);
     visible.forEach((edge, i) => {
         if (edge.a === selected || edge.b === selected) {
             if (bright.length < MOST_EDGES) bright.push(edge);
@@ -682,7 +708,7 @@ function drawEdges(g, pane, view) {
         g.beginPath();
     });
     g.stroke();
-    drawHeads(g, heads, s, theme.edge);
+    drawHeads(g, pane, heads, theme.edge);
     for (const edge of bright) {
         const colour = edge.b === selected ? theme.into : theme.from;
         g.strokeStyle = colour;
@@ -690,16 +716,17 @@ function drawEdges(g, pane, view) {
         g.beginPath();
         const end = traceEdge(g, pane, edge, plain);
         g.stroke();
-        drawHeads(g, [end], s, colour);
+        drawHeads(g, pane, [end], colour);
     }
+    return visible;
 }
 
-function drawHeads(g, heads, s, colour) {
+function drawHeads(g, pane, heads, colour) {
+    const s = pane.scale;
     g.fillStyle = colour;
     g.beginPath();
     for (const [x, y] of heads) {
-        if (x < -9 || y < -9 || x > g.canvas.clientWidth + 9 || y > g.canvas.clientHeight + 9)
-            continue;
+        if (x < -9 || y < -9 || x > pane.width + 9 || y > pane.height + 9) continue;
         g.moveTo(x, y);
         g.lineTo(x - 3.5 * s, y - 7 * s);
         g.lineTo(x + 3.5 * s, y - 7 * s);
@@ -721,13 +748,16 @@ function fitText(g, text, most, end = true) {
     return end ? '...' + text.slice(text.length - low) : text.slice(0, low) + '...';
 }
 
+/* What lint finds of a node, and inside of it while it is folded. */
+const worstOf = ({node, kids}) => kids.length > 0 ? node.worst : worse(node.worst, node.inside);
+
 function drawItem(g, pane, item) {
     const s = pane.scale, x = (item.ax - pane.x) * s, y = (item.ay - pane.y) * s;
     const w = Math.max(item.w * s, 1), h = Math.max(item.h * s, 1), chosen = item === pane.selected;
     const fill = item.kind === 'node' ? colourOf(epOf(item.node)) : theme.value;
-    const mark = item.node && item.node.mark;
+    const mark = item.node && item.node.mark, found = item.node && theme[worstOf(item)];
     if (w < 5 && !chosen) {
-        g.fillStyle = mark ? theme.marks[mark] : fill === theme.box ? theme.line : fill;
+        g.fillStyle = found || (mark ? theme.marks[mark] : fill === theme.box ? theme.line : fill);
         g.fillRect(x, y, w, h);
         return;
     }
@@ -743,8 +773,9 @@ function drawItem(g, pane, item) {
     g.setLineDash(item.outer ? [4 * s, 3 * s] : []);
     g.stroke();
     g.setLineDash([]);
-    if (item.node && theme[item.node.worst] && w > 12) { /* not for hints */
-        g.fillStyle = theme[item.node.worst];
+    if (found && w > 12) { /* not for hints */
+        pane.marked++;
+        g.fillStyle = found;
         g.beginPath();
         g.arc(x + 2, y + 2, Math.max(3, 4.5 * s), 0, 7);
         g.fill();
@@ -788,18 +819,14 @@ function drawLabel(g, item, x, y, w, s) {
     g.fillText(item.kids.length > 0 ? '\u2212' : '+', x + w - 13 * s, y + 14 * s);
 }
 
-function draw(pane) {
-    const canvas = pane.canvas, ratio = devicePixelRatio || 1, g = pane.context;
-    const width = canvas.clientWidth, height = canvas.clientHeight;
-    const pixels = [Math.round(width * ratio), Math.round(height * ratio)];
-    if (canvas.width !== pixels[0] || canvas.height !== pixels[1])
-        [canvas.width, canvas.height] = pixels;
-    const begun = performance.now(), s = pane.scale;
-    const view = [pane.x, pane.y, pane.x + width / s, pane.y + height / s], leaves = [];
-    g.setTransform(ratio, 0, 0, ratio, 0, 0);
+/* Draws what a pane shows; `g` is a canvas's context or an SvgPicture. Returns how many nodes. */
+function paint(g, pane) {
+    const s = pane.scale, leaves = [];
+    const view = [pane.x, pane.y, pane.x + pane.width / s, pane.y + pane.height / s];
+    pane.marked = 0;
     g.direction = 'ltr';
     g.fillStyle = theme.back;
-    g.fillRect(0, 0, width, height);
+    g.fillRect(0, 0, pane.width, pane.height);
     for (const item of pane.items) {
         if (item.ax > view[2] || item.ay > view[3] || item.ax + item.w < view[0] ||
             item.ay + item.h < view[1])
@@ -807,13 +834,243 @@ function draw(pane) {
         if (item.kids.length > 0) drawItem(g, pane, item);
         else leaves.push(item);
     }
-    drawEdges(g, pane, view);
+    const edges = drawEdges(g, pane, view);
     for (const item of leaves) drawItem(g, pane, item);
+    drawTypes(g, pane, edges, leaves);
+    return leaves.length;
+}
+
+/* On paper it is the picture of the screen, with its proportions. */
+function draw(pane) {
+    const canvas = pane.canvas, ratio = devicePixelRatio || 1, g = pane.context;
+    const begun = performance.now();
+    if (!paper.matches) measurePane(pane);
+    const pixels = [Math.round(pane.width * ratio), Math.round(pane.height * ratio)];
+    if (canvas.width !== pixels[0] || canvas.height !== pixels[1])
+        [canvas.width, canvas.height] = pixels;
+    g.setTransform(ratio, 0, 0, ratio, 0, 0);
+    const drawn = paint(g, pane);
     drawBars(g, pane);
-    Object.assign(canvas.dataset, {drawn: leaves.length, scale: s, x: pane.x, y: pane.y,
+    const chosen = pane.selected;
+    canvas.dataset.box = JSON.stringify(!chosen ? [] : [chosen.ax - pane.x, chosen.ay - pane.y,
+        chosen.w, chosen.h].map((n) => Math.round(n * pane.scale)));
+    Object.assign(canvas.dataset, {drawn, scale: pane.scale, x: pane.x, y: pane.y,
+        marked: pane.marked, types: pane.typed.length,
         ms: (performance.now() - begun).toFixed(1)});
     if (!document.documentElement.dataset.first)
         document.documentElement.dataset.first = performance.now().toFixed(0);
+}
+
+function measurePane(pane) {
+    pane.width = pane.canvas.clientWidth;
+    pane.height = pane.canvas.clientHeight;
+}
+
+/* -- types on edges, and of what is pointed at -- */
+
+const typesOf = (edge) => edge.values.map((value) => typeOf(edge.graph, value));
+
+/* Below the node that makes the value, once for all who read it, where nothing else is. */
+function drawTypes(g, pane, edges, leaves) {
+    const s = pane.scale, most = 400, told = new Set();
+    pane.typed = [];
+    if (s < 0.7) return;
+    const taken = leaves.map((item) => [(item.ax - pane.x) * s, (item.ay - pane.y) * s,
+        (item.ax - pane.x + item.w) * s, (item.ay - pane.y + item.h) * s]);
+    g.font = 10 * s + 'px ' + FONT;
+    g.textAlign = 'center';
+    g.textBaseline = 'middle';
+    for (const edge of edges) {
+        if (taken.length - leaves.length >= most && !pane.whole) break;
+        const text = shown(typesOf(edge).filter((type) => type !== '').join(' '), 60);
+        const key = edge.a + ':' + text;
+        if (text === '' || told.has(key)) continue;
+        const w = g.measureText(text).width / 2 + 3 * s, h = 7 * s;
+        const x = (edge.points[0] - pane.x) * s, y = (edge.points[1] - pane.y + 11) * s;
+        const box = [x - w, y - h, x + w, y + h];
+        told.add(key);
+        if (taken.some((b) => b[0] < box[2] && box[0] < b[2] && b[1] < box[3] && box[1] < b[3]))
+            continue;
+        taken.push(box);
+        pane.typed.push(text);
+        g.fillStyle = theme.back;
+        g.fillRect(box[0], box[1], 2 * w, 2 * h);
+        g.fillStyle = theme.soft;
+        g.fillText(text, x, y);
+    }
+}
+
+function distance(x, y, x1, y1, x2, y2) {
+    const dx = x2 - x1, dy = y2 - y1, length = dx * dx + dy * dy;
+    const t = length > 0 ? Math.min(1, Math.max(0, ((x - x1) * dx + (y - y1) * dy) / length)) : 0;
+    return Math.hypot(x - x1 - t * dx, y - y1 - t * dy);
+}
+
+/* Whether a place is on the line that traceEdge draws. */
+function isOn(edge, x, y, near) {
+    const p = edge.points, STEPS = 12;
+    for (let i = 2; i < p.length; i += 2) {
+        const [x1, y1, x2, y2] = [p[i - 2], p[i - 1], p[i], p[i + 1]];
+        const bend = Math.max((y2 - y1) / 2, edge.straight ? 0 : 6);
+        let lastX = x1, lastY = y1;
+        for (let k = 1; k <= STEPS; k++) {
+            const t = k / STEPS, u = 1 - t, a = u * u * u, b = 3 * u * u * t, c = 3 * u * t * t;
+            const d = t * t * t, nx = (a + b) * x1 + (c + d) * x2;
+            const ny = a * y1 + b * (y1 + bend) + c * (y2 - bend) + d * y2;
+            if (distance(x, y, lastX, lastY, nx, ny) <= near) return true;
+            lastX = nx;
+            lastY = ny;
+        }
+    }
+    return false;
+}
+
+function edgeAt(pane, px, py) {
+    const x = pane.x + px / pane.scale, y = pane.y + py / pane.scale, near = 5 / pane.scale;
+    return pane.edges.find((edge) => edge.box[0] - near <= x && x <= edge.box[2] + near &&
+        edge.box[1] - near <= y && y <= edge.box[3] + near && isOn(edge, x, y, near)) || null;
+}
+
+/* Values with their types, beside the pointer. */
+function tell(pane, px, py) {
+    const item = itemAt(pane, px, py), leaf = item && item.kids.length === 0 ? item : null;
+    const edge = leaf ? null : edgeAt(pane, px, py);
+    const graph = edge ? edge.graph : leaf ? leaf.node ? leaf.node.graph : leaf.graph : null;
+    const values = edge ? edge.values : !leaf ? [] : leaf.node
+        ? leaf.node.out.filter((value) => value !== '') : [leaf.value];
+    pane.tip.hidden = values.length === 0;
+    pane.tip.replaceChildren(...some(values, 6, (value) => el('div', {}, name(tail(value, 60)),
+        ' ', el('span', {class: 'soft code'}, shown(typeOf(graph, value) || 'no type', 80)))));
+    if (pane.tip.hidden) return;
+    pane.tip.style.left = Math.max(0, Math.min(px + 14, pane.width - pane.tip.offsetWidth)) + 'px';
+    pane.tip.style.top = (py + 18 + pane.tip.offsetHeight > pane.height
+        ? py - pane.tip.offsetHeight - 8 : py + 18) + 'px';
+}
+
+/* -- the whole picture as a file -- */
+
+const SVG = ['http:', '', 'www.w3.org', '2000', 'svg'].join('/'); /* a name: nobody asks there */
+
+/* What of a canvas's context is used here, as the elements of an SVG. */
+class SvgPicture {
+    constructor() {
+        this.parts = [];
+        this.path = [];
+        this.dash = [];
+    }
+
+    add(...numbers) {
+        this.path.push(numbers.map((n) => typeof n === 'number' ? Math.round(n * 100) / 100 : n)
+            .join(' '));
+        this.at = numbers.slice(-2);
+    }
+
+    beginPath() { this.path = []; }
+
+    moveTo(x, y) { this.add('M', x, y); }
+
+    lineTo(x, y) { this.add('L', x, y); }
+
+    bezierCurveTo(...points) { this.add('C', ...points); }
+
+    closePath() { this.path.push('Z'); }
+
+    /* At right angles, as in boxes. */
+    arcTo(x1, y1, x2, y2, r) {
+        const [x, y] = this.at;
+        this.lineTo(x1 + r * Math.sign(x - x1), y1 + r * Math.sign(y - y1));
+        this.add('A', r, r, 0, 0, 1, x1 + r * Math.sign(x2 - x1), y1 + r * Math.sign(y2 - y1));
+    }
+
+    /* A whole circle. */
+    arc(x, y, r) {
+        this.add('M', x - r, y, 'A', r, r, 0, 1, 0, x + r, y, 'A', r, r, 0, 1, 0, x - r, y);
+    }
+
+    put(attributes) {
+        const path = this.path.join('');
+        if (path !== '') this.parts.push(`<path d="${path}" ${attributes}/>`);
+    }
+
+    fill() { this.put(`fill="${this.fillStyle}"`); }
+
+    stroke() {
+        this.put(`fill="none" stroke="${this.strokeStyle}" stroke-width="${this.lineWidth}"` +
+            (this.dash.length > 0 ? ` stroke-dasharray="${this.dash.join(' ')}"` : ''));
+    }
+
+    setLineDash(dash) { this.dash = dash; }
+
+    fillRect(x, y, w, h) {
+        const sizes = [x, y, w, h].map((n) => n.toFixed(2));
+        this.parts.push(`<rect x="${sizes[0]}" y="${sizes[1]}" width="${sizes[2]}" ` +
+            `height="${sizes[3]}" fill="${this.fillStyle}"/>`);
+    }
+
+    measureText(text) {
+        measuring.font = this.font;
+        return measuring.measureText(text);
+    }
+
+    fillText(text, x, y) {
+        const anchor = this.textAlign === 'center' ? ' text-anchor="middle"' : '';
+        const [, weight, size] = /^(600 )?([\d.]+)px/.exec(this.font);
+        this.parts.push(`<text x="${x.toFixed(2)}" y="${y.toFixed(2)}" font-size="${size}"` +
+            (weight ? ' font-weight="600"' : '') + anchor +
+            ` fill="${this.fillStyle}">${asXml(text)}</text>`);
+    }
+
+    document(pane) {
+        const size = `width="${Math.ceil(pane.width)}" height="${Math.ceil(pane.height)}"`;
+        return `<svg xmlns="${SVG}" ${size} font-family="${FONT}" ` +
+            `dominant-baseline="central"><title>${asXml(fileName(pane.model))}</title>\n` +
+            this.parts.join('\n') + '\n</svg>\n';
+    }
+}
+
+/* What XML does not allow at all is shown() before, but for two. */
+const asXml = (text) => text.replace(/[\ufffe\uffff]/g, '\ufffd').replace(/[<>&"]/g,
+    (c) => '&#' + c.charCodeAt(0) + ';');
+
+const AROUND = 20;
+
+/* A pane as big as its picture, black on white. */
+function paintWhole(pane, scale, start) {
+    const whole = {...pane, scale, x: -AROUND, y: -AROUND, whole: true,
+        width: (pane.w + 2 * AROUND) * scale, height: (pane.h + 2 * AROUND) * scale};
+    const before = theme;
+    theme = LIGHT;
+    paint(start(whole), whole);
+    theme = before;
+    return whole;
+}
+
+function save(pane, blob, ending) {
+    const address = URL.createObjectURL(blob);
+    const stem = fileName(pane.model).replace(/\.onnx$/, '').replace(/[^\w.-]+/g, '_');
+    el('a', {href: address, download: (stem || 'model') + ending}).click();
+    setTimeout(() => URL.revokeObjectURL(address), 60000);
+}
+
+function saveSvg(pane) {
+    const picture = new SvgPicture();
+    const text = picture.document(paintWhole(pane, 1, () => picture));
+    save(pane, new Blob([text], {type: 'image/svg+xml'}), '.svg');
+}
+
+/* As large as browsers can. */
+function savePng(pane) {
+    const w = pane.w + 2 * AROUND, h = pane.h + 2 * AROUND, canvas = el('canvas');
+    const scale = Math.min(2, 16000 / w, 16000 / h, Math.sqrt(64e6 / w / h));
+    paintWhole(pane, scale, (whole) => {
+        canvas.width = Math.ceil(whole.width);
+        canvas.height = Math.ceil(whole.height);
+        return canvas.getContext('2d', {alpha: false});
+    });
+    canvas.toBlob((blob) => {
+        if (blob) save(pane, blob, '.png');
+        else say('the picture is too large for a PNG');
+    });
 }
 
 /* -- pointing, selecting, folding -- */
@@ -840,11 +1097,65 @@ function setActive(index) {
         button.setAttribute('aria-pressed', String(i === index)));
 }
 
+/* -- the address: #node=NAME, of several with that name &at=2, in the second model &model=2 -- */
+
+let writing = 0;
+
+/* The nodes with each label, in the order of the file. */
+function labelsOf(model) {
+    if (!model.labels) {
+        model.labels = new Map();
+        for (const node of model.nodes) {
+            const same = model.labels.get(nodeLabel(node));
+            if (same) same.push(node);
+            else model.labels.set(nodeLabel(node), [node]);
+        }
+    }
+    return model.labels;
+}
+
+function addressOf(node) {
+    const {model} = node.graph, label = nodeLabel(node), same = labelsOf(model).get(label);
+    return '#node=' + encodeURIComponent(label) +
+        (same[0] === node ? '' : '&at=' + (same.indexOf(node) + 1)) +
+        (model === models[0] ? '' : '&model=' + (models.indexOf(model) + 1));
+}
+
+/* Later, as browsers let a page do it some times a second only. */
+function writeAddress(node) {
+    clearTimeout(writing);
+    writing = setTimeout(() => history.replaceState(null, '', node ? addressOf(node) : '#'), 150);
+}
+
+/* Shows the node that the address names, if there is one. */
+function readAddress() {
+    const given = new Map(location.hash.slice(1).split('&').map((pair) => {
+        const at = (pair + '=').indexOf('='), text = pair.slice(at + 1);
+        return [pair.slice(0, at), /%(?![\da-f]{2})/i.test(text) ? text : decoded(text)];
+    }));
+    const model = models[Number(given.get('model') || 1) - 1];
+    if (!given.has('node') || !model) return;
+    const same = labelsOf(model).get(given.get('node')) || [];
+    const node = same[Number(given.get('at') || 1) - 1];
+    if (node) reveal(node);
+    else say('there is no node ' + shown(given.get('node'), 80));
+}
+
+/* Bytes that are no UTF-8 stay as they are. */
+function decoded(text) {
+    try {
+        return decodeURIComponent(text);
+    } catch {
+        return text;
+    }
+}
+
 function select(pane, item, keep) {
     if (pane.index !== active) setActive(pane.index);
     pane.selected = item;
     pane.canvas.dataset.selected = item ? item.node ? nodeLabel(item.node) : item.value : '';
     redraw(pane);
+    writeAddress(item && item.node);
     if (!keep) openTab('node');
     if (item)
         say(item.node ? fullOp(item.node) + ' ' + shown(nodeLabel(item.node), 80)
@@ -853,8 +1164,8 @@ function select(pane, item, keep) {
 
 function centre(pane, item) {
     pane.scale = Math.max(pane.scale, 0.7);
-    pane.x = item.ax + item.w / 2 - pane.canvas.clientWidth / 2 / pane.scale;
-    pane.y = item.ay + Math.min(item.h, 60) / 2 - pane.canvas.clientHeight / 2 / pane.scale;
+    pane.x = item.ax + item.w / 2 - pane.width / 2 / pane.scale;
+    pane.y = item.ay + Math.min(item.h, 60) / 2 - pane.height / 2 / pane.scale;
     redraw(pane);
 }
 
@@ -946,8 +1257,8 @@ function onKey(pane, event) {
     else if (key === 'ArrowRight') pane.x += move;
     else if (key === 'ArrowUp') pane.y -= move;
     else if (key === 'ArrowDown') pane.y += move;
-    else if (key === 'PageUp') pane.y -= pane.canvas.clientHeight / pane.scale * 0.9;
-    else if (key === 'PageDown') pane.y += pane.canvas.clientHeight / pane.scale * 0.9;
+    else if (key === 'PageUp') pane.y -= pane.height / pane.scale * 0.9;
+    else if (key === 'PageDown') pane.y += pane.height / pane.scale * 0.9;
     else if (key === '+' || key === '=') zoomMiddle(pane, 1.3);
     else if (key === '-') zoomMiddle(pane, 1 / 1.3);
     else if (key === '0') fit(pane, false);
@@ -972,12 +1283,16 @@ function watch(pane) {
         pointers.set(event.pointerId, place(event));
         moved = pointers.size > 1 ? 100 : 0;
         setActive(pane.index);
+        pane.tip.hidden = true;
         bar = barAt(pane, ...place(event));
         if (bar !== null) moveBar(pane, bar, ...place(event));
     });
     canvas.addEventListener('pointermove', (event) => {
         const before = pointers.get(event.pointerId), [x, y] = place(event);
-        if (!before) return;
+        if (!before) {
+            tell(pane, x, y);
+            return;
+        }
         pointers.set(event.pointerId, [x, y]);
         if (bar !== null) {
             moveBar(pane, bar, x, y);
@@ -1005,6 +1320,7 @@ function watch(pane) {
     };
     canvas.addEventListener('pointerup', end);
     canvas.addEventListener('pointercancel', end);
+    canvas.addEventListener('pointerleave', () => { pane.tip.hidden = true; });
     canvas.addEventListener('dblclick', (event) => {
         const [x, y] = place(event), item = itemAt(pane, x, y);
         if (item && !onBadge(pane, item, x, y)) toggle(pane, item);
@@ -1028,6 +1344,7 @@ function makePane(model, index) {
         '; keys: n and p select nodes, arrow keys move', role: 'application'});
     pane.context = pane.canvas.getContext('2d', {alpha: false});
     pane.legend = el('div', {class: 'legend'});
+    pane.tip = el('div', {class: 'tip', hidden: ''});
     const parts = model.info.partitions.length;
     const title = el('div', {class: 'title'}, el('b', {class: 'name',
         title: shown(model.info.file)}, fileName(model)),
@@ -1049,7 +1366,7 @@ function makePane(model, index) {
         title.append(pane.toggle);
     }
     pane.element = el('section', {class: 'pane', 'aria-label': fileName(model)}, title,
-        el('div', {class: 'picture'}, pane.canvas, pane.legend));
+        el('div', {class: 'picture'}, pane.canvas, pane.legend, pane.tip));
     byId('panes').append(pane.element);
     panes.push(pane);
     watch(pane);
@@ -1091,25 +1408,26 @@ function addTab(id, label, visible, fill) {
 
 function openTab(id) {
     const model = models[active], pane = panes[active];
-    const there = tabs.filter((tab) => tab.visible(model));
+    const there = tabs.filter((tab) => models.some(tab.visible));
     const tab = there.find((t) => t.id === id) || there[0];
     open = tab.id;
     const buttons = there.map((t) => el('button', {role: 'tab', id: 'tab-' + t.id,
         'aria-selected': String(t === tab), 'aria-controls': 'body',
-        tabindex: t === tab ? 0 : -1, onclick: () => openTab(t.id)}, t.label(model)));
+        tabindex: t === tab ? 0 : -1, onclick: () => openTab(t.id), 'data-label': t.label(model)},
+    t.label(model)));
     const had = byId('tabs').contains(document.activeElement);
     byId('tabs').replaceChildren(...buttons);
     if (had) byId('tab-' + tab.id).focus();
-    document.querySelector('aside').classList.toggle('wide', tab.id === 'memory');
     byId('body').setAttribute('aria-labelledby', 'tab-' + tab.id);
-    byId('body').replaceChildren(...[tab.fill(model, pane)].flat(Infinity)
+    byId('body').replaceChildren(...[tab.visible(model) ? tab.fill(model, pane)
+        : el('p', {class: 'soft'}, 'Nothing of this model.')].flat(Infinity)
         .filter((child) => child !== null));
 }
 
 function tabKey(event) {
     const by = event.key === 'ArrowRight' ? 1 : event.key === 'ArrowLeft' ? -1 : 0;
     if (by === 0) return;
-    const there = tabs.filter((tab) => tab.visible(models[active]));
+    const there = tabs.filter((tab) => models.some(tab.visible));
     const at = there.findIndex((tab) => tab.id === open);
     openTab(there[(at + by + there.length) % there.length].id);
     event.preventDefault();
@@ -1227,18 +1545,21 @@ function initializerSum(node) {
 }
 
 function nodeBody(node, item, pane) {
-    const sizes = initializerSum(node), found = node.found || [];
+    const sizes = initializerSum(node), found = groupFindings(node.found || []);
+    const inside = canUnfold(node) && node.inside ? groupFindings(foundInside(node)) : [];
     const where = node.graph.kind === 'main' ? null : node.graph.parent
         ? el('span', {}, 'body of ', nodeLink(node.graph.parent)) : graphLabel(node.graph);
     return [
         el('h2', {class: 'name', id: 'node-op'}, shown(fullOp(node))),
         el('p', {}, name(node.name || '(no name)', 'code')),
+        some(found, 50, (group) => findingCard(group, false)),
         canUnfold(node) ? el('p', {}, el('button', {onclick: () => toggle(pane, item)},
             item.kids.length > 0 ? 'Fold' : 'Unfold')) : null,
         table([pair('runs on', epOf(node)), where ? pair('in', where) : null,
             sizes ? pair('weights', sizes) : null,
             node.doc ? pair('documentation', shown(node.doc)) : null]),
-        found.length > 0 ? part('Findings', some(found, 50, (f) => findingCard(f, false))) : null,
+        inside.length > 0 ? part('Found inside', some(inside, 50, (group) =>
+            findingCard(group, true))) : null,
         node.changes && node.changes.length > 0
             ? part('Differences', some(node.changes, 50, changeCard)) : null,
         part('Attributes', node.attrs.length === 0 ? el('p', {class: 'soft'}, 'none')
@@ -1333,39 +1654,115 @@ addTab('files', (model) => 'Files ' + model.info.files.length, () => true, (mode
 
 /* -- findings -- */
 
-/* The nodes that a finding is about: it names a node, or a value. */
+const RANK = {error: 0, warning: 1, hint: 2};
+const worse = (a, b) => !a || (b && RANK[b] < RANK[a]) ? b : a;
+const bySeverity = (list) => list.slice().sort((a, b) => RANK[a.severity] - RANK[b.severity]);
+
+/* The nodes that a finding is about: it names a node or a value, and the graph around it. */
 function attachFindings(model) {
-    const byName = new Map(), inits = new Map();
-    const note = (map, key, node) => { if (key !== '' && !map.has(key)) map.set(key, node); };
-    for (const node of model.nodes) note(byName, node.name, node);
-    for (const node of model.nodes) for (const value of node.out) note(inits, value, node);
-    for (const node of model.nodes) for (const value of node.in) note(inits, value, node);
+    const byName = new Map(), makers = new Map(), readers = new Map();
+    const note = (map, key, node) => {
+        if (key === '') return;
+        if (map.has(key)) map.get(key).push(node);
+        else map.set(key, [node]);
+    };
+    for (const node of model.nodes) {
+        note(byName, node.name, node);
+        for (const value of node.out) note(makers, value, node);
+        for (const value of node.in) note(readers, value, node);
+    }
     for (const finding of model.findings) {
-        const node = byName.get(finding.node) || inits.get(finding.node);
-        if (!node) continue;
+        const called = byName.get(finding.node) || makers.get(finding.node) ||
+            readers.get(finding.node);
+        if (!called) continue;
+        const node = called.find(({graph}) => (graph.kind === 'main' ? '' : graph.name) ===
+            finding.graph) || called[0];
         finding.at = node;
         (node.found = node.found || []).push(finding);
-        if (finding.severity === 'error' || !node.worst || node.worst === 'hint')
-            node.worst = finding.severity;
+        node.worst = worse(node.worst, finding.severity);
+        markAround(node, finding.severity);
     }
 }
 
-function findingCard(finding, linked) {
-    return el('div', {class: 'card finding'},
-        el('p', {}, el('b', {class: finding.severity}, finding.severity + ' ' + finding.id), ' ',
-            finding.rule),
-        finding.node === '' ? null : el('p', {}, linked && finding.at
-            ? link(finding.node, () => reveal(finding.at)) : name(finding.node, 'code')),
-        el('p', {}, name((finding.attribute ? finding.attribute + ' ' : '') + finding.message)),
-        el('p', {class: 'soft'}, 'Fix: ' + finding.fix),
-        finding.command ? el('p', {}, name(finding.command, 'code')) : null);
+/* The nodes with the bodies and functions that a node is in: there is something inside of them. */
+function markAround(node, severity) {
+    const list = [node];
+    while (list.length > 0) {
+        const {graph} = list.pop();
+        for (const around of graph.parent ? [graph.parent] : graph.callers) {
+            if (around.inside && RANK[around.inside] <= RANK[severity]) continue;
+            around.inside = severity;
+            list.push(around);
+        }
+    }
 }
 
-addTab('findings', (model) => 'Findings ' + model.findings.length, () => true, (model) => {
-    const order = {error: 0, warning: 1, hint: 2};
-    const sorted = model.findings.slice().sort((a, b) => order[a.severity] - order[b.severity]);
-    if (sorted.length === 0) return el('p', {class: 'soft'}, 'Lint finds nothing.');
-    return some(sorted, 300, (f) => findingCard(f, true));
+/* What is found inside of a node. */
+function foundInside(node) {
+    const graphs = innerGraphs(node).map(({graph}) => graph), seen = new Set(graphs), found = [];
+    for (const graph of graphs) /* which grows */
+        for (const inner of graph.nodes) {
+            found.push(...inner.found || []);
+            for (const {graph: next} of innerGraphs(inner))
+                if (!seen.has(next)) seen.add(next), graphs.push(next);
+        }
+    return found;
+}
+
+/* Findings that say the same of several nodes are one. */
+function groupFindings(findings) {
+    const groups = new Map();
+    for (const finding of bySeverity(findings)) {
+        const about = finding.message.replace(/'[^']*'/g, "''").replace(/\d+/g, '0');
+        const key = JSON.stringify([finding.id, finding.attribute, about]);
+        if (groups.has(key)) groups.get(key).push(finding);
+        else groups.set(key, [finding]);
+    }
+    return [...groups.values()];
+}
+
+const findingText = ({attribute, message}) =>
+    el('p', {}, name((attribute ? attribute + ' ' : '') + message));
+const commandText = (finding) => finding.command
+    ? el('p', {class: 'command'}, name(finding.command, 'code')) : null;
+
+/* One of a group: what the others have, too, is told once. */
+function findingRow(finding, linked, own) {
+    const where = finding.graph === '' ? null : el('span', {class: 'soft'}, ' in ' +
+        shown(finding.graph, 80));
+    return el('div', {class: 'one'},
+        finding.node === '' ? null : el('p', {}, linked && finding.at
+            ? link(finding.node, () => reveal(finding.at)) : name(finding.node, 'code'), where),
+        own.message ? findingText(finding) : null, own.command ? commandText(finding) : null);
+}
+
+const FIRST = 5, MORE = 200; /* of a group */
+
+function findingCard(group, linked) {
+    const [first] = group, rows = el('div', {});
+    const own = {message: group.some((f) => f.message !== first.message),
+        command: group.some((f) => f.command !== first.command)};
+    const add = (until) => {
+        const from = rows.querySelectorAll('.one').length;
+        rows.append(...group.slice(from, until).map((f) => findingRow(f, linked, own)));
+        if (until < group.length)
+            rows.append(el('button', {class: 'more', type: 'button', onclick: (event) => {
+                event.target.remove();
+                add(until + MORE);
+            }}, grouped(group.length - until) + ' more'));
+    };
+    add(FIRST);
+    return el('div', {class: 'card finding'},
+        el('p', {}, el('b', {class: first.severity}, first.severity + ' ' + first.id), ' ',
+            first.rule, group.length > 1 ? el('span', {class: 'soft'}, ', ' +
+                grouped(group.length) + ' times') : null),
+        rows, own.message ? null : findingText(first),
+        el('p', {class: 'soft'}, 'Fix: ' + first.fix), own.command ? null : commandText(first));
+}
+
+addTab('findings', (model) => 'Findings ' + grouped(model.findings.length), () => true, (model) => {
+    if (model.findings.length === 0) return el('p', {class: 'soft'}, 'Lint finds nothing.');
+    return some(groupFindings(model.findings), 300, (group) => findingCard(group, true));
 });
 
 /* -- the model -- */
@@ -1712,6 +2109,8 @@ function toolbar() {
     byId('in').onclick = () => zoomMiddle(now(), 1.4);
     byId('out').onclick = () => zoomMiddle(now(), 1 / 1.4);
     byId('fit').onclick = () => fit(now(), false);
+    byId('svg').onclick = () => saveSvg(now());
+    byId('png').onclick = () => savePng(now());
     byId('unfold').onclick = () => unfoldAll(now());
     byId('fold').onclick = () => {
         now().unfolded.clear();
@@ -1740,7 +2139,7 @@ function toolbar() {
     dark.addEventListener('change', () => {
         theme = dark.matches ? DARK : LIGHT;
         panes.forEach(fillLegend);
-        panes.forEach(redraw);
+        panes.forEach(draw); /* a page is printed before the next frame */
         openTab(open);
     });
     addEventListener('resize', () => {
@@ -1759,14 +2158,18 @@ if (models.length > 1) {
         openTab(open);
     }}, fileName(model))));
 }
+document.querySelector('aside').classList.toggle('wide', models.some((model) => model.npu));
 setActive(0);
 toolbar();
 openTab('node');
 panes.forEach((pane) => {
     fillLegend(pane);
+    measurePane(pane);
     rebuild(pane);
     fit(pane, true);
 });
+readAddress();
+addEventListener('hashchange', readAddress);
 (window.requestIdleCallback || setTimeout)(() => models.forEach(searchText));
 
 })();

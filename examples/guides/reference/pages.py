@@ -10,6 +10,7 @@ import re
 import shutil
 
 FIRST = ("README.md", "examples/README.md")
+MESSAGES, FACTS = "examples/guides/messages.md", "examples/epctx/facts/messages.facts"
 FENCE = re.compile(r"^\s*(```+|~~~+)\s*(\w*)")
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^()\s]+(?:\([^()]*\))?)\)", re.S)
 LANGUAGES = {"c": ".c", "cpp": ".cpp", "json": ".unparsed", "python": ".py", "py": ".py"}
@@ -47,6 +48,23 @@ def guides_of(root):
     return [f"examples/guides/{n}" for n in names]
 
 
+def messages_of(root):
+    """A page of the messages that `epctx explain` knows, from the table that it is made of."""
+    rows = []
+    for block in re.sub(r"\n +", " ", read(os.path.join(root, FACTS))).split("\n\n"):
+        fact = dict(re.findall(r"^(\w+): (.*)$", block, re.M))
+        if "message" in fact:
+            rows.append([fact.get(k, "") for k in ("message", "cause", "cure")])
+    cells = [[plain(c).replace("|", "\\|").replace("`", "").replace("_", "\\_") for c in row]
+             for row in rows]
+    return "\n".join([
+        "# What messages mean", "",
+        "Each fits a line of a log that has every part between dots, one of those between bars. "
+        "`epctx explain` finds them in a whole log.", "",
+        "| message | cause | cure |", "|---|---|---|",
+        *("| " + " | ".join(row) + " |" for row in sorted(cells))])
+
+
 def slug(title):
     """The id that a repository's page gives to a heading."""
     return re.sub(r"[^\w\- ]", "", title.strip().lower()).replace(" ", "-")
@@ -61,6 +79,9 @@ class Pages:
         self.root, self.link, self.manuals, self.main = root, link, manuals, main
         self.paths = list_pages(root)
         self.texts = {p: read(os.path.join(root, p)) for p in self.paths}
+        self.texts[MESSAGES] = messages_of(root)
+        self.paths.insert(1 + max(i for i, p in enumerate(self.paths)
+                                  if p.startswith("examples/guides/")), MESSAGES)
         self.ids = {p: self.headings(t) for p, t in self.texts.items()}
         self.titles = {p: self.title(p) for p in self.paths}
         self.pictures = {}

@@ -1,0 +1,17 @@
+/* judge.h - whether ONNX Runtime would load what a command has made, before it reports success. */
+#ifndef EPCTX_CLI_JUDGE_H
+#define EPCTX_CLI_JUDGE_H
+
+#include "cli.h"
+
+/* By the rules of lint that mean that ONNX Runtime refuses a model, whatever its EPs do; what one
+ * of the `sources`, files that it was made of, breaks as often is not the command's doing: then
+ * `before` says that. `huge`: a size that no reader takes was asked for. Does not look at other
+ * files. */
+epctx_status judge_made(const epctx_model *made, const char *const *sources, size_t count,
+                        bool huge, epctx_error *before, epctx_error *error);
+/* The same for a file that was written, which is made of one source. */
+epctx_status judge_file(const char *path, const char *source, epctx_error *before,
+                        epctx_error *error);
+
+#endif
