@@ -15779,8 +15779,10 @@ EPCTX_API epctx_options epctx_options_of_gen(const epctx_gen_opts *opts) {
     return options;
 }
 
-/* In epctx__gen.take: a constant that stays beside the nodes that read it. */
+/* In epctx__gen.take: a constant that stays beside the nodes that read it, and a node whose results
+ * nobody needs, which goes: a partition of it would have no output. */
 #define EPCTX__BESIDE 2
+#define EPCTX__UNREAD 3
 
 typedef struct epctx__gen {
     epctx_model *model;
@@ -15959,10 +15961,30 @@ static epctx_status epctx__gen_infer(epctx__gen *g) {
     return EPCTX_OK;
 }
 
+/* Sets `unread` of the nodes that are taken and on which no output and no other node depends. */
+static epctx_status epctx__gen_unread(const epctx__gen *g, uint8_t *unread) {
+    const epctx_graph *graph = &g->graph;
+    epctx_map read;
+    size_t i, k;
+    epctx_map_init(&read, g->arena);
+    for (i = 0; i < graph->output_count; i++)
+        EPCTX__TRY(epctx__map_set(&read, graph->outputs[i].name, 1, g->error));
+    for (i = graph->node_count; i-- > 0;) { /* sorted: readers come later */
+        const epctx_node *node = &graph->nodes[i];
+        unread[i] = g->take[i] != 0;
+        for (k = 0; k < node->output_count && unread[i] != 0; k++)
+            unread[i] = node->outputs[k].size == 0 || !epctx__has(&read, node->outputs[k]);
+        for (k = 0; unread[i] == 0 && k < epctx__read_count(node); k++)
+            EPCTX__TRY(epctx__map_set(&read, epctx__reads(node, k), 1, g->error));
+    }
+    return EPCTX_OK;
+}
+
 static epctx_status epctx__gen_partition(epctx__gen *g) {
     const epctx_graph *graph = &g->graph;
     const size_t count = graph->node_count;
     const uint8_t *stays = NULL;
+    uint8_t *unread;
     size_t left = 0; /* the first node that is not taken */
     size_t i;
     epctx_error why;
@@ -15971,9 +15993,17 @@ static epctx_status epctx__gen_partition(epctx__gen *g) {
     EPCTX__TRY(g->backend->capability_fn(g->backend->self, graph, g->take, g->error));
     for (i = 0; i < count; i++)
         if (epctx_str_is(graph->nodes[i].op_type, EPCTX_OP_TYPE)) g->take[i] = 0;
+    EPCTX__NEW(unread, uint8_t, count, g->arena, g->error);
+    EPCTX__TRY(epctx__gen_unread(g, unread));
+    for (i = 0; i < count; i++)
+        if (unread[i] != 0) g->take[i] = 0;
     EPCTX__TRY(
         epctx__partition(graph, g->take, g->arena, &g->parts, &g->part_count, &stays, g->error));
-    for (i = 0; i < count; i++) g->take[i] = stays[i] != 0 ? EPCTX__BESIDE : g->take[i] != 0;
+    for (i = 0; i < count; i++) {
+        g->take[i] = unread[i] != 0  ? EPCTX__UNREAD
+                     : stays[i] != 0 ? EPCTX__BESIDE
+                                     : g->take[i] != 0;
+    }
     epctx__gen_tell(g);
     while (left < count && (g->take[left] != 0 || epctx__is_ep_record(&graph->nodes[left]))) left++;
     if (g->opts->require_all && left < count) return epctx__gen_refusal(g, left, true, g->error);

@@ -427,6 +427,56 @@ TEST(nothing_to_compile) {
     CHECK_STR(f.log, "x,x2->y;");
 }
 
+/* Nodes whose results nobody needs make no partition, which would have no output: they go. */
+TEST(unread_results) {
+    static const struct {
+        const char *label, *nodes; /* TYPE:IN,IN->OUT of the source */
+        const char *log, *made;
+    } cases[] = {
+        {"beside a live one", "Take:x->y;Take:x->d", "x->y;", "EPContext:x,->y,;"},
+        {"behind a live one", "Take:x->y;Take:y->d", "x->y;", "EPContext:x,->y,;"},
+        {"a chain", "Take:x->d;Take:d->e;Take:x->y", "x->y;", "EPContext:x,->y,;"},
+        {"read by what stays", "Take:x->d;Keep:d->e;Take:x->y", "x->d,y;",
+         "EPContext:x,->d,y,;Keep:d,->e,;"},
+        {"what stays, unread", "Keep:x->e;Take:x->y", "x->y;", "Keep:x,->e,;EPContext:x,->y,;"},
+        {"constants", "Take:->c;Take:c->d;Take:x->y", "x->y;", "EPContext:x,->y,;"},
+        {"nothing else", "Take:x->d;Keep:x->y", NULL, NULL},
+    };
+    static const int64_t dims[] = {4, -1};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        fake f = {0};
+        epctx_error error;
+        epctx_model model;
+        bytes graph = {0}, file;
+        char text[200], *rest = NULL;
+        clear_root();
+        strcpy(text, cases[i].nodes);
+        for (char *node = strtok_r(text, ";", &rest); node; node = strtok_r(NULL, ";", &rest)) {
+            char *inputs = strchr(node, ':'), *outputs = strstr(node, "->");
+            *inputs++ = *outputs = '\0';
+            add_node(&graph, node, outputs + 2, inputs, outputs + 2);
+        }
+        add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, dims);
+        add_value(&graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, dims);
+        file = new_model(&graph);
+        make_file(at("m.onnx"), (const char *)file.data, file.size);
+        bytes_free(&file);
+        if (cases[i].made == NULL) {
+            CHECK_INT(generate(&f, NULL, NULL, NULL, &error), EPCTX_ERR_NO_NODES);
+            CHECK_STR(listing(), "m.onnx ");
+            continue;
+        }
+        CHECK(generate(&f, NULL, NULL, NULL, &error) == EPCTX_OK, "%s: %s", cases[i].label,
+              error.message);
+        CHECK(strcmp(f.log, cases[i].log) == 0, "%s: compiled %s, expected %s", cases[i].label,
+              f.log, cases[i].log);
+        CHECK_INT(epctx_model_open_file(&model, at("m_ctx.onnx"), NULL, NULL), EPCTX_OK);
+        CHECK(strcmp(nodes_of(&model), cases[i].made) == 0, "%s: made %s, expected %s",
+              cases[i].label, nodes_of(&model), cases[i].made);
+        epctx_model_close(&model);
+    }
+}
+
 TEST(compiled_already) {
     fake f = {0};
     epctx_error error;
@@ -2682,6 +2732,7 @@ int main(int argc, char **argv) {
     RUN(linked_output);
     RUN(new_node_moves);
     RUN(nothing_to_compile);
+    RUN(unread_results);
     RUN(compiled_already);
     RUN(singular_field_twice);
     RUN(two_gigabytes);

@@ -5,7 +5,7 @@
 
 clash.onnx   a body of If uses a name of the main graph that is made later: a compiled node comes
              before, and ONNX Runtime refuses what was good
-dead.onnx    the nodes that can be compiled have no reader
+dead.onnx    one of the nodes that can be compiled has no reader
 good.onnx    an If, a Reshape by a constant, an external tensor; newer.onnx: the same, which ONNX
              Runtime refuses, as its IR version is none that it knows
 """
@@ -53,7 +53,8 @@ def dead():
     model, graph = begin("dead")
     node(graph, "Relu", "first", ("x",), ("a",))
     choice(graph, "choice", "x", "inner", "b")
-    value(graph.output, "b", FLOAT, (1, 4))
+    node(graph, "Tanh", "last", ("b",), ("y",))
+    value(graph.output, "y", FLOAT, (1, 4))
     return model
 
 
