@@ -1319,8 +1319,6 @@ typedef struct epctx__args {
         return EPCTX_OK; \
     }
 
-static epctx__level epctx__level_here(void);
-
 /* The type in which kernels compute a type: itself, or that to which Convert takes it; 0: none. Of
  * double there are moves and Exact. */
 static int32_t epctx__computed_type(int64_t type) {
@@ -1734,9 +1732,10 @@ static EPCTX__INLINE bool epctx__waves_each(const float *x, float *y, size_t cou
 }
 
 /* From x to y, which are one or do not overlap. */
-static EPCTX__INLINE void epctx__act_each_body(const float *x, float *y, size_t count,
-                                               const epctx__act *act) {
+static EPCTX__INLINE void epctx__act_each_body(epctx__level fast, const float *x, float *y,
+                                               size_t count, const epctx__act *act) {
     const float a = act->a, b = act->b;
+    (void)fast;
     (void)a;
     (void)b;
     if (epctx__waves_each(x, y, count, act->kind)) return;
@@ -1752,8 +1751,9 @@ static EPCTX__INLINE void epctx__act_each_body(const float *x, float *y, size_t 
     }
 }
 
-EPCTX__FORMS(epctx__level_here(), epctx__act_each,
-             (const float *x, float *y, size_t count, const epctx__act *act), (x, y, count, act))
+EPCTX__FORMS(fast, epctx__act_each,
+             (epctx__level fast, const float *x, float *y, size_t count, const epctx__act *act),
+             (fast, x, y, count, act))
 
 #ifdef EPCTX__AVX2
 /* A multiple of 8 elements. The instruction gives other NaNs than epctx__sqrt. */
@@ -1770,29 +1770,31 @@ EPCTX__TARGET static void epctx__sqrt_avx2(const float *x, float *y, size_t coun
 #endif
 
 /* Whole vectors, but for the portable form. */
-static void epctx__act_whole(const float *x, float *y, size_t count, const epctx__act *act) {
+static void epctx__act_whole(epctx__level fast, const float *x, float *y, size_t count,
+                             const epctx__act *act) {
 #ifdef EPCTX__AVX2
-    if (act->kind == EPCTX__ACT_SQRT && epctx__level_here() != EPCTX__PORTABLE) {
+    if (act->kind == EPCTX__ACT_SQRT && fast != EPCTX__PORTABLE) {
         epctx__sqrt_avx2(x, y, count);
         return;
     }
 #endif
-    epctx__act_each(x, y, count, act);
+    epctx__act_each(fast, x, y, count, act);
 }
 
-static void epctx__act_row(const float *x, float *y, size_t count, const epctx__act *act) {
-    const size_t rest = epctx__level_here() != EPCTX__PORTABLE ? count % 16 : 0;
+static void epctx__act_row(epctx__level fast, const float *x, float *y, size_t count,
+                           const epctx__act *act) {
+    const size_t rest = fast != EPCTX__PORTABLE ? count % 16 : 0;
     float last[16] = {0.0f};
-    epctx__act_whole(x, y, count - rest, act);
+    epctx__act_whole(fast, x, y, count - rest, act);
     if (rest > 0) { /* a whole vector at once */
         memcpy(last, x + count - rest, rest * sizeof *y);
-        epctx__act_whole(last, last, 16, act);
+        epctx__act_whole(fast, last, last, 16, act);
         memcpy(y + count - rest, last, rest * sizeof *y);
     }
 }
 
-static void epctx__activate(float *y, size_t count, const epctx__act *act) {
-    if (act->kind != EPCTX__ACT_NONE) epctx__act_row(y, y, count, act);
+static void epctx__activate(epctx__level fast, float *y, size_t count, const epctx__act *act) {
+    if (act->kind != EPCTX__ACT_NONE) epctx__act_row(fast, y, y, count, act);
 }
 
 static epctx_status epctx__run_unary(const epctx__unary *p, const epctx__args *args) {
@@ -1800,7 +1802,8 @@ static epctx_status epctx__run_unary(const epctx__unary *p, const epctx__args *a
     float *y = (float *)args->out[0];
     size_t i;
     for (i = 0; i < p->count; i += 2048) /* what is read twice is in the cache */
-        epctx__act_row(x + i, y + i, p->count - i < 2048 ? p->count - i : 2048, &p->act);
+        epctx__act_row(args->fast, x + i, y + i, p->count - i < 2048 ? p->count - i : 2048,
+                       &p->act);
     return EPCTX_OK;
 }
 
@@ -1935,7 +1938,7 @@ static EPCTX__INLINE void epctx__binary_row_body(epctx__row *r) {
 #undef EPCTX__BINARY_CASE
     default: break;
     }
-    epctx__activate(y, count, &p->act);
+    epctx__activate(r->fast, y, count, &p->act);
 }
 
 EPCTX__RUN_ROWS(binary)
@@ -1960,7 +1963,7 @@ static EPCTX__INLINE void epctx__all_affine_body(const epctx__affine *p, const e
     size_t o, c;
     for (o = 0; o < p->outer && p->inner == 1; o++) { /* channels last */
         EPCTX__EACH(j, p->channels, y[j] = x[j] * scale[j] + shift[j];);
-        epctx__activate(y, p->channels, &p->act);
+        epctx__activate(args->fast, y, p->channels, &p->act);
         x += p->channels;
         y += p->channels;
     }
@@ -1968,7 +1971,7 @@ static EPCTX__INLINE void epctx__all_affine_body(const epctx__affine *p, const e
         for (c = 0; c < p->channels; c++) {
             const float f = scale[c], g = shift[c];
             EPCTX__EACH(i, p->inner, y[i] = x[i] * f + g;);
-            epctx__activate(y, p->inner, &p->act);
+            epctx__activate(args->fast, y, p->inner, &p->act);
             x += p->inner;
             y += p->inner;
         }
@@ -2512,7 +2515,7 @@ static void epctx__conv_pass(const epctx__conv_part *c, size_t first, size_t col
             epctx__tile(&c->rows, c->weights + n * depth, &f);
         }
         for (r = 0; p->act.kind > EPCTX__ACT_CLIP && r < f.rows; r++)
-            epctx__activate(c->y + (pixel + r) * f.row + first, columns, &p->act);
+            epctx__activate(c->fast, c->y + (pixel + r) * f.row + first, columns, &p->act);
     }
 }
 
@@ -2836,7 +2839,7 @@ static epctx_status epctx__slide(const epctx__args *args, uint32_t batch, epctx_
             epctx__inside(t.y, (int32_t)w->dilation_h, (int32_t)w->kernel_h, (int32_t)w->in_h,
                           &t.ky_low, &t.ky_high);
             for (ox = 0; ox < w->out_w;) ox = epctx__slide_some(args->fast, s, &t, ox, s->y);
-            epctx__activate(s->y, line, &s->act);
+            epctx__activate(args->fast, s->y, line, &s->act);
         }
         s->x += (size_t)w->in_h * w->in_w * s->channels;
     }
@@ -2923,7 +2926,7 @@ static void epctx__gemm_block(epctx__level fast, const epctx__gemm *p, const flo
             epctx__tile(&rows, b, &f);
         }
         for (r = 0; p->act.kind > EPCTX__ACT_CLIP && r < f.rows; r++)
-            epctx__activate(y + (m + r) * p->n, columns, &p->act);
+            epctx__activate(fast, y + (m + r) * p->n, columns, &p->act);
     }
 }
 
@@ -3167,7 +3170,7 @@ static EPCTX__INLINE void epctx__all_winograd_body(const epctx__conv *p, const e
                 epctx__turn_products(&c, args->fast, tiles, n, count);
             }
         }
-        epctx__activate(c.y, p->act.kind > EPCTX__ACT_CLIP ? size : 0, &p->act);
+        epctx__activate(args->fast, c.y, p->act.kind > EPCTX__ACT_CLIP ? size : 0, &p->act);
     }
 }
 
@@ -4788,13 +4791,13 @@ static void epctx__cell_lstm(const epctx__recurrent *p, const epctx__args *args,
         gi[i] += peep[i] * c[i];
         gf[i] += peep[2 * n + i] * c[i];
     }
-    epctx__activate(gi, n, &p->f);
-    epctx__activate(gf, n, &p->f);
-    epctx__activate(gc, n, &p->g);
+    epctx__activate(args->fast, gi, n, &p->f);
+    epctx__activate(args->fast, gf, n, &p->f);
+    epctx__activate(args->fast, gc, n, &p->g);
     EPCTX__EACH(j, n, c[j] = gf[j] * c[j] + gi[j] * gc[j]; t[j] = c[j];);
     for (i = 0; i < n && peep != NULL; i++) go[i] += peep[n + i] * c[i];
-    epctx__activate(go, n, &p->f);
-    epctx__activate(t, n, &p->h);
+    epctx__activate(args->fast, go, n, &p->f);
+    epctx__activate(args->fast, t, n, &p->h);
     EPCTX__EACH(j, n, h[j] = go[j] * t[j];);
 }
 
@@ -4805,8 +4808,8 @@ static void epctx__cell_gru(const epctx__recurrent *p, const epctx__args *args, 
     const float *bias = (const float *)args->in[2];
     epctx__gate(p, args, 0, h, x, z);
     epctx__gate(p, args, 1, h, x, r);
-    epctx__activate(z, n, &p->f);
-    epctx__activate(r, n, &p->f);
+    epctx__activate(args->fast, z, n, &p->f);
+    epctx__activate(args->fast, r, n, &p->f);
     if (p->late_reset != 0) {
         epctx__gate(p, args, 2, h, NULL, g);
         EPCTX__EACH(j, n, g[j] = x[2 * n + j] + r[j] * (g[j] + (bias != NULL ? bias[j] : 0.0f)););
@@ -4814,7 +4817,7 @@ static void epctx__cell_gru(const epctx__recurrent *p, const epctx__args *args, 
         EPCTX__EACH(j, n, t[j] = r[j] * h[j];);
         epctx__gate(p, args, 2, t, x, g);
     }
-    epctx__activate(g, n, &p->g);
+    epctx__activate(args->fast, g, n, &p->g);
     EPCTX__EACH(j, n, h[j] = (1.0f - z[j]) * g[j] + z[j] * h[j];);
 }
 
@@ -4848,7 +4851,7 @@ static epctx_status epctx__run_recurrent(const epctx__recurrent *p, const epctx_
             } else {
                 epctx__gate(p, args, 0, h, x, work);
                 memcpy(h, work, n * sizeof *h);
-                epctx__activate(h, n, &p->f);
+                epctx__activate(args->fast, h, n, &p->f);
             }
             memcpy(y + (t * p->batch + b) * n, h, n * sizeof *y);
         }
@@ -7549,7 +7552,8 @@ static epctx_status epctx__record(epctx__compiler *c, const epctx__step *s) {
     return EPCTX_OK;
 }
 
-/* Runs a step now. Several steps may fill one result. */
+/* Runs a step now, in the portable form, whose bits are the same everywhere. Several steps may fill
+ * one result. */
 static epctx_status epctx__fold_step(epctx__compiler *c, const epctx__step *s) {
     const epctx__op_info *op = &epctx__ops[s->op];
     epctx__tensor *out = &c->tensors[s->out];

@@ -2385,8 +2385,42 @@ TEST(gelu_by_tanh) {
     gb_free(&b);
 }
 
+/* Functions of one byte turn to tables while compiling: the sum of these binaries is the same on
+ * every machine (test_npu_bytes.sh), whatever its instructions. */
+TEST(tables) {
+    static const char *const ops[] = {"Sigmoid", "Tanh", "Exp",      "Erf",      "Gelu",
+                                      "Mish",    "Elu",  "Softplus", "Softsign", "HardSwish",
+                                      "Celu",    "Sin",  "Log"};
+    static const int64_t dims[1] = {300};
+    const uint8_t zero = 128;
+    for (size_t i = 0; i < sizeof ops / sizeof ops[0]; i++) {
+        for (int step = 0; step < 100; step++) {
+            const float from = 0.001f * (float)(step + 1), to = 0.0001f * (float)(step + 7);
+            graph_builder b;
+            epctx_npu_stats stats;
+            epctx_buffer blob;
+            epctx_error error;
+            gb_init(&b);
+            gb_input(&b, "x", EPCTX_ONNX_UINT8, 1, dims);
+            gb_floats(&b, "s", 0, NULL, &from);
+            gb_floats(&b, "t", 0, NULL, &to);
+            gb_constant(&b, "z", EPCTX_ONNX_UINT8, 0, NULL, &zero);
+            gb_node(&b, "DequantizeLinear", 13, "x,s,z", "a");
+            gb_node(&b, ops[i], 22, "a", "c");
+            gb_node(&b, "QuantizeLinear", 13, "c,t,z", "y");
+            gb_output(&b, "y");
+            CHECK_OK(gb_compile(&b, &stats, &blob, &error), error);
+            CHECK(stats.commands == 1, "%s: expected one command, found %zu", ops[i],
+                  stats.commands);
+            epctx_buffer_free(&blob);
+            gb_free(&b);
+        }
+    }
+}
+
 int main(int argc, char **argv) {
     RUN(conv);
+    RUN(tables);
     RUN(conv_of_tiles);
     RUN(conv_one_dimension);
     RUN(conv_chains);
