@@ -140,7 +140,8 @@
  *   are bit-identical on one machine; other machines may order and round sums differently and give
  *   functions such as Exp other last bits (a fused multiplication and addition rounds once).
  *   Most convolutions of 3 x 3 taps become Winograd: a quarter of the products, more scratch, an
- *   error of up to 1e-5 of the largest result; epctx_npu_opts.direct prevents it.
+ *   error of up to 1e-5 of the largest result (where that is not finite, it is computed again, one
+ *   product after the other); epctx_npu_opts.direct prevents it.
  *
  * BLOB FORMAT 3 (all numbers little-endian; u64 = two words, low first; [n] = bytes)
  *   header, 128 bytes                          | word section, graphs first, 20 words each
@@ -3040,7 +3041,7 @@ static EPCTX__INLINE void epctx__turn_axis(epctx__turn_kind kind, const float *x
 typedef struct epctx__winograd_run {
     const epctx__conv *p;
     epctx__winograd s;
-    const float *x, *bias, *add;
+    const float *x, *weights, *bias, *add;
     float *y, *band, *input, *taps, *products;
     size_t first;
 } epctx__winograd_run;
@@ -3090,6 +3091,50 @@ static EPCTX__INLINE void epctx__turn_strip(const epctx__winograd_run *c, size_t
                              y + 6 * i * matrix + n * channels, matrix, channels);
 }
 
+/* Adds up the results of a tile, to know whether all are finite. */
+static EPCTX__INLINE void epctx__tile_sum(const float *sums, size_t matrix, size_t columns,
+                                          float *total) {
+    size_t i, n;
+    for (n = 0; n < columns; n += EPCTX__COLUMNS)
+        for (i = 0; i < 16; i++)
+            EPCTX__EACH(j, EPCTX__COLUMNS, total[j] += sums[(i / 4 * 6 + i % 4) * matrix + n + j];);
+}
+
+static bool epctx__sum_finite(const float *total) {
+    float all = 0.0f;
+    size_t j;
+    for (j = 0; j < EPCTX__COLUMNS; j++) all += total[j];
+    return epctx__abs(all) <= FLT_MAX;
+}
+
+/* A tile, one product after the other: infinities and numbers near the largest have to meet
+ * only those that the convolution adds to them. */
+EPCTX__APART static void epctx__direct_tile(const epctx__winograd_run *c, size_t tile, float *sums,
+                                            size_t matrix, size_t first, size_t columns) {
+    const epctx__window *w = &c->p->window;
+    const size_t oy = 4 * (c->first + tile / (size_t)c->s.across);
+    const size_t ox = 4 * (tile % (size_t)c->s.across);
+    const size_t channels = c->p->in_channels;
+    size_t i, n, tap, k, j;
+    for (i = 0; i < 16; i++) {
+        for (n = 0; n < columns; n += EPCTX__COLUMNS) {
+            const float *taps = c->weights + (first + n) * 9 * channels;
+            float *to = sums + (i / 4 * 6 + i % 4) * matrix + n;
+            memset(to, 0, EPCTX__COLUMNS * sizeof *to);
+            for (tap = 0; tap < 9; tap++, taps += channels * EPCTX__COLUMNS) {
+                const size_t y = oy + i / 4 + tap / 3, x = ox + i % 4 + tap % 3;
+                const float *from = c->x;
+                if (y < w->top || y - w->top >= w->in_h || x < w->left || x - w->left >= w->in_w)
+                    continue;
+                from += ((y - w->top) * w->in_w + x - w->left) * channels;
+                for (k = 0; k < channels; k++)
+                    for (j = 0; j < EPCTX__COLUMNS; j++)
+                        to[j] += from[k] * taps[k * EPCTX__COLUMNS + j];
+            }
+        }
+    }
+}
+
 /* Stores `columns` output channels from `first` on of tile `tile`. */
 static EPCTX__INLINE void epctx__store_tile(const epctx__winograd_run *c, size_t tile,
                                             const float *sums, size_t matrix, size_t first,
@@ -3113,6 +3158,20 @@ static EPCTX__INLINE void epctx__store_tile(const epctx__winograd_run *c, size_t
     }
 }
 
+/* Those of the `tiles` in c->products, `row` elements each, that are not finite. */
+EPCTX__APART static void epctx__store_again(const epctx__winograd_run *c, size_t tiles,
+                                            size_t matrix, size_t first, size_t columns,
+                                            size_t row) {
+    size_t n;
+    for (n = 0; n < tiles; n++) {
+        float total[EPCTX__COLUMNS] = {0.0f}, *sums = c->products + n * row;
+        epctx__tile_sum(sums, matrix, columns, total);
+        if (epctx__sum_finite(total)) continue;
+        epctx__direct_tile(c, n, sums, matrix, first, columns);
+        epctx__store_tile(c, n, sums, matrix, first, columns);
+    }
+}
+
 /* `columns` output channels from `first` on of the `tiles` in c->input. */
 static EPCTX__INLINE void epctx__turn_products(const epctx__winograd_run *c, epctx__level fast,
                                                size_t tiles, size_t first, size_t columns) {
@@ -3121,6 +3180,7 @@ static EPCTX__INLINE void epctx__turn_products(const epctx__winograd_run *c, epc
     const epctx__gemm gemm = {36, even, row, depth, step, depth, 1, 0, 1.0f, {0, 0, 0}};
     const epctx__args args = {{c->input, c->taps}, {c->products}, fast, NULL};
     const size_t matrix = (size_t)even * row;
+    float total[EPCTX__COLUMNS] = {0.0f};
     size_t n, k;
     (void)epctx__run_gemm(&gemm, &args); /* it cannot fail */
     for (n = 0; n < tiles; n++) {
@@ -3131,8 +3191,10 @@ static EPCTX__INLINE void epctx__turn_products(const epctx__winograd_run *c, epc
         for (k = 0; k < 4; k++)
             epctx__turn_axis(EPCTX__TURN_OUT, sums + k * matrix, 6 * matrix, sums + k * matrix,
                              6 * matrix, row);
+        epctx__tile_sum(sums, matrix, columns, total);
         epctx__store_tile(c, n, sums, matrix, first, columns);
     }
+    if (!epctx__sum_finite(total)) epctx__store_again(c, tiles, matrix, first, columns, row);
 }
 
 static EPCTX__INLINE void epctx__all_winograd_body(const epctx__conv *p, const epctx__args *args) {
@@ -3142,6 +3204,7 @@ static EPCTX__INLINE void epctx__all_winograd_body(const epctx__conv *p, const e
     size_t image, n, i, left, tiles, count;
     c.p = p;
     c.s = epctx__winograd_needs(p);
+    c.weights = (const float *)args->in[1];
     c.bias = (const float *)args->in[2];
     c.band = (float *)args->out[1];
     c.input = c.band + c.s.band;
