@@ -129,8 +129,9 @@
  *
  * TRUST
  *   Blobs are hostile. Loading copies everything except the weights and verifies the copy: every
- *   offset, size, shape and operand. A file that changes later can change results, never an
- *   address. Indices from data (Gather) are checked at run time. Weights are used only as numbers;
+ *   offset, size, shape and operand, and that all that is read or returned was written before, as
+ *   memory may hold others' data (optimized for size, a run clears its memory instead). A file that
+ *   changes later can change results, never an address. Indices from data (Gather) are checked at run time. Weights are used only as numbers;
  *   epctx_npu_check_weights verifies their checksum.
  *
  * DETERMINISM
@@ -139,7 +140,8 @@
  *   are bit-identical on one machine; other machines may order and round sums differently and give
  *   functions such as Exp other last bits (a fused multiplication and addition rounds once).
  *   Most convolutions of 3 x 3 taps become Winograd: a quarter of the products, more scratch, an
- *   error of up to 1e-5 of the largest result; epctx_npu_opts.direct prevents it.
+ *   error of up to 1e-5 of the largest result (where that is not finite, it is computed again, one
+ *   product after the other); epctx_npu_opts.direct prevents it.
  *
  * BLOB FORMAT 3 (all numbers little-endian; u64 = two words, low first; [n] = bytes)
  *   header, 128 bytes                          | word section, graphs first, 20 words each
@@ -553,6 +555,14 @@ extern "C" {
 #define EPCTX__LOOPS 0
 #else
 #define EPCTX__LOOPS 1
+#endif
+
+/* Whether a run clears its memory, lest it hands out what that held before, or loading refuses what
+ * reads a byte that it has not written: 2 KB of code. */
+#ifdef __OPTIMIZE_SIZE__
+#define EPCTX__CLEARS 1
+#else
+#define EPCTX__CLEARS 0
 #endif
 
 /* ============================================================
@@ -1310,8 +1320,6 @@ typedef struct epctx__args {
         return EPCTX_OK; \
     }
 
-static epctx__level epctx__level_here(void);
-
 /* The type in which kernels compute a type: itself, or that to which Convert takes it; 0: none. Of
  * double there are moves and Exact. */
 static int32_t epctx__computed_type(int64_t type) {
@@ -1725,9 +1733,10 @@ static EPCTX__INLINE bool epctx__waves_each(const float *x, float *y, size_t cou
 }
 
 /* From x to y, which are one or do not overlap. */
-static EPCTX__INLINE void epctx__act_each_body(const float *x, float *y, size_t count,
-                                               const epctx__act *act) {
+static EPCTX__INLINE void epctx__act_each_body(epctx__level fast, const float *x, float *y,
+                                               size_t count, const epctx__act *act) {
     const float a = act->a, b = act->b;
+    (void)fast;
     (void)a;
     (void)b;
     if (epctx__waves_each(x, y, count, act->kind)) return;
@@ -1743,8 +1752,9 @@ static EPCTX__INLINE void epctx__act_each_body(const float *x, float *y, size_t 
     }
 }
 
-EPCTX__FORMS(epctx__level_here(), epctx__act_each,
-             (const float *x, float *y, size_t count, const epctx__act *act), (x, y, count, act))
+EPCTX__FORMS(fast, epctx__act_each,
+             (epctx__level fast, const float *x, float *y, size_t count, const epctx__act *act),
+             (fast, x, y, count, act))
 
 #ifdef EPCTX__AVX2
 /* A multiple of 8 elements. The instruction gives other NaNs than epctx__sqrt. */
@@ -1761,29 +1771,31 @@ EPCTX__TARGET static void epctx__sqrt_avx2(const float *x, float *y, size_t coun
 #endif
 
 /* Whole vectors, but for the portable form. */
-static void epctx__act_whole(const float *x, float *y, size_t count, const epctx__act *act) {
+static void epctx__act_whole(epctx__level fast, const float *x, float *y, size_t count,
+                             const epctx__act *act) {
 #ifdef EPCTX__AVX2
-    if (act->kind == EPCTX__ACT_SQRT && epctx__level_here() != EPCTX__PORTABLE) {
+    if (act->kind == EPCTX__ACT_SQRT && fast != EPCTX__PORTABLE) {
         epctx__sqrt_avx2(x, y, count);
         return;
     }
 #endif
-    epctx__act_each(x, y, count, act);
+    epctx__act_each(fast, x, y, count, act);
 }
 
-static void epctx__act_row(const float *x, float *y, size_t count, const epctx__act *act) {
-    const size_t rest = epctx__level_here() != EPCTX__PORTABLE ? count % 16 : 0;
+static void epctx__act_row(epctx__level fast, const float *x, float *y, size_t count,
+                           const epctx__act *act) {
+    const size_t rest = fast != EPCTX__PORTABLE ? count % 16 : 0;
     float last[16] = {0.0f};
-    epctx__act_whole(x, y, count - rest, act);
+    epctx__act_whole(fast, x, y, count - rest, act);
     if (rest > 0) { /* a whole vector at once */
         memcpy(last, x + count - rest, rest * sizeof *y);
-        epctx__act_whole(last, last, 16, act);
+        epctx__act_whole(fast, last, last, 16, act);
         memcpy(y + count - rest, last, rest * sizeof *y);
     }
 }
 
-static void epctx__activate(float *y, size_t count, const epctx__act *act) {
-    if (act->kind != EPCTX__ACT_NONE) epctx__act_row(y, y, count, act);
+static void epctx__activate(epctx__level fast, float *y, size_t count, const epctx__act *act) {
+    if (act->kind != EPCTX__ACT_NONE) epctx__act_row(fast, y, y, count, act);
 }
 
 static epctx_status epctx__run_unary(const epctx__unary *p, const epctx__args *args) {
@@ -1791,7 +1803,8 @@ static epctx_status epctx__run_unary(const epctx__unary *p, const epctx__args *a
     float *y = (float *)args->out[0];
     size_t i;
     for (i = 0; i < p->count; i += 2048) /* what is read twice is in the cache */
-        epctx__act_row(x + i, y + i, p->count - i < 2048 ? p->count - i : 2048, &p->act);
+        epctx__act_row(args->fast, x + i, y + i, p->count - i < 2048 ? p->count - i : 2048,
+                       &p->act);
     return EPCTX_OK;
 }
 
@@ -1926,7 +1939,7 @@ static EPCTX__INLINE void epctx__binary_row_body(epctx__row *r) {
 #undef EPCTX__BINARY_CASE
     default: break;
     }
-    epctx__activate(y, count, &p->act);
+    epctx__activate(r->fast, y, count, &p->act);
 }
 
 EPCTX__RUN_ROWS(binary)
@@ -1951,7 +1964,7 @@ static EPCTX__INLINE void epctx__all_affine_body(const epctx__affine *p, const e
     size_t o, c;
     for (o = 0; o < p->outer && p->inner == 1; o++) { /* channels last */
         EPCTX__EACH(j, p->channels, y[j] = x[j] * scale[j] + shift[j];);
-        epctx__activate(y, p->channels, &p->act);
+        epctx__activate(args->fast, y, p->channels, &p->act);
         x += p->channels;
         y += p->channels;
     }
@@ -1959,7 +1972,7 @@ static EPCTX__INLINE void epctx__all_affine_body(const epctx__affine *p, const e
         for (c = 0; c < p->channels; c++) {
             const float f = scale[c], g = shift[c];
             EPCTX__EACH(i, p->inner, y[i] = x[i] * f + g;);
-            epctx__activate(y, p->inner, &p->act);
+            epctx__activate(args->fast, y, p->inner, &p->act);
             x += p->inner;
             y += p->inner;
         }
@@ -2503,7 +2516,7 @@ static void epctx__conv_pass(const epctx__conv_part *c, size_t first, size_t col
             epctx__tile(&c->rows, c->weights + n * depth, &f);
         }
         for (r = 0; p->act.kind > EPCTX__ACT_CLIP && r < f.rows; r++)
-            epctx__activate(c->y + (pixel + r) * f.row + first, columns, &p->act);
+            epctx__activate(c->fast, c->y + (pixel + r) * f.row + first, columns, &p->act);
     }
 }
 
@@ -2827,7 +2840,7 @@ static epctx_status epctx__slide(const epctx__args *args, uint32_t batch, epctx_
             epctx__inside(t.y, (int32_t)w->dilation_h, (int32_t)w->kernel_h, (int32_t)w->in_h,
                           &t.ky_low, &t.ky_high);
             for (ox = 0; ox < w->out_w;) ox = epctx__slide_some(args->fast, s, &t, ox, s->y);
-            epctx__activate(s->y, line, &s->act);
+            epctx__activate(args->fast, s->y, line, &s->act);
         }
         s->x += (size_t)w->in_h * w->in_w * s->channels;
     }
@@ -2914,7 +2927,7 @@ static void epctx__gemm_block(epctx__level fast, const epctx__gemm *p, const flo
             epctx__tile(&rows, b, &f);
         }
         for (r = 0; p->act.kind > EPCTX__ACT_CLIP && r < f.rows; r++)
-            epctx__activate(y + (m + r) * p->n, columns, &p->act);
+            epctx__activate(fast, y + (m + r) * p->n, columns, &p->act);
     }
 }
 
@@ -3028,7 +3041,7 @@ static EPCTX__INLINE void epctx__turn_axis(epctx__turn_kind kind, const float *x
 typedef struct epctx__winograd_run {
     const epctx__conv *p;
     epctx__winograd s;
-    const float *x, *bias, *add;
+    const float *x, *weights, *bias, *add;
     float *y, *band, *input, *taps, *products;
     size_t first;
 } epctx__winograd_run;
@@ -3078,6 +3091,50 @@ static EPCTX__INLINE void epctx__turn_strip(const epctx__winograd_run *c, size_t
                              y + 6 * i * matrix + n * channels, matrix, channels);
 }
 
+/* Adds up the results of a tile, to know whether all are finite. */
+static EPCTX__INLINE void epctx__tile_sum(const float *sums, size_t matrix, size_t columns,
+                                          float *total) {
+    size_t i, n;
+    for (n = 0; n < columns; n += EPCTX__COLUMNS)
+        for (i = 0; i < 16; i++)
+            EPCTX__EACH(j, EPCTX__COLUMNS, total[j] += sums[(i / 4 * 6 + i % 4) * matrix + n + j];);
+}
+
+static bool epctx__sum_finite(const float *total) {
+    float all = 0.0f;
+    size_t j;
+    for (j = 0; j < EPCTX__COLUMNS; j++) all += total[j];
+    return epctx__abs(all) <= FLT_MAX;
+}
+
+/* A tile, one product after the other: infinities and numbers near the largest have to meet
+ * only those that the convolution adds to them. */
+EPCTX__APART static void epctx__direct_tile(const epctx__winograd_run *c, size_t tile, float *sums,
+                                            size_t matrix, size_t first, size_t columns) {
+    const epctx__window *w = &c->p->window;
+    const size_t oy = 4 * (c->first + tile / (size_t)c->s.across);
+    const size_t ox = 4 * (tile % (size_t)c->s.across);
+    const size_t channels = c->p->in_channels;
+    size_t i, n, tap, k, j;
+    for (i = 0; i < 16; i++) {
+        for (n = 0; n < columns; n += EPCTX__COLUMNS) {
+            const float *taps = c->weights + (first + n) * 9 * channels;
+            float *to = sums + (i / 4 * 6 + i % 4) * matrix + n;
+            memset(to, 0, EPCTX__COLUMNS * sizeof *to);
+            for (tap = 0; tap < 9; tap++, taps += channels * EPCTX__COLUMNS) {
+                const size_t y = oy + i / 4 + tap / 3, x = ox + i % 4 + tap % 3;
+                const float *from = c->x;
+                if (y < w->top || y - w->top >= w->in_h || x < w->left || x - w->left >= w->in_w)
+                    continue;
+                from += ((y - w->top) * w->in_w + x - w->left) * channels;
+                for (k = 0; k < channels; k++)
+                    for (j = 0; j < EPCTX__COLUMNS; j++)
+                        to[j] += from[k] * taps[k * EPCTX__COLUMNS + j];
+            }
+        }
+    }
+}
+
 /* Stores `columns` output channels from `first` on of tile `tile`. */
 static EPCTX__INLINE void epctx__store_tile(const epctx__winograd_run *c, size_t tile,
                                             const float *sums, size_t matrix, size_t first,
@@ -3101,6 +3158,20 @@ static EPCTX__INLINE void epctx__store_tile(const epctx__winograd_run *c, size_t
     }
 }
 
+/* Those of the `tiles` in c->products, `row` elements each, that are not finite. */
+EPCTX__APART static void epctx__store_again(const epctx__winograd_run *c, size_t tiles,
+                                            size_t matrix, size_t first, size_t columns,
+                                            size_t row) {
+    size_t n;
+    for (n = 0; n < tiles; n++) {
+        float total[EPCTX__COLUMNS] = {0.0f}, *sums = c->products + n * row;
+        epctx__tile_sum(sums, matrix, columns, total);
+        if (epctx__sum_finite(total)) continue;
+        epctx__direct_tile(c, n, sums, matrix, first, columns);
+        epctx__store_tile(c, n, sums, matrix, first, columns);
+    }
+}
+
 /* `columns` output channels from `first` on of the `tiles` in c->input. */
 static EPCTX__INLINE void epctx__turn_products(const epctx__winograd_run *c, epctx__level fast,
                                                size_t tiles, size_t first, size_t columns) {
@@ -3109,6 +3180,7 @@ static EPCTX__INLINE void epctx__turn_products(const epctx__winograd_run *c, epc
     const epctx__gemm gemm = {36, even, row, depth, step, depth, 1, 0, 1.0f, {0, 0, 0}};
     const epctx__args args = {{c->input, c->taps}, {c->products}, fast, NULL};
     const size_t matrix = (size_t)even * row;
+    float total[EPCTX__COLUMNS] = {0.0f};
     size_t n, k;
     (void)epctx__run_gemm(&gemm, &args); /* it cannot fail */
     for (n = 0; n < tiles; n++) {
@@ -3119,8 +3191,10 @@ static EPCTX__INLINE void epctx__turn_products(const epctx__winograd_run *c, epc
         for (k = 0; k < 4; k++)
             epctx__turn_axis(EPCTX__TURN_OUT, sums + k * matrix, 6 * matrix, sums + k * matrix,
                              6 * matrix, row);
+        epctx__tile_sum(sums, matrix, columns, total);
         epctx__store_tile(c, n, sums, matrix, first, columns);
     }
+    if (!epctx__sum_finite(total)) epctx__store_again(c, tiles, matrix, first, columns, row);
 }
 
 static EPCTX__INLINE void epctx__all_winograd_body(const epctx__conv *p, const epctx__args *args) {
@@ -3130,6 +3204,7 @@ static EPCTX__INLINE void epctx__all_winograd_body(const epctx__conv *p, const e
     size_t image, n, i, left, tiles, count;
     c.p = p;
     c.s = epctx__winograd_needs(p);
+    c.weights = (const float *)args->in[1];
     c.bias = (const float *)args->in[2];
     c.band = (float *)args->out[1];
     c.input = c.band + c.s.band;
@@ -3158,7 +3233,7 @@ static EPCTX__INLINE void epctx__all_winograd_body(const epctx__conv *p, const e
                 epctx__turn_products(&c, args->fast, tiles, n, count);
             }
         }
-        epctx__activate(c.y, p->act.kind > EPCTX__ACT_CLIP ? size : 0, &p->act);
+        epctx__activate(args->fast, c.y, p->act.kind > EPCTX__ACT_CLIP ? size : 0, &p->act);
     }
 }
 
@@ -4779,13 +4854,13 @@ static void epctx__cell_lstm(const epctx__recurrent *p, const epctx__args *args,
         gi[i] += peep[i] * c[i];
         gf[i] += peep[2 * n + i] * c[i];
     }
-    epctx__activate(gi, n, &p->f);
-    epctx__activate(gf, n, &p->f);
-    epctx__activate(gc, n, &p->g);
+    epctx__activate(args->fast, gi, n, &p->f);
+    epctx__activate(args->fast, gf, n, &p->f);
+    epctx__activate(args->fast, gc, n, &p->g);
     EPCTX__EACH(j, n, c[j] = gf[j] * c[j] + gi[j] * gc[j]; t[j] = c[j];);
     for (i = 0; i < n && peep != NULL; i++) go[i] += peep[n + i] * c[i];
-    epctx__activate(go, n, &p->f);
-    epctx__activate(t, n, &p->h);
+    epctx__activate(args->fast, go, n, &p->f);
+    epctx__activate(args->fast, t, n, &p->h);
     EPCTX__EACH(j, n, h[j] = go[j] * t[j];);
 }
 
@@ -4796,8 +4871,8 @@ static void epctx__cell_gru(const epctx__recurrent *p, const epctx__args *args, 
     const float *bias = (const float *)args->in[2];
     epctx__gate(p, args, 0, h, x, z);
     epctx__gate(p, args, 1, h, x, r);
-    epctx__activate(z, n, &p->f);
-    epctx__activate(r, n, &p->f);
+    epctx__activate(args->fast, z, n, &p->f);
+    epctx__activate(args->fast, r, n, &p->f);
     if (p->late_reset != 0) {
         epctx__gate(p, args, 2, h, NULL, g);
         EPCTX__EACH(j, n, g[j] = x[2 * n + j] + r[j] * (g[j] + (bias != NULL ? bias[j] : 0.0f)););
@@ -4805,7 +4880,7 @@ static void epctx__cell_gru(const epctx__recurrent *p, const epctx__args *args, 
         EPCTX__EACH(j, n, t[j] = r[j] * h[j];);
         epctx__gate(p, args, 2, t, x, g);
     }
-    epctx__activate(g, n, &p->g);
+    epctx__activate(args->fast, g, n, &p->g);
     EPCTX__EACH(j, n, h[j] = (1.0f - z[j]) * g[j] + z[j] * h[j];);
 }
 
@@ -4839,7 +4914,7 @@ static epctx_status epctx__run_recurrent(const epctx__recurrent *p, const epctx_
             } else {
                 epctx__gate(p, args, 0, h, x, work);
                 memcpy(h, work, n * sizeof *h);
-                epctx__activate(h, n, &p->f);
+                epctx__activate(args->fast, h, n, &p->f);
             }
             memcpy(y + (t * p->batch + b) * n, h, n * sizeof *y);
         }
@@ -5894,6 +5969,7 @@ typedef struct epctx__blob_loader {
     epctx_span blob;
     epctx__header h;
     uint64_t size, value_count; /* bytes of memory, inputs and outputs */
+    uint64_t most_commands;     /* of a graph */
     epctx_npu_context *context;
     epctx_npu_graph *graphs;
     const epctx_memory **made;
@@ -5902,6 +5978,8 @@ typedef struct epctx__blob_loader {
     uint32_t *words;
     char *strings;
     uint8_t *weights; /* NULL: used in place */
+    uint64_t *ends;   /* for epctx__written */
+    uint32_t *next;
     uint64_t values_used;
     uint64_t command_words; /* of the graphs so far; limits repeated verification of shared words */
     epctx_error *error;
@@ -5948,6 +6026,7 @@ static void epctx__lay_parts(epctx__blob_loader *l, uint8_t *memory) {
     /* weights are used in place unless byte order or alignment forbids it */
     const bool copies =
         epctx__big_endian() || ((uintptr_t)l->blob.data + (uintptr_t)h->weights) % 8 != 0;
+    const uint64_t ends = 2 * l->most_commands;
     l->size = 0;
     l->graphs = (epctx_npu_graph *)epctx__part(l, memory, h->graphs * sizeof *l->graphs);
     l->values = (epctx_value *)epctx__part(l, memory, l->value_count * sizeof *l->values);
@@ -5957,6 +6036,9 @@ static void epctx__lay_parts(epctx__blob_loader *l, uint8_t *memory) {
     l->words = (uint32_t *)epctx__part(l, memory, h->words * 4);
     l->strings = (char *)epctx__part(l, memory, h->string_bytes);
     l->weights = copies ? (uint8_t *)epctx__part(l, memory, h->weight_bytes) : NULL;
+    if (EPCTX__CLEARS) return;
+    l->ends = (uint64_t *)epctx__part(l, memory, ends * sizeof *l->ends);
+    l->next = (uint32_t *)epctx__part(l, memory, ends * sizeof *l->next);
 }
 
 /* Begins to load: whether this build can, judged by the header, and the memory needed. */
@@ -5971,12 +6053,20 @@ static epctx_status epctx__survey(epctx__blob_loader *l, epctx_span blob, epctx_
     EPCTX__TRY(epctx__peek(blob, &l->h, &info, error));
     EPCTX__TRY(epctx__check_header(l, &info));
     record = blob.data + EPCTX_NPU_HEADER_SIZE;
-    for (g = 0; g < l->h.graphs; g++, record += sizeof(epctx__graph_record))
+    for (g = 0; g < l->h.graphs; g++, record += sizeof(epctx__graph_record)) {
+        const uint32_t commands = epctx__get32(record + offsetof(epctx__graph_record, commands));
         l->value_count += (uint64_t)epctx__get32(record + offsetof(epctx__graph_record, inputs)) +
                           epctx__get32(record + offsetof(epctx__graph_record, outputs));
+        l->most_commands = commands > l->most_commands ? commands : l->most_commands;
+    }
     if (l->value_count > l->h.words / EPCTX__WORDS(epctx__value_record))
         return EPCTX__BLOB(error, CONTEXT, "%u graph inputs and outputs exceed its I/O tables",
                            l->value_count);
+    if (!EPCTX__CLEARS &&
+        (l->most_commands > l->h.words / (EPCTX__COMMAND_WORDS + EPCTX__OPERAND_WORDS) ||
+         l->most_commands > INT32_MAX))
+        return EPCTX__BLOB(error, CONTEXT, "%u commands of a graph exceed the file",
+                           l->most_commands);
     epctx__lay_parts(l, NULL);
     if (l->size > SIZE_MAX / 2) return EPCTX__BLOB(error, NOMEM, "too large for this machine");
     return EPCTX_OK;
@@ -5990,7 +6080,8 @@ EPCTX_API epctx_status epctx_npu_load_size(epctx_span blob, size_t *size, epctx_
     return EPCTX_OK;
 }
 
-static epctx_status epctx__load_str(epctx__blob_loader *l, const uint32_t *name, epctx_str *out) {
+static epctx_status epctx__load_str(const epctx__blob_loader *l, const uint32_t *name,
+                                    epctx_str *out) {
     if (!epctx__fits(name[0], name[1], l->h.string_bytes))
         return EPCTX__BLOB(l->error, CONTEXT,
                            "name at %u of %u bytes exceeds the %u bytes of strings",
@@ -6134,11 +6225,284 @@ static bool epctx__command_ok(epctx_npu_graph *graph, const uint32_t *words) {
     return true;
 }
 
+/* -- whether a graph reads and returns only what it has written --
+ *
+ * Else it would hand out what its memory held before. Bytes have numbers: those of the scratch from
+ * 0 on, those of output i from 2^63 + i * 2^31 on. Between the ends of all that commands write lie
+ * cells, which are written as a whole or not at all. */
+
+/* Bytes that a command writes: `run` of them at `start`, and again `count` times every `step` bytes
+ * on each level, the smallest steps first. */
+typedef struct epctx__writing {
+    uint64_t start, run;
+    uint64_t step[EPCTX_NPU_MAX_RANK], count[EPCTX_NPU_MAX_RANK];
+    uint32_t levels;
+} epctx__writing;
+
+/* What a command has written with gaps: the run so far, and again on its levels from `level` on. */
+typedef struct epctx__slice {
+    uint64_t start, run;
+    const uint32_t *command;
+    uint32_t level;
+} epctx__slice;
+
+/* Values in pieces at one time: Pad and Concat write one after the other. */
+#define EPCTX__SLICES 16
+
+typedef struct epctx__written {
+    uint64_t *ends; /* in order; cell i is from ends[i] to before ends[i + 1] */
+    uint32_t *next; /* the first cell from i on that is not written, or one before it */
+    uint32_t count, piece_count;
+    epctx__slice pieces[EPCTX__SLICES]; /* the oldest first */
+} epctx__written;
+
+static uint64_t epctx__number_of(uint32_t place, uint32_t index, uint64_t offset) {
+    return place == EPCTX__OUTPUT ? (UINT64_C(1) << 63) + ((uint64_t)index << 31) + offset : offset;
+}
+
+static void epctx__add_level(epctx__writing *w, uint64_t step, uint64_t count) {
+    uint32_t i;
+    if (count < 2) return;
+    for (i = w->levels++; i > 0 && w->step[i - 1] > step; i--) {
+        w->step[i] = w->step[i - 1];
+        w->count[i] = w->count[i - 1];
+    }
+    w->step[i] = step;
+    w->count[i] = count;
+}
+
+/* Levels that continue one another turn to one. */
+static void epctx__join_levels(epctx__writing *w) {
+    const uint32_t levels = w->levels;
+    uint32_t i;
+    w->levels = 0;
+    for (i = 0; i < levels; i++) {
+        const uint64_t step = w->step[i], count = w->count[i];
+        const uint32_t last = w->levels - 1;
+        if (w->levels == 0 && step <= w->run)
+            w->run += step * (count - 1);
+        else if (w->levels > 0 && step == w->step[last] * w->count[last])
+            w->count[last] *= count;
+        else
+            epctx__add_level(w, step, count);
+    }
+}
+
+/* What a verified command writes. All but Move and Pool write every byte that they may touch. */
+static void epctx__writing_of(const uint32_t *command, epctx__writing *w) {
+    const epctx__operand out = epctx__operand_at(command, epctx__ops[command[0]].in_count);
+    epctx__needs needs;
+    epctx__params params;
+    const epctx__move *move = &params.move;
+    const epctx__pool *pool = &params.pool;
+    uint32_t i;
+    (void)epctx__needs_of(command, &params, &needs);
+    memset(w, 0, sizeof *w);
+    w->start = epctx__number_of(out.place, out.index, out.offset);
+    w->run = needs.out[0].bytes;
+    if (command[0] == EPCTX__OP_POOL) {
+        w->run = (uint64_t)pool->channels * 4;
+        epctx__add_level(w, (uint64_t)pool->row * 4,
+                         (uint64_t)pool->batch * pool->window.out_h * pool->window.out_w);
+    } else if (command[0] == EPCTX__OP_MOVE) {
+        w->run = move->elem;
+        w->start += (uint64_t)move->to_start * move->elem;
+        for (i = 0; i < move->rank; i++) {
+            const uint64_t size = (uint64_t)(move->to[i] < 0 ? -(int64_t)move->to[i] : move->to[i]);
+            if (move->to[i] < 0) w->start -= size * move->elem * (move->dims[i] - 1);
+            epctx__add_level(w, size * move->elem, move->dims[i]);
+        }
+    }
+    epctx__join_levels(w);
+}
+
+/* The number behind the last byte that it writes. */
+static uint64_t epctx__end_of(const epctx__writing *w) {
+    uint64_t end = w->start + w->run;
+    uint32_t i;
+    for (i = 0; i < w->levels; i++) end += w->step[i] * (w->count[i] - 1);
+    return end;
+}
+
+/* The first cell that does not end before `number` or there: `count` - 1 has no end. */
+static uint32_t epctx__cell_of(const epctx__written *d, uint64_t number) {
+    uint32_t low = 0, high = d->count - 1;
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (d->ends[middle + 1] > number)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+/* The first cell from `cell` on that is not written: the last one never is. */
+static uint32_t epctx__not_written(const epctx__written *d, uint32_t cell) {
+    while (d->next[cell] != cell) {
+        d->next[cell] = d->next[d->next[cell]];
+        cell = d->next[cell];
+    }
+    return cell;
+}
+
+/* The first byte from `start` to before `end` that is not written; `end`: all are. */
+static uint64_t epctx__hole(const epctx__written *d, uint64_t start, uint64_t end) {
+    uint32_t cell;
+    uint64_t at;
+    if (d->count == 0 || start < d->ends[0]) return start;
+    cell = epctx__not_written(d, epctx__cell_of(d, start));
+    at = d->ends[cell] > start ? d->ends[cell] : start;
+    return at < end ? at : end;
+}
+
+/* `start` and `end` are among the ends. */
+static void epctx__fill_cells(epctx__written *d, uint64_t start, uint64_t end) {
+    uint32_t cell = epctx__not_written(d, epctx__cell_of(d, start));
+    for (; cell + 1 < d->count && d->ends[cell + 1] <= end; cell = epctx__not_written(d, cell))
+        d->next[cell] = cell + 1;
+}
+
+/* Removes the piece that continues `w` from its level `level` on, and joins it. */
+static bool epctx__take_piece(epctx__written *d, epctx__writing *w, uint32_t level) {
+    const uint64_t end = w->start + w->run;
+    epctx__writing other;
+    uint32_t i, j;
+    for (i = 0; i < d->piece_count; i++) {
+        const epctx__slice p = d->pieces[i];
+        if (p.start > end || w->start > p.start + p.run) continue;
+        epctx__writing_of(p.command, &other);
+        for (j = 0; level + j < w->levels && p.level + j < other.levels &&
+                    w->step[level + j] == other.step[p.level + j] &&
+                    w->count[level + j] == other.count[p.level + j];)
+            j++;
+        if (level + j < w->levels || p.level + j < other.levels) continue;
+        w->start = p.start < w->start ? p.start : w->start;
+        w->run = (p.start + p.run > end ? p.start + p.run : end) - w->start;
+        d->piece_count--;
+        memmove(&d->pieces[i], &d->pieces[i + 1], (d->piece_count - i) * sizeof p);
+        return true;
+    }
+    return false;
+}
+
+/* Notes what a command writes. */
+static void epctx__write_cells(epctx__written *d, const uint32_t *command) {
+    epctx__writing w;
+    epctx__slice *last = &d->pieces[EPCTX__SLICES - 1];
+    uint32_t level = 0;
+    epctx__writing_of(command, &w);
+    do { /* pieces of a row make it whole, then rows a plane */
+        for (; level < w.levels && w.step[level] <= w.run; level++)
+            w.run += w.step[level] * (w.count[level] - 1);
+    } while (level < w.levels && epctx__take_piece(d, &w, level));
+    if (level == w.levels) {
+        epctx__fill_cells(d, w.start, w.start + w.run);
+        return;
+    }
+    if (d->piece_count == EPCTX__SLICES)
+        memmove(d->pieces, d->pieces + 1, sizeof d->pieces - sizeof *last);
+    else
+        last = &d->pieces[d->piece_count++];
+    last->start = w.start;
+    last->run = w.run;
+    last->command = command;
+    last->level = level;
+}
+
+static void epctx__sift_end(uint64_t *heap, uint32_t count, uint32_t at) {
+    for (;;) {
+        uint32_t child = 2 * at + 1;
+        const uint64_t end = heap[at];
+        if (child >= count) return;
+        child += child + 1 < count && heap[child + 1] > heap[child];
+        if (heap[child] <= end) return;
+        heap[at] = heap[child];
+        heap[child] = end;
+        at = child;
+    }
+}
+
+/* Makes the cells, none of them written. */
+static void epctx__make_cells(epctx__written *d, const epctx_npu_graph *graph) {
+    const uint32_t *command = graph->commands;
+    epctx__writing w;
+    uint32_t i;
+    for (i = 0; i < graph->command_count; i++, command += command[1]) {
+        epctx__writing_of(command, &w);
+        d->ends[d->count++] = w.start;
+        d->ends[d->count++] = epctx__end_of(&w);
+    }
+    for (i = d->count / 2; i > 0; i--) epctx__sift_end(d->ends, d->count, i - 1);
+    for (i = d->count; i > 1; i--) {
+        const uint64_t end = d->ends[0];
+        d->ends[0] = d->ends[i - 1];
+        d->ends[i - 1] = end;
+        epctx__sift_end(d->ends, i - 1, 0);
+    }
+    for (i = 0; i < d->count; i++) d->next[i] = i;
+}
+
+static epctx_status epctx__check_reads(const epctx__blob_loader *l, const epctx_npu_graph *graph,
+                                       const epctx__written *d, uint32_t index,
+                                       const uint32_t *command) {
+    const epctx__op_info *op = &epctx__ops[command[0]];
+    epctx__needs needs;
+    epctx__params params;
+    epctx_str name;
+    uint32_t i;
+    (void)epctx__needs_of(command, &params, &needs);
+    for (i = 0; i < op->in_count; i++) {
+        const epctx__operand o = epctx__operand_at(command, i);
+        const uint64_t start = epctx__number_of(o.place, o.index, o.offset);
+        const uint64_t hole = epctx__hole(d, start, start + needs.in[i].bytes) - start;
+        if ((o.place != EPCTX__SCRATCH && o.place != EPCTX__OUTPUT) || hole == needs.in[i].bytes)
+            continue;
+        EPCTX__TRY(epctx__load_str(l, command + 2, &name));
+        return EPCTX__BLOB(
+            l->error, CONTEXT,
+            "command %u of graph '%S' (%s, node '%S'), operand %u: expected %u bytes "
+            "that commands before it write, found %u",
+            (uint64_t)index, &graph->info.name, op->name, &name, (uint64_t)i, needs.in[i].bytes,
+            hole);
+    }
+    return EPCTX_OK;
+}
+
+/* Every operand is written before it is read, and every output is written. */
+static epctx_status epctx__check_written(const epctx__blob_loader *l,
+                                         const epctx_npu_graph *graph) {
+    const uint32_t *command = graph->commands;
+    epctx__written d;
+    uint32_t i;
+    memset(&d, 0, sizeof d);
+    d.ends = l->ends;
+    d.next = l->next;
+    epctx__make_cells(&d, graph);
+    for (i = 0; i < graph->command_count; i++, command += command[1]) {
+        EPCTX__TRY(epctx__check_reads(l, graph, &d, i, command));
+        epctx__write_cells(&d, command);
+    }
+    for (i = 0; i < graph->info.output_count; i++) {
+        const epctx_value *value = &graph->info.outputs[i];
+        const uint64_t start = epctx__number_of(EPCTX__OUTPUT, i, 0);
+        const uint64_t bytes = epctx__value_bytes(value);
+        const uint64_t hole = epctx__hole(&d, start, start + bytes) - start;
+        if (hole != bytes)
+            return EPCTX__BLOB(l->error, CONTEXT,
+                               "output '%S' of graph '%S': expected %u bytes that commands write, "
+                               "found %u",
+                               &value->name, &graph->info.name, bytes, hole);
+    }
+    return EPCTX_OK;
+}
+
 static epctx_status epctx__load_commands(epctx__blob_loader *l, epctx_npu_graph *graph,
                                          uint64_t first, uint64_t size) {
     uint64_t at = 0;
     uint32_t i;
-    if (!epctx__fits(first, size, l->h.words) || size > l->h.words - l->command_words)
+    if (!epctx__fits(first, size, l->h.words) || size > l->h.words - l->command_words ||
+        (!EPCTX__CLEARS && graph->command_count > l->most_commands))
         return EPCTX__BLOB(l->error, CONTEXT, "the commands of graph '%S' exceed the file",
                            &graph->info.name);
     l->command_words += size;
@@ -6168,7 +6532,7 @@ static epctx_status epctx__load_commands(epctx__blob_loader *l, epctx_npu_graph 
     if (at != size)
         return EPCTX__BLOB(l->error, CONTEXT, "graph '%S': expected %u words of commands, found %u",
                            &graph->info.name, at, size);
-    return EPCTX_OK;
+    return EPCTX__CLEARS ? EPCTX_OK : epctx__check_written(l, graph);
 }
 
 static const epctx__graph_record *epctx__record_of(const epctx__blob_loader *l, uint32_t index) {
@@ -6451,6 +6815,14 @@ static epctx_status epctx__check_call(const epctx__call *call, epctx_error *erro
     return EPCTX_OK;
 }
 
+static void epctx__clear(const epctx__call *call) {
+    const epctx_graph_info *info = &call->graph->info;
+    size_t i;
+    if (info->scratch_size > 0) memset(call->scratch, 0, info->scratch_size);
+    for (i = 0; i < info->output_count; i++)
+        memset(call->outputs[i].data, 0, call->outputs[i].size);
+}
+
 /* Address of an input operand. Loading has verified the offsets. */
 static const void *epctx__source(const epctx__call *call, const epctx__operand *o) {
     const epctx_npu_context *c = call->graph->context;
@@ -6502,6 +6874,7 @@ static epctx_status epctx__execute(const epctx__call *call, epctx_error *error) 
     uint32_t i;
     epctx_error_clear(error);
     status = epctx__check_call(call, error);
+    if (EPCTX__CLEARS && status == EPCTX_OK) epctx__clear(call);
     for (i = 0; status == EPCTX_OK && i < graph->command_count; i++) {
         status = call->command_fn(call, words, error);
         if (status != EPCTX_OK) {
@@ -7242,7 +7615,8 @@ static epctx_status epctx__record(epctx__compiler *c, const epctx__step *s) {
     return EPCTX_OK;
 }
 
-/* Runs a step now. Several steps may fill one result. */
+/* Runs a step now, in the portable form, whose bits are the same everywhere. Several steps may fill
+ * one result. */
 static epctx_status epctx__fold_step(epctx__compiler *c, const epctx__step *s) {
     const epctx__op_info *op = &epctx__ops[s->op];
     epctx__tensor *out = &c->tensors[s->out];

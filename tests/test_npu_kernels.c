@@ -212,6 +212,47 @@ TEST(conv_of_tiles) {
     }
 }
 
+/* Numbers near the largest, and infinities, change only what is computed from them: a convolution
+ * that becomes Winograd mixes more of them. */
+TEST(conv_of_large_tiles) {
+    enum { C = 20, O = 24, H = 13, W = 30 };
+    static const int64_t xs[4] = {1, C, H, W}, ws[4] = {O, C, 3, 3}, pads[4] = {1, 1, 1, 1};
+    static float x[C * H * W], w[O * C * 9], y[O * H * W];
+    const void *in[1] = {x};
+    void *out[1] = {y};
+    for (int kind = 0; kind < 2; kind++) {
+        graph_builder b;
+        epctx_error error;
+        gb_randomize(x, C * H * W, 3);
+        gb_randomize(w, O * C * 9, 4);
+        for (int i = 0; i < O * C * 9; i++) w[i] *= 0.05f;
+        if (kind == 0)
+            for (int i = 0; i < C * H * W; i++) x[i] *= 1e38f;
+        else
+            x[2 * H * W + 5 * W + 11] = (float)INFINITY;
+        gb_init(&b);
+        gb_input(&b, "x", 1, 4, xs);
+        gb_floats(&b, "w", 4, ws, w);
+        gb_node(&b, "Conv", 11, "x,w", "y");
+        gb_attr_ints(&b, "pads", 4, pads);
+        gb_output(&b, "y");
+        CHECK_OK(gb_run(&b, in, out, &error), error);
+        gb_free(&b);
+        for (int at = 0; at < O * H * W; at++) {
+            const int o = at / (H * W), oy = at / W % H, ox = at % W;
+            double want = 0;
+            for (int i = 0; i < C * 9; i++) {
+                const int c = i / 9, iy = oy + i / 3 % 3 - 1, ix = ox + i % 3 - 1;
+                if (iy >= 0 && iy < H && ix >= 0 && ix < W)
+                    want += (double)x[(c * H + iy) * W + ix] * (double)w[o * C * 9 + i];
+            }
+            CHECK(isinf(want) ? (double)y[at] == want
+                              : fabs((double)y[at] - want) <= (kind == 0 ? 1e34 : 1e-4),
+                  "kind %d, element %d is %g, expected %g", kind, at, (double)y[at], want);
+        }
+    }
+}
+
 TEST(conv_one_dimension) {
     graph_builder b;
     const int64_t xs[3] = {1, 2, 5}, ws[3] = {1, 2, 3}, one[1] = {1}, pads[2] = {1, 1};
@@ -2385,9 +2426,44 @@ TEST(gelu_by_tanh) {
     gb_free(&b);
 }
 
+/* Functions of one byte turn to tables while compiling: the sum of these binaries is the same on
+ * every machine (test_npu_bytes.sh), whatever its instructions. */
+TEST(tables) {
+    static const char *const ops[] = {"Sigmoid", "Tanh", "Exp",      "Erf",      "Gelu",
+                                      "Mish",    "Elu",  "Softplus", "Softsign", "HardSwish",
+                                      "Celu",    "Sin",  "Log"};
+    static const int64_t dims[1] = {300};
+    const uint8_t zero = 128;
+    for (size_t i = 0; i < sizeof ops / sizeof ops[0]; i++) {
+        for (int step = 0; step < 100; step++) {
+            const float from = 0.001f * (float)(step + 1), to = 0.0001f * (float)(step + 7);
+            graph_builder b;
+            epctx_npu_stats stats;
+            epctx_buffer blob;
+            epctx_error error;
+            gb_init(&b);
+            gb_input(&b, "x", EPCTX_ONNX_UINT8, 1, dims);
+            gb_floats(&b, "s", 0, NULL, &from);
+            gb_floats(&b, "t", 0, NULL, &to);
+            gb_constant(&b, "z", EPCTX_ONNX_UINT8, 0, NULL, &zero);
+            gb_node(&b, "DequantizeLinear", 13, "x,s,z", "a");
+            gb_node(&b, ops[i], 22, "a", "c");
+            gb_node(&b, "QuantizeLinear", 13, "c,t,z", "y");
+            gb_output(&b, "y");
+            CHECK_OK(gb_compile(&b, &stats, &blob, &error), error);
+            CHECK(stats.commands == 1, "%s: expected one command, found %zu", ops[i],
+                  stats.commands);
+            epctx_buffer_free(&blob);
+            gb_free(&b);
+        }
+    }
+}
+
 int main(int argc, char **argv) {
     RUN(conv);
+    RUN(tables);
     RUN(conv_of_tiles);
+    RUN(conv_of_large_tiles);
     RUN(conv_one_dimension);
     RUN(conv_chains);
     RUN(pool);

@@ -636,6 +636,7 @@ static const ep_device device = {
     option_keys,
     NULL, /* present_fn: YOURS, is the device in this machine? */
     metadata,
+    NULL, /* run_fn: the device has threads of its own */
 };
 
 const ep_device *ep_device_get(void) {

@@ -28,6 +28,22 @@ epctx_status ep_option_switch(const ep_options *options, const char *key, bool *
 epctx_status ep_option_choice(const ep_options *options, const char *key, unsigned *out,
                               epctx_error *error);
 
+/* EP option `key`, a number from `low` to `high`; absent: `otherwise`. */
+epctx_status ep_option_number(const ep_options *options, const char *key, uint32_t low,
+                              uint32_t high, uint32_t otherwise, uint32_t *out, epctx_error *error);
+
+/* Processors of the machine, at most 64. */
+uint32_t ep_processors(void);
+
+/* ORT's threads during one run: calls work_fn(work, i) for each i below `count`, in any order and
+ * at once, and returns when all calls have returned. */
+typedef struct ep_helpers {
+    void *user;
+    void (*parallel_fn)(void *user, uint32_t count, void (*work_fn)(void *work, uint32_t i),
+                        void *work);
+    uint32_t threads; /* how many work at once; 1: only that of the run */
+} ep_helpers;
+
 /* One execution provider. Everything is constant and lives as long as the library. */
 typedef struct ep_device {
     const char *ep_name; /* what applications ask for; ends in ExecutionProvider */
@@ -65,6 +81,10 @@ typedef struct ep_device {
      * keys and values in turn, NULL at the end. ORT itself adds "version" and others. NULL:
      * nothing. */
     const char *const *metadata;
+    /* Runs as epctx_backend.run_fn, which is not called then, on ORT's threads. NULL: run_fn. */
+    epctx_status (*run_fn)(const epctx_backend *backend, void *graph, const epctx_span *inputs,
+                           const epctx_memory *outputs, void *scratch, size_t scratch_size,
+                           const ep_helpers *helpers, epctx_error *error);
 } ep_device;
 
 /* What an application gets from OrtApi::SyncStream_GetHandle for a stream of this EP. */

@@ -21,16 +21,29 @@ static bool npu_cancelled(void *user) {
 
 /* hardware_architecture: one of epctx_npu_arch_list. check_weights: whether loading a context also
  * reads its weights and compares their checksum: never, auto (epctx_npu_check), always. direct: 1:
- * no Winograd, whose results round more. */
-static const char *const option_keys[] = {"hardware_architecture", "check_weights", "direct", NULL};
+ * no Winograd, whose results round more. threads: how many of ORT's threads share a run, at most;
+ * by default all that the session has. */
+static const char *const option_keys[] = {"hardware_architecture", "check_weights", "direct",
+                                          "threads", NULL};
+
+/* For the size of the scratch; npu_run has ORT's threads. */
+static void in_turn(void *user, uint32_t count, void (*work_fn)(void *work, uint32_t i),
+                    void *work) {
+    uint32_t i;
+    (void)user;
+    for (i = 0; i < count; i++) work_fn(work, i);
+}
 
 static epctx_status npu_open(const ep_options *options, epctx_backend *backend,
                              epctx_error *error) {
     epctx_npu_opts opts = {0};
     npu_session *session;
     unsigned check; /* in the order of epctx_npu_check */
+    uint32_t threads = 1;
     epctx_status status = ep_option_choice(options, "check_weights", &check, error);
     if (status == EPCTX_OK) status = ep_option_switch(options, "direct", &opts.direct, error);
+    if (status == EPCTX_OK)
+        status = ep_option_number(options, "threads", 1, 64, ep_processors(), &threads, error);
     if (status != EPCTX_OK) return status;
     opts.check_weights = (epctx_npu_check)check;
     session = (npu_session *)calloc(1, sizeof *session);
@@ -38,6 +51,8 @@ static epctx_status npu_open(const ep_options *options, epctx_backend *backend,
     session->hooks.user = session;
     session->hooks.cancel_fn = npu_cancelled;
     session->run.hooks = &session->hooks;
+    session->run.parallel_fn = in_turn;
+    session->run.threads = threads;
     opts.run = &session->run;
     opts.allocator = &ep_payload_allocator;
     opts.architecture = ep_option_get(options, "hardware_architecture");
@@ -48,6 +63,17 @@ static epctx_status npu_open(const ep_options *options, epctx_backend *backend,
 
 static void npu_close(epctx_backend *backend) {
     free(backend->self);
+}
+
+static epctx_status npu_run(const epctx_backend *backend, void *graph, const epctx_span *inputs,
+                            const epctx_memory *outputs, void *scratch, size_t scratch_size,
+                            const ep_helpers *helpers, epctx_error *error) {
+    epctx_npu_run_opts opts = ((const npu_session *)backend->self)->run;
+    opts.user = helpers->user;
+    opts.parallel_fn = helpers->parallel_fn;
+    if (opts.threads > helpers->threads) opts.threads = helpers->threads;
+    return epctx_npu_run_with((const epctx_npu_graph *)graph, inputs, outputs, scratch,
+                              scratch_size, &opts, error);
 }
 
 /* ep.dynamic.cancel_runs: 1: runs of the session, those under way and those to come, fail before
@@ -83,6 +109,7 @@ static const ep_device device = {
     option_keys,
     NULL, /* it is software, and always there */
     metadata,
+    npu_run,
 };
 
 const ep_device *ep_device_get(void) {

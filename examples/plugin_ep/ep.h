@@ -89,6 +89,8 @@ typedef struct ep_factory {
 typedef struct ep_runs {
     _Atomic uint32_t under_way, started, refused;
     _Atomic uint32_t streams, open_streams, flushes;
+    _Atomic uint32_t alone; /* commands in parts that only the thread of the run computed */
+    _Atomic bool helped;    /* another one took part in one */
     _Atomic bool efficient; /* ep.dynamic.workload_type */
     char limit_key[256];    /* a run option, asked for in every run */
 } ep_runs;
@@ -133,6 +135,19 @@ typedef struct ep_session {
 OrtStatus *ep_session_create(ep_factory *factory, const OrtSessionOptions *options,
                              const OrtLogger *logger, ep_session **out);
 void ep_session_release(ep_session *session);
+
+/* --------------------------------------------------------------- threads.c */
+
+/* ORT's threads, as of one run. */
+typedef struct ep_pool {
+    ep_session *session;
+    const OrtKernelContext *context;
+} ep_pool;
+
+/* ep_helpers.parallel_fn; `user`: an ep_pool. */
+void ep_share_work(void *user, uint32_t count, void (*work_fn)(void *work, uint32_t i), void *work);
+/* How many may work at once in a run of this session. */
+uint32_t ep_threads(const ep_session *session);
 
 /* --------------------------------------------------------------- options.c */
 

@@ -148,8 +148,21 @@ static OrtStatus *bind_outputs(ep_kernel *kernel, OrtKernelContext *ort_context,
     return NULL;
 }
 
+static epctx_status run(ep_kernel *kernel, OrtKernelContext *ort_context, const epctx_span *inputs,
+                        const epctx_memory *outputs, uint8_t *scratch, epctx_error *error) {
+    ep_session *session = kernel->context->session;
+    const epctx_backend *backend = &session->backend;
+    const ep_device *device = session->factory->device;
+    const size_t size = kernel->info.scratch_size;
+    ep_pool pool = {session, ort_context};
+    ep_helpers helpers = {&pool, ep_share_work, 1};
+    if (!device->run_fn)
+        return backend->run_fn(backend->self, kernel->graph, inputs, outputs, scratch, size, error);
+    helpers.threads = ep_threads(session);
+    return device->run_fn(backend, kernel->graph, inputs, outputs, scratch, size, &helpers, error);
+}
+
 static OrtStatus *compute_in(ep_kernel *kernel, OrtKernelContext *ort_context, void *block) {
-    const epctx_backend *backend = &kernel->context->session->backend;
     epctx_span *inputs = (epctx_span *)block;
     epctx_memory *outputs = (epctx_memory *)(void *)(inputs + kernel->info.input_count);
     uint8_t *scratch = (uint8_t *)block + kernel->scratch_offset;
@@ -162,8 +175,7 @@ static OrtStatus *compute_in(ep_kernel *kernel, OrtKernelContext *ort_context, v
         bind_outputs(kernel, ort_context, outputs, scratch + aligned(kernel->info.scratch_size)));
     epctx_error_clear(&error);
     start = ep_profile_begin(kernel->context->session);
-    status = backend->run_fn(backend->self, kernel->graph, inputs, outputs, scratch,
-                             kernel->info.scratch_size, &error);
+    status = run(kernel, ort_context, inputs, outputs, scratch, &error);
     ep_profile_end(kernel->context->session, kernel->info.name, start);
     return epctx_ort_status(kernel->api, status, &error);
 }

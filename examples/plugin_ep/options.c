@@ -28,6 +28,19 @@ epctx_status ep_option_choice(const ep_options *options, const char *key, unsign
                       key, value);
 }
 
+epctx_status ep_option_number(const ep_options *options, const char *key, uint32_t low,
+                              uint32_t high, uint32_t otherwise, uint32_t *out,
+                              epctx_error *error) {
+    const char *value = ep_option_get(options, key);
+    uint64_t number = otherwise;
+    if (value && (!epctx_str_number(epctx_str_of(value), &number) || number < low || number > high))
+        return epctx_fail(error, EPCTX_ERR_ARG,
+                          "option %s: expected a number from %u to %u, found '%s'", key,
+                          (uint64_t)low, (uint64_t)high, value);
+    *out = (uint32_t)number;
+    return EPCTX_OK;
+}
+
 /* ORT prefixes the options of an EP with "ep.", the EP's name in lower case, and a dot. */
 static void options_init(ep_options *options, const epctx_ort_api *api,
                          const OrtKeyValuePairs *pairs, const char *ep_name) {

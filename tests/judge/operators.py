@@ -1338,6 +1338,8 @@ def verdict(case, folder, result):
     refused = os.path.exists(os.path.join(folder, "ort_error.txt"))
     if code < 0:
         return "wrong", f"killed by signal {-code}"
+    if "context binary: " in message:
+        return "wrong", f"compiled, but not loaded: {message}"
     if code > 0:
         return ("both refuse" if refused else "refused"), message
     if refused:

@@ -148,6 +148,7 @@ static const ep_device five = {
     NULL,
     NULL,
     NULL,
+    NULL,
 };
 
 const ep_device *__wrap_ep_device_get(void) {

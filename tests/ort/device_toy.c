@@ -763,6 +763,7 @@ static const ep_device device = {
     option_keys,
     toy_present,
     metadata,
+    NULL, /* one thread will do */
 };
 
 const ep_device *ep_device_get(void) {
