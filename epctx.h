@@ -485,8 +485,9 @@ typedef struct epctx_io_file {
     intptr_t descriptor;
     intptr_t folder; /* POSIX: descriptor of its folder */
     uint32_t state;
-    bool alone;    /* set before commit_fn: back_fn will not be called */
-    bool try_only; /* set before lock_fn: EPCTX_ERR_CHANGED instead of waiting */
+    uint64_t written; /* bytes of it, so far */
+    bool alone;       /* set before commit_fn: back_fn will not be called */
+    bool try_only;    /* set before lock_fn: EPCTX_ERR_CHANGED instead of waiting */
     char path[EPCTX_PATH_MAX];
     char temp[EPCTX_NAME_MAX];   /* temporary name, or "" */
     char kept[EPCTX_NAME_MAX];   /* name that keeps the old file, or "" */
@@ -4193,6 +4194,7 @@ static epctx_status epctx__file_exists(const char *path, epctx_error *error) {
 #define EPCTX__NAME_MOST (EPCTX_NAME_MAX - 1)
 #define EPCTX__TEMP_MOST 140 /* for any file system */
 #define EPCTX__ATTEMPTS  1000u
+#define EPCTX__AHEAD     (8u << 20) /* bytes that go to the disk while the next are written */
 
 #ifdef EPCTX_NO_STDIO
 #define EPCTX__FILES   NULL
@@ -4752,6 +4754,20 @@ static epctx_status epctx__sys_lock(epctx_io_file *lock, epctx_error *error) {
 
 #endif /* system */
 
+/* Starts writing the last EPCTX__AHEAD bytes to the disk; what fails there fsync tells. */
+#if defined(__linux__) && !defined(__ANDROID__)
+#ifndef SYNC_FILE_RANGE_WRITE /* strict feature macros hide it */
+#define SYNC_FILE_RANGE_WRITE 2
+int sync_file_range(int fd, off_t offset, off_t count, unsigned flags);
+#endif
+static void epctx__sys_start(const epctx_io_file *file) {
+    sync_file_range((int)file->descriptor, (off_t)(file->written - EPCTX__AHEAD), EPCTX__AHEAD,
+                    SYNC_FILE_RANGE_WRITE);
+}
+#else
+#define epctx__sys_start(file) ((void)0)
+#endif
+
 /* -- the callbacks -- */
 
 /* Why a call failed. EPCTX_ERR_UNSUPPORTED: no hard links; EPCTX_ERR_PATH: an impossible path, or
@@ -4967,16 +4983,20 @@ static epctx_status epctx__file_create(void *user, const char *root, const char 
 
 static epctx_status epctx__file_write(void *user, epctx_io_file *file, const void *data,
                                       size_t size, epctx_error *error) {
-    /* In pieces, so that the pages of a mapped payload are read ahead. */
+    /* In pieces, so that the pages of a mapped payload are read ahead, which end at multiples of
+     * their size: the system uses large pages then. */
     const size_t piece = (size_t)1 << 20;
     const char *from = (const char *)data;
     (void)user;
     while (size > 0) {
+        size_t room = piece - (size_t)(file->written % piece);
         int64_t count =
-            epctx__sys_write((epctx__handle)file->descriptor, from, size < piece ? size : piece);
+            epctx__sys_write((epctx__handle)file->descriptor, from, size < room ? size : room);
         if (count <= 0) return epctx__io_error(error, "write", file->path);
         from += count;
         size -= (size_t)count;
+        file->written += (uint64_t)count;
+        if (file->written % EPCTX__AHEAD == 0) epctx__sys_start(file);
     }
     return EPCTX_OK;
 }
@@ -5029,6 +5049,7 @@ static epctx_status epctx__file_copy(const epctx_io_file *file, const char *to,
                      : epctx__io_error(error, "keep", file->path);
     } else {
         copy.descriptor = (intptr_t)opened;
+        copy.written = 0;
         status = epctx__sys_mode(opened, &there)
                      ? epctx__file_write(NULL, &copy, old.data, old.size, error)
                      : epctx__io_error(error, "set the mode of", file->path);
