@@ -591,8 +591,9 @@ EPCTX_API void epctx_file_lock_drop(epctx_file_lock *lock);
 
 /* Files as buffers of the application (encrypted, in a database, in memory), each read or written
  * whole, as with ONNX Runtime's OrtReadNamedBufferFunc and OrtWriteNamedBufferFunc. A name is a
- * normalised path (no redundant ".", "..", "//"); it may come from a model: do not trust it. A
- * failing callback may fill the error. Callbacks run on the threads that call the library, possibly
+ * normalised path (no redundant ".", "..", "//"), but in epctx_load_opts.io what the node says,
+ * whatever that is. It may come from a model: do not trust it. A failing callback may fill the
+ * error. Callbacks run on the threads that call the library, possibly
  * at the same time. */
 typedef struct epctx_buffer_io {
     void *user;
@@ -2891,8 +2892,9 @@ typedef struct epctx_load_opts {
                                    ones. NULL: nothing is shared */
     const char *context_file_path; /* ep.context_file_path: its folder has the binaries */
     const epctx_io *io;            /* source of the binaries, e.g. the application's buffers
-                           (epctx_io_buffers), by their names in the nodes, without a folder; lives
-                           until epctx_unload. NULL: files beside the model */
+                           (epctx_io_buffers), by their names in the nodes as they stand, like
+                           "vault://k//1" or "../x": ORT's rule; lives until epctx_unload. NULL:
+                           files beside the model */
     const epctx_profile *profile;  /* which nodes are ours and their key; default: `source` equals
                                      the backend's, and the key is partition_name */
     const epctx_allocator *allocator; /* for the loaded set; default malloc */
@@ -5307,24 +5309,31 @@ static epctx_status epctx__buf_done(epctx_status status, const char *what, const
     return status;
 }
 
-static epctx_status epctx__buf_map(void *user, const char *root, const char *name, bool copy,
-                                   epctx_mapping *out, epctx_error *error) {
+/* Under exactly this name. */
+static epctx_status epctx__buf_take(void *user, const char *name, epctx_mapping *out,
+                                    epctx_error *error) {
     const epctx_buffer_io *b = (const epctx_buffer_io *)user;
     epctx_status status = EPCTX_ERR_NOT_FOUND;
-    char plain[EPCTX_PATH_MAX];
     void *data = NULL;
     size_t size = 0;
-    (void)copy; /* buffers do not change */
     memset(out, 0, sizeof *out);
-    EPCTX__TRY(epctx__buf_name(root, name, plain, error));
-    if (b->read_fn != NULL) status = b->read_fn(b->user, plain, &data, &size, error);
+    if (b->read_fn != NULL) status = b->read_fn(b->user, name, &data, &size, error);
     if (status == EPCTX_OK && data == NULL && size > 0)
         status = epctx_fail(error, EPCTX_ERR_IO, "the application returned a size but no data");
-    EPCTX__TRY(epctx__buf_done(status, "read", plain, error));
+    EPCTX__TRY(epctx__buf_done(status, "read", name, error));
     out->data = (const uint8_t *)data;
     out->size = size;
     out->handle = data != NULL ? data : user; /* an empty buffer is mapped, too */
     return EPCTX_OK;
+}
+
+static epctx_status epctx__buf_map(void *user, const char *root, const char *name, bool copy,
+                                   epctx_mapping *out, epctx_error *error) {
+    char plain[EPCTX_PATH_MAX];
+    (void)copy; /* buffers do not change */
+    memset(out, 0, sizeof *out);
+    EPCTX__TRY(epctx__buf_name(root, name, plain, error));
+    return epctx__buf_take(user, plain, out, error);
 }
 
 static void epctx__buf_unmap(void *user, epctx_mapping *mapping) {
@@ -16842,9 +16851,15 @@ static epctx_status epctx__names_find(const epctx__binary_file *binary, epctx__n
     epctx_str parts[3];
     place->path[0] = place->alias[0] = '\0';
     if (io == NULL) return epctx_fail(error, EPCTX_ERR_ARG, "EPCTX_NO_STDIO: pass an epctx_io");
-    EPCTX__TRY(epctx_path_check(binary->name, error));
-    if ((binary->path_flags & EPCTX__PATH_BARE) != 0)
+    if ((binary->path_flags & EPCTX__PATH_BARE) != 0) {
+        if (binary->name.size == 0 || memchr(binary->name.data, '\0', binary->name.size) != NULL) {
+            return epctx_fail(error, EPCTX_ERR_PATH,
+                              "buffer '%S' cannot be asked for: a name without NUL is expected",
+                              &binary->name);
+        }
         return epctx__path_join(place->alias, EPCTX_PATH_MAX, &binary->name, 1, error);
+    }
+    EPCTX__TRY(epctx_path_check(binary->name, error));
     parts[0] = binary->folder.size > 0 ? binary->folder : epctx_str_of(".");
     if (epctx__path_join(folder, sizeof folder, parts, 1, NULL) == EPCTX_OK &&
         io->canonical_fn(io->user, folder, place->path, EPCTX_PATH_MAX, NULL) == EPCTX_OK) {
@@ -16901,7 +16916,9 @@ static epctx_status epctx__binary_read(const epctx__binary_file *binary, epctx_m
                               NULL, error);
     }
     (void)epctx__path_join(name, sizeof name, &binary->name, 1, error); /* epctx__names_find did */
-    EPCTX__TRY(io->map_fn(io->user, NULL, name, false, out, error));
+    EPCTX__TRY(io->map_fn == epctx__buf_map
+                   ? epctx__buf_take(io->user, name, out, error) /* no path: as it stands */
+                   : io->map_fn(io->user, NULL, name, false, out, error));
     if (out->size == 0 || out->data == NULL) {
         io->unmap_fn(io->user, out);
         return epctx_fail(error, EPCTX_ERR_CONTEXT, "'%S' is empty", &binary->name);
@@ -17726,7 +17743,7 @@ static epctx_status epctx__load_locate(epctx__loading *l, const epctx_bound *bou
                                            "payload here");
     }
     while (i < given.size && (uint8_t)given.data[i] >= 0x20 && given.data[i] != 0x7f) i++;
-    if (i < given.size || given.size >= EPCTX_PATH_MAX || !epctx_str_is_utf8(given)) {
+    if (i < given.size || given.size >= EPCTX_PATH_MAX) { /* POSIX has names in any encoding */
         return epctx_fail(error, EPCTX_ERR_PATH,
                           "embed_mode is 0: expected a path, found %u bytes that are none; if they "
                           "are the context, embed_mode must be 1",
