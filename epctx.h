@@ -17727,13 +17727,26 @@ static bool epctx__load_claims(const epctx__loading *l, epctx_str source) {
                                    : epctx_str_is(source, l->loaded->backend->source);
 }
 
+/* Whether this is a name, not a payload, which may be secret and is not told. POSIX has names in any
+ * encoding: such a file must be there. */
+static bool epctx__load_named(const epctx__loading *l, epctx_str given, char path[EPCTX_PATH_MAX]) {
+    epctx_str folder;
+    size_t i = 0;
+    while (i < given.size && (uint8_t)given.data[i] >= 0x20 && given.data[i] != 0x7f) i++;
+    if (i < given.size || given.size >= EPCTX_PATH_MAX) return false;
+    return l->opts.io != NULL || epctx_str_is_utf8(given) ||
+           (epctx_path_base(epctx_str_of(l->model_path), epctx_str_of(l->opts.context_file_path),
+                            &folder, NULL) == EPCTX_OK &&
+            epctx_path_find(l->file.io, folder, given, l->file.path_flags, path, EPCTX_PATH_MAX,
+                            NULL) == EPCTX_OK);
+}
+
 /* Finds a node's context. The file may be missing if the workspace has its graphs. */
 static epctx_status epctx__load_locate(epctx__loading *l, const epctx_bound *bound,
                                        epctx__owner *owner, epctx_error *error) {
     epctx_arena *arena = &l->loaded->arena;
     epctx_str given = bound->node.ep_cache_context;
     epctx__names place;
-    size_t i = 0;
     if (bound->node.embed_mode == 1) {
         owner->path = owner->alias = "";
         owner->payload = epctx__span(given.data, given.size);
@@ -17742,8 +17755,7 @@ static epctx_status epctx__load_locate(epctx__loading *l, const epctx_bound *bou
                                            "is empty: main_context 1 and embed_mode 1 need the "
                                            "payload here");
     }
-    while (i < given.size && (uint8_t)given.data[i] >= 0x20 && given.data[i] != 0x7f) i++;
-    if (i < given.size || given.size >= EPCTX_PATH_MAX) { /* POSIX has names in any encoding */
+    if (!epctx__load_named(l, given, place.path)) {
         return epctx_fail(error, EPCTX_ERR_PATH,
                           "embed_mode is 0: expected a path, found %u bytes that are none; if they "
                           "are the context, embed_mode must be 1",

@@ -272,9 +272,9 @@ END
     # Pieces end at multiples of 1 MiB, and go to the disk while the next ones are written: else a
     # durable result takes twice as long as cp and fsync.
     if strace -qq -o /dev/null true 2>/dev/null; then
-        strace -qq -o calls -e trace=write,sync_file_range,fsync,fdatasync \
+        strace -qq -o traced -e trace=write,sync_file_range,fsync,fdatasync \
             "$plain" embed big.onnx -o big_e.onnx >out
-        "$python" - calls <<'END' >got 2>&1 || fail "256 MiB go early to the disk" "$(cat got)"
+        "$python" - traced <<'END' >got 2>&1 || fail "256 MiB go early to the disk" "$(cat got)"
 import collections, re, sys
 at, started, calls = 0, 0, collections.Counter()
 for line in open(sys.argv[1]):

@@ -301,7 +301,7 @@ TEST(nodes_of_others) {
 /* A payload where a path is expected. */
 TEST(paths_that_are_none) {
     static char long_path[EPCTX_PATH_MAX + 1];
-    const char *const paths[] = {long_path, "a\nb", "a\x7f", "\xff\x01.bin"};
+    const char *const paths[] = {long_path, "a\nb", "a\x7f", "\xff.bin"};
     memset(long_path, 'p', EPCTX_PATH_MAX);
     for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
         fake f = {0};
