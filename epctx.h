@@ -570,6 +570,12 @@ EPCTX_API const epctx_io *epctx_io_files(void);
  * changes meanwhile are EPCTX_ERR_IO. */
 EPCTX_API const epctx_io *epctx_io_private(void);
 
+/* Appends a whole file to `out`. `most`: more bytes are EPCTX_ERR_LIMIT (0: any). EPCTX_ERR_IO when
+ * the file changes meanwhile; for a moment its bytes are in memory twice. `io` NULL: the default.
+ * The counterpart of epctx_write_bytes. */
+EPCTX_API epctx_status epctx_read_bytes(const epctx_io *io, const char *path, uint64_t most,
+                                        epctx_buffer *out, epctx_error *error);
+
 /* The lock of a file: this library takes it while finished files are moved into place. A program
  * takes it to read, change and write a model without losing changes of other writers
  * (epctx_write_opts.lock). */
@@ -1339,8 +1345,9 @@ typedef enum epctx_epnode_attr {
 } epctx_epnode_attr;
 
 /* Attributes of an EPContext node. Bit (1u << EPCTX_EP_x) of `present`: stored; else the member has
- * the schema default (main_context 1, embed_mode 1, max_size 0, strings empty). ep_cache_context is
- * the payload (any bytes) or the path, depending on embed_mode. */
+ * the schema default (main_context 1, embed_mode 1, max_size 0, strings empty). For writing, the
+ * bits matter only to store a default: another value is stored in any case. ep_cache_context is the
+ * payload (any bytes) or the path, depending on embed_mode. */
 typedef struct epctx_epnode {
     epctx_str name; /* of the node */
     uint32_t present;
@@ -1350,9 +1357,9 @@ typedef struct epctx_epnode {
     epctx_str partition_name, source, notes;
 } epctx_epnode;
 
-/* Nothing present, every member at its default. */
+/* Nothing present, every member at its default: what to begin with. */
 EPCTX_API epctx_epnode epctx_epnode_default(void);
-/* The present attributes in schema order, borrowed from `node`, as for OrtApi::CreateOpAttr and
+/* The attributes to store, in schema order, borrowed from `node`, as for OrtApi::CreateOpAttr and
  * epctx_graph_put_node; returns how many. */
 EPCTX_API size_t epctx_epnode_attrs(const epctx_epnode *node, epctx_attr out[EPCTX_EP_ATTR_COUNT]);
 /* Reads the attributes of a record. EPCTX_ERR_GRAPH names an attribute of a wrong type or with a
@@ -4040,8 +4047,8 @@ EPCTX_API epctx_status epctx_path_base(epctx_str model_path, epctx_str context_f
     *folder = epctx_path_folder(context_file_path.size > 0 ? context_file_path : model_path);
     if (context_file_path.size == 0 && model_path.size == 0) {
         return epctx_fail(error, EPCTX_ERR_PATH,
-                          "the model came from memory: set ep.context_file_path; its folder is "
-                          "searched for context binaries");
+                          "no path of the model is known, as of one from memory: set "
+                          "ep.context_file_path; its folder is searched for context binaries");
     }
     return EPCTX_OK;
 }
@@ -5499,6 +5506,32 @@ EPCTX_API epctx_io epctx_io_buffers(epctx_buffer_io *buffers) {
     /* clang-format on */
     io.user = buffers;
     return io;
+}
+
+/* -- whole files -- */
+
+EPCTX_API epctx_status epctx_read_bytes(const epctx_io *io, const char *path, uint64_t most,
+                                        epctx_buffer *out, epctx_error *error) {
+    epctx_file_info info;
+    epctx_mapping bytes;
+    epctx_status status;
+    epctx_error_clear(error);
+    io = io != NULL ? io : epctx_io_files();
+    if (io == NULL) return epctx_fail(error, EPCTX_ERR_ARG, "EPCTX_NO_STDIO: pass an epctx_io");
+    EPCTX__TRY(io->stat_fn(io->user, path, &info, error)); /* before its bytes take memory */
+    if (info.kind == EPCTX_FILE_REGULAR && most != 0 && info.size > most) {
+        epctx_fail(error, EPCTX_ERR_LIMIT, "has %u bytes, at most %u are expected", info.size,
+                   most);
+        epctx_blame(error, path, NULL, NULL);
+        return EPCTX_ERR_LIMIT;
+    }
+    EPCTX__TRY(io->map_fn(io->user, NULL, path, true, &bytes, error));
+    status = bytes.size != info.size
+                 ? epctx__file_failed(error, EPCTX_ERR_IO, "was changed while it was read", path)
+                 : epctx_buffer_append(out, bytes.data, bytes.size);
+    if (status == EPCTX_ERR_NOMEM) epctx__nomem(error, info.size);
+    if (bytes.handle != NULL) io->unmap_fn(io->user, &bytes);
+    return status;
 }
 
 /* -- names from a model become paths -- */
@@ -8653,12 +8686,17 @@ EPCTX_API epctx_epnode epctx_epnode_default(void) {
 }
 
 EPCTX_API size_t epctx_epnode_attrs(const epctx_epnode *node, epctx_attr out[EPCTX_EP_ATTR_COUNT]) {
+    const epctx_epnode plain = epctx_epnode_default();
     size_t count = 0;
     int id;
     for (id = 0; id < EPCTX_EP_ATTR_COUNT; id++) {
         const void *place = (const char *)node + epctx__epnode_attrs[id].place;
+        const void *usual = (const char *)&plain + epctx__epnode_attrs[id].place;
         epctx_attr *attr = &out[count];
-        if ((node->present >> id & 1) != 0) {
+        bool other = epctx__epnode_attrs[id].type == EPCTX_ATTR_INT
+                         ? *(const int64_t *)place != *(const int64_t *)usual
+                         : ((const epctx_str *)place)->size > 0;
+        if (other || (node->present >> id & 1) != 0) {
             memset(attr, 0, sizeof *attr);
             attr->name = epctx_str_of(epctx__epnode_attrs[id].name);
             attr->type = epctx__epnode_attrs[id].type;
@@ -8984,7 +9022,7 @@ EPCTX_API const epctx_profile *epctx_profile_of_node(const epctx_profile *wanted
 
 EPCTX_API epctx_claim epctx_profile_claims(const epctx_profile *profile, const epctx_epnode *node) {
     bool any_case = (profile->traits & EPCTX_ANY_CASE) != 0;
-    if ((node->present & EPCTX__BIT(SOURCE)) == 0)
+    if ((node->present & EPCTX__BIT(SOURCE)) == 0 && node->source.size == 0)
         return (profile->traits & EPCTX_NO_SOURCE) != 0 ? EPCTX_CLAIM_YES : EPCTX_CLAIM_MISSING;
     if ((profile->traits & EPCTX_OWN_SOURCE) != 0 ||
         epctx__takes_source(profile, node->source, any_case))
@@ -15332,10 +15370,7 @@ static epctx_status epctx__ep_node(epctx_ep *ep, size_t index, epctx_node *node,
         out.present |= 1u << EPCTX_EP_MAX_SIZE;
         out.max_size = ep->max_size;
     }
-    if (weights.size > 0 && epctx_str_of(ep->opts.source_model).size > 0) {
-        out.onnx_model_filename = epctx_str_of(ep->opts.source_model);
-        out.present |= 1u << EPCTX_EP_ONNX_MODEL_FILENAME;
-    }
+    if (weights.size > 0) out.onnx_model_filename = epctx_str_of(ep->opts.source_model);
     node->name = out.partition_name;
     node->op_type = epctx_str_of(EPCTX_OP_TYPE);
     node->domain = epctx_str_of(EPCTX_DOMAIN);
@@ -17722,7 +17757,6 @@ static bool epctx__load_has_own(const epctx__loading *l, const epctx_epnode *nod
 static bool epctx__load_claims(const epctx__loading *l, epctx_str source) {
     epctx_epnode node = epctx_epnode_default();
     node.source = source;
-    node.present = source.size > 0 ? 1u << EPCTX_EP_SOURCE : 0;
     return l->opts.profile != NULL ? epctx_profile_claims(l->opts.profile, &node) == EPCTX_CLAIM_YES
                                    : epctx_str_is(source, l->loaded->backend->source);
 }
