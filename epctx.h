@@ -17761,8 +17761,8 @@ static bool epctx__load_claims(const epctx__loading *l, epctx_str source) {
                                    : epctx_str_is(source, l->loaded->backend->source);
 }
 
-/* Whether this is a name, not a payload, which may be secret and is not told. POSIX has names in any
- * encoding: such a file must be there. */
+/* Whether this is a name, not a payload, which may be secret and is not told. POSIX has names in
+ * any encoding: such a file must be there. */
 static bool epctx__load_named(const epctx__loading *l, epctx_str given, char path[EPCTX_PATH_MAX]) {
     epctx_str folder;
     size_t i = 0;

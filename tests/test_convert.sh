@@ -303,11 +303,11 @@ END
         t3=$(now)
         "$plain" set big_e.onnx -o big_s.onnx notes=x >out
         t4=$(now)
-        echo "$((t1 - t0)) $((t2 - t1)) $((t3 - t2)) $((t4 - t3))" >>times
+        echo "$((t1 - t0)) $((t2 - t1)) $((t3 - t2)) $((t4 - t3))" >>durations
         same "256 MiB in and out" out.bin big.bin
         rm -f copy.bin out.bin big_x.onnx big_s.onnx
     done
-    median() { cut -d ' ' -f "$1" times | sort -n | sed -n 2p; }
+    median() { cut -d ' ' -f "$1" durations | sort -n | sed -n 2p; }
     echo "note convert: 256 MiB, durable: cp and fsync $(median 1) ms, embed $(median 2) ms," \
         "extract $(median 3) ms, set $(median 4) ms"
     rm -f big* copy.bin out.bin
