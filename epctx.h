@@ -4764,7 +4764,7 @@ static epctx_status epctx__sys_lock(epctx_io_file *lock, epctx_error *error) {
 #endif /* system */
 
 /* Starts writing the last EPCTX__AHEAD bytes to the disk; what fails there fsync tells. */
-#if defined(__linux__) && !defined(__ANDROID__)
+#if defined(__linux__) && !defined(_WIN32) && !defined(__ANDROID__)
 #ifndef SYNC_FILE_RANGE_WRITE /* strict feature macros hide it */
 #define SYNC_FILE_RANGE_WRITE 2
 int sync_file_range(int fd, off_t offset, off_t count, unsigned flags);
