@@ -485,8 +485,9 @@ typedef struct epctx_io_file {
     intptr_t descriptor;
     intptr_t folder; /* POSIX: descriptor of its folder */
     uint32_t state;
-    bool alone;    /* set before commit_fn: back_fn will not be called */
-    bool try_only; /* set before lock_fn: EPCTX_ERR_CHANGED instead of waiting */
+    uint64_t written; /* bytes of it, so far */
+    bool alone;       /* set before commit_fn: back_fn will not be called */
+    bool try_only;    /* set before lock_fn: EPCTX_ERR_CHANGED instead of waiting */
     char path[EPCTX_PATH_MAX];
     char temp[EPCTX_NAME_MAX];   /* temporary name, or "" */
     char kept[EPCTX_NAME_MAX];   /* name that keeps the old file, or "" */
@@ -569,6 +570,12 @@ EPCTX_API const epctx_io *epctx_io_files(void);
  * changes meanwhile are EPCTX_ERR_IO. */
 EPCTX_API const epctx_io *epctx_io_private(void);
 
+/* Appends a whole file to `out`. `most`: more bytes are EPCTX_ERR_LIMIT (0: any). EPCTX_ERR_IO when
+ * the file changes meanwhile; for a moment its bytes are in memory twice. `io` NULL: the default.
+ * The counterpart of epctx_write_bytes. */
+EPCTX_API epctx_status epctx_read_bytes(const epctx_io *io, const char *path, uint64_t most,
+                                        epctx_buffer *out, epctx_error *error);
+
 /* The lock of a file: this library takes it while finished files are moved into place. A program
  * takes it to read, change and write a model without losing changes of other writers
  * (epctx_write_opts.lock). */
@@ -590,8 +597,9 @@ EPCTX_API void epctx_file_lock_drop(epctx_file_lock *lock);
 
 /* Files as buffers of the application (encrypted, in a database, in memory), each read or written
  * whole, as with ONNX Runtime's OrtReadNamedBufferFunc and OrtWriteNamedBufferFunc. A name is a
- * normalised path (no redundant ".", "..", "//"); it may come from a model: do not trust it. A
- * failing callback may fill the error. Callbacks run on the threads that call the library, possibly
+ * normalised path (no redundant ".", "..", "//"), but in epctx_load_opts.io what the node says,
+ * whatever that is. It may come from a model: do not trust it. A failing callback may fill the
+ * error. Callbacks run on the threads that call the library, possibly
  * at the same time. */
 typedef struct epctx_buffer_io {
     void *user;
@@ -1425,8 +1433,9 @@ typedef enum epctx_epnode_attr {
 } epctx_epnode_attr;
 
 /* Attributes of an EPContext node. Bit (1u << EPCTX_EP_x) of `present`: stored; else the member has
- * the schema default (main_context 1, embed_mode 1, max_size 0, strings empty). ep_cache_context is
- * the payload (any bytes) or the path, depending on embed_mode. */
+ * the schema default (main_context 1, embed_mode 1, max_size 0, strings empty). For writing, the
+ * bits matter only to store a default: another value is stored in any case. ep_cache_context is the
+ * payload (any bytes) or the path, depending on embed_mode. */
 typedef struct epctx_epnode {
     epctx_str name; /* of the node */
     uint32_t present;
@@ -1436,9 +1445,9 @@ typedef struct epctx_epnode {
     epctx_str partition_name, source, notes;
 } epctx_epnode;
 
-/* Nothing present, every member at its default. */
+/* Nothing present, every member at its default: what to begin with. */
 EPCTX_API epctx_epnode epctx_epnode_default(void);
-/* The present attributes in schema order, borrowed from `node`, as for OrtApi::CreateOpAttr and
+/* The attributes to store, in schema order, borrowed from `node`, as for OrtApi::CreateOpAttr and
  * epctx_graph_put_node; returns how many. */
 EPCTX_API size_t epctx_epnode_attrs(const epctx_epnode *node, epctx_attr out[EPCTX_EP_ATTR_COUNT]);
 /* Reads the attributes of a record. EPCTX_ERR_GRAPH names an attribute of a wrong type or with a
@@ -2978,8 +2987,9 @@ typedef struct epctx_load_opts {
                                    ones. NULL: nothing is shared */
     const char *context_file_path; /* ep.context_file_path: its folder has the binaries */
     const epctx_io *io;            /* source of the binaries, e.g. the application's buffers
-                           (epctx_io_buffers), by their names in the nodes, without a folder; lives
-                           until epctx_unload. NULL: files beside the model */
+                           (epctx_io_buffers), by their names in the nodes as they stand, like
+                           "vault://k//1" or "../x": ORT's rule; lives until epctx_unload. NULL:
+                           files beside the model */
     const epctx_profile *profile;  /* which nodes are ours and their key; default: `source` equals
                                      the backend's, and the key is partition_name */
     const epctx_allocator *allocator; /* for the loaded set; default malloc */
@@ -4125,8 +4135,8 @@ EPCTX_API epctx_status epctx_path_base(epctx_str model_path, epctx_str context_f
     *folder = epctx_path_folder(context_file_path.size > 0 ? context_file_path : model_path);
     if (context_file_path.size == 0 && model_path.size == 0) {
         return epctx_fail(error, EPCTX_ERR_PATH,
-                          "the model came from memory: set ep.context_file_path; its folder is "
-                          "searched for context binaries");
+                          "no path of the model is known, as of one from memory: set "
+                          "ep.context_file_path; its folder is searched for context binaries");
     }
     return EPCTX_OK;
 }
@@ -4281,6 +4291,7 @@ static epctx_status epctx__file_exists(const char *path, epctx_error *error) {
 #define EPCTX__NAME_MOST (EPCTX_NAME_MAX - 1)
 #define EPCTX__TEMP_MOST 140 /* for any file system */
 #define EPCTX__ATTEMPTS  1000u
+#define EPCTX__AHEAD     (8u << 20) /* bytes that go to the disk while the next are written */
 
 #ifdef EPCTX_NO_STDIO
 #define EPCTX__FILES   NULL
@@ -4840,6 +4851,20 @@ static epctx_status epctx__sys_lock(epctx_io_file *lock, epctx_error *error) {
 
 #endif /* system */
 
+/* Starts writing the last EPCTX__AHEAD bytes to the disk; what fails there fsync tells. */
+#if defined(__linux__) && !defined(_WIN32) && !defined(__ANDROID__)
+#ifndef SYNC_FILE_RANGE_WRITE /* strict feature macros hide it */
+#define SYNC_FILE_RANGE_WRITE 2
+int sync_file_range(int fd, off_t offset, off_t count, unsigned flags);
+#endif
+static void epctx__sys_start(const epctx_io_file *file) {
+    sync_file_range((int)file->descriptor, (off_t)(file->written - EPCTX__AHEAD), EPCTX__AHEAD,
+                    SYNC_FILE_RANGE_WRITE);
+}
+#else
+#define epctx__sys_start(file) ((void)0)
+#endif
+
 /* -- the callbacks -- */
 
 /* Why a call failed. EPCTX_ERR_UNSUPPORTED: no hard links; EPCTX_ERR_PATH: an impossible path, or
@@ -5055,16 +5080,20 @@ static epctx_status epctx__file_create(void *user, const char *root, const char 
 
 static epctx_status epctx__file_write(void *user, epctx_io_file *file, const void *data,
                                       size_t size, epctx_error *error) {
-    /* In pieces, so that the pages of a mapped payload are read ahead. */
+    /* In pieces, so that the pages of a mapped payload are read ahead, which end at multiples of
+     * their size: the system uses large pages then. */
     const size_t piece = (size_t)1 << 20;
     const char *from = (const char *)data;
     (void)user;
     while (size > 0) {
+        size_t room = piece - (size_t)(file->written % piece);
         int64_t count =
-            epctx__sys_write((epctx__handle)file->descriptor, from, size < piece ? size : piece);
+            epctx__sys_write((epctx__handle)file->descriptor, from, size < room ? size : room);
         if (count <= 0) return epctx__io_error(error, "write", file->path);
         from += count;
         size -= (size_t)count;
+        file->written += (uint64_t)count;
+        if (file->written % EPCTX__AHEAD == 0) epctx__sys_start(file);
     }
     return EPCTX_OK;
 }
@@ -5117,6 +5146,7 @@ static epctx_status epctx__file_copy(const epctx_io_file *file, const char *to,
                      : epctx__io_error(error, "keep", file->path);
     } else {
         copy.descriptor = (intptr_t)opened;
+        copy.written = 0;
         status = epctx__sys_mode(opened, &there)
                      ? epctx__file_write(NULL, &copy, old.data, old.size, error)
                      : epctx__io_error(error, "set the mode of", file->path);
@@ -5374,24 +5404,31 @@ static epctx_status epctx__buf_done(epctx_status status, const char *what, const
     return status;
 }
 
-static epctx_status epctx__buf_map(void *user, const char *root, const char *name, bool copy,
-                                   epctx_mapping *out, epctx_error *error) {
+/* Under exactly this name. */
+static epctx_status epctx__buf_take(void *user, const char *name, epctx_mapping *out,
+                                    epctx_error *error) {
     const epctx_buffer_io *b = (const epctx_buffer_io *)user;
     epctx_status status = EPCTX_ERR_NOT_FOUND;
-    char plain[EPCTX_PATH_MAX];
     void *data = NULL;
     size_t size = 0;
-    (void)copy; /* buffers do not change */
     memset(out, 0, sizeof *out);
-    EPCTX__TRY(epctx__buf_name(root, name, plain, error));
-    if (b->read_fn != NULL) status = b->read_fn(b->user, plain, &data, &size, error);
+    if (b->read_fn != NULL) status = b->read_fn(b->user, name, &data, &size, error);
     if (status == EPCTX_OK && data == NULL && size > 0)
         status = epctx_fail(error, EPCTX_ERR_IO, "the application returned a size but no data");
-    EPCTX__TRY(epctx__buf_done(status, "read", plain, error));
+    EPCTX__TRY(epctx__buf_done(status, "read", name, error));
     out->data = (const uint8_t *)data;
     out->size = size;
     out->handle = data != NULL ? data : user; /* an empty buffer is mapped, too */
     return EPCTX_OK;
+}
+
+static epctx_status epctx__buf_map(void *user, const char *root, const char *name, bool copy,
+                                   epctx_mapping *out, epctx_error *error) {
+    char plain[EPCTX_PATH_MAX];
+    (void)copy; /* buffers do not change */
+    memset(out, 0, sizeof *out);
+    EPCTX__TRY(epctx__buf_name(root, name, plain, error));
+    return epctx__buf_take(user, plain, out, error);
 }
 
 static void epctx__buf_unmap(void *user, epctx_mapping *mapping) {
@@ -5557,6 +5594,32 @@ EPCTX_API epctx_io epctx_io_buffers(epctx_buffer_io *buffers) {
     /* clang-format on */
     io.user = buffers;
     return io;
+}
+
+/* -- whole files -- */
+
+EPCTX_API epctx_status epctx_read_bytes(const epctx_io *io, const char *path, uint64_t most,
+                                        epctx_buffer *out, epctx_error *error) {
+    epctx_file_info info;
+    epctx_mapping bytes;
+    epctx_status status;
+    epctx_error_clear(error);
+    io = io != NULL ? io : epctx_io_files();
+    if (io == NULL) return epctx_fail(error, EPCTX_ERR_ARG, "EPCTX_NO_STDIO: pass an epctx_io");
+    EPCTX__TRY(io->stat_fn(io->user, path, &info, error)); /* before its bytes take memory */
+    if (info.kind == EPCTX_FILE_REGULAR && most != 0 && info.size > most) {
+        epctx_fail(error, EPCTX_ERR_LIMIT, "has %u bytes, at most %u are expected", info.size,
+                   most);
+        epctx_blame(error, path, NULL, NULL);
+        return EPCTX_ERR_LIMIT;
+    }
+    EPCTX__TRY(io->map_fn(io->user, NULL, path, true, &bytes, error));
+    status = bytes.size != info.size
+                 ? epctx__file_failed(error, EPCTX_ERR_IO, "was changed while it was read", path)
+                 : epctx_buffer_append(out, bytes.data, bytes.size);
+    if (status == EPCTX_ERR_NOMEM) epctx__nomem(error, info.size);
+    if (bytes.handle != NULL) io->unmap_fn(io->user, &bytes);
+    return status;
 }
 
 /* -- names from a model become paths -- */
@@ -8814,12 +8877,17 @@ EPCTX_API epctx_epnode epctx_epnode_default(void) {
 }
 
 EPCTX_API size_t epctx_epnode_attrs(const epctx_epnode *node, epctx_attr out[EPCTX_EP_ATTR_COUNT]) {
+    const epctx_epnode plain = epctx_epnode_default();
     size_t count = 0;
     int id;
     for (id = 0; id < EPCTX_EP_ATTR_COUNT; id++) {
         const void *place = (const char *)node + epctx__epnode_attrs[id].place;
+        const void *usual = (const char *)&plain + epctx__epnode_attrs[id].place;
         epctx_attr *attr = &out[count];
-        if ((node->present >> id & 1) != 0) {
+        bool other = epctx__epnode_attrs[id].type == EPCTX_ATTR_INT
+                         ? *(const int64_t *)place != *(const int64_t *)usual
+                         : ((const epctx_str *)place)->size > 0;
+        if (other || (node->present >> id & 1) != 0) {
             memset(attr, 0, sizeof *attr);
             attr->name = epctx_str_of(epctx__epnode_attrs[id].name);
             attr->type = epctx__epnode_attrs[id].type;
@@ -9145,7 +9213,7 @@ EPCTX_API const epctx_profile *epctx_profile_of_node(const epctx_profile *wanted
 
 EPCTX_API epctx_claim epctx_profile_claims(const epctx_profile *profile, const epctx_epnode *node) {
     bool any_case = (profile->traits & EPCTX_ANY_CASE) != 0;
-    if ((node->present & EPCTX__BIT(SOURCE)) == 0)
+    if ((node->present & EPCTX__BIT(SOURCE)) == 0 && node->source.size == 0)
         return (profile->traits & EPCTX_NO_SOURCE) != 0 ? EPCTX_CLAIM_YES : EPCTX_CLAIM_MISSING;
     if ((profile->traits & EPCTX_OWN_SOURCE) != 0 ||
         epctx__takes_source(profile, node->source, any_case))
@@ -15512,10 +15580,7 @@ static epctx_status epctx__ep_node(epctx_ep *ep, size_t index, epctx_node *node,
         out.present |= 1u << EPCTX_EP_MAX_SIZE;
         out.max_size = ep->max_size;
     }
-    if (weights.size > 0 && epctx_str_of(ep->opts.source_model).size > 0) {
-        out.onnx_model_filename = epctx_str_of(ep->opts.source_model);
-        out.present |= 1u << EPCTX_EP_ONNX_MODEL_FILENAME;
-    }
+    if (weights.size > 0) out.onnx_model_filename = epctx_str_of(ep->opts.source_model);
     node->name = out.partition_name;
     node->op_type = epctx_str_of(EPCTX_OP_TYPE);
     node->domain = epctx_str_of(EPCTX_DOMAIN);
@@ -17061,9 +17126,15 @@ static epctx_status epctx__names_find(const epctx__binary_file *binary, epctx__n
     epctx_str parts[3];
     place->path[0] = place->alias[0] = '\0';
     if (io == NULL) return epctx_fail(error, EPCTX_ERR_ARG, "EPCTX_NO_STDIO: pass an epctx_io");
-    EPCTX__TRY(epctx_path_check(binary->name, error));
-    if ((binary->path_flags & EPCTX__PATH_BARE) != 0)
+    if ((binary->path_flags & EPCTX__PATH_BARE) != 0) {
+        if (binary->name.size == 0 || memchr(binary->name.data, '\0', binary->name.size) != NULL) {
+            return epctx_fail(error, EPCTX_ERR_PATH,
+                              "buffer '%S' cannot be asked for: a name without NUL is expected",
+                              &binary->name);
+        }
         return epctx__path_join(place->alias, EPCTX_PATH_MAX, &binary->name, 1, error);
+    }
+    EPCTX__TRY(epctx_path_check(binary->name, error));
     parts[0] = binary->folder.size > 0 ? binary->folder : epctx_str_of(".");
     if (epctx__path_join(folder, sizeof folder, parts, 1, NULL) == EPCTX_OK &&
         io->canonical_fn(io->user, folder, place->path, EPCTX_PATH_MAX, NULL) == EPCTX_OK) {
@@ -17120,7 +17191,9 @@ static epctx_status epctx__binary_read(const epctx__binary_file *binary, epctx_m
                               NULL, error);
     }
     (void)epctx__path_join(name, sizeof name, &binary->name, 1, error); /* epctx__names_find did */
-    EPCTX__TRY(io->map_fn(io->user, NULL, name, false, out, error));
+    EPCTX__TRY(io->map_fn == epctx__buf_map
+                   ? epctx__buf_take(io->user, name, out, error) /* no path: as it stands */
+                   : io->map_fn(io->user, NULL, name, false, out, error));
     if (out->size == 0 || out->data == NULL) {
         io->unmap_fn(io->user, out);
         return epctx_fail(error, EPCTX_ERR_CONTEXT, "'%S' is empty", &binary->name);
@@ -17924,9 +17997,22 @@ static bool epctx__load_has_own(const epctx__loading *l, const epctx_epnode *nod
 static bool epctx__load_claims(const epctx__loading *l, epctx_str source) {
     epctx_epnode node = epctx_epnode_default();
     node.source = source;
-    node.present = source.size > 0 ? 1u << EPCTX_EP_SOURCE : 0;
     return l->opts.profile != NULL ? epctx_profile_claims(l->opts.profile, &node) == EPCTX_CLAIM_YES
                                    : epctx_str_is(source, l->loaded->backend->source);
+}
+
+/* Whether this is a name, not a payload, which may be secret and is not told. POSIX has names in
+ * any encoding: such a file must be there. */
+static bool epctx__load_named(const epctx__loading *l, epctx_str given, char path[EPCTX_PATH_MAX]) {
+    epctx_str folder;
+    size_t i = 0;
+    while (i < given.size && (uint8_t)given.data[i] >= 0x20 && given.data[i] != 0x7f) i++;
+    if (i < given.size || given.size >= EPCTX_PATH_MAX) return false;
+    return l->opts.io != NULL || epctx_str_is_utf8(given) ||
+           (epctx_path_base(epctx_str_of(l->model_path), epctx_str_of(l->opts.context_file_path),
+                            &folder, NULL) == EPCTX_OK &&
+            epctx_path_find(l->file.io, folder, given, l->file.path_flags, path, EPCTX_PATH_MAX,
+                            NULL) == EPCTX_OK);
 }
 
 /* Finds a node's context. The file may be missing if the workspace has its graphs. */
@@ -17935,7 +18021,6 @@ static epctx_status epctx__load_locate(epctx__loading *l, const epctx_bound *bou
     epctx_arena *arena = &l->loaded->arena;
     epctx_str given = bound->node.ep_cache_context;
     epctx__names place;
-    size_t i = 0;
     if (bound->node.embed_mode == 1) {
         owner->path = owner->alias = "";
         owner->payload = epctx__span(given.data, given.size);
@@ -17944,8 +18029,7 @@ static epctx_status epctx__load_locate(epctx__loading *l, const epctx_bound *bou
                                            "is empty: main_context 1 and embed_mode 1 need the "
                                            "payload here");
     }
-    while (i < given.size && (uint8_t)given.data[i] >= 0x20 && given.data[i] != 0x7f) i++;
-    if (i < given.size || given.size >= EPCTX_PATH_MAX || !epctx_str_is_utf8(given)) {
+    if (!epctx__load_named(l, given, place.path)) {
         return epctx_fail(error, EPCTX_ERR_PATH,
                           "embed_mode is 0: expected a path, found %u bytes that are none; if they "
                           "are the context, embed_mode must be 1",

@@ -60,6 +60,44 @@ TEST(presence) {
     bytes_free(&b);
 }
 
+/* A value is never left out because nobody set its bit; the bit stores a default, too. */
+TEST(values_without_bits) {
+    static const struct {
+        const char *name;
+        epctx_attr_type type;
+        size_t place;
+    } rows[] = {
+#define ROW(id, name, type, member) {name, EPCTX_ATTR_##type, offsetof(epctx_epnode, member)},
+        EPCTX_EPNODE_ATTR_LIST(ROW)
+#undef ROW
+    };
+    const epctx_str text = epctx_str_of("v");
+    const int64_t number = 7;
+    epctx_attr attrs[EPCTX_EP_ATTR_COUNT];
+    epctx_epnode node;
+    for (size_t i = 0; i < EPCTX_EP_ATTR_COUNT; i++) {
+        const bool is_text = rows[i].type == EPCTX_ATTR_STRING;
+        node = epctx_epnode_default();
+        if (is_text)
+            memcpy((char *)&node + rows[i].place, &text, sizeof text);
+        else
+            memcpy((char *)&node + rows[i].place, &number, sizeof number);
+        CHECK_UINT(epctx_epnode_attrs(&node, attrs), 1);
+        CHECK_TRUE(epctx_str_is(attrs[0].name, rows[i].name));
+        CHECK_TRUE(is_text ? epctx_str_is(attrs[0].s, "v") : attrs[0].i == 7);
+        node = epctx_epnode_default();
+        node.present = 1u << i;
+        CHECK_UINT(epctx_epnode_attrs(&node, attrs), 1);
+        CHECK_TRUE(epctx_str_is(attrs[0].name, rows[i].name));
+    }
+    node = epctx_epnode_default();
+    node.source = epctx_str_of("QNNExecutionProvider");
+    CHECK_INT(epctx_profile_claims(epctx_profile_find(epctx_str_of("qnn")), &node),
+              EPCTX_CLAIM_YES);
+    node.main_context = node.embed_mode = 0;
+    CHECK_UINT(epctx_epnode_attrs(&node, attrs), 3);
+}
+
 TEST(all_attributes) {
     bytes node = start(), b;
     epctx_model model;
@@ -372,6 +410,7 @@ TEST(genuine) {
 int main(int argc, char **argv) {
     RUN(defaults);
     RUN(presence);
+    RUN(values_without_bits);
     RUN(all_attributes);
     RUN(payload_with_nul);
     RUN(wrong_types);

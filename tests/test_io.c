@@ -918,6 +918,44 @@ TEST(second_names) {
     remove_tree();
 }
 
+/* epctx_read_bytes gives what epctx_write_bytes wrote, appended, or nothing. */
+TEST(read_bytes) {
+    static const struct {
+        size_t size;
+        uint64_t most;
+        epctx_status status;
+    } rows[] = {{0, 0, EPCTX_OK},
+                {0, 1, EPCTX_OK},
+                {1, 1, EPCTX_OK},
+                {2, 1, EPCTX_ERR_LIMIT},
+                {70000, 0, EPCTX_OK},
+                {70000, 70000, EPCTX_OK},
+                {70000, 69999, EPCTX_ERR_LIMIT}};
+    static uint8_t data[70000];
+    epctx_buffer out;
+    for (size_t i = 0; i < sizeof data; i++) data[i] = (uint8_t)(i * 7 + i / 251);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const bool good = rows[i].status == EPCTX_OK;
+        epctx_buffer_init(&out, NULL);
+        CHECK_INT(epctx_buffer_append(&out, "ab", 2), EPCTX_OK);
+        CHECK_OK(epctx_write_bytes(NULL, at("whole"), data, rows[i].size, NULL, &error), error);
+        CHECK_INT(epctx_read_bytes(i % 2 ? NULL : epctx_io_private(), at("whole"), rows[i].most,
+                                   &out, &error),
+                  rows[i].status);
+        CHECK_UINT(out.size, good ? 2 + rows[i].size : 2);
+        CHECK_TRUE(memcmp(out.data, "ab", 2) == 0);
+        CHECK_TRUE(!good || memcmp(out.data + 2, data, rows[i].size) == 0);
+        if (!good) CHECK_HAS(error.message, "whole: has ");
+        epctx_buffer_free(&out);
+    }
+    epctx_buffer_init(&out, NULL);
+    CHECK_INT(epctx_read_bytes(NULL, at("nowhere"), 1, &out, &error), EPCTX_ERR_NOT_FOUND);
+    CHECK_HAS(error.message, "nowhere");
+    CHECK_INT(epctx_read_bytes(NULL, root, 1, &out, &error), EPCTX_ERR_IO);
+    CHECK_HAS(error.message, "is a folder");
+    CHECK_UINT(out.size, 0);
+}
+
 int main(int argc, char **argv) {
     if (!make_root()) {
         printf("FAIL test_io: no folder to work in\n");
@@ -937,6 +975,7 @@ int main(int argc, char **argv) {
     RUN(lock_of_another_kind);
     RUN(lock_without_characters);
     RUN(long_lock);
+    RUN(read_bytes);
     remove_root();
     return test_end();
 }

@@ -130,10 +130,13 @@ TEST(buffers) {
     bytes_free(&model);
 }
 
-/* A name from a model is hostile for the application's store, too. */
+/* The name of a buffer is the application's key, as with ORT's callbacks: nobody else reads it. */
 TEST(buffer_names) {
-    static const char *const bad[] = {"../h.bin", "/h.bin", "", "C:\\h.bin", "a/../h.bin"};
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+    static const char *const names[] = {
+        "../h.bin",     "/h.bin",  "C:\\h.bin", "a/../h.bin",
+        "vault://k//1", "a//./b/", "..",        "*/_ORT_MEM_ADDR_/x",
+        "\\\\?\\x:y",   " ",       "\xff\xfe",  "."};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         fake f = {0};
         store s = {0};
         epctx_buffer_io buffers = {0};
@@ -145,12 +148,39 @@ TEST(buffer_names) {
         buffers.user = &s;
         buffers.read_fn = store_read;
         opts.io = &io;
-        s.name = bad[i];
+        s.name = names[i];
         s.data = binary_one;
-        add_epnode(&graph, "one", "x", "y", 1, 0, "FakeEP", "part", bad[i], strlen(bad[i]));
+        add_epnode(&graph, "one", "x", "y", 1, 0, "FakeEP", "part", names[i], strlen(names[i]));
         model = new_model(&graph);
-        CHECK(load_bytes(&model, &f, &opts, &bound, &error) == EPCTX_ERR_PATH, "'%s': %s", bad[i],
+        CHECK(load_bytes(&model, &f, &opts, &bound, &error) == EPCTX_OK, "'%s': %s", names[i],
               error.message);
+        CHECK_INT(s.reads, 1);
+        s.fails = true;
+        CHECK_INT(epctx_status_to_ort(load_bytes(&model, &f, &opts, &bound, &error)), 10);
+        CHECK_HAS(error.message, "the store has no '");
+        bytes_free(&model);
+    }
+}
+
+/* What no C string can tell is refused before the application is asked. */
+TEST(buffer_names_that_end) {
+    static const epctx_str names[] = {{"", 0}, {"a\0b", 3}, {"\0", 1}};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        fake f = {0};
+        store s = {0};
+        epctx_buffer_io buffers = {0};
+        epctx_io io = epctx_io_buffers(&buffers);
+        epctx_load_opts opts = {0};
+        epctx_error error;
+        bytes graph = {0}, model;
+        size_t bound;
+        buffers.user = &s;
+        buffers.read_fn = store_read;
+        opts.io = &io;
+        add_epnode(&graph, "one", "x", "y", 1, 0, "FakeEP", "part", names[i].data, names[i].size);
+        model = new_model(&graph);
+        CHECK(load_bytes(&model, &f, &opts, &bound, &error) == EPCTX_ERR_PATH, "'%s': %s",
+              names[i].data, error.message);
         CHECK_INT(s.reads, 0);
         bytes_free(&model);
     }
@@ -655,6 +685,28 @@ TEST(cache) {
     epctx_opened_close(&opened);
 }
 
+#if !defined(__APPLE__) && !defined(_WIN32) /* whose names are Unicode only */
+/* A name in another encoding is a name: generating writes it, loading reads it. */
+TEST(names_in_any_encoding) {
+    static const char *const names[] = {"a\xff.onnx", "\xe4\xf6", "\xc3.onnx"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        fake f = {0};
+        epctx_backend backend = counted_backend(&f);
+        epctx_opened opened;
+        epctx_error error;
+        clear_root();
+        make_source(0);
+        CHECK_INT(rename(at("m.onnx"), at(names[i])), 0);
+        CHECK_OK(epctx_open_or_compile(&opened, at(names[i]), &backend, NULL, &error), error);
+        epctx_opened_close(&opened);
+        CHECK_OK(epctx_open_or_compile(&opened, at(names[i]), &backend, NULL, &error), error);
+        CHECK(opened.origin == EPCTX_FROM_CACHE, "%s", opened.reason.message);
+        CHECK_UINT(opened.loaded.bound_count, 2);
+        epctx_opened_close(&opened);
+    }
+}
+#endif
+
 /* External data belongs to the source. */
 TEST(cache_external) {
     static const float data[2] = {1, 2}, other[2] = {1, 3};
@@ -1060,6 +1112,10 @@ int main(int argc, char **argv) {
     RUN(buffers);
     RUN(foreign);
     RUN(buffer_names);
+    RUN(buffer_names_that_end);
+#if !defined(__APPLE__) && !defined(_WIN32)
+    RUN(names_in_any_encoding);
+#endif
     RUN(primaries);
     RUN(names_of_files);
     RUN(profile_keys);

@@ -508,6 +508,9 @@ faulty dies_at_compile devices --json
 result "devices --json with an EP that crashes" 1 "signal"
 json "and what it tells" 'j["compatibility"] is None and
     "signal" in j["problem"] and "signal" in j["failures"][0]["message"]'
+faulty claims_too_much devices; result "devices with an EP whose compiler fails" 0 "PROBLEM"
+if grep -q '^compatibility  *not known$' "$out"; then ok "its compatibility is not known"
+else fail "its compatibility is not known" "$(grep '^compatibility' "$out")"; fi
 faulty registration_hangs devices --timeout 1; result "devices with an EP that hangs" 1 "no end"
 clean "no folder of bad EPs"
 

@@ -942,13 +942,61 @@ TEST(named_buffers_fail) {
     CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_GRAPH, "");
     store.data[0] ^= 1;
     CHECK_ORT(make_session(&spec));
-    /* A model that asks for something outside is refused before the application is asked. */
-    c = context_of("../secret", "g");
+    /* Nothing is asked for by no name. */
+    c = context_of("", "g");
     CHECK_TRUE(make_context("p.onnx", &c));
     spec.path = in_folder("p.onnx");
     store.reads = 0;
     CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_GRAPH, "ep_cache_context");
     CHECK_INT(store.reads, 0);
+    store_clear();
+}
+
+/* The model p.onnx: o_ctx.onnx whose node has another name for its binary. */
+static bool rename_buffer(const char *name) {
+    ort_contexts n;
+    epctx_error error;
+    epctx_write_opts opts = {0};
+    bool ok = ort_read_contexts(in_folder("o_ctx.onnx"), &n) &&
+              epctx_node_set_str(&n.model, n.views[0].view, "ep_cache_context", epctx_str_of(name),
+                                 &error) == EPCTX_OK &&
+              epctx_model_write_file(&n.model, in_folder("p.onnx"), &opts, &error) == EPCTX_OK;
+    epctx_model_close(&n.model);
+    return ok;
+}
+
+/* The application's names are its own keys: they reach its callback as they stand, whatever they
+ * look like as paths, and what it says about them is the session's error. */
+TEST(named_buffers_names) {
+    static const char *const names[] = {"vault://k//1", "../x",     "../../a/../x",
+                                        "/absolute/x",  "a\\b",     "C:\\x",
+                                        "./x",          "a//b/",    ".",
+                                        "..",           " x ",      "x y?z=1&k=%2f#",
+                                        "*/x",          "\xc3\xa4", "~/x",
+                                        "$HOME",        "a:b:c",    "\\\\server\\share"};
+    ort_spec spec = spec_of(in_folder("m.onnx"));
+    ort_output out = {0};
+    size_t i;
+    if (ort_version < 28) SKIP("named buffers came with ONNX Runtime 1.28");
+    store_clear();
+    CHECK_TRUE(make_one("m.onnx"));
+    out.path = in_folder("o_ctx.onnx");
+    out.more = set_writer;
+    CHECK_ORT(ort_compile_model(&spec, &out));
+    spec.path = in_folder("p.onnx");
+    spec.more = set_reader;
+    for (i = 0; i < sizeof names / sizeof names[0]; i++) {
+        CHECK(rename_buffer(names[i]), "%s", names[i]);
+        snprintf(store.name, sizeof store.name, "%s", names[i]);
+        store.reads = 0;
+        CHECK(make_session(&spec), "'%s': %s", names[i], ort_text);
+        CHECK_INT(store.reads, 1);
+        store.fail = true;
+        CHECK_ORT_FAILS(make_session(&spec), ORT_RUNTIME_EXCEPTION, "the key is lost");
+        store.fail = false;
+        store.name[0] = '\0'; /* it does not know the name */
+        CHECK_ORT_FAILS(make_session(&spec), ORT_NO_SUCHFILE, "no such buffer");
+    }
     store_clear();
 }
 
@@ -1224,6 +1272,7 @@ static const ort_case cases[] = {
     ORT_CASE_OF("toy", vendor_id_is_not_asked),
     ORT_CASE(named_buffers),
     ORT_CASE(named_buffers_fail),
+    ORT_CASE(named_buffers_names),
     ORT_CASE_OF("toy", data_support),
     ORT_CASE(profile_of_a_session),
     ORT_CASE(profile_of_a_run),

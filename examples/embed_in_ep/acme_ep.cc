@@ -277,13 +277,9 @@ host::Status AcmeExecutionProvider::Generate(const std::vector<host::FusedNodeAn
         node.source = epctx_str_of(kSource);
         node.partition_name = View(partition);
         node.ep_sdk_version = epctx_str_of(kSdkVersion);
-        node.present = 1u << EPCTX_EP_MAIN_CONTEXT | 1u << EPCTX_EP_EMBED_MODE |
-                       1u << EPCTX_EP_SOURCE | 1u << EPCTX_EP_PARTITION_NAME |
-                       1u << EPCTX_EP_EP_SDK_VERSION;
-        if (first) {
-            node.ep_cache_context = embed ? View(bytes) : epctx_str_of(binary_name);
-            node.present |= 1u << EPCTX_EP_EP_CACHE_CONTEXT;
-        }
+        node.present =
+            1u << EPCTX_EP_MAIN_CONTEXT | 1u << EPCTX_EP_EMBED_MODE; // also their defaults
+        if (first) node.ep_cache_context = embed ? View(bytes) : epctx_str_of(binary_name);
         context_nodes_.push_back(MakeContextNode(*graph.fused, node));
     }
     return {};

@@ -408,7 +408,6 @@ inline void GiveNodes(const epctx_node *nodes, const OrtNode *const *fused, size
             if (node.main_context) node.ep_cache_context = epctx_str_of(binary);
         }
         node.onnx_model_filename = epctx_path_file(epctx_str_of(model_path));
-        if (node.onnx_model_filename.size) node.present |= 1u << EPCTX_EP_ONNX_MODEL_FILENAME;
         OrtNode *one = nullptr;
         Ort::ThrowOnError(epctx_ort_context_node_create(&Api(), fused[i], &node, epctx_str_of(nullptr),
                                                  arena.get(), &one));

@@ -199,7 +199,6 @@ OrtStatus *ep_give_nodes(const ep_session *session, const epctx_ort_record *reco
         }
         node.onnx_model_filename =
             epctx_path_file(epctx_str_of(ep_model_path(session, &records[i])));
-        if (node.onnx_model_filename.size) node.present |= 1u << EPCTX_EP_ONNX_MODEL_FILENAME;
         EPCTX_ORT_TRY(epctx_ort_context_node_create(session->api, fused[i], &node,
                                                     weights_text(&nodes[i]), arena, &out[i]));
     }

@@ -195,15 +195,28 @@ static OrtOpAttrType attr_type(const epctx_ort_api *api, const OrtOpAttr *attr) 
     return ORT_OP_ATTR_UNDEFINED;
 }
 
+/* Whether this is a string, for a payload: OpAttr_GetType would copy it. */
+static bool is_string(const epctx_ort_api *api, const OrtOpAttr *attr) {
+    size_t size = 0;
+    OrtStatus *status = epctx_ort_attr_size(api, attr, ORT_OP_ATTR_STRING, &size);
+    if (status) api->ort->ReleaseStatus(status);
+    return !status;
+}
+
 static OrtStatus *read_attr(epctx_ort_record *record, const OrtOpAttr *attr, bool skip_payload,
                             epctx_attr *out) {
     const OrtApi *ort = record->api->ort;
-    const OrtOpAttrType type = attr_type(record->api, attr);
+    OrtOpAttrType type;
     const char *name = NULL;
     void *data = NULL;
     size_t size = 0;
     EPCTX_ORT_TRY(ort->OpAttr_GetName(attr, &name));
     out->name = epctx_str_of(name);
+    if (skip_payload && strcmp(name, "ep_cache_context") == 0 && is_string(record->api, attr)) {
+        out->type = EPCTX_ATTR_STRING;
+        return NULL;
+    }
+    type = attr_type(record->api, attr);
     switch (type) {
     case ORT_OP_ATTR_INT:
         out->type = EPCTX_ATTR_INT;
@@ -225,7 +238,6 @@ static OrtStatus *read_attr(epctx_ort_record *record, const OrtOpAttr *attr, boo
         return NULL;
     case ORT_OP_ATTR_STRING:
         out->type = EPCTX_ATTR_STRING;
-        if (skip_payload && strcmp(name, "ep_cache_context") == 0) return NULL;
         EPCTX_ORT_TRY(attr_bytes(record, attr, type, &data, &size));
         out->s.data = (const char *)data;
         out->s.size = size;

@@ -33,7 +33,6 @@ typedef struct work {
 
 /* It stands in what the EP compiles. */
 static void find_own(work *w) {
-    static const char none[] = "the EP writes no compatibility string";
     char source[EPCTX_PATH_MAX + 16], context[EPCTX_PATH_MAX], key[160];
     anyep_model model;
     anyep_result result;
@@ -69,7 +68,7 @@ static void find_own(work *w) {
         if (epctx_model_metadata(&open, epctx_str_of(key), &text))
             w->own = epctx_arena_copy(&w->arena, text);
         else
-            snprintf(w->problem, sizeof w->problem, "%s", none);
+            snprintf(w->problem, sizeof w->problem, "the EP writes no compatibility string");
         epctx_model_close(&open);
     }
     anyep_free(&result);
@@ -136,10 +135,8 @@ static void print_text(const work *w, const anyep_board *board) {
     for (i = 0; i < board->device_count; i++) print_device(&board->devices[i]);
     if (board->more_devices > 0) printf("%-14s %zu more\n", "device", board->more_devices);
     for (i = 0; i < board->inside_count; i++) put_line("no device of", board->inside[i]);
-    if (w->own != NULL)
-        put_line("compatibility", w->own);
-    else if (w->any.ep_count > 0)
-        put_line("compatibility", w->problem);
+    if (w->any.ep_count > 0) put_line("compatibility", w->own != NULL ? w->own : "not known");
+    if (w->problem[0] != '\0') put_lines("PROBLEM", w->problem);
     for (i = 0; i < w->file_count; i++) {
         const anyep_verdict *v = &board->verdicts[i];
         printf("%-14s ", "model");

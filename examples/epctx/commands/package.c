@@ -506,24 +506,28 @@ static bool make_folders(package *p, const char *path) {
 
 /* Lets the kernel copy what it can, without a way through this process; returns how much. Only of
  * the file that was looked at. */
-static size_t copy_by_kernel(const piece *one, const epctx_io_file *file) {
+static size_t copy_by_kernel(const piece *one, epctx_io_file *file) {
     size_t done = 0;
 #if defined(__linux__)
-    enum { PART = 64 << 20 }; /* so that a signal ends it */
+    enum {
+        PART = 8 << 20
+    }; /* a signal ends it, and the disk writes one while the next is copied */
     const int from = open(one->from, O_RDONLY | O_CLOEXEC);
     struct stat now;
-    ssize_t count = 1;
     if (from < 0) return 0;
     if (fstat(from, &now) == 0 && now.st_dev == one->id.st_dev && now.st_ino == one->id.st_ino &&
         now.st_mtime == one->id.st_mtime && (uint64_t)now.st_size == one->bytes.size)
-        while (count > 0 && done < one->bytes.size && !cli_signals_waiting()) {
+        while (done < one->bytes.size && !cli_signals_waiting()) {
             const size_t rest = one->bytes.size - done;
-            count = copy_file_range(from, NULL, (int)file->descriptor, NULL,
-                                    rest < PART ? rest : PART, 0);
-            done += count > 0 ? (size_t)count : 0;
-            cli_progress_add(count > 0 ? (uint64_t)count : 0);
+            const ssize_t count = copy_file_range(from, NULL, (int)file->descriptor, NULL,
+                                                  rest < PART ? rest : PART, 0);
+            if (count <= 0) break;
+            sync_file_range((int)file->descriptor, (off_t)done, count, SYNC_FILE_RANGE_WRITE);
+            done += (size_t)count;
+            cli_progress_add((uint64_t)count);
         }
     close(from);
+    file->written = done;
 #else
     (void)one;
     (void)file;

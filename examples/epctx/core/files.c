@@ -173,14 +173,15 @@ static epctx_status create(void *user, const char *root, const char *name, epctx
     return status;
 }
 
-/* In parts: a big write reports nothing while it lasts. */
+/* In parts: a big write reports nothing while it lasts. They end where the library's pieces end. */
 static epctx_status write_parts(void *user, epctx_io_file *file, const void *data, size_t size,
                                 epctx_error *error) {
     const size_t most = (size_t)1 << 20;
     const char *from = (const char *)data;
     epctx_status status = EPCTX_OK;
     do {
-        size_t part = size < most ? size : most;
+        const size_t room = most - (size_t)(file->written % most);
+        const size_t part = size < room ? size : room;
         if (state.kept && state.signal != 0)
             return epctx_fail(error, EPCTX_ERR_CANCELLED, "stopped by a signal");
         status = base()->write_fn(user, file, from, part, error);

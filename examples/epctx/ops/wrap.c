@@ -160,7 +160,6 @@ static epctx_epnode epnode_of(const epctx_wrap_opts *o, epctx_span binary) {
     set_text(&ep, EPCTX_EP_ONNX_MODEL_FILENAME, &ep.onnx_model_filename,
              epctx_str_of(o->source_model));
     ep.max_size = o->max_size;
-    ep.present |= o->max_size != 0 ? 1u << EPCTX_EP_MAX_SIZE : 0;
     return ep;
 }
 
