@@ -2988,8 +2988,9 @@ typedef struct epctx_load_opts {
     const char *context_file_path; /* ep.context_file_path: its folder has the binaries */
     const epctx_io *io;            /* source of the binaries, e.g. the application's buffers
                            (epctx_io_buffers), by their names in the nodes as they stand, like
-                           "vault://k//1" or "../x": ORT's rule; lives until epctx_unload. NULL:
-                           files beside the model */
+                           "vault://k//1" or "../x": ORT's rule. An io of your own gets relative
+                           paths without "..". Lives until epctx_unload. NULL: files beside the
+                           model */
     const epctx_profile *profile;  /* which nodes are ours and their key; default: `source` equals
                                      the backend's, and the key is partition_name */
     const epctx_allocator *allocator; /* for the loaded set; default malloc */
@@ -17126,6 +17127,7 @@ static epctx_status epctx__names_find(const epctx__binary_file *binary, epctx__n
     epctx_str parts[3];
     place->path[0] = place->alias[0] = '\0';
     if (io == NULL) return epctx_fail(error, EPCTX_ERR_ARG, "EPCTX_NO_STDIO: pass an epctx_io");
+    if (io->map_fn != epctx__buf_map) EPCTX__TRY(epctx_path_check(binary->name, error));
     if ((binary->path_flags & EPCTX__PATH_BARE) != 0) {
         if (binary->name.size == 0 || memchr(binary->name.data, '\0', binary->name.size) != NULL) {
             return epctx_fail(error, EPCTX_ERR_PATH,
@@ -17134,7 +17136,6 @@ static epctx_status epctx__names_find(const epctx__binary_file *binary, epctx__n
         }
         return epctx__path_join(place->alias, EPCTX_PATH_MAX, &binary->name, 1, error);
     }
-    EPCTX__TRY(epctx_path_check(binary->name, error));
     parts[0] = binary->folder.size > 0 ? binary->folder : epctx_str_of(".");
     if (epctx__path_join(folder, sizeof folder, parts, 1, NULL) == EPCTX_OK &&
         io->canonical_fn(io->user, folder, place->path, EPCTX_PATH_MAX, NULL) == EPCTX_OK) {

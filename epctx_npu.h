@@ -131,8 +131,8 @@
  *   Blobs are hostile. Loading copies everything except the weights and verifies the copy: every
  *   offset, size, shape and operand, and that all that is read or returned was written before, as
  *   memory may hold others' data (optimized for size, a run clears its memory instead). A file that
- *   changes later can change results, never an address. Indices from data (Gather) are checked at run time. Weights are used only as numbers;
- *   epctx_npu_check_weights verifies their checksum.
+ *   changes later can change results, never an address. Indices from data (Gather) are checked at
+ *   run time. Weights are used only as numbers; epctx_npu_check_weights verifies their checksum.
  *
  * DETERMINISM
  *   The same graph compiles to the same bytes in C and C++, on every word size, byte order and

@@ -162,6 +162,25 @@ TEST(buffer_names) {
     }
 }
 
+/* ... but another io than of buffers may open files by it. */
+TEST(buffer_names_are_paths) {
+    static const char *const names[] = {"../h.bin", "/h.bin", "C:\\h.bin", "a/../h.bin", ".."};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        fake f = {0};
+        epctx_io io = *epctx_io_files();
+        epctx_load_opts opts = {0};
+        epctx_error error;
+        bytes graph = {0}, model;
+        size_t bound;
+        opts.io = &io;
+        add_epnode(&graph, "one", "x", "y", 1, 0, "FakeEP", "part", names[i], strlen(names[i]));
+        model = new_model(&graph);
+        CHECK(load_bytes(&model, &f, &opts, &bound, &error) == EPCTX_ERR_PATH, "'%s': %s", names[i],
+              error.message);
+        bytes_free(&model);
+    }
+}
+
 /* What no C string can tell is refused before the application is asked. */
 TEST(buffer_names_that_end) {
     static const epctx_str names[] = {{"", 0}, {"a\0b", 3}, {"\0", 1}};
@@ -1112,6 +1131,7 @@ int main(int argc, char **argv) {
     RUN(buffers);
     RUN(foreign);
     RUN(buffer_names);
+    RUN(buffer_names_are_paths);
     RUN(buffer_names_that_end);
 #if !defined(__APPLE__) && !defined(_WIN32)
     RUN(names_in_any_encoding);
