@@ -53,4 +53,19 @@ for entry in $whole $open; do
         status=1
     fi
 done
+
+# winograd NAME OPTIONS...: how many commands of the model are
+winograd() {
+    name=$1
+    shift
+    "$epctx" compile -f "$@" "$models/$name.onnx" -o "${name}_ctx.onnx" >"$name.log" 2>&1 &&
+        "$epctx" npu-dump "${name}_ctx.onnx" | grep -c Winograd
+}
+if [ -e "$models/mlpt_ic_fp32.onnx" ]; then
+    found="$(winograd mlpt_ic_fp32 -i 'direct|0') $(winograd mlpt_ic_fp32 -i 'direct|1')"
+    case $found in
+    [1-9]*" 0") ok "direct" ;;
+    *) fail "direct" "expected commands of Winograd without it only, found '$found'" ;;
+    esac
+fi
 exit $status

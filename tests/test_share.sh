@@ -208,6 +208,8 @@ rm -f *_ctx.onnx *_npu.bin
 expect "other EP" 2 "npu only" compile -e qnn a.onnx b.onnx
 expect "EP by its source" 0 "partitions" compile -e EpctxNpuExecutionProvider a.onnx -f
 expect "EP option" 2 "arch|NAME" compile -i "soc_model|60" a.onnx b.onnx
+expect "EP option's value" 2 "direct|0 or 1, not direct|2" compile -i "direct|2" a.onnx
+expect "EP option in no stamp" 2 "omit --if-needed" compile -i "direct|1" --if-needed a.onnx
 expect "session option" 2 "0" compile -C "ep.context_embed_mode|2" a.onnx b.onnx
 expect "embedded and shared" 2 "--embed" compile --embed a.onnx b.onnx
 expect "embedded and shared by option" 2 "--embed" \

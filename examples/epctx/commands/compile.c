@@ -4,6 +4,7 @@
 #include "compile/compile.h"
 #include "core/asker.h"
 #include "core/output.h"
+#include "epctx_npu.h"
 #include "facts/facts.h"
 
 #include <inttypes.h>
@@ -285,9 +286,11 @@ static bool read_target(const char *name) {
            usage("-e: this tool compiles for npu only, not for ", name);
 }
 
-/* -i: "key|value key|value" for the EP; this one knows `arch`. */
+/* -i: "key|value key|value" for the EP; this one knows `arch` and `direct`. */
 static bool read_ep_options(compile_settings *set, epctx_arena *arena) {
     char *text = epctx_arena_copy(arena, epctx_str_of(set->args->ep_options));
+    epctx_npu_opts npu;
+    memset(&npu, 0, sizeof npu);
     if (text == NULL) return usage("out of memory", "");
     while (*text != '\0') {
         size_t size = strcspn(text, " ");
@@ -295,10 +298,15 @@ static bool read_ep_options(compile_settings *set, epctx_arena *arena) {
         text[size] = '\0';
         if (strncmp(text, "arch|", 5) == 0)
             set->arch = text + 5;
+        else if (strcmp(text, "direct|0") == 0 || strcmp(text, "direct|1") == 0)
+            npu.direct = text[7] == '1';
         else if (size > 0)
-            return usage("-i: the NPU supports only arch|NAME, not ", text);
+            return usage("-i: the NPU supports only arch|NAME and direct|0 or 1, not ", text);
         text = next;
     }
+    if (npu.direct && set->if_needed)
+        return usage("-i direct|1 is in no build stamp: omit --if-needed", "");
+    cli_npu_opts(&npu);
     return true;
 }
 
