@@ -40,6 +40,65 @@
  *       }
  *       epctx_model_close(&model);
  *
+ * QUICK START: compile a model with a backend
+ *       epctx_gen_opts opts = {0};
+ *       epctx_gen_report report;
+ *       epctx_model model;
+ *       epctx_error err;
+ *       epctx_status status = epctx_model_open_file(&model, "m.onnx", NULL, &err);
+ *       opts.overwrite = true;
+ *       if (status == EPCTX_OK) {
+ *           status = epctx_generate(&model, &backend, &opts, &report, &err);
+ *           epctx_model_close(&model);
+ *       }
+ *       if (status != EPCTX_OK) {
+ *           fprintf(stderr, "%s\n", err.message);
+ *           return 1;
+ *       }
+ *       printf("%s and %s\n", report.context_path, report.binary_path);
+ *
+ * QUICK START: load it again
+ *       epctx_loaded loaded;
+ *       epctx_model model;
+ *       epctx_error err;
+ *       epctx_status status = epctx_model_open_file(&model, "m_ctx.onnx", NULL, &err);
+ *       memset(&loaded, 0, sizeof loaded);
+ *       if (status == EPCTX_OK) status = epctx_load(&loaded, &model, &backend, NULL, &err);
+ *       for (size_t i = 0; i < loaded.bound_count; i++) {
+ *           printf("node %u has a graph of %s\n", (unsigned)i, backend.source);
+ *       }
+ *       epctx_unload(&loaded);
+ *       epctx_model_close(&model);
+ *       if (status != EPCTX_OK) {
+ *           fprintf(stderr, "%s\n", err.message);
+ *           return 1;
+ *       }
+ *
+ * THE FIRST TWENTY FUNCTIONS
+ *   read        epctx_model_open_file, epctx_model_close, epctx_model_graph, epctx_graph_nodes,
+ *               epctx_next_node, epctx_node_is_epnode, epctx_epnode_read
+ *   compile     epctx_generate; inside ORT: epctx_graph_partition, epctx_ep_begin and
+ *               epctx_ep_compile, with options by epctx_options_init and epctx_options_read
+ *   load        epctx_load, epctx_unload; inside ORT: epctx_load_nodes; weights shared by several
+ *               models: epctx_workspace_open
+ *   change      epctx_model_embed, epctx_model_extract, epctx_model_prefix, epctx_model_write_file
+ *   firmware    epctx_scan_begin and epctx_scan_next find the context without a heap
+ *   The rest is for what these do not do; each section of CONTENTS begins with what it is for.
+ *
+ * WORDS
+ *   source            the name of the EP that a node is for, its attribute `source`
+ *   context binary    what a compiler made: one or several graphs; embedded, it is the payload
+ *   primary           an EPContext node with main_context 1: it has or names a context binary
+ *   secondary         one with main_context 0: its graph is in the binary of a primary node
+ *   partition         nodes of a graph that are compiled together and become one EPContext node
+ *   backend           your compiler and loader, as a table of functions (epctx_backend)
+ *   record            plain structs that anybody can fill: epctx_graph, epctx_node, epctx_epnode
+ *   view              a look into model bytes, borrowed: epctx_graph_view, epctx_node_view
+ *   group             models that are compiled into one context binary, to share weights
+ *   workspace         what the sessions of a group have in common
+ *   build stamp       what a model was made from, in its metadata, to know whether it is stale
+ *   profile           what the EP of a vendor reads and writes
+ *
  * OPTIONS (macros of the implementation file; those with * must be the same in every file)
  *   EPCTX_IMPLEMENTATION    emits the function bodies, in one file
  *   EPCTX_STATIC *          every function is static: each file has its own implementation

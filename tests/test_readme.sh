@@ -95,6 +95,9 @@ cp plain.onnx prefill.onnx
 cp plain.onnx decode.onnx
 manual npu epctx_npu.h "compile, load and run" "^[-0-9.e]* [-0-9.e]*$"
 manual epctx epctx.h "print the EPContext nodes" "^EpctxNpuExecutionProvider$"
+backend="epctx_npu npu; epctx_backend backend; epctx_npu_init(&npu, NULL, &backend, NULL);"
+manual compile epctx.h "compile a model" "^m_ctx.onnx and m_npu.bin$" "$backend"
+manual load epctx.h "load it again" "^node 0 has a graph of EpctxNpuExecutionProvider$" "$backend"
 manual share epctx.h "two models compiled" "^1 and 1 nodes share" \
-    "epctx_npu npu; epctx_backend backend; epctx_npu_init(&npu, NULL, &backend, NULL);"
+    "$backend"
 exit $status
