@@ -131,14 +131,16 @@
  *   Blobs are hostile. Loading copies everything except the weights and verifies the copy: every
  *   offset, size, shape and operand, and that all that is read or returned was written before, as
  *   memory may hold others' data (optimized for size, a run clears its memory instead). A file that
- *   changes later can change results, never an address. Indices from data (Gather) are checked at run time. Weights are used only as numbers;
- *   epctx_npu_check_weights verifies their checksum.
+ *   changes later can change results, never an address. Indices from data (Gather) are checked at
+ *   run time. Weights are used only as numbers; epctx_npu_check_weights verifies their checksum.
  *
  * DETERMINISM
  *   The same graph compiles to the same bytes in C and C++, on every word size, byte order and
  *   compiler: no libm, one rounding per operation. -ffast-math stops the build. Results of a run
  *   are bit-identical on one machine; other machines may order and round sums differently and give
  *   functions such as Exp other last bits (a fused multiplication and addition rounds once).
+ *   ReduceMax and ReduceMin of a NaN are NaN, as in NumPy: what ONNX Runtime gives depends on the
+ *   shape, on the axes and on where the NaN is.
  *   Most convolutions of 3 x 3 taps become Winograd: a quarter of the products, more scratch, an
  *   error of up to 1e-5 of the largest result (where that is not finite, it is computed again, one
  *   product after the other); epctx_npu_opts.direct prevents it.
