@@ -3047,9 +3047,8 @@ typedef struct epctx_load_opts {
     const char *context_file_path; /* ep.context_file_path: its folder has the binaries */
     const epctx_io *io;            /* source of the binaries, e.g. the application's buffers
                            (epctx_io_buffers), by their names in the nodes as they stand, like
-                           "vault://k//1" or "../x": ORT's rule. An io of your own gets relative
-                           paths without "..". Lives until epctx_unload. NULL: files beside the
-                           model */
+                           "vault://k//1" or "../x": ORT's rule. Lives until epctx_unload. NULL:
+                           files beside the model */
     const epctx_profile *profile;  /* which nodes are ours and their key; default: `source` equals
                                      the backend's, and the key is partition_name */
     const epctx_allocator *allocator; /* for the loaded set; default malloc */
@@ -17179,6 +17178,12 @@ static void epctx__entry_leave(epctx_workspace *w, epctx__entry *entry) {
     }
 }
 
+/* Whether a name would be a path to it: what a model says must not lead out of a folder. */
+static bool epctx__opens_files(const epctx_io *io) {
+    const epctx_io *files = epctx_io_files();
+    return files != NULL && io->map_fn == files->map_fn;
+}
+
 static epctx_status epctx__names_find(const epctx__binary_file *binary, epctx__names *place,
                                       epctx_error *error) {
     const epctx_io *io = binary->io;
@@ -17186,7 +17191,7 @@ static epctx_status epctx__names_find(const epctx__binary_file *binary, epctx__n
     epctx_str parts[3];
     place->path[0] = place->alias[0] = '\0';
     if (io == NULL) return epctx_fail(error, EPCTX_ERR_ARG, "EPCTX_NO_STDIO: pass an epctx_io");
-    if (io->map_fn != epctx__buf_map) EPCTX__TRY(epctx_path_check(binary->name, error));
+    if (epctx__opens_files(io)) EPCTX__TRY(epctx_path_check(binary->name, error));
     if ((binary->path_flags & EPCTX__PATH_BARE) != 0) {
         if (binary->name.size == 0 || memchr(binary->name.data, '\0', binary->name.size) != NULL) {
             return epctx_fail(error, EPCTX_ERR_PATH,

@@ -139,6 +139,8 @@
  *   compiler: no libm, one rounding per operation. -ffast-math stops the build. Results of a run
  *   are bit-identical on one machine; other machines may order and round sums differently and give
  *   functions such as Exp other last bits (a fused multiplication and addition rounds once).
+ *   ReduceMax and ReduceMin of a NaN are NaN, as in NumPy: what ONNX Runtime gives depends on the
+ *   shape, on the axes and on where the NaN is.
  *   Most convolutions of 3 x 3 taps become Winograd: a quarter of the products, more scratch, an
  *   error of up to 1e-5 of the largest result (where that is not finite, it is computed again, one
  *   product after the other); epctx_npu_opts.direct prevents it.

@@ -162,7 +162,7 @@ TEST(buffer_names) {
     }
 }
 
-/* ... but another io than of buffers may open files by it. */
+/* ... but not where it would be a path. */
 TEST(buffer_names_are_paths) {
     static const char *const names[] = {"../h.bin", "/h.bin", "C:\\h.bin", "a/../h.bin", ".."};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {

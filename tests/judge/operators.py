@@ -1296,7 +1296,7 @@ def not_numbers():
                     for pair in [given, other], [other, given], [given, other, given], [given]:
                         yield Case(op, 13, pair, [elem_type])
                 for op in "ReduceMax", "ReduceMin":
-                    if at > 0:  # ONNX Runtime passes over these; ours does not, like NumPy
+                    if at > 0:  # ours is NaN, like NumPy; ONNX Runtime goes by the shape
                         continue
                     yield Case(op, 13, [given], [elem_type], axes=[0])
                 for op in "ArgMax", "ArgMin":
