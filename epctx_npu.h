@@ -8672,6 +8672,16 @@ static epctx_status epctx__clip_end(epctx__compiler *c, int32_t elem, bool top, 
     return epctx__emit_filled(c, elem, &scalar, top ? bits : bits | sign, id);
 }
 
+/* A bound that is known at run time only: one that is NaN is none, for ONNX Runtime, too. */
+static epctx_status epctx__clip_bound(epctx__compiler *c, int32_t elem, bool top, uint32_t *id) {
+    uint32_t number, end = EPCTX__NONE;
+    EPCTX__TRY(epctx__clip_end(c, elem, top, &end));
+    if (*id == EPCTX__NONE) *id = end;
+    if (*id == end || end == EPCTX__NONE) return EPCTX_OK;
+    EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_EQUAL, *id, *id, &number));
+    return epctx__emit_where(c, number, *id, end, id);
+}
+
 static epctx_status epctx__lower_clip(epctx__compiler *c) {
     static const char *const names[2] = {"min", "max"};
     const int32_t elem = c->tensors[c->in[0]].elem;
@@ -8689,10 +8699,9 @@ static epctx_status epctx__lower_clip(epctx__compiler *c) {
         constant = constant && (ids[i] == EPCTX__NONE || c->tensors[ids[i]].constant);
     }
     for (i = 0; i < 2; i++) {
-        if (ids[i] == EPCTX__NONE && !constant)
-            EPCTX__TRY(epctx__clip_end(c, elem, i == 1, &ids[i]));
+        if (ids[i] != EPCTX__NONE && floats) EPCTX__TRY(epctx__want_float(c, ids[i]));
+        if (!constant) EPCTX__TRY(epctx__clip_bound(c, elem, i == 1, &ids[i]));
         if (ids[i] == EPCTX__NONE) continue;
-        if (floats) EPCTX__TRY(epctx__want_float(c, ids[i]));
         if (constant) {
             EPCTX__TRY(epctx__const_float(c, ids[i], names[i], &limits[i]));
             continue;

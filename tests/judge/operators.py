@@ -1292,6 +1292,11 @@ def not_numbers():
             for elem_type in FLOAT, DOUBLE:
                 given, other = ((elem_type, [count], v, False) for v in (x, zeros))
                 yield Case("Relu", 14, [given], [elem_type])
+                for constant in False, True:
+                    for low, high in ([math.nan], [1.0]), ([-1.0], [math.nan]), ([math.nan], None):
+                        yield Case("Clip", 13, [given] + [
+                            bound and (elem_type, [], bound, constant) for bound in (low, high)],
+                                   [elem_type])
                 for op in "Max", "Min":
                     for pair in [given, other], [other, given], [given, other, given], [given]:
                         yield Case(op, 13, pair, [elem_type])
