@@ -643,14 +643,15 @@ static void cut_many(size_t n, double *best) {
 
 /* One node that reads very many constants takes no more time than that many nodes. */
 TEST(many_constants) {
-    enum { N = 20000 };
+    enum { N = 10000, MORE = 8 };
     double best[2] = {1e9, 1e9};
     for (int round = 0; round < 5; round++) {
         cut_many(N, &best[0]);
-        cut_many(4 * N, &best[1]);
+        cut_many((size_t)MORE * N, &best[1]);
     }
-    CHECK(best[1] < 9 * best[0] + 0.002, "4 times the constants take %.1f ms, once %.1f ms",
-          best[1] * 1e3, best[0] * 1e3);
+    /* Caches may cost three times as much; a search for each would cost 64 times as much. */
+    CHECK(best[1] < 4 * MORE * best[0] + 0.005, "%d times the constants take %.1f ms, once %.1f ms",
+          MORE, best[1] * 1e3, best[0] * 1e3);
 }
 
 /* A chain of constants that every partition reads would be copied once for each. */
