@@ -99,24 +99,32 @@
  *   build stamp       what a model was made from, in its metadata, to know whether it is stale
  *   profile           what the EP of a vendor reads and writes
  *
- * OPTIONS (macros of the implementation file; those with * must be the same in every file)
- *   EPCTX_IMPLEMENTATION    emits the function bodies, in one file
- *   EPCTX_STATIC *          every function is static: each file has its own implementation
- *   EPCTX_API *             before every declaration; default: extern, hidden in a shared library.
- *                           One that exports these functions sets the visibility "default"
- *   EPCTX_NO_MALLOC         no default allocator: pass buffers or an epctx_allocator; no malloc or
- *                           free symbol
- *   EPCTX_NO_STDIO          no file back-end: pass memory or your own epctx_io; no system call
- *   EPCTX_NO_WIRE *         nothing that reads or writes model bytes, no nanopb
- *   EPCTX_NO_EDIT *         nothing that makes, changes or writes models: edit, payload, models in
- *                           commit, gen (but epctx_preflight)
- *   EPCTX_ARENA_BLOCK 4096  bytes of an arena's first block; further ones double up to 256 times as
- *                           much
- *   EPCTX_SCAN_DEPTH * 16   levels in a scan; less than the default, a plain number
- *   EPCTX_SCAN_TEXT * 96    bytes of its text, likewise; only these two change a public struct
- *   EPCTX_PROFILES f        epctx_profiles is your function f: the EPs that you know (>>profile)
- *   EPCTX_DEBUG             abort() where a guard against impossible states is wrong: for tests
- *   EPCTX_PTHREAD_LOCK, EPCTX_WIN32_LOCK    epctx_lock_make gives a mutex for a workspace
+ * OPTIONS: macros that you define before the header. In "all" files that include it, or only in the
+ * "one" with the implementation; those in all must be the same everywhere.
+ *   macro                 in   default  effect
+ *   EPCTX_IMPLEMENTATION  one           emits the function bodies
+ *   EPCTX_STATIC          all           every function is static: each file has its own bodies
+ *   EPCTX_API             all  extern   stands before every declaration. In a shared library the
+ *                                       functions are hidden; to export them, set the visibility
+ *                                       "default"
+ *   EPCTX_NO_MALLOC       one           no default allocator and no malloc or free symbol: pass
+ *                                       buffers or an epctx_allocator
+ *   EPCTX_NO_STDIO        one           no file back-end and no system call: pass memory or your
+ *                                       own epctx_io
+ *   EPCTX_NO_WIRE         all           leaves out what reads or writes model bytes; no nanopb
+ *   EPCTX_NO_EDIT         all           leaves out what makes, changes or writes models: edit,
+ *                                       payload, models in commit, gen (but epctx_preflight)
+ *   EPCTX_ARENA_BLOCK     one  4096     bytes of an arena's first block; further ones double up to
+ *                                       256 times as much
+ *   EPCTX_SCAN_DEPTH      all  16       levels in a scan; less than the default, a plain number
+ *   EPCTX_SCAN_TEXT       all  96       bytes of a scan's text, likewise. Only these two change a
+ *                                       public struct
+ *   EPCTX_PROFILES        one           epctx_profiles is your function of this name: the EPs that
+ *                                       you know (>>profile)
+ *   EPCTX_DEBUG           one           abort() where a guard against impossible states is wrong:
+ *                                       for tests
+ *   EPCTX_PTHREAD_LOCK    one           epctx_lock_make gives a mutex for a workspace, of POSIX
+ *   EPCTX_WIN32_LOCK      one           ... or of Windows
  *
  * MEMORY
  *   A model owns one arena: blocks from its allocator, or one fixed buffer of yours. Views and
