@@ -1339,20 +1339,22 @@ EPCTX_API epctx_status epctx_model_shape_names(const epctx_model *model, epctx_m
  * ============================================================ */
 
 /* TensorProto.DataType (onnx.proto). */
-#define EPCTX_ONNX_FLOAT    1  /* 32 bits */
-#define EPCTX_ONNX_UINT8    2  /* unsigned */
-#define EPCTX_ONNX_INT8     3  /* signed */
-#define EPCTX_ONNX_UINT16   4  /* unsigned */
-#define EPCTX_ONNX_INT16    5  /* signed */
-#define EPCTX_ONNX_INT32    6  /* signed */
-#define EPCTX_ONNX_INT64    7  /* signed */
-#define EPCTX_ONNX_STRING   8  /* UTF-8 */
-#define EPCTX_ONNX_BOOL     9  /* a byte */
-#define EPCTX_ONNX_FLOAT16  10 /* IEEE 754 half */
-#define EPCTX_ONNX_DOUBLE   11 /* 64 bits */
-#define EPCTX_ONNX_UINT32   12 /* unsigned */
-#define EPCTX_ONNX_UINT64   13 /* unsigned */
-#define EPCTX_ONNX_BFLOAT16 16 /* the high half of a float */
+#define EPCTX_ONNX_FLOAT      1  /* 32 bits */
+#define EPCTX_ONNX_UINT8      2  /* unsigned */
+#define EPCTX_ONNX_INT8       3  /* signed */
+#define EPCTX_ONNX_UINT16     4  /* unsigned */
+#define EPCTX_ONNX_INT16      5  /* signed */
+#define EPCTX_ONNX_INT32      6  /* signed */
+#define EPCTX_ONNX_INT64      7  /* signed */
+#define EPCTX_ONNX_STRING     8  /* UTF-8 */
+#define EPCTX_ONNX_BOOL       9  /* a byte */
+#define EPCTX_ONNX_FLOAT16    10 /* IEEE 754 half */
+#define EPCTX_ONNX_DOUBLE     11 /* 64 bits */
+#define EPCTX_ONNX_UINT32     12 /* unsigned */
+#define EPCTX_ONNX_UINT64     13 /* unsigned */
+#define EPCTX_ONNX_COMPLEX64  14 /* two floats */
+#define EPCTX_ONNX_COMPLEX128 15 /* two doubles */
+#define EPCTX_ONNX_BFLOAT16   16 /* the high half of a float */
 
 /* Bytes of one element of a TensorProto.DataType; 0 for strings, sub-byte and unknown types. */
 EPCTX_API size_t epctx_elem_size(int32_t elem_type);
@@ -7807,33 +7809,55 @@ EPCTX_API bool epctx_walk_epnode(epctx_walk *walk, epctx_node_view *node) {
  * >>record
  * ============================================================ */
 
-EPCTX_API size_t epctx_elem_size(int32_t elem_type) {
-    /* Index: TensorProto.DataType. Strings and types below one byte have no element size. */
-    static const uint8_t sizes[25] = {0, 4, 1,  1, 2, 2, 4, 8, 0, 1, 2, 8, 4,
-                                      8, 8, 16, 2, 1, 1, 1, 1, 0, 0, 0, 1};
-    return elem_type >= 0 && elem_type < (int32_t)sizeof sizes ? sizes[elem_type] : 0;
-}
+/* TensorProto.DataType in order: number, name, bits of an element (0: not of one size). */
+/* clang-format off */
+#define EPCTX__ELEM_LIST(X) \
+    X(0, "unknown", 0) \
+    X(1, "float32", 32) \
+    X(2, "uint8", 8) \
+    X(3, "int8", 8) \
+    X(4, "uint16", 16) \
+    X(5, "int16", 16) \
+    X(6, "int32", 32) \
+    X(7, "int64", 64) \
+    X(8, "string", 0) \
+    X(9, "bool", 8) \
+    X(10, "float16", 16) \
+    X(11, "float64", 64) \
+    X(12, "uint32", 32) \
+    X(13, "uint64", 64) \
+    X(14, "complex64", 64) \
+    X(15, "complex128", 128) \
+    X(16, "bfloat16", 16) \
+    X(17, "float8e4m3fn", 8) \
+    X(18, "float8e4m3fnuz", 8) \
+    X(19, "float8e5m2", 8) \
+    X(20, "float8e5m2fnuz", 8) \
+    X(21, "uint4", 4) \
+    X(22, "int4", 4) \
+    X(23, "float4e2m1", 4) \
+    X(24, "float8e8m0", 8) \
+    X(25, "uint2", 2) \
+    X(26, "int2", 2)
+/* clang-format on */
 
 EPCTX_API unsigned epctx_elem_bits(int32_t elem_type) {
-    switch (elem_type) {
-    case 21: /* uint4, int4, float4e2m1 */
-    case 22:
-    case 23: return 4;
-    case 25: /* uint2, int2 */
-    case 26: return 2;
-    default: return (unsigned)epctx_elem_size(elem_type) * 8;
-    }
+#define EPCTX__BITS(number, name, bits) bits,
+    static const uint8_t all[] = {EPCTX__ELEM_LIST(EPCTX__BITS)};
+#undef EPCTX__BITS
+    return elem_type >= 0 && elem_type < (int32_t)sizeof all ? all[elem_type] : 0;
+}
+
+EPCTX_API size_t epctx_elem_size(int32_t elem_type) {
+    return epctx_elem_bits(elem_type) / 8;
 }
 
 EPCTX_API const char *epctx_elem_name(int32_t elem_type) {
-    static const char *const names[27] = {
-        "unknown",        "float32",  "uint8",        "int8",           "uint16",
-        "int16",          "int32",    "int64",        "string",         "bool",
-        "float16",        "float64",  "uint32",       "uint64",         "complex64",
-        "complex128",     "bfloat16", "float8e4m3fn", "float8e4m3fnuz", "float8e5m2",
-        "float8e5m2fnuz", "uint4",    "int4",         "float4e2m1",     "float8e8m0",
-        "uint2",          "int2"};
-    return elem_type > 0 && elem_type < 27 ? names[elem_type] : names[0];
+#define EPCTX__NAME(number, name, bits) name,
+    static const char *const all[] = {EPCTX__ELEM_LIST(EPCTX__NAME)};
+#undef EPCTX__NAME
+    const int32_t count = (int32_t)(sizeof all / sizeof *all);
+    return all[elem_type > 0 && elem_type < count ? elem_type : 0];
 }
 
 EPCTX_API const char *epctx_attr_type_name(int32_t attr_type) {
@@ -7948,14 +7972,15 @@ static bool epctx__elements(const int64_t *dims, int32_t rank, uint64_t *count) 
 static epctx_status epctx__load_typed(const epctx__loader *l, epctx_view view, epctx_tensor *tensor,
                                       size_t need) {
     int32_t type = tensor->elem_type;
-    bool single = type == 1 || type == 14;
-    bool twice = type == 11 || type == 15;
+    bool single = type == EPCTX_ONNX_FLOAT || type == EPCTX_ONNX_COMPLEX64;
+    bool twice = type == EPCTX_ONNX_DOUBLE || type == EPCTX_ONNX_COMPLEX128;
+    bool wide = type == EPCTX_ONNX_UINT32 || type == EPCTX_ONNX_UINT64;
     epctx_wire wire = single ? EPCTX_WIRE_FIXED32 : twice ? EPCTX_WIRE_FIXED64 : EPCTX_WIRE_VARINT;
     size_t width = single ? 4 : twice ? 8 : epctx_elem_size(type);
     uint32_t number = single                     ? EPCTX_FIELD_TENSOR_FLOAT_DATA
                       : twice                    ? EPCTX_FIELD_TENSOR_DOUBLE_DATA
                       : type == EPCTX_ONNX_INT64 ? EPCTX_FIELD_TENSOR_INT64_DATA
-                      : type == 12 || type == 13 ? EPCTX_FIELD_TENSOR_UINT64_DATA
+                      : wide                     ? EPCTX_FIELD_TENSOR_UINT64_DATA
                                                  : EPCTX_FIELD_TENSOR_INT32_DATA;
     epctx_cursor it = epctx_view_fields(view, number);
     uint64_t found = 0; /* bytes, even beyond `need` */
