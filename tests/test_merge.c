@@ -551,16 +551,16 @@ TEST(merge_names_are_new) {
     add_node(&a, "Relu", "m2_n", "own", "inside");
     add_value(&a, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, vector);
     add_value(&a, GRAPH_OUTPUT, "inside", EPCTX_ONNX_FLOAT, vector);
-    add_value(&a, GRAPH_OUTPUT, "m2_m2_x", EPCTX_ONNX_FLOAT, vector);
-    add_node(&a, "Relu", "", "x", "m2_m2_x");
+    add_value(&a, GRAPH_OUTPUT, "m2_x_2", EPCTX_ONNX_FLOAT, vector);
+    add_node(&a, "Relu", "", "x", "m2_x_2");
     add_own_body(&b, "n", "x", "m2_x", "w");
-    add_own_body(&b, "m2_m2_n", "m2_x", "z", "w");
+    add_own_body(&b, "m2_n_2", "m2_x", "z", "w");
     add_floats(&b, "w", weights, 4);
     add_value(&b, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, vector);
     add_value(&b, GRAPH_OUTPUT, "z", EPCTX_ONNX_FLOAT, vector);
     CHECK_TRUE(pair_open(&p, new_model(&a), new_model(&b)));
     CHECK_OK(epctx_merge(p.parts, 2, &opts, &p.out, &p.error), p.error);
-    CHECK_TRUE(has_input(&p.models[0], "x") && has_input(&p.models[0], "m2_m2_m2_x"));
+    CHECK_TRUE(has_input(&p.models[0], "x") && has_input(&p.models[0], "m2_x_3"));
     epctx_model_undo(&p.models[0], 0);
     p.parts[1].prefix = "";
     CHECK_INT(epctx_merge(p.parts, 2, &opts, NULL, &p.error), EPCTX_ERR_EXISTS);
@@ -633,11 +633,11 @@ TEST(merge_nodes_of_one_name) {
     add_ends(&graph, "p", "r");
     CHECK_TRUE(pair_open(&p, small_model("n", "x", "y"), new_model(&graph)));
     MERGES(&p);
-    CHECK_STR(nodes_of(&p.models[0]), "Relu:n:x>y Relu:m2_m2_n:p>q Relu:m2_n:q>r ");
+    CHECK_STR(nodes_of(&p.models[0]), "Relu:n:x>y Relu:m2_n_2:p>q Relu:m2_n:q>r ");
     pair_close(&p);
     /* The name that is free in the second model is taken in the first. */
     add_node(&graph, "Relu", "n", "x", "t");
-    add_node(&graph, "Relu", "m2_m2_n", "t", "y");
+    add_node(&graph, "Relu", "m2_n_2", "t", "y");
     add_ends(&graph, "x", "y");
     {
         bytes first = new_model(&graph);
@@ -647,9 +647,36 @@ TEST(merge_nodes_of_one_name) {
         CHECK_TRUE(pair_open(&p, first, new_model(&graph)));
     }
     MERGES(&p);
-    CHECK_STR(nodes_of(&p.models[0]),
-              "Relu:n:x>t Relu:m2_m2_n:t>y Relu:m2_m2_m2_n:p>q Relu:m2_n:q>r ");
+    CHECK_STR(nodes_of(&p.models[0]), "Relu:n:x>t Relu:m2_n_2:t>y Relu:m2_n_3:p>q Relu:m2_n:q>r ");
     pair_close(&p);
+}
+
+/* Thousands of one name take a step each. */
+TEST(merge_many_of_one_name) {
+    enum { COUNT = 4000 };
+    double best[2] = {1e9, 1e9};
+    for (int round = 0; round < 3; round++) {
+        for (int k = 0; k < 2; k++) {
+            bytes graph = {0};
+            clock_t start;
+            pair p;
+            for (int i = 0; i < (k + 1) * (k + 1) * COUNT / 4; i++) {
+                char from[16], to[16];
+                snprintf(from, sizeof from, "v%d", i);
+                snprintf(to, sizeof to, "v%d", i + 1);
+                add_node(&graph, "Relu", "n", from, to);
+            }
+            add_ends(&graph, "v0", "v1");
+            CHECK_TRUE(pair_open(&p, small_model("n", "x", "y"), new_model(&graph)));
+            start = clock();
+            MERGES(&p);
+            if ((double)(clock() - start) / CLOCKS_PER_SEC < best[k])
+                best[k] = (double)(clock() - start) / CLOCKS_PER_SEC;
+            pair_close(&p);
+        }
+    }
+    CHECK(best[1] < 10 * best[0] + 0.01, "4 times the nodes take %.1f ms, once %.1f ms",
+          best[1] * 1e3, best[0] * 1e3);
 }
 
 /* OpenVINO finds values by name, so a node must give the value that name: not when it is taken. */
@@ -853,14 +880,16 @@ TEST(merge_metadata_prefix_taken) {
     static const struct {
         const char *first, *second; /* value of m2_key in the models, NULL: absent */
         bool behind;                /* in the second model it comes after "key" */
-        const char *m2, *m2_m2;     /* in the result, NULL: absent */
+        const char *m2, *third;     /* in the result, NULL: absent */
+        const char *third_key;
     } cases[] = {
-        {"0", NULL, false, "0", "2"},  {"2", NULL, false, "2", NULL}, {NULL, "0", false, "0", "2"},
-        {NULL, "2", false, "2", NULL}, {NULL, "0", true, "2", "0"},   {NULL, "2", true, "2", NULL},
-        {"0", "2", false, "0", "2"},
+        {"0", NULL, false, "0", "2", "m2_key_2"}, {"2", NULL, false, "2", NULL, "m2_key_2"},
+        {NULL, "0", false, "0", "2", "m2_key_2"}, {NULL, "2", false, "2", NULL, "m2_key_2"},
+        {NULL, "0", true, "2", "0", "m2_m2_key"}, {NULL, "2", true, "2", NULL, "m2_m2_key"},
+        {"0", "2", false, "0", "2", "m2_key_2"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        static const char *const keys[] = {"key", "m2_key", "m2_m2_key"};
+        const char *const keys[] = {"key", "m2_key", cases[i].third_key};
         const char *wants[3];
         epctx_merge_opts opts = {0};
         bytes a = chain_model("x", "y", 17), b = chain_model("x", "y", 17);
@@ -876,7 +905,7 @@ TEST(merge_metadata_prefix_taken) {
         CHECK_OK(epctx_merge(p.parts, 2, &opts, NULL, &p.error), p.error);
         wants[0] = "1";
         wants[1] = cases[i].m2;
-        wants[2] = cases[i].m2_m2;
+        wants[2] = cases[i].third;
         for (int k = 0; k < 3; k++) {
             epctx_str value = {NULL, 0};
             bool there = epctx_model_metadata(&p.models[0], epctx_str_of(keys[k]), &value);
@@ -1097,6 +1126,7 @@ int main(int argc, char **argv) {
     RUN(merge_values_of_bodies);
     RUN(merge_a_name_twice_in_a_body);
     RUN(merge_nodes_of_one_name);
+    RUN(merge_many_of_one_name);
     RUN(merge_feeds_a_name_that_must_stay);
     RUN(merge_of_two_containers);
     RUN(merge_of_two_contexts);

@@ -120,19 +120,17 @@ static epctx_status note_names(join *j, size_t source) {
     return EPCTX_OK;
 }
 
-/* A name that no graph has: "m2_<name>". */
+/* A name that no graph has: "m2_<name>", "m2_<name>_2". */
 static epctx_status fresh_name(join *j, size_t source, epctx_str name, epctx_str *out) {
     binary_renamed *renamed;
-    *out = name;
-    do {
-        OPS_TRY(ops_join(j->arena, j->sources[source].prefix, *out, out, j->error));
-        if (out->size > BINARY_MOST_NAME)
-            return epctx_fail(j->error, EPCTX_ERR_LIMIT,
-                              "graph '%S' also exists in an earlier binary, and a new name would "
-                              "have more than %u bytes",
-                              &name, (uint64_t)BINARY_MOST_NAME);
-    } while (ops_has(&j->names, *out));
-    OPS_TRY(ops_put(&j->names, *out, 1, j->error));
+    epctx_str base;
+    OPS_TRY(ops_join(j->arena, j->sources[source].prefix, name, &base, j->error));
+    OPS_TRY(ops_free_name(j->arena, NULL, 0, &j->names, base, out, j->error));
+    if (out->size > BINARY_MOST_NAME)
+        return epctx_fail(j->error, EPCTX_ERR_LIMIT,
+                          "graph '%S' also exists in an earlier binary, and a new name would "
+                          "have more than %u bytes",
+                          &name, (uint64_t)BINARY_MOST_NAME);
     OPS_TRY(ops_add(&j->renamed, j->arena, sizeof *renamed, &renamed, j->error));
     renamed->source = source;
     renamed->from = name;

@@ -174,14 +174,11 @@ static bool is_taken(const merge_names *names, epctx_str name) {
     return ops_has(names->taken[0], name) || ops_has(names->taken[1], name);
 }
 
-/* A name with the prefix, as often as needed to be new everywhere. */
+/* The name with the prefix, and a number where that is not new everywhere. */
 static epctx_status guest_fresh(guest *g, const merge_names *names, epctx_str name,
                                 epctx_str *out) {
-    *out = name;
-    do {
-        OPS_TRY(ops_join(g->w->arena, g->prefix, *out, out, g->error));
-    } while (is_taken(names, *out) || ops_has(names->own, *out));
-    return ops_put(names->own, *out, 1, g->error);
+    OPS_TRY(ops_join(g->w->arena, g->prefix, name, &name, g->error));
+    return ops_free_name(g->w->arena, names->taken, 2, names->own, name, out, g->error);
 }
 
 static epctx_status guest_clash(guest *g, const char *what, epctx_str name, const char *cure) {
@@ -749,13 +746,17 @@ static epctx_status put_pair(merge *w, merge_pairs *known, epctx_view view, epct
     return know_pair(w, known, key, pair.value);
 }
 
-/* A pair whose key has another value: it gets the prefix, once more where that key has another
+/* A pair whose key has another value: it gets the prefix, and a number where that key has another
  * value as well. */
-static epctx_status guest_prefix_pair(guest *g, merge_pairs *known, epctx_view view, uint32_t at) {
+static epctx_status guest_prefix_pair(guest *g, merge_pairs *known, epctx_view view) {
     epctx_pair pair = epctx_pair_of(view);
-    epctx_str key = pair.key;
+    epctx_str base, key;
+    uint32_t at, number = 2;
+    OPS_TRY(ops_join(g->w->arena, g->prefix, pair.key, &base, g->error));
+    key = base;
+    at = epctx_map_get(&known->keys, key);
     while (at != EPCTX_MAP_NONE && !epctx_str_eq(ops_name_at(&known->values, at), pair.value)) {
-        OPS_TRY(ops_join(g->w->arena, g->prefix, key, &key, g->error));
+        OPS_TRY(ops_number(g->w->arena, base, number++, &key, g->error));
         at = epctx_map_get(&known->keys, key);
     }
     if (at == EPCTX_MAP_NONE) OPS_TRY(put_pair(g->w, known, view, key));
@@ -789,7 +790,7 @@ static epctx_status guest_pair(guest *g, merge_pairs *known, epctx_view view) {
                           "empty",
                           &pair.key, &pair.value, &old);
     }
-    return guest_prefix_pair(g, known, view, at);
+    return guest_prefix_pair(g, known, view);
 }
 
 static epctx_status guest_metadata(guest *g, epctx_view from, epctx_view into, epctx_kind kind) {

@@ -152,6 +152,36 @@ static inline epctx_status ops_put(epctx_map *map, epctx_str key, uint32_t value
     return EPCTX_OK;
 }
 
+/* "<base>_<number>", in the arena. */
+static inline epctx_status ops_number(epctx_arena *arena, epctx_str base, uint32_t number,
+                                      epctx_str *out, epctx_error *error) {
+    char digits[16];
+    epctx_text text = epctx_text_of(digits, sizeof digits);
+    epctx_text_put_char(&text, '_');
+    epctx_text_put_number(&text, number);
+    return ops_join(arena, base, epctx_text_str(&text), out, error);
+}
+
+static inline bool ops_is_taken(const epctx_map *const *taken, size_t count, epctx_str name) {
+    size_t i = 0;
+    while (i < count && !ops_has(taken[i], name)) i++;
+    return i < count;
+}
+
+/* A name that none of the maps has: `base`, else base_2, base_3 ... It is put into `own`, which holds
+ * at a base the number to go on with: many names of one base cost a step each. */
+static inline epctx_status ops_free_name(epctx_arena *arena, const epctx_map *const *taken,
+                                         size_t count, epctx_map *own, epctx_str base,
+                                         epctx_str *out, epctx_error *error) {
+    uint32_t number = epctx_map_get(own, base);
+    if (number == EPCTX_MAP_NONE || number < 2) number = 2;
+    *out = base;
+    while (ops_has(own, *out) || ops_is_taken(taken, count, *out))
+        OPS_TRY(ops_number(arena, base, number++, out, error));
+    OPS_TRY(ops_put(own, base, number, error));
+    return epctx_str_eq(base, *out) ? EPCTX_OK : ops_put(own, *out, 2, error);
+}
+
 static inline epctx_status ops_add_name(epctx_list *names, epctx_arena *arena, epctx_str name,
                                         epctx_error *error) {
     epctx_str *place = (epctx_str *)epctx_list_add(names, arena, sizeof *place);

@@ -239,21 +239,6 @@ typedef struct repair_name_maps {
     epctx_map seen; /* names that a node may keep */
 } repair_name_maps;
 
-static epctx_status repair_free_name(repair *r, epctx_map *names, epctx_str name, epctx_str *out,
-                                     epctx_error *error) {
-    uint32_t number = epctx_map_get(names, name);
-    *out = name;
-    while (ops_has(names, *out)) {
-        char digits[24];
-        epctx_text text = epctx_text_of(digits, sizeof digits);
-        epctx_text_put_char(&text, '_');
-        epctx_text_put_number(&text, number++);
-        OPS_TRY(ops_join(r->arena, name, epctx_text_str(&text), out, error));
-    }
-    OPS_TRY(ops_put(names, name, number, error));
-    return ops_put(names, *out, 2, error);
-}
-
 static epctx_status repair_name(repair *r, repair_name_maps *maps, const epctx_node_view *node,
                                 epctx_error *error) {
     bool compiled = epctx_node_is_epnode(node);
@@ -271,7 +256,7 @@ static epctx_status repair_name(repair *r, repair_name_maps *maps, const epctx_n
         (compiled &&
          repair_profile(r, epctx_node_attr_str(node, "source"))->key == EPCTX_KEY_NODE_NAME))
         return EPCTX_OK;
-    OPS_TRY(repair_free_name(r, &maps->all, name, &name, error));
+    OPS_TRY(ops_free_name(r->arena, NULL, 0, &maps->all, name, &name, error));
     OPS_TRY(epctx_message_set_str(r->model, node->view, EPCTX_FIELD_NODE_NAME, name, error));
     repair_say(r, rule, node->name, "the node's name is now '%S'", &name);
     return EPCTX_OK;
