@@ -1195,8 +1195,8 @@ static EPCTX__INLINE float epctx__elu(float x, float width, float height) {
     X(SQRT, "Sqrt", epctx__sqrt(v)) \
     X(ABS, "Abs", epctx__abs(v)) \
     X(NEG, "Neg", -v) \
-    X(HARD_SIGMOID, "HardSigmoid", epctx__unit(a *v + b)) \
-    X(HARD_SWISH, "HardSwish", v *epctx__unit(a *v + b)) \
+    X(HARD_SIGMOID, "HardSigmoid", epctx__unit(epctx__rounded(a *v) + b)) \
+    X(HARD_SWISH, "HardSwish", v *epctx__unit(epctx__rounded(a *v) + b)) \
     X(ELU, "Elu", epctx__elu(v, 1.0f, a)) \
     X(CELU, "Celu", epctx__elu(v, a, a)) \
     X(SELU, "Selu", b *epctx__elu(v, 1.0f, a)) \

@@ -147,6 +147,7 @@ TEST(buffer_names) {
         size_t bound;
         buffers.user = &s;
         buffers.read_fn = store_read;
+        buffers.free_fn = store_free;
         opts.io = &io;
         s.name = names[i];
         s.data = binary_one;
@@ -155,6 +156,7 @@ TEST(buffer_names) {
         CHECK(load_bytes(&model, &f, &opts, &bound, &error) == EPCTX_OK, "'%s': %s", names[i],
               error.message);
         CHECK_INT(s.reads, 1);
+        CHECK_INT(s.alive, 0);
         s.fails = true;
         CHECK_INT(epctx_status_to_ort(load_bytes(&model, &f, &opts, &bound, &error)), 10);
         CHECK_HAS(error.message, "the store has no '");

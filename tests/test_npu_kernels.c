@@ -218,6 +218,7 @@ TEST(conv_of_large_tiles) {
     enum { C = 20, O = 24, H = 13, W = 30 };
     static const int64_t xs[4] = {1, C, H, W}, ws[4] = {O, C, 3, 3}, pads[4] = {1, 1, 1, 1};
     static float x[C * H * W], w[O * C * 9], y[O * H * W];
+    static const float scales[2] = {0.05f, 1e38f}; /* as literals they may have more digits */
     const void *in[1] = {x};
     void *out[1] = {y};
     for (int kind = 0; kind < 2; kind++) {
@@ -225,9 +226,9 @@ TEST(conv_of_large_tiles) {
         epctx_error error;
         gb_randomize(x, C * H * W, 3);
         gb_randomize(w, O * C * 9, 4);
-        for (int i = 0; i < O * C * 9; i++) w[i] *= 0.05f;
+        for (int i = 0; i < O * C * 9; i++) w[i] *= scales[0];
         if (kind == 0)
-            for (int i = 0; i < C * H * W; i++) x[i] *= 1e38f;
+            for (int i = 0; i < C * H * W; i++) x[i] *= scales[1];
         else
             x[2 * H * W + 5 * W + 11] = (float)INFINITY;
         gb_init(&b);
@@ -2432,11 +2433,12 @@ TEST(tables) {
     static const char *const ops[] = {"Sigmoid", "Tanh", "Exp",      "Erf",      "Gelu",
                                       "Mish",    "Elu",  "Softplus", "Softsign", "HardSwish",
                                       "Celu",    "Sin",  "Log"};
+    static const float units[2] = {0.001f, 0.0001f}; /* as literals they may have more digits */
     static const int64_t dims[1] = {300};
     const uint8_t zero = 128;
     for (size_t i = 0; i < sizeof ops / sizeof ops[0]; i++) {
         for (int step = 0; step < 100; step++) {
-            const float from = 0.001f * (float)(step + 1), to = 0.0001f * (float)(step + 7);
+            const float from = units[0] * (float)(step + 1), to = units[1] * (float)(step + 7);
             graph_builder b;
             epctx_npu_stats stats;
             epctx_buffer blob;

@@ -171,6 +171,7 @@ def forged(model, count):
     """Nodes whose outputs XXH64 cannot tell apart, with no seed below 2^47 (tests/forged.h)."""
     p1, p2, whole = 0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 1 << 64
     back, start = pow(p2, -1, whole), (p1 + p2, p2, 0, -p1)
+    read = b"v0"
     for i in range(count):
         rest, words = i, [0] * 8
         for lane in range(4):
@@ -178,8 +179,39 @@ def forged(model, count):
             words[lane] = ((part << 48) - start[lane]) * back % whole
             words[4 + lane] = -(part << 15) * p1 * back % whole
         name = b"".join(word.to_bytes(8, "little") for word in words)
-        model.raw_nodes += b"\x0a\x50\x0a\x02v0\x12\x40" + name + b"\x22\x03Neg\x1a\x03any"
-    return "v0"
+        model.raw_nodes += raw_node(read, name)
+        read = name
+    model.raw_nodes += raw_node(read, b"end")
+    return "end"
+
+
+def absent(model, count):
+    """EPContext nodes whose binaries are not there."""
+    for i in range(count):
+        node(model, "EPContext", ["v0"], f"a{i}", "com.microsoft")
+        made = model.graph.node[-1]
+        for name, text in (("ep_cache_context", f"{i}.bin"), ("source", "QNN"),
+                           ("partition_name", f"p{i}")):
+            made.attribute.add(name=name, type=3, s=text.encode())
+        made.attribute.add(name="embed_mode", type=2, i=0)
+        made.attribute.add(name="main_context", type=2, i=1)
+    model.opset_import.add(domain="com.microsoft", version=1)
+    return chain(model, 1)
+
+
+def namesakes(model, count):
+    """Nodes of one name."""
+    last = chain(model, count)
+    for made in model.graph.node:
+        made.name = "n"
+    return last
+
+
+def raw_node(read, made):
+    """A field of a graph: names need not be UTF-8."""
+    node_bytes = (b"\x0a" + bytes([len(read)]) + read + b"\x12" + bytes([len(made)]) + made +
+                  b"\x22\x03Neg\x1a\x03any")
+    return b"\x0a" + bytes([len(node_bytes)]) + node_bytes
 
 
 SHAPES = (chain, pieces, wide, weights, backwards, many)
@@ -203,6 +235,9 @@ MORE = ((many, ((0,), "run {m}")), (pieces, ((1,), "run {c}")),
         (empty, ((0,), "info {m}"), ((1,), "lint {m}"), ((0,), "diff {m} {m}")),
         (overlaid, ((1,), "weights {m} {m}"), ((1,), "compile -f {m} -o {c}"),
          ((2,), "diff {m} {m}")),
+        (absent, ((1,), "lint {m}"), ((1,), "repair --dry-run {m} -f -o {o}"), ((1,), "check {m}"),
+         ((0,), "ls {m}")),
+        (namesakes, ((0, 1), "lint {m}"), ((0,), "merge {m} {m} --allow-nothing -f -o {o}")),
         (forged, ((1,), "lint {m}"), ((0,), "run {m}"), ((0,), "diff {m} {m}")))
 # Bytes of memory for each byte of a model of empty nodes.
 MOST_TIMES = {"info {m}": 60, "lint {m}": 80, "diff {m} {m}": 300}

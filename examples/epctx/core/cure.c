@@ -61,22 +61,18 @@ static bool contexts_next(contexts *c, epctx_str *value) {
     }
 }
 
-static bool has_context(const epctx_model *model, epctx_str value) {
-    contexts all;
-    epctx_str one;
-    contexts_begin(&all, model);
-    while (contexts_next(&all, &one))
-        if (epctx_str_eq(one, value)) return true;
-    return false;
-}
-
 /* Every context that a node had, as bytes or by name, is in some node. */
-static bool keeps_contexts(const epctx_model *before, const epctx_model *after) {
+static bool keeps_contexts(const epctx_model *before, epctx_model *after) {
     contexts all;
+    epctx_map there;
     epctx_str one;
+    epctx_map_init(&there, &after->arena);
+    contexts_begin(&all, after);
+    while (contexts_next(&all, &one))
+        if (one.size > 0 && epctx_map_put(&there, one, 1) != EPCTX_OK) return false;
     contexts_begin(&all, before);
     while (contexts_next(&all, &one))
-        if (one.size > 0 && !has_context(after, one)) return false;
+        if (one.size > 0 && epctx_map_get(&there, one) == EPCTX_MAP_NONE) return false;
     return true;
 }
 
@@ -132,7 +128,7 @@ static bool renames_files(int rule) {
            rule == EPCTX_RULE_BUILD_PATH;
 }
 
-static bool keeps(const epctx_model *before, const epctx_model *after, int rule, cure_way way) {
+static bool keeps(const epctx_model *before, epctx_model *after, int rule, cure_way way) {
     const bool moves = way == CURE_EXTRACT || way == CURE_EMBED || renames_files(rule);
     return (moves || keeps_contexts(before, after)) && keeps_metadata(before, after, rule);
 }

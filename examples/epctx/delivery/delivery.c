@@ -89,25 +89,37 @@ static unsigned line_at(epctx_str text, size_t at) {
     return line;
 }
 
+epctx_status delivery_read_text(const delivery *d, const char *path, epctx_str *out,
+                                epctx_error *error) {
+    const epctx_io *io = epctx_io_files();
+    epctx_file_info info;
+    epctx_mapping bytes;
+    epctx_status status = io->stat_fn(io->user, path, &info, error);
+    if (status != EPCTX_OK) return status;
+    if (info.kind == EPCTX_FILE_REGULAR && info.size > DELIVERY_MOST_TEXT)
+        return epctx_fail(error, EPCTX_ERR_LIMIT,
+                          "has %u bytes: a text of at most %u is expected here", info.size,
+                          (uint64_t)DELIVERY_MOST_TEXT);
+    status = io->map_fn(io->user, NULL, path, true, &bytes, error);
+    if (status != EPCTX_OK) return status;
+    out->size = bytes.size;
+    out->data = epctx_arena_copy(d->arena, (epctx_str){(const char *)bytes.data, bytes.size});
+    io->unmap_fn(io->user, &bytes);
+    return out->data != NULL ? EPCTX_OK : epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory");
+}
+
 const json *delivery_read_json(delivery *d, const char *path, int rule, epctx_str *text,
                                unsigned *rest) {
-    const epctx_io *io = epctx_io_files();
     const epctx_str nothing = epctx_str_of("");
-    epctx_mapping bytes;
     epctx_error error;
     epctx_str all;
     const json *root;
     size_t at = 0;
     epctx_error_clear(&error);
-    memset(&bytes, 0, sizeof bytes);
-    if (io->map_fn(io->user, NULL, path, true, &bytes, &error) != EPCTX_OK) {
+    if (delivery_read_text(d, path, &all, &error) != EPCTX_OK) {
         delivery_say(d, rule, nothing, "%s", error.message);
         return NULL;
     }
-    all.size = bytes.size;
-    all.data = epctx_arena_copy(d->arena, (epctx_str){(const char *)bytes.data, bytes.size});
-    io->unmap_fn(io->user, &bytes);
-    if (all.data == NULL) return NULL;
     root = text != NULL ? json_read_first(all, d->arena, &at) : json_read(all, d->arena, &at);
     if (text != NULL) {
         text->data = all.data;

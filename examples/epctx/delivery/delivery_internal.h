@@ -53,6 +53,12 @@ void delivery_say(delivery *d, int rule, epctx_str where, const char *format, ..
 /* A key behind `path`, whose fact is not of the version that is judged for. */
 void delivery_say_later(delivery *d, int rule, epctx_str where, const char *path, epctx_str key,
                         const fact *later);
+/* Most bytes of a text that is read whole: real ones have some kilobytes. */
+#define DELIVERY_MOST_TEXT (64u << 20)
+
+/* A file as a text, in the arena. LIMIT: it is larger than DELIVERY_MOST_TEXT. */
+epctx_status delivery_read_text(const delivery *d, const char *path, epctx_str *out,
+                                epctx_error *error);
 /* The JSON object in a file; NULL after a finding of `rule`. With `text` that gets the object's own
  * text, and more may follow in the file: `rest` is its line, or 0. */
 const json *delivery_read_json(delivery *d, const char *path, int rule, epctx_str *text,

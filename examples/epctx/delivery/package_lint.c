@@ -573,17 +573,11 @@ static void check_variant(package *p, size_t at) {
         if (v->genai) {
             const char *path = delivery_join(p->d, v->folder, epctx_str_of("genai_config.json"));
             epctx_str text;
-            epctx_mapping bytes;
-            const epctx_io *io = epctx_io_files();
+            epctx_error ignored;
             size_t where;
             /* What is wrong with it is said where it is judged itself. */
-            if (path != NULL && io->map_fn(io->user, NULL, path, true, &bytes, NULL) == EPCTX_OK) {
-                const json *config;
-                text.data = epctx_arena_copy(p->d->arena,
-                                             (epctx_str){(const char *)bytes.data, bytes.size});
-                text.size = bytes.size;
-                io->unmap_fn(io->user, &bytes);
-                config = text.data != NULL ? json_read(text, p->d->arena, &where) : NULL;
+            if (path != NULL && delivery_read_text(p->d, path, &text, &ignored) == EPCTX_OK) {
+                const json *config = json_read(text, p->d->arena, &where);
                 if (config != NULL) follow_all(p, config, v->where);
             }
         }

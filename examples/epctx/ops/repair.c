@@ -7,6 +7,12 @@
 #include "place.h"
 #include "state.h"
 
+/* The source of a node that names a file, and the one before that names the same. */
+typedef struct repair_holder {
+    epctx_str source;
+    uint32_t before;
+} repair_holder;
+
 typedef struct repair {
     epctx_model *model;
     epctx_arena *arena;
@@ -20,7 +26,10 @@ typedef struct repair {
     const char *folder;  /* that was listed last, NULL: none */
     epctx_list entries;  /* of repair_entry: its files */
     epctx_list searched; /* of repair_searched: files that were not found */
+    epctx_list holders;  /* of repair_holder */
+    epctx_map holder_of; /* name of a file -> the last of `holders` that names it */
     size_t looked;       /* around places */
+    size_t looked_in;    /* files whose folder was searched for one that fits */
     size_t done, left;
 } repair;
 
@@ -500,19 +509,47 @@ static bool repair_has_bytes(const repair *r, repair_entry *entry, const epctx_s
     return entry->size == line->size && entry->hash == line->hash;
 }
 
-/* What a build stamp says of the context in a file. */
-static bool repair_stamped(const repair *r, epctx_str name, epctx_stamp_line *line) {
+/* Of each file that a node names, the sources of the nodes, in one walk: many may be missing. */
+static epctx_status repair_list_holders(repair *r, epctx_error *error) {
     epctx_node_view view;
     epctx_epnode node;
     epctx_walk walk;
+    size_t i;
+    if (r->holders.count > 0) return EPCTX_OK;
     epctx_walk_begin(&walk, r->model);
-    while (epctx_walk_epnode(&walk, &view))
-        if (epctx_epnode_read(&view, &node, NULL) == EPCTX_OK &&
-            (epctx_str_eq(epctx_node_attr_str(&view, "ep_dlc_context"), name) ||
-             (node.embed_mode == 0 && epctx_str_eq(node.ep_cache_context, name))) &&
-            epctx_model_stamp_line(r->model, node.source, name, line))
-            return true;
-    return false;
+    while (epctx_walk_epnode(&walk, &view)) {
+        epctx_str names[2];
+        if (epctx_epnode_read(&view, &node, NULL) != EPCTX_OK) continue;
+        names[0] = epctx_node_attr_str(&view, "ep_dlc_context");
+        names[1] = node.embed_mode == 0 ? node.ep_cache_context : epctx_str_of(NULL);
+        for (i = 0; i < 2; i++) {
+            repair_holder *holder;
+            if (names[i].size == 0) continue;
+            OPS_TRY(ops_add(&r->holders, r->arena, sizeof *holder, &holder, error));
+            holder->source = node.source;
+            holder->before = epctx_map_get(&r->holder_of, names[i]);
+            OPS_TRY(ops_put(&r->holder_of, names[i], (uint32_t)r->holders.count - 1, error));
+        }
+    }
+    return EPCTX_OK;
+}
+
+/* What a build stamp says of the context in a file; the first node counts that has one. */
+static epctx_status repair_stamped(repair *r, epctx_str name, epctx_stamp_line *line, bool *is,
+                                   epctx_error *error) {
+    uint32_t at;
+    *is = false;
+    OPS_TRY(repair_list_holders(r, error));
+    for (at = epctx_map_get(&r->holder_of, name); at != EPCTX_MAP_NONE;) {
+        const repair_holder *holder = (const repair_holder *)r->holders.items + at;
+        epctx_stamp_line one;
+        if (epctx_model_stamp_line(r->model, holder->source, name, &one)) {
+            *line = one;
+            *is = true;
+        }
+        at = holder->before;
+    }
+    return EPCTX_OK;
 }
 
 /* Where a context binary is that was renamed: the only file in the folder that has size and hash of
@@ -521,7 +558,10 @@ static epctx_status repair_by_stamp(repair *r, const epctx_dependency *file, epc
                                     epctx_error *error) {
     epctx_stamp_line line;
     size_t i, count = 0;
-    if (file->use != EPCTX_USE_CONTEXT || !repair_stamped(r, file->name, &line)) return EPCTX_OK;
+    bool is;
+    if (file->use != EPCTX_USE_CONTEXT) return EPCTX_OK;
+    OPS_TRY(repair_stamped(r, file->name, &line, &is, error));
+    if (!is) return EPCTX_OK;
     OPS_TRY(repair_list_folder(r, file->folder, error));
     for (i = 0; i < r->entries.count && count < 2; i++) {
         repair_entry *entry = (repair_entry *)r->entries.items + i;
@@ -549,7 +589,10 @@ static epctx_status repair_by_inside(repair *r, const epctx_dependency *file, bo
     epctx_stamp_line line;
     inside search;
     size_t i;
-    if (file->use != EPCTX_USE_CONTEXT || repair_stamped(r, file->name, &line)) return EPCTX_OK;
+    bool is;
+    if (file->use != EPCTX_USE_CONTEXT) return EPCTX_OK;
+    OPS_TRY(repair_stamped(r, file->name, &line, &is, error));
+    if (is) return EPCTX_OK;
     OPS_TRY(repair_list_folder(r, file->folder, error));
     OPS_TRY(inside_begin(&search, r->model, file, alone, &r->opts->check, r->opts->asker, error));
     for (i = 0; i < r->entries.count; i++)
@@ -574,6 +617,7 @@ static epctx_status repair_file(repair *r, const epctx_dependency *file, bool al
                                 epctx_error *error) {
     char text[EPCTX_PATH_MAX];
     enum { MOST_LOOKS = 256 }; /* each lists the folder */
+    enum { MOST_INSIDE = 8 };  /* each judges the model with every file of the folder */
     const char *why = "exists";
     epctx_rule rule;
     epctx_str found;
@@ -592,7 +636,7 @@ static epctx_status repair_file(repair *r, const epctx_dependency *file, bool al
         why = "has the bytes of the build stamp";
         OPS_TRY(repair_by_stamp(r, file, &found, error));
     }
-    if (found.size == 0 && file->status == EPCTX_ERR_NOT_FOUND) {
+    if (found.size == 0 && file->status == EPCTX_ERR_NOT_FOUND && r->looked_in++ < MOST_INSIDE) {
         why = "is the only one here that has what its nodes want";
         OPS_TRY(repair_by_inside(r, file, alone, &found, error));
     }
@@ -1169,6 +1213,7 @@ epctx_status epctx_repair(epctx_model *model, const epctx_repair_opts *opts,
     r.note_fn = note_fn;
     r.user = user;
     epctx_map_init(&r.sources, r.arena);
+    epctx_map_init(&r.holder_of, r.arena);
     OPS_TRY(repair_choose(&r, error));
     OPS_TRY(ops_end(model, mark, repair_run(&r, error), error));
     if (done != NULL) *done = r.done;
