@@ -534,8 +534,8 @@ typedef struct epctx_mapping {
     epctx_file_info info; /* of the file, when the io can tell */
 } epctx_mapping;
 
-#define EPCTX_PATH_MAX 4096 /* of paths and of names of new files, with the terminator */
-#define EPCTX_NAME_MAX 256
+#define EPCTX_PATH_MAX 4096 /* bytes of the longest path, with the terminator */
+#define EPCTX_NAME_MAX 256  /* bytes of the longest name of a new file, with the terminator */
 
 /* A file being written, or a lock: the library's storage, for the io's use except `alone` and
  * `try_only`. It does not move. */
@@ -557,7 +557,7 @@ typedef struct epctx_io_file {
 typedef enum epctx_overwrite {
     EPCTX_OVERWRITE_REPLACE = 0,
     EPCTX_OVERWRITE_FAIL,  /* EPCTX_ERR_EXISTS */
-    EPCTX_OVERWRITE_BACKUP /* becomes FILE~, else FILE~2, FILE~3 ... */
+    EPCTX_OVERWRITE_BACKUP /* keep it as FILE~ or, if that exists, FILE~2, FILE~3 ... */
 } epctx_overwrite;
 
 /* File access as callbacks. Paths are UTF-8. Errors are set with epctx_fail.
@@ -625,8 +625,8 @@ typedef struct epctx_io {
 /* The file system; NULL under EPCTX_NO_STDIO. On Windows names are UTF-8, too, canonical paths have
  * "/", and a mapped file, such as an open model, cannot be replaced. */
 EPCTX_API const epctx_io *epctx_io_files(void);
-/* The same, but reads files into memory instead of mapping them: later changes have no effect,
- * changes meanwhile are EPCTX_ERR_IO. */
+/* As epctx_io_files, but reads files into memory instead of mapping them: later changes have no
+ * effect, changes meanwhile are EPCTX_ERR_IO. */
 EPCTX_API const epctx_io *epctx_io_private(void);
 
 /* Appends a whole file to `out`. `most`: more bytes are EPCTX_ERR_LIMIT (0: any). EPCTX_ERR_IO when
@@ -648,7 +648,7 @@ typedef struct epctx_file_lock {
 /* Waits for the lock of `path`, whose folder must exist. `io` NULL: the default. */
 EPCTX_API epctx_status epctx_file_lock_take(epctx_file_lock *lock, const epctx_io *io,
                                             const char *path, epctx_error *error);
-/* The same without waiting: EPCTX_ERR_CHANGED when another process or thread holds it. */
+/* Does not wait: EPCTX_ERR_CHANGED when another process or thread holds the lock. */
 EPCTX_API epctx_status epctx_file_lock_try(epctx_file_lock *lock, const epctx_io *io,
                                            const char *path, epctx_error *error);
 /* May be called twice, and on a zeroed lock. */
@@ -658,11 +658,11 @@ EPCTX_API void epctx_file_lock_drop(epctx_file_lock *lock);
  * whole, as with ONNX Runtime's OrtReadNamedBufferFunc and OrtWriteNamedBufferFunc. A name is a
  * normalised path (no redundant ".", "..", "//"), but in epctx_load_opts.io what the node says,
  * whatever that is. It may come from a model: do not trust it. A failing callback may fill the
- * error. Callbacks run on the threads that call the library, possibly
- * at the same time. */
+ * error. Callbacks run on the threads that call the library, possibly at the same time. */
 typedef struct epctx_buffer_io {
     void *user;
-    /* The buffer must not change until free_fn. EPCTX_ERR_NOT_FOUND: no such; NULL: no buffers. */
+    /* The buffer must not change until free_fn. EPCTX_ERR_NOT_FOUND: no buffer has that name.
+     * NULL: nothing can be read. */
     epctx_status (*read_fn)(void *user, const char *name, void **data, size_t *size,
                             epctx_error *error);
     /* Releases a buffer of read_fn. May be NULL. */
@@ -689,7 +689,7 @@ EPCTX_API epctx_io epctx_io_buffers(epctx_buffer_io *buffers);
 /* Context binaries stay in their mapped file or model instead of being copied: only for folders
  * without other writers, and for backends that copy what they check (see epctx_mapping). */
 #define EPCTX_PATH_IN_PLACE 2u
-/* The same where the file and the model's folder are `guarded`. */
+/* EPCTX_PATH_IN_PLACE for a `guarded` file in a `guarded` folder; others are copied. */
 #define EPCTX_PATH_GUARDED 8u
 /* A name may contain ".." if it ends up in the folder, as in ORT's external data locations. */
 #define EPCTX_PATH_DETOURS 4u
@@ -4312,6 +4312,31 @@ EPCTX_API epctx_status epctx_path_numbered(epctx_str name, uint64_t number, char
 
 /* ============================================================
  * >>io
+ *
+ * All other sections reach files through an epctx_io, a table of callbacks. There are three:
+ * epctx_io_files and epctx_io_private, which differ only in map_fn, and epctx_io_buffers over the
+ * named buffers of an application. The callbacks for files (epctx__file_...) rest on a few system
+ * calls (epctx__sys_...), which are written twice: for Windows and for POSIX.
+ *
+ * A name never shows half a file: that is the invariant. epctx__file_make creates the new file
+ * without a name (O_TMPFILE) or with a temporary one; write_fn and sync_fn complete it. Only then
+ * does epctx__file_place give it its name. If nothing has that name, it makes a hard link, which
+ * fails when a file has appeared meanwhile. If an old file has the name, it gives that file a
+ * second name first (`kept`: a hard link, else a durable copy) and renames the new file over it.
+ * back_fn renames the old file back; close_fn removes the names that are left. Wherever a process
+ * is killed, the name shows the old file or the new one, or nothing after clear_fn.
+ *
+ * Names from a model are hostile. epctx__path_locate refuses those that lead out of the model's
+ * folder. The callbacks get that folder as `root` and follow no link below it: POSIX opens each
+ * part with O_NOFOLLOW, Windows compares the path of the open file with the one asked for. A link
+ * that somebody puts there after the check is therefore an error. On POSIX all later steps use the
+ * open folder, so renaming it does not redirect them. epctx__map_handle accepts only regular files,
+ * and fails if a file changes while it is copied into private memory.
+ *
+ * The tables are constant and each epctx_io_file has one user, so threads need no mutex. lock_fn
+ * holds an empty file, with flock or on Windows by opening it exclusively; the system releases it
+ * when the process dies. Speed comes from mapping instead of reading, and from epctx__sys_start, by
+ * which Linux writes 8 MiB to the disk while the next are prepared: the final fsync is short.
  * ============================================================ */
 
 EPCTX_API bool epctx_file_same(const epctx_file_info *a, const epctx_file_info *b) {
@@ -4326,8 +4351,8 @@ static epctx_status epctx__file_failed(epctx_error *error, epctx_status status, 
     return status;
 }
 
-/* `base`, `mark` and, from 2 on, `number`: FILE~, FILE~2 ... `base` is cut, at a UTF-8 character,
- * to fit into `most` bytes. */
+/* Joins `base`, `mark` and, from 2 on, `number`: FILE~, FILE~2 ... Cuts `base` between two UTF-8
+ * characters so that the name has at most `most` bytes. */
 static void epctx__name_end(char out[EPCTX_NAME_MAX], const char *base, const char *mark,
                             unsigned number, size_t most) {
     char end[64];
@@ -4348,7 +4373,7 @@ static epctx_status epctx__file_exists(const char *path, epctx_error *error) {
 }
 
 #define EPCTX__NAME_MOST (EPCTX_NAME_MAX - 1)
-#define EPCTX__TEMP_MOST 140 /* for any file system */
+#define EPCTX__TEMP_MOST 140 /* bytes that every file system allows in a name */
 #define EPCTX__ATTEMPTS  1000u
 #define EPCTX__AHEAD     (8u << 20) /* bytes that go to the disk while the next are written */
 
@@ -4382,7 +4407,7 @@ static epctx_status epctx__io_error(epctx_error *error, const char *what, const 
 #define EPCTX__WIDE_MAX       (EPCTX_PATH_MAX + 8)
 #define EPCTX__NO_HANDLE      INVALID_HANDLE_VALUE
 #define EPCTX__CLOSE(file)    CloseHandle(file)
-/* Open, it keeps writers out. */
+/* Keeps the file of a mapping open: Windows then lets nobody write it. */
 #define EPCTX__LEAVE(m, from) ((m)->shared ? ((m)->file = (from)) != NULL : CloseHandle(from))
 #define EPCTX__UNMAP(m)       (UnmapViewOfFile((m)->handle), (m)->file && CloseHandle((m)->file))
 #define EPCTX__PROCESS()      GetCurrentProcessId()
@@ -4491,7 +4516,7 @@ static HANDLE epctx__sys_open(const char *root, const char *name) {
     return epctx__wide_open(NULL, path, GENERIC_READ, root != NULL);
 }
 
-/* Of a path, or (NULL) of an open file. */
+/* Examines the file at `path`; if that is NULL, the open file. */
 static bool epctx__sys_stat(const char *path, HANDLE file, epctx_file_info *out) {
     BY_HANDLE_FILE_INFORMATION info;
     file = path != NULL ? epctx__wide_open(NULL, path, 0, false) : file;
@@ -4527,7 +4552,7 @@ static int64_t epctx__sys_write(HANDLE file, const void *data, size_t size) {
     return WriteFile(file, data, (DWORD)size, &count, NULL) ? (int64_t)count : -1;
 }
 
-/* A file, or (EPCTX__NO_HANDLE) private memory. */
+/* Maps a file for reading, or (EPCTX__NO_HANDLE) private memory for writing. */
 static void *epctx__sys_map(HANDLE file, size_t size) {
     bool own = file == EPCTX__NO_HANDLE;
     void *data = NULL;
@@ -4541,7 +4566,7 @@ static void *epctx__sys_map(HANDLE file, size_t size) {
     return data;
 }
 
-/* As "C:/folder/file" or "//server/share/file". */
+/* The path without links, as "C:/folder/file" or "//server/share/file". */
 static bool epctx__sys_real(const char *path, char out[EPCTX_PATH_MAX]) {
     HANDLE file = epctx__wide_open(NULL, path, 0, false);
     WCHAR asked[EPCTX__WIDE_MAX];
@@ -4584,7 +4609,7 @@ static epctx_status epctx__file_list(void *user, const char *folder,
     return EPCTX_OK;
 }
 
-/* Below a root: the folder of file->path has no links. */
+/* Below a root, checks that the folder of file->path is reached through no link. */
 static bool epctx__sys_enter(const char *root, const char *folder, epctx_io_file *file) {
     HANDLE there = root != NULL ? epctx__wide_open(file, ".", 0, true) : EPCTX__NO_HANDLE;
     (void)folder;
@@ -4716,7 +4741,7 @@ static int epctx__sys_open(const char *root, const char *name) {
     return fd;
 }
 
-/* Of a path, or (NULL) of an open file. */
+/* Examines the file at `path`; if that is NULL, the open file. */
 static bool epctx__sys_stat(const char *path, int fd, epctx_file_info *info) {
     struct stat from;
     if ((path != NULL ? stat(path, &from) : fstat(fd, &from)) == 0) {
@@ -4756,7 +4781,7 @@ static int64_t epctx__sys_write(int fd, const void *data, size_t size) {
     return count;
 }
 
-/* A file, or (EPCTX__NO_HANDLE) private memory. */
+/* Maps a file for reading, or (EPCTX__NO_HANDLE) private memory for writing. */
 static void *epctx__sys_map(int fd, size_t size) {
     void *data =
         fd < 0 ? mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | EPCTX__MAP_ANONYMOUS, -1, 0)
@@ -4910,7 +4935,7 @@ static epctx_status epctx__sys_lock(epctx_io_file *lock, epctx_error *error) {
 
 #endif /* system */
 
-/* Starts writing the last EPCTX__AHEAD bytes to the disk; what fails there fsync tells. */
+/* Starts writing the last EPCTX__AHEAD bytes to the disk. fsync reports what fails there. */
 #if defined(__linux__) && !defined(_WIN32) && !defined(__ANDROID__)
 #ifndef SYNC_FILE_RANGE_WRITE /* strict feature macros hide it */
 #define SYNC_FILE_RANGE_WRITE 2
@@ -4926,8 +4951,8 @@ static void epctx__sys_start(const epctx_io_file *file) {
 
 /* -- the callbacks -- */
 
-/* Why a call failed. EPCTX_ERR_UNSUPPORTED: no hard links; EPCTX_ERR_PATH: an impossible path, or
- * a link. */
+/* Why a call failed. EPCTX_ERR_UNSUPPORTED: the file system has no hard links; EPCTX_ERR_PATH: the
+ * path is impossible or a link. */
 static epctx_status epctx__sys_status(void) {
     size_t i;
     for (i = 0; i < sizeof epctx__reasons / sizeof epctx__reasons[0]; i++)
@@ -5014,7 +5039,7 @@ static epctx_status epctx__file_map(void *user, const char *root, const char *na
     return status;
 }
 
-/* For epctx_io_private. */
+/* The map_fn of epctx_io_private: always copies. */
 static epctx_status epctx__file_read(void *user, const char *root, const char *name, bool copy,
                                      epctx_mapping *out, epctx_error *error) {
     (void)copy;
@@ -5069,12 +5094,12 @@ static void epctx__file_close(void *user, epctx_io_file *file) {
     bool only = (file->state & (EPCTX__FILE_CLEARED | EPCTX__FILE_PLACED)) == EPCTX__FILE_CLEARED;
     (void)user;
     epctx__sys_move(file, file->second, NULL);
-    epctx__sys_move(file, file->temp, NULL); /* a lock's while held: waiters see it */
+    epctx__sys_move(file, file->temp, NULL); /* of a lock, while held: waiters see it */
     if ((file->state & EPCTX__FILE_BACKUP) == 0 && !only) epctx__sys_move(file, file->kept, NULL);
     epctx__sys_close(file);
 }
 
-/* The old file, and whether it may be replaced. */
+/* Looks at the old file. Fails if it must not be replaced. */
 static epctx_status epctx__file_free(const epctx_io_file *file, epctx_overwrite overwrite,
                                      epctx_file_kind *kind, epctx__stat *there,
                                      epctx_error *error) {
@@ -5139,8 +5164,8 @@ static epctx_status epctx__file_create(void *user, const char *root, const char 
 
 static epctx_status epctx__file_write(void *user, epctx_io_file *file, const void *data,
                                       size_t size, epctx_error *error) {
-    /* In pieces, so that the pages of a mapped payload are read ahead, which end at multiples of
-     * their size: the system uses large pages then. */
+    /* In pieces, so that the system reads the pages of a mapped payload ahead. They end at
+     * multiples of their size in the file, so that it caches them in large pages. */
     const size_t piece = (size_t)1 << 20;
     const char *from = (const char *)data;
     (void)user;
@@ -5182,7 +5207,7 @@ static epctx_status epctx__link_names(const epctx_io_file *from, const char *nam
     return status;
 }
 
-/* A durable copy of the old file. */
+/* Makes a durable copy of the old file. */
 static epctx_status epctx__file_copy(const epctx_io_file *file, const char *to,
                                      epctx_error *error) {
     epctx_io_file copy = *file;
@@ -5217,8 +5242,8 @@ static epctx_status epctx__file_copy(const epctx_io_file *file, const char *to,
     return status;
 }
 
-/* Gives `from` in the folder, or (NULL) the new file, the first free name: FILE and `mark`, or
- * (NULL) a temporary one. Without hard links: a copy. */
+/* Gives the file `from` of the folder (NULL: the new file) the first free name: FILE and `mark`
+ * (NULL: a temporary name). Copies `from` where there are no hard links. */
 static epctx_status epctx__file_name(epctx_io_file *file, const char *from, const char *mark,
                                      char out[EPCTX_NAME_MAX], epctx_error *error) {
     epctx_status status = EPCTX_ERR_EXISTS;
@@ -5463,7 +5488,7 @@ static epctx_status epctx__buf_done(epctx_status status, const char *what, const
     return status;
 }
 
-/* Under exactly this name. */
+/* Reads the buffer of exactly this name. */
 static epctx_status epctx__buf_take(void *user, const char *name, epctx_mapping *out,
                                     epctx_error *error) {
     const epctx_buffer_io *b = (const epctx_buffer_io *)user;
@@ -5738,7 +5763,8 @@ EPCTX_API epctx_status epctx_path_find(const epctx_io *io, epctx_str folder, epc
     return epctx__path_locate(io, folder, name, flags, out, capacity, root, error);
 }
 
-/* For epctx_path_map: into private memory. */
+/* A flag for epctx_path_map: copies into private memory, under EPCTX_PATH_GUARDED only what others
+ * can write. */
 #define EPCTX__PATH_COPY 0x20000000u
 
 EPCTX_API epctx_status epctx_path_map(const epctx_io *io, epctx_str folder, epctx_str name,
@@ -5835,7 +5861,7 @@ EPCTX_API epctx_status epctx_output_check(const epctx_io *io, const char *path,
     return EPCTX_OK;
 }
 
-/* The same for a name from a model, below a canonical folder: no part may be a link. */
+/* epctx_output_check for a name from a model, below a canonical folder: no part may be a link. */
 static epctx_status epctx__path_check_new(const epctx_io *io, epctx_str folder, epctx_str name,
                                           epctx_overwrite overwrite, char path[EPCTX_PATH_MAX],
                                           epctx_error *error) {
