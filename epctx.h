@@ -2134,7 +2134,7 @@ typedef struct epctx_commit {
     const epctx_file_lock *lock; /* held by the caller */
     bool keep;                   /* an existing file with the same bytes stays */
     /* Private: */
-    bool stuck; /* for reading: something could not be restored */
+    bool stuck; /* read it after a failure: an old file could not be restored */
     const epctx_io *io;
     epctx_arena *arena;
     epctx_error *error;
@@ -11728,15 +11728,32 @@ EPCTX_API epctx_status epctx_model_write_stream(epctx_model *model, pb_ostream_t
 
 /* ============================================================
  * >>commit
- * ============================================================ */
-
-/* -- several files become visible together --
  *
- * First every new file is made complete and durable. Then, under the locks of all names, binaries
- * come into place and models last, so that no model ever meets a binary of another generation.
- * If a replaced model names a replaced binary, the new binary temporarily has a second name, and
- * the new model is placed twice: with that second name, then, once the binary is in place, as
- * itself. Replaced files keep a temporary name until the end; a failure moves them back. */
+ * An epctx_commit is a list of epctx__commit_file. epctx__commit_judge checks an entry and resolves
+ * its path before anything is written. epctx_commit_fill makes an epctx__output for each: a
+ * complete and durable temporary file. epctx__commit_all does the rest: it takes the locks, asks
+ * whether files that were read or kept are still those (epctx__commit_review), places files, then
+ * models, and in the end removes the files of epctx_commit_remove.
+ *
+ * The invariant: whenever a name shows a model, the files that this model names belong to it. For a
+ * model with a new name it is enough to come after its files. But an old model may name a file that
+ * is replaced. epctx__commit_detour therefore gives the new file a second name, FILE.new, and
+ * places a variant of the new model that names FILE.new. Then FILE is replaced, then the variant by
+ * the model itself. Each of these steps leaves a model with its own files. Without hard links the
+ * old model is removed first; a killed process leaves it as FILE.old.
+ *
+ * A replaced file keeps a temporary name until the end. A failure moves the old files back in the
+ * reverse order (the list `placed`), so that each state on the way is consistent, too. If one
+ * cannot be moved back, the commit is `stuck`: it stops there, and FILE.new stays for the model
+ * that may name it.
+ *
+ * Locks exclude other writers, also threads. All commits take them in one order, epctx__lock_order,
+ * and only try those that come before a lock which the caller holds, so none waits for ever.
+ * Waiting is short, because all bytes but those of a variant are durable before. Names from a model
+ * stay below the commit's folder and may not be links. Models are streamed from their source bytes;
+ * small pieces are gathered in 16 KiB, large ones go out directly; with `keep`, an equal file is
+ * not written again.
+ * ============================================================ */
 
 /* A file being written, buffered. */
 typedef struct epctx__output {
@@ -11762,7 +11779,7 @@ typedef struct epctx__commit_file {
     epctx_write_opts opts;
     struct epctx_model *model; /* the content: a model or bytes */
     epctx_output_file *file;
-    bool is_model, filled, held; /* held: `locked` */
+    bool is_model, filled, held; /* held: `locked` is to be released */
     bool goes;                   /* is removed at the end */
     bool meets;                  /* the old model names a replaced file */
     epctx_file_info there;
@@ -11838,7 +11855,8 @@ static epctx_status epctx__check_huge(epctx_model *model, const char *cure, epct
 
 #endif /* EPCTX_NO_EDIT */
 
-/* A complete and durable temporary file: `model`, NULL: the entry's bytes. */
+/* Makes a complete and durable temporary file of `model` or, if that is NULL, of the entry's
+ * bytes. */
 static epctx_status epctx__output_make(const epctx_commit *c, const epctx__commit_file *entry,
                                        struct epctx_model *model, epctx__output **made) {
     epctx__output *out;
@@ -11905,7 +11923,7 @@ static bool epctx__parts_equal(const epctx_output_file *file, const epctx_mappin
     return same && at == mapping->size;
 }
 
-/* Keeps an equal file, which must not change before the commit runs. */
+/* Keeps a file that has these bytes already. epctx__commit_review sees if it changes until then. */
 static epctx_status epctx__commit_kept(epctx_commit *c, epctx__commit_file *entry) {
     epctx_output_file *file = entry->file;
     epctx_mapping old;
@@ -12153,11 +12171,12 @@ static epctx_status epctx__commit_review(epctx_commit *c) {
     return EPCTX_OK;
 }
 
-/* Puts a file into its place, or clears that; a failure must now restore it. */
+/* Puts a file into its place or, with `clear`, removes the old one. From now on a failure has to
+ * restore the old one. */
 static epctx_status epctx__commit_place(epctx_commit *c, const epctx__commit_file *entry,
                                         epctx__output *out, bool clear) {
     const epctx_io *io = c->io;
-    /* This commit's own file there is always replaced. */
+    /* The detour has put this commit's own file there: replace it whatever the option says. */
     bool ours = entry->meets && out == entry->out && !clear;
     epctx_status status;
     if (!out->placed) {
@@ -12201,7 +12220,7 @@ static epctx_status epctx__files_at(const epctx_io *io, const char *path, epctx_
     return status;
 }
 
-/* The replaced file, no model, that a model names, or NULL. */
+/* This commit's new file (not a model) at the path that a model names, or NULL. */
 static epctx__commit_file *epctx__detour_file(const epctx_commit *c, const epctx_dependency *used) {
     epctx__commit_file *entry = used->path != NULL ? c->files : NULL;
     while (entry != NULL &&
@@ -12262,7 +12281,7 @@ epctx__detour_rename(const epctx_commit *c, const epctx__commit_file *entry, epc
         if (other == NULL || used[i].use == EPCTX_USE_SOURCE_MODEL ||
             epctx_path_relative(folder, epctx_str_of(other->real), &name, NULL) != EPCTX_OK)
             continue;
-        /* not taken: FILE.lock fits; longer is the 100th second name, which fits unless in "/" */
+        /* not taken: FILE.lock fits, and only the 100th second name, in "/", is longer */
         EPCTX__TRY(epctx_path_join(epctx_path_folder(name), epctx_str_of(other->out->file.second),
                                    path, sizeof path, c->error));
         EPCTX__TRY(epctx__copy(&model->arena, epctx_str_of(path), &next->to.data, c->error));
