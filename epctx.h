@@ -1934,7 +1934,7 @@ typedef struct epctx_scan {
 
 /* Starts a scan; copies the source. */
 EPCTX_API void epctx_scan_begin(epctx_scan *scan, const epctx_source *source);
-/* The same over a nanopb stream, from its current position (ranges are relative to it). An
+/* Starts a scan of a nanopb stream at its current position (ranges are relative to it). An
  * EPContext node with a subgraph is EPCTX_ERR_UNSUPPORTED: a stream cannot go back. */
 EPCTX_API void epctx_scan_begin_stream(epctx_scan *scan, pb_istream_t *stream);
 /* The next event; END and FAILED repeat. */
@@ -10022,8 +10022,29 @@ EPCTX_API epctx_status epctx_model_files(const epctx_model *model, const epctx_c
 /* ============================================================
  * >>scan
  *
- * Levels are open messages (kind: message type and flags) and open groups (kind 0). A node is
- * evaluated at its end: domain and embed_mode come after the payload in real files.
+ * The whole state is one epctx_scan: a stack of open messages and groups, the one EPContext node
+ * that is being read, and a pool for its strings. There is no heap and no recursion.
+ * epctx_scan_next reads fields, each with epctx__scan_field, until epctx__scan_leave ends a message
+ * that makes an event.
+ *
+ * A level of the stack is a message (`kinds`: its kind and flags) or a group (kind 0). The
+ * invariant: `at` <= `end` <= the end of every outer level <= the size of the source. Each length
+ * is compared with what is left of the innermost message before anything is read or skipped, so a
+ * hostile model can neither lead outside the source nor close a message in the middle of a field. A
+ * model that is nested deeper than the stack is refused. After a failure the status stays, and no
+ * event follows.
+ *
+ * In real files domain and embed_mode come after the payload. So a node is judged at its end, and a
+ * string is kept as a range of the source, plus as text if the pool has room (epctx__scan_room).
+ * Name and value of an attribute come in any order: epctx__scan_part collects them,
+ * epctx__scan_attr_end makes them a member of the node. A node inside a subgraph overwrites the
+ * state; `owner` tells that this happened. If the outer node then turns out to be an EPContext
+ * node, it is read once more from its start, `flat`: without the messages in its attributes. A
+ * stream cannot go back: there such a node is an error.
+ *
+ * Payloads are skipped, not read, so the work depends on the number of fields, not on the size of
+ * the model; no field is read more than twice. Single bytes come from a small buffer, so that flash
+ * or a file sees few reads. Only a stream hands over every byte, skipped ones in pieces of 32 KiB.
  * ============================================================ */
 
 #define EPCTX__SCAN_KIND   0x1fu
@@ -10031,13 +10052,13 @@ EPCTX_API epctx_status epctx_model_files(const epctx_model *model, const epctx_c
 #define EPCTX__SCAN_DOMAIN 0x40u                  /* NODE: domain is com.microsoft */
 #define EPCTX__SCAN_MOST   UINT64_C(0xffffffffff) /* ends have 40 bits; a stream without a size */
 
-/* Ranges of attributes without text serve the current attribute and external_data entry: their
- * strings' places, and their numbers (offset, length). */
+/* The ranges of attributes that hold numbers are free. They serve the current attribute and
+ * external_data entry: the places of their strings, and their numbers (`offset`, `length`). */
 #define EPCTX__SCAN_ATTR    EPCTX_EP_MAIN_CONTEXT
 #define EPCTX__SCAN_PAIR    EPCTX_EP_EMBED_MODE
 #define EPCTX__SCAN_NUMBERS EPCTX_EP_MAX_SIZE
 
-/* Kinds that no message has, for the pairs to read. */
+/* The pairs to read get kinds that no message has: entries of external_data, of metadata_props. */
 #define EPCTX__SCAN_ENTRY    EPCTX_KIND_INT
 #define EPCTX__SCAN_METADATA EPCTX_KIND_FLOAT
 
@@ -10197,8 +10218,8 @@ static epctx_str *epctx__scan_str(epctx_scan *s, unsigned id) {
     return text ? (epctx_str *)(void *)((char *)&s->node + epctx__epnode_attrs[id].place) : NULL;
 }
 
-/* Makes room in the text pool for a more important string. Not if inner nodes have overwritten the
- * node's state: it will be read again. */
+/* Makes room in the text pool for a more important string. Does nothing if inner nodes have
+ * overwritten the node's state: it will be read again. */
 static void epctx__scan_room(epctx_scan *s, uint64_t length) {
     static const uint8_t order[] = {EPCTX_EP_NOTES,
                                     EPCTX_EP_ONNX_MODEL_FILENAME,
@@ -10219,7 +10240,7 @@ static void epctx__scan_room(epctx_scan *s, uint64_t length) {
         s->attr.mark = s->text_used; /* the attribute being read has no text yet */
         id = (unsigned)(victim.data - s->text);
         memmove(s->text + id, victim.data + victim.size, s->text_used - id);
-        for (id = 0; id <= EPCTX_EP_ATTR_COUNT; id++) { /* those behind it moved */
+        for (id = 0; id <= EPCTX_EP_ATTR_COUNT; id++) { /* the strings behind it have moved */
             text = id < EPCTX_EP_ATTR_COUNT ? epctx__scan_str(s, id) : &s->node.name;
             if (text != NULL && text->size > 0 && text->data > victim.data)
                 text->data -= victim.size;
