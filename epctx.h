@@ -1957,11 +1957,13 @@ EPCTX_API epctx_scan_event epctx_scan_next(epctx_scan *scan, epctx_error *error)
  * until the model is closed: values of STRING and STRINGS attributes, tensor data, the bytes of
  * epctx_message_set_data, copies of views.
  *
- * A new field goes behind the field `after`; an empty view: behind the last of its kind; the view
- * of the message that gets it: before the first of its kind. To add many quickly, pass the last
- * `placed`, which gets the view of the new field (may be NULL). Errors: ARG for a view of another
- * model, a removed one or the wrong kind of message; GRAPH when a singular field occurs twice (such
- * a model is read-only); LIMIT when messages would be nested too deep; NOMEM. */
+ * A new field goes behind the field `after`. If that is an empty view, it goes behind the last
+ * field of its number; if it is the view of the message that gets the field, before the first.
+ * `placed` (may be NULL) gets the view of the new field: to add many quickly, pass it as the next
+ * `after`.
+ * Errors: ARG for a view of another model, a removed one or the wrong kind of message; GRAPH when
+ * a singular field occurs twice (such a model is read-only); LIMIT when messages would be nested too
+ * deep; NOMEM. */
 
 /* A model with an empty graph. */
 EPCTX_API epctx_status epctx_model_new(epctx_model *model, int64_t ir_version,
@@ -10568,6 +10570,29 @@ EPCTX_API epctx_scan_event epctx_scan_next(epctx_scan *scan, epctx_error *error)
 
 /* ============================================================
  * >>edit
+ *
+ * An edit works on the tree of slots that >>wire describes. It never changes the bytes of a slot:
+ * it links a new slot into the list of its parent, or marks one as removed. Replacing does both. In
+ * the tree that is written only epctx__journal does either, and it keeps a record, so that
+ * epctx_model_undo can take the last edits back in the reverse order; each then finds its
+ * neighbours as they were. The invariant: `edits` of a message counts the live edits in it and
+ * below. While it is 0, the source bytes of the message are what has to be written.
+ *
+ * Every public function takes the same steps. epctx__builder_of refuses models in which a singular
+ * field occurs twice. epctx__locate leads from a view to its slot and opens the messages on the
+ * way; slots are never freed, so an old view finds its field as long as that exists. The functions
+ * epctx__add_... and epctx__build_... make the new field in the arena, still unlinked. epctx__place
+ * checks it as if it were read from a file (depth, packed fields, fields that occur twice) and
+ * links it. After a failure the next steps do nothing, and epctx__build_end undoes what was done.
+ *
+ * Writing has two passes. epctx__measure computes, from the leaves up, the payload size of messages
+ * that changed; epctx__write_slot emits them from the top down. What did not change is copied with
+ * its odd varints and unknown fields; epctx__write_run joins neighbours, so an unedited model is
+ * one write. An over-long length keeps its width while the new value fits.
+ *
+ * All recursion is bounded by depth. A mapped file that changes alters what an edit reads, or makes
+ * it fail, but no access leaves the mapping. Linking and undoing cost one step per level, payloads
+ * are borrowed, and the `hint` of a message keeps a pass over all its fields linear.
  * ============================================================ */
 
 #ifndef EPCTX_NO_EDIT
@@ -10710,7 +10735,7 @@ static epctx_slot *epctx__locate_message(epctx__builder *b, epctx_view view, epc
     return epctx__opened(b, slot);
 }
 
-/* The same for a graph (NONE: or a function); an empty view is the main graph. */
+/* The slot of a graph (NONE: or of a function), opened; an empty view is the main graph. */
 static epctx_slot *epctx__locate_graph(epctx__builder *b, epctx_view view, epctx_kind kind) {
     epctx_slot *slot;
     epctx_kind type;
@@ -10726,7 +10751,7 @@ static epctx_slot *epctx__locate_graph(epctx__builder *b, epctx_view view, epctx
                : epctx__reject(b, EPCTX_ERR_ARG, "the view is not a graph", 0);
 }
 
-/* The message whose field is set: `pairs`, else a string or number. */
+/* The slot of the message whose field `number` is to be set: a pair, else a string or number. */
 static epctx_slot *epctx__locate_owner(epctx__builder *b, epctx_view message, uint32_t number,
                                        bool pairs) {
     epctx_slot *slot = epctx__locate_message(b, message, EPCTX_KIND_NONE);
@@ -10769,7 +10794,7 @@ static epctx_slot *epctx__keyed_from(epctx_slot *slot, uint32_t number, epctx_st
     return NULL;
 }
 
-/* Removes those with that key except `keep`. */
+/* Removes the fields with that key except `keep`. */
 static void epctx__drop_keyed(epctx__builder *b, const epctx_slot *owner, uint32_t number,
                               epctx_str key, const epctx_slot *keep) {
     epctx_slot *slot = b->status == EPCTX_OK ? owner->message->first : NULL;
@@ -10779,7 +10804,8 @@ static void epctx__drop_keyed(epctx__builder *b, const epctx_slot *owner, uint32
     }
 }
 
-/* The slot before a new field (NULL: none), see >>edit; without one of its kind the last of all. */
+/* The slot behind which a new field goes (NULL: it becomes the first), as the declarations say for
+ * `after`; the last of all if the message has no field of that number. */
 static epctx_slot *epctx__place_of(epctx__builder *b, const epctx_slot *parent, uint32_t number,
                                    epctx_view after) {
     epctx_slot *slot = parent->message->first;
@@ -10812,7 +10838,7 @@ static void *epctx__build_alloc(epctx__builder *b, size_t size) {
     return memory;
 }
 
-/* A field; borrows its payload (`wire` LEN), else tag and value. */
+/* Makes a field and borrows `data`: its payload if `wire` is LEN, else its tag and value. */
 static epctx_slot *epctx__add_slot(epctx__builder *b, epctx_slot *parent, uint32_t number,
                                    epctx_wire wire, const void *data, size_t size) {
     epctx_slot *slot = (epctx_slot *)epctx__build_alloc(b, sizeof *slot);
@@ -11017,7 +11043,7 @@ static epctx_slot *epctx__build_node(epctx__builder *b, epctx_slot *graph, uint3
 
 /* -- copies of fields -- */
 
-/* The current field with its tag and the width of its length. Bytes are borrowed. */
+/* Copies a field as it is now, with its tag and the width of its length. Borrows the bytes. */
 static epctx_slot *epctx__clone(epctx__builder *b, epctx_slot *parent, const epctx_slot *slot);
 
 static void epctx__clone_children(epctx__builder *b, epctx_slot *to, const epctx_slot *from) {
@@ -11685,7 +11711,7 @@ EPCTX_API uint64_t epctx_model_size(epctx_model *model) {
     return model->root != NULL ? epctx__measure(model->root) : 0;
 }
 
-/* Writes neighbours in the source at once. */
+/* Joins bytes that are neighbours in the source to one write. */
 typedef struct epctx__writer {
     pb_ostream_t *stream;
     const uint8_t *run;
