@@ -1961,9 +1961,10 @@ EPCTX_API epctx_scan_event epctx_scan_next(epctx_scan *scan, epctx_error *error)
  * field of its number; if it is the view of the message that gets the field, before the first.
  * `placed` (may be NULL) gets the view of the new field: to add many quickly, pass it as the next
  * `after`.
+ *
  * Errors: ARG for a view of another model, a removed one or the wrong kind of message; GRAPH when
- * a singular field occurs twice (such a model is read-only); LIMIT when messages would be nested too
- * deep; NOMEM. */
+ * a singular field occurs twice (such a model is read-only); LIMIT when messages would be nested
+ * too deep; NOMEM. */
 
 /* A model with an empty graph. */
 EPCTX_API epctx_status epctx_model_new(epctx_model *model, int64_t ir_version,
@@ -4323,10 +4324,11 @@ EPCTX_API epctx_status epctx_path_numbered(epctx_str name, uint64_t number, char
  * A name never shows half a file: that is the invariant. epctx__file_make creates the new file
  * without a name (O_TMPFILE) or with a temporary one; write_fn and sync_fn complete it. Only then
  * does epctx__file_place give it its name. If nothing has that name, it makes a hard link, which
- * fails when a file has appeared meanwhile. If an old file has the name, it gives that file a
- * second name first (`kept`: a hard link, else a durable copy) and renames the new file over it.
- * back_fn renames the old file back; close_fn removes the names that are left. Wherever a process
- * is killed, the name shows the old file or the new one, or nothing after clear_fn.
+ * fails when a file has appeared meanwhile (without hard links, it renames). If an old file has the
+ * name, it gives that file a second name first (`kept`: a hard link, else a durable copy) and
+ * renames the new file over it. back_fn renames the old file back; close_fn removes the names that
+ * are left. Wherever a process is killed, the name shows the old file or the new one, or nothing
+ * after clear_fn.
  *
  * Names from a model are hostile. epctx__path_locate refuses those that lead out of the model's
  * folder. The callbacks get that folder as `root` and follow no link below it: POSIX opens each
@@ -10044,9 +10046,10 @@ EPCTX_API epctx_status epctx_model_files(const epctx_model *model, const epctx_c
  * node, it is read once more from its start, `flat`: without the messages in its attributes. A
  * stream cannot go back: there such a node is an error.
  *
- * Payloads are skipped, not read, so the work depends on the number of fields, not on the size of
- * the model; no field is read more than twice. Single bytes come from a small buffer, so that flash
- * or a file sees few reads. Only a stream hands over every byte, skipped ones in pieces of 32 KiB.
+ * Payloads and raw data are skipped, not read, so the work depends on the number of fields and
+ * packed integers, not on the size of the model; none is read more than twice. Single bytes come
+ * from a small buffer, so that flash or a file sees few reads. Only a stream hands over every byte,
+ * skipped ones in pieces of 32 KiB.
  * ============================================================ */
 
 #define EPCTX__SCAN_KIND   0x1fu
@@ -10575,7 +10578,7 @@ EPCTX_API epctx_scan_event epctx_scan_next(epctx_scan *scan, epctx_error *error)
  * it links a new slot into the list of its parent, or marks one as removed. Replacing does both. In
  * the tree that is written only epctx__journal does either, and it keeps a record, so that
  * epctx_model_undo can take the last edits back in the reverse order; each then finds its
- * neighbours as they were. The invariant: `edits` of a message counts the live edits in it and
+ * neighbours as it left them. The invariant: `edits` of a message counts the live edits in it and
  * below. While it is 0, the source bytes of the message are what has to be written.
  *
  * Every public function takes the same steps. epctx__builder_of refuses models in which a singular
@@ -11780,7 +11783,7 @@ EPCTX_API epctx_status epctx_model_write_stream(epctx_model *model, pb_ostream_t
  * its path before anything is written. epctx_commit_fill makes an epctx__output for each: a
  * complete and durable temporary file. epctx__commit_all does the rest: it takes the locks, asks
  * whether files that were read or kept are still those (epctx__commit_review), places files, then
- * models, and in the end removes the files of epctx_commit_remove.
+ * models, and in the end removes what epctx_commit_remove named.
  *
  * The invariant: whenever a name shows a model, the files that this model names belong to it. For a
  * model with a new name it is enough to come after its files. But an old model may name a file that
@@ -11794,12 +11797,12 @@ EPCTX_API epctx_status epctx_model_write_stream(epctx_model *model, pb_ostream_t
  * cannot be moved back, the commit is `stuck`: it stops there, and FILE.new stays for the model
  * that may name it.
  *
- * Locks exclude other writers, also threads. All commits take them in one order, epctx__lock_order,
- * and only try those that come before a lock which the caller holds, so none waits for ever.
- * Waiting is short, because all bytes but those of a variant are durable before. Names from a model
- * stay below the commit's folder and may not be links. Models are streamed from their source bytes;
- * small pieces are gathered in 16 KiB, large ones go out directly; with `keep`, an equal file is
- * not written again.
+ * Locks exclude other writers, be they processes or threads. All commits take them in one order,
+ * epctx__lock_order, and only try those that come before a lock which the caller holds, so that no
+ * two wait for each other. Waiting is short, because all bytes but those of a variant are durable
+ * before. Names from a model stay below the commit's folder and may not be links. Models are
+ * streamed from their source bytes; small pieces are gathered in 16 KiB, large ones go out
+ * directly; with `keep`, an equal file is not written again.
  * ============================================================ */
 
 /* A file being written, buffered. */
