@@ -542,8 +542,8 @@ typedef struct epctx_mapping {
     epctx_file_info info; /* of the file, when the io can tell */
 } epctx_mapping;
 
-#define EPCTX_PATH_MAX 4096 /* of paths and of names of new files, with the terminator */
-#define EPCTX_NAME_MAX 256
+#define EPCTX_PATH_MAX 4096 /* bytes of the longest path, with the terminator */
+#define EPCTX_NAME_MAX 256  /* bytes of the longest name of a new file, with the terminator */
 
 /* A file being written, or a lock: the library's storage, for the io's use except `alone` and
  * `try_only`. It does not move. */
@@ -565,7 +565,7 @@ typedef struct epctx_io_file {
 typedef enum epctx_overwrite {
     EPCTX_OVERWRITE_REPLACE = 0,
     EPCTX_OVERWRITE_FAIL,  /* EPCTX_ERR_EXISTS */
-    EPCTX_OVERWRITE_BACKUP /* becomes FILE~, else FILE~2, FILE~3 ... */
+    EPCTX_OVERWRITE_BACKUP /* keep it as FILE~ or, if that exists, FILE~2, FILE~3 ... */
 } epctx_overwrite;
 
 /* File access as callbacks. Paths are UTF-8. Errors are set with epctx_fail.
@@ -633,8 +633,8 @@ typedef struct epctx_io {
 /* The file system; NULL under EPCTX_NO_STDIO. On Windows names are UTF-8, too, canonical paths have
  * "/", and a mapped file, such as an open model, cannot be replaced. */
 EPCTX_API const epctx_io *epctx_io_files(void);
-/* The same, but reads files into memory instead of mapping them: later changes have no effect,
- * changes meanwhile are EPCTX_ERR_IO. */
+/* As epctx_io_files, but reads files into memory instead of mapping them: later changes have no
+ * effect, changes meanwhile are EPCTX_ERR_IO. */
 EPCTX_API const epctx_io *epctx_io_private(void);
 
 /* Appends a whole file to `out`. `most`: more bytes are EPCTX_ERR_LIMIT (0: any). EPCTX_ERR_IO when
@@ -656,7 +656,7 @@ typedef struct epctx_file_lock {
 /* Waits for the lock of `path`, whose folder must exist. `io` NULL: the default. */
 EPCTX_API epctx_status epctx_file_lock_take(epctx_file_lock *lock, const epctx_io *io,
                                             const char *path, epctx_error *error);
-/* The same without waiting: EPCTX_ERR_CHANGED when another process or thread holds it. */
+/* Does not wait: EPCTX_ERR_CHANGED when another process or thread holds the lock. */
 EPCTX_API epctx_status epctx_file_lock_try(epctx_file_lock *lock, const epctx_io *io,
                                            const char *path, epctx_error *error);
 /* May be called twice, and on a zeroed lock. */
@@ -666,11 +666,11 @@ EPCTX_API void epctx_file_lock_drop(epctx_file_lock *lock);
  * whole, as with ONNX Runtime's OrtReadNamedBufferFunc and OrtWriteNamedBufferFunc. A name is a
  * normalised path (no redundant ".", "..", "//"), but in epctx_load_opts.io what the node says,
  * whatever that is. It may come from a model: do not trust it. A failing callback may fill the
- * error. Callbacks run on the threads that call the library, possibly
- * at the same time. */
+ * error. Callbacks run on the threads that call the library, possibly at the same time. */
 typedef struct epctx_buffer_io {
     void *user;
-    /* The buffer must not change until free_fn. EPCTX_ERR_NOT_FOUND: no such; NULL: no buffers. */
+    /* The buffer must not change until free_fn. EPCTX_ERR_NOT_FOUND: no buffer has that name.
+     * NULL: nothing can be read. */
     epctx_status (*read_fn)(void *user, const char *name, void **data, size_t *size,
                             epctx_error *error);
     /* Releases a buffer of read_fn. May be NULL. */
@@ -697,7 +697,7 @@ EPCTX_API epctx_io epctx_io_buffers(epctx_buffer_io *buffers);
 /* Context binaries stay in their mapped file or model instead of being copied: only for folders
  * without other writers, and for backends that copy what they check (see epctx_mapping). */
 #define EPCTX_PATH_IN_PLACE 2u
-/* The same where the file and the model's folder are `guarded`. */
+/* EPCTX_PATH_IN_PLACE for a `guarded` file in a `guarded` folder; others are copied. */
 #define EPCTX_PATH_GUARDED 8u
 /* A name may contain ".." if it ends up in the folder, as in ORT's external data locations. */
 #define EPCTX_PATH_DETOURS 4u
@@ -1944,7 +1944,7 @@ typedef struct epctx_scan {
 
 /* Starts a scan; copies the source. */
 EPCTX_API void epctx_scan_begin(epctx_scan *scan, const epctx_source *source);
-/* The same over a nanopb stream, from its current position (ranges are relative to it). An
+/* Starts a scan of a nanopb stream at its current position (ranges are relative to it). An
  * EPContext node with a subgraph is EPCTX_ERR_UNSUPPORTED: a stream cannot go back. */
 EPCTX_API void epctx_scan_begin_stream(epctx_scan *scan, pb_istream_t *stream);
 /* The next event; END and FAILED repeat. */
@@ -1967,11 +1967,14 @@ EPCTX_API epctx_scan_event epctx_scan_next(epctx_scan *scan, epctx_error *error)
  * until the model is closed: values of STRING and STRINGS attributes, tensor data, the bytes of
  * epctx_message_set_data, copies of views.
  *
- * A new field goes behind the field `after`; an empty view: behind the last of its kind; the view
- * of the message that gets it: before the first of its kind. To add many quickly, pass the last
- * `placed`, which gets the view of the new field (may be NULL). Errors: ARG for a view of another
- * model, a removed one or the wrong kind of message; GRAPH when a singular field occurs twice (such
- * a model is read-only); LIMIT when messages would be nested too deep; NOMEM. */
+ * A new field goes behind the field `after`. If that is an empty view, it goes behind the last
+ * field of its number; if it is the view of the message that gets the field, before the first.
+ * `placed` (may be NULL) gets the view of the new field: to add many quickly, pass it as the next
+ * `after`.
+ *
+ * Errors: ARG for a view of another model, a removed one or the wrong kind of message; GRAPH when
+ * a singular field occurs twice (such a model is read-only); LIMIT when messages would be nested
+ * too deep; NOMEM. */
 
 /* A model with an empty graph. */
 EPCTX_API epctx_status epctx_model_new(epctx_model *model, int64_t ir_version,
@@ -2144,7 +2147,7 @@ typedef struct epctx_commit {
     const epctx_file_lock *lock; /* held by the caller */
     bool keep;                   /* an existing file with the same bytes stays */
     /* Private: */
-    bool stuck; /* for reading: something could not be restored */
+    bool stuck; /* read it after a failure: an old file could not be restored */
     const epctx_io *io;
     epctx_arena *arena;
     epctx_error *error;
@@ -4322,6 +4325,32 @@ EPCTX_API epctx_status epctx_path_numbered(epctx_str name, uint64_t number, char
 
 /* ============================================================
  * >>io
+ *
+ * All other sections reach files through an epctx_io, a table of callbacks. There are three:
+ * epctx_io_files and epctx_io_private, which differ only in map_fn, and epctx_io_buffers over the
+ * named buffers of an application. The callbacks for files (epctx__file_...) rest on a few system
+ * calls (epctx__sys_...), which are written twice: for Windows and for POSIX.
+ *
+ * A name never shows half a file: that is the invariant. epctx__file_make creates the new file
+ * without a name (O_TMPFILE) or with a temporary one; write_fn and sync_fn complete it. Only then
+ * does epctx__file_place give it its name. If nothing has that name, it makes a hard link, which
+ * fails when a file has appeared meanwhile (without hard links, it renames). If an old file has the
+ * name, it gives that file a second name first (`kept`: a hard link, else a durable copy) and
+ * renames the new file over it. back_fn renames the old file back; close_fn removes the names that
+ * are left. Wherever a process is killed, the name shows the old file or the new one, or nothing
+ * after clear_fn.
+ *
+ * Names from a model are hostile. epctx__path_locate refuses those that lead out of the model's
+ * folder. The callbacks get that folder as `root` and follow no link below it: POSIX opens each
+ * part with O_NOFOLLOW, Windows compares the path of the open file with the one asked for. A link
+ * that somebody puts there after the check is therefore an error. On POSIX all later steps use the
+ * open folder, so renaming it does not redirect them. epctx__map_handle accepts only regular files,
+ * and fails if a file changes while it is copied into private memory.
+ *
+ * The tables are constant and each epctx_io_file has one user, so threads need no mutex. lock_fn
+ * holds an empty file, with flock or on Windows by opening it exclusively; the system releases it
+ * when the process dies. Speed comes from mapping instead of reading, and from epctx__sys_start, by
+ * which Linux writes 8 MiB to the disk while the next are prepared: the final fsync is short.
  * ============================================================ */
 
 EPCTX_API bool epctx_file_same(const epctx_file_info *a, const epctx_file_info *b) {
@@ -4336,8 +4365,8 @@ static epctx_status epctx__file_failed(epctx_error *error, epctx_status status, 
     return status;
 }
 
-/* `base`, `mark` and, from 2 on, `number`: FILE~, FILE~2 ... `base` is cut, at a UTF-8 character,
- * to fit into `most` bytes. */
+/* Joins `base`, `mark` and, from 2 on, `number`: FILE~, FILE~2 ... Cuts `base` between two UTF-8
+ * characters so that the name has at most `most` bytes. */
 static void epctx__name_end(char out[EPCTX_NAME_MAX], const char *base, const char *mark,
                             unsigned number, size_t most) {
     char end[64];
@@ -4358,7 +4387,7 @@ static epctx_status epctx__file_exists(const char *path, epctx_error *error) {
 }
 
 #define EPCTX__NAME_MOST (EPCTX_NAME_MAX - 1)
-#define EPCTX__TEMP_MOST 140 /* for any file system */
+#define EPCTX__TEMP_MOST 140 /* bytes that every file system allows in a name */
 #define EPCTX__ATTEMPTS  1000u
 #define EPCTX__AHEAD     (8u << 20) /* bytes that go to the disk while the next are written */
 
@@ -4392,7 +4421,7 @@ static epctx_status epctx__io_error(epctx_error *error, const char *what, const 
 #define EPCTX__WIDE_MAX       (EPCTX_PATH_MAX + 8)
 #define EPCTX__NO_HANDLE      INVALID_HANDLE_VALUE
 #define EPCTX__CLOSE(file)    CloseHandle(file)
-/* Open, it keeps writers out. */
+/* Keeps the file of a mapping open: Windows then lets nobody write it. */
 #define EPCTX__LEAVE(m, from) ((m)->shared ? ((m)->file = (from)) != NULL : CloseHandle(from))
 #define EPCTX__UNMAP(m)       (UnmapViewOfFile((m)->handle), (m)->file && CloseHandle((m)->file))
 #define EPCTX__PROCESS()      GetCurrentProcessId()
@@ -4501,7 +4530,7 @@ static HANDLE epctx__sys_open(const char *root, const char *name) {
     return epctx__wide_open(NULL, path, GENERIC_READ, root != NULL);
 }
 
-/* Of a path, or (NULL) of an open file. */
+/* Examines the file at `path`; if that is NULL, the open file. */
 static bool epctx__sys_stat(const char *path, HANDLE file, epctx_file_info *out) {
     BY_HANDLE_FILE_INFORMATION info;
     file = path != NULL ? epctx__wide_open(NULL, path, 0, false) : file;
@@ -4537,7 +4566,7 @@ static int64_t epctx__sys_write(HANDLE file, const void *data, size_t size) {
     return WriteFile(file, data, (DWORD)size, &count, NULL) ? (int64_t)count : -1;
 }
 
-/* A file, or (EPCTX__NO_HANDLE) private memory. */
+/* Maps a file for reading, or (EPCTX__NO_HANDLE) private memory for writing. */
 static void *epctx__sys_map(HANDLE file, size_t size) {
     bool own = file == EPCTX__NO_HANDLE;
     void *data = NULL;
@@ -4551,7 +4580,7 @@ static void *epctx__sys_map(HANDLE file, size_t size) {
     return data;
 }
 
-/* As "C:/folder/file" or "//server/share/file". */
+/* The path without links, as "C:/folder/file" or "//server/share/file". */
 static bool epctx__sys_real(const char *path, char out[EPCTX_PATH_MAX]) {
     HANDLE file = epctx__wide_open(NULL, path, 0, false);
     WCHAR asked[EPCTX__WIDE_MAX];
@@ -4594,7 +4623,7 @@ static epctx_status epctx__file_list(void *user, const char *folder,
     return EPCTX_OK;
 }
 
-/* Below a root: the folder of file->path has no links. */
+/* Below a root, checks that the folder of file->path is reached through no link. */
 static bool epctx__sys_enter(const char *root, const char *folder, epctx_io_file *file) {
     HANDLE there = root != NULL ? epctx__wide_open(file, ".", 0, true) : EPCTX__NO_HANDLE;
     (void)folder;
@@ -4726,7 +4755,7 @@ static int epctx__sys_open(const char *root, const char *name) {
     return fd;
 }
 
-/* Of a path, or (NULL) of an open file. */
+/* Examines the file at `path`; if that is NULL, the open file. */
 static bool epctx__sys_stat(const char *path, int fd, epctx_file_info *info) {
     struct stat from;
     if ((path != NULL ? stat(path, &from) : fstat(fd, &from)) == 0) {
@@ -4766,7 +4795,7 @@ static int64_t epctx__sys_write(int fd, const void *data, size_t size) {
     return count;
 }
 
-/* A file, or (EPCTX__NO_HANDLE) private memory. */
+/* Maps a file for reading, or (EPCTX__NO_HANDLE) private memory for writing. */
 static void *epctx__sys_map(int fd, size_t size) {
     void *data =
         fd < 0 ? mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | EPCTX__MAP_ANONYMOUS, -1, 0)
@@ -4920,7 +4949,7 @@ static epctx_status epctx__sys_lock(epctx_io_file *lock, epctx_error *error) {
 
 #endif /* system */
 
-/* Starts writing the last EPCTX__AHEAD bytes to the disk; what fails there fsync tells. */
+/* Starts writing the last EPCTX__AHEAD bytes to the disk. fsync reports what fails there. */
 #if defined(__linux__) && !defined(_WIN32) && !defined(__ANDROID__)
 #ifndef SYNC_FILE_RANGE_WRITE /* strict feature macros hide it */
 #define SYNC_FILE_RANGE_WRITE 2
@@ -4936,8 +4965,8 @@ static void epctx__sys_start(const epctx_io_file *file) {
 
 /* -- the callbacks -- */
 
-/* Why a call failed. EPCTX_ERR_UNSUPPORTED: no hard links; EPCTX_ERR_PATH: an impossible path, or
- * a link. */
+/* Why a call failed. EPCTX_ERR_UNSUPPORTED: the file system has no hard links; EPCTX_ERR_PATH: the
+ * path is impossible or a link. */
 static epctx_status epctx__sys_status(void) {
     size_t i;
     for (i = 0; i < sizeof epctx__reasons / sizeof epctx__reasons[0]; i++)
@@ -5024,7 +5053,7 @@ static epctx_status epctx__file_map(void *user, const char *root, const char *na
     return status;
 }
 
-/* For epctx_io_private. */
+/* The map_fn of epctx_io_private: always copies. */
 static epctx_status epctx__file_read(void *user, const char *root, const char *name, bool copy,
                                      epctx_mapping *out, epctx_error *error) {
     (void)copy;
@@ -5079,12 +5108,12 @@ static void epctx__file_close(void *user, epctx_io_file *file) {
     bool only = (file->state & (EPCTX__FILE_CLEARED | EPCTX__FILE_PLACED)) == EPCTX__FILE_CLEARED;
     (void)user;
     epctx__sys_move(file, file->second, NULL);
-    epctx__sys_move(file, file->temp, NULL); /* a lock's while held: waiters see it */
+    epctx__sys_move(file, file->temp, NULL); /* of a lock, while held: waiters see it */
     if ((file->state & EPCTX__FILE_BACKUP) == 0 && !only) epctx__sys_move(file, file->kept, NULL);
     epctx__sys_close(file);
 }
 
-/* The old file, and whether it may be replaced. */
+/* Looks at the old file. Fails if it must not be replaced. */
 static epctx_status epctx__file_free(const epctx_io_file *file, epctx_overwrite overwrite,
                                      epctx_file_kind *kind, epctx__stat *there,
                                      epctx_error *error) {
@@ -5149,8 +5178,8 @@ static epctx_status epctx__file_create(void *user, const char *root, const char 
 
 static epctx_status epctx__file_write(void *user, epctx_io_file *file, const void *data,
                                       size_t size, epctx_error *error) {
-    /* In pieces, so that the pages of a mapped payload are read ahead, which end at multiples of
-     * their size: the system uses large pages then. */
+    /* In pieces, so that the system reads the pages of a mapped payload ahead. They end at
+     * multiples of their size in the file, so that it caches them in large pages. */
     const size_t piece = (size_t)1 << 20;
     const char *from = (const char *)data;
     (void)user;
@@ -5192,7 +5221,7 @@ static epctx_status epctx__link_names(const epctx_io_file *from, const char *nam
     return status;
 }
 
-/* A durable copy of the old file. */
+/* Makes a durable copy of the old file. */
 static epctx_status epctx__file_copy(const epctx_io_file *file, const char *to,
                                      epctx_error *error) {
     epctx_io_file copy = *file;
@@ -5227,8 +5256,8 @@ static epctx_status epctx__file_copy(const epctx_io_file *file, const char *to,
     return status;
 }
 
-/* Gives `from` in the folder, or (NULL) the new file, the first free name: FILE and `mark`, or
- * (NULL) a temporary one. Without hard links: a copy. */
+/* Gives the file `from` of the folder (NULL: the new file) the first free name: FILE and `mark`
+ * (NULL: a temporary name). Copies `from` where there are no hard links. */
 static epctx_status epctx__file_name(epctx_io_file *file, const char *from, const char *mark,
                                      char out[EPCTX_NAME_MAX], epctx_error *error) {
     epctx_status status = EPCTX_ERR_EXISTS;
@@ -5473,7 +5502,7 @@ static epctx_status epctx__buf_done(epctx_status status, const char *what, const
     return status;
 }
 
-/* Under exactly this name. */
+/* Reads the buffer of exactly this name. */
 static epctx_status epctx__buf_take(void *user, const char *name, epctx_mapping *out,
                                     epctx_error *error) {
     const epctx_buffer_io *b = (const epctx_buffer_io *)user;
@@ -5748,7 +5777,8 @@ EPCTX_API epctx_status epctx_path_find(const epctx_io *io, epctx_str folder, epc
     return epctx__path_locate(io, folder, name, flags, out, capacity, root, error);
 }
 
-/* For epctx_path_map: into private memory. */
+/* A flag for epctx_path_map: copies into private memory, under EPCTX_PATH_GUARDED only what others
+ * can write. */
 #define EPCTX__PATH_COPY 0x20000000u
 
 EPCTX_API epctx_status epctx_path_map(const epctx_io *io, epctx_str folder, epctx_str name,
@@ -5845,7 +5875,7 @@ EPCTX_API epctx_status epctx_output_check(const epctx_io *io, const char *path,
     return EPCTX_OK;
 }
 
-/* The same for a name from a model, below a canonical folder: no part may be a link. */
+/* epctx_output_check for a name from a model, below a canonical folder: no part may be a link. */
 static epctx_status epctx__path_check_new(const epctx_io *io, epctx_str folder, epctx_str name,
                                           epctx_overwrite overwrite, char path[EPCTX_PATH_MAX],
                                           epctx_error *error) {
@@ -10029,8 +10059,30 @@ EPCTX_API epctx_status epctx_model_files(const epctx_model *model, const epctx_c
 /* ============================================================
  * >>scan
  *
- * Levels are open messages (kind: message type and flags) and open groups (kind 0). A node is
- * evaluated at its end: domain and embed_mode come after the payload in real files.
+ * The whole state is one epctx_scan: a stack of open messages and groups, the one EPContext node
+ * that is being read, and a pool for its strings. There is no heap and no recursion.
+ * epctx_scan_next reads fields, each with epctx__scan_field, until epctx__scan_leave ends a message
+ * that makes an event.
+ *
+ * A level of the stack is a message (`kinds`: its kind and flags) or a group (kind 0). The
+ * invariant: `at` <= `end` <= the end of every outer level <= the size of the source. Each length
+ * is compared with what is left of the innermost message before anything is read or skipped, so a
+ * hostile model can neither lead outside the source nor close a message in the middle of a field. A
+ * model that is nested deeper than the stack is refused. After a failure the status stays, and no
+ * event follows.
+ *
+ * In real files domain and embed_mode come after the payload. So a node is judged at its end, and a
+ * string is kept as a range of the source, plus as text if the pool has room (epctx__scan_room).
+ * Name and value of an attribute come in any order: epctx__scan_part collects them,
+ * epctx__scan_attr_end makes them a member of the node. A node inside a subgraph overwrites the
+ * state; `owner` tells that this happened. If the outer node then turns out to be an EPContext
+ * node, it is read once more from its start, `flat`: without the messages in its attributes. A
+ * stream cannot go back: there such a node is an error.
+ *
+ * Payloads and raw data are skipped, not read, so the work depends on the number of fields and
+ * packed integers, not on the size of the model; none is read more than twice. Single bytes come
+ * from a small buffer, so that flash or a file sees few reads. Only a stream hands over every byte,
+ * skipped ones in pieces of 32 KiB.
  * ============================================================ */
 
 #define EPCTX__SCAN_KIND   0x1fu
@@ -10038,13 +10090,13 @@ EPCTX_API epctx_status epctx_model_files(const epctx_model *model, const epctx_c
 #define EPCTX__SCAN_DOMAIN 0x40u                  /* NODE: domain is com.microsoft */
 #define EPCTX__SCAN_MOST   UINT64_C(0xffffffffff) /* ends have 40 bits; a stream without a size */
 
-/* Ranges of attributes without text serve the current attribute and external_data entry: their
- * strings' places, and their numbers (offset, length). */
+/* The ranges of attributes that hold numbers are free. They serve the current attribute and
+ * external_data entry: the places of their strings, and their numbers (`offset`, `length`). */
 #define EPCTX__SCAN_ATTR    EPCTX_EP_MAIN_CONTEXT
 #define EPCTX__SCAN_PAIR    EPCTX_EP_EMBED_MODE
 #define EPCTX__SCAN_NUMBERS EPCTX_EP_MAX_SIZE
 
-/* Kinds that no message has, for the pairs to read. */
+/* The pairs to read get kinds that no message has: entries of external_data, of metadata_props. */
 #define EPCTX__SCAN_ENTRY    EPCTX_KIND_INT
 #define EPCTX__SCAN_METADATA EPCTX_KIND_FLOAT
 
@@ -10204,8 +10256,8 @@ static epctx_str *epctx__scan_str(epctx_scan *s, unsigned id) {
     return text ? (epctx_str *)(void *)((char *)&s->node + epctx__epnode_attrs[id].place) : NULL;
 }
 
-/* Makes room in the text pool for a more important string. Not if inner nodes have overwritten the
- * node's state: it will be read again. */
+/* Makes room in the text pool for a more important string. Does nothing if inner nodes have
+ * overwritten the node's state: it will be read again. */
 static void epctx__scan_room(epctx_scan *s, uint64_t length) {
     static const uint8_t order[] = {EPCTX_EP_NOTES,
                                     EPCTX_EP_ONNX_MODEL_FILENAME,
@@ -10226,7 +10278,7 @@ static void epctx__scan_room(epctx_scan *s, uint64_t length) {
         s->attr.mark = s->text_used; /* the attribute being read has no text yet */
         id = (unsigned)(victim.data - s->text);
         memmove(s->text + id, victim.data + victim.size, s->text_used - id);
-        for (id = 0; id <= EPCTX_EP_ATTR_COUNT; id++) { /* those behind it moved */
+        for (id = 0; id <= EPCTX_EP_ATTR_COUNT; id++) { /* the strings behind it have moved */
             text = id < EPCTX_EP_ATTR_COUNT ? epctx__scan_str(s, id) : &s->node.name;
             if (text != NULL && text->size > 0 && text->data > victim.data)
                 text->data -= victim.size;
@@ -10554,6 +10606,29 @@ EPCTX_API epctx_scan_event epctx_scan_next(epctx_scan *scan, epctx_error *error)
 
 /* ============================================================
  * >>edit
+ *
+ * An edit works on the tree of slots that >>wire describes. It never changes the bytes of a slot:
+ * it links a new slot into the list of its parent, or marks one as removed. Replacing does both. In
+ * the tree that is written only epctx__journal does either, and it keeps a record, so that
+ * epctx_model_undo can take the last edits back in the reverse order; each then finds its
+ * neighbours as it left them. The invariant: `edits` of a message counts the live edits in it and
+ * below. While it is 0, the source bytes of the message are what has to be written.
+ *
+ * Every public function takes the same steps. epctx__builder_of refuses models in which a singular
+ * field occurs twice. epctx__locate leads from a view to its slot and opens the messages on the
+ * way; slots are never freed, so an old view finds its field as long as that exists. The functions
+ * epctx__add_... and epctx__build_... make the new field in the arena, still unlinked. epctx__place
+ * checks it as if it were read from a file (depth, packed fields, fields that occur twice) and
+ * links it. After a failure the next steps do nothing, and epctx__build_end undoes what was done.
+ *
+ * Writing has two passes. epctx__measure computes, from the leaves up, the payload size of messages
+ * that changed; epctx__write_slot emits them from the top down. What did not change is copied with
+ * its odd varints and unknown fields; epctx__write_run joins neighbours, so an unedited model is
+ * one write. An over-long length keeps its width while the new value fits.
+ *
+ * All recursion is bounded by depth. A mapped file that changes alters what an edit reads, or makes
+ * it fail, but no access leaves the mapping. Linking and undoing cost one step per level, payloads
+ * are borrowed, and the `hint` of a message keeps a pass over all its fields linear.
  * ============================================================ */
 
 #ifndef EPCTX_NO_EDIT
@@ -10696,7 +10771,7 @@ static epctx_slot *epctx__locate_message(epctx__builder *b, epctx_view view, epc
     return epctx__opened(b, slot);
 }
 
-/* The same for a graph (NONE: or a function); an empty view is the main graph. */
+/* The slot of a graph (NONE: or of a function), opened; an empty view is the main graph. */
 static epctx_slot *epctx__locate_graph(epctx__builder *b, epctx_view view, epctx_kind kind) {
     epctx_slot *slot;
     epctx_kind type;
@@ -10712,7 +10787,7 @@ static epctx_slot *epctx__locate_graph(epctx__builder *b, epctx_view view, epctx
                : epctx__reject(b, EPCTX_ERR_ARG, "the view is not a graph", 0);
 }
 
-/* The message whose field is set: `pairs`, else a string or number. */
+/* The slot of the message whose field `number` is to be set: a pair, else a string or number. */
 static epctx_slot *epctx__locate_owner(epctx__builder *b, epctx_view message, uint32_t number,
                                        bool pairs) {
     epctx_slot *slot = epctx__locate_message(b, message, EPCTX_KIND_NONE);
@@ -10755,7 +10830,7 @@ static epctx_slot *epctx__keyed_from(epctx_slot *slot, uint32_t number, epctx_st
     return NULL;
 }
 
-/* Removes those with that key except `keep`. */
+/* Removes the fields with that key except `keep`. */
 static void epctx__drop_keyed(epctx__builder *b, const epctx_slot *owner, uint32_t number,
                               epctx_str key, const epctx_slot *keep) {
     epctx_slot *slot = b->status == EPCTX_OK ? owner->message->first : NULL;
@@ -10765,7 +10840,8 @@ static void epctx__drop_keyed(epctx__builder *b, const epctx_slot *owner, uint32
     }
 }
 
-/* The slot before a new field (NULL: none), see >>edit; without one of its kind the last of all. */
+/* The slot behind which a new field goes (NULL: it becomes the first), as the declarations say for
+ * `after`; the last of all if the message has no field of that number. */
 static epctx_slot *epctx__place_of(epctx__builder *b, const epctx_slot *parent, uint32_t number,
                                    epctx_view after) {
     epctx_slot *slot = parent->message->first;
@@ -10798,7 +10874,7 @@ static void *epctx__build_alloc(epctx__builder *b, size_t size) {
     return memory;
 }
 
-/* A field; borrows its payload (`wire` LEN), else tag and value. */
+/* Makes a field and borrows `data`: its payload if `wire` is LEN, else its tag and value. */
 static epctx_slot *epctx__add_slot(epctx__builder *b, epctx_slot *parent, uint32_t number,
                                    epctx_wire wire, const void *data, size_t size) {
     epctx_slot *slot = (epctx_slot *)epctx__build_alloc(b, sizeof *slot);
@@ -11003,7 +11079,7 @@ static epctx_slot *epctx__build_node(epctx__builder *b, epctx_slot *graph, uint3
 
 /* -- copies of fields -- */
 
-/* The current field with its tag and the width of its length. Bytes are borrowed. */
+/* Copies a field as it is now, with its tag and the width of its length. Borrows the bytes. */
 static epctx_slot *epctx__clone(epctx__builder *b, epctx_slot *parent, const epctx_slot *slot);
 
 static void epctx__clone_children(epctx__builder *b, epctx_slot *to, const epctx_slot *from) {
@@ -11671,7 +11747,7 @@ EPCTX_API uint64_t epctx_model_size(epctx_model *model) {
     return model->root != NULL ? epctx__measure(model->root) : 0;
 }
 
-/* Writes neighbours in the source at once. */
+/* Joins bytes that are neighbours in the source to one write. */
 typedef struct epctx__writer {
     pb_ostream_t *stream;
     const uint8_t *run;
@@ -11735,15 +11811,32 @@ EPCTX_API epctx_status epctx_model_write_stream(epctx_model *model, pb_ostream_t
 
 /* ============================================================
  * >>commit
- * ============================================================ */
-
-/* -- several files become visible together --
  *
- * First every new file is made complete and durable. Then, under the locks of all names, binaries
- * come into place and models last, so that no model ever meets a binary of another generation.
- * If a replaced model names a replaced binary, the new binary temporarily has a second name, and
- * the new model is placed twice: with that second name, then, once the binary is in place, as
- * itself. Replaced files keep a temporary name until the end; a failure moves them back. */
+ * An epctx_commit is a list of epctx__commit_file. epctx__commit_judge checks an entry and resolves
+ * its path before anything is written. epctx_commit_fill makes an epctx__output for each: a
+ * complete and durable temporary file. epctx__commit_all does the rest: it takes the locks, asks
+ * whether files that were read or kept are still those (epctx__commit_review), places files, then
+ * models, and in the end removes what epctx_commit_remove named.
+ *
+ * The invariant: whenever a name shows a model, the files that this model names belong to it. For a
+ * model with a new name it is enough to come after its files. But an old model may name a file that
+ * is replaced. epctx__commit_detour therefore gives the new file a second name, FILE.new, and
+ * places a variant of the new model that names FILE.new. Then FILE is replaced, then the variant by
+ * the model itself. Each of these steps leaves a model with its own files. Without hard links the
+ * old model is removed first; a killed process leaves it as FILE.old.
+ *
+ * A replaced file keeps a temporary name until the end. A failure moves the old files back in the
+ * reverse order (the list `placed`), so that each state on the way is consistent, too. If one
+ * cannot be moved back, the commit is `stuck`: it stops there, and FILE.new stays for the model
+ * that may name it.
+ *
+ * Locks exclude other writers, be they processes or threads. All commits take them in one order,
+ * epctx__lock_order, and only try those that come before a lock which the caller holds, so that no
+ * two wait for each other. Waiting is short, because all bytes but those of a variant are durable
+ * before. Names from a model stay below the commit's folder and may not be links. Models are
+ * streamed from their source bytes; small pieces are gathered in 16 KiB, large ones go out
+ * directly; with `keep`, an equal file is not written again.
+ * ============================================================ */
 
 /* A file being written, buffered. */
 typedef struct epctx__output {
@@ -11769,7 +11862,7 @@ typedef struct epctx__commit_file {
     epctx_write_opts opts;
     struct epctx_model *model; /* the content: a model or bytes */
     epctx_output_file *file;
-    bool is_model, filled, held; /* held: `locked` */
+    bool is_model, filled, held; /* held: `locked` is to be released */
     bool goes;                   /* is removed at the end */
     bool meets;                  /* the old model names a replaced file */
     epctx_file_info there;
@@ -11845,7 +11938,8 @@ static epctx_status epctx__check_huge(epctx_model *model, const char *cure, epct
 
 #endif /* EPCTX_NO_EDIT */
 
-/* A complete and durable temporary file: `model`, NULL: the entry's bytes. */
+/* Makes a complete and durable temporary file of `model` or, if that is NULL, of the entry's
+ * bytes. */
 static epctx_status epctx__output_make(const epctx_commit *c, const epctx__commit_file *entry,
                                        struct epctx_model *model, epctx__output **made) {
     epctx__output *out;
@@ -11912,7 +12006,7 @@ static bool epctx__parts_equal(const epctx_output_file *file, const epctx_mappin
     return same && at == mapping->size;
 }
 
-/* Keeps an equal file, which must not change before the commit runs. */
+/* Keeps a file that has these bytes already. epctx__commit_review sees if it changes until then. */
 static epctx_status epctx__commit_kept(epctx_commit *c, epctx__commit_file *entry) {
     epctx_output_file *file = entry->file;
     epctx_mapping old;
@@ -12160,11 +12254,12 @@ static epctx_status epctx__commit_review(epctx_commit *c) {
     return EPCTX_OK;
 }
 
-/* Puts a file into its place, or clears that; a failure must now restore it. */
+/* Puts a file into its place or, with `clear`, removes the old one. From now on a failure has to
+ * restore the old one. */
 static epctx_status epctx__commit_place(epctx_commit *c, const epctx__commit_file *entry,
                                         epctx__output *out, bool clear) {
     const epctx_io *io = c->io;
-    /* This commit's own file there is always replaced. */
+    /* The detour has put this commit's own file there: replace it whatever the option says. */
     bool ours = entry->meets && out == entry->out && !clear;
     epctx_status status;
     if (!out->placed) {
@@ -12208,7 +12303,7 @@ static epctx_status epctx__files_at(const epctx_io *io, const char *path, epctx_
     return status;
 }
 
-/* The replaced file, no model, that a model names, or NULL. */
+/* This commit's new file (not a model) at the path that a model names, or NULL. */
 static epctx__commit_file *epctx__detour_file(const epctx_commit *c, const epctx_dependency *used) {
     epctx__commit_file *entry = used->path != NULL ? c->files : NULL;
     while (entry != NULL &&
@@ -12269,7 +12364,7 @@ epctx__detour_rename(const epctx_commit *c, const epctx__commit_file *entry, epc
         if (other == NULL || used[i].use == EPCTX_USE_SOURCE_MODEL ||
             epctx_path_relative(folder, epctx_str_of(other->real), &name, NULL) != EPCTX_OK)
             continue;
-        /* not taken: FILE.lock fits; longer is the 100th second name, which fits unless in "/" */
+        /* not taken: FILE.lock fits, and only the 100th second name, in "/", is longer */
         EPCTX__TRY(epctx_path_join(epctx_path_folder(name), epctx_str_of(other->out->file.second),
                                    path, sizeof path, c->error));
         EPCTX__TRY(epctx__copy(&model->arena, epctx_str_of(path), &next->to.data, c->error));
