@@ -13292,6 +13292,28 @@ static bool epctx__stamp_is(epctx_str escaped, const char *plain) {
 
 /* ============================================================
  * >>payload
+ *
+ * Embedding and extracting are one engine, epctx__convert_contexts, which gets the new embed mode.
+ * epctx__convert_collect walks the whole model and fills an epctx__context_node per EPContext node
+ * and an epctx__context_ep per `source`. The traits of the EP's profile tell which nodes have a
+ * context of their own and what that EP can load; nodes with a context in the other mode are due.
+ * Two passes over them follow: epctx__embed_plan or epctx__extract_plan checks every node before
+ * epctx__embed_store or epctx__extract_store edits the first. Secondary nodes follow at the end,
+ * and epctx__convert_settle refuses a mixture that the EP cannot load.
+ *
+ * The invariant: after a failure the model is as before, because epctx__build_end undoes every
+ * edit. The bytes of contexts stay where they are, in a mapped file or in the model. Nodes and new
+ * files borrow them until epctx_write_group writes all files together, so a context of gigabytes
+ * needs no second copy in memory.
+ *
+ * A binary that a model names must lie where epctx_path_find allows and must not be of a foreign
+ * format. A context that moves must agree with the build stamp (unless allow_stale is set): a wrong
+ * file is found now, not when a session loads the model. Extracting hashes only contexts of equal
+ * size, and two nodes share a file only if every byte agrees.
+ *
+ * epctx_model_prefix proceeds in the same way: epctx__prefix_check_all looks at every node before
+ * epctx__prefix_node renames the first. If the EP finds a graph by the name of its node, the node
+ * is renamed only when its binary is known to contain no other graph.
  * ============================================================ */
 
 #ifndef EPCTX_NO_EDIT
@@ -13940,6 +13962,25 @@ EPCTX_API epctx_status epctx_model_prefix(epctx_model *model, epctx_str prefix,
  * A node's level is the maximum number of changes of take[] on a path to it. An edge never leads to
  * a lower level, and to a higher one if take[] changes. So the nodes of a level with one take[] can
  * form a group: no path leaves it and returns, even with the other groups contracted.
+ *
+ * Constant nodes have no level. A taken node with only constant inputs is copied into every
+ * partition that reads it, so that it never ties two partitions together.
+ *
+ * epctx__partition works on an epctx__grouping, in four steps. epctx__group_names maps each value
+ * to its producer, initializer and type. epctx__group_levels goes over the nodes once, tells which
+ * are constant, and numbers the groups as the levels ascend. epctx__group_constants finds the
+ * constants that are graph outputs and those that stay with a reader that is not taken.
+ * epctx__group_collect makes each partition: its nodes with the constants they need, then its
+ * boundary. At the end epctx__group_owners decides which partition may claim a constant node
+ * itself, for ORT, which does not copy nodes.
+ *
+ * The graph may be hostile. A value with two producers and a node that reads a later one's value
+ * are errors that name value and node; the second check also refuses every cycle. Constants are
+ * followed with a stack of their own instead of recursion, and the number of copies has a limit,
+ * since many partitions could each copy a long chain.
+ *
+ * The time grows in proportion to nodes, reads and copies: values are found in hash maps, and
+ * epctx__nodes_by sorts nodes into levels and groups by counting.
  * ============================================================ */
 
 #define EPCTX__NOBODY   UINT32_MAX       /* not in a partition */
@@ -14676,6 +14717,28 @@ EPCTX_API epctx_status epctx_weights_add(epctx_weights *weights, const void *dat
 
 /* ============================================================
  * >>ep
+ *
+ * The section has four parts. epctx_compat_compare judges the compatibility string of a model: the
+ * rules for QNN and OpenVINO follow those EPs, all other strings are compared key by key.
+ * epctx_graph_hash identifies a graph. epctx_next_weight and epctx_weight_verify read and check the
+ * references of a weightless context. The rest is the compile engine, epctx_ep: it turns pieces of
+ * a graph into one context binary and one EPContext node per piece.
+ *
+ * Everything rests on name and hash of a graph. epctx_ep_compile passes both to compile_fn for the
+ * binary, and the node repeats them in partition_name and notes. The loader hands them to find_fn,
+ * so a node gets the graph that was compiled for it or an error.
+ *
+ * epctx_ep_begin starts a context. epctx_ep_compile adds a piece and copies its output types, which
+ * the backend may drop later. epctx_ep_finish first takes the binary, because an embedded one goes
+ * into the first node, and then makes the nodes. In a group epctx__ep_share lends the context and
+ * the list of its graphs (epctx__known): a graph in that list is not compiled again, and finishing
+ * makes only the nodes. A failed piece is not counted, so the next one may follow.
+ *
+ * A context is released exactly once. epctx_ep_finish clears `build` before it calls finish_fn,
+ * which releases the context even when it fails; epctx_ep_end discards what is left, unless a group
+ * owns it. Strings from a model are read in place without allocation; EPCTX__COMPAT_MOST bounds
+ * their length and epctx__json_value their nesting. What a backend reports is checked: the number
+ * of output types, the sign of max_size, an empty binary.
  * ============================================================ */
 
 static epctx_span epctx__span(const void *data, size_t size) {
@@ -15722,6 +15785,32 @@ EPCTX_API void epctx_ep_end(epctx_ep *ep) {
 
 /* ============================================================
  * >>gen
+ *
+ * epctx_generate stands in >>share, because it may join a group. It fills an epctx__gen, and
+ * epctx__gen_make runs the steps: read the source, name and check the outputs, partition, compile,
+ * rewrite. epctx__gen_alone then writes model, binary and initializers in one commit; a group keeps
+ * them until its last session.
+ *
+ * Two rules make this safe. Errors that can be found without compiling are found first:
+ * epctx_preflight refuses names that clash and files that must stay, and creates and removes a
+ * trial file where an output will be. Until the commit only the open model changes, and
+ * epctx_generate undoes its edits after a failure.
+ *
+ * epctx__gen_partition asks the backend which nodes it takes and forms partitions of them. Taken
+ * nodes whose results nobody needs are in no partition and disappear. epctx__gen_rewrite then edits
+ * the source instead of building a model, so whatever stays keeps its bytes. It treats each
+ * partition and each remaining node as a unit, sorts the units, moves only nodes that lose their
+ * relative place, and lets an EPContext node stand for each partition. Marks on the names of values
+ * tell which initializers, inputs and types the new graph still needs. External data that is still
+ * needed moves into the model or into the new file of initializers, so only weightless contexts
+ * need the source later.
+ *
+ * The new file is a list of spans until the commit writes it. epctx__hash_sources runs before the
+ * backend compiles, because afterwards the source would have to be read into memory again.
+ * explain_fn may analyze the whole graph, so EPCTX__ASKED limits its calls.
+ *
+ * epctx_check_fresh compares the build stamp line by line with the files and versions that are
+ * there now. A stamp is untrusted: its file names must pass epctx_path_check.
  * ============================================================ */
 
 /* -- preflight -- */
@@ -16850,6 +16939,30 @@ EPCTX_API epctx_freshness epctx_check_fresh(const epctx_model *model, const char
 
 /* ============================================================
  * >>share
+ *
+ * A workspace has two halves: loaded binaries (epctx__entry) and contexts under construction
+ * (epctx__group). Both rest on one rule: the lock protects lists and counters, and is never held
+ * while a backend, an io or a hook runs. Whoever works on an object without the lock has its turn
+ * (epctx__turn). Others wait in epctx__turn_wait and then look everything up again, because
+ * anything may have changed. A thread waits for one turn at most, so the chain of waiters shows
+ * whether a turn depends on the calling thread; that thread gets an error instead of a deadlock.
+ *
+ * Loading: epctx__take asks each loaded entry of the binary for the graph, waits for an entry that
+ * another call is loading, and otherwise loads the binary itself. The new entry is in the list
+ * before loading begins, so nobody loads the same file beside it. A graph's handle serves one
+ * session at a time. An entry counts graphs in use and calls at work; at zero epctx__entry_release
+ * takes it out of the list and unloads it. epctx__entry_open refuses foreign formats before load_fn
+ * sees the bytes, and copies an embedded payload that may change meanwhile.
+ *
+ * Generating: epctx__group_join finds or begins a group and takes its turn. A session compiles into
+ * the group's context and becomes a member in its last step, epctx__group_append. A session that
+ * fails before that leaves at most compiled graphs behind, and its next attempt uses them. Finished
+ * models wait in memory as epctx__pending. epctx__group_finish makes the binary, adds to the models
+ * what the whole group decides (max_size, the binary in the build stamp) and writes all files in
+ * one commit. Models of hosted sessions are left to the program that hosts them, such as ORT.
+ *
+ * `holds` counts the owner, sessions and calls of a workspace; the last one frees it. Closing takes
+ * the groups out of the list, and a group at work is freed at the end of its turn.
  * ============================================================ */
 
 #if defined(EPCTX_PTHREAD_LOCK) || defined(EPCTX_WIN32_LOCK)
@@ -17978,6 +18091,30 @@ EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *b
 
 /* ============================================================
  * >>load
+ *
+ * epctx_load reads views of a model and epctx_load_nodes reads records; both list the nodes of this
+ * backend in an epctx__loading and call epctx__load_bound. An epctx_bound is a node with its graph,
+ * an epctx__owner the context of a node that has its own. Three passes follow: check every node and
+ * locate its context, bind the nodes with a context of their own, bind the others to graphs of any
+ * context. So no context is opened before all nodes have passed check_fn. epctx__load_take gets a
+ * graph through a workspace. Without one from the caller the set opens its own, so that a single
+ * path serves both.
+ *
+ * The rule behind the clean-up: whatever the session keeps is recorded in epctx_loaded at once. So
+ * epctx_unload ends a complete session and also one that failed halfway: it takes the weights from
+ * the graphs, gives the graphs back and closes the models with weights. epctx__load_end drops the
+ * contexts that the owners held for the other nodes.
+ *
+ * Nodes are hostile. The source decides first, because a node of another EP may be invalid.
+ * epctx__load_named tells a path from a payload, which may be secret and must not appear in a
+ * message. A file must have the size in the build stamp, if there is one, find_fn checks the hash
+ * of the graph, and each weight from a source model must have the size and hash that were compiled.
+ * EPCTX__MISSES bounds the search for secondary nodes. While nodes are bound, only epctx__load_take
+ * holds the lock of the workspace, and >>share releases it around calls of the backend.
+ *
+ * Nodes of other EPs take no memory. Nodes of one set share a loaded file, a source model is opened
+ * once, and each of its weights is hashed once. epctx__load_judge hashes a binary only after a
+ * failure, to tell whether it belongs to another compilation.
  * ============================================================ */
 
 /* A node with a context of its own. */
