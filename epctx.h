@@ -13396,9 +13396,9 @@ typedef struct epctx__context_ep {
     size_t converted;
     struct epctx__context_node *first; /* converted; embedding: the first in ORT's order */
     bool several;                      /* embedding: the nodes have several files */
-    epctx__made made;                  /* what the stamp says of the nodes that come */
-    const void *verified;              /* the bytes that were compared last, */
-    uint64_t verified_hash;            /* with this one */
+    epctx__made made;                  /* reads the build stamp, node by node */
+    const void *verified;              /* the context that was compared last */
+    uint64_t verified_hash;            /* the hash with which it agreed */
 } epctx__context_ep;
 
 typedef struct epctx__context_node {
@@ -13408,14 +13408,14 @@ typedef struct epctx__context_node {
     bool chosen, owner, secondary;
     bool listed;  /* in the main graph */
     bool due;     /* to be converted */
-    bool stamped; /* `made` is what the stamp says of the context */
+    bool stamped; /* the build stamp has `made`, a line for this context */
     epctx_stamp_line made;
     epctx_span bytes;        /* the context */
     const epctx__file *file; /* embedding: of the context */
     /* Extracting: */
     uint64_t key[3];                  /* size of the context, index of its EP, hash */
-    struct epctx__context_node *same; /* the first node with the same context, */
-    epctx_str name;                   /* which has the name of its file */
+    struct epctx__context_node *same; /* the first node with the same context */
+    epctx_str name;                   /* of the new file, only in that first node */
 } epctx__context_node;
 
 typedef struct epctx__convert {
@@ -13431,7 +13431,7 @@ typedef struct epctx__convert {
     epctx__context_ep *eps;
     size_t ep_count;
     /* Extracting: */
-    epctx_map sizes; /* of contexts: 2 if several have it */
+    epctx_map sizes; /* size of a context -> 2 if several contexts have it, else 1 */
     epctx_map seen;  /* epctx__context_node.key -> its index */
     epctx_map taken; /* file name -> next number to try */
 } epctx__convert;
@@ -13458,7 +13458,7 @@ static epctx_status epctx__convert_count(epctx__convert *c, epctx__context_node 
     return EPCTX_OK;
 }
 
-/* A node, its EP (`eps`: source -> index), and whether it is converted. */
+/* Reads a node, finds its EP (`eps`: source -> index) and decides whether the node is due. */
 static epctx_status epctx__convert_read(epctx__convert *c, const epctx_node_view *view, bool listed,
                                         epctx_map *eps, epctx__context_node *n) {
     epctx__context_ep *ep;
@@ -13535,7 +13535,7 @@ static epctx_status epctx__convert_collect(epctx__convert *c) {
                                    c->opts.node, &c->nodes[0].node.name);
 }
 
-/* `context`: the bytes, or the name of their file. */
+/* Puts a context into its node: `context` has its bytes, or the name of its file. */
 static epctx_status epctx__convert_store(epctx__convert *c, const epctx__context_node *n,
                                          epctx_str context) {
     EPCTX__TRY(epctx_node_set_str(c->model, n->view, "ep_cache_context", context, c->error));
@@ -13607,7 +13607,8 @@ static epctx_status epctx__embed_plan(epctx__convert *c, epctx__context_node *n)
     return EPCTX_OK;
 }
 
-/* Where all nodes name one binary (OpenVINO), the first one in ORT's order takes it. */
+/* If the EP wants every node to name the binary (OpenVINO), the first node in ORT's order takes it
+ * when it is embedded. */
 static epctx_status epctx__embed_first(epctx__convert *c) {
     const epctx_graph_view graph = epctx_model_graph(c->model);
     epctx_cursor it = epctx_graph_nodes(graph);
@@ -13628,7 +13629,7 @@ static epctx_status epctx__embed_first(epctx__convert *c) {
     return EPCTX_OK;
 }
 
-/* The others store nothing. */
+/* The other nodes of such an EP become secondary and store no context. */
 static epctx_status epctx__embed_follow(epctx__convert *c, epctx__context_node *n) {
     const epctx_profile *profile = n->ep->profile;
     if (n->ep->several) {
@@ -13660,7 +13661,7 @@ static epctx_status epctx__embed_store(epctx__convert *c, epctx__context_node *n
 
 /* -- extract -- */
 
-/* A key of the first `count` numbers, borrowed from the node. */
+/* The first `count` numbers of the node's key, borrowed, as a key of a map. */
 static epctx_str epctx__extract_key(const epctx__context_node *n, size_t count) {
     return epctx__str((const uint8_t *)n->key, count * sizeof *n->key);
 }
@@ -13840,7 +13841,7 @@ typedef struct epctx__prefixing {
     epctx_error *error;
     epctx_str prefix;
     epctx_prefix_opts opts;
-    epctx_map files;             /* of EPs that find a graph by the name of its node: binaries */
+    epctx_map files;             /* binaries of EPs that find a graph by the name of its node */
     epctx_map staying;           /* names of the other nodes */
     const epctx_profile *unsaid; /* of the first node whose binary may hold other graphs */
     epctx_str unsaid_name;
@@ -13853,7 +13854,7 @@ static epctx_status epctx__prefix_refused(const epctx__prefixing *p, const epctx
                       profile->name, why);
 }
 
-/* The name of an EPContext node may be the key into its binary. */
+/* Refuses a node whose name is the key to its graph in a binary that may have several graphs. */
 static epctx_status epctx__prefix_check(epctx__prefixing *p, const epctx_node_view *view) {
     const epctx_profile *profile;
     epctx_epnode node;
@@ -14036,7 +14037,7 @@ static bool epctx__remakes(const epctx_graph *graph, uint32_t first, const epctx
            memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims) == 0;
 }
 
-/* Maps names to their origin, of which each may have only one. */
+/* Maps each value to its origin and its type. A second origin is an error. */
 static epctx_status epctx__group_names(epctx__grouping *g) {
     const epctx_graph *graph = g->graph;
     size_t i, k;
@@ -14070,12 +14071,12 @@ static epctx_status epctx__group_names(epctx__grouping *g) {
     return EPCTX_OK;
 }
 
-/* The nodes with the same number, below `count`, in order: those of number n from begin[n] on,
- * which has count + 1 places. */
+/* Sorts the nodes by their number, if it is below `count`: those with number n are nodes[begin[n]]
+ * up to nodes[begin[n + 1]], in the order of the graph. `begin` has count + 1 places. */
 static epctx_status epctx__nodes_by(epctx__grouping *g, const uint32_t *numbers, size_t count,
                                     size_t **begin, uint32_t **nodes) {
     size_t i;
-    size_t *at; /* counted two places later */
+    size_t *at; /* counts are two places up: filling `nodes` turns them into `begin` */
     EPCTX__NEW(at, size_t, count + 2, g->arena, g->error);
     EPCTX__NEW(*nodes, uint32_t, g->graph->node_count, g->arena, g->error);
     for (i = 0; i < g->graph->node_count; i++)
@@ -14724,9 +14725,9 @@ EPCTX_API epctx_status epctx_weights_add(epctx_weights *weights, const void *dat
  * references of a weightless context. The rest is the compile engine, epctx_ep: it turns pieces of
  * a graph into one context binary and one EPContext node per piece.
  *
- * Everything rests on name and hash of a graph. epctx_ep_compile passes both to compile_fn for the
- * binary, and the node repeats them in partition_name and notes. The loader hands them to find_fn,
- * so a node gets the graph that was compiled for it or an error.
+ * Everything rests on the name and the hash of a graph. epctx_ep_compile passes both to compile_fn
+ * for the binary, and the node repeats them in partition_name and notes. The loader hands them to
+ * find_fn, so a node gets the graph that was compiled for it or an error.
  *
  * epctx_ep_begin starts a context. epctx_ep_compile adds a piece and copies its output types, which
  * the backend may drop later. epctx_ep_finish first takes the binary, because an embedded one goes
@@ -14793,7 +14794,7 @@ static bool epctx__is_newer(const uint64_t a[3], const uint64_t b[3], int parts)
     return a[i] > b[i];
 }
 
-/* The lists of the second form: a number for each chip, of VTCM none or as many. */
+/* Lists of the second form, with a number for each chip. `vtcms` may be empty instead. */
 typedef struct epctx__chips {
     epctx_str archs, vtcms;
 } epctx__chips;
@@ -14804,8 +14805,8 @@ static bool epctx__next_chip(epctx__chips *chips, uint64_t *arch, uint64_t *vtcm
     return epctx__cut_number(&chips->archs, ',', arch);
 }
 
-/* The second form (EP 2.3.0): "v2:backend:sdk:api:archs:socs:vtcms:driver". `out` is as of the
- * first form, without arch and blob. */
+/* The second form (EP 2.3.0): "v2:backend:sdk:api:archs:socs:vtcms:driver". Fills `out` like the
+ * first form, but leaves the places of blob and arch alone. */
 static bool epctx__read_qnn2(epctx_str text, uint64_t out[12], epctx__chips *chips) {
     static const char ends[] = "::..:..:";
     uint64_t number = 0;
@@ -15018,7 +15019,8 @@ static uint32_t epctx__json_escape(epctx_str text, size_t *size) {
                : EPCTX_NO_CHAR;
 }
 
-/* Takes a character of a string; EPCTX_NO_CHAR takes none: its end, or no JSON. */
+/* Takes a character of a string. At its end and before invalid JSON takes none and returns
+ * EPCTX_NO_CHAR. */
 static uint32_t epctx__json_char(epctx_str *rest) {
     size_t size = 0;
     uint32_t code = rest->size > 0 ? epctx_str_char(*rest, 0, &size) : EPCTX_NO_CHAR;
@@ -15066,7 +15068,7 @@ static bool epctx__json_number(epctx_str *rest) {
 /* A member of the outermost object: of several of one name the last counts. */
 typedef struct epctx__json_field {
     const char *name;
-    epctx_str text; /* without data: it is no string */
+    epctx_str text; /* without data if the value is not a string */
 } epctx__json_field;
 
 typedef struct epctx__json_fields {
@@ -15147,7 +15149,8 @@ static bool epctx__ov_major(epctx_str text, int64_t *major) {
 
 enum { EPCTX__OV_FORM = 0, EPCTX__OV_BIN, EPCTX__OV_OWN, EPCTX__OV_COUNT };
 
-/* False: no JSON. `*object`: it is an object. A member that is missing is an empty string. */
+/* False if `text` is not JSON. `*object` tells whether it is an object. A missing member is an
+ * empty string. */
 static bool epctx__read_openvino(epctx_str text, epctx__json_field out[EPCTX__OV_COUNT],
                                  bool *object) {
     static const char *const names[EPCTX__OV_COUNT] = {"ovep_compat_ver", "ovep_bin_ver",
@@ -15169,8 +15172,8 @@ static bool epctx__read_openvino(epctx_str text, epctx__json_field out[EPCTX__OV
     return text.size == 0;
 }
 
-/* OpenVINO's own string, "meta=1.0;ov=2026.4.1;isa=Intel AVX2" of a CPU, must be the same. What
- * else another device takes, only its driver knows. */
+/* OpenVINO's own string must be equal; that of a CPU is "meta=1.0;ov=2026.4.1;isa=Intel AVX2".
+ * Only the driver of another device knows which other strings it accepts. */
 static epctx_compat epctx__compare_ov_own(epctx_str model, epctx_str runtime, const char **why) {
     epctx_str isa;
     *why = "the same version of OpenVINO, instruction set and container";
@@ -15185,7 +15188,7 @@ static epctx_compat epctx__compare_ov_own(epctx_str model, epctx_str runtime, co
     return EPCTX_COMPAT_UNSUPPORTED;
 }
 
-/* As OpenVINO's plugin EP 1.8.1 answers: JSON, of which three members count, in this order. */
+/* Answers like OpenVINO's plugin EP 1.8.1: three members of the object count, in this order. */
 static epctx_compat epctx__compare_openvino(epctx_str model, epctx_str runtime, const char **why) {
     epctx__json_field m[EPCTX__OV_COUNT], r[EPCTX__OV_COUNT];
     int64_t made = 0, reads = 0;
@@ -15479,7 +15482,7 @@ static epctx_status epctx__ep_open(epctx_ep *ep, const epctx_backend *backend,
     return EPCTX_OK;
 }
 
-/* Compiles into a group's context. */
+/* From here on `ep` compiles into a group's context. */
 static void epctx__ep_share(epctx_ep *ep, void *build, epctx__known *known) {
     ep->build = build;
     ep->shared = known;
@@ -15722,7 +15725,8 @@ static epctx_status epctx__ep_node(epctx_ep *ep, size_t index, epctx_node *node,
     return EPCTX_OK;
 }
 
-/* The binary of a context with graphs; EPs know what they write, but not that they forgot to. */
+/* Finishes a context. If it has graphs, its binary must not be empty: a backend that forgets to
+ * write reports no error. */
 static epctx_status epctx__build_finish(const epctx_backend *b, void *build, epctx_buffer *out,
                                         size_t graphs, epctx_error *error) {
     EPCTX__TRY(b->finish_fn(b->self, build, out, error));
@@ -15833,8 +15837,8 @@ typedef struct epctx__preflight {
     epctx_commit commit; /* checks the outputs; never run */
     epctx_str folder;    /* prefix of their paths, except for a model named by the caller */
     epctx_overwrite overwrite;
-    bool given;  /* the next output is that model */
-    bool joined; /* the next one is the group's binary, which may exist */
+    bool given;  /* the next output is the model named by the caller */
+    bool joined; /* the next output is the group's binary, which may exist */
     epctx_error *error;
 } epctx__preflight;
 
@@ -15992,8 +15996,8 @@ EPCTX_API epctx_options epctx_options_of_gen(const epctx_gen_opts *opts) {
     return options;
 }
 
-/* In epctx__gen.take: a constant that stays beside the nodes that read it, and a node whose results
- * nobody needs, which goes: a partition of it would have no output. */
+/* More values of epctx__gen.take. BESIDE: a constant that stays beside the nodes that read it.
+ * UNREAD: a node whose results nobody needs. It goes, as its partition would have no output. */
 #define EPCTX__BESIDE 2
 #define EPCTX__UNREAD 3
 
@@ -16006,13 +16010,13 @@ typedef struct epctx__gen {
     epctx_error *error;
     epctx_arena *arena;
     epctx_graph graph;
-    uint8_t *take; /* not 0: taken by the backend, or EPCTX__BESIDE */
+    uint8_t *take; /* 0: not taken; 1: compiled; EPCTX__BESIDE; EPCTX__UNREAD */
     epctx_partition *parts;
     size_t part_count;
     epctx_ep ep;
     void *build;         /* of the group; NULL: its own */
     epctx__known *known; /* its graphs */
-    bool joins;          /* the group knows its binary */
+    bool joins;          /* an earlier session named the group's binary */
     bool derived;        /* the EPContext model has the default name */
     const char *binary;  /* name of the group's binary, or NULL */
     const char **inputs; /* files of the source and of other EPs */
@@ -16343,7 +16347,7 @@ static epctx_status epctx__rewrite_units(epctx__rewrite *w) {
         if (w->unit[i] < g->part_count) continue;
         for (k = 0; k < node->output_count; k++)
             read = read || epctx__is_marked(w, node->outputs[k], EPCTX__USED);
-        /* take != 0: a constant that the partitions have copied */
+        /* take != 0: a constant that the partitions have copied, or EPCTX__UNREAD */
         if (!read && g->take[i] != 0)
             w->unit[i] = EPCTX__GONE;
         else
@@ -16582,7 +16586,7 @@ static void epctx__hash_files(epctx__gen *g) {
         if (file->stamp == 0) file->stamp = epctx_hash(file->mapping.data, file->mapping.size, 0);
 }
 
-/* Before compiling, after which all of it would have to be in memory again. */
+/* Hashes now: after compiling, the files would have to be read into memory again. */
 static void epctx__hash_sources(epctx__gen *g) {
     g->source_hash = epctx_hash(g->model->source.data, g->model->source.size, 0);
     epctx__hash_files(g);
@@ -16769,7 +16773,7 @@ static epctx_status epctx__fresh_library(const epctx_io *io, const epctx_stamp_l
                             libraries[i], now.size, now.hash, line->size, line->hash);
 }
 
-/* Whether the stamp has a line for each library of now. */
+/* Whether the stamp has a line for each library that is used now. */
 static epctx_status epctx__fresh_libraries(epctx_str stamp, const char *const *libraries,
                                            epctx_error *why) {
     size_t i;
@@ -16850,7 +16854,7 @@ static epctx_status epctx__stamp_covers(const epctx_model *model, epctx_str sour
     return EPCTX_ERR_NOT_FOUND;
 }
 
-/* Whether a line `data` is about a file that a line `needs` names, too, in the same folder. */
+/* Does a line `needs` of the stamp name this file, too? */
 static bool epctx__is_needed(epctx_str stamp, epctx_str name) {
     epctx_stamp_line line;
     while (epctx_next_stamp_line(&stamp, &line))
@@ -16945,7 +16949,8 @@ EPCTX_API epctx_freshness epctx_check_fresh(const epctx_model *model, const char
  * while a backend, an io or a hook runs. Whoever works on an object without the lock has its turn
  * (epctx__turn). Others wait in epctx__turn_wait and then look everything up again, because
  * anything may have changed. A thread waits for one turn at most, so the chain of waiters shows
- * whether a turn depends on the calling thread; that thread gets an error instead of a deadlock.
+ * whether a turn depends on the calling thread. With thread_fn, that thread gets an error instead
+ * of a deadlock.
  *
  * Loading: epctx__take asks each loaded entry of the binary for the graph, waits for an entry that
  * another call is loading, and otherwise loads the binary itself. The new entry is in the list
@@ -17081,7 +17086,7 @@ EPCTX_API epctx_status epctx_lock_make(epctx_lock *lock, const epctx_allocator *
 #endif
 }
 
-/* A thread's turn to work on something, without the lock. */
+/* The turn of a thread to work on an object without the lock. */
 typedef struct epctx__turn {
     bool busy;
     uintptr_t thread;
@@ -17291,7 +17296,8 @@ static void epctx__entry_leave(epctx_workspace *w, epctx__entry *entry) {
     }
 }
 
-/* Whether a name would be a path to it: what a model says must not lead out of a folder. */
+/* Does this io take a name for a path in the file system? Then a name from a model must not lead
+ * out of its folder. */
 static bool epctx__opens_files(const epctx_io *io) {
     const epctx_io *files = epctx_io_files();
     return files != NULL && io->map_fn == files->map_fn;
@@ -17523,15 +17529,15 @@ typedef struct epctx__pending {
     const char *aside;                /* its file of initializers, or "" */
     const char *binary, *binary_path; /* the group's, in the first session */
     bool overwrite;
-    bool hosted; /* another program writes the model; else: */
+    bool hosted; /* another program writes the model, and the members below are unused */
     bool derived;
     epctx_buffer model;
     epctx_output_file file, initializers;
     epctx_span bytes; /* of the complete `model` */
 } epctx__pending;
 
-/* A context under construction. The turn owns it, except `turn`, `dropped` and `finishing`, which
- * the lock protects. */
+/* A context under construction. Whoever has the turn owns it, except `turn`, `dropped` and
+ * `finishing`, which the lock protects. */
 typedef struct epctx__group {
     struct epctx__group *next;
     epctx__turn turn;
@@ -17964,7 +17970,7 @@ EPCTX_API epctx_status epctx_share_compile(epctx_workspace *workspace, const epc
 EPCTX_API void epctx_share_withdraw(epctx_workspace *workspace, const char *group,
                                     const char *source, const char *context_path) {
     epctx__group *found;
-    /* Else it is our turn already: called by a hook or backend. */
+    /* If that fails, the turn may be this thread's: a hook or the backend calls. */
     bool entered = epctx__group_enter(workspace, group, source, NULL, &found, NULL) == EPCTX_OK;
     epctx__pending **link;
     if (found == NULL || found->finishing) return;
@@ -18117,7 +18123,7 @@ EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *b
  * failure, to tell whether it belongs to another compilation.
  * ============================================================ */
 
-/* A node with a context of its own. */
+/* The context of a node that has its own. */
 typedef struct epctx__owner {
     epctx__binary_file file; /* no name: embedded */
     epctx_span payload;
@@ -18138,7 +18144,7 @@ typedef struct epctx__loading {
     size_t owner_count;
     epctx_map taken;                    /* graphs of this set */
     size_t misses;                      /* contexts without the graph of a node */
-    const char *attribute;              /* of a failure, or NULL */
+    const char *attribute;              /* to name in the message of a failure, or NULL */
     const epctx__owner *tried;          /* the last one that was asked for a graph */
     const struct epctx_model *model;    /* epctx_load */
     const epctx_bound *weighted;        /* last node whose weights were loaded */
@@ -18157,13 +18163,13 @@ typedef struct epctx__source_weight {
 typedef struct epctx__weight_model {
     struct epctx__weight_model *next;
     epctx_model model;
-    epctx_map names; /* initializer -> index in */
+    epctx_map names; /* initializer -> index in `weights` */
     epctx__source_weight *weights;
 } epctx__weight_model;
 
 #endif
 
-/* Every failure to load a context is reported as INVALID_GRAPH. */
+/* Failures to load become ORT's INVALID_GRAPH, except ARG, NOMEM and CANCELLED. */
 static epctx_status epctx__load_failed(const epctx__loading *l, const epctx_bound *bound,
                                        epctx_status status, epctx_error *error) {
     if (status == EPCTX_ERR_NOT_FOUND && l->opts.workspace != NULL && l->attribute != NULL) {
@@ -18203,8 +18209,8 @@ static bool epctx__load_claims(const epctx__loading *l, epctx_str source) {
                                    : epctx_str_is(source, l->loaded->backend->source);
 }
 
-/* Whether this is a name, not a payload, which may be secret and is not told. POSIX has names in
- * any encoding: such a file must be there. */
+/* Is this a name? Else it is a payload, which may be secret and must not appear in a message. POSIX
+ * allows names in any encoding; one that is not UTF-8 counts if there is such a file. */
 static bool epctx__load_named(const epctx__loading *l, epctx_str given, char path[EPCTX_PATH_MAX]) {
     epctx_str folder;
     size_t i = 0;
@@ -18422,7 +18428,7 @@ static epctx_status epctx__weights_source(epctx__loading *l, const epctx_bound *
     return EPCTX_OK;
 }
 
-/* A weight of a node, from such a model; each is verified once. */
+/* A weight of a node, from the model with its weights. Each is verified once. */
 static epctx_status epctx__weight_get(epctx__loading *l, const epctx_bound *bound,
                                       const epctx_weight_ref *ref, epctx_tensor *out,
                                       epctx_error *error) {
@@ -18681,7 +18687,7 @@ static void epctx__load_judge(const epctx__loading *l, epctx_status status, epct
     epctx__error_add(error, why.message);
 }
 
-/* What the build stamp says of the file of the next node. */
+/* Notes the size and hash that the build stamp gives for the file of the next node. */
 static void epctx__load_stamped(epctx__made *m, const epctx_node_view *view, epctx_bound *bound) {
     epctx_epnode node;
     epctx__context one;
