@@ -13964,8 +13964,8 @@ EPCTX_API epctx_status epctx_model_prefix(epctx_model *model, epctx_str prefix,
  * a lower level, and to a higher one if take[] changes. So the nodes of a level with one take[] can
  * form a group: no path leaves it and returns, even with the other groups contracted.
  *
- * Constant nodes have no level. A taken node with only constant inputs is copied into every
- * partition that reads it, so that it never ties two partitions together.
+ * Constant nodes have no level: taken nodes that capture nothing and have only constant inputs.
+ * Each partition that reads such a node gets a copy, so that it never ties two partitions together.
  *
  * epctx__partition works on an epctx__grouping, in four steps. epctx__group_names maps each value
  * to its producer, initializer and type. epctx__group_levels goes over the nodes once, tells which
@@ -13975,10 +13975,10 @@ EPCTX_API epctx_status epctx_model_prefix(epctx_model *model, epctx_str prefix,
  * boundary. At the end epctx__group_owners decides which partition may claim a constant node
  * itself, for ORT, which does not copy nodes.
  *
- * The graph may be hostile. A value with two producers and a node that reads a later one's value
- * are errors that name value and node; the second check also refuses every cycle. Constants are
- * followed with a stack of their own instead of recursion, and the number of copies has a limit,
- * since many partitions could each copy a long chain.
+ * The graph may be hostile. A value with two producers (unless Constant nodes repeat it) and a node
+ * that reads the value of a later one are errors that name value and node; the second check also
+ * refuses every cycle. Constants are followed with a stack of their own instead of recursion, and
+ * the number of copies has a limit, since many partitions could each copy a long chain.
  *
  * The time grows in proportion to nodes, reads and copies: values are found in hash maps, and
  * epctx__nodes_by sorts nodes into levels and groups by counting.
@@ -15019,8 +15019,8 @@ static uint32_t epctx__json_escape(epctx_str text, size_t *size) {
                : EPCTX_NO_CHAR;
 }
 
-/* Takes a character of a string. At its end and before invalid JSON takes none and returns
- * EPCTX_NO_CHAR. */
+/* Takes a character of a string. At its end and before invalid JSON it takes none and
+ * returns EPCTX_NO_CHAR. */
 static uint32_t epctx__json_char(epctx_str *rest) {
     size_t size = 0;
     uint32_t code = rest->size > 0 ? epctx_str_char(*rest, 0, &size) : EPCTX_NO_CHAR;
@@ -15809,9 +15809,9 @@ EPCTX_API void epctx_ep_end(epctx_ep *ep) {
  * needed moves into the model or into the new file of initializers, so only weightless contexts
  * need the source later.
  *
- * The new file is a list of spans until the commit writes it. epctx__hash_sources runs before the
- * backend compiles, because afterwards the source would have to be read into memory again.
- * explain_fn may analyze the whole graph, so EPCTX__ASKED limits its calls.
+ * The file of initializers is a list of spans until the commit writes it. epctx__hash_sources runs
+ * before the backend compiles, because afterwards the source would have to be read into memory
+ * again. explain_fn may analyze the whole graph, so EPCTX__ASKED limits its calls.
  *
  * epctx_check_fresh compares the build stamp line by line with the files and versions that are
  * there now. A stamp is untrusted: its file names must pass epctx_path_check.
