@@ -13420,6 +13420,28 @@ static bool epctx__stamp_is(epctx_str escaped, const char *plain) {
 
 /* ============================================================
  * >>payload
+ *
+ * Embedding and extracting are one engine, epctx__convert_contexts, which gets the new embed mode.
+ * epctx__convert_collect walks the whole model and fills an epctx__context_node per EPContext node
+ * and an epctx__context_ep per `source`. The traits of the EP's profile tell which nodes have a
+ * context of their own and what that EP can load; nodes with a context in the other mode are due.
+ * Two passes over them follow: epctx__embed_plan or epctx__extract_plan checks every node before
+ * epctx__embed_store or epctx__extract_store edits the first. Secondary nodes follow at the end,
+ * and epctx__convert_settle refuses a mixture that the EP cannot load.
+ *
+ * The invariant: after a failure the model is as before, because epctx__build_end undoes every
+ * edit. The bytes of contexts stay where they are, in a mapped file or in the model. Nodes and new
+ * files borrow them until epctx_write_group writes all files together, so a context of gigabytes
+ * needs no second copy in memory.
+ *
+ * A binary that a model names must lie where epctx_path_find allows and must not be of a foreign
+ * format. A context that moves must agree with the build stamp (unless allow_stale is set): a wrong
+ * file is found now, not when a session loads the model. Extracting hashes only contexts of equal
+ * size, and two nodes share a file only if every byte agrees.
+ *
+ * epctx_model_prefix proceeds in the same way: epctx__prefix_check_all looks at every node before
+ * epctx__prefix_node renames the first. If the EP finds a graph by the name of its node, the node
+ * is renamed only when its binary is known to contain no other graph.
  * ============================================================ */
 
 #ifndef EPCTX_NO_EDIT
@@ -13502,9 +13524,9 @@ typedef struct epctx__context_ep {
     size_t converted;
     struct epctx__context_node *first; /* converted; embedding: the first in ORT's order */
     bool several;                      /* embedding: the nodes have several files */
-    epctx__made made;                  /* what the stamp says of the nodes that come */
-    const void *verified;              /* the bytes that were compared last, */
-    uint64_t verified_hash;            /* with this one */
+    epctx__made made;                  /* reads the build stamp, node by node */
+    const void *verified;              /* the context that was compared last */
+    uint64_t verified_hash;            /* the hash with which it agreed */
 } epctx__context_ep;
 
 typedef struct epctx__context_node {
@@ -13514,14 +13536,14 @@ typedef struct epctx__context_node {
     bool chosen, owner, secondary;
     bool listed;  /* in the main graph */
     bool due;     /* to be converted */
-    bool stamped; /* `made` is what the stamp says of the context */
+    bool stamped; /* the build stamp has `made`, a line for this context */
     epctx_stamp_line made;
     epctx_span bytes;        /* the context */
     const epctx__file *file; /* embedding: of the context */
     /* Extracting: */
     uint64_t key[3];                  /* size of the context, index of its EP, hash */
-    struct epctx__context_node *same; /* the first node with the same context, */
-    epctx_str name;                   /* which has the name of its file */
+    struct epctx__context_node *same; /* the first node with the same context */
+    epctx_str name;                   /* of the new file, only in that first node */
 } epctx__context_node;
 
 typedef struct epctx__convert {
@@ -13537,7 +13559,7 @@ typedef struct epctx__convert {
     epctx__context_ep *eps;
     size_t ep_count;
     /* Extracting: */
-    epctx_map sizes; /* of contexts: 2 if several have it */
+    epctx_map sizes; /* size of a context -> 2 if several contexts have it, else 1 */
     epctx_map seen;  /* epctx__context_node.key -> its index */
     epctx_map taken; /* file name -> next number to try */
 } epctx__convert;
@@ -13564,7 +13586,7 @@ static epctx_status epctx__convert_count(epctx__convert *c, epctx__context_node 
     return EPCTX_OK;
 }
 
-/* A node, its EP (`eps`: source -> index), and whether it is converted. */
+/* Reads a node, finds its EP (`eps`: source -> index) and decides whether the node is due. */
 static epctx_status epctx__convert_read(epctx__convert *c, const epctx_node_view *view, bool listed,
                                         epctx_map *eps, epctx__context_node *n) {
     epctx__context_ep *ep;
@@ -13641,7 +13663,7 @@ static epctx_status epctx__convert_collect(epctx__convert *c) {
                                    c->opts.node, &c->nodes[0].node.name);
 }
 
-/* `context`: the bytes, or the name of their file. */
+/* Puts a context into its node: `context` has its bytes, or the name of its file. */
 static epctx_status epctx__convert_store(epctx__convert *c, const epctx__context_node *n,
                                          epctx_str context) {
     EPCTX__TRY(epctx_node_set_str(c->model, n->view, "ep_cache_context", context, c->error));
@@ -13713,7 +13735,8 @@ static epctx_status epctx__embed_plan(epctx__convert *c, epctx__context_node *n)
     return EPCTX_OK;
 }
 
-/* Where all nodes name one binary (OpenVINO), the first one in ORT's order takes it. */
+/* If the EP wants every node to name the binary (OpenVINO), the first node in ORT's order takes it
+ * when it is embedded. */
 static epctx_status epctx__embed_first(epctx__convert *c) {
     const epctx_graph_view graph = epctx_model_graph(c->model);
     epctx_cursor it = epctx_graph_nodes(graph);
@@ -13734,7 +13757,7 @@ static epctx_status epctx__embed_first(epctx__convert *c) {
     return EPCTX_OK;
 }
 
-/* The others store nothing. */
+/* The other nodes of such an EP become secondary and store no context. */
 static epctx_status epctx__embed_follow(epctx__convert *c, epctx__context_node *n) {
     const epctx_profile *profile = n->ep->profile;
     if (n->ep->several) {
@@ -13766,7 +13789,7 @@ static epctx_status epctx__embed_store(epctx__convert *c, epctx__context_node *n
 
 /* -- extract -- */
 
-/* A key of the first `count` numbers, borrowed from the node. */
+/* The first `count` numbers of the node's key, borrowed, as a key of a map. */
 static epctx_str epctx__extract_key(const epctx__context_node *n, size_t count) {
     return epctx__str((const uint8_t *)n->key, count * sizeof *n->key);
 }
@@ -13946,7 +13969,7 @@ typedef struct epctx__prefixing {
     epctx_error *error;
     epctx_str prefix;
     epctx_prefix_opts opts;
-    epctx_map files;             /* of EPs that find a graph by the name of its node: binaries */
+    epctx_map files;             /* binaries of EPs that find a graph by the name of its node */
     epctx_map staying;           /* names of the other nodes */
     const epctx_profile *unsaid; /* of the first node whose binary may hold other graphs */
     epctx_str unsaid_name;
@@ -13959,7 +13982,7 @@ static epctx_status epctx__prefix_refused(const epctx__prefixing *p, const epctx
                       profile->name, why);
 }
 
-/* The name of an EPContext node may be the key into its binary. */
+/* Refuses a node whose name is the key to its graph in a binary that may have several graphs. */
 static epctx_status epctx__prefix_check(epctx__prefixing *p, const epctx_node_view *view) {
     const epctx_profile *profile;
     epctx_epnode node;
@@ -14068,6 +14091,25 @@ EPCTX_API epctx_status epctx_model_prefix(epctx_model *model, epctx_str prefix,
  * A node's level is the maximum number of changes of take[] on a path to it. An edge never leads to
  * a lower level, and to a higher one if take[] changes. So the nodes of a level with one take[] can
  * form a group: no path leaves it and returns, even with the other groups contracted.
+ *
+ * Constant nodes have no level: taken nodes that capture nothing and have only constant inputs.
+ * Each partition that reads such a node gets a copy, so that it never ties two partitions together.
+ *
+ * epctx__partition works on an epctx__grouping, in four steps. epctx__group_names maps each value
+ * to its producer, initializer and type. epctx__group_levels goes over the nodes once, tells which
+ * are constant, and numbers the groups as the levels ascend. epctx__group_constants finds the
+ * constants that are graph outputs and those that stay with a reader that is not taken.
+ * epctx__group_collect makes each partition: its nodes with the constants they need, then its
+ * boundary. At the end epctx__group_owners decides which partition may claim a constant node
+ * itself, for ORT, which does not copy nodes.
+ *
+ * The graph may be hostile. A value with two producers (unless Constant nodes repeat it) and a node
+ * that reads the value of a later one are errors that name value and node; the second check also
+ * refuses every cycle. Constants are followed with a stack of their own instead of recursion, and
+ * the number of copies has a limit, since many partitions could each copy a long chain.
+ *
+ * The time grows in proportion to nodes, reads and copies: values are found in hash maps, and
+ * epctx__nodes_by sorts nodes into levels and groups by counting.
  * ============================================================ */
 
 #define EPCTX__NOBODY   UINT32_MAX       /* not in a partition */
@@ -14123,7 +14165,7 @@ static bool epctx__remakes(const epctx_graph *graph, uint32_t first, const epctx
            memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims) == 0;
 }
 
-/* Maps names to their origin, of which each may have only one. */
+/* Maps each value to its origin and its type. A second origin is an error. */
 static epctx_status epctx__group_names(epctx__grouping *g) {
     const epctx_graph *graph = g->graph;
     size_t i, k;
@@ -14157,12 +14199,12 @@ static epctx_status epctx__group_names(epctx__grouping *g) {
     return EPCTX_OK;
 }
 
-/* The nodes with the same number, below `count`, in order: those of number n from begin[n] on,
- * which has count + 1 places. */
+/* Sorts the nodes by their number, if it is below `count`: those with number n are nodes[begin[n]]
+ * up to nodes[begin[n + 1]], in the order of the graph. `begin` has count + 1 places. */
 static epctx_status epctx__nodes_by(epctx__grouping *g, const uint32_t *numbers, size_t count,
                                     size_t **begin, uint32_t **nodes) {
     size_t i;
-    size_t *at; /* counted two places later */
+    size_t *at; /* counts are two places up: filling `nodes` turns them into `begin` */
     EPCTX__NEW(at, size_t, count + 2, g->arena, g->error);
     EPCTX__NEW(*nodes, uint32_t, g->graph->node_count, g->arena, g->error);
     for (i = 0; i < g->graph->node_count; i++)
@@ -14804,6 +14846,28 @@ EPCTX_API epctx_status epctx_weights_add(epctx_weights *weights, const void *dat
 
 /* ============================================================
  * >>ep
+ *
+ * The section has four parts. epctx_compat_compare judges the compatibility string of a model: the
+ * rules for QNN and OpenVINO follow those EPs, all other strings are compared key by key.
+ * epctx_graph_hash identifies a graph. epctx_next_weight and epctx_weight_verify read and check the
+ * references of a weightless context. The rest is the compile engine, epctx_ep: it turns pieces of
+ * a graph into one context binary and one EPContext node per piece.
+ *
+ * Everything rests on the name and the hash of a graph. epctx_ep_compile passes both to compile_fn
+ * for the binary, and the node repeats them in partition_name and notes. The loader hands them to
+ * find_fn, so a node gets the graph that was compiled for it or an error.
+ *
+ * epctx_ep_begin starts a context. epctx_ep_compile adds a piece and copies its output types, which
+ * the backend may drop later. epctx_ep_finish first takes the binary, because an embedded one goes
+ * into the first node, and then makes the nodes. In a group epctx__ep_share lends the context and
+ * the list of its graphs (epctx__known): a graph in that list is not compiled again, and finishing
+ * makes only the nodes. A failed piece is not counted, so the next one may follow.
+ *
+ * A context is released exactly once. epctx_ep_finish clears `build` before it calls finish_fn,
+ * which releases the context even when it fails; epctx_ep_end discards what is left, unless a group
+ * owns it. Strings from a model are read in place without allocation; EPCTX__COMPAT_MOST bounds
+ * their length and epctx__json_value their nesting. What a backend reports is checked: the number
+ * of output types, the sign of max_size, an empty binary.
  * ============================================================ */
 
 static epctx_span epctx__span(const void *data, size_t size) {
@@ -14858,7 +14922,7 @@ static bool epctx__is_newer(const uint64_t a[3], const uint64_t b[3], int parts)
     return a[i] > b[i];
 }
 
-/* The lists of the second form: a number for each chip, of VTCM none or as many. */
+/* Lists of the second form, with a number for each chip. `vtcms` may be empty instead. */
 typedef struct epctx__chips {
     epctx_str archs, vtcms;
 } epctx__chips;
@@ -14869,8 +14933,8 @@ static bool epctx__next_chip(epctx__chips *chips, uint64_t *arch, uint64_t *vtcm
     return epctx__cut_number(&chips->archs, ',', arch);
 }
 
-/* The second form (EP 2.3.0): "v2:backend:sdk:api:archs:socs:vtcms:driver". `out` is as of the
- * first form, without arch and blob. */
+/* The second form (EP 2.3.0): "v2:backend:sdk:api:archs:socs:vtcms:driver". Fills `out` like the
+ * first form, but leaves the places of blob and arch alone. */
 static bool epctx__read_qnn2(epctx_str text, uint64_t out[12], epctx__chips *chips) {
     static const char ends[] = "::..:..:";
     uint64_t number = 0;
@@ -15083,7 +15147,8 @@ static uint32_t epctx__json_escape(epctx_str text, size_t *size) {
                : EPCTX_NO_CHAR;
 }
 
-/* Takes a character of a string; EPCTX_NO_CHAR takes none: its end, or no JSON. */
+/* Takes a character of a string. At its end and before invalid JSON it takes none and
+ * returns EPCTX_NO_CHAR. */
 static uint32_t epctx__json_char(epctx_str *rest) {
     size_t size = 0;
     uint32_t code = rest->size > 0 ? epctx_str_char(*rest, 0, &size) : EPCTX_NO_CHAR;
@@ -15131,7 +15196,7 @@ static bool epctx__json_number(epctx_str *rest) {
 /* A member of the outermost object: of several of one name the last counts. */
 typedef struct epctx__json_field {
     const char *name;
-    epctx_str text; /* without data: it is no string */
+    epctx_str text; /* without data if the value is not a string */
 } epctx__json_field;
 
 typedef struct epctx__json_fields {
@@ -15212,7 +15277,8 @@ static bool epctx__ov_major(epctx_str text, int64_t *major) {
 
 enum { EPCTX__OV_FORM = 0, EPCTX__OV_BIN, EPCTX__OV_OWN, EPCTX__OV_COUNT };
 
-/* False: no JSON. `*object`: it is an object. A member that is missing is an empty string. */
+/* False if `text` is not JSON. `*object` tells whether it is an object. A missing member is an
+ * empty string. */
 static bool epctx__read_openvino(epctx_str text, epctx__json_field out[EPCTX__OV_COUNT],
                                  bool *object) {
     static const char *const names[EPCTX__OV_COUNT] = {"ovep_compat_ver", "ovep_bin_ver",
@@ -15234,8 +15300,8 @@ static bool epctx__read_openvino(epctx_str text, epctx__json_field out[EPCTX__OV
     return text.size == 0;
 }
 
-/* OpenVINO's own string, "meta=1.0;ov=2026.4.1;isa=Intel AVX2" of a CPU, must be the same. What
- * else another device takes, only its driver knows. */
+/* OpenVINO's own string must be equal; that of a CPU is "meta=1.0;ov=2026.4.1;isa=Intel AVX2".
+ * Only the driver of another device knows which other strings it accepts. */
 static epctx_compat epctx__compare_ov_own(epctx_str model, epctx_str runtime, const char **why) {
     epctx_str isa;
     *why = "the same version of OpenVINO, instruction set and container";
@@ -15250,7 +15316,7 @@ static epctx_compat epctx__compare_ov_own(epctx_str model, epctx_str runtime, co
     return EPCTX_COMPAT_UNSUPPORTED;
 }
 
-/* As OpenVINO's plugin EP 1.8.1 answers: JSON, of which three members count, in this order. */
+/* Answers like OpenVINO's plugin EP 1.8.1: three members of the object count, in this order. */
 static epctx_compat epctx__compare_openvino(epctx_str model, epctx_str runtime, const char **why) {
     epctx__json_field m[EPCTX__OV_COUNT], r[EPCTX__OV_COUNT];
     int64_t made = 0, reads = 0;
@@ -15544,7 +15610,7 @@ static epctx_status epctx__ep_open(epctx_ep *ep, const epctx_backend *backend,
     return EPCTX_OK;
 }
 
-/* Compiles into a group's context. */
+/* From here on `ep` compiles into a group's context. */
 static void epctx__ep_share(epctx_ep *ep, void *build, epctx__known *known) {
     ep->build = build;
     ep->shared = known;
@@ -15787,7 +15853,8 @@ static epctx_status epctx__ep_node(epctx_ep *ep, size_t index, epctx_node *node,
     return EPCTX_OK;
 }
 
-/* The binary of a context with graphs; EPs know what they write, but not that they forgot to. */
+/* Finishes a context. If it has graphs, its binary must not be empty: a backend that forgets to
+ * write reports no error. */
 static epctx_status epctx__build_finish(const epctx_backend *b, void *build, epctx_buffer *out,
                                         size_t graphs, epctx_error *error) {
     EPCTX__TRY(b->finish_fn(b->self, build, out, error));
@@ -15850,6 +15917,32 @@ EPCTX_API void epctx_ep_end(epctx_ep *ep) {
 
 /* ============================================================
  * >>gen
+ *
+ * epctx_generate stands in >>share, because it may join a group. It fills an epctx__gen, and
+ * epctx__gen_make runs the steps: read the source, name and check the outputs, partition, compile,
+ * rewrite. epctx__gen_alone then writes model, binary and initializers in one commit; a group keeps
+ * them until its last session.
+ *
+ * Two rules make this safe. Errors that can be found without compiling are found first:
+ * epctx_preflight refuses names that clash and files that must stay, and creates and removes a
+ * trial file where an output will be. Until the commit only the open model changes, and
+ * epctx_generate undoes its edits after a failure.
+ *
+ * epctx__gen_partition asks the backend which nodes it takes and forms partitions of them. Taken
+ * nodes whose results nobody needs are in no partition and disappear. epctx__gen_rewrite then edits
+ * the source instead of building a model, so whatever stays keeps its bytes. It treats each
+ * partition and each remaining node as a unit, sorts the units, moves only nodes that lose their
+ * relative place, and lets an EPContext node stand for each partition. Marks on the names of values
+ * tell which initializers, inputs and types the new graph still needs. External data that is still
+ * needed moves into the model or into the new file of initializers, so only weightless contexts
+ * need the source later.
+ *
+ * The file of initializers is a list of spans until the commit writes it. epctx__hash_sources runs
+ * before the backend compiles, because afterwards the source would have to be read into memory
+ * again. explain_fn may analyze the whole graph, so EPCTX__ASKED limits its calls.
+ *
+ * epctx_check_fresh compares the build stamp line by line with the files and versions that are
+ * there now. A stamp is untrusted: its file names must pass epctx_path_check.
  * ============================================================ */
 
 /* -- preflight -- */
@@ -15872,8 +15965,8 @@ typedef struct epctx__preflight {
     epctx_commit commit; /* checks the outputs; never run */
     epctx_str folder;    /* prefix of their paths, except for a model named by the caller */
     epctx_overwrite overwrite;
-    bool given;  /* the next output is that model */
-    bool joined; /* the next one is the group's binary, which may exist */
+    bool given;  /* the next output is the model named by the caller */
+    bool joined; /* the next output is the group's binary, which may exist */
     epctx_error *error;
 } epctx__preflight;
 
@@ -16031,8 +16124,8 @@ EPCTX_API epctx_options epctx_options_of_gen(const epctx_gen_opts *opts) {
     return options;
 }
 
-/* In epctx__gen.take: a constant that stays beside the nodes that read it, and a node whose results
- * nobody needs, which goes: a partition of it would have no output. */
+/* More values of epctx__gen.take. BESIDE: a constant that stays beside the nodes that read it.
+ * UNREAD: a node whose results nobody needs. It goes, as its partition would have no output. */
 #define EPCTX__BESIDE 2
 #define EPCTX__UNREAD 3
 
@@ -16045,13 +16138,13 @@ typedef struct epctx__gen {
     epctx_error *error;
     epctx_arena *arena;
     epctx_graph graph;
-    uint8_t *take; /* not 0: taken by the backend, or EPCTX__BESIDE */
+    uint8_t *take; /* 0: not taken; 1: compiled; EPCTX__BESIDE; EPCTX__UNREAD */
     epctx_partition *parts;
     size_t part_count;
     epctx_ep ep;
     void *build;         /* of the group; NULL: its own */
     epctx__known *known; /* its graphs */
-    bool joins;          /* the group knows its binary */
+    bool joins;          /* an earlier session named the group's binary */
     bool derived;        /* the EPContext model has the default name */
     const char *binary;  /* name of the group's binary, or NULL */
     const char **inputs; /* files of the source and of other EPs */
@@ -16382,7 +16475,7 @@ static epctx_status epctx__rewrite_units(epctx__rewrite *w) {
         if (w->unit[i] < g->part_count) continue;
         for (k = 0; k < node->output_count; k++)
             read = read || epctx__is_marked(w, node->outputs[k], EPCTX__USED);
-        /* take != 0: a constant that the partitions have copied */
+        /* take != 0: a constant that the partitions have copied, or EPCTX__UNREAD */
         if (!read && g->take[i] != 0)
             w->unit[i] = EPCTX__GONE;
         else
@@ -16621,7 +16714,7 @@ static void epctx__hash_files(epctx__gen *g) {
         if (file->stamp == 0) file->stamp = epctx_hash(file->mapping.data, file->mapping.size, 0);
 }
 
-/* Before compiling, after which all of it would have to be in memory again. */
+/* Hashes now: after compiling, the files would have to be read into memory again. */
 static void epctx__hash_sources(epctx__gen *g) {
     g->source_hash = epctx_hash(g->model->source.data, g->model->source.size, 0);
     epctx__hash_files(g);
@@ -16808,7 +16901,7 @@ static epctx_status epctx__fresh_library(const epctx_io *io, const epctx_stamp_l
                             libraries[i], now.size, now.hash, line->size, line->hash);
 }
 
-/* Whether the stamp has a line for each library of now. */
+/* Whether the stamp has a line for each library that is used now. */
 static epctx_status epctx__fresh_libraries(epctx_str stamp, const char *const *libraries,
                                            epctx_error *why) {
     size_t i;
@@ -16889,7 +16982,7 @@ static epctx_status epctx__stamp_covers(const epctx_model *model, epctx_str sour
     return EPCTX_ERR_NOT_FOUND;
 }
 
-/* Whether a line `data` is about a file that a line `needs` names, too, in the same folder. */
+/* Does a line `needs` of the stamp name this file, too? */
 static bool epctx__is_needed(epctx_str stamp, epctx_str name) {
     epctx_stamp_line line;
     while (epctx_next_stamp_line(&stamp, &line))
@@ -16978,6 +17071,31 @@ EPCTX_API epctx_freshness epctx_check_fresh(const epctx_model *model, const char
 
 /* ============================================================
  * >>share
+ *
+ * A workspace has two halves: loaded binaries (epctx__entry) and contexts under construction
+ * (epctx__group). Both rest on one rule: the lock protects lists and counters, and is never held
+ * while a backend, an io or a hook runs. Whoever works on an object without the lock has its turn
+ * (epctx__turn). Others wait in epctx__turn_wait and then look everything up again, because
+ * anything may have changed. A thread waits for one turn at most, so the chain of waiters shows
+ * whether a turn depends on the calling thread. With thread_fn, that thread gets an error instead
+ * of a deadlock.
+ *
+ * Loading: epctx__take asks each loaded entry of the binary for the graph, waits for an entry that
+ * another call is loading, and otherwise loads the binary itself. The new entry is in the list
+ * before loading begins, so nobody loads the same file beside it. A graph's handle serves one
+ * session at a time. An entry counts graphs in use and calls at work; at zero epctx__entry_release
+ * takes it out of the list and unloads it. epctx__entry_open refuses foreign formats before load_fn
+ * sees the bytes, and copies an embedded payload that may change meanwhile.
+ *
+ * Generating: epctx__group_join finds or begins a group and takes its turn. A session compiles into
+ * the group's context and becomes a member in its last step, epctx__group_append. A session that
+ * fails before that leaves at most compiled graphs behind, and its next attempt uses them. Finished
+ * models wait in memory as epctx__pending. epctx__group_finish makes the binary, adds to the models
+ * what the whole group decides (max_size, the binary in the build stamp) and writes all files in
+ * one commit. Models of hosted sessions are left to the program that hosts them, such as ORT.
+ *
+ * `holds` counts the owner, sessions and calls of a workspace; the last one frees it. Closing takes
+ * the groups out of the list, and a group at work is freed at the end of its turn.
  * ============================================================ */
 
 #if defined(EPCTX_PTHREAD_LOCK) || defined(EPCTX_WIN32_LOCK)
@@ -17096,7 +17214,7 @@ EPCTX_API epctx_status epctx_lock_make(epctx_lock *lock, const epctx_allocator *
 #endif
 }
 
-/* A thread's turn to work on something, without the lock. */
+/* The turn of a thread to work on an object without the lock. */
 typedef struct epctx__turn {
     bool busy;
     uintptr_t thread;
@@ -17306,7 +17424,8 @@ static void epctx__entry_leave(epctx_workspace *w, epctx__entry *entry) {
     }
 }
 
-/* Whether a name would be a path to it: what a model says must not lead out of a folder. */
+/* Does this io take a name for a path in the file system? Then a name from a model must not lead
+ * out of its folder. */
 static bool epctx__opens_files(const epctx_io *io) {
     const epctx_io *files = epctx_io_files();
     return files != NULL && io->map_fn == files->map_fn;
@@ -17538,15 +17657,15 @@ typedef struct epctx__pending {
     const char *aside;                /* its file of initializers, or "" */
     const char *binary, *binary_path; /* the group's, in the first session */
     bool overwrite;
-    bool hosted; /* another program writes the model; else: */
+    bool hosted; /* another program writes the model, and the members below are unused */
     bool derived;
     epctx_buffer model;
     epctx_output_file file, initializers;
     epctx_span bytes; /* of the complete `model` */
 } epctx__pending;
 
-/* A context under construction. The turn owns it, except `turn`, `dropped` and `finishing`, which
- * the lock protects. */
+/* A context under construction. Whoever has the turn owns it, except `turn`, `dropped` and
+ * `finishing`, which the lock protects. */
 typedef struct epctx__group {
     struct epctx__group *next;
     epctx__turn turn;
@@ -17979,7 +18098,7 @@ EPCTX_API epctx_status epctx_share_compile(epctx_workspace *workspace, const epc
 EPCTX_API void epctx_share_withdraw(epctx_workspace *workspace, const char *group,
                                     const char *source, const char *context_path) {
     epctx__group *found;
-    /* Else it is our turn already: called by a hook or backend. */
+    /* If that fails, the turn may be this thread's: a hook or the backend calls. */
     bool entered = epctx__group_enter(workspace, group, source, NULL, &found, NULL) == EPCTX_OK;
     epctx__pending **link;
     if (found == NULL || found->finishing) return;
@@ -18106,9 +18225,33 @@ EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *b
 
 /* ============================================================
  * >>load
+ *
+ * epctx_load reads views of a model and epctx_load_nodes reads records; both list the nodes of this
+ * backend in an epctx__loading and call epctx__load_bound. An epctx_bound is a node with its graph,
+ * an epctx__owner the context of a node that has its own. Three passes follow: check every node and
+ * locate its context, bind the nodes with a context of their own, bind the others to graphs of any
+ * context. So no context is opened before all nodes have passed check_fn. epctx__load_take gets a
+ * graph through a workspace. Without one from the caller the set opens its own, so that a single
+ * path serves both.
+ *
+ * The rule behind the clean-up: whatever the session keeps is recorded in epctx_loaded at once. So
+ * epctx_unload ends a complete session and also one that failed halfway: it takes the weights from
+ * the graphs, gives the graphs back and closes the models with weights. epctx__load_end drops the
+ * contexts that the owners held for the other nodes.
+ *
+ * Nodes are hostile. The source decides first, because a node of another EP may be invalid.
+ * epctx__load_named tells a path from a payload, which may be secret and must not appear in a
+ * message. A file must have the size in the build stamp, if there is one, find_fn checks the hash
+ * of the graph, and each weight from a source model must have the size and hash that were compiled.
+ * EPCTX__MISSES bounds the search for secondary nodes. While nodes are bound, only epctx__load_take
+ * holds the lock of the workspace, and >>share releases it around calls of the backend.
+ *
+ * Nodes of other EPs take no memory. Nodes of one set share a loaded file, a source model is opened
+ * once, and each of its weights is hashed once. epctx__load_judge hashes a binary only after a
+ * failure, to tell whether it belongs to another compilation.
  * ============================================================ */
 
-/* A node with a context of its own. */
+/* The context of a node that has its own. */
 typedef struct epctx__owner {
     epctx__binary_file file; /* no name: embedded */
     epctx_span payload;
@@ -18129,7 +18272,7 @@ typedef struct epctx__loading {
     size_t owner_count;
     epctx_map taken;                    /* graphs of this set */
     size_t misses;                      /* contexts without the graph of a node */
-    const char *attribute;              /* of a failure, or NULL */
+    const char *attribute;              /* to name in the message of a failure, or NULL */
     const epctx__owner *tried;          /* the last one that was asked for a graph */
     const struct epctx_model *model;    /* epctx_load */
     const epctx_bound *weighted;        /* last node whose weights were loaded */
@@ -18148,13 +18291,13 @@ typedef struct epctx__source_weight {
 typedef struct epctx__weight_model {
     struct epctx__weight_model *next;
     epctx_model model;
-    epctx_map names; /* initializer -> index in */
+    epctx_map names; /* initializer -> index in `weights` */
     epctx__source_weight *weights;
 } epctx__weight_model;
 
 #endif
 
-/* Every failure to load a context is reported as INVALID_GRAPH. */
+/* Failures to load become ORT's INVALID_GRAPH, except ARG, NOMEM and CANCELLED. */
 static epctx_status epctx__load_failed(const epctx__loading *l, const epctx_bound *bound,
                                        epctx_status status, epctx_error *error) {
     if (status == EPCTX_ERR_NOT_FOUND && l->opts.workspace != NULL && l->attribute != NULL) {
@@ -18194,8 +18337,8 @@ static bool epctx__load_claims(const epctx__loading *l, epctx_str source) {
                                    : epctx_str_is(source, l->loaded->backend->source);
 }
 
-/* Whether this is a name, not a payload, which may be secret and is not told. POSIX has names in
- * any encoding: such a file must be there. */
+/* Is this a name? Else it is a payload, which may be secret and must not appear in a message. POSIX
+ * allows names in any encoding; one that is not UTF-8 counts if there is such a file. */
 static bool epctx__load_named(const epctx__loading *l, epctx_str given, char path[EPCTX_PATH_MAX]) {
     epctx_str folder;
     size_t i = 0;
@@ -18413,7 +18556,7 @@ static epctx_status epctx__weights_source(epctx__loading *l, const epctx_bound *
     return EPCTX_OK;
 }
 
-/* A weight of a node, from such a model; each is verified once. */
+/* A weight of a node, from the model with its weights. Each is verified once. */
 static epctx_status epctx__weight_get(epctx__loading *l, const epctx_bound *bound,
                                       const epctx_weight_ref *ref, epctx_tensor *out,
                                       epctx_error *error) {
@@ -18672,7 +18815,7 @@ static void epctx__load_judge(const epctx__loading *l, epctx_status status, epct
     epctx__error_add(error, why.message);
 }
 
-/* What the build stamp says of the file of the next node. */
+/* Notes the size and hash that the build stamp gives for the file of the next node. */
 static void epctx__load_stamped(epctx__made *m, const epctx_node_view *view, epctx_bound *bound) {
     epctx_epnode node;
     epctx__context one;
