@@ -5940,6 +5940,29 @@ static const epctx__op_info epctx__ops[EPCTX__OP_COUNT] = {
 
 /* ============================================================
  * >>exec: loading and running
+ *
+ * Loading verifies everything once, so that running need not: a blob is hostile, a loaded context
+ * is not. epctx__survey checks the header and adds up the memory that the context needs.
+ * epctx__load_copy copies directory, commands and strings into the caller's memory and checks only
+ * that copy, so a file that changes later cannot move an address. The weights stay in the blob if
+ * alignment and byte order allow.
+ *
+ * Safety rests on epctx__command_ok: the check of the opcode turns the parameters into the bytes
+ * that the kernel may touch in each operand (epctx__needs), and each operand must have them,
+ * aligned, within its memory; a result must lie in scratch or an output and overlap no other
+ * operand. Kernels stay within those bytes. epctx__check_written then follows the commands in order
+ * and refuses a command that reads, or a graph that returns, a byte that no earlier command wrote:
+ * it would show what the memory held before. A build for size clears the memory instead
+ * (EPCTX__CLEARS). Loading stays quick, since commands, weights and graph names that overlap so
+ * much that their sizes add up to more than their section are refused; the `work` of a graph bounds
+ * the time of its run.
+ *
+ * epctx__execute checks the caller's sizes and alignments, then decodes one command after the other
+ * (epctx__decode) and calls its run_fn from epctx__ops; it takes no memory. epctx_npu_run_with adds
+ * threads, cancelling and timing: epctx__run_cut cuts a command along one of epctx__counters into
+ * parts that compute each result as the whole command would, so the bits do not depend on the
+ * number of threads. A weightless graph names a `maker`, an ordinary graph of the same blob, which
+ * epctx_npu_make_weights runs once from the initializers to the packed weights.
  * ============================================================ */
 
 typedef enum epctx__storage {
@@ -8339,9 +8362,26 @@ static epctx_status epctx__cook_y(epctx__compiler *c, epctx__recipe *r, const ch
 /* ============================================================
  * >>lower: operators
  *
- * One function per ONNX operator: checks the node, infers the shape and emits steps, or fuses into
- * the previous step if nothing else reads its result. Nodes with only constant inputs are folded if
- * the result is bit-identical everywhere.
+ * Lowering turns the nodes, in the order of the graph, into steps (epctx__step): commands of the
+ * executor whose operands are still numbers of tensors. A row of epctx__lowers names an operator,
+ * the inputs that epctx__lower_by fetches for it, and its function. That function checks the node,
+ * infers the shape of the result, emits steps and leaves its first result in c->y. A row of
+ * epctx__quantizeds runs such a function between Dequantize and Quantize. Operators that consist of
+ * simpler ones are recipes: short formulas that epctx__cook reads.
+ *
+ * Everything rests on fixed shapes of limited size: epctx__new_tensor refuses a tensor of more than
+ * EPCTX__MAX_BYTES, and the products that give its size saturate, so a count of elements fits the
+ * 32 bits of a parameter. Whatever the attributes say, epctx__emit asks the check of the opcode
+ * about each step, as a loader will, and fails where the check does. EPCTX__REFUSE reports what the
+ * kernels cannot do, EPCTX__INVALID what breaks ONNX's rules. epctx__judge runs the same functions
+ * to find the nodes that this EP takes, so that its verdict and the compiler agree.
+ *
+ * Three things keep the list of steps short. Reshape and its kin emit nothing: epctx__alias gives
+ * their memory another shape. A step is computed at once, by the portable kernel, if its inputs are
+ * constant and epctx__foldable knows that its bits are equal on every machine. An activation, a
+ * bias or a sum goes into the step that computes its operand, if epctx__writer_of finds that
+ * nothing else reads the operand; a graph output counts as two uses, so that it always keeps its
+ * own value.
  * ============================================================ */
 
 /* -- shape operators: the same data with another shape -- */
@@ -13128,11 +13168,27 @@ static epctx_status epctx__lower_loop(epctx__compiler *c) {
 /* ============================================================
  * >>layout: channels last
  *
- * Images between convolutions lie in memory as [N][plane][channels], everything else in ONNX's
- * order. A step that sets `images` reads in[0] and in[3] and writes its result that way, whatever
- * the size of their elements. Moves, fills, element-wise steps and resampling follow their
- * neighbours, with other parameters (epctx__follow). All other steps keep ONNX's order; where
- * neighbours differ, one move transposes. A buffer knows its order: `channels` and `plane`, or 0.
+ * The kernels of convolutions and pools compute adjacent channels of a pixel as one vector, so
+ * images between them lie in memory as [N][plane][channels]; everything else keeps ONNX's order.
+ * The order belongs to the buffer: its `channels` and `plane` are those of the image, or 0 for
+ * ONNX's order. All tensors in a buffer have that order, and every step that reads or writes it
+ * must agree. With one channel or one pixel both orders are the same.
+ *
+ * First the pass `moves` (epctx__join_moves) shortens chains of moves: one that reads the result of
+ * another reads the source of that one instead. Then comes the pass `layout` (epctx__lay_out).
+ * Going backwards over the steps, epctx__choose_orders marks the buffers that must keep ONNX's
+ * order (`fixed`: the graph's outputs, and results of steps that cannot write them channels last)
+ * and those whose readers prefer channels last (`liked`). Going forwards, it gives channels last to
+ * the results of steps that set `images`, of moves into a `liked` buffer, and of steps that have an
+ * operand in that order. Last, epctx__lay_step emits each step again. Steps that set `images` read
+ * in[0], a convolution also in[3], channels last. Moves, fills, element-wise steps and resampling
+ * adapt by new strides and counts (epctx__follow, epctx__relay_move). For any other operand in the
+ * wrong order epctx__in_order emits one move that transposes it; the buffer remembers the copy as
+ * its `twin`, so that later readers share it.
+ *
+ * A step adapts only if its parameters can express the new order exactly; otherwise its result
+ * keeps ONNX's order, and a move transposes. The pass changes where elements lie, never which of
+ * them a step combines. It pays because a chain of convolutions transposes only at its two ends.
  * ============================================================ */
 
 static bool epctx__is_last(const epctx__compiler *c, uint32_t id) {
@@ -13636,6 +13692,28 @@ static epctx_status epctx__lay_out(epctx__compiler *c) {
 
 /* ============================================================
  * >>plan: memory
+ *
+ * This section finishes the list of steps and gives each buffer its place in scratch.
+ * epctx__bind_outputs, the end of lowering, puts results into the graph's outputs.
+ * epctx__pack_weights makes packing a recorded step where a weightless blob lacks the weights.
+ * epctx__refine makes two changes that need to know what is live when: a convolution at the peak,
+ * followed by a pool, takes turns with that pool over bands of lines (epctx__split), and a 3 x 3
+ * convolution becomes Winograd where that saves a tenth of the work (epctx__to_tiles), never where
+ * floats hold exact integers (`exact`).
+ *
+ * epctx__plan then chooses offsets. A buffer lives from the first step that uses it to the last,
+ * both included (epctx__lifetimes), and two buffers that are alive in one step never overlap. Hence
+ * a result never lies on an operand of its own step, which the loader demands as well. Sizes are
+ * rounded up to 64 bytes and added in 64 bits. The peak of live bytes (epctx__crowds) is a lower
+ * bound: a plan that reaches it is optimal and ends the search.
+ *
+ * The search is greedy. epctx__place_buffer puts a buffer into the lowest gap between the placed
+ * ones that live at the same time; the result depends on the order alone, so epctx__plan tries the
+ * four of epctx__order, repeats each up to three times with the buffer that ended highest moved to
+ * the front, and keeps the smallest plan. Every comparison ends at the number of the buffer, so
+ * each machine gets the same plan. A segment tree (epctx__tree) finds those that live at the same
+ * time, and EPCTX__PLAN_PAIRS limits how many of them one order looks at: past that limit, buffers
+ * are stacked on top, so that huge graphs compile soon.
  * ============================================================ */
 
 /* Copies outputs without own memory: constants, inputs, parts of buffers, repeated outputs. */
@@ -14094,6 +14172,31 @@ static epctx_status epctx__plan(epctx__compiler *c) {
 
 /* ============================================================
  * >>integers: steps between DequantizeLinear and QuantizeLinear, computed on the bytes
+ *
+ * A quantized model (QDQ) says that bytes are dequantized, an operator computes in floats, and its
+ * result is quantized. This pass computes the result from the bytes instead: with a quarter of the
+ * memory, and with integer dot products. epctx__to_integers visits every Quantize, finds the step
+ * that computes its operand (epctx__maker) and the Dequantize steps behind that one, and replaces
+ * the Quantize by one step on bytes (epctx__integer_step). It runs before the layout, which then
+ * treats the new steps like convolutions of floats, and epctx__drop_dead removes what nobody reads
+ * any more.
+ *
+ *  - epctx__product_step: convolutions, matrix products, average pools and means.
+ *  - epctx__add_step: a sum, difference or product of two tensors of one shape.
+ *  - epctx__lookup_step: functions of one byte, also several in a row, as a table of 256 results.
+ *  - epctx__move_step: a move whose source and result have one scale and zero point.
+ *
+ * A step is replaced only if both ends have a grid (epctx__grid): int8 or uint8 with one constant
+ * positive scale and one zero point. Weights may have a scale per channel and must fit int8 without
+ * their zero point. Nothing but the Quantize may read the floats that it rounds. Where a condition
+ * fails, the steps on floats remain.
+ *
+ * Products of bytes add up exactly: 65,536 of them, the most that one sum has, of up to 255 * 128
+ * each stay below 2^31. epctx__integer_operands folds what is constant into the weights, a bias of
+ * 32 bits (the model's bias minus the zero point times the weights) and one factor per channel, the
+ * scales of input and weight over that of the result. The sum itself is exact, unlike that of
+ * floats, so results can differ from those of the steps on floats where a value lies next to a tie.
+ * ReLU and Clip become limits of the byte (epctx__requant_of).
  * ============================================================ */
 
 /* A per-tensor scale and zero point. */
@@ -14654,6 +14757,30 @@ static epctx_status epctx__compile_graph(epctx__compiler *c) {
 
 /* ============================================================
  * >>emit: writing the blob
+ *
+ * All graphs of a context share one epctx__build: buffers of records (the directory), words,
+ * strings and weights, which grow side by side. For each graph epctx__write_graph appends names,
+ * the I/O table and the commands. epctx__write_step writes a command: opcode, operands as place and
+ * offset, then the parameter struct word by word. When the last graph is there, epctx__put_sections
+ * joins the buffers, epctx__put_binary appends the weights, and epctx__put_header writes sizes and
+ * checksums.
+ *
+ * Positions count from the end of the records until the number of graphs is known;
+ * epctx__put_sections then adds the size of the records to each. Neither words nor strings may
+ * exceed 4 GiB, so that each position fits 32 bits. The bytes are little-endian (epctx__to_host),
+ * hold no time and no address, and the backend keeps the records in the order of their names, so
+ * the same graphs give the same blob on every machine.
+ *
+ * Weights are most of the blob, so epctx__write_weight makes each of them where it stays, packed or
+ * copied straight from the model: epctx__reserve_weights has made room, once for a graph. The
+ * weight table of epctx.h then looks for equal bytes. If it knows them, the command refers to the
+ * older ones and the new bytes are not counted, so the next weight overwrites them. If the caller's
+ * buffer is empty, epctx__put_binary moves the weights up within their own memory and hands that
+ * over: the weights exist once.
+ *
+ * In a weightless context the folded steps (epctx__record) become a graph as well:
+ * epctx__write_maker gives it the initializers as inputs and the missing weights as outputs, plans
+ * its memory and writes it like any other graph.
  * ============================================================ */
 
 /* A context under construction. Records and words are in the host's order; their positions count
