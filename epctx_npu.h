@@ -13194,7 +13194,8 @@ static epctx_status epctx__lower_loop(epctx__compiler *c) {
  * must agree. With one channel or one pixel both orders are the same.
  *
  * First the pass `moves` (epctx__join_moves) shortens chains of moves: one that reads the result of
- * another reads the source of that one instead. Then comes the pass `layout` (epctx__lay_out).
+ * another reads the source of that one instead. Then comes the pass `layout` (epctx__lay_out). A
+ * convolution whose window covers the whole image becomes a matrix product (epctx__conv_to_gemm).
  * Going backwards over the steps, epctx__choose_orders marks the buffers that must keep ONNX's
  * order (`fixed`: the graph's outputs, and results of steps that cannot write them channels last)
  * and those whose readers prefer channels last (`liked`). Going forwards, it gives channels last to
@@ -13722,7 +13723,7 @@ static epctx_status epctx__lay_out(epctx__compiler *c) {
  *
  * epctx__plan then chooses offsets. A buffer lives from the first step that uses it to the last,
  * both included (epctx__lifetimes), and two buffers that are alive in one step never overlap. Hence
- * a result never lies on an operand of its own step, which the loader demands as well. Sizes are
+ * a step never overwrites another buffer that it reads; the loader checks this again. Sizes are
  * rounded up to 64 bytes and added in 64 bits. The peak of live bytes (epctx__crowds) is a lower
  * bound: a plan that reaches it is optimal and ends the search.
  *
