@@ -230,7 +230,7 @@ typedef struct epctx_npu_arch {
 
 /* All architectures, `generic` first. */
 EPCTX_API const epctx_npu_arch *epctx_npu_arch_list(size_t *count);
-/* NULL: there is none of that name. */
+/* NULL: the name is unknown. */
 EPCTX_API const epctx_npu_arch *epctx_npu_arch_find(epctx_str name);
 
 /* ============================================================
@@ -277,10 +277,10 @@ EPCTX_API epctx_status epctx_npu_load(epctx_npu_context *context, epctx_span blo
 /* Verifies the checksum of the weights; reads all of them. EPCTX_ERR_CONTEXT: it differs. */
 EPCTX_API epctx_status epctx_npu_check_weights(const epctx_npu_context *context,
                                                epctx_error *error);
-/* For tools: weight `index` as stored, and the bytes of one element; false: there is none. */
+/* For tools: weight `index` as stored, and the bytes of one element; false: no such index. */
 EPCTX_API bool epctx_npu_weight_at(const epctx_npu_context *context, uint32_t index,
                                    epctx_span *bytes, uint32_t *elem);
-/* Finds the graph `name`; EPCTX_ERR_CONTEXT: there is none. A `hash` other than 0 must equal the
+/* Finds the graph `name`; EPCTX_ERR_CONTEXT: not found. A `hash` other than 0 must equal the
  * graph's; EPCTX_ERR_VERSION: the blob was compiled from another version of the model. */
 EPCTX_API epctx_status epctx_npu_find(const epctx_npu_context *context, epctx_str name,
                                       uint64_t hash, const epctx_npu_graph **graph,
@@ -479,18 +479,20 @@ extern "C" {
 #define EPCTX__UNROLL
 #endif
 
-/* The elements of the next loop do not depend on each other; others find out when they run it. */
+/* The elements of the next loop do not depend on each other. Other compilers test that at run
+ * time. */
 #if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 8
 #define EPCTX__INDEPENDENT _Pragma("GCC ivdep")
 #else
 #define EPCTX__INDEPENDENT
 #endif
 
-/* For clang: the next loop goes over more arrays than it compares at run time, all independent; or
- * one step of a loop is one vector, as rows are often too short for the four that it prefers; or
- * one step is 16 elements, as of gcc: where types of different sizes meet, a vector of the largest
- * leaves most of the others empty, and one alone waits for itself in long sums. It warns, at the
- * caller, of hints that it could not follow: sanitizers and low levels do that. */
+/* Hints for clang. MANY_ARRAYS: the next loop uses more arrays than clang compares at run time; all
+ * are independent. SHORT_STEP: a step of the loop is one vector, because rows are often too short
+ * for the four that clang prefers. LONG_STEP: a step is 16 elements, as with gcc: where types of
+ * different sizes meet, one vector of the largest leaves most of the others empty, and a long sum
+ * in one vector waits for itself. With sanitizers or little optimization clang cannot follow the
+ * hints and would warn at the caller. */
 #if defined(__clang__)
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Wpass-failed"
@@ -505,8 +507,9 @@ extern "C" {
 #define EPCTX__LONG_STEP
 #endif
 
-/* At the start of a function: nothing is fused. To clang a product and a sum that may be fused are
- * one call, even where no such instruction is, and it keeps vectors of those in memory. */
+/* At the start of a function: no product is fused with a sum. Where fusing is allowed, clang treats
+ * both as one call, even for processors that lack the instruction, and keeps vectors of them in
+ * memory. */
 #if defined(__clang__) && defined(__SSE2__) && !defined(__FMA__)
 #define EPCTX__UNFUSED _Pragma("STDC FP_CONTRACT OFF")
 #else
@@ -551,16 +554,17 @@ extern "C" {
 #define EPCTX__SIMD32_INLINE EPCTX__INLINE
 #endif
 
-/* Whether integer kernels loop over arrays, which compilers turn to vectors, and moves look for
- * what is quicker: code and stack. */
+/* 1: spend code and stack on speed. Integer kernels then loop over arrays, which compilers
+ * vectorize, and moves choose among several forms. */
 #if defined(EPCTX__SIMD32) || defined(__OPTIMIZE_SIZE__)
 #define EPCTX__LOOPS 0
 #else
 #define EPCTX__LOOPS 1
 #endif
 
-/* Whether a run clears its memory, lest it hands out what that held before, or loading refuses what
- * reads a byte that it has not written: 2 KB of code. */
+/* How a run is kept from handing out what its memory held before. 1: it clears the memory. 0:
+ * loading refuses a graph that reads or returns a byte which it has not written; the check takes 2
+ * KB of code. */
 #ifdef __OPTIMIZE_SIZE__
 #define EPCTX__CLEARS 1
 #else
@@ -736,11 +740,11 @@ static bool epctx__runnable(epctx_str name) {
 }
 
 /* ============================================================
- * >>numbers: bit-identical arithmetic on every machine
+ * >>numbers: arithmetic without libm, bit-identical in the portable form
  * ============================================================ */
 
-/* x as a float. The registers of an x87 hold more digits, and keep them over assignments with gcc
- * unless it gets -std=cNN, with clang always. */
+/* x rounded to float. The registers of an x87 hold more digits; clang keeps them across
+ * assignments, as does gcc without -std=cNN. */
 static EPCTX__INLINE float epctx__rounded(float x) {
 #if defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD == 0
     return x;
@@ -756,7 +760,7 @@ static EPCTX__INLINE float epctx__float_of(uint32_t bits) {
     return f;
 }
 
-/* Rounded, lest epctx__float_of gives back more digits than the bits have. */
+/* Rounds first, so that epctx__float_of gives back the same number. */
 static EPCTX__INLINE uint32_t epctx__bits_of(float f) {
     uint32_t bits;
     f = epctx__rounded(f);
@@ -798,13 +802,13 @@ static EPCTX__INLINE float epctx__signed(float y, float x) {
 /* e^r - 1 for |r| <= ln(2)/2: interpolated at Chebyshev nodes, to 2^-25 of the result. */
 static EPCTX__INLINE float epctx__expm1_core(float r) {
     const float z = r * r, p = 1.39263256e-3f * z + (8.36329275e-3f * r + 4.16665538e-2f);
-    return r + z * (z * p + (0.166665763f * r + 0.5f)); /* in pairs, which do not wait */
+    return r + z * (z * p + (0.166665763f * r + 0.5f)); /* in pairs: a short dependency chain */
 }
 
 #define EPCTX__FAR 12582912.0f /* 1.5 * 2^23: a sum with it is rounded to an integer */
 
-/* x = n ln(2) + r. ln(2) in two parts, the first short enough that n times it is exact. A NaN gives
- * a NaN, and some n. */
+/* x = n ln(2) + r. ln(2) is split into two parts, the first short enough for exact multiples. For a
+ * NaN, r is a NaN and n unspecified. */
 static EPCTX__INLINE int32_t epctx__exp_split(float x, float *r) {
     const float high = 0.693359375f, low = -2.12194440e-4f;
     const uint32_t bits = epctx__bits_of(x * 1.44269504f + EPCTX__FAR);
@@ -857,7 +861,7 @@ static EPCTX__INLINE float epctx__expm1(float x) {
     return epctx__choose(x == 0.0f, x, r);
 }
 
-/* |x| = m 2^n, m in sqrt(1/2)..sqrt(2); something for 0, infinities and NaN. */
+/* |x| = m 2^n, m in sqrt(1/2)..sqrt(2); unspecified for 0, infinities and NaN. */
 static EPCTX__INLINE int32_t epctx__log_split(float x, float *m) {
     const int32_t tiny = epctx__abs(x) < FLT_MIN;
     const uint32_t bits = epctx__bits_of(epctx__choose(tiny != 0, x * 8388608.0f, x));
@@ -941,8 +945,8 @@ static EPCTX__INLINE float epctx__round(float x) {
     return epctx__choose(small, epctx__choose(size > tie, y, t), x);
 }
 
-/* sin(x + shift * pi) of |x| < 2^20, shift 0, 0.5 (a cosine), 1 ...: x less a multiple of pi, which
- * is in two parts, the first short enough that its multiples are exact. */
+/* sin(x + shift * pi) for |x| < 2^20, shift 0, 0.5 (a cosine), 1 ... Subtracts a multiple of pi,
+ * which is split into two parts, the first short enough for exact multiples. */
 static EPCTX__INLINE float epctx__sine_near(double x, double shift) {
     const double turns = x * 0.31830988618379067154 + shift;
     const int32_t whole = (int32_t)(turns + (double)epctx__signed(0.5f, (float)turns));
@@ -1031,7 +1035,8 @@ static double epctx__exp_wide(double x) {
     return epctx__exp_core(x, (float)x);
 }
 
-/* Without branches, so that loops vectorize: the power of |x|, then what differs from it. */
+/* Computes the power of |x| first, then the cases that differ. Has no branches, so that loops
+ * vectorize. */
 static EPCTX__INLINE float epctx__pow(float x, float y) {
     const float infinite = epctx__float_of(0x7f800000u), a = epctx__abs(x);
     const bool whole = y == epctx__trunc(y);
@@ -1183,7 +1188,7 @@ static EPCTX__INLINE float epctx__elu(float x, float width, float height) {
 
 /* -- activations: unary functions, alone or fused into another kernel -- */
 
-/* Name, operator (found after those with a function of their own), value. */
+/* Name, ONNX operator (looked up after those that have their own lowering function), value. */
 #define EPCTX_NPU_ACT_LIST(X) \
     X(RELU, "Relu", v < 0.0f ? 0.0f : v) \
     X(CLIP, "Clip", epctx__choose(v<a, a, v> b ? b : v)) \
@@ -1322,8 +1327,8 @@ typedef struct epctx__args {
         return EPCTX_OK; \
     }
 
-/* The type in which kernels compute a type: itself, or that to which Convert takes it; 0: none. Of
- * double there are moves and Exact. */
+/* The type in which kernels compute a type: the type itself, or the one to which Convert takes it;
+ * 0: none. Only moves and Exact take double. */
 static int32_t epctx__computed_type(int64_t type) {
     /* float16 (10) and bfloat16 (16) turn to float (1), uint16 (4) and int16 (5) to int32 (6),
      * uint32 (12) and uint64 (13) to int64 (7) */
@@ -1456,7 +1461,7 @@ static bool epctx__check_move(const epctx__move *p, epctx__needs *needs) {
     return count <= to; /* bounds the time of a walk that writes elements twice */
 }
 
-/* Elements of 4 bytes of two rows in turn. */
+/* Interleaves the elements of two rows, of 4 bytes each. */
 static void epctx__move_pairs(uint8_t *to, const uint8_t *first, const uint8_t *second,
                               size_t count) {
     size_t i = 0;
@@ -1472,14 +1477,14 @@ static void epctx__move_pairs(uint8_t *to, const uint8_t *first, const uint8_t *
                 memcpy(to + 8 * (i + j) + 4, second + 4 * (i + j), 4););
 }
 
-/* `part` bytes of each end, which overlap or meet. */
+/* Copies `part` bytes at each end; the two pieces overlap or meet. */
 static EPCTX__INLINE void epctx__move_ends(uint8_t *to, const uint8_t *from, size_t size,
                                            size_t part) {
     memcpy(to, from, part);
     memcpy(to + size - part, from + size - part, part);
 }
 
-/* Short runs without a call or a loop. */
+/* Copies short runs without a call or a loop. */
 static EPCTX__INLINE void epctx__move_run(uint8_t *to, const uint8_t *from, size_t size) {
     if (size < 16 || size > 128)
         memcpy(to, from, size);
@@ -1589,7 +1594,7 @@ static void epctx__swap_axes(epctx__move *p, uint32_t i, uint32_t j) {
     p->to[j] = to;
 }
 
-/* Makes one element of the 4 or 8 bytes that lie together at both ends. */
+/* Merges 4 or 8 bytes that are adjacent in source and destination into one element. */
 static void epctx__widen(epctx__move *p) {
     const uint32_t last = p->rank - 1, n = p->dims[last];
     uint32_t i, size = p->elem, bits = p->from_start | p->to_start;
@@ -1607,7 +1612,8 @@ static void epctx__widen(epctx__move *p) {
     p->rank = last;
 }
 
-/* The innermost rows, or a transposed plane of `rows` (not 0), `step` apart, instead of each. */
+/* Copies the innermost rows. If `rows` is not 0, each of them is a transposed plane of that many
+ * rows, `step` apart. */
 static void epctx__move_lines(const epctx__move *p, uint8_t *to, const uint8_t *from, size_t rows,
                               ptrdiff_t step) {
     const uint32_t last = p->rank - 1, above = last > 0 ? last - 1 : 0;
@@ -1712,7 +1718,7 @@ static bool epctx__check_unary(const epctx__unary *p, epctx__needs *needs) {
     return epctx__act_ok(&p->act) && p->act.kind != EPCTX__ACT_NONE;
 }
 
-/* Are all numbers below 2^exponent? */
+/* True if every magnitude |x[i]| is below 2^exponent. */
 static EPCTX__INLINE bool epctx__all_near(const float *x, size_t count, uint32_t exponent) {
     const int32_t limit = (int32_t)(exponent + 127) << 23;
     uint32_t far = 0;
@@ -1720,7 +1726,7 @@ static EPCTX__INLINE bool epctx__all_near(const float *x, size_t count, uint32_t
     return far == 0;
 }
 
-/* Sines, cosines and tangents, none of a number from 2^20 on. False: it is something else. */
+/* Computes sines, cosines and tangents. False: another function, or a magnitude of 2^20 or more. */
 static EPCTX__INLINE bool epctx__waves_each(const float *x, float *y, size_t count, uint32_t kind) {
     const double shift = kind == EPCTX__ACT_COS ? 0.5 : 0.0;
     if (EPCTX__ACT_SIN > EPCTX__ACT_LAST || kind < EPCTX__ACT_SIN || kind > EPCTX__ACT_TAN ||
@@ -1734,7 +1740,7 @@ static EPCTX__INLINE bool epctx__waves_each(const float *x, float *y, size_t cou
     return true;
 }
 
-/* From x to y, which are one or do not overlap. */
+/* x and y are the same array or do not overlap. */
 static EPCTX__INLINE void epctx__act_each_body(epctx__level fast, const float *x, float *y,
                                                size_t count, const epctx__act *act) {
     const float a = act->a, b = act->b;
@@ -1759,7 +1765,7 @@ EPCTX__FORMS(fast, epctx__act_each,
              (fast, x, y, count, act))
 
 #ifdef EPCTX__AVX2
-/* A multiple of 8 elements. The instruction gives other NaNs than epctx__sqrt. */
+/* `count` is a multiple of 8. The instruction alone would give other NaNs than epctx__sqrt. */
 EPCTX__TARGET static void epctx__sqrt_avx2(const float *x, float *y, size_t count) {
     size_t i;
     for (i = 0; i < count; i += 8) {
@@ -1772,7 +1778,7 @@ EPCTX__TARGET static void epctx__sqrt_avx2(const float *x, float *y, size_t coun
 }
 #endif
 
-/* Whole vectors, but for the portable form. */
+/* `count` is a multiple of 16 unless `fast` is EPCTX__PORTABLE. */
 static void epctx__act_whole(epctx__level fast, const float *x, float *y, size_t count,
                              const epctx__act *act) {
 #ifdef EPCTX__AVX2
@@ -2011,7 +2017,7 @@ static bool epctx__check_pack(const epctx__pack *p, epctx__needs *needs) {
     return true;
 }
 
-/* The compiler packs from a model, where floats lie unaligned. */
+/* When the compiler packs, the floats lie in the model and may be unaligned. */
 static epctx_status epctx__run_pack(const epctx__pack *p, const epctx__args *args) {
     float *y = (float *)args->out[0];
     size_t g, r, k, i, j;
@@ -3160,7 +3166,7 @@ static EPCTX__INLINE void epctx__store_tile(const epctx__winograd_run *c, size_t
     }
 }
 
-/* Those of the `tiles` in c->products, `row` elements each, that are not finite. */
+/* Computes again those of the `tiles` in c->products, `row` elements each, that are not finite. */
 EPCTX__APART static void epctx__store_again(const epctx__winograd_run *c, size_t tiles,
                                             size_t matrix, size_t first, size_t columns,
                                             size_t row) {
@@ -3229,7 +3235,8 @@ static EPCTX__INLINE void epctx__all_winograd_body(const epctx__conv *p, const e
             for (n = 0; n < p->out_channels; n += count) {
                 left = p->out_channels - n;
                 count = left < c.s.columns ? left : (size_t)c.s.columns;
-                if (image + c.first == 0 || count < p->out_channels) /* else they still are there */
+                /* turned taps of all channels stay in the workspace */
+                if (image + c.first == 0 || count < p->out_channels)
                     epctx__turn_taps(&c, (const float *)args->in[1] + n * 9 * channels,
                                      (count + 15) / 16 * 16 * channels);
                 epctx__turn_products(&c, args->fast, tiles, n, count);
@@ -3730,7 +3737,7 @@ EPCTX__CAST_FROM(int32, int32_t, x[i], x[i])
 EPCTX__CAST_FROM(int8, int8_t, x[i], x[i])
 EPCTX__CAST_FROM(uint8, uint8_t, x[i], x[i])
 
-/* Are all numbers from -2^30 on, below 2^30? */
+/* True if every number is in -2^30 .. 2^30 - 1. */
 static EPCTX__INLINE bool epctx__all_narrow(const int64_t *x, size_t count) {
     uint64_t high = 0;
     EPCTX__EACH(i, count, high |= ((uint64_t)x[i] + (1u << 30)) >> 31;);
@@ -3891,7 +3898,7 @@ static bool epctx__check_exact(const epctx__exact *p, epctx__needs *needs) {
            epctx__check_rows(&w, needs);
 }
 
-/* The kinds that have vector forms; `value` is of type R, U is T without sign. */
+/* The kinds that have vector forms; `value` is of type R, U is the unsigned counterpart of T. */
 #define EPCTX_NPU_EXACT_ARITHMETIC(X, T, U) \
     X(ADD, T, T, (T)((U)a + (U)b)) \
     X(SUB, T, T, (T)((U)a - (U)b)) \
@@ -3920,7 +3927,7 @@ static bool epctx__check_exact(const epctx__exact *p, epctx__needs *needs) {
         EPCTX__EACH(i, count, const T a = x[i]; const T b = z[i]; ((R *)y)[i] = (R)(value);); \
         return true;
 
-/* Defines the function of a type: false if it has no form of this kind. */
+/* Defines the function of a type, which returns false if the kind has no vector form. */
 #define EPCTX__EXACT_FAST(T, list) \
     static EPCTX__INLINE bool epctx__exact_##T(uint32_t kind, const epctx__row *r) { \
         const T *const x = (const T *)r->in[0], *const z = (const T *)r->in[1]; \
@@ -3940,7 +3947,7 @@ EPCTX__EXACT_FAST(float, EPCTX_NPU_EXACT_COMPARISONS(EPCTX__EXACT_CASE, float))
 EPCTX__EXACT_FAST(double, EPCTX_NPU_EXACT_DOUBLES(EPCTX__EXACT_CASE)
                               EPCTX_NPU_EXACT_COMPARISONS(EPCTX__EXACT_CASE, double))
 
-/* Of integers, but for comparisons. Wraps around on overflow. The divisor is not 0. */
+/* Integers, every kind but the comparisons. Overflow wraps around. The divisor is not 0. */
 static int64_t epctx__exact_int(uint32_t kind, int64_t a, int64_t b) {
     const uint64_t x = (uint64_t)a, y = (uint64_t)b;
     int64_t rest;
@@ -3959,7 +3966,7 @@ static int64_t epctx__exact_int(uint32_t kind, int64_t a, int64_t b) {
     }
 }
 
-/* The kinds without vector forms. False: a divisor is 0. */
+/* Computes the kinds that have no vector form. False: a divisor is 0. */
 static bool epctx__exact_each(const epctx__exact *p, const epctx__row *r) {
     const bool divides =
         p->kind == EPCTX__EXACT_DIV || p->kind == EPCTX__EXACT_MOD || p->kind == EPCTX__EXACT_FMOD;
@@ -3979,7 +3986,7 @@ static bool epctx__exact_each(const epctx__exact *p, const epctx__row *r) {
 }
 
 /* Defines the function of a type for quotients and remainders, by way of double, which is exact.
- * False: it is something else, or a divisor is 0, or a number not within 2^30. */
+ * False: another kind, a divisor of 0, or a number outside -2^30 .. 2^30 - 1. */
 #define EPCTX__EXACT_QUOTIENTS(T, U) \
     static EPCTX__INLINE bool epctx__quotients_##T(uint32_t kind, const epctx__row *r) { \
         const T *const x = (const T *)r->in[0], *const z = (const T *)r->in[1]; \
@@ -4552,8 +4559,8 @@ static bool epctx__check_dequantize(const epctx__quantize *p, epctx__needs *need
 }
 
 /* v rounded to the nearest integer, ties to even, plus `zero`, in the low byte; NaN gives `least`.
- * The limits are integers, so that it is exact to clamp before; the sum has no bits for a fraction.
- * No branches, so that loops vectorize. */
+ * The limits are integers, so clamping first is exact; adding EPCTX__FAR then rounds to an integer.
+ * Has no branches, so that loops vectorize. */
 static EPCTX__INLINE uint32_t epctx__steps(float v, float least, float most, float zero) {
     v = epctx__within(epctx__rounded(v), least, most);
     return epctx__bits_of(v + EPCTX__FAR) - epctx__bits_of(EPCTX__FAR) + (uint32_t)(int32_t)zero;
@@ -4656,7 +4663,8 @@ static bool epctx__check_resample(const epctx__resample *p, epctx__needs *needs)
 }
 
 #ifdef EPCTX__AVX2
-/* The strip of epctx__resample_strip, if its inputs are within 16 adjacent ones. */
+/* Computes the strip of epctx__resample_strip. False: its inputs are not within 16 adjacent
+ * ones. */
 EPCTX__WIDE static bool epctx__resample_wide(const epctx__resample *p, const int32_t *from,
                                              const float *w, bool first, size_t rows, size_t width,
                                              const float *x, float *y) {
@@ -4681,7 +4689,7 @@ EPCTX__WIDE static bool epctx__resample_wide(const epctx__resample *p, const int
     return true;
 }
 
-/* The same for the 8 outputs of a vector, within 8 adjacent inputs. */
+/* As epctx__resample_wide, for the 8 outputs of a vector and 8 adjacent inputs. */
 EPCTX__TARGET static bool epctx__resample_half(const epctx__resample *p, const int32_t *from,
                                                const float *w, bool first, size_t rows,
                                                const float *x, float *y) {
@@ -4995,7 +5003,7 @@ static bool epctx__check_integer_conv(const epctx__integer_conv *p, epctx__needs
                                 EPCTX__DOT_LANE, needs);
 }
 
-/* Short copies are many: without a call. */
+/* Copies short runs, of which there are many, without a call. */
 static EPCTX__INLINE void epctx__copy_run(uint8_t *to, const uint8_t *from, size_t count) {
     size_t i;
     if (count >= 16) {
@@ -5153,8 +5161,8 @@ typedef struct epctx__channels {
 
 #if EPCTX__LOOPS
 
-/* Chunks of 32 products per channel: sums of products of 16 bits are an instruction of many
- * processors, and gcc -O2 makes vectors of loops whose length is known. */
+/* Takes chunks of 32 products per channel: many processors have an instruction that adds products
+ * of 16 bits, and gcc -O2 vectorizes loops of known length. */
 static void epctx__dot_rows(const epctx__dots *d, const int8_t *from, size_t left,
                             uint32_t (*sum)[EPCTX__DOT_LANE]) {
     const size_t depth = d->fours * 4;
@@ -5211,7 +5219,8 @@ static EPCTX__SIMD32_INLINE uint32_t epctx__dot(uint32_t sum, uint32_t x, const 
 #endif
 }
 
-/* Adds to four sums, of channels side by side. Apart, so that registers suffice. */
+/* Adds to four sums, those of adjacent channels. A function of its own keeps the four in
+ * registers. */
 static EPCTX__APART void epctx__dot_row(const uint8_t *x, const int8_t *w, size_t fours,
                                         uint32_t flip, uint32_t *sum) {
     uint32_t a = sum[0], b = sum[1], c = sum[2], d = sum[3];
@@ -5309,8 +5318,8 @@ static bool epctx__has_vnni(epctx__level fast) {
            __builtin_cpu_supports("avx512bw");
 }
 
-/* Adds to each number of `sum` four products of unsigned and signed bytes. As an instruction of its
- * own, because gcc 12 copies the sum before the intrinsic. */
+/* Adds four products of unsigned and signed bytes to each number of `sum`. Assembly, because gcc 12
+ * copies the sum before it uses the intrinsic. */
 EPCTX__VNNI static EPCTX__INLINE __m512i epctx__dot_512(__m512i sum, __m512i x, __m512i w,
                                                         bool vnni) {
     (void)vnni;
@@ -5318,7 +5327,7 @@ EPCTX__VNNI static EPCTX__INLINE __m512i epctx__dot_512(__m512i sum, __m512i x, 
     return sum;
 }
 
-/* The same for 8 sums; without AVX-VNNI two products of 16 bits. */
+/* As epctx__dot_512, for 8 sums; without AVX-VNNI it adds two products of 16 bits. */
 EPCTX__TARGET static EPCTX__INLINE __m256i epctx__dot_256(__m256i sum, __m256i x, __m256i w,
                                                           bool vnni) {
     __m256i both;
@@ -5357,10 +5366,10 @@ EPCTX__TARGET static EPCTX__INLINE void epctx__put_some_256(uint8_t *y, size_t c
 }
 
 /* On vectors of 256 and of 512 bits; without VNNI first with the even bytes, then the odd ones:
- * rounded: sums to integers without the zero point, within the limits.
- * tile: `rows` pixels from `first` on, `wide` vectors of channels from `n` on; all of these but n
- * are constants where it is inlined.
- * channels: results of one vector of bytes, the one at `part`. */
+ * rounded: turns sums into integers without the zero point, within the limits.
+ * tile: computes `rows` pixels from `first` on and `wide` vectors of channels from `n` on; each of
+ * these arguments but n is a compile-time constant at every call.
+ * channels: computes the results of one vector of bytes, the one at `part`. */
 #define EPCTX__INTEGER_FORM(bits, target) \
     target static EPCTX__INLINE __m##bits##i epctx__get_##bits(const void *from) { \
         return _mm##bits##_loadu_si##bits((const __m##bits##i *)from); \
@@ -5940,6 +5949,29 @@ static const epctx__op_info epctx__ops[EPCTX__OP_COUNT] = {
 
 /* ============================================================
  * >>exec: loading and running
+ *
+ * Loading verifies everything once, so that running need not: a blob is hostile, a loaded context
+ * is not. epctx__survey checks the header and adds up the memory that the context needs.
+ * epctx__load_copy copies directory, commands and strings into the caller's memory and checks only
+ * that copy, so a file that changes later cannot move an address. The weights stay in the blob if
+ * alignment and byte order allow.
+ *
+ * Safety rests on epctx__command_ok: the check of the opcode turns the parameters into the bytes
+ * that the kernel may touch in each operand (epctx__needs), and each operand must have them,
+ * aligned, within its memory; a result must lie in scratch or an output and overlap no other
+ * operand. Kernels stay within those bytes. epctx__check_written then follows the commands in order
+ * and refuses a command that reads, or a graph that returns, a byte that no earlier command wrote:
+ * it would show what the memory held before. A build for size clears the memory instead
+ * (EPCTX__CLEARS). Loading stays quick, since commands, weights and graph names that overlap so
+ * much that their sizes add up to more than their section are refused; the `work` of a graph bounds
+ * the time of its run.
+ *
+ * epctx__execute checks the caller's sizes and alignments, then decodes one command after the other
+ * (epctx__decode) and calls its run_fn from epctx__ops; it takes no memory. epctx_npu_run_with adds
+ * threads, cancelling and timing: epctx__run_cut cuts a command along one of epctx__counters into
+ * parts that compute each result as the whole command would, so the bits do not depend on the
+ * number of threads. A weightless graph names a `maker`, an ordinary graph of the same blob, which
+ * epctx_npu_make_weights runs once from the initializers to the packed weights.
  * ============================================================ */
 
 typedef enum epctx__storage {
@@ -6043,7 +6075,7 @@ static void epctx__lay_parts(epctx__blob_loader *l, uint8_t *memory) {
     l->next = (uint32_t *)epctx__part(l, memory, ends * sizeof *l->next);
 }
 
-/* Begins to load: whether this build can, judged by the header, and the memory needed. */
+/* Begins to load: checks that this build can, by the header, and adds up the memory needed. */
 static epctx_status epctx__survey(epctx__blob_loader *l, epctx_span blob, epctx_error *error) {
     epctx_npu_blob info;
     const uint8_t *record;
@@ -6248,7 +6280,7 @@ typedef struct epctx__slice {
     uint32_t level;
 } epctx__slice;
 
-/* Values in pieces at one time: Pad and Concat write one after the other. */
+/* How many values may be incomplete at one time: Pad and Concat complete one after the other. */
 #define EPCTX__SLICES 16
 
 typedef struct epctx__written {
@@ -6273,7 +6305,7 @@ static void epctx__add_level(epctx__writing *w, uint64_t step, uint64_t count) {
     w->count[i] = count;
 }
 
-/* Levels that continue one another turn to one. */
+/* Joins levels that continue one another. */
 static void epctx__join_levels(epctx__writing *w) {
     const uint32_t levels = w->levels;
     uint32_t i;
@@ -6326,7 +6358,7 @@ static uint64_t epctx__end_of(const epctx__writing *w) {
     return end;
 }
 
-/* The first cell that does not end before `number` or there: `count` - 1 has no end. */
+/* The first cell that ends behind `number`; the last one, `count` - 1, has no end. */
 static uint32_t epctx__cell_of(const epctx__written *d, uint64_t number) {
     uint32_t low = 0, high = d->count - 1;
     while (low < high) {
@@ -6358,7 +6390,7 @@ static uint64_t epctx__hole(const epctx__written *d, uint64_t start, uint64_t en
     return at < end ? at : end;
 }
 
-/* `start` and `end` are among the ends. */
+/* Marks the cells from `start` to `end` as written; both numbers are among d->ends. */
 static void epctx__fill_cells(epctx__written *d, uint64_t start, uint64_t end) {
     uint32_t cell = epctx__not_written(d, epctx__cell_of(d, start));
     for (; cell + 1 < d->count && d->ends[cell + 1] <= end; cell = epctx__not_written(d, cell))
@@ -6930,9 +6962,10 @@ static epctx_npu_command epctx__describe(const epctx_npu_graph *graph, const uin
 
 #define EPCTX__THREADS 64
 
-/* Parameters that count independent results, which follow one another in memory. The first that is
- * above 1 cuts its command, into multiples of `unit`, so that each result is computed as in the
- * whole: ranges end where vectors and tiles end. Commands that can fail are not cut. */
+/* Parameters along which a command can be split: they count independent results that are adjacent
+ * in memory. The first one above 1 splits its command, into multiples of `unit`: parts end where
+ * vectors and tiles end, so that each result is computed as in the whole. Commands that can fail
+ * stay whole. */
 typedef struct epctx__counter {
     uint8_t opcode, unit;
     uint8_t words;  /* this member and those after it */
@@ -7071,7 +7104,7 @@ static epctx_status epctx__one_part(const epctx__cut *c, uint32_t index, epctx_e
     return epctx__ops[c->opcode].run_fn(&params, &args);
 }
 
-/* On its thread, where none may write the message. */
+/* May run on any thread, so it leaves the error message to epctx__round_status. */
 static void epctx__run_part(void *work, uint32_t index) {
     epctx__cut *c = (epctx__cut *)work;
     c->failed[index] = epctx__one_part(c, index, NULL) != EPCTX_OK;
@@ -7293,8 +7326,8 @@ typedef struct epctx__tensor {
     uint64_t offset;   /* bytes in the buffer: reshaped and sliced values share one */
     uint32_t writer;   /* the only step that writes it, or NONE */
     uint32_t uses;     /* by nodes and as graph output */
-    bool outside;      /* constant that a weightless blob does not contain: it is (part of) */
-    uint32_t whole;    /* this tensor, which is an initializer or computed from initializers */
+    bool outside;      /* a weightless blob does not contain this constant */
+    uint32_t whole;    /* if outside: the initializer or folded tensor that contains it */
     uint64_t at;       /* byte offset in `whole` */
     epctx_value known; /* elem 0: type and shape from the graph, as far as known */
     bool stored;       /* an initializer */
@@ -7312,7 +7345,7 @@ typedef struct epctx__buffer {
     uint64_t offset;      /* in scratch */
     uint32_t turn;        /* position among the scratch buffers in the order of `first` */
     bool needed;
-    bool fixed, liked;        /* only in ONNX's order; read channels last */
+    bool fixed, liked;        /* keeps ONNX's order; has readers that prefer channels last */
     uint32_t channels, plane; /* of an image that lies channels last, else 0 */
     uint32_t twin;            /* buffer with the same values in the other order, or NONE */
 } epctx__buffer;
@@ -7326,7 +7359,7 @@ typedef struct epctx__step {
     uint32_t temporary; /* buffer, or NONE */
     bool packs;         /* in[1] is constant and not packed yet */
     bool images;        /* in[0], in[3] and out are images, channels last (>>layout) */
-    bool exact;         /* of integers in floats: nothing that rounds may take its place */
+    bool exact;         /* holds integers in floats: no step that rounds may replace it */
     epctx__pack pack;
     epctx_str name;
 } epctx__step;
@@ -7376,7 +7409,7 @@ typedef struct epctx__compiler {
 #define EPCTX__REFUSE(c, ...)  epctx_fail((c)->error, EPCTX_ERR_UNSUPPORTED, __VA_ARGS__)
 #define EPCTX__INVALID(c, ...) epctx_fail((c)->error, EPCTX_ERR_GRAPH, __VA_ARGS__)
 
-/* The tensor of a name, here or around; NONE: there is none. */
+/* The tensor of a name, in this scope or an outer one; NONE: the name is unknown. */
 static uint32_t epctx__named(const epctx__compiler *c, epctx_str name) {
     const epctx__name_scope *scope = &c->scope;
     uint32_t id = epctx_map_get(&scope->names, name);
@@ -7426,7 +7459,8 @@ static epctx_status epctx__grow(epctx__compiler *c, void *array, size_t count, s
     return EPCTX_OK;
 }
 
-/* Elements; of an empty tensor whose other dimensions could not be multiplied, too many. */
+/* The number of elements. An empty tensor has 0, or too many if its other dimensions exceed the
+ * limit. */
 static uint64_t epctx__count(const epctx__shape *shape) {
     uint64_t count = 1;
     bool empty = false;
@@ -7567,7 +7601,7 @@ static epctx_status epctx__add_constant(epctx__compiler *c, int32_t elem, const 
     return EPCTX_OK;
 }
 
-/* The same, a vector of floats. */
+/* A constant vector of float zeros for the caller to fill. */
 static epctx_status epctx__add_floats(epctx__compiler *c, uint64_t count, float **data,
                                       uint32_t *id) {
     const epctx__shape shape = {1, {(int64_t)count}};
@@ -7694,7 +7728,7 @@ static epctx_status epctx__emit(epctx__compiler *c, const epctx__step *s) {
     return EPCTX_OK;
 }
 
-/* The same for a step whose result is a new tensor. */
+/* Emits a step whose result is a new tensor. */
 static epctx_status epctx__emit_new(epctx__compiler *c, epctx__step *s, int32_t elem,
                                     const epctx__shape *shape, uint32_t *y) {
     EPCTX__TRY(epctx__new_tensor(c, elem, shape, y));
@@ -7894,7 +7928,8 @@ static epctx_status epctx__emit_cast_once(epctx__compiler *c, uint32_t x, int32_
     return epctx__emit_new(c, &s, to, &shape, y);
 }
 
-/* uint64 is computed as int64, which is the same for sums, products and bits. */
+/* uint64 is computed as int64, which gives the same bits for sums, products and bitwise
+ * operators. */
 static epctx_status epctx__no_uint64(epctx__compiler *c, bool used) {
     return !used ? EPCTX_OK
                  : EPCTX__REFUSE(c, "uint64 is not ordered, divided or converted to floats");
@@ -8329,7 +8364,7 @@ static epctx__recipe epctx__recipe_of(uint32_t x) {
 /* Emits the steps of a recipe. */
 static epctx_status epctx__cook(epctx__compiler *c, epctx__recipe *r, const char *text);
 
-/* The same; its y is output 0. */
+/* Emits the steps of a recipe whose y is output 0 of the node. */
 static epctx_status epctx__cook_y(epctx__compiler *c, epctx__recipe *r, const char *text) {
     EPCTX__TRY(epctx__cook(c, r, text));
     c->y = r->v.y;
@@ -8339,9 +8374,26 @@ static epctx_status epctx__cook_y(epctx__compiler *c, epctx__recipe *r, const ch
 /* ============================================================
  * >>lower: operators
  *
- * One function per ONNX operator: checks the node, infers the shape and emits steps, or fuses into
- * the previous step if nothing else reads its result. Nodes with only constant inputs are folded if
- * the result is bit-identical everywhere.
+ * Lowering turns the nodes, in the order of the graph, into steps (epctx__step): commands of the
+ * executor whose operands are still numbers of tensors. A row of epctx__lowers names an operator,
+ * the inputs that epctx__lower_by fetches for it, and its function. That function checks the node,
+ * infers the shape of the result, emits steps and leaves its first result in c->y. A row of
+ * epctx__quantizeds runs such a function between Dequantize and Quantize. Operators that consist of
+ * simpler ones are recipes: short formulas that epctx__cook reads.
+ *
+ * Everything rests on fixed shapes of limited size: epctx__new_tensor refuses a tensor of more than
+ * EPCTX__MAX_BYTES, and the products that give its size saturate, so a count of elements fits the
+ * 32 bits of a parameter. Whatever the attributes say, epctx__emit asks the check of the opcode
+ * about each step, as a loader will, and fails where the check does. EPCTX__REFUSE reports what the
+ * kernels cannot do, EPCTX__INVALID what breaks ONNX's rules. epctx__judge runs the same functions
+ * to find the nodes that this EP takes, so that its verdict and the compiler agree.
+ *
+ * Three things keep the list of steps short. Reshape and its kin emit nothing: epctx__alias gives
+ * their memory another shape. A step is computed at once, by the portable kernel, if its inputs are
+ * constant and epctx__foldable knows that its bits are equal on every machine. An activation, a
+ * bias or a sum goes into the step that computes its operand, if epctx__writer_of finds that
+ * nothing else reads the operand; a graph output counts as two uses, so that it always keeps its
+ * own value.
  * ============================================================ */
 
 /* -- shape operators: the same data with another shape -- */
@@ -8545,7 +8597,7 @@ static epctx_status epctx__shape_from(epctx__compiler *c, const int64_t *dims, s
     return EPCTX_OK;
 }
 
-/* The same from a constant. */
+/* Reads a shape from a constant. */
 static epctx_status epctx__const_shape(epctx__compiler *c, uint32_t id, const char *what,
                                        epctx__shape *shape) {
     int64_t dims[EPCTX_NPU_MAX_RANK];
@@ -8661,8 +8713,8 @@ static epctx_status epctx__lower_gelu(epctx__compiler *c) {
     return epctx__lower_act_of(c, form == 0 ? EPCTX__ACT_GELU : EPCTX__ACT_GELU_TANH, 0.0f, 0.0f);
 }
 
-/* The end of a type of floats: what ONNX Runtime takes for a bound that is missing. Integers have
- * no need of it: *id is left as it is. */
+/* The extreme number of a float type, which ONNX Runtime takes for a missing bound. Integers need
+ * no bound: *id stays as it is. */
 static epctx_status epctx__clip_end(epctx__compiler *c, int32_t elem, bool top, uint32_t *id) {
     const epctx__shape scalar = {0, {0}};
     const bool wide = elem == EPCTX_ONNX_DOUBLE;
@@ -8672,7 +8724,7 @@ static epctx_status epctx__clip_end(epctx__compiler *c, int32_t elem, bool top, 
     return epctx__emit_filled(c, elem, &scalar, top ? bits : bits | sign, id);
 }
 
-/* A bound that is known at run time only: one that is NaN is none, for ONNX Runtime, too. */
+/* A bound that is known only at run time. A NaN does not limit, as in ONNX Runtime. */
 static epctx_status epctx__clip_bound(epctx__compiler *c, int32_t elem, bool top, uint32_t *id) {
     uint32_t number, end = EPCTX__NONE;
     EPCTX__TRY(epctx__clip_end(c, elem, top, &end));
@@ -9590,7 +9642,7 @@ static void epctx__halve_pads(epctx__geometry *g, uint32_t i, int64_t total) {
     g->after[i] = total - g->before[i];
 }
 
-/* The same, and ceil_mode: the places, and the padding that is left. */
+/* Reads the attributes and ceil_mode; computes the places and the padding that remains. */
 static epctx_status epctx__geometry_axes(epctx__compiler *c, epctx__geometry *g) {
     const int64_t top = INT32_MAX / 8, ceil = epctx_node_int(c->node, "ceil_mode", 0);
     uint32_t i;
@@ -10354,7 +10406,8 @@ static epctx_status epctx__apply_to(epctx__compiler *c, const epctx__recipe *r,
     }
 }
 
-/* The same for numbers, too: as operands they get the type of the values beside them. */
+/* Applies an operator or function to values and numbers. A number that is an operand gets the type
+ * of the values beside it. */
 static epctx_status epctx__apply(epctx__compiler *c, const epctx__recipe *r, const epctx__verb *w,
                                  epctx__term *in, uint32_t count, uint32_t *y) {
     const uint32_t first = w->form == 'w' ? 1 : 0;
@@ -10713,7 +10766,7 @@ static epctx_status epctx__lower_lrn(epctx__compiler *c) {
 
 /* -- quantization -- */
 
-/* A constant zero point of nothing but zeros says what none says. */
+/* Drops a constant zero point of zeros, which means the same as none. */
 static epctx_status epctx__drop_zeros(epctx__compiler *c, uint32_t *zero) {
     const epctx__tensor *t;
     const void *data;
@@ -11498,7 +11551,8 @@ static epctx_status epctx__history(epctx__compiler *c, size_t input, size_t past
         EPCTX__TRY(epctx__want_float(c, r.v.p));
         EPCTX__TRY(epctx__cook(c, &r, "x = join(p, x, 2)"));
     }
-    EPCTX__TRY(epctx__cook(c, &r, "y = x[bhlw>bhlw]")); /* the output's name is not this one's */
+    /* an alias, so that naming the output does not rename the input */
+    EPCTX__TRY(epctx__cook(c, &r, "y = x[bhlw>bhlw]"));
     EPCTX__TRY(epctx__set_output(c, present, r.v.y));
     if (r.n.h == 0 || queries % r.n.h != 0)
         return EPCTX__INVALID(c, "%d heads do not serve %d", r.n.h, queries);
@@ -11564,7 +11618,7 @@ static epctx_status epctx__lower_attention(epctx__compiler *c) {
     shown[1] = r.v.s;
     before = past != EPCTX__NONE ? c->tensors[past].shape.dims[2] : 0;
     if (epctx_node_int(c->node, "is_causal", 0) != 0 &&
-        (before == 0 || scores.dims[2] > 1)) { /* as ONNX Runtime: it is the newest */
+        (before == 0 || scores.dims[2] > 1)) { /* else the only query sees all, as in ORT */
         r.n.i = scores.dims[2];
         r.n.j = scores.dims[3];
         r.n.p = before;
@@ -11573,7 +11627,7 @@ static epctx_status epctx__lower_attention(epctx__compiler *c) {
                                "s = s + where(t, 0, l)"));
     }
     EPCTX__TRY(epctx__attention_mask(c, &r, scores.dims[3]));
-    if (r.v.s != shown[1]) /* masked twice is not minus infinity: a softmax of those is NaN */
+    if (r.v.s != shown[1]) /* if masked twice: a softmax of rows of -infinity would be NaN */
         EPCTX__TRY(epctx__cook(c, &r, "s = finite(s)"));
     shown[2] = r.v.s;
     EPCTX__TRY(epctx__emit_softmax(c, r.v.s, 3, 4, false, &r.v.s));
@@ -12401,9 +12455,13 @@ static epctx_status epctx__lower_loop(epctx__compiler *c);
 
 typedef struct epctx__lowering {
     const char *op_type;
-    const char
-        *inputs; /* those to fetch: x of any type, f floats, X optional, - none; then *: types
-                           that are only stored stay, else they are converted */
+    /* A letter for each input to fetch:
+     * x: of any type
+     * f: of floats
+     * X: of any type, optional
+     * -: not fetched
+     * A * at the end: inputs of types that are only stored stay; otherwise they are converted. */
+    const char *inputs;
     epctx_status (*lower_fn)(epctx__compiler *c);
     uint32_t variant; /* for lower_fn: the operator among those it lowers */
 } epctx__lowering;
@@ -12778,7 +12836,7 @@ static epctx_status epctx__import(epctx__compiler *c) {
     return EPCTX_OK;
 }
 
-/* That a value is declared with; 0: none. */
+/* The element type that the model declares for a value; 0: none. */
 static int32_t epctx__type_of(const epctx__compiler *c, epctx_str name) {
     const uint32_t type = epctx_map_get(&c->scope.types, name);
     const uint32_t at =
@@ -12787,7 +12845,7 @@ static int32_t epctx__type_of(const epctx__compiler *c, epctx_str name) {
     return at != EPCTX_MAP_NONE ? epctx__value_at(c->whole, at).elem_type : 0;
 }
 
-/* What is computed as another type than the model says is computed wrongly, here or there. */
+/* Refuses a node whose output has another type than the model declares: one of them is wrong. */
 static epctx_status epctx__check_types(epctx__compiler *c, const epctx_node *node) {
     size_t i;
     for (i = 0; i < node->output_count; i++) {
@@ -12870,7 +12928,7 @@ static epctx__compiler epctx__compiler_of(const epctx_graph *graph, const epctx_
  * A branch of If, or one round of Loop and Scan: a scope of its own, within that of the node.
  * ============================================================ */
 
-/* The same tensor for other readers: no step is fused into the one that computes it. */
+/* An alias of a tensor: no later step is fused into the one that computes it. */
 static epctx_status epctx__again(epctx__compiler *c, uint32_t x, uint32_t *y) {
     const epctx__shape shape = c->tensors[x].shape;
     return epctx__alias(c, x, &shape, 0, y);
@@ -12881,7 +12939,8 @@ static epctx_status epctx__again(epctx__compiler *c, uint32_t x, uint32_t *y) {
 #define EPCTX__MAX_VALUES   64    /* into a body or out of it */
 #define EPCTX__MAX_UNROLLED 10000 /* nodes in all branches and rounds of one node */
 
-/* A body of the node. Its outer values get more uses: no step is fused into theirs. */
+/* A body of the node. The values that it captures get more uses, so that no step is fused into
+ * theirs. */
 static epctx_status epctx__body(epctx__compiler *c, const char *name, const epctx_graph **body) {
     const epctx_attr *attr = epctx_node_attr(c->node, name);
     size_t i;
@@ -12951,7 +13010,7 @@ static epctx_status epctx__lower_body(epctx__compiler *c, const epctx_graph *bod
     return status;
 }
 
-/* Whether values at run time can fail a step: it must not run where ONNX does not run it. */
+/* Whether data can make a step fail; such a step must not run where ONNX would not run it. */
 static bool epctx__may_fail(const epctx__compiler *c, const epctx__step *s) {
     const uint32_t at = s->op == EPCTX__OP_RECURRENT ? 6 : 1, kind = s->params.exact.kind;
     if (s->in[at] == EPCTX__NONE || c->tensors[s->in[at]].constant) return false;
@@ -13128,11 +13187,28 @@ static epctx_status epctx__lower_loop(epctx__compiler *c) {
 /* ============================================================
  * >>layout: channels last
  *
- * Images between convolutions lie in memory as [N][plane][channels], everything else in ONNX's
- * order. A step that sets `images` reads in[0] and in[3] and writes its result that way, whatever
- * the size of their elements. Moves, fills, element-wise steps and resampling follow their
- * neighbours, with other parameters (epctx__follow). All other steps keep ONNX's order; where
- * neighbours differ, one move transposes. A buffer knows its order: `channels` and `plane`, or 0.
+ * The kernels of convolutions and pools compute adjacent channels of a pixel as one vector, so
+ * images between them lie in memory as [N][plane][channels]; everything else keeps ONNX's order.
+ * The order belongs to the buffer: its `channels` and `plane` are those of the image, or 0 for
+ * ONNX's order. All tensors in a buffer have that order, and every step that reads or writes it
+ * must agree. With one channel or one pixel both orders are the same.
+ *
+ * First the pass `moves` (epctx__join_moves) shortens chains of moves: one that reads the result of
+ * another reads the source of that one instead. Then comes the pass `layout` (epctx__lay_out). A
+ * convolution whose window covers the whole image becomes a matrix product (epctx__conv_to_gemm).
+ * Going backwards over the steps, epctx__choose_orders marks the buffers that must keep ONNX's
+ * order (`fixed`: the graph's outputs, and results of steps that cannot write them channels last)
+ * and those whose readers prefer channels last (`liked`). Going forwards, it gives channels last to
+ * the results of steps that set `images`, of moves into a `liked` buffer, and of steps that have an
+ * operand in that order. Last, epctx__lay_step emits each step again. Steps that set `images` read
+ * in[0], a convolution also in[3], channels last. Moves, fills, element-wise steps and resampling
+ * adapt by new strides and counts (epctx__follow, epctx__relay_move). For any other operand in the
+ * wrong order epctx__in_order emits one move that transposes it; the buffer remembers the copy as
+ * its `twin`, so that later readers share it.
+ *
+ * A step adapts only if its parameters can express the new order exactly; otherwise its result
+ * keeps ONNX's order, and a move transposes. The pass changes where elements lie, never which of
+ * them a step combines. It pays because a chain of convolutions transposes only at its two ends.
  * ============================================================ */
 
 static bool epctx__is_last(const epctx__compiler *c, uint32_t id) {
@@ -13242,8 +13318,8 @@ static bool epctx__relay_move(const epctx__compiler *c, epctx__step *s, bool fro
     return epctx__rewalk(&s->params.move, ends);
 }
 
-/* Gives a step the parameters to write its result channels last from an operand 0 that lies so, but
- * for binary steps (epctx__follow_binary). False: there are none. */
+/* Gives a step the parameters that read operand 0 and write the result channels last; for binary
+ * steps epctx__follow_binary does that. False: no such parameters exist. */
 static bool epctx__follow(const epctx__compiler *c, epctx__step *s) {
     const epctx__tensor *t = &c->tensors[s->out];
     const epctx__view v = epctx__tensor_view(t);
@@ -13299,7 +13375,7 @@ static epctx_status epctx__emit_transposed(epctx__compiler *c, uint32_t from, ui
     return EPCTX_OK;
 }
 
-/* The same values in the other order. */
+/* A copy of an image in the other order. */
 static epctx_status epctx__transpose_image(epctx__compiler *c, uint32_t from, bool last,
                                            epctx_str name, uint32_t *out) {
     const epctx__view v = epctx__tensor_view(&c->tensors[from]);
@@ -13313,7 +13389,7 @@ static epctx_status epctx__transpose_image(epctx__compiler *c, uint32_t from, bo
     return EPCTX_OK;
 }
 
-/* Another tensor of the shape of `id` in buffer `buffer`. */
+/* Replaces *id by a tensor of its shape in another buffer. */
 static epctx_status epctx__rebase(epctx__compiler *c, uint32_t *id, uint32_t buffer) {
     const epctx__tensor t = c->tensors[*id];
     EPCTX__TRY(epctx__add_tensor(c, t.elem, &t.shape, id));
@@ -13471,7 +13547,7 @@ static void epctx__choose_orders(epctx__compiler *c) {
     }
 }
 
-/* Dead-code elimination: drops steps with unused results. */
+/* Drops steps whose results nobody reads (dead-code elimination). */
 static void epctx__drop_dead(epctx__compiler *c) {
     size_t i, first = c->step_count;
     uint32_t j;
@@ -13636,6 +13712,28 @@ static epctx_status epctx__lay_out(epctx__compiler *c) {
 
 /* ============================================================
  * >>plan: memory
+ *
+ * This section finishes the list of steps and gives each buffer its place in scratch.
+ * epctx__bind_outputs, the end of lowering, puts results into the graph's outputs.
+ * epctx__pack_weights makes packing a recorded step where a weightless blob lacks the weights.
+ * epctx__refine makes two changes that need to know what is live when: a convolution at the peak,
+ * followed by a pool, takes turns with that pool over bands of lines (epctx__split), and a 3 x 3
+ * convolution becomes Winograd where that saves a tenth of the work (epctx__to_tiles), never where
+ * floats hold exact integers (`exact`).
+ *
+ * epctx__plan then chooses offsets. A buffer lives from the first step that uses it to the last,
+ * both included (epctx__lifetimes), and two buffers that are alive in one step never overlap. Hence
+ * a step never overwrites another buffer that it reads; the loader checks this again. Sizes are
+ * rounded up to 64 bytes and added in 64 bits. The peak of live bytes (epctx__crowds) is a lower
+ * bound: a plan that reaches it is optimal and ends the search.
+ *
+ * The search is greedy. epctx__place_buffer puts a buffer into the lowest gap between the placed
+ * ones that live at the same time; the result depends on the order alone, so epctx__plan tries the
+ * four of epctx__order, repeats each up to three times with the buffer that ended highest moved to
+ * the front, and keeps the smallest plan. Every comparison ends at the number of the buffer, so
+ * each machine gets the same plan. A segment tree (epctx__tree) finds those that live at the same
+ * time, and EPCTX__PLAN_PAIRS limits how many of them one order looks at: past that limit, buffers
+ * are stacked on top, so that huge graphs compile soon.
  * ============================================================ */
 
 /* Copies outputs without own memory: constants, inputs, parts of buffers, repeated outputs. */
@@ -13749,7 +13847,7 @@ static uint64_t epctx__largest(const epctx__tree *tree, size_t first, size_t las
     return most;
 }
 
-/* Index of the first number from i on that is larger than `value`; `leaves`: there is none. */
+/* Index of the first number from i on that is larger than `value`; `leaves`: none is. */
 static size_t epctx__next_above(const epctx__tree *tree, size_t i, uint64_t value) {
     size_t at = tree->leaves + i;
     if (i >= tree->leaves) return tree->leaves;
@@ -13810,7 +13908,7 @@ static uint32_t epctx__pool_lines(const epctx__conv *conv, const epctx__window *
 }
 
 /* Narrows a window to the output lines from `first` to before `end`; `start` is the first line of
- * the input that they need. False: they need none. */
+ * the input that they need. False: they lie in the padding alone. */
 static bool epctx__band(epctx__window *w, uint32_t first, uint32_t end, uint32_t *start) {
     const int64_t from = (int64_t)first * w->stride_h - w->top, in = w->in_h;
     const int64_t to =
@@ -14094,6 +14192,31 @@ static epctx_status epctx__plan(epctx__compiler *c) {
 
 /* ============================================================
  * >>integers: steps between DequantizeLinear and QuantizeLinear, computed on the bytes
+ *
+ * A quantized model (QDQ) says that bytes are dequantized, an operator computes in floats, and its
+ * result is quantized. This pass computes the result from the bytes instead: with a quarter of the
+ * memory, and with integer dot products. epctx__to_integers visits every Quantize, finds the step
+ * that computes its operand (epctx__maker) and the Dequantize steps behind that one, and replaces
+ * the Quantize by one step on bytes (epctx__integer_step). It runs before the layout, which then
+ * treats the new steps like convolutions of floats, and epctx__drop_dead removes what nobody reads
+ * any more.
+ *
+ *  - epctx__product_step: convolutions, matrix products, average pools and means.
+ *  - epctx__add_step: a sum, difference or product of two tensors of one shape.
+ *  - epctx__lookup_step: functions of one byte, also several in a row, as a table of 256 results.
+ *  - epctx__move_step: a move whose source and result have one scale and zero point.
+ *
+ * A step is replaced only if both ends have a grid (epctx__grid): int8 or uint8 with one constant
+ * positive scale and one zero point. Weights may have a scale per channel and must fit int8 without
+ * their zero point. Nothing but the Quantize may read the floats that it rounds. Where a condition
+ * fails, the steps on floats remain.
+ *
+ * Products of bytes add up exactly: 65,536 of them, the most that one sum has, of up to 255 * 128
+ * each stay below 2^31. epctx__integer_operands folds what is constant into the weights, a bias of
+ * 32 bits (the model's bias minus the zero point times the weights) and one factor per channel, the
+ * scales of input and weight over that of the result. The sum itself is exact, unlike that of
+ * floats, so results can differ from those of the steps on floats where a value lies next to a tie.
+ * ReLU and Clip become limits of the byte (epctx__requant_of).
  * ============================================================ */
 
 /* A per-tensor scale and zero point. */
@@ -14115,7 +14238,7 @@ static uint32_t epctx__flip_of(int32_t type) {
     return type == EPCTX_ONNX_INT8 ? 0x80u : 0;
 }
 
-/* The grid of a Quantize or Dequantize with one constant scale; without: not above 0. */
+/* The grid of a Quantize or Dequantize. Without one constant scale, the scale of the grid is 0. */
 static epctx_status epctx__grid_of(epctx__compiler *c, const epctx__step *s, epctx__grid *g) {
     const void *scale, *zero = NULL;
     const bool has_zero = s->in[2] != EPCTX__NONE;
@@ -14143,20 +14266,20 @@ static const epctx__step *epctx__maker(const epctx__integers *w, uint32_t tensor
                : &w->steps[w->traffic[t->buffer].last];
 }
 
-/* The Dequantize behind a tensor of floats, with its grid; NULL: another step. */
+/* The Dequantize that computes a tensor of floats, with its grid; NULL: another step does. */
 static epctx_status epctx__dequantized(const epctx__integers *w, uint32_t tensor,
                                        const epctx__step **s, epctx__grid *g) {
     g->scale = 0.0f;
     *s = tensor != EPCTX__NONE ? epctx__maker(w, tensor) : NULL;
     if (tensor != EPCTX__NONE && w->c->tensors[tensor].constant && !w->c->tensors[tensor].outside &&
         w->c->tensors[tensor].shape.rank < 3)
-        *s = w->c->tensors[tensor].dequantized; /* of a rank that is no image */
+        *s = w->c->tensors[tensor].dequantized; /* too few dimensions for an image */
     if (*s != NULL && (*s)->op == EPCTX__OP_DEQUANTIZE) EPCTX__TRY(epctx__grid_of(w->c, *s, g));
     if (!(g->scale > 0.0f)) *s = NULL;
     return EPCTX_OK;
 }
 
-/* Limits of the result of an activation; false: not one that only limits. */
+/* Turns an activation into limits of the result; false: it does more than limit. */
 static bool epctx__requant_of(const epctx__grid *g, const epctx__act *act, epctx__requant *out) {
     const int32_t least = g->type == EPCTX_ONNX_INT8 ? -128 : 0, zero = g->zero;
     const float low = (float)(least - zero), high = (float)(least + 255 - zero);
@@ -14180,7 +14303,8 @@ static bool epctx__requant_of(const epctx__grid *g, const epctx__act *act, epctx
     return out->low <= out->high;
 }
 
-/* The bytes behind a tensor of floats; moved, if the floats are. NONE: there are none. */
+/* The bytes from which a tensor of floats is dequantized; moved, if the floats are. NONE: it is not
+ * dequantized. */
 static epctx_status epctx__bytes_behind(epctx__integers *w, uint32_t tensor, uint32_t *bytes,
                                         epctx__grid *g) {
     epctx__compiler *c = w->c;
@@ -14201,7 +14325,7 @@ static epctx_status epctx__bytes_behind(epctx__integers *w, uint32_t tensor, uin
     return epctx__emit(c, &to);
 }
 
-/* The same bytes in the shape of another tensor. */
+/* Gives a tensor the shape of another one, by an alias. */
 static epctx_status epctx__shaped(epctx__compiler *c, uint32_t like, uint32_t *id) {
     const epctx__shape shape = c->tensors[like].shape;
     return epctx__same_shape(&shape, &c->tensors[*id].shape) ? EPCTX_OK
@@ -14218,7 +14342,7 @@ typedef struct epctx__product_of {
     uint32_t row, step; /* strides of the weights: by output channel and along it */
 } epctx__product_of;
 
-/* The weights minus their zero point, as int8; false: no such weights. */
+/* The weights minus their zero point; `known` is true if all of them fit int8. */
 static epctx_status epctx__bytes_of(epctx__compiler *c, const epctx__product_of *o,
                                     const float **scales, uint32_t *scale_step, int32_t **values,
                                     bool *known) {
@@ -14321,7 +14445,7 @@ static void epctx__set_product(epctx__product_of *o, uint32_t batch, uint32_t in
     o->p.window = *window;
 }
 
-/* A convolution, matrix product or average as a product of integers; false: it is none. */
+/* A convolution, matrix product or average as a product of integers; false: it has no such form. */
 static bool epctx__as_product(const epctx__compiler *c, const epctx__step *s, epctx__product_of *o,
                               epctx__act *act) {
     const epctx__params *p = &s->params;
@@ -14535,7 +14659,7 @@ static epctx_status epctx__move_step(epctx__integers *w, const epctx__step *s, c
     return EPCTX_OK;
 }
 
-/* The integer form of what a Quantize rounds. */
+/* Emits the step on bytes that replaces a Quantize; `done` false: it has no such form. */
 static epctx_status epctx__integer_step(epctx__integers *w, const epctx__step *q, bool *done) {
     const epctx__step *s = epctx__maker(w, q->in[0]);
     epctx__step to = *q;
@@ -14563,8 +14687,8 @@ static epctx_status epctx__integer_step(epctx__integers *w, const epctx__step *q
     return *done ? epctx__emit(w->c, &to) : EPCTX_OK;
 }
 
-/* Replaces steps between Dequantize and Quantize by integer steps. The replaced ones stay, without
- * readers. */
+/* Replaces steps between Dequantize and Quantize by integer steps. The replaced steps remain,
+ * without readers, until epctx__drop_dead removes them. */
 static epctx_status epctx__to_integers(epctx__compiler *c) {
     const size_t count = c->step_count;
     epctx__integers w;
@@ -14654,6 +14778,30 @@ static epctx_status epctx__compile_graph(epctx__compiler *c) {
 
 /* ============================================================
  * >>emit: writing the blob
+ *
+ * All graphs of a context share one epctx__build: buffers of records (the directory), words,
+ * strings and weights, which grow side by side. For each graph epctx__write_graph appends names,
+ * the I/O table and the commands. epctx__write_step writes a command: opcode, operands as place and
+ * offset, then the parameter struct word by word. When the last graph is there, epctx__put_sections
+ * joins the buffers, epctx__put_binary appends the weights, and epctx__put_header writes sizes and
+ * checksums.
+ *
+ * Positions count from the end of the records until the number of graphs is known;
+ * epctx__put_sections then adds the size of the records to each. Neither words nor strings may
+ * exceed 4 GiB, so that each position fits 32 bits. The bytes are little-endian (epctx__to_host),
+ * hold no time and no address, and the backend keeps the records in the order of their names, so
+ * the same graphs give the same blob on every machine.
+ *
+ * Weights are most of the blob, so epctx__write_weight makes each of them where it stays, packed or
+ * copied straight from the model: epctx__reserve_weights has made room, once for a graph. The
+ * weight table of epctx.h then looks for equal bytes. If it knows them, the command refers to the
+ * older ones and the new bytes are not counted, so the next weight overwrites them. If the caller's
+ * buffer is empty, epctx__put_binary moves the weights up within their own memory and hands that
+ * over: the weights exist once.
+ *
+ * In a weightless context the folded steps (epctx__record) become a graph as well:
+ * epctx__write_maker gives it the initializers as inputs and the missing weights as outputs, plans
+ * its memory and writes it like any other graph.
  * ============================================================ */
 
 /* A context under construction. Records and words are in the host's order; their positions count
@@ -14688,7 +14836,7 @@ static epctx_str epctx__string(const epctx__build *b, const uint32_t *name) {
     return out;
 }
 
-/* For the table. */
+/* The fetch_fn of the weight table. */
 static epctx_status epctx__fetch(void *user, uint64_t offset, size_t size, const uint8_t **data,
                                  epctx_error *error) {
     (void)size, (void)error;
@@ -14744,7 +14892,7 @@ static epctx_status epctx__reserve_weights(epctx__compiler *c, epctx__build *b) 
     return epctx__reserve(c, &b->weights, more);
 }
 
-/* Operand `at` of `s`, a weight: behind the others, where it stays if its bytes are new. */
+/* Writes operand `at` of `s`, a weight, behind the others, where it stays if its bytes are new. */
 static epctx_status epctx__write_weight(epctx__compiler *c, epctx__build *b, const epctx__step *s,
                                         uint32_t at, uint32_t *index) {
     const size_t size = (size_t)epctx__weight_size(c, s, at);
@@ -14965,7 +15113,7 @@ static epctx_status epctx__write_maker(epctx__compiler *from, epctx__build *b, u
     return epctx__write_graph(&m, b, &b->makers, epctx_str_of(NULL), 0, 0);
 }
 
-/* All but the weights. */
+/* Appends all sections but the weights; epctx__put_header fills the header later. */
 static epctx_status epctx__put_sections(epctx__compiler *c, epctx__build *b, epctx_buffer *out) {
     const size_t size = b->records.size + b->makers.size;
     epctx_weight w;
