@@ -168,8 +168,8 @@ static inline bool ops_is_taken(const epctx_map *const *taken, size_t count, epc
     return i < count;
 }
 
-/* A name that none of the maps has: `base`, else base_2, base_3 ... It is put into `own`, which holds
- * at a base the number to go on with: many names of one base cost a step each. */
+/* A name that none of the maps has: `base`, else base_2, base_3 ... It is put into `own`, which
+ * holds at a base the number to go on with: many names of one base cost a step each. */
 static inline epctx_status ops_free_name(epctx_arena *arena, const epctx_map *const *taken,
                                          size_t count, epctx_map *own, epctx_str base,
                                          epctx_str *out, epctx_error *error) {
