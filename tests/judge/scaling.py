@@ -209,9 +209,9 @@ def namesakes(model, count):
 
 def raw_node(read, made):
     """A field of a graph: names need not be UTF-8."""
-    node_bytes = (b"\x0a" + bytes([len(read)]) + read + b"\x12" + bytes([len(made)]) + made +
-                  b"\x22\x03Neg\x1a\x03any")
-    return b"\x0a" + bytes([len(node_bytes)]) + node_bytes
+    fields = (b"\x0a" + bytes([len(read)]) + read + b"\x12" + bytes([len(made)]) + made +
+              b"\x22\x03Neg\x1a\x03any")
+    return b"\x0a" + bytes([len(fields) & 127 | 128, len(fields) >> 7]) + fields
 
 
 SHAPES = (chain, pieces, wide, weights, backwards, many)
@@ -235,9 +235,8 @@ MORE = ((many, ((0,), "run {m}")), (pieces, ((1,), "run {c}")),
         (empty, ((0,), "info {m}"), ((1,), "lint {m}"), ((0,), "diff {m} {m}")),
         (overlaid, ((1,), "weights {m} {m}"), ((1,), "compile -f {m} -o {c}"),
          ((2,), "diff {m} {m}")),
-        (absent, ((1,), "lint {m}"), ((1,), "repair --dry-run {m} -f -o {o}"), ((1,), "check {m}"),
-         ((0,), "ls {m}")),
-        (namesakes, ((0, 1), "lint {m}"), ((0,), "merge {m} {m} --allow-nothing -f -o {o}")),
+        (absent, ((1,), "lint {m}"), ((3,), "repair --dry-run {m} -f -o {o}"), ((1,), "ls {m}")),
+        (namesakes, ((1,), "lint {m}"), ((0,), "merge {m} {m} -f -o {o}")),
         (forged, ((1,), "lint {m}"), ((0,), "run {m}"), ((0,), "diff {m} {m}")))
 # Bytes of memory for each byte of a model of empty nodes.
 MOST_TIMES = {"info {m}": 60, "lint {m}": 80, "diff {m} {m}": 300}
