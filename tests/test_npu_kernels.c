@@ -2430,10 +2430,10 @@ TEST(gelu_by_tanh) {
 /* Functions of one byte turn to tables while compiling: the sum of these binaries is the same on
  * every machine (test_npu_bytes.sh), whatever its instructions. */
 TEST(tables) {
-    static const char *const ops[] = {"Sigmoid", "Tanh", "Exp",      "Erf",      "Gelu",
-                                      "Mish",    "Elu",  "Softplus", "Softsign", "HardSwish",
-                                      "Celu",    "Sin",  "Log"};
-    static const float units[2] = {0.001f, 0.0001f}; /* as literals they may have more digits */
+    static const char *const ops[] = {
+        "Sigmoid",  "Tanh",     "Exp",  "Erf", "Gelu", "Mish", "Elu",
+        "Softplus", "Softsign", "Celu", "Sin", "Log"}; /* HardSwish: the manual, DETERMINISM */
+    static const float units[2] = {0.001f, 0.0001f};   /* as literals they may have more digits */
     static const int64_t dims[1] = {300};
     const uint8_t zero = 128;
     for (size_t i = 0; i < sizeof ops / sizeof ops[0]; i++) {
