@@ -137,10 +137,10 @@
  * DETERMINISM
  *   The same graph compiles to the same bytes in C and C++, on every word size, byte order and
  *   compiler: no libm, one rounding per operation. -ffast-math stops the build. Where a compiler
- *   fuses by itself (gcc in its GNU modes, on processors whose every unit can), tables of HardSwish
- *   and HardSigmoid over bytes may differ by a step: -ffp-contract=off prevents it. Results of a
- *   run are bit-identical on one machine; other machines may order and round sums differently and
- *   give functions such as Exp other last bits (a fused multiplication and addition rounds once).
+ *   fuses by itself (seen: g++ for s390x in its default mode), tables of HardSwish over bytes may
+ *   differ: -ffp-contract=off prevents it. Results of a run are bit-identical on one machine; other
+ *   machines may order and round sums differently and give functions such as Exp other last bits (a
+ *   fused multiplication and addition rounds once).
  *   ReduceMax and ReduceMin of a NaN are NaN, as in NumPy: what ONNX Runtime gives depends on the
  *   shape, on the axes and on where the NaN is.
  *   Most convolutions of 3 x 3 taps become Winograd: a quarter of the products, more scratch, an

@@ -69,15 +69,29 @@ numbers() {
         return
     fi
     EPCTX_TEST_BYTES=1 $runner "$work/$name/kernels" 2>/dev/null | kernel_lines >"$work/log"
-    if [ -s "$work/log" ] && cmp -s "$work/numbers" "$work/log"; then
+    expected=$work/numbers
+    case $name in s390x-g++*)
+        expected=$work/unfused
+        unfused_lines "$work/numbers" >"$expected"
+        unfused_lines "$work/log" >"$work/its" && mv "$work/its" "$work/log"
+        ;;
+    esac
+    if [ -s "$work/log" ] && cmp -s "$expected" "$work/log"; then
         ok "$name kernels"
     else
-        fail "$name kernels" "$(diff "$work/numbers" "$work/log" | grep -m 1 -E '^> FAIL|^[<>]')"
+        fail "$name kernels" "$(diff "$expected" "$work/log" | grep -m 1 -E '^> FAIL|^[<>]')"
     fi
 }
 
 # Of vector forms, only x86-64 has results.
 kernel_lines() { grep -v -e '^note ' -e '^ok integer_forms$'; }
+
+# What g++ for s390x, which fuses by itself, has in common with others (epctx_npu.h, DETERMINISM).
+unfused_lines() {
+    awk '/^bytes / { sums = sums $0 "\n"; next }
+        /^ok tables_that_fuse$/ { sums = "" }
+        { printf "%s%s\n", sums, $0; sums = "" }' "$1"
+}
 
 emulator() {
     case $1 in
