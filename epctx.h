@@ -30,11 +30,12 @@
  *           return 1;
  *       }
  *       epctx_graph_view graph = epctx_model_graph(&model);
- *       epctx_cursor it = epctx_graph_nodes(graph);
+ *       epctx_cursor it = epctx_view_graph_nodes(graph);
  *       epctx_node_view node;
  *       epctx_epnode ep;
  *       while (epctx_next_node(&it, &node)) {
- *           if (epctx_node_is_epnode(&node) && epctx_epnode_read(&node, &ep, &err) == EPCTX_OK) {
+ *           if (epctx_view_is_epnode(&node) &&
+ *               epctx_view_read_epnode(&node, &ep, &err) == EPCTX_OK) {
  *               printf("%.*s\n", (int)ep.source.size, ep.source.data);
  *           }
  *       }
@@ -75,13 +76,14 @@
  *       }
  *
  * THE FIRST TWENTY FUNCTIONS
- *   read        epctx_model_open_file, epctx_model_close, epctx_model_graph, epctx_graph_nodes,
- *               epctx_next_node, epctx_node_is_epnode, epctx_epnode_read
+ *   read        epctx_model_open_file, epctx_model_close, epctx_model_graph,
+ *               epctx_view_graph_nodes, epctx_next_node, epctx_view_is_epnode,
+ *               epctx_view_read_epnode
  *   compile     epctx_generate; inside ORT: epctx_graph_partition, epctx_ep_begin and
  *               epctx_ep_compile, with options by epctx_options_init and epctx_options_read
  *   load        epctx_load, epctx_unload; inside ORT: epctx_load_nodes; weights shared by several
  *               models: epctx_workspace_open
- *   change      epctx_model_embed, epctx_model_extract, epctx_model_prefix, epctx_model_write_file
+ *   change      epctx_edit_embed, epctx_edit_extract, epctx_edit_prefix, epctx_model_write_file
  *   firmware    epctx_scan_begin and epctx_scan_next find the context without a heap
  *   The rest is for what these do not do; each section of CONTENTS begins with what it is for.
  *
@@ -165,7 +167,7 @@
  * LOSSLESS
  *   Open + write without an edit gives the same bytes for every accepted input. An edit changes
  *   only its target, at any depth; unknown fields, field order, odd varints, functions and producer
- *   survive. epctx_model_undo() restores the former bytes exactly.
+ *   survive. epctx_edit_undo() restores the former bytes exactly.
  *
  * NANOPB
  *   Used at tag, varint and stream level, never through message descriptors. PB_NO_ERRMSG must be
@@ -1083,7 +1085,7 @@ typedef struct epctx_model {
     epctx_arena arena;
     const epctx_io *io; /* as given: epctx_model_io */
     epctx_mapping mapping;
-    epctx_span source;
+    epctx_span bytes; /* of the whole model */
     const char *path; /* empty when opened from memory */
     const char *external_folder;
     struct epctx__file *files; /* external data that is mapped */
@@ -1100,7 +1102,7 @@ typedef struct epctx_model {
     epctx_limits limits;
     uint32_t path_flags;
     bool duplicate;            /* a singular message field occurs twice */
-    struct epctx_slot *merged; /* `shown` before epctx_model_merge_doubled, */
+    struct epctx_slot *merged; /* `shown` before epctx_edit_merge_doubled, */
     size_t merged_at;          /* and at which edit */
     epctx_file_info id;        /* of the model's file, if the io provides it */
 } epctx_model;
@@ -1159,7 +1161,7 @@ typedef struct epctx_tensor_view {
     epctx_span raw; /* little-endian, unaligned */
     bool external;
     epctx_str location;      /* relative path */
-    uint64_t offset, length; /* as stored: epctx_tensor_extent says how many bytes are meant */
+    uint64_t offset, length; /* as stored: epctx_view_tensor_extent says how many bytes are meant */
     epctx_str wrong_key;     /* "offset" or "length", and what it has instead of a number; empty: */
     epctx_str wrong_number;  /* nothing is wrong */
 } epctx_tensor_view;
@@ -1202,37 +1204,37 @@ EPCTX_API epctx_graph_view epctx_model_graph(const epctx_model *model);
 EPCTX_API bool epctx_model_has_graph(const epctx_model *model);
 
 /* A message, e.g. one found with epctx_view_fields. */
-EPCTX_API epctx_graph_view epctx_graph_of(epctx_view view);
-EPCTX_API epctx_node_view epctx_node_of(epctx_view view);
-EPCTX_API epctx_attr_view epctx_attr_of(epctx_view view);
-EPCTX_API epctx_tensor_view epctx_tensor_of(epctx_view view);
-EPCTX_API epctx_value_view epctx_value_of(epctx_view view);
-EPCTX_API epctx_dim epctx_dim_of(epctx_view view);
-EPCTX_API epctx_opset epctx_opset_of(epctx_view view);
-EPCTX_API epctx_pair epctx_pair_of(epctx_view view);
+EPCTX_API epctx_graph_view epctx_view_as_graph(epctx_view view);
+EPCTX_API epctx_node_view epctx_view_as_node(epctx_view view);
+EPCTX_API epctx_attr_view epctx_view_as_attr(epctx_view view);
+EPCTX_API epctx_tensor_view epctx_view_as_tensor(epctx_view view);
+EPCTX_API epctx_value_view epctx_view_as_value(epctx_view view);
+EPCTX_API epctx_dim epctx_view_as_dim(epctx_view view);
+EPCTX_API epctx_opset epctx_view_as_opset(epctx_view view);
+EPCTX_API epctx_pair epctx_view_as_pair(epctx_view view);
 
 /* Cursors over one field. Read node_inputs and node_outputs with epctx_next_str, tensor_dims with
  * epctx_next_int, model_functions with epctx_next_view. */
 EPCTX_API epctx_cursor epctx_model_opsets(const epctx_model *model);
 EPCTX_API epctx_cursor epctx_model_functions(const epctx_model *model);
-EPCTX_API epctx_cursor epctx_graph_nodes(epctx_graph_view graph);
-EPCTX_API epctx_cursor epctx_graph_inputs(epctx_graph_view graph);
-EPCTX_API epctx_cursor epctx_graph_outputs(epctx_graph_view graph);
-EPCTX_API epctx_cursor epctx_graph_values(epctx_graph_view graph);
-EPCTX_API epctx_cursor epctx_graph_initializers(epctx_graph_view graph);
-EPCTX_API epctx_cursor epctx_node_inputs(const epctx_node_view *node);
-EPCTX_API epctx_cursor epctx_node_outputs(const epctx_node_view *node);
-EPCTX_API epctx_cursor epctx_node_attrs(const epctx_node_view *node);
-EPCTX_API epctx_cursor epctx_tensor_dims(const epctx_tensor_view *tensor);
-EPCTX_API epctx_cursor epctx_value_dims(const epctx_value_view *value);
+EPCTX_API epctx_cursor epctx_view_graph_nodes(epctx_graph_view graph);
+EPCTX_API epctx_cursor epctx_view_graph_inputs(epctx_graph_view graph);
+EPCTX_API epctx_cursor epctx_view_graph_outputs(epctx_graph_view graph);
+EPCTX_API epctx_cursor epctx_view_graph_values(epctx_graph_view graph);
+EPCTX_API epctx_cursor epctx_view_graph_initializers(epctx_graph_view graph);
+EPCTX_API epctx_cursor epctx_view_node_inputs(const epctx_node_view *node);
+EPCTX_API epctx_cursor epctx_view_node_outputs(const epctx_node_view *node);
+EPCTX_API epctx_cursor epctx_view_node_attrs(const epctx_node_view *node);
+EPCTX_API epctx_cursor epctx_view_tensor_dims(const epctx_tensor_view *tensor);
+EPCTX_API epctx_cursor epctx_view_value_dims(const epctx_value_view *value);
 /* Bytes that the data of its type and shape takes; UINT64_MAX: of strings, or of no possible
  * shape. */
-EPCTX_API uint64_t epctx_tensor_bytes(const epctx_tensor_view *tensor);
+EPCTX_API uint64_t epctx_view_tensor_bytes(const epctx_tensor_view *tensor);
 /* Bytes of external data, which begin at `offset`, in a file of `file_size` bytes: `length`, or
  * what the shape needs if there is none, or 0 as in ORT. GRAPH: an entry is not a number, or the
  * file ends before. */
-EPCTX_API epctx_status epctx_tensor_extent(const epctx_tensor_view *tensor, uint64_t file_size,
-                                           uint64_t *size, epctx_error *error);
+EPCTX_API epctx_status epctx_view_tensor_extent(const epctx_tensor_view *tensor, uint64_t file_size,
+                                                uint64_t *size, epctx_error *error);
 /* The next message of a cursor; false at the end. */
 EPCTX_API bool epctx_next_graph(epctx_cursor *cursor, epctx_graph_view *out);
 EPCTX_API bool epctx_next_node(epctx_cursor *cursor, epctx_node_view *out);
@@ -1244,10 +1246,10 @@ EPCTX_API bool epctx_next_opset(epctx_cursor *cursor, epctx_opset *out);
 EPCTX_API bool epctx_next_pair(epctx_cursor *cursor, epctx_pair *out);
 
 /* The last attribute of that name; false: none. */
-EPCTX_API bool epctx_node_find_attr(const epctx_node_view *node, const char *name,
-                                    epctx_attr_view *out);
+EPCTX_API bool epctx_view_node_find_attr(const epctx_node_view *node, const char *name,
+                                         epctx_attr_view *out);
 /* The value of a STRING attribute; empty when absent. */
-EPCTX_API epctx_str epctx_node_attr_str(const epctx_node_view *node, const char *name);
+EPCTX_API epctx_str epctx_view_node_attr_str(const epctx_node_view *node, const char *name);
 /* The version imported for `domain` ("" and "ai.onnx" are the same); 0: not imported. */
 EPCTX_API int64_t epctx_model_opset(const epctx_model *model, epctx_str domain);
 /* The value of a metadata_props key; false when absent. */
@@ -1295,21 +1297,22 @@ EPCTX_API void epctx_walk_below(epctx_walk *walk, epctx_view view, epctx_kind ki
 /* The next message: parents first, otherwise in file order; false at the end. */
 EPCTX_API bool epctx_walk_step(epctx_walk *walk);
 /* The next message of one kind. epctx_walk_epnode also gives nodes EPContext of foreign domains,
- * which no EP takes: ask epctx_node_is_epnode. */
+ * which no EP takes: ask epctx_view_is_epnode. */
 EPCTX_API bool epctx_walk_next(epctx_walk *walk, epctx_node_view *node);
 EPCTX_API bool epctx_walk_epnode(epctx_walk *walk, epctx_node_view *node);
 EPCTX_API bool epctx_walk_tensor(epctx_walk *walk, epctx_tensor_view *tensor);
 EPCTX_API bool epctx_walk_graph(epctx_walk *walk, epctx_graph_view *graph);
 
 /* Outer values that a node's subgraphs read, one per read: borrowed names, listed in `arena`. */
-EPCTX_API epctx_status epctx_node_captures(epctx_view node, epctx_arena *arena,
-                                           const epctx_str **out, size_t *count,
-                                           epctx_error *error);
+EPCTX_API epctx_status epctx_view_node_captures(epctx_view node, epctx_arena *arena,
+                                                const epctx_str **out, size_t *count,
+                                                epctx_error *error);
 /* The order in which ORT (1.31) hands the nodes of a graph to EPs, as their numbers in the model:
  * depth first, from the last node that no other reads, at each node by the last one that it reads.
  * Nodes of a cycle may be missing. Listed in `arena`. Errors: NOMEM. */
-EPCTX_API epctx_status epctx_graph_order(epctx_graph_view graph, epctx_arena *arena,
-                                         const uint32_t **out, size_t *count, epctx_error *error);
+EPCTX_API epctx_status epctx_view_graph_order(epctx_graph_view graph, epctx_arena *arena,
+                                              const uint32_t **out, size_t *count,
+                                              epctx_error *error);
 
 /* Which inputs of an operator ORT reads while it infers shapes, if they are constants: bits, by
  * position. It reads them from the model only, and refuses a model that has them in a file. */
@@ -1379,9 +1382,9 @@ typedef struct epctx_tensor {
     const int64_t *dims;
     const uint8_t *data; /* packed, little-endian, maybe unaligned; NULL: not loaded */
     size_t size;
-    epctx_str location; /* the external data file; empty: the model itself */
-    uint64_t offset;    /* of the data there; 0 if it is not in one piece */
-    uint64_t rest;      /* hash of elements that `data` cannot hold: strings, typed fields of
+    epctx_str location;  /* the external data file; empty: the model itself */
+    uint64_t offset;     /* of the data there; 0 if it is not in one piece */
+    uint64_t extra_hash; /* hash of elements that `data` cannot hold: strings, typed fields of
                            sub-byte types; 0: none */
 } epctx_tensor;
 
@@ -1431,8 +1434,9 @@ typedef struct epctx_node {
     size_t attr_count;
     const epctx_str *captures; /* outer values that its subgraphs read */
     size_t capture_count;
-    uint32_t id;   /* position in the source graph, which need not be sorted */
-    uint64_t rest; /* hash of what no member holds: subgraphs and other attributes, functions that
+    uint32_t id; /* position in the source graph, which need not be sorted */
+    uint64_t
+        extra_hash; /* hash of what no member holds: subgraphs and other attributes, functions that
                       it calls; 0: nothing */
 } epctx_node;
 
@@ -1465,8 +1469,9 @@ EPCTX_API epctx_status epctx_model_load_graph(epctx_model *model, epctx_graph *o
                                               epctx_error *error);
 /* The same for one tensor. out->data is NULL for strings and typed fields of sub-byte types.
  * `arena` (NULL: the model's) receives converted data. */
-EPCTX_API epctx_status epctx_tensor_load(epctx_model *model, epctx_view tensor, epctx_arena *arena,
-                                         epctx_tensor *out, epctx_error *error);
+EPCTX_API epctx_status epctx_model_load_tensor(epctx_model *model, epctx_view tensor,
+                                               epctx_arena *arena, epctx_tensor *out,
+                                               epctx_error *error);
 /* Maps the file `name` in `folder`, each file once, until the model is closed. */
 EPCTX_API epctx_status epctx_model_map_file(epctx_model *model, epctx_str folder, epctx_str name,
                                             epctx_span *bytes, epctx_error *error);
@@ -1495,16 +1500,16 @@ EPCTX_API epctx_status epctx_model_map_file(epctx_model *model, epctx_str folder
     X(MAX_SIZE, "max_size", INT, max_size)
 
 typedef enum epctx_epnode_attr {
-#define EPCTX__EPNODE_ENUM(id, name, type, member) EPCTX_EP_##id,
+#define EPCTX__EPNODE_ENUM(id, name, type, member) EPCTX_EPNODE_##id,
     EPCTX_EPNODE_ATTR_LIST(EPCTX__EPNODE_ENUM)
 #undef EPCTX__EPNODE_ENUM
-        EPCTX_EP_ATTR_COUNT
+        EPCTX_EPNODE_ATTR_COUNT
 } epctx_epnode_attr;
 
-/* Attributes of an EPContext node. Bit (1u << EPCTX_EP_x) of `present`: stored; else the member has
- * the schema default (main_context 1, embed_mode 1, max_size 0, strings empty). For writing, the
- * bits matter only to store a default: another value is stored in any case. ep_cache_context is the
- * payload (any bytes) or the path, depending on embed_mode. */
+/* Attributes of an EPContext node. Bit (1u << EPCTX_EPNODE_x) of `present`: stored; else the member
+ * has the schema default (main_context 1, embed_mode 1, max_size 0, strings empty). For writing,
+ * the bits matter only to store a default: another value is stored in any case. ep_cache_context is
+ * the payload (any bytes) or the path, depending on embed_mode. */
 typedef struct epctx_epnode {
     epctx_str name; /* of the node */
     uint32_t present;
@@ -1517,18 +1522,19 @@ typedef struct epctx_epnode {
 /* Nothing present, every member at its default: what to begin with. */
 EPCTX_API epctx_epnode epctx_epnode_default(void);
 /* The attributes to store, in schema order, borrowed from `node`, as for OrtApi::CreateOpAttr and
- * epctx_graph_put_node; returns how many. */
-EPCTX_API size_t epctx_epnode_attrs(const epctx_epnode *node, epctx_attr out[EPCTX_EP_ATTR_COUNT]);
+ * epctx_edit_put_node; returns how many. */
+EPCTX_API size_t epctx_epnode_attrs(const epctx_epnode *node,
+                                    epctx_attr out[EPCTX_EPNODE_ATTR_COUNT]);
 /* Reads the attributes of a record. EPCTX_ERR_GRAPH names an attribute of a wrong type or with a
  * value other than 0 and 1 (main_context, embed_mode). */
 EPCTX_API epctx_status epctx_epnode_from_record(const epctx_node *record, epctx_epnode *out,
                                                 epctx_error *error);
 #ifndef EPCTX_NO_WIRE
 /* op_type EPContext in domain com.microsoft. */
-EPCTX_API bool epctx_node_is_epnode(const epctx_node_view *node);
+EPCTX_API bool epctx_view_is_epnode(const epctx_node_view *node);
 /* The same for a view. */
-EPCTX_API epctx_status epctx_epnode_read(const epctx_node_view *node, epctx_epnode *out,
-                                         epctx_error *error);
+EPCTX_API epctx_status epctx_view_read_epnode(const epctx_node_view *node, epctx_epnode *out,
+                                              epctx_error *error);
 #endif
 
 /* ============================================================
@@ -1576,7 +1582,7 @@ typedef struct epctx_profile {
     const char *sources[4]; /* accepted values of `source`; the first is what the EP writes */
     uint32_t traits;        /* EPCTX_ANY_CASE ... */
     epctx_key key;
-    uint32_t required;       /* 1u << EPCTX_EP_x: must be stored in every node */
+    uint32_t required;       /* 1u << EPCTX_EPNODE_x: must be stored in every node */
     const char *binary;      /* name of its binary; {stem}: context model without extension,
                                 {model}: without _ctx too, {file}: with extension, *: anything */
     const char *sidecars[4]; /* files beside the model without an attribute; patterns as above */
@@ -1856,11 +1862,11 @@ EPCTX_API epctx_status epctx_model_files(const epctx_model *model, const epctx_c
 
 /* Random-access bytes: SPI flash, a file. read_fn fills `out` with exactly `size` bytes from
  * `offset` on, or returns false. */
-typedef struct epctx_source {
+typedef struct epctx_reader {
     void *user;
     bool (*read_fn)(void *user, uint64_t offset, void *out, size_t size);
     uint64_t size; /* of the whole model */
-} epctx_source;
+} epctx_reader;
 
 /* A place in the model. */
 typedef struct epctx_range {
@@ -1911,10 +1917,11 @@ typedef struct epctx__scan_part {
     uint8_t word, type;
 } epctx__scan_part;
 
-/* A scan and its last event. Do not copy: strings point into it. Private from `source` on. */
+/* A scan and its last event. Do not copy: strings point into it. Private from `reader` on. */
 typedef struct epctx_scan {
     epctx_epnode node; /* effective values; strings that do not fit are empty */
-    epctx_range ranges[EPCTX_EP_ATTR_COUNT]; /* of the strings; EP_CACHE_CONTEXT: of the payload */
+    epctx_range
+        ranges[EPCTX_EPNODE_ATTR_COUNT]; /* of the strings; EP_CACHE_CONTEXT: of the payload */
     epctx_str key, value;
     epctx_range data;     /* in the file `value`; length UINT64_MAX: to its end */
     epctx_range location; /* of `value` in the model */
@@ -1922,9 +1929,9 @@ typedef struct epctx_scan {
     uint32_t epnode_count;
     uint32_t depth; /* nodes around it; 0: in the main graph or a function */
     bool broken;    /* wrong domain, or attribute of wrong type or value */
-    bool stream;    /* `source` reads a pb_istream_t */
+    bool stream;    /* `reader` reads a pb_istream_t */
     bool external, flat;
-    epctx_source source;
+    epctx_reader reader;
     uint64_t at, end; /* position; end of the innermost message */
     epctx__scan_part attr, entry;
     epctx_status status;
@@ -1942,8 +1949,8 @@ typedef struct epctx_scan {
     char text[EPCTX_SCAN_TEXT];
 } epctx_scan;
 
-/* Starts a scan; copies the source. */
-EPCTX_API void epctx_scan_begin(epctx_scan *scan, const epctx_source *source);
+/* Starts a scan; copies the reader. */
+EPCTX_API void epctx_scan_begin(epctx_scan *scan, const epctx_reader *reader);
 /* Starts a scan of a nanopb stream at its current position (ranges are relative to it). An
  * EPContext node with a subgraph is EPCTX_ERR_UNSUPPORTED: a stream cannot go back. */
 EPCTX_API void epctx_scan_begin_stream(epctx_scan *scan, pb_istream_t *stream);
@@ -1965,7 +1972,7 @@ EPCTX_API epctx_scan_event epctx_scan_next(epctx_scan *scan, epctx_error *error)
  *
  * Names and other text are copied into the model's arena. Payloads are borrowed and must stay valid
  * until the model is closed: values of STRING and STRINGS attributes, tensor data, the bytes of
- * epctx_message_set_data, copies of views.
+ * epctx_edit_set_field_data, copies of views.
  *
  * A new field goes behind the field `after`. If that is an empty view, it goes behind the last
  * field of its number; if it is the view of the message that gets the field, before the first.
@@ -1981,101 +1988,102 @@ EPCTX_API epctx_status epctx_model_new(epctx_model *model, int64_t ir_version,
                                        const epctx_open_opts *opts, epctx_error *error);
 
 /* Undo reverts every edit since the mark, to the byte. */
-EPCTX_API size_t epctx_model_mark(const epctx_model *model);
-EPCTX_API void epctx_model_undo(epctx_model *model, size_t mark);
+EPCTX_API size_t epctx_edit_mark(const epctx_model *model);
+EPCTX_API void epctx_edit_undo(epctx_model *model, size_t mark);
 
 /* Makes an older view show later edits; `parent` (may be NULL) gets the message around it, an empty
  * view for the ModelProto. */
-EPCTX_API epctx_status epctx_view_refresh(epctx_model *model, epctx_view *view, epctx_view *parent,
+EPCTX_API epctx_status epctx_edit_refresh(epctx_model *model, epctx_view *view, epctx_view *parent,
                                           epctx_error *error);
 /* Removes the field that holds `view`. */
-EPCTX_API epctx_status epctx_view_remove(epctx_model *model, epctx_view view, epctx_error *error);
+EPCTX_API epctx_status epctx_edit_remove(epctx_model *model, epctx_view view, epctx_error *error);
 /* Moves a field within its message. */
-EPCTX_API epctx_status epctx_view_move(epctx_model *model, epctx_view view, epctx_view after,
+EPCTX_API epctx_status epctx_edit_move(epctx_model *model, epctx_view view, epctx_view after,
                                        epctx_view *placed, epctx_error *error);
 /* Adds the current payload of `other` as field `number`: a view of this or another model (which
  * must stay open as long as this one), borrowed bytes ({NULL, data, size}), or none: an empty
  * message. In a TypeProto it replaces a type of another kind. */
-EPCTX_API epctx_status epctx_message_put_copy(epctx_model *model, epctx_view parent,
-                                              uint32_t number, epctx_view other, epctx_view after,
-                                              epctx_view *placed, epctx_error *error);
+EPCTX_API epctx_status epctx_edit_put_copy(epctx_model *model, epctx_view parent, uint32_t number,
+                                           epctx_view other, epctx_view after, epctx_view *placed,
+                                           epctx_error *error);
 
 /* Sets a string, bytes or integer field by its number in onnx.proto. It replaces the last of
  * several and removes the others and other members of a oneof; an equal single one keeps its bytes.
  * Fields of another wire type are unknown and stay. An over-long length stays so if possible. */
-EPCTX_API epctx_status epctx_message_set_str(epctx_model *model, epctx_view message,
-                                             uint32_t number, epctx_str text, epctx_error *error);
-EPCTX_API epctx_status epctx_message_set_int(epctx_model *model, epctx_view message,
-                                             uint32_t number, int64_t value, epctx_error *error);
+EPCTX_API epctx_status epctx_edit_set_field_str(epctx_model *model, epctx_view message,
+                                                uint32_t number, epctx_str text,
+                                                epctx_error *error);
+EPCTX_API epctx_status epctx_edit_set_field_int(epctx_model *model, epctx_view message,
+                                                uint32_t number, int64_t value, epctx_error *error);
 /* Borrows. */
-EPCTX_API epctx_status epctx_message_set_data(epctx_model *model, epctx_view message,
-                                              uint32_t number, epctx_span data, epctx_error *error);
+EPCTX_API epctx_status epctx_edit_set_field_data(epctx_model *model, epctx_view message,
+                                                 uint32_t number, epctx_span data,
+                                                 epctx_error *error);
 /* Removes every field of that number, whatever its wire type. */
-EPCTX_API epctx_status epctx_message_remove_field(epctx_model *model, epctx_view message,
-                                                  uint32_t number, epctx_error *error);
+EPCTX_API epctx_status epctx_edit_remove_field(epctx_model *model, epctx_view message,
+                                               uint32_t number, epctx_error *error);
 /* Replaces one string; `field` is the body of its field. */
-EPCTX_API epctx_status epctx_view_set_str(epctx_model *model, epctx_view field, epctx_str text,
-                                          epctx_error *error);
+EPCTX_API epctx_status epctx_edit_replace_str(epctx_model *model, epctx_view field, epctx_str text,
+                                              epctx_error *error);
 
 /* Sets an attribute of a node. An existing one keeps its place, doc string and unknown fields; its
  * type may change. Accepts numbers, strings, lists of them, a tensor with data (not of strings), a
  * graph; others are ERR_UNSUPPORTED: copy them. */
-EPCTX_API epctx_status epctx_node_set_attr(epctx_model *model, epctx_view node,
+EPCTX_API epctx_status epctx_edit_set_attr(epctx_model *model, epctx_view node,
                                            const epctx_attr *attr, epctx_error *error);
 /* Copies an attribute from any node of any model. */
-EPCTX_API epctx_status epctx_node_copy_attr(epctx_model *model, epctx_view node, epctx_view attr,
+EPCTX_API epctx_status epctx_edit_copy_attr(epctx_model *model, epctx_view node, epctx_view attr,
                                             epctx_error *error);
 /* Sets one number or (borrowed) string. */
-EPCTX_API epctx_status epctx_node_set_int(epctx_model *model, epctx_view node, const char *name,
-                                          int64_t value, epctx_error *error);
-EPCTX_API epctx_status epctx_node_set_str(epctx_model *model, epctx_view node, const char *name,
-                                          epctx_str value, epctx_error *error);
+EPCTX_API epctx_status epctx_edit_set_attr_int(epctx_model *model, epctx_view node,
+                                               const char *name, int64_t value, epctx_error *error);
+EPCTX_API epctx_status epctx_edit_set_attr_str(epctx_model *model, epctx_view node,
+                                               const char *name, epctx_str value,
+                                               epctx_error *error);
 /* Not an error when absent. */
-EPCTX_API epctx_status epctx_node_remove_attr(epctx_model *model, epctx_view node, epctx_str name,
+EPCTX_API epctx_status epctx_edit_remove_attr(epctx_model *model, epctx_view node, epctx_str name,
                                               epctx_error *error);
 
 /* Adds a node to a graph or function; here and below an empty view means the main graph. */
-EPCTX_API epctx_status epctx_graph_put_node(epctx_model *model, epctx_view graph,
-                                            const epctx_node *node, epctx_view after,
-                                            epctx_view *placed, epctx_error *error);
+EPCTX_API epctx_status epctx_edit_put_node(epctx_model *model, epctx_view graph,
+                                           const epctx_node *node, epctx_view after,
+                                           epctx_view *placed, epctx_error *error);
 /* Adds a value as EPCTX_FIELD_GRAPH_INPUT, _OUTPUT or _VALUE_INFO. elem_type 0: no type. */
-EPCTX_API epctx_status epctx_graph_put_value(epctx_model *model, epctx_view graph, uint32_t number,
-                                             const epctx_value *value, epctx_view after,
-                                             epctx_view *placed, epctx_error *error);
+EPCTX_API epctx_status epctx_edit_put_value(epctx_model *model, epctx_view graph, uint32_t number,
+                                            const epctx_value *value, epctx_view after,
+                                            epctx_view *placed, epctx_error *error);
 /* Adds an initializer with raw data. */
-EPCTX_API epctx_status epctx_graph_put_initializer(epctx_model *model, epctx_view graph,
-                                                   const epctx_tensor *tensor, epctx_view after,
-                                                   epctx_view *placed, epctx_error *error);
+EPCTX_API epctx_status epctx_edit_put_initializer(epctx_model *model, epctx_view graph,
+                                                  const epctx_tensor *tensor, epctx_view after,
+                                                  epctx_view *placed, epctx_error *error);
 
 /* Replaces a tensor's data with raw data (borrowed) or a reference to bytes in a file. */
-EPCTX_API epctx_status epctx_tensor_set_raw(epctx_model *model, epctx_view tensor, epctx_span data,
-                                            epctx_error *error);
-EPCTX_API epctx_status epctx_tensor_set_external(epctx_model *model, epctx_view tensor,
-                                                 epctx_str location, uint64_t offset,
-                                                 uint64_t length, epctx_error *error);
+EPCTX_API epctx_status epctx_edit_set_tensor_raw(epctx_model *model, epctx_view tensor,
+                                                 epctx_span data, epctx_error *error);
+EPCTX_API epctx_status epctx_edit_set_tensor_external(epctx_model *model, epctx_view tensor,
+                                                      epctx_str location, uint64_t offset,
+                                                      uint64_t length, epctx_error *error);
 
 /* Adds an opset import; does nothing when the domain is already imported. */
-EPCTX_API epctx_status epctx_model_put_opset(epctx_model *model, epctx_str domain, int64_t version,
-                                             epctx_error *error);
+EPCTX_API epctx_status epctx_edit_put_opset(epctx_model *model, epctx_str domain, int64_t version,
+                                            epctx_error *error);
 /* Adds an opset import or changes its version. */
-EPCTX_API epctx_status epctx_model_set_opset(epctx_model *model, epctx_str domain, int64_t version,
-                                             epctx_error *error);
+EPCTX_API epctx_status epctx_edit_set_opset(epctx_model *model, epctx_str domain, int64_t version,
+                                            epctx_error *error);
 /* Not an error when absent. */
-EPCTX_API epctx_status epctx_model_remove_opset(epctx_model *model, epctx_str domain,
-                                                epctx_error *error);
+EPCTX_API epctx_status epctx_edit_remove_opset(epctx_model *model, epctx_str domain,
+                                               epctx_error *error);
 /* Sets (in place) or removes a key/value pair: metadata of any message
  * (EPCTX_FIELD_NODE_METADATA_PROPS ...), EPCTX_FIELD_TENSOR_EXTERNAL_DATA. */
-EPCTX_API epctx_status epctx_message_set_pair(epctx_model *model, epctx_view message,
-                                              uint32_t number, epctx_str key, epctx_str value,
-                                              epctx_error *error);
-EPCTX_API epctx_status epctx_message_remove_pair(epctx_model *model, epctx_view message,
-                                                 uint32_t number, epctx_str key,
-                                                 epctx_error *error);
+EPCTX_API epctx_status epctx_edit_set_pair(epctx_model *model, epctx_view message, uint32_t number,
+                                           epctx_str key, epctx_str value, epctx_error *error);
+EPCTX_API epctx_status epctx_edit_remove_pair(epctx_model *model, epctx_view message,
+                                              uint32_t number, epctx_str key, epctx_error *error);
 /* metadata_props of the model. */
-EPCTX_API epctx_status epctx_model_set_metadata(epctx_model *model, epctx_str key, epctx_str value,
-                                                epctx_error *error);
-EPCTX_API epctx_status epctx_model_remove_metadata(epctx_model *model, epctx_str key,
-                                                   epctx_error *error);
+EPCTX_API epctx_status epctx_edit_set_metadata(epctx_model *model, epctx_str key, epctx_str value,
+                                               epctx_error *error);
+EPCTX_API epctx_status epctx_edit_remove_metadata(epctx_model *model, epctx_str key,
+                                                  epctx_error *error);
 
 /* A file named in a model, and its new name. */
 typedef struct epctx_file_rename {
@@ -2085,9 +2093,8 @@ typedef struct epctx_file_rename {
 
 /* Replaces file names: locations of tensors, ep_cache_context and ep_dlc_context of EPContext
  * nodes. Names may be swapped and need not occur. `to` is borrowed until the model is closed. */
-EPCTX_API epctx_status epctx_model_rename_files(epctx_model *model,
-                                                const epctx_file_rename *renames, size_t count,
-                                                epctx_error *error);
+EPCTX_API epctx_status epctx_edit_rename_files(epctx_model *model, const epctx_file_rename *renames,
+                                               size_t count, epctx_error *error);
 
 /* False while a singular field occurs twice. */
 EPCTX_API bool epctx_model_is_editable(const epctx_model *model);
@@ -2095,8 +2102,8 @@ EPCTX_API bool epctx_model_is_editable(const epctx_model *model);
  * `doubled_fn` (may be NULL) for each with the name of its node; if that fails, nothing changes. */
 typedef epctx_status (*epctx_doubled_fn)(void *user, const epctx_field_info *field, epctx_str node,
                                          epctx_error *error);
-EPCTX_API epctx_status epctx_model_merge_doubled(epctx_model *model, epctx_doubled_fn doubled_fn,
-                                                 void *user, epctx_error *error);
+EPCTX_API epctx_status epctx_edit_merge_doubled(epctx_model *model, epctx_doubled_fn doubled_fn,
+                                                void *user, epctx_error *error);
 
 /* Exact size of the written model. */
 EPCTX_API uint64_t epctx_model_size(epctx_model *model);
@@ -2114,7 +2121,7 @@ typedef struct epctx_write_opts {
     epctx_overwrite overwrite;
     bool allow_huge; /* else a model above EPCTX_MODEL_MAX bytes is EPCTX_ERR_LIMIT */
     bool derived;    /* the user did not choose the path: it must not be a link */
-    bool dry_run;    /* epctx_write_group: only checks */
+    bool dry_run;    /* epctx_model_write_group: only checks */
     char *backup;    /* gets the backup's path, "" without one; may be NULL */
     size_t backup_capacity;
     const epctx_file_lock *lock;      /* the file's lock if the caller holds it; NULL: take it */
@@ -2196,10 +2203,10 @@ EPCTX_API epctx_status epctx_model_write_file(epctx_model *model, const char *pa
 /* Writes a model to `path` and `files` beside it, all or nothing (>>manual, WRITING). `opts` apply
  * to the model, `overwrite` to the files: an equal one is kept, one that the opened model uses is
  * EPCTX_ERR_PATH. A file of one part is one call of write_fn. */
-EPCTX_API epctx_status epctx_write_group(epctx_model *model, const char *path,
-                                         const epctx_write_opts *opts, epctx_output_file *files,
-                                         size_t count, epctx_overwrite overwrite,
-                                         epctx_error *error);
+EPCTX_API epctx_status epctx_model_write_group(epctx_model *model, const char *path,
+                                               const epctx_write_opts *opts,
+                                               epctx_output_file *files, size_t count,
+                                               epctx_overwrite overwrite, epctx_error *error);
 
 #endif /* EPCTX_NO_EDIT */
 
@@ -2253,7 +2260,7 @@ typedef struct epctx_stamp_line {
 /* The stamp of an EP, in the model's bytes; false: there is none. */
 EPCTX_API bool epctx_model_get_stamp(const epctx_model *model, epctx_str source, epctx_str *out);
 /* Takes the next line off a stamp; false: there is none. Malformed numbers are 0. */
-EPCTX_API bool epctx_next_stamp_line(epctx_str *rest, epctx_stamp_line *line);
+EPCTX_API bool epctx_stamp_next_line(epctx_str *rest, epctx_stamp_line *line);
 /* An option in a stamp. */
 typedef struct epctx_stamp_option {
     bool session;         /* of the session; else of the EP */
@@ -2262,7 +2269,7 @@ typedef struct epctx_stamp_option {
 } epctx_stamp_option;
 
 /* Takes lines off a stamp until it has found the next option; false: there is no more. */
-EPCTX_API bool epctx_next_stamp_option(epctx_str *rest, epctx_stamp_option *option);
+EPCTX_API bool epctx_stamp_next_option(epctx_str *rest, epctx_stamp_option *option);
 /* A text of a stamp without its escapes, ended with 0; false: `out` has no room for all of it. */
 EPCTX_API bool epctx_stamp_plain(epctx_str stored, char *out, size_t capacity);
 /* The line of a context: what a node of EP `source` has in ep_cache_context or ep_dlc_context.
@@ -2316,8 +2323,8 @@ EPCTX_API const char *epctx_stamp_library(const char *const *libraries, size_t i
  * EPContext attribute `source` of it; replaces one that is there, and notes its hash unless the new
  * one says the same. SDK and architecture are those of the first node that has them. All files must
  * be there. EPCTX_ERR_NOT_FOUND: no node of that EP, or a missing file. */
-EPCTX_API epctx_status epctx_model_stamp(epctx_model *model, const char *ep,
-                                         const epctx_stamp_opts *opts, epctx_error *error);
+EPCTX_API epctx_status epctx_edit_stamp(epctx_model *model, const char *ep,
+                                        const epctx_stamp_opts *opts, epctx_error *error);
 
 #endif /* EPCTX_NO_EDIT */
 
@@ -2327,8 +2334,8 @@ EPCTX_API epctx_status epctx_model_stamp(epctx_model *model, const char *ep,
  * >>payload: embed and extract contexts, prefix names of nodes
  *
  * A conversion edits an open model; epctx_changes lists its changes and the new files, which
- * epctx_write_group writes with the model so that no crash can mix generations. Contexts stay in
- * mapped files until they are written: gigabytes need no memory. epctx_model_undo reverts a
+ * epctx_model_write_group writes with the model so that no crash can mix generations. Contexts stay
+ * in mapped files until they are written: gigabytes need no memory. epctx_edit_undo reverts a
  * conversion; a failed one leaves the model unchanged.
  * ============================================================ */
 
@@ -2336,9 +2343,9 @@ EPCTX_API epctx_status epctx_model_stamp(epctx_model *model, const char *ep,
 
 /* Describes a new file `name`, relative to the model's output `path` (NULL: where it was opened
  * from). Borrows the parts, copies the names into the model's arena. */
-EPCTX_API epctx_status epctx_output_file_of(epctx_model *model, const char *path, epctx_str name,
-                                            const epctx_span *parts, size_t part_count,
-                                            epctx_output_file *out, epctx_error *error);
+EPCTX_API epctx_status epctx_model_output_file(epctx_model *model, const char *path, epctx_str name,
+                                               const epctx_span *parts, size_t part_count,
+                                               epctx_output_file *out, epctx_error *error);
 /* EPCTX_ERR_PATH unless a model at `path` may name a new file `name`: valid in a model, not a
  * folder, not the model itself, accepted by the EP of `profile` (may be NULL). */
 EPCTX_API epctx_status epctx_output_name_check(epctx_str name, epctx_str path,
@@ -2405,11 +2412,11 @@ typedef struct epctx_convert_opts {
  * (OpenVINO), the first one takes it. Errors: UNSUPPORTED if the EP could not load the result,
  * LIMIT for a model of 2 GiB or more, NO_NODES without an EPContext node, NOT_FOUND / PATH for a
  * file, VERSION if the binary does not match the build stamp. `opts` and `changes` may be NULL. */
-EPCTX_API epctx_status epctx_model_embed(epctx_model *model, const epctx_convert_opts *opts,
-                                         epctx_changes *changes, epctx_error *error);
+EPCTX_API epctx_status epctx_edit_embed(epctx_model *model, const epctx_convert_opts *opts,
+                                        epctx_changes *changes, epctx_error *error);
 /* The reverse: embed_mode 0. Equal contexts become one file. Errors as above. */
-EPCTX_API epctx_status epctx_model_extract(epctx_model *model, const epctx_convert_opts *opts,
-                                           epctx_changes *changes, epctx_error *error);
+EPCTX_API epctx_status epctx_edit_extract(epctx_model *model, const epctx_convert_opts *opts,
+                                          epctx_changes *changes, epctx_error *error);
 
 /* NULL stands for all defaults. */
 typedef struct epctx_prefix_opts {
@@ -2424,9 +2431,9 @@ typedef struct epctx_prefix_opts {
  * epctx_model_holds_one_graph or `one_graph`. Does not change partition_name, which is such a key.
  * EPCTX_ERR_EXISTS if another node has the new name. `count` (may be NULL) gets the number of
  * nodes. */
-EPCTX_API epctx_status epctx_model_prefix(epctx_model *model, epctx_str prefix,
-                                          const epctx_prefix_opts *opts, size_t *count,
-                                          epctx_error *error);
+EPCTX_API epctx_status epctx_edit_prefix(epctx_model *model, epctx_str prefix,
+                                         const epctx_prefix_opts *opts, size_t *count,
+                                         epctx_error *error);
 
 #endif /* EPCTX_NO_EDIT */
 
@@ -2687,7 +2694,7 @@ EPCTX_API epctx_compat epctx_compat_compare(const epctx_profile *profile, epctx_
 
 /* Hash of names, types, attributes, bodies and constants, equal on all platforms. EPContext nodes
  * record it in `notes` ("graph_hash=<16 hex digits>"), the binary repeats it. Without
- * epctx_model_load_graph the caller fills `rest` of nodes and tensors. */
+ * epctx_model_load_graph the caller fills `extra_hash` of nodes and tensors. */
 EPCTX_API uint64_t epctx_graph_hash(const epctx_graph *graph);
 /* The hash in `notes`, or 0. */
 EPCTX_API uint64_t epctx_notes_hash(epctx_str notes);
@@ -2700,18 +2707,19 @@ EPCTX_API uint64_t epctx_notes_hash(epctx_str notes);
  * Location (empty: in the model) and offset record where it was. Weights are found by name, as the
  * source may have been saved again, and verified by size and hash. */
 
-typedef struct epctx_weight_ref {
+typedef struct epctx_outside_weight {
     uint64_t size, hash, offset;
     epctx_str name, location;
-} epctx_weight_ref;
+} epctx_outside_weight;
 
 /* Iterates over a copy of the attribute's text; false at the end and at a malformed line (then
  * `rest` is not empty). */
-EPCTX_API bool epctx_next_weight(epctx_str *rest, epctx_weight_ref *out);
+EPCTX_API bool epctx_outside_weight_next(epctx_str *rest, epctx_outside_weight *out);
 /* Is this the compiled weight? EPCTX_ERR_CONTEXT names `file`, initializer, expected and found.
  * `tensor` NULL: not in `file`. */
-EPCTX_API epctx_status epctx_weight_verify(const epctx_weight_ref *ref, const epctx_tensor *tensor,
-                                           const char *file, epctx_error *error);
+EPCTX_API epctx_status epctx_outside_weight_verify(const epctx_outside_weight *ref,
+                                                   const epctx_tensor *tensor, const char *file,
+                                                   epctx_error *error);
 
 /* -- one EP and one model: pieces of its graph become EPContext nodes and a binary -- */
 
@@ -2873,7 +2881,7 @@ typedef struct epctx_fresh_opts {
     const epctx_stamp_opts *now;
     bool fast; /* skip hashes of the binary and of files unchanged since the model was written */
     /* Gets each difference, in the order of the stamp; without it only the first one is looked for,
-     * which decides. `why` as that of epctx_check_fresh. May be NULL. */
+     * which decides. `why` as that of epctx_model_check_fresh. May be NULL. */
     void (*differs_fn)(void *user, const epctx_error *why);
     void *user; /* of differs_fn */
 } epctx_fresh_opts;
@@ -2881,9 +2889,9 @@ typedef struct epctx_fresh_opts {
 /* For an EPContext model opened from a file. `source` is the EP, `backend` (may be NULL) gives SDK
  * and architecture to compare. A missing binary is ignored: loading reports it. `why` (may be NULL)
  * gets the difference. */
-EPCTX_API epctx_freshness epctx_check_fresh(const epctx_model *model, const char *source,
-                                            const epctx_backend *backend,
-                                            const epctx_fresh_opts *opts, epctx_error *why);
+EPCTX_API epctx_freshness epctx_model_check_fresh(const epctx_model *model, const char *source,
+                                                  const epctx_backend *backend,
+                                                  const epctx_fresh_opts *opts, epctx_error *why);
 
 #endif /* EPCTX_NO_EDIT */
 
@@ -3066,10 +3074,11 @@ typedef struct epctx_load_opts {
                                      the backend's, and the key is partition_name */
     const epctx_allocator *allocator; /* for the loaded set; default malloc */
     const epctx_hooks *hooks;         /* may be NULL */
-    /* Weightless contexts. Returns the weight ref->name after epctx_weight_verify; its data live
-     * until epctx_unload. NULL or EPCTX_ERR_NOT_FOUND: it is in the source model. */
+    /* Weightless contexts. Returns the weight ref->name after epctx_outside_weight_verify; its data
+     * live until epctx_unload. NULL or EPCTX_ERR_NOT_FOUND: it is in the source model. */
     epctx_status (*weight_fn)(void *user, const struct epctx_bound *bound,
-                              const epctx_weight_ref *ref, epctx_tensor *out, epctx_error *error);
+                              const epctx_outside_weight *ref, epctx_tensor *out,
+                              epctx_error *error);
     void *weight_user;
     epctx_span source_model;       /* its bytes, borrowed until epctx_unload. Its external data: in
                                 external_folder, else beside the model. Not with EPCTX_NO_WIRE */
@@ -6883,12 +6892,12 @@ static bool epctx__open_slot(epctx_arena *arena, epctx_slot *slot, epctx_kind ty
 
 static epctx_status epctx__refused(const epctx_model *model, const epctx__check *c,
                                    epctx_error *error) {
-    const uint8_t *end = model->source.data + model->source.size;
+    const uint8_t *end = model->bytes.data + model->bytes.size;
     const uint8_t *after;
     uint64_t at, size = 0;
     uint32_t tag = 0;
     if (c->reason == NULL) return epctx__nomem(error, model->arena.missing);
-    at = (uint64_t)(c->bad - model->source.data);
+    at = (uint64_t)(c->bad - model->bytes.data);
     after = epctx__tag(c->bad, end, &tag);
     if (after != NULL && (tag & 7) == EPCTX_WIRE_LEN && tag >> 3 != 0)
         after = epctx__varint(after, end, 5, &size);
@@ -6896,11 +6905,11 @@ static epctx_status epctx__refused(const epctx_model *model, const epctx__check 
         epctx_fail(error, c->status,
                    "not an ONNX protobuf: byte %u of %u: field %u wants %u bytes, the file has %u "
                    "left: is it cut off?",
-                   at, (uint64_t)model->source.size, (uint64_t)(tag >> 3), size,
+                   at, (uint64_t)model->bytes.size, (uint64_t)(tag >> 3), size,
                    (uint64_t)(end - after));
     } else {
         epctx_fail(error, c->status, "not an ONNX protobuf: byte %u of %u: %s", at,
-                   (uint64_t)model->source.size, c->reason);
+                   (uint64_t)model->bytes.size, c->reason);
     }
     if (error != NULL) error->offset = at;
     return c->status;
@@ -6912,8 +6921,8 @@ static epctx_slot *epctx__find_graph(const epctx_slot *root) {
 
 static epctx_status epctx__new_root(epctx_model *model, epctx_slot **root, epctx_error *error) {
     EPCTX__NEW(*root, epctx_slot, 1, &model->arena, error);
-    (*root)->data = model->source.data;
-    (*root)->size = model->source.size;
+    (*root)->data = model->bytes.data;
+    (*root)->size = model->bytes.size;
     (*root)->wire = EPCTX_WIRE_LEN;
     return EPCTX_OK;
 }
@@ -6961,7 +6970,7 @@ EPCTX__APART static epctx_status epctx__single_fields(const epctx__doubled *d, e
     epctx_slot *child;
     memset(seen, 0, sizeof seen);
     if (type == EPCTX_KIND_NODE && d->doubled_fn != NULL)
-        *node = epctx_node_of(epctx__slot_view(slot)).name;
+        *node = epctx_view_as_node(epctx__slot_view(slot)).name;
     for (child = slot->message->first; child != NULL; child = child->next) {
         const epctx_field_info *info = epctx_field_find(type, child->number);
         bool message = info != NULL && info->kind < EPCTX_KIND_INT;
@@ -7002,12 +7011,12 @@ static epctx_status epctx__model_parse(epctx_model *model, epctx_error *error) {
     epctx__check c;
     memset(&c, 0, sizeof c);
     c.fields = model->limits.max_fields;
-    if (model->source.size == 0)
+    if (model->bytes.size == 0)
         return epctx_fail(error, EPCTX_ERR_PROTOBUF, "the model is empty (0 bytes)");
-    if (model->source.size > model->limits.max_size) {
+    if (model->bytes.size > model->limits.max_size) {
         return epctx_fail(error, EPCTX_ERR_LIMIT,
                           "the model has %u bytes, epctx_limits.max_size allows %u",
-                          (uint64_t)model->source.size, model->limits.max_size);
+                          (uint64_t)model->bytes.size, model->limits.max_size);
     }
     EPCTX__TRY(epctx__new_root(model, &model->root, error));
     model->shown = model->root;
@@ -7075,8 +7084,8 @@ static epctx_status epctx__other_file(const epctx_model *model, epctx_status sta
     epctx_span file;
     epctx_binary_id id;
     if (status != EPCTX_ERR_PROTOBUF) return status;
-    file.data = model->source.data;
-    file.size = model->source.size;
+    file.data = model->bytes.data;
+    file.size = model->bytes.size;
     epctx_binary_identify_whole(file, &id);
     if (id.sort != EPCTX_BINARY_SORT_FOREIGN && id.sort != EPCTX_BINARY_SORT_CONTEXT) return status;
     epctx_error_clear(error);
@@ -7094,8 +7103,8 @@ static epctx_status epctx__model_load(epctx_model *model, const char *path, epct
         return epctx_fail(error, EPCTX_ERR_ARG, "EPCTX_NO_STDIO: pass an epctx_io");
     EPCTX__TRY(model->io->map_fn(model->io->user, NULL, path, false, &model->mapping, error));
     model->id = model->mapping.info;
-    model->source.data = model->mapping.data;
-    model->source.size = model->mapping.size;
+    model->bytes.data = model->mapping.data;
+    model->bytes.size = model->mapping.size;
     return epctx__other_file(model, epctx__model_parse(model, error), error);
 }
 
@@ -7121,8 +7130,8 @@ EPCTX_API epctx_status epctx_model_open_memory(epctx_model *model, const void *d
                                                const epctx_open_opts *opts, epctx_error *error) {
     epctx_status status = epctx__model_begin(model, NULL, data != NULL || size == 0, opts, error);
     if (status == EPCTX_OK) {
-        model->source.data = (const uint8_t *)data;
-        model->source.size = size;
+        model->bytes.data = (const uint8_t *)data;
+        model->bytes.size = size;
         status = epctx__model_parse(model, error);
     }
     return epctx__model_end(model, NULL, status, error);
@@ -7202,7 +7211,7 @@ static void epctx__read_tensor_data(epctx_tensor_view *tensor, const epctx_field
         tensor->external = (uint32_t)f->value <= 1 ? (uint32_t)f->value == 1 : tensor->external;
         break;
     case EPCTX_FIELD_TENSOR_EXTERNAL_DATA << 3 | EPCTX_WIRE_LEN:
-        pair = epctx_pair_of(f->body);
+        pair = epctx_view_as_pair(f->body);
         if (epctx_str_is(pair.key, "location"))
             tensor->location = pair.value;
         else if (epctx_str_is(pair.key, "offset"))
@@ -7323,42 +7332,42 @@ static const epctx__member epctx__type_members[] = {
 #undef EPCTX__AT
 /* clang-format on */
 
-EPCTX_API epctx_graph_view epctx_graph_of(epctx_view view) {
+EPCTX_API epctx_graph_view epctx_view_as_graph(epctx_view view) {
     epctx_graph_view graph;
     memset(&graph, 0, sizeof graph);
     epctx__read_members(view, epctx__graph_members, &graph);
     return graph;
 }
 
-EPCTX_API epctx_node_view epctx_node_of(epctx_view view) {
+EPCTX_API epctx_node_view epctx_view_as_node(epctx_view view) {
     epctx_node_view node;
     memset(&node, 0, sizeof node);
     epctx__read_members(view, epctx__node_members, &node);
     return node;
 }
 
-EPCTX_API epctx_attr_view epctx_attr_of(epctx_view view) {
+EPCTX_API epctx_attr_view epctx_view_as_attr(epctx_view view) {
     epctx_attr_view attr;
     memset(&attr, 0, sizeof attr);
     epctx__read_members(view, epctx__attr_members, &attr);
     return attr;
 }
 
-EPCTX_API epctx_opset epctx_opset_of(epctx_view view) {
+EPCTX_API epctx_opset epctx_view_as_opset(epctx_view view) {
     epctx_opset opset;
     memset(&opset, 0, sizeof opset);
     epctx__read_members(view, epctx__opset_members, &opset);
     return opset;
 }
 
-EPCTX_API epctx_pair epctx_pair_of(epctx_view view) {
+EPCTX_API epctx_pair epctx_view_as_pair(epctx_view view) {
     epctx_pair pair;
     memset(&pair, 0, sizeof pair);
     epctx__read_members(view, epctx__pair_members, &pair);
     return pair;
 }
 
-EPCTX_API epctx_tensor_view epctx_tensor_of(epctx_view view) {
+EPCTX_API epctx_tensor_view epctx_view_as_tensor(epctx_view view) {
     epctx_tensor_view tensor;
     memset(&tensor, 0, sizeof tensor);
     tensor.length = UINT64_MAX;
@@ -7367,7 +7376,7 @@ EPCTX_API epctx_tensor_view epctx_tensor_of(epctx_view view) {
 }
 
 /* TypeProto's oneof: the last member wins. */
-EPCTX_API epctx_value_view epctx_value_of(epctx_view view) {
+EPCTX_API epctx_value_view epctx_view_as_value(epctx_view view) {
     epctx_value_view value;
     epctx_cursor it;
     epctx_view type = epctx_view_none();
@@ -7390,7 +7399,7 @@ EPCTX_API epctx_value_view epctx_value_of(epctx_view view) {
 }
 
 /* A oneof: the last member wins. */
-EPCTX_API epctx_dim epctx_dim_of(epctx_view view) {
+EPCTX_API epctx_dim epctx_view_as_dim(epctx_view view) {
     epctx_dim dim;
     epctx_cursor it = epctx_view_fields(view, 0);
     epctx_field f;
@@ -7408,61 +7417,61 @@ EPCTX_API epctx_dim epctx_dim_of(epctx_view view) {
 EPCTX_API bool epctx_next_graph(epctx_cursor *cursor, epctx_graph_view *out) {
     epctx_view body;
     if (!epctx_next_view(cursor, &body)) return false;
-    *out = epctx_graph_of(body);
+    *out = epctx_view_as_graph(body);
     return true;
 }
 
 EPCTX_API bool epctx_next_node(epctx_cursor *cursor, epctx_node_view *out) {
     epctx_view body;
     if (!epctx_next_view(cursor, &body)) return false;
-    *out = epctx_node_of(body);
+    *out = epctx_view_as_node(body);
     return true;
 }
 
 EPCTX_API bool epctx_next_attr(epctx_cursor *cursor, epctx_attr_view *out) {
     epctx_view body;
     if (!epctx_next_view(cursor, &body)) return false;
-    *out = epctx_attr_of(body);
+    *out = epctx_view_as_attr(body);
     return true;
 }
 
 EPCTX_API bool epctx_next_tensor(epctx_cursor *cursor, epctx_tensor_view *out) {
     epctx_view body;
     if (!epctx_next_view(cursor, &body)) return false;
-    *out = epctx_tensor_of(body);
+    *out = epctx_view_as_tensor(body);
     return true;
 }
 
 EPCTX_API bool epctx_next_value(epctx_cursor *cursor, epctx_value_view *out) {
     epctx_view body;
     if (!epctx_next_view(cursor, &body)) return false;
-    *out = epctx_value_of(body);
+    *out = epctx_view_as_value(body);
     return true;
 }
 
 EPCTX_API bool epctx_next_dim(epctx_cursor *cursor, epctx_dim *out) {
     epctx_view body;
     if (!epctx_next_view(cursor, &body)) return false;
-    *out = epctx_dim_of(body);
+    *out = epctx_view_as_dim(body);
     return true;
 }
 
 EPCTX_API bool epctx_next_opset(epctx_cursor *cursor, epctx_opset *out) {
     epctx_view body;
     if (!epctx_next_view(cursor, &body)) return false;
-    *out = epctx_opset_of(body);
+    *out = epctx_view_as_opset(body);
     return true;
 }
 
 EPCTX_API bool epctx_next_pair(epctx_cursor *cursor, epctx_pair *out) {
     epctx_view body;
     if (!epctx_next_view(cursor, &body)) return false;
-    *out = epctx_pair_of(body);
+    *out = epctx_view_as_pair(body);
     return true;
 }
 
-EPCTX_API uint64_t epctx_tensor_bytes(const epctx_tensor_view *tensor) {
-    epctx_cursor it = epctx_tensor_dims(tensor);
+EPCTX_API uint64_t epctx_view_tensor_bytes(const epctx_tensor_view *tensor) {
+    epctx_cursor it = epctx_view_tensor_dims(tensor);
     const unsigned bits = epctx_elem_bits(tensor->elem_type);
     uint64_t count = 1;
     int64_t dim;
@@ -7478,10 +7487,10 @@ EPCTX_API uint64_t epctx_tensor_bytes(const epctx_tensor_view *tensor) {
     return zero ? 0 : (count * bits + 7) / 8;
 }
 
-EPCTX_API epctx_status epctx_tensor_extent(const epctx_tensor_view *tensor, uint64_t file_size,
-                                           uint64_t *size, epctx_error *error) {
+EPCTX_API epctx_status epctx_view_tensor_extent(const epctx_tensor_view *tensor, uint64_t file_size,
+                                                uint64_t *size, epctx_error *error) {
     const bool stored = tensor->length != UINT64_MAX && tensor->length != 0;
-    *size = stored ? tensor->length : epctx_tensor_bytes(tensor);
+    *size = stored ? tensor->length : epctx_view_tensor_bytes(tensor);
     if (tensor->wrong_key.size > 0) {
         return epctx_fail(error, EPCTX_ERR_GRAPH,
                           "initializer '%S': the %S of its external data is '%S', not a number",
@@ -7518,43 +7527,43 @@ EPCTX_API epctx_cursor epctx_model_functions(const epctx_model *model) {
     return epctx_view_fields(epctx__shown(model), EPCTX_FIELD_MODEL_FUNCTIONS);
 }
 
-EPCTX_API epctx_cursor epctx_graph_nodes(epctx_graph_view graph) {
+EPCTX_API epctx_cursor epctx_view_graph_nodes(epctx_graph_view graph) {
     return epctx_view_fields(graph.view, EPCTX_FIELD_GRAPH_NODE);
 }
 
-EPCTX_API epctx_cursor epctx_graph_inputs(epctx_graph_view graph) {
+EPCTX_API epctx_cursor epctx_view_graph_inputs(epctx_graph_view graph) {
     return epctx_view_fields(graph.view, EPCTX_FIELD_GRAPH_INPUT);
 }
 
-EPCTX_API epctx_cursor epctx_graph_outputs(epctx_graph_view graph) {
+EPCTX_API epctx_cursor epctx_view_graph_outputs(epctx_graph_view graph) {
     return epctx_view_fields(graph.view, EPCTX_FIELD_GRAPH_OUTPUT);
 }
 
-EPCTX_API epctx_cursor epctx_graph_values(epctx_graph_view graph) {
+EPCTX_API epctx_cursor epctx_view_graph_values(epctx_graph_view graph) {
     return epctx_view_fields(graph.view, EPCTX_FIELD_GRAPH_VALUE_INFO);
 }
 
-EPCTX_API epctx_cursor epctx_graph_initializers(epctx_graph_view graph) {
+EPCTX_API epctx_cursor epctx_view_graph_initializers(epctx_graph_view graph) {
     return epctx_view_fields(graph.view, EPCTX_FIELD_GRAPH_INITIALIZER);
 }
 
-EPCTX_API epctx_cursor epctx_node_inputs(const epctx_node_view *node) {
+EPCTX_API epctx_cursor epctx_view_node_inputs(const epctx_node_view *node) {
     return epctx_view_fields(node->view, EPCTX_FIELD_NODE_INPUT);
 }
 
-EPCTX_API epctx_cursor epctx_node_outputs(const epctx_node_view *node) {
+EPCTX_API epctx_cursor epctx_view_node_outputs(const epctx_node_view *node) {
     return epctx_view_fields(node->view, EPCTX_FIELD_NODE_OUTPUT);
 }
 
-EPCTX_API epctx_cursor epctx_node_attrs(const epctx_node_view *node) {
+EPCTX_API epctx_cursor epctx_view_node_attrs(const epctx_node_view *node) {
     return epctx_view_fields(node->view, EPCTX_FIELD_NODE_ATTRIBUTE);
 }
 
-EPCTX_API epctx_cursor epctx_tensor_dims(const epctx_tensor_view *tensor) {
+EPCTX_API epctx_cursor epctx_view_tensor_dims(const epctx_tensor_view *tensor) {
     return epctx_view_fields(tensor->view, EPCTX_FIELD_TENSOR_DIMS);
 }
 
-EPCTX_API epctx_cursor epctx_value_dims(const epctx_value_view *value) {
+EPCTX_API epctx_cursor epctx_view_value_dims(const epctx_value_view *value) {
     return epctx_view_fields(value->shape, EPCTX_FIELD_SHAPE_DIM);
 }
 
@@ -7574,12 +7583,12 @@ EPCTX_API bool epctx_model_has_graph(const epctx_model *model) {
 }
 
 EPCTX_API epctx_graph_view epctx_model_graph(const epctx_model *model) {
-    return epctx_graph_of(epctx__view_of(model->shown_graph));
+    return epctx_view_as_graph(epctx__view_of(model->shown_graph));
 }
 
-EPCTX_API bool epctx_node_find_attr(const epctx_node_view *node, const char *name,
-                                    epctx_attr_view *out) {
-    epctx_cursor it = epctx_node_attrs(node);
+EPCTX_API bool epctx_view_node_find_attr(const epctx_node_view *node, const char *name,
+                                         epctx_attr_view *out) {
+    epctx_cursor it = epctx_view_node_attrs(node);
     epctx_attr_view attr;
     bool found = false;
     while (epctx_next_attr(&it, &attr)) {
@@ -7591,9 +7600,9 @@ EPCTX_API bool epctx_node_find_attr(const epctx_node_view *node, const char *nam
     return found;
 }
 
-EPCTX_API epctx_str epctx_node_attr_str(const epctx_node_view *node, const char *name) {
+EPCTX_API epctx_str epctx_view_node_attr_str(const epctx_node_view *node, const char *name) {
     epctx_attr_view attr;
-    return epctx_node_find_attr(node, name, &attr) && attr.type == EPCTX_ATTR_STRING
+    return epctx_view_node_find_attr(node, name, &attr) && attr.type == EPCTX_ATTR_STRING
                ? attr.s
                : epctx_str_of(NULL);
 }
@@ -7812,19 +7821,19 @@ static bool epctx__walk_to(epctx_walk *walk, epctx_kind kind) {
 
 EPCTX_API bool epctx_walk_next(epctx_walk *walk, epctx_node_view *node) {
     if (!epctx__walk_to(walk, EPCTX_KIND_NODE)) return false;
-    *node = epctx_node_of(walk->view);
+    *node = epctx_view_as_node(walk->view);
     return true;
 }
 
 EPCTX_API bool epctx_walk_tensor(epctx_walk *walk, epctx_tensor_view *tensor) {
     if (!epctx__walk_to(walk, EPCTX_KIND_TENSOR)) return false;
-    *tensor = epctx_tensor_of(walk->view);
+    *tensor = epctx_view_as_tensor(walk->view);
     return true;
 }
 
 EPCTX_API bool epctx_walk_graph(epctx_walk *walk, epctx_graph_view *graph) {
     if (!epctx__walk_to(walk, EPCTX_KIND_GRAPH)) return false;
-    *graph = epctx_graph_of(walk->view);
+    *graph = epctx_view_as_graph(walk->view);
     return true;
 }
 
@@ -8087,7 +8096,7 @@ static epctx_status epctx__load_external(const epctx__loader *l, const epctx_ten
     }
     folder = folder.size > 0 ? folder : epctx_path_folder(epctx_str_of(model->path));
     EPCTX__TRY(epctx__model_map(model, folder, view->location, file, l->error));
-    EPCTX__TRY(epctx_tensor_extent(view, (*file)->mapping.size, &size, l->error));
+    EPCTX__TRY(epctx_view_tensor_extent(view, (*file)->mapping.size, &size, l->error));
     model->external_asked += size;
     if (model->external_asked > EPCTX__EXTERNAL_FREE &&
         (model->external_asked - EPCTX__EXTERNAL_FREE) / EPCTX__EXTERNAL_TIMES >
@@ -8118,7 +8127,7 @@ static uint64_t epctx__hash_elements(epctx_view tensor) {
 }
 
 static epctx_status epctx__load_tensor(const epctx__loader *l, epctx_view view, epctx_tensor *out) {
-    epctx_tensor_view t = epctx_tensor_of(view);
+    epctx_tensor_view t = epctx_view_as_tensor(view);
     size_t width = epctx_elem_size(t.elem_type);
     epctx__file *file;
     size_t rank;
@@ -8126,7 +8135,7 @@ static epctx_status epctx__load_tensor(const epctx__loader *l, epctx_view view, 
     memset(out, 0, sizeof *out);
     out->name = t.name;
     out->elem_type = t.elem_type;
-    EPCTX__TRY(epctx__load_ints(l, epctx_tensor_dims(&t), &out->dims, &rank));
+    EPCTX__TRY(epctx__load_ints(l, epctx_view_tensor_dims(&t), &out->dims, &rank));
     if (EPCTX__NEVER(rank > INT32_MAX) || !epctx__elements(out->dims, (int32_t)rank, &count) ||
         (width > 0 && count > (uint64_t)(SIZE_MAX / 2) / width)) {
         return epctx_fail(l->error, EPCTX_ERR_GRAPH,
@@ -8137,17 +8146,17 @@ static epctx_status epctx__load_tensor(const epctx__loader *l, epctx_view view, 
     if (t.external) {
         EPCTX__TRY(epctx__load_external(l, &t, out, &file));
     } else if (t.has_raw) {
-        uint64_t at = (uintptr_t)t.raw.data - (uintptr_t)l->model->source.data;
+        uint64_t at = (uintptr_t)t.raw.data - (uintptr_t)l->model->bytes.data;
         out->data = t.raw.data;
         out->size = t.raw.size;
-        out->offset = at < l->model->source.size ? at : 0;   /* outside: edited */
-    } else if (width > 0 && count > l->model->source.size) { /* never allocate by dims alone */
+        out->offset = at < l->model->bytes.size ? at : 0;   /* outside: edited */
+    } else if (width > 0 && count > l->model->bytes.size) { /* never allocate by dims alone */
         return epctx__tensor_fault(l, out, "its shape has elements:", count,
-                                   "the whole model has bytes:", l->model->source.size);
+                                   "the whole model has bytes:", l->model->bytes.size);
     } else if (width > 0) {
         return epctx__load_typed(l, view, out, (size_t)count * width);
     } else if (count > 0) {
-        out->rest = epctx__hash_elements(view);
+        out->extra_hash = epctx__hash_elements(view);
     }
     return out->data == NULL || width == 0 || out->size == count * width
                ? EPCTX_OK
@@ -8155,8 +8164,9 @@ static epctx_status epctx__load_tensor(const epctx__loader *l, epctx_view view, 
                                      count * width);
 }
 
-EPCTX_API epctx_status epctx_tensor_load(epctx_model *model, epctx_view tensor, epctx_arena *arena,
-                                         epctx_tensor *out, epctx_error *error) {
+EPCTX_API epctx_status epctx_model_load_tensor(epctx_model *model, epctx_view tensor,
+                                               epctx_arena *arena, epctx_tensor *out,
+                                               epctx_error *error) {
     epctx__loader l = epctx__loader_of(model, arena != NULL ? arena : &model->arena, error);
     epctx_error_clear(error);
     return epctx__load_tensor(&l, tensor, out);
@@ -8187,7 +8197,7 @@ EPCTX__APART static void epctx__digest_packed(const epctx_field *f, uint32_t kin
  * the whole file is used. */
 EPCTX__APART static epctx_status epctx__digest_external(epctx__loader *l, epctx_view message,
                                                         uint64_t *sum) {
-    epctx_tensor_view view = epctx_tensor_of(message);
+    epctx_tensor_view view = epctx_view_as_tensor(message);
     epctx_tensor tensor;
     epctx__file *file;
     if (!view.external) return EPCTX_OK;
@@ -8252,7 +8262,7 @@ static epctx_status epctx__rest_around(epctx__loader *l, epctx_node *node) {
         }
     }
     if (l->around == 0) l->around = sum + (sum == 0);
-    epctx__rest_add(&node->rest, l->around);
+    epctx__rest_add(&node->extra_hash, l->around);
     return EPCTX_OK;
 }
 
@@ -8272,7 +8282,7 @@ static epctx_status epctx__load_body(epctx__loader *l, epctx_view view, const ep
     EPCTX__NEW(body, epctx_graph, 1, l->arena, l->error);
     epctx_map_init(&l->initializers, l->arena);
     l->depth++;
-    status = epctx__load_graph(l, epctx_graph_of(view), body);
+    status = epctx__load_graph(l, epctx_view_as_graph(view), body);
     l->depth--;
     l->initializers = initializers;
     *out = body;
@@ -8308,7 +8318,7 @@ static epctx_status epctx__load_attr(epctx__loader *l, const epctx_attr_view *vi
         return epctx__load_tensor(l, view->t, tensor);
     default:
         EPCTX__TRY(epctx__digest(l, EPCTX_KIND_ATTR, view->view, &digest));
-        epctx__rest_add(&node->rest, digest);
+        epctx__rest_add(&node->extra_hash, digest);
         if (out->type == EPCTX_ATTR_GRAPH || out->type == EPCTX_ATTR_GRAPHS)
             EPCTX__TRY(epctx__rest_around(l, node));
         return out->type == EPCTX_ATTR_GRAPH ? epctx__load_body(l, view->g, &out->g) : EPCTX_OK;
@@ -8317,7 +8327,7 @@ static epctx_status epctx__load_attr(epctx__loader *l, const epctx_attr_view *vi
 
 static epctx_status epctx__load_attrs(epctx__loader *l, const epctx_node_view *view,
                                       epctx_node *out) {
-    epctx_cursor it = epctx_node_attrs(view);
+    epctx_cursor it = epctx_view_node_attrs(view);
     epctx_attr_view attr;
     epctx_attr *attrs;
     EPCTX__NEW(attrs, epctx_attr, view->attr_count, l->arena, l->error);
@@ -8376,10 +8386,10 @@ static epctx_status epctx__capture_graph(epctx__capturing *c, const epctx_walk *
         epctx_cursor outputs =
             epctx_view_fields(node ? f.body : epctx_view_none(), EPCTX_FIELD_NODE_OUTPUT);
         epctx_str name =
-            f.number == EPCTX_FIELD_GRAPH_INPUT         ? epctx_value_of(f.body).name
-            : f.number == EPCTX_FIELD_GRAPH_INITIALIZER ? epctx_tensor_of(f.body).name
+            f.number == EPCTX_FIELD_GRAPH_INPUT         ? epctx_view_as_value(f.body).name
+            : f.number == EPCTX_FIELD_GRAPH_INITIALIZER ? epctx_view_as_tensor(f.body).name
             : f.number == EPCTX_FIELD_GRAPH_SPARSE_INITIALIZER
-                ? epctx_tensor_of(epctx__last_view(f.body, EPCTX_FIELD_SPARSE_VALUES)).name
+                ? epctx_view_as_tensor(epctx__last_view(f.body, EPCTX_FIELD_SPARSE_VALUES)).name
                 : epctx_str_of(NULL);
         if (name.size > 0) EPCTX__TRY(epctx__map_set(&scope->names, name, 1, c->error));
         while (epctx_next_str(&outputs, &name))
@@ -8390,9 +8400,9 @@ static epctx_status epctx__capture_graph(epctx__capturing *c, const epctx_walk *
     return EPCTX_OK;
 }
 
-EPCTX_API epctx_status epctx_node_captures(epctx_view node, epctx_arena *arena,
-                                           const epctx_str **out, size_t *count,
-                                           epctx_error *error) {
+EPCTX_API epctx_status epctx_view_node_captures(epctx_view node, epctx_arena *arena,
+                                                const epctx_str **out, size_t *count,
+                                                epctx_error *error) {
     epctx__capturing c;
     epctx_walk walk;
     epctx_str name;
@@ -8548,7 +8558,7 @@ static epctx_status epctx__shape_functions(epctx__shape_search *s, const epctx_m
 
 /* The inputs of a function are those of its call. */
 static epctx_status epctx__shape_call(epctx__shape_search *s, const epctx_node_view *node) {
-    epctx_cursor given = epctx_node_inputs(node), formal;
+    epctx_cursor given = epctx_view_node_inputs(node), formal;
     epctx_str key, name, other;
     uint32_t at;
     if (s->bodies.count == 0) return EPCTX_OK;
@@ -8564,12 +8574,12 @@ static epctx_status epctx__shape_call(epctx__shape_search *s, const epctx_node_v
 
 static epctx_status epctx__shape_node(epctx__shape_search *s, const epctx_node_view *node) {
     const epctx_shape_reader *reader = epctx_shape_reader_of(node->domain, node->op_type);
-    epctx_cursor it = epctx_node_inputs(node);
+    epctx_cursor it = epctx_view_node_inputs(node);
     epctx_str name, output;
     uint32_t i;
     /* ORT removes these before it infers shapes once more. */
     if (epctx_str_is(node->op_type, "Identity") || epctx_str_is(node->op_type, "Cast")) {
-        epctx_cursor outputs = epctx_node_outputs(node);
+        epctx_cursor outputs = epctx_view_node_outputs(node);
         if (epctx_next_str(&it, &name) && epctx_next_str(&outputs, &output))
             return epctx__shape_alias(s, output, name);
         return EPCTX_OK;
@@ -8617,7 +8627,7 @@ static epctx_status epctx__load_values(epctx__loader *l, epctx_cursor it, bool s
     EPCTX__NEW(value, epctx_value, epctx_cursor_count(it), l->arena, l->error);
     *out = value;
     while (epctx_next_value(&it, &view)) {
-        epctx_cursor dims = epctx_value_dims(&view);
+        epctx_cursor dims = epctx_view_value_dims(&view);
         size_t rank = epctx_cursor_count(dims);
         epctx_dim dim;
         int64_t *numbers;
@@ -8642,8 +8652,8 @@ static epctx_status epctx__load_values(epctx__loader *l, epctx_cursor it, bool s
 
 static epctx_status epctx__load_initializers(epctx__loader *l, epctx_graph_view view,
                                              epctx_graph *out) {
-    epctx_cursor it = epctx_graph_initializers(view);
-    epctx_cursor inputs = epctx_graph_inputs(view);
+    epctx_cursor it = epctx_view_graph_initializers(view);
+    epctx_cursor inputs = epctx_view_graph_inputs(view);
     epctx_map overridable;
     epctx_value_view value;
     epctx_view body;
@@ -8684,7 +8694,7 @@ static epctx_status epctx__load_imports(epctx__loader *l) {
 }
 
 static epctx_status epctx__load_nodes(epctx__loader *l, epctx_graph_view graph, epctx_graph *out) {
-    epctx_cursor it = epctx_graph_nodes(graph);
+    epctx_cursor it = epctx_view_graph_nodes(graph);
     epctx_node_view view;
     epctx_node *node;
     EPCTX__NEW(node, epctx_node, epctx_cursor_count(it), l->arena, l->error);
@@ -8698,12 +8708,12 @@ static epctx_status epctx__load_nodes(epctx__loader *l, epctx_graph_view graph, 
         domain = epctx_map_get(&l->domains, node->domain);
         node->version = domain != EPCTX_MAP_NONE ? l->versions[domain] : 0;
         EPCTX__TRY(
-            epctx__load_strs(l, epctx_node_inputs(&view), &node->inputs, &node->input_count));
-        EPCTX__TRY(
-            epctx__load_strs(l, epctx_node_outputs(&view), &node->outputs, &node->output_count));
+            epctx__load_strs(l, epctx_view_node_inputs(&view), &node->inputs, &node->input_count));
+        EPCTX__TRY(epctx__load_strs(l, epctx_view_node_outputs(&view), &node->outputs,
+                                    &node->output_count));
         EPCTX__TRY(epctx__load_attrs(l, &view, node));
-        EPCTX__TRY(epctx_node_captures(view.view, l->arena, &node->captures, &node->capture_count,
-                                       l->error));
+        EPCTX__TRY(epctx_view_node_captures(view.view, l->arena, &node->captures,
+                                            &node->capture_count, l->error));
         if (epctx__has(&l->functions, view.op_type)) EPCTX__TRY(epctx__rest_around(l, node));
     }
     return EPCTX_OK;
@@ -8860,23 +8870,23 @@ static epctx_status epctx__order_read(epctx__ordering *o, uint32_t node, epctx_s
 }
 
 static epctx_status epctx__order_look(epctx__ordering *o, epctx_graph_view graph) {
-    epctx_cursor it = epctx_graph_nodes(graph), names;
+    epctx_cursor it = epctx_view_graph_nodes(graph), names;
     epctx_node_view node;
     epctx_str name;
     uint32_t at;
     for (at = 0; epctx_next_node(&it, &node); at++) {
-        names = epctx_node_outputs(&node);
+        names = epctx_view_node_outputs(&node);
         while (epctx_next_str(&names, &name))
             if (name.size > 0) EPCTX__TRY(epctx__map_set(&o->producers, name, at, o->error));
     }
     o->nodes = at;
-    it = epctx_graph_nodes(graph);
+    it = epctx_view_graph_nodes(graph);
     for (at = 0; epctx_next_node(&it, &node); at++) {
         const epctx_str *captures;
         size_t count, i;
-        names = epctx_node_inputs(&node);
+        names = epctx_view_node_inputs(&node);
         while (epctx_next_str(&names, &name)) EPCTX__TRY(epctx__order_read(o, at, name));
-        EPCTX__TRY(epctx_node_captures(node.view, o->arena, &captures, &count, o->error));
+        EPCTX__TRY(epctx_view_node_captures(node.view, o->arena, &captures, &count, o->error));
         for (i = 0; i < count; i++) EPCTX__TRY(epctx__order_read(o, at, captures[i]));
     }
     return EPCTX_OK;
@@ -8925,8 +8935,9 @@ static epctx_status epctx__order_run(epctx__ordering *o) {
     return EPCTX_OK;
 }
 
-EPCTX_API epctx_status epctx_graph_order(epctx_graph_view graph, epctx_arena *arena,
-                                         const uint32_t **out, size_t *count, epctx_error *error) {
+EPCTX_API epctx_status epctx_view_graph_order(epctx_graph_view graph, epctx_arena *arena,
+                                              const uint32_t **out, size_t *count,
+                                              epctx_error *error) {
     epctx__ordering o;
     memset(&o, 0, sizeof o);
     epctx_error_clear(error);
@@ -8945,12 +8956,12 @@ EPCTX_API epctx_status epctx_graph_order(epctx_graph_view graph, epctx_arena *ar
 static epctx_status epctx__load_graph(epctx__loader *l, epctx_graph_view view, epctx_graph *out) {
     out->name = view.name;
     EPCTX__TRY(epctx__load_initializers(l, view, out));
-    EPCTX__TRY(
-        epctx__load_values(l, epctx_graph_inputs(view), true, &out->inputs, &out->input_count));
-    EPCTX__TRY(
-        epctx__load_values(l, epctx_graph_outputs(view), false, &out->outputs, &out->output_count));
-    EPCTX__TRY(
-        epctx__load_values(l, epctx_graph_values(view), false, &out->values, &out->value_count));
+    EPCTX__TRY(epctx__load_values(l, epctx_view_graph_inputs(view), true, &out->inputs,
+                                  &out->input_count));
+    EPCTX__TRY(epctx__load_values(l, epctx_view_graph_outputs(view), false, &out->outputs,
+                                  &out->output_count));
+    EPCTX__TRY(epctx__load_values(l, epctx_view_graph_values(view), false, &out->values,
+                                  &out->value_count));
     EPCTX__TRY(epctx__load_nodes(l, view, out));
     return epctx__sort_nodes(l, out);
 }
@@ -8983,7 +8994,7 @@ static const struct {
     const char *name;
     epctx_attr_type type;
     size_t place;
-} epctx__epnode_attrs[EPCTX_EP_ATTR_COUNT] = {
+} epctx__epnode_attrs[EPCTX_EPNODE_ATTR_COUNT] = {
 #define EPCTX__EPNODE_ATTR(id, name, type, member) \
     {name, EPCTX_ATTR_##type, offsetof(epctx_epnode, member)},
     EPCTX_EPNODE_ATTR_LIST(EPCTX__EPNODE_ATTR)
@@ -8998,11 +9009,12 @@ EPCTX_API epctx_epnode epctx_epnode_default(void) {
     return node;
 }
 
-EPCTX_API size_t epctx_epnode_attrs(const epctx_epnode *node, epctx_attr out[EPCTX_EP_ATTR_COUNT]) {
+EPCTX_API size_t epctx_epnode_attrs(const epctx_epnode *node,
+                                    epctx_attr out[EPCTX_EPNODE_ATTR_COUNT]) {
     const epctx_epnode plain = epctx_epnode_default();
     size_t count = 0;
     int id;
-    for (id = 0; id < EPCTX_EP_ATTR_COUNT; id++) {
+    for (id = 0; id < EPCTX_EPNODE_ATTR_COUNT; id++) {
         const void *place = (const char *)node + epctx__epnode_attrs[id].place;
         const void *usual = (const char *)&plain + epctx__epnode_attrs[id].place;
         epctx_attr *attr = &out[count];
@@ -9030,8 +9042,8 @@ static epctx_status epctx__epnode_take(epctx_epnode *node, epctx_str name, int32
     int32_t want;
     void *place;
     int id = 0;
-    while (id < EPCTX_EP_ATTR_COUNT && !epctx_str_is(name, epctx__epnode_attrs[id].name)) id++;
-    if (id == EPCTX_EP_ATTR_COUNT) return EPCTX_OK;
+    while (id < EPCTX_EPNODE_ATTR_COUNT && !epctx_str_is(name, epctx__epnode_attrs[id].name)) id++;
+    if (id == EPCTX_EPNODE_ATTR_COUNT) return EPCTX_OK;
     want = (int32_t)epctx__epnode_attrs[id].type;
     place = (char *)node + epctx__epnode_attrs[id].place;
     if (type != want) {
@@ -9043,7 +9055,7 @@ static epctx_status epctx__epnode_take(epctx_epnode *node, epctx_str name, int32
         else
             *(epctx_str *)place = s;
         node->present |= 1u << id;
-        if ((id == EPCTX_EP_MAIN_CONTEXT || id == EPCTX_EP_EMBED_MODE) && i != 0 && i != 1)
+        if ((id == EPCTX_EPNODE_MAIN_CONTEXT || id == EPCTX_EPNODE_EMBED_MODE) && i != 0 && i != 1)
             status = epctx_fail(error, EPCTX_ERR_GRAPH, "is %d, must be 0 or 1", i);
     }
     if (status != EPCTX_OK) epctx_blame(error, NULL, &node->name, epctx__epnode_attrs[id].name);
@@ -9066,13 +9078,13 @@ EPCTX_API epctx_status epctx_epnode_from_record(const epctx_node *record, epctx_
 
 #ifndef EPCTX_NO_WIRE
 
-EPCTX_API bool epctx_node_is_epnode(const epctx_node_view *node) {
+EPCTX_API bool epctx_view_is_epnode(const epctx_node_view *node) {
     return epctx_str_is(node->op_type, EPCTX_OP_TYPE) && epctx_str_is(node->domain, EPCTX_DOMAIN);
 }
 
-EPCTX_API epctx_status epctx_epnode_read(const epctx_node_view *node, epctx_epnode *out,
-                                         epctx_error *error) {
-    epctx_cursor it = epctx_node_attrs(node);
+EPCTX_API epctx_status epctx_view_read_epnode(const epctx_node_view *node, epctx_epnode *out,
+                                              epctx_error *error) {
+    epctx_cursor it = epctx_view_node_attrs(node);
     epctx_attr_view attr;
     epctx_error_clear(error);
     *out = epctx_epnode_default();
@@ -9087,7 +9099,7 @@ EPCTX_API epctx_status epctx_epnode_read(const epctx_node_view *node, epctx_epno
  * >>profile
  * ============================================================ */
 
-#define EPCTX__BIT(attr) (1u << EPCTX_EP_##attr)
+#define EPCTX__BIT(attr) (1u << EPCTX_EPNODE_##attr)
 
 /* -- facts: profiles -- */
 /* Made of examples/epctx/facts/profiles.facts by `make facts`. ORT: microsoft/onnxruntime main at
@@ -9141,8 +9153,8 @@ static const epctx_profile epctx__profiles[] = {
      /* attribute */ NULL},
     /* plugin EP 1.8.1 (OpenVINO 2026.4.1) on its CPU device: one container for a model, looked up
      * by partition_name; external nodes load with main_context 0, 2 or none, all must name it;
-     * embedded the first node in ORT's order (epctx_graph_order) has the container and the others
-     * no ep_cache_context, or an empty one; ep_sdk_version is not looked at. A model whose
+     * embedded the first node in ORT's order (epctx_view_graph_order) has the container and the
+     * others no ep_cache_context, or an empty one; ep_sdk_version is not looked at. A model whose
      * compatibility string is JSON is of this EP. */
     {/* name     */ "openvino_plugin",
      /* sources  */ {"OpenVINOExecutionProvider"},
@@ -9320,14 +9332,14 @@ static epctx_status epctx__refuse_foreign(const epctx_profile *profile, epctx_sp
 #ifndef EPCTX_NO_WIRE
 EPCTX_API const epctx_profile *epctx_profile_of_node(const epctx_profile *wanted,
                                                      const epctx_node_view *node) {
-    const epctx_str source = epctx_node_attr_str(node, "source");
+    const epctx_str source = epctx_view_node_attr_str(node, "source");
     const epctx_profile *own = epctx_profile_for(wanted, source);
     size_t count, i;
     const epctx_profile *all = epctx_profiles(&count);
     epctx_attr_view attr;
     for (i = 0; own != wanted && (own->traits & EPCTX_ANY_EP) == 0 && i < count; i++)
         if (all[i].attribute != NULL && epctx__takes_source(&all[i], source, true) &&
-            epctx_node_find_attr(node, all[i].attribute, &attr))
+            epctx_view_node_find_attr(node, all[i].attribute, &attr))
             return &all[i];
     return own;
 }
@@ -9972,8 +9984,8 @@ static bool epctx__has_beside(epctx_str context) {
 static epctx_status epctx__files_epnode(epctx__files *f, const epctx_node_view *view) {
     epctx_epnode node;
     const epctx_profile *profile;
-    epctx_str dlc = epctx_node_attr_str(view, "ep_dlc_context");
-    if (epctx_epnode_read(view, &node, NULL) != EPCTX_OK) return EPCTX_OK;
+    epctx_str dlc = epctx_view_node_attr_str(view, "ep_dlc_context");
+    if (epctx_view_read_epnode(view, &node, NULL) != EPCTX_OK) return EPCTX_OK;
     profile = epctx_profile_of_node(f->profile, view);
     if (node.embed_mode == 0 && dlc.size == 0 &&
         (node.main_context == 1 || (profile->traits & EPCTX_SECONDARY_CONTEXT) != 0 ||
@@ -9993,10 +10005,10 @@ static epctx_status epctx__files_epnode(epctx__files *f, const epctx_node_view *
     if (dlc.size > 0)
         EPCTX__TRY(epctx__file_add(f, EPCTX_USE_CONTEXT, dlc, node.name, "ep_dlc_context", true));
     if (node.onnx_model_filename.size > 0) {
-        EPCTX__TRY(epctx__file_add(f, EPCTX_USE_SOURCE_MODEL, node.onnx_model_filename, node.name,
-                                   "onnx_model_filename",
-                                   epctx__ends_with(node.ep_cache_context, ".stripped.engine") ||
-                                       epctx_node_attr_str(view, EPCTX_WEIGHTS_ATTR).size > 0));
+        EPCTX__TRY(epctx__file_add(
+            f, EPCTX_USE_SOURCE_MODEL, node.onnx_model_filename, node.name, "onnx_model_filename",
+            epctx__ends_with(node.ep_cache_context, ".stripped.engine") ||
+                epctx_view_node_attr_str(view, EPCTX_WEIGHTS_ATTR).size > 0));
     }
     return epctx__files_sidecars(f, profile);
 }
@@ -10037,7 +10049,7 @@ EPCTX_API epctx_status epctx_model_files(const epctx_model *model, const epctx_c
     epctx_walk_begin(&walk, model);
     while (epctx_walk_epnode(&walk, &node)) {
         f.optional = walk.in_training;
-        if (epctx_node_is_epnode(&node)) EPCTX__TRY(epctx__files_epnode(&f, &node));
+        if (epctx_view_is_epnode(&node)) EPCTX__TRY(epctx__files_epnode(&f, &node));
     }
     epctx_walk_begin(&walk, model);
     while (epctx_walk_tensor(&walk, &tensor)) {
@@ -10092,9 +10104,9 @@ EPCTX_API epctx_status epctx_model_files(const epctx_model *model, const epctx_c
 
 /* The ranges of attributes that hold numbers are free. They serve the current attribute and
  * external_data entry: the places of their strings, and their numbers (`offset`, `length`). */
-#define EPCTX__SCAN_ATTR    EPCTX_EP_MAIN_CONTEXT
-#define EPCTX__SCAN_PAIR    EPCTX_EP_EMBED_MODE
-#define EPCTX__SCAN_NUMBERS EPCTX_EP_MAX_SIZE
+#define EPCTX__SCAN_ATTR    EPCTX_EPNODE_MAIN_CONTEXT
+#define EPCTX__SCAN_PAIR    EPCTX_EPNODE_EMBED_MODE
+#define EPCTX__SCAN_NUMBERS EPCTX_EPNODE_MAX_SIZE
 
 /* The pairs to read get kinds that no message has: entries of external_data, of metadata_props. */
 #define EPCTX__SCAN_ENTRY    EPCTX_KIND_INT
@@ -10119,7 +10131,7 @@ static epctx_status epctx__scan_unread(epctx_scan *s) {
     if (!s->stream) return epctx__scan_refuse(s, EPCTX_ERR_IO, "the source could not be read");
     return epctx__scan_refuse(
         s,
-        ((const pb_istream_t *)s->source.user)->bytes_left == 0 ? EPCTX_ERR_PROTOBUF : EPCTX_ERR_IO,
+        ((const pb_istream_t *)s->reader.user)->bytes_left == 0 ? EPCTX_ERR_PROTOBUF : EPCTX_ERR_IO,
         "the stream ends inside a field: is it cut off?");
 }
 
@@ -10127,8 +10139,8 @@ static epctx_status epctx__scan_unread(epctx_scan *s) {
 static int epctx__scan_byte(epctx_scan *s) {
     if (s->buffer_at == s->buffer_size) {
         size_t size = s->stream ? 1 : sizeof s->buffer;
-        if (size > s->source.size - s->at) size = (size_t)(s->source.size - s->at);
-        if (!s->source.read_fn(s->source.user, s->at, s->buffer, size)) {
+        if (size > s->reader.size - s->at) size = (size_t)(s->reader.size - s->at);
+        if (!s->reader.read_fn(s->reader.user, s->at, s->buffer, size)) {
             epctx__scan_unread(s);
             return -1;
         }
@@ -10146,7 +10158,7 @@ static epctx_status epctx__scan_skip(epctx_scan *s, uint64_t count) {
         s->buffer_at = s->buffer_size = 0;
     while (s->stream && count > 0) {
         size_t part = count < 0x8000 ? (size_t)count : 0x8000;
-        if (!s->source.read_fn(s->source.user, s->at, NULL, part)) return epctx__scan_unread(s);
+        if (!s->reader.read_fn(s->reader.user, s->at, NULL, part)) return epctx__scan_unread(s);
         s->at += part;
         count -= part;
     }
@@ -10259,13 +10271,14 @@ static epctx_str *epctx__scan_str(epctx_scan *s, unsigned id) {
 /* Makes room in the text pool for a more important string. Does nothing if inner nodes have
  * overwritten the node's state: it will be read again. */
 static void epctx__scan_room(epctx_scan *s, uint64_t length) {
-    static const uint8_t order[] = {EPCTX_EP_NOTES,
-                                    EPCTX_EP_ONNX_MODEL_FILENAME,
-                                    EPCTX_EP_EP_CACHE_CONTEXT,
-                                    EPCTX_EP_HARDWARE_ARCHITECTURE,
-                                    EPCTX_EP_EP_SDK_VERSION,
-                                    EPCTX_EP_PARTITION_NAME};
-    size_t count = sizeof order - (s->attr.word != EPCTX_EP_SOURCE); /* the source comes first */
+    static const uint8_t order[] = {EPCTX_EPNODE_NOTES,
+                                    EPCTX_EPNODE_ONNX_MODEL_FILENAME,
+                                    EPCTX_EPNODE_EP_CACHE_CONTEXT,
+                                    EPCTX_EPNODE_HARDWARE_ARCHITECTURE,
+                                    EPCTX_EPNODE_EP_SDK_VERSION,
+                                    EPCTX_EPNODE_PARTITION_NAME};
+    size_t count =
+        sizeof order - (s->attr.word != EPCTX_EPNODE_SOURCE); /* the source comes first */
     size_t i;
     if (s->owner != s->nodes || length > sizeof s->text) return;
     for (i = 0; i < count && length > sizeof s->text - s->text_used; i++) {
@@ -10278,8 +10291,8 @@ static void epctx__scan_room(epctx_scan *s, uint64_t length) {
         s->attr.mark = s->text_used; /* the attribute being read has no text yet */
         id = (unsigned)(victim.data - s->text);
         memmove(s->text + id, victim.data + victim.size, s->text_used - id);
-        for (id = 0; id <= EPCTX_EP_ATTR_COUNT; id++) { /* the strings behind it have moved */
-            text = id < EPCTX_EP_ATTR_COUNT ? epctx__scan_str(s, id) : &s->node.name;
+        for (id = 0; id <= EPCTX_EPNODE_ATTR_COUNT; id++) { /* the strings behind it have moved */
+            text = id < EPCTX_EPNODE_ATTR_COUNT ? epctx__scan_str(s, id) : &s->node.name;
             if (text != NULL && text->size > 0 && text->data > victim.data)
                 text->data -= victim.size;
         }
@@ -10321,11 +10334,11 @@ static epctx_status epctx__scan_text(epctx_scan *s, uint32_t place, uint64_t len
     case EPCTX__SCAN_AT(NODE, DOMAIN):
         return epctx__scan_flag(s, length, EPCTX__WORD_DOMAIN, EPCTX__SCAN_DOMAIN);
     case EPCTX__SCAN_AT(ATTR, NAME):
-        return epctx__scan_word(s, length, 0, EPCTX_EP_ATTR_COUNT - 1, &s->attr.word);
+        return epctx__scan_word(s, length, 0, EPCTX_EPNODE_ATTR_COUNT - 1, &s->attr.word);
     case EPCTX__SCAN_AT(ATTR, S):
         s->ranges[EPCTX__SCAN_ATTR] = range;
         s->text_used = s->attr.mark;
-        if (s->attr.word == EPCTX_EP_SOURCE || s->attr.word == EPCTX_EP_PARTITION_NAME)
+        if (s->attr.word == EPCTX_EPNODE_SOURCE || s->attr.word == EPCTX_EPNODE_PARTITION_NAME)
             epctx__scan_room(s, length);
         EPCTX__TRY(epctx__scan_string(s, length, &text));
         s->attr.size = text.data != NULL ? (uint16_t)length : UINT16_MAX;
@@ -10404,7 +10417,7 @@ static epctx_status epctx__scan_len(epctx_scan *s, unsigned message, uint32_t nu
     EPCTX__TRY(epctx__scan_varint(s, 5, &length));
     if (length > s->end - s->at) {
         return epctx__scan_refuse(s, EPCTX_ERR_PROTOBUF,
-                                  length > s->source.size - s->at
+                                  length > s->reader.size - s->at
                                       ? "a field is longer than what is left: is it cut off?"
                                       : "no valid protobuf field");
     }
@@ -10481,7 +10494,7 @@ static void epctx__scan_attr_end(epctx_scan *s) {
         return;
     }
     memcpy((char *)&s->node + epctx__epnode_attrs[attr->word].place, &number, sizeof number);
-    s->broken = s->broken || (attr->word != EPCTX_EP_MAX_SIZE && (number & ~INT64_C(1)) != 0);
+    s->broken = s->broken || (attr->word != EPCTX_EPNODE_MAX_SIZE && (number & ~INT64_C(1)) != 0);
 }
 
 static void epctx__scan_entry_end(epctx_scan *s) {
@@ -10545,17 +10558,17 @@ static int epctx__scan_leave(epctx_scan *s) {
 static void epctx__scan_start(epctx_scan *s, uint64_t size) {
     epctx__scan_node_begin(s);
     s->kinds[0] = EPCTX_KIND_MODEL;
-    s->source.size = s->end = size;
+    s->reader.size = s->end = size;
     if (size == 0)
         epctx__scan_refuse(s, EPCTX_ERR_PROTOBUF, "the model is empty (0 bytes)");
     else if (size > EPCTX__SCAN_MOST || (size == EPCTX__SCAN_MOST && !s->stream))
         epctx__scan_refuse(s, EPCTX_ERR_LIMIT, "the model has a terabyte or more");
 }
 
-EPCTX_API void epctx_scan_begin(epctx_scan *scan, const epctx_source *source) {
+EPCTX_API void epctx_scan_begin(epctx_scan *scan, const epctx_reader *reader) {
     memset(scan, 0, sizeof *scan);
-    scan->source = *source;
-    epctx__scan_start(scan, source->size);
+    scan->reader = *reader;
+    epctx__scan_start(scan, reader->size);
 }
 
 static bool epctx__scan_pull(void *user, uint64_t offset, void *out, size_t size) {
@@ -10566,8 +10579,8 @@ static bool epctx__scan_pull(void *user, uint64_t offset, void *out, size_t size
 EPCTX_API void epctx_scan_begin_stream(epctx_scan *scan, pb_istream_t *stream) {
     memset(scan, 0, sizeof *scan);
     scan->stream = true;
-    scan->source.user = stream;
-    scan->source.read_fn = epctx__scan_pull;
+    scan->reader.user = stream;
+    scan->reader.read_fn = epctx__scan_pull;
     epctx__scan_start(scan, stream->bytes_left == SIZE_MAX ? EPCTX__SCAN_MOST : stream->bytes_left);
     if (!epctx__nanopb_matches()) {
         epctx__scan_refuse(scan, EPCTX_ERR_CONFIG,
@@ -10580,7 +10593,7 @@ static epctx_scan_event epctx__scan_failed(const epctx_scan *s, epctx_error *err
     if (s->stream)
         epctx_fail(error, s->status, "%sbyte %u: %s", what, s->at, s->reason);
     else
-        epctx_fail(error, s->status, "%sbyte %u of %u: %s", what, s->at, s->source.size, s->reason);
+        epctx_fail(error, s->status, "%sbyte %u of %u: %s", what, s->at, s->reader.size, s->reason);
     if (error != NULL) error->offset = s->at;
     return EPCTX_SCAN_FAILED;
 }
@@ -10610,7 +10623,7 @@ EPCTX_API epctx_scan_event epctx_scan_next(epctx_scan *scan, epctx_error *error)
  * An edit works on the tree of slots that >>wire describes. It never changes the bytes of a slot:
  * it links a new slot into the list of its parent, or marks one as removed. Replacing does both. In
  * the tree that is written only epctx__journal does either, and it keeps a record, so that
- * epctx_model_undo can take the last edits back in the reverse order; each then finds its
+ * epctx_edit_undo can take the last edits back in the reverse order; each then finds its
  * neighbours as it left them. The invariant: `edits` of a message counts the live edits in it and
  * below. While it is 0, the source bytes of the message are what has to be written.
  *
@@ -10661,11 +10674,11 @@ static epctx_status epctx__journal(epctx_model *model, epctx_slot *parent, epctx
     return EPCTX_OK;
 }
 
-EPCTX_API size_t epctx_model_mark(const epctx_model *model) {
+EPCTX_API size_t epctx_edit_mark(const epctx_model *model) {
     return model->edit_count;
 }
 
-EPCTX_API void epctx_model_undo(epctx_model *model, size_t mark) {
+EPCTX_API void epctx_edit_undo(epctx_model *model, size_t mark) {
     while (model->edit_count > mark) {
         epctx__edit *edit = model->edits;
         epctx_slot *slot = edit->slot;
@@ -10715,7 +10728,7 @@ static epctx__builder epctx__builder_of(epctx_model *model, epctx_error *error) 
 }
 
 static epctx_status epctx__build_end(const epctx__builder *b) {
-    if (b->status != EPCTX_OK) epctx_model_undo(b->model, b->mark);
+    if (b->status != EPCTX_OK) epctx_edit_undo(b->model, b->mark);
     return b->status;
 }
 
@@ -10804,7 +10817,7 @@ static epctx_slot *epctx__locate_owner(epctx__builder *b, epctx_view message, ui
                                "field %u of this message is not a string or number", number);
 }
 
-EPCTX_API epctx_status epctx_view_refresh(epctx_model *model, epctx_view *view, epctx_view *parent,
+EPCTX_API epctx_status epctx_edit_refresh(epctx_model *model, epctx_view *view, epctx_view *parent,
                                           epctx_error *error) {
     epctx__builder b = epctx__builder_of(model, error);
     const epctx_slot *slot = epctx__locate(&b, *view);
@@ -11194,7 +11207,7 @@ static void epctx__put(epctx__builder *b, epctx_slot *parent, epctx_slot *fresh,
 
 /* -- edits: fields -- */
 
-EPCTX_API epctx_status epctx_view_remove(epctx_model *model, epctx_view view, epctx_error *error) {
+EPCTX_API epctx_status epctx_edit_remove(epctx_model *model, epctx_view view, epctx_error *error) {
     epctx__builder b = epctx__builder_of(model, error);
     epctx_slot *slot = epctx__locate(&b, view);
     if (slot == model->root)
@@ -11248,33 +11261,35 @@ static void epctx__set_field(epctx__builder *b, epctx_slot *parent, epctx_slot *
     epctx__former(b, parent, fresh, NULL);
 }
 
-EPCTX_API epctx_status epctx_message_set_str(epctx_model *model, epctx_view message,
-                                             uint32_t number, epctx_str text, epctx_error *error) {
+EPCTX_API epctx_status epctx_edit_set_field_str(epctx_model *model, epctx_view message,
+                                                uint32_t number, epctx_str text,
+                                                epctx_error *error) {
     epctx__builder b = epctx__builder_of(model, error);
     epctx_slot *slot = epctx__locate_owner(&b, message, number, false);
     epctx__set_field(&b, slot, epctx__add_str(&b, NULL, number, text));
     return epctx__build_end(&b);
 }
 
-EPCTX_API epctx_status epctx_message_set_int(epctx_model *model, epctx_view message,
-                                             uint32_t number, int64_t value, epctx_error *error) {
+EPCTX_API epctx_status epctx_edit_set_field_int(epctx_model *model, epctx_view message,
+                                                uint32_t number, int64_t value,
+                                                epctx_error *error) {
     epctx__builder b = epctx__builder_of(model, error);
     epctx_slot *slot = epctx__locate_owner(&b, message, number, false);
     epctx__set_field(&b, slot, epctx__add_varint(&b, NULL, number, value));
     return epctx__build_end(&b);
 }
 
-EPCTX_API epctx_status epctx_message_set_data(epctx_model *model, epctx_view message,
-                                              uint32_t number, epctx_span data,
-                                              epctx_error *error) {
+EPCTX_API epctx_status epctx_edit_set_field_data(epctx_model *model, epctx_view message,
+                                                 uint32_t number, epctx_span data,
+                                                 epctx_error *error) {
     epctx__builder b = epctx__builder_of(model, error);
     epctx_slot *slot = epctx__locate_owner(&b, message, number, false);
     epctx__set_field(&b, slot, epctx__add_bytes(&b, NULL, number, data.data, data.size));
     return epctx__build_end(&b);
 }
 
-EPCTX_API epctx_status epctx_message_remove_field(epctx_model *model, epctx_view message,
-                                                  uint32_t number, epctx_error *error) {
+EPCTX_API epctx_status epctx_edit_remove_field(epctx_model *model, epctx_view message,
+                                               uint32_t number, epctx_error *error) {
     epctx__builder b = epctx__builder_of(model, error);
     epctx_slot *slot = epctx__locate_message(&b, message, EPCTX_KIND_NONE);
     for (slot = slot != NULL ? slot->message->first : NULL; slot != NULL; slot = slot->next)
@@ -11291,8 +11306,8 @@ static void epctx__replace(epctx__builder *b, epctx_slot *old, epctx_slot *fresh
     }
 }
 
-EPCTX_API epctx_status epctx_view_set_str(epctx_model *model, epctx_view field, epctx_str text,
-                                          epctx_error *error) {
+EPCTX_API epctx_status epctx_edit_replace_str(epctx_model *model, epctx_view field, epctx_str text,
+                                              epctx_error *error) {
     epctx__builder b = epctx__builder_of(model, error);
     epctx_slot *slot = epctx__locate(&b, field);
     if (slot == NULL || slot->parent == NULL ||
@@ -11303,9 +11318,9 @@ EPCTX_API epctx_status epctx_view_set_str(epctx_model *model, epctx_view field, 
     return epctx__build_end(&b);
 }
 
-EPCTX_API epctx_status epctx_message_put_copy(epctx_model *model, epctx_view parent,
-                                              uint32_t number, epctx_view other, epctx_view after,
-                                              epctx_view *placed, epctx_error *error) {
+EPCTX_API epctx_status epctx_edit_put_copy(epctx_model *model, epctx_view parent, uint32_t number,
+                                           epctx_view other, epctx_view after, epctx_view *placed,
+                                           epctx_error *error) {
     epctx__builder b = epctx__builder_of(model, error);
     epctx_slot *owner = epctx__locate_message(&b, parent, EPCTX_KIND_NONE);
     const epctx_field_info *info =
@@ -11319,7 +11334,7 @@ EPCTX_API epctx_status epctx_message_put_copy(epctx_model *model, epctx_view par
     return epctx__build_end(&b);
 }
 
-EPCTX_API epctx_status epctx_view_move(epctx_model *model, epctx_view view, epctx_view after,
+EPCTX_API epctx_status epctx_edit_move(epctx_model *model, epctx_view view, epctx_view after,
                                        epctx_view *placed, epctx_error *error) {
     epctx__builder b = epctx__builder_of(model, error);
     epctx_slot *slot = epctx__locate(&b, view);
@@ -11389,7 +11404,7 @@ static epctx_status epctx__set_attr(epctx_model *model, epctx_view node, const e
                                     epctx_view copy, epctx_error *error) {
     const uint32_t number = EPCTX_FIELD_NODE_ATTRIBUTE;
     epctx__builder b = epctx__builder_of(model, error);
-    epctx_str name = attr != NULL ? attr->name : epctx_attr_of(copy).name;
+    epctx_str name = attr != NULL ? attr->name : epctx_view_as_attr(copy).name;
     epctx_slot *owner = epctx__locate_message(&b, node, EPCTX_KIND_NODE);
     epctx_slot *old = owner != NULL ? epctx__keyed_from(owner->message->first, number, name) : NULL;
     epctx_slot *fresh = old;
@@ -11407,37 +11422,39 @@ static epctx_status epctx__set_attr(epctx_model *model, epctx_view node, const e
     return epctx__build_end(&b);
 }
 
-EPCTX_API epctx_status epctx_node_set_attr(epctx_model *model, epctx_view node,
+EPCTX_API epctx_status epctx_edit_set_attr(epctx_model *model, epctx_view node,
                                            const epctx_attr *attr, epctx_error *error) {
     return epctx__set_attr(model, node, attr, epctx_view_none(), error);
 }
 
-EPCTX_API epctx_status epctx_node_copy_attr(epctx_model *model, epctx_view node, epctx_view attr,
+EPCTX_API epctx_status epctx_edit_copy_attr(epctx_model *model, epctx_view node, epctx_view attr,
                                             epctx_error *error) {
     return epctx__set_attr(model, node, NULL, attr, error);
 }
 
-EPCTX_API epctx_status epctx_node_set_int(epctx_model *model, epctx_view node, const char *name,
-                                          int64_t value, epctx_error *error) {
+EPCTX_API epctx_status epctx_edit_set_attr_int(epctx_model *model, epctx_view node,
+                                               const char *name, int64_t value,
+                                               epctx_error *error) {
     epctx_attr attr;
     memset(&attr, 0, sizeof attr);
     attr.name = epctx_str_of(name);
     attr.type = EPCTX_ATTR_INT;
     attr.i = value;
-    return epctx_node_set_attr(model, node, &attr, error);
+    return epctx_edit_set_attr(model, node, &attr, error);
 }
 
-EPCTX_API epctx_status epctx_node_set_str(epctx_model *model, epctx_view node, const char *name,
-                                          epctx_str value, epctx_error *error) {
+EPCTX_API epctx_status epctx_edit_set_attr_str(epctx_model *model, epctx_view node,
+                                               const char *name, epctx_str value,
+                                               epctx_error *error) {
     epctx_attr attr;
     memset(&attr, 0, sizeof attr);
     attr.name = epctx_str_of(name);
     attr.type = EPCTX_ATTR_STRING;
     attr.s = value;
-    return epctx_node_set_attr(model, node, &attr, error);
+    return epctx_edit_set_attr(model, node, &attr, error);
 }
 
-EPCTX_API epctx_status epctx_node_remove_attr(epctx_model *model, epctx_view node, epctx_str name,
+EPCTX_API epctx_status epctx_edit_remove_attr(epctx_model *model, epctx_view node, epctx_str name,
                                               epctx_error *error) {
     epctx__builder b = epctx__builder_of(model, error);
     epctx_slot *owner = epctx__locate_message(&b, node, EPCTX_KIND_NODE);
@@ -11447,9 +11464,9 @@ EPCTX_API epctx_status epctx_node_remove_attr(epctx_model *model, epctx_view nod
 
 /* -- edits: nodes, values, initializers -- */
 
-EPCTX_API epctx_status epctx_graph_put_node(epctx_model *model, epctx_view graph,
-                                            const epctx_node *node, epctx_view after,
-                                            epctx_view *placed, epctx_error *error) {
+EPCTX_API epctx_status epctx_edit_put_node(epctx_model *model, epctx_view graph,
+                                           const epctx_node *node, epctx_view after,
+                                           epctx_view *placed, epctx_error *error) {
     epctx__builder b = epctx__builder_of(model, error);
     epctx_slot *owner = epctx__locate_graph(&b, graph, EPCTX_KIND_NONE);
     uint32_t number = EPCTX_FIELD_GRAPH_NODE;
@@ -11459,9 +11476,9 @@ EPCTX_API epctx_status epctx_graph_put_node(epctx_model *model, epctx_view graph
     return epctx__build_end(&b);
 }
 
-EPCTX_API epctx_status epctx_graph_put_value(epctx_model *model, epctx_view graph, uint32_t number,
-                                             const epctx_value *value, epctx_view after,
-                                             epctx_view *placed, epctx_error *error) {
+EPCTX_API epctx_status epctx_edit_put_value(epctx_model *model, epctx_view graph, uint32_t number,
+                                            const epctx_value *value, epctx_view after,
+                                            epctx_view *placed, epctx_error *error) {
     epctx__builder b = epctx__builder_of(model, error);
     epctx_slot *owner = epctx__locate_graph(&b, graph, EPCTX_KIND_GRAPH);
     if (epctx__child_kind(EPCTX_KIND_GRAPH, number) != EPCTX_KIND_VALUE)
@@ -11470,9 +11487,9 @@ EPCTX_API epctx_status epctx_graph_put_value(epctx_model *model, epctx_view grap
     return epctx__build_end(&b);
 }
 
-EPCTX_API epctx_status epctx_graph_put_initializer(epctx_model *model, epctx_view graph,
-                                                   const epctx_tensor *tensor, epctx_view after,
-                                                   epctx_view *placed, epctx_error *error) {
+EPCTX_API epctx_status epctx_edit_put_initializer(epctx_model *model, epctx_view graph,
+                                                  const epctx_tensor *tensor, epctx_view after,
+                                                  epctx_view *placed, epctx_error *error) {
     epctx__builder b = epctx__builder_of(model, error);
     epctx_slot *owner = epctx__locate_graph(&b, graph, EPCTX_KIND_GRAPH);
     epctx__put(&b, owner, epctx__build_tensor(&b, NULL, EPCTX_FIELD_GRAPH_INITIALIZER, tensor),
@@ -11508,8 +11525,8 @@ static void epctx__put_sorted(epctx__builder *b, epctx_slot *parent, epctx_slot 
     epctx__place(b, parent, previous, fresh);
 }
 
-EPCTX_API epctx_status epctx_tensor_set_raw(epctx_model *model, epctx_view tensor, epctx_span data,
-                                            epctx_error *error) {
+EPCTX_API epctx_status epctx_edit_set_tensor_raw(epctx_model *model, epctx_view tensor,
+                                                 epctx_span data, epctx_error *error) {
     epctx__builder b = epctx__builder_of(model, error);
     epctx_slot *slot = epctx__drop_data(&b, tensor);
     epctx__put_sorted(
@@ -11517,9 +11534,9 @@ EPCTX_API epctx_status epctx_tensor_set_raw(epctx_model *model, epctx_view tenso
     return epctx__build_end(&b);
 }
 
-EPCTX_API epctx_status epctx_tensor_set_external(epctx_model *model, epctx_view tensor,
-                                                 epctx_str location, uint64_t offset,
-                                                 uint64_t length, epctx_error *error) {
+EPCTX_API epctx_status epctx_edit_set_tensor_external(epctx_model *model, epctx_view tensor,
+                                                      epctx_str location, uint64_t offset,
+                                                      uint64_t length, epctx_error *error) {
     static const char *const keys[] = {"location", "offset", "length"};
     const uint64_t numbers[3] = {0, offset, length};
     epctx__builder b = epctx__builder_of(model, error);
@@ -11564,11 +11581,11 @@ EPCTX_API bool epctx_model_is_editable(const epctx_model *model) {
     return !model->duplicate;
 }
 
-EPCTX_API epctx_status epctx_model_merge_doubled(epctx_model *model, epctx_doubled_fn doubled_fn,
-                                                 void *user, epctx_error *error) {
+EPCTX_API epctx_status epctx_edit_merge_doubled(epctx_model *model, epctx_doubled_fn doubled_fn,
+                                                void *user, epctx_error *error) {
     const epctx__doubled d = {model, error, epctx__merge_into, true, doubled_fn, user};
     epctx__builder b;
-    if (model->duplicate) { /* epctx_model_undo restores it */
+    if (model->duplicate) { /* epctx_edit_undo restores it */
         model->merged = model->shown;
         model->merged_at = model->edit_count;
         model->duplicate = false;
@@ -11601,33 +11618,32 @@ static epctx_slot *epctx__keyed_entry(epctx__builder *b, epctx_slot *owner, uint
     return epctx__opened(b, entry);
 }
 
-EPCTX_API epctx_status epctx_model_put_opset(epctx_model *model, epctx_str domain, int64_t version,
-                                             epctx_error *error) {
+EPCTX_API epctx_status epctx_edit_put_opset(epctx_model *model, epctx_str domain, int64_t version,
+                                            epctx_error *error) {
     epctx_error_clear(error);
     return epctx_model_opset(model, domain) != 0
                ? EPCTX_OK
-               : epctx_model_set_opset(model, domain, version, error);
+               : epctx_edit_set_opset(model, domain, version, error);
 }
 
-EPCTX_API epctx_status epctx_model_set_opset(epctx_model *model, epctx_str domain, int64_t version,
-                                             epctx_error *error) {
+EPCTX_API epctx_status epctx_edit_set_opset(epctx_model *model, epctx_str domain, int64_t version,
+                                            epctx_error *error) {
     epctx__builder b = epctx__builder_of(model, error);
     epctx_slot *slot = epctx__keyed_entry(&b, model->root, EPCTX_FIELD_MODEL_OPSET_IMPORT, domain);
     epctx__set_field(&b, slot, epctx__add_varint(&b, NULL, EPCTX_FIELD_OPSET_VERSION, version));
     return epctx__build_end(&b);
 }
 
-EPCTX_API epctx_status epctx_model_remove_opset(epctx_model *model, epctx_str domain,
-                                                epctx_error *error) {
+EPCTX_API epctx_status epctx_edit_remove_opset(epctx_model *model, epctx_str domain,
+                                               epctx_error *error) {
     epctx__builder b = epctx__builder_of(model, error);
     epctx__drop_keyed(&b, model->root, EPCTX_FIELD_MODEL_OPSET_IMPORT, domain, NULL);
     return epctx__build_end(&b);
 }
 
 /* Of several pairs with the key the last one stays. */
-EPCTX_API epctx_status epctx_message_set_pair(epctx_model *model, epctx_view message,
-                                              uint32_t number, epctx_str key, epctx_str value,
-                                              epctx_error *error) {
+EPCTX_API epctx_status epctx_edit_set_pair(epctx_model *model, epctx_view message, uint32_t number,
+                                           epctx_str key, epctx_str value, epctx_error *error) {
     epctx__builder b = epctx__builder_of(model, error);
     epctx_slot *owner = epctx__locate_owner(&b, message, number, true);
     epctx_slot *slot = epctx__keyed_entry(&b, owner, number, key);
@@ -11636,25 +11652,24 @@ EPCTX_API epctx_status epctx_message_set_pair(epctx_model *model, epctx_view mes
     return epctx__build_end(&b);
 }
 
-EPCTX_API epctx_status epctx_message_remove_pair(epctx_model *model, epctx_view message,
-                                                 uint32_t number, epctx_str key,
-                                                 epctx_error *error) {
+EPCTX_API epctx_status epctx_edit_remove_pair(epctx_model *model, epctx_view message,
+                                              uint32_t number, epctx_str key, epctx_error *error) {
     epctx__builder b = epctx__builder_of(model, error);
     epctx_slot *owner = epctx__locate_owner(&b, message, number, true);
     epctx__drop_keyed(&b, owner, number, key, NULL);
     return epctx__build_end(&b);
 }
 
-EPCTX_API epctx_status epctx_model_set_metadata(epctx_model *model, epctx_str key, epctx_str value,
-                                                epctx_error *error) {
-    return epctx_message_set_pair(model, epctx_model_root(model), EPCTX_FIELD_MODEL_METADATA_PROPS,
-                                  key, value, error);
+EPCTX_API epctx_status epctx_edit_set_metadata(epctx_model *model, epctx_str key, epctx_str value,
+                                               epctx_error *error) {
+    return epctx_edit_set_pair(model, epctx_model_root(model), EPCTX_FIELD_MODEL_METADATA_PROPS,
+                               key, value, error);
 }
 
-EPCTX_API epctx_status epctx_model_remove_metadata(epctx_model *model, epctx_str key,
-                                                   epctx_error *error) {
-    return epctx_message_remove_pair(model, epctx_model_root(model),
-                                     EPCTX_FIELD_MODEL_METADATA_PROPS, key, error);
+EPCTX_API epctx_status epctx_edit_remove_metadata(epctx_model *model, epctx_str key,
+                                                  epctx_error *error) {
+    return epctx_edit_remove_pair(model, epctx_model_root(model), EPCTX_FIELD_MODEL_METADATA_PROPS,
+                                  key, error);
 }
 
 /* -- edits: names of files -- */
@@ -11663,11 +11678,10 @@ static uint32_t epctx__renamed_to(const epctx_map *map, epctx_str name) {
     return name.size < EPCTX_PATH_MAX ? epctx_map_get(map, name) : EPCTX_MAP_NONE;
 }
 
-EPCTX_API epctx_status epctx_model_rename_files(epctx_model *model,
-                                                const epctx_file_rename *renames, size_t count,
-                                                epctx_error *error) {
+EPCTX_API epctx_status epctx_edit_rename_files(epctx_model *model, const epctx_file_rename *renames,
+                                               size_t count, epctx_error *error) {
     static const char *const attributes[] = {"ep_cache_context", "ep_dlc_context"};
-    size_t mark = epctx_model_mark(model);
+    size_t mark = epctx_edit_mark(model);
     epctx_status status = EPCTX_OK;
     epctx_map maps[2]; /* contexts, tensors: old name -> index in `renames` */
     epctx_walk walk;
@@ -11688,19 +11702,20 @@ EPCTX_API epctx_status epctx_model_rename_files(epctx_model *model,
     while (status == EPCTX_OK && maps[1].count > 0 && epctx_walk_tensor(&walk, &tensor)) {
         at = tensor.external ? epctx__renamed_to(&maps[1], tensor.location) : EPCTX_MAP_NONE;
         if (at != EPCTX_MAP_NONE) {
-            status = epctx_message_set_pair(model, tensor.view, EPCTX_FIELD_TENSOR_EXTERNAL_DATA,
-                                            epctx_str_of("location"), renames[at].to, error);
+            status = epctx_edit_set_pair(model, tensor.view, EPCTX_FIELD_TENSOR_EXTERNAL_DATA,
+                                         epctx_str_of("location"), renames[at].to, error);
         }
     }
     epctx_walk_begin(&walk, model);
     while (status == EPCTX_OK && maps[0].count > 0 && epctx_walk_epnode(&walk, &node)) {
         for (i = 0; i < 2 && status == EPCTX_OK; i++) {
-            at = epctx__renamed_to(&maps[0], epctx_node_attr_str(&node, attributes[i]));
+            at = epctx__renamed_to(&maps[0], epctx_view_node_attr_str(&node, attributes[i]));
             if (at != EPCTX_MAP_NONE)
-                status = epctx_node_set_str(model, node.view, attributes[i], renames[at].to, error);
+                status =
+                    epctx_edit_set_attr_str(model, node.view, attributes[i], renames[at].to, error);
         }
     }
-    if (status != EPCTX_OK) epctx_model_undo(model, mark);
+    if (status != EPCTX_OK) epctx_edit_undo(model, mark);
     return status;
 }
 
@@ -11711,8 +11726,8 @@ EPCTX_API epctx_status epctx_model_new(epctx_model *model, int64_t ir_version,
     static const uint8_t graph[2] = {0x3a, 0x00};
     epctx_status status;
     EPCTX__TRY(epctx_model_open_memory(model, graph, sizeof graph, opts, error));
-    status = epctx_message_set_int(model, epctx__slot_view(model->root),
-                                   EPCTX_FIELD_MODEL_IR_VERSION, ir_version, error);
+    status = epctx_edit_set_field_int(model, epctx__slot_view(model->root),
+                                      EPCTX_FIELD_MODEL_IR_VERSION, ir_version, error);
     if (status != EPCTX_OK) epctx_model_close(model);
     return status;
 }
@@ -12373,7 +12388,7 @@ epctx__detour_rename(const epctx_commit *c, const epctx__commit_file *entry, epc
         next->from = used[i].name;
         rename_count++;
     }
-    return epctx_model_rename_files(model, renames, rename_count, c->error);
+    return epctx_edit_rename_files(model, renames, rename_count, c->error);
 }
 
 /* The new model with second names, complete and durable. */
@@ -12393,10 +12408,10 @@ static epctx_status epctx__detour_model(epctx_commit *c, epctx__commit_file *ent
                                            entry->file->parts[0].size, &open, c->error));
         model = &bytes;
     }
-    mark = epctx_model_mark(model);
+    mark = epctx_edit_mark(model);
     status = epctx__detour_rename(c, entry, model);
     if (status == EPCTX_OK) status = epctx__output_make(c, entry, model, &entry->via);
-    epctx_model_undo(model, mark);
+    epctx_edit_undo(model, mark);
     epctx_model_close(&bytes);
     return status;
 }
@@ -12566,10 +12581,10 @@ static epctx_status epctx__group_put(epctx_commit *c, epctx_model *model, const 
     return EPCTX_OK;
 }
 
-EPCTX_API epctx_status epctx_write_group(epctx_model *model, const char *path,
-                                         const epctx_write_opts *opts, epctx_output_file *files,
-                                         size_t count, epctx_overwrite overwrite,
-                                         epctx_error *error) {
+EPCTX_API epctx_status epctx_model_write_group(epctx_model *model, const char *path,
+                                               const epctx_write_opts *opts,
+                                               epctx_output_file *files, size_t count,
+                                               epctx_overwrite overwrite, epctx_error *error) {
     epctx_commit commit;
     epctx_status status =
         epctx__group_put(&commit, model, path, opts, files, count, overwrite, error);
@@ -12581,7 +12596,7 @@ EPCTX_API epctx_status epctx_write_group(epctx_model *model, const char *path,
 
 EPCTX_API epctx_status epctx_model_write_file(epctx_model *model, const char *path,
                                               const epctx_write_opts *opts, epctx_error *error) {
-    return epctx_write_group(model, path, opts, NULL, 0, EPCTX_OVERWRITE_FAIL, error);
+    return epctx_model_write_group(model, path, opts, NULL, 0, EPCTX_OVERWRITE_FAIL, error);
 }
 
 #endif /* EPCTX_NO_EDIT */
@@ -12628,7 +12643,7 @@ EPCTX_API bool epctx_model_get_stamp(const epctx_model *model, epctx_str source,
            epctx_model_metadata(model, epctx_str_of(key), out);
 }
 
-EPCTX_API bool epctx_next_stamp_line(epctx_str *rest, epctx_stamp_line *line) {
+EPCTX_API bool epctx_stamp_next_line(epctx_str *rest, epctx_stamp_line *line) {
     epctx_str text, number;
     size_t index;
     bool file;
@@ -12655,10 +12670,10 @@ EPCTX_API bool epctx_next_stamp_line(epctx_str *rest, epctx_stamp_line *line) {
     return true;
 }
 
-EPCTX_API bool epctx_next_stamp_option(epctx_str *rest, epctx_stamp_option *option) {
+EPCTX_API bool epctx_stamp_next_option(epctx_str *rest, epctx_stamp_option *option) {
     epctx_stamp_line line;
     size_t index;
-    while (epctx_next_stamp_line(rest, &line)) {
+    while (epctx_stamp_next_line(rest, &line)) {
         if (!epctx__word_index("ep_option session_option", line.word, &index)) continue;
         option->session = index == 1;
         option->told = line.text.size > 0 && memchr(line.text.data, '=', line.text.size) != NULL;
@@ -12706,7 +12721,7 @@ static bool epctx__context_same(const epctx__context *a, const epctx__context *b
 static bool epctx__context_of(const epctx_node_view *view, const epctx_epnode *node,
                               uint64_t format, epctx__context *out) {
     const uint32_t own = EPCTX_EACH_CONTEXT | EPCTX_SECONDARY_CONTEXT;
-    const epctx_str dlc = epctx_node_attr_str(view, "ep_dlc_context");
+    const epctx_str dlc = epctx_view_node_attr_str(view, "ep_dlc_context");
     out->value = node->ep_cache_context;
     out->attribute = "ep_cache_context";
     out->embedded = node->embed_mode == 1;
@@ -12725,7 +12740,7 @@ static bool epctx__context_of(const epctx_node_view *view, const epctx_epnode *n
 static bool epctx__next_context(epctx_cursor *it, epctx_str source, uint64_t format,
                                 epctx_node_view *view, epctx_epnode *node, epctx__context *out) {
     while (epctx_next_node(it, view))
-        if (epctx_node_is_epnode(view) && epctx_epnode_read(view, node, NULL) == EPCTX_OK &&
+        if (epctx_view_is_epnode(view) && epctx_view_read_epnode(view, node, NULL) == EPCTX_OK &&
             epctx_str_eq(node->source, source) && epctx__context_of(view, node, format, out))
             return true;
     return false;
@@ -12734,7 +12749,7 @@ static bool epctx__next_context(epctx_cursor *it, epctx_str source, uint64_t for
 /* Do all nodes of an EP that have a context have the same? `count`: how many there are. */
 static bool epctx__only_context(const epctx_model *model, epctx_str source, uint64_t format,
                                 size_t *count) {
-    epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model));
+    epctx_cursor it = epctx_view_graph_nodes(epctx_model_graph(model));
     epctx_node_view view;
     epctx_epnode node;
     epctx__context first, one;
@@ -12756,7 +12771,7 @@ static bool epctx__lines_fit(const epctx_model *model, epctx_str source, uint64_
     bool alike = epctx__only_context(model, source, format, &contexts);
     if (format == 1) return alike;
     memset(&first, 0, sizeof first);
-    while (epctx_next_stamp_line(&stamp, &line)) {
+    while (epctx_stamp_next_line(&stamp, &line)) {
         if (!epctx_str_is(line.word, "binary")) continue;
         if (lines++ == 0) first = line;
         alike = alike && line.size == first.size && line.hash == first.hash;
@@ -12787,7 +12802,7 @@ static bool epctx__made_begin(epctx__made *m, const epctx_model *model, epctx_st
 /* Takes the next line of this kind; behind the last one, that one stays. */
 static void epctx__made_take(epctx_str *rest, const char *word, epctx_stamp_line *line) {
     epctx_stamp_line next;
-    while (epctx_next_stamp_line(rest, &next)) {
+    while (epctx_stamp_next_line(rest, &next)) {
         if (epctx_str_is(next.word, word)) {
             *line = next;
             return;
@@ -12805,7 +12820,7 @@ static bool epctx__made_next(epctx__made *m, const epctx__context *context) {
 
 EPCTX_API bool epctx_model_stamp_line(const epctx_model *model, epctx_str source, epctx_str context,
                                       epctx_stamp_line *out) {
-    epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model));
+    epctx_cursor it = epctx_view_graph_nodes(epctx_model_graph(model));
     epctx_node_view view;
     epctx_epnode node;
     epctx__context one;
@@ -12933,7 +12948,7 @@ static epctx_status epctx__check_needs(const epctx_model *model, epctx_str stamp
                                        const char *beside, bool fast, epctx__differences *d,
                                        epctx_error *error) {
     epctx_stamp_line line;
-    while (epctx_next_stamp_line(&stamp, &line)) {
+    while (epctx_stamp_next_line(&stamp, &line)) {
         char name[EPCTX_PATH_MAX], path[EPCTX_PATH_MAX];
         epctx_str parts[2];
         epctx_status status;
@@ -12960,7 +12975,7 @@ static epctx_status epctx__check_needs(const epctx_model *model, epctx_str stamp
 static epctx_status epctx__check_made(const epctx_model *model, epctx_str source,
                                       const char *context_file_path, bool fast,
                                       epctx__differences *d, epctx_error *error) {
-    epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model));
+    epctx_cursor it = epctx_view_graph_nodes(epctx_model_graph(model));
     epctx_node_view view;
     epctx_epnode node;
     epctx__context one, last;
@@ -13123,8 +13138,8 @@ static epctx_status epctx__ep_metadata(epctx_model *model, const char *prefix, c
     epctx__stamp_put(&key, epctx_str_of(prefix));
     epctx__stamp_put(&key, epctx_str_of(source));
     return key.failed ? epctx__nomem(error, model->arena.missing)
-                      : epctx_model_set_metadata(model, epctx__str(key.text.data, key.text.size),
-                                                 value, error);
+                      : epctx_edit_set_metadata(model, epctx__str(key.text.data, key.text.size),
+                                                value, error);
 }
 
 static epctx_status epctx__stamp_write(const epctx__stamp_text *s, epctx_model *model,
@@ -13196,8 +13211,8 @@ static epctx_status epctx__stamp_put_source(epctx__stamp_text *s, const epctx_mo
     const epctx_io *io = epctx_model_io(source);
     epctx_dependency *files;
     size_t count, i;
-    epctx__stamp_put_file(s, "source", source->source.size,
-                          epctx_hash(source->source.data, source->source.size, 0),
+    epctx__stamp_put_file(s, "source", source->bytes.size,
+                          epctx_hash(source->bytes.data, source->bytes.size, 0),
                           epctx_path_file(epctx_str_of(source->path)));
     EPCTX__TRY(epctx_model_files(source, NULL, arena, &files, &count, error));
     for (i = 0; i < count; i++) {
@@ -13247,7 +13262,7 @@ static uint64_t epctx__graphs_before(epctx__made *before, const epctx__context *
 static epctx_status epctx__stamp_put_contexts(epctx__stamp_text *s, const epctx_model *model,
                                               epctx_str source, uint64_t graphs,
                                               epctx__made *before, epctx_error *error) {
-    epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model));
+    epctx_cursor it = epctx_view_graph_nodes(epctx_model_graph(model));
     epctx_node_view view;
     epctx_epnode node;
     epctx__context one, last;
@@ -13348,7 +13363,8 @@ static size_t epctx__stamp_target(const epctx_model *model, epctx_str ep, epctx_
     *sdk = *arch = epctx_str_of("");
     epctx_walk_begin(&walk, model);
     while (epctx_walk_epnode(&walk, &view)) {
-        if (epctx_epnode_read(&view, &node, NULL) != EPCTX_OK || !epctx_str_eq(node.source, ep))
+        if (epctx_view_read_epnode(&view, &node, NULL) != EPCTX_OK ||
+            !epctx_str_eq(node.source, ep))
             continue;
         *sdk = sdk->size > 0 ? *sdk : node.ep_sdk_version;
         *arch = arch->size > 0 ? *arch : node.hardware_architecture;
@@ -13357,8 +13373,8 @@ static size_t epctx__stamp_target(const epctx_model *model, epctx_str ep, epctx_
     return count;
 }
 
-EPCTX_API epctx_status epctx_model_stamp(epctx_model *model, const char *ep,
-                                         const epctx_stamp_opts *opts, epctx_error *error) {
+EPCTX_API epctx_status epctx_edit_stamp(epctx_model *model, const char *ep,
+                                        const epctx_stamp_opts *opts, epctx_error *error) {
     const epctx_str wanted = epctx_str_of(ep);
     epctx_str sdk, arch, old, kept;
     epctx__made before;
@@ -13431,15 +13447,15 @@ static bool epctx__stamp_is(epctx_str escaped, const char *plain) {
  *
  * The invariant: after a failure the model is as before, because epctx__build_end undoes every
  * edit. The bytes of contexts stay where they are, in a mapped file or in the model. Nodes and new
- * files borrow them until epctx_write_group writes all files together, so a context of gigabytes
- * needs no second copy in memory.
+ * files borrow them until epctx_model_write_group writes all files together, so a context of
+ * gigabytes needs no second copy in memory.
  *
  * A binary that a model names must lie where epctx_path_find allows and must not be of a foreign
  * format. A context that moves must agree with the build stamp (unless allow_stale is set): a wrong
  * file is found now, not when a session loads the model. Extracting hashes only contexts of equal
  * size, and two nodes share a file only if every byte agrees.
  *
- * epctx_model_prefix proceeds in the same way: epctx__prefix_check_all looks at every node before
+ * epctx_edit_prefix proceeds in the same way: epctx__prefix_check_all looks at every node before
  * epctx__prefix_node renames the first. If the EP finds a graph by the name of its node, the node
  * is renamed only when its binary is known to contain no other graph.
  * ============================================================ */
@@ -13471,9 +13487,9 @@ EPCTX_API epctx_status epctx_changes_put_file(epctx_changes *changes, epctx_aren
 
 /* -- new files beside a model -- */
 
-EPCTX_API epctx_status epctx_output_file_of(epctx_model *model, const char *path, epctx_str name,
-                                            const epctx_span *parts, size_t part_count,
-                                            epctx_output_file *out, epctx_error *error) {
+EPCTX_API epctx_status epctx_model_output_file(epctx_model *model, const char *path, epctx_str name,
+                                               const epctx_span *parts, size_t part_count,
+                                               epctx_output_file *out, epctx_error *error) {
     char room[EPCTX_PATH_MAX];
     char whole[EPCTX_PATH_MAX];
     size_t i;
@@ -13593,7 +13609,7 @@ static epctx_status epctx__convert_read(epctx__convert *c, const epctx_node_view
     epctx__context context;
     const char *reason;
     uint32_t at;
-    EPCTX__TRY(epctx_epnode_read(view, &n->node, c->error));
+    EPCTX__TRY(epctx_view_read_epnode(view, &n->node, c->error));
     at = epctx_map_get(eps, n->node.source);
     n->ep = ep = &c->eps[at != EPCTX_MAP_NONE ? at : c->ep_count];
     if (at == EPCTX_MAP_NONE) {
@@ -13610,7 +13626,7 @@ static epctx_status epctx__convert_read(epctx__convert *c, const epctx_node_view
     n->view = view->view;
     n->listed = listed;
     n->chosen = c->opts.node == NULL || epctx_str_is(n->node.name, c->opts.node);
-    if (epctx_node_attr_str(view, "ep_dlc_context").size == 0) {
+    if (epctx_view_node_attr_str(view, "ep_dlc_context").size == 0) {
         n->owner = n->node.main_context == 1 ||
                    (ep->profile->traits & (EPCTX_EACH_CONTEXT | EPCTX_SECONDARY_CONTEXT)) != 0 ||
                    ((ep->profile->traits & EPCTX_ANY_MAIN) != 0 && n->node.embed_mode == 0 &&
@@ -13640,7 +13656,7 @@ static epctx_status epctx__convert_collect(epctx__convert *c) {
     size_t count = 0;
     size_t chosen = 0;
     epctx_walk_begin(&walk, c->model);
-    while (epctx_walk_epnode(&walk, &view)) count += epctx_node_is_epnode(&view);
+    while (epctx_walk_epnode(&walk, &view)) count += epctx_view_is_epnode(&view);
     if (count == 0) {
         return epctx_fail(c->error, EPCTX_ERR_NO_NODES,
                           "there is no EPContext node: compile the model first");
@@ -13650,7 +13666,7 @@ static epctx_status epctx__convert_collect(epctx__convert *c) {
     epctx_map_init(&eps, c->arena);
     epctx_walk_begin(&walk, c->model);
     while (epctx_walk_epnode(&walk, &view)) {
-        if (epctx_node_is_epnode(&view)) {
+        if (epctx_view_is_epnode(&view)) {
             epctx__context_node *n = &c->nodes[c->node_count++];
             const bool listed = walk.depth == 0 && !walk.in_function && !walk.in_training;
             EPCTX__TRY(epctx__convert_read(c, &view, listed, &eps, n));
@@ -13666,8 +13682,8 @@ static epctx_status epctx__convert_collect(epctx__convert *c) {
 /* Puts a context into its node: `context` has its bytes, or the name of its file. */
 static epctx_status epctx__convert_store(epctx__convert *c, const epctx__context_node *n,
                                          epctx_str context) {
-    EPCTX__TRY(epctx_node_set_str(c->model, n->view, "ep_cache_context", context, c->error));
-    return epctx_node_set_int(c->model, n->view, "embed_mode", c->mode, c->error);
+    EPCTX__TRY(epctx_edit_set_attr_str(c->model, n->view, "ep_cache_context", context, c->error));
+    return epctx_edit_set_attr_int(c->model, n->view, "embed_mode", c->mode, c->error);
 }
 
 /* Secondary nodes repeat the mode of their primary one; some EPs refuse mixed modes. */
@@ -13686,7 +13702,7 @@ static epctx_status epctx__convert_settle(epctx__convert *c) {
         }
         if (n->secondary && !mixed && n->node.embed_mode != c->mode &&
             (n->node.present & EPCTX__BIT(EMBED_MODE)) != 0) {
-            EPCTX__TRY(epctx_node_set_int(c->model, n->view, "embed_mode", c->mode, c->error));
+            EPCTX__TRY(epctx_edit_set_attr_int(c->model, n->view, "embed_mode", c->mode, c->error));
             EPCTX__TRY(
                 epctx__convert_note(c, EPCTX_CHANGE_FOLLOWED, n, epctx_str_of(NULL), 0, NULL));
         }
@@ -13739,7 +13755,7 @@ static epctx_status epctx__embed_plan(epctx__convert *c, epctx__context_node *n)
  * when it is embedded. */
 static epctx_status epctx__embed_first(epctx__convert *c) {
     const epctx_graph_view graph = epctx_model_graph(c->model);
-    epctx_cursor it = epctx_graph_nodes(graph);
+    epctx_cursor it = epctx_view_graph_nodes(graph);
     epctx__context_node **nodes;
     const uint32_t *order;
     epctx_view view;
@@ -13749,7 +13765,7 @@ static epctx_status epctx__embed_first(epctx__convert *c) {
         while (i < c->node_count && !c->nodes[i].listed) i++;
         if (i < c->node_count && c->nodes[i].view.slot == view.slot) nodes[k] = &c->nodes[i++];
     }
-    EPCTX__TRY(epctx_graph_order(graph, c->arena, &order, &count, c->error));
+    EPCTX__TRY(epctx_view_graph_order(graph, c->arena, &order, &count, c->error));
     while (count-- > 0) {
         epctx__context_node *n = nodes[order[count]];
         if (n != NULL && n->due && (n->ep->profile->traits & EPCTX_ALL_NAME) != 0) n->ep->first = n;
@@ -13766,11 +13782,11 @@ static epctx_status epctx__embed_follow(epctx__convert *c, epctx__context_node *
                           "binaries: keep them",
                           profile->name);
     }
-    EPCTX__TRY(epctx_node_set_int(c->model, n->view, "main_context", 0, c->error));
+    EPCTX__TRY(epctx_edit_set_attr_int(c->model, n->view, "main_context", 0, c->error));
     EPCTX__TRY(epctx__convert_store(c, n, epctx_str_of("")));
     if ((profile->required & EPCTX__BIT(EP_CACHE_CONTEXT)) == 0) {
         EPCTX__TRY(
-            epctx_node_remove_attr(c->model, n->view, epctx_str_of("ep_cache_context"), c->error));
+            epctx_edit_remove_attr(c->model, n->view, epctx_str_of("ep_cache_context"), c->error));
     }
     return epctx__convert_note(c, EPCTX_CHANGE_FOLLOWED, n, n->node.ep_cache_context, 0, NULL);
 }
@@ -13780,7 +13796,7 @@ static epctx_status epctx__embed_store(epctx__convert *c, epctx__context_node *n
     if ((n->ep->profile->traits & EPCTX_ALL_NAME) != 0) {
         if (n != n->ep->first) return epctx__embed_follow(c, n);
         if (n->node.main_context != 1)
-            EPCTX__TRY(epctx_node_set_int(c->model, n->view, "main_context", 1, c->error));
+            EPCTX__TRY(epctx_edit_set_attr_int(c->model, n->view, "main_context", 1, c->error));
     }
     EPCTX__TRY(epctx__convert_store(c, n, bytes));
     return epctx__convert_note(c, EPCTX_CHANGE_EMBEDDED, n, n->node.ep_cache_context, bytes.size,
@@ -13882,7 +13898,7 @@ static epctx_status epctx__extract_file(epctx__convert *c, epctx__context_node *
     EPCTX__TRY(epctx_output_name_check(n->name, c->path, profile, c->error));
     EPCTX__TRY(epctx__map_set(&c->taken, n->name, 1, c->error));
     EPCTX__TRY(
-        epctx_output_file_of(c->model, c->path.data, n->name, &n->bytes, 1, &file, c->error));
+        epctx_model_output_file(c->model, c->path.data, n->name, &n->bytes, 1, &file, c->error));
     return epctx_changes_put_file(c->changes, c->arena, &file, c->error);
 }
 
@@ -13919,7 +13935,7 @@ static epctx_status epctx__convert_contexts(epctx__convert *c) {
             (n->ep->profile->traits & EPCTX_ALL_NAME) != 0) {
             epctx_str name = n->ep->first->same->name;
             n->secondary = false; /* the EP requires every node to name the binary */
-            EPCTX__TRY(epctx_node_set_int(c->model, n->view, "main_context", 1, c->error));
+            EPCTX__TRY(epctx_edit_set_attr_int(c->model, n->view, "main_context", 1, c->error));
             EPCTX__TRY(epctx__convert_store(c, n, name));
             EPCTX__TRY(epctx__convert_note(c, EPCTX_CHANGE_FOLLOWED, n, name, 0, NULL));
         }
@@ -13952,13 +13968,13 @@ static epctx_status epctx__convert_run(epctx_model *model, const epctx_convert_o
     return epctx__build_end(&b);
 }
 
-EPCTX_API epctx_status epctx_model_embed(epctx_model *model, const epctx_convert_opts *opts,
-                                         epctx_changes *changes, epctx_error *error) {
+EPCTX_API epctx_status epctx_edit_embed(epctx_model *model, const epctx_convert_opts *opts,
+                                        epctx_changes *changes, epctx_error *error) {
     return epctx__convert_run(model, opts, 1, changes, error);
 }
 
-EPCTX_API epctx_status epctx_model_extract(epctx_model *model, const epctx_convert_opts *opts,
-                                           epctx_changes *changes, epctx_error *error) {
+EPCTX_API epctx_status epctx_edit_extract(epctx_model *model, const epctx_convert_opts *opts,
+                                          epctx_changes *changes, epctx_error *error) {
     return epctx__convert_run(model, opts, 0, changes, error);
 }
 
@@ -13986,7 +14002,7 @@ static epctx_status epctx__prefix_refused(const epctx__prefixing *p, const epctx
 static epctx_status epctx__prefix_check(epctx__prefixing *p, const epctx_node_view *view) {
     const epctx_profile *profile;
     epctx_epnode node;
-    EPCTX__TRY(epctx_epnode_read(view, &node, p->error));
+    EPCTX__TRY(epctx_view_read_epnode(view, &node, p->error));
     profile = epctx_profile_of_node(p->opts.profile, view);
     if (profile->key != EPCTX_KEY_NODE_NAME) return EPCTX_OK;
     if (node.main_context == 0) {
@@ -14013,7 +14029,7 @@ static epctx_status epctx__prefix_check_all(epctx__prefixing *p) {
     epctx_walk_begin(&walk, p->model);
     while (epctx_walk_next(&walk, &node)) {
         epctx_status status = EPCTX_OK;
-        if (epctx_node_is_epnode(&node))
+        if (epctx_view_is_epnode(&node))
             status = epctx__prefix_check(p, &node);
         else if (!p->opts.all_nodes)
             status = epctx__map_set(&p->staying, node.name, 1, p->error);
@@ -14046,7 +14062,7 @@ static epctx_status epctx__prefix_node(epctx__prefixing *p, const epctx_node_vie
     bytes.data = (const uint8_t *)text;
     bytes.size = name.size;
     p->count++;
-    return epctx_message_set_data(p->model, node->view, EPCTX_FIELD_NODE_NAME, bytes, p->error);
+    return epctx_edit_set_field_data(p->model, node->view, EPCTX_FIELD_NODE_NAME, bytes, p->error);
 }
 
 static epctx_status epctx__prefix_run(epctx__prefixing *p) {
@@ -14056,7 +14072,7 @@ static epctx_status epctx__prefix_run(epctx__prefixing *p) {
     EPCTX__TRY(epctx__prefix_check_all(p));
     epctx_walk_begin(&walk, p->model);
     while (epctx_walk_next(&walk, &node)) {
-        if (node.name.size > 0 && (p->opts.all_nodes || epctx_node_is_epnode(&node))) {
+        if (node.name.size > 0 && (p->opts.all_nodes || epctx_view_is_epnode(&node))) {
             epctx_status status = epctx__prefix_node(p, &node);
             epctx_blame(p->error, NULL, &node.name, NULL);
             EPCTX__TRY(status);
@@ -14065,9 +14081,9 @@ static epctx_status epctx__prefix_run(epctx__prefixing *p) {
     return EPCTX_OK;
 }
 
-EPCTX_API epctx_status epctx_model_prefix(epctx_model *model, epctx_str prefix,
-                                          const epctx_prefix_opts *opts, size_t *count,
-                                          epctx_error *error) {
+EPCTX_API epctx_status epctx_edit_prefix(epctx_model *model, epctx_str prefix,
+                                         const epctx_prefix_opts *opts, size_t *count,
+                                         epctx_error *error) {
     epctx__builder b = epctx__builder_of(model, error);
     epctx__prefixing p;
     memset(&p, 0, sizeof p);
@@ -14849,9 +14865,9 @@ EPCTX_API epctx_status epctx_weights_add(epctx_weights *weights, const void *dat
  *
  * The section has four parts. epctx_compat_compare judges the compatibility string of a model: the
  * rules for QNN and OpenVINO follow those EPs, all other strings are compared key by key.
- * epctx_graph_hash identifies a graph. epctx_next_weight and epctx_weight_verify read and check the
- * references of a weightless context. The rest is the compile engine, epctx_ep: it turns pieces of
- * a graph into one context binary and one EPContext node per piece.
+ * epctx_graph_hash identifies a graph. epctx_outside_weight_next and epctx_outside_weight_verify
+ * read and check the references of a weightless context. The rest is the compile engine, epctx_ep:
+ * it turns pieces of a graph into one context binary and one EPContext node per piece.
  *
  * Everything rests on the name and the hash of a graph. epctx_ep_compile passes both to compile_fn
  * for the binary, and the node repeats them in partition_name and notes. The loader hands them to
@@ -15400,7 +15416,7 @@ static uint64_t epctx__hash_tensor(uint64_t h, const epctx_tensor *tensor) {
     h = epctx__hash_dims(epctx__hash_str(h, tensor->name), tensor->elem_type, tensor->rank,
                          tensor->dims);
     h = epctx_hash(tensor->data, tensor->data != NULL ? tensor->size : 0, h);
-    return tensor->rest != 0 ? epctx__hash_number(h, tensor->rest) : h;
+    return tensor->extra_hash != 0 ? epctx__hash_number(h, tensor->extra_hash) : h;
 }
 
 static uint64_t epctx__hash_attr(uint64_t h, const epctx_attr *attr) {
@@ -15435,7 +15451,7 @@ EPCTX_API uint64_t epctx_graph_hash(const epctx_graph *graph) {
                                                          : node->outputs[k - node->input_count]);
         }
         for (k = 0; k < node->attr_count; k++) h = epctx__hash_attr(h, &node->attrs[k]);
-        h = node->rest != 0 ? epctx__hash_number(h, node->rest) : h;
+        h = node->extra_hash != 0 ? epctx__hash_number(h, node->extra_hash) : h;
     }
     return EPCTX__ALWAYS(h != 0) ? h : 1; /* 0, one hash of 2^64, means "no hash" */
 }
@@ -15463,7 +15479,7 @@ static bool epctx__ref_text(epctx_str *rest, char end, epctx_str *out) {
     return true;
 }
 
-EPCTX_API bool epctx_next_weight(epctx_str *rest, epctx_weight_ref *out) {
+EPCTX_API bool epctx_outside_weight_next(epctx_str *rest, epctx_outside_weight *out) {
     epctx_str at = *rest;
     bool sized = epctx__cut_number(&at, ' ', &out->size);
     epctx_str hash = epctx_str_cut(&at, ' ');
@@ -15475,8 +15491,9 @@ EPCTX_API bool epctx_next_weight(epctx_str *rest, epctx_weight_ref *out) {
     return true;
 }
 
-EPCTX_API epctx_status epctx_weight_verify(const epctx_weight_ref *ref, const epctx_tensor *tensor,
-                                           const char *file, epctx_error *error) {
+EPCTX_API epctx_status epctx_outside_weight_verify(const epctx_outside_weight *ref,
+                                                   const epctx_tensor *tensor, const char *file,
+                                                   epctx_error *error) {
     bool found = tensor != NULL && tensor->data != NULL;
     uint64_t hash;
     epctx_error_clear(error);
@@ -15808,15 +15825,16 @@ static epctx_status epctx__ep_node(epctx_ep *ep, size_t index, epctx_node *node,
     epctx_str weights;
     epctx_text notes;
     char *memory;
-    EPCTX__NEW(attrs, epctx_attr, EPCTX_EP_ATTR_COUNT + 1, ep->arena, error);
+    EPCTX__NEW(attrs, epctx_attr, EPCTX_EPNODE_ATTR_COUNT + 1, ep->arena, error);
     EPCTX__NEW(memory, char, notes_size, ep->arena, error);
     EPCTX__TRY(epctx__ep_weights(ep, graph, &weights, error));
     notes = epctx_text_of(memory, notes_size);
     epctx_text_put(&notes, epctx_str_of(EPCTX__HASH_KEY));
     epctx_text_put_hex(&notes, ep->graphs[index].hash, 16);
-    out.present = 1u << EPCTX_EP_MAIN_CONTEXT | 1u << EPCTX_EP_EMBED_MODE |
-                  1u << EPCTX_EP_EP_SDK_VERSION | 1u << EPCTX_EP_HARDWARE_ARCHITECTURE |
-                  1u << EPCTX_EP_PARTITION_NAME | 1u << EPCTX_EP_SOURCE | 1u << EPCTX_EP_NOTES;
+    out.present = 1u << EPCTX_EPNODE_MAIN_CONTEXT | 1u << EPCTX_EPNODE_EMBED_MODE |
+                  1u << EPCTX_EPNODE_EP_SDK_VERSION | 1u << EPCTX_EPNODE_HARDWARE_ARCHITECTURE |
+                  1u << EPCTX_EPNODE_PARTITION_NAME | 1u << EPCTX_EPNODE_SOURCE |
+                  1u << EPCTX_EPNODE_NOTES;
     out.main_context = index == 0;
     out.embed_mode = ep->opts.embed;
     out.ep_sdk_version = epctx_str_of(ep->backend->sdk_version);
@@ -15825,12 +15843,12 @@ static epctx_status epctx__ep_node(epctx_ep *ep, size_t index, epctx_node *node,
     out.source = epctx_str_of(ep->backend->source);
     out.notes = epctx_text_str(&notes);
     if (index == 0) {
-        out.present |= 1u << EPCTX_EP_EP_CACHE_CONTEXT;
+        out.present |= 1u << EPCTX_EPNODE_EP_CACHE_CONTEXT;
         out.ep_cache_context = epctx_str_of(ep->opts.binary);
         if (ep->opts.embed) out.ep_cache_context = epctx__str(ep->binary.data, ep->binary.size);
     }
     if (ep->backend->max_size_fn != NULL) {
-        out.present |= 1u << EPCTX_EP_MAX_SIZE;
+        out.present |= 1u << EPCTX_EPNODE_MAX_SIZE;
         out.max_size = ep->max_size;
     }
     if (weights.size > 0) out.onnx_model_filename = epctx_str_of(ep->opts.source_model);
@@ -15941,8 +15959,8 @@ EPCTX_API void epctx_ep_end(epctx_ep *ep) {
  * before the backend compiles, because afterwards the source would have to be read into memory
  * again. explain_fn may analyze the whole graph, so EPCTX__ASKED limits its calls.
  *
- * epctx_check_fresh compares the build stamp line by line with the files and versions that are
- * there now. A stamp is untrusted: its file names must pass epctx_path_check.
+ * epctx_model_check_fresh compares the build stamp line by line with the files and versions that
+ * are there now. A stamp is untrusted: its file names must pass epctx_path_check.
  * ============================================================ */
 
 /* -- preflight -- */
@@ -16518,7 +16536,7 @@ static epctx_status epctx__rewrite_order(epctx__rewrite *w, uint32_t **sequence,
 }
 
 static epctx_status epctx__drop(epctx__rewrite *w, epctx_slot *slot) {
-    return epctx_view_remove(w->g->model, epctx__slot_view(slot), w->g->error);
+    return epctx_edit_remove(w->g->model, epctx__slot_view(slot), w->g->error);
 }
 
 /* Orders the node fields: nodes that keep their relative place are not touched, others move,
@@ -16627,9 +16645,9 @@ static epctx_status epctx__rewrite_values(epctx__rewrite *w) {
                                   &value->name);
             }
             if (!epctx__is_marked(w, value->name, EPCTX__TYPED)) {
-                EPCTX__TRY(epctx_graph_put_value(g->model, epctx_view_none(),
-                                                 EPCTX_FIELD_GRAPH_VALUE_INFO, value,
-                                                 epctx_view_none(), NULL, g->error));
+                EPCTX__TRY(epctx_edit_put_value(g->model, epctx_view_none(),
+                                                EPCTX_FIELD_GRAPH_VALUE_INFO, value,
+                                                epctx_view_none(), NULL, g->error));
             }
         }
     }
@@ -16647,19 +16665,19 @@ static epctx_status epctx__settle_tensor(epctx__gen *g, const epctx_tensor_view 
     epctx_tensor tensor;
     epctx_span parts[2];
     if (!outside && !view->external) return EPCTX_OK;
-    EPCTX__TRY(epctx_tensor_load(g->model, view->view, g->arena, &tensor, g->error));
+    EPCTX__TRY(epctx_model_load_tensor(g->model, view->view, g->arena, &tensor, g->error));
     parts[0] = epctx__span(NULL, (size_t)(at - r->initializers_size));
     parts[1] = epctx__span(tensor.data, tensor.size);
     if (!outside || tensor.size == 0 || tensor.size < g->opts->initializers_min_size) {
-        return view->external ? epctx_tensor_set_raw(g->model, view->view, parts[1], g->error)
+        return view->external ? epctx_edit_set_tensor_raw(g->model, view->view, parts[1], g->error)
                               : EPCTX_OK;
     }
     if (epctx_buffer_append(&g->aside, parts, sizeof parts) != EPCTX_OK)
         return epctx__nomem(g->error, g->arena->missing);
     r->initializers_size = at + tensor.size;
-    return epctx_tensor_set_external(g->model, view->view,
-                                     epctx_str_of(g->opts->initializers_file_name), at, tensor.size,
-                                     g->error);
+    return epctx_edit_set_tensor_external(g->model, view->view,
+                                          epctx_str_of(g->opts->initializers_file_name), at,
+                                          tensor.size, g->error);
 }
 
 static bool epctx__has_ep(const epctx__gen *g, epctx_str ep) {
@@ -16685,7 +16703,7 @@ static epctx_status epctx__rewrite_metadata(epctx__rewrite *w) {
     epctx_slot *slot = epctx__live(w->g->model->root->message->first, number);
     size_t i;
     for (; slot != NULL; slot = epctx__live(slot->next, number)) {
-        epctx_str key = epctx_pair_of(epctx__slot_view(slot)).key;
+        epctx_str key = epctx_view_as_pair(epctx__slot_view(slot)).key;
         for (i = 0; i < 2; i++) {
             epctx_str ep = key;
             if (epctx_str_starts(key, prefixes[i])) {
@@ -16716,7 +16734,7 @@ static void epctx__hash_files(epctx__gen *g) {
 
 /* Hashes now: after compiling, the files would have to be read into memory again. */
 static void epctx__hash_sources(epctx__gen *g) {
-    g->source_hash = epctx_hash(g->model->source.data, g->model->source.size, 0);
+    g->source_hash = epctx_hash(g->model->bytes.data, g->model->bytes.size, 0);
     epctx__hash_files(g);
 }
 
@@ -16729,14 +16747,14 @@ static epctx_status epctx__gen_metadata(epctx__gen *g) {
     size_t size =
         strlen(b->source) + strlen(b->sdk_version) + strlen(b->hardware_architecture) + 64;
     char *text;
-    EPCTX__TRY(epctx_model_put_opset(g->model, epctx_str_of(EPCTX_DOMAIN), 1, g->error));
+    EPCTX__TRY(epctx_edit_put_opset(g->model, epctx_str_of(EPCTX_DOMAIN), 1, g->error));
     EPCTX__NEW(text, char, size, g->arena, g->error);
     (void)epctx_backend_compatibility(b, text, size, g->error); /* it fits */
     EPCTX__TRY(
         epctx__ep_metadata(g->model, EPCTX_COMPAT_PREFIX, b->source, epctx_str_of(text), g->error));
     epctx__stamp_begin(&s, g->arena);
     epctx__stamp_put_format(&s);
-    epctx__stamp_put_file(&s, "source", model->source.size, g->source_hash,
+    epctx__stamp_put_file(&s, "source", model->bytes.size, g->source_hash,
                           epctx_path_file(epctx_str_of(model->path)));
     epctx__hash_files(g); /* the others */
     for (file = model->files; file != NULL; file = file->next)
@@ -16910,7 +16928,7 @@ static epctx_status epctx__fresh_libraries(epctx_str stamp, const char *const *l
         epctx_str rest = stamp;
         epctx_stamp_line line;
         bool found = false;
-        while (!found && epctx_next_stamp_line(&rest, &line))
+        while (!found && epctx_stamp_next_line(&rest, &line))
             found = epctx_str_is(line.word, "library") && epctx__stamp_is(line.text, name);
         if (!found)
             return epctx_fail(why, EPCTX_ERR_VERSION,
@@ -16956,7 +16974,8 @@ static epctx_status epctx__stamp_covers(const epctx_model *model, epctx_str sour
     size_t nodes = 0;
     epctx_walk_begin(&walk, model);
     while (readable && missing == NULL && epctx_walk_epnode(&walk, &view)) {
-        if (!epctx_node_is_epnode(&view) || epctx_epnode_read(&view, &node, NULL) != EPCTX_OK ||
+        if (!epctx_view_is_epnode(&view) ||
+            epctx_view_read_epnode(&view, &node, NULL) != EPCTX_OK ||
             !epctx_str_eq(node.source, source))
             continue;
         nodes++;
@@ -16964,7 +16983,7 @@ static epctx_status epctx__stamp_covers(const epctx_model *model, epctx_str sour
         if (walk.depth > 0 || walk.in_function || walk.in_training)
             missing = "is not about nodes outside of the main graph: they were";
         else if ((m.format == 1 && (node.main_context == 0 ||
-                                    epctx_node_attr_str(&view, "ep_dlc_context").size > 0)) ||
+                                    epctx_view_node_attr_str(&view, "ep_dlc_context").size > 0)) ||
                  !epctx__made_next(&m, &one))
             missing = "has no hash of the context binary: it was";
         else if (!one.embedded && epctx__has_beside(one.value) && m.beside.word.size == 0)
@@ -16985,7 +17004,7 @@ static epctx_status epctx__stamp_covers(const epctx_model *model, epctx_str sour
 /* Does a line `needs` of the stamp name this file, too? */
 static bool epctx__is_needed(epctx_str stamp, epctx_str name) {
     epctx_stamp_line line;
-    while (epctx_next_stamp_line(&stamp, &line))
+    while (epctx_stamp_next_line(&stamp, &line))
         if (epctx_str_is(line.word, "needs") && epctx_str_eq(line.text, name)) return true;
     return false;
 }
@@ -17027,7 +17046,7 @@ static void epctx__fresh_stamp(const epctx_model *model, const char *source, epc
     more = epctx__check_made(model, epctx_str_of(source), NULL, opts->fast, d, &why) == EPCTX_OK;
     /* PATH: an empty file, a folder: no model loads from that */
     if (d->status == EPCTX_ERR_PATH) d->status = EPCTX_ERR_VERSION;
-    while (more && epctx_next_stamp_line(&rest, &line))
+    while (more && epctx_stamp_next_line(&rest, &line))
         more = epctx__differs(d, epctx__fresh_line(model, &line, stamp, backend, opts, &why), &why);
     if (more && now != NULL && now->libraries != NULL)
         more = epctx__differs(d, epctx__fresh_libraries(stamp, now->libraries, &why), &why);
@@ -17035,9 +17054,9 @@ static void epctx__fresh_stamp(const epctx_model *model, const char *source, epc
         (void)epctx__differs(d, epctx__stamp_covers(model, epctx_str_of(source), &why), &why);
 }
 
-EPCTX_API epctx_freshness epctx_check_fresh(const epctx_model *model, const char *source,
-                                            const epctx_backend *backend,
-                                            const epctx_fresh_opts *opts, epctx_error *why) {
+EPCTX_API epctx_freshness epctx_model_check_fresh(const epctx_model *model, const char *source,
+                                                  const epctx_backend *backend,
+                                                  const epctx_fresh_opts *opts, epctx_error *why) {
     epctx_fresh_opts defaults;
     epctx__differences d;
     epctx_stamp_line line;
@@ -17056,7 +17075,7 @@ EPCTX_API epctx_freshness epctx_check_fresh(const epctx_model *model, const char
             epctx_fail(why, EPCTX_ERR_NOT_FOUND, "the model has no build stamp of %s", source);
     } else {
         epctx__fresh_stamp(model, source, stamp, backend, opts, &d);
-        while (epctx_next_stamp_line(&stamp, &line))
+        while (epctx_stamp_next_line(&stamp, &line))
             has_source = has_source || epctx_str_is(line.word, "source");
         if (d.status == EPCTX_OK && !has_source)
             d.status = epctx_fail(why, EPCTX_ERR_NOT_FOUND, "the build stamp names no source");
@@ -17905,7 +17924,7 @@ static epctx_status epctx__pending_fill(epctx__group *group, epctx__pending *p,
 static epctx_status epctx__pending_edit(const epctx__group *group, epctx_model *model,
                                         epctx_span binary, epctx_error *error) {
     const char *source = group->backend->source;
-    epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model));
+    epctx_cursor it = epctx_view_graph_nodes(epctx_model_graph(model));
     epctx_node_view view;
     epctx_epnode ep;
     epctx_attr max_size;
@@ -17916,11 +17935,11 @@ static epctx_status epctx__pending_edit(const epctx__group *group, epctx_model *
     max_size.type = EPCTX_ATTR_INT;
     max_size.i = group->known.max_size;
     while (group->backend->max_size_fn != NULL && epctx_next_node(&it, &view)) {
-        if (epctx_node_is_epnode(&view) &&
-            epctx_str_is(epctx_node_attr_str(&view, "source"), source)) {
-            (void)epctx_epnode_read(&view, &ep, error); /* epctx made it */
+        if (epctx_view_is_epnode(&view) &&
+            epctx_str_is(epctx_view_node_attr_str(&view, "source"), source)) {
+            (void)epctx_view_read_epnode(&view, &ep, error); /* epctx made it */
             if (ep.max_size != max_size.i)
-                EPCTX__TRY(epctx_node_set_attr(model, view.view, &max_size, error));
+                EPCTX__TRY(epctx_edit_set_attr(model, view.view, &max_size, error));
         }
     }
     if (!epctx_model_get_stamp(model, epctx_str_of(source), &value)) return EPCTX_OK;
@@ -18208,12 +18227,12 @@ EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *b
     in_arena = epctx__in_arena(g.arena);
     epctx_buffer_init(&g.aside, &in_arena);
     EPCTX__NEW(g.report, epctx_gen_report, 1, g.arena, error);
-    mark = epctx_model_mark(model);
+    mark = epctx_edit_mark(model);
     status = g.opts->workspace != NULL ? epctx__gen_grouped(&g) : epctx__gen_alone(&g);
     if (status != EPCTX_OK) {
         epctx_fail(error, status, "%s failed without a message", backend->source);
         epctx_blame(error, model->path, NULL, NULL);
-        epctx_model_undo(model, mark);
+        epctx_edit_undo(model, mark);
     } else if (report != NULL) {
         *report = *g.report;
     }
@@ -18506,7 +18525,7 @@ static epctx_status epctx__weights_source(epctx__loading *l, const epctx_bound *
                                           epctx_error *error) {
     const epctx_model *model = l->model;
     epctx_span bytes = model != NULL && bound->view.input_count > bound->info.input_count
-                           ? model->source
+                           ? model->bytes
                            : l->opts.source_model;
     epctx_arena *arena = &l->loaded->arena;
     epctx__weight_model *source = l->loaded->sources;
@@ -18527,7 +18546,7 @@ static epctx_status epctx__weights_source(epctx__loading *l, const epctx_bound *
     }
     if (bytes.data == NULL)
         EPCTX__TRY(epctx__weights_find(l, &how, bound->node.onnx_model_filename, path, error));
-    while (source != NULL && (bytes.data != NULL ? source->model.source.data != bytes.data
+    while (source != NULL && (bytes.data != NULL ? source->model.bytes.data != bytes.data
                                                  : strcmp(source->model.path, path) != 0))
         source = source->next;
     l->source = source;
@@ -18546,7 +18565,7 @@ static epctx_status epctx__weights_source(epctx__loading *l, const epctx_bound *
     }
     source->next = l->loaded->sources;
     l->loaded->sources = l->source = source;
-    it = epctx_graph_initializers(epctx_model_graph(&source->model));
+    it = epctx_view_graph_initializers(epctx_model_graph(&source->model));
     EPCTX__NEW(source->weights, epctx__source_weight, epctx_cursor_count(it), arena, error);
     epctx_map_init(&source->names, arena);
     for (; epctx_next_tensor(&it, &tensor); count++) {
@@ -18558,7 +18577,7 @@ static epctx_status epctx__weights_source(epctx__loading *l, const epctx_bound *
 
 /* A weight of a node, from the model with its weights. Each is verified once. */
 static epctx_status epctx__weight_get(epctx__loading *l, const epctx_bound *bound,
-                                      const epctx_weight_ref *ref, epctx_tensor *out,
+                                      const epctx_outside_weight *ref, epctx_tensor *out,
                                       epctx_error *error) {
     epctx__source_weight *weight;
     const char *file;
@@ -18569,13 +18588,13 @@ static epctx_status epctx__weight_get(epctx__loading *l, const epctx_bound *boun
     }
     file = l->source->model.path[0] != '\0' ? l->source->model.path : "(from memory)";
     at = epctx_map_get(&l->source->names, ref->name);
-    if (at == EPCTX_MAP_NONE) return epctx_weight_verify(ref, NULL, file, error);
+    if (at == EPCTX_MAP_NONE) return epctx_outside_weight_verify(ref, NULL, file, error);
     weight = &l->source->weights[at];
     if (weight->tensor.data == NULL || weight->tensor.size != ref->size ||
         weight->hash != ref->hash) {
-        EPCTX__TRY(
-            epctx_tensor_load(&l->source->model, weight->view, &l->loaded->arena, out, error));
-        EPCTX__TRY(epctx_weight_verify(ref, out, file, error));
+        EPCTX__TRY(epctx_model_load_tensor(&l->source->model, weight->view, &l->loaded->arena, out,
+                                           error));
+        EPCTX__TRY(epctx_outside_weight_verify(ref, out, file, error));
         weight->tensor = *out;
         weight->hash = ref->hash;
     }
@@ -18586,7 +18605,7 @@ static epctx_status epctx__weight_get(epctx__loading *l, const epctx_bound *boun
 #endif
 
 static epctx_status epctx__load_weight(epctx__loading *l, const epctx_bound *bound,
-                                       const epctx_weight_ref *ref, epctx_tensor *out,
+                                       const epctx_outside_weight *ref, epctx_tensor *out,
                                        epctx_error *error) {
     epctx_status status = EPCTX_ERR_NOT_FOUND;
     if (l->opts.weight_fn != NULL)
@@ -18603,14 +18622,14 @@ static epctx_status epctx__load_weight(epctx__loading *l, const epctx_bound *bou
 static epctx_status epctx__load_weights(epctx__loading *l, epctx_bound *bound, epctx_error *error) {
     const epctx_backend *b = l->loaded->backend;
     epctx_str rest = bound->weights;
-    epctx_weight_ref ref;
+    epctx_outside_weight ref;
     epctx_tensor *tensors;
     size_t count = 0;
     size_t i;
     if (bound->weights.size == 0) return EPCTX_OK;
     l->attribute = EPCTX_WEIGHTS_ATTR;
     epctx_error_clear(error);
-    while (epctx_next_weight(&rest, &ref)) count++;
+    while (epctx_outside_weight_next(&rest, &ref)) count++;
     if (rest.size > 0) {
         return epctx_fail(error, EPCTX_ERR_CONTEXT, "line %u does not name a weight",
                           (uint64_t)count + 1);
@@ -18621,7 +18640,7 @@ static epctx_status epctx__load_weights(epctx__loading *l, epctx_bound *bound, e
     }
     EPCTX__NEW(tensors, epctx_tensor, count, &l->loaded->arena, error);
     rest = bound->weights;
-    for (i = 0; epctx_next_weight(&rest, &ref); i++)
+    for (i = 0; epctx_outside_weight_next(&rest, &ref); i++)
         EPCTX__TRY(epctx__load_weight(l, bound, &ref, &tensors[i], error));
     EPCTX__TRY(b->weights_fn(b->self, bound->graph, tensors, count, error));
     bound->weighted = true;
@@ -18819,7 +18838,7 @@ static void epctx__load_judge(const epctx__loading *l, epctx_status status, epct
 static void epctx__load_stamped(epctx__made *m, const epctx_node_view *view, epctx_bound *bound) {
     epctx_epnode node;
     epctx__context one;
-    if (m->format == 0 || epctx_epnode_read(view, &node, NULL) != EPCTX_OK ||
+    if (m->format == 0 || epctx_view_read_epnode(view, &node, NULL) != EPCTX_OK ||
         !epctx_str_eq(node.source, m->source) || !epctx__context_of(view, &node, m->format, &one) ||
         !epctx__made_next(m, &one) || bound == NULL || one.embedded)
         return;
@@ -18829,19 +18848,19 @@ static void epctx__load_stamped(epctx__made *m, const epctx_node_view *view, epc
 
 static epctx_status epctx__load_views(epctx__loading *l, epctx_error *error) {
     const char *source = l->loaded->backend->source;
-    epctx_cursor it = epctx_graph_nodes(epctx_model_graph(l->model));
+    epctx_cursor it = epctx_view_graph_nodes(epctx_model_graph(l->model));
     epctx_node_view node;
     epctx__made made;
     size_t index;
     (void)epctx__made_begin(&made, l->model, epctx_str_of(source));
     for (index = 0; epctx_next_node(&it, &node); index++) {
         epctx_bound *bound = NULL;
-        if (!epctx_node_is_epnode(&node)) continue;
-        if (epctx__load_claims(l, epctx_node_attr_str(&node, "source"))) {
+        if (!epctx_view_is_epnode(&node)) continue;
+        if (epctx__load_claims(l, epctx_view_node_attr_str(&node, "source"))) {
             EPCTX__TRY(epctx__load_add(l, index, &bound, error));
-            EPCTX__TRY(epctx_epnode_read(&node, &bound->node, error));
+            EPCTX__TRY(epctx_view_read_epnode(&node, &bound->node, error));
             bound->view = node;
-            bound->weights = epctx_node_attr_str(&node, EPCTX_WEIGHTS_ATTR);
+            bound->weights = epctx_view_node_attr_str(&node, EPCTX_WEIGHTS_ATTR);
         }
         epctx__load_stamped(&made, &node, bound);
     }

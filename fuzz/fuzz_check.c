@@ -31,7 +31,7 @@ static bool scan(epctx_scan *s, const input *in, bool *twice) {
     epctx_error error;
     int i;
     while ((event = epctx_scan_next(s, &error)) != EPCTX_SCAN_END && event != EPCTX_SCAN_FAILED) {
-        for (i = 0; event == EPCTX_SCAN_EPNODE && i < EPCTX_EP_ATTR_COUNT; i++)
+        for (i = 0; event == EPCTX_SCAN_EPNODE && i < EPCTX_EPNODE_ATTR_COUNT; i++)
             require(s->ranges[i].offset <= in->size &&
                     s->ranges[i].length <= in->size - s->ranges[i].offset);
     }
@@ -47,7 +47,7 @@ static void read_stamps(const epctx_model *model) {
     epctx_pair pair;
     char plain[64];
     while (epctx_next_pair(&it, &pair)) {
-        while (epctx_next_stamp_option(&pair.value, &option)) {
+        while (epctx_stamp_next_option(&pair.value, &option)) {
             require(option.told || option.value.size == 0);
             require(epctx_stamp_plain(option.key, plain, sizeof plain) ||
                     option.key.size >= sizeof plain);
@@ -92,7 +92,7 @@ static void judge(const epctx_model *model) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     input in = {data, size};
-    epctx_source source = {&in, read_at, size};
+    epctx_reader source = {&in, read_at, size};
     epctx_model model;
     epctx_scan s;
     pb_istream_t stream = pb_istream_from_buffer(data, size);

@@ -150,7 +150,7 @@ static void merge(epctx_model *model, input *in, const uint8_t *other, size_t si
     if (status == EPCTX_OK) {
         check_result(&out);
         require(reopen(into) == 0 || errors > 0);
-        epctx_model_undo(into, 0);
+        epctx_edit_undo(into, 0);
     }
     require_same(model, in->data, in->size);
     require_same(&second, other, size);
@@ -159,12 +159,12 @@ static void merge(epctx_model *model, input *in, const uint8_t *other, size_t si
 
 /* A name that nodes read or write. */
 static epctx_str any_value(const epctx_model *model, input *in, bool output) {
-    epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model)), names;
+    epctx_cursor it = epctx_view_graph_nodes(epctx_model_graph(model)), names;
     epctx_str found = epctx_str_of("x"), name;
     epctx_node_view node;
     uint32_t seen = 0;
     while (seen < 200 && epctx_next_node(&it, &node)) {
-        names = output ? epctx_node_outputs(&node) : epctx_node_inputs(&node);
+        names = output ? epctx_view_node_outputs(&node) : epctx_view_node_inputs(&node);
         while (seen < 200 && epctx_next_str(&names, &name))
             if (any(in, ++seen) == 0) found = name;
     }
@@ -197,7 +197,7 @@ static void split(epctx_model *model, input *in) {
     if (status == EPCTX_OK) {
         check_result(&out);
         require(reopen(model) == 0 || in->errors > 0);
-        epctx_model_undo(model, 0);
+        epctx_edit_undo(model, 0);
     }
     require_same(model, in->data, in->size);
 }
@@ -213,12 +213,12 @@ static void wrap(const epctx_model *model, input *in) {
     epctx_span binary = {in->data, in->size};
     size_t count, i;
     const epctx_profile *profiles = epctx_profiles(&count);
-    epctx_cursor it = epctx_graph_inputs(epctx_model_graph(model));
+    epctx_cursor it = epctx_view_graph_inputs(epctx_model_graph(model));
     epctx_value_view value;
     memset(&opts, 0, sizeof opts);
     memset(values, 0, sizeof values);
     for (i = 0; i < 8; i++) {
-        if (i == 4) it = epctx_graph_outputs(epctx_model_graph(model));
+        if (i == 4) it = epctx_view_graph_outputs(epctx_model_graph(model));
         if (!epctx_next_value(&it, &value)) continue;
         values[i].value.name = value.name;
         values[i].value.elem_type = value.elem_type;
@@ -265,7 +265,7 @@ static void repair(epctx_model *model, input *in, epctx_model *source) {
     if (epctx_repair(model, &opts, NULL, NULL, &done, &left, &error) == EPCTX_OK) {
         require(reopen(model) == 0 || in->errors > 0);
         require(epctx_repair(model, &opts, tell_repair, NULL, &done, &left, &error) == EPCTX_OK);
-        epctx_model_undo(model, 0);
+        epctx_edit_undo(model, 0);
     } else {
         require(error.message[0] != '\0');
     }

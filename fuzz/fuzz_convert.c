@@ -100,7 +100,7 @@ static void convert(epctx_model *model, const input *in, convert_fn function,
         check_files(&changes);
         if (changes.done == 0) require_same(model, in->data, in->size);
         free(out.data);
-        epctx_model_undo(model, 0);
+        epctx_edit_undo(model, 0);
     } else {
         require(error.message[0] != '\0');
     }
@@ -109,8 +109,8 @@ static void convert(epctx_model *model, const input *in, convert_fn function,
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static const convert_fn functions[] = {
-        epctx_model_embed, epctx_model_extract, epctx_init_inline,   epctx_init_external,
-        epctx_init_prune,  epctx_weightless,    epctx_self_contained};
+        epctx_edit_embed, epctx_edit_extract, epctx_init_inline,   epctx_init_external,
+        epctx_init_prune, epctx_weightless,   epctx_self_contained};
     input in = {data, size};
     epctx_io io;
     epctx_open_opts open;
@@ -132,8 +132,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++)
             convert(&model, &in, functions[i], &opts);
         opts.profile = &profiles[epctx_hash(data, size, 0) % count];
-        convert(&model, &in, epctx_model_embed, &opts);
-        convert(&model, &in, epctx_model_extract, &opts);
+        convert(&model, &in, epctx_edit_embed, &opts);
+        convert(&model, &in, epctx_edit_extract, &opts);
     }
     epctx_model_close(&model);
     return 0;

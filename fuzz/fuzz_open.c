@@ -52,8 +52,8 @@ static uint32_t see_names(walk *w, epctx_cursor it) {
 }
 
 static void see_tensor(walk *w, epctx_view view) {
-    epctx_tensor_view tensor = epctx_tensor_of(view);
-    epctx_cursor it = epctx_tensor_dims(&tensor);
+    epctx_tensor_view tensor = epctx_view_as_tensor(view);
+    epctx_cursor it = epctx_view_tensor_dims(&tensor);
     epctx_cursor floats = epctx_view_fields(view, EPCTX_FIELD_TENSOR_FLOAT_DATA);
     epctx_cursor ints = epctx_view_fields(view, EPCTX_FIELD_TENSOR_INT64_DATA);
     uint32_t rank = 0;
@@ -72,7 +72,7 @@ static void see_tensor(walk *w, epctx_view view) {
 static void see_values(walk *w, epctx_cursor it) {
     epctx_value_view value;
     while (epctx_next_value(&it, &value)) {
-        epctx_cursor dims = epctx_value_dims(&value);
+        epctx_cursor dims = epctx_view_value_dims(&value);
         epctx_dim dim;
         see_str(w, value.name);
         require(value.has_type || !value.is_tensor);
@@ -100,30 +100,30 @@ static void see_attr(walk *w, const epctx_attr_view *attr) {
     while (epctx_next_float(&floats, &real)) w->sum++;
     see_names(w, epctx_view_fields(attr->view, EPCTX_FIELD_ATTR_STRINGS));
     if (attr->t.data != NULL || attr->t.slot != NULL) see_tensor(w, attr->t);
-    if (attr->g.data != NULL || attr->g.slot != NULL) see_graph(w, epctx_graph_of(attr->g));
+    if (attr->g.data != NULL || attr->g.slot != NULL) see_graph(w, epctx_view_as_graph(attr->g));
     while (epctx_next_field(&graphs, &field))
-        if (field.wire == EPCTX_WIRE_LEN) see_graph(w, epctx_graph_of(field.body));
+        if (field.wire == EPCTX_WIRE_LEN) see_graph(w, epctx_view_as_graph(field.body));
 }
 
 static void see_epnode(walk *w, const epctx_node_view *node) {
-    epctx_attr attrs[EPCTX_EP_ATTR_COUNT];
+    epctx_attr attrs[EPCTX_EPNODE_ATTR_COUNT];
     epctx_epnode ep;
     epctx_error error;
-    if (!epctx_node_is_epnode(node)) return;
-    if (epctx_epnode_read(node, &ep, &error) != EPCTX_OK) {
+    if (!epctx_view_is_epnode(node)) return;
+    if (epctx_view_read_epnode(node, &ep, &error) != EPCTX_OK) {
         require(error.status == EPCTX_ERR_GRAPH && error.message[0] != '\0');
         return;
     }
     require((ep.main_context & ~(int64_t)1) == 0 && (ep.embed_mode & ~(int64_t)1) == 0);
     see_str(w, ep.ep_cache_context);
     see_str(w, ep.source);
-    require(epctx_epnode_attrs(&ep, attrs) <= EPCTX_EP_ATTR_COUNT);
+    require(epctx_epnode_attrs(&ep, attrs) <= EPCTX_EPNODE_ATTR_COUNT);
     if (epctx_path_check(ep.ep_cache_context, NULL) == EPCTX_OK)
         require(memchr(ep.ep_cache_context.data, '\0', ep.ep_cache_context.size) == NULL);
 }
 
 static void see_node(walk *w, const epctx_node_view *node) {
-    epctx_cursor attrs = epctx_node_attrs(node);
+    epctx_cursor attrs = epctx_view_node_attrs(node);
     epctx_attr_view attr;
     uint32_t count = 0;
     see_str(w, node->name);
@@ -131,15 +131,16 @@ static void see_node(walk *w, const epctx_node_view *node) {
     see_str(w, node->domain);
     see_str(w, node->overload);
     see_str(w, node->doc_string);
-    require(see_names(w, epctx_node_inputs(node)) == node->input_count);
-    require(see_names(w, epctx_node_outputs(node)) == node->output_count);
+    require(see_names(w, epctx_view_node_inputs(node)) == node->input_count);
+    require(see_names(w, epctx_view_node_outputs(node)) == node->output_count);
     for (; epctx_next_attr(&attrs, &attr); count++) see_attr(w, &attr);
     require(count == node->attr_count);
     see_epnode(w, node);
 }
 
 static void see_graph(walk *w, epctx_graph_view graph) {
-    epctx_cursor nodes = epctx_graph_nodes(graph), tensors = epctx_graph_initializers(graph);
+    epctx_cursor nodes = epctx_view_graph_nodes(graph),
+                 tensors = epctx_view_graph_initializers(graph);
     epctx_node_view node;
     epctx_tensor_view tensor;
     see_str(w, graph.name);
@@ -147,9 +148,9 @@ static void see_graph(walk *w, epctx_graph_view graph) {
     see_fields(w, graph.view);
     while (epctx_next_node(&nodes, &node)) see_node(w, &node);
     while (epctx_next_tensor(&tensors, &tensor)) see_tensor(w, tensor.view);
-    see_values(w, epctx_graph_inputs(graph));
-    see_values(w, epctx_graph_outputs(graph));
-    see_values(w, epctx_graph_values(graph));
+    see_values(w, epctx_view_graph_inputs(graph));
+    see_values(w, epctx_view_graph_outputs(graph));
+    see_values(w, epctx_view_graph_values(graph));
 }
 
 static void see_model(walk *w, const epctx_model *model) {
@@ -198,7 +199,7 @@ static uint32_t next_random(uint64_t *state, uint32_t limit) {
 }
 
 static epctx_view any_node(const epctx_model *model, uint64_t *random) {
-    epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model));
+    epctx_cursor it = epctx_view_graph_nodes(epctx_model_graph(model));
     epctx_node_view node;
     epctx_view view = no_view;
     uint32_t at = next_random(random, 8);
@@ -234,9 +235,9 @@ static epctx_status put_node(epctx_model *model, uint64_t *random) {
     node.output_count = 1;
     node.attrs = attr;
     node.attr_count = next_random(random, 3);
-    status = epctx_graph_put_node(model, no_view, &node, after, &placed, NULL);
+    status = epctx_edit_put_node(model, no_view, &node, after, &placed, NULL);
     if (status == EPCTX_OK) {
-        epctx_node_view seen = epctx_node_of(placed);
+        epctx_node_view seen = epctx_view_as_node(placed);
         require(epctx_str_is(seen.name, "added") && seen.attr_count == node.attr_count);
     }
     return status;
@@ -264,8 +265,8 @@ static epctx_view any_view(const epctx_model *model, uint64_t *random) {
 
 /* A name that occurs, or a new one. */
 static epctx_str any_name(const epctx_model *model, uint64_t *random) {
-    epctx_node_view node = epctx_node_of(any_node(model, random));
-    epctx_cursor it = epctx_node_inputs(&node);
+    epctx_node_view node = epctx_view_as_node(any_node(model, random));
+    epctx_cursor it = epctx_view_node_inputs(&node);
     epctx_str name = epctx_str_of("added");
     uint32_t at = next_random(random, 4);
     while (at-- > 0) (void)epctx_next_str(&it, &name);
@@ -284,7 +285,7 @@ static epctx_status set_attr(epctx_model *model, uint64_t *random) {
     epctx_graph graph;
     epctx_attr attr;
     epctx_status status;
-    epctx_node_view node = epctx_node_of(view);
+    epctx_node_view node = epctx_view_as_node(view);
     memset(&attr, 0, sizeof attr);
     memset(&tensor, 0, sizeof tensor);
     memset(&graph, 0, sizeof graph);
@@ -295,7 +296,7 @@ static epctx_status set_attr(epctx_model *model, uint64_t *random) {
     tensor.size = sizeof data;
     graph.name = epctx_str_of("inner");
     attr.name = epctx_str_of("text");
-    it = epctx_node_attrs(&node);
+    it = epctx_view_node_attrs(&node);
     if (next_random(random, 2) != 0 && epctx_next_attr(&it, &seen)) attr.name = seen.name;
     attr.type = (epctx_attr_type)next_random(random, 10);
     attr.i = -1;
@@ -306,11 +307,11 @@ static epctx_status set_attr(epctx_model *model, uint64_t *random) {
     attr.ints = dims;
     attr.floats = floats;
     attr.strings = strings;
-    status = epctx_node_set_attr(model, view, &attr, NULL);
+    status = epctx_edit_set_attr(model, view, &attr, NULL);
     if (status == EPCTX_OK) {
         bool found = false;
-        node = epctx_node_of(view);
-        for (it = epctx_node_attrs(&node); epctx_next_attr(&it, &seen);)
+        node = epctx_view_as_node(view);
+        for (it = epctx_view_node_attrs(&node); epctx_next_attr(&it, &seen);)
             if (epctx_str_eq(seen.name, attr.name)) {
                 require(!found && seen.type == (int32_t)attr.type);
                 found = true;
@@ -329,10 +330,10 @@ static epctx_status put_copy(epctx_model *model, uint64_t *random) {
     if (epctx_model_size(model) > 1 << 15) return EPCTX_ERR_LIMIT;
     if (next_random(random, 3) == 0) after = parent;
     status =
-        epctx_message_put_copy(model, parent, next_random(random, 27), other, after, &placed, NULL);
+        epctx_edit_put_copy(model, parent, next_random(random, 27), other, after, &placed, NULL);
     if (status == EPCTX_OK && next_random(random, 2) != 0) {
         status =
-            epctx_view_remove(model, placed, NULL); /* remembered for undo, which takes memory */
+            epctx_edit_remove(model, placed, NULL); /* remembered for undo, which takes memory */
         require(status == EPCTX_OK || status == EPCTX_ERR_NOMEM);
     }
     return status;
@@ -341,7 +342,7 @@ static epctx_status put_copy(epctx_model *model, uint64_t *random) {
 static epctx_status rename_value(epctx_model *model, uint64_t *random) {
     epctx_str from[2], to[2];
     epctx_view scope = next_random(random, 2) != 0 ? any_view(model, random) : no_view;
-    size_t mark = epctx_model_mark(model);
+    size_t mark = epctx_edit_mark(model);
     size_t uses;
     epctx_status status;
     from[0] = any_name(model, random);
@@ -350,7 +351,7 @@ static epctx_status rename_value(epctx_model *model, uint64_t *random) {
     to[1] = any_name(model, random);
     status =
         epctx_rename_values(model, scope, from, to, 1 + next_random(random, 2), NULL, &uses, NULL);
-    require(status == EPCTX_OK || epctx_model_mark(model) == mark);
+    require(status == EPCTX_OK || epctx_edit_mark(model) == mark);
     return status;
 }
 
@@ -365,14 +366,14 @@ static epctx_status put_value(epctx_model *model, uint64_t *random) {
     value.dims = dims;
     switch (next_random(random, 3)) {
     case 0:
-        return epctx_graph_put_value(model, no_view, EPCTX_FIELD_GRAPH_INPUT, &value, after, NULL,
-                                     NULL);
+        return epctx_edit_put_value(model, no_view, EPCTX_FIELD_GRAPH_INPUT, &value, after, NULL,
+                                    NULL);
     case 1:
-        return epctx_graph_put_value(model, no_view, EPCTX_FIELD_GRAPH_OUTPUT, &value, after, NULL,
-                                     NULL);
+        return epctx_edit_put_value(model, no_view, EPCTX_FIELD_GRAPH_OUTPUT, &value, after, NULL,
+                                    NULL);
     default:
-        return epctx_graph_put_value(model, no_view, EPCTX_FIELD_GRAPH_VALUE_INFO, &value, no_view,
-                                     NULL, NULL);
+        return epctx_edit_put_value(model, no_view, EPCTX_FIELD_GRAPH_VALUE_INFO, &value, no_view,
+                                    NULL, NULL);
     }
 }
 
@@ -384,29 +385,29 @@ static epctx_status set_field(epctx_model *model, uint64_t *random) {
     epctx_str value = epctx_str_of(text + next_random(random, sizeof text));
     epctx_view bytes = {NULL, (const uint8_t *)value.data, value.size};
     switch (next_random(random, 7)) {
-    case 0: return epctx_message_set_str(model, view, number, value, NULL);
-    case 1: return epctx_message_set_int(model, view, number, -1, NULL);
-    case 2: return epctx_message_remove_field(model, view, number, NULL);
-    case 3: return epctx_message_put_copy(model, view, number, bytes, no_view, NULL, NULL);
-    case 4: return epctx_view_set_str(model, view, value, NULL);
-    case 5: return epctx_message_set_pair(model, view, number, epctx_str_of("k"), value, NULL);
-    default: return epctx_message_remove_pair(model, view, number, epctx_str_of("k"), NULL);
+    case 0: return epctx_edit_set_field_str(model, view, number, value, NULL);
+    case 1: return epctx_edit_set_field_int(model, view, number, -1, NULL);
+    case 2: return epctx_edit_remove_field(model, view, number, NULL);
+    case 3: return epctx_edit_put_copy(model, view, number, bytes, no_view, NULL, NULL);
+    case 4: return epctx_edit_replace_str(model, view, value, NULL);
+    case 5: return epctx_edit_set_pair(model, view, number, epctx_str_of("k"), value, NULL);
+    default: return epctx_edit_remove_pair(model, view, number, epctx_str_of("k"), NULL);
     }
 }
 
 static epctx_status edit_nodes(epctx_model *model, uint64_t *random) {
     epctx_view node = any_node(model, random);
     switch (next_random(random, 5)) {
-    case 0: return epctx_node_copy_attr(model, node, any_view(model, random), NULL);
-    case 1: return epctx_node_remove_attr(model, node, epctx_str_of("text"), NULL);
+    case 0: return epctx_edit_copy_attr(model, node, any_view(model, random), NULL);
+    case 1: return epctx_edit_remove_attr(model, node, epctx_str_of("text"), NULL);
     case 2:
-        return epctx_view_move(model, any_view(model, random), any_view(model, random), NULL, NULL);
-    case 3: return epctx_view_move(model, node, no_view, NULL, NULL);
+        return epctx_edit_move(model, any_view(model, random), any_view(model, random), NULL, NULL);
+    case 3: return epctx_edit_move(model, node, no_view, NULL, NULL);
     default: {
         epctx_prefix_opts opts;
         memset(&opts, 0, sizeof opts);
         opts.all_nodes = next_random(random, 2) != 0;
-        return epctx_model_prefix(model, epctx_str_of("p_"), &opts, NULL, NULL);
+        return epctx_edit_prefix(model, epctx_str_of("p_"), &opts, NULL, NULL);
     }
     }
 }
@@ -414,11 +415,11 @@ static epctx_status edit_nodes(epctx_model *model, uint64_t *random) {
 static void edit(epctx_model *model, uint64_t *random) {
     switch (next_random(random, 12)) {
     case 0: (void)put_node(model, random); break;
-    case 1: (void)epctx_view_remove(model, any_view(model, random), NULL); break;
+    case 1: (void)epctx_edit_remove(model, any_view(model, random), NULL); break;
     case 2: (void)put_value(model, random); break;
-    case 3: (void)epctx_model_put_opset(model, epctx_str_of("com.microsoft"), 1, NULL); break;
+    case 3: (void)epctx_edit_put_opset(model, epctx_str_of("com.microsoft"), 1, NULL); break;
     case 4:
-        (void)epctx_model_set_metadata(model, epctx_str_of("k"), epctx_str_of("value"), NULL);
+        (void)epctx_edit_set_metadata(model, epctx_str_of("k"), epctx_str_of("value"), NULL);
         break;
     case 5: (void)set_attr(model, random); break;
     case 6: (void)put_copy(model, random); break;
@@ -460,23 +461,23 @@ static void reopen(epctx_model *model) {
 }
 
 static void edit_and_undo(epctx_model *model, const uint8_t *data, size_t size, uint64_t *random) {
-    size_t start = epctx_model_mark(model);
+    size_t start = epctx_edit_mark(model);
     uint32_t rounds = 1 + next_random(random, 4);
     while (rounds-- > 0) {
         walk w = {NULL, 0, 0};
         uint32_t edits = 1 + next_random(random, 6);
-        size_t mark = epctx_model_mark(model);
+        size_t mark = epctx_edit_mark(model);
         copy before = write_model(model);
         while (edits-- > 0) edit(model, random);
         see_model(&w, model);
         reopen(model);
         if (next_random(random, 2) != 0) {
-            epctx_model_undo(model, mark);
+            epctx_edit_undo(model, mark);
             require_same(model, before.data, before.size);
         }
         free(before.data);
     }
-    epctx_model_undo(model, start);
+    epctx_edit_undo(model, start);
     require_same(model, data, size);
 }
 
@@ -499,7 +500,7 @@ static void in_fixed_arena(const uint8_t *data, size_t size, uint64_t *random) {
         (void)ops_rebuild(&model, NULL);
         require_same(&model, data, size);
         edit(&model, random);
-        epctx_model_undo(&model, 0);
+        epctx_edit_undo(&model, 0);
         require_same(&model, data, size);
     } else {
         require(error.status == EPCTX_ERR_NOMEM);
@@ -528,7 +529,7 @@ static void changed_while_open(const uint8_t *data, size_t size, uint64_t *rando
         (void)ops_rebuild(&model, NULL);
         (void)epctx_model_size(&model);
         (void)epctx_model_write_stream(&model, &sizing, NULL);
-        epctx_model_undo(&model, 0);
+        epctx_edit_undo(&model, 0);
         see_model(&w, &model);
     }
     epctx_model_close(&model);

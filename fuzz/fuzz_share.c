@@ -181,8 +181,8 @@ static void take(world *w, int slot, int at, uint8_t how) {
     take_node_make(&t, w->backend.source, epctx_str_of(binaries[how % 3]), key, 0);
     if (judge(w, epctx_model_new(&s->model, 8, &open, &error), &error) != EPCTX_OK) return;
     if (judge(w,
-              epctx_graph_put_node(&s->model, epctx_view_none(), &t.node, epctx_view_none(), NULL,
-                                   &error),
+              epctx_edit_put_node(&s->model, epctx_view_none(), &t.node, epctx_view_none(), NULL,
+                                  &error),
               &error) == EPCTX_OK &&
         judge(w, epctx_load(&s->loaded, &s->model, &w->backend, &opts, &error), &error) == EPCTX_OK)
         w->taken_from[slot] = at;

@@ -239,31 +239,31 @@ static void same_reader(const pb::Message &m, epctx_view view, const std::string
     const pb::Descriptor *type = m.GetDescriptor();
     const pb::Reflection *r = m.GetReflection();
     if (type->name() == "NodeProto") {
-        epctx_node_view node = epctx_node_of(view);
+        epctx_node_view node = epctx_view_as_node(view);
         if (text(node.name) != string_in(m, "name") ||
             text(node.domain) != string_in(m, "domain") ||
             text(node.op_type) != string_in(m, "op_type") ||
             (int)node.input_count != r->FieldSize(m, type->FindFieldByName("input")))
-            differ(where, "epctx_node_of differs");
+            differ(where, "epctx_view_as_node differs");
     } else if (type->name() == "AttributeProto") {
-        epctx_attr_view attr = epctx_attr_of(view);
+        epctx_attr_view attr = epctx_view_as_attr(view);
         if (text(attr.name) != string_in(m, "name") || text(attr.s) != string_in(m, "s") ||
             (uint64_t)attr.i != number_in(m, type->FindFieldByName("i"), -1))
-            differ(where, "epctx_attr_of differs");
+            differ(where, "epctx_view_as_attr differs");
     } else if (type->name() == "TensorProto") {
-        epctx_tensor_view tensor = epctx_tensor_of(view);
+        epctx_tensor_view tensor = epctx_view_as_tensor(view);
         if (text(tensor.name) != string_in(m, "name") ||
             (int)tensor.rank != r->FieldSize(m, type->FindFieldByName("dims")) ||
             (uint64_t)(int64_t)tensor.elem_type !=
                 number_in(m, type->FindFieldByName("data_type"), -1))
-            differ(where, "epctx_tensor_of differs");
+            differ(where, "epctx_view_as_tensor differs");
     } else if (type->name() == "TypeProto") {
         const Field *set = r->GetOneofFieldDescriptor(m, type->oneof_decl(0));
         if ((int)epctx_type_of(view).kind != (set != nullptr ? set->number() : 0))
             differ(where, "epctx_type_of sees another member of the oneof");
     } else if (type->name() == "ValueInfoProto") {
-        if (text(epctx_value_of(view).name) != string_in(m, "name"))
-            differ(where, "epctx_value_of differs");
+        if (text(epctx_view_as_value(view).name) != string_in(m, "name"))
+            differ(where, "epctx_view_as_value differs");
     }
 }
 

@@ -64,7 +64,7 @@ static void mutate_number(epctx_model *model, epctx_view view, uint64_t *random)
         if (mutate_any(random, 2) == 0)
             value = (int64_t)(field.value + 1 - 2 * mutate_any(random, 2));
     }
-    (void)epctx_message_set_int(model, view, number, value, NULL);
+    (void)epctx_edit_set_field_int(model, view, number, value, NULL);
 }
 
 /* A text that stands somewhere else in the model, or a changed one. */
@@ -83,7 +83,7 @@ static void mutate_text(epctx_model *model, epctx_view view, uint64_t *random) {
         memcpy(text, view.data, view.size);
         to.size = LLVMFuzzerMutate((uint8_t *)text, view.size, sizeof text);
     }
-    (void)epctx_view_set_str(model, view, to, NULL);
+    (void)epctx_edit_replace_str(model, view, to, NULL);
 }
 
 static void mutate_once(epctx_model *model, const epctx_model *from, uint64_t *random) {
@@ -93,19 +93,19 @@ static void mutate_once(epctx_model *model, const epctx_model *from, uint64_t *r
     epctx_field beside;
     memset(&beside, 0, sizeof beside);
     switch (mutate_any(random, 8)) {
-    case 0: (void)epctx_view_remove(model, view, NULL); break;
-    case 1: (void)epctx_message_put_copy(model, parent, number, view, view, NULL, NULL); break;
+    case 0: (void)epctx_edit_remove(model, view, NULL); break;
+    case 1: (void)epctx_edit_put_copy(model, parent, number, view, view, NULL, NULL); break;
     case 2: /* the same kind of field from somewhere else, or from the other model */
     case 3:
         other = mutate_view(from, random, &other_parent, &other_number);
         for (int tries = 0; tries < 20 && other_number != number; tries++)
             other = mutate_view(from, random, &other_parent, &other_number);
         if (other.slot != NULL)
-            (void)epctx_message_put_copy(model, parent, number, other, view, NULL, NULL);
+            (void)epctx_edit_put_copy(model, parent, number, other, view, NULL, NULL);
         break;
     case 4:
         (void)mutate_field(parent, true, random, &beside);
-        (void)epctx_view_move(model, view, beside.body, NULL, NULL);
+        (void)epctx_edit_move(model, view, beside.body, NULL, NULL);
         break;
     case 5: mutate_number(model, view, random); break;
     default: mutate_text(model, view, random); break;
@@ -147,7 +147,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned
         epctx_model_open_memory(&model, data, size, NULL, NULL) != EPCTX_OK)
         return LLVMFuzzerMutate(data, size, room);
     while (edits-- > 0) mutate_once(&model, &model, &random);
-    good = epctx_model_mark(&model) > 0 && mutate_write(&model, data, room, &size);
+    good = epctx_edit_mark(&model) > 0 && mutate_write(&model, data, room, &size);
     epctx_model_close(&model);
     return good ? size : LLVMFuzzerMutate(data, size, room);
 }
@@ -166,8 +166,7 @@ size_t LLVMFuzzerCustomCrossOver(const uint8_t *a, size_t a_size, const uint8_t 
             other = mutate_view(&second, &random, &other_parent, &other_number);
             for (int tries = 0; tries < 20 && other_number != number; tries++)
                 other = mutate_view(&second, &random, &other_parent, &other_number);
-            if (epctx_message_put_copy(&first, parent, number, other, view, NULL, NULL) ==
-                    EPCTX_OK &&
+            if (epctx_edit_put_copy(&first, parent, number, other, view, NULL, NULL) == EPCTX_OK &&
                 !mutate_write(&first, out, room, &size))
                 size = 0;
         }

@@ -209,15 +209,15 @@ Work open_ours(const std::string &path) {
         epctx_model model;
         epctx_error error;
         must(epctx_model_open_file(&model, path.c_str(), nullptr, &error), error);
-        epctx_cursor nodes = epctx_graph_nodes(epctx_model_graph(&model));
-        epctx_cursor tensors = epctx_graph_initializers(epctx_model_graph(&model));
+        epctx_cursor nodes = epctx_view_graph_nodes(epctx_model_graph(&model));
+        epctx_cursor tensors = epctx_view_graph_initializers(epctx_model_graph(&model));
         epctx_node_view node;
         epctx_tensor_view tensor;
         while (epctx_next_node(&nodes, &node)) {
             epctx_epnode ep;
             sink += node.name.size + node.input_count;
-            if (!epctx_node_is_epnode(&node)) continue;
-            must(epctx_epnode_read(&node, &ep, &error), error);
+            if (!epctx_view_is_epnode(&node)) continue;
+            must(epctx_view_read_epnode(&node, &ep, &error), error);
             sink += ep.ep_cache_context.size + ep.source.size;
         }
         while (epctx_next_tensor(&tensors, &tensor)) sink += tensor.name.size;
@@ -257,13 +257,13 @@ Work set_ours(const std::string &path, const std::string &out) {
         epctx_attr attr;
         epctx_node_view node;
         must(epctx_model_open_file(&model, path.c_str(), nullptr, &error), error);
-        epctx_cursor nodes = epctx_graph_nodes(epctx_model_graph(&model));
+        epctx_cursor nodes = epctx_view_graph_nodes(epctx_model_graph(&model));
         if (!epctx_next_node(&nodes, &node)) die("no node");
         memset(&attr, 0, sizeof attr);
         attr.name = epctx_str_of("ep_sdk_version");
         attr.type = EPCTX_ATTR_STRING;
         attr.s = epctx_str_of("2.0");
-        must(epctx_node_set_attr(&model, node.view, &attr, &error), error);
+        must(epctx_edit_set_attr(&model, node.view, &attr, &error), error);
         must(epctx_model_write_file(&model, out.c_str(), nullptr, &error), error);
         done();
         epctx_model_close(&model);
@@ -312,8 +312,8 @@ Work convert(convert_fn function, const std::string &path, const std::string &ou
         must(epctx_model_open_file(&model, path.c_str(), nullptr, &error), error);
         must(function(&model, &opts, &changes, &error), error);
         for (size_t i = 0; i < changes.file_count; i++) remove(changes.files[i].path);
-        must(epctx_write_group(&model, out.c_str(), nullptr, changes.files, changes.file_count,
-                               EPCTX_OVERWRITE_REPLACE, &error),
+        must(epctx_model_write_group(&model, out.c_str(), nullptr, changes.files,
+                                     changes.file_count, EPCTX_OVERWRITE_REPLACE, &error),
              error);
         done();
         epctx_model_close(&model);
@@ -343,9 +343,9 @@ void writing() {
     row("change an attribute, write 256 MiB durably", "libprotobuf", set,
         best(set_theirs(path, out)));
     row("the same", "cp + fsync", set, cp);
-    row("extract 256 MiB durably", "cp + fsync", best(convert(epctx_model_extract, path, apart)),
+    row("extract 256 MiB durably", "cp + fsync", best(convert(epctx_edit_extract, path, apart)),
         cp);
-    row("embed 256 MiB durably", "cp + fsync", best(convert(epctx_model_embed, apart, out)), cp);
+    row("embed 256 MiB durably", "cp + fsync", best(convert(epctx_edit_embed, apart, out)), cp);
 }
 
 void growing() {

@@ -168,7 +168,7 @@ TEST_UNUSED static size_t count_of(epctx_cursor it) {
 }
 
 TEST_UNUSED static bool has_input(const epctx_model *model, const char *name) {
-    epctx_cursor it = epctx_graph_inputs(epctx_model_graph(model));
+    epctx_cursor it = epctx_view_graph_inputs(epctx_model_graph(model));
     epctx_value_view value;
     while (epctx_next_value(&it, &value))
         if (epctx_str_is(value.name, name)) return true;
@@ -178,12 +178,12 @@ TEST_UNUSED static bool has_input(const epctx_model *model, const char *name) {
 /* "op:name:inputs>outputs " of every node of the main graph. */
 TEST_UNUSED static const char *nodes_of(const epctx_model *model) {
     static char text[2000];
-    epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model));
+    epctx_cursor it = epctx_view_graph_nodes(epctx_model_graph(model));
     epctx_node_view node;
     size_t used = 0;
     text[0] = '\0';
     while (epctx_next_node(&it, &node)) {
-        epctx_cursor names = epctx_node_inputs(&node);
+        epctx_cursor names = epctx_view_node_inputs(&node);
         epctx_str name;
         used +=
             (size_t)snprintf(text + used, sizeof text - used, "%.*s:%.*s:", (int)node.op_type.size,
@@ -192,7 +192,7 @@ TEST_UNUSED static const char *nodes_of(const epctx_model *model) {
             used += (size_t)snprintf(text + used, sizeof text - used, "%.*s", (int)name.size,
                                      name.data);
         used += (size_t)snprintf(text + used, sizeof text - used, ">");
-        names = epctx_node_outputs(&node);
+        names = epctx_view_node_outputs(&node);
         while (epctx_next_str(&names, &name))
             used += (size_t)snprintf(text + used, sizeof text - used, "%.*s", (int)name.size,
                                      name.data);
@@ -226,16 +226,16 @@ TEST_UNUSED static epctx_status split_at(epctx_model *model, const char *input, 
 TEST_UNUSED static const char *sharing_of(const epctx_model *model) {
     static char text[2000];
     epctx_text out = epctx_text_of(text, sizeof text);
-    epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model));
+    epctx_cursor it = epctx_view_graph_nodes(epctx_model_graph(model));
     epctx_node_view node;
     while (epctx_next_node(&it, &node)) {
         epctx_attr_view attr;
         epctx_epnode ep;
-        if (!epctx_node_is_epnode(&node) || epctx_epnode_read(&node, &ep, NULL) != EPCTX_OK)
+        if (!epctx_view_is_epnode(&node) || epctx_view_read_epnode(&node, &ep, NULL) != EPCTX_OK)
             continue;
         epctx_text_put_format(&out, "%S:%S:%d:%d:", &node.name, &ep.partition_name, ep.main_context,
                               ep.embed_mode);
-        if (!epctx_node_find_attr(&node, "ep_cache_context", &attr))
+        if (!epctx_view_node_find_attr(&node, "ep_cache_context", &attr))
             epctx_text_put_char(&out, '-');
         else if (ep.embed_mode == 0)
             epctx_text_put(&out, ep.ep_cache_context);

@@ -25,7 +25,7 @@ TEST_UNUSED static bytes sample(void) {
 }
 
 TEST_UNUSED static epctx_node_view node_at(const epctx_model *model, int number) {
-    epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model));
+    epctx_cursor it = epctx_view_graph_nodes(epctx_model_graph(model));
     epctx_node_view node = {0};
     for (int i = 0; i <= number; i++)
         if (!epctx_next_node(&it, &node)) break;
@@ -41,7 +41,7 @@ TEST_UNUSED static epctx_view node_name(const epctx_model *model) {
 }
 
 TEST_UNUSED static epctx_view tensor_at(const epctx_model *model) {
-    epctx_cursor it = epctx_graph_initializers(epctx_model_graph(model));
+    epctx_cursor it = epctx_view_graph_initializers(epctx_model_graph(model));
     epctx_tensor_view tensor = {0};
     (void)epctx_next_tensor(&it, &tensor);
     return tensor.view;

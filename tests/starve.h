@@ -156,7 +156,7 @@ static const char *starve_once(starve_fn run, const starve_in *in, const size_t 
         wrong = text;
     }
     for (int i = 0; i < 2; i++) {
-        epctx_model_undo(&models[i], 0);
+        epctx_edit_undo(&models[i], 0);
         if (wrong == NULL && !starve_same(&models[i], &before[i])) wrong = "undo does not restore";
         epctx_model_close(&models[i]);
         bytes_free(&before[i]);

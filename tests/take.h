@@ -9,7 +9,7 @@
 
 typedef struct take_node {
     epctx_node node;
-    epctx_attr attrs[EPCTX_EP_ATTR_COUNT];
+    epctx_attr attrs[EPCTX_EPNODE_ATTR_COUNT];
     char notes[40];
 } take_node;
 
@@ -19,9 +19,9 @@ static inline void take_node_make(take_node *t, const char *source, epctx_str bi
     epctx_epnode content = epctx_epnode_default();
     memset(t, 0, sizeof *t);
     snprintf(t->notes, sizeof t->notes, "graph_hash=%016llx", (unsigned long long)hash);
-    content.present = 1u << EPCTX_EP_MAIN_CONTEXT | 1u << EPCTX_EP_EMBED_MODE |
-                      1u << EPCTX_EP_EP_CACHE_CONTEXT | 1u << EPCTX_EP_PARTITION_NAME |
-                      1u << EPCTX_EP_SOURCE | 1u << EPCTX_EP_NOTES;
+    content.present = 1u << EPCTX_EPNODE_MAIN_CONTEXT | 1u << EPCTX_EPNODE_EMBED_MODE |
+                      1u << EPCTX_EPNODE_EP_CACHE_CONTEXT | 1u << EPCTX_EPNODE_PARTITION_NAME |
+                      1u << EPCTX_EPNODE_SOURCE | 1u << EPCTX_EPNODE_NOTES;
     content.main_context = 1;
     content.embed_mode = 0;
     content.ep_cache_context = binary;

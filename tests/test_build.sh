@@ -82,7 +82,7 @@ int main(void)
     if (epctx_model_open_memory(&model, bytes, sizeof bytes, &opts, &error) != EPCTX_OK) return 1;
     epctx_walk_begin(&walk, &model);
     while (epctx_walk_epnode(&walk, &node))
-        if (epctx_epnode_read(&node, &ep, &error) == EPCTX_OK)
+        if (epctx_view_read_epnode(&node, &ep, &error) == EPCTX_OK)
             printf("%.*s\n", (int)ep.source.size, ep.source.data);
     epctx_model_close(&model);
     return 0;

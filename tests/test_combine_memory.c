@@ -631,7 +631,7 @@ static const char *operate_on(int which, const bytes *a, const bytes *b, countin
         memory->fail_at = 0;
         if (status != EPCTX_OK && !untouched(&first, a)) problem = "a failure left an edit";
         if (!untouched(&second, b)) problem = "the second model changed";
-        epctx_model_undo(&first, 0);
+        epctx_edit_undo(&first, 0);
         if (!untouched(&first, a)) problem = "undo does not restore";
         if (fail_at != 0 && memory->calls >= fail_at && status == EPCTX_OK)
             problem = "out of memory is a success";

@@ -18,9 +18,9 @@ TEST(streams_that_end) {
     bytes all;
     CHECK_TRUE(desk_open(&d, sample()));
     CHECK_INT(
-        epctx_message_set_str(&d.model, node_at(&d.model, 1).view, 6, epctx_str_of("doc"), NULL),
+        epctx_edit_set_field_str(&d.model, node_at(&d.model, 1).view, 6, epctx_str_of("doc"), NULL),
         EPCTX_OK);
-    CHECK_INT(epctx_message_set_int(&d.model, tensor_at(&d.model), 14, 0, NULL), EPCTX_OK);
+    CHECK_INT(epctx_edit_set_field_int(&d.model, tensor_at(&d.model), 14, 0, NULL), EPCTX_OK);
     all = written(&d.model);
     for (size_t room = 0; room <= all.size; room++) {
         pb_ostream_t stream = {0};
@@ -66,10 +66,10 @@ TEST(backups) {
             CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), &open, &error), EPCTX_OK);
             for (int i = 0; i < 3; i++) { /* small fields and large ones in turn */
                 span.size = i == 1 ? sizeof large : 9000;
-                CHECK_INT(epctx_message_set_data(&model,
-                                                 i == 0 ? epctx_model_read(&model).view
-                                                        : node_at(&model, i - 1).view,
-                                                 6, span, &error),
+                CHECK_INT(epctx_edit_set_field_data(&model,
+                                                    i == 0 ? epctx_model_read(&model).view
+                                                           : node_at(&model, i - 1).view,
+                                                    6, span, &error),
                           EPCTX_OK);
             }
             now = written(&model);

@@ -29,7 +29,7 @@ TEST(files_need_an_io) {
     CHECK_HAS(error.message, "pass an epctx_io");
     /* Names of new files need none. */
     CHECK_OK(
-        epctx_output_file_of(&model, "d/m.onnx", epctx_str_of("a.bin"), NULL, 0, &file, &error),
+        epctx_model_output_file(&model, "d/m.onnx", epctx_str_of("a.bin"), NULL, 0, &file, &error),
         error);
     CHECK_STR(file.path, "d/a.bin");
     epctx_model_close(&model);

@@ -157,7 +157,7 @@ TEST(weights_of_some_nodes) {
     CHECK_INT(d.changes.items[0].kind, EPCTX_CHANGE_INLINED);
     CHECK_TRUE(epctx_str_is(d.changes.items[0].name, "w"));
     CHECK_TRUE(epctx_str_is(d.changes.items[1].name, "a"));
-    epctx_model_undo(&d.model, 0);
+    epctx_edit_undo(&d.model, 0);
     d.opts.node = "c";
     CHECK_INT(epctx_self_contained(&d.model, &d.opts, &d.changes, &d.error), EPCTX_OK);
     CHECK_UINT(d.changes.count, 1); /* it names no source */
@@ -197,7 +197,7 @@ TEST(names_from_nodes) {
     add_epnode(&graph, "a-b_c.1/~", "x", "y", 1, 1, "FakeEP", "p", "payload", 7);
     CHECK_TRUE(drive_open(&d, end_model(&graph)));
     d.opts.name = "{node}.bin";
-    CHECK_OK(epctx_model_extract(&d.model, &d.opts, &d.changes, &d.error), d.error);
+    CHECK_OK(epctx_edit_extract(&d.model, &d.opts, &d.changes, &d.error), d.error);
     CHECK_STR(d.changes.files[0].name, "a-b_c.1__.bin");
     drive_close(&d);
 }
@@ -218,26 +218,26 @@ TEST(external_after_an_edit) {
     put_child(&node, 5, &attr);
     put_child(&graph, 1, &node);
     CHECK_TRUE(drive_open(&d, end_model(&graph)));
-    it = epctx_graph_initializers(epctx_model_graph(&d.model));
+    it = epctx_view_graph_initializers(epctx_model_graph(&d.model));
     CHECK_TRUE(epctx_next_tensor(&it, &tensor));
-    CHECK_INT(epctx_message_remove_field(&d.model, tensor.view, 9, &d.error), EPCTX_OK);
-    it = epctx_graph_initializers(epctx_model_graph(&d.model));
+    CHECK_INT(epctx_edit_remove_field(&d.model, tensor.view, 9, &d.error), EPCTX_OK);
+    it = epctx_view_graph_initializers(epctx_model_graph(&d.model));
     CHECK_TRUE(epctx_next_tensor(&it, &tensor));
-    CHECK_INT(epctx_message_set_data(&d.model, tensor.view, 9, other, &d.error), EPCTX_OK);
+    CHECK_INT(epctx_edit_set_field_data(&d.model, tensor.view, 9, other, &d.error), EPCTX_OK);
     d.opts.threshold = 0;
     CHECK_OK(epctx_init_external(&d.model, &d.opts, &d.changes, &d.error), d.error);
     CHECK_UINT(d.changes.file_count, 1);
-    it = epctx_graph_initializers(epctx_model_graph(&d.model));
+    it = epctx_view_graph_initializers(epctx_model_graph(&d.model));
     CHECK_TRUE(epctx_next_tensor(&it, &tensor));
     CHECK_TRUE(tensor.external && !tensor.has_raw && tensor.length == 16);
     CHECK_UINT(d.changes.count, 2);
     CHECK_INT(d.changes.items[1].kind, EPCTX_CHANGE_EXTERNAL);
     CHECK_TRUE(epctx_str_is(d.changes.items[1].name, "k"));
-    epctx_model_undo(&d.model, 0);
+    epctx_edit_undo(&d.model, 0);
     d.opts.threshold = 16; /* as large as that counts */
     CHECK_OK(epctx_init_external(&d.model, &d.opts, &d.changes, &d.error), d.error);
     CHECK_UINT(d.changes.file_count, 1);
-    epctx_model_undo(&d.model, 0);
+    epctx_edit_undo(&d.model, 0);
     d.opts.threshold = 1000; /* neither is missed */
     CHECK_INT(epctx_init_external(&d.model, &d.opts, &d.changes, &d.error), EPCTX_OK);
     CHECK_UINT(d.changes.count + d.changes.file_count, 0);
@@ -258,7 +258,7 @@ TEST(external_is_aligned) {
     d.opts.threshold = 0;
     d.opts.alignment = 64;
     CHECK_OK(epctx_init_external(&d.model, &d.opts, &d.changes, &d.error), d.error);
-    it = epctx_graph_initializers(epctx_model_graph(&d.model));
+    it = epctx_view_graph_initializers(epctx_model_graph(&d.model));
     for (; epctx_next_tensor(&it, &tensor); offset += 64) CHECK_UINT(tensor.offset, offset);
     CHECK_UINT(offset, 192);
     CHECK_UINT(d.changes.files[0].size, 132);
@@ -344,7 +344,7 @@ static epctx_status run_convert(epctx_model *a, epctx_model *b, epctx_error *err
 TEST(out_of_memory) {
     static const convert_fn functions[] = {
         epctx_init_external, epctx_init_inline, epctx_weightless,   epctx_self_contained,
-        epctx_model_extract, epctx_model_embed, epctx_init_external};
+        epctx_edit_extract,  epctx_edit_embed,  epctx_init_external};
     size_t runs = 0;
     for (int fill = 0; fill < 15; fill++) {
         for (size_t k = 0; k < sizeof functions / sizeof functions[0]; k++) {
@@ -358,7 +358,7 @@ TEST(out_of_memory) {
                 epctx_changes changes;
                 CHECK_INT(epctx_model_open_memory(&model, data.data, data.size, NULL, NULL),
                           EPCTX_OK);
-                CHECK_INT(epctx_model_extract(&model, &convert_opts, &changes, NULL), EPCTX_OK);
+                CHECK_INT(epctx_edit_extract(&model, &convert_opts, &changes, NULL), EPCTX_OK);
                 ext = written(&model);
                 epctx_model_close(&model);
                 bytes_free(&data);
@@ -433,7 +433,8 @@ TEST(groups_that_replace) {
             opts.allow_huge = true;
             d.disk.calls = 0;
             d.disk.fail_at = at_call;
-            status = epctx_write_group(&d.model, path, &opts, files, 2, opts.overwrite, &d.error);
+            status =
+                epctx_model_write_group(&d.model, path, &opts, files, 2, opts.overwrite, &d.error);
             d.disk.fail_at = 0;
             b = disk_find(&d.disk, "/d/b.bin");
             CHECK(b != NULL, "call %d: b.bin is gone", at_call);
@@ -466,15 +467,16 @@ TEST(too_large) {
     CHECK_TRUE(drive_open(&d, end_model(&graph)));
     payload.data = d.data.data;
     payload.size = (size_t)EPCTX_MODEL_MAX;
-    CHECK_INT(epctx_message_set_data(&d.model, epctx_model_read(&d.model).view, 6, payload, NULL),
-              EPCTX_OK);
+    CHECK_INT(
+        epctx_edit_set_field_data(&d.model, epctx_model_read(&d.model).view, 6, payload, NULL),
+        EPCTX_OK);
     CHECK_INT(epctx_init_inline(&d.model, NULL, &d.changes, &d.error), EPCTX_ERR_LIMIT);
     CHECK_HAS(d.error.message, "store initializers in a file");
-    CHECK_INT(
-        epctx_write_group(&d.model, "/d/new.onnx", NULL, &none, 0, EPCTX_OVERWRITE_FAIL, &d.error),
-        EPCTX_ERR_LIMIT);
+    CHECK_INT(epctx_model_write_group(&d.model, "/d/new.onnx", NULL, &none, 0, EPCTX_OVERWRITE_FAIL,
+                                      &d.error),
+              EPCTX_ERR_LIMIT);
     CHECK_TRUE(disk_find(&d.disk, "/d/new.onnx") == NULL);
-    epctx_model_undo(&d.model, 0);
+    epctx_edit_undo(&d.model, 0);
     CHECK_TRUE(untouched(&d.model, &d.data));
     drive_close(&d);
 }
@@ -494,9 +496,9 @@ TEST(groups_of_wrong_sizes) {
     file.parts = &part;
     file.part_count = 1;
     file.size = 4;
-    CHECK_INT(
-        epctx_write_group(&d.model, "/d/m.onnx", &judge, &file, 1, EPCTX_OVERWRITE_FAIL, &d.error),
-        EPCTX_ERR_EXISTS);
+    CHECK_INT(epctx_model_write_group(&d.model, "/d/m.onnx", &judge, &file, 1, EPCTX_OVERWRITE_FAIL,
+                                      &d.error),
+              EPCTX_ERR_EXISTS);
     CHECK_TRUE(!file.kept);
     drive_close(&d);
 }
@@ -651,9 +653,9 @@ TEST(groups_that_fail_twice) {
         CHECK_TRUE(drive_open(&d, named_model("o.bin")));
         rename.from = epctx_str_of("o.bin");
         rename.to = epctx_str_of("c.bin");
-        CHECK_OK(epctx_model_rename_files(&d.model, &rename, 1, &d.error), d.error);
+        CHECK_OK(epctx_edit_rename_files(&d.model, &rename, 1, &d.error), d.error);
         CHECK_OK(
-            epctx_model_set_metadata(&d.model, epctx_str_of("k"), epctx_str_of("fresh"), &d.error),
+            epctx_edit_set_metadata(&d.model, epctx_str_of("k"), epctx_str_of("fresh"), &d.error),
             d.error);
         file.path = "/d/c.bin";
         file.name = "c.bin";
@@ -662,8 +664,8 @@ TEST(groups_that_fail_twice) {
         file.size = 3;
         commits_left = i / 4 + 1;
         backs_left = i % 4 + 1;
-        status = epctx_write_group(&d.model, "/d/x.onnx", NULL, &file, 1, EPCTX_OVERWRITE_REPLACE,
-                                   &d.error);
+        status = epctx_model_write_group(&d.model, "/d/x.onnx", NULL, &file, 1,
+                                         EPCTX_OVERWRITE_REPLACE, &d.error);
         CHECK((status == EPCTX_OK) == (commits_left > 0), "run %d: %s", i, d.error.message);
         f = disk_find(&d.disk, "/d/x.onnx");
         data.data = f->data;

@@ -92,7 +92,7 @@ static bool open_sample(epctx_model *model, bytes *b) {
 }
 
 static epctx_node_view node_at(const epctx_model *model, size_t index) {
-    epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model));
+    epctx_cursor it = epctx_view_graph_nodes(epctx_model_graph(model));
     epctx_node_view node = {0};
     for (size_t i = 0; i <= index; i++)
         if (!epctx_next_node(&it, &node)) memset(&node, 0, sizeof node);
@@ -102,7 +102,7 @@ static epctx_node_view node_at(const epctx_model *model, size_t index) {
 /* "name,name,..." of the main graph's nodes. */
 static const char *node_names(const epctx_model *model) {
     static char text[400];
-    epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model));
+    epctx_cursor it = epctx_view_graph_nodes(epctx_model_graph(model));
     epctx_node_view node;
     size_t used = 0;
     text[0] = '\0';
@@ -149,7 +149,7 @@ static epctx_status put_simple(epctx_model *model, const char *name, epctx_view 
     node.output_count = 1;
     node.attrs = attrs;
     node.attr_count = 6;
-    return epctx_graph_put_node(model, no_view, &node, after, NULL, NULL);
+    return epctx_edit_put_node(model, no_view, &node, after, NULL, NULL);
 }
 
 static bool writes(epctx_model *model, const bytes *want) {
@@ -176,12 +176,12 @@ TEST(untouched) {
 /* The node inside the first one. */
 static epctx_node_view inner_node(const epctx_model *model) {
     epctx_node_view node = node_at(model, 0), inner;
-    epctx_cursor it = epctx_node_attrs(&node);
+    epctx_cursor it = epctx_view_node_attrs(&node);
     epctx_attr_view attr;
     memset(&inner, 0, sizeof inner);
     while (epctx_next_attr(&it, &attr))
         if (attr.type == EPCTX_ATTR_GRAPH) {
-            epctx_cursor nodes = epctx_graph_nodes(epctx_graph_of(attr.g));
+            epctx_cursor nodes = epctx_view_graph_nodes(epctx_view_as_graph(attr.g));
             (void)epctx_next_node(&nodes, &inner);
         }
     return inner;
@@ -226,7 +226,7 @@ static epctx_status set_attr(epctx_model *model, epctx_view node, const char *na
         static const epctx_str strings[] = {{"one", 3}, {"two", 3}};
         attr.strings = strings;
     }
-    return epctx_node_set_attr(model, node, &attr, NULL);
+    return epctx_edit_set_attr(model, node, &attr, NULL);
 }
 
 static epctx_status put_tensor(epctx_model *model) {
@@ -239,7 +239,7 @@ static epctx_status put_tensor(epctx_model *model) {
     tensor.dims = dims;
     tensor.data = (const uint8_t *)data;
     tensor.size = sizeof data;
-    return epctx_graph_put_initializer(model, no_view, &tensor, no_view, NULL, NULL);
+    return epctx_edit_put_initializer(model, no_view, &tensor, no_view, NULL, NULL);
 }
 
 static epctx_status rename_two(epctx_model *model) {
@@ -265,33 +265,34 @@ static epctx_status edit_deep(epctx_model *model, int kind) {
     value.rank = 3;
     value.dims = dims;
     switch (kind) {
-    case 0: return epctx_view_remove(model, inner_node(model).view, NULL);
+    case 0: return epctx_edit_remove(model, inner_node(model).view, NULL);
     case 1:
-        return epctx_message_set_str(model, inner_node(model).view, 3, epctx_str_of("other"), NULL);
+        return epctx_edit_set_field_str(model, inner_node(model).view, 3, epctx_str_of("other"),
+                                        NULL);
     case 2: return set_attr(model, first, "number", EPCTX_ATTR_INT);
     case 3: return set_attr(model, first, "number", EPCTX_ATTR_STRINGS);
     case 4: return set_attr(model, first, "text", EPCTX_ATTR_STRING);
     case 5: return set_attr(model, first, "text", EPCTX_ATTR_TENSOR);
     case 6: return set_attr(model, inner_node(model).view, "new", EPCTX_ATTR_GRAPH);
-    case 7: return epctx_node_remove_attr(model, first, epctx_str_of("text"), NULL);
-    case 8: return epctx_message_set_int(model, root, 1, 9, NULL);
+    case 7: return epctx_edit_remove_attr(model, first, epctx_str_of("text"), NULL);
+    case 8: return epctx_edit_set_field_int(model, root, 1, 9, NULL);
     case 9:
-        return epctx_message_put_copy(model, main_graph(model), 1, inner_node(model).view, first,
-                                      NULL, NULL);
-    case 10: return epctx_view_move(model, node_at(model, 2).view, main_graph(model), NULL, NULL);
+        return epctx_edit_put_copy(model, main_graph(model), 1, inner_node(model).view, first, NULL,
+                                   NULL);
+    case 10: return epctx_edit_move(model, node_at(model, 2).view, main_graph(model), NULL, NULL);
     case 11:
-        return epctx_graph_put_value(model, no_view, EPCTX_FIELD_GRAPH_INPUT, &value,
-                                     main_graph(model), NULL, NULL);
+        return epctx_edit_put_value(model, no_view, EPCTX_FIELD_GRAPH_INPUT, &value,
+                                    main_graph(model), NULL, NULL);
     case 12:
-        return epctx_graph_put_value(model, no_view, EPCTX_FIELD_GRAPH_OUTPUT, &value, no_view,
-                                     NULL, NULL);
+        return epctx_edit_put_value(model, no_view, EPCTX_FIELD_GRAPH_OUTPUT, &value, no_view, NULL,
+                                    NULL);
     case 13: return put_tensor(model);
     case 14: return rename_two(model);
-    case 15: return epctx_model_prefix(model, epctx_str_of("p_"), &all, NULL, NULL);
-    case 16: return epctx_model_set_opset(model, epctx_str_of("ai.onnx"), 18, NULL);
-    case 17: return epctx_model_remove_metadata(model, epctx_str_of("key"), NULL);
-    case 18: return epctx_message_remove_field(model, root, 2, NULL);
-    default: return epctx_message_put_copy(model, first, 1, input, no_view, NULL, NULL);
+    case 15: return epctx_edit_prefix(model, epctx_str_of("p_"), &all, NULL, NULL);
+    case 16: return epctx_edit_set_opset(model, epctx_str_of("ai.onnx"), 18, NULL);
+    case 17: return epctx_edit_remove_metadata(model, epctx_str_of("key"), NULL);
+    case 18: return epctx_edit_remove_field(model, root, 2, NULL);
+    default: return epctx_edit_put_copy(model, first, 1, input, no_view, NULL, NULL);
     }
 }
 
@@ -303,7 +304,7 @@ static epctx_status edit(epctx_model *model, int kind) {
     epctx_tensor_view tensor;
     epctx_value added;
     switch (kind) {
-    case 0: return epctx_view_remove(model, node_at(model, 1).view, NULL);
+    case 0: return epctx_edit_remove(model, node_at(model, 1).view, NULL);
     case 1: return put_simple(model, "new", no_view);
     case 2: return put_simple(model, "new", node_at(model, 0).view);
     case 3:
@@ -312,22 +313,22 @@ static epctx_status edit(epctx_model *model, int kind) {
         added.elem_type = EPCTX_ONNX_FLOAT;
         added.rank = 3;
         added.dims = dims;
-        return epctx_graph_put_value(model, no_view, EPCTX_FIELD_GRAPH_VALUE_INFO, &added, no_view,
-                                     NULL, NULL);
-    case 4: return epctx_model_put_opset(model, epctx_str_of("com.microsoft"), 1, NULL);
+        return epctx_edit_put_value(model, no_view, EPCTX_FIELD_GRAPH_VALUE_INFO, &added, no_view,
+                                    NULL, NULL);
+    case 4: return epctx_edit_put_opset(model, epctx_str_of("com.microsoft"), 1, NULL);
     case 5:
-        return epctx_model_set_metadata(model, epctx_str_of("key"), epctx_str_of("a new value"),
-                                        NULL);
+        return epctx_edit_set_metadata(model, epctx_str_of("key"), epctx_str_of("a new value"),
+                                       NULL);
     case 6:
-        return epctx_model_set_metadata(model, epctx_str_of("other"), epctx_str_of("added"), NULL);
+        return epctx_edit_set_metadata(model, epctx_str_of("other"), epctx_str_of("added"), NULL);
     case 7:
-        it = epctx_graph_values(epctx_model_graph(model));
+        it = epctx_view_graph_values(epctx_model_graph(model));
         if (!epctx_next_value(&it, &value)) return EPCTX_ERR_BACKEND;
-        return epctx_view_remove(model, value.view, NULL);
+        return epctx_edit_remove(model, value.view, NULL);
     case 8:
-        it = epctx_graph_initializers(epctx_model_graph(model));
+        it = epctx_view_graph_initializers(epctx_model_graph(model));
         if (!epctx_next_tensor(&it, &tensor)) return EPCTX_ERR_BACKEND;
-        return epctx_view_remove(model, tensor.view, NULL);
+        return epctx_edit_remove(model, tensor.view, NULL);
     default: return edit_deep(model, kind - 9);
     }
 }
@@ -342,10 +343,10 @@ TEST(undo_restores) {
             size_t mark;
             CHECK_TRUE(open_sample(&model, &b));
             if (rebuilt) CHECK_INT(ops_rebuild(&model, NULL), EPCTX_OK);
-            mark = epctx_model_mark(&model);
+            mark = epctx_edit_mark(&model);
             CHECK(edit(&model, kind) == EPCTX_OK, "edit %d", kind);
             CHECK(!writes(&model, &b), "edit %d changed nothing", kind);
-            epctx_model_undo(&model, mark);
+            epctx_edit_undo(&model, mark);
             CHECK(writes(&model, &b), "edit %d is not undone", kind);
             CHECK_STR(node_names(&model), "first,second,third");
             epctx_model_close(&model);
@@ -407,11 +408,11 @@ TEST(placing_nodes) {
     CHECK_STR(node_names(&model), "first,n0,second,third,n1");
     CHECK_INT(put_simple(&model, "n2", node_at(&model, 1).view), EPCTX_OK);
     CHECK_STR(node_names(&model), "first,n0,n2,second,third,n1");
-    CHECK_INT(epctx_view_remove(&model, node_at(&model, 1).view, NULL), EPCTX_OK);
+    CHECK_INT(epctx_edit_remove(&model, node_at(&model, 1).view, NULL), EPCTX_OK);
     CHECK_STR(node_names(&model), "first,n2,second,third,n1");
     node = node_at(&model, 1);
     CHECK_UINT(node.attr_count, 6);
-    it = epctx_node_attrs(&node);
+    it = epctx_view_node_attrs(&node);
     CHECK_TRUE(epctx_next_attr(&it, &attr) && attr.i == -7 && attr.type == EPCTX_ATTR_INT);
     CHECK_TRUE(epctx_next_attr(&it, &attr) && attr.f == 1.5f && attr.type == EPCTX_ATTR_FLOAT);
     CHECK_TRUE(epctx_next_attr(&it, &attr) && epctx_str_is(attr.s, "text"));
@@ -424,11 +425,11 @@ TEST(remove_every_node) {
     bytes b;
     CHECK_TRUE(open_sample(&model, &b));
     for (int i = 0; i < 3; i++)
-        CHECK_INT(epctx_view_remove(&model, node_at(&model, 0).view, NULL), EPCTX_OK);
+        CHECK_INT(epctx_edit_remove(&model, node_at(&model, 0).view, NULL), EPCTX_OK);
     CHECK_STR(node_names(&model), "");
     CHECK_INT(put_simple(&model, "only", no_view), EPCTX_OK);
     CHECK_STR(node_names(&model), "only");
-    epctx_model_undo(&model, 0);
+    epctx_edit_undo(&model, 0);
     CHECK_TRUE(writes(&model, &b));
     epctx_model_close(&model);
     bytes_free(&b);
@@ -449,16 +450,16 @@ static void print_view(bytes *out, const epctx_model *model) {
         epctx_str name;
         it = epctx_view_fields(node.view, 0);
         bytes_add(out, node.name.data, node.name.size);
-        for (it = epctx_node_inputs(&node); epctx_next_str(&it, &name);)
+        for (it = epctx_view_node_inputs(&node); epctx_next_str(&it, &name);)
             bytes_add(out, name.data, name.size);
-        for (it = epctx_node_attrs(&node); epctx_next_attr(&it, &attr);) {
+        for (it = epctx_view_node_attrs(&node); epctx_next_attr(&it, &attr);) {
             snprintf(line, sizeof line, "%.*s %d %lld %g %.*s\n", (int)attr.name.size,
                      attr.name.data, (int)attr.type, (long long)attr.i, (double)attr.f,
                      (int)attr.s.size, attr.s.data);
             bytes_add(out, line, strlen(line));
         }
     }
-    for (it = epctx_graph_inputs(epctx_model_graph(model)); epctx_next_value(&it, &value);)
+    for (it = epctx_view_graph_inputs(epctx_model_graph(model)); epctx_next_value(&it, &value);)
         bytes_add(out, value.name.data, value.name.size);
     for (it = epctx_model_opsets(model); epctx_next_opset(&it, &opset);) {
         snprintf(line, sizeof line, "%.*s %lld\n", (int)opset.domain.size, opset.domain.data,
@@ -505,7 +506,7 @@ static bool walk_edited(int kind, int step, char *nodes, size_t room) {
     epctx_walk_begin(&walk, &model);
     while (at < 100 && epctx_walk_step(&walk)) {
         if (walk.kind == EPCTX_KIND_NODE && walk.depth == 0 && !walk.in_function) {
-            epctx_str op = epctx_node_of(walk.view).op_type;
+            epctx_str op = epctx_view_as_node(walk.view).op_type;
             if (used < room)
                 used += (size_t)snprintf(nodes + used, room - used, "%.*s ", (int)op.size, op.data);
         }
@@ -538,20 +539,20 @@ TEST(metadata_and_opsets) {
     epctx_str value;
     size_t mark;
     CHECK_TRUE(open_sample(&model, &b));
-    CHECK_INT(epctx_model_set_metadata(&model, epctx_str_of("key"), epctx_str_of("new"), NULL),
+    CHECK_INT(epctx_edit_set_metadata(&model, epctx_str_of("key"), epctx_str_of("new"), NULL),
               EPCTX_OK);
     CHECK_TRUE(epctx_model_metadata(&model, epctx_str_of("key"), &value));
     CHECK_TRUE(epctx_str_is(value, "new"));
-    CHECK_INT(epctx_model_set_metadata(&model, epctx_str_of("k2"), epctx_str_of("v2"), NULL),
+    CHECK_INT(epctx_edit_set_metadata(&model, epctx_str_of("k2"), epctx_str_of("v2"), NULL),
               EPCTX_OK);
     CHECK_TRUE(epctx_model_metadata(&model, epctx_str_of("k2"), &value));
     CHECK_TRUE(epctx_str_is(value, "v2"));
-    mark = epctx_model_mark(&model);
-    CHECK_INT(epctx_model_put_opset(&model, epctx_str_of(""), 3, NULL), EPCTX_OK);
-    CHECK_INT(epctx_model_put_opset(&model, epctx_str_of("ai.onnx"), 3, NULL), EPCTX_OK);
+    mark = epctx_edit_mark(&model);
+    CHECK_INT(epctx_edit_put_opset(&model, epctx_str_of(""), 3, NULL), EPCTX_OK);
+    CHECK_INT(epctx_edit_put_opset(&model, epctx_str_of("ai.onnx"), 3, NULL), EPCTX_OK);
     CHECK_INT(epctx_model_opset(&model, epctx_str_of("")), 17);
-    CHECK_UINT(epctx_model_mark(&model), mark);
-    CHECK_INT(epctx_model_put_opset(&model, epctx_str_of("com.microsoft"), 1, NULL), EPCTX_OK);
+    CHECK_UINT(epctx_edit_mark(&model), mark);
+    CHECK_INT(epctx_edit_put_opset(&model, epctx_str_of("com.microsoft"), 1, NULL), EPCTX_OK);
     CHECK_INT(epctx_model_opset(&model, epctx_str_of("com.microsoft")), 1);
     epctx_model_close(&model);
     bytes_free(&b);
@@ -573,7 +574,7 @@ TEST(length_width) {
         CHECK_UINT(epctx_model_size(&model), out.size);
         CHECK_INT(epctx_model_open_memory(&again, out.data, out.size, NULL, NULL), EPCTX_OK);
         CHECK_STR(node_names(&again), "first,new");
-        epctx_model_undo(&model, 0);
+        epctx_edit_undo(&model, 0);
         CHECK_TRUE(writes(&model, &b));
         epctx_model_close(&again);
         epctx_model_close(&model);
@@ -594,11 +595,11 @@ TEST(random_scripts) {
         CHECK_TRUE(open_sample(&model, &b));
         if (round % 2) CHECK_INT(ops_rebuild(&model, NULL), EPCTX_OK);
         for (int step = 0; step < STEPS; step++) {
-            marks[count] = epctx_model_mark(&model);
+            marks[count] = epctx_edit_mark(&model);
             states[count++] = written(&model);
             if (random_below(&random, 4) == 0) {
                 size_t back = random_below(&random, (uint32_t)count);
-                epctx_model_undo(&model, marks[back]);
+                epctx_edit_undo(&model, marks[back]);
                 while (count > back) {
                     count--;
                     if (count == back)
@@ -610,7 +611,7 @@ TEST(random_scripts) {
                 (void)edit(&model, (int)random_below(&random, EDITS));
             }
         }
-        epctx_model_undo(&model, 0);
+        epctx_edit_undo(&model, 0);
         CHECK(writes(&model, &b), "round %d: not undone at the end", round);
         while (count > 0) bytes_free(&states[--count]);
         epctx_model_close(&model);
@@ -645,7 +646,7 @@ TEST(allocator_fails) {
             if (extra == 0) whole = written(&model);
             CHECK(writes(&model, status == EPCTX_OK ? &whole : &b),
                   status == EPCTX_OK ? "edit %d is not whole" : "edit %d left traces", kind);
-            epctx_model_undo(&model, 0);
+            epctx_edit_undo(&model, 0);
             CHECK(writes(&model, &b), "edit %d is not undone", kind);
             epctx_model_close(&model);
             CHECK_UINT(c.alive, 0);
@@ -674,7 +675,7 @@ TEST(fixed_arena_full) {
         }
         for (int kind = 0; kind < EDITS; kind++) {
             (void)edit(&model, kind);
-            epctx_model_undo(&model, 0);
+            epctx_edit_undo(&model, 0);
             CHECK(writes(&model, &b), "arena of %zu: edit %d", size, kind);
         }
         epctx_model_close(&model);
@@ -693,14 +694,14 @@ TEST(bad_views) {
     epctx_cursor it;
     epctx_attr_view attr;
     CHECK_TRUE(open_sample(&model, &b));
-    CHECK_INT(epctx_view_remove(&model, no_view, &error), EPCTX_ERR_ARG);
+    CHECK_INT(epctx_edit_remove(&model, no_view, &error), EPCTX_ERR_ARG);
     wild.data = (const uint8_t *)"elsewhere";
     wild.size = 9;
-    CHECK_INT(epctx_view_remove(&model, wild, &error), EPCTX_ERR_ARG);
+    CHECK_INT(epctx_edit_remove(&model, wild, &error), EPCTX_ERR_ARG);
     node = node_at(&model, 1);
-    it = epctx_node_attrs(&node);
+    it = epctx_view_node_attrs(&node);
     if (epctx_next_attr(&it, &attr))
-        CHECK_INT(epctx_view_remove(&model, attr.view, &error), EPCTX_ERR_ARG);
+        CHECK_INT(epctx_edit_remove(&model, attr.view, &error), EPCTX_ERR_ARG);
     CHECK_TRUE(writes(&model, &b));
     epctx_model_close(&model);
     bytes_free(&b);
@@ -739,11 +740,11 @@ static bytes nested(void) {
 /* Subgraph `which` of the first node. */
 static epctx_graph_view branch(const epctx_model *model, const char *which) {
     epctx_node_view node = node_at(model, 0);
-    epctx_cursor it = epctx_node_attrs(&node);
+    epctx_cursor it = epctx_view_node_attrs(&node);
     epctx_attr_view attr;
     while (epctx_next_attr(&it, &attr))
-        if (epctx_str_is(attr.name, which)) return epctx_graph_of(attr.g);
-    return epctx_graph_of(no_view);
+        if (epctx_str_is(attr.name, which)) return epctx_view_as_graph(attr.g);
+    return epctx_view_as_graph(no_view);
 }
 
 static bool has_text(epctx_model *model, const char *text) {
@@ -761,22 +762,22 @@ TEST(edits_in_subgraphs) {
     epctx_attr attr = {0};
     epctx_error error;
     CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, NULL), EPCTX_OK);
-    it = epctx_graph_nodes(branch(&model, "else_branch"));
+    it = epctx_view_graph_nodes(branch(&model, "else_branch"));
     CHECK_TRUE(epctx_next_node(&it, &node) && epctx_str_is(node.name, "shadow"));
     attr.name = epctx_str_of("added");
     attr.type = EPCTX_ATTR_INT;
     attr.i = 5;
-    CHECK_OK(epctx_node_set_attr(&model, node.view, &attr, &error), error);
+    CHECK_OK(epctx_edit_set_attr(&model, node.view, &attr, &error), error);
     CHECK_TRUE(has_text(&model, "added"));
-    CHECK_OK(epctx_view_remove(&model, node.view, &error), error);
+    CHECK_OK(epctx_edit_remove(&model, node.view, &error), error);
     CHECK_TRUE(!has_text(&model, "shadow") && has_text(&model, "in_else"));
-    CHECK_INT(epctx_view_remove(&model, node.view, &error), EPCTX_ERR_ARG);
+    CHECK_INT(epctx_edit_remove(&model, node.view, &error), EPCTX_ERR_ARG);
     /* The view that was made before the edits still finds its place. */
     CHECK_TRUE(epctx_next_node(&it, &node) && epctx_str_is(node.name, "in_else"));
-    CHECK_INT(epctx_message_set_str(&model, node.view, 3, epctx_str_of("renamed"), &error),
+    CHECK_INT(epctx_edit_set_field_str(&model, node.view, 3, epctx_str_of("renamed"), &error),
               EPCTX_OK);
     CHECK_TRUE(!has_text(&model, "in_else") && has_text(&model, "renamed"));
-    epctx_model_undo(&model, 0);
+    epctx_edit_undo(&model, 0);
     CHECK_TRUE(writes(&model, &b));
     epctx_model_close(&model);
     bytes_free(&b);
@@ -795,15 +796,15 @@ TEST(rename_values) {
     CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, NULL), EPCTX_OK);
     CHECK_OK(epctx_rename_values(&model, no_view, from, to, 3, NULL, &uses, &error), error);
     CHECK_UINT(uses, 7); /* x, x, x; scale, scale; y, y */
-    it = epctx_graph_nodes(branch(&model, "then_branch"));
+    it = epctx_view_graph_nodes(branch(&model, "then_branch"));
     CHECK_TRUE(epctx_next_node(&it, &node));
-    it = epctx_node_inputs(&node);
+    it = epctx_view_node_inputs(&node);
     CHECK_TRUE(epctx_next_str(&it, &name) && epctx_str_is(name, "data_in"));
-    it = epctx_graph_nodes(branch(&model, "else_branch"));
+    it = epctx_view_graph_nodes(branch(&model, "else_branch"));
     CHECK_TRUE(epctx_next_node(&it, &node) && epctx_next_node(&it, &node));
-    it = epctx_node_inputs(&node);
+    it = epctx_view_node_inputs(&node);
     CHECK_TRUE(epctx_next_str(&it, &name) && epctx_str_is(name, "x"));
-    epctx_model_undo(&model, 0);
+    epctx_edit_undo(&model, 0);
     CHECK_TRUE(writes(&model, &b));
     CHECK_INT(epctx_rename_values(&model, no_view, from, &to[1], 1, NULL, NULL, &error),
               EPCTX_ERR_EXISTS);
@@ -875,7 +876,7 @@ TEST(rename_in_rare_places) {
     CHECK_UINT(occurrences(&model, "input"), 3);
     CHECK_UINT(occurrences(&model, "other"), 0);
     CHECK_UINT(uses, 8);
-    epctx_model_undo(&model, 0);
+    epctx_edit_undo(&model, 0);
     it = epctx_model_functions(&model);
     CHECK_TRUE(epctx_next_function(&it, &function));
     CHECK_INT(epctx_rename_values(&model, function.view, from, to, 2, NULL, &uses, &error),
@@ -884,15 +885,15 @@ TEST(rename_in_rare_places) {
     CHECK_UINT(occurrences(&model, "weights"), 2);
     added.name = epctx_str_of("added here");
     added.op_type = epctx_str_of("Relu");
-    CHECK_INT(epctx_graph_put_node(&model, function.view, &added, function.view, NULL, &error),
+    CHECK_INT(epctx_edit_put_node(&model, function.view, &added, function.view, NULL, &error),
               EPCTX_OK);
     it = epctx_model_functions(&model);
     CHECK_TRUE(epctx_next_function(&it, &function));
     CHECK_UINT(function.node_count, 2);
-    CHECK_INT(epctx_graph_put_value(&model, function.view, EPCTX_FIELD_GRAPH_INPUT,
-                                    &(epctx_value){0}, no_view, NULL, &error),
+    CHECK_INT(epctx_edit_put_value(&model, function.view, EPCTX_FIELD_GRAPH_INPUT,
+                                   &(epctx_value){0}, no_view, NULL, &error),
               EPCTX_ERR_ARG);
-    epctx_model_undo(&model, 0);
+    epctx_edit_undo(&model, 0);
     CHECK_TRUE(writes(&model, &b));
     epctx_model_close(&model);
     bytes_free(&b);
@@ -956,7 +957,7 @@ TEST(names_that_are_in_use) {
     CHECK_TRUE(writes(&model, &b));
     CHECK_INT(rename_one(&model, no_view, "b", "free", &uses, &error), EPCTX_OK);
     CHECK_UINT(uses, 3); /* an output, an input, a value */
-    epctx_model_undo(&model, 0);
+    epctx_edit_undo(&model, 0);
     CHECK_TRUE(writes(&model, &b));
     epctx_model_close(&model);
     bytes_free(&b);
@@ -965,7 +966,7 @@ TEST(names_that_are_in_use) {
 /* The body of the loop. */
 static epctx_view body_of(const epctx_model *model) {
     epctx_node_view node = node_at(model, 3);
-    epctx_cursor it = epctx_node_attrs(&node);
+    epctx_cursor it = epctx_view_node_attrs(&node);
     epctx_attr_view attr;
     while (epctx_next_attr(&it, &attr))
         if (attr.type == EPCTX_ATTR_GRAPH) return attr.g;
@@ -991,7 +992,7 @@ TEST(names_around_a_body) {
     CHECK_INT(rename_one(&model, body, "t", "sp", NULL, &error), EPCTX_ERR_EXISTS);
     CHECK_HAS(error.message, "an outer graph uses the name");
     CHECK_INT(rename_one(&model, body, "t", "free", NULL, &error), EPCTX_OK);
-    epctx_model_undo(&model, 0);
+    epctx_edit_undo(&model, 0);
     CHECK_TRUE(writes(&model, &b));
     epctx_model_close(&model);
     bytes_free(&b);
@@ -1044,10 +1045,10 @@ TEST(views_to_anywhere) {
         epctx_status status;
         made.data = b.data + i;
         made.size = 1;
-        status = epctx_view_remove(&model, made, &error);
+        status = epctx_edit_remove(&model, made, &error);
         CHECK(status == EPCTX_OK || status == EPCTX_ERR_ARG, "byte %zu: %s", i, error.message);
         removed += status == EPCTX_OK;
-        epctx_model_undo(&model, 0);
+        epctx_edit_undo(&model, 0);
         if (i % 64 == 0) CHECK(writes(&model, &b), "byte %zu: not as before", i);
     }
     CHECK(removed > 500, "only %zu fields were found", removed);
@@ -1076,59 +1077,59 @@ TEST(edits_refused) {
     graph = epctx_model_graph(&model).view;
     loop = node_at(&model, 3).view;
     /* fields */
-    CHECK_INT(epctx_message_set_str(&model, root, 7, ok, &error), EPCTX_ERR_ARG);
+    CHECK_INT(epctx_edit_set_field_str(&model, root, 7, ok, &error), EPCTX_ERR_ARG);
     CHECK_HAS(error.message, "is not a string or number");
-    CHECK_INT(epctx_message_set_int(&model, root, 0, 1, &error), EPCTX_ERR_ARG);
-    CHECK_INT(epctx_message_set_data(&model, loop, 5, (epctx_span){b.data, 4}, &error),
+    CHECK_INT(epctx_edit_set_field_int(&model, root, 0, 1, &error), EPCTX_ERR_ARG);
+    CHECK_INT(epctx_edit_set_field_data(&model, loop, 5, (epctx_span){b.data, 4}, &error),
               EPCTX_ERR_ARG);
-    CHECK_INT(epctx_view_set_str(&model, root, ok, &error), EPCTX_ERR_ARG);
-    CHECK_INT(epctx_view_set_str(&model, loop, ok, &error), EPCTX_ERR_ARG);
+    CHECK_INT(epctx_edit_replace_str(&model, root, ok, &error), EPCTX_ERR_ARG);
+    CHECK_INT(epctx_edit_replace_str(&model, loop, ok, &error), EPCTX_ERR_ARG);
     CHECK_HAS(error.message, "the view is not a string");
-    CHECK_INT(epctx_view_set_str(&model, no_view, ok, &error), EPCTX_ERR_ARG);
-    CHECK_INT(epctx_view_remove(&model, root, &error), EPCTX_ERR_ARG);
-    CHECK_INT(epctx_view_move(&model, root, no_view, NULL, &error), EPCTX_ERR_ARG);
-    CHECK_INT(epctx_view_move(&model, loop, root, NULL, &error), EPCTX_ERR_ARG);
-    CHECK_INT(epctx_message_put_copy(&model, graph, 0, loop, no_view, NULL, &error), EPCTX_ERR_ARG);
-    CHECK_INT(epctx_message_put_copy(&model, root, 7, graph, no_view, NULL, &error), EPCTX_ERR_ARG);
+    CHECK_INT(epctx_edit_replace_str(&model, no_view, ok, &error), EPCTX_ERR_ARG);
+    CHECK_INT(epctx_edit_remove(&model, root, &error), EPCTX_ERR_ARG);
+    CHECK_INT(epctx_edit_move(&model, root, no_view, NULL, &error), EPCTX_ERR_ARG);
+    CHECK_INT(epctx_edit_move(&model, loop, root, NULL, &error), EPCTX_ERR_ARG);
+    CHECK_INT(epctx_edit_put_copy(&model, graph, 0, loop, no_view, NULL, &error), EPCTX_ERR_ARG);
+    CHECK_INT(epctx_edit_put_copy(&model, root, 7, graph, no_view, NULL, &error), EPCTX_ERR_ARG);
     CHECK_HAS(error.message, "has a field 7 already");
-    CHECK_INT(epctx_node_copy_attr(&model, graph, loop, &error), EPCTX_ERR_ARG);
+    CHECK_INT(epctx_edit_copy_attr(&model, graph, loop, &error), EPCTX_ERR_ARG);
     CHECK_HAS(error.message, "the view is not a NodeProto");
-    CHECK_INT(epctx_graph_put_node(&model, (epctx_view){NULL, b.data, b.size}, &node, no_view, NULL,
-                                   &error),
+    CHECK_INT(epctx_edit_put_node(&model, (epctx_view){NULL, b.data, b.size}, &node, no_view, NULL,
+                                  &error),
               EPCTX_ERR_ARG);
-    CHECK_INT(epctx_graph_put_node(&model, loop, &node, no_view, NULL, &error), EPCTX_ERR_ARG);
+    CHECK_INT(epctx_edit_put_node(&model, loop, &node, no_view, NULL, &error), EPCTX_ERR_ARG);
     CHECK_HAS(error.message, "the view is not a graph");
-    CHECK_INT(epctx_message_set_pair(&model, loop, 5, ok, ok, &error), EPCTX_ERR_ARG);
+    CHECK_INT(epctx_edit_set_pair(&model, loop, 5, ok, ok, &error), EPCTX_ERR_ARG);
     CHECK_HAS(error.message, "holds no pairs");
     /* tensors and attributes of records */
     attr.name = ok;
     attr.type = EPCTX_ATTR_TENSOR;
-    CHECK_INT(epctx_node_set_attr(&model, loop, &attr, &error), EPCTX_ERR_UNSUPPORTED);
+    CHECK_INT(epctx_edit_set_attr(&model, loop, &attr, &error), EPCTX_ERR_UNSUPPORTED);
     attr.t = &tensor;
     tensor.elem_type = EPCTX_ONNX_STRING;
-    CHECK_INT(epctx_node_set_attr(&model, loop, &attr, &error), EPCTX_ERR_UNSUPPORTED);
+    CHECK_INT(epctx_edit_set_attr(&model, loop, &attr, &error), EPCTX_ERR_UNSUPPORTED);
     tensor.elem_type = EPCTX_ONNX_FLOAT;
     tensor.rank = 1;
     tensor.dims = two;
     tensor.size = 8;
-    CHECK_INT(epctx_node_set_attr(&model, loop, &attr, &error), EPCTX_ERR_UNSUPPORTED);
+    CHECK_INT(epctx_edit_set_attr(&model, loop, &attr, &error), EPCTX_ERR_UNSUPPORTED);
     tensor.data = (const uint8_t *)data;
-    CHECK_INT(epctx_node_set_attr(&model, loop, &attr, &error), EPCTX_OK);
+    CHECK_INT(epctx_edit_set_attr(&model, loop, &attr, &error), EPCTX_OK);
     tensor.size = 7;
-    CHECK_INT(epctx_graph_put_initializer(&model, no_view, &tensor, no_view, NULL, &error),
+    CHECK_INT(epctx_edit_put_initializer(&model, no_view, &tensor, no_view, NULL, &error),
               EPCTX_ERR_ARG);
     CHECK_HAS(error.message, "7 bytes do not fit its dimensions");
     tensor.dims = negative;
-    CHECK_INT(epctx_graph_put_initializer(&model, no_view, &tensor, no_view, NULL, &error),
+    CHECK_INT(epctx_edit_put_initializer(&model, no_view, &tensor, no_view, NULL, &error),
               EPCTX_ERR_ARG);
     tensor.dims = huge;
-    CHECK_INT(epctx_graph_put_initializer(&model, no_view, &tensor, no_view, NULL, &error),
+    CHECK_INT(epctx_edit_put_initializer(&model, no_view, &tensor, no_view, NULL, &error),
               EPCTX_ERR_ARG);
     attr.type = EPCTX_ATTR_GRAPH;
-    CHECK_INT(epctx_node_set_attr(&model, loop, &attr, &error), EPCTX_ERR_UNSUPPORTED);
+    CHECK_INT(epctx_edit_set_attr(&model, loop, &attr, &error), EPCTX_ERR_UNSUPPORTED);
     CHECK_HAS(error.message, "has no record");
     attr.type = EPCTX_ATTR_TYPE_PROTO;
-    CHECK_INT(epctx_node_set_attr(&model, loop, &attr, &error), EPCTX_ERR_UNSUPPORTED);
+    CHECK_INT(epctx_edit_set_attr(&model, loop, &attr, &error), EPCTX_ERR_UNSUPPORTED);
     CHECK_HAS(error.message, "cannot be written from a record");
     /* a graph with a bad tensor and behind it others, then too many graphs in each other */
     memset(nested, 0, sizeof nested);
@@ -1138,7 +1139,7 @@ TEST(edits_refused) {
     attr.g = &graphs[0];
     graphs[0].initializers = &tensor;
     graphs[0].initializer_count = 2;
-    CHECK_INT(epctx_node_set_attr(&model, loop, &attr, &error), EPCTX_ERR_ARG);
+    CHECK_INT(epctx_edit_set_attr(&model, loop, &attr, &error), EPCTX_ERR_ARG);
     graphs[0].initializer_count = 0;
     for (size_t i = 0; i < 50; i++) {
         graphs[i].nodes = &nested[i];
@@ -1148,27 +1149,26 @@ TEST(edits_refused) {
         inner[i].type = EPCTX_ATTR_GRAPH;
         inner[i].g = i < 49 ? &graphs[i + 1] : NULL;
     }
-    CHECK_INT(epctx_node_set_attr(&model, loop, &attr, &error), EPCTX_ERR_LIMIT);
+    CHECK_INT(epctx_edit_set_attr(&model, loop, &attr, &error), EPCTX_ERR_LIMIT);
     CHECK_HAS(error.message, "graphs are nested too deep");
     graphs[32].node_count = 0;
-    CHECK_INT(epctx_node_set_attr(&model, loop, &attr, &error), EPCTX_OK);
-    epctx_model_undo(&model, 0);
-    CHECK_INT(epctx_node_set_attr(&model, first_in(body_of(&model)), &attr, &error),
+    CHECK_INT(epctx_edit_set_attr(&model, loop, &attr, &error), EPCTX_OK);
+    epctx_edit_undo(&model, 0);
+    CHECK_INT(epctx_edit_set_attr(&model, first_in(body_of(&model)), &attr, &error),
               EPCTX_ERR_LIMIT);
     CHECK_HAS(error.message, "messages are nested too deep");
     /* packed numbers that are none, and a message where a number is */
-    CHECK_INT(epctx_message_put_copy(&model, loop, 5, loop, no_view, NULL, &error),
-              EPCTX_ERR_GRAPH);
-    epctx_model_undo(&model, 0);
+    CHECK_INT(epctx_edit_put_copy(&model, loop, 5, loop, no_view, NULL, &error), EPCTX_ERR_GRAPH);
+    epctx_edit_undo(&model, 0);
     CHECK_TRUE(writes(&model, &b));
     /* what can be read, but not edited */
     doubled = rich_model(false);
     put_data(&doubled, 7, "", 0);
     CHECK_INT(epctx_model_open_memory(&other, doubled.data, doubled.size, NULL, NULL), EPCTX_OK);
-    CHECK_INT(epctx_model_set_opset(&other, ok, 1, &error), EPCTX_ERR_GRAPH);
+    CHECK_INT(epctx_edit_set_opset(&other, ok, 1, &error), EPCTX_ERR_GRAPH);
     CHECK_HAS(error.message, "can be read, not edited");
-    CHECK_INT(epctx_model_remove_opset(&other, ok, &error), EPCTX_ERR_GRAPH);
-    CHECK_INT(epctx_model_prefix(&other, ok, NULL, NULL, &error), EPCTX_ERR_GRAPH);
+    CHECK_INT(epctx_edit_remove_opset(&other, ok, &error), EPCTX_ERR_GRAPH);
+    CHECK_INT(epctx_edit_prefix(&other, ok, NULL, NULL, &error), EPCTX_ERR_GRAPH);
     epctx_model_close(&other);
     epctx_model_close(&model);
     bytes_free(&doubled);
@@ -1195,15 +1195,16 @@ TEST(edits_that_compare) {
     attr.type = EPCTX_ATTR_INTS;
     attr.ints = ints;
     attr.count = 2;
-    CHECK_INT(epctx_node_set_attr(&model, loop, &attr, &error), EPCTX_OK);
-    mark = epctx_model_mark(&model);
-    CHECK_INT(epctx_node_set_attr(&model, loop, &attr, &error), EPCTX_OK);
-    CHECK(epctx_model_mark(&model) == mark, "setting the same is an edit");
+    CHECK_INT(epctx_edit_set_attr(&model, loop, &attr, &error), EPCTX_OK);
+    mark = epctx_edit_mark(&model);
+    CHECK_INT(epctx_edit_set_attr(&model, loop, &attr, &error), EPCTX_OK);
+    CHECK(epctx_edit_mark(&model) == mark, "setting the same is an edit");
     for (size_t count = 0; count < 4; count++) {
         int64_t got;
         attr.count = count;
-        CHECK_INT(epctx_node_set_attr(&model, loop, &attr, &error), EPCTX_OK);
-        for (it = epctx_node_attrs(&(epctx_node_view){.view = loop}); epctx_next_attr(&it, &view);)
+        CHECK_INT(epctx_edit_set_attr(&model, loop, &attr, &error), EPCTX_OK);
+        for (it = epctx_view_node_attrs(&(epctx_node_view){.view = loop});
+             epctx_next_attr(&it, &view);)
             if (epctx_str_is(view.name, "ints")) break;
         it = epctx_view_fields(view.view, 8);
         for (size_t i = 0; i < count; i++)
@@ -1211,11 +1212,11 @@ TEST(edits_that_compare) {
                   count);
         CHECK_TRUE(!epctx_next_int(&it, &got));
     }
-    epctx_model_undo(&model, 0);
+    epctx_edit_undo(&model, 0);
     CHECK_TRUE(writes(&model, &b));
     /* pairs: two of a key become one, or none */
     for (int i = 0; i < 3; i++) {
-        CHECK_INT(epctx_model_set_metadata(&model, i == 1 ? value : key, value, &error), EPCTX_OK);
+        CHECK_INT(epctx_edit_set_metadata(&model, i == 1 ? value : key, value, &error), EPCTX_OK);
         it = epctx_view_fields(root, EPCTX_FIELD_MODEL_METADATA_PROPS);
     }
     for (int set = 0; set < 2; set++) {
@@ -1223,41 +1224,41 @@ TEST(edits_that_compare) {
         epctx_pair pair;
         epctx_field field;
         size_t found = 0;
-        epctx_model_undo(&model, 0);
-        CHECK_INT(epctx_model_set_metadata(&model, key, value, &error), EPCTX_OK);
+        epctx_edit_undo(&model, 0);
+        CHECK_INT(epctx_edit_set_metadata(&model, key, value, &error), EPCTX_OK);
         for (it = epctx_view_fields(root, EPCTX_FIELD_MODEL_METADATA_PROPS);
              epctx_next_field(&it, &field);)
             first = field.body;
-        CHECK_INT(epctx_message_put_copy(&model, root, EPCTX_FIELD_MODEL_METADATA_PROPS, first,
-                                         no_view, NULL, &error),
+        CHECK_INT(epctx_edit_put_copy(&model, root, EPCTX_FIELD_MODEL_METADATA_PROPS, first,
+                                      no_view, NULL, &error),
                   EPCTX_OK);
-        CHECK_INT(set ? epctx_model_set_metadata(&model, key, key, &error)
-                      : epctx_model_remove_metadata(&model, key, &error),
+        CHECK_INT(set ? epctx_edit_set_metadata(&model, key, key, &error)
+                      : epctx_edit_remove_metadata(&model, key, &error),
                   EPCTX_OK);
         for (it = epctx_view_fields(root, EPCTX_FIELD_MODEL_METADATA_PROPS);
              epctx_next_pair(&it, &pair);)
             found += epctx_str_eq(pair.key, key);
         CHECK_UINT(found, set);
     }
-    epctx_model_undo(&model, 0);
+    epctx_edit_undo(&model, 0);
     /* opsets: every import of a domain goes, whichever way it is spelled */
-    CHECK_INT(epctx_model_put_opset(&model, epctx_str_of("mine"), 7, &error), EPCTX_OK);
+    CHECK_INT(epctx_edit_put_opset(&model, epctx_str_of("mine"), 7, &error), EPCTX_OK);
     CHECK_INT(epctx_model_opset(&model, epctx_str_of("mine")), 1);
-    CHECK_INT(epctx_model_set_opset(&model, epctx_str_of("mine"), 7, &error), EPCTX_OK);
+    CHECK_INT(epctx_edit_set_opset(&model, epctx_str_of("mine"), 7, &error), EPCTX_OK);
     CHECK_INT(epctx_model_opset(&model, epctx_str_of("mine")), 7);
-    CHECK_INT(epctx_model_remove_opset(&model, epctx_str_of("ai.onnx"), &error), EPCTX_OK);
+    CHECK_INT(epctx_edit_remove_opset(&model, epctx_str_of("ai.onnx"), &error), EPCTX_OK);
     CHECK_INT(epctx_model_opset(&model, epctx_str_of("")), 0);
-    epctx_model_undo(&model, 0);
+    epctx_edit_undo(&model, 0);
     CHECK_TRUE(writes(&model, &b));
     /* a number where a string belongs is an unknown field beside it */
-    CHECK_INT(epctx_message_set_int(&model, root, 2, 5, &error), EPCTX_OK);
+    CHECK_INT(epctx_edit_set_field_int(&model, root, 2, 5, &error), EPCTX_OK);
     CHECK_UINT(epctx_model_read(&model).producer_name.size, 8);
-    epctx_model_undo(&model, 0);
+    epctx_edit_undo(&model, 0);
     /* the graph goes and comes again */
-    CHECK_INT(epctx_message_remove_field(&model, root, 7, &error), EPCTX_OK);
+    CHECK_INT(epctx_edit_remove_field(&model, root, 7, &error), EPCTX_OK);
     CHECK_TRUE(!epctx_model_has_graph(&model));
     CHECK_INT(put_simple(&model, "new", no_view), EPCTX_ERR_GRAPH);
-    epctx_model_undo(&model, 0);
+    epctx_edit_undo(&model, 0);
     CHECK_TRUE(writes(&model, &b));
     epctx_model_close(&model);
     bytes_free(&b);
@@ -1288,9 +1289,9 @@ TEST(edited_views_compare) {
                       EPCTX_OK);
         }
         for (int version = 9; version > 7; version--) /* there and back */
-            CHECK_INT(
-                epctx_message_set_int(&models[0], epctx_model_root(&models[0]), 1, version, NULL),
-                EPCTX_OK);
+            CHECK_INT(epctx_edit_set_field_int(&models[0], epctx_model_root(&models[0]), 1, version,
+                                               NULL),
+                      EPCTX_OK);
         for (int k = 0; k < 2; k++)
             CHECK(epctx_view_equal(epctx_model_root(&models[k]),
                                    epctx_model_root(&models[1 - k])) == cases[i].equal,
@@ -1327,7 +1328,7 @@ TEST(edits_backwards) {
     it = epctx_view_fields(node_at(&model, 0).view, 5);
     for (int i = 0; i < 3; i++) CHECK_TRUE(epctx_next_view(&it, &attrs[i]));
     for (int i = 3; i-- > 0;)
-        CHECK_OK(epctx_message_set_int(&model, attrs[i], 3, 10 + i, &error), error);
+        CHECK_OK(epctx_edit_set_field_int(&model, attrs[i], 3, 10 + i, &error), error);
     it = epctx_view_fields(node_at(&model, 0).view, 5);
     for (int i = 0; i < 3; i++) {
         CHECK_TRUE(epctx_next_attr(&it, &attr));
@@ -1346,9 +1347,9 @@ TEST(many_opsets_of_a_domain) {
     b = new_model(&graph);
     for (int i = 0; i < COUNT; i++) put_data(&b, 8, "", 0);
     CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, NULL), EPCTX_OK);
-    CHECK_INT(epctx_model_remove_opset(&model, epctx_str_of(""), NULL), EPCTX_OK);
+    CHECK_INT(epctx_edit_remove_opset(&model, epctx_str_of(""), NULL), EPCTX_OK);
     CHECK_TRUE(epctx_model_size(&model) < 100);
-    epctx_model_undo(&model, 0);
+    epctx_edit_undo(&model, 0);
     CHECK_TRUE(writes(&model, &b));
     epctx_model_close(&model);
     bytes_free(&b);
@@ -1366,18 +1367,17 @@ TEST(names_that_stay) {
     bytes b;
     CHECK_TRUE(open_rich(&model, &b, &io, NULL, false));
     CHECK_INT(epctx_node_rename(&model, node_at(&model, 2).view, part2, NULL, &error), EPCTX_OK);
-    CHECK_UINT(epctx_model_mark(&model), 0);
+    CHECK_UINT(epctx_edit_mark(&model), 0);
     CHECK_INT(
         epctx_node_rename(&model, node_at(&model, 2).view, epctx_str_of("loop"), NULL, &error),
         EPCTX_ERR_EXISTS);
-    CHECK_INT(epctx_model_prefix(&model, epctx_str_of(""), NULL, NULL, &error), EPCTX_ERR_ARG);
+    CHECK_INT(epctx_edit_prefix(&model, epctx_str_of(""), NULL, NULL, &error), EPCTX_ERR_ARG);
     CHECK_HAS(error.message, "the prefix is empty");
     opts.one_graph = true;
-    CHECK_INT(
-        epctx_message_set_str(&model, node_at(&model, 3).view, 3, epctx_str_of("a_part2"), &error),
-        EPCTX_OK);
-    CHECK_INT(epctx_model_prefix(&model, epctx_str_of("a_"), &opts, NULL, &error),
-              EPCTX_ERR_EXISTS);
+    CHECK_INT(epctx_edit_set_field_str(&model, node_at(&model, 3).view, 3, epctx_str_of("a_part2"),
+                                       &error),
+              EPCTX_OK);
+    CHECK_INT(epctx_edit_prefix(&model, epctx_str_of("a_"), &opts, NULL, &error), EPCTX_ERR_EXISTS);
     CHECK_HAS(error.message, "cannot be renamed to 'a_part2'");
     epctx_model_close(&model);
     bytes_free(&b);
@@ -1410,19 +1410,19 @@ static epctx_status rich_edit(epctx_model *model, int kind) {
     all.any_io = all.one_graph = true;
     alone.one_graph = true;
     switch (kind) {
-    case 0: return epctx_model_remove_opset(model, mine, NULL);
+    case 0: return epctx_edit_remove_opset(model, mine, NULL);
     case 1: return rename_one(model, no_view, "x", "free", NULL, NULL);
     case 2:
         if (!epctx_next_function(&it, &function)) return EPCTX_ERR_BACKEND;
         return rename_one(model, function.view, "p", "free", NULL, NULL);
     case 3: return epctx_node_rename(model, node_at(model, 2).view, mine, &all, NULL);
-    case 4: return epctx_model_prefix(model, name, &alone, NULL, NULL);
+    case 4: return epctx_edit_prefix(model, name, &alone, NULL, NULL);
     case 5:
-        return epctx_message_put_copy(model, epctx_model_graph(model).view, 1,
-                                      node_at(model, 3).view, no_view, NULL, NULL);
+        return epctx_edit_put_copy(model, epctx_model_graph(model).view, 1, node_at(model, 3).view,
+                                   no_view, NULL, NULL);
     case 6: return rename_one(model, no_view, "w", "free", NULL, NULL);
     default:
-        return epctx_node_copy_attr(model, node_at(model, 0).view, node_at(model, 3).view, NULL);
+        return epctx_edit_copy_attr(model, node_at(model, 0).view, node_at(model, 3).view, NULL);
     }
 }
 
@@ -1481,11 +1481,11 @@ TEST(new_models) {
     CHECK_INT(epctx_model_open_memory(&other, b.data, b.size, NULL, NULL), EPCTX_OK);
     CHECK_INT(epctx_model_new(&model, 10, NULL, &error), EPCTX_OK);
     CHECK_INT(epctx_model_read(&model).ir_version, 10);
-    CHECK_INT(epctx_view_remove(&model, epctx_model_graph(&model).view, &error), EPCTX_OK);
+    CHECK_INT(epctx_edit_remove(&model, epctx_model_graph(&model).view, &error), EPCTX_OK);
     CHECK_TRUE(!epctx_model_has_graph(&model));
     CHECK_INT(put_simple(&model, "nowhere", no_view), EPCTX_ERR_GRAPH);
-    CHECK_INT(epctx_message_put_copy(&model, epctx_model_read(&model).view, 7,
-                                     epctx_model_graph(&other).view, no_view, &graph, &error),
+    CHECK_INT(epctx_edit_put_copy(&model, epctx_model_read(&model).view, 7,
+                                  epctx_model_graph(&other).view, no_view, &graph, &error),
               EPCTX_OK);
     CHECK_STR(node_names(&model), "branch");
     CHECK_INT(put_simple(&model, "here", no_view), EPCTX_OK);
@@ -1494,7 +1494,7 @@ TEST(new_models) {
     out = written(&model);
     CHECK_TRUE(bytes_contain(&out, "in_else", 7));
     bytes_free(&out);
-    epctx_model_undo(&model, 0);
+    epctx_edit_undo(&model, 0);
     CHECK_TRUE(epctx_model_has_graph(&model));
     CHECK_STR(node_names(&model), "");
     epctx_model_close(&model);
@@ -1527,7 +1527,7 @@ TEST(names_of_epnodes) {
                 add_node(&graph, "Relu", "other", "y", "r");
                 b = new_model(&graph);
                 CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, NULL), EPCTX_OK);
-                CHECK_INT(epctx_model_prefix(&model, epctx_str_of("p_"), NULL, &count, &error),
+                CHECK_INT(epctx_edit_prefix(&model, epctx_str_of("p_"), NULL, &count, &error),
                           free_name ? EPCTX_OK : EPCTX_ERR_UNSUPPORTED);
                 CHECK_UINT(count, free_name ? nodes : 0);
                 if (!free_name && nodes > 1)
@@ -1536,7 +1536,7 @@ TEST(names_of_epnodes) {
                           !free_name   ? (nodes == 1 ? "first,other" : "first,second,other")
                           : nodes == 1 ? "p_first,other"
                                        : "p_first,p_second,other");
-                epctx_model_undo(&model, 0);
+                epctx_edit_undo(&model, 0);
                 opts.one_graph = true;
                 CHECK_INT(
                     epctx_node_rename(&model, node_at(&model, 0).view, image[0], &opts, &error),
@@ -1544,15 +1544,15 @@ TEST(names_of_epnodes) {
                 CHECK_INT(epctx_node_rename(&model, node_at(&model, 0).view, epctx_str_of("other"),
                                             &opts, &error),
                           npu || nodes == 1 ? EPCTX_ERR_EXISTS : EPCTX_ERR_UNSUPPORTED);
-                epctx_model_undo(&model, 0);
+                epctx_edit_undo(&model, 0);
                 CHECK_INT(epctx_rename_values(&model, no_view, x, image, 1, NULL, NULL, &error),
                           npu ? EPCTX_OK : EPCTX_ERR_UNSUPPORTED);
                 if (!npu) CHECK_HAS(error.message, "qnn finds it in the binary by name");
                 opts.any_io = true;
-                epctx_model_undo(&model, 0);
+                epctx_edit_undo(&model, 0);
                 CHECK_INT(epctx_rename_values(&model, no_view, x, image, 1, &opts, NULL, &error),
                           EPCTX_OK);
-                epctx_model_undo(&model, 0);
+                epctx_edit_undo(&model, 0);
                 CHECK_TRUE(writes(&model, &b));
                 epctx_model_close(&model);
                 bytes_free(&b);
@@ -1573,13 +1573,13 @@ TEST(attributes) {
     attr.name = epctx_str_of("then_branch");
     attr.type = EPCTX_ATTR_STRING;
     attr.s = epctx_str_of("now a string");
-    CHECK_OK(epctx_node_set_attr(&model, node_at(&model, 0).view, &attr, &error), error);
+    CHECK_OK(epctx_edit_set_attr(&model, node_at(&model, 0).view, &attr, &error), error);
     node = node_at(&model, 0);
-    it = epctx_node_attrs(&node);
+    it = epctx_view_node_attrs(&node);
     CHECK_TRUE(epctx_next_attr(&it, &seen) && epctx_str_is(seen.name, "then_branch"));
     CHECK_INT(seen.type, EPCTX_ATTR_STRING);
     CHECK_TRUE(epctx_str_is(seen.s, "now a string") && !has_text(&model, "in_then"));
-    CHECK_INT(epctx_node_remove_attr(&model, node.view, epctx_str_of("else_branch"), &error),
+    CHECK_INT(epctx_edit_remove_attr(&model, node.view, epctx_str_of("else_branch"), &error),
               EPCTX_OK);
     CHECK_TRUE(!has_text(&model, "in_else"));
     /* Every field that can hold a value goes with the old value. */
@@ -1601,7 +1601,7 @@ TEST(attributes) {
             CHECK_INT(epctx_model_open_memory(&one, m.data, m.size, NULL, NULL), EPCTX_OK);
             CHECK_INT(set_attr(&one, node_at(&one, 0).view, "number", EPCTX_ATTR_INT), EPCTX_OK);
             node = node_at(&one, 0);
-            it = epctx_node_attrs(&node);
+            it = epctx_view_node_attrs(&node);
             CHECK_TRUE(epctx_next_attr(&it, &seen) && seen.i == 8);
             it = epctx_view_fields(seen.view, 0);
             {
@@ -1617,10 +1617,10 @@ TEST(attributes) {
     attr.name = epctx_str_of("number");
     attr.type = EPCTX_ATTR_INT;
     attr.i = 7; /* what it is already */
-    CHECK_INT(epctx_node_set_attr(&model, node_at(&model, 0).view, &attr, &error), EPCTX_OK);
-    epctx_model_undo(&model, 0);
-    CHECK_INT(epctx_node_set_attr(&model, node_at(&model, 0).view, &attr, &error), EPCTX_OK);
-    CHECK_UINT(epctx_model_mark(&model), 0);
+    CHECK_INT(epctx_edit_set_attr(&model, node_at(&model, 0).view, &attr, &error), EPCTX_OK);
+    epctx_edit_undo(&model, 0);
+    CHECK_INT(epctx_edit_set_attr(&model, node_at(&model, 0).view, &attr, &error), EPCTX_OK);
+    CHECK_UINT(epctx_edit_mark(&model), 0);
     CHECK_TRUE(writes(&model, &b));
     epctx_model_close(&model);
     bytes_free(&b);
@@ -1634,33 +1634,31 @@ TEST(copies) {
     epctx_error error;
     CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, NULL), EPCTX_OK);
     CHECK_TRUE(open_sample(&other, &c));
-    CHECK_OK(epctx_message_put_copy(&model, epctx_model_graph(&model).view, 1,
-                                    node_at(&other, 1).view, epctx_model_graph(&model).view,
-                                    &placed, &error),
+    CHECK_OK(epctx_edit_put_copy(&model, epctx_model_graph(&model).view, 1, node_at(&other, 1).view,
+                                 epctx_model_graph(&model).view, &placed, &error),
              error);
     CHECK_STR(node_names(&model), "second,branch");
-    CHECK_INT(epctx_message_set_str(&model, placed, 3, epctx_str_of("again"), &error), EPCTX_OK);
-    CHECK_INT(epctx_message_put_copy(&model, epctx_model_graph(&model).view, 1,
-                                     node_at(&model, 0).view, no_view, NULL, &error),
+    CHECK_INT(epctx_edit_set_field_str(&model, placed, 3, epctx_str_of("again"), &error), EPCTX_OK);
+    CHECK_INT(epctx_edit_put_copy(&model, epctx_model_graph(&model).view, 1,
+                                  node_at(&model, 0).view, no_view, NULL, &error),
               EPCTX_OK);
     CHECK_STR(node_names(&model), "again,branch,again");
     {
-        size_t mark = epctx_model_mark(&model);
+        size_t mark = epctx_edit_mark(&model);
         epctx_view gone;
-        CHECK_INT(epctx_message_put_copy(&model, main_graph(&model), 1, node_at(&model, 0).view,
-                                         no_view, &gone, &error),
+        CHECK_INT(epctx_edit_put_copy(&model, main_graph(&model), 1, node_at(&model, 0).view,
+                                      no_view, &gone, &error),
                   EPCTX_OK);
-        epctx_model_undo(&model, mark);
-        CHECK_INT(epctx_view_remove(&model, gone, &error), EPCTX_ERR_ARG);
+        epctx_edit_undo(&model, mark);
+        CHECK_INT(epctx_edit_remove(&model, gone, &error), EPCTX_ERR_ARG);
     }
-    CHECK_INT(epctx_view_move(&model, node_at(&model, 0).view, no_view, NULL, &error), EPCTX_OK);
+    CHECK_INT(epctx_edit_move(&model, node_at(&model, 0).view, no_view, NULL, &error), EPCTX_OK);
     CHECK_STR(node_names(&model), "branch,again,again");
     root = epctx_model_read(&model).view;
-    CHECK_INT(epctx_message_put_copy(&model, root, 7, root, no_view, NULL, &error), EPCTX_ERR_ARG);
-    CHECK_INT(
-        epctx_message_put_copy(&model, root, 14, node_at(&model, 0).view, no_view, NULL, &error),
-        EPCTX_OK);
-    epctx_model_undo(&model, 0);
+    CHECK_INT(epctx_edit_put_copy(&model, root, 7, root, no_view, NULL, &error), EPCTX_ERR_ARG);
+    CHECK_INT(epctx_edit_put_copy(&model, root, 14, node_at(&model, 0).view, no_view, NULL, &error),
+              EPCTX_OK);
+    epctx_edit_undo(&model, 0);
     CHECK_TRUE(writes(&model, &b));
     epctx_model_close(&other);
     epctx_model_close(&model);
@@ -1708,7 +1706,7 @@ TEST(write_over_source) {
     CHECK_INT(put_simple(&model, "new", no_view), EPCTX_OK);
     CHECK_OK(epctx_model_write_file(&model, path, NULL, &error), error);
     CHECK_STR(node_names(&model), "first,second,third,new");
-    epctx_model_undo(&model, 0);
+    epctx_edit_undo(&model, 0);
     CHECK_TRUE(writes(&model, &b));
     epctx_model_close(&model);
     CHECK_INT(epctx_model_open_file(&model, path, NULL, &error), EPCTX_OK);
@@ -1932,7 +1930,7 @@ TEST(huge_models) {
     CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, NULL), EPCTX_OK);
     payload.data = b.data;
     payload.size = (size_t)EPCTX_MODEL_MAX;
-    CHECK_INT(epctx_message_set_data(&model, node_at(&model, 0).view, 6, payload, &error),
+    CHECK_INT(epctx_edit_set_field_data(&model, node_at(&model, 0).view, 6, payload, &error),
               EPCTX_OK);
     CHECK_INT(epctx_model_write_file(&model, path, NULL, &error), EPCTX_ERR_LIMIT);
     CHECK_HAS(error.message, "2147483647");
@@ -1976,8 +1974,8 @@ TEST(values_that_look_alike) {
         epctx_field field;
         attr.type = types[i];
         tensor.data = (const uint8_t *)data[i % 2];
-        CHECK_OK(epctx_node_set_attr(&model, node, &attr, &error), error);
-        it = epctx_node_attrs(&(epctx_node_view){.view = node});
+        CHECK_OK(epctx_edit_set_attr(&model, node, &attr, &error), error);
+        it = epctx_view_node_attrs(&(epctx_node_view){.view = node});
         while (epctx_next_attr(&it, &view) && !epctx_str_is(view.name, "alike")) {
         }
         CHECK_TRUE(epctx_str_is(view.name, "alike"));
@@ -1990,7 +1988,7 @@ TEST(values_that_look_alike) {
             bytes_free(&now);
         }
     }
-    epctx_model_undo(&model, 0);
+    epctx_edit_undo(&model, 0);
     CHECK_TRUE(writes(&model, &b));
     epctx_model_close(&model);
     bytes_free(&b);
@@ -2006,7 +2004,7 @@ TEST(strings_are_no_messages) {
     CHECK_TRUE(open_sample(&model, &b));
     it = epctx_view_fields(node_at(&model, 1).view, 4);
     CHECK_TRUE(epctx_next_field(&it, &name));
-    CHECK_INT(epctx_message_set_int(&model, name.body, 1, 5, &error), EPCTX_ERR_ARG);
+    CHECK_INT(epctx_edit_set_field_int(&model, name.body, 1, 5, &error), EPCTX_ERR_ARG);
     CHECK_HAS(error.message, "a string or number");
     CHECK_TRUE(writes(&model, &b));
     epctx_model_close(&model);
@@ -2032,16 +2030,16 @@ TEST(copies_with_doubled_fields) {
     b = new_model(&graph);
     CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, NULL), EPCTX_OK);
     view = node_at(&model, 0);
-    it = epctx_node_attrs(&view);
+    it = epctx_view_node_attrs(&view);
     for (int i = 0; i < 2; i++) {
         epctx_view other = no_view;
         CHECK_TRUE(epctx_next_attr(&it, &holder));
         other.data = (const uint8_t *)holder.s.data;
         other.size = holder.s.size;
-        CHECK_INT(epctx_message_put_copy(&model, view.view, 5, other, no_view, NULL, &error),
+        CHECK_INT(epctx_edit_put_copy(&model, view.view, 5, other, no_view, NULL, &error),
                   i == 0 ? EPCTX_OK : EPCTX_ERR_GRAPH);
         if (i == 1) CHECK_HAS(error.message, "occurs twice");
-        epctx_model_undo(&model, 0);
+        epctx_edit_undo(&model, 0);
     }
     CHECK_TRUE(writes(&model, &b));
     epctx_model_close(&model);
@@ -2066,8 +2064,8 @@ TEST(names_of_nodes_of_one_binary) {
             epctx_node_rename(&model, node_at(&model, 0).view, epctx_str_of("new"), &opts, &error),
             same ? EPCTX_ERR_UNSUPPORTED : EPCTX_OK);
         if (same) CHECK_HAS(error.message, "several nodes name this binary");
-        epctx_model_undo(&model, 0);
-        CHECK_INT(epctx_model_prefix(&model, epctx_str_of("p_"), &prefix, NULL, &error),
+        epctx_edit_undo(&model, 0);
+        CHECK_INT(epctx_edit_prefix(&model, epctx_str_of("p_"), &prefix, NULL, &error),
                   same ? EPCTX_ERR_UNSUPPORTED : EPCTX_OK);
         if (same) {
             CHECK_HAS(error.message, "several nodes name this binary");
@@ -2184,7 +2182,7 @@ static const char *dims_of(const epctx_model *model, uint32_t number) {
     size_t used = 0;
     text[0] = '\0';
     if (!epctx_next_value(&it, &value)) return "none";
-    dims = epctx_value_dims(&value);
+    dims = epctx_view_value_dims(&value);
     while (epctx_next_dim(&dims, &dim)) {
         const char *comma = used > 0 ? "," : "";
         if (dim.known)
@@ -2232,7 +2230,7 @@ TEST(dimensions_get_numbers) {
         epctx_status status;
         bytes out;
         CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, NULL), EPCTX_OK);
-        mark = epctx_model_mark(&model);
+        mark = epctx_edit_mark(&model);
         status = cases[i].axis < 0 ? epctx_fix_dim(&model, name, cases[i].value, &count, &error)
                                    : epctx_fix_input_dim(&model, name, (uint32_t)cases[i].axis,
                                                          cases[i].value, &count, &error);
@@ -2249,7 +2247,7 @@ TEST(dimensions_get_numbers) {
             CHECK_STR(dims_of(&again, GRAPH_VALUE), cases[i].v);
             CHECK_TRUE(bytes_contain(&out, "DATA_BATCH", 10)); /* the denotation stays */
             epctx_model_close(&again);
-            epctx_model_undo(&model, mark);
+            epctx_edit_undo(&model, mark);
             CHECK_TRUE(writes(&model, &b));
         }
         bytes_free(&out);

@@ -104,7 +104,7 @@ TEST(offsets_of_edited_data) {
         CHECK_INT(epctx_model_load_graph(&model, &record, NULL), EPCTX_OK);
         CHECK(record.initializers[0].offset > 0, "a tensor of the file has offset 0");
         CHECK_MEM(data.data + record.initializers[0].offset, 16, weights, 16);
-        CHECK_INT(epctx_message_set_data(&model, tensor_at(&model), 9, other, NULL), EPCTX_OK);
+        CHECK_INT(epctx_edit_set_field_data(&model, tensor_at(&model), 9, other, NULL), EPCTX_OK);
         CHECK_INT(epctx_model_load_graph(&model, &record, NULL), EPCTX_OK);
         CHECK_MEM(record.initializers[0].data, record.initializers[0].size, other.data, 16);
         CHECK_UINT(record.initializers[0].offset, 0);
@@ -123,15 +123,14 @@ TEST(new_fields_without_bytes) {
     epctx_cursor dims;
     int64_t dim;
     CHECK_INT(epctx_model_open_memory(&model, data.data, data.size, NULL, &error), EPCTX_OK);
-    CHECK_INT(
-        epctx_message_remove_field(&model, tensor_at(&model), EPCTX_FIELD_TENSOR_DIMS, &error),
-        EPCTX_OK);
-    CHECK_INT(epctx_message_put_copy(&model, tensor_at(&model), EPCTX_FIELD_TENSOR_DIMS,
-                                     epctx_view_none(), epctx_view_none(), NULL, &error),
+    CHECK_INT(epctx_edit_remove_field(&model, tensor_at(&model), EPCTX_FIELD_TENSOR_DIMS, &error),
               EPCTX_OK);
-    tensor = epctx_tensor_of(tensor_at(&model));
+    CHECK_INT(epctx_edit_put_copy(&model, tensor_at(&model), EPCTX_FIELD_TENSOR_DIMS,
+                                  epctx_view_none(), epctx_view_none(), NULL, &error),
+              EPCTX_OK);
+    tensor = epctx_view_as_tensor(tensor_at(&model));
     CHECK_INT(tensor.rank, 0);
-    dims = epctx_tensor_dims(&tensor);
+    dims = epctx_view_tensor_dims(&tensor);
     CHECK(!epctx_next_int(&dims, &dim), "a dimension of an empty field");
     epctx_model_close(&model);
     bytes_free(&data);
@@ -176,17 +175,17 @@ TEST(records_refused) {
         tensor.dims = cases[i].dims;
         tensor.data = (const uint8_t *)cases[i].data;
         tensor.size = cases[i].size;
-        CHECK(epctx_graph_put_initializer(&d.model, no_view(), &tensor, no_view(), NULL,
-                                          &d.error) == cases[i].status,
+        CHECK(epctx_edit_put_initializer(&d.model, no_view(), &tensor, no_view(), NULL, &d.error) ==
+                  cases[i].status,
               "case %zu: %s", i, d.error.message);
-        CHECK_UINT(epctx_model_mark(&d.model), cases[i].status == EPCTX_OK);
-        epctx_model_undo(&d.model, 0);
+        CHECK_UINT(epctx_edit_mark(&d.model), cases[i].status == EPCTX_OK);
+        epctx_edit_undo(&d.model, 0);
         CHECK(untouched(&d.model, &d.data), "case %zu changes something", i);
     }
     tensor.elem_type = EPCTX_ONNX_FLOAT;
     REFUSES(&d,
-            epctx_graph_put_initializer(&d.model, node_at(&d.model, 0).view, &tensor, no_view(),
-                                        NULL, &d.error),
+            epctx_edit_put_initializer(&d.model, node_at(&d.model, 0).view, &tensor, no_view(),
+                                       NULL, &d.error),
             EPCTX_ERR_ARG, "graph");
     /* The first of two attributes, the first of two nodes of a body. */
     node.op_type = inner[0].op_type = inner[1].op_type = epctx_str_of("Op");
@@ -196,7 +195,7 @@ TEST(records_refused) {
     attrs[0].type = EPCTX_ATTR_TENSOR;
     attrs[1].name = epctx_str_of("right");
     attrs[1].type = EPCTX_ATTR_INT;
-    REFUSES(&d, epctx_graph_put_node(&d.model, no_view(), &node, no_view(), NULL, &d.error),
+    REFUSES(&d, epctx_edit_put_node(&d.model, no_view(), &node, no_view(), NULL, &d.error),
             EPCTX_ERR_UNSUPPORTED, "tensor");
     inner[0].attrs = attrs;
     inner[0].attr_count = 1;
@@ -206,17 +205,17 @@ TEST(records_refused) {
     attrs[1].g = &graph;
     node.attrs = attrs + 1;
     node.attr_count = 1;
-    REFUSES(&d, epctx_graph_put_node(&d.model, no_view(), &node, no_view(), NULL, &d.error),
+    REFUSES(&d, epctx_edit_put_node(&d.model, no_view(), &node, no_view(), NULL, &d.error),
             EPCTX_ERR_UNSUPPORTED, "tensor");
     /* A type without a record, of a node that is none: what is wrong first. */
     attrs[0].type = EPCTX_ATTR_SPARSE_TENSOR;
-    REFUSES(&d, epctx_node_set_attr(&d.model, no_view(), attrs, &d.error), EPCTX_ERR_ARG, "view");
-    REFUSES(&d, epctx_node_set_attr(&d.model, node_at(&d.model, 0).view, attrs, &d.error),
+    REFUSES(&d, epctx_edit_set_attr(&d.model, no_view(), attrs, &d.error), EPCTX_ERR_ARG, "view");
+    REFUSES(&d, epctx_edit_set_attr(&d.model, node_at(&d.model, 0).view, attrs, &d.error),
             EPCTX_ERR_UNSUPPORTED, "copy it from a view");
     value.name = epctx_str_of("v");
     REFUSES(&d,
-            epctx_graph_put_value(&d.model, no_view(), EPCTX_FIELD_GRAPH_NODE, &value, no_view(),
-                                  NULL, &d.error),
+            epctx_edit_put_value(&d.model, no_view(), EPCTX_FIELD_GRAPH_NODE, &value, no_view(),
+                                 NULL, &d.error),
             EPCTX_ERR_ARG, "field 1 of a graph holds no values");
     desk_close(&d);
 }
@@ -241,14 +240,14 @@ TEST(doubled_fields) {
     add_ends(&graph, "x", "y");
     data = new_model(&graph);
     CHECK_TRUE(desk_open(&d, data));
-    CHECK_INT(epctx_model_merge_doubled(&d.model, count_doubled, &count, &d.error),
+    CHECK_INT(epctx_edit_merge_doubled(&d.model, count_doubled, &count, &d.error),
               EPCTX_ERR_CANCELLED);
     CHECK_INT(count, 2);
     CHECK(untouched(&d.model, &d.data), "a refusal changes something");
     /* what was removed is not asked about */
-    CHECK_INT(epctx_view_remove(&d.model, node_at(&d.model, 1).view, &d.error), EPCTX_OK);
+    CHECK_INT(epctx_edit_remove(&d.model, node_at(&d.model, 1).view, &d.error), EPCTX_OK);
     count = 0;
-    CHECK_OK(epctx_model_merge_doubled(&d.model, count_doubled, &count, &d.error), d.error);
+    CHECK_OK(epctx_edit_merge_doubled(&d.model, count_doubled, &count, &d.error), d.error);
     CHECK_INT(count, 1);
     CHECK_TRUE(epctx_str_is(node_at(&d.model, 0).name, "yes"));
     desk_close(&d);
@@ -270,12 +269,12 @@ TEST(data_and_files_of_others) {
     put_int(&tensor, 40, 7);
     put_child(&graph, 5, &tensor);
     CHECK_TRUE(desk_open(&d, new_model(&graph)));
-    CHECK_OK(epctx_model_rename_files(&d.model, &nameless, 1, &d.error), d.error);
+    CHECK_OK(epctx_edit_rename_files(&d.model, &nameless, 1, &d.error), d.error);
     CHECK_TRUE(untouched(&d.model, &d.data));
-    CHECK_OK(epctx_tensor_set_raw(&d.model, tensor_at(&d.model), data, &d.error), d.error);
+    CHECK_OK(epctx_edit_set_tensor_raw(&d.model, tensor_at(&d.model), data, &d.error), d.error);
     it = epctx_view_fields(tensor_at(&d.model), 40);
     CHECK_TRUE(epctx_next_field(&it, &field) && field.value == 7);
-    CHECK_TRUE(!epctx_tensor_of(tensor_at(&d.model)).external);
+    CHECK_TRUE(!epctx_view_as_tensor(tensor_at(&d.model)).external);
     desk_close(&d);
 }
 
@@ -287,26 +286,26 @@ TEST(places_of_fields) {
     CHECK_TRUE(desk_open(&d, sample()) && desk_open(&other, sample()));
     graph = epctx_model_graph(&d.model).view;
     REFUSES(&d,
-            epctx_message_put_copy(&d.model, graph, 1, node_at(&d.model, 0).view,
-                                   node_at(&other.model, 0).view, NULL, &d.error),
+            epctx_edit_put_copy(&d.model, graph, 1, node_at(&d.model, 0).view,
+                                node_at(&other.model, 0).view, NULL, &d.error),
             EPCTX_ERR_ARG, "");
     REFUSES(&d,
-            epctx_message_put_copy(&d.model, graph, 1, node_at(&d.model, 0).view,
-                                   epctx_model_read(&d.model).view, NULL, &d.error),
+            epctx_edit_put_copy(&d.model, graph, 1, node_at(&d.model, 0).view,
+                                epctx_model_read(&d.model).view, NULL, &d.error),
             EPCTX_ERR_ARG, "`after` is a field of another message");
     /* In front of the first of a kind that the message has not, of one that went, of others. */
-    CHECK_INT(epctx_message_put_copy(&d.model, graph, 14, node_at(&d.model, 0).view, graph, NULL,
-                                     &d.error),
-              EPCTX_ERR_GRAPH);
-    CHECK_INT(epctx_message_put_copy(&d.model, graph, 13, no_view(), graph, &placed, &d.error),
+    CHECK_INT(
+        epctx_edit_put_copy(&d.model, graph, 14, node_at(&d.model, 0).view, graph, NULL, &d.error),
+        EPCTX_ERR_GRAPH);
+    CHECK_INT(epctx_edit_put_copy(&d.model, graph, 13, no_view(), graph, &placed, &d.error),
               EPCTX_OK);
-    CHECK_INT(epctx_view_remove(&d.model, node_at(&d.model, 0).view, &d.error), EPCTX_OK);
-    CHECK_OK(epctx_message_put_copy(&d.model, graph, 1, node_at(&other.model, 0).view, graph,
-                                    &placed, &d.error),
+    CHECK_INT(epctx_edit_remove(&d.model, node_at(&d.model, 0).view, &d.error), EPCTX_OK);
+    CHECK_OK(epctx_edit_put_copy(&d.model, graph, 1, node_at(&other.model, 0).view, graph, &placed,
+                                 &d.error),
              d.error);
     CHECK_TRUE(epctx_str_is(node_at(&d.model, 0).name, "first"));
     CHECK_TRUE(epctx_str_is(node_at(&d.model, 1).name, "second"));
-    epctx_model_undo(&d.model, 0);
+    epctx_edit_undo(&d.model, 0);
     CHECK_TRUE(untouched(&d.model, &d.data));
     desk_close(&other);
     desk_close(&d);
@@ -327,8 +326,8 @@ TEST(copies_refused) {
     CHECK_TRUE(desk_open(&d, sample()) && desk_open(&other, new_model(&graph)));
     CHECK_TRUE(other.model.duplicate);
     REFUSES(&d,
-            epctx_message_put_copy(&d.model, epctx_model_graph(&d.model).view, 1,
-                                   node_at(&other.model, 0).view, no_view(), NULL, &d.error),
+            epctx_edit_put_copy(&d.model, epctx_model_graph(&d.model).view, 1,
+                                node_at(&other.model, 0).view, no_view(), NULL, &d.error),
             EPCTX_ERR_GRAPH, "a singular field of this message occurs twice");
     /* Packed numbers. */
     packed.slot = NULL;
@@ -336,11 +335,11 @@ TEST(copies_refused) {
     packed.size = sizeof cut;
     REFUSES(
         &d,
-        epctx_message_put_copy(&d.model, tensor_at(&d.model), 7, packed, no_view(), NULL, &d.error),
+        epctx_edit_put_copy(&d.model, tensor_at(&d.model), 7, packed, no_view(), NULL, &d.error),
         EPCTX_ERR_GRAPH, "cannot become field 7");
     packed.size = 0;
     CHECK_INT(
-        epctx_message_put_copy(&d.model, tensor_at(&d.model), 7, packed, no_view(), NULL, &d.error),
+        epctx_edit_put_copy(&d.model, tensor_at(&d.model), 7, packed, no_view(), NULL, &d.error),
         EPCTX_OK);
     desk_close(&other);
     desk_close(&d);
@@ -350,16 +349,16 @@ TEST(copies_refused) {
     {
         epctx_view whole = epctx_model_read(&d.model).view;
         REFUSES(&d,
-                epctx_message_put_copy(&d.model, whole, 7, epctx_model_graph(&other.model).view,
-                                       no_view(), NULL, &d.error),
+                epctx_edit_put_copy(&d.model, whole, 7, epctx_model_graph(&other.model).view,
+                                    no_view(), NULL, &d.error),
                 EPCTX_ERR_ARG, "the message has a field 7 already");
-        CHECK_INT(epctx_view_remove(&d.model, epctx_model_graph(&d.model).view, &d.error),
+        CHECK_INT(epctx_edit_remove(&d.model, epctx_model_graph(&d.model).view, &d.error),
                   EPCTX_OK);
-        CHECK_OK(epctx_message_put_copy(&d.model, whole, 7, epctx_model_graph(&other.model).view,
-                                        no_view(), NULL, &d.error),
+        CHECK_OK(epctx_edit_put_copy(&d.model, whole, 7, epctx_model_graph(&other.model).view,
+                                     no_view(), NULL, &d.error),
                  d.error);
         CHECK_TRUE(epctx_str_is(node_at(&d.model, 1).name, "second"));
-        epctx_model_undo(&d.model, 0);
+        epctx_edit_undo(&d.model, 0);
         CHECK_TRUE(untouched(&d.model, &d.data));
     }
     desk_close(&other);
@@ -369,9 +368,9 @@ TEST(copies_refused) {
     put_int(&model, 1, 8);
     CHECK_TRUE(desk_open(&other, sample()));
     if (desk_open(&d, model)) {
-        CHECK_OK(epctx_message_put_copy(&d.model, epctx_model_read(&d.model).view, 7,
-                                        epctx_model_graph(&other.model).view, no_view(), NULL,
-                                        &d.error),
+        CHECK_OK(epctx_edit_put_copy(&d.model, epctx_model_read(&d.model).view, 7,
+                                     epctx_model_graph(&other.model).view, no_view(), NULL,
+                                     &d.error),
                  d.error);
         CHECK_TRUE(epctx_str_is(node_at(&d.model, 0).name, "first"));
     }
@@ -404,33 +403,33 @@ TEST(copies_of_every_age) {
     put_data(&graph, GRAPH_VALUE, "", 0);
     CHECK_TRUE(desk_open(&d, sample()) && desk_open(&other, new_model(&graph)));
     view = node_at(&other.model, 0);
-    it = epctx_node_attrs(&view);
+    it = epctx_view_node_attrs(&view);
     CHECK_TRUE(epctx_next_attr(&it, &found));
-    CHECK_OK(epctx_message_put_copy(&d.model, node_at(&d.model, 0).view, 5, found.view, no_view(),
-                                    &place, &d.error),
+    CHECK_OK(epctx_edit_put_copy(&d.model, node_at(&d.model, 0).view, 5, found.view, no_view(),
+                                 &place, &d.error),
              d.error);
     view = node_at(&d.model, 0);
-    it = epctx_node_attrs(&view);
+    it = epctx_view_node_attrs(&view);
     CHECK_TRUE(epctx_next_attr(&it, &found) && epctx_str_is(found.name, "a") && found.i == 7);
     /* The same view when its node has been edited since. */
     view = node_at(&other.model, 0);
-    it = epctx_node_attrs(&view);
+    it = epctx_view_node_attrs(&view);
     CHECK_TRUE(epctx_next_attr(&it, &found));
     CHECK_INT(
-        epctx_view_set_str(&other.model, node_name(&other.model), epctx_str_of("n"), &d.error),
+        epctx_edit_replace_str(&other.model, node_name(&other.model), epctx_str_of("n"), &d.error),
         EPCTX_OK);
-    CHECK_UINT(epctx_model_mark(&other.model), 0); /* it is called so already */
+    CHECK_UINT(epctx_edit_mark(&other.model), 0); /* it is called so already */
     CHECK_INT(
-        epctx_view_set_str(&other.model, node_name(&other.model), epctx_str_of("nn"), &d.error),
+        epctx_edit_replace_str(&other.model, node_name(&other.model), epctx_str_of("nn"), &d.error),
         EPCTX_OK);
-    CHECK_INT(
-        epctx_view_set_str(&other.model, node_at(&d.model, 0).view, epctx_str_of("nn"), &d.error),
-        EPCTX_ERR_ARG);
-    CHECK_INT(epctx_message_put_copy(&d.model, node_at(&d.model, 1).view, 5, found.view, no_view(),
-                                     NULL, &d.error),
+    CHECK_INT(epctx_edit_replace_str(&other.model, node_at(&d.model, 0).view, epctx_str_of("nn"),
+                                     &d.error),
+              EPCTX_ERR_ARG);
+    CHECK_INT(epctx_edit_put_copy(&d.model, node_at(&d.model, 1).view, 5, found.view, no_view(),
+                                  NULL, &d.error),
               EPCTX_OK);
     view = node_at(&d.model, 1);
-    it = epctx_node_attrs(&view);
+    it = epctx_view_node_attrs(&view);
     CHECK_TRUE(epctx_next_attr(&it, &found) && epctx_str_is(found.name, "a") && found.i == 7);
     /* A tensor of the same bytes, from a record. */
     memset(&record, 0, sizeof record);
@@ -443,27 +442,26 @@ TEST(copies_of_every_age) {
     data.data = (const uint8_t *)weights;
     data.size = sizeof weights;
     view = node_at(&other.model, 0);
-    CHECK_INT(epctx_node_set_attr(&other.model, view.view, &record, &d.error), EPCTX_OK);
+    CHECK_INT(epctx_edit_set_attr(&other.model, view.view, &record, &d.error), EPCTX_OK);
     /* The first field of a message. */
-    it = epctx_graph_inputs(epctx_model_graph(&other.model));
+    it = epctx_view_graph_inputs(epctx_model_graph(&other.model));
     CHECK_TRUE(epctx_next_value(&it, &input));
-    it = epctx_graph_values(epctx_model_graph(&other.model));
+    it = epctx_view_graph_values(epctx_model_graph(&other.model));
     CHECK_TRUE(epctx_next_value(&it, &value));
     it = epctx_view_fields(input.view, 2);
     {
         epctx_field type;
         CHECK_TRUE(epctx_next_field(&it, &type));
-        CHECK_OK(epctx_message_put_copy(&other.model, value.view, 2, type.body, no_view(), NULL,
-                                        &d.error),
-                 d.error);
+        CHECK_OK(
+            epctx_edit_put_copy(&other.model, value.view, 2, type.body, no_view(), NULL, &d.error),
+            d.error);
     }
-    it = epctx_graph_values(epctx_model_graph(&other.model));
+    it = epctx_view_graph_values(epctx_model_graph(&other.model));
     CHECK_TRUE(epctx_next_value(&it, &value) && value.elem_type == EPCTX_ONNX_FLOAT);
     /* The edited graph in a model whose own one went. */
-    CHECK_INT(epctx_view_remove(&d.model, epctx_model_graph(&d.model).view, &d.error), EPCTX_OK);
-    CHECK_OK(epctx_message_put_copy(&d.model, epctx_model_read(&d.model).view, 7,
-                                    epctx_model_graph(&other.model).view, no_view(), NULL,
-                                    &d.error),
+    CHECK_INT(epctx_edit_remove(&d.model, epctx_model_graph(&d.model).view, &d.error), EPCTX_OK);
+    CHECK_OK(epctx_edit_put_copy(&d.model, epctx_model_read(&d.model).view, 7,
+                                 epctx_model_graph(&other.model).view, no_view(), NULL, &d.error),
              d.error);
     CHECK_TRUE(epctx_str_is(node_at(&d.model, 0).name, "nn"));
     /* A node may lose its name. */
@@ -471,7 +469,7 @@ TEST(copies_of_every_age) {
         epctx_node_rename(&d.model, node_at(&d.model, 0).view, epctx_str_of(""), NULL, &d.error),
         EPCTX_OK);
     CHECK_UINT(node_at(&d.model, 0).name.size, 0);
-    epctx_model_undo(&d.model, 0);
+    epctx_edit_undo(&d.model, 0);
     CHECK_TRUE(untouched(&d.model, &d.data));
     desk_close(&other);
     desk_close(&d);
@@ -490,11 +488,11 @@ TEST(attributes_that_are_equal) {
     for (i = 0; i < 3; i++) {
         attr.s.size = i == 0 ? 0 : i == 1 ? 10 : LARGE;
         attr.s.data = texts[0];
-        CHECK_INT(epctx_node_set_attr(&d.model, node_at(&d.model, 0).view, &attr, NULL), EPCTX_OK);
-        edits = epctx_model_mark(&d.model);
+        CHECK_INT(epctx_edit_set_attr(&d.model, node_at(&d.model, 0).view, &attr, NULL), EPCTX_OK);
+        edits = epctx_edit_mark(&d.model);
         attr.s.data = texts[1];
-        CHECK_INT(epctx_node_set_attr(&d.model, node_at(&d.model, 0).view, &attr, NULL), EPCTX_OK);
-        CHECK(epctx_model_mark(&d.model) == edits, "%zu bytes", attr.s.size);
+        CHECK_INT(epctx_edit_set_attr(&d.model, node_at(&d.model, 0).view, &attr, NULL), EPCTX_OK);
+        CHECK(epctx_edit_mark(&d.model) == edits, "%zu bytes", attr.s.size);
     }
     desk_close(&d);
 }
@@ -576,9 +574,9 @@ TEST(members_of_a_oneof) {
             CHECK_TRUE(desk_open(&d, dim_model(&dim, &type)));
             view = dim_at(&d.model, sharded);
             CHECK_TRUE(view.data != NULL);
-            CHECK_OK(text ? epctx_message_set_str(&d.model, view, 2, epctx_str_of(same ? "N" : "M"),
-                                                  &d.error)
-                          : epctx_message_set_int(&d.model, view, 1, same ? 5 : 6, &d.error),
+            CHECK_OK(text ? epctx_edit_set_field_str(&d.model, view, 2,
+                                                     epctx_str_of(same ? "N" : "M"), &d.error)
+                          : epctx_edit_set_field_int(&d.model, view, 1, same ? 5 : 6, &d.error),
                      d.error);
             /* one member is left, with everything that was unknown */
             {
@@ -600,7 +598,7 @@ TEST(members_of_a_oneof) {
                 CHECK(unknown == (strchr(before[i], 'u') != NULL ? 4u : 0u),
                       "'%s', way %d: %zu unknown fields are left", before[i], way, unknown);
             }
-            epctx_model_undo(&d.model, 0);
+            epctx_edit_undo(&d.model, 0);
             CHECK(untouched(&d.model, &d.data), "'%s', way %d: undo does not restore", before[i],
                   way);
             desk_close(&d);
@@ -632,8 +630,8 @@ TEST(kinds_of_a_type) {
                 bytes_free(&type);
                 view = child_of(child_of(epctx_model_graph(&d.model).view, 13), 2);
                 other = child_of(view, kinds[i]);
-                CHECK_OK(epctx_message_put_copy(&d.model, view, kinds[k], other,
-                                                front ? view : no_view(), NULL, &d.error),
+                CHECK_OK(epctx_edit_put_copy(&d.model, view, kinds[k], other,
+                                             front ? view : no_view(), NULL, &d.error),
                          d.error);
                 view = child_of(child_of(epctx_model_graph(&d.model).view, 13), 2);
                 for (members = 0, it = epctx_view_fields(view, 0); epctx_next_field(&it, &f);) {
@@ -642,7 +640,7 @@ TEST(kinds_of_a_type) {
                     members += f.wire == EPCTX_WIRE_LEN && f.number != 6;
                 }
                 CHECK(members == 1, "%zu members of kind %u", members, (unsigned)kinds[k]);
-                epctx_model_undo(&d.model, 0);
+                epctx_edit_undo(&d.model, 0);
                 CHECK_TRUE(untouched(&d.model, &d.data));
                 desk_close(&d);
                 if (front) break;
@@ -673,20 +671,20 @@ TEST(unknown_fields_of_known_numbers) {
     data = new_model(&graph);
     put_str(&data, 1, "no IR version");
     CHECK_TRUE(desk_open(&d, data));
-    CHECK_OK(epctx_message_set_int(&d.model, epctx_model_read(&d.model).view, 1, 9, &d.error),
+    CHECK_OK(epctx_edit_set_field_int(&d.model, epctx_model_read(&d.model).view, 1, 9, &d.error),
              d.error);
     CHECK_INT(epctx_model_read(&d.model).ir_version, 9);
     for (it = epctx_view_fields(epctx_model_read(&d.model).view, 1); epctx_next_field(&it, &f);)
         count += f.wire == EPCTX_WIRE_LEN && f.body.size == 13;
     CHECK(count == 1, "the unknown field of the model is gone");
-    CHECK_OK(epctx_message_set_str(&d.model, node_at(&d.model, 0).view, 3, epctx_str_of("new"),
-                                   &d.error),
+    CHECK_OK(epctx_edit_set_field_str(&d.model, node_at(&d.model, 0).view, 3, epctx_str_of("new"),
+                                      &d.error),
              d.error);
     CHECK_TRUE(epctx_str_is(node_at(&d.model, 0).name, "new"));
     attr.name = epctx_str_of("a");
     attr.type = EPCTX_ATTR_STRING;
     attr.s = epctx_str_of("text");
-    CHECK_OK(epctx_node_set_attr(&d.model, node_at(&d.model, 0).view, &attr, &d.error), d.error);
+    CHECK_OK(epctx_edit_set_attr(&d.model, node_at(&d.model, 0).view, &attr, &d.error), d.error);
     count = 0;
     for (it = epctx_view_fields(node_at(&d.model, 0).view, 3); epctx_next_field(&it, &f);)
         count += f.wire == EPCTX_WIRE_FIXED32;
@@ -696,7 +694,7 @@ TEST(unknown_fields_of_known_numbers) {
          epctx_next_field(&it, &f);)
         count += f.number == 2 || f.wire == EPCTX_WIRE_FIXED32;
     CHECK(count == 3, "%zu of three unknown fields of the attribute are left", count);
-    epctx_model_undo(&d.model, 0);
+    epctx_edit_undo(&d.model, 0);
     CHECK_TRUE(untouched(&d.model, &d.data));
     desk_close(&d);
 }
@@ -736,7 +734,7 @@ TEST(names_that_are_keys) {
                                   &d.error),
                 EPCTX_ERR_UNSUPPORTED,
                 odd == 3 ? "several nodes share a context" : "several nodes name this binary");
-        REFUSES(&d, epctx_model_prefix(&d.model, epctx_str_of("p_"), &prefix, NULL, &d.error),
+        REFUSES(&d, epctx_edit_prefix(&d.model, epctx_str_of("p_"), &prefix, NULL, &d.error),
                 EPCTX_ERR_UNSUPPORTED, "several nodes name this binary");
         if (odd == 2) {
             REFUSES(&d,
@@ -799,7 +797,7 @@ static epctx_status run_load(epctx_model *a, epctx_model *b, epctx_error *error)
 
 static epctx_status run_names(epctx_model *a, epctx_model *b, epctx_error *error) {
     const epctx_str from = epctx_str_of("y"), to = epctx_str_of("y2");
-    epctx_cursor it = epctx_graph_nodes(epctx_model_graph(a));
+    epctx_cursor it = epctx_view_graph_nodes(epctx_model_graph(a));
     epctx_node_view node, last;
     epctx_name_opts opts = {0};
     epctx_status status;
@@ -810,12 +808,12 @@ static epctx_status run_names(epctx_model *a, epctx_model *b, epctx_error *error
     if (status == EPCTX_OK)
         status = epctx_rename_values(a, no_view(), &from, &to, 1, &opts, NULL, error);
     if (status == EPCTX_OK) { /* the graph of one model as that of another */
-        status = epctx_view_remove(a, epctx_model_graph(a).view, error);
+        status = epctx_edit_remove(a, epctx_model_graph(a).view, error);
         if (status == EPCTX_OK)
-            status = epctx_message_put_copy(a, epctx_model_read(a).view, 7,
-                                            epctx_model_graph(b).view, no_view(), NULL, error);
+            status = epctx_edit_put_copy(a, epctx_model_read(a).view, 7, epctx_model_graph(b).view,
+                                         no_view(), NULL, error);
     }
-    if (status != EPCTX_OK) epctx_model_undo(a, 0);
+    if (status != EPCTX_OK) epctx_edit_undo(a, 0);
     return status;
 }
 

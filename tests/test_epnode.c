@@ -13,9 +13,9 @@ static epctx_status read_node(bytes *node, epctx_model *model, bytes *b, epctx_e
     epctx_error_clear(error);
     if (epctx_model_open_memory(model, b->data, b->size, NULL, error) != EPCTX_OK)
         return EPCTX_ERR_BACKEND;
-    it = epctx_graph_nodes(epctx_model_graph(model));
-    if (!epctx_next_node(&it, &view) || !epctx_node_is_epnode(&view)) return EPCTX_ERR_BACKEND;
-    return epctx_epnode_read(&view, out, error);
+    it = epctx_view_graph_nodes(epctx_model_graph(model));
+    if (!epctx_next_node(&it, &view) || !epctx_view_is_epnode(&view)) return EPCTX_ERR_BACKEND;
+    return epctx_view_read_epnode(&view, out, error);
 }
 
 static bytes start(void) {
@@ -24,14 +24,14 @@ static bytes start(void) {
 
 TEST(defaults) {
     epctx_epnode node = epctx_epnode_default();
-    epctx_attr attrs[EPCTX_EP_ATTR_COUNT];
+    epctx_attr attrs[EPCTX_EPNODE_ATTR_COUNT];
     CHECK_UINT(node.present, 0);
     CHECK_INT(node.main_context, 1);
     CHECK_INT(node.embed_mode, 1);
     CHECK_INT(node.max_size, 0);
     CHECK_UINT(node.source.size, 0);
     CHECK_UINT(epctx_epnode_attrs(&node, attrs), 0);
-    CHECK_INT(EPCTX_EP_ATTR_COUNT, 10);
+    CHECK_INT(EPCTX_EPNODE_ATTR_COUNT, 10);
 }
 
 /* Absent is not the same as stored with the default's value. */
@@ -53,8 +53,8 @@ TEST(presence) {
     add_attr_int(&node, "max_size", 0);
     add_attr_str(&node, "notes", "", 0);
     CHECK_INT(read_node(&node, &model, &b, &ep, &error), EPCTX_OK);
-    CHECK_UINT(ep.present,
-               1u << EPCTX_EP_MAIN_CONTEXT | 1u << EPCTX_EP_MAX_SIZE | 1u << EPCTX_EP_NOTES);
+    CHECK_UINT(ep.present, 1u << EPCTX_EPNODE_MAIN_CONTEXT | 1u << EPCTX_EPNODE_MAX_SIZE |
+                               1u << EPCTX_EPNODE_NOTES);
     CHECK_INT(ep.embed_mode, 1);
     epctx_model_close(&model);
     bytes_free(&b);
@@ -73,9 +73,9 @@ TEST(values_without_bits) {
     };
     const epctx_str text = epctx_str_of("v");
     const int64_t number = 7;
-    epctx_attr attrs[EPCTX_EP_ATTR_COUNT];
+    epctx_attr attrs[EPCTX_EPNODE_ATTR_COUNT];
     epctx_epnode node;
-    for (size_t i = 0; i < EPCTX_EP_ATTR_COUNT; i++) {
+    for (size_t i = 0; i < EPCTX_EPNODE_ATTR_COUNT; i++) {
         const bool is_text = rows[i].type == EPCTX_ATTR_STRING;
         node = epctx_epnode_default();
         if (is_text)
@@ -103,17 +103,17 @@ TEST(all_attributes) {
     epctx_model model;
     epctx_epnode ep;
     epctx_error error;
-    epctx_attr attrs[EPCTX_EP_ATTR_COUNT];
-    static const char *const order[EPCTX_EP_ATTR_COUNT] = {"main_context",
-                                                           "ep_cache_context",
-                                                           "embed_mode",
-                                                           "ep_sdk_version",
-                                                           "onnx_model_filename",
-                                                           "hardware_architecture",
-                                                           "partition_name",
-                                                           "source",
-                                                           "notes",
-                                                           "max_size"};
+    epctx_attr attrs[EPCTX_EPNODE_ATTR_COUNT];
+    static const char *const order[EPCTX_EPNODE_ATTR_COUNT] = {"main_context",
+                                                               "ep_cache_context",
+                                                               "embed_mode",
+                                                               "ep_sdk_version",
+                                                               "onnx_model_filename",
+                                                               "hardware_architecture",
+                                                               "partition_name",
+                                                               "source",
+                                                               "notes",
+                                                               "max_size"};
     add_attr_str(&node, "notes", "n", 1);
     add_attr_str(&node, "unknown", "u", 1); /* vendors add their own */
     add_attr_int(&node, "main_context", 0);
@@ -126,18 +126,18 @@ TEST(all_attributes) {
     add_attr_str(&node, "partition_name", "p0", 2);
     add_attr_str(&node, "source", "NPU", 3);
     CHECK_INT(read_node(&node, &model, &b, &ep, &error), EPCTX_OK);
-    CHECK_UINT(ep.present, (1u << EPCTX_EP_ATTR_COUNT) - 1);
+    CHECK_UINT(ep.present, (1u << EPCTX_EPNODE_ATTR_COUNT) - 1);
     CHECK_INT(ep.main_context, 0);
     CHECK_INT(ep.embed_mode, 0);
     CHECK_INT(ep.max_size, -5);
     CHECK_TRUE(epctx_str_is(ep.ep_cache_context, "a.bin"));
     CHECK_TRUE(epctx_str_is(ep.hardware_architecture, "hw"));
-    CHECK_UINT(epctx_epnode_attrs(&ep, attrs), EPCTX_EP_ATTR_COUNT);
-    for (size_t i = 0; i < EPCTX_EP_ATTR_COUNT; i++)
+    CHECK_UINT(epctx_epnode_attrs(&ep, attrs), EPCTX_EPNODE_ATTR_COUNT);
+    for (size_t i = 0; i < EPCTX_EPNODE_ATTR_COUNT; i++)
         CHECK(epctx_str_is(attrs[i].name, order[i]), "attribute %zu is not %s", i, order[i]);
-    CHECK_INT(attrs[EPCTX_EP_MAX_SIZE].i, -5);
-    CHECK_INT(attrs[EPCTX_EP_MAX_SIZE].type, EPCTX_ATTR_INT);
-    CHECK_INT(attrs[EPCTX_EP_SOURCE].type, EPCTX_ATTR_STRING);
+    CHECK_INT(attrs[EPCTX_EPNODE_MAX_SIZE].i, -5);
+    CHECK_INT(attrs[EPCTX_EPNODE_MAX_SIZE].type, EPCTX_ATTR_INT);
+    CHECK_INT(attrs[EPCTX_EPNODE_SOURCE].type, EPCTX_ATTR_STRING);
     epctx_model_close(&model);
     bytes_free(&b);
 }
@@ -231,8 +231,8 @@ TEST(other_domains) {
         bool is;
         body.data = node.data;
         body.size = node.size;
-        view = epctx_node_of(body);
-        is = epctx_node_is_epnode(&view);
+        view = epctx_view_as_node(body);
+        is = epctx_view_is_epnode(&view);
         bytes_free(&node);
         CHECK(is == list[i].is, "'%s' of domain '%s'", list[i].op_type, list[i].domain);
     }
@@ -244,7 +244,7 @@ TEST(other_domains) {
         *letter = (char)(i % 2 == 0 ? *letter ^ 0x20 : '_');
         view.op_type = epctx_str_of(op_type);
         view.domain = epctx_str_of(domain);
-        CHECK(!epctx_node_is_epnode(&view), "'%s' of domain '%s'", op_type, domain);
+        CHECK(!epctx_view_is_epnode(&view), "'%s' of domain '%s'", op_type, domain);
     }
 }
 
@@ -265,7 +265,7 @@ TEST(from_record) {
     record.attrs = attrs;
     record.attr_count = 3;
     CHECK_INT(epctx_epnode_from_record(&record, &ep, &error), EPCTX_OK);
-    CHECK_UINT(ep.present, 1u << EPCTX_EP_SOURCE | 1u << EPCTX_EP_EMBED_MODE);
+    CHECK_UINT(ep.present, 1u << EPCTX_EPNODE_SOURCE | 1u << EPCTX_EPNODE_EMBED_MODE);
     CHECK_INT(ep.embed_mode, 0);
     CHECK_INT(ep.main_context, 1);
     attrs[0].type = EPCTX_ATTR_FLOAT;
@@ -281,7 +281,7 @@ TEST(many_inputs) {
         epctx_view none = {NULL, NULL, 0}, placed;
         epctx_model model, again;
         epctx_epnode ep = epctx_epnode_default();
-        epctx_attr attrs[EPCTX_EP_ATTR_COUNT];
+        epctx_attr attrs[EPCTX_EPNODE_ATTR_COUNT];
         epctx_node record;
         epctx_node_view view;
         epctx_cursor it;
@@ -305,14 +305,14 @@ TEST(many_inputs) {
         record.output_count = 1;
         record.attrs = attrs;
         record.attr_count = epctx_epnode_attrs(&ep, attrs);
-        CHECK_OK(epctx_graph_put_node(&model, none, &record, none, &placed, &error), error);
+        CHECK_OK(epctx_edit_put_node(&model, none, &record, none, &placed, &error), error);
         result = written(&model);
         CHECK_INT(epctx_model_open_memory(&again, result.data, result.size, NULL, NULL), EPCTX_OK);
-        it = epctx_graph_nodes(epctx_model_graph(&again));
-        CHECK_TRUE(epctx_next_node(&it, &view) && epctx_node_is_epnode(&view));
-        CHECK_INT(epctx_epnode_read(&view, &ep, &error), EPCTX_OK);
+        it = epctx_view_graph_nodes(epctx_model_graph(&again));
+        CHECK_TRUE(epctx_next_node(&it, &view) && epctx_view_is_epnode(&view));
+        CHECK_INT(epctx_view_read_epnode(&view, &ep, &error), EPCTX_OK);
         CHECK_UINT(view.input_count, counts[k]);
-        it = epctx_node_inputs(&view);
+        it = epctx_view_node_inputs(&view);
         while (epctx_next_str(&it, &name)) {
             CHECK_TRUE(epctx_str_eq(name, names[found]));
             found++;
@@ -330,7 +330,7 @@ TEST(round_trip) {
     bytes graph = {0}, source, result;
     epctx_model model, again;
     epctx_epnode ep = epctx_epnode_default(), back;
-    epctx_attr attrs[EPCTX_EP_ATTR_COUNT];
+    epctx_attr attrs[EPCTX_EPNODE_ATTR_COUNT];
     epctx_node record = {0};
     epctx_view none = {NULL, NULL, 0}, placed;
     epctx_node_view view;
@@ -340,8 +340,8 @@ TEST(round_trip) {
     add_node(&graph, "Relu", "relu", "x", "y");
     source = new_model(&graph);
     CHECK_INT(epctx_model_open_memory(&model, source.data, source.size, NULL, NULL), EPCTX_OK);
-    ep.present = 1u << EPCTX_EP_MAIN_CONTEXT | 1u << EPCTX_EP_EP_CACHE_CONTEXT |
-                 1u << EPCTX_EP_MAX_SIZE | 1u << EPCTX_EP_SOURCE;
+    ep.present = 1u << EPCTX_EPNODE_MAIN_CONTEXT | 1u << EPCTX_EPNODE_EP_CACHE_CONTEXT |
+                 1u << EPCTX_EPNODE_MAX_SIZE | 1u << EPCTX_EPNODE_SOURCE;
     ep.main_context = 0;
     ep.max_size = INT64_MIN;
     ep.ep_cache_context.data = "a\0b";
@@ -356,16 +356,16 @@ TEST(round_trip) {
     record.output_count = 1;
     record.attrs = attrs;
     record.attr_count = epctx_epnode_attrs(&ep, attrs);
-    CHECK_OK(epctx_graph_put_node(&model, none, &record, none, &placed, &error), error);
-    view = epctx_node_of(placed);
+    CHECK_OK(epctx_edit_put_node(&model, none, &record, none, &placed, &error), error);
+    view = epctx_view_as_node(placed);
     CHECK_TRUE(epctx_str_is(view.name, "new"));
     result = written(&model);
     CHECK_UINT(result.size, epctx_model_size(&model));
     CHECK_INT(epctx_model_open_memory(&again, result.data, result.size, NULL, NULL), EPCTX_OK);
-    it = epctx_graph_nodes(epctx_model_graph(&again));
+    it = epctx_view_graph_nodes(epctx_model_graph(&again));
     CHECK_TRUE(epctx_next_node(&it, &view) && epctx_str_is(view.name, "relu"));
-    CHECK_TRUE(epctx_next_node(&it, &view) && epctx_node_is_epnode(&view));
-    CHECK_INT(epctx_epnode_read(&view, &back, &error), EPCTX_OK);
+    CHECK_TRUE(epctx_next_node(&it, &view) && epctx_view_is_epnode(&view));
+    CHECK_INT(epctx_view_read_epnode(&view, &back, &error), EPCTX_OK);
     CHECK_UINT(back.present, ep.present);
     CHECK_INT(back.main_context, 0);
     CHECK_INT(back.max_size, INT64_MIN);
@@ -397,10 +397,10 @@ TEST(genuine) {
         epctx_cursor it;
         snprintf(path, sizeof path, "%s/%s", folder, cases[i].file);
         CHECK_OK(epctx_model_open_file(&model, path, NULL, &error), error);
-        it = epctx_graph_nodes(epctx_model_graph(&model));
+        it = epctx_view_graph_nodes(epctx_model_graph(&model));
         while (epctx_next_node(&it, &node)) {
-            if (!epctx_node_is_epnode(&node)) continue;
-            CHECK_OK(epctx_epnode_read(&node, &ep, &error), error);
+            if (!epctx_view_is_epnode(&node)) continue;
+            CHECK_OK(epctx_view_read_epnode(&node, &ep, &error), error);
             if (cases[i].source != NULL) CHECK_TRUE(epctx_str_is(ep.source, cases[i].source));
         }
         epctx_model_close(&model);

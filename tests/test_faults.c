@@ -355,7 +355,7 @@ static epctx_status op_edit(stage *s, epctx_error *error) {
     const epctx_view none = {NULL, NULL, 0};
     const epctx_str from[] = {{"a", 1}}, to[] = {{"aa", 2}};
     epctx_model *m = &s->model;
-    epctx_cursor it = epctx_graph_nodes(epctx_model_graph(m));
+    epctx_cursor it = epctx_view_graph_nodes(epctx_model_graph(m));
     epctx_view model = epctx_model_read(m).view, placed;
     epctx_node_view view;
     epctx_node node = {0};
@@ -363,7 +363,7 @@ static epctx_status op_edit(stage *s, epctx_error *error) {
     epctx_value value = {0};
     epctx_tensor tensor = {0};
     epctx_prefix_opts names = {0};
-    size_t mark = epctx_model_mark(m), count;
+    size_t mark = epctx_edit_mark(m), count;
     epctx_span data = {(const uint8_t *)"data", 4};
     epctx_view input = {NULL, (const uint8_t *)"x2", 2};
     epctx_status status;
@@ -389,48 +389,48 @@ static epctx_status op_edit(stage *s, epctx_error *error) {
     do { \
         if (status == EPCTX_OK) status = (call); \
     } while (0)
-    status = epctx_message_set_str(m, model, 6, epctx_str_of("another doc"), error);
-    STEP(epctx_message_set_int(m, model, 5, 7, error));
-    STEP(epctx_message_set_data(m, model, 4, data, error));
-    STEP(epctx_message_put_copy(m, view.view, 1, input, none, NULL, error));
-    STEP(epctx_node_set_attr(m, view.view, &attr, error));
-    STEP(epctx_graph_put_node(m, none, &node, none, &placed, error));
+    status = epctx_edit_set_field_str(m, model, 6, epctx_str_of("another doc"), error);
+    STEP(epctx_edit_set_field_int(m, model, 5, 7, error));
+    STEP(epctx_edit_set_field_data(m, model, 4, data, error));
+    STEP(epctx_edit_put_copy(m, view.view, 1, input, none, NULL, error));
+    STEP(epctx_edit_set_attr(m, view.view, &attr, error));
+    STEP(epctx_edit_put_node(m, none, &node, none, &placed, error));
     if (status == EPCTX_OK) {
-        epctx_node_view seen = epctx_node_of(view.view);
+        epctx_node_view seen = epctx_view_as_node(view.view);
         epctx_attr_view first;
-        it = epctx_node_attrs(&seen);
+        it = epctx_view_node_attrs(&seen);
         if (!epctx_next_attr(&it, &first)) abort();
-        status = epctx_node_copy_attr(m, placed, first.view, error);
+        status = epctx_edit_copy_attr(m, placed, first.view, error);
     }
-    STEP(epctx_node_remove_attr(m, placed, attr.name, error));
-    STEP(epctx_view_move(m, placed, view.view, &placed, error));
-    STEP(epctx_message_put_copy(m, epctx_model_graph(m).view, 1, view.view, none, &placed, error));
-    STEP(epctx_view_remove(m, placed, error));
-    STEP(epctx_graph_put_value(m, none, EPCTX_FIELD_GRAPH_INPUT, &value, none, NULL, error));
-    STEP(epctx_graph_put_value(m, none, EPCTX_FIELD_GRAPH_OUTPUT, &value, none, NULL, error));
-    STEP(epctx_graph_put_value(m, none, EPCTX_FIELD_GRAPH_VALUE_INFO, &value, none, NULL, error));
-    STEP(epctx_graph_put_initializer(m, none, &tensor, none, NULL, error));
-    STEP(epctx_model_put_opset(m, epctx_str_of("d"), 1, error));
-    STEP(epctx_model_set_opset(m, epctx_str_of("d"), 2, error));
-    STEP(epctx_model_remove_opset(m, epctx_str_of("d"), error));
-    STEP(epctx_message_set_pair(m, model, EPCTX_FIELD_MODEL_METADATA_PROPS, epctx_str_of("k"),
-                                epctx_str_of("1"), error));
-    STEP(epctx_model_set_metadata(m, epctx_str_of("k"), epctx_str_of("2"), error));
-    STEP(epctx_model_remove_metadata(m, epctx_str_of("k"), error));
+    STEP(epctx_edit_remove_attr(m, placed, attr.name, error));
+    STEP(epctx_edit_move(m, placed, view.view, &placed, error));
+    STEP(epctx_edit_put_copy(m, epctx_model_graph(m).view, 1, view.view, none, &placed, error));
+    STEP(epctx_edit_remove(m, placed, error));
+    STEP(epctx_edit_put_value(m, none, EPCTX_FIELD_GRAPH_INPUT, &value, none, NULL, error));
+    STEP(epctx_edit_put_value(m, none, EPCTX_FIELD_GRAPH_OUTPUT, &value, none, NULL, error));
+    STEP(epctx_edit_put_value(m, none, EPCTX_FIELD_GRAPH_VALUE_INFO, &value, none, NULL, error));
+    STEP(epctx_edit_put_initializer(m, none, &tensor, none, NULL, error));
+    STEP(epctx_edit_put_opset(m, epctx_str_of("d"), 1, error));
+    STEP(epctx_edit_set_opset(m, epctx_str_of("d"), 2, error));
+    STEP(epctx_edit_remove_opset(m, epctx_str_of("d"), error));
+    STEP(epctx_edit_set_pair(m, model, EPCTX_FIELD_MODEL_METADATA_PROPS, epctx_str_of("k"),
+                             epctx_str_of("1"), error));
+    STEP(epctx_edit_set_metadata(m, epctx_str_of("k"), epctx_str_of("2"), error));
+    STEP(epctx_edit_remove_metadata(m, epctx_str_of("k"), error));
     STEP(epctx_rename_values(m, none, from, to, 1, NULL, &count, error));
     STEP(epctx_node_rename(m, view.view, epctx_str_of("renamed"), NULL, error));
-    STEP(epctx_model_prefix(m, epctx_str_of("p_"), &names, &count, error));
-    STEP(epctx_message_remove_field(m, model, 6, error));
+    STEP(epctx_edit_prefix(m, epctx_str_of("p_"), &names, &count, error));
+    STEP(epctx_edit_remove_field(m, model, 6, error));
     STEP(ops_rebuild(m, error));
 #undef STEP
-    if (status != EPCTX_OK) epctx_model_undo(m, mark);
+    if (status != EPCTX_OK) epctx_edit_undo(m, mark);
     return status;
 }
 
 static epctx_status op_prefix(stage *s, epctx_error *error) {
     epctx_prefix_opts opts = {0};
     opts.one_graph = true;
-    return epctx_model_prefix(&s->model, epctx_str_of("p_"), &opts, NULL, error);
+    return epctx_edit_prefix(&s->model, epctx_str_of("p_"), &opts, NULL, error);
 }
 
 static epctx_status write_with(stage *s, epctx_overwrite overwrite, epctx_error *error) {
@@ -458,15 +458,15 @@ static epctx_status convert(stage *s,
                                                      epctx_changes *, epctx_error *),
                             epctx_error *error) {
     epctx_changes changes;
-    size_t mark = epctx_model_mark(&s->model);
+    size_t mark = epctx_edit_mark(&s->model);
     epctx_status status = function(&s->model, NULL, &changes, error);
     if (status == EPCTX_OK)
-        status = epctx_write_group(&s->model, s->model.path, &judge, changes.files,
-                                   changes.file_count, EPCTX_OVERWRITE_REPLACE, error);
+        status = epctx_model_write_group(&s->model, s->model.path, &judge, changes.files,
+                                         changes.file_count, EPCTX_OVERWRITE_REPLACE, error);
     if (status == EPCTX_OK)
-        status = epctx_write_group(&s->model, s->model.path, NULL, changes.files,
-                                   changes.file_count, EPCTX_OVERWRITE_REPLACE, error);
-    if (status != EPCTX_OK) epctx_model_undo(&s->model, mark);
+        status = epctx_model_write_group(&s->model, s->model.path, NULL, changes.files,
+                                         changes.file_count, EPCTX_OVERWRITE_REPLACE, error);
+    if (status != EPCTX_OK) epctx_edit_undo(&s->model, mark);
     return status;
 }
 
@@ -474,8 +474,8 @@ static epctx_status convert(stage *s,
     static epctx_status op_##name(stage *s, epctx_error *error) { \
         return convert(s, function, error); \
     }
-CONVERT(embed, epctx_model_embed)
-CONVERT(extract, epctx_model_extract)
+CONVERT(embed, epctx_edit_embed)
+CONVERT(extract, epctx_edit_extract)
 CONVERT(init_inline, epctx_init_inline)
 CONVERT(init_external, epctx_init_external)
 CONVERT(init_prune, epctx_init_prune)
@@ -547,8 +547,8 @@ static epctx_status op_wrap(stage *s, epctx_error *error) {
     opts.input_count = opts.output_count = 1;
     status = epctx_wrap(&model, binary, &opts, &s->open, &out, error);
     if (status == EPCTX_OK)
-        status = epctx_write_group(&model, "/d/w.onnx", NULL, out.files, out.file_count,
-                                   EPCTX_OVERWRITE_REPLACE, error);
+        status = epctx_model_write_group(&model, "/d/w.onnx", NULL, out.files, out.file_count,
+                                         EPCTX_OVERWRITE_REPLACE, error);
     epctx_model_close(&model);
     return status;
 }
@@ -748,9 +748,9 @@ static epctx_status op_fresh(stage *s, epctx_error *error) {
     opts.gen = &gen;
     opts.fast = true;
     epctx_error_clear(error);
-    (void)epctx_check_fresh(&s->model, "FakeEP", &s->backend, &opts, NULL);
+    (void)epctx_model_check_fresh(&s->model, "FakeEP", &s->backend, &opts, NULL);
     opts.fast = false;
-    (void)epctx_check_fresh(&s->model, "FakeEP", &s->backend, &opts, NULL);
+    (void)epctx_model_check_fresh(&s->model, "FakeEP", &s->backend, &opts, NULL);
     return EPCTX_OK;
 }
 
@@ -892,7 +892,7 @@ static epctx_status op_check_binary(stage *s, epctx_error *error) {
 static epctx_status op_rename_files(stage *s, epctx_error *error) {
     epctx_file_rename renames[] = {{EPCTX_USE_INITIALIZERS, {"w.bin", 5}, {"longer/name.bin", 15}},
                                    {EPCTX_USE_CONTEXT, {"w.bin", 5}, {"c.bin", 5}}};
-    return epctx_model_rename_files(&s->model, renames, 2, error);
+    return epctx_edit_rename_files(&s->model, renames, 2, error);
 }
 
 static epctx_status op_fix_dim(stage *s, epctx_error *error) {
@@ -901,19 +901,19 @@ static epctx_status op_fix_dim(stage *s, epctx_error *error) {
 }
 
 static epctx_status op_merge_doubled(stage *s, epctx_error *error) {
-    return epctx_model_merge_doubled(&s->model, NULL, NULL, error);
+    return epctx_edit_merge_doubled(&s->model, NULL, NULL, error);
 }
 
 /* From another folder, with a file of the same name: the result gets a copy under a new name. */
 static epctx_status op_merge_far(stage *s, epctx_error *error) {
     epctx_part parts[2] = {{&s->model, NULL}, {&s->second, NULL}};
     epctx_combined out;
-    size_t mark = epctx_model_mark(&s->model);
+    size_t mark = epctx_edit_mark(&s->model);
     epctx_status status = epctx_merge(parts, 2, NULL, &out, error);
     if (status == EPCTX_OK)
-        status = epctx_write_group(&s->model, "/d/far.onnx", NULL, out.files, out.file_count,
-                                   EPCTX_OVERWRITE_REPLACE, error);
-    if (status != EPCTX_OK) epctx_model_undo(&s->model, mark);
+        status = epctx_model_write_group(&s->model, "/d/far.onnx", NULL, out.files, out.file_count,
+                                         EPCTX_OVERWRITE_REPLACE, error);
+    if (status != EPCTX_OK) epctx_edit_undo(&s->model, mark);
     return status;
 }
 
@@ -921,14 +921,14 @@ static epctx_status op_merge_far(stage *s, epctx_error *error) {
 static epctx_status op_split_far(stage *s, epctx_error *error) {
     epctx_split_opts opts = {0};
     epctx_combined out;
-    size_t mark = epctx_model_mark(&s->model);
+    size_t mark = epctx_edit_mark(&s->model);
     epctx_status status;
     opts.output_path = "/d/split.onnx";
     status = epctx_split(&s->model, &opts, &out, error);
     if (status == EPCTX_OK)
-        status = epctx_write_group(&s->model, opts.output_path, NULL, out.files, out.file_count,
-                                   EPCTX_OVERWRITE_REPLACE, error);
-    if (status != EPCTX_OK) epctx_model_undo(&s->model, mark);
+        status = epctx_model_write_group(&s->model, opts.output_path, NULL, out.files,
+                                         out.file_count, EPCTX_OVERWRITE_REPLACE, error);
+    if (status != EPCTX_OK) epctx_edit_undo(&s->model, mark);
     return status;
 }
 
@@ -960,7 +960,7 @@ static epctx_status op_captures(stage *s, epctx_error *error) {
     epctx_arena_init(&arena, &s->allocator);
     epctx_walk_begin(&walk, &s->model);
     while (status == EPCTX_OK && epctx_walk_next(&walk, &node))
-        status = epctx_node_captures(node.view, &arena, &names, &count, error);
+        status = epctx_view_node_captures(node.view, &arena, &names, &count, error);
     epctx_arena_free(&arena);
     return status;
 }
@@ -978,7 +978,7 @@ static bool scan_read(void *user, uint64_t offset, void *out, size_t size) {
 
 static epctx_status op_scan(stage *s, epctx_error *error) {
     static epctx_scan scan;
-    epctx_source source = {s, scan_read, disk_find(&s->disk, "/d/m_ctx.onnx")->size};
+    epctx_reader source = {s, scan_read, disk_find(&s->disk, "/d/m_ctx.onnx")->size};
     epctx_scan_event event;
     epctx_scan_begin(&scan, &source);
     do event = epctx_scan_next(&scan, error);

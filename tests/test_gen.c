@@ -46,20 +46,20 @@ static epctx_status load(fake *f, const char *path, epctx_error *error) {
 /* "name(op):in,in->out,out;" for the nodes of the main graph. */
 static const char *nodes_of(const epctx_model *model) {
     static char text[2000];
-    epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model)), names;
+    epctx_cursor it = epctx_view_graph_nodes(epctx_model_graph(model)), names;
     epctx_node_view node;
     epctx_str s;
     text[0] = '\0';
     while (epctx_next_node(&it, &node)) {
         strncat(text, node.op_type.data, node.op_type.size);
         strcat(text, ":");
-        names = epctx_node_inputs(&node);
+        names = epctx_view_node_inputs(&node);
         while (epctx_next_str(&names, &s)) {
             strncat(text, s.data, s.size);
             strcat(text, ",");
         }
         strcat(text, "->");
-        names = epctx_node_outputs(&node);
+        names = epctx_view_node_outputs(&node);
         while (epctx_next_str(&names, &s)) {
             strncat(text, s.data, s.size);
             strcat(text, ",");
@@ -95,18 +95,18 @@ TEST(two_partitions) {
     bytes_free(&file);
     CHECK_INT(epctx_model_open_file(&model, report.context_path, NULL, NULL), EPCTX_OK);
     CHECK_STR(nodes_of(&model), "EPContext:x,x2,->b,b2,;Keep:b,k,->c,;EPContext:c,b2,->y,;");
-    it = epctx_graph_nodes(epctx_model_graph(&model));
+    it = epctx_view_graph_nodes(epctx_model_graph(&model));
     while (epctx_next_node(&it, &node))
-        if (epctx_node_is_epnode(&node))
-            CHECK_INT(epctx_epnode_read(&node, &ep[count++], &error), EPCTX_OK);
+        if (epctx_view_is_epnode(&node))
+            CHECK_INT(epctx_view_read_epnode(&node, &ep[count++], &error), EPCTX_OK);
     CHECK_UINT(count, 2);
     CHECK_INT(ep[0].main_context, 1);
     CHECK_INT(ep[1].main_context, 0);
     CHECK_INT(ep[0].embed_mode, 0);
     CHECK_TRUE(epctx_str_is(ep[0].ep_cache_context, "m_fake.bin"));
-    CHECK_TRUE((ep[1].present & 1u << EPCTX_EP_EP_CACHE_CONTEXT) == 0);
+    CHECK_TRUE((ep[1].present & 1u << EPCTX_EPNODE_EP_CACHE_CONTEXT) == 0);
     /* The option defaults to 0, the attribute to 1: it is always written. */
-    CHECK_TRUE((ep[0].present & 1u << EPCTX_EP_EMBED_MODE) != 0);
+    CHECK_TRUE((ep[0].present & 1u << EPCTX_EPNODE_EMBED_MODE) != 0);
     CHECK_TRUE(epctx_str_is(ep[0].source, "FakeEP") && epctx_str_is(ep[1].source, "FakeEP"));
     CHECK_TRUE(epctx_str_is(ep[0].ep_sdk_version, "1.0"));
     CHECK_TRUE(epctx_str_is(ep[0].hardware_architecture, "paper"));
@@ -116,7 +116,7 @@ TEST(two_partitions) {
     CHECK_TRUE(epctx_notes_hash(ep[0].notes) != epctx_notes_hash(ep[1].notes));
     CHECK_INT(epctx_model_opset(&model, epctx_str_of("com.microsoft")), 1);
     /* Only the weight that the remaining node reads is left. */
-    it = epctx_graph_initializers(epctx_model_graph(&model));
+    it = epctx_view_graph_initializers(epctx_model_graph(&model));
     CHECK_TRUE(epctx_next_tensor(&it, &tensor) && epctx_str_is(tensor.name, "k"));
     CHECK_TRUE(!epctx_next_tensor(&it, &tensor));
     epctx_model_close(&model);
@@ -174,9 +174,9 @@ TEST(embedded) {
     /* Also from memory, where there is no folder. */
     b = read_file(at("m_ctx.onnx"));
     CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, NULL), EPCTX_OK);
-    it = epctx_graph_nodes(epctx_model_graph(&model));
+    it = epctx_view_graph_nodes(epctx_model_graph(&model));
     CHECK_TRUE(epctx_next_node(&it, &node));
-    CHECK_INT(epctx_epnode_read(&node, &ep, NULL), EPCTX_OK);
+    CHECK_INT(epctx_view_read_epnode(&node, &ep, NULL), EPCTX_OK);
     CHECK_INT(ep.embed_mode, 1);
     CHECK_UINT(ep.ep_cache_context.size, report.binary_size);
     CHECK_TRUE(memcmp(ep.ep_cache_context.data, "FAKE\001\n2\n", 8) == 0);
@@ -229,7 +229,7 @@ TEST(names_and_prefix) {
     CHECK_OK(generate(&f, &opts, &report, NULL, &error), error);
     CHECK_STR(listing(), "m.onnx other_ctx.onnx other_fake.bin ");
     CHECK_INT(epctx_model_open_file(&model, at("other_ctx.onnx"), NULL, NULL), EPCTX_OK);
-    it = epctx_graph_nodes(epctx_model_graph(&model));
+    it = epctx_view_graph_nodes(epctx_model_graph(&model));
     CHECK_TRUE(epctx_next_node(&it, &node));
     CHECK_TRUE(node.name.size > 7 && memcmp(node.name.data, "modelA_", 7) == 0);
     /* The graph in the binary bears the same name. */
@@ -384,7 +384,7 @@ TEST(new_node_moves) {
     b = new_model(&graph);
     make_file(at("m.onnx"), b.data, b.size);
     CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), NULL, NULL), EPCTX_OK);
-    it = epctx_graph_nodes(epctx_model_graph(&model));
+    it = epctx_view_graph_nodes(epctx_model_graph(&model));
     CHECK_TRUE(epctx_next_node(&it, &view));
     node.name = epctx_str_of("n2");
     node.op_type = epctx_str_of("Keep");
@@ -392,13 +392,13 @@ TEST(new_node_moves) {
     node.input_count = 1;
     node.outputs = &c;
     node.output_count = 1;
-    CHECK_INT(epctx_graph_put_node(&model, epctx_model_graph(&model).view, &node, view.view, NULL,
-                                   &error),
-              EPCTX_OK);
+    CHECK_INT(
+        epctx_edit_put_node(&model, epctx_model_graph(&model).view, &node, view.view, NULL, &error),
+        EPCTX_OK);
     before = written(&model);
     CHECK_OK(epctx_generate(&model, &backend, NULL, NULL, &error), error);
     CHECK_STR(nodes_of(&model), "Keep:x,->b,;EPContext:x,->a,d,;Keep:a,->c,;Keep:b,c,d,->y,;");
-    epctx_model_undo(&model, 1);
+    epctx_edit_undo(&model, 1);
     after = written(&model);
     CHECK_MEM(after.data, after.size, before.data, before.size);
     epctx_model_close(&model);
@@ -647,13 +647,13 @@ TEST(optional_inputs) {
     CHECK_OK(generate(&f, NULL, NULL, NULL, &error), error);
     CHECK_STR(f.log, "x,w->y;");
     CHECK_INT(epctx_model_open_file(&model, at("m_ctx.onnx"), NULL, NULL), EPCTX_OK);
-    it = epctx_graph_initializers(epctx_model_graph(&model));
+    it = epctx_view_graph_initializers(epctx_model_graph(&model));
     for (size_t i = 0; i < 2; i++) {
         CHECK_TRUE(epctx_next_tensor(&it, &tensor));
         CHECK(epctx_str_is(tensor.name, optional[i]), "the default of %s is lost", optional[i]);
     }
     CHECK_TRUE(!epctx_next_tensor(&it, &tensor));
-    it = epctx_graph_inputs(epctx_model_graph(&model));
+    it = epctx_view_graph_inputs(epctx_model_graph(&model));
     CHECK_TRUE(epctx_next_value(&it, &value) && epctx_str_is(value.name, "x"));
     CHECK_TRUE(epctx_next_value(&it, &value) && epctx_str_is(value.name, "w"));
     CHECK_TRUE(epctx_next_value(&it, &value) && epctx_str_is(value.name, "unused"));
@@ -957,11 +957,11 @@ TEST(load_other_body) {
 /* A prefix for the nodes of a model as it is now. */
 static epctx_status try_prefix(epctx_model *model, bool one_graph, epctx_error *error) {
     epctx_prefix_opts opts = {0};
-    size_t mark = epctx_model_mark(model);
+    size_t mark = epctx_edit_mark(model);
     epctx_status status;
     opts.one_graph = one_graph;
-    status = epctx_model_prefix(model, epctx_str_of("p_"), &opts, NULL, error);
-    epctx_model_undo(model, mark);
+    status = epctx_edit_prefix(model, epctx_str_of("p_"), &opts, NULL, error);
+    epctx_edit_undo(model, mark);
     return status;
 }
 
@@ -974,8 +974,8 @@ static epctx_status prefix_after(const char *name, route how, bool one_graph, ep
     epctx_model model;
     epctx_status status = epctx_model_open_file(&model, at(name), NULL, error);
     if (status != EPCTX_OK) return status;
-    if (how == EMBEDDED) status = epctx_model_embed(&model, NULL, NULL, error);
-    if (how == EXTRACTED) status = epctx_model_extract(&model, NULL, NULL, error);
+    if (how == EMBEDDED) status = epctx_edit_embed(&model, NULL, NULL, error);
+    if (how == EXTRACTED) status = epctx_edit_extract(&model, NULL, NULL, error);
     if (how == SPLIT || how == SPLIT_EMBEDDED) {
         /* At what the node in the middle makes: the second graph is left. */
         epctx_value inputs[2];
@@ -990,7 +990,7 @@ static epctx_status prefix_after(const char *name, route how, bool one_graph, ep
         status = epctx_split(&model, &cut, NULL, error);
     }
     if (status == EPCTX_OK && how == SPLIT_EMBEDDED)
-        status = epctx_model_embed(&model, NULL, NULL, error);
+        status = epctx_edit_embed(&model, NULL, NULL, error);
     if (status == EPCTX_OK) status = try_prefix(&model, one_graph, error);
     epctx_model_close(&model);
     return status;
@@ -1331,11 +1331,11 @@ TEST(bodies) {
     CHECK_UINT(occurrences(&file, "9.9"), 1);
     bytes_free(&file);
     CHECK_INT(epctx_model_open_file(&model, at("m_ctx.onnx"), NULL, NULL), EPCTX_OK);
-    it = epctx_graph_initializers(epctx_model_graph(&model));
+    it = epctx_view_graph_initializers(epctx_model_graph(&model));
     CHECK_TRUE(epctx_next_tensor(&it, &tensor) && epctx_str_is(tensor.name, "kept"));
     CHECK_TRUE(tensor.has_raw && !tensor.external && tensor.raw.size == 8);
     CHECK_TRUE(!epctx_next_tensor(&it, &tensor));
-    it = epctx_graph_values(epctx_model_graph(&model));
+    it = epctx_view_graph_values(epctx_model_graph(&model));
     CHECK_TRUE(epctx_next_value(&it, &value) && epctx_str_is(value.name, "m"));
     epctx_model_close(&model);
     /* It needs no file of the source. */
@@ -1382,7 +1382,7 @@ TEST(initializers_file) {
             bytes_free(&file);
         }
         CHECK_INT(epctx_model_open_file(&model, at("m_ctx.onnx"), NULL, NULL), EPCTX_OK);
-        it = epctx_graph_initializers(epctx_model_graph(&model));
+        it = epctx_view_graph_initializers(epctx_model_graph(&model));
         CHECK_TRUE(epctx_next_tensor(&it, &tensor) && tensor.external && !tensor.has_raw);
         CHECK_TRUE(epctx_str_is(tensor.location, "rest.data"));
         CHECK_UINT(tensor.offset, 128);
@@ -1559,15 +1559,15 @@ TEST(stamp) {
         CHECK_HAS(text, want);
     }
     bytes_free(&b);
-    CHECK_INT(epctx_check_fresh(&model, "FakeEP", NULL, NULL, &error), EPCTX_FRESH);
-    CHECK_INT(epctx_check_fresh(&model, "OtherEP", NULL, NULL, &error), EPCTX_FRESH_UNKNOWN);
+    CHECK_INT(epctx_model_check_fresh(&model, "FakeEP", NULL, NULL, &error), EPCTX_FRESH);
+    CHECK_INT(epctx_model_check_fresh(&model, "OtherEP", NULL, NULL, &error), EPCTX_FRESH_UNKNOWN);
     CHECK_HAS(error.message, "no build stamp");
     {
         epctx_fresh_opts fresh = {0};
         fresh.gen = &opts;
-        CHECK_INT(epctx_check_fresh(&model, "FakeEP", NULL, &fresh, &error), EPCTX_FRESH);
+        CHECK_INT(epctx_model_check_fresh(&model, "FakeEP", NULL, &fresh, &error), EPCTX_FRESH);
         opts.build_options = "speed=3";
-        CHECK_INT(epctx_check_fresh(&model, "FakeEP", NULL, &fresh, &error), EPCTX_STALE);
+        CHECK_INT(epctx_model_check_fresh(&model, "FakeEP", NULL, &fresh, &error), EPCTX_STALE);
     }
     epctx_model_close(&model);
 }
@@ -1603,7 +1603,7 @@ TEST(hostile_stamp) {
         add_metadata(&b, "epctx.build.FakeEP", cases[i].stamp);
         save_bytes("m_ctx.onnx", &b);
         CHECK_INT(epctx_model_open_file(&model, at("m_ctx.onnx"), NULL, NULL), EPCTX_OK);
-        CHECK(epctx_check_fresh(&model, "FakeEP", NULL, NULL, &error) == cases[i].want,
+        CHECK(epctx_model_check_fresh(&model, "FakeEP", NULL, NULL, &error) == cases[i].want,
               "case %zu: %s", i, error.message);
         CHECK_TRUE(error.message[0] != '\0');
         epctx_model_close(&model);
@@ -1637,7 +1637,7 @@ TEST(annotations) {
     CHECK_TRUE(epctx_next_annotation(&it, &annotation) &&
                epctx_str_is(annotation.tensor_name, "b"));
     CHECK_TRUE(!epctx_next_annotation(&it, &annotation));
-    it = epctx_graph_initializers(epctx_model_graph(&model));
+    it = epctx_view_graph_initializers(epctx_model_graph(&model));
     CHECK_TRUE(epctx_next_tensor(&it, &tensor) && epctx_str_is(tensor.name, "sb"));
     CHECK_TRUE(!epctx_next_tensor(&it, &tensor));
     epctx_model_close(&model);
@@ -2253,7 +2253,7 @@ TEST(everything) {
     CHECK_OK(epctx_generate(&model, &backend, NULL, NULL, &error), error);
     CHECK_STR(nodes_of(&model), "EPContext:x,w,->a,c,;Keep:a,kept,s1,->b,;Keep:b,,c,->d,;"
                                 "EPContext:d,->y,;");
-    it = epctx_graph_initializers(epctx_model_graph(&model));
+    it = epctx_view_graph_initializers(epctx_model_graph(&model));
     CHECK_TRUE(epctx_next_tensor(&it, &tensor) && epctx_str_is(tensor.name, "w"));
     CHECK_TRUE(epctx_next_tensor(&it, &tensor) && epctx_str_is(tensor.name, "kept"));
     CHECK_TRUE(epctx_next_tensor(&it, &tensor) && epctx_str_is(tensor.name, "sa"));
@@ -2268,10 +2268,10 @@ TEST(everything) {
     CHECK_TRUE(memchr(value.data, '%', value.size) != NULL);
     epctx_model_close(&model);
     CHECK_INT(epctx_model_open_file(&model, at("a%b\nc_ctx.onnx"), NULL, NULL), EPCTX_OK);
-    CHECK(epctx_check_fresh(&model, "FakeEP", &backend, NULL, &error) == EPCTX_FRESH, "%s",
+    CHECK(epctx_model_check_fresh(&model, "FakeEP", &backend, NULL, &error) == EPCTX_FRESH, "%s",
           error.message);
     backend.sdk_version = "2.0%\n";
-    CHECK_INT(epctx_check_fresh(&model, "FakeEP", &backend, NULL, &error), EPCTX_STALE);
+    CHECK_INT(epctx_model_check_fresh(&model, "FakeEP", &backend, NULL, &error), EPCTX_STALE);
     epctx_model_close(&model);
 }
 
@@ -2358,12 +2358,14 @@ TEST(stamps_at_their_limits) {
         clear_root();
         save_bytes("m_ctx.onnx", &b);
         CHECK_INT(epctx_model_open_file(&model, at("m_ctx.onnx"), NULL, NULL), EPCTX_OK);
-        CHECK_TRUE(epctx_check_fresh(&model, "FakeEP", &backend, NULL, &error) != EPCTX_FRESH);
+        CHECK_TRUE(epctx_model_check_fresh(&model, "FakeEP", &backend, NULL, &error) !=
+                   EPCTX_FRESH);
         CHECK_HAS(error.message, cases[i].message);
         if (i == 0) {
             memset(name, 'e', sizeof name);
             name[sizeof name - 1] = '\0';
-            CHECK_INT(epctx_check_fresh(&model, name, &backend, NULL, &error), EPCTX_FRESH_UNKNOWN);
+            CHECK_INT(epctx_model_check_fresh(&model, name, &backend, NULL, &error),
+                      EPCTX_FRESH_UNKNOWN);
         }
         epctx_model_close(&model);
     }
@@ -2413,7 +2415,7 @@ TEST(fresh_by_size_and_time) {
         opts.fast = cases[i].fast;
         source_changed = cases[i].changed;
         maps_counted = 0;
-        CHECK(epctx_check_fresh(&model, "FakeEP", NULL, &opts, &error) == EPCTX_FRESH, "%s",
+        CHECK(epctx_model_check_fresh(&model, "FakeEP", NULL, &opts, &error) == EPCTX_FRESH, "%s",
               error.message);
         CHECK(maps_counted == cases[i].maps, "case %zu: the source was mapped %d times", i,
               maps_counted);
@@ -2423,14 +2425,15 @@ TEST(fresh_by_size_and_time) {
         epctx_fresh_opts opts = {0};
         memset(path, 'p', EPCTX_PATH_MAX);
         opts.source_path = path;
-        CHECK_INT(epctx_check_fresh(&model, "FakeEP", NULL, &opts, &error), EPCTX_FRESH_UNKNOWN);
+        CHECK_INT(epctx_model_check_fresh(&model, "FakeEP", NULL, &opts, &error),
+                  EPCTX_FRESH_UNKNOWN);
         CHECK_HAS(error.message, "a path is longer than");
     }
     b = read_file(at("m.onnx"));
     put_str(&b, 6, "a longer source");
     make_file(at("m.onnx"), b.data, b.size);
     maps_counted = 0;
-    CHECK_INT(epctx_check_fresh(&model, "FakeEP", NULL, NULL, &error), EPCTX_STALE);
+    CHECK_INT(epctx_model_check_fresh(&model, "FakeEP", NULL, NULL, &error), EPCTX_STALE);
     CHECK_HAS(error.message, "it was compiled from");
     CHECK_INT(maps_counted, 0);
     epctx_model_close(&model);
@@ -2513,7 +2516,7 @@ TEST(untyped_output) {
     save_model("m.onnx", &graph);
     CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), NULL, NULL), EPCTX_OK);
     CHECK_OK(epctx_generate(&model, &backend, &opts, NULL, &error), error);
-    values = epctx_graph_values(epctx_model_graph(&model));
+    values = epctx_view_graph_values(epctx_model_graph(&model));
     CHECK_TRUE(epctx_next_value(&values, &value));
     CHECK_TRUE(epctx_str_is(value.name, "y"));
     CHECK_INT(value.elem_type, EPCTX_ONNX_FLOAT);

@@ -40,8 +40,8 @@ static const char *names_in(const epctx_model *model, uint32_t number) {
     text[0] = '\0';
     while (epctx_next_field(&it, &field)) {
         epctx_str name = field.wire != EPCTX_WIRE_LEN ? epctx_str_of("?")
-                         : number == 5                ? epctx_tensor_of(field.body).name
-                                                      : epctx_value_of(field.body).name;
+                         : number == 5                ? epctx_view_as_tensor(field.body).name
+                                                      : epctx_view_as_value(field.body).name;
         strncat(text, name.data != NULL ? name.data : "", name.size);
         strcat(text, " ");
     }
@@ -95,14 +95,14 @@ static bool remove_gone(epctx_model *model) {
         while (!found && epctx_next_field(&it, &field)) {
             epctx_str name;
             if (field.wire != EPCTX_WIRE_LEN) continue;
-            name = numbers_of[i] == 1   ? epctx_node_of(field.body).name
-                   : numbers_of[i] == 5 ? epctx_tensor_of(field.body).name
-                                        : epctx_value_of(field.body).name;
+            name = numbers_of[i] == 1   ? epctx_view_as_node(field.body).name
+                   : numbers_of[i] == 5 ? epctx_view_as_tensor(field.body).name
+                                        : epctx_view_as_value(field.body).name;
             found = epctx_str_is(name, "gone") || epctx_str_is(name, "nowhere");
         }
-        if (!found || epctx_view_remove(model, field.body, &error) != EPCTX_OK) return false;
+        if (!found || epctx_edit_remove(model, field.body, &error) != EPCTX_OK) return false;
     }
-    return epctx_model_remove_metadata(model, epctx_str_of("epctx.build.Gone"), &error) == EPCTX_OK;
+    return epctx_edit_remove_metadata(model, epctx_str_of("epctx.build.Gone"), &error) == EPCTX_OK;
 }
 
 /* An edited model gives what its bytes give: removed fields are no fields, and fields of other wire
@@ -135,9 +135,9 @@ TEST(noisy_and_edited) {
     /* All but the stamp, which names the file of the source and its hash. */
     CHECK_INT(epctx_model_open_memory(&model, first.data, first.size, NULL, &error), EPCTX_OK);
     CHECK_INT(epctx_model_open_memory(&again, second.data, second.size, NULL, &error), EPCTX_OK);
-    CHECK_INT(epctx_model_remove_metadata(&model, epctx_str_of("epctx.build.FakeEP"), &error),
+    CHECK_INT(epctx_edit_remove_metadata(&model, epctx_str_of("epctx.build.FakeEP"), &error),
               EPCTX_OK);
-    CHECK_INT(epctx_model_remove_metadata(&again, epctx_str_of("epctx.build.FakeEP"), &error),
+    CHECK_INT(epctx_edit_remove_metadata(&again, epctx_str_of("epctx.build.FakeEP"), &error),
               EPCTX_OK);
     bare_first = written(&model);
     bare_second = written(&again);
@@ -211,9 +211,9 @@ TEST(unread) {
     CHECK_STR(names_in(&model, GRAPH_VALUE), "k ");
     CHECK_STR(names_in(&model, 14), "z ");
     {
-        epctx_cursor it = epctx_graph_nodes(epctx_model_graph(&model));
+        epctx_cursor it = epctx_view_graph_nodes(epctx_model_graph(&model));
         epctx_node_view node;
-        CHECK_TRUE(epctx_next_node(&it, &node) && epctx_node_is_epnode(&node));
+        CHECK_TRUE(epctx_next_node(&it, &node) && epctx_view_is_epnode(&node));
         CHECK_TRUE(epctx_next_node(&it, &node) && epctx_str_is(node.name, "unread"));
         CHECK_TRUE(!epctx_next_node(&it, &node));
     }
@@ -240,9 +240,9 @@ TEST(out_of_order) {
     CHECK_OK(generate_file(&f, "m.onnx", NULL, NULL, NULL, &error), error);
     CHECK_STR(f.log, "x->b;");
     CHECK_INT(epctx_model_open_file(&model, at("m_ctx.onnx"), NULL, &error), EPCTX_OK);
-    it = epctx_graph_nodes(epctx_model_graph(&model));
+    it = epctx_view_graph_nodes(epctx_model_graph(&model));
     CHECK_TRUE(epctx_next_node(&it, &node) && epctx_str_is(node.name, "apart"));
-    CHECK_TRUE(epctx_next_node(&it, &node) && epctx_node_is_epnode(&node));
+    CHECK_TRUE(epctx_next_node(&it, &node) && epctx_view_is_epnode(&node));
     CHECK_TRUE(epctx_next_node(&it, &node) && epctx_str_is(node.name, "last"));
     epctx_model_close(&model);
 }
@@ -278,7 +278,7 @@ TEST(empty_initializers) {
     CHECK_MEM(data.data + 64, data.size - 64, "\1\0\0\0\0\0\0\0\2\1\0\0\0\0\0\0", 16);
     bytes_free(&data);
     CHECK_INT(epctx_model_open_file(&model, at("m_ctx.onnx"), NULL, &error), EPCTX_OK);
-    it = epctx_graph_initializers(epctx_model_graph(&model));
+    it = epctx_view_graph_initializers(epctx_model_graph(&model));
     CHECK_TRUE(epctx_next_tensor(&it, &tensor) && epctx_str_is(tensor.name, "empty"));
     CHECK_TRUE(!tensor.external);
     CHECK_TRUE(epctx_next_tensor(&it, &tensor) && epctx_str_is(tensor.name, "full"));
@@ -539,11 +539,11 @@ TEST(fast_without_times) {
     open.io = &calls;
     opts.fast = true;
     CHECK_INT(epctx_model_open_file(&model, at("m_ctx.onnx"), &open, &error), EPCTX_OK);
-    CHECK_INT(epctx_check_fresh(&model, "FakeEP", NULL, &opts, &error), EPCTX_FRESH);
+    CHECK_INT(epctx_model_check_fresh(&model, "FakeEP", NULL, &opts, &error), EPCTX_FRESH);
     b = read_file(at("m.onnx"));
     b.data[b.size - 1] ^= 1;
     save_bytes("m.onnx", &b);
-    CHECK_INT(epctx_check_fresh(&model, "FakeEP", NULL, &opts, &error), EPCTX_STALE);
+    CHECK_INT(epctx_model_check_fresh(&model, "FakeEP", NULL, &opts, &error), EPCTX_STALE);
     CHECK_HAS(error.message, "has changed since it was compiled");
     epctx_model_close(&model);
 }

@@ -167,7 +167,7 @@ static int session(const epctx_io *io, uint32_t flags) {
     if (epctx_model_open_file(&model, at("m_ctx.onnx"), &open, &error) == EPCTX_OK &&
         epctx_load(&loaded, &model, &backend, NULL, &error) == EPCTX_OK && loaded.bound_count > 0)
         code = run(&loaded, &backend, &error);
-    else if (error.message[0] == '\0' && model.source.size > 0 && loaded.backend == NULL)
+    else if (error.message[0] == '\0' && model.bytes.size > 0 && loaded.backend == NULL)
         code = WRONG;
     epctx_unload(&loaded);
     epctx_model_close(&model);

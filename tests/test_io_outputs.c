@@ -159,18 +159,18 @@ static epctx_status convert_at(convert_fn function, const char *path, const char
     if (overwrite == EPCTX_OVERWRITE_BACKUP) write.overwrite = overwrite;
     if (status == EPCTX_OK) status = function(&model, &opts, &changes, &error);
     if (status == EPCTX_OK)
-        status = epctx_write_group(&model, at(path), &write, changes.files, changes.file_count,
-                                   overwrite, &error);
+        status = epctx_model_write_group(&model, at(path), &write, changes.files,
+                                         changes.file_count, overwrite, &error);
     epctx_model_close(&model);
     return status;
 }
 
 static epctx_status extract(const char *name) {
-    return convert_at(epctx_model_extract, "in/m.onnx", name, EPCTX_OVERWRITE_REPLACE);
+    return convert_at(epctx_edit_extract, "in/m.onnx", name, EPCTX_OVERWRITE_REPLACE);
 }
 
 static epctx_status extract_backup(const char *name) {
-    return convert_at(epctx_model_extract, "in/m.onnx", name, EPCTX_OVERWRITE_BACKUP);
+    return convert_at(epctx_edit_extract, "in/m.onnx", name, EPCTX_OVERWRITE_BACKUP);
 }
 
 static epctx_status external(const char *name) {
@@ -504,8 +504,8 @@ static epctx_status write_two(const char *model_name, const char *file_name) {
     file.size = sizeof text;
     status = epctx_model_open_file(&model, at("in/s.onnx"), NULL, &error);
     if (status == EPCTX_OK) {
-        status =
-            epctx_write_group(&model, model_path, NULL, &file, 1, EPCTX_OVERWRITE_REPLACE, &error);
+        status = epctx_model_write_group(&model, model_path, NULL, &file, 1,
+                                         EPCTX_OVERWRITE_REPLACE, &error);
     }
     epctx_model_close(&model);
     return status;
@@ -539,7 +539,8 @@ TEST(long_names_in_a_folder) {
     file.path = file.name = name;
     CHECK_TRUE(getcwd(here, sizeof here) != NULL && chdir(at("in")) == 0);
     CHECK_OK(epctx_model_open_file(&model, "m.onnx", NULL, &error), error);
-    status = epctx_write_group(&model, "m.onnx", NULL, &file, 1, EPCTX_OVERWRITE_REPLACE, &error);
+    status =
+        epctx_model_write_group(&model, "m.onnx", NULL, &file, 1, EPCTX_OVERWRITE_REPLACE, &error);
     epctx_model_close(&model);
     CHECK_INT(chdir(here), 0);
     CHECK_INT(status, EPCTX_ERR_LIMIT);
@@ -627,17 +628,17 @@ TEST(changed_since_read) {
     save_source();
     CHECK_INT(epctx_model_open_file(&one, at("in/m.onnx"), NULL, &error), EPCTX_OK);
     CHECK_INT(epctx_model_open_file(&two, at("in/m.onnx"), NULL, &error), EPCTX_OK);
-    CHECK_INT(epctx_model_set_metadata(&one, epctx_str_of("a"), epctx_str_of("1"), &error),
+    CHECK_INT(epctx_edit_set_metadata(&one, epctx_str_of("a"), epctx_str_of("1"), &error),
               EPCTX_OK);
-    CHECK_INT(epctx_model_set_metadata(&two, epctx_str_of("b"), epctx_str_of("2"), &error),
+    CHECK_INT(epctx_edit_set_metadata(&two, epctx_str_of("b"), epctx_str_of("2"), &error),
               EPCTX_OK);
     CHECK_OK(epctx_model_write_file(&one, at("in/m.onnx"), NULL, &error), error);
     before = read_file(at("in/m.onnx"));
     CHECK_INT(epctx_model_write_file(&two, at("in/m.onnx"), NULL, &error), EPCTX_ERR_CHANGED);
     CHECK_HAS(error.message, "m.onnx: changed since it was read");
-    CHECK_INT(
-        epctx_write_group(&two, at("in/m.onnx"), NULL, NULL, 0, EPCTX_OVERWRITE_REPLACE, &error),
-        EPCTX_ERR_CHANGED);
+    CHECK_INT(epctx_model_write_group(&two, at("in/m.onnx"), NULL, NULL, 0, EPCTX_OVERWRITE_REPLACE,
+                                      &error),
+              EPCTX_ERR_CHANGED);
     after = read_file(at("in/m.onnx"));
     CHECK_TRUE(bytes_equal(&after, before.data, before.size));
     CHECK_OK(epctx_model_write_file(&one, at("in/m.onnx"), NULL, &error), error); /* its own */
@@ -663,7 +664,7 @@ static void *change_one(void *user) {
     opts.lock = &lock;
     good = good && epctx_model_open_file(&model, in_model, NULL, &e) == EPCTX_OK;
     good = good &&
-           epctx_model_set_metadata(&model, epctx_str_of(key), epctx_str_of("x"), &e) == EPCTX_OK &&
+           epctx_edit_set_metadata(&model, epctx_str_of(key), epctx_str_of("x"), &e) == EPCTX_OK &&
            epctx_model_write_file(&model, in_model, &opts, &e) == EPCTX_OK;
     epctx_model_close(&model);
     epctx_file_lock_drop(&lock);

@@ -566,7 +566,7 @@ TEST(merged_and_connected) {
     CHECK_INT(f.loads, 2);
     CHECK_TRUE(epctx_str_is(loaded.bound[0].info.name, "part"));
     CHECK_TRUE(epctx_str_is(loaded.bound[1].info.name, "other"));
-    it = epctx_node_inputs(&loaded.bound[1].view);
+    it = epctx_view_node_inputs(&loaded.bound[1].view);
     CHECK_TRUE(epctx_next_str(&it, &name) && epctx_str_is(name, "y"));
     CHECK_UINT(loaded.other_nodes, 0);
     epctx_unload(&loaded);

@@ -238,9 +238,9 @@ TEST(in_place) {
         CHECK_INT(chmod(at("m_ctx.onnx"), rows[i].mode), 0);
         CHECK_INT(epctx_model_open_file(&model, at("m_ctx.onnx"), &open, &error), EPCTX_OK);
         CHECK_INT(epctx_load(&loaded, &model, &backend, NULL, &error), EPCTX_OK);
-        start = (uintptr_t)model.source.data;
+        start = (uintptr_t)model.bytes.data;
         place = (uintptr_t)loaded_from;
-        CHECK(rows[i].in_place == (place >= start && place < start + model.source.size), "row %zu",
+        CHECK(rows[i].in_place == (place >= start && place < start + model.bytes.size), "row %zu",
               i);
         epctx_unload(&loaded);
         epctx_model_close(&model);
@@ -363,8 +363,9 @@ static bytes weight_model(const float *data, const char *file) {
 
 /* Sources from memory: their external data is where the model says, else in its folder, which a
  * relative path may leave empty. */
-static epctx_status give_numbers(void *user, const epctx_bound *bound, const epctx_weight_ref *ref,
-                                 epctx_tensor *out, epctx_error *error) {
+static epctx_status give_numbers(void *user, const epctx_bound *bound,
+                                 const epctx_outside_weight *ref, epctx_tensor *out,
+                                 epctx_error *error) {
     (void)user, (void)bound, (void)ref, (void)error;
     memset(out, 0, sizeof *out);
     out->data = (const uint8_t *)numbers;
@@ -372,7 +373,7 @@ static epctx_status give_numbers(void *user, const epctx_bound *bound, const epc
     return EPCTX_OK;
 }
 
-static epctx_status has_none(void *user, const epctx_bound *bound, const epctx_weight_ref *ref,
+static epctx_status has_none(void *user, const epctx_bound *bound, const epctx_outside_weight *ref,
                              epctx_tensor *out, epctx_error *error) {
     (void)user, (void)bound, (void)out;
     return epctx_fail(error, EPCTX_ERR_NOT_FOUND, "not '%S'", &ref->name);
@@ -1005,14 +1006,14 @@ TEST(sizes_of_a_mixed_group) {
     CHECK_INT(f.loads, 1); /* verified */
     CHECK_STR(listing(), "a.onnx a_ctx.onnx a_fake.bin ");
     CHECK_INT(epctx_model_open_file(&model, at("a_ctx.onnx"), NULL, &error), EPCTX_OK);
-    it = epctx_graph_nodes(epctx_model_graph(&model));
+    it = epctx_view_graph_nodes(epctx_model_graph(&model));
     while (epctx_next_node(&it, &node)) {
-        CHECK_INT(epctx_epnode_read(&node, &ep, &error), EPCTX_OK);
+        CHECK_INT(epctx_view_read_epnode(&node, &ep, &error), EPCTX_OK);
         if (epctx_str_is(ep.source, "FakeEP")) {
             CHECK_INT(ep.max_size, 700);
             ours++;
         } else {
-            CHECK_TRUE((ep.present & 1u << EPCTX_EP_MAX_SIZE) == 0);
+            CHECK_TRUE((ep.present & 1u << EPCTX_EPNODE_MAX_SIZE) == 0);
             others++;
         }
     }

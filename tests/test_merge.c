@@ -81,11 +81,11 @@ TEST(merge_side_by_side) {
           p.error.message);
     CHECK_OK(epctx_merge(p.parts, 2, NULL, &p.out, &p.error), p.error);
     graph = epctx_model_graph(&p.models[0]);
-    CHECK_INT(count_of(epctx_graph_nodes(graph)), 4);
-    CHECK_INT(count_of(epctx_graph_initializers(graph)), 2);
+    CHECK_INT(count_of(epctx_view_graph_nodes(graph)), 4);
+    CHECK_INT(count_of(epctx_view_graph_initializers(graph)), 2);
     CHECK_TRUE(has_input(&p.models[0], "x") && has_input(&p.models[0], "m2_x"));
     CHECK_INT(p.out.file_count, 0);
-    epctx_model_undo(&p.models[0], 0);
+    epctx_edit_undo(&p.models[0], 0);
     CHECK(pair_untouched(&p), "undo does not restore the bytes, or the second model changed");
     pair_close(&p);
 }
@@ -110,8 +110,8 @@ TEST(merge_share_inputs) {
     opts.share_inputs = true;
     CHECK_TRUE(pair_open(&p, chain_model("x", "y", 17), chain_model("x", "z", 17)));
     CHECK_OK(epctx_merge(p.parts, 2, &opts, &p.out, &p.error), p.error);
-    CHECK_INT(count_of(epctx_graph_inputs(epctx_model_graph(&p.models[0]))), 1);
-    CHECK_INT(count_of(epctx_graph_outputs(epctx_model_graph(&p.models[0]))), 2);
+    CHECK_INT(count_of(epctx_view_graph_inputs(epctx_model_graph(&p.models[0]))), 1);
+    CHECK_INT(count_of(epctx_view_graph_outputs(epctx_model_graph(&p.models[0]))), 2);
     pair_close(&p);
 }
 
@@ -121,14 +121,14 @@ TEST(chain) {
     opts.chain = true;
     CHECK_TRUE(pair_open(&p, chain_model("x", "y", 17), chain_model("y", "z", 17)));
     CHECK_OK(epctx_merge(p.parts, 2, &opts, &p.out, &p.error), p.error);
-    CHECK_INT(count_of(epctx_graph_inputs(epctx_model_graph(&p.models[0]))), 1);
-    CHECK_INT(count_of(epctx_graph_outputs(epctx_model_graph(&p.models[0]))), 1);
+    CHECK_INT(count_of(epctx_view_graph_inputs(epctx_model_graph(&p.models[0]))), 1);
+    CHECK_INT(count_of(epctx_view_graph_outputs(epctx_model_graph(&p.models[0]))), 1);
     /* t, its namesake, and y, which is no output any more */
-    CHECK_INT(count_of(epctx_graph_values(epctx_model_graph(&p.models[0]))), 3);
-    epctx_model_undo(&p.models[0], 0);
+    CHECK_INT(count_of(epctx_view_graph_values(epctx_model_graph(&p.models[0]))), 3);
+    epctx_edit_undo(&p.models[0], 0);
     opts.keep_outputs = true;
     CHECK_OK(epctx_merge(p.parts, 2, &opts, &p.out, &p.error), p.error);
-    CHECK_INT(count_of(epctx_graph_outputs(epctx_model_graph(&p.models[0]))), 2);
+    CHECK_INT(count_of(epctx_view_graph_outputs(epctx_model_graph(&p.models[0]))), 2);
     pair_close(&p);
 }
 
@@ -267,7 +267,7 @@ TEST(merge_of_an_old_model) {
     CHECK_TRUE(has_input(&p.models[0], "p") && has_input(&p.models[0], "x"));
     CHECK(!has_input(&p.models[0], "v"), "the weight is an input of the result");
     CHECK_INT(epctx_model_read(&p.models[0]).ir_version, 8);
-    epctx_model_undo(&p.models[0], 0);
+    epctx_edit_undo(&p.models[0], 0);
     p.parts[0].model = &p.models[1]; /* the other way round, with names that change */
     p.parts[1].model = &p.models[0];
     p.parts[1].prefix = "old_";
@@ -284,13 +284,13 @@ TEST(merge_of_too_much) {
     CHECK_TRUE(pair_open(&p, small_model("n", "x", "y"), small_model("m", "u", "v")));
     payload.data = p.data[0].data;
     payload.size = (size_t)EPCTX_MODEL_MAX;
-    CHECK_INT(
-        epctx_message_set_data(&p.models[0], epctx_model_read(&p.models[0]).view, 6, payload, NULL),
-        EPCTX_OK);
+    CHECK_INT(epctx_edit_set_field_data(&p.models[0], epctx_model_read(&p.models[0]).view, 6,
+                                        payload, NULL),
+              EPCTX_OK);
     CHECK_INT(pair_merge(&p), EPCTX_ERR_LIMIT);
     CHECK_HAS(p.error.message, "first move contexts and initializers into files");
-    CHECK_UINT(epctx_model_mark(&p.models[0]), 1);
-    epctx_model_undo(&p.models[0], 0);
+    CHECK_UINT(epctx_edit_mark(&p.models[0]), 1);
+    epctx_edit_undo(&p.models[0], 0);
     CHECK(pair_untouched(&p), "a refusal changes something");
     pair_close(&p);
 }
@@ -447,7 +447,7 @@ TEST(merge_outputs_that_feed) {
     REFUSED(&p, EPCTX_ERR_GRAPH, "every output feeds an input: keep the outputs, or connect less");
     p.opts.keep_outputs = true;
     MERGES(&p);
-    CHECK_UINT(count_of(epctx_graph_outputs(epctx_model_graph(&p.models[0]))), 1);
+    CHECK_UINT(count_of(epctx_view_graph_outputs(epctx_model_graph(&p.models[0]))), 1);
     pair_close(&p);
     /* An output whose type stands among the values already, and one that has none. */
     add_node(&a, "Split", "n", "x", "y,s,t");
@@ -465,8 +465,8 @@ TEST(merge_outputs_that_feed) {
     CHECK_TRUE(pair_open(&p, new_model(&a), new_model(&b)));
     p.opts.chain = true;
     MERGES(&p);
-    CHECK_UINT(count_of(epctx_graph_outputs(epctx_model_graph(&p.models[0]))), 1);
-    CHECK_UINT(count_of(epctx_graph_values(epctx_model_graph(&p.models[0]))), 2); /* s, t */
+    CHECK_UINT(count_of(epctx_view_graph_outputs(epctx_model_graph(&p.models[0]))), 1);
+    CHECK_UINT(count_of(epctx_view_graph_values(epctx_model_graph(&p.models[0]))), 2); /* s, t */
     pair_close(&p);
 }
 
@@ -503,7 +503,7 @@ TEST(merge_one_graph) {
         add_value(&graph, GRAPH_OUTPUT, "b", EPCTX_ONNX_FLOAT, vector);
         CHECK_TRUE(pair_open(&p, compiled_model("QNN"), new_model(&graph)));
         opts.graphs = graphs;
-        CHECK_OK(epctx_model_stamp(p.parts[1].model, "QNN", &opts, &p.error), p.error);
+        CHECK_OK(epctx_edit_stamp(p.parts[1].model, "QNN", &opts, &p.error), p.error);
         CHECK_INT(epctx_merge(p.parts, 2, NULL, NULL, &p.error),
                   graphs == 1 ? EPCTX_OK : EPCTX_ERR_EXISTS);
         pair_close(&p);
@@ -529,13 +529,13 @@ TEST(chain_keeps_names_of_binaries) {
     opts.connections = &link;
     opts.connection_count = 1;
     CHECK_OK(epctx_merge(p.parts, 2, &opts, &p.out, &p.error), p.error);
-    it = epctx_graph_nodes(epctx_model_graph(&p.models[0]));
+    it = epctx_view_graph_nodes(epctx_model_graph(&p.models[0]));
     while (epctx_next_node(&it, &node)) {
-        epctx_cursor inputs = epctx_node_inputs(&node);
+        epctx_cursor inputs = epctx_view_node_inputs(&node);
         epctx_str name = {NULL, 0};
         epctx_next_str(&inputs, &name);
         bridge = bridge || (epctx_str_is(node.op_type, "Identity") && epctx_str_is(name, "y"));
-        wanted = wanted || (epctx_node_is_epnode(&node) && epctx_str_is(name, "a"));
+        wanted = wanted || (epctx_view_is_epnode(&node) && epctx_str_is(name, "a"));
     }
     CHECK(bridge && wanted, "the EPContext node has not its input 'a' from an Identity of 'y'");
     pair_close(&p);
@@ -561,7 +561,7 @@ TEST(merge_names_are_new) {
     CHECK_TRUE(pair_open(&p, new_model(&a), new_model(&b)));
     CHECK_OK(epctx_merge(p.parts, 2, &opts, &p.out, &p.error), p.error);
     CHECK_TRUE(has_input(&p.models[0], "x") && has_input(&p.models[0], "m2_x_3"));
-    epctx_model_undo(&p.models[0], 0);
+    epctx_edit_undo(&p.models[0], 0);
     p.parts[1].prefix = "";
     CHECK_INT(epctx_merge(p.parts, 2, &opts, NULL, &p.error), EPCTX_ERR_EXISTS);
     CHECK(pair_untouched(&p), "a refusal changes something");
@@ -759,12 +759,12 @@ TEST(merge_of_two_containers) {
     MERGES(&p);
     CHECK_STR(sharing_of(&p.models[0]), "p:p:0:1: q:q:0:1: m2_p:m2_p:1:1:327680 r:r:0:1: ");
     node = node_at(&p.models[0], 2);
-    CHECK_OK(epctx_epnode_read(&node, &ep, &p.error), p.error);
+    CHECK_OK(epctx_view_read_epnode(&node, &ep, &p.error), p.error);
     span.data = (const uint8_t *)ep.ep_cache_context.data;
     span.size = ep.ep_cache_context.size;
     CHECK_OK(binary_read(span, NULL, &p.models[0].arena, &facts, &p.error), p.error);
     CHECK(facts.damage == NULL && facts.graph_count == 4, "%s", facts.damage);
-    epctx_model_undo(&p.models[0], 0);
+    epctx_edit_undo(&p.models[0], 0);
     CHECK(pair_untouched(&p), "undo does not restore the bytes, or the second model changed");
     pair_close(&p);
     /* Nodes that had no attribute get none, but in exchange for the context. */
@@ -867,7 +867,7 @@ TEST(merge_metadata) {
     CHECK_TRUE(epctx_model_metadata(&p.models[0], epctx_str_of("key"), &value));
     CHECK_TRUE(epctx_str_is(value, "1"));
     CHECK_TRUE(epctx_model_metadata(&p.models[0], epctx_str_of("new"), &value));
-    epctx_model_undo(&p.models[0], 0);
+    epctx_edit_undo(&p.models[0], 0);
     opts.metadata = EPCTX_METADATA_PREFIX;
     CHECK_OK(epctx_merge(p.parts, 2, &opts, NULL, &p.error), p.error);
     CHECK_TRUE(epctx_model_metadata(&p.models[0], epctx_str_of("m2_key"), &value));
@@ -913,7 +913,7 @@ TEST(merge_metadata_prefix_taken) {
                   "case %zu: '%s' is '%.*s', expected %s", i, keys[k], (int)value.size, value.data,
                   wants[k] == NULL ? "nothing" : wants[k]);
         }
-        epctx_model_undo(&p.models[0], 0);
+        epctx_edit_undo(&p.models[0], 0);
         p.parts[1].prefix = "";
         opts.share_inputs = true;
         CHECK_TRUE(epctx_merge(p.parts, 2, &opts, NULL, &p.error) == EPCTX_ERR_EXISTS);
@@ -927,8 +927,8 @@ TEST(merge_newer_operator_sets) {
     pair p;
     add_opset(&b, "idle", 2); /* nothing of it is used: its version is nobody's business */
     CHECK_TRUE(pair_open(&p, small_model("n", "x", "y"), b));
-    CHECK_INT(epctx_model_set_opset(&p.models[0], epctx_str_of(""), 13, NULL), EPCTX_OK);
-    CHECK_INT(epctx_model_put_opset(&p.models[0], epctx_str_of("idle"), 1, NULL), EPCTX_OK);
+    CHECK_INT(epctx_edit_set_opset(&p.models[0], epctx_str_of(""), 13, NULL), EPCTX_OK);
+    CHECK_INT(epctx_edit_put_opset(&p.models[0], epctx_str_of("idle"), 1, NULL), EPCTX_OK);
     CHECK_INT(pair_merge(&p), EPCTX_ERR_GRAPH);
     CHECK_HAS(p.error.message, "operator set ai.onnx version 17, those of earlier models of "
                                "version 13");

@@ -330,7 +330,7 @@ TEST(merge_containers_that_differ) {
     make_contained("b.onnx", "u", "v", "w", "b.bin");
     for (i = 0; i < 2; i++) {
         CHECK_TRUE(pair_files(&p, at("a.onnx"), at("b.onnx")));
-        CHECK_OK(epctx_model_embed(&p.models[i], NULL, NULL, &p.error), p.error);
+        CHECK_OK(epctx_edit_embed(&p.models[i], NULL, NULL, &p.error), p.error);
         MERGES(&p);
         CHECK_UINT(p.out.file_count, i);
         CHECK_STR(sharing_of(&p.models[0]), i == 0 ? "p:p:0:1: q:q:0:1: v:v:1:1:327680 w:w:0:1: "
@@ -539,7 +539,7 @@ TEST(merge_of_long_names) {
     CHECK_UINT(out.file_count, MODELS - 3); /* the first is where it should be */
     CHECK_UINT(strlen(out.files[MODELS - 4].name), EPCTX_PATH_MAX - 1);
     CHECK_HAS(out.files[MODELS - 4].name, "nnn_9");
-    epctx_model_undo(&models[0], 0);
+    epctx_edit_undo(&models[0], 0);
     CHECK_INT(epctx_merge(parts, MODELS, NULL, NULL, &error), EPCTX_ERR_LIMIT);
     CHECK_HAS(error.message, "a path is longer than 4095 bytes");
     for (int i = 0; i < MODELS; i++) {

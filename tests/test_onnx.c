@@ -76,20 +76,20 @@ TEST(nodes) {
     epctx_attr_view attr;
     epctx_str s;
     CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, NULL), EPCTX_OK);
-    it = epctx_graph_nodes(epctx_model_graph(&model));
+    it = epctx_view_graph_nodes(epctx_model_graph(&model));
     CHECK_TRUE(epctx_next_node(&it, &node));
     CHECK_TRUE(epctx_str_is(node.op_type, "Conv") && epctx_str_is(node.name, "conv"));
     CHECK_UINT(node.domain.size, 0);
     CHECK_UINT(node.input_count, 4);
     CHECK_UINT(node.output_count, 2);
     CHECK_UINT(node.attr_count, 2);
-    inner = epctx_node_inputs(&node);
+    inner = epctx_view_node_inputs(&node);
     CHECK_TRUE(epctx_next_str(&inner, &s) && epctx_str_is(s, "x"));
     CHECK_TRUE(epctx_next_str(&inner, &s) && epctx_str_is(s, "w"));
     CHECK_TRUE(epctx_next_str(&inner, &s) && s.size == 0);
     CHECK_TRUE(epctx_next_str(&inner, &s) && epctx_str_is(s, "b"));
     CHECK_TRUE(!epctx_next_str(&inner, &s));
-    inner = epctx_node_attrs(&node);
+    inner = epctx_view_node_attrs(&node);
     CHECK_TRUE(epctx_next_attr(&inner, &attr) && epctx_str_is(attr.name, "group"));
     CHECK_INT(attr.i, 4);
     CHECK_INT(attr.type, EPCTX_ATTR_INT);
@@ -113,24 +113,24 @@ TEST(values_and_tensors) {
     int64_t n;
     CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, NULL), EPCTX_OK);
     graph = epctx_model_graph(&model);
-    it = epctx_graph_inputs(graph);
+    it = epctx_view_graph_inputs(graph);
     CHECK_TRUE(epctx_next_value(&it, &value) && epctx_str_is(value.name, "x"));
     CHECK_TRUE(value.is_tensor && value.has_type && value.has_shape);
     CHECK_INT(value.elem_type, EPCTX_ONNX_FLOAT);
-    dims = epctx_value_dims(&value);
+    dims = epctx_view_value_dims(&value);
     CHECK_TRUE(epctx_next_dim(&dims, &dim) && dim.known && dim.value == 2);
     CHECK_TRUE(epctx_next_dim(&dims, &dim) && dim.known && dim.value == 3);
     CHECK_TRUE(!epctx_next_dim(&dims, &dim));
-    it = epctx_graph_outputs(graph);
+    it = epctx_view_graph_outputs(graph);
     CHECK_TRUE(epctx_next_value(&it, &value) && value.is_tensor && !value.has_shape);
-    it = epctx_graph_values(graph);
+    it = epctx_view_graph_values(graph);
     CHECK_TRUE(epctx_next_value(&it, &value) && value.has_shape); /* a scalar */
-    dims = epctx_value_dims(&value);
+    dims = epctx_view_value_dims(&value);
     CHECK_TRUE(!epctx_next_dim(&dims, &dim));
-    it = epctx_graph_initializers(graph);
+    it = epctx_view_graph_initializers(graph);
     CHECK_TRUE(epctx_next_tensor(&it, &tensor) && epctx_str_is(tensor.name, "w"));
     CHECK_TRUE(tensor.has_raw && !tensor.external && tensor.raw.size == 12 && tensor.rank == 1);
-    dims = epctx_tensor_dims(&tensor);
+    dims = epctx_view_tensor_dims(&tensor);
     CHECK_TRUE(epctx_next_int(&dims, &n) && n == 3 && !epctx_next_int(&dims, &n));
     epctx_model_close(&model);
     bytes_free(&b);
@@ -152,7 +152,7 @@ TEST(last_scalar_wins) {
     put_str(&attr, 1, "last");
     view.data = attr.data;
     view.size = attr.size;
-    a = epctx_attr_of(view);
+    a = epctx_view_as_attr(view);
     CHECK_TRUE(epctx_str_is(a.name, "last") && epctx_str_is(a.s, "../evil.bin"));
     CHECK_INT(a.i, 2);
     bytes_free(&attr);
@@ -171,8 +171,8 @@ TEST(last_scalar_wins) {
     view.data = value.data;
     view.size = value.size;
     {
-        epctx_value_view v = epctx_value_of(view);
-        it = epctx_value_dims(&v);
+        epctx_value_view v = epctx_view_as_value(view);
+        it = epctx_view_value_dims(&v);
         CHECK_TRUE(epctx_next_dim(&it, &d) && !d.known && epctx_str_is(d.param, "N"));
         CHECK_TRUE(epctx_next_dim(&it, &d) && d.known && d.value == 5 && d.param.size == 0);
         CHECK_TRUE(epctx_next_dim(&it, &d) && !d.known && d.param.size == 0);
@@ -203,7 +203,7 @@ TEST(doubled_types) {
     put_child(&graph, 11, &value);
     model = new_model(&graph);
     CHECK_INT(epctx_model_open_memory(&m, model.data, model.size, NULL, NULL), EPCTX_OK);
-    it = epctx_graph_inputs(epctx_model_graph(&m));
+    it = epctx_view_graph_inputs(epctx_model_graph(&m));
     CHECK_TRUE(epctx_next_value(&it, &v) && epctx_str_is(v.name, "a"));
     CHECK_INT(epctx_type_of(v.type).kind, EPCTX_TYPE_TENSOR);
     CHECK_INT(v.elem_type, 0);
@@ -222,7 +222,7 @@ TEST(no_graph) {
     epctx_cursor it;
     CHECK_INT(epctx_model_open_memory(&model, "\x08\x08", 2, NULL, NULL), EPCTX_OK);
     CHECK_TRUE(!epctx_model_has_graph(&model));
-    it = epctx_graph_nodes(epctx_model_graph(&model));
+    it = epctx_view_graph_nodes(epctx_model_graph(&model));
     CHECK_TRUE(!epctx_next_node(&it, &node));
     CHECK_INT(epctx_model_load_graph(&model, &graph, &error), EPCTX_ERR_GRAPH);
     epctx_model_close(&model);
@@ -285,7 +285,7 @@ TEST(bad_arguments) {
     /* A closed model has nothing in it. */
     CHECK_UINT(epctx_model_root(&model).size, 0);
     CHECK_INT(epctx_model_read(&model).ir_version, 0);
-    CHECK_UINT(epctx_cursor_count(epctx_graph_nodes(epctx_model_graph(&zero))), 0);
+    CHECK_UINT(epctx_cursor_count(epctx_view_graph_nodes(epctx_model_graph(&zero))), 0);
 }
 
 static bool no_sink(pb_ostream_t *stream, const pb_byte_t *data, size_t size) {
@@ -317,13 +317,13 @@ TEST(closed_models) {
         CHECK_UINT(epctx_model_size(&model), 0);
         CHECK_INT(epctx_model_write_stream(&model, &stream, &error), EPCTX_ERR_ARG);
         CHECK_HAS(error.message, "an open model is expected");
-        CHECK_INT(epctx_model_set_opset(&model, name, 1, NULL), EPCTX_ERR_ARG);
-        CHECK_INT(epctx_model_put_opset(&model, name, 1, NULL), EPCTX_ERR_ARG);
-        CHECK_INT(epctx_model_remove_opset(&model, name, NULL), EPCTX_ERR_ARG);
-        CHECK_INT(epctx_model_set_metadata(&model, name, name, NULL), EPCTX_ERR_ARG);
-        CHECK_INT(epctx_model_remove_metadata(&model, name, NULL), EPCTX_ERR_ARG);
-        CHECK_INT(epctx_model_merge_doubled(&model, NULL, NULL, NULL), EPCTX_ERR_ARG);
-        CHECK_TRUE(epctx_output_file_of(&model, NULL, name, NULL, 0, &file, NULL) != EPCTX_OK);
+        CHECK_INT(epctx_edit_set_opset(&model, name, 1, NULL), EPCTX_ERR_ARG);
+        CHECK_INT(epctx_edit_put_opset(&model, name, 1, NULL), EPCTX_ERR_ARG);
+        CHECK_INT(epctx_edit_remove_opset(&model, name, NULL), EPCTX_ERR_ARG);
+        CHECK_INT(epctx_edit_set_metadata(&model, name, name, NULL), EPCTX_ERR_ARG);
+        CHECK_INT(epctx_edit_remove_metadata(&model, name, NULL), EPCTX_ERR_ARG);
+        CHECK_INT(epctx_edit_merge_doubled(&model, NULL, NULL, NULL), EPCTX_ERR_ARG);
+        CHECK_TRUE(epctx_model_output_file(&model, NULL, name, NULL, 0, &file, NULL) != EPCTX_OK);
         CHECK_TRUE(epctx_model_write_file(&model, path, NULL, NULL) != EPCTX_OK);
         {
             epctx_arena arena;
@@ -833,12 +833,12 @@ TEST(subgraph) {
     put_child(&graph, 1, &node);
     b = new_model(&graph);
     CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, NULL), EPCTX_OK);
-    it = epctx_graph_nodes(epctx_model_graph(&model));
+    it = epctx_view_graph_nodes(epctx_model_graph(&model));
     CHECK_TRUE(epctx_next_node(&it, &n));
-    attrs = epctx_node_attrs(&n);
+    attrs = epctx_view_node_attrs(&n);
     CHECK_TRUE(epctx_next_attr(&attrs, &a) && a.g.data != NULL);
-    CHECK_TRUE(epctx_str_is(epctx_graph_of(a.g).name, "body"));
-    it = epctx_graph_nodes(epctx_graph_of(a.g));
+    CHECK_TRUE(epctx_str_is(epctx_view_as_graph(a.g).name, "body"));
+    it = epctx_view_graph_nodes(epctx_view_as_graph(a.g));
     CHECK_TRUE(epctx_next_node(&it, &n) && epctx_str_is(n.name, "inner"));
     {
         epctx_graph g;
@@ -929,13 +929,13 @@ TEST(captures_without_memory) {
     for (n = 1; status != EPCTX_OK; n++) {
         counting c = {0};
         epctx_allocator allocator = counting_allocator(&c);
-        epctx_cursor it = epctx_graph_nodes(epctx_model_graph(&model));
+        epctx_cursor it = epctx_view_graph_nodes(epctx_model_graph(&model));
         epctx_node_view view;
         epctx_arena arena;
         c.fail_at = n;
         epctx_arena_init(&arena, &allocator);
         CHECK_TRUE(epctx_next_node(&it, &view));
-        status = epctx_node_captures(view.view, &arena, &names, &count, &error);
+        status = epctx_view_node_captures(view.view, &arena, &names, &count, &error);
         CHECK(status == EPCTX_OK || (status == EPCTX_ERR_NOMEM && count == 0),
               "allocation %zu: %s, %zu names", n, epctx_status_name(status), count);
         if (status == EPCTX_OK) CHECK_TRUE(count == 1 && epctx_str_is(names[0], "outer"));
@@ -963,10 +963,10 @@ TEST(kinds_of_views) {
     put_child(&graph, 1, &node);
     b = new_model(&graph);
     CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, NULL), EPCTX_OK);
-    it = epctx_graph_nodes(epctx_model_graph(&model));
+    it = epctx_view_graph_nodes(epctx_model_graph(&model));
     CHECK_TRUE(epctx_next_node(&it, &outer));
-    CHECK_TRUE(epctx_node_find_attr(&outer, "then_branch", &attr));
-    it = epctx_graph_nodes(epctx_graph_of(attr.g));
+    CHECK_TRUE(epctx_view_node_find_attr(&outer, "then_branch", &attr));
+    it = epctx_view_graph_nodes(epctx_view_as_graph(attr.g));
     CHECK_TRUE(epctx_next_node(&it, &inner));
     it = epctx_view_fields(inner.view, EPCTX_FIELD_NODE_OP_TYPE);
     CHECK_TRUE(epctx_next_field(&it, &op));
@@ -1043,8 +1043,8 @@ TEST(genuine_models) {
         size_t nodes = 0, epnodes = 0;
         snprintf(path, sizeof path, "%s/%s", folder, cases[i].file);
         CHECK_OK(epctx_model_open_file(&model, path, NULL, &error), error);
-        it = epctx_graph_nodes(epctx_model_graph(&model));
-        for (; epctx_next_node(&it, &node); nodes++) epnodes += epctx_node_is_epnode(&node);
+        it = epctx_view_graph_nodes(epctx_model_graph(&model));
+        for (; epctx_next_node(&it, &node); nodes++) epnodes += epctx_view_is_epnode(&node);
         if (cases[i].nodes > 0) CHECK_UINT(nodes, cases[i].nodes);
         if (cases[i].epnodes > 0) CHECK_UINT(epnodes, cases[i].epnodes);
         CHECK_TRUE(epnodes > 0);
@@ -1119,7 +1119,7 @@ static void say_value(bytes *out, const epctx_value_view *value) {
     say_str(out, "\nvalue", value->name);
     say(out, " %d %d %d %d", (int)value->has_type, (int)value->is_tensor, (int)value->has_shape,
         (int)value->elem_type);
-    say_dims(out, epctx_value_dims(value));
+    say_dims(out, epctx_view_value_dims(value));
     say_type(out, &type);
     say_pairs(out, epctx_view_fields(value->view, EPCTX_FIELD_VALUE_METADATA_PROPS));
 }
@@ -1149,20 +1149,20 @@ static void say_attr(bytes *out, const epctx_attr_view *attr) {
     for (it = epctx_view_fields(attr->view, 7); epctx_next_float(&it, &f);) say(out, " %g", f);
     for (it = epctx_view_fields(attr->view, 9); epctx_next_str(&it, &s);) say_str(out, "string", s);
     if (attr->t.data != NULL) {
-        epctx_tensor_view tensor = epctx_tensor_of(attr->t);
+        epctx_tensor_view tensor = epctx_view_as_tensor(attr->t);
         say_tensor(out, &tensor);
     }
-    if (attr->g.data != NULL) say_graph(out, epctx_graph_of(attr->g));
+    if (attr->g.data != NULL) say_graph(out, epctx_view_as_graph(attr->g));
     for (it = epctx_view_fields(attr->view, 11); epctx_next_field(&it, &field);) {
         graph = field.body;
-        if (field.wire == EPCTX_WIRE_LEN) say_graph(out, epctx_graph_of(graph));
+        if (field.wire == EPCTX_WIRE_LEN) say_graph(out, epctx_view_as_graph(graph));
     }
 }
 
 static void say_nodes(bytes *out, epctx_cursor it) {
     epctx_node_view node;
     while (epctx_next_node(&it, &node)) {
-        epctx_cursor attrs = epctx_node_attrs(&node);
+        epctx_cursor attrs = epctx_view_node_attrs(&node);
         epctx_attr_view attr;
         epctx_epnode ep;
         say_str(out, "\nnode", node.name);
@@ -1173,7 +1173,7 @@ static void say_nodes(bytes *out, epctx_cursor it) {
         say(out, " %d %d %d", (int)node.input_count, (int)node.output_count, (int)node.attr_count);
         say_pairs(out, epctx_view_fields(node.view, EPCTX_FIELD_NODE_METADATA_PROPS));
         while (epctx_next_attr(&attrs, &attr)) say_attr(out, &attr);
-        if (epctx_node_is_epnode(&node) && epctx_epnode_read(&node, &ep, NULL) == EPCTX_OK)
+        if (epctx_view_is_epnode(&node) && epctx_view_read_epnode(&node, &ep, NULL) == EPCTX_OK)
             say_str(out, "source", ep.source);
     }
 }
@@ -1187,11 +1187,14 @@ static void say_graph(bytes *out, epctx_graph_view graph) {
     say_str(out, "\ngraph", graph.name);
     say_str(out, "doc", graph.doc_string);
     say_pairs(out, epctx_view_fields(graph.view, EPCTX_FIELD_GRAPH_METADATA_PROPS));
-    say_nodes(out, epctx_graph_nodes(graph));
-    for (it = epctx_graph_inputs(graph); epctx_next_value(&it, &value);) say_value(out, &value);
-    for (it = epctx_graph_outputs(graph); epctx_next_value(&it, &value);) say_value(out, &value);
-    for (it = epctx_graph_values(graph); epctx_next_value(&it, &value);) say_value(out, &value);
-    for (it = epctx_graph_initializers(graph); epctx_next_tensor(&it, &tensor);)
+    say_nodes(out, epctx_view_graph_nodes(graph));
+    for (it = epctx_view_graph_inputs(graph); epctx_next_value(&it, &value);)
+        say_value(out, &value);
+    for (it = epctx_view_graph_outputs(graph); epctx_next_value(&it, &value);)
+        say_value(out, &value);
+    for (it = epctx_view_graph_values(graph); epctx_next_value(&it, &value);)
+        say_value(out, &value);
+    for (it = epctx_view_graph_initializers(graph); epctx_next_tensor(&it, &tensor);)
         say_tensor(out, &tensor);
     for (it = epctx_graph_sparse(graph); epctx_next_sparse(&it, &sparse);) {
         say_tensor(out, &sparse.values);
@@ -1417,8 +1420,8 @@ TEST(lists_of_graphs) {
     put_child(&graph, 1, &node);
     model = new_model(&graph);
     CHECK_INT(epctx_model_open_memory(&m, model.data, model.size, NULL, NULL), EPCTX_OK);
-    it = epctx_graph_nodes(epctx_model_graph(&m));
-    CHECK_TRUE(epctx_next_node(&it, &n) && epctx_node_find_attr(&n, "branches", &a));
+    it = epctx_view_graph_nodes(epctx_model_graph(&m));
+    CHECK_TRUE(epctx_next_node(&it, &n) && epctx_view_node_find_attr(&n, "branches", &a));
     it = epctx_view_fields(a.view, EPCTX_FIELD_ATTR_GRAPHS);
     CHECK_TRUE(epctx_next_graph(&it, &g) && epctx_str_is(g.name, "first"));
     CHECK_TRUE(epctx_next_graph(&it, &g) && epctx_str_is(g.name, "second"));
@@ -1500,7 +1503,7 @@ TEST(the_rest_of_the_schema) {
     CHECK_TRUE(epctx_next_training(&it, &t) && epctx_str_is(t.algorithm.name, "train"));
     it = epctx_view_fields(t.view, EPCTX_FIELD_TRAINING_UPDATE_BINDING);
     CHECK_TRUE(epctx_next_pair(&it, &pair) && epctx_str_is(pair.value, "w_new"));
-    it = epctx_graph_values(g);
+    it = epctx_view_graph_values(g);
     CHECK_TRUE(epctx_next_value(&it, &v));
     it = epctx_view_fields(v.view, EPCTX_FIELD_VALUE_METADATA_PROPS);
     CHECK_TRUE(epctx_next_pair(&it, &pair) && epctx_str_is(pair.value, "value"));
@@ -1589,10 +1592,10 @@ static const char *order_of(const bytes *data) {
     size_t count, i;
     if (epctx_model_open_memory(&model, data->data, data->size, NULL, NULL) != EPCTX_OK)
         return "unreadable";
-    it = epctx_graph_nodes(epctx_model_graph(&model));
+    it = epctx_view_graph_nodes(epctx_model_graph(&model));
     for (i = 0; i < 16 && epctx_next_node(&it, &nodes[i]); i++) {
     }
-    if (epctx_graph_order(epctx_model_graph(&model), &model.arena, &order, &count, NULL) ==
+    if (epctx_view_graph_order(epctx_model_graph(&model), &model.arena, &order, &count, NULL) ==
         EPCTX_OK)
         for (i = 0; i < count; i++) epctx_text_put_format(&out, "%S ", &nodes[order[i]].name);
     epctx_model_close(&model);

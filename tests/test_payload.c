@@ -130,8 +130,8 @@ static epctx_status convert(convert_fn function, const char *from, const char *t
     status = function(&model, &own, &changes, error);
     if (status == EPCTX_OK) {
         tell(&changes);
-        status = epctx_write_group(&model, at(to), NULL, changes.files, changes.file_count,
-                                   EPCTX_OVERWRITE_FAIL, error);
+        status = epctx_model_write_group(&model, at(to), NULL, changes.files, changes.file_count,
+                                         EPCTX_OVERWRITE_FAIL, error);
     } else {
         after = written(&model);
         if (!bytes_equal(&after, before.data, before.size)) status = EPCTX_OK; /* must not be */
@@ -162,8 +162,8 @@ static const char *nodes_of(const char *name) {
     epctx_walk_begin(&walk, &model);
     while (epctx_walk_epnode(&walk, &view)) {
         size_t used = strlen(text);
-        if (epctx_epnode_read(&view, &node, NULL) != EPCTX_OK) return "broken";
-        bool there = (node.present & 1u << EPCTX_EP_EP_CACHE_CONTEXT) != 0;
+        if (epctx_view_read_epnode(&view, &node, NULL) != EPCTX_OK) return "broken";
+        bool there = (node.present & 1u << EPCTX_EPNODE_EP_CACHE_CONTEXT) != 0;
         snprintf(text + used, sizeof text - used, "%d/%d/%.*s ", (int)node.main_context,
                  (int)node.embed_mode, there ? (int)node.ep_cache_context.size : 1,
                  there ? node.ep_cache_context.data : "-");
@@ -197,20 +197,20 @@ TEST(embed_and_back) {
     clear_root();
     make_parts(parts, 3);
     make_text("m_fakeep.bin", "binary");
-    CHECK_OK(convert(epctx_model_embed, "m.onnx", "e.onnx", NULL, NULL, &error), error);
+    CHECK_OK(convert(epctx_edit_embed, "m.onnx", "e.onnx", NULL, NULL, &error), error);
     CHECK_STR(told, "embedded a; followed b; ");
     CHECK_STR(nodes_of("e.onnx"), "1/1/binary 0/1/- 0/1/- ");
     CHECK_TRUE(lint_clean("e.onnx"));
     remove(at("m.onnx"));
-    CHECK_OK(convert(epctx_model_extract, "e.onnx", "m.onnx", NULL, NULL, &error), error);
+    CHECK_OK(convert(epctx_edit_extract, "e.onnx", "m.onnx", NULL, NULL, &error), error);
     CHECK_STR(nodes_of("m.onnx"), "1/0/m_fakeep.bin 0/0/- 0/1/- ");
     CHECK_STR(listing(), "e.onnx m.onnx m_fakeep.bin ");
     CHECK_TRUE(lint_clean("m.onnx"));
-    CHECK_INT(convert(epctx_model_embed, "m.onnx", "e2.onnx", NULL, NULL, &error), EPCTX_OK);
+    CHECK_INT(convert(epctx_edit_embed, "m.onnx", "e2.onnx", NULL, NULL, &error), EPCTX_OK);
     CHECK_TRUE(same_files("e.onnx", "e2.onnx"));
-    CHECK_INT(convert(epctx_model_extract, "e2.onnx", "m.onnx", NULL, NULL, &error), EPCTX_OK);
+    CHECK_INT(convert(epctx_edit_extract, "e2.onnx", "m.onnx", NULL, NULL, &error), EPCTX_OK);
     make_parts(parts, 3);
-    CHECK_INT(convert(epctx_model_embed, "m.onnx", "e3.onnx", NULL, NULL, &error), EPCTX_OK);
+    CHECK_INT(convert(epctx_edit_embed, "m.onnx", "e3.onnx", NULL, NULL, &error), EPCTX_OK);
     CHECK_TRUE(same_files("e.onnx", "e3.onnx"));
 }
 
@@ -227,8 +227,8 @@ TEST(inverse_restores_bytes) {
         while (big.size < size) bytes_add(&big, "0123456789", 10);
         make_file(at("m_fakeep.bin"), big.data, big.size);
         rename(at("m.onnx"), at("first.onnx"));
-        CHECK_INT(convert(epctx_model_embed, "first.onnx", "e.onnx", NULL, NULL, &error), EPCTX_OK);
-        CHECK_INT(convert(epctx_model_extract, "e.onnx", "m.onnx", NULL, NULL, &error), EPCTX_OK);
+        CHECK_INT(convert(epctx_edit_embed, "first.onnx", "e.onnx", NULL, NULL, &error), EPCTX_OK);
+        CHECK_INT(convert(epctx_edit_extract, "e.onnx", "m.onnx", NULL, NULL, &error), EPCTX_OK);
         CHECK(same_files("first.onnx", "m.onnx"), "%zu bytes: the model differs", big.size);
     }
     bytes_free(&big);
@@ -242,10 +242,10 @@ TEST(equal_contexts_are_one_file) {
     epctx_error error;
     clear_root();
     make_parts(parts, 3);
-    CHECK_OK(convert(epctx_model_extract, "m.onnx", "o.onnx", NULL, NULL, &error), error);
+    CHECK_OK(convert(epctx_edit_extract, "m.onnx", "o.onnx", NULL, NULL, &error), error);
     CHECK_STR(nodes_of("o.onnx"), "1/0/a.mxr 1/0/b.mxr 1/0/a.mxr ");
     CHECK_STR(listing(), "a.mxr b.mxr m.onnx o.onnx ");
-    CHECK_INT(convert(epctx_model_embed, "o.onnx", "back.onnx", NULL, NULL, &error), EPCTX_OK);
+    CHECK_INT(convert(epctx_edit_embed, "o.onnx", "back.onnx", NULL, NULL, &error), EPCTX_OK);
     CHECK_TRUE(same_files("back.onnx", "m.onnx"));
 }
 
@@ -283,7 +283,7 @@ TEST(names_of_binaries) {
         p.source = cases[i].source;
         opts.name = cases[i].name;
         make_parts(&p, 1);
-        status = convert(epctx_model_extract, "m.onnx", "net_ctx.onnx", &opts, NULL, &error);
+        status = convert(epctx_edit_extract, "m.onnx", "net_ctx.onnx", &opts, NULL, &error);
         if (cases[i].want == NULL) {
             CHECK(status != EPCTX_OK, "%s was taken", cases[i].name);
             CHECK_STR(listing(), "m.onnx ");
@@ -304,35 +304,35 @@ TEST(profiles_forbid) {
         part parts[2];
         const char *text;
     } cases[] = {
-        {epctx_model_embed, NULL, {{"a", 1, 0, "QNN", "a.bin"}, {"b", 0, 0, "QNN", NULL}}, "31977"},
-        {epctx_model_embed,
+        {epctx_edit_embed, NULL, {{"a", 1, 0, "QNN", "a.bin"}, {"b", 0, 0, "QNN", NULL}}, "31977"},
+        {epctx_edit_embed,
          NULL,
          {{"a", 1, 0, "OpenVINOExecutionProvider", "a.xml"}},
          "OpenVINO IR"},
-        {epctx_model_embed,
+        {epctx_edit_embed,
          NULL,
          {{"a", 1, 0, "TensorrtExecutionProvider", "a.stripped.engine"}},
          "engine without weights"},
-        {epctx_model_embed,
+        {epctx_edit_embed,
          NULL,
          {{"a", 1, 0, "OpenVINOExecutionProvider", "a.bin"},
           {"b", 1, 0, "OpenVINOExecutionProvider", "b.bin"}},
          "several binaries"},
-        {epctx_model_embed,
+        {epctx_edit_embed,
          "a",
          {{"a", 1, 0, "OpenVINOExecutionProvider", "a.bin"},
           {"b", 1, 0, "OpenVINOExecutionProvider", "a.bin"}},
          "convert all"},
-        {epctx_model_embed, "z", {{"a", 1, 0, "X", "a.bin"}}, "no EPContext node 'z'"},
-        {epctx_model_embed, NULL, {{"a", 1, 0, "X", "../a.bin"}}, "'..'"},
-        {epctx_model_embed, NULL, {{"a", 1, 0, "X", "/a.bin"}}, "absolute"},
-        {epctx_model_embed, NULL, {{"a", 1, 0, "X", "missing.bin"}}, "does not exist"},
-        {epctx_model_embed, NULL, {{"a", 1, 0, "X", "empty.bin"}}, "empty"},
-        {epctx_model_embed, NULL, {{"a", 1, 0, "X", NULL}}, "is empty"},
-        {epctx_model_extract, NULL, {{"a", 1, 1, "telum", "text"}}, "embedded contexts only"},
-        {epctx_model_extract, NULL, {{"a", 1, 1, "X", NULL}}, "compile the model again"},
-        {epctx_model_extract, NULL, {{"a", 1, 1, "X", ""}}, "compile the model again"},
-        {epctx_model_embed, NULL, {{"a", 1, 2, "X", "a.bin"}}, "embed_mode"},
+        {epctx_edit_embed, "z", {{"a", 1, 0, "X", "a.bin"}}, "no EPContext node 'z'"},
+        {epctx_edit_embed, NULL, {{"a", 1, 0, "X", "../a.bin"}}, "'..'"},
+        {epctx_edit_embed, NULL, {{"a", 1, 0, "X", "/a.bin"}}, "absolute"},
+        {epctx_edit_embed, NULL, {{"a", 1, 0, "X", "missing.bin"}}, "does not exist"},
+        {epctx_edit_embed, NULL, {{"a", 1, 0, "X", "empty.bin"}}, "empty"},
+        {epctx_edit_embed, NULL, {{"a", 1, 0, "X", NULL}}, "is empty"},
+        {epctx_edit_extract, NULL, {{"a", 1, 1, "telum", "text"}}, "embedded contexts only"},
+        {epctx_edit_extract, NULL, {{"a", 1, 1, "X", NULL}}, "compile the model again"},
+        {epctx_edit_extract, NULL, {{"a", 1, 1, "X", ""}}, "compile the model again"},
+        {epctx_edit_embed, NULL, {{"a", 1, 2, "X", "a.bin"}}, "embed_mode"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         epctx_convert_opts opts = {0};
@@ -364,10 +364,10 @@ TEST(openvino_shares_one_container) {
     make_parts(parts, 2);
     make_text("m_OpenVINOExecutionProvider.bin", "container");
     rename(at("m.onnx"), at("first.onnx"));
-    CHECK_OK(convert(epctx_model_embed, "first.onnx", "e.onnx", NULL, NULL, &error), error);
+    CHECK_OK(convert(epctx_edit_embed, "first.onnx", "e.onnx", NULL, NULL, &error), error);
     CHECK_STR(nodes_of("e.onnx"), "1/1/container 0/1/ ");
     CHECK_TRUE(lint_clean("e.onnx"));
-    CHECK_OK(convert(epctx_model_extract, "e.onnx", "m.onnx", NULL, NULL, &error), error);
+    CHECK_OK(convert(epctx_edit_extract, "e.onnx", "m.onnx", NULL, NULL, &error), error);
     CHECK_TRUE(same_files("first.onnx", "m.onnx"));
 }
 
@@ -486,7 +486,7 @@ TEST(sharing_by_ep) {
             epctx_status status;
             clear_root();
             make_shared(rule, rule->embedded, count);
-            status = convert(epctx_model_extract, "m.onnx", "x.onnx", &opts, io, &error);
+            status = convert(epctx_edit_extract, "m.onnx", "x.onnx", &opts, io, &error);
             if (rule->no_extract != NULL) {
                 CHECK_INT(status, EPCTX_ERR_UNSUPPORTED);
                 CHECK_HAS(error.message, rule->no_extract);
@@ -497,7 +497,7 @@ TEST(sharing_by_ep) {
                   "%s, %zu nodes extracted: %s", rule->profile, count, sharing_in("x.onnx"));
             make_shared(rule, rule->file, count);
             CHECK_STR(sharing_in("m.onnx"), sharing_of(rule->file, count));
-            status = convert(epctx_model_embed, "m.onnx", "e.onnx", &opts, io, &error);
+            status = convert(epctx_edit_embed, "m.onnx", "e.onnx", &opts, io, &error);
             if (count > rule->most_embedded) {
                 CHECK_INT(status, EPCTX_ERR_UNSUPPORTED);
                 CHECK_HAS(error.message, rule->no_embed);
@@ -506,9 +506,9 @@ TEST(sharing_by_ep) {
             CHECK_OK(status, error);
             CHECK(strcmp(sharing_in("e.onnx"), sharing_of(rule->embedded, count)) == 0,
                   "%s, %zu nodes embedded: %s", rule->profile, count, sharing_in("e.onnx"));
-            CHECK_OK(convert(epctx_model_embed, "x.onnx", "y.onnx", &opts, io, &error), error);
+            CHECK_OK(convert(epctx_edit_embed, "x.onnx", "y.onnx", &opts, io, &error), error);
             CHECK_STR(sharing_in("y.onnx"), sharing_of(rule->embedded, count));
-            CHECK_OK(convert(epctx_model_extract, "e.onnx", "z.onnx", &opts, io, &error), error);
+            CHECK_OK(convert(epctx_edit_extract, "e.onnx", "z.onnx", &opts, io, &error), error);
             CHECK_STR(sharing_in("z.onnx"), sharing_of(rule->file, count));
         }
     }
@@ -531,9 +531,9 @@ TEST(embedded_in_the_first) {
     add_opset(&model, "com.microsoft", 1);
     save_bytes("m.onnx", &model);
     make_text("c.bin", "container");
-    CHECK_OK(convert(epctx_model_embed, "m.onnx", "e.onnx", NULL, NULL, &error), error);
+    CHECK_OK(convert(epctx_edit_embed, "m.onnx", "e.onnx", NULL, NULL, &error), error);
     CHECK_STR(nodes_of("e.onnx"), "0/1/ 1/1/container 0/1/ ");
-    CHECK_OK(convert(epctx_model_extract, "e.onnx", "o.onnx", NULL, NULL, &error), error);
+    CHECK_OK(convert(epctx_edit_extract, "e.onnx", "o.onnx", NULL, NULL, &error), error);
     CHECK_HAS(nodes_of("o.onnx"), "1/0/o_OpenVINOExecutionProvider.bin 1/0/o_");
 }
 
@@ -544,16 +544,15 @@ TEST(qnn_of_two_contexts) {
     epctx_error error;
     clear_root();
     make_parts(parts, 2);
-    CHECK_OK(convert(epctx_model_extract, "m.onnx", "o.onnx", NULL, NULL, &error), error);
+    CHECK_OK(convert(epctx_edit_extract, "m.onnx", "o.onnx", NULL, NULL, &error), error);
     CHECK_STR(nodes_of("o.onnx"), "1/0/o_qnn.bin 1/0/o_qnn_1.bin ");
-    CHECK_INT(convert(epctx_model_embed, "o.onnx", "back.onnx", NULL, NULL, &error), EPCTX_OK);
+    CHECK_INT(convert(epctx_edit_embed, "o.onnx", "back.onnx", NULL, NULL, &error), EPCTX_OK);
     CHECK_TRUE(same_files("m.onnx", "back.onnx"));
     opts.name = "one.bin";
-    CHECK_INT(convert(epctx_model_extract, "m.onnx", "p.onnx", &opts, NULL, &error),
-              EPCTX_ERR_PATH);
+    CHECK_INT(convert(epctx_edit_extract, "m.onnx", "p.onnx", &opts, NULL, &error), EPCTX_ERR_PATH);
     CHECK_HAS(error.message, "{node}");
     opts.node = "b";
-    CHECK_INT(convert(epctx_model_extract, "m.onnx", "p.onnx", &opts, NULL, &error), EPCTX_OK);
+    CHECK_INT(convert(epctx_edit_extract, "m.onnx", "p.onnx", &opts, NULL, &error), EPCTX_OK);
     CHECK_STR(nodes_of("p.onnx"), "1/1/one 1/0/one.bin ");
     CHECK_TRUE(file_is("one.bin", "two"));
 }
@@ -573,17 +572,17 @@ TEST(bodies_and_memory) {
     model_bytes = new_model(&graph);
     CHECK_INT(epctx_model_open_memory(&model, model_bytes.data, model_bytes.size, NULL, &error),
               EPCTX_OK);
-    CHECK_INT(epctx_model_extract(&model, NULL, &changes, &error), EPCTX_ERR_PATH);
+    CHECK_INT(epctx_edit_extract(&model, NULL, &changes, &error), EPCTX_ERR_PATH);
     CHECK_HAS(error.message, "memory");
     opts.output_path = at("m.onnx");
-    CHECK_OK(epctx_model_extract(&model, &opts, &changes, &error), error);
+    CHECK_OK(epctx_edit_extract(&model, &opts, &changes, &error), error);
     CHECK_UINT(changes.file_count, 1);
     CHECK_STR(changes.files[0].name, "m_fakeep.bin");
-    CHECK_INT(epctx_write_group(&model, at("m.onnx"), NULL, changes.files, 1, EPCTX_OVERWRITE_FAIL,
-                                &error),
+    CHECK_INT(epctx_model_write_group(&model, at("m.onnx"), NULL, changes.files, 1,
+                                      EPCTX_OVERWRITE_FAIL, &error),
               EPCTX_OK);
     CHECK_STR(nodes_of("m.onnx"), "1/0/m_fakeep.bin ");
-    epctx_model_undo(&model, 0);
+    epctx_edit_undo(&model, 0);
     out = written(&model);
     CHECK_MEM(out.data, out.size, model_bytes.data, model_bytes.size);
     bytes_free(&out);
@@ -846,25 +845,25 @@ TEST(group_keeps_and_refuses) {
     make_text("m_x.bin", "another");
     CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), NULL, &error), EPCTX_OK);
     opts.output_path = at("m.onnx");
-    CHECK_INT(epctx_model_extract(&model, &opts, &changes, &error), EPCTX_OK);
-    CHECK_INT(epctx_write_group(&model, at("m.onnx"), &judge, changes.files, changes.file_count,
-                                EPCTX_OVERWRITE_FAIL, &error),
+    CHECK_INT(epctx_edit_extract(&model, &opts, &changes, &error), EPCTX_OK);
+    CHECK_INT(epctx_model_write_group(&model, at("m.onnx"), &judge, changes.files,
+                                      changes.file_count, EPCTX_OVERWRITE_FAIL, &error),
               EPCTX_ERR_EXISTS);
-    CHECK_INT(epctx_write_group(&model, at("m.onnx"), NULL, changes.files, changes.file_count,
-                                EPCTX_OVERWRITE_FAIL, &error),
+    CHECK_INT(epctx_model_write_group(&model, at("m.onnx"), NULL, changes.files, changes.file_count,
+                                      EPCTX_OVERWRITE_FAIL, &error),
               EPCTX_ERR_EXISTS);
     CHECK_HAS(error.message, "other bytes");
     CHECK_TRUE(file_is("m_x.bin", "another"));
     CHECK_STR(nodes_of("m.onnx"), "1/1/context ");
-    CHECK_INT(epctx_write_group(&model, at("m.onnx"), NULL, changes.files, changes.file_count,
-                                EPCTX_OVERWRITE_BACKUP, &error),
+    CHECK_INT(epctx_model_write_group(&model, at("m.onnx"), NULL, changes.files, changes.file_count,
+                                      EPCTX_OVERWRITE_BACKUP, &error),
               EPCTX_OK);
     CHECK_TRUE(file_is("m_x.bin", "context"));
     CHECK_TRUE(file_is("m_x.bin~", "another"));
     CHECK_STR(nodes_of("m.onnx"), "1/0/m_x.bin ");
     CHECK_INT(stat(at("m_x.bin"), &before), 0);
-    CHECK_INT(epctx_write_group(&model, at("n.onnx"), NULL, changes.files, changes.file_count,
-                                EPCTX_OVERWRITE_FAIL, &error),
+    CHECK_INT(epctx_model_write_group(&model, at("n.onnx"), NULL, changes.files, changes.file_count,
+                                      EPCTX_OVERWRITE_FAIL, &error),
               EPCTX_OK);
     CHECK_TRUE(changes.files[0].kept);
     CHECK_INT(stat(at("m_x.bin"), &after), 0);
@@ -882,13 +881,12 @@ TEST(group_spares_its_sources) {
     make_parts(parts, 2);
     make_text("m_x.bin", "other");
     opts.output_path = at("m.onnx");
-    CHECK_OK(convert(epctx_model_extract, "m.onnx", "o.onnx", NULL, NULL, &error), error);
+    CHECK_OK(convert(epctx_edit_extract, "m.onnx", "o.onnx", NULL, NULL, &error), error);
     CHECK_STR(nodes_of("o.onnx"), "1/0/o_x.bin 1/0/m_x.bin ");
     opts.name = "m_x.bin";
-    CHECK_INT(convert(epctx_model_extract, "m.onnx", "o.onnx", &opts, NULL, &error),
-              EPCTX_ERR_PATH);
+    CHECK_INT(convert(epctx_edit_extract, "m.onnx", "o.onnx", &opts, NULL, &error), EPCTX_ERR_PATH);
     opts.name = "m.onnx";
-    CHECK_INT(convert(epctx_model_extract, "m.onnx", "o.onnx", &opts, NULL, &error),
+    CHECK_INT(convert(epctx_edit_extract, "m.onnx", "o.onnx", &opts, NULL, &error),
               EPCTX_ERR_EXISTS);
     CHECK_TRUE(file_is("m_x.bin", "other"));
 }
@@ -903,8 +901,8 @@ typedef enum flaky_kind {
 } flaky_kind;
 
 static epctx_status flaky_convert(flaky_kind kind, const epctx_io *io, epctx_error *error) {
-    static const convert_fn functions[KINDS] = {epctx_model_embed, epctx_model_extract,
-                                                epctx_model_extract, epctx_model_extract,
+    static const convert_fn functions[KINDS] = {epctx_edit_embed, epctx_edit_extract,
+                                                epctx_edit_extract, epctx_edit_extract,
                                                 epctx_init_external};
     epctx_convert_opts opts = {0};
     epctx_open_opts open = {0};
@@ -924,8 +922,8 @@ static epctx_status flaky_convert(flaky_kind kind, const epctx_io *io, epctx_err
     if (status != EPCTX_OK) return status;
     status = functions[kind](&model, &opts, &changes, error);
     if (status == EPCTX_OK)
-        status = epctx_write_group(&model, at("m.onnx"), &write, changes.files, changes.file_count,
-                                   overwrite, error);
+        status = epctx_model_write_group(&model, at("m.onnx"), &write, changes.files,
+                                         changes.file_count, overwrite, error);
     epctx_model_close(&model);
     return status;
 }
@@ -1029,8 +1027,8 @@ TEST(second_names) {
         file.part_count = 1;
         file.size = fresh.size;
         CHECK_OK(epctx_model_open_memory(&model, b.data, b.size, &open, &error), error);
-        CHECK_INT(epctx_write_group(&model, at("m.onnx"), &write, &file, 1, EPCTX_OVERWRITE_REPLACE,
-                                    &error),
+        CHECK_INT(epctx_model_write_group(&model, at("m.onnx"), &write, &file, 1,
+                                          EPCTX_OVERWRITE_REPLACE, &error),
                   taken ? EPCTX_ERR_EXISTS : EPCTX_OK);
         if (taken) CHECK_HAS(error.message, "m_x.bin.new999");
         CHECK_TRUE(file_is("m_x.bin", taken ? "old" : "new"));
@@ -1076,8 +1074,8 @@ TEST(group_with_source_and_blob) {
     make_file(at("snapshots/1/m.onnx"), b.data, b.size);
     write.overwrite = EPCTX_OVERWRITE_REPLACE;
     CHECK_OK(epctx_model_open_memory(&model, b.data, b.size, NULL, &error), error);
-    CHECK_OK(epctx_write_group(&model, at("snapshots/1/m.onnx"), &write, files, 2,
-                               EPCTX_OVERWRITE_REPLACE, &error),
+    CHECK_OK(epctx_model_write_group(&model, at("snapshots/1/m.onnx"), &write, files, 2,
+                                     EPCTX_OVERWRITE_REPLACE, &error),
              error);
     CHECK_TRUE(file_is("snapshots/1/s.onnx", "new") && file_is("blobs/abc", "new"));
     CHECK_STR(nodes_of("snapshots/1/m.onnx"), "1/0/c.bin ");
@@ -1223,8 +1221,7 @@ TEST(mv_failing_io) {
 TEST(out_of_memory) {
     static const part parts[] = {{"a", 1, 0, "FakeEP", "m_fakeep.bin"},
                                  {"b", 0, 0, "FakeEP", NULL}};
-    static const convert_fn functions[] = {epctx_model_embed, epctx_init_prune,
-                                           epctx_init_external};
+    static const convert_fn functions[] = {epctx_edit_embed, epctx_init_prune, epctx_init_external};
     clear_root();
     make_text("m_fakeep.bin", "binary");
     for (size_t f = 0; f < 3; f++) {
@@ -1278,40 +1275,40 @@ TEST(contexts_at_the_edge) {
     bytes data, second = {0};
     clear_root();
     make_parts(all_name, 3);
-    CHECK_INT(convert(epctx_model_extract, "m.onnx", "o.onnx", NULL, NULL, &error),
+    CHECK_INT(convert(epctx_edit_extract, "m.onnx", "o.onnx", NULL, NULL, &error),
               EPCTX_ERR_UNSUPPORTED);
     CHECK_HAS(error.message, "1 nodes do not tell which of several it is");
     make_parts(lone, 2);
-    CHECK_INT(convert(epctx_model_extract, "m.onnx", "o.onnx", NULL, NULL, &error), EPCTX_OK);
+    CHECK_INT(convert(epctx_edit_extract, "m.onnx", "o.onnx", NULL, NULL, &error), EPCTX_OK);
     CHECK_STR(nodes_of("o.onnx"), "1/0/o_x.bin 0/1/- ");
     clear_root();
     make_parts(mixed, 5);
     opts.node = "a"; /* the other context stays inside, so secondary nodes keep their mode */
-    CHECK_INT(convert(epctx_model_extract, "m.onnx", "o.onnx", &opts, NULL, &error), EPCTX_OK);
+    CHECK_INT(convert(epctx_edit_extract, "m.onnx", "o.onnx", &opts, NULL, &error), EPCTX_OK);
     CHECK_STR(nodes_of("o.onnx"), "1/0/o_x.bin 1/1/two 0/1/- 0/1/- 0/0/- ");
-    CHECK_INT(convert(epctx_model_extract, "m.onnx", "p.onnx", NULL, NULL, &error), EPCTX_OK);
+    CHECK_INT(convert(epctx_edit_extract, "m.onnx", "p.onnx", NULL, NULL, &error), EPCTX_OK);
     CHECK_STR(nodes_of("p.onnx"), "1/0/p_x.bin 1/0/p_x_1.bin 0/0/- 0/1/- 0/0/- ");
     opts.node = NULL;
     own = *epctx_profile_find(epctx_str_of("npu"));
     own.traits |= EPCTX_SECONDARY_CONTEXT;
     opts.profile = &own;
-    CHECK_INT(convert(epctx_model_extract, "p.onnx", "q.onnx", &opts, NULL, &error),
+    CHECK_INT(convert(epctx_edit_extract, "p.onnx", "q.onnx", &opts, NULL, &error),
               EPCTX_ERR_GRAPH);
     opts.profile = NULL;
     clear_root();
     make_parts(engine, 1);
     make_text("a.engine", "engine");
-    CHECK_INT(convert(epctx_model_embed, "m.onnx", "o.onnx", NULL, NULL, &error), EPCTX_OK);
+    CHECK_INT(convert(epctx_edit_embed, "m.onnx", "o.onnx", NULL, NULL, &error), EPCTX_OK);
     data = read_file(at("m.onnx"));
     CHECK_INT(epctx_model_open_memory(&model, data.data, data.size, NULL, &error), EPCTX_OK);
-    CHECK_INT(epctx_model_embed(&model, NULL, NULL, &error), EPCTX_ERR_PATH);
-    CHECK_INT(epctx_model_embed(&model, NULL, NULL, NULL), EPCTX_ERR_PATH);
+    CHECK_INT(epctx_edit_embed(&model, NULL, NULL, &error), EPCTX_ERR_PATH);
+    CHECK_INT(epctx_edit_embed(&model, NULL, NULL, NULL), EPCTX_ERR_PATH);
     CHECK_INT(epctx_init_external(&model, NULL, NULL, &error), EPCTX_ERR_PATH);
     CHECK_HAS(error.message, "set output_path");
     epctx_model_close(&model);
     put_child(&data, 7, &second);
     CHECK_INT(epctx_model_open_memory(&model, data.data, data.size, NULL, &error), EPCTX_OK);
-    CHECK_INT(epctx_model_embed(&model, NULL, NULL, &error), EPCTX_ERR_GRAPH);
+    CHECK_INT(epctx_edit_embed(&model, NULL, NULL, &error), EPCTX_ERR_GRAPH);
     epctx_model_close(&model);
     bytes_free(&data);
     /* Numbers make a name too long. */
@@ -1320,7 +1317,7 @@ TEST(contexts_at_the_edge) {
     strcpy(long_path + EPCTX_PATH_MAX - 1 - 7, ".onnx");
     opts.output_path = long_path;
     CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), NULL, &error), EPCTX_OK);
-    CHECK_INT(epctx_model_extract(&model, &opts, NULL, &error), EPCTX_ERR_LIMIT);
+    CHECK_INT(epctx_edit_extract(&model, &opts, NULL, &error), EPCTX_ERR_LIMIT);
     CHECK_HAS(error.message, "a path is longer");
     epctx_model_close(&model);
     opts.output_path = NULL;
@@ -1331,12 +1328,12 @@ TEST(contexts_at_the_edge) {
         CHECK_INT(truncate(at("a.bin"), INT64_C(0x70000000)), 0);
         CHECK_INT(truncate(at("b.bin"), INT64_C(0x60000000)), 0);
         CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), NULL, &error), EPCTX_OK);
-        CHECK_INT(epctx_model_embed(&model, NULL, NULL, &error), EPCTX_ERR_LIMIT);
+        CHECK_INT(epctx_edit_embed(&model, NULL, NULL, &error), EPCTX_ERR_LIMIT);
         CHECK_HAS(error.message, "keep contexts in files");
         CHECK_INT(truncate(at("a.bin"), INT64_C(0x80000000)), 0);
         epctx_model_close(&model);
         CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), NULL, &error), EPCTX_OK);
-        CHECK_INT(epctx_model_embed(&model, NULL, NULL, &error), EPCTX_ERR_LIMIT);
+        CHECK_INT(epctx_edit_embed(&model, NULL, NULL, &error), EPCTX_ERR_LIMIT);
         CHECK_HAS(error.message, "keep the binary");
         epctx_model_close(&model);
     }
@@ -1444,14 +1441,16 @@ TEST(groups_spare_what_is_open) {
     for (size_t i = 0; i < 4; i++) {
         epctx_status status;
         snprintf(path, sizeof path, "%s", at(names[i]));
-        status = epctx_write_group(&model, out, &judge, &file, 1, EPCTX_OVERWRITE_REPLACE, &error);
+        status =
+            epctx_model_write_group(&model, out, &judge, &file, 1, EPCTX_OVERWRITE_REPLACE, &error);
         CHECK(status == (i < 3 ? EPCTX_ERR_PATH : EPCTX_OK), "%s: %s", names[i], error.message);
         if (i < 3) CHECK_HAS(error.message, "a file of the converted model");
     }
     epctx_model_close(&model);
     CHECK_INT(epctx_model_open_memory(&model, data.data, data.size, NULL, &error), EPCTX_OK);
-    CHECK_INT(epctx_write_group(&model, out, &judge, &file, 1, EPCTX_OVERWRITE_REPLACE, &error),
-              EPCTX_OK);
+    CHECK_INT(
+        epctx_model_write_group(&model, out, &judge, &file, 1, EPCTX_OVERWRITE_REPLACE, &error),
+        EPCTX_OK);
     epctx_model_close(&model);
     bytes_free(&data);
 }
@@ -1558,7 +1557,7 @@ TEST(names_of_nodes) {
         save_bytes("m.onnx", &model);
         opts.profile = epctx_profile_find(epctx_str_of(cases[i].profile));
         opts.name = cases[i].name;
-        status = convert(epctx_model_extract, "m.onnx", "o.onnx", &opts, NULL, &error);
+        status = convert(epctx_edit_extract, "m.onnx", "o.onnx", &opts, NULL, &error);
         if (cases[i].want[0] == '!') {
             CHECK(status != EPCTX_OK, "case %zu was taken", i);
             CHECK_HAS(error.message, cases[i].want + 1);
@@ -1579,7 +1578,7 @@ TEST(long_names_of_models) {
     memset(name, 'm', 230);
     strcpy(name + 230, "\x01.onnx");
     make_parts(&one, 1);
-    CHECK_OK(convert(epctx_model_extract, "m.onnx", name, NULL, NULL, &error), error);
+    CHECK_OK(convert(epctx_edit_extract, "m.onnx", name, NULL, NULL, &error), error);
     snprintf(want, sizeof want, "1/0/%.231s_my.bin ", name);
     CHECK_STR(nodes_of(name), want);
 }
@@ -1613,19 +1612,19 @@ TEST(left_alone) {
             model = new_model(&graph);
             save_bytes("m.onnx", &model);
         }
-        CHECK_OK(convert(epctx_model_embed, "m.onnx", "o.onnx", &opts, NULL, &error), error);
+        CHECK_OK(convert(epctx_edit_embed, "m.onnx", "o.onnx", &opts, NULL, &error), error);
         CHECK_STR(told, cases[i].want);
         remove(at("o.onnx"));
     }
     CHECK_STR(ops_change_name(EPCTX_CHANGE_COUNT), "unknown");
     make_text("m.onnx", "");
     make_parts(parts, 1);
-    CHECK_INT(convert(epctx_model_embed, "m.onnx", "o.onnx", NULL, NULL, &error), EPCTX_OK);
+    CHECK_INT(convert(epctx_edit_embed, "m.onnx", "o.onnx", NULL, NULL, &error), EPCTX_OK);
     graph.size = 0;
     add_node(&graph, "Relu", "n", "x", "y");
     model = new_model(&graph);
     save_bytes("m.onnx", &model);
-    CHECK_INT(convert(epctx_model_embed, "m.onnx", "p.onnx", NULL, NULL, &error),
+    CHECK_INT(convert(epctx_edit_embed, "m.onnx", "p.onnx", NULL, NULL, &error),
               EPCTX_ERR_NO_NODES);
     CHECK_HAS(error.message, "compile the model first");
 }
@@ -1668,7 +1667,7 @@ TEST(forged_hashes_are_no_equals) {
     }
     model = new_model(&graph);
     save_bytes("m.onnx", &model);
-    CHECK_OK(convert(epctx_model_extract, "m.onnx", "o.onnx", NULL, NULL, &error), error);
+    CHECK_OK(convert(epctx_edit_extract, "m.onnx", "o.onnx", NULL, NULL, &error), error);
     for (size_t i = 0; i < FORGED; i++) {
         bytes got;
         snprintf(name, sizeof name, i == 0 ? "o_my.bin" : "o_my_%zu.bin", i);
@@ -1813,8 +1812,9 @@ TEST(groups_by_hand) {
         if (turn == 2) make_file(at("f.bin"), "\1\0\1\2", 4);
         if (turn == 3) file.part_count = 2;
         if (turn == 4) write.backup_capacity = 3;
-        CHECK_INT(epctx_write_group(&model, out, &write, &file, 1, EPCTX_OVERWRITE_REPLACE, &error),
-                  turn == 4 ? EPCTX_ERR_LIMIT : EPCTX_OK);
+        CHECK_INT(
+            epctx_model_write_group(&model, out, &write, &file, 1, EPCTX_OVERWRITE_REPLACE, &error),
+            turn == 4 ? EPCTX_ERR_LIMIT : EPCTX_OK);
         CHECK_INT(file.kept, turn == 1 || turn == 4 ? 1 : 0);
         if (turn == 3) {
             bytes got = read_file(at("f.bin"));
@@ -1825,15 +1825,17 @@ TEST(groups_by_hand) {
         if (turn < 4) CHECK_HAS(backup, "m.onnx~");
     }
     write.backup_capacity = 0;
-    CHECK_INT(epctx_write_group(&model, out, &write, &file, 1, EPCTX_OVERWRITE_REPLACE, &error),
-              EPCTX_OK);
+    CHECK_INT(
+        epctx_model_write_group(&model, out, &write, &file, 1, EPCTX_OVERWRITE_REPLACE, &error),
+        EPCTX_OK);
     epctx_model_close(&model);
     for (room = 0;;) { /* every allocation fails once */
         static uint64_t memory[HUNGRY_BUFFER / 8];
         epctx_status status;
         size_t missing;
         CHECK_INT(open_hungry(&model, out, NULL, memory, room, &error), EPCTX_OK);
-        status = epctx_write_group(&model, out, NULL, &file, 1, EPCTX_OVERWRITE_REPLACE, &error);
+        status =
+            epctx_model_write_group(&model, out, NULL, &file, 1, EPCTX_OVERWRITE_REPLACE, &error);
         missing = model.arena.missing;
         epctx_model_close(&model);
         if (status == EPCTX_OK) break;
@@ -1916,7 +1918,7 @@ TEST(external_data_in_field_order) {
     make_file(at("m.onnx"), model.data, model.size);
     CHECK_OK(convert(epctx_init_external, "m.onnx", "o.onnx", NULL, NULL, &error), error);
     CHECK_INT(epctx_model_open_file(&out, at("o.onnx"), NULL, &error), EPCTX_OK);
-    it = epctx_graph_initializers(epctx_model_graph(&out));
+    it = epctx_view_graph_initializers(epctx_model_graph(&out));
     CHECK_TRUE(epctx_next_tensor(&it, &view) && view.external);
     for (it = epctx_view_fields(view.view, 0); epctx_next_field(&it, &field); fields++) {
         CHECK(field.number >= last, "field %u stands behind field %u", (unsigned)field.number,
@@ -1990,8 +1992,9 @@ TEST(parts_beyond_a_file) {
             file.parts = parts;
             file.part_count = 2;
             file.size = 16;
-            CHECK_INT(epctx_write_group(&m, out, &judge, &file, 1, EPCTX_OVERWRITE_FAIL, &error),
-                      EPCTX_ERR_EXISTS);
+            CHECK_INT(
+                epctx_model_write_group(&m, out, &judge, &file, 1, EPCTX_OVERWRITE_FAIL, &error),
+                EPCTX_ERR_EXISTS);
             CHECK_TRUE(!file.kept);
         }
     }
@@ -2007,8 +2010,8 @@ TEST(parts_beyond_a_file) {
 static epctx_status open_stamped(epctx_model *model, const char *stamp, epctx_error *error) {
     epctx_status status = epctx_model_open_file(model, at("m.onnx"), NULL, error);
     if (status == EPCTX_OK && stamp != NULL)
-        status = epctx_model_set_metadata(model, epctx_str_of(EPCTX_BUILD_PREFIX "X"),
-                                          epctx_str_of(stamp), error);
+        status = epctx_edit_set_metadata(model, epctx_str_of(EPCTX_BUILD_PREFIX "X"),
+                                         epctx_str_of(stamp), error);
     return status;
 }
 
@@ -2058,22 +2061,22 @@ TEST(binary_of_the_stamp) {
             make_text("n_x.bin", "another");
             CHECK_INT(open_stamped(&model, cases[i].stamp, &error), EPCTX_OK);
             CHECK_INT(epctx_model_check_binary(&model, NULL, &error), cases[i].want);
-            CHECK_INT(epctx_check_fresh(&model, "X", NULL, NULL, &error), verdict);
+            CHECK_INT(epctx_model_check_fresh(&model, "X", NULL, NULL, &error), verdict);
             opts.allow_stale = allow != 0;
-            mark = epctx_model_mark(&model);
-            CHECK(epctx_model_embed(&model, &opts, &changes, &error) == want, "case %zu: %s", i,
+            mark = epctx_edit_mark(&model);
+            CHECK(epctx_edit_embed(&model, &opts, &changes, &error) == want, "case %zu: %s", i,
                   error.message);
             if (!allow) CHECK_HAS(error.message, cases[i].file);
             if (want != EPCTX_OK) {
                 CHECK_HAS(error.message, "m.onnx: node 'a': attribute 'ep_cache_context'");
-                CHECK_TRUE(epctx_model_mark(&model) == mark);
+                CHECK_TRUE(epctx_edit_mark(&model) == mark);
                 opts.allow_stale = true;
-                CHECK_INT(epctx_model_embed(&model, &opts, &changes, &error), EPCTX_OK);
+                CHECK_INT(epctx_edit_embed(&model, &opts, &changes, &error), EPCTX_OK);
                 opts.allow_stale = false;
             }
             CHECK_INT(epctx_model_check_binary(&model, NULL, &error), cases[i].want);
-            CHECK_INT(epctx_check_fresh(&model, "X", NULL, NULL, &error), verdict);
-            CHECK(epctx_model_extract(&model, &opts, &changes, &error) == want, "case %zu: %s", i,
+            CHECK_INT(epctx_model_check_fresh(&model, "X", NULL, NULL, &error), verdict);
+            CHECK(epctx_edit_extract(&model, &opts, &changes, &error) == want, "case %zu: %s", i,
                   error.message);
             if (!allow) CHECK_HAS(error.message, cases[i].embedded);
             epctx_model_close(&model);
@@ -2105,12 +2108,12 @@ TEST(binaries_of_many_stamps) {
             char key[500];
             make_text(files[i], i == cases[c].other ? "abd" : "abc");
             snprintf(key, sizeof key, EPCTX_BUILD_PREFIX "%s", names[i]);
-            CHECK_INT(epctx_model_set_metadata(&model, epctx_str_of(key), epctx_str_of(ABC_STAMP),
-                                               &error),
-                      EPCTX_OK);
+            CHECK_INT(
+                epctx_edit_set_metadata(&model, epctx_str_of(key), epctx_str_of(ABC_STAMP), &error),
+                EPCTX_OK);
         }
         CHECK_INT(epctx_model_check_binary(&model, NULL, &error), cases[c].want);
-        CHECK(epctx_model_embed(&model, NULL, &changes, &error) == cases[c].want, "%s",
+        CHECK(epctx_edit_embed(&model, NULL, &changes, &error) == cases[c].want, "%s",
               error.message);
         epctx_model_close(&model);
     }
@@ -2128,13 +2131,13 @@ TEST(binary_beside_the_one_of_the_stamp) {
     make_text("a.engine", "abc");
     make_text("b.engine", "another");
     CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), NULL, &error), EPCTX_OK);
-    CHECK_INT(epctx_model_set_metadata(
+    CHECK_INT(epctx_edit_set_metadata(
                   &model, epctx_str_of(EPCTX_BUILD_PREFIX "NvTensorRTRTXExecutionProvider"),
                   epctx_str_of(ABC_STAMP), &error),
               EPCTX_OK);
-    CHECK_OK(epctx_model_embed(&model, NULL, &changes, &error), error);
+    CHECK_OK(epctx_edit_embed(&model, NULL, &changes, &error), error);
     CHECK_UINT(changes.done, 2);
-    CHECK_OK(epctx_model_extract(&model, NULL, &changes, &error), error);
+    CHECK_OK(epctx_edit_extract(&model, NULL, &changes, &error), error);
     CHECK_UINT(changes.done, 2);
     epctx_model_close(&model);
 }
@@ -2156,7 +2159,7 @@ TEST(one_graph_of_the_stamp) {
     epctx_walk_begin(&walk, &model);
     for (int i = 0; i < 3; i++) {
         CHECK_TRUE(epctx_walk_epnode(&walk, &view));
-        CHECK_OK(epctx_epnode_read(&view, &node, &error), error);
+        CHECK_OK(epctx_view_read_epnode(&view, &node, &error), error);
         CHECK(epctx_model_holds_one_graph(&model, &node) == (i == 0), "node %s", parts[i].name);
     }
     epctx_model_close(&model);
@@ -2176,14 +2179,14 @@ TEST(names_of_one_graph_each) {
         make_text("b.bin", "another");
         CHECK_OK(epctx_model_open_file(&model, at("m.onnx"), NULL, &error), error);
         opts.graphs = graphs;
-        CHECK_OK(epctx_model_stamp(&model, "QNNExecutionProvider", &opts, &error), error);
-        CHECK_INT(epctx_model_prefix(&model, epctx_str_of("p_"), NULL, NULL, &error),
+        CHECK_OK(epctx_edit_stamp(&model, "QNNExecutionProvider", &opts, &error), error);
+        CHECK_INT(epctx_edit_prefix(&model, epctx_str_of("p_"), NULL, NULL, &error),
                   graphs == 1 ? EPCTX_OK : EPCTX_ERR_UNSUPPORTED);
         if (graphs == 2) CHECK_STR(error.node, "a");
-        epctx_model_undo(&model, 0);
-        CHECK_OK(epctx_model_stamp(&model, "QNNExecutionProvider", &opts, &error), error);
+        epctx_edit_undo(&model, 0);
+        CHECK_OK(epctx_edit_stamp(&model, "QNNExecutionProvider", &opts, &error), error);
         make_text("b.bin", "changed");
-        CHECK_INT(epctx_model_prefix(&model, epctx_str_of("p_"), NULL, NULL, &error),
+        CHECK_INT(epctx_edit_prefix(&model, epctx_str_of("p_"), NULL, NULL, &error),
                   EPCTX_ERR_UNSUPPORTED);
         CHECK_STR(error.node, graphs == 1 ? "b" : "a");
         epctx_model_close(&model);
@@ -2230,7 +2233,7 @@ static void lines_open(epctx_model *model, lines_kind kind, size_t count, unsign
     }
     make_parts(parts, count);
     CHECK_OK(epctx_model_open_file(model, at("m.onnx"), NULL, &error), error);
-    CHECK_OK(epctx_model_stamp(model, lines_source(kind), &opts, &error), error);
+    CHECK_OK(epctx_edit_stamp(model, lines_source(kind), &opts, &error), error);
 }
 
 static size_t lines_found(const epctx_model *model, const char *source, const char *word) {
@@ -2238,19 +2241,19 @@ static size_t lines_found(const epctx_model *model, const char *source, const ch
     epctx_stamp_line line;
     size_t count = 0;
     if (!epctx_model_get_stamp(model, epctx_str_of(source), &stamp)) return 0;
-    while (epctx_next_stamp_line(&stamp, &line)) count += epctx_str_is(line.word, word);
+    while (epctx_stamp_next_line(&stamp, &line)) count += epctx_str_is(line.word, word);
     return count;
 }
 
 /* The stamp's line of each node is that of its context. */
 static void lines_of_nodes(const epctx_model *model, lines_kind kind, unsigned pattern) {
-    epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model));
+    epctx_cursor it = epctx_view_graph_nodes(epctx_model_graph(model));
     epctx_node_view view;
     for (size_t i = 0; epctx_next_node(&it, &view); i++) {
         const char *text = kind == WITH_WEIGHTS ? "xml" : lines_text(pattern, i);
         epctx_epnode node;
         epctx_stamp_line line;
-        CHECK_INT(epctx_epnode_read(&view, &node, NULL), EPCTX_OK);
+        CHECK_INT(epctx_view_read_epnode(&view, &node, NULL), EPCTX_OK);
         CHECK_TRUE(epctx_model_stamp_line(model, node.source, node.ep_cache_context, &line));
         /* Equal contexts inside of nodes cannot be told apart; their lines are equal. */
         CHECK(line.size == 3 && line.hash == epctx_hash(text, 3, 0) && line.graphs == 0,
@@ -2268,7 +2271,8 @@ static void lines_changed(const epctx_model *model, lines_kind kind, size_t coun
         lines_file(kind, i, "ccc");
         CHECK_INT(epctx_model_check_binary(model, NULL, &error), EPCTX_ERR_VERSION);
         CHECK_HAS(error.message, node);
-        CHECK_INT(epctx_check_fresh(model, lines_source(kind), NULL, NULL, &error), EPCTX_STALE);
+        CHECK_INT(epctx_model_check_fresh(model, lines_source(kind), NULL, NULL, &error),
+                  EPCTX_STALE);
         lines_file(kind, i, "cc");
         CHECK_INT(epctx_model_check_binary(model, NULL, &error), EPCTX_ERR_VERSION);
         CHECK_HAS(error.message, "has 2 bytes");
@@ -2305,10 +2309,10 @@ TEST(a_line_for_each_binary) {
                 lines_of_nodes(&model, (lines_kind)kind, pattern);
                 if (kind != EMBEDDED) lines_changed(&model, (lines_kind)kind, count, pattern);
                 if (kind == IN_FILES) {
-                    CHECK_OK(epctx_model_embed(&model, NULL, &changes, &error), error);
+                    CHECK_OK(epctx_edit_embed(&model, NULL, &changes, &error), error);
                     CHECK_UINT(changes.done, count);
                 } else if (kind == EMBEDDED) {
-                    CHECK_OK(epctx_model_extract(&model, NULL, &changes, &error), error);
+                    CHECK_OK(epctx_edit_extract(&model, NULL, &changes, &error), error);
                     CHECK_UINT(changes.done, count);
                 }
                 CHECK_OK(epctx_model_check_binary(&model, NULL, &error), error);
@@ -2329,10 +2333,10 @@ TEST(lines_of_contexts_that_move) {
         snprintf(node, sizeof node, "node 'n%zu'", i);
         lines_open(&model, IN_FILES, 3, 2);
         lines_file(IN_FILES, i, i == 1 ? "aaa" : "bbb");
-        CHECK_INT(epctx_model_embed(&model, NULL, &changes, &error), EPCTX_ERR_VERSION);
+        CHECK_INT(epctx_edit_embed(&model, NULL, &changes, &error), EPCTX_ERR_VERSION);
         CHECK_HAS(error.message, node);
         opts.node = i == 1 ? "n0" : "n1"; /* the others may */
-        CHECK_OK(epctx_model_embed(&model, &opts, &changes, &error), error);
+        CHECK_OK(epctx_edit_embed(&model, &opts, &changes, &error), error);
         CHECK_UINT(changes.done, 1);
         epctx_model_close(&model);
     }
@@ -2356,7 +2360,7 @@ TEST(lines_that_stay) {
     opts.driver = "50%";
     opts.device = "npu";
     opts.graphs = 2;
-    CHECK_OK(epctx_model_stamp(&model, "X", &opts, &error), error);
+    CHECK_OK(epctx_edit_stamp(&model, "X", &opts, &error), error);
     CHECK_TRUE(epctx_model_get_stamp(&model, epctx_str_of("X"), &stamp));
     snprintf(text, sizeof text, "%.*s", (int)stamp.size, stamp.data);
     snprintf(want, sizeof want,
@@ -2367,12 +2371,12 @@ TEST(lines_that_stay) {
     CHECK_HAS(text, "\nbinary 3 44bc2cf5ad770999\ngraphs 2");
     memset(&opts, 0, sizeof opts);
     opts.keep = true;
-    CHECK_OK(epctx_model_stamp(&model, "X", &opts, &error), error);
+    CHECK_OK(epctx_edit_stamp(&model, "X", &opts, &error), error);
     CHECK_TRUE(epctx_model_get_stamp(&model, epctx_str_of("X"), &stamp));
     CHECK(epctx_str_is(stamp, text), "nothing new: the same stamp");
     make_text("m_x.bin", "abd");
     snprintf(want, sizeof want, "\nreplaces %016" PRIx64, epctx_hash(text, strlen(text), 0));
-    CHECK_OK(epctx_model_stamp(&model, "X", &opts, &error), error);
+    CHECK_OK(epctx_edit_stamp(&model, "X", &opts, &error), error);
     CHECK_TRUE(epctx_model_get_stamp(&model, epctx_str_of("X"), &stamp));
     snprintf(text, sizeof text, "%.*s", (int)stamp.size, stamp.data);
     CHECK_HAS(text, want);
@@ -2381,7 +2385,7 @@ TEST(lines_that_stay) {
               strstr(text, "graphs") == NULL,
           "%s", text);
     opts.keep = false;
-    CHECK_OK(epctx_model_stamp(&model, "X", &opts, &error), error);
+    CHECK_OK(epctx_edit_stamp(&model, "X", &opts, &error), error);
     CHECK_TRUE(epctx_model_get_stamp(&model, epctx_str_of("X"), &stamp));
     snprintf(text, sizeof text, "%.*s", (int)stamp.size, stamp.data);
     CHECK(strstr(text, "options") == NULL, "%s", text);
@@ -2420,16 +2424,16 @@ TEST(needs) {
     make_text("v.bin", "v");
     CHECK_OK(epctx_model_open_file(&model, at("m.onnx"), NULL, &error), error);
     opts.needs = gone;
-    CHECK_INT(epctx_model_stamp(&model, "X", &opts, &error), EPCTX_ERR_NOT_FOUND);
+    CHECK_INT(epctx_edit_stamp(&model, "X", &opts, &error), EPCTX_ERR_NOT_FOUND);
     CHECK_HAS(error.message, "gone.bin");
     opts.needs = needs;
-    CHECK_OK(epctx_model_stamp(&model, "X", &opts, &error), error);
+    CHECK_OK(epctx_edit_stamp(&model, "X", &opts, &error), error);
     CHECK_TRUE(epctx_model_get_stamp(&model, epctx_str_of("X"), &stamp));
     snprintf(text, sizeof text, "%.*s", (int)stamp.size, stamp.data);
     CHECK_HAS(text, "\nneeds 3 44bc2cf5ad770999 w%251.bin\nneeds 1 ");
     opts.needs = NULL;
     opts.keep = true;
-    CHECK_OK(epctx_model_stamp(&model, "X", &opts, &error), error);
+    CHECK_OK(epctx_edit_stamp(&model, "X", &opts, &error), error);
     CHECK_TRUE(epctx_model_get_stamp(&model, epctx_str_of("X"), &stamp));
     CHECK(epctx_str_is(stamp, text), "the lines stay: %.*s", (int)stamp.size, stamp.data);
     CHECK_OK(epctx_model_check_binary(&model, NULL, &error), error);
@@ -2439,10 +2443,10 @@ TEST(needs) {
     make_text("v.bin", "");
     make_text("m_x.bin", "ab");
     make_text("m_y.bin", "xyzz");
-    CHECK_INT(epctx_check_fresh(&model, "X", NULL, &fresh, &error), EPCTX_STALE);
+    CHECK_INT(epctx_model_check_fresh(&model, "X", NULL, &fresh, &error), EPCTX_STALE);
     fresh.differs_fn = tell_difference;
     fresh.user = &all;
-    CHECK_INT(epctx_check_fresh(&model, "X", NULL, &fresh, &error), EPCTX_STALE);
+    CHECK_INT(epctx_model_check_fresh(&model, "X", NULL, &fresh, &error), EPCTX_STALE);
     CHECK_INT(all.count, 4);
     CHECK_HAS(error.message, "w%1.bin' has changed");
     CHECK(strstr(all.text, "w%1.bin") < strstr(all.text, "v.bin' has 0 bytes") &&
@@ -2471,33 +2475,33 @@ TEST(options_as_text) {
     CHECK_OK(epctx_model_open_file(&model, at("m.onnx"), NULL, &error), error);
     opts.ep_options = ep;
     opts.session_options = session;
-    CHECK_OK(epctx_model_stamp(&model, "X", &opts, &error), error);
+    CHECK_OK(epctx_edit_stamp(&model, "X", &opts, &error), error);
     CHECK_TRUE(epctx_model_get_stamp(&model, epctx_str_of("X"), &stamp));
     snprintf(text, sizeof text, "%.*s", (int)stamp.size, stamp.data);
     CHECK_HAS(text, want);
     rest = stamp;
     for (size_t i = 0; i < 8; i += 2) {
-        CHECK_TRUE(epctx_next_stamp_option(&rest, &option));
+        CHECK_TRUE(epctx_stamp_next_option(&rest, &option));
         CHECK_TRUE(epctx_stamp_plain(option.key, key, sizeof key));
         CHECK_TRUE(epctx_stamp_plain(option.value, value, sizeof value));
         CHECK_STR(key, ep[i]);
         CHECK_STR(value, ep[i + 1] != NULL ? ep[i + 1] : "");
         CHECK(option.told == (ep[i + 1] != NULL) && !option.session, "%s", key);
     }
-    CHECK_TRUE(epctx_next_stamp_option(&rest, &option));
+    CHECK_TRUE(epctx_stamp_next_option(&rest, &option));
     CHECK(option.session && epctx_str_is(option.key, "ep.x"), "the last one is the session's");
-    CHECK(!epctx_next_stamp_option(&rest, &option), "there is no other");
+    CHECK(!epctx_stamp_next_option(&rest, &option), "there is no other");
     CHECK(!epctx_stamp_plain(epctx_str_of("a%0Ab"), value, 3), "no room");
     CHECK_STR(value, "a\n");
     memset(&opts, 0, sizeof opts);
     opts.keep = true;
-    CHECK_OK(epctx_model_stamp(&model, "X", &opts, &error), error);
+    CHECK_OK(epctx_edit_stamp(&model, "X", &opts, &error), error);
     CHECK_TRUE(epctx_model_get_stamp(&model, epctx_str_of("X"), &rest));
     CHECK(epctx_str_eq(rest, stamp), "the options stay");
     opts.options = "O2";
-    CHECK_OK(epctx_model_stamp(&model, "X", &opts, &error), error);
+    CHECK_OK(epctx_edit_stamp(&model, "X", &opts, &error), error);
     CHECK_TRUE(epctx_model_get_stamp(&model, epctx_str_of("X"), &rest));
-    CHECK(!epctx_next_stamp_option(&rest, &option), "others take their place");
+    CHECK(!epctx_stamp_next_option(&rest, &option), "others take their place");
     epctx_model_close(&model);
 }
 
@@ -2511,11 +2515,11 @@ TEST(binary_that_cannot_be_read) {
     make_parts(parts, 1);
     CHECK_INT(open_stamped(&model, ABC_STAMP, &error), EPCTX_OK);
     CHECK_INT(epctx_model_check_binary(&model, NULL, &error), EPCTX_OK);
-    CHECK_INT(epctx_check_fresh(&model, "X", NULL, NULL, &error), EPCTX_FRESH_UNKNOWN);
+    CHECK_INT(epctx_model_check_fresh(&model, "X", NULL, NULL, &error), EPCTX_FRESH_UNKNOWN);
     CHECK_HAS(error.message, "names no source");
     make_text("m_x.bin", "");
     CHECK_INT(epctx_model_check_binary(&model, NULL, &error), EPCTX_ERR_PATH);
-    CHECK_INT(epctx_check_fresh(&model, "X", NULL, NULL, &error), EPCTX_STALE);
+    CHECK_INT(epctx_model_check_fresh(&model, "X", NULL, NULL, &error), EPCTX_STALE);
     CHECK_HAS(error.message, "is empty (0 bytes)");
     make_text("m_x.bin", "abc");
     CHECK_INT(epctx_model_check_binary(&model, "/nowhere/x_ctx.onnx", &error), EPCTX_OK);
@@ -2592,8 +2596,8 @@ static void stamp_size(epctx_model *model, convert_fn function, const epctx_conv
     snprintf(stamp, sizeof stamp, "binary %lld 0000000000000000", (long long)size);
     for (int i = 0; i < 2; i++) {
         const char *hash;
-        if (epctx_model_set_metadata(model, epctx_str_of(EPCTX_BUILD_PREFIX "X"),
-                                     epctx_str_of(stamp), &error) != EPCTX_OK)
+        if (epctx_edit_set_metadata(model, epctx_str_of(EPCTX_BUILD_PREFIX "X"),
+                                    epctx_str_of(stamp), &error) != EPCTX_OK)
             abort();
         if (i == 1) break;
         CHECK_INT(function(model, opts, &changes, &error), EPCTX_ERR_VERSION);
@@ -2608,7 +2612,7 @@ static void stamp_size(epctx_model *model, convert_fn function, const epctx_conv
  * 4 MB of memory of its own. */
 TEST(gigabyte_in_constant_memory) {
     static const part parts[] = {{"a", 1, 0, "X", "m_x.bin"}};
-    static const convert_fn functions[] = {epctx_model_embed, epctx_model_extract};
+    static const convert_fn functions[] = {epctx_edit_embed, epctx_edit_extract};
     const int64_t size = INT64_C(1000000000);
     uint64_t sum = 0;
     epctx_io io = *epctx_io_files();
@@ -2643,8 +2647,8 @@ TEST(gigabyte_in_constant_memory) {
         stamp_size(&model, functions[i], &opts, size);
         CHECK_OK(functions[i](&model, &opts, &changes, &error), error);
         CHECK_UINT(changes.items[0].size, size);
-        CHECK_OK(epctx_write_group(&model, at("o.onnx"), NULL, changes.files, changes.file_count,
-                                   EPCTX_OVERWRITE_REPLACE, &error),
+        CHECK_OK(epctx_model_write_group(&model, at("o.onnx"), NULL, changes.files,
+                                         changes.file_count, EPCTX_OVERWRITE_REPLACE, &error),
                  error);
         epctx_model_close(&model);
         CHECK(most_anonymous - before < 4096, "%ld KiB of anonymous memory",
@@ -2707,8 +2711,8 @@ TEST(genuine_models) {
     const char *models = test_models();
     if (models == NULL) SKIP("EPCTX_TEST_MODELS is not set");
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        convert_fn there = cases[i].embedded ? epctx_model_extract : epctx_model_embed;
-        convert_fn back = cases[i].embedded ? epctx_model_embed : epctx_model_extract;
+        convert_fn there = cases[i].embedded ? epctx_edit_extract : epctx_edit_embed;
+        convert_fn back = cases[i].embedded ? epctx_edit_embed : epctx_edit_extract;
         char path[600], first[1000];
         epctx_error error;
         clear_root();

@@ -129,7 +129,7 @@ TEST(generate_by_options) {
     CHECK_TRUE(n.list[0].hardware_architecture.size > 0);
     CHECK_TRUE(epctx_notes_hash(n.list[0].notes) != 0);
     /* The weights are in the binary, not inputs of the node. */
-    CHECK_UINT(epctx_cursor_count(epctx_node_inputs(&n.views[0])), 1);
+    CHECK_UINT(epctx_cursor_count(epctx_view_node_inputs(&n.views[0])), 1);
     epctx_model_close(&n.model);
     /* Reload, where the original is gone. */
     spec.path = in_folder("m_ctx.onnx");
@@ -1583,7 +1583,7 @@ static bool set_metadata(const char *from, const char *to, const char *key, cons
     epctx_error error;
     epctx_status status = epctx_model_open_file(&model, in_folder(from), NULL, &error);
     if (status == EPCTX_OK)
-        status = epctx_model_set_metadata(&model, epctx_str_of(key), epctx_str_of(value), &error);
+        status = epctx_edit_set_metadata(&model, epctx_str_of(key), epctx_str_of(value), &error);
     if (status == EPCTX_OK) status = epctx_model_write_file(&model, in_folder(to), NULL, &error);
     epctx_model_close(&model);
     return status == EPCTX_OK;
@@ -2450,9 +2450,9 @@ static void free_dims(const char *path) {
     epctx_value_view value;
     *count = 0;
     if (epctx_model_open_file(&model, path, NULL, NULL) != EPCTX_OK) return;
-    inputs = epctx_graph_inputs(epctx_model_graph(&model));
+    inputs = epctx_view_graph_inputs(epctx_model_graph(&model));
     while (epctx_next_value(&inputs, &value)) {
-        epctx_cursor dims = epctx_value_dims(&value);
+        epctx_cursor dims = epctx_view_value_dims(&value);
         const size_t rank = epctx_cursor_count(dims);
         epctx_dim dim;
         size_t at;
@@ -2479,7 +2479,7 @@ typedef struct outcome {
 } outcome;
 
 static bool has_body(const epctx_node_view *node) {
-    epctx_cursor it = epctx_node_attrs(node);
+    epctx_cursor it = epctx_view_node_attrs(node);
     epctx_attr_view attr;
     while (epctx_next_attr(&it, &attr))
         if (attr.type == EPCTX_ATTR_GRAPH) return true;
@@ -2487,7 +2487,7 @@ static bool has_body(const epctx_node_view *node) {
 }
 
 static bool has_bodies(const epctx_model *model) {
-    epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model));
+    epctx_cursor it = epctx_view_graph_nodes(epctx_model_graph(model));
     epctx_node_view node;
     while (epctx_next_node(&it, &node))
         if (has_body(&node)) return true;
@@ -2495,7 +2495,7 @@ static bool has_bodies(const epctx_model *model) {
 }
 
 static bool is_constant(const epctx_node_view *node, const epctx_map *constants) {
-    epctx_cursor it = epctx_node_inputs(node);
+    epctx_cursor it = epctx_view_node_inputs(node);
     epctx_str name;
     if (has_body(node)) return false; /* may read values of this graph */
     while (epctx_next_str(&it, &name))
@@ -2505,7 +2505,7 @@ static bool is_constant(const epctx_node_view *node, const epctx_map *constants)
 
 /* Those that could be part of what reads them. */
 static size_t count_constants(const epctx_model *model) {
-    epctx_cursor it = epctx_graph_initializers(epctx_model_graph(model)), names;
+    epctx_cursor it = epctx_view_graph_initializers(epctx_model_graph(model)), names;
     epctx_tensor_view tensor;
     epctx_node_view node;
     epctx_arena arena;
@@ -2515,11 +2515,11 @@ static size_t count_constants(const epctx_model *model) {
     epctx_arena_init(&arena, NULL);
     epctx_map_init(&constants, &arena);
     while (epctx_next_tensor(&it, &tensor)) epctx_map_put(&constants, tensor.name, 1);
-    it = epctx_graph_nodes(epctx_model_graph(model));
+    it = epctx_view_graph_nodes(epctx_model_graph(model));
     while (epctx_next_node(&it, &node)) {
-        if (epctx_node_is_epnode(&node) || !is_constant(&node, &constants)) continue;
+        if (epctx_view_is_epnode(&node) || !is_constant(&node, &constants)) continue;
         count++;
-        names = epctx_node_outputs(&node);
+        names = epctx_view_node_outputs(&node);
         while (epctx_next_str(&names, &name)) epctx_map_put(&constants, name, 1);
     }
     epctx_arena_free(&arena);
@@ -2536,7 +2536,7 @@ static bool read_outcome(const char *context_model, const char *binary, outcome 
     out->contexts = n.count;
     out->others = n.others;
     out->constants = count_constants(&n.model);
-    it = epctx_node_inputs(&n.views[0]);
+    it = epctx_view_node_inputs(&n.views[0]);
     while (n.count && epctx_next_str(&it, &name)) out->inputs++;
     epctx_model_close(&n.model);
     if (stat(in_folder(binary), &st) == 0) out->binary = (size_t)st.st_size;

@@ -958,8 +958,8 @@ static bool rename_buffer(const char *name) {
     epctx_error error;
     epctx_write_opts opts = {0};
     bool ok = ort_read_contexts(in_folder("o_ctx.onnx"), &n) &&
-              epctx_node_set_str(&n.model, n.views[0].view, "ep_cache_context", epctx_str_of(name),
-                                 &error) == EPCTX_OK &&
+              epctx_edit_set_attr_str(&n.model, n.views[0].view, "ep_cache_context",
+                                      epctx_str_of(name), &error) == EPCTX_OK &&
               epctx_model_write_file(&n.model, in_folder("p.onnx"), &opts, &error) == EPCTX_OK;
     epctx_model_close(&n.model);
     return ok;

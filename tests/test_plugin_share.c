@@ -881,10 +881,10 @@ static bool binary_of(const char *path, char *out, size_t size) {
     bool found = false;
     const epctx_str base = epctx_path_folder(epctx_str_of(path));
     if (epctx_model_open_file(&model, path, NULL, &error) != EPCTX_OK) return false;
-    it = epctx_graph_nodes(epctx_model_graph(&model));
+    it = epctx_view_graph_nodes(epctx_model_graph(&model));
     while (!found && epctx_next_node(&it, &view)) {
-        found = epctx_node_is_epnode(&view) &&
-                epctx_epnode_read(&view, &node, &error) == EPCTX_OK && node.embed_mode == 0 &&
+        found = epctx_view_is_epnode(&view) &&
+                epctx_view_read_epnode(&view, &node, &error) == EPCTX_OK && node.embed_mode == 0 &&
                 node.ep_cache_context.size > 0;
     }
     if (found) {

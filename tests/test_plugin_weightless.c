@@ -71,14 +71,14 @@ static bool read_weights(const char *name, size_t *weights_named, size_t *inputs
     epctx_str text;
     *weights_named = *inputs = 0;
     if (!ort_read_contexts(in_folder(name), &n)) return false;
-    it = epctx_node_inputs(&n.views[0]);
+    it = epctx_view_node_inputs(&n.views[0]);
     while (epctx_next_str(&it, &text)) ++*inputs;
-    it = epctx_node_attrs(&n.views[0]);
+    it = epctx_view_node_attrs(&n.views[0]);
     while (epctx_next_attr(&it, &attr)) {
-        epctx_weight_ref ref;
+        epctx_outside_weight ref;
         epctx_str rest = attr.s;
         if (!epctx_str_is(attr.name, EPCTX_WEIGHTS_ATTR)) continue;
-        while (epctx_next_weight(&rest, &ref)) ++*weights_named;
+        while (epctx_outside_weight_next(&rest, &ref)) ++*weights_named;
     }
     epctx_model_close(&n.model);
     return true;

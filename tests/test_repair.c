@@ -71,7 +71,7 @@ static void job_close(job *j) {
 static epctx_epnode epnode_at(const epctx_model *model, int number) {
     epctx_node_view node = node_at(model, number);
     epctx_epnode ep = {0};
-    if (epctx_epnode_read(&node, &ep, NULL) != EPCTX_OK) ep.main_context = -1;
+    if (epctx_view_read_epnode(&node, &ep, NULL) != EPCTX_OK) ep.main_context = -1;
     return ep;
 }
 
@@ -131,18 +131,18 @@ TEST(repair_and_undo) {
     add_node(&graph, "Relu", "extra", "y", "z");
     put_child(&data, 7, &graph);
     CHECK_INT(epctx_model_open_memory(&model, data.data, data.size, NULL, &error), EPCTX_OK);
-    CHECK_INT(epctx_model_set_metadata(&model, epctx_str_of("a"), epctx_str_of("b"), &error),
+    CHECK_INT(epctx_edit_set_metadata(&model, epctx_str_of("a"), epctx_str_of("b"), &error),
               EPCTX_ERR_GRAPH);
     CHECK_OK(epctx_repair(&model, &opts, count_note, &all, &done, &left, &error), error);
     CHECK_TRUE(done > 0 && done == all.done && left == all.left);
-    CHECK_INT(count_of(epctx_graph_nodes(epctx_model_graph(&model))), 3);
-    CHECK_INT(epctx_model_set_metadata(&model, epctx_str_of("a"), epctx_str_of("b"), &error),
+    CHECK_INT(count_of(epctx_view_graph_nodes(epctx_model_graph(&model))), 3);
+    CHECK_INT(epctx_edit_set_metadata(&model, epctx_str_of("a"), epctx_str_of("b"), &error),
               EPCTX_OK);
-    epctx_model_undo(&model, 0);
+    epctx_edit_undo(&model, 0);
     now = written(&model);
     CHECK_MEM(now.data, now.size, data.data, data.size);
-    CHECK_INT(count_of(epctx_graph_nodes(epctx_model_graph(&model))), 3);
-    CHECK_INT(epctx_model_set_metadata(&model, epctx_str_of("a"), epctx_str_of("b"), &error),
+    CHECK_INT(count_of(epctx_view_graph_nodes(epctx_model_graph(&model))), 3);
+    CHECK_INT(epctx_edit_set_metadata(&model, epctx_str_of("a"), epctx_str_of("b"), &error),
               EPCTX_ERR_GRAPH);
     bytes_free(&now);
     epctx_model_close(&model);
@@ -213,19 +213,19 @@ TEST(doubled_fields) {
     CHECK_HAS(job_run(&j), "both were merged into one");
     CHECK_HAS(j.notes, "field sequence_type of a TypeProto: both were merged into one; ");
     CHECK_HAS(j.notes, "'idle' occurred twice with the same content; one was removed");
-    it = epctx_graph_values(epctx_model_graph(&j.model));
+    it = epctx_view_graph_values(epctx_model_graph(&j.model));
     CHECK_TRUE(epctx_next_value(&it, &view));
     CHECK(view.has_type && !view.is_tensor, "the first of two types is still there");
     CHECK_TRUE(epctx_str_is(node_at(&j.model, 1).name, "m"));
     /* Undoing less than the repair leaves it a model that can be edited. */
     {
-        size_t mark = epctx_model_mark(&j.model);
-        CHECK_INT(epctx_model_put_opset(&j.model, epctx_str_of("d"), 1, &j.error), EPCTX_OK);
-        epctx_model_undo(&j.model, mark);
+        size_t mark = epctx_edit_mark(&j.model);
+        CHECK_INT(epctx_edit_put_opset(&j.model, epctx_str_of("d"), 1, &j.error), EPCTX_OK);
+        epctx_edit_undo(&j.model, mark);
         CHECK(!j.model.duplicate && epctx_str_is(node_at(&j.model, 1).name, "m"),
               "undoing an edit undoes the repair");
     }
-    epctx_model_undo(&j.model, 0);
+    epctx_edit_undo(&j.model, 0);
     CHECK_TRUE(j.model.duplicate && job_untouched(&j));
     job_close(&j);
 }
@@ -280,11 +280,11 @@ TEST(doubled_entries_of_any_size) {
         file = end_model(&graph);
         CHECK_TRUE(job_open(&j, file));
         job_rule(&j, EPCTX_RULE_REDEFINED);
-        it = epctx_graph_initializers(epctx_model_graph(&j.model));
+        it = epctx_view_graph_initializers(epctx_model_graph(&j.model));
         CHECK_TRUE(epctx_next_tensor(&it, &tensor));
         if (variant == 2)
             CHECK_INT(
-                epctx_message_set_str(&j.model, tensor.view, 12, epctx_str_of("doc"), &j.error),
+                epctx_edit_set_field_str(&j.model, tensor.view, 12, epctx_str_of("doc"), &j.error),
                 EPCTX_OK);
         CHECK_STR(job_run(&j), variant == 0 ? "W026 initializer 'w' occurred twice with the same "
                                               "content; one was removed; "
@@ -410,7 +410,7 @@ TEST(spelling_of_sources) {
     CHECK_UINT(j.done, 1);
     CHECK_TRUE(epctx_str_is(epnode_at(&j.model, 0).source, "openvinoexecutionprovider"));
     CHECK_TRUE(epctx_str_is(epnode_at(&j.model, 1).source, ov));
-    epctx_model_undo(&j.model, 0);
+    epctx_edit_undo(&j.model, 0);
     j.rules[0] = EPCTX_RULE_SOURCE_SPELLING;
     job_run(&j);
     CHECK_UINT(j.done, 1);
@@ -426,7 +426,7 @@ TEST(sources_of_no_profile) {
     job j;
     own = *epctx_profile_find(epctx_str_of("generic"));
     own.traits &= ~(uint32_t)EPCTX_NO_SOURCE;
-    own.required |= 1u << EPCTX_EP_SOURCE;
+    own.required |= 1u << EPCTX_EPNODE_SOURCE;
     add_epnode(&graph, "b", "x", "y", 1, 1, NULL, "q", "c", 1);
     CHECK_TRUE(job_open(&j, end_model(&graph)));
     j.opts.check.profile = &own;
@@ -450,11 +450,11 @@ TEST(attributes_that_are_required) {
     job_rule(&j, EPCTX_RULE_NO_ATTRIBUTE);
     CHECK_STR(job_run(&j), "E041 embed_mode 1 is stored; "
                            "E041 an empty ep_cache_context is stored; ");
-    CHECK_UINT(epnode_at(&j.model, 0).present & 1u << EPCTX_EP_EMBED_MODE, 0);
-    CHECK_TRUE((epnode_at(&j.model, 1).present & 1u << EPCTX_EP_EMBED_MODE) != 0);
-    CHECK_UINT(epnode_at(&j.model, 1).present & 1u << EPCTX_EP_MAIN_CONTEXT, 0);
-    CHECK_UINT(epnode_at(&j.model, 2).present & 1u << EPCTX_EP_EP_CACHE_CONTEXT, 0);
-    CHECK_TRUE((epnode_at(&j.model, 3).present & 1u << EPCTX_EP_EP_CACHE_CONTEXT) != 0);
+    CHECK_UINT(epnode_at(&j.model, 0).present & 1u << EPCTX_EPNODE_EMBED_MODE, 0);
+    CHECK_TRUE((epnode_at(&j.model, 1).present & 1u << EPCTX_EPNODE_EMBED_MODE) != 0);
+    CHECK_UINT(epnode_at(&j.model, 1).present & 1u << EPCTX_EPNODE_MAIN_CONTEXT, 0);
+    CHECK_UINT(epnode_at(&j.model, 2).present & 1u << EPCTX_EPNODE_EP_CACHE_CONTEXT, 0);
+    CHECK_TRUE((epnode_at(&j.model, 3).present & 1u << EPCTX_EPNODE_EP_CACHE_CONTEXT) != 0);
     job_close(&j);
 }
 
@@ -610,7 +610,7 @@ static const char *contexts_of(const epctx_model *model) {
     epctx_walk_begin(&walk, model);
     while (epctx_walk_epnode(&walk, &node)) {
         size_t used = strlen(text);
-        if (epctx_epnode_read(&node, &ep, NULL) == EPCTX_OK)
+        if (epctx_view_read_epnode(&node, &ep, NULL) == EPCTX_OK)
             snprintf(text + used, sizeof text - used, "%.*s %d %.*s; ", (int)ep.name.size,
                      ep.name.data, (int)ep.embed_mode, (int)ep.ep_cache_context.size,
                      ep.ep_cache_context.data);
@@ -619,10 +619,11 @@ static const char *contexts_of(const epctx_model *model) {
 }
 
 static epctx_str source_of(const epctx_model *model, const char *name) {
-    epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model));
+    epctx_cursor it = epctx_view_graph_nodes(epctx_model_graph(model));
     epctx_node_view node;
     while (epctx_next_node(&it, &node))
-        if (epctx_str_is(node.name, name)) return epctx_node_attr_str(&node, "onnx_model_filename");
+        if (epctx_str_is(node.name, name))
+            return epctx_view_node_attr_str(&node, "onnx_model_filename");
     return epctx_str_of("no such node");
 }
 
@@ -639,7 +640,7 @@ TEST(repair_of_names_of_files) {
     CHECK_TRUE(make_root());
     make_misnamed();
     strict = *epctx_profile_find(epctx_str_of("npu"));
-    strict.required = (1u << EPCTX_EP_ATTR_COUNT) - 1;
+    strict.required = (1u << EPCTX_EPNODE_ATTR_COUNT) - 1;
     profiles[1] = epctx_profile_find(epctx_str_of("tensorrt"));
     profiles[2] = &strict;
     for (i = 0; i < EPCTX_RULE_COUNT; i++) rules[i] = (epctx_rule)i;
@@ -794,7 +795,7 @@ TEST(data_of_the_source) {
         job_rule(&j, EPCTX_RULE_MEMORY_LOCATION);
         job_run(&j);
         CHECK((j.done == 1) == cases[i].repaired, "case %zu: %s", i, j.notes);
-        it = epctx_graph_initializers(epctx_model_graph(&j.model));
+        it = epctx_view_graph_initializers(epctx_model_graph(&j.model));
         CHECK_TRUE(epctx_next_tensor(&it, &tensor));
         CHECK(tensor.external != cases[i].repaired, "case %zu", i);
         if (cases[i].repaired) CHECK_INT(tensor.raw.data[0], 7);
@@ -831,7 +832,7 @@ TEST(repair_order) {
     opts.source = &before;
     opts.check.no_files = true;
     CHECK_INT(epctx_repair(&model, &opts, NULL, NULL, NULL, NULL, NULL), EPCTX_OK);
-    it = epctx_graph_initializers(epctx_model_graph(&model));
+    it = epctx_view_graph_initializers(epctx_model_graph(&model));
     for (i = 0; i < 40; i++) {
         snprintf(name, sizeof name, "w%d", i * 7 % 40);
         CHECK_TRUE(epctx_next_tensor(&it, &tensor));
@@ -893,7 +894,7 @@ TEST(types_by_reader) {
         CHECK_TRUE(job_open(&j, end_model(&graph)));
         job_rule(&j, EPCTX_RULE_NO_VALUE_TYPE);
         job_run(&j);
-        it = epctx_graph_values(epctx_model_graph(&j.model));
+        it = epctx_view_graph_values(epctx_model_graph(&j.model));
         while (epctx_next_value(&it, &view))
             if (epctx_str_is(view.name, "q")) found = view.elem_type;
         CHECK(found == cases[i].elem && j.done == (size_t)(cases[i].elem != 0),
@@ -933,7 +934,7 @@ TEST(types_of_graph_outputs) {
         CHECK_HAS(kind == 1 ? j.notes : j.last_left, told[kind]);
         CHECK_UINT(j.done, kind == 1);
         CHECK_UINT(j.left, kind != 1);
-        it = epctx_graph_values(epctx_model_graph(&j.model));
+        it = epctx_view_graph_values(epctx_model_graph(&j.model));
         CHECK_TRUE(epctx_next_value(&it, &view) == (kind == 1));
         if (kind == 1) CHECK_INT(view.elem_type, EPCTX_ONNX_INT8);
         job_close(&j);
@@ -962,7 +963,7 @@ TEST(repair_type_from_reader) {
     data = new_model(&graph);
     CHECK_INT(epctx_model_open_memory(&model, data.data, data.size, NULL, &error), EPCTX_OK);
     CHECK_INT(epctx_repair(&model, &opts, NULL, NULL, NULL, NULL, &error), EPCTX_OK);
-    it = epctx_graph_values(epctx_model_graph(&model));
+    it = epctx_view_graph_values(epctx_model_graph(&model));
     CHECK_TRUE(epctx_next_value(&it, &value));
     CHECK_TRUE(epctx_str_is(value.name, "q") && value.elem_type == EPCTX_ONNX_UINT8);
     epctx_model_close(&model);

@@ -49,8 +49,9 @@ static uint64_t node_hash(const epctx_epnode *node, const epctx_range *ranges) {
         mix(mix(mix(node->present, (uint64_t)node->main_context), (uint64_t)node->embed_mode),
             (uint64_t)node->max_size);
     int i;
-    for (i = 0; i < EPCTX_EP_ATTR_COUNT; i++)
-        if (i != EPCTX_EP_MAIN_CONTEXT && i != EPCTX_EP_EMBED_MODE && i != EPCTX_EP_MAX_SIZE)
+    for (i = 0; i < EPCTX_EPNODE_ATTR_COUNT; i++)
+        if (i != EPCTX_EPNODE_MAIN_CONTEXT && i != EPCTX_EPNODE_EMBED_MODE &&
+            i != EPCTX_EPNODE_MAX_SIZE)
             h = mix(mix(h, ranges[i].length > 0 ? ranges[i].offset : 0), ranges[i].length);
     return h;
 }
@@ -72,7 +73,7 @@ static summary run_scan(epctx_scan *scan) {
 
 static summary scan_memory(const void *data, size_t size) {
     memory_source m = {(const uint8_t *)data, size, UINT64_MAX};
-    epctx_source source = {&m, read_memory, size};
+    epctx_reader source = {&m, read_memory, size};
     epctx_scan scan;
     epctx_scan_begin(&scan, &source);
     return run_scan(&scan);
@@ -108,20 +109,21 @@ static summary index_memory(const void *data, size_t size, bool *merged) {
     epctx_walk_begin(&walk, &model);
     while (epctx_walk_epnode(&walk, &view)) {
         epctx_epnode node;
-        epctx_range ranges[EPCTX_EP_ATTR_COUNT];
+        epctx_range ranges[EPCTX_EPNODE_ATTR_COUNT];
         memset(ranges, 0, sizeof ranges);
         out.nodes++;
-        if (epctx_epnode_read(&view, &node, NULL) != EPCTX_OK || !epctx_node_is_epnode(&view)) {
+        if (epctx_view_read_epnode(&view, &node, NULL) != EPCTX_OK ||
+            !epctx_view_is_epnode(&view)) {
             out.broken++;
             continue;
         }
-        ranges[EPCTX_EP_EP_CACHE_CONTEXT] = range_of(node.ep_cache_context, data);
-        ranges[EPCTX_EP_EP_SDK_VERSION] = range_of(node.ep_sdk_version, data);
-        ranges[EPCTX_EP_ONNX_MODEL_FILENAME] = range_of(node.onnx_model_filename, data);
-        ranges[EPCTX_EP_HARDWARE_ARCHITECTURE] = range_of(node.hardware_architecture, data);
-        ranges[EPCTX_EP_PARTITION_NAME] = range_of(node.partition_name, data);
-        ranges[EPCTX_EP_SOURCE] = range_of(node.source, data);
-        ranges[EPCTX_EP_NOTES] = range_of(node.notes, data);
+        ranges[EPCTX_EPNODE_EP_CACHE_CONTEXT] = range_of(node.ep_cache_context, data);
+        ranges[EPCTX_EPNODE_EP_SDK_VERSION] = range_of(node.ep_sdk_version, data);
+        ranges[EPCTX_EPNODE_ONNX_MODEL_FILENAME] = range_of(node.onnx_model_filename, data);
+        ranges[EPCTX_EPNODE_HARDWARE_ARCHITECTURE] = range_of(node.hardware_architecture, data);
+        ranges[EPCTX_EPNODE_PARTITION_NAME] = range_of(node.partition_name, data);
+        ranges[EPCTX_EPNODE_SOURCE] = range_of(node.source, data);
+        ranges[EPCTX_EPNODE_NOTES] = range_of(node.notes, data);
         out.sum += node_hash(&node, ranges);
     }
     epctx_model_close(&model);
@@ -216,7 +218,7 @@ TEST(read_failures_anywhere) {
     bytes model = rich_model(false);
     for (size_t limit = 0; limit < model.size - 100; limit += 5) {
         memory_source m = {model.data, model.size, limit};
-        epctx_source source = {&m, read_memory, model.size};
+        epctx_reader source = {&m, read_memory, model.size};
         epctx_error error;
         epctx_scan scan;
         epctx_scan_event event;
@@ -234,7 +236,7 @@ TEST(sources_of_odd_sizes) {
     static const epctx_status want[] = {EPCTX_ERR_PROTOBUF, EPCTX_ERR_LIMIT, EPCTX_ERR_LIMIT};
     for (size_t i = 0; i < 3; i++) {
         memory_source m = {(const uint8_t *)"", 0, 0};
-        epctx_source source = {&m, read_memory, sizes[i]};
+        epctx_reader source = {&m, read_memory, sizes[i]};
         epctx_error error;
         epctx_scan scan;
         epctx_scan_begin(&scan, &source);
@@ -307,7 +309,7 @@ TEST(nesting_has_the_same_limit) {
 TEST(events_carry_text) {
     bytes graph = {0}, model;
     memory_source m;
-    epctx_source source;
+    epctx_reader source;
     epctx_scan scan;
     add_epnode(&graph, "n", "x", "y", 1, 0, "QNN", "p", "a.bin", 5);
     model = new_model(&graph);
@@ -405,7 +407,7 @@ static bool external_text(epctx_scan *scan, char *out, size_t room) {
 }
 
 static void begin_memory(epctx_scan *scan, memory_source *m, const bytes *model) {
-    epctx_source source = {m, read_memory, model->size};
+    epctx_reader source = {m, read_memory, model->size};
     m->data = model->data;
     m->size = model->size;
     m->fail_from = UINT64_MAX;
@@ -486,7 +488,7 @@ TEST(name_source_and_partition_come_first) {
     CHECK_TRUE(epctx_str_is(scan.node.partition_name, partition));
     CHECK_TRUE(epctx_str_is(scan.node.source, "QNNExecutionProvider"));
     /* Notes made room; what came behind them was moved, not lost. */
-    CHECK_TRUE(scan.node.notes.data == NULL && scan.ranges[EPCTX_EP_NOTES].length == 70);
+    CHECK_TRUE(scan.node.notes.data == NULL && scan.ranges[EPCTX_EPNODE_NOTES].length == 70);
     CHECK_TRUE(epctx_str_is(scan.node.ep_sdk_version, "2.30"));
     CHECK_MEM(scan.node.ep_cache_context.data, scan.node.ep_cache_context.size, filler, 60);
     CHECK_TRUE(epctx_str_is(scan.node.hardware_architecture, "v73"));
@@ -550,7 +552,7 @@ TEST(terabytes) {
                  {UINT64_C(0x10000000000), EPCTX_ERR_LIMIT}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         memory_source m = {(const uint8_t *)"", 0, 0};
-        epctx_source source = {&m, read_memory, cases[i].size};
+        epctx_reader source = {&m, read_memory, cases[i].size};
         epctx_scan scan;
         epctx_error error;
         epctx_scan_begin(&scan, &source);
@@ -562,7 +564,7 @@ TEST(terabytes) {
 TEST(read_failure_is_an_io_error) {
     bytes model = odd_model();
     memory_source m = {model.data, model.size, 40};
-    epctx_source source = {&m, read_memory, model.size};
+    epctx_reader source = {&m, read_memory, model.size};
     epctx_error error;
     epctx_scan scan;
     epctx_scan_event event;
@@ -828,9 +830,9 @@ TEST(more_text_than_room) {
         memset(&found, 0, sizeof found);
         begin_memory(&scan, &m, &data);
         CHECK(scan_all(&scan, &found, &error) == EPCTX_SCAN_END, "%s", error.message);
-        CHECK_UINT(found.ranges[EPCTX_EP_SOURCE].length, strlen(second));
-        CHECK_UINT(found.ranges[EPCTX_EP_PARTITION_NAME].length, strlen(first));
-        CHECK_MEM(data.data + found.ranges[EPCTX_EP_SOURCE].offset, strlen(second), second,
+        CHECK_UINT(found.ranges[EPCTX_EPNODE_SOURCE].length, strlen(second));
+        CHECK_UINT(found.ranges[EPCTX_EPNODE_PARTITION_NAME].length, strlen(first));
+        CHECK_MEM(data.data + found.ranges[EPCTX_EPNODE_SOURCE].offset, strlen(second), second,
                   strlen(second));
         CHECK_TRUE(found.node.source.size == 0 || found.node.partition_name.size == 0);
         bytes_free(&data);

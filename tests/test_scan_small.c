@@ -28,7 +28,7 @@ static bytes nested(int bodies) {
 }
 
 static epctx_scan_event first_event(bytes *model, epctx_scan *scan, epctx_error *error) {
-    epctx_source source = {model, read_memory, model->size};
+    epctx_reader source = {model, read_memory, model->size};
     epctx_scan_event event;
     epctx_scan_begin(scan, &source);
     do {

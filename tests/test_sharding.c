@@ -179,7 +179,7 @@ TEST(configurations_of_a_node) {
     epctx_cursor it, ints;
     int64_t value;
     CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, NULL), EPCTX_OK);
-    it = epctx_graph_nodes(epctx_model_graph(&model));
+    it = epctx_view_graph_nodes(epctx_model_graph(&model));
     CHECK_TRUE(epctx_next_node(&it, &node));
     it = epctx_node_configs(&node);
     CHECK_TRUE(epctx_next_node_config(&it, &on));

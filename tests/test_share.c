@@ -112,10 +112,10 @@ TEST(n_plus_one) {
         epctx_loaded loaded;
         size_t mains = 0;
         CHECK_INT(epctx_model_open_file(&model, at(contexts[i]), NULL, &error), EPCTX_OK);
-        it = epctx_graph_nodes(epctx_model_graph(&model));
+        it = epctx_view_graph_nodes(epctx_model_graph(&model));
         while (epctx_next_node(&it, &node)) {
-            if (!epctx_node_is_epnode(&node)) continue;
-            CHECK_INT(epctx_epnode_read(&node, &ep, &error), EPCTX_OK);
+            if (!epctx_view_is_epnode(&node)) continue;
+            CHECK_INT(epctx_view_read_epnode(&node, &ep, &error), EPCTX_OK);
             mains += ep.main_context == 1;
             if (ep.main_context == 1) CHECK_TRUE(epctx_str_is(ep.ep_cache_context, "a_fake.bin"));
         }
@@ -467,7 +467,7 @@ static epctx_freshness freshness(const char *file, bool fast, epctx_error *why) 
     epctx_model model;
     opts.fast = fast;
     if (epctx_model_open_file(&model, at(file), NULL, why) == EPCTX_OK)
-        verdict = epctx_check_fresh(&model, "FakeEP", NULL, &opts, why);
+        verdict = epctx_model_check_fresh(&model, "FakeEP", NULL, &opts, why);
     epctx_model_close(&model);
     return verdict;
 }
@@ -747,10 +747,10 @@ TEST(max_size) {
         epctx_cursor it;
         size_t seen = 0;
         CHECK_INT(epctx_model_open_file(&model, at(contexts[k]), NULL, &error), EPCTX_OK);
-        it = epctx_graph_nodes(epctx_model_graph(&model));
+        it = epctx_view_graph_nodes(epctx_model_graph(&model));
         while (epctx_next_node(&it, &node)) {
-            if (!epctx_node_is_epnode(&node)) continue;
-            CHECK_INT(epctx_epnode_read(&node, &ep, &error), EPCTX_OK);
+            if (!epctx_view_is_epnode(&node)) continue;
+            CHECK_INT(epctx_view_read_epnode(&node, &ep, &error), EPCTX_OK);
             CHECK_INT(ep.max_size, 900);
             seen++;
         }
@@ -2185,7 +2185,7 @@ TEST(a_failed_session_leaves_no_edit) {
         CHECK_HAS(error.message, "fails as told");
         after = written(&model);
         CHECK_MEM(after.data, after.size, before.data, before.size);
-        CHECK_UINT(epctx_model_mark(&model), 0);
+        CHECK_UINT(epctx_edit_mark(&model), 0);
         epctx_model_close(&model);
         epctx_workspace_close(w);
         CHECK_INT(f.alive, 0);

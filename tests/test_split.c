@@ -10,13 +10,13 @@ TEST(split) {
     epctx_error error;
     CHECK_INT(epctx_model_open_memory(&model, data.data, data.size, NULL, &error), EPCTX_OK);
     CHECK_OK(split_at(&model, "", "t", &error), error);
-    CHECK_INT(count_of(epctx_graph_nodes(epctx_model_graph(&model))), 1);
-    CHECK_INT(count_of(epctx_graph_initializers(epctx_model_graph(&model))), 1);
-    epctx_model_undo(&model, 0);
+    CHECK_INT(count_of(epctx_view_graph_nodes(epctx_model_graph(&model))), 1);
+    CHECK_INT(count_of(epctx_view_graph_initializers(epctx_model_graph(&model))), 1);
+    epctx_edit_undo(&model, 0);
     CHECK_OK(split_at(&model, "t", "", &error), error);
     CHECK_TRUE(has_input(&model, "t"));
-    CHECK_INT(count_of(epctx_graph_initializers(epctx_model_graph(&model))), 0);
-    epctx_model_undo(&model, 0);
+    CHECK_INT(count_of(epctx_view_graph_initializers(epctx_model_graph(&model))), 0);
+    epctx_edit_undo(&model, 0);
     now = written(&model);
     CHECK_MEM(now.data, now.size, data.data, data.size);
     bytes_free(&now);
@@ -63,13 +63,13 @@ TEST(split_hands_the_context_over) {
     epctx_node_view node;
     epctx_epnode ep;
     CHECK_INT(epctx_model_open_memory(&model, data.data, data.size, NULL, &error), EPCTX_OK);
-    it = epctx_graph_nodes(epctx_model_graph(&model));
+    it = epctx_view_graph_nodes(epctx_model_graph(&model));
     CHECK_TRUE(epctx_next_node(&it, &node));
-    CHECK_OK(epctx_node_set_int(&model, node.view, "max_size", 77, &error), error);
+    CHECK_OK(epctx_edit_set_attr_int(&model, node.view, "max_size", 77, &error), error);
     CHECK_OK(split_at(&model, "t", "", &error), error);
-    it = epctx_graph_nodes(epctx_model_graph(&model));
+    it = epctx_view_graph_nodes(epctx_model_graph(&model));
     CHECK_TRUE(epctx_next_node(&it, &node));
-    CHECK_INT(epctx_epnode_read(&node, &ep, &error), EPCTX_OK);
+    CHECK_INT(epctx_view_read_epnode(&node, &ep, &error), EPCTX_OK);
     CHECK_INT(ep.main_context, 1);
     CHECK_INT(ep.max_size, 77);
     CHECK_TRUE(epctx_str_is(ep.ep_cache_context, "payload"));
@@ -227,7 +227,7 @@ static bool cut_open(cut *c, bytes data) {
 
 /* A type (0: none) as the wish says. */
 static epctx_status cut_at(cut *c, const char *input, int32_t elem, const char *output) {
-    epctx_model_undo(&c->model, 0);
+    epctx_edit_undo(&c->model, 0);
     c->values[0].name = epctx_str_of(input);
     c->values[0].elem_type = elem;
     c->values[0].rank = elem != 0 ? 1 : -1;
@@ -273,23 +273,23 @@ TEST(split_at_initializers) {
     c.values[0].name = epctx_str_of("w");
     c.values[1] = c.values[0];
     c.values[1].name = epctx_str_of("x");
-    epctx_model_undo(&c.model, 0);
+    epctx_edit_undo(&c.model, 0);
     c.values[3].name = epctx_str_of("y");
     c.opts.inputs = c.values;
     c.opts.input_count = 2;
     c.opts.outputs = c.values + 3;
     c.opts.output_count = 1;
     CHECK_OK(epctx_split(&c.model, &c.opts, &c.out, &c.error), c.error);
-    it = epctx_graph_inputs(epctx_model_graph(&c.model));
+    it = epctx_view_graph_inputs(epctx_model_graph(&c.model));
     CHECK_TRUE(epctx_next_value(&it, &value) && epctx_str_is(value.name, "w"));
-    dims = epctx_value_dims(&value);
+    dims = epctx_view_value_dims(&value);
     CHECK_TRUE(value.elem_type == EPCTX_ONNX_FLOAT && epctx_next_dim(&dims, &dim));
     CHECK_INT(dim.value, 3);
-    CHECK_UINT(count_of(epctx_graph_initializers(epctx_model_graph(&c.model))), 1);
+    CHECK_UINT(count_of(epctx_view_graph_initializers(epctx_model_graph(&c.model))), 1);
     /* That of a sparse one must be said. */
     c.values[0].name = epctx_str_of("sp");
     c.values[3].name = epctx_str_of("z");
-    epctx_model_undo(&c.model, 0);
+    epctx_edit_undo(&c.model, 0);
     CHECK_INT(epctx_split(&c.model, &c.opts, &c.out, &c.error), EPCTX_ERR_GRAPH);
     CHECK_HAS(c.error.message, "the model has no type for 'sp'");
     CHECK(untouched(&c.model, &c.data), "a refusal changes something");

@@ -277,7 +277,7 @@ TEST(profiles_are_complete) {
 static epctx_claim claim(const char *profile, const char *source) {
     epctx_epnode node = epctx_epnode_default();
     if (source != NULL) {
-        node.present |= 1u << EPCTX_EP_SOURCE;
+        node.present |= 1u << EPCTX_EPNODE_SOURCE;
         node.source = epctx_str_of(source);
     }
     return epctx_profile_claims(epctx_profile_find(epctx_str_of(profile)), &node);
@@ -330,7 +330,7 @@ TEST(four_sources) {
     own.sources[1] = "B";
     own.sources[2] = "C";
     own.sources[3] = "D";
-    node.present |= 1u << EPCTX_EP_SOURCE;
+    node.present |= 1u << EPCTX_EPNODE_SOURCE;
     node.source = epctx_str_of("D");
     CHECK_INT(epctx_profile_claims(&own, &node), EPCTX_CLAIM_YES);
     node.source = epctx_str_of("E");

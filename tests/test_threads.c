@@ -39,7 +39,7 @@ static uint64_t read_files(const epctx_model *model) {
     epctx_arena_free(&arena);
     sum += (uint64_t)epctx_model_check_binary(model, "m.onnx", NULL);
     sum += epctx_model_holds_one_graph(model, &ep);
-    sum += (uint64_t)epctx_check_fresh(model, "QNN", &backend, NULL, NULL);
+    sum += (uint64_t)epctx_model_check_fresh(model, "QNN", &backend, NULL, NULL);
     if (epctx_load(&loaded, model, &backend, NULL, NULL) == EPCTX_OK) sum += loaded.other_nodes;
     epctx_unload(&loaded);
     return sum;
@@ -66,19 +66,20 @@ static uint64_t read_all(const epctx_model *model) {
     epctx_walk_begin(&walk, model);
     while (epctx_walk_next(&walk, &node)) {
         sum += sum_of(node.name) + sum_of(node.op_type);
-        it = epctx_node_attrs(&node);
+        it = epctx_view_node_attrs(&node);
         while (epctx_next_attr(&it, &attr)) sum += sum_of(attr.name);
-        if (epctx_epnode_read(&node, &ep, &error) == EPCTX_OK) sum += sum_of(ep.source);
+        if (epctx_view_read_epnode(&node, &ep, &error) == EPCTX_OK) sum += sum_of(ep.source);
         sum += (uint64_t)epctx_view_kind(node.view) + epctx_view_equal(node.view, node.view);
         epctx_arena_init(&arena, NULL);
-        if (epctx_node_captures(node.view, &arena, &names, &count, NULL) == EPCTX_OK) sum += count;
+        if (epctx_view_node_captures(node.view, &arena, &names, &count, NULL) == EPCTX_OK)
+            sum += count;
         epctx_arena_free(&arena);
     }
     sum += (uint64_t)epctx_model_opset(model, epctx_str_of("com.microsoft"));
     sum += epctx_model_metadata(model, epctx_str_of("author"), &text) + read_files(model);
-    it = epctx_graph_initializers(epctx_model_graph(model));
+    it = epctx_view_graph_initializers(epctx_model_graph(model));
     while (epctx_next_tensor(&it, &tensor)) sum += sum_of(tensor.name) + tensor.rank;
-    it = epctx_graph_inputs(epctx_model_graph(model));
+    it = epctx_view_graph_inputs(epctx_model_graph(model));
     while (epctx_next_value(&it, &value)) sum += sum_of(value.name);
     epctx_arena_init(&arena, NULL);
     if (epctx_model_state(model, &arena, &state, NULL) == EPCTX_OK) sum += state.ep_nodes;

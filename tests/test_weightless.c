@@ -167,10 +167,10 @@ static bytes attribute(const char *name, size_t index, char *source, size_t capa
     epctx_attr_view attr;
     source[0] = '\0';
     if (epctx_model_open_file(&model, at(name), NULL, NULL) != EPCTX_OK) return text;
-    it = epctx_graph_nodes(epctx_model_graph(&model));
+    it = epctx_view_graph_nodes(epctx_model_graph(&model));
     while (epctx_next_node(&it, &node)) {
-        epctx_cursor attrs = epctx_node_attrs(&node);
-        if (!epctx_node_is_epnode(&node) || index-- != 0) continue;
+        epctx_cursor attrs = epctx_view_node_attrs(&node);
+        if (!epctx_view_is_epnode(&node) || index-- != 0) continue;
         while (epctx_next_attr(&attrs, &attr)) {
             if (epctx_str_is(attr.name, EPCTX_WEIGHTS_ATTR))
                 bytes_add(&text, attr.s.data, attr.s.size);
@@ -212,7 +212,7 @@ TEST(small_and_equal) {
 TEST(references) {
     recipe r = {0};
     epctx_error error;
-    epctx_weight_ref ref;
+    epctx_outside_weight ref;
     epctx_str rest;
     char source_name[64];
     bytes text, source_bytes, data, second = numbers(HIDDEN * OUT, 3);
@@ -226,18 +226,21 @@ TEST(references) {
     rest.size = text.size;
     source_bytes = read_file(at("m.onnx"));
     data = read_file(at("w.data"));
-    CHECK(epctx_next_weight(&rest, &ref) && epctx_str_is(ref.name, "first"), "the first weight");
+    CHECK(epctx_outside_weight_next(&rest, &ref) && epctx_str_is(ref.name, "first"),
+          "the first weight");
     CHECK_UINT(ref.size, 4 * IN * HIDDEN);
     CHECK_UINT(ref.location.size, 0);
     CHECK(ref.offset > 0 && ref.offset + ref.size < source_bytes.size, "offset %" PRIu64,
           ref.offset);
     CHECK_UINT(epctx_hash(source_bytes.data + ref.offset, (size_t)ref.size, 0), ref.hash);
-    CHECK(epctx_next_weight(&rest, &ref) && epctx_str_is(ref.name, "bias"), "the second weight");
-    CHECK(epctx_next_weight(&rest, &ref) && epctx_str_is(ref.name, "second"), "the third weight");
+    CHECK(epctx_outside_weight_next(&rest, &ref) && epctx_str_is(ref.name, "bias"),
+          "the second weight");
+    CHECK(epctx_outside_weight_next(&rest, &ref) && epctx_str_is(ref.name, "second"),
+          "the third weight");
     CHECK(epctx_str_is(ref.location, "w.data"), "the location of 'second'");
     CHECK_UINT(ref.offset, 64);
     CHECK_UINT(epctx_hash(data.data + 64, second.size, 0), ref.hash);
-    CHECK(!epctx_next_weight(&rest, &ref) && rest.size == 0, "there are three weights");
+    CHECK(!epctx_outside_weight_next(&rest, &ref) && rest.size == 0, "there are three weights");
     bytes_free(&text);
     bytes_free(&source_bytes);
     bytes_free(&data);
@@ -454,11 +457,11 @@ TEST(bad_attributes) {
     text = attribute("w_ctx.onnx", 0, source_name, sizeof source_name);
     for (size_t size = 0; size <= text.size; size++) {
         char *copy = (char *)malloc(size > 0 ? size : 1); /* exact, for the sanitizer */
-        epctx_weight_ref ref;
+        epctx_outside_weight ref;
         epctx_str rest = {copy, size};
         size_t lines = 0;
         memcpy(copy, text.data, size);
-        while (epctx_next_weight(&rest, &ref)) lines++;
+        while (epctx_outside_weight_next(&rest, &ref)) lines++;
         CHECK(rest.size == 0 ? size == 0 || copy[size - 1] == '\n' : lines < 3,
               "%zu bytes give %zu lines", size, lines);
         free(copy);
@@ -477,9 +480,9 @@ TEST(bad_attributes) {
                                       "1 0123456789ABCDEF 0 1 a 0 \n",
                                       "1 0123456789abcdef00 0 1 a 0 \n"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        epctx_weight_ref ref;
+        epctx_outside_weight ref;
         epctx_str rest = epctx_str_of(bad[i]);
-        CHECK(!epctx_next_weight(&rest, &ref) && rest.size > 0, "'%s' is taken", bad[i]);
+        CHECK(!epctx_outside_weight_next(&rest, &ref) && rest.size > 0, "'%s' is taken", bad[i]);
     }
 }
 
@@ -512,13 +515,13 @@ TEST(one_weight_named_often) {
     for (int i = 0; i < LINES; i++) bytes_add(&text, line, strlen(line));
     CHECK_INT(epctx_npu_init(&npu, NULL, &backend, &error), EPCTX_OK);
     CHECK_INT(epctx_model_open_file(&model, at("w_ctx.onnx"), NULL, &error), EPCTX_OK);
-    it = epctx_graph_nodes(epctx_model_graph(&model));
+    it = epctx_view_graph_nodes(epctx_model_graph(&model));
     CHECK_TRUE(epctx_next_node(&it, &node));
     attr.name = epctx_str_of(EPCTX_WEIGHTS_ATTR);
     attr.type = EPCTX_ATTR_STRING;
     attr.s.data = (const char *)text.data;
     attr.s.size = text.size;
-    CHECK_INT(epctx_node_set_attr(&model, node.view, &attr, &error), EPCTX_OK);
+    CHECK_INT(epctx_edit_set_attr(&model, node.view, &attr, &error), EPCTX_OK);
     opts.source_model_path = at("large.onnx");
     start = clock();
     CHECK_INT(epctx_load(&loaded, &model, &backend, &opts, &error), EPCTX_ERR_CONTEXT);
@@ -676,13 +679,13 @@ TEST(cache) {
 /* What a node says of its weights is as hostile as the rest of the model. */
 TEST(bad_references) {
     { /* a tensor without bytes is no better than none */
-        epctx_weight_ref ref = {0};
+        epctx_outside_weight ref = {0};
         epctx_tensor tensor = {0};
         epctx_error error;
         ref.name = epctx_str_of("w");
         ref.size = 4;
-        CHECK_INT(epctx_weight_verify(&ref, NULL, "m", &error), EPCTX_ERR_CONTEXT);
-        CHECK_INT(epctx_weight_verify(&ref, &tensor, "m", &error), EPCTX_ERR_CONTEXT);
+        CHECK_INT(epctx_outside_weight_verify(&ref, NULL, "m", &error), EPCTX_ERR_CONTEXT);
+        CHECK_INT(epctx_outside_weight_verify(&ref, &tensor, "m", &error), EPCTX_ERR_CONTEXT);
         CHECK_HAS(error.message, "compiled with 4 bytes, found none");
     }
 
@@ -708,16 +711,16 @@ TEST(bad_references) {
                   EPCTX_OK);
         CHECK_INT(epctx_npu_init(&npu, NULL, &backend, &error), EPCTX_OK);
         CHECK_INT(epctx_model_open_file(&model, at("w_ctx.onnx"), NULL, &error), EPCTX_OK);
-        it = epctx_graph_nodes(epctx_model_graph(&model));
-        while (epctx_next_node(&it, &node) && !epctx_node_is_epnode(&node)) {
+        it = epctx_view_graph_nodes(epctx_model_graph(&model));
+        while (epctx_next_node(&it, &node) && !epctx_view_is_epnode(&node)) {
         }
         memset(&attr, 0, sizeof attr);
         attr.name = epctx_str_of(EPCTX_WEIGHTS_ATTR);
         attr.type = EPCTX_ATTR_STRING;
         attr.s = epctx_str_of(cases[i].weights);
-        CHECK_INT(epctx_node_set_attr(&model, node.view, &attr, &error), EPCTX_OK);
+        CHECK_INT(epctx_edit_set_attr(&model, node.view, &attr, &error), EPCTX_OK);
         CHECK_INT(
-            epctx_node_remove_attr(&model, node.view, epctx_str_of("onnx_model_filename"), &error),
+            epctx_edit_remove_attr(&model, node.view, epctx_str_of("onnx_model_filename"), &error),
             EPCTX_OK);
         CHECK_INT(epctx_status_to_ort(epctx_load(&loaded, &model, &backend, NULL, NULL)), 10);
         CHECK_INT(epctx_status_to_ort(epctx_load(&loaded, &model, &backend, NULL, &error)), 10);

@@ -175,7 +175,7 @@ TEST(wrap_beside_the_binary) {
         CHECK_OK(epctx_wrap(&model, binary, &opts, NULL, NULL, &error), error);
         CHECK_HAS(sharing_of(&model), opts.embed ? "1:1:" : "main:1:0:b.bin ");
         node = node_at(&model, 0);
-        CHECK_TRUE(epctx_str_is(epctx_node_attr_str(&node, "io_name_overrides"), "x=x;"));
+        CHECK_TRUE(epctx_str_is(epctx_view_node_attr_str(&node, "io_name_overrides"), "x=x;"));
         epctx_model_close(&model);
     }
     bytes_free(&file);
@@ -254,7 +254,7 @@ TEST(wrap_in_little_memory) {
         }
         CHECK_INT(status, EPCTX_OK);
         CHECK_INT(epctx_model_opset(&model, epctx_str_of("")), wide == 0 ? 13 : 21);
-        CHECK_INT(count_of(epctx_graph_nodes(epctx_model_graph(&model))), 3);
+        CHECK_INT(count_of(epctx_view_graph_nodes(epctx_model_graph(&model))), 3);
         CHECK_UINT(out.step_count, 3);
         CHECK_HAS(out.steps[1].text, "node 'g' of EP 'qnn' around 6 bytes, 1 inputs, 2 outputs");
         CHECK_UINT(out.file_count, 1);

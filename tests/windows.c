@@ -122,7 +122,7 @@ static epctx_status write_group(const char *text, epctx_overwrite overwrite, epc
     opts.overwrite = overwrite;
     status = epctx_model_open_memory(&model, model_bytes, sizeof model_bytes, NULL, error);
     if (status == EPCTX_OK)
-        status = epctx_write_group(&model, path, &opts, &file, 1, overwrite, error);
+        status = epctx_model_write_group(&model, path, &opts, &file, 1, overwrite, error);
     epctx_model_close(&model);
     return status;
 }

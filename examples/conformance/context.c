@@ -389,8 +389,8 @@ static bool move_deeper(const char *to) {
         snprintf(here, sizeof here, "out/%.*s", STR(was));
         snprintf(there, sizeof there, "out/%s", name);
         rename(here, there); /* the first node that names it did so */
-        status = epctx_node_set_str(&c.model, c.views[i].view, "ep_cache_context",
-                                    epctx_str_of(name), &error);
+        status = epctx_edit_set_attr_str(&c.model, c.views[i].view, "ep_cache_context",
+                                         epctx_str_of(name), &error);
     }
     if (ok && status == EPCTX_OK) status = epctx_model_write_file(&c.model, to, NULL, &error);
     if (ok && status != EPCTX_OK) snprintf(ort_text, sizeof ort_text, "%s", error.message);
@@ -572,12 +572,13 @@ static epctx_status embed_context(ort_contexts *c, size_t i, const uint8_t *data
                                   epctx_error *error) {
     const epctx_view node = c->views[i].view;
     epctx_str payload;
-    epctx_status status = epctx_node_set_int(&c->model, node, "main_context", 1, error);
+    epctx_status status = epctx_edit_set_attr_int(&c->model, node, "main_context", 1, error);
     payload.data = (const char *)data;
     payload.size = size;
-    if (status == EPCTX_OK) status = epctx_node_set_int(&c->model, node, "embed_mode", 1, error);
+    if (status == EPCTX_OK)
+        status = epctx_edit_set_attr_int(&c->model, node, "embed_mode", 1, error);
     if (status != EPCTX_OK) return status;
-    return epctx_node_set_str(&c->model, node, "ep_cache_context", payload, error);
+    return epctx_edit_set_attr_str(&c->model, node, "ep_cache_context", payload, error);
 }
 
 /* Every node from `first` on with its context in the node. */
@@ -634,7 +635,7 @@ static bool reverse_nodes(const char *from, const char *to) {
     epctx_error_clear(&error);
     graph = epctx_model_graph(&c.model).view;
     for (i = 0; ok && i < c.count && status == EPCTX_OK; i++) /* each to the front */
-        status = epctx_view_move(&c.model, c.views[i].view, graph, NULL, &error);
+        status = epctx_edit_move(&c.model, c.views[i].view, graph, NULL, &error);
     if (ok && status == EPCTX_OK) status = epctx_model_write_file(&c.model, to, NULL, &error);
     if (status != EPCTX_OK) snprintf(ort_text, sizeof ort_text, "%s", error.message);
     epctx_model_close(&c.model);
@@ -665,8 +666,8 @@ static void reordered(trial *t) {
     if (ort_read_contexts("out/m_ctx.onnx", &c)) {
         for (i = 0; i < c.count; i++) {
             snprintf(names[i], sizeof names[i], "renamed %zu", i);
-            epctx_message_set_str(&c.model, c.views[i].view, EPCTX_FIELD_NODE_NAME,
-                                  epctx_str_of(names[i]), &error);
+            epctx_edit_set_field_str(&c.model, c.views[i].view, EPCTX_FIELD_NODE_NAME,
+                                     epctx_str_of(names[i]), &error);
         }
         epctx_model_write_file(&c.model, "out/names_ctx.onnx", NULL, &error);
     }
@@ -1031,7 +1032,7 @@ static void initializers(trial *t) {
                t->answer))
         return;
     if (ort_read_contexts(to.path, &c)) {
-        epctx_cursor it = epctx_graph_initializers(epctx_model_graph(&c.model));
+        epctx_cursor it = epctx_view_graph_initializers(epctx_model_graph(&c.model));
         epctx_tensor_view tensor;
         while (epctx_next_tensor(&it, &tensor)) inside += !tensor.external;
         judge(t, "EPC-092 EPC-089", inside == 0, "%zu initializers are in the context model",
@@ -1044,10 +1045,10 @@ static void initializers(trial *t) {
 }
 
 static bool is_read(const ort_contexts *c, epctx_str value) {
-    epctx_cursor it = epctx_graph_nodes(epctx_model_graph(&c->model));
+    epctx_cursor it = epctx_view_graph_nodes(epctx_model_graph(&c->model));
     epctx_node_view node;
     while (epctx_next_node(&it, &node)) {
-        epctx_cursor inputs = epctx_node_inputs(&node);
+        epctx_cursor inputs = epctx_view_node_inputs(&node);
         epctx_str name;
         while (epctx_next_str(&inputs, &name))
             if (epctx_str_eq(name, value)) return true;
@@ -1061,7 +1062,7 @@ static void weights_once(trial *t) {
     size_t bytes = 0;
     if (!prepare(t, MODEL_WEIGHTS, !t->board->ep.files)) return;
     if (ort_read_contexts("out/m_ctx.onnx", &c)) {
-        epctx_cursor it = epctx_graph_initializers(epctx_model_graph(&c.model));
+        epctx_cursor it = epctx_view_graph_initializers(epctx_model_graph(&c.model));
         epctx_tensor_view tensor;
         while (epctx_next_tensor(&it, &tensor))
             if (!is_read(&c, tensor.name)) bytes += tensor.raw.size;

@@ -282,9 +282,9 @@ static bool change_source(const char *from, const char *to, const char *source) 
     epctx_status status = EPCTX_ERR_GRAPH;
     epctx_error_clear(&error);
     if (ort_read_contexts(from, &c) && c.count > 0) {
-        status = source ? epctx_node_set_str(&c.model, c.views[0].view, "source",
-                                             epctx_str_of(source), &error)
-                        : epctx_node_remove_attr(&c.model, c.views[0].view, epctx_str_of("source"),
+        status = source ? epctx_edit_set_attr_str(&c.model, c.views[0].view, "source",
+                                                  epctx_str_of(source), &error)
+                        : epctx_edit_remove_attr(&c.model, c.views[0].view, epctx_str_of("source"),
                                                  &error);
         if (status == EPCTX_OK) status = epctx_model_write_file(&c.model, to, NULL, &error);
     }
@@ -370,17 +370,17 @@ static bool forge_version(trial *t, const char *attr, const char *value, bool *s
     epctx_error_clear(&error);
     *stated = false;
     ok = ort_read_contexts("out/m_ctx.onnx", &c) && c.count > 0 &&
-         epctx_node_find_attr(&c.views[0], attr, &found) && found.s.size > 0;
+         epctx_view_node_find_attr(&c.views[0], attr, &found) && found.s.size > 0;
     snprintf(key, sizeof key, "ep_compatibility_info.%s", t->board->ep.name);
     if (ok && epctx_model_metadata(&c.model, epctx_str_of(key), &text)) {
         *stated = memmem(text.data, text.size, found.s.data, found.s.size) != NULL;
         replace_all(text, found.s, value, changed, sizeof changed);
-        ok = epctx_model_set_metadata(&c.model, epctx_str_of(key), epctx_str_of(changed), &error) ==
+        ok = epctx_edit_set_metadata(&c.model, epctx_str_of(key), epctx_str_of(changed), &error) ==
              EPCTX_OK;
     }
     for (i = 0; ok && i < c.count; i++)
-        ok = epctx_node_set_str(&c.model, c.views[i].view, attr, epctx_str_of(value), &error) ==
-             EPCTX_OK;
+        ok = epctx_edit_set_attr_str(&c.model, c.views[i].view, attr, epctx_str_of(value),
+                                     &error) == EPCTX_OK;
     ok = ok && epctx_model_write_file(&c.model, "out/other_ctx.onnx", NULL, &error) == EPCTX_OK;
     epctx_model_close(&c.model);
     return ok;

@@ -32,7 +32,7 @@ static size_t element_of(const epctx_tensor *tensor) {
 /* Initializers go into the model as raw data, wherever they are; with `change` they have other
  * numbers. */
 static epctx_status take_in(epctx_model *model, bool change, size_t *changed, epctx_error *error) {
-    epctx_cursor it = epctx_graph_initializers(epctx_model_graph(model));
+    epctx_cursor it = epctx_view_graph_initializers(epctx_model_graph(model));
     epctx_tensor_view view;
     epctx_status status = EPCTX_OK;
     *changed = 0;
@@ -41,7 +41,7 @@ static epctx_status take_in(epctx_model *model, bool change, size_t *changed, ep
         epctx_span data;
         size_t each;
         uint8_t *bytes;
-        status = epctx_tensor_load(model, view.view, NULL, &tensor, error);
+        status = epctx_model_load_tensor(model, view.view, NULL, &tensor, error);
         if (status != EPCTX_OK || !tensor.data) continue;
         each = change ? element_of(&tensor) : 0;
         if (!each && !view.external && view.has_raw) continue;
@@ -52,13 +52,13 @@ static epctx_status take_in(epctx_model *model, bool change, size_t *changed, ep
         *changed += each > 0;
         data.data = bytes;
         data.size = tensor.size;
-        status = epctx_tensor_set_raw(model, view.view, data, error);
+        status = epctx_edit_set_tensor_raw(model, view.view, data, error);
     }
     return status;
 }
 
 static epctx_status rename_nodes(epctx_model *model, epctx_error *error) {
-    epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model));
+    epctx_cursor it = epctx_view_graph_nodes(epctx_model_graph(model));
     epctx_node_view node;
     epctx_status status = EPCTX_OK;
     unsigned i = 0;
@@ -66,8 +66,8 @@ static epctx_status rename_nodes(epctx_model *model, epctx_error *error) {
         char *name = (char *)epctx_arena_alloc(&model->arena, 40);
         if (!name) return epctx_fail(error, EPCTX_ERR_NOMEM, "no memory");
         snprintf(name, 40, "/block 1/\xc3\xa9:%u", i++);
-        status = epctx_message_set_str(model, node.view, EPCTX_FIELD_NODE_NAME, epctx_str_of(name),
-                                       error);
+        status = epctx_edit_set_field_str(model, node.view, EPCTX_FIELD_NODE_NAME,
+                                          epctx_str_of(name), error);
     }
     return status;
 }
@@ -89,30 +89,30 @@ static epctx_status put_cast(epctx_model *model, epctx_str from, const char *to,
     node.output_count = 1;
     node.attrs = &attr;
     node.attr_count = 1;
-    return epctx_graph_put_node(model, epctx_view_none(), &node, epctx_view_none(), NULL, error);
+    return epctx_edit_put_node(model, epctx_view_none(), &node, epctx_view_none(), NULL, error);
 }
 
 /* Who reads the first output of node `at` reads it through float64, which changes no number and
  * which hardly an EP takes: whatever it claims is in two parts. `*read`: somebody reads it. */
 static epctx_status cut_behind(epctx_model *model, size_t at, bool *read, epctx_error *error) {
-    epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model));
+    epctx_cursor it = epctx_view_graph_nodes(epctx_model_graph(model));
     epctx_str value = {NULL, 0};
     epctx_node_view node;
     epctx_status status = EPCTX_OK;
     size_t i;
     *read = false;
     for (i = 0; epctx_next_node(&it, &node); i++) {
-        epctx_cursor outputs = epctx_node_outputs(&node);
+        epctx_cursor outputs = epctx_view_node_outputs(&node);
         if (i == at) epctx_next_str(&outputs, &value);
     }
-    it = epctx_graph_nodes(epctx_model_graph(model));
+    it = epctx_view_graph_nodes(epctx_model_graph(model));
     while (value.size && status == EPCTX_OK && epctx_next_node(&it, &node)) {
         epctx_cursor inputs = epctx_view_fields(node.view, EPCTX_FIELD_NODE_INPUT);
         epctx_view name;
         while (status == EPCTX_OK && epctx_next_view(&inputs, &name)) {
             if (!epctx_str_eq(epctx_view_str(name), value)) continue;
             *read = true;
-            status = epctx_view_set_str(model, name, epctx_str_of("conformance.back"), error);
+            status = epctx_edit_replace_str(model, name, epctx_str_of("conformance.back"), error);
         }
     }
     if (status != EPCTX_OK || !*read) return status;
@@ -124,7 +124,7 @@ static epctx_status cut_behind(epctx_model *model, size_t at, bool *read, epctx_
 
 bool make_external(epctx_model *model, const char *path, epctx_error *error) {
     char folder[PATH_MAX], file[PATH_MAX + 32];
-    epctx_cursor it = epctx_graph_initializers(epctx_model_graph(model));
+    epctx_cursor it = epctx_view_graph_initializers(epctx_model_graph(model));
     epctx_tensor_view tensor;
     epctx_status status = EPCTX_OK;
     FILE *out;
@@ -139,8 +139,8 @@ bool make_external(epctx_model *model, const char *path, epctx_error *error) {
         const size_t size = tensor.raw.size;
         if (size < 64) continue;
         fwrite(tensor.raw.data, 1, size, out);
-        status = epctx_tensor_set_external(model, tensor.view, epctx_str_of("data/weights.bin"), at,
-                                           size, error);
+        status = epctx_edit_set_tensor_external(model, tensor.view,
+                                                epctx_str_of("data/weights.bin"), at, size, error);
         at += size;
     }
     return out && fclose(out) == 0 && status == EPCTX_OK && at > 0;
@@ -178,7 +178,7 @@ static size_t count_nodes(const char *path) {
     size_t count = 0;
     epctx_error_clear(&error);
     if (epctx_model_open_file(&model, path, NULL, &error) == EPCTX_OK)
-        count = epctx_cursor_count(epctx_graph_nodes(epctx_model_graph(&model)));
+        count = epctx_cursor_count(epctx_view_graph_nodes(epctx_model_graph(&model)));
     epctx_model_close(&model);
     return count;
 }

@@ -53,9 +53,9 @@ static void begin(trial *t, builder *b) {
     b->node_names = "n";
     note(b, epctx_model_new(&b->model, 8, NULL, &b->error));
     if (b->status != EPCTX_OK) return;
-    note(b, epctx_model_set_opset(&b->model, epctx_str_of(""), 17, &b->error));
-    note(b, epctx_message_set_str(&b->model, epctx_model_graph(&b->model).view,
-                                  EPCTX_FIELD_GRAPH_NAME, epctx_str_of("g"), &b->error));
+    note(b, epctx_edit_set_opset(&b->model, epctx_str_of(""), 17, &b->error));
+    note(b, epctx_edit_set_field_str(&b->model, epctx_model_graph(&b->model).view,
+                                     EPCTX_FIELD_GRAPH_NAME, epctx_str_of("g"), &b->error));
 }
 
 static bool end(builder *b, const char *path) {
@@ -84,8 +84,8 @@ static void put_value(builder *b, uint32_t field, const char *name, int32_t type
         open[0] = -1;
         value.dims = open;
     }
-    note(b, epctx_graph_put_value(&b->model, b->graph, field, &value, epctx_view_none(), NULL,
-                                  &b->error));
+    note(b, epctx_edit_put_value(&b->model, b->graph, field, &value, epctx_view_none(), NULL,
+                                 &b->error));
 }
 
 /* Of the graph's ends. */
@@ -111,8 +111,8 @@ static void put_tensor(builder *b, const char *name, int32_t type, const int64_t
     tensor.dims = dims;
     tensor.data = (const uint8_t *)data;
     tensor.size = size;
-    note(b, epctx_graph_put_initializer(&b->model, b->graph, &tensor, epctx_view_none(), NULL,
-                                        &b->error));
+    note(b, epctx_edit_put_initializer(&b->model, b->graph, &tensor, epctx_view_none(), NULL,
+                                       &b->error));
 }
 
 static void put_node(builder *b, const char *op, const char *first, const char *second,
@@ -134,7 +134,7 @@ static void put_node(builder *b, const char *op, const char *first, const char *
     node.output_count = 1;
     node.attrs = attrs;
     node.attr_count = count;
-    note(b, epctx_graph_put_node(&b->model, b->graph, &node, epctx_view_none(), NULL, &b->error));
+    note(b, epctx_edit_put_node(&b->model, b->graph, &node, epctx_view_none(), NULL, &b->error));
 }
 
 static void plain_node(builder *b, const char *op, const char *first, const char *second,
@@ -148,7 +148,7 @@ static void custom_node(builder *b, const char *domain, const char *op, const ch
     const epctx_str input = epctx_str_of(in), output = epctx_str_of(out);
     epctx_node node;
     char name[80];
-    note(b, epctx_model_set_opset(&b->model, epctx_str_of(domain), 1, &b->error));
+    note(b, epctx_edit_set_opset(&b->model, epctx_str_of(domain), 1, &b->error));
     memset(&node, 0, sizeof node);
     snprintf(name, sizeof name, "%s%u", b->node_names, b->count++);
     node.name = epctx_str_of(*b->node_names ? name : "");
@@ -158,7 +158,7 @@ static void custom_node(builder *b, const char *domain, const char *op, const ch
     node.input_count = 1;
     node.outputs = &output;
     node.output_count = 1;
-    note(b, epctx_graph_put_node(&b->model, b->graph, &node, epctx_view_none(), NULL, &b->error));
+    note(b, epctx_edit_put_node(&b->model, b->graph, &node, epctx_view_none(), NULL, &b->error));
 }
 
 static void cast_node(builder *b, const char *in, int32_t to, const char *out) {

@@ -577,13 +577,13 @@ bool ort_read_contexts(const char *path, ort_contexts *out) {
         snprintf(ort_text, sizeof ort_text, "%s", error.message);
         return false;
     }
-    it = epctx_graph_nodes(epctx_model_graph(&out->model));
+    it = epctx_view_graph_nodes(epctx_model_graph(&out->model));
     while (epctx_next_node(&it, &view)) {
-        if (!epctx_node_is_epnode(&view)) {
+        if (!epctx_view_is_epnode(&view)) {
             out->others++;
         } else if (out->count < room) {
             out->views[out->count] = view;
-            if (epctx_epnode_read(&view, &out->list[out->count], &error) != EPCTX_OK) {
+            if (epctx_view_read_epnode(&view, &out->list[out->count], &error) != EPCTX_OK) {
                 snprintf(ort_text, sizeof ort_text, "%s", error.message);
                 return false;
             }

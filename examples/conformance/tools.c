@@ -333,8 +333,8 @@ bool change_attr(const char *from, const char *to, const char *attr, const char 
         text.data = value;
         text.size = size;
         status =
-            value ? epctx_node_set_str(&c.model, c.views[i].view, attr, text, &error)
-                  : epctx_node_remove_attr(&c.model, c.views[i].view, epctx_str_of(attr), &error);
+            value ? epctx_edit_set_attr_str(&c.model, c.views[i].view, attr, text, &error)
+                  : epctx_edit_remove_attr(&c.model, c.views[i].view, epctx_str_of(attr), &error);
     }
     if (ok && status == EPCTX_OK) status = epctx_model_write_file(&c.model, to, &opts, &error);
     if (ok && status != EPCTX_OK) snprintf(ort_text, sizeof ort_text, "%s", error.message);

@@ -85,7 +85,7 @@ std::unique_ptr<host::Node> MakeContextNode(const host::Node &fused, const epctx
     node->domain = EPCTX_DOMAIN;
     node->inputs = fused.inputs;
     node->outputs = fused.outputs;
-    epctx_attr attrs[EPCTX_EP_ATTR_COUNT];
+    epctx_attr attrs[EPCTX_EPNODE_ATTR_COUNT];
     const std::size_t count = epctx_epnode_attrs(&content, attrs);
     for (std::size_t i = 0; i < count; i++) {
         const std::string name(attrs[i].name.data, attrs[i].name.size);
@@ -278,7 +278,7 @@ host::Status AcmeExecutionProvider::Generate(const std::vector<host::FusedNodeAn
         node.partition_name = View(partition);
         node.ep_sdk_version = epctx_str_of(kSdkVersion);
         node.present =
-            1u << EPCTX_EP_MAIN_CONTEXT | 1u << EPCTX_EP_EMBED_MODE; // also their defaults
+            1u << EPCTX_EPNODE_MAIN_CONTEXT | 1u << EPCTX_EPNODE_EMBED_MODE; // also their defaults
         if (first) node.ep_cache_context = embed ? View(bytes) : epctx_str_of(binary_name);
         context_nodes_.push_back(MakeContextNode(*graph.fused, node));
     }

@@ -21,7 +21,7 @@ static bool read_flash(void *user, uint64_t offset, void *out, size_t size) {
 
 int main(void) {
     static epctx_scan scan;
-    epctx_source source = {NULL, read_flash, 0};
+    epctx_reader source = {NULL, read_flash, 0};
     const uint8_t *payload = NULL;
     size_t size = 0;
     epctx_scan_event event;
@@ -33,7 +33,7 @@ int main(void) {
             return 1;
         }
         if (event == EPCTX_SCAN_EPNODE && !scan.broken && scan.node.embed_mode == 1) {
-            epctx_range range = scan.ranges[EPCTX_EP_EP_CACHE_CONTEXT];
+            epctx_range range = scan.ranges[EPCTX_EPNODE_EP_CACHE_CONTEXT];
             payload = flash_file + range.offset; /* certain only at the end: use it there */
             size = (size_t)range.length;
             board_print("source ");

@@ -79,7 +79,7 @@ int main(void) {
             return 1;
         }
         if (event == EPCTX_SCAN_EPNODE && !scan.broken && scan.node.embed_mode == 1)
-            payload = scan.ranges[EPCTX_EP_EP_CACHE_CONTEXT]; /* certain only at the end */
+            payload = scan.ranges[EPCTX_EPNODE_EP_CACHE_CONTEXT]; /* certain only at the end */
     }
     if (payload.length == 0) {
         board_print("no context binary\n");

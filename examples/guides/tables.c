@@ -198,16 +198,16 @@ static void put_names(const char *const *names, size_t most) {
 }
 
 static void put_required(uint32_t required) {
-    static const char *const names[EPCTX_EP_ATTR_COUNT] = {
+    static const char *const names[EPCTX_EPNODE_ATTR_COUNT] = {
 #define NAME_OF(id, name, type, member) name,
         EPCTX_EPNODE_ATTR_LIST(NAME_OF)
 #undef NAME_OF
     };
-    const char *stored[EPCTX_EP_ATTR_COUNT] = {NULL};
+    const char *stored[EPCTX_EPNODE_ATTR_COUNT] = {NULL};
     size_t i, count = 0;
-    for (i = 0; i < EPCTX_EP_ATTR_COUNT; i++)
+    for (i = 0; i < EPCTX_EPNODE_ATTR_COUNT; i++)
         if ((required >> i & 1) != 0) stored[count++] = names[i];
-    put_names(stored, EPCTX_EP_ATTR_COUNT);
+    put_names(stored, EPCTX_EPNODE_ATTR_COUNT);
 }
 
 static void put_profile_traits(const epctx_profile *profile) {

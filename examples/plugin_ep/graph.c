@@ -300,8 +300,8 @@ static OrtStatus *read_bodies(epctx_ort_record *record, const OrtNode *node, epc
         body->next = record->inner;
         record->inner = body;
         if (record->kind & EPCTX_ORT_RECORD_HASHED)
-            out->rest =
-                epctx_hash(names[i], strlen(names[i]), out->rest ^ epctx_graph_hash(&body->graph));
+            out->extra_hash = epctx_hash(names[i], strlen(names[i]),
+                                         out->extra_hash ^ epctx_graph_hash(&body->graph));
         for (k = 0; k < out->attr_count; k++)
             if (epctx_str_is(attrs[k].name, names[i]) &&
                 record->api->version >= EPCTX_ORT_BODIES_API)

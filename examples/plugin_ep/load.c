@@ -24,7 +24,7 @@ static epctx_status name_constants(loader *l, const epctx_bound *bound, const ep
 }
 
 /* A constant that ORT has given to the node, copied: ORT promises nothing beyond Compile. */
-static epctx_status weight_of(void *user, const epctx_bound *bound, const epctx_weight_ref *ref,
+static epctx_status weight_of(void *user, const epctx_bound *bound, const epctx_outside_weight *ref,
                               epctx_tensor *out, epctx_error *error) {
     loader *l = (loader *)user;
     const epctx_graph *graph = &l->records[bound->index].graph;
@@ -39,7 +39,7 @@ static epctx_status weight_of(void *user, const epctx_bound *bound, const epctx_
     at = epctx_map_get(&l->names, ref->name);
     if (at == EPCTX_MAP_NONE) return EPCTX_ERR_NOT_FOUND; /* in the source model */
     found = &graph->initializers[at];
-    status = epctx_weight_verify(ref, found, "(inputs of the EPContext node)", error);
+    status = epctx_outside_weight_verify(ref, found, "(inputs of the EPContext node)", error);
     if (status != EPCTX_OK) return status;
     *out = *found;
     copy = (uint8_t *)epctx_arena_alloc(arena, found->size);

@@ -95,8 +95,8 @@ static OrtStatus *make_attr(const epctx_ort_api *api, const epctx_attr *attr, Or
 OrtStatus *epctx_ort_context_node_create(const epctx_ort_api *api, const OrtNode *fused,
                                          const epctx_epnode *node, epctx_str weights,
                                          epctx_arena *arena, OrtNode **out) {
-    epctx_attr attrs[EPCTX_EP_ATTR_COUNT + 1];
-    OrtOpAttr *made[EPCTX_EP_ATTR_COUNT + 1] = {NULL};
+    epctx_attr attrs[EPCTX_EPNODE_ATTR_COUNT + 1];
+    OrtOpAttr *made[EPCTX_EPNODE_ATTR_COUNT + 1] = {NULL};
     size_t count = epctx_epnode_attrs(node, attrs);
     const char **inputs, **outputs, *name = NULL;
     size_t input_count, output_count, i;

@@ -9,7 +9,7 @@ enum { MOST_CONTEXTS = 4096 };
 /* -- one context -- */
 
 bool binary_place_of(const epctx_node_view *view, const epctx_epnode *node, binary_place *out) {
-    const epctx_str dlc = epctx_node_attr_str(view, "ep_dlc_context");
+    const epctx_str dlc = epctx_view_node_attr_str(view, "ep_dlc_context");
     out->attribute = dlc.size > 0 ? "ep_dlc_context" : "ep_cache_context";
     out->context = dlc.size > 0 ? dlc : node->ep_cache_context;
     out->embedded = dlc.size == 0 && node->embed_mode == 1;
@@ -129,7 +129,7 @@ epctx_status binary_contexts_read(const epctx_model *model, const epctx_dependen
     OPS_TRY(ops_array(arena, count, sizeof *out->items, &out->items, error));
     epctx_walk_begin(&walk, model);
     while (out->count < count && epctx_walk_epnode(&walk, &view))
-        if (epctx_node_is_epnode(&view) && epctx_epnode_read(&view, &node, NULL) == EPCTX_OK)
+        if (epctx_view_is_epnode(&view) && epctx_view_read_epnode(&view, &node, NULL) == EPCTX_OK)
             OPS_TRY(add(out, &view, &node, asker, arena, error));
     return EPCTX_OK;
 }

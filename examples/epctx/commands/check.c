@@ -126,7 +126,7 @@ static int report(check_work *work, const epctx_state *state) {
 static epctx_freshness compare_options(const check_work *work, epctx_str stamp, epctx_error *why) {
     const uint64_t given = epctx_hash(work->options, strlen(work->options), 0);
     epctx_stamp_line line;
-    while (epctx_next_stamp_line(&stamp, &line)) {
+    while (epctx_stamp_next_line(&stamp, &line)) {
         if (!epctx_str_is(line.word, "options")) continue;
         if (line.hash == given) return EPCTX_FRESH;
         epctx_fail(why, EPCTX_ERR_VERSION, "compiled with other options");
@@ -234,9 +234,9 @@ static bool is_unstamped(const check_work *work, const epctx_model *model) {
     epctx_node_view view;
     epctx_walk_begin(&walk, model);
     while (epctx_walk_epnode(&walk, &view)) {
-        const epctx_str source = epctx_node_attr_str(&view, "source");
+        const epctx_str source = epctx_view_node_attr_str(&view, "source");
         epctx_str stamp;
-        if (!epctx_node_is_epnode(&view) || !cli_is_ep(source, work->ep) ||
+        if (!epctx_view_is_epnode(&view) || !cli_is_ep(source, work->ep) ||
             (source.size > 0 && epctx_model_get_stamp(model, source, &stamp)))
             continue;
         put_fresh(work, source.size > 0 ? source : epctx_str_of("(no source)"), EPCTX_FRESH_UNKNOWN,

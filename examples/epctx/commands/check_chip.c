@@ -207,7 +207,8 @@ static bool next_node(const chip_work *work, epctx_walk *walk, epctx_epnode *ep,
     epctx_node_view node;
     epctx_error ignored;
     while (epctx_walk_epnode(walk, &node)) {
-        if (!epctx_node_is_epnode(&node) || epctx_epnode_read(&node, ep, &ignored) != EPCTX_OK ||
+        if (!epctx_view_is_epnode(&node) ||
+            epctx_view_read_epnode(&node, ep, &ignored) != EPCTX_OK ||
             !cli_is_ep(ep->source, work->check->ep))
             continue;
         *context = binary_context_of(&work->check->contexts, &node, ep);

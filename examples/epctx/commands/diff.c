@@ -220,7 +220,7 @@ static epctx_status add_external(facts *f, value_sum *sum, const epctx_tensor_vi
         status =
             epctx_path_map(io, folder, tensor->location, cli_path_flags(), &mapping, NULL, error);
     if (status != EPCTX_OK) return status;
-    status = epctx_tensor_extent(tensor, mapping.size, &length, error);
+    status = epctx_view_tensor_extent(tensor, mapping.size, &length, error);
     if (status == EPCTX_OK) status = count_external(f, tensor, mapping.size, length, error);
     if (status == EPCTX_OK) value_add(sum, mapping.data + (size_t)tensor->offset, (size_t)length);
     io->unmap_fn(io->user, &mapping);
@@ -228,7 +228,7 @@ static epctx_status add_external(facts *f, value_sum *sum, const epctx_tensor_vi
 }
 
 static epctx_str tensor_text(facts *f, const epctx_tensor_view *tensor) {
-    const char *dims = dims_text(f, epctx_tensor_dims(tensor)).data;
+    const char *dims = dims_text(f, epctx_view_tensor_dims(tensor)).data;
     epctx_error error;
     value_sum sum;
     value_begin(&sum, true);
@@ -317,13 +317,13 @@ static void add_graphs(facts *f, epctx_str key, const epctx_attr_view *attr, uin
     uint64_t i = 0;
     if (depth == 0) return;
     if (attr->type == EPCTX_ATTR_GRAPH) {
-        add_graph(f, key.data, epctx_graph_of(attr->g), depth - 1);
+        add_graph(f, key.data, epctx_view_as_graph(attr->g), depth - 1);
         return;
     }
     for (; epctx_next_field(&it, &field); i++)
         if (field.wire == EPCTX_WIRE_LEN)
-            add_graph(f, diff_text(f, "%s %" PRIu64, key.data, i).data, epctx_graph_of(field.body),
-                      depth - 1);
+            add_graph(f, diff_text(f, "%s %" PRIu64, key.data, i).data,
+                      epctx_view_as_graph(field.body), depth - 1);
 }
 
 static void add_attr(facts *f, const char *owner, const epctx_attr_view *attr, uint32_t depth) {
@@ -359,7 +359,7 @@ static epctx_str domain_of(facts *f, epctx_str domain) {
 
 /* Nodes are known by name, or by what they make. */
 static void add_node(facts *f, const char *at, const epctx_node_view *node, uint32_t depth) {
-    epctx_cursor outputs = epctx_node_outputs(node), attrs = epctx_node_attrs(node);
+    epctx_cursor outputs = epctx_view_node_outputs(node), attrs = epctx_view_node_attrs(node);
     epctx_str name = node->name, output = {NULL, 0};
     const char *owner;
     epctx_attr_view attr;
@@ -372,8 +372,8 @@ static void add_node(facts *f, const char *at, const epctx_node_view *node, uint
              diff_text(f, "%s:%s%s%s", domain_of(f, node->domain).data,
                        name_of(f, node->op_type).data, node->overload.size > 0 ? ":" : "",
                        name_of(f, node->overload).data));
-    add_names(f, owner, "input", epctx_node_inputs(node), FACT_INPUT);
-    add_names(f, owner, "output", epctx_node_outputs(node), FACT_OUTPUT);
+    add_names(f, owner, "input", epctx_view_node_inputs(node), FACT_INPUT);
+    add_names(f, owner, "output", epctx_view_node_outputs(node), FACT_OUTPUT);
     add_pairs(f, owner, ": metadata",
               epctx_view_fields(node->view, EPCTX_FIELD_NODE_METADATA_PROPS));
     while (!stopped(f) && epctx_next_attr(&attrs, &attr)) add_attr(f, owner, &attr, depth);
@@ -395,7 +395,8 @@ static void add_nodes(facts *f, const char *at, epctx_cursor nodes, uint32_t dep
 
 /* `at` leads to a body; it is empty for the main graph. */
 static void add_graph(facts *f, const char *at, epctx_graph_view graph, uint32_t depth) {
-    epctx_cursor tensors = epctx_graph_initializers(graph), sparses = epctx_graph_sparse(graph);
+    epctx_cursor tensors = epctx_view_graph_initializers(graph),
+                 sparses = epctx_graph_sparse(graph);
     epctx_cursor annotations = epctx_graph_annotations(graph);
     epctx_annotation_view annotation;
     epctx_tensor_view tensor;
@@ -407,10 +408,10 @@ static void add_graph(facts *f, const char *at, epctx_graph_view graph, uint32_t
     add(f, diff_text(f, "%sgraph name", prefix), value_of(f, graph.name));
     add_pairs(f, prefix, "graph metadata",
               epctx_view_fields(graph.view, EPCTX_FIELD_GRAPH_METADATA_PROPS));
-    add_values(f, prefix, "graph input", epctx_graph_inputs(graph), true);
-    add_values(f, prefix, "graph output", epctx_graph_outputs(graph), true);
-    add_values(f, prefix, "value", epctx_graph_values(graph), false);
-    add_nodes(f, prefix, epctx_graph_nodes(graph), depth);
+    add_values(f, prefix, "graph input", epctx_view_graph_inputs(graph), true);
+    add_values(f, prefix, "graph output", epctx_view_graph_outputs(graph), true);
+    add_values(f, prefix, "value", epctx_view_graph_values(graph), false);
+    add_nodes(f, prefix, epctx_view_graph_nodes(graph), depth);
     while (!stopped(f) && epctx_next_tensor(&tensors, &tensor)) add_initializer(f, prefix, &tensor);
     while (!stopped(f) && epctx_next_sparse(&sparses, &sparse))
         add(f,

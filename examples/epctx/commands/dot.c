@@ -137,7 +137,7 @@ static void put_file_size(const picture *p, epctx_str name) {
 
 static void put_epnode(const picture *p, const epctx_node_view *view, uint32_t id) {
     epctx_epnode node;
-    bool readable = epctx_epnode_read(view, &node, NULL) == EPCTX_OK;
+    bool readable = epctx_view_read_epnode(view, &node, NULL) == EPCTX_OK;
     printf("  n%" PRIu32 " [shape=box3d style=filled fillcolor=\"%s\" label=\"EPContext", id,
            readable ? colour_of(node.source) : "#ff0000");
     fputs("\\n", stdout);
@@ -164,7 +164,7 @@ static void put_values(picture *p, epctx_cursor values, scope *where, bool made)
 /* The bodies of a node, each in a box with a line to it. */
 static void put_bodies(picture *p, const epctx_node_view *node, uint32_t id, const scope *where,
                        uint32_t depth) {
-    epctx_cursor attrs = epctx_node_attrs(node);
+    epctx_cursor attrs = epctx_view_node_attrs(node);
     epctx_attr_view attr;
     while (depth > 0 && epctx_next_attr(&attrs, &attr)) {
         epctx_cursor fields = epctx_view_fields(attr.view, 0);
@@ -174,7 +174,7 @@ static void put_bodies(picture *p, const epctx_node_view *node, uint32_t id, con
             scope *inside;
             line one;
             if (field.wire != EPCTX_WIRE_LEN || (field.number != 6 && field.number != 11)) continue;
-            body = epctx_graph_of(field.body);
+            body = epctx_view_as_graph(field.body);
             inside = new_scope(p, where);
             if (inside == NULL) return;
             memset(&one, 0, sizeof one);
@@ -186,9 +186,9 @@ static void put_bodies(picture *p, const epctx_node_view *node, uint32_t id, con
             put_label(attr.name);
             puts("\";");
             one.to = p->next;
-            put_values(p, epctx_graph_inputs(body), inside, true);
+            put_values(p, epctx_view_graph_inputs(body), inside, true);
             put_nodes(p, body, inside, depth - 1);
-            put_values(p, epctx_graph_outputs(body), inside, false);
+            put_values(p, epctx_view_graph_outputs(body), inside, false);
             if (p->next == one.to) printf("  n%" PRIu32 " [shape=point];\n", p->next++);
             puts("  }");
             add_line(p, &one);
@@ -197,20 +197,20 @@ static void put_bodies(picture *p, const epctx_node_view *node, uint32_t id, con
 }
 
 static void take_values(picture *p, const epctx_node_view *node, uint32_t id, scope *where) {
-    epctx_cursor it = epctx_node_inputs(node);
+    epctx_cursor it = epctx_view_node_inputs(node);
     epctx_str name;
     while (epctx_next_str(&it, &name)) add_read(p, where, name, id);
-    it = epctx_node_outputs(node);
+    it = epctx_view_node_outputs(node);
     while (epctx_next_str(&it, &name))
         if (epctx_map_put(&where->makers, name, id) != EPCTX_OK) p->short_of_memory = true;
 }
 
 static void put_nodes(picture *p, epctx_graph_view graph, scope *where, uint32_t depth) {
-    epctx_cursor it = epctx_graph_nodes(graph);
+    epctx_cursor it = epctx_view_graph_nodes(graph);
     epctx_node_view node;
     while (epctx_next_node(&it, &node)) {
         uint32_t id = p->next++;
-        if (epctx_node_is_epnode(&node)) {
+        if (epctx_view_is_epnode(&node)) {
             put_epnode(p, &node, id);
         } else {
             printf("  n%" PRIu32 " [shape=box label=\"", id);
@@ -255,9 +255,9 @@ static int run(const cli_args *args) {
     put_label(graph.name);
     puts("\";\n  node [fontname=\"sans-serif\" fontsize=10];\n  edge [fontsize=8];");
     if (where != NULL) {
-        put_values(&p, epctx_graph_inputs(graph), where, true);
+        put_values(&p, epctx_view_graph_inputs(graph), where, true);
         put_nodes(&p, graph, where, 100);
-        put_values(&p, epctx_graph_outputs(graph), where, false);
+        put_values(&p, epctx_view_graph_outputs(graph), where, false);
         put_lines(&p);
     }
     puts("}");

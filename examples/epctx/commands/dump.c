@@ -354,7 +354,7 @@ static void put_tensor(const dumper *d, const char *word, const epctx_tensor_vie
     begin(d, word);
     put_str(d, "name", "", tensor->name);
     put_int(d, "elem_type", "", tensor->elem_type);
-    put_dims(d, epctx_tensor_dims(tensor));
+    put_dims(d, epctx_view_tensor_dims(tensor));
     if (d->values) put_data(d, tensor);
     end(d);
     if (!d->values) return;
@@ -478,13 +478,13 @@ static void put_nodes(const dumper *d, epctx_cursor nodes) {
         put_str(d, "domain", "", node.domain);
         put_str(d, "op_type", "", node.op_type);
         put_str(d, "name", "", node.name);
-        put_names(d, "inputs", "in=", epctx_node_inputs(&node));
-        put_names(d, "outputs", "out=", epctx_node_outputs(&node));
+        put_names(d, "inputs", "in=", epctx_view_node_inputs(&node));
+        put_names(d, "outputs", "out=", epctx_view_node_outputs(&node));
         end(d);
         put_more(d, "overload", node.overload);
         put_more(d, "doc_string", node.doc_string);
         put_pairs(d, "meta", epctx_view_fields(node.view, EPCTX_FIELD_NODE_METADATA_PROPS));
-        put_attrs(d, epctx_node_attrs(&node));
+        put_attrs(d, epctx_view_node_attrs(&node));
     }
 }
 
@@ -531,11 +531,12 @@ static void put_attr_graphs(const dumper *d, const epctx_attr_view *attr, place 
     epctx_field field;
     at->attr = attr->name;
     at->position = -1;
-    if (attr->g.data != NULL || attr->g.slot != NULL) put_graph(d, epctx_graph_of(attr->g), at);
+    if (attr->g.data != NULL || attr->g.slot != NULL)
+        put_graph(d, epctx_view_as_graph(attr->g), at);
     at->position = 0;
     while (epctx_next_field(&graphs, &field)) {
         if (field.wire != EPCTX_WIRE_LEN) continue;
-        put_graph(d, epctx_graph_of(field.body), at);
+        put_graph(d, epctx_view_as_graph(field.body), at);
         at->position++;
     }
 }
@@ -545,7 +546,7 @@ static void put_bodies(const dumper *d, epctx_cursor nodes, const place *at) {
     place below = {at, NULL, 0, {NULL, 0}, -1};
     epctx_node_view node;
     for (; epctx_next_node(&nodes, &node); below.node++) {
-        epctx_cursor attrs = epctx_node_attrs(&node);
+        epctx_cursor attrs = epctx_view_node_attrs(&node);
         epctx_attr_view attr;
         while (epctx_next_attr(&attrs, &attr)) put_attr_graphs(d, &attr, &below);
     }
@@ -564,7 +565,8 @@ static void put_annotations(const dumper *d, epctx_graph_view graph) {
 
 /* Recursion ends: opening refused models nested deeper than epctx_limits allows. */
 static void put_graph(const dumper *d, epctx_graph_view graph, const place *at) {
-    epctx_cursor tensors = epctx_graph_initializers(graph), sparses = epctx_graph_sparse(graph);
+    epctx_cursor tensors = epctx_view_graph_initializers(graph),
+                 sparses = epctx_graph_sparse(graph);
     epctx_tensor_view tensor;
     epctx_sparse_view sparse;
     begin(d, "graph");
@@ -576,14 +578,14 @@ static void put_graph(const dumper *d, epctx_graph_view graph, const place *at) 
     end(d);
     put_more(d, "doc_string", graph.doc_string);
     put_pairs(d, "meta", epctx_view_fields(graph.view, EPCTX_FIELD_GRAPH_METADATA_PROPS));
-    put_values(d, "input", epctx_graph_inputs(graph));
-    put_values(d, "output", epctx_graph_outputs(graph));
-    put_values(d, "value", epctx_graph_values(graph));
+    put_values(d, "input", epctx_view_graph_inputs(graph));
+    put_values(d, "output", epctx_view_graph_outputs(graph));
+    put_values(d, "value", epctx_view_graph_values(graph));
     while (epctx_next_tensor(&tensors, &tensor)) put_tensor(d, "init", &tensor);
     while (epctx_next_sparse(&sparses, &sparse)) put_sparse(d, &sparse);
     if (d->values) put_annotations(d, graph);
-    put_nodes(d, epctx_graph_nodes(graph));
-    put_bodies(d, epctx_graph_nodes(graph), at);
+    put_nodes(d, epctx_view_graph_nodes(graph));
+    put_bodies(d, epctx_view_graph_nodes(graph), at);
 }
 
 /* -- the model -- */

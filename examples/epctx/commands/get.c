@@ -66,7 +66,7 @@ static bool find_node(get_work *work, epctx_node_view *found) {
 static epctx_status get_context(get_work *work, const epctx_node_view *view, epctx_str *value) {
     epctx_epnode node;
     epctx_str folder;
-    epctx_status status = epctx_epnode_read(view, &node, &work->error);
+    epctx_status status = epctx_view_read_epnode(view, &node, &work->error);
     if (status != EPCTX_OK) return status;
     *value = node.ep_cache_context;
     if (node.embed_mode == 1) return EPCTX_OK;
@@ -84,7 +84,7 @@ static epctx_status get_context(get_work *work, const epctx_node_view *view, epc
 /* An attribute as stored; a number becomes text in `digits`. */
 static bool get_attr(const epctx_node_view *view, const char *name, char digits[24],
                      epctx_str *value) {
-    epctx_cursor it = epctx_node_attrs(view);
+    epctx_cursor it = epctx_view_node_attrs(view);
     epctx_attr_view attr;
     bool found = false;
     while (epctx_next_attr(&it, &attr)) {
@@ -165,7 +165,7 @@ static int put_value(get_work *work, epctx_str value) {
 }
 
 static int no_attr(const get_work *work, const epctx_node_view *node) {
-    epctx_cursor it = epctx_node_attrs(node);
+    epctx_cursor it = epctx_view_node_attrs(node);
     epctx_attr_view attr;
     cli_guess guess = target_guess_attr(node, epctx_str_of(work->what));
     cli_fail_text("%s: the node has no attribute '%s'%s only these:", work->file, work->what,
@@ -218,8 +218,8 @@ static int get_target(get_work *work) {
     }
     out = open_memstream(&names, &size);
     if (out == NULL) return cli_fail_text("out of memory");
-    put_names(out, what.number == TARGET_INPUTS ? epctx_graph_inputs(graph)
-                                                : epctx_graph_outputs(graph));
+    put_names(out, what.number == TARGET_INPUTS ? epctx_view_graph_inputs(graph)
+                                                : epctx_view_graph_outputs(graph));
     code = fclose(out) == 0 ? CLI_OK : cli_fail_text("out of memory");
     value.data = names;
     value.size = size;

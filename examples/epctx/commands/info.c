@@ -25,7 +25,7 @@ static void line(const char *word, epctx_str text) {
 }
 
 static void put_type(const epctx_value_view *value) {
-    epctx_cursor dims = epctx_value_dims(value);
+    epctx_cursor dims = epctx_view_value_dims(value);
     const char *comma = "";
     epctx_dim dim;
     if (!value->is_tensor) {
@@ -94,8 +94,8 @@ static void put_head(const report *all) {
     printf(", %zu EPContext node%s, %" PRIu64 " other%s, %" PRIu64 " initializer%s\n",
            all->part_count, cli_plural(all->part_count), all->cpu_nodes, cli_plural(all->cpu_nodes),
            all->initializers, cli_plural(all->initializers));
-    put_values("input", epctx_graph_inputs(graph));
-    put_values("output", epctx_graph_outputs(graph));
+    put_values("input", epctx_view_graph_inputs(graph));
+    put_values("output", epctx_view_graph_outputs(graph));
 }
 
 static bool is_compat(epctx_str key) {
@@ -160,7 +160,7 @@ static bool is_known(epctx_str name) {
 
 /* ORT makes all weights inputs of a weightless node, epctx none. */
 static bool is_input(const epctx_node_view *node, epctx_str name) {
-    epctx_cursor it = epctx_node_inputs(node);
+    epctx_cursor it = epctx_view_node_inputs(node);
     epctx_str input;
     while (epctx_next_str(&it, &input))
         if (epctx_str_eq(input, name)) return true;
@@ -169,16 +169,16 @@ static bool is_input(const epctx_node_view *node, epctx_str name) {
 
 /* Attributes that the schema does not have: many EPs have their own. */
 static void put_extras(const report_part *part) {
-    epctx_cursor it = epctx_node_attrs(&part->view);
+    epctx_cursor it = epctx_view_node_attrs(&part->view);
     epctx_attr_view attr;
     while (epctx_next_attr(&it, &attr)) {
         epctx_str rest = attr.s;
-        epctx_weight_ref ref;
+        epctx_outside_weight ref;
         size_t count = 0;
         bool inputs = false;
         if (is_known(attr.name)) continue;
         if (epctx_str_is(attr.name, EPCTX_WEIGHTS_ATTR) && attr.type == EPCTX_ATTR_STRING) {
-            for (; epctx_next_weight(&rest, &ref); count++)
+            for (; epctx_outside_weight_next(&rest, &ref); count++)
                 if (count == 0) inputs = is_input(&part->view, ref.name);
             printf("    %-20s %zu, %s\n", "weights", count,
                    inputs ? "inputs of the node" : "read from the source model");
@@ -235,18 +235,18 @@ static void put_part(const report_part *part, const binary_context *context, siz
            cli_plural(part->inputs), part->outputs, cli_plural(part->outputs),
            part->readable ? "" : ", broken");
     if (!part->readable) return;
-    put_attr(node, EPCTX_EP_SOURCE, "source", node->source);
+    put_attr(node, EPCTX_EPNODE_SOURCE, "source", node->source);
     put_content(part);
-    put_attr(node, EPCTX_EP_EP_SDK_VERSION, "SDK version", node->ep_sdk_version);
-    put_attr(node, EPCTX_EP_HARDWARE_ARCHITECTURE, "architecture", node->hardware_architecture);
-    put_attr(node, EPCTX_EP_PARTITION_NAME, "partition name", node->partition_name);
-    put_attr(node, EPCTX_EP_ONNX_MODEL_FILENAME, "made from", node->onnx_model_filename);
-    put_attr(node, EPCTX_EP_NOTES, "notes", node->notes);
-    if ((node->present & 1u << EPCTX_EP_MAX_SIZE) != 0)
+    put_attr(node, EPCTX_EPNODE_EP_SDK_VERSION, "SDK version", node->ep_sdk_version);
+    put_attr(node, EPCTX_EPNODE_HARDWARE_ARCHITECTURE, "architecture", node->hardware_architecture);
+    put_attr(node, EPCTX_EPNODE_PARTITION_NAME, "partition name", node->partition_name);
+    put_attr(node, EPCTX_EPNODE_ONNX_MODEL_FILENAME, "made from", node->onnx_model_filename);
+    put_attr(node, EPCTX_EPNODE_NOTES, "notes", node->notes);
+    if ((node->present & 1u << EPCTX_EPNODE_MAX_SIZE) != 0)
         printf("    %-20s %" PRId64 "\n", "max_size", node->max_size);
     put_binary(context);
-    put_names("inputs", epctx_node_inputs(&part->view));
-    put_names("outputs", epctx_node_outputs(&part->view));
+    put_names("inputs", epctx_view_node_inputs(&part->view));
+    put_names("outputs", epctx_view_node_outputs(&part->view));
     put_extras(part);
 }
 
@@ -400,7 +400,7 @@ static void json_head(json_writer *w, const report *all) {
 
 /* A dimension is a number, its parameter's name, or null; `dims` is null without a shape. */
 static void json_dims(json_writer *w, const epctx_value_view *value) {
-    epctx_cursor dims = epctx_value_dims(value);
+    epctx_cursor dims = epctx_view_value_dims(value);
     epctx_dim dim;
     if (!value->has_shape) {
         json_null(w, "dims");
@@ -449,7 +449,7 @@ static void json_names(json_writer *w, const char *key, epctx_cursor names) {
 /* Attributes outside of the schema: numbers and texts by value, others by the name of their
  * type. */
 static void json_extras(json_writer *w, const report_part *part) {
-    epctx_cursor it = epctx_node_attrs(&part->view);
+    epctx_cursor it = epctx_view_node_attrs(&part->view);
     epctx_attr_view attr;
     json_object(w, "attributes", JSON_INLINE);
     while (epctx_next_attr(&it, &attr)) {
@@ -492,8 +492,8 @@ static void json_part(json_writer *w, const report_part *part, const binary_cont
     json_bool(w, "readable", part->readable);
     json_uint(w, "inputs", part->inputs);
     json_uint(w, "outputs", part->outputs);
-    json_names(w, "input_names", epctx_node_inputs(&part->view));
-    json_names(w, "output_names", epctx_node_outputs(&part->view));
+    json_names(w, "input_names", epctx_view_node_inputs(&part->view));
+    json_names(w, "output_names", epctx_view_node_outputs(&part->view));
     json_extras(w, part);
     if (part->readable) {
         json_int(w, "main_context", node->main_context);
@@ -501,16 +501,16 @@ static void json_part(json_writer *w, const report_part *part, const binary_cont
         if (node->embed_mode == 1)
             json_uint(w, "payload_size", node->ep_cache_context.size);
         else
-            json_attr(w, node, EPCTX_EP_EP_CACHE_CONTEXT, "ep_cache_context",
+            json_attr(w, node, EPCTX_EPNODE_EP_CACHE_CONTEXT, "ep_cache_context",
                       node->ep_cache_context);
-        json_attr(w, node, EPCTX_EP_SOURCE, "source", node->source);
-        json_attr(w, node, EPCTX_EP_EP_SDK_VERSION, "ep_sdk_version", node->ep_sdk_version);
-        json_attr(w, node, EPCTX_EP_HARDWARE_ARCHITECTURE, "hardware_architecture",
+        json_attr(w, node, EPCTX_EPNODE_SOURCE, "source", node->source);
+        json_attr(w, node, EPCTX_EPNODE_EP_SDK_VERSION, "ep_sdk_version", node->ep_sdk_version);
+        json_attr(w, node, EPCTX_EPNODE_HARDWARE_ARCHITECTURE, "hardware_architecture",
                   node->hardware_architecture);
-        json_attr(w, node, EPCTX_EP_PARTITION_NAME, "partition_name", node->partition_name);
-        json_attr(w, node, EPCTX_EP_ONNX_MODEL_FILENAME, "onnx_model_filename",
+        json_attr(w, node, EPCTX_EPNODE_PARTITION_NAME, "partition_name", node->partition_name);
+        json_attr(w, node, EPCTX_EPNODE_ONNX_MODEL_FILENAME, "onnx_model_filename",
                   node->onnx_model_filename);
-        json_attr(w, node, EPCTX_EP_NOTES, "notes", node->notes);
+        json_attr(w, node, EPCTX_EPNODE_NOTES, "notes", node->notes);
         json_int(w, "max_size", node->max_size);
         json_binary(w, context);
     }
@@ -591,8 +591,8 @@ void report_put_json(json_writer *w, const report *all, const epctx_state *state
     json_head(w, all);
     json_state(w, state);
     given_json(w, all->builds, all->build_count);
-    json_values(w, "inputs", epctx_graph_inputs(graph));
-    json_values(w, "outputs", epctx_graph_outputs(graph));
+    json_values(w, "inputs", epctx_view_graph_inputs(graph));
+    json_values(w, "outputs", epctx_view_graph_outputs(graph));
     json_bool(w, "ep_context", all->part_count > 0);
     json_array(w, "partitions", JSON_HANGING);
     for (i = 0; i < all->part_count; i++)

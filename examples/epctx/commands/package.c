@@ -234,7 +234,7 @@ static bool add_dependency(package *p, variant *v, const epctx_dependency *file)
 
 /* The EP's name as ORT registers it. A variant is for one EP. */
 static bool find_ep(package *p, variant *v) {
-    epctx_cursor it = epctx_graph_nodes(epctx_model_graph(&v->model));
+    epctx_cursor it = epctx_view_graph_nodes(epctx_model_graph(&v->model));
     epctx_node_view node;
     epctx_epnode ep;
     const char *first = NULL;
@@ -245,8 +245,8 @@ static bool find_ep(package *p, variant *v) {
         const epctx_profile *profile;
         const char *name;
         epctx_str source;
-        if (!epctx_node_is_epnode(&node)) continue;
-        if (epctx_epnode_read(&node, &ep, &p->error) != EPCTX_OK) return false;
+        if (!epctx_view_is_epnode(&node)) continue;
+        if (epctx_view_read_epnode(&node, &ep, &p->error) != EPCTX_OK) return false;
         profile = epctx_profile_of(ep.source);
         source = ep.source;
         if (profile->sources[0] != NULL) source = epctx_str_of(profile->sources[0]);
@@ -324,7 +324,7 @@ static bool is_source_of(package *p, const variant *source, const variant *v) {
     epctx_stamp_line line;
     while (epctx_next_pair(&it, &pair)) {
         if (!epctx_str_starts(pair.key, EPCTX_BUILD_PREFIX)) continue;
-        while (epctx_next_stamp_line(&pair.value, &line)) {
+        while (epctx_stamp_next_line(&pair.value, &line)) {
             if (is_stamped(&source->source, source->model_name, &line)) continue;
             epctx_fail(&p->error, EPCTX_ERR_GRAPH,
                        "its build stamp names another source than %s: compile it again, or give "
@@ -400,8 +400,8 @@ static bool same_fixed(package *p, fixed_dims *all, const char *what, epctx_curs
 
 static bool all_fixed(package *p, fixed_dims *all, const epctx_model *model, const char *file) {
     const epctx_graph_view graph = epctx_model_graph(model);
-    return same_fixed(p, all, "input", epctx_graph_inputs(graph), file) &&
-           same_fixed(p, all, "output", epctx_graph_outputs(graph), file);
+    return same_fixed(p, all, "input", epctx_view_graph_inputs(graph), file) &&
+           same_fixed(p, all, "output", epctx_view_graph_outputs(graph), file);
 }
 
 /* Any variant may be the one that runs: all have the inputs and outputs of the first. */
@@ -636,13 +636,13 @@ static void put_asset(json_writer *w, const char *key, const piece_set *set, con
 }
 
 static const char *source_name(const piece_set *set, const epctx_model *model) {
-    epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model));
+    epctx_cursor it = epctx_view_graph_nodes(epctx_model_graph(model));
     epctx_node_view node;
     epctx_epnode ep;
     size_t i;
     while (epctx_next_node(&it, &node)) {
         epctx_str file;
-        if (!epctx_node_is_epnode(&node) || epctx_epnode_read(&node, &ep, NULL) != EPCTX_OK)
+        if (!epctx_view_is_epnode(&node) || epctx_view_read_epnode(&node, &ep, NULL) != EPCTX_OK)
             continue;
         file = epctx_path_file(ep.onnx_model_filename);
         for (i = 0; i < set->count && file.size > 0; i++)

@@ -18,7 +18,7 @@ static void report(prefix_work *work) {
     epctx_walk_begin(&walk, &work->model);
     while (epctx_walk_next(&walk, &node)) {
         output_item what = output_item_of("rename", "node", node.name);
-        if (node.name.size == 0 || (!work->opts.all_nodes && !epctx_node_is_epnode(&node)))
+        if (node.name.size == 0 || (!work->opts.all_nodes && !epctx_view_is_epnode(&node)))
             continue;
         what.before = node.name;
         if (ops_join(&work->out.arena, epctx_str_of(work->prefix), node.name, &what.after,
@@ -41,8 +41,8 @@ static int prefix(prefix_work *work) {
     if (output_open(&work->out, &work->model, work->file, &work->error) != EPCTX_OK)
         return cli_fail(&work->error);
     report(work);
-    if (epctx_model_prefix(&work->model, epctx_str_of(work->prefix), &work->opts, &count,
-                           &work->error) != EPCTX_OK)
+    if (epctx_edit_prefix(&work->model, epctx_str_of(work->prefix), &work->opts, &count,
+                          &work->error) != EPCTX_OK)
         code = fail(work);
     else if (count == 0)
         code = cli_fail_text("%s: there is no %snode with a name", work->file,

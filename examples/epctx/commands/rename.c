@@ -33,20 +33,20 @@ static bool add_names(epctx_map *map, epctx_cursor it, uint32_t number) {
 /* The values that the main graph defines. */
 static bool value_names(const epctx_model *model, epctx_map *map) {
     epctx_graph_view graph = epctx_model_graph(model);
-    epctx_cursor it = epctx_graph_nodes(graph);
+    epctx_cursor it = epctx_view_graph_nodes(graph);
     epctx_cursor sparse = epctx_graph_sparse(graph);
     epctx_sparse_view tensor;
     epctx_node_view node;
     while (epctx_next_node(&it, &node)) {
-        epctx_cursor outputs = epctx_node_outputs(&node);
+        epctx_cursor outputs = epctx_view_node_outputs(&node);
         epctx_str name;
         while (epctx_next_str(&outputs, &name))
             if (epctx_map_put(map, name, 1) != EPCTX_OK) return false;
     }
     while (epctx_next_sparse(&sparse, &tensor))
         if (epctx_map_put(map, tensor.values.name, 1) != EPCTX_OK) return false;
-    return add_names(map, epctx_graph_inputs(graph), VALUE_NAME) &&
-           add_names(map, epctx_graph_initializers(graph), TENSOR_NAME);
+    return add_names(map, epctx_view_graph_inputs(graph), VALUE_NAME) &&
+           add_names(map, epctx_view_graph_initializers(graph), TENSOR_NAME);
 }
 
 static void tell(rename_work *work, const char *kind, const char *from, const char *to) {
@@ -61,8 +61,8 @@ static int list_values(rename_work *work) {
     epctx_cursor lists[2];
     epctx_value_view value;
     size_t i;
-    lists[0] = epctx_graph_inputs(graph);
-    lists[1] = epctx_graph_outputs(graph);
+    lists[0] = epctx_view_graph_inputs(graph);
+    lists[1] = epctx_view_graph_outputs(graph);
     for (i = 0; i < 2; i++) {
         fputs(i == 0 ? "inputs:" : "outputs:", stderr);
         while (epctx_next_value(&lists[i], &value)) {

@@ -103,7 +103,7 @@ static void extract(repair_list *list, epctx_model *model, epctx_combined *files
     memset(&opts, 0, sizeof opts);
     opts.profile = check.profile;
     if (list->out->path != NULL && !list->out->to_stdout) opts.output_path = list->out->path;
-    if (epctx_model_extract(model, &opts, &changes, &error) != EPCTX_OK) {
+    if (epctx_edit_extract(model, &opts, &changes, &error) != EPCTX_OK) {
         output_item what = output_item_of("keep", "node", epctx_str_of(NULL));
         what.count = found;
         output_change(list->out, &what, "left %zu finding%s: contexts cannot be moved to files: %s",

@@ -44,14 +44,14 @@ static void put_text(const char *word, epctx_str text, epctx_range range) {
     putchar('\n');
 }
 
-static const char *const words[EPCTX_EP_ATTR_COUNT] = {
+static const char *const words[EPCTX_EPNODE_ATTR_COUNT] = {
 #define WORD(id, name, type, member) name,
     EPCTX_EPNODE_ATTR_LIST(WORD)
 #undef WORD
 };
 
 static epctx_str string_of(const epctx_epnode *node, int id) {
-    epctx_attr attrs[EPCTX_EP_ATTR_COUNT];
+    epctx_attr attrs[EPCTX_EPNODE_ATTR_COUNT];
     size_t count = epctx_epnode_attrs(node, attrs), i;
     for (i = 0; i < count; i++)
         if (epctx_str_is(attrs[i].name, words[id])) return attrs[i].s;
@@ -59,12 +59,13 @@ static epctx_str string_of(const epctx_epnode *node, int id) {
 }
 
 static bool is_text(int id) {
-    return id != EPCTX_EP_MAIN_CONTEXT && id != EPCTX_EP_EMBED_MODE && id != EPCTX_EP_MAX_SIZE;
+    return id != EPCTX_EPNODE_MAIN_CONTEXT && id != EPCTX_EPNODE_EMBED_MODE &&
+           id != EPCTX_EPNODE_MAX_SIZE;
 }
 
 /* A payload is named by its place, whatever its size. */
 static bool is_payload(const epctx_scan *scan, int id) {
-    return id == EPCTX_EP_EP_CACHE_CONTEXT && scan->node.embed_mode == 1;
+    return id == EPCTX_EPNODE_EP_CACHE_CONTEXT && scan->node.embed_mode == 1;
 }
 
 static void node_text(const epctx_scan *scan) {
@@ -75,7 +76,7 @@ static void node_text(const epctx_scan *scan) {
     printf("'%s%s\n    %-22s %" PRId64 "\n    %-22s %" PRId64 "\n",
            scan->depth > 0 ? ", in a body" : "", scan->broken ? ", broken" : "", "main_context",
            node->main_context, "embed_mode", node->embed_mode);
-    for (id = 0; id < EPCTX_EP_ATTR_COUNT; id++)
+    for (id = 0; id < EPCTX_EPNODE_ATTR_COUNT; id++)
         if (is_text(id) && (node->present & 1u << id) != 0)
             put_text(words[id], is_payload(scan, id) ? epctx_str_of(NULL) : string_of(node, id),
                      scan->ranges[id]);
@@ -96,7 +97,7 @@ static void node_json(json_writer *w, const epctx_scan *scan) {
     json_int(w, "main_context", node->main_context);
     json_int(w, "embed_mode", node->embed_mode);
     json_int(w, "max_size", node->max_size);
-    for (id = 0; id < EPCTX_EP_ATTR_COUNT; id++) {
+    for (id = 0; id < EPCTX_EPNODE_ATTR_COUNT; id++) {
         epctx_str text = string_of(node, id);
         if (!is_text(id) || (node->present & 1u << id) == 0) continue;
         if (!is_payload(scan, id) && text.data != NULL) {
@@ -145,7 +146,7 @@ static void external_json(json_writer *w, const epctx_scan *scan) {
 
 /* What a scan finds comes in any order, and nothing is kept: each list wants a pass of its own,
  * which a stream does not give. `scan` has been read to its end. */
-static bool json_list(json_writer *w, epctx_scan *scan, const epctx_source *source,
+static bool json_list(json_writer *w, epctx_scan *scan, const epctx_reader *source,
                       epctx_scan_event wanted, epctx_error *error) {
     const char *name = wanted == EPCTX_SCAN_METADATA ? "metadata" : "external";
     epctx_scan_event event;
@@ -185,7 +186,7 @@ static void put_event(json_writer *w, const epctx_scan *scan, epctx_scan_event e
 }
 
 /* The other lists, and the counts of the scan that came last. */
-static int json_rest(json_writer *w, epctx_scan *scan, const epctx_source *source) {
+static int json_rest(json_writer *w, epctx_scan *scan, const epctx_reader *source) {
     epctx_error error;
     int code = CLI_OK;
     if (!json_list(w, scan, source, EPCTX_SCAN_METADATA, &error) ||
@@ -198,7 +199,7 @@ static int json_rest(json_writer *w, epctx_scan *scan, const epctx_source *sourc
 }
 
 /* `source` NULL: the scan reads a stream. */
-static int print_events(epctx_scan *scan, const epctx_source *source, const char *file, bool json) {
+static int print_events(epctx_scan *scan, const epctx_reader *source, const char *file, bool json) {
     json_writer *w = NULL;
     epctx_scan_event event;
     epctx_error error;
@@ -232,7 +233,7 @@ static int print_events(epctx_scan *scan, const epctx_source *source, const char
 
 static int scan_file(const char *file, bool json) {
     epctx_scan scan;
-    epctx_source source;
+    epctx_reader source;
     struct stat info;
     int code, fd = open(file, O_RDONLY | O_NONBLOCK);
     if (fd < 0)

@@ -186,7 +186,7 @@ static bool choose_type(target_work *work, const epctx_node_view *node, epctx_at
     epctx_attr_view old;
     size_t i;
     bool said = type_of_suffix(&attr->name, &attr->type);
-    if (epctx_node_is_epnode(node) && type_of_schema(attr->name, &schema)) {
+    if (epctx_view_is_epnode(node) && type_of_schema(attr->name, &schema)) {
         if (said && attr->type != schema)
             return misuse(work, node->name, attr->name, "has another type in the EPContext schema");
         attr->type = schema;
@@ -228,10 +228,11 @@ static bool set_attr(target_work *work, size_t index, epctx_str name, const char
     what.attribute = attr.name;
     if (had) what.before = target_attr_value(work, &old);
     if (epctx_str_is(attr.name, "notes")) target_note_hash(work, node, attr.s);
-    if (refused(work, epctx_node_set_attr(&work->model, node->view, &attr, &work->error)))
+    if (refused(work, epctx_edit_set_attr(&work->model, node->view, &attr, &work->error)))
         return false;
-    *node = epctx_node_of(node->view);
-    if (epctx_node_is_epnode(node) && refused(work, epctx_epnode_read(node, &check, &work->error)))
+    *node = epctx_view_as_node(node->view);
+    if (epctx_view_is_epnode(node) &&
+        refused(work, epctx_view_read_epnode(node, &check, &work->error)))
         return false;
     if (target_attr(node, attr.name, &now)) {
         target_describe(&now, after, sizeof after);
@@ -282,14 +283,14 @@ static bool set_order(target_work *work, const target *what, const char *value) 
     for (rest = value; next_part(&rest, &work->arena, &name);) {
         if (!find_value(graph, what->number, name, &found))
             return misuse(work, what->name, name, "is not one of them");
-        if (refused(work, epctx_view_move(&work->model, found, after, &after, &work->error)))
+        if (refused(work, epctx_edit_move(&work->model, found, after, &after, &work->error)))
             return false;
         graph = epctx_model_graph(&work->model).view;
     }
     /* A name that occurs twice in VALUE takes the place of one that is missing. */
     it = epctx_view_fields(graph, what->number);
     for (rest = value; next_part(&rest, &work->arena, &name) && epctx_next_field(&it, &field);)
-        if (!epctx_str_eq(epctx_value_of(field.body).name, name))
+        if (!epctx_str_eq(epctx_view_as_value(field.body).name, name))
             return misuse(work, what->name, epctx_str_of(value),
                           "must contain each name exactly once");
     item = target_item(work, "set", what);
@@ -308,11 +309,12 @@ static bool set_field(target_work *work, const target *what, const char *value) 
     int64_t number;
     if (what->is_text) {
         if (!read_text(work, value, &text) || !is_utf8(work, what->name, text)) return false;
-        status = epctx_message_set_str(&work->model, message, what->number, text, &work->error);
+        status = epctx_edit_set_field_str(&work->model, message, what->number, text, &work->error);
     } else {
         if (!read_int(value, strlen(value), &number))
             return misuse(work, what->name, epctx_str_of(value), "is not an integer");
-        status = epctx_message_set_int(&work->model, message, what->number, number, &work->error);
+        status =
+            epctx_edit_set_field_int(&work->model, message, what->number, number, &work->error);
     }
     (void)target_value(work, what, &item.after);
     output_change(&work->out, &item, "%s: %.*s = '%s'", scope, (int)what->name.size,
@@ -330,7 +332,7 @@ static bool set_opset(target_work *work, const target *what, const char *value) 
     output_change(&work->out, &item, "opset '%.*s': version %" PRId64 " (was %" PRId64 ")",
                   (int)what->name.size, what->name.data, version,
                   epctx_model_opset(&work->model, what->name));
-    return !refused(work, epctx_model_set_opset(&work->model, what->name, version, &work->error));
+    return !refused(work, epctx_edit_set_opset(&work->model, what->name, version, &work->error));
 }
 
 static bool set_metadata(target_work *work, const target *what, const char *value) {
@@ -341,7 +343,7 @@ static bool set_metadata(target_work *work, const target *what, const char *valu
     output_change(&work->out, &item, "metadata: '%.*s' = '%.*s'", (int)what->name.size,
                   what->name.data, (int)(text.size < TARGET_SHOWN ? text.size : TARGET_SHOWN),
                   text.data);
-    return !refused(work, epctx_model_set_metadata(&work->model, what->name, text, &work->error));
+    return !refused(work, epctx_edit_set_metadata(&work->model, what->name, text, &work->error));
 }
 
 /* -- types and shapes -- */
@@ -370,19 +372,19 @@ static epctx_status copy_type(target_work *work, epctx_view value, epctx_view fr
     epctx_cursor it = epctx_view_fields(from, EPCTX_FIELD_VALUE_TYPE);
     epctx_field type;
     epctx_status status =
-        epctx_message_remove_field(&work->model, value, EPCTX_FIELD_VALUE_TYPE, &work->error);
+        epctx_edit_remove_field(&work->model, value, EPCTX_FIELD_VALUE_TYPE, &work->error);
     while (status == EPCTX_OK && epctx_next_field(&it, &type))
-        status = epctx_message_put_copy(&work->model, value, EPCTX_FIELD_VALUE_TYPE, type.body,
-                                        epctx_view_none(), NULL, &work->error);
+        status = epctx_edit_put_copy(&work->model, value, EPCTX_FIELD_VALUE_TYPE, type.body,
+                                     epctx_view_none(), NULL, &work->error);
     return status;
 }
 
 static bool is_node_output(const epctx_model *model, epctx_str name) {
-    epctx_cursor nodes = epctx_graph_nodes(epctx_model_graph(model));
+    epctx_cursor nodes = epctx_view_graph_nodes(epctx_model_graph(model));
     epctx_node_view node;
     epctx_str result;
     while (epctx_next_node(&nodes, &node)) {
-        epctx_cursor outputs = epctx_node_outputs(&node);
+        epctx_cursor outputs = epctx_view_node_outputs(&node);
         while (epctx_next_str(&outputs, &result))
             if (epctx_str_eq(result, name)) return true;
     }
@@ -405,11 +407,11 @@ static bool set_type(target_work *work, epctx_str name, const char *text) {
                       (int)name.size, name.data);
         return false;
     }
-    status = epctx_graph_put_value(&work->model, graph, EPCTX_FIELD_GRAPH_VALUE_INFO, &type,
-                                   epctx_view_none(), &made, &work->error);
+    status = epctx_edit_put_value(&work->model, graph, EPCTX_FIELD_GRAPH_VALUE_INFO, &type,
+                                  epctx_view_none(), &made, &work->error);
     for (i = 0; i < count && status == EPCTX_OK; i++) status = copy_type(work, old[i], made);
     if (status == EPCTX_OK && count > 0)
-        status = epctx_view_remove(&work->model, made, &work->error);
+        status = epctx_edit_remove(&work->model, made, &work->error);
     item = output_item_of("set", "value", name);
     item.attribute = epctx_str_of("type");
     item.after = epctx_str_of(text);

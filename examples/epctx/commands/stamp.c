@@ -26,7 +26,7 @@ static size_t find_eps(const stamp_work *work, char eps[EPS_MOST][256], size_t *
     *nameless = 0;
     epctx_walk_begin(&walk, &work->model);
     while (count <= EPS_MOST && epctx_walk_epnode(&walk, &view)) {
-        if (epctx_epnode_read(&view, &node, NULL) != EPCTX_OK) continue;
+        if (epctx_view_read_epnode(&view, &node, NULL) != EPCTX_OK) continue;
         if (node.source.size == 0 || node.source.size >= sizeof eps[0]) {
             ++*nameless;
             continue;
@@ -62,7 +62,7 @@ static epctx_status stamp_all(stamp_work *work, char eps[EPS_MOST][256], size_t 
             status =
                 needs_to_stamp(&work->model, eps[i], &work->out.arena, &opts.needs, &work->error);
         if (status == EPCTX_OK)
-            status = epctx_model_stamp(&work->model, eps[i], &opts, &work->error);
+            status = epctx_edit_stamp(&work->model, eps[i], &opts, &work->error);
         if (status == EPCTX_OK) (void)epctx_model_metadata(&work->model, what.name, &what.after);
         if (status != EPCTX_OK || !epctx_str_eq(what.before, what.after))
             output_change(&work->out, &what, "build stamp of %s", eps[i]);

@@ -16,14 +16,14 @@ static bool unset_attr(target_work *work, epctx_node_view *node, epctx_str name,
     what.before = target_attr_value(work, &attr);
     output_change(&work->out, &what, "node '%.*s': removed %.*s", (int)node->name.size,
                   node->name.data, (int)name.size, name.data);
-    if (epctx_node_remove_attr(&work->model, node->view, name, &work->error) != EPCTX_OK)
+    if (epctx_edit_remove_attr(&work->model, node->view, name, &work->error) != EPCTX_OK)
         return cli_fail(&work->error) == CLI_OK;
-    *node = epctx_node_of(node->view);
+    *node = epctx_view_as_node(node->view);
     return true;
 }
 
 static void list_attrs(const epctx_node_view *node) {
-    epctx_cursor it = epctx_node_attrs(node);
+    epctx_cursor it = epctx_view_node_attrs(node);
     epctx_attr_view attr;
     fputs("attributes of the node:", stderr);
     while (epctx_next_attr(&it, &attr)) {
@@ -69,18 +69,18 @@ static bool unset(target_work *work, const char *text) {
     case TARGET_METADATA:
         if (!epctx_model_metadata(&work->model, what.name, &value))
             return missing(work, "metadata key", what.name);
-        status = epctx_model_remove_metadata(&work->model, what.name, &work->error);
+        status = epctx_edit_remove_metadata(&work->model, what.name, &work->error);
         break;
     case TARGET_OPSET:
         if (epctx_model_opset(&work->model, what.name) == 0)
             return missing(work, "opset import", what.name);
-        status = epctx_model_remove_opset(&work->model, what.name, &work->error);
+        status = epctx_edit_remove_opset(&work->model, what.name, &work->error);
         break;
     default:
         if (!what.is_text && what.kind == TARGET_GRAPH)
             return missing(work, "removable field", what.name);
-        status = epctx_message_remove_field(&work->model, target_message(&work->model, &what),
-                                            what.number, &work->error);
+        status = epctx_edit_remove_field(&work->model, target_message(&work->model, &what),
+                                         what.number, &work->error);
         break;
     }
     output_change(&work->out, &item, "removed %s", text);

@@ -24,17 +24,17 @@ int32_t verify_coarsest(const epctx_model *model) {
     epctx_walk_begin(&walk, model);
     while (epctx_walk_step(&walk)) {
         if (walk.kind == EPCTX_KIND_TENSOR) {
-            coarser(&found, epctx_tensor_of(walk.view).elem_type);
+            coarser(&found, epctx_view_as_tensor(walk.view).elem_type);
         } else if (walk.kind == EPCTX_KIND_NODE) {
-            const epctx_node_view node = epctx_node_of(walk.view);
+            const epctx_node_view node = epctx_view_as_node(walk.view);
             epctx_attr_view to;
-            if (epctx_str_is(node.op_type, "Cast") && epctx_node_find_attr(&node, "to", &to))
+            if (epctx_str_is(node.op_type, "Cast") && epctx_view_node_find_attr(&node, "to", &to))
                 coarser(&found, (int32_t)(to.i & 0xff));
         } else if (walk.kind == EPCTX_KIND_GRAPH) {
-            const epctx_graph_view graph = epctx_graph_of(walk.view);
-            coarsest_value(&found, epctx_graph_inputs(graph));
-            coarsest_value(&found, epctx_graph_values(graph));
-            coarsest_value(&found, epctx_graph_outputs(graph));
+            const epctx_graph_view graph = epctx_view_as_graph(walk.view);
+            coarsest_value(&found, epctx_view_graph_inputs(graph));
+            coarsest_value(&found, epctx_view_graph_values(graph));
+            coarsest_value(&found, epctx_view_graph_outputs(graph));
         }
     }
     return found;
@@ -79,7 +79,7 @@ static bool depends(const drawn *d, const epctx_node_view *node) {
     epctx_str name;
     epctx_walk_below(&walk, node->view, EPCTX_KIND_NODE);
     while (epctx_walk_next(&walk, &inner)) {
-        epctx_cursor inputs = epctx_node_inputs(&inner);
+        epctx_cursor inputs = epctx_view_node_inputs(&inner);
         if (draws(inner.op_type) || epctx_map_get(&d->functions, inner.op_type) != EPCTX_MAP_NONE) {
             if (d->example->op_type.size == 0) *d->example = inner;
             return true;
@@ -110,10 +110,10 @@ epctx_status verify_find_drawn(const epctx_model *model, epctx_map *values,
     epctx_map_init(&d.functions, values->arena);
     status = note_functions(&d, model, error);
     if (status != EPCTX_OK || !epctx_model_has_graph(model)) return status;
-    nodes = epctx_graph_nodes(epctx_model_graph(model));
+    nodes = epctx_view_graph_nodes(epctx_model_graph(model));
     while (
         epctx_next_node(&nodes, &node)) { /* those that make something stand before its readers */
-        epctx_cursor outputs = epctx_node_outputs(&node);
+        epctx_cursor outputs = epctx_view_node_outputs(&node);
         if (!depends(&d, &node)) continue;
         while (epctx_next_str(&outputs, &name))
             if (!keep_name(values, name))
@@ -165,19 +165,19 @@ enum { FLOAT_DATA = 4 }; /* of TensorProto */
 
 /* The bytes of a view, in the copy. */
 static void round_span(const epctx_model *model, uint8_t *copy, const uint8_t *data, size_t size) {
-    if (data < model->source.data || size > model->source.size ||
-        (size_t)(data - model->source.data) > model->source.size - size)
+    if (data < model->bytes.data || size > model->bytes.size ||
+        (size_t)(data - model->bytes.data) > model->bytes.size - size)
         return;
-    round_stored(copy + (data - model->source.data), size);
+    round_stored(copy + (data - model->bytes.data), size);
 }
 
 epctx_status verify_round_weights(const epctx_model *model, const char *path, epctx_error *error) {
-    uint8_t *copy = (uint8_t *)malloc(model->source.size + 1);
+    uint8_t *copy = (uint8_t *)malloc(model->bytes.size + 1);
     epctx_status status = EPCTX_OK;
     epctx_tensor_view tensor;
     epctx_walk walk;
     if (copy == NULL) return epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory");
-    memcpy(copy, model->source.data, model->source.size);
+    memcpy(copy, model->bytes.data, model->bytes.size);
     epctx_walk_begin(&walk, model);
     while (status == EPCTX_OK && epctx_walk_tensor(&walk, &tensor)) {
         epctx_cursor it = epctx_view_fields(tensor.view, FLOAT_DATA);
@@ -191,7 +191,7 @@ epctx_status verify_round_weights(const epctx_model *model, const char *path, ep
                 round_span(model, copy, field.body.data, field.body.size);
     }
     if (status == EPCTX_OK)
-        status = epctx_write_bytes(cli_io(), path, copy, model->source.size, NULL, error);
+        status = epctx_write_bytes(cli_io(), path, copy, model->bytes.size, NULL, error);
     free(copy);
     return status;
 }

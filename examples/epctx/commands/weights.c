@@ -156,8 +156,8 @@ static epctx_status add_contexts(work *w, uint32_t from) {
     epctx_epnode ep;
     epctx_walk_begin(&walk, &w->sources[from].model);
     while (status == EPCTX_OK && epctx_walk_epnode(&walk, &node)) {
-        if (!epctx_node_is_epnode(&node)) continue;
-        status = epctx_epnode_read(&node, &ep, w->error);
+        if (!epctx_view_is_epnode(&node)) continue;
+        status = epctx_view_read_epnode(&node, &ep, w->error);
         if (status != EPCTX_OK || ep.main_context != 1 || !cli_own_backend(ep.source, &backend))
             continue;
         status = add_context(w, from, &ep);

@@ -270,7 +270,7 @@ static bool is_for_ep(unit *u, made_model *model, const epctx_node_view *node) {
     const char *ep = u->result.board->eps[0].ep;
     const epctx_profile *profile = epctx_profile_of(epctx_str_of(ep));
     epctx_epnode read;
-    if (epctx_epnode_read(node, &read, NULL) != EPCTX_OK || epctx_str_is(read.source, ep))
+    if (epctx_view_read_epnode(node, &read, NULL) != EPCTX_OK || epctx_str_is(read.source, ep))
         return true;
     if ((profile->traits & EPCTX_ANY_EP) != 0)
         return (model->foreign = epctx_arena_copy(&u->arena, read.source)) != NULL;
@@ -377,9 +377,9 @@ static bool look_at(unit *u, made_model *model, const char *path) {
         epctx_model_close(&open);
         return false;
     }
-    it = epctx_graph_nodes(epctx_model_graph(&open));
+    it = epctx_view_graph_nodes(epctx_model_graph(&open));
     while (ok && epctx_next_node(&it, &node)) {
-        const bool compiled = epctx_node_is_epnode(&node);
+        const bool compiled = epctx_view_is_epnode(&node);
         *(compiled ? &model->epnodes : &model->others) += 1;
         ok = !compiled || is_for_ep(u, model, &node);
     }
@@ -439,7 +439,8 @@ static epctx_status stamp_nodes(unit *u, epctx_model *open, const epctx_model *s
     opts.device = known_text(board->eps[0].device);
     epctx_walk_begin(&walk, open);
     while (count < MOST_EPS && epctx_walk_epnode(&walk, &view)) {
-        if (epctx_epnode_read(&view, &node, NULL) != EPCTX_OK || node.source.size == 0) continue;
+        if (epctx_view_read_epnode(&view, &node, NULL) != EPCTX_OK || node.source.size == 0)
+            continue;
         for (i = 0; i < count && !epctx_str_is(node.source, eps[i]); i++) continue;
         if (i == count) eps[count] = epctx_arena_copy(&u->arena, node.source);
         if (i == count && eps[count] != NULL) count++;
@@ -450,7 +451,7 @@ static epctx_status stamp_nodes(unit *u, epctx_model *open, const epctx_model *s
         opts.ep_options = own ? given_tell(u->any->eps[0].options, &u->arena) : NULL;
         opts.session_options = own ? given_tell(session_options(u), &u->arena) : NULL;
         status = needs_to_stamp(open, eps[i], &u->arena, &opts.needs, error);
-        if (status == EPCTX_OK) status = epctx_model_stamp(open, eps[i], &opts, error);
+        if (status == EPCTX_OK) status = epctx_edit_stamp(open, eps[i], &opts, error);
     }
     return status;
 }

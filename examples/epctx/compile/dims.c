@@ -99,7 +99,7 @@ epctx_status compile_unused_dim(const compile_settings *set, epctx_error *error)
 /* -- what is open -- */
 
 static bool is_open(const epctx_value_view *value) {
-    epctx_cursor dims = epctx_value_dims(value);
+    epctx_cursor dims = epctx_view_value_dims(value);
     epctx_dim dim;
     while (epctx_next_dim(&dims, &dim))
         if (!dim.known || dim.value < 0) return true;
@@ -107,7 +107,7 @@ static bool is_open(const epctx_value_view *value) {
 }
 
 static void put_shape(FILE *out, const epctx_value_view *value) {
-    epctx_cursor dims = epctx_value_dims(value);
+    epctx_cursor dims = epctx_view_value_dims(value);
     const char *comma = "";
     epctx_dim dim;
     fputc('\'', out);
@@ -126,7 +126,7 @@ static void put_shape(FILE *out, const epctx_value_view *value) {
 /* "NAME=N" for each dimension that is not in the list yet. */
 static size_t put_options(FILE *out, const epctx_value_view *value, epctx_str *known,
                           size_t count) {
-    epctx_cursor dims = epctx_value_dims(value);
+    epctx_cursor dims = epctx_view_value_dims(value);
     uint32_t axis = 0;
     epctx_dim dim;
     size_t i;
@@ -145,7 +145,7 @@ static size_t put_options(FILE *out, const epctx_value_view *value, epctx_str *k
 }
 
 static void put_open_inputs(FILE *out, const epctx_model *model, const epctx_map *initializers) {
-    epctx_cursor it = epctx_graph_inputs(epctx_model_graph(model));
+    epctx_cursor it = epctx_view_graph_inputs(epctx_model_graph(model));
     epctx_value_view values[MOST_SHOWN], value;
     epctx_str known[MOST_SHOWN];
     size_t count = 0, options = 0, i;

@@ -114,7 +114,7 @@ const char *identity_names(epctx_str stamp, epctx_arena *arena) {
     char *out = (char *)epctx_arena_alloc(arena, stamp.size + 1);
     size_t used = 0;
     if (out == NULL) return NULL;
-    while (epctx_next_stamp_line(&stamp, &line)) {
+    while (epctx_stamp_next_line(&stamp, &line)) {
         if (!epctx_str_is(line.word, "library")) continue;
         if (!epctx_stamp_plain(line.text, out + used, line.text.size + 1)) continue;
         used += strlen(out + used);

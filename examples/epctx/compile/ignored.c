@@ -12,12 +12,13 @@ typedef struct counts {
 } counts;
 
 static void count_nodes(const epctx_model *model, const compile_asked *asked, counts *out) {
-    epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model));
+    epctx_cursor it = epctx_view_graph_nodes(epctx_model_graph(model));
     epctx_node_view view;
     epctx_epnode node;
     memset(out, 0, sizeof *out);
     while (epctx_next_node(&it, &view)) {
-        if (!epctx_node_is_epnode(&view) || epctx_epnode_read(&view, &node, NULL) != EPCTX_OK ||
+        if (!epctx_view_is_epnode(&view) ||
+            epctx_view_read_epnode(&view, &node, NULL) != EPCTX_OK ||
             !epctx_str_is(node.source, asked->ep))
             continue;
         out->nodes++;

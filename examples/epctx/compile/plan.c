@@ -69,7 +69,7 @@ static bool next_graph(epctx_cursor *nodes, epctx_str *name) {
     epctx_node_view view;
     epctx_epnode node;
     while (epctx_next_node(nodes, &view))
-        if (epctx_node_is_epnode(&view) && epctx_epnode_read(&view, &node, NULL) == EPCTX_OK) {
+        if (epctx_view_is_epnode(&view) && epctx_view_read_epnode(&view, &node, NULL) == EPCTX_OK) {
             *name = node.partition_name;
             return true;
         }
@@ -78,7 +78,7 @@ static bool next_graph(epctx_cursor *nodes, epctx_str *name) {
 
 /* A copy of a model that is replaced needs nothing that its original did not. */
 static bool needs_other_graph(const search *s, const epctx_model *model) {
-    epctx_cursor nodes = epctx_graph_nodes(epctx_model_graph(model));
+    epctx_cursor nodes = epctx_view_graph_nodes(epctx_model_graph(model));
     epctx_str name;
     while (next_graph(&nodes, &name))
         if (s->strict || epctx_map_get(&s->graphs, name) == EPCTX_MAP_NONE) return true;
@@ -115,7 +115,7 @@ static void add_replaced(search *s, const char *path) {
     if (copy.data == NULL || epctx_map_put(&s->replaced, copy, 1) != EPCTX_OK) s->no_memory = true;
     if (cli_open(&model, path, &ignored) == EPCTX_OK &&
         epctx_model_files(&model, NULL, s->arena, &files, &count, &ignored) == EPCTX_OK) {
-        epctx_cursor nodes = epctx_graph_nodes(epctx_model_graph(&model));
+        epctx_cursor nodes = epctx_view_graph_nodes(epctx_model_graph(&model));
         while (next_graph(&nodes, &name)) {
             epctx_str graph = epctx_str_of(epctx_arena_copy(s->arena, name));
             if (graph.data == NULL || epctx_map_put(&s->graphs, graph, 1) != EPCTX_OK)
@@ -567,7 +567,7 @@ bool compile_tell_compiled(const epctx_model *model, const char *file) {
     epctx_str ep;
     epctx_walk_begin(&walk, model);
     if (!epctx_walk_epnode(&walk, &node)) return false;
-    ep = epctx_node_attr_str(&node, "source");
+    ep = epctx_view_node_attr_str(&node, "source");
     snprintf(text, sizeof text,
              "%s has EPContext nodes of '%.*s': it is compiled already, compile the original model",
              file, ep.size < 200 ? (int)ep.size : 200, ep.data);

@@ -143,9 +143,9 @@ double cli_now(void) {
 }
 
 bool cli_first_epnode(const epctx_model *model, epctx_node_view *node) {
-    epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model));
+    epctx_cursor it = epctx_view_graph_nodes(epctx_model_graph(model));
     while (epctx_next_node(&it, node))
-        if (epctx_node_is_epnode(node)) return true;
+        if (epctx_view_is_epnode(node)) return true;
     return false;
 }
 
@@ -162,7 +162,7 @@ bool cli_numbered_epnode(const epctx_model *model, const char *name, epctx_node_
 }
 
 bool cli_initializer_names(const epctx_model *model, epctx_map *names) {
-    epctx_cursor it = epctx_graph_initializers(epctx_model_graph(model));
+    epctx_cursor it = epctx_view_graph_initializers(epctx_model_graph(model));
     epctx_tensor_view tensor;
     while (epctx_next_tensor(&it, &tensor))
         if (epctx_map_put(names, tensor.name, 1) != EPCTX_OK) return false;
@@ -171,7 +171,7 @@ bool cli_initializer_names(const epctx_model *model, epctx_map *names) {
 
 epctx_status cli_optional_inputs(epctx_model *model, bool remove, size_t *count,
                                  epctx_error *error) {
-    epctx_cursor it = epctx_graph_inputs(epctx_model_graph(model));
+    epctx_cursor it = epctx_view_graph_inputs(epctx_model_graph(model));
     epctx_status status = EPCTX_OK;
     epctx_value_view value;
     epctx_arena arena;
@@ -185,7 +185,7 @@ epctx_status cli_optional_inputs(epctx_model *model, bool remove, size_t *count,
     while (status == EPCTX_OK && epctx_next_value(&it, &value)) {
         if (epctx_map_get(&names, value.name) == EPCTX_MAP_NONE) continue;
         ++*count;
-        if (remove) status = epctx_view_remove(model, value.view, error);
+        if (remove) status = epctx_edit_remove(model, value.view, error);
     }
     epctx_arena_free(&arena);
     return status;

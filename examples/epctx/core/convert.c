@@ -92,7 +92,7 @@ static int convert(output *out, epctx_model *model, epctx_convert_opts *opts, co
     size_t i;
     if (out->path != NULL && !out->to_stdout) opts->output_path = out->path;
     if (function(model, opts, &changes, &error) != EPCTX_OK)
-        return (function == epctx_model_embed || function == epctx_model_extract) &&
+        return (function == epctx_edit_embed || function == epctx_edit_extract) &&
                        !opts->allow_stale
                    ? cli_fail_stale(&error, "--allow-stale")
                    : cli_fail(&error);

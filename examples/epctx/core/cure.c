@@ -57,7 +57,7 @@ static bool contexts_next(contexts *c, epctx_str *value) {
         }
         c->inside = epctx_walk_epnode(&c->walk, &node);
         if (!c->inside) return false;
-        c->attrs = epctx_node_attrs(&node);
+        c->attrs = epctx_view_node_attrs(&node);
     }
 }
 
@@ -96,7 +96,7 @@ static bool has_all_compat(const epctx_model *model) {
     epctx_node_view node;
     epctx_walk_begin(&walk, model);
     while (epctx_walk_epnode(&walk, &node)) {
-        const epctx_str source = epctx_node_attr_str(&node, "source");
+        const epctx_str source = epctx_view_node_attr_str(&node, "source");
         epctx_cursor it = metadata_of(model);
         epctx_pair pair;
         bool found = false;
@@ -179,8 +179,8 @@ static bool move(trial *t) {
     epctx_file_info info;
     size_t i;
     const epctx_status status = t->way == CURE_EXTRACT
-                                    ? epctx_model_extract(&t->after, NULL, &changes, &ignored)
-                                    : epctx_model_embed(&t->after, NULL, &changes, &ignored);
+                                    ? epctx_edit_extract(&t->after, NULL, &changes, &ignored)
+                                    : epctx_edit_embed(&t->after, NULL, &changes, &ignored);
     if (status != EPCTX_OK || changes.done == 0) return false;
     for (i = 0; i < changes.file_count; i++)
         if (io->stat_fn(io->user, changes.files[i].path, &info, NULL) != EPCTX_OK ||
@@ -204,7 +204,7 @@ static bool unset(trial *t) {
         count++;
     }
     return count == 1 &&
-           epctx_node_remove_attr(&t->after, found.view, epctx_str_of("ep_cache_context"),
+           epctx_edit_remove_attr(&t->after, found.view, epctx_str_of("ep_cache_context"),
                                   &ignored) == EPCTX_OK;
 }
 
@@ -270,7 +270,7 @@ static bool find_source(cures *list, epctx_str stamp) {
     epctx_mapping mapping;
     epctx_error ignored;
     bool found = false, same;
-    while (!found && epctx_next_stamp_line(&stamp, &line))
+    while (!found && epctx_stamp_next_line(&stamp, &line))
         found = epctx_str_is(line.word, "source");
     if (!found || !epctx_stamp_plain(line.text, name, sizeof name) ||
         epctx_path_check(epctx_str_of(name), &ignored) != EPCTX_OK ||
@@ -315,7 +315,7 @@ static void look(cures *list) {
             }
         epctx_walk_begin(&walk, &model);
         while (epctx_walk_epnode(&walk, &node))
-            take_ep(list, epctx_node_attr_str(&node, "source"), &several);
+            take_ep(list, epctx_view_node_attr_str(&node, "source"), &several);
     }
     epctx_model_close(&model);
     if (several) list->profile = NULL;

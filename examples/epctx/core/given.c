@@ -112,7 +112,7 @@ static const char *plain(epctx_str stored, epctx_arena *arena) {
 static size_t count_options(epctx_str stamp) {
     epctx_stamp_option option;
     size_t count = 0;
-    while (epctx_next_stamp_option(&stamp, &option)) count++;
+    while (epctx_stamp_next_option(&stamp, &option)) count++;
     return count;
 }
 
@@ -127,7 +127,7 @@ static bool read_build(epctx_str source, epctx_str stamp, epctx_arena *arena, gi
     build->options =
         (given_option *)epctx_arena_array(arena, count_options(stamp) + 1, sizeof *build->options);
     if (build->source == NULL || build->options == NULL) return false;
-    while (epctx_next_stamp_option(&rest, &option)) {
+    while (epctx_stamp_next_option(&rest, &option)) {
         given_option *to = &build->options[build->count++];
         to->session = option.session;
         to->key = plain(option.key, arena);
@@ -137,7 +137,7 @@ static bool read_build(epctx_str source, epctx_str stamp, epctx_arena *arena, gi
         to->needed = build->known && fact_list_has(list, epctx_str_of(to->key));
         build->needed += to->needed;
     }
-    while (epctx_next_stamp_line(&stamp, &line)) {
+    while (epctx_stamp_next_line(&stamp, &line)) {
         if (!epctx_str_is(line.word, "device")) continue;
         build->device = plain(line.text, arena);
         if (build->device == NULL) return false;

@@ -433,7 +433,7 @@ static int plan_model(output *out, epctx_model *model) {
 
 /* With --in-place, a model without a change keeps its file, inode and time. */
 static bool is_kept(output *out, const epctx_model *model) {
-    if (!out->in_place || epctx_model_mark(model) > 0) return false;
+    if (!out->in_place || epctx_edit_mark(model) > 0) return false;
     output_file(out, "keep", out->path, &out->size, NULL);
     return true;
 }
@@ -522,7 +522,7 @@ int output_group(output *out, epctx_model *model, epctx_output_file *files, size
     opts.backup_capacity = sizeof backup;
     epctx_error_clear(&error);
     opts.dry_run = out->dry_run;
-    status = epctx_write_group(model, out->path, &opts, files, count, policy, &error);
+    status = epctx_model_write_group(model, out->path, &opts, files, count, policy, &error);
     if (status != EPCTX_OK) return output_refuse(out, &error);
     for (i = 0; i < count; i++)
         output_file(out, files[i].kept ? "keep" : "write", files[i].path, &files[i].size, NULL);

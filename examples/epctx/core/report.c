@@ -38,7 +38,7 @@ static size_t count_parts(const epctx_model *model) {
 }
 
 static uint64_t count_initializers(const epctx_model *model) {
-    epctx_cursor it = epctx_graph_initializers(epctx_model_graph(model));
+    epctx_cursor it = epctx_view_graph_initializers(epctx_model_graph(model));
     epctx_tensor_view tensor;
     uint64_t count = 0;
     while (epctx_next_tensor(&it, &tensor)) count++;
@@ -99,7 +99,7 @@ static int more_frequent(const void *a, const void *b) {
 }
 
 static epctx_str attr_text(const epctx_node_view *node, const char *name) {
-    epctx_cursor it = epctx_node_attrs(node);
+    epctx_cursor it = epctx_view_node_attrs(node);
     epctx_attr_view attr;
     epctx_str found = epctx_str_of(NULL);
     while (epctx_next_attr(&it, &attr))
@@ -116,7 +116,7 @@ static epctx_status add_part(report *out, const epctx_node_view *node, epctx_str
     part->dlc = attr_text(node, "ep_dlc_context");
     part->inputs = node->input_count;
     part->outputs = node->output_count;
-    part->readable = epctx_epnode_read(node, &part->node, &problem) == EPCTX_OK;
+    part->readable = epctx_view_read_epnode(node, &part->node, &problem) == EPCTX_OK;
     if (!part->readable) {
         part->node = epctx_epnode_default();
         part->node.name = node->name;
@@ -131,7 +131,7 @@ static epctx_str graph_name(const epctx_walk *walk) {
     uint32_t i = walk->level;
     while (i > 0) {
         const epctx_walk_level *level = &walk->levels[--i];
-        if (level->kind == EPCTX_KIND_GRAPH) return epctx_graph_of(level->view).name;
+        if (level->kind == EPCTX_KIND_GRAPH) return epctx_view_as_graph(level->view).name;
         if (level->kind == EPCTX_KIND_FUNCTION) return epctx_function_of(level->view).name;
     }
     return epctx_str_of(NULL);
@@ -146,7 +146,7 @@ static epctx_status add_nodes(report *out, epctx_error *error) {
     while (epctx_walk_next(&walk, &node)) {
         bool inside = walk.depth > 0 || walk.in_function || walk.in_training;
         epctx_status status = EPCTX_OK;
-        if (epctx_node_is_epnode(&node))
+        if (epctx_view_is_epnode(&node))
             status = add_part(out, &node, inside ? graph_name(&walk) : epctx_str_of(""), error);
         else if (inside)
             out->inner_nodes++;

@@ -106,7 +106,7 @@ typedef struct others {
 
 static others others_of(const session *s) {
     others all = {0};
-    all.it = epctx_graph_nodes(epctx_model_graph(&s->model));
+    all.it = epctx_view_graph_nodes(epctx_model_graph(&s->model));
     return all;
 }
 
@@ -129,9 +129,9 @@ static void needed_eps(const session *s, char *text, size_t capacity) {
     others all = others_of(s);
     memset(&first, 0, sizeof first);
     while (next_other(s, &all, &node)) {
-        if (!epctx_node_is_epnode(&node)) {
+        if (!epctx_view_is_epnode(&node)) {
             cpu = true;
-        } else if (epctx_epnode_read(&node, &ep, NULL) == EPCTX_OK) {
+        } else if (epctx_view_read_epnode(&node, &ep, NULL) == EPCTX_OK) {
             more = more || (found && !epctx_str_eq(ep.source, first.source));
             if (!found) first = ep;
             found = true;
@@ -234,10 +234,10 @@ static epctx_status find_weights(const epctx_bound *bound, const epctx_graph *gr
                                  epctx_map *weights, epctx_error *error) {
     epctx_status status = EPCTX_OK;
     epctx_str rest = bound->weights;
-    epctx_weight_ref ref;
+    epctx_outside_weight ref;
     size_t i;
     if (bound->view.input_count <= bound->info.input_count) return EPCTX_OK;
-    while (status == EPCTX_OK && epctx_next_weight(&rest, &ref))
+    while (status == EPCTX_OK && epctx_outside_weight_next(&rest, &ref))
         status = epctx_map_put(weights, ref.name, 1);
     for (i = 0; status == EPCTX_OK && i < graph->initializer_count; i++)
         if (graph->initializers[i].size == 0)
@@ -250,7 +250,7 @@ static epctx_status name_inputs(session *s, const epctx_graph *graph, session_st
                                 epctx_error *error) {
     const epctx_bound *bound = step->bound;
     const epctx_graph_info *info = &bound->info;
-    epctx_cursor it = epctx_node_inputs(&bound->view);
+    epctx_cursor it = epctx_view_node_inputs(&bound->view);
     epctx_map weights;
     epctx_str name;
     size_t count = 0;
@@ -292,7 +292,7 @@ static epctx_status add_inputs(session *s, session_step *step, epctx_error *erro
 
 static epctx_status add_outputs(session *s, session_step *step, epctx_error *error) {
     const epctx_bound *bound = step->bound;
-    epctx_cursor it = epctx_node_outputs(&bound->view);
+    epctx_cursor it = epctx_view_node_outputs(&bound->view);
     epctx_str name;
     size_t i;
     for (i = 0; epctx_next_str(&it, &name); i++) {
@@ -461,12 +461,12 @@ static epctx_status connect(session *s, epctx_error *error) {
 
 /* Does an EPContext node take weights from the source model? */
 static bool is_weightless(const epctx_model *model) {
-    epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model));
+    epctx_cursor it = epctx_view_graph_nodes(epctx_model_graph(model));
     epctx_node_view node;
     while (epctx_next_node(&it, &node)) {
-        epctx_cursor attrs = epctx_node_attrs(&node);
+        epctx_cursor attrs = epctx_view_node_attrs(&node);
         epctx_attr_view attr;
-        while (epctx_node_is_epnode(&node) && epctx_next_attr(&attrs, &attr))
+        while (epctx_view_is_epnode(&node) && epctx_next_attr(&attrs, &attr))
             if (epctx_str_is(attr.name, EPCTX_WEIGHTS_ATTR)) return true;
     }
     return false;

@@ -18,7 +18,7 @@ static void list_names(const epctx_model *model) {
     epctx_walk_begin(&walk, model);
     fputs(only ? "EPContext nodes:" : "nodes:", stderr);
     while (epctx_walk_next(&walk, &node)) {
-        if (node.name.size == 0 || (only && !epctx_node_is_epnode(&node)) || count++ >= LISTED)
+        if (node.name.size == 0 || (only && !epctx_view_is_epnode(&node)) || count++ >= LISTED)
             continue;
         fputs(" '", stderr);
         cli_put(stderr, node.name);
@@ -30,7 +30,7 @@ static void list_names(const epctx_model *model) {
 }
 
 static bool wanted(const epctx_node_view *node, const char *name) {
-    return name != NULL ? epctx_str_is(node->name, name) : epctx_node_is_epnode(node);
+    return name != NULL ? epctx_str_is(node->name, name) : epctx_view_is_epnode(node);
 }
 
 bool target_find(const epctx_model *model, const char *file, const char *name, bool all,
@@ -155,7 +155,7 @@ epctx_view target_message(const epctx_model *model, const target *what) {
 }
 
 bool target_attr(const epctx_node_view *node, epctx_str name, epctx_attr_view *out) {
-    epctx_cursor it = epctx_node_attrs(node);
+    epctx_cursor it = epctx_view_node_attrs(node);
     epctx_attr_view attr;
     bool found = false;
     while (epctx_next_attr(&it, &attr))
@@ -257,11 +257,11 @@ output_item target_item(target_work *work, const char *action, const target *wha
 
 cli_guess target_guess_attr(const epctx_node_view *node, epctx_str name) {
     cli_guess guess = cli_guess_of(name);
-    epctx_cursor it = epctx_node_attrs(node);
+    epctx_cursor it = epctx_view_node_attrs(node);
     epctx_attr_view attr;
     static char best[64]; /* the model's names end with nothing */
     char own[sizeof best];
-    if (epctx_node_is_epnode(node)) {
+    if (epctx_view_is_epnode(node)) {
 #define GUESS_ROW(id, attr_name, kind, member) cli_guess_word(&guess, attr_name);
         EPCTX_EPNODE_ATTR_LIST(GUESS_ROW)
 #undef GUESS_ROW
@@ -279,7 +279,7 @@ cli_guess target_guess_attr(const epctx_node_view *node, epctx_str name) {
 
 void target_note_hash(target_work *work, const epctx_node_view *node, epctx_str notes) {
     epctx_attr_view old;
-    if (!epctx_node_is_epnode(node) || !target_attr(node, epctx_str_of("notes"), &old)) return;
+    if (!epctx_view_is_epnode(node) || !target_attr(node, epctx_str_of("notes"), &old)) return;
     if (epctx_notes_hash(old.s) == 0 || epctx_notes_hash(notes) == epctx_notes_hash(old.s)) return;
     output_note(&work->out,
                 "node '%.*s': its graph hash (%.*s) is gone from notes: loading cannot detect a "

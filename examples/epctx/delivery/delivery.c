@@ -140,7 +140,7 @@ static epctx_status no_memory(epctx_error *error) {
 }
 
 static epctx_status read_value(delivery *d, const epctx_value_view *view, delivery_value *out) {
-    epctx_cursor dims = epctx_value_dims(view);
+    epctx_cursor dims = epctx_view_value_dims(view);
     size_t rank = epctx_cursor_count(dims), i = 0;
     epctx_dim dim;
     int64_t *numbers;
@@ -184,8 +184,8 @@ static epctx_status read_nodes(delivery *d, delivery_model *out) {
     epctx_walk_begin(&walk, &out->model);
     while (out->node_count < count && epctx_walk_epnode(&walk, &view)) {
         delivery_node *node = &out->nodes[out->node_count];
-        if (epctx_epnode_read(&view, &node->node, NULL) != EPCTX_OK) continue;
-        node->dlc = epctx_node_attr_str(&view, "ep_dlc_context");
+        if (epctx_view_read_epnode(&view, &node->node, NULL) != EPCTX_OK) continue;
+        node->dlc = epctx_view_node_attr_str(&view, "ep_dlc_context");
         node->profile = epctx_profile_of(node->node.source);
         out->node_count++;
     }
@@ -209,8 +209,8 @@ epctx_status delivery_open(delivery *d, const char *path, const delivery_paths *
     graph = epctx_model_graph(&out->model);
     epctx_map_init(&initializers, d->arena);
     if (!cli_initializer_names(&out->model, &initializers) ||
-        read_values(d, epctx_graph_inputs(graph), &initializers, &out->inputs) != EPCTX_OK ||
-        read_values(d, epctx_graph_outputs(graph), NULL, &out->outputs) != EPCTX_OK ||
+        read_values(d, epctx_view_graph_inputs(graph), &initializers, &out->inputs) != EPCTX_OK ||
+        read_values(d, epctx_view_graph_outputs(graph), NULL, &out->outputs) != EPCTX_OK ||
         read_nodes(d, out) != EPCTX_OK)
         return no_memory(error);
     return needs_of_model(&out->model, &opts, d->arena, &out->files, &out->file_count, error);

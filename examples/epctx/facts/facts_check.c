@@ -181,7 +181,7 @@ bool facts_traits(epctx_str list, uint32_t *bits, epctx_str *bad) {
 }
 
 bool facts_attributes(epctx_str list, uint32_t *bits, epctx_str *bad) {
-    static const char *const names[EPCTX_EP_ATTR_COUNT] = {
+    static const char *const names[EPCTX_EPNODE_ATTR_COUNT] = {
 #define NAME_OF(id, name, type, member) name,
         EPCTX_EPNODE_ATTR_LIST(NAME_OF)
 #undef NAME_OF
@@ -189,8 +189,8 @@ bool facts_attributes(epctx_str list, uint32_t *bits, epctx_str *bad) {
     *bits = 0;
     while (fact_next_word(&list, bad)) {
         uint32_t i = 0;
-        while (i < EPCTX_EP_ATTR_COUNT && !epctx_str_is(*bad, names[i])) i++;
-        if (i == EPCTX_EP_ATTR_COUNT) return false;
+        while (i < EPCTX_EPNODE_ATTR_COUNT && !epctx_str_is(*bad, names[i])) i++;
+        if (i == EPCTX_EPNODE_ATTR_COUNT) return false;
         *bits |= UINT32_C(1) << i;
     }
     return true;

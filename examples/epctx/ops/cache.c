@@ -62,7 +62,7 @@ static bool is_compared(const epctx_model *model, const char *ep, const epctx_fr
 epctx_freshness epctx_cache_judge(const epctx_model *model, const char *ep,
                                   const epctx_backend *backend, const epctx_fresh_opts *opts,
                                   epctx_error *why) {
-    const epctx_freshness verdict = epctx_check_fresh(model, ep, backend, opts, why);
+    const epctx_freshness verdict = epctx_model_check_fresh(model, ep, backend, opts, why);
     const bool all = opts != NULL && opts->differs_fn != NULL;
     epctx_error lack;
     if (verdict == EPCTX_STALE && !all) return verdict;

@@ -8,8 +8,8 @@
 extern "C" {
 #endif
 
-/* As epctx_check_fresh; a model whose context binary, or a file to which that refers, is not there
- * or cut is stale, too, and such a file that the stamp does not name is unknown. */
+/* As epctx_model_check_fresh; a model whose context binary, or a file to which that refers, is not
+ * there or cut is stale, too, and such a file that the stamp does not name is unknown. */
 epctx_freshness epctx_cache_judge(const epctx_model *model, const char *ep,
                                   const epctx_backend *backend, const epctx_fresh_opts *opts,
                                   epctx_error *why);
@@ -68,7 +68,7 @@ typedef struct epctx_opened {
  * compiling the source would give; otherwise compiles and writes it. This replaces an existing
  * file, including a model without a build stamp, as ORT writes: to keep one, choose another
  * gen->context_file_path. Ignores where contexts and initializers are stored (embed, binary,
- * initializers_file_name): epctx_model_embed and epctx_model_extract leave a model fresh. A
+ * initializers_file_name): epctx_edit_embed and epctx_edit_extract leave a model fresh. A
  * model whose source is missing is fresh. Models that share a binary leave the group one by one:
  * compiling the one that the binary is named after makes the others stale, and they are then
  * compiled alone. Safe if several processes start at once: one compiles, the others wait

@@ -170,7 +170,7 @@ void carry_begin(carry *c, ops_report *report, epctx_model *result, const char *
 epctx_status carry_new(carry *c, epctx_str name, const epctx_span *parts, size_t count) {
     epctx_output_file out;
     OPS_TRY(epctx_output_name_check(name, epctx_str_of(c->path), NULL, c->error));
-    OPS_TRY(epctx_output_file_of(c->result, c->path, name, parts, count, &out, c->error));
+    OPS_TRY(epctx_model_output_file(c->result, c->path, name, parts, count, &out, c->error));
     OPS_TRY(ops_put(&c->names, name, UINT32_MAX - 1, c->error));
     OPS_TRY(ops_put(&c->made, name, 1, c->error));
     return ops_put_file(c->report, &out, c->error);
@@ -196,6 +196,6 @@ epctx_status carry_files(carry *c, epctx_model *model, size_t part, bool alone) 
                 carry_one(c, model, part, file, alone && file->use == EPCTX_USE_CONTEXT, &renames));
         }
     }
-    return epctx_model_rename_files(model, (const epctx_file_rename *)renames.items, renames.count,
-                                    c->error);
+    return epctx_edit_rename_files(model, (const epctx_file_rename *)renames.items, renames.count,
+                                   c->error);
 }

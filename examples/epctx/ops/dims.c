@@ -10,7 +10,7 @@ typedef struct dims_work {
 
 static epctx_status dims_set(dims_work *w, epctx_view dim) {
     w->count++;
-    return epctx_message_set_int(w->model, dim, EPCTX_FIELD_DIM_DIM_VALUE, w->value, w->error);
+    return epctx_edit_set_field_int(w->model, dim, EPCTX_FIELD_DIM_DIM_VALUE, w->value, w->error);
 }
 
 /* Sets the dimensions `param` of the values in field `number` of a graph. */
@@ -19,10 +19,10 @@ static epctx_status dims_of_values(dims_work *w, epctx_view graph, uint32_t numb
     epctx_cursor values = epctx_view_fields(graph, number);
     epctx_value_view value;
     while (epctx_next_value(&values, &value)) {
-        epctx_cursor dims = epctx_value_dims(&value);
+        epctx_cursor dims = epctx_view_value_dims(&value);
         epctx_view view;
         while (epctx_next_view(&dims, &view)) {
-            epctx_dim dim = epctx_dim_of(view);
+            epctx_dim dim = epctx_view_as_dim(view);
             if (!dim.known && dim.param.size > 0 && epctx_str_eq(dim.param, param))
                 OPS_TRY(dims_set(w, view));
         }
@@ -46,7 +46,7 @@ static epctx_status dims_fix_named(dims_work *w, epctx_str param) {
 
 /* Dimension `axis` of a graph input. */
 static epctx_status dims_find(const dims_work *w, epctx_str input, uint32_t axis, epctx_view *out) {
-    epctx_cursor inputs = epctx_graph_inputs(epctx_model_graph(w->model));
+    epctx_cursor inputs = epctx_view_graph_inputs(epctx_model_graph(w->model));
     epctx_value_view value;
     epctx_cursor dims;
     uint32_t at = 0;
@@ -56,7 +56,7 @@ static epctx_status dims_find(const dims_work *w, epctx_str input, uint32_t axis
                               &input);
         }
     } while (!epctx_str_eq(value.name, input));
-    dims = epctx_value_dims(&value);
+    dims = epctx_view_value_dims(&value);
     while (epctx_next_view(&dims, out))
         if (at++ == axis) return EPCTX_OK;
     return epctx_fail(w->error, EPCTX_ERR_NOT_FOUND,
@@ -70,7 +70,7 @@ static epctx_status dims_fix_input(dims_work *w, epctx_str input, uint32_t axis)
     epctx_view view;
     epctx_dim dim;
     OPS_TRY(dims_find(w, input, axis, &view));
-    dim = epctx_dim_of(view);
+    dim = epctx_view_as_dim(view);
     if (!dim.known && dim.param.size > 0) return dims_fix_named(w, dim.param);
     if (!dim.known || dim.value < 0) /* a negative number means dynamic */
         return dims_set(w, view);
@@ -100,7 +100,7 @@ static epctx_status dims_end(dims_work *w, size_t mark, epctx_status status, siz
 
 epctx_status epctx_fix_dim(epctx_model *model, epctx_str param, int64_t value, size_t *count,
                            epctx_error *error) {
-    size_t mark = epctx_model_mark(model);
+    size_t mark = epctx_edit_mark(model);
     dims_work w;
     OPS_TRY(dims_begin(&w, model, value, count, error));
     return dims_end(&w, mark, dims_fix_named(&w, param), count);
@@ -108,7 +108,7 @@ epctx_status epctx_fix_dim(epctx_model *model, epctx_str param, int64_t value, s
 
 epctx_status epctx_fix_input_dim(epctx_model *model, epctx_str input, uint32_t axis, int64_t value,
                                  size_t *count, epctx_error *error) {
-    size_t mark = epctx_model_mark(model);
+    size_t mark = epctx_edit_mark(model);
     dims_work w;
     OPS_TRY(dims_begin(&w, model, value, count, error));
     return dims_end(&w, mark, dims_fix_input(&w, input, axis), count);

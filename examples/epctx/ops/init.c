@@ -45,20 +45,20 @@ static epctx_status init_run(epctx_model *model, const epctx_convert_opts *opts,
 typedef epctx_status (*init_tensor_fn)(init_work *w, const epctx_tensor_view *tensor);
 
 static epctx_status init_node_tensor(init_work *w, epctx_view view, init_tensor_fn tensor_fn) {
-    const epctx_node_view node = epctx_node_of(view);
-    epctx_cursor outputs = epctx_node_outputs(&node);
+    const epctx_node_view node = epctx_view_as_node(view);
+    epctx_cursor outputs = epctx_view_node_outputs(&node);
     epctx_tensor_view tensor;
     epctx_attr_view attr;
-    if (!epctx_str_is(node.op_type, "Constant") || !epctx_node_find_attr(&node, "value", &attr) ||
-        !epctx_view_exists(attr.t))
+    if (!epctx_str_is(node.op_type, "Constant") ||
+        !epctx_view_node_find_attr(&node, "value", &attr) || !epctx_view_exists(attr.t))
         return EPCTX_OK;
-    tensor = epctx_tensor_of(attr.t);
+    tensor = epctx_view_as_tensor(attr.t);
     (void)epctx_next_str(&outputs, &tensor.name);
     return tensor_fn(w, &tensor);
 }
 
 static epctx_status init_graph_tensors(init_work *w, epctx_view graph, init_tensor_fn tensor_fn) {
-    epctx_cursor tensors = epctx_graph_initializers(epctx_graph_of(graph));
+    epctx_cursor tensors = epctx_view_graph_initializers(epctx_view_as_graph(graph));
     epctx_tensor_view tensor;
     while (epctx_next_tensor(&tensors, &tensor)) OPS_TRY(tensor_fn(w, &tensor));
     return EPCTX_OK;
@@ -94,7 +94,7 @@ static epctx_status init_inline_tensor(init_work *w, const epctx_tensor_view *te
 
 /* The size that it will have; the loader says what is wrong with it. */
 static bool init_is_small(const init_work *w, const epctx_tensor_view *view) {
-    return epctx_tensor_bytes(view) < w->c.opts.threshold;
+    return epctx_view_tensor_bytes(view) < w->c.opts.threshold;
 }
 
 static epctx_status init_inline_small(init_work *w, const epctx_tensor_view *tensor) {
@@ -161,7 +161,8 @@ static bool init_may_go(const init_work *w, const epctx_tensor_view *tensor, con
         *reason = "its data is in fields of a packed type and cannot be moved";
     else if (init_is_shape(w, tensor) && !small)
         *reason = "ORT reads it while it infers shapes, and only in the model";
-    return *reason == NULL && !init_is_shape(w, tensor) && !small && epctx_tensor_bytes(tensor) > 0;
+    return *reason == NULL && !init_is_shape(w, tensor) && !small &&
+           epctx_view_tensor_bytes(tensor) > 0;
 }
 
 static epctx_status init_add_part(init_work *w, const uint8_t *data, size_t size) {
@@ -184,11 +185,11 @@ static epctx_status init_leave(init_work *w, const epctx_tensor_view *tensor) {
 static epctx_status init_put_outside(init_work *w, const epctx_tensor_view *view) {
     epctx_tensor tensor;
     uint64_t gap = (0 - w->size) % w->c.opts.alignment;
-    OPS_TRY(epctx_tensor_load(w->c.model, view->view, NULL, &tensor, w->c.error));
+    OPS_TRY(epctx_model_load_tensor(w->c.model, view->view, NULL, &tensor, w->c.error));
     OPS_TRY(init_leave(w, view));
     OPS_TRY(init_add_part(w, NULL, (size_t)gap));
-    OPS_TRY(epctx_tensor_set_external(w->c.model, view->view, w->file, w->size, tensor.size,
-                                      w->c.error));
+    OPS_TRY(epctx_edit_set_tensor_external(w->c.model, view->view, w->file, w->size, tensor.size,
+                                           w->c.error));
     OPS_TRY(init_add_part(w, tensor.data, tensor.size));
     return init_note(w, EPCTX_CHANGE_EXTERNAL, view->name, w->file, tensor.size, NULL);
 }
@@ -203,7 +204,7 @@ static epctx_status init_external_tensor(init_work *w, const epctx_tensor_view *
         OPS_TRY(init_leave(w, tensor));
         return init_inline_tensor(w, tensor);
     }
-    return reason != NULL ? init_skip(w, tensor->name, epctx_tensor_bytes(tensor), reason)
+    return reason != NULL ? init_skip(w, tensor->name, epctx_view_tensor_bytes(tensor), reason)
                           : EPCTX_OK;
 }
 
@@ -297,9 +298,9 @@ static epctx_status init_external_step(init_work *w) {
                           "choose another name",
                           &w->file);
     }
-    OPS_TRY(epctx_output_file_of(w->c.model, ops_result_path(w->c.model, &w->c.opts), w->file,
-                                 (const epctx_span *)w->parts.items, w->parts.count, &file,
-                                 w->c.error));
+    OPS_TRY(epctx_model_output_file(w->c.model, ops_result_path(w->c.model, &w->c.opts), w->file,
+                                    (const epctx_span *)w->parts.items, w->parts.count, &file,
+                                    w->c.error));
     return epctx_changes_put_file(w->c.changes, w->c.arena, &file, w->c.error);
 }
 
@@ -314,14 +315,14 @@ epctx_status epctx_init_external(epctx_model *model, const epctx_convert_opts *o
 enum { INIT_FREE_IR = 4 };
 
 static epctx_status init_drop_inputs(init_work *w, epctx_graph_view graph) {
-    epctx_cursor inputs = epctx_graph_inputs(graph);
+    epctx_cursor inputs = epctx_view_graph_inputs(graph);
     epctx_value_view value;
     epctx_map names;
     epctx_map_init(&names, w->c.arena);
     OPS_TRY(ops_put_definitions(&names, ops_initializers_of(graph.view), w->c.error));
     while (epctx_next_value(&inputs, &value)) {
         if (!ops_has(&names, value.name)) continue;
-        OPS_TRY(epctx_view_remove(w->c.model, value.view, w->c.error));
+        OPS_TRY(epctx_edit_remove(w->c.model, value.view, w->c.error));
         OPS_TRY(init_note(w, EPCTX_CHANGE_FIXED, value.name, epctx_str_of(NULL), 0,
                           "it is no input of the graph any more, but a constant"));
     }
@@ -333,8 +334,8 @@ static epctx_status init_fix_step(init_work *w) {
     OPS_TRY(init_drop_inputs(w, epctx_model_graph(w->c.model)));
     if (w->c.changes->done == 0) return EPCTX_OK;
     if (version < INIT_FREE_IR) {
-        OPS_TRY(epctx_message_set_int(w->c.model, epctx_model_root(w->c.model),
-                                      EPCTX_FIELD_MODEL_IR_VERSION, INIT_FREE_IR, w->c.error));
+        OPS_TRY(epctx_edit_set_field_int(w->c.model, epctx_model_root(w->c.model),
+                                         EPCTX_FIELD_MODEL_IR_VERSION, INIT_FREE_IR, w->c.error));
         OPS_TRY(init_note(w, EPCTX_CHANGE_FIXED, epctx_str_of("ir_version"), epctx_str_of(NULL), 0,
                           "it is 4 now: before, initializers had to be inputs"));
     }
@@ -349,21 +350,21 @@ epctx_status epctx_init_fix(epctx_model *model, const epctx_convert_opts *opts,
 /* -- prune -- */
 
 static epctx_status init_use_node(init_work *w, epctx_map *used, const epctx_node_view *node) {
-    epctx_cursor inputs = epctx_node_inputs(node);
+    epctx_cursor inputs = epctx_view_node_inputs(node);
     const epctx_str *captures;
     epctx_str name;
     size_t count, i;
     while (epctx_next_str(&inputs, &name)) OPS_TRY(ops_put(used, name, 1, w->c.error));
-    OPS_TRY(epctx_node_captures(node->view, w->c.arena, &captures, &count, w->c.error));
+    OPS_TRY(epctx_view_node_captures(node->view, w->c.arena, &captures, &count, w->c.error));
     for (i = 0; i < count; i++) OPS_TRY(ops_put(used, captures[i], 1, w->c.error));
     return EPCTX_OK;
 }
 
 /* Names that a graph and its subgraphs read, and that its interface and annotations use. */
 static epctx_status init_use_graph(init_work *w, epctx_map *used, epctx_graph_view graph) {
-    epctx_cursor nodes = epctx_graph_nodes(graph);
-    epctx_cursor inputs = epctx_graph_inputs(graph);
-    epctx_cursor outputs = epctx_graph_outputs(graph);
+    epctx_cursor nodes = epctx_view_graph_nodes(graph);
+    epctx_cursor inputs = epctx_view_graph_inputs(graph);
+    epctx_cursor outputs = epctx_view_graph_outputs(graph);
     epctx_cursor annotations = epctx_graph_annotations(graph);
     epctx_annotation_view annotation;
     epctx_value_view value;
@@ -403,7 +404,7 @@ static epctx_status init_use_training(init_work *w, epctx_map *used) {
 static epctx_status init_prune_one(init_work *w, const epctx_map *used, epctx_view view,
                                    epctx_str name) {
     if (ops_has(used, name)) return EPCTX_OK;
-    OPS_TRY(epctx_view_remove(w->c.model, view, w->c.error));
+    OPS_TRY(epctx_edit_remove(w->c.model, view, w->c.error));
     return init_note(w, EPCTX_CHANGE_PRUNED, name, epctx_str_of(NULL), view.size, NULL);
 }
 
@@ -412,7 +413,7 @@ static epctx_status init_prune_step(init_work *w) {
     epctx_graph_view graph;
     epctx_walk_begin(&walk, w->c.model);
     while (init_next_graph(&walk, &graph)) {
-        epctx_cursor tensors = epctx_graph_initializers(graph);
+        epctx_cursor tensors = epctx_view_graph_initializers(graph);
         epctx_cursor sparses = epctx_graph_sparse(graph);
         epctx_tensor_view tensor;
         epctx_sparse_view sparse;

@@ -45,7 +45,7 @@ epctx_status inside_begin(inside *s, epctx_model *model, const epctx_dependency 
     epctx_map_init(&s->nodes, &model->arena);
     epctx_walk_begin(&walk, model);
     while (epctx_walk_epnode(&walk, &view)) {
-        if (!epctx_str_eq(epctx_node_attr_str(&view, file->attribute), file->name)) continue;
+        if (!epctx_str_eq(epctx_view_node_attr_str(&view, file->attribute), file->name)) continue;
         if (s->profile == NULL) s->profile = epctx_profile_of_node(check->profile, &view);
         OPS_TRY(ops_put(&s->nodes, view.name, 1, error));
     }
@@ -77,15 +77,15 @@ static epctx_status look_inside(const inside *s, epctx_span bytes, bool *may_be,
 
 /* The model with the file under this name, as lint sees it. */
 static epctx_status judge_file(const inside *s, epctx_str name, inside_judge *judge) {
-    const size_t mark = epctx_model_mark(s->model);
+    const size_t mark = epctx_edit_mark(s->model);
     epctx_file_rename rename;
     epctx_status status;
     rename.use = s->file->use;
     rename.from = s->file->name;
     rename.to = name;
-    status = epctx_model_rename_files(s->model, &rename, 1, s->error);
+    status = epctx_edit_rename_files(s->model, &rename, 1, s->error);
     if (status == EPCTX_OK) status = judge_model(s, judge);
-    epctx_model_undo(s->model, mark);
+    epctx_edit_undo(s->model, mark);
     return status;
 }
 

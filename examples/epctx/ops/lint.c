@@ -79,9 +79,9 @@ void lint_fields(linter *l, epctx_kind type, epctx_view message, epctx_str node,
     uint32_t seen = 0;
     char attribute[LINT_ATTR_TEXT];
     if (type == EPCTX_KIND_NODE)
-        node = epctx_node_of(message).name;
+        node = epctx_view_as_node(message).name;
     else if (type == EPCTX_KIND_ATTR)
-        attr = epctx_attr_of(message).name;
+        attr = epctx_view_as_attr(message).name;
     lint_attr_text(attribute, attr);
     while (epctx_next_field(&it, &field)) {
         const epctx_field_info *info = epctx_field_find(type, field.number);
@@ -243,7 +243,7 @@ static epctx_status lint_metadata(linter *l) {
 
 epctx_status lint_model(linter *l) {
     epctx_model_info info = epctx_model_read(l->model);
-    uint64_t size = l->model->source.size;
+    uint64_t size = l->model->bytes.size;
     epctx_str none = epctx_str_of("");
     epctx_cursor configs = epctx_model_device_configs(l->model);
     epctx_device_config_view config;

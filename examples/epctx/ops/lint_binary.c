@@ -207,7 +207,7 @@ static epctx_status lint_name(epctx_map *map, epctx_str name, size_t value) {
 /* Of several with a name the first one counts. */
 static epctx_status lint_read_names(lint_names *names, const lint_judged *judged,
                                     const binary_value *values, size_t count) {
-    epctx_str rest = epctx_node_attr_str(&judged->view, "io_name_overrides");
+    epctx_str rest = epctx_view_node_attr_str(&judged->view, "io_name_overrides");
     size_t i;
     epctx_map_init(&names->values, &names->arena);
     epctx_map_init(&names->overrides, &names->arena);
@@ -316,7 +316,7 @@ static void lint_shape_agrees(linter *l, unsigned matching, const lint_judged *j
                               const lint_io *io, const binary_value *value) {
     const char *what = io->output ? "output" : "input";
     int64_t dims[BINARY_MOST_RANK];
-    epctx_cursor it = epctx_value_dims(&io->info);
+    epctx_cursor it = epctx_view_value_dims(&io->info);
     epctx_dim dim;
     size_t rank = 0;
     while (epctx_next_dim(&it, &dim) && rank < BINARY_MOST_RANK)
@@ -427,7 +427,7 @@ static void lint_target(linter *l, const lint_binary *binary, const lint_judged 
         lint_say(l, EPCTX_RULE_BINARY_TARGET, judged->node.name, "hardware_architecture",
                  "is '%S', the binary is for '%S'", &arch, &facts->architecture);
     }
-    if (epctx_node_find_attr(&judged->view, "is_multi_soc_ep_context", &multi) &&
+    if (epctx_view_node_find_attr(&judged->view, "is_multi_soc_ep_context", &multi) &&
         (facts->id.kind == EPCTX_BINARY_QNN || facts->id.kind == EPCTX_BINARY_QNN_DLC) &&
         (multi.i != 0) != (facts->id.kind == EPCTX_BINARY_QNN_DLC)) {
         lint_say(l, EPCTX_RULE_BINARY_TARGET, judged->node.name, "is_multi_soc_ep_context",

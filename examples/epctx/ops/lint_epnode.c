@@ -21,7 +21,7 @@ typedef struct lint_type_note {
 } lint_type_note;
 
 static epctx_status lint_note_type(linter *l, lint_frame *scope, const epctx_value_view *value) {
-    epctx_cursor dims = epctx_value_dims(value);
+    epctx_cursor dims = epctx_view_value_dims(value);
     lint_type_note note;
     lint_type_note *place;
     epctx_dim dim;
@@ -115,7 +115,7 @@ static void lint_value(linter *l, lint_frame *scope, const lint_judged *judged, 
 
 /* -- attributes -- */
 
-static const char *const lint_epnode_attrs[EPCTX_EP_ATTR_COUNT] = {
+static const char *const lint_epnode_attrs[EPCTX_EPNODE_ATTR_COUNT] = {
 #define LINT_ATTR_NAME(id, name, type, member) name,
     EPCTX_EPNODE_ATTR_LIST(LINT_ATTR_NAME)
 #undef LINT_ATTR_NAME
@@ -224,14 +224,14 @@ static epctx_status lint_skips_main(linter *l, const epctx_node_view *view, bool
     const epctx_profile *profile = forced;
     epctx_attr_view mode;
     if (forced == NULL)
-        OPS_TRY(lint_profile_of(l, epctx_node_attr_str(view, "source"), view, &profile));
+        OPS_TRY(lint_profile_of(l, epctx_view_node_attr_str(view, "source"), view, &profile));
     *skips = (profile->traits & EPCTX_ANY_MAIN) != 0 &&
-             epctx_node_find_attr(view, "embed_mode", &mode) && mode.i == 0;
+             epctx_view_node_find_attr(view, "embed_mode", &mode) && mode.i == 0;
     return EPCTX_OK;
 }
 
 static epctx_status lint_attrs(linter *l, const epctx_node_view *view, bool *readable) {
-    epctx_cursor it = epctx_node_attrs(view);
+    epctx_cursor it = epctx_view_node_attrs(view);
     epctx_attr_view attr;
     *readable = true;
     while (epctx_next_attr(&it, &attr)) {
@@ -246,7 +246,7 @@ static epctx_status lint_attrs(linter *l, const epctx_node_view *view, bool *rea
                      "refers to attribute '%S' of a function, but is not in a function",
                      &attr.ref_attr_name);
         }
-        for (id = 0; id < EPCTX_EP_ATTR_COUNT; id++) {
+        for (id = 0; id < EPCTX_EPNODE_ATTR_COUNT; id++) {
             const char *name = lint_epnode_attrs[id];
             known = epctx_str_is(attr.name, name) ? name : known;
         }
@@ -339,7 +339,7 @@ static epctx_status lint_source(linter *l, lint_judged *judged) {
     } else if (node->source.size == 0) {
         lint_say(l, EPCTX_RULE_SOURCE_ABSENT, node->name, "source",
                  "is %s: only some EPs accept such a node",
-                 (node->present & 1u << EPCTX_EP_SOURCE) == 0 ? "missing" : "empty");
+                 (node->present & 1u << EPCTX_EPNODE_SOURCE) == 0 ? "missing" : "empty");
     } else if (lint_is_registration(node->source)) {
         lint_say(l, EPCTX_RULE_REGISTRATION, node->name, "source",
                  "is '%S': the EP took it for its name while compiling", &node->source);
@@ -370,12 +370,12 @@ static void lint_context(linter *l, lint_judged *judged) {
     epctx_str context = node->ep_cache_context;
     bool each = (profile->traits & EPCTX_EACH_CONTEXT) != 0;
     bool needs = node->main_context == 1 || each;
-    bool dlc = epctx_node_attr_str(&judged->view, "ep_dlc_context").size > 0;
+    bool dlc = epctx_view_node_attr_str(&judged->view, "ep_dlc_context").size > 0;
     int id;
     judged->context = context.size > 0 || dlc;
-    for (id = 0; id < EPCTX_EP_ATTR_COUNT; id++) {
+    for (id = 0; id < EPCTX_EPNODE_ATTR_COUNT; id++) {
         const char *name = lint_epnode_attrs[id];
-        if ((profile->required & ~node->present & 1u << id) != 0 && id != EPCTX_EP_SOURCE) {
+        if ((profile->required & ~node->present & 1u << id) != 0 && id != EPCTX_EPNODE_SOURCE) {
             lint_say(l, EPCTX_RULE_NO_ATTRIBUTE, node->name, name,
                      "is not stored, and EP '%s' does not use the default", profile->name);
         }
@@ -383,13 +383,13 @@ static void lint_context(linter *l, lint_judged *judged) {
     if (!judged->context && node->embed_mode == 0 && needs) {
         lint_say(l, EPCTX_RULE_PATH_EMPTY, node->name, "ep_cache_context",
                  "%s, expected the path of the context binary (embed_mode is 0)",
-                 (node->present & 1u << EPCTX_EP_EP_CACHE_CONTEXT) != 0 ? "is empty"
-                                                                        : "is missing");
+                 (node->present & 1u << EPCTX_EPNODE_EP_CACHE_CONTEXT) != 0 ? "is empty"
+                                                                            : "is missing");
     } else if (!judged->context && node->main_context == 1) {
         lint_say(l, EPCTX_RULE_NO_CONTEXT, node->name, "ep_cache_context",
                  "%s, but main_context and embed_mode are 1: expected the context here",
-                 (node->present & 1u << EPCTX_EP_EP_CACHE_CONTEXT) != 0 ? "is empty"
-                                                                        : "is missing");
+                 (node->present & 1u << EPCTX_EPNODE_EP_CACHE_CONTEXT) != 0 ? "is empty"
+                                                                            : "is missing");
     } else if (!judged->context && each) {
         lint_say(l, EPCTX_RULE_NO_PAYLOAD, node->name, "ep_cache_context",
                  "is missing: with EP '%s' every node has its own context", profile->name);
@@ -407,7 +407,8 @@ static void lint_context(linter *l, lint_judged *judged) {
     if (node->embed_mode == 1 && lint_looks_like_path(context)) {
         lint_say(l, EPCTX_RULE_LIKE_PATH, node->name, "ep_cache_context",
                  "is '%S': a file name? embed_mode is %s", &context,
-                 (node->present & 1u << EPCTX_EP_EMBED_MODE) != 0 ? "1" : "absent, which means 1");
+                 (node->present & 1u << EPCTX_EPNODE_EMBED_MODE) != 0 ? "1"
+                                                                      : "absent, which means 1");
     }
     if (node->embed_mode == 0 && (profile->traits & EPCTX_ONLY_EMBEDDED) != 0) {
         lint_say(l, EPCTX_RULE_ONLY_EMBEDDED, node->name, "embed_mode",
@@ -418,7 +419,7 @@ static void lint_context(linter *l, lint_judged *judged) {
 epctx_status lint_epnode(linter *l, lint_frame *scope, const epctx_node_view *view,
                          epctx_view graph) {
     lint_judged *place = NULL;
-    const uint32_t both = 1u << EPCTX_EP_MAIN_CONTEXT | 1u << EPCTX_EP_EMBED_MODE;
+    const uint32_t both = 1u << EPCTX_EPNODE_MAIN_CONTEXT | 1u << EPCTX_EPNODE_EMBED_MODE;
     lint_judged judged;
     epctx_cursor it;
     epctx_str name;
@@ -455,12 +456,12 @@ epctx_status lint_epnode(linter *l, lint_frame *scope, const epctx_node_view *vi
     }
     OPS_TRY(lint_attrs(l, view, &readable));
     if (readable) {
-        epctx_epnode_read(view, &judged.node, NULL);
+        epctx_view_read_epnode(view, &judged.node, NULL);
         if ((judged.node.present & both) != both) {
             lint_say(l, EPCTX_RULE_DEFAULTS, view->name, NULL,
                      "main_context or embed_mode is not stored and counts as 1");
         }
-        if ((judged.node.present & 1u << EPCTX_EP_EP_SDK_VERSION) == 0)
+        if ((judged.node.present & 1u << EPCTX_EPNODE_EP_SDK_VERSION) == 0)
             lint_say(l, EPCTX_RULE_NO_SDK, view->name, "ep_sdk_version", "is not stored");
         OPS_TRY(lint_source(l, &judged));
         l->profile = judged.ours ? judged.profile->name : NULL;
@@ -473,7 +474,7 @@ epctx_status lint_epnode(linter *l, lint_frame *scope, const epctx_node_view *vi
     }
     OPS_TRY(lint_note_types(l, scope, graph));
     judged.first_io = l->ios.count;
-    it = epctx_node_inputs(view);
+    it = epctx_view_node_inputs(view);
     while (epctx_next_str(&it, &name)) {
         lint_value(l, scope, &judged, name, false);
         if (epctx_map_get(&scope->names, name) == 1)
@@ -481,7 +482,7 @@ epctx_status lint_epnode(linter *l, lint_frame *scope, const epctx_node_view *vi
                      "input '%S' is an initializer: the context does not contain it", &name);
         if (name.size > 0) OPS_TRY(lint_note_io(l, scope, name, false));
     }
-    it = epctx_node_outputs(view);
+    it = epctx_view_node_outputs(view);
     while (epctx_next_str(&it, &name)) {
         if (name.size == 0) continue;
         lint_value(l, scope, &judged, name, true);
@@ -536,7 +537,7 @@ static epctx_status lint_key(linter *l, lint_party *party, size_t i) {
     uint32_t other;
     if (party->profile->key == EPCTX_KEY_NONE) return EPCTX_OK;
     if (key.size == 0) {
-        bool stored = (party->profile->required & 1u << EPCTX_EP_PARTITION_NAME) != 0;
+        bool stored = (party->profile->required & 1u << EPCTX_EPNODE_PARTITION_NAME) != 0;
         if (party->nodes > 1 && !stored) {
             lint_say(l, EPCTX_RULE_NO_KEY, node->name,
                      party->profile->key == EPCTX_KEY_PARTITION ? "partition_name" : NULL,
@@ -617,7 +618,7 @@ static void check_tensorrt(linter *l, const lint_judged *judged) {
 static void check_vitisai(linter *l, const lint_judged *judged) {
     epctx_attr_view attr;
     if (epctx_str_is(judged->node.source, "MorphiZenExecutionProvider") &&
-        !epctx_node_find_attr(&judged->view, "index", &attr)) {
+        !epctx_view_node_find_attr(&judged->view, "index", &attr)) {
         lint_say(l, EPCTX_RULE_PROFILE, judged->node.name, "index",
                  "is missing: MorphiZen takes the partition's number from it");
     }
@@ -629,11 +630,11 @@ static void check_qnn_plugin(linter *l, const lint_judged *judged) {
     epctx_str name = judged->node.name;
     epctx_attr_view type;
     epctx_attr_view path;
-    if (!epctx_node_find_attr(&judged->view, "ep_context_type", &type)) return;
+    if (!epctx_view_node_find_attr(&judged->view, "ep_context_type", &type)) return;
     if (!epctx_str_is(type.s, "bin") && !epctx_str_is(type.s, "dlc")) {
         lint_say(l, EPCTX_RULE_PROFILE, name, "ep_context_type", "is neither 'bin' nor 'dlc'");
     } else if (epctx_str_is(type.s, "dlc") &&
-               (!epctx_node_find_attr(&judged->view, "ep_dlc_context", &path) ||
+               (!epctx_view_node_find_attr(&judged->view, "ep_dlc_context", &path) ||
                 path.s.size == 0)) {
         lint_say(l, EPCTX_RULE_PROFILE, name, "ep_dlc_context",
                  "is missing: ep_context_type says that the node wraps a DLC");
@@ -644,12 +645,12 @@ static void check_qnn_plugin(linter *l, const lint_judged *judged) {
  * THE BINARY;... It writes names that the node does not have itself, where ONNX Runtime renamed an
  * output; whether one that the node has is found, only the binary tells (lint_binary.c). */
 static void check_overrides(linter *l, const lint_judged *judged) {
-    epctx_str rest = epctx_node_attr_str(&judged->view, "io_name_overrides");
+    epctx_str rest = epctx_view_node_attr_str(&judged->view, "io_name_overrides");
     while (rest.size > 0) {
         epctx_str pair = epctx_str_cut(&rest, ';');
         const epctx_str name = epctx_str_cut(&pair, '=');
-        epctx_cursor inputs = epctx_node_inputs(&judged->view);
-        epctx_cursor outputs = epctx_node_outputs(&judged->view);
+        epctx_cursor inputs = epctx_view_node_inputs(&judged->view);
+        epctx_cursor outputs = epctx_view_node_outputs(&judged->view);
         epctx_str one;
         bool found = name.size == 0;
         while (!found && epctx_next_str(&inputs, &one)) found = epctx_str_eq(one, name);
@@ -823,7 +824,7 @@ static void lint_stamp(linter *l, epctx_str ep, epctx_str stamp) {
     epctx_stamp_line line;
     epctx_str text;
     size_t binaries = 0, i;
-    while (epctx_next_stamp_line(&stamp, &line)) binaries += epctx_str_is(line.word, "binary");
+    while (epctx_stamp_next_line(&stamp, &line)) binaries += epctx_str_is(line.word, "binary");
     if (binaries == 0 || lint_orphans(l, ep) != binaries) return;
     for (i = 0; i < l->nodes.count; i++) {
         const epctx_epnode *node = &lint_judged_at(l, i)->node;

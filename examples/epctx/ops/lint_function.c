@@ -125,7 +125,7 @@ static epctx_status lint_calls(linter *l, epctx_view graph, uint32_t list, uint3
     while (epctx_next_view(&tensors, &view)) owner->bytes += lint_tensor_bytes(view);
     while (epctx_next_node(&nodes, &node)) {
         uint32_t callee = lint_callee_of(l, &node);
-        epctx_cursor attrs = epctx_node_attrs(&node);
+        epctx_cursor attrs = epctx_view_node_attrs(&node);
         owner->nodes++;
         if (callee != EPCTX_MAP_NONE) OPS_TRY(lint_add_edge(l, calls, callee, caller));
         while (epctx_next_view(&attrs, &view)) {

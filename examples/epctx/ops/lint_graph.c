@@ -71,8 +71,8 @@ static bool lint_equal_dims(epctx_cursor a, epctx_cursor b) {
 static void lint_equal(linter *l, const lint_frame *scope, uint32_t at, epctx_str name,
                        int32_t elem_type, epctx_cursor dims) {
     epctx_tensor_view other;
-    other = epctx_tensor_of(((const lint_constant_note *)scope->tensor_list.items)[at].view);
-    if (elem_type != other.elem_type || !lint_equal_dims(dims, epctx_tensor_dims(&other))) {
+    other = epctx_view_as_tensor(((const lint_constant_note *)scope->tensor_list.items)[at].view);
+    if (elem_type != other.elem_type || !lint_equal_dims(dims, epctx_view_tensor_dims(&other))) {
         lint_say(l, EPCTX_RULE_INITIALIZER_TYPE, name, NULL,
                  "the initializers '%S' differ in type or shape", &name);
     }
@@ -90,7 +90,7 @@ static epctx_status lint_add_constant(linter *l, lint_frame *scope, epctx_view v
 /* A Constant of the main graph, which ORT makes an initializer by its first attribute. */
 static epctx_status lint_constant(linter *l, lint_frame *scope, const epctx_node_view *node,
                                   epctx_str name) {
-    epctx_cursor it = epctx_node_attrs(node);
+    epctx_cursor it = epctx_view_node_attrs(node);
     epctx_attr_view attr;
     if (node->output_count != 1) {
         lint_say(l, EPCTX_RULE_NODE_FORM, node->name, NULL, "a Constant has %u outputs, expected 1",
@@ -122,7 +122,8 @@ static epctx_status lint_dense_values(linter *l, lint_frame *scope, epctx_view g
         if (other != EPCTX_MAP_NONE) {
             lint_say(l, main ? EPCTX_RULE_REDEFINED : EPCTX_RULE_DOUBLED_INITIALIZER, tensor.name,
                      NULL, "there are two initializers '%S'", &tensor.name);
-            lint_equal(l, scope, other, tensor.name, tensor.elem_type, epctx_tensor_dims(&tensor));
+            lint_equal(l, scope, other, tensor.name, tensor.elem_type,
+                       epctx_view_tensor_dims(&tensor));
         }
         OPS_TRY(lint_set(l, &scope->tensors, tensor.name, (uint32_t)scope->tensor_list.count));
         OPS_TRY(lint_add_constant(l, scope, tensor.view, tensor.name));
@@ -246,19 +247,19 @@ epctx_status lint_scope_nodes(linter *l, lint_frame *scope, epctx_cursor nodes) 
     epctx_map_init(&names, &l->arena);
     OPS_TRY(ops_array(&l->arena, count + 1, 1, &scope->constants, l->error));
     for (; epctx_next_node(&nodes, &node); at++) {
-        epctx_cursor it = epctx_node_outputs(&node);
+        epctx_cursor it = epctx_view_node_outputs(&node);
         epctx_str name;
         bool constant = epctx_str_is(node.op_type, "Constant"); /* of any domain, as in ORT */
         scope->constants[at] = constant;
         scope->node_count += !constant;
         if (constant && main) {
-            epctx_cursor names_of = epctx_node_outputs(&node);
+            epctx_cursor names_of = epctx_view_node_outputs(&node);
             epctx_str value = epctx_str_of("");
             (void)epctx_next_str(&names_of, &value);
             OPS_TRY(lint_constant(l, scope, &node, value));
         }
         if (node.name.size > 0 && !constant) {
-            uint32_t kind = epctx_node_is_epnode(&node) ? 2 : 1;
+            uint32_t kind = epctx_view_is_epnode(&node) ? 2 : 1;
             uint32_t other;
             OPS_TRY(lint_add(l, &names, node.name, kind, &other));
             if (other != EPCTX_MAP_NONE && (other != 2 || kind != 2)) { /* two EPContext: E007 */
@@ -364,7 +365,7 @@ LINT_APART static epctx_status lint_declared(linter *l, lint_frame *scope, epctx
 /* -- nodes -- */
 
 static epctx_status lint_bodies(linter *l, const epctx_node_view *node, lint_frame *scope) {
-    epctx_cursor attrs = epctx_node_attrs(node);
+    epctx_cursor attrs = epctx_view_node_attrs(node);
     epctx_view attr;
     while (epctx_next_view(&attrs, &attr)) {
         epctx_cursor parts = epctx_view_fields(attr, 0);
@@ -372,7 +373,7 @@ static epctx_status lint_bodies(linter *l, const epctx_node_view *node, lint_fra
         while (epctx_next_field(&parts, &field)) {
             if (lint_is_body(&field)) {
                 epctx_str before = l->graph;
-                l->graph = epctx_graph_of(field.body).name;
+                l->graph = epctx_view_as_graph(field.body).name;
                 OPS_TRY(lint_graph(l, field.body, scope));
                 l->graph = before;
             }
@@ -389,8 +390,8 @@ static epctx_status lint_sharding(linter *l, const epctx_node_view *node, epctx_
         if (values->arena == NULL) {
             epctx_cursor lists[2];
             int i;
-            lists[0] = epctx_node_inputs(node);
-            lists[1] = epctx_node_outputs(node);
+            lists[0] = epctx_view_node_inputs(node);
+            lists[1] = epctx_view_node_outputs(node);
             epctx_map_init(values, &l->arena);
             for (i = 0; i < 2; i++)
                 while (epctx_next_str(&lists[i], &name)) OPS_TRY(lint_set(l, values, name, 1));
@@ -467,7 +468,7 @@ LINT_APART static epctx_status lint_node(linter *l, const lint_frame *scope,
                                          const epctx_node_view *node) {
     bool body = scope->outer != NULL && !scope->joined;
     bool constant = epctx_str_is(node->op_type, "Constant") && !body;
-    epctx_cursor it = epctx_node_attrs(node);
+    epctx_cursor it = epctx_view_node_attrs(node);
     uint32_t callee = lint_callee_of(l, node);
     epctx_attr_view attr;
     epctx_str names[8];
@@ -538,7 +539,7 @@ LINT_APART static epctx_status lint_order(linter *l, lint_frame *scope, uint32_t
 epctx_status lint_nodes(linter *l, lint_frame *scope, epctx_cursor nodes, epctx_view graph) {
     epctx_node_view node;
     for (scope->at = 0; epctx_next_node(&nodes, &node); scope->at++) {
-        epctx_cursor it = epctx_node_inputs(&node);
+        epctx_cursor it = epctx_view_node_inputs(&node);
         epctx_str name;
         if (!lint_is_main(l, scope) || scope->constants[scope->at] == 0) {
             OPS_TRY(
@@ -705,7 +706,7 @@ LINT_APART static epctx_status lint_trainings(linter *l, lint_frame *graph) {
 
 /* Do dimensions agree with what is known of those of a value? */
 static bool lint_dims_fit(epctx_cursor dims, const epctx_value_view *value) {
-    epctx_cursor of_value = epctx_value_dims(value);
+    epctx_cursor of_value = epctx_view_value_dims(value);
     int64_t number;
     epctx_dim dim;
     if (!value->has_shape) return true;
@@ -754,7 +755,7 @@ LINT_APART static epctx_status lint_initializers(linter *l, lint_frame *scope, e
         const lint_constant_note *constant =
             (const lint_constant_note *)scope->tensor_list.items + i;
         epctx_view view = constant->view;
-        epctx_tensor_view tensor = epctx_tensor_of(view);
+        epctx_tensor_view tensor = epctx_view_as_tensor(view);
         bool stored = i < scope->initializer_count;
         bool last = !stored || epctx_map_get(&scope->tensors, tensor.name) == i;
         /* What nothing reads of Constant nodes is not known: ORT drops them rarely. */
@@ -775,7 +776,8 @@ LINT_APART static epctx_status lint_initializers(linter *l, lint_frame *scope, e
                      "an initializer of the body has no name");
         }
         if (stored)
-            lint_declaration(l, scope, tensor.name, tensor.elem_type, epctx_tensor_dims(&tensor));
+            lint_declaration(l, scope, tensor.name, tensor.elem_type,
+                             epctx_view_tensor_dims(&tensor));
         l->demoted = idle ? EPCTX_RULE_IDLE_INITIALIZER : l->demoted;
         if (last) lint_tensor(l, view, constant->name);
         l->demoted = before;
@@ -824,7 +826,7 @@ static void lint_body_inputs(linter *l, const lint_frame *scope, epctx_view grap
 /* Everything about a graph but what needs to know its readers. `scope` has its surroundings. */
 static epctx_status lint_judge_frame(linter *l, lint_frame *scope, epctx_view graph) {
     bool body = scope->outer != NULL && !scope->joined;
-    if (epctx_view_exists(graph) && epctx_graph_of(graph).name.size == 0) {
+    if (epctx_view_exists(graph) && epctx_view_as_graph(graph).name.size == 0) {
         lint_say(l, body ? EPCTX_RULE_NO_BODY_NAME : EPCTX_RULE_NO_GRAPH_NAME, epctx_str_of(""),
                  NULL,
                  body ? "the body has no name"

@@ -10,7 +10,7 @@ static epctx_status lint_run(linter *l) {
     OPS_TRY(lint_callees(l));
     lint_fields(l, EPCTX_KIND_MODEL, epctx_model_root(l->model), none, none);
     OPS_TRY(lint_model(l));
-    l->main_nodes = epctx_cursor_count(epctx_graph_nodes(graph));
+    l->main_nodes = epctx_cursor_count(epctx_view_graph_nodes(graph));
     OPS_TRY(lint_graph(l, graph.view, NULL));
     for (i = 0; i < l->callees.count; i++) OPS_TRY(lint_function(l, lint_callee_at(l, i)));
     OPS_TRY(lint_parties(l));

@@ -24,16 +24,16 @@ static epctx_status lint_put_constant(lint_shapes *s, epctx_view view, epctx_str
 /* Graph inputs may be initializers: from IR version 4 on the application may replace them, so that
  * ORT does not look at them. */
 static epctx_status lint_put_graph(lint_shapes *s, const epctx_walk *walk) {
-    const epctx_graph_view graph = epctx_graph_of(walk->view);
+    const epctx_graph_view graph = epctx_view_as_graph(walk->view);
     const bool free = walk->depth == 0 && s->l->ir_version >= 4;
-    epctx_cursor tensors = epctx_graph_initializers(graph);
+    epctx_cursor tensors = epctx_view_graph_initializers(graph);
     epctx_cursor lists[2];
     epctx_tensor_view tensor;
     epctx_value_view value;
     epctx_map inputs;
     int i;
-    lists[0] = epctx_graph_inputs(graph);
-    lists[1] = epctx_graph_values(graph);
+    lists[0] = epctx_view_graph_inputs(graph);
+    lists[1] = epctx_view_graph_values(graph);
     epctx_map_init(&inputs, &s->l->arena);
     for (i = 0; i < 2; i++) {
         while (epctx_next_value(&lists[i], &value)) {
@@ -48,12 +48,12 @@ static epctx_status lint_put_graph(lint_shapes *s, const epctx_walk *walk) {
 }
 
 static epctx_status lint_put_node(lint_shapes *s, epctx_view view) {
-    const epctx_node_view node = epctx_node_of(view);
-    epctx_cursor outputs = epctx_node_outputs(&node);
+    const epctx_node_view node = epctx_view_as_node(view);
+    epctx_cursor outputs = epctx_view_node_outputs(&node);
     epctx_attr_view attr;
     epctx_str name;
     if (!epctx_str_is(node.op_type, "Constant") || !epctx_next_str(&outputs, &name) ||
-        !epctx_node_find_attr(&node, "value", &attr) || !epctx_view_exists(attr.t))
+        !epctx_view_node_find_attr(&node, "value", &attr) || !epctx_view_exists(attr.t))
         return EPCTX_OK;
     return lint_put_constant(s, attr.t, name);
 }
@@ -82,7 +82,7 @@ static const lint_constant_note *lint_constant_at(const lint_shapes *s, epctx_st
  * is not known to it. What the model does not tell it may find out. */
 static bool lint_reads_surely(const lint_shapes *s, const epctx_node_view *node,
                               const epctx_shape_reader *reader) {
-    epctx_cursor it = epctx_node_inputs(node);
+    epctx_cursor it = epctx_view_node_inputs(node);
     epctx_str name;
     uint32_t i;
     for (i = 0; i < 32 && epctx_next_str(&it, &name); i++) {
@@ -95,7 +95,7 @@ static bool lint_reads_surely(const lint_shapes *s, const epctx_node_view *node,
 
 static epctx_status lint_shape_reader(lint_shapes *s, const epctx_node_view *node) {
     const epctx_shape_reader *reader = epctx_shape_reader_of(node->domain, node->op_type);
-    epctx_cursor it = epctx_node_inputs(node);
+    epctx_cursor it = epctx_view_node_inputs(node);
     epctx_str name;
     uint32_t i;
     if (reader == NULL || !lint_reads_surely(s, node, reader)) return EPCTX_OK;
@@ -103,7 +103,7 @@ static epctx_status lint_shape_reader(lint_shapes *s, const epctx_node_view *nod
         const lint_constant_note *constant = lint_constant_at(s, name);
         epctx_tensor_view tensor;
         if ((reader->sure >> i & 1) == 0 || constant == NULL || ops_has(&s->told, name)) continue;
-        tensor = epctx_tensor_of(constant->view);
+        tensor = epctx_view_as_tensor(constant->view);
         if (!tensor.external) continue;
         lint_say(s->l, EPCTX_RULE_SHAPE_OUTSIDE, name, "location",
                  "'%S' is in file '%S', but the shapes of %S node '%S' depend on it: ORT reads "
@@ -122,7 +122,7 @@ static epctx_status lint_tell_rest(lint_shapes *s) {
     OPS_TRY(epctx_model_shape_names(s->l->model, &names, s->l->error));
     for (i = 0; i < s->constants.count; i++) {
         const lint_constant_note *constant = (const lint_constant_note *)s->constants.items + i;
-        const epctx_tensor_view tensor = epctx_tensor_of(constant->view);
+        const epctx_tensor_view tensor = epctx_view_as_tensor(constant->view);
         if (!tensor.external || !ops_has(&names, constant->name) ||
             ops_has(&s->told, constant->name))
             continue;

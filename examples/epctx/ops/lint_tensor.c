@@ -71,10 +71,10 @@ static int lint_data_field(int32_t elem_type, uint64_t elements, uint64_t *numbe
 /* What the ONNX checker, by which ORT has every node judged, wants of a tensor in an attribute or a
  * body: data in exactly one field, that of the type or raw_data. */
 void lint_tensor_form(linter *l, epctx_view view, epctx_str node) {
-    epctx_tensor_view tensor = epctx_tensor_of(view);
+    epctx_tensor_view tensor = epctx_view_as_tensor(view);
     uint64_t counts[LINT_DATA_FIELDS];
     bool present[LINT_DATA_FIELDS];
-    epctx_cursor dims = epctx_tensor_dims(&tensor);
+    epctx_cursor dims = epctx_view_tensor_dims(&tensor);
     uint64_t numbers;
     int64_t dim;
     bool zero = false;
@@ -171,11 +171,11 @@ static void lint_external(linter *l, const epctx_tensor_view *tensor, uint64_t b
 
 /* An initializer that something reads. */
 void lint_tensor(linter *l, epctx_view view, epctx_str name) {
-    epctx_tensor_view tensor = epctx_tensor_of(view);
-    epctx_cursor it = epctx_tensor_dims(&tensor);
+    epctx_tensor_view tensor = epctx_view_as_tensor(view);
+    epctx_cursor it = epctx_view_tensor_dims(&tensor);
     uint64_t counts[LINT_DATA_FIELDS];
     bool present[LINT_DATA_FIELDS];
-    const uint64_t bytes = epctx_tensor_bytes(&tensor);
+    const uint64_t bytes = epctx_view_tensor_bytes(&tensor);
     uint64_t count = 1;
     uint64_t numbers;
     int64_t dim;
@@ -247,7 +247,7 @@ static bool lint_values_fit(const epctx_tensor_view *values, uint64_t count) {
  * which `count` are stored; NULL when nothing is. */
 static const char *lint_indices_fault(epctx_view sparse, const epctx_tensor_view *indices,
                                       int64_t rank, int64_t total, int64_t count) {
-    epctx_cursor it = epctx_tensor_dims(indices);
+    epctx_cursor it = epctx_view_tensor_dims(indices);
     epctx_cursor typed = epctx_view_fields(indices->view, indices->elem_type == EPCTX_ONNX_INT64
                                                               ? EPCTX_FIELD_TENSOR_INT64_DATA
                                                               : EPCTX_FIELD_TENSOR_INT32_DATA);
@@ -287,7 +287,7 @@ static const char *lint_sparse_fault(const epctx_sparse_view *sparse) {
         if (dim < 0 || (dim > 0 && total > INT64_MAX / dim)) return "has an impossible shape";
         total *= dim;
     }
-    it = epctx_tensor_dims(values);
+    it = epctx_view_tensor_dims(values);
     if (rank == 0 || values->rank != 1 || !epctx_next_int(&it, &count))
         return rank == 0 ? "has no shape" : "has values that are not a list";
     if ((values->external && values->location.size == 0) ||

@@ -83,15 +83,15 @@ static bool next_body(epctx_walk *walk, epctx_graph_view *graph) {
 
 /* Values that an EP finds in its binary by name. */
 static epctx_status guest_fixed(guest *g) {
-    epctx_cursor nodes = epctx_graph_nodes(epctx_model_graph(g->model));
+    epctx_cursor nodes = epctx_view_graph_nodes(epctx_model_graph(g->model));
     epctx_node_view node;
     epctx_str name;
     while (epctx_next_node(&nodes, &node)) {
-        epctx_cursor inputs = epctx_node_inputs(&node);
-        epctx_cursor outputs = epctx_node_outputs(&node);
+        epctx_cursor inputs = epctx_view_node_inputs(&node);
+        epctx_cursor outputs = epctx_view_node_outputs(&node);
         const epctx_profile *profile;
         bool overrides;
-        if (!epctx_node_is_epnode(&node)) continue;
+        if (!epctx_view_is_epnode(&node)) continue;
         profile = profile_of(&node);
         overrides = ops_goes_by_overrides(profile, &node);
         while (epctx_next_str(&inputs, &name) || epctx_next_str(&outputs, &name))
@@ -102,7 +102,7 @@ static epctx_status guest_fixed(guest *g) {
 }
 
 static epctx_status guest_look(guest *g) {
-    epctx_cursor nodes = epctx_graph_nodes(epctx_model_graph(g->model));
+    epctx_cursor nodes = epctx_view_graph_nodes(epctx_model_graph(g->model));
     epctx_graph_view graph;
     epctx_node_view node;
     epctx_walk walk;
@@ -218,7 +218,7 @@ static epctx_status guest_node_name(guest *g, const epctx_node_view *node, epctx
     *out = node->name;
     if (node->name.size == 0) return EPCTX_OK;
     memset(&opts, 0, sizeof opts);
-    if (!epctx_node_is_epnode(node) ||
+    if (!epctx_view_is_epnode(node) ||
         epctx_node_may_rename(g->model, node, &opts, NULL) == EPCTX_OK)
         return guest_name(g, "node", &names, node->name, out);
     return !is_taken(&names, node->name)
@@ -244,7 +244,7 @@ static bool same_type(const epctx_value_view *a, const epctx_value_view *b) {
     if (a->is_tensor != b->is_tensor || (a->is_tensor && a->elem_type != b->elem_type))
         return a->is_tensor && b->is_tensor && (a->elem_type == 0 || b->elem_type == 0);
     return !a->is_tensor || !a->has_shape || !b->has_shape ||
-           same_dims(epctx_value_dims(a), epctx_value_dims(b));
+           same_dims(epctx_view_value_dims(a), epctx_view_value_dims(b));
 }
 
 /* The last end that a connection can mean, or EPCTX_MAP_NONE. */
@@ -288,7 +288,7 @@ static epctx_status guest_join_one(guest *g, const epctx_value_view *input, uint
     epctx_step step;
     merge *w = g->w;
     const merge_end *end = end_at(w, at);
-    epctx_value_view value = epctx_value_of(end->value);
+    epctx_value_view value = epctx_view_as_value(end->value);
     if (!same_type(&value, input)) {
         return epctx_fail(g->error, EPCTX_ERR_GRAPH,
                           "%s '%S' has another type or shape than the input '%S' that it would "
@@ -308,7 +308,7 @@ static epctx_status guest_join_one(guest *g, const epctx_value_view *input, uint
 
 /* Decides which inputs are connected, and checks their types. */
 static epctx_status guest_join(guest *g) {
-    epctx_cursor inputs = epctx_graph_inputs(epctx_model_graph(g->model));
+    epctx_cursor inputs = epctx_view_graph_inputs(epctx_model_graph(g->model));
     epctx_value_view input;
     uint32_t at;
     while (epctx_next_value(&inputs, &input)) {
@@ -376,7 +376,7 @@ static bool goes_by_names(const epctx_walk *walk) {
     epctx_node_view node;
     size_t i;
     if (walk->level < 2 || walk->levels[walk->level - 2].kind != EPCTX_KIND_NODE) return false;
-    node = epctx_node_of(walk->levels[walk->level - 2].view);
+    node = epctx_view_as_node(walk->levels[walk->level - 2].view);
     for (i = 0; i < sizeof all / sizeof *all; i++)
         if (epctx_str_is(node.domain, "com.microsoft") && epctx_str_is(node.op_type, all[i]))
             return true;
@@ -402,8 +402,8 @@ static epctx_status guest_body_names(guest *g, epctx_view body, bool by_names,
     memset(&after, 0, sizeof after);
     epctx_map_init(&seen, g->w->arena);
     if (by_names) {
-        OPS_TRY(put_names(g, &seen, epctx_graph_inputs(epctx_graph_of(body))));
-        OPS_TRY(put_names(g, &seen, epctx_graph_outputs(epctx_graph_of(body))));
+        OPS_TRY(put_names(g, &seen, epctx_view_graph_inputs(epctx_view_as_graph(body))));
+        OPS_TRY(put_names(g, &seen, epctx_view_graph_outputs(epctx_view_as_graph(body))));
     }
     while (ops_next_definition(&d, &name)) {
         bool hides =
@@ -444,14 +444,15 @@ static epctx_status guest_rename_all(guest *g) {
 }
 
 static epctx_status guest_nodes(guest *g) {
-    epctx_cursor nodes = epctx_graph_nodes(epctx_model_graph(g->model));
+    epctx_cursor nodes = epctx_view_graph_nodes(epctx_model_graph(g->model));
     epctx_node_view node;
     epctx_str name;
     while (epctx_next_node(&nodes, &node)) {
         OPS_TRY(guest_node_name(g, &node, &name));
         if (epctx_str_eq(name, node.name)) continue;
         OPS_TRY(ops_say_now(&g->w->report, g->number, "node", node.name, "", name, g->error));
-        OPS_TRY(epctx_message_set_str(g->model, node.view, EPCTX_FIELD_NODE_NAME, name, g->error));
+        OPS_TRY(
+            epctx_edit_set_field_str(g->model, node.view, EPCTX_FIELD_NODE_NAME, name, g->error));
     }
     return EPCTX_OK;
 }
@@ -462,14 +463,14 @@ static epctx_status guest_nodes(guest *g) {
  * is one for all, one_context.c names the graphs. */
 static bool by_partition(const epctx_node_view *node, epctx_epnode *ep) {
     const epctx_profile *profile = profile_of(node);
-    return epctx_node_is_epnode(node) && profile->key == EPCTX_KEY_PARTITION &&
+    return epctx_view_is_epnode(node) && profile->key == EPCTX_KEY_PARTITION &&
            (profile->traits & (EPCTX_EACH_CONTEXT | EPCTX_ONE_CONTEXT)) == 0 &&
-           epctx_epnode_read(node, ep, NULL) == EPCTX_OK;
+           epctx_view_read_epnode(node, ep, NULL) == EPCTX_OK;
 }
 
 /* Which partition names more than one model has. */
 static epctx_status merge_partitions(merge *w, size_t number) {
-    epctx_cursor nodes = epctx_graph_nodes(epctx_model_graph(w->parts[number].model));
+    epctx_cursor nodes = epctx_view_graph_nodes(epctx_model_graph(w->parts[number].model));
     epctx_node_view node;
     epctx_epnode ep;
     while (epctx_next_node(&nodes, &node)) {
@@ -484,11 +485,11 @@ static epctx_status merge_partitions(merge *w, size_t number) {
 }
 
 static epctx_status guest_name_binary(guest *g, epctx_view view, epctx_str file) {
-    epctx_str name = epctx_node_of(view).name;
+    epctx_str name = epctx_view_as_node(view).name;
     const epctx_step step = ops_step(g->number, "change", "node", name);
-    OPS_TRY(epctx_node_set_int(g->model, view, "main_context", 1, g->error));
-    OPS_TRY(epctx_node_set_int(g->model, view, "embed_mode", 0, g->error));
-    OPS_TRY(epctx_node_set_str(g->model, view, "ep_cache_context", file, g->error));
+    OPS_TRY(epctx_edit_set_attr_int(g->model, view, "main_context", 1, g->error));
+    OPS_TRY(epctx_edit_set_attr_int(g->model, view, "embed_mode", 0, g->error));
+    OPS_TRY(epctx_edit_set_attr_str(g->model, view, "ep_cache_context", file, g->error));
     return ops_say(
         &g->w->report, &step, g->error,
         "node '%S' now names the binary itself: another model has a partition of the same "
@@ -499,7 +500,7 @@ static epctx_status guest_name_binary(guest *g, epctx_view view, epctx_str file)
 /* Two nodes that ask one context for the same partition would be one: where the names clash, the
  * binary of the later model stays a file of its own, and secondary nodes name theirs themselves. */
 static epctx_status guest_partitions(guest *g, bool *alone) {
-    epctx_cursor nodes = epctx_graph_nodes(epctx_model_graph(g->model));
+    epctx_cursor nodes = epctx_view_graph_nodes(epctx_model_graph(g->model));
     epctx_node_view node;
     epctx_epnode ep;
     epctx_str file = epctx_str_of("");
@@ -549,11 +550,12 @@ static bool guest_copies(const guest *g, const epctx_field *field, const epctx_m
     case EPCTX_FIELD_GRAPH_OUTPUT:
     case EPCTX_FIELD_GRAPH_QUANTIZATION_ANNOTATION:
     case EPCTX_FIELD_GRAPH_SPARSE_INITIALIZER: return true;
-    case EPCTX_FIELD_GRAPH_INITIALIZER: return !ops_has(fed, epctx_tensor_of(field->body).name);
+    case EPCTX_FIELD_GRAPH_INITIALIZER:
+        return !ops_has(fed, epctx_view_as_tensor(field->body).name);
     case EPCTX_FIELD_GRAPH_INPUT:
-        name = epctx_value_of(field->body).name;
+        name = epctx_view_as_value(field->body).name;
         return !ops_has(fed, name) && !ops_has(&g->inits, name);
-    case EPCTX_FIELD_GRAPH_VALUE_INFO: return !ops_has(fed, epctx_value_of(field->body).name);
+    case EPCTX_FIELD_GRAPH_VALUE_INFO: return !ops_has(fed, epctx_view_as_value(field->body).name);
     default: return false;
     }
 }
@@ -576,10 +578,10 @@ static epctx_status guest_bridge(guest *g, const epctx_value_view *input, epctx_
     node.output_count = 1;
     OPS_TRY(ops_put(&w->nodes, node.name, 1, g->error));
     OPS_TRY(ops_put(&w->domains, epctx_str_of("ai.onnx"), 1, g->error));
-    OPS_TRY(epctx_model_put_opset(w->model, epctx_str_of(""), 13, g->error));
-    OPS_TRY(epctx_graph_put_node(w->model, none, &node, *last, last, g->error));
-    OPS_TRY(epctx_message_put_copy(w->model, w->graph, EPCTX_FIELD_GRAPH_VALUE_INFO, input->view,
-                                   none, NULL, g->error));
+    OPS_TRY(epctx_edit_put_opset(w->model, epctx_str_of(""), 13, g->error));
+    OPS_TRY(epctx_edit_put_node(w->model, none, &node, *last, last, g->error));
+    OPS_TRY(epctx_edit_put_copy(w->model, w->graph, EPCTX_FIELD_GRAPH_VALUE_INFO, input->view, none,
+                                NULL, g->error));
     step = ops_step(g->number, "add", "node", node.name);
     return ops_say(&w->report, &step, g->error,
                    "node '%S' copies '%S' to '%S', the name by which the EP finds it", &node.name,
@@ -588,7 +590,7 @@ static epctx_status guest_bridge(guest *g, const epctx_value_view *input, epctx_
 
 /* Values of the model that the result has already become `fed`. */
 static epctx_status guest_bridges(guest *g, epctx_map *fed, epctx_view *last) {
-    epctx_cursor inputs = epctx_graph_inputs(epctx_model_graph(g->model));
+    epctx_cursor inputs = epctx_view_graph_inputs(epctx_model_graph(g->model));
     epctx_value_view input;
     size_t i;
     for (i = 0; i < g->before.count; i++) {
@@ -613,8 +615,8 @@ static epctx_status guest_copy(guest *g) {
     OPS_TRY(guest_bridges(g, &fed, &last[EPCTX_FIELD_GRAPH_NODE]));
     while (epctx_next_field(&fields, &field)) {
         if (field.wire == EPCTX_WIRE_LEN && guest_copies(g, &field, &fed)) {
-            OPS_TRY(epctx_message_put_copy(g->w->model, g->w->graph, field.number, field.body,
-                                           last[field.number], &last[field.number], g->error));
+            OPS_TRY(epctx_edit_put_copy(g->w->model, g->w->graph, field.number, field.body,
+                                        last[field.number], &last[field.number], g->error));
         }
     }
     return EPCTX_OK;
@@ -649,7 +651,7 @@ typedef struct merge_imports {
 } merge_imports;
 
 static epctx_status know_import(merge *w, merge_imports *known, epctx_view view) {
-    epctx_opset opset = epctx_opset_of(view);
+    epctx_opset opset = epctx_view_as_opset(view);
     uint32_t at = (uint32_t)known->items.count;
     merge_import *item;
     OPS_TRY(ops_add(&known->items, w->arena, sizeof *item, &item, w->error));
@@ -674,8 +676,8 @@ static epctx_status guest_import(guest *g, merge_import *have, epctx_str domain,
                           &domain, version, before);
     }
     if (before == 0 || (here && (!there || before < version))) {
-        OPS_TRY(epctx_message_set_int(w->model, have->view, EPCTX_FIELD_OPSET_VERSION, version,
-                                      g->error));
+        OPS_TRY(epctx_edit_set_field_int(w->model, have->view, EPCTX_FIELD_OPSET_VERSION, version,
+                                         g->error));
         have->version = version;
     }
     return before == 0 ? EPCTX_OK
@@ -697,7 +699,7 @@ static epctx_status guest_opsets(guest *g) {
     while (epctx_next_view(&ours, &view)) OPS_TRY(know_import(w, &known, view));
     OPS_TRY(put_domains(g->model, &used, g->error));
     while (epctx_next_view(&theirs, &view)) {
-        epctx_opset opset = epctx_opset_of(view);
+        epctx_opset opset = epctx_view_as_opset(view);
         epctx_str domain = domain_of(opset.domain);
         uint32_t at = epctx_map_get(&known.domains, domain);
         if (at != EPCTX_MAP_NONE) {
@@ -705,9 +707,9 @@ static epctx_status guest_opsets(guest *g) {
                                  ops_has(&used, domain)));
             continue;
         }
-        OPS_TRY(epctx_message_put_copy(w->model, epctx_model_root(w->model),
-                                       EPCTX_FIELD_MODEL_OPSET_IMPORT, view, known.last,
-                                       &known.last, g->error));
+        OPS_TRY(epctx_edit_put_copy(w->model, epctx_model_root(w->model),
+                                    EPCTX_FIELD_MODEL_OPSET_IMPORT, view, known.last, &known.last,
+                                    g->error));
         OPS_TRY(know_import(w, &known, known.last));
     }
     return EPCTX_OK;
@@ -737,19 +739,20 @@ static uint32_t metadata_field(epctx_kind owner) {
 
 /* Adds a pair under a key that is free. */
 static epctx_status put_pair(merge *w, merge_pairs *known, epctx_view view, epctx_str key) {
-    epctx_pair pair = epctx_pair_of(view);
+    epctx_pair pair = epctx_view_as_pair(view);
     uint32_t number = metadata_field(known->kind);
-    OPS_TRY(epctx_message_put_copy(w->model, known->owner, number, view, known->last, &known->last,
-                                   w->error));
+    OPS_TRY(epctx_edit_put_copy(w->model, known->owner, number, view, known->last, &known->last,
+                                w->error));
     if (!epctx_str_eq(pair.key, key))
-        OPS_TRY(epctx_message_set_str(w->model, known->last, EPCTX_FIELD_PAIR_KEY, key, w->error));
+        OPS_TRY(
+            epctx_edit_set_field_str(w->model, known->last, EPCTX_FIELD_PAIR_KEY, key, w->error));
     return know_pair(w, known, key, pair.value);
 }
 
 /* A pair whose key has another value: it gets the prefix, and a number where that key has another
  * value as well. */
 static epctx_status guest_prefix_pair(guest *g, merge_pairs *known, epctx_view view) {
-    epctx_pair pair = epctx_pair_of(view);
+    epctx_pair pair = epctx_view_as_pair(view);
     epctx_str base, key;
     uint32_t at, number = 2;
     OPS_TRY(ops_join(g->w->arena, g->prefix, pair.key, &base, g->error));
@@ -764,7 +767,7 @@ static epctx_status guest_prefix_pair(guest *g, merge_pairs *known, epctx_view v
 }
 
 static epctx_status guest_pair(guest *g, merge_pairs *known, epctx_view view) {
-    epctx_pair pair = epctx_pair_of(view);
+    epctx_pair pair = epctx_view_as_pair(view);
     uint32_t at = epctx_map_get(&known->keys, pair.key);
     epctx_str old;
     bool is_compat;
@@ -807,7 +810,7 @@ static epctx_status guest_metadata(guest *g, epctx_view from, epctx_view into, e
     while (epctx_next_pair(&ours, &pair))
         if (!ops_has(&known.keys, pair.key)) OPS_TRY(know_pair(g->w, &known, pair.key, pair.value));
     while (epctx_next_view(&theirs, &view)) {
-        bool stamp = epctx_str_starts(epctx_pair_of(view).key, EPCTX_BUILD_PREFIX);
+        bool stamp = epctx_str_starts(epctx_view_as_pair(view).key, EPCTX_BUILD_PREFIX);
         if (kind != EPCTX_KIND_MODEL || !stamp) OPS_TRY(guest_pair(g, &known, view));
     }
     return EPCTX_OK;
@@ -830,9 +833,9 @@ static epctx_status guest_functions(guest *g) {
             OPS_TRY(ops_put(&w->functions, key, (uint32_t)w->function_views.count, g->error));
             OPS_TRY(ops_add_view(&w->function_views, w->arena, function.view, g->error));
             if (g->number > 0) {
-                OPS_TRY(epctx_message_put_copy(w->model, epctx_model_root(w->model),
-                                               EPCTX_FIELD_MODEL_FUNCTIONS, function.view,
-                                               epctx_view_none(), NULL, g->error));
+                OPS_TRY(epctx_edit_put_copy(w->model, epctx_model_root(w->model),
+                                            EPCTX_FIELD_MODEL_FUNCTIONS, function.view,
+                                            epctx_view_none(), NULL, g->error));
             }
         } else if (!epctx_view_equal(ops_view_at(&w->function_views, at), function.view)) {
             return epctx_fail(g->error, EPCTX_ERR_GRAPH,
@@ -848,7 +851,7 @@ static epctx_status guest_functions(guest *g) {
 
 static epctx_status guest_settle(guest *g) {
     merge *w = g->w;
-    epctx_cursor nodes = epctx_graph_nodes(epctx_model_graph(g->model));
+    epctx_cursor nodes = epctx_view_graph_nodes(epctx_model_graph(g->model));
     epctx_map *names = &w->outer;
     epctx_graph_view graph;
     epctx_node_view node;
@@ -891,7 +894,8 @@ static epctx_status guest_ends(guest *g) {
         if (!ops_has(&g->joined, ops_name_at(&g->before, i)))
             OPS_TRY(ops_put(&before, ops_name_at(&g->after, i), (uint32_t)i, g->error));
     for (k = 0; k < 2; k++) {
-        epctx_cursor values = k == 0 ? epctx_graph_inputs(graph) : epctx_graph_outputs(graph);
+        epctx_cursor values =
+            k == 0 ? epctx_view_graph_inputs(graph) : epctx_view_graph_outputs(graph);
         epctx_value_view value;
         while (epctx_next_value(&values, &value)) {
             uint32_t at = epctx_map_get(&before, value.name);
@@ -925,15 +929,15 @@ static epctx_status guest_first(guest *g) {
     OPS_TRY(guest_ends(g));
     OPS_TRY(guest_functions(g));
     OPS_TRY(guest_listed(g));
-    inputs = epctx_graph_inputs(epctx_model_graph(w->model));
+    inputs = epctx_view_graph_inputs(epctx_model_graph(w->model));
     while (epctx_next_value(&inputs, &input))
         if (ops_has(&g->inits, input.name))
             OPS_TRY(ops_add_view(&gone, w->arena, input.view, g->error));
     OPS_TRY(ops_remove_views(w->model, &gone, g->error));
     return epctx_model_read(w->model).ir_version == w->ir_version
                ? EPCTX_OK
-               : epctx_message_set_int(w->model, epctx_model_root(w->model),
-                                       EPCTX_FIELD_MODEL_IR_VERSION, w->ir_version, g->error);
+               : epctx_edit_set_field_int(w->model, epctx_model_root(w->model),
+                                          EPCTX_FIELD_MODEL_IR_VERSION, w->ir_version, g->error);
 }
 
 static epctx_status guest_next(guest *g) {
@@ -952,12 +956,12 @@ static epctx_status guest_next(guest *g) {
 
 static epctx_status merge_part(merge *w, size_t number) {
     guest g;
-    size_t mark = epctx_model_mark(w->parts[number].model);
+    size_t mark = epctx_edit_mark(w->parts[number].model);
     epctx_status status;
     guest_begin(&g, w, number);
     if (number == 0) return guest_end(&g, guest_first(&g));
     status = guest_end(&g, guest_next(&g));
-    epctx_model_undo(g.model, mark);
+    epctx_edit_undo(g.model, mark);
     return status;
 }
 
@@ -965,8 +969,8 @@ static epctx_status merge_part(merge *w, size_t number) {
 static epctx_status merge_outputs(merge *w) {
     epctx_model *model = w->model;
     epctx_graph_view graph = epctx_model_graph(model);
-    epctx_cursor outputs = epctx_graph_outputs(graph);
-    epctx_cursor values = epctx_graph_values(graph);
+    epctx_cursor outputs = epctx_view_graph_outputs(graph);
+    epctx_cursor values = epctx_view_graph_values(graph);
     epctx_map typed;
     epctx_value_view value;
     epctx_list gone;
@@ -979,14 +983,14 @@ static epctx_status merge_outputs(merge *w) {
         if (ops_has(&w->fed, value.name))
             OPS_TRY(ops_add_view(&gone, w->arena, value.view, w->error));
     for (i = 0; i < gone.count; i++) {
-        value = epctx_value_of(ops_view_at(&gone, i));
+        value = epctx_view_as_value(ops_view_at(&gone, i));
         if (value.has_type && !ops_has(&typed, value.name)) {
-            OPS_TRY(epctx_message_put_copy(model, w->graph, EPCTX_FIELD_GRAPH_VALUE_INFO,
-                                           value.view, epctx_view_none(), NULL, w->error));
+            OPS_TRY(epctx_edit_put_copy(model, w->graph, EPCTX_FIELD_GRAPH_VALUE_INFO, value.view,
+                                        epctx_view_none(), NULL, w->error));
         }
     }
     OPS_TRY(ops_remove_views(model, &gone, w->error));
-    outputs = epctx_graph_outputs(epctx_model_graph(model));
+    outputs = epctx_view_graph_outputs(epctx_model_graph(model));
     return epctx_next_value(&outputs, &value)
                ? EPCTX_OK
                : epctx_fail(w->error, EPCTX_ERR_GRAPH,
@@ -1036,14 +1040,14 @@ static epctx_status check_connection(merge *w, const epctx_connection *link) {
     for (i = 0; i < w->count; i++) {
         epctx_graph_view graph = epctx_model_graph(w->parts[i].model);
         if ((link->from == EPCTX_ANY_PART || link->from == i) && first == SIZE_MAX &&
-            has_value(epctx_graph_outputs(graph), link->output))
+            has_value(epctx_view_graph_outputs(graph), link->output))
             first = i;
         if ((link->to == EPCTX_ANY_PART || link->to == i) &&
-            has_value(epctx_graph_inputs(graph), link->input))
+            has_value(epctx_view_graph_inputs(graph), link->input))
             last = i;
     }
     if (first < last) return EPCTX_OK;
-    outputs = epctx_graph_outputs(
+    outputs = epctx_view_graph_outputs(
         epctx_model_graph(w->parts[link->from < w->count ? link->from : 0].model));
     if (first == SIZE_MAX && epctx_next_value(&outputs, &value)) {
         return epctx_fail(w->error, EPCTX_ERR_NOT_FOUND,
@@ -1116,10 +1120,10 @@ epctx_status epctx_merge(const epctx_part *parts, size_t count, const epctx_merg
     if (parts == NULL || count == 0 || count >= UINT32_MAX)
         return epctx_fail(error, EPCTX_ERR_ARG, "expected at least one model");
     merge_begin(&w, parts, count, opts, error);
-    mark = epctx_model_mark(w.model);
+    mark = epctx_edit_mark(w.model);
     status = merge_run(&w);
     if (status != EPCTX_OK) {
-        epctx_model_undo(w.model, mark);
+        epctx_edit_undo(w.model, mark);
         return status;
     }
     ops_report_end(&w.report, out);

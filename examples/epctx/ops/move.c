@@ -114,7 +114,7 @@ static epctx_status move_rename(move_work *m, move_model *moved, epctx_str folde
     moved->nodes++;
     OPS_TRY(move_name(m, folder, &name));
     OPS_TRY(move_allowed(m, node, name));
-    return epctx_node_set_str(&moved->model, view, "ep_cache_context", name, m->error);
+    return epctx_edit_set_attr_str(&moved->model, view, "ep_cache_context", name, m->error);
 }
 
 /* Which of the two names a node has; *path is empty for another one. A file that cannot be looked
@@ -142,7 +142,7 @@ static epctx_status move_node(move_work *m, move_model *moved, epctx_str folder,
     char path[EPCTX_PATH_MAX];
     epctx_epnode node;
     epctx_status status;
-    if (!epctx_node_is_epnode(view) || epctx_epnode_read(view, &node, NULL) != EPCTX_OK ||
+    if (!epctx_view_is_epnode(view) || epctx_view_read_epnode(view, &node, NULL) != EPCTX_OK ||
         node.embed_mode != 0)
         return EPCTX_OK;
     status = move_look(m, folder, node.ep_cache_context, path);

@@ -193,8 +193,8 @@ static epctx_status needs_of_embedded(needs_work *n, const epctx_model *model) {
     epctx_walk_begin(&walk, model);
     while (epctx_walk_epnode(&walk, &view)) {
         epctx_span bytes;
-        if (!epctx_node_is_epnode(&view) || epctx_epnode_read(&view, &node, NULL) != EPCTX_OK ||
-            node.embed_mode != 1)
+        if (!epctx_view_is_epnode(&view) ||
+            epctx_view_read_epnode(&view, &node, NULL) != EPCTX_OK || node.embed_mode != 1)
             continue;
         named.node = node.name;
         named.required = !walk.in_training;
@@ -297,7 +297,8 @@ static bool needs_is_of(const epctx_model *model, epctx_str node, const char *ep
     epctx_node_view view;
     epctx_walk_begin(&walk, model);
     while (epctx_walk_epnode(&walk, &view))
-        if (epctx_str_eq(view.name, node) && epctx_str_is(epctx_node_attr_str(&view, "source"), ep))
+        if (epctx_str_eq(view.name, node) &&
+            epctx_str_is(epctx_view_node_attr_str(&view, "source"), ep))
             return true;
     return false;
 }
@@ -327,7 +328,7 @@ epctx_status needs_to_stamp(const epctx_model *model, const char *ep, epctx_aren
 static bool needs_is_stamped(epctx_str stamp, epctx_str name, bool data) {
     epctx_stamp_line line;
     char plain[EPCTX_PATH_MAX];
-    while (epctx_next_stamp_line(&stamp, &line))
+    while (epctx_stamp_next_line(&stamp, &line))
         if ((epctx_str_is(line.word, "needs") || (data && epctx_str_is(line.word, "data"))) &&
             epctx_stamp_plain(line.text, plain, sizeof plain) && epctx_str_is(name, plain))
             return true;

@@ -84,14 +84,14 @@ static epctx_status find_context(one_context *j, const one_context_node *at,
 }
 
 static epctx_status look_at(one_context *j, size_t part) {
-    epctx_cursor it = epctx_graph_nodes(epctx_model_graph(j->parts[part].model));
+    epctx_cursor it = epctx_view_graph_nodes(epctx_model_graph(j->parts[part].model));
     epctx_node_view view;
     size_t number = 0;
     while (next_node(&it, &view, &number)) {
         const epctx_profile *profile = epctx_profile_of_node(NULL, &view);
         one_context_node at, *node;
         epctx_epnode ep;
-        if (!epctx_node_is_epnode(&view) || epctx_epnode_read(&view, &ep, NULL) != EPCTX_OK)
+        if (!epctx_view_is_epnode(&view) || epctx_view_read_epnode(&view, &ep, NULL) != EPCTX_OK)
             continue;
         if (ep.embed_mode == 0)
             OPS_TRY(ops_put(&j->taken, ep.ep_cache_context, 1, j->files->error));
@@ -254,14 +254,14 @@ epctx_status one_context_begin(one_context *j, const epctx_part *parts, size_t c
 /* The name that the graph of a node has now. */
 static epctx_status rename_graph(one_context *j, const one_context_ep *ep, size_t source,
                                  size_t part, const epctx_node_view *view) {
-    const epctx_str name = epctx_node_attr_str(view, "partition_name");
+    const epctx_str name = epctx_view_node_attr_str(view, "partition_name");
     const epctx_step step = ops_step(part, "change", "node", view->name);
     size_t i;
     for (i = 0; i < ep->joined.renamed_count; i++) {
         const binary_renamed *renamed = &ep->joined.renamed[i];
         if (renamed->source != source || !epctx_str_eq(renamed->from, name)) continue;
-        OPS_TRY(epctx_node_set_str(j->parts[part].model, view->view, "partition_name", renamed->to,
-                                   j->files->error));
+        OPS_TRY(epctx_edit_set_attr_str(j->parts[part].model, view->view, "partition_name",
+                                        renamed->to, j->files->error));
         return ops_say(j->files->report, &step, j->files->error,
                        "node '%S': its graph '%S' is now '%S', an earlier context has one of this "
                        "name",
@@ -277,17 +277,17 @@ static epctx_status give(one_context *j, one_context_ep *ep, epctx_model *model,
     epctx_error *error = j->files->error;
     const bool main = !ep->embeds || !ep->given;
     epctx_attr_view attr;
-    OPS_TRY(epctx_node_set_int(model, view->view, "main_context", main, error));
-    OPS_TRY(epctx_node_set_int(model, view->view, "embed_mode", ep->embeds, error));
+    OPS_TRY(epctx_edit_set_attr_int(model, view->view, "main_context", main, error));
+    OPS_TRY(epctx_edit_set_attr_int(model, view->view, "embed_mode", ep->embeds, error));
     ep->given = true;
-    if (!main && !epctx_node_find_attr(view, "ep_cache_context", &attr)) return EPCTX_OK;
-    return epctx_node_set_str(model, view->view, "ep_cache_context",
-                              main ? ep->context : epctx_str_of(""), error);
+    if (!main && !epctx_view_node_find_attr(view, "ep_cache_context", &attr)) return EPCTX_OK;
+    return epctx_edit_set_attr_str(model, view->view, "ep_cache_context",
+                                   main ? ep->context : epctx_str_of(""), error);
 }
 
 epctx_status one_context_settle(one_context *j, size_t part) {
     epctx_model *model = j->parts[part].model;
-    epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model));
+    epctx_cursor it = epctx_view_graph_nodes(epctx_model_graph(model));
     epctx_node_view view;
     size_t number = 0;
     while (j->settled < j->nodes.count && next_node(&it, &view, &number)) {

@@ -3,8 +3,8 @@
  * those of the headers that it includes; lint is all of lint*.c.
  *
  * An operation edits an open model and reports what it did and which files must be beside the
- * result; it writes nothing (epctx_write_group does). After a failure the model is unchanged;
- * epctx_model_undo reverts an operation that succeeded. Results live in the model's arena. */
+ * result; it writes nothing (epctx_model_write_group does). After a failure the model is unchanged;
+ * epctx_edit_undo reverts an operation that succeeded. Results live in the model's arena. */
 #ifndef EPCTX_OPS_H
 #define EPCTX_OPS_H
 
@@ -91,7 +91,7 @@ static inline epctx_status ops_join(epctx_arena *arena, epctx_str a, epctx_str b
 static inline epctx_status ops_end(epctx_model *model, size_t mark, epctx_status status,
                                    epctx_error *error) {
     if (status != EPCTX_OK) {
-        epctx_model_undo(model, mark);
+        epctx_edit_undo(model, mark);
         epctx_blame(error, model->path, NULL, NULL);
     }
     return status;
@@ -105,9 +105,9 @@ static inline epctx_status ops_rebuild_message(epctx_model *model, epctx_view me
     epctx_cursor it;
     epctx_field field;
     epctx_view placed;
-    OPS_TRY(epctx_message_put_copy(model, message, unknown, epctx_view_none(), epctx_view_none(),
-                                   &placed, error));
-    OPS_TRY(epctx_view_remove(model, placed, error));
+    OPS_TRY(epctx_edit_put_copy(model, message, unknown, epctx_view_none(), epctx_view_none(),
+                                &placed, error));
+    OPS_TRY(epctx_edit_remove(model, placed, error));
     it = epctx_view_fields(message, 0);
     while (epctx_next_field(&it, &field)) {
         const epctx_field_info *info = epctx_field_find(kind, field.number);
@@ -118,7 +118,7 @@ static inline epctx_status ops_rebuild_message(epctx_model *model, epctx_view me
 }
 
 static inline epctx_status ops_rebuild(epctx_model *model, epctx_error *error) {
-    size_t mark = epctx_model_mark(model);
+    size_t mark = epctx_edit_mark(model);
     epctx_status status = EPCTX_OK;
     epctx_error_clear(error);
     if (epctx_model_is_editable(model))
@@ -212,10 +212,10 @@ static inline bool ops_may_override(epctx_str name) {
  * need none: they are matched by position. */
 static inline bool ops_goes_by_overrides(const epctx_profile *profile,
                                          const epctx_node_view *node) {
-    epctx_cursor inputs = epctx_node_inputs(node), outputs = epctx_node_outputs(node);
+    epctx_cursor inputs = epctx_view_node_inputs(node), outputs = epctx_view_node_outputs(node);
     epctx_attr_view attr;
     epctx_str name;
-    if (epctx_node_find_attr(node, "io_name_overrides", &attr)) return true;
+    if (epctx_view_node_find_attr(node, "io_name_overrides", &attr)) return true;
     if ((profile->traits & EPCTX_IO_OVERRIDES) == 0) return false;
     return (epctx_next_str(&inputs, &name) && epctx_next_str(&inputs, &name)) ||
            (epctx_next_str(&outputs, &name) && epctx_next_str(&outputs, &name));
@@ -257,7 +257,7 @@ static inline epctx_status ops_remove_views(epctx_model *model, const epctx_list
                                             epctx_error *error) {
     size_t i;
     for (i = 0; i < views->count; i++)
-        OPS_TRY(epctx_view_remove(model, ops_view_at(views, i), error));
+        OPS_TRY(epctx_edit_remove(model, ops_view_at(views, i), error));
     return EPCTX_OK;
 }
 
@@ -289,11 +289,11 @@ typedef struct ops_definitions {
 
 static inline ops_definitions ops_definitions_of(epctx_view graph) {
     ops_definitions d;
-    epctx_graph_view view = epctx_graph_of(graph);
-    d.inputs = epctx_graph_inputs(view);
-    d.tensors = epctx_graph_initializers(view);
+    epctx_graph_view view = epctx_view_as_graph(graph);
+    d.inputs = epctx_view_graph_inputs(view);
+    d.tensors = epctx_view_graph_initializers(view);
     d.sparses = epctx_graph_sparse(view);
-    d.nodes = epctx_graph_nodes(view);
+    d.nodes = epctx_view_graph_nodes(view);
     d.outputs = epctx_view_fields(epctx_view_none(), 0);
     return d;
 }
@@ -400,7 +400,7 @@ static inline epctx_status ops_file_of(epctx_model *model, const char *path, epc
     epctx_span *part;
     OPS_TRY(ops_array(&model->arena, 1, sizeof *part, &part, error));
     *part = data;
-    return epctx_output_file_of(model, path, name, part, 1, out, error);
+    return epctx_model_output_file(model, path, name, part, 1, out, error);
 }
 
 static inline epctx_status ops_put_file(ops_report *report, const epctx_output_file *file,
@@ -419,7 +419,7 @@ static inline epctx_status ops_drop_builds(ops_report *report, epctx_model *mode
     epctx_view view;
     memset(&gone, 0, sizeof gone);
     while (epctx_next_view(&it, &view)) {
-        epctx_str key = epctx_pair_of(view).key;
+        epctx_str key = epctx_view_as_pair(view).key;
         if (epctx_str_starts(key, EPCTX_BUILD_PREFIX)) {
             const epctx_step step = ops_step(0, "remove", "metadata", key);
             OPS_TRY(ops_say(report, &step, error,
@@ -468,7 +468,7 @@ static inline void ops_begin(ops_conversion *c, epctx_model *model, const epctx_
     c->changes = changes != NULL ? changes : &c->ignored;
     memset(c->changes, 0, sizeof *c->changes);
     if (opts != NULL) c->opts = *opts;
-    c->mark = epctx_model_mark(model);
+    c->mark = epctx_edit_mark(model);
 }
 
 /* After a failure nothing was done. */
@@ -491,14 +491,14 @@ static inline epctx_status ops_inline_tensor(epctx_model *model, const epctx_ten
     epctx_change change = {EPCTX_CHANGE_INLINED, view->name, view->location, 0, NULL};
     epctx_tensor tensor;
     epctx_span data;
-    OPS_TRY(epctx_tensor_load(model, view->view, NULL, &tensor, error));
+    OPS_TRY(epctx_model_load_tensor(model, view->view, NULL, &tensor, error));
     if (tensor.elem_type == EPCTX_ONNX_STRING) {
         return epctx_fail(error, EPCTX_ERR_GRAPH, "initializer '%S': strings cannot be external",
                           &tensor.name);
     }
     data.data = tensor.data;
     data.size = tensor.size;
-    OPS_TRY(epctx_tensor_set_raw(model, view->view, data, error));
+    OPS_TRY(epctx_edit_set_tensor_raw(model, view->view, data, error));
     change.size = tensor.size;
     return epctx_changes_put(changes, &model->arena, &change, error);
 }

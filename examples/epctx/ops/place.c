@@ -23,9 +23,9 @@ static epctx_status note_node(epctx_list *groups, const epctx_node_view *view, s
     place_group *group;
     epctx_epnode ep;
     bool is_new;
-    if (!epctx_node_is_epnode(view) ||
+    if (!epctx_view_is_epnode(view) ||
         (epctx_profile_of_node(NULL, view)->traits & EPCTX_ONE_CONTEXT) == 0 ||
-        epctx_epnode_read(view, &ep, NULL) != EPCTX_OK || ep.embed_mode == 0)
+        epctx_view_read_epnode(view, &ep, NULL) != EPCTX_OK || ep.embed_mode == 0)
         return EPCTX_OK;
     OPS_TRY(find_group(groups, ep.source, arena, &group, &is_new, error));
     if (is_new) {
@@ -45,11 +45,11 @@ static epctx_status order_nodes(const epctx_model *model, epctx_arena *arena,
                                 epctx_node_view **nodes, const uint32_t **order, size_t *count,
                                 epctx_error *error) {
     const epctx_graph_view graph = epctx_model_graph(model);
-    epctx_cursor it = epctx_graph_nodes(graph);
+    epctx_cursor it = epctx_view_graph_nodes(graph);
     size_t i;
     OPS_TRY(ops_array(arena, epctx_cursor_count(it) + 1, sizeof **nodes, nodes, error));
     for (i = 0; epctx_next_node(&it, &(*nodes)[i]); i++) continue;
-    return epctx_graph_order(graph, arena, order, count, error);
+    return epctx_view_graph_order(graph, arena, order, count, error);
 }
 
 epctx_status place_find(const epctx_model *model, epctx_arena *arena, epctx_list *out,
@@ -86,17 +86,17 @@ epctx_status place_is_late(const epctx_model *model, const place_group *group, e
     size_t count, i = 0;
     *late = false;
     epctx_map_init(&written, arena);
-    OPS_TRY(put_all(&written, epctx_node_outputs(&group->first), error));
+    OPS_TRY(put_all(&written, epctx_view_node_outputs(&group->first), error));
     OPS_TRY(order_nodes(model, arena, &nodes, &order, &count, error));
     while (i < count && order[i] != group->first_number) i++;
     for (; i < count; i++) {
         const epctx_node_view *node = &nodes[order[i]];
-        if (!has_any(&written, epctx_node_inputs(node))) continue;
+        if (!has_any(&written, epctx_view_node_inputs(node))) continue;
         if (order[i] == group->holder_number) {
             *late = true;
             return EPCTX_OK;
         }
-        OPS_TRY(put_all(&written, epctx_node_outputs(node), error));
+        OPS_TRY(put_all(&written, epctx_view_node_outputs(node), error));
     }
     return EPCTX_OK;
 }
@@ -110,13 +110,13 @@ static epctx_status hand_over(epctx_model *model, const place_group *group, ops_
     const epctx_view holder = group->holder.view, first = group->first.view;
     epctx_attr_view attr;
     if (!group->held || group->first_number == group->holder_number) return EPCTX_OK;
-    if (epctx_node_find_attr(&group->first, "ep_cache_context", &attr))
-        OPS_TRY(epctx_node_set_str(model, holder, "ep_cache_context", none, error));
+    if (epctx_view_node_find_attr(&group->first, "ep_cache_context", &attr))
+        OPS_TRY(epctx_edit_set_attr_str(model, holder, "ep_cache_context", none, error));
     else
-        OPS_TRY(epctx_node_remove_attr(model, holder, epctx_str_of("ep_cache_context"), error));
-    OPS_TRY(epctx_node_set_int(model, holder, "main_context", 0, error));
-    OPS_TRY(epctx_node_set_str(model, first, "ep_cache_context", group->context, error));
-    OPS_TRY(epctx_node_set_int(model, first, "main_context", 1, error));
+        OPS_TRY(epctx_edit_remove_attr(model, holder, epctx_str_of("ep_cache_context"), error));
+    OPS_TRY(epctx_edit_set_attr_int(model, holder, "main_context", 0, error));
+    OPS_TRY(epctx_edit_set_attr_str(model, first, "ep_cache_context", group->context, error));
+    OPS_TRY(epctx_edit_set_attr_int(model, first, "main_context", 1, error));
     return ops_say(report, &step, error,
                    "node '%S' has the context, not '%S': ONNX Runtime gives it to the EP first",
                    &group->first.name, &group->holder.name);

@@ -12,7 +12,8 @@ extern "C" {
 /* The embedded nodes of one source in the main graph. */
 typedef struct place_group {
     epctx_str source, context;
-    epctx_node_view first, holder; /* in ORT's order (epctx_graph_order), and with the context */
+    epctx_node_view first,
+        holder; /* in ORT's order (epctx_view_graph_order), and with the context */
     size_t first_number, holder_number;
     bool held; /* there is a context */
 } place_group;

@@ -72,7 +72,7 @@ static epctx_status rename_field(rename_work *w, epctx_view field) {
     if (i == EPCTX_MAP_NONE)
         return w->apply || name.size == 0 ? EPCTX_OK : rename_in_use(w, name, "the name is in use");
     w->uses++;
-    return w->apply ? epctx_view_set_str(w->model, field, w->to[i], w->error) : EPCTX_OK;
+    return w->apply ? epctx_edit_replace_str(w->model, field, w->to[i], w->error) : EPCTX_OK;
 }
 
 /* Renames the fields of a message at the path `fields` of `left` numbers. */
@@ -125,15 +125,15 @@ static void rename_leave(rename_work *w, uint32_t level) {
 
 /* Whether the inputs and outputs of a node, if it is an EPContext node, may be renamed. */
 static epctx_status rename_allowed(const rename_work *w, epctx_view message) {
-    epctx_node_view node = epctx_node_of(message);
-    epctx_cursor inputs = epctx_node_inputs(&node);
-    epctx_cursor outputs = epctx_node_outputs(&node);
+    epctx_node_view node = epctx_view_as_node(message);
+    epctx_cursor inputs = epctx_view_node_inputs(&node);
+    epctx_cursor outputs = epctx_view_node_outputs(&node);
     const epctx_profile *profile;
     epctx_epnode ep;
     epctx_str name;
     bool overrides;
-    if (w->opts.any_io || !epctx_node_is_epnode(&node) ||
-        epctx_epnode_read(&node, &ep, NULL) != EPCTX_OK)
+    if (w->opts.any_io || !epctx_view_is_epnode(&node) ||
+        epctx_view_read_epnode(&node, &ep, NULL) != EPCTX_OK)
         return EPCTX_OK;
     profile = epctx_profile_of_node(w->opts.profile, &node);
     overrides = ops_goes_by_overrides(profile, &node);
@@ -176,15 +176,15 @@ static epctx_status rename_entries(const rename_work *w, epctx_str rest, epctx_m
 
 /* A name that the list lacks is the binary's, too. */
 static epctx_status rename_overrides(rename_work *w, epctx_view message) {
-    epctx_node_view node = epctx_node_of(message);
-    const epctx_str before = epctx_node_attr_str(&node, "io_name_overrides");
-    epctx_cursor inputs = epctx_node_inputs(&node), outputs = epctx_node_outputs(&node);
+    epctx_node_view node = epctx_view_as_node(message);
+    const epctx_str before = epctx_view_node_attr_str(&node, "io_name_overrides");
+    epctx_cursor inputs = epctx_view_node_inputs(&node), outputs = epctx_view_node_outputs(&node);
     size_t size = 2 * before.size + 1, i;
     epctx_map known;
     epctx_text text;
     epctx_str name;
     char *bytes;
-    if (!epctx_node_is_epnode(&node) ||
+    if (!epctx_view_is_epnode(&node) ||
         !ops_goes_by_overrides(epctx_profile_of_node(w->opts.profile, &node), &node))
         return EPCTX_OK;
     for (i = 0; i < w->count; i++) size += w->names[i].size + 2 * w->to[i].size + 2;
@@ -201,7 +201,7 @@ static epctx_status rename_overrides(rename_work *w, epctx_view message) {
     name = epctx_text_str(&text);
     return epctx_str_eq(name, before)
                ? EPCTX_OK
-               : epctx_node_set_str(w->model, message, "io_name_overrides", name, w->error);
+               : epctx_edit_set_attr_str(w->model, message, "io_name_overrides", name, w->error);
 }
 
 /* Everything below a graph or function that sees its values. */
@@ -272,7 +272,7 @@ static epctx_status rename_find_scope(rename_work *w, epctx_view *scope) {
     if (!epctx_view_exists(*scope)) *scope = epctx_model_graph(w->model).view;
     if (!epctx_view_exists(*scope))
         return epctx_fail(w->error, EPCTX_ERR_GRAPH, "the model has no graph to edit");
-    OPS_TRY(epctx_view_refresh(w->model, scope, &outer, w->error));
+    OPS_TRY(epctx_edit_refresh(w->model, scope, &outer, w->error));
     kind = epctx_view_kind(*scope);
     if (kind != EPCTX_KIND_GRAPH && kind != EPCTX_KIND_FUNCTION)
         return epctx_fail(w->error, EPCTX_ERR_ARG, "the view is not a graph or function");
@@ -282,7 +282,7 @@ static epctx_status rename_find_scope(rename_work *w, epctx_view *scope) {
         while (epctx_view_kind(outer) == EPCTX_KIND_GRAPH && ops_next_definition(&defined, &name))
             OPS_TRY(rename_in_use(w, name, "an outer graph uses the name"));
         inner = outer;
-        OPS_TRY(epctx_view_refresh(w->model, &inner, &outer, w->error));
+        OPS_TRY(epctx_edit_refresh(w->model, &inner, &outer, w->error));
     }
     return EPCTX_OK;
 }
@@ -317,7 +317,7 @@ static epctx_status rename_run(rename_work *w, epctx_view scope, size_t count) {
 epctx_status epctx_rename_values(epctx_model *model, epctx_view scope, const epctx_str *from,
                                  const epctx_str *to, size_t count, const epctx_name_opts *opts,
                                  size_t *uses, epctx_error *error) {
-    size_t mark = epctx_model_mark(model);
+    size_t mark = epctx_edit_mark(model);
     epctx_status status;
     rename_work w;
     epctx_error_clear(error);
@@ -357,8 +357,8 @@ static rename_others rename_look(epctx_model *model, const epctx_node_view *view
     epctx_walk_begin(&walk, model);
     while (epctx_walk_epnode(&walk, &other)) {
         bool same_ep;
-        if (other.view.slot == view->view.slot || !epctx_node_is_epnode(&other) ||
-            epctx_epnode_read(&other, &ep, NULL) != EPCTX_OK)
+        if (other.view.slot == view->view.slot || !epctx_view_is_epnode(&other) ||
+            epctx_view_read_epnode(&other, &ep, NULL) != EPCTX_OK)
             continue;
         same_ep = rename_profile(opts, &ep) == rename_profile(opts, node);
         found.shared = found.shared || (same_ep && ep.main_context == 0);
@@ -373,7 +373,7 @@ epctx_status epctx_node_may_rename(epctx_model *model, const epctx_node_view *vi
     epctx_epnode node;
     rename_others others;
     const char *why;
-    OPS_TRY(epctx_epnode_read(view, &node, error));
+    OPS_TRY(epctx_view_read_epnode(view, &node, error));
     if (rename_profile(opts, &node)->key != EPCTX_KEY_NODE_NAME) return EPCTX_OK;
     others = rename_look(model, view, &node, opts);
     if (node.main_context == 0 || others.shared) {
@@ -395,7 +395,7 @@ static epctx_status rename_node(epctx_model *model, const epctx_node_view *node,
                                 const epctx_name_opts *opts, epctx_error *error) {
     epctx_node_view other;
     epctx_walk walk;
-    if (epctx_node_is_epnode(node)) OPS_TRY(epctx_node_may_rename(model, node, opts, error));
+    if (epctx_view_is_epnode(node)) OPS_TRY(epctx_node_may_rename(model, node, opts, error));
     epctx_walk_begin(&walk, model);
     while (name.size > 0 && epctx_walk_next(&walk, &other)) {
         if (epctx_str_eq(other.name, name)) {
@@ -403,7 +403,7 @@ static epctx_status rename_node(epctx_model *model, const epctx_node_view *node,
                               "cannot be renamed to '%S': another node has that name", &name);
         }
     }
-    return epctx_message_set_str(model, node->view, EPCTX_FIELD_NODE_NAME, name, error);
+    return epctx_edit_set_field_str(model, node->view, EPCTX_FIELD_NODE_NAME, name, error);
 }
 
 epctx_status epctx_node_rename(epctx_model *model, epctx_view node, epctx_str name,
@@ -411,10 +411,10 @@ epctx_status epctx_node_rename(epctx_model *model, epctx_view node, epctx_str na
     const epctx_name_opts defaults = {NULL, false, false};
     epctx_node_view view;
     epctx_status status;
-    OPS_TRY(epctx_view_refresh(model, &node, NULL, error));
+    OPS_TRY(epctx_edit_refresh(model, &node, NULL, error));
     if (epctx_view_kind(node) != EPCTX_KIND_NODE)
         return epctx_fail(error, EPCTX_ERR_ARG, "the view is not a node");
-    view = epctx_node_of(node);
+    view = epctx_view_as_node(node);
     if (epctx_str_eq(view.name, name)) return EPCTX_OK;
     status = rename_node(model, &view, name, opts != NULL ? opts : &defaults, error);
     epctx_blame(error, model->path, &view.name, NULL);

@@ -80,15 +80,15 @@ static epctx_status repair_doubled_field(void *user, const epctx_field_info *fie
 
 /* Makes the model what libprotobuf reads from it, which can be edited. */
 static epctx_status repair_doubled_fields(repair *r, epctx_error *error) {
-    return epctx_model_merge_doubled(r->model, repair_doubled_field, r, error);
+    return epctx_edit_merge_doubled(r->model, repair_doubled_field, r, error);
 }
 
 /* -- EPContext nodes -- */
 
 static epctx_status repair_domain(repair *r, const epctx_node_view *node, epctx_error *error) {
     if (!epctx_str_is(node->domain, EPCTX_DOMAIN)) {
-        OPS_TRY(epctx_message_set_str(r->model, node->view, EPCTX_FIELD_NODE_DOMAIN,
-                                      epctx_str_of(EPCTX_DOMAIN), error));
+        OPS_TRY(epctx_edit_set_field_str(r->model, node->view, EPCTX_FIELD_NODE_DOMAIN,
+                                         epctx_str_of(EPCTX_DOMAIN), error));
         repair_say(r, EPCTX_RULE_WRONG_DOMAIN, node->name, "domain '%S' is now com.microsoft",
                    &node->domain);
     }
@@ -97,7 +97,7 @@ static epctx_status repair_domain(repair *r, const epctx_node_view *node, epctx_
 
 static epctx_status repair_import(repair *r, epctx_error *error) {
     epctx_str domain = epctx_str_of(EPCTX_DOMAIN);
-    OPS_TRY(epctx_model_put_opset(r->model, domain, 1, error));
+    OPS_TRY(epctx_edit_put_opset(r->model, domain, 1, error));
     repair_say(r, EPCTX_RULE_EPCONTEXT_OPSET, domain, "com.microsoft is imported, version 1");
     return EPCTX_OK;
 }
@@ -111,7 +111,7 @@ static epctx_status repair_imports(repair *r, epctx_error *error) {
         int64_t version = epctx_model_opset(r->opts->source, node.domain);
         if (walk.in_function || version == 0 || epctx_model_opset(r->model, node.domain) != 0)
             continue;
-        OPS_TRY(epctx_model_put_opset(r->model, node.domain, version, error));
+        OPS_TRY(epctx_edit_put_opset(r->model, node.domain, version, error));
         repair_say(
             r, epctx_lint_opset(node.domain) > 0 ? EPCTX_RULE_DEFAULT_OPSET : EPCTX_RULE_NO_OPSET,
             node.domain, "'%S' is imported, version %d as in the source model", &node.domain,
@@ -122,7 +122,7 @@ static epctx_status repair_imports(repair *r, epctx_error *error) {
 
 static epctx_status repair_source(repair *r, epctx_rule rule, const epctx_node_view *node,
                                   const char *source, epctx_error *error) {
-    OPS_TRY(epctx_node_set_str(r->model, node->view, "source", epctx_str_of(source), error));
+    OPS_TRY(epctx_edit_set_attr_str(r->model, node->view, "source", epctx_str_of(source), error));
     repair_say(r, rule, node->name, "source is now '%s'", source);
     return EPCTX_OK;
 }
@@ -141,7 +141,7 @@ static epctx_status repair_sources(repair *r, const epctx_node_view *node, epctx
     const epctx_profile *profile;
     epctx_rule missing;
     epctx_epnode ep;
-    if (epctx_epnode_read(node, &ep, NULL) != EPCTX_OK) return EPCTX_OK;
+    if (epctx_view_read_epnode(node, &ep, NULL) != EPCTX_OK) return EPCTX_OK;
     profile = repair_profile(r, ep.source);
     if (epctx_profile_claims(profile, &ep) == EPCTX_CLAIM_SPELLING &&
         r->wanted[EPCTX_RULE_SOURCE_SPELLING]) {
@@ -151,7 +151,7 @@ static epctx_status repair_sources(repair *r, const epctx_node_view *node, epctx
     missing =
         (profile->traits & EPCTX_NO_SOURCE) != 0 ? EPCTX_RULE_SOURCE_ABSENT : EPCTX_RULE_NO_SOURCE;
     /* Only the caller knows the EP of the node. */
-    if ((ep.present & 1u << EPCTX_EP_SOURCE) == 0 && r->opts->check.profile != NULL &&
+    if ((ep.present & 1u << EPCTX_EPNODE_SOURCE) == 0 && r->opts->check.profile != NULL &&
         profile->sources[0] != NULL && r->wanted[missing])
         OPS_TRY(repair_source(r, missing, node, profile->sources[0], error));
     return EPCTX_OK;
@@ -163,30 +163,30 @@ static epctx_status repair_attributes(repair *r, const epctx_node_view *node, ep
         uint32_t bit;
         const char *name;
         int64_t value;
-    } defaults[] = {{1u << EPCTX_EP_MAIN_CONTEXT, "main_context", 1},
-                    {1u << EPCTX_EP_EMBED_MODE, "embed_mode", 1},
-                    {1u << EPCTX_EP_MAX_SIZE, "max_size", 0}};
+    } defaults[] = {{1u << EPCTX_EPNODE_MAIN_CONTEXT, "main_context", 1},
+                    {1u << EPCTX_EPNODE_EMBED_MODE, "embed_mode", 1},
+                    {1u << EPCTX_EPNODE_MAX_SIZE, "max_size", 0}};
     bool all = r->wanted[EPCTX_RULE_DEFAULTS];
     epctx_rule rule = all ? EPCTX_RULE_DEFAULTS : EPCTX_RULE_NO_ATTRIBUTE;
     uint32_t need = 0;
     epctx_epnode ep;
     size_t i;
-    if (epctx_epnode_read(node, &ep, NULL) != EPCTX_OK) return EPCTX_OK;
+    if (epctx_view_read_epnode(node, &ep, NULL) != EPCTX_OK) return EPCTX_OK;
     if (r->wanted[EPCTX_RULE_NO_ATTRIBUTE]) need = repair_profile(r, ep.source)->required;
-    if (all) need |= 1u << EPCTX_EP_MAIN_CONTEXT | 1u << EPCTX_EP_EMBED_MODE;
+    if (all) need |= 1u << EPCTX_EPNODE_MAIN_CONTEXT | 1u << EPCTX_EPNODE_EMBED_MODE;
     need &= ~ep.present;
     for (i = 0; i < sizeof defaults / sizeof defaults[0]; i++) {
         if ((need & defaults[i].bit) != 0) {
-            OPS_TRY(epctx_node_set_int(r->model, node->view, defaults[i].name, defaults[i].value,
-                                       error));
+            OPS_TRY(epctx_edit_set_attr_int(r->model, node->view, defaults[i].name,
+                                            defaults[i].value, error));
             repair_say(r, rule, node->name, "%s %d is stored", defaults[i].name, defaults[i].value);
         }
     }
     /* A secondary node of an embedded context: OpenVINO stores an empty string there. */
-    if ((need & 1u << EPCTX_EP_EP_CACHE_CONTEXT) != 0 && ep.main_context == 0 &&
+    if ((need & 1u << EPCTX_EPNODE_EP_CACHE_CONTEXT) != 0 && ep.main_context == 0 &&
         ep.embed_mode == 1) {
-        OPS_TRY(
-            epctx_node_set_str(r->model, node->view, "ep_cache_context", epctx_str_of(""), error));
+        OPS_TRY(epctx_edit_set_attr_str(r->model, node->view, "ep_cache_context", epctx_str_of(""),
+                                        error));
         repair_say(r, rule, node->name, "an empty ep_cache_context is stored");
     }
     return EPCTX_OK;
@@ -198,13 +198,13 @@ static epctx_status repair_like_path(repair *r, const epctx_node_view *node, epc
     char path[EPCTX_PATH_MAX];
     epctx_epnode ep;
     if (r->opts->check.no_files || model_path.size == 0 ||
-        epctx_epnode_read(node, &ep, NULL) != EPCTX_OK || ep.embed_mode != 1 ||
+        epctx_view_read_epnode(node, &ep, NULL) != EPCTX_OK || ep.embed_mode != 1 ||
         ep.ep_cache_context.size == 0 || ep.ep_cache_context.size >= 1024 ||
         epctx_path_find(epctx_model_io(r->model), epctx_path_folder(model_path),
                         ep.ep_cache_context, r->model->path_flags, path, sizeof path,
                         NULL) != EPCTX_OK)
         return EPCTX_OK;
-    OPS_TRY(epctx_node_set_int(r->model, node->view, "embed_mode", 0, error));
+    OPS_TRY(epctx_edit_set_attr_int(r->model, node->view, "embed_mode", 0, error));
     repair_say(r, EPCTX_RULE_LIKE_PATH, node->name,
                "embed_mode is now 0: '%S' is a file beside the model", &ep.ep_cache_context);
     return EPCTX_OK;
@@ -212,7 +212,7 @@ static epctx_status repair_like_path(repair *r, const epctx_node_view *node, epc
 
 /* Reduces a path of the build machine to the file name. */
 static epctx_status repair_build_path(repair *r, const epctx_node_view *node, epctx_error *error) {
-    epctx_str name = epctx_node_attr_str(node, "onnx_model_filename");
+    epctx_str name = epctx_view_node_attr_str(node, "onnx_model_filename");
     epctx_str file = name;
     size_t i;
     for (i = 0; i < name.size; i++) {
@@ -222,7 +222,7 @@ static epctx_status repair_build_path(repair *r, const epctx_node_view *node, ep
         }
     }
     if (file.size > 0 && file.size < name.size) {
-        OPS_TRY(epctx_node_set_str(r->model, node->view, "onnx_model_filename", file, error));
+        OPS_TRY(epctx_edit_set_attr_str(r->model, node->view, "onnx_model_filename", file, error));
         repair_say(r, EPCTX_RULE_BUILD_PATH, node->name, "onnx_model_filename is now '%S'", &file);
     }
     return EPCTX_OK;
@@ -250,30 +250,30 @@ typedef struct repair_name_maps {
 
 static epctx_status repair_name(repair *r, repair_name_maps *maps, const epctx_node_view *node,
                                 epctx_error *error) {
-    bool compiled = epctx_node_is_epnode(node);
+    bool compiled = epctx_view_is_epnode(node);
     epctx_rule rule = !compiled             ? EPCTX_RULE_DOUBLED_NODE
                       : node->name.size > 0 ? EPCTX_RULE_DOUBLED_EPNODE
                                             : EPCTX_RULE_NO_NAME;
     epctx_str name = node->name;
     if (name.size == 0 && compiled) {
-        name = epctx_node_attr_str(node, "partition_name");
+        name = epctx_view_node_attr_str(node, "partition_name");
         name = name.size > 0 ? name : epctx_str_of(EPCTX_OP_TYPE);
     } else if (name.size == 0 || !ops_has(&maps->seen, name)) {
         return ops_put(&maps->seen, name, 1, error);
     }
     if (!r->wanted[rule] ||
         (compiled &&
-         repair_profile(r, epctx_node_attr_str(node, "source"))->key == EPCTX_KEY_NODE_NAME))
+         repair_profile(r, epctx_view_node_attr_str(node, "source"))->key == EPCTX_KEY_NODE_NAME))
         return EPCTX_OK;
     OPS_TRY(ops_free_name(r->arena, NULL, 0, &maps->all, name, &name, error));
-    OPS_TRY(epctx_message_set_str(r->model, node->view, EPCTX_FIELD_NODE_NAME, name, error));
+    OPS_TRY(epctx_edit_set_field_str(r->model, node->view, EPCTX_FIELD_NODE_NAME, name, error));
     repair_say(r, rule, node->name, "the node's name is now '%S'", &name);
     return EPCTX_OK;
 }
 
 /* Makes the names of nodes unique, and names EPContext nodes; keys of a binary do not change. */
 static epctx_status repair_names(repair *r, epctx_error *error) {
-    epctx_cursor nodes = epctx_graph_nodes(epctx_model_graph(r->model));
+    epctx_cursor nodes = epctx_view_graph_nodes(epctx_model_graph(r->model));
     epctx_cursor again = nodes;
     repair_name_maps maps;
     epctx_node_view node;
@@ -409,7 +409,7 @@ static epctx_status repair_body_inputs(repair *r, epctx_error *error) {
     while (epctx_walk_next(&walk, &node)) {
         epctx_attr_view attr;
         if (epctx_lint_gives_inputs(r->model, &node) &&
-            epctx_node_find_attr(&node, "body", &attr) && epctx_view_exists(attr.g))
+            epctx_view_node_find_attr(&node, "body", &attr) && epctx_view_exists(attr.g))
             OPS_TRY(repair_body(r, &node, attr.g, error));
     }
     return EPCTX_OK;
@@ -519,8 +519,8 @@ static epctx_status repair_list_holders(repair *r, epctx_error *error) {
     epctx_walk_begin(&walk, r->model);
     while (epctx_walk_epnode(&walk, &view)) {
         epctx_str names[2];
-        if (epctx_epnode_read(&view, &node, NULL) != EPCTX_OK) continue;
-        names[0] = epctx_node_attr_str(&view, "ep_dlc_context");
+        if (epctx_view_read_epnode(&view, &node, NULL) != EPCTX_OK) continue;
+        names[0] = epctx_view_node_attr_str(&view, "ep_dlc_context");
         names[1] = node.embed_mode == 0 ? node.ep_cache_context : epctx_str_of(NULL);
         for (i = 0; i < 2; i++) {
             repair_holder *holder;
@@ -667,7 +667,7 @@ static epctx_status repair_files(repair *r, epctx_error *error) {
         OPS_TRY(repair_file(r, &files[i], missing == 1, &next->to, error));
         rename_count += next->to.size > 0;
     }
-    return epctx_model_rename_files(r->model, renames, rename_count, error);
+    return epctx_edit_rename_files(r->model, renames, rename_count, error);
 }
 
 /* -- what the source model knows -- */
@@ -694,13 +694,14 @@ static epctx_status repair_data(repair *r, epctx_str name, epctx_tensor *out, ep
     epctx_error why;
     memset(out, 0, sizeof *out);
     if (at == EPCTX_MAP_NONE) return EPCTX_OK;
-    status = epctx_tensor_load(r->opts->source, ops_view_at(&r->tensors, at), NULL, out, &why);
+    status =
+        epctx_model_load_tensor(r->opts->source, ops_view_at(&r->tensors, at), NULL, out, &why);
     if (status != EPCTX_OK) out->data = NULL;
     return status == EPCTX_ERR_NOMEM ? ops_nomem(&r->opts->source->arena, error) : EPCTX_OK;
 }
 
 static bool repair_same_shape(const epctx_tensor_view *tensor, const epctx_tensor *data) {
-    epctx_cursor dims = epctx_tensor_dims(tensor);
+    epctx_cursor dims = epctx_view_tensor_dims(tensor);
     int64_t dim = 0;
     int32_t i;
     if (data->elem_type != tensor->elem_type || data->rank != (int32_t)tensor->rank) return false;
@@ -723,7 +724,7 @@ static epctx_status repair_memory(repair *r, epctx_error *error) {
         if (data.data == NULL || !repair_same_shape(&tensor, &data)) continue;
         bytes.data = data.data;
         bytes.size = data.size;
-        OPS_TRY(epctx_tensor_set_raw(r->model, tensor.view, bytes, error));
+        OPS_TRY(epctx_edit_set_tensor_raw(r->model, tensor.view, bytes, error));
         repair_say(r, EPCTX_RULE_MEMORY_LOCATION, tensor.name,
                    "%u bytes come from the source model", (uint64_t)data.size);
     }
@@ -733,7 +734,7 @@ static epctx_status repair_memory(repair *r, epctx_error *error) {
 /* What bodies read from the main graph and nothing there gives. */
 static epctx_status repair_dropped_names(repair *r, epctx_list *names, epctx_error *error) {
     epctx_graph_view graph = epctx_model_graph(r->model);
-    epctx_cursor nodes = epctx_graph_nodes(graph);
+    epctx_cursor nodes = epctx_view_graph_nodes(graph);
     epctx_map known;
     epctx_view node;
     epctx_map_init(&known, r->arena);
@@ -742,7 +743,7 @@ static epctx_status repair_dropped_names(repair *r, epctx_list *names, epctx_err
         const epctx_str *reads = NULL;
         size_t count = 0;
         size_t i;
-        OPS_TRY(epctx_node_captures(node, r->arena, &reads, &count, error));
+        OPS_TRY(epctx_view_node_captures(node, r->arena, &reads, &count, error));
         for (i = 0; i < count; i++) {
             if (!ops_has(&known, reads[i])) {
                 OPS_TRY(ops_add_name(names, r->arena, reads[i], error));
@@ -765,8 +766,8 @@ static epctx_status repair_dropped(repair *r, epctx_error *error) {
         epctx_tensor data;
         OPS_TRY(repair_data(r, name, &data, error));
         if (data.data != NULL) {
-            OPS_TRY(epctx_graph_put_initializer(r->model, epctx_view_none(), &data,
-                                                epctx_view_none(), NULL, error));
+            OPS_TRY(epctx_edit_put_initializer(r->model, epctx_view_none(), &data,
+                                               epctx_view_none(), NULL, error));
             repair_say(r, EPCTX_RULE_DROPPED_VALUE, name,
                        "the initializer comes from the source model, %u bytes",
                        (uint64_t)data.size);
@@ -795,14 +796,14 @@ static bool typing_next(epctx_cursor lists[3], epctx_value_view *value) {
 }
 
 static void typing_begin(epctx_graph_view graph, epctx_cursor lists[3]) {
-    lists[0] = epctx_graph_values(graph);
-    lists[1] = epctx_graph_inputs(graph);
-    lists[2] = epctx_graph_outputs(graph);
+    lists[0] = epctx_view_graph_values(graph);
+    lists[1] = epctx_view_graph_inputs(graph);
+    lists[2] = epctx_view_graph_outputs(graph);
 }
 
 static epctx_status typing_known(repair *r, typing *t, epctx_error *error) {
     epctx_graph_view graph = epctx_model_graph(r->model);
-    epctx_cursor tensors = epctx_graph_initializers(graph);
+    epctx_cursor tensors = epctx_view_graph_initializers(graph);
     epctx_cursor lists[3];
     epctx_tensor_view tensor;
     epctx_value_view value;
@@ -841,7 +842,7 @@ static bool typing_is_uniform(epctx_str op) {
 
 /* Which type the other inputs of a reader leave for a value, or 0. */
 static uint32_t typing_reader(const typing *t, const epctx_node_view *node, epctx_str wanted) {
-    epctx_cursor inputs = epctx_node_inputs(node);
+    epctx_cursor inputs = epctx_view_node_inputs(node);
     bool standard = node->domain.size == 0 || epctx_str_is(node->domain, "ai.onnx");
     bool unpack = standard && epctx_str_is(node->op_type, "DequantizeLinear");
     bool pack = standard && epctx_str_is(node->op_type, "QuantizeLinear");
@@ -862,17 +863,17 @@ static uint32_t typing_reader(const typing *t, const epctx_node_view *node, epct
 
 /* Outputs of EPContext nodes without a type, and the types that their readers need. */
 static epctx_status typing_wanted(repair *r, typing *t, epctx_error *error) {
-    epctx_cursor nodes = epctx_graph_nodes(epctx_model_graph(r->model));
+    epctx_cursor nodes = epctx_view_graph_nodes(epctx_model_graph(r->model));
     epctx_cursor again = nodes;
     epctx_node_view node;
     epctx_str name;
     while (epctx_next_node(&nodes, &node)) {
-        epctx_cursor outputs = epctx_node_outputs(&node);
-        while (epctx_node_is_epnode(&node) && epctx_next_str(&outputs, &name))
+        epctx_cursor outputs = epctx_view_node_outputs(&node);
+        while (epctx_view_is_epnode(&node) && epctx_next_str(&outputs, &name))
             if (!ops_has(&t->known, name)) OPS_TRY(ops_put(&t->wanted, name, 0, error));
     }
     while (epctx_next_node(&again, &node)) {
-        epctx_cursor inputs = epctx_node_inputs(&node);
+        epctx_cursor inputs = epctx_view_node_inputs(&node);
         while (epctx_next_str(&inputs, &name))
             if (epctx_map_get(&t->wanted, name) == 0)
                 OPS_TRY(ops_put(&t->wanted, name, typing_reader(t, &node, name), error));
@@ -886,9 +887,9 @@ static epctx_status repair_type(repair *r, const typing *t, epctx_str node, epct
     uint32_t at = epctx_map_get(&t->source, name);
     epctx_value value;
     if (at != EPCTX_MAP_NONE) {
-        OPS_TRY(epctx_message_put_copy(r->model, epctx_model_graph(r->model).view,
-                                       EPCTX_FIELD_GRAPH_VALUE_INFO, ops_view_at(&t->views, at),
-                                       none, NULL, error));
+        OPS_TRY(epctx_edit_put_copy(r->model, epctx_model_graph(r->model).view,
+                                    EPCTX_FIELD_GRAPH_VALUE_INFO, ops_view_at(&t->views, at), none,
+                                    NULL, error));
         repair_say(r, EPCTX_RULE_NO_VALUE_TYPE, node, "'%S' now has its type from the source model",
                    &name);
     } else if (elem != 0) {
@@ -896,8 +897,8 @@ static epctx_status repair_type(repair *r, const typing *t, epctx_str node, epct
         value.name = name;
         value.elem_type = (int32_t)elem;
         value.rank = -1;
-        OPS_TRY(epctx_graph_put_value(r->model, none, EPCTX_FIELD_GRAPH_VALUE_INFO, &value, none,
-                                      NULL, error));
+        OPS_TRY(epctx_edit_put_value(r->model, none, EPCTX_FIELD_GRAPH_VALUE_INFO, &value, none,
+                                     NULL, error));
         repair_say(r, EPCTX_RULE_NO_VALUE_TYPE, node,
                    "'%S' is now %s: the node that reads it takes nothing else", &name,
                    epctx_elem_name(value.elem_type));
@@ -906,7 +907,7 @@ static epctx_status repair_type(repair *r, const typing *t, epctx_str node, epct
 }
 
 static epctx_status repair_types(repair *r, epctx_error *error) {
-    epctx_cursor nodes = epctx_graph_nodes(epctx_model_graph(r->model));
+    epctx_cursor nodes = epctx_view_graph_nodes(epctx_model_graph(r->model));
     epctx_node_view node;
     epctx_str name;
     typing t;
@@ -918,8 +919,8 @@ static epctx_status repair_types(repair *r, epctx_error *error) {
     OPS_TRY(typing_source(r, &t, error));
     OPS_TRY(typing_wanted(r, &t, error));
     while (epctx_next_node(&nodes, &node)) {
-        epctx_cursor outputs = epctx_node_outputs(&node);
-        while (epctx_node_is_epnode(&node) && epctx_next_str(&outputs, &name)) {
+        epctx_cursor outputs = epctx_view_node_outputs(&node);
+        while (epctx_view_is_epnode(&node) && epctx_next_str(&outputs, &name)) {
             uint32_t elem = epctx_map_get(&t.wanted, name);
             if (elem != EPCTX_MAP_NONE) { /* once, also where two nodes give it */
                 OPS_TRY(repair_type(r, &t, node.name, name, elem, error));
@@ -982,7 +983,7 @@ epctx_status ops_drop_stale(ops_report *report, epctx_model *model, epctx_error 
     for (i = 0; i < s.names.count; i++) {
         epctx_str name = ops_name_at(&s.names, i);
         const epctx_step step = ops_step(0, "remove", "metadata", name);
-        OPS_TRY(epctx_model_remove_metadata(model, name, error));
+        OPS_TRY(epctx_edit_remove_metadata(model, name, error));
         OPS_TRY(ops_say(report, &step, error, "metadata '%S' was removed: that EP has no node here",
                         &name));
     }
@@ -994,7 +995,7 @@ static epctx_status repair_stale(repair *r, epctx_error *error) {
     size_t i;
     OPS_TRY(stale_keys(r->model, &s, error));
     for (i = 0; i < s.names.count; i++) {
-        OPS_TRY(epctx_model_remove_metadata(r->model, ops_name_at(&s.names, i), error));
+        OPS_TRY(epctx_edit_remove_metadata(r->model, ops_name_at(&s.names, i), error));
         repair_say(r, EPCTX_RULE_STALE_COMPAT, ops_name_at(&s.names, i),
                    "the entry was removed: that EP has no node here");
     }
@@ -1018,7 +1019,7 @@ static epctx_status repair_annotations(repair *r, epctx_error *error) {
     OPS_TRY(ops_put_definitions(&names, ops_definitions_of(graph.view), error));
     while (epctx_next_annotation(&it, &annotation)) {
         if (!repair_names_exist(&names, &annotation)) {
-            OPS_TRY(epctx_view_remove(r->model, annotation.view, error));
+            OPS_TRY(epctx_edit_remove(r->model, annotation.view, error));
             repair_say(r, EPCTX_RULE_ANNOTATION, annotation.tensor_name,
                        "the annotation was removed: a value that it names does not exist");
         }
@@ -1203,7 +1204,7 @@ epctx_status epctx_repair(epctx_model *model, const epctx_repair_opts *opts,
                           epctx_repair_fn note_fn, void *user, size_t *done, size_t *left,
                           epctx_error *error) {
     static const epctx_repair_opts defaults;
-    size_t mark = epctx_model_mark(model);
+    size_t mark = epctx_edit_mark(model);
     repair r;
     epctx_error_clear(error);
     memset(&r, 0, sizeof r);

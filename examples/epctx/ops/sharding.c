@@ -101,7 +101,7 @@ bool epctx_next_sharded_dim(epctx_cursor *cursor, epctx_sharded_dim_view *dim) {
 bool epctx_next_simple_sharding(epctx_cursor *cursor, epctx_simple_sharding *part) {
     epctx_view body;
     if (!epctx_next_view(cursor, &body)) return false;
-    part->dim = epctx_dim_of(body);
+    part->dim = epctx_view_as_dim(body);
     (void)sharding_int(body, EPCTX_FIELD_SIMPLE_SHARDING_NUM_SHARDS, &part->num_shards);
     return true;
 }

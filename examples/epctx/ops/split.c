@@ -40,8 +40,8 @@ static epctx_status drop_end(split *s) {
 
 static epctx_status split_index(split *s) {
     epctx_graph_view graph = epctx_model_graph(s->model);
-    epctx_cursor nodes = epctx_graph_nodes(graph);
-    epctx_cursor inputs = epctx_graph_inputs(graph);
+    epctx_cursor nodes = epctx_view_graph_nodes(graph);
+    epctx_cursor inputs = epctx_view_graph_inputs(graph);
     epctx_value_view value;
     epctx_node_view node;
     epctx_str name;
@@ -49,7 +49,7 @@ static epctx_status split_index(split *s) {
     OPS_TRY(ops_array(s->arena, count, sizeof *s->nodes, &s->nodes, s->error));
     OPS_TRY(ops_array(s->arena, count, sizeof *s->needed, &s->needed, s->error));
     while (epctx_next_node(&nodes, &node)) {
-        epctx_cursor outputs = epctx_node_outputs(&node);
+        epctx_cursor outputs = epctx_view_node_outputs(&node);
         while (epctx_next_str(&outputs, &name))
             OPS_TRY(ops_put(&s->producers, name, (uint32_t)s->node_count, s->error));
         s->nodes[s->node_count++] = node;
@@ -85,12 +85,12 @@ static epctx_status split_wishes(split *s) {
     epctx_graph_view graph = epctx_model_graph(s->model);
     size_t i;
     if (!s->outputs_wanted) {
-        OPS_TRY(split_defaults(s, epctx_graph_outputs(graph), &s->opts.outputs,
+        OPS_TRY(split_defaults(s, epctx_view_graph_outputs(graph), &s->opts.outputs,
                                &s->opts.output_count, false));
     }
     if (!s->inputs_wanted) {
-        OPS_TRY(split_defaults(s, epctx_graph_inputs(graph), &s->opts.inputs, &s->opts.input_count,
-                               true));
+        OPS_TRY(split_defaults(s, epctx_view_graph_inputs(graph), &s->opts.inputs,
+                               &s->opts.input_count, true));
     }
     OPS_TRY(ops_array(s->arena, s->opts.input_count, sizeof *s->reached, &s->reached, s->error));
     for (i = 0; i < s->opts.input_count; i++) {
@@ -124,12 +124,12 @@ static epctx_status push(split *s, epctx_str name) {
 
 /* The values that a node and its subgraphs read. */
 static epctx_status push_reads(split *s, const epctx_node_view *node) {
-    epctx_cursor inputs = epctx_node_inputs(node);
+    epctx_cursor inputs = epctx_view_node_inputs(node);
     const epctx_str *captures;
     epctx_str name;
     size_t count, i;
     while (epctx_next_str(&inputs, &name)) OPS_TRY(push(s, name));
-    OPS_TRY(epctx_node_captures(node->view, s->arena, &captures, &count, s->error));
+    OPS_TRY(epctx_view_node_captures(node->view, s->arena, &captures, &count, s->error));
     for (i = 0; i < count; i++) OPS_TRY(push(s, captures[i]));
     return EPCTX_OK;
 }
@@ -181,13 +181,13 @@ static epctx_status promote(split *s, const epctx_node_view *from, const epctx_n
                                         "ep_context_type",  "is_multi_soc_ep_context"};
     size_t i;
     for (i = 0; i < sizeof names / sizeof names[0]; i++) {
-        epctx_cursor attrs = epctx_node_attrs(from);
+        epctx_cursor attrs = epctx_view_node_attrs(from);
         epctx_attr_view attr;
         while (epctx_next_attr(&attrs, &attr))
             if (epctx_str_is(attr.name, names[i]))
-                OPS_TRY(epctx_node_copy_attr(s->model, to->view, attr.view, s->error));
+                OPS_TRY(epctx_edit_copy_attr(s->model, to->view, attr.view, s->error));
     }
-    OPS_TRY(epctx_node_set_int(s->model, to->view, "main_context", 1, s->error));
+    OPS_TRY(epctx_edit_set_attr_int(s->model, to->view, "main_context", 1, s->error));
     step = ops_step(0, "change", "node", to->name);
     return ops_say(&s->report, &step, s->error,
                    "node '%S' takes over the context of '%S', which is removed", &to->name,
@@ -198,7 +198,7 @@ static epctx_status promote(split *s, const epctx_node_view *from, const epctx_n
 static epctx_status context_of(split *s, size_t number, int64_t main_context, epctx_epnode *ep,
                                epctx_str *key, bool *is) {
     const epctx_node_view *node = &s->nodes[number];
-    *is = epctx_node_is_epnode(node) && epctx_epnode_read(node, ep, NULL) == EPCTX_OK &&
+    *is = epctx_view_is_epnode(node) && epctx_view_read_epnode(node, ep, NULL) == EPCTX_OK &&
           ep->main_context == main_context;
     /* A source may be empty, which no map takes as a key. */
     return *is ? ops_join(s->arena, ep->source, epctx_str_of("\n"), key, s->error) : EPCTX_OK;
@@ -264,10 +264,10 @@ static epctx_status put_types(split *s, split_types *types, epctx_cursor it) {
 
 /* The type of an initializer that becomes an input. */
 static epctx_status tensor_type(split *s, epctx_str name, epctx_value *out) {
-    epctx_cursor tensors = epctx_graph_initializers(epctx_model_graph(s->model));
+    epctx_cursor tensors = epctx_view_graph_initializers(epctx_model_graph(s->model));
     epctx_tensor_view tensor;
     while (ops_has(&s->inits, name) && epctx_next_tensor(&tensors, &tensor)) {
-        epctx_cursor dims = epctx_tensor_dims(&tensor);
+        epctx_cursor dims = epctx_view_tensor_dims(&tensor);
         int64_t *list;
         if (!epctx_str_eq(tensor.name, name)) continue;
         OPS_TRY(ops_array(s->arena, tensor.rank, sizeof *list, &list, s->error));
@@ -286,9 +286,9 @@ static epctx_status put_end(split *s, const epctx_value *wish, bool input, const
     epctx_view none = epctx_view_none();
     epctx_value value = *wish;
     if (wish->elem_type == 0 && at != EPCTX_MAP_NONE) {
-        return epctx_message_put_copy(s->model, s->graph,
-                                      input ? EPCTX_FIELD_GRAPH_INPUT : EPCTX_FIELD_GRAPH_OUTPUT,
-                                      ops_view_at(&types->values, at), *last, last, s->error);
+        return epctx_edit_put_copy(s->model, s->graph,
+                                   input ? EPCTX_FIELD_GRAPH_INPUT : EPCTX_FIELD_GRAPH_OUTPUT,
+                                   ops_view_at(&types->values, at), *last, last, s->error);
     }
     if (wish->elem_type == 0) {
         memset(&value, 0, sizeof value);
@@ -311,9 +311,9 @@ static epctx_status put_end(split *s, const epctx_value *wish, bool input, const
                     "one",
                     &wish->name));
     }
-    return epctx_graph_put_value(s->model, none,
-                                 input ? EPCTX_FIELD_GRAPH_INPUT : EPCTX_FIELD_GRAPH_OUTPUT, &value,
-                                 *last, last, s->error);
+    return epctx_edit_put_value(s->model, none,
+                                input ? EPCTX_FIELD_GRAPH_INPUT : EPCTX_FIELD_GRAPH_OUTPUT, &value,
+                                *last, last, s->error);
 }
 
 /* Whether an input of the model is one of the result. Those that only make an initializer
@@ -334,42 +334,42 @@ static bool lives(const split *s, epctx_str name) {
  * lost, as nobody can infer that of an EPContext node. */
 static epctx_status keep_types(split *s) {
     epctx_graph_view graph = epctx_model_graph(s->model);
-    epctx_cursor it = epctx_graph_values(graph);
+    epctx_cursor it = epctx_view_graph_values(graph);
     epctx_value_view value;
     epctx_view last = epctx_view_none();
     epctx_map typed;
     epctx_map_init(&typed, s->arena);
     while (epctx_next_value(&it, &value)) OPS_TRY(ops_put(&typed, value.name, 1, s->error));
-    it = epctx_graph_outputs(graph);
+    it = epctx_view_graph_outputs(graph);
     while (epctx_next_value(&it, &value)) {
         if (!value.has_type || ops_has(&s->ends, value.name) || !lives(s, value.name) ||
             ops_has(&typed, value.name))
             continue;
         OPS_TRY(ops_put(&typed, value.name, 1, s->error));
-        OPS_TRY(epctx_message_put_copy(s->model, s->graph, EPCTX_FIELD_GRAPH_VALUE_INFO, value.view,
-                                       last, &last, s->error));
+        OPS_TRY(epctx_edit_put_copy(s->model, s->graph, EPCTX_FIELD_GRAPH_VALUE_INFO, value.view,
+                                    last, &last, s->error));
     }
     return EPCTX_OK;
 }
 
 static epctx_status split_ends(split *s) {
     epctx_graph_view graph = epctx_model_graph(s->model);
-    epctx_cursor it = epctx_graph_inputs(graph);
+    epctx_cursor it = epctx_view_graph_inputs(graph);
     epctx_value_view value;
     epctx_view last = epctx_view_none();
     split_types types;
     size_t i;
     memset(&types, 0, sizeof types);
     epctx_map_init(&types.names, s->arena);
-    OPS_TRY(put_types(s, &types, epctx_graph_values(graph)));
-    OPS_TRY(put_types(s, &types, epctx_graph_outputs(graph)));
-    OPS_TRY(put_types(s, &types, epctx_graph_inputs(graph)));
+    OPS_TRY(put_types(s, &types, epctx_view_graph_values(graph)));
+    OPS_TRY(put_types(s, &types, epctx_view_graph_outputs(graph)));
+    OPS_TRY(put_types(s, &types, epctx_view_graph_inputs(graph)));
     while (epctx_next_value(&it, &value))
         if (!input_stays(s, value.name)) OPS_TRY(drop(s, value.view));
     for (i = 0; s->inputs_wanted && i < s->opts.input_count; i++)
         OPS_TRY(put_end(s, &s->opts.inputs[i], true, &types, &last));
     if (s->outputs_wanted) OPS_TRY(keep_types(s));
-    it = epctx_graph_outputs(graph);
+    it = epctx_view_graph_outputs(graph);
     while (s->outputs_wanted && epctx_next_value(&it, &value)) OPS_TRY(drop(s, value.view));
     last = epctx_view_none();
     for (i = 0; s->outputs_wanted && i < s->opts.output_count; i++)
@@ -415,9 +415,9 @@ static epctx_status split_annotations(split *s) {
 
 static epctx_status split_graph(split *s) {
     epctx_graph_view graph = epctx_model_graph(s->model);
-    epctx_cursor tensors = epctx_graph_initializers(graph);
+    epctx_cursor tensors = epctx_view_graph_initializers(graph);
     epctx_cursor sparses = epctx_graph_sparse(graph);
-    epctx_cursor values = epctx_graph_values(graph);
+    epctx_cursor values = epctx_view_graph_values(graph);
     epctx_tensor_view tensor;
     epctx_sparse_view sparse;
     epctx_value_view value;
@@ -543,7 +543,7 @@ static epctx_status split_run(split *s) {
 epctx_status epctx_split(epctx_model *model, const epctx_split_opts *opts, epctx_combined *out,
                          epctx_error *error) {
     split s;
-    size_t mark = epctx_model_mark(model);
+    size_t mark = epctx_edit_mark(model);
     epctx_error_clear(error);
     memset(&s, 0, sizeof s);
     if (out != NULL) memset(out, 0, sizeof *out);

@@ -73,7 +73,7 @@ static epctx_status list_compat(const epctx_model *model, epctx_arena *arena, ep
 
 epctx_status epctx_model_state(const epctx_model *model, epctx_arena *arena, epctx_state *out,
                                epctx_error *error) {
-    epctx_cursor it = epctx_graph_initializers(epctx_model_graph(model));
+    epctx_cursor it = epctx_view_graph_initializers(epctx_model_graph(model));
     epctx_map seen, initializers;
     epctx_list makers = {0};
     epctx_view body;
@@ -86,20 +86,20 @@ epctx_status epctx_model_state(const epctx_model *model, epctx_arena *arena, epc
     epctx_map_init(&seen, arena);
     epctx_map_init(&initializers, arena);
     while (epctx_next_view(&it, &body))
-        OPS_TRY(ops_put(&initializers, epctx_tensor_of(body).name, 1, error));
+        OPS_TRY(ops_put(&initializers, epctx_view_as_tensor(body).name, 1, error));
     epctx_walk_begin(&walk, model);
     while (epctx_walk_next(&walk, &node)) {
         if (!epctx_str_is(node.op_type, EPCTX_OP_TYPE)) {
             out->other_nodes++;
             continue;
         }
-        if (!epctx_node_is_epnode(&node) || epctx_epnode_read(&node, &ep, NULL) != EPCTX_OK) {
+        if (!epctx_view_is_epnode(&node) || epctx_view_read_epnode(&node, &ep, NULL) != EPCTX_OK) {
             out->broken_nodes++;
             continue;
         }
         out->ep_nodes++;
         OPS_TRY(count_maker(&ep, arena, &seen, &makers, error));
-        it = epctx_node_inputs(&node);
+        it = epctx_view_node_inputs(&node);
         while (walk.depth == 0 && !walk.in_function && epctx_next_str(&it, &name))
             out->weightless_inputs += epctx_map_get(&initializers, name) != EPCTX_MAP_NONE;
     }

@@ -128,8 +128,8 @@ static inline epctx_type_view epctx_type_of(epctx_view view) {
 static inline epctx_sparse_view epctx_sparse_of(epctx_view view) {
     epctx_sparse_view sparse;
     sparse.view = view;
-    sparse.values = epctx_tensor_of(ops_last_view(view, EPCTX_FIELD_SPARSE_VALUES));
-    sparse.indices = epctx_tensor_of(ops_last_view(view, EPCTX_FIELD_SPARSE_INDICES));
+    sparse.values = epctx_view_as_tensor(ops_last_view(view, EPCTX_FIELD_SPARSE_VALUES));
+    sparse.indices = epctx_view_as_tensor(ops_last_view(view, EPCTX_FIELD_SPARSE_INDICES));
     return sparse;
 }
 
@@ -146,8 +146,8 @@ static inline epctx_training_view epctx_training_of(epctx_view view) {
     epctx_training_view training;
     training.view = view;
     training.initialization =
-        epctx_graph_of(ops_last_view(view, EPCTX_FIELD_TRAINING_INITIALIZATION));
-    training.algorithm = epctx_graph_of(ops_last_view(view, EPCTX_FIELD_TRAINING_ALGORITHM));
+        epctx_view_as_graph(ops_last_view(view, EPCTX_FIELD_TRAINING_INITIALIZATION));
+    training.algorithm = epctx_view_as_graph(ops_last_view(view, EPCTX_FIELD_TRAINING_ALGORITHM));
     return training;
 }
 

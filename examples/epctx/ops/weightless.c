@@ -36,9 +36,9 @@ static epctx_status weightless_find_nodes(weightless_work *w) {
     epctx_walk_begin(&walk, w->c.model);
     while (epctx_walk_epnode(&walk, &view)) {
         weightless_node *node;
-        if (!epctx_node_is_epnode(&view)) continue;
+        if (!epctx_view_is_epnode(&view)) continue;
         OPS_TRY(ops_add(&w->nodes, w->c.arena, sizeof *node, &node, w->c.error));
-        OPS_TRY(epctx_epnode_read(&view, &node->node, w->c.error));
+        OPS_TRY(epctx_view_read_epnode(&view, &node->node, w->c.error));
         node->view = view.view;
         node->chosen = w->c.opts.node == NULL || epctx_str_is(node->node.name, w->c.opts.node);
         chosen += node->chosen;
@@ -55,7 +55,7 @@ static epctx_status weightless_find_nodes(weightless_work *w) {
 
 /* The initializers of the main graph that chosen nodes take. */
 static epctx_status weightless_find_weights(weightless_work *w) {
-    epctx_cursor tensors = epctx_graph_initializers(epctx_model_graph(w->c.model));
+    epctx_cursor tensors = epctx_view_graph_initializers(epctx_model_graph(w->c.model));
     epctx_tensor_view tensor;
     epctx_map initializers;
     epctx_str name;
@@ -143,22 +143,22 @@ static epctx_status weightless_place(weightless_work *w, const epctx_model *sour
                         w->c.error);
     }
     *location = w->source;
-    *offset = (uint64_t)(theirs->raw.data - source->source.data);
+    *offset = (uint64_t)(theirs->raw.data - source->bytes.data);
     return EPCTX_OK;
 }
 
 /* Replaces an initializer with a reference to the same one of the source. */
 static epctx_status weightless_refer(weightless_work *w, epctx_model *source,
                                      const epctx_tensor_view *mine, epctx_view other) {
-    epctx_tensor_view theirs = epctx_tensor_of(other);
+    epctx_tensor_view theirs = epctx_view_as_tensor(other);
     epctx_tensor a, b;
     epctx_str location;
     uint64_t offset;
     const char *why;
-    OPS_TRY(epctx_tensor_load(w->c.model, mine->view, NULL, &a, w->c.error));
+    OPS_TRY(epctx_model_load_tensor(w->c.model, mine->view, NULL, &a, w->c.error));
     why = ops_no_bytes(&a);
     if (why == NULL) {
-        OPS_TRY(epctx_tensor_load(source, other, NULL, &b, w->c.error));
+        OPS_TRY(epctx_model_load_tensor(source, other, NULL, &b, w->c.error));
         why = ops_no_bytes(&b);
     }
     if (why == NULL && !weightless_equal(&a, &b))
@@ -171,13 +171,13 @@ static epctx_status weightless_refer(weightless_work *w, epctx_model *source,
                                why);
     }
     OPS_TRY(weightless_place(w, source, &theirs, &location, &offset));
-    OPS_TRY(
-        epctx_tensor_set_external(w->c.model, mine->view, location, offset, a.size, w->c.error));
+    OPS_TRY(epctx_edit_set_tensor_external(w->c.model, mine->view, location, offset, a.size,
+                                           w->c.error));
     return weightless_note(w, EPCTX_CHANGE_EXTERNAL, mine->name, location, a.size, NULL);
 }
 
 static epctx_status weightless_refer_all(weightless_work *w, epctx_model *source) {
-    epctx_cursor tensors = epctx_graph_initializers(epctx_model_graph(source));
+    epctx_cursor tensors = epctx_view_graph_initializers(epctx_model_graph(source));
     epctx_tensor_view tensor;
     epctx_list views;
     epctx_map theirs;
@@ -187,7 +187,7 @@ static epctx_status weightless_refer_all(weightless_work *w, epctx_model *source
         OPS_TRY(ops_put(&theirs, tensor.name, (uint32_t)views.count, w->c.error));
         OPS_TRY(ops_add_view(&views, w->c.arena, tensor.view, w->c.error));
     }
-    tensors = epctx_graph_initializers(epctx_model_graph(w->c.model));
+    tensors = epctx_view_graph_initializers(epctx_model_graph(w->c.model));
     while (epctx_next_tensor(&tensors, &tensor)) {
         if (!ops_has(&w->weights, tensor.name)) continue;
         if (!ops_has(&theirs, tensor.name)) return weightless_refuse(w, tensor.name, "none");
@@ -203,8 +203,8 @@ static epctx_status weightless_store_source(weightless_work *w) {
     for (i = 0; i < w->nodes.count; i++) {
         const weightless_node *node = weightless_node_at(w, i);
         if (node->takes && node->node.onnx_model_filename.size == 0) {
-            OPS_TRY(epctx_node_set_str(w->c.model, node->view, "onnx_model_filename", w->source,
-                                       w->c.error));
+            OPS_TRY(epctx_edit_set_attr_str(w->c.model, node->view, "onnx_model_filename",
+                                            w->source, w->c.error));
             OPS_TRY(weightless_note(w, EPCTX_CHANGE_SOURCE, node->node.name, w->source, 0, NULL));
         }
     }
@@ -237,10 +237,11 @@ epctx_status epctx_weightless(epctx_model *model, const epctx_convert_opts *opts
 
 /* A binary without weights reads them from the source model when it is loaded. */
 static epctx_status weightless_check_binary(weightless_work *w, const weightless_node *node) {
-    epctx_node_view view = epctx_node_of(node->view);
+    epctx_node_view view = epctx_view_as_node(node->view);
     epctx_str context = node->node.ep_cache_context;
     bool stripped = ops_ends(context, ".stripped.engine");
-    if (!node->chosen || (!stripped && epctx_node_attr_str(&view, EPCTX_WEIGHTS_ATTR).size == 0))
+    if (!node->chosen ||
+        (!stripped && epctx_view_node_attr_str(&view, EPCTX_WEIGHTS_ATTR).size == 0))
         return EPCTX_OK;
     epctx_fail(w->c.error, EPCTX_ERR_UNSUPPORTED,
                "has a context without weights: only the EP can put them in; compile again without "
@@ -251,7 +252,7 @@ static epctx_status weightless_check_binary(weightless_work *w, const weightless
 }
 
 static epctx_status weightless_in(weightless_work *w) {
-    epctx_cursor tensors = epctx_graph_initializers(epctx_model_graph(w->c.model));
+    epctx_cursor tensors = epctx_view_graph_initializers(epctx_model_graph(w->c.model));
     epctx_tensor_view tensor;
     size_t i;
     while (epctx_next_tensor(&tensors, &tensor))
@@ -260,8 +261,8 @@ static epctx_status weightless_in(weightless_work *w) {
     for (i = 0; i < w->nodes.count; i++) {
         const weightless_node *node = weightless_node_at(w, i);
         OPS_TRY(weightless_check_binary(w, node));
-        if (node->takes && (node->node.present & 1u << EPCTX_EP_ONNX_MODEL_FILENAME) != 0) {
-            OPS_TRY(epctx_node_remove_attr(w->c.model, node->view,
+        if (node->takes && (node->node.present & 1u << EPCTX_EPNODE_ONNX_MODEL_FILENAME) != 0) {
+            OPS_TRY(epctx_edit_remove_attr(w->c.model, node->view,
                                            epctx_str_of("onnx_model_filename"), w->c.error));
             OPS_TRY(weightless_note(w, EPCTX_CHANGE_SOURCE, node->node.name, epctx_str_of(NULL), 0,
                                     NULL));

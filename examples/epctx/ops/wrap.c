@@ -77,14 +77,14 @@ static epctx_status put_scalar(wrap *w, epctx_str name, int32_t elem_type, uint6
     OPS_TRY(ops_array(&w->model->arena, tensor.size, 1, &data, w->error));
     for (i = 0; i < tensor.size; i++) data[i] = (uint8_t)(bits >> 8 * i);
     tensor.data = data;
-    return epctx_graph_put_initializer(w->model, epctx_view_none(), &tensor, epctx_view_none(),
-                                       NULL, w->error);
+    return epctx_edit_put_initializer(w->model, epctx_view_none(), &tensor, epctx_view_none(), NULL,
+                                      w->error);
 }
 
 static epctx_status put_graph_value(wrap *w, const epctx_value *value, bool input) {
-    return epctx_graph_put_value(w->model, epctx_view_none(),
-                                 input ? EPCTX_FIELD_GRAPH_INPUT : EPCTX_FIELD_GRAPH_OUTPUT, value,
-                                 epctx_view_none(), NULL, w->error);
+    return epctx_edit_put_value(w->model, epctx_view_none(),
+                                input ? EPCTX_FIELD_GRAPH_INPUT : EPCTX_FIELD_GRAPH_OUTPUT, value,
+                                epctx_view_none(), NULL, w->error);
 }
 
 /* The node that converts a value of the binary to or from float32. */
@@ -109,9 +109,9 @@ static epctx_status put_quantizer(wrap *w, const epctx_wrap_value *v, bool input
     node.output_count = 1;
     OPS_TRY(put_scalar(w, names[1], EPCTX_ONNX_FLOAT, scale));
     OPS_TRY(put_scalar(w, names[2], v->value.elem_type, (uint64_t)v->zero_point));
-    OPS_TRY(epctx_graph_put_value(w->model, none, EPCTX_FIELD_GRAPH_VALUE_INFO, &v->value, none,
-                                  NULL, w->error));
-    OPS_TRY(epctx_graph_put_node(w->model, none, &node, none, NULL, w->error));
+    OPS_TRY(epctx_edit_put_value(w->model, none, EPCTX_FIELD_GRAPH_VALUE_INFO, &v->value, none,
+                                 NULL, w->error));
+    OPS_TRY(epctx_edit_put_node(w->model, none, &node, none, NULL, w->error));
     step = ops_step(0, "add", input ? "input" : "output", outside);
     return ops_say(&w->report, &step, w->error, "%s '%S' is float32, the binary has %s",
                    input ? "input" : "output", &outside, epctx_elem_name(v->value.elem_type));
@@ -146,18 +146,18 @@ static epctx_epnode epnode_of(const epctx_wrap_opts *o, epctx_span binary) {
         context.data = (const char *)binary.data;
         context.size = binary.size;
     }
-    ep.present = 1u << EPCTX_EP_MAIN_CONTEXT | 1u << EPCTX_EP_EMBED_MODE;
+    ep.present = 1u << EPCTX_EPNODE_MAIN_CONTEXT | 1u << EPCTX_EPNODE_EMBED_MODE;
     ep.embed_mode = o->embed;
-    set_text(&ep, EPCTX_EP_EP_CACHE_CONTEXT, &ep.ep_cache_context, context);
-    set_text(&ep, EPCTX_EP_PARTITION_NAME, &ep.partition_name,
+    set_text(&ep, EPCTX_EPNODE_EP_CACHE_CONTEXT, &ep.ep_cache_context, context);
+    set_text(&ep, EPCTX_EPNODE_PARTITION_NAME, &ep.partition_name,
              epctx_str_of(o->partition_name != NULL ? o->partition_name : o->name));
-    set_text(&ep, EPCTX_EP_SOURCE, &ep.source,
+    set_text(&ep, EPCTX_EPNODE_SOURCE, &ep.source,
              epctx_str_of(o->source != NULL ? o->source : o->profile->sources[0]));
-    set_text(&ep, EPCTX_EP_EP_SDK_VERSION, &ep.ep_sdk_version, epctx_str_of(o->sdk_version));
-    set_text(&ep, EPCTX_EP_HARDWARE_ARCHITECTURE, &ep.hardware_architecture,
+    set_text(&ep, EPCTX_EPNODE_EP_SDK_VERSION, &ep.ep_sdk_version, epctx_str_of(o->sdk_version));
+    set_text(&ep, EPCTX_EPNODE_HARDWARE_ARCHITECTURE, &ep.hardware_architecture,
              epctx_str_of(o->hardware_architecture));
-    set_text(&ep, EPCTX_EP_NOTES, &ep.notes, epctx_str_of(o->notes));
-    set_text(&ep, EPCTX_EP_ONNX_MODEL_FILENAME, &ep.onnx_model_filename,
+    set_text(&ep, EPCTX_EPNODE_NOTES, &ep.notes, epctx_str_of(o->notes));
+    set_text(&ep, EPCTX_EPNODE_ONNX_MODEL_FILENAME, &ep.onnx_model_filename,
              epctx_str_of(o->source_model));
     ep.max_size = o->max_size;
     return ep;
@@ -167,7 +167,7 @@ static epctx_status put_epnode(wrap *w, epctx_span binary) {
     epctx_step step;
     const epctx_wrap_opts *o = w->opts;
     epctx_epnode ep = epnode_of(o, binary);
-    epctx_attr attrs[EPCTX_EP_ATTR_COUNT + 1];
+    epctx_attr attrs[EPCTX_EPNODE_ATTR_COUNT + 1];
     epctx_node node;
     epctx_str *names;
     size_t i;
@@ -192,8 +192,8 @@ static epctx_status put_epnode(wrap *w, epctx_span binary) {
         attr->type = EPCTX_ATTR_STRING;
         attr->s = epctx_str_of(o->overrides);
     }
-    OPS_TRY(epctx_graph_put_node(w->model, epctx_view_none(), &node, epctx_view_none(), NULL,
-                                 w->error));
+    OPS_TRY(
+        epctx_edit_put_node(w->model, epctx_view_none(), &node, epctx_view_none(), NULL, w->error));
     step = ops_step(0, "add", "node", node.name);
     return ops_say(&w->report, &step, w->error,
                    "node '%S' of EP '%s' around %u bytes, %u inputs, %u outputs", &node.name,
@@ -230,8 +230,8 @@ static void judge_found(void *user, const epctx_finding *finding) {
 
 /* As lint judges the model; while it does, the binary is embedded, for it has no file yet. */
 static epctx_status judge_binary(wrap *w, epctx_span binary) {
-    const size_t mark = epctx_model_mark(w->model);
-    epctx_cursor it = epctx_graph_nodes(epctx_model_graph(w->model));
+    const size_t mark = epctx_edit_mark(w->model);
+    epctx_cursor it = epctx_view_graph_nodes(epctx_model_graph(w->model));
     const epctx_str bytes = {(const char *)binary.data, binary.size};
     const epctx_str name = epctx_str_of(w->opts->name);
     epctx_check_opts check;
@@ -244,17 +244,17 @@ static epctx_status judge_binary(wrap *w, epctx_span binary) {
     check.profile = w->opts->profile;
     check.allocator =
         w->model->arena.allocator.alloc_fn != NULL ? &w->model->arena.allocator : NULL;
-    while (epctx_next_node(&it, &node) && !epctx_node_is_epnode(&node)) {
+    while (epctx_next_node(&it, &node) && !epctx_view_is_epnode(&node)) {
     }
     if (!w->opts->embed) {
-        status = epctx_node_set_str(w->model, node.view, "ep_cache_context", bytes, w->error);
+        status = epctx_edit_set_attr_str(w->model, node.view, "ep_cache_context", bytes, w->error);
         if (status == EPCTX_OK)
-            status = epctx_node_set_int(w->model, node.view, "embed_mode", 1, w->error);
+            status = epctx_edit_set_attr_int(w->model, node.view, "embed_mode", 1, w->error);
     }
     if (status == EPCTX_OK)
         status = epctx_lint_asking(w->model, &check, w->opts->asker, judge_found, &judge, NULL,
                                    w->error);
-    epctx_model_undo(w->model, mark);
+    epctx_edit_undo(w->model, mark);
     if (status != EPCTX_OK || judge.count == 0) return status;
     epctx_fail(w->error, EPCTX_ERR_CONTEXT, "the binary does not fit: %s", judge.text);
     epctx_blame(w->error, NULL, &name, NULL);
@@ -269,12 +269,12 @@ static epctx_status wrap_run(wrap *w, epctx_span binary) {
     OPS_TRY(put_epnode(w, binary));
     for (i = 0; i < o->output_count; i++) OPS_TRY(put_value(w, &o->outputs[i], false));
     /* QuantizeLinear takes 16 bits since version 21, which came with IR version 10. */
-    OPS_TRY(epctx_model_put_opset(model, epctx_str_of(""), w->wide ? 21 : 13, w->error));
-    OPS_TRY(epctx_model_put_opset(model, epctx_str_of(EPCTX_DOMAIN), 1, w->error));
-    OPS_TRY(epctx_message_set_int(model, epctx_model_root(model), EPCTX_FIELD_MODEL_IR_VERSION,
-                                  w->wide ? 10 : 8, w->error));
-    OPS_TRY(epctx_message_set_str(model, epctx_model_graph(model).view, EPCTX_FIELD_GRAPH_NAME,
-                                  epctx_str_of(o->name), w->error));
+    OPS_TRY(epctx_edit_put_opset(model, epctx_str_of(""), w->wide ? 21 : 13, w->error));
+    OPS_TRY(epctx_edit_put_opset(model, epctx_str_of(EPCTX_DOMAIN), 1, w->error));
+    OPS_TRY(epctx_edit_set_field_int(model, epctx_model_root(model), EPCTX_FIELD_MODEL_IR_VERSION,
+                                     w->wide ? 10 : 8, w->error));
+    OPS_TRY(epctx_edit_set_field_str(model, epctx_model_graph(model).view, EPCTX_FIELD_GRAPH_NAME,
+                                     epctx_str_of(o->name), w->error));
     OPS_TRY(put_binary(w, binary));
     OPS_TRY(epctx_lint_verify(model, o->profile, NULL, w->error));
     OPS_TRY(ops_check_size(model, "do not embed the binary", w->error));

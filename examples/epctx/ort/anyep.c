@@ -238,9 +238,9 @@ static bool has_dim(const char *file, const char *name) {
     epctx_dim dim;
     bool found = cli_open(&model, file, &error) != EPCTX_OK;
     if (!found) {
-        it = epctx_graph_inputs(epctx_model_graph(&model));
+        it = epctx_view_graph_inputs(epctx_model_graph(&model));
         while (!found && epctx_next_value(&it, &value)) {
-            dims = epctx_value_dims(&value);
+            dims = epctx_view_value_dims(&value);
             while (!found && epctx_next_dim(&dims, &dim))
                 found = !dim.known && epctx_str_is(dim.param, name);
         }

@@ -67,7 +67,8 @@ static void put_values(writer *w, const char *key, epctx_cursor values) {
 
 /* UINT64_MAX: nobody knows. */
 static uint64_t tensor_bytes(const epctx_tensor_view *tensor) {
-    return tensor->has_raw && !tensor->external ? tensor->raw.size : epctx_tensor_bytes(tensor);
+    return tensor->has_raw && !tensor->external ? tensor->raw.size
+                                                : epctx_view_tensor_bytes(tensor);
 }
 
 /* A part of a string that has begun. */
@@ -81,7 +82,7 @@ CLI_FORMAT(2) static void add(const writer *w, const char *format, ...) {
 }
 
 static void put_tensor_type(const writer *w, const epctx_tensor_view *tensor) {
-    epctx_cursor dims = epctx_tensor_dims(tensor);
+    epctx_cursor dims = epctx_view_tensor_dims(tensor);
     const char *comma = "";
     int64_t dim;
     size_t i;
@@ -124,7 +125,8 @@ static void put_tensor(const writer *w, epctx_str name, const epctx_tensor_view 
 }
 
 static void put_initializers(const writer *w, epctx_graph_view graph) {
-    epctx_cursor tensors = epctx_graph_initializers(graph), sparses = epctx_graph_sparse(graph);
+    epctx_cursor tensors = epctx_view_graph_initializers(graph),
+                 sparses = epctx_graph_sparse(graph);
     epctx_tensor_view tensor;
     epctx_sparse_view sparse;
     json_array(w->json, "inits", JSON_TIGHT);
@@ -207,7 +209,7 @@ static void put_attr_value(const writer *w, const epctx_attr_view *attr) {
     case EPCTX_ATTR_STRINGS: put_strings(w, attr); break;
     case EPCTX_ATTR_STRING: put_string(w, attr->s); break;
     case EPCTX_ATTR_TENSOR:
-        tensor = epctx_tensor_of(attr->t);
+        tensor = epctx_view_as_tensor(attr->t);
         json_object(w->json, NULL, JSON_TIGHT);
         json_key(w->json, epctx_str_of("tensor"));
         put_tensor(w, epctx_str_of(""), &tensor);
@@ -235,7 +237,7 @@ static void put_attr(const writer *w, const epctx_attr_view *attr) {
 static void put_body(writer *w, const epctx_attr_view *attr, epctx_view body, uint32_t depth) {
     json_array(w->json, NULL, JSON_TIGHT);
     json_str(w->json, NULL, attr->name);
-    put_graph(w, "body", epctx_graph_of(body), depth - 1);
+    put_graph(w, "body", epctx_view_as_graph(body), depth - 1);
     json_end(w->json);
 }
 
@@ -253,7 +255,7 @@ static void put_bodies(writer *w, epctx_cursor attrs, uint32_t depth) {
 }
 
 static void put_attrs(writer *w, const epctx_node_view *node, uint32_t depth) {
-    epctx_cursor attrs = epctx_node_attrs(node);
+    epctx_cursor attrs = epctx_view_node_attrs(node);
     epctx_attr_view attr;
     bool bodies = false;
     json_array(w->json, "attrs", JSON_TIGHT);
@@ -262,7 +264,7 @@ static void put_attrs(writer *w, const epctx_node_view *node, uint32_t depth) {
         put_attr(w, &attr);
     }
     json_end(w->json);
-    if (bodies && depth > 0) put_bodies(w, epctx_node_attrs(node), depth);
+    if (bodies && depth > 0) put_bodies(w, epctx_view_node_attrs(node), depth);
 }
 
 /* -- nodes and graphs -- */
@@ -275,14 +277,14 @@ static void put_node(writer *w, const epctx_node_view *node, uint32_t depth) {
     if (node->overload.size > 0) json_str(w->json, "overload", node->overload);
     json_str(w->json, "name", node->name);
     if (node->doc_string.size > 0) put_short(w, "doc", node->doc_string);
-    if (epctx_node_is_epnode(node)) {
-        if (epctx_epnode_read(node, &ep, NULL) == EPCTX_OK)
+    if (epctx_view_is_epnode(node)) {
+        if (epctx_view_read_epnode(node, &ep, NULL) == EPCTX_OK)
             json_str(w->json, "ep", ep.source);
         else
             json_null(w->json, "ep");
     }
-    put_names(w, "in", epctx_node_inputs(node));
-    put_names(w, "out", epctx_node_outputs(node));
+    put_names(w, "in", epctx_view_node_inputs(node));
+    put_names(w, "out", epctx_view_node_outputs(node));
     put_attrs(w, node, depth);
     json_end(w->json);
 }
@@ -298,11 +300,11 @@ static void put_graph(writer *w, const char *kind, epctx_graph_view graph, uint3
     json_object(w->json, NULL, JSON_TIGHT);
     json_text(w->json, "kind", kind);
     json_str(w->json, "name", graph.name);
-    put_values(w, "inputs", epctx_graph_inputs(graph));
-    put_values(w, "outputs", epctx_graph_outputs(graph));
-    put_values(w, "values", epctx_graph_values(graph));
+    put_values(w, "inputs", epctx_view_graph_inputs(graph));
+    put_values(w, "outputs", epctx_view_graph_outputs(graph));
+    put_values(w, "values", epctx_view_graph_values(graph));
     put_initializers(w, graph);
-    put_nodes(w, epctx_graph_nodes(graph), depth);
+    put_nodes(w, epctx_view_graph_nodes(graph), depth);
     json_end(w->json);
 }
 

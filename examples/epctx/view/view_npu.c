@@ -10,7 +10,7 @@ bool view_has_npu(const epctx_model *model) {
     epctx_backend backend;
     epctx_walk_begin(&walk, model);
     while (epctx_walk_epnode(&walk, &view))
-        if (epctx_epnode_read(&view, &node, NULL) == EPCTX_OK &&
+        if (epctx_view_read_epnode(&view, &node, NULL) == EPCTX_OK &&
             cli_own_backend(node.source, &backend))
             return true;
     return false;
