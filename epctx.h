@@ -42,11 +42,12 @@
  *       epctx_model_close(&model);
  *
  * QUICK START: compile a model with a backend
- *       epctx_gen_opts opts = {0};
+ *       epctx_gen_opts opts; // all zero: the defaults
  *       epctx_gen_report report;
  *       epctx_model model;
  *       epctx_error err;
  *       epctx_status status = epctx_model_open_file(&model, "m.onnx", NULL, &err);
+ *       memset(&opts, 0, sizeof opts);
  *       opts.overwrite = true;
  *       if (status == EPCTX_OK) {
  *           status = epctx_generate(&model, &backend, &opts, &report, &err);
@@ -2910,10 +2911,12 @@ EPCTX_API epctx_freshness epctx_model_check_fresh(const epctx_model *model, cons
  *       epctx_workspace *workspace;
  *       epctx_model models[2];
  *       epctx_loaded loaded[2];
- *       epctx_gen_opts opts = {0};
- *       epctx_load_opts load = {0};
+ *       epctx_gen_opts opts;
+ *       epctx_load_opts load;
  *       epctx_error err;
  *       epctx_status status = epctx_workspace_open(&workspace, NULL, &err);
+ *       memset(&opts, 0, sizeof opts);
+ *       memset(&load, 0, sizeof load);
  *       opts.overwrite = true; // and `backend` is yours, or epctx_npu_init's
  *       opts.workspace = load.workspace = workspace;
  *       for (int i = 0; status == EPCTX_OK && i < 2; i++) {

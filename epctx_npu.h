@@ -24,13 +24,16 @@
  * QUICK START: compile, load and run through epctx.h (a model of one partition, x[36] -> y[2])
  *       epctx_npu npu;
  *       epctx_backend backend;
- *       epctx_model model = {0};
- *       epctx_loaded loaded = {0};
+ *       epctx_model model;
+ *       epctx_loaded loaded;
+ *       epctx_gen_opts opts; // writes m_ctx.onnx and m_npu.bin
  *       epctx_error err;
  *       float x[36] = {0}, y[2];
  *       epctx_span in[1] = {{(const uint8_t *)x, sizeof x}};
  *       epctx_memory out[1] = {{y, sizeof y}};
- *       epctx_gen_opts opts = {0}; // writes m_ctx.onnx and m_npu.bin
+ *       memset(&model, 0, sizeof model); // then they may be closed in any case
+ *       memset(&loaded, 0, sizeof loaded);
+ *       memset(&opts, 0, sizeof opts);
  *       opts.overwrite = true;
  *       bool good = epctx_npu_init(&npu, NULL, &backend, &err) == EPCTX_OK &&
  *                   epctx_model_open_file(&model, "m.onnx", NULL, &err) == EPCTX_OK &&

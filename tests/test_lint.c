@@ -1121,6 +1121,9 @@ typedef struct rule_case {
 #define VAI_SOURCE "MorphiZenExecutionProvider"
 #define NPU_SOURCE "EpctxNpuExecutionProvider"
 
+/* Longer than a name of a file; filled when the rules are walked. */
+static char long_payload[1025];
+
 /* clang-format off */
 static const rule_case cases[] = {
     {EPCTX_RULE_DOUBLED_FIELD, NULL, {.node_fn = second_name}, {.two = false}},
@@ -1414,6 +1417,10 @@ static const rule_case cases[] = {
      NULL,
      {.first = {.cache = "good.bin"}},
      {.first = {.cache = "a\x01.bin"}}},
+    {EPCTX_RULE_PAYLOAD_AS_PATH,
+     NULL,
+     {.first = {.embed = "0", .cache = long_payload}},
+     {.first = {.embed = "0", .cache = "good.bin"}}},
     {EPCTX_RULE_NO_ATTRIBUTE,
      "npu",
      {.first = {.source = NPU_SOURCE, .embed = ABSENT}},
@@ -1701,6 +1708,7 @@ static void before_version(const char *fact_version, char out[60]) {
 
 TEST(every_rule_fails_and_passes) {
     size_t i;
+    memset(long_payload, '\1', sizeof long_payload - 1);
     for (i = 0; i < CASE_COUNT; i++) {
         const rule_case *c = &cases[i];
         epctx_rule_info rule = epctx_rule_of(c->rule);

@@ -49,7 +49,7 @@ compile() {
     *) compiler="${CXX:-g++} -x c++ -std=$1" ;;
     esac
     # shellcheck disable=SC2046,SC2086 # lists of words
-    $compiler -Wall -Wextra -Wno-missing-field-initializers -Werror $(rounds -O1 -O0) \
+    $compiler -Wall -Wextra -Werror $(rounds -O1 -O0) \
         ${NANOPB_CFLAGS-} -c -o "$2.$1.o" "$2.c" >log 2>&1
 }
 for standard in $languages; do

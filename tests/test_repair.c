@@ -530,6 +530,49 @@ TEST(payloads_that_are_names) {
     remove_root();
 }
 
+/* embed_mode 0 with the context inside. What is short may be a path with a stray character. */
+TEST(payloads_where_a_path_should_be) {
+    static char payload[1024], stray[] = "c.bin";
+    bytes graph = {0};
+    job j;
+    CHECK_TRUE(make_root());
+    save_sixteen("c.bin", 0);
+    add_epnode(&graph, "a", "x", "y", 1, 0, npu, "p0", payload, sizeof payload);
+    add_epnode(&graph, "b", "x", "z", 1, 0, npu, "p1", stray, sizeof stray);
+    add_epnode(&graph, "c", "x", "z1", 1, 1, npu, "p2", payload, sizeof payload);
+    CHECK_TRUE(job_file(&j, end_model(&graph)));
+    job_rule(&j, EPCTX_RULE_PAYLOAD_AS_PATH);
+    CHECK_STR(job_run(&j),
+              "E087 embed_mode is now 1: ep_cache_context holds the context, 1024 bytes; ");
+    CHECK_INT(epnode_at(&j.model, 0).embed_mode, 1);
+    CHECK_INT(epnode_at(&j.model, 1).embed_mode, 0);
+    job_close(&j);
+    remove_root();
+}
+
+TEST(operators_that_are_misspelt) {
+    static const char *const rows[][3] = {{"EPcontext", "com.microsoft", "EPContext"},
+                                          {"EPContxt", "com.microsoft", "EPContext"},
+                                          {"EPcontext", "ai.example", "EPcontext"},
+                                          {"Gelu", "com.microsoft", "Gelu"}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        bytes graph = {0}, node = new_node(rows[i][0], rows[i][1], "a", "x", "y");
+        epctx_node_view view;
+        epctx_cursor it;
+        job j;
+        put_child(&graph, 1, &node);
+        CHECK_TRUE(make_root());
+        CHECK_TRUE(job_file(&j, end_model(&graph)));
+        job_rule(&j, EPCTX_RULE_OP_SPELLING);
+        job_run(&j);
+        it = epctx_view_graph_nodes(epctx_model_graph(&j.model));
+        CHECK_TRUE(epctx_next_node(&it, &view));
+        CHECK(epctx_str_is(view.op_type, rows[i][2]), "%s of %s", rows[i][0], rows[i][1]);
+        job_close(&j);
+        remove_root();
+    }
+}
+
 /* A name that breaks another rule than the one that was asked for; one that is none. */
 TEST(names_by_rule) {
     bytes graph = {0}, node;
@@ -1011,6 +1054,8 @@ int main(int argc, char **argv) {
     RUN(names_that_are_keys);
     RUN(files_that_cannot_be_looked_for);
     RUN(payloads_that_are_names);
+    RUN(payloads_where_a_path_should_be);
+    RUN(operators_that_are_misspelt);
     RUN(names_by_rule);
     RUN(repair_of_names_of_files);
     RUN(binaries_by_what_is_inside);

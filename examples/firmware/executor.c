@@ -13,13 +13,18 @@
 
 extern const uint8_t flash_file[], flash_file_end[], flash_input[], flash_input_end[];
 
-/* `epctx info x_npu.bin` prints what a network needs. */
+#if !defined(MEMORY_SIZE) || !defined(SCRATCH_SIZE)
+#error "executor.c: set -DMEMORY_SIZE and -DSCRATCH_SIZE, which `epctx info x_npu.bin` prints"
+#endif
 static uint64_t memory[MEMORY_SIZE / 8];
 static uint8_t scratch[SCRATCH_SIZE] __attribute__((aligned(EPCTX_NPU_ALIGN)));
 #ifndef SCORE_TYPE
 #define SCORE_TYPE uint32_t /* of a float: its bits */
 #endif
-static SCORE_TYPE scores[10];
+#ifndef SCORE_COUNT
+#define SCORE_COUNT 10
+#endif
+static SCORE_TYPE scores[SCORE_COUNT];
 
 static int run(void) {
     static epctx_npu_context context;

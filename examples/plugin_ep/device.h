@@ -70,8 +70,8 @@ typedef struct ep_device {
     /* Which nodes: positive: this one, 0: not this one, negative or NULL: ORT decides. */
     int (*convert_fn)(const epctx_backend *backend, const char *domain, const char *op_type);
     /* The EP options that open_fn reads, NULL at the end: a session with another one is refused.
-     * NULL: none. Every EP of this folder has "hugging_face_cache", "map_binary" and
-     * "device_memory_limit" besides. */
+     * NULL: none. Every EP of this folder has "hugging_face_cache", "map_binary",
+     * "device_memory_limit" and "write_control_flow" besides. */
     const char *const *option_keys;
     /* Is the device in this machine? Asked when the library is registered; false: applications see
      * no device of this EP. NULL: it is. Never fail instead: ONNX Runtime keeps devices of a

@@ -8,6 +8,7 @@
 #include "core/options.h"
 #include "facts/facts.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,11 +16,28 @@
 typedef struct lint_work {
     findings out;
     epctx_check_opts opts;
-    bool failed;        /* something could not be judged, and the reason was printed */
-    binary_asker asker; /* of what only a vendor's library reads */
+    bool failed;          /* something could not be judged, and the reason was printed */
+    binary_asker library; /* of what only a vendor's library reads */
+    binary_asker asker;   /* the same, counting what it does not tell */
+    uint64_t unread;      /* context binaries that nobody looked into */
     lint_ep judge;
     char errors[160]; /* "E012, E041": rules that found an error in the model */
 } lint_work;
+
+static bool ask(void *user, epctx_span file, epctx_arena *arena, binary_facts *facts) {
+    lint_work *work = (lint_work *)user;
+    if (work->library.ask_fn(work->library.user, file, arena, facts)) return true;
+    work->unread++;
+    return false;
+}
+
+/* "0 errors" must not sound as if what only a vendor's library reads were sound. */
+static void tell_unread(const lint_work *work) {
+    if (work->unread > 0 && work->out.format == FINDINGS_TEXT)
+        cli_say("epctx: note: what is inside %" PRIu64 " context binar%s was not judged: "
+                "--qnn-system LIBRARY reads those of QNN\n",
+                work->unread, work->unread == 1 ? "y" : "ies");
+}
 
 /* Once each, the first ones. */
 static void note_error(lint_work *work, int rule) {
@@ -326,10 +344,13 @@ static int run(const cli_args *args) {
     if (args->alone) return run_alone(args);
     memset(&work, 0, sizeof work);
     findings_init(&work.out);
-    if (read_options(&work, args) && cli_binary_asker(args, &work.asker) &&
+    if (read_options(&work, args) && cli_binary_asker(args, &work.library) &&
         lint_ep_begin(&work.judge, is_old_profile(args) ? NULL : args, &code)) {
+        work.asker.user = &work;
+        work.asker.ask_fn = ask;
         work.out.several = args->count > 1 || args->ignore != NULL;
         code = lint_all(&work, args->operands, args->count);
+        tell_unread(&work);
     }
     lint_ep_end(&work.judge);
     findings_free(&work.out);

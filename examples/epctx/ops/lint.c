@@ -157,6 +157,17 @@ static epctx_str lint_fact_domain(epctx_str domain) {
     return domain.size > 0 ? domain : epctx_str_of("ai.onnx");
 }
 
+bool epctx_lint_is_payload(epctx_str context) {
+    const epctx_span bytes = {(const uint8_t *)context.data, context.size};
+    epctx_binary_id id;
+    size_t i = 0;
+    while (i < context.size && (uint8_t)context.data[i] >= 0x20) i++;
+    if (i == context.size) return false;
+    if (context.size >= 1024) return true;
+    epctx_binary_identify_whole(bytes, &id);
+    return id.sort == EPCTX_BINARY_SORT_CONTEXT;
+}
+
 int32_t epctx_lint_opset(epctx_str domain) {
     if (epctx_str_is(domain, "ai.onnx")) return 0;
     return (int32_t)lint_newest("opset", lint_fact_domain(domain));

@@ -193,6 +193,9 @@ extern "C" {
     X(NO_INPUT, "E086", "no-input", \
       "an EPContext node without inputs, of which older versions of ORT want one", \
       "load it with ORT 1.28.1 or newer, or give the node an input") \
+    X(PAYLOAD_AS_PATH, "E087", "payload-as-path", \
+      "embed_mode 0, but ep_cache_context holds a context binary, not a path", \
+      "set embed_mode 1: the context is inside") \
     X(EPCONTEXT_OPSET, "W001", "epcontext-opset", "com.microsoft is not imported", \
       "add the opset import com.microsoft, version 1 (epctx repair)") \
     X(SOURCE_ABSENT, "W002", "source-absent", "only some EPs accept a node without source", \
@@ -358,6 +361,11 @@ epctx_status epctx_lint_verify_ort(const epctx_model *model, const uint64_t *all
 /* The newest version of a domain that ORT supports, of the version that is judged for: it rejects
  * newer ones, and imports the domain itself if the model does not. 0: not one of its domains. */
 int32_t epctx_lint_opset(epctx_str domain);
+/* Whether an ep_cache_context is surely no path: it has control characters, and either more bytes
+ * than a name of a file or a format that is known. A path that ends in NUL is still a path. */
+bool epctx_lint_is_payload(epctx_str context);
+/* Whether a node's operator is EPContext but for a few letters. */
+bool epctx_lint_is_misspelt(const epctx_node_view *node);
 /* Whether the node gives the inputs of its body their values one by one, as Loop and Scan do. */
 bool epctx_lint_gives_inputs(const epctx_model *model, const epctx_node_view *node);
 /* Whether the schema of EPContext allows tensors of this type of elements. */

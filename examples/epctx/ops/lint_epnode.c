@@ -269,11 +269,15 @@ static epctx_status lint_attrs(linter *l, const epctx_node_view *view, bool *rea
     return EPCTX_OK;
 }
 
-void lint_op_spelling(linter *l, const epctx_node_view *node) {
+bool epctx_lint_is_misspelt(const epctx_node_view *node) {
     static const char *const names[] = {EPCTX_OP_TYPE, NULL};
-    if (!epctx_str_is(node->domain, EPCTX_DOMAIN) || node->op_type.size < 6 ||
-        epctx_nearest_name(node->op_type, names) == NULL)
-        return;
+    return epctx_str_is(node->domain, EPCTX_DOMAIN) && node->op_type.size >= 6 &&
+           !epctx_str_is(node->op_type, EPCTX_OP_TYPE) &&
+           epctx_nearest_name(node->op_type, names) != NULL;
+}
+
+void lint_op_spelling(linter *l, const epctx_node_view *node) {
+    if (!epctx_lint_is_misspelt(node)) return;
     lint_say(l, EPCTX_RULE_OP_SPELLING, node->name, NULL,
              "operator '%S' of com.microsoft does not exist, did you mean " EPCTX_OP_TYPE "?",
              &node->op_type);
@@ -409,6 +413,11 @@ static void lint_context(linter *l, lint_judged *judged) {
                  "is '%S': a file name? embed_mode is %s", &context,
                  (node->present & 1u << EPCTX_EPNODE_EMBED_MODE) != 0 ? "1"
                                                                       : "absent, which means 1");
+    }
+    if (node->embed_mode == 0 && epctx_lint_is_payload(context)) {
+        lint_say(l, EPCTX_RULE_PAYLOAD_AS_PATH, node->name, "ep_cache_context",
+                 "has %u bytes that are no path, but embed_mode is 0: expected the path of a file",
+                 (uint64_t)context.size);
     }
     if (node->embed_mode == 0 && (profile->traits & EPCTX_ONLY_EMBEDDED) != 0) {
         lint_say(l, EPCTX_RULE_ONLY_EMBEDDED, node->name, "embed_mode",

@@ -129,6 +129,7 @@ static void lint_file(linter *l, const epctx_dependency *file) {
                      "is '%S': a folder of the build machine", &name);
         }
     }
+    if (file->use == EPCTX_USE_CONTEXT && epctx_lint_is_payload(name)) return; /* told: its node */
     if (!file->required)
         return; /* a sidecar, or a file of a training graph: no session misses it */
     if (file->status != EPCTX_OK) {

@@ -95,6 +95,21 @@ static epctx_status repair_domain(repair *r, const epctx_node_view *node, epctx_
     return EPCTX_OK;
 }
 
+/* Nodes of com.microsoft whose operator is EPContext but for a few letters. */
+static epctx_status repair_op_spelling(repair *r, epctx_error *error) {
+    epctx_walk walk;
+    epctx_node_view node;
+    epctx_walk_begin(&walk, r->model);
+    while (epctx_walk_next(&walk, &node)) {
+        if (!epctx_lint_is_misspelt(&node)) continue;
+        OPS_TRY(epctx_edit_set_field_str(r->model, node.view, EPCTX_FIELD_NODE_OP_TYPE,
+                                         epctx_str_of(EPCTX_OP_TYPE), error));
+        repair_say(r, EPCTX_RULE_OP_SPELLING, node.name, "operator '%S' is now " EPCTX_OP_TYPE,
+                   &node.op_type);
+    }
+    return EPCTX_OK;
+}
+
 static epctx_status repair_import(repair *r, epctx_error *error) {
     epctx_str domain = epctx_str_of(EPCTX_DOMAIN);
     OPS_TRY(epctx_edit_put_opset(r->model, domain, 1, error));
@@ -207,6 +222,20 @@ static epctx_status repair_like_path(repair *r, const epctx_node_view *node, epc
     OPS_TRY(epctx_edit_set_attr_int(r->model, node->view, "embed_mode", 0, error));
     repair_say(r, EPCTX_RULE_LIKE_PATH, node->name,
                "embed_mode is now 0: '%S' is a file beside the model", &ep.ep_cache_context);
+    return EPCTX_OK;
+}
+
+/* embed_mode is 0, and the context itself stands where its path should. */
+static epctx_status repair_payload_as_path(repair *r, const epctx_node_view *node,
+                                           epctx_error *error) {
+    epctx_epnode ep;
+    if (epctx_view_read_epnode(node, &ep, NULL) != EPCTX_OK || ep.embed_mode != 0 ||
+        !epctx_lint_is_payload(ep.ep_cache_context))
+        return EPCTX_OK;
+    OPS_TRY(epctx_edit_set_attr_int(r->model, node->view, "embed_mode", 1, error));
+    repair_say(r, EPCTX_RULE_PAYLOAD_AS_PATH, node->name,
+               "embed_mode is now 1: ep_cache_context holds the context, %u bytes",
+               (uint64_t)ep.ep_cache_context.size);
     return EPCTX_OK;
 }
 
@@ -1080,7 +1109,9 @@ static const repairer repairers[] = {
     {EPCTX_RULE_EPCONTEXT_OPSET, repair_import, NULL, false, false},
     {EPCTX_RULE_NO_OPSET, repair_imports, NULL, true, false},
     {EPCTX_RULE_DEFAULT_OPSET, repair_imports, NULL, true, false},
+    {EPCTX_RULE_OP_SPELLING, repair_op_spelling, NULL, false, true},
     {EPCTX_RULE_LIKE_PATH, NULL, repair_like_path, false, true},
+    {EPCTX_RULE_PAYLOAD_AS_PATH, NULL, repair_payload_as_path, false, true},
     {EPCTX_RULE_SOURCE_SPELLING, NULL, repair_sources, false, false},
     {EPCTX_RULE_NO_SOURCE, NULL, repair_sources, false, false},
     {EPCTX_RULE_SOURCE_ABSENT, NULL, repair_sources, false, true},
@@ -1134,7 +1165,9 @@ static const char *repair_why_missing(const repair *r, const epctx_finding *find
             strcmp(searched->attribute, finding->attribute) == 0)
             return searched->text;
     }
-    return finding->info.fix;
+    /* The rule's own fix sends the reader to this command. */
+    return "copy it beside the model; one that was renamed: epctx set MODEL --node NAME "
+           "ep_cache_context=FILE --in-place";
 }
 
 static void repair_left(void *user, const epctx_finding *finding) {
