@@ -58,6 +58,7 @@
  *           return 1;
  *       }
  *       printf("%s and %s\n", report.context_path, report.binary_path);
+ *   A model may lack the types of what its partitions give: infer_fn or types_fn supply them.
  *
  * QUICK START: load it again
  *       epctx_loaded loaded;
@@ -2551,9 +2552,9 @@ typedef struct epctx_memory {
 /* One graph of a loaded context. Borrowed from the context. */
 typedef struct epctx_graph_info {
     epctx_str name;
-    const epctx_value *inputs; /* order of run_fn's arguments */
+    const epctx_value *inputs; /* order of run_fn's arguments; with type and, if fixed, shape */
     size_t input_count;
-    const epctx_value *outputs;
+    const epctx_value *outputs; /* likewise */
     size_t output_count;
     size_t scratch_size; /* bytes that run_fn needs, aligned to 64 */
 } epctx_graph_info;
@@ -16644,7 +16645,9 @@ static epctx_status epctx__rewrite_values(epctx__rewrite *w) {
             value = types != NULL && types[k].elem_type != 0 ? &types[k] : value;
             if (value->elem_type == 0) {
                 return epctx_fail(g->error, EPCTX_ERR_UNSUPPORTED,
-                                  "output '%S' has no type in the model, and none from types_fn",
+                                  "output '%S' of a partition has no type: run shape inference on "
+                                  "the model, or give the backend infer_fn or types_fn (those of "
+                                  "epctx_npu_init will do)",
                                   &value->name);
             }
             if (!epctx__is_marked(w, value->name, EPCTX__TYPED)) {

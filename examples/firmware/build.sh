@@ -10,7 +10,7 @@ set -eu
 here=$(dirname "$0")
 top=$here/../..
 [ $# -ge 3 ] || {
-    echo "usage: build.sh (reader | stream | executor) OUT.elf FLASH_FILE [INPUT_FILE [FLAGS...]]" >&2
+    echo "usage: build.sh PROGRAM OUT.elf FLASH_FILE [INPUT_FILE [FLAGS...]]" >&2
     exit 2
 }
 program=$1 out=$2 file=$3 input=${4:-$3}

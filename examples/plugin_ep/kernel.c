@@ -247,7 +247,8 @@ static OrtStatus *find_slots(const epctx_ort_api *api, const epctx_value *values
         }
         if (value->rank < 0 || d != value->rank || value->elem_type <= 0) {
             return epctx_ort_fail(api, EPCTX_ERR_CONTEXT,
-                                  "%s '%s' of the context's graph has no static type and shape",
+                                  "%s '%s' of the context's graph has no static type and shape: "
+                                  "info_fn has to give both",
                                   what, wanted[i]);
         }
     }
