@@ -178,10 +178,19 @@
  *   before it overwrites memory. PB_FIELD_32BIT may differ: it only changes descriptors. Shared
  *   libraries should hide nanopb's symbols (-Wl,--exclude-libs,ALL).
  *
+ * OTHER LANGUAGES
+ *   A binding holds epctx_version() and epctx_struct_size("epctx_model") against what it was made
+ *   from. Strings, spans, views, cursors, records, options and errors may be copied and moved like
+ *   numbers; what they borrow must stay. These point into themselves: keep them at one address from
+ *   their first call to their last, and copy only pointers to them: epctx_arena, epctx_map,
+ *   epctx_model, epctx_walk, epctx_scan, epctx_ep, epctx_commit, epctx_weights, epctx_loaded,
+ *   epctx_file_lock. Callbacks may come on any thread that calls the library, and must not unwind
+ *   through it. Public constants are enumerators or plain numbers.
+ *
  * CONTENTS
  *   >>config >>basics >>path >>io >>wire >>binary >>onnx >>record >>epnode >>profile >>option
  *   >>state >>scan >>edit >>commit >>stamp >>payload >>partition >>weights >>ep >>gen >>share
- *   >>load >>implementation
+ *   >>load >>abi >>implementation
  */
 
 #ifndef EPCTX_H
@@ -3149,6 +3158,17 @@ EPCTX_API epctx_status epctx_load(epctx_loaded *loaded, const epctx_model *model
                                   epctx_error *error);
 
 #endif /* EPCTX_NO_WIRE */
+
+/* ============================================================
+ * >>abi: for programs in other languages
+ * ============================================================ */
+
+/* EPCTX_VERSION_STRING of the implementation: the header that a binding was made from must have the
+ * same major and minor version. */
+EPCTX_API const char *epctx_version(void);
+/* sizeof a public struct by its name, "epctx_model", to be held against the binding's; 0: there is
+ * none of that name in this build. */
+EPCTX_API size_t epctx_struct_size(const char *name);
 
 #ifdef __cplusplus
 }
@@ -18899,6 +18919,131 @@ EPCTX_API epctx_status epctx_load(epctx_loaded *loaded, const epctx_model *model
 }
 
 #endif /* EPCTX_NO_WIRE */
+
+/* ============================================================
+ * >>abi
+ *
+ * All public structs, in the order of their declarations, by what a build has: those of model
+ * bytes are not in one with EPCTX_NO_WIRE, those of edits not in one with EPCTX_NO_EDIT.
+ * ============================================================ */
+
+#define EPCTX__STRUCTS(X) \
+    X(epctx_error) \
+    X(epctx_span) \
+    X(epctx_str) \
+    X(epctx_allocator) \
+    X(epctx_arena) \
+    X(epctx_list) \
+    X(epctx_buffer) \
+    X(epctx_map) \
+    X(epctx_limits) \
+    X(epctx_text) \
+    X(epctx_hooks) \
+    X(epctx_file_info) \
+    X(epctx_mapping) \
+    X(epctx_io_file) \
+    X(epctx_io) \
+    X(epctx_file_lock) \
+    X(epctx_buffer_io) \
+    X(epctx_view) \
+    X(epctx_field) \
+    X(epctx_cursor) \
+    X(epctx_binary_id) \
+    X(epctx_value) \
+    X(epctx_tensor) \
+    X(epctx_attr) \
+    X(epctx_node) \
+    X(epctx_graph) \
+    X(epctx_epnode) \
+    X(epctx_profile) \
+    X(epctx_option_info) \
+    X(epctx_options) \
+    X(epctx_entries) \
+    X(epctx_write_opts) \
+    X(epctx_output_file) \
+    X(epctx_commit) \
+    X(epctx_partition) \
+    X(epctx_weights_opts) \
+    X(epctx_weight) \
+    X(epctx_weights_stats) \
+    X(epctx_weights) \
+    X(epctx_memory) \
+    X(epctx_graph_info) \
+    X(epctx_build_opts) \
+    X(epctx_backend) \
+    X(epctx_outside_weight) \
+    X(epctx_ep_opts) \
+    X(epctx_ep) \
+    X(epctx_preflight_in) \
+    X(epctx_outputs) \
+    X(epctx_lock) \
+    X(epctx_workspace_opts) \
+    X(epctx_share_opts) \
+    X(epctx_load_opts) \
+    X(epctx_bound) \
+    X(epctx_loaded)
+
+#ifndef EPCTX_NO_WIRE
+#define EPCTX__WIRE_STRUCTS(X) \
+    X(epctx_field_info) \
+    X(epctx_open_opts) \
+    X(epctx_model) \
+    X(epctx_model_info) \
+    X(epctx_graph_view) \
+    X(epctx_node_view) \
+    X(epctx_attr_view) \
+    X(epctx_tensor_view) \
+    X(epctx_value_view) \
+    X(epctx_dim) \
+    X(epctx_opset) \
+    X(epctx_pair) \
+    X(epctx_walk_level) \
+    X(epctx_walk) \
+    X(epctx_shape_reader) \
+    X(epctx_check_opts) \
+    X(epctx_dependency) \
+    X(epctx_reader) \
+    X(epctx_range) \
+    X(epctx_scan) \
+    X(epctx_stamp_line) \
+    X(epctx_stamp_option)
+#else
+#define EPCTX__WIRE_STRUCTS(X)
+#endif
+
+#ifndef EPCTX_NO_EDIT
+#define EPCTX__EDIT_STRUCTS(X) \
+    X(epctx_file_rename) \
+    X(epctx_stamp_opts) \
+    X(epctx_change) \
+    X(epctx_changes) \
+    X(epctx_convert_opts) \
+    X(epctx_prefix_opts) \
+    X(epctx_gen_opts) \
+    X(epctx_gen_report) \
+    X(epctx_fresh_opts)
+#else
+#define EPCTX__EDIT_STRUCTS(X)
+#endif
+
+EPCTX_API const char *epctx_version(void) {
+    return EPCTX_VERSION_STRING;
+}
+
+#define EPCTX__STRUCT_ROW(name) {#name, sizeof(name)},
+
+EPCTX_API size_t epctx_struct_size(const char *name) {
+    static const struct {
+        const char *name;
+        size_t size;
+    } all[] = {EPCTX__STRUCTS(EPCTX__STRUCT_ROW) EPCTX__WIRE_STRUCTS(EPCTX__STRUCT_ROW)
+                   EPCTX__EDIT_STRUCTS(EPCTX__STRUCT_ROW)};
+    const epctx_str wanted = epctx_str_of(name);
+    size_t i;
+    for (i = 0; i < sizeof all / sizeof all[0]; i++)
+        if (epctx_str_is(wanted, all[i].name)) return all[i].size;
+    return 0;
+}
 
 #ifdef __cplusplus
 }
