@@ -48,7 +48,8 @@ for line in 'epctx_nothing 0' "opened, $bytes bytes" 'failed, EPCTX_ERR_NOT_FOUN
 done
 
 # Generators of bindings drop macros that cast.
-casts=$(sed 's:/\*.*::; /^ \* >>implementation$/,$d' epctx.h | grep -nE \
-    '^ *#define EPCTX_[A-Z0-9_]+ .*\((u?int[0-9_t]*|size_t|unsigned|float|double|epctx_[a-z_]+)( \*)?\)')
+types='u?int[0-9_t]*|size_t|unsigned|float|double|epctx_[a-z_]+'
+casts=$(sed 's:/\*.*::; /^ \* >>implementation$/,$d' epctx.h |
+    grep -nE "^ *#define EPCTX_[A-Z0-9_]+ .*\\(($types)( \\*)?\\)")
 if [ -z "$casts" ]; then ok "constants"; else fail "constants" "these cast: $casts"; fi
 exit $status
