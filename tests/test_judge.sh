@@ -101,6 +101,8 @@ epctx compile clash.onnx
 said "compile: what came of clash" 1 "ONNX Runtime would not load it"
 epctx compile clash.onnx dead.onnx -f
 said "compile: of several" 1 "ONNX Runtime would not load it"
+works "compile: values without shapes" "$epctx" compile -f unshaped.onnx
+works "compile: its lint of values without shapes" "$epctx" lint unshaped_ctx.onnx
 works "compile: what has no reader goes" "$epctx" compile -f dead.onnx
 
 # -- all that write models are here, or cannot make a good one bad --

@@ -5,6 +5,7 @@
 
 clash.onnx   a body of If uses a name of the main graph that is made later: a compiled node comes
              before, and ONNX Runtime refuses what was good
+unshaped.onnx  the types of values between two partitions are declared, their shapes are not
 dead.onnx    one of the nodes that can be compiled has no reader
 good.onnx    an If, a Reshape by a constant, an external tensor; newer.onnx: the same, which ONNX
              Runtime refuses, as its IR version is none that it knows
@@ -49,6 +50,19 @@ def clash():
     return model
 
 
+def unshaped():
+    model, graph = begin("unshaped")
+    node(graph, "Relu", "first", ("x",), ("a",))
+    choice(graph, "choice", "a", "inner", "b")
+    node(graph, "Tanh", "middle", ("b",), ("m",))
+    choice(graph, "again", "m", "inside", "n")
+    node(graph, "Add", "last", ("n", "a"), ("y",))
+    for name in ("a", "b", "m", "n"):
+        graph.value_info.add(name=name).type.tensor_type.elem_type = FLOAT
+    value(graph.output, "y", FLOAT, (1, 4))
+    return model
+
+
 def dead():
     model, graph = begin("dead")
     node(graph, "Relu", "first", ("x",), ("a",))
@@ -75,7 +89,8 @@ def good(ir_version):
 def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    for name, model in (("clash", clash()), ("dead", dead()), ("good", good(9)),
+    for name, model in (("clash", clash()), ("dead", dead()), ("unshaped", unshaped()),
+                        ("good", good(9)),
                         ("newer", good(99))):
         with open(os.path.join(sys.argv[1], name + ".onnx"), "wb") as out:
             out.write(model.SerializeToString())

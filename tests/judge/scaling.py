@@ -199,6 +199,14 @@ def absent(model, count):
     return chain(model, 1)
 
 
+def keyed(model, count):
+    """EPContext nodes that an EP finds by their names, each with a binary of its own."""
+    last = absent(model, count)
+    for i, made in enumerate(model.graph.node):
+        made.name = f"k{i}"
+    return last
+
+
 def namesakes(model, count):
     """Nodes of one name."""
     last = chain(model, count)
@@ -236,6 +244,7 @@ MORE = ((many, ((0,), "run {m}")), (pieces, ((1,), "run {c}")),
         (overlaid, ((1,), "weights {m} {m}"), ((1,), "compile -f {m} -o {c}"),
          ((2,), "diff {m} {m}")),
         (absent, ((1,), "lint {m}"), ((3,), "repair --dry-run {m} -f -o {o}"), ((1,), "ls {m}")),
+        (keyed, ((1,), "merge {m} {m} -f -o {o}")),
         (namesakes, ((1,), "lint {m}"), ((0,), "merge {m} {m} -f -o {o}")),
         (forged, ((1,), "lint {m}"), ((0,), "run {m}"), ((0,), "diff {m} {m}")))
 # Bytes of memory for each byte of a model of empty nodes.

@@ -266,7 +266,6 @@ static unsigned lint_matching_of(const lint_binary *binary) {
     case EPCTX_BINARY_QNN_DLC:
         return LINT_BY_NAME | LINT_BY_POSITION | LINT_OUTPUT_SHAPES | LINT_OUTPUT_RANKS |
                LINT_INPUT_BYTES;
-    case EPCTX_BINARY_NPU: return LINT_BY_POSITION | LINT_INPUTS_SHAPED;
     default: return LINT_BY_POSITION;
     }
 }

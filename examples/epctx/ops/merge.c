@@ -212,14 +212,12 @@ static epctx_status guest_value_name(guest *g, epctx_str name, epctx_str *out) {
                              "it cannot be renamed; compile one of the models with other names");
 }
 
-static epctx_status guest_node_name(guest *g, const epctx_node_view *node, epctx_str *out) {
+static epctx_status guest_node_name(guest *g, const epctx_name_survey *survey,
+                                    const epctx_node_view *node, epctx_str *out) {
     merge_names names = node_names(g);
-    epctx_name_opts opts;
     *out = node->name;
     if (node->name.size == 0) return EPCTX_OK;
-    memset(&opts, 0, sizeof opts);
-    if (!epctx_view_is_epnode(node) ||
-        epctx_node_may_rename(g->model, node, &opts, NULL) == EPCTX_OK)
+    if (!epctx_view_is_epnode(node) || epctx_node_may_rename(survey, node, NULL) == EPCTX_OK)
         return guest_name(g, "node", &names, node->name, out);
     return !is_taken(&names, node->name)
                ? EPCTX_OK
@@ -445,10 +443,12 @@ static epctx_status guest_rename_all(guest *g) {
 
 static epctx_status guest_nodes(guest *g) {
     epctx_cursor nodes = epctx_view_graph_nodes(epctx_model_graph(g->model));
+    epctx_name_survey survey;
     epctx_node_view node;
     epctx_str name;
+    OPS_TRY(epctx_name_survey_of(&survey, g->model, NULL, g->w->arena, g->error));
     while (epctx_next_node(&nodes, &node)) {
-        OPS_TRY(guest_node_name(g, &node, &name));
+        OPS_TRY(guest_node_name(g, &survey, &node, &name));
         if (epctx_str_eq(name, node.name)) continue;
         OPS_TRY(ops_say_now(&g->w->report, g->number, "node", node.name, "", name, g->error));
         OPS_TRY(

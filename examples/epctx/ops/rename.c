@@ -338,64 +338,80 @@ epctx_status epctx_rename_values(epctx_model *model, epctx_view scope, const epc
 
 /* -- names of nodes -- */
 
-/* How other EPContext nodes use the binary of one. */
-typedef struct rename_others {
-    bool shared; /* a node of its EP is secondary */
-    bool named;  /* another node names the binary */
-} rename_others;
-
 static const epctx_profile *rename_profile(const epctx_name_opts *opts, const epctx_epnode *node) {
     return epctx_profile_for(opts->profile, node->source);
 }
 
-static rename_others rename_look(epctx_model *model, const epctx_node_view *view,
-                                 const epctx_epnode *node, const epctx_name_opts *opts) {
-    rename_others found = {false, false};
-    epctx_walk walk;
-    epctx_node_view other;
-    epctx_epnode ep;
-    epctx_walk_begin(&walk, model);
-    while (epctx_walk_epnode(&walk, &other)) {
-        bool same_ep;
-        if (other.view.slot == view->view.slot || !epctx_view_is_epnode(&other) ||
-            epctx_view_read_epnode(&other, &ep, NULL) != EPCTX_OK)
-            continue;
-        same_ep = rename_profile(opts, &ep) == rename_profile(opts, node);
-        found.shared = found.shared || (same_ep && ep.main_context == 0);
-        found.named = found.named || (ep.main_context != 0 && ep.embed_mode == 0 &&
-                                      epctx_str_eq(ep.ep_cache_context, node->ep_cache_context));
-    }
-    return found;
+static bool survey_shares(const epctx_name_survey *survey, const epctx_profile *profile) {
+    size_t i;
+    for (i = 0; i < survey->shared.count; i++)
+        if (((const epctx_profile *const *)survey->shared.items)[i] == profile) return true;
+    return false;
 }
 
-epctx_status epctx_node_may_rename(epctx_model *model, const epctx_node_view *view,
-                                   const epctx_name_opts *opts, epctx_error *error) {
+static epctx_status survey_add(epctx_name_survey *survey, epctx_arena *arena,
+                               const epctx_epnode *node, epctx_error *error) {
+    const epctx_profile *profile = rename_profile(&survey->opts, node);
+    if (node->main_context == 0 && !survey_shares(survey, profile)) {
+        const epctx_profile **place =
+            (const epctx_profile **)epctx_list_add(&survey->shared, arena, sizeof *place);
+        if (place == NULL) return ops_nomem(arena, error);
+        *place = profile;
+    }
+    if (node->main_context == 0 || node->embed_mode != 0) return EPCTX_OK;
+    return ops_put(&survey->files, node->ep_cache_context,
+                   ops_has(&survey->files, node->ep_cache_context) ? 2 : 1, error);
+}
+
+epctx_status epctx_name_survey_of(epctx_name_survey *survey, const epctx_model *model,
+                                  const epctx_name_opts *opts, epctx_arena *arena,
+                                  epctx_error *error) {
+    epctx_walk walk;
+    epctx_node_view view;
     epctx_epnode node;
-    rename_others others;
+    memset(survey, 0, sizeof *survey);
+    if (opts != NULL) survey->opts = *opts;
+    survey->model = model;
+    epctx_map_init(&survey->files, arena);
+    epctx_walk_begin(&walk, model);
+    while (epctx_walk_epnode(&walk, &view))
+        if (epctx_view_is_epnode(&view) && epctx_view_read_epnode(&view, &node, NULL) == EPCTX_OK)
+            OPS_TRY(survey_add(survey, arena, &node, error));
+    return EPCTX_OK;
+}
+
+epctx_status epctx_node_may_rename(const epctx_name_survey *survey, const epctx_node_view *view,
+                                   epctx_error *error) {
+    const epctx_profile *profile;
+    epctx_epnode node;
     const char *why;
     OPS_TRY(epctx_view_read_epnode(view, &node, error));
-    if (rename_profile(opts, &node)->key != EPCTX_KEY_NODE_NAME) return EPCTX_OK;
-    others = rename_look(model, view, &node, opts);
-    if (node.main_context == 0 || others.shared) {
+    profile = rename_profile(&survey->opts, &node);
+    if (profile->key != EPCTX_KEY_NODE_NAME) return EPCTX_OK;
+    if (node.main_context == 0 || survey_shares(survey, profile)) {
         why = "several nodes share a context, and the EP finds the graph in it by the node's name";
-    } else if (node.embed_mode == 0 && others.named) {
+    } else if (node.embed_mode == 0 && epctx_map_get(&survey->files, node.ep_cache_context) == 2) {
         why = "several nodes name this binary, and the EP finds the graph in it by the node's "
               "name";
-    } else if (opts->one_graph || epctx_model_holds_one_graph(model, &node)) {
+    } else if (survey->opts.one_graph || epctx_model_holds_one_graph(survey->model, &node)) {
         return EPCTX_OK;
     } else {
         why = "the EP finds the graph in the binary by the node's name, and the binary may "
               "contain other graphs; set one_graph if it does not";
     }
     return epctx_fail(error, EPCTX_ERR_UNSUPPORTED, "%s EPContext node cannot be renamed: %s",
-                      rename_profile(opts, &node)->name, why);
+                      profile->name, why);
 }
 
 static epctx_status rename_node(epctx_model *model, const epctx_node_view *node, epctx_str name,
                                 const epctx_name_opts *opts, epctx_error *error) {
     epctx_node_view other;
     epctx_walk walk;
-    if (epctx_view_is_epnode(node)) OPS_TRY(epctx_node_may_rename(model, node, opts, error));
+    if (epctx_view_is_epnode(node)) {
+        epctx_name_survey survey;
+        OPS_TRY(epctx_name_survey_of(&survey, model, opts, &model->arena, error));
+        OPS_TRY(epctx_node_may_rename(&survey, node, error));
+    }
     epctx_walk_begin(&walk, model);
     while (name.size > 0 && epctx_walk_next(&walk, &other)) {
         if (epctx_str_eq(other.name, name)) {

@@ -26,11 +26,23 @@ epctx_status epctx_rename_values(epctx_model *model, epctx_view scope, const epc
                                  const epctx_str *to, size_t count, const epctx_name_opts *opts,
                                  size_t *uses, epctx_error *error);
 
+/* How the EPContext nodes of a model use their binaries; holds while only names change. */
+typedef struct epctx_name_survey {
+    epctx_name_opts opts;
+    const epctx_model *model;
+    epctx_map files;   /* a binary's name -> 1: a primary node names it, 2: several */
+    epctx_list shared; /* of profiles, of which a node is secondary */
+} epctx_name_survey;
+
+/* One walk over the model, for any number of nodes. The survey is in `arena`. */
+epctx_status epctx_name_survey_of(epctx_name_survey *survey, const epctx_model *model,
+                                  const epctx_name_opts *opts, epctx_arena *arena,
+                                  epctx_error *error);
 /* EPCTX_ERR_UNSUPPORTED if the name of this EPContext node is the key into its binary
  * (epctx_profile.key), unless the binary contains only the graph of this node, according to
- * epctx_model_holds_one_graph or opts->one_graph. */
-epctx_status epctx_node_may_rename(epctx_model *model, const epctx_node_view *node,
-                                   const epctx_name_opts *opts, epctx_error *error);
+ * epctx_model_holds_one_graph or one_graph of the survey's options. */
+epctx_status epctx_node_may_rename(const epctx_name_survey *survey, const epctx_node_view *node,
+                                   epctx_error *error);
 
 /* Renames a node, an EPContext node if epctx_node_may_rename allows it. EPCTX_ERR_EXISTS if another
  * node has the name. */
