@@ -174,6 +174,27 @@ result "info without the binary" 1 "required item is missing or unusable"
 grep -q '^warning: .*plain_npu.bin' out || fail "info without the binary" "no warning line"
 
 # -- run --
+# Numbers keep what their type can hold.
+"$python" -c 'import struct, sys
+sys.path.insert(0, sys.argv[1])
+from make_model import node, value
+from onnx_schema import ModelProto
+model = ModelProto(ir_version=9)
+model.opset_import.add(domain="", version=17)
+model.graph.name = "edges"
+edges = ((6, "i", (2147483647, -2147483648)), (7, "q", (2 ** 53 + 1, 2 ** 53)),
+         (13, "Q", (2 ** 64 - 1, 0)), (11, "d", (0.1234567890123456, 1.0)))
+for k, (elem_type, letter, numbers) in enumerate(edges):
+    value(model.graph.input, f"x{k}", elem_type, (2,))
+    value(model.graph.output, f"y{k}", elem_type, (2,))
+    node(model.graph, "Identity", f"n{k}", (f"x{k}",), (f"y{k}",))
+    open(f"input_{k}.bin", "wb").write(struct.pack("<2" + letter, *numbers))
+open("edges.onnx", "wb").write(model.SerializeToString())' "$top/tests/judge"
+epctx run --json edges.onnx --input-dir .; said "run --json of edge values" 0
+json "run --json keeps every digit" '[(o["min"], o["max"], o["first"]) for o in j["outputs"]] ==
+    [(min(v), max(v), list(v)) for v in ((2147483647, -2147483648), (2 ** 53 + 1, 2 ** 53),
+                                         (2 ** 64 - 1, 0), (0.1234567890123456, 1.0))]'
+rm -f edges.onnx input_?.bin
 epctx run plain_ctx.onnx --seed 7 --dump d1; result "run" 0 "open-to-first-output: "
 epctx run embedded.onnx --seed 7 --dump d2; result "run of an embedded context" 0
 epctx run plain.onnx --seed 7 --dump d3; result "run of an ordinary model" 0 "compiled in memory"

@@ -53,8 +53,8 @@ text; or a list of them, [a,b,...]. Before it stands ref=<ref_attr_name>, when
 there is one. <text> is "=" and the text, or its <sum> when it is longer than
 200 bytes; a list of more than 32 is a <sum> too, of 8-byte integers, 4-byte
 floats, or strings with their length in 8 bytes before them. <data> is
-"external:<location>:<offset>:<length>", else the <sum> of the elements as
-raw_data would have them, strings as in lists. <sum> is "$" and up to 64 bytes
+"external:<location>:<offset>:<length>" ("-": not told, or no number), else the
+<sum> of the elements as raw_data would have them, strings as in lists. <sum> is "$" and up to 64 bytes
 in hex, or "#<size>:<CRC-32>". All numbers are little-endian.
 """
 import math
@@ -193,7 +193,8 @@ def data_text(tensor):
             found["location"] = entry.value
         elif raw(entry.key) in (b"offset", b"length"):
             found[entry.key] = decimal(raw(entry.value).decode("latin-1"))
-    return f"external:{esc(found['location'])}:{found['offset']}:{found['length']}"
+    told = ("-" if found[key] == (1 << 64) - 1 else found[key] for key in ("offset", "length"))
+    return ":".join(("external", esc(found["location"]), *map(str, told)))
 
 
 def float_text(value):

@@ -230,18 +230,27 @@ static void put_text(const dumper *d, epctx_str text) {
     put_sum(d, &sum);
 }
 
+/* ":NUMBER", or ":-" for one that is not told or cannot be read. */
+static void print_extent(uint64_t value) {
+    if (value == UINT64_MAX)
+        fputs(":-", stdout);
+    else
+        printf(":%" PRIu64, value);
+}
+
 static void put_external(const dumper *d, const epctx_tensor_view *tensor) {
     if (d->w != NULL) {
         json_object(d->w, NULL, JSON_INLINE);
         json_str(d->w, "location", tensor->location);
-        json_uint(d->w, "offset", tensor->offset);
-        json_uint(d->w, "length", tensor->length);
+        json_extent(d->w, "offset", tensor->offset);
+        json_extent(d->w, "length", tensor->length);
         json_end(d->w);
         return;
     }
     fputs("external:", stdout);
     put(d, tensor->location);
-    printf(":%" PRIu64 ":%" PRIu64, tensor->offset, tensor->length);
+    print_extent(tensor->offset);
+    print_extent(tensor->length);
 }
 
 static void put_data(const dumper *d, const epctx_tensor_view *tensor) {

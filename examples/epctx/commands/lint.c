@@ -34,9 +34,9 @@ static bool ask(void *user, epctx_span file, epctx_arena *arena, binary_facts *f
 /* "0 errors" must not sound as if what only a vendor's library reads were sound. */
 static void tell_unread(const lint_work *work) {
     if (work->unread > 0 && work->out.format == FINDINGS_TEXT)
-        cli_say("epctx: note: what is inside %" PRIu64 " context binar%s was not judged: "
-                "--qnn-system LIBRARY reads those of QNN\n",
-                work->unread, work->unread == 1 ? "y" : "ies");
+        printf("note: what is inside %" PRIu64 " context binar%s was not judged: --qnn-system "
+               "LIBRARY reads those of QNN\n",
+               work->unread, work->unread == 1 ? "y" : "ies");
 }
 
 /* Once each, the first ones. */

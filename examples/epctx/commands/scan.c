@@ -131,7 +131,8 @@ static void external_text(const epctx_scan *scan) {
     cli_put(stdout, scan->key);
     fputs(scan->depth > 0 ? "', in a node\n" : "'\n", stdout);
     put_text("location", scan->value, scan->location);
-    printf("    %-22s %" PRIu64 "\n", "offset", scan->data.offset);
+    if (scan->data.offset != UINT64_MAX)
+        printf("    %-22s %" PRIu64 "\n", "offset", scan->data.offset);
     if (scan->data.length != UINT64_MAX)
         printf("    %-22s %" PRIu64 "\n", "length", scan->data.length);
 }
@@ -139,7 +140,7 @@ static void external_text(const epctx_scan *scan) {
 static void external_json(json_writer *w, const epctx_scan *scan) {
     json_str(w, "name", scan->key);
     json_kept(w, "location", scan->value, scan->location);
-    json_uint(w, "offset", scan->data.offset);
+    json_extent(w, "offset", scan->data.offset);
     if (scan->data.length != UINT64_MAX) json_uint(w, "length", scan->data.length);
     json_uint(w, "depth", scan->depth);
 }

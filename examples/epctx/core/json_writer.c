@@ -189,6 +189,21 @@ void json_real(json_writer *w, const char *key, double value) {
     put_number(w, number);
 }
 
+void json_double(json_writer *w, const char *key, double value) {
+    char number[64];
+    place(w, key);
+    if (put_no_number(w, value)) return;
+    snprintf(number, sizeof number, "%.17g", value);
+    put_number(w, number);
+}
+
+void json_extent(json_writer *w, const char *key, uint64_t value) {
+    if (value == UINT64_MAX)
+        json_null(w, key);
+    else
+        json_uint(w, key, value);
+}
+
 void json_fixed(json_writer *w, const char *key, double value, int decimals) {
     char number[400]; /* DBL_MAX has 309 digits */
     place(w, key);

@@ -72,9 +72,13 @@ void json_null(json_writer *w, const char *key);
 void json_bool(json_writer *w, const char *key, bool value);
 void json_int(json_writer *w, const char *key, int64_t value);
 void json_uint(json_writer *w, const char *key, uint64_t value);
-/* The shortest of nine digits, and so many decimals; always with a point. What is no number in JSON
- * is a string: "nan", "inf", "-inf". */
+/* An offset or a length; UINT64_MAX, which stands for one that is not told or cannot be read, is
+ * null. */
+void json_extent(json_writer *w, const char *key, uint64_t value);
+/* With nine digits, which give a float back, with 17, which give a double back, and with so many
+ * decimals; always with a point. What is no number in JSON is a string: "nan", "inf", "-inf". */
 void json_real(json_writer *w, const char *key, double value);
+void json_double(json_writer *w, const char *key, double value);
 void json_fixed(json_writer *w, const char *key, double value, int decimals);
 /* Bytes that are no UTF-8 become U+FFFD; what a terminal would not show, and quotes, are
  * escaped. */

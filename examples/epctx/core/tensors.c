@@ -414,21 +414,35 @@ void tensors_print_type(const epctx_value *type) {
 }
 
 typedef struct summary {
-    size_t count; /* 0: the type has no numbers here */
-    double least, most, mean;
-    double first[4];
+    size_t count;       /* 0: the type has no numbers here */
+    size_t least, most; /* elements: which is the smallest and the largest */
+    double mean;
 } summary;
+
+/* Integers that are one number as a double: which is the smaller one. */
+static bool is_less(const session_value *value, size_t i, size_t k) {
+    uint64_t a, b;
+    bool below_a, below_b;
+    if (!tensors_integer(value, i, &a, &below_a) || !tensors_integer(value, k, &b, &below_b))
+        return false;
+    return below_a != below_b ? below_a : a < b; /* two's complement */
+}
 
 static summary sum_up(const session_value *value) {
     size_t width = epctx_elem_size(value->type.elem_type);
     size_t count = width > 0 ? value->size / width : 0;
-    summary out = {0, INFINITY, -INFINITY, 0, {0}};
-    double x = 0;
+    summary out = {0, 0, 0, 0};
+    double least = INFINITY, most = -INFINITY, x = 0;
     size_t i;
     for (i = 0; i < count && tensors_element(value, i, &x); i++) {
-        if (x < out.least) out.least = x;
-        if (x > out.most) out.most = x;
-        if (i < sizeof out.first / sizeof out.first[0]) out.first[i] = x;
+        if (x < least || (x <= least && is_less(value, i, out.least))) {
+            least = x;
+            out.least = i;
+        }
+        if (x > most || (x >= most && is_less(value, out.most, i))) {
+            most = x;
+            out.most = i;
+        }
         out.mean += x;
         out.count++;
     }
@@ -437,8 +451,38 @@ static summary sum_up(const session_value *value) {
 }
 
 static size_t shown(const summary *out) {
-    size_t most = sizeof out->first / sizeof out->first[0];
-    return out->count < most ? out->count : most;
+    return out->count < 4 ? out->count : 4;
+}
+
+/* Integers in full. */
+static void print_element(const session_value *value, size_t index) {
+    uint64_t bits = 0;
+    bool negative = false;
+    double x = 0;
+    if (tensors_integer(value, index, &bits, &negative))
+        if (negative)
+            printf("%" PRId64, (int64_t)bits);
+        else
+            printf("%" PRIu64, bits);
+    else if (tensors_element(value, index, &x))
+        printf("%.6g", x);
+}
+
+static void put_element(json_writer *w, const char *key, const session_value *value, size_t index) {
+    uint64_t bits = 0;
+    bool negative = false;
+    double x = 0;
+    if (!tensors_integer(value, index, &bits, &negative)) {
+        tensors_element(value, index, &x);
+        if (value->type.elem_type == FLOAT64)
+            json_double(w, key, x);
+        else
+            json_real(w, key, x);
+    } else if (negative) {
+        json_int(w, key, (int64_t)bits);
+    } else {
+        json_uint(w, key, bits);
+    }
 }
 
 void tensors_print(const session_value *value, size_t index) {
@@ -449,8 +493,15 @@ void tensors_print(const session_value *value, size_t index) {
     putchar('\'');
     tensors_print_type(&value->type);
     if (out.count > 0) {
-        printf(" min %.6g, max %.6g, mean %.6g, first", out.least, out.most, out.mean);
-        for (i = 0; i < shown(&out); i++) printf(" %.6g", out.first[i]);
+        fputs(" min ", stdout);
+        print_element(value, out.least);
+        fputs(", max ", stdout);
+        print_element(value, out.most);
+        printf(", mean %.6g, first", out.mean);
+        for (i = 0; i < shown(&out); i++) {
+            putchar(' ');
+            print_element(value, i);
+        }
     }
     putchar('\n');
 }
@@ -466,11 +517,11 @@ void tensors_put_json(json_writer *w, const session_value *value) {
     for (k = 0; k < value->type.rank; k++) json_int(w, NULL, value->type.dims[k]);
     json_end(w);
     if (out.count > 0) {
-        json_real(w, "min", out.least);
-        json_real(w, "max", out.most);
+        put_element(w, "min", value, out.least);
+        put_element(w, "max", value, out.most);
         json_real(w, "mean", out.mean);
         json_array(w, "first", JSON_INLINE);
-        for (i = 0; i < shown(&out); i++) json_real(w, NULL, out.first[i]);
+        for (i = 0; i < shown(&out); i++) put_element(w, NULL, value, i);
         json_end(w);
     }
     json_end(w);
