@@ -164,7 +164,7 @@ bool epctx_lint_is_payload(epctx_str context) {
     while (i < context.size && (uint8_t)context.data[i] >= 0x20) i++;
     if (i == context.size) return false;
     if (context.size >= 1024) return true;
-    epctx_binary_identify_whole(bytes, &id);
+    epctx_binary_identify(bytes, bytes, bytes.size, &id);
     return id.sort == EPCTX_BINARY_SORT_CONTEXT;
 }
 
