@@ -2539,7 +2539,7 @@ EPCTX_API void epctx_weights_free(epctx_weights *weights);
  * >>ep: what an EP implements
  * ============================================================ */
 
-#define EPCTX_BACKEND_VERSION 3
+#define EPCTX_BACKEND_VERSION 4
 
 /* Memory of one run-time tensor. */
 typedef struct epctx_memory {
@@ -2575,6 +2575,22 @@ typedef struct epctx_build_opts {
     epctx_weightless_support weightless;
 } epctx_build_opts;
 
+/* A context to load. All is borrowed during the call, `binary` until unload_fn. Later versions may
+ * add members at the end. */
+typedef struct epctx_load_in {
+    epctx_span binary; /* untrusted; without EPCTX_PATH_IN_PLACE it does not change before
+                          unload_fn */
+    const char *path;  /* canonical path of its file; "": it is embedded in the node, or not from
+                          epctx_io_files or epctx_io_private, such as the application's buffers */
+    /* The node that has or names it. A payload there may change while `binary` does not: use that.
+     * With the defaults and `source` alone when `verify` loads what no node names yet. */
+    const epctx_epnode *node;
+    const epctx_node *record; /* the same node with every attribute, whoever defines it. In those of
+                                 epctx_load `version` is 0, and t and g of attributes are NULL */
+    bool first;               /* no context was loaded before in this call of epctx_load */
+    const epctx_hooks *hooks; /* of epctx_load_opts; may be NULL */
+} epctx_load_in;
+
 /* The EP's side: a table of functions, each called with `self`. A member that may be NULL says so.
  * Of the others compiling needs those up to discard_fn; loading, and `verify`, `source` and load_fn
  * to info_fn (else EPCTX_ERR_ARG); run_fn is for you alone.
@@ -2588,7 +2604,7 @@ typedef struct epctx_build_opts {
  * Ownership   `build` belongs to whoever called begin_fn; finish_fn (also when it fails) and
  *             discard_fn release it. A failed begin_fn or load_fn leaves nothing behind. Graph
  *             handles end with their context. Arguments are borrowed during the call; `binary` of
- *             load_fn until unload_fn, `weights` of weights_fn until it is called without.
+ *             epctx_load_in until unload_fn, `weights` of weights_fn until it is called without.
  * Failure     A failed compile_fn leaves `build` as it was: other partitions may follow. A status
  *             reaches the caller with the message of epctx_fail; failures of load_fn, find_fn,
  *             info_fn, weights_fn and check_fn while loading become ORT's INVALID_GRAPH (NOMEM,
@@ -2621,8 +2637,8 @@ typedef struct epctx_backend {
     /* Appends the context binary to `out`. */
     epctx_status (*finish_fn)(void *self, void *build, epctx_buffer *out, epctx_error *error);
     void (*discard_fn)(void *self, void *build);
-    /* `binary` is untrusted; without EPCTX_PATH_IN_PLACE it does not change before unload_fn. */
-    epctx_status (*load_fn)(void *self, epctx_span binary, void **context, epctx_error *error);
+    epctx_status (*load_fn)(void *self, const epctx_load_in *in, void **context,
+                            epctx_error *error);
     void (*unload_fn)(void *self, void *context);
     /* The graph `name`, always the same handle; EPCTX_ERR_CONTEXT if there is none. Empty name: the
      * only graph. `hash` not 0: EPCTX_ERR_VERSION for another generation. */
@@ -8289,20 +8305,15 @@ static epctx_status epctx__load_body(epctx__loader *l, epctx_view view, const ep
     return status;
 }
 
-/* Reads an attribute; a value that no member can hold goes into node->rest. */
-static epctx_status epctx__load_attr(epctx__loader *l, const epctx_attr_view *view,
-                                     epctx_node *node, epctx_attr *out) {
-    epctx_tensor *tensor;
-    uint64_t digest;
+/* An attribute without tensors and graphs: these need the model. */
+static epctx_status epctx__load_plain_attr(const epctx__loader *l, const epctx_attr_view *view,
+                                           epctx_attr *out) {
     out->name = view->name;
     out->type = (epctx_attr_type)view->type; /* 0 to 14, as attr views are read */
     out->i = view->i;
     out->f = view->f;
     out->s = view->s;
     switch (out->type) {
-    case EPCTX_ATTR_INT:
-    case EPCTX_ATTR_FLOAT:
-    case EPCTX_ATTR_STRING: return EPCTX_OK;
     case EPCTX_ATTR_INTS:
         return epctx__load_ints(l, epctx_view_fields(view->view, EPCTX_FIELD_ATTR_INTS), &out->ints,
                                 &out->count);
@@ -8312,6 +8323,23 @@ static epctx_status epctx__load_attr(epctx__loader *l, const epctx_attr_view *vi
     case EPCTX_ATTR_STRINGS:
         return epctx__load_strs(l, epctx_view_fields(view->view, EPCTX_FIELD_ATTR_STRINGS),
                                 &out->strings, &out->count);
+    default: return EPCTX_OK;
+    }
+}
+
+/* Reads an attribute; a value that no member can hold goes into node->extra_hash. */
+static epctx_status epctx__load_attr(epctx__loader *l, const epctx_attr_view *view,
+                                     epctx_node *node, epctx_attr *out) {
+    epctx_tensor *tensor;
+    uint64_t digest;
+    EPCTX__TRY(epctx__load_plain_attr(l, view, out));
+    switch (out->type) {
+    case EPCTX_ATTR_INT:
+    case EPCTX_ATTR_FLOAT:
+    case EPCTX_ATTR_STRING:
+    case EPCTX_ATTR_INTS:
+    case EPCTX_ATTR_FLOATS:
+    case EPCTX_ATTR_STRINGS: return EPCTX_OK;
     case EPCTX_ATTR_TENSOR:
         EPCTX__NEW(tensor, epctx_tensor, 1, l->arena, l->error);
         out->t = tensor;
@@ -8333,7 +8361,9 @@ static epctx_status epctx__load_attrs(epctx__loader *l, const epctx_node_view *v
     EPCTX__NEW(attrs, epctx_attr, view->attr_count, l->arena, l->error);
     out->attrs = attrs;
     while (out->attr_count < view->attr_count && epctx_next_attr(&it, &attr)) {
-        epctx_status status = epctx__load_attr(l, &attr, out, &attrs[out->attr_count++]);
+        epctx_attr *next = &attrs[out->attr_count++];
+        epctx_status status = l->model != NULL ? epctx__load_attr(l, &attr, out, next)
+                                               : epctx__load_plain_attr(l, &attr, next);
         if (status != EPCTX_OK) {
             epctx_blame(l->error, NULL, &view->name, NULL);
             return status;
@@ -8693,6 +8723,25 @@ static epctx_status epctx__load_imports(epctx__loader *l) {
     return EPCTX_OK;
 }
 
+/* What a node is called, reads and writes. */
+static epctx_status epctx__load_ends(const epctx__loader *l, const epctx_node_view *view,
+                                     epctx_node *out) {
+    out->name = view->name;
+    out->op_type = view->op_type;
+    out->domain = epctx__plain_domain(view->domain);
+    EPCTX__TRY(
+        epctx__load_strs(l, epctx_view_node_inputs(view), &out->inputs, &out->input_count));
+    return epctx__load_strs(l, epctx_view_node_outputs(view), &out->outputs, &out->output_count);
+}
+
+/* One node without its model: see epctx_load_in.record. */
+static epctx_status epctx__load_plain_node(const epctx_node_view *view, epctx_arena *arena,
+                                           epctx_node *out, epctx_error *error) {
+    epctx__loader l = epctx__loader_of(NULL, arena, error);
+    EPCTX__TRY(epctx__load_ends(&l, view, out));
+    return epctx__load_attrs(&l, view, out);
+}
+
 static epctx_status epctx__load_nodes(epctx__loader *l, epctx_graph_view graph, epctx_graph *out) {
     epctx_cursor it = epctx_view_graph_nodes(graph);
     epctx_node_view view;
@@ -8702,15 +8751,9 @@ static epctx_status epctx__load_nodes(epctx__loader *l, epctx_graph_view graph, 
     for (; epctx_next_node(&it, &view); node++) {
         uint32_t domain;
         node->id = (uint32_t)out->node_count++;
-        node->name = view.name;
-        node->op_type = view.op_type;
-        node->domain = epctx__plain_domain(view.domain);
+        EPCTX__TRY(epctx__load_ends(l, &view, node));
         domain = epctx_map_get(&l->domains, node->domain);
         node->version = domain != EPCTX_MAP_NONE ? l->versions[domain] : 0;
-        EPCTX__TRY(
-            epctx__load_strs(l, epctx_view_node_inputs(&view), &node->inputs, &node->input_count));
-        EPCTX__TRY(epctx__load_strs(l, epctx_view_node_outputs(&view), &node->outputs,
-                                    &node->output_count));
         EPCTX__TRY(epctx__load_attrs(l, &view, node));
         EPCTX__TRY(epctx_view_node_captures(view.view, l->arena, &node->captures,
                                             &node->capture_count, l->error));
@@ -15912,14 +15955,37 @@ EPCTX_API epctx_span epctx_ep_binary(const epctx_ep *ep) {
     return epctx__span(ep->binary.data, ep->binary.size);
 }
 
+/* Calls load_fn. Success without a context is a failure, too. */
+static epctx_status epctx__context_load(const epctx_backend *b, const epctx_load_in *in,
+                                        void **context, epctx_error *error) {
+    epctx_status status = b->load_fn(b->self, in, context, error);
+    if (status == EPCTX_OK && *context == NULL)
+        status = epctx_fail(error, EPCTX_ERR_BACKEND, "load_fn sets no context");
+    if (status != EPCTX_OK) *context = NULL;
+    return status;
+}
+
 static epctx_status epctx__verify_binary(const epctx_backend *b, epctx_span binary,
                                          const epctx__known_graph *graphs, size_t count,
                                          epctx_error *error) {
+    epctx_epnode node = epctx_epnode_default();
+    epctx_node record;
+    epctx_load_in in;
     void *context = NULL;
     void *graph;
     size_t i;
     epctx_status status = EPCTX_OK;
-    EPCTX__TRY(b->load_fn(b->self, binary, &context, error));
+    memset(&record, 0, sizeof record);
+    memset(&in, 0, sizeof in);
+    node.source = epctx_str_of(b->source);
+    record.op_type = epctx_str_of(EPCTX_OP_TYPE);
+    record.domain = epctx_str_of(EPCTX_DOMAIN);
+    in.binary = binary;
+    in.path = "";
+    in.node = &node;
+    in.record = &record;
+    in.first = true;
+    EPCTX__TRY(epctx__context_load(b, &in, &context, error));
     for (i = 0; status == EPCTX_OK && i < count; i++)
         status = b->find_fn(b->self, context, graphs[i].name, graphs[i].hash, &graph, error);
     b->unload_fn(b->self, context);
@@ -17288,12 +17354,14 @@ typedef struct epctx__asked {
     epctx_span payload;       /* not empty: the embedded context, not shared */
     bool changes;             /* `payload` may change: it is copied */
     uint64_t size;            /* expected size of the binary; 0: any */
+    epctx_load_in in;         /* for load_fn, but for `binary` and `path` */
     const epctx_map *own;     /* graphs of this session: nodes of one model may share a graph */
     epctx_str key;
     uint64_t hash;
     bool missed; /* no context has the graph, or (`used`) another session uses it */
     bool used;
     bool loaded; /* false: the binary cannot be loaded */
+    bool opened; /* it was loaded just now */
 } epctx__asked;
 
 struct epctx_workspace {
@@ -17447,7 +17515,13 @@ static void epctx__entry_leave(epctx_workspace *w, epctx__entry *entry) {
  * out of its folder. */
 static bool epctx__opens_files(const epctx_io *io) {
     const epctx_io *files = epctx_io_files();
-    return files != NULL && io->map_fn == files->map_fn;
+    return files != NULL &&
+           (io->map_fn == files->map_fn || io->map_fn == epctx_io_private()->map_fn);
+}
+
+/* Has it a path that the backend can open, too? */
+static bool epctx__binary_is_file(const epctx__binary_file *binary) {
+    return (binary->path_flags & EPCTX__PATH_BARE) == 0 && epctx__opens_files(binary->io);
 }
 
 static epctx_status epctx__names_find(const epctx__binary_file *binary, epctx__names *place,
@@ -17512,19 +17586,20 @@ static epctx_status epctx__entry_make(epctx_workspace *w, const epctx__asked *as
     return EPCTX_OK;
 }
 
+/* `path`: canonical, or the name that the io knows. */
 static epctx_status epctx__binary_read(const epctx__binary_file *binary, epctx_mapping *out,
-                                       epctx_error *error) {
+                                       char path[EPCTX_PATH_MAX], epctx_error *error) {
     const epctx_io *io = binary->io;
-    char name[EPCTX_PATH_MAX];
     if ((binary->path_flags & EPCTX__PATH_BARE) == 0) {
         uint32_t copy = (binary->path_flags & EPCTX_PATH_IN_PLACE) == 0 ? EPCTX__PATH_COPY : 0;
         return epctx_path_map(io, binary->folder, binary->name, binary->path_flags | copy, out,
-                              NULL, error);
+                              path, error);
     }
-    (void)epctx__path_join(name, sizeof name, &binary->name, 1, error); /* epctx__names_find did */
+    /* epctx__names_find did that, too */
+    (void)epctx__path_join(path, EPCTX_PATH_MAX, &binary->name, 1, error);
     EPCTX__TRY(io->map_fn == epctx__buf_map
-                   ? epctx__buf_take(io->user, name, out, error) /* no path: as it stands */
-                   : io->map_fn(io->user, NULL, name, false, out, error));
+                   ? epctx__buf_take(io->user, path, out, error) /* no path: as it stands */
+                   : io->map_fn(io->user, NULL, path, false, out, error));
     if (out->size == 0 || out->data == NULL) {
         io->unmap_fn(io->user, out);
         return epctx_fail(error, EPCTX_ERR_CONTEXT, "'%S' is empty", &binary->name);
@@ -17535,32 +17610,33 @@ static epctx_status epctx__binary_read(const epctx__binary_file *binary, epctx_m
 /* Loads the context of a new entry from node or file, without the lock. */
 static epctx_status epctx__entry_open(epctx_workspace *w, epctx__entry *entry,
                                       const epctx__asked *asked, epctx_error *error) {
-    epctx_span payload = asked->payload;
+    char path[EPCTX_PATH_MAX];
+    epctx_load_in in = asked->in;
     epctx_status status;
-    if (payload.size == 0) {
-        EPCTX__TRY(epctx__binary_read(asked->binary, &entry->mapping, error));
+    in.path = "";
+    in.binary = asked->payload;
+    if (in.binary.size == 0) {
+        EPCTX__TRY(epctx__binary_read(asked->binary, &entry->mapping, path, error));
         entry->io = asked->binary->io;
         entry->mapped = true;
-        payload = epctx__span(entry->mapping.data, entry->mapping.size);
-        if (asked->size != 0 && asked->size != payload.size) {
-            return epctx__other_binary(asked->binary->name, false, payload.size, asked->size,
+        if (epctx__binary_is_file(asked->binary)) in.path = path;
+        in.binary = epctx__span(entry->mapping.data, entry->mapping.size);
+        if (asked->size != 0 && asked->size != in.binary.size) {
+            return epctx__other_binary(asked->binary->name, false, in.binary.size, asked->size,
                                        error);
         }
     } else if (asked->changes) {
-        entry->copy = w->allocator.alloc_fn(w->allocator.user, payload.size);
-        if (entry->copy == NULL) return epctx__nomem(error, payload.size);
-        memcpy(entry->copy, payload.data, payload.size);
-        payload.data = (const uint8_t *)entry->copy;
+        entry->copy = w->allocator.alloc_fn(w->allocator.user, in.binary.size);
+        if (entry->copy == NULL) return epctx__nomem(error, in.binary.size);
+        memcpy(entry->copy, in.binary.data, in.binary.size);
+        in.binary.data = (const uint8_t *)entry->copy;
     }
     /* What is surely no context never comes before the EP's own code. */
-    status = epctx__refuse_foreign(asked->profile, payload, error);
+    status = epctx__refuse_foreign(asked->profile, in.binary, error);
     if (status == EPCTX_OK)
-        status = entry->backend.load_fn(entry->backend.self, payload, &entry->context, error);
-    if (status != EPCTX_OK) {
-        entry->context = NULL;
-        if (entry->mapped)
-            epctx__prefix(error, "binary", entry->path[0] != '\0' ? entry->path : entry->alias);
-    }
+        status = epctx__context_load(&entry->backend, &in, &entry->context, error);
+    if (status != EPCTX_OK && entry->mapped)
+        epctx__prefix(error, "binary", entry->path[0] != '\0' ? entry->path : entry->alias);
     return status;
 }
 
@@ -17651,7 +17727,7 @@ static epctx_status epctx__take(epctx_workspace *w, epctx__asked *asked, bool lo
     epctx__unlock(w);
     status = epctx__entry_open(w, entry, asked, error);
     epctx__lock(w);
-    asked->loaded = status == EPCTX_OK;
+    asked->loaded = asked->opened = status == EPCTX_OK;
     if (asked->loaded) status = epctx__entry_ask(w, entry, asked, out, error);
     epctx__turn_end(w, &entry->turn);
     epctx__entry_leave(w, entry);
@@ -18272,10 +18348,10 @@ EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *b
 
 /* The context of a node that has its own. */
 typedef struct epctx__owner {
-    epctx__binary_file file; /* no name: embedded */
+    const epctx_bound *bound; /* the node */
+    epctx__binary_file file;  /* no name: embedded */
     epctx_span payload;
     const char *path, *alias;
-    uint64_t made[2];    /* as in epctx_bound */
     epctx__entry *entry; /* its context, held until loading ends */
 } epctx__owner;
 
@@ -18289,6 +18365,8 @@ typedef struct epctx__loading {
     epctx_list ours;         /* epctx_bound, none for nodes of others: there may be millions */
     epctx__owner *owners;
     size_t owner_count;
+    const epctx_node *nodes;            /* epctx_load_nodes */
+    bool any;                           /* a context has been loaded */
     epctx_map taken;                    /* graphs of this set */
     size_t misses;                      /* contexts without the graph of a node */
     const char *attribute;              /* to name in the message of a failure, or NULL */
@@ -18409,10 +18487,26 @@ static epctx_status epctx__load_check(epctx__loading *l, epctx_bound *bound, epc
     if (b->check_fn != NULL) EPCTX__TRY(b->check_fn(b->self, &bound->node, error));
     if (epctx__load_has_own(l, &bound->node)) {
         bound->owner = &l->owners[l->owner_count++];
-        memcpy(bound->owner->made, bound->made, sizeof bound->made);
+        bound->owner->bound = bound;
         l->attribute = "ep_cache_context";
         return epctx__load_locate(l, bound, bound->owner, error);
     }
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__load_record(epctx__loading *l, const epctx_bound *bound,
+                                       const epctx_node **out, epctx_error *error) {
+#ifndef EPCTX_NO_WIRE
+    epctx_node *record;
+    if (l->nodes == NULL) {
+        EPCTX__NEW(record, epctx_node, 1, &l->loaded->arena, error);
+        *out = record;
+        record->id = (uint32_t)bound->index;
+        return epctx__load_plain_node(&bound->view, &l->loaded->arena, record, error);
+    }
+#endif
+    (void)error;
+    *out = &l->nodes[bound->index];
     return EPCTX_OK;
 }
 
@@ -18431,6 +18525,12 @@ static epctx_status epctx__load_take(epctx__loading *l, epctx_bound *bound, epct
     epctx_status status;
     memset(&asked, 0, sizeof asked);
     l->tried = owner;
+    l->attribute = NULL;
+    if (how == EPCTX__LOAD_NOW)
+        EPCTX__TRY(epctx__load_record(l, owner->bound, &asked.in.record, error));
+    asked.in.node = &owner->bound->node;
+    asked.in.first = !l->any;
+    asked.in.hooks = l->opts.hooks;
     asked.backend = l->loaded->backend;
     asked.profile = l->opts.profile != NULL ? l->opts.profile
                                             : epctx_profile_of(epctx_str_of(asked.backend->source));
@@ -18439,7 +18539,7 @@ static epctx_status epctx__load_take(epctx__loading *l, epctx_bound *bound, epct
     asked.alias = owner->alias;
     asked.payload = owner->payload;
     asked.changes = l->changes;
-    asked.size = owner->made[0];
+    asked.size = owner->bound->made[0];
     asked.own = &l->taken;
     asked.key = epctx__load_key(l, &bound->node);
     asked.hash = epctx_notes_hash(bound->node.notes);
@@ -18456,6 +18556,7 @@ static epctx_status epctx__load_take(epctx__loading *l, epctx_bound *bound, epct
         }
     }
     epctx__unlock(w);
+    l->any = l->any || asked.opened;
     l->attribute = asked.loaded ? about : "ep_cache_context";
     EPCTX__TRY(status);
     /* epctx_unload releases it, also after a failure */
@@ -18787,6 +18888,7 @@ static epctx_status epctx__load_records(epctx__loading *l, const epctx_node *nod
                                         epctx_error *error) {
     epctx_bound *bound;
     size_t i;
+    l->nodes = nodes;
     for (i = 0; i < count; i++) {
         const epctx_attr *source = epctx_node_attr(&nodes[i], "source");
         const epctx_attr *weights = epctx_node_attr(&nodes[i], EPCTX_WEIGHTS_ATTR);
@@ -18818,19 +18920,20 @@ EPCTX_API epctx_status epctx_load_nodes(epctx_loaded *loaded, const epctx_node *
  * reported. */
 static void epctx__load_judge(const epctx__loading *l, epctx_status status, epctx_error *error) {
     const epctx__owner *owner = l->tried;
+    const uint64_t *made = owner != NULL ? owner->bound->made : NULL;
+    char path[EPCTX_PATH_MAX];
     epctx_mapping mapping;
     epctx_error why;
     uint64_t hash;
-    if (error == NULL || owner == NULL || owner->made[0] == 0 || owner->path == NULL ||
+    if (error == NULL || made == NULL || made[0] == 0 || owner->path == NULL ||
         (status != EPCTX_ERR_CONTEXT && status != EPCTX_ERR_VERSION) ||
-        epctx__binary_read(&owner->file, &mapping, NULL) != EPCTX_OK)
+        epctx__binary_read(&owner->file, &mapping, path, NULL) != EPCTX_OK)
         return;
-    hash =
-        mapping.size == owner->made[0] ? epctx_hash(mapping.data, mapping.size, 0) : owner->made[1];
+    hash = mapping.size == made[0] ? epctx_hash(mapping.data, mapping.size, 0) : made[1];
     owner->file.io->unmap_fn(owner->file.io->user, &mapping);
     epctx_error_clear(&why);
-    if (hash == owner->made[1]) return;
-    epctx__other_binary(owner->file.name, true, hash, owner->made[1], &why);
+    if (hash == made[1]) return;
+    epctx__other_binary(owner->file.name, true, hash, made[1], &why);
     epctx__error_add(error, why.message);
 }
 

@@ -372,10 +372,11 @@ std::vector<epctx_value> Shown(const std::vector<Value> &values) {
 
 using Context = std::deque<Graph>; // graphs stay where they are: find_fn gives their addresses
 
-epctx_status Load(void *, epctx_span binary, void **out, epctx_error *error) {
+epctx_status Load(void *, const epctx_load_in *in, void **out, epctx_error *error) {
     return epctx::Answer(
         error,
         [&] {
+            const epctx_span binary = in->binary;
             Reader reader(binary);
             char magic[sizeof kMagic];
             reader.Take(magic, sizeof magic);

@@ -442,7 +442,8 @@ static void toy_unload(void *self, void *context) {
     free(context);
 }
 
-static epctx_status toy_load(void *self, epctx_span binary, void **out, epctx_error *error) {
+static epctx_status toy_load(void *self, const epctx_load_in *from, void **out,
+                             epctx_error *error) {
     toy_context *context = (toy_context *)calloc(1, sizeof *context);
     in_stream in;
     const uint8_t *magic;
@@ -454,8 +455,8 @@ static epctx_status toy_load(void *self, epctx_span binary, void **out, epctx_er
         toy_unload(self, context);
         return epctx_fail(error, EPCTX_ERR_BACKEND, "the toy was told not to load");
     }
-    in.next = binary.data;
-    in.end = binary.data + binary.size;
+    in.next = from->binary.data;
+    in.end = in.next + from->binary.size;
     in.bad = false;
     in.arena = &context->arena;
     magic = get(&in, 4);
