@@ -2582,6 +2582,7 @@ typedef struct epctx_load_in {
                           unload_fn */
     const char *path;  /* canonical path of its file; "": it is embedded in the node, or not from
                           epctx_io_files or epctx_io_private, such as the application's buffers */
+    epctx_file_info file; /* of that file; all zero: there is none */
     /* The node that has or names it. A payload there may change while `binary` does not: use that.
      * With the defaults and `source` alone when `verify` loads what no node names yet. */
     const epctx_epnode *node;
@@ -17619,7 +17620,10 @@ static epctx_status epctx__entry_open(epctx_workspace *w, epctx__entry *entry,
         EPCTX__TRY(epctx__binary_read(asked->binary, &entry->mapping, path, error));
         entry->io = asked->binary->io;
         entry->mapped = true;
-        if (epctx__binary_is_file(asked->binary)) in.path = path;
+        if (epctx__binary_is_file(asked->binary)) {
+            in.path = path;
+            in.file = entry->mapping.info;
+        }
         in.binary = epctx__span(entry->mapping.data, entry->mapping.size);
         if (asked->size != 0 && asked->size != in.binary.size) {
             return epctx__other_binary(asked->binary->name, false, in.binary.size, asked->size,

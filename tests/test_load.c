@@ -45,6 +45,25 @@ static void store_free(void *user, void *data, size_t size) {
     free(data);
 }
 
+/* An application with that one binary, and options that load from it. */
+typedef struct vault {
+    store s;
+    epctx_buffer_io buffers;
+    epctx_io io;
+    epctx_load_opts opts;
+} vault;
+
+static void open_vault(vault *v, const char *name, const char *data) {
+    memset(v, 0, sizeof *v);
+    v->s.name = name;
+    v->s.data = data;
+    v->buffers.user = &v->s;
+    v->buffers.read_fn = store_read;
+    v->buffers.free_fn = store_free;
+    v->io = epctx_io_buffers(&v->buffers);
+    v->opts.io = &v->io;
+}
+
 static epctx_status load_bytes(const bytes *b, fake *f, const epctx_load_opts *opts, size_t *bound,
                                epctx_error *error) {
     epctx_backend backend = fake_backend(f);
@@ -94,37 +113,29 @@ TEST(foreign) {
 
 TEST(buffers) {
     fake f = {0};
-    store s = {0};
-    epctx_buffer_io buffers = {0};
-    epctx_io io = epctx_io_buffers(&buffers);
-    epctx_load_opts opts = {0};
+    vault v;
     epctx_error error;
     bytes graph = {0}, model;
     size_t bound = 0;
-    buffers.user = &s;
-    buffers.read_fn = store_read;
-    buffers.free_fn = store_free;
-    opts.io = &io;
-    s.name = "sub/h.bin";
-    s.data = binary_one;
+    open_vault(&v, "sub/h.bin", binary_one);
     add_epnode(&graph, "one", "x", "y", 1, 0, "FakeEP", "part", "sub/h.bin", 9);
     add_epnode(&graph, "two", "x", "z", 1, 0, "FakeEP", "part", "sub/h.bin", 9);
     model = new_model(&graph);
     /* No folder is needed, and each binary is asked for once. */
-    CHECK_OK(load_bytes(&model, &f, &opts, &bound, &error), error);
+    CHECK_OK(load_bytes(&model, &f, &v.opts, &bound, &error), error);
     CHECK_UINT(bound, 2);
-    CHECK_INT(s.reads, 1);
+    CHECK_INT(v.s.reads, 1);
     CHECK_INT(f.loads, 1);
-    CHECK_INT(s.alive, 0);
-    s.data = "no binary";
-    CHECK_INT(epctx_status_to_ort(load_bytes(&model, &f, &opts, &bound, &error)), 10);
-    CHECK_INT(s.alive, 0);
-    s.data = "";
-    CHECK_INT(epctx_status_to_ort(load_bytes(&model, &f, &opts, &bound, &error)), 10);
+    CHECK_INT(v.s.alive, 0);
+    v.s.data = "no binary";
+    CHECK_INT(epctx_status_to_ort(load_bytes(&model, &f, &v.opts, &bound, &error)), 10);
+    CHECK_INT(v.s.alive, 0);
+    v.s.data = "";
+    CHECK_INT(epctx_status_to_ort(load_bytes(&model, &f, &v.opts, &bound, &error)), 10);
     CHECK_HAS(error.message, "is empty");
-    CHECK_INT(s.alive, 0);
-    s.fails = true;
-    CHECK_INT(epctx_status_to_ort(load_bytes(&model, &f, &opts, &bound, &error)), 10);
+    CHECK_INT(v.s.alive, 0);
+    v.s.fails = true;
+    CHECK_INT(epctx_status_to_ort(load_bytes(&model, &f, &v.opts, &bound, &error)), 10);
     CHECK_HAS(error.message, "the store has no 'sub/h.bin'");
     CHECK_HAS(error.message, "one");
     bytes_free(&model);
@@ -138,27 +149,19 @@ TEST(buffer_names) {
         "\\\\?\\x:y",   " ",       "\xff\xfe",  "."};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         fake f = {0};
-        store s = {0};
-        epctx_buffer_io buffers = {0};
-        epctx_io io = epctx_io_buffers(&buffers);
-        epctx_load_opts opts = {0};
+        vault v;
         epctx_error error;
         bytes graph = {0}, model;
         size_t bound;
-        buffers.user = &s;
-        buffers.read_fn = store_read;
-        buffers.free_fn = store_free;
-        opts.io = &io;
-        s.name = names[i];
-        s.data = binary_one;
+        open_vault(&v, names[i], binary_one);
         add_epnode(&graph, "one", "x", "y", 1, 0, "FakeEP", "part", names[i], strlen(names[i]));
         model = new_model(&graph);
-        CHECK(load_bytes(&model, &f, &opts, &bound, &error) == EPCTX_OK, "'%s': %s", names[i],
+        CHECK(load_bytes(&model, &f, &v.opts, &bound, &error) == EPCTX_OK, "'%s': %s", names[i],
               error.message);
-        CHECK_INT(s.reads, 1);
-        CHECK_INT(s.alive, 0);
-        s.fails = true;
-        CHECK_INT(epctx_status_to_ort(load_bytes(&model, &f, &opts, &bound, &error)), 10);
+        CHECK_INT(v.s.reads, 1);
+        CHECK_INT(v.s.alive, 0);
+        v.s.fails = true;
+        CHECK_INT(epctx_status_to_ort(load_bytes(&model, &f, &v.opts, &bound, &error)), 10);
         CHECK_HAS(error.message, "the store has no '");
         bytes_free(&model);
     }
@@ -167,17 +170,18 @@ TEST(buffer_names) {
 /* ... but not where it would be a path. */
 TEST(buffer_names_are_paths) {
     static const char *const names[] = {"../h.bin", "/h.bin", "C:\\h.bin", "a/../h.bin", ".."};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+    for (size_t i = 0; i < 2 * sizeof names / sizeof names[0]; i++) {
+        const char *name = names[i / 2];
         fake f = {0};
-        epctx_io io = *epctx_io_files();
+        epctx_io io = i % 2 == 0 ? *epctx_io_files() : *epctx_io_private();
         epctx_load_opts opts = {0};
         epctx_error error;
         bytes graph = {0}, model;
         size_t bound;
         opts.io = &io;
-        add_epnode(&graph, "one", "x", "y", 1, 0, "FakeEP", "part", names[i], strlen(names[i]));
+        add_epnode(&graph, "one", "x", "y", 1, 0, "FakeEP", "part", name, strlen(name));
         model = new_model(&graph);
-        CHECK(load_bytes(&model, &f, &opts, &bound, &error) == EPCTX_ERR_PATH, "'%s': %s", names[i],
+        CHECK(load_bytes(&model, &f, &opts, &bound, &error) == EPCTX_ERR_PATH, "'%s': %s", name,
               error.message);
         bytes_free(&model);
     }
@@ -188,22 +192,238 @@ TEST(buffer_names_that_end) {
     static const epctx_str names[] = {{"", 0}, {"a\0b", 3}, {"\0", 1}};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         fake f = {0};
-        store s = {0};
-        epctx_buffer_io buffers = {0};
-        epctx_io io = epctx_io_buffers(&buffers);
-        epctx_load_opts opts = {0};
+        vault v;
         epctx_error error;
         bytes graph = {0}, model;
         size_t bound;
-        buffers.user = &s;
-        buffers.read_fn = store_read;
-        opts.io = &io;
+        open_vault(&v, "h.bin", binary_one);
         add_epnode(&graph, "one", "x", "y", 1, 0, "FakeEP", "part", names[i].data, names[i].size);
         model = new_model(&graph);
-        CHECK(load_bytes(&model, &f, &opts, &bound, &error) == EPCTX_ERR_PATH, "'%s': %s",
+        CHECK(load_bytes(&model, &f, &v.opts, &bound, &error) == EPCTX_ERR_PATH, "'%s': %s",
               names[i].data, error.message);
-        CHECK_INT(s.reads, 0);
+        CHECK_INT(v.s.reads, 0);
         bytes_free(&model);
+    }
+}
+
+/* -- what a backend gets -- */
+
+/* Writes down what load_fn gets. */
+typedef struct noter {
+    fake f; /* first: `self` points to both */
+    char log[1000];
+} noter;
+
+static void note(noter *n, const char *format, ...) {
+    size_t used = strlen(n->log);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(n->log + used, sizeof n->log - used, format, args);
+    va_end(args);
+}
+
+static void note_attr(noter *n, const epctx_attr *attr) {
+    static const char *const known[] = {"ep_cache_context", "embed_mode", "main_context", "source",
+                                        "partition_name"};
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (epctx_str_is(attr->name, known[i])) return;
+    note(n, " %.*s:%d", (int)attr->name.size, attr->name.data, (int)attr->type);
+    if (attr->type == EPCTX_ATTR_INT) note(n, "=%d", (int)attr->i);
+    if (attr->type == EPCTX_ATTR_FLOAT) note(n, "=%g", (double)attr->f);
+    if (attr->type == EPCTX_ATTR_STRING) note(n, "=%.*s", (int)attr->s.size, attr->s.data);
+    for (size_t i = 0; i < attr->count; i++) {
+        if (attr->ints != NULL) note(n, ",%d", (int)attr->ints[i]);
+        if (attr->floats != NULL) note(n, ",%g", (double)attr->floats[i]);
+        if (attr->strings != NULL)
+            note(n, ",%.*s", (int)attr->strings[i].size, attr->strings[i].data);
+    }
+    if (attr->t != NULL || attr->g != NULL) note(n, "=read");
+}
+
+/* The path without the folder of the test. */
+static const char *below_root(const char *path) {
+    char full[EPCTX_PATH_MAX];
+    const epctx_io *io = epctx_io_files();
+    if (io->canonical_fn(io->user, root, full, sizeof full, NULL) != EPCTX_OK) return path;
+    return strncmp(path, full, strlen(full)) == 0 ? path + strlen(full) : path;
+}
+
+static epctx_status note_load(void *self, const epctx_load_in *in, void **context,
+                              epctx_error *error) {
+    noter *n = (noter *)self;
+    note(n, "%s%.*s path=%s bytes=%zu file=%d first=%d inputs=%zu", n->log[0] != '\0' ? "; " : "",
+         (int)in->node->name.size, in->node->name.data, below_root(in->path), in->binary.size,
+         in->file.size == sizeof binary_one - 1 && in->file.inode != 0, in->first,
+         in->record->input_count);
+    for (size_t i = 0; i < in->record->attr_count; i++) note_attr(n, &in->record->attrs[i]);
+    return fake_load(&n->f, in, context, error);
+}
+
+static epctx_backend noting_backend(noter *n) {
+    epctx_backend backend = fake_backend(&n->f);
+    backend.load_fn = note_load;
+    return backend;
+}
+
+/* A node of "FakeEP" that is not in a graph yet: there is room for further attributes. */
+static bytes noted_node(const char *name, int embed, const char *cache) {
+    bytes node = new_node("EPContext", "com.microsoft", name, "x", name);
+    add_attr_int(&node, "embed_mode", embed);
+    add_attr_str(&node, "ep_cache_context", cache, strlen(cache));
+    add_attr_str(&node, "source", "FakeEP", 6);
+    add_attr_str(&node, "partition_name", "part", 4);
+    return node;
+}
+
+enum { FROM_FILES, FROM_PRIVATE, FROM_APPLICATION, FROM_OUTPUT };
+
+/* The path is there where the backend could open it, too. */
+TEST(load_in) {
+    static const struct {
+        int from, embed;
+        const char *location, *log;
+    } rows[] = {
+        {FROM_FILES, 0, "a.bin", "one path=/a.bin bytes=23 file=1 first=1 inputs=1"},
+        {FROM_FILES, 0, "sub/l", "one path=/a.bin bytes=23 file=1 first=1 inputs=1"},
+        {FROM_FILES, 1, binary_one, "one path= bytes=23 file=0 first=1 inputs=1"},
+        {FROM_PRIVATE, 0, "a.bin", "one path=/a.bin bytes=23 file=1 first=1 inputs=1"},
+        {FROM_APPLICATION, 0, "a.bin", "one path= bytes=23 file=0 first=1 inputs=1"},
+        {FROM_APPLICATION, 0, "k://a", "one path= bytes=23 file=0 first=1 inputs=1"},
+        {FROM_OUTPUT, 0, "b.bin", "one path=/out/b.bin bytes=23 file=1 first=1 inputs=1"},
+    };
+    clear_root();
+    CHECK_TRUE(mkdir(at("out"), 0777) == 0 && mkdir(at("sub"), 0777) == 0);
+    make_file(at("a.bin"), binary_one, sizeof binary_one - 1);
+    make_file(at("out/b.bin"), binary_one, sizeof binary_one - 1);
+    CHECK_INT(symlink("../a.bin", at("sub/l")), 0);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        noter n = {0};
+        epctx_backend backend = noting_backend(&n);
+        epctx_open_opts open = {0};
+        epctx_load_opts load = {0};
+        vault v;
+        epctx_error error;
+        epctx_status status;
+        bytes graph = {0}, node = noted_node("one", rows[i].embed, rows[i].location);
+        put_child(&graph, 1, &node);
+        save_model("m_ctx.onnx", &graph);
+        open_vault(&v, rows[i].location, binary_one);
+        if (rows[i].from == FROM_PRIVATE) open.io = epctx_io_private();
+        if (rows[i].from == FROM_APPLICATION) load = v.opts;
+        if (rows[i].from == FROM_OUTPUT) load.context_file_path = at("out/x.onnx");
+        status = load_one(NULL, at("m_ctx.onnx"), &backend, &open, &load, NULL, &error);
+        CHECK(status == EPCTX_OK, "row %zu: %s", i, error.message);
+        CHECK(strcmp(n.log, rows[i].log) == 0, "row %zu: found %s", i, n.log);
+        CHECK_INT(n.f.alive, 0);
+    }
+    CHECK_TRUE(remove(at("sub/l")) == 0 && remove(at("sub")) == 0);
+    CHECK_TRUE(remove(at("out/b.bin")) == 0 && remove(at("out")) == 0);
+}
+
+/* Attributes of every kind, as vendors add their own. */
+static bytes adorned_node(const char *name) {
+    bytes node = noted_node(name, 1, binary_one), attr, child = {0};
+    add_attr_str(&node, "note", "hello", 5);
+    add_attr_int(&node, "depth", -7);
+    attr = (bytes){0};
+    put_float(&attr, 2, 0.5f);
+    end_attr(&node, "scale", EPCTX_ATTR_FLOAT, &attr);
+    attr = (bytes){0};
+    put_int(&attr, 8, 1);
+    put_int(&attr, 8, -2);
+    end_attr(&node, "list", EPCTX_ATTR_INTS, &attr);
+    attr = (bytes){0};
+    put_float(&attr, 7, 0.25f);
+    put_float(&attr, 7, 2);
+    end_attr(&node, "scales", EPCTX_ATTR_FLOATS, &attr);
+    attr = (bytes){0};
+    put_str(&attr, 9, "a");
+    put_str(&attr, 9, "");
+    put_str(&attr, 9, "b");
+    end_attr(&node, "names", EPCTX_ATTR_STRINGS, &attr);
+    attr = (bytes){0};
+    put_int(&child, 1, 1);
+    put_int(&child, 2, EPCTX_ONNX_UINT8);
+    put_data(&child, 9, "x", 1);
+    put_child(&attr, 5, &child);
+    end_attr(&node, "table", EPCTX_ATTR_TENSOR, &attr);
+    add_node(&child, "Relu", "inner", "x", "inner_y");
+    add_attr_graph(&node, "body", &child);
+    return node;
+}
+
+/* The node comes with every attribute, from a model and from a host. */
+TEST(load_in_attributes) {
+    static const char attributes[] = " note:3=hello depth:2=-7 scale:1=0.5 list:7,1,-2 "
+                                     "scales:6,0.25,2 names:8,a,,b table:4%s body:5%s";
+    for (int records = 0; records < 2; records++) {
+        noter n = {0};
+        epctx_backend backend = noting_backend(&n);
+        epctx_model model;
+        epctx_loaded loaded;
+        epctx_graph as_records;
+        epctx_error error;
+        char wanted[1000], adorned[300];
+        bytes graph = {0}, node = adorned_node("one"), b;
+        put_child(&graph, 1, &node);
+        node = noted_node("two", 1, binary_one);
+        put_child(&graph, 1, &node);
+        b = new_model(&graph);
+        CHECK_OK(epctx_model_open_memory(&model, b.data, b.size, NULL, &error), error);
+        CHECK_OK(epctx_model_load_graph(&model, &as_records, &error), error);
+        CHECK_OK(records ? epctx_load_nodes(&loaded, as_records.nodes, as_records.node_count,
+                                            &backend, NULL, &error)
+                         : epctx_load(&loaded, &model, &backend, NULL, &error),
+                 error);
+        CHECK_UINT(loaded.bound_count, 2);
+        snprintf(adorned, sizeof adorned, attributes, records ? "=read" : "",
+                 records ? "=read" : "");
+        snprintf(wanted, sizeof wanted,
+                 "one path= bytes=23 file=0 first=1 inputs=1%s; "
+                 "two path= bytes=23 file=0 first=0 inputs=1",
+                 adorned);
+        CHECK_STR(n.log, wanted);
+        epctx_unload(&loaded);
+        epctx_model_close(&model);
+        bytes_free(&b);
+        CHECK_INT(n.f.alive, 0);
+    }
+}
+
+static epctx_status load_nothing(void *self, const epctx_load_in *in, void **context,
+                                 epctx_error *error) {
+    (void)self, (void)in, (void)context, (void)error;
+    return EPCTX_OK;
+}
+
+static epctx_status load_oddly(void *self, const epctx_load_in *in, void **context,
+                               epctx_error *error) {
+    (void)self, (void)in, (void)error;
+    *context = self; /* must not be released: it failed */
+    return (epctx_status)12345;
+}
+
+/* What a backend must not do has a status, and names the node. */
+TEST(load_fn_lies) {
+    static const struct {
+        epctx_status (*load_fn)(void *, const epctx_load_in *, void **, epctx_error *);
+        const char *said;
+    } rows[] = {{load_nothing, "load_fn sets no context"},
+                {load_oddly, "the context cannot be loaded"}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fake f = {0};
+        epctx_backend backend = fake_backend(&f);
+        epctx_error error;
+        bytes graph = {0}, node = noted_node("one", 1, binary_one), b;
+        put_child(&graph, 1, &node);
+        b = new_model(&graph);
+        backend.load_fn = rows[i].load_fn;
+        CHECK_INT(load_one(&b, NULL, &backend, NULL, NULL, NULL, &error), EPCTX_ERR_CONTEXT);
+        CHECK_HAS(error.message, rows[i].said);
+        CHECK_HAS(error.message, "node 'one'");
+        CHECK_HAS(error.message, "ep_cache_context");
+        CHECK_INT(f.alive, 0);
+        bytes_free(&b);
     }
 }
 
@@ -1138,6 +1358,9 @@ int main(int argc, char **argv) {
 #if !defined(__APPLE__) && !defined(_WIN32)
     RUN(names_in_any_encoding);
 #endif
+    RUN(load_in);
+    RUN(load_in_attributes);
+    RUN(load_fn_lies);
     RUN(primaries);
     RUN(names_of_files);
     RUN(profile_keys);
