@@ -2579,7 +2579,7 @@ typedef struct epctx_build_opts {
  * add members at the end. */
 typedef struct epctx_load_in {
     epctx_span binary; /* untrusted; without EPCTX_PATH_IN_PLACE it does not change before
-                          unload_fn */
+                          unload_fn. NULL and 0: open `path` (opens_path) */
     const char *path;  /* canonical path of its file; "": it is embedded in the node, or not from
                           epctx_io_files or epctx_io_private, such as the application's buffers */
     epctx_file_info file; /* of that file; all zero: there is none */
@@ -2676,6 +2676,14 @@ typedef struct epctx_backend {
      * also through other nodes; they are added to it. In `arena`, except names. */
     epctx_status (*infer_fn)(void *self, const epctx_graph *graph, epctx_arena *arena,
                              epctx_value **values, size_t *count, epctx_error *error);
+    /* load_fn opens in->path itself where there is one: the file is neither read nor mapped; embedded
+     * contexts and buffers of the application come as bytes. Checked before: that it is a regular
+     * file in its folder, reached by no link out of it, and of the size in the build stamp;
+     * afterwards: that the path still leads to the same file, unwritten (else EPCTX_ERR_CHANGED).
+     * In between others may replace the file, or a folder on the way: where they can write there,
+     * open without following links and compare with in->file, or leave the path alone. Nobody else
+     * looks at the bytes, and none may be used before they are checked. */
+    bool opens_path;
 } epctx_backend;
 
 /* The string that ORT stores in model metadata as ep_compatibility_info.<source> and returns before
@@ -3132,6 +3140,7 @@ typedef struct epctx_loaded {
     epctx_arena arena;
     epctx_workspace *workspace;
     struct epctx__weight_model *sources; /* models that weights come from */
+    struct epctx__ready *opened;        /* contexts, without a workspace */
 } epctx_loaded;
 
 /* For an EP that has nodes and no model bytes, e.g. inside ONNX Runtime: loads the EPContext nodes
@@ -16000,6 +16009,188 @@ EPCTX_API void epctx_ep_end(epctx_ep *ep) {
     memset(ep, 0, sizeof *ep);
 }
 
+/* -- a context binary, loaded: for one session (>>load) or for those of a workspace (>>share) -- */
+
+/* A context binary in a file. */
+typedef struct epctx__binary_file {
+    const epctx_io *io;
+    epctx_str folder, name; /* as for epctx_path_find */
+    uint32_t path_flags;
+} epctx__binary_file;
+
+typedef struct epctx__names {
+    char path[EPCTX_PATH_MAX];  /* canonical; empty: no such file */
+    char alias[EPCTX_PATH_MAX]; /* empty: no such folder */
+} epctx__names;
+
+/* Internal flag: the io has the binary by name, without a folder. */
+#define EPCTX__PATH_BARE 0x40000000u
+
+/* A context binary that a node has or names. */
+typedef struct epctx__binary {
+    epctx__binary_file file;  /* no name: embedded */
+    const char *path, *alias; /* of epctx__names */
+    epctx_span payload;       /* not empty: the embedded context */
+    bool changes;             /* `payload` may change: it is copied */
+    uint64_t size;            /* expected; 0: any */
+    const epctx_profile *profile; /* of its EP */
+    epctx_load_in in;             /* for load_fn, but for bytes, path and file */
+} epctx__binary;
+
+/* The same, loaded. All zero: there is nothing to release. */
+typedef struct epctx__ready {
+    struct epctx__ready *next; /* of one session */
+    const epctx_io *io;         /* of `mapping`; NULL: none */
+    epctx_mapping mapping;
+    void *copy;    /* of an embedded payload, or NULL */
+    uint64_t size; /* of the binary */
+    void *context;
+} epctx__ready;
+
+/* Does this io take a name for a path in the file system? Then a name from a model must not lead
+ * out of its folder. */
+static bool epctx__opens_files(const epctx_io *io) {
+    const epctx_io *files = epctx_io_files();
+    return files != NULL &&
+           (io->map_fn == files->map_fn || io->map_fn == epctx_io_private()->map_fn);
+}
+
+/* Has it a path that the backend can open, too? */
+static bool epctx__binary_is_file(const epctx__binary_file *binary) {
+    return (binary->path_flags & EPCTX__PATH_BARE) == 0 && epctx__opens_files(binary->io);
+}
+
+static epctx_status epctx__names_find(const epctx__binary_file *binary, epctx__names *place,
+                                      epctx_error *error) {
+    const epctx_io *io = binary->io;
+    char folder[EPCTX_PATH_MAX];
+    epctx_str parts[3];
+    place->path[0] = place->alias[0] = '\0';
+    if (io == NULL) return epctx_fail(error, EPCTX_ERR_ARG, "EPCTX_NO_STDIO: pass an epctx_io");
+    if (epctx__opens_files(io)) EPCTX__TRY(epctx_path_check(binary->name, error));
+    if ((binary->path_flags & EPCTX__PATH_BARE) != 0) {
+        if (binary->name.size == 0 || memchr(binary->name.data, '\0', binary->name.size) != NULL) {
+            return epctx_fail(error, EPCTX_ERR_PATH,
+                              "buffer '%S' cannot be asked for: a name without NUL is expected",
+                              &binary->name);
+        }
+        return epctx__path_join(place->alias, EPCTX_PATH_MAX, &binary->name, 1, error);
+    }
+    parts[0] = binary->folder.size > 0 ? binary->folder : epctx_str_of(".");
+    if (epctx__path_join(folder, sizeof folder, parts, 1, NULL) == EPCTX_OK &&
+        io->canonical_fn(io->user, folder, place->path, EPCTX_PATH_MAX, NULL) == EPCTX_OK) {
+        parts[0] = epctx_str_of(place->path);
+        parts[1] = epctx_str_of("/");
+        parts[2] = binary->name;
+        EPCTX__TRY(epctx__path_join(place->alias, EPCTX_PATH_MAX, parts, 3, error));
+    }
+    if (epctx_path_find(io, binary->folder, binary->name, binary->path_flags, place->path,
+                        EPCTX_PATH_MAX, NULL) != EPCTX_OK)
+        place->path[0] = '\0';
+    return EPCTX_OK;
+}
+
+/* `path`: canonical, or the name that the io knows. */
+static epctx_status epctx__binary_read(const epctx__binary_file *binary, epctx_mapping *out,
+                                       char path[EPCTX_PATH_MAX], epctx_error *error) {
+    const epctx_io *io = binary->io;
+    if ((binary->path_flags & EPCTX__PATH_BARE) == 0) {
+        uint32_t copy = (binary->path_flags & EPCTX_PATH_IN_PLACE) == 0 ? EPCTX__PATH_COPY : 0;
+        return epctx_path_map(io, binary->folder, binary->name, binary->path_flags | copy, out,
+                              path, error);
+    }
+    /* epctx__names_find did that, too */
+    (void)epctx__path_join(path, EPCTX_PATH_MAX, &binary->name, 1, error);
+    EPCTX__TRY(io->map_fn == epctx__buf_map
+                   ? epctx__buf_take(io->user, path, out, error) /* no path: as it stands */
+                   : io->map_fn(io->user, NULL, path, false, out, error));
+    if (out->size == 0 || out->data == NULL) {
+        io->unmap_fn(io->user, out);
+        return epctx_fail(error, EPCTX_ERR_CONTEXT, "'%S' is empty", &binary->name);
+    }
+    return EPCTX_OK;
+}
+
+/* What load_fn gets: the bytes, or the checked file of a backend that opens it itself. */
+static epctx_status epctx__ready_read(epctx__ready *opened, const epctx_backend *b,
+                                       const epctx__binary *binary, const epctx_allocator *a,
+                                       char path[EPCTX_PATH_MAX], epctx_load_in *in,
+                                       epctx_error *error) {
+    const epctx__binary_file *file = &binary->file;
+    const bool is_file = binary->payload.size == 0 && epctx__binary_is_file(file);
+    *in = binary->in;
+    in->path = is_file ? path : "";
+    in->binary = binary->payload;
+    if (is_file && b->opens_path) {
+        EPCTX__TRY(epctx_path_find(file->io, file->folder, file->name, file->path_flags, path,
+                                   EPCTX_PATH_MAX, error));
+        EPCTX__TRY(file->io->stat_fn(file->io->user, path, &in->file, error));
+    } else if (binary->payload.size == 0) {
+        EPCTX__TRY(epctx__binary_read(file, &opened->mapping, path, error));
+        opened->io = file->io;
+        in->binary = epctx__span(opened->mapping.data, opened->mapping.size);
+        if (is_file) in->file = opened->mapping.info;
+    } else if (binary->changes) {
+        opened->copy = a->alloc_fn(a->user, in->binary.size);
+        if (opened->copy == NULL) return epctx__nomem(error, in->binary.size);
+        memcpy(opened->copy, in->binary.data, in->binary.size);
+        in->binary.data = (const uint8_t *)opened->copy;
+    }
+    opened->size = in->binary.data != NULL ? in->binary.size : in->file.size;
+    return binary->size == 0 || binary->size == opened->size
+               ? EPCTX_OK
+               : epctx__other_binary(file->name, false, opened->size, binary->size, error);
+}
+
+/* A file that was replaced or written while the backend opened it may not be the one checked. */
+static epctx_status epctx__ready_same(const epctx_io *io, const epctx_load_in *in,
+                                       epctx_error *error) {
+    epctx_file_info now;
+    EPCTX__TRY(io->stat_fn(io->user, in->path, &now, error));
+    return epctx_file_same(&in->file, &now)
+               ? EPCTX_OK
+               : epctx_fail(error, EPCTX_ERR_CHANGED,
+                            "changed while it was opened: it had %u bytes, and has %u",
+                            in->file.size, now.size);
+}
+
+/* Loads a binary from node or file. Also after a failure, epctx__ready_close releases it. */
+static epctx_status epctx__ready_load(epctx__ready *opened, const epctx_backend *b,
+                                       const epctx__binary *binary, const epctx_allocator *a,
+                                       epctx_error *error) {
+    char path[EPCTX_PATH_MAX];
+    epctx_load_in in;
+    epctx_status status;
+    EPCTX__TRY(epctx__ready_read(opened, b, binary, a, path, &in, error));
+    /* What is surely no context never comes before the EP's own code. */
+    status = in.binary.data != NULL ? epctx__refuse_foreign(binary->profile, in.binary, error)
+                                    : EPCTX_OK;
+    if (status == EPCTX_OK) status = epctx__context_load(b, &in, &opened->context, error);
+    if (status == EPCTX_OK && in.binary.data == NULL)
+        status = epctx__ready_same(binary->file.io, &in, error);
+    if (status != EPCTX_OK && binary->payload.size == 0)
+        epctx__prefix(error, "binary", binary->path[0] != '\0' ? binary->path : binary->alias);
+    return status;
+}
+
+static void epctx__ready_close(epctx__ready *opened, const epctx_backend *b,
+                                const epctx_allocator *a) {
+    if (opened->context != NULL) b->unload_fn(b->self, opened->context);
+    if (opened->io != NULL) opened->io->unmap_fn(opened->io->user, &opened->mapping);
+    if (opened->copy != NULL) a->free_fn(a->user, opened->copy);
+}
+
+/* Looks up the graph in a context. */
+static epctx_status epctx__ready_ask(const epctx__ready *opened, const epctx_backend *b,
+                                      epctx_str key, uint64_t hash, epctx_bound *out,
+                                      epctx_error *error) {
+    epctx_status status =
+        b->find_fn(b->self, opened->context, key, hash, &out->graph, error);
+    if (status == EPCTX_OK && out->graph == NULL)
+        status = epctx_fail(error, EPCTX_ERR_BACKEND, "find_fn sets no graph");
+    return status == EPCTX_OK ? b->info_fn(b->self, out->graph, &out->info, error) : status;
+}
+
 /* ============================================================
  * >>gen
  *
@@ -17170,8 +17361,7 @@ EPCTX_API epctx_freshness epctx_model_check_fresh(const epctx_model *model, cons
  * another call is loading, and otherwise loads the binary itself. The new entry is in the list
  * before loading begins, so nobody loads the same file beside it. A graph's handle serves one
  * session at a time. An entry counts graphs in use and calls at work; at zero epctx__entry_release
- * takes it out of the list and unloads it. epctx__entry_open refuses foreign formats before load_fn
- * sees the bytes, and copies an embedded payload that may change meanwhile.
+ * takes it out of the list and unloads it. What is loaded, and how, is epctx__ready's affair (>>ep).
  *
  * Generating: epctx__group_join finds or begins a group and takes its turn. A session compiles into
  * the group's context and becomes a member in its last step, epctx__group_append. A session that
@@ -17316,47 +17506,22 @@ typedef struct epctx__waiter {
 /* A binary, loading or loaded; lives while one of its graphs is in use. */
 typedef struct epctx__entry {
     struct epctx__entry *next;
-    epctx__turn turn; /* of loading it: no `mapping` and `context` yet */
+    epctx__turn turn; /* of loading it: nothing in `opened` yet */
     size_t users;     /* calls that use it */
     epctx_backend backend;
-    const epctx_io *io;
     epctx_arena arena; /* paths */
     const char *path;  /* canonical; "": embedded in a model, not shared */
     const char *alias; /* canonical folder and name in the model: known even if the file is gone */
-    epctx_mapping mapping;
-    bool mapped;
-    void *copy; /* of an embedded payload, or NULL */
-    void *context;
+    epctx__ready opened;
     epctx_map graphs; /* bytes of a graph's handle -> 1 in use, 0 free */
     size_t taken;     /* graphs in use */
 } epctx__entry;
 
-/* A context binary in a file. */
-typedef struct epctx__binary_file {
-    const epctx_io *io;
-    epctx_str folder, name; /* as for epctx_path_find */
-    uint32_t path_flags;
-} epctx__binary_file;
-
-typedef struct epctx__names {
-    char path[EPCTX_PATH_MAX];  /* canonical; empty: no such file */
-    char alias[EPCTX_PATH_MAX]; /* empty: no such folder */
-} epctx__names;
-
-/* Internal flag: the io has the binary by name, without a folder. */
-#define EPCTX__PATH_BARE 0x40000000u
-
 /* A request for a graph, and its result. */
 typedef struct epctx__asked {
     const epctx_backend *backend;
-    const epctx_profile *profile; /* of its EP */
-    const epctx__binary_file *binary;
-    const char *path, *alias; /* of epctx__names */
-    epctx_span payload;       /* not empty: the embedded context, not shared */
-    bool changes;             /* `payload` may change: it is copied */
-    uint64_t size;            /* expected size of the binary; 0: any */
-    epctx_load_in in;         /* for load_fn, but for `binary` and `path` */
-    const epctx_map *own;     /* graphs of this session: nodes of one model may share a graph */
+    const epctx__binary *binary; /* embedded: not shared */
+    const epctx_map *own;        /* graphs of this session: nodes of one model may share a graph */
     epctx_str key;
     uint64_t hash;
     bool missed; /* no context has the graph, or (`used`) another session uses it */
@@ -17484,7 +17649,7 @@ static void epctx__workspace_leave(epctx_workspace *w) {
     }
 }
 
-/* -- loading; called with the lock held, except epctx__entry_open -- */
+/* -- loading; called with the lock held -- */
 
 /* A handle as a map key; borrowed from `graph`. */
 static epctx_str epctx__handle_key(void *const *graph) {
@@ -17497,10 +17662,8 @@ static void epctx__entry_release(epctx_workspace *w, epctx__entry *entry) {
     while (*link != entry) link = &(*link)->next;
     *link = entry->next; /* unreachable for others */
     epctx__unlock(w);
-    if (entry->context != NULL) entry->backend.unload_fn(entry->backend.self, entry->context);
-    if (entry->mapped) entry->io->unmap_fn(entry->io->user, &entry->mapping);
+    epctx__ready_close(&entry->opened, &entry->backend, &w->allocator);
     epctx__lock(w);
-    if (entry->copy != NULL) w->memory.free_fn(w->memory.user, entry->copy);
     epctx_arena_free(&entry->arena);
     w->memory.free_fn(w->memory.user, entry);
 }
@@ -17512,69 +17675,28 @@ static void epctx__entry_leave(epctx_workspace *w, epctx__entry *entry) {
     }
 }
 
-/* Does this io take a name for a path in the file system? Then a name from a model must not lead
- * out of its folder. */
-static bool epctx__opens_files(const epctx_io *io) {
-    const epctx_io *files = epctx_io_files();
-    return files != NULL &&
-           (io->map_fn == files->map_fn || io->map_fn == epctx_io_private()->map_fn);
-}
-
-/* Has it a path that the backend can open, too? */
-static bool epctx__binary_is_file(const epctx__binary_file *binary) {
-    return (binary->path_flags & EPCTX__PATH_BARE) == 0 && epctx__opens_files(binary->io);
-}
-
-static epctx_status epctx__names_find(const epctx__binary_file *binary, epctx__names *place,
-                                      epctx_error *error) {
-    const epctx_io *io = binary->io;
-    char folder[EPCTX_PATH_MAX];
-    epctx_str parts[3];
-    place->path[0] = place->alias[0] = '\0';
-    if (io == NULL) return epctx_fail(error, EPCTX_ERR_ARG, "EPCTX_NO_STDIO: pass an epctx_io");
-    if (epctx__opens_files(io)) EPCTX__TRY(epctx_path_check(binary->name, error));
-    if ((binary->path_flags & EPCTX__PATH_BARE) != 0) {
-        if (binary->name.size == 0 || memchr(binary->name.data, '\0', binary->name.size) != NULL) {
-            return epctx_fail(error, EPCTX_ERR_PATH,
-                              "buffer '%S' cannot be asked for: a name without NUL is expected",
-                              &binary->name);
-        }
-        return epctx__path_join(place->alias, EPCTX_PATH_MAX, &binary->name, 1, error);
-    }
-    parts[0] = binary->folder.size > 0 ? binary->folder : epctx_str_of(".");
-    if (epctx__path_join(folder, sizeof folder, parts, 1, NULL) == EPCTX_OK &&
-        io->canonical_fn(io->user, folder, place->path, EPCTX_PATH_MAX, NULL) == EPCTX_OK) {
-        parts[0] = epctx_str_of(place->path);
-        parts[1] = epctx_str_of("/");
-        parts[2] = binary->name;
-        EPCTX__TRY(epctx__path_join(place->alias, EPCTX_PATH_MAX, parts, 3, error));
-    }
-    if (epctx_path_find(io, binary->folder, binary->name, binary->path_flags, place->path,
-                        EPCTX_PATH_MAX, NULL) != EPCTX_OK)
-        place->path[0] = '\0';
-    return EPCTX_OK;
-}
-
 static bool epctx__entry_is(const epctx__entry *entry, const epctx__asked *asked) {
+    const epctx__binary *binary = asked->binary;
     if (entry->backend.self != asked->backend->self ||
         strcmp(entry->backend.source, asked->backend->source) != 0 ||
-        (!entry->turn.busy && asked->size != 0 && asked->size != entry->mapping.size))
+        (!entry->turn.busy && binary->size != 0 && binary->size != entry->opened.size))
         return false;
-    return (asked->alias[0] != '\0' && strcmp(entry->alias, asked->alias) == 0) ||
-           (asked->path[0] != '\0' && strcmp(entry->path, asked->path) == 0);
+    return (binary->alias[0] != '\0' && strcmp(entry->alias, binary->alias) == 0) ||
+           (binary->path[0] != '\0' && strcmp(entry->path, binary->path) == 0);
 }
 
 /* A new entry that the caller loads; others find it and wait. */
 static epctx_status epctx__entry_make(epctx_workspace *w, const epctx__asked *asked,
                                       epctx__entry **out, epctx_error *error) {
     epctx__entry *entry = (epctx__entry *)w->memory.alloc_fn(w->memory.user, sizeof *entry);
+    const epctx__binary *binary = asked->binary;
     if (entry == NULL) return epctx__nomem(error, sizeof *entry);
     memset(entry, 0, sizeof *entry);
     entry->backend = *asked->backend;
     epctx_arena_init(&entry->arena, &w->memory);
     epctx_map_init(&entry->graphs, &entry->arena);
-    if (epctx__copy(&entry->arena, epctx_str_of(asked->path), &entry->path, error) != EPCTX_OK ||
-        epctx__copy(&entry->arena, epctx_str_of(asked->alias), &entry->alias, error) != EPCTX_OK) {
+    if (epctx__copy(&entry->arena, epctx_str_of(binary->path), &entry->path, error) != EPCTX_OK ||
+        epctx__copy(&entry->arena, epctx_str_of(binary->alias), &entry->alias, error) != EPCTX_OK) {
         epctx_arena_free(&entry->arena);
         w->memory.free_fn(w->memory.user, entry);
         return EPCTX_ERR_NOMEM;
@@ -17587,78 +17709,17 @@ static epctx_status epctx__entry_make(epctx_workspace *w, const epctx__asked *as
     return EPCTX_OK;
 }
 
-/* `path`: canonical, or the name that the io knows. */
-static epctx_status epctx__binary_read(const epctx__binary_file *binary, epctx_mapping *out,
-                                       char path[EPCTX_PATH_MAX], epctx_error *error) {
-    const epctx_io *io = binary->io;
-    if ((binary->path_flags & EPCTX__PATH_BARE) == 0) {
-        uint32_t copy = (binary->path_flags & EPCTX_PATH_IN_PLACE) == 0 ? EPCTX__PATH_COPY : 0;
-        return epctx_path_map(io, binary->folder, binary->name, binary->path_flags | copy, out,
-                              path, error);
-    }
-    /* epctx__names_find did that, too */
-    (void)epctx__path_join(path, EPCTX_PATH_MAX, &binary->name, 1, error);
-    EPCTX__TRY(io->map_fn == epctx__buf_map
-                   ? epctx__buf_take(io->user, path, out, error) /* no path: as it stands */
-                   : io->map_fn(io->user, NULL, path, false, out, error));
-    if (out->size == 0 || out->data == NULL) {
-        io->unmap_fn(io->user, out);
-        return epctx_fail(error, EPCTX_ERR_CONTEXT, "'%S' is empty", &binary->name);
-    }
-    return EPCTX_OK;
-}
-
-/* Loads the context of a new entry from node or file, without the lock. */
-static epctx_status epctx__entry_open(epctx_workspace *w, epctx__entry *entry,
-                                      const epctx__asked *asked, epctx_error *error) {
-    char path[EPCTX_PATH_MAX];
-    epctx_load_in in = asked->in;
-    epctx_status status;
-    in.path = "";
-    in.binary = asked->payload;
-    if (in.binary.size == 0) {
-        EPCTX__TRY(epctx__binary_read(asked->binary, &entry->mapping, path, error));
-        entry->io = asked->binary->io;
-        entry->mapped = true;
-        if (epctx__binary_is_file(asked->binary)) {
-            in.path = path;
-            in.file = entry->mapping.info;
-        }
-        in.binary = epctx__span(entry->mapping.data, entry->mapping.size);
-        if (asked->size != 0 && asked->size != in.binary.size) {
-            return epctx__other_binary(asked->binary->name, false, in.binary.size, asked->size,
-                                       error);
-        }
-    } else if (asked->changes) {
-        entry->copy = w->allocator.alloc_fn(w->allocator.user, in.binary.size);
-        if (entry->copy == NULL) return epctx__nomem(error, in.binary.size);
-        memcpy(entry->copy, in.binary.data, in.binary.size);
-        in.binary.data = (const uint8_t *)entry->copy;
-    }
-    /* What is surely no context never comes before the EP's own code. */
-    status = epctx__refuse_foreign(asked->profile, in.binary, error);
-    if (status == EPCTX_OK)
-        status = epctx__context_load(&entry->backend, &in, &entry->context, error);
-    if (status != EPCTX_OK && entry->mapped)
-        epctx__prefix(error, "binary", entry->path[0] != '\0' ? entry->path : entry->alias);
-    return status;
-}
-
 /* Looks up the graph in an entry held by the caller. `out` gets no entry for a graph that the
  * session already has: there is nothing to release. */
 static epctx_status epctx__entry_ask(epctx_workspace *w, epctx__entry *entry, epctx__asked *asked,
                                      epctx_bound *out, epctx_error *error) {
-    const epctx_backend *b = &entry->backend;
     void **key = &out->graph;
     uint32_t taken;
     epctx_status status;
     asked->missed = true;
     epctx_error_clear(error);
     epctx__unlock(w);
-    status = b->find_fn(b->self, entry->context, asked->key, asked->hash, &out->graph, error);
-    if (status == EPCTX_OK && out->graph == NULL)
-        status = epctx_fail(error, EPCTX_ERR_BACKEND, "find_fn sets no graph");
-    if (status == EPCTX_OK) status = b->info_fn(b->self, out->graph, &out->info, error);
+    status = epctx__ready_ask(&entry->opened, &entry->backend, asked->key, asked->hash, out, error);
     epctx__lock(w);
     EPCTX__TRY(status);
     taken = epctx_map_get(&entry->graphs, epctx__handle_key(key));
@@ -17715,7 +17776,7 @@ static epctx_status epctx__take(epctx_workspace *w, epctx__asked *asked, bool lo
         if (entry != NULL && !epctx__turn_wait(w, &entry->turn)) {
             epctx_error_clear(error);
             return epctx_fail(error, EPCTX_ERR_CONTEXT, "loading '%S' waits for this call",
-                              &asked->binary->name);
+                              &asked->binary->file.name);
         }
         if (entry == NULL && loads == w->loads)
             break; /* else it is loading or was loaded meanwhile */
@@ -17724,12 +17785,12 @@ static epctx_status epctx__take(epctx_workspace *w, epctx__asked *asked, bool lo
     if (asked->used && w->taken == EPCTX_TAKEN_ERROR) {
         return epctx_fail(error, EPCTX_ERR_CONTEXT,
                           "graph '%S' of '%S' is in use by another session of this workspace",
-                          &asked->key, &asked->binary->name);
+                          &asked->key, &asked->binary->file.name);
     }
     if (!load) return EPCTX_ERR_CONTEXT;
     EPCTX__TRY(epctx__entry_make(w, asked, &entry, error));
     epctx__unlock(w);
-    status = epctx__entry_open(w, entry, asked, error);
+    status = epctx__ready_load(&entry->opened, &entry->backend, asked->binary, &w->allocator, error);
     epctx__lock(w);
     asked->loaded = asked->opened = status == EPCTX_OK;
     if (asked->loaded) status = epctx__entry_ask(w, entry, asked, out, error);
@@ -18330,8 +18391,8 @@ EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *b
  * an epctx__owner the context of a node that has its own. Three passes follow: check every node and
  * locate its context, bind the nodes with a context of their own, bind the others to graphs of any
  * context. So no context is opened before all nodes have passed check_fn. epctx__load_take gets a
- * graph through a workspace. Without one from the caller the set opens its own, so that a single
- * path serves both.
+ * graph: from a context of this session alone (epctx__load_own), or through the caller's workspace
+ * (epctx__load_shared); epctx__ready is a loaded context in both cases.
  *
  * The rule behind the clean-up: whatever the session keeps is recorded in epctx_loaded at once. So
  * epctx_unload ends a complete session and also one that failed halfway: it takes the weights from
@@ -18342,7 +18403,7 @@ EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *b
  * epctx__load_named tells a path from a payload, which may be secret and must not appear in a
  * message. A file must have the size in the build stamp, if there is one, find_fn checks the hash
  * of the graph, and each weight from a source model must have the size and hash that were compiled.
- * EPCTX__MISSES bounds the search for secondary nodes. While nodes are bound, only epctx__load_take
+ * EPCTX__MISSES bounds the search for secondary nodes. While nodes are bound, only epctx__load_shared
  * holds the lock of the workspace, and >>share releases it around calls of the backend.
  *
  * Nodes of other EPs take no memory. Nodes of one set share a loaded file, a source model is opened
@@ -18353,10 +18414,9 @@ EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *b
 /* The context of a node that has its own. */
 typedef struct epctx__owner {
     const epctx_bound *bound; /* the node */
-    epctx__binary_file file;  /* no name: embedded */
-    epctx_span payload;
-    const char *path, *alias;
-    epctx__entry *entry; /* its context, held until loading ends */
+    epctx__binary binary;
+    epctx__ready *opened;    /* its context */
+    epctx__entry *entry;      /* with a workspace: that of its context, held until loading ends */
 } epctx__owner;
 
 /* Loading under way. */
@@ -18371,7 +18431,8 @@ typedef struct epctx__loading {
     size_t owner_count;
     const epctx_node *nodes;            /* epctx_load_nodes */
     bool any;                           /* a context has been loaded */
-    epctx_map taken;                    /* graphs of this set */
+    epctx_map files;                    /* canonical path -> owner that has it open */
+    epctx_map taken;                    /* graphs of this set, in a workspace */
     size_t misses;                      /* contexts without the graph of a node */
     const char *attribute;              /* to name in the message of a failure, or NULL */
     const epctx__owner *tried;          /* the last one that was asked for a graph */
@@ -18459,8 +18520,8 @@ static epctx_status epctx__load_locate(epctx__loading *l, const epctx_bound *bou
     epctx_str given = bound->node.ep_cache_context;
     epctx__names place;
     if (bound->node.embed_mode == 1) {
-        owner->path = owner->alias = "";
-        owner->payload = epctx__span(given.data, given.size);
+        owner->binary.path = owner->binary.alias = "";
+        owner->binary.payload = epctx__span(given.data, given.size);
         return given.size > 0 ? EPCTX_OK
                               : epctx_fail(error, EPCTX_ERR_CONTEXT,
                                            "is empty: main_context 1 and embed_mode 1 need the "
@@ -18477,11 +18538,11 @@ static epctx_status epctx__load_locate(epctx__loading *l, const epctx_bound *bou
                                    epctx_str_of(l->opts.context_file_path), &l->file.folder,
                                    error));
     }
-    owner->file = l->file;
-    owner->file.name = given;
-    EPCTX__TRY(epctx__names_find(&owner->file, &place, error));
-    EPCTX__TRY(epctx__copy(arena, epctx_str_of(place.path), &owner->path, error));
-    return epctx__copy(arena, epctx_str_of(place.alias), &owner->alias, error);
+    owner->binary.file = l->file;
+    owner->binary.file.name = given;
+    EPCTX__TRY(epctx__names_find(&owner->binary.file, &place, error));
+    EPCTX__TRY(epctx__copy(arena, epctx_str_of(place.path), &owner->binary.path, error));
+    return epctx__copy(arena, epctx_str_of(place.alias), &owner->binary.alias, error);
 }
 
 static epctx_status epctx__load_check(epctx__loading *l, epctx_bound *bound, epctx_error *error) {
@@ -18492,6 +18553,11 @@ static epctx_status epctx__load_check(epctx__loading *l, epctx_bound *bound, epc
     if (epctx__load_has_own(l, &bound->node)) {
         bound->owner = &l->owners[l->owner_count++];
         bound->owner->bound = bound;
+        bound->owner->binary.size = bound->made[0];
+        bound->owner->binary.changes = l->changes;
+        bound->owner->binary.profile = l->opts.profile != NULL
+                                           ? l->opts.profile
+                                           : epctx_profile_of(epctx_str_of(b->source));
         l->attribute = "ep_cache_context";
         return epctx__load_locate(l, bound, bound->owner, error);
     }
@@ -18521,33 +18587,55 @@ static epctx_status epctx__load_record(epctx__loading *l, const epctx_bound *bou
 /* Where a graph comes from: an open context, the workspace, or a context loaded now. */
 enum { EPCTX__LOAD_OPEN, EPCTX__LOAD_WAITS, EPCTX__LOAD_NOW };
 
-static epctx_status epctx__load_take(epctx__loading *l, epctx_bound *bound, epctx__owner *owner,
-                                     int how, epctx_error *error) {
-    const char *about = owner == bound->owner ? NULL : "main_context";
+/* What load_fn is to know besides the bytes. */
+static epctx_status epctx__load_prepare(epctx__loading *l, epctx__owner *owner,
+                                        epctx_error *error) {
+    epctx_load_in *in = &owner->binary.in;
+    l->attribute = NULL;
+    in->node = &owner->bound->node;
+    in->first = !l->any;
+    in->hooks = l->opts.hooks;
+    return in->record != NULL ? EPCTX_OK
+                              : epctx__load_record(l, owner->bound, &in->record, error);
+}
+
+/* The context of a node, for this session alone: a file is loaded once for all nodes that name it.
+ * Whatever is loaded is in the set at once, so that epctx_unload releases it. */
+static epctx_status epctx__load_own(epctx__loading *l, epctx__owner *owner, epctx_error *error) {
+    const epctx__binary *binary = &owner->binary;
+    epctx_loaded *loaded = l->loaded;
+    epctx_str key = epctx_str_of(binary->path[0] != '\0' ? binary->path : binary->alias);
+    uint32_t at = key.size > 0 ? epctx_map_get(&l->files, key) : EPCTX_MAP_NONE;
+    epctx__ready *opened;
+    if (at != EPCTX_MAP_NONE) {
+        owner->opened = opened = l->owners[at].opened;
+        return binary->size == 0 || binary->size == opened->size
+                   ? EPCTX_OK
+                   : epctx__other_binary(binary->file.name, false, opened->size, binary->size,
+                                         error);
+    }
+    EPCTX__NEW(opened, epctx__ready, 1, &loaded->arena, error);
+    opened->next = loaded->opened;
+    loaded->opened = opened;
+    EPCTX__TRY(epctx__ready_load(opened, loaded->backend, binary, &loaded->arena.allocator, error));
+    owner->opened = opened;
+    l->any = true;
+    return key.size > 0 ? epctx__map_set(&l->files, key, (size_t)(owner - l->owners), error)
+                        : EPCTX_OK;
+}
+
+/* A graph through the workspace. `opened`: its context is open now. */
+static epctx_status epctx__load_shared(epctx__loading *l, epctx_bound *bound, epctx__owner *owner,
+                                       int how, bool *opened, epctx_error *error) {
     epctx_workspace *w = l->loaded->workspace;
     epctx__asked asked;
     epctx_status status;
     memset(&asked, 0, sizeof asked);
-    l->tried = owner;
-    l->attribute = NULL;
-    if (how == EPCTX__LOAD_NOW)
-        EPCTX__TRY(epctx__load_record(l, owner->bound, &asked.in.record, error));
-    asked.in.node = &owner->bound->node;
-    asked.in.first = !l->any;
-    asked.in.hooks = l->opts.hooks;
     asked.backend = l->loaded->backend;
-    asked.profile = l->opts.profile != NULL ? l->opts.profile
-                                            : epctx_profile_of(epctx_str_of(asked.backend->source));
-    asked.binary = &owner->file;
-    asked.path = owner->path;
-    asked.alias = owner->alias;
-    asked.payload = owner->payload;
-    asked.changes = l->changes;
-    asked.size = owner->bound->made[0];
+    asked.binary = &owner->binary;
     asked.own = &l->taken;
     asked.key = epctx__load_key(l, &bound->node);
     asked.hash = epctx_notes_hash(bound->node.notes);
-    epctx_error_clear(error);
     epctx__lock(w);
     if (how == EPCTX__LOAD_OPEN) {
         asked.loaded = true;
@@ -18561,10 +18649,33 @@ static epctx_status epctx__load_take(epctx__loading *l, epctx_bound *bound, epct
     }
     epctx__unlock(w);
     l->any = l->any || asked.opened;
-    l->attribute = asked.loaded ? about : "ep_cache_context";
+    *opened = asked.loaded;
     EPCTX__TRY(status);
     /* epctx_unload releases it, also after a failure */
     return epctx__map_set(&l->taken, epctx__handle_key(&bound->graph), 1, error);
+}
+
+static epctx_status epctx__load_take(epctx__loading *l, epctx_bound *bound, epctx__owner *owner,
+                                     int how, epctx_error *error) {
+    const char *about = owner == bound->owner ? NULL : "main_context";
+    epctx_status status = EPCTX_OK;
+    bool opened;
+    l->tried = owner;
+    epctx_error_clear(error);
+    if (how == EPCTX__LOAD_NOW) EPCTX__TRY(epctx__load_prepare(l, owner, error));
+    if (l->loaded->workspace != NULL) {
+        status = epctx__load_shared(l, bound, owner, how, &opened, error);
+    } else {
+        if (owner->opened == NULL) status = epctx__load_own(l, owner, error);
+        opened = status == EPCTX_OK;
+        if (opened) {
+            status = epctx__ready_ask(owner->opened, l->loaded->backend,
+                                       epctx__load_key(l, &bound->node),
+                                       epctx_notes_hash(bound->node.notes), bound, error);
+        }
+    }
+    l->attribute = opened ? about : "ep_cache_context";
+    return status;
 }
 
 /* A secondary node may belong to any context; open ones come first. */
@@ -18580,7 +18691,8 @@ static epctx_status epctx__load_find(epctx__loading *l, epctx_bound *bound, epct
         for (i = 0; i < l->owner_count; i++) {
             epctx__owner *owner = &l->owners[i];
             epctx_status status;
-            if (how == EPCTX__LOAD_OPEN ? owner->entry == NULL : owner->file.name.size == 0)
+            if (how == EPCTX__LOAD_OPEN ? owner->entry == NULL && owner->opened == NULL
+                                        : owner->binary.file.name.size == 0)
                 continue;
             status = epctx__load_take(l, bound, owner, how, error);
             if (status != EPCTX_ERR_CONTEXT) return status;
@@ -18816,11 +18928,9 @@ static epctx_status epctx__load_bound(epctx__loading *l, epctx_error *error) {
     return EPCTX_OK;
 }
 
-/* Without the caller's workspace the set has its own. */
 static epctx_status epctx__load_begin(epctx__loading *l, epctx_loaded *loaded,
                                       const epctx_backend *backend, const epctx_load_opts *opts,
                                       epctx_error *error) {
-    epctx_workspace_opts own;
     epctx_error_clear(error);
     memset(l, 0, sizeof *l);
     if (loaded == NULL) return epctx_fail(error, EPCTX_ERR_ARG, "pass a set to load into");
@@ -18838,16 +18948,13 @@ static epctx_status epctx__load_begin(epctx__loading *l, epctx_loaded *loaded,
     l->file.path_flags = l->opts.path_flags | (l->opts.io != NULL ? EPCTX__PATH_BARE : 0);
     loaded->backend = backend;
     loaded->workspace = l->opts.workspace;
-    if (loaded->workspace == NULL) {
-        memset(&own, 0, sizeof own);
-        own.allocator = l->opts.allocator;
-        EPCTX__TRY(epctx_workspace_open(&loaded->workspace, &own, error));
-    } else {
+    if (loaded->workspace != NULL) {
         epctx__lock(loaded->workspace);
         loaded->workspace->holds++;
         epctx__unlock(loaded->workspace);
     }
     epctx_arena_init(&loaded->arena, l->opts.allocator);
+    epctx_map_init(&l->files, &loaded->arena);
     epctx_map_init(&l->taken, &loaded->arena);
     return EPCTX_OK;
 }
@@ -18855,9 +18962,11 @@ static epctx_status epctx__load_begin(epctx__loading *l, epctx_loaded *loaded,
 static epctx_status epctx__load_end(epctx__loading *l, epctx_status status, epctx_error *error) {
     epctx_workspace *w = l->loaded->workspace;
     size_t i;
-    epctx__lock(w);
-    for (i = 0; i < l->owner_count; i++) epctx__entry_leave(w, l->owners[i].entry);
-    epctx__unlock(w);
+    if (w != NULL) {
+        epctx__lock(w);
+        for (i = 0; i < l->owner_count; i++) epctx__entry_leave(w, l->owners[i].entry);
+        epctx__unlock(w);
+    }
     if (status != EPCTX_OK) {
         epctx_blame(error, l->model_path, NULL, NULL);
         epctx_unload(l->loaded);
@@ -18865,27 +18974,36 @@ static epctx_status epctx__load_end(epctx__loading *l, epctx_status status, epct
     return status;
 }
 
-EPCTX_API void epctx_unload(epctx_loaded *loaded) {
-    epctx_workspace *w = loaded != NULL ? loaded->workspace : NULL;
+static void epctx__load_give(epctx_loaded *loaded) {
+    epctx_workspace *w = loaded->workspace;
     size_t i;
-    if (w == NULL) return;
-    for (i = 0; i < loaded->bound_count; i++) {
-        epctx_bound *bound = &loaded->bound[i];
-        if (bound->weighted)
-            loaded->backend->weights_fn(loaded->backend->self, bound->graph, NULL, 0, NULL);
-    }
     epctx__lock(w);
     for (i = 0; i < loaded->bound_count; i++)
         if (loaded->bound[i].entry != NULL) /* the first of several nodes with one graph */
             epctx__give(w, loaded->bound[i].entry, loaded->bound[i].graph);
     epctx__unlock(w);
+}
+
+EPCTX_API void epctx_unload(epctx_loaded *loaded) {
+    const epctx_backend *b = loaded != NULL ? loaded->backend : NULL;
+    epctx_workspace *w;
+    size_t i;
+    if (b == NULL) return;
+    w = loaded->workspace;
+    for (i = 0; i < loaded->bound_count; i++) {
+        epctx_bound *bound = &loaded->bound[i];
+        if (bound->weighted) b->weights_fn(b->self, bound->graph, NULL, 0, NULL);
+    }
+    if (w != NULL) epctx__load_give(loaded);
+    for (; loaded->opened != NULL; loaded->opened = loaded->opened->next)
+        epctx__ready_close(loaded->opened, b, &loaded->arena.allocator);
 #ifndef EPCTX_NO_WIRE
     for (; loaded->sources != NULL; loaded->sources = loaded->sources->next)
         epctx_model_close(&loaded->sources->model);
 #endif
     epctx_arena_free(&loaded->arena);
     memset(loaded, 0, sizeof *loaded);
-    epctx__workspace_leave(w);
+    if (w != NULL) epctx__workspace_leave(w);
 }
 
 static epctx_status epctx__load_records(epctx__loading *l, const epctx_node *nodes, size_t count,
@@ -18929,15 +19047,15 @@ static void epctx__load_judge(const epctx__loading *l, epctx_status status, epct
     epctx_mapping mapping;
     epctx_error why;
     uint64_t hash;
-    if (error == NULL || made == NULL || made[0] == 0 || owner->path == NULL ||
+    if (error == NULL || made == NULL || made[0] == 0 || owner->binary.path == NULL ||
         (status != EPCTX_ERR_CONTEXT && status != EPCTX_ERR_VERSION) ||
-        epctx__binary_read(&owner->file, &mapping, path, NULL) != EPCTX_OK)
+        epctx__binary_read(&owner->binary.file, &mapping, path, NULL) != EPCTX_OK)
         return;
     hash = mapping.size == made[0] ? epctx_hash(mapping.data, mapping.size, 0) : made[1];
-    owner->file.io->unmap_fn(owner->file.io->user, &mapping);
+    owner->binary.file.io->unmap_fn(owner->binary.file.io->user, &mapping);
     epctx_error_clear(&why);
     if (hash == made[1]) return;
-    epctx__other_binary(owner->file.name, true, hash, made[1], &why);
+    epctx__other_binary(owner->binary.file.name, true, hash, made[1], &why);
     epctx__error_add(error, why.message);
 }
 
