@@ -2588,7 +2588,8 @@ typedef struct epctx_load_in {
     const epctx_epnode *node;
     const epctx_node *record; /* the same node with every attribute, whoever defines it. In those of
                                  epctx_load `version` is 0, and t and g of attributes are NULL */
-    bool first;               /* no context was loaded before in this call of epctx_load */
+    bool first;               /* no context was loaded before in this call of epctx_load; in
+                                 plan_fn false */
     const epctx_hooks *hooks; /* of epctx_load_opts; may be NULL */
 } epctx_load_in;
 
@@ -2597,7 +2598,8 @@ typedef struct epctx_load_in {
  * to info_fn (else EPCTX_ERR_ARG); run_fn is for you alone.
  *
  * Order       capability, (explain), begin, (setup), compile and (types, max_size) once per
- *             partition, then finish or discard; load, find, info, run in any number, unload.
+ *             partition, then finish or discard; check, (plan), load, find, info, run in any
+ *             number, unload.
  *             A context that sessions share gets the partitions of all between one begin and one
  *             finish; for a graph that it has already, types and max_size are called again, compile
  *             is not. A graph of a weightless context gets its weights between find and run and
@@ -2608,7 +2610,7 @@ typedef struct epctx_load_in {
  *             epctx_load_in until unload_fn, `weights` of weights_fn until it is called without.
  * Failure     A failed compile_fn leaves `build` as it was: other partitions may follow. A status
  *             reaches the caller with the message of epctx_fail; failures of load_fn, find_fn,
- *             info_fn, weights_fn and check_fn while loading become ORT's INVALID_GRAPH (NOMEM,
+ *             info_fn, weights_fn, check_fn and plan_fn while loading become ORT's INVALID_GRAPH (NOMEM,
  *             ARG and CANCELLED stay).
  * Threads     run_fn: several at once, also on one graph, each with its own scratch. Calls for one
  *             `build` or context come one at a time, for different ones at once; but graphs may run
@@ -2684,6 +2686,12 @@ typedef struct epctx_backend {
      * open without following links and compare with in->file, or leave the path alone. Nobody else
      * looks at the bytes, and none may be used before they are checked. */
     bool opens_path;
+    /* May be NULL. Once in epctx_load, after check_fn for all nodes and before the first load_fn:
+     * all nodes of the model for this backend, with `binary` and `file` empty. Sets *first, `count`
+     * so far, to a node with a context of its own that is to be loaded before the others, such as
+     * that with the largest spill buffer. A workspace may have its context already. */
+    epctx_status (*plan_fn)(void *self, const epctx_load_in *nodes, size_t count, size_t *first,
+                            epctx_error *error);
 } epctx_backend;
 
 /* The string that ORT stores in model metadata as ep_compatibility_info.<source> and returns before
@@ -3091,6 +3099,8 @@ typedef struct epctx_load_opts {
     epctx_workspace *workspace;    /* ep.share_ep_contexts: shares binaries in files, not embedded
                                    ones. NULL: nothing is shared */
     const char *context_file_path; /* ep.context_file_path: its folder has the binaries */
+    const char *second_folder;     /* has those that are not there: OpenVINO's .xml is beside the
+                                      model, its .bin beside the output. NULL: none */
     const epctx_io *io;            /* source of the binaries, e.g. the application's buffers
                            (epctx_io_buffers), by their names in the nodes as they stand, like
                            "vault://k//1" or "../x": ORT's rule. Lives until epctx_unload. NULL:
@@ -18389,8 +18399,9 @@ EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *b
  * epctx_load reads views of a model and epctx_load_nodes reads records; both list the nodes of this
  * backend in an epctx__loading and call epctx__load_bound. An epctx_bound is a node with its graph,
  * an epctx__owner the context of a node that has its own. Three passes follow: check every node and
- * locate its context, bind the nodes with a context of their own, bind the others to graphs of any
- * context. So no context is opened before all nodes have passed check_fn. epctx__load_take gets a
+ * locate its context, bind the nodes with a context of their own (that which plan_fn chooses first),
+ * bind the others to graphs of any context. So no context is opened before all nodes have passed
+ * check_fn. epctx__load_take gets a
  * graph: from a context of this session alone (epctx__load_own), or through the caller's workspace
  * (epctx__load_shared); epctx__ready is a loaded context in both cases.
  *
@@ -18433,10 +18444,12 @@ typedef struct epctx__loading {
     bool any;                           /* a context has been loaded */
     epctx_map files;                    /* canonical path -> owner that has it open */
     epctx_map taken;                    /* graphs of this set, in a workspace */
+    epctx_map told;                     /* entries of it that were told to the log */
     size_t misses;                      /* contexts without the graph of a node */
     const char *attribute;              /* to name in the message of a failure, or NULL */
     const epctx__owner *tried;          /* the last one that was asked for a graph */
     const struct epctx_model *model;    /* epctx_load */
+    const epctx_bound *first;           /* to be loaded before the others, or NULL */
     const epctx_bound *weighted;        /* last node whose weights were loaded */
     struct epctx__weight_model *source; /* the model with them */
 } epctx__loading;
@@ -18460,8 +18473,16 @@ typedef struct epctx__weight_model {
 #endif
 
 /* Failures to load become ORT's INVALID_GRAPH, except ARG, NOMEM and CANCELLED. */
-static epctx_status epctx__load_failed(const epctx__loading *l, const epctx_bound *bound,
+static epctx_status epctx__load_failed(const epctx__loading *l, const epctx_str *node,
                                        epctx_status status, epctx_error *error) {
+    const bool of_context = epctx_str_is(epctx_str_of(l->attribute), "ep_cache_context");
+    epctx_error also;
+    if (status == EPCTX_ERR_NOT_FOUND && of_context && l->opts.second_folder != NULL) {
+        epctx_error_clear(&also);
+        epctx_fail(&also, status, "it is not in the second folder '%s' either",
+                   l->opts.second_folder);
+        epctx__error_add(error, also.message);
+    }
     if (status == EPCTX_ERR_NOT_FOUND && l->opts.workspace != NULL && l->attribute != NULL) {
         epctx__error_add(error, "the last session of the group that generates the models writes "
                                 "their binary (ep.stop_share_ep_contexts=1)");
@@ -18471,7 +18492,7 @@ static epctx_status epctx__load_failed(const epctx__loading *l, const epctx_boun
         status = EPCTX_ERR_CONTEXT;
     if (error != NULL && error->status != EPCTX_OK) error->status = status;
     epctx_fail(error, status, "the context cannot be loaded");
-    epctx_blame(error, l->model_path, &bound->node.name, l->attribute);
+    epctx_blame(error, l->model_path, node, l->attribute);
     return status;
 }
 
@@ -18499,17 +18520,34 @@ static bool epctx__load_claims(const epctx__loading *l, epctx_str source) {
                                    : epctx_str_is(source, l->loaded->backend->source);
 }
 
+/* The folder of a binary: of the model or of ep.context_file_path; the second, if the name is not in
+ * that. What is there, but must not be used, is no reason to look elsewhere. */
+static epctx_status epctx__load_folder(const epctx__loading *l, epctx__binary_file *file,
+                                       epctx_error *error) {
+    epctx_str second = epctx_str_of(l->opts.second_folder);
+    char path[EPCTX_PATH_MAX];
+    EPCTX__TRY(epctx_path_base(epctx_str_of(l->model_path),
+                               epctx_str_of(l->opts.context_file_path), &file->folder, error));
+    if (second.size > 0 &&
+        epctx_path_find(file->io, file->folder, file->name, file->path_flags, path, sizeof path,
+                        NULL) == EPCTX_ERR_NOT_FOUND &&
+        epctx_path_find(file->io, second, file->name, file->path_flags, path, sizeof path, NULL) !=
+            EPCTX_ERR_NOT_FOUND)
+        file->folder = second;
+    return EPCTX_OK;
+}
+
 /* Is this a name? Else it is a payload, which may be secret and must not appear in a message. POSIX
  * allows names in any encoding; one that is not UTF-8 counts if there is such a file. */
 static bool epctx__load_named(const epctx__loading *l, epctx_str given, char path[EPCTX_PATH_MAX]) {
-    epctx_str folder;
+    epctx__binary_file file = l->file;
     size_t i = 0;
     while (i < given.size && (uint8_t)given.data[i] >= 0x20 && given.data[i] != 0x7f) i++;
     if (i < given.size || given.size >= EPCTX_PATH_MAX) return false;
+    file.name = given;
     return l->opts.io != NULL || epctx_str_is_utf8(given) ||
-           (epctx_path_base(epctx_str_of(l->model_path), epctx_str_of(l->opts.context_file_path),
-                            &folder, NULL) == EPCTX_OK &&
-            epctx_path_find(l->file.io, folder, given, l->file.path_flags, path, EPCTX_PATH_MAX,
+           (epctx__load_folder(l, &file, NULL) == EPCTX_OK &&
+            epctx_path_find(file.io, file.folder, given, file.path_flags, path, EPCTX_PATH_MAX,
                             NULL) == EPCTX_OK);
 }
 
@@ -18533,13 +18571,9 @@ static epctx_status epctx__load_locate(epctx__loading *l, const epctx_bound *bou
                           "are the context, embed_mode must be 1",
                           (uint64_t)given.size);
     }
-    if (l->opts.io == NULL) {
-        EPCTX__TRY(epctx_path_base(epctx_str_of(l->model_path),
-                                   epctx_str_of(l->opts.context_file_path), &l->file.folder,
-                                   error));
-    }
     owner->binary.file = l->file;
     owner->binary.file.name = given;
+    if (l->opts.io == NULL) EPCTX__TRY(epctx__load_folder(l, &owner->binary.file, error));
     EPCTX__TRY(epctx__names_find(&owner->binary.file, &place, error));
     EPCTX__TRY(epctx__copy(arena, epctx_str_of(place.path), &owner->binary.path, error));
     return epctx__copy(arena, epctx_str_of(place.alias), &owner->binary.alias, error);
@@ -18599,6 +18633,24 @@ static epctx_status epctx__load_prepare(epctx__loading *l, epctx__owner *owner,
                               : epctx__load_record(l, owner->bound, &in->record, error);
 }
 
+/* Tells the log which context a node has, and whether an earlier session had loaded it. */
+static void epctx__load_tell(const epctx__loading *l, const epctx__owner *owner,
+                             const epctx__ready *context, bool loaded) {
+    const epctx_hooks *hooks = l->opts.hooks;
+    const epctx__binary *binary = &owner->binary;
+    const bool embedded = binary->payload.size > 0;
+    epctx_error text;
+    if (hooks == NULL || hooks->log_fn == NULL) return;
+    epctx_error_clear(&text);
+    epctx_fail(&text, EPCTX_ERR_CONTEXT, "%s: node '%S' %s its context, %u bytes %s%s%s",
+               l->loaded->backend->source, &owner->bound->node.name,
+               loaded ? "loads" : "shares", context->size,
+               embedded ? "in the model" : "from '",
+               embedded ? "" : binary->path[0] != '\0' ? binary->path : binary->alias,
+               embedded ? "" : "'");
+    hooks->log_fn(hooks->user, EPCTX_LOG_INFO, text.message);
+}
+
 /* The context of a node, for this session alone: a file is loaded once for all nodes that name it.
  * Whatever is loaded is in the set at once, so that epctx_unload releases it. */
 static epctx_status epctx__load_own(epctx__loading *l, epctx__owner *owner, epctx_error *error) {
@@ -18620,6 +18672,7 @@ static epctx_status epctx__load_own(epctx__loading *l, epctx__owner *owner, epct
     EPCTX__TRY(epctx__ready_load(opened, loaded->backend, binary, &loaded->arena.allocator, error));
     owner->opened = opened;
     l->any = true;
+    epctx__load_tell(l, owner, opened, true);
     return key.size > 0 ? epctx__map_set(&l->files, key, (size_t)(owner - l->owners), error)
                         : EPCTX_OK;
 }
@@ -18651,6 +18704,11 @@ static epctx_status epctx__load_shared(epctx__loading *l, epctx_bound *bound, ep
     l->any = l->any || asked.opened;
     *opened = asked.loaded;
     EPCTX__TRY(status);
+    if (l->opts.hooks != NULL && owner->entry != NULL &&
+        !epctx__has(&l->told, epctx__str(&owner->entry, sizeof owner->entry))) {
+        epctx__load_tell(l, owner, &owner->entry->opened, asked.opened);
+        EPCTX__TRY(epctx__map_set(&l->told, epctx__str(&owner->entry, sizeof owner->entry), 1, error));
+    }
     /* epctx_unload releases it, also after a failure */
     return epctx__map_set(&l->taken, epctx__handle_key(&bound->graph), 1, error);
 }
@@ -18900,30 +18958,72 @@ static epctx_status epctx__load_add(epctx__loading *l, size_t index, epctx_bound
     return EPCTX_OK;
 }
 
+/* Lets the backend look at all nodes and say which context comes first. */
+static epctx_status epctx__load_plan(epctx__loading *l, epctx_error *error) {
+    const epctx_backend *b = l->loaded->backend;
+    const size_t count = l->loaded->bound_count;
+    size_t first = count;
+    size_t i;
+    epctx_load_in *nodes;
+    if (b->plan_fn == NULL || count == 0) return EPCTX_OK;
+    EPCTX__NEW(nodes, epctx_load_in, count, &l->loaded->arena, error);
+    for (i = 0; i < count; i++) {
+        const epctx_bound *bound = &l->loaded->bound[i];
+        const epctx__owner *owner = bound->owner;
+        EPCTX__TRY(epctx__load_record(l, bound, &nodes[i].record, error));
+        nodes[i].node = &bound->node;
+        nodes[i].hooks = l->opts.hooks;
+        nodes[i].path = owner != NULL && owner->binary.file.name.size > 0 &&
+                                epctx__binary_is_file(&owner->binary.file)
+                            ? owner->binary.path
+                            : "";
+        if (owner != NULL) bound->owner->binary.in.record = nodes[i].record;
+    }
+    EPCTX__TRY(b->plan_fn(b->self, nodes, count, &first, error));
+    if (first != count && (first > count || l->loaded->bound[first].owner == NULL)) {
+        return epctx_fail(error, EPCTX_ERR_BACKEND,
+                          "plan_fn chooses node %u of %u, expected one with a context of its own",
+                          (uint64_t)first, (uint64_t)count);
+    }
+    l->first = first < count ? &l->loaded->bound[first] : NULL;
+    return EPCTX_OK;
+}
+
+enum { EPCTX__LOAD_CHECK, EPCTX__LOAD_FIRST, EPCTX__LOAD_PRIMARY, EPCTX__LOAD_SECONDARY };
+
+/* The step in which a node is bound. */
+static int epctx__load_step(const epctx__loading *l, const epctx_bound *bound) {
+    if (bound == l->first) return EPCTX__LOAD_FIRST;
+    return bound->owner != NULL ? EPCTX__LOAD_PRIMARY : EPCTX__LOAD_SECONDARY;
+}
+
 static epctx_status epctx__load_bound(epctx__loading *l, epctx_error *error) {
     epctx_loaded *loaded = l->loaded;
+    epctx_status status = EPCTX_OK;
     size_t done = 0;
     size_t i;
     int step;
     loaded->bound = (epctx_bound *)l->ours.items;
     loaded->bound_count = l->ours.count;
     EPCTX__NEW(l->owners, epctx__owner, loaded->bound_count, &loaded->arena, error);
-    /* Checks first, then primary nodes, then those that use their binaries. */
-    for (step = 0; step < 3; step++) {
+    for (step = EPCTX__LOAD_CHECK; step <= EPCTX__LOAD_SECONDARY; step++) {
         for (i = 0; i < loaded->bound_count; i++) {
             epctx_bound *bound = &loaded->bound[i];
-            epctx_status status = EPCTX_OK;
-            if (step == 0) {
+            if (step == EPCTX__LOAD_CHECK) {
                 status = epctx__load_check(l, bound, error);
-            } else if ((bound->owner != NULL) == (step == 1)) {
+            } else if (epctx__load_step(l, bound) == step) {
                 status = epctx__load_bind(l, bound, error);
                 done += status == EPCTX_OK;
             } else {
                 continue;
             }
-            if (status != EPCTX_OK) return epctx__load_failed(l, bound, status, error);
-            if (step > 0) epctx__progress(l->opts.hooks, "load", done, loaded->bound_count);
+            if (status != EPCTX_OK) return epctx__load_failed(l, &bound->node.name, status, error);
+            if (step != EPCTX__LOAD_CHECK)
+                epctx__progress(l->opts.hooks, "load", done, loaded->bound_count);
         }
+        l->attribute = NULL;
+        if (step == EPCTX__LOAD_CHECK) status = epctx__load_plan(l, error);
+        if (status != EPCTX_OK) return epctx__load_failed(l, NULL, status, error);
     }
     return EPCTX_OK;
 }
@@ -18956,6 +19056,7 @@ static epctx_status epctx__load_begin(epctx__loading *l, epctx_loaded *loaded,
     epctx_arena_init(&loaded->arena, l->opts.allocator);
     epctx_map_init(&l->files, &loaded->arena);
     epctx_map_init(&l->taken, &loaded->arena);
+    epctx_map_init(&l->told, &loaded->arena);
     return EPCTX_OK;
 }
 

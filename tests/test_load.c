@@ -16,6 +16,8 @@
 #include <sys/wait.h>
 #include <time.h>
 
+static const char two_graphs[] =
+    "FAKE\001\n2\nmore\n0\n1\nx\n1\ny\nleft\n0\n1\nx\n1\ny\n";
 static const char binary_one[] = "FAKE\001\n1\npart\n0\n1\nx\n1\ny\n";
 
 /* -- binaries from the application -- */
@@ -427,11 +429,340 @@ TEST(load_fn_lies) {
     }
 }
 
+/* A backend that opens the path, and what may happen to it meanwhile. */
+enum { LEAVES, REPLACES, WRITES, REMOVES };
+
+typedef struct opener {
+    noter n; /* first: `self` points to both */
+    int does;
+} opener;
+
+static epctx_status open_load(void *self, const epctx_load_in *in, void **context,
+                              epctx_error *error) {
+    const opener *o = (const opener *)self;
+    epctx_load_in with_bytes = *in;
+    char text[sizeof binary_one - 1];
+    FILE *file;
+    if (in->binary.data != NULL) return note_load(self, in, context, error);
+    file = fopen(in->path, "rb");
+    if (file == NULL || fread(text, 1, sizeof text, file) != sizeof text) abort();
+    fclose(file);
+    with_bytes.binary.data = (const uint8_t *)text;
+    with_bytes.binary.size = sizeof text;
+    if (o->does == REPLACES && rename(at("b.bin"), in->path) != 0) abort();
+    if (o->does == WRITES) make_file(in->path, "short", 5);
+    if (o->does == REMOVES && remove(in->path) != 0) abort();
+    return note_load(self, &with_bytes, context, error);
+}
+
+/* The file is checked as if it were read, but neither read nor mapped: nobody has the memory for
+ * this one. */
+TEST(opens_path) {
+    static const struct {
+        const char *location;
+        int from, does;
+        epctx_status status;
+        const char *said; /* the message; or, with success, what load_fn got */
+    } rows[] = {
+        {"a.bin", FROM_FILES, LEAVES, EPCTX_OK, "one path=/a.bin bytes=23 file=0 first=1 inputs=1"},
+        {"a.bin", FROM_PRIVATE, LEAVES, EPCTX_OK,
+         "one path=/a.bin bytes=23 file=0 first=1 inputs=1"},
+        {"k://a", FROM_APPLICATION, LEAVES, EPCTX_OK,
+         "one path= bytes=23 file=0 first=1 inputs=1"},
+        {"c.bin", FROM_FILES, LEAVES, EPCTX_ERR_CONTEXT, "file 'c.bin' does not exist"},
+        {"../a.bin", FROM_FILES, LEAVES, EPCTX_ERR_PATH, "'../a.bin'"},
+        {"l.bin", FROM_FILES, LEAVES, EPCTX_ERR_PATH, "leaves the model's folder through a link"},
+        {"a.bin", FROM_FILES, REPLACES, EPCTX_ERR_CONTEXT,
+         "/a.bin': changed while it was opened: it had 68719476736 bytes, and has 23"},
+        {"a.bin", FROM_FILES, WRITES, EPCTX_ERR_CONTEXT, "it had 68719476736 bytes, and has 5"},
+        {"a.bin", FROM_FILES, REMOVES, EPCTX_ERR_CONTEXT, "it had 68719476736 bytes, and has 0"},
+    };
+    clear_root();
+    CHECK_INT(symlink("/etc/passwd", at("l.bin")), 0);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        opener o = {0};
+        epctx_backend backend = noting_backend(&o.n);
+        epctx_open_opts open = {0};
+        epctx_load_opts load = {0};
+        vault v;
+        epctx_error error;
+        epctx_status status;
+        bytes graph = {0}, node = noted_node("one", 0, rows[i].location);
+        put_child(&graph, 1, &node);
+        save_model("m_ctx.onnx", &graph);
+        make_file(at("a.bin"), binary_one, sizeof binary_one - 1);
+        CHECK_INT(truncate(at("a.bin"), (off_t)1 << 36), 0);
+        make_file(at("b.bin"), binary_one, sizeof binary_one - 1);
+        open_vault(&v, rows[i].location, binary_one);
+        if (rows[i].from == FROM_PRIVATE) open.io = epctx_io_private();
+        if (rows[i].from == FROM_APPLICATION) load = v.opts;
+        backend.load_fn = open_load;
+        backend.opens_path = true;
+        o.does = rows[i].does;
+        status = load_one(NULL, at("m_ctx.onnx"), &backend, &open, &load, NULL, &error);
+        CHECK(status == rows[i].status, "row %zu: %s", i, error.message);
+        if (status == EPCTX_OK) {
+            CHECK_STR(o.n.log, rows[i].said);
+        } else {
+            CHECK_HAS(error.message, rows[i].said);
+            CHECK_HAS(error.message, "m_ctx.onnx: node 'one'");
+            CHECK_HAS(error.message, "ep_cache_context");
+            CHECK_INT(o.n.f.loads, rows[i].does != LEAVES);
+        }
+        CHECK_INT(o.n.f.alive, 0);
+    }
+}
+
+/* A file of another size than the build stamp says comes before no load_fn. */
+TEST(opens_path_stamped) {
+    opener o = {0};
+    epctx_backend backend = noting_backend(&o.n);
+    epctx_error error;
+    clear_root();
+    make_source(0);
+    CHECK_OK(generate_one(at("m.onnx"), &backend, NULL, NULL, NULL, &error), error);
+    backend.load_fn = open_load;
+    backend.opens_path = true;
+    make_file(at("m_fake.bin"), "short", 5);
+    CHECK_INT(load_one(NULL, at("m_ctx.onnx"), &backend, NULL, NULL, NULL, &error),
+              EPCTX_ERR_VERSION);
+    CHECK_HAS(error.message, "'m_fake.bin' has 5 bytes, the model was compiled with one of");
+    CHECK_INT(o.n.f.loads, 0);
+}
+
+/* A backend that looks at all nodes first, and wants one context before the others. */
+typedef struct planner {
+    noter n; /* first: `self` points to both */
+    size_t wants;
+    epctx_status status;
+} planner;
+
+static epctx_status plan_nodes(void *self, const epctx_load_in *nodes, size_t count, size_t *first,
+                               epctx_error *error) {
+    planner *p = (planner *)self;
+    (void)error;
+    for (size_t i = 0; i < count; i++) {
+        note(&p->n, "%.*s(%s%d%d", (int)nodes[i].node->name.size, nodes[i].node->name.data,
+             below_root(nodes[i].path), (int)nodes[i].binary.size, (int)nodes[i].file.size);
+        for (size_t k = 0; k < nodes[i].record->attr_count; k++)
+            note_attr(&p->n, &nodes[i].record->attrs[k]);
+        note(&p->n, ") ");
+    }
+    note(&p->n, "%d,", (int)(*first - count));
+    if (p->wants != 99) *first = p->wants;
+    return p->status;
+}
+
+static epctx_status plan_load(void *self, const epctx_load_in *in, void **context,
+                              epctx_error *error) {
+    planner *p = (planner *)self;
+    note(&p->n, " %.*s:%d", (int)in->node->name.size, in->node->name.data, in->first);
+    return fake_load(&p->n.f, in, context, error);
+}
+
+/* plan_fn sees all nodes, primary or not, and every attribute; what it says is checked. */
+TEST(plan) {
+    static const char seen[] = "one(00) two(/a.bin00 spill:2=7) three(00) four(/b.bin00) 0,";
+    static const struct {
+        size_t wants; /* 99: leaves it */
+        epctx_status status, result;
+        const char *rest; /* what is loaded, or the message */
+    } rows[] = {
+        {99, EPCTX_OK, EPCTX_OK, " one:1 two:0 four:0"},
+        {4, EPCTX_OK, EPCTX_OK, " one:1 two:0 four:0"},
+        {0, EPCTX_OK, EPCTX_OK, " one:1 two:0 four:0"},
+        {1, EPCTX_OK, EPCTX_OK, " two:1 one:0 four:0"},
+        {3, EPCTX_OK, EPCTX_OK, " four:1 one:0 two:0"},
+        {2, EPCTX_OK, EPCTX_ERR_CONTEXT,
+         "plan_fn chooses node 2 of 4, expected one with a context of its own"},
+        {5, EPCTX_OK, EPCTX_ERR_CONTEXT, "plan_fn chooses node 5 of 4"},
+        {SIZE_MAX, EPCTX_OK, EPCTX_ERR_CONTEXT, "plan_fn chooses node "},
+        {0, EPCTX_ERR_ARG, EPCTX_ERR_ARG, "the context cannot be loaded"},
+        {0, (epctx_status)-3, EPCTX_ERR_CONTEXT, "the context cannot be loaded"},
+    };
+    clear_root();
+    make_file(at("a.bin"), binary_one, sizeof binary_one - 1);
+    make_file(at("b.bin"), binary_one, sizeof binary_one - 1);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        planner p = {0};
+        epctx_backend backend = fake_backend(&p.n.f);
+        epctx_error error;
+        epctx_status status;
+        bytes graph = {0}, node = noted_node("one", 1, binary_one);
+        put_child(&graph, 1, &node);
+        node = noted_node("two", 0, "a.bin");
+        add_attr_int(&node, "spill", 7);
+        put_child(&graph, 1, &node);
+        add_epnode(&graph, "three", "x", "three", 0, 0, "FakeEP", "part", NULL, 0);
+        node = noted_node("four", 0, "b.bin");
+        put_child(&graph, 1, &node);
+        save_model("m_ctx.onnx", &graph);
+        backend.plan_fn = plan_nodes;
+        backend.load_fn = plan_load;
+        p.wants = rows[i].wants;
+        p.status = rows[i].status;
+        status = load_one(NULL, at("m_ctx.onnx"), &backend, NULL, NULL, NULL, &error);
+        CHECK(status == rows[i].result, "row %zu: %s", i, error.message);
+        CHECK(strncmp(p.n.log, seen, strlen(seen)) == 0, "row %zu: found %s", i, p.n.log);
+        CHECK_STR(p.n.log + strlen(seen), status == EPCTX_OK ? rows[i].rest : "");
+        if (status != EPCTX_OK) {
+            CHECK_HAS(error.message, rows[i].rest);
+            CHECK_HAS(error.message, "m_ctx.onnx");
+        }
+        CHECK_INT(p.n.f.alive, 0);
+    }
+}
+
+static void remove_folder(const char *name) {
+    struct dirent **entries;
+    char path[300];
+    int count = scandir(at(name), &entries, NULL, alphasort);
+    for (int i = 0; i < count; i++) {
+        snprintf(path, sizeof path, "%s/%s", name, entries[i]->d_name);
+        remove(at(path));
+        free(entries[i]);
+    }
+    if (count >= 0) free(entries);
+    remove(at(name));
+}
+
+/* A binary that is not beside the output may be beside the model. */
+TEST(second_folder) {
+    static const struct {
+        const char *name, *second;
+        const char *log; /* NULL: `said` tells why not */
+        const char *said;
+    } rows[] = {
+        {"first.bin", "two", "one path=/out/first.bin", NULL},
+        {"both.bin", "two", "one path=/out/both.bin", NULL},
+        {"second.bin", "two", "one path=/two/second.bin", NULL},
+        {"second.bin", "two/", "one path=/two/second.bin", NULL},
+        {"ÿ.bin", "two", "one path=/two/ÿ.bin", NULL},
+        {"second.bin", NULL, NULL, "file 'second.bin' does not exist"},
+        {"none.bin", "two", NULL, "file 'none.bin' does not exist"},
+        {"none.bin", "two", NULL, "two' either"},
+        {"second.bin", "three", NULL, "it is not in the second folder '"},
+        {"link.bin", "two", NULL, "leaves the model's folder through a link"},
+        {"empty.bin", "two", NULL, "is empty (0 bytes)"},
+        {"../two/second.bin", "two", NULL, "'../two/second.bin'"},
+        {"away.bin", "two", NULL, "leaves the model's folder through a link"},
+    };
+    clear_root();
+    CHECK_TRUE(mkdir(at("out"), 0777) == 0 && mkdir(at("two"), 0777) == 0);
+    make_file(at("out/first.bin"), binary_one, sizeof binary_one - 1);
+    make_file(at("out/both.bin"), binary_one, sizeof binary_one - 1);
+    make_file(at("out/empty.bin"), "", 0);
+    make_file(at("two/both.bin"), "none", 4);
+    make_file(at("two/link.bin"), binary_one, sizeof binary_one - 1);
+    make_file(at("two/empty.bin"), binary_one, sizeof binary_one - 1);
+    make_file(at("two/second.bin"), binary_one, sizeof binary_one - 1);
+    make_file(at("two/ÿ.bin"), binary_one, sizeof binary_one - 1);
+    CHECK_INT(symlink("/etc/passwd", at("out/link.bin")), 0);
+    CHECK_INT(symlink("../out/first.bin", at("two/away.bin")), 0);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        noter n = {0};
+        epctx_backend backend = noting_backend(&n);
+        epctx_load_opts load = {0};
+        epctx_error error;
+        epctx_status status;
+        bytes graph = {0}, node = noted_node("one", 0, rows[i].name);
+        put_child(&graph, 1, &node);
+        save_model("m_ctx.onnx", &graph);
+        load.context_file_path = at("out/x.onnx");
+        if (rows[i].second != NULL) load.second_folder = at(rows[i].second);
+        status = load_one(NULL, at("m_ctx.onnx"), &backend, NULL, &load, NULL, &error);
+        CHECK((status == EPCTX_OK) == (rows[i].log != NULL), "row %zu: %s", i,
+              status == EPCTX_OK ? n.log : error.message);
+        if (status == EPCTX_OK) {
+            CHECK(strncmp(n.log, rows[i].log, strlen(rows[i].log)) == 0, "row %zu: found %s", i,
+                  n.log);
+        } else {
+            CHECK_INT(epctx_status_to_ort(status), 10);
+            CHECK(strstr(error.message, rows[i].said) != NULL, "row %zu: %s", i, error.message);
+            CHECK(rows[i].second != NULL || strstr(error.message, "second folder") == NULL,
+                  "row %zu: %s", i, error.message);
+        }
+    }
+    remove_folder("out");
+    remove_folder("two");
+}
+
+/* Which context a node has is told once, with its place and its size, and whether an earlier
+ * session had loaded it. */
+static void note_log(void *user, epctx_log level, const char *text) {
+    const char *path = strchr(text, '/');
+    note((noter *)user, "%d %.*s%s; ", (int)level, path != NULL ? (int)(path - text) : 1000, text,
+         path != NULL ? below_root(path) : "");
+}
+
+TEST(told) {
+    static const struct {
+        int embed, from;
+        const char *cache, *log;
+    } rows[] = {
+        {0, FROM_FILES, "a.bin", "0 FakeEP: node 'one' loads its context, 38 bytes from '/a.bin'; "},
+        {1, FROM_FILES, two_graphs,
+         "0 FakeEP: node 'one' loads its context, 38 bytes in the model; "
+         "0 FakeEP: node 'two' loads its context, 38 bytes in the model; "},
+        {0, FROM_APPLICATION, "k:a",
+         "0 FakeEP: node 'one' loads its context, 38 bytes from 'k:a'; "},
+    };
+    noter n[2];
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    epctx_hooks hooks[2] = {{0}, {0}};
+    epctx_error error;
+    clear_root();
+    make_file(at("a.bin"), two_graphs, sizeof two_graphs - 1);
+    for (int k = 0; k < 2; k++) {
+        hooks[k].user = &n[k];
+        hooks[k].log_fn = note_log;
+    }
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        epctx_load_opts load = {0};
+        epctx_model models[2];
+        epctx_loaded loaded[2];
+        vault v;
+        open_vault(&v, rows[i].cache, two_graphs);
+        if (rows[i].from == FROM_APPLICATION) load = v.opts;
+        for (int shared = 0; shared < 2; shared++) {
+            memset(n, 0, sizeof n);
+            if (shared && rows[i].from == FROM_APPLICATION) continue;
+            if (shared) CHECK_OK(epctx_workspace_open(&load.workspace, NULL, &error), error);
+            for (int k = 0; k < 1 + shared; k++) {
+                bytes graph = {0};
+                add_epnode(&graph, "one", "x", "y", 1, rows[i].embed, "FakeEP",
+                           k == 0 ? "more" : "left", rows[i].cache, strlen(rows[i].cache));
+                add_epnode(&graph, "two", "x", "z", 1, rows[i].embed, "FakeEP",
+                           k == 0 ? "more" : "left", rows[i].cache, strlen(rows[i].cache));
+                save_model(k == 0 ? "m_ctx.onnx" : "n_ctx.onnx", &graph);
+                load.hooks = &hooks[k];
+                CHECK_OK(epctx_model_open_file(&models[k],
+                                               at(k == 0 ? "m_ctx.onnx" : "n_ctx.onnx"), NULL,
+                                               &error),
+                         error);
+                CHECK_OK(epctx_load(&loaded[k], &models[k], &backend, &load, &error), error);
+            }
+            CHECK_STR(n[0].log, rows[i].log);
+            if (shared && rows[i].embed == 0) {
+                CHECK_STR(n[1].log,
+                          "0 FakeEP: node 'one' shares its context, 38 bytes from '/a.bin'; ");
+            }
+            for (int k = 0; k < 1 + shared; k++) {
+                epctx_unload(&loaded[k]);
+                epctx_model_close(&models[k]);
+            }
+            epctx_workspace_close(load.workspace);
+            load.workspace = NULL;
+            CHECK_INT(f.alive, 0);
+        }
+    }
+}
+
 /* -- profiles -- */
 
 /* Any number of primaries, in files and inside, and secondaries that find theirs. */
 TEST(primaries) {
-    static const char other[] = "FAKE\001\n2\nmore\n0\n1\nx\n1\ny\nleft\n0\n1\nx\n1\ny\n";
     enum { MANY = 40 };
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
@@ -442,7 +773,7 @@ TEST(primaries) {
     char name[40], value[40];
     clear_root();
     make_file(at("p.bin"), binary_one, sizeof binary_one - 1);
-    make_file(at("q.bin"), other, sizeof other - 1);
+    make_file(at("q.bin"), two_graphs, sizeof two_graphs - 1);
     for (int i = 0; i < MANY; i++) {
         snprintf(name, sizeof name, "n%d", i);
         snprintf(value, sizeof value, "v%d", i);
@@ -1361,6 +1692,11 @@ int main(int argc, char **argv) {
     RUN(load_in);
     RUN(load_in_attributes);
     RUN(load_fn_lies);
+    RUN(opens_path);
+    RUN(opens_path_stamped);
+    RUN(plan);
+    RUN(second_folder);
+    RUN(told);
     RUN(primaries);
     RUN(names_of_files);
     RUN(profile_keys);
