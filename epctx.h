@@ -18642,9 +18642,8 @@ static void epctx__load_tell(const epctx__loading *l, const epctx__owner *owner,
     epctx_error text;
     if (hooks == NULL || hooks->log_fn == NULL) return;
     epctx_error_clear(&text);
-    epctx_fail(&text, EPCTX_ERR_CONTEXT, "%s: node '%S' %s its context, %u bytes %s%s%s",
-               l->loaded->backend->source, &owner->bound->node.name,
-               loaded ? "loads" : "shares", context->size,
+    epctx_fail(&text, EPCTX_ERR_CONTEXT, "node '%S' %s its context, %u bytes %s%s%s",
+               &owner->bound->node.name, loaded ? "loads" : "shares", context->size,
                embedded ? "in the model" : "from '",
                embedded ? "" : binary->path[0] != '\0' ? binary->path : binary->alias,
                embedded ? "" : "'");

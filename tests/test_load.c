@@ -700,12 +700,12 @@ TEST(told) {
         int embed, from;
         const char *cache, *log;
     } rows[] = {
-        {0, FROM_FILES, "a.bin", "0 FakeEP: node 'one' loads its context, 38 bytes from '/a.bin'; "},
+        {0, FROM_FILES, "a.bin", "0 node 'one' loads its context, 38 bytes from '/a.bin'; "},
         {1, FROM_FILES, two_graphs,
-         "0 FakeEP: node 'one' loads its context, 38 bytes in the model; "
-         "0 FakeEP: node 'two' loads its context, 38 bytes in the model; "},
+         "0 node 'one' loads its context, 38 bytes in the model; "
+         "0 node 'two' loads its context, 38 bytes in the model; "},
         {0, FROM_APPLICATION, "k:a",
-         "0 FakeEP: node 'one' loads its context, 38 bytes from 'k:a'; "},
+         "0 node 'one' loads its context, 38 bytes from 'k:a'; "},
     };
     noter n[2];
     fake f = {0};
@@ -746,7 +746,7 @@ TEST(told) {
             CHECK_STR(n[0].log, rows[i].log);
             if (shared && rows[i].embed == 0) {
                 CHECK_STR(n[1].log,
-                          "0 FakeEP: node 'one' shares its context, 38 bytes from '/a.bin'; ");
+                          "0 node 'one' shares its context, 38 bytes from '/a.bin'; ");
             }
             for (int k = 0; k < 1 + shared; k++) {
                 epctx_unload(&loaded[k]);

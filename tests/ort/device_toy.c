@@ -15,6 +15,7 @@
 #include "examples/plugin_ep/device.h"
 
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -442,6 +443,16 @@ static void toy_unload(void *self, void *context) {
     free(context);
 }
 
+/* What comes with the bytes: an attribute of one's own, the file, a log. */
+static void tell_remark(const epctx_load_in *in) {
+    const epctx_attr *remark = epctx_node_attr(in->record, "remark");
+    char text[1000];
+    if (!remark || !in->hooks || !in->hooks->log_fn) return;
+    snprintf(text, sizeof text, "remark '%.*s' on '%s'", (int)remark->s.size, remark->s.data,
+             in->path);
+    in->hooks->log_fn(in->hooks->user, EPCTX_LOG_INFO, text);
+}
+
 static epctx_status toy_load(void *self, const epctx_load_in *from, void **out,
                              epctx_error *error) {
     toy_context *context = (toy_context *)calloc(1, sizeof *context);
@@ -482,6 +493,7 @@ static epctx_status toy_load(void *self, const epctx_load_in *from, void **out,
         toy_unload(self, context);
         return epctx_fail(error, EPCTX_ERR_CONTEXT, "the context binary is damaged: graph");
     }
+    tell_remark(from);
     *out = context;
     return EPCTX_OK;
 }
