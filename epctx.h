@@ -2578,18 +2578,20 @@ typedef struct epctx_build_opts {
 /* A context to load. All is borrowed during the call, `binary` until unload_fn. Later versions may
  * add members at the end. */
 typedef struct epctx_load_in {
-    epctx_span binary; /* untrusted; without EPCTX_PATH_IN_PLACE it does not change before
-                          unload_fn. NULL and 0: open `path` (opens_path) */
-    const char *path;  /* canonical path of its file; "": it is embedded in the node, or not from
-                          epctx_io_files or epctx_io_private, such as the application's buffers */
+    /* Untrusted; without EPCTX_PATH_IN_PLACE it does not change before unload_fn. NULL and 0: open
+     * `path` (opens_path). */
+    epctx_span binary;
+    /* Canonical path of its file; "": it is embedded in the node, or not from epctx_io_files or
+     * epctx_io_private, such as the application's buffers. */
+    const char *path;
     epctx_file_info file; /* of that file; all zero: there is none */
     /* The node that has or names it. A payload there may change while `binary` does not: use that.
      * With the defaults and `source` alone when `verify` loads what no node names yet. */
     const epctx_epnode *node;
-    const epctx_node *record; /* the same node with every attribute, whoever defines it. In those of
-                                 epctx_load `version` is 0, and t and g of attributes are NULL */
-    bool first;               /* no context was loaded before in this call of epctx_load; in
-                                 plan_fn false */
+    /* The same node with every attribute, whoever defines it. In those of epctx_load `version` is
+     * 0, and t and g of attributes are NULL. */
+    const epctx_node *record;
+    bool first;               /* no context was loaded before in this load; false in plan_fn */
     const epctx_hooks *hooks; /* of epctx_load_opts; may be NULL */
 } epctx_load_in;
 
@@ -2610,8 +2612,8 @@ typedef struct epctx_load_in {
  *             epctx_load_in until unload_fn, `weights` of weights_fn until it is called without.
  * Failure     A failed compile_fn leaves `build` as it was: other partitions may follow. A status
  *             reaches the caller with the message of epctx_fail; failures of load_fn, find_fn,
- *             info_fn, weights_fn, check_fn and plan_fn while loading become ORT's INVALID_GRAPH (NOMEM,
- *             ARG and CANCELLED stay).
+ *             info_fn, weights_fn, check_fn and plan_fn while loading become ORT's INVALID_GRAPH
+ *             (NOMEM, ARG and CANCELLED stay).
  * Threads     run_fn: several at once, also on one graph, each with its own scratch. Calls for one
  *             `build` or context come one at a time, for different ones at once; but graphs may run
  *             meanwhile (not while they get weights), and weights_fn, one at a time for a graph,
@@ -2678,18 +2680,19 @@ typedef struct epctx_backend {
      * also through other nodes; they are added to it. In `arena`, except names. */
     epctx_status (*infer_fn)(void *self, const epctx_graph *graph, epctx_arena *arena,
                              epctx_value **values, size_t *count, epctx_error *error);
-    /* load_fn opens in->path itself where there is one: the file is neither read nor mapped; embedded
-     * contexts and buffers of the application come as bytes. Checked before: that it is a regular
-     * file in its folder, reached by no link out of it, and of the size in the build stamp;
-     * afterwards: that the path still leads to the same file, unwritten (else EPCTX_ERR_CHANGED).
-     * In between others may replace the file, or a folder on the way: where they can write there,
-     * open without following links and compare with in->file, or leave the path alone. Nobody else
-     * looks at the bytes, and none may be used before they are checked. */
+    /* load_fn opens in->path itself where there is one: the file is neither read nor mapped.
+     * What is embedded, of another io, or loaded by `verify` comes as bytes all the same.
+     * Checked before: it is a regular, non-empty file in its folder, no link leads out of that,
+     * and it has the size in the build stamp. Checked afterwards: the path leads to that file,
+     * unwritten (else EPCTX_ERR_CHANGED, and the context is released). Not promised: which file
+     * you open, and what it holds. Who can write to the folder can exchange both in between, and
+     * undo it. Against that open without following links and compare with in->file, or take the
+     * bytes: only they are copied. */
     bool opens_path;
-    /* May be NULL. Once in epctx_load, after check_fn for all nodes and before the first load_fn:
-     * all nodes of the model for this backend, with `binary` and `file` empty. Sets *first, `count`
-     * so far, to a node with a context of its own that is to be loaded before the others, such as
-     * that with the largest spill buffer. A workspace may have its context already. */
+    /* May be NULL. Once in a load, after check_fn for all nodes and before the first load_fn: all
+     * nodes of the model for this backend, with `binary` and `file` empty. *first is `count`: set
+     * it to a node with a context of its own that is to be loaded before the others, such as that
+     * with the largest spill buffer. A workspace may have its context already. */
     epctx_status (*plan_fn)(void *self, const epctx_load_in *nodes, size_t count, size_t *first,
                             epctx_error *error);
 } epctx_backend;
@@ -3108,7 +3111,8 @@ typedef struct epctx_load_opts {
     const epctx_profile *profile;  /* which nodes are ours and their key; default: `source` equals
                                      the backend's, and the key is partition_name */
     const epctx_allocator *allocator; /* for the loaded set; default malloc */
-    const epctx_hooks *hooks;         /* may be NULL */
+    const epctx_hooks *hooks;         /* may be NULL. The log gets a line for each context: node,
+                                         bytes, file, loaded now or shared with another session */
     /* Weightless contexts. Returns the weight ref->name after epctx_outside_weight_verify; its data
      * live until epctx_unload. NULL or EPCTX_ERR_NOT_FOUND: it is in the source model. */
     epctx_status (*weight_fn)(void *user, const struct epctx_bound *bound,
@@ -3150,7 +3154,7 @@ typedef struct epctx_loaded {
     epctx_arena arena;
     epctx_workspace *workspace;
     struct epctx__weight_model *sources; /* models that weights come from */
-    struct epctx__ready *opened;        /* contexts, without a workspace */
+    struct epctx__ready *opened;         /* contexts, without a workspace */
 } epctx_loaded;
 
 /* For an EP that has nodes and no model bytes, e.g. inside ONNX Runtime: loads the EPContext nodes
@@ -8749,8 +8753,7 @@ static epctx_status epctx__load_ends(const epctx__loader *l, const epctx_node_vi
     out->name = view->name;
     out->op_type = view->op_type;
     out->domain = epctx__plain_domain(view->domain);
-    EPCTX__TRY(
-        epctx__load_strs(l, epctx_view_node_inputs(view), &out->inputs, &out->input_count));
+    EPCTX__TRY(epctx__load_strs(l, epctx_view_node_inputs(view), &out->inputs, &out->input_count));
     return epctx__load_strs(l, epctx_view_node_outputs(view), &out->outputs, &out->output_count);
 }
 
@@ -16038,11 +16041,11 @@ typedef struct epctx__names {
 
 /* A context binary that a node has or names. */
 typedef struct epctx__binary {
-    epctx__binary_file file;  /* no name: embedded */
-    const char *path, *alias; /* of epctx__names */
-    epctx_span payload;       /* not empty: the embedded context */
-    bool changes;             /* `payload` may change: it is copied */
-    uint64_t size;            /* expected; 0: any */
+    epctx__binary_file file;      /* no name: embedded */
+    const char *path, *alias;     /* of epctx__names */
+    epctx_span payload;           /* not empty: the embedded context */
+    bool changes;                 /* `payload` may change: it is copied */
+    uint64_t size;                /* expected; 0: any */
     const epctx_profile *profile; /* of its EP */
     epctx_load_in in;             /* for load_fn, but for bytes, path and file */
 } epctx__binary;
@@ -16050,7 +16053,7 @@ typedef struct epctx__binary {
 /* The same, loaded. All zero: there is nothing to release. */
 typedef struct epctx__ready {
     struct epctx__ready *next; /* of one session */
-    const epctx_io *io;         /* of `mapping`; NULL: none */
+    const epctx_io *io;        /* of `mapping`; NULL: none */
     epctx_mapping mapping;
     void *copy;    /* of an embedded payload, or NULL */
     uint64_t size; /* of the binary */
@@ -16123,9 +16126,9 @@ static epctx_status epctx__binary_read(const epctx__binary_file *binary, epctx_m
 
 /* What load_fn gets: the bytes, or the checked file of a backend that opens it itself. */
 static epctx_status epctx__ready_read(epctx__ready *opened, const epctx_backend *b,
-                                       const epctx__binary *binary, const epctx_allocator *a,
-                                       char path[EPCTX_PATH_MAX], epctx_load_in *in,
-                                       epctx_error *error) {
+                                      const epctx__binary *binary, const epctx_allocator *a,
+                                      char path[EPCTX_PATH_MAX], epctx_load_in *in,
+                                      epctx_error *error) {
     const epctx__binary_file *file = &binary->file;
     const bool is_file = binary->payload.size == 0 && epctx__binary_is_file(file);
     *in = binary->in;
@@ -16154,7 +16157,7 @@ static epctx_status epctx__ready_read(epctx__ready *opened, const epctx_backend 
 
 /* A file that was replaced or written while the backend opened it may not be the one checked. */
 static epctx_status epctx__ready_same(const epctx_io *io, const epctx_load_in *in,
-                                       epctx_error *error) {
+                                      epctx_error *error) {
     epctx_file_info now;
     EPCTX__TRY(io->stat_fn(io->user, in->path, &now, error));
     return epctx_file_same(&in->file, &now)
@@ -16166,8 +16169,8 @@ static epctx_status epctx__ready_same(const epctx_io *io, const epctx_load_in *i
 
 /* Loads a binary from node or file. Also after a failure, epctx__ready_close releases it. */
 static epctx_status epctx__ready_load(epctx__ready *opened, const epctx_backend *b,
-                                       const epctx__binary *binary, const epctx_allocator *a,
-                                       epctx_error *error) {
+                                      const epctx__binary *binary, const epctx_allocator *a,
+                                      epctx_error *error) {
     char path[EPCTX_PATH_MAX];
     epctx_load_in in;
     epctx_status status;
@@ -16184,7 +16187,7 @@ static epctx_status epctx__ready_load(epctx__ready *opened, const epctx_backend 
 }
 
 static void epctx__ready_close(epctx__ready *opened, const epctx_backend *b,
-                                const epctx_allocator *a) {
+                               const epctx_allocator *a) {
     if (opened->context != NULL) b->unload_fn(b->self, opened->context);
     if (opened->io != NULL) opened->io->unmap_fn(opened->io->user, &opened->mapping);
     if (opened->copy != NULL) a->free_fn(a->user, opened->copy);
@@ -16192,10 +16195,9 @@ static void epctx__ready_close(epctx__ready *opened, const epctx_backend *b,
 
 /* Looks up the graph in a context. */
 static epctx_status epctx__ready_ask(const epctx__ready *opened, const epctx_backend *b,
-                                      epctx_str key, uint64_t hash, epctx_bound *out,
-                                      epctx_error *error) {
-    epctx_status status =
-        b->find_fn(b->self, opened->context, key, hash, &out->graph, error);
+                                     epctx_str key, uint64_t hash, epctx_bound *out,
+                                     epctx_error *error) {
+    epctx_status status = b->find_fn(b->self, opened->context, key, hash, &out->graph, error);
     if (status == EPCTX_OK && out->graph == NULL)
         status = epctx_fail(error, EPCTX_ERR_BACKEND, "find_fn sets no graph");
     return status == EPCTX_OK ? b->info_fn(b->self, out->graph, &out->info, error) : status;
@@ -17371,7 +17373,8 @@ EPCTX_API epctx_freshness epctx_model_check_fresh(const epctx_model *model, cons
  * another call is loading, and otherwise loads the binary itself. The new entry is in the list
  * before loading begins, so nobody loads the same file beside it. A graph's handle serves one
  * session at a time. An entry counts graphs in use and calls at work; at zero epctx__entry_release
- * takes it out of the list and unloads it. What is loaded, and how, is epctx__ready's affair (>>ep).
+ * takes it out of the list and unloads it. What is loaded, and how, is the affair of epctx__ready
+ * (>>ep).
  *
  * Generating: epctx__group_join finds or begins a group and takes its turn. A session compiles into
  * the group's context and becomes a member in its last step, epctx__group_append. A session that
@@ -17800,7 +17803,8 @@ static epctx_status epctx__take(epctx_workspace *w, epctx__asked *asked, bool lo
     if (!load) return EPCTX_ERR_CONTEXT;
     EPCTX__TRY(epctx__entry_make(w, asked, &entry, error));
     epctx__unlock(w);
-    status = epctx__ready_load(&entry->opened, &entry->backend, asked->binary, &w->allocator, error);
+    status =
+        epctx__ready_load(&entry->opened, &entry->backend, asked->binary, &w->allocator, error);
     epctx__lock(w);
     asked->loaded = asked->opened = status == EPCTX_OK;
     if (asked->loaded) status = epctx__entry_ask(w, entry, asked, out, error);
@@ -18399,11 +18403,11 @@ EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *b
  * epctx_load reads views of a model and epctx_load_nodes reads records; both list the nodes of this
  * backend in an epctx__loading and call epctx__load_bound. An epctx_bound is a node with its graph,
  * an epctx__owner the context of a node that has its own. Three passes follow: check every node and
- * locate its context, bind the nodes with a context of their own (that which plan_fn chooses first),
- * bind the others to graphs of any context. So no context is opened before all nodes have passed
- * check_fn. epctx__load_take gets a
- * graph: from a context of this session alone (epctx__load_own), or through the caller's workspace
- * (epctx__load_shared); epctx__ready is a loaded context in both cases.
+ * locate its context, bind the nodes with a context of their own (that which plan_fn chooses
+ * first), bind the others to graphs of any context. So no context is opened before all nodes have
+ * passed check_fn. epctx__load_take gets a graph: from a context of this session alone
+ * (epctx__load_own), or through the caller's workspace (epctx__load_shared); epctx__ready is a
+ * loaded context in both cases.
  *
  * The rule behind the clean-up: whatever the session keeps is recorded in epctx_loaded at once. So
  * epctx_unload ends a complete session and also one that failed halfway: it takes the weights from
@@ -18414,8 +18418,9 @@ EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *b
  * epctx__load_named tells a path from a payload, which may be secret and must not appear in a
  * message. A file must have the size in the build stamp, if there is one, find_fn checks the hash
  * of the graph, and each weight from a source model must have the size and hash that were compiled.
- * EPCTX__MISSES bounds the search for secondary nodes. While nodes are bound, only epctx__load_shared
- * holds the lock of the workspace, and >>share releases it around calls of the backend.
+ * EPCTX__MISSES bounds the search for secondary nodes. While nodes are bound, only
+ * epctx__load_shared holds the lock of the workspace, and >>share releases it around calls of the
+ * backend.
  *
  * Nodes of other EPs take no memory. Nodes of one set share a loaded file, a source model is opened
  * once, and each of its weights is hashed once. epctx__load_judge hashes a binary only after a
@@ -18426,8 +18431,8 @@ EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *b
 typedef struct epctx__owner {
     const epctx_bound *bound; /* the node */
     epctx__binary binary;
-    epctx__ready *opened;    /* its context */
-    epctx__entry *entry;      /* with a workspace: that of its context, held until loading ends */
+    epctx__ready *opened; /* its context */
+    epctx__entry *entry;  /* with a workspace: that of its context, held until loading ends */
 } epctx__owner;
 
 /* Loading under way. */
@@ -18520,14 +18525,14 @@ static bool epctx__load_claims(const epctx__loading *l, epctx_str source) {
                                    : epctx_str_is(source, l->loaded->backend->source);
 }
 
-/* The folder of a binary: of the model or of ep.context_file_path; the second, if the name is not in
- * that. What is there, but must not be used, is no reason to look elsewhere. */
+/* The folder of a binary: of the model or of ep.context_file_path; the second, if the name is not
+ * in that. What is there, but must not be used, is no reason to look elsewhere. */
 static epctx_status epctx__load_folder(const epctx__loading *l, epctx__binary_file *file,
                                        epctx_error *error) {
     epctx_str second = epctx_str_of(l->opts.second_folder);
     char path[EPCTX_PATH_MAX];
-    EPCTX__TRY(epctx_path_base(epctx_str_of(l->model_path),
-                               epctx_str_of(l->opts.context_file_path), &file->folder, error));
+    EPCTX__TRY(epctx_path_base(epctx_str_of(l->model_path), epctx_str_of(l->opts.context_file_path),
+                               &file->folder, error));
     if (second.size > 0 &&
         epctx_path_find(file->io, file->folder, file->name, file->path_flags, path, sizeof path,
                         NULL) == EPCTX_ERR_NOT_FOUND &&
@@ -18589,9 +18594,8 @@ static epctx_status epctx__load_check(epctx__loading *l, epctx_bound *bound, epc
         bound->owner->bound = bound;
         bound->owner->binary.size = bound->made[0];
         bound->owner->binary.changes = l->changes;
-        bound->owner->binary.profile = l->opts.profile != NULL
-                                           ? l->opts.profile
-                                           : epctx_profile_of(epctx_str_of(b->source));
+        bound->owner->binary.profile =
+            l->opts.profile != NULL ? l->opts.profile : epctx_profile_of(epctx_str_of(b->source));
         l->attribute = "ep_cache_context";
         return epctx__load_locate(l, bound, bound->owner, error);
     }
@@ -18629,8 +18633,7 @@ static epctx_status epctx__load_prepare(epctx__loading *l, epctx__owner *owner,
     in->node = &owner->bound->node;
     in->first = !l->any;
     in->hooks = l->opts.hooks;
-    return in->record != NULL ? EPCTX_OK
-                              : epctx__load_record(l, owner->bound, &in->record, error);
+    return in->record != NULL ? EPCTX_OK : epctx__load_record(l, owner->bound, &in->record, error);
 }
 
 /* Tells the log which context a node has, and whether an earlier session had loaded it. */
@@ -18645,7 +18648,9 @@ static void epctx__load_tell(const epctx__loading *l, const epctx__owner *owner,
     epctx_fail(&text, EPCTX_ERR_CONTEXT, "node '%S' %s its context, %u bytes %s%s%s",
                &owner->bound->node.name, loaded ? "loads" : "shares", context->size,
                embedded ? "in the model" : "from '",
-               embedded ? "" : binary->path[0] != '\0' ? binary->path : binary->alias,
+               embedded                  ? ""
+               : binary->path[0] != '\0' ? binary->path
+                                         : binary->alias,
                embedded ? "" : "'");
     hooks->log_fn(hooks->user, EPCTX_LOG_INFO, text.message);
 }
@@ -18706,7 +18711,8 @@ static epctx_status epctx__load_shared(epctx__loading *l, epctx_bound *bound, ep
     if (l->opts.hooks != NULL && owner->entry != NULL &&
         !epctx__has(&l->told, epctx__str(&owner->entry, sizeof owner->entry))) {
         epctx__load_tell(l, owner, &owner->entry->opened, asked.opened);
-        EPCTX__TRY(epctx__map_set(&l->told, epctx__str(&owner->entry, sizeof owner->entry), 1, error));
+        EPCTX__TRY(
+            epctx__map_set(&l->told, epctx__str(&owner->entry, sizeof owner->entry), 1, error));
     }
     /* epctx_unload releases it, also after a failure */
     return epctx__map_set(&l->taken, epctx__handle_key(&bound->graph), 1, error);
@@ -18727,8 +18733,8 @@ static epctx_status epctx__load_take(epctx__loading *l, epctx_bound *bound, epct
         opened = status == EPCTX_OK;
         if (opened) {
             status = epctx__ready_ask(owner->opened, l->loaded->backend,
-                                       epctx__load_key(l, &bound->node),
-                                       epctx_notes_hash(bound->node.notes), bound, error);
+                                      epctx__load_key(l, &bound->node),
+                                      epctx_notes_hash(bound->node.notes), bound, error);
         }
     }
     l->attribute = opened ? about : "ep_cache_context";

@@ -16,8 +16,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-static const char two_graphs[] =
-    "FAKE\001\n2\nmore\n0\n1\nx\n1\ny\nleft\n0\n1\nx\n1\ny\n";
+static const char two_graphs[] = "FAKE\001\n2\nmore\n0\n1\nx\n1\ny\nleft\n0\n1\nx\n1\ny\n";
 static const char binary_one[] = "FAKE\001\n1\npart\n0\n1\nx\n1\ny\n";
 
 /* -- binaries from the application -- */
@@ -467,8 +466,7 @@ TEST(opens_path) {
         {"a.bin", FROM_FILES, LEAVES, EPCTX_OK, "one path=/a.bin bytes=23 file=0 first=1 inputs=1"},
         {"a.bin", FROM_PRIVATE, LEAVES, EPCTX_OK,
          "one path=/a.bin bytes=23 file=0 first=1 inputs=1"},
-        {"k://a", FROM_APPLICATION, LEAVES, EPCTX_OK,
-         "one path= bytes=23 file=0 first=1 inputs=1"},
+        {"k://a", FROM_APPLICATION, LEAVES, EPCTX_OK, "one path= bytes=23 file=0 first=1 inputs=1"},
         {"c.bin", FROM_FILES, LEAVES, EPCTX_ERR_CONTEXT, "file 'c.bin' does not exist"},
         {"../a.bin", FROM_FILES, LEAVES, EPCTX_ERR_PATH, "'../a.bin'"},
         {"l.bin", FROM_FILES, LEAVES, EPCTX_ERR_PATH, "leaves the model's folder through a link"},
@@ -704,8 +702,7 @@ TEST(told) {
         {1, FROM_FILES, two_graphs,
          "0 node 'one' loads its context, 38 bytes in the model; "
          "0 node 'two' loads its context, 38 bytes in the model; "},
-        {0, FROM_APPLICATION, "k:a",
-         "0 node 'one' loads its context, 38 bytes from 'k:a'; "},
+        {0, FROM_APPLICATION, "k:a", "0 node 'one' loads its context, 38 bytes from 'k:a'; "},
     };
     noter n[2];
     fake f = {0};
@@ -737,17 +734,14 @@ TEST(told) {
                            k == 0 ? "more" : "left", rows[i].cache, strlen(rows[i].cache));
                 save_model(k == 0 ? "m_ctx.onnx" : "n_ctx.onnx", &graph);
                 load.hooks = &hooks[k];
-                CHECK_OK(epctx_model_open_file(&models[k],
-                                               at(k == 0 ? "m_ctx.onnx" : "n_ctx.onnx"), NULL,
-                                               &error),
+                CHECK_OK(epctx_model_open_file(&models[k], at(k == 0 ? "m_ctx.onnx" : "n_ctx.onnx"),
+                                               NULL, &error),
                          error);
                 CHECK_OK(epctx_load(&loaded[k], &models[k], &backend, &load, &error), error);
             }
             CHECK_STR(n[0].log, rows[i].log);
-            if (shared && rows[i].embed == 0) {
-                CHECK_STR(n[1].log,
-                          "0 node 'one' shares its context, 38 bytes from '/a.bin'; ");
-            }
+            if (shared && rows[i].embed == 0)
+                CHECK_STR(n[1].log, "0 node 'one' shares its context, 38 bytes from '/a.bin'; ");
             for (int k = 0; k < 1 + shared; k++) {
                 epctx_unload(&loaded[k]);
                 epctx_model_close(&models[k]);

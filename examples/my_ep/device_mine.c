@@ -464,8 +464,7 @@ static epctx_status mine_check(void *self, const epctx_epnode *node, epctx_error
 
 /* YOURS: hand the binary to your SDK. It stays valid until mine_unload, so weights need not be
  * copied. in->path is its file and in->record the node, if your SDK wants these. */
-static epctx_status mine_load(void *self, const epctx_load_in *in, void **out,
-                              epctx_error *error) {
+static epctx_status mine_load(void *self, const epctx_load_in *in, void **out, epctx_error *error) {
     epctx_span rest = in->binary;
     mine_context *context;
     bool memory = true;
