@@ -16052,7 +16052,7 @@ typedef struct epctx__binary {
 
 /* The same, loaded. All zero: there is nothing to release. */
 typedef struct epctx__ready {
-    struct epctx__ready *next; /* of one session */
+    struct epctx__ready *next; /* of one session: the one loaded before it */
     const epctx_io *io;        /* of `mapping`; NULL: none */
     epctx_mapping mapping;
     void *copy;    /* of an embedded payload, or NULL */
@@ -18608,9 +18608,10 @@ static epctx_status epctx__load_record(epctx__loading *l, const epctx_bound *bou
     epctx_node *record;
     if (l->nodes == NULL) {
         EPCTX__NEW(record, epctx_node, 1, &l->loaded->arena, error);
-        *out = record;
         record->id = (uint32_t)bound->index;
-        return epctx__load_plain_node(&bound->view, &l->loaded->arena, record, error);
+        EPCTX__TRY(epctx__load_plain_node(&bound->view, &l->loaded->arena, record, error));
+        *out = record;
+        return EPCTX_OK;
     }
 #endif
     (void)error;
