@@ -753,6 +753,46 @@ TEST(told) {
     }
 }
 
+/* Each file is loaded once, however many nodes name it, and by whichever of its names. */
+TEST(files_once) {
+    static const struct {
+        const char *file, *graph;
+    } rows[] = {{"a.bin", "part"}, {"b.bin", "more"}, {"l.bin", "part"},
+                {"b.bin", "left"}, {"a.bin", "part"}, {"b.bin", "more"}};
+    enum { COUNT = sizeof rows / sizeof rows[0] };
+    for (int shared = 0; shared < 2; shared++) {
+        fake f = {0};
+        epctx_backend backend = fake_backend(&f);
+        epctx_load_opts load = {0};
+        epctx_model model;
+        epctx_loaded loaded;
+        epctx_error error;
+        bytes graph = {0};
+        clear_root();
+        make_file(at("a.bin"), binary_one, sizeof binary_one - 1);
+        make_file(at("b.bin"), two_graphs, sizeof two_graphs - 1);
+        CHECK_INT(symlink("a.bin", at("l.bin")), 0);
+        for (int i = 0; i < COUNT; i++) {
+            char name[] = "n0";
+            name[1] = (char)('0' + i);
+            add_epnode(&graph, name, "x", name, 1, 0, "FakeEP", rows[i].graph, rows[i].file,
+                       strlen(rows[i].file));
+        }
+        save_model("m_ctx.onnx", &graph);
+        if (shared) CHECK_OK(epctx_workspace_open(&load.workspace, NULL, &error), error);
+        CHECK_OK(epctx_model_open_file(&model, at("m_ctx.onnx"), NULL, &error), error);
+        CHECK_OK(epctx_load(&loaded, &model, &backend, &load, &error), error);
+        CHECK_INT(f.loads, 2);
+        CHECK_UINT(loaded.bound_count, COUNT);
+        for (int i = 0; i < COUNT; i++)
+            CHECK_TRUE(epctx_str_is(loaded.bound[i].info.name, rows[i].graph));
+        epctx_unload(&loaded);
+        epctx_model_close(&model);
+        epctx_workspace_close(load.workspace);
+        CHECK_INT(f.alive, 0);
+    }
+}
+
 /* -- profiles -- */
 
 /* Any number of primaries, in files and inside, and secondaries that find theirs. */
@@ -1691,6 +1731,7 @@ int main(int argc, char **argv) {
     RUN(plan);
     RUN(second_folder);
     RUN(told);
+    RUN(files_once);
     RUN(primaries);
     RUN(names_of_files);
     RUN(profile_keys);
