@@ -16040,7 +16040,7 @@ typedef struct epctx__names {
 #define EPCTX__PATH_BARE 0x40000000u
 
 /* A context binary that a node has or names. */
-typedef struct epctx__binary {
+typedef struct epctx__wanted {
     epctx__binary_file file;      /* no name: embedded */
     const char *path, *alias;     /* of epctx__names */
     epctx_span payload;           /* not empty: the embedded context */
@@ -16048,7 +16048,7 @@ typedef struct epctx__binary {
     uint64_t size;                /* expected; 0: any */
     const epctx_profile *profile; /* of its EP */
     epctx_load_in in;             /* for load_fn, but for bytes, path and file */
-} epctx__binary;
+} epctx__wanted;
 
 /* The same, loaded. All zero: there is nothing to release. */
 typedef struct epctx__ready {
@@ -16126,7 +16126,7 @@ static epctx_status epctx__binary_read(const epctx__binary_file *binary, epctx_m
 
 /* What load_fn gets: the bytes, or the checked file of a backend that opens it itself. */
 static epctx_status epctx__ready_read(epctx__ready *opened, const epctx_backend *b,
-                                      const epctx__binary *binary, const epctx_allocator *a,
+                                      const epctx__wanted *binary, const epctx_allocator *a,
                                       char path[EPCTX_PATH_MAX], epctx_load_in *in,
                                       epctx_error *error) {
     const epctx__binary_file *file = &binary->file;
@@ -16169,7 +16169,7 @@ static epctx_status epctx__ready_same(const epctx_io *io, const epctx_load_in *i
 
 /* Loads a binary from node or file. Also after a failure, epctx__ready_close releases it. */
 static epctx_status epctx__ready_load(epctx__ready *opened, const epctx_backend *b,
-                                      const epctx__binary *binary, const epctx_allocator *a,
+                                      const epctx__wanted *binary, const epctx_allocator *a,
                                       epctx_error *error) {
     char path[EPCTX_PATH_MAX];
     epctx_load_in in;
@@ -17533,7 +17533,7 @@ typedef struct epctx__entry {
 /* A request for a graph, and its result. */
 typedef struct epctx__asked {
     const epctx_backend *backend;
-    const epctx__binary *binary; /* embedded: not shared */
+    const epctx__wanted *binary; /* embedded: not shared */
     const epctx_map *own;        /* graphs of this session: nodes of one model may share a graph */
     epctx_str key;
     uint64_t hash;
@@ -17689,7 +17689,7 @@ static void epctx__entry_leave(epctx_workspace *w, epctx__entry *entry) {
 }
 
 static bool epctx__entry_is(const epctx__entry *entry, const epctx__asked *asked) {
-    const epctx__binary *binary = asked->binary;
+    const epctx__wanted *binary = asked->binary;
     if (entry->backend.self != asked->backend->self ||
         strcmp(entry->backend.source, asked->backend->source) != 0 ||
         (!entry->turn.busy && binary->size != 0 && binary->size != entry->opened.size))
@@ -17702,7 +17702,7 @@ static bool epctx__entry_is(const epctx__entry *entry, const epctx__asked *asked
 static epctx_status epctx__entry_make(epctx_workspace *w, const epctx__asked *asked,
                                       epctx__entry **out, epctx_error *error) {
     epctx__entry *entry = (epctx__entry *)w->memory.alloc_fn(w->memory.user, sizeof *entry);
-    const epctx__binary *binary = asked->binary;
+    const epctx__wanted *binary = asked->binary;
     if (entry == NULL) return epctx__nomem(error, sizeof *entry);
     memset(entry, 0, sizeof *entry);
     entry->backend = *asked->backend;
@@ -18430,7 +18430,7 @@ EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *b
 /* The context of a node that has its own. */
 typedef struct epctx__owner {
     const epctx_bound *bound; /* the node */
-    epctx__binary binary;
+    epctx__wanted binary;
     epctx__ready *opened; /* its context */
     epctx__entry *entry;  /* with a workspace: that of its context, held until loading ends */
 } epctx__owner;
@@ -18641,7 +18641,7 @@ static epctx_status epctx__load_prepare(epctx__loading *l, epctx__owner *owner,
 static void epctx__load_tell(const epctx__loading *l, const epctx__owner *owner,
                              const epctx__ready *context, bool loaded) {
     const epctx_hooks *hooks = l->opts.hooks;
-    const epctx__binary *binary = &owner->binary;
+    const epctx__wanted *binary = &owner->binary;
     const bool embedded = binary->payload.size > 0;
     epctx_error text;
     if (hooks == NULL || hooks->log_fn == NULL) return;
@@ -18659,7 +18659,7 @@ static void epctx__load_tell(const epctx__loading *l, const epctx__owner *owner,
 /* The context of a node, for this session alone: a file is loaded once for all nodes that name it.
  * Whatever is loaded is in the set at once, so that epctx_unload releases it. */
 static epctx_status epctx__load_own(epctx__loading *l, epctx__owner *owner, epctx_error *error) {
-    const epctx__binary *binary = &owner->binary;
+    const epctx__wanted *binary = &owner->binary;
     epctx_loaded *loaded = l->loaded;
     epctx_str key = epctx_str_of(binary->path[0] != '\0' ? binary->path : binary->alias);
     uint32_t at = key.size > 0 ? epctx_map_get(&l->files, key) : EPCTX_MAP_NONE;
