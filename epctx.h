@@ -2550,7 +2550,7 @@ EPCTX_API void epctx_weights_free(epctx_weights *weights);
  * >>ep: what an EP implements
  * ============================================================ */
 
-#define EPCTX_BACKEND_VERSION 3
+#define EPCTX_BACKEND_VERSION 4
 
 /* Memory of one run-time tensor. */
 typedef struct epctx_memory {
@@ -2586,12 +2586,33 @@ typedef struct epctx_build_opts {
     epctx_weightless_support weightless;
 } epctx_build_opts;
 
+/* A context to load. All is borrowed during the call, `binary` until unload_fn. Later versions may
+ * add members at the end. */
+typedef struct epctx_load_in {
+    /* Untrusted; without EPCTX_PATH_IN_PLACE it does not change before unload_fn. NULL and 0: open
+     * `path` (opens_path). */
+    epctx_span binary;
+    /* Canonical path of its file; "": it is embedded in the node, or not from epctx_io_files or
+     * epctx_io_private, such as the application's buffers. */
+    const char *path;
+    epctx_file_info file; /* of that file; all zero: there is none */
+    /* The node that has or names it. A payload there may change while `binary` does not: use that.
+     * With the defaults and `source` alone when `verify` loads what no node names yet. */
+    const epctx_epnode *node;
+    /* The same node with every attribute, whoever defines it. In those of epctx_load `version` is
+     * 0, and t and g of attributes are NULL. */
+    const epctx_node *record;
+    bool first;               /* no context was loaded before in this load; false in plan_fn */
+    const epctx_hooks *hooks; /* of epctx_load_opts; may be NULL */
+} epctx_load_in;
+
 /* The EP's side: a table of functions, each called with `self`. A member that may be NULL says so.
  * Of the others compiling needs those up to discard_fn; loading, and `verify`, `source` and load_fn
  * to info_fn (else EPCTX_ERR_ARG); run_fn is for you alone.
  *
  * Order       capability, (explain), begin, (setup), compile and (types, max_size) once per
- *             partition, then finish or discard; load, find, info, run in any number, unload.
+ *             partition, then finish or discard; check, (plan), load, find, info, run in any
+ *             number, unload.
  *             A context that sessions share gets the partitions of all between one begin and one
  *             finish; for a graph that it has already, types and max_size are called again, compile
  *             is not. A graph of a weightless context gets its weights between find and run and
@@ -2599,11 +2620,11 @@ typedef struct epctx_build_opts {
  * Ownership   `build` belongs to whoever called begin_fn; finish_fn (also when it fails) and
  *             discard_fn release it. A failed begin_fn or load_fn leaves nothing behind. Graph
  *             handles end with their context. Arguments are borrowed during the call; `binary` of
- *             load_fn until unload_fn, `weights` of weights_fn until it is called without.
+ *             epctx_load_in until unload_fn, `weights` of weights_fn until it is called without.
  * Failure     A failed compile_fn leaves `build` as it was: other partitions may follow. A status
  *             reaches the caller with the message of epctx_fail; failures of load_fn, find_fn,
- *             info_fn, weights_fn and check_fn while loading become ORT's INVALID_GRAPH (NOMEM,
- *             ARG and CANCELLED stay).
+ *             info_fn, weights_fn, check_fn and plan_fn while loading become ORT's INVALID_GRAPH
+ *             (NOMEM, ARG and CANCELLED stay).
  * Threads     run_fn: several at once, also on one graph, each with its own scratch. Calls for one
  *             `build` or context come one at a time, for different ones at once; but graphs may run
  *             meanwhile (not while they get weights), and weights_fn, one at a time for a graph,
@@ -2632,8 +2653,8 @@ typedef struct epctx_backend {
     /* Appends the context binary to `out`. */
     epctx_status (*finish_fn)(void *self, void *build, epctx_buffer *out, epctx_error *error);
     void (*discard_fn)(void *self, void *build);
-    /* `binary` is untrusted; without EPCTX_PATH_IN_PLACE it does not change before unload_fn. */
-    epctx_status (*load_fn)(void *self, epctx_span binary, void **context, epctx_error *error);
+    epctx_status (*load_fn)(void *self, const epctx_load_in *in, void **context,
+                            epctx_error *error);
     void (*unload_fn)(void *self, void *context);
     /* The graph `name`, always the same handle; EPCTX_ERR_CONTEXT if there is none. Empty name: the
      * only graph. `hash` not 0: EPCTX_ERR_VERSION for another generation. */
@@ -2670,6 +2691,21 @@ typedef struct epctx_backend {
      * also through other nodes; they are added to it. In `arena`, except names. */
     epctx_status (*infer_fn)(void *self, const epctx_graph *graph, epctx_arena *arena,
                              epctx_value **values, size_t *count, epctx_error *error);
+    /* load_fn opens in->path itself where there is one: the file is neither read nor mapped.
+     * What is embedded, of another io, or loaded by `verify` comes as bytes all the same.
+     * Checked before: it is a regular, non-empty file in its folder, no link leads out of that,
+     * and it has the size in the build stamp. Checked afterwards: the path leads to that file,
+     * unwritten (else EPCTX_ERR_CHANGED, and the context is released). Not promised: which file
+     * you open, and what it holds. Who can write to the folder can exchange both in between, and
+     * undo it. Against that open without following links and compare with in->file, or take the
+     * bytes: only they are copied. */
+    bool opens_path;
+    /* May be NULL. Once in a load, after check_fn for all nodes and before the first load_fn: all
+     * nodes of the model for this backend, with `binary` and `file` empty. *first is `count`: set
+     * it to a node with a context of its own that is to be loaded before the others, such as that
+     * with the largest spill buffer. A workspace may have its context already. */
+    epctx_status (*plan_fn)(void *self, const epctx_load_in *nodes, size_t count, size_t *first,
+                            epctx_error *error);
 } epctx_backend;
 
 /* The string that ORT stores in model metadata as ep_compatibility_info.<source> and returns before
@@ -3079,6 +3115,8 @@ typedef struct epctx_load_opts {
     epctx_workspace *workspace;    /* ep.share_ep_contexts: shares binaries in files, not embedded
                                    ones. NULL: nothing is shared */
     const char *context_file_path; /* ep.context_file_path: its folder has the binaries */
+    const char *second_folder;     /* has those that are not there: OpenVINO's .xml is beside the
+                                      model, its .bin beside the output. NULL: none */
     const epctx_io *io;            /* source of the binaries, e.g. the application's buffers
                            (epctx_io_buffers), by their names in the nodes as they stand, like
                            "vault://k//1" or "../x": ORT's rule. Lives until epctx_unload. NULL:
@@ -3086,7 +3124,8 @@ typedef struct epctx_load_opts {
     const epctx_profile *profile;  /* which nodes are ours and their key; default: `source` equals
                                      the backend's, and the key is partition_name */
     const epctx_allocator *allocator; /* for the loaded set; default malloc */
-    const epctx_hooks *hooks;         /* may be NULL */
+    const epctx_hooks *hooks;         /* may be NULL. The log gets a line for each context: node,
+                                         bytes, file, loaded now or shared with another session */
     /* Weightless contexts. Returns the weight ref->name after epctx_outside_weight_verify; its data
      * live until epctx_unload. NULL or EPCTX_ERR_NOT_FOUND: it is in the source model. */
     epctx_status (*weight_fn)(void *user, const struct epctx_bound *bound,
@@ -3128,6 +3167,7 @@ typedef struct epctx_loaded {
     epctx_arena arena;
     epctx_workspace *workspace;
     struct epctx__weight_model *sources; /* models that weights come from */
+    struct epctx__ready *opened;         /* contexts, without a workspace */
 } epctx_loaded;
 
 /* For an EP that has nodes and no model bytes, e.g. inside ONNX Runtime: loads the EPContext nodes
@@ -8313,20 +8353,15 @@ static epctx_status epctx__load_body(epctx__loader *l, epctx_view view, const ep
     return status;
 }
 
-/* Reads an attribute; a value that no member can hold goes into node->rest. */
-static epctx_status epctx__load_attr(epctx__loader *l, const epctx_attr_view *view,
-                                     epctx_node *node, epctx_attr *out) {
-    epctx_tensor *tensor;
-    uint64_t digest;
+/* An attribute without tensors and graphs: these need the model. */
+static epctx_status epctx__load_plain_attr(const epctx__loader *l, const epctx_attr_view *view,
+                                           epctx_attr *out) {
     out->name = view->name;
     out->type = (epctx_attr_type)view->type; /* 0 to 14, as attr views are read */
     out->i = view->i;
     out->f = view->f;
     out->s = view->s;
     switch (out->type) {
-    case EPCTX_ATTR_INT:
-    case EPCTX_ATTR_FLOAT:
-    case EPCTX_ATTR_STRING: return EPCTX_OK;
     case EPCTX_ATTR_INTS:
         return epctx__load_ints(l, epctx_view_fields(view->view, EPCTX_FIELD_ATTR_INTS), &out->ints,
                                 &out->count);
@@ -8336,6 +8371,23 @@ static epctx_status epctx__load_attr(epctx__loader *l, const epctx_attr_view *vi
     case EPCTX_ATTR_STRINGS:
         return epctx__load_strs(l, epctx_view_fields(view->view, EPCTX_FIELD_ATTR_STRINGS),
                                 &out->strings, &out->count);
+    default: return EPCTX_OK;
+    }
+}
+
+/* Reads an attribute; a value that no member can hold goes into node->extra_hash. */
+static epctx_status epctx__load_attr(epctx__loader *l, const epctx_attr_view *view,
+                                     epctx_node *node, epctx_attr *out) {
+    epctx_tensor *tensor;
+    uint64_t digest;
+    EPCTX__TRY(epctx__load_plain_attr(l, view, out));
+    switch (out->type) {
+    case EPCTX_ATTR_INT:
+    case EPCTX_ATTR_FLOAT:
+    case EPCTX_ATTR_STRING:
+    case EPCTX_ATTR_INTS:
+    case EPCTX_ATTR_FLOATS:
+    case EPCTX_ATTR_STRINGS: return EPCTX_OK;
     case EPCTX_ATTR_TENSOR:
         EPCTX__NEW(tensor, epctx_tensor, 1, l->arena, l->error);
         out->t = tensor;
@@ -8357,7 +8409,9 @@ static epctx_status epctx__load_attrs(epctx__loader *l, const epctx_node_view *v
     EPCTX__NEW(attrs, epctx_attr, view->attr_count, l->arena, l->error);
     out->attrs = attrs;
     while (out->attr_count < view->attr_count && epctx_next_attr(&it, &attr)) {
-        epctx_status status = epctx__load_attr(l, &attr, out, &attrs[out->attr_count++]);
+        epctx_attr *next = &attrs[out->attr_count++];
+        epctx_status status = l->model != NULL ? epctx__load_attr(l, &attr, out, next)
+                                               : epctx__load_plain_attr(l, &attr, next);
         if (status != EPCTX_OK) {
             epctx_blame(l->error, NULL, &view->name, NULL);
             return status;
@@ -8717,6 +8771,24 @@ static epctx_status epctx__load_imports(epctx__loader *l) {
     return EPCTX_OK;
 }
 
+/* What a node is called, reads and writes. */
+static epctx_status epctx__load_ends(const epctx__loader *l, const epctx_node_view *view,
+                                     epctx_node *out) {
+    out->name = view->name;
+    out->op_type = view->op_type;
+    out->domain = epctx__plain_domain(view->domain);
+    EPCTX__TRY(epctx__load_strs(l, epctx_view_node_inputs(view), &out->inputs, &out->input_count));
+    return epctx__load_strs(l, epctx_view_node_outputs(view), &out->outputs, &out->output_count);
+}
+
+/* One node without its model: see epctx_load_in.record. */
+static epctx_status epctx__load_plain_node(const epctx_node_view *view, epctx_arena *arena,
+                                           epctx_node *out, epctx_error *error) {
+    epctx__loader l = epctx__loader_of(NULL, arena, error);
+    EPCTX__TRY(epctx__load_ends(&l, view, out));
+    return epctx__load_attrs(&l, view, out);
+}
+
 static epctx_status epctx__load_nodes(epctx__loader *l, epctx_graph_view graph, epctx_graph *out) {
     epctx_cursor it = epctx_view_graph_nodes(graph);
     epctx_node_view view;
@@ -8726,15 +8798,9 @@ static epctx_status epctx__load_nodes(epctx__loader *l, epctx_graph_view graph, 
     for (; epctx_next_node(&it, &view); node++) {
         uint32_t domain;
         node->id = (uint32_t)out->node_count++;
-        node->name = view.name;
-        node->op_type = view.op_type;
-        node->domain = epctx__plain_domain(view.domain);
+        EPCTX__TRY(epctx__load_ends(l, &view, node));
         domain = epctx_map_get(&l->domains, node->domain);
         node->version = domain != EPCTX_MAP_NONE ? l->versions[domain] : 0;
-        EPCTX__TRY(
-            epctx__load_strs(l, epctx_view_node_inputs(&view), &node->inputs, &node->input_count));
-        EPCTX__TRY(epctx__load_strs(l, epctx_view_node_outputs(&view), &node->outputs,
-                                    &node->output_count));
         EPCTX__TRY(epctx__load_attrs(l, &view, node));
         EPCTX__TRY(epctx_view_node_captures(view.view, l->arena, &node->captures,
                                             &node->capture_count, l->error));
@@ -15936,14 +16002,37 @@ EPCTX_API epctx_span epctx_ep_binary(const epctx_ep *ep) {
     return epctx__span(ep->binary.data, ep->binary.size);
 }
 
+/* Calls load_fn. Success without a context is a failure, too. */
+static epctx_status epctx__context_load(const epctx_backend *b, const epctx_load_in *in,
+                                        void **context, epctx_error *error) {
+    epctx_status status = b->load_fn(b->self, in, context, error);
+    if (status == EPCTX_OK && *context == NULL)
+        status = epctx_fail(error, EPCTX_ERR_BACKEND, "load_fn sets no context");
+    if (status != EPCTX_OK) *context = NULL;
+    return status;
+}
+
 static epctx_status epctx__verify_binary(const epctx_backend *b, epctx_span binary,
                                          const epctx__known_graph *graphs, size_t count,
                                          epctx_error *error) {
+    epctx_epnode node = epctx_epnode_default();
+    epctx_node record;
+    epctx_load_in in;
     void *context = NULL;
     void *graph;
     size_t i;
     epctx_status status = EPCTX_OK;
-    EPCTX__TRY(b->load_fn(b->self, binary, &context, error));
+    memset(&record, 0, sizeof record);
+    memset(&in, 0, sizeof in);
+    node.source = epctx_str_of(b->source);
+    record.op_type = epctx_str_of(EPCTX_OP_TYPE);
+    record.domain = epctx_str_of(EPCTX_DOMAIN);
+    in.binary = binary;
+    in.path = "";
+    in.node = &node;
+    in.record = &record;
+    in.first = true;
+    EPCTX__TRY(epctx__context_load(b, &in, &context, error));
     for (i = 0; status == EPCTX_OK && i < count; i++)
         status = b->find_fn(b->self, context, graphs[i].name, graphs[i].hash, &graph, error);
     b->unload_fn(b->self, context);
@@ -15955,6 +16044,187 @@ EPCTX_API void epctx_ep_end(epctx_ep *ep) {
         ep->backend->discard_fn(ep->backend->self, ep->build);
     epctx_buffer_free(&ep->binary);
     memset(ep, 0, sizeof *ep);
+}
+
+/* -- a context binary, loaded: for one session (>>load) or for those of a workspace (>>share) -- */
+
+/* A context binary in a file. */
+typedef struct epctx__binary_file {
+    const epctx_io *io;
+    epctx_str folder, name; /* as for epctx_path_find */
+    uint32_t path_flags;
+} epctx__binary_file;
+
+typedef struct epctx__names {
+    char path[EPCTX_PATH_MAX];  /* canonical; empty: no such file */
+    char alias[EPCTX_PATH_MAX]; /* empty: no such folder */
+} epctx__names;
+
+/* Internal flag: the io has the binary by name, without a folder. */
+#define EPCTX__PATH_BARE 0x40000000u
+
+/* A context binary that a node has or names. */
+typedef struct epctx__wanted {
+    epctx__binary_file file;      /* no name: embedded */
+    const char *path, *alias;     /* of epctx__names */
+    epctx_span payload;           /* not empty: the embedded context */
+    bool changes;                 /* `payload` may change: it is copied */
+    uint64_t size;                /* expected; 0: any */
+    const epctx_profile *profile; /* of its EP */
+    epctx_load_in in;             /* for load_fn, but for bytes, path and file */
+} epctx__wanted;
+
+/* The same, loaded. All zero: there is nothing to release. */
+typedef struct epctx__ready {
+    struct epctx__ready *next; /* of one session: the one loaded before it */
+    const epctx_io *io;        /* of `mapping`; NULL: none */
+    epctx_mapping mapping;
+    void *copy;    /* of an embedded payload, or NULL */
+    uint64_t size; /* of the binary */
+    void *context;
+} epctx__ready;
+
+/* Does this io take a name for a path in the file system? Then a name from a model must not lead
+ * out of its folder. */
+static bool epctx__opens_files(const epctx_io *io) {
+    const epctx_io *files = epctx_io_files();
+    return files != NULL &&
+           (io->map_fn == files->map_fn || io->map_fn == epctx_io_private()->map_fn);
+}
+
+/* Has it a path that the backend can open, too? */
+static bool epctx__binary_is_file(const epctx__binary_file *binary) {
+    return (binary->path_flags & EPCTX__PATH_BARE) == 0 && epctx__opens_files(binary->io);
+}
+
+static epctx_status epctx__names_find(const epctx__binary_file *binary, epctx__names *place,
+                                      epctx_error *error) {
+    const epctx_io *io = binary->io;
+    char folder[EPCTX_PATH_MAX];
+    epctx_str parts[3];
+    place->path[0] = place->alias[0] = '\0';
+    if (io == NULL) return epctx_fail(error, EPCTX_ERR_ARG, "EPCTX_NO_STDIO: pass an epctx_io");
+    if (epctx__opens_files(io)) EPCTX__TRY(epctx_path_check(binary->name, error));
+    if ((binary->path_flags & EPCTX__PATH_BARE) != 0) {
+        if (binary->name.size == 0 || memchr(binary->name.data, '\0', binary->name.size) != NULL) {
+            return epctx_fail(error, EPCTX_ERR_PATH,
+                              "buffer '%S' cannot be asked for: a name without NUL is expected",
+                              &binary->name);
+        }
+        return epctx__path_join(place->alias, EPCTX_PATH_MAX, &binary->name, 1, error);
+    }
+    parts[0] = binary->folder.size > 0 ? binary->folder : epctx_str_of(".");
+    if (epctx__path_join(folder, sizeof folder, parts, 1, NULL) == EPCTX_OK &&
+        io->canonical_fn(io->user, folder, place->path, EPCTX_PATH_MAX, NULL) == EPCTX_OK) {
+        parts[0] = epctx_str_of(place->path);
+        parts[1] = epctx_str_of("/");
+        parts[2] = binary->name;
+        EPCTX__TRY(epctx__path_join(place->alias, EPCTX_PATH_MAX, parts, 3, error));
+    }
+    if (epctx_path_find(io, binary->folder, binary->name, binary->path_flags, place->path,
+                        EPCTX_PATH_MAX, NULL) != EPCTX_OK)
+        place->path[0] = '\0';
+    return EPCTX_OK;
+}
+
+/* `path`: canonical, or the name that the io knows. */
+static epctx_status epctx__binary_read(const epctx__binary_file *binary, epctx_mapping *out,
+                                       char path[EPCTX_PATH_MAX], epctx_error *error) {
+    const epctx_io *io = binary->io;
+    if ((binary->path_flags & EPCTX__PATH_BARE) == 0) {
+        uint32_t copy = (binary->path_flags & EPCTX_PATH_IN_PLACE) == 0 ? EPCTX__PATH_COPY : 0;
+        return epctx_path_map(io, binary->folder, binary->name, binary->path_flags | copy, out,
+                              path, error);
+    }
+    /* epctx__names_find did that, too */
+    (void)epctx__path_join(path, EPCTX_PATH_MAX, &binary->name, 1, error);
+    EPCTX__TRY(io->map_fn == epctx__buf_map
+                   ? epctx__buf_take(io->user, path, out, error) /* no path: as it stands */
+                   : io->map_fn(io->user, NULL, path, false, out, error));
+    if (out->size == 0 || out->data == NULL) {
+        io->unmap_fn(io->user, out);
+        return epctx_fail(error, EPCTX_ERR_CONTEXT, "'%S' is empty", &binary->name);
+    }
+    return EPCTX_OK;
+}
+
+/* What load_fn gets: the bytes, or the checked file of a backend that opens it itself. */
+static epctx_status epctx__ready_read(epctx__ready *opened, const epctx_backend *b,
+                                      const epctx__wanted *binary, const epctx_allocator *a,
+                                      char path[EPCTX_PATH_MAX], epctx_load_in *in,
+                                      epctx_error *error) {
+    const epctx__binary_file *file = &binary->file;
+    const bool is_file = binary->payload.size == 0 && epctx__binary_is_file(file);
+    *in = binary->in;
+    in->path = is_file ? path : "";
+    in->binary = binary->payload;
+    if (is_file && b->opens_path) {
+        EPCTX__TRY(epctx_path_find(file->io, file->folder, file->name, file->path_flags, path,
+                                   EPCTX_PATH_MAX, error));
+        EPCTX__TRY(file->io->stat_fn(file->io->user, path, &in->file, error));
+    } else if (binary->payload.size == 0) {
+        EPCTX__TRY(epctx__binary_read(file, &opened->mapping, path, error));
+        opened->io = file->io;
+        in->binary = epctx__span(opened->mapping.data, opened->mapping.size);
+        if (is_file) in->file = opened->mapping.info;
+    } else if (binary->changes) {
+        opened->copy = a->alloc_fn(a->user, in->binary.size);
+        if (opened->copy == NULL) return epctx__nomem(error, in->binary.size);
+        memcpy(opened->copy, in->binary.data, in->binary.size);
+        in->binary.data = (const uint8_t *)opened->copy;
+    }
+    opened->size = in->binary.data != NULL ? in->binary.size : in->file.size;
+    return binary->size == 0 || binary->size == opened->size
+               ? EPCTX_OK
+               : epctx__other_binary(file->name, false, opened->size, binary->size, error);
+}
+
+/* A file that was replaced or written while the backend opened it may not be the one checked. */
+static epctx_status epctx__ready_same(const epctx_io *io, const epctx_load_in *in,
+                                      epctx_error *error) {
+    epctx_file_info now;
+    EPCTX__TRY(io->stat_fn(io->user, in->path, &now, error));
+    return epctx_file_same(&in->file, &now)
+               ? EPCTX_OK
+               : epctx_fail(error, EPCTX_ERR_CHANGED,
+                            "changed while it was opened: it had %u bytes, and has %u",
+                            in->file.size, now.size);
+}
+
+/* Loads a binary from node or file. Also after a failure, epctx__ready_close releases it. */
+static epctx_status epctx__ready_load(epctx__ready *opened, const epctx_backend *b,
+                                      const epctx__wanted *binary, const epctx_allocator *a,
+                                      epctx_error *error) {
+    char path[EPCTX_PATH_MAX];
+    epctx_load_in in;
+    epctx_status status;
+    EPCTX__TRY(epctx__ready_read(opened, b, binary, a, path, &in, error));
+    /* What is surely no context never comes before the EP's own code. */
+    status = in.binary.data != NULL ? epctx__refuse_foreign(binary->profile, in.binary, error)
+                                    : EPCTX_OK;
+    if (status == EPCTX_OK) status = epctx__context_load(b, &in, &opened->context, error);
+    if (status == EPCTX_OK && in.binary.data == NULL)
+        status = epctx__ready_same(binary->file.io, &in, error);
+    if (status != EPCTX_OK && binary->payload.size == 0)
+        epctx__prefix(error, "binary", binary->path[0] != '\0' ? binary->path : binary->alias);
+    return status;
+}
+
+static void epctx__ready_close(epctx__ready *opened, const epctx_backend *b,
+                               const epctx_allocator *a) {
+    if (opened->context != NULL) b->unload_fn(b->self, opened->context);
+    if (opened->io != NULL) opened->io->unmap_fn(opened->io->user, &opened->mapping);
+    if (opened->copy != NULL) a->free_fn(a->user, opened->copy);
+}
+
+/* Looks up the graph in a context. */
+static epctx_status epctx__ready_ask(const epctx__ready *opened, const epctx_backend *b,
+                                     epctx_str key, uint64_t hash, epctx_bound *out,
+                                     epctx_error *error) {
+    epctx_status status = b->find_fn(b->self, opened->context, key, hash, &out->graph, error);
+    if (status == EPCTX_OK && out->graph == NULL)
+        status = epctx_fail(error, EPCTX_ERR_BACKEND, "find_fn sets no graph");
+    return status == EPCTX_OK ? b->info_fn(b->self, out->graph, &out->info, error) : status;
 }
 
 /* ============================================================
@@ -17129,8 +17399,8 @@ EPCTX_API epctx_freshness epctx_model_check_fresh(const epctx_model *model, cons
  * another call is loading, and otherwise loads the binary itself. The new entry is in the list
  * before loading begins, so nobody loads the same file beside it. A graph's handle serves one
  * session at a time. An entry counts graphs in use and calls at work; at zero epctx__entry_release
- * takes it out of the list and unloads it. epctx__entry_open refuses foreign formats before load_fn
- * sees the bytes, and copies an embedded payload that may change meanwhile.
+ * takes it out of the list and unloads it. What is loaded, and how, is the affair of epctx__ready
+ * (>>ep).
  *
  * Generating: epctx__group_join finds or begins a group and takes its turn. A session compiles into
  * the group's context and becomes a member in its last step, epctx__group_append. A session that
@@ -17275,51 +17545,28 @@ typedef struct epctx__waiter {
 /* A binary, loading or loaded; lives while one of its graphs is in use. */
 typedef struct epctx__entry {
     struct epctx__entry *next;
-    epctx__turn turn; /* of loading it: no `mapping` and `context` yet */
+    epctx__turn turn; /* of loading it: nothing in `opened` yet */
     size_t users;     /* calls that use it */
     epctx_backend backend;
-    const epctx_io *io;
     epctx_arena arena; /* paths */
     const char *path;  /* canonical; "": embedded in a model, not shared */
     const char *alias; /* canonical folder and name in the model: known even if the file is gone */
-    epctx_mapping mapping;
-    bool mapped;
-    void *copy; /* of an embedded payload, or NULL */
-    void *context;
+    epctx__ready opened;
     epctx_map graphs; /* bytes of a graph's handle -> 1 in use, 0 free */
     size_t taken;     /* graphs in use */
 } epctx__entry;
 
-/* A context binary in a file. */
-typedef struct epctx__binary_file {
-    const epctx_io *io;
-    epctx_str folder, name; /* as for epctx_path_find */
-    uint32_t path_flags;
-} epctx__binary_file;
-
-typedef struct epctx__names {
-    char path[EPCTX_PATH_MAX];  /* canonical; empty: no such file */
-    char alias[EPCTX_PATH_MAX]; /* empty: no such folder */
-} epctx__names;
-
-/* Internal flag: the io has the binary by name, without a folder. */
-#define EPCTX__PATH_BARE 0x40000000u
-
 /* A request for a graph, and its result. */
 typedef struct epctx__asked {
     const epctx_backend *backend;
-    const epctx_profile *profile; /* of its EP */
-    const epctx__binary_file *binary;
-    const char *path, *alias; /* of epctx__names */
-    epctx_span payload;       /* not empty: the embedded context, not shared */
-    bool changes;             /* `payload` may change: it is copied */
-    uint64_t size;            /* expected size of the binary; 0: any */
-    const epctx_map *own;     /* graphs of this session: nodes of one model may share a graph */
+    const epctx__wanted *binary; /* embedded: not shared */
+    const epctx_map *own;        /* graphs of this session: nodes of one model may share a graph */
     epctx_str key;
     uint64_t hash;
     bool missed; /* no context has the graph, or (`used`) another session uses it */
     bool used;
     bool loaded; /* false: the binary cannot be loaded */
+    bool opened; /* it was loaded just now */
 } epctx__asked;
 
 struct epctx_workspace {
@@ -17441,7 +17688,7 @@ static void epctx__workspace_leave(epctx_workspace *w) {
     }
 }
 
-/* -- loading; called with the lock held, except epctx__entry_open -- */
+/* -- loading; called with the lock held -- */
 
 /* A handle as a map key; borrowed from `graph`. */
 static epctx_str epctx__handle_key(void *const *graph) {
@@ -17454,10 +17701,8 @@ static void epctx__entry_release(epctx_workspace *w, epctx__entry *entry) {
     while (*link != entry) link = &(*link)->next;
     *link = entry->next; /* unreachable for others */
     epctx__unlock(w);
-    if (entry->context != NULL) entry->backend.unload_fn(entry->backend.self, entry->context);
-    if (entry->mapped) entry->io->unmap_fn(entry->io->user, &entry->mapping);
+    epctx__ready_close(&entry->opened, &entry->backend, &w->allocator);
     epctx__lock(w);
-    if (entry->copy != NULL) w->memory.free_fn(w->memory.user, entry->copy);
     epctx_arena_free(&entry->arena);
     w->memory.free_fn(w->memory.user, entry);
 }
@@ -17469,63 +17714,28 @@ static void epctx__entry_leave(epctx_workspace *w, epctx__entry *entry) {
     }
 }
 
-/* Does this io take a name for a path in the file system? Then a name from a model must not lead
- * out of its folder. */
-static bool epctx__opens_files(const epctx_io *io) {
-    const epctx_io *files = epctx_io_files();
-    return files != NULL && io->map_fn == files->map_fn;
-}
-
-static epctx_status epctx__names_find(const epctx__binary_file *binary, epctx__names *place,
-                                      epctx_error *error) {
-    const epctx_io *io = binary->io;
-    char folder[EPCTX_PATH_MAX];
-    epctx_str parts[3];
-    place->path[0] = place->alias[0] = '\0';
-    if (io == NULL) return epctx_fail(error, EPCTX_ERR_ARG, "EPCTX_NO_STDIO: pass an epctx_io");
-    if (epctx__opens_files(io)) EPCTX__TRY(epctx_path_check(binary->name, error));
-    if ((binary->path_flags & EPCTX__PATH_BARE) != 0) {
-        if (binary->name.size == 0 || memchr(binary->name.data, '\0', binary->name.size) != NULL) {
-            return epctx_fail(error, EPCTX_ERR_PATH,
-                              "buffer '%S' cannot be asked for: a name without NUL is expected",
-                              &binary->name);
-        }
-        return epctx__path_join(place->alias, EPCTX_PATH_MAX, &binary->name, 1, error);
-    }
-    parts[0] = binary->folder.size > 0 ? binary->folder : epctx_str_of(".");
-    if (epctx__path_join(folder, sizeof folder, parts, 1, NULL) == EPCTX_OK &&
-        io->canonical_fn(io->user, folder, place->path, EPCTX_PATH_MAX, NULL) == EPCTX_OK) {
-        parts[0] = epctx_str_of(place->path);
-        parts[1] = epctx_str_of("/");
-        parts[2] = binary->name;
-        EPCTX__TRY(epctx__path_join(place->alias, EPCTX_PATH_MAX, parts, 3, error));
-    }
-    if (epctx_path_find(io, binary->folder, binary->name, binary->path_flags, place->path,
-                        EPCTX_PATH_MAX, NULL) != EPCTX_OK)
-        place->path[0] = '\0';
-    return EPCTX_OK;
-}
-
 static bool epctx__entry_is(const epctx__entry *entry, const epctx__asked *asked) {
+    const epctx__wanted *binary = asked->binary;
     if (entry->backend.self != asked->backend->self ||
         strcmp(entry->backend.source, asked->backend->source) != 0 ||
-        (!entry->turn.busy && asked->size != 0 && asked->size != entry->mapping.size))
+        (!entry->turn.busy && binary->size != 0 && binary->size != entry->opened.size))
         return false;
-    return (asked->alias[0] != '\0' && strcmp(entry->alias, asked->alias) == 0) ||
-           (asked->path[0] != '\0' && strcmp(entry->path, asked->path) == 0);
+    return (binary->alias[0] != '\0' && strcmp(entry->alias, binary->alias) == 0) ||
+           (binary->path[0] != '\0' && strcmp(entry->path, binary->path) == 0);
 }
 
 /* A new entry that the caller loads; others find it and wait. */
 static epctx_status epctx__entry_make(epctx_workspace *w, const epctx__asked *asked,
                                       epctx__entry **out, epctx_error *error) {
     epctx__entry *entry = (epctx__entry *)w->memory.alloc_fn(w->memory.user, sizeof *entry);
+    const epctx__wanted *binary = asked->binary;
     if (entry == NULL) return epctx__nomem(error, sizeof *entry);
     memset(entry, 0, sizeof *entry);
     entry->backend = *asked->backend;
     epctx_arena_init(&entry->arena, &w->memory);
     epctx_map_init(&entry->graphs, &entry->arena);
-    if (epctx__copy(&entry->arena, epctx_str_of(asked->path), &entry->path, error) != EPCTX_OK ||
-        epctx__copy(&entry->arena, epctx_str_of(asked->alias), &entry->alias, error) != EPCTX_OK) {
+    if (epctx__copy(&entry->arena, epctx_str_of(binary->path), &entry->path, error) != EPCTX_OK ||
+        epctx__copy(&entry->arena, epctx_str_of(binary->alias), &entry->alias, error) != EPCTX_OK) {
         epctx_arena_free(&entry->arena);
         w->memory.free_fn(w->memory.user, entry);
         return EPCTX_ERR_NOMEM;
@@ -17538,73 +17748,17 @@ static epctx_status epctx__entry_make(epctx_workspace *w, const epctx__asked *as
     return EPCTX_OK;
 }
 
-static epctx_status epctx__binary_read(const epctx__binary_file *binary, epctx_mapping *out,
-                                       epctx_error *error) {
-    const epctx_io *io = binary->io;
-    char name[EPCTX_PATH_MAX];
-    if ((binary->path_flags & EPCTX__PATH_BARE) == 0) {
-        uint32_t copy = (binary->path_flags & EPCTX_PATH_IN_PLACE) == 0 ? EPCTX__PATH_COPY : 0;
-        return epctx_path_map(io, binary->folder, binary->name, binary->path_flags | copy, out,
-                              NULL, error);
-    }
-    (void)epctx__path_join(name, sizeof name, &binary->name, 1, error); /* epctx__names_find did */
-    EPCTX__TRY(io->map_fn == epctx__buf_map
-                   ? epctx__buf_take(io->user, name, out, error) /* no path: as it stands */
-                   : io->map_fn(io->user, NULL, name, false, out, error));
-    if (out->size == 0 || out->data == NULL) {
-        io->unmap_fn(io->user, out);
-        return epctx_fail(error, EPCTX_ERR_CONTEXT, "'%S' is empty", &binary->name);
-    }
-    return EPCTX_OK;
-}
-
-/* Loads the context of a new entry from node or file, without the lock. */
-static epctx_status epctx__entry_open(epctx_workspace *w, epctx__entry *entry,
-                                      const epctx__asked *asked, epctx_error *error) {
-    epctx_span payload = asked->payload;
-    epctx_status status;
-    if (payload.size == 0) {
-        EPCTX__TRY(epctx__binary_read(asked->binary, &entry->mapping, error));
-        entry->io = asked->binary->io;
-        entry->mapped = true;
-        payload = epctx__span(entry->mapping.data, entry->mapping.size);
-        if (asked->size != 0 && asked->size != payload.size) {
-            return epctx__other_binary(asked->binary->name, false, payload.size, asked->size,
-                                       error);
-        }
-    } else if (asked->changes) {
-        entry->copy = w->allocator.alloc_fn(w->allocator.user, payload.size);
-        if (entry->copy == NULL) return epctx__nomem(error, payload.size);
-        memcpy(entry->copy, payload.data, payload.size);
-        payload.data = (const uint8_t *)entry->copy;
-    }
-    /* What is surely no context never comes before the EP's own code. */
-    status = epctx__refuse_foreign(asked->profile, payload, error);
-    if (status == EPCTX_OK)
-        status = entry->backend.load_fn(entry->backend.self, payload, &entry->context, error);
-    if (status != EPCTX_OK) {
-        entry->context = NULL;
-        if (entry->mapped)
-            epctx__prefix(error, "binary", entry->path[0] != '\0' ? entry->path : entry->alias);
-    }
-    return status;
-}
-
 /* Looks up the graph in an entry held by the caller. `out` gets no entry for a graph that the
  * session already has: there is nothing to release. */
 static epctx_status epctx__entry_ask(epctx_workspace *w, epctx__entry *entry, epctx__asked *asked,
                                      epctx_bound *out, epctx_error *error) {
-    const epctx_backend *b = &entry->backend;
     void **key = &out->graph;
     uint32_t taken;
     epctx_status status;
     asked->missed = true;
     epctx_error_clear(error);
     epctx__unlock(w);
-    status = b->find_fn(b->self, entry->context, asked->key, asked->hash, &out->graph, error);
-    if (status == EPCTX_OK && out->graph == NULL)
-        status = epctx_fail(error, EPCTX_ERR_BACKEND, "find_fn sets no graph");
-    if (status == EPCTX_OK) status = b->info_fn(b->self, out->graph, &out->info, error);
+    status = epctx__ready_ask(&entry->opened, &entry->backend, asked->key, asked->hash, out, error);
     epctx__lock(w);
     EPCTX__TRY(status);
     taken = epctx_map_get(&entry->graphs, epctx__handle_key(key));
@@ -17661,7 +17815,7 @@ static epctx_status epctx__take(epctx_workspace *w, epctx__asked *asked, bool lo
         if (entry != NULL && !epctx__turn_wait(w, &entry->turn)) {
             epctx_error_clear(error);
             return epctx_fail(error, EPCTX_ERR_CONTEXT, "loading '%S' waits for this call",
-                              &asked->binary->name);
+                              &asked->binary->file.name);
         }
         if (entry == NULL && loads == w->loads)
             break; /* else it is loading or was loaded meanwhile */
@@ -17670,14 +17824,15 @@ static epctx_status epctx__take(epctx_workspace *w, epctx__asked *asked, bool lo
     if (asked->used && w->taken == EPCTX_TAKEN_ERROR) {
         return epctx_fail(error, EPCTX_ERR_CONTEXT,
                           "graph '%S' of '%S' is in use by another session of this workspace",
-                          &asked->key, &asked->binary->name);
+                          &asked->key, &asked->binary->file.name);
     }
     if (!load) return EPCTX_ERR_CONTEXT;
     EPCTX__TRY(epctx__entry_make(w, asked, &entry, error));
     epctx__unlock(w);
-    status = epctx__entry_open(w, entry, asked, error);
+    status =
+        epctx__ready_load(&entry->opened, &entry->backend, asked->binary, &w->allocator, error);
     epctx__lock(w);
-    asked->loaded = status == EPCTX_OK;
+    asked->loaded = asked->opened = status == EPCTX_OK;
     if (asked->loaded) status = epctx__entry_ask(w, entry, asked, out, error);
     epctx__turn_end(w, &entry->turn);
     epctx__entry_leave(w, entry);
@@ -18274,10 +18429,11 @@ EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *b
  * epctx_load reads views of a model and epctx_load_nodes reads records; both list the nodes of this
  * backend in an epctx__loading and call epctx__load_bound. An epctx_bound is a node with its graph,
  * an epctx__owner the context of a node that has its own. Three passes follow: check every node and
- * locate its context, bind the nodes with a context of their own, bind the others to graphs of any
- * context. So no context is opened before all nodes have passed check_fn. epctx__load_take gets a
- * graph through a workspace. Without one from the caller the set opens its own, so that a single
- * path serves both.
+ * locate its context, bind the nodes with a context of their own (that which plan_fn chooses
+ * first), bind the others to graphs of any context. So no context is opened before all nodes have
+ * passed check_fn. epctx__load_take gets a graph: from a context of this session alone
+ * (epctx__load_own), or through the caller's workspace (epctx__load_shared); epctx__ready is a
+ * loaded context in both cases.
  *
  * The rule behind the clean-up: whatever the session keeps is recorded in epctx_loaded at once. So
  * epctx_unload ends a complete session and also one that failed halfway: it takes the weights from
@@ -18288,8 +18444,9 @@ EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *b
  * epctx__load_named tells a path from a payload, which may be secret and must not appear in a
  * message. A file must have the size in the build stamp, if there is one, find_fn checks the hash
  * of the graph, and each weight from a source model must have the size and hash that were compiled.
- * EPCTX__MISSES bounds the search for secondary nodes. While nodes are bound, only epctx__load_take
- * holds the lock of the workspace, and >>share releases it around calls of the backend.
+ * EPCTX__MISSES bounds the search for secondary nodes. While nodes are bound, only
+ * epctx__load_shared holds the lock of the workspace, and >>share releases it around calls of the
+ * backend.
  *
  * Nodes of other EPs take no memory. Nodes of one set share a loaded file, a source model is opened
  * once, and each of its weights is hashed once. epctx__load_judge hashes a binary only after a
@@ -18298,11 +18455,10 @@ EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *b
 
 /* The context of a node that has its own. */
 typedef struct epctx__owner {
-    epctx__binary_file file; /* no name: embedded */
-    epctx_span payload;
-    const char *path, *alias;
-    uint64_t made[2];    /* as in epctx_bound */
-    epctx__entry *entry; /* its context, held until loading ends */
+    const epctx_bound *bound; /* the node */
+    epctx__wanted binary;
+    epctx__ready *opened; /* its context */
+    epctx__entry *entry;  /* with a workspace: that of its context, held until loading ends */
 } epctx__owner;
 
 /* Loading under way. */
@@ -18315,11 +18471,16 @@ typedef struct epctx__loading {
     epctx_list ours;         /* epctx_bound, none for nodes of others: there may be millions */
     epctx__owner *owners;
     size_t owner_count;
-    epctx_map taken;                    /* graphs of this set */
+    const epctx_node *nodes;            /* epctx_load_nodes */
+    bool any;                           /* a context has been loaded */
+    epctx_map files;                    /* canonical path -> owner that has it open */
+    epctx_map taken;                    /* graphs of this set, in a workspace */
+    epctx_map told;                     /* entries of it that were told to the log */
     size_t misses;                      /* contexts without the graph of a node */
     const char *attribute;              /* to name in the message of a failure, or NULL */
     const epctx__owner *tried;          /* the last one that was asked for a graph */
     const struct epctx_model *model;    /* epctx_load */
+    const epctx_bound *first;           /* to be loaded before the others, or NULL */
     const epctx_bound *weighted;        /* last node whose weights were loaded */
     struct epctx__weight_model *source; /* the model with them */
 } epctx__loading;
@@ -18343,8 +18504,16 @@ typedef struct epctx__weight_model {
 #endif
 
 /* Failures to load become ORT's INVALID_GRAPH, except ARG, NOMEM and CANCELLED. */
-static epctx_status epctx__load_failed(const epctx__loading *l, const epctx_bound *bound,
+static epctx_status epctx__load_failed(const epctx__loading *l, const epctx_str *node,
                                        epctx_status status, epctx_error *error) {
+    const bool of_context = epctx_str_is(epctx_str_of(l->attribute), "ep_cache_context");
+    epctx_error also;
+    if (status == EPCTX_ERR_NOT_FOUND && of_context && l->opts.second_folder != NULL) {
+        epctx_error_clear(&also);
+        epctx_fail(&also, status, "it is not in the second folder '%s' either",
+                   l->opts.second_folder);
+        epctx__error_add(error, also.message);
+    }
     if (status == EPCTX_ERR_NOT_FOUND && l->opts.workspace != NULL && l->attribute != NULL) {
         epctx__error_add(error, "the last session of the group that generates the models writes "
                                 "their binary (ep.stop_share_ep_contexts=1)");
@@ -18354,7 +18523,7 @@ static epctx_status epctx__load_failed(const epctx__loading *l, const epctx_boun
         status = EPCTX_ERR_CONTEXT;
     if (error != NULL && error->status != EPCTX_OK) error->status = status;
     epctx_fail(error, status, "the context cannot be loaded");
-    epctx_blame(error, l->model_path, &bound->node.name, l->attribute);
+    epctx_blame(error, l->model_path, node, l->attribute);
     return status;
 }
 
@@ -18382,17 +18551,34 @@ static bool epctx__load_claims(const epctx__loading *l, epctx_str source) {
                                    : epctx_str_is(source, l->loaded->backend->source);
 }
 
+/* The folder of a binary: of the model or of ep.context_file_path; the second, if the name is not
+ * in that. What is there, but must not be used, is no reason to look elsewhere. */
+static epctx_status epctx__load_folder(const epctx__loading *l, epctx__binary_file *file,
+                                       epctx_error *error) {
+    epctx_str second = epctx_str_of(l->opts.second_folder);
+    char path[EPCTX_PATH_MAX];
+    EPCTX__TRY(epctx_path_base(epctx_str_of(l->model_path), epctx_str_of(l->opts.context_file_path),
+                               &file->folder, error));
+    if (second.size > 0 &&
+        epctx_path_find(file->io, file->folder, file->name, file->path_flags, path, sizeof path,
+                        NULL) == EPCTX_ERR_NOT_FOUND &&
+        epctx_path_find(file->io, second, file->name, file->path_flags, path, sizeof path, NULL) !=
+            EPCTX_ERR_NOT_FOUND)
+        file->folder = second;
+    return EPCTX_OK;
+}
+
 /* Is this a name? Else it is a payload, which may be secret and must not appear in a message. POSIX
  * allows names in any encoding; one that is not UTF-8 counts if there is such a file. */
 static bool epctx__load_named(const epctx__loading *l, epctx_str given, char path[EPCTX_PATH_MAX]) {
-    epctx_str folder;
+    epctx__binary_file file = l->file;
     size_t i = 0;
     while (i < given.size && (uint8_t)given.data[i] >= 0x20 && given.data[i] != 0x7f) i++;
     if (i < given.size || given.size >= EPCTX_PATH_MAX) return false;
+    file.name = given;
     return l->opts.io != NULL || epctx_str_is_utf8(given) ||
-           (epctx_path_base(epctx_str_of(l->model_path), epctx_str_of(l->opts.context_file_path),
-                            &folder, NULL) == EPCTX_OK &&
-            epctx_path_find(l->file.io, folder, given, l->file.path_flags, path, EPCTX_PATH_MAX,
+           (epctx__load_folder(l, &file, NULL) == EPCTX_OK &&
+            epctx_path_find(file.io, file.folder, given, file.path_flags, path, EPCTX_PATH_MAX,
                             NULL) == EPCTX_OK);
 }
 
@@ -18403,8 +18589,8 @@ static epctx_status epctx__load_locate(epctx__loading *l, const epctx_bound *bou
     epctx_str given = bound->node.ep_cache_context;
     epctx__names place;
     if (bound->node.embed_mode == 1) {
-        owner->path = owner->alias = "";
-        owner->payload = epctx__span(given.data, given.size);
+        owner->binary.path = owner->binary.alias = "";
+        owner->binary.payload = epctx__span(given.data, given.size);
         return given.size > 0 ? EPCTX_OK
                               : epctx_fail(error, EPCTX_ERR_CONTEXT,
                                            "is empty: main_context 1 and embed_mode 1 need the "
@@ -18416,16 +18602,12 @@ static epctx_status epctx__load_locate(epctx__loading *l, const epctx_bound *bou
                           "are the context, embed_mode must be 1",
                           (uint64_t)given.size);
     }
-    if (l->opts.io == NULL) {
-        EPCTX__TRY(epctx_path_base(epctx_str_of(l->model_path),
-                                   epctx_str_of(l->opts.context_file_path), &l->file.folder,
-                                   error));
-    }
-    owner->file = l->file;
-    owner->file.name = given;
-    EPCTX__TRY(epctx__names_find(&owner->file, &place, error));
-    EPCTX__TRY(epctx__copy(arena, epctx_str_of(place.path), &owner->path, error));
-    return epctx__copy(arena, epctx_str_of(place.alias), &owner->alias, error);
+    owner->binary.file = l->file;
+    owner->binary.file.name = given;
+    if (l->opts.io == NULL) EPCTX__TRY(epctx__load_folder(l, &owner->binary.file, error));
+    EPCTX__TRY(epctx__names_find(&owner->binary.file, &place, error));
+    EPCTX__TRY(epctx__copy(arena, epctx_str_of(place.path), &owner->binary.path, error));
+    return epctx__copy(arena, epctx_str_of(place.alias), &owner->binary.alias, error);
 }
 
 static epctx_status epctx__load_check(epctx__loading *l, epctx_bound *bound, epctx_error *error) {
@@ -18435,10 +18617,31 @@ static epctx_status epctx__load_check(epctx__loading *l, epctx_bound *bound, epc
     if (b->check_fn != NULL) EPCTX__TRY(b->check_fn(b->self, &bound->node, error));
     if (epctx__load_has_own(l, &bound->node)) {
         bound->owner = &l->owners[l->owner_count++];
-        memcpy(bound->owner->made, bound->made, sizeof bound->made);
+        bound->owner->bound = bound;
+        bound->owner->binary.size = bound->made[0];
+        bound->owner->binary.changes = l->changes;
+        bound->owner->binary.profile =
+            l->opts.profile != NULL ? l->opts.profile : epctx_profile_of(epctx_str_of(b->source));
         l->attribute = "ep_cache_context";
         return epctx__load_locate(l, bound, bound->owner, error);
     }
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__load_record(epctx__loading *l, const epctx_bound *bound,
+                                       const epctx_node **out, epctx_error *error) {
+#ifndef EPCTX_NO_WIRE
+    epctx_node *record;
+    if (l->nodes == NULL) {
+        EPCTX__NEW(record, epctx_node, 1, &l->loaded->arena, error);
+        record->id = (uint32_t)bound->index;
+        EPCTX__TRY(epctx__load_plain_node(&bound->view, &l->loaded->arena, record, error));
+        *out = record;
+        return EPCTX_OK;
+    }
+#endif
+    (void)error;
+    *out = &l->nodes[bound->index];
     return EPCTX_OK;
 }
 
@@ -18449,27 +18652,74 @@ static epctx_status epctx__load_check(epctx__loading *l, epctx_bound *bound, epc
 /* Where a graph comes from: an open context, the workspace, or a context loaded now. */
 enum { EPCTX__LOAD_OPEN, EPCTX__LOAD_WAITS, EPCTX__LOAD_NOW };
 
-static epctx_status epctx__load_take(epctx__loading *l, epctx_bound *bound, epctx__owner *owner,
-                                     int how, epctx_error *error) {
-    const char *about = owner == bound->owner ? NULL : "main_context";
+/* What load_fn is to know besides the bytes. */
+static epctx_status epctx__load_prepare(epctx__loading *l, epctx__owner *owner,
+                                        epctx_error *error) {
+    epctx_load_in *in = &owner->binary.in;
+    l->attribute = NULL;
+    in->node = &owner->bound->node;
+    in->first = !l->any;
+    in->hooks = l->opts.hooks;
+    return in->record != NULL ? EPCTX_OK : epctx__load_record(l, owner->bound, &in->record, error);
+}
+
+/* Tells the log which context a node has, and whether an earlier session had loaded it. */
+static void epctx__load_tell(const epctx__loading *l, const epctx__owner *owner,
+                             const epctx__ready *context, bool loaded) {
+    const epctx_hooks *hooks = l->opts.hooks;
+    const epctx__wanted *binary = &owner->binary;
+    const bool embedded = binary->payload.size > 0;
+    epctx_error text;
+    if (hooks == NULL || hooks->log_fn == NULL) return;
+    epctx_error_clear(&text);
+    epctx_fail(&text, EPCTX_ERR_CONTEXT, "node '%S' %s its context, %u bytes %s%s%s",
+               &owner->bound->node.name, loaded ? "loads" : "shares", context->size,
+               embedded ? "in the model" : "from '",
+               embedded                  ? ""
+               : binary->path[0] != '\0' ? binary->path
+                                         : binary->alias,
+               embedded ? "" : "'");
+    hooks->log_fn(hooks->user, EPCTX_LOG_INFO, text.message);
+}
+
+/* The context of a node, for this session alone: a file is loaded once for all nodes that name it.
+ * Whatever is loaded is in the set at once, so that epctx_unload releases it. */
+static epctx_status epctx__load_own(epctx__loading *l, epctx__owner *owner, epctx_error *error) {
+    const epctx__wanted *binary = &owner->binary;
+    epctx_loaded *loaded = l->loaded;
+    epctx_str key = epctx_str_of(binary->path[0] != '\0' ? binary->path : binary->alias);
+    uint32_t at = key.size > 0 ? epctx_map_get(&l->files, key) : EPCTX_MAP_NONE;
+    epctx__ready *opened;
+    if (at != EPCTX_MAP_NONE) {
+        owner->opened = opened = l->owners[at].opened;
+        return binary->size == 0 || binary->size == opened->size
+                   ? EPCTX_OK
+                   : epctx__other_binary(binary->file.name, false, opened->size, binary->size,
+                                         error);
+    }
+    EPCTX__NEW(opened, epctx__ready, 1, &loaded->arena, error);
+    opened->next = loaded->opened;
+    loaded->opened = opened;
+    EPCTX__TRY(epctx__ready_load(opened, loaded->backend, binary, &loaded->arena.allocator, error));
+    owner->opened = opened;
+    l->any = true;
+    epctx__load_tell(l, owner, opened, true);
+    return key.size > 0 ? epctx__map_set(&l->files, key, (size_t)(owner - l->owners), error)
+                        : EPCTX_OK;
+}
+
+/* A graph through the workspace. `opened`: its context is open now. */
+static epctx_status epctx__load_shared(epctx__loading *l, epctx_bound *bound, epctx__owner *owner,
+                                       int how, bool *opened, epctx_error *error) {
     epctx_workspace *w = l->loaded->workspace;
     epctx__asked asked;
     epctx_status status;
     memset(&asked, 0, sizeof asked);
-    l->tried = owner;
     asked.backend = l->loaded->backend;
-    asked.profile = l->opts.profile != NULL ? l->opts.profile
-                                            : epctx_profile_of(epctx_str_of(asked.backend->source));
-    asked.binary = &owner->file;
-    asked.path = owner->path;
-    asked.alias = owner->alias;
-    asked.payload = owner->payload;
-    asked.changes = l->changes;
-    asked.size = owner->made[0];
+    asked.binary = &owner->binary;
     asked.own = &l->taken;
     asked.key = epctx__load_key(l, &bound->node);
     asked.hash = epctx_notes_hash(bound->node.notes);
-    epctx_error_clear(error);
     epctx__lock(w);
     if (how == EPCTX__LOAD_OPEN) {
         asked.loaded = true;
@@ -18482,10 +18732,40 @@ static epctx_status epctx__load_take(epctx__loading *l, epctx_bound *bound, epct
         }
     }
     epctx__unlock(w);
-    l->attribute = asked.loaded ? about : "ep_cache_context";
+    l->any = l->any || asked.opened;
+    *opened = asked.loaded;
     EPCTX__TRY(status);
+    if (l->opts.hooks != NULL && owner->entry != NULL &&
+        !epctx__has(&l->told, epctx__str(&owner->entry, sizeof owner->entry))) {
+        epctx__load_tell(l, owner, &owner->entry->opened, asked.opened);
+        EPCTX__TRY(
+            epctx__map_set(&l->told, epctx__str(&owner->entry, sizeof owner->entry), 1, error));
+    }
     /* epctx_unload releases it, also after a failure */
     return epctx__map_set(&l->taken, epctx__handle_key(&bound->graph), 1, error);
+}
+
+static epctx_status epctx__load_take(epctx__loading *l, epctx_bound *bound, epctx__owner *owner,
+                                     int how, epctx_error *error) {
+    const char *about = owner == bound->owner ? NULL : "main_context";
+    epctx_status status = EPCTX_OK;
+    bool opened;
+    l->tried = owner;
+    epctx_error_clear(error);
+    if (how == EPCTX__LOAD_NOW) EPCTX__TRY(epctx__load_prepare(l, owner, error));
+    if (l->loaded->workspace != NULL) {
+        status = epctx__load_shared(l, bound, owner, how, &opened, error);
+    } else {
+        if (owner->opened == NULL) status = epctx__load_own(l, owner, error);
+        opened = status == EPCTX_OK;
+        if (opened) {
+            status = epctx__ready_ask(owner->opened, l->loaded->backend,
+                                      epctx__load_key(l, &bound->node),
+                                      epctx_notes_hash(bound->node.notes), bound, error);
+        }
+    }
+    l->attribute = opened ? about : "ep_cache_context";
+    return status;
 }
 
 /* A secondary node may belong to any context; open ones come first. */
@@ -18501,7 +18781,8 @@ static epctx_status epctx__load_find(epctx__loading *l, epctx_bound *bound, epct
         for (i = 0; i < l->owner_count; i++) {
             epctx__owner *owner = &l->owners[i];
             epctx_status status;
-            if (how == EPCTX__LOAD_OPEN ? owner->entry == NULL : owner->file.name.size == 0)
+            if (how == EPCTX__LOAD_OPEN ? owner->entry == NULL && owner->opened == NULL
+                                        : owner->binary.file.name.size == 0)
                 continue;
             status = epctx__load_take(l, bound, owner, how, error);
             if (status != EPCTX_ERR_CONTEXT) return status;
@@ -18709,39 +18990,79 @@ static epctx_status epctx__load_add(epctx__loading *l, size_t index, epctx_bound
     return EPCTX_OK;
 }
 
+/* Lets the backend look at all nodes and say which context comes first. */
+static epctx_status epctx__load_plan(epctx__loading *l, epctx_error *error) {
+    const epctx_backend *b = l->loaded->backend;
+    const size_t count = l->loaded->bound_count;
+    size_t first = count;
+    size_t i;
+    epctx_load_in *nodes;
+    if (b->plan_fn == NULL || count == 0) return EPCTX_OK;
+    EPCTX__NEW(nodes, epctx_load_in, count, &l->loaded->arena, error);
+    for (i = 0; i < count; i++) {
+        const epctx_bound *bound = &l->loaded->bound[i];
+        const epctx__owner *owner = bound->owner;
+        EPCTX__TRY(epctx__load_record(l, bound, &nodes[i].record, error));
+        nodes[i].node = &bound->node;
+        nodes[i].hooks = l->opts.hooks;
+        nodes[i].path = owner != NULL && owner->binary.file.name.size > 0 &&
+                                epctx__binary_is_file(&owner->binary.file)
+                            ? owner->binary.path
+                            : "";
+        if (owner != NULL) bound->owner->binary.in.record = nodes[i].record;
+    }
+    EPCTX__TRY(b->plan_fn(b->self, nodes, count, &first, error));
+    if (first != count && (first > count || l->loaded->bound[first].owner == NULL)) {
+        return epctx_fail(error, EPCTX_ERR_BACKEND,
+                          "plan_fn chooses node %u of %u, expected one with a context of its own",
+                          (uint64_t)first, (uint64_t)count);
+    }
+    l->first = first < count ? &l->loaded->bound[first] : NULL;
+    return EPCTX_OK;
+}
+
+enum { EPCTX__LOAD_CHECK, EPCTX__LOAD_FIRST, EPCTX__LOAD_PRIMARY, EPCTX__LOAD_SECONDARY };
+
+/* The step in which a node is bound. */
+static int epctx__load_step(const epctx__loading *l, const epctx_bound *bound) {
+    if (bound == l->first) return EPCTX__LOAD_FIRST;
+    return bound->owner != NULL ? EPCTX__LOAD_PRIMARY : EPCTX__LOAD_SECONDARY;
+}
+
 static epctx_status epctx__load_bound(epctx__loading *l, epctx_error *error) {
     epctx_loaded *loaded = l->loaded;
+    epctx_status status = EPCTX_OK;
     size_t done = 0;
     size_t i;
     int step;
     loaded->bound = (epctx_bound *)l->ours.items;
     loaded->bound_count = l->ours.count;
     EPCTX__NEW(l->owners, epctx__owner, loaded->bound_count, &loaded->arena, error);
-    /* Checks first, then primary nodes, then those that use their binaries. */
-    for (step = 0; step < 3; step++) {
+    for (step = EPCTX__LOAD_CHECK; step <= EPCTX__LOAD_SECONDARY; step++) {
         for (i = 0; i < loaded->bound_count; i++) {
             epctx_bound *bound = &loaded->bound[i];
-            epctx_status status = EPCTX_OK;
-            if (step == 0) {
+            if (step == EPCTX__LOAD_CHECK) {
                 status = epctx__load_check(l, bound, error);
-            } else if ((bound->owner != NULL) == (step == 1)) {
+            } else if (epctx__load_step(l, bound) == step) {
                 status = epctx__load_bind(l, bound, error);
                 done += status == EPCTX_OK;
             } else {
                 continue;
             }
-            if (status != EPCTX_OK) return epctx__load_failed(l, bound, status, error);
-            if (step > 0) epctx__progress(l->opts.hooks, "load", done, loaded->bound_count);
+            if (status != EPCTX_OK) return epctx__load_failed(l, &bound->node.name, status, error);
+            if (step != EPCTX__LOAD_CHECK)
+                epctx__progress(l->opts.hooks, "load", done, loaded->bound_count);
         }
+        l->attribute = NULL;
+        if (step == EPCTX__LOAD_CHECK) status = epctx__load_plan(l, error);
+        if (status != EPCTX_OK) return epctx__load_failed(l, NULL, status, error);
     }
     return EPCTX_OK;
 }
 
-/* Without the caller's workspace the set has its own. */
 static epctx_status epctx__load_begin(epctx__loading *l, epctx_loaded *loaded,
                                       const epctx_backend *backend, const epctx_load_opts *opts,
                                       epctx_error *error) {
-    epctx_workspace_opts own;
     epctx_error_clear(error);
     memset(l, 0, sizeof *l);
     if (loaded == NULL) return epctx_fail(error, EPCTX_ERR_ARG, "pass a set to load into");
@@ -18759,26 +19080,26 @@ static epctx_status epctx__load_begin(epctx__loading *l, epctx_loaded *loaded,
     l->file.path_flags = l->opts.path_flags | (l->opts.io != NULL ? EPCTX__PATH_BARE : 0);
     loaded->backend = backend;
     loaded->workspace = l->opts.workspace;
-    if (loaded->workspace == NULL) {
-        memset(&own, 0, sizeof own);
-        own.allocator = l->opts.allocator;
-        EPCTX__TRY(epctx_workspace_open(&loaded->workspace, &own, error));
-    } else {
+    if (loaded->workspace != NULL) {
         epctx__lock(loaded->workspace);
         loaded->workspace->holds++;
         epctx__unlock(loaded->workspace);
     }
     epctx_arena_init(&loaded->arena, l->opts.allocator);
+    epctx_map_init(&l->files, &loaded->arena);
     epctx_map_init(&l->taken, &loaded->arena);
+    epctx_map_init(&l->told, &loaded->arena);
     return EPCTX_OK;
 }
 
 static epctx_status epctx__load_end(epctx__loading *l, epctx_status status, epctx_error *error) {
     epctx_workspace *w = l->loaded->workspace;
     size_t i;
-    epctx__lock(w);
-    for (i = 0; i < l->owner_count; i++) epctx__entry_leave(w, l->owners[i].entry);
-    epctx__unlock(w);
+    if (w != NULL) {
+        epctx__lock(w);
+        for (i = 0; i < l->owner_count; i++) epctx__entry_leave(w, l->owners[i].entry);
+        epctx__unlock(w);
+    }
     if (status != EPCTX_OK) {
         epctx_blame(error, l->model_path, NULL, NULL);
         epctx_unload(l->loaded);
@@ -18786,33 +19107,43 @@ static epctx_status epctx__load_end(epctx__loading *l, epctx_status status, epct
     return status;
 }
 
-EPCTX_API void epctx_unload(epctx_loaded *loaded) {
-    epctx_workspace *w = loaded != NULL ? loaded->workspace : NULL;
+static void epctx__load_give(epctx_loaded *loaded) {
+    epctx_workspace *w = loaded->workspace;
     size_t i;
-    if (w == NULL) return;
-    for (i = 0; i < loaded->bound_count; i++) {
-        epctx_bound *bound = &loaded->bound[i];
-        if (bound->weighted)
-            loaded->backend->weights_fn(loaded->backend->self, bound->graph, NULL, 0, NULL);
-    }
     epctx__lock(w);
     for (i = 0; i < loaded->bound_count; i++)
         if (loaded->bound[i].entry != NULL) /* the first of several nodes with one graph */
             epctx__give(w, loaded->bound[i].entry, loaded->bound[i].graph);
     epctx__unlock(w);
+}
+
+EPCTX_API void epctx_unload(epctx_loaded *loaded) {
+    const epctx_backend *b = loaded != NULL ? loaded->backend : NULL;
+    epctx_workspace *w;
+    size_t i;
+    if (b == NULL) return;
+    w = loaded->workspace;
+    for (i = 0; i < loaded->bound_count; i++) {
+        epctx_bound *bound = &loaded->bound[i];
+        if (bound->weighted) b->weights_fn(b->self, bound->graph, NULL, 0, NULL);
+    }
+    if (w != NULL) epctx__load_give(loaded);
+    for (; loaded->opened != NULL; loaded->opened = loaded->opened->next)
+        epctx__ready_close(loaded->opened, b, &loaded->arena.allocator);
 #ifndef EPCTX_NO_WIRE
     for (; loaded->sources != NULL; loaded->sources = loaded->sources->next)
         epctx_model_close(&loaded->sources->model);
 #endif
     epctx_arena_free(&loaded->arena);
     memset(loaded, 0, sizeof *loaded);
-    epctx__workspace_leave(w);
+    if (w != NULL) epctx__workspace_leave(w);
 }
 
 static epctx_status epctx__load_records(epctx__loading *l, const epctx_node *nodes, size_t count,
                                         epctx_error *error) {
     epctx_bound *bound;
     size_t i;
+    l->nodes = nodes;
     for (i = 0; i < count; i++) {
         const epctx_attr *source = epctx_node_attr(&nodes[i], "source");
         const epctx_attr *weights = epctx_node_attr(&nodes[i], EPCTX_WEIGHTS_ATTR);
@@ -18844,19 +19175,20 @@ EPCTX_API epctx_status epctx_load_nodes(epctx_loaded *loaded, const epctx_node *
  * reported. */
 static void epctx__load_judge(const epctx__loading *l, epctx_status status, epctx_error *error) {
     const epctx__owner *owner = l->tried;
+    const uint64_t *made = owner != NULL ? owner->bound->made : NULL;
+    char path[EPCTX_PATH_MAX];
     epctx_mapping mapping;
     epctx_error why;
     uint64_t hash;
-    if (error == NULL || owner == NULL || owner->made[0] == 0 || owner->path == NULL ||
+    if (error == NULL || made == NULL || made[0] == 0 || owner->binary.path == NULL ||
         (status != EPCTX_ERR_CONTEXT && status != EPCTX_ERR_VERSION) ||
-        epctx__binary_read(&owner->file, &mapping, NULL) != EPCTX_OK)
+        epctx__binary_read(&owner->binary.file, &mapping, path, NULL) != EPCTX_OK)
         return;
-    hash =
-        mapping.size == owner->made[0] ? epctx_hash(mapping.data, mapping.size, 0) : owner->made[1];
-    owner->file.io->unmap_fn(owner->file.io->user, &mapping);
+    hash = mapping.size == made[0] ? epctx_hash(mapping.data, mapping.size, 0) : made[1];
+    owner->binary.file.io->unmap_fn(owner->binary.file.io->user, &mapping);
     epctx_error_clear(&why);
-    if (hash == owner->made[1]) return;
-    epctx__other_binary(owner->file.name, true, hash, owner->made[1], &why);
+    if (hash == made[1]) return;
+    epctx__other_binary(owner->binary.file.name, true, hash, made[1], &why);
     epctx__error_add(error, why.message);
 }
 

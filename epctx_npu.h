@@ -15599,7 +15599,8 @@ static epctx_status epctx__begin(void *self, void **build, epctx_error *error) {
 
 #endif /* EPCTX_NPU_NO_COMPILER */
 
-static epctx_status epctx__load(void *self, epctx_span binary, void **context, epctx_error *error) {
+static epctx_status epctx__load(void *self, const epctx_load_in *in, void **context,
+                                epctx_error *error) {
     const epctx_npu *npu = (const epctx_npu *)self;
     const uint64_t most[] = {16 << 20, UINT64_MAX, 0}; /* bytes of weights that are verified */
     const size_t head = (sizeof(epctx_npu_context) + 15) & ~(size_t)15;
@@ -15609,13 +15610,13 @@ static epctx_status epctx__load(void *self, epctx_span binary, void **context, e
     size_t size, i;
     epctx_status status;
     *context = NULL;
-    EPCTX__TRY(epctx_npu_load_size(binary, &size, error));
+    EPCTX__TRY(epctx_npu_load_size(in->binary, &size, error));
     memory = (uint8_t *)npu->allocator.alloc_fn(npu->allocator.user, head + size);
     if (memory == NULL)
         return epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory: %u bytes",
                           (uint64_t)(head + size));
     loaded = (epctx_npu_context *)(void *)memory;
-    status = epctx_npu_load(loaded, binary, memory + head, size, error);
+    status = epctx_npu_load(loaded, in->binary, memory + head, size, error);
     /* with the graphs that make weights, as they run too */
     for (i = 0; status == EPCTX_OK && npu->opts.max_work > 0 && i < loaded->total_count; i++) {
         graph = &loaded->graphs[i];

@@ -215,13 +215,14 @@ static bool fake_parse(epctx_span text, fake_context *c) {
     return text.size == 0;
 }
 
-static epctx_status fake_load(void *self, epctx_span binary, void **context, epctx_error *error) {
+static epctx_status fake_load(void *self, const epctx_load_in *in, void **context,
+                              epctx_error *error) {
     fake *f = (fake *)self;
     fake_context *c;
     f->loads++;
     if (fake_fails(f, FAKE_LOAD)) return fake_failure(error);
     c = (fake_context *)calloc(1, sizeof *c);
-    if (c == NULL || !fake_parse(binary, c)) {
+    if (c == NULL || !fake_parse(in->binary, c)) {
         free(c);
         return epctx_fail(error, EPCTX_ERR_CONTEXT,
                           "the magic is not FAKE and 1, or the text is cut");

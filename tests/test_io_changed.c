@@ -62,10 +62,11 @@ static epctx_status late_map(void *user, const char *folder, const char *name, b
     return status;
 }
 
-static epctx_status late_load(void *self, epctx_span binary, void **context, epctx_error *error) {
+static epctx_status late_load(void *self, const epctx_load_in *in, void **context,
+                              epctx_error *error) {
     epctx_status status;
     strike();
-    status = npu_backend.load_fn(self, binary, context, error);
+    status = npu_backend.load_fn(self, in, context, error);
     strike();
     return status;
 }

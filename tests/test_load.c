@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+static const char two_graphs[] = "FAKE\001\n2\nmore\n0\n1\nx\n1\ny\nleft\n0\n1\nx\n1\ny\n";
 static const char binary_one[] = "FAKE\001\n1\npart\n0\n1\nx\n1\ny\n";
 
 /* -- binaries from the application -- */
@@ -43,6 +44,25 @@ static void store_free(void *user, void *data, size_t size) {
     store *s = (store *)user;
     s->alive -= strlen((const char *)data) == size;
     free(data);
+}
+
+/* An application with that one binary, and options that load from it. */
+typedef struct vault {
+    store s;
+    epctx_buffer_io buffers;
+    epctx_io io;
+    epctx_load_opts opts;
+} vault;
+
+static void open_vault(vault *v, const char *name, const char *data) {
+    memset(v, 0, sizeof *v);
+    v->s.name = name;
+    v->s.data = data;
+    v->buffers.user = &v->s;
+    v->buffers.read_fn = store_read;
+    v->buffers.free_fn = store_free;
+    v->io = epctx_io_buffers(&v->buffers);
+    v->opts.io = &v->io;
 }
 
 static epctx_status load_bytes(const bytes *b, fake *f, const epctx_load_opts *opts, size_t *bound,
@@ -94,37 +114,29 @@ TEST(foreign) {
 
 TEST(buffers) {
     fake f = {0};
-    store s = {0};
-    epctx_buffer_io buffers = {0};
-    epctx_io io = epctx_io_buffers(&buffers);
-    epctx_load_opts opts = {0};
+    vault v;
     epctx_error error;
     bytes graph = {0}, model;
     size_t bound = 0;
-    buffers.user = &s;
-    buffers.read_fn = store_read;
-    buffers.free_fn = store_free;
-    opts.io = &io;
-    s.name = "sub/h.bin";
-    s.data = binary_one;
+    open_vault(&v, "sub/h.bin", binary_one);
     add_epnode(&graph, "one", "x", "y", 1, 0, "FakeEP", "part", "sub/h.bin", 9);
     add_epnode(&graph, "two", "x", "z", 1, 0, "FakeEP", "part", "sub/h.bin", 9);
     model = new_model(&graph);
     /* No folder is needed, and each binary is asked for once. */
-    CHECK_OK(load_bytes(&model, &f, &opts, &bound, &error), error);
+    CHECK_OK(load_bytes(&model, &f, &v.opts, &bound, &error), error);
     CHECK_UINT(bound, 2);
-    CHECK_INT(s.reads, 1);
+    CHECK_INT(v.s.reads, 1);
     CHECK_INT(f.loads, 1);
-    CHECK_INT(s.alive, 0);
-    s.data = "no binary";
-    CHECK_INT(epctx_status_to_ort(load_bytes(&model, &f, &opts, &bound, &error)), 10);
-    CHECK_INT(s.alive, 0);
-    s.data = "";
-    CHECK_INT(epctx_status_to_ort(load_bytes(&model, &f, &opts, &bound, &error)), 10);
+    CHECK_INT(v.s.alive, 0);
+    v.s.data = "no binary";
+    CHECK_INT(epctx_status_to_ort(load_bytes(&model, &f, &v.opts, &bound, &error)), 10);
+    CHECK_INT(v.s.alive, 0);
+    v.s.data = "";
+    CHECK_INT(epctx_status_to_ort(load_bytes(&model, &f, &v.opts, &bound, &error)), 10);
     CHECK_HAS(error.message, "is empty");
-    CHECK_INT(s.alive, 0);
-    s.fails = true;
-    CHECK_INT(epctx_status_to_ort(load_bytes(&model, &f, &opts, &bound, &error)), 10);
+    CHECK_INT(v.s.alive, 0);
+    v.s.fails = true;
+    CHECK_INT(epctx_status_to_ort(load_bytes(&model, &f, &v.opts, &bound, &error)), 10);
     CHECK_HAS(error.message, "the store has no 'sub/h.bin'");
     CHECK_HAS(error.message, "one");
     bytes_free(&model);
@@ -138,27 +150,19 @@ TEST(buffer_names) {
         "\\\\?\\x:y",   " ",       "\xff\xfe",  "."};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         fake f = {0};
-        store s = {0};
-        epctx_buffer_io buffers = {0};
-        epctx_io io = epctx_io_buffers(&buffers);
-        epctx_load_opts opts = {0};
+        vault v;
         epctx_error error;
         bytes graph = {0}, model;
         size_t bound;
-        buffers.user = &s;
-        buffers.read_fn = store_read;
-        buffers.free_fn = store_free;
-        opts.io = &io;
-        s.name = names[i];
-        s.data = binary_one;
+        open_vault(&v, names[i], binary_one);
         add_epnode(&graph, "one", "x", "y", 1, 0, "FakeEP", "part", names[i], strlen(names[i]));
         model = new_model(&graph);
-        CHECK(load_bytes(&model, &f, &opts, &bound, &error) == EPCTX_OK, "'%s': %s", names[i],
+        CHECK(load_bytes(&model, &f, &v.opts, &bound, &error) == EPCTX_OK, "'%s': %s", names[i],
               error.message);
-        CHECK_INT(s.reads, 1);
-        CHECK_INT(s.alive, 0);
-        s.fails = true;
-        CHECK_INT(epctx_status_to_ort(load_bytes(&model, &f, &opts, &bound, &error)), 10);
+        CHECK_INT(v.s.reads, 1);
+        CHECK_INT(v.s.alive, 0);
+        v.s.fails = true;
+        CHECK_INT(epctx_status_to_ort(load_bytes(&model, &f, &v.opts, &bound, &error)), 10);
         CHECK_HAS(error.message, "the store has no '");
         bytes_free(&model);
     }
@@ -167,17 +171,18 @@ TEST(buffer_names) {
 /* ... but not where it would be a path. */
 TEST(buffer_names_are_paths) {
     static const char *const names[] = {"../h.bin", "/h.bin", "C:\\h.bin", "a/../h.bin", ".."};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+    for (size_t i = 0; i < 2 * sizeof names / sizeof names[0]; i++) {
+        const char *name = names[i / 2];
         fake f = {0};
-        epctx_io io = *epctx_io_files();
+        epctx_io io = i % 2 == 0 ? *epctx_io_files() : *epctx_io_private();
         epctx_load_opts opts = {0};
         epctx_error error;
         bytes graph = {0}, model;
         size_t bound;
         opts.io = &io;
-        add_epnode(&graph, "one", "x", "y", 1, 0, "FakeEP", "part", names[i], strlen(names[i]));
+        add_epnode(&graph, "one", "x", "y", 1, 0, "FakeEP", "part", name, strlen(name));
         model = new_model(&graph);
-        CHECK(load_bytes(&model, &f, &opts, &bound, &error) == EPCTX_ERR_PATH, "'%s': %s", names[i],
+        CHECK(load_bytes(&model, &f, &opts, &bound, &error) == EPCTX_ERR_PATH, "'%s': %s", name,
               error.message);
         bytes_free(&model);
     }
@@ -188,22 +193,603 @@ TEST(buffer_names_that_end) {
     static const epctx_str names[] = {{"", 0}, {"a\0b", 3}, {"\0", 1}};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         fake f = {0};
-        store s = {0};
-        epctx_buffer_io buffers = {0};
-        epctx_io io = epctx_io_buffers(&buffers);
-        epctx_load_opts opts = {0};
+        vault v;
         epctx_error error;
         bytes graph = {0}, model;
         size_t bound;
-        buffers.user = &s;
-        buffers.read_fn = store_read;
-        opts.io = &io;
+        open_vault(&v, "h.bin", binary_one);
         add_epnode(&graph, "one", "x", "y", 1, 0, "FakeEP", "part", names[i].data, names[i].size);
         model = new_model(&graph);
-        CHECK(load_bytes(&model, &f, &opts, &bound, &error) == EPCTX_ERR_PATH, "'%s': %s",
+        CHECK(load_bytes(&model, &f, &v.opts, &bound, &error) == EPCTX_ERR_PATH, "'%s': %s",
               names[i].data, error.message);
-        CHECK_INT(s.reads, 0);
+        CHECK_INT(v.s.reads, 0);
         bytes_free(&model);
+    }
+}
+
+/* -- what a backend gets -- */
+
+/* Writes down what load_fn gets. */
+typedef struct noter {
+    fake f; /* first: `self` points to both */
+    char log[1000];
+} noter;
+
+static void note(noter *n, const char *format, ...) {
+    size_t used = strlen(n->log);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(n->log + used, sizeof n->log - used, format, args);
+    va_end(args);
+}
+
+static void note_attr(noter *n, const epctx_attr *attr) {
+    static const char *const known[] = {"ep_cache_context", "embed_mode", "main_context", "source",
+                                        "partition_name"};
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (epctx_str_is(attr->name, known[i])) return;
+    note(n, " %.*s:%d", (int)attr->name.size, attr->name.data, (int)attr->type);
+    if (attr->type == EPCTX_ATTR_INT) note(n, "=%d", (int)attr->i);
+    if (attr->type == EPCTX_ATTR_FLOAT) note(n, "=%g", (double)attr->f);
+    if (attr->type == EPCTX_ATTR_STRING) note(n, "=%.*s", (int)attr->s.size, attr->s.data);
+    for (size_t i = 0; i < attr->count; i++) {
+        if (attr->ints != NULL) note(n, ",%d", (int)attr->ints[i]);
+        if (attr->floats != NULL) note(n, ",%g", (double)attr->floats[i]);
+        if (attr->strings != NULL)
+            note(n, ",%.*s", (int)attr->strings[i].size, attr->strings[i].data);
+    }
+    if (attr->t != NULL || attr->g != NULL) note(n, "=read");
+}
+
+/* The path without the folder of the test. */
+static const char *below_root(const char *path) {
+    char full[EPCTX_PATH_MAX];
+    const epctx_io *io = epctx_io_files();
+    if (io->canonical_fn(io->user, root, full, sizeof full, NULL) != EPCTX_OK) return path;
+    return strncmp(path, full, strlen(full)) == 0 ? path + strlen(full) : path;
+}
+
+static epctx_status note_load(void *self, const epctx_load_in *in, void **context,
+                              epctx_error *error) {
+    noter *n = (noter *)self;
+    note(n, "%s%.*s path=%s bytes=%zu file=%d first=%d inputs=%zu", n->log[0] != '\0' ? "; " : "",
+         (int)in->node->name.size, in->node->name.data, below_root(in->path), in->binary.size,
+         in->file.size == sizeof binary_one - 1 && in->file.inode != 0, in->first,
+         in->record->input_count);
+    for (size_t i = 0; i < in->record->attr_count; i++) note_attr(n, &in->record->attrs[i]);
+    return fake_load(&n->f, in, context, error);
+}
+
+static epctx_backend noting_backend(noter *n) {
+    epctx_backend backend = fake_backend(&n->f);
+    backend.load_fn = note_load;
+    return backend;
+}
+
+/* A node of "FakeEP" that is not in a graph yet: there is room for further attributes. */
+static bytes noted_node(const char *name, int embed, const char *cache) {
+    bytes node = new_node("EPContext", "com.microsoft", name, "x", name);
+    add_attr_int(&node, "embed_mode", embed);
+    add_attr_str(&node, "ep_cache_context", cache, strlen(cache));
+    add_attr_str(&node, "source", "FakeEP", 6);
+    add_attr_str(&node, "partition_name", "part", 4);
+    return node;
+}
+
+enum { FROM_FILES, FROM_PRIVATE, FROM_APPLICATION, FROM_OUTPUT };
+
+/* The path is there where the backend could open it, too. */
+TEST(load_in) {
+    static const struct {
+        int from, embed;
+        const char *location, *log;
+    } rows[] = {
+        {FROM_FILES, 0, "a.bin", "one path=/a.bin bytes=23 file=1 first=1 inputs=1"},
+        {FROM_FILES, 0, "sub/l", "one path=/a.bin bytes=23 file=1 first=1 inputs=1"},
+        {FROM_FILES, 1, binary_one, "one path= bytes=23 file=0 first=1 inputs=1"},
+        {FROM_PRIVATE, 0, "a.bin", "one path=/a.bin bytes=23 file=1 first=1 inputs=1"},
+        {FROM_APPLICATION, 0, "a.bin", "one path= bytes=23 file=0 first=1 inputs=1"},
+        {FROM_APPLICATION, 0, "k://a", "one path= bytes=23 file=0 first=1 inputs=1"},
+        {FROM_OUTPUT, 0, "b.bin", "one path=/out/b.bin bytes=23 file=1 first=1 inputs=1"},
+    };
+    clear_root();
+    CHECK_TRUE(mkdir(at("out"), 0777) == 0 && mkdir(at("sub"), 0777) == 0);
+    make_file(at("a.bin"), binary_one, sizeof binary_one - 1);
+    make_file(at("out/b.bin"), binary_one, sizeof binary_one - 1);
+    CHECK_INT(symlink("../a.bin", at("sub/l")), 0);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        noter n = {0};
+        epctx_backend backend = noting_backend(&n);
+        epctx_open_opts open = {0};
+        epctx_load_opts load = {0};
+        vault v;
+        epctx_error error;
+        epctx_status status;
+        bytes graph = {0}, node = noted_node("one", rows[i].embed, rows[i].location);
+        put_child(&graph, 1, &node);
+        save_model("m_ctx.onnx", &graph);
+        open_vault(&v, rows[i].location, binary_one);
+        if (rows[i].from == FROM_PRIVATE) open.io = epctx_io_private();
+        if (rows[i].from == FROM_APPLICATION) load = v.opts;
+        if (rows[i].from == FROM_OUTPUT) load.context_file_path = at("out/x.onnx");
+        status = load_one(NULL, at("m_ctx.onnx"), &backend, &open, &load, NULL, &error);
+        CHECK(status == EPCTX_OK, "row %zu: %s", i, error.message);
+        CHECK(strcmp(n.log, rows[i].log) == 0, "row %zu: found %s", i, n.log);
+        CHECK_INT(n.f.alive, 0);
+    }
+    CHECK_TRUE(remove(at("sub/l")) == 0 && remove(at("sub")) == 0);
+    CHECK_TRUE(remove(at("out/b.bin")) == 0 && remove(at("out")) == 0);
+}
+
+/* Attributes of every kind, as vendors add their own. */
+static bytes adorned_node(const char *name) {
+    bytes node = noted_node(name, 1, binary_one), attr, child = {0};
+    add_attr_str(&node, "note", "hello", 5);
+    add_attr_int(&node, "depth", -7);
+    attr = (bytes){0};
+    put_float(&attr, 2, 0.5f);
+    end_attr(&node, "scale", EPCTX_ATTR_FLOAT, &attr);
+    attr = (bytes){0};
+    put_int(&attr, 8, 1);
+    put_int(&attr, 8, -2);
+    end_attr(&node, "list", EPCTX_ATTR_INTS, &attr);
+    attr = (bytes){0};
+    put_float(&attr, 7, 0.25f);
+    put_float(&attr, 7, 2);
+    end_attr(&node, "scales", EPCTX_ATTR_FLOATS, &attr);
+    attr = (bytes){0};
+    put_str(&attr, 9, "a");
+    put_str(&attr, 9, "");
+    put_str(&attr, 9, "b");
+    end_attr(&node, "names", EPCTX_ATTR_STRINGS, &attr);
+    attr = (bytes){0};
+    put_int(&child, 1, 1);
+    put_int(&child, 2, EPCTX_ONNX_UINT8);
+    put_data(&child, 9, "x", 1);
+    put_child(&attr, 5, &child);
+    end_attr(&node, "table", EPCTX_ATTR_TENSOR, &attr);
+    add_node(&child, "Relu", "inner", "x", "inner_y");
+    add_attr_graph(&node, "body", &child);
+    return node;
+}
+
+/* The node comes with every attribute, from a model and from a host. */
+TEST(load_in_attributes) {
+    static const char attributes[] = " note:3=hello depth:2=-7 scale:1=0.5 list:7,1,-2 "
+                                     "scales:6,0.25,2 names:8,a,,b table:4%s body:5%s";
+    for (int records = 0; records < 2; records++) {
+        noter n = {0};
+        epctx_backend backend = noting_backend(&n);
+        epctx_model model;
+        epctx_loaded loaded;
+        epctx_graph as_records;
+        epctx_error error;
+        char wanted[1000], adorned[300];
+        bytes graph = {0}, node = adorned_node("one"), b;
+        put_child(&graph, 1, &node);
+        node = noted_node("two", 1, binary_one);
+        put_child(&graph, 1, &node);
+        b = new_model(&graph);
+        CHECK_OK(epctx_model_open_memory(&model, b.data, b.size, NULL, &error), error);
+        CHECK_OK(epctx_model_load_graph(&model, &as_records, &error), error);
+        CHECK_OK(records ? epctx_load_nodes(&loaded, as_records.nodes, as_records.node_count,
+                                            &backend, NULL, &error)
+                         : epctx_load(&loaded, &model, &backend, NULL, &error),
+                 error);
+        CHECK_UINT(loaded.bound_count, 2);
+        snprintf(adorned, sizeof adorned, attributes, records ? "=read" : "",
+                 records ? "=read" : "");
+        snprintf(wanted, sizeof wanted,
+                 "one path= bytes=23 file=0 first=1 inputs=1%s; "
+                 "two path= bytes=23 file=0 first=0 inputs=1",
+                 adorned);
+        CHECK_STR(n.log, wanted);
+        epctx_unload(&loaded);
+        epctx_model_close(&model);
+        bytes_free(&b);
+        CHECK_INT(n.f.alive, 0);
+    }
+}
+
+static epctx_status load_nothing(void *self, const epctx_load_in *in, void **context,
+                                 epctx_error *error) {
+    (void)self, (void)in, (void)context, (void)error;
+    return EPCTX_OK;
+}
+
+static epctx_status load_oddly(void *self, const epctx_load_in *in, void **context,
+                               epctx_error *error) {
+    (void)self, (void)in, (void)error;
+    *context = self; /* must not be released: it failed */
+    return (epctx_status)12345;
+}
+
+/* What a backend must not do has a status, and names the node. */
+TEST(load_fn_lies) {
+    static const struct {
+        epctx_status (*load_fn)(void *, const epctx_load_in *, void **, epctx_error *);
+        const char *said;
+    } rows[] = {{load_nothing, "load_fn sets no context"},
+                {load_oddly, "the context cannot be loaded"}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fake f = {0};
+        epctx_backend backend = fake_backend(&f);
+        epctx_error error;
+        bytes graph = {0}, node = noted_node("one", 1, binary_one), b;
+        put_child(&graph, 1, &node);
+        b = new_model(&graph);
+        backend.load_fn = rows[i].load_fn;
+        CHECK_INT(load_one(&b, NULL, &backend, NULL, NULL, NULL, &error), EPCTX_ERR_CONTEXT);
+        CHECK_HAS(error.message, rows[i].said);
+        CHECK_HAS(error.message, "node 'one'");
+        CHECK_HAS(error.message, "ep_cache_context");
+        CHECK_INT(f.alive, 0);
+        bytes_free(&b);
+    }
+}
+
+/* A backend that opens the path, and what may happen to it meanwhile. */
+enum { LEAVES, REPLACES, WRITES, REMOVES };
+
+typedef struct opener {
+    noter n; /* first: `self` points to both */
+    int does;
+} opener;
+
+static epctx_status open_load(void *self, const epctx_load_in *in, void **context,
+                              epctx_error *error) {
+    const opener *o = (const opener *)self;
+    epctx_load_in with_bytes = *in;
+    char text[sizeof binary_one - 1];
+    FILE *file;
+    if (in->binary.data != NULL) return note_load(self, in, context, error);
+    file = fopen(in->path, "rb");
+    if (file == NULL || fread(text, 1, sizeof text, file) != sizeof text) abort();
+    fclose(file);
+    with_bytes.binary.data = (const uint8_t *)text;
+    with_bytes.binary.size = sizeof text;
+    if (o->does == REPLACES && rename(at("b.bin"), in->path) != 0) abort();
+    if (o->does == WRITES) make_file(in->path, "short", 5);
+    if (o->does == REMOVES && remove(in->path) != 0) abort();
+    return note_load(self, &with_bytes, context, error);
+}
+
+/* The file is checked as if it were read, but neither read nor mapped: nobody has the memory for
+ * this one. */
+TEST(opens_path) {
+    static const struct {
+        const char *location;
+        int from, does;
+        epctx_status status;
+        const char *said; /* the message; or, with success, what load_fn got */
+    } rows[] = {
+        {"a.bin", FROM_FILES, LEAVES, EPCTX_OK, "one path=/a.bin bytes=23 file=0 first=1 inputs=1"},
+        {"a.bin", FROM_PRIVATE, LEAVES, EPCTX_OK,
+         "one path=/a.bin bytes=23 file=0 first=1 inputs=1"},
+        {"k://a", FROM_APPLICATION, LEAVES, EPCTX_OK, "one path= bytes=23 file=0 first=1 inputs=1"},
+        {"c.bin", FROM_FILES, LEAVES, EPCTX_ERR_CONTEXT, "file 'c.bin' does not exist"},
+        {"../a.bin", FROM_FILES, LEAVES, EPCTX_ERR_PATH, "'../a.bin'"},
+        {"l.bin", FROM_FILES, LEAVES, EPCTX_ERR_PATH, "leaves the model's folder through a link"},
+        {"a.bin", FROM_FILES, REPLACES, EPCTX_ERR_CONTEXT,
+         "/a.bin': changed while it was opened: it had 68719476736 bytes, and has 23"},
+        {"a.bin", FROM_FILES, WRITES, EPCTX_ERR_CONTEXT, "it had 68719476736 bytes, and has 5"},
+        {"a.bin", FROM_FILES, REMOVES, EPCTX_ERR_CONTEXT, "it had 68719476736 bytes, and has 0"},
+    };
+    clear_root();
+    CHECK_INT(symlink("/etc/passwd", at("l.bin")), 0);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        opener o = {0};
+        epctx_backend backend = noting_backend(&o.n);
+        epctx_open_opts open = {0};
+        epctx_load_opts load = {0};
+        vault v;
+        epctx_error error;
+        epctx_status status;
+        bytes graph = {0}, node = noted_node("one", 0, rows[i].location);
+        put_child(&graph, 1, &node);
+        save_model("m_ctx.onnx", &graph);
+        make_file(at("a.bin"), binary_one, sizeof binary_one - 1);
+        CHECK_INT(truncate(at("a.bin"), (off_t)1 << 36), 0);
+        make_file(at("b.bin"), binary_one, sizeof binary_one - 1);
+        open_vault(&v, rows[i].location, binary_one);
+        if (rows[i].from == FROM_PRIVATE) open.io = epctx_io_private();
+        if (rows[i].from == FROM_APPLICATION) load = v.opts;
+        backend.load_fn = open_load;
+        backend.opens_path = true;
+        o.does = rows[i].does;
+        status = load_one(NULL, at("m_ctx.onnx"), &backend, &open, &load, NULL, &error);
+        CHECK(status == rows[i].status, "row %zu: %s", i, error.message);
+        if (status == EPCTX_OK) {
+            CHECK_STR(o.n.log, rows[i].said);
+        } else {
+            CHECK_HAS(error.message, rows[i].said);
+            CHECK_HAS(error.message, "m_ctx.onnx: node 'one'");
+            CHECK_HAS(error.message, "ep_cache_context");
+            CHECK_INT(o.n.f.loads, rows[i].does != LEAVES);
+        }
+        CHECK_INT(o.n.f.alive, 0);
+    }
+}
+
+/* A file of another size than the build stamp says comes before no load_fn. */
+TEST(opens_path_stamped) {
+    opener o = {0};
+    epctx_backend backend = noting_backend(&o.n);
+    epctx_error error;
+    clear_root();
+    make_source(0);
+    CHECK_OK(generate_one(at("m.onnx"), &backend, NULL, NULL, NULL, &error), error);
+    backend.load_fn = open_load;
+    backend.opens_path = true;
+    make_file(at("m_fake.bin"), "short", 5);
+    CHECK_INT(load_one(NULL, at("m_ctx.onnx"), &backend, NULL, NULL, NULL, &error),
+              EPCTX_ERR_VERSION);
+    CHECK_HAS(error.message, "'m_fake.bin' has 5 bytes, the model was compiled with one of");
+    CHECK_INT(o.n.f.loads, 0);
+}
+
+/* A backend that looks at all nodes first, and wants one context before the others. */
+typedef struct planner {
+    noter n; /* first: `self` points to both */
+    size_t wants;
+    epctx_status status;
+} planner;
+
+static epctx_status plan_nodes(void *self, const epctx_load_in *nodes, size_t count, size_t *first,
+                               epctx_error *error) {
+    planner *p = (planner *)self;
+    (void)error;
+    for (size_t i = 0; i < count; i++) {
+        note(&p->n, "%.*s(%s%d%d", (int)nodes[i].node->name.size, nodes[i].node->name.data,
+             below_root(nodes[i].path), (int)nodes[i].binary.size, (int)nodes[i].file.size);
+        for (size_t k = 0; k < nodes[i].record->attr_count; k++)
+            note_attr(&p->n, &nodes[i].record->attrs[k]);
+        note(&p->n, ") ");
+    }
+    note(&p->n, "%d,", (int)(*first - count));
+    if (p->wants != 99) *first = p->wants;
+    return p->status;
+}
+
+static epctx_status plan_load(void *self, const epctx_load_in *in, void **context,
+                              epctx_error *error) {
+    planner *p = (planner *)self;
+    note(&p->n, " %.*s:%d", (int)in->node->name.size, in->node->name.data, in->first);
+    return fake_load(&p->n.f, in, context, error);
+}
+
+/* plan_fn sees all nodes, primary or not, and every attribute; what it says is checked. */
+TEST(plan) {
+    static const char seen[] = "one(00) two(/a.bin00 spill:2=7) three(00) four(/b.bin00) 0,";
+    static const struct {
+        size_t wants; /* 99: leaves it */
+        epctx_status status, result;
+        const char *rest; /* what is loaded, or the message */
+    } rows[] = {
+        {99, EPCTX_OK, EPCTX_OK, " one:1 two:0 four:0"},
+        {4, EPCTX_OK, EPCTX_OK, " one:1 two:0 four:0"},
+        {0, EPCTX_OK, EPCTX_OK, " one:1 two:0 four:0"},
+        {1, EPCTX_OK, EPCTX_OK, " two:1 one:0 four:0"},
+        {3, EPCTX_OK, EPCTX_OK, " four:1 one:0 two:0"},
+        {2, EPCTX_OK, EPCTX_ERR_CONTEXT,
+         "plan_fn chooses node 2 of 4, expected one with a context of its own"},
+        {5, EPCTX_OK, EPCTX_ERR_CONTEXT, "plan_fn chooses node 5 of 4"},
+        {SIZE_MAX, EPCTX_OK, EPCTX_ERR_CONTEXT, "plan_fn chooses node "},
+        {0, EPCTX_ERR_ARG, EPCTX_ERR_ARG, "the context cannot be loaded"},
+        {0, (epctx_status)-3, EPCTX_ERR_CONTEXT, "the context cannot be loaded"},
+    };
+    clear_root();
+    make_file(at("a.bin"), binary_one, sizeof binary_one - 1);
+    make_file(at("b.bin"), binary_one, sizeof binary_one - 1);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        planner p = {0};
+        epctx_backend backend = fake_backend(&p.n.f);
+        epctx_error error;
+        epctx_status status;
+        bytes graph = {0}, node = noted_node("one", 1, binary_one);
+        put_child(&graph, 1, &node);
+        node = noted_node("two", 0, "a.bin");
+        add_attr_int(&node, "spill", 7);
+        put_child(&graph, 1, &node);
+        add_epnode(&graph, "three", "x", "three", 0, 0, "FakeEP", "part", NULL, 0);
+        node = noted_node("four", 0, "b.bin");
+        put_child(&graph, 1, &node);
+        save_model("m_ctx.onnx", &graph);
+        backend.plan_fn = plan_nodes;
+        backend.load_fn = plan_load;
+        p.wants = rows[i].wants;
+        p.status = rows[i].status;
+        status = load_one(NULL, at("m_ctx.onnx"), &backend, NULL, NULL, NULL, &error);
+        CHECK(status == rows[i].result, "row %zu: %s", i, error.message);
+        CHECK(strncmp(p.n.log, seen, strlen(seen)) == 0, "row %zu: found %s", i, p.n.log);
+        CHECK_STR(p.n.log + strlen(seen), status == EPCTX_OK ? rows[i].rest : "");
+        if (status != EPCTX_OK) {
+            CHECK_HAS(error.message, rows[i].rest);
+            CHECK_HAS(error.message, "m_ctx.onnx");
+        }
+        CHECK_INT(p.n.f.alive, 0);
+    }
+}
+
+static void remove_folder(const char *name) {
+    struct dirent **entries;
+    char path[300];
+    int count = scandir(at(name), &entries, NULL, alphasort);
+    for (int i = 0; i < count; i++) {
+        snprintf(path, sizeof path, "%s/%s", name, entries[i]->d_name);
+        remove(at(path));
+        free(entries[i]);
+    }
+    if (count >= 0) free(entries);
+    remove(at(name));
+}
+
+/* A binary that is not beside the output may be beside the model. */
+TEST(second_folder) {
+    static const struct {
+        const char *name, *second;
+        const char *log; /* NULL: `said` tells why not */
+        const char *said;
+    } rows[] = {
+        {"first.bin", "two", "one path=/out/first.bin", NULL},
+        {"both.bin", "two", "one path=/out/both.bin", NULL},
+        {"second.bin", "two", "one path=/two/second.bin", NULL},
+        {"second.bin", "two/", "one path=/two/second.bin", NULL},
+        {"ÿ.bin", "two", "one path=/two/ÿ.bin", NULL},
+        {"second.bin", NULL, NULL, "file 'second.bin' does not exist"},
+        {"none.bin", "two", NULL, "file 'none.bin' does not exist"},
+        {"none.bin", "two", NULL, "two' either"},
+        {"second.bin", "three", NULL, "it is not in the second folder '"},
+        {"link.bin", "two", NULL, "leaves the model's folder through a link"},
+        {"empty.bin", "two", NULL, "is empty (0 bytes)"},
+        {"../two/second.bin", "two", NULL, "'../two/second.bin'"},
+        {"away.bin", "two", NULL, "leaves the model's folder through a link"},
+    };
+    clear_root();
+    CHECK_TRUE(mkdir(at("out"), 0777) == 0 && mkdir(at("two"), 0777) == 0);
+    make_file(at("out/first.bin"), binary_one, sizeof binary_one - 1);
+    make_file(at("out/both.bin"), binary_one, sizeof binary_one - 1);
+    make_file(at("out/empty.bin"), "", 0);
+    make_file(at("two/both.bin"), "none", 4);
+    make_file(at("two/link.bin"), binary_one, sizeof binary_one - 1);
+    make_file(at("two/empty.bin"), binary_one, sizeof binary_one - 1);
+    make_file(at("two/second.bin"), binary_one, sizeof binary_one - 1);
+    make_file(at("two/ÿ.bin"), binary_one, sizeof binary_one - 1);
+    CHECK_INT(symlink("/etc/passwd", at("out/link.bin")), 0);
+    CHECK_INT(symlink("../out/first.bin", at("two/away.bin")), 0);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        noter n = {0};
+        epctx_backend backend = noting_backend(&n);
+        epctx_load_opts load = {0};
+        epctx_error error;
+        epctx_status status;
+        bytes graph = {0}, node = noted_node("one", 0, rows[i].name);
+        put_child(&graph, 1, &node);
+        save_model("m_ctx.onnx", &graph);
+        load.context_file_path = at("out/x.onnx");
+        if (rows[i].second != NULL) load.second_folder = at(rows[i].second);
+        status = load_one(NULL, at("m_ctx.onnx"), &backend, NULL, &load, NULL, &error);
+        CHECK((status == EPCTX_OK) == (rows[i].log != NULL), "row %zu: %s", i,
+              status == EPCTX_OK ? n.log : error.message);
+        if (status == EPCTX_OK) {
+            CHECK(strncmp(n.log, rows[i].log, strlen(rows[i].log)) == 0, "row %zu: found %s", i,
+                  n.log);
+        } else {
+            CHECK_INT(epctx_status_to_ort(status), 10);
+            CHECK(strstr(error.message, rows[i].said) != NULL, "row %zu: %s", i, error.message);
+            CHECK(rows[i].second != NULL || strstr(error.message, "second folder") == NULL,
+                  "row %zu: %s", i, error.message);
+        }
+    }
+    remove_folder("out");
+    remove_folder("two");
+}
+
+/* Which context a node has is told once, with its place and its size, and whether an earlier
+ * session had loaded it. */
+static void note_log(void *user, epctx_log level, const char *text) {
+    const char *path = strchr(text, '/');
+    note((noter *)user, "%d %.*s%s; ", (int)level, path != NULL ? (int)(path - text) : 1000, text,
+         path != NULL ? below_root(path) : "");
+}
+
+TEST(told) {
+    static const struct {
+        int embed, from;
+        const char *cache, *log;
+    } rows[] = {
+        {0, FROM_FILES, "a.bin", "0 node 'one' loads its context, 38 bytes from '/a.bin'; "},
+        {1, FROM_FILES, two_graphs,
+         "0 node 'one' loads its context, 38 bytes in the model; "
+         "0 node 'two' loads its context, 38 bytes in the model; "},
+        {0, FROM_APPLICATION, "k:a", "0 node 'one' loads its context, 38 bytes from 'k:a'; "},
+    };
+    noter n[2];
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    epctx_hooks hooks[2] = {{0}, {0}};
+    epctx_error error;
+    clear_root();
+    make_file(at("a.bin"), two_graphs, sizeof two_graphs - 1);
+    for (int k = 0; k < 2; k++) {
+        hooks[k].user = &n[k];
+        hooks[k].log_fn = note_log;
+    }
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        epctx_load_opts load = {0};
+        epctx_model models[2];
+        epctx_loaded loaded[2];
+        vault v;
+        open_vault(&v, rows[i].cache, two_graphs);
+        if (rows[i].from == FROM_APPLICATION) load = v.opts;
+        for (int shared = 0; shared < 2; shared++) {
+            memset(n, 0, sizeof n);
+            if (shared && rows[i].from == FROM_APPLICATION) continue;
+            if (shared) CHECK_OK(epctx_workspace_open(&load.workspace, NULL, &error), error);
+            for (int k = 0; k < 1 + shared; k++) {
+                bytes graph = {0};
+                add_epnode(&graph, "one", "x", "y", 1, rows[i].embed, "FakeEP",
+                           k == 0 ? "more" : "left", rows[i].cache, strlen(rows[i].cache));
+                add_epnode(&graph, "two", "x", "z", 1, rows[i].embed, "FakeEP",
+                           k == 0 ? "more" : "left", rows[i].cache, strlen(rows[i].cache));
+                save_model(k == 0 ? "m_ctx.onnx" : "n_ctx.onnx", &graph);
+                load.hooks = &hooks[k];
+                CHECK_OK(epctx_model_open_file(&models[k], at(k == 0 ? "m_ctx.onnx" : "n_ctx.onnx"),
+                                               NULL, &error),
+                         error);
+                CHECK_OK(epctx_load(&loaded[k], &models[k], &backend, &load, &error), error);
+            }
+            CHECK_STR(n[0].log, rows[i].log);
+            if (shared && rows[i].embed == 0)
+                CHECK_STR(n[1].log, "0 node 'one' shares its context, 38 bytes from '/a.bin'; ");
+            for (int k = 0; k < 1 + shared; k++) {
+                epctx_unload(&loaded[k]);
+                epctx_model_close(&models[k]);
+            }
+            epctx_workspace_close(load.workspace);
+            load.workspace = NULL;
+            CHECK_INT(f.alive, 0);
+        }
+    }
+}
+
+/* Each file is loaded once, however many nodes name it, and by whichever of its names. */
+TEST(files_once) {
+    static const struct {
+        const char *file, *graph;
+    } rows[] = {{"a.bin", "part"}, {"b.bin", "more"}, {"l.bin", "part"},
+                {"b.bin", "left"}, {"a.bin", "part"}, {"b.bin", "more"}};
+    enum { COUNT = sizeof rows / sizeof rows[0] };
+    for (int shared = 0; shared < 2; shared++) {
+        fake f = {0};
+        epctx_backend backend = fake_backend(&f);
+        epctx_load_opts load = {0};
+        epctx_model model;
+        epctx_loaded loaded;
+        epctx_error error;
+        bytes graph = {0};
+        clear_root();
+        make_file(at("a.bin"), binary_one, sizeof binary_one - 1);
+        make_file(at("b.bin"), two_graphs, sizeof two_graphs - 1);
+        CHECK_INT(symlink("a.bin", at("l.bin")), 0);
+        for (int i = 0; i < COUNT; i++) {
+            char name[] = "n0";
+            name[1] = (char)('0' + i);
+            add_epnode(&graph, name, "x", name, 1, 0, "FakeEP", rows[i].graph, rows[i].file,
+                       strlen(rows[i].file));
+        }
+        save_model("m_ctx.onnx", &graph);
+        if (shared) CHECK_OK(epctx_workspace_open(&load.workspace, NULL, &error), error);
+        CHECK_OK(epctx_model_open_file(&model, at("m_ctx.onnx"), NULL, &error), error);
+        CHECK_OK(epctx_load(&loaded, &model, &backend, &load, &error), error);
+        CHECK_INT(f.loads, 2);
+        CHECK_UINT(loaded.bound_count, COUNT);
+        for (int i = 0; i < COUNT; i++)
+            CHECK_TRUE(epctx_str_is(loaded.bound[i].info.name, rows[i].graph));
+        epctx_unload(&loaded);
+        epctx_model_close(&model);
+        epctx_workspace_close(load.workspace);
+        CHECK_INT(f.alive, 0);
     }
 }
 
@@ -211,7 +797,6 @@ TEST(buffer_names_that_end) {
 
 /* Any number of primaries, in files and inside, and secondaries that find theirs. */
 TEST(primaries) {
-    static const char other[] = "FAKE\001\n2\nmore\n0\n1\nx\n1\ny\nleft\n0\n1\nx\n1\ny\n";
     enum { MANY = 40 };
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
@@ -222,7 +807,7 @@ TEST(primaries) {
     char name[40], value[40];
     clear_root();
     make_file(at("p.bin"), binary_one, sizeof binary_one - 1);
-    make_file(at("q.bin"), other, sizeof other - 1);
+    make_file(at("q.bin"), two_graphs, sizeof two_graphs - 1);
     for (int i = 0; i < MANY; i++) {
         snprintf(name, sizeof name, "n%d", i);
         snprintf(value, sizeof value, "v%d", i);
@@ -1138,6 +1723,15 @@ int main(int argc, char **argv) {
 #if !defined(__APPLE__) && !defined(_WIN32)
     RUN(names_in_any_encoding);
 #endif
+    RUN(load_in);
+    RUN(load_in_attributes);
+    RUN(load_fn_lies);
+    RUN(opens_path);
+    RUN(opens_path_stamped);
+    RUN(plan);
+    RUN(second_folder);
+    RUN(told);
+    RUN(files_once);
     RUN(primaries);
     RUN(names_of_files);
     RUN(profile_keys);

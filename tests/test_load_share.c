@@ -32,9 +32,9 @@ static epctx_status check_argument(void *self, const epctx_epnode *node, epctx_e
     return epctx_fail(error, EPCTX_ERR_ARG, "no such device for '%S'", &node->name);
 }
 
-static epctx_status load_silently(void *self, epctx_span binary, void **context,
+static epctx_status load_silently(void *self, const epctx_load_in *in, void **context,
                                   epctx_error *error) {
-    (void)self, (void)binary, (void)context, (void)error;
+    (void)self, (void)in, (void)context, (void)error;
     return EPCTX_ERR_BACKEND;
 }
 
@@ -205,9 +205,10 @@ TEST(too_many_places_to_look) {
 
 static const uint8_t *loaded_from;
 
-static epctx_status note_place(void *self, epctx_span binary, void **context, epctx_error *error) {
-    loaded_from = binary.data;
-    return fake_load(self, binary, context, error);
+static epctx_status note_place(void *self, const epctx_load_in *in, void **context,
+                               epctx_error *error) {
+    loaded_from = in->binary.data;
+    return fake_load(self, in, context, error);
 }
 
 /* An embedded payload is copied out of a mapped file, unless the caller says it does not change or

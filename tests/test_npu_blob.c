@@ -730,7 +730,8 @@ TEST(two_graphs) {
     CHECK_INT(info.graph_count, 2);
     CHECK_INT(info.weight_count, 1);
     CHECK_STR(info.architecture, "generic");
-    CHECK_INT(backend.load_fn(backend.self, span, &context, &error), EPCTX_OK);
+    CHECK_INT(backend.load_fn(backend.self, &(epctx_load_in){.binary = span}, &context, &error),
+              EPCTX_OK);
     for (first = 0; first < 2; first++) {
         const char *name = first == 0 ? "a" : "b";
         epctx_graph_info found;
@@ -751,7 +752,8 @@ TEST(two_graphs) {
         for (i = 0; i < u64(blob.data + 80); i++)
             if (blob.data[strings + i] == 'b') blob.data[strings + i] = 'a';
         correct_sum(blob.data, blob.size);
-        CHECK_INT(backend.load_fn(backend.self, span, &context, &error), EPCTX_ERR_CONTEXT);
+        CHECK_INT(backend.load_fn(backend.self, &(epctx_load_in){.binary = span}, &context, &error),
+                  EPCTX_ERR_CONTEXT);
         CHECK_HAS(error.message, "occurs twice");
     }
     epctx_buffer_free(&blob);
@@ -1116,7 +1118,8 @@ static epctx_status load_limited(const epctx_buffer *blob, uint64_t most, uint64
     span.size = blob->size;
     epctx_error_clear(error);
     status = epctx_npu_init(&npu, &opts, &backend, error);
-    if (status == EPCTX_OK) status = backend.load_fn(backend.self, span, &context, error);
+    if (status == EPCTX_OK)
+        status = backend.load_fn(backend.self, &(epctx_load_in){.binary = span}, &context, error);
     if (status != EPCTX_OK) return status;
     *work = ((const epctx_npu_context *)context)->graphs[0].work;
     backend.unload_fn(backend.self, context);

@@ -1017,7 +1017,8 @@ static epctx_status run_until(epctx_span blob, int *left, epctx_error *error) {
     out.data = y;
     out.size = sizeof y;
     status = epctx_npu_init(&npu, &opts, &backend, error);
-    if (status == EPCTX_OK) status = backend.load_fn(&npu, blob, &context, error);
+    if (status == EPCTX_OK)
+        status = backend.load_fn(&npu, &(epctx_load_in){.binary = blob}, &context, error);
     if (status != EPCTX_OK) return status;
     status = backend.find_fn(&npu, context, epctx_str_of("main"), 0, &graph, error);
     if (status == EPCTX_OK) status = backend.info_fn(&npu, graph, &info, error);
@@ -1273,7 +1274,8 @@ TEST(every_allocation_may_fail) {
             epctx_span span;
             span.data = out.data;
             span.size = out.size;
-            status = backend.load_fn(backend.self, span, &context, &error);
+            status =
+                backend.load_fn(backend.self, &(epctx_load_in){.binary = span}, &context, &error);
             backend.unload_fn(backend.self, context);
         }
         epctx_buffer_free(&out);

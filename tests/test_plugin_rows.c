@@ -953,6 +953,37 @@ TEST(named_buffers_fail) {
 }
 
 /* The model p.onnx: o_ctx.onnx whose node has another name for its binary. */
+/* ----------------------------------------------------------------- loading */
+
+/* The device gets more than bytes: the file, and the node with attributes of its own. The log of
+ * the session tells which context it loads. */
+TEST(what_comes_with_the_bytes) {
+    ort_spec spec = spec_of(in_folder("n_ctx.onnx"));
+    const char *binary = binary_name("m");
+    char real[PATH_MAX], key[256], text[2 * PATH_MAX];
+    ort_contexts n;
+    context_spec c;
+    bool told;
+    CHECK_TRUE(make_one("m.onnx") && generate_one(generate));
+    CHECK(ort_read_contexts(in_folder("m_ctx.onnx"), &n), "%s", ort_text);
+    snprintf(key, sizeof key, "%.*s", (int)n.list[0].partition_name.size,
+             n.list[0].partition_name.data);
+    epctx_model_close(&n.model);
+    c = context_of(binary, key);
+    c.embed_mode = 0;
+    c.remark = "of our own";
+    CHECK_TRUE(make_context("n_ctx.onnx", &c));
+    CHECK_TRUE(realpath(in_folder(binary), real) != NULL);
+    listen(real);
+    CHECK(check_run(&spec, in_folder("m.onnx")) == 1, "%s", ort_text);
+    snprintf(text, sizeof text, "%s: remark 'of our own' on '%s'", ep->ep, real);
+    told = strstr(ort_log, text) != NULL;
+    snprintf(text, sizeof text, " bytes from '%s'", real);
+    told = told && strstr(ort_log, "node 'ctx' loads its context, ") && strstr(ort_log, text);
+    listen(NULL);
+    CHECK(told, "%s", ort_log);
+}
+
 static bool rename_buffer(const char *name) {
     ort_contexts n;
     epctx_error error;
@@ -1273,6 +1304,8 @@ static const ort_case cases[] = {
     ORT_CASE(named_buffers),
     ORT_CASE(named_buffers_fail),
     ORT_CASE(named_buffers_names),
+    ORT_CASE_OF("toy", what_comes_with_the_bytes),
+    ORT_CASE_OF("vector", what_comes_with_the_bytes), /* the example in C++ */
     ORT_CASE_OF("toy", data_support),
     ORT_CASE(profile_of_a_session),
     ORT_CASE(profile_of_a_run),

@@ -1307,11 +1307,12 @@ static epctx_status nested_finish(void *self, void *build, epctx_buffer *out, ep
     return fake_finish(self, build, out, error);
 }
 
-static epctx_status nested_load(void *self, epctx_span binary, void **context, epctx_error *error) {
+static epctx_status nested_load(void *self, const epctx_load_in *in, void **context,
+                                epctx_error *error) {
     nested *n = (nested *)self;
     bool fails = n->fail_first && n->called == 0;
     nested_call(n, FAKE_LOAD);
-    return fails ? fake_failure(error) : fake_load(self, binary, context, error);
+    return fails ? fake_failure(error) : fake_load(self, in, context, error);
 }
 
 static epctx_status nested_find(void *self, void *context, epctx_str name, uint64_t hash,
@@ -1739,7 +1740,8 @@ static epctx_status circle_start(const circle *c, session *s, const char *name) 
     return start(s, c->workspace, path, c->backend, NULL, &error);
 }
 
-static epctx_status circle_load(void *self, epctx_span binary, void **context, epctx_error *error) {
+static epctx_status circle_load(void *self, const epctx_load_in *in, void **context,
+                                epctx_error *error) {
     circle *c = (circle *)self;
     const char *other = circle_other;
     if (other != NULL) {
@@ -1751,7 +1753,7 @@ static epctx_status circle_load(void *self, epctx_span binary, void **context, e
         if (status == EPCTX_OK) stop(&s);
         atomic_fetch_add(status == EPCTX_OK ? &c->served : &c->refused, 1);
     }
-    return fake_load(self, binary, context, error);
+    return fake_load(self, in, context, error);
 }
 
 static void *circle_in_thread(void *user) {
@@ -1805,7 +1807,7 @@ static bool someone_waits(epctx_workspace *w) {
 }
 
 /* In the second thread: joins the group once the first one, which compiles it, waits for this. */
-static epctx_status load_and_join(void *self, epctx_span binary, void **context,
+static epctx_status load_and_join(void *self, const epctx_load_in *in, void **context,
                                   epctx_error *error) {
     nested *n = (nested *)self;
     if (circle_other != NULL) {
@@ -1821,7 +1823,7 @@ static epctx_status load_and_join(void *self, epctx_span binary, void **context,
                              &local) == EPCTX_ERR_ARG &&
                     strstr(local.message, "waits for this call") != NULL;
     }
-    return fake_load(self, binary, context, error);
+    return fake_load(self, in, context, error);
 }
 
 static void *load_in_circle(void *user) {
@@ -2113,12 +2115,13 @@ TEST(any_end) {
 }
 
 /* A binary that is too large to be hashed in whole. */
-static epctx_status any_load(void *self, epctx_span binary, void **context, epctx_error *error) {
+static epctx_status any_load(void *self, const epctx_load_in *in, void **context,
+                             epctx_error *error) {
     fake *f = (fake *)self;
     (void)error;
     f->loads++;
     f->alive++;
-    *context = calloc(1, binary.size > 0 ? sizeof(fake_context) : 1);
+    *context = calloc(1, in->binary.size > 0 ? sizeof(fake_context) : 1);
     ((fake_context *)*context)->count = 1;
     strcpy(((fake_context *)*context)->graphs[0].name, "g");
     return EPCTX_OK;
@@ -2307,10 +2310,11 @@ static void many_free(void *self, void *memory) {
     free(memory);
 }
 
-static epctx_status many_load(void *self, epctx_span binary, void **context, epctx_error *error) {
+static epctx_status many_load(void *self, const epctx_load_in *in, void **context,
+                              epctx_error *error) {
     size_t count;
     (void)self, (void)error;
-    memcpy(&count, binary.data, sizeof count);
+    memcpy(&count, in->binary.data, sizeof count);
     *context = calloc(count + 1, 1);
     return *context != NULL ? EPCTX_OK : EPCTX_ERR_NOMEM;
 }

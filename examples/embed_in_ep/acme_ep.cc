@@ -141,12 +141,12 @@ float Execute(const Program &program, float value) {
 
 // What epctx_load_nodes asks of a device: context binaries become contexts, names become graphs.
 
-epctx_status DeviceLoad(void *, epctx_span binary, void **context, epctx_error *error) {
+epctx_status DeviceLoad(void *, const epctx_load_in *in, void **context, epctx_error *error) {
     return Guarded(
         error,
         [&] {
             auto loaded = std::make_unique<DeviceContext>();
-            if (!loaded->Deserialize(binary))
+            if (!loaded->Deserialize(in->binary))
                 return epctx_fail(error, EPCTX_ERR_CONTEXT, "not a context of SDK %s", kSdkVersion);
             *context = loaded.release();
             return EPCTX_OK;

@@ -432,9 +432,7 @@ class Options
         Ort::ThrowOnError(Ort::GetApi().GetSessionOptionsConfigEntries(options, &pairs));
         const Ort::KeyValuePairs owner(pairs);
         epctx_ort_log_to log{&Api(), logger, ep_name};
-        epctx_hooks hooks{};
-        hooks.user = &log;
-        hooks.log_fn = epctx_ort_log_fn;
+        const epctx_hooks hooks = epctx_ort_hooks(&log);
         epctx_entries entries{};
         entries.ep_name = ep_name;
         entries.own = own;

@@ -372,10 +372,20 @@ std::vector<epctx_value> Shown(const std::vector<Value> &values) {
 
 using Context = std::deque<Graph>; // graphs stay where they are: find_fn gives their addresses
 
-epctx_status Load(void *, epctx_span binary, void **out, epctx_error *error) {
+// What comes with the bytes: an attribute of one's own, the file, a log.
+void TellRemark(const epctx_load_in *in) {
+    const epctx_attr *remark = epctx_node_attr(in->record, "remark");
+    if (!remark || !in->hooks || !in->hooks->log_fn) return;
+    const std::string text =
+        "remark '" + std::string(remark->s.data, remark->s.size) + "' on '" + in->path + "'";
+    in->hooks->log_fn(in->hooks->user, EPCTX_LOG_INFO, text.c_str());
+}
+
+epctx_status Load(void *, const epctx_load_in *in, void **out, epctx_error *error) {
     return epctx::Answer(
         error,
         [&] {
+            const epctx_span binary = in->binary;
             Reader reader(binary);
             char magic[sizeof kMagic];
             reader.Take(magic, sizeof magic);
@@ -392,6 +402,7 @@ epctx_status Load(void *, epctx_span binary, void **out, epctx_error *error) {
                 graph.shown_inputs = Shown(graph.inputs);
                 graph.shown_outputs = Shown(graph.outputs);
             }
+            TellRemark(in);
             *out = context.release();
         });
 }

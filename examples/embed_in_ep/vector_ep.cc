@@ -54,6 +54,7 @@ struct Ep : ort131_ep {
     void Load(const Records &records, const OrtNode **fused, const Kernels &kernels);
 
     Factory &factory;
+    const OrtLogger *logger;
     epctx::Options options;
     epctx::Buffers buffers; // the application's
     std::string joined;     // the context model of this session in a group, until it is written
@@ -376,7 +377,10 @@ void Ep::Load(const Records &records, const OrtNode **fused, const Kernels &kern
     auto context = std::make_shared<Context>();
     context->backend = &factory.backend;
     context->nodes = std::make_unique<epctx::ContextNodes>(records);
+    epctx_ort_log_to log{&epctx::Api(), logger, vector::kName};
+    const epctx_hooks hooks = epctx_ort_hooks(&log);
     epctx_load_opts opts{};
+    opts.hooks = &hooks;
     opts.model_path = ModelPath(records[0]);
     opts.context_file_path = options.Text(EPCTX_OPTION_CONTEXT_FILE_PATH);
     if (On(EPCTX_OPTION_SHARE_EP_CONTEXTS)) opts.workspace = factory.workspace;
@@ -412,8 +416,9 @@ void Ep::Compile(const OrtGraph **graphs, const OrtNode **fused, size_t count,
     for (size_t i = 0; i < count; i++) infos[i] = kernels[i].release();
 }
 
-Ep::Ep(Factory &owner, Ort::ConstSessionOptions session, const OrtLogger *logger)
-    : ort131_ep{}, factory(owner), options(session, logger, vector::kName), buffers(session) {
+Ep::Ep(Factory &owner, Ort::ConstSessionOptions session, const OrtLogger *to)
+    : ort131_ep{}, factory(owner), logger(to), options(session, to, vector::kName),
+      buffers(session) {
     if (On(EPCTX_OPTION_SHARE_EP_CONTEXTS) && (buffers.Reads() || buffers.Writes())) {
         epctx::Fail(EPCTX_ERR_ARG,
                     "ep.share_ep_contexts needs files: binaries that the application "

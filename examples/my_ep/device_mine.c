@@ -463,12 +463,12 @@ static epctx_status mine_check(void *self, const epctx_epnode *node, epctx_error
 }
 
 /* YOURS: hand the binary to your SDK. It stays valid until mine_unload, so weights need not be
- * copied. */
-static epctx_status mine_load(void *self, epctx_span binary, void **out, epctx_error *error) {
-    epctx_span rest = binary;
+ * copied. in->path is its file and in->record the node, if your SDK wants these. */
+static epctx_status mine_load(void *self, const epctx_load_in *in, void **out, epctx_error *error) {
+    epctx_span rest = in->binary;
     mine_context *context;
     bool memory = true;
-    if (binary.size < sizeof magic || memcmp(binary.data, magic, sizeof magic) != 0)
+    if (rest.size < sizeof magic || memcmp(rest.data, magic, sizeof magic) != 0)
         return epctx_fail(error, EPCTX_ERR_CONTEXT, "not a context binary of this EP");
     rest.data += sizeof magic;
     rest.size -= sizeof magic;

@@ -68,13 +68,14 @@ epctx_status epctx_ort_absorb(const epctx_ort_api *api, OrtStatus *status, epctx
 EPCTX_ORT_PRINTF(4, 5)
 void epctx_ort_log(const epctx_ort_api *api, const OrtLogger *logger, OrtLoggingLevel level,
                    const char *format, ...);
-/* For epctx_hooks: log_fn, and what its `user` points to. */
+/* Where the log_fn of epctx_ort_hooks writes to. */
 typedef struct epctx_ort_log_to {
     const epctx_ort_api *api;
     const OrtLogger *logger;
     const char *ep_name; /* before each line */
 } epctx_ort_log_to;
-void epctx_ort_log_fn(void *user, epctx_log level, const char *text);
+/* Hooks that only log; `to` is borrowed. */
+epctx_hooks epctx_ort_hooks(epctx_ort_log_to *to);
 
 /* ----------------------------------------------------------------- graph.c */
 

@@ -153,9 +153,12 @@ static OrtStatus *load(loader *l, const OrtGraph **graphs, const OrtNode **fused
                        OrtNodeComputeInfo **infos) {
     ep_context *context = l->context;
     ep_session *session = context->session;
+    epctx_ort_log_to log = {session->api, session->logger, session->factory->device->ep_name};
+    const epctx_hooks hooks = epctx_ort_hooks(&log);
     epctx_load_opts opts;
     size_t i;
     memset(&opts, 0, sizeof opts);
+    opts.hooks = &hooks;
     for (i = 0; i < l->count; i++) {
         EPCTX_ORT_TRY(epctx_ort_record_read(&l->records[i], session->api, graphs[i], fused[i]));
         epctx_buffer_init(&context->payloads[i], &ep_payload_allocator);

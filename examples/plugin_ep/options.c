@@ -85,14 +85,11 @@ static const char *const *all_keys(const ep_device *device, epctx_arena *arena) 
 OrtStatus *ep_options_read(ep_session *session) {
     const epctx_options *options = &session->options;
     epctx_ort_log_to log = {session->api, session->logger, session->factory->device->ep_name};
-    epctx_hooks hooks;
+    const epctx_hooks hooks = epctx_ort_hooks(&log);
     epctx_entries entries;
     epctx_error error;
     epctx_status status;
-    memset(&hooks, 0, sizeof hooks);
     memset(&entries, 0, sizeof entries);
-    hooks.user = &log;
-    hooks.log_fn = epctx_ort_log_fn;
     epctx_arena_init(&session->arena, NULL);
     epctx_options_init(&session->options, &session->arena);
     session->api->ort->GetKeyValuePairs(session->config, &entries.keys, &entries.values,

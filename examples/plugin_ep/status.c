@@ -70,9 +70,17 @@ void epctx_ort_log(const epctx_ort_api *api, const OrtLogger *logger, OrtLogging
     if (status) api->ort->ReleaseStatus(status);
 }
 
-void epctx_ort_log_fn(void *user, epctx_log level, const char *text) {
+static void log_to(void *user, epctx_log level, const char *text) {
     const epctx_ort_log_to *to = (const epctx_ort_log_to *)user;
     epctx_ort_log(to->api, to->logger,
                   level == EPCTX_LOG_WARNING ? ORT_LOGGING_LEVEL_WARNING : ORT_LOGGING_LEVEL_INFO,
                   "%s: %s", to->ep_name, text);
+}
+
+epctx_hooks epctx_ort_hooks(epctx_ort_log_to *to) {
+    epctx_hooks hooks;
+    memset(&hooks, 0, sizeof hooks);
+    hooks.user = to;
+    hooks.log_fn = log_to;
+    return hooks;
 }

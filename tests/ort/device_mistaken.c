@@ -88,9 +88,8 @@ static epctx_status finish(void *self, void *build, epctx_buffer *out, epctx_err
     return mine_finish(self, build, out, error);
 }
 
-static epctx_status load(void *self, epctx_span binary, void **context, epctx_error *error) {
-    return mistake("load_fails") ? fails(error, "load_fn")
-                                 : mine_load(self, binary, context, error);
+static epctx_status load(void *self, const epctx_load_in *in, void **context, epctx_error *error) {
+    return mistake("load_fails") ? fails(error, "load_fn") : mine_load(self, in, context, error);
 }
 
 static epctx_status find(void *self, void *context, epctx_str name, uint64_t hash, void **graph,

@@ -15,6 +15,7 @@
 #include "examples/plugin_ep/device.h"
 
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -442,7 +443,18 @@ static void toy_unload(void *self, void *context) {
     free(context);
 }
 
-static epctx_status toy_load(void *self, epctx_span binary, void **out, epctx_error *error) {
+/* What comes with the bytes: an attribute of one's own, the file, a log. */
+static void tell_remark(const epctx_load_in *in) {
+    const epctx_attr *remark = epctx_node_attr(in->record, "remark");
+    char text[1000];
+    if (!remark || !in->hooks || !in->hooks->log_fn) return;
+    snprintf(text, sizeof text, "remark '%.*s' on '%s'", (int)remark->s.size, remark->s.data,
+             in->path);
+    in->hooks->log_fn(in->hooks->user, EPCTX_LOG_INFO, text);
+}
+
+static epctx_status toy_load(void *self, const epctx_load_in *from, void **out,
+                             epctx_error *error) {
     toy_context *context = (toy_context *)calloc(1, sizeof *context);
     in_stream in;
     const uint8_t *magic;
@@ -454,8 +466,8 @@ static epctx_status toy_load(void *self, epctx_span binary, void **out, epctx_er
         toy_unload(self, context);
         return epctx_fail(error, EPCTX_ERR_BACKEND, "the toy was told not to load");
     }
-    in.next = binary.data;
-    in.end = binary.data + binary.size;
+    in.next = from->binary.data;
+    in.end = in.next + from->binary.size;
     in.bad = false;
     in.arena = &context->arena;
     magic = get(&in, 4);
@@ -481,6 +493,7 @@ static epctx_status toy_load(void *self, epctx_span binary, void **out, epctx_er
         toy_unload(self, context);
         return epctx_fail(error, EPCTX_ERR_CONTEXT, "the context binary is damaged: graph");
     }
+    tell_remark(from);
     *out = context;
     return EPCTX_OK;
 }

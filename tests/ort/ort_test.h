@@ -396,7 +396,7 @@ ORT_UNUSED static bool generate_one(const char *const *config) {
 
 /* One EPContext node x -> y; NULL strings and negative numbers are left out. */
 typedef struct context_spec {
-    const char *source, *partition, *notes, *path, *architecture, *sdk;
+    const char *source, *partition, *notes, *path, *architecture, *sdk, *remark;
     const void *payload;
     size_t payload_size;
     int64_t main_context, embed_mode;
@@ -414,6 +414,7 @@ ORT_UNUSED static void add_context(onnx_model *m, const context_spec *c, const c
     if (c->notes) onnx_attr_text(&attrs, "notes", c->notes);
     if (c->architecture) onnx_attr_text(&attrs, "hardware_architecture", c->architecture);
     if (c->sdk) onnx_attr_text(&attrs, "ep_sdk_version", c->sdk);
+    if (c->remark) onnx_attr_text(&attrs, "remark", c->remark); /* the EP's own */
     onnx_node(&m->graph, "EPContext", "com.microsoft", name, in, out, &attrs);
 }
 
