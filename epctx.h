@@ -2355,20 +2355,15 @@ typedef enum epctx_change_kind {
     EPCTX_CHANGE_EMBEDDED = 0, /* context moved into its node */
     EPCTX_CHANGE_EXTRACTED,    /* context moved into a file */
     EPCTX_CHANGE_FOLLOWED,     /* secondary node: embed mode of its primary one */
-    EPCTX_CHANGE_INLINED,      /* initializer moved into the model */
-    EPCTX_CHANGE_EXTERNAL,     /* initializer moved into a file, or refers to another one */
-    EPCTX_CHANGE_PRUNED,       /* unused initializer removed */
-    EPCTX_CHANGE_SOURCE,       /* node names the source model `file`, or no longer does */
-    EPCTX_CHANGE_FIXED,        /* initializer is no input any more */
     EPCTX_CHANGE_SKIPPED,      /* unchanged for `reason` */
     EPCTX_CHANGE_COUNT
 } epctx_change_kind;
 
 typedef struct epctx_change {
     epctx_change_kind kind;
-    epctx_str name;     /* of the node or of the initializer */
+    epctx_str name;     /* of the node */
     epctx_str file;     /* old or new file; empty: none */
-    uint64_t size;      /* bytes of the context or tensor */
+    uint64_t size;      /* bytes of the context */
     const char *reason; /* of SKIPPED, else NULL */
 } epctx_change;
 
@@ -2382,12 +2377,6 @@ typedef struct epctx_changes {
     size_t room, file_room; /* private */
 } epctx_changes;
 
-/* For custom conversions: adds a change or a file to a list that starts zeroed. */
-EPCTX_API epctx_status epctx_changes_put(epctx_changes *changes, epctx_arena *arena,
-                                         const epctx_change *change, epctx_error *error);
-EPCTX_API epctx_status epctx_changes_put_file(epctx_changes *changes, epctx_arena *arena,
-                                              const epctx_output_file *file, epctx_error *error);
-
 typedef struct epctx_convert_opts {
     const char *node;              /* nodes of this name; default every EPContext node */
     const epctx_profile *profile;  /* rules of this EP (epctx_profile_for) */
@@ -2395,16 +2384,10 @@ typedef struct epctx_convert_opts {
                                       model's folder */
     const char *output_path;       /* of the model: gives names and folder of new files; default the
                                       path it was opened from */
-    const char *name;              /* file name of a context or of the weights, relative to the
-                                      model, with {stem} {model} {file} as in epctx_profile.binary
-                                      and {node}; default the EP's own, for weights {file}.data */
-    uint64_t threshold;            /* initializers of fewer bytes stay (ops/init.h) */
-    bool gather;                   /* also those that are in files (ops/init.h), */
-    bool bring_in;                 /* smaller ones of them into the model */
-    uint64_t alignment;            /* of each tensor in the file; default 4096, as ONNX advises */
-    const char *source;            /* model with the weights, relative to the model's folder;
-                                      default onnx_model_filename (ops/weightless.h) */
-    bool allow_stale;              /* embed and extract despite a different build stamp */
+    const char *name;              /* file name of a context, relative to the model, with {stem}
+                                      {model} {file} as in epctx_profile.binary and {node}; default
+                                      the EP's own */
+    bool allow_stale;              /* despite a different build stamp */
 } epctx_convert_opts;
 
 /* Moves contexts from files into their nodes: embed_mode 1. The EP sets the rules (epctx_profile):
@@ -13462,29 +13445,6 @@ static bool epctx__stamp_is(epctx_str escaped, const char *plain) {
 
 #ifndef EPCTX_NO_EDIT
 
-EPCTX_API epctx_status epctx_changes_put(epctx_changes *changes, epctx_arena *arena,
-                                         const epctx_change *change, epctx_error *error) {
-    void *items = changes->items;
-    epctx_error_clear(error);
-    if (!epctx__list_room(arena, &items, changes->count, &changes->room, sizeof *change))
-        return epctx__nomem(error, arena->missing);
-    changes->items = (epctx_change *)items;
-    changes->items[changes->count++] = *change;
-    changes->done += change->kind != EPCTX_CHANGE_SKIPPED;
-    return EPCTX_OK;
-}
-
-EPCTX_API epctx_status epctx_changes_put_file(epctx_changes *changes, epctx_arena *arena,
-                                              const epctx_output_file *file, epctx_error *error) {
-    void *files = changes->files;
-    epctx_error_clear(error);
-    if (!epctx__list_room(arena, &files, changes->file_count, &changes->file_room, sizeof *file))
-        return epctx__nomem(error, arena->missing);
-    changes->files = (epctx_output_file *)files;
-    changes->files[changes->file_count++] = *file;
-    return EPCTX_OK;
-}
-
 /* -- new files beside a model -- */
 
 EPCTX_API epctx_status epctx_model_output_file(epctx_model *model, const char *path, epctx_str name,
@@ -13583,8 +13543,15 @@ typedef struct epctx__convert {
 static epctx_status epctx__convert_note(epctx__convert *c, epctx_change_kind kind,
                                         const epctx__context_node *n, epctx_str file, uint64_t size,
                                         const char *reason) {
+    epctx_changes *changes = c->changes;
     const epctx_change change = {kind, n->node.name, file, size, reason};
-    return epctx_changes_put(c->changes, c->arena, &change, c->error);
+    void *items = changes->items;
+    if (!epctx__list_room(c->arena, &items, changes->count, &changes->room, sizeof change))
+        return epctx__nomem(c->error, c->arena->missing);
+    changes->items = (epctx_change *)items;
+    changes->items[changes->count++] = change;
+    changes->done += kind != EPCTX_CHANGE_SKIPPED;
+    return EPCTX_OK;
 }
 
 /* A context that moves must match the build stamp, if any: else the error would show up only when
@@ -13867,6 +13834,16 @@ static epctx_status epctx__extract_plan(epctx__convert *c, epctx__context_node *
     return epctx__map_set(&c->seen, epctx__extract_key(n, 3), (size_t)(n - c->nodes), c->error);
 }
 
+static epctx_status epctx__convert_put_file(epctx__convert *c, const epctx_output_file *file) {
+    epctx_changes *changes = c->changes;
+    void *files = changes->files;
+    if (!epctx__list_room(c->arena, &files, changes->file_count, &changes->file_room, sizeof *file))
+        return epctx__nomem(c->error, c->arena->missing);
+    changes->files = (epctx_output_file *)files;
+    changes->files[changes->file_count++] = *file;
+    return EPCTX_OK;
+}
+
 /* A file for a context, with the first free name. */
 static epctx_status epctx__extract_file(epctx__convert *c, epctx__context_node *n) {
     const epctx_profile *profile = n->ep->profile;
@@ -13899,7 +13876,7 @@ static epctx_status epctx__extract_file(epctx__convert *c, epctx__context_node *
     EPCTX__TRY(epctx__map_set(&c->taken, n->name, 1, c->error));
     EPCTX__TRY(
         epctx_model_output_file(c->model, c->path.data, n->name, &n->bytes, 1, &file, c->error));
-    return epctx_changes_put_file(c->changes, c->arena, &file, c->error);
+    return epctx__convert_put_file(c, &file);
 }
 
 static epctx_status epctx__extract_store(epctx__convert *c, epctx__context_node *n) {

@@ -7,6 +7,7 @@
 #define EPCTX_IMPLEMENTATION
 #define EPCTX_PTHREAD_LOCK
 #include "examples/epctx/ops/cache.h"
+#include "examples/epctx/ops/contexts.h"
 #include "examples/epctx/ops/dims.h"
 #include "examples/epctx/ops/merge.h"
 #include "examples/epctx/ops/split.h"
@@ -454,10 +455,10 @@ static const epctx_write_opts judge = {.dry_run = true};
 
 /* A conversion and the files that it makes. */
 static epctx_status convert(stage *s,
-                            epctx_status (*function)(epctx_model *, const epctx_convert_opts *,
-                                                     epctx_changes *, epctx_error *),
+                            epctx_status (*function)(epctx_model *, const ops_convert_opts *,
+                                                     ops_changes *, epctx_error *),
                             epctx_error *error) {
-    epctx_changes changes;
+    ops_changes changes;
     size_t mark = epctx_edit_mark(&s->model);
     epctx_status status = function(&s->model, NULL, &changes, error);
     if (status == EPCTX_OK)
@@ -474,8 +475,8 @@ static epctx_status convert(stage *s,
     static epctx_status op_##name(stage *s, epctx_error *error) { \
         return convert(s, function, error); \
     }
-CONVERT(embed, epctx_edit_embed)
-CONVERT(extract, epctx_edit_extract)
+CONVERT(embed, ops_embed)
+CONVERT(extract, ops_extract)
 CONVERT(init_inline, epctx_init_inline)
 CONVERT(init_external, epctx_init_external)
 CONVERT(init_prune, epctx_init_prune)

@@ -478,9 +478,9 @@ static void stamp(unit *u, const made_model *model, const char *path) {
 /* What ONNX Runtime writes to a file of initializers: constants among them that it reads in the
  * model only, and by the session option, unlike the compile API, also small ones. */
 static bool keep_inside(const char *path) {
-    epctx_convert_opts opts;
+    ops_convert_opts opts;
     epctx_write_opts write;
-    epctx_changes changes;
+    ops_changes changes;
     epctx_model open;
     epctx_error error;
     epctx_status status;
