@@ -109,9 +109,9 @@ static void convert(epctx_model *model, const input *in, convert_fn function,
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    static const convert_fn functions[] = {
-        ops_embed, ops_extract, epctx_init_inline,   epctx_init_external,
-        epctx_init_prune, epctx_weightless,   epctx_self_contained};
+    static const convert_fn functions[] = {ops_embed,           ops_extract,      epctx_init_inline,
+                                           epctx_init_external, epctx_init_prune, epctx_weightless,
+                                           epctx_self_contained};
     input in = {data, size};
     epctx_io io;
     epctx_open_opts open;

@@ -345,7 +345,7 @@ static epctx_status run_convert(epctx_model *a, epctx_model *b, epctx_error *err
 TEST(out_of_memory) {
     static const convert_fn functions[] = {
         epctx_init_external, epctx_init_inline, epctx_weightless,   epctx_self_contained,
-        ops_extract,  ops_embed,  epctx_init_external};
+        ops_extract,         ops_embed,         epctx_init_external};
     size_t runs = 0;
     for (int fill = 0; fill < 15; fill++) {
         for (size_t k = 0; k < sizeof functions / sizeof functions[0]; k++) {

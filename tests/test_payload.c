@@ -105,8 +105,7 @@ static const char *starve(convert_fn function, const char *from, const ops_conve
 
 /* Converts one file into another. */
 static epctx_status convert(convert_fn function, const char *from, const char *to,
-                            const ops_convert_opts *opts, const epctx_io *io,
-                            epctx_error *error) {
+                            const ops_convert_opts *opts, const epctx_io *io, epctx_error *error) {
     ops_convert_opts own = {0};
     epctx_open_opts open = {0};
     ops_changes changes;
@@ -306,10 +305,7 @@ TEST(profiles_forbid) {
         const char *text;
     } cases[] = {
         {ops_embed, NULL, {{"a", 1, 0, "QNN", "a.bin"}, {"b", 0, 0, "QNN", NULL}}, "31977"},
-        {ops_embed,
-         NULL,
-         {{"a", 1, 0, "OpenVINOExecutionProvider", "a.xml"}},
-         "OpenVINO IR"},
+        {ops_embed, NULL, {{"a", 1, 0, "OpenVINOExecutionProvider", "a.xml"}}, "OpenVINO IR"},
         {ops_embed,
          NULL,
          {{"a", 1, 0, "TensorrtExecutionProvider", "a.stripped.engine"}},
@@ -887,8 +883,7 @@ TEST(group_spares_its_sources) {
     opts.name = "m_x.bin";
     CHECK_INT(convert(ops_extract, "m.onnx", "o.onnx", &opts, NULL, &error), EPCTX_ERR_PATH);
     opts.name = "m.onnx";
-    CHECK_INT(convert(ops_extract, "m.onnx", "o.onnx", &opts, NULL, &error),
-              EPCTX_ERR_EXISTS);
+    CHECK_INT(convert(ops_extract, "m.onnx", "o.onnx", &opts, NULL, &error), EPCTX_ERR_EXISTS);
     CHECK_TRUE(file_is("m_x.bin", "other"));
 }
 
@@ -902,8 +897,7 @@ typedef enum flaky_kind {
 } flaky_kind;
 
 static epctx_status flaky_convert(flaky_kind kind, const epctx_io *io, epctx_error *error) {
-    static const convert_fn functions[KINDS] = {ops_embed, ops_extract,
-                                                ops_extract, ops_extract,
+    static const convert_fn functions[KINDS] = {ops_embed, ops_extract, ops_extract, ops_extract,
                                                 epctx_init_external};
     ops_convert_opts opts = {0};
     epctx_open_opts open = {0};
@@ -1276,8 +1270,7 @@ TEST(contexts_at_the_edge) {
     bytes data, second = {0};
     clear_root();
     make_parts(all_name, 3);
-    CHECK_INT(convert(ops_extract, "m.onnx", "o.onnx", NULL, NULL, &error),
-              EPCTX_ERR_UNSUPPORTED);
+    CHECK_INT(convert(ops_extract, "m.onnx", "o.onnx", NULL, NULL, &error), EPCTX_ERR_UNSUPPORTED);
     CHECK_HAS(error.message, "1 nodes do not tell which of several it is");
     make_parts(lone, 2);
     CHECK_INT(convert(ops_extract, "m.onnx", "o.onnx", NULL, NULL, &error), EPCTX_OK);
@@ -1293,8 +1286,7 @@ TEST(contexts_at_the_edge) {
     own = *epctx_profile_find(epctx_str_of("npu"));
     own.traits |= EPCTX_SECONDARY_CONTEXT;
     opts.profile = &own;
-    CHECK_INT(convert(ops_extract, "p.onnx", "q.onnx", &opts, NULL, &error),
-              EPCTX_ERR_GRAPH);
+    CHECK_INT(convert(ops_extract, "p.onnx", "q.onnx", &opts, NULL, &error), EPCTX_ERR_GRAPH);
     opts.profile = NULL;
     clear_root();
     make_parts(engine, 1);
@@ -1625,8 +1617,7 @@ TEST(left_alone) {
     add_node(&graph, "Relu", "n", "x", "y");
     model = new_model(&graph);
     save_bytes("m.onnx", &model);
-    CHECK_INT(convert(ops_embed, "m.onnx", "p.onnx", NULL, NULL, &error),
-              EPCTX_ERR_NO_NODES);
+    CHECK_INT(convert(ops_embed, "m.onnx", "p.onnx", NULL, NULL, &error), EPCTX_ERR_NO_NODES);
     CHECK_HAS(error.message, "compile the model first");
 }
 
@@ -2114,8 +2105,7 @@ TEST(binaries_of_many_stamps) {
                 EPCTX_OK);
         }
         CHECK_INT(epctx_model_check_binary(&model, NULL, &error), cases[c].want);
-        CHECK(ops_embed(&model, NULL, &changes, &error) == cases[c].want, "%s",
-              error.message);
+        CHECK(ops_embed(&model, NULL, &changes, &error) == cases[c].want, "%s", error.message);
         epctx_model_close(&model);
     }
 }

@@ -93,8 +93,7 @@ static int convert(output *out, epctx_model *model, ops_convert_opts *opts, conv
     size_t i;
     if (out->path != NULL && !out->to_stdout) opts->output_path = out->path;
     if (function(model, opts, &changes, &error) != EPCTX_OK)
-        return (function == ops_embed || function == ops_extract) &&
-                       !opts->allow_stale
+        return (function == ops_embed || function == ops_extract) && !opts->allow_stale
                    ? cli_fail_stale(&error, "--allow-stale")
                    : cli_fail(&error);
     for (i = 0; i < changes.count; i++) convert_tell(out, &changes.items[i]);

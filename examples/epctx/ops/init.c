@@ -342,8 +342,8 @@ static epctx_status init_fix_step(init_work *w) {
     return init_shapes_step(w); /* as constants they are read */
 }
 
-epctx_status epctx_init_fix(epctx_model *model, const ops_convert_opts *opts,
-                            ops_changes *changes, epctx_error *error) {
+epctx_status epctx_init_fix(epctx_model *model, const ops_convert_opts *opts, ops_changes *changes,
+                            epctx_error *error) {
     return init_run(model, opts, init_fix_step, changes, error);
 }
 

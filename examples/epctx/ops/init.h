@@ -26,8 +26,8 @@ epctx_status epctx_init_external(epctx_model *model, const ops_convert_opts *opt
 /* Takes initializers out of the inputs of the main graph, where the application could replace
  * them: they become constants, which EPs compile. An older IR version, which wants them there,
  * becomes 4. */
-epctx_status epctx_init_fix(epctx_model *model, const ops_convert_opts *opts,
-                            ops_changes *changes, epctx_error *error);
+epctx_status epctx_init_fix(epctx_model *model, const ops_convert_opts *opts, ops_changes *changes,
+                            epctx_error *error);
 /* Removes initializers that nothing reads. An initializer counts as read if it makes an input
  * optional, if a subgraph captures it, or if a quantization annotation or training info names
  * it. */

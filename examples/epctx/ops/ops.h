@@ -510,8 +510,7 @@ static inline epctx_status ops_changes_put_file(ops_changes *changes, epctx_aren
 }
 
 /* Where the result of a conversion will be written. */
-static inline const char *ops_result_path(const epctx_model *model,
-                                          const ops_convert_opts *opts) {
+static inline const char *ops_result_path(const epctx_model *model, const ops_convert_opts *opts) {
     return opts->output_path != NULL ? opts->output_path : model->path;
 }
 

@@ -77,8 +77,7 @@ static epctx_status weightless_find_weights(weightless_work *w) {
 }
 
 static epctx_status weightless_run(epctx_model *model, const ops_convert_opts *opts,
-                                   weightless_step step, ops_changes *changes,
-                                   epctx_error *error) {
+                                   weightless_step step, ops_changes *changes, epctx_error *error) {
     epctx_status status;
     weightless_work w;
     memset(&w, 0, sizeof w);
@@ -166,10 +165,8 @@ static epctx_status weightless_refer(weightless_work *w, epctx_model *source,
     if (why == NULL && !theirs.external && !theirs.has_raw)
         why = "the source model stores it in typed fields, which cannot be referenced";
     if (why == NULL && a.size == 0) why = "has no bytes";
-    if (why != NULL) {
-        return weightless_note(w, OPS_CHANGE_SKIPPED, mine->name, epctx_str_of(NULL), a.size,
-                               why);
-    }
+    if (why != NULL)
+        return weightless_note(w, OPS_CHANGE_SKIPPED, mine->name, epctx_str_of(NULL), a.size, why);
     OPS_TRY(weightless_place(w, source, &theirs, &location, &offset));
     OPS_TRY(epctx_edit_set_tensor_external(w->c.model, mine->view, location, offset, a.size,
                                            w->c.error));
