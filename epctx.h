@@ -318,10 +318,8 @@ EPCTX_API bool epctx_str_is_utf8(epctx_str text);
 EPCTX_API epctx_str epctx_str_cut(epctx_str *rest, char separator);
 /* The whole text as a decimal number; false when it is not one below 2^64. */
 EPCTX_API bool epctx_str_number(epctx_str text, uint64_t *out);
-/* Takes a decimal number, or a hash (16 digits, 0 to 9 and a to f), off the start of `*rest`; false
- * leaves `*rest` unchanged. */
+/* Takes a decimal number off the start of `*rest`; false leaves `*rest` unchanged. */
 EPCTX_API bool epctx_str_take_number(epctx_str *rest, uint64_t *out);
-EPCTX_API bool epctx_str_take_hash(epctx_str *rest, uint64_t *out);
 
 #define EPCTX_NO_CHAR UINT32_MAX
 /* The code point at text.data[at] and its bytes; invalid UTF-8: EPCTX_NO_CHAR, one byte. */
@@ -423,8 +421,6 @@ EPCTX_API void epctx_text_put(epctx_text *text, epctx_str part); /* as it is */
  * 200 bytes. No character is cut. */
 EPCTX_API void epctx_text_put_shown(epctx_text *text, epctx_str part);
 EPCTX_API void epctx_text_put_number(epctx_text *text, uint64_t value);
-/* At least `digits` digits (16 for hashes). */
-EPCTX_API void epctx_text_put_hex(epctx_text *text, uint64_t value, unsigned digits);
 /* The formats of epctx_fail, %s and %S as epctx_text_put_shown. */
 EPCTX_API void epctx_text_put_format(epctx_text *text, const char *format, ...);
 EPCTX_API void epctx_text_put_args(epctx_text *text, const char *format, va_list args);
@@ -473,8 +469,6 @@ EPCTX_API epctx_status epctx_cancelled(const epctx_hooks *hooks, epctx_error *er
  * without room. */
 EPCTX_API epctx_status epctx_path_join(epctx_str folder, epctx_str name, char *out, size_t capacity,
                                        epctx_error *error);
-/* Whether a name contains "..": EPs with EPCTX_NO_DOTS refuse it. */
-EPCTX_API bool epctx_path_has_dots(epctx_str name);
 /* Checks a name stored in a model (ep_cache_context, external data location) without touching the
  * disk: not empty, no NUL, not absolute (POSIX root, drive letter, UNC, backslash root), no ".."
  * component, no ORT in-memory tag. "a..b.bin" and subfolders are fine. EPCTX_ERR_PATH. */
@@ -1056,12 +1050,10 @@ typedef struct epctx_binary_id {
 #define EPCTX_BINARY_WINDOW 65536u
 
 /* Says what a file of `size` bytes is, hostile or not, by its `first` bytes and its `last`: as many
- * as the caller has, best EPCTX_BINARY_WINDOW of each; they may overlap. Without memory; foreign
- * only what surely is. */
+ * as the caller has, best EPCTX_BINARY_WINDOW of each; they may overlap, as of a whole file in
+ * memory, which is both. Without memory; foreign only what surely is. */
 EPCTX_API void epctx_binary_identify(epctx_span first, epctx_span last, uint64_t size,
                                      epctx_binary_id *out);
-/* The same for a whole file in memory. */
-EPCTX_API void epctx_binary_identify_whole(epctx_span file, epctx_binary_id *out);
 
 #ifndef EPCTX_NO_WIRE
 
@@ -1236,7 +1228,6 @@ EPCTX_API uint64_t epctx_view_tensor_bytes(const epctx_tensor_view *tensor);
 EPCTX_API epctx_status epctx_view_tensor_extent(const epctx_tensor_view *tensor, uint64_t file_size,
                                                 uint64_t *size, epctx_error *error);
 /* The next message of a cursor; false at the end. */
-EPCTX_API bool epctx_next_graph(epctx_cursor *cursor, epctx_graph_view *out);
 EPCTX_API bool epctx_next_node(epctx_cursor *cursor, epctx_node_view *out);
 EPCTX_API bool epctx_next_attr(epctx_cursor *cursor, epctx_attr_view *out);
 EPCTX_API bool epctx_next_tensor(epctx_cursor *cursor, epctx_tensor_view *out);
@@ -1603,14 +1594,12 @@ EPCTX_API const epctx_profile *epctx_profile_of(epctx_str source);
  * those whose source tells no EP with a profile; a node of another EP keeps that EP's rules. NULL:
  * as above. */
 EPCTX_API const epctx_profile *epctx_profile_for(const epctx_profile *wanted, epctx_str source);
-/* Whether a file that was identified is surely no context of the EP. Of an EP of which nothing is
- * known archives and documents may be the format. */
-EPCTX_API bool epctx_profile_is_foreign(const epctx_profile *profile, const epctx_binary_id *id);
-/* The same as an error: EPCTX_ERR_CONTEXT says what the file is, and the cure. */
+/* EPCTX_ERR_CONTEXT, with what the file is and the cure, if a file that was identified is surely no
+ * context of the EP. Of an EP of which nothing is known archives and documents may be the format. */
 EPCTX_API epctx_status epctx_profile_check_binary(const epctx_profile *profile,
                                                   const epctx_binary_id *id, epctx_error *error);
 #ifndef EPCTX_NO_WIRE
-/* The same for a node, which may tell of which EP with its `source` it is. */
+/* epctx_profile_for a node, which may tell of which EP with its `source` it is. */
 EPCTX_API const epctx_profile *epctx_profile_of_node(const epctx_profile *wanted,
                                                      const epctx_node_view *node);
 #endif
@@ -1775,7 +1764,6 @@ EPCTX_API const char *epctx_nearest_name(epctx_str word, const char *const *name
 EPCTX_API bool epctx_option_given(const epctx_options *options, epctx_option option);
 EPCTX_API const char *epctx_option_text(const epctx_options *options, epctx_option option);
 EPCTX_API bool epctx_option_on(const epctx_options *options, epctx_option option);
-EPCTX_API epctx_no_nodes epctx_option_no_nodes(const epctx_options *options);
 
 /* Checks values and combinations that a phase (EPCTX_PHASE_GENERATE or _LOAD) needs. `model_path`:
  * empty or NULL for a model from memory. EPCTX_ERR_ARG names the options to change. */
@@ -1971,8 +1959,8 @@ EPCTX_API epctx_scan_event epctx_scan_next(epctx_scan *scan, epctx_error *error)
  * readable and still locate their field while it exists. A failed edit leaves the model unchanged.
  *
  * Names and other text are copied into the model's arena. Payloads are borrowed and must stay valid
- * until the model is closed: values of STRING and STRINGS attributes, tensor data, the bytes of
- * epctx_edit_set_field_data, copies of views.
+ * until the model is closed: values of STRING and STRINGS attributes, tensor data, copies of views
+ * and of bytes.
  *
  * A new field goes behind the field `after`. If that is an empty view, it goes behind the last
  * field of its number; if it is the view of the message that gets the field, before the first.
@@ -2015,10 +2003,6 @@ EPCTX_API epctx_status epctx_edit_set_field_str(epctx_model *model, epctx_view m
                                                 epctx_error *error);
 EPCTX_API epctx_status epctx_edit_set_field_int(epctx_model *model, epctx_view message,
                                                 uint32_t number, int64_t value, epctx_error *error);
-/* Borrows. */
-EPCTX_API epctx_status epctx_edit_set_field_data(epctx_model *model, epctx_view message,
-                                                 uint32_t number, epctx_span data,
-                                                 epctx_error *error);
 /* Removes every field of that number, whatever its wire type. */
 EPCTX_API epctx_status epctx_edit_remove_field(epctx_model *model, epctx_view message,
                                                uint32_t number, epctx_error *error);
@@ -3349,7 +3333,7 @@ EPCTX_API bool epctx_str_number(epctx_str text, uint64_t *out) {
     return epctx_str_take_number(&text, out) && text.size == 0;
 }
 
-EPCTX_API bool epctx_str_take_hash(epctx_str *rest, uint64_t *out) {
+static bool epctx__str_take_hash(epctx_str *rest, uint64_t *out) {
     static const char digits[] = "0123456789abcdef";
     uint64_t hash = 0;
     size_t i;
@@ -3440,6 +3424,21 @@ EPCTX_API void epctx_text_put(epctx_text *text, epctx_str part) {
     }
 }
 
+static void epctx__text_digits(epctx_text *text, uint64_t value, unsigned base, size_t least) {
+    char digits[20];
+    size_t at = sizeof digits;
+    do {
+        digits[--at] = "0123456789abcdef"[value % base];
+        value /= base;
+    } while (value != 0 || sizeof digits - at < least);
+    epctx_text_put(text, epctx__str(digits + at, sizeof digits - at));
+}
+
+/* At least `digits` digits. */
+static void epctx__text_put_hex(epctx_text *text, uint64_t value, unsigned digits) {
+    epctx__text_digits(text, value, 16, digits < 16 ? digits : 16);
+}
+
 /* Leaves room for the rest of a message. */
 EPCTX_API void epctx_text_put_shown(epctx_text *text, epctx_str part) {
     const size_t most = text->size + 200;
@@ -3459,29 +3458,15 @@ EPCTX_API void epctx_text_put_shown(epctx_text *text, epctx_str part) {
                 epctx_text_put_char(text, part.data[k]);
             } else {
                 epctx_text_put(text, epctx_str_of("\\x"));
-                epctx_text_put_hex(text, (unsigned char)part.data[k], 2);
+                epctx__text_put_hex(text, (unsigned char)part.data[k], 2);
             }
         }
         before = code;
     }
 }
 
-static void epctx__text_digits(epctx_text *text, uint64_t value, unsigned base, size_t least) {
-    char digits[20];
-    size_t at = sizeof digits;
-    do {
-        digits[--at] = "0123456789abcdef"[value % base];
-        value /= base;
-    } while (value != 0 || sizeof digits - at < least);
-    epctx_text_put(text, epctx__str(digits + at, sizeof digits - at));
-}
-
 EPCTX_API void epctx_text_put_number(epctx_text *text, uint64_t value) {
     epctx__text_digits(text, value, 10, 1);
-}
-
-EPCTX_API void epctx_text_put_hex(epctx_text *text, uint64_t value, unsigned digits) {
-    epctx__text_digits(text, value, 16, digits < 16 ? digits : 16);
 }
 
 EPCTX_API void epctx_text_put_args(epctx_text *text, const char *format, va_list args) {
@@ -3500,7 +3485,7 @@ EPCTX_API void epctx_text_put_args(epctx_text *text, const char *format, va_list
             epctx_text_put_number(text, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
             break;
         case 'u': epctx_text_put_number(text, va_arg(args, uint64_t)); break;
-        case 'x': epctx_text_put_hex(text, va_arg(args, uint64_t), 1); break;
+        case 'x': epctx__text_put_hex(text, va_arg(args, uint64_t), 1); break;
         case '\0': return;
         default: epctx_text_put_char(text, *format);
         }
@@ -4152,13 +4137,6 @@ static epctx_status epctx__path_check(epctx_str name, uint32_t flags, epctx_erro
 
 EPCTX_API epctx_status epctx_path_check(epctx_str name, epctx_error *error) {
     return epctx__path_check(name, 0, error);
-}
-
-EPCTX_API bool epctx_path_has_dots(epctx_str name) {
-    size_t i;
-    for (i = 1; i < name.size; i++)
-        if (name.data[i - 1] == '.' && name.data[i] == '.') return true;
-    return false;
 }
 
 EPCTX_API epctx_str epctx_path_folder(epctx_str path) {
@@ -6786,10 +6764,6 @@ EPCTX_API void epctx_binary_identify(epctx_span first, epctx_span last, uint64_t
         out->expected > size ? "is cut off" : epctx__end_damage(&e, out->kind, out->expected);
 }
 
-EPCTX_API void epctx_binary_identify_whole(epctx_span file, epctx_binary_id *out) {
-    epctx_binary_identify(file, file, file.size, out);
-}
-
 #ifndef EPCTX_NO_WIRE
 
 /* ============================================================
@@ -7069,7 +7043,7 @@ static epctx_status epctx__other_file(const epctx_model *model, epctx_status sta
     if (status != EPCTX_ERR_PROTOBUF) return status;
     file.data = model->bytes.data;
     file.size = model->bytes.size;
-    epctx_binary_identify_whole(file, &id);
+    epctx_binary_identify(file, file, file.size, &id);
     if (id.sort != EPCTX_BINARY_SORT_FOREIGN && id.sort != EPCTX_BINARY_SORT_CONTEXT) return status;
     epctx_error_clear(error);
     epctx_fail(error, status, "this is %s, not an ONNX model%s%s", id.name,
@@ -7395,13 +7369,6 @@ EPCTX_API epctx_dim epctx_view_as_dim(epctx_view view) {
         }
     }
     return dim;
-}
-
-EPCTX_API bool epctx_next_graph(epctx_cursor *cursor, epctx_graph_view *out) {
-    epctx_view body;
-    if (!epctx_next_view(cursor, &body)) return false;
-    *out = epctx_view_as_graph(body);
-    return true;
 }
 
 EPCTX_API bool epctx_next_node(epctx_cursor *cursor, epctx_node_view *out) {
@@ -9282,7 +9249,7 @@ EPCTX_API const epctx_profile *epctx_profile_for(const epctx_profile *wanted, ep
     return wanted == NULL || (other && !epctx__takes_source(wanted, source, true)) ? own : wanted;
 }
 
-EPCTX_API bool epctx_profile_is_foreign(const epctx_profile *profile, const epctx_binary_id *id) {
+static bool epctx__profile_is_foreign(const epctx_profile *profile, const epctx_binary_id *id) {
     if (id->sort != EPCTX_BINARY_SORT_FOREIGN && id->sort != EPCTX_BINARY_SORT_MODEL) return false;
     if ((profile->traits & EPCTX_ANY_EP) == 0) return true;
     switch (id->kind) {
@@ -9300,7 +9267,7 @@ EPCTX_API bool epctx_profile_is_foreign(const epctx_profile *profile, const epct
 
 EPCTX_API epctx_status epctx_profile_check_binary(const epctx_profile *profile,
                                                   const epctx_binary_id *id, epctx_error *error) {
-    if (!epctx_profile_is_foreign(profile, id)) return EPCTX_OK;
+    if (!epctx__profile_is_foreign(profile, id)) return EPCTX_OK;
     return epctx_fail(error, EPCTX_ERR_CONTEXT, "is %s, no context binary%s%s", id->name,
                       id->cure != NULL ? ": " : "", id->cure != NULL ? id->cure : "");
 }
@@ -9308,7 +9275,7 @@ EPCTX_API epctx_status epctx_profile_check_binary(const epctx_profile *profile,
 static epctx_status epctx__refuse_foreign(const epctx_profile *profile, epctx_span payload,
                                           epctx_error *error) {
     epctx_binary_id id;
-    epctx_binary_identify_whole(payload, &id);
+    epctx_binary_identify(payload, payload, payload.size, &id);
     return epctx_profile_check_binary(profile, &id, error);
 }
 
@@ -9656,7 +9623,7 @@ EPCTX_API bool epctx_option_on(const epctx_options *options, epctx_option option
     return strcmp(epctx_option_text(options, option), "1") == 0;
 }
 
-EPCTX_API epctx_no_nodes epctx_option_no_nodes(const epctx_options *options) {
+static epctx_no_nodes epctx__option_no_nodes(const epctx_options *options) {
     size_t index;
     epctx_str word = epctx_str_of(epctx_option_text(options, EPCTX_OPTION_NO_NODES));
     return epctx__word_index(EPCTX__OPTION_WORDS_CHOICE, word, &index) ? (epctx_no_nodes)index
@@ -9704,7 +9671,7 @@ static const char *epctx__options_fault(const epctx_options *o, bool memory) {
                "differ: keep the first";
     }
     if (epctx_option_on(o, EPCTX_OPTION_DISABLE_CPU_FALLBACK) &&
-        epctx_option_no_nodes(o) != EPCTX_NO_NODES_ERROR) {
+        epctx__option_no_nodes(o) != EPCTX_NO_NODES_ERROR) {
         return "session.disable_cpu_ep_fallback is 1, so a model for the CPU alone is an error: "
                "leave epctx.no_nodes at error";
     }
@@ -11262,7 +11229,7 @@ EPCTX_API epctx_status epctx_edit_set_field_int(epctx_model *model, epctx_view m
     return epctx__build_end(&b);
 }
 
-EPCTX_API epctx_status epctx_edit_set_field_data(epctx_model *model, epctx_view message,
+static epctx_status epctx__edit_set_data(epctx_model *model, epctx_view message,
                                                  uint32_t number, epctx_span data,
                                                  epctx_error *error) {
     epctx__builder b = epctx__builder_of(model, error);
@@ -12601,7 +12568,7 @@ static epctx_status epctx__other_binary(epctx_str name, bool hash, uint64_t foun
     for (i = 0; i < 2; i++) {
         epctx_text text = epctx_text_of(digits[i], sizeof digits[i]);
         if (hash)
-            epctx_text_put_hex(&text, numbers[i], 16);
+            epctx__text_put_hex(&text, numbers[i], 16);
         else
             epctx_text_put_number(&text, numbers[i]);
         shown[i] = epctx_text_str(&text);
@@ -12641,7 +12608,7 @@ EPCTX_API bool epctx_stamp_next_line(epctx_str *rest, epctx_stamp_line *line) {
     }
     if (file || epctx__word_index("options replaces", line->word, &index)) {
         number = epctx_str_cut(&text, ' ');
-        epctx_str_take_hash(&number, &line->hash);
+        epctx__str_take_hash(&number, &line->hash);
     }
     if (epctx_str_is(line->word, "binary") && epctx_str_starts(*rest, "graphs ")) {
         epctx_str next = *rest;
@@ -13053,7 +13020,7 @@ static void epctx__stamp_put_number(epctx__stamp_text *s, uint64_t value, bool h
     epctx_text text = epctx_text_of(digits, sizeof digits);
     epctx_text_put_char(&text, ' ');
     if (hash)
-        epctx_text_put_hex(&text, value, 16);
+        epctx__text_put_hex(&text, value, 16);
     else
         epctx_text_put_number(&text, value);
     epctx__stamp_put(s, epctx_text_str(&text));
@@ -13465,6 +13432,14 @@ EPCTX_API epctx_status epctx_model_output_file(epctx_model *model, const char *p
     return EPCTX_OK;
 }
 
+/* Whether a name contains "..": EPs with EPCTX_NO_DOTS refuse it. */
+static bool epctx__path_has_dots(epctx_str name) {
+    size_t i;
+    for (i = 1; i < name.size; i++)
+        if (name.data[i - 1] == '.' && name.data[i] == '.') return true;
+    return false;
+}
+
 EPCTX_API epctx_status epctx_output_name_check(epctx_str name, epctx_str path,
                                                const epctx_profile *profile, epctx_error *error) {
     epctx_error reason;
@@ -13475,7 +13450,7 @@ EPCTX_API epctx_status epctx_output_name_check(epctx_str name, epctx_str path,
         return epctx_fail(error, EPCTX_ERR_PATH, "new file: %s; choose another name",
                           reason.message);
     }
-    if (profile != NULL && (profile->traits & EPCTX_NO_DOTS) != 0 && epctx_path_has_dots(name)) {
+    if (profile != NULL && (profile->traits & EPCTX_NO_DOTS) != 0 && epctx__path_has_dots(name)) {
         why = " refuses '..' anywhere in a name";
         ep = profile->name;
     } else if (epctx__is_separator(name.data[name.size - 1])) {
@@ -14039,7 +14014,7 @@ static epctx_status epctx__prefix_node(epctx__prefixing *p, const epctx_node_vie
     bytes.data = (const uint8_t *)text;
     bytes.size = name.size;
     p->count++;
-    return epctx_edit_set_field_data(p->model, node->view, EPCTX_FIELD_NODE_NAME, bytes, p->error);
+    return epctx__edit_set_data(p->model, node->view, EPCTX_FIELD_NODE_NAME, bytes, p->error);
 }
 
 static epctx_status epctx__prefix_run(epctx__prefixing *p) {
@@ -15439,7 +15414,7 @@ EPCTX_API uint64_t epctx_notes_hash(epctx_str notes) {
     uint64_t hash = 0;
     if (epctx_str_starts(notes, EPCTX__HASH_KEY)) {
         epctx__str_skip(&notes, sizeof EPCTX__HASH_KEY - 1);
-        epctx_str_take_hash(&notes, &hash);
+        epctx__str_take_hash(&notes, &hash);
     }
     return hash;
 }
@@ -15460,7 +15435,7 @@ EPCTX_API bool epctx_outside_weight_next(epctx_str *rest, epctx_outside_weight *
     epctx_str at = *rest;
     bool sized = epctx__cut_number(&at, ' ', &out->size);
     epctx_str hash = epctx_str_cut(&at, ' ');
-    if (!sized || !epctx_str_take_hash(&hash, &out->hash) || hash.size > 0 ||
+    if (!sized || !epctx__str_take_hash(&hash, &out->hash) || hash.size > 0 ||
         !epctx__cut_number(&at, ' ', &out->offset) || !epctx__ref_text(&at, ' ', &out->name) ||
         !epctx__ref_text(&at, '\n', &out->location))
         return false;
@@ -15772,7 +15747,7 @@ static epctx_status epctx__ep_weights(epctx_ep *ep, const epctx_graph *piece, ep
         const epctx_tensor *t = &piece->initializers[i];
         if (epctx__stays_outside(t, ep->opts.weightless)) {
             epctx_text_put_format(&text, "%u ", (uint64_t)t->size);
-            epctx_text_put_hex(&text, epctx_hash(t->data, t->size, 0), 16);
+            epctx__text_put_hex(&text, epctx_hash(t->data, t->size, 0), 16);
             epctx_text_put_format(&text, " %u ", t->offset);
             epctx__ref_put_text(&text, t->name, ' ');
             epctx__ref_put_text(&text, t->location, '\n');
@@ -15807,7 +15782,7 @@ static epctx_status epctx__ep_node(epctx_ep *ep, size_t index, epctx_node *node,
     EPCTX__TRY(epctx__ep_weights(ep, graph, &weights, error));
     notes = epctx_text_of(memory, notes_size);
     epctx_text_put(&notes, epctx_str_of(EPCTX__HASH_KEY));
-    epctx_text_put_hex(&notes, ep->graphs[index].hash, 16);
+    epctx__text_put_hex(&notes, ep->graphs[index].hash, 16);
     out.present = 1u << EPCTX_EPNODE_MAIN_CONTEXT | 1u << EPCTX_EPNODE_EMBED_MODE |
                   1u << EPCTX_EPNODE_EP_SDK_VERSION | 1u << EPCTX_EPNODE_HARDWARE_ARCHITECTURE |
                   1u << EPCTX_EPNODE_PARTITION_NAME | 1u << EPCTX_EPNODE_SOURCE |
@@ -16089,7 +16064,7 @@ EPCTX_API epctx_gen_opts epctx_options_to_gen(const epctx_options *options) {
     opts.require_all = epctx_option_on(options, EPCTX_OPTION_DISABLE_CPU_FALLBACK);
     opts.initializers_file_name =
         epctx__option_set(options, EPCTX_OPTION_EXTERNAL_INITIALIZERS_FILE);
-    opts.no_nodes = epctx_option_no_nodes(options);
+    opts.no_nodes = epctx__option_no_nodes(options);
     opts.prepare_only = epctx_option_on(options, EPCTX_OPTION_COMPILE_ONLY);
     opts.weightless = epctx_option_on(options, EPCTX_OPTION_WEIGHTLESS) ? EPCTX_WEIGHTLESS_ALL
                       : epctx_option_on(options, EPCTX_OPTION_WEIGHTLESS_NODES)

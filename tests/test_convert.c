@@ -224,7 +224,7 @@ TEST(external_after_an_edit) {
     CHECK_INT(epctx_edit_remove_field(&d.model, tensor.view, 9, &d.error), EPCTX_OK);
     it = epctx_view_graph_initializers(epctx_model_graph(&d.model));
     CHECK_TRUE(epctx_next_tensor(&it, &tensor));
-    CHECK_INT(epctx_edit_set_field_data(&d.model, tensor.view, 9, other, &d.error), EPCTX_OK);
+    CHECK_INT(epctx_edit_set_tensor_raw(&d.model, tensor.view, other, &d.error), EPCTX_OK);
     d.opts.threshold = 0;
     CHECK_OK(epctx_init_external(&d.model, &d.opts, &d.changes, &d.error), d.error);
     CHECK_UINT(d.changes.file_count, 1);
@@ -460,7 +460,7 @@ TEST(groups_that_replace) {
 /* A model that no reader takes; the bytes are never touched. */
 TEST(too_large) {
     bytes graph = {0};
-    epctx_span payload;
+    epctx_view payload = {NULL, NULL, 0};
     epctx_output_file none = {0};
     drive d;
     drive_begin(&d);
@@ -468,9 +468,9 @@ TEST(too_large) {
     CHECK_TRUE(drive_open(&d, end_model(&graph)));
     payload.data = d.data.data;
     payload.size = (size_t)EPCTX_MODEL_MAX;
-    CHECK_INT(
-        epctx_edit_set_field_data(&d.model, epctx_model_read(&d.model).view, 6, payload, NULL),
-        EPCTX_OK);
+    CHECK_INT(epctx_edit_put_copy(&d.model, epctx_model_read(&d.model).view, 6, payload,
+                                  epctx_view_none(), NULL, NULL),
+              EPCTX_OK);
     CHECK_INT(epctx_init_inline(&d.model, NULL, &d.changes, &d.error), EPCTX_ERR_LIMIT);
     CHECK_HAS(d.error.message, "store initializers in a file");
     CHECK_INT(epctx_model_write_group(&d.model, "/d/new.onnx", NULL, &none, 0, EPCTX_OVERWRITE_FAIL,

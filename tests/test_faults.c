@@ -365,7 +365,6 @@ static epctx_status op_edit(stage *s, epctx_error *error) {
     epctx_tensor tensor = {0};
     epctx_prefix_opts names = {0};
     size_t mark = epctx_edit_mark(m), count;
-    epctx_span data = {(const uint8_t *)"data", 4};
     epctx_view input = {NULL, (const uint8_t *)"x2", 2};
     epctx_status status;
     names.all_nodes = true;
@@ -392,7 +391,6 @@ static epctx_status op_edit(stage *s, epctx_error *error) {
     } while (0)
     status = epctx_edit_set_field_str(m, model, 6, epctx_str_of("another doc"), error);
     STEP(epctx_edit_set_field_int(m, model, 5, 7, error));
-    STEP(epctx_edit_set_field_data(m, model, 4, data, error));
     STEP(epctx_edit_put_copy(m, view.view, 1, input, none, NULL, error));
     STEP(epctx_edit_set_attr(m, view.view, &attr, error));
     STEP(epctx_edit_put_node(m, none, &node, none, &placed, error));

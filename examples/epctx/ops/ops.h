@@ -79,6 +79,16 @@ static inline epctx_status ops_join(epctx_arena *arena, epctx_str a, epctx_str b
     return EPCTX_OK;
 }
 
+/* -- names -- */
+
+/* Whether a name contains "..", which EPs with EPCTX_NO_DOTS refuse. */
+static inline bool ops_has_dots(epctx_str name) {
+    size_t i;
+    for (i = 1; i < name.size; i++)
+        if (name.data[i - 1] == '.' && name.data[i] == '.') return true;
+    return false;
+}
+
 /* -- ends -- */
 
 /* Ends an operation: after a failure, reverts its edits and adds the model's path to the error. */
