@@ -492,8 +492,8 @@ EPCTX_API epctx_status epctx_path_context_model(epctx_str model_path, char *out,
 /* File name of the context binary, `[model]_[ep].bin`: context model path and EP's short name
  * "dir/model_ctx.onnx", "npu" -> "model_npu.bin" (no folder). EPCTX_ERR_PATH when epctx_path_check
  * refuses it. */
-EPCTX_API epctx_status epctx_path_binary(epctx_str context_model_path, epctx_str ep, char *out,
-                                         size_t capacity, epctx_error *error);
+EPCTX_API epctx_status epctx_path_binary(epctx_str context_model_path, epctx_str short_name,
+                                         char *out, size_t capacity, epctx_error *error);
 /* "dir/name.ext", 2 -> "dir/name_2.ext". */
 EPCTX_API epctx_status epctx_path_numbered(epctx_str name, uint64_t number, char *out,
                                            size_t capacity, epctx_error *error);
@@ -2276,9 +2276,9 @@ EPCTX_API bool epctx_model_holds_one_graph(const epctx_model *model, const epctx
 
 /* What a stamp tells besides the model itself. */
 typedef struct epctx_stamp_opts {
-    const epctx_model *source; /* what was compiled, from its file; NULL: not known, and only the
-                                  binary can be compared */
-    const char *options;       /* what was asked for, in any form; may be NULL */
+    const epctx_model *source_model; /* what was compiled, from its file; NULL: not known, and only
+                                        the binary can be compared */
+    const char *options;             /* what was asked for, in any form; may be NULL */
     /* The EP's options as text, for those who load the model; may be NULL. Key, value, ..., NULL,
      * in the order in which they are stored; a value may be empty, or NULL: it is not told. Leave
      * out secrets, and paths of the machine that compiled. */
@@ -2303,11 +2303,11 @@ typedef struct epctx_stamp_opts {
 /* The name that a stamp has for libraries[index]. */
 EPCTX_API const char *epctx_stamp_library(const char *const *libraries, size_t index);
 
-/* Gives a model that another compiler wrote, such as ORT, the build stamp of the EP `ep`, an
- * EPContext attribute `source` of it; replaces one that is there, and notes its hash unless the new
+/* Gives a model that another compiler wrote, such as ORT, the build stamp of an EP, by the
+ * attribute `source` of its nodes; replaces one that is there, and notes its hash unless the new
  * one says the same. SDK and architecture are those of the first node that has them. All files must
  * be there. EPCTX_ERR_NOT_FOUND: no node of that EP, or a missing file. */
-EPCTX_API epctx_status epctx_edit_stamp(epctx_model *model, const char *ep,
+EPCTX_API epctx_status epctx_edit_stamp(epctx_model *model, const char *source,
                                         const epctx_stamp_opts *opts, epctx_error *error);
 
 #endif /* EPCTX_NO_EDIT */
@@ -2748,10 +2748,10 @@ typedef struct epctx_preflight_in {
     const char *model_path;    /* NULL or "": from memory */
     const char *const *inputs; /* further files read (external data): never replaced */
     size_t input_count;
-    const char *ep;     /* its short name */
-    const char *binary; /* relative to the EPContext model, its folder must exist; default
+    const char *short_name; /* of the EP */
+    const char *binary;     /* relative to the EPContext model, its folder must exist; default
                            [model]_[ep].bin */
-    bool binary_joined; /* checked by an earlier session of the group: may exist */
+    bool binary_joined;     /* checked by an earlier session of the group: may exist */
 } epctx_preflight_in;
 
 /* The output files. Strings are in the arena. */
@@ -4261,16 +4261,16 @@ EPCTX_API epctx_status epctx_path_context_model(epctx_str model_path, char *out,
                             "there is no model file name to start from: set ep.context_file_path");
 }
 
-EPCTX_API epctx_status epctx_path_binary(epctx_str context_model_path, epctx_str ep, char *out,
-                                         size_t capacity, epctx_error *error) {
+EPCTX_API epctx_status epctx_path_binary(epctx_str context_model_path, epctx_str short_name,
+                                         char *out, size_t capacity, epctx_error *error) {
     epctx_str parts[4];
     epctx_error_clear(error);
     parts[0] = epctx__path_stem(epctx_path_file(context_model_path));
     parts[1] = epctx_str_of("_");
-    parts[2] = ep;
+    parts[2] = short_name;
     parts[3] = epctx_str_of(".bin");
     if (parts[0].size > 4 && epctx__ends_with(parts[0], "_ctx")) parts[0].size -= 4;
-    if (parts[0].size == 0 || ep.size == 0) {
+    if (parts[0].size == 0 || short_name.size == 0) {
         return epctx_fail(error, EPCTX_ERR_PATH,
                           "a context binary needs a model name and an EP name");
     }
@@ -11229,9 +11229,8 @@ EPCTX_API epctx_status epctx_edit_set_field_int(epctx_model *model, epctx_view m
     return epctx__build_end(&b);
 }
 
-static epctx_status epctx__edit_set_data(epctx_model *model, epctx_view message,
-                                                 uint32_t number, epctx_span data,
-                                                 epctx_error *error) {
+static epctx_status epctx__edit_set_data(epctx_model *model, epctx_view message, uint32_t number,
+                                         epctx_span data, epctx_error *error) {
     epctx__builder b = epctx__builder_of(model, error);
     epctx_slot *slot = epctx__locate_owner(&b, message, number, false);
     epctx__set_field(&b, slot, epctx__add_bytes(&b, NULL, number, data.data, data.size));
@@ -13323,23 +13322,23 @@ static size_t epctx__stamp_target(const epctx_model *model, epctx_str ep, epctx_
     return count;
 }
 
-EPCTX_API epctx_status epctx_edit_stamp(epctx_model *model, const char *ep,
+EPCTX_API epctx_status epctx_edit_stamp(epctx_model *model, const char *source,
                                         const epctx_stamp_opts *opts, epctx_error *error) {
-    const epctx_str wanted = epctx_str_of(ep);
+    const epctx_str wanted = epctx_str_of(source);
     epctx_str sdk, arch, old, kept;
     epctx__made before;
     epctx__stamp_text s;
     epctx_error_clear(error);
     if (epctx__stamp_target(model, wanted, &sdk, &arch) == 0)
-        return epctx_fail(error, EPCTX_ERR_NOT_FOUND, "there is no EPContext node of %s", ep);
+        return epctx_fail(error, EPCTX_ERR_NOT_FOUND, "there is no EPContext node of %s", source);
     if (!epctx_model_get_stamp(model, wanted, &old)) old = epctx_str_of(NULL);
     kept = opts->keep ? old : epctx_str_of(NULL);
     memset(&before, 0, sizeof before);
     if (kept.size > 0) (void)epctx__made_begin(&before, model, wanted);
     epctx__stamp_begin(&s, &model->arena);
     epctx__stamp_put_format(&s);
-    if (opts->source != NULL)
-        EPCTX__TRY(epctx__stamp_put_source(&s, opts->source, &model->arena, error));
+    if (opts->source_model != NULL)
+        EPCTX__TRY(epctx__stamp_put_source(&s, opts->source_model, &model->arena, error));
     else
         epctx__stamp_keep(&s, kept, "source data");
     epctx__stamp_put_asked(&s, opts, kept);
@@ -13365,7 +13364,7 @@ EPCTX_API epctx_status epctx_edit_stamp(epctx_model *model, const char *ep,
         epctx__stamp_put_word(&s, "replaces");
         epctx__stamp_put_number(&s, epctx_hash(old.data, old.size, 0), true);
     }
-    return epctx__stamp_write(&s, model, ep, error);
+    return epctx__stamp_write(&s, model, source, error);
 }
 
 /* Is an escaped name `plain`? */
@@ -16008,8 +16007,8 @@ static epctx_status epctx__preflight_binary(epctx__preflight *p, epctx_outputs *
     if (binary.size > 0) {
         EPCTX__TRY(epctx_path_check(binary, p->error));
     } else {
-        EPCTX__TRY(epctx_path_binary(epctx_str_of(out->model), epctx_str_of(p->in->ep), name,
-                                     sizeof name, p->error));
+        EPCTX__TRY(epctx_path_binary(epctx_str_of(out->model), epctx_str_of(p->in->short_name),
+                                     name, sizeof name, p->error));
         binary = epctx_str_of(name);
     }
     return epctx__preflight_add(p, binary, &out->binary);
@@ -16206,7 +16205,7 @@ static epctx_status epctx__gen_paths(epctx__gen *g) {
     in.model_path = g->model->path;
     in.inputs = g->inputs;
     in.input_count = g->input_count;
-    in.ep = g->backend->short_name;
+    in.short_name = g->backend->short_name;
     in.binary = g->joins ? g->binary : g->opts->binary;
     in.binary_joined = g->joins;
     EPCTX__TRY(epctx_preflight(&g->options, &in, g->arena, &out, g->error));
@@ -17985,7 +17984,7 @@ static epctx_status epctx__group_target(epctx__group *group, const epctx_share_o
     epctx_status status;
     memset(&in, 0, sizeof in);
     memset(&p, 0, sizeof p);
-    in.ep = group->backend->short_name;
+    in.short_name = group->backend->short_name;
     p.in = &in;
     p.folder = epctx__path_beside(group->io, opts->context_path, room);
     p.overwrite = epctx__overwrite(opts->overwrite);

@@ -1928,9 +1928,9 @@ TEST(huge_models) {
     CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, NULL), EPCTX_OK);
     payload.data = b.data;
     payload.size = (size_t)EPCTX_MODEL_MAX;
-    CHECK_INT(epctx_edit_put_copy(&model, node_at(&model, 0).view, 6, payload, no_view, NULL,
-                                  &error),
-              EPCTX_OK);
+    CHECK_INT(
+        epctx_edit_put_copy(&model, node_at(&model, 0).view, 6, payload, no_view, NULL, &error),
+        EPCTX_OK);
     CHECK_INT(epctx_model_write_file(&model, path, NULL, &error), EPCTX_ERR_LIMIT);
     CHECK_HAS(error.message, "2147483647");
     CHECK_STR(folder_names(folder, false), "");

@@ -338,7 +338,7 @@ static epctx_status op_options(stage *s, epctx_error *error) {
     epctx_options_init(&options, &arena);
     in.io = &s->io;
     in.model_path = "/d/m.onnx";
-    in.ep = "fake";
+    in.short_name = "fake";
     status = epctx_options_set_list(&options, "ep.context_enable|1 epctx.overwrite|1", error);
     if (status == EPCTX_OK)
         status = epctx_options_set_list(&options, "ep.context_node_name_prefix|p", error);

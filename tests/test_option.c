@@ -564,7 +564,7 @@ static bool enter(place *p) {
     memset(p, 0, sizeof *p);
     p->s = begin();
     p->in.model_path = "model.onnx";
-    p->in.ep = "npu";
+    p->in.short_name = "npu";
     return chdir(root) == 0 && system("rm -rf ./*") == 0 && put("model.onnx");
 }
 
@@ -591,7 +591,7 @@ TEST(outputs_named) {
     CHECK_INT(mkdir("out", 0777), 0);
     CHECK_INT(set(&p.s, "ep.context_file_path", "out/x_ctx.onnx"), EPCTX_OK);
     CHECK_INT(set(&p.s, "ep.context_model_external_initializers_file_name", "x.data"), EPCTX_OK);
-    p.in.ep = "gpu";
+    p.in.short_name = "gpu";
     CHECK_OK(preflight(&p), p.s.error);
     CHECK_STR(p.out.model, "out/x_ctx.onnx");
     CHECK_STR(p.out.initializers, "out/x.data");

@@ -427,7 +427,7 @@ static epctx_status stamp_nodes(unit *u, epctx_model *open, const epctx_model *s
     epctx_status status = EPCTX_OK;
     size_t count = 0, i;
     memset(&opts, 0, sizeof opts);
-    opts.source = source;
+    opts.source_model = source;
     /* What binaries refer to is the source's, and not beside a model that is being made. */
     opts.needs_folder = epctx_arena_copy(&u->arena, epctx_path_folder(epctx_str_of(source->path)));
     opts.options = identity_options(u->set, u->any, &u->arena);
