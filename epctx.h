@@ -1595,7 +1595,7 @@ EPCTX_API const epctx_profile *epctx_profile_of(epctx_str source);
  * as above. */
 EPCTX_API const epctx_profile *epctx_profile_for(const epctx_profile *wanted, epctx_str source);
 /* EPCTX_ERR_CONTEXT, with what the file is and the cure, if a file that was identified is surely no
- * context of the EP. Of an EP of which nothing is known archives and documents may be the format. */
+ * context of the EP. An EP of which nothing is known may have archives or documents as contexts. */
 EPCTX_API epctx_status epctx_profile_check_binary(const epctx_profile *profile,
                                                   const epctx_binary_id *id, epctx_error *error);
 #ifndef EPCTX_NO_WIRE
