@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 """Prints what is wrong with the list of callers: every public function of the headers has to be
 called by an execution provider, such as epctx_npu.h, an application or a firmware. What only the
-tool calls belongs to the tool.
+tool calls belongs to the tool. So does a member of an options struct that the header never reads,
+as far as its name tells.
 
     tests/judge/callers.py HEADER...
 
@@ -16,6 +17,7 @@ LIST = "tests/callers.txt"
 NOT = ("examples/epctx/", "examples/guides/tables.c")  # the tool and the maker of its tables
 COMMENTS = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
 HEAD = re.compile(r"^EPCTX_API [\w\s*]*?\b\w+\(", re.M)  # of a declaration or a definition
+OPTIONS = re.compile(r"^typedef struct (\w+_(?:opts|in)) \{\n(.*?)^\} \1;", re.M | re.S)
 PROGRAM = re.compile(r"^<!-- (?!from )\S+ -->\n```c\w*\n(.*?)^```$", re.M | re.S)
 
 
@@ -36,6 +38,21 @@ def code(path):
         text = "".join(PROGRAM.findall(text))
     text = COMMENTS.sub("", text)
     return HEAD.sub("", text)
+
+
+def unread(header):
+    """Members of options structs of which the implementation reads none of that name."""
+    text = COMMENTS.sub("", read(header))
+    implementation = text[text.index("_IMPLEMENTED"):]
+    for struct, body in OPTIONS.findall(text):
+        members = []
+        for one in body.split(";"):
+            function = re.search(r"\(\*(\w+)\)", one)
+            members += [function.group(1)] if function else \
+                re.findall(r"(\w+)(?:\[\w*\])?\s*(?:,|$)", one.rstrip())
+        for member in members:
+            if not re.search(r"(?:->|\.)%s\b" % member, implementation):
+                yield f"{header}: {struct}.{member} is never read"
 
 
 def may_call(path):
@@ -94,7 +111,10 @@ def main():
     if ordered != [function for function in seen if function in of]:
         wrong = next(a for a, b in zip(seen, ordered) if a != b)
         print(f"{LIST}: {wrong} is not where its declaration is among the others")
-    if not of:
+    for header in headers:
+        for line in unread(header):
+            print(line)
+    if not of or not OPTIONS.search(read(headers[0])):
         print("no declaration was found")
 
 
