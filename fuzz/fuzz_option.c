@@ -122,7 +122,7 @@ static void preflight(const epctx_options *options, bool many) {
     in.model_path = many ? "/m/model.onnx" : NULL;
     in.inputs = inputs;
     in.input_count = 1;
-    in.ep = many ? "qnn" : "npu";
+    in.short_name = many ? "qnn" : "npu";
     epctx_arena_init(&arena, NULL);
     if (epctx_preflight(options, &in, &arena, &out, &error) == EPCTX_OK) {
         const char *paths[3];
