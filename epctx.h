@@ -329,10 +329,8 @@ EPCTX_API bool epctx_str_is_utf8(epctx_str text);
 EPCTX_API epctx_str epctx_str_cut(epctx_str *rest, char separator);
 /* The whole text as a decimal number; false when it is not one below 2^64. */
 EPCTX_API bool epctx_str_number(epctx_str text, uint64_t *out);
-/* Takes a decimal number, or a hash (16 digits, 0 to 9 and a to f), off the start of `*rest`; false
- * leaves `*rest` unchanged. */
+/* Takes a decimal number off the start of `*rest`; false leaves `*rest` unchanged. */
 EPCTX_API bool epctx_str_take_number(epctx_str *rest, uint64_t *out);
-EPCTX_API bool epctx_str_take_hash(epctx_str *rest, uint64_t *out);
 
 #define EPCTX_NO_CHAR UINT32_MAX
 /* The code point at text.data[at] and its bytes; invalid UTF-8: EPCTX_NO_CHAR, one byte. */
@@ -434,8 +432,6 @@ EPCTX_API void epctx_text_put(epctx_text *text, epctx_str part); /* as it is */
  * 200 bytes. No character is cut. */
 EPCTX_API void epctx_text_put_shown(epctx_text *text, epctx_str part);
 EPCTX_API void epctx_text_put_number(epctx_text *text, uint64_t value);
-/* At least `digits` digits (16 for hashes). */
-EPCTX_API void epctx_text_put_hex(epctx_text *text, uint64_t value, unsigned digits);
 /* The formats of epctx_fail, %s and %S as epctx_text_put_shown. */
 EPCTX_API void epctx_text_put_format(epctx_text *text, const char *format, ...);
 EPCTX_API void epctx_text_put_args(epctx_text *text, const char *format, va_list args);
@@ -484,8 +480,6 @@ EPCTX_API epctx_status epctx_cancelled(const epctx_hooks *hooks, epctx_error *er
  * without room. */
 EPCTX_API epctx_status epctx_path_join(epctx_str folder, epctx_str name, char *out, size_t capacity,
                                        epctx_error *error);
-/* Whether a name contains "..": EPs with EPCTX_NO_DOTS refuse it. */
-EPCTX_API bool epctx_path_has_dots(epctx_str name);
 /* Checks a name stored in a model (ep_cache_context, external data location) without touching the
  * disk: not empty, no NUL, not absolute (POSIX root, drive letter, UNC, backslash root), no ".."
  * component, no ORT in-memory tag. "a..b.bin" and subfolders are fine. EPCTX_ERR_PATH. */
@@ -509,8 +503,8 @@ EPCTX_API epctx_status epctx_path_context_model(epctx_str model_path, char *out,
 /* File name of the context binary, `[model]_[ep].bin`: context model path and EP's short name
  * "dir/model_ctx.onnx", "npu" -> "model_npu.bin" (no folder). EPCTX_ERR_PATH when epctx_path_check
  * refuses it. */
-EPCTX_API epctx_status epctx_path_binary(epctx_str context_model_path, epctx_str ep, char *out,
-                                         size_t capacity, epctx_error *error);
+EPCTX_API epctx_status epctx_path_binary(epctx_str context_model_path, epctx_str short_name,
+                                         char *out, size_t capacity, epctx_error *error);
 /* "dir/name.ext", 2 -> "dir/name_2.ext". */
 EPCTX_API epctx_status epctx_path_numbered(epctx_str name, uint64_t number, char *out,
                                            size_t capacity, epctx_error *error);
@@ -1067,12 +1061,10 @@ typedef struct epctx_binary_id {
 #define EPCTX_BINARY_WINDOW 65536u
 
 /* Says what a file of `size` bytes is, hostile or not, by its `first` bytes and its `last`: as many
- * as the caller has, best EPCTX_BINARY_WINDOW of each; they may overlap. Without memory; foreign
- * only what surely is. */
+ * as the caller has, best EPCTX_BINARY_WINDOW of each; they may overlap, as of a whole file in
+ * memory, which is both. Without memory; foreign only what surely is. */
 EPCTX_API void epctx_binary_identify(epctx_span first, epctx_span last, uint64_t size,
                                      epctx_binary_id *out);
-/* The same for a whole file in memory. */
-EPCTX_API void epctx_binary_identify_whole(epctx_span file, epctx_binary_id *out);
 
 #ifndef EPCTX_NO_WIRE
 
@@ -1247,7 +1239,6 @@ EPCTX_API uint64_t epctx_view_tensor_bytes(const epctx_tensor_view *tensor);
 EPCTX_API epctx_status epctx_view_tensor_extent(const epctx_tensor_view *tensor, uint64_t file_size,
                                                 uint64_t *size, epctx_error *error);
 /* The next message of a cursor; false at the end. */
-EPCTX_API bool epctx_next_graph(epctx_cursor *cursor, epctx_graph_view *out);
 EPCTX_API bool epctx_next_node(epctx_cursor *cursor, epctx_node_view *out);
 EPCTX_API bool epctx_next_attr(epctx_cursor *cursor, epctx_attr_view *out);
 EPCTX_API bool epctx_next_tensor(epctx_cursor *cursor, epctx_tensor_view *out);
@@ -1614,14 +1605,12 @@ EPCTX_API const epctx_profile *epctx_profile_of(epctx_str source);
  * those whose source tells no EP with a profile; a node of another EP keeps that EP's rules. NULL:
  * as above. */
 EPCTX_API const epctx_profile *epctx_profile_for(const epctx_profile *wanted, epctx_str source);
-/* Whether a file that was identified is surely no context of the EP. Of an EP of which nothing is
- * known archives and documents may be the format. */
-EPCTX_API bool epctx_profile_is_foreign(const epctx_profile *profile, const epctx_binary_id *id);
-/* The same as an error: EPCTX_ERR_CONTEXT says what the file is, and the cure. */
+/* EPCTX_ERR_CONTEXT, with what the file is and the cure, if a file that was identified is surely no
+ * context of the EP. An EP of which nothing is known may have archives or documents as contexts. */
 EPCTX_API epctx_status epctx_profile_check_binary(const epctx_profile *profile,
                                                   const epctx_binary_id *id, epctx_error *error);
 #ifndef EPCTX_NO_WIRE
-/* The same for a node, which may tell of which EP with its `source` it is. */
+/* epctx_profile_for a node, which may tell of which EP with its `source` it is. */
 EPCTX_API const epctx_profile *epctx_profile_of_node(const epctx_profile *wanted,
                                                      const epctx_node_view *node);
 #endif
@@ -1786,7 +1775,6 @@ EPCTX_API const char *epctx_nearest_name(epctx_str word, const char *const *name
 EPCTX_API bool epctx_option_given(const epctx_options *options, epctx_option option);
 EPCTX_API const char *epctx_option_text(const epctx_options *options, epctx_option option);
 EPCTX_API bool epctx_option_on(const epctx_options *options, epctx_option option);
-EPCTX_API epctx_no_nodes epctx_option_no_nodes(const epctx_options *options);
 
 /* Checks values and combinations that a phase (EPCTX_PHASE_GENERATE or _LOAD) needs. `model_path`:
  * empty or NULL for a model from memory. EPCTX_ERR_ARG names the options to change. */
@@ -1982,8 +1970,8 @@ EPCTX_API epctx_scan_event epctx_scan_next(epctx_scan *scan, epctx_error *error)
  * readable and still locate their field while it exists. A failed edit leaves the model unchanged.
  *
  * Names and other text are copied into the model's arena. Payloads are borrowed and must stay valid
- * until the model is closed: values of STRING and STRINGS attributes, tensor data, the bytes of
- * epctx_edit_set_field_data, copies of views.
+ * until the model is closed: values of STRING and STRINGS attributes, tensor data, copies of views
+ * and of bytes.
  *
  * A new field goes behind the field `after`. If that is an empty view, it goes behind the last
  * field of its number; if it is the view of the message that gets the field, before the first.
@@ -2026,10 +2014,6 @@ EPCTX_API epctx_status epctx_edit_set_field_str(epctx_model *model, epctx_view m
                                                 epctx_error *error);
 EPCTX_API epctx_status epctx_edit_set_field_int(epctx_model *model, epctx_view message,
                                                 uint32_t number, int64_t value, epctx_error *error);
-/* Borrows. */
-EPCTX_API epctx_status epctx_edit_set_field_data(epctx_model *model, epctx_view message,
-                                                 uint32_t number, epctx_span data,
-                                                 epctx_error *error);
 /* Removes every field of that number, whatever its wire type. */
 EPCTX_API epctx_status epctx_edit_remove_field(epctx_model *model, epctx_view message,
                                                uint32_t number, epctx_error *error);
@@ -2303,9 +2287,9 @@ EPCTX_API bool epctx_model_holds_one_graph(const epctx_model *model, const epctx
 
 /* What a stamp tells besides the model itself. */
 typedef struct epctx_stamp_opts {
-    const epctx_model *source; /* what was compiled, from its file; NULL: not known, and only the
-                                  binary can be compared */
-    const char *options;       /* what was asked for, in any form; may be NULL */
+    const epctx_model *source_model; /* what was compiled, from its file; NULL: not known, and only
+                                        the binary can be compared */
+    const char *options;             /* what was asked for, in any form; may be NULL */
     /* The EP's options as text, for those who load the model; may be NULL. Key, value, ..., NULL,
      * in the order in which they are stored; a value may be empty, or NULL: it is not told. Leave
      * out secrets, and paths of the machine that compiled. */
@@ -2330,11 +2314,11 @@ typedef struct epctx_stamp_opts {
 /* The name that a stamp has for libraries[index]. */
 EPCTX_API const char *epctx_stamp_library(const char *const *libraries, size_t index);
 
-/* Gives a model that another compiler wrote, such as ORT, the build stamp of the EP `ep`, an
- * EPContext attribute `source` of it; replaces one that is there, and notes its hash unless the new
+/* Gives a model that another compiler wrote, such as ORT, the build stamp of an EP, by the
+ * attribute `source` of its nodes; replaces one that is there, and notes its hash unless the new
  * one says the same. SDK and architecture are those of the first node that has them. All files must
  * be there. EPCTX_ERR_NOT_FOUND: no node of that EP, or a missing file. */
-EPCTX_API epctx_status epctx_edit_stamp(epctx_model *model, const char *ep,
+EPCTX_API epctx_status epctx_edit_stamp(epctx_model *model, const char *source,
                                         const epctx_stamp_opts *opts, epctx_error *error);
 
 #endif /* EPCTX_NO_EDIT */
@@ -2366,20 +2350,15 @@ typedef enum epctx_change_kind {
     EPCTX_CHANGE_EMBEDDED = 0, /* context moved into its node */
     EPCTX_CHANGE_EXTRACTED,    /* context moved into a file */
     EPCTX_CHANGE_FOLLOWED,     /* secondary node: embed mode of its primary one */
-    EPCTX_CHANGE_INLINED,      /* initializer moved into the model */
-    EPCTX_CHANGE_EXTERNAL,     /* initializer moved into a file, or refers to another one */
-    EPCTX_CHANGE_PRUNED,       /* unused initializer removed */
-    EPCTX_CHANGE_SOURCE,       /* node names the source model `file`, or no longer does */
-    EPCTX_CHANGE_FIXED,        /* initializer is no input any more */
     EPCTX_CHANGE_SKIPPED,      /* unchanged for `reason` */
     EPCTX_CHANGE_COUNT
 } epctx_change_kind;
 
 typedef struct epctx_change {
     epctx_change_kind kind;
-    epctx_str name;     /* of the node or of the initializer */
+    epctx_str name;     /* of the node */
     epctx_str file;     /* old or new file; empty: none */
-    uint64_t size;      /* bytes of the context or tensor */
+    uint64_t size;      /* bytes of the context */
     const char *reason; /* of SKIPPED, else NULL */
 } epctx_change;
 
@@ -2393,12 +2372,6 @@ typedef struct epctx_changes {
     size_t room, file_room; /* private */
 } epctx_changes;
 
-/* For custom conversions: adds a change or a file to a list that starts zeroed. */
-EPCTX_API epctx_status epctx_changes_put(epctx_changes *changes, epctx_arena *arena,
-                                         const epctx_change *change, epctx_error *error);
-EPCTX_API epctx_status epctx_changes_put_file(epctx_changes *changes, epctx_arena *arena,
-                                              const epctx_output_file *file, epctx_error *error);
-
 typedef struct epctx_convert_opts {
     const char *node;              /* nodes of this name; default every EPContext node */
     const epctx_profile *profile;  /* rules of this EP (epctx_profile_for) */
@@ -2406,16 +2379,10 @@ typedef struct epctx_convert_opts {
                                       model's folder */
     const char *output_path;       /* of the model: gives names and folder of new files; default the
                                       path it was opened from */
-    const char *name;              /* file name of a context or of the weights, relative to the
-                                      model, with {stem} {model} {file} as in epctx_profile.binary
-                                      and {node}; default the EP's own, for weights {file}.data */
-    uint64_t threshold;            /* initializers of fewer bytes stay (ops/init.h) */
-    bool gather;                   /* also those that are in files (ops/init.h), */
-    bool bring_in;                 /* smaller ones of them into the model */
-    uint64_t alignment;            /* of each tensor in the file; default 4096, as ONNX advises */
-    const char *source;            /* model with the weights, relative to the model's folder;
-                                      default onnx_model_filename (ops/weightless.h) */
-    bool allow_stale;              /* embed and extract despite a different build stamp */
+    const char *name;              /* file name of a context, relative to the model, with {stem}
+                                      {model} {file} as in epctx_profile.binary and {node}; default
+                                      the EP's own */
+    bool allow_stale;              /* despite a different build stamp */
 } epctx_convert_opts;
 
 /* Moves contexts from files into their nodes: embed_mode 1. The EP sets the rules (epctx_profile):
@@ -2828,10 +2795,10 @@ typedef struct epctx_preflight_in {
     const char *model_path;    /* NULL or "": from memory */
     const char *const *inputs; /* further files read (external data): never replaced */
     size_t input_count;
-    const char *ep;     /* its short name */
-    const char *binary; /* relative to the EPContext model, its folder must exist; default
+    const char *short_name; /* of the EP */
+    const char *binary;     /* relative to the EPContext model, its folder must exist; default
                            [model]_[ep].bin */
-    bool binary_joined; /* checked by an earlier session of the group: may exist */
+    bool binary_joined;     /* checked by an earlier session of the group: may exist */
 } epctx_preflight_in;
 
 /* The output files. Strings are in the arena. */
@@ -3430,7 +3397,7 @@ EPCTX_API bool epctx_str_number(epctx_str text, uint64_t *out) {
     return epctx_str_take_number(&text, out) && text.size == 0;
 }
 
-EPCTX_API bool epctx_str_take_hash(epctx_str *rest, uint64_t *out) {
+static bool epctx__str_take_hash(epctx_str *rest, uint64_t *out) {
     static const char digits[] = "0123456789abcdef";
     uint64_t hash = 0;
     size_t i;
@@ -3521,6 +3488,21 @@ EPCTX_API void epctx_text_put(epctx_text *text, epctx_str part) {
     }
 }
 
+static void epctx__text_digits(epctx_text *text, uint64_t value, unsigned base, size_t least) {
+    char digits[20];
+    size_t at = sizeof digits;
+    do {
+        digits[--at] = "0123456789abcdef"[value % base];
+        value /= base;
+    } while (value != 0 || sizeof digits - at < least);
+    epctx_text_put(text, epctx__str(digits + at, sizeof digits - at));
+}
+
+/* At least `digits` digits. */
+static void epctx__text_put_hex(epctx_text *text, uint64_t value, unsigned digits) {
+    epctx__text_digits(text, value, 16, digits < 16 ? digits : 16);
+}
+
 /* Leaves room for the rest of a message. */
 EPCTX_API void epctx_text_put_shown(epctx_text *text, epctx_str part) {
     const size_t most = text->size + 200;
@@ -3540,29 +3522,15 @@ EPCTX_API void epctx_text_put_shown(epctx_text *text, epctx_str part) {
                 epctx_text_put_char(text, part.data[k]);
             } else {
                 epctx_text_put(text, epctx_str_of("\\x"));
-                epctx_text_put_hex(text, (unsigned char)part.data[k], 2);
+                epctx__text_put_hex(text, (unsigned char)part.data[k], 2);
             }
         }
         before = code;
     }
 }
 
-static void epctx__text_digits(epctx_text *text, uint64_t value, unsigned base, size_t least) {
-    char digits[20];
-    size_t at = sizeof digits;
-    do {
-        digits[--at] = "0123456789abcdef"[value % base];
-        value /= base;
-    } while (value != 0 || sizeof digits - at < least);
-    epctx_text_put(text, epctx__str(digits + at, sizeof digits - at));
-}
-
 EPCTX_API void epctx_text_put_number(epctx_text *text, uint64_t value) {
     epctx__text_digits(text, value, 10, 1);
-}
-
-EPCTX_API void epctx_text_put_hex(epctx_text *text, uint64_t value, unsigned digits) {
-    epctx__text_digits(text, value, 16, digits < 16 ? digits : 16);
 }
 
 EPCTX_API void epctx_text_put_args(epctx_text *text, const char *format, va_list args) {
@@ -3581,7 +3549,7 @@ EPCTX_API void epctx_text_put_args(epctx_text *text, const char *format, va_list
             epctx_text_put_number(text, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
             break;
         case 'u': epctx_text_put_number(text, va_arg(args, uint64_t)); break;
-        case 'x': epctx_text_put_hex(text, va_arg(args, uint64_t), 1); break;
+        case 'x': epctx__text_put_hex(text, va_arg(args, uint64_t), 1); break;
         case '\0': return;
         default: epctx_text_put_char(text, *format);
         }
@@ -4235,13 +4203,6 @@ EPCTX_API epctx_status epctx_path_check(epctx_str name, epctx_error *error) {
     return epctx__path_check(name, 0, error);
 }
 
-EPCTX_API bool epctx_path_has_dots(epctx_str name) {
-    size_t i;
-    for (i = 1; i < name.size; i++)
-        if (name.data[i - 1] == '.' && name.data[i] == '.') return true;
-    return false;
-}
-
 EPCTX_API epctx_str epctx_path_folder(epctx_str path) {
 #ifdef _WIN32
     while (path.size > 0 && !epctx__is_separator(path.data[path.size - 1]) &&
@@ -4364,16 +4325,16 @@ EPCTX_API epctx_status epctx_path_context_model(epctx_str model_path, char *out,
                             "there is no model file name to start from: set ep.context_file_path");
 }
 
-EPCTX_API epctx_status epctx_path_binary(epctx_str context_model_path, epctx_str ep, char *out,
-                                         size_t capacity, epctx_error *error) {
+EPCTX_API epctx_status epctx_path_binary(epctx_str context_model_path, epctx_str short_name,
+                                         char *out, size_t capacity, epctx_error *error) {
     epctx_str parts[4];
     epctx_error_clear(error);
     parts[0] = epctx__path_stem(epctx_path_file(context_model_path));
     parts[1] = epctx_str_of("_");
-    parts[2] = ep;
+    parts[2] = short_name;
     parts[3] = epctx_str_of(".bin");
     if (parts[0].size > 4 && epctx__ends_with(parts[0], "_ctx")) parts[0].size -= 4;
-    if (parts[0].size == 0 || ep.size == 0) {
+    if (parts[0].size == 0 || short_name.size == 0) {
         return epctx_fail(error, EPCTX_ERR_PATH,
                           "a context binary needs a model name and an EP name");
     }
@@ -6867,10 +6828,6 @@ EPCTX_API void epctx_binary_identify(epctx_span first, epctx_span last, uint64_t
         out->expected > size ? "is cut off" : epctx__end_damage(&e, out->kind, out->expected);
 }
 
-EPCTX_API void epctx_binary_identify_whole(epctx_span file, epctx_binary_id *out) {
-    epctx_binary_identify(file, file, file.size, out);
-}
-
 #ifndef EPCTX_NO_WIRE
 
 /* ============================================================
@@ -7150,7 +7107,7 @@ static epctx_status epctx__other_file(const epctx_model *model, epctx_status sta
     if (status != EPCTX_ERR_PROTOBUF) return status;
     file.data = model->bytes.data;
     file.size = model->bytes.size;
-    epctx_binary_identify_whole(file, &id);
+    epctx_binary_identify(file, file, file.size, &id);
     if (id.sort != EPCTX_BINARY_SORT_FOREIGN && id.sort != EPCTX_BINARY_SORT_CONTEXT) return status;
     epctx_error_clear(error);
     epctx_fail(error, status, "this is %s, not an ONNX model%s%s", id.name,
@@ -7476,13 +7433,6 @@ EPCTX_API epctx_dim epctx_view_as_dim(epctx_view view) {
         }
     }
     return dim;
-}
-
-EPCTX_API bool epctx_next_graph(epctx_cursor *cursor, epctx_graph_view *out) {
-    epctx_view body;
-    if (!epctx_next_view(cursor, &body)) return false;
-    *out = epctx_view_as_graph(body);
-    return true;
 }
 
 EPCTX_API bool epctx_next_node(epctx_cursor *cursor, epctx_node_view *out) {
@@ -9389,7 +9339,7 @@ EPCTX_API const epctx_profile *epctx_profile_for(const epctx_profile *wanted, ep
     return wanted == NULL || (other && !epctx__takes_source(wanted, source, true)) ? own : wanted;
 }
 
-EPCTX_API bool epctx_profile_is_foreign(const epctx_profile *profile, const epctx_binary_id *id) {
+static bool epctx__profile_is_foreign(const epctx_profile *profile, const epctx_binary_id *id) {
     if (id->sort != EPCTX_BINARY_SORT_FOREIGN && id->sort != EPCTX_BINARY_SORT_MODEL) return false;
     if ((profile->traits & EPCTX_ANY_EP) == 0) return true;
     switch (id->kind) {
@@ -9407,7 +9357,7 @@ EPCTX_API bool epctx_profile_is_foreign(const epctx_profile *profile, const epct
 
 EPCTX_API epctx_status epctx_profile_check_binary(const epctx_profile *profile,
                                                   const epctx_binary_id *id, epctx_error *error) {
-    if (!epctx_profile_is_foreign(profile, id)) return EPCTX_OK;
+    if (!epctx__profile_is_foreign(profile, id)) return EPCTX_OK;
     return epctx_fail(error, EPCTX_ERR_CONTEXT, "is %s, no context binary%s%s", id->name,
                       id->cure != NULL ? ": " : "", id->cure != NULL ? id->cure : "");
 }
@@ -9415,7 +9365,7 @@ EPCTX_API epctx_status epctx_profile_check_binary(const epctx_profile *profile,
 static epctx_status epctx__refuse_foreign(const epctx_profile *profile, epctx_span payload,
                                           epctx_error *error) {
     epctx_binary_id id;
-    epctx_binary_identify_whole(payload, &id);
+    epctx_binary_identify(payload, payload, payload.size, &id);
     return epctx_profile_check_binary(profile, &id, error);
 }
 
@@ -9763,7 +9713,7 @@ EPCTX_API bool epctx_option_on(const epctx_options *options, epctx_option option
     return strcmp(epctx_option_text(options, option), "1") == 0;
 }
 
-EPCTX_API epctx_no_nodes epctx_option_no_nodes(const epctx_options *options) {
+static epctx_no_nodes epctx__option_no_nodes(const epctx_options *options) {
     size_t index;
     epctx_str word = epctx_str_of(epctx_option_text(options, EPCTX_OPTION_NO_NODES));
     return epctx__word_index(EPCTX__OPTION_WORDS_CHOICE, word, &index) ? (epctx_no_nodes)index
@@ -9811,7 +9761,7 @@ static const char *epctx__options_fault(const epctx_options *o, bool memory) {
                "differ: keep the first";
     }
     if (epctx_option_on(o, EPCTX_OPTION_DISABLE_CPU_FALLBACK) &&
-        epctx_option_no_nodes(o) != EPCTX_NO_NODES_ERROR) {
+        epctx__option_no_nodes(o) != EPCTX_NO_NODES_ERROR) {
         return "session.disable_cpu_ep_fallback is 1, so a model for the CPU alone is an error: "
                "leave epctx.no_nodes at error";
     }
@@ -11369,9 +11319,8 @@ EPCTX_API epctx_status epctx_edit_set_field_int(epctx_model *model, epctx_view m
     return epctx__build_end(&b);
 }
 
-EPCTX_API epctx_status epctx_edit_set_field_data(epctx_model *model, epctx_view message,
-                                                 uint32_t number, epctx_span data,
-                                                 epctx_error *error) {
+static epctx_status epctx__edit_set_data(epctx_model *model, epctx_view message, uint32_t number,
+                                         epctx_span data, epctx_error *error) {
     epctx__builder b = epctx__builder_of(model, error);
     epctx_slot *slot = epctx__locate_owner(&b, message, number, false);
     epctx__set_field(&b, slot, epctx__add_bytes(&b, NULL, number, data.data, data.size));
@@ -12708,7 +12657,7 @@ static epctx_status epctx__other_binary(epctx_str name, bool hash, uint64_t foun
     for (i = 0; i < 2; i++) {
         epctx_text text = epctx_text_of(digits[i], sizeof digits[i]);
         if (hash)
-            epctx_text_put_hex(&text, numbers[i], 16);
+            epctx__text_put_hex(&text, numbers[i], 16);
         else
             epctx_text_put_number(&text, numbers[i]);
         shown[i] = epctx_text_str(&text);
@@ -12748,7 +12697,7 @@ EPCTX_API bool epctx_stamp_next_line(epctx_str *rest, epctx_stamp_line *line) {
     }
     if (file || epctx__word_index("options replaces", line->word, &index)) {
         number = epctx_str_cut(&text, ' ');
-        epctx_str_take_hash(&number, &line->hash);
+        epctx__str_take_hash(&number, &line->hash);
     }
     if (epctx_str_is(line->word, "binary") && epctx_str_starts(*rest, "graphs ")) {
         epctx_str next = *rest;
@@ -13160,7 +13109,7 @@ static void epctx__stamp_put_number(epctx__stamp_text *s, uint64_t value, bool h
     epctx_text text = epctx_text_of(digits, sizeof digits);
     epctx_text_put_char(&text, ' ');
     if (hash)
-        epctx_text_put_hex(&text, value, 16);
+        epctx__text_put_hex(&text, value, 16);
     else
         epctx_text_put_number(&text, value);
     epctx__stamp_put(s, epctx_text_str(&text));
@@ -13463,23 +13412,23 @@ static size_t epctx__stamp_target(const epctx_model *model, epctx_str ep, epctx_
     return count;
 }
 
-EPCTX_API epctx_status epctx_edit_stamp(epctx_model *model, const char *ep,
+EPCTX_API epctx_status epctx_edit_stamp(epctx_model *model, const char *source,
                                         const epctx_stamp_opts *opts, epctx_error *error) {
-    const epctx_str wanted = epctx_str_of(ep);
+    const epctx_str wanted = epctx_str_of(source);
     epctx_str sdk, arch, old, kept;
     epctx__made before;
     epctx__stamp_text s;
     epctx_error_clear(error);
     if (epctx__stamp_target(model, wanted, &sdk, &arch) == 0)
-        return epctx_fail(error, EPCTX_ERR_NOT_FOUND, "there is no EPContext node of %s", ep);
+        return epctx_fail(error, EPCTX_ERR_NOT_FOUND, "there is no EPContext node of %s", source);
     if (!epctx_model_get_stamp(model, wanted, &old)) old = epctx_str_of(NULL);
     kept = opts->keep ? old : epctx_str_of(NULL);
     memset(&before, 0, sizeof before);
     if (kept.size > 0) (void)epctx__made_begin(&before, model, wanted);
     epctx__stamp_begin(&s, &model->arena);
     epctx__stamp_put_format(&s);
-    if (opts->source != NULL)
-        EPCTX__TRY(epctx__stamp_put_source(&s, opts->source, &model->arena, error));
+    if (opts->source_model != NULL)
+        EPCTX__TRY(epctx__stamp_put_source(&s, opts->source_model, &model->arena, error));
     else
         epctx__stamp_keep(&s, kept, "source data");
     epctx__stamp_put_asked(&s, opts, kept);
@@ -13505,7 +13454,7 @@ EPCTX_API epctx_status epctx_edit_stamp(epctx_model *model, const char *ep,
         epctx__stamp_put_word(&s, "replaces");
         epctx__stamp_put_number(&s, epctx_hash(old.data, old.size, 0), true);
     }
-    return epctx__stamp_write(&s, model, ep, error);
+    return epctx__stamp_write(&s, model, source, error);
 }
 
 /* Is an escaped name `plain`? */
@@ -13552,29 +13501,6 @@ static bool epctx__stamp_is(epctx_str escaped, const char *plain) {
 
 #ifndef EPCTX_NO_EDIT
 
-EPCTX_API epctx_status epctx_changes_put(epctx_changes *changes, epctx_arena *arena,
-                                         const epctx_change *change, epctx_error *error) {
-    void *items = changes->items;
-    epctx_error_clear(error);
-    if (!epctx__list_room(arena, &items, changes->count, &changes->room, sizeof *change))
-        return epctx__nomem(error, arena->missing);
-    changes->items = (epctx_change *)items;
-    changes->items[changes->count++] = *change;
-    changes->done += change->kind != EPCTX_CHANGE_SKIPPED;
-    return EPCTX_OK;
-}
-
-EPCTX_API epctx_status epctx_changes_put_file(epctx_changes *changes, epctx_arena *arena,
-                                              const epctx_output_file *file, epctx_error *error) {
-    void *files = changes->files;
-    epctx_error_clear(error);
-    if (!epctx__list_room(arena, &files, changes->file_count, &changes->file_room, sizeof *file))
-        return epctx__nomem(error, arena->missing);
-    changes->files = (epctx_output_file *)files;
-    changes->files[changes->file_count++] = *file;
-    return EPCTX_OK;
-}
-
 /* -- new files beside a model -- */
 
 EPCTX_API epctx_status epctx_model_output_file(epctx_model *model, const char *path, epctx_str name,
@@ -13595,6 +13521,14 @@ EPCTX_API epctx_status epctx_model_output_file(epctx_model *model, const char *p
     return EPCTX_OK;
 }
 
+/* Whether a name contains "..": EPs with EPCTX_NO_DOTS refuse it. */
+static bool epctx__path_has_dots(epctx_str name) {
+    size_t i;
+    for (i = 1; i < name.size; i++)
+        if (name.data[i - 1] == '.' && name.data[i] == '.') return true;
+    return false;
+}
+
 EPCTX_API epctx_status epctx_output_name_check(epctx_str name, epctx_str path,
                                                const epctx_profile *profile, epctx_error *error) {
     epctx_error reason;
@@ -13605,7 +13539,7 @@ EPCTX_API epctx_status epctx_output_name_check(epctx_str name, epctx_str path,
         return epctx_fail(error, EPCTX_ERR_PATH, "new file: %s; choose another name",
                           reason.message);
     }
-    if (profile != NULL && (profile->traits & EPCTX_NO_DOTS) != 0 && epctx_path_has_dots(name)) {
+    if (profile != NULL && (profile->traits & EPCTX_NO_DOTS) != 0 && epctx__path_has_dots(name)) {
         why = " refuses '..' anywhere in a name";
         ep = profile->name;
     } else if (epctx__is_separator(name.data[name.size - 1])) {
@@ -13673,8 +13607,15 @@ typedef struct epctx__convert {
 static epctx_status epctx__convert_note(epctx__convert *c, epctx_change_kind kind,
                                         const epctx__context_node *n, epctx_str file, uint64_t size,
                                         const char *reason) {
+    epctx_changes *changes = c->changes;
     const epctx_change change = {kind, n->node.name, file, size, reason};
-    return epctx_changes_put(c->changes, c->arena, &change, c->error);
+    void *items = changes->items;
+    if (!epctx__list_room(c->arena, &items, changes->count, &changes->room, sizeof change))
+        return epctx__nomem(c->error, c->arena->missing);
+    changes->items = (epctx_change *)items;
+    changes->items[changes->count++] = change;
+    changes->done += kind != EPCTX_CHANGE_SKIPPED;
+    return EPCTX_OK;
 }
 
 /* A context that moves must match the build stamp, if any: else the error would show up only when
@@ -13957,6 +13898,16 @@ static epctx_status epctx__extract_plan(epctx__convert *c, epctx__context_node *
     return epctx__map_set(&c->seen, epctx__extract_key(n, 3), (size_t)(n - c->nodes), c->error);
 }
 
+static epctx_status epctx__convert_put_file(epctx__convert *c, const epctx_output_file *file) {
+    epctx_changes *changes = c->changes;
+    void *files = changes->files;
+    if (!epctx__list_room(c->arena, &files, changes->file_count, &changes->file_room, sizeof *file))
+        return epctx__nomem(c->error, c->arena->missing);
+    changes->files = (epctx_output_file *)files;
+    changes->files[changes->file_count++] = *file;
+    return EPCTX_OK;
+}
+
 /* A file for a context, with the first free name. */
 static epctx_status epctx__extract_file(epctx__convert *c, epctx__context_node *n) {
     const epctx_profile *profile = n->ep->profile;
@@ -13989,7 +13940,7 @@ static epctx_status epctx__extract_file(epctx__convert *c, epctx__context_node *
     EPCTX__TRY(epctx__map_set(&c->taken, n->name, 1, c->error));
     EPCTX__TRY(
         epctx_model_output_file(c->model, c->path.data, n->name, &n->bytes, 1, &file, c->error));
-    return epctx_changes_put_file(c->changes, c->arena, &file, c->error);
+    return epctx__convert_put_file(c, &file);
 }
 
 static epctx_status epctx__extract_store(epctx__convert *c, epctx__context_node *n) {
@@ -14152,7 +14103,7 @@ static epctx_status epctx__prefix_node(epctx__prefixing *p, const epctx_node_vie
     bytes.data = (const uint8_t *)text;
     bytes.size = name.size;
     p->count++;
-    return epctx_edit_set_field_data(p->model, node->view, EPCTX_FIELD_NODE_NAME, bytes, p->error);
+    return epctx__edit_set_data(p->model, node->view, EPCTX_FIELD_NODE_NAME, bytes, p->error);
 }
 
 static epctx_status epctx__prefix_run(epctx__prefixing *p) {
@@ -15552,7 +15503,7 @@ EPCTX_API uint64_t epctx_notes_hash(epctx_str notes) {
     uint64_t hash = 0;
     if (epctx_str_starts(notes, EPCTX__HASH_KEY)) {
         epctx__str_skip(&notes, sizeof EPCTX__HASH_KEY - 1);
-        epctx_str_take_hash(&notes, &hash);
+        epctx__str_take_hash(&notes, &hash);
     }
     return hash;
 }
@@ -15573,7 +15524,7 @@ EPCTX_API bool epctx_outside_weight_next(epctx_str *rest, epctx_outside_weight *
     epctx_str at = *rest;
     bool sized = epctx__cut_number(&at, ' ', &out->size);
     epctx_str hash = epctx_str_cut(&at, ' ');
-    if (!sized || !epctx_str_take_hash(&hash, &out->hash) || hash.size > 0 ||
+    if (!sized || !epctx__str_take_hash(&hash, &out->hash) || hash.size > 0 ||
         !epctx__cut_number(&at, ' ', &out->offset) || !epctx__ref_text(&at, ' ', &out->name) ||
         !epctx__ref_text(&at, '\n', &out->location))
         return false;
@@ -15885,7 +15836,7 @@ static epctx_status epctx__ep_weights(epctx_ep *ep, const epctx_graph *piece, ep
         const epctx_tensor *t = &piece->initializers[i];
         if (epctx__stays_outside(t, ep->opts.weightless)) {
             epctx_text_put_format(&text, "%u ", (uint64_t)t->size);
-            epctx_text_put_hex(&text, epctx_hash(t->data, t->size, 0), 16);
+            epctx__text_put_hex(&text, epctx_hash(t->data, t->size, 0), 16);
             epctx_text_put_format(&text, " %u ", t->offset);
             epctx__ref_put_text(&text, t->name, ' ');
             epctx__ref_put_text(&text, t->location, '\n');
@@ -15920,7 +15871,7 @@ static epctx_status epctx__ep_node(epctx_ep *ep, size_t index, epctx_node *node,
     EPCTX__TRY(epctx__ep_weights(ep, graph, &weights, error));
     notes = epctx_text_of(memory, notes_size);
     epctx_text_put(&notes, epctx_str_of(EPCTX__HASH_KEY));
-    epctx_text_put_hex(&notes, ep->graphs[index].hash, 16);
+    epctx__text_put_hex(&notes, ep->graphs[index].hash, 16);
     out.present = 1u << EPCTX_EPNODE_MAIN_CONTEXT | 1u << EPCTX_EPNODE_EMBED_MODE |
                   1u << EPCTX_EPNODE_EP_SDK_VERSION | 1u << EPCTX_EPNODE_HARDWARE_ARCHITECTURE |
                   1u << EPCTX_EPNODE_PARTITION_NAME | 1u << EPCTX_EPNODE_SOURCE |
@@ -16350,8 +16301,8 @@ static epctx_status epctx__preflight_binary(epctx__preflight *p, epctx_outputs *
     if (binary.size > 0) {
         EPCTX__TRY(epctx_path_check(binary, p->error));
     } else {
-        EPCTX__TRY(epctx_path_binary(epctx_str_of(out->model), epctx_str_of(p->in->ep), name,
-                                     sizeof name, p->error));
+        EPCTX__TRY(epctx_path_binary(epctx_str_of(out->model), epctx_str_of(p->in->short_name),
+                                     name, sizeof name, p->error));
         binary = epctx_str_of(name);
     }
     return epctx__preflight_add(p, binary, &out->binary);
@@ -16406,7 +16357,7 @@ EPCTX_API epctx_gen_opts epctx_options_to_gen(const epctx_options *options) {
     opts.require_all = epctx_option_on(options, EPCTX_OPTION_DISABLE_CPU_FALLBACK);
     opts.initializers_file_name =
         epctx__option_set(options, EPCTX_OPTION_EXTERNAL_INITIALIZERS_FILE);
-    opts.no_nodes = epctx_option_no_nodes(options);
+    opts.no_nodes = epctx__option_no_nodes(options);
     opts.prepare_only = epctx_option_on(options, EPCTX_OPTION_COMPILE_ONLY);
     opts.weightless = epctx_option_on(options, EPCTX_OPTION_WEIGHTLESS) ? EPCTX_WEIGHTLESS_ALL
                       : epctx_option_on(options, EPCTX_OPTION_WEIGHTLESS_NODES)
@@ -16548,7 +16499,7 @@ static epctx_status epctx__gen_paths(epctx__gen *g) {
     in.model_path = g->model->path;
     in.inputs = g->inputs;
     in.input_count = g->input_count;
-    in.ep = g->backend->short_name;
+    in.short_name = g->backend->short_name;
     in.binary = g->joins ? g->binary : g->opts->binary;
     in.binary_joined = g->joins;
     EPCTX__TRY(epctx_preflight(&g->options, &in, g->arena, &out, g->error));
@@ -18214,7 +18165,7 @@ static epctx_status epctx__group_target(epctx__group *group, const epctx_share_o
     epctx_status status;
     memset(&in, 0, sizeof in);
     memset(&p, 0, sizeof p);
-    in.ep = group->backend->short_name;
+    in.short_name = group->backend->short_name;
     p.in = &in;
     p.folder = epctx__path_beside(group->io, opts->context_path, room);
     p.overwrite = epctx__overwrite(opts->overwrite);

@@ -2,6 +2,7 @@
  * Converts any model by every conversion under every profile, with files that exist under any name:
  * what comes out opens again, undoing gives the first bytes, and a failure changes nothing.
  */
+#include "examples/epctx/ops/contexts.h"
 #include "examples/epctx/ops/init.h"
 #include "examples/epctx/ops/weightless.h"
 #include "fuzz.h"
@@ -17,8 +18,8 @@ typedef struct written {
     size_t size;
 } written;
 
-typedef epctx_status (*convert_fn)(epctx_model *model, const epctx_convert_opts *opts,
-                                   epctx_changes *changes, epctx_error *error);
+typedef epctx_status (*convert_fn)(epctx_model *model, const ops_convert_opts *opts,
+                                   ops_changes *changes, epctx_error *error);
 
 /* -- one folder, /m, where every file has the same bytes and "m.onnx" is the model -- */
 
@@ -78,7 +79,7 @@ static void require_same(epctx_model *model, const uint8_t *data, size_t size) {
 }
 
 /* The files of a result have their bytes, and names that a model may hold. */
-static void check_files(const epctx_changes *changes) {
+static void check_files(const ops_changes *changes) {
     for (size_t i = 0; i < changes->file_count; i++) {
         const epctx_output_file *file = &changes->files[i];
         uint64_t size = 0;
@@ -89,8 +90,8 @@ static void check_files(const epctx_changes *changes) {
 }
 
 static void convert(epctx_model *model, const input *in, convert_fn function,
-                    const epctx_convert_opts *opts) {
-    epctx_changes changes;
+                    const ops_convert_opts *opts) {
+    ops_changes changes;
     epctx_error error;
     if (function(model, opts, &changes, &error) == EPCTX_OK) {
         written out = write_model(model);
@@ -108,13 +109,13 @@ static void convert(epctx_model *model, const input *in, convert_fn function,
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    static const convert_fn functions[] = {
-        epctx_edit_embed, epctx_edit_extract, epctx_init_inline,   epctx_init_external,
-        epctx_init_prune, epctx_weightless,   epctx_self_contained};
+    static const convert_fn functions[] = {ops_embed,           ops_extract,      epctx_init_inline,
+                                           epctx_init_external, epctx_init_prune, epctx_weightless,
+                                           epctx_self_contained};
     input in = {data, size};
     epctx_io io;
     epctx_open_opts open;
-    epctx_convert_opts opts;
+    ops_convert_opts opts;
     epctx_model model;
     size_t count;
     const epctx_profile *profiles = epctx_profiles(&count);
@@ -132,8 +133,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++)
             convert(&model, &in, functions[i], &opts);
         opts.profile = &profiles[epctx_hash(data, size, 0) % count];
-        convert(&model, &in, epctx_edit_embed, &opts);
-        convert(&model, &in, epctx_edit_extract, &opts);
+        convert(&model, &in, ops_embed, &opts);
+        convert(&model, &in, ops_extract, &opts);
     }
     epctx_model_close(&model);
     return 0;

@@ -122,7 +122,7 @@ static void preflight(const epctx_options *options, bool many) {
     in.model_path = many ? "/m/model.onnx" : NULL;
     in.inputs = inputs;
     in.input_count = 1;
-    in.ep = many ? "qnn" : "npu";
+    in.short_name = many ? "qnn" : "npu";
     epctx_arena_init(&arena, NULL);
     if (epctx_preflight(options, &in, &arena, &out, &error) == EPCTX_OK) {
         const char *paths[3];
@@ -157,7 +157,7 @@ static void use(const epctx_options *options) {
         if (list[i].type == EPCTX_OPTION_TYPE_NAME && text[0] != '\0')
             require(epctx_path_check(epctx_str_of(text), NULL) == EPCTX_OK);
     }
-    require(epctx_option_no_nodes(options) <= EPCTX_NO_NODES_NOTHING);
+    require(epctx_options_to_gen(options).no_nodes <= EPCTX_NO_NODES_NOTHING);
     for (i = EPCTX_PHASE_GENERATE; i <= EPCTX_PHASE_LOAD; i++)
         if (epctx_options_check(options, (uint32_t)i, "/m/model.onnx", &error) != EPCTX_OK)
             require(error.message[0] != '\0');

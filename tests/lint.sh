@@ -57,6 +57,9 @@ for name in sys.argv[1:]:
         print(name, str(error).replace("\n", " "))'
 }
 
+# What a version renamed has its new name everywhere: in comments, guides and scripts, too.
+old_names() { sources | xargs "$python" -B tests/judge/old_names.py .github/CHANGELOG.md; }
+
 man_page() { groff -man -ww -z -Kutf8 examples/epctx/epctx.1; }
 
 # A test has the name of a section, of an operation, of a command, or one that is listed here.
@@ -95,6 +98,8 @@ finds "lines" "$python" -B tests/judge/lines.py
 for header in epctx.h epctx_npu.h; do
     finds "definitions of $header" "$python" -B tests/judge/definitions.py $header EPCTX_API
 done
+finds "callers" "$python" -B tests/judge/callers.py epctx.h epctx_npu.h
+finds "old names" old_names
 finds "mutations" tests/mutate.sh --check
 finds "names of tests" test_names
 objects circles examples/epctx "$build/obj" main.o

@@ -91,7 +91,7 @@ static epctx_span span_of(const bytes *b) {
 
 static epctx_binary_id id_of(const bytes *b) {
     epctx_binary_id id;
-    epctx_binary_identify_whole(span_of(b), &id);
+    epctx_binary_identify(span_of(b), span_of(b), b->size, &id);
     return id;
 }
 
@@ -99,7 +99,7 @@ static epctx_binary_id id_of(const bytes *b) {
 static epctx_binary_id id_of_data(const void *data, size_t size) {
     epctx_span span = {(const uint8_t *)data, size};
     epctx_binary_id id;
-    epctx_binary_identify_whole(span, &id);
+    epctx_binary_identify(span, span, span.size, &id);
     return id;
 }
 

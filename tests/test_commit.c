@@ -56,7 +56,7 @@ TEST(backups) {
             epctx_model model;
             epctx_error error;
             epctx_status status;
-            epctx_span span = {(const uint8_t *)large, sizeof large};
+            epctx_view doc = {NULL, (const uint8_t *)large, sizeof large};
             bytes found;
             f.no_links = links == 0;
             io = flaky_io(&f);
@@ -65,11 +65,11 @@ TEST(backups) {
             make_file(at("m.onnx"), old.data, old.size);
             CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), &open, &error), EPCTX_OK);
             for (int i = 0; i < 3; i++) { /* small fields and large ones in turn */
-                span.size = i == 1 ? sizeof large : 9000;
-                CHECK_INT(epctx_edit_set_field_data(&model,
-                                                    i == 0 ? epctx_model_read(&model).view
-                                                           : node_at(&model, i - 1).view,
-                                                    6, span, &error),
+                doc.size = i == 1 ? sizeof large : 9000;
+                CHECK_INT(epctx_edit_put_copy(&model,
+                                              i == 0 ? epctx_model_read(&model).view
+                                                     : node_at(&model, i - 1).view,
+                                              6, doc, epctx_view_none(), NULL, &error),
                           EPCTX_OK);
             }
             now = written(&model);

@@ -2,6 +2,7 @@
  * grow at every place, and with files that are there already; what the models of the other tests do
  * not have. */
 #define _XOPEN_SOURCE 700
+#include "examples/epctx/ops/contexts.h"
 #include "examples/epctx/ops/init.h"
 #include "examples/epctx/ops/move.h"
 #include "examples/epctx/ops/weightless.h"
@@ -49,8 +50,8 @@ typedef struct drive {
     epctx_io io;
     epctx_model model;
     bytes data; /* as it was */
-    epctx_convert_opts opts;
-    epctx_changes changes;
+    ops_convert_opts opts;
+    ops_changes changes;
     epctx_error error;
 } drive;
 
@@ -154,7 +155,7 @@ TEST(weights_of_some_nodes) {
     d.opts.node = "a";
     CHECK_OK(epctx_self_contained(&d.model, &d.opts, &d.changes, &d.error), d.error);
     CHECK_UINT(d.changes.count, 2);
-    CHECK_INT(d.changes.items[0].kind, EPCTX_CHANGE_INLINED);
+    CHECK_INT(d.changes.items[0].kind, OPS_CHANGE_INLINED);
     CHECK_TRUE(epctx_str_is(d.changes.items[0].name, "w"));
     CHECK_TRUE(epctx_str_is(d.changes.items[1].name, "a"));
     epctx_edit_undo(&d.model, 0);
@@ -197,7 +198,7 @@ TEST(names_from_nodes) {
     add_epnode(&graph, "a-b_c.1/~", "x", "y", 1, 1, "FakeEP", "p", "payload", 7);
     CHECK_TRUE(drive_open(&d, end_model(&graph)));
     d.opts.name = "{node}.bin";
-    CHECK_OK(epctx_edit_extract(&d.model, &d.opts, &d.changes, &d.error), d.error);
+    CHECK_OK(ops_extract(&d.model, &d.opts, &d.changes, &d.error), d.error);
     CHECK_STR(d.changes.files[0].name, "a-b_c.1__.bin");
     drive_close(&d);
 }
@@ -223,7 +224,7 @@ TEST(external_after_an_edit) {
     CHECK_INT(epctx_edit_remove_field(&d.model, tensor.view, 9, &d.error), EPCTX_OK);
     it = epctx_view_graph_initializers(epctx_model_graph(&d.model));
     CHECK_TRUE(epctx_next_tensor(&it, &tensor));
-    CHECK_INT(epctx_edit_set_field_data(&d.model, tensor.view, 9, other, &d.error), EPCTX_OK);
+    CHECK_INT(epctx_edit_set_tensor_raw(&d.model, tensor.view, other, &d.error), EPCTX_OK);
     d.opts.threshold = 0;
     CHECK_OK(epctx_init_external(&d.model, &d.opts, &d.changes, &d.error), d.error);
     CHECK_UINT(d.changes.file_count, 1);
@@ -231,7 +232,7 @@ TEST(external_after_an_edit) {
     CHECK_TRUE(epctx_next_tensor(&it, &tensor));
     CHECK_TRUE(tensor.external && !tensor.has_raw && tensor.length == 16);
     CHECK_UINT(d.changes.count, 2);
-    CHECK_INT(d.changes.items[1].kind, EPCTX_CHANGE_EXTERNAL);
+    CHECK_INT(d.changes.items[1].kind, OPS_CHANGE_EXTERNAL);
     CHECK_TRUE(epctx_str_is(d.changes.items[1].name, "k"));
     epctx_edit_undo(&d.model, 0);
     d.opts.threshold = 16; /* as large as that counts */
@@ -324,17 +325,17 @@ static bytes uneven_model(int fill) {
     return end_model(&graph);
 }
 
-typedef epctx_status (*convert_fn)(epctx_model *, const epctx_convert_opts *, epctx_changes *,
+typedef epctx_status (*convert_fn)(epctx_model *, const ops_convert_opts *, ops_changes *,
                                    epctx_error *);
 static convert_fn convert_run;
-static epctx_convert_opts convert_opts;
+static ops_convert_opts convert_opts;
 
 static epctx_status run_convert(epctx_model *a, epctx_model *b, epctx_error *error) {
-    epctx_changes changes;
+    ops_changes changes;
     epctx_status status = convert_run(a, &convert_opts, &changes, error);
     (void)b;
     for (size_t i = 0; status == EPCTX_OK && i < changes.count; i++) {
-        const epctx_change *c = &changes.items[i];
+        const ops_change *c = &changes.items[i];
         starve_say("%d %.*s %.*s %" PRIu64 " %s\n", (int)c->kind, (int)c->name.size, c->name.data,
                    (int)c->file.size, c->file.data, c->size, c->reason != NULL ? c->reason : "");
     }
@@ -344,7 +345,7 @@ static epctx_status run_convert(epctx_model *a, epctx_model *b, epctx_error *err
 TEST(out_of_memory) {
     static const convert_fn functions[] = {
         epctx_init_external, epctx_init_inline, epctx_weightless,   epctx_self_contained,
-        epctx_edit_extract,  epctx_edit_embed,  epctx_init_external};
+        ops_extract,         ops_embed,         epctx_init_external};
     size_t runs = 0;
     for (int fill = 0; fill < 15; fill++) {
         for (size_t k = 0; k < sizeof functions / sizeof functions[0]; k++) {
@@ -355,10 +356,10 @@ TEST(out_of_memory) {
             const char *wrong;
             epctx_model model;
             if (k == 5) { /* what extract makes */
-                epctx_changes changes;
+                ops_changes changes;
                 CHECK_INT(epctx_model_open_memory(&model, data.data, data.size, NULL, NULL),
                           EPCTX_OK);
-                CHECK_INT(epctx_edit_extract(&model, &convert_opts, &changes, NULL), EPCTX_OK);
+                CHECK_INT(ops_extract(&model, &convert_opts, &changes, NULL), EPCTX_OK);
                 ext = written(&model);
                 epctx_model_close(&model);
                 bytes_free(&data);
@@ -459,7 +460,7 @@ TEST(groups_that_replace) {
 /* A model that no reader takes; the bytes are never touched. */
 TEST(too_large) {
     bytes graph = {0};
-    epctx_span payload;
+    epctx_view payload = {NULL, NULL, 0};
     epctx_output_file none = {0};
     drive d;
     drive_begin(&d);
@@ -467,9 +468,9 @@ TEST(too_large) {
     CHECK_TRUE(drive_open(&d, end_model(&graph)));
     payload.data = d.data.data;
     payload.size = (size_t)EPCTX_MODEL_MAX;
-    CHECK_INT(
-        epctx_edit_set_field_data(&d.model, epctx_model_read(&d.model).view, 6, payload, NULL),
-        EPCTX_OK);
+    CHECK_INT(epctx_edit_put_copy(&d.model, epctx_model_read(&d.model).view, 6, payload,
+                                  epctx_view_none(), NULL, NULL),
+              EPCTX_OK);
     CHECK_INT(epctx_init_inline(&d.model, NULL, &d.changes, &d.error), EPCTX_ERR_LIMIT);
     CHECK_HAS(d.error.message, "store initializers in a file");
     CHECK_INT(epctx_model_write_group(&d.model, "/d/new.onnx", NULL, &none, 0, EPCTX_OVERWRITE_FAIL,

@@ -1080,8 +1080,6 @@ TEST(edits_refused) {
     CHECK_INT(epctx_edit_set_field_str(&model, root, 7, ok, &error), EPCTX_ERR_ARG);
     CHECK_HAS(error.message, "is not a string or number");
     CHECK_INT(epctx_edit_set_field_int(&model, root, 0, 1, &error), EPCTX_ERR_ARG);
-    CHECK_INT(epctx_edit_set_field_data(&model, loop, 5, (epctx_span){b.data, 4}, &error),
-              EPCTX_ERR_ARG);
     CHECK_INT(epctx_edit_replace_str(&model, root, ok, &error), EPCTX_ERR_ARG);
     CHECK_INT(epctx_edit_replace_str(&model, loop, ok, &error), EPCTX_ERR_ARG);
     CHECK_HAS(error.message, "the view is not a string");
@@ -1924,14 +1922,15 @@ TEST(huge_models) {
     bytes b = sample();
     epctx_model model;
     epctx_error error;
-    epctx_span payload;
+    epctx_view payload = {NULL, NULL, 0};
     CHECK_TRUE(test_temp(folder));
     snprintf(path, sizeof path, "%s/m.onnx", folder);
     CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, NULL), EPCTX_OK);
     payload.data = b.data;
     payload.size = (size_t)EPCTX_MODEL_MAX;
-    CHECK_INT(epctx_edit_set_field_data(&model, node_at(&model, 0).view, 6, payload, &error),
-              EPCTX_OK);
+    CHECK_INT(
+        epctx_edit_put_copy(&model, node_at(&model, 0).view, 6, payload, no_view, NULL, &error),
+        EPCTX_OK);
     CHECK_INT(epctx_model_write_file(&model, path, NULL, &error), EPCTX_ERR_LIMIT);
     CHECK_HAS(error.message, "2147483647");
     CHECK_STR(folder_names(folder, false), "");

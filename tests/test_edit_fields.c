@@ -104,7 +104,7 @@ TEST(offsets_of_edited_data) {
         CHECK_INT(epctx_model_load_graph(&model, &record, NULL), EPCTX_OK);
         CHECK(record.initializers[0].offset > 0, "a tensor of the file has offset 0");
         CHECK_MEM(data.data + record.initializers[0].offset, 16, weights, 16);
-        CHECK_INT(epctx_edit_set_field_data(&model, tensor_at(&model), 9, other, NULL), EPCTX_OK);
+        CHECK_INT(epctx_edit_set_tensor_raw(&model, tensor_at(&model), other, NULL), EPCTX_OK);
         CHECK_INT(epctx_model_load_graph(&model, &record, NULL), EPCTX_OK);
         CHECK_MEM(record.initializers[0].data, record.initializers[0].size, other.data, 16);
         CHECK_UINT(record.initializers[0].offset, 0);

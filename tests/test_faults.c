@@ -7,6 +7,7 @@
 #define EPCTX_IMPLEMENTATION
 #define EPCTX_PTHREAD_LOCK
 #include "examples/epctx/ops/cache.h"
+#include "examples/epctx/ops/contexts.h"
 #include "examples/epctx/ops/dims.h"
 #include "examples/epctx/ops/merge.h"
 #include "examples/epctx/ops/split.h"
@@ -337,7 +338,7 @@ static epctx_status op_options(stage *s, epctx_error *error) {
     epctx_options_init(&options, &arena);
     in.io = &s->io;
     in.model_path = "/d/m.onnx";
-    in.ep = "fake";
+    in.short_name = "fake";
     status = epctx_options_set_list(&options, "ep.context_enable|1 epctx.overwrite|1", error);
     if (status == EPCTX_OK)
         status = epctx_options_set_list(&options, "ep.context_node_name_prefix|p", error);
@@ -364,7 +365,6 @@ static epctx_status op_edit(stage *s, epctx_error *error) {
     epctx_tensor tensor = {0};
     epctx_prefix_opts names = {0};
     size_t mark = epctx_edit_mark(m), count;
-    epctx_span data = {(const uint8_t *)"data", 4};
     epctx_view input = {NULL, (const uint8_t *)"x2", 2};
     epctx_status status;
     names.all_nodes = true;
@@ -391,7 +391,6 @@ static epctx_status op_edit(stage *s, epctx_error *error) {
     } while (0)
     status = epctx_edit_set_field_str(m, model, 6, epctx_str_of("another doc"), error);
     STEP(epctx_edit_set_field_int(m, model, 5, 7, error));
-    STEP(epctx_edit_set_field_data(m, model, 4, data, error));
     STEP(epctx_edit_put_copy(m, view.view, 1, input, none, NULL, error));
     STEP(epctx_edit_set_attr(m, view.view, &attr, error));
     STEP(epctx_edit_put_node(m, none, &node, none, &placed, error));
@@ -454,10 +453,10 @@ static const epctx_write_opts judge = {.dry_run = true};
 
 /* A conversion and the files that it makes. */
 static epctx_status convert(stage *s,
-                            epctx_status (*function)(epctx_model *, const epctx_convert_opts *,
-                                                     epctx_changes *, epctx_error *),
+                            epctx_status (*function)(epctx_model *, const ops_convert_opts *,
+                                                     ops_changes *, epctx_error *),
                             epctx_error *error) {
-    epctx_changes changes;
+    ops_changes changes;
     size_t mark = epctx_edit_mark(&s->model);
     epctx_status status = function(&s->model, NULL, &changes, error);
     if (status == EPCTX_OK)
@@ -474,8 +473,8 @@ static epctx_status convert(stage *s,
     static epctx_status op_##name(stage *s, epctx_error *error) { \
         return convert(s, function, error); \
     }
-CONVERT(embed, epctx_edit_embed)
-CONVERT(extract, epctx_edit_extract)
+CONVERT(embed, ops_embed)
+CONVERT(extract, ops_extract)
 CONVERT(init_inline, epctx_init_inline)
 CONVERT(init_external, epctx_init_external)
 CONVERT(init_prune, epctx_init_prune)

@@ -2,6 +2,7 @@
  * others who write the same files. */
 #define _XOPEN_SOURCE 700
 #include "examples/epctx/ops/cache.h"
+#include "examples/epctx/ops/contexts.h"
 #include "examples/epctx/ops/init.h"
 #include "examples/epctx/ops/move.h"
 #include "fake.h"
@@ -145,14 +146,14 @@ static epctx_status share_generate(const char *name) {
     return status;
 }
 
-typedef epctx_status (*convert_fn)(epctx_model *model, const epctx_convert_opts *opts,
-                                   epctx_changes *changes, epctx_error *error);
+typedef epctx_status (*convert_fn)(epctx_model *model, const ops_convert_opts *opts,
+                                   ops_changes *changes, epctx_error *error);
 
 static epctx_status convert_at(convert_fn function, const char *path, const char *name,
                                epctx_overwrite overwrite) {
-    epctx_convert_opts opts = {0};
+    ops_convert_opts opts = {0};
     epctx_write_opts write = {0};
-    epctx_changes changes;
+    ops_changes changes;
     epctx_model model;
     epctx_status status = epctx_model_open_file(&model, at(path), NULL, &error);
     opts.name = name;
@@ -166,11 +167,11 @@ static epctx_status convert_at(convert_fn function, const char *path, const char
 }
 
 static epctx_status extract(const char *name) {
-    return convert_at(epctx_edit_extract, "in/m.onnx", name, EPCTX_OVERWRITE_REPLACE);
+    return convert_at(ops_extract, "in/m.onnx", name, EPCTX_OVERWRITE_REPLACE);
 }
 
 static epctx_status extract_backup(const char *name) {
-    return convert_at(epctx_edit_extract, "in/m.onnx", name, EPCTX_OVERWRITE_BACKUP);
+    return convert_at(ops_extract, "in/m.onnx", name, EPCTX_OVERWRITE_BACKUP);
 }
 
 static epctx_status external(const char *name) {

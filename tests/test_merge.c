@@ -279,13 +279,13 @@ TEST(merge_of_an_old_model) {
 
 /* More than protobuf readers take. The bytes are never touched, so they need not exist. */
 TEST(merge_of_too_much) {
-    epctx_span payload;
+    epctx_view payload = {NULL, NULL, 0};
     pair p;
     CHECK_TRUE(pair_open(&p, small_model("n", "x", "y"), small_model("m", "u", "v")));
     payload.data = p.data[0].data;
     payload.size = (size_t)EPCTX_MODEL_MAX;
-    CHECK_INT(epctx_edit_set_field_data(&p.models[0], epctx_model_read(&p.models[0]).view, 6,
-                                        payload, NULL),
+    CHECK_INT(epctx_edit_put_copy(&p.models[0], epctx_model_read(&p.models[0]).view, 6, payload,
+                                  epctx_view_none(), NULL, NULL),
               EPCTX_OK);
     CHECK_INT(pair_merge(&p), EPCTX_ERR_LIMIT);
     CHECK_HAS(p.error.message, "first move contexts and initializers into files");

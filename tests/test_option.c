@@ -81,7 +81,7 @@ TEST(defaults) {
     CHECK_STR(epctx_option_text(&zero, EPCTX_OPTION_CONTEXT_NODE_NAME_PREFIX), "");
     CHECK_STR(epctx_option_text(&zero, EPCTX_OPTION_EXTERNAL_INITIALIZERS_FILE), "");
     CHECK_STR(epctx_option_text(&zero, EPCTX_OPTION_OPTIMIZED_MODEL_SIZE), "1024");
-    CHECK_INT(epctx_option_no_nodes(&zero), EPCTX_NO_NODES_ERROR);
+    CHECK_INT(epctx_options_to_gen(&zero).no_nodes, EPCTX_NO_NODES_ERROR);
     CHECK_TRUE(!epctx_option_given(&zero, EPCTX_OPTION_CONTEXT_ENABLE));
     /* No options at all are the same. */
     CHECK_STR(epctx_option_text(NULL, EPCTX_OPTION_CONTEXT_EMBED_MODE), "0");
@@ -100,9 +100,9 @@ TEST(set_and_read) {
     CHECK_TRUE(!epctx_option_on(&s.options, EPCTX_OPTION_CONTEXT_ENABLE));
     CHECK_TRUE(epctx_option_given(&s.options, EPCTX_OPTION_CONTEXT_ENABLE));
     CHECK_INT(set(&s, "epctx.no_nodes", "copy"), EPCTX_OK);
-    CHECK_INT(epctx_option_no_nodes(&s.options), EPCTX_NO_NODES_COPY);
+    CHECK_INT(epctx_options_to_gen(&s.options).no_nodes, EPCTX_NO_NODES_COPY);
     CHECK_INT(set(&s, "epctx.no_nodes", "nothing"), EPCTX_OK);
-    CHECK_INT(epctx_option_no_nodes(&s.options), EPCTX_NO_NODES_NOTHING);
+    CHECK_INT(epctx_options_to_gen(&s.options).no_nodes, EPCTX_NO_NODES_NOTHING);
     CHECK_INT(set(&s, "session.optimized_model_external_initializers_min_size_in_bytes",
                   "18446744073709551615"),
               EPCTX_OK);
@@ -564,7 +564,7 @@ static bool enter(place *p) {
     memset(p, 0, sizeof *p);
     p->s = begin();
     p->in.model_path = "model.onnx";
-    p->in.ep = "npu";
+    p->in.short_name = "npu";
     return chdir(root) == 0 && system("rm -rf ./*") == 0 && put("model.onnx");
 }
 
@@ -591,7 +591,7 @@ TEST(outputs_named) {
     CHECK_INT(mkdir("out", 0777), 0);
     CHECK_INT(set(&p.s, "ep.context_file_path", "out/x_ctx.onnx"), EPCTX_OK);
     CHECK_INT(set(&p.s, "ep.context_model_external_initializers_file_name", "x.data"), EPCTX_OK);
-    p.in.ep = "gpu";
+    p.in.short_name = "gpu";
     CHECK_OK(preflight(&p), p.s.error);
     CHECK_STR(p.out.model, "out/x_ctx.onnx");
     CHECK_STR(p.out.initializers, "out/x.data");
@@ -783,7 +783,7 @@ TEST(unchecked_values) {
     epctx_profile plain = *epctx_profile_find(epctx_str_of("generic"));
     session s = begin();
     s.options.values[EPCTX_OPTION_NO_NODES] = "whatever";
-    CHECK_INT(epctx_option_no_nodes(&s.options), EPCTX_NO_NODES_ERROR);
+    CHECK_INT(epctx_options_to_gen(&s.options).no_nodes, EPCTX_NO_NODES_ERROR);
     plain.traits &= ~EPCTX_EMBEDS;
     s.options.profile = &plain;
     CHECK_TRUE(!epctx_option_on(&s.options, EPCTX_OPTION_CONTEXT_EMBED_MODE));

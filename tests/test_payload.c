@@ -1,6 +1,7 @@
 /* >>payload: contexts and weights into the model and out of it, files written as a group, binaries
  * renamed with their models. */
 #define _XOPEN_SOURCE 700
+#include "examples/epctx/ops/contexts.h"
 #include "examples/epctx/ops/init.h"
 #include "examples/epctx/ops/weightless.h"
 #include "examples/epctx/ops/lint.h"
@@ -53,16 +54,16 @@ static void make_parts(const part *parts, size_t count) {
     save_bytes("m.onnx", &model);
 }
 
-typedef epctx_status (*convert_fn)(epctx_model *model, const epctx_convert_opts *opts,
-                                   epctx_changes *changes, epctx_error *error);
+typedef epctx_status (*convert_fn)(epctx_model *model, const ops_convert_opts *opts,
+                                   ops_changes *changes, epctx_error *error);
 
 /* What the last conversion told, e.g. "embedded a; skipped b: why; ". */
 static char told[2000];
 
-static void tell(const epctx_changes *changes) {
+static void tell(const ops_changes *changes) {
     told[0] = '\0';
     for (size_t i = 0; i < changes->count; i++) {
-        const epctx_change *c = &changes->items[i];
+        const ops_change *c = &changes->items[i];
         size_t used = strlen(told);
         snprintf(told + used, sizeof told - used, "%s %.*s%s%s; ", ops_change_name(c->kind),
                  (int)c->name.size, c->name.data, c->reason != NULL ? ": " : "",
@@ -72,12 +73,12 @@ static void tell(const epctx_changes *changes) {
 
 /* Every allocation of a conversion fails once and leaves the model as it was; what is wrong, or
  * NULL. */
-static const char *starve(convert_fn function, const char *from, const epctx_convert_opts *opts) {
+static const char *starve(convert_fn function, const char *from, const ops_convert_opts *opts) {
     static uint64_t memory[HUNGRY_BUFFER / 8];
     size_t room = 0, rounds;
     for (rounds = 0; rounds < 5000; rounds++) {
         static epctx_error error;
-        epctx_changes changes;
+        ops_changes changes;
         epctx_model model;
         epctx_status status;
         bytes before = {0}, after = {0};
@@ -104,11 +105,10 @@ static const char *starve(convert_fn function, const char *from, const epctx_con
 
 /* Converts one file into another. */
 static epctx_status convert(convert_fn function, const char *from, const char *to,
-                            const epctx_convert_opts *opts, const epctx_io *io,
-                            epctx_error *error) {
-    epctx_convert_opts own = {0};
+                            const ops_convert_opts *opts, const epctx_io *io, epctx_error *error) {
+    ops_convert_opts own = {0};
     epctx_open_opts open = {0};
-    epctx_changes changes;
+    ops_changes changes;
     epctx_model model;
     epctx_status status;
     bytes before, after;
@@ -197,20 +197,20 @@ TEST(embed_and_back) {
     clear_root();
     make_parts(parts, 3);
     make_text("m_fakeep.bin", "binary");
-    CHECK_OK(convert(epctx_edit_embed, "m.onnx", "e.onnx", NULL, NULL, &error), error);
+    CHECK_OK(convert(ops_embed, "m.onnx", "e.onnx", NULL, NULL, &error), error);
     CHECK_STR(told, "embedded a; followed b; ");
     CHECK_STR(nodes_of("e.onnx"), "1/1/binary 0/1/- 0/1/- ");
     CHECK_TRUE(lint_clean("e.onnx"));
     remove(at("m.onnx"));
-    CHECK_OK(convert(epctx_edit_extract, "e.onnx", "m.onnx", NULL, NULL, &error), error);
+    CHECK_OK(convert(ops_extract, "e.onnx", "m.onnx", NULL, NULL, &error), error);
     CHECK_STR(nodes_of("m.onnx"), "1/0/m_fakeep.bin 0/0/- 0/1/- ");
     CHECK_STR(listing(), "e.onnx m.onnx m_fakeep.bin ");
     CHECK_TRUE(lint_clean("m.onnx"));
-    CHECK_INT(convert(epctx_edit_embed, "m.onnx", "e2.onnx", NULL, NULL, &error), EPCTX_OK);
+    CHECK_INT(convert(ops_embed, "m.onnx", "e2.onnx", NULL, NULL, &error), EPCTX_OK);
     CHECK_TRUE(same_files("e.onnx", "e2.onnx"));
-    CHECK_INT(convert(epctx_edit_extract, "e2.onnx", "m.onnx", NULL, NULL, &error), EPCTX_OK);
+    CHECK_INT(convert(ops_extract, "e2.onnx", "m.onnx", NULL, NULL, &error), EPCTX_OK);
     make_parts(parts, 3);
-    CHECK_INT(convert(epctx_edit_embed, "m.onnx", "e3.onnx", NULL, NULL, &error), EPCTX_OK);
+    CHECK_INT(convert(ops_embed, "m.onnx", "e3.onnx", NULL, NULL, &error), EPCTX_OK);
     CHECK_TRUE(same_files("e.onnx", "e3.onnx"));
 }
 
@@ -227,8 +227,8 @@ TEST(inverse_restores_bytes) {
         while (big.size < size) bytes_add(&big, "0123456789", 10);
         make_file(at("m_fakeep.bin"), big.data, big.size);
         rename(at("m.onnx"), at("first.onnx"));
-        CHECK_INT(convert(epctx_edit_embed, "first.onnx", "e.onnx", NULL, NULL, &error), EPCTX_OK);
-        CHECK_INT(convert(epctx_edit_extract, "e.onnx", "m.onnx", NULL, NULL, &error), EPCTX_OK);
+        CHECK_INT(convert(ops_embed, "first.onnx", "e.onnx", NULL, NULL, &error), EPCTX_OK);
+        CHECK_INT(convert(ops_extract, "e.onnx", "m.onnx", NULL, NULL, &error), EPCTX_OK);
         CHECK(same_files("first.onnx", "m.onnx"), "%zu bytes: the model differs", big.size);
     }
     bytes_free(&big);
@@ -242,10 +242,10 @@ TEST(equal_contexts_are_one_file) {
     epctx_error error;
     clear_root();
     make_parts(parts, 3);
-    CHECK_OK(convert(epctx_edit_extract, "m.onnx", "o.onnx", NULL, NULL, &error), error);
+    CHECK_OK(convert(ops_extract, "m.onnx", "o.onnx", NULL, NULL, &error), error);
     CHECK_STR(nodes_of("o.onnx"), "1/0/a.mxr 1/0/b.mxr 1/0/a.mxr ");
     CHECK_STR(listing(), "a.mxr b.mxr m.onnx o.onnx ");
-    CHECK_INT(convert(epctx_edit_embed, "o.onnx", "back.onnx", NULL, NULL, &error), EPCTX_OK);
+    CHECK_INT(convert(ops_embed, "o.onnx", "back.onnx", NULL, NULL, &error), EPCTX_OK);
     CHECK_TRUE(same_files("back.onnx", "m.onnx"));
 }
 
@@ -275,7 +275,7 @@ TEST(names_of_binaries) {
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         part p = {"n/1*", 1, 1, NULL, "bytes"};
-        epctx_convert_opts opts = {0};
+        ops_convert_opts opts = {0};
         epctx_error error;
         char want[100];
         epctx_status status;
@@ -283,7 +283,7 @@ TEST(names_of_binaries) {
         p.source = cases[i].source;
         opts.name = cases[i].name;
         make_parts(&p, 1);
-        status = convert(epctx_edit_extract, "m.onnx", "net_ctx.onnx", &opts, NULL, &error);
+        status = convert(ops_extract, "m.onnx", "net_ctx.onnx", &opts, NULL, &error);
         if (cases[i].want == NULL) {
             CHECK(status != EPCTX_OK, "%s was taken", cases[i].name);
             CHECK_STR(listing(), "m.onnx ");
@@ -304,38 +304,35 @@ TEST(profiles_forbid) {
         part parts[2];
         const char *text;
     } cases[] = {
-        {epctx_edit_embed, NULL, {{"a", 1, 0, "QNN", "a.bin"}, {"b", 0, 0, "QNN", NULL}}, "31977"},
-        {epctx_edit_embed,
-         NULL,
-         {{"a", 1, 0, "OpenVINOExecutionProvider", "a.xml"}},
-         "OpenVINO IR"},
-        {epctx_edit_embed,
+        {ops_embed, NULL, {{"a", 1, 0, "QNN", "a.bin"}, {"b", 0, 0, "QNN", NULL}}, "31977"},
+        {ops_embed, NULL, {{"a", 1, 0, "OpenVINOExecutionProvider", "a.xml"}}, "OpenVINO IR"},
+        {ops_embed,
          NULL,
          {{"a", 1, 0, "TensorrtExecutionProvider", "a.stripped.engine"}},
          "engine without weights"},
-        {epctx_edit_embed,
+        {ops_embed,
          NULL,
          {{"a", 1, 0, "OpenVINOExecutionProvider", "a.bin"},
           {"b", 1, 0, "OpenVINOExecutionProvider", "b.bin"}},
          "several binaries"},
-        {epctx_edit_embed,
+        {ops_embed,
          "a",
          {{"a", 1, 0, "OpenVINOExecutionProvider", "a.bin"},
           {"b", 1, 0, "OpenVINOExecutionProvider", "a.bin"}},
          "convert all"},
-        {epctx_edit_embed, "z", {{"a", 1, 0, "X", "a.bin"}}, "no EPContext node 'z'"},
-        {epctx_edit_embed, NULL, {{"a", 1, 0, "X", "../a.bin"}}, "'..'"},
-        {epctx_edit_embed, NULL, {{"a", 1, 0, "X", "/a.bin"}}, "absolute"},
-        {epctx_edit_embed, NULL, {{"a", 1, 0, "X", "missing.bin"}}, "does not exist"},
-        {epctx_edit_embed, NULL, {{"a", 1, 0, "X", "empty.bin"}}, "empty"},
-        {epctx_edit_embed, NULL, {{"a", 1, 0, "X", NULL}}, "is empty"},
-        {epctx_edit_extract, NULL, {{"a", 1, 1, "telum", "text"}}, "embedded contexts only"},
-        {epctx_edit_extract, NULL, {{"a", 1, 1, "X", NULL}}, "compile the model again"},
-        {epctx_edit_extract, NULL, {{"a", 1, 1, "X", ""}}, "compile the model again"},
-        {epctx_edit_embed, NULL, {{"a", 1, 2, "X", "a.bin"}}, "embed_mode"},
+        {ops_embed, "z", {{"a", 1, 0, "X", "a.bin"}}, "no EPContext node 'z'"},
+        {ops_embed, NULL, {{"a", 1, 0, "X", "../a.bin"}}, "'..'"},
+        {ops_embed, NULL, {{"a", 1, 0, "X", "/a.bin"}}, "absolute"},
+        {ops_embed, NULL, {{"a", 1, 0, "X", "missing.bin"}}, "does not exist"},
+        {ops_embed, NULL, {{"a", 1, 0, "X", "empty.bin"}}, "empty"},
+        {ops_embed, NULL, {{"a", 1, 0, "X", NULL}}, "is empty"},
+        {ops_extract, NULL, {{"a", 1, 1, "telum", "text"}}, "embedded contexts only"},
+        {ops_extract, NULL, {{"a", 1, 1, "X", NULL}}, "compile the model again"},
+        {ops_extract, NULL, {{"a", 1, 1, "X", ""}}, "compile the model again"},
+        {ops_embed, NULL, {{"a", 1, 2, "X", "a.bin"}}, "embed_mode"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        epctx_convert_opts opts = {0};
+        ops_convert_opts opts = {0};
         epctx_error error;
         char before[1000];
         clear_root();
@@ -364,10 +361,10 @@ TEST(openvino_shares_one_container) {
     make_parts(parts, 2);
     make_text("m_OpenVINOExecutionProvider.bin", "container");
     rename(at("m.onnx"), at("first.onnx"));
-    CHECK_OK(convert(epctx_edit_embed, "first.onnx", "e.onnx", NULL, NULL, &error), error);
+    CHECK_OK(convert(ops_embed, "first.onnx", "e.onnx", NULL, NULL, &error), error);
     CHECK_STR(nodes_of("e.onnx"), "1/1/container 0/1/ ");
     CHECK_TRUE(lint_clean("e.onnx"));
-    CHECK_OK(convert(epctx_edit_extract, "e.onnx", "m.onnx", NULL, NULL, &error), error);
+    CHECK_OK(convert(ops_extract, "e.onnx", "m.onnx", NULL, NULL, &error), error);
     CHECK_TRUE(same_files("first.onnx", "m.onnx"));
 }
 
@@ -475,7 +472,7 @@ static const char *sharing_in(const char *name) {
 
 /* Each EP x number of nodes x {embed, extract} and back. */
 TEST(sharing_by_ep) {
-    epctx_convert_opts opts = {0};
+    ops_convert_opts opts = {0};
     const epctx_io *io = epctx_io_files();
     epctx_error error;
     size_t i, count;
@@ -486,7 +483,7 @@ TEST(sharing_by_ep) {
             epctx_status status;
             clear_root();
             make_shared(rule, rule->embedded, count);
-            status = convert(epctx_edit_extract, "m.onnx", "x.onnx", &opts, io, &error);
+            status = convert(ops_extract, "m.onnx", "x.onnx", &opts, io, &error);
             if (rule->no_extract != NULL) {
                 CHECK_INT(status, EPCTX_ERR_UNSUPPORTED);
                 CHECK_HAS(error.message, rule->no_extract);
@@ -497,7 +494,7 @@ TEST(sharing_by_ep) {
                   "%s, %zu nodes extracted: %s", rule->profile, count, sharing_in("x.onnx"));
             make_shared(rule, rule->file, count);
             CHECK_STR(sharing_in("m.onnx"), sharing_of(rule->file, count));
-            status = convert(epctx_edit_embed, "m.onnx", "e.onnx", &opts, io, &error);
+            status = convert(ops_embed, "m.onnx", "e.onnx", &opts, io, &error);
             if (count > rule->most_embedded) {
                 CHECK_INT(status, EPCTX_ERR_UNSUPPORTED);
                 CHECK_HAS(error.message, rule->no_embed);
@@ -506,9 +503,9 @@ TEST(sharing_by_ep) {
             CHECK_OK(status, error);
             CHECK(strcmp(sharing_in("e.onnx"), sharing_of(rule->embedded, count)) == 0,
                   "%s, %zu nodes embedded: %s", rule->profile, count, sharing_in("e.onnx"));
-            CHECK_OK(convert(epctx_edit_embed, "x.onnx", "y.onnx", &opts, io, &error), error);
+            CHECK_OK(convert(ops_embed, "x.onnx", "y.onnx", &opts, io, &error), error);
             CHECK_STR(sharing_in("y.onnx"), sharing_of(rule->embedded, count));
-            CHECK_OK(convert(epctx_edit_extract, "e.onnx", "z.onnx", &opts, io, &error), error);
+            CHECK_OK(convert(ops_extract, "e.onnx", "z.onnx", &opts, io, &error), error);
             CHECK_STR(sharing_in("z.onnx"), sharing_of(rule->file, count));
         }
     }
@@ -531,28 +528,28 @@ TEST(embedded_in_the_first) {
     add_opset(&model, "com.microsoft", 1);
     save_bytes("m.onnx", &model);
     make_text("c.bin", "container");
-    CHECK_OK(convert(epctx_edit_embed, "m.onnx", "e.onnx", NULL, NULL, &error), error);
+    CHECK_OK(convert(ops_embed, "m.onnx", "e.onnx", NULL, NULL, &error), error);
     CHECK_STR(nodes_of("e.onnx"), "0/1/ 1/1/container 0/1/ ");
-    CHECK_OK(convert(epctx_edit_extract, "e.onnx", "o.onnx", NULL, NULL, &error), error);
+    CHECK_OK(convert(ops_extract, "e.onnx", "o.onnx", NULL, NULL, &error), error);
     CHECK_HAS(nodes_of("o.onnx"), "1/0/o_OpenVINOExecutionProvider.bin 1/0/o_");
 }
 
 /* Two primary nodes of QNN with contexts of their own are fine in both modes. */
 TEST(qnn_of_two_contexts) {
     static const part parts[] = {{"a", 1, 1, "Qnn", "one"}, {"b", 1, 1, "Qnn", "two"}};
-    epctx_convert_opts opts = {0};
+    ops_convert_opts opts = {0};
     epctx_error error;
     clear_root();
     make_parts(parts, 2);
-    CHECK_OK(convert(epctx_edit_extract, "m.onnx", "o.onnx", NULL, NULL, &error), error);
+    CHECK_OK(convert(ops_extract, "m.onnx", "o.onnx", NULL, NULL, &error), error);
     CHECK_STR(nodes_of("o.onnx"), "1/0/o_qnn.bin 1/0/o_qnn_1.bin ");
-    CHECK_INT(convert(epctx_edit_embed, "o.onnx", "back.onnx", NULL, NULL, &error), EPCTX_OK);
+    CHECK_INT(convert(ops_embed, "o.onnx", "back.onnx", NULL, NULL, &error), EPCTX_OK);
     CHECK_TRUE(same_files("m.onnx", "back.onnx"));
     opts.name = "one.bin";
-    CHECK_INT(convert(epctx_edit_extract, "m.onnx", "p.onnx", &opts, NULL, &error), EPCTX_ERR_PATH);
+    CHECK_INT(convert(ops_extract, "m.onnx", "p.onnx", &opts, NULL, &error), EPCTX_ERR_PATH);
     CHECK_HAS(error.message, "{node}");
     opts.node = "b";
-    CHECK_INT(convert(epctx_edit_extract, "m.onnx", "p.onnx", &opts, NULL, &error), EPCTX_OK);
+    CHECK_INT(convert(ops_extract, "m.onnx", "p.onnx", &opts, NULL, &error), EPCTX_OK);
     CHECK_STR(nodes_of("p.onnx"), "1/1/one 1/0/one.bin ");
     CHECK_TRUE(file_is("one.bin", "two"));
 }
@@ -560,8 +557,8 @@ TEST(qnn_of_two_contexts) {
 /* A node inside of a body, and a model from memory. */
 TEST(bodies_and_memory) {
     bytes body = {0}, node, graph = {0}, model_bytes, out;
-    epctx_convert_opts opts = {0};
-    epctx_changes changes;
+    ops_convert_opts opts = {0};
+    ops_changes changes;
     epctx_model model;
     epctx_error error;
     clear_root();
@@ -572,10 +569,10 @@ TEST(bodies_and_memory) {
     model_bytes = new_model(&graph);
     CHECK_INT(epctx_model_open_memory(&model, model_bytes.data, model_bytes.size, NULL, &error),
               EPCTX_OK);
-    CHECK_INT(epctx_edit_extract(&model, NULL, &changes, &error), EPCTX_ERR_PATH);
+    CHECK_INT(ops_extract(&model, NULL, &changes, &error), EPCTX_ERR_PATH);
     CHECK_HAS(error.message, "memory");
     opts.output_path = at("m.onnx");
-    CHECK_OK(epctx_edit_extract(&model, &opts, &changes, &error), error);
+    CHECK_OK(ops_extract(&model, &opts, &changes, &error), error);
     CHECK_UINT(changes.file_count, 1);
     CHECK_STR(changes.files[0].name, "m_fakeep.bin");
     CHECK_INT(epctx_model_write_group(&model, at("m.onnx"), NULL, changes.files, 1,
@@ -640,7 +637,7 @@ static void make_weights(void) {
 }
 
 TEST(weights_out_and_in) {
-    epctx_convert_opts opts = {0};
+    ops_convert_opts opts = {0};
     epctx_error error;
     bytes data;
     float first;
@@ -680,7 +677,7 @@ TEST(weights_out_and_in) {
 /* Raw data in field order: the way back gives the first bytes. */
 TEST(weights_inverse_restores_bytes) {
     static const float data[300] = {1, 2, 3};
-    epctx_convert_opts opts = {0};
+    ops_convert_opts opts = {0};
     bytes graph = {0}, model;
     epctx_error error;
     clear_root();
@@ -762,7 +759,7 @@ static void make_weightless(const char *name, const float *w, size_t count, bool
 
 TEST(weightless_and_back) {
     static const float data[64] = {3, 1, 4, 1, 5}, wrong[64] = {2};
-    epctx_convert_opts opts = {0};
+    ops_convert_opts opts = {0};
     epctx_error error;
     epctx_model model;
     epctx_graph graph;
@@ -801,7 +798,7 @@ TEST(weightless_and_back) {
 /* The source model is named by the model: what the caller allows one counts for the other. */
 TEST(weightless_within_limits) {
     static float data[4096] = {3, 1, 4};
-    epctx_convert_opts opts = {0};
+    ops_convert_opts opts = {0};
     epctx_open_opts open = {0};
     epctx_model model;
     epctx_error error;
@@ -836,8 +833,8 @@ TEST(weightless_needs_the_ep) {
 TEST(group_keeps_and_refuses) {
     static const part parts[] = {{"a", 1, 1, "X", "context"}};
     epctx_error error;
-    epctx_changes changes;
-    epctx_convert_opts opts = {0};
+    ops_changes changes;
+    ops_convert_opts opts = {0};
     epctx_model model;
     struct stat before, after;
     clear_root();
@@ -845,7 +842,7 @@ TEST(group_keeps_and_refuses) {
     make_text("m_x.bin", "another");
     CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), NULL, &error), EPCTX_OK);
     opts.output_path = at("m.onnx");
-    CHECK_INT(epctx_edit_extract(&model, &opts, &changes, &error), EPCTX_OK);
+    CHECK_INT(ops_extract(&model, &opts, &changes, &error), EPCTX_OK);
     CHECK_INT(epctx_model_write_group(&model, at("m.onnx"), &judge, changes.files,
                                       changes.file_count, EPCTX_OVERWRITE_FAIL, &error),
               EPCTX_ERR_EXISTS);
@@ -875,19 +872,18 @@ TEST(group_keeps_and_refuses) {
 /* A file that the model itself is read from is never written over. */
 TEST(group_spares_its_sources) {
     static const part parts[] = {{"a", 1, 1, "X", "one"}, {"b", 1, 0, "Y", "m_x.bin"}};
-    epctx_convert_opts opts = {0};
+    ops_convert_opts opts = {0};
     epctx_error error;
     clear_root();
     make_parts(parts, 2);
     make_text("m_x.bin", "other");
     opts.output_path = at("m.onnx");
-    CHECK_OK(convert(epctx_edit_extract, "m.onnx", "o.onnx", NULL, NULL, &error), error);
+    CHECK_OK(convert(ops_extract, "m.onnx", "o.onnx", NULL, NULL, &error), error);
     CHECK_STR(nodes_of("o.onnx"), "1/0/o_x.bin 1/0/m_x.bin ");
     opts.name = "m_x.bin";
-    CHECK_INT(convert(epctx_edit_extract, "m.onnx", "o.onnx", &opts, NULL, &error), EPCTX_ERR_PATH);
+    CHECK_INT(convert(ops_extract, "m.onnx", "o.onnx", &opts, NULL, &error), EPCTX_ERR_PATH);
     opts.name = "m.onnx";
-    CHECK_INT(convert(epctx_edit_extract, "m.onnx", "o.onnx", &opts, NULL, &error),
-              EPCTX_ERR_EXISTS);
+    CHECK_INT(convert(ops_extract, "m.onnx", "o.onnx", &opts, NULL, &error), EPCTX_ERR_EXISTS);
     CHECK_TRUE(file_is("m_x.bin", "other"));
 }
 
@@ -901,12 +897,11 @@ typedef enum flaky_kind {
 } flaky_kind;
 
 static epctx_status flaky_convert(flaky_kind kind, const epctx_io *io, epctx_error *error) {
-    static const convert_fn functions[KINDS] = {epctx_edit_embed, epctx_edit_extract,
-                                                epctx_edit_extract, epctx_edit_extract,
+    static const convert_fn functions[KINDS] = {ops_embed, ops_extract, ops_extract, ops_extract,
                                                 epctx_init_external};
-    epctx_convert_opts opts = {0};
+    ops_convert_opts opts = {0};
     epctx_open_opts open = {0};
-    epctx_changes changes;
+    ops_changes changes;
     epctx_write_opts write = {0};
     epctx_overwrite overwrite = EPCTX_OVERWRITE_FAIL;
     epctx_model model;
@@ -1221,7 +1216,7 @@ TEST(mv_failing_io) {
 TEST(out_of_memory) {
     static const part parts[] = {{"a", 1, 0, "FakeEP", "m_fakeep.bin"},
                                  {"b", 0, 0, "FakeEP", NULL}};
-    static const convert_fn functions[] = {epctx_edit_embed, epctx_init_prune, epctx_init_external};
+    static const convert_fn functions[] = {ops_embed, epctx_init_prune, epctx_init_external};
     clear_root();
     make_text("m_fakeep.bin", "binary");
     for (size_t f = 0; f < 3; f++) {
@@ -1229,7 +1224,7 @@ TEST(out_of_memory) {
         for (n = 1; n < 5000; n++) {
             counting c = {0};
             epctx_allocator allocator = counting_allocator(&c);
-            epctx_convert_opts opts = {0};
+            ops_convert_opts opts = {0};
             epctx_open_opts open = {0};
             epctx_model model;
             epctx_status status;
@@ -1269,46 +1264,44 @@ TEST(contexts_at_the_edge) {
     static const part huge[] = {{"a", 1, 0, "X", "a.bin"}, {"b", 1, 0, "X", "b.bin"}};
     static char long_path[EPCTX_PATH_MAX + 10];
     static epctx_profile own;
-    epctx_convert_opts opts = {0};
+    ops_convert_opts opts = {0};
     epctx_error error;
     epctx_model model;
     bytes data, second = {0};
     clear_root();
     make_parts(all_name, 3);
-    CHECK_INT(convert(epctx_edit_extract, "m.onnx", "o.onnx", NULL, NULL, &error),
-              EPCTX_ERR_UNSUPPORTED);
+    CHECK_INT(convert(ops_extract, "m.onnx", "o.onnx", NULL, NULL, &error), EPCTX_ERR_UNSUPPORTED);
     CHECK_HAS(error.message, "1 nodes do not tell which of several it is");
     make_parts(lone, 2);
-    CHECK_INT(convert(epctx_edit_extract, "m.onnx", "o.onnx", NULL, NULL, &error), EPCTX_OK);
+    CHECK_INT(convert(ops_extract, "m.onnx", "o.onnx", NULL, NULL, &error), EPCTX_OK);
     CHECK_STR(nodes_of("o.onnx"), "1/0/o_x.bin 0/1/- ");
     clear_root();
     make_parts(mixed, 5);
     opts.node = "a"; /* the other context stays inside, so secondary nodes keep their mode */
-    CHECK_INT(convert(epctx_edit_extract, "m.onnx", "o.onnx", &opts, NULL, &error), EPCTX_OK);
+    CHECK_INT(convert(ops_extract, "m.onnx", "o.onnx", &opts, NULL, &error), EPCTX_OK);
     CHECK_STR(nodes_of("o.onnx"), "1/0/o_x.bin 1/1/two 0/1/- 0/1/- 0/0/- ");
-    CHECK_INT(convert(epctx_edit_extract, "m.onnx", "p.onnx", NULL, NULL, &error), EPCTX_OK);
+    CHECK_INT(convert(ops_extract, "m.onnx", "p.onnx", NULL, NULL, &error), EPCTX_OK);
     CHECK_STR(nodes_of("p.onnx"), "1/0/p_x.bin 1/0/p_x_1.bin 0/0/- 0/1/- 0/0/- ");
     opts.node = NULL;
     own = *epctx_profile_find(epctx_str_of("npu"));
     own.traits |= EPCTX_SECONDARY_CONTEXT;
     opts.profile = &own;
-    CHECK_INT(convert(epctx_edit_extract, "p.onnx", "q.onnx", &opts, NULL, &error),
-              EPCTX_ERR_GRAPH);
+    CHECK_INT(convert(ops_extract, "p.onnx", "q.onnx", &opts, NULL, &error), EPCTX_ERR_GRAPH);
     opts.profile = NULL;
     clear_root();
     make_parts(engine, 1);
     make_text("a.engine", "engine");
-    CHECK_INT(convert(epctx_edit_embed, "m.onnx", "o.onnx", NULL, NULL, &error), EPCTX_OK);
+    CHECK_INT(convert(ops_embed, "m.onnx", "o.onnx", NULL, NULL, &error), EPCTX_OK);
     data = read_file(at("m.onnx"));
     CHECK_INT(epctx_model_open_memory(&model, data.data, data.size, NULL, &error), EPCTX_OK);
-    CHECK_INT(epctx_edit_embed(&model, NULL, NULL, &error), EPCTX_ERR_PATH);
-    CHECK_INT(epctx_edit_embed(&model, NULL, NULL, NULL), EPCTX_ERR_PATH);
+    CHECK_INT(ops_embed(&model, NULL, NULL, &error), EPCTX_ERR_PATH);
+    CHECK_INT(ops_embed(&model, NULL, NULL, NULL), EPCTX_ERR_PATH);
     CHECK_INT(epctx_init_external(&model, NULL, NULL, &error), EPCTX_ERR_PATH);
     CHECK_HAS(error.message, "set output_path");
     epctx_model_close(&model);
     put_child(&data, 7, &second);
     CHECK_INT(epctx_model_open_memory(&model, data.data, data.size, NULL, &error), EPCTX_OK);
-    CHECK_INT(epctx_edit_embed(&model, NULL, NULL, &error), EPCTX_ERR_GRAPH);
+    CHECK_INT(ops_embed(&model, NULL, NULL, &error), EPCTX_ERR_GRAPH);
     epctx_model_close(&model);
     bytes_free(&data);
     /* Numbers make a name too long. */
@@ -1317,7 +1310,7 @@ TEST(contexts_at_the_edge) {
     strcpy(long_path + EPCTX_PATH_MAX - 1 - 7, ".onnx");
     opts.output_path = long_path;
     CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), NULL, &error), EPCTX_OK);
-    CHECK_INT(epctx_edit_extract(&model, &opts, NULL, &error), EPCTX_ERR_LIMIT);
+    CHECK_INT(ops_extract(&model, &opts, NULL, &error), EPCTX_ERR_LIMIT);
     CHECK_HAS(error.message, "a path is longer");
     epctx_model_close(&model);
     opts.output_path = NULL;
@@ -1328,12 +1321,12 @@ TEST(contexts_at_the_edge) {
         CHECK_INT(truncate(at("a.bin"), INT64_C(0x70000000)), 0);
         CHECK_INT(truncate(at("b.bin"), INT64_C(0x60000000)), 0);
         CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), NULL, &error), EPCTX_OK);
-        CHECK_INT(epctx_edit_embed(&model, NULL, NULL, &error), EPCTX_ERR_LIMIT);
+        CHECK_INT(ops_embed(&model, NULL, NULL, &error), EPCTX_ERR_LIMIT);
         CHECK_HAS(error.message, "keep contexts in files");
         CHECK_INT(truncate(at("a.bin"), INT64_C(0x80000000)), 0);
         epctx_model_close(&model);
         CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), NULL, &error), EPCTX_OK);
-        CHECK_INT(epctx_edit_embed(&model, NULL, NULL, &error), EPCTX_ERR_LIMIT);
+        CHECK_INT(ops_embed(&model, NULL, NULL, &error), EPCTX_ERR_LIMIT);
         CHECK_HAS(error.message, "keep the binary");
         epctx_model_close(&model);
     }
@@ -1344,7 +1337,7 @@ TEST(contexts_at_the_edge) {
 TEST(weights_at_the_edge) {
     static const float data[4] = {1, 2, 3, 4};
     bytes graph = {0}, model, tensor = {0}, sparse = {0}, body = {0}, attr = {0}, node, pair = {0};
-    epctx_convert_opts opts = {0};
+    ops_convert_opts opts = {0};
     epctx_error error;
     clear_root();
     node = new_node("Loop", "", "loop", "w", "z");
@@ -1418,7 +1411,7 @@ TEST(groups_spare_what_is_open) {
     static const char *const names[] = {"w.bin", "m.onnx", "out.onnx", "f.bin"};
     epctx_span span = {other, 1};
     epctx_output_file file = {0};
-    epctx_changes changes;
+    ops_changes changes;
     epctx_model model;
     epctx_error error;
     bytes graph = {0}, data;
@@ -1545,7 +1538,7 @@ TEST(names_of_nodes) {
     };
     memset(longest, 'n', sizeof longest - 1);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        epctx_convert_opts opts = {0};
+        ops_convert_opts opts = {0};
         epctx_error error;
         epctx_status status;
         bytes graph = {0}, model;
@@ -1557,7 +1550,7 @@ TEST(names_of_nodes) {
         save_bytes("m.onnx", &model);
         opts.profile = epctx_profile_find(epctx_str_of(cases[i].profile));
         opts.name = cases[i].name;
-        status = convert(epctx_edit_extract, "m.onnx", "o.onnx", &opts, NULL, &error);
+        status = convert(ops_extract, "m.onnx", "o.onnx", &opts, NULL, &error);
         if (cases[i].want[0] == '!') {
             CHECK(status != EPCTX_OK, "case %zu was taken", i);
             CHECK_HAS(error.message, cases[i].want + 1);
@@ -1578,7 +1571,7 @@ TEST(long_names_of_models) {
     memset(name, 'm', 230);
     strcpy(name + 230, "\x01.onnx");
     make_parts(&one, 1);
-    CHECK_OK(convert(epctx_edit_extract, "m.onnx", name, NULL, NULL, &error), error);
+    CHECK_OK(convert(ops_extract, "m.onnx", name, NULL, NULL, &error), error);
     snprintf(want, sizeof want, "1/0/%.231s_my.bin ", name);
     CHECK_STR(nodes_of(name), want);
 }
@@ -1600,7 +1593,7 @@ TEST(left_alone) {
     clear_root();
     make_text("m.bin", "context");
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        epctx_convert_opts opts = {0};
+        ops_convert_opts opts = {0};
         opts.node = cases[i].node;
         make_parts(parts, 4);
         if (i == 3) {
@@ -1612,20 +1605,19 @@ TEST(left_alone) {
             model = new_model(&graph);
             save_bytes("m.onnx", &model);
         }
-        CHECK_OK(convert(epctx_edit_embed, "m.onnx", "o.onnx", &opts, NULL, &error), error);
+        CHECK_OK(convert(ops_embed, "m.onnx", "o.onnx", &opts, NULL, &error), error);
         CHECK_STR(told, cases[i].want);
         remove(at("o.onnx"));
     }
-    CHECK_STR(ops_change_name(EPCTX_CHANGE_COUNT), "unknown");
+    CHECK_STR(ops_change_name(OPS_CHANGE_COUNT), "unknown");
     make_text("m.onnx", "");
     make_parts(parts, 1);
-    CHECK_INT(convert(epctx_edit_embed, "m.onnx", "o.onnx", NULL, NULL, &error), EPCTX_OK);
+    CHECK_INT(convert(ops_embed, "m.onnx", "o.onnx", NULL, NULL, &error), EPCTX_OK);
     graph.size = 0;
     add_node(&graph, "Relu", "n", "x", "y");
     model = new_model(&graph);
     save_bytes("m.onnx", &model);
-    CHECK_INT(convert(epctx_edit_embed, "m.onnx", "p.onnx", NULL, NULL, &error),
-              EPCTX_ERR_NO_NODES);
+    CHECK_INT(convert(ops_embed, "m.onnx", "p.onnx", NULL, NULL, &error), EPCTX_ERR_NO_NODES);
     CHECK_HAS(error.message, "compile the model first");
 }
 
@@ -1667,7 +1659,7 @@ TEST(forged_hashes_are_no_equals) {
     }
     model = new_model(&graph);
     save_bytes("m.onnx", &model);
-    CHECK_OK(convert(epctx_edit_extract, "m.onnx", "o.onnx", NULL, NULL, &error), error);
+    CHECK_OK(convert(ops_extract, "m.onnx", "o.onnx", NULL, NULL, &error), error);
     for (size_t i = 0; i < FORGED; i++) {
         bytes got;
         snprintf(name, sizeof name, i == 0 ? "o_my.bin" : "o_my_%zu.bin", i);
@@ -1692,7 +1684,7 @@ TEST(weightless_sources) {
                  {5, "skipped w: has no bytes"}};
     memcpy(data, bits, sizeof data);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        epctx_convert_opts opts = {0};
+        ops_convert_opts opts = {0};
         bytes graph = {0}, source = {0}, model, tensor = {0};
         epctx_error error;
         size_t k;
@@ -2050,8 +2042,8 @@ TEST(binary_of_the_stamp) {
         for (int allow = 0; allow < 2; allow++) {
             epctx_status want = allow ? EPCTX_OK : cases[i].want;
             epctx_freshness verdict = good ? EPCTX_FRESH_UNKNOWN : EPCTX_STALE;
-            epctx_convert_opts opts = {0};
-            epctx_changes changes;
+            ops_convert_opts opts = {0};
+            ops_changes changes;
             epctx_error error;
             epctx_model model;
             size_t mark;
@@ -2064,19 +2056,19 @@ TEST(binary_of_the_stamp) {
             CHECK_INT(epctx_model_check_fresh(&model, "X", NULL, NULL, &error), verdict);
             opts.allow_stale = allow != 0;
             mark = epctx_edit_mark(&model);
-            CHECK(epctx_edit_embed(&model, &opts, &changes, &error) == want, "case %zu: %s", i,
+            CHECK(ops_embed(&model, &opts, &changes, &error) == want, "case %zu: %s", i,
                   error.message);
             if (!allow) CHECK_HAS(error.message, cases[i].file);
             if (want != EPCTX_OK) {
                 CHECK_HAS(error.message, "m.onnx: node 'a': attribute 'ep_cache_context'");
                 CHECK_TRUE(epctx_edit_mark(&model) == mark);
                 opts.allow_stale = true;
-                CHECK_INT(epctx_edit_embed(&model, &opts, &changes, &error), EPCTX_OK);
+                CHECK_INT(ops_embed(&model, &opts, &changes, &error), EPCTX_OK);
                 opts.allow_stale = false;
             }
             CHECK_INT(epctx_model_check_binary(&model, NULL, &error), cases[i].want);
             CHECK_INT(epctx_model_check_fresh(&model, "X", NULL, NULL, &error), verdict);
-            CHECK(epctx_edit_extract(&model, &opts, &changes, &error) == want, "case %zu: %s", i,
+            CHECK(ops_extract(&model, &opts, &changes, &error) == want, "case %zu: %s", i,
                   error.message);
             if (!allow) CHECK_HAS(error.message, cases[i].embedded);
             epctx_model_close(&model);
@@ -2098,7 +2090,7 @@ TEST(binaries_of_many_stamps) {
         parts[i] = (part){names[i], 1, 0, names[i], files[i]};
     }
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
-        epctx_changes changes;
+        ops_changes changes;
         epctx_error error;
         epctx_model model;
         clear_root();
@@ -2113,8 +2105,7 @@ TEST(binaries_of_many_stamps) {
                 EPCTX_OK);
         }
         CHECK_INT(epctx_model_check_binary(&model, NULL, &error), cases[c].want);
-        CHECK(epctx_edit_embed(&model, NULL, &changes, &error) == cases[c].want, "%s",
-              error.message);
+        CHECK(ops_embed(&model, NULL, &changes, &error) == cases[c].want, "%s", error.message);
         epctx_model_close(&model);
     }
 }
@@ -2123,7 +2114,7 @@ TEST(binaries_of_many_stamps) {
 TEST(binary_beside_the_one_of_the_stamp) {
     static const part parts[] = {{"b", 0, 0, "NvTensorRTRTXExecutionProvider", "b.engine"},
                                  {"a", 1, 0, "NvTensorRTRTXExecutionProvider", "a.engine"}};
-    epctx_changes changes;
+    ops_changes changes;
     epctx_error error;
     epctx_model model;
     clear_root();
@@ -2135,9 +2126,9 @@ TEST(binary_beside_the_one_of_the_stamp) {
                   &model, epctx_str_of(EPCTX_BUILD_PREFIX "NvTensorRTRTXExecutionProvider"),
                   epctx_str_of(ABC_STAMP), &error),
               EPCTX_OK);
-    CHECK_OK(epctx_edit_embed(&model, NULL, &changes, &error), error);
+    CHECK_OK(ops_embed(&model, NULL, &changes, &error), error);
     CHECK_UINT(changes.done, 2);
-    CHECK_OK(epctx_edit_extract(&model, NULL, &changes, &error), error);
+    CHECK_OK(ops_extract(&model, NULL, &changes, &error), error);
     CHECK_UINT(changes.done, 2);
     epctx_model_close(&model);
 }
@@ -2300,7 +2291,7 @@ TEST(a_line_for_each_binary) {
             for (unsigned pattern = 0; pattern < 1u << count; pattern++) {
                 const char *source = lines_source((lines_kind)kind);
                 const char *word = kind == WITH_WEIGHTS ? "beside" : "binary";
-                epctx_changes changes;
+                ops_changes changes;
                 epctx_error error;
                 epctx_model model;
                 lines_open(&model, (lines_kind)kind, count, pattern);
@@ -2309,10 +2300,10 @@ TEST(a_line_for_each_binary) {
                 lines_of_nodes(&model, (lines_kind)kind, pattern);
                 if (kind != EMBEDDED) lines_changed(&model, (lines_kind)kind, count, pattern);
                 if (kind == IN_FILES) {
-                    CHECK_OK(epctx_edit_embed(&model, NULL, &changes, &error), error);
+                    CHECK_OK(ops_embed(&model, NULL, &changes, &error), error);
                     CHECK_UINT(changes.done, count);
                 } else if (kind == EMBEDDED) {
-                    CHECK_OK(epctx_edit_extract(&model, NULL, &changes, &error), error);
+                    CHECK_OK(ops_extract(&model, NULL, &changes, &error), error);
                     CHECK_UINT(changes.done, count);
                 }
                 CHECK_OK(epctx_model_check_binary(&model, NULL, &error), error);
@@ -2325,18 +2316,18 @@ TEST(a_line_for_each_binary) {
 /* A context that another one took the place of does not move, whichever it is. */
 TEST(lines_of_contexts_that_move) {
     for (size_t i = 0; i < 3; i++) {
-        epctx_convert_opts opts = {0};
-        epctx_changes changes;
+        ops_convert_opts opts = {0};
+        ops_changes changes;
         epctx_error error;
         epctx_model model;
         char node[40];
         snprintf(node, sizeof node, "node 'n%zu'", i);
         lines_open(&model, IN_FILES, 3, 2);
         lines_file(IN_FILES, i, i == 1 ? "aaa" : "bbb");
-        CHECK_INT(epctx_edit_embed(&model, NULL, &changes, &error), EPCTX_ERR_VERSION);
+        CHECK_INT(ops_embed(&model, NULL, &changes, &error), EPCTX_ERR_VERSION);
         CHECK_HAS(error.message, node);
         opts.node = i == 1 ? "n0" : "n1"; /* the others may */
-        CHECK_OK(epctx_edit_embed(&model, &opts, &changes, &error), error);
+        CHECK_OK(ops_embed(&model, &opts, &changes, &error), error);
         CHECK_UINT(changes.done, 1);
         epctx_model_close(&model);
     }
@@ -2588,11 +2579,11 @@ static void make_huge(const char *name, uint64_t size) {
 }
 
 /* A stamp with the hash that the refusal of another one tells. */
-static void stamp_size(epctx_model *model, convert_fn function, const epctx_convert_opts *opts,
+static void stamp_size(epctx_model *model, convert_fn function, const ops_convert_opts *opts,
                        int64_t size) {
     char stamp[80];
     epctx_error error;
-    epctx_changes changes;
+    ops_changes changes;
     snprintf(stamp, sizeof stamp, "binary %lld 0000000000000000", (long long)size);
     for (int i = 0; i < 2; i++) {
         const char *hash;
@@ -2612,7 +2603,7 @@ static void stamp_size(epctx_model *model, convert_fn function, const epctx_conv
  * 4 MB of memory of its own. */
 TEST(gigabyte_in_constant_memory) {
     static const part parts[] = {{"a", 1, 0, "X", "m_x.bin"}};
-    static const convert_fn functions[] = {epctx_edit_embed, epctx_edit_extract};
+    static const convert_fn functions[] = {ops_embed, ops_extract};
     const int64_t size = INT64_C(1000000000);
     uint64_t sum = 0;
     epctx_io io = *epctx_io_files();
@@ -2633,9 +2624,9 @@ TEST(gigabyte_in_constant_memory) {
     io.user = &sum;
     io.write_fn = watched_write;
     for (int i = 0; i < 2; i++) {
-        epctx_convert_opts opts = {0};
+        ops_convert_opts opts = {0};
         epctx_open_opts open_opts = {0};
-        epctx_changes changes;
+        ops_changes changes;
         epctx_model model;
         long before = anonymous();
         most_anonymous = before;
@@ -2711,8 +2702,8 @@ TEST(genuine_models) {
     const char *models = test_models();
     if (models == NULL) SKIP("EPCTX_TEST_MODELS is not set");
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        convert_fn there = cases[i].embedded ? epctx_edit_extract : epctx_edit_embed;
-        convert_fn back = cases[i].embedded ? epctx_edit_embed : epctx_edit_extract;
+        convert_fn there = cases[i].embedded ? ops_extract : ops_embed;
+        convert_fn back = cases[i].embedded ? ops_embed : ops_extract;
         char path[600], first[1000];
         epctx_error error;
         clear_root();

@@ -127,18 +127,25 @@ void report_rules(FILE *out) {
 
 /* --------------------------------------------------------------------- JSON */
 
-/* Whatever an EP put into a message: bytes that are no UTF-8 become "?". */
+/* Whatever an EP put into a message: what is not shown, and bytes that are no UTF-8, become "?". */
 static void put_escaped(FILE *out, const char *text, bool xml) {
-    const unsigned char *c = (const unsigned char *)text;
-    for (; *c; c++)
-        if (xml && (*c == '<' || *c == '>' || *c == '&' || *c == '"'))
-            fprintf(out, "&#%u;", *c);
-        else if (!xml && (*c == '"' || *c == '\\'))
-            fprintf(out, "\\%c", *c);
-        else if (*c < 0x20)
+    const epctx_str all = epctx_str_of(text);
+    uint32_t before = 0;
+    size_t at, size;
+    for (at = 0; at < all.size; at += size) {
+        const uint32_t code = epctx_str_char(all, at, &size);
+        if (xml && (code == '<' || code == '>' || code == '&' || code == '"'))
+            fprintf(out, "&#%u;", (unsigned)code);
+        else if (!xml && (code == '"' || code == '\\'))
+            fprintf(out, "\\%c", (int)code);
+        else if (code < 0x20)
             fputc(' ', out);
+        else if (epctx_char_is_shown(code, before))
+            fwrite(text + at, 1, size, out);
         else
-            fputc(*c < 0x7f ? *c : '?', out);
+            fputc('?', out);
+        before = code;
+    }
 }
 
 static void put_json(FILE *out, const char *key, const char *value) {

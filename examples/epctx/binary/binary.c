@@ -42,7 +42,7 @@ epctx_status binary_read(epctx_span file, const binary_asker *asker, epctx_arena
     r.file = file;
     r.arena = arena;
     r.facts = out;
-    epctx_binary_identify_whole(file, &out->id);
+    epctx_binary_identify(file, file, file.size, &out->id);
     out->told_by = "the file";
     if (out->id.expected > file.size)
         binary_damage(&r, "%s: it should have %u bytes, it has %u", out->id.damage,
@@ -71,7 +71,7 @@ epctx_status binary_read_needs(epctx_span file, epctx_arena *arena, binary_need 
     r.arena = arena;
     r.facts = &facts;
     r.needs_only = true;
-    epctx_binary_identify_whole(file, &id);
+    epctx_binary_identify(file, file, file.size, &id);
     if (id.kind == EPCTX_BINARY_OPENVINO_CONTAINER) binary_read_openvino_container(&r);
     if (id.kind == EPCTX_BINARY_OPENVINO_IR) binary_read_openvino_ir(&r);
     *out = (binary_need *)r.needs.items;

@@ -78,7 +78,7 @@ void binary_openvino_blob(binary_reading *r, epctx_span blob, epctx_str name) {
     memset(&graph, 0, sizeof graph);
     graph.name = name;
     known = blob_model(r, blob, &graph);
-    epctx_binary_identify_whole(blob, &id);
+    epctx_binary_identify(blob, blob, blob.size, &id);
     if (id.kind == EPCTX_BINARY_ONE_BYTE)
         binary_damage(r, "is damaged: the blob '%S' is one repeated byte", &name);
     binary_add_graph(r, &graph, known);

@@ -2,7 +2,7 @@
 #include "core/convert.h"
 
 static int run(const cli_args *args) {
-    return convert_contexts(args, epctx_edit_embed);
+    return convert_contexts(args, ops_embed);
 }
 
 const cli_command cli_embed = {

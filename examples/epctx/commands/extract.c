@@ -2,7 +2,7 @@
 #include "core/convert.h"
 
 static int run(const cli_args *args) {
-    return convert_contexts(args, epctx_edit_extract);
+    return convert_contexts(args, ops_extract);
 }
 
 const cli_command cli_extract = {

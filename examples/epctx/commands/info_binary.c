@@ -54,7 +54,7 @@ static bool open_binary(shown *s, const char *file, const binary_asker *asker, e
     if (io->map_fn(io->user, NULL, file, false, &s->mapping, error) != EPCTX_OK) return false;
     s->bytes.data = s->mapping.data;
     s->bytes.size = s->mapping.size;
-    epctx_binary_identify_whole(s->bytes, &id);
+    epctx_binary_identify(s->bytes, s->bytes, s->bytes.size, &id);
     if (id.sort != EPCTX_BINARY_SORT_CONTEXT) {
         io->unmap_fn(io->user, &s->mapping);
         return false;

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-static bool read_options(const cli_args *args, epctx_convert_opts *opts) {
+static bool read_options(const cli_args *args, ops_convert_opts *opts) {
     const bool given = args->threshold.given || args->align.given || args->name != NULL;
     if (args->inline_all + args->external + args->prune + args->no_inputs != 1) {
         cli_misuse("choose one of --inline, --external, --prune and --no-inputs");
@@ -24,7 +24,7 @@ static bool read_options(const cli_args *args, epctx_convert_opts *opts) {
 
 static int run(const cli_args *args) {
     const char *file = args->operands[0];
-    epctx_convert_opts opts;
+    ops_convert_opts opts;
     output out;
     int code = CLI_USAGE;
     memset(&opts, 0, sizeof opts);

@@ -95,15 +95,15 @@ static void left_by_extract(void *user, const epctx_finding *what) {
 /* What `epctx extract` cures: the contexts go to files. Findings that are left count. */
 static void extract(repair_list *list, epctx_model *model, epctx_combined *files, size_t *left) {
     epctx_check_opts check = list->opts.check;
-    epctx_convert_opts opts;
-    epctx_changes changes;
+    ops_convert_opts opts;
+    ops_changes changes;
     epctx_error error;
     const size_t found = (size_t)list->moved;
     size_t i;
     memset(&opts, 0, sizeof opts);
     opts.profile = check.profile;
     if (list->out->path != NULL && !list->out->to_stdout) opts.output_path = list->out->path;
-    if (epctx_edit_extract(model, &opts, &changes, &error) != EPCTX_OK) {
+    if (ops_extract(model, &opts, &changes, &error) != EPCTX_OK) {
         output_item what = output_item_of("keep", "node", epctx_str_of(NULL));
         what.count = found;
         output_change(list->out, &what, "left %zu finding%s: contexts cannot be moved to files: %s",

@@ -47,7 +47,7 @@ static epctx_status stamp_all(stamp_work *work, char eps[EPS_MOST][256], size_t 
     epctx_status status = EPCTX_OK;
     size_t i;
     memset(&opts, 0, sizeof opts);
-    opts.source = work->source != NULL ? &work->from : NULL;
+    opts.source_model = work->source != NULL ? &work->from : NULL;
     opts.options = work->options;
     opts.graphs = work->graphs.value;
     opts.keep = true;

@@ -6,7 +6,7 @@
 
 static int run(const cli_args *args) {
     const char *file = args->operands[0];
-    epctx_convert_opts opts;
+    ops_convert_opts opts;
     output out;
     int code = CLI_USAGE;
     memset(&opts, 0, sizeof opts);

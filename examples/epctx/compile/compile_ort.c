@@ -427,7 +427,7 @@ static epctx_status stamp_nodes(unit *u, epctx_model *open, const epctx_model *s
     epctx_status status = EPCTX_OK;
     size_t count = 0, i;
     memset(&opts, 0, sizeof opts);
-    opts.source = source;
+    opts.source_model = source;
     /* What binaries refer to is the source's, and not beside a model that is being made. */
     opts.needs_folder = epctx_arena_copy(&u->arena, epctx_path_folder(epctx_str_of(source->path)));
     opts.options = identity_options(u->set, u->any, &u->arena);
@@ -478,9 +478,9 @@ static void stamp(unit *u, const made_model *model, const char *path) {
 /* What ONNX Runtime writes to a file of initializers: constants among them that it reads in the
  * model only, and by the session option, unlike the compile API, also small ones. */
 static bool keep_inside(const char *path) {
-    epctx_convert_opts opts;
+    ops_convert_opts opts;
     epctx_write_opts write;
-    epctx_changes changes;
+    ops_changes changes;
     epctx_model open;
     epctx_error error;
     epctx_status status;

@@ -466,7 +466,7 @@ epctx_status compile_outputs(const char *file, const char *ep, const char *binar
     if (status == EPCTX_OK) status = epctx_model_files(&model, NULL, arena, &files, &count, error);
     memset(&in, 0, sizeof in);
     in.model_path = file;
-    in.ep = ep;
+    in.short_name = ep;
     in.binary = binary;
     in.binary_joined = joined;
     if (ep == NULL) gen.embed = binary == NULL;

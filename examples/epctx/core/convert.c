@@ -1,13 +1,14 @@
 /* A conversion of the library, from the command line to the report. */
 #include "convert.h"
 #include "delivery/each.h"
+#include "ops/contexts.h"
 #include "ops/needs.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-void convert_tell(output *out, const epctx_change *c) {
-    static const char *const words[EPCTX_CHANGE_COUNT][2] = {
+void convert_tell(output *out, const ops_change *c) {
+    static const char *const words[OPS_CHANGE_COUNT][2] = {
         {"embed", "node"},        {"extract", "node"},        {"change", "node"},
         {"embed", "initializer"}, {"extract", "initializer"}, {"remove", "initializer"},
         {"change", "node"},       {"change", "input"},        {"keep", "item"}};
@@ -15,35 +16,35 @@ void convert_tell(output *out, const epctx_change *c) {
     int name = (int)c->name.size, file = (int)c->file.size;
     output_item what = output_item_of(words[c->kind][0], words[c->kind][1], c->name);
     if (c->file.size > 0) what.file = c->file;
-    if (c->kind != EPCTX_CHANGE_FOLLOWED && c->kind != EPCTX_CHANGE_SOURCE &&
-        c->kind != EPCTX_CHANGE_FIXED && c->kind != EPCTX_CHANGE_SKIPPED)
+    if (c->kind != OPS_CHANGE_FOLLOWED && c->kind != OPS_CHANGE_SOURCE &&
+        c->kind != OPS_CHANGE_FIXED && c->kind != OPS_CHANGE_SKIPPED)
         what.size = c->size;
     switch (c->kind) {
-    case EPCTX_CHANGE_EMBEDDED:
-    case EPCTX_CHANGE_INLINED:
+    case OPS_CHANGE_EMBEDDED:
+    case OPS_CHANGE_INLINED:
         output_change(out, &what, "%s '%.*s' from %.*s, %" PRIu64 " bytes", kind, name,
                       c->name.data, file, c->file.data, c->size);
         break;
-    case EPCTX_CHANGE_EXTRACTED:
-    case EPCTX_CHANGE_EXTERNAL:
+    case OPS_CHANGE_EXTRACTED:
+    case OPS_CHANGE_EXTERNAL:
         output_change(out, &what, "%s '%.*s' in %.*s, %" PRIu64 " bytes", kind, name, c->name.data,
                       file, c->file.data, c->size);
         break;
-    case EPCTX_CHANGE_FOLLOWED:
+    case OPS_CHANGE_FOLLOWED:
         output_change(out, &what, "%s '%.*s' gets the embed_mode of its primary node", kind, name,
                       c->name.data);
         break;
-    case EPCTX_CHANGE_SOURCE:
+    case OPS_CHANGE_SOURCE:
         output_change(out, &what,
                       c->file.size > 0 ? "%s '%.*s' names %.*s" : "%s '%.*s' names no source%.*s",
                       kind, name, c->name.data, file, c->file.data);
         break;
-    case EPCTX_CHANGE_PRUNED:
+    case OPS_CHANGE_PRUNED:
         output_change(out, &what, "%s '%.*s', %" PRIu64 " bytes", kind, name, c->name.data,
                       c->size);
         break;
-    case EPCTX_CHANGE_FIXED:
-    case EPCTX_CHANGE_SKIPPED:
+    case OPS_CHANGE_FIXED:
+    case OPS_CHANGE_SKIPPED:
         output_change(out, &what, "%s '%.*s': %s", kind, name, c->name.data, c->reason);
         break;
     default: break;
@@ -53,7 +54,7 @@ void convert_tell(output *out, const epctx_change *c) {
 /* In another folder the result must find what the source finds: a file that is not part of the
  * result has to be there. */
 static epctx_status check_left_behind(const output *out, epctx_model *model,
-                                      const epctx_changes *changes, epctx_error *error) {
+                                      const ops_changes *changes, epctx_error *error) {
     epctx_str folder = epctx_path_folder(epctx_str_of(out->path));
     epctx_dependency *files;
     epctx_arena arena;
@@ -78,7 +79,7 @@ static epctx_status check_left_behind(const output *out, epctx_model *model,
     return status;
 }
 
-static int write_all(output *out, epctx_model *model, epctx_changes *changes) {
+static int write_all(output *out, epctx_model *model, ops_changes *changes) {
     epctx_error error;
     epctx_error_clear(&error);
     if (check_left_behind(out, model, changes, &error) != EPCTX_OK)
@@ -86,14 +87,13 @@ static int write_all(output *out, epctx_model *model, epctx_changes *changes) {
     return output_group(out, model, changes->files, changes->file_count);
 }
 
-static int convert(output *out, epctx_model *model, epctx_convert_opts *opts, convert_fn function) {
-    epctx_changes changes;
+static int convert(output *out, epctx_model *model, ops_convert_opts *opts, convert_fn function) {
+    ops_changes changes;
     epctx_error error;
     size_t i;
     if (out->path != NULL && !out->to_stdout) opts->output_path = out->path;
     if (function(model, opts, &changes, &error) != EPCTX_OK)
-        return (function == epctx_edit_embed || function == epctx_edit_extract) &&
-                       !opts->allow_stale
+        return (function == ops_embed || function == ops_extract) && !opts->allow_stale
                    ? cli_fail_stale(&error, "--allow-stale")
                    : cli_fail(&error);
     for (i = 0; i < changes.count; i++) convert_tell(out, &changes.items[i]);
@@ -103,7 +103,7 @@ static int convert(output *out, epctx_model *model, epctx_convert_opts *opts, co
     return write_all(out, model, &changes);
 }
 
-int convert_file(output *out, const char *file, epctx_convert_opts *opts, convert_fn function) {
+int convert_file(output *out, const char *file, ops_convert_opts *opts, convert_fn function) {
     epctx_model model;
     epctx_error error;
     int code;
@@ -121,7 +121,7 @@ typedef struct contexts_work {
 static int convert_one(void *user, const char *file, json_writer *w) {
     const contexts_work *work = (const contexts_work *)user;
     const cli_args *args = work->args;
-    epctx_convert_opts opts;
+    ops_convert_opts opts;
     output out;
     int code = CLI_USAGE;
     memset(&opts, 0, sizeof opts);

@@ -2,16 +2,17 @@
 #ifndef EPCTX_CLI_CONVERT_H
 #define EPCTX_CLI_CONVERT_H
 
+#include "ops/contexts.h"
 #include "output.h"
 
-typedef epctx_status (*convert_fn)(epctx_model *model, const epctx_convert_opts *opts,
-                                   epctx_changes *changes, epctx_error *error);
+typedef epctx_status (*convert_fn)(epctx_model *model, const ops_convert_opts *opts,
+                                   ops_changes *changes, epctx_error *error);
 
 /* One change into the plan. */
-void convert_tell(output *out, const epctx_change *change);
+void convert_tell(output *out, const ops_change *change);
 /* Opens `file`, converts it with `convert` and writes the result with its files where `out` says.
  * Returns the exit code. */
-int convert_file(output *out, const char *file, epctx_convert_opts *opts, convert_fn convert);
+int convert_file(output *out, const char *file, ops_convert_opts *opts, convert_fn convert);
 #define CONVERT_STALE_HELP \
     "  --allow-stale        also a binary that is not the one the model was compiled with\n"
 

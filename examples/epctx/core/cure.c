@@ -1,6 +1,7 @@
 /* cure.c - see cure.h. */
 #include "cure.h"
 
+#include "ops/contexts.h"
 #include "ops/repair.h"
 
 #include <stdio.h>
@@ -174,13 +175,13 @@ static bool repair_with_source(trial *t) {
 /* A new file takes no other one's place. */
 static bool move(trial *t) {
     const epctx_io *io = epctx_io_files();
-    epctx_changes changes;
+    ops_changes changes;
     epctx_error ignored;
     epctx_file_info info;
     size_t i;
     const epctx_status status = t->way == CURE_EXTRACT
-                                    ? epctx_edit_extract(&t->after, NULL, &changes, &ignored)
-                                    : epctx_edit_embed(&t->after, NULL, &changes, &ignored);
+                                    ? ops_extract(&t->after, NULL, &changes, &ignored)
+                                    : ops_embed(&t->after, NULL, &changes, &ignored);
     if (status != EPCTX_OK || changes.done == 0) return false;
     for (i = 0; i < changes.file_count; i++)
         if (io->stat_fn(io->user, changes.files[i].path, &info, NULL) != EPCTX_OK ||

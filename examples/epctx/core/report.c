@@ -158,8 +158,8 @@ static epctx_status add_nodes(report *out, epctx_error *error) {
     return EPCTX_OK;
 }
 
-/* A main node without its context, and a secondary one that no main node of its EP can serve:
- * `mains` has the profiles of the main nodes, by number. */
+/* A primary node without its context, and a secondary one that no primary node of its EP can serve:
+ * `mains` has the profiles of the primary nodes, by number. */
 static epctx_status check_part(report *out, const report_part *part, uint64_t mains,
                                epctx_error *error) {
     const epctx_epnode *node = &part->node;

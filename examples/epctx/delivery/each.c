@@ -24,7 +24,7 @@ static bool is_binary(const char *path) {
     if (io->map_fn(io->user, NULL, path, false, &mapping, NULL) != EPCTX_OK) return false;
     bytes.data = mapping.data;
     bytes.size = mapping.size;
-    epctx_binary_identify_whole(bytes, &id);
+    epctx_binary_identify(bytes, bytes, bytes.size, &id);
     io->unmap_fn(io->user, &mapping);
     return id.sort == EPCTX_BINARY_SORT_CONTEXT;
 }

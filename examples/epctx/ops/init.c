@@ -14,14 +14,14 @@ typedef struct init_work {
 
 typedef epctx_status (*init_step)(init_work *w);
 
-static epctx_status init_note(init_work *w, epctx_change_kind kind, epctx_str name, epctx_str file,
+static epctx_status init_note(init_work *w, ops_change_kind kind, epctx_str name, epctx_str file,
                               uint64_t size, const char *reason) {
-    epctx_change change = {kind, name, file, size, reason};
-    return epctx_changes_put(w->c.changes, w->c.arena, &change, w->c.error);
+    ops_change change = {kind, name, file, size, reason};
+    return ops_changes_put(w->c.changes, w->c.arena, &change, w->c.error);
 }
 
 static epctx_status init_skip(init_work *w, epctx_str name, uint64_t size, const char *reason) {
-    return init_note(w, EPCTX_CHANGE_SKIPPED, name, epctx_str_of(NULL), size, reason);
+    return init_note(w, OPS_CHANGE_SKIPPED, name, epctx_str_of(NULL), size, reason);
 }
 
 /* The main graph and its bodies, outer ones first. */
@@ -29,8 +29,8 @@ static bool init_next_graph(epctx_walk *walk, epctx_graph_view *graph) {
     return epctx_walk_graph(walk, graph) && !walk->in_function && !walk->in_training;
 }
 
-static epctx_status init_run(epctx_model *model, const epctx_convert_opts *opts, init_step step,
-                             epctx_changes *changes, epctx_error *error) {
+static epctx_status init_run(epctx_model *model, const ops_convert_opts *opts, init_step step,
+                             ops_changes *changes, epctx_error *error) {
     init_work w;
     memset(&w, 0, sizeof w);
     ops_begin(&w.c, model, opts, changes, error);
@@ -128,8 +128,8 @@ static epctx_status init_inline_step(init_work *w) {
     return ops_check_size(w->c.model, "store initializers in a file", w->c.error);
 }
 
-epctx_status epctx_init_inline(epctx_model *model, const epctx_convert_opts *opts,
-                               epctx_changes *changes, epctx_error *error) {
+epctx_status epctx_init_inline(epctx_model *model, const ops_convert_opts *opts,
+                               ops_changes *changes, epctx_error *error) {
     return init_run(model, opts, init_inline_step, changes, error);
 }
 
@@ -142,8 +142,8 @@ static epctx_status init_shapes_step(init_work *w) {
     return init_each_tensor(w, init_inline_shape);
 }
 
-epctx_status epctx_init_shapes(epctx_model *model, const epctx_convert_opts *opts,
-                               epctx_changes *changes, epctx_error *error) {
+epctx_status epctx_init_shapes(epctx_model *model, const ops_convert_opts *opts,
+                               ops_changes *changes, epctx_error *error) {
     return init_run(model, opts, init_shapes_step, changes, error);
 }
 
@@ -191,7 +191,7 @@ static epctx_status init_put_outside(init_work *w, const epctx_tensor_view *view
     OPS_TRY(epctx_edit_set_tensor_external(w->c.model, view->view, w->file, w->size, tensor.size,
                                            w->c.error));
     OPS_TRY(init_add_part(w, tensor.data, tensor.size));
-    return init_note(w, EPCTX_CHANGE_EXTERNAL, view->name, w->file, tensor.size, NULL);
+    return init_note(w, OPS_CHANGE_EXTERNAL, view->name, w->file, tensor.size, NULL);
 }
 
 static epctx_status init_external_tensor(init_work *w, const epctx_tensor_view *tensor) {
@@ -301,11 +301,11 @@ static epctx_status init_external_step(init_work *w) {
     OPS_TRY(epctx_model_output_file(w->c.model, ops_result_path(w->c.model, &w->c.opts), w->file,
                                     (const epctx_span *)w->parts.items, w->parts.count, &file,
                                     w->c.error));
-    return epctx_changes_put_file(w->c.changes, w->c.arena, &file, w->c.error);
+    return ops_changes_put_file(w->c.changes, w->c.arena, &file, w->c.error);
 }
 
-epctx_status epctx_init_external(epctx_model *model, const epctx_convert_opts *opts,
-                                 epctx_changes *changes, epctx_error *error) {
+epctx_status epctx_init_external(epctx_model *model, const ops_convert_opts *opts,
+                                 ops_changes *changes, epctx_error *error) {
     return init_run(model, opts, init_external_step, changes, error);
 }
 
@@ -323,7 +323,7 @@ static epctx_status init_drop_inputs(init_work *w, epctx_graph_view graph) {
     while (epctx_next_value(&inputs, &value)) {
         if (!ops_has(&names, value.name)) continue;
         OPS_TRY(epctx_edit_remove(w->c.model, value.view, w->c.error));
-        OPS_TRY(init_note(w, EPCTX_CHANGE_FIXED, value.name, epctx_str_of(NULL), 0,
+        OPS_TRY(init_note(w, OPS_CHANGE_FIXED, value.name, epctx_str_of(NULL), 0,
                           "it is no input of the graph any more, but a constant"));
     }
     return EPCTX_OK;
@@ -336,14 +336,14 @@ static epctx_status init_fix_step(init_work *w) {
     if (version < INIT_FREE_IR) {
         OPS_TRY(epctx_edit_set_field_int(w->c.model, epctx_model_root(w->c.model),
                                          EPCTX_FIELD_MODEL_IR_VERSION, INIT_FREE_IR, w->c.error));
-        OPS_TRY(init_note(w, EPCTX_CHANGE_FIXED, epctx_str_of("ir_version"), epctx_str_of(NULL), 0,
+        OPS_TRY(init_note(w, OPS_CHANGE_FIXED, epctx_str_of("ir_version"), epctx_str_of(NULL), 0,
                           "it is 4 now: before, initializers had to be inputs"));
     }
     return init_shapes_step(w); /* as constants they are read */
 }
 
-epctx_status epctx_init_fix(epctx_model *model, const epctx_convert_opts *opts,
-                            epctx_changes *changes, epctx_error *error) {
+epctx_status epctx_init_fix(epctx_model *model, const ops_convert_opts *opts, ops_changes *changes,
+                            epctx_error *error) {
     return init_run(model, opts, init_fix_step, changes, error);
 }
 
@@ -405,7 +405,7 @@ static epctx_status init_prune_one(init_work *w, const epctx_map *used, epctx_vi
                                    epctx_str name) {
     if (ops_has(used, name)) return EPCTX_OK;
     OPS_TRY(epctx_edit_remove(w->c.model, view, w->c.error));
-    return init_note(w, EPCTX_CHANGE_PRUNED, name, epctx_str_of(NULL), view.size, NULL);
+    return init_note(w, OPS_CHANGE_PRUNED, name, epctx_str_of(NULL), view.size, NULL);
 }
 
 static epctx_status init_prune_step(init_work *w) {
@@ -429,7 +429,7 @@ static epctx_status init_prune_step(init_work *w) {
     return EPCTX_OK;
 }
 
-epctx_status epctx_init_prune(epctx_model *model, const epctx_convert_opts *opts,
-                              epctx_changes *changes, epctx_error *error) {
+epctx_status epctx_init_prune(epctx_model *model, const ops_convert_opts *opts,
+                              ops_changes *changes, epctx_error *error) {
     return init_run(model, opts, init_prune_step, changes, error);
 }

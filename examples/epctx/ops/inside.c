@@ -64,7 +64,7 @@ static epctx_status look_inside(const inside *s, epctx_span bytes, bool *may_be,
     epctx_binary_id id;
     epctx_status status;
     *tells = false;
-    epctx_binary_identify_whole(bytes, &id);
+    epctx_binary_identify(bytes, bytes, bytes.size, &id);
     *may_be = id.sort == EPCTX_BINARY_SORT_CONTEXT &&
               (id.profile == NULL || binary_is_of(id.profile, s->profile));
     if (!*may_be) return EPCTX_OK;

@@ -71,7 +71,7 @@ static epctx_status move_allowed(const move_work *m, const epctx_epnode *node, e
     const epctx_profile *profile = epctx_profile_for(m->opts->profile, node->source);
     epctx_str old = node->ep_cache_context;
     OPS_TRY(epctx_path_check(name, m->error));
-    if ((profile->traits & EPCTX_NO_DOTS) != 0 && epctx_path_has_dots(name)) {
+    if ((profile->traits & EPCTX_NO_DOTS) != 0 && ops_has_dots(name)) {
         return epctx_fail(m->error, EPCTX_ERR_UNSUPPORTED,
                           "EP %s refuses '..' anywhere in a name: choose another name",
                           profile->name);

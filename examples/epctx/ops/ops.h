@@ -42,12 +42,6 @@ typedef struct epctx_combined {
     size_t file_count;
 } epctx_combined;
 
-static inline const char *ops_change_name(epctx_change_kind kind) {
-    static const char *const names[] = {"embedded", "extracted", "followed", "inlined", "external",
-                                        "pruned",   "source",    "fixed",    "skipped"};
-    return (unsigned)kind < EPCTX_CHANGE_COUNT ? names[kind] : "unknown";
-}
-
 /* -- memory -- */
 
 static inline epctx_status ops_nomem(const epctx_arena *arena, epctx_error *error) {
@@ -83,6 +77,16 @@ static inline epctx_status ops_join(epctx_arena *arena, epctx_str a, epctx_str b
     memcpy(text + a.size, b.size > 0 ? b.data : "", b.size);
     out->size = a.size + b.size;
     return EPCTX_OK;
+}
+
+/* -- names -- */
+
+/* Whether a name contains "..", which EPs with EPCTX_NO_DOTS refuse. */
+static inline bool ops_has_dots(epctx_str name) {
+    size_t i;
+    for (i = 1; i < name.size; i++)
+        if (name.data[i - 1] == '.' && name.data[i] == '.') return true;
+    return false;
 }
 
 /* -- ends -- */
@@ -439,11 +443,84 @@ static inline void ops_report_end(const ops_report *report, epctx_combined *out)
     }
 }
 
-/* -- conversions: what was done is told in epctx_changes -- */
+/* -- conversions: contexts and initializers come into the model, or into files -- */
+
+typedef enum ops_change_kind {
+    OPS_CHANGE_EMBEDDED = 0, /* those of epctx_change_kind, then ours */
+    OPS_CHANGE_EXTRACTED,
+    OPS_CHANGE_FOLLOWED,
+    OPS_CHANGE_INLINED,  /* initializer moved into the model */
+    OPS_CHANGE_EXTERNAL, /* initializer moved into a file, or refers to another one */
+    OPS_CHANGE_PRUNED,   /* unused initializer removed */
+    OPS_CHANGE_SOURCE,   /* node names the source model `file`, or no longer does */
+    OPS_CHANGE_FIXED,    /* initializer is no input any more */
+    OPS_CHANGE_SKIPPED,  /* unchanged for `reason` */
+    OPS_CHANGE_COUNT
+} ops_change_kind;
+
+typedef struct ops_change {
+    ops_change_kind kind;
+    epctx_str name;     /* of the node or of the initializer */
+    epctx_str file;     /* old or new file; empty: none */
+    uint64_t size;      /* bytes of the context or tensor */
+    const char *reason; /* of SKIPPED and FIXED, else NULL */
+} ops_change;
+
+/* The result of a conversion; valid until the model is closed. */
+typedef struct ops_changes {
+    ops_change *items; /* in the order of the model */
+    size_t count;
+    size_t done; /* items that are not SKIPPED */
+    epctx_output_file *files;
+    size_t file_count;
+    epctx_list item_list, file_list; /* private */
+} ops_changes;
+
+/* What is converted, and how. The first six as in epctx_convert_opts. */
+typedef struct ops_convert_opts {
+    const char *node;
+    const epctx_profile *profile;
+    const char *context_file_path;
+    const char *output_path;
+    const char *name;   /* also of the file for weights; default {file}.data */
+    bool allow_stale;   /* embed and extract */
+    uint64_t threshold; /* initializers of fewer bytes stay (init.h) */
+    bool gather;        /* also those that are in files (init.h), */
+    bool bring_in;      /* smaller ones of them into the model */
+    uint64_t alignment; /* of each tensor in the file; default 4096, as ONNX advises */
+    const char *source; /* model with the weights, relative to the model's folder; default
+                           onnx_model_filename (weightless.h) */
+} ops_convert_opts;
+
+static inline const char *ops_change_name(ops_change_kind kind) {
+    static const char *const names[] = {"embedded", "extracted", "followed", "inlined", "external",
+                                        "pruned",   "source",    "fixed",    "skipped"};
+    return (unsigned)kind < OPS_CHANGE_COUNT ? names[kind] : "unknown";
+}
+
+static inline epctx_status ops_changes_put(ops_changes *changes, epctx_arena *arena,
+                                           const ops_change *change, epctx_error *error) {
+    ops_change *item;
+    OPS_TRY(ops_add(&changes->item_list, arena, sizeof *item, &item, error));
+    *item = *change;
+    changes->items = (ops_change *)changes->item_list.items;
+    changes->count = changes->item_list.count;
+    changes->done += change->kind != OPS_CHANGE_SKIPPED;
+    return EPCTX_OK;
+}
+
+static inline epctx_status ops_changes_put_file(ops_changes *changes, epctx_arena *arena,
+                                                const epctx_output_file *file, epctx_error *error) {
+    epctx_output_file *item;
+    OPS_TRY(ops_add(&changes->file_list, arena, sizeof *item, &item, error));
+    *item = *file;
+    changes->files = (epctx_output_file *)changes->file_list.items;
+    changes->file_count = changes->file_list.count;
+    return EPCTX_OK;
+}
 
 /* Where the result of a conversion will be written. */
-static inline const char *ops_result_path(const epctx_model *model,
-                                          const epctx_convert_opts *opts) {
+static inline const char *ops_result_path(const epctx_model *model, const ops_convert_opts *opts) {
     return opts->output_path != NULL ? opts->output_path : model->path;
 }
 
@@ -451,15 +528,15 @@ typedef struct ops_conversion {
     epctx_model *model;
     epctx_arena *arena;
     epctx_error *error;
-    epctx_convert_opts opts;
-    epctx_changes *changes;
-    epctx_changes ignored; /* when the caller does not want to know */
+    ops_convert_opts opts;
+    ops_changes *changes;
+    ops_changes ignored; /* when the caller does not want to know */
     size_t mark;
 } ops_conversion;
 
 /* `opts` and `changes` may be NULL. The conversion must not be moved afterwards. */
-static inline void ops_begin(ops_conversion *c, epctx_model *model, const epctx_convert_opts *opts,
-                             epctx_changes *changes, epctx_error *error) {
+static inline void ops_begin(ops_conversion *c, epctx_model *model, const ops_convert_opts *opts,
+                             ops_changes *changes, epctx_error *error) {
     epctx_error_clear(error);
     memset(c, 0, sizeof *c);
     c->model = model;
@@ -487,8 +564,8 @@ static inline const char *ops_no_bytes(const epctx_tensor *tensor) {
 
 /* An external initializer comes into the model. */
 static inline epctx_status ops_inline_tensor(epctx_model *model, const epctx_tensor_view *view,
-                                             epctx_changes *changes, epctx_error *error) {
-    epctx_change change = {EPCTX_CHANGE_INLINED, view->name, view->location, 0, NULL};
+                                             ops_changes *changes, epctx_error *error) {
+    ops_change change = {OPS_CHANGE_INLINED, view->name, view->location, 0, NULL};
     epctx_tensor tensor;
     epctx_span data;
     OPS_TRY(epctx_model_load_tensor(model, view->view, NULL, &tensor, error));
@@ -500,7 +577,7 @@ static inline epctx_status ops_inline_tensor(epctx_model *model, const epctx_ten
     data.size = tensor.size;
     OPS_TRY(epctx_edit_set_tensor_raw(model, view->view, data, error));
     change.size = tensor.size;
-    return epctx_changes_put(changes, &model->arena, &change, error);
+    return ops_changes_put(changes, &model->arena, &change, error);
 }
 
 #endif

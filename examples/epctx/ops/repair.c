@@ -1057,7 +1057,7 @@ static epctx_status repair_annotations(repair *r, epctx_error *error) {
 }
 
 static epctx_status repair_unused(repair *r, epctx_error *error) {
-    epctx_changes changes;
+    ops_changes changes;
     size_t i;
     OPS_TRY(epctx_init_prune(r->model, NULL, &changes, error));
     for (i = 0; i < changes.count; i++) {
@@ -1071,7 +1071,7 @@ static epctx_status repair_unused(repair *r, epctx_error *error) {
 static epctx_status repair_shapes(repair *r, epctx_error *error) {
     const epctx_rule rule =
         r->found[EPCTX_RULE_SHAPE_OUTSIDE] > 0 ? EPCTX_RULE_SHAPE_OUTSIDE : EPCTX_RULE_SHAPE_MAYBE;
-    epctx_changes changes;
+    ops_changes changes;
     size_t i;
     const epctx_status status = epctx_init_shapes(r->model, NULL, &changes, error);
     if (status == EPCTX_ERR_NOMEM) return status;

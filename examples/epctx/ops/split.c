@@ -205,7 +205,7 @@ static epctx_status context_of(split *s, size_t number, int64_t main_context, ep
 }
 
 static epctx_status split_contexts(split *s) {
-    epctx_map mains; /* source -> number of the only main node, or `many` */
+    epctx_map mains; /* source -> number of the only primary node, or `many` */
     epctx_map kept;
     const uint32_t many = UINT32_MAX - 1;
     epctx_epnode ep;

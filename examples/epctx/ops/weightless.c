@@ -22,10 +22,10 @@ static weightless_node *weightless_node_at(const weightless_work *w, size_t i) {
     return (weightless_node *)w->nodes.items + i;
 }
 
-static epctx_status weightless_note(weightless_work *w, epctx_change_kind kind, epctx_str name,
+static epctx_status weightless_note(weightless_work *w, ops_change_kind kind, epctx_str name,
                                     epctx_str file, uint64_t size, const char *reason) {
-    epctx_change change = {kind, name, file, size, reason};
-    return epctx_changes_put(w->c.changes, w->c.arena, &change, w->c.error);
+    ops_change change = {kind, name, file, size, reason};
+    return ops_changes_put(w->c.changes, w->c.arena, &change, w->c.error);
 }
 
 /* Every EPContext node of the model. */
@@ -76,9 +76,8 @@ static epctx_status weightless_find_weights(weightless_work *w) {
     return EPCTX_OK;
 }
 
-static epctx_status weightless_run(epctx_model *model, const epctx_convert_opts *opts,
-                                   weightless_step step, epctx_changes *changes,
-                                   epctx_error *error) {
+static epctx_status weightless_run(epctx_model *model, const ops_convert_opts *opts,
+                                   weightless_step step, ops_changes *changes, epctx_error *error) {
     epctx_status status;
     weightless_work w;
     memset(&w, 0, sizeof w);
@@ -166,14 +165,12 @@ static epctx_status weightless_refer(weightless_work *w, epctx_model *source,
     if (why == NULL && !theirs.external && !theirs.has_raw)
         why = "the source model stores it in typed fields, which cannot be referenced";
     if (why == NULL && a.size == 0) why = "has no bytes";
-    if (why != NULL) {
-        return weightless_note(w, EPCTX_CHANGE_SKIPPED, mine->name, epctx_str_of(NULL), a.size,
-                               why);
-    }
+    if (why != NULL)
+        return weightless_note(w, OPS_CHANGE_SKIPPED, mine->name, epctx_str_of(NULL), a.size, why);
     OPS_TRY(weightless_place(w, source, &theirs, &location, &offset));
     OPS_TRY(epctx_edit_set_tensor_external(w->c.model, mine->view, location, offset, a.size,
                                            w->c.error));
-    return weightless_note(w, EPCTX_CHANGE_EXTERNAL, mine->name, location, a.size, NULL);
+    return weightless_note(w, OPS_CHANGE_EXTERNAL, mine->name, location, a.size, NULL);
 }
 
 static epctx_status weightless_refer_all(weightless_work *w, epctx_model *source) {
@@ -205,7 +202,7 @@ static epctx_status weightless_store_source(weightless_work *w) {
         if (node->takes && node->node.onnx_model_filename.size == 0) {
             OPS_TRY(epctx_edit_set_attr_str(w->c.model, node->view, "onnx_model_filename",
                                             w->source, w->c.error));
-            OPS_TRY(weightless_note(w, EPCTX_CHANGE_SOURCE, node->node.name, w->source, 0, NULL));
+            OPS_TRY(weightless_note(w, OPS_CHANGE_SOURCE, node->node.name, w->source, 0, NULL));
         }
     }
     return EPCTX_OK;
@@ -228,8 +225,8 @@ static epctx_status weightless_out(weightless_work *w) {
     return w->c.changes->done > 0 ? weightless_store_source(w) : EPCTX_OK;
 }
 
-epctx_status epctx_weightless(epctx_model *model, const epctx_convert_opts *opts,
-                              epctx_changes *changes, epctx_error *error) {
+epctx_status epctx_weightless(epctx_model *model, const ops_convert_opts *opts,
+                              ops_changes *changes, epctx_error *error) {
     return weightless_run(model, opts, weightless_out, changes, error);
 }
 
@@ -264,14 +261,14 @@ static epctx_status weightless_in(weightless_work *w) {
         if (node->takes && (node->node.present & 1u << EPCTX_EPNODE_ONNX_MODEL_FILENAME) != 0) {
             OPS_TRY(epctx_edit_remove_attr(w->c.model, node->view,
                                            epctx_str_of("onnx_model_filename"), w->c.error));
-            OPS_TRY(weightless_note(w, EPCTX_CHANGE_SOURCE, node->node.name, epctx_str_of(NULL), 0,
+            OPS_TRY(weightless_note(w, OPS_CHANGE_SOURCE, node->node.name, epctx_str_of(NULL), 0,
                                     NULL));
         }
     }
     return ops_check_size(w->c.model, "store the weights in a file", w->c.error);
 }
 
-epctx_status epctx_self_contained(epctx_model *model, const epctx_convert_opts *opts,
-                                  epctx_changes *changes, epctx_error *error) {
+epctx_status epctx_self_contained(epctx_model *model, const ops_convert_opts *opts,
+                                  ops_changes *changes, epctx_error *error) {
     return weightless_run(model, opts, weightless_in, changes, error);
 }

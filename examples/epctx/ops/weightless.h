@@ -15,12 +15,12 @@ extern "C" {
  * nodes name. EPCTX_ERR_VERSION: the source has a different tensor of that name, or none.
  * EPCTX_ERR_UNSUPPORTED: no EPContext node takes weights; they are in its binary, which only the EP
  * can change, or the EP has left them out. EPCTX_ERR_NO_NODES: the node does not exist. */
-epctx_status epctx_weightless(epctx_model *model, const epctx_convert_opts *opts,
-                              epctx_changes *changes, epctx_error *error);
+epctx_status epctx_weightless(epctx_model *model, const ops_convert_opts *opts,
+                              ops_changes *changes, epctx_error *error);
 /* The reverse: stores the weights that EPContext nodes take in the model, and removes
  * onnx_model_filename from these nodes. EPCTX_ERR_UNSUPPORTED for binaries without weights. */
-epctx_status epctx_self_contained(epctx_model *model, const epctx_convert_opts *opts,
-                                  epctx_changes *changes, epctx_error *error);
+epctx_status epctx_self_contained(epctx_model *model, const ops_convert_opts *opts,
+                                  ops_changes *changes, epctx_error *error);
 
 #ifdef __cplusplus
 }
