@@ -5845,43 +5845,112 @@ static epctx_status epctx__run_lookup(const void *params, const epctx__args *arg
 
 /* -- the table of opcodes -- */
 
-/* Enumerator, inputs, outputs, required inputs (bits), parameter struct, name of check and run. */
+/* A parameter along which a command can be cut: it counts independent results that are adjacent in
+ * memory. */
+typedef struct epctx__counter {
+    uint8_t unit;    /* parts are multiples of it; 0: there is no such parameter */
+    uint8_t words;   /* the first above 1 counts, among this member and those after it */
+    uint8_t window;  /* its offset in epctx__window: counts rows; 0: not of a window */
+    uint16_t offset; /* in the parameters */
+} epctx__counter;
+
+#define EPCTX__COUNTERS 3 /* at most, of an opcode */
+
+/* clang-format off */
+#define EPCTX__BY(type, member, unit, words) {unit, words, 0, offsetof(type, member)}
+#define EPCTX__BY_whole(type, unit)    {0, 0, 0, 0}
+#define EPCTX__BY_dims(type, unit)     EPCTX__BY(type, dims, unit, EPCTX_NPU_MAX_RANK)
+#define EPCTX__BY_count(type, unit)    EPCTX__BY(type, count, unit, 1)
+#define EPCTX__BY_outer(type, unit)    EPCTX__BY(type, outer, unit, 1)
+#define EPCTX__BY_channels(type, unit) EPCTX__BY(type, outer, unit, 3) /* or channels, or inner */
+#define EPCTX__BY_images(type, unit) \
+    EPCTX__BY(type, batch, 1, 1), {unit, 1, 8, offsetof(type, window.out_h)}
+#define EPCTX__BY_places(type, unit) EPCTX__BY(type, outer, unit, 1), EPCTX__BY(type, out, unit, 1)
+#define EPCTX__BY_tiles(type, unit) /* 24: a multiple of the rows of all tiles */ \
+    EPCTX__BY(type, batch, 1, 1), EPCTX__BY(type, m, 24, 1), EPCTX__BY(type, n, 64, 1)
+
+/* Two lines for each opcode. The first is for whoever runs it: enumerator, name, inputs, outputs,
+ * required inputs (bits), parameter struct, name of check and kernel. The second tells what else
+ * there is to know about it; words are ends of names:
+ *   - EPCTX__BY_: the parameters along which threads share it, and a unit: parts end where vectors
+ *     and tiles end, so that each result is computed as in the whole (>>exec)
+ *   - epctx__fails_: the operand whose values can make it fail
+ *   - epctx__folds_: whether its result has the same bits on every machine (>>steps)
+ *   - EPCTX__SLOT_: where its parameters hold a fused activation
+ *   - bits of the operands that lie channels last where its result does
+ *   - epctx__follow_: whether it can write its result channels last (>>layout)
+ *   - epctx__lay_: how else it adapts to that order
+ *   - epctx__bytes_: what it becomes between Dequantize and Quantize (>>integers)
+ *   - epctx__product_: how it is a product of integers */
 #define EPCTX_NPU_OP_LIST(X) \
-    X(MOVE, "Move", 1, 1, 1, epctx__move, move) \
-    X(FILL, "Fill", 0, 1, 0, epctx__fill, fill) \
-    X(UNARY, "Unary", 1, 1, 1, epctx__unary, unary) \
-    X(BINARY, "Binary", 2, 1, 3, epctx__binary, binary) \
-    X(AFFINE, "Affine", 3, 1, 7, epctx__affine, affine) \
-    X(PACK, "Pack", 1, 1, 1, epctx__pack, pack) \
-    X(CONV, "Conv", 4, 2, 3, epctx__conv, conv) \
-    X(DEPTHWISE, "Depthwise", 3, 1, 3, epctx__depthwise, depthwise) \
-    X(GEMM, "Gemm", 3, 1, 3, epctx__gemm, gemm) \
-    X(POOL, "Pool", 1, 1, 1, epctx__pool, pool) \
-    X(REDUCE, "Reduce", 1, 1, 1, epctx__reduce, reduce) \
-    X(SOFTMAX, "Softmax", 1, 1, 1, epctx__softmax, softmax) \
-    X(GATHER, "Gather", 2, 1, 3, epctx__gather_params, gather) \
-    X(CAST, "Cast", 1, 1, 1, epctx__cast, cast) \
-    X(EXACT, "Exact", 2, 1, 3, epctx__exact, exact) \
-    X(WHERE, "Where", 3, 1, 7, epctx__where, where) \
-    X(NORM, "Norm", 3, 1, 1, epctx__norm, norm) \
-    X(ARG, "Arg", 1, 1, 1, epctx__arg, arg) \
-    X(PICK, "Pick", 3, 1, 3, epctx__pick, pick) \
-    X(TUPLES, "Tuples", 3, 1, 3, epctx__tuples, tuples) \
-    X(QUANTIZE, "Quantize", 3, 1, 3, epctx__quantize, quantize) \
-    X(DEQUANTIZE, "Dequantize", 3, 1, 3, epctx__quantize, dequantize) \
-    X(RESAMPLE, "Resample", 3, 1, 7, epctx__resample, resample) \
-    X(RECURRENT, "Recurrent", 7, 2, 3, epctx__recurrent, recurrent) \
-    X(INTEGER_CONV, "IntegerConv", 4, 2, 15, epctx__integer_conv, integer_conv) \
-    X(INTEGER_DEPTHWISE, "IntegerDepthwise", 4, 1, 15, epctx__integer_conv, integer_depthwise) \
-    X(INTEGER_ADD, "IntegerAdd", 2, 1, 3, epctx__integer_add, integer_add) \
-    X(LOOKUP, "Lookup", 2, 1, 3, epctx__lookup, lookup) \
-    X(SAMPLE, "Sample", 2, 1, 3, epctx__sample, sample) \
-    X(CONVERT, "Convert", 1, 1, 1, epctx__cast, convert) \
-    X(WINOGRAD, "Winograd", 4, 2, 3, epctx__conv, winograd) \
-    X(RUNNING, "Running", 1, 1, 1, epctx__running, running)
+    X(MOVE, "Move", 1, 1, 1, epctx__move, move, \
+      dims,     1,  never,    always,  none,      0, move,     move,   move,    none) \
+    X(FILL, "Fill", 0, 1, 0, epctx__fill, fill, \
+      whole,    0,  never,    always,  none,      1, fill,     usual,  none,    none) \
+    X(UNARY, "Unary", 1, 1, 1, epctx__unary, unary, \
+      count,    64, never,    unary,   none,      1, same,     usual,  lookup,  none) \
+    X(BINARY, "Binary", 2, 1, 3, epctx__binary, binary, \
+      dims,     1,  never,    binary,  binary,    1, ranks,    binary, binary,  none) \
+    X(AFFINE, "Affine", 3, 1, 7, epctx__affine, affine, \
+      channels, 1,  never,    never,   affine,    1, channels, usual,  none,    none) \
+    X(PACK, "Pack", 1, 1, 1, epctx__pack, pack, \
+      whole,    0,  never,    always,  none,      1, never,    usual,  none,    none) \
+    X(CONV, "Conv", 4, 2, 3, epctx__conv, conv, \
+      images,   1,  never,    never,   conv,      9, never,    usual,  product, conv) \
+    X(DEPTHWISE, "Depthwise", 3, 1, 3, epctx__depthwise, depthwise, \
+      images,   1,  never,    never,   depthwise, 1, never,    usual,  product, depthwise) \
+    X(GEMM, "Gemm", 3, 1, 3, epctx__gemm, gemm, \
+      tiles,    0,  never,    never,   gemm,      1, never,    gemm,   product, gemm) \
+    X(POOL, "Pool", 1, 1, 1, epctx__pool, pool, \
+      images,   1,  never,    never,   none,      1, never,    usual,  product, pool) \
+    X(REDUCE, "Reduce", 1, 1, 1, epctx__reduce, reduce, \
+      outer,    16, never,    reduce,  none,      1, never,    reduce, product, reduce) \
+    X(SOFTMAX, "Softmax", 1, 1, 1, epctx__softmax, softmax, \
+      outer,    16, never,    never,   none,      1, never,    usual,  none,    none) \
+    X(GATHER, "Gather", 2, 1, 3, epctx__gather_params, gather, \
+      whole,    0,  index,    always,  none,      1, never,    usual,  none,    none) \
+    X(CAST, "Cast", 1, 1, 1, epctx__cast, cast, \
+      count,    64, never,    always,  none,      1, same,     usual,  none,    none) \
+    X(EXACT, "Exact", 2, 1, 3, epctx__exact, exact, \
+      dims,     1,  division, always,  none,      1, never,    usual,  none,    none) \
+    X(WHERE, "Where", 3, 1, 7, epctx__where, where, \
+      dims,     1,  never,    always,  none,      1, never,    usual,  none,    none) \
+    X(NORM, "Norm", 3, 1, 1, epctx__norm, norm, \
+      whole,    0,  never,    never,   none,      1, never,    usual,  none,    none) \
+    X(ARG, "Arg", 1, 1, 1, epctx__arg, arg, \
+      whole,    0,  never,    always,  none,      1, never,    usual,  none,    none) \
+    X(PICK, "Pick", 3, 1, 3, epctx__pick, pick, \
+      whole,    0,  index,    always,  none,      1, never,    usual,  none,    none) \
+    X(TUPLES, "Tuples", 3, 1, 3, epctx__tuples, tuples, \
+      whole,    0,  index,    always,  none,      1, never,    usual,  none,    none) \
+    X(QUANTIZE, "Quantize", 3, 1, 3, epctx__quantize, quantize, \
+      channels, 1,  never,    never,   none,      1, grid,     usual,  none,    none) \
+    X(DEQUANTIZE, "Dequantize", 3, 1, 3, epctx__quantize, dequantize, \
+      channels, 1,  never,    always,  none,      1, grid,     usual,  lookup,  none) \
+    X(RESAMPLE, "Resample", 3, 1, 7, epctx__resample, resample, \
+      places,   0,  never,    never,   none,      1, planes,   usual,  none,    none) \
+    X(RECURRENT, "Recurrent", 7, 2, 3, epctx__recurrent, recurrent, \
+      whole,    0,  length,   never,   none,      1, never,    usual,  none,    none) \
+    X(INTEGER_CONV, "IntegerConv", 4, 2, 15, epctx__integer_conv, integer_conv, \
+      images,   1,  never,    never,   none,      1, never,    usual,  none,    none) \
+    X(INTEGER_DEPTHWISE, "IntegerDepthwise", 4, 1, 15, epctx__integer_conv, integer_depthwise, \
+      images,   1,  never,    never,   none,      1, never,    usual,  none,    none) \
+    X(INTEGER_ADD, "IntegerAdd", 2, 1, 3, epctx__integer_add, integer_add, \
+      count,    64, never,    never,   none,      3, pair,     usual,  none,    none) \
+    X(LOOKUP, "Lookup", 2, 1, 3, epctx__lookup, lookup, \
+      count,    64, never,    never,   none,      1, same,     usual,  none,    none) \
+    X(SAMPLE, "Sample", 2, 1, 3, epctx__sample, sample, \
+      whole,    0,  never,    never,   none,      1, never,    usual,  none,    none) \
+    X(CONVERT, "Convert", 1, 1, 1, epctx__cast, convert, \
+      whole,    0,  never,    always,  none,      1, never,    usual,  none,    none) \
+    X(WINOGRAD, "Winograd", 4, 2, 3, epctx__conv, winograd, \
+      images,   4,  never,    never,   none,      9, never,    usual,  none,    none) \
+    X(RUNNING, "Running", 1, 1, 1, epctx__running, running, \
+      whole,    0,  never,    running, none,      1, never,    usual,  none,    none)
+/* clang-format on */
 
 typedef enum epctx__opcode {
-#define EPCTX__OP_ENUM(id, text, ins, outs, required, type, name) EPCTX__OP_##id,
+#define EPCTX__OP_ENUM(id, text, ins, outs, required, type, name, ...) EPCTX__OP_##id,
     EPCTX_NPU_OP_LIST(EPCTX__OP_ENUM)
 #undef EPCTX__OP_ENUM
         EPCTX__OP_COUNT
@@ -5894,7 +5963,7 @@ typedef enum epctx__opcode {
 
 /* Any parameter struct; words are copied into it, which avoids aliasing. */
 typedef union epctx__params {
-#define EPCTX__OP_MEMBER(id, text, ins, outs, required, type, name) type name;
+#define EPCTX__OP_MEMBER(id, text, ins, outs, required, type, name, ...) type name;
     EPCTX_NPU_OP_LIST(EPCTX__OP_MEMBER)
 #undef EPCTX__OP_MEMBER
 } epctx__params;
@@ -5926,7 +5995,7 @@ static epctx__level epctx__level_here(void) {
 }
 
 /* Each check and kernel takes the struct of its parameters. */
-#define EPCTX__OP_CALLS(id, text, ins, outs, required, type, name) \
+#define EPCTX__OP_CALLS(id, text, ins, outs, required, type, name, ...) \
     static bool epctx__check_op_##name(const void *params, epctx__needs *needs) { \
         return epctx__check_##name((const type *)params, needs); \
     } \
@@ -5937,7 +6006,7 @@ EPCTX_NPU_OP_LIST(EPCTX__OP_CALLS)
 #undef EPCTX__OP_CALLS
 
 static const epctx__op_info epctx__ops[EPCTX__OP_COUNT] = {
-#define EPCTX__OP_ROW(id, text, ins, outs, required, type, name) \
+#define EPCTX__OP_ROW(id, text, ins, outs, required, type, name, ...) \
     {text, \
      ins, \
      outs, \
@@ -6964,47 +7033,12 @@ static epctx_npu_command epctx__describe(const epctx_npu_graph *graph, const uin
 
 #define EPCTX__THREADS 64
 
-/* Parameters along which a command can be split: they count independent results that are adjacent
- * in memory. The first one above 1 splits its command, into multiples of `unit`: parts end where
- * vectors and tiles end, so that each result is computed as in the whole. Commands that can fail
- * stay whole. */
-typedef struct epctx__counter {
-    uint8_t opcode, unit;
-    uint8_t words;  /* this member and those after it */
-    uint8_t window; /* its offset in epctx__window: counts rows; 0: not of a window */
-    uint16_t offset;
-} epctx__counter;
-
-#define EPCTX__COUNTER(op, unit, words, window, member) \
-    { EPCTX__OP_##op, unit, words, window, offsetof(epctx__params, member) }
-#define EPCTX__IMAGES(op, unit, name) \
-    EPCTX__COUNTER(op, 1, 1, 0, name.batch), EPCTX__COUNTER(op, unit, 1, 8, name.window.out_h)
-
-static const epctx__counter epctx__counters[] = {
-    EPCTX__COUNTER(MOVE, 1, 8, 0, move.dims),
-    EPCTX__COUNTER(BINARY, 1, 8, 0, binary.dims),
-    EPCTX__COUNTER(EXACT, 1, 8, 0, exact.dims),
-    EPCTX__COUNTER(WHERE, 1, 8, 0, where.dims),
-    EPCTX__COUNTER(UNARY, 64, 1, 0, unary.count),
-    EPCTX__COUNTER(CAST, 64, 1, 0, cast.count),
-    EPCTX__COUNTER(INTEGER_ADD, 64, 1, 0, integer_add.count),
-    EPCTX__COUNTER(LOOKUP, 64, 1, 0, lookup.count),
-    EPCTX__COUNTER(AFFINE, 1, 3, 0, affine.outer),     /* or channels, inner */
-    EPCTX__COUNTER(QUANTIZE, 1, 3, 0, quantize.outer), /* or channels, inner */
-    EPCTX__COUNTER(DEQUANTIZE, 1, 3, 0, quantize.outer),
-    EPCTX__COUNTER(GEMM, 1, 1, 0, gemm.batch),
-    EPCTX__COUNTER(GEMM, 24, 1, 0, gemm.m), /* a multiple of the rows of all tiles */
-    EPCTX__COUNTER(GEMM, 64, 1, 0, gemm.n),
-    EPCTX__IMAGES(CONV, 1, conv),
-    EPCTX__IMAGES(WINOGRAD, 4, winograd), /* a multiple of a tile */
-    EPCTX__IMAGES(DEPTHWISE, 1, depthwise),
-    EPCTX__IMAGES(POOL, 1, pool),
-    EPCTX__IMAGES(INTEGER_CONV, 1, integer_conv),
-    EPCTX__IMAGES(INTEGER_DEPTHWISE, 1, integer_conv),
-    EPCTX__COUNTER(REDUCE, 16, 1, 0, reduce.outer),
-    EPCTX__COUNTER(SOFTMAX, 16, 1, 0, softmax.outer),
-    EPCTX__COUNTER(RESAMPLE, 1, 1, 0, resample.outer),
-    EPCTX__COUNTER(RESAMPLE, 1, 1, 0, resample.out),
+/* What each opcode can be cut along. The first counter above 1 splits its command. */
+static const epctx__counter epctx__counters[EPCTX__OP_COUNT][EPCTX__COUNTERS] = {
+#define EPCTX__OP_CUT(id, text, ins, outs, required, type, name, cut, unit, ...) \
+    {EPCTX__BY_##cut(type, unit)},
+    EPCTX_NPU_OP_LIST(EPCTX__OP_CUT)
+#undef EPCTX__OP_CUT
 };
 
 /* A command in parts. */
@@ -7028,9 +7062,9 @@ static uint32_t *epctx__word_at(epctx__params *p, size_t offset) {
 /* Chooses the counter of c->params. */
 static bool epctx__cut_by(epctx__cut *c) {
     size_t i, j;
-    for (i = 0; i < sizeof epctx__counters / sizeof epctx__counters[0]; i++) {
-        const epctx__counter *by = &epctx__counters[i];
-        for (j = 0; by->opcode == c->opcode && j < by->words; j++) {
+    for (i = 0; i < EPCTX__COUNTERS; i++) {
+        const epctx__counter *by = &epctx__counters[c->opcode][i];
+        for (j = 0; j < by->words; j++) {
             c->counter = by->offset + 4 * j;
             c->whole = *epctx__word_at(&c->params, c->counter);
             c->unit = by->unit;
@@ -7614,30 +7648,110 @@ static epctx_status epctx__add_floats(epctx__compiler *c, uint64_t count, float 
  * >>steps
  * ============================================================ */
 
-/* Kernels with bit-identical results everywhere: they move, compare, or round once. */
-#define EPCTX__FOLDABLE \
-    (EPCTX_NPU_OP(MOVE) | EPCTX_NPU_OP(FILL) | EPCTX_NPU_OP(PACK) | EPCTX_NPU_OP(GATHER) | \
-     EPCTX_NPU_OP(CAST) | EPCTX_NPU_OP(EXACT) | EPCTX_NPU_OP(WHERE) | EPCTX_NPU_OP(ARG) | \
-     EPCTX_NPU_OP(PICK) | EPCTX_NPU_OP(TUPLES) | EPCTX_NPU_OP(DEQUANTIZE) | EPCTX_NPU_OP(CONVERT))
-#define EPCTX__ACT(id) (UINT64_C(1) << EPCTX__ACT_##id)
-#define EPCTX__FOLDABLE_ACTS \
-    (EPCTX__ACT(RELU) | EPCTX__ACT(CLIP) | EPCTX__ACT(LEAKY) | EPCTX__ACT(SQRT) | \
-     EPCTX__ACT(ABS) | EPCTX__ACT(NEG) | EPCTX__ACT(RECIPROCAL) | EPCTX__ACT(SIGN) | \
-     EPCTX__ACT(FLOOR) | EPCTX__ACT(CEIL) | EPCTX__ACT(ROUND))
+/* -- columns of the table of opcodes: what can be folded, and what fails -- */
+
+static bool epctx__folds_never(const epctx__params *p) {
+    (void)p;
+    return false;
+}
+
+/* Of kernels that move, compare, or round once. */
+static bool epctx__folds_always(const epctx__params *p) {
+    (void)p;
+    return true;
+}
+
+static bool epctx__folds_unary(const epctx__params *p) {
+    static const epctx__act_kind exact[] = {
+        EPCTX__ACT_RELU,       EPCTX__ACT_CLIP, EPCTX__ACT_LEAKY, EPCTX__ACT_SQRT,
+        EPCTX__ACT_ABS,        EPCTX__ACT_NEG,  EPCTX__ACT_SIGN,  EPCTX__ACT_FLOOR,
+        EPCTX__ACT_RECIPROCAL, EPCTX__ACT_CEIL, EPCTX__ACT_ROUND};
+    size_t i;
+    for (i = 0; i < sizeof exact / sizeof exact[0]; i++)
+        if (p->unary.act.kind == (uint32_t)exact[i]) return true;
+    return false;
+}
+
+static bool epctx__folds_binary(const epctx__params *p) {
+    return p->binary.kind < EPCTX__BINARY_POW;
+}
+
+/* Sums of floats depend on the order in which a machine adds them. */
+static bool epctx__folds_reduce(const epctx__params *p) {
+    return p->reduce.type != EPCTX_ONNX_FLOAT || p->reduce.kind == EPCTX__REDUCE_MAX ||
+           p->reduce.kind == EPCTX__REDUCE_MIN;
+}
+
+static bool epctx__folds_running(const epctx__params *p) {
+    return p->running.type == EPCTX_ONNX_INT32 || p->running.type == EPCTX_ONNX_INT64;
+}
 
 static bool epctx__foldable(const epctx__step *s) {
-    switch (s->op) {
-    case EPCTX__OP_BINARY: return s->params.binary.kind < EPCTX__BINARY_POW;
-    case EPCTX__OP_REDUCE:
-        return s->params.reduce.type != EPCTX_ONNX_FLOAT ||
-               s->params.reduce.kind == EPCTX__REDUCE_MAX ||
-               s->params.reduce.kind == EPCTX__REDUCE_MIN;
-    case EPCTX__OP_RUNNING:
-        return s->params.running.type == EPCTX_ONNX_INT32 ||
-               s->params.running.type == EPCTX_ONNX_INT64;
-    case EPCTX__OP_UNARY: return (EPCTX__FOLDABLE_ACTS >> s->params.unary.act.kind & 1) != 0;
-    default: return (EPCTX__FOLDABLE >> s->op & 1) != 0;
-    }
+    static bool (*const folds[EPCTX__OP_COUNT])(const epctx__params *p) = {
+#define EPCTX__OP_FOLDS(id, text, ins, outs, required, type, name, cut, unit, fails, folds, ...) \
+    epctx__folds_##folds,
+        EPCTX_NPU_OP_LIST(EPCTX__OP_FOLDS)
+#undef EPCTX__OP_FOLDS
+    };
+    return folds[s->op](&s->params);
+}
+
+static uint32_t epctx__fails_never(const epctx__params *p) {
+    (void)p;
+    return 0;
+}
+
+static uint32_t epctx__fails_index(const epctx__params *p) {
+    (void)p;
+    return 1;
+}
+
+static uint32_t epctx__fails_length(const epctx__params *p) {
+    (void)p;
+    return 6;
+}
+
+/* Integers are not divided by 0. */
+static uint32_t epctx__fails_division(const epctx__params *p) {
+    return p->exact.type != EPCTX_ONNX_FLOAT && p->exact.kind >= EPCTX__EXACT_DIV &&
+                   p->exact.kind <= EPCTX__EXACT_FMOD
+               ? 1
+               : 0;
+}
+
+/* Whether data can make a step fail; such a step must not run where ONNX would not run it. */
+static bool epctx__may_fail(const epctx__compiler *c, const epctx__step *s) {
+    static uint32_t (*const fails[EPCTX__OP_COUNT])(const epctx__params *p) = {
+#define EPCTX__OP_FAILS(id, text, ins, outs, required, type, name, cut, unit, fails, ...) \
+    epctx__fails_##fails,
+        EPCTX_NPU_OP_LIST(EPCTX__OP_FAILS)
+#undef EPCTX__OP_FAILS
+    };
+    const uint32_t at = fails[s->op](&s->params);
+    return at != 0 && s->in[at] != EPCTX__NONE && !c->tensors[s->in[at]].constant;
+}
+
+/* Offsets of fused activations in the parameters. */
+enum {
+    EPCTX__SLOT_none = 0,
+    EPCTX__SLOT_conv = offsetof(epctx__conv, act),
+    EPCTX__SLOT_depthwise = offsetof(epctx__depthwise, act),
+    EPCTX__SLOT_gemm = offsetof(epctx__gemm, act),
+    EPCTX__SLOT_binary = offsetof(epctx__binary, act),
+    EPCTX__SLOT_affine = offsetof(epctx__affine, act)
+};
+
+/* Where a step stores a fused activation; NULL: nowhere. */
+static epctx__act *epctx__act_of(epctx__step *s) {
+    static const uint16_t slots[EPCTX__OP_COUNT] = {
+#define EPCTX__OP_SLOT(id, text, ins, outs, required, type, name, cut, unit, fails, folds, slot, \
+                       ...) \
+    EPCTX__SLOT_##slot,
+        EPCTX_NPU_OP_LIST(EPCTX__OP_SLOT)
+#undef EPCTX__OP_SLOT
+    };
+    const size_t at = slots[s->op];
+    return at != 0 ? (epctx__act *)(void *)epctx__word_at(&s->params, at) : NULL;
 }
 
 /* Records a folded step. If it reads constants outside the blob, its result stays outside too, and
@@ -8639,18 +8753,6 @@ static epctx_status epctx__lower_constant_of_shape(epctx__compiler *c) {
 }
 
 /* -- element-wise -- */
-
-/* Where a step stores a fused activation; NULL: nowhere. */
-static epctx__act *epctx__act_of(epctx__step *s) {
-    switch (s->op) {
-    case EPCTX__OP_CONV: return &s->params.conv.act;
-    case EPCTX__OP_DEPTHWISE: return &s->params.depthwise.act;
-    case EPCTX__OP_GEMM: return &s->params.gemm.act;
-    case EPCTX__OP_BINARY: return &s->params.binary.act;
-    case EPCTX__OP_AFFINE: return &s->params.affine.act;
-    default: return NULL;
-    }
-}
 
 /* Neg, Abs and Relu of integers. */
 static epctx_status epctx__lower_int_act(epctx__compiler *c, epctx__act_kind kind) {
@@ -13012,16 +13114,6 @@ static epctx_status epctx__lower_body(epctx__compiler *c, const epctx_graph *bod
     return status;
 }
 
-/* Whether data can make a step fail; such a step must not run where ONNX would not run it. */
-static bool epctx__may_fail(const epctx__compiler *c, const epctx__step *s) {
-    const uint32_t at = s->op == EPCTX__OP_RECURRENT ? 6 : 1, kind = s->params.exact.kind;
-    if (s->in[at] == EPCTX__NONE || c->tensors[s->in[at]].constant) return false;
-    return s->op == EPCTX__OP_GATHER || s->op == EPCTX__OP_PICK || s->op == EPCTX__OP_TUPLES ||
-           s->op == EPCTX__OP_RECURRENT ||
-           (s->op == EPCTX__OP_EXACT && s->params.exact.type != EPCTX_ONNX_FLOAT &&
-            kind >= EPCTX__EXACT_DIV && kind <= EPCTX__EXACT_FMOD);
-}
-
 /* a or b, by a condition known only at run time. */
 static epctx_status epctx__emit_choice(epctx__compiler *c, uint32_t condition, uint32_t a,
                                        uint32_t b, uint32_t *y) {
@@ -13204,7 +13296,7 @@ static epctx_status epctx__lower_loop(epctx__compiler *c) {
  * the results of steps that set `images`, of moves into a `liked` buffer, and of steps that have an
  * operand in that order. Last, epctx__lay_step emits each step again. Steps that set `images` read
  * in[0], a convolution also in[3], channels last. Moves, fills, element-wise steps and resampling
- * adapt by new strides and counts (epctx__follow, epctx__relay_move). For any other operand in the
+ * adapt by new strides and counts (epctx__follow, epctx__lay). For any other operand in the
  * wrong order epctx__in_order emits one move that transposes it; the buffer remembers the copy as
  * its `twin`, so that later readers share it.
  *
@@ -13320,48 +13412,97 @@ static bool epctx__relay_move(const epctx__compiler *c, epctx__step *s, bool fro
     return epctx__rewalk(&s->params.move, ends);
 }
 
-/* Gives a step the parameters that read operand 0 and write the result channels last; for binary
- * steps epctx__follow_binary does that. False: no such parameters exist. */
+/* -- columns of the table of opcodes: steps whose result is channels last --
+ *
+ * epctx__follow_NAME gives a step the parameters that read operand 0 and write the result, an image
+ * `v`, channels last. False: no such parameters exist. */
+
+static bool epctx__follow_never(const epctx__compiler *c, epctx__step *s, epctx__view v) {
+    (void)c, (void)s, (void)v;
+    return false;
+}
+
+static bool epctx__follow_move(const epctx__compiler *c, epctx__step *s, epctx__view v) {
+    (void)v;
+    return epctx__relay_move(c, s, false, true);
+}
+
+static bool epctx__follow_fill(const epctx__compiler *c, epctx__step *s, epctx__view v) {
+    (void)v;
+    return s->params.fill.count == c->tensors[s->out].count;
+}
+
+/* One result for each element of operand 0, wherever it lies. */
+static bool epctx__follow_same(const epctx__compiler *c, epctx__step *s, epctx__view v) {
+    (void)v;
+    return epctx__same_shape(&c->tensors[s->in[0]].shape, &c->tensors[s->out].shape);
+}
+
+static bool epctx__follow_pair(const epctx__compiler *c, epctx__step *s, epctx__view v) {
+    return epctx__follow_same(c, s, v) &&
+           epctx__same_shape(&c->tensors[s->in[1]].shape, &c->tensors[s->out].shape);
+}
+
+/* epctx__follow_binary sets the parameters, as it also sees to the operands. */
+static bool epctx__follow_ranks(const epctx__compiler *c, epctx__step *s, epctx__view v) {
+    const uint32_t rank = c->tensors[s->out].shape.rank;
+    (void)v;
+    return c->tensors[s->in[0]].shape.rank <= rank && c->tensors[s->in[1]].shape.rank <= rank;
+}
+
+static bool epctx__follow_grid(const epctx__compiler *c, epctx__step *s, epctx__view v) {
+    epctx__quantize *p = &s->params.quantize;
+    if (!epctx__follow_same(c, s, v)) return false;
+    if (p->channels == 1) return true;
+    if (p->outer != v.batch || p->channels != v.channels || p->inner != v.plane) return false;
+    p->outer *= p->inner;
+    p->inner = 1;
+    return true;
+}
+
+static bool epctx__follow_channels(const epctx__compiler *c, epctx__step *s, epctx__view v) {
+    epctx__affine *p = &s->params.affine;
+    (void)c;
+    if (p->outer != v.batch || p->channels != v.channels || p->inner != v.plane) return false;
+    p->outer *= p->inner;
+    p->inner = 1;
+    return true;
+}
+
+static bool epctx__follow_planes(const epctx__compiler *c, epctx__step *s, epctx__view v) {
+    const epctx__shape *x = &c->tensors[s->in[0]].shape, *y = &c->tensors[s->out].shape;
+    epctx__resample *p = &s->params.resample;
+    if (p->outer % (v.batch * v.channels) != 0 || x->rank != y->rank || x->dims[1] != y->dims[1])
+        return false;
+    p->outer /= (uint32_t)v.channels;
+    p->inner *= (uint32_t)v.channels;
+    return true;
+}
+
 static bool epctx__follow(const epctx__compiler *c, epctx__step *s) {
-    const epctx__tensor *t = &c->tensors[s->out];
-    const epctx__view v = epctx__tensor_view(t);
-    const epctx__shape *x = s->in[0] != EPCTX__NONE ? &c->tensors[s->in[0]].shape : NULL;
-    const bool same = x != NULL && epctx__same_shape(x, &t->shape);
-    epctx__quantize *q = &s->params.quantize;
-    epctx__affine *a = &s->params.affine;
-    epctx__resample *r = &s->params.resample;
-    if (!epctx__is_whole(c, t) || v.channels == 1 || v.plane == 1) return false;
-    switch (s->op) {
-    case EPCTX__OP_MOVE: return epctx__relay_move(c, s, false, true);
-    case EPCTX__OP_FILL: return s->params.fill.count == t->count;
-    case EPCTX__OP_UNARY:
-    case EPCTX__OP_CAST:
-    case EPCTX__OP_LOOKUP: return same;
-    case EPCTX__OP_INTEGER_ADD:
-        return same && epctx__same_shape(&c->tensors[s->in[1]].shape, &t->shape);
-    case EPCTX__OP_BINARY:
-        return x->rank <= t->shape.rank && c->tensors[s->in[1]].shape.rank <= t->shape.rank;
-    case EPCTX__OP_QUANTIZE:
-    case EPCTX__OP_DEQUANTIZE:
-        if (!same || q->channels == 1) return same;
-        if (q->outer != v.batch || q->channels != v.channels || q->inner != v.plane) return false;
-        q->outer *= q->inner;
-        q->inner = 1;
-        return true;
-    case EPCTX__OP_AFFINE:
-        if (a->outer != v.batch || a->channels != v.channels || a->inner != v.plane) return false;
-        a->outer *= a->inner;
-        a->inner = 1;
-        return true;
-    case EPCTX__OP_RESAMPLE:
-        if (r->outer % (v.batch * v.channels) != 0 || x->rank != t->shape.rank ||
-            x->dims[1] != t->shape.dims[1])
-            return false;
-        r->outer /= (uint32_t)v.channels;
-        r->inner *= (uint32_t)v.channels;
-        return true;
-    default: return false;
-    }
+    static bool (*const follows[EPCTX__OP_COUNT])(const epctx__compiler *c, epctx__step *s,
+                                                  epctx__view v) = {
+#define EPCTX__OP_FOLLOW(id, text, ins, outs, required, type, name, cut, unit, fails, folds, slot, \
+                         images, follow, ...) \
+    epctx__follow_##follow,
+        EPCTX_NPU_OP_LIST(EPCTX__OP_FOLLOW)
+#undef EPCTX__OP_FOLLOW
+    };
+    const epctx__view v = epctx__tensor_view(&c->tensors[s->out]);
+    return epctx__is_whole(c, &c->tensors[s->out]) && v.channels != 1 && v.plane != 1 &&
+           follows[s->op](c, s, v);
+}
+
+/* Bits of the operands that a step reads channels last if its result lies so. */
+static uint32_t epctx__images_of(const epctx__step *s) {
+    static const uint8_t bits[EPCTX__OP_COUNT] = {
+#define EPCTX__OP_IMAGES(id, text, ins, outs, required, type, name, cut, unit, fails, folds, slot, \
+                         images, ...) \
+    images,
+        EPCTX_NPU_OP_LIST(EPCTX__OP_IMAGES)
+#undef EPCTX__OP_IMAGES
+    };
+    return bits[s->op];
 }
 
 /* Copies an image from the other order; `last`: to channels last. */
@@ -13463,26 +13604,75 @@ static epctx_status epctx__follow_binary(epctx__compiler *c, epctx__step *s) {
     return EPCTX_OK;
 }
 
-/* Means and sums over the plane of an image read it in either order, as does a matrix product of a
- * flattened image: its weights get that order. */
-static bool epctx__follow_whole(const epctx__compiler *c, epctx__step *s) {
-    epctx__reduce *r = &s->params.reduce;
-    const epctx__gemm *g = &s->params.gemm;
-    const epctx__buffer *b;
-    if (!epctx__is_last(c, s->in[0]) || !epctx__is_whole(c, &c->tensors[s->in[0]])) return false;
-    b = &c->buffers[c->tensors[s->in[0]].buffer];
-    if (s->op == EPCTX__OP_REDUCE && r->count == b->plane && r->inner == 1 &&
-        r->outer % b->channels == 0) {
-        r->outer /= b->channels;
-        r->inner = b->channels;
-        return true;
-    }
-    if (s->op != EPCTX__OP_GEMM || !s->packs || s->pack.inner != 1 || g->batch != 1 ||
-        g->a_step != 1 || g->a_row != g->k || g->k != (uint64_t)b->channels * b->plane)
-        return false;
+/* -- columns of the table of opcodes: how steps that set no `images` are laid --
+ *
+ * epctx__lay_NAME adapts a step whose result is channels last (`last`) or not. `kept` gets the bits
+ * of the operands that it then reads as they lie. */
+
+static epctx_status epctx__lay_usual(epctx__compiler *c, epctx__step *s, bool last,
+                                     uint32_t *kept) {
+    *kept = 0;
+    if (last) (void)epctx__follow(c, s);
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__lay_move(epctx__compiler *c, epctx__step *s, bool last, uint32_t *kept) {
+    const bool from = epctx__is_last(c, s->in[0]) && epctx__is_whole(c, &c->tensors[s->in[0]]);
+    *kept = from && epctx__relay_move(c, s, true, last);
+    if (*kept == 0) (void)epctx__relay_move(c, s, false, last);
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__lay_binary(epctx__compiler *c, epctx__step *s, bool last,
+                                      uint32_t *kept) {
+    *kept = last ? 1 | 2 : 0;
+    return last ? epctx__follow_binary(c, s) : EPCTX_OK;
+}
+
+/* The buffer of operand 0 if all of it is an image that lies channels last, else NULL. */
+static const epctx__buffer *epctx__image_of(const epctx__compiler *c, const epctx__step *s) {
+    const epctx__tensor *x = &c->tensors[s->in[0]];
+    return epctx__is_last(c, s->in[0]) && epctx__is_whole(c, x) ? &c->buffers[x->buffer] : NULL;
+}
+
+/* Means and sums over the plane of an image read it in either order. */
+static epctx_status epctx__lay_reduce(epctx__compiler *c, epctx__step *s, bool last,
+                                      uint32_t *kept) {
+    const epctx__buffer *b = epctx__image_of(c, s);
+    epctx__reduce *p = &s->params.reduce;
+    *kept = 0;
+    if (last || b == NULL || p->count != b->plane || p->inner != 1 || p->outer % b->channels != 0)
+        return EPCTX_OK;
+    p->outer /= b->channels;
+    p->inner = b->channels;
+    *kept = 1;
+    return EPCTX_OK;
+}
+
+/* A matrix product of a flattened image reads it in either order: its weights get that order. */
+static epctx_status epctx__lay_gemm(epctx__compiler *c, epctx__step *s, bool last, uint32_t *kept) {
+    const epctx__buffer *b = epctx__image_of(c, s);
+    const epctx__gemm *p = &s->params.gemm;
+    *kept = 0;
+    if (last || b == NULL || !s->packs || s->pack.inner != 1 || p->batch != 1 || p->a_step != 1 ||
+        p->a_row != p->k || p->k != (uint64_t)b->channels * b->plane)
+        return EPCTX_OK;
     s->pack.inner = b->channels;
     s->pack.inner_stride = s->pack.depth_stride * b->plane;
-    return true;
+    *kept = 1;
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__lay(epctx__compiler *c, epctx__step *s, bool last, uint32_t *kept) {
+    static epctx_status (*const lays[EPCTX__OP_COUNT])(epctx__compiler * c, epctx__step * s,
+                                                       bool last, uint32_t *kept) = {
+#define EPCTX__OP_LAY(id, text, ins, outs, required, type, name, cut, unit, fails, folds, slot, \
+                      images, follow, lay, ...) \
+    epctx__lay_##lay,
+        EPCTX_NPU_OP_LIST(EPCTX__OP_LAY)
+#undef EPCTX__OP_LAY
+    };
+    return lays[s->op](c, s, last, kept);
 }
 
 /* Adds a step with the moves that its operands need. */
@@ -13494,21 +13684,12 @@ static epctx_status epctx__lay_step(epctx__compiler *c, const epctx__step *given
     const uint32_t wanted = s.out;
     uint32_t images = 0, kept = 0, i; /* bits: operands read channels last, or as they lie */
     if (s.images) {
-        images = s.op == EPCTX__OP_CONV ? 1 | 8 : 1;
+        images = epctx__images_of(&s);
         if (!last && v.channels != 1 && v.plane != 1)
             EPCTX__TRY(epctx__new_tensor(c, c->tensors[s.out].elem, &shape, &s.out));
-    } else if (s.op == EPCTX__OP_MOVE) {
-        const bool from = epctx__is_last(c, s.in[0]) && epctx__is_whole(c, &c->tensors[s.in[0]]);
-        kept = from && epctx__relay_move(c, &s, true, last);
-        if (kept == 0) (void)epctx__relay_move(c, &s, false, last);
-    } else if (last && s.op == EPCTX__OP_BINARY) {
-        kept = 1 | 2;
-        EPCTX__TRY(epctx__follow_binary(c, &s));
-    } else if (last) {
-        images = s.op == EPCTX__OP_INTEGER_ADD ? 1 | 2 : 1;
-        (void)epctx__follow(c, &s);
     } else {
-        kept = epctx__follow_whole(c, &s);
+        EPCTX__TRY(epctx__lay(c, &s, last, &kept));
+        images = last ? epctx__images_of(&s) : 0;
     }
     for (i = 0; i < EPCTX__MAX_IN; i++)
         if ((kept >> i & 1) == 0)
@@ -13532,8 +13713,7 @@ static void epctx__choose_orders(epctx__compiler *c) {
             !(s->images ? epctx__is_whole(c, &c->tensors[s->out]) : epctx__follow(c, &copy));
         for (j = 0; j < EPCTX__MAX_IN; j++)
             if (s->in[j] != EPCTX__NONE && !c->tensors[s->in[j]].constant &&
-                (s->images ? j == 0 || (j == 3 && s->op == EPCTX__OP_CONV)
-                           : out->liked && !out->fixed))
+                (s->images ? (epctx__images_of(s) >> j & 1) != 0 : out->liked && !out->fixed))
                 c->buffers[c->tensors[s->in[j]].buffer].liked = true;
     }
     for (i = 0; i < c->step_count; i++) {
@@ -14203,10 +14383,10 @@ static epctx_status epctx__plan(epctx__compiler *c) {
  * treats the new steps like convolutions of floats, and epctx__drop_dead removes what nobody reads
  * any more.
  *
- *  - epctx__product_step: convolutions, matrix products, average pools and means.
- *  - epctx__add_step: a sum, difference or product of two tensors of one shape.
- *  - epctx__lookup_step: functions of one byte, also several in a row, as a table of 256 results.
- *  - epctx__move_step: a move whose source and result have one scale and zero point.
+ *  - epctx__bytes_product: convolutions, matrix products, average pools and means.
+ *  - epctx__bytes_sum: a sum, difference or product of two tensors of one shape.
+ *  - epctx__bytes_lookup: functions of one byte, also several in a row, as a table of 256 results.
+ *  - epctx__bytes_move: a move whose source and result have one scale and zero point.
  *
  * A step is replaced only if both ends have a grid (epctx__grid): int8 or uint8 with one constant
  * positive scale and one zero point. Weights may have a scale per channel and must fit int8 without
@@ -14445,79 +14625,128 @@ static void epctx__set_product(epctx__product_of *o, uint32_t batch, uint32_t in
     o->p.in_channels = in;
     o->p.out_channels = out;
     o->p.window = *window;
+    o->taps = window->kernel_h * window->kernel_w;
+}
+
+/* -- columns of the table of opcodes: steps as products of integers --
+ *
+ * epctx__product_NAME describes a step as a product of integers and what is done with its result.
+ * False: it has no such form. */
+
+static bool epctx__product_none(const epctx__compiler *c, const epctx__step *s,
+                                epctx__product_of *o, epctx__act *act) {
+    (void)c, (void)s, (void)o, (void)act;
+    return false;
+}
+
+static bool epctx__product_conv(const epctx__compiler *c, const epctx__step *s,
+                                epctx__product_of *o, epctx__act *act) {
+    const epctx__conv *p = &s->params.conv;
+    (void)c;
+    epctx__set_product(o, p->batch, p->in_channels, p->out_channels, &p->window);
+    *act = p->act;
+    o->row = o->taps * p->in_channels;
+    return s->packs && p->groups == 1 && s->in[3] == EPCTX__NONE;
+}
+
+static bool epctx__product_depthwise(const epctx__compiler *c, const epctx__step *s,
+                                     epctx__product_of *o, epctx__act *act) {
+    const epctx__depthwise *p = &s->params.depthwise;
+    (void)c;
+    epctx__set_product(o, p->batch, p->channels, p->channels, &p->window);
+    *act = p->act;
+    o->depthwise = true;
+    return true;
+}
+
+static bool epctx__product_gemm(const epctx__compiler *c, const epctx__step *s,
+                                epctx__product_of *o, epctx__act *act) {
+    const epctx__gemm *p = &s->params.gemm;
+    epctx__window row = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0};
+    (void)c;
+    row.in_w = row.out_w = p->m;
+    epctx__set_product(o, 1, p->k, p->n, &row);
+    *act = p->act;
+    o->step = s->pack.depth_stride;
+    o->row = s->pack.row_stride;
+    return s->packs && p->batch == 1 && p->alpha == 1.0f && p->a_row == p->k && p->a_step == 1;
+}
+
+static bool epctx__product_pool(const epctx__compiler *c, const epctx__step *s,
+                                epctx__product_of *o, epctx__act *act) {
+    const epctx__pool *p = &s->params.pool;
+    const epctx__window *w = &p->window;
+    (void)c, (void)act;
+    epctx__set_product(o, p->batch, p->channels, p->channels, w);
+    o->ones = true;
+    return p->kind != EPCTX__SLIDE_MAX && w->top + w->left + w->bottom + w->right == 0 &&
+           epctx__covered(w->out_h, w->kernel_h, w->stride_h, w->dilation_h) <= w->in_h &&
+           epctx__covered(w->out_w, w->kernel_w, w->stride_w, w->dilation_w) <= w->in_w;
+}
+
+/* The mean of each plane of an image. */
+static bool epctx__product_reduce(const epctx__compiler *c, const epctx__step *s,
+                                  epctx__product_of *o, epctx__act *act) {
+    const epctx__reduce *p = &s->params.reduce;
+    const epctx__view v = epctx__tensor_view(&c->tensors[s->in[0]]);
+    epctx__window row = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0};
+    (void)act;
+    row.in_w = row.kernel_w = p->count;
+    epctx__set_product(o, (uint32_t)v.batch, (uint32_t)v.channels, (uint32_t)v.channels, &row);
+    o->ones = true;
+    return p->kind == EPCTX__REDUCE_MEAN && p->type == EPCTX_ONNX_FLOAT && p->inner == 1 &&
+           p->count == v.plane;
 }
 
 /* A convolution, matrix product or average as a product of integers; false: it has no such form. */
 static bool epctx__as_product(const epctx__compiler *c, const epctx__step *s, epctx__product_of *o,
                               epctx__act *act) {
-    const epctx__params *p = &s->params;
+    static bool (*const products[EPCTX__OP_COUNT])(const epctx__compiler *c, const epctx__step *s,
+                                                   epctx__product_of *o, epctx__act *act) = {
+#define EPCTX__OP_PRODUCT(id, text, ins, outs, required, type, name, cut, unit, fails, folds, \
+                          slot, images, follow, lay, bytes, product) \
+    epctx__product_##product,
+        EPCTX_NPU_OP_LIST(EPCTX__OP_PRODUCT)
+#undef EPCTX__OP_PRODUCT
+    };
     const epctx__window *w = &o->p.window;
-    epctx__window row = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0};
-    epctx__view v;
-    bool good;
     memset(o, 0, sizeof *o);
     memset(act, 0, sizeof *act);
     o->weights = s->in[1];
     o->bias = s->in[2];
     o->step = 1;
-    switch (s->op) {
-    case EPCTX__OP_CONV:
-        epctx__set_product(o, p->conv.batch, p->conv.in_channels, p->conv.out_channels,
-                           &p->conv.window);
-        *act = p->conv.act;
-        good = s->packs && p->conv.groups == 1 && s->in[3] == EPCTX__NONE;
-        break;
-    case EPCTX__OP_DEPTHWISE:
-        epctx__set_product(o, p->depthwise.batch, p->depthwise.channels, p->depthwise.channels,
-                           &p->depthwise.window);
-        *act = p->depthwise.act;
-        good = o->depthwise = true;
-        break;
-    case EPCTX__OP_GEMM:
-        row.in_w = row.out_w = p->gemm.m;
-        epctx__set_product(o, 1, p->gemm.k, p->gemm.n, &row);
-        *act = p->gemm.act;
-        o->step = s->pack.depth_stride;
-        good = s->packs && p->gemm.batch == 1 && p->gemm.alpha == 1.0f &&
-               p->gemm.a_row == p->gemm.k && p->gemm.a_step == 1;
-        break;
-    case EPCTX__OP_POOL:
-        epctx__set_product(o, p->pool.batch, p->pool.channels, p->pool.channels, &p->pool.window);
-        o->ones = true;
-        good = p->pool.kind != EPCTX__SLIDE_MAX && w->top + w->left + w->bottom + w->right == 0 &&
-               epctx__covered(w->out_h, w->kernel_h, w->stride_h, w->dilation_h) <= w->in_h &&
-               epctx__covered(w->out_w, w->kernel_w, w->stride_w, w->dilation_w) <= w->in_w;
-        break;
-    case EPCTX__OP_REDUCE:
-        v = epctx__tensor_view(&c->tensors[s->in[0]]);
-        row.in_w = row.kernel_w = p->reduce.count;
-        epctx__set_product(o, (uint32_t)v.batch, (uint32_t)v.channels, (uint32_t)v.channels, &row);
-        o->ones = true;
-        good = p->reduce.kind == EPCTX__REDUCE_MEAN && p->reduce.type == EPCTX_ONNX_FLOAT &&
-               p->reduce.inner == 1 && p->reduce.count == v.plane;
-        break;
-    default: return false;
-    }
-    if (!good || (uint64_t)w->kernel_h * w->kernel_w > 65536) return false;
-    o->taps = w->kernel_h * w->kernel_w;
+    if (!products[s->op](c, s, o, act) || (uint64_t)w->kernel_h * w->kernel_w > 65536) return false;
     if (o->ones) {
         o->depthwise = true;
         o->weights = o->bias = EPCTX__NONE;
         o->scale = 1.0f / (float)o->taps;
     }
-    o->row = s->op == EPCTX__OP_GEMM ? s->pack.row_stride
-                                     : o->taps * (o->depthwise ? 1 : o->p.in_channels);
+    o->row = o->depthwise ? o->taps : o->row;
     return true;
 }
 
-static epctx_status epctx__product_step(epctx__integers *w, const epctx__step *s,
-                                        const epctx__grid *y, epctx__step *to, bool *done) {
+/* -- columns of the table of opcodes: what becomes of a step between Dequantize and Quantize --
+ *
+ * epctx__bytes_NAME replaces a step `s` and the Quantize `q` behind it, whose grid is `y`, by one
+ * step `to` on bytes and sets `done`, if there is such a form. */
+
+static epctx_status epctx__bytes_none(epctx__integers *w, const epctx__step *s,
+                                      const epctx__step *q, const epctx__grid *y, epctx__step *to,
+                                      bool *done) {
+    (void)w, (void)s, (void)q, (void)y, (void)to, (void)done;
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__bytes_product(epctx__integers *w, const epctx__step *s,
+                                         const epctx__step *q, const epctx__grid *y,
+                                         epctx__step *to, bool *done) {
     epctx__compiler *c = w->c;
     const uint32_t out = to->out;
     epctx__product_of o;
     epctx__grid x;
     epctx__act act;
     uint32_t from;
+    (void)q;
     if (!epctx__as_product(c, s, &o, &act) || (!o.ones && !c->tensors[o.weights].constant) ||
         !epctx__requant_of(y, &act, &o.p.y))
         return EPCTX_OK;
@@ -14540,8 +14769,8 @@ static epctx_status epctx__product_step(epctx__integers *w, const epctx__step *s
 }
 
 /* A sum, difference or product of two tensors of one shape. */
-static epctx_status epctx__add_step(epctx__integers *w, const epctx__step *s, const epctx__grid *y,
-                                    epctx__step *to, bool *done) {
+static epctx_status epctx__bytes_sum(epctx__integers *w, const epctx__step *s, const epctx__grid *y,
+                                     epctx__step *to, bool *done) {
     epctx__compiler *c = w->c;
     const epctx__step *from[2];
     epctx__integer_add *p = &to->params.integer_add;
@@ -14620,13 +14849,15 @@ static epctx_status epctx__for_bytes(epctx__integers *w, uint32_t tensor, uint32
 }
 
 /* A function of one tensor's bytes, if only to another grid, as a table. */
-static epctx_status epctx__lookup_step(epctx__integers *w, const epctx__step *q, epctx__step *to,
-                                       bool *done) {
+static epctx_status epctx__bytes_lookup(epctx__integers *w, const epctx__step *s,
+                                        const epctx__step *q, const epctx__grid *y, epctx__step *to,
+                                        bool *done) {
     epctx__compiler *c = w->c;
     const epctx__shape shape = {1, {256}};
     const epctx_weightless_support weightless = c->weightless;
     const epctx__step *from = NULL;
     epctx__step round = *q;
+    (void)s, (void)y;
     c->weightless = EPCTX_WEIGHTLESS_NONE; /* all is known now */
     EPCTX__TRY(epctx__for_bytes(w, q->in[0], 6, &from, &round.in[0]));
     if (round.in[0] != EPCTX__NONE && from != NULL &&
@@ -14643,12 +14874,22 @@ static epctx_status epctx__lookup_step(epctx__integers *w, const epctx__step *q,
     return EPCTX_OK;
 }
 
+/* A function of one tensor's bytes, or a sum or product of those of two. */
+static epctx_status epctx__bytes_binary(epctx__integers *w, const epctx__step *s,
+                                        const epctx__step *q, const epctx__grid *y, epctx__step *to,
+                                        bool *done) {
+    EPCTX__TRY(epctx__bytes_lookup(w, s, q, y, to, done));
+    return *done ? EPCTX_OK : epctx__bytes_sum(w, s, y, to, done);
+}
+
 /* A move of bytes between equal grids. */
-static epctx_status epctx__move_step(epctx__integers *w, const epctx__step *s, const epctx__grid *y,
-                                     epctx__step *to, bool *done) {
+static epctx_status epctx__bytes_move(epctx__integers *w, const epctx__step *s,
+                                      const epctx__step *q, const epctx__grid *y, epctx__step *to,
+                                      bool *done) {
     const epctx__step *from;
     const uint32_t out = to->out;
     epctx__grid x;
+    (void)q;
     EPCTX__TRY(epctx__dequantized(w, s->in[0], &from, &x));
     *done = from != NULL && x.type == y->type && x.zero == y->zero && x.scale >= y->scale &&
             x.scale <= y->scale;
@@ -14663,6 +14904,15 @@ static epctx_status epctx__move_step(epctx__integers *w, const epctx__step *s, c
 
 /* Emits the step on bytes that replaces a Quantize; `done` false: it has no such form. */
 static epctx_status epctx__integer_step(epctx__integers *w, const epctx__step *q, bool *done) {
+    static epctx_status (*const bytes[EPCTX__OP_COUNT])(epctx__integers * w, const epctx__step *s,
+                                                        const epctx__step *q, const epctx__grid *y,
+                                                        epctx__step *to, bool *done) = {
+#define EPCTX__OP_BYTES(id, text, ins, outs, required, type, name, cut, unit, fails, folds, slot, \
+                        images, follow, lay, bytes, product) \
+    epctx__bytes_##bytes,
+        EPCTX_NPU_OP_LIST(EPCTX__OP_BYTES)
+#undef EPCTX__OP_BYTES
+    };
     const epctx__step *s = epctx__maker(w, q->in[0]);
     epctx__step to = *q;
     epctx__grid y;
@@ -14673,19 +14923,8 @@ static epctx_status epctx__integer_step(epctx__integers *w, const epctx__step *q
     if (s->op != EPCTX__OP_DEQUANTIZE &&
         (w->traffic[out].reads != 1 || w->c->buffers[out].place != EPCTX__SCRATCH))
         return EPCTX_OK;
-    if (s->op == EPCTX__OP_BINARY || s->op == EPCTX__OP_UNARY || s->op == EPCTX__OP_DEQUANTIZE)
-        EPCTX__TRY(epctx__lookup_step(w, q, &to, done));
-    if (*done) {
-        to.name = q->name;
-        return epctx__emit(w->c, &to);
-    }
-    if (s->op == EPCTX__OP_BINARY)
-        EPCTX__TRY(epctx__add_step(w, s, &y, &to, done));
-    else if (s->op == EPCTX__OP_MOVE)
-        EPCTX__TRY(epctx__move_step(w, s, &y, &to, done));
-    else
-        EPCTX__TRY(epctx__product_step(w, s, &y, &to, done));
-    to.name = s->name;
+    EPCTX__TRY(bytes[s->op](w, s, q, &y, &to, done));
+    to.name = to.op == EPCTX__OP_LOOKUP ? q->name : s->name;
     return *done ? epctx__emit(w->c, &to) : EPCTX_OK;
 }
 
