@@ -7816,32 +7816,62 @@ static epctx_status epctx__push_step(epctx__compiler *c, const epctx__step *s) {
     return EPCTX_OK;
 }
 
-static epctx_status epctx__emit(epctx__compiler *c, const epctx__step *s) {
-    epctx__tensor *out = &c->tensors[s->out];
+/* Whether tensor `id` has as many bytes as a command reads or writes. */
+static bool epctx__has_bytes(const epctx__compiler *c, uint32_t id, uint64_t bytes) {
+    const epctx__tensor *t = &c->tensors[id];
+    const bool own = t->constant || t->buffer == EPCTX__NONE;
+    return own ? bytes <= epctx__mul(t->count, epctx__stored_size(t->elem))
+               : epctx__fits(t->offset, bytes, c->buffers[t->buffer].bytes);
+}
+
+/* Asks what whoever loads the command will ask: whether its parameters are right and its operands
+ * large enough. Operand 1 of a step that `packs` gets its size later. */
+static epctx_status epctx__check_step(epctx__compiler *c, const epctx__step *s,
+                                      epctx__needs *needs) {
+    const epctx__op_info *op = &epctx__ops[s->op];
+    bool good, wide = false;
     uint32_t i;
-    const bool again = out->buffer != EPCTX__NONE;
-    bool fold = c->folding && !again && epctx__foldable(s);
-    epctx__needs needs;
-    bool known, wide = false;
-    memset(&needs, 0, sizeof needs);
-    for (i = 0; i < EPCTX__MAX_IN; i++) {
-        const epctx__tensor *in = s->in[i] != EPCTX__NONE ? &c->tensors[s->in[i]] : NULL;
-        wide = wide || (in != NULL && in->elem == EPCTX_ONNX_DOUBLE);
-        fold = fold && (in == NULL || in->constant);
+    memset(needs, 0, sizeof *needs);
+    good = op->check_fn(&s->params, needs) && needs->out[1].bytes <= EPCTX__MAX_BYTES &&
+           epctx__has_bytes(c, s->out, needs->out[0].bytes);
+    for (i = 0; i < op->in_count; i++) {
+        if (s->in[i] == EPCTX__NONE) continue;
+        wide = wide || c->tensors[s->in[i]].elem == EPCTX_ONNX_DOUBLE;
+        good = good && ((i == 1 && s->packs) || epctx__has_bytes(c, s->in[i], needs->in[i].bytes));
     }
-    known = epctx__ops[s->op].check_fn(&s->params, &needs); /* as whoever loads it will ask */
-    if (!known && wide)
+    if (!good && wide)
         return EPCTX__REFUSE(c, "float64 is moved, added, multiplied, compared and cast only");
-    if (!known) return EPCTX__REFUSE(c, "the sizes or attributes are beyond those of its command");
-    if (fold) return epctx__fold_step(c, s);
+    if (!good) return EPCTX__REFUSE(c, "the sizes or attributes are beyond those of its command");
+    return EPCTX_OK;
+}
+
+/* Gives a step the workspace that its check demands. */
+static epctx_status epctx__add_workspace(epctx__compiler *c, epctx__step *s,
+                                         const epctx__needs *needs) {
+    if (needs->out[1].bytes == 0 || s->temporary != EPCTX__NONE) return EPCTX_OK;
+    return epctx__add_buffer(c, needs->out[1].bytes, &s->temporary);
+}
+
+/* Adds a step to the list, or computes it at once. */
+static epctx_status epctx__emit(epctx__compiler *c, const epctx__step *given) {
+    const bool again = c->tensors[given->out].buffer != EPCTX__NONE;
+    epctx__tensor *out = &c->tensors[given->out];
+    epctx__step s = *given;
+    bool fold = c->folding && !again && epctx__foldable(&s);
+    epctx__needs needs;
+    uint32_t i;
+    for (i = 0; i < EPCTX__MAX_IN; i++)
+        fold = fold && (s.in[i] == EPCTX__NONE || c->tensors[s.in[i]].constant);
+    EPCTX__TRY(epctx__check_step(c, &s, &needs));
+    if (fold) return epctx__fold_step(c, &s);
     if (out->count == 0) return EPCTX__REFUSE(c, "result: expected at least one element");
+    EPCTX__TRY(epctx__add_workspace(c, &s, &needs));
     if (!again)
         EPCTX__TRY(epctx__add_buffer(c, out->count * epctx__stored_size(out->elem), &out->buffer));
     out->writer = again ? EPCTX__NONE : (uint32_t)c->step_count;
-    EPCTX__TRY(epctx__push_step(c, s));
-    c->steps[c->step_count - 1].exact = s->exact || c->exact;
-    if (c->node != NULL) c->steps[c->step_count - 1].name = c->node->name;
-    return EPCTX_OK;
+    s.exact = s.exact || c->exact;
+    if (c->node != NULL) s.name = c->node->name;
+    return epctx__push_step(c, &s);
 }
 
 /* Emits a step whose result is a new tensor. */
@@ -9826,7 +9856,7 @@ static epctx_status epctx__emit_conv(epctx__compiler *c, uint32_t x, uint32_t we
                                      uint32_t bias, const epctx__shape *shape, const epctx__conv *p,
                                      uint32_t *y) {
     const uint64_t taps = epctx__mul(p->window.kernel_h, p->window.kernel_w);
-    const uint64_t depth = epctx__mul(p->in_channels, taps), bytes = epctx__conv_needs(p).bytes;
+    const uint64_t depth = epctx__mul(p->in_channels, taps);
     const uint32_t block = c->arch->columns;
     /* [group][output][channel][tap] to [group][block][tap][channel] */
     const epctx__pack pack = {p->groups,
@@ -9856,8 +9886,6 @@ static epctx_status epctx__emit_conv(epctx__compiler *c, uint32_t x, uint32_t we
         s.params.depthwise.window = p->window;
         return epctx__emit_packed(c, &s, &flat);
     }
-    if (bytes > EPCTX__MAX_BYTES) return EPCTX__REFUSE(c, "kernel too large: %u weights", depth);
-    EPCTX__TRY(epctx__add_buffer(c, bytes, &s.temporary));
     s.params.conv = *p;
     return epctx__emit_packed(c, &s, &pack);
 }
@@ -11215,8 +11243,6 @@ static epctx_status epctx__rnn_direction(epctx__compiler *c, epctx__rnn *n, uint
     s.in[6] = n->lengths;
     s.params.recurrent = n->p;
     s.params.recurrent.reverse = n->p.reverse != 0 || d == 1;
-    EPCTX__TRY(epctx__add_buffer(
-        c, epctx__mul(epctx__padded(n->p.hidden), (uint64_t)n->gates + 1) * 4, &s.temporary));
     EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, &states, &n->results[d]));
     s.out = n->results[d];
     pack = epctx__matrix_pack(c, n->gates, n->p.hidden, n->p.hidden, false);
@@ -14123,6 +14149,7 @@ static epctx_status epctx__split(epctx__compiler *c, const epctx__step *conv,
     uint32_t first, end, start, buffer;
     for (first = 0; first < pool->params.pool.window.out_h; first = end) {
         epctx__step one = *conv, two = *pool;
+        epctx__needs needs;
         epctx__conv *p = &one.params.conv;
         epctx__window *w = &two.params.pool.window;
         const uint64_t line = (uint64_t)w->out_w * two.params.pool.row;
@@ -14138,7 +14165,9 @@ static epctx_status epctx__split(epctx__compiler *c, const epctx__step *conv,
         EPCTX__TRY(epctx__lines_of(c, start, p->window.in_h,
                                    (uint64_t)p->window.in_w * p->in_channels * p->groups,
                                    &one.in[0]));
-        EPCTX__TRY(epctx__add_buffer(c, epctx__conv_needs(p).bytes, &one.temporary));
+        EPCTX__TRY(epctx__check_step(c, &one, &needs));
+        one.temporary = EPCTX__NONE;
+        EPCTX__TRY(epctx__add_workspace(c, &one, &needs));
         EPCTX__TRY(epctx__push_step(c, &one));
         EPCTX__TRY(epctx__push_step(c, &two));
     }
@@ -14181,7 +14210,8 @@ static epctx_status epctx__to_tiles(epctx__compiler *c, epctx__step *s) {
         tiled.out[1].bytes > EPCTX__MAX_BYTES)
         return EPCTX_OK;
     s->op = EPCTX__OP_WINOGRAD;
-    return epctx__add_buffer(c, tiled.out[1].bytes, &s->temporary);
+    s->temporary = EPCTX__NONE;
+    return epctx__add_workspace(c, s, &tiled);
 }
 
 /* Transformations that need all steps. */
@@ -14764,8 +14794,7 @@ static epctx_status epctx__bytes_product(epctx__integers *w, const epctx__step *
         EPCTX__TRY(epctx__shaped(c, s->in[0], &to->in[0]));
         EPCTX__TRY(epctx__shaped(c, s->out, &to->out));
     }
-    return o.depthwise ? EPCTX_OK
-                       : epctx__add_buffer(c, epctx__integer_temporary(&o.p), &to->temporary);
+    return EPCTX_OK;
 }
 
 /* A sum, difference or product of two tensors of one shape. */
