@@ -1190,54 +1190,57 @@ static EPCTX__INLINE float epctx__elu(float x, float width, float height) {
 
 /* -- activations: unary functions, alone or fused into another kernel -- */
 
-/* Name, ONNX operator (looked up after those that have their own lowering function), value. */
+/* A row for each: name, ONNX operator (looked up after those that have their own lowering function)
+ * and the opset that has it first, 1 if the result has the same bits on every machine, value. */
+/* clang-format off */
 #define EPCTX_NPU_ACT_LIST(X) \
-    X(RELU, "Relu", v < 0.0f ? 0.0f : v) \
-    X(CLIP, "Clip", epctx__choose(v<a, a, v> b ? b : v)) \
-    X(LEAKY, "LeakyRelu", epctx__choose(v < 0.0f, v * a, v)) \
-    X(SIGMOID, "Sigmoid", epctx__sigmoid(v)) \
-    X(TANH, "Tanh", epctx__tanh(v)) \
-    X(EXP, "Exp", epctx__exp(v)) \
-    X(LOG, "Log", epctx__log(v)) \
-    X(SQRT, "Sqrt", epctx__sqrt(v)) \
-    X(ABS, "Abs", epctx__abs(v)) \
-    X(NEG, "Neg", -v) \
-    X(HARD_SIGMOID, "HardSigmoid", epctx__unit(epctx__rounded(a *v) + b)) \
-    X(HARD_SWISH, "HardSwish", v *epctx__unit(epctx__rounded(a *v) + b)) \
-    X(ELU, "Elu", epctx__elu(v, 1.0f, a)) \
-    X(CELU, "Celu", epctx__elu(v, a, a)) \
-    X(SELU, "Selu", b *epctx__elu(v, 1.0f, a)) \
-    X(RECIPROCAL, "Reciprocal", 1.0f / v) \
-    X(ERF, "Erf", epctx__erf(v)) \
-    X(GELU, "Gelu", 0.5f * v * (1.0f + epctx__erf(v * 0.70710678f))) \
-    X(GELU_TANH, "Gelu", \
+    X(RELU, "Relu", 1, 1, v < 0.0f ? 0.0f : v) \
+    X(CLIP, "Clip", 1, 1, epctx__choose(v < a, a, v > b ? b : v)) \
+    X(LEAKY, "LeakyRelu", 1, 1, epctx__choose(v < 0.0f, v * a, v)) \
+    X(SIGMOID, "Sigmoid", 1, 0, epctx__sigmoid(v)) \
+    X(TANH, "Tanh", 1, 0, epctx__tanh(v)) \
+    X(EXP, "Exp", 1, 0, epctx__exp(v)) \
+    X(LOG, "Log", 1, 0, epctx__log(v)) \
+    X(SQRT, "Sqrt", 1, 1, epctx__sqrt(v)) \
+    X(ABS, "Abs", 1, 1, epctx__abs(v)) \
+    X(NEG, "Neg", 1, 1, -v) \
+    X(HARD_SIGMOID, "HardSigmoid", 1, 0, epctx__unit(epctx__rounded(a * v) + b)) \
+    X(HARD_SWISH, "HardSwish", 14, 0, v * epctx__unit(epctx__rounded(a * v) + b)) \
+    X(ELU, "Elu", 1, 0, epctx__elu(v, 1.0f, a)) \
+    X(CELU, "Celu", 12, 0, epctx__elu(v, a, a)) \
+    X(SELU, "Selu", 1, 0, b * epctx__elu(v, 1.0f, a)) \
+    X(RECIPROCAL, "Reciprocal", 1, 1, 1.0f / v) \
+    X(ERF, "Erf", 9, 0, epctx__erf(v)) \
+    X(GELU, "Gelu", 20, 0, 0.5f * v * (1.0f + epctx__erf(v * 0.70710678f))) \
+    X(GELU_TANH, "Gelu", 20, 0, \
       0.5f * v * (1.0f + epctx__tanh(0.79788456f * (v + 0.044715f * v * v * v)))) \
-    X(SWISH, "Swish", v *epctx__sigmoid(a *v)) \
-    X(MISH, "Mish", v *epctx__tanh(epctx__softplus(v))) \
-    X(SOFTPLUS, "Softplus", epctx__softplus(v)) \
-    X(SOFTSIGN, "Softsign", v / (1.0f + epctx__abs(v))) \
-    X(THRESHOLD, "ThresholdedRelu", v > a ? v : 0.0f) \
-    X(SHRINK, "Shrink", epctx__choose(v < -a, v + b, epctx__choose(v > a, v - b, 0.0f))) \
-    X(SIGN, "Sign", epctx__choose(v > 0.0f, 1.0f, v < 0.0f ? -1.0f : v)) \
-    X(FLOOR, "Floor", epctx__floor(v)) \
-    X(CEIL, "Ceil", -epctx__floor(-v)) \
-    X(ROUND, "Round", epctx__round(v)) \
-    X(SIN, "Sin", epctx__sine(v, false)) \
-    X(COS, "Cos", epctx__sine(v, true)) \
-    X(TAN, "Tan", epctx__sine(v, false) / epctx__sine(v, true)) \
-    X(ASIN, "Asin", epctx__arc(v, false)) \
-    X(ACOS, "Acos", epctx__arc(v, true)) \
-    X(ATAN, "Atan", epctx__atan(v)) \
-    X(SINH, "Sinh", epctx__hyperbolic(v, false)) \
-    X(COSH, "Cosh", epctx__hyperbolic(v, true)) \
-    X(ASINH, "Asinh", epctx__asinh(v)) \
-    X(ACOSH, "Acosh", epctx__acosh(v)) \
-    X(ATANH, "Atanh", epctx__atanh(v)) \
-    X(CUBE, "Pow", v *v *v)
+    X(SWISH, "Swish", 24, 0, v * epctx__sigmoid(a * v)) \
+    X(MISH, "Mish", 18, 0, v * epctx__tanh(epctx__softplus(v))) \
+    X(SOFTPLUS, "Softplus", 1, 0, epctx__softplus(v)) \
+    X(SOFTSIGN, "Softsign", 1, 0, v / (1.0f + epctx__abs(v))) \
+    X(THRESHOLD, "ThresholdedRelu", 1, 0, v > a ? v : 0.0f) \
+    X(SHRINK, "Shrink", 9, 0, epctx__choose(v < -a, v + b, epctx__choose(v > a, v - b, 0.0f))) \
+    X(SIGN, "Sign", 9, 1, epctx__choose(v > 0.0f, 1.0f, v < 0.0f ? -1.0f : v)) \
+    X(FLOOR, "Floor", 1, 1, epctx__floor(v)) \
+    X(CEIL, "Ceil", 1, 1, -epctx__floor(-v)) \
+    X(ROUND, "Round", 11, 1, epctx__round(v)) \
+    X(SIN, "Sin", 7, 0, epctx__sine(v, false)) \
+    X(COS, "Cos", 7, 0, epctx__sine(v, true)) \
+    X(TAN, "Tan", 7, 0, epctx__sine(v, false) / epctx__sine(v, true)) \
+    X(ASIN, "Asin", 7, 0, epctx__arc(v, false)) \
+    X(ACOS, "Acos", 7, 0, epctx__arc(v, true)) \
+    X(ATAN, "Atan", 7, 0, epctx__atan(v)) \
+    X(SINH, "Sinh", 9, 0, epctx__hyperbolic(v, false)) \
+    X(COSH, "Cosh", 9, 0, epctx__hyperbolic(v, true)) \
+    X(ASINH, "Asinh", 9, 0, epctx__asinh(v)) \
+    X(ACOSH, "Acosh", 9, 0, epctx__acosh(v)) \
+    X(ATANH, "Atanh", 9, 0, epctx__atanh(v)) \
+    X(CUBE, "Pow", 1, 0, v * v * v)
+/* clang-format on */
 
 typedef enum epctx__act_kind {
     EPCTX__ACT_NONE = 0,
-#define EPCTX__ACT_ENUM(name, op_type, value) EPCTX__ACT_##name,
+#define EPCTX__ACT_ENUM(name, op_type, since, same, value) EPCTX__ACT_##name,
     EPCTX_NPU_ACT_LIST(EPCTX__ACT_ENUM)
 #undef EPCTX__ACT_ENUM
         EPCTX__ACT_COUNT
@@ -1751,7 +1754,7 @@ static EPCTX__INLINE void epctx__act_each_body(epctx__level fast, const float *x
     (void)b;
     if (epctx__waves_each(x, y, count, act->kind)) return;
     switch (act->kind) {
-#define EPCTX__ACT_CASE(name, op_type, value) \
+#define EPCTX__ACT_CASE(name, op_type, since, same, value) \
     case EPCTX__ACT_##name: \
         if (EPCTX__ACT_##name <= EPCTX__ACT_LAST) \
             EPCTX__EACH(i, count, const float v = x[i]; y[i] = value;); \
@@ -7662,14 +7665,12 @@ static bool epctx__folds_always(const epctx__params *p) {
 }
 
 static bool epctx__folds_unary(const epctx__params *p) {
-    static const epctx__act_kind exact[] = {
-        EPCTX__ACT_RELU,       EPCTX__ACT_CLIP, EPCTX__ACT_LEAKY, EPCTX__ACT_SQRT,
-        EPCTX__ACT_ABS,        EPCTX__ACT_NEG,  EPCTX__ACT_SIGN,  EPCTX__ACT_FLOOR,
-        EPCTX__ACT_RECIPROCAL, EPCTX__ACT_CEIL, EPCTX__ACT_ROUND};
-    size_t i;
-    for (i = 0; i < sizeof exact / sizeof exact[0]; i++)
-        if (p->unary.act.kind == (uint32_t)exact[i]) return true;
-    return false;
+    static const bool same[EPCTX__ACT_COUNT] = {false, /* EPCTX__ACT_NONE */
+#define EPCTX__ACT_SAME(name, op_type, since, same, value) same != 0,
+                                                EPCTX_NPU_ACT_LIST(EPCTX__ACT_SAME)
+#undef EPCTX__ACT_SAME
+    };
+    return same[p->unary.act.kind];
 }
 
 static bool epctx__folds_binary(const epctx__params *p) {
@@ -12585,6 +12586,7 @@ static epctx_status epctx__lower_loop(epctx__compiler *c);
 
 typedef struct epctx__lowering {
     const char *op_type;
+    uint8_t since; /* the first opset that has it */
     /* A letter for each input to fetch:
      * x: of any type
      * f: of floats
@@ -12597,137 +12599,138 @@ typedef struct epctx__lowering {
 } epctx__lowering;
 
 static const epctx__lowering epctx__lowers[] = {
-    {"Add", "xx", epctx__lower_binary, EPCTX__BINARY_ADD},
-    {"AffineGrid", "fx", epctx__lower_affine_grid, 0},
-    {"And", "xx", epctx__lower_exact, EPCTX__EXACT_AND},
-    {"ArgMax", "x", epctx__lower_arg, false},
-    {"ArgMin", "x", epctx__lower_arg, true},
-    {"Attention", "f---X", epctx__lower_attention, 0},
-    {"AveragePool", "x", epctx__lower_pool, EPCTX__POOL_AVERAGE},
-    {"BatchNormalization", "f", epctx__lower_batch_norm, 0},
-    {"BitShift", "xx", epctx__lower_bit_shift, 0},
-    {"BitwiseAnd", "xx", epctx__lower_exact, EPCTX__EXACT_AND},
-    {"BitwiseNot", "x", epctx__lower_bitwise_not, 0},
-    {"BitwiseOr", "xx", epctx__lower_exact, EPCTX__EXACT_OR},
-    {"BitwiseXor", "xx", epctx__lower_exact, EPCTX__EXACT_XOR},
-    {"BlackmanWindow", "x", epctx__lower_window, EPCTX__WINDOW_BLACKMAN},
-    {"Cast", "x*", epctx__lower_cast, false},
-    {"CastLike", "xx*", epctx__lower_cast, true},
-    {"CenterCropPad", "xx", epctx__lower_center_crop_pad, 0},
-    {"Clip", "x", epctx__lower_clip, 0},
-    {"Col2Im", "fx", epctx__lower_col2im, 0},
-    {"Concat", "", epctx__lower_concat, 0},
-    {"Constant", "", epctx__lower_constant, 0},
-    {"ConstantOfShape", "x", epctx__lower_constant_of_shape, 0},
-    {"Conv", "ffX", epctx__lower_any_conv, 0},
-    {"ConvInteger", "", epctx__lower_integer, true},
-    {"ConvTranspose", "ff", epctx__lower_any_conv_transpose, 0},
-    {"CumSum", "xx", epctx__lower_cumsum, 0},
-    {"DFT", "f-X", epctx__lower_dft, 0},
-    {"DeformConv", "fff-X", epctx__lower_deform_conv, 0},
-    {"DepthToSpace", "x", epctx__lower_blocks, false},
-    {"DequantizeLinear", "xxX", epctx__lower_quantize, true},
-    {"Det", "f", epctx__lower_det, 0},
-    {"Div", "xx", epctx__lower_binary, EPCTX__BINARY_DIV},
-    {"Dropout", "xXX", epctx__lower_dropout, 0},
-    {"DynamicQuantizeLinear", "f", epctx__lower_dynamic_quantize, 0},
-    {"Equal", "xx", epctx__lower_exact, EPCTX__EXACT_EQUAL},
-    {"Expand", "xx", epctx__lower_expand, 0},
-    {"EyeLike", "x*", epctx__lower_eye_like, 0},
-    {"Flatten", "x*", epctx__lower_flatten, 0},
-    {"GRU", "", epctx__lower_cell, EPCTX__CELL_GRU},
-    {"Gather", "xx", epctx__lower_gather, 0},
-    {"GatherElements", "xx", epctx__lower_pick, false},
-    {"GatherND", "xx", epctx__lower_tuples, false},
-    {"Gelu", "x", epctx__lower_gelu, 0},
-    {"Gemm", "ffX", epctx__lower_gemm, 0},
-    {"GlobalAveragePool", "f", epctx__lower_global_pool, EPCTX__REDUCE_MEAN},
-    {"GlobalLpPool", "f", epctx__lower_lp, true},
-    {"GlobalMaxPool", "f", epctx__lower_global_pool, EPCTX__REDUCE_MAX},
-    {"Greater", "xx", epctx__lower_exact, EPCTX__EXACT_LESS | EPCTX__SWAPPED},
-    {"GreaterOrEqual", "xx", epctx__lower_exact, EPCTX__EXACT_LESS_EQUAL | EPCTX__SWAPPED},
-    {"GridSample", "ff", epctx__lower_grid_sample, 0},
-    {"GroupNormalization", "fff", epctx__lower_channel_norm, true},
-    {"HammingWindow", "x", epctx__lower_window, EPCTX__WINDOW_HAMMING},
-    {"HannWindow", "x", epctx__lower_window, EPCTX__WINDOW_HANN},
-    {"Hardmax", "f", epctx__lower_hardmax, 0},
-    {"Identity", "x*", epctx__lower_identity, 0},
-    {"If", "x*", epctx__lower_if, 0},
-    {"InstanceNormalization", "fff", epctx__lower_channel_norm, false},
-    {"IsInf", "f", epctx__lower_is_inf, 0},
-    {"IsNaN", "f", epctx__lower_is_nan, 0},
-    {"LRN", "f", epctx__lower_lrn, 0},
-    {"LSTM", "", epctx__lower_cell, EPCTX__CELL_LSTM},
-    {"LayerNormalization", "ff", epctx__lower_layer_norm, true},
-    {"Less", "xx", epctx__lower_exact, EPCTX__EXACT_LESS},
-    {"LessOrEqual", "xx", epctx__lower_exact, EPCTX__EXACT_LESS_EQUAL},
-    {"LogSoftmax", "f", epctx__lower_softmax, true},
-    {"Loop", "X*", epctx__lower_loop, false},
-    {"LpNormalization", "f", epctx__lower_lp, false},
-    {"LpPool", "x", epctx__lower_pool, EPCTX__POOL_LP},
-    {"MatMul", "ff", epctx__lower_matmul, 0},
-    {"MatMulInteger", "", epctx__lower_integer, false},
-    {"Max", "x", epctx__lower_many, EPCTX__BINARY_MAX},
-    {"MaxPool", "x", epctx__lower_pool, EPCTX__POOL_MAX},
-    {"MaxUnpool", "fxX", epctx__lower_max_unpool, 0},
-    {"Mean", "f", epctx__lower_many, EPCTX__BINARY_DIV},
-    {"MeanVarianceNormalization", "f", epctx__lower_mean_variance, 0},
-    {"MelWeightMatrix", "xxxxx", epctx__lower_mel, 0},
-    {"Min", "x", epctx__lower_many, EPCTX__BINARY_MIN},
-    {"Mod", "xx", epctx__lower_mod, 0},
-    {"Mul", "xx", epctx__lower_binary, EPCTX__BINARY_MUL},
-    {"NegativeLogLikelihoodLoss", "fxX", epctx__lower_loss, false},
-    {"Not", "x", epctx__lower_not, 0},
-    {"OneHot", "xxx", epctx__lower_one_hot, 0},
-    {"Or", "xx", epctx__lower_exact, EPCTX__EXACT_OR},
-    {"PRelu", "ff", epctx__lower_prelu, 0},
-    {"Pad", "x", epctx__lower_pad, 0},
-    {"Pow", "xx", epctx__lower_pow, 0},
-    {"QuantizeLinear", "ffX", epctx__lower_quantize, false},
-    {"RMSNormalization", "ff", epctx__lower_layer_norm, false},
-    {"RNN", "", epctx__lower_cell, EPCTX__CELL_RNN},
-    {"Range", "", epctx__lower_range, 0},
-    {"ReduceL1", "x", epctx__lower_reduce_form, 0},
-    {"ReduceL2", "x", epctx__lower_reduce_form, 0},
-    {"ReduceLogSum", "x", epctx__lower_reduce_form, 0},
-    {"ReduceLogSumExp", "x", epctx__lower_reduce_form, 0},
-    {"ReduceMax", "x", epctx__lower_reduce, EPCTX__REDUCE_MAX},
-    {"ReduceMean", "x", epctx__lower_reduce, EPCTX__REDUCE_MEAN},
-    {"ReduceMin", "x", epctx__lower_reduce, EPCTX__REDUCE_MIN},
-    {"ReduceProd", "x", epctx__lower_reduce, EPCTX__REDUCE_PROD},
-    {"ReduceSum", "x", epctx__lower_reduce, EPCTX__REDUCE_SUM},
-    {"ReduceSumSquare", "x", epctx__lower_reduce_form, 0},
-    {"Reshape", "x*", epctx__lower_reshape, 0},
-    {"Resize", "f", epctx__lower_resize, 0},
-    {"RoiAlign", "ffx", epctx__lower_roi_align, 0},
-    {"ReverseSequence", "xx", epctx__lower_reverse_sequence, 0},
-    {"RotaryEmbedding", "f", epctx__lower_rotary, 0},
-    {"STFT", "f-X", epctx__lower_stft, 0},
-    {"Scan", "X*", epctx__lower_loop, true},
-    {"Scatter", "xxx", epctx__lower_pick, true},
-    {"ScatterElements", "xxx", epctx__lower_pick, true},
-    {"ScatterND", "xxx", epctx__lower_tuples, true},
-    {"Shape", "x*", epctx__lower_shape, 0},
-    {"SimplifiedLayerNormalization", "ff", epctx__lower_layer_norm, false},
-    {"Size", "x*", epctx__lower_size, 0},
-    {"Slice", "x", epctx__lower_slice, 0},
-    {"Softmax", "f", epctx__lower_softmax, false},
-    {"SoftmaxCrossEntropyLoss", "fxX", epctx__lower_loss, true},
-    {"SpaceToDepth", "x", epctx__lower_blocks, true},
-    {"Split", "x", epctx__lower_split, 0},
-    {"Squeeze", "x*", epctx__lower_squeeze, 0},
-    {"Sub", "xx", epctx__lower_binary, EPCTX__BINARY_SUB},
-    {"Sum", "x", epctx__lower_many, EPCTX__BINARY_ADD},
-    {"TensorScatter", "xxX", epctx__lower_tensor_scatter, 0},
-    {"Tile", "xx", epctx__lower_tile, 0},
-    {"TopK", "x", epctx__lower_topk, 0},
-    {"Transpose", "x", epctx__lower_transpose, 0},
-    {"Trilu", "xX", epctx__lower_trilu, 0},
-    {"Unsqueeze", "x*", epctx__lower_unsqueeze, 0},
-    {"Upsample", "f", epctx__lower_resize, 0},
-    {"Where", "xxx", epctx__lower_where, 0},
-    {"Xor", "xx", epctx__lower_exact, EPCTX__EXACT_XOR},
-#define EPCTX__ACT_ROW(name, op_type, value) {op_type, "x", epctx__lower_act, EPCTX__ACT_##name},
+    {"Add", 1, "xx", epctx__lower_binary, EPCTX__BINARY_ADD},
+    {"AffineGrid", 20, "fx", epctx__lower_affine_grid, 0},
+    {"And", 1, "xx", epctx__lower_exact, EPCTX__EXACT_AND},
+    {"ArgMax", 1, "x", epctx__lower_arg, false},
+    {"ArgMin", 1, "x", epctx__lower_arg, true},
+    {"Attention", 23, "f---X", epctx__lower_attention, 0},
+    {"AveragePool", 1, "x", epctx__lower_pool, EPCTX__POOL_AVERAGE},
+    {"BatchNormalization", 1, "f", epctx__lower_batch_norm, 0},
+    {"BitShift", 11, "xx", epctx__lower_bit_shift, 0},
+    {"BitwiseAnd", 18, "xx", epctx__lower_exact, EPCTX__EXACT_AND},
+    {"BitwiseNot", 18, "x", epctx__lower_bitwise_not, 0},
+    {"BitwiseOr", 18, "xx", epctx__lower_exact, EPCTX__EXACT_OR},
+    {"BitwiseXor", 18, "xx", epctx__lower_exact, EPCTX__EXACT_XOR},
+    {"BlackmanWindow", 17, "x", epctx__lower_window, EPCTX__WINDOW_BLACKMAN},
+    {"Cast", 1, "x*", epctx__lower_cast, false},
+    {"CastLike", 15, "xx*", epctx__lower_cast, true},
+    {"CenterCropPad", 18, "xx", epctx__lower_center_crop_pad, 0},
+    {"Clip", 1, "x", epctx__lower_clip, 0},
+    {"Col2Im", 18, "fx", epctx__lower_col2im, 0},
+    {"Concat", 1, "", epctx__lower_concat, 0},
+    {"Constant", 1, "", epctx__lower_constant, 0},
+    {"ConstantOfShape", 9, "x", epctx__lower_constant_of_shape, 0},
+    {"Conv", 1, "ffX", epctx__lower_any_conv, 0},
+    {"ConvInteger", 10, "", epctx__lower_integer, true},
+    {"ConvTranspose", 1, "ff", epctx__lower_any_conv_transpose, 0},
+    {"CumSum", 11, "xx", epctx__lower_cumsum, 0},
+    {"DFT", 17, "f-X", epctx__lower_dft, 0},
+    {"DeformConv", 19, "fff-X", epctx__lower_deform_conv, 0},
+    {"DepthToSpace", 1, "x", epctx__lower_blocks, false},
+    {"DequantizeLinear", 10, "xxX", epctx__lower_quantize, true},
+    {"Det", 11, "f", epctx__lower_det, 0},
+    {"Div", 1, "xx", epctx__lower_binary, EPCTX__BINARY_DIV},
+    {"Dropout", 1, "xXX", epctx__lower_dropout, 0},
+    {"DynamicQuantizeLinear", 11, "f", epctx__lower_dynamic_quantize, 0},
+    {"Equal", 1, "xx", epctx__lower_exact, EPCTX__EXACT_EQUAL},
+    {"Expand", 8, "xx", epctx__lower_expand, 0},
+    {"EyeLike", 9, "x*", epctx__lower_eye_like, 0},
+    {"Flatten", 1, "x*", epctx__lower_flatten, 0},
+    {"GRU", 1, "", epctx__lower_cell, EPCTX__CELL_GRU},
+    {"Gather", 1, "xx", epctx__lower_gather, 0},
+    {"GatherElements", 11, "xx", epctx__lower_pick, false},
+    {"GatherND", 11, "xx", epctx__lower_tuples, false},
+    {"Gelu", 20, "x", epctx__lower_gelu, 0},
+    {"Gemm", 1, "ffX", epctx__lower_gemm, 0},
+    {"GlobalAveragePool", 1, "f", epctx__lower_global_pool, EPCTX__REDUCE_MEAN},
+    {"GlobalLpPool", 1, "f", epctx__lower_lp, true},
+    {"GlobalMaxPool", 1, "f", epctx__lower_global_pool, EPCTX__REDUCE_MAX},
+    {"Greater", 1, "xx", epctx__lower_exact, EPCTX__EXACT_LESS | EPCTX__SWAPPED},
+    {"GreaterOrEqual", 12, "xx", epctx__lower_exact, EPCTX__EXACT_LESS_EQUAL | EPCTX__SWAPPED},
+    {"GridSample", 16, "ff", epctx__lower_grid_sample, 0},
+    {"GroupNormalization", 18, "fff", epctx__lower_channel_norm, true},
+    {"HammingWindow", 17, "x", epctx__lower_window, EPCTX__WINDOW_HAMMING},
+    {"HannWindow", 17, "x", epctx__lower_window, EPCTX__WINDOW_HANN},
+    {"Hardmax", 1, "f", epctx__lower_hardmax, 0},
+    {"Identity", 1, "x*", epctx__lower_identity, 0},
+    {"If", 1, "x*", epctx__lower_if, 0},
+    {"InstanceNormalization", 1, "fff", epctx__lower_channel_norm, false},
+    {"IsInf", 10, "f", epctx__lower_is_inf, 0},
+    {"IsNaN", 9, "f", epctx__lower_is_nan, 0},
+    {"LRN", 1, "f", epctx__lower_lrn, 0},
+    {"LSTM", 1, "", epctx__lower_cell, EPCTX__CELL_LSTM},
+    {"LayerNormalization", 1, "ff", epctx__lower_layer_norm, true},
+    {"Less", 1, "xx", epctx__lower_exact, EPCTX__EXACT_LESS},
+    {"LessOrEqual", 12, "xx", epctx__lower_exact, EPCTX__EXACT_LESS_EQUAL},
+    {"LogSoftmax", 1, "f", epctx__lower_softmax, true},
+    {"Loop", 1, "X*", epctx__lower_loop, false},
+    {"LpNormalization", 1, "f", epctx__lower_lp, false},
+    {"LpPool", 1, "x", epctx__lower_pool, EPCTX__POOL_LP},
+    {"MatMul", 1, "ff", epctx__lower_matmul, 0},
+    {"MatMulInteger", 10, "", epctx__lower_integer, false},
+    {"Max", 1, "x", epctx__lower_many, EPCTX__BINARY_MAX},
+    {"MaxPool", 1, "x", epctx__lower_pool, EPCTX__POOL_MAX},
+    {"MaxUnpool", 9, "fxX", epctx__lower_max_unpool, 0},
+    {"Mean", 1, "f", epctx__lower_many, EPCTX__BINARY_DIV},
+    {"MeanVarianceNormalization", 1, "f", epctx__lower_mean_variance, 0},
+    {"MelWeightMatrix", 17, "xxxxx", epctx__lower_mel, 0},
+    {"Min", 1, "x", epctx__lower_many, EPCTX__BINARY_MIN},
+    {"Mod", 10, "xx", epctx__lower_mod, 0},
+    {"Mul", 1, "xx", epctx__lower_binary, EPCTX__BINARY_MUL},
+    {"NegativeLogLikelihoodLoss", 12, "fxX", epctx__lower_loss, false},
+    {"Not", 1, "x", epctx__lower_not, 0},
+    {"OneHot", 9, "xxx", epctx__lower_one_hot, 0},
+    {"Or", 1, "xx", epctx__lower_exact, EPCTX__EXACT_OR},
+    {"PRelu", 1, "ff", epctx__lower_prelu, 0},
+    {"Pad", 1, "x", epctx__lower_pad, 0},
+    {"Pow", 1, "xx", epctx__lower_pow, 0},
+    {"QuantizeLinear", 10, "ffX", epctx__lower_quantize, false},
+    {"RMSNormalization", 23, "ff", epctx__lower_layer_norm, false},
+    {"RNN", 1, "", epctx__lower_cell, EPCTX__CELL_RNN},
+    {"Range", 11, "", epctx__lower_range, 0},
+    {"ReduceL1", 1, "x", epctx__lower_reduce_form, 0},
+    {"ReduceL2", 1, "x", epctx__lower_reduce_form, 0},
+    {"ReduceLogSum", 1, "x", epctx__lower_reduce_form, 0},
+    {"ReduceLogSumExp", 1, "x", epctx__lower_reduce_form, 0},
+    {"ReduceMax", 1, "x", epctx__lower_reduce, EPCTX__REDUCE_MAX},
+    {"ReduceMean", 1, "x", epctx__lower_reduce, EPCTX__REDUCE_MEAN},
+    {"ReduceMin", 1, "x", epctx__lower_reduce, EPCTX__REDUCE_MIN},
+    {"ReduceProd", 1, "x", epctx__lower_reduce, EPCTX__REDUCE_PROD},
+    {"ReduceSum", 1, "x", epctx__lower_reduce, EPCTX__REDUCE_SUM},
+    {"ReduceSumSquare", 1, "x", epctx__lower_reduce_form, 0},
+    {"Reshape", 1, "x*", epctx__lower_reshape, 0},
+    {"Resize", 10, "f", epctx__lower_resize, 0},
+    {"RoiAlign", 10, "ffx", epctx__lower_roi_align, 0},
+    {"ReverseSequence", 10, "xx", epctx__lower_reverse_sequence, 0},
+    {"RotaryEmbedding", 23, "f", epctx__lower_rotary, 0},
+    {"STFT", 17, "f-X", epctx__lower_stft, 0},
+    {"Scan", 8, "X*", epctx__lower_loop, true},
+    {"Scatter", 9, "xxx", epctx__lower_pick, true},
+    {"ScatterElements", 11, "xxx", epctx__lower_pick, true},
+    {"ScatterND", 11, "xxx", epctx__lower_tuples, true},
+    {"Shape", 1, "x*", epctx__lower_shape, 0},
+    {"SimplifiedLayerNormalization", 1, "ff", epctx__lower_layer_norm, false},
+    {"Size", 1, "x*", epctx__lower_size, 0},
+    {"Slice", 1, "x", epctx__lower_slice, 0},
+    {"Softmax", 1, "f", epctx__lower_softmax, false},
+    {"SoftmaxCrossEntropyLoss", 12, "fxX", epctx__lower_loss, true},
+    {"SpaceToDepth", 1, "x", epctx__lower_blocks, true},
+    {"Split", 1, "x", epctx__lower_split, 0},
+    {"Squeeze", 1, "x*", epctx__lower_squeeze, 0},
+    {"Sub", 1, "xx", epctx__lower_binary, EPCTX__BINARY_SUB},
+    {"Sum", 1, "x", epctx__lower_many, EPCTX__BINARY_ADD},
+    {"TensorScatter", 24, "xxX", epctx__lower_tensor_scatter, 0},
+    {"Tile", 1, "xx", epctx__lower_tile, 0},
+    {"TopK", 1, "x", epctx__lower_topk, 0},
+    {"Transpose", 1, "x", epctx__lower_transpose, 0},
+    {"Trilu", 14, "xX", epctx__lower_trilu, 0},
+    {"Unsqueeze", 1, "x*", epctx__lower_unsqueeze, 0},
+    {"Upsample", 1, "f", epctx__lower_resize, 0},
+    {"Where", 9, "xxx", epctx__lower_where, 0},
+    {"Xor", 1, "xx", epctx__lower_exact, EPCTX__EXACT_XOR},
+#define EPCTX__ACT_ROW(name, op_type, since, same, value) \
+    {op_type, since, "x", epctx__lower_act, EPCTX__ACT_##name},
     EPCTX_NPU_ACT_LIST(EPCTX__ACT_ROW)
 #undef EPCTX__ACT_ROW
 };
@@ -12740,19 +12743,23 @@ typedef struct epctx__quantized {
 } epctx__quantized;
 
 static const epctx__quantized epctx__quantizeds[] = {
-    {{"QGemm", "ffX", epctx__lower_gemm, 0}, 0, 2, 6, 7},
-    {{"QLinearAdd", "xx", epctx__lower_binary, EPCTX__BINARY_ADD}, 0, 2, 0, 6},
-    {{"QLinearAveragePool", "x", epctx__lower_pool, EPCTX__POOL_AVERAGE}, 0, 1, 0, 3},
-    {{"QLinearConcat", "", epctx__lower_concat, 0}, 2, 0, 0, 0},
-    {{"QLinearConv", "ffX", epctx__lower_any_conv, 0}, 0, 2, 8, 6},
-    {{"QLinearGlobalAveragePool", "f", epctx__lower_global_pool, EPCTX__REDUCE_MEAN}, 0, 1, 0, 3},
-    {{"QLinearLeakyRelu", "x", epctx__lower_act, EPCTX__ACT_LEAKY}, 0, 1, 0, 3},
-    {{"QLinearMatMul", "ff", epctx__lower_matmul, 0}, 0, 2, 0, 6},
-    {{"QLinearMul", "xx", epctx__lower_binary, EPCTX__BINARY_MUL}, 0, 2, 0, 6},
-    {{"QLinearReduceMean", "x", epctx__lower_reduce, EPCTX__REDUCE_MEAN}, 0, 1, 0, 3},
-    {{"QLinearSigmoid", "x", epctx__lower_act, EPCTX__ACT_SIGMOID}, 0, 1, 0, 3},
-    {{"QLinearSoftmax", "f", epctx__lower_softmax, false}, 0, 1, 0, 3},
-    {{"QLinearWhere", "xxx", epctx__lower_where, 0}, 1, 2, 0, 7},
+    {{"QGemm", 1, "ffX", epctx__lower_gemm, 0}, 0, 2, 6, 7},
+    {{"QLinearAdd", 1, "xx", epctx__lower_binary, EPCTX__BINARY_ADD}, 0, 2, 0, 6},
+    {{"QLinearAveragePool", 1, "x", epctx__lower_pool, EPCTX__POOL_AVERAGE}, 0, 1, 0, 3},
+    {{"QLinearConcat", 1, "", epctx__lower_concat, 0}, 2, 0, 0, 0},
+    {{"QLinearConv", 1, "ffX", epctx__lower_any_conv, 0}, 0, 2, 8, 6},
+    {{"QLinearGlobalAveragePool", 1, "f", epctx__lower_global_pool, EPCTX__REDUCE_MEAN},
+     0,
+     1,
+     0,
+     3},
+    {{"QLinearLeakyRelu", 1, "x", epctx__lower_act, EPCTX__ACT_LEAKY}, 0, 1, 0, 3},
+    {{"QLinearMatMul", 1, "ff", epctx__lower_matmul, 0}, 0, 2, 0, 6},
+    {{"QLinearMul", 1, "xx", epctx__lower_binary, EPCTX__BINARY_MUL}, 0, 2, 0, 6},
+    {{"QLinearReduceMean", 1, "x", epctx__lower_reduce, EPCTX__REDUCE_MEAN}, 0, 1, 0, 3},
+    {{"QLinearSigmoid", 1, "x", epctx__lower_act, EPCTX__ACT_SIGMOID}, 0, 1, 0, 3},
+    {{"QLinearSoftmax", 1, "f", epctx__lower_softmax, false}, 0, 1, 0, 3},
+    {{"QLinearWhere", 1, "xxx", epctx__lower_where, 0}, 1, 2, 0, 7},
 };
 
 /* The bias of a product counts in the product of both scales. */
@@ -12998,14 +13005,16 @@ static epctx_status epctx__lower_node(epctx__compiler *c, const epctx_node *node
     const bool gelu = !standard && epctx_str_is(node->op_type, "Gelu") &&
                       epctx_str_is(node->domain, "com.microsoft");
     size_t i = standard || gelu ? 0 : count, j = 0, k;
+    int64_t first;
     while (i < count && !epctx_str_is(node->op_type, epctx__lowers[i].op_type)) i++;
     while (j < more && !epctx_str_is(node->op_type, epctx__quantizeds[j].floats.op_type)) j++;
     if (i == count && (j == more || (!standard && !epctx_str_is(node->domain, "com.microsoft"))))
         return EPCTX__REFUSE(c, "operator %S%s%S is not supported", &node->op_type,
                              standard ? "" : " of domain ", standard ? &none : &node->domain);
-    if (node->version < 1 || node->version > EPCTX__MAX_OPSET)
-        return EPCTX__REFUSE(c, "operator %S: expected opset 1..%d, found %d", &node->op_type,
-                             (int64_t)EPCTX__MAX_OPSET, node->version);
+    first = i == count || gelu ? 1 : epctx__lowers[i].since;
+    if (node->version < first || node->version > EPCTX__MAX_OPSET)
+        return EPCTX__REFUSE(c, "operator %S: expected opset %d..%d, found %d", &node->op_type,
+                             first, (int64_t)EPCTX__MAX_OPSET, node->version);
     c->node = node;
     c->folding = true;
     for (k = 0; k < node->input_count && c->folding; k++) {

@@ -963,6 +963,27 @@ TEST(refuses) {
 #undef REFUSED
 }
 
+/* A node of an opset that does not have its operator yet: ONNX Runtime refuses such a model. */
+TEST(operators_have_a_first_opset) {
+    size_t i, later = 0;
+    for (i = 0; i < sizeof epctx__lowers / sizeof epctx__lowers[0]; i++) {
+        const epctx__lowering *row = &epctx__lowers[i];
+        graph_builder b;
+        char text[1200], node[80], why[80];
+        if (row->since < 2) continue;
+        later++;
+        gb_init(&b);
+        gb_input(&b, "x", 1, 4, image);
+        gb_node(&b, row->op_type, row->since - 1, "x", "y");
+        gb_output(&b, "y");
+        snprintf(node, sizeof node, "%s_00", row->op_type);
+        snprintf(why, sizeof why, "%s: expected opset %d..26, found %d", row->op_type, row->since,
+                 row->since - 1);
+        CHECK(refused(&b, EPCTX_ERR_UNSUPPORTED, node, why, text), "%s", text);
+    }
+    CHECK(later > 50, "only %d operators are younger than opset 1", (int)later);
+}
+
 TEST(architectures) {
     epctx_npu npu;
     epctx_backend backend;
