@@ -968,7 +968,7 @@ TEST(operators_have_a_first_opset) {
     size_t i, later = 0;
     for (i = 0; i < sizeof epctx__lowers / sizeof epctx__lowers[0]; i++) {
         const epctx__lowering *row = &epctx__lowers[i];
-        graph_builder b;
+        static graph_builder b;
         char text[1200], node[80], why[80];
         if (row->since < 2) continue;
         later++;
