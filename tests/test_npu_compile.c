@@ -1365,6 +1365,7 @@ int main(int argc, char **argv) {
     RUN(types_behind_others);
     RUN(same_bytes_everywhere);
     RUN(refuses);
+    RUN(operators_have_a_first_opset);
     RUN(architectures);
     RUN(cancelled_between_commands);
     RUN(max_size);
