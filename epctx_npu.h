@@ -7428,7 +7428,6 @@ typedef struct epctx__compiler {
     uint32_t in[8], y;     /* its inputs; its output 0, NONE: assigned already */
     const uint32_t *given; /* its inputs and result within a quantized one; NULL: the node's */
     uint32_t *result;
-    bool folding;              /* every input of the node is constant */
     bool stored;               /* the operator takes types that are only stored (>>node) */
     int32_t narrow;            /* the stored type of its first input; 0: it is computed */
     bool exact;                /* of the steps that are emitted */
@@ -7558,13 +7557,16 @@ static epctx_status epctx__add_buffer(epctx__compiler *c, uint64_t bytes, uint32
     return EPCTX_OK;
 }
 
-/* A value that steps will write; constant if the node is folded. */
+static epctx_status epctx__bad_result(epctx__compiler *c, uint64_t bytes) {
+    return EPCTX__REFUSE(c, "result: expected 1..%u bytes, found %u", (uint64_t)EPCTX__MAX_BYTES,
+                         bytes);
+}
+
+/* A value that steps will write. It may be empty if they are folded. */
 static epctx_status epctx__new_tensor(epctx__compiler *c, int32_t elem, const epctx__shape *shape,
                                       uint32_t *id) {
     uint64_t bytes = epctx__mul(epctx__count(shape), epctx__stored_size(elem));
-    if (bytes > EPCTX__MAX_BYTES || (bytes == 0 && !c->folding))
-        return EPCTX__REFUSE(c, "result: expected 1..%u bytes, found %u",
-                             (uint64_t)EPCTX__MAX_BYTES, bytes);
+    if (bytes > EPCTX__MAX_BYTES) return epctx__bad_result(c, bytes);
     return epctx__add_tensor(c, elem, shape, id);
 }
 
@@ -7853,19 +7855,31 @@ static epctx_status epctx__add_workspace(epctx__compiler *c, epctx__step *s,
     return epctx__add_buffer(c, needs->out[1].bytes, &s->temporary);
 }
 
-/* Adds a step to the list, or computes it at once. */
-static epctx_status epctx__emit(epctx__compiler *c, const epctx__step *given) {
+/* Whether a step is computed while compiling: its operands are constant, its bits are the same on
+ * every machine, and no part of its result has to wait for the run. Only lowering folds: later
+ * passes count on the steps that there are. A step without operands folds where the caller says. */
+static bool epctx__folds(const epctx__compiler *c, const epctx__step *s) {
+    bool operands = false;
+    uint32_t i;
+    if (c->node == NULL || c->tensors[s->out].buffer != EPCTX__NONE || !epctx__foldable(s))
+        return false;
+    for (i = 0; i < EPCTX__MAX_IN; i++) {
+        if (s->in[i] == EPCTX__NONE) continue;
+        if (!c->tensors[s->in[i]].constant) return false;
+        operands = true;
+    }
+    return operands;
+}
+
+/* Adds a step to the list, or (`fold`) computes it at once. */
+static epctx_status epctx__emit_or_fold(epctx__compiler *c, const epctx__step *given, bool fold) {
     const bool again = c->tensors[given->out].buffer != EPCTX__NONE;
     epctx__tensor *out = &c->tensors[given->out];
     epctx__step s = *given;
-    bool fold = c->folding && !again && epctx__foldable(&s);
     epctx__needs needs;
-    uint32_t i;
-    for (i = 0; i < EPCTX__MAX_IN; i++)
-        fold = fold && (s.in[i] == EPCTX__NONE || c->tensors[s.in[i]].constant);
+    if (out->count == 0 && !fold) return epctx__bad_result(c, 0);
     EPCTX__TRY(epctx__check_step(c, &s, &needs));
     if (fold) return epctx__fold_step(c, &s);
-    if (out->count == 0) return EPCTX__REFUSE(c, "result: expected at least one element");
     EPCTX__TRY(epctx__add_workspace(c, &s, &needs));
     if (!again)
         EPCTX__TRY(epctx__add_buffer(c, out->count * epctx__stored_size(out->elem), &out->buffer));
@@ -7873,6 +7887,10 @@ static epctx_status epctx__emit(epctx__compiler *c, const epctx__step *given) {
     s.exact = s.exact || c->exact;
     if (c->node != NULL) s.name = c->node->name;
     return epctx__push_step(c, &s);
+}
+
+static epctx_status epctx__emit(epctx__compiler *c, const epctx__step *s) {
+    return epctx__emit_or_fold(c, s, epctx__folds(c, s));
 }
 
 /* Emits a step whose result is a new tensor. */
@@ -7947,10 +7965,10 @@ static epctx_status epctx__emit_move(epctx__compiler *c, uint32_t from, uint32_t
     int64_t dense[EPCTX_NPU_MAX_RANK];
     epctx__strided w;
     uint32_t i;
-    if (c->folding && epctx__count(walk) == 0) { /* copies nothing, but the result must exist */
+    if (epctx__count(walk) == 0 && epctx__folds(c, &s)) { /* the result must exist, if empty */
         s = epctx__new_step(EPCTX__OP_FILL, EPCTX__NONE, EPCTX__NONE, to);
         s.params.fill.elem = epctx__stored_size(c->tensors[to].elem);
-        return epctx__emit(c, &s);
+        return epctx__emit_or_fold(c, &s, true);
     }
     memset(w, 0, sizeof w);
     epctx__dense(walk, dense);
@@ -8048,15 +8066,18 @@ static epctx_status epctx__emit_binary(epctx__compiler *c, epctx__binary_kind ki
     return epctx__emit_broadcast(c, &s, 2, EPCTX_ONNX_FLOAT, &p->rank, p->dims, strides, out);
 }
 
-/* A new tensor of equal elements. */
+/* A new tensor of equal elements: a constant, or (`later`) filled by a command, which takes less
+ * room and can be overwritten in part. */
 static epctx_status epctx__emit_filled(epctx__compiler *c, int32_t elem, const epctx__shape *shape,
-                                       uint64_t bits, uint32_t *y) {
+                                       uint64_t bits, bool later, uint32_t *y) {
     epctx__step s = epctx__new_step(EPCTX__OP_FILL, EPCTX__NONE, EPCTX__NONE, 0);
     s.params.fill.count = (uint32_t)epctx__count(shape);
     s.params.fill.elem = epctx__stored_size(elem);
     s.params.fill.low = (uint32_t)(bits & UINT32_MAX);
     s.params.fill.high = (uint32_t)(bits >> 32);
-    return epctx__emit_new(c, &s, elem, shape, y);
+    EPCTX__TRY(epctx__new_tensor(c, elem, shape, y));
+    s.out = *y;
+    return epctx__emit_or_fold(c, &s, !later);
 }
 
 /* One command: Cast, or Convert where a type is only stored. */
@@ -8161,12 +8182,8 @@ static epctx_status epctx__optional(epctx__compiler *c, size_t i, uint32_t *id) 
     t = &c->tensors[*id];
     if (t->elem == 0) return epctx__refuse_value(c, t, node->inputs[i]);
     if (!c->stored && epctx__computed_type(t->elem) != t->elem) {
-        const bool folding = c->folding;
         c->narrow = c->narrow == 0 ? t->elem : c->narrow;
-        c->folding = t->constant;
-        EPCTX__TRY(epctx__emit_cast(c, *id, epctx__computed_type(t->elem), id));
-        c->folding = folding;
-        return EPCTX_OK;
+        return epctx__emit_cast(c, *id, epctx__computed_type(t->elem), id);
     }
     if (c->narrow == 0 && t->elem == EPCTX_ONNX_FLOAT) c->narrow = EPCTX_ONNX_FLOAT;
     return EPCTX_OK;
@@ -8559,6 +8576,7 @@ static epctx_status epctx__lower_identity(epctx__compiler *c) {
 
 /* The identity, as nothing is dropped; the mask is all true. */
 static epctx_status epctx__lower_dropout(epctx__compiler *c) {
+    const epctx__shape shape = c->tensors[c->in[0]].shape;
     uint32_t rate = c->in[1], mode = c->in[2], mask;
     float ratio = 0.5f;
     bool training = false;
@@ -8570,7 +8588,8 @@ static epctx_status epctx__lower_dropout(epctx__compiler *c) {
     if (c->node->version < 12) {
         EPCTX__TRY(epctx__unused_outputs(c, 1));
     } else if (c->node->output_count > 1) {
-        EPCTX__TRY(epctx__emit_filled(c, EPCTX_ONNX_BOOL, &c->tensors[c->in[0]].shape, 1, &mask));
+        EPCTX__TRY(epctx__emit_filled(c, EPCTX_ONNX_BOOL, &shape, 1, !c->tensors[c->in[0]].constant,
+                                      &mask));
         EPCTX__TRY(epctx__set_output(c, 1, mask));
     }
     return epctx__lower_identity(c);
@@ -8780,7 +8799,7 @@ static epctx_status epctx__lower_constant_of_shape(epctx__compiler *c) {
             return epctx__bad_attr(c, "value", "one element of a supported type");
         EPCTX__TRY(epctx__const_bits(c, id, &bits));
     }
-    return epctx__emit_filled(c, elem, &shape, bits, &c->y);
+    return epctx__emit_filled(c, elem, &shape, bits, false, &c->y);
 }
 
 /* -- element-wise -- */
@@ -8856,7 +8875,8 @@ static epctx_status epctx__clip_end(epctx__compiler *c, int32_t elem, bool top, 
     const uint64_t bits = wide ? UINT64_C(0x7fefffffffffffff) : 0x7f7fffff;
     const uint64_t sign = wide ? UINT64_C(1) << 63 : 0x80000000;
     if (!wide && elem != EPCTX_ONNX_FLOAT) return EPCTX_OK;
-    return epctx__emit_filled(c, elem, &scalar, top ? bits : bits | sign, id);
+    return epctx__emit_filled(c, elem, &scalar, top ? bits : bits | sign,
+                              !c->tensors[c->in[0]].constant, id);
 }
 
 /* A bound that is known only at run time. A NaN does not limit, as in ONNX Runtime. */
@@ -9147,12 +9167,18 @@ static epctx_status epctx__put_part(epctx__compiler *c, uint32_t x, uint32_t y, 
     return epctx__emit_move(c, x, y, &part, 0, (uint64_t)(at * to[axis]), NULL, to);
 }
 
+/* Gives a tensor its memory before steps write parts of it, so that none of them is folded. */
+static epctx_status epctx__at_run_time(epctx__compiler *c, uint32_t id) {
+    const epctx__tensor *t = &c->tensors[id];
+    return epctx__add_buffer(c, t->count * epctx__stored_size(t->elem), &c->tensors[id].buffer);
+}
+
 static epctx_status epctx__emit_concat(epctx__compiler *c, const uint32_t *ids, size_t count,
                                        uint32_t axis, uint32_t *y) {
     epctx__shape shape = c->tensors[ids[0]].shape;
+    size_t constants = 0, i;
     int64_t at = 0;
     uint32_t j;
-    size_t i;
     shape.dims[axis] = 0;
     for (i = 0; i < count; i++) {
         const epctx__tensor *t = &c->tensors[ids[i]];
@@ -9162,10 +9188,12 @@ static epctx_status epctx__emit_concat(epctx__compiler *c, const uint32_t *ids, 
             return EPCTX__INVALID(c, "input '%S': expected type and shape of the first one",
                                   &t->name);
         shape.dims[axis] += t->shape.dims[axis];
+        constants += t->constant;
     }
     EPCTX__TRY(epctx__new_tensor(c, c->tensors[ids[0]].elem, &shape, y));
+    if (constants > 0 && constants < count) EPCTX__TRY(epctx__at_run_time(c, *y));
     for (i = 0; i < count; i++) {
-        if (c->tensors[ids[i]].count > 0 || c->folding)
+        if (c->tensors[ids[i]].count > 0 || constants == count)
             EPCTX__TRY(epctx__put_part(c, ids[i], *y, axis, at));
         at += c->tensors[ids[i]].shape.dims[axis];
     }
@@ -9389,9 +9417,9 @@ static epctx_status epctx__emit_pad(epctx__compiler *c, epctx__pad_mode mode, ui
                                  before, after, (uint64_t)i, size);
         shape.dims[i] = size + before + after;
     }
-    EPCTX__TRY(mode == EPCTX__PAD_CONSTANT
-                   ? epctx__emit_filled(c, c->tensors[x].elem, &shape, bits, y)
-                   : epctx__new_tensor(c, c->tensors[x].elem, &shape, y));
+    EPCTX__TRY(mode == EPCTX__PAD_CONSTANT ? epctx__emit_filled(c, c->tensors[x].elem, &shape, bits,
+                                                                !c->tensors[x].constant, y)
+                                           : epctx__new_tensor(c, c->tensors[x].elem, &shape, y));
     return epctx__pad_boxes(c, mode, x, *y, pads);
 }
 
@@ -9574,7 +9602,6 @@ static epctx_status epctx__lower_eye_like(epctx__compiler *c) {
     r.n.i = shape.dims[0];
     r.n.j = shape.dims[1];
     EPCTX__TRY(epctx__cook(c, &r, "y = range(#i)[i>i1] + #k == range(#j)[j>1j]"));
-    c->folding = true; /* only the shape of the input matters */
     return epctx__emit_cast(c, r.v.y, type, &c->y);
 }
 
@@ -9955,7 +9982,6 @@ typedef struct epctx__transposed {
 /* Weights [group][channel][output][ky][kx] to [group][output][phases][channel][taps], flipped. */
 static epctx_status epctx__turn_weights(epctx__compiler *c, const epctx__transposed *p, uint32_t w,
                                         uint32_t *turned) {
-    const bool folding = c->folding;
     const int64_t ty = p->v.kernel[0], tx = p->v.kernel[1], sy = p->phases[0], sx = p->phases[1];
     const int64_t area = ty * sy * tx * sx, filters = p->groups * p->channels * p->outputs;
     const epctx__shape given = {3, {filters, p->g.kernel[0], p->g.kernel[1]}};
@@ -9963,16 +9989,14 @@ static epctx_status epctx__turn_weights(epctx__compiler *c, const epctx__transpo
     const epctx__shape out = {7, {p->groups, p->outputs, sy, sx, p->channels, ty, tx}};
     const int64_t from[7] = {
         p->channels * p->outputs * area, area, tx * sx, 1, p->outputs * area, -sy * tx * sx, -sx};
-    c->folding = c->tensors[w].constant;
     if (!epctx__same_shape(&given, &all)) {
         EPCTX__TRY(epctx__alias(c, w, &given, 0, turned));
-        EPCTX__TRY(epctx__emit_filled(c, EPCTX_ONNX_FLOAT, &all, 0, &w));
+        EPCTX__TRY(
+            epctx__emit_filled(c, EPCTX_ONNX_FLOAT, &all, 0, !c->tensors[*turned].constant, &w));
         EPCTX__TRY(epctx__put_part(c, *turned, w, 0, 0));
     }
-    EPCTX__TRY(epctx__emit_picked(c, w, &out, (uint64_t)((ty - 1) * sy * tx * sx + (tx - 1) * sx),
-                                  from, turned));
-    c->folding = folding;
-    return EPCTX_OK;
+    return epctx__emit_picked(c, w, &out, (uint64_t)((ty - 1) * sy * tx * sx + (tx - 1) * sx), from,
+                              turned);
 }
 
 /* Images [plane][phases][row][column] to [plane][out]: each phase's points are a stride apart. */
@@ -10003,7 +10027,7 @@ static epctx_status epctx__spread(epctx__compiler *c, const epctx__transposed *p
     const int64_t to[3] = {out[0] * out[1], gaps[0] * out[1], gaps[1]};
     *y = x;
     if (gaps[0] == 1 && gaps[1] == 1) return EPCTX_OK;
-    EPCTX__TRY(epctx__emit_filled(c, EPCTX_ONNX_FLOAT, &image, 0, y));
+    EPCTX__TRY(epctx__emit_filled(c, EPCTX_ONNX_FLOAT, &image, 0, !c->tensors[x].constant, y));
     return epctx__emit_move(c, x, *y, &walk, 0, 0, NULL, to);
 }
 
@@ -10077,7 +10101,6 @@ static epctx_status epctx__plane_transposed(epctx__compiler *c, int64_t groups) 
     const epctx__shape xs = c->tensors[c->in[0]].shape, ws = c->tensors[c->in[1]].shape;
     epctx__shape ys = xs;
     const int64_t repeated[2] = {1, 0};
-    const bool folding = c->folding;
     int64_t phases;
     epctx__transposed p;
     epctx__conv conv;
@@ -10095,9 +10118,7 @@ static epctx_status epctx__plane_transposed(epctx__compiler *c, int64_t groups) 
     EPCTX__TRY(epctx__spread(c, &p, c->in[0], xs.dims[0], &x));
     if (bias != EPCTX__NONE && phases > 1) { /* one for each phase */
         const epctx__shape each = {2, {p.outputs * p.groups, phases}};
-        c->folding = c->tensors[bias].constant;
         EPCTX__TRY(epctx__emit_picked(c, bias, &each, 0, repeated, &bias));
-        c->folding = folding;
     }
     conv.batch = (uint32_t)xs.dims[0];
     conv.groups = (uint32_t)p.groups;
@@ -10544,20 +10565,14 @@ static epctx_status epctx__apply_to(epctx__compiler *c, const epctx__recipe *r,
 static epctx_status epctx__apply(epctx__compiler *c, const epctx__recipe *r, const epctx__verb *w,
                                  epctx__term *in, uint32_t count, uint32_t *y) {
     const uint32_t first = w->form == 'w' ? 1 : 0;
-    const bool folding = c->folding, operands = w->form != 'n' && w->form != 'p' && w->form != 'j';
-    epctx_status status;
+    const bool operands = w->form != 'n' && w->form != 'p' && w->form != 'j';
     int32_t elem = EPCTX_ONNX_FLOAT;
     uint32_t i;
     for (i = count; i-- > first;)
         if (in[i].v != EPCTX__NONE) elem = c->tensors[in[i].v].elem;
     for (i = first; i < count && operands; i++)
         if (in[i].v == EPCTX__NONE) EPCTX__TRY(epctx__scalar(c, elem, in[i].number, &in[i].v));
-    c->folding = true; /* as far as the values are constant */
-    for (i = 0; i < count; i++)
-        c->folding = c->folding && (in[i].v == EPCTX__NONE || c->tensors[in[i].v].constant);
-    status = epctx__apply_to(c, r, w, in, y);
-    c->folding = folding;
-    return status;
+    return epctx__apply_to(c, r, w, in, y);
 }
 
 /* Dimensions up to a character `end`: the sizes in them, flattened, by their index in recipe.n, and
@@ -10981,7 +10996,6 @@ static epctx_status epctx__lower_dynamic_quantize(epctx__compiler *c) {
 /* Input `i` minus input `zero_at` times `scale`, NONE: 1. Folded if all are constant. */
 static epctx_status epctx__floats_of(epctx__compiler *c, size_t i, uint32_t scale, size_t zero_at,
                                      int64_t axis, uint32_t *y) {
-    const bool folding = c->folding;
     uint32_t x, zero;
     uint64_t count, j;
     float *data;
@@ -10992,12 +11006,8 @@ static epctx_status epctx__floats_of(epctx__compiler *c, size_t i, uint32_t scal
         EPCTX__TRY(epctx__add_floats(c, count, &data, &scale));
         for (j = 0; j < count; j++) data[j] = 1.0f;
     }
-    c->folding = c->tensors[x].constant && c->tensors[scale].constant &&
-                 (zero == EPCTX__NONE || c->tensors[zero].constant);
-    EPCTX__TRY(
-        epctx__emit_quantize(c, EPCTX__OP_DEQUANTIZE, x, scale, zero, axis, c->tensors[x].elem, y));
-    c->folding = folding;
-    return EPCTX_OK;
+    return epctx__emit_quantize(c, EPCTX__OP_DEQUANTIZE, x, scale, zero, axis, c->tensors[x].elem,
+                                y);
 }
 
 /* The weights `first` to `first` + `count` of every output channel; the others are 0. */
@@ -11010,7 +11020,6 @@ static epctx_status epctx__mask(epctx__compiler *c, uint32_t w, uint64_t first, 
     shape.dims[0] = 1;
     EPCTX__TRY(epctx__add_constant(c, EPCTX_ONNX_FLOAT, &shape, &data, &ones));
     for (i = 0; i < epctx__count(&shape); i++) data[i] = i - first < count ? 1.0f : 0.0f;
-    c->folding = c->tensors[w].constant;
     return epctx__emit_binary(c, EPCTX__BINARY_MUL, w, ones, y);
 }
 
@@ -11025,7 +11034,6 @@ static epctx_status epctx__integer_sums(epctx__compiler *c, bool conv, uint32_t 
     const bool slice = taps <= most && (!conv || epctx_node_int(c->node, "group", 1) == 1);
     const uint64_t whole = slice ? depth : epctx__mul(depth, taps);
     const uint64_t block = slice ? most / taps : most;
-    const bool folding = c->folding;
     uint64_t at = 0;
     uint32_t sum;
     if (as.rank == 0 || (conv ? as.rank : bs.rank) <= along ||
@@ -11035,15 +11043,12 @@ static epctx_status epctx__integer_sums(epctx__compiler *c, bool conv, uint32_t 
         const uint64_t count = whole - at < block ? whole - at : block;
         uint32_t part_a = a, part_b = b;
         if (whole > block && slice) {
-            c->folding = c->tensors[a].constant;
             EPCTX__TRY(epctx__take_one(c, a, conv ? 1 : as.rank - 1, (int64_t)at, (int64_t)count,
                                        &part_a));
-            c->folding = c->tensors[b].constant;
             EPCTX__TRY(epctx__take_one(c, b, along, (int64_t)at, (int64_t)count, &part_b));
         } else if (whole > block) {
             EPCTX__TRY(epctx__mask(c, b, at, count, &part_b));
         }
-        c->folding = folding;
         c->exact = true;
         EPCTX__TRY(conv ? epctx__conv_of(c, part_a, part_b, EPCTX__NONE, &sum)
                         : epctx__matmul_of(c, part_a, part_b, &sum));
@@ -11893,7 +11898,8 @@ static epctx_status epctx__add_windows(epctx__compiler *c, uint32_t x, int64_t n
     EPCTX__TRY(epctx__alias(c, x, &windows, 0, &r.v.x));
     EPCTX__TRY(epctx__points(c, g, true, false, &r.v.i));
     EPCTX__TRY(epctx__cook(c, &r, "x = x[nctp>(tp)(nc)]; i = i[tp>(tp)1]"));
-    EPCTX__TRY(epctx__emit_filled(c, EPCTX_ONNX_FLOAT, &images, 0, &r.v.y));
+    EPCTX__TRY(
+        epctx__emit_filled(c, EPCTX_ONNX_FLOAT, &images, 0, !c->tensors[r.v.x].constant, &r.v.y));
     EPCTX__TRY(epctx__emit_tuples(c, r.v.y, r.v.i, r.v.x, 0, EPCTX__JOIN_ADD, &r.v.y));
     EPCTX__TRY(epctx__take_one(c, r.v.y, 0, 0, g->points, &r.v.y));
     EPCTX__TRY(epctx__cook(c, &r, "y = y[ij>ji]"));
@@ -12104,7 +12110,9 @@ static epctx_status epctx__lower_max_unpool(epctx__compiler *c) {
     EPCTX__TRY(epctx__shape_from(c, shape.dims, shape.rank, &wide));
     EPCTX__TRY(epctx__cook(c, &r, "x = x[*>*]; i = i[*>*]"));
     flat.dims[0] = (int64_t)epctx__count(&shape);
-    EPCTX__TRY(epctx__emit_filled(c, EPCTX_ONNX_FLOAT, &flat, 0, &r.v.y));
+    EPCTX__TRY(epctx__emit_filled(c, EPCTX_ONNX_FLOAT, &flat, 0,
+                                  !c->tensors[r.v.x].constant || !c->tensors[r.v.i].constant,
+                                  &r.v.y));
     EPCTX__TRY(epctx__emit_pick(c, r.v.y, r.v.i, r.v.x, 0, EPCTX__JOIN_NONE, &r.v.y));
     if (c->in[2] == EPCTX__NONE) return epctx__lower_alias(c, r.v.y, &shape);
     EPCTX__TRY(epctx__const_shape(c, c->in[2], "output_shape", &wide));
@@ -13004,7 +13012,7 @@ static epctx_status epctx__lower_node(epctx__compiler *c, const epctx_node *node
     const epctx_str none = epctx_str_of("");
     const bool gelu = !standard && epctx_str_is(node->op_type, "Gelu") &&
                       epctx_str_is(node->domain, "com.microsoft");
-    size_t i = standard || gelu ? 0 : count, j = 0, k;
+    size_t i = standard || gelu ? 0 : count, j = 0;
     int64_t first;
     while (i < count && !epctx_str_is(node->op_type, epctx__lowers[i].op_type)) i++;
     while (j < more && !epctx_str_is(node->op_type, epctx__quantizeds[j].floats.op_type)) j++;
@@ -13016,11 +13024,6 @@ static epctx_status epctx__lower_node(epctx__compiler *c, const epctx_node *node
         return EPCTX__REFUSE(c, "operator %S: expected opset %d..%d, found %d", &node->op_type,
                              first, (int64_t)EPCTX__MAX_OPSET, node->version);
     c->node = node;
-    c->folding = true;
-    for (k = 0; k < node->input_count && c->folding; k++) {
-        uint32_t id = epctx__named(c, node->inputs[k]);
-        c->folding = node->inputs[k].size == 0 || (id != EPCTX_MAP_NONE && c->tensors[id].constant);
-    }
     c->narrow = 0;
     c->stored = c->exact = false;
     EPCTX__TRY(i == count ? epctx__lower_quantized(c, &epctx__quantizeds[j])
@@ -13143,7 +13146,6 @@ static epctx_status epctx__lower_body(epctx__compiler *c, const epctx_graph *bod
     c->scope = scope;
     c->graph = graph;
     c->node = node;
-    c->folding = false;
     c->stored = true;
     c->narrow = 0;
     return status;
@@ -13197,10 +13199,8 @@ static epctx_status epctx__emit_stack(epctx__compiler *c, uint32_t *parts, size_
     uint32_t axis, i;
     size_t k;
     EPCTX__TRY(epctx__axis(c, at, c->tensors[parts[0]].shape.rank + 1, 0, &axis));
-    c->folding = true;
     for (k = 0; k < count; k++) {
         epctx__shape shape = c->tensors[parts[k]].shape;
-        c->folding = c->folding && c->tensors[parts[k]].constant;
         if (shape.rank == EPCTX_NPU_MAX_RANK || shape.rank < axis)
             return EPCTX__REFUSE(c, "expected parts of one rank below %u",
                                  (uint64_t)EPCTX_NPU_MAX_RANK);
@@ -13274,7 +13274,6 @@ static epctx_status epctx__lower_round(epctx__compiler *c, epctx__rounds *r, siz
         const uint32_t x = r->whole[i];
         epctx__shape shape = c->tensors[x].shape;
         axis = (uint32_t)r->axes[i];
-        c->folding = c->tensors[x].constant;
         EPCTX__TRY(epctx__take_one(c, x, axis, at, 1, &y));
         for (shape.rank--; axis < shape.rank; axis++) shape.dims[axis] = shape.dims[axis + 1];
         EPCTX__TRY(epctx__alias(c, y, &shape, 0, &r->in[r->carried + i]));
@@ -13958,7 +13957,6 @@ static epctx_status epctx__bind_outputs(epctx__compiler *c) {
     const epctx_graph *g = c->graph;
     size_t i;
     c->node = NULL;
-    c->folding = false;
     for (i = 0; i < g->output_count; i++) {
         uint32_t id = epctx_map_get(&c->scope.names, g->outputs[i].name), copy;
         epctx__tensor *t = id == EPCTX_MAP_NONE ? NULL : &c->tensors[id];
@@ -14975,7 +14973,6 @@ static epctx_status epctx__to_integers(epctx__compiler *c) {
     memset(&w, 0, sizeof w);
     w.c = c;
     c->node = NULL;
-    c->folding = false;
     w.steps = c->steps;
     w.buffers = c->buffer_count;
     EPCTX__TRY(epctx__traffic_of(c, &w.traffic));
