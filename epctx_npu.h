@@ -169,8 +169,8 @@
  *
  * CONTENTS
  *   >>config >>blob >>arch >>exec >>compile >>backend >>implementation, which adds >>numbers
- *   >>kernels and, for compiling, >>graph >>steps >>node >>lower >>import >>bodies >>layout
- *   >>plan >>integers >>emit
+ *   >>kernels and, for compiling, >>graph >>steps >>node >>lower >>import >>bodies >>fuse
+ *   >>layout >>plan >>integers >>emit
  */
 
 #ifndef EPCTX_NPU_H
@@ -7399,6 +7399,7 @@ typedef struct epctx__step {
     bool packs;         /* in[1] is constant and not packed yet */
     bool images;        /* in[0], in[3] and out are images, channels last (>>layout) */
     bool exact;         /* holds integers in floats: no step that rounds may replace it */
+    bool joins;         /* may become part of the step that computes its operand (>>fuse) */
     epctx__pack pack;
     epctx_str name;
 } epctx__step;
@@ -7431,8 +7432,8 @@ typedef struct epctx__compiler {
     bool stored;               /* the operator takes types that are only stored (>>node) */
     int32_t narrow;            /* the stored type of its first input; 0: it is computed */
     bool exact;                /* of the steps that are emitted */
-    bool judging;              /* only checks whether nodes compile: computes no weights */
-    const epctx_map *declared; /* then: values of the whole graph (epctx__value_at); NULL: none */
+    bool lowering;             /* steps may be folded; later passes count on those that there are */
+    const epctx_map *declared; /* values of the whole graph (epctx__value_at); NULL: unknown */
     const epctx_graph *whole;
     epctx_weightless_support weightless;
     epctx__step *makes; /* weightless: folded steps, in order */
@@ -7856,12 +7857,12 @@ static epctx_status epctx__add_workspace(epctx__compiler *c, epctx__step *s,
 }
 
 /* Whether a step is computed while compiling: its operands are constant, its bits are the same on
- * every machine, and no part of its result has to wait for the run. Only lowering folds: later
- * passes count on the steps that there are. A step without operands folds where the caller says. */
+ * every machine, and no part of its result has to wait for the run. A step without operands folds
+ * where the caller says. */
 static bool epctx__folds(const epctx__compiler *c, const epctx__step *s) {
     bool operands = false;
     uint32_t i;
-    if (c->node == NULL || c->tensors[s->out].buffer != EPCTX__NONE || !epctx__foldable(s))
+    if (!c->lowering || c->tensors[s->out].buffer != EPCTX__NONE || !epctx__foldable(s))
         return false;
     for (i = 0; i < EPCTX__MAX_IN; i++) {
         if (s->in[i] == EPCTX__NONE) continue;
@@ -7901,11 +7902,9 @@ static epctx_status epctx__emit_new(epctx__compiler *c, epctx__step *s, int32_t 
     return epctx__emit(c, s);
 }
 
-/* The step that computes `tensor`, if it may still change: nothing else reads its result. */
-static epctx__step *epctx__writer_of(epctx__compiler *c, uint32_t tensor) {
-    const epctx__tensor *t = &c->tensors[tensor];
-    if (t->constant || t->writer == EPCTX__NONE || t->uses != 1) return NULL;
-    return &c->steps[t->writer];
+/* Lets the step that was emitted last become part of the one that computes its operand. */
+static void epctx__may_join(epctx__compiler *c, size_t before) {
+    if (c->step_count > before) c->steps[c->step_count - 1].joins = true;
 }
 
 /* Merges dimensions that `count` operands traverse as one; returns the new rank. */
@@ -8552,12 +8551,10 @@ static epctx_status epctx__cook_y(epctx__compiler *c, epctx__recipe *r, const ch
  * kernels cannot do, EPCTX__INVALID what breaks ONNX's rules. epctx__judge runs the same functions
  * to find the nodes that this EP takes, so that its verdict and the compiler agree.
  *
- * Three things keep the list of steps short. Reshape and its kin emit nothing: epctx__alias gives
+ * Two things keep the list of steps short. Reshape and its kin emit nothing: epctx__alias gives
  * their memory another shape. A step is computed at once, by the portable kernel, if its inputs are
- * constant and epctx__foldable knows that its bits are equal on every machine. An activation, a
- * bias or a sum goes into the step that computes its operand, if epctx__writer_of finds that
- * nothing else reads the operand; a graph output counts as two uses, so that it always keeps its
- * own value.
+ * constant and its bits are equal on every machine (epctx__folds). Joining steps is left to a pass
+ * of its own (>>fuse), for which lowering marks those that may (`joins`).
  * ============================================================ */
 
 /* -- shape operators: the same data with another shape -- */
@@ -8818,15 +8815,10 @@ static epctx_status epctx__lower_int_act(epctx__compiler *c, epctx__act_kind kin
 
 static epctx_status epctx__lower_act_of(epctx__compiler *c, epctx__act_kind kind, float a,
                                         float b) {
-    epctx__step *before = epctx__writer_of(c, c->in[0]);
-    epctx__act *slot = before != NULL ? epctx__act_of(before) : NULL;
-    const epctx__act act = {(uint32_t)kind, a, b};
+    const size_t before = c->step_count;
     if (c->tensors[c->in[0]].elem != EPCTX_ONNX_FLOAT) return epctx__lower_int_act(c, kind);
-    if (slot == NULL || slot->kind != EPCTX__ACT_NONE)
-        return epctx__emit_act(c, c->in[0], kind, a, b, &c->y);
-    *slot = act; /* fused */
-    c->stats.fused++;
-    c->y = c->in[0];
+    EPCTX__TRY(epctx__emit_act(c, c->in[0], kind, a, b, &c->y));
+    epctx__may_join(c, before);
     return EPCTX_OK;
 }
 
@@ -8943,64 +8935,18 @@ static epctx_status epctx__old_broadcast(epctx__compiler *c, uint32_t a, uint32_
     return epctx__alias(c, *b, &shape, 0, b);
 }
 
-/* x + constant after a Conv or Gemm without bias: the constant becomes the bias. */
-static epctx_status epctx__fuse_bias(epctx__compiler *c, uint32_t x, uint32_t bias, bool *done) {
-    epctx__step *s = epctx__writer_of(c, x);
-    const epctx__shape *xs = &c->tensors[x].shape, *bs = &c->tensors[bias].shape;
-    epctx__shape flat = {1, {0}};
-    uint32_t axis = 1;
-    *done = false;
-    if (s == NULL || !c->tensors[bias].constant || bs->rank > xs->rank) return EPCTX_OK;
-    if (s->op == EPCTX__OP_GEMM && s->params.gemm.n == (uint32_t)xs->dims[xs->rank - 1])
-        axis = xs->rank - 1;
-    else if (s->op != EPCTX__OP_CONV && s->op != EPCTX__OP_DEPTHWISE)
-        return EPCTX_OK;
-    flat.dims[0] = xs->dims[axis];
-    if (s->in[2] != EPCTX__NONE || epctx__act_of(s)->kind != EPCTX__ACT_NONE || flat.dims[0] == 1 ||
-        c->tensors[bias].count != (uint64_t)flat.dims[0] || axis + bs->rank < xs->rank ||
-        bs->dims[axis + bs->rank - xs->rank] != flat.dims[0])
-        return EPCTX_OK; /* one element for each channel, in that dimension */
-    EPCTX__TRY(epctx__alias(c, bias, &flat, 0, &s->in[2]));
-    c->stats.fused++;
-    *done = true;
+/* Combines two operands by a step that may join the one that computes either. */
+static epctx_status epctx__emit_joining(epctx__compiler *c, epctx__binary_kind kind, uint32_t a,
+                                        uint32_t b, uint32_t *y) {
+    const size_t before = c->step_count;
+    EPCTX__TRY(epctx__emit_any(c, kind, a, b, y));
+    epctx__may_join(c, before);
     return EPCTX_OK;
-}
-
-/* x + other after a Conv that nothing else reads: the Conv adds `other` if computed earlier. */
-static bool epctx__fuse_add(epctx__compiler *c, uint32_t x, uint32_t other) {
-    epctx__step *s = epctx__writer_of(c, x);
-    const epctx__tensor *t = &c->tensors[other];
-    if (s == NULL || s->op != EPCTX__OP_CONV || s->in[3] != EPCTX__NONE ||
-        s->params.conv.act.kind != EPCTX__ACT_NONE || x == other || t->constant ||
-        !epctx__same_shape(&t->shape, &c->tensors[x].shape))
-        return false;
-    if (c->buffers[t->buffer].place != EPCTX__IN_INPUT &&
-        (t->writer == EPCTX__NONE || t->writer >= c->tensors[x].writer))
-        return false;
-    s->in[3] = other;
-    c->stats.fused++;
-    return true;
-}
-
-/* Combines two operands; fuses a + b into the previous step if possible. */
-static epctx_status epctx__emit_fused(epctx__compiler *c, epctx__binary_kind kind, uint32_t a,
-                                      uint32_t b, uint32_t *y) {
-    bool done = false;
-    if (kind == EPCTX__BINARY_ADD && c->tensors[a].elem == EPCTX_ONNX_FLOAT &&
-        c->tensors[b].elem == EPCTX_ONNX_FLOAT) {
-        *y = a;
-        EPCTX__TRY(epctx__fuse_bias(c, a, b, &done));
-        if (done || epctx__fuse_add(c, a, b)) return EPCTX_OK;
-        *y = b;
-        EPCTX__TRY(epctx__fuse_bias(c, b, a, &done));
-        if (done || epctx__fuse_add(c, b, a)) return EPCTX_OK;
-    }
-    return epctx__emit_any(c, kind, a, b, y);
 }
 
 static epctx_status epctx__lower_binary(epctx__compiler *c) {
     EPCTX__TRY(epctx__old_broadcast(c, c->in[0], &c->in[1]));
-    return epctx__emit_fused(c, (epctx__binary_kind)c->variant, c->in[0], c->in[1], &c->y);
+    return epctx__emit_joining(c, (epctx__binary_kind)c->variant, c->in[0], c->in[1], &c->y);
 }
 
 /* A vector along an axis of a tensor of `rank`. */
@@ -9032,7 +8978,7 @@ static epctx_status epctx__lower_many(epctx__compiler *c) {
     c->y = c->in[0];
     for (i = 1; i < c->node->input_count; i++) {
         EPCTX__TRY(epctx__input(c, i, &b));
-        EPCTX__TRY(epctx__emit_fused(c, kind, c->y, b, &c->y));
+        EPCTX__TRY(epctx__emit_joining(c, kind, c->y, b, &c->y));
     }
     if (!mean) return EPCTX_OK;
     EPCTX__TRY(epctx__scalar_float(c, (float)c->node->input_count, &b));
@@ -10739,32 +10685,6 @@ static epctx_status epctx__lower_mean_variance(epctx__compiler *c) {
 
 /* -- BatchNormalization: y = x * f + g, f = s / sqrt(v + e), g = b - m * f -- */
 
-/* Scales weights and bias of the previous convolution by f and adds g to the bias. */
-static epctx_status epctx__fuse_norm(epctx__compiler *c, epctx__recipe *r, bool *done) {
-    epctx__step *s = epctx__writer_of(c, r->v.x);
-    float *unused;
-    *done = false;
-    if (s == NULL ||
-        !((s->op == EPCTX__OP_CONV && s->packs && s->in[3] == EPCTX__NONE &&
-           s->params.conv.act.kind == EPCTX__ACT_NONE) ||
-          (s->op == EPCTX__OP_DEPTHWISE && s->params.depthwise.act.kind == EPCTX__ACT_NONE)) ||
-        !c->tensors[s->in[1]].constant ||
-        (s->in[2] != EPCTX__NONE && !c->tensors[s->in[2]].constant))
-        return EPCTX_OK;
-    r->v.w = s->in[1];
-    r->v.o = s->in[2];
-    if (c->judging)
-        EPCTX__TRY(epctx__add_floats(c, c->tensors[r->v.w].count, &unused, &r->v.w));
-    else
-        EPCTX__TRY(epctx__cook(c, r, "f = f[o>o]; w = w[*>*]; w = w[(on)>on] * f[o>o1]"));
-    EPCTX__TRY(epctx__cook(c, r, r->v.o == EPCTX__NONE ? "o = g" : "o = o * f + g"));
-    s->in[1] = r->v.w;
-    s->in[2] = r->v.o;
-    c->stats.fused++;
-    *done = true;
-    return EPCTX_OK;
-}
-
 static epctx_status epctx__lower_batch_norm(epctx__compiler *c) {
     const float momentum = epctx_node_float(c->node, "momentum", 0.9f);
     const bool training = epctx_node_int(c->node, "training_mode", 0) != 0;
@@ -10774,7 +10694,8 @@ static epctx_status epctx__lower_batch_norm(epctx__compiler *c) {
     epctx__recipe r = epctx__recipe_of(c->in[0]);
     epctx__step s;
     uint32_t *const ids[4] = {&r.v.s, &r.v.b, &r.v.m, &r.v.v}, i;
-    bool constant = !training, done = false;
+    bool constant = !training;
+    size_t before;
     uint64_t channels;
     if (!training) EPCTX__TRY(epctx__unused_outputs(c, 1));
     if ((c->node->version < 7 && epctx_node_int(c->node, "is_test", 0) == 0) ||
@@ -10806,14 +10727,14 @@ static epctx_status epctx__lower_batch_norm(epctx__compiler *c) {
         return epctx__cook_y(c, &r, "d = sqrt(v + e); y = (x - m) / d * s + b");
     }
     EPCTX__TRY(epctx__cook(c, &r, "f = s / sqrt(v + e); g = b - m * f"));
-    EPCTX__TRY(epctx__fuse_norm(c, &r, &done));
-    c->y = r.v.x;
-    if (done) return EPCTX_OK;
     s = epctx__new_step(EPCTX__OP_AFFINE, r.v.x, r.v.f, 0);
     s.in[2] = r.v.g;
     epctx__around(&shape, 1, 2, &s.params.affine.outer, &s.params.affine.channels,
                   &s.params.affine.inner);
-    return epctx__emit_new(c, &s, EPCTX_ONNX_FLOAT, &shape, &c->y);
+    before = c->step_count;
+    EPCTX__TRY(epctx__emit_new(c, &s, EPCTX_ONNX_FLOAT, &shape, &c->y));
+    epctx__may_join(c, before);
+    return EPCTX_OK;
 }
 
 /* -- normalizations -- */
@@ -13024,6 +12945,7 @@ static epctx_status epctx__lower_node(epctx__compiler *c, const epctx_node *node
         return EPCTX__REFUSE(c, "operator %S: expected opset %d..%d, found %d", &node->op_type,
                              first, (int64_t)EPCTX__MAX_OPSET, node->version);
     c->node = node;
+    c->lowering = true;
     c->narrow = 0;
     c->stored = c->exact = false;
     EPCTX__TRY(i == count ? epctx__lower_quantized(c, &epctx__quantizeds[j])
@@ -13309,6 +13231,218 @@ static epctx_status epctx__lower_loop(epctx__compiler *c) {
         EPCTX__TRY(epctx__emit_stack(c, r->parts[i], n, r->axes[r->slices + i], &y));
         EPCTX__TRY(epctx__set_output(c, r->carried + i, y));
     }
+    return EPCTX_OK;
+}
+
+/* ============================================================
+ * >>fuse: steps that become part of others
+ *
+ * An activation, a bias, a sum or a normalization costs little where the result of the step before
+ * it is still in registers, and a pass over memory elsewhere. Lowering emits each operator by
+ * itself and marks the steps that may join (`joins`). This pass goes over the list once, in order,
+ * and holds each such step against the rows of epctx__patterns: the opcode of the step, the operand
+ * that another step computes, the opcodes of that one, and the function that joins both. The first
+ * row whose function succeeds wins.
+ *
+ * A step joins only if nothing else reads what it joins: a tensor counts its uses by nodes, and a
+ * graph output counts as two, so that it always keeps its own value (epctx__import). The joined
+ * step then writes the result of the one that it took in, in its own memory.
+ *
+ * After that the list is complete: epctx__bind_outputs puts results into the graph's outputs, and
+ * epctx__drop_dead removes what nobody reads.
+ * ============================================================ */
+
+/* The step that computes `tensor`, if it may still change: nothing else reads its result. */
+static epctx__step *epctx__writer_of(epctx__compiler *c, uint32_t tensor) {
+    const epctx__tensor *t = &c->tensors[tensor];
+    if (t->constant || t->writer == EPCTX__NONE || t->uses != 1) return NULL;
+    return &c->steps[t->writer];
+}
+
+/* A normalization with constants after a convolution: scales its weights and bias by f and adds g
+ * to the bias. */
+static epctx_status epctx__join_norm(epctx__compiler *c, epctx__step *to, const epctx__step *s,
+                                     uint32_t at, bool *done) {
+    epctx__recipe r = epctx__recipe_of(EPCTX__NONE);
+    (void)at;
+    if (epctx__act_of(to)->kind != EPCTX__ACT_NONE ||
+        (to->op == EPCTX__OP_CONV && (!to->packs || to->in[3] != EPCTX__NONE)) ||
+        !c->tensors[to->in[1]].constant ||
+        (to->in[2] != EPCTX__NONE && !c->tensors[to->in[2]].constant))
+        return EPCTX_OK;
+    r.v.f = s->in[1];
+    r.v.g = s->in[2];
+    r.v.w = to->in[1];
+    r.v.o = to->in[2];
+    EPCTX__TRY(epctx__cook(c, &r, "f = f[o>o]; w = w[*>*]; w = w[(on)>on] * f[o>o1]"));
+    EPCTX__TRY(epctx__cook(c, &r, r.v.o == EPCTX__NONE ? "o = g" : "o = o * f + g"));
+    to->in[1] = r.v.w;
+    to->in[2] = r.v.o;
+    *done = true;
+    return EPCTX_OK;
+}
+
+/* A function of what a step with room for an activation computes. */
+static epctx_status epctx__join_act(epctx__compiler *c, epctx__step *to, const epctx__step *s,
+                                    uint32_t at, bool *done) {
+    epctx__act *slot = epctx__act_of(to);
+    (void)c, (void)at;
+    if (slot == NULL || slot->kind != EPCTX__ACT_NONE) return EPCTX_OK;
+    *slot = s->params.unary.act;
+    *done = true;
+    return EPCTX_OK;
+}
+
+/* x + constant after a product without bias: the constant becomes the bias, if it has one element
+ * for each channel, in that dimension. */
+static epctx_status epctx__join_bias(epctx__compiler *c, epctx__step *to, const epctx__step *s,
+                                     uint32_t at, bool *done) {
+    const uint32_t bias = s->in[1 - at];
+    const epctx__shape *xs = &c->tensors[s->in[at]].shape, *bs = &c->tensors[bias].shape;
+    epctx__shape flat = {1, {0}};
+    uint32_t axis = 1;
+    if (s->params.binary.kind != EPCTX__BINARY_ADD || !c->tensors[bias].constant ||
+        bs->rank > xs->rank)
+        return EPCTX_OK;
+    if (to->op == EPCTX__OP_GEMM) {
+        axis = xs->rank - 1;
+        if (to->params.gemm.n != (uint32_t)xs->dims[axis]) return EPCTX_OK;
+    }
+    flat.dims[0] = xs->dims[axis];
+    if (to->in[2] != EPCTX__NONE || epctx__act_of(to)->kind != EPCTX__ACT_NONE ||
+        flat.dims[0] == 1 || c->tensors[bias].count != (uint64_t)flat.dims[0] ||
+        axis + bs->rank < xs->rank || bs->dims[axis + bs->rank - xs->rank] != flat.dims[0])
+        return EPCTX_OK;
+    *done = true;
+    return epctx__alias(c, bias, &flat, 0, &to->in[2]);
+}
+
+/* x + other after a convolution, which adds `other` if that is computed before. */
+static epctx_status epctx__join_sum(epctx__compiler *c, epctx__step *to, const epctx__step *s,
+                                    uint32_t at, bool *done) {
+    const uint32_t x = s->in[at], other = s->in[1 - at];
+    const epctx__tensor *t = &c->tensors[other];
+    if (s->params.binary.kind != EPCTX__BINARY_ADD || to->in[3] != EPCTX__NONE ||
+        to->params.conv.act.kind != EPCTX__ACT_NONE || x == other || t->constant ||
+        !epctx__same_shape(&t->shape, &c->tensors[x].shape))
+        return EPCTX_OK;
+    if (c->buffers[t->buffer].place != EPCTX__IN_INPUT &&
+        (t->writer == EPCTX__NONE || t->writer >= c->tensors[x].writer))
+        return EPCTX_OK;
+    to->in[3] = other;
+    *done = true;
+    return EPCTX_OK;
+}
+
+#define EPCTX__PRODUCTS (EPCTX_NPU_OP(CONV) | EPCTX_NPU_OP(DEPTHWISE) | EPCTX_NPU_OP(GEMM))
+
+/* What may join: a step with opcode `op` the one that computes its operand `at`, which has one of
+ * the opcodes `into` (bits). */
+static const struct {
+    epctx__opcode op;
+    uint32_t at;
+    uint64_t into;
+    epctx_status (*join_fn)(epctx__compiler *c, epctx__step *to, const epctx__step *s, uint32_t at,
+                            bool *done);
+} epctx__patterns[] = {
+    {EPCTX__OP_AFFINE, 0, EPCTX_NPU_OP(CONV) | EPCTX_NPU_OP(DEPTHWISE), epctx__join_norm},
+    {EPCTX__OP_UNARY, 0, UINT64_MAX, epctx__join_act},
+    {EPCTX__OP_BINARY, 0, EPCTX__PRODUCTS, epctx__join_bias},
+    {EPCTX__OP_BINARY, 0, EPCTX_NPU_OP(CONV), epctx__join_sum},
+    {EPCTX__OP_BINARY, 1, EPCTX__PRODUCTS, epctx__join_bias},
+    {EPCTX__OP_BINARY, 1, EPCTX_NPU_OP(CONV), epctx__join_sum},
+};
+
+/* Lets a step become part of another one. `moved` maps its buffer to that of the other. */
+static epctx_status epctx__join_step(epctx__compiler *c, const epctx__step *s, uint32_t *moved,
+                                     bool *done) {
+    epctx__tensor *out, *before;
+    epctx__step *to = NULL;
+    size_t i;
+    for (i = 0; i < sizeof epctx__patterns / sizeof epctx__patterns[0] && !*done; i++) {
+        if (epctx__patterns[i].op != s->op) continue;
+        to = epctx__writer_of(c, s->in[epctx__patterns[i].at]);
+        if (to != NULL && (epctx__patterns[i].into >> to->op & 1) != 0)
+            EPCTX__TRY(epctx__patterns[i].join_fn(c, to, s, epctx__patterns[i].at, done));
+    }
+    if (!*done) return EPCTX_OK;
+    out = &c->tensors[s->out];
+    before = &c->tensors[to->out];
+    moved[out->buffer] = before->buffer;
+    out->buffer = before->buffer;
+    out->writer = before->writer;
+    to->out = s->out;
+    c->stats.fused++;
+    return EPCTX_OK;
+}
+
+/* Drops steps whose results nobody reads (dead-code elimination). */
+static void epctx__drop_dead(epctx__compiler *c) {
+    size_t i, first = c->step_count;
+    uint32_t j;
+    for (i = 0; i < c->buffer_count; i++)
+        c->buffers[i].needed = c->buffers[i].place == EPCTX__OUTPUT;
+    for (i = c->step_count; i-- > 0;) {
+        const epctx__step *s = &c->steps[i];
+        if (!c->buffers[c->tensors[s->out].buffer].needed) continue;
+        for (j = 0; j < EPCTX__MAX_IN; j++)
+            if (s->in[j] != EPCTX__NONE && !c->tensors[s->in[j]].constant)
+                c->buffers[c->tensors[s->in[j]].buffer].needed = true;
+        c->steps[--first] = *s;
+    }
+    if (first == 0) return; /* there may be no steps at all */
+    c->steps += first;
+    c->step_count -= first;
+    c->step_room -= first;
+}
+
+/* Copies outputs without own memory: constants, inputs, parts of buffers, repeated outputs. */
+static epctx_status epctx__bind_outputs(epctx__compiler *c) {
+    const epctx_graph *g = c->graph;
+    size_t i;
+    for (i = 0; i < g->output_count; i++) {
+        uint32_t id = epctx_map_get(&c->scope.names, g->outputs[i].name), copy;
+        epctx__tensor *t = id == EPCTX_MAP_NONE ? NULL : &c->tensors[id];
+        if (t == NULL || t->elem == 0 || t->count == 0)
+            return EPCTX__INVALID(
+                c, "graph output '%S': no node computes it, or its shape is not fixed",
+                &g->outputs[i].name);
+        if (!epctx__is_whole(c, t) || c->buffers[t->buffer].place != EPCTX__SCRATCH) {
+            EPCTX__TRY(epctx__new_tensor(c, t->elem, &c->tensors[id].shape, &copy));
+            EPCTX__TRY(epctx__emit_copy(c, id, copy));
+            t = &c->tensors[copy];
+        }
+        c->buffers[t->buffer].place = EPCTX__OUTPUT;
+        c->buffers[t->buffer].index = (uint32_t)i;
+    }
+    return EPCTX_OK;
+}
+
+/* Joins steps; those that remain keep their order. */
+static epctx_status epctx__fuse(epctx__compiler *c) {
+    const size_t count = c->step_count, buffers = c->buffer_count;
+    uint32_t *moved;
+    uint8_t *joined;
+    size_t i;
+    EPCTX__MAKE(c, moved, uint32_t, buffers);
+    EPCTX__MAKE(c, joined, uint8_t, count);
+    c->node = NULL;
+    for (i = 0; i < buffers; i++) moved[i] = (uint32_t)i;
+    for (i = 0; i < count; i++) {
+        const epctx__step s = c->steps[i];
+        bool done = false;
+        if (s.joins) EPCTX__TRY(epctx__join_step(c, &s, moved, &done));
+        joined[i] = done;
+    }
+    for (i = c->step_count = 0; i < count; i++)
+        if (joined[i] == 0) c->steps[c->step_count++] = c->steps[i];
+    for (i = 0; i < c->tensor_count; i++) { /* parts and other shapes of results, too */
+        epctx__tensor *t = &c->tensors[i];
+        if (t->buffer != EPCTX__NONE) t->buffer = moved[t->buffer];
+    }
+    c->lowering = false;
+    EPCTX__TRY(epctx__bind_outputs(c));
+    epctx__drop_dead(c);
     return EPCTX_OK;
 }
 
@@ -13763,26 +13897,6 @@ static void epctx__choose_orders(epctx__compiler *c) {
     }
 }
 
-/* Drops steps whose results nobody reads (dead-code elimination). */
-static void epctx__drop_dead(epctx__compiler *c) {
-    size_t i, first = c->step_count;
-    uint32_t j;
-    for (i = 0; i < c->buffer_count; i++)
-        c->buffers[i].needed = c->buffers[i].place == EPCTX__OUTPUT;
-    for (i = c->step_count; i-- > 0;) {
-        const epctx__step *s = &c->steps[i];
-        if (!c->buffers[c->tensors[s->out].buffer].needed) continue;
-        for (j = 0; j < EPCTX__MAX_IN; j++)
-            if (s->in[j] != EPCTX__NONE && !c->tensors[s->in[j]].constant)
-                c->buffers[c->tensors[s->in[j]].buffer].needed = true;
-        c->steps[--first] = *s;
-    }
-    if (first == 0) return; /* there may be no steps at all */
-    c->steps += first;
-    c->step_count -= first;
-    c->step_room -= first;
-}
-
 /* Where a move that writes every element of a dense tensor, once, took them from. */
 static bool epctx__digits_of(const epctx__move *p, uint64_t count, epctx__digits *g) {
     epctx__strided w;
@@ -13930,7 +14044,6 @@ static epctx_status epctx__lay_out(epctx__compiler *c) {
  * >>plan: memory
  *
  * This section finishes the list of steps and gives each buffer its place in scratch.
- * epctx__bind_outputs, the end of lowering, puts results into the graph's outputs.
  * epctx__pack_weights makes packing a recorded step where a weightless blob lacks the weights.
  * epctx__refine makes two changes that need to know what is live when: a convolution at the peak,
  * followed by a pool, takes turns with that pool over bands of lines (epctx__split), and a 3 x 3
@@ -13951,29 +14064,6 @@ static epctx_status epctx__lay_out(epctx__compiler *c) {
  * time, and EPCTX__PLAN_PAIRS limits how many of them one order looks at: past that limit, buffers
  * are stacked on top, so that huge graphs compile soon.
  * ============================================================ */
-
-/* Copies outputs without own memory: constants, inputs, parts of buffers, repeated outputs. */
-static epctx_status epctx__bind_outputs(epctx__compiler *c) {
-    const epctx_graph *g = c->graph;
-    size_t i;
-    c->node = NULL;
-    for (i = 0; i < g->output_count; i++) {
-        uint32_t id = epctx_map_get(&c->scope.names, g->outputs[i].name), copy;
-        epctx__tensor *t = id == EPCTX_MAP_NONE ? NULL : &c->tensors[id];
-        if (t == NULL || t->elem == 0 || t->count == 0)
-            return EPCTX__INVALID(
-                c, "graph output '%S': no node computes it, or its shape is not fixed",
-                &g->outputs[i].name);
-        if (!epctx__is_whole(c, t) || c->buffers[t->buffer].place != EPCTX__SCRATCH) {
-            EPCTX__TRY(epctx__new_tensor(c, t->elem, &c->tensors[id].shape, &copy));
-            EPCTX__TRY(epctx__emit_copy(c, id, copy));
-            t = &c->tensors[copy];
-        }
-        c->buffers[t->buffer].place = EPCTX__OUTPUT;
-        c->buffers[t->buffer].index = (uint32_t)i;
-    }
-    return EPCTX_OK;
-}
 
 /* Weights outside the blob are packed when the graph gets them, others when they are written
  * (epctx__write_weight): one at a time in memory. */
@@ -15000,10 +15090,7 @@ static epctx_status epctx__lower_graph(epctx__compiler *c) {
                                  &c->graph->inputs[i].name, (uint64_t)EPCTX_NPU_MAX_RANK,
                                  epctx_elem_name(c->graph->inputs[i].elem_type));
     }
-    EPCTX__TRY(epctx__lower_nodes(c));
-    EPCTX__TRY(epctx__bind_outputs(c));
-    epctx__drop_dead(c);
-    return EPCTX_OK;
+    return epctx__lower_nodes(c);
 }
 
 /* Tells the caller what a pass left. */
@@ -15040,10 +15127,10 @@ static epctx_status epctx__compile_graph(epctx__compiler *c) {
     static const struct {
         const char *name;
         epctx_status (*pass_fn)(epctx__compiler *c);
-    } passes[] = {{"import", epctx__import},        {"lower", epctx__lower_graph},
-                  {"integers", epctx__to_integers}, {"moves", epctx__join_moves},
-                  {"layout", epctx__lay_out},       {"pack", epctx__pack_weights},
-                  {"refine", epctx__refine},        {"plan", epctx__plan}};
+    } passes[] = {
+        {"import", epctx__import},        {"lower", epctx__lower_graph}, {"fuse", epctx__fuse},
+        {"integers", epctx__to_integers}, {"moves", epctx__join_moves},  {"layout", epctx__lay_out},
+        {"pack", epctx__pack_weights},    {"refine", epctx__refine},     {"plan", epctx__plan}};
     size_t i;
     for (i = 0; i < sizeof passes / sizeof passes[0]; i++) {
         EPCTX__TRY(passes[i].pass_fn(c));
@@ -15537,7 +15624,6 @@ static epctx_status epctx__judge(epctx__judging *judging, const epctx_graph *gra
     epctx__compiler c =
         epctx__compiler_of(graph, judging->npu->arch, &judging->arena, judging->error);
     size_t i, j;
-    c.judging = true;
     c.declared = &judging->declared;
     c.whole = judging->graph;
     EPCTX__TRY(epctx__import(&c));
