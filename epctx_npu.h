@@ -3588,11 +3588,17 @@ static bool epctx__check_running(const epctx__running *p, epctx__needs *needs) {
             p->type == EPCTX_ONNX_INT32 || p->type == EPCTX_ONNX_INT64);
 }
 
-/* Defines the functions of a type; integers are added without sign, as they wrap around. Where sums
- * run along rows, each waits for the one before: four rows at a time take clang half the time. */
-#define EPCTX__RUNNING(T) \
-    static EPCTX__INLINE void epctx__running_rows_##T(const epctx__running *p, size_t rows, \
-                                                      const T *x, T *y) { \
+/* Sums of two rows; integers are added without sign, as they wrap around. */
+#define EPCTX__ROW_SUMS(T) \
+    static EPCTX__INLINE void epctx__row_sums_##T(const T *a, const T *b, T *y, size_t count) { \
+        EPCTX__EACH(j, count, y[j] = (T)(a[j] + b[j]);); \
+    }
+
+/* Sums along `rows` rows. Each waits for the one before: four rows at a time take clang half the
+ * time. */
+#define EPCTX__SUMS_ALONG(T) \
+    static EPCTX__INLINE void epctx__sums_along_##T(const epctx__running *p, size_t rows, \
+                                                    const T *x, T *y) { \
         const size_t count = p->count; \
         T sum[4] = {0}; \
         size_t i, j; \
@@ -3604,46 +3610,83 @@ static bool epctx__check_running(const epctx__running *p, epctx__needs *needs) {
                 sum[j] = next; \
             } \
         } \
-    } \
-    static EPCTX__INLINE void epctx__running_##T(const epctx__running *p, const T *x, T *y) { \
-        const ptrdiff_t step = p->reverse != 0 ? -(ptrdiff_t)p->inner : (ptrdiff_t)p->inner; \
-        const size_t first = p->reverse != 0 ? (size_t)(p->count - 1) * p->inner : 0; \
-        const size_t all = (size_t)p->count * p->inner, rows = p->inner == 1 ? p->outer : 0; \
-        size_t o = 0, i, n; \
-        for (; rows - o >= 4; o += 4) epctx__running_rows_##T(p, 4, x + o * all, y + o * all); \
-        for (; o < rows; o++) epctx__running_rows_##T(p, 1, x + o * all, y + o * all); \
-        for (; o < p->outer; o++) { \
-            T *to = y + o * all + first; \
-            const T *from = x + o * all + first; \
-            for (i = 0; i < p->count; i++) { \
-                T *const row = to + (ptrdiff_t)i * step; \
-                const T *const v = from + (ptrdiff_t)(i - (i > 0 ? p->exclusive : 0)) * step; \
-                const T *const before = i > 0 ? row - step : row; \
-                n = p->inner; \
-                if (i > 0) \
-                    EPCTX__EACH(j, n, row[j] = (T)(before[j] + v[j]);); \
-                else if (p->exclusive != 0) \
-                    memset(row, 0, n * sizeof *row); \
-                else \
-                    memcpy(row, v, n * sizeof *row); \
-            } \
-        } \
     }
 
-EPCTX__RUNNING(float)
-EPCTX__RUNNING(double)
-EPCTX__RUNNING(uint32_t)
-EPCTX__RUNNING(uint64_t)
+EPCTX__ROW_SUMS(float)
+EPCTX__ROW_SUMS(double)
+EPCTX__ROW_SUMS(uint32_t)
+EPCTX__ROW_SUMS(uint64_t)
+EPCTX__SUMS_ALONG(float)
+EPCTX__SUMS_ALONG(double)
+EPCTX__SUMS_ALONG(uint32_t)
+EPCTX__SUMS_ALONG(uint64_t)
+
+/* The same of a type that is a constant where it is inlined. */
+static EPCTX__INLINE void epctx__row_sums(uint32_t type, const void *a, const void *b, void *y,
+                                          size_t count) {
+    switch (type) {
+    case EPCTX_ONNX_FLOAT:
+        epctx__row_sums_float((const float *)a, (const float *)b, (float *)y, count);
+        break;
+    case EPCTX_ONNX_DOUBLE:
+        epctx__row_sums_double((const double *)a, (const double *)b, (double *)y, count);
+        break;
+    case EPCTX_ONNX_INT32:
+        epctx__row_sums_uint32_t((const uint32_t *)a, (const uint32_t *)b, (uint32_t *)y, count);
+        break;
+    default:
+        epctx__row_sums_uint64_t((const uint64_t *)a, (const uint64_t *)b, (uint64_t *)y, count);
+    }
+}
+
+static EPCTX__INLINE void epctx__sums_along(const epctx__running *p, uint32_t type, size_t rows,
+                                            const void *x, void *y) {
+    switch (type) {
+    case EPCTX_ONNX_FLOAT: epctx__sums_along_float(p, rows, (const float *)x, (float *)y); break;
+    case EPCTX_ONNX_DOUBLE:
+        epctx__sums_along_double(p, rows, (const double *)x, (double *)y);
+        break;
+    case EPCTX_ONNX_INT32:
+        epctx__sums_along_uint32_t(p, rows, (const uint32_t *)x, (uint32_t *)y);
+        break;
+    default: epctx__sums_along_uint64_t(p, rows, (const uint64_t *)x, (uint64_t *)y);
+    }
+}
+
+/* Sums over one [count][inner]: every row is the one before plus one of x. */
+static EPCTX__INLINE void epctx__sums_across(const epctx__running *p, uint32_t type, uint32_t size,
+                                             const uint8_t *x, uint8_t *y) {
+    const size_t inner = p->inner, count = p->count, row = inner * size;
+    const size_t step = p->reverse != 0 ? 0 - row : row; /* modulo 2^64, or 2^32 */
+    const size_t first = p->reverse != 0 ? (count - 1) * row : 0;
+    const size_t shift = p->exclusive != 0 ? step : 0;
+    size_t i, at = first + step;
+    if (p->exclusive != 0)
+        memset(y + first, 0, row);
+    else
+        memcpy(y + first, x + first, row);
+    for (i = 1; i < count; i++, at += step)
+        epctx__row_sums(type, y + (at - step), x + (at - shift), y + at, inner);
+}
+
+static EPCTX__INLINE void epctx__running_of(const epctx__running *p, uint32_t type, uint32_t size,
+                                            const epctx__args *args) {
+    const size_t all = (size_t)p->count * p->inner * size, rows = p->inner == 1 ? p->outer : 0;
+    const uint8_t *x = (const uint8_t *)args->in[0];
+    uint8_t *y = (uint8_t *)args->out[0];
+    size_t o = 0;
+    for (; rows - o >= 4; o += 4) epctx__sums_along(p, type, 4, x + o * all, y + o * all);
+    for (; o < rows; o++) epctx__sums_along(p, type, 1, x + o * all, y + o * all);
+    for (; o < p->outer; o++) epctx__sums_across(p, type, size, x + o * all, y + o * all);
+}
 
 static EPCTX__INLINE void epctx__all_running_body(const epctx__running *p,
                                                   const epctx__args *args) {
-    const void *x = args->in[0];
-    void *y = args->out[0];
     switch (p->type) {
-    case EPCTX_ONNX_FLOAT: epctx__running_float(p, (const float *)x, (float *)y); break;
-    case EPCTX_ONNX_DOUBLE: epctx__running_double(p, (const double *)x, (double *)y); break;
-    case EPCTX_ONNX_INT32: epctx__running_uint32_t(p, (const uint32_t *)x, (uint32_t *)y); break;
-    default: epctx__running_uint64_t(p, (const uint64_t *)x, (uint64_t *)y); break;
+    case EPCTX_ONNX_FLOAT: epctx__running_of(p, EPCTX_ONNX_FLOAT, 4, args); break;
+    case EPCTX_ONNX_DOUBLE: epctx__running_of(p, EPCTX_ONNX_DOUBLE, 8, args); break;
+    case EPCTX_ONNX_INT32: epctx__running_of(p, EPCTX_ONNX_INT32, 4, args); break;
+    default: epctx__running_of(p, EPCTX_ONNX_INT64, 8, args); break;
     }
 }
 
@@ -3990,34 +4033,56 @@ static bool epctx__exact_each(const epctx__exact *p, const epctx__row *r) {
     return true;
 }
 
-/* Defines the function of a type for quotients and remainders, by way of double, which is exact.
- * False: another kind, a divisor of 0, or a number outside -2^30 .. 2^30 - 1. */
-#define EPCTX__EXACT_QUOTIENTS(T, U) \
-    static EPCTX__INLINE bool epctx__quotients_##T(uint32_t kind, const epctx__row *r) { \
-        const T *const x = (const T *)r->in[0], *const z = (const T *)r->in[1]; \
-        const int32_t floors = kind == EPCTX__EXACT_MOD ? -1 : 0; \
-        const size_t count = r->count; \
+/* Whether no divisor is 0 and all numbers of two rows are from -2^30 to 2^30 - 1. */
+#define EPCTX__DIVIDES(T, U) \
+    static EPCTX__INLINE bool epctx__divides_##T(const T *x, const T *z, size_t count) { \
         const U half = (U)1 << 30; \
-        T *const y = (T *)r->out; \
         U bad = 0; \
-        if (kind != EPCTX__EXACT_DIV && kind != EPCTX__EXACT_MOD && kind != EPCTX__EXACT_FMOD) \
-            return false; \
         EPCTX__EACH(i, count, bad |= (((U)x[i] + half) | ((U)z[i] + half)) >> 31; \
                     bad |= z[i] == 0 ? 1u : 0u;); \
-        if (bad != 0) return false; \
+        return bad == 0; \
+    }
+
+/* Quotients of such numbers, by way of double, which is exact. */
+#define EPCTX__QUOTIENTS(T) \
+    static EPCTX__INLINE void epctx__quotients_##T(const T *x, const T *z, T *y, size_t count) { \
+        EPCTX__EACH_HINT(EPCTX__LONG_STEP, i, count, \
+                         y[i] = (int32_t)((double)(int32_t)x[i] / (double)(int32_t)z[i]);); \
+    }
+
+/* Remainders, with the sign of x, or (`floors` -1) of the divisor. */
+#define EPCTX__REMAINDERS(T) \
+    static EPCTX__INLINE void epctx__remainders_##T(const T *x, const T *z, T *y, size_t count, \
+                                                    int32_t floors) { \
+        EPCTX__EACH_HINT(EPCTX__LONG_STEP, i, count, const int32_t a = (int32_t)x[i]; \
+                         const int32_t b = (int32_t)z[i]; \
+                         const int32_t rest = a - (int32_t)((double)a / (double)b) * b; \
+                         y[i] = rest + (rest != 0 && (rest ^ b) < 0 ? b & floors : 0);); \
+    }
+
+/* Quotients or remainders of a row. False: another kind, or numbers that have another function. */
+#define EPCTX__DIVISION(T) \
+    static EPCTX__INLINE bool epctx__division_##T(uint32_t kind, const epctx__row *r) { \
+        const T *const x = (const T *)r->in[0], *const z = (const T *)r->in[1]; \
+        T *const y = (T *)r->out; \
+        if ((kind != EPCTX__EXACT_DIV && kind != EPCTX__EXACT_MOD && kind != EPCTX__EXACT_FMOD) || \
+            !epctx__divides_##T(x, z, r->count)) \
+            return false; \
         if (kind == EPCTX__EXACT_DIV) \
-            EPCTX__EACH_HINT(EPCTX__LONG_STEP, i, count, \
-                             y[i] = (int32_t)((double)(int32_t)x[i] / (double)(int32_t)z[i]);); \
+            epctx__quotients_##T(x, z, y, r->count); \
         else \
-            EPCTX__EACH_HINT(EPCTX__LONG_STEP, i, count, const int32_t a = (int32_t)x[i]; \
-                             const int32_t b = (int32_t)z[i]; \
-                             const int32_t rest = a - (int32_t)((double)a / (double)b) * b; \
-                             y[i] = rest + (rest != 0 && (rest ^ b) < 0 ? b & floors : 0);); \
+            epctx__remainders_##T(x, z, y, r->count, kind == EPCTX__EXACT_MOD ? -1 : 0); \
         return true; \
     }
 
-EPCTX__EXACT_QUOTIENTS(int64_t, uint64_t)
-EPCTX__EXACT_QUOTIENTS(int32_t, uint32_t)
+EPCTX__DIVIDES(int64_t, uint64_t)
+EPCTX__DIVIDES(int32_t, uint32_t)
+EPCTX__QUOTIENTS(int64_t)
+EPCTX__QUOTIENTS(int32_t)
+EPCTX__REMAINDERS(int64_t)
+EPCTX__REMAINDERS(int32_t)
+EPCTX__DIVISION(int64_t)
+EPCTX__DIVISION(int32_t)
 
 static EPCTX__INLINE void epctx__exact_row_body(epctx__row *r) {
     const epctx__exact *p = (const epctx__exact *)r->params;
@@ -4026,10 +4091,10 @@ static EPCTX__INLINE void epctx__exact_row_body(epctx__row *r) {
     case EPCTX_ONNX_FLOAT: done = epctx__exact_float(p->kind, r); break;
     case EPCTX_ONNX_DOUBLE: done = epctx__exact_double(p->kind, r); break;
     case EPCTX_ONNX_INT64:
-        done = epctx__exact_int64_t(p->kind, r) || epctx__quotients_int64_t(p->kind, r);
+        done = epctx__exact_int64_t(p->kind, r) || epctx__division_int64_t(p->kind, r);
         break;
     case EPCTX_ONNX_INT32:
-        done = epctx__exact_int32_t(p->kind, r) || epctx__quotients_int32_t(p->kind, r);
+        done = epctx__exact_int32_t(p->kind, r) || epctx__division_int32_t(p->kind, r);
         break;
     case EPCTX_ONNX_INT8: done = epctx__exact_int8_t(p->kind, r); break;
     default: done = epctx__exact_uint8_t(p->kind, r); break;
