@@ -170,7 +170,7 @@
  * CONTENTS
  *   >>config >>blob >>arch >>exec >>compile >>backend >>implementation, which adds >>numbers
  *   >>kernels and, for compiling, >>graph >>steps >>node >>lower >>import >>bodies >>fuse
- *   >>layout >>plan >>integers >>emit
+ *   >>layout >>plan >>refine >>integers >>passes >>emit
  */
 
 #ifndef EPCTX_NPU_H
@@ -1531,8 +1531,8 @@ static void epctx__move_row(uint8_t *to, const uint8_t *from, size_t count, ptrd
 
 #ifdef EPCTX__AVX2
 /* 4 rows of 4 columns (3: the last one turns to 0), each of which lies together in `x`. */
-static EPCTX__INLINE void epctx__turn_tile(const float *x, ptrdiff_t from_step, size_t columns,
-                                           float *y, ptrdiff_t to_step) {
+static EPCTX__INLINE void epctx__transform_tile(const float *x, ptrdiff_t from_step, size_t columns,
+                                                float *y, ptrdiff_t to_step) {
     __m128 v0 = _mm_loadu_ps(x), v1 = _mm_loadu_ps(x + from_step);
     __m128 v2 = _mm_loadu_ps(x + 2 * from_step), v3 = _mm_setzero_ps();
     if (columns == 4) v3 = _mm_loadu_ps(x + 3 * from_step);
@@ -1545,8 +1545,8 @@ static EPCTX__INLINE void epctx__turn_tile(const float *x, ptrdiff_t from_step, 
 
 /* to[r * to_step + c] = from[c * from_step + r], elements of 4 bytes, at least 4 rows, 3 columns.
  * Tiles of 4 by 4, the last ones overlap; strips of 32 columns stay in the cache. */
-static void epctx__turn_matrix(float *to, const float *from, size_t rows, size_t columns,
-                               ptrdiff_t to_step, ptrdiff_t from_step) {
+static void epctx__transform_matrix(float *to, const float *from, size_t rows, size_t columns,
+                                    ptrdiff_t to_step, ptrdiff_t from_step) {
     size_t first, r, c;
     for (r = 0; columns == 3; r += 4) { /* a store writes one element of the row behind, too */
         if (r + 4 >= rows || to_step != 3) {
@@ -1556,15 +1556,15 @@ static void epctx__turn_matrix(float *to, const float *from, size_t rows, size_t
                         from[(ptrdiff_t)c * from_step + (ptrdiff_t)r];
             return;
         }
-        epctx__turn_tile(from + r, from_step, 3, to + (ptrdiff_t)r * 3, 3);
+        epctx__transform_tile(from + r, from_step, 3, to + (ptrdiff_t)r * 3, 3);
     }
     for (first = 0; first < columns; first += 32) {
         for (r = 0; r < rows; r += 4) {
             const size_t row = r + 4 <= rows ? r : rows - 4;
             for (c = first; c < columns && c < first + 32; c += 4) {
                 const size_t column = c + 4 <= columns ? c : columns - 4;
-                epctx__turn_tile(from + (ptrdiff_t)column * from_step + row, from_step, 4,
-                                 to + (ptrdiff_t)row * to_step + column, to_step);
+                epctx__transform_tile(from + (ptrdiff_t)column * from_step + row, from_step, 4,
+                                      to + (ptrdiff_t)row * to_step + column, to_step);
             }
         }
     }
@@ -1630,8 +1630,8 @@ static void epctx__move_lines(const epctx__move *p, uint8_t *to, const uint8_t *
         uint8_t *y = to + (ptrdiff_t)i * p->to[above] * elem;
 #ifdef EPCTX__AVX2
         if (rows != 0)
-            epctx__turn_matrix((float *)(void *)y, (const float *)(const void *)x, rows, count,
-                               step, from_step);
+            epctx__transform_matrix((float *)(void *)y, (const float *)(const void *)x, rows, count,
+                                    step, from_step);
 #endif
         if (from_step == 1 && to_step == 1)
             epctx__move_run(y, x, count * p->elem);
@@ -3014,15 +3014,16 @@ static bool epctx__check_winograd(const epctx__conv *p, epctx__needs *needs) {
     return true;
 }
 
-typedef enum epctx__turn_kind {
+typedef enum epctx__transform_kind {
     EPCTX__TURN_TAPS, /* 3 to 6 */
     EPCTX__TURN_IN,   /* 6 to 6 */
     EPCTX__TURN_OUT   /* 6 to 4 */
-} epctx__turn_kind;
+} epctx__transform_kind;
 
 /* Turns `count` tiles along one axis, whose elements are x_step and `step` apart. x may be y. */
-static EPCTX__INLINE void epctx__turn_axis(epctx__turn_kind kind, const float *x, size_t x_step,
-                                           float *y, size_t step, size_t count) {
+static EPCTX__INLINE void epctx__transform_axis(epctx__transform_kind kind, const float *x,
+                                                size_t x_step, float *y, size_t step,
+                                                size_t count) {
     const size_t more = kind != EPCTX__TURN_TAPS ? x_step : 0; /* those have only three */
     const float *x1 = x + x_step, *x2 = x1 + x_step;
     const float *x3 = x2 + more, *x4 = x3 + more, *x5 = x4 + more;
@@ -3061,26 +3062,26 @@ typedef struct epctx__winograd_run {
 
 /* From x[block][ky][kx][channel][16] to [36][block][channel][16], `matrix` elements in each of the
  * 36. */
-static EPCTX__INLINE void epctx__turn_taps(const epctx__winograd_run *c, const float *x,
-                                           size_t matrix) {
+static EPCTX__INLINE void epctx__transform_taps(const epctx__winograd_run *c, const float *x,
+                                                size_t matrix) {
     const size_t tap = (size_t)c->p->in_channels * EPCTX__COLUMNS, most = 256;
     size_t n, i, k, count;
     for (n = 0; n < matrix; n += tap, x += 9 * tap) {
         for (i = 0; i < tap; i += count) {
             count = tap - i < most ? tap - i : most;
             for (k = 0; k < 3; k++)
-                epctx__turn_axis(EPCTX__TURN_TAPS, x + i + k * tap, 3 * tap, c->band + k * count,
-                                 3 * count, count);
+                epctx__transform_axis(EPCTX__TURN_TAPS, x + i + k * tap, 3 * tap,
+                                      c->band + k * count, 3 * count, count);
             for (k = 0; k < 6; k++)
-                epctx__turn_axis(EPCTX__TURN_TAPS, c->band + 3 * k * count, count,
-                                 c->taps + n + i + 6 * k * matrix, matrix, count);
+                epctx__transform_axis(EPCTX__TURN_TAPS, c->band + 3 * k * count, count,
+                                      c->taps + n + i + 6 * k * matrix, matrix, count);
         }
     }
 }
 
 /* `count` tiles of line `line` at once, from `tile` on. */
-static EPCTX__INLINE void epctx__turn_strip(const epctx__winograd_run *c, size_t line, size_t tile,
-                                            size_t count) {
+static EPCTX__INLINE void epctx__transform_strip(const epctx__winograd_run *c, size_t line,
+                                                 size_t tile, size_t count) {
     const epctx__window *w = &c->p->window;
     const size_t channels = c->p->in_channels, row = (4 * count + 2) * channels;
     const int32_t start = (int32_t)(4 * tile) - (int32_t)w->left;
@@ -3097,11 +3098,11 @@ static EPCTX__INLINE void epctx__turn_strip(const epctx__winograd_run *c, size_t
                    c->x + ((at - w->top) * w->in_w + (size_t)(start + low)) * channels,
                    size * sizeof *to);
     }
-    epctx__turn_axis(EPCTX__TURN_IN, c->band, row, c->band, row, row);
+    epctx__transform_axis(EPCTX__TURN_IN, c->band, row, c->band, row, row);
     for (i = 0; i < 6; i++)
         for (n = 0; n < count; n++)
-            epctx__turn_axis(EPCTX__TURN_IN, c->band + i * row + 4 * n * channels, channels,
-                             y + 6 * i * matrix + n * channels, matrix, channels);
+            epctx__transform_axis(EPCTX__TURN_IN, c->band + i * row + 4 * n * channels, channels,
+                                  y + 6 * i * matrix + n * channels, matrix, channels);
 }
 
 /* Adds up the results of a tile, to know whether all are finite. */
@@ -3186,8 +3187,8 @@ EPCTX__APART static void epctx__store_again(const epctx__winograd_run *c, size_t
 }
 
 /* `columns` output channels from `first` on of the `tiles` in c->input. */
-static EPCTX__INLINE void epctx__turn_products(const epctx__winograd_run *c, epctx__level fast,
-                                               size_t tiles, size_t first, size_t columns) {
+static EPCTX__INLINE void epctx__transform_products(const epctx__winograd_run *c, epctx__level fast,
+                                                    size_t tiles, size_t first, size_t columns) {
     const uint32_t row = (uint32_t)(columns + 15) / 16 * 16, even = (uint32_t)(tiles + 1) / 2 * 2;
     const uint32_t depth = c->p->in_channels, step = (uint32_t)c->s.matrix;
     const epctx__gemm gemm = {36, even, row, depth, step, depth, 1, 0, 1.0f, {0, 0, 0}};
@@ -3199,11 +3200,11 @@ static EPCTX__INLINE void epctx__turn_products(const epctx__winograd_run *c, epc
     for (n = 0; n < tiles; n++) {
         float *sums = c->products + n * row;
         for (k = 0; k < 6; k++)
-            epctx__turn_axis(EPCTX__TURN_OUT, sums + 6 * k * matrix, matrix, sums + 6 * k * matrix,
-                             matrix, row);
+            epctx__transform_axis(EPCTX__TURN_OUT, sums + 6 * k * matrix, matrix,
+                                  sums + 6 * k * matrix, matrix, row);
         for (k = 0; k < 4; k++)
-            epctx__turn_axis(EPCTX__TURN_OUT, sums + k * matrix, 6 * matrix, sums + k * matrix,
-                             6 * matrix, row);
+            epctx__transform_axis(EPCTX__TURN_OUT, sums + k * matrix, 6 * matrix, sums + k * matrix,
+                                  6 * matrix, row);
         epctx__tile_sum(sums, matrix, columns, total);
         epctx__store_tile(c, n, sums, matrix, first, columns);
     }
@@ -3233,7 +3234,7 @@ static EPCTX__INLINE void epctx__all_winograd_body(const epctx__conv *p, const e
             for (i = 0; i < tiles; i += count) {
                 left = (size_t)c.s.across - i % (size_t)c.s.across;
                 count = left < c.s.strip ? left : (size_t)c.s.strip;
-                epctx__turn_strip(&c, i / (size_t)c.s.across, i % (size_t)c.s.across, count);
+                epctx__transform_strip(&c, i / (size_t)c.s.across, i % (size_t)c.s.across, count);
             }
             for (i = 0; i < 36 && tiles % 2 != 0; i++)
                 memset(c.input + i * c.s.matrix + tiles * channels, 0, channels * sizeof *c.input);
@@ -3242,9 +3243,9 @@ static EPCTX__INLINE void epctx__all_winograd_body(const epctx__conv *p, const e
                 count = left < c.s.columns ? left : (size_t)c.s.columns;
                 /* turned taps of all channels stay in the workspace */
                 if (image + c.first == 0 || count < p->out_channels)
-                    epctx__turn_taps(&c, (const float *)args->in[1] + n * 9 * channels,
-                                     (count + 15) / 16 * 16 * channels);
-                epctx__turn_products(&c, args->fast, tiles, n, count);
+                    epctx__transform_taps(&c, (const float *)args->in[1] + n * 9 * channels,
+                                          (count + 15) / 16 * 16 * channels);
+                epctx__transform_products(&c, args->fast, tiles, n, count);
             }
         }
         epctx__activate(args->fast, c.y, p->act.kind > EPCTX__ACT_CLIP ? size : 0, &p->act);
@@ -3573,14 +3574,14 @@ static EPCTX__INLINE void epctx__all_softmax_body(const epctx__softmax *p,
 
 EPCTX__RUN(softmax, epctx__softmax)
 
-/* -- Running: sums of what came before, over the middle of [outer][count][inner] -- */
+/* -- CumSum: sums of what came before, over the middle of [outer][count][inner] -- */
 
-typedef struct epctx__running {
+typedef struct epctx__cum_sum {
     uint32_t type, outer, count, inner;
     uint32_t exclusive, reverse; /* without the element itself; from the last one on */
-} epctx__running;
+} epctx__cum_sum;
 
-static bool epctx__check_running(const epctx__running *p, epctx__needs *needs) {
+static bool epctx__check_cum_sum(const epctx__cum_sum *p, epctx__needs *needs) {
     needs->in[0] = needs->out[0] =
         epctx__items(epctx__mul3(p->outer, p->count, p->inner), epctx__stored_size(p->type));
     return p->count >= 1 && p->exclusive <= 1 && p->reverse <= 1 &&
@@ -3597,7 +3598,7 @@ static bool epctx__check_running(const epctx__running *p, epctx__needs *needs) {
 /* Sums along `rows` rows. Each waits for the one before: four rows at a time take clang half the
  * time. */
 #define EPCTX__SUMS_ALONG(T) \
-    static EPCTX__INLINE void epctx__sums_along_##T(const epctx__running *p, size_t rows, \
+    static EPCTX__INLINE void epctx__sums_along_##T(const epctx__cum_sum *p, size_t rows, \
                                                     const T *x, T *y) { \
         const size_t count = p->count; \
         T sum[4] = {0}; \
@@ -3639,7 +3640,7 @@ static EPCTX__INLINE void epctx__row_sums(uint32_t type, const void *a, const vo
     }
 }
 
-static EPCTX__INLINE void epctx__sums_along(const epctx__running *p, uint32_t type, size_t rows,
+static EPCTX__INLINE void epctx__sums_along(const epctx__cum_sum *p, uint32_t type, size_t rows,
                                             const void *x, void *y) {
     switch (type) {
     case EPCTX_ONNX_FLOAT: epctx__sums_along_float(p, rows, (const float *)x, (float *)y); break;
@@ -3654,7 +3655,7 @@ static EPCTX__INLINE void epctx__sums_along(const epctx__running *p, uint32_t ty
 }
 
 /* Sums over one [count][inner]: every row is the one before plus one of x. */
-static EPCTX__INLINE void epctx__sums_across(const epctx__running *p, uint32_t type, uint32_t size,
+static EPCTX__INLINE void epctx__sums_across(const epctx__cum_sum *p, uint32_t type, uint32_t size,
                                              const uint8_t *x, uint8_t *y) {
     const size_t inner = p->inner, count = p->count, row = inner * size;
     const size_t step = p->reverse != 0 ? 0 - row : row; /* modulo 2^64, or 2^32 */
@@ -3669,7 +3670,7 @@ static EPCTX__INLINE void epctx__sums_across(const epctx__running *p, uint32_t t
         epctx__row_sums(type, y + (at - step), x + (at - shift), y + at, inner);
 }
 
-static EPCTX__INLINE void epctx__running_of(const epctx__running *p, uint32_t type, uint32_t size,
+static EPCTX__INLINE void epctx__cum_sum_of(const epctx__cum_sum *p, uint32_t type, uint32_t size,
                                             const epctx__args *args) {
     const size_t all = (size_t)p->count * p->inner * size, rows = p->inner == 1 ? p->outer : 0;
     const uint8_t *x = (const uint8_t *)args->in[0];
@@ -3680,17 +3681,17 @@ static EPCTX__INLINE void epctx__running_of(const epctx__running *p, uint32_t ty
     for (; o < p->outer; o++) epctx__sums_across(p, type, size, x + o * all, y + o * all);
 }
 
-static EPCTX__INLINE void epctx__all_running_body(const epctx__running *p,
+static EPCTX__INLINE void epctx__all_cum_sum_body(const epctx__cum_sum *p,
                                                   const epctx__args *args) {
     switch (p->type) {
-    case EPCTX_ONNX_FLOAT: epctx__running_of(p, EPCTX_ONNX_FLOAT, 4, args); break;
-    case EPCTX_ONNX_DOUBLE: epctx__running_of(p, EPCTX_ONNX_DOUBLE, 8, args); break;
-    case EPCTX_ONNX_INT32: epctx__running_of(p, EPCTX_ONNX_INT32, 4, args); break;
-    default: epctx__running_of(p, EPCTX_ONNX_INT64, 8, args); break;
+    case EPCTX_ONNX_FLOAT: epctx__cum_sum_of(p, EPCTX_ONNX_FLOAT, 4, args); break;
+    case EPCTX_ONNX_DOUBLE: epctx__cum_sum_of(p, EPCTX_ONNX_DOUBLE, 8, args); break;
+    case EPCTX_ONNX_INT32: epctx__cum_sum_of(p, EPCTX_ONNX_INT32, 4, args); break;
+    default: epctx__cum_sum_of(p, EPCTX_ONNX_INT64, 8, args); break;
     }
 }
 
-EPCTX__RUN(running, epctx__running)
+EPCTX__RUN(cum_sum, epctx__cum_sum)
 
 /* Index `i` of in[1], below `size`; negative ones count from the end. It is read once: the caller's
  * memory may change between the check and the use. */
@@ -4258,7 +4259,7 @@ static EPCTX__INLINE void epctx__arg_rows(const epctx__arg *p, const float *x, s
     while (!EPCTX__CHUNKS && step == 1 && width == 16 && p->count - k >= 4) {
         const size_t end = p->count - k < 36 ? p->count : k + 32;
         float turned[36 * 16];
-        epctx__turn_matrix(turned, x + k, end - k, 16, 16, (ptrdiff_t)pitch);
+        epctx__transform_matrix(turned, x + k, end - k, 16, 16, (ptrdiff_t)pitch);
         epctx__arg_part(turned, 1, 16, 16, sign, last, k, end, best, index);
         k = end;
     }
@@ -4485,16 +4486,16 @@ static void epctx__join_one(uint32_t join, uint32_t type, uint8_t *y, size_t at,
     }
 }
 
-/* -- Pick: GatherElements and ScatterElements, one index per element -- */
+/* -- GatherElements: also ScatterElements; one index per element -- */
 
-typedef struct epctx__pick {
+typedef struct epctx__gather_elements {
     uint32_t type, index_elem, scatter, join;
     uint32_t rank, axis;
     uint32_t dims[EPCTX_NPU_MAX_RANK];      /* of the indices */
     uint32_t data_dims[EPCTX_NPU_MAX_RANK]; /* of the data */
-} epctx__pick;
+} epctx__gather_elements;
 
-static bool epctx__check_pick(const epctx__pick *p, epctx__needs *needs) {
+static bool epctx__check_gather_elements(const epctx__gather_elements *p, epctx__needs *needs) {
     const uint32_t elem = epctx__elem_size(p->type);
     const uint64_t count = epctx__walk_count(p->dims, p->rank);
     const uint64_t data = epctx__walk_count(p->data_dims, p->rank);
@@ -4511,7 +4512,8 @@ static bool epctx__check_pick(const epctx__pick *p, epctx__needs *needs) {
     return true;
 }
 
-static epctx_status epctx__run_pick(const epctx__pick *p, const epctx__args *args) {
+static epctx_status epctx__run_gather_elements(const epctx__gather_elements *p,
+                                               const epctx__args *args) {
     const size_t elem = epctx__elem_size(p->type);
     const uint8_t *x = (const uint8_t *)args->in[0];
     uint8_t *y = (uint8_t *)args->out[0];
@@ -4544,15 +4546,15 @@ static epctx_status epctx__run_pick(const epctx__pick *p, const epctx__args *arg
     return EPCTX_OK;
 }
 
-/* -- Tuples: GatherND and ScatterND; `depth` indices select a row of `inner` elements -- */
+/* -- GatherND: also ScatterND; `depth` indices select a row of `inner` elements -- */
 
-typedef struct epctx__tuples {
+typedef struct epctx__gather_nd {
     uint32_t type, scatter, join;
     uint32_t batch, count, depth, inner; /* count: tuples of one batch */
     uint32_t dims[EPCTX_NPU_MAX_RANK];   /* addressed by the indices */
-} epctx__tuples;
+} epctx__gather_nd;
 
-static bool epctx__check_tuples(const epctx__tuples *p, epctx__needs *needs) {
+static bool epctx__check_gather_nd(const epctx__gather_nd *p, epctx__needs *needs) {
     const uint32_t elem = epctx__elem_size(p->type);
     const uint64_t data = epctx__mul3(p->batch, epctx__walk_count(p->dims, p->depth), p->inner);
     const uint64_t rows = epctx__mul(p->batch, p->count);
@@ -4563,7 +4565,7 @@ static bool epctx__check_tuples(const epctx__tuples *p, epctx__needs *needs) {
     return data != 0 && elem != 0 && p->scatter <= 1 && p->join < EPCTX__JOIN_COUNT;
 }
 
-static epctx_status epctx__run_tuples(const epctx__tuples *p, const epctx__args *args) {
+static epctx_status epctx__run_gather_nd(const epctx__gather_nd *p, const epctx__args *args) {
     const size_t elem = epctx__elem_size(p->type);
     const size_t block = (size_t)epctx__walk_count(p->dims, p->depth) * p->inner;
     const uint8_t *x = (const uint8_t *)args->in[0], *updates = (const uint8_t *)args->in[2];
@@ -5856,7 +5858,7 @@ static bool epctx__check_integer_add(const epctx__integer_add *p, epctx__needs *
 }
 
 /* The quantized sum, or product, of two bytes, in the low byte. */
-static EPCTX__INLINE uint32_t epctx__joined(const epctx__integer_add *p, uint8_t x, uint8_t y) {
+static EPCTX__INLINE uint32_t epctx__combined(const epctx__integer_add *p, uint8_t x, uint8_t y) {
     const int32_t a = (int32_t)(x ^ p->a_flip) - p->a_zero;
     const int32_t b = (int32_t)(y ^ p->b_flip) - p->b_zero;
 #ifdef EPCTX_NPU_FIXED_POINT
@@ -5874,11 +5876,11 @@ static EPCTX__INLINE uint32_t epctx__joined(const epctx__integer_add *p, uint8_t
 #endif
 }
 
-static EPCTX__INLINE void epctx__joined_strip(const epctx__integer_add *p, const uint8_t *a,
-                                              const uint8_t *b, size_t width, uint8_t *y) {
+static EPCTX__INLINE void epctx__combined_strip(const epctx__integer_add *p, const uint8_t *a,
+                                                const uint8_t *b, size_t width, uint8_t *y) {
     uint32_t steps[16];
     size_t j;
-    for (j = 0; j < width; j++) steps[j] = epctx__joined(p, a[j], b[j]);
+    for (j = 0; j < width; j++) steps[j] = epctx__combined(p, a[j], b[j]);
     for (j = 0; j < width; j++) y[j] = (uint8_t)(steps[j] & 0xff);
 }
 
@@ -5887,7 +5889,7 @@ static EPCTX__INLINE void epctx__all_integer_add_body(const epctx__integer_add *
     const epctx__integer_add p = *params;
     const uint8_t *a = (const uint8_t *)args->in[0], *b = (const uint8_t *)args->in[1];
     uint8_t *y = (uint8_t *)args->out[0];
-    EPCTX__STRIPS(i, p.count, width, epctx__joined_strip(&p, a + i, b + i, width, y + i););
+    EPCTX__STRIPS(i, p.count, width, epctx__combined_strip(&p, a + i, b + i, width, y + i););
 }
 
 EPCTX__RUN(integer_add, epctx__integer_add)
@@ -5987,9 +5989,9 @@ typedef struct epctx__counter {
       whole,    0,  never,    never,   none,      1, never,    usual,  none,    none) \
     X(ARG, "Arg", 1, 1, 1, epctx__arg, arg, \
       whole,    0,  never,    always,  none,      1, never,    usual,  none,    none) \
-    X(PICK, "Pick", 3, 1, 3, epctx__pick, pick, \
+    X(GATHER_ELEMENTS, "GatherElements", 3, 1, 3, epctx__gather_elements, gather_elements, \
       whole,    0,  index,    always,  none,      1, never,    usual,  none,    none) \
-    X(TUPLES, "Tuples", 3, 1, 3, epctx__tuples, tuples, \
+    X(GATHER_ND, "GatherND", 3, 1, 3, epctx__gather_nd, gather_nd, \
       whole,    0,  index,    always,  none,      1, never,    usual,  none,    none) \
     X(QUANTIZE, "Quantize", 3, 1, 3, epctx__quantize, quantize, \
       channels, 1,  never,    never,   none,      1, grid,     usual,  none,    none) \
@@ -6013,8 +6015,8 @@ typedef struct epctx__counter {
       whole,    0,  never,    always,  none,      1, never,    usual,  none,    none) \
     X(WINOGRAD, "Winograd", 4, 2, 3, epctx__conv, winograd, \
       images,   4,  never,    never,   none,      9, never,    usual,  none,    none) \
-    X(RUNNING, "Running", 1, 1, 1, epctx__running, running, \
-      whole,    0,  never,    running, none,      1, never,    usual,  none,    none)
+    X(CUM_SUM, "CumSum", 1, 1, 1, epctx__cum_sum, cum_sum, \
+      whole,    0,  never,    cum_sum, none,      1, never,    usual,  none,    none)
 /* clang-format on */
 
 typedef enum epctx__opcode {
@@ -7445,13 +7447,13 @@ typedef struct epctx__buffer {
     epctx__storage place;
     uint32_t index;       /* of the graph input or output */
     uint32_t first, last; /* steps that use it; first NONE: unused */
-    uint64_t crowd;       /* peak of live bytes during its lifetime, itself included */
+    uint64_t peak;        /* peak of live bytes during its lifetime, itself included */
     uint64_t offset;      /* in scratch */
-    uint32_t turn;        /* position among the scratch buffers in the order of `first` */
+    uint32_t position;    /* among the scratch buffers in the order of `first` */
     bool needed;
-    bool fixed, liked;        /* keeps ONNX's order; has readers that prefer channels last */
+    bool fixed, wanted_last;  /* keeps ONNX's order; has readers that prefer channels last */
     uint32_t channels, plane; /* of an image that lies channels last, else 0 */
-    uint32_t twin;            /* buffer with the same values in the other order, or NONE */
+    uint32_t reordered;       /* buffer with the same values in the other order, or NONE */
 } epctx__buffer;
 
 /* A command before it is written. */
@@ -7584,8 +7586,8 @@ static uint64_t epctx__product(const epctx__shape *shape, uint32_t first, uint32
 }
 
 /* Products of the dimensions before `axis`, from there to `end`, and behind. */
-static void epctx__around(const epctx__shape *shape, uint32_t axis, uint32_t end, uint32_t *outer,
-                          uint32_t *count, uint32_t *inner) {
+static void epctx__dims_around(const epctx__shape *shape, uint32_t axis, uint32_t end,
+                               uint32_t *outer, uint32_t *count, uint32_t *inner) {
     *outer = (uint32_t)epctx__product(shape, 0, axis);
     *count = (uint32_t)epctx__product(shape, axis, end);
     *inner = (uint32_t)epctx__product(shape, end, shape->rank);
@@ -7618,7 +7620,7 @@ static epctx_status epctx__add_buffer(epctx__compiler *c, uint64_t bytes, uint32
     memset(b, 0, sizeof *b);
     b->bytes = bytes;
     b->place = EPCTX__SCRATCH;
-    b->twin = EPCTX__NONE;
+    b->reordered = EPCTX__NONE;
     *id = (uint32_t)c->buffer_count++;
     return EPCTX_OK;
 }
@@ -7751,8 +7753,8 @@ static bool epctx__folds_reduce(const epctx__params *p) {
            p->reduce.kind == EPCTX__REDUCE_MIN;
 }
 
-static bool epctx__folds_running(const epctx__params *p) {
-    return p->running.type == EPCTX_ONNX_INT32 || p->running.type == EPCTX_ONNX_INT64;
+static bool epctx__folds_cum_sum(const epctx__params *p) {
+    return p->cum_sum.type == EPCTX_ONNX_INT32 || p->cum_sum.type == EPCTX_ONNX_INT64;
 }
 
 static bool epctx__foldable(const epctx__step *s) {
@@ -8055,8 +8057,8 @@ static epctx_status epctx__emit_move(epctx__compiler *c, uint32_t from, uint32_t
 }
 
 /* A new tensor from elements of `x`: from `start` on, by these strides. */
-static epctx_status epctx__emit_picked(epctx__compiler *c, uint32_t x, const epctx__shape *shape,
-                                       uint64_t start, const int64_t *from, uint32_t *y) {
+static epctx_status epctx__emit_strided(epctx__compiler *c, uint32_t x, const epctx__shape *shape,
+                                        uint64_t start, const int64_t *from, uint32_t *y) {
     EPCTX__TRY(epctx__new_tensor(c, c->tensors[x].elem, shape, y));
     return epctx__emit_move(c, x, *y, shape, start, 0, from, NULL);
 }
@@ -8560,18 +8562,18 @@ static epctx_status epctx__emit_any(epctx__compiler *c, epctx__binary_kind kind,
     return EPCTX__REFUSE(c, "integer inputs are not supported");
 }
 
-/* -- recipes: operators as formulas --
+/* -- formulas: operators that consist of simpler ones --
  *
- * A recipe is a list of assignments to values, which are small letters: "d = x - m; y = d / n".
- * Operators bind as in C, @ is MatMul, ^ Pow; epctx__verbs has them and the functions. Numbers are
- * whole and take the type of the operand beside them; #a is the number of a size.
+ * A formula is a list of assignments to values, which are small letters: "d = x - m; y = d / n".
+ * Operators bind as in C, @ is MatMul, ^ Pow; epctx__functions has them and the functions. Numbers
+ * are whole and take the type of the operand beside them; #a is the number of a size.
  *
  * x[ab(cd)>bac1] is x, of shape [a, b, c * d], as [b, a, c, 1]: reshaped, and transposed if need
  * be; sizes only on the right repeat it, those only on the left are 1, and x[aa>a] is the diagonal.
  * The size * is the product of the dimensions that are left; one other size of each dimension may
- * be unknown. Recipes of one epctx__recipe share values and sizes. */
+ * be unknown. Formulas of one epctx__formula share values and sizes. */
 
-typedef struct epctx__recipe {
+typedef struct epctx__formula {
     struct {
         uint32_t a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z;
     } v; /* values */
@@ -8580,21 +8582,21 @@ typedef struct epctx__recipe {
     } n;              /* sizes; 0: not known yet */
     const bool *axes; /* those over which sum, mean and highest reduce: they become 1 */
     const char *at;   /* what comes next */
-} epctx__recipe;
+} epctx__formula;
 
-static epctx__recipe epctx__recipe_of(uint32_t x) {
-    epctx__recipe r;
+static epctx__formula epctx__formula_of(uint32_t x) {
+    epctx__formula r;
     memset(&r, 0, sizeof r);
     r.v.x = x;
     return r;
 }
 
-/* Emits the steps of a recipe. */
-static epctx_status epctx__cook(epctx__compiler *c, epctx__recipe *r, const char *text);
+/* Emits the steps of a formula. */
+static epctx_status epctx__evaluate(epctx__compiler *c, epctx__formula *r, const char *text);
 
-/* Emits the steps of a recipe whose y is output 0 of the node. */
-static epctx_status epctx__cook_y(epctx__compiler *c, epctx__recipe *r, const char *text) {
-    EPCTX__TRY(epctx__cook(c, r, text));
+/* Emits the steps of a formula whose y is output 0 of the node. */
+static epctx_status epctx__evaluate_y(epctx__compiler *c, epctx__formula *r, const char *text) {
+    EPCTX__TRY(epctx__evaluate(c, r, text));
     c->y = r->v.y;
     return EPCTX_OK;
 }
@@ -8607,7 +8609,7 @@ static epctx_status epctx__cook_y(epctx__compiler *c, epctx__recipe *r, const ch
  * the inputs that epctx__lower_by fetches for it, and its function. That function checks the node,
  * infers the shape of the result, emits steps and leaves its first result in c->y. A row of
  * epctx__quantizeds runs such a function between Dequantize and Quantize. Operators that consist of
- * simpler ones are recipes: short formulas that epctx__cook reads.
+ * simpler ones are short formulas, which epctx__evaluate reads.
  *
  * Everything rests on fixed shapes of limited size: epctx__new_tensor refuses a tensor of more than
  * EPCTX__MAX_BYTES, and the products that give its size saturate, so a count of elements fits the
@@ -8868,13 +8870,13 @@ static epctx_status epctx__lower_constant_of_shape(epctx__compiler *c) {
 
 /* Neg, Abs and Relu of integers. */
 static epctx_status epctx__lower_int_act(epctx__compiler *c, epctx__act_kind kind) {
-    epctx__recipe r = epctx__recipe_of(c->in[0]);
-    if (kind == EPCTX__ACT_NEG) return epctx__cook_y(c, &r, "y = 0 - x");
+    epctx__formula r = epctx__formula_of(c->in[0]);
+    if (kind == EPCTX__ACT_NEG) return epctx__evaluate_y(c, &r, "y = 0 - x");
     if (kind == EPCTX__ACT_ABS &&
         (c->tensors[r.v.x].elem == EPCTX_ONNX_UINT8 || c->narrow == EPCTX_ONNX_UINT64))
         return epctx__lower_identity(c);
-    if (kind == EPCTX__ACT_ABS) return epctx__cook_y(c, &r, "y = max(x, 0 - x)");
-    if (kind == EPCTX__ACT_RELU) return epctx__cook_y(c, &r, "y = max(0, x)");
+    if (kind == EPCTX__ACT_ABS) return epctx__evaluate_y(c, &r, "y = max(x, 0 - x)");
+    if (kind == EPCTX__ACT_RELU) return epctx__evaluate_y(c, &r, "y = max(0, x)");
     return epctx__want_float(c, c->in[0]);
 }
 
@@ -9015,7 +9017,8 @@ static epctx_status epctx__lower_binary(epctx__compiler *c) {
 }
 
 /* A vector along an axis of a tensor of `rank`. */
-static epctx_status epctx__along(epctx__compiler *c, uint32_t *x, uint32_t rank, uint32_t axis) {
+static epctx_status epctx__along_axis(epctx__compiler *c, uint32_t *x, uint32_t rank,
+                                      uint32_t axis) {
     epctx__shape shape = {0, {1, 1, 1, 1, 1, 1, 1, 1}};
     shape.rank = rank;
     shape.dims[axis] = (int64_t)c->tensors[*x].count;
@@ -9026,7 +9029,7 @@ static epctx_status epctx__lower_prelu(epctx__compiler *c) {
     const uint32_t rank = c->tensors[c->in[0]].shape.rank;
     uint32_t slope = c->in[1];
     if (c->node->version < 7 && c->tensors[slope].shape.rank == 1 && rank > 2)
-        EPCTX__TRY(epctx__along(c, &slope, rank - 1, 0)); /* old opsets: one per channel */
+        EPCTX__TRY(epctx__along_axis(c, &slope, rank - 1, 0)); /* old opsets: one per channel */
     EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_PRELU, c->in[0], slope, &c->y));
     return epctx__same_shape(&c->tensors[c->in[0]].shape, &c->tensors[c->y].shape)
                ? EPCTX_OK
@@ -9097,10 +9100,10 @@ static epctx_status epctx__lower_is_inf(epctx__compiler *c) {
     const uint32_t never = 0x7fc00000u;
     const bool low = epctx_node_int(c->node, "detect_negative", 1) != 0;
     const bool high = epctx_node_int(c->node, "detect_positive", 1) != 0;
-    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    epctx__formula r = epctx__formula_of(c->in[0]);
     EPCTX__TRY(epctx__scalar_float(c, epctx__float_of(low ? 0xff800000u : never), &r.v.a));
     EPCTX__TRY(epctx__scalar_float(c, epctx__float_of(high ? 0x7f800000u : never), &r.v.b));
-    return epctx__cook_y(c, &r, "y = x == a | x == b");
+    return epctx__evaluate_y(c, &r, "y = x == a | x == b");
 }
 
 static epctx_status epctx__lower_where(epctx__compiler *c) {
@@ -9154,7 +9157,7 @@ static epctx_status epctx__emit_transpose(epctx__compiler *c, uint32_t x, const 
             last = axis;
         }
     }
-    return moves ? epctx__emit_picked(c, x, &shape, 0, from, y) : epctx__alias(c, x, &shape, 0, y);
+    return moves ? epctx__emit_strided(c, x, &shape, 0, from, y) : epctx__alias(c, x, &shape, 0, y);
 }
 
 static epctx_status epctx__lower_transpose(epctx__compiler *c) {
@@ -9238,7 +9241,7 @@ static epctx_status epctx__take_box(epctx__compiler *c, uint32_t x, const epctx_
         inner_full = inner_full && box->dims[d] == in.dims[d];
     }
     if (whole) return epctx__alias(c, x, box, first, y);
-    return epctx__emit_picked(c, x, box, first, from, y);
+    return epctx__emit_strided(c, x, box, first, from, y);
 }
 
 /* Elements `index` to `index` + `count` of an axis. */
@@ -9338,7 +9341,7 @@ static epctx_status epctx__expand_to(epctx__compiler *c, uint32_t x, const epctx
                                      uint32_t *y) {
     int64_t from[EPCTX_NPU_MAX_RANK];
     epctx__broadcast_strides(&c->tensors[x].shape, shape, from);
-    return epctx__emit_picked(c, x, shape, 0, from, y);
+    return epctx__emit_strided(c, x, shape, 0, from, y);
 }
 
 static epctx_status epctx__lower_expand(epctx__compiler *c) {
@@ -9488,7 +9491,7 @@ static epctx_status epctx__emit_gather(epctx__compiler *c, uint32_t x, uint32_t 
         shape.dims[i] = i - axis < index.rank ? index.dims[i - axis] : in.dims[i + 1 - index.rank];
     p->elem = epctx__stored_size(c->tensors[x].elem);
     p->index_elem = epctx__stored_size(c->tensors[indices].elem);
-    epctx__around(&in, axis, axis + 1, &p->outer, &p->axis, &p->inner);
+    epctx__dims_around(&in, axis, axis + 1, &p->outer, &p->axis, &p->inner);
     p->count = (uint32_t)c->tensors[indices].count;
     if (c->tensors[indices].constant) { /* checks constants now, not at run time */
         const void *data;
@@ -9544,7 +9547,7 @@ static epctx_status epctx__lower_tile(epctx__compiler *c) {
             walk.dims[walk.rank++] = in.dims[i];
         }
     }
-    EPCTX__TRY(epctx__emit_picked(c, c->in[0], &walk, 0, from, &c->y));
+    EPCTX__TRY(epctx__emit_strided(c, c->in[0], &walk, 0, from, &c->y));
     c->tensors[c->y].shape = shape;
     return EPCTX_OK;
 }
@@ -9553,15 +9556,15 @@ static epctx_status epctx__lower_tile(epctx__compiler *c) {
 static epctx_status epctx__lower_trilu(epctx__compiler *c) {
     const bool upper = epctx_node_int(c->node, "upper", 1) != 0;
     const epctx__shape shape = c->tensors[c->in[0]].shape;
-    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    epctx__formula r = epctx__formula_of(c->in[0]);
     if (c->in[1] != EPCTX__NONE) EPCTX__TRY(epctx__const_ints(c, c->in[1], "k", 1, &r.n.k, NULL));
     if (shape.rank < 2 || r.n.k > EPCTX__MAX_BYTES || r.n.k < -(int64_t)EPCTX__MAX_BYTES)
         return EPCTX__INVALID(c, "expected rank >= 2, found %u with k %d", (uint64_t)shape.rank,
                               r.n.k);
     r.n.i = shape.dims[shape.rank - 2];
     r.n.j = shape.dims[shape.rank - 1];
-    EPCTX__TRY(epctx__cook(c, &r, "i = range(#i)[i>i1] + #k; j = range(#j)[j>1j]"));
-    return epctx__cook_y(c, &r, upper ? "y = where(i <= j, x, 0)" : "y = where(j <= i, x, 0)");
+    EPCTX__TRY(epctx__evaluate(c, &r, "i = range(#i)[i>i1] + #k; j = range(#j)[j>1j]"));
+    return epctx__evaluate_y(c, &r, upper ? "y = where(i <= j, x, 0)" : "y = where(j <= i, x, 0)");
 }
 
 static epctx_status epctx__lower_range(epctx__compiler *c) {
@@ -9605,14 +9608,14 @@ static epctx_status epctx__lower_range(epctx__compiler *c) {
 static epctx_status epctx__lower_eye_like(epctx__compiler *c) {
     const epctx__shape shape = c->tensors[c->in[0]].shape;
     const int32_t type = (int32_t)epctx_node_int(c->node, "dtype", c->tensors[c->in[0]].elem);
-    epctx__recipe r = epctx__recipe_of(EPCTX__NONE);
+    epctx__formula r = epctx__formula_of(EPCTX__NONE);
     r.n.k = epctx_node_int(c->node, "k", 0);
     if (shape.rank != 2 || r.n.k > 1000000 || r.n.k < -1000000 || epctx__stored_size(type) == 0)
         return EPCTX__REFUSE(c,
                              "expected rank 2, |k| <= 1000000 and a type that the kernels support");
     r.n.i = shape.dims[0];
     r.n.j = shape.dims[1];
-    EPCTX__TRY(epctx__cook(c, &r, "y = range(#i)[i>i1] + #k == range(#j)[j>1j]"));
+    EPCTX__TRY(epctx__evaluate(c, &r, "y = range(#i)[i>i1] + #k == range(#j)[j>1j]"));
     return epctx__emit_cast(c, r.v.y, type, &c->y);
 }
 
@@ -9631,7 +9634,7 @@ static epctx_status epctx__lower_blocks(epctx__compiler *c) {
     const int64_t b = epctx_node_int(c->node, "blocksize", 0);
     const bool to_depth = c->variant != 0;
     const epctx__shape shape = c->tensors[c->in[0]].shape;
-    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    epctx__formula r = epctx__formula_of(c->in[0]);
     uint32_t form = 2;
     if (!to_depth) EPCTX__TRY(epctx__choice(c, "mode", "DCR CRD", &form));
     if (shape.rank != 4 || b < 1 || b > 32768 ||
@@ -9640,7 +9643,7 @@ static epctx_status epctx__lower_blocks(epctx__compiler *c) {
             c, "expected rank 4 and %s blocksize %d",
             to_depth ? "a plane divisible by" : "channels divisible by the square of", b);
     r.n.i = r.n.j = b;
-    return epctx__cook_y(c, &r, texts[form]);
+    return epctx__evaluate_y(c, &r, texts[form]);
 }
 
 /* -- indices from data -- */
@@ -9656,12 +9659,13 @@ static epctx_status epctx__want_indices(epctx__compiler *c, uint32_t id, bool wi
 #define EPCTX__JOINS "none add mul min max" /* attribute reduction of the scattering operators */
 
 /* GatherElements; with `updates`, ScatterElements. */
-static epctx_status epctx__emit_pick(epctx__compiler *c, uint32_t x, uint32_t indices,
-                                     uint32_t updates, int64_t axis, uint32_t join, uint32_t *y) {
+static epctx_status epctx__emit_elements(epctx__compiler *c, uint32_t x, uint32_t indices,
+                                         uint32_t updates, int64_t axis, uint32_t join,
+                                         uint32_t *y) {
     const epctx__shape xs = c->tensors[x].shape, is = c->tensors[indices].shape;
     const bool scatter = updates != EPCTX__NONE;
-    epctx__step s = epctx__new_step(EPCTX__OP_PICK, x, indices, 0);
-    epctx__pick *p = &s.params.pick;
+    epctx__step s = epctx__new_step(EPCTX__OP_GATHER_ELEMENTS, x, indices, 0);
+    epctx__gather_elements *p = &s.params.gather_elements;
     uint32_t i;
     EPCTX__TRY(epctx__want_indices(c, indices, false));
     EPCTX__TRY(epctx__axis(c, axis, xs.rank, 0, &p->axis));
@@ -9685,23 +9689,23 @@ static epctx_status epctx__emit_pick(epctx__compiler *c, uint32_t x, uint32_t in
 }
 
 /* GatherElements, or ScatterElements with updates. */
-static epctx_status epctx__lower_pick(epctx__compiler *c) {
+static epctx_status epctx__lower_elements(epctx__compiler *c) {
     uint32_t join;
     EPCTX__TRY(epctx__choice(c, "reduction", EPCTX__JOINS, &join));
     EPCTX__TRY(epctx__no_uint64(c, c->narrow == EPCTX_ONNX_UINT64 && join >= EPCTX__JOIN_MIN));
-    return epctx__emit_pick(c, c->in[0], c->in[1], c->variant != 0 ? c->in[2] : EPCTX__NONE,
-                            epctx_node_int(c->node, "axis", 0), join, &c->y);
+    return epctx__emit_elements(c, c->in[0], c->in[1], c->variant != 0 ? c->in[2] : EPCTX__NONE,
+                                epctx_node_int(c->node, "axis", 0), join, &c->y);
 }
 
-static epctx_status epctx__emit_tuples(epctx__compiler *c, uint32_t x, uint32_t indices,
+static epctx_status epctx__emit_slices(epctx__compiler *c, uint32_t x, uint32_t indices,
                                        uint32_t updates, uint32_t batch_dims, uint32_t join,
                                        uint32_t *y) {
     const epctx__shape xs = c->tensors[x].shape, is = c->tensors[indices].shape;
     const bool scatter = updates != EPCTX__NONE;
     const int64_t depth = is.rank > 0 ? is.dims[is.rank - 1] : 0;
     epctx__shape rows = is;
-    epctx__step s = epctx__new_step(EPCTX__OP_TUPLES, x, indices, 0);
-    epctx__tuples *p = &s.params.tuples;
+    epctx__step s = epctx__new_step(EPCTX__OP_GATHER_ND, x, indices, 0);
+    epctx__gather_nd *p = &s.params.gather_nd;
     uint32_t i;
     EPCTX__TRY(epctx__want_indices(c, indices, true));
     if (depth < 1 || batch_dims + depth > xs.rank || batch_dims >= is.rank ||
@@ -9730,14 +9734,14 @@ static epctx_status epctx__emit_tuples(epctx__compiler *c, uint32_t x, uint32_t 
 }
 
 /* GatherND, or ScatterND with updates. */
-static epctx_status epctx__lower_tuples(epctx__compiler *c) {
+static epctx_status epctx__lower_nd(epctx__compiler *c) {
     const int64_t batch_dims = epctx_node_int(c->node, "batch_dims", 0);
     uint32_t join;
     if (batch_dims < 0 || batch_dims >= EPCTX_NPU_MAX_RANK)
         return epctx__bad_attr(c, "batch_dims", "a number in 0..7");
     EPCTX__TRY(epctx__choice(c, "reduction", EPCTX__JOINS, &join));
     EPCTX__TRY(epctx__no_uint64(c, c->narrow == EPCTX_ONNX_UINT64 && join >= EPCTX__JOIN_MIN));
-    return epctx__emit_tuples(c, c->in[0], c->in[1], c->variant != 0 ? c->in[2] : EPCTX__NONE,
+    return epctx__emit_slices(c, c->in[0], c->in[1], c->variant != 0 ? c->in[2] : EPCTX__NONE,
                               (uint32_t)batch_dims, join, &c->y);
 }
 
@@ -9746,7 +9750,7 @@ static epctx_status epctx__lower_one_hot(epctx__compiler *c) {
     epctx__shape shape = c->tensors[c->in[0]].shape, part = {0, {0}};
     int64_t depth = 0;
     float number;
-    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    epctx__formula r = epctx__formula_of(c->in[0]);
     uint32_t id = c->in[1], values = c->in[2], axis;
     if (c->tensors[id].elem == EPCTX_ONNX_FLOAT) {
         EPCTX__TRY(epctx__const_float(c, id, "depth", &number));
@@ -9766,7 +9770,7 @@ static epctx_status epctx__lower_one_hot(epctx__compiler *c) {
     EPCTX__TRY(epctx__alias(c, values, &part, 1, &r.v.a));
     EPCTX__TRY(epctx__alias(c, values, &part, 0, &r.v.b));
     r.n.n = depth; /* -1 is the last index; indices out of range stay off */
-    return epctx__cook_y(c, &r, "x = int(x); y = where(x + #n == t | x == t, a, b)");
+    return epctx__evaluate_y(c, &r, "x = int(x); y = where(x + #n == t | x == t, a, b)");
 }
 
 /* -- sliding windows: Conv and pools -- */
@@ -9967,10 +9971,10 @@ static epctx_status epctx__conv_of(epctx__compiler *c, uint32_t x, uint32_t w, u
     EPCTX__TRY(epctx__plane_window(c, &g, &p.window));
     if (ws.dims[1] == 1 && groups > 1 && ws.dims[0] > groups) {
         epctx__shape wide = xs; /* each channel as often as it is read: Depthwise */
-        epctx__recipe r = epctx__recipe_of(x);
+        epctx__formula r = epctx__formula_of(x);
         r.n.r = ws.dims[0] / groups;
         wide.dims[1] = groups = ws.dims[0];
-        EPCTX__TRY(epctx__cook(c, &r, "x = x[nc*>ncr*]"));
+        EPCTX__TRY(epctx__evaluate(c, &r, "x = x[nc*>ncr*]"));
         EPCTX__TRY(epctx__alias(c, r.v.x, &wide, 0, &x));
     }
     p.batch = (uint32_t)xs.dims[0];
@@ -9991,7 +9995,7 @@ typedef struct epctx__transposed {
 } epctx__transposed;
 
 /* Weights [group][channel][output][ky][kx] to [group][output][phases][channel][taps], flipped. */
-static epctx_status epctx__turn_weights(epctx__compiler *c, const epctx__transposed *p, uint32_t w,
+static epctx_status epctx__flip_weights(epctx__compiler *c, const epctx__transposed *p, uint32_t w,
                                         uint32_t *turned) {
     const int64_t ty = p->v.kernel[0], tx = p->v.kernel[1], sy = p->phases[0], sx = p->phases[1];
     const int64_t area = ty * sy * tx * sx, filters = p->groups * p->channels * p->outputs;
@@ -10006,8 +10010,8 @@ static epctx_status epctx__turn_weights(epctx__compiler *c, const epctx__transpo
             epctx__emit_filled(c, EPCTX_ONNX_FLOAT, &all, 0, !c->tensors[*turned].constant, &w));
         EPCTX__TRY(epctx__put_part(c, *turned, w, 0, 0));
     }
-    return epctx__emit_picked(c, w, &out, (uint64_t)((ty - 1) * sy * tx * sx + (tx - 1) * sx), from,
-                              turned);
+    return epctx__emit_strided(c, w, &out, (uint64_t)((ty - 1) * sy * tx * sx + (tx - 1) * sx),
+                               from, turned);
 }
 
 /* Images [plane][phases][row][column] to [plane][out]: each phase's points are a stride apart. */
@@ -10020,9 +10024,9 @@ static epctx_status epctx__interleave(epctx__compiler *c, const epctx__transpose
     const int64_t from[5] = {area * sy * sx, columns, area * sx, 1, area};
     const int64_t wide[3] = {area * sy * sx, width, 1};
     *y = x;
-    if (sy * sx > 1) EPCTX__TRY(epctx__emit_picked(c, x, &all, 0, from, y));
+    if (sy * sx > 1) EPCTX__TRY(epctx__emit_strided(c, x, &all, 0, from, y));
     if (rows * sy == p->g.out[0] && width == p->g.out[1]) return epctx__alias(c, *y, ys, 0, y);
-    EPCTX__TRY(epctx__emit_picked(
+    EPCTX__TRY(epctx__emit_strided(
         c, *y, &crop, (uint64_t)(p->g.before[0] % sy * width + p->g.before[1] % sx), wide, y));
     c->tensors[*y].shape = *ys;
     return EPCTX_OK;
@@ -10125,11 +10129,11 @@ static epctx_status epctx__plane_transposed(epctx__compiler *c, int64_t groups) 
     EPCTX__TRY(epctx__plane_window(c, &p.v, &conv.window));
     EPCTX__TRY(epctx__optional(c, 2, &bias));
     EPCTX__TRY(epctx__check_bias(c, p.outputs * p.groups, bias));
-    EPCTX__TRY(epctx__turn_weights(c, &p, c->in[1], &weights));
+    EPCTX__TRY(epctx__flip_weights(c, &p, c->in[1], &weights));
     EPCTX__TRY(epctx__spread(c, &p, c->in[0], xs.dims[0], &x));
     if (bias != EPCTX__NONE && phases > 1) { /* one for each phase */
         const epctx__shape each = {2, {p.outputs * p.groups, phases}};
-        EPCTX__TRY(epctx__emit_picked(c, bias, &each, 0, repeated, &bias));
+        EPCTX__TRY(epctx__emit_strided(c, bias, &each, 0, repeated, &bias));
     }
     conv.batch = (uint32_t)xs.dims[0];
     conv.groups = (uint32_t)p.groups;
@@ -10188,7 +10192,7 @@ static epctx_status epctx__emit_reduce(epctx__compiler *c, epctx__reduce_kind ki
     EPCTX__TRY(epctx__no_uint64(c, c->narrow == EPCTX_ONNX_UINT64));
     p->kind = (uint32_t)kind;
     p->type = (uint32_t)c->tensors[x].elem;
-    epctx__around(&c->tensors[x].shape, axis, end, &p->outer, &p->count, &p->inner);
+    epctx__dims_around(&c->tensors[x].shape, axis, end, &p->outer, &p->count, &p->inner);
     return epctx__emit_new(c, &s, c->tensors[x].elem, shape, y);
 }
 
@@ -10260,7 +10264,7 @@ static epctx_status epctx__emit_arg(epctx__compiler *c, uint32_t x, uint32_t axi
     p->smallest = smallest;
     p->last = last;
     p->type = (uint32_t)c->tensors[x].elem;
-    epctx__around(&shape, axis, axis + 1, &p->outer, &p->count, &p->inner);
+    epctx__dims_around(&shape, axis, axis + 1, &p->outer, &p->count, &p->inner);
     p->keep = (uint32_t)keep;
     shape.dims[axis] = keep;
     return epctx__emit_new(c, &s, EPCTX_ONNX_INT64, &shape, y);
@@ -10281,7 +10285,7 @@ static epctx_status epctx__lower_arg(epctx__compiler *c) {
 static epctx_status epctx__lower_hardmax(epctx__compiler *c) {
     const bool old = c->node->version < 13;
     const epctx__shape shape = c->tensors[c->in[0]].shape;
-    epctx__recipe r = epctx__recipe_of(EPCTX__NONE);
+    epctx__formula r = epctx__formula_of(EPCTX__NONE);
     epctx__shape flat = shape;
     uint32_t x = c->in[0], axis;
     EPCTX__TRY(epctx__axis_attr(c, old ? 1 : -1, shape.rank, 0, &axis));
@@ -10292,7 +10296,7 @@ static epctx_status epctx__lower_hardmax(epctx__compiler *c) {
     }
     EPCTX__TRY(epctx__emit_arg(c, x, axis, false, false, 1, &r.v.x));
     EPCTX__TRY(epctx__ramp(c, flat.dims[axis], flat.rank, axis, &r.v.t));
-    EPCTX__TRY(epctx__cook(c, &r, "y = float(x == t)"));
+    EPCTX__TRY(epctx__evaluate(c, &r, "y = float(x == t)"));
     return epctx__lower_alias(c, r.v.y, &shape);
 }
 
@@ -10311,7 +10315,7 @@ static epctx_status epctx__emit_softmax(epctx__compiler *c, uint32_t x, uint32_t
     epctx__step s = epctx__new_step(EPCTX__OP_SOFTMAX, x, EPCTX__NONE, 0);
     epctx__softmax *p = &s.params.softmax;
     p->log = log;
-    epctx__around(&shape, axis, end, &p->outer, &p->count, &p->inner);
+    epctx__dims_around(&shape, axis, end, &p->outer, &p->count, &p->inner);
     return epctx__emit_new(c, &s, EPCTX_ONNX_FLOAT, &shape, y);
 }
 
@@ -10372,7 +10376,7 @@ static epctx_status epctx__lower_gemm(epctx__compiler *c) {
     const float beta = epctx_node_float(c->node, "beta", 1.0f);
     const uint32_t a = c->in[0], b = c->in[1];
     const epctx__shape as = c->tensors[a].shape, bs = c->tensors[b].shape;
-    epctx__recipe r = epctx__recipe_of(a);
+    epctx__formula r = epctx__formula_of(a);
     epctx__shape ys = {2, {0}}, both;
     epctx__gemm p;
     uint32_t bias = EPCTX__NONE;
@@ -10408,7 +10412,7 @@ static epctx_status epctx__lower_gemm(epctx__compiler *c) {
         } else if (t->constant && (row || t->count == 1)) {
             EPCTX__TRY(epctx__add_floats(c, (uint64_t)n, &factors, &r.v.b));
             for (i = 0; i < n; i++) factors[i] = beta;
-            EPCTX__TRY(epctx__cook(c, &r, "c = c * b"));
+            EPCTX__TRY(epctx__evaluate(c, &r, "c = c * b"));
             bias = r.v.c;
         }
     }
@@ -10417,7 +10421,7 @@ static epctx_status epctx__lower_gemm(epctx__compiler *c) {
     c->y = r.v.y;
     if (r.v.c == bias) return EPCTX_OK;
     EPCTX__TRY(epctx__scalar_float(c, beta, &r.v.b));
-    return epctx__cook_y(c, &r, beta == 1.0f ? "y = y + c" : "y = y + c * b");
+    return epctx__evaluate_y(c, &r, beta == 1.0f ? "y = y + c" : "y = y + c * b");
 }
 
 /* Broadcasts the batch dimensions of an operand to those of the result if they differ. */
@@ -10437,8 +10441,8 @@ static epctx_status epctx__matmul_of(epctx__compiler *c, uint32_t a, uint32_t b,
     epctx__gemm p;
     const bool row = c->tensors[a].shape.rank == 1, column = c->tensors[b].shape.rank == 1;
     /* vectors become matrices; the result drops that */
-    if (row) EPCTX__TRY(epctx__along(c, &a, 2, 1));
-    if (column) EPCTX__TRY(epctx__along(c, &b, 2, 0));
+    if (row) EPCTX__TRY(epctx__along_axis(c, &a, 2, 1));
+    if (column) EPCTX__TRY(epctx__along_axis(c, &b, 2, 0));
     as = c->tensors[a].shape;
     bs = c->tensors[b].shape;
     if (as.rank < 2 || bs.rank < 2 || as.dims[as.rank - 1] != bs.dims[bs.rank - 2] ||
@@ -10473,7 +10477,7 @@ static epctx_status epctx__lower_matmul(epctx__compiler *c) {
     return epctx__matmul_of(c, c->in[0], c->in[1], &c->y);
 }
 
-/* -- recipes: how they are read (above >>lower) -- */
+/* -- formulas: how they are read (above >>lower) -- */
 
 /* A value, or a number as long as v is NONE. */
 typedef struct epctx__term {
@@ -10481,14 +10485,14 @@ typedef struct epctx__term {
     int32_t number;
 } epctx__term;
 
-typedef struct epctx__verb {
+typedef struct epctx__function {
     const char *text;
     uint32_t level; /* of an operator: how tight it binds; 0: a function */
     char form;      /* for epctx__apply */
     int32_t kind;
-} epctx__verb;
+} epctx__function;
 
-static const epctx__verb epctx__verbs[] = {
+static const epctx__function epctx__functions[] = {
     {"&", 1, 'e', EPCTX__EXACT_AND},
     {"|", 1, 'e', EPCTX__EXACT_OR},
     {"==", 2, 'e', EPCTX__EXACT_EQUAL},
@@ -10531,11 +10535,11 @@ static const epctx__verb epctx__verbs[] = {
 };
 
 /* The operator or function that comes next, or NULL. */
-static const epctx__verb *epctx__next_verb(epctx__recipe *r, bool function) {
+static const epctx__function *epctx__next_function(epctx__formula *r, bool function) {
     size_t i;
     while (*r->at == ' ') r->at++;
-    for (i = 0; i < sizeof epctx__verbs / sizeof epctx__verbs[0]; i++) {
-        const epctx__verb *w = &epctx__verbs[i];
+    for (i = 0; i < sizeof epctx__functions / sizeof epctx__functions[0]; i++) {
+        const epctx__function *w = &epctx__functions[i];
         if ((w->level == 0) == function && strncmp(r->at, w->text, strlen(w->text)) == 0) {
             r->at += strlen(w->text);
             return w;
@@ -10545,8 +10549,8 @@ static const epctx__verb *epctx__next_verb(epctx__recipe *r, bool function) {
 }
 
 /* An operator or a function. */
-static epctx_status epctx__apply_to(epctx__compiler *c, const epctx__recipe *r,
-                                    const epctx__verb *w, const epctx__term *in, uint32_t *y) {
+static epctx_status epctx__apply_to(epctx__compiler *c, const epctx__formula *r,
+                                    const epctx__function *w, const epctx__term *in, uint32_t *y) {
     const epctx__shape scalar = {0, {0}};
     const uint32_t a = in[0].v, b = in[1].v, both[2] = {a, b};
     switch (w->form) {
@@ -10573,8 +10577,9 @@ static epctx_status epctx__apply_to(epctx__compiler *c, const epctx__recipe *r,
 
 /* Applies an operator or function to values and numbers. A number that is an operand gets the type
  * of the values beside it. */
-static epctx_status epctx__apply(epctx__compiler *c, const epctx__recipe *r, const epctx__verb *w,
-                                 epctx__term *in, uint32_t count, uint32_t *y) {
+static epctx_status epctx__apply(epctx__compiler *c, const epctx__formula *r,
+                                 const epctx__function *w, epctx__term *in, uint32_t count,
+                                 uint32_t *y) {
     const uint32_t first = w->form == 'w' ? 1 : 0;
     const bool operands = w->form != 'n' && w->form != 'p' && w->form != 'j';
     int32_t elem = EPCTX_ONNX_FLOAT;
@@ -10586,9 +10591,9 @@ static epctx_status epctx__apply(epctx__compiler *c, const epctx__recipe *r, con
     return epctx__apply_to(c, r, w, in, y);
 }
 
-/* Dimensions up to a character `end`: the sizes in them, flattened, by their index in recipe.n, and
- * how many each has. Returns the rank. */
-static uint32_t epctx__read_dims(epctx__recipe *r, char end, uint8_t *sizes, uint8_t *counts) {
+/* Dimensions up to a character `end`: the sizes in them, flattened, by their index in formula.n,
+ * and how many each has. Returns the rank. */
+static uint32_t epctx__read_dims(epctx__formula *r, char end, uint8_t *sizes, uint8_t *counts) {
     uint32_t rank = 0;
     bool inside = false;
     for (r->at++; *r->at != end; r->at++) {
@@ -10604,7 +10609,7 @@ static uint32_t epctx__read_dims(epctx__recipe *r, char end, uint8_t *sizes, uin
 }
 
 /* x[..>..] */
-static epctx_status epctx__rearrange(epctx__compiler *c, epctx__recipe *r, uint32_t *x) {
+static epctx_status epctx__rearrange(epctx__compiler *c, epctx__formula *r, uint32_t *x) {
     const epctx__shape in = c->tensors[*x].shape;
     const char *text = r->at;
     int64_t n[28], step[28] = {0}, from[2 * EPCTX_NPU_MAX_RANK], dense = 1;
@@ -10646,16 +10651,16 @@ static epctx_status epctx__rearrange(epctx__compiler *c, epctx__recipe *r, uint3
         fits = fits && (walk.dims[i] == 1 || from[i] == dense);
     memcpy(&r->n, n, sizeof r->n);
     r->at++;
-    if (!fits) EPCTX__TRY(epctx__emit_picked(c, *x, &walk, 0, from, x));
+    if (!fits) EPCTX__TRY(epctx__emit_strided(c, *x, &walk, 0, from, x));
     return !fits && walk.rank == rank ? EPCTX_OK : epctx__alias(c, *x, &shape, 0, x);
 }
 
-static epctx_status epctx__cook_level(epctx__compiler *c, epctx__recipe *r, uint32_t level,
-                                      epctx__term *y);
+static epctx_status epctx__evaluate_level(epctx__compiler *c, epctx__formula *r, uint32_t level,
+                                          epctx__term *y);
 
 /* A value, number, function or what is in parentheses. */
-static epctx_status epctx__cook_operand(epctx__compiler *c, epctx__recipe *r, epctx__term *y) {
-    const epctx__verb *f = epctx__next_verb(r, true);
+static epctx_status epctx__evaluate_operand(epctx__compiler *c, epctx__formula *r, epctx__term *y) {
+    const epctx__function *f = epctx__next_function(r, true);
     epctx__term in[4] = {{0, 0}, {0, 0}, {0, 0}, {0, 0}};
     uint32_t count = 0;
     int64_t size;
@@ -10665,7 +10670,7 @@ static epctx_status epctx__cook_operand(epctx__compiler *c, epctx__recipe *r, ep
         r->at -= f != NULL;
         do {
             r->at++;
-            EPCTX__TRY(epctx__cook_level(c, r, 1, &in[count++]));
+            EPCTX__TRY(epctx__evaluate_level(c, r, 1, &in[count++]));
         } while (*r->at == ',');
         r->at++;
         *y = in[0];
@@ -10686,31 +10691,31 @@ static epctx_status epctx__cook_operand(epctx__compiler *c, epctx__recipe *r, ep
 }
 
 /* Operators of this level and of those that bind tighter. */
-static epctx_status epctx__cook_level(epctx__compiler *c, epctx__recipe *r, uint32_t level,
-                                      epctx__term *y) {
-    EPCTX__TRY(epctx__cook_operand(c, r, y));
+static epctx_status epctx__evaluate_level(epctx__compiler *c, epctx__formula *r, uint32_t level,
+                                          epctx__term *y) {
+    EPCTX__TRY(epctx__evaluate_operand(c, r, y));
     for (;;) {
         const char *before = r->at;
-        const epctx__verb *w = epctx__next_verb(r, false);
+        const epctx__function *w = epctx__next_function(r, false);
         epctx__term in[3] = {*y, {0, 0}, {0, 0}};
         if (w == NULL) return EPCTX_OK;
         if (w->level < level) {
             r->at = before;
             return EPCTX_OK;
         }
-        EPCTX__TRY(epctx__cook_level(c, r, w->level + 1, &in[1]));
+        EPCTX__TRY(epctx__evaluate_level(c, r, w->level + 1, &in[1]));
         EPCTX__TRY(epctx__apply(c, r, w, in, 2, &y->v));
     }
 }
 
-static epctx_status epctx__cook(epctx__compiler *c, epctx__recipe *r, const char *text) {
+static epctx_status epctx__evaluate(epctx__compiler *c, epctx__formula *r, const char *text) {
     epctx__term y;
     size_t at;
     for (r->at = text; *r->at != '\0'; r->at += *r->at == ';') {
         while (*r->at == ' ') r->at++;
         at = (size_t)(*r->at - 'a');
         r->at += 3; /* "y =" */
-        EPCTX__TRY(epctx__cook_level(c, r, 1, &y));
+        EPCTX__TRY(epctx__evaluate_level(c, r, 1, &y));
         memcpy((uint32_t *)(void *)&r->v + at, &y.v, sizeof y.v);
     }
     return EPCTX_OK;
@@ -10725,27 +10730,27 @@ static epctx_status epctx__lower_reduce_form(epctx__compiler *c) {
         {"ReduceSumSquare", "y = sum(x * x)"},
         {"ReduceLogSum", "y = log(sum(x))"},
         {"ReduceLogSumExp", "m = finite(highest(x)); y = log(sum(exp(x - m))) + m"}};
-    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    epctx__formula r = epctx__formula_of(c->in[0]);
     bool marked[EPCTX_NPU_MAX_RANK];
     size_t i = 0;
     EPCTX__TRY(epctx__reduce_axes(c, 18, marked));
     r.axes = marked;
     while (!epctx_str_is(c->node->op_type, forms[i][0])) i++;
-    EPCTX__TRY(epctx__cook(c, &r, forms[i][1]));
+    EPCTX__TRY(epctx__evaluate(c, &r, forms[i][1]));
     return epctx__drop_axes(c, r.v.y, marked, epctx_node_int(c->node, "keepdims", 1) != 0, &c->y);
 }
 
 static epctx_status epctx__lower_mean_variance(epctx__compiler *c) {
     static const int64_t usual[3] = {0, 2, 3};
     bool marked[EPCTX_NPU_MAX_RANK] = {false};
-    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    epctx__formula r = epctx__formula_of(c->in[0]);
     epctx__list axes;
     EPCTX__TRY(epctx__ints_of(c, "axes", 0, INT64_MAX, &axes));
     EPCTX__TRY(epctx__mark_axes(c, axes.found ? axes.v : usual, axes.found ? axes.count : 3,
                                 c->tensors[r.v.x].shape.rank, marked));
     r.axes = marked;
     EPCTX__TRY(epctx__scalar_float(c, 1e-9f, &r.v.e));
-    return epctx__cook_y(c, &r, "d = x - mean(x); y = d / (sqrt(mean(d * d)) + e)");
+    return epctx__evaluate_y(c, &r, "d = x - mean(x); y = d / (sqrt(mean(d * d)) + e)");
 }
 
 /* -- BatchNormalization: y = x * f + g, f = s / sqrt(v + e), g = b - m * f -- */
@@ -10756,7 +10761,7 @@ static epctx_status epctx__lower_batch_norm(epctx__compiler *c) {
     const bool apart[EPCTX_NPU_MAX_RANK] = {true, false, true, true, true, true, true, true};
     const epctx__shape shape = c->tensors[c->in[0]].shape;
     const uint32_t rank = shape.rank;
-    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    epctx__formula r = epctx__formula_of(c->in[0]);
     epctx__step s;
     uint32_t *const ids[4] = {&r.v.s, &r.v.b, &r.v.m, &r.v.v}, i;
     bool constant = !training;
@@ -10780,22 +10785,22 @@ static epctx_status epctx__lower_batch_norm(epctx__compiler *c) {
         r.axes = apart;
         EPCTX__TRY(epctx__scalar_float(c, momentum, &r.v.p));
         EPCTX__TRY(epctx__scalar_float(c, 1.0f - momentum, &r.v.q));
-        EPCTX__TRY(epctx__cook(c, &r,
-                               "n = mean(x); d = x - n; w = mean(d * d);"
-                               "n = n[1c*>c]; i = m * p + n * q; m = n;"
-                               "w = w[1c*>c]; j = v * p + w * q; v = w"));
+        EPCTX__TRY(epctx__evaluate(c, &r,
+                                   "n = mean(x); d = x - n; w = mean(d * d);"
+                                   "n = n[1c*>c]; i = m * p + n * q; m = n;"
+                                   "w = w[1c*>c]; j = v * p + w * q; v = w"));
         EPCTX__TRY(epctx__set_output(c, 1, r.v.i));
         EPCTX__TRY(epctx__set_output(c, 2, r.v.j));
     }
     if (!constant) {
-        for (i = 0; i < 4; i++) EPCTX__TRY(epctx__along(c, ids[i], rank - 1, 0));
-        return epctx__cook_y(c, &r, "d = sqrt(v + e); y = (x - m) / d * s + b");
+        for (i = 0; i < 4; i++) EPCTX__TRY(epctx__along_axis(c, ids[i], rank - 1, 0));
+        return epctx__evaluate_y(c, &r, "d = sqrt(v + e); y = (x - m) / d * s + b");
     }
-    EPCTX__TRY(epctx__cook(c, &r, "f = s / sqrt(v + e); g = b - m * f"));
+    EPCTX__TRY(epctx__evaluate(c, &r, "f = s / sqrt(v + e); g = b - m * f"));
     s = epctx__new_step(EPCTX__OP_AFFINE, r.v.x, r.v.f, 0);
     s.in[2] = r.v.g;
-    epctx__around(&shape, 1, 2, &s.params.affine.outer, &s.params.affine.channels,
-                  &s.params.affine.inner);
+    epctx__dims_around(&shape, 1, 2, &s.params.affine.outer, &s.params.affine.channels,
+                       &s.params.affine.inner);
     before = c->step_count;
     EPCTX__TRY(epctx__emit_new(c, &s, EPCTX_ONNX_FLOAT, &shape, &c->y));
     epctx__may_join(c, before);
@@ -10827,7 +10832,7 @@ static epctx_status epctx__lower_layer_norm(epctx__compiler *c) {
     const bool more = centred && epctx__unused_outputs(c, 1) != EPCTX_OK;
     const epctx__shape shape = c->tensors[c->in[0]].shape;
     bool inner[EPCTX_NPU_MAX_RANK];
-    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    epctx__formula r = epctx__formula_of(c->in[0]);
     epctx__norm n;
     uint32_t shift = EPCTX__NONE, axis, i;
     epctx_error_clear(c->error);
@@ -10847,7 +10852,8 @@ static epctx_status epctx__lower_layer_norm(epctx__compiler *c) {
     for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) inner[i] = i >= axis;
     r.axes = inner;
     EPCTX__TRY(epctx__scalar_float(c, n.epsilon, &r.v.e));
-    EPCTX__TRY(epctx__cook(c, &r, "m = mean(x); d = x - m; s = inverse(sqrt(mean(d * d) + e))"));
+    EPCTX__TRY(
+        epctx__evaluate(c, &r, "m = mean(x); d = x - m; s = inverse(sqrt(mean(d * d) + e))"));
     EPCTX__TRY(epctx__set_output(c, 1, r.v.m));
     return epctx__set_output(c, 2, r.v.s);
 }
@@ -10881,10 +10887,10 @@ static epctx_status epctx__lower_lrn(epctx__compiler *c) {
     const epctx__window w = {channels, 1, channels, 1, (uint32_t)size,           1, 1, 1,
                              1,        1, top,      0, (uint32_t)size - 1 - top, 0};
     epctx__step s;
-    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    epctx__formula r = epctx__formula_of(c->in[0]);
     if (shape.rank < 3 || size < 1 || size > 4096)
         return epctx__bad_attr(c, "size", "1 to 4096 channels and an input of rank >= 3");
-    EPCTX__TRY(epctx__cook(c, &r, "s = x * x"));
+    EPCTX__TRY(epctx__evaluate(c, &r, "s = x * x"));
     s = epctx__new_step(EPCTX__OP_POOL, r.v.s, EPCTX__NONE, 0);
     s.params.pool.batch = (uint32_t)shape.dims[0];
     s.params.pool.channels = s.params.pool.row = (uint32_t)epctx__product(&shape, 2, shape.rank);
@@ -10895,7 +10901,7 @@ static epctx_status epctx__lower_lrn(epctx__compiler *c) {
     EPCTX__TRY(epctx__scalar_float(c, epctx_node_float(c->node, "alpha", 1e-4f), &r.v.a));
     EPCTX__TRY(epctx__scalar_float(c, epctx_node_float(c->node, "bias", 1.0f), &r.v.k));
     EPCTX__TRY(epctx__scalar_float(c, epctx_node_float(c->node, "beta", 0.75f), &r.v.b));
-    return epctx__cook_y(c, &r, "y = x / (m * a + k) ^ b");
+    return epctx__evaluate_y(c, &r, "y = x / (m * a + k) ^ b");
 }
 
 /* -- quantization -- */
@@ -10934,7 +10940,7 @@ static epctx_status epctx__emit_quantize(epctx__compiler *c, epctx__opcode op, u
         if (channels != (uint64_t)shape.dims[axis] || c->tensors[scale].shape.rank != 1)
             return EPCTX__REFUSE(c, "scale: expected 1 or %d elements, found %u", shape.dims[axis],
                                  channels);
-        epctx__around(&shape, axis, axis + 1, &p->outer, &p->channels, &p->inner);
+        epctx__dims_around(&shape, axis, axis + 1, &p->outer, &p->channels, &p->inner);
     }
     if (type != EPCTX_ONNX_INT8 && type != EPCTX_ONNX_UINT8 &&
         !(to_float && type == EPCTX_ONNX_INT32))
@@ -10966,11 +10972,11 @@ static epctx_status epctx__lower_quantize(epctx__compiler *c) {
 
 /* Outputs: quantized data, scale and zero point, from the range of the input. */
 static epctx_status epctx__lower_dynamic_quantize(epctx__compiler *c) {
-    epctx__recipe r = epctx__recipe_of(c->in[0]);
-    EPCTX__TRY(epctx__cook(c, &r,
-                           "l = all_min(x); h = all_max(x); l = min(l, 0); h = max(h, 0);"
-                           "s = where(h == l, 1, (h - l) / 255);" /* of zeros alone */
-                           "z = uint8(byte(round(neg(l / s))))"));
+    epctx__formula r = epctx__formula_of(c->in[0]);
+    EPCTX__TRY(epctx__evaluate(c, &r,
+                               "l = all_min(x); h = all_max(x); l = min(l, 0); h = max(h, 0);"
+                               "s = where(h == l, 1, (h - l) / 255);" /* of zeros alone */
+                               "z = uint8(byte(round(neg(l / s))))"));
     EPCTX__TRY(epctx__set_output(c, 1, r.v.s));
     EPCTX__TRY(epctx__set_output(c, 2, r.v.z));
     return epctx__emit_quantize(c, EPCTX__OP_QUANTIZE, r.v.x, r.v.s, r.v.z, 0, EPCTX_ONNX_UINT8,
@@ -11064,7 +11070,7 @@ static epctx_status epctx__lower_loss(epctx__compiler *c) {
         {"y = all_sum(y)", "y = all_sum(y * w)"},
         {"y = y", "y = y * w"}};
     const epctx_attr *ignore = epctx_node_attr(c->node, "ignore_index");
-    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    epctx__formula r = epctx__formula_of(c->in[0]);
     const epctx__shape xs = c->tensors[r.v.x].shape, ts = c->tensors[c->in[1]].shape;
     const bool weighted = c->in[2] != EPCTX__NONE || ignore != NULL;
     uint32_t reduction, at;
@@ -11080,26 +11086,26 @@ static epctx_status epctx__lower_loss(epctx__compiler *c) {
         EPCTX__TRY(epctx__emit_softmax(c, r.v.x, 1, 2, true, &r.v.x));
         EPCTX__TRY(epctx__set_output(c, 1, r.v.x));
     }
-    EPCTX__TRY(epctx__cook(c, &r, "t = int(t)"));
+    EPCTX__TRY(epctx__evaluate(c, &r, "t = int(t)"));
     if (ignore != NULL) {
         if (ignore->i > 1000000 || ignore->i < -1000000)
             return epctx__bad_attr(c, "ignore_index", "-1000000..1000000");
         r.n.i = ignore->i;
-        EPCTX__TRY(epctx__cook(c, &r, "i = t == #i; t = where(i, 0, t)"));
+        EPCTX__TRY(epctx__evaluate(c, &r, "i = t == #i; t = where(i, 0, t)"));
     }
-    EPCTX__TRY(epctx__cook(c, &r, "x = x[nc*>nc*]; u = t[n*>n1*]"));
-    EPCTX__TRY(epctx__emit_pick(c, r.v.x, r.v.u, EPCTX__NONE, 1, 0, &r.v.y));
+    EPCTX__TRY(epctx__evaluate(c, &r, "x = x[nc*>nc*]; u = t[n*>n1*]"));
+    EPCTX__TRY(epctx__emit_elements(c, r.v.x, r.v.u, EPCTX__NONE, 1, 0, &r.v.y));
     EPCTX__TRY(epctx__alias(c, r.v.y, &ts, 0, &r.v.y));
-    EPCTX__TRY(epctx__cook(c, &r, ignore != NULL ? "y = where(i, 0, neg(y))" : "y = neg(y)"));
+    EPCTX__TRY(epctx__evaluate(c, &r, ignore != NULL ? "y = where(i, 0, neg(y))" : "y = neg(y)"));
     if (r.v.w != EPCTX__NONE) {
         EPCTX__TRY(epctx__want_float(c, r.v.w));
         EPCTX__TRY(epctx__axis(c, 0, c->tensors[r.v.w].shape.rank, 0, &at));
-        EPCTX__TRY(
-            epctx__cook(c, &r, ignore != NULL ? "w = where(i, 0, take(w, t))" : "w = take(w, t)"));
+        EPCTX__TRY(epctx__evaluate(
+            c, &r, ignore != NULL ? "w = where(i, 0, take(w, t))" : "w = take(w, t)"));
     } else if (weighted) {
-        EPCTX__TRY(epctx__cook(c, &r, "w = where(i, 0, 1)"));
+        EPCTX__TRY(epctx__evaluate(c, &r, "w = where(i, 0, 1)"));
     }
-    return epctx__cook_y(c, &r, results[reduction][weighted]);
+    return epctx__evaluate_y(c, &r, results[reduction][weighted]);
 }
 
 /* -- recurrent networks -- */
@@ -11141,7 +11147,7 @@ static epctx_status epctx__rnn_acts(epctx__compiler *c, epctx__rnn *n, uint32_t 
 }
 
 static epctx_status epctx__rnn_inputs(epctx__compiler *c, epctx__rnn *n) {
-    static const int64_t turn[3] = {1, 0, 2};
+    static const int64_t swapped[3] = {1, 0, 2};
     uint32_t *const ids[8] = {&n->x,       &n->w,     &n->r,    &n->b,
                               &n->lengths, &n->first, &n->cell, &n->peep};
     const int64_t d = n->directions;
@@ -11158,7 +11164,7 @@ static epctx_status epctx__rnn_inputs(epctx__compiler *c, epctx__rnn *n) {
         epctx_node_int(c->node, "input_forget", 0) != 0)
         return EPCTX__REFUSE(c,
                              "expected X of rank 3 and no clip, activation_alpha or input_forget");
-    if (n->batch_first) EPCTX__TRY(epctx__emit_transpose(c, n->x, turn, &n->x));
+    if (n->batch_first) EPCTX__TRY(epctx__emit_transpose(c, n->x, swapped, &n->x));
     const epctx__shape x = c->tensors[n->x].shape;
     const int64_t batch = x.dims[1], rows = n->gates * hidden;
     const epctx__shape state = {3,
@@ -11192,20 +11198,21 @@ static epctx_status epctx__rnn_inputs(epctx__compiler *c, epctx__rnn *n) {
 /* The bias of direction `d`: the sum of both halves, except the last gate of a late-reset GRU. */
 static epctx_status epctx__rnn_bias(epctx__compiler *c, const epctx__rnn *n, int64_t d,
                                     uint32_t *bias, uint32_t *late) {
-    epctx__recipe r = epctx__recipe_of(n->b);
+    epctx__formula r = epctx__formula_of(n->b);
     *bias = *late = EPCTX__NONE;
     if (n->b == EPCTX__NONE) return EPCTX_OK;
     r.n.d = d;
     r.n.h = n->p.hidden;
     r.n.t = 2 * r.n.h;
     r.n.g = n->gates * r.n.h;
-    EPCTX__TRY(epctx__cook(c, &r,
-                           "x = part(x, 0, #d, 1); i = part(x, 1, 0, #g); s = part(x, 1, #g, #g);"
-                           "y = i + s"));
+    EPCTX__TRY(
+        epctx__evaluate(c, &r,
+                        "x = part(x, 0, #d, 1); i = part(x, 1, 0, #g); s = part(x, 1, #g, #g);"
+                        "y = i + s"));
     if (n->p.late_reset != 0)
-        EPCTX__TRY(epctx__cook(c, &r,
-                               "y = join(part(y, 1, 0, #t), part(i, 1, #t, #h), 1);"
-                               "l = part(s, 1, #t, #h)"));
+        EPCTX__TRY(epctx__evaluate(c, &r,
+                                   "y = join(part(y, 1, 0, #t), part(i, 1, #t, #h), 1);"
+                                   "l = part(s, 1, #t, #h)"));
     *bias = r.v.y;
     if (n->p.late_reset != 0) *late = r.v.l;
     return EPCTX_OK;
@@ -11250,9 +11257,9 @@ static epctx_status epctx__rnn_output(epctx__compiler *c, const epctx__rnn *n, s
     uint32_t parts[2] = {EPCTX__NONE, EPCTX__NONE}, y, d;
     if (i >= c->node->output_count || c->node->outputs[i].size == 0) return EPCTX_OK;
     for (d = 0; d < n->directions; d++) {
-        epctx__recipe r = epctx__recipe_of(0);
+        epctx__formula r = epctx__formula_of(0);
         EPCTX__TRY(epctx__alias(c, n->results[d], &shape, start, &r.v.x));
-        EPCTX__TRY(epctx__cook(c, &r, orders[i > 0][n->batch_first]));
+        EPCTX__TRY(epctx__evaluate(c, &r, orders[i > 0][n->batch_first]));
         parts[d] = r.v.y;
     }
     d = (n->batch_first ? 1u : 0u) + (i == 0 ? 1u : 0u);
@@ -11583,30 +11590,30 @@ static epctx_status epctx__lower_bitwise_not(epctx__compiler *c) {
 }
 
 /* y = |x|^p, with attribute p, or y^(1/p) (`root`). */
-static epctx_status epctx__power(epctx__compiler *c, epctx__recipe *r, bool root) {
+static epctx_status epctx__power(epctx__compiler *c, epctx__formula *r, bool root) {
     static const char *const texts[3][2] = {
         {"y = abs(x)", "y = y"}, {"y = x * x", "y = sqrt(y)"}, {"y = abs(x) ^ p", "y = y ^ q"}};
     const int64_t p = epctx_node_int(c->node, "p", 2);
     if (p < 1 || p > 64) return epctx__bad_attr(c, "p", "1 to 64");
     EPCTX__TRY(epctx__scalar_float(c, (float)p, &r->v.p));
     EPCTX__TRY(epctx__scalar_float(c, epctx__f_div(1.0f, (float)p), &r->v.q));
-    return epctx__cook(c, r, texts[p < 3 ? p - 1 : 2][root]);
+    return epctx__evaluate(c, r, texts[p < 3 ? p - 1 : 2][root]);
 }
 
 /* LpNormalization, GlobalLpPool: the p-norms of an axis or of images. */
 static epctx_status epctx__lower_lp(epctx__compiler *c) {
     const bool pool = c->variant != 0;
     bool marked[EPCTX_NPU_MAX_RANK];
-    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    epctx__formula r = epctx__formula_of(c->in[0]);
     uint32_t axis = 0, i;
     if (!pool) EPCTX__TRY(epctx__axis_attr(c, -1, c->tensors[r.v.x].shape.rank, 0, &axis));
     for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) marked[i] = pool ? i >= 2 : i == axis;
     r.axes = marked;
     EPCTX__TRY(epctx__power(c, &r, false));
-    EPCTX__TRY(epctx__cook(c, &r, "y = sum(y)"));
+    EPCTX__TRY(epctx__evaluate(c, &r, "y = sum(y)"));
     EPCTX__TRY(epctx__power(c, &r, true));
     EPCTX__TRY(epctx__scalar_float(c, FLT_MIN, &r.v.t)); /* zeros stay zeros */
-    return epctx__cook_y(c, &r, pool ? "y = y" : "y = x / max(y, t)");
+    return epctx__evaluate_y(c, &r, pool ? "y = y" : "y = x / max(y, t)");
 }
 
 static epctx_status epctx__lower_cumsum(epctx__compiler *c) {
@@ -11614,12 +11621,12 @@ static epctx_status epctx__lower_cumsum(epctx__compiler *c) {
     const int32_t type = c->tensors[c->in[0]].elem;
     int64_t at = INT64_MAX;
     uint32_t axis;
-    epctx__step s = epctx__new_step(EPCTX__OP_RUNNING, c->in[0], EPCTX__NONE, 0);
-    epctx__running *p = &s.params.running;
+    epctx__step s = epctx__new_step(EPCTX__OP_CUM_SUM, c->in[0], EPCTX__NONE, 0);
+    epctx__cum_sum *p = &s.params.cum_sum;
     EPCTX__TRY(epctx__const_ints(c, c->in[1], "axis", 1, &at, NULL));
     EPCTX__TRY(epctx__axis(c, at, shape.rank, 0, &axis));
     p->type = (uint32_t)type;
-    epctx__around(&shape, axis, axis + 1, &p->outer, &p->count, &p->inner);
+    epctx__dims_around(&shape, axis, axis + 1, &p->outer, &p->count, &p->inner);
     p->exclusive = epctx_node_int(c->node, "exclusive", 0) != 0;
     p->reverse = epctx_node_int(c->node, "reverse", 0) != 0;
     return epctx__emit_new(c, &s, type, &shape, &c->y);
@@ -11650,12 +11657,12 @@ static epctx_status epctx__lower_center_crop_pad(epctx__compiler *c) {
 static epctx_status epctx__heads(epctx__compiler *c, uint32_t x, const char *attr, uint32_t *y) {
     const epctx__shape *shape = &c->tensors[x].shape;
     const bool flat = shape->rank != 4;
-    epctx__recipe r = epctx__recipe_of(x);
+    epctx__formula r = epctx__formula_of(x);
     r.n.h = flat ? epctx_node_int(c->node, attr, 0) : 0;
     if (flat && (shape->rank != 3 || r.n.h < 1 || shape->dims[2] % r.n.h != 0))
         return EPCTX__INVALID(c,
                               "expected rank 4, or rank 3 and a number of heads that divides it");
-    EPCTX__TRY(epctx__cook(c, &r, flat ? "y = x[bl(hw)>bhlw]" : "y = x[bhlw>bhlw]"));
+    EPCTX__TRY(epctx__evaluate(c, &r, flat ? "y = x[bl(hw)>bhlw]" : "y = x[bhlw>bhlw]"));
     *y = r.v.y;
     return EPCTX_OK;
 }
@@ -11664,29 +11671,29 @@ static epctx_status epctx__heads(epctx__compiler *c, uint32_t x, const char *att
  * Each of their heads serves `group` heads of the queries. */
 static epctx_status epctx__history(epctx__compiler *c, size_t input, size_t past, size_t present,
                                    int64_t queries, uint32_t *y) {
-    epctx__recipe r = epctx__recipe_of(EPCTX__NONE);
+    epctx__formula r = epctx__formula_of(EPCTX__NONE);
     EPCTX__TRY(epctx__float_input(c, input, &r.v.x));
     EPCTX__TRY(epctx__heads(c, r.v.x, "kv_num_heads", &r.v.x));
     EPCTX__TRY(epctx__optional(c, past, &r.v.p));
     c->tensors[r.v.x].name = c->node->inputs[input];
     if (r.v.p != EPCTX__NONE) {
         EPCTX__TRY(epctx__want_float(c, r.v.p));
-        EPCTX__TRY(epctx__cook(c, &r, "x = join(p, x, 2)"));
+        EPCTX__TRY(epctx__evaluate(c, &r, "x = join(p, x, 2)"));
     }
     /* an alias, so that naming the output does not rename the input */
-    EPCTX__TRY(epctx__cook(c, &r, "y = x[bhlw>bhlw]"));
+    EPCTX__TRY(epctx__evaluate(c, &r, "y = x[bhlw>bhlw]"));
     EPCTX__TRY(epctx__set_output(c, present, r.v.y));
     if (r.n.h == 0 || queries % r.n.h != 0)
         return EPCTX__INVALID(c, "%d heads do not serve %d", r.n.h, queries);
     r.n.r = queries / r.n.h;
-    if (r.n.r > 1) EPCTX__TRY(epctx__cook(c, &r, "x = x[bhlw>b(hr)lw]"));
+    if (r.n.r > 1) EPCTX__TRY(epctx__evaluate(c, &r, "x = x[bhlw>b(hr)lw]"));
     *y = r.v.x;
     return EPCTX_OK;
 }
 
 /* Input 3, a bool or float mask; positions of a shorter one behind its end are masked. Of a bool
  * mask, with the causal one in `t`, `d` is 0 where it leaves a query nothing to see. */
-static epctx_status epctx__attention_mask(epctx__compiler *c, epctx__recipe *r, int64_t total) {
+static epctx_status epctx__attention_mask(epctx__compiler *c, epctx__formula *r, int64_t total) {
     const epctx__shape *shape;
     bool last[EPCTX_NPU_MAX_RANK] = {false}, sees;
     EPCTX__TRY(epctx__optional(c, 3, &r->v.m));
@@ -11697,22 +11704,22 @@ static epctx_status epctx__attention_mask(epctx__compiler *c, epctx__recipe *r, 
     if (shape->rank > 0 && shape->dims[shape->rank - 1] < total && shape->dims[shape->rank - 1] > 1)
         EPCTX__TRY(epctx__pad_axis(c, r->v.m, shape->rank - 1, total - shape->dims[shape->rank - 1],
                                    sees ? 0 : epctx__bits_of(-FLT_MAX), &r->v.m));
-    if (sees && r->v.t != EPCTX__NONE) EPCTX__TRY(epctx__cook(c, r, "t = t & m"));
+    if (sees && r->v.t != EPCTX__NONE) EPCTX__TRY(epctx__evaluate(c, r, "t = t & m"));
     if (sees) {
         if (r->v.t == EPCTX__NONE) r->v.t = r->v.m;
         if (c->tensors[r->v.t].shape.rank > 0) last[c->tensors[r->v.t].shape.rank - 1] = true;
         r->axes = last;
-        EPCTX__TRY(epctx__cook(c, r, "d = highest(float(t)); m = where(m, 0, l)"));
+        EPCTX__TRY(epctx__evaluate(c, r, "d = highest(float(t)); m = where(m, 0, l)"));
         r->axes = NULL;
     }
-    return epctx__cook(c, r, "s = s + m");
+    return epctx__evaluate(c, r, "s = s + m");
 }
 
 static epctx_status epctx__lower_attention(epctx__compiler *c) {
     const float cap = epctx_node_float(c->node, "softcap", 0.0f);
     const int64_t mode = epctx_node_int(c->node, "qk_matmul_output_mode", 0);
     const bool flat = c->tensors[c->in[0]].shape.rank == 3;
-    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    epctx__formula r = epctx__formula_of(c->in[0]);
     epctx__shape scores;
     uint32_t past = c->in[4], shown[4];
     int64_t heads, before;
@@ -11731,12 +11738,12 @@ static epctx_status epctx__lower_attention(epctx__compiler *c) {
         c, epctx_node_float(c->node, "scale", 1.0f / epctx__sqrt((float)scores.dims[3])), &r.v.f));
     EPCTX__TRY(epctx__history(c, 1, 4, 1, heads, &r.v.k));
     EPCTX__TRY(epctx__history(c, 2, 5, 2, heads, &r.v.v));
-    EPCTX__TRY(epctx__cook(c, &r, "s = q * f @ k[bhlw>bhwl]"));
+    EPCTX__TRY(epctx__evaluate(c, &r, "s = q * f @ k[bhlw>bhwl]"));
     shown[0] = r.v.s;
     scores = c->tensors[r.v.s].shape;
     EPCTX__TRY(epctx__scalar_float(c, cap, &r.v.c));
     EPCTX__TRY(epctx__scalar_float(c, -FLT_MAX, &r.v.l));
-    if (cap > 0.0f) EPCTX__TRY(epctx__cook(c, &r, "s = tanh(s / c) * c"));
+    if (cap > 0.0f) EPCTX__TRY(epctx__evaluate(c, &r, "s = tanh(s / c) * c"));
     shown[1] = r.v.s;
     before = past != EPCTX__NONE ? c->tensors[past].shape.dims[2] : 0;
     if (epctx_node_int(c->node, "is_causal", 0) != 0 &&
@@ -11744,33 +11751,34 @@ static epctx_status epctx__lower_attention(epctx__compiler *c) {
         r.n.i = scores.dims[2];
         r.n.j = scores.dims[3];
         r.n.p = before;
-        EPCTX__TRY(epctx__cook(c, &r,
-                               "t = range(#j)[j>1j] <= range(#i)[i>i1] + #p;" /* it sees these */
-                               "s = s + where(t, 0, l)"));
+        EPCTX__TRY(
+            epctx__evaluate(c, &r,
+                            "t = range(#j)[j>1j] <= range(#i)[i>i1] + #p;" /* it sees these */
+                            "s = s + where(t, 0, l)"));
     }
     EPCTX__TRY(epctx__attention_mask(c, &r, scores.dims[3]));
     if (r.v.s != shown[1]) /* if masked twice: a softmax of rows of -infinity would be NaN */
-        EPCTX__TRY(epctx__cook(c, &r, "s = finite(s)"));
+        EPCTX__TRY(epctx__evaluate(c, &r, "s = finite(s)"));
     shown[2] = r.v.s;
     EPCTX__TRY(epctx__emit_softmax(c, r.v.s, 3, 4, false, &r.v.s));
-    if (r.v.d != EPCTX__NONE) EPCTX__TRY(epctx__cook(c, &r, "s = s * d"));
+    if (r.v.d != EPCTX__NONE) EPCTX__TRY(epctx__evaluate(c, &r, "s = s * d"));
     shown[3] = r.v.s;
     if (c->node->output_count > 3) {
         EPCTX__TRY(epctx__alias(c, shown[mode], &scores, 0, &shown[mode]));
         EPCTX__TRY(epctx__set_output(c, 3, shown[mode]));
     }
-    return epctx__cook_y(c, &r, flat ? "y = (s @ v)[bhqv>bq(hv)]" : "y = s @ v");
+    return epctx__evaluate_y(c, &r, flat ? "y = (s @ v)[bhqv>bq(hv)]" : "y = s @ v");
 }
 
 /* -- RotaryEmbedding -- */
 
 /* Cosines or sines, input `i`, where heads come before the length or behind it (`flat`). */
 static epctx_status epctx__angles(epctx__compiler *c, size_t i, bool flat, uint32_t *y) {
-    epctx__recipe r = epctx__recipe_of(EPCTX__NONE);
+    epctx__formula r = epctx__formula_of(EPCTX__NONE);
     EPCTX__TRY(epctx__float_input(c, i, &r.v.x));
     EPCTX__TRY(epctx__optional(c, 3, &r.v.p));
-    if (r.v.p != EPCTX__NONE) EPCTX__TRY(epctx__cook(c, &r, "x = take(x, p)"));
-    EPCTX__TRY(epctx__cook(c, &r, flat ? "y = x[blw>bl1w]" : "y = x[blw>b1lw]"));
+    if (r.v.p != EPCTX__NONE) EPCTX__TRY(epctx__evaluate(c, &r, "x = take(x, p)"));
+    EPCTX__TRY(epctx__evaluate(c, &r, flat ? "y = x[blw>bl1w]" : "y = x[blw>b1lw]"));
     *y = r.v.y;
     return EPCTX_OK;
 }
@@ -11779,12 +11787,12 @@ static epctx_status epctx__lower_rotary(epctx__compiler *c) {
     const bool interleaved = epctx_node_int(c->node, "interleaved", 0) != 0;
     const epctx__shape given = c->tensors[c->in[0]].shape;
     const bool flat = given.rank != 4;
-    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    epctx__formula r = epctx__formula_of(c->in[0]);
     int64_t width;
     r.n.j = flat ? epctx_node_int(c->node, "num_heads", 0) : 0;
     if (flat && (given.rank != 3 || r.n.j < 1 || given.dims[2] % r.n.j != 0))
         return epctx__bad_attr(c, "num_heads", "a divisor of the last dimension");
-    EPCTX__TRY(epctx__cook(c, &r, flat ? "x = x[hi(jk)>hijk]" : "x = x[hijk>hijk]"));
+    EPCTX__TRY(epctx__evaluate(c, &r, flat ? "x = x[hi(jk)>hijk]" : "x = x[hijk>hijk]"));
     width = epctx_node_int(c->node, "rotary_embedding_dim", 0);
     width = width == 0 ? r.n.k : width;
     if (width < 2 || width % 2 != 0 || width > r.n.k)
@@ -11794,19 +11802,19 @@ static epctx_status epctx__lower_rotary(epctx__compiler *c) {
     r.n.p = 2;
     r.n.l = width;
     r.n.r = r.n.k - width;
-    EPCTX__TRY(epctx__cook(c, &r,
-                           interleaved ? "y = part(x, 3, 0, #l)[hij(wp)>phijw]"
-                                       : "y = part(x, 3, 0, #l)[hij(pw)>phijw]"));
-    EPCTX__TRY(epctx__cook(c, &r,
-                           "a = part(y, 0, 0, 1); b = part(y, 0, 1, 1);"
-                           "y = a * c - b * s; z = a * s + b * c"));
+    EPCTX__TRY(epctx__evaluate(c, &r,
+                               interleaved ? "y = part(x, 3, 0, #l)[hij(wp)>phijw]"
+                                           : "y = part(x, 3, 0, #l)[hij(pw)>phijw]"));
+    EPCTX__TRY(epctx__evaluate(c, &r,
+                               "a = part(y, 0, 0, 1); b = part(y, 0, 1, 1);"
+                               "y = a * c - b * s; z = a * s + b * c"));
     if (!epctx__same_shape(&c->tensors[r.v.y].shape, &c->tensors[r.v.a].shape))
         return EPCTX__INVALID(c, "cosines and sines do not fit the input's batch and length");
-    EPCTX__TRY(epctx__cook(c, &r,
-                           interleaved ? "y = join(y, z, 0)[phijw>hij(wp)]"
-                                       : "y = join(y, z, 0)[phijw>hij(pw)]"));
+    EPCTX__TRY(epctx__evaluate(c, &r,
+                               interleaved ? "y = join(y, z, 0)[phijw>hij(wp)]"
+                                           : "y = join(y, z, 0)[phijw>hij(pw)]"));
     if (r.n.r > 0) /* the others stay */
-        EPCTX__TRY(epctx__cook(c, &r, "y = join(y, part(x, 3, #l, #r), 3)"));
+        EPCTX__TRY(epctx__evaluate(c, &r, "y = join(y, part(x, 3, #l, #r), 3)"));
     return epctx__lower_alias(c, r.v.y, &given);
 }
 
@@ -11880,15 +11888,15 @@ static epctx_status epctx__add_windows(epctx__compiler *c, uint32_t x, int64_t n
                                        const epctx__geometry *g, uint32_t *y) {
     const epctx__shape windows = epctx__shape4(n, channels, g->taps, g->places);
     const epctx__shape images = {2, {g->points + 1, n * channels}};
-    epctx__recipe r = epctx__recipe_of(x);
+    epctx__formula r = epctx__formula_of(x);
     EPCTX__TRY(epctx__alias(c, x, &windows, 0, &r.v.x));
     EPCTX__TRY(epctx__points(c, g, true, false, &r.v.i));
-    EPCTX__TRY(epctx__cook(c, &r, "x = x[nctp>(tp)(nc)]; i = i[tp>(tp)1]"));
+    EPCTX__TRY(epctx__evaluate(c, &r, "x = x[nctp>(tp)(nc)]; i = i[tp>(tp)1]"));
     EPCTX__TRY(
         epctx__emit_filled(c, EPCTX_ONNX_FLOAT, &images, 0, !c->tensors[r.v.x].constant, &r.v.y));
-    EPCTX__TRY(epctx__emit_tuples(c, r.v.y, r.v.i, r.v.x, 0, EPCTX__JOIN_ADD, &r.v.y));
+    EPCTX__TRY(epctx__emit_slices(c, r.v.y, r.v.i, r.v.x, 0, EPCTX__JOIN_ADD, &r.v.y));
     EPCTX__TRY(epctx__take_one(c, r.v.y, 0, 0, g->points, &r.v.y));
-    EPCTX__TRY(epctx__cook(c, &r, "y = y[ij>ji]"));
+    EPCTX__TRY(epctx__evaluate(c, &r, "y = y[ij>ji]"));
     *y = r.v.y;
     return EPCTX_OK;
 }
@@ -11922,14 +11930,14 @@ static epctx_status epctx__divide_by_taps(epctx__compiler *c, const epctx__geome
 static epctx_status epctx__pool_indices(epctx__compiler *c, const epctx__geometry *g,
                                         uint32_t windows, const epctx__shape *shape) {
     const bool columns = epctx_node_int(c->node, "storage_order", 0) != 0;
-    epctx__recipe r = epctx__recipe_of(windows);
+    epctx__formula r = epctx__formula_of(windows);
     r.n.r = c->tensors[windows].shape.dims[0];
     r.n.n = g->points;
     EPCTX__TRY(epctx__points(c, g, false, columns, &r.v.i));
     EPCTX__TRY(epctx__emit_arg(c, windows, 2, false, false, 1, &r.v.a));
-    EPCTX__TRY(epctx__cook(c, &r,
-                           "i = i[pt>(pt)]; a = a + range(#p)[p>1p1] * #t;"
-                           "y = take(i, a) + range(#r)[r>r11] * #n"));
+    EPCTX__TRY(epctx__evaluate(c, &r,
+                               "i = i[pt>(pt)]; a = a + range(#p)[p>1p1] * #t;"
+                               "y = take(i, a) + range(#r)[r>r11] * #n"));
     EPCTX__TRY(epctx__alias(c, r.v.y, shape, 0, &r.v.y));
     return epctx__set_output(c, 1, r.v.y);
 }
@@ -11941,7 +11949,7 @@ static epctx_status epctx__lower_pool(epctx__compiler *c) {
     bool marked[EPCTX_NPU_MAX_RANK] = {false, false, true}, plain;
     epctx__shape shape = c->tensors[c->in[0]].shape;
     epctx__geometry g;
-    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    epctx__formula r = epctx__formula_of(c->in[0]);
     uint32_t x = c->in[0], windows, y, i;
     epctx_error_clear(c->error);
     if (max && epctx__stored_size(type) == 1) /* float represents bytes exactly */
@@ -11984,7 +11992,7 @@ static epctx_status epctx__biased(epctx__compiler *c, uint32_t y, size_t bias_in
     EPCTX__TRY(epctx__optional(c, bias_input, &bias));
     EPCTX__TRY(epctx__check_bias(c, shape->dims[1], bias));
     if (bias == EPCTX__NONE) return epctx__set_output(c, 0, y);
-    EPCTX__TRY(epctx__along(c, &bias, shape->rank - 1, 0));
+    EPCTX__TRY(epctx__along_axis(c, &bias, shape->rank - 1, 0));
     EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_ADD, y, bias, &y));
     return epctx__set_output(c, 0, y);
 }
@@ -11993,7 +12001,7 @@ static epctx_status epctx__biased(epctx__compiler *c, uint32_t y, size_t bias_in
 static epctx_status epctx__times_weights(epctx__compiler *c, uint32_t x, const epctx__geometry *g,
                                          size_t bias_input) {
     const int64_t groups = epctx_node_int(c->node, "group", 1);
-    epctx__recipe r = epctx__recipe_of(x);
+    epctx__formula r = epctx__formula_of(x);
     epctx__shape shape = c->tensors[x].shape, ws;
     EPCTX__TRY(epctx__float_input(c, 1, &r.v.w));
     ws = c->tensors[r.v.w].shape;
@@ -12003,7 +12011,7 @@ static epctx_status epctx__times_weights(epctx__compiler *c, uint32_t x, const e
         return EPCTX__INVALID(c, "weights '%S' do not fit %d channels in %d groups",
                               &c->tensors[r.v.w].name, shape.dims[1], groups);
     r.n.g = groups;
-    EPCTX__TRY(epctx__cook(c, &r, "y = w[(gm)*>gm*] @ x[n(gc)tp>ng(ct)p]"));
+    EPCTX__TRY(epctx__evaluate(c, &r, "y = w[(gm)*>gm*] @ x[n(gc)tp>ng(ct)p]"));
     shape.rank = g->rank + 2;
     shape.dims[1] = ws.dims[0];
     memcpy(shape.dims + 2, g->out, g->rank * sizeof *g->out);
@@ -12012,7 +12020,7 @@ static epctx_status epctx__times_weights(epctx__compiler *c, uint32_t x, const e
 
 static epctx_status epctx__lower_any_conv(epctx__compiler *c) {
     const epctx__shape xs = c->tensors[c->in[0]].shape, ws = c->tensors[c->in[1]].shape;
-    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    epctx__formula r = epctx__formula_of(c->in[0]);
     epctx__geometry g;
     if (xs.rank == 3 || xs.rank == 4) return epctx__conv_of(c, c->in[0], c->in[1], c->in[2], &c->y);
     if (xs.rank < 3 || ws.rank != xs.rank)
@@ -12021,14 +12029,14 @@ static epctx_status epctx__lower_any_conv(epctx__compiler *c) {
     EPCTX__TRY(epctx__geometry_of(c, &g));
     EPCTX__TRY(epctx__take_windows(c, r.v.x, &g, 0.0f, &r.v.x));
     r.n.n = xs.dims[0];
-    EPCTX__TRY(epctx__cook(c, &r, "x = x[(nc)pt>nctp]"));
+    EPCTX__TRY(epctx__evaluate(c, &r, "x = x[(nc)pt>nctp]"));
     return epctx__times_weights(c, r.v.x, &g, 2);
 }
 
 /* Transposed ones: the products of all places are added up. */
 static epctx_status epctx__lower_any_conv_transpose(epctx__compiler *c) {
     const int64_t groups = epctx_node_int(c->node, "group", 1);
-    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    epctx__formula r = epctx__formula_of(c->in[0]);
     epctx__shape xs = c->tensors[c->in[0]].shape, ws = c->tensors[c->in[1]].shape;
     epctx__geometry g;
     r.v.w = c->in[1];
@@ -12043,7 +12051,7 @@ static epctx_status epctx__lower_any_conv_transpose(epctx__compiler *c) {
     memcpy(g.out, xs.dims + 2, g.rank * sizeof *g.out);
     EPCTX__TRY(epctx__geometry_sizes(c, &g));
     r.n.g = groups;
-    EPCTX__TRY(epctx__cook(c, &r, "y = w[(gc)*>g*c] @ x[n(gc)*>ngc*]"));
+    EPCTX__TRY(epctx__evaluate(c, &r, "y = w[(gc)*>g*c] @ x[n(gc)*>ngc*]"));
     xs.dims[1] = groups * ws.dims[1];
     EPCTX__TRY(epctx__add_windows(c, r.v.y, xs.dims[0], xs.dims[1], &g, &r.v.y));
     memcpy(xs.dims + 2, g.in, g.rank * sizeof *g.in);
@@ -12083,7 +12091,7 @@ static epctx_status epctx__lower_col2im(epctx__compiler *c) {
 static epctx_status epctx__lower_max_unpool(epctx__compiler *c) {
     int64_t pads[2 * EPCTX_NPU_MAX_RANK] = {0};
     epctx__shape shape = c->tensors[c->in[0]].shape, flat = {1, {0}}, wide;
-    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    epctx__formula r = epctx__formula_of(c->in[0]);
     epctx__geometry g;
     uint32_t i;
     r.v.i = c->in[1];
@@ -12094,12 +12102,12 @@ static epctx_status epctx__lower_max_unpool(epctx__compiler *c) {
     for (i = 0; i < g.rank; i++)
         shape.dims[2 + i] = (g.in[i] - 1) * g.stride[i] + g.kernel[i] - g.before[i] - g.after[i];
     EPCTX__TRY(epctx__shape_from(c, shape.dims, shape.rank, &wide));
-    EPCTX__TRY(epctx__cook(c, &r, "x = x[*>*]; i = i[*>*]"));
+    EPCTX__TRY(epctx__evaluate(c, &r, "x = x[*>*]; i = i[*>*]"));
     flat.dims[0] = (int64_t)epctx__count(&shape);
     EPCTX__TRY(epctx__emit_filled(c, EPCTX_ONNX_FLOAT, &flat, 0,
                                   !c->tensors[r.v.x].constant || !c->tensors[r.v.i].constant,
                                   &r.v.y));
-    EPCTX__TRY(epctx__emit_pick(c, r.v.y, r.v.i, r.v.x, 0, EPCTX__JOIN_NONE, &r.v.y));
+    EPCTX__TRY(epctx__emit_elements(c, r.v.y, r.v.i, r.v.x, 0, EPCTX__JOIN_NONE, &r.v.y));
     if (c->in[2] == EPCTX__NONE) return epctx__lower_alias(c, r.v.y, &shape);
     EPCTX__TRY(epctx__const_shape(c, c->in[2], "output_shape", &wide));
     for (i = 0; i < shape.rank; i++) {
@@ -12118,17 +12126,17 @@ static epctx_status epctx__lower_reverse_sequence(epctx__compiler *c) {
     const int64_t time = epctx_node_int(c->node, "time_axis", 0);
     const int64_t batch = epctx_node_int(c->node, "batch_axis", 1);
     const epctx__shape shape = c->tensors[c->in[0]].shape;
-    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    epctx__formula r = epctx__formula_of(c->in[0]);
     r.v.l = c->in[1];
     if (shape.rank < 2 || time + batch != 1 || time < 0 || batch < 0 ||
         c->tensors[r.v.l].count != (uint64_t)shape.dims[batch])
         return EPCTX__INVALID(c, "expected axes 0 and 1, and a length for each sequence");
-    EPCTX__TRY(epctx__along(c, &r.v.l, 2, (uint32_t)batch));
+    EPCTX__TRY(epctx__along_axis(c, &r.v.l, 2, (uint32_t)batch));
     EPCTX__TRY(epctx__ramp(c, shape.dims[time], 2, (uint32_t)time, &r.v.t));
-    EPCTX__TRY(epctx__cook(c, &r,
-                           "l = int(l); i = where(t < l, l - 1 - t, t);"
-                           "x = x[ij*>ij*]; i = i[ij>ij*]"));
-    EPCTX__TRY(epctx__emit_pick(c, r.v.x, r.v.i, EPCTX__NONE, time, 0, &r.v.y));
+    EPCTX__TRY(epctx__evaluate(c, &r,
+                               "l = int(l); i = where(t < l, l - 1 - t, t);"
+                               "x = x[ij*>ij*]; i = i[ij>ij*]"));
+    EPCTX__TRY(epctx__emit_elements(c, r.v.x, r.v.i, EPCTX__NONE, time, 0, &r.v.y));
     return epctx__lower_alias(c, r.v.y, &shape);
 }
 
@@ -12142,19 +12150,19 @@ static epctx_status epctx__lower_tensor_scatter(epctx__compiler *c) {
     if (first != EPCTX__NONE) {
         if (c->tensors[first].count != (uint64_t)shape.dims[0])
             return EPCTX__INVALID(c, "expected %d write_indices", shape.dims[0]);
-        EPCTX__TRY(epctx__along(c, &first, shape.rank, 0));
+        EPCTX__TRY(epctx__along_axis(c, &first, shape.rank, 0));
         EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_ADD, first, ramp, &ramp));
     }
     if (circular != 0 && c->tensors[x].shape.rank > axis)
         EPCTX__TRY(epctx__emit_integer(c, EPCTX__EXACT_MOD, ramp,
                                        (int32_t)c->tensors[x].shape.dims[axis], &ramp));
     EPCTX__TRY(epctx__expand_to(c, ramp, &shape, &ramp));
-    return epctx__emit_pick(c, x, ramp, update, (int64_t)axis, EPCTX__JOIN_NONE, &c->y);
+    return epctx__emit_elements(c, x, ramp, update, (int64_t)axis, EPCTX__JOIN_NONE, &c->y);
 }
 
 /* The grid of GridSample for affine transformations: positions in -1..1 times theta. */
 static epctx_status epctx__lower_affine_grid(epctx__compiler *c) {
-    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    epctx__formula r = epctx__formula_of(c->in[0]);
     const bool align = epctx_node_int(c->node, "align_corners", 0) != 0;
     int64_t n, at, rest;
     epctx__shape sizes, shape;
@@ -12178,7 +12186,7 @@ static epctx_status epctx__lower_affine_grid(epctx__compiler *c) {
         }
         *v++ = 1.0f;
     }
-    EPCTX__TRY(epctx__cook(c, &r, "y = b @ x[nij>nji]"));
+    EPCTX__TRY(epctx__evaluate(c, &r, "y = b @ x[nij>nji]"));
     for (i = 0; i < rank; i++) shape.dims[1 + i] = sizes.dims[2 + i];
     shape.dims[0] = sizes.dims[0];
     shape.dims[rank + 1] = rank;
@@ -12229,7 +12237,7 @@ static epctx_status epctx__lower_grid_sample(epctx__compiler *c) {
 /* One coordinate of the points that RoiAlign samples, `grid` to each of `bins` of a region:
  * y[region][bins * grid], between the regions' ends l and h of shape [region][1]. n: whether a
  * point lies at most one element outside of an axis of n elements, 1 or 0. */
-static epctx_status epctx__region_points(epctx__compiler *c, epctx__recipe *r, int64_t bins,
+static epctx_status epctx__region_points(epctx__compiler *c, epctx__formula *r, int64_t bins,
                                          int64_t grid, bool half) {
     float *data;
     int64_t i;
@@ -12238,9 +12246,9 @@ static epctx_status epctx__region_points(epctx__compiler *c, epctx__recipe *r, i
         data[i] = epctx__f_div((float)(2 * i + 1), (float)(2 * bins * grid));
     EPCTX__TRY(epctx__scalar_float(c, epctx_node_float(c->node, "spatial_scale", 1.0f), &r->v.f));
     EPCTX__TRY(epctx__scalar_float(c, 0.5f, &r->v.e));
-    EPCTX__TRY(epctx__cook(c, r, "l = l * f; h = h * f; d = h - l"));
-    EPCTX__TRY(epctx__cook(c, r, half ? "l = l - e" : "d = max(d, 1)"));
-    return epctx__cook(c, r, "y = d * t + l; n = float(-1 <= y & y <= #n)");
+    EPCTX__TRY(epctx__evaluate(c, r, "l = l * f; h = h * f; d = h - l"));
+    EPCTX__TRY(epctx__evaluate(c, r, half ? "l = l - e" : "d = max(d, 1)"));
+    return epctx__evaluate(c, r, "y = d * t + l; n = float(-1 <= y & y <= #n)");
 }
 
 /* Means of bilinear samples of the regions of images. */
@@ -12250,7 +12258,7 @@ static epctx_status epctx__lower_roi_align(epctx__compiler *c) {
     const int64_t bins[2] = {epctx_node_int(c->node, "output_height", 1),
                              epctx_node_int(c->node, "output_width", 1)};
     const epctx__shape xs = c->tensors[c->in[0]].shape, rois = c->tensors[c->in[1]].shape;
-    epctx__recipe r = epctx__recipe_of(c->in[0]), axes[2];
+    epctx__formula r = epctx__formula_of(c->in[0]), axes[2];
     uint32_t whole, mode, i;
     const bool old = c->node->version < 16;
     EPCTX__TRY(epctx__choice(c, "coordinate_transformation_mode",
@@ -12276,15 +12284,16 @@ static epctx_status epctx__lower_roi_align(epctx__compiler *c) {
     r.v.i = c->in[2];
     r.n.a = bins[0] * grid;
     r.n.b = bins[1] * grid;
-    EPCTX__TRY(epctx__cook(c, &r, /* the column first */
-                           "a = a[ra>rab1]; b = b[rb>rab1]; x = take(x, i); y = join(b, a, 3)"));
+    EPCTX__TRY(
+        epctx__evaluate(c, &r, /* the column first */
+                        "a = a[ra>rab1]; b = b[rb>rab1]; x = take(x, i); y = join(b, a, 3)"));
     EPCTX__TRY(
         epctx__emit_sample(c, r.v.x, r.v.y, 2, EPCTX__OUTSIDE_BORDER, EPCTX__BY_ELEMENTS, &r.v.y));
     r.axes = samples;
     r.n.g = r.n.h = grid;
-    return epctx__cook_y(c, &r,
-                         "y = y[rc(ab)>rcab] * m[ra>r1a1] * n[rb>r11b];"
-                         "y = mean(y[rc(ig)(jh)>rcigjh])[rci1j1>rcij]");
+    return epctx__evaluate_y(c, &r,
+                             "y = y[rc(ab)>rcab] * m[ra>r1a1] * n[rb>r11b];"
+                             "y = mean(y[rc(ig)(jh)>rcigjh])[rci1j1>rcij]");
 }
 
 /* The sum of the signed products of all permutations. */
@@ -12345,7 +12354,7 @@ static epctx_status epctx__lower_deform_conv(epctx__compiler *c) {
     static const int64_t step[EPCTX_NPU_MAX_RANK] = {1, 1, 1, -1};
     const int64_t groups = epctx_node_int(c->node, "offset_group", 1);
     const epctx__shape xs = c->tensors[c->in[0]].shape;
-    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    epctx__formula r = epctx__formula_of(c->in[0]);
     epctx__shape turned;
     epctx__geometry g;
     r.v.w = c->in[1];
@@ -12362,18 +12371,18 @@ static epctx_status epctx__lower_deform_conv(epctx__compiler *c) {
     r.n.g = groups;
     r.n.t = g.taps;
     r.n.d = 2;
-    EPCTX__TRY(epctx__cook(c, &r, "o = o[n(gtd)*>(ng)t*d]; x = x[n(gc)hw>(ng)chw]"));
+    EPCTX__TRY(epctx__evaluate(c, &r, "o = o[n(gtd)*>(ng)t*d]; x = x[n(gc)hw>(ng)chw]"));
     turned = c->tensors[r.v.o].shape; /* the column first */
     EPCTX__TRY(epctx__take_box(c, r.v.o, &turned, first, step, &r.v.o));
     EPCTX__TRY(epctx__tap_positions(c, &g, &r.v.p));
-    EPCTX__TRY(epctx__cook(c, &r, "o = o + p"));
+    EPCTX__TRY(epctx__evaluate(c, &r, "o = o + p"));
     EPCTX__TRY(
         epctx__emit_sample(c, r.v.x, r.v.o, 2, EPCTX__OUTSIDE_ZEROS, EPCTX__BY_ELEMENTS, &r.v.x));
     if (r.v.m != EPCTX__NONE) {
         EPCTX__TRY(epctx__want_float(c, r.v.m));
-        EPCTX__TRY(epctx__cook(c, &r, "x = x * m[n(gt)*>(ng)1(t*)]"));
+        EPCTX__TRY(epctx__evaluate(c, &r, "x = x * m[n(gt)*>(ng)1(t*)]"));
     }
-    EPCTX__TRY(epctx__cook(c, &r, "x = x[(ng)c(tp)>n(gc)tp]"));
+    EPCTX__TRY(epctx__evaluate(c, &r, "x = x[(ng)c(tp)>n(gc)tp]"));
     return epctx__times_weights(c, r.v.x, &g, 3);
 }
 
@@ -12391,7 +12400,7 @@ static epctx_status epctx__lower_topk(epctx__compiler *c) {
     if (k < 1 || k > c->tensors[x].shape.dims[axis])
         return EPCTX__REFUSE(c, "k: expected 1..%d, found %d", c->tensors[x].shape.dims[axis], k);
     EPCTX__TRY(epctx__emit_arg(c, x, axis, smallest, false, k, &id));
-    EPCTX__TRY(epctx__emit_pick(c, x, id, EPCTX__NONE, (int64_t)axis, 0, &c->y));
+    EPCTX__TRY(epctx__emit_elements(c, x, id, EPCTX__NONE, (int64_t)axis, 0, &c->y));
     return epctx__set_output(c, 1, id);
 }
 
@@ -12422,16 +12431,16 @@ static epctx_status epctx__lower_window(epctx__compiler *c) {
     const float *const a = terms[c->variant];
     const bool periodic = epctx_node_int(c->node, "periodic", 1) != 0;
     int64_t size = 0;
-    uint64_t i, turn;
+    uint64_t i, period;
     uint32_t y;
     float *w;
     EPCTX__TRY(epctx__const_ints(c, c->in[0], "size", 1, &size, NULL));
     if (size < 1 || size > EPCTX__MAX_BYTES / 4) return EPCTX__REFUSE(c, "size: found %d", size);
     EPCTX__TRY(epctx__add_floats(c, (uint64_t)size, &w, &y));
-    turn = (uint64_t)size - (periodic || size == 1 ? 0 : 1);
+    period = (uint64_t)size - (periodic || size == 1 ? 0 : 1);
     for (i = 0; i < (uint64_t)size; i++)
-        w[i] = epctx__f_add(epctx__f_add(a[0], -epctx__f_mul(a[1], epctx__wave(i, turn, false))),
-                            epctx__f_mul(a[2], epctx__wave(2 * i, turn, false)));
+        w[i] = epctx__f_add(epctx__f_add(a[0], -epctx__f_mul(a[1], epctx__wave(i, period, false))),
+                            epctx__f_mul(a[2], epctx__wave(2 * i, period, false)));
     return epctx__emit_cast(
         c, y, (int32_t)epctx_node_int(c->node, "output_datatype", EPCTX_ONNX_FLOAT), &c->y);
 }
@@ -12498,29 +12507,29 @@ static epctx_status epctx__emit_waves(epctx__compiler *c, uint32_t x, int64_t ro
     const uint64_t parts = (uint64_t)shape->dims[shape->rank - 1];
     const float scale = inverse ? epctx__f_div(1.0f, (float)size) : 1.0f;
     const epctx__shape flat = {2, {rows, (int64_t)epctx__mul3(parts, bins, 2)}};
-    epctx__recipe r = epctx__recipe_of(x);
-    float *w, *turn;
+    epctx__formula r = epctx__formula_of(x);
+    float *w, *roots;
     uint64_t i, k;
     r.v.f = window;
     EPCTX__TRY(epctx__add_constant(c, EPCTX_ONNX_FLOAT, &flat, &w, &r.v.w));
-    EPCTX__MAKE(c, turn, float, 2 * size);
+    EPCTX__MAKE(c, roots, float, 2 * size);
     for (i = 0; i < size; i++) {
-        turn[2 * i] = epctx__f_mul(epctx__wave(i, size, false), scale);
-        turn[2 * i + 1] = epctx__f_mul(epctx__wave(i, size, true), inverse ? scale : -1.0f);
+        roots[2 * i] = epctx__f_mul(epctx__wave(i, size, false), scale);
+        roots[2 * i + 1] = epctx__f_mul(epctx__wave(i, size, true), inverse ? scale : -1.0f);
     }
     for (i = 0; i < (uint64_t)rows * parts; i++) { /* rows behind the transform stay 0 */
         for (k = 0; k < bins && i / parts < size; k++) {
-            const float *t = turn + i / parts * k % size * 2;
+            const float *t = roots + i / parts * k % size * 2;
             w[2 * (i * bins + k)] = i % parts == 0 ? t[0] : -t[1];
             w[2 * (i * bins + k) + 1] = t[1 - i % parts];
         }
     }
     if (window != EPCTX__NONE) {
         EPCTX__TRY(epctx__want_float(c, window));
-        EPCTX__TRY(epctx__cook(c, &r, "w = w * f[*>*1]"));
+        EPCTX__TRY(epctx__evaluate(c, &r, "w = w * f[*>*1]"));
     }
     r.n.p = (int64_t)parts;
-    EPCTX__TRY(epctx__cook(c, &r, "y = x[*rp>*(rp)] @ w[r(pb)>(rp)b]"));
+    EPCTX__TRY(epctx__evaluate(c, &r, "y = x[*rp>*(rp)] @ w[r(pb)>(rp)b]"));
     shape->dims[shape->rank - 1] = 2;
     return epctx__alias(c, r.v.y, shape, 0, y);
 }
@@ -12529,7 +12538,7 @@ static epctx_status epctx__lower_dft(epctx__compiler *c) {
     const bool inverse = epctx_node_int(c->node, "inverse", 0) != 0;
     const bool half = epctx_node_int(c->node, "onesided", 0) != 0;
     int64_t at = c->node->version < 20 ? epctx_node_int(c->node, "axis", 1) : -2, size, rows;
-    int64_t turn[EPCTX_NPU_MAX_RANK];
+    int64_t swapped[EPCTX_NPU_MAX_RANK];
     epctx__shape shape = c->tensors[c->in[0]].shape;
     uint32_t x = c->in[0], y, axis, id = c->in[2], last = shape.rank - 1, i;
     if (id != EPCTX__NONE) EPCTX__TRY(epctx__const_ints(c, id, "axis", 1, &at, NULL));
@@ -12538,14 +12547,14 @@ static epctx_status epctx__lower_dft(epctx__compiler *c) {
         return EPCTX__REFUSE(c, "expected real or complex numbers, and not inverse with onesided");
     rows = size = shape.dims[axis];
     EPCTX__TRY(epctx__wave_size(c, 1, &size));
-    for (i = 0; i <= last; i++) turn[i] = (int64_t)i; /* swaps the axis with the last but one */
-    turn[axis] = (int64_t)last - 1;
-    turn[last - 1] = (int64_t)axis;
-    EPCTX__TRY(epctx__emit_transpose(c, x, turn, &x));
+    for (i = 0; i <= last; i++) swapped[i] = (int64_t)i; /* swaps the axis with the last but one */
+    swapped[axis] = (int64_t)last - 1;
+    swapped[last - 1] = (int64_t)axis;
+    EPCTX__TRY(epctx__emit_transpose(c, x, swapped, &x));
     shape = c->tensors[x].shape;
     shape.dims[last - 1] = half ? size / 2 + 1 : size;
     EPCTX__TRY(epctx__emit_waves(c, x, rows, (uint64_t)size, inverse, EPCTX__NONE, &shape, &y));
-    return epctx__emit_transpose(c, y, turn, &c->y);
+    return epctx__emit_transpose(c, y, swapped, &c->y);
 }
 
 /* Frames that overlap are moved side by side. */
@@ -12568,7 +12577,7 @@ static epctx_status epctx__lower_stft(epctx__compiler *c) {
     from[0] = shape.dims[1] * from[2];
     shape.dims[1] = (shape.dims[1] - size) / step + 1;
     shape.dims[2] = size;
-    EPCTX__TRY(epctx__emit_picked(c, x, &shape, 0, from, &y));
+    EPCTX__TRY(epctx__emit_strided(c, x, &shape, 0, from, &y));
     if (epctx_node_int(c->node, "onesided", 1) != 0) shape.dims[2] = size / 2 + 1;
     return epctx__emit_waves(c, y, size, (uint64_t)size, false, window, &shape, &c->y);
 }
@@ -12633,8 +12642,8 @@ static const epctx__lowering epctx__lowers[] = {
     {"Flatten", 1, "x*", epctx__lower_flatten, 0},
     {"GRU", 1, "", epctx__lower_cell, EPCTX__CELL_GRU},
     {"Gather", 1, "xx", epctx__lower_gather, 0},
-    {"GatherElements", 11, "xx", epctx__lower_pick, false},
-    {"GatherND", 11, "xx", epctx__lower_tuples, false},
+    {"GatherElements", 11, "xx", epctx__lower_elements, false},
+    {"GatherND", 11, "xx", epctx__lower_nd, false},
     {"Gelu", 20, "x", epctx__lower_gelu, 0},
     {"Gemm", 1, "ffX", epctx__lower_gemm, 0},
     {"GlobalAveragePool", 1, "f", epctx__lower_global_pool, EPCTX__REDUCE_MEAN},
@@ -12700,9 +12709,9 @@ static const epctx__lowering epctx__lowers[] = {
     {"RotaryEmbedding", 23, "f", epctx__lower_rotary, 0},
     {"STFT", 17, "f-X", epctx__lower_stft, 0},
     {"Scan", 8, "X*", epctx__lower_loop, true},
-    {"Scatter", 9, "xxx", epctx__lower_pick, true},
-    {"ScatterElements", 11, "xxx", epctx__lower_pick, true},
-    {"ScatterND", 11, "xxx", epctx__lower_tuples, true},
+    {"Scatter", 9, "xxx", epctx__lower_elements, true},
+    {"ScatterElements", 11, "xxx", epctx__lower_elements, true},
+    {"ScatterND", 11, "xxx", epctx__lower_nd, true},
     {"Shape", 1, "x*", epctx__lower_shape, 0},
     {"SimplifiedLayerNormalization", 1, "ff", epctx__lower_layer_norm, false},
     {"Size", 1, "x*", epctx__lower_size, 0},
@@ -12759,12 +12768,12 @@ static const epctx__quantized epctx__quantizeds[] = {
 /* The bias of a product counts in the product of both scales. */
 static epctx_status epctx__floats_of_bias(epctx__compiler *c, size_t i, uint32_t *y) {
     const float alpha = epctx_node_float(c->node, "alpha", 1.0f);
-    epctx__recipe r = epctx__recipe_of(EPCTX__NONE);
+    epctx__formula r = epctx__formula_of(EPCTX__NONE);
     EPCTX__TRY(epctx__input(c, i, &r.v.x));
     EPCTX__TRY(epctx__float_input(c, 1, &r.v.a));
     EPCTX__TRY(epctx__float_input(c, 4, &r.v.b));
     EPCTX__TRY(epctx__scalar_float(c, alpha, &r.v.f));
-    EPCTX__TRY(epctx__cook(c, &r, alpha == 1.0f ? "s = a * b" : "s = a * b * f"));
+    EPCTX__TRY(epctx__evaluate(c, &r, alpha == 1.0f ? "s = a * b" : "s = a * b * f"));
     return epctx__floats_of(c, i, r.v.s, SIZE_MAX, c->tensors[r.v.x].shape.rank > 0 ? -1 : 0, y);
 }
 
@@ -13328,7 +13337,7 @@ static epctx__step *epctx__writer_of(epctx__compiler *c, uint32_t tensor) {
  * to the bias. */
 static epctx_status epctx__join_norm(epctx__compiler *c, epctx__step *to, const epctx__step *s,
                                      uint32_t at, bool *done) {
-    epctx__recipe r = epctx__recipe_of(EPCTX__NONE);
+    epctx__formula r = epctx__formula_of(EPCTX__NONE);
     (void)at;
     if (epctx__act_of(to)->kind != EPCTX__ACT_NONE ||
         (to->op == EPCTX__OP_CONV && (!to->packs || to->in[3] != EPCTX__NONE)) ||
@@ -13339,8 +13348,8 @@ static epctx_status epctx__join_norm(epctx__compiler *c, epctx__step *to, const 
     r.v.g = s->in[2];
     r.v.w = to->in[1];
     r.v.o = to->in[2];
-    EPCTX__TRY(epctx__cook(c, &r, "f = f[o>o]; w = w[*>*]; w = w[(on)>on] * f[o>o1]"));
-    EPCTX__TRY(epctx__cook(c, &r, r.v.o == EPCTX__NONE ? "o = g" : "o = o * f + g"));
+    EPCTX__TRY(epctx__evaluate(c, &r, "f = f[o>o]; w = w[*>*]; w = w[(on)>on] * f[o>o1]"));
+    EPCTX__TRY(epctx__evaluate(c, &r, r.v.o == EPCTX__NONE ? "o = g" : "o = o * f + g"));
     to->in[1] = r.v.w;
     to->in[2] = r.v.o;
     *done = true;
@@ -13525,13 +13534,13 @@ static epctx_status epctx__fuse(epctx__compiler *c) {
  * convolution whose window covers the whole image becomes a matrix product (epctx__conv_to_gemm).
  * Going backwards over the steps, epctx__choose_orders marks the buffers that must keep ONNX's
  * order (`fixed`: the graph's outputs, and results of steps that cannot write them channels last)
- * and those whose readers prefer channels last (`liked`). Going forwards, it gives channels last to
- * the results of steps that set `images`, of moves into a `liked` buffer, and of steps that have an
- * operand in that order. Last, epctx__lay_step emits each step again. Steps that set `images` read
- * in[0], a convolution also in[3], channels last. Moves, fills, element-wise steps and resampling
- * adapt by new strides and counts (epctx__follow, epctx__lay). For any other operand in the
- * wrong order epctx__in_order emits one move that transposes it; the buffer remembers the copy as
- * its `twin`, so that later readers share it.
+ * and those whose readers prefer channels last (`wanted_last`). Going forwards, it gives channels
+ * last to the results of steps that set `images`, of moves into a `wanted_last` buffer, and of
+ * steps that have an operand in that order. Last, epctx__lay_step emits each step again. Steps that
+ * set `images` read in[0], a convolution also in[3], channels last. Moves, fills, element-wise
+ * steps and resampling adapt by new strides and counts (epctx__follow, epctx__lay). For any other
+ * operand in the wrong order epctx__in_order emits one move that transposes it; the buffer
+ * remembers the copy in `reordered`, so that later readers share it.
  *
  * A step adapts only if its parameters can express the new order exactly; otherwise its result
  * keeps ONNX's order, and a move transposes. The pass changes where elements lie, never which of
@@ -13788,7 +13797,7 @@ static epctx_status epctx__in_order(epctx__compiler *c, uint32_t *id, bool last,
         if (last && epctx__is_whole(c, &c->tensors[*id]) && b->channels == v.channels &&
             b->plane == v.plane)
             return EPCTX_OK;
-        if (b->twin == EPCTX__NONE) {
+        if (b->reordered == EPCTX__NONE) {
             const uint32_t elem = epctx__stored_size(c->tensors[*id].elem);
             shape.dims[1] = b->channels;
             shape.dims[2] = b->plane;
@@ -13796,22 +13805,22 @@ static epctx_status epctx__in_order(epctx__compiler *c, uint32_t *id, bool last,
             EPCTX__TRY(epctx__add_tensor(c, c->tensors[*id].elem, &shape, &all));
             c->tensors[all].buffer = buffer;
             EPCTX__TRY(epctx__transpose_image(c, all, false, name, &made));
-            c->buffers[buffer].twin = c->tensors[made].buffer;
+            c->buffers[buffer].reordered = c->tensors[made].buffer;
         }
-        EPCTX__TRY(epctx__rebase(c, id, c->buffers[buffer].twin));
+        EPCTX__TRY(epctx__rebase(c, id, c->buffers[buffer].reordered));
     }
     if (!last || v.channels == 1 || v.plane == 1) return EPCTX_OK;
     if (c->tensors[*id].constant || !epctx__is_whole(c, &c->tensors[*id]))
         return epctx__transpose_image(c, *id, true, name, id);
     buffer = c->tensors[*id].buffer;
     b = &c->buffers[buffer];
-    if (b->twin == EPCTX__NONE || c->buffers[b->twin].channels != v.channels ||
-        c->buffers[b->twin].plane != v.plane) {
+    if (b->reordered == EPCTX__NONE || c->buffers[b->reordered].channels != v.channels ||
+        c->buffers[b->reordered].plane != v.plane) {
         EPCTX__TRY(epctx__transpose_image(c, *id, true, name, id));
-        c->buffers[buffer].twin = c->tensors[*id].buffer;
+        c->buffers[buffer].reordered = c->tensors[*id].buffer;
         return EPCTX_OK;
     }
-    return epctx__rebase(c, id, b->twin);
+    return epctx__rebase(c, id, b->reordered);
 }
 
 /* The walk of a binary step whose result is channels last. */
@@ -13928,7 +13937,7 @@ static epctx_status epctx__lay_step(epctx__compiler *c, const epctx__step *given
         if ((kept >> i & 1) == 0)
             EPCTX__TRY(epctx__in_order(c, &s.in[i], (images >> i & 1) != 0, s.name));
     EPCTX__TRY(epctx__emit(c, &s));
-    c->buffers[c->tensors[wanted].buffer].twin = EPCTX__NONE;
+    c->buffers[c->tensors[wanted].buffer].reordered = EPCTX__NONE;
     return s.out == wanted ? EPCTX_OK : epctx__emit_transposed(c, s.out, wanted, false, s.name);
 }
 
@@ -13946,14 +13955,14 @@ static void epctx__choose_orders(epctx__compiler *c) {
             !(s->images ? epctx__is_whole(c, &c->tensors[s->out]) : epctx__follow(c, &copy));
         for (j = 0; j < EPCTX__MAX_IN; j++)
             if (s->in[j] != EPCTX__NONE && !c->tensors[s->in[j]].constant &&
-                (s->images ? (epctx__images_of(s) >> j & 1) != 0 : out->liked && !out->fixed))
-                c->buffers[c->tensors[s->in[j]].buffer].liked = true;
+                (s->images ? (epctx__images_of(s) >> j & 1) != 0 : out->wanted_last && !out->fixed))
+                c->buffers[c->tensors[s->in[j]].buffer].wanted_last = true;
     }
     for (i = 0; i < c->step_count; i++) {
         const epctx__step *s = &c->steps[i];
         epctx__buffer *out = &c->buffers[c->tensors[s->out].buffer];
         const epctx__view v = epctx__tensor_view(&c->tensors[s->out]);
-        bool wants = s->images || (s->op == EPCTX__OP_MOVE && out->liked);
+        bool wants = s->images || (s->op == EPCTX__OP_MOVE && out->wanted_last);
         for (j = 0; j < EPCTX__MAX_IN && !wants; j++) wants = epctx__is_last(c, s->in[j]);
         if (wants && !out->fixed && v.channels != 1 && v.plane != 1) {
             out->channels = (uint32_t)v.channels;
@@ -14108,18 +14117,11 @@ static epctx_status epctx__lay_out(epctx__compiler *c) {
 /* ============================================================
  * >>plan: memory
  *
- * This section finishes the list of steps and gives each buffer its place in scratch.
- * epctx__pack_weights makes packing a recorded step where a weightless blob lacks the weights.
- * epctx__refine makes two changes that need to know what is live when: a convolution at the peak,
- * followed by a pool, takes turns with that pool over bands of lines (epctx__split), and a 3 x 3
- * convolution becomes Winograd where that saves a tenth of the work (epctx__to_tiles), never where
- * floats hold exact integers (`exact`).
- *
- * epctx__plan then chooses offsets. A buffer lives from the first step that uses it to the last,
- * both included (epctx__lifetimes), and two buffers that are alive in one step never overlap. Hence
- * a step never overwrites another buffer that it reads; the loader checks this again. Sizes are
- * rounded up to 64 bytes and added in 64 bits. The peak of live bytes (epctx__crowds) is a lower
- * bound: a plan that reaches it is optimal and ends the search.
+ * epctx__plan gives each buffer its place in scratch. A buffer lives from the first step that uses
+ * it to the last, both included (epctx__lifetimes), and two buffers that are alive in one step
+ * never overlap. Hence a step never overwrites another buffer that it reads; the loader checks this
+ * again. Sizes are rounded up to 64 bytes and added in 64 bits. The peak of live bytes
+ * (epctx__live_peaks) is a lower bound: a plan that reaches it is optimal and ends the search.
  *
  * The search is greedy. epctx__place_buffer puts a buffer into the lowest gap between the placed
  * ones that live at the same time; the result depends on the order alone, so epctx__plan tries the
@@ -14129,28 +14131,6 @@ static epctx_status epctx__lay_out(epctx__compiler *c) {
  * time, and EPCTX__PLAN_PAIRS limits how many of them one order looks at: past that limit, buffers
  * are stacked on top, so that huge graphs compile soon.
  * ============================================================ */
-
-/* Weights outside the blob are packed when the graph gets them, others when they are written
- * (epctx__write_weight): one at a time in memory. */
-static epctx_status epctx__pack_weights(epctx__compiler *c) {
-    size_t i;
-    for (i = 0; i < c->step_count; i++) {
-        epctx__step *s = &c->steps[i], pack;
-        const epctx__pack *p = &s->pack;
-        epctx__shape shape = {1, {0}};
-        if (!s->packs || !c->tensors[s->in[1]].outside) continue;
-        shape.dims[0] = (int64_t)epctx__packed(p->batch, p->rows, p->depth, p->block);
-        pack = epctx__new_step(EPCTX__OP_PACK, s->in[1], EPCTX__NONE, 0);
-        pack.params.pack = *p;
-        pack.name = s->name;
-        EPCTX__TRY(epctx__add_tensor(c, EPCTX_ONNX_FLOAT, &shape, &pack.out));
-        c->tensors[pack.out].constant = true;
-        EPCTX__TRY(epctx__record(c, &pack));
-        s->in[1] = pack.out;
-        s->packs = false;
-    }
-    return EPCTX_OK;
-}
 
 static void epctx__touch_buffer(epctx__compiler *c, uint32_t buffer, size_t step) {
     epctx__buffer *b = &c->buffers[buffer];
@@ -14231,7 +14211,7 @@ static size_t epctx__next_above(const epctx__tree *tree, size_t i, uint64_t valu
 }
 
 /* Live bytes at every step: their peak, and for every buffer the peak during its lifetime. */
-static epctx_status epctx__crowds(epctx__compiler *c) {
+static epctx_status epctx__live_peaks(epctx__compiler *c) {
     epctx__tree tree;
     uint64_t *live;
     size_t i;
@@ -14249,7 +14229,216 @@ static epctx_status epctx__crowds(epctx__compiler *c) {
     c->stats.scratch_live = epctx__largest(&tree, 0, c->step_count);
     for (i = 0; i < c->buffer_count; i++) {
         epctx__buffer *b = &c->buffers[i];
-        b->crowd = epctx__in_scratch(b) ? epctx__largest(&tree, b->first, b->last) : 0;
+        b->peak = epctx__in_scratch(b) ? epctx__largest(&tree, b->first, b->last) : 0;
+    }
+    return EPCTX_OK;
+}
+
+/* A buffer in a list to sort. */
+typedef struct epctx__item {
+    uint64_t key, bytes;
+    uint32_t buffer;
+} epctx__item;
+
+/* By larger key, larger size, older buffer: a total order, so that every sort gives one plan. */
+static bool epctx__before(const epctx__item *x, const epctx__item *y) {
+    if (x->key != y->key) return x->key > y->key;
+    return x->bytes != y->bytes ? x->bytes > y->bytes : x->buffer < y->buffer;
+}
+
+static void epctx__sift(epctx__item *heap, size_t count, size_t at) {
+    for (;;) {
+        size_t child = 2 * at + 1;
+        epctx__item item;
+        if (child >= count) return;
+        if (child + 1 < count && epctx__before(&heap[child], &heap[child + 1])) child++;
+        if (!epctx__before(&heap[at], &heap[child])) return;
+        item = heap[at];
+        heap[at] = heap[child];
+        heap[child] = item;
+        at = child;
+    }
+}
+
+/* Builds a heap with the last item of the order on top. */
+static void epctx__heap(epctx__item *list, size_t count) {
+    size_t i;
+    for (i = count / 2; i > 0; i--) epctx__sift(list, count, i - 1);
+}
+
+/* Heap sort: no worst case, no recursion. */
+static void epctx__sort(epctx__item *list, size_t count) {
+    size_t i;
+    epctx__heap(list, count);
+    for (i = count; i > 1; i--) {
+        epctx__item item = list[0];
+        list[0] = list[i - 1];
+        list[i - 1] = item;
+        epctx__sift(list, i - 1, 0);
+    }
+}
+
+typedef enum epctx__order {
+    EPCTX__BY_SIZE = 0, /* largest first: near the optimum for most networks */
+    EPCTX__BY_CROWD,    /* live at the peak first: better for long skip connections */
+    EPCTX__BY_AREA,     /* bytes times steps */
+    EPCTX__BY_TIME,     /* in order of use */
+    EPCTX__ORDER_COUNT
+} epctx__order;
+
+/* Limit of pairs of simultaneously live buffers that an order examines: enough for 10,000 buffers,
+ * 400 of them live at once. Remaining buffers are placed above all others. */
+#define EPCTX__PLAN_PAIRS ((size_t)1 << 22)
+
+/* Placement of the buffers in scratch. */
+typedef struct epctx__planner {
+    epctx__item *list, *by_time; /* in order of placement; in order of first use */
+    epctx__item *beside;         /* heap of those live at the same time, lowest offset on top */
+    epctx__item *best;           /* the list that needed least */
+    epctx__tree placed;          /* over by_time: the step after the last use, 0: not placed */
+    size_t count, pairs;         /* pairs: how many may still be examined */
+    size_t top;                  /* in the list: the buffer that ends highest */
+    uint64_t size;               /* bytes of scratch */
+} epctx__planner;
+
+static void epctx__put_in_order(const epctx__compiler *c, epctx__item *list, size_t count,
+                                epctx__order order) {
+    size_t i;
+    for (i = 0; i < count; i++) {
+        const epctx__buffer *b = &c->buffers[list[i].buffer];
+        const uint64_t keys[EPCTX__ORDER_COUNT] = {
+            b->bytes, b->peak, epctx__mul(b->bytes, (uint64_t)b->last - b->first + 1),
+            UINT32_MAX - b->first};
+        list[i].key = keys[order];
+    }
+    epctx__sort(list, count);
+}
+
+/* Collects the placed buffers live at the same time as b; returns their count, 0: no pairs left. */
+static size_t epctx__collect(const epctx__compiler *c, epctx__planner *p, const epctx__buffer *b) {
+    size_t i, count = 0;
+    for (i = epctx__next_above(&p->placed, 0, b->first); i < p->placed.leaves;
+         i = epctx__next_above(&p->placed, i + 1, b->first)) {
+        const epctx__buffer *other = &c->buffers[p->by_time[i].buffer];
+        if (other->first > b->last || p->pairs == 0) break;
+        p->pairs--;
+        p->beside[count] = p->by_time[i];
+        p->beside[count].key = other->offset;
+        count++;
+    }
+    return p->pairs > 0 ? count : 0;
+}
+
+/* Places one buffer in the lowest gap between the buffers live at the same time. */
+static void epctx__place_buffer(const epctx__compiler *c, epctx__planner *p, epctx__buffer *b) {
+    const uint64_t size = epctx__aligned(b->bytes);
+    size_t count = epctx__collect(c, p, b);
+    b->offset = p->pairs > 0 ? 0 : p->size;
+    epctx__heap(p->beside, count);
+    while (count > 0) {
+        const epctx__item *other = &p->beside[0];
+        const uint64_t end = other->key + epctx__aligned(other->bytes);
+        if (other->key >= b->offset && other->key - b->offset >= size) break;
+        b->offset = end > b->offset ? end : b->offset;
+        p->beside[0] = p->beside[--count];
+        epctx__sift(p->beside, count, 0);
+    }
+    epctx__set(&p->placed, b->position, (uint64_t)b->last + 1);
+    p->size = b->offset + size > p->size ? b->offset + size : p->size;
+}
+
+/* Places all buffers in the order of the list. */
+static void epctx__place_all(epctx__compiler *c, epctx__planner *p) {
+    size_t i;
+    memset(p->placed.max, 0, 2 * p->placed.leaves * sizeof *p->placed.max);
+    p->pairs = EPCTX__PLAN_PAIRS;
+    p->size = p->top = 0;
+    for (i = 0; i < p->count; i++) {
+        const uint64_t before = p->size;
+        epctx__place_buffer(c, p, &c->buffers[p->list[i].buffer]);
+        if (p->size > before) p->top = i;
+    }
+}
+
+static epctx_status epctx__new_planner(epctx__compiler *c, epctx__planner *p) {
+    size_t i;
+    EPCTX__MAKE(c, p->list, epctx__item, 4 * c->buffer_count);
+    p->by_time = p->list + c->buffer_count;
+    p->beside = p->by_time + c->buffer_count;
+    p->best = p->beside + c->buffer_count;
+    p->count = 0;
+    for (i = 0; i < c->buffer_count; i++) {
+        if (epctx__in_scratch(&c->buffers[i])) {
+            p->list[p->count].bytes = c->buffers[i].bytes;
+            p->list[p->count++].buffer = (uint32_t)i;
+        }
+    }
+    memcpy(p->by_time, p->list, p->count * sizeof *p->list);
+    epctx__put_in_order(c, p->by_time, p->count, EPCTX__BY_TIME);
+    for (i = 0; i < p->count; i++) c->buffers[p->by_time[i].buffer].position = (uint32_t)i;
+    return epctx__new_tree(c, p->count, &p->placed);
+}
+
+/* Offsets in scratch: the best of several orders, each tried again with the buffer that ended
+ * highest in front. The peak of live bytes is a lower bound. */
+static epctx_status epctx__plan(epctx__compiler *c) {
+    epctx__planner p;
+    int order, tries;
+    epctx__lifetimes(c);
+    EPCTX__TRY(epctx__live_peaks(c));
+    EPCTX__TRY(epctx__new_planner(c, &p));
+    c->stats.scratch_size = UINT64_MAX;
+    for (order = 0; order < EPCTX__ORDER_COUNT; order++) {
+        epctx__put_in_order(c, p.list, p.count, (epctx__order)order);
+        for (tries = 0; tries < 4 && c->stats.scratch_size > c->stats.scratch_live; tries++) {
+            if (tries > 0) {
+                const epctx__item item = p.list[p.top];
+                memmove(p.list + 1, p.list, p.top * sizeof item);
+                p.list[0] = item;
+            }
+            epctx__place_all(c, &p);
+            if (p.size < c->stats.scratch_size) {
+                c->stats.scratch_size = p.size;
+                memcpy(p.best, p.list, p.count * sizeof *p.list);
+            }
+            if (p.pairs == 0) break; /* costs enough */
+        }
+    }
+    if (p.size > c->stats.scratch_size) {
+        memcpy(p.list, p.best, p.count * sizeof *p.list);
+        epctx__place_all(c, &p);
+    }
+    return EPCTX_OK;
+}
+
+/* ============================================================
+ * >>refine: changes that need to know what is live when
+ *
+ * epctx__pack_weights makes packing a recorded step where a weightless blob lacks the weights.
+ * epctx__refine then makes two changes. A convolution at the peak of live bytes, followed by a
+ * pool, alternates with that pool over bands of lines (epctx__split), so that never more than a
+ * band of the image between them is live. And a 3 x 3 convolution becomes Winograd where that saves
+ * a tenth of the work (epctx__to_tiles), never where floats hold exact integers (`exact`).
+ * ============================================================ */
+
+/* Weights outside the blob are packed when the graph gets them, others when they are written
+ * (epctx__write_weight): one at a time in memory. */
+static epctx_status epctx__pack_weights(epctx__compiler *c) {
+    size_t i;
+    for (i = 0; i < c->step_count; i++) {
+        epctx__step *s = &c->steps[i], pack;
+        const epctx__pack *p = &s->pack;
+        epctx__shape shape = {1, {0}};
+        if (!s->packs || !c->tensors[s->in[1]].outside) continue;
+        shape.dims[0] = (int64_t)epctx__packed(p->batch, p->rows, p->depth, p->block);
+        pack = epctx__new_step(EPCTX__OP_PACK, s->in[1], EPCTX__NONE, 0);
+        pack.params.pack = *p;
+        pack.name = s->name;
+        EPCTX__TRY(epctx__add_tensor(c, EPCTX_ONNX_FLOAT, &shape, &pack.out));
+        c->tensors[pack.out].constant = true;
+        EPCTX__TRY(epctx__record(c, &pack));
+        s->in[1] = pack.out;
+        s->packs = false;
     }
     return EPCTX_OK;
 }
@@ -14264,7 +14453,7 @@ static bool epctx__pool_behind(const epctx__compiler *c, const epctx__step *s, s
            s[1].op == EPCTX__OP_POOL &&
            c->tensors[s[1].in[0]].buffer == c->tensors[s->out].buffer &&
            b->place == EPCTX__SCRATCH && b->first == at && b->last == at + 1 &&
-           b->crowd == c->stats.scratch_live;
+           b->peak == c->stats.scratch_live;
 }
 
 /* Lines of a pool for which the convolution fits into 8 KB and computes few lines twice. */
@@ -14380,187 +14569,10 @@ static epctx_status epctx__to_tiles(epctx__compiler *c, epctx__step *s) {
 static epctx_status epctx__refine(epctx__compiler *c) {
     size_t i;
     epctx__lifetimes(c);
-    EPCTX__TRY(epctx__crowds(c));
+    EPCTX__TRY(epctx__live_peaks(c));
     EPCTX__TRY(epctx__split_pools(c));
     for (i = 0; i < c->step_count && !(c->npu != NULL && c->npu->opts.direct); i++)
         EPCTX__TRY(epctx__to_tiles(c, &c->steps[i]));
-    return EPCTX_OK;
-}
-
-/* A buffer in a list to sort. */
-typedef struct epctx__item {
-    uint64_t key, bytes;
-    uint32_t buffer;
-} epctx__item;
-
-/* By larger key, larger size, older buffer: a total order, so that every sort gives one plan. */
-static bool epctx__before(const epctx__item *x, const epctx__item *y) {
-    if (x->key != y->key) return x->key > y->key;
-    return x->bytes != y->bytes ? x->bytes > y->bytes : x->buffer < y->buffer;
-}
-
-static void epctx__sift(epctx__item *heap, size_t count, size_t at) {
-    for (;;) {
-        size_t child = 2 * at + 1;
-        epctx__item item;
-        if (child >= count) return;
-        if (child + 1 < count && epctx__before(&heap[child], &heap[child + 1])) child++;
-        if (!epctx__before(&heap[at], &heap[child])) return;
-        item = heap[at];
-        heap[at] = heap[child];
-        heap[child] = item;
-        at = child;
-    }
-}
-
-/* Builds a heap with the last item of the order on top. */
-static void epctx__heap(epctx__item *list, size_t count) {
-    size_t i;
-    for (i = count / 2; i > 0; i--) epctx__sift(list, count, i - 1);
-}
-
-/* Heap sort: no worst case, no recursion. */
-static void epctx__sort(epctx__item *list, size_t count) {
-    size_t i;
-    epctx__heap(list, count);
-    for (i = count; i > 1; i--) {
-        epctx__item item = list[0];
-        list[0] = list[i - 1];
-        list[i - 1] = item;
-        epctx__sift(list, i - 1, 0);
-    }
-}
-
-typedef enum epctx__order {
-    EPCTX__BY_SIZE = 0, /* largest first: near the optimum for most networks */
-    EPCTX__BY_CROWD,    /* live at the peak first: better for long skip connections */
-    EPCTX__BY_AREA,     /* bytes times steps */
-    EPCTX__BY_TIME,     /* in order of use */
-    EPCTX__ORDER_COUNT
-} epctx__order;
-
-/* Limit of pairs of simultaneously live buffers that an order examines: enough for 10,000 buffers,
- * 400 of them live at once. Remaining buffers are placed above all others. */
-#define EPCTX__PLAN_PAIRS ((size_t)1 << 22)
-
-/* Placement of the buffers in scratch. */
-typedef struct epctx__planner {
-    epctx__item *list, *by_time; /* in order of placement; in order of first use */
-    epctx__item *beside;         /* heap of those live at the same time, lowest offset on top */
-    epctx__item *best;           /* the list that needed least */
-    epctx__tree placed;          /* over by_time: the step after the last use, 0: not placed */
-    size_t count, pairs;         /* pairs: how many may still be examined */
-    size_t top;                  /* in the list: the buffer that ends highest */
-    uint64_t size;               /* bytes of scratch */
-} epctx__planner;
-
-static void epctx__put_in_order(const epctx__compiler *c, epctx__item *list, size_t count,
-                                epctx__order order) {
-    size_t i;
-    for (i = 0; i < count; i++) {
-        const epctx__buffer *b = &c->buffers[list[i].buffer];
-        const uint64_t keys[EPCTX__ORDER_COUNT] = {
-            b->bytes, b->crowd, epctx__mul(b->bytes, (uint64_t)b->last - b->first + 1),
-            UINT32_MAX - b->first};
-        list[i].key = keys[order];
-    }
-    epctx__sort(list, count);
-}
-
-/* Collects the placed buffers live at the same time as b; returns their count, 0: no pairs left. */
-static size_t epctx__collect(const epctx__compiler *c, epctx__planner *p, const epctx__buffer *b) {
-    size_t i, count = 0;
-    for (i = epctx__next_above(&p->placed, 0, b->first); i < p->placed.leaves;
-         i = epctx__next_above(&p->placed, i + 1, b->first)) {
-        const epctx__buffer *other = &c->buffers[p->by_time[i].buffer];
-        if (other->first > b->last || p->pairs == 0) break;
-        p->pairs--;
-        p->beside[count] = p->by_time[i];
-        p->beside[count].key = other->offset;
-        count++;
-    }
-    return p->pairs > 0 ? count : 0;
-}
-
-/* Places one buffer in the lowest gap between the buffers live at the same time. */
-static void epctx__place_buffer(const epctx__compiler *c, epctx__planner *p, epctx__buffer *b) {
-    const uint64_t size = epctx__aligned(b->bytes);
-    size_t count = epctx__collect(c, p, b);
-    b->offset = p->pairs > 0 ? 0 : p->size;
-    epctx__heap(p->beside, count);
-    while (count > 0) {
-        const epctx__item *other = &p->beside[0];
-        const uint64_t end = other->key + epctx__aligned(other->bytes);
-        if (other->key >= b->offset && other->key - b->offset >= size) break;
-        b->offset = end > b->offset ? end : b->offset;
-        p->beside[0] = p->beside[--count];
-        epctx__sift(p->beside, count, 0);
-    }
-    epctx__set(&p->placed, b->turn, (uint64_t)b->last + 1);
-    p->size = b->offset + size > p->size ? b->offset + size : p->size;
-}
-
-/* Places all buffers in the order of the list. */
-static void epctx__place_all(epctx__compiler *c, epctx__planner *p) {
-    size_t i;
-    memset(p->placed.max, 0, 2 * p->placed.leaves * sizeof *p->placed.max);
-    p->pairs = EPCTX__PLAN_PAIRS;
-    p->size = p->top = 0;
-    for (i = 0; i < p->count; i++) {
-        const uint64_t before = p->size;
-        epctx__place_buffer(c, p, &c->buffers[p->list[i].buffer]);
-        if (p->size > before) p->top = i;
-    }
-}
-
-static epctx_status epctx__new_planner(epctx__compiler *c, epctx__planner *p) {
-    size_t i;
-    EPCTX__MAKE(c, p->list, epctx__item, 4 * c->buffer_count);
-    p->by_time = p->list + c->buffer_count;
-    p->beside = p->by_time + c->buffer_count;
-    p->best = p->beside + c->buffer_count;
-    p->count = 0;
-    for (i = 0; i < c->buffer_count; i++) {
-        if (epctx__in_scratch(&c->buffers[i])) {
-            p->list[p->count].bytes = c->buffers[i].bytes;
-            p->list[p->count++].buffer = (uint32_t)i;
-        }
-    }
-    memcpy(p->by_time, p->list, p->count * sizeof *p->list);
-    epctx__put_in_order(c, p->by_time, p->count, EPCTX__BY_TIME);
-    for (i = 0; i < p->count; i++) c->buffers[p->by_time[i].buffer].turn = (uint32_t)i;
-    return epctx__new_tree(c, p->count, &p->placed);
-}
-
-/* Offsets in scratch: the best of several orders, each tried again with the buffer that ended
- * highest in front. The peak of live bytes is a lower bound. */
-static epctx_status epctx__plan(epctx__compiler *c) {
-    epctx__planner p;
-    int order, tries;
-    epctx__lifetimes(c);
-    EPCTX__TRY(epctx__crowds(c));
-    EPCTX__TRY(epctx__new_planner(c, &p));
-    c->stats.scratch_size = UINT64_MAX;
-    for (order = 0; order < EPCTX__ORDER_COUNT; order++) {
-        epctx__put_in_order(c, p.list, p.count, (epctx__order)order);
-        for (tries = 0; tries < 4 && c->stats.scratch_size > c->stats.scratch_live; tries++) {
-            if (tries > 0) {
-                const epctx__item item = p.list[p.top];
-                memmove(p.list + 1, p.list, p.top * sizeof item);
-                p.list[0] = item;
-            }
-            epctx__place_all(c, &p);
-            if (p.size < c->stats.scratch_size) {
-                c->stats.scratch_size = p.size;
-                memcpy(p.best, p.list, p.count * sizeof *p.list);
-            }
-            if (p.pairs == 0) break; /* costs enough */
-        }
-    }
-    if (p.size > c->stats.scratch_size) {
-        memcpy(p.list, p.best, p.count * sizeof *p.list);
-        epctx__place_all(c, &p);
-    }
     return EPCTX_OK;
 }
 
@@ -15142,6 +15154,10 @@ static epctx_status epctx__to_integers(epctx__compiler *c) {
     epctx__drop_dead(c);
     return EPCTX_OK;
 }
+
+/* ============================================================
+ * >>passes: from a graph to the steps of a plan
+ * ============================================================ */
 
 /* From nodes to steps. */
 static epctx_status epctx__lower_graph(epctx__compiler *c) {
