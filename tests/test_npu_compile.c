@@ -113,6 +113,31 @@ TEST(folds_integers) {
 
 /* -- fusion -- */
 
+/* Steps whose operands are constant are folded also where the node reads other values: whether the
+ * bound of Clip is a number is known of the one that is constant. */
+TEST(folds_beside_other_values) {
+    static const int64_t one[1] = {1};
+    static const float six[1] = {6};
+    int constant;
+    for (constant = 0; constant < 2; constant++) {
+        graph_builder b;
+        epctx_npu_stats stats;
+        epctx_error error;
+        gb_init(&b);
+        gb_input(&b, "x", 1, 4, image);
+        gb_input(&b, "low", 1, 0, one);
+        if (constant)
+            gb_floats(&b, "high", 0, one, six);
+        else
+            gb_input(&b, "high", 1, 0, one);
+        gb_node(&b, "Clip", 13, "x,low,high", "y");
+        gb_output(&b, "y");
+        CHECK_OK(compile(&b, &stats, &error), error);
+        CHECK_INT(stats.commands, constant ? 5 : 8); /* Equal, Fill, Where and Max or Min each */
+        gb_free(&b);
+    }
+}
+
 TEST(fuses_conv_norm_relu) {
     graph_builder b;
     epctx_npu_stats stats;
@@ -1343,6 +1368,7 @@ int main(int argc, char **argv) {
     RUN(folds_shape_arithmetic);
     RUN(folds_constants);
     RUN(folds_integers);
+    RUN(folds_beside_other_values);
     RUN(fuses_conv_norm_relu);
     RUN(fuses_matmul_bias_activation);
     RUN(fuses_residual);
