@@ -8934,8 +8934,7 @@ static epctx_status epctx__clip_end(epctx__compiler *c, int32_t elem, bool top, 
     const uint64_t bits = wide ? UINT64_C(0x7fefffffffffffff) : 0x7f7fffff;
     const uint64_t sign = wide ? UINT64_C(1) << 63 : 0x80000000;
     if (!wide && elem != EPCTX_ONNX_FLOAT) return EPCTX_OK;
-    return epctx__emit_filled(c, elem, &scalar, top ? bits : bits | sign,
-                              !c->tensors[c->in[0]].constant, id);
+    return epctx__emit_filled(c, elem, &scalar, top ? bits : bits | sign, false, id);
 }
 
 /* A bound that is known only at run time. A NaN does not limit, as in ONNX Runtime. */

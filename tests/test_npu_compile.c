@@ -133,7 +133,7 @@ TEST(folds_beside_other_values) {
         gb_node(&b, "Clip", 13, "x,low,high", "y");
         gb_output(&b, "y");
         CHECK_OK(compile(&b, &stats, &error), error);
-        CHECK_INT(stats.commands, constant ? 5 : 8); /* Equal, Fill, Where and Max or Min each */
+        CHECK_INT(stats.commands, constant ? 4 : 6); /* Equal, Where and Max or Min each */
         gb_free(&b);
     }
 }
