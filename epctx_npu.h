@@ -8565,7 +8565,7 @@ static epctx_status epctx__emit_any(epctx__compiler *c, epctx__binary_kind kind,
 /* -- formulas: operators that consist of simpler ones --
  *
  * A formula is a list of assignments to values, which are small letters: "d = x - m; y = d / n".
- * Operators bind as in C, @ is MatMul, ^ Pow; epctx__functions has them and the functions. Numbers
+ * Operators bind as in C, @ is MatMul, ^ Pow; epctx__functions lists them and the functions. Numbers
  * are whole and take the type of the operand beside them; #a is the number of a size.
  *
  * x[ab(cd)>bac1] is x, of shape [a, b, c * d], as [b, a, c, 1]: reshaped, and transposed if need
@@ -10538,10 +10538,10 @@ static const epctx__function *epctx__next_function(epctx__formula *r, bool funct
     size_t i;
     while (*r->at == ' ') r->at++;
     for (i = 0; i < sizeof epctx__functions / sizeof epctx__functions[0]; i++) {
-        const epctx__function *w = &epctx__functions[i];
-        if ((w->level == 0) == function && strncmp(r->at, w->text, strlen(w->text)) == 0) {
-            r->at += strlen(w->text);
-            return w;
+        const epctx__function *f = &epctx__functions[i];
+        if ((f->level == 0) == function && strncmp(r->at, f->text, strlen(f->text)) == 0) {
+            r->at += strlen(f->text);
+            return f;
         }
     }
     return NULL;
@@ -10549,45 +10549,45 @@ static const epctx__function *epctx__next_function(epctx__formula *r, bool funct
 
 /* An operator or a function. */
 static epctx_status epctx__apply_to(epctx__compiler *c, const epctx__formula *r,
-                                    const epctx__function *w, const epctx__term *in, uint32_t *y) {
+                                    const epctx__function *f, const epctx__term *in, uint32_t *y) {
     const epctx__shape scalar = {0, {0}};
     const uint32_t a = in[0].v, b = in[1].v, both[2] = {a, b};
-    switch (w->form) {
-    case 'e': return epctx__emit_exact(c, (epctx__exact_kind)w->kind, a, b, y);
+    switch (f->form) {
+    case 'e': return epctx__emit_exact(c, (epctx__exact_kind)f->kind, a, b, y);
     case 'u':
         EPCTX__TRY(epctx__want_float(c, a));
-        return epctx__emit_act(c, a, (epctx__act_kind)w->kind, 0.0f, 0.0f, y);
+        return epctx__emit_act(c, a, (epctx__act_kind)f->kind, 0.0f, 0.0f, y);
     case '8': return epctx__emit_act(c, a, EPCTX__ACT_CLIP, 0.0f, 255.0f, y);
     case 'f': return epctx__emit_act(c, a, EPCTX__ACT_CLIP, -FLT_MAX, FLT_MAX, y);
-    case 'r': return epctx__reduce_over(c, (epctx__reduce_kind)w->kind, a, r->axes, true, y);
+    case 'r': return epctx__reduce_over(c, (epctx__reduce_kind)f->kind, a, r->axes, true, y);
     case 't':
-        return epctx__emit_reduce(c, (epctx__reduce_kind)w->kind, a, 0, c->tensors[a].shape.rank,
+        return epctx__emit_reduce(c, (epctx__reduce_kind)f->kind, a, 0, c->tensors[a].shape.rank,
                                   &scalar, y);
-    case 'c': return epctx__emit_cast(c, a, w->kind, y);
+    case 'c': return epctx__emit_cast(c, a, f->kind, y);
     case '@': return epctx__matmul_of(c, a, b, y);
     case 'w': return epctx__emit_where(c, a, b, in[2].v, y);
     case 'g': return epctx__emit_gather(c, a, b, 0, y);
     case 'n': return epctx__ramp(c, in[0].number, 1, 0, y);
     case 'p': return epctx__take_one(c, a, (uint32_t)in[1].number, in[2].number, in[3].number, y);
     case 'j': return epctx__emit_concat(c, both, 2, (uint32_t)in[2].number, y);
-    default: return epctx__emit_any(c, (epctx__binary_kind)w->kind, a, b, y);
+    default: return epctx__emit_any(c, (epctx__binary_kind)f->kind, a, b, y);
     }
 }
 
 /* Applies an operator or function to values and numbers. A number that is an operand gets the type
  * of the values beside it. */
 static epctx_status epctx__apply(epctx__compiler *c, const epctx__formula *r,
-                                 const epctx__function *w, epctx__term *in, uint32_t count,
+                                 const epctx__function *f, epctx__term *in, uint32_t count,
                                  uint32_t *y) {
-    const uint32_t first = w->form == 'w' ? 1 : 0;
-    const bool operands = w->form != 'n' && w->form != 'p' && w->form != 'j';
+    const uint32_t first = f->form == 'w' ? 1 : 0;
+    const bool operands = f->form != 'n' && f->form != 'p' && f->form != 'j';
     int32_t elem = EPCTX_ONNX_FLOAT;
     uint32_t i;
     for (i = count; i-- > first;)
         if (in[i].v != EPCTX__NONE) elem = c->tensors[in[i].v].elem;
     for (i = first; i < count && operands; i++)
         if (in[i].v == EPCTX__NONE) EPCTX__TRY(epctx__scalar(c, elem, in[i].number, &in[i].v));
-    return epctx__apply_to(c, r, w, in, y);
+    return epctx__apply_to(c, r, f, in, y);
 }
 
 /* Dimensions up to a character `end`: the sizes in them, flattened, by their index in formula.n,
@@ -10695,15 +10695,15 @@ static epctx_status epctx__evaluate_level(epctx__compiler *c, epctx__formula *r,
     EPCTX__TRY(epctx__evaluate_operand(c, r, y));
     for (;;) {
         const char *before = r->at;
-        const epctx__function *w = epctx__next_function(r, false);
+        const epctx__function *f = epctx__next_function(r, false);
         epctx__term in[3] = {*y, {0, 0}, {0, 0}};
-        if (w == NULL) return EPCTX_OK;
-        if (w->level < level) {
+        if (f == NULL) return EPCTX_OK;
+        if (f->level < level) {
             r->at = before;
             return EPCTX_OK;
         }
-        EPCTX__TRY(epctx__evaluate_level(c, r, w->level + 1, &in[1]));
-        EPCTX__TRY(epctx__apply(c, r, w, in, 2, &y->v));
+        EPCTX__TRY(epctx__evaluate_level(c, r, f->level + 1, &in[1]));
+        EPCTX__TRY(epctx__apply(c, r, f, in, 2, &y->v));
     }
 }
 
