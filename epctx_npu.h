@@ -8565,8 +8565,8 @@ static epctx_status epctx__emit_any(epctx__compiler *c, epctx__binary_kind kind,
 /* -- formulas: operators that consist of simpler ones --
  *
  * A formula is a list of assignments to values, which are small letters: "d = x - m; y = d / n".
- * Operators bind as in C, @ is MatMul, ^ Pow; epctx__functions lists them and the functions. Numbers
- * are whole and take the type of the operand beside them; #a is the number of a size.
+ * Operators bind as in C, @ is MatMul, ^ Pow; epctx__functions lists them and the functions.
+ * Numbers are whole and take the type of the operand beside them; #a is the number of a size.
  *
  * x[ab(cd)>bac1] is x, of shape [a, b, c * d], as [b, a, c, 1]: reshaped, and transposed if need
  * be; sizes only on the right repeat it, those only on the left are 1, and x[aa>a] is the diagonal.
