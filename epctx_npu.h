@@ -172,8 +172,8 @@
  *
  * CONTENTS
  *   >>config >>blob >>arch >>exec >>compile >>backend >>implementation, which adds >>numbers
- *   >>kernels and, for compiling, >>graph >>steps >>node >>lower >>import >>bodies >>layout
- *   >>plan >>integers >>emit
+ *   >>kernels and, for compiling, >>graph >>steps >>node >>lower >>import >>bodies >>fuse
+ *   >>layout >>plan >>refine >>integers >>passes >>emit
  */
 
 #ifndef EPCTX_NPU_H
@@ -1193,54 +1193,57 @@ static EPCTX__INLINE float epctx__elu(float x, float width, float height) {
 
 /* -- activations: unary functions, alone or fused into another kernel -- */
 
-/* Name, ONNX operator (looked up after those that have their own lowering function), value. */
+/* A row for each: name, ONNX operator (looked up after those that have their own lowering function)
+ * and the opset that has it first, 1 if the result has the same bits on every machine, value. */
+/* clang-format off */
 #define EPCTX_NPU_ACT_LIST(X) \
-    X(RELU, "Relu", v < 0.0f ? 0.0f : v) \
-    X(CLIP, "Clip", epctx__choose(v<a, a, v> b ? b : v)) \
-    X(LEAKY, "LeakyRelu", epctx__choose(v < 0.0f, v * a, v)) \
-    X(SIGMOID, "Sigmoid", epctx__sigmoid(v)) \
-    X(TANH, "Tanh", epctx__tanh(v)) \
-    X(EXP, "Exp", epctx__exp(v)) \
-    X(LOG, "Log", epctx__log(v)) \
-    X(SQRT, "Sqrt", epctx__sqrt(v)) \
-    X(ABS, "Abs", epctx__abs(v)) \
-    X(NEG, "Neg", -v) \
-    X(HARD_SIGMOID, "HardSigmoid", epctx__unit(epctx__rounded(a *v) + b)) \
-    X(HARD_SWISH, "HardSwish", v *epctx__unit(epctx__rounded(a *v) + b)) \
-    X(ELU, "Elu", epctx__elu(v, 1.0f, a)) \
-    X(CELU, "Celu", epctx__elu(v, a, a)) \
-    X(SELU, "Selu", b *epctx__elu(v, 1.0f, a)) \
-    X(RECIPROCAL, "Reciprocal", 1.0f / v) \
-    X(ERF, "Erf", epctx__erf(v)) \
-    X(GELU, "Gelu", 0.5f * v * (1.0f + epctx__erf(v * 0.70710678f))) \
-    X(GELU_TANH, "Gelu", \
+    X(RELU, "Relu", 1, 1, v < 0.0f ? 0.0f : v) \
+    X(CLIP, "Clip", 1, 1, epctx__choose(v < a, a, v > b ? b : v)) \
+    X(LEAKY, "LeakyRelu", 1, 1, epctx__choose(v < 0.0f, v * a, v)) \
+    X(SIGMOID, "Sigmoid", 1, 0, epctx__sigmoid(v)) \
+    X(TANH, "Tanh", 1, 0, epctx__tanh(v)) \
+    X(EXP, "Exp", 1, 0, epctx__exp(v)) \
+    X(LOG, "Log", 1, 0, epctx__log(v)) \
+    X(SQRT, "Sqrt", 1, 1, epctx__sqrt(v)) \
+    X(ABS, "Abs", 1, 1, epctx__abs(v)) \
+    X(NEG, "Neg", 1, 1, -v) \
+    X(HARD_SIGMOID, "HardSigmoid", 1, 0, epctx__unit(epctx__rounded(a * v) + b)) \
+    X(HARD_SWISH, "HardSwish", 14, 0, v * epctx__unit(epctx__rounded(a * v) + b)) \
+    X(ELU, "Elu", 1, 0, epctx__elu(v, 1.0f, a)) \
+    X(CELU, "Celu", 12, 0, epctx__elu(v, a, a)) \
+    X(SELU, "Selu", 1, 0, b * epctx__elu(v, 1.0f, a)) \
+    X(RECIPROCAL, "Reciprocal", 1, 1, 1.0f / v) \
+    X(ERF, "Erf", 9, 0, epctx__erf(v)) \
+    X(GELU, "Gelu", 20, 0, 0.5f * v * (1.0f + epctx__erf(v * 0.70710678f))) \
+    X(GELU_TANH, "Gelu", 20, 0, \
       0.5f * v * (1.0f + epctx__tanh(0.79788456f * (v + 0.044715f * v * v * v)))) \
-    X(SWISH, "Swish", v *epctx__sigmoid(a *v)) \
-    X(MISH, "Mish", v *epctx__tanh(epctx__softplus(v))) \
-    X(SOFTPLUS, "Softplus", epctx__softplus(v)) \
-    X(SOFTSIGN, "Softsign", v / (1.0f + epctx__abs(v))) \
-    X(THRESHOLD, "ThresholdedRelu", v > a ? v : 0.0f) \
-    X(SHRINK, "Shrink", epctx__choose(v < -a, v + b, epctx__choose(v > a, v - b, 0.0f))) \
-    X(SIGN, "Sign", epctx__choose(v > 0.0f, 1.0f, v < 0.0f ? -1.0f : v)) \
-    X(FLOOR, "Floor", epctx__floor(v)) \
-    X(CEIL, "Ceil", -epctx__floor(-v)) \
-    X(ROUND, "Round", epctx__round(v)) \
-    X(SIN, "Sin", epctx__sine(v, false)) \
-    X(COS, "Cos", epctx__sine(v, true)) \
-    X(TAN, "Tan", epctx__sine(v, false) / epctx__sine(v, true)) \
-    X(ASIN, "Asin", epctx__arc(v, false)) \
-    X(ACOS, "Acos", epctx__arc(v, true)) \
-    X(ATAN, "Atan", epctx__atan(v)) \
-    X(SINH, "Sinh", epctx__hyperbolic(v, false)) \
-    X(COSH, "Cosh", epctx__hyperbolic(v, true)) \
-    X(ASINH, "Asinh", epctx__asinh(v)) \
-    X(ACOSH, "Acosh", epctx__acosh(v)) \
-    X(ATANH, "Atanh", epctx__atanh(v)) \
-    X(CUBE, "Pow", v *v *v)
+    X(SWISH, "Swish", 24, 0, v * epctx__sigmoid(a * v)) \
+    X(MISH, "Mish", 18, 0, v * epctx__tanh(epctx__softplus(v))) \
+    X(SOFTPLUS, "Softplus", 1, 0, epctx__softplus(v)) \
+    X(SOFTSIGN, "Softsign", 1, 0, v / (1.0f + epctx__abs(v))) \
+    X(THRESHOLD, "ThresholdedRelu", 1, 0, v > a ? v : 0.0f) \
+    X(SHRINK, "Shrink", 9, 0, epctx__choose(v < -a, v + b, epctx__choose(v > a, v - b, 0.0f))) \
+    X(SIGN, "Sign", 9, 1, epctx__choose(v > 0.0f, 1.0f, v < 0.0f ? -1.0f : v)) \
+    X(FLOOR, "Floor", 1, 1, epctx__floor(v)) \
+    X(CEIL, "Ceil", 1, 1, -epctx__floor(-v)) \
+    X(ROUND, "Round", 11, 1, epctx__round(v)) \
+    X(SIN, "Sin", 7, 0, epctx__sine(v, false)) \
+    X(COS, "Cos", 7, 0, epctx__sine(v, true)) \
+    X(TAN, "Tan", 7, 0, epctx__sine(v, false) / epctx__sine(v, true)) \
+    X(ASIN, "Asin", 7, 0, epctx__arc(v, false)) \
+    X(ACOS, "Acos", 7, 0, epctx__arc(v, true)) \
+    X(ATAN, "Atan", 7, 0, epctx__atan(v)) \
+    X(SINH, "Sinh", 9, 0, epctx__hyperbolic(v, false)) \
+    X(COSH, "Cosh", 9, 0, epctx__hyperbolic(v, true)) \
+    X(ASINH, "Asinh", 9, 0, epctx__asinh(v)) \
+    X(ACOSH, "Acosh", 9, 0, epctx__acosh(v)) \
+    X(ATANH, "Atanh", 9, 0, epctx__atanh(v)) \
+    X(CUBE, "Pow", 1, 0, v * v * v)
+/* clang-format on */
 
 typedef enum epctx__act_kind {
     EPCTX__ACT_NONE = 0,
-#define EPCTX__ACT_ENUM(name, op_type, value) EPCTX__ACT_##name,
+#define EPCTX__ACT_ENUM(name, op_type, since, same, value) EPCTX__ACT_##name,
     EPCTX_NPU_ACT_LIST(EPCTX__ACT_ENUM)
 #undef EPCTX__ACT_ENUM
         EPCTX__ACT_COUNT
@@ -1531,8 +1534,8 @@ static void epctx__move_row(uint8_t *to, const uint8_t *from, size_t count, ptrd
 
 #ifdef EPCTX__AVX2
 /* 4 rows of 4 columns (3: the last one turns to 0), each of which lies together in `x`. */
-static EPCTX__INLINE void epctx__turn_tile(const float *x, ptrdiff_t from_step, size_t columns,
-                                           float *y, ptrdiff_t to_step) {
+static EPCTX__INLINE void epctx__transform_tile(const float *x, ptrdiff_t from_step, size_t columns,
+                                                float *y, ptrdiff_t to_step) {
     __m128 v0 = _mm_loadu_ps(x), v1 = _mm_loadu_ps(x + from_step);
     __m128 v2 = _mm_loadu_ps(x + 2 * from_step), v3 = _mm_setzero_ps();
     if (columns == 4) v3 = _mm_loadu_ps(x + 3 * from_step);
@@ -1545,8 +1548,8 @@ static EPCTX__INLINE void epctx__turn_tile(const float *x, ptrdiff_t from_step, 
 
 /* to[r * to_step + c] = from[c * from_step + r], elements of 4 bytes, at least 4 rows, 3 columns.
  * Tiles of 4 by 4, the last ones overlap; strips of 32 columns stay in the cache. */
-static void epctx__turn_matrix(float *to, const float *from, size_t rows, size_t columns,
-                               ptrdiff_t to_step, ptrdiff_t from_step) {
+static void epctx__transform_matrix(float *to, const float *from, size_t rows, size_t columns,
+                                    ptrdiff_t to_step, ptrdiff_t from_step) {
     size_t first, r, c;
     for (r = 0; columns == 3; r += 4) { /* a store writes one element of the row behind, too */
         if (r + 4 >= rows || to_step != 3) {
@@ -1556,15 +1559,15 @@ static void epctx__turn_matrix(float *to, const float *from, size_t rows, size_t
                         from[(ptrdiff_t)c * from_step + (ptrdiff_t)r];
             return;
         }
-        epctx__turn_tile(from + r, from_step, 3, to + (ptrdiff_t)r * 3, 3);
+        epctx__transform_tile(from + r, from_step, 3, to + (ptrdiff_t)r * 3, 3);
     }
     for (first = 0; first < columns; first += 32) {
         for (r = 0; r < rows; r += 4) {
             const size_t row = r + 4 <= rows ? r : rows - 4;
             for (c = first; c < columns && c < first + 32; c += 4) {
                 const size_t column = c + 4 <= columns ? c : columns - 4;
-                epctx__turn_tile(from + (ptrdiff_t)column * from_step + row, from_step, 4,
-                                 to + (ptrdiff_t)row * to_step + column, to_step);
+                epctx__transform_tile(from + (ptrdiff_t)column * from_step + row, from_step, 4,
+                                      to + (ptrdiff_t)row * to_step + column, to_step);
             }
         }
     }
@@ -1630,8 +1633,8 @@ static void epctx__move_lines(const epctx__move *p, uint8_t *to, const uint8_t *
         uint8_t *y = to + (ptrdiff_t)i * p->to[above] * elem;
 #ifdef EPCTX__AVX2
         if (rows != 0)
-            epctx__turn_matrix((float *)(void *)y, (const float *)(const void *)x, rows, count,
-                               step, from_step);
+            epctx__transform_matrix((float *)(void *)y, (const float *)(const void *)x, rows, count,
+                                    step, from_step);
 #endif
         if (from_step == 1 && to_step == 1)
             epctx__move_run(y, x, count * p->elem);
@@ -1754,7 +1757,7 @@ static EPCTX__INLINE void epctx__act_each_body(epctx__level fast, const float *x
     (void)b;
     if (epctx__waves_each(x, y, count, act->kind)) return;
     switch (act->kind) {
-#define EPCTX__ACT_CASE(name, op_type, value) \
+#define EPCTX__ACT_CASE(name, op_type, since, same, value) \
     case EPCTX__ACT_##name: \
         if (EPCTX__ACT_##name <= EPCTX__ACT_LAST) \
             EPCTX__EACH(i, count, const float v = x[i]; y[i] = value;); \
@@ -3014,15 +3017,16 @@ static bool epctx__check_winograd(const epctx__conv *p, epctx__needs *needs) {
     return true;
 }
 
-typedef enum epctx__turn_kind {
+typedef enum epctx__transform_kind {
     EPCTX__TURN_TAPS, /* 3 to 6 */
     EPCTX__TURN_IN,   /* 6 to 6 */
     EPCTX__TURN_OUT   /* 6 to 4 */
-} epctx__turn_kind;
+} epctx__transform_kind;
 
 /* Turns `count` tiles along one axis, whose elements are x_step and `step` apart. x may be y. */
-static EPCTX__INLINE void epctx__turn_axis(epctx__turn_kind kind, const float *x, size_t x_step,
-                                           float *y, size_t step, size_t count) {
+static EPCTX__INLINE void epctx__transform_axis(epctx__transform_kind kind, const float *x,
+                                                size_t x_step, float *y, size_t step,
+                                                size_t count) {
     const size_t more = kind != EPCTX__TURN_TAPS ? x_step : 0; /* those have only three */
     const float *x1 = x + x_step, *x2 = x1 + x_step;
     const float *x3 = x2 + more, *x4 = x3 + more, *x5 = x4 + more;
@@ -3061,26 +3065,26 @@ typedef struct epctx__winograd_run {
 
 /* From x[block][ky][kx][channel][16] to [36][block][channel][16], `matrix` elements in each of the
  * 36. */
-static EPCTX__INLINE void epctx__turn_taps(const epctx__winograd_run *c, const float *x,
-                                           size_t matrix) {
+static EPCTX__INLINE void epctx__transform_taps(const epctx__winograd_run *c, const float *x,
+                                                size_t matrix) {
     const size_t tap = (size_t)c->p->in_channels * EPCTX__COLUMNS, most = 256;
     size_t n, i, k, count;
     for (n = 0; n < matrix; n += tap, x += 9 * tap) {
         for (i = 0; i < tap; i += count) {
             count = tap - i < most ? tap - i : most;
             for (k = 0; k < 3; k++)
-                epctx__turn_axis(EPCTX__TURN_TAPS, x + i + k * tap, 3 * tap, c->band + k * count,
-                                 3 * count, count);
+                epctx__transform_axis(EPCTX__TURN_TAPS, x + i + k * tap, 3 * tap,
+                                      c->band + k * count, 3 * count, count);
             for (k = 0; k < 6; k++)
-                epctx__turn_axis(EPCTX__TURN_TAPS, c->band + 3 * k * count, count,
-                                 c->taps + n + i + 6 * k * matrix, matrix, count);
+                epctx__transform_axis(EPCTX__TURN_TAPS, c->band + 3 * k * count, count,
+                                      c->taps + n + i + 6 * k * matrix, matrix, count);
         }
     }
 }
 
 /* `count` tiles of line `line` at once, from `tile` on. */
-static EPCTX__INLINE void epctx__turn_strip(const epctx__winograd_run *c, size_t line, size_t tile,
-                                            size_t count) {
+static EPCTX__INLINE void epctx__transform_strip(const epctx__winograd_run *c, size_t line,
+                                                 size_t tile, size_t count) {
     const epctx__window *w = &c->p->window;
     const size_t channels = c->p->in_channels, row = (4 * count + 2) * channels;
     const int32_t start = (int32_t)(4 * tile) - (int32_t)w->left;
@@ -3097,11 +3101,11 @@ static EPCTX__INLINE void epctx__turn_strip(const epctx__winograd_run *c, size_t
                    c->x + ((at - w->top) * w->in_w + (size_t)(start + low)) * channels,
                    size * sizeof *to);
     }
-    epctx__turn_axis(EPCTX__TURN_IN, c->band, row, c->band, row, row);
+    epctx__transform_axis(EPCTX__TURN_IN, c->band, row, c->band, row, row);
     for (i = 0; i < 6; i++)
         for (n = 0; n < count; n++)
-            epctx__turn_axis(EPCTX__TURN_IN, c->band + i * row + 4 * n * channels, channels,
-                             y + 6 * i * matrix + n * channels, matrix, channels);
+            epctx__transform_axis(EPCTX__TURN_IN, c->band + i * row + 4 * n * channels, channels,
+                                  y + 6 * i * matrix + n * channels, matrix, channels);
 }
 
 /* Adds up the results of a tile, to know whether all are finite. */
@@ -3186,8 +3190,8 @@ EPCTX__APART static void epctx__store_again(const epctx__winograd_run *c, size_t
 }
 
 /* `columns` output channels from `first` on of the `tiles` in c->input. */
-static EPCTX__INLINE void epctx__turn_products(const epctx__winograd_run *c, epctx__level fast,
-                                               size_t tiles, size_t first, size_t columns) {
+static EPCTX__INLINE void epctx__transform_products(const epctx__winograd_run *c, epctx__level fast,
+                                                    size_t tiles, size_t first, size_t columns) {
     const uint32_t row = (uint32_t)(columns + 15) / 16 * 16, even = (uint32_t)(tiles + 1) / 2 * 2;
     const uint32_t depth = c->p->in_channels, step = (uint32_t)c->s.matrix;
     const epctx__gemm gemm = {36, even, row, depth, step, depth, 1, 0, 1.0f, {0, 0, 0}};
@@ -3199,11 +3203,11 @@ static EPCTX__INLINE void epctx__turn_products(const epctx__winograd_run *c, epc
     for (n = 0; n < tiles; n++) {
         float *sums = c->products + n * row;
         for (k = 0; k < 6; k++)
-            epctx__turn_axis(EPCTX__TURN_OUT, sums + 6 * k * matrix, matrix, sums + 6 * k * matrix,
-                             matrix, row);
+            epctx__transform_axis(EPCTX__TURN_OUT, sums + 6 * k * matrix, matrix,
+                                  sums + 6 * k * matrix, matrix, row);
         for (k = 0; k < 4; k++)
-            epctx__turn_axis(EPCTX__TURN_OUT, sums + k * matrix, 6 * matrix, sums + k * matrix,
-                             6 * matrix, row);
+            epctx__transform_axis(EPCTX__TURN_OUT, sums + k * matrix, 6 * matrix, sums + k * matrix,
+                                  6 * matrix, row);
         epctx__tile_sum(sums, matrix, columns, total);
         epctx__store_tile(c, n, sums, matrix, first, columns);
     }
@@ -3233,7 +3237,7 @@ static EPCTX__INLINE void epctx__all_winograd_body(const epctx__conv *p, const e
             for (i = 0; i < tiles; i += count) {
                 left = (size_t)c.s.across - i % (size_t)c.s.across;
                 count = left < c.s.strip ? left : (size_t)c.s.strip;
-                epctx__turn_strip(&c, i / (size_t)c.s.across, i % (size_t)c.s.across, count);
+                epctx__transform_strip(&c, i / (size_t)c.s.across, i % (size_t)c.s.across, count);
             }
             for (i = 0; i < 36 && tiles % 2 != 0; i++)
                 memset(c.input + i * c.s.matrix + tiles * channels, 0, channels * sizeof *c.input);
@@ -3242,9 +3246,9 @@ static EPCTX__INLINE void epctx__all_winograd_body(const epctx__conv *p, const e
                 count = left < c.s.columns ? left : (size_t)c.s.columns;
                 /* turned taps of all channels stay in the workspace */
                 if (image + c.first == 0 || count < p->out_channels)
-                    epctx__turn_taps(&c, (const float *)args->in[1] + n * 9 * channels,
-                                     (count + 15) / 16 * 16 * channels);
-                epctx__turn_products(&c, args->fast, tiles, n, count);
+                    epctx__transform_taps(&c, (const float *)args->in[1] + n * 9 * channels,
+                                          (count + 15) / 16 * 16 * channels);
+                epctx__transform_products(&c, args->fast, tiles, n, count);
             }
         }
         epctx__activate(args->fast, c.y, p->act.kind > EPCTX__ACT_CLIP ? size : 0, &p->act);
@@ -3573,14 +3577,14 @@ static EPCTX__INLINE void epctx__all_softmax_body(const epctx__softmax *p,
 
 EPCTX__RUN(softmax, epctx__softmax)
 
-/* -- Running: sums of what came before, over the middle of [outer][count][inner] -- */
+/* -- CumSum: sums of what came before, over the middle of [outer][count][inner] -- */
 
-typedef struct epctx__running {
+typedef struct epctx__cum_sum {
     uint32_t type, outer, count, inner;
     uint32_t exclusive, reverse; /* without the element itself; from the last one on */
-} epctx__running;
+} epctx__cum_sum;
 
-static bool epctx__check_running(const epctx__running *p, epctx__needs *needs) {
+static bool epctx__check_cum_sum(const epctx__cum_sum *p, epctx__needs *needs) {
     needs->in[0] = needs->out[0] =
         epctx__items(epctx__mul3(p->outer, p->count, p->inner), epctx__stored_size(p->type));
     return p->count >= 1 && p->exclusive <= 1 && p->reverse <= 1 &&
@@ -3588,11 +3592,17 @@ static bool epctx__check_running(const epctx__running *p, epctx__needs *needs) {
             p->type == EPCTX_ONNX_INT32 || p->type == EPCTX_ONNX_INT64);
 }
 
-/* Defines the functions of a type; integers are added without sign, as they wrap around. Where sums
- * run along rows, each waits for the one before: four rows at a time take clang half the time. */
-#define EPCTX__RUNNING(T) \
-    static EPCTX__INLINE void epctx__running_rows_##T(const epctx__running *p, size_t rows, \
-                                                      const T *x, T *y) { \
+/* Sums of two rows; integers are added without sign, as they wrap around. */
+#define EPCTX__ROW_SUMS(T) \
+    static EPCTX__INLINE void epctx__row_sums_##T(const T *a, const T *b, T *y, size_t count) { \
+        EPCTX__EACH(j, count, y[j] = (T)(a[j] + b[j]);); \
+    }
+
+/* Sums along `rows` rows. Each waits for the one before: four rows at a time take clang half the
+ * time. */
+#define EPCTX__SUMS_ALONG(T) \
+    static EPCTX__INLINE void epctx__sums_along_##T(const epctx__cum_sum *p, size_t rows, \
+                                                    const T *x, T *y) { \
         const size_t count = p->count; \
         T sum[4] = {0}; \
         size_t i, j; \
@@ -3604,50 +3614,87 @@ static bool epctx__check_running(const epctx__running *p, epctx__needs *needs) {
                 sum[j] = next; \
             } \
         } \
-    } \
-    static EPCTX__INLINE void epctx__running_##T(const epctx__running *p, const T *x, T *y) { \
-        const ptrdiff_t step = p->reverse != 0 ? -(ptrdiff_t)p->inner : (ptrdiff_t)p->inner; \
-        const size_t first = p->reverse != 0 ? (size_t)(p->count - 1) * p->inner : 0; \
-        const size_t all = (size_t)p->count * p->inner, rows = p->inner == 1 ? p->outer : 0; \
-        size_t o = 0, i, n; \
-        for (; rows - o >= 4; o += 4) epctx__running_rows_##T(p, 4, x + o * all, y + o * all); \
-        for (; o < rows; o++) epctx__running_rows_##T(p, 1, x + o * all, y + o * all); \
-        for (; o < p->outer; o++) { \
-            T *to = y + o * all + first; \
-            const T *from = x + o * all + first; \
-            for (i = 0; i < p->count; i++) { \
-                T *const row = to + (ptrdiff_t)i * step; \
-                const T *const v = from + (ptrdiff_t)(i - (i > 0 ? p->exclusive : 0)) * step; \
-                const T *const before = i > 0 ? row - step : row; \
-                n = p->inner; \
-                if (i > 0) \
-                    EPCTX__EACH(j, n, row[j] = (T)(before[j] + v[j]);); \
-                else if (p->exclusive != 0) \
-                    memset(row, 0, n * sizeof *row); \
-                else \
-                    memcpy(row, v, n * sizeof *row); \
-            } \
-        } \
     }
 
-EPCTX__RUNNING(float)
-EPCTX__RUNNING(double)
-EPCTX__RUNNING(uint32_t)
-EPCTX__RUNNING(uint64_t)
+EPCTX__ROW_SUMS(float)
+EPCTX__ROW_SUMS(double)
+EPCTX__ROW_SUMS(uint32_t)
+EPCTX__ROW_SUMS(uint64_t)
+EPCTX__SUMS_ALONG(float)
+EPCTX__SUMS_ALONG(double)
+EPCTX__SUMS_ALONG(uint32_t)
+EPCTX__SUMS_ALONG(uint64_t)
 
-static EPCTX__INLINE void epctx__all_running_body(const epctx__running *p,
-                                                  const epctx__args *args) {
-    const void *x = args->in[0];
-    void *y = args->out[0];
-    switch (p->type) {
-    case EPCTX_ONNX_FLOAT: epctx__running_float(p, (const float *)x, (float *)y); break;
-    case EPCTX_ONNX_DOUBLE: epctx__running_double(p, (const double *)x, (double *)y); break;
-    case EPCTX_ONNX_INT32: epctx__running_uint32_t(p, (const uint32_t *)x, (uint32_t *)y); break;
-    default: epctx__running_uint64_t(p, (const uint64_t *)x, (uint64_t *)y); break;
+/* The same of a type that is a constant where it is inlined. */
+static EPCTX__INLINE void epctx__row_sums(uint32_t type, const void *a, const void *b, void *y,
+                                          size_t count) {
+    switch (type) {
+    case EPCTX_ONNX_FLOAT:
+        epctx__row_sums_float((const float *)a, (const float *)b, (float *)y, count);
+        break;
+    case EPCTX_ONNX_DOUBLE:
+        epctx__row_sums_double((const double *)a, (const double *)b, (double *)y, count);
+        break;
+    case EPCTX_ONNX_INT32:
+        epctx__row_sums_uint32_t((const uint32_t *)a, (const uint32_t *)b, (uint32_t *)y, count);
+        break;
+    default:
+        epctx__row_sums_uint64_t((const uint64_t *)a, (const uint64_t *)b, (uint64_t *)y, count);
     }
 }
 
-EPCTX__RUN(running, epctx__running)
+static EPCTX__INLINE void epctx__sums_along(const epctx__cum_sum *p, uint32_t type, size_t rows,
+                                            const void *x, void *y) {
+    switch (type) {
+    case EPCTX_ONNX_FLOAT: epctx__sums_along_float(p, rows, (const float *)x, (float *)y); break;
+    case EPCTX_ONNX_DOUBLE:
+        epctx__sums_along_double(p, rows, (const double *)x, (double *)y);
+        break;
+    case EPCTX_ONNX_INT32:
+        epctx__sums_along_uint32_t(p, rows, (const uint32_t *)x, (uint32_t *)y);
+        break;
+    default: epctx__sums_along_uint64_t(p, rows, (const uint64_t *)x, (uint64_t *)y);
+    }
+}
+
+/* Sums over one [count][inner]: every row is the one before plus one of x. */
+static EPCTX__INLINE void epctx__sums_across(const epctx__cum_sum *p, uint32_t type, uint32_t size,
+                                             const uint8_t *x, uint8_t *y) {
+    const size_t inner = p->inner, count = p->count, row = inner * size;
+    const size_t step = p->reverse != 0 ? 0 - row : row; /* modulo 2^64, or 2^32 */
+    const size_t first = p->reverse != 0 ? (count - 1) * row : 0;
+    const size_t shift = p->exclusive != 0 ? step : 0;
+    size_t i, at = first + step;
+    if (p->exclusive != 0)
+        memset(y + first, 0, row);
+    else
+        memcpy(y + first, x + first, row);
+    for (i = 1; i < count; i++, at += step)
+        epctx__row_sums(type, y + (at - step), x + (at - shift), y + at, inner);
+}
+
+static EPCTX__INLINE void epctx__cum_sum_of(const epctx__cum_sum *p, uint32_t type, uint32_t size,
+                                            const epctx__args *args) {
+    const size_t all = (size_t)p->count * p->inner * size, rows = p->inner == 1 ? p->outer : 0;
+    const uint8_t *x = (const uint8_t *)args->in[0];
+    uint8_t *y = (uint8_t *)args->out[0];
+    size_t o = 0;
+    for (; rows - o >= 4; o += 4) epctx__sums_along(p, type, 4, x + o * all, y + o * all);
+    for (; o < rows; o++) epctx__sums_along(p, type, 1, x + o * all, y + o * all);
+    for (; o < p->outer; o++) epctx__sums_across(p, type, size, x + o * all, y + o * all);
+}
+
+static EPCTX__INLINE void epctx__all_cum_sum_body(const epctx__cum_sum *p,
+                                                  const epctx__args *args) {
+    switch (p->type) {
+    case EPCTX_ONNX_FLOAT: epctx__cum_sum_of(p, EPCTX_ONNX_FLOAT, 4, args); break;
+    case EPCTX_ONNX_DOUBLE: epctx__cum_sum_of(p, EPCTX_ONNX_DOUBLE, 8, args); break;
+    case EPCTX_ONNX_INT32: epctx__cum_sum_of(p, EPCTX_ONNX_INT32, 4, args); break;
+    default: epctx__cum_sum_of(p, EPCTX_ONNX_INT64, 8, args); break;
+    }
+}
+
+EPCTX__RUN(cum_sum, epctx__cum_sum)
 
 /* Index `i` of in[1], below `size`; negative ones count from the end. It is read once: the caller's
  * memory may change between the check and the use. */
@@ -3990,34 +4037,56 @@ static bool epctx__exact_each(const epctx__exact *p, const epctx__row *r) {
     return true;
 }
 
-/* Defines the function of a type for quotients and remainders, by way of double, which is exact.
- * False: another kind, a divisor of 0, or a number outside -2^30 .. 2^30 - 1. */
-#define EPCTX__EXACT_QUOTIENTS(T, U) \
-    static EPCTX__INLINE bool epctx__quotients_##T(uint32_t kind, const epctx__row *r) { \
-        const T *const x = (const T *)r->in[0], *const z = (const T *)r->in[1]; \
-        const int32_t floors = kind == EPCTX__EXACT_MOD ? -1 : 0; \
-        const size_t count = r->count; \
+/* Whether no divisor is 0 and all numbers of two rows are from -2^30 to 2^30 - 1. */
+#define EPCTX__DIVIDES(T, U) \
+    static EPCTX__INLINE bool epctx__divides_##T(const T *x, const T *z, size_t count) { \
         const U half = (U)1 << 30; \
-        T *const y = (T *)r->out; \
         U bad = 0; \
-        if (kind != EPCTX__EXACT_DIV && kind != EPCTX__EXACT_MOD && kind != EPCTX__EXACT_FMOD) \
-            return false; \
         EPCTX__EACH(i, count, bad |= (((U)x[i] + half) | ((U)z[i] + half)) >> 31; \
                     bad |= z[i] == 0 ? 1u : 0u;); \
-        if (bad != 0) return false; \
+        return bad == 0; \
+    }
+
+/* Quotients of such numbers, by way of double, which is exact. */
+#define EPCTX__QUOTIENTS(T) \
+    static EPCTX__INLINE void epctx__quotients_##T(const T *x, const T *z, T *y, size_t count) { \
+        EPCTX__EACH_HINT(EPCTX__LONG_STEP, i, count, \
+                         y[i] = (int32_t)((double)(int32_t)x[i] / (double)(int32_t)z[i]);); \
+    }
+
+/* Remainders, with the sign of x, or (`floors` -1) of the divisor. */
+#define EPCTX__REMAINDERS(T) \
+    static EPCTX__INLINE void epctx__remainders_##T(const T *x, const T *z, T *y, size_t count, \
+                                                    int32_t floors) { \
+        EPCTX__EACH_HINT(EPCTX__LONG_STEP, i, count, const int32_t a = (int32_t)x[i]; \
+                         const int32_t b = (int32_t)z[i]; \
+                         const int32_t rest = a - (int32_t)((double)a / (double)b) * b; \
+                         y[i] = rest + (rest != 0 && (rest ^ b) < 0 ? b & floors : 0);); \
+    }
+
+/* Quotients or remainders of a row. False: another kind, or numbers that have another function. */
+#define EPCTX__DIVISION(T) \
+    static EPCTX__INLINE bool epctx__division_##T(uint32_t kind, const epctx__row *r) { \
+        const T *const x = (const T *)r->in[0], *const z = (const T *)r->in[1]; \
+        T *const y = (T *)r->out; \
+        if ((kind != EPCTX__EXACT_DIV && kind != EPCTX__EXACT_MOD && kind != EPCTX__EXACT_FMOD) || \
+            !epctx__divides_##T(x, z, r->count)) \
+            return false; \
         if (kind == EPCTX__EXACT_DIV) \
-            EPCTX__EACH_HINT(EPCTX__LONG_STEP, i, count, \
-                             y[i] = (int32_t)((double)(int32_t)x[i] / (double)(int32_t)z[i]);); \
+            epctx__quotients_##T(x, z, y, r->count); \
         else \
-            EPCTX__EACH_HINT(EPCTX__LONG_STEP, i, count, const int32_t a = (int32_t)x[i]; \
-                             const int32_t b = (int32_t)z[i]; \
-                             const int32_t rest = a - (int32_t)((double)a / (double)b) * b; \
-                             y[i] = rest + (rest != 0 && (rest ^ b) < 0 ? b & floors : 0);); \
+            epctx__remainders_##T(x, z, y, r->count, kind == EPCTX__EXACT_MOD ? -1 : 0); \
         return true; \
     }
 
-EPCTX__EXACT_QUOTIENTS(int64_t, uint64_t)
-EPCTX__EXACT_QUOTIENTS(int32_t, uint32_t)
+EPCTX__DIVIDES(int64_t, uint64_t)
+EPCTX__DIVIDES(int32_t, uint32_t)
+EPCTX__QUOTIENTS(int64_t)
+EPCTX__QUOTIENTS(int32_t)
+EPCTX__REMAINDERS(int64_t)
+EPCTX__REMAINDERS(int32_t)
+EPCTX__DIVISION(int64_t)
+EPCTX__DIVISION(int32_t)
 
 static EPCTX__INLINE void epctx__exact_row_body(epctx__row *r) {
     const epctx__exact *p = (const epctx__exact *)r->params;
@@ -4026,10 +4095,10 @@ static EPCTX__INLINE void epctx__exact_row_body(epctx__row *r) {
     case EPCTX_ONNX_FLOAT: done = epctx__exact_float(p->kind, r); break;
     case EPCTX_ONNX_DOUBLE: done = epctx__exact_double(p->kind, r); break;
     case EPCTX_ONNX_INT64:
-        done = epctx__exact_int64_t(p->kind, r) || epctx__quotients_int64_t(p->kind, r);
+        done = epctx__exact_int64_t(p->kind, r) || epctx__division_int64_t(p->kind, r);
         break;
     case EPCTX_ONNX_INT32:
-        done = epctx__exact_int32_t(p->kind, r) || epctx__quotients_int32_t(p->kind, r);
+        done = epctx__exact_int32_t(p->kind, r) || epctx__division_int32_t(p->kind, r);
         break;
     case EPCTX_ONNX_INT8: done = epctx__exact_int8_t(p->kind, r); break;
     default: done = epctx__exact_uint8_t(p->kind, r); break;
@@ -4193,7 +4262,7 @@ static EPCTX__INLINE void epctx__arg_rows(const epctx__arg *p, const float *x, s
     while (!EPCTX__CHUNKS && step == 1 && width == 16 && p->count - k >= 4) {
         const size_t end = p->count - k < 36 ? p->count : k + 32;
         float turned[36 * 16];
-        epctx__turn_matrix(turned, x + k, end - k, 16, 16, (ptrdiff_t)pitch);
+        epctx__transform_matrix(turned, x + k, end - k, 16, 16, (ptrdiff_t)pitch);
         epctx__arg_part(turned, 1, 16, 16, sign, last, k, end, best, index);
         k = end;
     }
@@ -4420,16 +4489,16 @@ static void epctx__join_one(uint32_t join, uint32_t type, uint8_t *y, size_t at,
     }
 }
 
-/* -- Pick: GatherElements and ScatterElements, one index per element -- */
+/* -- GatherElements: also ScatterElements; one index per element -- */
 
-typedef struct epctx__pick {
+typedef struct epctx__gather_elements {
     uint32_t type, index_elem, scatter, join;
     uint32_t rank, axis;
     uint32_t dims[EPCTX_NPU_MAX_RANK];      /* of the indices */
     uint32_t data_dims[EPCTX_NPU_MAX_RANK]; /* of the data */
-} epctx__pick;
+} epctx__gather_elements;
 
-static bool epctx__check_pick(const epctx__pick *p, epctx__needs *needs) {
+static bool epctx__check_gather_elements(const epctx__gather_elements *p, epctx__needs *needs) {
     const uint32_t elem = epctx__elem_size(p->type);
     const uint64_t count = epctx__walk_count(p->dims, p->rank);
     const uint64_t data = epctx__walk_count(p->data_dims, p->rank);
@@ -4446,7 +4515,8 @@ static bool epctx__check_pick(const epctx__pick *p, epctx__needs *needs) {
     return true;
 }
 
-static epctx_status epctx__run_pick(const epctx__pick *p, const epctx__args *args) {
+static epctx_status epctx__run_gather_elements(const epctx__gather_elements *p,
+                                               const epctx__args *args) {
     const size_t elem = epctx__elem_size(p->type);
     const uint8_t *x = (const uint8_t *)args->in[0];
     uint8_t *y = (uint8_t *)args->out[0];
@@ -4479,15 +4549,15 @@ static epctx_status epctx__run_pick(const epctx__pick *p, const epctx__args *arg
     return EPCTX_OK;
 }
 
-/* -- Tuples: GatherND and ScatterND; `depth` indices select a row of `inner` elements -- */
+/* -- GatherND: also ScatterND; `depth` indices select a row of `inner` elements -- */
 
-typedef struct epctx__tuples {
+typedef struct epctx__gather_nd {
     uint32_t type, scatter, join;
     uint32_t batch, count, depth, inner; /* count: tuples of one batch */
     uint32_t dims[EPCTX_NPU_MAX_RANK];   /* addressed by the indices */
-} epctx__tuples;
+} epctx__gather_nd;
 
-static bool epctx__check_tuples(const epctx__tuples *p, epctx__needs *needs) {
+static bool epctx__check_gather_nd(const epctx__gather_nd *p, epctx__needs *needs) {
     const uint32_t elem = epctx__elem_size(p->type);
     const uint64_t data = epctx__mul3(p->batch, epctx__walk_count(p->dims, p->depth), p->inner);
     const uint64_t rows = epctx__mul(p->batch, p->count);
@@ -4498,7 +4568,7 @@ static bool epctx__check_tuples(const epctx__tuples *p, epctx__needs *needs) {
     return data != 0 && elem != 0 && p->scatter <= 1 && p->join < EPCTX__JOIN_COUNT;
 }
 
-static epctx_status epctx__run_tuples(const epctx__tuples *p, const epctx__args *args) {
+static epctx_status epctx__run_gather_nd(const epctx__gather_nd *p, const epctx__args *args) {
     const size_t elem = epctx__elem_size(p->type);
     const size_t block = (size_t)epctx__walk_count(p->dims, p->depth) * p->inner;
     const uint8_t *x = (const uint8_t *)args->in[0], *updates = (const uint8_t *)args->in[2];
@@ -5791,7 +5861,7 @@ static bool epctx__check_integer_add(const epctx__integer_add *p, epctx__needs *
 }
 
 /* The quantized sum, or product, of two bytes, in the low byte. */
-static EPCTX__INLINE uint32_t epctx__joined(const epctx__integer_add *p, uint8_t x, uint8_t y) {
+static EPCTX__INLINE uint32_t epctx__combined(const epctx__integer_add *p, uint8_t x, uint8_t y) {
     const int32_t a = (int32_t)(x ^ p->a_flip) - p->a_zero;
     const int32_t b = (int32_t)(y ^ p->b_flip) - p->b_zero;
 #ifdef EPCTX_NPU_FIXED_POINT
@@ -5809,11 +5879,11 @@ static EPCTX__INLINE uint32_t epctx__joined(const epctx__integer_add *p, uint8_t
 #endif
 }
 
-static EPCTX__INLINE void epctx__joined_strip(const epctx__integer_add *p, const uint8_t *a,
-                                              const uint8_t *b, size_t width, uint8_t *y) {
+static EPCTX__INLINE void epctx__combined_strip(const epctx__integer_add *p, const uint8_t *a,
+                                                const uint8_t *b, size_t width, uint8_t *y) {
     uint32_t steps[16];
     size_t j;
-    for (j = 0; j < width; j++) steps[j] = epctx__joined(p, a[j], b[j]);
+    for (j = 0; j < width; j++) steps[j] = epctx__combined(p, a[j], b[j]);
     for (j = 0; j < width; j++) y[j] = (uint8_t)(steps[j] & 0xff);
 }
 
@@ -5822,7 +5892,7 @@ static EPCTX__INLINE void epctx__all_integer_add_body(const epctx__integer_add *
     const epctx__integer_add p = *params;
     const uint8_t *a = (const uint8_t *)args->in[0], *b = (const uint8_t *)args->in[1];
     uint8_t *y = (uint8_t *)args->out[0];
-    EPCTX__STRIPS(i, p.count, width, epctx__joined_strip(&p, a + i, b + i, width, y + i););
+    EPCTX__STRIPS(i, p.count, width, epctx__combined_strip(&p, a + i, b + i, width, y + i););
 }
 
 EPCTX__RUN(integer_add, epctx__integer_add)
@@ -5848,43 +5918,112 @@ static epctx_status epctx__run_lookup(const void *params, const epctx__args *arg
 
 /* -- the table of opcodes -- */
 
-/* Enumerator, inputs, outputs, required inputs (bits), parameter struct, name of check and run. */
+/* A parameter along which a command can be cut: it counts independent results that are adjacent in
+ * memory. */
+typedef struct epctx__counter {
+    uint8_t unit;    /* parts are multiples of it; 0: there is no such parameter */
+    uint8_t words;   /* the first above 1 counts, among this member and those after it */
+    uint8_t window;  /* its offset in epctx__window: counts rows; 0: not of a window */
+    uint16_t offset; /* in the parameters */
+} epctx__counter;
+
+#define EPCTX__COUNTERS 3 /* at most, of an opcode */
+
+/* clang-format off */
+#define EPCTX__BY(type, member, unit, words) {unit, words, 0, offsetof(type, member)}
+#define EPCTX__BY_whole(type, unit)    {0, 0, 0, 0}
+#define EPCTX__BY_dims(type, unit)     EPCTX__BY(type, dims, unit, EPCTX_NPU_MAX_RANK)
+#define EPCTX__BY_count(type, unit)    EPCTX__BY(type, count, unit, 1)
+#define EPCTX__BY_outer(type, unit)    EPCTX__BY(type, outer, unit, 1)
+#define EPCTX__BY_channels(type, unit) EPCTX__BY(type, outer, unit, 3) /* or channels, or inner */
+#define EPCTX__BY_images(type, unit) \
+    EPCTX__BY(type, batch, 1, 1), {unit, 1, 8, offsetof(type, window.out_h)}
+#define EPCTX__BY_places(type, unit) EPCTX__BY(type, outer, unit, 1), EPCTX__BY(type, out, unit, 1)
+#define EPCTX__BY_tiles(type, unit) /* 24: a multiple of the rows of all tiles */ \
+    EPCTX__BY(type, batch, 1, 1), EPCTX__BY(type, m, 24, 1), EPCTX__BY(type, n, 64, 1)
+
+/* Two lines for each opcode. The first is for whoever runs it: enumerator, name, inputs, outputs,
+ * required inputs (bits), parameter struct, name of check and kernel. The second tells what else
+ * there is to know about it; words are ends of names:
+ *   - EPCTX__BY_: the parameters along which threads share it, and a unit: parts end where vectors
+ *     and tiles end, so that each result is computed as in the whole (>>exec)
+ *   - epctx__fails_: the operand whose values can make it fail
+ *   - epctx__folds_: whether its result has the same bits on every machine (>>steps)
+ *   - EPCTX__SLOT_: where its parameters hold a fused activation
+ *   - bits of the operands that lie channels last where its result does
+ *   - epctx__follow_: whether it can write its result channels last (>>layout)
+ *   - epctx__lay_: how else it adapts to that order
+ *   - epctx__bytes_: what it becomes between Dequantize and Quantize (>>integers)
+ *   - epctx__product_: how it is a product of integers */
 #define EPCTX_NPU_OP_LIST(X) \
-    X(MOVE, "Move", 1, 1, 1, epctx__move, move) \
-    X(FILL, "Fill", 0, 1, 0, epctx__fill, fill) \
-    X(UNARY, "Unary", 1, 1, 1, epctx__unary, unary) \
-    X(BINARY, "Binary", 2, 1, 3, epctx__binary, binary) \
-    X(AFFINE, "Affine", 3, 1, 7, epctx__affine, affine) \
-    X(PACK, "Pack", 1, 1, 1, epctx__pack, pack) \
-    X(CONV, "Conv", 4, 2, 3, epctx__conv, conv) \
-    X(DEPTHWISE, "Depthwise", 3, 1, 3, epctx__depthwise, depthwise) \
-    X(GEMM, "Gemm", 3, 1, 3, epctx__gemm, gemm) \
-    X(POOL, "Pool", 1, 1, 1, epctx__pool, pool) \
-    X(REDUCE, "Reduce", 1, 1, 1, epctx__reduce, reduce) \
-    X(SOFTMAX, "Softmax", 1, 1, 1, epctx__softmax, softmax) \
-    X(GATHER, "Gather", 2, 1, 3, epctx__gather_params, gather) \
-    X(CAST, "Cast", 1, 1, 1, epctx__cast, cast) \
-    X(EXACT, "Exact", 2, 1, 3, epctx__exact, exact) \
-    X(WHERE, "Where", 3, 1, 7, epctx__where, where) \
-    X(NORM, "Norm", 3, 1, 1, epctx__norm, norm) \
-    X(ARG, "Arg", 1, 1, 1, epctx__arg, arg) \
-    X(PICK, "Pick", 3, 1, 3, epctx__pick, pick) \
-    X(TUPLES, "Tuples", 3, 1, 3, epctx__tuples, tuples) \
-    X(QUANTIZE, "Quantize", 3, 1, 3, epctx__quantize, quantize) \
-    X(DEQUANTIZE, "Dequantize", 3, 1, 3, epctx__quantize, dequantize) \
-    X(RESAMPLE, "Resample", 3, 1, 7, epctx__resample, resample) \
-    X(RECURRENT, "Recurrent", 7, 2, 3, epctx__recurrent, recurrent) \
-    X(INTEGER_CONV, "IntegerConv", 4, 2, 15, epctx__integer_conv, integer_conv) \
-    X(INTEGER_DEPTHWISE, "IntegerDepthwise", 4, 1, 15, epctx__integer_conv, integer_depthwise) \
-    X(INTEGER_ADD, "IntegerAdd", 2, 1, 3, epctx__integer_add, integer_add) \
-    X(LOOKUP, "Lookup", 2, 1, 3, epctx__lookup, lookup) \
-    X(SAMPLE, "Sample", 2, 1, 3, epctx__sample, sample) \
-    X(CONVERT, "Convert", 1, 1, 1, epctx__cast, convert) \
-    X(WINOGRAD, "Winograd", 4, 2, 3, epctx__conv, winograd) \
-    X(RUNNING, "Running", 1, 1, 1, epctx__running, running)
+    X(MOVE, "Move", 1, 1, 1, epctx__move, move, \
+      dims,     1,  never,    always,  none,      0, move,     move,   move,    none) \
+    X(FILL, "Fill", 0, 1, 0, epctx__fill, fill, \
+      whole,    0,  never,    always,  none,      1, fill,     usual,  none,    none) \
+    X(UNARY, "Unary", 1, 1, 1, epctx__unary, unary, \
+      count,    64, never,    unary,   none,      1, same,     usual,  lookup,  none) \
+    X(BINARY, "Binary", 2, 1, 3, epctx__binary, binary, \
+      dims,     1,  never,    binary,  binary,    1, ranks,    binary, binary,  none) \
+    X(AFFINE, "Affine", 3, 1, 7, epctx__affine, affine, \
+      channels, 1,  never,    never,   affine,    1, channels, usual,  none,    none) \
+    X(PACK, "Pack", 1, 1, 1, epctx__pack, pack, \
+      whole,    0,  never,    always,  none,      1, never,    usual,  none,    none) \
+    X(CONV, "Conv", 4, 2, 3, epctx__conv, conv, \
+      images,   1,  never,    never,   conv,      9, never,    usual,  product, conv) \
+    X(DEPTHWISE, "Depthwise", 3, 1, 3, epctx__depthwise, depthwise, \
+      images,   1,  never,    never,   depthwise, 1, never,    usual,  product, depthwise) \
+    X(GEMM, "Gemm", 3, 1, 3, epctx__gemm, gemm, \
+      tiles,    0,  never,    never,   gemm,      1, never,    gemm,   product, gemm) \
+    X(POOL, "Pool", 1, 1, 1, epctx__pool, pool, \
+      images,   1,  never,    never,   none,      1, never,    usual,  product, pool) \
+    X(REDUCE, "Reduce", 1, 1, 1, epctx__reduce, reduce, \
+      outer,    16, never,    reduce,  none,      1, never,    reduce, product, reduce) \
+    X(SOFTMAX, "Softmax", 1, 1, 1, epctx__softmax, softmax, \
+      outer,    16, never,    never,   none,      1, never,    usual,  none,    none) \
+    X(GATHER, "Gather", 2, 1, 3, epctx__gather_params, gather, \
+      whole,    0,  index,    always,  none,      1, never,    usual,  none,    none) \
+    X(CAST, "Cast", 1, 1, 1, epctx__cast, cast, \
+      count,    64, never,    always,  none,      1, same,     usual,  none,    none) \
+    X(EXACT, "Exact", 2, 1, 3, epctx__exact, exact, \
+      dims,     1,  division, always,  none,      1, never,    usual,  none,    none) \
+    X(WHERE, "Where", 3, 1, 7, epctx__where, where, \
+      dims,     1,  never,    always,  none,      1, never,    usual,  none,    none) \
+    X(NORM, "Norm", 3, 1, 1, epctx__norm, norm, \
+      whole,    0,  never,    never,   none,      1, never,    usual,  none,    none) \
+    X(ARG, "Arg", 1, 1, 1, epctx__arg, arg, \
+      whole,    0,  never,    always,  none,      1, never,    usual,  none,    none) \
+    X(GATHER_ELEMENTS, "GatherElements", 3, 1, 3, epctx__gather_elements, gather_elements, \
+      whole,    0,  index,    always,  none,      1, never,    usual,  none,    none) \
+    X(GATHER_ND, "GatherND", 3, 1, 3, epctx__gather_nd, gather_nd, \
+      whole,    0,  index,    always,  none,      1, never,    usual,  none,    none) \
+    X(QUANTIZE, "Quantize", 3, 1, 3, epctx__quantize, quantize, \
+      channels, 1,  never,    never,   none,      1, grid,     usual,  none,    none) \
+    X(DEQUANTIZE, "Dequantize", 3, 1, 3, epctx__quantize, dequantize, \
+      channels, 1,  never,    always,  none,      1, grid,     usual,  lookup,  none) \
+    X(RESAMPLE, "Resample", 3, 1, 7, epctx__resample, resample, \
+      places,   0,  never,    never,   none,      1, planes,   usual,  none,    none) \
+    X(RECURRENT, "Recurrent", 7, 2, 3, epctx__recurrent, recurrent, \
+      whole,    0,  length,   never,   none,      1, never,    usual,  none,    none) \
+    X(INTEGER_CONV, "IntegerConv", 4, 2, 15, epctx__integer_conv, integer_conv, \
+      images,   1,  never,    never,   none,      1, never,    usual,  none,    none) \
+    X(INTEGER_DEPTHWISE, "IntegerDepthwise", 4, 1, 15, epctx__integer_conv, integer_depthwise, \
+      images,   1,  never,    never,   none,      1, never,    usual,  none,    none) \
+    X(INTEGER_ADD, "IntegerAdd", 2, 1, 3, epctx__integer_add, integer_add, \
+      count,    64, never,    never,   none,      3, pair,     usual,  none,    none) \
+    X(LOOKUP, "Lookup", 2, 1, 3, epctx__lookup, lookup, \
+      count,    64, never,    never,   none,      1, same,     usual,  none,    none) \
+    X(SAMPLE, "Sample", 2, 1, 3, epctx__sample, sample, \
+      whole,    0,  never,    never,   none,      1, never,    usual,  none,    none) \
+    X(CONVERT, "Convert", 1, 1, 1, epctx__cast, convert, \
+      whole,    0,  never,    always,  none,      1, never,    usual,  none,    none) \
+    X(WINOGRAD, "Winograd", 4, 2, 3, epctx__conv, winograd, \
+      images,   4,  never,    never,   none,      9, never,    usual,  none,    none) \
+    X(CUM_SUM, "CumSum", 1, 1, 1, epctx__cum_sum, cum_sum, \
+      whole,    0,  never,    cum_sum, none,      1, never,    usual,  none,    none)
+/* clang-format on */
 
 typedef enum epctx__opcode {
-#define EPCTX__OP_ENUM(id, text, ins, outs, required, type, name) EPCTX__OP_##id,
+#define EPCTX__OP_ENUM(id, text, ins, outs, required, type, name, ...) EPCTX__OP_##id,
     EPCTX_NPU_OP_LIST(EPCTX__OP_ENUM)
 #undef EPCTX__OP_ENUM
         EPCTX__OP_COUNT
@@ -5897,7 +6036,7 @@ typedef enum epctx__opcode {
 
 /* Any parameter struct; words are copied into it, which avoids aliasing. */
 typedef union epctx__params {
-#define EPCTX__OP_MEMBER(id, text, ins, outs, required, type, name) type name;
+#define EPCTX__OP_MEMBER(id, text, ins, outs, required, type, name, ...) type name;
     EPCTX_NPU_OP_LIST(EPCTX__OP_MEMBER)
 #undef EPCTX__OP_MEMBER
 } epctx__params;
@@ -5929,7 +6068,7 @@ static epctx__level epctx__level_here(void) {
 }
 
 /* Each check and kernel takes the struct of its parameters. */
-#define EPCTX__OP_CALLS(id, text, ins, outs, required, type, name) \
+#define EPCTX__OP_CALLS(id, text, ins, outs, required, type, name, ...) \
     static bool epctx__check_op_##name(const void *params, epctx__needs *needs) { \
         return epctx__check_##name((const type *)params, needs); \
     } \
@@ -5940,7 +6079,7 @@ EPCTX_NPU_OP_LIST(EPCTX__OP_CALLS)
 #undef EPCTX__OP_CALLS
 
 static const epctx__op_info epctx__ops[EPCTX__OP_COUNT] = {
-#define EPCTX__OP_ROW(id, text, ins, outs, required, type, name) \
+#define EPCTX__OP_ROW(id, text, ins, outs, required, type, name, ...) \
     {text, \
      ins, \
      outs, \
@@ -6967,47 +7106,12 @@ static epctx_npu_command epctx__describe(const epctx_npu_graph *graph, const uin
 
 #define EPCTX__THREADS 64
 
-/* Parameters along which a command can be split: they count independent results that are adjacent
- * in memory. The first one above 1 splits its command, into multiples of `unit`: parts end where
- * vectors and tiles end, so that each result is computed as in the whole. Commands that can fail
- * stay whole. */
-typedef struct epctx__counter {
-    uint8_t opcode, unit;
-    uint8_t words;  /* this member and those after it */
-    uint8_t window; /* its offset in epctx__window: counts rows; 0: not of a window */
-    uint16_t offset;
-} epctx__counter;
-
-#define EPCTX__COUNTER(op, unit, words, window, member) \
-    { EPCTX__OP_##op, unit, words, window, offsetof(epctx__params, member) }
-#define EPCTX__IMAGES(op, unit, name) \
-    EPCTX__COUNTER(op, 1, 1, 0, name.batch), EPCTX__COUNTER(op, unit, 1, 8, name.window.out_h)
-
-static const epctx__counter epctx__counters[] = {
-    EPCTX__COUNTER(MOVE, 1, 8, 0, move.dims),
-    EPCTX__COUNTER(BINARY, 1, 8, 0, binary.dims),
-    EPCTX__COUNTER(EXACT, 1, 8, 0, exact.dims),
-    EPCTX__COUNTER(WHERE, 1, 8, 0, where.dims),
-    EPCTX__COUNTER(UNARY, 64, 1, 0, unary.count),
-    EPCTX__COUNTER(CAST, 64, 1, 0, cast.count),
-    EPCTX__COUNTER(INTEGER_ADD, 64, 1, 0, integer_add.count),
-    EPCTX__COUNTER(LOOKUP, 64, 1, 0, lookup.count),
-    EPCTX__COUNTER(AFFINE, 1, 3, 0, affine.outer),     /* or channels, inner */
-    EPCTX__COUNTER(QUANTIZE, 1, 3, 0, quantize.outer), /* or channels, inner */
-    EPCTX__COUNTER(DEQUANTIZE, 1, 3, 0, quantize.outer),
-    EPCTX__COUNTER(GEMM, 1, 1, 0, gemm.batch),
-    EPCTX__COUNTER(GEMM, 24, 1, 0, gemm.m), /* a multiple of the rows of all tiles */
-    EPCTX__COUNTER(GEMM, 64, 1, 0, gemm.n),
-    EPCTX__IMAGES(CONV, 1, conv),
-    EPCTX__IMAGES(WINOGRAD, 4, winograd), /* a multiple of a tile */
-    EPCTX__IMAGES(DEPTHWISE, 1, depthwise),
-    EPCTX__IMAGES(POOL, 1, pool),
-    EPCTX__IMAGES(INTEGER_CONV, 1, integer_conv),
-    EPCTX__IMAGES(INTEGER_DEPTHWISE, 1, integer_conv),
-    EPCTX__COUNTER(REDUCE, 16, 1, 0, reduce.outer),
-    EPCTX__COUNTER(SOFTMAX, 16, 1, 0, softmax.outer),
-    EPCTX__COUNTER(RESAMPLE, 1, 1, 0, resample.outer),
-    EPCTX__COUNTER(RESAMPLE, 1, 1, 0, resample.out),
+/* What each opcode can be cut along. The first counter above 1 splits its command. */
+static const epctx__counter epctx__counters[EPCTX__OP_COUNT][EPCTX__COUNTERS] = {
+#define EPCTX__OP_CUT(id, text, ins, outs, required, type, name, cut, unit, ...) \
+    {EPCTX__BY_##cut(type, unit)},
+    EPCTX_NPU_OP_LIST(EPCTX__OP_CUT)
+#undef EPCTX__OP_CUT
 };
 
 /* A command in parts. */
@@ -7031,9 +7135,9 @@ static uint32_t *epctx__word_at(epctx__params *p, size_t offset) {
 /* Chooses the counter of c->params. */
 static bool epctx__cut_by(epctx__cut *c) {
     size_t i, j;
-    for (i = 0; i < sizeof epctx__counters / sizeof epctx__counters[0]; i++) {
-        const epctx__counter *by = &epctx__counters[i];
-        for (j = 0; by->opcode == c->opcode && j < by->words; j++) {
+    for (i = 0; i < EPCTX__COUNTERS; i++) {
+        const epctx__counter *by = &epctx__counters[c->opcode][i];
+        for (j = 0; j < by->words; j++) {
             c->counter = by->offset + 4 * j;
             c->whole = *epctx__word_at(&c->params, c->counter);
             c->unit = by->unit;
@@ -7346,13 +7450,13 @@ typedef struct epctx__buffer {
     epctx__storage place;
     uint32_t index;       /* of the graph input or output */
     uint32_t first, last; /* steps that use it; first NONE: unused */
-    uint64_t crowd;       /* peak of live bytes during its lifetime, itself included */
+    uint64_t peak;        /* peak of live bytes during its lifetime, itself included */
     uint64_t offset;      /* in scratch */
-    uint32_t turn;        /* position among the scratch buffers in the order of `first` */
+    uint32_t position;    /* among the scratch buffers in the order of `first` */
     bool needed;
-    bool fixed, liked;        /* keeps ONNX's order; has readers that prefer channels last */
+    bool fixed, wanted_last;  /* keeps ONNX's order; has readers that prefer channels last */
     uint32_t channels, plane; /* of an image that lies channels last, else 0 */
-    uint32_t twin;            /* buffer with the same values in the other order, or NONE */
+    uint32_t reordered;       /* buffer with the same values in the other order, or NONE */
 } epctx__buffer;
 
 /* A command before it is written. */
@@ -7365,6 +7469,7 @@ typedef struct epctx__step {
     bool packs;         /* in[1] is constant and not packed yet */
     bool images;        /* in[0], in[3] and out are images, channels last (>>layout) */
     bool exact;         /* holds integers in floats: no step that rounds may replace it */
+    bool joins;         /* may become part of the step that computes its operand (>>fuse) */
     epctx__pack pack;
     epctx_str name;
 } epctx__step;
@@ -7394,12 +7499,11 @@ typedef struct epctx__compiler {
     uint32_t in[8], y;     /* its inputs; its output 0, NONE: assigned already */
     const uint32_t *given; /* its inputs and result within a quantized one; NULL: the node's */
     uint32_t *result;
-    bool folding;              /* every input of the node is constant */
     bool stored;               /* the operator takes types that are only stored (>>node) */
     int32_t narrow;            /* the stored type of its first input; 0: it is computed */
     bool exact;                /* of the steps that are emitted */
-    bool judging;              /* only checks whether nodes compile: computes no weights */
-    const epctx_map *declared; /* then: values of the whole graph (epctx__value_at); NULL: none */
+    bool lowering;             /* steps may be folded; later passes count on those that there are */
+    const epctx_map *declared; /* values of the whole graph (epctx__value_at); NULL: unknown */
     const epctx_graph *whole;
     epctx_weightless_support weightless;
     epctx__step *makes; /* weightless: folded steps, in order */
@@ -7485,8 +7589,8 @@ static uint64_t epctx__product(const epctx__shape *shape, uint32_t first, uint32
 }
 
 /* Products of the dimensions before `axis`, from there to `end`, and behind. */
-static void epctx__around(const epctx__shape *shape, uint32_t axis, uint32_t end, uint32_t *outer,
-                          uint32_t *count, uint32_t *inner) {
+static void epctx__dims_around(const epctx__shape *shape, uint32_t axis, uint32_t end,
+                               uint32_t *outer, uint32_t *count, uint32_t *inner) {
     *outer = (uint32_t)epctx__product(shape, 0, axis);
     *count = (uint32_t)epctx__product(shape, axis, end);
     *inner = (uint32_t)epctx__product(shape, end, shape->rank);
@@ -7519,18 +7623,21 @@ static epctx_status epctx__add_buffer(epctx__compiler *c, uint64_t bytes, uint32
     memset(b, 0, sizeof *b);
     b->bytes = bytes;
     b->place = EPCTX__SCRATCH;
-    b->twin = EPCTX__NONE;
+    b->reordered = EPCTX__NONE;
     *id = (uint32_t)c->buffer_count++;
     return EPCTX_OK;
 }
 
-/* A value that steps will write; constant if the node is folded. */
+static epctx_status epctx__bad_result(epctx__compiler *c, uint64_t bytes) {
+    return EPCTX__REFUSE(c, "result: expected 1..%u bytes, found %u", (uint64_t)EPCTX__MAX_BYTES,
+                         bytes);
+}
+
+/* A value that steps will write. It may be empty if they are folded. */
 static epctx_status epctx__new_tensor(epctx__compiler *c, int32_t elem, const epctx__shape *shape,
                                       uint32_t *id) {
     uint64_t bytes = epctx__mul(epctx__count(shape), epctx__stored_size(elem));
-    if (bytes > EPCTX__MAX_BYTES || (bytes == 0 && !c->folding))
-        return EPCTX__REFUSE(c, "result: expected 1..%u bytes, found %u",
-                             (uint64_t)EPCTX__MAX_BYTES, bytes);
+    if (bytes > EPCTX__MAX_BYTES) return epctx__bad_result(c, bytes);
     return epctx__add_tensor(c, elem, shape, id);
 }
 
@@ -7617,30 +7724,108 @@ static epctx_status epctx__add_floats(epctx__compiler *c, uint64_t count, float 
  * >>steps
  * ============================================================ */
 
-/* Kernels with bit-identical results everywhere: they move, compare, or round once. */
-#define EPCTX__FOLDABLE \
-    (EPCTX_NPU_OP(MOVE) | EPCTX_NPU_OP(FILL) | EPCTX_NPU_OP(PACK) | EPCTX_NPU_OP(GATHER) | \
-     EPCTX_NPU_OP(CAST) | EPCTX_NPU_OP(EXACT) | EPCTX_NPU_OP(WHERE) | EPCTX_NPU_OP(ARG) | \
-     EPCTX_NPU_OP(PICK) | EPCTX_NPU_OP(TUPLES) | EPCTX_NPU_OP(DEQUANTIZE) | EPCTX_NPU_OP(CONVERT))
-#define EPCTX__ACT(id) (UINT64_C(1) << EPCTX__ACT_##id)
-#define EPCTX__FOLDABLE_ACTS \
-    (EPCTX__ACT(RELU) | EPCTX__ACT(CLIP) | EPCTX__ACT(LEAKY) | EPCTX__ACT(SQRT) | \
-     EPCTX__ACT(ABS) | EPCTX__ACT(NEG) | EPCTX__ACT(RECIPROCAL) | EPCTX__ACT(SIGN) | \
-     EPCTX__ACT(FLOOR) | EPCTX__ACT(CEIL) | EPCTX__ACT(ROUND))
+/* -- columns of the table of opcodes: what can be folded, and what fails -- */
+
+static bool epctx__folds_never(const epctx__params *p) {
+    (void)p;
+    return false;
+}
+
+/* Of kernels that move, compare, or round once. */
+static bool epctx__folds_always(const epctx__params *p) {
+    (void)p;
+    return true;
+}
+
+static bool epctx__folds_unary(const epctx__params *p) {
+    static const bool same[EPCTX__ACT_COUNT] = {false, /* EPCTX__ACT_NONE */
+#define EPCTX__ACT_SAME(name, op_type, since, same, value) same != 0,
+                                                EPCTX_NPU_ACT_LIST(EPCTX__ACT_SAME)
+#undef EPCTX__ACT_SAME
+    };
+    return same[p->unary.act.kind];
+}
+
+static bool epctx__folds_binary(const epctx__params *p) {
+    return p->binary.kind < EPCTX__BINARY_POW;
+}
+
+/* Sums of floats depend on the order in which a machine adds them. */
+static bool epctx__folds_reduce(const epctx__params *p) {
+    return p->reduce.type != EPCTX_ONNX_FLOAT || p->reduce.kind == EPCTX__REDUCE_MAX ||
+           p->reduce.kind == EPCTX__REDUCE_MIN;
+}
+
+static bool epctx__folds_cum_sum(const epctx__params *p) {
+    return p->cum_sum.type == EPCTX_ONNX_INT32 || p->cum_sum.type == EPCTX_ONNX_INT64;
+}
 
 static bool epctx__foldable(const epctx__step *s) {
-    switch (s->op) {
-    case EPCTX__OP_BINARY: return s->params.binary.kind < EPCTX__BINARY_POW;
-    case EPCTX__OP_REDUCE:
-        return s->params.reduce.type != EPCTX_ONNX_FLOAT ||
-               s->params.reduce.kind == EPCTX__REDUCE_MAX ||
-               s->params.reduce.kind == EPCTX__REDUCE_MIN;
-    case EPCTX__OP_RUNNING:
-        return s->params.running.type == EPCTX_ONNX_INT32 ||
-               s->params.running.type == EPCTX_ONNX_INT64;
-    case EPCTX__OP_UNARY: return (EPCTX__FOLDABLE_ACTS >> s->params.unary.act.kind & 1) != 0;
-    default: return (EPCTX__FOLDABLE >> s->op & 1) != 0;
-    }
+    static bool (*const folds[EPCTX__OP_COUNT])(const epctx__params *p) = {
+#define EPCTX__OP_FOLDS(id, text, ins, outs, required, type, name, cut, unit, fails, folds, ...) \
+    epctx__folds_##folds,
+        EPCTX_NPU_OP_LIST(EPCTX__OP_FOLDS)
+#undef EPCTX__OP_FOLDS
+    };
+    return folds[s->op](&s->params);
+}
+
+static uint32_t epctx__fails_never(const epctx__params *p) {
+    (void)p;
+    return 0;
+}
+
+static uint32_t epctx__fails_index(const epctx__params *p) {
+    (void)p;
+    return 1;
+}
+
+static uint32_t epctx__fails_length(const epctx__params *p) {
+    (void)p;
+    return 6;
+}
+
+/* Integers are not divided by 0. */
+static uint32_t epctx__fails_division(const epctx__params *p) {
+    return p->exact.type != EPCTX_ONNX_FLOAT && p->exact.kind >= EPCTX__EXACT_DIV &&
+                   p->exact.kind <= EPCTX__EXACT_FMOD
+               ? 1
+               : 0;
+}
+
+/* Whether data can make a step fail; such a step must not run where ONNX would not run it. */
+static bool epctx__may_fail(const epctx__compiler *c, const epctx__step *s) {
+    static uint32_t (*const fails[EPCTX__OP_COUNT])(const epctx__params *p) = {
+#define EPCTX__OP_FAILS(id, text, ins, outs, required, type, name, cut, unit, fails, ...) \
+    epctx__fails_##fails,
+        EPCTX_NPU_OP_LIST(EPCTX__OP_FAILS)
+#undef EPCTX__OP_FAILS
+    };
+    const uint32_t at = fails[s->op](&s->params);
+    return at != 0 && s->in[at] != EPCTX__NONE && !c->tensors[s->in[at]].constant;
+}
+
+/* Offsets of fused activations in the parameters. */
+enum {
+    EPCTX__SLOT_none = 0,
+    EPCTX__SLOT_conv = offsetof(epctx__conv, act),
+    EPCTX__SLOT_depthwise = offsetof(epctx__depthwise, act),
+    EPCTX__SLOT_gemm = offsetof(epctx__gemm, act),
+    EPCTX__SLOT_binary = offsetof(epctx__binary, act),
+    EPCTX__SLOT_affine = offsetof(epctx__affine, act)
+};
+
+/* Where a step stores a fused activation; NULL: nowhere. */
+static epctx__act *epctx__act_of(epctx__step *s) {
+    static const uint16_t slots[EPCTX__OP_COUNT] = {
+#define EPCTX__OP_SLOT(id, text, ins, outs, required, type, name, cut, unit, fails, folds, slot, \
+                       ...) \
+    EPCTX__SLOT_##slot,
+        EPCTX_NPU_OP_LIST(EPCTX__OP_SLOT)
+#undef EPCTX__OP_SLOT
+    };
+    const size_t at = slots[s->op];
+    return at != 0 ? (epctx__act *)(void *)epctx__word_at(&s->params, at) : NULL;
 }
 
 /* Records a folded step. If it reads constants outside the blob, its result stays outside too, and
@@ -7705,32 +7890,78 @@ static epctx_status epctx__push_step(epctx__compiler *c, const epctx__step *s) {
     return EPCTX_OK;
 }
 
-static epctx_status epctx__emit(epctx__compiler *c, const epctx__step *s) {
-    epctx__tensor *out = &c->tensors[s->out];
+/* Whether tensor `id` has as many bytes as a command reads or writes. */
+static bool epctx__has_bytes(const epctx__compiler *c, uint32_t id, uint64_t bytes) {
+    const epctx__tensor *t = &c->tensors[id];
+    const bool own = t->constant || t->buffer == EPCTX__NONE;
+    return own ? bytes <= epctx__mul(t->count, epctx__stored_size(t->elem))
+               : epctx__fits(t->offset, bytes, c->buffers[t->buffer].bytes);
+}
+
+/* Asks what whoever loads the command will ask: whether its parameters are right and its operands
+ * large enough. Operand 1 of a step that `packs` gets its size later. */
+static epctx_status epctx__check_step(epctx__compiler *c, const epctx__step *s,
+                                      epctx__needs *needs) {
+    const epctx__op_info *op = &epctx__ops[s->op];
+    bool good, wide = false;
     uint32_t i;
-    const bool again = out->buffer != EPCTX__NONE;
-    bool fold = c->folding && !again && epctx__foldable(s);
-    epctx__needs needs;
-    bool known, wide = false;
-    memset(&needs, 0, sizeof needs);
-    for (i = 0; i < EPCTX__MAX_IN; i++) {
-        const epctx__tensor *in = s->in[i] != EPCTX__NONE ? &c->tensors[s->in[i]] : NULL;
-        wide = wide || (in != NULL && in->elem == EPCTX_ONNX_DOUBLE);
-        fold = fold && (in == NULL || in->constant);
+    memset(needs, 0, sizeof *needs);
+    good = op->check_fn(&s->params, needs) && needs->out[1].bytes <= EPCTX__MAX_BYTES &&
+           epctx__has_bytes(c, s->out, needs->out[0].bytes);
+    for (i = 0; i < op->in_count; i++) {
+        if (s->in[i] == EPCTX__NONE) continue;
+        wide = wide || c->tensors[s->in[i]].elem == EPCTX_ONNX_DOUBLE;
+        good = good && ((i == 1 && s->packs) || epctx__has_bytes(c, s->in[i], needs->in[i].bytes));
     }
-    known = epctx__ops[s->op].check_fn(&s->params, &needs); /* as whoever loads it will ask */
-    if (!known && wide)
+    if (!good && wide)
         return EPCTX__REFUSE(c, "float64 is moved, added, multiplied, compared and cast only");
-    if (!known) return EPCTX__REFUSE(c, "the sizes or attributes are beyond those of its command");
-    if (fold) return epctx__fold_step(c, s);
-    if (out->count == 0) return EPCTX__REFUSE(c, "result: expected at least one element");
+    if (!good) return EPCTX__REFUSE(c, "the sizes or attributes are beyond those of its command");
+    return EPCTX_OK;
+}
+
+/* Gives a step the workspace that its check demands. */
+static epctx_status epctx__add_workspace(epctx__compiler *c, epctx__step *s,
+                                         const epctx__needs *needs) {
+    if (needs->out[1].bytes == 0 || s->temporary != EPCTX__NONE) return EPCTX_OK;
+    return epctx__add_buffer(c, needs->out[1].bytes, &s->temporary);
+}
+
+/* Whether a step is computed while compiling: its operands are constant, its bits are the same on
+ * every machine, and no part of its result has to wait for the run. A step without operands folds
+ * where the caller says. */
+static bool epctx__folds(const epctx__compiler *c, const epctx__step *s) {
+    bool operands = false;
+    uint32_t i;
+    if (!c->lowering || c->tensors[s->out].buffer != EPCTX__NONE || !epctx__foldable(s))
+        return false;
+    for (i = 0; i < EPCTX__MAX_IN; i++) {
+        if (s->in[i] == EPCTX__NONE) continue;
+        if (!c->tensors[s->in[i]].constant) return false;
+        operands = true;
+    }
+    return operands;
+}
+
+/* Adds a step to the list, or (`fold`) computes it at once. */
+static epctx_status epctx__emit_or_fold(epctx__compiler *c, const epctx__step *given, bool fold) {
+    const bool again = c->tensors[given->out].buffer != EPCTX__NONE;
+    epctx__tensor *out = &c->tensors[given->out];
+    epctx__step s = *given;
+    epctx__needs needs;
+    if (out->count == 0 && !fold) return epctx__bad_result(c, 0);
+    EPCTX__TRY(epctx__check_step(c, &s, &needs));
+    if (fold) return epctx__fold_step(c, &s);
+    EPCTX__TRY(epctx__add_workspace(c, &s, &needs));
     if (!again)
         EPCTX__TRY(epctx__add_buffer(c, out->count * epctx__stored_size(out->elem), &out->buffer));
     out->writer = again ? EPCTX__NONE : (uint32_t)c->step_count;
-    EPCTX__TRY(epctx__push_step(c, s));
-    c->steps[c->step_count - 1].exact = s->exact || c->exact;
-    if (c->node != NULL) c->steps[c->step_count - 1].name = c->node->name;
-    return EPCTX_OK;
+    s.exact = s.exact || c->exact;
+    if (c->node != NULL) s.name = c->node->name;
+    return epctx__push_step(c, &s);
+}
+
+static epctx_status epctx__emit(epctx__compiler *c, const epctx__step *s) {
+    return epctx__emit_or_fold(c, s, epctx__folds(c, s));
 }
 
 /* Emits a step whose result is a new tensor. */
@@ -7741,11 +7972,9 @@ static epctx_status epctx__emit_new(epctx__compiler *c, epctx__step *s, int32_t 
     return epctx__emit(c, s);
 }
 
-/* The step that computes `tensor`, if it may still change: nothing else reads its result. */
-static epctx__step *epctx__writer_of(epctx__compiler *c, uint32_t tensor) {
-    const epctx__tensor *t = &c->tensors[tensor];
-    if (t->constant || t->writer == EPCTX__NONE || t->uses != 1) return NULL;
-    return &c->steps[t->writer];
+/* Lets the step that was emitted last become part of the one that computes its operand. */
+static void epctx__may_join(epctx__compiler *c, size_t before) {
+    if (c->step_count > before) c->steps[c->step_count - 1].joins = true;
 }
 
 /* Merges dimensions that `count` operands traverse as one; returns the new rank. */
@@ -7805,10 +8034,10 @@ static epctx_status epctx__emit_move(epctx__compiler *c, uint32_t from, uint32_t
     int64_t dense[EPCTX_NPU_MAX_RANK];
     epctx__strided w;
     uint32_t i;
-    if (c->folding && epctx__count(walk) == 0) { /* copies nothing, but the result must exist */
+    if (epctx__count(walk) == 0 && epctx__folds(c, &s)) { /* the result must exist, if empty */
         s = epctx__new_step(EPCTX__OP_FILL, EPCTX__NONE, EPCTX__NONE, to);
         s.params.fill.elem = epctx__stored_size(c->tensors[to].elem);
-        return epctx__emit(c, &s);
+        return epctx__emit_or_fold(c, &s, true);
     }
     memset(w, 0, sizeof w);
     epctx__dense(walk, dense);
@@ -7831,8 +8060,8 @@ static epctx_status epctx__emit_move(epctx__compiler *c, uint32_t from, uint32_t
 }
 
 /* A new tensor from elements of `x`: from `start` on, by these strides. */
-static epctx_status epctx__emit_picked(epctx__compiler *c, uint32_t x, const epctx__shape *shape,
-                                       uint64_t start, const int64_t *from, uint32_t *y) {
+static epctx_status epctx__emit_strided(epctx__compiler *c, uint32_t x, const epctx__shape *shape,
+                                        uint64_t start, const int64_t *from, uint32_t *y) {
     EPCTX__TRY(epctx__new_tensor(c, c->tensors[x].elem, shape, y));
     return epctx__emit_move(c, x, *y, shape, start, 0, from, NULL);
 }
@@ -7906,15 +8135,18 @@ static epctx_status epctx__emit_binary(epctx__compiler *c, epctx__binary_kind ki
     return epctx__emit_broadcast(c, &s, 2, EPCTX_ONNX_FLOAT, &p->rank, p->dims, strides, out);
 }
 
-/* A new tensor of equal elements. */
+/* A new tensor of equal elements: a constant, or (`later`) filled by a command, which takes less
+ * room and can be overwritten in part. */
 static epctx_status epctx__emit_filled(epctx__compiler *c, int32_t elem, const epctx__shape *shape,
-                                       uint64_t bits, uint32_t *y) {
+                                       uint64_t bits, bool later, uint32_t *y) {
     epctx__step s = epctx__new_step(EPCTX__OP_FILL, EPCTX__NONE, EPCTX__NONE, 0);
     s.params.fill.count = (uint32_t)epctx__count(shape);
     s.params.fill.elem = epctx__stored_size(elem);
     s.params.fill.low = (uint32_t)(bits & UINT32_MAX);
     s.params.fill.high = (uint32_t)(bits >> 32);
-    return epctx__emit_new(c, &s, elem, shape, y);
+    EPCTX__TRY(epctx__new_tensor(c, elem, shape, y));
+    s.out = *y;
+    return epctx__emit_or_fold(c, &s, !later);
 }
 
 /* One command: Cast, or Convert where a type is only stored. */
@@ -8019,12 +8251,8 @@ static epctx_status epctx__optional(epctx__compiler *c, size_t i, uint32_t *id) 
     t = &c->tensors[*id];
     if (t->elem == 0) return epctx__refuse_value(c, t, node->inputs[i]);
     if (!c->stored && epctx__computed_type(t->elem) != t->elem) {
-        const bool folding = c->folding;
         c->narrow = c->narrow == 0 ? t->elem : c->narrow;
-        c->folding = t->constant;
-        EPCTX__TRY(epctx__emit_cast(c, *id, epctx__computed_type(t->elem), id));
-        c->folding = folding;
-        return EPCTX_OK;
+        return epctx__emit_cast(c, *id, epctx__computed_type(t->elem), id);
     }
     if (c->narrow == 0 && t->elem == EPCTX_ONNX_FLOAT) c->narrow = EPCTX_ONNX_FLOAT;
     return EPCTX_OK;
@@ -8337,18 +8565,18 @@ static epctx_status epctx__emit_any(epctx__compiler *c, epctx__binary_kind kind,
     return EPCTX__REFUSE(c, "integer inputs are not supported");
 }
 
-/* -- recipes: operators as formulas --
+/* -- formulas: operators that consist of simpler ones --
  *
- * A recipe is a list of assignments to values, which are small letters: "d = x - m; y = d / n".
- * Operators bind as in C, @ is MatMul, ^ Pow; epctx__verbs has them and the functions. Numbers are
- * whole and take the type of the operand beside them; #a is the number of a size.
+ * A formula is a list of assignments to values, which are small letters: "d = x - m; y = d / n".
+ * Operators bind as in C, @ is MatMul, ^ Pow; epctx__functions lists them and the functions.
+ * Numbers are whole and take the type of the operand beside them; #a is the number of a size.
  *
  * x[ab(cd)>bac1] is x, of shape [a, b, c * d], as [b, a, c, 1]: reshaped, and transposed if need
  * be; sizes only on the right repeat it, those only on the left are 1, and x[aa>a] is the diagonal.
  * The size * is the product of the dimensions that are left; one other size of each dimension may
- * be unknown. Recipes of one epctx__recipe share values and sizes. */
+ * be unknown. Formulas of one epctx__formula share values and sizes. */
 
-typedef struct epctx__recipe {
+typedef struct epctx__formula {
     struct {
         uint32_t a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z;
     } v; /* values */
@@ -8357,21 +8585,21 @@ typedef struct epctx__recipe {
     } n;              /* sizes; 0: not known yet */
     const bool *axes; /* those over which sum, mean and highest reduce: they become 1 */
     const char *at;   /* what comes next */
-} epctx__recipe;
+} epctx__formula;
 
-static epctx__recipe epctx__recipe_of(uint32_t x) {
-    epctx__recipe r;
+static epctx__formula epctx__formula_of(uint32_t x) {
+    epctx__formula r;
     memset(&r, 0, sizeof r);
     r.v.x = x;
     return r;
 }
 
-/* Emits the steps of a recipe. */
-static epctx_status epctx__cook(epctx__compiler *c, epctx__recipe *r, const char *text);
+/* Emits the steps of a formula. */
+static epctx_status epctx__evaluate(epctx__compiler *c, epctx__formula *r, const char *text);
 
-/* Emits the steps of a recipe whose y is output 0 of the node. */
-static epctx_status epctx__cook_y(epctx__compiler *c, epctx__recipe *r, const char *text) {
-    EPCTX__TRY(epctx__cook(c, r, text));
+/* Emits the steps of a formula whose y is output 0 of the node. */
+static epctx_status epctx__evaluate_y(epctx__compiler *c, epctx__formula *r, const char *text) {
+    EPCTX__TRY(epctx__evaluate(c, r, text));
     c->y = r->v.y;
     return EPCTX_OK;
 }
@@ -8384,7 +8612,7 @@ static epctx_status epctx__cook_y(epctx__compiler *c, epctx__recipe *r, const ch
  * the inputs that epctx__lower_by fetches for it, and its function. That function checks the node,
  * infers the shape of the result, emits steps and leaves its first result in c->y. A row of
  * epctx__quantizeds runs such a function between Dequantize and Quantize. Operators that consist of
- * simpler ones are recipes: short formulas that epctx__cook reads.
+ * simpler ones are short formulas, which epctx__evaluate reads.
  *
  * Everything rests on fixed shapes of limited size: epctx__new_tensor refuses a tensor of more than
  * EPCTX__MAX_BYTES, and the products that give its size saturate, so a count of elements fits the
@@ -8393,12 +8621,10 @@ static epctx_status epctx__cook_y(epctx__compiler *c, epctx__recipe *r, const ch
  * kernels cannot do, EPCTX__INVALID what breaks ONNX's rules. epctx__judge runs the same functions
  * to find the nodes that this EP takes, so that its verdict and the compiler agree.
  *
- * Three things keep the list of steps short. Reshape and its kin emit nothing: epctx__alias gives
+ * Two things keep the list of steps short. Reshape and its kin emit nothing: epctx__alias gives
  * their memory another shape. A step is computed at once, by the portable kernel, if its inputs are
- * constant and epctx__foldable knows that its bits are equal on every machine. An activation, a
- * bias or a sum goes into the step that computes its operand, if epctx__writer_of finds that
- * nothing else reads the operand; a graph output counts as two uses, so that it always keeps its
- * own value.
+ * constant and its bits are equal on every machine (epctx__folds). Joining steps is left to a pass
+ * of its own (>>fuse), for which lowering marks those that may (`joins`).
  * ============================================================ */
 
 /* -- shape operators: the same data with another shape -- */
@@ -8417,6 +8643,7 @@ static epctx_status epctx__lower_identity(epctx__compiler *c) {
 
 /* The identity, as nothing is dropped; the mask is all true. */
 static epctx_status epctx__lower_dropout(epctx__compiler *c) {
+    const epctx__shape shape = c->tensors[c->in[0]].shape;
     uint32_t rate = c->in[1], mode = c->in[2], mask;
     float ratio = 0.5f;
     bool training = false;
@@ -8428,7 +8655,8 @@ static epctx_status epctx__lower_dropout(epctx__compiler *c) {
     if (c->node->version < 12) {
         EPCTX__TRY(epctx__unused_outputs(c, 1));
     } else if (c->node->output_count > 1) {
-        EPCTX__TRY(epctx__emit_filled(c, EPCTX_ONNX_BOOL, &c->tensors[c->in[0]].shape, 1, &mask));
+        EPCTX__TRY(epctx__emit_filled(c, EPCTX_ONNX_BOOL, &shape, 1, !c->tensors[c->in[0]].constant,
+                                      &mask));
         EPCTX__TRY(epctx__set_output(c, 1, mask));
     }
     return epctx__lower_identity(c);
@@ -8638,46 +8866,29 @@ static epctx_status epctx__lower_constant_of_shape(epctx__compiler *c) {
             return epctx__bad_attr(c, "value", "one element of a supported type");
         EPCTX__TRY(epctx__const_bits(c, id, &bits));
     }
-    return epctx__emit_filled(c, elem, &shape, bits, &c->y);
+    return epctx__emit_filled(c, elem, &shape, bits, false, &c->y);
 }
 
 /* -- element-wise -- */
 
-/* Where a step stores a fused activation; NULL: nowhere. */
-static epctx__act *epctx__act_of(epctx__step *s) {
-    switch (s->op) {
-    case EPCTX__OP_CONV: return &s->params.conv.act;
-    case EPCTX__OP_DEPTHWISE: return &s->params.depthwise.act;
-    case EPCTX__OP_GEMM: return &s->params.gemm.act;
-    case EPCTX__OP_BINARY: return &s->params.binary.act;
-    case EPCTX__OP_AFFINE: return &s->params.affine.act;
-    default: return NULL;
-    }
-}
-
 /* Neg, Abs and Relu of integers. */
 static epctx_status epctx__lower_int_act(epctx__compiler *c, epctx__act_kind kind) {
-    epctx__recipe r = epctx__recipe_of(c->in[0]);
-    if (kind == EPCTX__ACT_NEG) return epctx__cook_y(c, &r, "y = 0 - x");
+    epctx__formula r = epctx__formula_of(c->in[0]);
+    if (kind == EPCTX__ACT_NEG) return epctx__evaluate_y(c, &r, "y = 0 - x");
     if (kind == EPCTX__ACT_ABS &&
         (c->tensors[r.v.x].elem == EPCTX_ONNX_UINT8 || c->narrow == EPCTX_ONNX_UINT64))
         return epctx__lower_identity(c);
-    if (kind == EPCTX__ACT_ABS) return epctx__cook_y(c, &r, "y = max(x, 0 - x)");
-    if (kind == EPCTX__ACT_RELU) return epctx__cook_y(c, &r, "y = max(0, x)");
+    if (kind == EPCTX__ACT_ABS) return epctx__evaluate_y(c, &r, "y = max(x, 0 - x)");
+    if (kind == EPCTX__ACT_RELU) return epctx__evaluate_y(c, &r, "y = max(0, x)");
     return epctx__want_float(c, c->in[0]);
 }
 
 static epctx_status epctx__lower_act_of(epctx__compiler *c, epctx__act_kind kind, float a,
                                         float b) {
-    epctx__step *before = epctx__writer_of(c, c->in[0]);
-    epctx__act *slot = before != NULL ? epctx__act_of(before) : NULL;
-    const epctx__act act = {(uint32_t)kind, a, b};
+    const size_t before = c->step_count;
     if (c->tensors[c->in[0]].elem != EPCTX_ONNX_FLOAT) return epctx__lower_int_act(c, kind);
-    if (slot == NULL || slot->kind != EPCTX__ACT_NONE)
-        return epctx__emit_act(c, c->in[0], kind, a, b, &c->y);
-    *slot = act; /* fused */
-    c->stats.fused++;
-    c->y = c->in[0];
+    EPCTX__TRY(epctx__emit_act(c, c->in[0], kind, a, b, &c->y));
+    epctx__may_join(c, before);
     return EPCTX_OK;
 }
 
@@ -8726,7 +8937,7 @@ static epctx_status epctx__clip_end(epctx__compiler *c, int32_t elem, bool top, 
     const uint64_t bits = wide ? UINT64_C(0x7fefffffffffffff) : 0x7f7fffff;
     const uint64_t sign = wide ? UINT64_C(1) << 63 : 0x80000000;
     if (!wide && elem != EPCTX_ONNX_FLOAT) return EPCTX_OK;
-    return epctx__emit_filled(c, elem, &scalar, top ? bits : bits | sign, id);
+    return epctx__emit_filled(c, elem, &scalar, top ? bits : bits | sign, false, id);
 }
 
 /* A bound that is known only at run time. A NaN does not limit, as in ONNX Runtime. */
@@ -8793,68 +9004,23 @@ static epctx_status epctx__old_broadcast(epctx__compiler *c, uint32_t a, uint32_
     return epctx__alias(c, *b, &shape, 0, b);
 }
 
-/* x + constant after a Conv or Gemm without bias: the constant becomes the bias. */
-static epctx_status epctx__fuse_bias(epctx__compiler *c, uint32_t x, uint32_t bias, bool *done) {
-    epctx__step *s = epctx__writer_of(c, x);
-    const epctx__shape *xs = &c->tensors[x].shape, *bs = &c->tensors[bias].shape;
-    epctx__shape flat = {1, {0}};
-    uint32_t axis = 1;
-    *done = false;
-    if (s == NULL || !c->tensors[bias].constant || bs->rank > xs->rank) return EPCTX_OK;
-    if (s->op == EPCTX__OP_GEMM && s->params.gemm.n == (uint32_t)xs->dims[xs->rank - 1])
-        axis = xs->rank - 1;
-    else if (s->op != EPCTX__OP_CONV && s->op != EPCTX__OP_DEPTHWISE)
-        return EPCTX_OK;
-    flat.dims[0] = xs->dims[axis];
-    if (s->in[2] != EPCTX__NONE || epctx__act_of(s)->kind != EPCTX__ACT_NONE || flat.dims[0] == 1 ||
-        c->tensors[bias].count != (uint64_t)flat.dims[0] || axis + bs->rank < xs->rank ||
-        bs->dims[axis + bs->rank - xs->rank] != flat.dims[0])
-        return EPCTX_OK; /* one element for each channel, in that dimension */
-    EPCTX__TRY(epctx__alias(c, bias, &flat, 0, &s->in[2]));
-    c->stats.fused++;
-    *done = true;
+/* Combines two operands by a step that may join the one that computes either. */
+static epctx_status epctx__emit_joining(epctx__compiler *c, epctx__binary_kind kind, uint32_t a,
+                                        uint32_t b, uint32_t *y) {
+    const size_t before = c->step_count;
+    EPCTX__TRY(epctx__emit_any(c, kind, a, b, y));
+    epctx__may_join(c, before);
     return EPCTX_OK;
-}
-
-/* x + other after a Conv that nothing else reads: the Conv adds `other` if computed earlier. */
-static bool epctx__fuse_add(epctx__compiler *c, uint32_t x, uint32_t other) {
-    epctx__step *s = epctx__writer_of(c, x);
-    const epctx__tensor *t = &c->tensors[other];
-    if (s == NULL || s->op != EPCTX__OP_CONV || s->in[3] != EPCTX__NONE ||
-        s->params.conv.act.kind != EPCTX__ACT_NONE || x == other || t->constant ||
-        !epctx__same_shape(&t->shape, &c->tensors[x].shape))
-        return false;
-    if (c->buffers[t->buffer].place != EPCTX__IN_INPUT &&
-        (t->writer == EPCTX__NONE || t->writer >= c->tensors[x].writer))
-        return false;
-    s->in[3] = other;
-    c->stats.fused++;
-    return true;
-}
-
-/* Combines two operands; fuses a + b into the previous step if possible. */
-static epctx_status epctx__emit_fused(epctx__compiler *c, epctx__binary_kind kind, uint32_t a,
-                                      uint32_t b, uint32_t *y) {
-    bool done = false;
-    if (kind == EPCTX__BINARY_ADD && c->tensors[a].elem == EPCTX_ONNX_FLOAT &&
-        c->tensors[b].elem == EPCTX_ONNX_FLOAT) {
-        *y = a;
-        EPCTX__TRY(epctx__fuse_bias(c, a, b, &done));
-        if (done || epctx__fuse_add(c, a, b)) return EPCTX_OK;
-        *y = b;
-        EPCTX__TRY(epctx__fuse_bias(c, b, a, &done));
-        if (done || epctx__fuse_add(c, b, a)) return EPCTX_OK;
-    }
-    return epctx__emit_any(c, kind, a, b, y);
 }
 
 static epctx_status epctx__lower_binary(epctx__compiler *c) {
     EPCTX__TRY(epctx__old_broadcast(c, c->in[0], &c->in[1]));
-    return epctx__emit_fused(c, (epctx__binary_kind)c->variant, c->in[0], c->in[1], &c->y);
+    return epctx__emit_joining(c, (epctx__binary_kind)c->variant, c->in[0], c->in[1], &c->y);
 }
 
 /* A vector along an axis of a tensor of `rank`. */
-static epctx_status epctx__along(epctx__compiler *c, uint32_t *x, uint32_t rank, uint32_t axis) {
+static epctx_status epctx__along_axis(epctx__compiler *c, uint32_t *x, uint32_t rank,
+                                      uint32_t axis) {
     epctx__shape shape = {0, {1, 1, 1, 1, 1, 1, 1, 1}};
     shape.rank = rank;
     shape.dims[axis] = (int64_t)c->tensors[*x].count;
@@ -8865,7 +9031,7 @@ static epctx_status epctx__lower_prelu(epctx__compiler *c) {
     const uint32_t rank = c->tensors[c->in[0]].shape.rank;
     uint32_t slope = c->in[1];
     if (c->node->version < 7 && c->tensors[slope].shape.rank == 1 && rank > 2)
-        EPCTX__TRY(epctx__along(c, &slope, rank - 1, 0)); /* old opsets: one per channel */
+        EPCTX__TRY(epctx__along_axis(c, &slope, rank - 1, 0)); /* old opsets: one per channel */
     EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_PRELU, c->in[0], slope, &c->y));
     return epctx__same_shape(&c->tensors[c->in[0]].shape, &c->tensors[c->y].shape)
                ? EPCTX_OK
@@ -8882,7 +9048,7 @@ static epctx_status epctx__lower_many(epctx__compiler *c) {
     c->y = c->in[0];
     for (i = 1; i < c->node->input_count; i++) {
         EPCTX__TRY(epctx__input(c, i, &b));
-        EPCTX__TRY(epctx__emit_fused(c, kind, c->y, b, &c->y));
+        EPCTX__TRY(epctx__emit_joining(c, kind, c->y, b, &c->y));
     }
     if (!mean) return EPCTX_OK;
     EPCTX__TRY(epctx__scalar_float(c, (float)c->node->input_count, &b));
@@ -8936,10 +9102,10 @@ static epctx_status epctx__lower_is_inf(epctx__compiler *c) {
     const uint32_t never = 0x7fc00000u;
     const bool low = epctx_node_int(c->node, "detect_negative", 1) != 0;
     const bool high = epctx_node_int(c->node, "detect_positive", 1) != 0;
-    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    epctx__formula r = epctx__formula_of(c->in[0]);
     EPCTX__TRY(epctx__scalar_float(c, epctx__float_of(low ? 0xff800000u : never), &r.v.a));
     EPCTX__TRY(epctx__scalar_float(c, epctx__float_of(high ? 0x7f800000u : never), &r.v.b));
-    return epctx__cook_y(c, &r, "y = x == a | x == b");
+    return epctx__evaluate_y(c, &r, "y = x == a | x == b");
 }
 
 static epctx_status epctx__lower_where(epctx__compiler *c) {
@@ -8993,7 +9159,7 @@ static epctx_status epctx__emit_transpose(epctx__compiler *c, uint32_t x, const 
             last = axis;
         }
     }
-    return moves ? epctx__emit_picked(c, x, &shape, 0, from, y) : epctx__alias(c, x, &shape, 0, y);
+    return moves ? epctx__emit_strided(c, x, &shape, 0, from, y) : epctx__alias(c, x, &shape, 0, y);
 }
 
 static epctx_status epctx__lower_transpose(epctx__compiler *c) {
@@ -9017,12 +9183,18 @@ static epctx_status epctx__put_part(epctx__compiler *c, uint32_t x, uint32_t y, 
     return epctx__emit_move(c, x, y, &part, 0, (uint64_t)(at * to[axis]), NULL, to);
 }
 
+/* Gives a tensor its memory before steps write parts of it, so that none of them is folded. */
+static epctx_status epctx__at_run_time(epctx__compiler *c, uint32_t id) {
+    const epctx__tensor *t = &c->tensors[id];
+    return epctx__add_buffer(c, t->count * epctx__stored_size(t->elem), &c->tensors[id].buffer);
+}
+
 static epctx_status epctx__emit_concat(epctx__compiler *c, const uint32_t *ids, size_t count,
                                        uint32_t axis, uint32_t *y) {
     epctx__shape shape = c->tensors[ids[0]].shape;
+    size_t constants = 0, i;
     int64_t at = 0;
     uint32_t j;
-    size_t i;
     shape.dims[axis] = 0;
     for (i = 0; i < count; i++) {
         const epctx__tensor *t = &c->tensors[ids[i]];
@@ -9032,10 +9204,12 @@ static epctx_status epctx__emit_concat(epctx__compiler *c, const uint32_t *ids, 
             return EPCTX__INVALID(c, "input '%S': expected type and shape of the first one",
                                   &t->name);
         shape.dims[axis] += t->shape.dims[axis];
+        constants += t->constant;
     }
     EPCTX__TRY(epctx__new_tensor(c, c->tensors[ids[0]].elem, &shape, y));
+    if (constants > 0 && constants < count) EPCTX__TRY(epctx__at_run_time(c, *y));
     for (i = 0; i < count; i++) {
-        if (c->tensors[ids[i]].count > 0 || c->folding)
+        if (c->tensors[ids[i]].count > 0 || constants == count)
             EPCTX__TRY(epctx__put_part(c, ids[i], *y, axis, at));
         at += c->tensors[ids[i]].shape.dims[axis];
     }
@@ -9069,7 +9243,7 @@ static epctx_status epctx__take_box(epctx__compiler *c, uint32_t x, const epctx_
         inner_full = inner_full && box->dims[d] == in.dims[d];
     }
     if (whole) return epctx__alias(c, x, box, first, y);
-    return epctx__emit_picked(c, x, box, first, from, y);
+    return epctx__emit_strided(c, x, box, first, from, y);
 }
 
 /* Elements `index` to `index` + `count` of an axis. */
@@ -9169,7 +9343,7 @@ static epctx_status epctx__expand_to(epctx__compiler *c, uint32_t x, const epctx
                                      uint32_t *y) {
     int64_t from[EPCTX_NPU_MAX_RANK];
     epctx__broadcast_strides(&c->tensors[x].shape, shape, from);
-    return epctx__emit_picked(c, x, shape, 0, from, y);
+    return epctx__emit_strided(c, x, shape, 0, from, y);
 }
 
 static epctx_status epctx__lower_expand(epctx__compiler *c) {
@@ -9259,9 +9433,9 @@ static epctx_status epctx__emit_pad(epctx__compiler *c, epctx__pad_mode mode, ui
                                  before, after, (uint64_t)i, size);
         shape.dims[i] = size + before + after;
     }
-    EPCTX__TRY(mode == EPCTX__PAD_CONSTANT
-                   ? epctx__emit_filled(c, c->tensors[x].elem, &shape, bits, y)
-                   : epctx__new_tensor(c, c->tensors[x].elem, &shape, y));
+    EPCTX__TRY(mode == EPCTX__PAD_CONSTANT ? epctx__emit_filled(c, c->tensors[x].elem, &shape, bits,
+                                                                !c->tensors[x].constant, y)
+                                           : epctx__new_tensor(c, c->tensors[x].elem, &shape, y));
     return epctx__pad_boxes(c, mode, x, *y, pads);
 }
 
@@ -9319,7 +9493,7 @@ static epctx_status epctx__emit_gather(epctx__compiler *c, uint32_t x, uint32_t 
         shape.dims[i] = i - axis < index.rank ? index.dims[i - axis] : in.dims[i + 1 - index.rank];
     p->elem = epctx__stored_size(c->tensors[x].elem);
     p->index_elem = epctx__stored_size(c->tensors[indices].elem);
-    epctx__around(&in, axis, axis + 1, &p->outer, &p->axis, &p->inner);
+    epctx__dims_around(&in, axis, axis + 1, &p->outer, &p->axis, &p->inner);
     p->count = (uint32_t)c->tensors[indices].count;
     if (c->tensors[indices].constant) { /* checks constants now, not at run time */
         const void *data;
@@ -9375,7 +9549,7 @@ static epctx_status epctx__lower_tile(epctx__compiler *c) {
             walk.dims[walk.rank++] = in.dims[i];
         }
     }
-    EPCTX__TRY(epctx__emit_picked(c, c->in[0], &walk, 0, from, &c->y));
+    EPCTX__TRY(epctx__emit_strided(c, c->in[0], &walk, 0, from, &c->y));
     c->tensors[c->y].shape = shape;
     return EPCTX_OK;
 }
@@ -9384,15 +9558,15 @@ static epctx_status epctx__lower_tile(epctx__compiler *c) {
 static epctx_status epctx__lower_trilu(epctx__compiler *c) {
     const bool upper = epctx_node_int(c->node, "upper", 1) != 0;
     const epctx__shape shape = c->tensors[c->in[0]].shape;
-    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    epctx__formula r = epctx__formula_of(c->in[0]);
     if (c->in[1] != EPCTX__NONE) EPCTX__TRY(epctx__const_ints(c, c->in[1], "k", 1, &r.n.k, NULL));
     if (shape.rank < 2 || r.n.k > EPCTX__MAX_BYTES || r.n.k < -(int64_t)EPCTX__MAX_BYTES)
         return EPCTX__INVALID(c, "expected rank >= 2, found %u with k %d", (uint64_t)shape.rank,
                               r.n.k);
     r.n.i = shape.dims[shape.rank - 2];
     r.n.j = shape.dims[shape.rank - 1];
-    EPCTX__TRY(epctx__cook(c, &r, "i = range(#i)[i>i1] + #k; j = range(#j)[j>1j]"));
-    return epctx__cook_y(c, &r, upper ? "y = where(i <= j, x, 0)" : "y = where(j <= i, x, 0)");
+    EPCTX__TRY(epctx__evaluate(c, &r, "i = range(#i)[i>i1] + #k; j = range(#j)[j>1j]"));
+    return epctx__evaluate_y(c, &r, upper ? "y = where(i <= j, x, 0)" : "y = where(j <= i, x, 0)");
 }
 
 static epctx_status epctx__lower_range(epctx__compiler *c) {
@@ -9436,15 +9610,14 @@ static epctx_status epctx__lower_range(epctx__compiler *c) {
 static epctx_status epctx__lower_eye_like(epctx__compiler *c) {
     const epctx__shape shape = c->tensors[c->in[0]].shape;
     const int32_t type = (int32_t)epctx_node_int(c->node, "dtype", c->tensors[c->in[0]].elem);
-    epctx__recipe r = epctx__recipe_of(EPCTX__NONE);
+    epctx__formula r = epctx__formula_of(EPCTX__NONE);
     r.n.k = epctx_node_int(c->node, "k", 0);
     if (shape.rank != 2 || r.n.k > 1000000 || r.n.k < -1000000 || epctx__stored_size(type) == 0)
         return EPCTX__REFUSE(c,
                              "expected rank 2, |k| <= 1000000 and a type that the kernels support");
     r.n.i = shape.dims[0];
     r.n.j = shape.dims[1];
-    EPCTX__TRY(epctx__cook(c, &r, "y = range(#i)[i>i1] + #k == range(#j)[j>1j]"));
-    c->folding = true; /* only the shape of the input matters */
+    EPCTX__TRY(epctx__evaluate(c, &r, "y = range(#i)[i>i1] + #k == range(#j)[j>1j]"));
     return epctx__emit_cast(c, r.v.y, type, &c->y);
 }
 
@@ -9463,7 +9636,7 @@ static epctx_status epctx__lower_blocks(epctx__compiler *c) {
     const int64_t b = epctx_node_int(c->node, "blocksize", 0);
     const bool to_depth = c->variant != 0;
     const epctx__shape shape = c->tensors[c->in[0]].shape;
-    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    epctx__formula r = epctx__formula_of(c->in[0]);
     uint32_t form = 2;
     if (!to_depth) EPCTX__TRY(epctx__choice(c, "mode", "DCR CRD", &form));
     if (shape.rank != 4 || b < 1 || b > 32768 ||
@@ -9472,7 +9645,7 @@ static epctx_status epctx__lower_blocks(epctx__compiler *c) {
             c, "expected rank 4 and %s blocksize %d",
             to_depth ? "a plane divisible by" : "channels divisible by the square of", b);
     r.n.i = r.n.j = b;
-    return epctx__cook_y(c, &r, texts[form]);
+    return epctx__evaluate_y(c, &r, texts[form]);
 }
 
 /* -- indices from data -- */
@@ -9488,12 +9661,13 @@ static epctx_status epctx__want_indices(epctx__compiler *c, uint32_t id, bool wi
 #define EPCTX__JOINS "none add mul min max" /* attribute reduction of the scattering operators */
 
 /* GatherElements; with `updates`, ScatterElements. */
-static epctx_status epctx__emit_pick(epctx__compiler *c, uint32_t x, uint32_t indices,
-                                     uint32_t updates, int64_t axis, uint32_t join, uint32_t *y) {
+static epctx_status epctx__emit_elements(epctx__compiler *c, uint32_t x, uint32_t indices,
+                                         uint32_t updates, int64_t axis, uint32_t join,
+                                         uint32_t *y) {
     const epctx__shape xs = c->tensors[x].shape, is = c->tensors[indices].shape;
     const bool scatter = updates != EPCTX__NONE;
-    epctx__step s = epctx__new_step(EPCTX__OP_PICK, x, indices, 0);
-    epctx__pick *p = &s.params.pick;
+    epctx__step s = epctx__new_step(EPCTX__OP_GATHER_ELEMENTS, x, indices, 0);
+    epctx__gather_elements *p = &s.params.gather_elements;
     uint32_t i;
     EPCTX__TRY(epctx__want_indices(c, indices, false));
     EPCTX__TRY(epctx__axis(c, axis, xs.rank, 0, &p->axis));
@@ -9517,23 +9691,23 @@ static epctx_status epctx__emit_pick(epctx__compiler *c, uint32_t x, uint32_t in
 }
 
 /* GatherElements, or ScatterElements with updates. */
-static epctx_status epctx__lower_pick(epctx__compiler *c) {
+static epctx_status epctx__lower_elements(epctx__compiler *c) {
     uint32_t join;
     EPCTX__TRY(epctx__choice(c, "reduction", EPCTX__JOINS, &join));
     EPCTX__TRY(epctx__no_uint64(c, c->narrow == EPCTX_ONNX_UINT64 && join >= EPCTX__JOIN_MIN));
-    return epctx__emit_pick(c, c->in[0], c->in[1], c->variant != 0 ? c->in[2] : EPCTX__NONE,
-                            epctx_node_int(c->node, "axis", 0), join, &c->y);
+    return epctx__emit_elements(c, c->in[0], c->in[1], c->variant != 0 ? c->in[2] : EPCTX__NONE,
+                                epctx_node_int(c->node, "axis", 0), join, &c->y);
 }
 
-static epctx_status epctx__emit_tuples(epctx__compiler *c, uint32_t x, uint32_t indices,
+static epctx_status epctx__emit_slices(epctx__compiler *c, uint32_t x, uint32_t indices,
                                        uint32_t updates, uint32_t batch_dims, uint32_t join,
                                        uint32_t *y) {
     const epctx__shape xs = c->tensors[x].shape, is = c->tensors[indices].shape;
     const bool scatter = updates != EPCTX__NONE;
     const int64_t depth = is.rank > 0 ? is.dims[is.rank - 1] : 0;
     epctx__shape rows = is;
-    epctx__step s = epctx__new_step(EPCTX__OP_TUPLES, x, indices, 0);
-    epctx__tuples *p = &s.params.tuples;
+    epctx__step s = epctx__new_step(EPCTX__OP_GATHER_ND, x, indices, 0);
+    epctx__gather_nd *p = &s.params.gather_nd;
     uint32_t i;
     EPCTX__TRY(epctx__want_indices(c, indices, true));
     if (depth < 1 || batch_dims + depth > xs.rank || batch_dims >= is.rank ||
@@ -9562,14 +9736,14 @@ static epctx_status epctx__emit_tuples(epctx__compiler *c, uint32_t x, uint32_t 
 }
 
 /* GatherND, or ScatterND with updates. */
-static epctx_status epctx__lower_tuples(epctx__compiler *c) {
+static epctx_status epctx__lower_nd(epctx__compiler *c) {
     const int64_t batch_dims = epctx_node_int(c->node, "batch_dims", 0);
     uint32_t join;
     if (batch_dims < 0 || batch_dims >= EPCTX_NPU_MAX_RANK)
         return epctx__bad_attr(c, "batch_dims", "a number in 0..7");
     EPCTX__TRY(epctx__choice(c, "reduction", EPCTX__JOINS, &join));
     EPCTX__TRY(epctx__no_uint64(c, c->narrow == EPCTX_ONNX_UINT64 && join >= EPCTX__JOIN_MIN));
-    return epctx__emit_tuples(c, c->in[0], c->in[1], c->variant != 0 ? c->in[2] : EPCTX__NONE,
+    return epctx__emit_slices(c, c->in[0], c->in[1], c->variant != 0 ? c->in[2] : EPCTX__NONE,
                               (uint32_t)batch_dims, join, &c->y);
 }
 
@@ -9578,7 +9752,7 @@ static epctx_status epctx__lower_one_hot(epctx__compiler *c) {
     epctx__shape shape = c->tensors[c->in[0]].shape, part = {0, {0}};
     int64_t depth = 0;
     float number;
-    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    epctx__formula r = epctx__formula_of(c->in[0]);
     uint32_t id = c->in[1], values = c->in[2], axis;
     if (c->tensors[id].elem == EPCTX_ONNX_FLOAT) {
         EPCTX__TRY(epctx__const_float(c, id, "depth", &number));
@@ -9598,7 +9772,7 @@ static epctx_status epctx__lower_one_hot(epctx__compiler *c) {
     EPCTX__TRY(epctx__alias(c, values, &part, 1, &r.v.a));
     EPCTX__TRY(epctx__alias(c, values, &part, 0, &r.v.b));
     r.n.n = depth; /* -1 is the last index; indices out of range stay off */
-    return epctx__cook_y(c, &r, "x = int(x); y = where(x + #n == t | x == t, a, b)");
+    return epctx__evaluate_y(c, &r, "x = int(x); y = where(x + #n == t | x == t, a, b)");
 }
 
 /* -- sliding windows: Conv and pools -- */
@@ -9727,7 +9901,7 @@ static epctx_status epctx__emit_conv(epctx__compiler *c, uint32_t x, uint32_t we
                                      uint32_t bias, const epctx__shape *shape, const epctx__conv *p,
                                      uint32_t *y) {
     const uint64_t taps = epctx__mul(p->window.kernel_h, p->window.kernel_w);
-    const uint64_t depth = epctx__mul(p->in_channels, taps), bytes = epctx__conv_needs(p).bytes;
+    const uint64_t depth = epctx__mul(p->in_channels, taps);
     const uint32_t block = c->arch->columns;
     /* [group][output][channel][tap] to [group][block][tap][channel] */
     const epctx__pack pack = {p->groups,
@@ -9757,8 +9931,6 @@ static epctx_status epctx__emit_conv(epctx__compiler *c, uint32_t x, uint32_t we
         s.params.depthwise.window = p->window;
         return epctx__emit_packed(c, &s, &flat);
     }
-    if (bytes > EPCTX__MAX_BYTES) return EPCTX__REFUSE(c, "kernel too large: %u weights", depth);
-    EPCTX__TRY(epctx__add_buffer(c, bytes, &s.temporary));
     s.params.conv = *p;
     return epctx__emit_packed(c, &s, &pack);
 }
@@ -9801,10 +9973,10 @@ static epctx_status epctx__conv_of(epctx__compiler *c, uint32_t x, uint32_t w, u
     EPCTX__TRY(epctx__plane_window(c, &g, &p.window));
     if (ws.dims[1] == 1 && groups > 1 && ws.dims[0] > groups) {
         epctx__shape wide = xs; /* each channel as often as it is read: Depthwise */
-        epctx__recipe r = epctx__recipe_of(x);
+        epctx__formula r = epctx__formula_of(x);
         r.n.r = ws.dims[0] / groups;
         wide.dims[1] = groups = ws.dims[0];
-        EPCTX__TRY(epctx__cook(c, &r, "x = x[nc*>ncr*]"));
+        EPCTX__TRY(epctx__evaluate(c, &r, "x = x[nc*>ncr*]"));
         EPCTX__TRY(epctx__alias(c, r.v.x, &wide, 0, &x));
     }
     p.batch = (uint32_t)xs.dims[0];
@@ -9825,9 +9997,8 @@ typedef struct epctx__transposed {
 } epctx__transposed;
 
 /* Weights [group][channel][output][ky][kx] to [group][output][phases][channel][taps], flipped. */
-static epctx_status epctx__turn_weights(epctx__compiler *c, const epctx__transposed *p, uint32_t w,
+static epctx_status epctx__flip_weights(epctx__compiler *c, const epctx__transposed *p, uint32_t w,
                                         uint32_t *turned) {
-    const bool folding = c->folding;
     const int64_t ty = p->v.kernel[0], tx = p->v.kernel[1], sy = p->phases[0], sx = p->phases[1];
     const int64_t area = ty * sy * tx * sx, filters = p->groups * p->channels * p->outputs;
     const epctx__shape given = {3, {filters, p->g.kernel[0], p->g.kernel[1]}};
@@ -9835,16 +10006,14 @@ static epctx_status epctx__turn_weights(epctx__compiler *c, const epctx__transpo
     const epctx__shape out = {7, {p->groups, p->outputs, sy, sx, p->channels, ty, tx}};
     const int64_t from[7] = {
         p->channels * p->outputs * area, area, tx * sx, 1, p->outputs * area, -sy * tx * sx, -sx};
-    c->folding = c->tensors[w].constant;
     if (!epctx__same_shape(&given, &all)) {
         EPCTX__TRY(epctx__alias(c, w, &given, 0, turned));
-        EPCTX__TRY(epctx__emit_filled(c, EPCTX_ONNX_FLOAT, &all, 0, &w));
+        EPCTX__TRY(
+            epctx__emit_filled(c, EPCTX_ONNX_FLOAT, &all, 0, !c->tensors[*turned].constant, &w));
         EPCTX__TRY(epctx__put_part(c, *turned, w, 0, 0));
     }
-    EPCTX__TRY(epctx__emit_picked(c, w, &out, (uint64_t)((ty - 1) * sy * tx * sx + (tx - 1) * sx),
-                                  from, turned));
-    c->folding = folding;
-    return EPCTX_OK;
+    return epctx__emit_strided(c, w, &out, (uint64_t)((ty - 1) * sy * tx * sx + (tx - 1) * sx),
+                               from, turned);
 }
 
 /* Images [plane][phases][row][column] to [plane][out]: each phase's points are a stride apart. */
@@ -9857,9 +10026,9 @@ static epctx_status epctx__interleave(epctx__compiler *c, const epctx__transpose
     const int64_t from[5] = {area * sy * sx, columns, area * sx, 1, area};
     const int64_t wide[3] = {area * sy * sx, width, 1};
     *y = x;
-    if (sy * sx > 1) EPCTX__TRY(epctx__emit_picked(c, x, &all, 0, from, y));
+    if (sy * sx > 1) EPCTX__TRY(epctx__emit_strided(c, x, &all, 0, from, y));
     if (rows * sy == p->g.out[0] && width == p->g.out[1]) return epctx__alias(c, *y, ys, 0, y);
-    EPCTX__TRY(epctx__emit_picked(
+    EPCTX__TRY(epctx__emit_strided(
         c, *y, &crop, (uint64_t)(p->g.before[0] % sy * width + p->g.before[1] % sx), wide, y));
     c->tensors[*y].shape = *ys;
     return EPCTX_OK;
@@ -9875,7 +10044,7 @@ static epctx_status epctx__spread(epctx__compiler *c, const epctx__transposed *p
     const int64_t to[3] = {out[0] * out[1], gaps[0] * out[1], gaps[1]};
     *y = x;
     if (gaps[0] == 1 && gaps[1] == 1) return EPCTX_OK;
-    EPCTX__TRY(epctx__emit_filled(c, EPCTX_ONNX_FLOAT, &image, 0, y));
+    EPCTX__TRY(epctx__emit_filled(c, EPCTX_ONNX_FLOAT, &image, 0, !c->tensors[x].constant, y));
     return epctx__emit_move(c, x, *y, &walk, 0, 0, NULL, to);
 }
 
@@ -9949,7 +10118,6 @@ static epctx_status epctx__plane_transposed(epctx__compiler *c, int64_t groups) 
     const epctx__shape xs = c->tensors[c->in[0]].shape, ws = c->tensors[c->in[1]].shape;
     epctx__shape ys = xs;
     const int64_t repeated[2] = {1, 0};
-    const bool folding = c->folding;
     int64_t phases;
     epctx__transposed p;
     epctx__conv conv;
@@ -9963,13 +10131,11 @@ static epctx_status epctx__plane_transposed(epctx__compiler *c, int64_t groups) 
     EPCTX__TRY(epctx__plane_window(c, &p.v, &conv.window));
     EPCTX__TRY(epctx__optional(c, 2, &bias));
     EPCTX__TRY(epctx__check_bias(c, p.outputs * p.groups, bias));
-    EPCTX__TRY(epctx__turn_weights(c, &p, c->in[1], &weights));
+    EPCTX__TRY(epctx__flip_weights(c, &p, c->in[1], &weights));
     EPCTX__TRY(epctx__spread(c, &p, c->in[0], xs.dims[0], &x));
     if (bias != EPCTX__NONE && phases > 1) { /* one for each phase */
         const epctx__shape each = {2, {p.outputs * p.groups, phases}};
-        c->folding = c->tensors[bias].constant;
-        EPCTX__TRY(epctx__emit_picked(c, bias, &each, 0, repeated, &bias));
-        c->folding = folding;
+        EPCTX__TRY(epctx__emit_strided(c, bias, &each, 0, repeated, &bias));
     }
     conv.batch = (uint32_t)xs.dims[0];
     conv.groups = (uint32_t)p.groups;
@@ -10028,7 +10194,7 @@ static epctx_status epctx__emit_reduce(epctx__compiler *c, epctx__reduce_kind ki
     EPCTX__TRY(epctx__no_uint64(c, c->narrow == EPCTX_ONNX_UINT64));
     p->kind = (uint32_t)kind;
     p->type = (uint32_t)c->tensors[x].elem;
-    epctx__around(&c->tensors[x].shape, axis, end, &p->outer, &p->count, &p->inner);
+    epctx__dims_around(&c->tensors[x].shape, axis, end, &p->outer, &p->count, &p->inner);
     return epctx__emit_new(c, &s, c->tensors[x].elem, shape, y);
 }
 
@@ -10100,7 +10266,7 @@ static epctx_status epctx__emit_arg(epctx__compiler *c, uint32_t x, uint32_t axi
     p->smallest = smallest;
     p->last = last;
     p->type = (uint32_t)c->tensors[x].elem;
-    epctx__around(&shape, axis, axis + 1, &p->outer, &p->count, &p->inner);
+    epctx__dims_around(&shape, axis, axis + 1, &p->outer, &p->count, &p->inner);
     p->keep = (uint32_t)keep;
     shape.dims[axis] = keep;
     return epctx__emit_new(c, &s, EPCTX_ONNX_INT64, &shape, y);
@@ -10121,7 +10287,7 @@ static epctx_status epctx__lower_arg(epctx__compiler *c) {
 static epctx_status epctx__lower_hardmax(epctx__compiler *c) {
     const bool old = c->node->version < 13;
     const epctx__shape shape = c->tensors[c->in[0]].shape;
-    epctx__recipe r = epctx__recipe_of(EPCTX__NONE);
+    epctx__formula r = epctx__formula_of(EPCTX__NONE);
     epctx__shape flat = shape;
     uint32_t x = c->in[0], axis;
     EPCTX__TRY(epctx__axis_attr(c, old ? 1 : -1, shape.rank, 0, &axis));
@@ -10132,7 +10298,7 @@ static epctx_status epctx__lower_hardmax(epctx__compiler *c) {
     }
     EPCTX__TRY(epctx__emit_arg(c, x, axis, false, false, 1, &r.v.x));
     EPCTX__TRY(epctx__ramp(c, flat.dims[axis], flat.rank, axis, &r.v.t));
-    EPCTX__TRY(epctx__cook(c, &r, "y = float(x == t)"));
+    EPCTX__TRY(epctx__evaluate(c, &r, "y = float(x == t)"));
     return epctx__lower_alias(c, r.v.y, &shape);
 }
 
@@ -10151,7 +10317,7 @@ static epctx_status epctx__emit_softmax(epctx__compiler *c, uint32_t x, uint32_t
     epctx__step s = epctx__new_step(EPCTX__OP_SOFTMAX, x, EPCTX__NONE, 0);
     epctx__softmax *p = &s.params.softmax;
     p->log = log;
-    epctx__around(&shape, axis, end, &p->outer, &p->count, &p->inner);
+    epctx__dims_around(&shape, axis, end, &p->outer, &p->count, &p->inner);
     return epctx__emit_new(c, &s, EPCTX_ONNX_FLOAT, &shape, y);
 }
 
@@ -10212,7 +10378,7 @@ static epctx_status epctx__lower_gemm(epctx__compiler *c) {
     const float beta = epctx_node_float(c->node, "beta", 1.0f);
     const uint32_t a = c->in[0], b = c->in[1];
     const epctx__shape as = c->tensors[a].shape, bs = c->tensors[b].shape;
-    epctx__recipe r = epctx__recipe_of(a);
+    epctx__formula r = epctx__formula_of(a);
     epctx__shape ys = {2, {0}}, both;
     epctx__gemm p;
     uint32_t bias = EPCTX__NONE;
@@ -10248,7 +10414,7 @@ static epctx_status epctx__lower_gemm(epctx__compiler *c) {
         } else if (t->constant && (row || t->count == 1)) {
             EPCTX__TRY(epctx__add_floats(c, (uint64_t)n, &factors, &r.v.b));
             for (i = 0; i < n; i++) factors[i] = beta;
-            EPCTX__TRY(epctx__cook(c, &r, "c = c * b"));
+            EPCTX__TRY(epctx__evaluate(c, &r, "c = c * b"));
             bias = r.v.c;
         }
     }
@@ -10257,7 +10423,7 @@ static epctx_status epctx__lower_gemm(epctx__compiler *c) {
     c->y = r.v.y;
     if (r.v.c == bias) return EPCTX_OK;
     EPCTX__TRY(epctx__scalar_float(c, beta, &r.v.b));
-    return epctx__cook_y(c, &r, beta == 1.0f ? "y = y + c" : "y = y + c * b");
+    return epctx__evaluate_y(c, &r, beta == 1.0f ? "y = y + c" : "y = y + c * b");
 }
 
 /* Broadcasts the batch dimensions of an operand to those of the result if they differ. */
@@ -10277,8 +10443,8 @@ static epctx_status epctx__matmul_of(epctx__compiler *c, uint32_t a, uint32_t b,
     epctx__gemm p;
     const bool row = c->tensors[a].shape.rank == 1, column = c->tensors[b].shape.rank == 1;
     /* vectors become matrices; the result drops that */
-    if (row) EPCTX__TRY(epctx__along(c, &a, 2, 1));
-    if (column) EPCTX__TRY(epctx__along(c, &b, 2, 0));
+    if (row) EPCTX__TRY(epctx__along_axis(c, &a, 2, 1));
+    if (column) EPCTX__TRY(epctx__along_axis(c, &b, 2, 0));
     as = c->tensors[a].shape;
     bs = c->tensors[b].shape;
     if (as.rank < 2 || bs.rank < 2 || as.dims[as.rank - 1] != bs.dims[bs.rank - 2] ||
@@ -10313,7 +10479,7 @@ static epctx_status epctx__lower_matmul(epctx__compiler *c) {
     return epctx__matmul_of(c, c->in[0], c->in[1], &c->y);
 }
 
-/* -- recipes: how they are read (above >>lower) -- */
+/* -- formulas: how they are read (above >>lower) -- */
 
 /* A value, or a number as long as v is NONE. */
 typedef struct epctx__term {
@@ -10321,14 +10487,14 @@ typedef struct epctx__term {
     int32_t number;
 } epctx__term;
 
-typedef struct epctx__verb {
+typedef struct epctx__function {
     const char *text;
     uint32_t level; /* of an operator: how tight it binds; 0: a function */
     char form;      /* for epctx__apply */
     int32_t kind;
-} epctx__verb;
+} epctx__function;
 
-static const epctx__verb epctx__verbs[] = {
+static const epctx__function epctx__functions[] = {
     {"&", 1, 'e', EPCTX__EXACT_AND},
     {"|", 1, 'e', EPCTX__EXACT_OR},
     {"==", 2, 'e', EPCTX__EXACT_EQUAL},
@@ -10371,70 +10537,65 @@ static const epctx__verb epctx__verbs[] = {
 };
 
 /* The operator or function that comes next, or NULL. */
-static const epctx__verb *epctx__next_verb(epctx__recipe *r, bool function) {
+static const epctx__function *epctx__next_function(epctx__formula *r, bool function) {
     size_t i;
     while (*r->at == ' ') r->at++;
-    for (i = 0; i < sizeof epctx__verbs / sizeof epctx__verbs[0]; i++) {
-        const epctx__verb *w = &epctx__verbs[i];
-        if ((w->level == 0) == function && strncmp(r->at, w->text, strlen(w->text)) == 0) {
-            r->at += strlen(w->text);
-            return w;
+    for (i = 0; i < sizeof epctx__functions / sizeof epctx__functions[0]; i++) {
+        const epctx__function *f = &epctx__functions[i];
+        if ((f->level == 0) == function && strncmp(r->at, f->text, strlen(f->text)) == 0) {
+            r->at += strlen(f->text);
+            return f;
         }
     }
     return NULL;
 }
 
 /* An operator or a function. */
-static epctx_status epctx__apply_to(epctx__compiler *c, const epctx__recipe *r,
-                                    const epctx__verb *w, const epctx__term *in, uint32_t *y) {
+static epctx_status epctx__apply_to(epctx__compiler *c, const epctx__formula *r,
+                                    const epctx__function *f, const epctx__term *in, uint32_t *y) {
     const epctx__shape scalar = {0, {0}};
     const uint32_t a = in[0].v, b = in[1].v, both[2] = {a, b};
-    switch (w->form) {
-    case 'e': return epctx__emit_exact(c, (epctx__exact_kind)w->kind, a, b, y);
+    switch (f->form) {
+    case 'e': return epctx__emit_exact(c, (epctx__exact_kind)f->kind, a, b, y);
     case 'u':
         EPCTX__TRY(epctx__want_float(c, a));
-        return epctx__emit_act(c, a, (epctx__act_kind)w->kind, 0.0f, 0.0f, y);
+        return epctx__emit_act(c, a, (epctx__act_kind)f->kind, 0.0f, 0.0f, y);
     case '8': return epctx__emit_act(c, a, EPCTX__ACT_CLIP, 0.0f, 255.0f, y);
     case 'f': return epctx__emit_act(c, a, EPCTX__ACT_CLIP, -FLT_MAX, FLT_MAX, y);
-    case 'r': return epctx__reduce_over(c, (epctx__reduce_kind)w->kind, a, r->axes, true, y);
+    case 'r': return epctx__reduce_over(c, (epctx__reduce_kind)f->kind, a, r->axes, true, y);
     case 't':
-        return epctx__emit_reduce(c, (epctx__reduce_kind)w->kind, a, 0, c->tensors[a].shape.rank,
+        return epctx__emit_reduce(c, (epctx__reduce_kind)f->kind, a, 0, c->tensors[a].shape.rank,
                                   &scalar, y);
-    case 'c': return epctx__emit_cast(c, a, w->kind, y);
+    case 'c': return epctx__emit_cast(c, a, f->kind, y);
     case '@': return epctx__matmul_of(c, a, b, y);
     case 'w': return epctx__emit_where(c, a, b, in[2].v, y);
     case 'g': return epctx__emit_gather(c, a, b, 0, y);
     case 'n': return epctx__ramp(c, in[0].number, 1, 0, y);
     case 'p': return epctx__take_one(c, a, (uint32_t)in[1].number, in[2].number, in[3].number, y);
     case 'j': return epctx__emit_concat(c, both, 2, (uint32_t)in[2].number, y);
-    default: return epctx__emit_any(c, (epctx__binary_kind)w->kind, a, b, y);
+    default: return epctx__emit_any(c, (epctx__binary_kind)f->kind, a, b, y);
     }
 }
 
 /* Applies an operator or function to values and numbers. A number that is an operand gets the type
  * of the values beside it. */
-static epctx_status epctx__apply(epctx__compiler *c, const epctx__recipe *r, const epctx__verb *w,
-                                 epctx__term *in, uint32_t count, uint32_t *y) {
-    const uint32_t first = w->form == 'w' ? 1 : 0;
-    const bool folding = c->folding, operands = w->form != 'n' && w->form != 'p' && w->form != 'j';
-    epctx_status status;
+static epctx_status epctx__apply(epctx__compiler *c, const epctx__formula *r,
+                                 const epctx__function *f, epctx__term *in, uint32_t count,
+                                 uint32_t *y) {
+    const uint32_t first = f->form == 'w' ? 1 : 0;
+    const bool operands = f->form != 'n' && f->form != 'p' && f->form != 'j';
     int32_t elem = EPCTX_ONNX_FLOAT;
     uint32_t i;
     for (i = count; i-- > first;)
         if (in[i].v != EPCTX__NONE) elem = c->tensors[in[i].v].elem;
     for (i = first; i < count && operands; i++)
         if (in[i].v == EPCTX__NONE) EPCTX__TRY(epctx__scalar(c, elem, in[i].number, &in[i].v));
-    c->folding = true; /* as far as the values are constant */
-    for (i = 0; i < count; i++)
-        c->folding = c->folding && (in[i].v == EPCTX__NONE || c->tensors[in[i].v].constant);
-    status = epctx__apply_to(c, r, w, in, y);
-    c->folding = folding;
-    return status;
+    return epctx__apply_to(c, r, f, in, y);
 }
 
-/* Dimensions up to a character `end`: the sizes in them, flattened, by their index in recipe.n, and
- * how many each has. Returns the rank. */
-static uint32_t epctx__read_dims(epctx__recipe *r, char end, uint8_t *sizes, uint8_t *counts) {
+/* Dimensions up to a character `end`: the sizes in them, flattened, by their index in formula.n,
+ * and how many each has. Returns the rank. */
+static uint32_t epctx__read_dims(epctx__formula *r, char end, uint8_t *sizes, uint8_t *counts) {
     uint32_t rank = 0;
     bool inside = false;
     for (r->at++; *r->at != end; r->at++) {
@@ -10450,7 +10611,7 @@ static uint32_t epctx__read_dims(epctx__recipe *r, char end, uint8_t *sizes, uin
 }
 
 /* x[..>..] */
-static epctx_status epctx__rearrange(epctx__compiler *c, epctx__recipe *r, uint32_t *x) {
+static epctx_status epctx__rearrange(epctx__compiler *c, epctx__formula *r, uint32_t *x) {
     const epctx__shape in = c->tensors[*x].shape;
     const char *text = r->at;
     int64_t n[28], step[28] = {0}, from[2 * EPCTX_NPU_MAX_RANK], dense = 1;
@@ -10492,16 +10653,16 @@ static epctx_status epctx__rearrange(epctx__compiler *c, epctx__recipe *r, uint3
         fits = fits && (walk.dims[i] == 1 || from[i] == dense);
     memcpy(&r->n, n, sizeof r->n);
     r->at++;
-    if (!fits) EPCTX__TRY(epctx__emit_picked(c, *x, &walk, 0, from, x));
+    if (!fits) EPCTX__TRY(epctx__emit_strided(c, *x, &walk, 0, from, x));
     return !fits && walk.rank == rank ? EPCTX_OK : epctx__alias(c, *x, &shape, 0, x);
 }
 
-static epctx_status epctx__cook_level(epctx__compiler *c, epctx__recipe *r, uint32_t level,
-                                      epctx__term *y);
+static epctx_status epctx__evaluate_level(epctx__compiler *c, epctx__formula *r, uint32_t level,
+                                          epctx__term *y);
 
 /* A value, number, function or what is in parentheses. */
-static epctx_status epctx__cook_operand(epctx__compiler *c, epctx__recipe *r, epctx__term *y) {
-    const epctx__verb *f = epctx__next_verb(r, true);
+static epctx_status epctx__evaluate_operand(epctx__compiler *c, epctx__formula *r, epctx__term *y) {
+    const epctx__function *f = epctx__next_function(r, true);
     epctx__term in[4] = {{0, 0}, {0, 0}, {0, 0}, {0, 0}};
     uint32_t count = 0;
     int64_t size;
@@ -10511,7 +10672,7 @@ static epctx_status epctx__cook_operand(epctx__compiler *c, epctx__recipe *r, ep
         r->at -= f != NULL;
         do {
             r->at++;
-            EPCTX__TRY(epctx__cook_level(c, r, 1, &in[count++]));
+            EPCTX__TRY(epctx__evaluate_level(c, r, 1, &in[count++]));
         } while (*r->at == ',');
         r->at++;
         *y = in[0];
@@ -10532,31 +10693,31 @@ static epctx_status epctx__cook_operand(epctx__compiler *c, epctx__recipe *r, ep
 }
 
 /* Operators of this level and of those that bind tighter. */
-static epctx_status epctx__cook_level(epctx__compiler *c, epctx__recipe *r, uint32_t level,
-                                      epctx__term *y) {
-    EPCTX__TRY(epctx__cook_operand(c, r, y));
+static epctx_status epctx__evaluate_level(epctx__compiler *c, epctx__formula *r, uint32_t level,
+                                          epctx__term *y) {
+    EPCTX__TRY(epctx__evaluate_operand(c, r, y));
     for (;;) {
         const char *before = r->at;
-        const epctx__verb *w = epctx__next_verb(r, false);
+        const epctx__function *f = epctx__next_function(r, false);
         epctx__term in[3] = {*y, {0, 0}, {0, 0}};
-        if (w == NULL) return EPCTX_OK;
-        if (w->level < level) {
+        if (f == NULL) return EPCTX_OK;
+        if (f->level < level) {
             r->at = before;
             return EPCTX_OK;
         }
-        EPCTX__TRY(epctx__cook_level(c, r, w->level + 1, &in[1]));
-        EPCTX__TRY(epctx__apply(c, r, w, in, 2, &y->v));
+        EPCTX__TRY(epctx__evaluate_level(c, r, f->level + 1, &in[1]));
+        EPCTX__TRY(epctx__apply(c, r, f, in, 2, &y->v));
     }
 }
 
-static epctx_status epctx__cook(epctx__compiler *c, epctx__recipe *r, const char *text) {
+static epctx_status epctx__evaluate(epctx__compiler *c, epctx__formula *r, const char *text) {
     epctx__term y;
     size_t at;
     for (r->at = text; *r->at != '\0'; r->at += *r->at == ';') {
         while (*r->at == ' ') r->at++;
         at = (size_t)(*r->at - 'a');
         r->at += 3; /* "y =" */
-        EPCTX__TRY(epctx__cook_level(c, r, 1, &y));
+        EPCTX__TRY(epctx__evaluate_level(c, r, 1, &y));
         memcpy((uint32_t *)(void *)&r->v + at, &y.v, sizeof y.v);
     }
     return EPCTX_OK;
@@ -10571,56 +10732,30 @@ static epctx_status epctx__lower_reduce_form(epctx__compiler *c) {
         {"ReduceSumSquare", "y = sum(x * x)"},
         {"ReduceLogSum", "y = log(sum(x))"},
         {"ReduceLogSumExp", "m = finite(highest(x)); y = log(sum(exp(x - m))) + m"}};
-    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    epctx__formula r = epctx__formula_of(c->in[0]);
     bool marked[EPCTX_NPU_MAX_RANK];
     size_t i = 0;
     EPCTX__TRY(epctx__reduce_axes(c, 18, marked));
     r.axes = marked;
     while (!epctx_str_is(c->node->op_type, forms[i][0])) i++;
-    EPCTX__TRY(epctx__cook(c, &r, forms[i][1]));
+    EPCTX__TRY(epctx__evaluate(c, &r, forms[i][1]));
     return epctx__drop_axes(c, r.v.y, marked, epctx_node_int(c->node, "keepdims", 1) != 0, &c->y);
 }
 
 static epctx_status epctx__lower_mean_variance(epctx__compiler *c) {
     static const int64_t usual[3] = {0, 2, 3};
     bool marked[EPCTX_NPU_MAX_RANK] = {false};
-    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    epctx__formula r = epctx__formula_of(c->in[0]);
     epctx__list axes;
     EPCTX__TRY(epctx__ints_of(c, "axes", 0, INT64_MAX, &axes));
     EPCTX__TRY(epctx__mark_axes(c, axes.found ? axes.v : usual, axes.found ? axes.count : 3,
                                 c->tensors[r.v.x].shape.rank, marked));
     r.axes = marked;
     EPCTX__TRY(epctx__scalar_float(c, 1e-9f, &r.v.e));
-    return epctx__cook_y(c, &r, "d = x - mean(x); y = d / (sqrt(mean(d * d)) + e)");
+    return epctx__evaluate_y(c, &r, "d = x - mean(x); y = d / (sqrt(mean(d * d)) + e)");
 }
 
 /* -- BatchNormalization: y = x * f + g, f = s / sqrt(v + e), g = b - m * f -- */
-
-/* Scales weights and bias of the previous convolution by f and adds g to the bias. */
-static epctx_status epctx__fuse_norm(epctx__compiler *c, epctx__recipe *r, bool *done) {
-    epctx__step *s = epctx__writer_of(c, r->v.x);
-    float *unused;
-    *done = false;
-    if (s == NULL ||
-        !((s->op == EPCTX__OP_CONV && s->packs && s->in[3] == EPCTX__NONE &&
-           s->params.conv.act.kind == EPCTX__ACT_NONE) ||
-          (s->op == EPCTX__OP_DEPTHWISE && s->params.depthwise.act.kind == EPCTX__ACT_NONE)) ||
-        !c->tensors[s->in[1]].constant ||
-        (s->in[2] != EPCTX__NONE && !c->tensors[s->in[2]].constant))
-        return EPCTX_OK;
-    r->v.w = s->in[1];
-    r->v.o = s->in[2];
-    if (c->judging)
-        EPCTX__TRY(epctx__add_floats(c, c->tensors[r->v.w].count, &unused, &r->v.w));
-    else
-        EPCTX__TRY(epctx__cook(c, r, "f = f[o>o]; w = w[*>*]; w = w[(on)>on] * f[o>o1]"));
-    EPCTX__TRY(epctx__cook(c, r, r->v.o == EPCTX__NONE ? "o = g" : "o = o * f + g"));
-    s->in[1] = r->v.w;
-    s->in[2] = r->v.o;
-    c->stats.fused++;
-    *done = true;
-    return EPCTX_OK;
-}
 
 static epctx_status epctx__lower_batch_norm(epctx__compiler *c) {
     const float momentum = epctx_node_float(c->node, "momentum", 0.9f);
@@ -10628,10 +10763,11 @@ static epctx_status epctx__lower_batch_norm(epctx__compiler *c) {
     const bool apart[EPCTX_NPU_MAX_RANK] = {true, false, true, true, true, true, true, true};
     const epctx__shape shape = c->tensors[c->in[0]].shape;
     const uint32_t rank = shape.rank;
-    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    epctx__formula r = epctx__formula_of(c->in[0]);
     epctx__step s;
     uint32_t *const ids[4] = {&r.v.s, &r.v.b, &r.v.m, &r.v.v}, i;
-    bool constant = !training, done = false;
+    bool constant = !training;
+    size_t before;
     uint64_t channels;
     if (!training) EPCTX__TRY(epctx__unused_outputs(c, 1));
     if ((c->node->version < 7 && epctx_node_int(c->node, "is_test", 0) == 0) ||
@@ -10651,26 +10787,26 @@ static epctx_status epctx__lower_batch_norm(epctx__compiler *c) {
         r.axes = apart;
         EPCTX__TRY(epctx__scalar_float(c, momentum, &r.v.p));
         EPCTX__TRY(epctx__scalar_float(c, 1.0f - momentum, &r.v.q));
-        EPCTX__TRY(epctx__cook(c, &r,
-                               "n = mean(x); d = x - n; w = mean(d * d);"
-                               "n = n[1c*>c]; i = m * p + n * q; m = n;"
-                               "w = w[1c*>c]; j = v * p + w * q; v = w"));
+        EPCTX__TRY(epctx__evaluate(c, &r,
+                                   "n = mean(x); d = x - n; w = mean(d * d);"
+                                   "n = n[1c*>c]; i = m * p + n * q; m = n;"
+                                   "w = w[1c*>c]; j = v * p + w * q; v = w"));
         EPCTX__TRY(epctx__set_output(c, 1, r.v.i));
         EPCTX__TRY(epctx__set_output(c, 2, r.v.j));
     }
     if (!constant) {
-        for (i = 0; i < 4; i++) EPCTX__TRY(epctx__along(c, ids[i], rank - 1, 0));
-        return epctx__cook_y(c, &r, "d = sqrt(v + e); y = (x - m) / d * s + b");
+        for (i = 0; i < 4; i++) EPCTX__TRY(epctx__along_axis(c, ids[i], rank - 1, 0));
+        return epctx__evaluate_y(c, &r, "d = sqrt(v + e); y = (x - m) / d * s + b");
     }
-    EPCTX__TRY(epctx__cook(c, &r, "f = s / sqrt(v + e); g = b - m * f"));
-    EPCTX__TRY(epctx__fuse_norm(c, &r, &done));
-    c->y = r.v.x;
-    if (done) return EPCTX_OK;
+    EPCTX__TRY(epctx__evaluate(c, &r, "f = s / sqrt(v + e); g = b - m * f"));
     s = epctx__new_step(EPCTX__OP_AFFINE, r.v.x, r.v.f, 0);
     s.in[2] = r.v.g;
-    epctx__around(&shape, 1, 2, &s.params.affine.outer, &s.params.affine.channels,
-                  &s.params.affine.inner);
-    return epctx__emit_new(c, &s, EPCTX_ONNX_FLOAT, &shape, &c->y);
+    epctx__dims_around(&shape, 1, 2, &s.params.affine.outer, &s.params.affine.channels,
+                       &s.params.affine.inner);
+    before = c->step_count;
+    EPCTX__TRY(epctx__emit_new(c, &s, EPCTX_ONNX_FLOAT, &shape, &c->y));
+    epctx__may_join(c, before);
+    return EPCTX_OK;
 }
 
 /* -- normalizations -- */
@@ -10698,7 +10834,7 @@ static epctx_status epctx__lower_layer_norm(epctx__compiler *c) {
     const bool more = centred && epctx__unused_outputs(c, 1) != EPCTX_OK;
     const epctx__shape shape = c->tensors[c->in[0]].shape;
     bool inner[EPCTX_NPU_MAX_RANK];
-    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    epctx__formula r = epctx__formula_of(c->in[0]);
     epctx__norm n;
     uint32_t shift = EPCTX__NONE, axis, i;
     epctx_error_clear(c->error);
@@ -10718,7 +10854,8 @@ static epctx_status epctx__lower_layer_norm(epctx__compiler *c) {
     for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) inner[i] = i >= axis;
     r.axes = inner;
     EPCTX__TRY(epctx__scalar_float(c, n.epsilon, &r.v.e));
-    EPCTX__TRY(epctx__cook(c, &r, "m = mean(x); d = x - m; s = inverse(sqrt(mean(d * d) + e))"));
+    EPCTX__TRY(
+        epctx__evaluate(c, &r, "m = mean(x); d = x - m; s = inverse(sqrt(mean(d * d) + e))"));
     EPCTX__TRY(epctx__set_output(c, 1, r.v.m));
     return epctx__set_output(c, 2, r.v.s);
 }
@@ -10752,10 +10889,10 @@ static epctx_status epctx__lower_lrn(epctx__compiler *c) {
     const epctx__window w = {channels, 1, channels, 1, (uint32_t)size,           1, 1, 1,
                              1,        1, top,      0, (uint32_t)size - 1 - top, 0};
     epctx__step s;
-    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    epctx__formula r = epctx__formula_of(c->in[0]);
     if (shape.rank < 3 || size < 1 || size > 4096)
         return epctx__bad_attr(c, "size", "1 to 4096 channels and an input of rank >= 3");
-    EPCTX__TRY(epctx__cook(c, &r, "s = x * x"));
+    EPCTX__TRY(epctx__evaluate(c, &r, "s = x * x"));
     s = epctx__new_step(EPCTX__OP_POOL, r.v.s, EPCTX__NONE, 0);
     s.params.pool.batch = (uint32_t)shape.dims[0];
     s.params.pool.channels = s.params.pool.row = (uint32_t)epctx__product(&shape, 2, shape.rank);
@@ -10766,7 +10903,7 @@ static epctx_status epctx__lower_lrn(epctx__compiler *c) {
     EPCTX__TRY(epctx__scalar_float(c, epctx_node_float(c->node, "alpha", 1e-4f), &r.v.a));
     EPCTX__TRY(epctx__scalar_float(c, epctx_node_float(c->node, "bias", 1.0f), &r.v.k));
     EPCTX__TRY(epctx__scalar_float(c, epctx_node_float(c->node, "beta", 0.75f), &r.v.b));
-    return epctx__cook_y(c, &r, "y = x / (m * a + k) ^ b");
+    return epctx__evaluate_y(c, &r, "y = x / (m * a + k) ^ b");
 }
 
 /* -- quantization -- */
@@ -10805,7 +10942,7 @@ static epctx_status epctx__emit_quantize(epctx__compiler *c, epctx__opcode op, u
         if (channels != (uint64_t)shape.dims[axis] || c->tensors[scale].shape.rank != 1)
             return EPCTX__REFUSE(c, "scale: expected 1 or %d elements, found %u", shape.dims[axis],
                                  channels);
-        epctx__around(&shape, axis, axis + 1, &p->outer, &p->channels, &p->inner);
+        epctx__dims_around(&shape, axis, axis + 1, &p->outer, &p->channels, &p->inner);
     }
     if (type != EPCTX_ONNX_INT8 && type != EPCTX_ONNX_UINT8 &&
         !(to_float && type == EPCTX_ONNX_INT32))
@@ -10837,11 +10974,11 @@ static epctx_status epctx__lower_quantize(epctx__compiler *c) {
 
 /* Outputs: quantized data, scale and zero point, from the range of the input. */
 static epctx_status epctx__lower_dynamic_quantize(epctx__compiler *c) {
-    epctx__recipe r = epctx__recipe_of(c->in[0]);
-    EPCTX__TRY(epctx__cook(c, &r,
-                           "l = all_min(x); h = all_max(x); l = min(l, 0); h = max(h, 0);"
-                           "s = where(h == l, 1, (h - l) / 255);" /* of zeros alone */
-                           "z = uint8(byte(round(neg(l / s))))"));
+    epctx__formula r = epctx__formula_of(c->in[0]);
+    EPCTX__TRY(epctx__evaluate(c, &r,
+                               "l = all_min(x); h = all_max(x); l = min(l, 0); h = max(h, 0);"
+                               "s = where(h == l, 1, (h - l) / 255);" /* of zeros alone */
+                               "z = uint8(byte(round(neg(l / s))))"));
     EPCTX__TRY(epctx__set_output(c, 1, r.v.s));
     EPCTX__TRY(epctx__set_output(c, 2, r.v.z));
     return epctx__emit_quantize(c, EPCTX__OP_QUANTIZE, r.v.x, r.v.s, r.v.z, 0, EPCTX_ONNX_UINT8,
@@ -10853,7 +10990,6 @@ static epctx_status epctx__lower_dynamic_quantize(epctx__compiler *c) {
 /* Input `i` minus input `zero_at` times `scale`, NONE: 1. Folded if all are constant. */
 static epctx_status epctx__floats_of(epctx__compiler *c, size_t i, uint32_t scale, size_t zero_at,
                                      int64_t axis, uint32_t *y) {
-    const bool folding = c->folding;
     uint32_t x, zero;
     uint64_t count, j;
     float *data;
@@ -10864,12 +11000,8 @@ static epctx_status epctx__floats_of(epctx__compiler *c, size_t i, uint32_t scal
         EPCTX__TRY(epctx__add_floats(c, count, &data, &scale));
         for (j = 0; j < count; j++) data[j] = 1.0f;
     }
-    c->folding = c->tensors[x].constant && c->tensors[scale].constant &&
-                 (zero == EPCTX__NONE || c->tensors[zero].constant);
-    EPCTX__TRY(
-        epctx__emit_quantize(c, EPCTX__OP_DEQUANTIZE, x, scale, zero, axis, c->tensors[x].elem, y));
-    c->folding = folding;
-    return EPCTX_OK;
+    return epctx__emit_quantize(c, EPCTX__OP_DEQUANTIZE, x, scale, zero, axis, c->tensors[x].elem,
+                                y);
 }
 
 /* The weights `first` to `first` + `count` of every output channel; the others are 0. */
@@ -10882,7 +11014,6 @@ static epctx_status epctx__mask(epctx__compiler *c, uint32_t w, uint64_t first, 
     shape.dims[0] = 1;
     EPCTX__TRY(epctx__add_constant(c, EPCTX_ONNX_FLOAT, &shape, &data, &ones));
     for (i = 0; i < epctx__count(&shape); i++) data[i] = i - first < count ? 1.0f : 0.0f;
-    c->folding = c->tensors[w].constant;
     return epctx__emit_binary(c, EPCTX__BINARY_MUL, w, ones, y);
 }
 
@@ -10897,7 +11028,6 @@ static epctx_status epctx__integer_sums(epctx__compiler *c, bool conv, uint32_t 
     const bool slice = taps <= most && (!conv || epctx_node_int(c->node, "group", 1) == 1);
     const uint64_t whole = slice ? depth : epctx__mul(depth, taps);
     const uint64_t block = slice ? most / taps : most;
-    const bool folding = c->folding;
     uint64_t at = 0;
     uint32_t sum;
     if (as.rank == 0 || (conv ? as.rank : bs.rank) <= along ||
@@ -10907,15 +11037,12 @@ static epctx_status epctx__integer_sums(epctx__compiler *c, bool conv, uint32_t 
         const uint64_t count = whole - at < block ? whole - at : block;
         uint32_t part_a = a, part_b = b;
         if (whole > block && slice) {
-            c->folding = c->tensors[a].constant;
             EPCTX__TRY(epctx__take_one(c, a, conv ? 1 : as.rank - 1, (int64_t)at, (int64_t)count,
                                        &part_a));
-            c->folding = c->tensors[b].constant;
             EPCTX__TRY(epctx__take_one(c, b, along, (int64_t)at, (int64_t)count, &part_b));
         } else if (whole > block) {
             EPCTX__TRY(epctx__mask(c, b, at, count, &part_b));
         }
-        c->folding = folding;
         c->exact = true;
         EPCTX__TRY(conv ? epctx__conv_of(c, part_a, part_b, EPCTX__NONE, &sum)
                         : epctx__matmul_of(c, part_a, part_b, &sum));
@@ -10945,7 +11072,7 @@ static epctx_status epctx__lower_loss(epctx__compiler *c) {
         {"y = all_sum(y)", "y = all_sum(y * w)"},
         {"y = y", "y = y * w"}};
     const epctx_attr *ignore = epctx_node_attr(c->node, "ignore_index");
-    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    epctx__formula r = epctx__formula_of(c->in[0]);
     const epctx__shape xs = c->tensors[r.v.x].shape, ts = c->tensors[c->in[1]].shape;
     const bool weighted = c->in[2] != EPCTX__NONE || ignore != NULL;
     uint32_t reduction, at;
@@ -10961,26 +11088,26 @@ static epctx_status epctx__lower_loss(epctx__compiler *c) {
         EPCTX__TRY(epctx__emit_softmax(c, r.v.x, 1, 2, true, &r.v.x));
         EPCTX__TRY(epctx__set_output(c, 1, r.v.x));
     }
-    EPCTX__TRY(epctx__cook(c, &r, "t = int(t)"));
+    EPCTX__TRY(epctx__evaluate(c, &r, "t = int(t)"));
     if (ignore != NULL) {
         if (ignore->i > 1000000 || ignore->i < -1000000)
             return epctx__bad_attr(c, "ignore_index", "-1000000..1000000");
         r.n.i = ignore->i;
-        EPCTX__TRY(epctx__cook(c, &r, "i = t == #i; t = where(i, 0, t)"));
+        EPCTX__TRY(epctx__evaluate(c, &r, "i = t == #i; t = where(i, 0, t)"));
     }
-    EPCTX__TRY(epctx__cook(c, &r, "x = x[nc*>nc*]; u = t[n*>n1*]"));
-    EPCTX__TRY(epctx__emit_pick(c, r.v.x, r.v.u, EPCTX__NONE, 1, 0, &r.v.y));
+    EPCTX__TRY(epctx__evaluate(c, &r, "x = x[nc*>nc*]; u = t[n*>n1*]"));
+    EPCTX__TRY(epctx__emit_elements(c, r.v.x, r.v.u, EPCTX__NONE, 1, 0, &r.v.y));
     EPCTX__TRY(epctx__alias(c, r.v.y, &ts, 0, &r.v.y));
-    EPCTX__TRY(epctx__cook(c, &r, ignore != NULL ? "y = where(i, 0, neg(y))" : "y = neg(y)"));
+    EPCTX__TRY(epctx__evaluate(c, &r, ignore != NULL ? "y = where(i, 0, neg(y))" : "y = neg(y)"));
     if (r.v.w != EPCTX__NONE) {
         EPCTX__TRY(epctx__want_float(c, r.v.w));
         EPCTX__TRY(epctx__axis(c, 0, c->tensors[r.v.w].shape.rank, 0, &at));
-        EPCTX__TRY(
-            epctx__cook(c, &r, ignore != NULL ? "w = where(i, 0, take(w, t))" : "w = take(w, t)"));
+        EPCTX__TRY(epctx__evaluate(
+            c, &r, ignore != NULL ? "w = where(i, 0, take(w, t))" : "w = take(w, t)"));
     } else if (weighted) {
-        EPCTX__TRY(epctx__cook(c, &r, "w = where(i, 0, 1)"));
+        EPCTX__TRY(epctx__evaluate(c, &r, "w = where(i, 0, 1)"));
     }
-    return epctx__cook_y(c, &r, results[reduction][weighted]);
+    return epctx__evaluate_y(c, &r, results[reduction][weighted]);
 }
 
 /* -- recurrent networks -- */
@@ -11022,7 +11149,7 @@ static epctx_status epctx__rnn_acts(epctx__compiler *c, epctx__rnn *n, uint32_t 
 }
 
 static epctx_status epctx__rnn_inputs(epctx__compiler *c, epctx__rnn *n) {
-    static const int64_t turn[3] = {1, 0, 2};
+    static const int64_t swapped[3] = {1, 0, 2};
     uint32_t *const ids[8] = {&n->x,       &n->w,     &n->r,    &n->b,
                               &n->lengths, &n->first, &n->cell, &n->peep};
     const int64_t d = n->directions;
@@ -11039,7 +11166,7 @@ static epctx_status epctx__rnn_inputs(epctx__compiler *c, epctx__rnn *n) {
         epctx_node_int(c->node, "input_forget", 0) != 0)
         return EPCTX__REFUSE(c,
                              "expected X of rank 3 and no clip, activation_alpha or input_forget");
-    if (n->batch_first) EPCTX__TRY(epctx__emit_transpose(c, n->x, turn, &n->x));
+    if (n->batch_first) EPCTX__TRY(epctx__emit_transpose(c, n->x, swapped, &n->x));
     const epctx__shape x = c->tensors[n->x].shape;
     const int64_t batch = x.dims[1], rows = n->gates * hidden;
     const epctx__shape state = {3,
@@ -11073,20 +11200,21 @@ static epctx_status epctx__rnn_inputs(epctx__compiler *c, epctx__rnn *n) {
 /* The bias of direction `d`: the sum of both halves, except the last gate of a late-reset GRU. */
 static epctx_status epctx__rnn_bias(epctx__compiler *c, const epctx__rnn *n, int64_t d,
                                     uint32_t *bias, uint32_t *late) {
-    epctx__recipe r = epctx__recipe_of(n->b);
+    epctx__formula r = epctx__formula_of(n->b);
     *bias = *late = EPCTX__NONE;
     if (n->b == EPCTX__NONE) return EPCTX_OK;
     r.n.d = d;
     r.n.h = n->p.hidden;
     r.n.t = 2 * r.n.h;
     r.n.g = n->gates * r.n.h;
-    EPCTX__TRY(epctx__cook(c, &r,
-                           "x = part(x, 0, #d, 1); i = part(x, 1, 0, #g); s = part(x, 1, #g, #g);"
-                           "y = i + s"));
+    EPCTX__TRY(
+        epctx__evaluate(c, &r,
+                        "x = part(x, 0, #d, 1); i = part(x, 1, 0, #g); s = part(x, 1, #g, #g);"
+                        "y = i + s"));
     if (n->p.late_reset != 0)
-        EPCTX__TRY(epctx__cook(c, &r,
-                               "y = join(part(y, 1, 0, #t), part(i, 1, #t, #h), 1);"
-                               "l = part(s, 1, #t, #h)"));
+        EPCTX__TRY(epctx__evaluate(c, &r,
+                                   "y = join(part(y, 1, 0, #t), part(i, 1, #t, #h), 1);"
+                                   "l = part(s, 1, #t, #h)"));
     *bias = r.v.y;
     if (n->p.late_reset != 0) *late = r.v.l;
     return EPCTX_OK;
@@ -11116,8 +11244,6 @@ static epctx_status epctx__rnn_direction(epctx__compiler *c, epctx__rnn *n, uint
     s.in[6] = n->lengths;
     s.params.recurrent = n->p;
     s.params.recurrent.reverse = n->p.reverse != 0 || d == 1;
-    EPCTX__TRY(epctx__add_buffer(
-        c, epctx__mul(epctx__padded(n->p.hidden), (uint64_t)n->gates + 1) * 4, &s.temporary));
     EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, &states, &n->results[d]));
     s.out = n->results[d];
     pack = epctx__matrix_pack(c, n->gates, n->p.hidden, n->p.hidden, false);
@@ -11133,9 +11259,9 @@ static epctx_status epctx__rnn_output(epctx__compiler *c, const epctx__rnn *n, s
     uint32_t parts[2] = {EPCTX__NONE, EPCTX__NONE}, y, d;
     if (i >= c->node->output_count || c->node->outputs[i].size == 0) return EPCTX_OK;
     for (d = 0; d < n->directions; d++) {
-        epctx__recipe r = epctx__recipe_of(0);
+        epctx__formula r = epctx__formula_of(0);
         EPCTX__TRY(epctx__alias(c, n->results[d], &shape, start, &r.v.x));
-        EPCTX__TRY(epctx__cook(c, &r, orders[i > 0][n->batch_first]));
+        EPCTX__TRY(epctx__evaluate(c, &r, orders[i > 0][n->batch_first]));
         parts[d] = r.v.y;
     }
     d = (n->batch_first ? 1u : 0u) + (i == 0 ? 1u : 0u);
@@ -11466,30 +11592,30 @@ static epctx_status epctx__lower_bitwise_not(epctx__compiler *c) {
 }
 
 /* y = |x|^p, with attribute p, or y^(1/p) (`root`). */
-static epctx_status epctx__power(epctx__compiler *c, epctx__recipe *r, bool root) {
+static epctx_status epctx__power(epctx__compiler *c, epctx__formula *r, bool root) {
     static const char *const texts[3][2] = {
         {"y = abs(x)", "y = y"}, {"y = x * x", "y = sqrt(y)"}, {"y = abs(x) ^ p", "y = y ^ q"}};
     const int64_t p = epctx_node_int(c->node, "p", 2);
     if (p < 1 || p > 64) return epctx__bad_attr(c, "p", "1 to 64");
     EPCTX__TRY(epctx__scalar_float(c, (float)p, &r->v.p));
     EPCTX__TRY(epctx__scalar_float(c, epctx__f_div(1.0f, (float)p), &r->v.q));
-    return epctx__cook(c, r, texts[p < 3 ? p - 1 : 2][root]);
+    return epctx__evaluate(c, r, texts[p < 3 ? p - 1 : 2][root]);
 }
 
 /* LpNormalization, GlobalLpPool: the p-norms of an axis or of images. */
 static epctx_status epctx__lower_lp(epctx__compiler *c) {
     const bool pool = c->variant != 0;
     bool marked[EPCTX_NPU_MAX_RANK];
-    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    epctx__formula r = epctx__formula_of(c->in[0]);
     uint32_t axis = 0, i;
     if (!pool) EPCTX__TRY(epctx__axis_attr(c, -1, c->tensors[r.v.x].shape.rank, 0, &axis));
     for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) marked[i] = pool ? i >= 2 : i == axis;
     r.axes = marked;
     EPCTX__TRY(epctx__power(c, &r, false));
-    EPCTX__TRY(epctx__cook(c, &r, "y = sum(y)"));
+    EPCTX__TRY(epctx__evaluate(c, &r, "y = sum(y)"));
     EPCTX__TRY(epctx__power(c, &r, true));
     EPCTX__TRY(epctx__scalar_float(c, FLT_MIN, &r.v.t)); /* zeros stay zeros */
-    return epctx__cook_y(c, &r, pool ? "y = y" : "y = x / max(y, t)");
+    return epctx__evaluate_y(c, &r, pool ? "y = y" : "y = x / max(y, t)");
 }
 
 static epctx_status epctx__lower_cumsum(epctx__compiler *c) {
@@ -11497,12 +11623,12 @@ static epctx_status epctx__lower_cumsum(epctx__compiler *c) {
     const int32_t type = c->tensors[c->in[0]].elem;
     int64_t at = INT64_MAX;
     uint32_t axis;
-    epctx__step s = epctx__new_step(EPCTX__OP_RUNNING, c->in[0], EPCTX__NONE, 0);
-    epctx__running *p = &s.params.running;
+    epctx__step s = epctx__new_step(EPCTX__OP_CUM_SUM, c->in[0], EPCTX__NONE, 0);
+    epctx__cum_sum *p = &s.params.cum_sum;
     EPCTX__TRY(epctx__const_ints(c, c->in[1], "axis", 1, &at, NULL));
     EPCTX__TRY(epctx__axis(c, at, shape.rank, 0, &axis));
     p->type = (uint32_t)type;
-    epctx__around(&shape, axis, axis + 1, &p->outer, &p->count, &p->inner);
+    epctx__dims_around(&shape, axis, axis + 1, &p->outer, &p->count, &p->inner);
     p->exclusive = epctx_node_int(c->node, "exclusive", 0) != 0;
     p->reverse = epctx_node_int(c->node, "reverse", 0) != 0;
     return epctx__emit_new(c, &s, type, &shape, &c->y);
@@ -11533,12 +11659,12 @@ static epctx_status epctx__lower_center_crop_pad(epctx__compiler *c) {
 static epctx_status epctx__heads(epctx__compiler *c, uint32_t x, const char *attr, uint32_t *y) {
     const epctx__shape *shape = &c->tensors[x].shape;
     const bool flat = shape->rank != 4;
-    epctx__recipe r = epctx__recipe_of(x);
+    epctx__formula r = epctx__formula_of(x);
     r.n.h = flat ? epctx_node_int(c->node, attr, 0) : 0;
     if (flat && (shape->rank != 3 || r.n.h < 1 || shape->dims[2] % r.n.h != 0))
         return EPCTX__INVALID(c,
                               "expected rank 4, or rank 3 and a number of heads that divides it");
-    EPCTX__TRY(epctx__cook(c, &r, flat ? "y = x[bl(hw)>bhlw]" : "y = x[bhlw>bhlw]"));
+    EPCTX__TRY(epctx__evaluate(c, &r, flat ? "y = x[bl(hw)>bhlw]" : "y = x[bhlw>bhlw]"));
     *y = r.v.y;
     return EPCTX_OK;
 }
@@ -11547,29 +11673,29 @@ static epctx_status epctx__heads(epctx__compiler *c, uint32_t x, const char *att
  * Each of their heads serves `group` heads of the queries. */
 static epctx_status epctx__history(epctx__compiler *c, size_t input, size_t past, size_t present,
                                    int64_t queries, uint32_t *y) {
-    epctx__recipe r = epctx__recipe_of(EPCTX__NONE);
+    epctx__formula r = epctx__formula_of(EPCTX__NONE);
     EPCTX__TRY(epctx__float_input(c, input, &r.v.x));
     EPCTX__TRY(epctx__heads(c, r.v.x, "kv_num_heads", &r.v.x));
     EPCTX__TRY(epctx__optional(c, past, &r.v.p));
     c->tensors[r.v.x].name = c->node->inputs[input];
     if (r.v.p != EPCTX__NONE) {
         EPCTX__TRY(epctx__want_float(c, r.v.p));
-        EPCTX__TRY(epctx__cook(c, &r, "x = join(p, x, 2)"));
+        EPCTX__TRY(epctx__evaluate(c, &r, "x = join(p, x, 2)"));
     }
     /* an alias, so that naming the output does not rename the input */
-    EPCTX__TRY(epctx__cook(c, &r, "y = x[bhlw>bhlw]"));
+    EPCTX__TRY(epctx__evaluate(c, &r, "y = x[bhlw>bhlw]"));
     EPCTX__TRY(epctx__set_output(c, present, r.v.y));
     if (r.n.h == 0 || queries % r.n.h != 0)
         return EPCTX__INVALID(c, "%d heads do not serve %d", r.n.h, queries);
     r.n.r = queries / r.n.h;
-    if (r.n.r > 1) EPCTX__TRY(epctx__cook(c, &r, "x = x[bhlw>b(hr)lw]"));
+    if (r.n.r > 1) EPCTX__TRY(epctx__evaluate(c, &r, "x = x[bhlw>b(hr)lw]"));
     *y = r.v.x;
     return EPCTX_OK;
 }
 
 /* Input 3, a bool or float mask; positions of a shorter one behind its end are masked. Of a bool
  * mask, with the causal one in `t`, `d` is 0 where it leaves a query nothing to see. */
-static epctx_status epctx__attention_mask(epctx__compiler *c, epctx__recipe *r, int64_t total) {
+static epctx_status epctx__attention_mask(epctx__compiler *c, epctx__formula *r, int64_t total) {
     const epctx__shape *shape;
     bool last[EPCTX_NPU_MAX_RANK] = {false}, sees;
     EPCTX__TRY(epctx__optional(c, 3, &r->v.m));
@@ -11580,22 +11706,22 @@ static epctx_status epctx__attention_mask(epctx__compiler *c, epctx__recipe *r, 
     if (shape->rank > 0 && shape->dims[shape->rank - 1] < total && shape->dims[shape->rank - 1] > 1)
         EPCTX__TRY(epctx__pad_axis(c, r->v.m, shape->rank - 1, total - shape->dims[shape->rank - 1],
                                    sees ? 0 : epctx__bits_of(-FLT_MAX), &r->v.m));
-    if (sees && r->v.t != EPCTX__NONE) EPCTX__TRY(epctx__cook(c, r, "t = t & m"));
+    if (sees && r->v.t != EPCTX__NONE) EPCTX__TRY(epctx__evaluate(c, r, "t = t & m"));
     if (sees) {
         if (r->v.t == EPCTX__NONE) r->v.t = r->v.m;
         if (c->tensors[r->v.t].shape.rank > 0) last[c->tensors[r->v.t].shape.rank - 1] = true;
         r->axes = last;
-        EPCTX__TRY(epctx__cook(c, r, "d = highest(float(t)); m = where(m, 0, l)"));
+        EPCTX__TRY(epctx__evaluate(c, r, "d = highest(float(t)); m = where(m, 0, l)"));
         r->axes = NULL;
     }
-    return epctx__cook(c, r, "s = s + m");
+    return epctx__evaluate(c, r, "s = s + m");
 }
 
 static epctx_status epctx__lower_attention(epctx__compiler *c) {
     const float cap = epctx_node_float(c->node, "softcap", 0.0f);
     const int64_t mode = epctx_node_int(c->node, "qk_matmul_output_mode", 0);
     const bool flat = c->tensors[c->in[0]].shape.rank == 3;
-    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    epctx__formula r = epctx__formula_of(c->in[0]);
     epctx__shape scores;
     uint32_t past = c->in[4], shown[4];
     int64_t heads, before;
@@ -11614,12 +11740,12 @@ static epctx_status epctx__lower_attention(epctx__compiler *c) {
         c, epctx_node_float(c->node, "scale", 1.0f / epctx__sqrt((float)scores.dims[3])), &r.v.f));
     EPCTX__TRY(epctx__history(c, 1, 4, 1, heads, &r.v.k));
     EPCTX__TRY(epctx__history(c, 2, 5, 2, heads, &r.v.v));
-    EPCTX__TRY(epctx__cook(c, &r, "s = q * f @ k[bhlw>bhwl]"));
+    EPCTX__TRY(epctx__evaluate(c, &r, "s = q * f @ k[bhlw>bhwl]"));
     shown[0] = r.v.s;
     scores = c->tensors[r.v.s].shape;
     EPCTX__TRY(epctx__scalar_float(c, cap, &r.v.c));
     EPCTX__TRY(epctx__scalar_float(c, -FLT_MAX, &r.v.l));
-    if (cap > 0.0f) EPCTX__TRY(epctx__cook(c, &r, "s = tanh(s / c) * c"));
+    if (cap > 0.0f) EPCTX__TRY(epctx__evaluate(c, &r, "s = tanh(s / c) * c"));
     shown[1] = r.v.s;
     before = past != EPCTX__NONE ? c->tensors[past].shape.dims[2] : 0;
     if (epctx_node_int(c->node, "is_causal", 0) != 0 &&
@@ -11627,33 +11753,34 @@ static epctx_status epctx__lower_attention(epctx__compiler *c) {
         r.n.i = scores.dims[2];
         r.n.j = scores.dims[3];
         r.n.p = before;
-        EPCTX__TRY(epctx__cook(c, &r,
-                               "t = range(#j)[j>1j] <= range(#i)[i>i1] + #p;" /* it sees these */
-                               "s = s + where(t, 0, l)"));
+        EPCTX__TRY(
+            epctx__evaluate(c, &r,
+                            "t = range(#j)[j>1j] <= range(#i)[i>i1] + #p;" /* it sees these */
+                            "s = s + where(t, 0, l)"));
     }
     EPCTX__TRY(epctx__attention_mask(c, &r, scores.dims[3]));
     if (r.v.s != shown[1]) /* if masked twice: a softmax of rows of -infinity would be NaN */
-        EPCTX__TRY(epctx__cook(c, &r, "s = finite(s)"));
+        EPCTX__TRY(epctx__evaluate(c, &r, "s = finite(s)"));
     shown[2] = r.v.s;
     EPCTX__TRY(epctx__emit_softmax(c, r.v.s, 3, 4, false, &r.v.s));
-    if (r.v.d != EPCTX__NONE) EPCTX__TRY(epctx__cook(c, &r, "s = s * d"));
+    if (r.v.d != EPCTX__NONE) EPCTX__TRY(epctx__evaluate(c, &r, "s = s * d"));
     shown[3] = r.v.s;
     if (c->node->output_count > 3) {
         EPCTX__TRY(epctx__alias(c, shown[mode], &scores, 0, &shown[mode]));
         EPCTX__TRY(epctx__set_output(c, 3, shown[mode]));
     }
-    return epctx__cook_y(c, &r, flat ? "y = (s @ v)[bhqv>bq(hv)]" : "y = s @ v");
+    return epctx__evaluate_y(c, &r, flat ? "y = (s @ v)[bhqv>bq(hv)]" : "y = s @ v");
 }
 
 /* -- RotaryEmbedding -- */
 
 /* Cosines or sines, input `i`, where heads come before the length or behind it (`flat`). */
 static epctx_status epctx__angles(epctx__compiler *c, size_t i, bool flat, uint32_t *y) {
-    epctx__recipe r = epctx__recipe_of(EPCTX__NONE);
+    epctx__formula r = epctx__formula_of(EPCTX__NONE);
     EPCTX__TRY(epctx__float_input(c, i, &r.v.x));
     EPCTX__TRY(epctx__optional(c, 3, &r.v.p));
-    if (r.v.p != EPCTX__NONE) EPCTX__TRY(epctx__cook(c, &r, "x = take(x, p)"));
-    EPCTX__TRY(epctx__cook(c, &r, flat ? "y = x[blw>bl1w]" : "y = x[blw>b1lw]"));
+    if (r.v.p != EPCTX__NONE) EPCTX__TRY(epctx__evaluate(c, &r, "x = take(x, p)"));
+    EPCTX__TRY(epctx__evaluate(c, &r, flat ? "y = x[blw>bl1w]" : "y = x[blw>b1lw]"));
     *y = r.v.y;
     return EPCTX_OK;
 }
@@ -11662,12 +11789,12 @@ static epctx_status epctx__lower_rotary(epctx__compiler *c) {
     const bool interleaved = epctx_node_int(c->node, "interleaved", 0) != 0;
     const epctx__shape given = c->tensors[c->in[0]].shape;
     const bool flat = given.rank != 4;
-    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    epctx__formula r = epctx__formula_of(c->in[0]);
     int64_t width;
     r.n.j = flat ? epctx_node_int(c->node, "num_heads", 0) : 0;
     if (flat && (given.rank != 3 || r.n.j < 1 || given.dims[2] % r.n.j != 0))
         return epctx__bad_attr(c, "num_heads", "a divisor of the last dimension");
-    EPCTX__TRY(epctx__cook(c, &r, flat ? "x = x[hi(jk)>hijk]" : "x = x[hijk>hijk]"));
+    EPCTX__TRY(epctx__evaluate(c, &r, flat ? "x = x[hi(jk)>hijk]" : "x = x[hijk>hijk]"));
     width = epctx_node_int(c->node, "rotary_embedding_dim", 0);
     width = width == 0 ? r.n.k : width;
     if (width < 2 || width % 2 != 0 || width > r.n.k)
@@ -11677,19 +11804,19 @@ static epctx_status epctx__lower_rotary(epctx__compiler *c) {
     r.n.p = 2;
     r.n.l = width;
     r.n.r = r.n.k - width;
-    EPCTX__TRY(epctx__cook(c, &r,
-                           interleaved ? "y = part(x, 3, 0, #l)[hij(wp)>phijw]"
-                                       : "y = part(x, 3, 0, #l)[hij(pw)>phijw]"));
-    EPCTX__TRY(epctx__cook(c, &r,
-                           "a = part(y, 0, 0, 1); b = part(y, 0, 1, 1);"
-                           "y = a * c - b * s; z = a * s + b * c"));
+    EPCTX__TRY(epctx__evaluate(c, &r,
+                               interleaved ? "y = part(x, 3, 0, #l)[hij(wp)>phijw]"
+                                           : "y = part(x, 3, 0, #l)[hij(pw)>phijw]"));
+    EPCTX__TRY(epctx__evaluate(c, &r,
+                               "a = part(y, 0, 0, 1); b = part(y, 0, 1, 1);"
+                               "y = a * c - b * s; z = a * s + b * c"));
     if (!epctx__same_shape(&c->tensors[r.v.y].shape, &c->tensors[r.v.a].shape))
         return EPCTX__INVALID(c, "cosines and sines do not fit the input's batch and length");
-    EPCTX__TRY(epctx__cook(c, &r,
-                           interleaved ? "y = join(y, z, 0)[phijw>hij(wp)]"
-                                       : "y = join(y, z, 0)[phijw>hij(pw)]"));
+    EPCTX__TRY(epctx__evaluate(c, &r,
+                               interleaved ? "y = join(y, z, 0)[phijw>hij(wp)]"
+                                           : "y = join(y, z, 0)[phijw>hij(pw)]"));
     if (r.n.r > 0) /* the others stay */
-        EPCTX__TRY(epctx__cook(c, &r, "y = join(y, part(x, 3, #l, #r), 3)"));
+        EPCTX__TRY(epctx__evaluate(c, &r, "y = join(y, part(x, 3, #l, #r), 3)"));
     return epctx__lower_alias(c, r.v.y, &given);
 }
 
@@ -11763,14 +11890,15 @@ static epctx_status epctx__add_windows(epctx__compiler *c, uint32_t x, int64_t n
                                        const epctx__geometry *g, uint32_t *y) {
     const epctx__shape windows = epctx__shape4(n, channels, g->taps, g->places);
     const epctx__shape images = {2, {g->points + 1, n * channels}};
-    epctx__recipe r = epctx__recipe_of(x);
+    epctx__formula r = epctx__formula_of(x);
     EPCTX__TRY(epctx__alias(c, x, &windows, 0, &r.v.x));
     EPCTX__TRY(epctx__points(c, g, true, false, &r.v.i));
-    EPCTX__TRY(epctx__cook(c, &r, "x = x[nctp>(tp)(nc)]; i = i[tp>(tp)1]"));
-    EPCTX__TRY(epctx__emit_filled(c, EPCTX_ONNX_FLOAT, &images, 0, &r.v.y));
-    EPCTX__TRY(epctx__emit_tuples(c, r.v.y, r.v.i, r.v.x, 0, EPCTX__JOIN_ADD, &r.v.y));
+    EPCTX__TRY(epctx__evaluate(c, &r, "x = x[nctp>(tp)(nc)]; i = i[tp>(tp)1]"));
+    EPCTX__TRY(
+        epctx__emit_filled(c, EPCTX_ONNX_FLOAT, &images, 0, !c->tensors[r.v.x].constant, &r.v.y));
+    EPCTX__TRY(epctx__emit_slices(c, r.v.y, r.v.i, r.v.x, 0, EPCTX__JOIN_ADD, &r.v.y));
     EPCTX__TRY(epctx__take_one(c, r.v.y, 0, 0, g->points, &r.v.y));
-    EPCTX__TRY(epctx__cook(c, &r, "y = y[ij>ji]"));
+    EPCTX__TRY(epctx__evaluate(c, &r, "y = y[ij>ji]"));
     *y = r.v.y;
     return EPCTX_OK;
 }
@@ -11804,14 +11932,14 @@ static epctx_status epctx__divide_by_taps(epctx__compiler *c, const epctx__geome
 static epctx_status epctx__pool_indices(epctx__compiler *c, const epctx__geometry *g,
                                         uint32_t windows, const epctx__shape *shape) {
     const bool columns = epctx_node_int(c->node, "storage_order", 0) != 0;
-    epctx__recipe r = epctx__recipe_of(windows);
+    epctx__formula r = epctx__formula_of(windows);
     r.n.r = c->tensors[windows].shape.dims[0];
     r.n.n = g->points;
     EPCTX__TRY(epctx__points(c, g, false, columns, &r.v.i));
     EPCTX__TRY(epctx__emit_arg(c, windows, 2, false, false, 1, &r.v.a));
-    EPCTX__TRY(epctx__cook(c, &r,
-                           "i = i[pt>(pt)]; a = a + range(#p)[p>1p1] * #t;"
-                           "y = take(i, a) + range(#r)[r>r11] * #n"));
+    EPCTX__TRY(epctx__evaluate(c, &r,
+                               "i = i[pt>(pt)]; a = a + range(#p)[p>1p1] * #t;"
+                               "y = take(i, a) + range(#r)[r>r11] * #n"));
     EPCTX__TRY(epctx__alias(c, r.v.y, shape, 0, &r.v.y));
     return epctx__set_output(c, 1, r.v.y);
 }
@@ -11823,7 +11951,7 @@ static epctx_status epctx__lower_pool(epctx__compiler *c) {
     bool marked[EPCTX_NPU_MAX_RANK] = {false, false, true}, plain;
     epctx__shape shape = c->tensors[c->in[0]].shape;
     epctx__geometry g;
-    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    epctx__formula r = epctx__formula_of(c->in[0]);
     uint32_t x = c->in[0], windows, y, i;
     epctx_error_clear(c->error);
     if (max && epctx__stored_size(type) == 1) /* float represents bytes exactly */
@@ -11866,7 +11994,7 @@ static epctx_status epctx__biased(epctx__compiler *c, uint32_t y, size_t bias_in
     EPCTX__TRY(epctx__optional(c, bias_input, &bias));
     EPCTX__TRY(epctx__check_bias(c, shape->dims[1], bias));
     if (bias == EPCTX__NONE) return epctx__set_output(c, 0, y);
-    EPCTX__TRY(epctx__along(c, &bias, shape->rank - 1, 0));
+    EPCTX__TRY(epctx__along_axis(c, &bias, shape->rank - 1, 0));
     EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_ADD, y, bias, &y));
     return epctx__set_output(c, 0, y);
 }
@@ -11875,7 +12003,7 @@ static epctx_status epctx__biased(epctx__compiler *c, uint32_t y, size_t bias_in
 static epctx_status epctx__times_weights(epctx__compiler *c, uint32_t x, const epctx__geometry *g,
                                          size_t bias_input) {
     const int64_t groups = epctx_node_int(c->node, "group", 1);
-    epctx__recipe r = epctx__recipe_of(x);
+    epctx__formula r = epctx__formula_of(x);
     epctx__shape shape = c->tensors[x].shape, ws;
     EPCTX__TRY(epctx__float_input(c, 1, &r.v.w));
     ws = c->tensors[r.v.w].shape;
@@ -11885,7 +12013,7 @@ static epctx_status epctx__times_weights(epctx__compiler *c, uint32_t x, const e
         return EPCTX__INVALID(c, "weights '%S' do not fit %d channels in %d groups",
                               &c->tensors[r.v.w].name, shape.dims[1], groups);
     r.n.g = groups;
-    EPCTX__TRY(epctx__cook(c, &r, "y = w[(gm)*>gm*] @ x[n(gc)tp>ng(ct)p]"));
+    EPCTX__TRY(epctx__evaluate(c, &r, "y = w[(gm)*>gm*] @ x[n(gc)tp>ng(ct)p]"));
     shape.rank = g->rank + 2;
     shape.dims[1] = ws.dims[0];
     memcpy(shape.dims + 2, g->out, g->rank * sizeof *g->out);
@@ -11894,7 +12022,7 @@ static epctx_status epctx__times_weights(epctx__compiler *c, uint32_t x, const e
 
 static epctx_status epctx__lower_any_conv(epctx__compiler *c) {
     const epctx__shape xs = c->tensors[c->in[0]].shape, ws = c->tensors[c->in[1]].shape;
-    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    epctx__formula r = epctx__formula_of(c->in[0]);
     epctx__geometry g;
     if (xs.rank == 3 || xs.rank == 4) return epctx__conv_of(c, c->in[0], c->in[1], c->in[2], &c->y);
     if (xs.rank < 3 || ws.rank != xs.rank)
@@ -11903,14 +12031,14 @@ static epctx_status epctx__lower_any_conv(epctx__compiler *c) {
     EPCTX__TRY(epctx__geometry_of(c, &g));
     EPCTX__TRY(epctx__take_windows(c, r.v.x, &g, 0.0f, &r.v.x));
     r.n.n = xs.dims[0];
-    EPCTX__TRY(epctx__cook(c, &r, "x = x[(nc)pt>nctp]"));
+    EPCTX__TRY(epctx__evaluate(c, &r, "x = x[(nc)pt>nctp]"));
     return epctx__times_weights(c, r.v.x, &g, 2);
 }
 
 /* Transposed ones: the products of all places are added up. */
 static epctx_status epctx__lower_any_conv_transpose(epctx__compiler *c) {
     const int64_t groups = epctx_node_int(c->node, "group", 1);
-    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    epctx__formula r = epctx__formula_of(c->in[0]);
     epctx__shape xs = c->tensors[c->in[0]].shape, ws = c->tensors[c->in[1]].shape;
     epctx__geometry g;
     r.v.w = c->in[1];
@@ -11925,7 +12053,7 @@ static epctx_status epctx__lower_any_conv_transpose(epctx__compiler *c) {
     memcpy(g.out, xs.dims + 2, g.rank * sizeof *g.out);
     EPCTX__TRY(epctx__geometry_sizes(c, &g));
     r.n.g = groups;
-    EPCTX__TRY(epctx__cook(c, &r, "y = w[(gc)*>g*c] @ x[n(gc)*>ngc*]"));
+    EPCTX__TRY(epctx__evaluate(c, &r, "y = w[(gc)*>g*c] @ x[n(gc)*>ngc*]"));
     xs.dims[1] = groups * ws.dims[1];
     EPCTX__TRY(epctx__add_windows(c, r.v.y, xs.dims[0], xs.dims[1], &g, &r.v.y));
     memcpy(xs.dims + 2, g.in, g.rank * sizeof *g.in);
@@ -11965,7 +12093,7 @@ static epctx_status epctx__lower_col2im(epctx__compiler *c) {
 static epctx_status epctx__lower_max_unpool(epctx__compiler *c) {
     int64_t pads[2 * EPCTX_NPU_MAX_RANK] = {0};
     epctx__shape shape = c->tensors[c->in[0]].shape, flat = {1, {0}}, wide;
-    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    epctx__formula r = epctx__formula_of(c->in[0]);
     epctx__geometry g;
     uint32_t i;
     r.v.i = c->in[1];
@@ -11976,10 +12104,12 @@ static epctx_status epctx__lower_max_unpool(epctx__compiler *c) {
     for (i = 0; i < g.rank; i++)
         shape.dims[2 + i] = (g.in[i] - 1) * g.stride[i] + g.kernel[i] - g.before[i] - g.after[i];
     EPCTX__TRY(epctx__shape_from(c, shape.dims, shape.rank, &wide));
-    EPCTX__TRY(epctx__cook(c, &r, "x = x[*>*]; i = i[*>*]"));
+    EPCTX__TRY(epctx__evaluate(c, &r, "x = x[*>*]; i = i[*>*]"));
     flat.dims[0] = (int64_t)epctx__count(&shape);
-    EPCTX__TRY(epctx__emit_filled(c, EPCTX_ONNX_FLOAT, &flat, 0, &r.v.y));
-    EPCTX__TRY(epctx__emit_pick(c, r.v.y, r.v.i, r.v.x, 0, EPCTX__JOIN_NONE, &r.v.y));
+    EPCTX__TRY(epctx__emit_filled(c, EPCTX_ONNX_FLOAT, &flat, 0,
+                                  !c->tensors[r.v.x].constant || !c->tensors[r.v.i].constant,
+                                  &r.v.y));
+    EPCTX__TRY(epctx__emit_elements(c, r.v.y, r.v.i, r.v.x, 0, EPCTX__JOIN_NONE, &r.v.y));
     if (c->in[2] == EPCTX__NONE) return epctx__lower_alias(c, r.v.y, &shape);
     EPCTX__TRY(epctx__const_shape(c, c->in[2], "output_shape", &wide));
     for (i = 0; i < shape.rank; i++) {
@@ -11998,17 +12128,17 @@ static epctx_status epctx__lower_reverse_sequence(epctx__compiler *c) {
     const int64_t time = epctx_node_int(c->node, "time_axis", 0);
     const int64_t batch = epctx_node_int(c->node, "batch_axis", 1);
     const epctx__shape shape = c->tensors[c->in[0]].shape;
-    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    epctx__formula r = epctx__formula_of(c->in[0]);
     r.v.l = c->in[1];
     if (shape.rank < 2 || time + batch != 1 || time < 0 || batch < 0 ||
         c->tensors[r.v.l].count != (uint64_t)shape.dims[batch])
         return EPCTX__INVALID(c, "expected axes 0 and 1, and a length for each sequence");
-    EPCTX__TRY(epctx__along(c, &r.v.l, 2, (uint32_t)batch));
+    EPCTX__TRY(epctx__along_axis(c, &r.v.l, 2, (uint32_t)batch));
     EPCTX__TRY(epctx__ramp(c, shape.dims[time], 2, (uint32_t)time, &r.v.t));
-    EPCTX__TRY(epctx__cook(c, &r,
-                           "l = int(l); i = where(t < l, l - 1 - t, t);"
-                           "x = x[ij*>ij*]; i = i[ij>ij*]"));
-    EPCTX__TRY(epctx__emit_pick(c, r.v.x, r.v.i, EPCTX__NONE, time, 0, &r.v.y));
+    EPCTX__TRY(epctx__evaluate(c, &r,
+                               "l = int(l); i = where(t < l, l - 1 - t, t);"
+                               "x = x[ij*>ij*]; i = i[ij>ij*]"));
+    EPCTX__TRY(epctx__emit_elements(c, r.v.x, r.v.i, EPCTX__NONE, time, 0, &r.v.y));
     return epctx__lower_alias(c, r.v.y, &shape);
 }
 
@@ -12022,19 +12152,19 @@ static epctx_status epctx__lower_tensor_scatter(epctx__compiler *c) {
     if (first != EPCTX__NONE) {
         if (c->tensors[first].count != (uint64_t)shape.dims[0])
             return EPCTX__INVALID(c, "expected %d write_indices", shape.dims[0]);
-        EPCTX__TRY(epctx__along(c, &first, shape.rank, 0));
+        EPCTX__TRY(epctx__along_axis(c, &first, shape.rank, 0));
         EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_ADD, first, ramp, &ramp));
     }
     if (circular != 0 && c->tensors[x].shape.rank > axis)
         EPCTX__TRY(epctx__emit_integer(c, EPCTX__EXACT_MOD, ramp,
                                        (int32_t)c->tensors[x].shape.dims[axis], &ramp));
     EPCTX__TRY(epctx__expand_to(c, ramp, &shape, &ramp));
-    return epctx__emit_pick(c, x, ramp, update, (int64_t)axis, EPCTX__JOIN_NONE, &c->y);
+    return epctx__emit_elements(c, x, ramp, update, (int64_t)axis, EPCTX__JOIN_NONE, &c->y);
 }
 
 /* The grid of GridSample for affine transformations: positions in -1..1 times theta. */
 static epctx_status epctx__lower_affine_grid(epctx__compiler *c) {
-    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    epctx__formula r = epctx__formula_of(c->in[0]);
     const bool align = epctx_node_int(c->node, "align_corners", 0) != 0;
     int64_t n, at, rest;
     epctx__shape sizes, shape;
@@ -12058,7 +12188,7 @@ static epctx_status epctx__lower_affine_grid(epctx__compiler *c) {
         }
         *v++ = 1.0f;
     }
-    EPCTX__TRY(epctx__cook(c, &r, "y = b @ x[nij>nji]"));
+    EPCTX__TRY(epctx__evaluate(c, &r, "y = b @ x[nij>nji]"));
     for (i = 0; i < rank; i++) shape.dims[1 + i] = sizes.dims[2 + i];
     shape.dims[0] = sizes.dims[0];
     shape.dims[rank + 1] = rank;
@@ -12109,7 +12239,7 @@ static epctx_status epctx__lower_grid_sample(epctx__compiler *c) {
 /* One coordinate of the points that RoiAlign samples, `grid` to each of `bins` of a region:
  * y[region][bins * grid], between the regions' ends l and h of shape [region][1]. n: whether a
  * point lies at most one element outside of an axis of n elements, 1 or 0. */
-static epctx_status epctx__region_points(epctx__compiler *c, epctx__recipe *r, int64_t bins,
+static epctx_status epctx__region_points(epctx__compiler *c, epctx__formula *r, int64_t bins,
                                          int64_t grid, bool half) {
     float *data;
     int64_t i;
@@ -12118,9 +12248,9 @@ static epctx_status epctx__region_points(epctx__compiler *c, epctx__recipe *r, i
         data[i] = epctx__f_div((float)(2 * i + 1), (float)(2 * bins * grid));
     EPCTX__TRY(epctx__scalar_float(c, epctx_node_float(c->node, "spatial_scale", 1.0f), &r->v.f));
     EPCTX__TRY(epctx__scalar_float(c, 0.5f, &r->v.e));
-    EPCTX__TRY(epctx__cook(c, r, "l = l * f; h = h * f; d = h - l"));
-    EPCTX__TRY(epctx__cook(c, r, half ? "l = l - e" : "d = max(d, 1)"));
-    return epctx__cook(c, r, "y = d * t + l; n = float(-1 <= y & y <= #n)");
+    EPCTX__TRY(epctx__evaluate(c, r, "l = l * f; h = h * f; d = h - l"));
+    EPCTX__TRY(epctx__evaluate(c, r, half ? "l = l - e" : "d = max(d, 1)"));
+    return epctx__evaluate(c, r, "y = d * t + l; n = float(-1 <= y & y <= #n)");
 }
 
 /* Means of bilinear samples of the regions of images. */
@@ -12130,7 +12260,7 @@ static epctx_status epctx__lower_roi_align(epctx__compiler *c) {
     const int64_t bins[2] = {epctx_node_int(c->node, "output_height", 1),
                              epctx_node_int(c->node, "output_width", 1)};
     const epctx__shape xs = c->tensors[c->in[0]].shape, rois = c->tensors[c->in[1]].shape;
-    epctx__recipe r = epctx__recipe_of(c->in[0]), axes[2];
+    epctx__formula r = epctx__formula_of(c->in[0]), axes[2];
     uint32_t whole, mode, i;
     const bool old = c->node->version < 16;
     EPCTX__TRY(epctx__choice(c, "coordinate_transformation_mode",
@@ -12156,15 +12286,16 @@ static epctx_status epctx__lower_roi_align(epctx__compiler *c) {
     r.v.i = c->in[2];
     r.n.a = bins[0] * grid;
     r.n.b = bins[1] * grid;
-    EPCTX__TRY(epctx__cook(c, &r, /* the column first */
-                           "a = a[ra>rab1]; b = b[rb>rab1]; x = take(x, i); y = join(b, a, 3)"));
+    EPCTX__TRY(
+        epctx__evaluate(c, &r, /* the column first */
+                        "a = a[ra>rab1]; b = b[rb>rab1]; x = take(x, i); y = join(b, a, 3)"));
     EPCTX__TRY(
         epctx__emit_sample(c, r.v.x, r.v.y, 2, EPCTX__OUTSIDE_BORDER, EPCTX__BY_ELEMENTS, &r.v.y));
     r.axes = samples;
     r.n.g = r.n.h = grid;
-    return epctx__cook_y(c, &r,
-                         "y = y[rc(ab)>rcab] * m[ra>r1a1] * n[rb>r11b];"
-                         "y = mean(y[rc(ig)(jh)>rcigjh])[rci1j1>rcij]");
+    return epctx__evaluate_y(c, &r,
+                             "y = y[rc(ab)>rcab] * m[ra>r1a1] * n[rb>r11b];"
+                             "y = mean(y[rc(ig)(jh)>rcigjh])[rci1j1>rcij]");
 }
 
 /* The sum of the signed products of all permutations. */
@@ -12225,7 +12356,7 @@ static epctx_status epctx__lower_deform_conv(epctx__compiler *c) {
     static const int64_t step[EPCTX_NPU_MAX_RANK] = {1, 1, 1, -1};
     const int64_t groups = epctx_node_int(c->node, "offset_group", 1);
     const epctx__shape xs = c->tensors[c->in[0]].shape;
-    epctx__recipe r = epctx__recipe_of(c->in[0]);
+    epctx__formula r = epctx__formula_of(c->in[0]);
     epctx__shape turned;
     epctx__geometry g;
     r.v.w = c->in[1];
@@ -12242,18 +12373,18 @@ static epctx_status epctx__lower_deform_conv(epctx__compiler *c) {
     r.n.g = groups;
     r.n.t = g.taps;
     r.n.d = 2;
-    EPCTX__TRY(epctx__cook(c, &r, "o = o[n(gtd)*>(ng)t*d]; x = x[n(gc)hw>(ng)chw]"));
+    EPCTX__TRY(epctx__evaluate(c, &r, "o = o[n(gtd)*>(ng)t*d]; x = x[n(gc)hw>(ng)chw]"));
     turned = c->tensors[r.v.o].shape; /* the column first */
     EPCTX__TRY(epctx__take_box(c, r.v.o, &turned, first, step, &r.v.o));
     EPCTX__TRY(epctx__tap_positions(c, &g, &r.v.p));
-    EPCTX__TRY(epctx__cook(c, &r, "o = o + p"));
+    EPCTX__TRY(epctx__evaluate(c, &r, "o = o + p"));
     EPCTX__TRY(
         epctx__emit_sample(c, r.v.x, r.v.o, 2, EPCTX__OUTSIDE_ZEROS, EPCTX__BY_ELEMENTS, &r.v.x));
     if (r.v.m != EPCTX__NONE) {
         EPCTX__TRY(epctx__want_float(c, r.v.m));
-        EPCTX__TRY(epctx__cook(c, &r, "x = x * m[n(gt)*>(ng)1(t*)]"));
+        EPCTX__TRY(epctx__evaluate(c, &r, "x = x * m[n(gt)*>(ng)1(t*)]"));
     }
-    EPCTX__TRY(epctx__cook(c, &r, "x = x[(ng)c(tp)>n(gc)tp]"));
+    EPCTX__TRY(epctx__evaluate(c, &r, "x = x[(ng)c(tp)>n(gc)tp]"));
     return epctx__times_weights(c, r.v.x, &g, 3);
 }
 
@@ -12271,7 +12402,7 @@ static epctx_status epctx__lower_topk(epctx__compiler *c) {
     if (k < 1 || k > c->tensors[x].shape.dims[axis])
         return EPCTX__REFUSE(c, "k: expected 1..%d, found %d", c->tensors[x].shape.dims[axis], k);
     EPCTX__TRY(epctx__emit_arg(c, x, axis, smallest, false, k, &id));
-    EPCTX__TRY(epctx__emit_pick(c, x, id, EPCTX__NONE, (int64_t)axis, 0, &c->y));
+    EPCTX__TRY(epctx__emit_elements(c, x, id, EPCTX__NONE, (int64_t)axis, 0, &c->y));
     return epctx__set_output(c, 1, id);
 }
 
@@ -12302,16 +12433,16 @@ static epctx_status epctx__lower_window(epctx__compiler *c) {
     const float *const a = terms[c->variant];
     const bool periodic = epctx_node_int(c->node, "periodic", 1) != 0;
     int64_t size = 0;
-    uint64_t i, turn;
+    uint64_t i, period;
     uint32_t y;
     float *w;
     EPCTX__TRY(epctx__const_ints(c, c->in[0], "size", 1, &size, NULL));
     if (size < 1 || size > EPCTX__MAX_BYTES / 4) return EPCTX__REFUSE(c, "size: found %d", size);
     EPCTX__TRY(epctx__add_floats(c, (uint64_t)size, &w, &y));
-    turn = (uint64_t)size - (periodic || size == 1 ? 0 : 1);
+    period = (uint64_t)size - (periodic || size == 1 ? 0 : 1);
     for (i = 0; i < (uint64_t)size; i++)
-        w[i] = epctx__f_add(epctx__f_add(a[0], -epctx__f_mul(a[1], epctx__wave(i, turn, false))),
-                            epctx__f_mul(a[2], epctx__wave(2 * i, turn, false)));
+        w[i] = epctx__f_add(epctx__f_add(a[0], -epctx__f_mul(a[1], epctx__wave(i, period, false))),
+                            epctx__f_mul(a[2], epctx__wave(2 * i, period, false)));
     return epctx__emit_cast(
         c, y, (int32_t)epctx_node_int(c->node, "output_datatype", EPCTX_ONNX_FLOAT), &c->y);
 }
@@ -12378,29 +12509,29 @@ static epctx_status epctx__emit_waves(epctx__compiler *c, uint32_t x, int64_t ro
     const uint64_t parts = (uint64_t)shape->dims[shape->rank - 1];
     const float scale = inverse ? epctx__f_div(1.0f, (float)size) : 1.0f;
     const epctx__shape flat = {2, {rows, (int64_t)epctx__mul3(parts, bins, 2)}};
-    epctx__recipe r = epctx__recipe_of(x);
-    float *w, *turn;
+    epctx__formula r = epctx__formula_of(x);
+    float *w, *roots;
     uint64_t i, k;
     r.v.f = window;
     EPCTX__TRY(epctx__add_constant(c, EPCTX_ONNX_FLOAT, &flat, &w, &r.v.w));
-    EPCTX__MAKE(c, turn, float, 2 * size);
+    EPCTX__MAKE(c, roots, float, 2 * size);
     for (i = 0; i < size; i++) {
-        turn[2 * i] = epctx__f_mul(epctx__wave(i, size, false), scale);
-        turn[2 * i + 1] = epctx__f_mul(epctx__wave(i, size, true), inverse ? scale : -1.0f);
+        roots[2 * i] = epctx__f_mul(epctx__wave(i, size, false), scale);
+        roots[2 * i + 1] = epctx__f_mul(epctx__wave(i, size, true), inverse ? scale : -1.0f);
     }
     for (i = 0; i < (uint64_t)rows * parts; i++) { /* rows behind the transform stay 0 */
         for (k = 0; k < bins && i / parts < size; k++) {
-            const float *t = turn + i / parts * k % size * 2;
+            const float *t = roots + i / parts * k % size * 2;
             w[2 * (i * bins + k)] = i % parts == 0 ? t[0] : -t[1];
             w[2 * (i * bins + k) + 1] = t[1 - i % parts];
         }
     }
     if (window != EPCTX__NONE) {
         EPCTX__TRY(epctx__want_float(c, window));
-        EPCTX__TRY(epctx__cook(c, &r, "w = w * f[*>*1]"));
+        EPCTX__TRY(epctx__evaluate(c, &r, "w = w * f[*>*1]"));
     }
     r.n.p = (int64_t)parts;
-    EPCTX__TRY(epctx__cook(c, &r, "y = x[*rp>*(rp)] @ w[r(pb)>(rp)b]"));
+    EPCTX__TRY(epctx__evaluate(c, &r, "y = x[*rp>*(rp)] @ w[r(pb)>(rp)b]"));
     shape->dims[shape->rank - 1] = 2;
     return epctx__alias(c, r.v.y, shape, 0, y);
 }
@@ -12409,7 +12540,7 @@ static epctx_status epctx__lower_dft(epctx__compiler *c) {
     const bool inverse = epctx_node_int(c->node, "inverse", 0) != 0;
     const bool half = epctx_node_int(c->node, "onesided", 0) != 0;
     int64_t at = c->node->version < 20 ? epctx_node_int(c->node, "axis", 1) : -2, size, rows;
-    int64_t turn[EPCTX_NPU_MAX_RANK];
+    int64_t swapped[EPCTX_NPU_MAX_RANK];
     epctx__shape shape = c->tensors[c->in[0]].shape;
     uint32_t x = c->in[0], y, axis, id = c->in[2], last = shape.rank - 1, i;
     if (id != EPCTX__NONE) EPCTX__TRY(epctx__const_ints(c, id, "axis", 1, &at, NULL));
@@ -12418,14 +12549,14 @@ static epctx_status epctx__lower_dft(epctx__compiler *c) {
         return EPCTX__REFUSE(c, "expected real or complex numbers, and not inverse with onesided");
     rows = size = shape.dims[axis];
     EPCTX__TRY(epctx__wave_size(c, 1, &size));
-    for (i = 0; i <= last; i++) turn[i] = (int64_t)i; /* swaps the axis with the last but one */
-    turn[axis] = (int64_t)last - 1;
-    turn[last - 1] = (int64_t)axis;
-    EPCTX__TRY(epctx__emit_transpose(c, x, turn, &x));
+    for (i = 0; i <= last; i++) swapped[i] = (int64_t)i; /* swaps the axis with the last but one */
+    swapped[axis] = (int64_t)last - 1;
+    swapped[last - 1] = (int64_t)axis;
+    EPCTX__TRY(epctx__emit_transpose(c, x, swapped, &x));
     shape = c->tensors[x].shape;
     shape.dims[last - 1] = half ? size / 2 + 1 : size;
     EPCTX__TRY(epctx__emit_waves(c, x, rows, (uint64_t)size, inverse, EPCTX__NONE, &shape, &y));
-    return epctx__emit_transpose(c, y, turn, &c->y);
+    return epctx__emit_transpose(c, y, swapped, &c->y);
 }
 
 /* Frames that overlap are moved side by side. */
@@ -12448,7 +12579,7 @@ static epctx_status epctx__lower_stft(epctx__compiler *c) {
     from[0] = shape.dims[1] * from[2];
     shape.dims[1] = (shape.dims[1] - size) / step + 1;
     shape.dims[2] = size;
-    EPCTX__TRY(epctx__emit_picked(c, x, &shape, 0, from, &y));
+    EPCTX__TRY(epctx__emit_strided(c, x, &shape, 0, from, &y));
     if (epctx_node_int(c->node, "onesided", 1) != 0) shape.dims[2] = size / 2 + 1;
     return epctx__emit_waves(c, y, size, (uint64_t)size, false, window, &shape, &c->y);
 }
@@ -12460,6 +12591,7 @@ static epctx_status epctx__lower_loop(epctx__compiler *c);
 
 typedef struct epctx__lowering {
     const char *op_type;
+    uint8_t since; /* the first opset that has it */
     /* A letter for each input to fetch:
      * x: of any type
      * f: of floats
@@ -12472,137 +12604,138 @@ typedef struct epctx__lowering {
 } epctx__lowering;
 
 static const epctx__lowering epctx__lowers[] = {
-    {"Add", "xx", epctx__lower_binary, EPCTX__BINARY_ADD},
-    {"AffineGrid", "fx", epctx__lower_affine_grid, 0},
-    {"And", "xx", epctx__lower_exact, EPCTX__EXACT_AND},
-    {"ArgMax", "x", epctx__lower_arg, false},
-    {"ArgMin", "x", epctx__lower_arg, true},
-    {"Attention", "f---X", epctx__lower_attention, 0},
-    {"AveragePool", "x", epctx__lower_pool, EPCTX__POOL_AVERAGE},
-    {"BatchNormalization", "f", epctx__lower_batch_norm, 0},
-    {"BitShift", "xx", epctx__lower_bit_shift, 0},
-    {"BitwiseAnd", "xx", epctx__lower_exact, EPCTX__EXACT_AND},
-    {"BitwiseNot", "x", epctx__lower_bitwise_not, 0},
-    {"BitwiseOr", "xx", epctx__lower_exact, EPCTX__EXACT_OR},
-    {"BitwiseXor", "xx", epctx__lower_exact, EPCTX__EXACT_XOR},
-    {"BlackmanWindow", "x", epctx__lower_window, EPCTX__WINDOW_BLACKMAN},
-    {"Cast", "x*", epctx__lower_cast, false},
-    {"CastLike", "xx*", epctx__lower_cast, true},
-    {"CenterCropPad", "xx", epctx__lower_center_crop_pad, 0},
-    {"Clip", "x", epctx__lower_clip, 0},
-    {"Col2Im", "fx", epctx__lower_col2im, 0},
-    {"Concat", "", epctx__lower_concat, 0},
-    {"Constant", "", epctx__lower_constant, 0},
-    {"ConstantOfShape", "x", epctx__lower_constant_of_shape, 0},
-    {"Conv", "ffX", epctx__lower_any_conv, 0},
-    {"ConvInteger", "", epctx__lower_integer, true},
-    {"ConvTranspose", "ff", epctx__lower_any_conv_transpose, 0},
-    {"CumSum", "xx", epctx__lower_cumsum, 0},
-    {"DFT", "f-X", epctx__lower_dft, 0},
-    {"DeformConv", "fff-X", epctx__lower_deform_conv, 0},
-    {"DepthToSpace", "x", epctx__lower_blocks, false},
-    {"DequantizeLinear", "xxX", epctx__lower_quantize, true},
-    {"Det", "f", epctx__lower_det, 0},
-    {"Div", "xx", epctx__lower_binary, EPCTX__BINARY_DIV},
-    {"Dropout", "xXX", epctx__lower_dropout, 0},
-    {"DynamicQuantizeLinear", "f", epctx__lower_dynamic_quantize, 0},
-    {"Equal", "xx", epctx__lower_exact, EPCTX__EXACT_EQUAL},
-    {"Expand", "xx", epctx__lower_expand, 0},
-    {"EyeLike", "x*", epctx__lower_eye_like, 0},
-    {"Flatten", "x*", epctx__lower_flatten, 0},
-    {"GRU", "", epctx__lower_cell, EPCTX__CELL_GRU},
-    {"Gather", "xx", epctx__lower_gather, 0},
-    {"GatherElements", "xx", epctx__lower_pick, false},
-    {"GatherND", "xx", epctx__lower_tuples, false},
-    {"Gelu", "x", epctx__lower_gelu, 0},
-    {"Gemm", "ffX", epctx__lower_gemm, 0},
-    {"GlobalAveragePool", "f", epctx__lower_global_pool, EPCTX__REDUCE_MEAN},
-    {"GlobalLpPool", "f", epctx__lower_lp, true},
-    {"GlobalMaxPool", "f", epctx__lower_global_pool, EPCTX__REDUCE_MAX},
-    {"Greater", "xx", epctx__lower_exact, EPCTX__EXACT_LESS | EPCTX__SWAPPED},
-    {"GreaterOrEqual", "xx", epctx__lower_exact, EPCTX__EXACT_LESS_EQUAL | EPCTX__SWAPPED},
-    {"GridSample", "ff", epctx__lower_grid_sample, 0},
-    {"GroupNormalization", "fff", epctx__lower_channel_norm, true},
-    {"HammingWindow", "x", epctx__lower_window, EPCTX__WINDOW_HAMMING},
-    {"HannWindow", "x", epctx__lower_window, EPCTX__WINDOW_HANN},
-    {"Hardmax", "f", epctx__lower_hardmax, 0},
-    {"Identity", "x*", epctx__lower_identity, 0},
-    {"If", "x*", epctx__lower_if, 0},
-    {"InstanceNormalization", "fff", epctx__lower_channel_norm, false},
-    {"IsInf", "f", epctx__lower_is_inf, 0},
-    {"IsNaN", "f", epctx__lower_is_nan, 0},
-    {"LRN", "f", epctx__lower_lrn, 0},
-    {"LSTM", "", epctx__lower_cell, EPCTX__CELL_LSTM},
-    {"LayerNormalization", "ff", epctx__lower_layer_norm, true},
-    {"Less", "xx", epctx__lower_exact, EPCTX__EXACT_LESS},
-    {"LessOrEqual", "xx", epctx__lower_exact, EPCTX__EXACT_LESS_EQUAL},
-    {"LogSoftmax", "f", epctx__lower_softmax, true},
-    {"Loop", "X*", epctx__lower_loop, false},
-    {"LpNormalization", "f", epctx__lower_lp, false},
-    {"LpPool", "x", epctx__lower_pool, EPCTX__POOL_LP},
-    {"MatMul", "ff", epctx__lower_matmul, 0},
-    {"MatMulInteger", "", epctx__lower_integer, false},
-    {"Max", "x", epctx__lower_many, EPCTX__BINARY_MAX},
-    {"MaxPool", "x", epctx__lower_pool, EPCTX__POOL_MAX},
-    {"MaxUnpool", "fxX", epctx__lower_max_unpool, 0},
-    {"Mean", "f", epctx__lower_many, EPCTX__BINARY_DIV},
-    {"MeanVarianceNormalization", "f", epctx__lower_mean_variance, 0},
-    {"MelWeightMatrix", "xxxxx", epctx__lower_mel, 0},
-    {"Min", "x", epctx__lower_many, EPCTX__BINARY_MIN},
-    {"Mod", "xx", epctx__lower_mod, 0},
-    {"Mul", "xx", epctx__lower_binary, EPCTX__BINARY_MUL},
-    {"NegativeLogLikelihoodLoss", "fxX", epctx__lower_loss, false},
-    {"Not", "x", epctx__lower_not, 0},
-    {"OneHot", "xxx", epctx__lower_one_hot, 0},
-    {"Or", "xx", epctx__lower_exact, EPCTX__EXACT_OR},
-    {"PRelu", "ff", epctx__lower_prelu, 0},
-    {"Pad", "x", epctx__lower_pad, 0},
-    {"Pow", "xx", epctx__lower_pow, 0},
-    {"QuantizeLinear", "ffX", epctx__lower_quantize, false},
-    {"RMSNormalization", "ff", epctx__lower_layer_norm, false},
-    {"RNN", "", epctx__lower_cell, EPCTX__CELL_RNN},
-    {"Range", "", epctx__lower_range, 0},
-    {"ReduceL1", "x", epctx__lower_reduce_form, 0},
-    {"ReduceL2", "x", epctx__lower_reduce_form, 0},
-    {"ReduceLogSum", "x", epctx__lower_reduce_form, 0},
-    {"ReduceLogSumExp", "x", epctx__lower_reduce_form, 0},
-    {"ReduceMax", "x", epctx__lower_reduce, EPCTX__REDUCE_MAX},
-    {"ReduceMean", "x", epctx__lower_reduce, EPCTX__REDUCE_MEAN},
-    {"ReduceMin", "x", epctx__lower_reduce, EPCTX__REDUCE_MIN},
-    {"ReduceProd", "x", epctx__lower_reduce, EPCTX__REDUCE_PROD},
-    {"ReduceSum", "x", epctx__lower_reduce, EPCTX__REDUCE_SUM},
-    {"ReduceSumSquare", "x", epctx__lower_reduce_form, 0},
-    {"Reshape", "x*", epctx__lower_reshape, 0},
-    {"Resize", "f", epctx__lower_resize, 0},
-    {"RoiAlign", "ffx", epctx__lower_roi_align, 0},
-    {"ReverseSequence", "xx", epctx__lower_reverse_sequence, 0},
-    {"RotaryEmbedding", "f", epctx__lower_rotary, 0},
-    {"STFT", "f-X", epctx__lower_stft, 0},
-    {"Scan", "X*", epctx__lower_loop, true},
-    {"Scatter", "xxx", epctx__lower_pick, true},
-    {"ScatterElements", "xxx", epctx__lower_pick, true},
-    {"ScatterND", "xxx", epctx__lower_tuples, true},
-    {"Shape", "x*", epctx__lower_shape, 0},
-    {"SimplifiedLayerNormalization", "ff", epctx__lower_layer_norm, false},
-    {"Size", "x*", epctx__lower_size, 0},
-    {"Slice", "x", epctx__lower_slice, 0},
-    {"Softmax", "f", epctx__lower_softmax, false},
-    {"SoftmaxCrossEntropyLoss", "fxX", epctx__lower_loss, true},
-    {"SpaceToDepth", "x", epctx__lower_blocks, true},
-    {"Split", "x", epctx__lower_split, 0},
-    {"Squeeze", "x*", epctx__lower_squeeze, 0},
-    {"Sub", "xx", epctx__lower_binary, EPCTX__BINARY_SUB},
-    {"Sum", "x", epctx__lower_many, EPCTX__BINARY_ADD},
-    {"TensorScatter", "xxX", epctx__lower_tensor_scatter, 0},
-    {"Tile", "xx", epctx__lower_tile, 0},
-    {"TopK", "x", epctx__lower_topk, 0},
-    {"Transpose", "x", epctx__lower_transpose, 0},
-    {"Trilu", "xX", epctx__lower_trilu, 0},
-    {"Unsqueeze", "x*", epctx__lower_unsqueeze, 0},
-    {"Upsample", "f", epctx__lower_resize, 0},
-    {"Where", "xxx", epctx__lower_where, 0},
-    {"Xor", "xx", epctx__lower_exact, EPCTX__EXACT_XOR},
-#define EPCTX__ACT_ROW(name, op_type, value) {op_type, "x", epctx__lower_act, EPCTX__ACT_##name},
+    {"Add", 1, "xx", epctx__lower_binary, EPCTX__BINARY_ADD},
+    {"AffineGrid", 20, "fx", epctx__lower_affine_grid, 0},
+    {"And", 1, "xx", epctx__lower_exact, EPCTX__EXACT_AND},
+    {"ArgMax", 1, "x", epctx__lower_arg, false},
+    {"ArgMin", 1, "x", epctx__lower_arg, true},
+    {"Attention", 23, "f---X", epctx__lower_attention, 0},
+    {"AveragePool", 1, "x", epctx__lower_pool, EPCTX__POOL_AVERAGE},
+    {"BatchNormalization", 1, "f", epctx__lower_batch_norm, 0},
+    {"BitShift", 11, "xx", epctx__lower_bit_shift, 0},
+    {"BitwiseAnd", 18, "xx", epctx__lower_exact, EPCTX__EXACT_AND},
+    {"BitwiseNot", 18, "x", epctx__lower_bitwise_not, 0},
+    {"BitwiseOr", 18, "xx", epctx__lower_exact, EPCTX__EXACT_OR},
+    {"BitwiseXor", 18, "xx", epctx__lower_exact, EPCTX__EXACT_XOR},
+    {"BlackmanWindow", 17, "x", epctx__lower_window, EPCTX__WINDOW_BLACKMAN},
+    {"Cast", 1, "x*", epctx__lower_cast, false},
+    {"CastLike", 15, "xx*", epctx__lower_cast, true},
+    {"CenterCropPad", 18, "xx", epctx__lower_center_crop_pad, 0},
+    {"Clip", 1, "x", epctx__lower_clip, 0},
+    {"Col2Im", 18, "fx", epctx__lower_col2im, 0},
+    {"Concat", 1, "", epctx__lower_concat, 0},
+    {"Constant", 1, "", epctx__lower_constant, 0},
+    {"ConstantOfShape", 9, "x", epctx__lower_constant_of_shape, 0},
+    {"Conv", 1, "ffX", epctx__lower_any_conv, 0},
+    {"ConvInteger", 10, "", epctx__lower_integer, true},
+    {"ConvTranspose", 1, "ff", epctx__lower_any_conv_transpose, 0},
+    {"CumSum", 11, "xx", epctx__lower_cumsum, 0},
+    {"DFT", 17, "f-X", epctx__lower_dft, 0},
+    {"DeformConv", 19, "fff-X", epctx__lower_deform_conv, 0},
+    {"DepthToSpace", 1, "x", epctx__lower_blocks, false},
+    {"DequantizeLinear", 10, "xxX", epctx__lower_quantize, true},
+    {"Det", 11, "f", epctx__lower_det, 0},
+    {"Div", 1, "xx", epctx__lower_binary, EPCTX__BINARY_DIV},
+    {"Dropout", 1, "xXX", epctx__lower_dropout, 0},
+    {"DynamicQuantizeLinear", 11, "f", epctx__lower_dynamic_quantize, 0},
+    {"Equal", 1, "xx", epctx__lower_exact, EPCTX__EXACT_EQUAL},
+    {"Expand", 8, "xx", epctx__lower_expand, 0},
+    {"EyeLike", 9, "x*", epctx__lower_eye_like, 0},
+    {"Flatten", 1, "x*", epctx__lower_flatten, 0},
+    {"GRU", 1, "", epctx__lower_cell, EPCTX__CELL_GRU},
+    {"Gather", 1, "xx", epctx__lower_gather, 0},
+    {"GatherElements", 11, "xx", epctx__lower_elements, false},
+    {"GatherND", 11, "xx", epctx__lower_nd, false},
+    {"Gelu", 20, "x", epctx__lower_gelu, 0},
+    {"Gemm", 1, "ffX", epctx__lower_gemm, 0},
+    {"GlobalAveragePool", 1, "f", epctx__lower_global_pool, EPCTX__REDUCE_MEAN},
+    {"GlobalLpPool", 1, "f", epctx__lower_lp, true},
+    {"GlobalMaxPool", 1, "f", epctx__lower_global_pool, EPCTX__REDUCE_MAX},
+    {"Greater", 1, "xx", epctx__lower_exact, EPCTX__EXACT_LESS | EPCTX__SWAPPED},
+    {"GreaterOrEqual", 12, "xx", epctx__lower_exact, EPCTX__EXACT_LESS_EQUAL | EPCTX__SWAPPED},
+    {"GridSample", 16, "ff", epctx__lower_grid_sample, 0},
+    {"GroupNormalization", 18, "fff", epctx__lower_channel_norm, true},
+    {"HammingWindow", 17, "x", epctx__lower_window, EPCTX__WINDOW_HAMMING},
+    {"HannWindow", 17, "x", epctx__lower_window, EPCTX__WINDOW_HANN},
+    {"Hardmax", 1, "f", epctx__lower_hardmax, 0},
+    {"Identity", 1, "x*", epctx__lower_identity, 0},
+    {"If", 1, "x*", epctx__lower_if, 0},
+    {"InstanceNormalization", 1, "fff", epctx__lower_channel_norm, false},
+    {"IsInf", 10, "f", epctx__lower_is_inf, 0},
+    {"IsNaN", 9, "f", epctx__lower_is_nan, 0},
+    {"LRN", 1, "f", epctx__lower_lrn, 0},
+    {"LSTM", 1, "", epctx__lower_cell, EPCTX__CELL_LSTM},
+    {"LayerNormalization", 1, "ff", epctx__lower_layer_norm, true},
+    {"Less", 1, "xx", epctx__lower_exact, EPCTX__EXACT_LESS},
+    {"LessOrEqual", 12, "xx", epctx__lower_exact, EPCTX__EXACT_LESS_EQUAL},
+    {"LogSoftmax", 1, "f", epctx__lower_softmax, true},
+    {"Loop", 1, "X*", epctx__lower_loop, false},
+    {"LpNormalization", 1, "f", epctx__lower_lp, false},
+    {"LpPool", 1, "x", epctx__lower_pool, EPCTX__POOL_LP},
+    {"MatMul", 1, "ff", epctx__lower_matmul, 0},
+    {"MatMulInteger", 10, "", epctx__lower_integer, false},
+    {"Max", 1, "x", epctx__lower_many, EPCTX__BINARY_MAX},
+    {"MaxPool", 1, "x", epctx__lower_pool, EPCTX__POOL_MAX},
+    {"MaxUnpool", 9, "fxX", epctx__lower_max_unpool, 0},
+    {"Mean", 1, "f", epctx__lower_many, EPCTX__BINARY_DIV},
+    {"MeanVarianceNormalization", 1, "f", epctx__lower_mean_variance, 0},
+    {"MelWeightMatrix", 17, "xxxxx", epctx__lower_mel, 0},
+    {"Min", 1, "x", epctx__lower_many, EPCTX__BINARY_MIN},
+    {"Mod", 10, "xx", epctx__lower_mod, 0},
+    {"Mul", 1, "xx", epctx__lower_binary, EPCTX__BINARY_MUL},
+    {"NegativeLogLikelihoodLoss", 12, "fxX", epctx__lower_loss, false},
+    {"Not", 1, "x", epctx__lower_not, 0},
+    {"OneHot", 9, "xxx", epctx__lower_one_hot, 0},
+    {"Or", 1, "xx", epctx__lower_exact, EPCTX__EXACT_OR},
+    {"PRelu", 1, "ff", epctx__lower_prelu, 0},
+    {"Pad", 1, "x", epctx__lower_pad, 0},
+    {"Pow", 1, "xx", epctx__lower_pow, 0},
+    {"QuantizeLinear", 10, "ffX", epctx__lower_quantize, false},
+    {"RMSNormalization", 23, "ff", epctx__lower_layer_norm, false},
+    {"RNN", 1, "", epctx__lower_cell, EPCTX__CELL_RNN},
+    {"Range", 11, "", epctx__lower_range, 0},
+    {"ReduceL1", 1, "x", epctx__lower_reduce_form, 0},
+    {"ReduceL2", 1, "x", epctx__lower_reduce_form, 0},
+    {"ReduceLogSum", 1, "x", epctx__lower_reduce_form, 0},
+    {"ReduceLogSumExp", 1, "x", epctx__lower_reduce_form, 0},
+    {"ReduceMax", 1, "x", epctx__lower_reduce, EPCTX__REDUCE_MAX},
+    {"ReduceMean", 1, "x", epctx__lower_reduce, EPCTX__REDUCE_MEAN},
+    {"ReduceMin", 1, "x", epctx__lower_reduce, EPCTX__REDUCE_MIN},
+    {"ReduceProd", 1, "x", epctx__lower_reduce, EPCTX__REDUCE_PROD},
+    {"ReduceSum", 1, "x", epctx__lower_reduce, EPCTX__REDUCE_SUM},
+    {"ReduceSumSquare", 1, "x", epctx__lower_reduce_form, 0},
+    {"Reshape", 1, "x*", epctx__lower_reshape, 0},
+    {"Resize", 10, "f", epctx__lower_resize, 0},
+    {"RoiAlign", 10, "ffx", epctx__lower_roi_align, 0},
+    {"ReverseSequence", 10, "xx", epctx__lower_reverse_sequence, 0},
+    {"RotaryEmbedding", 23, "f", epctx__lower_rotary, 0},
+    {"STFT", 17, "f-X", epctx__lower_stft, 0},
+    {"Scan", 8, "X*", epctx__lower_loop, true},
+    {"Scatter", 9, "xxx", epctx__lower_elements, true},
+    {"ScatterElements", 11, "xxx", epctx__lower_elements, true},
+    {"ScatterND", 11, "xxx", epctx__lower_nd, true},
+    {"Shape", 1, "x*", epctx__lower_shape, 0},
+    {"SimplifiedLayerNormalization", 1, "ff", epctx__lower_layer_norm, false},
+    {"Size", 1, "x*", epctx__lower_size, 0},
+    {"Slice", 1, "x", epctx__lower_slice, 0},
+    {"Softmax", 1, "f", epctx__lower_softmax, false},
+    {"SoftmaxCrossEntropyLoss", 12, "fxX", epctx__lower_loss, true},
+    {"SpaceToDepth", 1, "x", epctx__lower_blocks, true},
+    {"Split", 1, "x", epctx__lower_split, 0},
+    {"Squeeze", 1, "x*", epctx__lower_squeeze, 0},
+    {"Sub", 1, "xx", epctx__lower_binary, EPCTX__BINARY_SUB},
+    {"Sum", 1, "x", epctx__lower_many, EPCTX__BINARY_ADD},
+    {"TensorScatter", 24, "xxX", epctx__lower_tensor_scatter, 0},
+    {"Tile", 1, "xx", epctx__lower_tile, 0},
+    {"TopK", 1, "x", epctx__lower_topk, 0},
+    {"Transpose", 1, "x", epctx__lower_transpose, 0},
+    {"Trilu", 14, "xX", epctx__lower_trilu, 0},
+    {"Unsqueeze", 1, "x*", epctx__lower_unsqueeze, 0},
+    {"Upsample", 1, "f", epctx__lower_resize, 0},
+    {"Where", 9, "xxx", epctx__lower_where, 0},
+    {"Xor", 1, "xx", epctx__lower_exact, EPCTX__EXACT_XOR},
+#define EPCTX__ACT_ROW(name, op_type, since, same, value) \
+    {op_type, since, "x", epctx__lower_act, EPCTX__ACT_##name},
     EPCTX_NPU_ACT_LIST(EPCTX__ACT_ROW)
 #undef EPCTX__ACT_ROW
 };
@@ -12615,30 +12748,34 @@ typedef struct epctx__quantized {
 } epctx__quantized;
 
 static const epctx__quantized epctx__quantizeds[] = {
-    {{"QGemm", "ffX", epctx__lower_gemm, 0}, 0, 2, 6, 7},
-    {{"QLinearAdd", "xx", epctx__lower_binary, EPCTX__BINARY_ADD}, 0, 2, 0, 6},
-    {{"QLinearAveragePool", "x", epctx__lower_pool, EPCTX__POOL_AVERAGE}, 0, 1, 0, 3},
-    {{"QLinearConcat", "", epctx__lower_concat, 0}, 2, 0, 0, 0},
-    {{"QLinearConv", "ffX", epctx__lower_any_conv, 0}, 0, 2, 8, 6},
-    {{"QLinearGlobalAveragePool", "f", epctx__lower_global_pool, EPCTX__REDUCE_MEAN}, 0, 1, 0, 3},
-    {{"QLinearLeakyRelu", "x", epctx__lower_act, EPCTX__ACT_LEAKY}, 0, 1, 0, 3},
-    {{"QLinearMatMul", "ff", epctx__lower_matmul, 0}, 0, 2, 0, 6},
-    {{"QLinearMul", "xx", epctx__lower_binary, EPCTX__BINARY_MUL}, 0, 2, 0, 6},
-    {{"QLinearReduceMean", "x", epctx__lower_reduce, EPCTX__REDUCE_MEAN}, 0, 1, 0, 3},
-    {{"QLinearSigmoid", "x", epctx__lower_act, EPCTX__ACT_SIGMOID}, 0, 1, 0, 3},
-    {{"QLinearSoftmax", "f", epctx__lower_softmax, false}, 0, 1, 0, 3},
-    {{"QLinearWhere", "xxx", epctx__lower_where, 0}, 1, 2, 0, 7},
+    {{"QGemm", 1, "ffX", epctx__lower_gemm, 0}, 0, 2, 6, 7},
+    {{"QLinearAdd", 1, "xx", epctx__lower_binary, EPCTX__BINARY_ADD}, 0, 2, 0, 6},
+    {{"QLinearAveragePool", 1, "x", epctx__lower_pool, EPCTX__POOL_AVERAGE}, 0, 1, 0, 3},
+    {{"QLinearConcat", 1, "", epctx__lower_concat, 0}, 2, 0, 0, 0},
+    {{"QLinearConv", 1, "ffX", epctx__lower_any_conv, 0}, 0, 2, 8, 6},
+    {{"QLinearGlobalAveragePool", 1, "f", epctx__lower_global_pool, EPCTX__REDUCE_MEAN},
+     0,
+     1,
+     0,
+     3},
+    {{"QLinearLeakyRelu", 1, "x", epctx__lower_act, EPCTX__ACT_LEAKY}, 0, 1, 0, 3},
+    {{"QLinearMatMul", 1, "ff", epctx__lower_matmul, 0}, 0, 2, 0, 6},
+    {{"QLinearMul", 1, "xx", epctx__lower_binary, EPCTX__BINARY_MUL}, 0, 2, 0, 6},
+    {{"QLinearReduceMean", 1, "x", epctx__lower_reduce, EPCTX__REDUCE_MEAN}, 0, 1, 0, 3},
+    {{"QLinearSigmoid", 1, "x", epctx__lower_act, EPCTX__ACT_SIGMOID}, 0, 1, 0, 3},
+    {{"QLinearSoftmax", 1, "f", epctx__lower_softmax, false}, 0, 1, 0, 3},
+    {{"QLinearWhere", 1, "xxx", epctx__lower_where, 0}, 1, 2, 0, 7},
 };
 
 /* The bias of a product counts in the product of both scales. */
 static epctx_status epctx__floats_of_bias(epctx__compiler *c, size_t i, uint32_t *y) {
     const float alpha = epctx_node_float(c->node, "alpha", 1.0f);
-    epctx__recipe r = epctx__recipe_of(EPCTX__NONE);
+    epctx__formula r = epctx__formula_of(EPCTX__NONE);
     EPCTX__TRY(epctx__input(c, i, &r.v.x));
     EPCTX__TRY(epctx__float_input(c, 1, &r.v.a));
     EPCTX__TRY(epctx__float_input(c, 4, &r.v.b));
     EPCTX__TRY(epctx__scalar_float(c, alpha, &r.v.f));
-    EPCTX__TRY(epctx__cook(c, &r, alpha == 1.0f ? "s = a * b" : "s = a * b * f"));
+    EPCTX__TRY(epctx__evaluate(c, &r, alpha == 1.0f ? "s = a * b" : "s = a * b * f"));
     return epctx__floats_of(c, i, r.v.s, SIZE_MAX, c->tensors[r.v.x].shape.rank > 0 ? -1 : 0, y);
 }
 
@@ -12872,21 +13009,19 @@ static epctx_status epctx__lower_node(epctx__compiler *c, const epctx_node *node
     const epctx_str none = epctx_str_of("");
     const bool gelu = !standard && epctx_str_is(node->op_type, "Gelu") &&
                       epctx_str_is(node->domain, "com.microsoft");
-    size_t i = standard || gelu ? 0 : count, j = 0, k;
+    size_t i = standard || gelu ? 0 : count, j = 0;
+    int64_t first;
     while (i < count && !epctx_str_is(node->op_type, epctx__lowers[i].op_type)) i++;
     while (j < more && !epctx_str_is(node->op_type, epctx__quantizeds[j].floats.op_type)) j++;
     if (i == count && (j == more || (!standard && !epctx_str_is(node->domain, "com.microsoft"))))
         return EPCTX__REFUSE(c, "operator %S%s%S is not supported", &node->op_type,
                              standard ? "" : " of domain ", standard ? &none : &node->domain);
-    if (node->version < 1 || node->version > EPCTX__MAX_OPSET)
-        return EPCTX__REFUSE(c, "operator %S: expected opset 1..%d, found %d", &node->op_type,
-                             (int64_t)EPCTX__MAX_OPSET, node->version);
+    first = i == count || gelu ? 1 : epctx__lowers[i].since;
+    if (node->version < first || node->version > EPCTX__MAX_OPSET)
+        return EPCTX__REFUSE(c, "operator %S: expected opset %d..%d, found %d", &node->op_type,
+                             first, (int64_t)EPCTX__MAX_OPSET, node->version);
     c->node = node;
-    c->folding = true;
-    for (k = 0; k < node->input_count && c->folding; k++) {
-        uint32_t id = epctx__named(c, node->inputs[k]);
-        c->folding = node->inputs[k].size == 0 || (id != EPCTX_MAP_NONE && c->tensors[id].constant);
-    }
+    c->lowering = true;
     c->narrow = 0;
     c->stored = c->exact = false;
     EPCTX__TRY(i == count ? epctx__lower_quantized(c, &epctx__quantizeds[j])
@@ -13009,20 +13144,9 @@ static epctx_status epctx__lower_body(epctx__compiler *c, const epctx_graph *bod
     c->scope = scope;
     c->graph = graph;
     c->node = node;
-    c->folding = false;
     c->stored = true;
     c->narrow = 0;
     return status;
-}
-
-/* Whether data can make a step fail; such a step must not run where ONNX would not run it. */
-static bool epctx__may_fail(const epctx__compiler *c, const epctx__step *s) {
-    const uint32_t at = s->op == EPCTX__OP_RECURRENT ? 6 : 1, kind = s->params.exact.kind;
-    if (s->in[at] == EPCTX__NONE || c->tensors[s->in[at]].constant) return false;
-    return s->op == EPCTX__OP_GATHER || s->op == EPCTX__OP_PICK || s->op == EPCTX__OP_TUPLES ||
-           s->op == EPCTX__OP_RECURRENT ||
-           (s->op == EPCTX__OP_EXACT && s->params.exact.type != EPCTX_ONNX_FLOAT &&
-            kind >= EPCTX__EXACT_DIV && kind <= EPCTX__EXACT_FMOD);
 }
 
 /* a or b, by a condition known only at run time. */
@@ -13073,10 +13197,8 @@ static epctx_status epctx__emit_stack(epctx__compiler *c, uint32_t *parts, size_
     uint32_t axis, i;
     size_t k;
     EPCTX__TRY(epctx__axis(c, at, c->tensors[parts[0]].shape.rank + 1, 0, &axis));
-    c->folding = true;
     for (k = 0; k < count; k++) {
         epctx__shape shape = c->tensors[parts[k]].shape;
-        c->folding = c->folding && c->tensors[parts[k]].constant;
         if (shape.rank == EPCTX_NPU_MAX_RANK || shape.rank < axis)
             return EPCTX__REFUSE(c, "expected parts of one rank below %u",
                                  (uint64_t)EPCTX_NPU_MAX_RANK);
@@ -13150,7 +13272,6 @@ static epctx_status epctx__lower_round(epctx__compiler *c, epctx__rounds *r, siz
         const uint32_t x = r->whole[i];
         epctx__shape shape = c->tensors[x].shape;
         axis = (uint32_t)r->axes[i];
-        c->folding = c->tensors[x].constant;
         EPCTX__TRY(epctx__take_one(c, x, axis, at, 1, &y));
         for (shape.rank--; axis < shape.rank; axis++) shape.dims[axis] = shape.dims[axis + 1];
         EPCTX__TRY(epctx__alias(c, y, &shape, 0, &r->in[r->carried + i]));
@@ -13190,6 +13311,218 @@ static epctx_status epctx__lower_loop(epctx__compiler *c) {
 }
 
 /* ============================================================
+ * >>fuse: steps that become part of others
+ *
+ * An activation, a bias, a sum or a normalization costs little where the result of the step before
+ * it is still in registers, and a pass over memory elsewhere. Lowering emits each operator by
+ * itself and marks the steps that may join (`joins`). This pass goes over the list once, in order,
+ * and holds each such step against the rows of epctx__patterns: the opcode of the step, the operand
+ * that another step computes, the opcodes of that one, and the function that joins both. The first
+ * row whose function succeeds wins.
+ *
+ * A step joins only if nothing else reads what it joins: a tensor counts its uses by nodes, and a
+ * graph output counts as two, so that it always keeps its own value (epctx__import). The joined
+ * step then writes the result of the one that it took in, in its own memory.
+ *
+ * After that the list is complete: epctx__bind_outputs puts results into the graph's outputs, and
+ * epctx__drop_dead removes what nobody reads.
+ * ============================================================ */
+
+/* The step that computes `tensor`, if it may still change: nothing else reads its result. */
+static epctx__step *epctx__writer_of(epctx__compiler *c, uint32_t tensor) {
+    const epctx__tensor *t = &c->tensors[tensor];
+    if (t->constant || t->writer == EPCTX__NONE || t->uses != 1) return NULL;
+    return &c->steps[t->writer];
+}
+
+/* A normalization with constants after a convolution: scales its weights and bias by f and adds g
+ * to the bias. */
+static epctx_status epctx__join_norm(epctx__compiler *c, epctx__step *to, const epctx__step *s,
+                                     uint32_t at, bool *done) {
+    epctx__formula r = epctx__formula_of(EPCTX__NONE);
+    (void)at;
+    if (epctx__act_of(to)->kind != EPCTX__ACT_NONE ||
+        (to->op == EPCTX__OP_CONV && (!to->packs || to->in[3] != EPCTX__NONE)) ||
+        !c->tensors[to->in[1]].constant ||
+        (to->in[2] != EPCTX__NONE && !c->tensors[to->in[2]].constant))
+        return EPCTX_OK;
+    r.v.f = s->in[1];
+    r.v.g = s->in[2];
+    r.v.w = to->in[1];
+    r.v.o = to->in[2];
+    EPCTX__TRY(epctx__evaluate(c, &r, "f = f[o>o]; w = w[*>*]; w = w[(on)>on] * f[o>o1]"));
+    EPCTX__TRY(epctx__evaluate(c, &r, r.v.o == EPCTX__NONE ? "o = g" : "o = o * f + g"));
+    to->in[1] = r.v.w;
+    to->in[2] = r.v.o;
+    *done = true;
+    return EPCTX_OK;
+}
+
+/* A function of what a step with room for an activation computes. */
+static epctx_status epctx__join_act(epctx__compiler *c, epctx__step *to, const epctx__step *s,
+                                    uint32_t at, bool *done) {
+    epctx__act *slot = epctx__act_of(to);
+    (void)c, (void)at;
+    if (slot == NULL || slot->kind != EPCTX__ACT_NONE) return EPCTX_OK;
+    *slot = s->params.unary.act;
+    *done = true;
+    return EPCTX_OK;
+}
+
+/* x + constant after a product without bias: the constant becomes the bias, if it has one element
+ * for each channel, in that dimension. */
+static epctx_status epctx__join_bias(epctx__compiler *c, epctx__step *to, const epctx__step *s,
+                                     uint32_t at, bool *done) {
+    const uint32_t bias = s->in[1 - at];
+    const epctx__shape *xs = &c->tensors[s->in[at]].shape, *bs = &c->tensors[bias].shape;
+    epctx__shape flat = {1, {0}};
+    uint32_t axis = 1;
+    if (s->params.binary.kind != EPCTX__BINARY_ADD || !c->tensors[bias].constant ||
+        bs->rank > xs->rank)
+        return EPCTX_OK;
+    if (to->op == EPCTX__OP_GEMM) {
+        axis = xs->rank - 1;
+        if (to->params.gemm.n != (uint32_t)xs->dims[axis]) return EPCTX_OK;
+    }
+    flat.dims[0] = xs->dims[axis];
+    if (to->in[2] != EPCTX__NONE || epctx__act_of(to)->kind != EPCTX__ACT_NONE ||
+        flat.dims[0] == 1 || c->tensors[bias].count != (uint64_t)flat.dims[0] ||
+        axis + bs->rank < xs->rank || bs->dims[axis + bs->rank - xs->rank] != flat.dims[0])
+        return EPCTX_OK;
+    *done = true;
+    return epctx__alias(c, bias, &flat, 0, &to->in[2]);
+}
+
+/* x + other after a convolution, which adds `other` if that is computed before. */
+static epctx_status epctx__join_sum(epctx__compiler *c, epctx__step *to, const epctx__step *s,
+                                    uint32_t at, bool *done) {
+    const uint32_t x = s->in[at], other = s->in[1 - at];
+    const epctx__tensor *t = &c->tensors[other];
+    if (s->params.binary.kind != EPCTX__BINARY_ADD || to->in[3] != EPCTX__NONE ||
+        to->params.conv.act.kind != EPCTX__ACT_NONE || x == other || t->constant ||
+        !epctx__same_shape(&t->shape, &c->tensors[x].shape))
+        return EPCTX_OK;
+    if (c->buffers[t->buffer].place != EPCTX__IN_INPUT &&
+        (t->writer == EPCTX__NONE || t->writer >= c->tensors[x].writer))
+        return EPCTX_OK;
+    to->in[3] = other;
+    *done = true;
+    return EPCTX_OK;
+}
+
+#define EPCTX__PRODUCTS (EPCTX_NPU_OP(CONV) | EPCTX_NPU_OP(DEPTHWISE) | EPCTX_NPU_OP(GEMM))
+
+/* What may join: a step with opcode `op` the one that computes its operand `at`, which has one of
+ * the opcodes `into` (bits). */
+static const struct {
+    epctx__opcode op;
+    uint32_t at;
+    uint64_t into;
+    epctx_status (*join_fn)(epctx__compiler *c, epctx__step *to, const epctx__step *s, uint32_t at,
+                            bool *done);
+} epctx__patterns[] = {
+    {EPCTX__OP_AFFINE, 0, EPCTX_NPU_OP(CONV) | EPCTX_NPU_OP(DEPTHWISE), epctx__join_norm},
+    {EPCTX__OP_UNARY, 0, UINT64_MAX, epctx__join_act},
+    {EPCTX__OP_BINARY, 0, EPCTX__PRODUCTS, epctx__join_bias},
+    {EPCTX__OP_BINARY, 0, EPCTX_NPU_OP(CONV), epctx__join_sum},
+    {EPCTX__OP_BINARY, 1, EPCTX__PRODUCTS, epctx__join_bias},
+    {EPCTX__OP_BINARY, 1, EPCTX_NPU_OP(CONV), epctx__join_sum},
+};
+
+/* Lets a step become part of another one. `moved` maps its buffer to that of the other. */
+static epctx_status epctx__join_step(epctx__compiler *c, const epctx__step *s, uint32_t *moved,
+                                     bool *done) {
+    epctx__tensor *out, *before;
+    epctx__step *to = NULL;
+    size_t i;
+    for (i = 0; i < sizeof epctx__patterns / sizeof epctx__patterns[0] && !*done; i++) {
+        if (epctx__patterns[i].op != s->op) continue;
+        to = epctx__writer_of(c, s->in[epctx__patterns[i].at]);
+        if (to != NULL && (epctx__patterns[i].into >> to->op & 1) != 0)
+            EPCTX__TRY(epctx__patterns[i].join_fn(c, to, s, epctx__patterns[i].at, done));
+    }
+    if (!*done) return EPCTX_OK;
+    out = &c->tensors[s->out];
+    before = &c->tensors[to->out];
+    moved[out->buffer] = before->buffer;
+    out->buffer = before->buffer;
+    out->writer = before->writer;
+    to->out = s->out;
+    c->stats.fused++;
+    return EPCTX_OK;
+}
+
+/* Drops steps whose results nobody reads (dead-code elimination). */
+static void epctx__drop_dead(epctx__compiler *c) {
+    size_t i, first = c->step_count;
+    uint32_t j;
+    for (i = 0; i < c->buffer_count; i++)
+        c->buffers[i].needed = c->buffers[i].place == EPCTX__OUTPUT;
+    for (i = c->step_count; i-- > 0;) {
+        const epctx__step *s = &c->steps[i];
+        if (!c->buffers[c->tensors[s->out].buffer].needed) continue;
+        for (j = 0; j < EPCTX__MAX_IN; j++)
+            if (s->in[j] != EPCTX__NONE && !c->tensors[s->in[j]].constant)
+                c->buffers[c->tensors[s->in[j]].buffer].needed = true;
+        c->steps[--first] = *s;
+    }
+    if (first == 0) return; /* there may be no steps at all */
+    c->steps += first;
+    c->step_count -= first;
+    c->step_room -= first;
+}
+
+/* Copies outputs without own memory: constants, inputs, parts of buffers, repeated outputs. */
+static epctx_status epctx__bind_outputs(epctx__compiler *c) {
+    const epctx_graph *g = c->graph;
+    size_t i;
+    for (i = 0; i < g->output_count; i++) {
+        uint32_t id = epctx_map_get(&c->scope.names, g->outputs[i].name), copy;
+        epctx__tensor *t = id == EPCTX_MAP_NONE ? NULL : &c->tensors[id];
+        if (t == NULL || t->elem == 0 || t->count == 0)
+            return EPCTX__INVALID(
+                c, "graph output '%S': no node computes it, or its shape is not fixed",
+                &g->outputs[i].name);
+        if (!epctx__is_whole(c, t) || c->buffers[t->buffer].place != EPCTX__SCRATCH) {
+            EPCTX__TRY(epctx__new_tensor(c, t->elem, &c->tensors[id].shape, &copy));
+            EPCTX__TRY(epctx__emit_copy(c, id, copy));
+            t = &c->tensors[copy];
+        }
+        c->buffers[t->buffer].place = EPCTX__OUTPUT;
+        c->buffers[t->buffer].index = (uint32_t)i;
+    }
+    return EPCTX_OK;
+}
+
+/* Joins steps; those that remain keep their order. */
+static epctx_status epctx__fuse(epctx__compiler *c) {
+    const size_t count = c->step_count, buffers = c->buffer_count;
+    uint32_t *moved;
+    uint8_t *joined;
+    size_t i;
+    EPCTX__MAKE(c, moved, uint32_t, buffers);
+    EPCTX__MAKE(c, joined, uint8_t, count);
+    c->node = NULL;
+    for (i = 0; i < buffers; i++) moved[i] = (uint32_t)i;
+    for (i = 0; i < count; i++) {
+        const epctx__step s = c->steps[i];
+        bool done = false;
+        if (s.joins) EPCTX__TRY(epctx__join_step(c, &s, moved, &done));
+        joined[i] = done;
+    }
+    for (i = c->step_count = 0; i < count; i++)
+        if (joined[i] == 0) c->steps[c->step_count++] = c->steps[i];
+    for (i = 0; i < c->tensor_count; i++) { /* parts and other shapes of results, too */
+        epctx__tensor *t = &c->tensors[i];
+        if (t->buffer != EPCTX__NONE) t->buffer = moved[t->buffer];
+    }
+    c->lowering = false;
+    EPCTX__TRY(epctx__bind_outputs(c));
+    epctx__drop_dead(c);
+    return EPCTX_OK;
+}
+
+/* ============================================================
  * >>layout: channels last
  *
  * The kernels of convolutions and pools compute adjacent channels of a pixel as one vector, so
@@ -13203,13 +13536,13 @@ static epctx_status epctx__lower_loop(epctx__compiler *c) {
  * convolution whose window covers the whole image becomes a matrix product (epctx__conv_to_gemm).
  * Going backwards over the steps, epctx__choose_orders marks the buffers that must keep ONNX's
  * order (`fixed`: the graph's outputs, and results of steps that cannot write them channels last)
- * and those whose readers prefer channels last (`liked`). Going forwards, it gives channels last to
- * the results of steps that set `images`, of moves into a `liked` buffer, and of steps that have an
- * operand in that order. Last, epctx__lay_step emits each step again. Steps that set `images` read
- * in[0], a convolution also in[3], channels last. Moves, fills, element-wise steps and resampling
- * adapt by new strides and counts (epctx__follow, epctx__relay_move). For any other operand in the
- * wrong order epctx__in_order emits one move that transposes it; the buffer remembers the copy as
- * its `twin`, so that later readers share it.
+ * and those whose readers prefer channels last (`wanted_last`). Going forwards, it gives channels
+ * last to the results of steps that set `images`, of moves into a `wanted_last` buffer, and of
+ * steps that have an operand in that order. Last, epctx__lay_step emits each step again. Steps that
+ * set `images` read in[0], a convolution also in[3], channels last. Moves, fills, element-wise
+ * steps and resampling adapt by new strides and counts (epctx__follow, epctx__lay). For any other
+ * operand in the wrong order epctx__in_order emits one move that transposes it; the buffer
+ * remembers the copy in `reordered`, so that later readers share it.
  *
  * A step adapts only if its parameters can express the new order exactly; otherwise its result
  * keeps ONNX's order, and a move transposes. The pass changes where elements lie, never which of
@@ -13323,48 +13656,97 @@ static bool epctx__relay_move(const epctx__compiler *c, epctx__step *s, bool fro
     return epctx__rewalk(&s->params.move, ends);
 }
 
-/* Gives a step the parameters that read operand 0 and write the result channels last; for binary
- * steps epctx__follow_binary does that. False: no such parameters exist. */
+/* -- columns of the table of opcodes: steps whose result is channels last --
+ *
+ * epctx__follow_NAME gives a step the parameters that read operand 0 and write the result, an image
+ * `v`, channels last. False: no such parameters exist. */
+
+static bool epctx__follow_never(const epctx__compiler *c, epctx__step *s, epctx__view v) {
+    (void)c, (void)s, (void)v;
+    return false;
+}
+
+static bool epctx__follow_move(const epctx__compiler *c, epctx__step *s, epctx__view v) {
+    (void)v;
+    return epctx__relay_move(c, s, false, true);
+}
+
+static bool epctx__follow_fill(const epctx__compiler *c, epctx__step *s, epctx__view v) {
+    (void)v;
+    return s->params.fill.count == c->tensors[s->out].count;
+}
+
+/* One result for each element of operand 0, wherever it lies. */
+static bool epctx__follow_same(const epctx__compiler *c, epctx__step *s, epctx__view v) {
+    (void)v;
+    return epctx__same_shape(&c->tensors[s->in[0]].shape, &c->tensors[s->out].shape);
+}
+
+static bool epctx__follow_pair(const epctx__compiler *c, epctx__step *s, epctx__view v) {
+    return epctx__follow_same(c, s, v) &&
+           epctx__same_shape(&c->tensors[s->in[1]].shape, &c->tensors[s->out].shape);
+}
+
+/* epctx__follow_binary sets the parameters, as it also sees to the operands. */
+static bool epctx__follow_ranks(const epctx__compiler *c, epctx__step *s, epctx__view v) {
+    const uint32_t rank = c->tensors[s->out].shape.rank;
+    (void)v;
+    return c->tensors[s->in[0]].shape.rank <= rank && c->tensors[s->in[1]].shape.rank <= rank;
+}
+
+static bool epctx__follow_grid(const epctx__compiler *c, epctx__step *s, epctx__view v) {
+    epctx__quantize *p = &s->params.quantize;
+    if (!epctx__follow_same(c, s, v)) return false;
+    if (p->channels == 1) return true;
+    if (p->outer != v.batch || p->channels != v.channels || p->inner != v.plane) return false;
+    p->outer *= p->inner;
+    p->inner = 1;
+    return true;
+}
+
+static bool epctx__follow_channels(const epctx__compiler *c, epctx__step *s, epctx__view v) {
+    epctx__affine *p = &s->params.affine;
+    (void)c;
+    if (p->outer != v.batch || p->channels != v.channels || p->inner != v.plane) return false;
+    p->outer *= p->inner;
+    p->inner = 1;
+    return true;
+}
+
+static bool epctx__follow_planes(const epctx__compiler *c, epctx__step *s, epctx__view v) {
+    const epctx__shape *x = &c->tensors[s->in[0]].shape, *y = &c->tensors[s->out].shape;
+    epctx__resample *p = &s->params.resample;
+    if (p->outer % (v.batch * v.channels) != 0 || x->rank != y->rank || x->dims[1] != y->dims[1])
+        return false;
+    p->outer /= (uint32_t)v.channels;
+    p->inner *= (uint32_t)v.channels;
+    return true;
+}
+
 static bool epctx__follow(const epctx__compiler *c, epctx__step *s) {
-    const epctx__tensor *t = &c->tensors[s->out];
-    const epctx__view v = epctx__tensor_view(t);
-    const epctx__shape *x = s->in[0] != EPCTX__NONE ? &c->tensors[s->in[0]].shape : NULL;
-    const bool same = x != NULL && epctx__same_shape(x, &t->shape);
-    epctx__quantize *q = &s->params.quantize;
-    epctx__affine *a = &s->params.affine;
-    epctx__resample *r = &s->params.resample;
-    if (!epctx__is_whole(c, t) || v.channels == 1 || v.plane == 1) return false;
-    switch (s->op) {
-    case EPCTX__OP_MOVE: return epctx__relay_move(c, s, false, true);
-    case EPCTX__OP_FILL: return s->params.fill.count == t->count;
-    case EPCTX__OP_UNARY:
-    case EPCTX__OP_CAST:
-    case EPCTX__OP_LOOKUP: return same;
-    case EPCTX__OP_INTEGER_ADD:
-        return same && epctx__same_shape(&c->tensors[s->in[1]].shape, &t->shape);
-    case EPCTX__OP_BINARY:
-        return x->rank <= t->shape.rank && c->tensors[s->in[1]].shape.rank <= t->shape.rank;
-    case EPCTX__OP_QUANTIZE:
-    case EPCTX__OP_DEQUANTIZE:
-        if (!same || q->channels == 1) return same;
-        if (q->outer != v.batch || q->channels != v.channels || q->inner != v.plane) return false;
-        q->outer *= q->inner;
-        q->inner = 1;
-        return true;
-    case EPCTX__OP_AFFINE:
-        if (a->outer != v.batch || a->channels != v.channels || a->inner != v.plane) return false;
-        a->outer *= a->inner;
-        a->inner = 1;
-        return true;
-    case EPCTX__OP_RESAMPLE:
-        if (r->outer % (v.batch * v.channels) != 0 || x->rank != t->shape.rank ||
-            x->dims[1] != t->shape.dims[1])
-            return false;
-        r->outer /= (uint32_t)v.channels;
-        r->inner *= (uint32_t)v.channels;
-        return true;
-    default: return false;
-    }
+    static bool (*const follows[EPCTX__OP_COUNT])(const epctx__compiler *c, epctx__step *s,
+                                                  epctx__view v) = {
+#define EPCTX__OP_FOLLOW(id, text, ins, outs, required, type, name, cut, unit, fails, folds, slot, \
+                         images, follow, ...) \
+    epctx__follow_##follow,
+        EPCTX_NPU_OP_LIST(EPCTX__OP_FOLLOW)
+#undef EPCTX__OP_FOLLOW
+    };
+    const epctx__view v = epctx__tensor_view(&c->tensors[s->out]);
+    return epctx__is_whole(c, &c->tensors[s->out]) && v.channels != 1 && v.plane != 1 &&
+           follows[s->op](c, s, v);
+}
+
+/* Bits of the operands that a step reads channels last if its result lies so. */
+static uint32_t epctx__images_of(const epctx__step *s) {
+    static const uint8_t bits[EPCTX__OP_COUNT] = {
+#define EPCTX__OP_IMAGES(id, text, ins, outs, required, type, name, cut, unit, fails, folds, slot, \
+                         images, ...) \
+    images,
+        EPCTX_NPU_OP_LIST(EPCTX__OP_IMAGES)
+#undef EPCTX__OP_IMAGES
+    };
+    return bits[s->op];
 }
 
 /* Copies an image from the other order; `last`: to channels last. */
@@ -13417,7 +13799,7 @@ static epctx_status epctx__in_order(epctx__compiler *c, uint32_t *id, bool last,
         if (last && epctx__is_whole(c, &c->tensors[*id]) && b->channels == v.channels &&
             b->plane == v.plane)
             return EPCTX_OK;
-        if (b->twin == EPCTX__NONE) {
+        if (b->reordered == EPCTX__NONE) {
             const uint32_t elem = epctx__stored_size(c->tensors[*id].elem);
             shape.dims[1] = b->channels;
             shape.dims[2] = b->plane;
@@ -13425,22 +13807,22 @@ static epctx_status epctx__in_order(epctx__compiler *c, uint32_t *id, bool last,
             EPCTX__TRY(epctx__add_tensor(c, c->tensors[*id].elem, &shape, &all));
             c->tensors[all].buffer = buffer;
             EPCTX__TRY(epctx__transpose_image(c, all, false, name, &made));
-            c->buffers[buffer].twin = c->tensors[made].buffer;
+            c->buffers[buffer].reordered = c->tensors[made].buffer;
         }
-        EPCTX__TRY(epctx__rebase(c, id, c->buffers[buffer].twin));
+        EPCTX__TRY(epctx__rebase(c, id, c->buffers[buffer].reordered));
     }
     if (!last || v.channels == 1 || v.plane == 1) return EPCTX_OK;
     if (c->tensors[*id].constant || !epctx__is_whole(c, &c->tensors[*id]))
         return epctx__transpose_image(c, *id, true, name, id);
     buffer = c->tensors[*id].buffer;
     b = &c->buffers[buffer];
-    if (b->twin == EPCTX__NONE || c->buffers[b->twin].channels != v.channels ||
-        c->buffers[b->twin].plane != v.plane) {
+    if (b->reordered == EPCTX__NONE || c->buffers[b->reordered].channels != v.channels ||
+        c->buffers[b->reordered].plane != v.plane) {
         EPCTX__TRY(epctx__transpose_image(c, *id, true, name, id));
-        c->buffers[buffer].twin = c->tensors[*id].buffer;
+        c->buffers[buffer].reordered = c->tensors[*id].buffer;
         return EPCTX_OK;
     }
-    return epctx__rebase(c, id, b->twin);
+    return epctx__rebase(c, id, b->reordered);
 }
 
 /* The walk of a binary step whose result is channels last. */
@@ -13466,26 +13848,75 @@ static epctx_status epctx__follow_binary(epctx__compiler *c, epctx__step *s) {
     return EPCTX_OK;
 }
 
-/* Means and sums over the plane of an image read it in either order, as does a matrix product of a
- * flattened image: its weights get that order. */
-static bool epctx__follow_whole(const epctx__compiler *c, epctx__step *s) {
-    epctx__reduce *r = &s->params.reduce;
-    const epctx__gemm *g = &s->params.gemm;
-    const epctx__buffer *b;
-    if (!epctx__is_last(c, s->in[0]) || !epctx__is_whole(c, &c->tensors[s->in[0]])) return false;
-    b = &c->buffers[c->tensors[s->in[0]].buffer];
-    if (s->op == EPCTX__OP_REDUCE && r->count == b->plane && r->inner == 1 &&
-        r->outer % b->channels == 0) {
-        r->outer /= b->channels;
-        r->inner = b->channels;
-        return true;
-    }
-    if (s->op != EPCTX__OP_GEMM || !s->packs || s->pack.inner != 1 || g->batch != 1 ||
-        g->a_step != 1 || g->a_row != g->k || g->k != (uint64_t)b->channels * b->plane)
-        return false;
+/* -- columns of the table of opcodes: how steps that set no `images` are laid --
+ *
+ * epctx__lay_NAME adapts a step whose result is channels last (`last`) or not. `kept` gets the bits
+ * of the operands that it then reads as they lie. */
+
+static epctx_status epctx__lay_usual(epctx__compiler *c, epctx__step *s, bool last,
+                                     uint32_t *kept) {
+    *kept = 0;
+    if (last) (void)epctx__follow(c, s);
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__lay_move(epctx__compiler *c, epctx__step *s, bool last, uint32_t *kept) {
+    const bool from = epctx__is_last(c, s->in[0]) && epctx__is_whole(c, &c->tensors[s->in[0]]);
+    *kept = from && epctx__relay_move(c, s, true, last);
+    if (*kept == 0) (void)epctx__relay_move(c, s, false, last);
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__lay_binary(epctx__compiler *c, epctx__step *s, bool last,
+                                      uint32_t *kept) {
+    *kept = last ? 1 | 2 : 0;
+    return last ? epctx__follow_binary(c, s) : EPCTX_OK;
+}
+
+/* The buffer of operand 0 if all of it is an image that lies channels last, else NULL. */
+static const epctx__buffer *epctx__image_of(const epctx__compiler *c, const epctx__step *s) {
+    const epctx__tensor *x = &c->tensors[s->in[0]];
+    return epctx__is_last(c, s->in[0]) && epctx__is_whole(c, x) ? &c->buffers[x->buffer] : NULL;
+}
+
+/* Means and sums over the plane of an image read it in either order. */
+static epctx_status epctx__lay_reduce(epctx__compiler *c, epctx__step *s, bool last,
+                                      uint32_t *kept) {
+    const epctx__buffer *b = epctx__image_of(c, s);
+    epctx__reduce *p = &s->params.reduce;
+    *kept = 0;
+    if (last || b == NULL || p->count != b->plane || p->inner != 1 || p->outer % b->channels != 0)
+        return EPCTX_OK;
+    p->outer /= b->channels;
+    p->inner = b->channels;
+    *kept = 1;
+    return EPCTX_OK;
+}
+
+/* A matrix product of a flattened image reads it in either order: its weights get that order. */
+static epctx_status epctx__lay_gemm(epctx__compiler *c, epctx__step *s, bool last, uint32_t *kept) {
+    const epctx__buffer *b = epctx__image_of(c, s);
+    const epctx__gemm *p = &s->params.gemm;
+    *kept = 0;
+    if (last || b == NULL || !s->packs || s->pack.inner != 1 || p->batch != 1 || p->a_step != 1 ||
+        p->a_row != p->k || p->k != (uint64_t)b->channels * b->plane)
+        return EPCTX_OK;
     s->pack.inner = b->channels;
     s->pack.inner_stride = s->pack.depth_stride * b->plane;
-    return true;
+    *kept = 1;
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__lay(epctx__compiler *c, epctx__step *s, bool last, uint32_t *kept) {
+    static epctx_status (*const lays[EPCTX__OP_COUNT])(epctx__compiler * c, epctx__step * s,
+                                                       bool last, uint32_t *kept) = {
+#define EPCTX__OP_LAY(id, text, ins, outs, required, type, name, cut, unit, fails, folds, slot, \
+                      images, follow, lay, ...) \
+    epctx__lay_##lay,
+        EPCTX_NPU_OP_LIST(EPCTX__OP_LAY)
+#undef EPCTX__OP_LAY
+    };
+    return lays[s->op](c, s, last, kept);
 }
 
 /* Adds a step with the moves that its operands need. */
@@ -13497,27 +13928,18 @@ static epctx_status epctx__lay_step(epctx__compiler *c, const epctx__step *given
     const uint32_t wanted = s.out;
     uint32_t images = 0, kept = 0, i; /* bits: operands read channels last, or as they lie */
     if (s.images) {
-        images = s.op == EPCTX__OP_CONV ? 1 | 8 : 1;
+        images = epctx__images_of(&s);
         if (!last && v.channels != 1 && v.plane != 1)
             EPCTX__TRY(epctx__new_tensor(c, c->tensors[s.out].elem, &shape, &s.out));
-    } else if (s.op == EPCTX__OP_MOVE) {
-        const bool from = epctx__is_last(c, s.in[0]) && epctx__is_whole(c, &c->tensors[s.in[0]]);
-        kept = from && epctx__relay_move(c, &s, true, last);
-        if (kept == 0) (void)epctx__relay_move(c, &s, false, last);
-    } else if (last && s.op == EPCTX__OP_BINARY) {
-        kept = 1 | 2;
-        EPCTX__TRY(epctx__follow_binary(c, &s));
-    } else if (last) {
-        images = s.op == EPCTX__OP_INTEGER_ADD ? 1 | 2 : 1;
-        (void)epctx__follow(c, &s);
     } else {
-        kept = epctx__follow_whole(c, &s);
+        EPCTX__TRY(epctx__lay(c, &s, last, &kept));
+        images = last ? epctx__images_of(&s) : 0;
     }
     for (i = 0; i < EPCTX__MAX_IN; i++)
         if ((kept >> i & 1) == 0)
             EPCTX__TRY(epctx__in_order(c, &s.in[i], (images >> i & 1) != 0, s.name));
     EPCTX__TRY(epctx__emit(c, &s));
-    c->buffers[c->tensors[wanted].buffer].twin = EPCTX__NONE;
+    c->buffers[c->tensors[wanted].buffer].reordered = EPCTX__NONE;
     return s.out == wanted ? EPCTX_OK : epctx__emit_transposed(c, s.out, wanted, false, s.name);
 }
 
@@ -13535,41 +13957,20 @@ static void epctx__choose_orders(epctx__compiler *c) {
             !(s->images ? epctx__is_whole(c, &c->tensors[s->out]) : epctx__follow(c, &copy));
         for (j = 0; j < EPCTX__MAX_IN; j++)
             if (s->in[j] != EPCTX__NONE && !c->tensors[s->in[j]].constant &&
-                (s->images ? j == 0 || (j == 3 && s->op == EPCTX__OP_CONV)
-                           : out->liked && !out->fixed))
-                c->buffers[c->tensors[s->in[j]].buffer].liked = true;
+                (s->images ? (epctx__images_of(s) >> j & 1) != 0 : out->wanted_last && !out->fixed))
+                c->buffers[c->tensors[s->in[j]].buffer].wanted_last = true;
     }
     for (i = 0; i < c->step_count; i++) {
         const epctx__step *s = &c->steps[i];
         epctx__buffer *out = &c->buffers[c->tensors[s->out].buffer];
         const epctx__view v = epctx__tensor_view(&c->tensors[s->out]);
-        bool wants = s->images || (s->op == EPCTX__OP_MOVE && out->liked);
+        bool wants = s->images || (s->op == EPCTX__OP_MOVE && out->wanted_last);
         for (j = 0; j < EPCTX__MAX_IN && !wants; j++) wants = epctx__is_last(c, s->in[j]);
         if (wants && !out->fixed && v.channels != 1 && v.plane != 1) {
             out->channels = (uint32_t)v.channels;
             out->plane = (uint32_t)v.plane;
         }
     }
-}
-
-/* Drops steps whose results nobody reads (dead-code elimination). */
-static void epctx__drop_dead(epctx__compiler *c) {
-    size_t i, first = c->step_count;
-    uint32_t j;
-    for (i = 0; i < c->buffer_count; i++)
-        c->buffers[i].needed = c->buffers[i].place == EPCTX__OUTPUT;
-    for (i = c->step_count; i-- > 0;) {
-        const epctx__step *s = &c->steps[i];
-        if (!c->buffers[c->tensors[s->out].buffer].needed) continue;
-        for (j = 0; j < EPCTX__MAX_IN; j++)
-            if (s->in[j] != EPCTX__NONE && !c->tensors[s->in[j]].constant)
-                c->buffers[c->tensors[s->in[j]].buffer].needed = true;
-        c->steps[--first] = *s;
-    }
-    if (first == 0) return; /* there may be no steps at all */
-    c->steps += first;
-    c->step_count -= first;
-    c->step_room -= first;
 }
 
 /* Where a move that writes every element of a dense tensor, once, took them from. */
@@ -13718,19 +14119,11 @@ static epctx_status epctx__lay_out(epctx__compiler *c) {
 /* ============================================================
  * >>plan: memory
  *
- * This section finishes the list of steps and gives each buffer its place in scratch.
- * epctx__bind_outputs, the end of lowering, puts results into the graph's outputs.
- * epctx__pack_weights makes packing a recorded step where a weightless blob lacks the weights.
- * epctx__refine makes two changes that need to know what is live when: a convolution at the peak,
- * followed by a pool, takes turns with that pool over bands of lines (epctx__split), and a 3 x 3
- * convolution becomes Winograd where that saves a tenth of the work (epctx__to_tiles), never where
- * floats hold exact integers (`exact`).
- *
- * epctx__plan then chooses offsets. A buffer lives from the first step that uses it to the last,
- * both included (epctx__lifetimes), and two buffers that are alive in one step never overlap. Hence
- * a step never overwrites another buffer that it reads; the loader checks this again. Sizes are
- * rounded up to 64 bytes and added in 64 bits. The peak of live bytes (epctx__crowds) is a lower
- * bound: a plan that reaches it is optimal and ends the search.
+ * epctx__plan gives each buffer its place in scratch. A buffer lives from the first step that uses
+ * it to the last, both included (epctx__lifetimes), and two buffers that are alive in one step
+ * never overlap. Hence a step never overwrites another buffer that it reads; the loader checks this
+ * again. Sizes are rounded up to 64 bytes and added in 64 bits. The peak of live bytes
+ * (epctx__live_peaks) is a lower bound: a plan that reaches it is optimal and ends the search.
  *
  * The search is greedy. epctx__place_buffer puts a buffer into the lowest gap between the placed
  * ones that live at the same time; the result depends on the order alone, so epctx__plan tries the
@@ -13740,52 +14133,6 @@ static epctx_status epctx__lay_out(epctx__compiler *c) {
  * time, and EPCTX__PLAN_PAIRS limits how many of them one order looks at: past that limit, buffers
  * are stacked on top, so that huge graphs compile soon.
  * ============================================================ */
-
-/* Copies outputs without own memory: constants, inputs, parts of buffers, repeated outputs. */
-static epctx_status epctx__bind_outputs(epctx__compiler *c) {
-    const epctx_graph *g = c->graph;
-    size_t i;
-    c->node = NULL;
-    c->folding = false;
-    for (i = 0; i < g->output_count; i++) {
-        uint32_t id = epctx_map_get(&c->scope.names, g->outputs[i].name), copy;
-        epctx__tensor *t = id == EPCTX_MAP_NONE ? NULL : &c->tensors[id];
-        if (t == NULL || t->elem == 0 || t->count == 0)
-            return EPCTX__INVALID(
-                c, "graph output '%S': no node computes it, or its shape is not fixed",
-                &g->outputs[i].name);
-        if (!epctx__is_whole(c, t) || c->buffers[t->buffer].place != EPCTX__SCRATCH) {
-            EPCTX__TRY(epctx__new_tensor(c, t->elem, &c->tensors[id].shape, &copy));
-            EPCTX__TRY(epctx__emit_copy(c, id, copy));
-            t = &c->tensors[copy];
-        }
-        c->buffers[t->buffer].place = EPCTX__OUTPUT;
-        c->buffers[t->buffer].index = (uint32_t)i;
-    }
-    return EPCTX_OK;
-}
-
-/* Weights outside the blob are packed when the graph gets them, others when they are written
- * (epctx__write_weight): one at a time in memory. */
-static epctx_status epctx__pack_weights(epctx__compiler *c) {
-    size_t i;
-    for (i = 0; i < c->step_count; i++) {
-        epctx__step *s = &c->steps[i], pack;
-        const epctx__pack *p = &s->pack;
-        epctx__shape shape = {1, {0}};
-        if (!s->packs || !c->tensors[s->in[1]].outside) continue;
-        shape.dims[0] = (int64_t)epctx__packed(p->batch, p->rows, p->depth, p->block);
-        pack = epctx__new_step(EPCTX__OP_PACK, s->in[1], EPCTX__NONE, 0);
-        pack.params.pack = *p;
-        pack.name = s->name;
-        EPCTX__TRY(epctx__add_tensor(c, EPCTX_ONNX_FLOAT, &shape, &pack.out));
-        c->tensors[pack.out].constant = true;
-        EPCTX__TRY(epctx__record(c, &pack));
-        s->in[1] = pack.out;
-        s->packs = false;
-    }
-    return EPCTX_OK;
-}
 
 static void epctx__touch_buffer(epctx__compiler *c, uint32_t buffer, size_t step) {
     epctx__buffer *b = &c->buffers[buffer];
@@ -13866,7 +14213,7 @@ static size_t epctx__next_above(const epctx__tree *tree, size_t i, uint64_t valu
 }
 
 /* Live bytes at every step: their peak, and for every buffer the peak during its lifetime. */
-static epctx_status epctx__crowds(epctx__compiler *c) {
+static epctx_status epctx__live_peaks(epctx__compiler *c) {
     epctx__tree tree;
     uint64_t *live;
     size_t i;
@@ -13884,137 +14231,8 @@ static epctx_status epctx__crowds(epctx__compiler *c) {
     c->stats.scratch_live = epctx__largest(&tree, 0, c->step_count);
     for (i = 0; i < c->buffer_count; i++) {
         epctx__buffer *b = &c->buffers[i];
-        b->crowd = epctx__in_scratch(b) ? epctx__largest(&tree, b->first, b->last) : 0;
+        b->peak = epctx__in_scratch(b) ? epctx__largest(&tree, b->first, b->last) : 0;
     }
-    return EPCTX_OK;
-}
-
-/* Whether step `at` of `count` is a convolution at the peak of live bytes and the next one a pool,
- * the only reader of its result. */
-static bool epctx__pool_behind(const epctx__compiler *c, const epctx__step *s, size_t at,
-                               size_t count) {
-    const epctx__conv *p = &s->params.conv;
-    const epctx__buffer *b = &c->buffers[c->tensors[s->out].buffer];
-    return s->op == EPCTX__OP_CONV && p->batch == 1 && s->in[3] == EPCTX__NONE && at + 1 < count &&
-           s[1].op == EPCTX__OP_POOL &&
-           c->tensors[s[1].in[0]].buffer == c->tensors[s->out].buffer &&
-           b->place == EPCTX__SCRATCH && b->first == at && b->last == at + 1 &&
-           b->crowd == c->stats.scratch_live;
-}
-
-/* Lines of a pool for which the convolution fits into 8 KB and computes few lines twice. */
-static uint32_t epctx__pool_lines(const epctx__conv *conv, const epctx__window *pool) {
-    const uint64_t line = epctx__mul4(pool->stride_h, conv->window.out_w, conv->out_channels, 4);
-    const uint64_t reach = epctx__covered(1, pool->kernel_h, 1, pool->dilation_h);
-    const uint64_t twice = reach > pool->stride_h ? reach - pool->stride_h : 0;
-    const uint64_t least = 8 * twice / pool->stride_h, fit = 8192 / line;
-    const uint64_t lines = fit > least ? fit : least;
-    return lines == 0 ? 1 : (lines < pool->out_h ? (uint32_t)lines : pool->out_h);
-}
-
-/* Narrows a window to the output lines from `first` to before `end`; `start` is the first line of
- * the input that they need. False: they lie in the padding alone. */
-static bool epctx__band(epctx__window *w, uint32_t first, uint32_t end, uint32_t *start) {
-    const int64_t from = (int64_t)first * w->stride_h - w->top, in = w->in_h;
-    const int64_t to =
-        from + (int64_t)epctx__covered(end - first, w->kernel_h, w->stride_h, w->dilation_h);
-    const int64_t low = from > 0 ? from : 0, high = to < in ? to : in;
-    if (low >= high) return false;
-    *start = (uint32_t)low;
-    w->top = (uint32_t)(low - from);
-    if (to <= in)
-        w->bottom = 0;
-    else if (end < w->out_h && to - in < w->bottom)
-        w->bottom = (uint32_t)(to - in);
-    w->in_h = (uint32_t)(high - low);
-    w->out_h = end - first;
-    return true;
-}
-
-/* The lines of an image from `first` on, `line` elements each. */
-static epctx_status epctx__lines_of(epctx__compiler *c, uint32_t first, uint32_t count,
-                                    uint64_t line, uint32_t *id) {
-    epctx__shape shape = {1, {0}};
-    shape.dims[0] = (int64_t)(count * line);
-    return epctx__alias(c, *id, &shape, first * line, id);
-}
-
-/* Alternates convolution and pool over bands of lines: only a band of the image is live. */
-static epctx_status epctx__split(epctx__compiler *c, const epctx__step *conv,
-                                 const epctx__step *pool, uint32_t lines) {
-    const size_t before = c->step_count;
-    uint32_t first, end, start, buffer;
-    for (first = 0; first < pool->params.pool.window.out_h; first = end) {
-        epctx__step one = *conv, two = *pool;
-        epctx__conv *p = &one.params.conv;
-        epctx__window *w = &two.params.pool.window;
-        const uint64_t line = (uint64_t)w->out_w * two.params.pool.row;
-        end = w->out_h - first < lines ? w->out_h : first + lines;
-        EPCTX__TRY(epctx__lines_of(c, first, end - first, line, &two.out));
-        if (!epctx__band(w, first, end, &start)) break;
-        EPCTX__TRY(epctx__lines_of(
-            c, 0, w->in_h, (uint64_t)p->window.out_w * p->out_channels * p->groups, &two.in[0]));
-        EPCTX__TRY(epctx__add_buffer(c, c->tensors[two.in[0]].count * 4, &buffer));
-        c->tensors[two.in[0]].buffer = buffer;
-        one.out = two.in[0];
-        if (!epctx__band(&p->window, start, start + w->in_h, &start)) break;
-        EPCTX__TRY(epctx__lines_of(c, start, p->window.in_h,
-                                   (uint64_t)p->window.in_w * p->in_channels * p->groups,
-                                   &one.in[0]));
-        EPCTX__TRY(epctx__add_buffer(c, epctx__conv_needs(p).bytes, &one.temporary));
-        EPCTX__TRY(epctx__push_step(c, &one));
-        EPCTX__TRY(epctx__push_step(c, &two));
-    }
-    if (first < pool->params.pool.window.out_h)
-        c->step_count = before; /* a line of padding alone */
-    return EPCTX_OK;
-}
-
-/* Splits convolutions followed by a pool at the peak of live bytes. */
-static epctx_status epctx__split_pools(epctx__compiler *c) {
-    const epctx__step *steps = c->steps;
-    const size_t count = c->step_count;
-    size_t i, before;
-    c->steps = NULL;
-    c->step_count = c->step_room = 0;
-    for (i = 0; i < count; i++) {
-        const epctx__step *s = &steps[i];
-        before = c->step_count;
-        if (epctx__pool_behind(c, s, i, count)) {
-            const epctx__window *pool = &s[1].params.pool.window;
-            const uint32_t lines = epctx__pool_lines(&s->params.conv, pool);
-            if (lines < pool->out_h) EPCTX__TRY(epctx__split(c, s, &s[1], lines));
-        }
-        if (c->step_count == before)
-            EPCTX__TRY(epctx__push_step(c, s));
-        else
-            i++;
-    }
-    return EPCTX_OK;
-}
-
-/* Turns a convolution into products of tiles if that saves a tenth. */
-static epctx_status epctx__to_tiles(epctx__compiler *c, epctx__step *s) {
-    epctx__needs direct, tiled;
-    memset(&direct, 0, sizeof direct);
-    memset(&tiled, 0, sizeof tiled);
-    if (s->op != EPCTX__OP_CONV || s->exact || s->params.conv.in_channels < 16 ||
-        s->params.conv.out_channels < 16 || !epctx__check_conv(&s->params.conv, &direct) ||
-        !epctx__check_winograd(&s->params.winograd, &tiled) || tiled.work >= direct.work / 10 * 9 ||
-        tiled.out[1].bytes > EPCTX__MAX_BYTES)
-        return EPCTX_OK;
-    s->op = EPCTX__OP_WINOGRAD;
-    return epctx__add_buffer(c, tiled.out[1].bytes, &s->temporary);
-}
-
-/* Transformations that need all steps. */
-static epctx_status epctx__refine(epctx__compiler *c) {
-    size_t i;
-    epctx__lifetimes(c);
-    EPCTX__TRY(epctx__crowds(c));
-    EPCTX__TRY(epctx__split_pools(c));
-    for (i = 0; i < c->step_count && !(c->npu != NULL && c->npu->opts.direct); i++)
-        EPCTX__TRY(epctx__to_tiles(c, &c->steps[i]));
     return EPCTX_OK;
 }
 
@@ -14091,7 +14309,7 @@ static void epctx__put_in_order(const epctx__compiler *c, epctx__item *list, siz
     for (i = 0; i < count; i++) {
         const epctx__buffer *b = &c->buffers[list[i].buffer];
         const uint64_t keys[EPCTX__ORDER_COUNT] = {
-            b->bytes, b->crowd, epctx__mul(b->bytes, (uint64_t)b->last - b->first + 1),
+            b->bytes, b->peak, epctx__mul(b->bytes, (uint64_t)b->last - b->first + 1),
             UINT32_MAX - b->first};
         list[i].key = keys[order];
     }
@@ -14127,7 +14345,7 @@ static void epctx__place_buffer(const epctx__compiler *c, epctx__planner *p, epc
         p->beside[0] = p->beside[--count];
         epctx__sift(p->beside, count, 0);
     }
-    epctx__set(&p->placed, b->turn, (uint64_t)b->last + 1);
+    epctx__set(&p->placed, b->position, (uint64_t)b->last + 1);
     p->size = b->offset + size > p->size ? b->offset + size : p->size;
 }
 
@@ -14159,7 +14377,7 @@ static epctx_status epctx__new_planner(epctx__compiler *c, epctx__planner *p) {
     }
     memcpy(p->by_time, p->list, p->count * sizeof *p->list);
     epctx__put_in_order(c, p->by_time, p->count, EPCTX__BY_TIME);
-    for (i = 0; i < p->count; i++) c->buffers[p->by_time[i].buffer].turn = (uint32_t)i;
+    for (i = 0; i < p->count; i++) c->buffers[p->by_time[i].buffer].position = (uint32_t)i;
     return epctx__new_tree(c, p->count, &p->placed);
 }
 
@@ -14169,7 +14387,7 @@ static epctx_status epctx__plan(epctx__compiler *c) {
     epctx__planner p;
     int order, tries;
     epctx__lifetimes(c);
-    EPCTX__TRY(epctx__crowds(c));
+    EPCTX__TRY(epctx__live_peaks(c));
     EPCTX__TRY(epctx__new_planner(c, &p));
     c->stats.scratch_size = UINT64_MAX;
     for (order = 0; order < EPCTX__ORDER_COUNT; order++) {
@@ -14196,6 +14414,171 @@ static epctx_status epctx__plan(epctx__compiler *c) {
 }
 
 /* ============================================================
+ * >>refine: changes that need to know what is live when
+ *
+ * epctx__pack_weights makes packing a recorded step where a weightless blob lacks the weights.
+ * epctx__refine then makes two changes. A convolution at the peak of live bytes, followed by a
+ * pool, alternates with that pool over bands of lines (epctx__split), so that never more than a
+ * band of the image between them is live. And a 3 x 3 convolution becomes Winograd where that saves
+ * a tenth of the work (epctx__to_tiles), never where floats hold exact integers (`exact`).
+ * ============================================================ */
+
+/* Weights outside the blob are packed when the graph gets them, others when they are written
+ * (epctx__write_weight): one at a time in memory. */
+static epctx_status epctx__pack_weights(epctx__compiler *c) {
+    size_t i;
+    for (i = 0; i < c->step_count; i++) {
+        epctx__step *s = &c->steps[i], pack;
+        const epctx__pack *p = &s->pack;
+        epctx__shape shape = {1, {0}};
+        if (!s->packs || !c->tensors[s->in[1]].outside) continue;
+        shape.dims[0] = (int64_t)epctx__packed(p->batch, p->rows, p->depth, p->block);
+        pack = epctx__new_step(EPCTX__OP_PACK, s->in[1], EPCTX__NONE, 0);
+        pack.params.pack = *p;
+        pack.name = s->name;
+        EPCTX__TRY(epctx__add_tensor(c, EPCTX_ONNX_FLOAT, &shape, &pack.out));
+        c->tensors[pack.out].constant = true;
+        EPCTX__TRY(epctx__record(c, &pack));
+        s->in[1] = pack.out;
+        s->packs = false;
+    }
+    return EPCTX_OK;
+}
+
+/* Whether step `at` of `count` is a convolution at the peak of live bytes and the next one a pool,
+ * the only reader of its result. */
+static bool epctx__pool_behind(const epctx__compiler *c, const epctx__step *s, size_t at,
+                               size_t count) {
+    const epctx__conv *p = &s->params.conv;
+    const epctx__buffer *b = &c->buffers[c->tensors[s->out].buffer];
+    return s->op == EPCTX__OP_CONV && p->batch == 1 && s->in[3] == EPCTX__NONE && at + 1 < count &&
+           s[1].op == EPCTX__OP_POOL &&
+           c->tensors[s[1].in[0]].buffer == c->tensors[s->out].buffer &&
+           b->place == EPCTX__SCRATCH && b->first == at && b->last == at + 1 &&
+           b->peak == c->stats.scratch_live;
+}
+
+/* Lines of a pool for which the convolution fits into 8 KB and computes few lines twice. */
+static uint32_t epctx__pool_lines(const epctx__conv *conv, const epctx__window *pool) {
+    const uint64_t line = epctx__mul4(pool->stride_h, conv->window.out_w, conv->out_channels, 4);
+    const uint64_t reach = epctx__covered(1, pool->kernel_h, 1, pool->dilation_h);
+    const uint64_t twice = reach > pool->stride_h ? reach - pool->stride_h : 0;
+    const uint64_t least = 8 * twice / pool->stride_h, fit = 8192 / line;
+    const uint64_t lines = fit > least ? fit : least;
+    return lines == 0 ? 1 : (lines < pool->out_h ? (uint32_t)lines : pool->out_h);
+}
+
+/* Narrows a window to the output lines from `first` to before `end`; `start` is the first line of
+ * the input that they need. False: they lie in the padding alone. */
+static bool epctx__band(epctx__window *w, uint32_t first, uint32_t end, uint32_t *start) {
+    const int64_t from = (int64_t)first * w->stride_h - w->top, in = w->in_h;
+    const int64_t to =
+        from + (int64_t)epctx__covered(end - first, w->kernel_h, w->stride_h, w->dilation_h);
+    const int64_t low = from > 0 ? from : 0, high = to < in ? to : in;
+    if (low >= high) return false;
+    *start = (uint32_t)low;
+    w->top = (uint32_t)(low - from);
+    if (to <= in)
+        w->bottom = 0;
+    else if (end < w->out_h && to - in < w->bottom)
+        w->bottom = (uint32_t)(to - in);
+    w->in_h = (uint32_t)(high - low);
+    w->out_h = end - first;
+    return true;
+}
+
+/* The lines of an image from `first` on, `line` elements each. */
+static epctx_status epctx__lines_of(epctx__compiler *c, uint32_t first, uint32_t count,
+                                    uint64_t line, uint32_t *id) {
+    epctx__shape shape = {1, {0}};
+    shape.dims[0] = (int64_t)(count * line);
+    return epctx__alias(c, *id, &shape, first * line, id);
+}
+
+/* Alternates convolution and pool over bands of lines: only a band of the image is live. */
+static epctx_status epctx__split(epctx__compiler *c, const epctx__step *conv,
+                                 const epctx__step *pool, uint32_t lines) {
+    const size_t before = c->step_count;
+    uint32_t first, end, start, buffer;
+    for (first = 0; first < pool->params.pool.window.out_h; first = end) {
+        epctx__step one = *conv, two = *pool;
+        epctx__needs needs;
+        epctx__conv *p = &one.params.conv;
+        epctx__window *w = &two.params.pool.window;
+        const uint64_t line = (uint64_t)w->out_w * two.params.pool.row;
+        end = w->out_h - first < lines ? w->out_h : first + lines;
+        EPCTX__TRY(epctx__lines_of(c, first, end - first, line, &two.out));
+        if (!epctx__band(w, first, end, &start)) break;
+        EPCTX__TRY(epctx__lines_of(
+            c, 0, w->in_h, (uint64_t)p->window.out_w * p->out_channels * p->groups, &two.in[0]));
+        EPCTX__TRY(epctx__add_buffer(c, c->tensors[two.in[0]].count * 4, &buffer));
+        c->tensors[two.in[0]].buffer = buffer;
+        one.out = two.in[0];
+        if (!epctx__band(&p->window, start, start + w->in_h, &start)) break;
+        EPCTX__TRY(epctx__lines_of(c, start, p->window.in_h,
+                                   (uint64_t)p->window.in_w * p->in_channels * p->groups,
+                                   &one.in[0]));
+        EPCTX__TRY(epctx__check_step(c, &one, &needs));
+        one.temporary = EPCTX__NONE;
+        EPCTX__TRY(epctx__add_workspace(c, &one, &needs));
+        EPCTX__TRY(epctx__push_step(c, &one));
+        EPCTX__TRY(epctx__push_step(c, &two));
+    }
+    if (first < pool->params.pool.window.out_h)
+        c->step_count = before; /* a line of padding alone */
+    return EPCTX_OK;
+}
+
+/* Splits convolutions followed by a pool at the peak of live bytes. */
+static epctx_status epctx__split_pools(epctx__compiler *c) {
+    const epctx__step *steps = c->steps;
+    const size_t count = c->step_count;
+    size_t i, before;
+    c->steps = NULL;
+    c->step_count = c->step_room = 0;
+    for (i = 0; i < count; i++) {
+        const epctx__step *s = &steps[i];
+        before = c->step_count;
+        if (epctx__pool_behind(c, s, i, count)) {
+            const epctx__window *pool = &s[1].params.pool.window;
+            const uint32_t lines = epctx__pool_lines(&s->params.conv, pool);
+            if (lines < pool->out_h) EPCTX__TRY(epctx__split(c, s, &s[1], lines));
+        }
+        if (c->step_count == before)
+            EPCTX__TRY(epctx__push_step(c, s));
+        else
+            i++;
+    }
+    return EPCTX_OK;
+}
+
+/* Turns a convolution into products of tiles if that saves a tenth. */
+static epctx_status epctx__to_tiles(epctx__compiler *c, epctx__step *s) {
+    epctx__needs direct, tiled;
+    memset(&direct, 0, sizeof direct);
+    memset(&tiled, 0, sizeof tiled);
+    if (s->op != EPCTX__OP_CONV || s->exact || s->params.conv.in_channels < 16 ||
+        s->params.conv.out_channels < 16 || !epctx__check_conv(&s->params.conv, &direct) ||
+        !epctx__check_winograd(&s->params.winograd, &tiled) || tiled.work >= direct.work / 10 * 9 ||
+        tiled.out[1].bytes > EPCTX__MAX_BYTES)
+        return EPCTX_OK;
+    s->op = EPCTX__OP_WINOGRAD;
+    s->temporary = EPCTX__NONE;
+    return epctx__add_workspace(c, s, &tiled);
+}
+
+/* Transformations that need all steps. */
+static epctx_status epctx__refine(epctx__compiler *c) {
+    size_t i;
+    epctx__lifetimes(c);
+    EPCTX__TRY(epctx__live_peaks(c));
+    EPCTX__TRY(epctx__split_pools(c));
+    for (i = 0; i < c->step_count && !(c->npu != NULL && c->npu->opts.direct); i++)
+        EPCTX__TRY(epctx__to_tiles(c, &c->steps[i]));
+    return EPCTX_OK;
+}
+
+/* ============================================================
  * >>integers: steps between DequantizeLinear and QuantizeLinear, computed on the bytes
  *
  * A quantized model (QDQ) says that bytes are dequantized, an operator computes in floats, and its
@@ -14206,10 +14589,10 @@ static epctx_status epctx__plan(epctx__compiler *c) {
  * treats the new steps like convolutions of floats, and epctx__drop_dead removes what nobody reads
  * any more.
  *
- *  - epctx__product_step: convolutions, matrix products, average pools and means.
- *  - epctx__add_step: a sum, difference or product of two tensors of one shape.
- *  - epctx__lookup_step: functions of one byte, also several in a row, as a table of 256 results.
- *  - epctx__move_step: a move whose source and result have one scale and zero point.
+ *  - epctx__bytes_product: convolutions, matrix products, average pools and means.
+ *  - epctx__bytes_sum: a sum, difference or product of two tensors of one shape.
+ *  - epctx__bytes_lookup: functions of one byte, also several in a row, as a table of 256 results.
+ *  - epctx__bytes_move: a move whose source and result have one scale and zero point.
  *
  * A step is replaced only if both ends have a grid (epctx__grid): int8 or uint8 with one constant
  * positive scale and one zero point. Weights may have a scale per channel and must fit int8 without
@@ -14448,79 +14831,128 @@ static void epctx__set_product(epctx__product_of *o, uint32_t batch, uint32_t in
     o->p.in_channels = in;
     o->p.out_channels = out;
     o->p.window = *window;
+    o->taps = window->kernel_h * window->kernel_w;
+}
+
+/* -- columns of the table of opcodes: steps as products of integers --
+ *
+ * epctx__product_NAME describes a step as a product of integers and what is done with its result.
+ * False: it has no such form. */
+
+static bool epctx__product_none(const epctx__compiler *c, const epctx__step *s,
+                                epctx__product_of *o, epctx__act *act) {
+    (void)c, (void)s, (void)o, (void)act;
+    return false;
+}
+
+static bool epctx__product_conv(const epctx__compiler *c, const epctx__step *s,
+                                epctx__product_of *o, epctx__act *act) {
+    const epctx__conv *p = &s->params.conv;
+    (void)c;
+    epctx__set_product(o, p->batch, p->in_channels, p->out_channels, &p->window);
+    *act = p->act;
+    o->row = o->taps * p->in_channels;
+    return s->packs && p->groups == 1 && s->in[3] == EPCTX__NONE;
+}
+
+static bool epctx__product_depthwise(const epctx__compiler *c, const epctx__step *s,
+                                     epctx__product_of *o, epctx__act *act) {
+    const epctx__depthwise *p = &s->params.depthwise;
+    (void)c;
+    epctx__set_product(o, p->batch, p->channels, p->channels, &p->window);
+    *act = p->act;
+    o->depthwise = true;
+    return true;
+}
+
+static bool epctx__product_gemm(const epctx__compiler *c, const epctx__step *s,
+                                epctx__product_of *o, epctx__act *act) {
+    const epctx__gemm *p = &s->params.gemm;
+    epctx__window row = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0};
+    (void)c;
+    row.in_w = row.out_w = p->m;
+    epctx__set_product(o, 1, p->k, p->n, &row);
+    *act = p->act;
+    o->step = s->pack.depth_stride;
+    o->row = s->pack.row_stride;
+    return s->packs && p->batch == 1 && p->alpha == 1.0f && p->a_row == p->k && p->a_step == 1;
+}
+
+static bool epctx__product_pool(const epctx__compiler *c, const epctx__step *s,
+                                epctx__product_of *o, epctx__act *act) {
+    const epctx__pool *p = &s->params.pool;
+    const epctx__window *w = &p->window;
+    (void)c, (void)act;
+    epctx__set_product(o, p->batch, p->channels, p->channels, w);
+    o->ones = true;
+    return p->kind != EPCTX__SLIDE_MAX && w->top + w->left + w->bottom + w->right == 0 &&
+           epctx__covered(w->out_h, w->kernel_h, w->stride_h, w->dilation_h) <= w->in_h &&
+           epctx__covered(w->out_w, w->kernel_w, w->stride_w, w->dilation_w) <= w->in_w;
+}
+
+/* The mean of each plane of an image. */
+static bool epctx__product_reduce(const epctx__compiler *c, const epctx__step *s,
+                                  epctx__product_of *o, epctx__act *act) {
+    const epctx__reduce *p = &s->params.reduce;
+    const epctx__view v = epctx__tensor_view(&c->tensors[s->in[0]]);
+    epctx__window row = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0};
+    (void)act;
+    row.in_w = row.kernel_w = p->count;
+    epctx__set_product(o, (uint32_t)v.batch, (uint32_t)v.channels, (uint32_t)v.channels, &row);
+    o->ones = true;
+    return p->kind == EPCTX__REDUCE_MEAN && p->type == EPCTX_ONNX_FLOAT && p->inner == 1 &&
+           p->count == v.plane;
 }
 
 /* A convolution, matrix product or average as a product of integers; false: it has no such form. */
 static bool epctx__as_product(const epctx__compiler *c, const epctx__step *s, epctx__product_of *o,
                               epctx__act *act) {
-    const epctx__params *p = &s->params;
+    static bool (*const products[EPCTX__OP_COUNT])(const epctx__compiler *c, const epctx__step *s,
+                                                   epctx__product_of *o, epctx__act *act) = {
+#define EPCTX__OP_PRODUCT(id, text, ins, outs, required, type, name, cut, unit, fails, folds, \
+                          slot, images, follow, lay, bytes, product) \
+    epctx__product_##product,
+        EPCTX_NPU_OP_LIST(EPCTX__OP_PRODUCT)
+#undef EPCTX__OP_PRODUCT
+    };
     const epctx__window *w = &o->p.window;
-    epctx__window row = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0};
-    epctx__view v;
-    bool good;
     memset(o, 0, sizeof *o);
     memset(act, 0, sizeof *act);
     o->weights = s->in[1];
     o->bias = s->in[2];
     o->step = 1;
-    switch (s->op) {
-    case EPCTX__OP_CONV:
-        epctx__set_product(o, p->conv.batch, p->conv.in_channels, p->conv.out_channels,
-                           &p->conv.window);
-        *act = p->conv.act;
-        good = s->packs && p->conv.groups == 1 && s->in[3] == EPCTX__NONE;
-        break;
-    case EPCTX__OP_DEPTHWISE:
-        epctx__set_product(o, p->depthwise.batch, p->depthwise.channels, p->depthwise.channels,
-                           &p->depthwise.window);
-        *act = p->depthwise.act;
-        good = o->depthwise = true;
-        break;
-    case EPCTX__OP_GEMM:
-        row.in_w = row.out_w = p->gemm.m;
-        epctx__set_product(o, 1, p->gemm.k, p->gemm.n, &row);
-        *act = p->gemm.act;
-        o->step = s->pack.depth_stride;
-        good = s->packs && p->gemm.batch == 1 && p->gemm.alpha == 1.0f &&
-               p->gemm.a_row == p->gemm.k && p->gemm.a_step == 1;
-        break;
-    case EPCTX__OP_POOL:
-        epctx__set_product(o, p->pool.batch, p->pool.channels, p->pool.channels, &p->pool.window);
-        o->ones = true;
-        good = p->pool.kind != EPCTX__SLIDE_MAX && w->top + w->left + w->bottom + w->right == 0 &&
-               epctx__covered(w->out_h, w->kernel_h, w->stride_h, w->dilation_h) <= w->in_h &&
-               epctx__covered(w->out_w, w->kernel_w, w->stride_w, w->dilation_w) <= w->in_w;
-        break;
-    case EPCTX__OP_REDUCE:
-        v = epctx__tensor_view(&c->tensors[s->in[0]]);
-        row.in_w = row.kernel_w = p->reduce.count;
-        epctx__set_product(o, (uint32_t)v.batch, (uint32_t)v.channels, (uint32_t)v.channels, &row);
-        o->ones = true;
-        good = p->reduce.kind == EPCTX__REDUCE_MEAN && p->reduce.type == EPCTX_ONNX_FLOAT &&
-               p->reduce.inner == 1 && p->reduce.count == v.plane;
-        break;
-    default: return false;
-    }
-    if (!good || (uint64_t)w->kernel_h * w->kernel_w > 65536) return false;
-    o->taps = w->kernel_h * w->kernel_w;
+    if (!products[s->op](c, s, o, act) || (uint64_t)w->kernel_h * w->kernel_w > 65536) return false;
     if (o->ones) {
         o->depthwise = true;
         o->weights = o->bias = EPCTX__NONE;
         o->scale = 1.0f / (float)o->taps;
     }
-    o->row = s->op == EPCTX__OP_GEMM ? s->pack.row_stride
-                                     : o->taps * (o->depthwise ? 1 : o->p.in_channels);
+    o->row = o->depthwise ? o->taps : o->row;
     return true;
 }
 
-static epctx_status epctx__product_step(epctx__integers *w, const epctx__step *s,
-                                        const epctx__grid *y, epctx__step *to, bool *done) {
+/* -- columns of the table of opcodes: what becomes of a step between Dequantize and Quantize --
+ *
+ * epctx__bytes_NAME replaces a step `s` and the Quantize `q` behind it, whose grid is `y`, by one
+ * step `to` on bytes and sets `done`, if there is such a form. */
+
+static epctx_status epctx__bytes_none(epctx__integers *w, const epctx__step *s,
+                                      const epctx__step *q, const epctx__grid *y, epctx__step *to,
+                                      bool *done) {
+    (void)w, (void)s, (void)q, (void)y, (void)to, (void)done;
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__bytes_product(epctx__integers *w, const epctx__step *s,
+                                         const epctx__step *q, const epctx__grid *y,
+                                         epctx__step *to, bool *done) {
     epctx__compiler *c = w->c;
     const uint32_t out = to->out;
     epctx__product_of o;
     epctx__grid x;
     epctx__act act;
     uint32_t from;
+    (void)q;
     if (!epctx__as_product(c, s, &o, &act) || (!o.ones && !c->tensors[o.weights].constant) ||
         !epctx__requant_of(y, &act, &o.p.y))
         return EPCTX_OK;
@@ -14538,13 +14970,12 @@ static epctx_status epctx__product_step(epctx__integers *w, const epctx__step *s
         EPCTX__TRY(epctx__shaped(c, s->in[0], &to->in[0]));
         EPCTX__TRY(epctx__shaped(c, s->out, &to->out));
     }
-    return o.depthwise ? EPCTX_OK
-                       : epctx__add_buffer(c, epctx__integer_temporary(&o.p), &to->temporary);
+    return EPCTX_OK;
 }
 
 /* A sum, difference or product of two tensors of one shape. */
-static epctx_status epctx__add_step(epctx__integers *w, const epctx__step *s, const epctx__grid *y,
-                                    epctx__step *to, bool *done) {
+static epctx_status epctx__bytes_sum(epctx__integers *w, const epctx__step *s, const epctx__grid *y,
+                                     epctx__step *to, bool *done) {
     epctx__compiler *c = w->c;
     const epctx__step *from[2];
     epctx__integer_add *p = &to->params.integer_add;
@@ -14623,13 +15054,15 @@ static epctx_status epctx__for_bytes(epctx__integers *w, uint32_t tensor, uint32
 }
 
 /* A function of one tensor's bytes, if only to another grid, as a table. */
-static epctx_status epctx__lookup_step(epctx__integers *w, const epctx__step *q, epctx__step *to,
-                                       bool *done) {
+static epctx_status epctx__bytes_lookup(epctx__integers *w, const epctx__step *s,
+                                        const epctx__step *q, const epctx__grid *y, epctx__step *to,
+                                        bool *done) {
     epctx__compiler *c = w->c;
     const epctx__shape shape = {1, {256}};
     const epctx_weightless_support weightless = c->weightless;
     const epctx__step *from = NULL;
     epctx__step round = *q;
+    (void)s, (void)y;
     c->weightless = EPCTX_WEIGHTLESS_NONE; /* all is known now */
     EPCTX__TRY(epctx__for_bytes(w, q->in[0], 6, &from, &round.in[0]));
     if (round.in[0] != EPCTX__NONE && from != NULL &&
@@ -14646,12 +15079,22 @@ static epctx_status epctx__lookup_step(epctx__integers *w, const epctx__step *q,
     return EPCTX_OK;
 }
 
+/* A function of one tensor's bytes, or a sum or product of those of two. */
+static epctx_status epctx__bytes_binary(epctx__integers *w, const epctx__step *s,
+                                        const epctx__step *q, const epctx__grid *y, epctx__step *to,
+                                        bool *done) {
+    EPCTX__TRY(epctx__bytes_lookup(w, s, q, y, to, done));
+    return *done ? EPCTX_OK : epctx__bytes_sum(w, s, y, to, done);
+}
+
 /* A move of bytes between equal grids. */
-static epctx_status epctx__move_step(epctx__integers *w, const epctx__step *s, const epctx__grid *y,
-                                     epctx__step *to, bool *done) {
+static epctx_status epctx__bytes_move(epctx__integers *w, const epctx__step *s,
+                                      const epctx__step *q, const epctx__grid *y, epctx__step *to,
+                                      bool *done) {
     const epctx__step *from;
     const uint32_t out = to->out;
     epctx__grid x;
+    (void)q;
     EPCTX__TRY(epctx__dequantized(w, s->in[0], &from, &x));
     *done = from != NULL && x.type == y->type && x.zero == y->zero && x.scale >= y->scale &&
             x.scale <= y->scale;
@@ -14666,6 +15109,15 @@ static epctx_status epctx__move_step(epctx__integers *w, const epctx__step *s, c
 
 /* Emits the step on bytes that replaces a Quantize; `done` false: it has no such form. */
 static epctx_status epctx__integer_step(epctx__integers *w, const epctx__step *q, bool *done) {
+    static epctx_status (*const bytes[EPCTX__OP_COUNT])(epctx__integers * w, const epctx__step *s,
+                                                        const epctx__step *q, const epctx__grid *y,
+                                                        epctx__step *to, bool *done) = {
+#define EPCTX__OP_BYTES(id, text, ins, outs, required, type, name, cut, unit, fails, folds, slot, \
+                        images, follow, lay, bytes, product) \
+    epctx__bytes_##bytes,
+        EPCTX_NPU_OP_LIST(EPCTX__OP_BYTES)
+#undef EPCTX__OP_BYTES
+    };
     const epctx__step *s = epctx__maker(w, q->in[0]);
     epctx__step to = *q;
     epctx__grid y;
@@ -14676,19 +15128,8 @@ static epctx_status epctx__integer_step(epctx__integers *w, const epctx__step *q
     if (s->op != EPCTX__OP_DEQUANTIZE &&
         (w->traffic[out].reads != 1 || w->c->buffers[out].place != EPCTX__SCRATCH))
         return EPCTX_OK;
-    if (s->op == EPCTX__OP_BINARY || s->op == EPCTX__OP_UNARY || s->op == EPCTX__OP_DEQUANTIZE)
-        EPCTX__TRY(epctx__lookup_step(w, q, &to, done));
-    if (*done) {
-        to.name = q->name;
-        return epctx__emit(w->c, &to);
-    }
-    if (s->op == EPCTX__OP_BINARY)
-        EPCTX__TRY(epctx__add_step(w, s, &y, &to, done));
-    else if (s->op == EPCTX__OP_MOVE)
-        EPCTX__TRY(epctx__move_step(w, s, &y, &to, done));
-    else
-        EPCTX__TRY(epctx__product_step(w, s, &y, &to, done));
-    to.name = s->name;
+    EPCTX__TRY(bytes[s->op](w, s, q, &y, &to, done));
+    to.name = to.op == EPCTX__OP_LOOKUP ? q->name : s->name;
     return *done ? epctx__emit(w->c, &to) : EPCTX_OK;
 }
 
@@ -14701,7 +15142,6 @@ static epctx_status epctx__to_integers(epctx__compiler *c) {
     memset(&w, 0, sizeof w);
     w.c = c;
     c->node = NULL;
-    c->folding = false;
     w.steps = c->steps;
     w.buffers = c->buffer_count;
     EPCTX__TRY(epctx__traffic_of(c, &w.traffic));
@@ -14717,6 +15157,10 @@ static epctx_status epctx__to_integers(epctx__compiler *c) {
     return EPCTX_OK;
 }
 
+/* ============================================================
+ * >>passes: from a graph to the steps of a plan
+ * ============================================================ */
+
 /* From nodes to steps. */
 static epctx_status epctx__lower_graph(epctx__compiler *c) {
     size_t i;
@@ -14729,10 +15173,7 @@ static epctx_status epctx__lower_graph(epctx__compiler *c) {
                                  &c->graph->inputs[i].name, (uint64_t)EPCTX_NPU_MAX_RANK,
                                  epctx_elem_name(c->graph->inputs[i].elem_type));
     }
-    EPCTX__TRY(epctx__lower_nodes(c));
-    EPCTX__TRY(epctx__bind_outputs(c));
-    epctx__drop_dead(c);
-    return EPCTX_OK;
+    return epctx__lower_nodes(c);
 }
 
 /* Tells the caller what a pass left. */
@@ -14769,10 +15210,10 @@ static epctx_status epctx__compile_graph(epctx__compiler *c) {
     static const struct {
         const char *name;
         epctx_status (*pass_fn)(epctx__compiler *c);
-    } passes[] = {{"import", epctx__import},        {"lower", epctx__lower_graph},
-                  {"integers", epctx__to_integers}, {"moves", epctx__join_moves},
-                  {"layout", epctx__lay_out},       {"pack", epctx__pack_weights},
-                  {"refine", epctx__refine},        {"plan", epctx__plan}};
+    } passes[] = {
+        {"import", epctx__import},        {"lower", epctx__lower_graph}, {"fuse", epctx__fuse},
+        {"integers", epctx__to_integers}, {"moves", epctx__join_moves},  {"layout", epctx__lay_out},
+        {"pack", epctx__pack_weights},    {"refine", epctx__refine},     {"plan", epctx__plan}};
     size_t i;
     for (i = 0; i < sizeof passes / sizeof passes[0]; i++) {
         EPCTX__TRY(passes[i].pass_fn(c));
@@ -15266,7 +15707,6 @@ static epctx_status epctx__judge(epctx__judging *judging, const epctx_graph *gra
     epctx__compiler c =
         epctx__compiler_of(graph, judging->npu->arch, &judging->arena, judging->error);
     size_t i, j;
-    c.judging = true;
     c.declared = &judging->declared;
     c.whole = judging->graph;
     EPCTX__TRY(epctx__import(&c));

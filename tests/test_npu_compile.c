@@ -113,6 +113,31 @@ TEST(folds_integers) {
 
 /* -- fusion -- */
 
+/* Steps whose operands are constant are folded also where the node reads other values: whether the
+ * bound of Clip is a number is known of the one that is constant. */
+TEST(folds_beside_other_values) {
+    static const int64_t one[1] = {1};
+    static const float six[1] = {6};
+    int constant;
+    for (constant = 0; constant < 2; constant++) {
+        graph_builder b;
+        epctx_npu_stats stats;
+        epctx_error error;
+        gb_init(&b);
+        gb_input(&b, "x", 1, 4, image);
+        gb_input(&b, "low", 1, 0, one);
+        if (constant)
+            gb_floats(&b, "high", 0, one, six);
+        else
+            gb_input(&b, "high", 1, 0, one);
+        gb_node(&b, "Clip", 13, "x,low,high", "y");
+        gb_output(&b, "y");
+        CHECK_OK(compile(&b, &stats, &error), error);
+        CHECK_INT(stats.commands, constant ? 4 : 6); /* Equal, Where and Max or Min each */
+        gb_free(&b);
+    }
+}
+
 TEST(fuses_conv_norm_relu) {
     graph_builder b;
     epctx_npu_stats stats;
@@ -963,6 +988,27 @@ TEST(refuses) {
 #undef REFUSED
 }
 
+/* A node of an opset that does not have its operator yet: ONNX Runtime refuses such a model. */
+TEST(operators_have_a_first_opset) {
+    size_t i, later = 0;
+    for (i = 0; i < sizeof epctx__lowers / sizeof epctx__lowers[0]; i++) {
+        const epctx__lowering *row = &epctx__lowers[i];
+        static graph_builder b;
+        char text[1200], node[80], why[80];
+        if (row->since < 2) continue;
+        later++;
+        gb_init(&b);
+        gb_input(&b, "x", 1, 4, image);
+        gb_node(&b, row->op_type, row->since - 1, "x", "y");
+        gb_output(&b, "y");
+        snprintf(node, sizeof node, "%s_00", row->op_type);
+        snprintf(why, sizeof why, "%s: expected opset %d..26, found %d", row->op_type, row->since,
+                 row->since - 1);
+        CHECK(refused(&b, EPCTX_ERR_UNSUPPORTED, node, why, text), "%s", text);
+    }
+    CHECK(later > 50, "only %d operators are younger than opset 1", (int)later);
+}
+
 TEST(architectures) {
     epctx_npu npu;
     epctx_backend backend;
@@ -1324,6 +1370,7 @@ int main(int argc, char **argv) {
     RUN(folds_shape_arithmetic);
     RUN(folds_constants);
     RUN(folds_integers);
+    RUN(folds_beside_other_values);
     RUN(fuses_conv_norm_relu);
     RUN(fuses_matmul_bias_activation);
     RUN(fuses_residual);
@@ -1346,6 +1393,7 @@ int main(int argc, char **argv) {
     RUN(types_behind_others);
     RUN(same_bytes_everywhere);
     RUN(refuses);
+    RUN(operators_have_a_first_opset);
     RUN(architectures);
     RUN(cancelled_between_commands);
     RUN(max_size);
