@@ -95,7 +95,7 @@ finds "lines" "$python" -B tests/judge/lines.py
 for header in epctx.h epctx_npu.h; do
     finds "definitions of $header" "$python" -B tests/judge/definitions.py $header EPCTX_API
 done
-finds "mutations" tests/mutate.sh --check
+finds "mutations" /usr/bin/python3 -B tests/mutants.py --check
 finds "names of tests" test_names
 objects circles examples/epctx "$build/obj" main.o
 for judge in circles globals; do
