@@ -2,6 +2,7 @@
 """Puts faults into the sources, one at a time, and expects a test to notice.
 
     tests/mutants.py [--sample N] [--seed S] [--files GLOB...] [--tests GLOB...] [--kinds KIND...]
+                     [--seconds N]
     tests/mutants.py --rules [RULE...] [--tests GLOB...]
     tests/mutants.py --check
 
@@ -11,7 +12,8 @@ run of every test case writes down which faults it reaches; a fault is only trie
 the quickest first, until one fails, crashes or does not end. A case is one of a test program, or a
 whole script. What none notices is a "survivor": a test is missing, or the code is not needed.
 
---sample takes N of all faults (100), by a seed; --files and --tests less of the sources and tests.
+--sample takes N of all faults (100), by a seed; --files and --tests less of the sources and tests,
+--seconds tries a fault no longer than cases of so many seconds (they are the quickest).
 
 --rules tries those that prove the rules of ONNX Runtime's documents: a line of mutations.txt has a
 rule, a file, a function of it and a test (a program test_x, or a script test_x.sh). One of the
@@ -237,9 +239,12 @@ def record(cases, faults, pool):
         fault.cases.sort(key=lambda c: c.seconds)
 
 
-def noticed_by(fault, cases, wanted=""):
-    """The first of the cases that fails with a fault, and how."""
+def noticed_by(fault, cases, wanted="", seconds=float("inf")):
+    """The first of the cases that fails with a fault, and how; of long ones fewer are tried."""
     for case in cases:
+        seconds -= case.seconds
+        if seconds < 0 and case is not cases[0]:
+            break
         how = case.run(wanted, EPCTX_FAULT=str(fault.number))
         if how:
             return f"{case.name}: {how}" if not how.startswith("FAIL") else case.name
@@ -260,7 +265,7 @@ def sample(arguments, pool):
     counts = {"noticed": 0, "survivor": 0, "not reached": 0}
 
     def judge(fault):
-        who = noticed_by(fault, fault.cases)
+        who = noticed_by(fault, fault.cases, seconds=arguments.seconds)
         verdict = "noticed" if who else "survivor" if fault.cases else "not reached"
         remark = who or ", ".join(c.name for c in fault.cases[:3]) + (
             f" and {len(fault.cases) - 3} more" if len(fault.cases) > 3 else "")
@@ -464,6 +469,7 @@ def main():
     parser.add_argument("--files", nargs="+", default=["*"])
     parser.add_argument("--tests", nargs="+", default=["*"])
     parser.add_argument("--kinds", nargs="+")
+    parser.add_argument("--seconds", type=float, default=float("inf"))
     parser.add_argument("--rules", nargs="*")
     parser.add_argument("--check", action="store_true")
     arguments = parser.parse_args()
