@@ -298,10 +298,11 @@ def rule_tests():
 def table_row(text, place):
     """(start, end) of the row with a word in a table, a macro or a variable; None: there is none."""
     name, _, word = place.rstrip("]").partition("[")
-    table = re.search(rf"^#define {re.escape(name)}\b(?:[^\n]*\\\n)*[^\n]*\n"
-                      rf"|^[^\n]*\b{re.escape(name)}\[\w*\] = {{.*?^}};", text, re.M | re.S)
-    if not table:
+    found = list(re.finditer(rf"^#define {re.escape(name)}\b(?:[^\n]*\\\n)*[^\n]*\n"
+                             rf"|^[^\n]*\b{re.escape(name)}\[\w*\] = {{.*?^}};", text, re.M | re.S))
+    if not found:
         return None
+    table = found[-1]  # that of Windows comes first
     if not word:
         return table.span()
     row = re.compile(r'\bX\(' + re.escape(word) + r"\b|\{(?:/\*.*?\*/ )?" + re.escape(word) + r"[,}]")
@@ -328,14 +329,14 @@ def table_faults(file, place):
         word = token.group()
         if word.startswith("/*") or word in (own, name, "X"):
             continue
-        if word[0] == '"':
+        if word in OTHER_WORDS:
+            others = sorted(OTHER_WORDS[word] & around or OTHER_WORDS[word])
+        elif word[0] == '"':
             others = [f'"{word[1:-1]}~"' if len(word) > 2 else '"1"']
         elif word[0].isdigit():
             others = [str(int(word) + 1)]
-        elif "|" in text[start:end] and word.startswith("EPCTX_"):
-            others = ["0"]
         else:
-            others = sorted(around & OTHER_WORDS.get(word, set()))
+            others = ["0"] if word.startswith("EPCTX_") and "|" in text[start:end] else []
         for other in others:
             at = start + token.start()
             yield f"{word} -> {other}", text[:at] + other + text[at + len(word):]
@@ -343,7 +344,7 @@ def table_faults(file, place):
 
 # Values of columns of X lists, which no syntax tree knows.
 COLUMNS = ({"GENERATE", "LOAD", "BOTH", "NONE"}, {"SWITCH", "TEXT", "NAME", "FILE", "FOLDER"},
-           {"STRING", "INT"})
+           {"STRING", "INT"}, {'"default"', '"hidden"'})
 OTHER_WORDS = {word: column - {word} for column in COLUMNS for word in column}
 
 
@@ -385,7 +386,7 @@ class Proof:
 
 def prove(proof, faults):
     """Whether the test notices one fault of the function: what turns most upside down first."""
-    order = ["check", "drop", "swap", "boundary", "logic", "value", "number"]
+    order = ["check", "drop", "swap", "boundary", "logic", "value", "return", "number"]
     mine = sorted((f for f in faults.values() if f.file == proof.file
                    and f.function == proof.place.rpartition("::")[2]),
                   key=lambda f: (order.index(f.kind), f.start))
@@ -432,11 +433,13 @@ def prove_row(proof, place, jobs):
 
 
 def rebuild(proofs, jobs):
-    """The header whose text has changed, and what brings it itself; tests keep its declarations."""
+    """What has changed, and a test that brings it itself; who includes a header stays."""
     for proof in proofs:
-        for name in (f"header/{proof.file.removesuffix('.h')}.o", f"tests/{proof.test}.o"):
+        stem = os.path.splitext(proof.file)[0]
+        for name in (f"obj/header/{stem}.o", f"obj/tests/{proof.test}.o", f"obj/{stem}.o",
+                     f"plugin/{stem}.o"):
             with contextlib.suppress(FileNotFoundError):
-                os.unlink(f"{TREE}/{BUILD}/obj/{name}")
+                os.unlink(f"{TREE}/{BUILD}/{name}")
     make(sorted({t for p in proofs for t in targets_of(p.test)}), jobs, MUTANTS_AS_IT_IS="1")
 
 

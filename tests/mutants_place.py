@@ -12,6 +12,7 @@ them. In function bodies only, not where a constant is asked for, and not inside
     logic     && and ||                             drop     a statement is left out
     number    a constant, and one more              check    an `if` without else is not taken
     swap      the branches of an `if` or of a ?: change places
+    return    0, false or NULL instead of what is returned
 """
 import hashlib
 import json
@@ -33,6 +34,8 @@ STATEMENTS = {"CompoundStmt": 0, "IfStmt": 1, "ForStmt": -1, "WhileStmt": -1, "C
               "DefaultStmt": -1, "LabelStmt": -1}
 DROPPED = {"CallExpr", "CXXMemberCallExpr", "CXXOperatorCallExpr", "CompoundAssignOperator",
            "BreakStmt", "ContinueStmt", "GotoStmt", "ExprWithCleanups", "DoStmt"}
+SCALAR = re.compile(r"(const )?(enum \w+|bool|_Bool|float|double|(unsigned )?(char|short|int|long)|u?int\d+_t|"
+                    r"size_t|epctx_status)")
 SWITCH = """#ifndef EPM
 #define EPM
 #ifdef __cplusplus
@@ -45,24 +48,24 @@ extern int epm_open(const char *, int, ...) __asm__("open");
 extern int epm_close(int) __asm__("close");
 extern void *epm_mmap(void *, unsigned long, int, int, int, long) __asm__("mmap");
 #define EPM_ONE __attribute__((weak, visibility("hidden")))
-EPM_ONE int epm_on = -1;
-EPM_ONE int epm_ready = 0;
+EPM_ONE int __epm_on = -1;
+EPM_ONE int __epm_ready = 0;
 /* A file in memory outlives a crash, and a child process has its own look at it. */
-EPM_ONE unsigned char *epm_seen = 0;
+EPM_ONE unsigned char *__epm_seen = 0;
 __attribute__((constructor, unused)) static void epm_start(void) {
     const char *on = epm_getenv("EPCTX_FAULT"), *log = epm_getenv("EPCTX_FAULT_LOG");
     int file;
-    if (epm_ready) return;
-    epm_ready = 1;
-    if (on) epm_on = epm_atoi(on);
+    if (__epm_ready) return;
+    __epm_ready = 1;
+    if (on) __epm_on = epm_atoi(on);
     if (!log || (file = epm_open(log, 2)) < 0) return;
-    epm_seen = (unsigned char *)epm_mmap(0, LASTul, 3, 1, file, 0);
-    if (epm_seen == (unsigned char *)-1l) epm_seen = 0;
+    __epm_seen = (unsigned char *)epm_mmap(0, LASTul, 3, 1, file, 0);
+    if (__epm_seen == (unsigned char *)-1l) __epm_seen = 0;
     epm_close(file);
 }
 __attribute__((unused)) static inline int epm(int number) {
-    if (epm_seen) epm_seen[number] = 1;
-    return number == epm_on;
+    if (__epm_seen) __epm_seen[number] = 1;
+    return number == __epm_on;
 }
 #ifdef __cplusplus
 }
@@ -198,6 +201,8 @@ class Places:
             self.operator(node, start, end)
         elif kind == "IfStmt":
             self.branch(node, start)
+        elif kind == "ReturnStmt" and node.get("inner"):
+            self.result(node["inner"][0])
         elif kind == "ConditionalOperator":
             place = node["inner"][0]["range"]
             if "offset" in place["begin"] and "offset" in place["end"]:
@@ -223,6 +228,13 @@ class Places:
             kind = "logic" if node["opcode"] in ("&&", "||") else "boundary"
             self.add(start, end, kind, head[:-len(node["opcode"])] + OTHER[node["opcode"]] + " " +
                      self.text[behind:end])
+
+    def result(self, node):
+        start, end, _ = self.span(node)
+        kind = node.get("type", {}).get("qualType", "")
+        nothing = self.text[start:end] in ("", "0", "NULL", "nullptr", "false", "true", "EPCTX_OK")
+        if not nothing and (kind.endswith("*") or SCALAR.fullmatch(kind)):
+            self.add(start, end, "return", "0")
 
     def branch(self, node, start):
         match = re.compile(r"if \(").match(self.text, start)
@@ -281,9 +293,9 @@ def render(text, faults, base):
 def nested(places):
     """Faults in the order of their places, outer ones first; one that overlaps another is left."""
     ends, kept = [], []
-    order = {"drop": 0, "check": 1, "swap": 2, "logic": 3, "boundary": 4}
+    order = {"drop": 0, "check": 1, "return": 2, "swap": 3, "logic": 4, "boundary": 5}
     for (start, end, kind), (function, changed) in sorted(
-            places.items(), key=lambda p: (p[0][0], -p[0][1], order.get(p[0][2], 5))):
+            places.items(), key=lambda p: (p[0][0], -p[0][1], order.get(p[0][2], 6))):
         while ends and ends[-1] <= start:
             ends.pop()
         if ends and end > ends[-1]:
