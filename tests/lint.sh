@@ -68,7 +68,7 @@ test_names() {
     words="$words genai embed examples if cures qnn"
     words="$words files firmware fleet fuzz guide guides headers install ort platforms readme"
     words="$words combine completion options convert delivery depfile json judge rules scaling"
-    words="$words schema web"
+    words="$words schema web mutants"
     for file in tests/test_*.c tests/test_*.sh; do
         name=${file#tests/test_}
         case " $(echo "$words" | tr '\n' ' ') " in

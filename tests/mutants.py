@@ -53,11 +53,10 @@ SOURCES = ["epctx.h", "epctx_npu.h", "examples/epctx/**/*.c", "examples/plugin_e
 PLUGINS = ["libepctx_ep.so", "libfive_ep.so", "libtoy_ep.so", "libtoy_oom_ep.so",
            "libmistaken_ep.so", "libbad_ep.so"]
 # Programs that only run the same again, and scripts that build something else than what is here.
-LEFT_OUT = {"test_npu_kernels_avx2", "test_npu_kernels_portable", "test_wire_mismatch"}
-ELSEWHERE = {"test_api", "test_build", "test_deps", "test_docs", "test_embed_in_ep", "test_files",
-             "test_firmware", "test_fuzz", "test_guides", "test_headers", "test_install",
-             "test_judge", "test_package", "test_platforms", "test_readme", "test_rules", "test_run",
-             "test_stamp", "test_web"}
+LEFT_OUT = {"test_npu_kernels_avx2", "test_npu_kernels_portable", "test_wire_mismatch"} | {
+    f"test_{name}.sh" for name in (
+        "api", "build", "deps", "docs", "embed_in_ep", "files", "firmware", "fuzz", "guides", "headers",
+        "install", "judge", "package", "platforms", "readme", "rules", "run", "web")}
 
 
 class Fault:
@@ -88,7 +87,8 @@ class Case:
         """How it fails, or None. A fault may want all memory, never end, or leave files and
         children behind. Of a script a line FAIL with the wanted words counts."""
         script = self.test.endswith(".sh")
-        command = ["sh", f"tests/{self.test}"] if script else [f"{BUILD}/tests/{self.test}", self.case]
+        command = ["sh", f"tests/{self.test}"] if script else [
+            f"{BUILD}/tests/{self.test}", self.case]
         limit = 600 if self.seconds is None else 10 + 20 * self.seconds
         with tempfile.TemporaryDirectory() as scratch, open(f"{scratch}/said", "w+b") as said, \
                 subprocess.Popen(
@@ -114,7 +114,7 @@ class Case:
         return failed[0] if failed else f"exit code {code}" if code else None
 
     def reaches(self):
-        """Numbers of the faults that it reaches, and how long it takes; kept while it is the same."""
+        """Numbers of the faults that it reaches, and how long it takes; kept while both stay."""
         files = [f"{TREE}/{t}" for t in self.targets] + [f"{TREE}/tests/{self.test}"]
         stamp = [os.path.getmtime(f) for f in files if os.path.exists(f)]
         kept = f"{WORK}/reached/{self.name}"
@@ -151,11 +151,9 @@ def targets_of(test):
 
 
 def all_tests():
-    names = [os.path.basename(t) for t in sorted(glob.glob("tests/test_*.c") +
-                                                 glob.glob("tests/test_*.sh"))]
-    names = [n.removesuffix(".c") for n in names]
-    return [n for n in names if n not in LEFT_OUT and n.removesuffix(".sh") not in ELSEWHERE
-            or n in ("test_stamp", "test_fuzz")]
+    files = sorted(glob.glob("tests/test_*.c") + glob.glob("tests/test_*.sh"))
+    names = [os.path.basename(f).removesuffix(".c") for f in files]
+    return [n for n in names if n not in LEFT_OUT]
 
 
 def cases_of(test):
@@ -296,7 +294,7 @@ def rule_tests():
 
 
 def table_row(text, place):
-    """(start, end) of the row with a word in a table, a macro or a variable; None: there is none."""
+    """(start, end) of the row with a word in a table, a macro or a variable, or None."""
     name, _, word = place.rstrip("]").partition("[")
     found = list(re.finditer(rf"^#define {re.escape(name)}\b(?:[^\n]*\\\n)*[^\n]*\n"
                              rf"|^[^\n]*\b{re.escape(name)}\[\w*\] = {{.*?^}};", text, re.M | re.S))
@@ -305,12 +303,14 @@ def table_row(text, place):
     table = found[-1]  # that of Windows comes first
     if not word:
         return table.span()
-    row = re.compile(r'\bX\(' + re.escape(word) + r"\b|\{(?:/\*.*?\*/ )?" + re.escape(word) + r"[,}]")
+    key = re.escape(word)
+    row = re.compile(rf"\bX\({key}\b|\{{(?:/\*.*?\*/ )?{key}[,}}]")
     match = row.search(text, table.start(), table.end())
     if not match:
         return None
     opening, depth = text.index("(" if text[match.start()] == "X" else "{", match.start()), 0
-    for token in re.finditer(r'/\*.*?\*/|"(?:\\.|[^"\\])*"|[(){}]', text[opening:table.end()], re.S):
+    for token in re.finditer(r'/\*.*?\*/|"(?:\\.|[^"\\])*"|[(){}]', text[opening:table.end()],
+                             re.S):
         depth += {"(": 1, "{": 1, ")": -1, "}": -1}.get(token.group(), 0)
         if depth == 0:
             return match.start(), opening + token.end()
@@ -359,7 +359,8 @@ def check():
         if "[" in place or place.isupper() or f"{place}[" in texts[file]:
             there = table_row(texts[file], place)
         else:
-            there = re.search(rf"^(?!#)\w[^;{{}}()]*\b{re.escape(place)}\([^;]*?\{{", texts[file], re.M)
+            there = re.search(rf"^(?!#)\w[^;{{}}()]*\b{re.escape(place)}\([^;]*?\{{", texts[file],
+                              re.M)
         source = f"tests/{test}" if test.endswith(".sh") else f"tests/{test}.c"
         if not there:
             yield f"{rule}: {file} has no function or row {place}"
