@@ -55,8 +55,9 @@ PLUGINS = ["libepctx_ep.so", "libfive_ep.so", "libtoy_ep.so", "libtoy_oom_ep.so"
 # Programs that only run the same again, and scripts that build something else than what is here.
 LEFT_OUT = {"test_npu_kernels_avx2", "test_npu_kernels_portable", "test_wire_mismatch"} | {
     f"test_{name}.sh" for name in (
-        "api", "build", "deps", "docs", "embed_in_ep", "files", "firmware", "fuzz", "guides", "headers",
-        "install", "judge", "package", "platforms", "readme", "rules", "run", "web")}
+        "api", "build", "deps", "docs", "embed_in_ep", "files", "firmware", "fuzz", "guides",
+        "headers", "install", "judge", "mutants", "package", "platforms", "readme", "rules", "run",
+        "web")}
 
 
 class Fault:
@@ -408,14 +409,15 @@ def prove_rows(proofs, jobs):
     """The same for rows of tables: each change of one is built."""
     verdicts = []
     for file in sorted({p.file for p in proofs}):
-        mine, place = [p for p in proofs if p.file == file], f"{WORK}/src/{file}"
+        mine = [p for p in proofs if p.file == file]
+        place, listed = places.placed(WORK, file), f"{WORK}/src/{file}.json"
         # Interrupted, the next run places the faults again.
-        os.rename(f"{place}.json", f"{place}.kept")
+        os.rename(listed, f"{listed}.kept")
         instrumented = read(place)
         verdicts += [prove_row(p, place, jobs) for p in mine]
         write(place, instrumented)
         rebuild(mine, jobs)
-        os.rename(f"{place}.kept", f"{place}.json")
+        os.rename(f"{listed}.kept", listed)
     return verdicts
 
 

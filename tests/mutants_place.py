@@ -34,8 +34,8 @@ STATEMENTS = {"CompoundStmt": 0, "IfStmt": 1, "ForStmt": -1, "WhileStmt": -1, "C
               "DefaultStmt": -1, "LabelStmt": -1}
 DROPPED = {"CallExpr", "CXXMemberCallExpr", "CXXOperatorCallExpr", "CompoundAssignOperator",
            "BreakStmt", "ContinueStmt", "GotoStmt", "ExprWithCleanups", "DoStmt"}
-SCALAR = re.compile(r"(const )?(enum \w+|bool|_Bool|float|double|(unsigned )?(char|short|int|long)|u?int\d+_t|"
-                    r"size_t|epctx_status)")
+SCALAR = re.compile(r"(const )?(enum \w+|bool|_Bool|float|double|(unsigned )?(char|short|int|long)|"
+                    r"u?int\d+_t|size_t|epctx_status)")
 SWITCH = """#ifndef EPM
 #define EPM
 #ifdef __cplusplus
@@ -87,6 +87,13 @@ def write(path, text):
     with open(f"{path}.{os.getpid()}", "w", encoding="utf-8") as file:
         file.write(text)
     os.replace(file.name, path)
+
+
+def placed(folder, source):
+    """Where the source with its faults is. A header keeps its name; a source gets another, since
+    one that includes another looks beside itself first, and would find no headers there."""
+    name = source if source.endswith(".h") else f"{source}.faults{os.path.splitext(source)[1]}"
+    return f"{folder}/src/{name}"
 
 
 def closing(text, at):
@@ -204,14 +211,14 @@ class Places:
         elif kind == "ReturnStmt" and node.get("inner"):
             self.result(node["inner"][0])
         elif kind == "ConditionalOperator":
-            place = node["inner"][0]["range"]
-            if "offset" in place["begin"] and "offset" in place["end"]:
-                first, last = place["begin"]["offset"], place["end"]["offset"] + place["end"]["tokLen"]
+            begin, stop = (node["inner"][0]["range"][k] for k in ("begin", "end"))
+            if "offset" in begin and "offset" in stop:
+                first, last = begin["offset"], stop["offset"] + stop["tokLen"]
                 self.add(first, last, "swap", f"!({text[first:last]})")
         elif kind in ("IntegerLiteral", "FloatingLiteral", "CharacterLiteral"):
-            above = [n for n in self.stack[-3:] if n["kind"] == "CallExpr"]
+            calls = (n["range"]["begin"] for n in self.stack[-3:] if n["kind"] == "CallExpr")
             if parent.get("castKind") != "NullToPointer" and not any(
-                    text.startswith("__builtin", n["range"]["begin"].get("offset", 0)) for n in above):
+                    text.startswith("__builtin", c.get("offset", 0)) for c in calls):
                 self.add(start, end, "number", f"{text[start:end]} + 1")
         elif kind == "CXXBoolLiteralExpr":
             self.add(start, end, "value", "false" if text[start:end] == "true" else "true")
@@ -309,13 +316,14 @@ def place(folder, source, compiler, arguments):
     """FOLDER/src/SOURCE with switches."""
     names = read(f"{folder}/sources").split()
     base = names.index(source) << BITS
-    out = f"{folder}/src/{source}"
+    out = placed(folder, source)
     data = read(source)
     declarations = read("epctx.h").split(" * >>implementation", 1)[0]
     arguments = [a for a in arguments if not a.startswith(("-M", "-ffile-prefix"))]
     key = hashlib.sha256("\0".join([data, declarations, read(__file__), str(base),
                                     *arguments]).encode()).hexdigest()
-    if os.path.exists(f"{out}.json") and json.loads(read(f"{out}.json"))["key"] == key:
+    listed = f"{folder}/src/{source}.json"
+    if os.path.exists(listed) and json.loads(read(listed))["key"] == key:
         return
     # A letter of more than a byte would move what is behind it: clang counts bytes.
     text = data.encode().decode("latin-1")
@@ -324,7 +332,7 @@ def place(folder, source, compiler, arguments):
     faults = list(enumerate(nested(found)))[:1 << BITS]
     out_text, left = without_errors(folder, source, (text, faults, base), compiler + arguments)
     write(out, out_text.encode("latin-1").decode())
-    write(f"{out}.json", json.dumps({"key": key, "base": base, "faults": [
+    write(listed, json.dumps({"key": key, "base": base, "faults": [
         [base + n, start, end, kind, function, changed.encode("latin-1").decode(),
          text.count("\n", 0, start) + 1, text[start:end].encode("latin-1").decode()]
         for n, (start, end, kind, function, changed) in left]}))
@@ -333,7 +341,7 @@ def place(folder, source, compiler, arguments):
 def without_errors(folder, source, what, command):
     """The text that compiles, and the faults in it: a constant may be asked for in more places."""
     text, faults, base = what
-    trial = f"{folder}/src/{source}.trial{os.path.splitext(source)[1]}"
+    trial = f"{placed(folder, source)}.trial{os.path.splitext(source)[1]}"
     for _ in range(10):
         # The switch includes nothing, so it may come first.
         head = f'#include "{folder}/epm.h"\n#line 1 "{source}"\n'
@@ -367,7 +375,7 @@ def main():
                      if i not in (at, out, out + 1) and a != "-c"]
             if not os.environ.get("MUTANTS_AS_IT_IS"):
                 place(folder, source, compiler, flags)
-            arguments[at] = f"{folder}/src/{source}"
+            arguments[at] = placed(folder, source)
             arguments[:0] = ["-iquote", os.path.dirname(source) or ".", "-w"]
         arguments[:0] = ["-iquote", f"{folder}/src"]
     os.execvp(compiler[0], compiler + arguments)
