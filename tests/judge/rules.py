@@ -103,8 +103,8 @@ def main():
     tried = set(lines)
     for name in seen:
         if tests[name] and name not in tried:
-            print("FAIL rule %s: no line in tests/mutations.txt says where a fault breaks it, so nobody "
-                  "knows whether its test notices" % name)
+            print("FAIL rule %s: no line in tests/mutations.txt says where a fault breaks it, so "
+                  "nobody knows whether its test notices" % name)
             failed = True
     if not failed:
         print("ok rules")
