@@ -131,9 +131,11 @@ bench: deps-bench build/epctx build/tests/bench_protobuf build/tests/bench_weigh
 	        NPU_CC=clang LEVEL=$$level tests/bench_models.sh --kernels '*' || exit 1; \
 	    done; fi
 
-## mutate   break rules one at a time: does a test notice?
+## mutate   put faults into the sources one at a time, those that break a rule and a sample of all
+##          others (SEED): does a test notice?
 mutate: deps-test
-	@tests/mutate.sh
+	@tests/mutants.py --rules
+	@tests/mutants.py --sample 100 --seed "$${SEED:-1}"
 
 ## size     what the firmware of examples/firmware needs: code, RAM, stack, instructions
 size: deps-test build/epctx

@@ -71,7 +71,7 @@ test_names() {
     words="$words genai embed examples if cures qnn"
     words="$words files firmware fleet fuzz guide guides headers install ort platforms readme"
     words="$words combine completion options convert delivery depfile json judge rules scaling"
-    words="$words schema web"
+    words="$words schema web mutants"
     for file in tests/test_*.c tests/test_*.sh; do
         name=${file#tests/test_}
         case " $(echo "$words" | tr '\n' ' ') " in
@@ -100,7 +100,7 @@ for header in epctx.h epctx_npu.h; do
 done
 finds "callers" "$python" -B tests/judge/callers.py epctx.h epctx_npu.h
 finds "old names" old_names
-finds "mutations" tests/mutate.sh --check
+finds "mutations" /usr/bin/python3 -B tests/mutants.py --check
 finds "names of tests" test_names
 objects circles examples/epctx "$build/obj" main.o
 for judge in circles globals; do

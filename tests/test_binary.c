@@ -389,6 +389,8 @@ TEST(asked) {
     binary_asker asker = {&calls, answer};
     bytes qnn = qnn_binary("SM8750", "79"), npu = npu_binary(), none = noise("", 100);
     epctx_error error;
+    epctx_arena_free(&arena);
+    epctx_arena_init(&arena, NULL);
     CHECK_INT(binary_read(span_of(&npu), &asker, &arena, &facts, &error), EPCTX_OK);
     CHECK_INT(binary_read(span_of(&none), &asker, &arena, &facts, &error), EPCTX_OK);
     CHECK_INT(calls, 0);

@@ -39,7 +39,7 @@ TEST(streams_that_end) {
 }
 
 /* Every call of the io fails while a model with small and large fields gets a backup; what is there
- * is the old file or the new one. */
+ * is the old file or the new one, and a call that does not matter leaves a model to write again. */
 TEST(backups) {
     static char large[40000];
     bytes old = sample(), now;
@@ -86,6 +86,9 @@ TEST(backups) {
                   "call %d: a success writes nothing", at_call);
             CHECK(status == EPCTX_OK || strstr(error.message, "injected") != NULL, "call %d: %s",
                   at_call, error.message);
+            /* A file that could not be looked at afterwards may be written again. */
+            if (status == EPCTX_OK && f.calls >= at_call)
+                CHECK_OK(epctx_model_write_file(&model, at("m.onnx"), &opts, &error), error);
             bytes_free(&found);
             bytes_free(&now);
             epctx_model_close(&model);

@@ -1227,6 +1227,13 @@ TEST(stamp_of_a_refused_binary) {
     CHECK_INT(epctx_status_to_ort(load_one(NULL, path, &backend, NULL, NULL, &bound, &error)), 10);
     CHECK_HAS(error.message, "the model was compiled with one of hash 0123456789abcdef");
     CHECK_INT(epctx_status_to_ort(load_one(NULL, path, &backend, NULL, NULL, &bound, NULL)), 10);
+    /* Of another size nothing is hashed. */
+    snprintf(line, sizeof line, "binary %zu 0123456789abcdef", strlen(other_binary) + 1);
+    b = stamped_model("p.bin", NULL, line);
+    save_bytes("m_ctx.onnx", &b);
+    CHECK_INT(epctx_status_to_ort(load_one(NULL, path, &backend, NULL, NULL, &bound, &error)), 10);
+    CHECK(strstr(error.message, "compiled with one of hash") == NULL, "%s", error.message);
+    snprintf(line, sizeof line, "binary %zu 0123456789abcdef", strlen(other_binary));
     /* A name that leaves the folder is not opened to find out. */
     opts.taken = EPCTX_TAKEN_ERROR;
     CHECK_INT(epctx_workspace_open(&w, &opts, &error), EPCTX_OK);
