@@ -2579,11 +2579,11 @@ typedef struct epctx_build_opts {
  * Of the others compiling needs those up to discard_fn; loading, and `verify`, `source` and load_fn
  * to info_fn (else EPCTX_ERR_ARG); run_fn is for you alone.
  *
- * Order       capability, (explain), begin, (setup), compile and (types, max_size) once per
+ * Order       capability, (explain), begin, (setup), compile and (types, max_size, node) once per
  *             partition, then finish or discard; load, find, info, run in any number, unload.
  *             A context that sessions share gets the partitions of all between one begin and one
- *             finish; for a graph that it has already, types and max_size are called again, compile
- *             is not. A graph of a weightless context gets its weights between find and run and
+ *             finish; for a graph that it has already, types to node are called again, compile is
+ *             not. A graph of a weightless context gets its weights between find and run and
  *             loses them before unload.
  * Ownership   `build` belongs to whoever called begin_fn; finish_fn (also when it fails) and
  *             discard_fn release it. A failed begin_fn or load_fn leaves nothing behind. Graph
@@ -2645,6 +2645,17 @@ typedef struct epctx_backend {
      * EPContext attribute max_size. All nodes get the largest of their context. */
     epctx_status (*max_size_fn)(void *self, void *build, epctx_str name, int64_t *bytes,
                                 epctx_error *error);
+    /* May be NULL. After compile_fn: makes the EPContext node of `graph` the EP's own. `node` has
+     * the name that compile_fn got, the graph's inputs and outputs, and no attributes; what is set
+     * is in `arena` or lives as long.
+     *   name     of no other node. Inside ORT the fused node's stays, by which ORT finds it
+     *   inputs   any of the graph's, in any order. Initializers among them stay in the EPContext
+     *            model; by default none does
+     *   outputs  the graph's, each once, in any order
+     *   attrs    of any type a record holds, but those of the schema and EPCTX_WEIGHTS_ATTR
+     * Otherwise EPCTX_ERR_BACKEND names node, attribute, what is expected and found. */
+    epctx_status (*node_fn)(void *self, void *build, const epctx_graph *graph, epctx_arena *arena,
+                            epctx_node *node, epctx_error *error);
     /* What setup_fn can request (ORT's GetWeightlessSupport). Not NONE: needs setup_fn and
      * weights_fn. */
     epctx_weightless_support weightless;
@@ -15524,6 +15535,7 @@ typedef struct epctx__known_graph {
 typedef struct epctx__piece {
     const epctx_graph *graph;
     const epctx_value *types; /* of its outputs, from the backend, or NULL */
+    epctx_node node;          /* name, inputs, outputs and the EP's own attributes */
 } epctx__piece;
 
 /* The graphs of a shared context. */
@@ -15722,7 +15734,156 @@ static epctx_status epctx__ep_graph(epctx_ep *ep, const epctx_graph *graph,
     return status;
 }
 
-/* Compiles the next piece and asks for its types and its max_size. */
+static epctx_status epctx__ep_names(epctx_ep *ep, const epctx_value *values, size_t count,
+                                    const epctx_str **out, epctx_error *error) {
+    epctx_str *names;
+    size_t i;
+    EPCTX__NEW(names, epctx_str, count, ep->arena, error);
+    for (i = 0; i < count; i++) names[i] = values[i].name;
+    *out = names;
+    return EPCTX_OK;
+}
+
+/* Is the value of this attribute where its type wants it? */
+static bool epctx__attr_is_whole(const epctx_attr *attr) {
+    switch (attr->type) {
+    case EPCTX_ATTR_FLOAT:
+    case EPCTX_ATTR_INT: return true;
+    case EPCTX_ATTR_STRING: return attr->s.size == 0 || attr->s.data != NULL;
+    case EPCTX_ATTR_TENSOR: return attr->t != NULL;
+    case EPCTX_ATTR_GRAPH: return attr->g != NULL;
+    case EPCTX_ATTR_FLOATS: return attr->count == 0 || attr->floats != NULL;
+    case EPCTX_ATTR_INTS: return attr->count == 0 || attr->ints != NULL;
+    case EPCTX_ATTR_STRINGS: return attr->count == 0 || attr->strings != NULL;
+    default: return false;
+    }
+}
+
+/* Attributes from node_fn: each once, with a value, and none that epctx makes. */
+static epctx_status epctx__own_attrs(epctx_ep *ep, const epctx_node *node, epctx_error *error) {
+    epctx_map names; /* -> 1: epctx's, 0: the EP's */
+    size_t i;
+    epctx_map_init(&names, ep->arena);
+    for (i = 0; i < EPCTX_EPNODE_ATTR_COUNT; i++)
+        EPCTX__TRY(epctx__map_set(&names, epctx_str_of(epctx__epnode_attrs[i].name), 1, error));
+    EPCTX__TRY(epctx__map_set(&names, epctx_str_of(EPCTX_WEIGHTS_ATTR), 1, error));
+    for (i = 0; i < node->attr_count; i++) {
+        const epctx_attr *attr = &node->attrs[i];
+        uint32_t before = epctx_map_get(&names, attr->name);
+        if (attr->name.size == 0 || before != EPCTX_MAP_NONE) {
+            return epctx_fail(error, EPCTX_ERR_BACKEND,
+                              attr->name.size == 0 ? "node_fn gave attribute %u without a name"
+                              : before == 0 ? "node_fn gave attribute %u, '%S', which is there "
+                                              "already: each is expected once"
+                                            : "node_fn gave attribute %u, '%S', which epctx makes: "
+                                              "one of the EP's own is expected",
+                              (uint64_t)i, &attr->name);
+        }
+        if (!epctx__attr_is_whole(attr)) {
+            return epctx_fail(error, EPCTX_ERR_BACKEND,
+                              "node_fn gave attribute '%S' of type %d (%s), a value of a type from "
+                              "FLOAT to STRINGS is expected",
+                              &attr->name, (int64_t)attr->type,
+                              epctx_attr_type_name((int32_t)attr->type));
+        }
+        EPCTX__TRY(epctx__map_set(&names, attr->name, 0, error));
+    }
+    return EPCTX_OK;
+}
+
+/* Inputs and outputs from node_fn are values of the graph. */
+static epctx_status epctx__own_values(epctx_ep *ep, const epctx_graph *graph,
+                                      const epctx_node *node, epctx_error *error) {
+    epctx_map values; /* -> 1: it may be an input; 2: an output; 0: an output that is there */
+    size_t i;
+    epctx_map_init(&values, ep->arena);
+    for (i = 0; i < graph->input_count; i++)
+        EPCTX__TRY(epctx__map_set(&values, graph->inputs[i].name, 1, error));
+    for (i = 0; i < graph->initializer_count; i++)
+        EPCTX__TRY(epctx__map_set(&values, graph->initializers[i].name, 1, error));
+    for (i = 0; i < node->input_count; i++) {
+        if (epctx_map_get(&values, node->inputs[i]) != 1) {
+            return epctx_fail(error, EPCTX_ERR_BACKEND,
+                              "node_fn gave input %u, '%S': one of the %u inputs and %u "
+                              "initializers of the partition is expected",
+                              (uint64_t)i, &node->inputs[i], (uint64_t)graph->input_count,
+                              (uint64_t)graph->initializer_count);
+        }
+    }
+    for (i = 0; i < graph->output_count; i++)
+        EPCTX__TRY(epctx__map_set(&values, graph->outputs[i].name, 2, error));
+    for (i = 0; i < node->output_count; i++) {
+        if (epctx_map_get(&values, node->outputs[i]) != 2) {
+            return epctx_fail(error, EPCTX_ERR_BACKEND,
+                              "node_fn gave output %u, '%S': the %u outputs of the partition, each "
+                              "once, are expected",
+                              (uint64_t)i, &node->outputs[i], (uint64_t)graph->output_count);
+        }
+        EPCTX__TRY(epctx__map_set(&values, node->outputs[i], 0, error));
+    }
+    return node->output_count == graph->output_count
+               ? EPCTX_OK
+               : epctx_fail(error, EPCTX_ERR_BACKEND, "node_fn gave %u outputs, expected %u",
+                            (uint64_t)node->output_count, (uint64_t)graph->output_count);
+}
+
+/* A name from node_fn is of no other piece, and finds its graph. */
+static epctx_status epctx__own_name(const epctx_ep *ep, const epctx_node *node, epctx_str name,
+                                    epctx_error *error) {
+    size_t i;
+    if (node->name.size == 0 || node->name.data == NULL)
+        return epctx_fail(error, EPCTX_ERR_BACKEND, "node_fn gave no name, one is expected");
+    for (i = 0; i < ep->count; i++) {
+        if (epctx_str_eq(node->name, ep->pieces[i].node.name)) {
+            return epctx_fail(error, EPCTX_ERR_BACKEND,
+                              "node_fn gave the name '%S', which partition '%S' has: each needs "
+                              "its own",
+                              &node->name, &ep->graphs[i].name);
+        }
+    }
+    if (!epctx_str_eq(node->name, name) &&
+        epctx_profile_of(epctx_str_of(ep->backend->source))->key == EPCTX_KEY_NODE_NAME) {
+        return epctx_fail(error, EPCTX_ERR_BACKEND,
+                          "node_fn gave the name '%S', expected '%S': %s finds graphs by names of "
+                          "nodes",
+                          &node->name, &name, ep->backend->source);
+    }
+    return EPCTX_OK;
+}
+
+/* The node as the backend wants it. */
+static epctx_status epctx__ep_own(epctx_ep *ep, epctx__piece *piece, epctx_str name,
+                                  epctx_error *error) {
+    const epctx_backend *b = ep->backend;
+    const epctx_graph *graph = piece->graph;
+    epctx_node *node = &piece->node;
+    epctx_status status;
+    memset(node, 0, sizeof *node);
+    node->name = name;
+    node->input_count = graph->input_count;
+    node->output_count = graph->output_count;
+    EPCTX__TRY(epctx__ep_names(ep, graph->inputs, graph->input_count, &node->inputs, error));
+    EPCTX__TRY(epctx__ep_names(ep, graph->outputs, graph->output_count, &node->outputs, error));
+    if (b->node_fn == NULL) return EPCTX_OK;
+    EPCTX__TRY(b->node_fn(b->self, ep->build, graph, ep->arena, node, error));
+    if ((node->input_count > 0 && node->inputs == NULL) ||
+        (node->output_count > 0 && node->outputs == NULL) ||
+        (node->attr_count > 0 && node->attrs == NULL)) {
+        status = epctx_fail(error, EPCTX_ERR_BACKEND,
+                            "node_fn gave %u inputs, %u outputs and %u attributes, and no list of "
+                            "some",
+                            (uint64_t)node->input_count, (uint64_t)node->output_count,
+                            (uint64_t)node->attr_count);
+    } else {
+        status = epctx__own_name(ep, node, name, error);
+        if (status == EPCTX_OK) status = epctx__own_values(ep, graph, node, error);
+        if (status == EPCTX_OK) status = epctx__own_attrs(ep, node, error);
+    }
+    epctx_blame(error, NULL, &node->name, NULL);
+    return status;
+}
+
+/* Compiles the next piece and asks for its types, its max_size and its node. */
 static epctx_status epctx__ep_piece(epctx_ep *ep, epctx__piece *piece, const epctx__known_graph *id,
                                     epctx_error *error) {
     const epctx_backend *b = ep->backend;
@@ -15732,6 +15893,7 @@ static epctx_status epctx__ep_piece(epctx_ep *ep, epctx__piece *piece, const epc
     if (b->max_size_fn != NULL)
         EPCTX__TRY(b->max_size_fn(b->self, ep->build, id->name, &bytes, error));
     if (bytes < 0) return epctx_fail(error, EPCTX_ERR_BACKEND, "max_size_fn gave %d bytes", bytes);
+    EPCTX__TRY(epctx__ep_own(ep, piece, id->name, error));
     ep->max_size = bytes > ep->max_size ? bytes : ep->max_size;
     return EPCTX_OK;
 }
@@ -15805,29 +15967,22 @@ static epctx_status epctx__ep_weights(epctx_ep *ep, const epctx_graph *piece, ep
     return EPCTX_OK;
 }
 
-static epctx_status epctx__ep_names(epctx_ep *ep, const epctx_value *values, size_t count,
-                                    const epctx_str **out, epctx_error *error) {
-    epctx_str *names;
-    size_t i;
-    EPCTX__NEW(names, epctx_str, count, ep->arena, error);
-    for (i = 0; i < count; i++) names[i] = values[i].name;
-    *out = names;
-    return EPCTX_OK;
-}
-
-/* The EPContext node of a piece, with exactly its boundary. */
+/* The EPContext node of a piece. The EP's own attributes come last. */
 static epctx_status epctx__ep_node(epctx_ep *ep, size_t index, epctx_node *node,
                                    epctx_error *error) {
     const size_t notes_size = sizeof EPCTX__HASH_KEY + 16;
-    const epctx_graph *graph = ep->pieces[index].graph;
+    const epctx__piece *piece = &ep->pieces[index];
+    const epctx_node *own = &piece->node;
     epctx_epnode out = epctx_epnode_default();
     epctx_attr *attrs;
     epctx_str weights;
     epctx_text notes;
     char *memory;
-    EPCTX__NEW(attrs, epctx_attr, EPCTX_EPNODE_ATTR_COUNT + 1, ep->arena, error);
+    if (own->attr_count > SIZE_MAX - EPCTX_EPNODE_ATTR_COUNT - 1)
+        return epctx__nomem(error, SIZE_MAX);
+    EPCTX__NEW(attrs, epctx_attr, EPCTX_EPNODE_ATTR_COUNT + 1 + own->attr_count, ep->arena, error);
     EPCTX__NEW(memory, char, notes_size, ep->arena, error);
-    EPCTX__TRY(epctx__ep_weights(ep, graph, &weights, error));
+    EPCTX__TRY(epctx__ep_weights(ep, piece->graph, &weights, error));
     notes = epctx_text_of(memory, notes_size);
     epctx_text_put(&notes, epctx_str_of(EPCTX__HASH_KEY));
     epctx_text_put_hex(&notes, ep->graphs[index].hash, 16);
@@ -15852,22 +16007,25 @@ static epctx_status epctx__ep_node(epctx_ep *ep, size_t index, epctx_node *node,
         out.max_size = ep->max_size;
     }
     if (weights.size > 0) out.onnx_model_filename = epctx_str_of(ep->opts.source_model);
-    node->name = out.partition_name;
+    node->name = own->name;
     node->op_type = epctx_str_of(EPCTX_OP_TYPE);
     node->domain = epctx_str_of(EPCTX_DOMAIN);
     node->version = 1;
-    node->input_count = graph->input_count;
-    node->output_count = graph->output_count;
-    EPCTX__TRY(epctx__ep_names(ep, graph->inputs, graph->input_count, &node->inputs, error));
-    EPCTX__TRY(epctx__ep_names(ep, graph->outputs, graph->output_count, &node->outputs, error));
+    node->inputs = own->inputs;
+    node->input_count = own->input_count;
+    node->outputs = own->outputs;
+    node->output_count = own->output_count;
     node->attrs = attrs;
     node->attr_count = epctx_epnode_attrs(&out, attrs);
     if (weights.size > 0) {
-        attrs += node->attr_count++;
-        attrs->name = epctx_str_of(EPCTX_WEIGHTS_ATTR);
-        attrs->type = EPCTX_ATTR_STRING;
-        attrs->s = weights;
+        epctx_attr *attr = &attrs[node->attr_count++];
+        attr->name = epctx_str_of(EPCTX_WEIGHTS_ATTR);
+        attr->type = EPCTX_ATTR_STRING;
+        attr->s = weights;
     }
+    if (own->attr_count > 0) /* memcpy takes no NULL */
+        memcpy(attrs + node->attr_count, own->attrs, own->attr_count * sizeof *attrs);
+    node->attr_count += own->attr_count;
     return EPCTX_OK;
 }
 
@@ -16539,6 +16697,29 @@ static epctx_status epctx__drop(epctx__rewrite *w, epctx_slot *slot) {
     return epctx_edit_remove(w->g->model, epctx__slot_view(slot), w->g->error);
 }
 
+/* ONNX Runtime loads no model with two nodes of one name. */
+static epctx_status epctx__rewrite_names(const epctx__rewrite *w) {
+    const epctx__gen *g = w->g;
+    epctx_map names;
+    size_t i;
+    epctx_map_init(&names, g->arena);
+    for (i = 0; i < g->part_count; i++)
+        EPCTX__TRY(epctx__map_set(&names, g->report->nodes[i].name, 1, g->error));
+    for (i = 0; i < g->graph.node_count; i++) {
+        const epctx_node *node = &g->graph.nodes[i];
+        if (w->unit[i] < g->part_count || w->unit[i] == EPCTX__GONE ||
+            !epctx__has(&names, node->name))
+            continue;
+        epctx_fail(g->error, EPCTX_ERR_GRAPH,
+                   "has the name of an EPContext node of %s: rename it, or set "
+                   "ep.context_node_name_prefix",
+                   g->backend->source);
+        epctx_blame(g->error, g->model->path, &node->name, NULL);
+        return EPCTX_ERR_GRAPH;
+    }
+    return EPCTX_OK;
+}
+
 /* Orders the node fields: nodes that keep their relative place are not touched, others move,
  * partitions are added. */
 static epctx_status epctx__rewrite_nodes(epctx__rewrite *w) {
@@ -16792,6 +16973,7 @@ static epctx_status epctx__gen_rewrite(epctx__gen *g) {
         if (g->graph.outputs[i].elem_type != 0)
             EPCTX__TRY(epctx__mark(&w, g->graph.outputs[i].name, EPCTX__TYPED));
     EPCTX__TRY(epctx__rewrite_units(&w));
+    EPCTX__TRY(epctx__rewrite_names(&w));
     EPCTX__TRY(epctx__rewrite_nodes(&w));
     EPCTX__TRY(epctx__rewrite_fields(&w));
     EPCTX__TRY(epctx__rewrite_values(&w));
