@@ -2649,13 +2649,15 @@ typedef struct epctx_backend {
      * the name that compile_fn got, the graph's inputs and outputs, and no attributes; what is set
      * is in `arena` or lives as long.
      *   name     of no other node. Inside ORT the fused node's stays, by which ORT finds it
-     *   inputs   any of the graph's, in any order. Initializers among them stay in the EPContext
-     *            model; by default none does
+     *   inputs   any of the graph's, in any order; its initializers, too, with weight_inputs
      *   outputs  the graph's, each once, in any order
      *   attrs    of any type a record holds, but those of the schema and EPCTX_WEIGHTS_ATTR
      * Otherwise EPCTX_ERR_BACKEND names node, attribute, what is expected and found. */
     epctx_status (*node_fn)(void *self, void *build, const epctx_graph *graph, epctx_arena *arena,
                             epctx_node *node, epctx_error *error);
+    /* The initializers of a graph are inputs of its EPContext node, behind the others, and stay in
+     * the EPContext model. False: they are in the binary alone. */
+    bool weight_inputs;
     /* What setup_fn can request (ORT's GetWeightlessSupport). Not NONE: needs setup_fn and
      * weights_fn. */
     epctx_weightless_support weightless;
@@ -15734,13 +15736,21 @@ static epctx_status epctx__ep_graph(epctx_ep *ep, const epctx_graph *graph,
     return status;
 }
 
-static epctx_status epctx__ep_names(epctx_ep *ep, const epctx_value *values, size_t count,
-                                    const epctx_str **out, epctx_error *error) {
-    epctx_str *names;
+/* The node of a graph: its boundary, with the initializers if the EP wants them. */
+static epctx_status epctx__ep_boundary(epctx_ep *ep, const epctx_graph *graph, epctx_node *node,
+                                       epctx_error *error) {
+    const size_t weights = ep->backend->weight_inputs ? graph->initializer_count : 0;
+    epctx_str *inputs, *outputs;
     size_t i;
-    EPCTX__NEW(names, epctx_str, count, ep->arena, error);
-    for (i = 0; i < count; i++) names[i] = values[i].name;
-    *out = names;
+    EPCTX__NEW(inputs, epctx_str, graph->input_count + weights, ep->arena, error);
+    EPCTX__NEW(outputs, epctx_str, graph->output_count, ep->arena, error);
+    for (i = 0; i < graph->input_count; i++) inputs[i] = graph->inputs[i].name;
+    for (i = 0; i < weights; i++) inputs[graph->input_count + i] = graph->initializers[i].name;
+    for (i = 0; i < graph->output_count; i++) outputs[i] = graph->outputs[i].name;
+    node->inputs = inputs;
+    node->input_count = graph->input_count + weights;
+    node->outputs = outputs;
+    node->output_count = graph->output_count;
     return EPCTX_OK;
 }
 
@@ -15794,20 +15804,21 @@ static epctx_status epctx__own_attrs(epctx_ep *ep, const epctx_node *node, epctx
 /* Inputs and outputs from node_fn are values of the graph. */
 static epctx_status epctx__own_values(epctx_ep *ep, const epctx_graph *graph,
                                       const epctx_node *node, epctx_error *error) {
+    const size_t weights = ep->backend->weight_inputs ? graph->initializer_count : 0;
     epctx_map values; /* -> 1: it may be an input; 2: an output; 0: an output that is there */
     size_t i;
     epctx_map_init(&values, ep->arena);
     for (i = 0; i < graph->input_count; i++)
         EPCTX__TRY(epctx__map_set(&values, graph->inputs[i].name, 1, error));
-    for (i = 0; i < graph->initializer_count; i++)
+    for (i = 0; i < weights; i++)
         EPCTX__TRY(epctx__map_set(&values, graph->initializers[i].name, 1, error));
     for (i = 0; i < node->input_count; i++) {
         if (epctx_map_get(&values, node->inputs[i]) != 1) {
             return epctx_fail(error, EPCTX_ERR_BACKEND,
                               "node_fn gave input %u, '%S': one of the %u inputs and %u "
-                              "initializers of the partition is expected",
+                              "weight inputs of the partition is expected",
                               (uint64_t)i, &node->inputs[i], (uint64_t)graph->input_count,
-                              (uint64_t)graph->initializer_count);
+                              (uint64_t)weights);
         }
     }
     for (i = 0; i < graph->output_count; i++)
@@ -15860,10 +15871,7 @@ static epctx_status epctx__ep_own(epctx_ep *ep, epctx__piece *piece, epctx_str n
     epctx_status status;
     memset(node, 0, sizeof *node);
     node->name = name;
-    node->input_count = graph->input_count;
-    node->output_count = graph->output_count;
-    EPCTX__TRY(epctx__ep_names(ep, graph->inputs, graph->input_count, &node->inputs, error));
-    EPCTX__TRY(epctx__ep_names(ep, graph->outputs, graph->output_count, &node->outputs, error));
+    EPCTX__TRY(epctx__ep_boundary(ep, graph, node, error));
     if (b->node_fn == NULL) return EPCTX_OK;
     EPCTX__TRY(b->node_fn(b->self, ep->build, graph, ep->arena, node, error));
     if ((node->input_count > 0 && node->inputs == NULL) ||

@@ -14,13 +14,15 @@ typedef void wish(epctx_node *node, epctx_arena *arena);
 typedef struct wanted {
     fake f; /* first: `self` of the others */
     wish *make;
+    bool weights; /* weight_inputs; graphs have one */
 } wanted;
 
 static epctx_status wanted_node(void *self, void *build, const epctx_graph *graph,
                                 epctx_arena *arena, epctx_node *node, epctx_error *error) {
     const wanted *w = (const wanted *)self;
     (void)error;
-    if (build == NULL || graph->input_count != node->input_count || node->attr_count != 0)
+    if (build == NULL || graph->input_count + w->weights != node->input_count ||
+        node->attr_count != 0)
         return epctx_fail(error, EPCTX_ERR_ARG, "node_fn gets another node");
     w->make(node, arena);
     return EPCTX_OK;
@@ -29,6 +31,7 @@ static epctx_status wanted_node(void *self, void *build, const epctx_graph *grap
 static epctx_backend wanted_backend(wanted *w) {
     epctx_backend backend = fake_backend(&w->f);
     backend.node_fn = wanted_node;
+    backend.weight_inputs = w->weights;
     return backend;
 }
 
@@ -110,7 +113,11 @@ static void no_inputs(epctx_node *node, epctx_arena *arena) {
     node->inputs = NULL;
 }
 
-static void weights_too(epctx_node *node, epctx_arena *arena) {
+static void as_it_is(epctx_node *node, epctx_arena *arena) {
+    (void)node, (void)arena;
+}
+
+static void weights_first(epctx_node *node, epctx_arena *arena) {
     static const char *const names[] = {"w", "x"};
     node->inputs = some_names(arena, names, 2);
     node->input_count = 2;
@@ -188,21 +195,23 @@ TEST(own_nodes) {
     static const struct {
         wish *make;
         const char *name, *boundary, *attrs; /* NULL: the default name */
-        bool weights;                        /* stay in the model */
+        bool weights, stay;                  /* weight_inputs; in the model */
     } rows[] = {
         {every_type, NULL, "x -> y,z",
          " index:INT:-7:0::0 scale:FLOAT:0:0.25::0 ep_context_type:STRING:0:0:dlc:0 "
          "own_tensor:TENSOR:0:0::0 own_graph:GRAPH:0:0::0 floats:FLOATS:0:0::1 io:INTS:0:0::2 "
          "companies:STRINGS:0:0::2]",
-         false},
-        {many_attrs, NULL, "x -> y,z", " version_of_29:INT:29:0::0]", false},
-        {own_name, "qnn_graph_0: ", "x -> y,z", " []", false},
-        {no_inputs, NULL, " -> y,z", " []", false},
-        {weights_too, NULL, "w,x -> y,z", " []", true},
-        {outputs_turned, NULL, "x -> z,y", " []", false},
+         false, false},
+        {many_attrs, NULL, "x -> y,z", " version_of_29:INT:29:0::0]", false, false},
+        {own_name, "qnn_graph_0: ", "x -> y,z", " []", false, false},
+        {no_inputs, NULL, " -> y,z", " []", false, false},
+        {as_it_is, NULL, ": x,w -> y,z", " []", true, true},
+        {weights_first, NULL, ": w,x -> y,z", " []", true, true},
+        {no_inputs, NULL, ":  -> y,z", " []", true, false},
+        {outputs_turned, NULL, "x -> z,y", " []", false, false},
     };
     for (size_t i = 0; i < 2 * sizeof rows / sizeof rows[0]; i++) {
-        wanted w = {.make = rows[i / 2].make};
+        wanted w = {.make = rows[i / 2].make, .weights = rows[i / 2].weights};
         epctx_backend backend = wanted_backend(&w);
         epctx_gen_opts opts = {.embed = i % 2 == 1, .verify = true};
         epctx_error error;
@@ -216,7 +225,7 @@ TEST(own_nodes) {
         CHECK_HAS(text, rows[i / 2].boundary);
         CHECK_HAS(text, rows[i / 2].attrs);
         /* The weights alone have 4,000 bytes. */
-        CHECK(rows[i / 2].weights == (model.bytes.size > 4000), "%zu bytes in row %zu",
+        CHECK(rows[i / 2].stay == (model.bytes.size > 4000), "%zu bytes in row %zu",
               model.bytes.size, i);
         epctx_model_close(&model);
     }
@@ -316,8 +325,9 @@ TEST(refused_nodes) {
         {no_strings, "attribute 's' of type 8 (STRINGS)", "a value"},
         {no_list, "2 outputs and", "no list"},
         {no_name, "gave no name", "one is expected"},
-        {unknown_input, "input 1, 'nowhere'", "one of the 1 inputs and 1 initializers"},
-        {inner_input, "input 0, 'y'", "one of the 1 inputs and 1 initializers"},
+        {unknown_input, "input 1, 'nowhere'", "one of the 1 inputs and 0 weight inputs"},
+        {inner_input, "input 0, 'y'", "one of the 1 inputs and 0 weight inputs"},
+        {weights_first, "input 0, 'w'", "one of the 1 inputs and 0 weight inputs"},
         {output_twice, "output 1, 'y'", "the 2 outputs of the partition, each once"},
         {output_less, "gave 1 outputs", "expected 2"},
         {output_more, "output 2, 'x'", "the 2 outputs of the partition, each once"},

@@ -342,8 +342,10 @@ static OrtStatus *claim_ordinary(ep_session *session, const epctx_ort_record *re
     EPCTX_ORT_TRY(claim_nodes(&c, graph, nodes, positions, &group_count));
     memset(&options, 0, sizeof options);
     options.ort_version_supported = epctx_ort_layout(api);
-    /* compile_fn copies them into the binary; a weightless node has them as inputs. */
-    options.drop_constant_initializers = session->weightless == EPCTX_WEIGHTLESS_NONE;
+    /* compile_fn copies them into the binary. If they are inputs, ORT writes them into the context
+     * model: a weightless node has them there, and one of an EP that wants them. */
+    options.drop_constant_initializers =
+        session->weightless == EPCTX_WEIGHTLESS_NONE && !session->backend.weight_inputs;
     if (guards_bodies(session)) EPCTX_ORT_TRY(find_unwritable(&c, &unwritable));
     if (unwritable) /* an error here would not fail the session: it does in Compile */
         return api->ep->EpGraphSupportInfo_AddNodesToFuse(info, &unwritable, 1, &options);
