@@ -2606,7 +2606,7 @@ typedef struct epctx_backend {
     const char *sdk_version;           /* EPContext attribute ep_sdk_version */
     const char *hardware_architecture; /* EPContext attribute hardware_architecture */
     /* Sets take[i] = 1 for each node of `graph` that compile accepts; or, to keep nodes apart, any
-     * number but 0: only nodes of one number share a partition (epctx_graph_partition). */
+     * number but 0: only nodes of one number share a partition (epctx_backend_partition). */
     epctx_status (*capability_fn)(void *self, const epctx_graph *graph, uint8_t *take,
                                   epctx_error *error);
     /* A context under construction. */
@@ -2655,6 +2655,13 @@ typedef struct epctx_backend {
      * Otherwise EPCTX_ERR_BACKEND names node, attribute, what is expected and found. */
     epctx_status (*node_fn)(void *self, void *build, const epctx_graph *graph, epctx_arena *arena,
                             epctx_node *node, epctx_error *error);
+    /* May be NULL. After capability_fn: units[i] is 0, or a number up to the node count: nodes of
+     * one number are in one partition, or none of them is taken. None is if one of them is not, if
+     * take[] differs, if a path between them leads through a node that is not taken or kept apart,
+     * or if they are more than most_nodes. For constant nodes it has no meaning. */
+    epctx_status (*units_fn)(void *self, const epctx_graph *graph, const uint8_t *take,
+                             uint32_t *units, epctx_error *error);
+    size_t most_nodes; /* of a partition, without its constant nodes; 0: any number */
     /* The initializers of a graph are inputs of its EPContext node, behind the others, and stay in
      * the EPContext model. False: they are in the binary alone. */
     bool weight_inputs;
@@ -2673,6 +2680,14 @@ typedef struct epctx_backend {
     epctx_status (*infer_fn)(void *self, const epctx_graph *graph, epctx_arena *arena,
                              epctx_value **values, size_t *count, epctx_error *error);
 } epctx_backend;
+
+/* epctx_graph_partition by the rules of the backend as well: units_fn, most_nodes. `take` is as
+ * capability_fn set it, nodes may be cleared since. Errors: BACKEND (a unit's number), those of
+ * units_fn. */
+EPCTX_API epctx_status epctx_backend_partition(const epctx_backend *backend,
+                                               const epctx_graph *graph, const uint8_t *take,
+                                               epctx_arena *arena, epctx_partition **partitions,
+                                               size_t *count, epctx_error *error);
 
 /* The string that ORT stores in model metadata as ep_compatibility_info.<source> and returns before
  * it loads a compiled model: "epctx=1;source=<source>;sdk=<version>;arch=<architecture>".
@@ -14124,10 +14139,16 @@ EPCTX_API epctx_status epctx_edit_prefix(epctx_model *model, epctx_str prefix,
  * Constant nodes have no level: taken nodes that capture nothing and have only constant inputs.
  * Each partition that reads such a node gets a copy, so that it never ties two partitions together.
  *
- * epctx__partition works on an epctx__grouping, in four steps. epctx__group_names maps each value
- * to its producer, initializer and type. epctx__group_levels goes over the nodes once, tells which
- * are constant, and numbers the groups as the levels ascend. epctx__group_constants finds the
- * constants that are graph outputs and those that stay with a reader that is not taken.
+ * A unit is a set of nodes that stay together. A path that leaves a unit and returns makes a circle
+ * of units; so units and nodes that are strongly connected form a component, which has one level,
+ * or else is dissolved: then the nodes of its units are not taken. A group that is too large is cut
+ * into partitions of components in their order, producers first, so no path returns to one.
+ *
+ * epctx__partition works on an epctx__grouping, in five steps. epctx__group_names maps each value
+ * to its producer, initializer and type. epctx__group_nodes tells which nodes are constant.
+ * epctx__group_components finds the components (without units each node is one).
+ * epctx__group_levels goes over them once and numbers the groups as the levels ascend.
+ * epctx__group_constants finds the constants that are graph outputs and those that stay with a reader that is not taken.
  * epctx__group_collect makes each partition: its nodes with the constants they need, then its
  * boundary. At the end epctx__group_owners decides which partition may claim a constant node
  * itself, for ORT, which does not copy nodes.
@@ -14144,6 +14165,11 @@ EPCTX_API epctx_status epctx_edit_prefix(epctx_model *model, epctx_str prefix,
 #define EPCTX__NOBODY   UINT32_MAX       /* not in a partition */
 #define EPCTX__CONSTANT (UINT32_MAX - 1) /* copied into its users */
 
+/* Why a node that the backend takes is in no partition. BESIDE: a constant that stays beside the
+ * nodes that read it. SPLIT: of a unit that is dissolved. */
+#define EPCTX__BESIDE 2
+#define EPCTX__SPLIT  3
+
 /* A constant node whose inputs are being visited. */
 typedef struct epctx__visit {
     uint32_t node;
@@ -14152,7 +14178,9 @@ typedef struct epctx__visit {
 
 typedef struct epctx__grouping {
     const epctx_graph *graph;
-    const uint8_t *take;
+    uint8_t *take;         /* dissolved units are cleared */
+    const uint32_t *units; /* node -> its unit, or 0; NULL: there are none */
+    size_t most;           /* nodes of a partition; 0: any number */
     epctx_arena *arena;
     epctx_error *error;
     epctx_map producers;    /* value -> node */
@@ -14161,7 +14189,9 @@ typedef struct epctx__grouping {
     epctx_map wanted;       /* value -> 1: a graph output, or read outside its partition */
     uint32_t *group;        /* node -> partition, EPCTX__NOBODY or EPCTX__CONSTANT */
     uint8_t *constant;      /* node -> are all inputs constant? */
-    uint8_t *stays;         /* node -> is it constant with a reader that is not taken? */
+    uint8_t *stays;         /* node -> EPCTX__BESIDE, EPCTX__SPLIT or 0 */
+    uint32_t *component;    /* node -> its component, or EPCTX__NOBODY for constants */
+    size_t component_count; /* producers come first */
     uint32_t count;         /* partitions */
     uint32_t *stamp;        /* node -> 1 + the last partition that copied it */
     uint32_t *owner;        /* node -> partition that claims it, or EPCTX__NOBODY */
@@ -14245,6 +14275,209 @@ static epctx_status epctx__nodes_by(epctx__grouping *g, const uint32_t *numbers,
     return EPCTX_OK;
 }
 
+/* Which nodes are constant; every node reads what earlier ones produce. */
+static epctx_status epctx__group_nodes(epctx__grouping *g) {
+    const epctx_graph *graph = g->graph;
+    size_t i, k;
+    for (i = 0; i < graph->node_count; i++) {
+        const epctx_node *node = &graph->nodes[i];
+        bool constant = g->take[i] != 0 && node->capture_count == 0;
+        for (k = 0; constant && k < node->input_count; k++) {
+            uint32_t producer = epctx_map_get(&g->producers, node->inputs[k]);
+            constant = node->inputs[k].size == 0 ||
+                       (producer != EPCTX_MAP_NONE && g->constant[producer] != 0) ||
+                       epctx__has(&g->initializers, node->inputs[k]);
+        }
+        g->constant[i] = constant; /* the compiler of its readers folds it */
+        g->group[i] = constant ? EPCTX__CONSTANT : EPCTX__NOBODY;
+        for (k = 0; !constant && k < epctx__read_count(node); k++) {
+            uint32_t producer = epctx__producer(g, node, k);
+            if (producer != EPCTX_MAP_NONE && g->constant[producer] == 0 && producer >= i) {
+                return epctx__group_refuse(
+                    g, "input '%S' is produced by a later node: the graph is not sorted",
+                    epctx__reads(node, k), node->name);
+            }
+        }
+    }
+    return EPCTX_OK;
+}
+
+/* -- components: Tarjan's algorithm over units, with a stack instead of recursion -- */
+
+typedef struct epctx__joining {
+    epctx__grouping *g;
+    uint32_t *vertex; /* node -> the first of its unit, or itself */
+    uint32_t *next;   /* node -> the next of its unit, or EPCTX__NOBODY */
+    uint32_t *seen;   /* vertex -> when it was reached, from 1; 0: not yet */
+    uint32_t *low;    /* vertex -> the earliest on the path that it reaches */
+    uint32_t *path;   /* reached vertices without a component */
+    size_t reached, path_count, top;
+} epctx__joining;
+
+/* Links the nodes of each unit. */
+static epctx_status epctx__join_units(epctx__joining *j) {
+    epctx__grouping *g = j->g;
+    const size_t n = g->graph->node_count;
+    uint32_t *last; /* unit - 1 -> its last node so far and 1; 0: none */
+    size_t i;
+    EPCTX__NEW(last, uint32_t, n, g->arena, g->error);
+    for (i = 0; i < n; i++) {
+        const size_t unit = g->constant[i] != 0 ? 0 : g->units[i];
+        j->vertex[i] = (uint32_t)i;
+        j->next[i] = EPCTX__NOBODY;
+        if (unit == 0) continue;
+        if (last[unit - 1] > 0) {
+            j->vertex[i] = j->vertex[last[unit - 1] - 1];
+            j->next[last[unit - 1] - 1] = (uint32_t)i;
+        }
+        last[unit - 1] = (uint32_t)i + 1;
+    }
+    return EPCTX_OK;
+}
+
+static void epctx__join_reach(epctx__joining *j, uint32_t vertex) {
+    j->seen[vertex] = j->low[vertex] = (uint32_t)++j->reached;
+    j->path[j->path_count++] = vertex;
+    j->g->stack[j->top].node = vertex;
+    j->g->stack[j->top++].input = 0;
+}
+
+/* All that `vertex` reads is done. */
+static void epctx__join_leave(epctx__joining *j, uint32_t vertex) {
+    epctx__grouping *g = j->g;
+    if (j->low[vertex] == j->seen[vertex]) { /* it reaches nothing earlier: a component */
+        do {
+            g->component[j->path[--j->path_count]] = (uint32_t)g->component_count;
+        } while (j->path[j->path_count] != vertex);
+        g->component_count++;
+    }
+    if (--j->top > 0) {
+        uint32_t reader = j->vertex[g->stack[j->top - 1].node];
+        if (j->low[vertex] < j->low[reader]) j->low[reader] = j->low[vertex];
+    }
+}
+
+/* Components from the stack's first vertex on. */
+static void epctx__join_from(epctx__joining *j, uint32_t first) {
+    epctx__grouping *g = j->g;
+    epctx__join_reach(j, first);
+    while (j->top > 0) {
+        epctx__visit *at = &g->stack[j->top - 1];
+        const epctx_node *node = &g->graph->nodes[at->node];
+        const uint32_t vertex = j->vertex[at->node];
+        if (at->input < epctx__read_count(node)) {
+            uint32_t producer = epctx__producer(g, node, at->input++);
+            if (producer == EPCTX_MAP_NONE || g->constant[producer] != 0) continue;
+            producer = j->vertex[producer];
+            if (j->seen[producer] == 0)
+                epctx__join_reach(j, producer);
+            else if (g->component[producer] == EPCTX__NOBODY && j->seen[producer] < j->low[vertex])
+                j->low[vertex] = j->seen[producer];
+        } else if (j->next[at->node] != EPCTX__NOBODY) {
+            at->node = j->next[at->node];
+            at->input = 0;
+        } else {
+            epctx__join_leave(j, vertex);
+        }
+    }
+}
+
+/* The nodes of each component, ascending: see epctx__nodes_by. */
+typedef struct epctx__components {
+    size_t *begin;
+    uint32_t *nodes;
+    uint8_t *joined; /* component -> its nodes stay together */
+} epctx__components;
+
+/* How many nodes of component `at`, from any on, stay together. */
+static size_t epctx__joined_count(const epctx__components *c, size_t at) {
+    return c->joined[at] != 0 ? c->begin[at + 1] - c->begin[at] : 1;
+}
+
+/* Components with units that cannot be in one partition lose them. */
+static void epctx__group_dissolve(epctx__grouping *g, const epctx__components *c) {
+    size_t at, i;
+    for (at = 0; at < g->component_count; at++) {
+        const uint32_t *nodes = c->nodes + c->begin[at];
+        const size_t count = c->begin[at + 1] - c->begin[at];
+        bool fits = (g->most == 0 || count <= g->most) && count > 0 && g->take[nodes[0]] != 0;
+        for (i = 0; i < count; i++) fits = fits && g->take[nodes[i]] == g->take[nodes[0]];
+        c->joined[at] = fits;
+        for (i = 0; !fits && i < count; i++) {
+            if (g->units[nodes[i]] == 0 || g->take[nodes[i]] == 0) continue;
+            g->take[nodes[i]] = 0;
+            g->stays[nodes[i]] = EPCTX__SPLIT;
+        }
+    }
+}
+
+static epctx_status epctx__group_components(epctx__grouping *g, epctx__components *out) {
+    const size_t n = g->graph->node_count;
+    epctx__joining j;
+    size_t i;
+    memset(&j, 0, sizeof j);
+    j.g = g;
+    memset(g->component, 0xff, n * sizeof *g->component);
+    g->component_count = n;
+    EPCTX__NEW(out->joined, uint8_t, n, g->arena, g->error);
+    if (g->units == NULL) {
+        for (i = 0; i < n; i++)
+            if (g->constant[i] == 0) g->component[i] = (uint32_t)i;
+        return epctx__nodes_by(g, g->component, n, &out->begin, &out->nodes);
+    }
+    EPCTX__NEW(j.vertex, uint32_t, n, g->arena, g->error);
+    EPCTX__NEW(j.next, uint32_t, n, g->arena, g->error);
+    EPCTX__NEW(j.seen, uint32_t, n, g->arena, g->error);
+    EPCTX__NEW(j.low, uint32_t, n, g->arena, g->error);
+    EPCTX__NEW(j.path, uint32_t, n, g->arena, g->error);
+    EPCTX__TRY(epctx__join_units(&j));
+    g->component_count = 0;
+    for (i = 0; i < n; i++)
+        if (g->constant[i] == 0 && j.seen[j.vertex[i]] == 0) epctx__join_from(&j, j.vertex[i]);
+    for (i = 0; i < n; i++)
+        if (g->constant[i] == 0) g->component[i] = g->component[j.vertex[i]];
+    EPCTX__TRY(epctx__nodes_by(g, g->component, g->component_count, &out->begin, &out->nodes));
+    epctx__group_dissolve(g, out);
+    return EPCTX_OK;
+}
+
+/* Cuts the groups that are too large: group numbers become partition numbers, in the same order. */
+static epctx_status epctx__group_cut(epctx__grouping *g, const epctx__components *c) {
+    uint32_t *cut;   /* node -> partition within its group */
+    uint32_t *parts; /* group -> its partitions */
+    size_t *full;    /* group -> nodes of its last partition */
+    size_t at, i, k, step;
+    uint32_t total = 0;
+    if (g->most == 0) return EPCTX_OK;
+    EPCTX__NEW(cut, uint32_t, g->graph->node_count, g->arena, g->error);
+    EPCTX__NEW(parts, uint32_t, (size_t)g->count + 1, g->arena, g->error);
+    EPCTX__NEW(full, size_t, g->count, g->arena, g->error);
+    for (at = 0; at < g->component_count; at++) {
+        const uint32_t *nodes = c->nodes + c->begin[at];
+        const size_t count = c->begin[at + 1] - c->begin[at];
+        step = epctx__joined_count(c, at);
+        for (i = 0; i < count; i += step) {
+            const uint32_t group = g->group[nodes[i]];
+            if (group == EPCTX__NOBODY) continue;
+            if (parts[group] == 0 || full[group] + step > g->most) {
+                parts[group]++;
+                full[group] = 0;
+            }
+            full[group] += step;
+            for (k = i; k < i + step; k++) cut[nodes[k]] = parts[group] - 1;
+        }
+    }
+    for (i = 0; i < g->count; i++) {
+        uint32_t first = total;
+        total += parts[i];
+        parts[i] = first;
+    }
+    for (i = 0; i < g->graph->node_count; i++)
+        if (g->group[i] < g->count) g->group[i] = parts[g->group[i]] + cut[i];
+    g->count = total;
+    return EPCTX_OK;
+}
+
 /* One group for each take[] of a level, numbered as levels ascend. */
 static epctx_status epctx__group_number(epctx__grouping *g, const uint32_t *level) {
     uint32_t number[UINT8_MAX + 1];
@@ -14264,40 +14497,40 @@ static epctx_status epctx__group_number(epctx__grouping *g, const uint32_t *leve
     return EPCTX_OK;
 }
 
-static epctx_status epctx__group_levels(epctx__grouping *g) {
-    const epctx_graph *graph = g->graph;
+/* The level that the producers of a node ask for. */
+static uint32_t epctx__level_of(const epctx__grouping *g, const uint32_t *level, uint32_t node) {
+    const epctx_node *reader = &g->graph->nodes[node];
+    uint32_t most = 0;
+    size_t k;
+    for (k = 0; k < epctx__read_count(reader); k++) {
+        uint32_t producer = epctx__producer(g, reader, k);
+        uint32_t least;
+        if (producer == EPCTX_MAP_NONE || g->constant[producer] != 0) continue;
+        least = level[producer] + (g->take[producer] != g->take[node] ? 1u : 0u);
+        most = most < least ? least : most;
+    }
+    return most;
+}
+
+static epctx_status epctx__group_levels(epctx__grouping *g, const epctx__components *c) {
     uint32_t *level;
-    size_t i, k;
-    EPCTX__NEW(level, uint32_t, graph->node_count, g->arena, g->error);
-    for (i = 0; i < graph->node_count; i++) {
-        const epctx_node *node = &graph->nodes[i];
-        bool constant = g->take[i] != 0 && node->capture_count == 0;
-        for (k = 0; constant && k < node->input_count; k++) {
-            uint32_t producer = epctx_map_get(&g->producers, node->inputs[k]);
-            constant = node->inputs[k].size == 0 ||
-                       (producer != EPCTX_MAP_NONE && g->constant[producer] != 0) ||
-                       epctx__has(&g->initializers, node->inputs[k]);
-        }
-        if (constant) { /* the compiler of its readers folds it */
-            g->constant[i] = 1;
-            g->group[i] = EPCTX__CONSTANT;
-            continue;
-        }
-        g->group[i] = EPCTX__NOBODY;
-        for (k = 0; k < epctx__read_count(node); k++) {
-            uint32_t producer = epctx__producer(g, node, k);
-            uint32_t least;
-            if (producer == EPCTX_MAP_NONE || g->constant[producer] != 0) continue;
-            if (producer >= i) {
-                return epctx__group_refuse(
-                    g, "input '%S' is produced by a later node: the graph is not sorted",
-                    epctx__reads(node, k), node->name);
+    size_t at, i, k, step;
+    EPCTX__NEW(level, uint32_t, g->graph->node_count, g->arena, g->error);
+    for (at = 0; at < g->component_count; at++) {
+        const uint32_t *nodes = c->nodes + c->begin[at];
+        const size_t count = c->begin[at + 1] - c->begin[at];
+        step = epctx__joined_count(c, at);
+        for (i = 0; i < count; i += step) {
+            uint32_t most = 0;
+            for (k = i; k < i + step; k++) {
+                uint32_t least = epctx__level_of(g, level, nodes[k]);
+                most = most < least ? least : most;
             }
-            least = level[producer] + (g->take[producer] != g->take[i] ? 1u : 0u);
-            level[i] = level[i] < least ? least : level[i];
+            for (k = i; k < i + step; k++) level[nodes[k]] = most;
         }
     }
-    return epctx__group_number(g, level);
+    EPCTX__TRY(epctx__group_number(g, level));
+    return epctx__group_cut(g, c);
 }
 
 /* Constants that are graph outputs belong to the first partition; those read by a node that is not
@@ -14310,7 +14543,8 @@ static void epctx__group_constants(epctx__grouping *g) {
         bool given = false;
         for (k = 0; (g->take[i] == 0 || g->stays[i] != 0) && k < epctx__read_count(node); k++) {
             uint32_t producer = epctx__producer(g, node, k);
-            if (producer != EPCTX_MAP_NONE) g->stays[producer] = g->constant[producer];
+            if (producer != EPCTX_MAP_NONE && g->constant[producer] != 0)
+                g->stays[producer] = EPCTX__BESIDE;
         }
         for (k = 0; g->constant[i] != 0 && g->stays[i] == 0 && k < node->output_count; k++) {
             given = given || (epctx_map_get(&g->wanted, node->outputs[k]) != EPCTX_MAP_NONE &&
@@ -14496,23 +14730,29 @@ static epctx_status epctx__group_collect(epctx__grouping *g, epctx_partition *pa
     return EPCTX_OK;
 }
 
-/* `stays` (may be NULL) gets the constant nodes that stay beside their readers. */
+/* `units` may be NULL, `most` 0; `stays` (may be NULL) tells which taken nodes stay, and why. */
 static epctx_status epctx__partition(const epctx_graph *graph, const uint8_t *take,
-                                     epctx_arena *arena, epctx_partition **partitions,
-                                     size_t *count, const uint8_t **stays, epctx_error *error) {
+                                     const uint32_t *units, size_t most, epctx_arena *arena,
+                                     epctx_partition **partitions, size_t *count,
+                                     const uint8_t **stays, epctx_error *error) {
     size_t n = graph->node_count;
+    epctx__components components;
     epctx__grouping g;
     epctx_error_clear(error);
     *partitions = NULL;
     *count = 0;
     memset(&g, 0, sizeof g);
     g.graph = graph;
-    g.take = take;
+    g.units = units;
+    g.most = most;
     g.arena = arena;
     g.error = error;
     if (n >= EPCTX__CONSTANT)
         return epctx_fail(error, EPCTX_ERR_LIMIT, "the graph has %u nodes", (uint64_t)n);
+    EPCTX__NEW(g.take, uint8_t, n, arena, error);
+    if (n > 0) memcpy(g.take, take, n);
     EPCTX__NEW(g.group, uint32_t, n, arena, error);
+    EPCTX__NEW(g.component, uint32_t, n, arena, error);
     EPCTX__NEW(g.constant, uint8_t, n, arena, error);
     EPCTX__NEW(g.stays, uint8_t, n, arena, error);
     EPCTX__NEW(g.stamp, uint32_t, n, arena, error);
@@ -14520,7 +14760,9 @@ static epctx_status epctx__partition(const epctx_graph *graph, const uint8_t *ta
     EPCTX__NEW(g.stack, epctx__visit, n, arena, error);
     EPCTX__NEW(g.list, uint32_t, n, arena, error);
     EPCTX__TRY(epctx__group_names(&g));
-    EPCTX__TRY(epctx__group_levels(&g));
+    EPCTX__TRY(epctx__group_nodes(&g));
+    EPCTX__TRY(epctx__group_components(&g, &components));
+    EPCTX__TRY(epctx__group_levels(&g, &components));
     epctx__group_constants(&g);
     if (stays != NULL) *stays = g.stays;
     EPCTX__NEW(*partitions, epctx_partition, g.count, arena, error);
@@ -14532,7 +14774,7 @@ static epctx_status epctx__partition(const epctx_graph *graph, const uint8_t *ta
 EPCTX_API epctx_status epctx_graph_partition(const epctx_graph *graph, const uint8_t *take,
                                              epctx_arena *arena, epctx_partition **partitions,
                                              size_t *count, epctx_error *error) {
-    return epctx__partition(graph, take, arena, partitions, count, NULL, error);
+    return epctx__partition(graph, take, NULL, 0, arena, partitions, count, NULL, error);
 }
 
 /* ============================================================
@@ -15623,6 +15865,40 @@ static epctx_status epctx__backend_check(const epctx_backend *b, bool compiles, 
                          : epctx_fail(error, EPCTX_ERR_ARG, "the backend has no %s", lacks);
 }
 
+/* `units` gets the backend's units, or NULL. */
+static epctx_status epctx__backend_rules(const epctx_backend *b, const epctx_graph *graph,
+                                         const uint8_t *take, epctx_arena *arena, uint32_t **units,
+                                         epctx_error *error) {
+    size_t i;
+    *units = NULL;
+    if (b->units_fn == NULL) return EPCTX_OK;
+    EPCTX__NEW(*units, uint32_t, graph->node_count, arena, error);
+    EPCTX__TRY(b->units_fn(b->self, graph, take, *units, error));
+    for (i = 0; i < graph->node_count; i++) {
+        if ((*units)[i] > graph->node_count) {
+            epctx_fail(error, EPCTX_ERR_BACKEND,
+                       "units_fn of %s gave unit %u, expected a number up to %u", b->source,
+                       (uint64_t)(*units)[i], (uint64_t)graph->node_count);
+            epctx_blame(error, NULL, &graph->nodes[i].name, NULL);
+            return EPCTX_ERR_BACKEND;
+        }
+    }
+    return EPCTX_OK;
+}
+
+EPCTX_API epctx_status epctx_backend_partition(const epctx_backend *backend,
+                                               const epctx_graph *graph, const uint8_t *take,
+                                               epctx_arena *arena, epctx_partition **partitions,
+                                               size_t *count, epctx_error *error) {
+    uint32_t *units;
+    epctx_error_clear(error);
+    *partitions = NULL;
+    *count = 0;
+    EPCTX__TRY(epctx__backend_rules(backend, graph, take, arena, &units, error));
+    return epctx__partition(graph, take, units, backend->most_nodes, arena, partitions, count, NULL,
+                            error);
+}
+
 /* epctx_ep_begin without the context. */
 static epctx_status epctx__ep_open(epctx_ep *ep, const epctx_backend *backend,
                                    const epctx_ep_opts *opts, size_t room, epctx_arena *arena,
@@ -16308,10 +16584,9 @@ EPCTX_API epctx_options epctx_options_of_gen(const epctx_gen_opts *opts) {
     return options;
 }
 
-/* More values of epctx__gen.take. BESIDE: a constant that stays beside the nodes that read it.
- * UNREAD: a node whose results nobody needs. It goes, as its partition would have no output. */
-#define EPCTX__BESIDE 2
-#define EPCTX__UNREAD 3
+/* One more value of epctx__gen.take: a node whose results nobody needs. It goes, as its partition
+ * would have no output. */
+#define EPCTX__UNREAD 4
 
 typedef struct epctx__gen {
     epctx_model *model;
@@ -16322,7 +16597,7 @@ typedef struct epctx__gen {
     epctx_error *error;
     epctx_arena *arena;
     epctx_graph graph;
-    uint8_t *take; /* 0: not taken; 1: compiled; EPCTX__BESIDE; EPCTX__UNREAD */
+    uint8_t *take; /* 0: not taken; 1: compiled; EPCTX__BESIDE, EPCTX__SPLIT, EPCTX__UNREAD */
     epctx_partition *parts;
     size_t part_count;
     epctx_ep ep;
@@ -16446,6 +16721,11 @@ static epctx_status epctx__gen_refusal(const epctx__gen *g, size_t index, bool a
                    "operator %S has only constant inputs and stays beside its reader, which is not "
                    "taken",
                    &node->op_type);
+    } else if (g->take[index] == EPCTX__SPLIT) {
+        epctx_fail(error, EPCTX_ERR_UNSUPPORTED,
+                   "operator %S is one of several nodes that %s takes together, and they do not "
+                   "fit into one partition",
+                   &node->op_type, b->source);
     } else if (ask && b->explain_fn != NULL) {
         b->explain_fn(b->self, &g->graph, index, error);
     }
@@ -16464,7 +16744,7 @@ static void epctx__gen_tell(const epctx__gen *g) {
     size_t i;
     int asked = 0;
     for (i = 0; hooks != NULL && hooks->refused_fn != NULL && i < g->graph.node_count; i++) {
-        if ((g->take[i] == 0 || g->take[i] == EPCTX__BESIDE) &&
+        if ((g->take[i] == 0 || g->take[i] == EPCTX__BESIDE || g->take[i] == EPCTX__SPLIT) &&
             !epctx__is_ep_record(&g->graph.nodes[i])) {
             epctx_error_clear(&why);
             epctx__gen_refusal(g, i, asked++ < EPCTX__ASKED, &why);
@@ -16514,6 +16794,7 @@ static epctx_status epctx__gen_partition(epctx__gen *g) {
     const size_t count = graph->node_count;
     const uint8_t *stays = NULL;
     uint8_t *unread;
+    uint32_t *units;
     size_t left = 0; /* the first node that is not taken */
     size_t i;
     epctx_error why;
@@ -16526,13 +16807,13 @@ static epctx_status epctx__gen_partition(epctx__gen *g) {
     EPCTX__TRY(epctx__gen_unread(g, unread));
     for (i = 0; i < count; i++)
         if (unread[i] != 0) g->take[i] = 0;
-    EPCTX__TRY(
-        epctx__partition(graph, g->take, g->arena, &g->parts, &g->part_count, &stays, g->error));
-    for (i = 0; i < count; i++) {
-        g->take[i] = unread[i] != 0  ? EPCTX__UNREAD
-                     : stays[i] != 0 ? EPCTX__BESIDE
-                                     : g->take[i] != 0;
-    }
+    EPCTX__TRY(epctx__backend_rules(g->backend, graph, g->take, g->arena, &units, g->error));
+    for (i = 0; i < count && units != NULL; i++)
+        if (unread[i] != 0) units[i] = 0; /* it goes anyway */
+    EPCTX__TRY(epctx__partition(graph, g->take, units, g->backend->most_nodes, g->arena, &g->parts,
+                                &g->part_count, &stays, g->error));
+    for (i = 0; i < count; i++)
+        g->take[i] = unread[i] != 0 ? EPCTX__UNREAD : stays[i] != 0 ? stays[i] : g->take[i] != 0;
     epctx__gen_tell(g);
     while (left < count && (g->take[left] != 0 || epctx__is_ep_record(&graph->nodes[left]))) left++;
     if (g->opts->require_all && left < count) return epctx__gen_refusal(g, left, true, g->error);

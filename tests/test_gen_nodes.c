@@ -407,6 +407,55 @@ TEST(node_fn_fails) {
     CHECK_INT(f.alive, 0);
 }
 
+/* -- units, and a limit -- */
+
+/* The first and the last Take of source(), between which Keep is. */
+static epctx_status ends_together(void *self, const epctx_graph *graph, const uint8_t *take,
+                                  uint32_t *units, epctx_error *error) {
+    (void)self, (void)take, (void)error;
+    units[0] = units[graph->node_count - 1] = 1;
+    return EPCTX_OK;
+}
+
+static char refused[400];
+
+static void note_refused(void *user, const epctx_node *node, const epctx_error *why) {
+    size_t used = strlen(refused);
+    (void)user;
+    snprintf(refused + used, sizeof refused - used, "%.*s: %s; ", (int)node->name.size,
+             node->name.data, strstr(why->message, "operator"));
+}
+
+TEST(units_and_limit) {
+    static const struct {
+        bool units;
+        size_t most;
+        const char *pieces, *refused;
+    } rows[] = {
+        {false, 0, "x,x2->b,b2;c,b2->y;", "n2: operator Keep "},
+        {false, 1, "x->a;a,x2->b,b2;c,b2->y;", "n2: operator Keep "},
+        {true, 0, "a,x2->b,b2;",
+         "n0: operator Take is one of several nodes that FakeEP takes together, and they do not "
+         "fit "
+         "into one partition; n2: operator Keep "},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        wanted w = {.make = as_it_is};
+        epctx_backend backend = wanted_backend(&w);
+        epctx_hooks hooks = {.refused_fn = note_refused};
+        epctx_gen_opts opts = {.hooks = &hooks};
+        epctx_error error;
+        if (rows[i].units) backend.units_fn = ends_together;
+        backend.most_nodes = rows[i].most;
+        refused[0] = '\0';
+        clear_root();
+        make_source(0);
+        CHECK_OK(compile_with(&w, &backend, &opts, &error), error);
+        CHECK_STR(w.f.log, rows[i].pieces);
+        CHECK_HAS(refused, rows[i].refused);
+    }
+}
+
 int main(int argc, char **argv) {
     if (!make_root()) return 1;
     RUN(own_nodes);
@@ -414,6 +463,7 @@ int main(int argc, char **argv) {
     RUN(name_that_is_a_key);
     RUN(names_that_clash);
     RUN(node_fn_fails);
+    RUN(units_and_limit);
     remove_root();
     return test_end();
 }

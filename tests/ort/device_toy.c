@@ -651,6 +651,18 @@ static epctx_status toy_explain(void *self, const epctx_graph *graph, size_t ind
                       &graph->nodes[index].op_type);
 }
 
+/* units=1: all Add and Mul are in one partition, or left. */
+static epctx_status toy_units(void *self, const epctx_graph *graph, const uint8_t *take,
+                              uint32_t *units, epctx_error *error) {
+    size_t i;
+    (void)self, (void)take, (void)error;
+    for (i = 0; i < graph->node_count; i++) {
+        const int op = op_of(&graph->nodes[i]);
+        units[i] = op == OP_ADD || op == OP_MUL;
+    }
+    return EPCTX_OK;
+}
+
 /* ---------------------------------------------------------------------- node */
 
 /* Attributes of the toy's own, one of every type that ONNX Runtime makes; with node=... something
@@ -733,7 +745,7 @@ static int toy_convert(const epctx_backend *backend, const char *domain, const c
 }
 
 /* EP options: architecture=abacus|slide-rule, layout=nchw|nhwc, fail_run=1, fail_load=1,
- * show_addresses=1, take_if=1, apart=1, weight_inputs=1, node=twice|reserved|tensor|input|name. */
+ * show_addresses=1, take_if=1, apart=1, units=1, most_nodes=1, weight_inputs=1, node=twice|reserved|tensor|input|name. */
 static epctx_status toy_open(const ep_options *options, epctx_backend *backend,
                              epctx_error *error) {
     const char *architecture = ep_option_get(options, "architecture");
@@ -779,13 +791,15 @@ static epctx_status toy_open(const ep_options *options, epctx_backend *backend,
     backend->explain_fn = toy_explain;
     backend->check_fn = toy_check;
     backend->node_fn = toy_node;
+    backend->units_fn = ep_option_get(options, "units") ? toy_units : NULL;
+    backend->most_nodes = ep_option_get(options, "most_nodes") ? 1 : 0;
     backend->weight_inputs = ep_option_get(options, "weight_inputs") != NULL;
     return EPCTX_OK;
 }
 
 static const char *const option_keys[] = {
-    "architecture", "fail_run", "fail_load", "show_addresses", "layout",
-    "take_if",      "apart",    "node",      "weight_inputs",  NULL};
+    "architecture", "fail_run", "fail_load",     "show_addresses", "layout",     "take_if",
+    "apart",        "node",     "weight_inputs", "units",          "most_nodes", NULL};
 
 static bool toy_present(void) {
     return !getenv("TOY_ABSENT");
