@@ -2831,6 +2831,14 @@ EPCTX_API epctx_status epctx_preflight(const epctx_options *options, const epctx
 
 #ifndef EPCTX_NO_EDIT
 
+/* Results in memory instead of files. The buffers are the caller's, with his allocator; each is
+ * replaced, and empty after a failure. */
+typedef struct epctx_gen_memory {
+    epctx_buffer *model;        /* may be NULL: the open model is the result */
+    epctx_buffer *binary;       /* NULL: only if it is embedded */
+    epctx_buffer *initializers; /* NULL: only without initializers_file_name */
+} epctx_gen_memory;
+
 /* Strings are borrowed during the call. */
 typedef struct epctx_gen_opts {
     const char *context_file_path;      /* ep.context_file_path; default <model>_ctx.onnx */
@@ -2855,6 +2863,10 @@ typedef struct epctx_gen_opts {
     struct epctx_workspace *workspace; /* ep.share_ep_contexts: a session of a group (>>share) */
     const char *group;                 /* its name; NULL: the only one of this EP */
     bool stop; /* ep.stop_share_ep_contexts: the last session of the group */
+    /* May be NULL: files. Else no file is written, and none looked at but those of the source:
+     * paths are names alone, of a model without one those of "model.onnx"; `overwrite` and `lock`
+     * mean nothing. Not for a group. */
+    const epctx_gen_memory *memory;
 } epctx_gen_opts;
 
 /* From and to session options; members without an option are zero. Strings are borrowed. */
@@ -2886,7 +2898,7 @@ typedef struct epctx_gen_report {
  * here removed.
  *
  * Outputs are checked before anything is compiled, with the errors of epctx_preflight, and written
- * together or not at all. On failure the model is as before. The same model and options give the
+ * together or not at all; with `memory` there is nothing to check but names. On failure the model is as before. The same model and options give the
  * same bytes. `report` may be NULL. */
 EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *backend,
                                       const epctx_gen_opts *opts, epctx_gen_report *report,
@@ -16616,10 +16628,12 @@ typedef struct epctx__gen {
 static epctx_status epctx__gen_context_path(epctx__gen *g) {
     epctx_gen_report *r = g->report;
     epctx_str wanted = epctx_str_of(g->opts->context_file_path);
+    const char *path = g->model->path;
+    if (g->opts->memory != NULL && path[0] == '\0') path = "model.onnx";
     g->derived = wanted.size == 0;
-    EPCTX__TRY(epctx_options_check(&g->options, EPCTX_PHASE_GENERATE, g->model->path, g->error));
+    EPCTX__TRY(epctx_options_check(&g->options, EPCTX_PHASE_GENERATE, path, g->error));
     return g->derived
-               ? epctx_path_context_model(epctx_str_of(g->model->path), r->context_path,
+               ? epctx_path_context_model(epctx_str_of(path), r->context_path,
                                           sizeof r->context_path, g->error)
                : epctx__path_join(r->context_path, sizeof r->context_path, &wanted, 1, g->error);
 }
@@ -16649,7 +16663,8 @@ static epctx_status epctx__gen_source_node(epctx__gen *g, const epctx_node *node
                           &ep.source);
     }
     g->report->other_nodes++;
-    if (ep.embed_mode != 0 || ep.ep_cache_context.size == 0) return EPCTX_OK;
+    if (g->opts->memory != NULL || ep.embed_mode != 0 || ep.ep_cache_context.size == 0)
+        return EPCTX_OK;
     status = epctx_path_find(io, epctx_path_folder(epctx_str_of(g->report->context_path)),
                              ep.ep_cache_context, model->path_flags, to, sizeof to, g->error);
     if (model->path[0] != '\0' &&
@@ -16684,6 +16699,33 @@ static epctx_status epctx__gen_source(epctx__gen *g) {
         EPCTX__TRY(status);
     }
     return EPCTX_OK;
+}
+
+/* Names of what goes into memory: as they would be beside the model. */
+static epctx_status epctx__gen_names(epctx__gen *g) {
+    epctx_gen_report *r = g->report;
+    const char *aside = g->opts->initializers_file_name;
+    epctx_str binary = epctx_str_of(g->opts->binary);
+    epctx_str initializers = epctx_str_of(aside); /* the options are checked */
+    if (initializers.size > 0)
+        EPCTX__TRY(epctx__path_join(r->initializers_path, sizeof r->initializers_path,
+                                    &initializers, 1, g->error));
+    if (g->opts->embed) return EPCTX_OK;
+    if (binary.size > 0) {
+        EPCTX__TRY(epctx_path_check(binary, g->error));
+        EPCTX__TRY(epctx__path_join(r->binary_path, sizeof r->binary_path, &binary, 1, g->error));
+    } else {
+        EPCTX__TRY(epctx_path_binary(epctx_str_of(r->context_path),
+                                     epctx_str_of(g->backend->short_name), r->binary_path,
+                                     sizeof r->binary_path, g->error));
+    }
+    g->binary = r->binary_path;
+    return epctx_str_is(initializers, g->binary)
+               ? epctx_fail(g->error, EPCTX_ERR_PATH,
+                            "the binary and the initializers would both be '%s': change one of the "
+                            "names",
+                            g->binary)
+               : EPCTX_OK;
 }
 
 static epctx_status epctx__gen_paths(epctx__gen *g) {
@@ -16833,7 +16875,7 @@ static epctx_status epctx__gen_source_name(epctx__gen *g, const char **out) {
     char beside[EPCTX_PATH_MAX];
     char source[EPCTX_PATH_MAX];
     epctx_str name;
-    if (path[0] == '\0' ||
+    if (path[0] == '\0' || g->opts->memory != NULL ||
         epctx__path_place(io, g->report->context_path, beside, NULL) != EPCTX_OK ||
         io->canonical_fn(io->user, path, source, sizeof source, NULL) != EPCTX_OK ||
         epctx_path_relative(epctx_path_folder(epctx_str_of(beside)), epctx_str_of(source), &name,
@@ -17297,7 +17339,7 @@ static epctx_status epctx__gen_make(epctx__gen *g) {
     epctx_gen_report *r = g->report;
     epctx_status status;
     EPCTX__TRY(epctx__gen_source(g));
-    EPCTX__TRY(epctx__gen_paths(g));
+    EPCTX__TRY(g->opts->memory != NULL ? epctx__gen_names(g) : epctx__gen_paths(g));
     status = epctx__gen_partition(g);
     if (status == EPCTX_OK && g->part_count > 0) {
         epctx__hash_sources(g);
@@ -17317,6 +17359,63 @@ static epctx_status epctx__gen_make(epctx__gen *g) {
     r->binary_size = epctx_ep_binary(&g->ep).size;
     if (g->part_count == 0) r->binary_path[0] = '\0';
     return EPCTX_OK;
+}
+
+static epctx_status epctx__buffer_model(epctx_buffer *buffer, epctx_model *model,
+                                        epctx_error *error) {
+    const size_t size = (size_t)epctx_model_size(model);
+    pb_ostream_t stream;
+    if (epctx_buffer_append(buffer, NULL, size) != EPCTX_OK) return epctx__nomem(error, size);
+    stream = pb_ostream_from_buffer(buffer->data, size);
+    return epctx_model_write_stream(model, &stream, error);
+}
+
+/* Can the results go where the caller wants them? */
+static epctx_status epctx__memory_check(const epctx_gen_opts *opts, epctx_error *error) {
+    const epctx_gen_memory *m = opts->memory;
+    const char *lacks =
+        !opts->embed && m->binary == NULL ? "binary"
+        : epctx_str_of(opts->initializers_file_name).size > 0 && m->initializers == NULL
+            ? "initializers"
+            : NULL;
+    if (opts->workspace != NULL)
+        return epctx_fail(error, EPCTX_ERR_ARG, "a group writes files: `memory` is not for it");
+    return lacks == NULL ? EPCTX_OK
+                         : epctx_fail(error, EPCTX_ERR_ARG,
+                                      "`memory` has no buffer for the %s: pass one, or %s", lacks,
+                                      lacks[0] == 'b' ? "`embed`" : "no initializers_file_name");
+}
+
+static void epctx__memory_clear(const epctx_gen_memory *m) {
+    if (m->model != NULL) m->model->size = 0;
+    if (m->binary != NULL) m->binary->size = 0;
+    if (m->initializers != NULL) m->initializers->size = 0;
+}
+
+static epctx_status epctx__memory_fill(const epctx__gen *g) {
+    const epctx_gen_memory *m = g->opts->memory;
+    const epctx_span binary = epctx_ep_binary(&g->ep);
+    const epctx_span *parts = (const epctx_span *)(const void *)g->aside.data;
+    size_t i;
+    if (m->model != NULL) EPCTX__TRY(epctx__buffer_model(m->model, g->model, g->error));
+    if (!g->opts->embed && epctx_buffer_append(m->binary, binary.data, binary.size) != EPCTX_OK)
+        return epctx__nomem(g->error, binary.size);
+    for (i = 0; i < g->aside.size / sizeof *parts; i++)
+        if (epctx_buffer_append(m->initializers, parts[i].data, parts[i].size) != EPCTX_OK)
+            return epctx__nomem(g->error, parts[i].size);
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__gen_in_memory(epctx__gen *g) {
+    const epctx_gen_memory *m = g->opts->memory;
+    epctx_status status;
+    EPCTX__TRY(epctx__memory_check(g->opts, g->error));
+    epctx__memory_clear(m);
+    EPCTX__TRY(epctx__gen_make(g));
+    if (g->report->context_path[0] == '\0') return EPCTX_OK;
+    status = epctx__memory_fill(g);
+    if (status != EPCTX_OK) epctx__memory_clear(m);
+    return status;
 }
 
 static epctx_status epctx__gen_alone(epctx__gen *g) {
@@ -18367,15 +18466,6 @@ static void epctx__group_append(epctx__group *group, epctx__pending *p) {
 
 #ifndef EPCTX_NO_EDIT
 
-static epctx_status epctx__buffer_model(epctx_buffer *buffer, epctx_model *model,
-                                        epctx_error *error) {
-    const size_t size = (size_t)epctx_model_size(model);
-    pb_ostream_t stream;
-    if (epctx_buffer_append(buffer, NULL, size) != EPCTX_OK) return epctx__nomem(error, size);
-    stream = pb_ostream_from_buffer(buffer->data, size);
-    return epctx_model_write_stream(model, &stream, error);
-}
-
 /* Keeps the session's output until the group is written. Its initializers go into a temporary file
  * now, while its model is open. */
 static epctx_status epctx__pending_fill(epctx__group *group, epctx__pending *p,
@@ -18684,11 +18774,12 @@ EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *b
     epctx_error_clear(error);
     memset(&defaults, 0, sizeof defaults);
     memset(&g, 0, sizeof g);
-    if (model == NULL || model->root == NULL || epctx_model_io(model) == NULL)
-        return epctx_fail(error, EPCTX_ERR_ARG, "an open model with an io is expected");
     g.model = model;
     g.backend = backend;
     g.opts = opts != NULL ? opts : &defaults;
+    if (model == NULL || model->root == NULL ||
+        (epctx_model_io(model) == NULL && g.opts->memory == NULL))
+        return epctx_fail(error, EPCTX_ERR_ARG, "an open model with an io is expected");
     EPCTX__TRY(epctx__backend_check(backend, true, g.opts->verify, error));
     if (g.opts->workspace == NULL && (g.opts->stop || g.opts->group != NULL))
         return epctx_fail(error, EPCTX_ERR_ARG, "`stop` and `group` need a `workspace`");
@@ -18699,7 +18790,9 @@ EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *b
     epctx_buffer_init(&g.aside, &in_arena);
     EPCTX__NEW(g.report, epctx_gen_report, 1, g.arena, error);
     mark = epctx_edit_mark(model);
-    status = g.opts->workspace != NULL ? epctx__gen_grouped(&g) : epctx__gen_alone(&g);
+    status = g.opts->memory != NULL      ? epctx__gen_in_memory(&g)
+             : g.opts->workspace != NULL ? epctx__gen_grouped(&g)
+                                         : epctx__gen_alone(&g);
     if (status != EPCTX_OK) {
         epctx_fail(error, status, "%s failed without a message", backend->source);
         epctx_blame(error, model->path, NULL, NULL);
