@@ -16380,6 +16380,41 @@ static epctx_status epctx__verify_binary(const epctx_backend *b, epctx_span bina
     return status;
 }
 
+/* A group's context, lent to each of its sessions. */
+typedef struct epctx__lent {
+    void *build;
+    epctx__known *known;
+} epctx__lent;
+
+/* What there is to compile. */
+typedef struct epctx__job {
+    const epctx_backend *backend;
+    const epctx_ep_opts *opts;
+    const epctx__lent *lent; /* NULL: a context of its own, whose binary is in the result */
+    const epctx_graph *const *pieces;
+    size_t count;
+    bool verify; /* a context of its own: load it and find every graph */
+} epctx__job;
+
+/* The one way to a context: of a model alone, of a session of a group with its model or without.
+ * The caller ends `ep`, also after a failure. */
+static epctx_status epctx__ep_run(epctx_ep *ep, const epctx__job *job, epctx_arena *arena,
+                                  epctx_error *error) {
+    size_t i;
+    if (job->lent == NULL) {
+        EPCTX__TRY(epctx_ep_begin(ep, job->backend, job->opts, job->count, arena, error));
+    } else {
+        EPCTX__TRY(epctx__ep_open(ep, job->backend, job->opts, job->count, arena, error));
+        epctx__ep_share(ep, job->lent->build, job->lent->known);
+    }
+    for (i = 0; i < job->count; i++) EPCTX__TRY(epctx_ep_compile(ep, job->pieces[i], error));
+    EPCTX__TRY(epctx_ep_finish(ep, error));
+    return job->verify && job->lent == NULL
+               ? epctx__verify_binary(job->backend, epctx_ep_binary(ep), ep->graphs, ep->count,
+                                      error)
+               : EPCTX_OK;
+}
+
 EPCTX_API void epctx_ep_end(epctx_ep *ep) {
     if (ep->build != NULL && ep->shared == NULL)
         ep->backend->discard_fn(ep->backend->self, ep->build);
@@ -16613,12 +16648,11 @@ typedef struct epctx__gen {
     epctx_partition *parts;
     size_t part_count;
     epctx_ep ep;
-    void *build;         /* of the group; NULL: its own */
-    epctx__known *known; /* its graphs */
-    bool joins;          /* an earlier session named the group's binary */
-    bool derived;        /* the EPContext model has the default name */
-    const char *binary;  /* name of the group's binary, or NULL */
-    const char **inputs; /* files of the source and of other EPs */
+    const epctx__lent *lent; /* the group's context; NULL: its own */
+    bool joins;              /* an earlier session named the group's binary */
+    bool derived;            /* the EPContext model has the default name */
+    const char *binary;      /* name of the group's binary, or NULL */
+    const char **inputs;     /* files of the source and of other EPs */
     size_t input_count;
     epctx_buffer aside; /* the file of initializers: epctx_span of gap, tensor, gap, ... */
     epctx_map inside;   /* names of those that ORT reads in the model only */
@@ -16886,9 +16920,14 @@ static epctx_status epctx__gen_source_name(epctx__gen *g, const char **out) {
 
 static epctx_status epctx__gen_compile(epctx__gen *g) {
     epctx_gen_report *r = g->report;
+    const epctx_graph **pieces;
     epctx_ep_opts how;
+    epctx__job job;
     size_t i, k, count;
     memset(&how, 0, sizeof how);
+    memset(&job, 0, sizeof job);
+    EPCTX__NEW(pieces, const epctx_graph *, g->part_count, g->arena, g->error);
+    for (i = 0; i < g->part_count; i++) pieces[i] = &g->parts[i].graph;
     if (g->opts->weightless != EPCTX_WEIGHTLESS_NONE)
         EPCTX__TRY(epctx__gen_source_name(g, &how.source_model));
     how.name_prefix = g->opts->name_prefix;
@@ -16899,19 +16938,13 @@ static epctx_status epctx__gen_compile(epctx__gen *g) {
     how.weightless = g->opts->weightless;
     how.hooks = g->opts->hooks;
     how.allocator = g->opts->allocator;
-    if (g->build == NULL) {
-        EPCTX__TRY(epctx_ep_begin(&g->ep, g->backend, &how, g->part_count, g->arena, g->error));
-    } else {
-        EPCTX__TRY(epctx__ep_open(&g->ep, g->backend, &how, g->part_count, g->arena, g->error));
-        epctx__ep_share(&g->ep, g->build, g->known);
-    }
-    for (i = 0; i < g->part_count; i++)
-        EPCTX__TRY(epctx_ep_compile(&g->ep, &g->parts[i].graph, g->error));
-    EPCTX__TRY(epctx_ep_finish(&g->ep, g->error));
-    if (g->opts->verify && g->build == NULL) {
-        EPCTX__TRY(epctx__verify_binary(g->backend, epctx_ep_binary(&g->ep), g->ep.graphs,
-                                        g->ep.count, g->error));
-    }
+    job.backend = g->backend;
+    job.opts = &how;
+    job.lent = g->lent;
+    job.pieces = pieces;
+    job.count = g->part_count;
+    job.verify = g->opts->verify;
+    EPCTX__TRY(epctx__ep_run(&g->ep, &job, g->arena, g->error));
     r->nodes = epctx_ep_context_nodes(&g->ep, &count);
     r->max_size = g->ep.max_size;
     for (i = 0; i < g->part_count; i++) {
@@ -17281,7 +17314,7 @@ static epctx_status epctx__gen_metadata(epctx__gen *g) {
     epctx__stamp_put_target(&s, epctx_str_of(b->sdk_version),
                             epctx_str_of(b->hardware_architecture));
     /* A group's last session adds its binary: epctx__pending_edit. */
-    if (g->build == NULL) epctx__stamp_put_binary(&s, epctx_ep_binary(&g->ep), g->ep.count);
+    if (g->lent == NULL) epctx__stamp_put_binary(&s, epctx_ep_binary(&g->ep), g->ep.count);
     return epctx__stamp_write(&s, g->model, b->source, g->error);
 }
 
@@ -18264,8 +18297,8 @@ typedef struct epctx__group {
     const epctx_backend *backend;
     const epctx_io *io;
     epctx_arena arena;
-    void *build;
     epctx__known known;
+    epctx__lent context; /* with `known` */
     bool verify;
     epctx_weightless_support weightless; /* as asked for */
     char folder[EPCTX_PATH_MAX];         /* canonical */
@@ -18279,7 +18312,8 @@ typedef struct epctx__group {
 /* For a group that is not in the list; without the lock. */
 static void epctx__group_free(epctx_workspace *w, epctx__group *group) {
     epctx__pending *p;
-    if (group->build != NULL) group->backend->discard_fn(group->backend->self, group->build);
+    if (group->context.build != NULL)
+        group->backend->discard_fn(group->backend->self, group->context.build);
     epctx_commit_close(&group->commit);
     for (p = group->pending; p != NULL; p = p->next) epctx_buffer_free(&p->model);
     epctx_arena_free(&group->arena);
@@ -18390,7 +18424,8 @@ static epctx_status epctx__group_join(epctx_workspace *w, const char *name,
         how.hooks = NULL; /* the group outlives the session */
         how.prepare_only = prepare_only;
         how.weightless = weightless;
-        status = epctx__build_begin(backend, &how, &group->build, error);
+        group->context.known = &group->known;
+        status = epctx__build_begin(backend, &how, &group->context.build, error);
     } else if (group->backend->self != backend->self || group->io != io) {
         status = epctx_fail(error, EPCTX_ERR_ARG,
                             "the group has another backend object (other EP options?) or "
@@ -18539,13 +18574,13 @@ static epctx_status epctx__group_write(epctx_workspace *w, epctx__group *group,
                                        epctx_error *error) {
     const epctx_backend *b = group->backend;
     epctx_commit *c = &group->commit;
-    void *build = group->build;
+    void *build = group->context.build;
     const epctx__known_graph *graphs = (const epctx__known_graph *)group->known.graphs.items;
     size_t count = group->known.graphs.count;
     epctx__pending *p;
     epctx_output_file file;
     epctx_span bytes;
-    group->build = NULL;
+    group->context.build = NULL;
     EPCTX__TRY(epctx__build_finish(b, build, binary, count, error));
     bytes = epctx__span(binary->data, binary->size);
     if (group->verify && count > 0)
@@ -18615,9 +18650,11 @@ static epctx_status epctx__group_compile(epctx__group *group, const epctx_share_
     epctx__pending *p;
     epctx_ep ep;
     epctx_ep_opts how;
+    epctx__job job;
     epctx_status status;
     size_t i;
     memset(&how, 0, sizeof how);
+    memset(&job, 0, sizeof job);
     EPCTX__TRY(epctx__group_accepts(group, opts->context_path, error));
     out.binary = group->binary;
     if (group->binary == NULL) EPCTX__TRY(epctx__group_target(group, opts, &out, error));
@@ -18636,11 +18673,12 @@ static epctx_status epctx__group_compile(epctx__group *group, const epctx_share_
     how.model_hash = opts->model_hash != 0 ? opts->model_hash : epctx__hash_number(0, count);
     for (i = 0; opts->model_hash == 0 && i < count; i++) /* only the pieces are known */
         how.model_hash = epctx__hash_number(how.model_hash, epctx_graph_hash(opts->pieces[i]));
-    status = epctx__ep_open(&ep, group->backend, &how, count, arena, error);
-    epctx__ep_share(&ep, group->build, &group->known);
-    for (i = 0; status == EPCTX_OK && i < count; i++)
-        status = epctx_ep_compile(&ep, opts->pieces[i], error);
-    if (status == EPCTX_OK) status = epctx_ep_finish(&ep, error);
+    job.backend = group->backend;
+    job.opts = &how;
+    job.lent = &group->context;
+    job.pieces = opts->pieces;
+    job.count = count;
+    status = epctx__ep_run(&ep, &job, arena, error);
     if (status == EPCTX_OK) {
         *nodes = epctx_ep_context_nodes(&ep, &i);
         group->known.max_size = ep.max_size;
@@ -18700,8 +18738,7 @@ static epctx_status epctx__group_session(epctx__group *group, epctx__gen *g) {
     const char *aside = g->opts->initializers_file_name;
     epctx__pending *p;
     epctx_status status;
-    g->build = group->build;
-    g->known = &group->known;
+    g->lent = &group->context;
     g->joins = group->binary != NULL;
     EPCTX__TRY(epctx__gen_context_path(g));
     EPCTX__TRY(epctx__group_accepts(group, r->context_path, g->error));
