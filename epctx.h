@@ -16425,9 +16425,10 @@ EPCTX_API void epctx_ep_end(epctx_ep *ep) {
 /* ============================================================
  * >>gen
  *
- * epctx_generate stands in >>share, because it may join a group. It fills an epctx__gen, and
- * epctx__gen_make runs the steps: read the source, name and check the outputs, partition, compile,
- * rewrite. epctx__gen_alone then writes model, binary and initializers in one commit; a group keeps
+ * epctx_generate stands in >>share, because it may join a group. What it is given is an
+ * epctx__gen_in, which nothing changes. epctx__gen_plan decides, without compiling, what there is to
+ * do: read the source, name and check the outputs, partition. epctx__gen_make carries the plan out
+ * (compile, rewrite), and what it makes is an epctx__gen. epctx__gen_alone then writes model, binary and initializers in one commit; a group keeps
  * them until its last session.
  *
  * Two rules make this safe. Errors that can be found without compiling are found first:
@@ -16635,41 +16636,55 @@ EPCTX_API epctx_options epctx_options_of_gen(const epctx_gen_opts *opts) {
  * would have no output. */
 #define EPCTX__UNREAD 4
 
-typedef struct epctx__gen {
-    epctx_model *model;
+/* What a session is given; nothing changes it. */
+typedef struct epctx__gen_in {
+    epctx_model *model; /* edited when the result is made */
     const epctx_backend *backend;
     const epctx_gen_opts *opts;
-    epctx_options options; /* the same as session options */
-    epctx_gen_report *report;
-    epctx_error *error;
+    epctx_options options;   /* the same as session options */
+    const epctx__lent *lent; /* the group's context; NULL: its own */
+    const char *binary;      /* name of the group's binary; NULL: no session has named it */
     epctx_arena *arena;
+    epctx_error *error;
+} epctx__gen_in;
+
+/* What is decided before anything is compiled. */
+typedef struct epctx__plan {
     epctx_graph graph;
     uint8_t *take; /* 0: not taken; 1: compiled; EPCTX__BESIDE, EPCTX__SPLIT, EPCTX__UNREAD */
     epctx_partition *parts;
     size_t part_count;
-    epctx_ep ep;
-    const epctx__lent *lent; /* the group's context; NULL: its own */
-    bool joins;              /* an earlier session named the group's binary */
-    bool derived;            /* the EPContext model has the default name */
-    const char *binary;      /* name of the group's binary, or NULL */
-    const char **inputs;     /* files of the source and of other EPs */
+    size_t other_nodes;
+    bool derived;        /* the EPContext model has the default name */
+    const char *binary;  /* name of the binary in the nodes, or NULL */
+    const char **inputs; /* files of the source and of other EPs */
     size_t input_count;
+    uint64_t source_hash;
+    char context_path[EPCTX_PATH_MAX];
+    char binary_path[EPCTX_PATH_MAX];       /* empty when embedded */
+    char initializers_path[EPCTX_PATH_MAX]; /* empty when all stay inside */
+} epctx__plan;
+
+/* What is made, according to a plan. */
+typedef struct epctx__gen {
+    const epctx__gen_in *in;
+    const epctx__plan *plan;
+    epctx_gen_report *report;
+    epctx_ep ep;
     epctx_buffer aside; /* the file of initializers: epctx_span of gap, tensor, gap, ... */
     epctx_map inside;   /* names of those that ORT reads in the model only */
-    uint64_t source_hash;
 } epctx__gen;
 
-static epctx_status epctx__gen_context_path(epctx__gen *g) {
-    epctx_gen_report *r = g->report;
-    epctx_str wanted = epctx_str_of(g->opts->context_file_path);
-    const char *path = g->model->path;
-    if (g->opts->memory != NULL && path[0] == '\0') path = "model.onnx";
-    g->derived = wanted.size == 0;
-    EPCTX__TRY(epctx_options_check(&g->options, EPCTX_PHASE_GENERATE, path, g->error));
-    return g->derived
-               ? epctx_path_context_model(epctx_str_of(path), r->context_path,
-                                          sizeof r->context_path, g->error)
-               : epctx__path_join(r->context_path, sizeof r->context_path, &wanted, 1, g->error);
+static epctx_status epctx__gen_context_path(const epctx__gen_in *in, epctx__plan *plan) {
+    epctx_str wanted = epctx_str_of(in->opts->context_file_path);
+    const char *path = in->model->path;
+    if (in->opts->memory != NULL && path[0] == '\0') path = "model.onnx";
+    plan->derived = wanted.size == 0;
+    EPCTX__TRY(epctx_options_check(&in->options, EPCTX_PHASE_GENERATE, path, in->error));
+    return plan->derived ? epctx_path_context_model(epctx_str_of(path), plan->context_path,
+                                                    sizeof plan->context_path, in->error)
+                         : epctx__path_join(plan->context_path, sizeof plan->context_path, &wanted,
+                                            1, in->error);
 }
 
 static bool epctx__is_ep_record(const epctx_node *node) {
@@ -16678,8 +16693,9 @@ static bool epctx__is_ep_record(const epctx_node *node) {
 
 /* An EPContext node of this EP: the model is already compiled, which ORT refuses. Another EP's
  * stays, and its binary must be beside the new model. */
-static epctx_status epctx__gen_source_node(epctx__gen *g, const epctx_node *node) {
-    const epctx_model *model = g->model;
+static epctx_status epctx__gen_source_node(const epctx__gen_in *in, epctx__plan *plan,
+                                           const epctx_node *node) {
+    const epctx_model *model = in->model;
     const epctx_io *io = epctx_model_io(model);
     char from[EPCTX_PATH_MAX];
     char to[EPCTX_PATH_MAX];
@@ -16687,123 +16703,123 @@ static epctx_status epctx__gen_source_node(epctx__gen *g, const epctx_node *node
     epctx_status status;
     if (!epctx_str_is(node->op_type, EPCTX_OP_TYPE)) return EPCTX_OK;
     if (!epctx__is_ep_record(node)) {
-        return epctx_fail(g->error, EPCTX_ERR_GRAPH,
+        return epctx_fail(in->error, EPCTX_ERR_GRAPH,
                           "is EPContext in domain '%S', expected com.microsoft", &node->domain);
     }
-    EPCTX__TRY(epctx_epnode_from_record(node, &ep, g->error));
-    if (ep.source.size == 0 || epctx_str_is(ep.source, g->backend->source)) {
-        return epctx_fail(g->error, EPCTX_ERR_GRAPH,
+    EPCTX__TRY(epctx_epnode_from_record(node, &ep, in->error));
+    if (ep.source.size == 0 || epctx_str_is(ep.source, in->backend->source)) {
+        return epctx_fail(in->error, EPCTX_ERR_GRAPH,
                           "is an EPContext node of source '%S': the model is compiled already",
                           &ep.source);
     }
-    g->report->other_nodes++;
-    if (g->opts->memory != NULL || ep.embed_mode != 0 || ep.ep_cache_context.size == 0)
+    plan->other_nodes++;
+    if (in->opts->memory != NULL || ep.embed_mode != 0 || ep.ep_cache_context.size == 0)
         return EPCTX_OK;
-    status = epctx_path_find(io, epctx_path_folder(epctx_str_of(g->report->context_path)),
-                             ep.ep_cache_context, model->path_flags, to, sizeof to, g->error);
+    status = epctx_path_find(io, epctx_path_folder(epctx_str_of(plan->context_path)),
+                             ep.ep_cache_context, model->path_flags, to, sizeof to, in->error);
     if (model->path[0] != '\0' &&
         epctx_path_find(io, epctx_path_folder(epctx_str_of(model->path)), ep.ep_cache_context,
                         model->path_flags, from, sizeof from, NULL) == EPCTX_OK &&
         (status != EPCTX_OK || strcmp(from, to) != 0)) {
-        epctx_error_clear(g->error);
-        return epctx_fail(g->error, EPCTX_ERR_PATH,
+        epctx_error_clear(in->error);
+        return epctx_fail(in->error, EPCTX_ERR_PATH,
                           "needs '%S' beside the model, which another EP made: write the new model "
                           "into the folder of the source",
                           &ep.ep_cache_context);
     }
     EPCTX__TRY(status);
-    EPCTX__TRY(io->canonical_fn(io->user, to, from, sizeof from, g->error));
-    return epctx__copy(g->arena, epctx_str_of(from), &g->inputs[g->input_count++], g->error);
+    EPCTX__TRY(io->canonical_fn(io->user, to, from, sizeof from, in->error));
+    return epctx__copy(in->arena, epctx_str_of(from), &plan->inputs[plan->input_count++],
+                       in->error);
 }
 
-static epctx_status epctx__gen_source(epctx__gen *g) {
+static epctx_status epctx__gen_source(const epctx__gen_in *in, epctx__plan *plan) {
     const epctx__file *file;
     size_t most, i;
-    EPCTX__TRY(epctx_model_load_graph(g->model, &g->graph, g->error));
-    EPCTX__TRY(epctx__editable(g->model, g->error));
-    EPCTX__TRY(epctx__gen_context_path(g));
-    most = g->graph.node_count;
-    for (file = g->model->files; file != NULL; file = file->next) most++;
-    EPCTX__NEW(g->inputs, const char *, most, g->arena, g->error);
-    for (file = g->model->files; file != NULL; file = file->next)
-        g->inputs[g->input_count++] = file->path;
-    for (i = 0; i < g->graph.node_count; i++) {
-        epctx_status status = epctx__gen_source_node(g, &g->graph.nodes[i]);
-        epctx_blame(g->error, g->model->path, &g->graph.nodes[i].name, NULL);
+    EPCTX__TRY(epctx_model_load_graph(in->model, &plan->graph, in->error));
+    EPCTX__TRY(epctx__editable(in->model, in->error));
+    EPCTX__TRY(epctx__gen_context_path(in, plan));
+    most = plan->graph.node_count;
+    for (file = in->model->files; file != NULL; file = file->next) most++;
+    EPCTX__NEW(plan->inputs, const char *, most, in->arena, in->error);
+    for (file = in->model->files; file != NULL; file = file->next)
+        plan->inputs[plan->input_count++] = file->path;
+    for (i = 0; i < plan->graph.node_count; i++) {
+        epctx_status status = epctx__gen_source_node(in, plan, &plan->graph.nodes[i]);
+        epctx_blame(in->error, in->model->path, &plan->graph.nodes[i].name, NULL);
         EPCTX__TRY(status);
     }
     return EPCTX_OK;
 }
 
 /* Names of what goes into memory: as they would be beside the model. */
-static epctx_status epctx__gen_names(epctx__gen *g) {
-    epctx_gen_report *r = g->report;
-    const char *aside = g->opts->initializers_file_name;
-    epctx_str binary = epctx_str_of(g->opts->binary);
+static epctx_status epctx__gen_names(const epctx__gen_in *in, epctx__plan *plan) {
+    const char *aside = in->opts->initializers_file_name;
+    epctx_str binary = epctx_str_of(in->opts->binary);
     epctx_str initializers = epctx_str_of(aside); /* the options are checked */
     if (initializers.size > 0)
-        EPCTX__TRY(epctx__path_join(r->initializers_path, sizeof r->initializers_path,
-                                    &initializers, 1, g->error));
-    if (g->opts->embed) return EPCTX_OK;
+        EPCTX__TRY(epctx__path_join(plan->initializers_path, sizeof plan->initializers_path,
+                                    &initializers, 1, in->error));
+    if (in->opts->embed) return EPCTX_OK;
     if (binary.size > 0) {
-        EPCTX__TRY(epctx_path_check(binary, g->error));
-        EPCTX__TRY(epctx__path_join(r->binary_path, sizeof r->binary_path, &binary, 1, g->error));
+        EPCTX__TRY(epctx_path_check(binary, in->error));
+        EPCTX__TRY(
+            epctx__path_join(plan->binary_path, sizeof plan->binary_path, &binary, 1, in->error));
     } else {
-        EPCTX__TRY(epctx_path_binary(epctx_str_of(r->context_path),
-                                     epctx_str_of(g->backend->short_name), r->binary_path,
-                                     sizeof r->binary_path, g->error));
+        EPCTX__TRY(epctx_path_binary(epctx_str_of(plan->context_path),
+                                     epctx_str_of(in->backend->short_name), plan->binary_path,
+                                     sizeof plan->binary_path, in->error));
     }
-    g->binary = r->binary_path;
-    return epctx_str_is(initializers, g->binary)
-               ? epctx_fail(g->error, EPCTX_ERR_PATH,
+    plan->binary = plan->binary_path;
+    return epctx_str_is(initializers, plan->binary)
+               ? epctx_fail(in->error, EPCTX_ERR_PATH,
                             "the binary and the initializers would both be '%s': change one of the "
                             "names",
-                            g->binary)
+                            plan->binary)
                : EPCTX_OK;
 }
 
-static epctx_status epctx__gen_paths(epctx__gen *g) {
-    epctx_gen_report *r = g->report;
-    epctx_preflight_in in;
+static epctx_status epctx__gen_paths(const epctx__gen_in *in, epctx__plan *plan) {
+    epctx_preflight_in ask;
     epctx_outputs out;
-    memset(&in, 0, sizeof in);
-    in.io = epctx_model_io(g->model);
-    in.model_path = g->model->path;
-    in.inputs = g->inputs;
-    in.input_count = g->input_count;
-    in.ep = g->backend->short_name;
-    in.binary = g->joins ? g->binary : g->opts->binary;
-    in.binary_joined = g->joins;
-    EPCTX__TRY(epctx_preflight(&g->options, &in, g->arena, &out, g->error));
+    memset(&ask, 0, sizeof ask);
+    ask.io = epctx_model_io(in->model);
+    ask.model_path = in->model->path;
+    ask.inputs = plan->inputs;
+    ask.input_count = plan->input_count;
+    ask.ep = in->backend->short_name;
+    ask.binary = in->binary != NULL ? in->binary : in->opts->binary;
+    ask.binary_joined = in->binary != NULL;
+    EPCTX__TRY(epctx_preflight(&in->options, &ask, in->arena, &out, in->error));
     /* Paths of the preflight fit. */
     if (out.binary != NULL) {
-        memcpy(r->binary_path, out.binary, strlen(out.binary) + 1);
-        g->binary = epctx_str_of(in.binary).size > 0
-                        ? in.binary
-                        : epctx_path_file(epctx_str_of(out.binary)).data;
+        memcpy(plan->binary_path, out.binary, strlen(out.binary) + 1);
+        plan->binary = epctx_str_of(ask.binary).size > 0
+                           ? ask.binary
+                           : epctx_path_file(epctx_str_of(out.binary)).data;
     }
     if (out.initializers != NULL)
-        memcpy(r->initializers_path, out.initializers, strlen(out.initializers) + 1);
+        memcpy(plan->initializers_path, out.initializers, strlen(out.initializers) + 1);
     return EPCTX_OK;
 }
 
 /* Why a node stays on the CPU; `ask`: from the backend, if it can explain. */
-static epctx_status epctx__gen_refusal(const epctx__gen *g, size_t index, bool ask,
-                                       epctx_error *error) {
-    const epctx_backend *b = g->backend;
-    const epctx_node *node = &g->graph.nodes[index];
-    if (g->take[index] == EPCTX__BESIDE) {
+static epctx_status epctx__gen_refusal(const epctx__gen_in *in, const epctx__plan *plan,
+                                       size_t index, bool ask, epctx_error *error) {
+    const epctx_backend *b = in->backend;
+    const epctx_node *node = &plan->graph.nodes[index];
+    if (plan->take[index] == EPCTX__BESIDE) {
         epctx_fail(error, EPCTX_ERR_UNSUPPORTED,
                    "operator %S has only constant inputs and stays beside its reader, which is not "
                    "taken",
                    &node->op_type);
-    } else if (g->take[index] == EPCTX__SPLIT) {
+    } else if (plan->take[index] == EPCTX__SPLIT) {
         epctx_fail(error, EPCTX_ERR_UNSUPPORTED,
                    "operator %S is one of several nodes that %s takes together, and they do not "
                    "fit into one partition",
                    &node->op_type, b->source);
     } else if (ask && b->explain_fn != NULL) {
-        b->explain_fn(b->self, &g->graph, index, error);
+        b->explain_fn(b->self, &plan->graph, index, error);
     }
     epctx_fail(error, EPCTX_ERR_UNSUPPORTED, "%s does not take operator %S (domain '%S', opset %d)",
                b->source, &node->op_type, &node->domain, node->version);
@@ -16814,59 +16830,61 @@ static epctx_status epctx__gen_refusal(const epctx__gen *g, size_t index, bool a
 /* Limit on explain_fn calls: each may analyze the whole graph again. */
 #define EPCTX__ASKED 200
 
-static void epctx__gen_tell(const epctx__gen *g) {
-    const epctx_hooks *hooks = g->opts->hooks;
+static void epctx__gen_tell(const epctx__gen_in *in, const epctx__plan *plan) {
+    const epctx_hooks *hooks = in->opts->hooks;
     epctx_error why;
     size_t i;
     int asked = 0;
-    for (i = 0; hooks != NULL && hooks->refused_fn != NULL && i < g->graph.node_count; i++) {
-        if ((g->take[i] == 0 || g->take[i] == EPCTX__BESIDE || g->take[i] == EPCTX__SPLIT) &&
-            !epctx__is_ep_record(&g->graph.nodes[i])) {
+    for (i = 0; hooks != NULL && hooks->refused_fn != NULL && i < plan->graph.node_count; i++) {
+        if ((plan->take[i] == 0 || plan->take[i] == EPCTX__BESIDE ||
+             plan->take[i] == EPCTX__SPLIT) &&
+            !epctx__is_ep_record(&plan->graph.nodes[i])) {
             epctx_error_clear(&why);
-            epctx__gen_refusal(g, i, asked++ < EPCTX__ASKED, &why);
-            hooks->refused_fn(hooks->user, &g->graph.nodes[i], &why);
+            epctx__gen_refusal(in, plan, i, asked++ < EPCTX__ASKED, &why);
+            hooks->refused_fn(hooks->user, &plan->graph.nodes[i], &why);
         }
     }
 }
 
-static epctx_status epctx__gen_infer(epctx__gen *g) {
-    const epctx_backend *b = g->backend;
+static epctx_status epctx__gen_infer(const epctx__gen_in *in, epctx__plan *plan) {
+    const epctx_backend *b = in->backend;
     epctx_value *inferred = NULL;
     epctx_value *all;
-    size_t known = g->graph.value_count;
+    size_t known = plan->graph.value_count;
     size_t count = 0;
     if (b->infer_fn != NULL)
-        EPCTX__TRY(b->infer_fn(b->self, &g->graph, g->arena, &inferred, &count, g->error));
+        EPCTX__TRY(b->infer_fn(b->self, &plan->graph, in->arena, &inferred, &count, in->error));
     if (count == 0) return EPCTX_OK;
-    EPCTX__NEW(all, epctx_value, known + count, g->arena, g->error);
-    if (known > 0) memcpy(all, g->graph.values, known * sizeof *all);
+    EPCTX__NEW(all, epctx_value, known + count, in->arena, in->error);
+    if (known > 0) memcpy(all, plan->graph.values, known * sizeof *all);
     memcpy(all + known, inferred, count * sizeof *all);
-    g->graph.values = all;
-    g->graph.value_count = known + count;
+    plan->graph.values = all;
+    plan->graph.value_count = known + count;
     return EPCTX_OK;
 }
 
 /* Sets `unread` of the nodes that are taken and on which no output and no other node depends. */
-static epctx_status epctx__gen_unread(const epctx__gen *g, uint8_t *unread) {
-    const epctx_graph *graph = &g->graph;
+static epctx_status epctx__gen_unread(const epctx__gen_in *in, const epctx__plan *plan,
+                                      uint8_t *unread) {
+    const epctx_graph *graph = &plan->graph;
     epctx_map read;
     size_t i, k;
-    epctx_map_init(&read, g->arena);
+    epctx_map_init(&read, in->arena);
     for (i = 0; i < graph->output_count; i++)
-        EPCTX__TRY(epctx__map_set(&read, graph->outputs[i].name, 1, g->error));
+        EPCTX__TRY(epctx__map_set(&read, graph->outputs[i].name, 1, in->error));
     for (i = graph->node_count; i-- > 0;) { /* sorted: readers come later */
         const epctx_node *node = &graph->nodes[i];
-        unread[i] = g->take[i] != 0;
+        unread[i] = plan->take[i] != 0;
         for (k = 0; k < node->output_count && unread[i] != 0; k++)
             unread[i] = node->outputs[k].size == 0 || !epctx__has(&read, node->outputs[k]);
         for (k = 0; unread[i] == 0 && k < epctx__read_count(node); k++)
-            EPCTX__TRY(epctx__map_set(&read, epctx__reads(node, k), 1, g->error));
+            EPCTX__TRY(epctx__map_set(&read, epctx__reads(node, k), 1, in->error));
     }
     return EPCTX_OK;
 }
 
-static epctx_status epctx__gen_partition(epctx__gen *g) {
-    const epctx_graph *graph = &g->graph;
+static epctx_status epctx__gen_partition(const epctx__gen_in *in, epctx__plan *plan) {
+    const epctx_graph *graph = &plan->graph;
     const size_t count = graph->node_count;
     const uint8_t *stays = NULL;
     uint8_t *unread;
@@ -16874,48 +16892,73 @@ static epctx_status epctx__gen_partition(epctx__gen *g) {
     size_t left = 0; /* the first node that is not taken */
     size_t i;
     epctx_error why;
-    EPCTX__NEW(g->take, uint8_t, count, g->arena, g->error);
-    EPCTX__TRY(epctx__gen_infer(g));
-    EPCTX__TRY(g->backend->capability_fn(g->backend->self, graph, g->take, g->error));
+    EPCTX__NEW(plan->take, uint8_t, count, in->arena, in->error);
+    EPCTX__TRY(epctx__gen_infer(in, plan));
+    EPCTX__TRY(in->backend->capability_fn(in->backend->self, graph, plan->take, in->error));
     for (i = 0; i < count; i++)
-        if (epctx_str_is(graph->nodes[i].op_type, EPCTX_OP_TYPE)) g->take[i] = 0;
-    EPCTX__NEW(unread, uint8_t, count, g->arena, g->error);
-    EPCTX__TRY(epctx__gen_unread(g, unread));
+        if (epctx_str_is(graph->nodes[i].op_type, EPCTX_OP_TYPE)) plan->take[i] = 0;
+    EPCTX__NEW(unread, uint8_t, count, in->arena, in->error);
+    EPCTX__TRY(epctx__gen_unread(in, plan, unread));
     for (i = 0; i < count; i++)
-        if (unread[i] != 0) g->take[i] = 0;
-    EPCTX__TRY(epctx__backend_rules(g->backend, graph, g->take, g->arena, &units, g->error));
+        if (unread[i] != 0) plan->take[i] = 0;
+    EPCTX__TRY(epctx__backend_rules(in->backend, graph, plan->take, in->arena, &units, in->error));
     for (i = 0; i < count && units != NULL; i++)
         if (unread[i] != 0) units[i] = 0; /* it goes anyway */
-    EPCTX__TRY(epctx__partition(graph, g->take, units, g->backend->most_nodes, g->arena, &g->parts,
-                                &g->part_count, &stays, g->error));
+    EPCTX__TRY(epctx__partition(graph, plan->take, units, in->backend->most_nodes, in->arena,
+                                &plan->parts, &plan->part_count, &stays, in->error));
     for (i = 0; i < count; i++)
-        g->take[i] = unread[i] != 0 ? EPCTX__UNREAD : stays[i] != 0 ? stays[i] : g->take[i] != 0;
-    epctx__gen_tell(g);
-    while (left < count && (g->take[left] != 0 || epctx__is_ep_record(&graph->nodes[left]))) left++;
-    if (g->opts->require_all && left < count) return epctx__gen_refusal(g, left, true, g->error);
-    if (g->part_count > 0 || g->opts->no_nodes != EPCTX_NO_NODES_ERROR) return EPCTX_OK;
+        plan->take[i] = unread[i] != 0  ? EPCTX__UNREAD
+                        : stays[i] != 0 ? stays[i]
+                                        : plan->take[i] != 0;
+    epctx__gen_tell(in, plan);
+    while (left < count && (plan->take[left] != 0 || epctx__is_ep_record(&graph->nodes[left])))
+        left++;
+    if (in->opts->require_all && left < count)
+        return epctx__gen_refusal(in, plan, left, true, in->error);
+    if (plan->part_count > 0 || in->opts->no_nodes != EPCTX_NO_NODES_ERROR) return EPCTX_OK;
     epctx_error_clear(&why);
-    if (left < count) epctx__gen_refusal(g, left, true, &why);
-    return epctx_fail(g->error, EPCTX_ERR_NO_NODES, "%s compiles none of the %u nodes%s%s",
-                      g->backend->source, (uint64_t)count, why.message[0] != '\0' ? ": " : "",
+    if (left < count) epctx__gen_refusal(in, plan, left, true, &why);
+    return epctx_fail(in->error, EPCTX_ERR_NO_NODES, "%s compiles none of the %u nodes%s%s",
+                      in->backend->source, (uint64_t)count, why.message[0] != '\0' ? ": " : "",
                       why.message);
+}
+
+static void epctx__hash_files(epctx_model *model) {
+    epctx__file *file;
+    for (file = model->files; file != NULL; file = file->next)
+        if (file->stamp == 0) file->stamp = epctx_hash(file->mapping.data, file->mapping.size, 0);
+}
+
+/* Everything that can be decided, and can go wrong, without compiling. */
+static epctx_status epctx__gen_plan(const epctx__gen_in *in, epctx__plan *plan) {
+    epctx_status status;
+    EPCTX__TRY(epctx__gen_source(in, plan));
+    EPCTX__TRY(in->opts->memory != NULL ? epctx__gen_names(in, plan) : epctx__gen_paths(in, plan));
+    status = epctx__gen_partition(in, plan);
+    if (status == EPCTX_OK && plan->part_count > 0) {
+        /* After compiling, the files would have to be read into memory again. */
+        plan->source_hash = epctx_hash(in->model->bytes.data, in->model->bytes.size, 0);
+        epctx__hash_files(in->model);
+    }
+    epctx_blame(in->error, status == EPCTX_OK ? NULL : in->model->path, NULL, NULL);
+    return status;
 }
 
 /* The source's name in weightless nodes: relative if it is beside the EPContext model or below,
  * else only its file name, so no path of this machine is stored. */
 static epctx_status epctx__gen_source_name(epctx__gen *g, const char **out) {
-    const epctx_io *io = epctx_model_io(g->model);
-    const char *path = g->model->path;
+    const epctx_io *io = epctx_model_io(g->in->model);
+    const char *path = g->in->model->path;
     char beside[EPCTX_PATH_MAX];
     char source[EPCTX_PATH_MAX];
     epctx_str name;
-    if (path[0] == '\0' || g->opts->memory != NULL ||
+    if (path[0] == '\0' || g->in->opts->memory != NULL ||
         epctx__path_place(io, g->report->context_path, beside, NULL) != EPCTX_OK ||
         io->canonical_fn(io->user, path, source, sizeof source, NULL) != EPCTX_OK ||
         epctx_path_relative(epctx_path_folder(epctx_str_of(beside)), epctx_str_of(source), &name,
                             NULL) != EPCTX_OK)
         name = epctx_path_file(epctx_str_of(path));
-    return epctx__copy(g->arena, name, out, g->error);
+    return epctx__copy(g->in->arena, name, out, g->in->error);
 }
 
 static epctx_status epctx__gen_compile(epctx__gen *g) {
@@ -16926,30 +16969,30 @@ static epctx_status epctx__gen_compile(epctx__gen *g) {
     size_t i, k, count;
     memset(&how, 0, sizeof how);
     memset(&job, 0, sizeof job);
-    EPCTX__NEW(pieces, const epctx_graph *, g->part_count, g->arena, g->error);
-    for (i = 0; i < g->part_count; i++) pieces[i] = &g->parts[i].graph;
-    if (g->opts->weightless != EPCTX_WEIGHTLESS_NONE)
+    EPCTX__NEW(pieces, const epctx_graph *, g->plan->part_count, g->in->arena, g->in->error);
+    for (i = 0; i < g->plan->part_count; i++) pieces[i] = &g->plan->parts[i].graph;
+    if (g->in->opts->weightless != EPCTX_WEIGHTLESS_NONE)
         EPCTX__TRY(epctx__gen_source_name(g, &how.source_model));
-    how.name_prefix = g->opts->name_prefix;
-    how.model_hash = epctx_graph_hash(&g->graph);
-    how.embed = g->opts->embed;
-    how.binary = g->binary;
-    how.prepare_only = g->opts->prepare_only;
-    how.weightless = g->opts->weightless;
-    how.hooks = g->opts->hooks;
-    how.allocator = g->opts->allocator;
-    job.backend = g->backend;
+    how.name_prefix = g->in->opts->name_prefix;
+    how.model_hash = epctx_graph_hash(&g->plan->graph);
+    how.embed = g->in->opts->embed;
+    how.binary = g->plan->binary;
+    how.prepare_only = g->in->opts->prepare_only;
+    how.weightless = g->in->opts->weightless;
+    how.hooks = g->in->opts->hooks;
+    how.allocator = g->in->opts->allocator;
+    job.backend = g->in->backend;
     job.opts = &how;
-    job.lent = g->lent;
+    job.lent = g->in->lent;
     job.pieces = pieces;
-    job.count = g->part_count;
-    job.verify = g->opts->verify;
-    EPCTX__TRY(epctx__ep_run(&g->ep, &job, g->arena, g->error));
+    job.count = g->plan->part_count;
+    job.verify = g->in->opts->verify;
+    EPCTX__TRY(epctx__ep_run(&g->ep, &job, g->in->arena, g->in->error));
     r->nodes = epctx_ep_context_nodes(&g->ep, &count);
     r->max_size = g->ep.max_size;
-    for (i = 0; i < g->part_count; i++) {
-        for (k = 0; k < g->parts[i].graph.initializer_count; k++) {
-            const epctx_tensor *t = &g->parts[i].graph.initializers[k];
+    for (i = 0; i < g->plan->part_count; i++) {
+        for (k = 0; k < g->plan->parts[i].graph.initializer_count; k++) {
+            const epctx_tensor *t = &g->plan->parts[i].graph.initializers[k];
             bool outside = epctx__stays_outside(t, g->ep.opts.weightless);
             r->outside_count += outside;
             r->outside_size += outside ? t->size : 0;
@@ -16984,7 +17027,8 @@ static epctx_status epctx__mark(epctx__rewrite *w, epctx_str name, uint32_t mark
     uint32_t is = epctx_map_get(&w->marks, name);
     if (name.size == 0 || (is != EPCTX_MAP_NONE && (is & mark) != 0))
         return EPCTX_OK; /* empty name: an absent optional value */
-    return epctx__map_set(&w->marks, name, is != EPCTX_MAP_NONE ? is | mark : mark, w->g->error);
+    return epctx__map_set(&w->marks, name, is != EPCTX_MAP_NONE ? is | mark : mark,
+                          w->g->in->error);
 }
 
 static epctx_status epctx__mark_node(epctx__rewrite *w, const epctx_node *node) {
@@ -17000,11 +17044,12 @@ static epctx_status epctx__mark_node(epctx__rewrite *w, const epctx_node *node) 
  * constants go together. */
 static epctx_status epctx__rewrite_units(epctx__rewrite *w) {
     epctx__gen *g = w->g;
-    const epctx_graph *graph = &g->graph;
+    const epctx_graph *graph = &g->plan->graph;
     size_t i, k;
-    for (i = 0; i < graph->node_count; i++) w->unit[i] = (uint32_t)(g->part_count + i);
-    for (i = 0; i < g->part_count; i++) {
-        for (k = 0; k < g->parts[i].node_count; k++) w->unit[g->parts[i].nodes[k]] = (uint32_t)i;
+    for (i = 0; i < graph->node_count; i++) w->unit[i] = (uint32_t)(g->plan->part_count + i);
+    for (i = 0; i < g->plan->part_count; i++) {
+        for (k = 0; k < g->plan->parts[i].node_count; k++)
+            w->unit[g->plan->parts[i].nodes[k]] = (uint32_t)i;
         EPCTX__TRY(epctx__mark_node(w, &g->report->nodes[i]));
     }
     for (i = 0; i < graph->output_count; i++)
@@ -17012,11 +17057,11 @@ static epctx_status epctx__rewrite_units(epctx__rewrite *w) {
     for (i = graph->node_count; i-- > 0;) {
         const epctx_node *node = &graph->nodes[i];
         bool read = false;
-        if (w->unit[i] < g->part_count) continue;
+        if (w->unit[i] < g->plan->part_count) continue;
         for (k = 0; k < node->output_count; k++)
             read = read || epctx__is_marked(w, node->outputs[k], EPCTX__USED);
         /* take != 0: a constant that the partitions have copied, or EPCTX__UNREAD */
-        if (!read && g->take[i] != 0)
+        if (!read && g->plan->take[i] != 0)
             w->unit[i] = EPCTX__GONE;
         else
             EPCTX__TRY(epctx__mark_node(w, node));
@@ -17027,16 +17072,16 @@ static epctx_status epctx__rewrite_units(epctx__rewrite *w) {
 /* The units of the new graph, producers before readers. */
 static epctx_status epctx__rewrite_order(epctx__rewrite *w, uint32_t **sequence, size_t *count) {
     epctx__gen *g = w->g;
-    epctx__loader l = epctx__loader_of(g->model, g->arena, g->error);
-    size_t units = g->part_count + g->graph.node_count;
+    epctx__loader l = epctx__loader_of(g->in->model, g->in->arena, g->in->error);
+    size_t units = g->plan->part_count + g->plan->graph.node_count;
     size_t kept = 0;
     epctx__edges edges;
     uint32_t *key;
     bool sorted;
     size_t i;
-    EPCTX__NEW(*sequence, uint32_t, units, g->arena, g->error);
-    EPCTX__NEW(key, uint32_t, units, g->arena, g->error);
-    EPCTX__TRY(epctx__node_edges(&l, &g->graph, &edges, &sorted));
+    EPCTX__NEW(*sequence, uint32_t, units, g->in->arena, g->in->error);
+    EPCTX__NEW(key, uint32_t, units, g->in->arena, g->in->error);
+    EPCTX__TRY(epctx__node_edges(&l, &g->plan->graph, &edges, &sorted));
     for (i = 0; i < edges.count; i++) {
         uint32_t from = w->unit[edges.from[i]];
         uint32_t to = w->unit[edges.to[i]];
@@ -17048,17 +17093,17 @@ static epctx_status epctx__rewrite_order(epctx__rewrite *w, uint32_t **sequence,
     edges.count = kept;
     for (i = 0; i < units; i++) key[i] = EPCTX__NO_UNIT;
     /* A partition replaces its last node: its producers precede that. */
-    for (i = 0; i < g->graph.node_count; i++) {
+    for (i = 0; i < g->plan->graph.node_count; i++) {
         uint32_t unit = w->unit[i];
         if (unit != EPCTX__GONE &&
-            (key[unit] == EPCTX__NO_UNIT || key[unit] < g->graph.nodes[i].id))
-            key[unit] = g->graph.nodes[i].id;
+            (key[unit] == EPCTX__NO_UNIT || key[unit] < g->plan->graph.nodes[i].id))
+            key[unit] = g->plan->graph.nodes[i].id;
     }
-    return epctx__sort_units(g->arena, g->error, key, units, &edges, *sequence, count);
+    return epctx__sort_units(g->in->arena, g->in->error, key, units, &edges, *sequence, count);
 }
 
 static epctx_status epctx__drop(epctx__rewrite *w, epctx_slot *slot) {
-    return epctx_edit_remove(w->g->model, epctx__slot_view(slot), w->g->error);
+    return epctx_edit_remove(w->g->in->model, epctx__slot_view(slot), w->g->in->error);
 }
 
 /* ONNX Runtime loads no model with two nodes of one name. */
@@ -17066,19 +17111,19 @@ static epctx_status epctx__rewrite_names(const epctx__rewrite *w) {
     const epctx__gen *g = w->g;
     epctx_map names;
     size_t i;
-    epctx_map_init(&names, g->arena);
-    for (i = 0; i < g->part_count; i++)
-        EPCTX__TRY(epctx__map_set(&names, g->report->nodes[i].name, 1, g->error));
-    for (i = 0; i < g->graph.node_count; i++) {
-        const epctx_node *node = &g->graph.nodes[i];
-        if (w->unit[i] < g->part_count || w->unit[i] == EPCTX__GONE ||
+    epctx_map_init(&names, g->in->arena);
+    for (i = 0; i < g->plan->part_count; i++)
+        EPCTX__TRY(epctx__map_set(&names, g->report->nodes[i].name, 1, g->in->error));
+    for (i = 0; i < g->plan->graph.node_count; i++) {
+        const epctx_node *node = &g->plan->graph.nodes[i];
+        if (w->unit[i] < g->plan->part_count || w->unit[i] == EPCTX__GONE ||
             !epctx__has(&names, node->name))
             continue;
-        epctx_fail(g->error, EPCTX_ERR_GRAPH,
+        epctx_fail(g->in->error, EPCTX_ERR_GRAPH,
                    "has the name of an EPContext node of %s: rename it, or set "
                    "ep.context_node_name_prefix",
-                   g->backend->source);
-        epctx_blame(g->error, g->model->path, &node->name, NULL);
+                   g->in->backend->source);
+        epctx_blame(g->in->error, g->in->model->path, &node->name, NULL);
         return EPCTX_ERR_GRAPH;
     }
     return EPCTX_OK;
@@ -17088,7 +17133,7 @@ static epctx_status epctx__rewrite_names(const epctx__rewrite *w) {
  * partitions are added. */
 static epctx_status epctx__rewrite_nodes(epctx__rewrite *w) {
     epctx__gen *g = w->g;
-    epctx_model *model = g->model;
+    epctx_model *model = g->in->model;
     epctx_slot *previous = NULL;
     epctx_slot *slot;
     uint32_t *sequence;
@@ -17096,11 +17141,11 @@ static epctx_status epctx__rewrite_nodes(epctx__rewrite *w) {
     size_t count = 0;
     size_t i;
     EPCTX__TRY(epctx__rewrite_order(w, &sequence, &count));
-    for (i = 0; i < g->graph.node_count; i++) {
-        if (w->unit[i] < g->part_count || w->unit[i] == EPCTX__GONE) {
-            EPCTX__TRY(epctx__drop(w, w->slots[g->graph.nodes[i].id]));
+    for (i = 0; i < g->plan->graph.node_count; i++) {
+        if (w->unit[i] < g->plan->part_count || w->unit[i] == EPCTX__GONE) {
+            EPCTX__TRY(epctx__drop(w, w->slots[g->plan->graph.nodes[i].id]));
             g->report->compiled_nodes++;
-        } else if (!epctx__is_ep_record(&g->graph.nodes[i])) {
+        } else if (!epctx__is_ep_record(&g->plan->graph.nodes[i])) {
             g->report->cpu_nodes++;
         }
     }
@@ -17109,10 +17154,11 @@ static epctx_status epctx__rewrite_nodes(epctx__rewrite *w) {
          slot = slot->next)
         previous = slot;
     for (i = 0; i < count; i++) {
-        epctx__builder b = epctx__builder_of(model, g->error);
+        epctx__builder b = epctx__builder_of(model, g->in->error);
         uint32_t unit = sequence[i];
-        uint32_t at = unit < g->part_count ? 0 : g->graph.nodes[unit - g->part_count].id;
-        if (unit < g->part_count) {
+        uint32_t at =
+            unit < g->plan->part_count ? 0 : g->plan->graph.nodes[unit - g->plan->part_count].id;
+        if (unit < g->plan->part_count) {
             slot = epctx__build_node(&b, NULL, EPCTX_FIELD_GRAPH_NODE, &g->report->nodes[unit]);
         } else if (at >= kept) {
             kept = (size_t)at + 1;
@@ -17144,7 +17190,7 @@ static epctx_status epctx__rewrite_fields(epctx__rewrite *w) {
     size_t i;
     for (i = 0; i < sizeof fields / sizeof *fields; i++) {
         const uint32_t number = fields[i].number;
-        epctx_slot *slot = epctx__live(w->g->model->graph->message->first, number);
+        epctx_slot *slot = epctx__live(w->g->in->model->graph->message->first, number);
         for (; slot != NULL; slot = epctx__live(slot->next, number)) {
             epctx_view annotation;
             epctx_str name = epctx_str_of(NULL);
@@ -17178,21 +17224,21 @@ static epctx_status epctx__rewrite_fields(epctx__rewrite *w) {
 static epctx_status epctx__rewrite_values(epctx__rewrite *w) {
     epctx__gen *g = w->g;
     size_t i, k;
-    for (i = 0; i < g->part_count; i++) {
-        const epctx_graph *part = &g->parts[i].graph;
+    for (i = 0; i < g->plan->part_count; i++) {
+        const epctx_graph *part = &g->plan->parts[i].graph;
         const epctx_value *types = g->ep.pieces[i].types;
         for (k = 0; k < part->output_count; k++) {
             const epctx_value *value = &part->outputs[k];
             value = types != NULL && types[k].elem_type != 0 ? &types[k] : value;
             if (value->elem_type == 0) {
-                return epctx_fail(g->error, EPCTX_ERR_UNSUPPORTED,
+                return epctx_fail(g->in->error, EPCTX_ERR_UNSUPPORTED,
                                   "output '%S' has no type in the model, and none from types_fn",
                                   &value->name);
             }
             if (!epctx__is_marked(w, value->name, EPCTX__TYPED)) {
-                EPCTX__TRY(epctx_edit_put_value(g->model, epctx_view_none(),
+                EPCTX__TRY(epctx_edit_put_value(g->in->model, epctx_view_none(),
                                                 EPCTX_FIELD_GRAPH_VALUE_INFO, value,
-                                                epctx_view_none(), NULL, g->error));
+                                                epctx_view_none(), NULL, g->in->error));
             }
         }
     }
@@ -17210,28 +17256,30 @@ static epctx_status epctx__settle_tensor(epctx__gen *g, const epctx_tensor_view 
     epctx_tensor tensor;
     epctx_span parts[2];
     if (!outside && !view->external) return EPCTX_OK;
-    EPCTX__TRY(epctx_model_load_tensor(g->model, view->view, g->arena, &tensor, g->error));
+    EPCTX__TRY(
+        epctx_model_load_tensor(g->in->model, view->view, g->in->arena, &tensor, g->in->error));
     parts[0] = epctx__span(NULL, (size_t)(at - r->initializers_size));
     parts[1] = epctx__span(tensor.data, tensor.size);
-    if (!outside || tensor.size == 0 || tensor.size < g->opts->initializers_min_size) {
-        return view->external ? epctx_edit_set_tensor_raw(g->model, view->view, parts[1], g->error)
-                              : EPCTX_OK;
+    if (!outside || tensor.size == 0 || tensor.size < g->in->opts->initializers_min_size) {
+        return view->external
+                   ? epctx_edit_set_tensor_raw(g->in->model, view->view, parts[1], g->in->error)
+                   : EPCTX_OK;
     }
     if (epctx_buffer_append(&g->aside, parts, sizeof parts) != EPCTX_OK)
-        return epctx__nomem(g->error, g->arena->missing);
+        return epctx__nomem(g->in->error, g->in->arena->missing);
     r->initializers_size = at + tensor.size;
-    return epctx_edit_set_tensor_external(g->model, view->view,
-                                          epctx_str_of(g->opts->initializers_file_name), at,
-                                          tensor.size, g->error);
+    return epctx_edit_set_tensor_external(g->in->model, view->view,
+                                          epctx_str_of(g->in->opts->initializers_file_name), at,
+                                          tensor.size, g->in->error);
 }
 
 static bool epctx__has_ep(const epctx__gen *g, epctx_str ep) {
     const epctx_profile *profile = epctx_profile_of(ep);
     bool known = (profile->traits & EPCTX_ANY_EP) == 0;
     size_t i;
-    if (epctx_str_is(ep, g->backend->source)) return g->part_count > 0;
-    for (i = 0; i < g->graph.node_count; i++) {
-        const epctx_node *node = &g->graph.nodes[i];
+    if (epctx_str_is(ep, g->in->backend->source)) return g->plan->part_count > 0;
+    for (i = 0; i < g->plan->graph.node_count; i++) {
+        const epctx_node *node = &g->plan->graph.nodes[i];
         const epctx_attr *source =
             epctx__is_ep_record(node) ? epctx_node_attr(node, "source") : NULL;
         if (source != NULL &&
@@ -17245,7 +17293,7 @@ static bool epctx__has_ep(const epctx__gen *g, epctx_str ep) {
 static epctx_status epctx__rewrite_metadata(epctx__rewrite *w) {
     static const char *const prefixes[] = {EPCTX_COMPAT_PREFIX, EPCTX_BUILD_PREFIX};
     const uint32_t number = EPCTX_FIELD_MODEL_METADATA_PROPS;
-    epctx_slot *slot = epctx__live(w->g->model->root->message->first, number);
+    epctx_slot *slot = epctx__live(w->g->in->model->root->message->first, number);
     size_t i;
     for (; slot != NULL; slot = epctx__live(slot->next, number)) {
         epctx_str key = epctx_view_as_pair(epctx__slot_view(slot)).key;
@@ -17271,126 +17319,118 @@ static uint64_t epctx__options_hash(const epctx_gen_opts *o) {
     return epctx__hash_number(h, 0);
 }
 
-static void epctx__hash_files(epctx__gen *g) {
-    epctx__file *file;
-    for (file = g->model->files; file != NULL; file = file->next)
-        if (file->stamp == 0) file->stamp = epctx_hash(file->mapping.data, file->mapping.size, 0);
-}
-
-/* Hashes now: after compiling, the files would have to be read into memory again. */
-static void epctx__hash_sources(epctx__gen *g) {
-    g->source_hash = epctx_hash(g->model->bytes.data, g->model->bytes.size, 0);
-    epctx__hash_files(g);
-}
-
 /* Opset import, the metadata that ORT reads before it loads the model, and the build stamp. */
 static epctx_status epctx__gen_metadata(epctx__gen *g) {
-    const epctx_backend *b = g->backend;
-    const epctx_model *model = g->model;
+    const epctx_backend *b = g->in->backend;
+    const epctx_model *model = g->in->model;
     const epctx__file *file;
     epctx__stamp_text s;
     size_t size =
         strlen(b->source) + strlen(b->sdk_version) + strlen(b->hardware_architecture) + 64;
     char *text;
-    EPCTX__TRY(epctx_edit_put_opset(g->model, epctx_str_of(EPCTX_DOMAIN), 1, g->error));
-    EPCTX__NEW(text, char, size, g->arena, g->error);
-    (void)epctx_backend_compatibility(b, text, size, g->error); /* it fits */
-    EPCTX__TRY(
-        epctx__ep_metadata(g->model, EPCTX_COMPAT_PREFIX, b->source, epctx_str_of(text), g->error));
-    epctx__stamp_begin(&s, g->arena);
+    EPCTX__TRY(epctx_edit_put_opset(g->in->model, epctx_str_of(EPCTX_DOMAIN), 1, g->in->error));
+    EPCTX__NEW(text, char, size, g->in->arena, g->in->error);
+    (void)epctx_backend_compatibility(b, text, size, g->in->error); /* it fits */
+    EPCTX__TRY(epctx__ep_metadata(g->in->model, EPCTX_COMPAT_PREFIX, b->source, epctx_str_of(text),
+                                  g->in->error));
+    epctx__stamp_begin(&s, g->in->arena);
     epctx__stamp_put_format(&s);
-    epctx__stamp_put_file(&s, "source", model->bytes.size, g->source_hash,
+    epctx__stamp_put_file(&s, "source", model->bytes.size, g->plan->source_hash,
                           epctx_path_file(epctx_str_of(model->path)));
-    epctx__hash_files(g); /* the others */
+    epctx__hash_files(g->in->model); /* the others */
     for (file = model->files; file != NULL; file = file->next)
         epctx__stamp_put_file(&s, "data", file->mapping.size, file->stamp, file->name);
     epctx__stamp_put_word(&s, "options");
-    epctx__stamp_put_number(&s, epctx__options_hash(g->opts), true);
-    if (g->opts->tools != NULL) {
-        epctx__stamp_put_known(&s, "machine", g->opts->tools->machine, epctx_str_of(NULL));
-        EPCTX__TRY(epctx__stamp_put_libraries(&s, epctx_model_io(model), g->opts->tools->libraries,
-                                              g->error));
+    epctx__stamp_put_number(&s, epctx__options_hash(g->in->opts), true);
+    if (g->in->opts->tools != NULL) {
+        epctx__stamp_put_known(&s, "machine", g->in->opts->tools->machine, epctx_str_of(NULL));
+        EPCTX__TRY(epctx__stamp_put_libraries(&s, epctx_model_io(model),
+                                              g->in->opts->tools->libraries, g->in->error));
     }
     epctx__stamp_put_target(&s, epctx_str_of(b->sdk_version),
                             epctx_str_of(b->hardware_architecture));
     /* A group's last session adds its binary: epctx__pending_edit. */
-    if (g->lent == NULL) epctx__stamp_put_binary(&s, epctx_ep_binary(&g->ep), g->ep.count);
-    return epctx__stamp_write(&s, g->model, b->source, g->error);
+    if (g->in->lent == NULL) epctx__stamp_put_binary(&s, epctx_ep_binary(&g->ep), g->ep.count);
+    return epctx__stamp_write(&s, g->in->model, b->source, g->in->error);
 }
 
 static epctx_status epctx__gen_rewrite(epctx__gen *g) {
     const uint32_t number = EPCTX_FIELD_GRAPH_NODE;
-    epctx_slot *slot = epctx__live(g->model->graph->message->first, number);
+    epctx_slot *slot = epctx__live(g->in->model->graph->message->first, number);
     epctx_tensor_view tensor;
     epctx_walk walk;
     epctx__rewrite w;
     size_t nodes = 0;
     size_t i;
     w.g = g;
-    epctx_map_init(&w.marks, g->arena);
-    EPCTX__NEW(w.unit, uint32_t, g->graph.node_count, g->arena, g->error);
-    EPCTX__NEW(w.slots, epctx_slot *, g->graph.node_count, g->arena, g->error);
+    epctx_map_init(&w.marks, g->in->arena);
+    EPCTX__NEW(w.unit, uint32_t, g->plan->graph.node_count, g->in->arena, g->in->error);
+    EPCTX__NEW(w.slots, epctx_slot *, g->plan->graph.node_count, g->in->arena, g->in->error);
     for (; slot != NULL; slot = epctx__live(slot->next, number)) w.slots[nodes++] = slot;
-    for (i = 0; i < g->graph.input_count; i++)
-        EPCTX__TRY(epctx__mark(&w, g->graph.inputs[i].name, EPCTX__INPUT));
-    for (i = 0; i < g->graph.output_count; i++)
-        if (g->graph.outputs[i].elem_type != 0)
-            EPCTX__TRY(epctx__mark(&w, g->graph.outputs[i].name, EPCTX__TYPED));
+    for (i = 0; i < g->plan->graph.input_count; i++)
+        EPCTX__TRY(epctx__mark(&w, g->plan->graph.inputs[i].name, EPCTX__INPUT));
+    for (i = 0; i < g->plan->graph.output_count; i++)
+        if (g->plan->graph.outputs[i].elem_type != 0)
+            EPCTX__TRY(epctx__mark(&w, g->plan->graph.outputs[i].name, EPCTX__TYPED));
     EPCTX__TRY(epctx__rewrite_units(&w));
     EPCTX__TRY(epctx__rewrite_names(&w));
     EPCTX__TRY(epctx__rewrite_nodes(&w));
     EPCTX__TRY(epctx__rewrite_fields(&w));
     EPCTX__TRY(epctx__rewrite_values(&w));
     EPCTX__TRY(epctx__rewrite_metadata(&w));
-    epctx_map_init(&g->inside, g->arena);
+    epctx_map_init(&g->inside, g->in->arena);
     if (g->report->initializers_path[0] != '\0')
-        EPCTX__TRY(epctx_model_shape_names(g->model, &g->inside, g->error));
+        EPCTX__TRY(epctx_model_shape_names(g->in->model, &g->inside, g->in->error));
     /* Every tensor except training's: initializers of bodies, constants, sparse tensors. */
-    g->model->external_asked = 0;
-    epctx_walk_begin(&walk, g->model);
+    g->in->model->external_asked = 0;
+    epctx_walk_begin(&walk, g->in->model);
     while (epctx_walk_tensor(&walk, &tensor) && !walk.in_training) {
         bool initializer = walk.levels[walk.level - 1].kind == EPCTX_KIND_GRAPH;
         EPCTX__TRY(epctx__settle_tensor(g, &tensor, initializer));
     }
     if (g->aside.size == 0) g->report->initializers_path[0] = '\0'; /* no initializers */
-    return g->part_count > 0 ? epctx__gen_metadata(g) : EPCTX_OK;
+    return g->plan->part_count > 0 ? epctx__gen_metadata(g) : EPCTX_OK;
 }
 
 static epctx_status epctx__gen_put_aside(const epctx__gen *g, epctx_commit *c,
                                          epctx_output_file *file) {
     if (g->aside.size == 0) return EPCTX_OK;
     file->path = g->report->initializers_path;
-    file->name = g->opts->initializers_file_name;
+    file->name = g->in->opts->initializers_file_name;
     file->parts = (const epctx_span *)(const void *)g->aside.data;
     file->part_count = g->aside.size / sizeof(epctx_span);
     file->size = g->report->initializers_size;
-    return epctx_commit_put_file(c, file, epctx__overwrite(g->opts->overwrite), g->error);
+    return epctx_commit_put_file(c, file, epctx__overwrite(g->in->opts->overwrite), g->in->error);
+}
+
+static void epctx__gen_report_plan(const epctx__plan *plan, epctx_gen_report *r) {
+    r->partition_count = plan->part_count;
+    r->other_nodes = plan->other_nodes;
+    memcpy(r->context_path, plan->context_path, sizeof r->context_path);
+    memcpy(r->initializers_path, plan->initializers_path, sizeof r->initializers_path);
+    if (plan->part_count > 0) memcpy(r->binary_path, plan->binary_path, sizeof r->binary_path);
 }
 
 /* Everything except writing. report.context_path is empty if there is no model to write. */
-static epctx_status epctx__gen_make(epctx__gen *g) {
+static epctx_status epctx__gen_make(const epctx__gen_in *in, epctx__plan *plan, epctx__gen *g) {
     epctx_gen_report *r = g->report;
-    epctx_status status;
-    EPCTX__TRY(epctx__gen_source(g));
-    EPCTX__TRY(g->opts->memory != NULL ? epctx__gen_names(g) : epctx__gen_paths(g));
-    status = epctx__gen_partition(g);
-    if (status == EPCTX_OK && g->part_count > 0) {
-        epctx__hash_sources(g);
-        status = epctx__gen_compile(g);
-    }
-    epctx_blame(g->error, status == EPCTX_OK ? NULL : g->model->path, NULL, NULL);
+    epctx_status status = EPCTX_OK;
+    EPCTX__TRY(epctx__gen_plan(in, plan));
+    g->in = in;
+    g->plan = plan;
+    epctx__gen_report_plan(plan, r);
+    if (plan->part_count > 0) status = epctx__gen_compile(g);
+    epctx_blame(in->error, status == EPCTX_OK ? NULL : in->model->path, NULL, NULL);
     EPCTX__TRY(status);
-    if (g->part_count > 0 || g->opts->no_nodes == EPCTX_NO_NODES_COPY)
+    if (plan->part_count > 0 || in->opts->no_nodes == EPCTX_NO_NODES_COPY)
         EPCTX__TRY(epctx__gen_rewrite(g));
     else
         r->context_path[0] = '\0';
-    EPCTX__TRY(epctx__check_huge(g->model,
-                                 g->opts->embed ? "do not embed the context binary"
-                                                : "give initializers a file of their own",
-                                 g->error));
-    r->partition_count = g->part_count;
+    EPCTX__TRY(epctx__check_huge(in->model,
+                                 in->opts->embed ? "do not embed the context binary"
+                                                 : "give initializers a file of their own",
+                                 in->error));
     r->binary_size = epctx_ep_binary(&g->ep).size;
-    if (g->part_count == 0) r->binary_path[0] = '\0';
     return EPCTX_OK;
 }
 
@@ -17426,56 +17466,57 @@ static void epctx__memory_clear(const epctx_gen_memory *m) {
 }
 
 static epctx_status epctx__memory_fill(const epctx__gen *g) {
-    const epctx_gen_memory *m = g->opts->memory;
+    const epctx_gen_memory *m = g->in->opts->memory;
     const epctx_span binary = epctx_ep_binary(&g->ep);
     const epctx_span *parts = (const epctx_span *)(const void *)g->aside.data;
     size_t i;
-    if (m->model != NULL) EPCTX__TRY(epctx__buffer_model(m->model, g->model, g->error));
-    if (!g->opts->embed && epctx_buffer_append(m->binary, binary.data, binary.size) != EPCTX_OK)
-        return epctx__nomem(g->error, binary.size);
+    if (m->model != NULL) EPCTX__TRY(epctx__buffer_model(m->model, g->in->model, g->in->error));
+    if (!g->in->opts->embed && epctx_buffer_append(m->binary, binary.data, binary.size) != EPCTX_OK)
+        return epctx__nomem(g->in->error, binary.size);
     for (i = 0; i < g->aside.size / sizeof *parts; i++)
         if (epctx_buffer_append(m->initializers, parts[i].data, parts[i].size) != EPCTX_OK)
-            return epctx__nomem(g->error, parts[i].size);
+            return epctx__nomem(g->in->error, parts[i].size);
     return EPCTX_OK;
 }
 
-static epctx_status epctx__gen_in_memory(epctx__gen *g) {
-    const epctx_gen_memory *m = g->opts->memory;
+static epctx_status epctx__gen_in_memory(const epctx__gen_in *in, epctx__plan *plan,
+                                         epctx__gen *g) {
+    const epctx_gen_memory *m = in->opts->memory;
     epctx_status status;
-    EPCTX__TRY(epctx__memory_check(g->opts, g->error));
+    EPCTX__TRY(epctx__memory_check(in->opts, in->error));
     epctx__memory_clear(m);
-    EPCTX__TRY(epctx__gen_make(g));
+    EPCTX__TRY(epctx__gen_make(in, plan, g));
     if (g->report->context_path[0] == '\0') return EPCTX_OK;
     status = epctx__memory_fill(g);
     if (status != EPCTX_OK) epctx__memory_clear(m);
     return status;
 }
 
-static epctx_status epctx__gen_alone(epctx__gen *g) {
+static epctx_status epctx__gen_alone(const epctx__gen_in *in, epctx__plan *plan, epctx__gen *g) {
     epctx_output_file files[2];
     epctx_write_opts opts;
     epctx_commit c;
     epctx_span binary;
     epctx_status status;
-    EPCTX__TRY(epctx__gen_make(g));
+    EPCTX__TRY(epctx__gen_make(in, plan, g));
     if (g->report->context_path[0] == '\0') return EPCTX_OK;
     memset(files, 0, sizeof files);
     memset(&opts, 0, sizeof opts);
-    opts.overwrite = epctx__overwrite(g->opts->overwrite);
-    opts.derived = g->derived;
+    opts.overwrite = epctx__overwrite(in->opts->overwrite);
+    opts.derived = plan->derived;
     opts.allow_huge = true;
-    opts.lock = g->opts->lock;
+    opts.lock = in->opts->lock;
     binary = epctx_ep_binary(&g->ep);
     /* not taken: the model has an io */
-    EPCTX__TRY(epctx_commit_begin(&c, epctx_model_io(g->model), g->arena, g->error));
-    c.hooks = g->opts->hooks;
-    EPCTX__TRY(epctx_commit_put_model(&c, g->model, g->report->context_path, &opts, g->error));
-    if (!g->opts->embed && g->part_count > 0) {
-        epctx__output_one(&files[0], g->report->binary_path, g->binary, &binary);
-        EPCTX__TRY(epctx_commit_put_file(&c, &files[0], opts.overwrite, g->error));
+    EPCTX__TRY(epctx_commit_begin(&c, epctx_model_io(in->model), in->arena, in->error));
+    c.hooks = in->opts->hooks;
+    EPCTX__TRY(epctx_commit_put_model(&c, in->model, g->report->context_path, &opts, in->error));
+    if (!in->opts->embed && plan->part_count > 0) {
+        epctx__output_one(&files[0], g->report->binary_path, plan->binary, &binary);
+        EPCTX__TRY(epctx_commit_put_file(&c, &files[0], opts.overwrite, in->error));
     }
     EPCTX__TRY(epctx__gen_put_aside(g, &c, &files[1]));
-    status = epctx_commit_run(&c, g->error);
+    status = epctx_commit_run(&c, in->error);
     epctx_commit_close(&c);
     return status;
 }
@@ -18505,13 +18546,13 @@ static void epctx__group_append(epctx__group *group, epctx__pending *p) {
  * now, while its model is open. */
 static epctx_status epctx__pending_fill(epctx__group *group, epctx__pending *p,
                                         const epctx__gen *g) {
-    p->derived = g->derived;
-    p->overwrite = g->opts->overwrite;
-    EPCTX__TRY(epctx__buffer_model(&p->model, g->model, g->error));
+    p->derived = g->plan->derived;
+    p->overwrite = g->in->opts->overwrite;
+    EPCTX__TRY(epctx__buffer_model(&p->model, g->in->model, g->in->error));
     if (g->aside.size == 0) return EPCTX_OK;
-    EPCTX__TRY(epctx_commit_set_folder(&group->commit, group->folder, g->error));
+    EPCTX__TRY(epctx_commit_set_folder(&group->commit, group->folder, g->in->error));
     EPCTX__TRY(epctx__gen_put_aside(g, &group->commit, &p->initializers));
-    return epctx_commit_fill(&group->commit, g->error);
+    return epctx_commit_fill(&group->commit, g->in->error);
 }
 
 /* Adds what depends on the whole group: the largest max_size in every node (spill buffers are
@@ -18733,24 +18774,26 @@ EPCTX_API void epctx_share_withdraw(epctx_workspace *workspace, const char *grou
 
 /* -- a session that has its model -- */
 
-static epctx_status epctx__group_session(epctx__group *group, epctx__gen *g) {
-    epctx_gen_report *r = g->report;
-    const char *aside = g->opts->initializers_file_name;
+static epctx_status epctx__group_session(epctx__group *group, const epctx__gen_in *given,
+                                         epctx__plan *plan, epctx__gen *g) {
+    const char *aside = given->opts->initializers_file_name;
+    epctx__gen_in *in;
     epctx__pending *p;
     epctx_status status;
-    g->lent = &group->context;
-    g->joins = group->binary != NULL;
-    EPCTX__TRY(epctx__gen_context_path(g));
-    EPCTX__TRY(epctx__group_accepts(group, r->context_path, g->error));
-    if (g->joins) {
-        EPCTX__TRY(epctx__copy(g->arena, epctx_str_of(group->binary), &g->binary, g->error));
+    EPCTX__NEW(in, epctx__gen_in, 1, given->arena, given->error); /* the result refers to it */
+    *in = *given;
+    in->lent = &group->context;
+    EPCTX__TRY(epctx__gen_context_path(in, plan));
+    EPCTX__TRY(epctx__group_accepts(group, plan->context_path, in->error));
+    if (group->binary != NULL) {
+        EPCTX__TRY(epctx__copy(in->arena, epctx_str_of(group->binary), &in->binary, in->error));
         if (epctx_str_of(aside).size > 0) /* no other session may write it */
-            EPCTX__TRY(epctx__group_clash(group, aside, g->error));
+            EPCTX__TRY(epctx__group_clash(group, aside, in->error));
     }
-    EPCTX__TRY(epctx__gen_make(g));
-    if (r->context_path[0] != '\0') {
-        EPCTX__TRY(epctx__pending_make(group, r->context_path, g->aside.size > 0 ? aside : "",
-                                       g->binary, r->binary_path, &p, g->error));
+    EPCTX__TRY(epctx__gen_make(in, plan, g));
+    if (g->report->context_path[0] != '\0') {
+        EPCTX__TRY(epctx__pending_make(group, plan->context_path, g->aside.size > 0 ? aside : "",
+                                       plan->binary, plan->binary_path, &p, in->error));
         status = epctx__pending_fill(group, p, g);
         if (status != EPCTX_OK) {
             epctx_buffer_free(&p->model);
@@ -18758,23 +18801,24 @@ static epctx_status epctx__group_session(epctx__group *group, epctx__gen *g) {
         }
         epctx__group_append(group, p);
     }
-    group->verify = group->verify || g->opts->verify;
-    if (r->max_size > group->known.max_size) group->known.max_size = r->max_size;
+    group->verify = group->verify || in->opts->verify;
+    if (g->report->max_size > group->known.max_size) group->known.max_size = g->report->max_size;
     return EPCTX_OK;
 }
 
-static epctx_status epctx__gen_grouped(epctx__gen *g) {
-    const epctx_gen_opts *opts = g->opts;
+static epctx_status epctx__gen_grouped(const epctx__gen_in *in, epctx__plan *plan, epctx__gen *g) {
+    const epctx_gen_opts *opts = in->opts;
     epctx__group *group;
     epctx_status status;
-    EPCTX__TRY(epctx__group_join(opts->workspace, opts->group, g->backend, epctx_model_io(g->model),
-                                 opts->prepare_only, opts->weightless, &group, g->error));
-    status = epctx__group_session(group, g);
+    EPCTX__TRY(epctx__group_join(opts->workspace, opts->group, in->backend,
+                                 epctx_model_io(in->model), opts->prepare_only, opts->weightless,
+                                 &group, in->error));
+    status = epctx__group_session(group, in, plan, g);
     if (status == EPCTX_OK && opts->stop) {
         status = epctx__group_finish(opts->workspace, group, opts->hooks, &g->report->binary_size,
-                                     g->error);
+                                     in->error);
     }
-    return epctx__group_leave(opts->workspace, group, status, g->error);
+    return epctx__group_leave(opts->workspace, group, status, in->error);
 }
 
 #endif /* EPCTX_NO_EDIT */
@@ -18803,6 +18847,8 @@ EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *b
                                       epctx_error *error) {
     epctx_gen_opts defaults;
     epctx_allocator in_arena;
+    epctx__gen_in in;
+    epctx__plan *plan;
     epctx__gen g;
     epctx_error local;
     size_t mark;
@@ -18810,26 +18856,28 @@ EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *b
     error = error != NULL ? error : &local;
     epctx_error_clear(error);
     memset(&defaults, 0, sizeof defaults);
+    memset(&in, 0, sizeof in);
     memset(&g, 0, sizeof g);
-    g.model = model;
-    g.backend = backend;
-    g.opts = opts != NULL ? opts : &defaults;
+    in.model = model;
+    in.backend = backend;
+    in.opts = opts != NULL ? opts : &defaults;
+    in.error = error;
     if (model == NULL || model->root == NULL ||
-        (epctx_model_io(model) == NULL && g.opts->memory == NULL))
+        (epctx_model_io(model) == NULL && in.opts->memory == NULL))
         return epctx_fail(error, EPCTX_ERR_ARG, "an open model with an io is expected");
-    EPCTX__TRY(epctx__backend_check(backend, true, g.opts->verify, error));
-    if (g.opts->workspace == NULL && (g.opts->stop || g.opts->group != NULL))
+    EPCTX__TRY(epctx__backend_check(backend, true, in.opts->verify, error));
+    if (in.opts->workspace == NULL && (in.opts->stop || in.opts->group != NULL))
         return epctx_fail(error, EPCTX_ERR_ARG, "`stop` and `group` need a `workspace`");
-    g.options = epctx_options_of_gen(g.opts);
-    g.options.arena = g.arena = &model->arena;
-    g.error = error;
-    in_arena = epctx__in_arena(g.arena);
+    in.options = epctx_options_of_gen(in.opts);
+    in.options.arena = in.arena = &model->arena;
+    in_arena = epctx__in_arena(in.arena);
     epctx_buffer_init(&g.aside, &in_arena);
-    EPCTX__NEW(g.report, epctx_gen_report, 1, g.arena, error);
+    EPCTX__NEW(plan, epctx__plan, 1, in.arena, error);
+    EPCTX__NEW(g.report, epctx_gen_report, 1, in.arena, error);
     mark = epctx_edit_mark(model);
-    status = g.opts->memory != NULL      ? epctx__gen_in_memory(&g)
-             : g.opts->workspace != NULL ? epctx__gen_grouped(&g)
-                                         : epctx__gen_alone(&g);
+    status = in.opts->memory != NULL      ? epctx__gen_in_memory(&in, plan, &g)
+             : in.opts->workspace != NULL ? epctx__gen_grouped(&in, plan, &g)
+                                          : epctx__gen_alone(&in, plan, &g);
     if (status != EPCTX_OK) {
         epctx_fail(error, status, "%s failed without a message", backend->source);
         epctx_blame(error, model->path, NULL, NULL);
