@@ -2898,8 +2898,8 @@ typedef struct epctx_gen_report {
  * here removed.
  *
  * Outputs are checked before anything is compiled, with the errors of epctx_preflight, and written
- * together or not at all; with `memory` there is nothing to check but names. On failure the model is as before. The same model and options give the
- * same bytes. `report` may be NULL. */
+ * together or not at all; with `memory` there is nothing to check but names. On failure the model
+ * is as before. The same model and options give the same bytes. `report` may be NULL. */
 EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *backend,
                                       const epctx_gen_opts *opts, epctx_gen_report *report,
                                       epctx_error *error);
@@ -14160,7 +14160,8 @@ EPCTX_API epctx_status epctx_edit_prefix(epctx_model *model, epctx_str prefix,
  * to its producer, initializer and type. epctx__group_nodes tells which nodes are constant.
  * epctx__group_components finds the components (without units each node is one).
  * epctx__group_levels goes over them once and numbers the groups as the levels ascend.
- * epctx__group_constants finds the constants that are graph outputs and those that stay with a reader that is not taken.
+ * epctx__group_constants finds the constants that are graph outputs and those that stay with a
+ * reader that is not taken.
  * epctx__group_collect makes each partition: its nodes with the constants they need, then its
  * boundary. At the end epctx__group_owners decides which partition may claim a constant node
  * itself, for ORT, which does not copy nodes.
@@ -16426,10 +16427,11 @@ EPCTX_API void epctx_ep_end(epctx_ep *ep) {
  * >>gen
  *
  * epctx_generate stands in >>share, because it may join a group. What it is given is an
- * epctx__gen_in, which nothing changes. epctx__gen_plan decides, without compiling, what there is to
- * do: read the source, name and check the outputs, partition. epctx__gen_make carries the plan out
- * (compile, rewrite), and what it makes is an epctx__gen. epctx__gen_alone then writes model, binary and initializers in one commit; a group keeps
- * them until its last session.
+ * epctx__gen_in, which nothing changes. epctx__gen_plan decides, without compiling, what there is
+ * to do: read the source, name and check the outputs, partition. epctx__gen_make carries the plan
+ * out (compile, rewrite), and what it makes is an epctx__gen. epctx__gen_alone then writes model,
+ * binary and initializers in one commit, epctx__gen_in_memory puts them into buffers, and a group
+ * keeps them until its last session.
  *
  * Two rules make this safe. Errors that can be found without compiling are found first:
  * epctx_preflight refuses names that clash and files that must stay, and creates and removes a

@@ -480,7 +480,7 @@ TEST(refused_rules) {
     epctx_arena_free(&arena);
 }
 
-/* A chain of 100,000 nodes in units of two that lie inside each other: linear, without recursion. */
+/* A chain of 100,000 nodes in units of two, each inside the next: linear, without recursion. */
 TEST(many_units) {
     enum { COUNT = 100000 };
     static char texts[COUNT + 1][8];

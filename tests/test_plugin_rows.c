@@ -1318,7 +1318,8 @@ static bool generate_node(const char *const *options, size_t *bytes, size_t *inp
     return ok;
 }
 
-/* The EP's own attributes (only of the toy and the vector EP) come through ORT, and the weights stay out of the context model. */
+/* The EP's own attributes (only of the toy and the vector EP) come through ORT, and the weights
+ * stay out of the context model. */
 TEST(own_node) {
     static const char wanted[] = "lanes INT -4 0 ; clock FLOAT 0 1.5 ; unit STRING 0 0 sum; "
                                  "tiles INTS 0 0 ,2,3; rates FLOATS 0 0 ,0.5,2; "

@@ -745,7 +745,8 @@ static int toy_convert(const epctx_backend *backend, const char *domain, const c
 }
 
 /* EP options: architecture=abacus|slide-rule, layout=nchw|nhwc, fail_run=1, fail_load=1,
- * show_addresses=1, take_if=1, apart=1, units=1, most_nodes=1, weight_inputs=1, node=twice|reserved|tensor|input|name. */
+ * show_addresses=1, take_if=1, apart=1, units=1, most_nodes=1, weight_inputs=1,
+ * node=twice|reserved|tensor|input|name. */
 static epctx_status toy_open(const ep_options *options, epctx_backend *backend,
                              epctx_error *error) {
     const char *architecture = ep_option_get(options, "architecture");
