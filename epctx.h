@@ -79,7 +79,7 @@
  *   read        epctx_model_open_file, epctx_model_close, epctx_model_graph,
  *               epctx_view_graph_nodes, epctx_next_node, epctx_view_is_epnode,
  *               epctx_view_read_epnode
- *   compile     epctx_generate; inside ORT: epctx_graph_partition, epctx_ep_begin and
+ *   compile     epctx_generate; inside ORT: epctx_backend_partition, epctx_ep_begin and
  *               epctx_ep_compile, with options by epctx_options_init and epctx_options_read
  *   load        epctx_load, epctx_unload; inside ORT: epctx_load_nodes; weights shared by several
  *               models: epctx_workspace_open
