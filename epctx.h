@@ -14317,7 +14317,7 @@ static epctx_status epctx__group_nodes(epctx__grouping *g) {
 
 /* -- components: Tarjan's algorithm over units, with a stack instead of recursion -- */
 
-typedef struct epctx__joining {
+typedef struct epctx__unit_walk {
     epctx__grouping *g;
     uint32_t *vertex; /* node -> the first of its unit, or itself */
     uint32_t *next;   /* node -> the next of its unit, or EPCTX__NOBODY */
@@ -14325,10 +14325,10 @@ typedef struct epctx__joining {
     uint32_t *low;    /* vertex -> the earliest on the path that it reaches */
     uint32_t *path;   /* reached vertices without a component */
     size_t reached, path_count, top;
-} epctx__joining;
+} epctx__unit_walk;
 
 /* Links the nodes of each unit. */
-static epctx_status epctx__join_units(epctx__joining *j) {
+static epctx_status epctx__unit_link(epctx__unit_walk *j) {
     epctx__grouping *g = j->g;
     const size_t n = g->graph->node_count;
     uint32_t *last; /* unit - 1 -> its last node so far and 1; 0: none */
@@ -14348,7 +14348,7 @@ static epctx_status epctx__join_units(epctx__joining *j) {
     return EPCTX_OK;
 }
 
-static void epctx__join_reach(epctx__joining *j, uint32_t vertex) {
+static void epctx__unit_reach(epctx__unit_walk *j, uint32_t vertex) {
     j->seen[vertex] = j->low[vertex] = (uint32_t)++j->reached;
     j->path[j->path_count++] = vertex;
     j->g->stack[j->top].node = vertex;
@@ -14356,7 +14356,7 @@ static void epctx__join_reach(epctx__joining *j, uint32_t vertex) {
 }
 
 /* All that `vertex` reads is done. */
-static void epctx__join_leave(epctx__joining *j, uint32_t vertex) {
+static void epctx__unit_leave(epctx__unit_walk *j, uint32_t vertex) {
     epctx__grouping *g = j->g;
     if (j->low[vertex] == j->seen[vertex]) { /* it reaches nothing earlier: a component */
         do {
@@ -14371,9 +14371,9 @@ static void epctx__join_leave(epctx__joining *j, uint32_t vertex) {
 }
 
 /* Components from the stack's first vertex on. */
-static void epctx__join_from(epctx__joining *j, uint32_t first) {
+static void epctx__unit_walk_from(epctx__unit_walk *j, uint32_t first) {
     epctx__grouping *g = j->g;
-    epctx__join_reach(j, first);
+    epctx__unit_reach(j, first);
     while (j->top > 0) {
         epctx__visit *at = &g->stack[j->top - 1];
         const epctx_node *node = &g->graph->nodes[at->node];
@@ -14383,14 +14383,14 @@ static void epctx__join_from(epctx__joining *j, uint32_t first) {
             if (producer == EPCTX_MAP_NONE || g->constant[producer] != 0) continue;
             producer = j->vertex[producer];
             if (j->seen[producer] == 0)
-                epctx__join_reach(j, producer);
+                epctx__unit_reach(j, producer);
             else if (g->component[producer] == EPCTX__NOBODY && j->seen[producer] < j->low[vertex])
                 j->low[vertex] = j->seen[producer];
         } else if (j->next[at->node] != EPCTX__NOBODY) {
             at->node = j->next[at->node];
             at->input = 0;
         } else {
-            epctx__join_leave(j, vertex);
+            epctx__unit_leave(j, vertex);
         }
     }
 }
@@ -14426,7 +14426,7 @@ static void epctx__group_dissolve(epctx__grouping *g, const epctx__components *c
 
 static epctx_status epctx__group_components(epctx__grouping *g, epctx__components *out) {
     const size_t n = g->graph->node_count;
-    epctx__joining j;
+    epctx__unit_walk j;
     size_t i;
     memset(&j, 0, sizeof j);
     j.g = g;
@@ -14443,10 +14443,10 @@ static epctx_status epctx__group_components(epctx__grouping *g, epctx__component
     EPCTX__NEW(j.seen, uint32_t, n, g->arena, g->error);
     EPCTX__NEW(j.low, uint32_t, n, g->arena, g->error);
     EPCTX__NEW(j.path, uint32_t, n, g->arena, g->error);
-    EPCTX__TRY(epctx__join_units(&j));
+    EPCTX__TRY(epctx__unit_link(&j));
     g->component_count = 0;
     for (i = 0; i < n; i++)
-        if (g->constant[i] == 0 && j.seen[j.vertex[i]] == 0) epctx__join_from(&j, j.vertex[i]);
+        if (g->constant[i] == 0 && j.seen[j.vertex[i]] == 0) epctx__unit_walk_from(&j, j.vertex[i]);
     for (i = 0; i < n; i++)
         if (g->constant[i] == 0) g->component[i] = g->component[j.vertex[i]];
     EPCTX__TRY(epctx__nodes_by(g, g->component, g->component_count, &out->begin, &out->nodes));
@@ -16651,7 +16651,7 @@ typedef struct epctx__gen_in {
 } epctx__gen_in;
 
 /* What is decided before anything is compiled. */
-typedef struct epctx__plan {
+typedef struct epctx__gen_planned {
     epctx_graph graph;
     uint8_t *take; /* 0: not taken; 1: compiled; EPCTX__BESIDE, EPCTX__SPLIT, EPCTX__UNREAD */
     epctx_partition *parts;
@@ -16665,19 +16665,19 @@ typedef struct epctx__plan {
     char context_path[EPCTX_PATH_MAX];
     char binary_path[EPCTX_PATH_MAX];       /* empty when embedded */
     char initializers_path[EPCTX_PATH_MAX]; /* empty when all stay inside */
-} epctx__plan;
+} epctx__gen_planned;
 
 /* What is made, according to a plan. */
 typedef struct epctx__gen {
     const epctx__gen_in *in;
-    const epctx__plan *plan;
+    const epctx__gen_planned *plan;
     epctx_gen_report *report;
     epctx_ep ep;
     epctx_buffer aside; /* the file of initializers: epctx_span of gap, tensor, gap, ... */
     epctx_map inside;   /* names of those that ORT reads in the model only */
 } epctx__gen;
 
-static epctx_status epctx__gen_context_path(const epctx__gen_in *in, epctx__plan *plan) {
+static epctx_status epctx__gen_context_path(const epctx__gen_in *in, epctx__gen_planned *plan) {
     epctx_str wanted = epctx_str_of(in->opts->context_file_path);
     const char *path = in->model->path;
     if (in->opts->memory != NULL && path[0] == '\0') path = "model.onnx";
@@ -16695,7 +16695,7 @@ static bool epctx__is_ep_record(const epctx_node *node) {
 
 /* An EPContext node of this EP: the model is already compiled, which ORT refuses. Another EP's
  * stays, and its binary must be beside the new model. */
-static epctx_status epctx__gen_source_node(const epctx__gen_in *in, epctx__plan *plan,
+static epctx_status epctx__gen_source_node(const epctx__gen_in *in, epctx__gen_planned *plan,
                                            const epctx_node *node) {
     const epctx_model *model = in->model;
     const epctx_io *io = epctx_model_io(model);
@@ -16735,7 +16735,7 @@ static epctx_status epctx__gen_source_node(const epctx__gen_in *in, epctx__plan 
                        in->error);
 }
 
-static epctx_status epctx__gen_source(const epctx__gen_in *in, epctx__plan *plan) {
+static epctx_status epctx__gen_source(const epctx__gen_in *in, epctx__gen_planned *plan) {
     const epctx__file *file;
     size_t most, i;
     EPCTX__TRY(epctx_model_load_graph(in->model, &plan->graph, in->error));
@@ -16755,7 +16755,7 @@ static epctx_status epctx__gen_source(const epctx__gen_in *in, epctx__plan *plan
 }
 
 /* Names of what goes into memory: as they would be beside the model. */
-static epctx_status epctx__gen_names(const epctx__gen_in *in, epctx__plan *plan) {
+static epctx_status epctx__gen_names(const epctx__gen_in *in, epctx__gen_planned *plan) {
     const char *aside = in->opts->initializers_file_name;
     epctx_str binary = epctx_str_of(in->opts->binary);
     epctx_str initializers = epctx_str_of(aside); /* the options are checked */
@@ -16781,7 +16781,7 @@ static epctx_status epctx__gen_names(const epctx__gen_in *in, epctx__plan *plan)
                : EPCTX_OK;
 }
 
-static epctx_status epctx__gen_paths(const epctx__gen_in *in, epctx__plan *plan) {
+static epctx_status epctx__gen_paths(const epctx__gen_in *in, epctx__gen_planned *plan) {
     epctx_preflight_in ask;
     epctx_outputs out;
     memset(&ask, 0, sizeof ask);
@@ -16806,7 +16806,7 @@ static epctx_status epctx__gen_paths(const epctx__gen_in *in, epctx__plan *plan)
 }
 
 /* Why a node stays on the CPU; `ask`: from the backend, if it can explain. */
-static epctx_status epctx__gen_refusal(const epctx__gen_in *in, const epctx__plan *plan,
+static epctx_status epctx__gen_refusal(const epctx__gen_in *in, const epctx__gen_planned *plan,
                                        size_t index, bool ask, epctx_error *error) {
     const epctx_backend *b = in->backend;
     const epctx_node *node = &plan->graph.nodes[index];
@@ -16832,7 +16832,7 @@ static epctx_status epctx__gen_refusal(const epctx__gen_in *in, const epctx__pla
 /* Limit on explain_fn calls: each may analyze the whole graph again. */
 #define EPCTX__ASKED 200
 
-static void epctx__gen_tell(const epctx__gen_in *in, const epctx__plan *plan) {
+static void epctx__gen_tell(const epctx__gen_in *in, const epctx__gen_planned *plan) {
     const epctx_hooks *hooks = in->opts->hooks;
     epctx_error why;
     size_t i;
@@ -16848,7 +16848,7 @@ static void epctx__gen_tell(const epctx__gen_in *in, const epctx__plan *plan) {
     }
 }
 
-static epctx_status epctx__gen_infer(const epctx__gen_in *in, epctx__plan *plan) {
+static epctx_status epctx__gen_infer(const epctx__gen_in *in, epctx__gen_planned *plan) {
     const epctx_backend *b = in->backend;
     epctx_value *inferred = NULL;
     epctx_value *all;
@@ -16866,7 +16866,7 @@ static epctx_status epctx__gen_infer(const epctx__gen_in *in, epctx__plan *plan)
 }
 
 /* Sets `unread` of the nodes that are taken and on which no output and no other node depends. */
-static epctx_status epctx__gen_unread(const epctx__gen_in *in, const epctx__plan *plan,
+static epctx_status epctx__gen_unread(const epctx__gen_in *in, const epctx__gen_planned *plan,
                                       uint8_t *unread) {
     const epctx_graph *graph = &plan->graph;
     epctx_map read;
@@ -16885,7 +16885,7 @@ static epctx_status epctx__gen_unread(const epctx__gen_in *in, const epctx__plan
     return EPCTX_OK;
 }
 
-static epctx_status epctx__gen_partition(const epctx__gen_in *in, epctx__plan *plan) {
+static epctx_status epctx__gen_partition(const epctx__gen_in *in, epctx__gen_planned *plan) {
     const epctx_graph *graph = &plan->graph;
     const size_t count = graph->node_count;
     const uint8_t *stays = NULL;
@@ -16932,7 +16932,7 @@ static void epctx__hash_files(epctx_model *model) {
 }
 
 /* Everything that can be decided, and can go wrong, without compiling. */
-static epctx_status epctx__gen_plan(const epctx__gen_in *in, epctx__plan *plan) {
+static epctx_status epctx__gen_plan(const epctx__gen_in *in, epctx__gen_planned *plan) {
     epctx_status status;
     EPCTX__TRY(epctx__gen_source(in, plan));
     EPCTX__TRY(in->opts->memory != NULL ? epctx__gen_names(in, plan) : epctx__gen_paths(in, plan));
@@ -17405,7 +17405,7 @@ static epctx_status epctx__gen_put_aside(const epctx__gen *g, epctx_commit *c,
     return epctx_commit_put_file(c, file, epctx__overwrite(g->in->opts->overwrite), g->in->error);
 }
 
-static void epctx__gen_report_plan(const epctx__plan *plan, epctx_gen_report *r) {
+static void epctx__gen_report_plan(const epctx__gen_planned *plan, epctx_gen_report *r) {
     r->partition_count = plan->part_count;
     r->other_nodes = plan->other_nodes;
     memcpy(r->context_path, plan->context_path, sizeof r->context_path);
@@ -17414,7 +17414,8 @@ static void epctx__gen_report_plan(const epctx__plan *plan, epctx_gen_report *r)
 }
 
 /* Everything except writing. report.context_path is empty if there is no model to write. */
-static epctx_status epctx__gen_make(const epctx__gen_in *in, epctx__plan *plan, epctx__gen *g) {
+static epctx_status epctx__gen_make(const epctx__gen_in *in, epctx__gen_planned *plan,
+                                    epctx__gen *g) {
     epctx_gen_report *r = g->report;
     epctx_status status = EPCTX_OK;
     EPCTX__TRY(epctx__gen_plan(in, plan));
@@ -17481,7 +17482,7 @@ static epctx_status epctx__memory_fill(const epctx__gen *g) {
     return EPCTX_OK;
 }
 
-static epctx_status epctx__gen_in_memory(const epctx__gen_in *in, epctx__plan *plan,
+static epctx_status epctx__gen_in_memory(const epctx__gen_in *in, epctx__gen_planned *plan,
                                          epctx__gen *g) {
     const epctx_gen_memory *m = in->opts->memory;
     epctx_status status;
@@ -17494,7 +17495,8 @@ static epctx_status epctx__gen_in_memory(const epctx__gen_in *in, epctx__plan *p
     return status;
 }
 
-static epctx_status epctx__gen_alone(const epctx__gen_in *in, epctx__plan *plan, epctx__gen *g) {
+static epctx_status epctx__gen_alone(const epctx__gen_in *in, epctx__gen_planned *plan,
+                                     epctx__gen *g) {
     epctx_output_file files[2];
     epctx_write_opts opts;
     epctx_commit c;
@@ -18777,7 +18779,7 @@ EPCTX_API void epctx_share_withdraw(epctx_workspace *workspace, const char *grou
 /* -- a session that has its model -- */
 
 static epctx_status epctx__group_session(epctx__group *group, const epctx__gen_in *given,
-                                         epctx__plan *plan, epctx__gen *g) {
+                                         epctx__gen_planned *plan, epctx__gen *g) {
     const char *aside = given->opts->initializers_file_name;
     epctx__gen_in *in;
     epctx__pending *p;
@@ -18808,7 +18810,8 @@ static epctx_status epctx__group_session(epctx__group *group, const epctx__gen_i
     return EPCTX_OK;
 }
 
-static epctx_status epctx__gen_grouped(const epctx__gen_in *in, epctx__plan *plan, epctx__gen *g) {
+static epctx_status epctx__gen_grouped(const epctx__gen_in *in, epctx__gen_planned *plan,
+                                       epctx__gen *g) {
     const epctx_gen_opts *opts = in->opts;
     epctx__group *group;
     epctx_status status;
@@ -18850,7 +18853,7 @@ EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *b
     epctx_gen_opts defaults;
     epctx_allocator in_arena;
     epctx__gen_in in;
-    epctx__plan *plan;
+    epctx__gen_planned *plan;
     epctx__gen g;
     epctx_error local;
     size_t mark;
@@ -18874,7 +18877,7 @@ EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *b
     in.options.arena = in.arena = &model->arena;
     in_arena = epctx__in_arena(in.arena);
     epctx_buffer_init(&g.aside, &in_arena);
-    EPCTX__NEW(plan, epctx__plan, 1, in.arena, error);
+    EPCTX__NEW(plan, epctx__gen_planned, 1, in.arena, error);
     EPCTX__NEW(g.report, epctx_gen_report, 1, in.arena, error);
     mark = epctx_edit_mark(model);
     status = in.opts->memory != NULL      ? epctx__gen_in_memory(&in, plan, &g)
