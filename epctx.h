@@ -81,7 +81,7 @@
  *   read        epctx_model_open_file, epctx_model_close, epctx_model_graph,
  *               epctx_view_graph_nodes, epctx_next_node, epctx_view_is_epnode,
  *               epctx_view_read_epnode
- *   compile     epctx_generate; inside ORT: epctx_graph_partition, epctx_ep_begin and
+ *   compile     epctx_generate; inside ORT: epctx_backend_partition, epctx_ep_begin and
  *               epctx_ep_compile, with options by epctx_options_init and epctx_options_read
  *   load        epctx_load, epctx_unload; inside ORT: epctx_load_nodes; weights shared by several
  *               models: epctx_workspace_open
@@ -2577,12 +2577,12 @@ typedef struct epctx_load_in {
  * Of the others compiling needs those up to discard_fn; loading, and `verify`, `source` and load_fn
  * to info_fn (else EPCTX_ERR_ARG); run_fn is for you alone.
  *
- * Order       capability, (explain), begin, (setup), compile and (types, max_size) once per
+ * Order       capability, (explain), begin, (setup), compile and (types, max_size, node) once per
  *             partition, then finish or discard; check, (plan), load, find, info, run in any
  *             number, unload.
  *             A context that sessions share gets the partitions of all between one begin and one
- *             finish; for a graph that it has already, types and max_size are called again, compile
- *             is not. A graph of a weightless context gets its weights between find and run and
+ *             finish; for a graph that it has already, types to node are called again, compile is
+ *             not. A graph of a weightless context gets its weights between find and run and
  *             loses them before unload.
  * Ownership   `build` belongs to whoever called begin_fn; finish_fn (also when it fails) and
  *             discard_fn release it. A failed begin_fn or load_fn leaves nothing behind. Graph
@@ -2605,7 +2605,7 @@ typedef struct epctx_backend {
     const char *sdk_version;           /* EPContext attribute ep_sdk_version */
     const char *hardware_architecture; /* EPContext attribute hardware_architecture */
     /* Sets take[i] = 1 for each node of `graph` that compile accepts; or, to keep nodes apart, any
-     * number but 0: only nodes of one number share a partition (epctx_graph_partition). */
+     * number but 0: only nodes of one number share a partition (epctx_backend_partition). */
     epctx_status (*capability_fn)(void *self, const epctx_graph *graph, uint8_t *take,
                                   epctx_error *error);
     /* A context under construction. */
@@ -2644,6 +2644,26 @@ typedef struct epctx_backend {
      * EPContext attribute max_size. All nodes get the largest of their context. */
     epctx_status (*max_size_fn)(void *self, void *build, epctx_str name, int64_t *bytes,
                                 epctx_error *error);
+    /* May be NULL. After compile_fn: makes the EPContext node of `graph` the EP's own. `node` has
+     * the name that compile_fn got, the graph's inputs and outputs, and no attributes; what is set
+     * is in `arena` or lives as long.
+     *   name     of no other node. Inside ORT the fused node's stays, by which ORT finds it
+     *   inputs   any of the graph's, in any order; its initializers, too, with weight_inputs
+     *   outputs  the graph's, each once, in any order
+     *   attrs    of any type a record holds, but those of the schema and EPCTX_WEIGHTS_ATTR
+     * Otherwise EPCTX_ERR_BACKEND names node, attribute, what is expected and found. */
+    epctx_status (*node_fn)(void *self, void *build, const epctx_graph *graph, epctx_arena *arena,
+                            epctx_node *node, epctx_error *error);
+    /* May be NULL. After capability_fn: units[i] is 0, or a number up to the node count: nodes of
+     * one number are in one partition, or none of them is taken. None is if one of them is not, if
+     * take[] differs, if a path between them leads through a node that is not taken or kept apart,
+     * or if they are more than most_nodes. For constant nodes it has no meaning. */
+    epctx_status (*units_fn)(void *self, const epctx_graph *graph, const uint8_t *take,
+                             uint32_t *units, epctx_error *error);
+    size_t most_nodes; /* of a partition, without its constant nodes; 0: any number */
+    /* The initializers of a graph are inputs of its EPContext node, behind the others, and stay in
+     * the EPContext model. False: they are in the binary alone. */
+    bool weight_inputs;
     /* What setup_fn can request (ORT's GetWeightlessSupport). Not NONE: needs setup_fn and
      * weights_fn. */
     epctx_weightless_support weightless;
@@ -2674,6 +2694,14 @@ typedef struct epctx_backend {
     epctx_status (*plan_fn)(void *self, const epctx_load_in *nodes, size_t count, size_t *first,
                             epctx_error *error);
 } epctx_backend;
+
+/* epctx_graph_partition by the rules of the backend as well: units_fn, most_nodes. `take` is as
+ * capability_fn set it, nodes may be cleared since. Errors: BACKEND (a unit's number), those of
+ * units_fn. */
+EPCTX_API epctx_status epctx_backend_partition(const epctx_backend *backend,
+                                               const epctx_graph *graph, const uint8_t *take,
+                                               epctx_arena *arena, epctx_partition **partitions,
+                                               size_t *count, epctx_error *error);
 
 /* The string that ORT stores in model metadata as ep_compatibility_info.<source> and returns before
  * it loads a compiled model: "epctx=1;source=<source>;sdk=<version>;arch=<architecture>".
@@ -2817,6 +2845,14 @@ EPCTX_API epctx_status epctx_preflight(const epctx_options *options, const epctx
 
 #ifndef EPCTX_NO_EDIT
 
+/* Results in memory instead of files. The buffers are the caller's, with his allocator; each is
+ * replaced, and empty after a failure. */
+typedef struct epctx_gen_memory {
+    epctx_buffer *model;        /* may be NULL: the open model is the result */
+    epctx_buffer *binary;       /* NULL: only if it is embedded */
+    epctx_buffer *initializers; /* NULL: only without initializers_file_name */
+} epctx_gen_memory;
+
 /* Strings are borrowed during the call. */
 typedef struct epctx_gen_opts {
     const char *context_file_path;      /* ep.context_file_path; default <model>_ctx.onnx */
@@ -2841,6 +2877,10 @@ typedef struct epctx_gen_opts {
     struct epctx_workspace *workspace; /* ep.share_ep_contexts: a session of a group (>>share) */
     const char *group;                 /* its name; NULL: the only one of this EP */
     bool stop; /* ep.stop_share_ep_contexts: the last session of the group */
+    /* May be NULL: files. Else no file is written, and none looked at but those of the source:
+     * paths are names alone, of a model without one those of "model.onnx"; `overwrite` and `lock`
+     * mean nothing. Not for a group. */
+    const epctx_gen_memory *memory;
 } epctx_gen_opts;
 
 /* From and to session options; members without an option are zero. Strings are borrowed. */
@@ -2872,8 +2912,8 @@ typedef struct epctx_gen_report {
  * here removed.
  *
  * Outputs are checked before anything is compiled, with the errors of epctx_preflight, and written
- * together or not at all. On failure the model is as before. The same model and options give the
- * same bytes. `report` may be NULL. */
+ * together or not at all; with `memory` there is nothing to check but names. On failure the model
+ * is as before. The same model and options give the same bytes. `report` may be NULL. */
 EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *backend,
                                       const epctx_gen_opts *opts, epctx_gen_report *report,
                                       epctx_error *error);
@@ -14152,10 +14192,17 @@ EPCTX_API epctx_status epctx_edit_prefix(epctx_model *model, epctx_str prefix,
  * Constant nodes have no level: taken nodes that capture nothing and have only constant inputs.
  * Each partition that reads such a node gets a copy, so that it never ties two partitions together.
  *
- * epctx__partition works on an epctx__grouping, in four steps. epctx__group_names maps each value
- * to its producer, initializer and type. epctx__group_levels goes over the nodes once, tells which
- * are constant, and numbers the groups as the levels ascend. epctx__group_constants finds the
- * constants that are graph outputs and those that stay with a reader that is not taken.
+ * A unit is a set of nodes that stay together. A path that leaves a unit and returns makes a circle
+ * of units; so units and nodes that are strongly connected form a component, which has one level,
+ * or else is dissolved: then the nodes of its units are not taken. A group that is too large is cut
+ * into partitions of components in their order, producers first, so no path returns to one.
+ *
+ * epctx__partition works on an epctx__grouping, in five steps. epctx__group_names maps each value
+ * to its producer, initializer and type. epctx__group_nodes tells which nodes are constant.
+ * epctx__group_components finds the components (without units each node is one).
+ * epctx__group_levels goes over them once and numbers the groups as the levels ascend.
+ * epctx__group_constants finds the constants that are graph outputs and those that stay with a
+ * reader that is not taken.
  * epctx__group_collect makes each partition: its nodes with the constants they need, then its
  * boundary. At the end epctx__group_owners decides which partition may claim a constant node
  * itself, for ORT, which does not copy nodes.
@@ -14172,6 +14219,11 @@ EPCTX_API epctx_status epctx_edit_prefix(epctx_model *model, epctx_str prefix,
 #define EPCTX__NOBODY   UINT32_MAX       /* not in a partition */
 #define EPCTX__CONSTANT (UINT32_MAX - 1) /* copied into its users */
 
+/* Why a node that the backend takes is in no partition. BESIDE: a constant that stays beside the
+ * nodes that read it. SPLIT: of a unit that is dissolved. */
+#define EPCTX__BESIDE 2
+#define EPCTX__SPLIT  3
+
 /* A constant node whose inputs are being visited. */
 typedef struct epctx__visit {
     uint32_t node;
@@ -14180,7 +14232,9 @@ typedef struct epctx__visit {
 
 typedef struct epctx__grouping {
     const epctx_graph *graph;
-    const uint8_t *take;
+    uint8_t *take;         /* dissolved units are cleared */
+    const uint32_t *units; /* node -> its unit, or 0; NULL: there are none */
+    size_t most;           /* nodes of a partition; 0: any number */
     epctx_arena *arena;
     epctx_error *error;
     epctx_map producers;    /* value -> node */
@@ -14189,7 +14243,9 @@ typedef struct epctx__grouping {
     epctx_map wanted;       /* value -> 1: a graph output, or read outside its partition */
     uint32_t *group;        /* node -> partition, EPCTX__NOBODY or EPCTX__CONSTANT */
     uint8_t *constant;      /* node -> are all inputs constant? */
-    uint8_t *stays;         /* node -> is it constant with a reader that is not taken? */
+    uint8_t *stays;         /* node -> EPCTX__BESIDE, EPCTX__SPLIT or 0 */
+    uint32_t *component;    /* node -> its component, or EPCTX__NOBODY for constants */
+    size_t component_count; /* producers come first */
     uint32_t count;         /* partitions */
     uint32_t *stamp;        /* node -> 1 + the last partition that copied it */
     uint32_t *owner;        /* node -> partition that claims it, or EPCTX__NOBODY */
@@ -14273,6 +14329,209 @@ static epctx_status epctx__nodes_by(epctx__grouping *g, const uint32_t *numbers,
     return EPCTX_OK;
 }
 
+/* Which nodes are constant; every node reads what earlier ones produce. */
+static epctx_status epctx__group_nodes(epctx__grouping *g) {
+    const epctx_graph *graph = g->graph;
+    size_t i, k;
+    for (i = 0; i < graph->node_count; i++) {
+        const epctx_node *node = &graph->nodes[i];
+        bool constant = g->take[i] != 0 && node->capture_count == 0;
+        for (k = 0; constant && k < node->input_count; k++) {
+            uint32_t producer = epctx_map_get(&g->producers, node->inputs[k]);
+            constant = node->inputs[k].size == 0 ||
+                       (producer != EPCTX_MAP_NONE && g->constant[producer] != 0) ||
+                       epctx__has(&g->initializers, node->inputs[k]);
+        }
+        g->constant[i] = constant; /* the compiler of its readers folds it */
+        g->group[i] = constant ? EPCTX__CONSTANT : EPCTX__NOBODY;
+        for (k = 0; !constant && k < epctx__read_count(node); k++) {
+            uint32_t producer = epctx__producer(g, node, k);
+            if (producer != EPCTX_MAP_NONE && g->constant[producer] == 0 && producer >= i) {
+                return epctx__group_refuse(
+                    g, "input '%S' is produced by a later node: the graph is not sorted",
+                    epctx__reads(node, k), node->name);
+            }
+        }
+    }
+    return EPCTX_OK;
+}
+
+/* -- components: Tarjan's algorithm over units, with a stack instead of recursion -- */
+
+typedef struct epctx__unit_walk {
+    epctx__grouping *g;
+    uint32_t *vertex; /* node -> the first of its unit, or itself */
+    uint32_t *next;   /* node -> the next of its unit, or EPCTX__NOBODY */
+    uint32_t *seen;   /* vertex -> when it was reached, from 1; 0: not yet */
+    uint32_t *low;    /* vertex -> the earliest on the path that it reaches */
+    uint32_t *path;   /* reached vertices without a component */
+    size_t reached, path_count, top;
+} epctx__unit_walk;
+
+/* Links the nodes of each unit. */
+static epctx_status epctx__unit_link(epctx__unit_walk *j) {
+    epctx__grouping *g = j->g;
+    const size_t n = g->graph->node_count;
+    uint32_t *last; /* unit - 1 -> its last node so far and 1; 0: none */
+    size_t i;
+    EPCTX__NEW(last, uint32_t, n, g->arena, g->error);
+    for (i = 0; i < n; i++) {
+        const size_t unit = g->constant[i] != 0 ? 0 : g->units[i];
+        j->vertex[i] = (uint32_t)i;
+        j->next[i] = EPCTX__NOBODY;
+        if (unit == 0) continue;
+        if (last[unit - 1] > 0) {
+            j->vertex[i] = j->vertex[last[unit - 1] - 1];
+            j->next[last[unit - 1] - 1] = (uint32_t)i;
+        }
+        last[unit - 1] = (uint32_t)i + 1;
+    }
+    return EPCTX_OK;
+}
+
+static void epctx__unit_reach(epctx__unit_walk *j, uint32_t vertex) {
+    j->seen[vertex] = j->low[vertex] = (uint32_t)++j->reached;
+    j->path[j->path_count++] = vertex;
+    j->g->stack[j->top].node = vertex;
+    j->g->stack[j->top++].input = 0;
+}
+
+/* All that `vertex` reads is done. */
+static void epctx__unit_leave(epctx__unit_walk *j, uint32_t vertex) {
+    epctx__grouping *g = j->g;
+    if (j->low[vertex] == j->seen[vertex]) { /* it reaches nothing earlier: a component */
+        do {
+            g->component[j->path[--j->path_count]] = (uint32_t)g->component_count;
+        } while (j->path[j->path_count] != vertex);
+        g->component_count++;
+    }
+    if (--j->top > 0) {
+        uint32_t reader = j->vertex[g->stack[j->top - 1].node];
+        if (j->low[vertex] < j->low[reader]) j->low[reader] = j->low[vertex];
+    }
+}
+
+/* Components from the stack's first vertex on. */
+static void epctx__unit_walk_from(epctx__unit_walk *j, uint32_t first) {
+    epctx__grouping *g = j->g;
+    epctx__unit_reach(j, first);
+    while (j->top > 0) {
+        epctx__visit *at = &g->stack[j->top - 1];
+        const epctx_node *node = &g->graph->nodes[at->node];
+        const uint32_t vertex = j->vertex[at->node];
+        if (at->input < epctx__read_count(node)) {
+            uint32_t producer = epctx__producer(g, node, at->input++);
+            if (producer == EPCTX_MAP_NONE || g->constant[producer] != 0) continue;
+            producer = j->vertex[producer];
+            if (j->seen[producer] == 0)
+                epctx__unit_reach(j, producer);
+            else if (g->component[producer] == EPCTX__NOBODY && j->seen[producer] < j->low[vertex])
+                j->low[vertex] = j->seen[producer];
+        } else if (j->next[at->node] != EPCTX__NOBODY) {
+            at->node = j->next[at->node];
+            at->input = 0;
+        } else {
+            epctx__unit_leave(j, vertex);
+        }
+    }
+}
+
+/* The nodes of each component, ascending: see epctx__nodes_by. */
+typedef struct epctx__components {
+    size_t *begin;
+    uint32_t *nodes;
+    uint8_t *joined; /* component -> its nodes stay together */
+} epctx__components;
+
+/* How many nodes of component `at`, from any on, stay together. */
+static size_t epctx__joined_count(const epctx__components *c, size_t at) {
+    return c->joined[at] != 0 ? c->begin[at + 1] - c->begin[at] : 1;
+}
+
+/* Components with units that cannot be in one partition lose them. */
+static void epctx__group_dissolve(epctx__grouping *g, const epctx__components *c) {
+    size_t at, i;
+    for (at = 0; at < g->component_count; at++) {
+        const uint32_t *nodes = c->nodes + c->begin[at];
+        const size_t count = c->begin[at + 1] - c->begin[at];
+        bool fits = (g->most == 0 || count <= g->most) && count > 0 && g->take[nodes[0]] != 0;
+        for (i = 0; i < count; i++) fits = fits && g->take[nodes[i]] == g->take[nodes[0]];
+        c->joined[at] = fits;
+        for (i = 0; !fits && i < count; i++) {
+            if (g->units[nodes[i]] == 0 || g->take[nodes[i]] == 0) continue;
+            g->take[nodes[i]] = 0;
+            g->stays[nodes[i]] = EPCTX__SPLIT;
+        }
+    }
+}
+
+static epctx_status epctx__group_components(epctx__grouping *g, epctx__components *out) {
+    const size_t n = g->graph->node_count;
+    epctx__unit_walk j;
+    size_t i;
+    memset(&j, 0, sizeof j);
+    j.g = g;
+    memset(g->component, 0xff, n * sizeof *g->component);
+    g->component_count = n;
+    EPCTX__NEW(out->joined, uint8_t, n, g->arena, g->error);
+    if (g->units == NULL) {
+        for (i = 0; i < n; i++)
+            if (g->constant[i] == 0) g->component[i] = (uint32_t)i;
+        return epctx__nodes_by(g, g->component, n, &out->begin, &out->nodes);
+    }
+    EPCTX__NEW(j.vertex, uint32_t, n, g->arena, g->error);
+    EPCTX__NEW(j.next, uint32_t, n, g->arena, g->error);
+    EPCTX__NEW(j.seen, uint32_t, n, g->arena, g->error);
+    EPCTX__NEW(j.low, uint32_t, n, g->arena, g->error);
+    EPCTX__NEW(j.path, uint32_t, n, g->arena, g->error);
+    EPCTX__TRY(epctx__unit_link(&j));
+    g->component_count = 0;
+    for (i = 0; i < n; i++)
+        if (g->constant[i] == 0 && j.seen[j.vertex[i]] == 0) epctx__unit_walk_from(&j, j.vertex[i]);
+    for (i = 0; i < n; i++)
+        if (g->constant[i] == 0) g->component[i] = g->component[j.vertex[i]];
+    EPCTX__TRY(epctx__nodes_by(g, g->component, g->component_count, &out->begin, &out->nodes));
+    epctx__group_dissolve(g, out);
+    return EPCTX_OK;
+}
+
+/* Cuts the groups that are too large: group numbers become partition numbers, in the same order. */
+static epctx_status epctx__group_cut(epctx__grouping *g, const epctx__components *c) {
+    uint32_t *cut;   /* node -> partition within its group */
+    uint32_t *parts; /* group -> its partitions */
+    size_t *full;    /* group -> nodes of its last partition */
+    size_t at, i, k, step;
+    uint32_t total = 0;
+    if (g->most == 0) return EPCTX_OK;
+    EPCTX__NEW(cut, uint32_t, g->graph->node_count, g->arena, g->error);
+    EPCTX__NEW(parts, uint32_t, (size_t)g->count + 1, g->arena, g->error);
+    EPCTX__NEW(full, size_t, g->count, g->arena, g->error);
+    for (at = 0; at < g->component_count; at++) {
+        const uint32_t *nodes = c->nodes + c->begin[at];
+        const size_t count = c->begin[at + 1] - c->begin[at];
+        step = epctx__joined_count(c, at);
+        for (i = 0; i < count; i += step) {
+            const uint32_t group = g->group[nodes[i]];
+            if (group == EPCTX__NOBODY) continue;
+            if (parts[group] == 0 || full[group] + step > g->most) {
+                parts[group]++;
+                full[group] = 0;
+            }
+            full[group] += step;
+            for (k = i; k < i + step; k++) cut[nodes[k]] = parts[group] - 1;
+        }
+    }
+    for (i = 0; i < g->count; i++) {
+        uint32_t first = total;
+        total += parts[i];
+        parts[i] = first;
+    }
+    for (i = 0; i < g->graph->node_count; i++)
+        if (g->group[i] < g->count) g->group[i] = parts[g->group[i]] + cut[i];
+    g->count = total;
+    return EPCTX_OK;
+}
+
 /* One group for each take[] of a level, numbered as levels ascend. */
 static epctx_status epctx__group_number(epctx__grouping *g, const uint32_t *level) {
     uint32_t number[UINT8_MAX + 1];
@@ -14292,40 +14551,40 @@ static epctx_status epctx__group_number(epctx__grouping *g, const uint32_t *leve
     return EPCTX_OK;
 }
 
-static epctx_status epctx__group_levels(epctx__grouping *g) {
-    const epctx_graph *graph = g->graph;
+/* The level that the producers of a node ask for. */
+static uint32_t epctx__level_of(const epctx__grouping *g, const uint32_t *level, uint32_t node) {
+    const epctx_node *reader = &g->graph->nodes[node];
+    uint32_t most = 0;
+    size_t k;
+    for (k = 0; k < epctx__read_count(reader); k++) {
+        uint32_t producer = epctx__producer(g, reader, k);
+        uint32_t least;
+        if (producer == EPCTX_MAP_NONE || g->constant[producer] != 0) continue;
+        least = level[producer] + (g->take[producer] != g->take[node] ? 1u : 0u);
+        most = most < least ? least : most;
+    }
+    return most;
+}
+
+static epctx_status epctx__group_levels(epctx__grouping *g, const epctx__components *c) {
     uint32_t *level;
-    size_t i, k;
-    EPCTX__NEW(level, uint32_t, graph->node_count, g->arena, g->error);
-    for (i = 0; i < graph->node_count; i++) {
-        const epctx_node *node = &graph->nodes[i];
-        bool constant = g->take[i] != 0 && node->capture_count == 0;
-        for (k = 0; constant && k < node->input_count; k++) {
-            uint32_t producer = epctx_map_get(&g->producers, node->inputs[k]);
-            constant = node->inputs[k].size == 0 ||
-                       (producer != EPCTX_MAP_NONE && g->constant[producer] != 0) ||
-                       epctx__has(&g->initializers, node->inputs[k]);
-        }
-        if (constant) { /* the compiler of its readers folds it */
-            g->constant[i] = 1;
-            g->group[i] = EPCTX__CONSTANT;
-            continue;
-        }
-        g->group[i] = EPCTX__NOBODY;
-        for (k = 0; k < epctx__read_count(node); k++) {
-            uint32_t producer = epctx__producer(g, node, k);
-            uint32_t least;
-            if (producer == EPCTX_MAP_NONE || g->constant[producer] != 0) continue;
-            if (producer >= i) {
-                return epctx__group_refuse(
-                    g, "input '%S' is produced by a later node: the graph is not sorted",
-                    epctx__reads(node, k), node->name);
+    size_t at, i, k, step;
+    EPCTX__NEW(level, uint32_t, g->graph->node_count, g->arena, g->error);
+    for (at = 0; at < g->component_count; at++) {
+        const uint32_t *nodes = c->nodes + c->begin[at];
+        const size_t count = c->begin[at + 1] - c->begin[at];
+        step = epctx__joined_count(c, at);
+        for (i = 0; i < count; i += step) {
+            uint32_t most = 0;
+            for (k = i; k < i + step; k++) {
+                uint32_t least = epctx__level_of(g, level, nodes[k]);
+                most = most < least ? least : most;
             }
-            least = level[producer] + (g->take[producer] != g->take[i] ? 1u : 0u);
-            level[i] = level[i] < least ? least : level[i];
+            for (k = i; k < i + step; k++) level[nodes[k]] = most;
         }
     }
-    return epctx__group_number(g, level);
+    EPCTX__TRY(epctx__group_number(g, level));
+    return epctx__group_cut(g, c);
 }
 
 /* Constants that are graph outputs belong to the first partition; those read by a node that is not
@@ -14338,7 +14597,8 @@ static void epctx__group_constants(epctx__grouping *g) {
         bool given = false;
         for (k = 0; (g->take[i] == 0 || g->stays[i] != 0) && k < epctx__read_count(node); k++) {
             uint32_t producer = epctx__producer(g, node, k);
-            if (producer != EPCTX_MAP_NONE) g->stays[producer] = g->constant[producer];
+            if (producer != EPCTX_MAP_NONE && g->constant[producer] != 0)
+                g->stays[producer] = EPCTX__BESIDE;
         }
         for (k = 0; g->constant[i] != 0 && g->stays[i] == 0 && k < node->output_count; k++) {
             given = given || (epctx_map_get(&g->wanted, node->outputs[k]) != EPCTX_MAP_NONE &&
@@ -14524,23 +14784,29 @@ static epctx_status epctx__group_collect(epctx__grouping *g, epctx_partition *pa
     return EPCTX_OK;
 }
 
-/* `stays` (may be NULL) gets the constant nodes that stay beside their readers. */
+/* `units` may be NULL, `most` 0; `stays` (may be NULL) tells which taken nodes stay, and why. */
 static epctx_status epctx__partition(const epctx_graph *graph, const uint8_t *take,
-                                     epctx_arena *arena, epctx_partition **partitions,
-                                     size_t *count, const uint8_t **stays, epctx_error *error) {
+                                     const uint32_t *units, size_t most, epctx_arena *arena,
+                                     epctx_partition **partitions, size_t *count,
+                                     const uint8_t **stays, epctx_error *error) {
     size_t n = graph->node_count;
+    epctx__components components;
     epctx__grouping g;
     epctx_error_clear(error);
     *partitions = NULL;
     *count = 0;
     memset(&g, 0, sizeof g);
     g.graph = graph;
-    g.take = take;
+    g.units = units;
+    g.most = most;
     g.arena = arena;
     g.error = error;
     if (n >= EPCTX__CONSTANT)
         return epctx_fail(error, EPCTX_ERR_LIMIT, "the graph has %u nodes", (uint64_t)n);
+    EPCTX__NEW(g.take, uint8_t, n, arena, error);
+    if (n > 0) memcpy(g.take, take, n);
     EPCTX__NEW(g.group, uint32_t, n, arena, error);
+    EPCTX__NEW(g.component, uint32_t, n, arena, error);
     EPCTX__NEW(g.constant, uint8_t, n, arena, error);
     EPCTX__NEW(g.stays, uint8_t, n, arena, error);
     EPCTX__NEW(g.stamp, uint32_t, n, arena, error);
@@ -14548,7 +14814,9 @@ static epctx_status epctx__partition(const epctx_graph *graph, const uint8_t *ta
     EPCTX__NEW(g.stack, epctx__visit, n, arena, error);
     EPCTX__NEW(g.list, uint32_t, n, arena, error);
     EPCTX__TRY(epctx__group_names(&g));
-    EPCTX__TRY(epctx__group_levels(&g));
+    EPCTX__TRY(epctx__group_nodes(&g));
+    EPCTX__TRY(epctx__group_components(&g, &components));
+    EPCTX__TRY(epctx__group_levels(&g, &components));
     epctx__group_constants(&g);
     if (stays != NULL) *stays = g.stays;
     EPCTX__NEW(*partitions, epctx_partition, g.count, arena, error);
@@ -14560,7 +14828,7 @@ static epctx_status epctx__partition(const epctx_graph *graph, const uint8_t *ta
 EPCTX_API epctx_status epctx_graph_partition(const epctx_graph *graph, const uint8_t *take,
                                              epctx_arena *arena, epctx_partition **partitions,
                                              size_t *count, epctx_error *error) {
-    return epctx__partition(graph, take, arena, partitions, count, NULL, error);
+    return epctx__partition(graph, take, NULL, 0, arena, partitions, count, NULL, error);
 }
 
 /* ============================================================
@@ -15565,6 +15833,7 @@ typedef struct epctx__known_graph {
 typedef struct epctx__piece {
     const epctx_graph *graph;
     const epctx_value *types; /* of its outputs, from the backend, or NULL */
+    epctx_node node;          /* name, inputs, outputs and the EP's own attributes */
 } epctx__piece;
 
 /* The graphs of a shared context. */
@@ -15648,6 +15917,40 @@ static epctx_status epctx__backend_check(const epctx_backend *b, bool compiles, 
     lacks = epctx__backend_lacks(b, compiles, loads);
     return lacks == NULL ? EPCTX_OK
                          : epctx_fail(error, EPCTX_ERR_ARG, "the backend has no %s", lacks);
+}
+
+/* `units` gets the backend's units, or NULL. */
+static epctx_status epctx__backend_rules(const epctx_backend *b, const epctx_graph *graph,
+                                         const uint8_t *take, epctx_arena *arena, uint32_t **units,
+                                         epctx_error *error) {
+    size_t i;
+    *units = NULL;
+    if (b->units_fn == NULL) return EPCTX_OK;
+    EPCTX__NEW(*units, uint32_t, graph->node_count, arena, error);
+    EPCTX__TRY(b->units_fn(b->self, graph, take, *units, error));
+    for (i = 0; i < graph->node_count; i++) {
+        if ((*units)[i] > graph->node_count) {
+            epctx_fail(error, EPCTX_ERR_BACKEND,
+                       "units_fn of %s gave unit %u, expected a number up to %u", b->source,
+                       (uint64_t)(*units)[i], (uint64_t)graph->node_count);
+            epctx_blame(error, NULL, &graph->nodes[i].name, NULL);
+            return EPCTX_ERR_BACKEND;
+        }
+    }
+    return EPCTX_OK;
+}
+
+EPCTX_API epctx_status epctx_backend_partition(const epctx_backend *backend,
+                                               const epctx_graph *graph, const uint8_t *take,
+                                               epctx_arena *arena, epctx_partition **partitions,
+                                               size_t *count, epctx_error *error) {
+    uint32_t *units;
+    epctx_error_clear(error);
+    *partitions = NULL;
+    *count = 0;
+    EPCTX__TRY(epctx__backend_rules(backend, graph, take, arena, &units, error));
+    return epctx__partition(graph, take, units, backend->most_nodes, arena, partitions, count, NULL,
+                            error);
 }
 
 /* epctx_ep_begin without the context. */
@@ -15763,7 +16066,162 @@ static epctx_status epctx__ep_graph(epctx_ep *ep, const epctx_graph *graph,
     return status;
 }
 
-/* Compiles the next piece and asks for its types and its max_size. */
+/* The node of a graph: its boundary, with the initializers if the EP wants them. */
+static epctx_status epctx__ep_boundary(epctx_ep *ep, const epctx_graph *graph, epctx_node *node,
+                                       epctx_error *error) {
+    const size_t weights = ep->backend->weight_inputs ? graph->initializer_count : 0;
+    epctx_str *inputs, *outputs;
+    size_t i;
+    EPCTX__NEW(inputs, epctx_str, graph->input_count + weights, ep->arena, error);
+    EPCTX__NEW(outputs, epctx_str, graph->output_count, ep->arena, error);
+    for (i = 0; i < graph->input_count; i++) inputs[i] = graph->inputs[i].name;
+    for (i = 0; i < weights; i++) inputs[graph->input_count + i] = graph->initializers[i].name;
+    for (i = 0; i < graph->output_count; i++) outputs[i] = graph->outputs[i].name;
+    node->inputs = inputs;
+    node->input_count = graph->input_count + weights;
+    node->outputs = outputs;
+    node->output_count = graph->output_count;
+    return EPCTX_OK;
+}
+
+/* Is the value of this attribute where its type wants it? */
+static bool epctx__attr_is_whole(const epctx_attr *attr) {
+    switch (attr->type) {
+    case EPCTX_ATTR_FLOAT:
+    case EPCTX_ATTR_INT: return true;
+    case EPCTX_ATTR_STRING: return attr->s.size == 0 || attr->s.data != NULL;
+    case EPCTX_ATTR_TENSOR: return attr->t != NULL;
+    case EPCTX_ATTR_GRAPH: return attr->g != NULL;
+    case EPCTX_ATTR_FLOATS: return attr->count == 0 || attr->floats != NULL;
+    case EPCTX_ATTR_INTS: return attr->count == 0 || attr->ints != NULL;
+    case EPCTX_ATTR_STRINGS: return attr->count == 0 || attr->strings != NULL;
+    default: return false;
+    }
+}
+
+/* Attributes from node_fn: each once, with a value, and none that epctx makes. */
+static epctx_status epctx__own_attrs(epctx_ep *ep, const epctx_node *node, epctx_error *error) {
+    epctx_map names; /* -> 1: epctx's, 0: the EP's */
+    size_t i;
+    epctx_map_init(&names, ep->arena);
+    for (i = 0; i < EPCTX_EPNODE_ATTR_COUNT; i++)
+        EPCTX__TRY(epctx__map_set(&names, epctx_str_of(epctx__epnode_attrs[i].name), 1, error));
+    EPCTX__TRY(epctx__map_set(&names, epctx_str_of(EPCTX_WEIGHTS_ATTR), 1, error));
+    for (i = 0; i < node->attr_count; i++) {
+        const epctx_attr *attr = &node->attrs[i];
+        uint32_t before = epctx_map_get(&names, attr->name);
+        if (attr->name.size == 0 || before != EPCTX_MAP_NONE) {
+            return epctx_fail(error, EPCTX_ERR_BACKEND,
+                              attr->name.size == 0 ? "node_fn gave attribute %u without a name"
+                              : before == 0 ? "node_fn gave attribute %u, '%S', which is there "
+                                              "already: each is expected once"
+                                            : "node_fn gave attribute %u, '%S', which epctx makes: "
+                                              "one of the EP's own is expected",
+                              (uint64_t)i, &attr->name);
+        }
+        if (!epctx__attr_is_whole(attr)) {
+            return epctx_fail(error, EPCTX_ERR_BACKEND,
+                              "node_fn gave attribute '%S' of type %d (%s), a value of a type from "
+                              "FLOAT to STRINGS is expected",
+                              &attr->name, (int64_t)attr->type,
+                              epctx_attr_type_name((int32_t)attr->type));
+        }
+        EPCTX__TRY(epctx__map_set(&names, attr->name, 0, error));
+    }
+    return EPCTX_OK;
+}
+
+/* Inputs and outputs from node_fn are values of the graph. */
+static epctx_status epctx__own_values(epctx_ep *ep, const epctx_graph *graph,
+                                      const epctx_node *node, epctx_error *error) {
+    const size_t weights = ep->backend->weight_inputs ? graph->initializer_count : 0;
+    epctx_map values; /* -> 1: it may be an input; 2: an output; 0: an output that is there */
+    size_t i;
+    epctx_map_init(&values, ep->arena);
+    for (i = 0; i < graph->input_count; i++)
+        EPCTX__TRY(epctx__map_set(&values, graph->inputs[i].name, 1, error));
+    for (i = 0; i < weights; i++)
+        EPCTX__TRY(epctx__map_set(&values, graph->initializers[i].name, 1, error));
+    for (i = 0; i < node->input_count; i++) {
+        if (epctx_map_get(&values, node->inputs[i]) != 1) {
+            return epctx_fail(error, EPCTX_ERR_BACKEND,
+                              "node_fn gave input %u, '%S': one of the %u inputs and %u "
+                              "weight inputs of the partition is expected",
+                              (uint64_t)i, &node->inputs[i], (uint64_t)graph->input_count,
+                              (uint64_t)weights);
+        }
+    }
+    for (i = 0; i < graph->output_count; i++)
+        EPCTX__TRY(epctx__map_set(&values, graph->outputs[i].name, 2, error));
+    for (i = 0; i < node->output_count; i++) {
+        if (epctx_map_get(&values, node->outputs[i]) != 2) {
+            return epctx_fail(error, EPCTX_ERR_BACKEND,
+                              "node_fn gave output %u, '%S': the %u outputs of the partition, each "
+                              "once, are expected",
+                              (uint64_t)i, &node->outputs[i], (uint64_t)graph->output_count);
+        }
+        EPCTX__TRY(epctx__map_set(&values, node->outputs[i], 0, error));
+    }
+    return node->output_count == graph->output_count
+               ? EPCTX_OK
+               : epctx_fail(error, EPCTX_ERR_BACKEND, "node_fn gave %u outputs, expected %u",
+                            (uint64_t)node->output_count, (uint64_t)graph->output_count);
+}
+
+/* A name from node_fn is of no other piece, and finds its graph. */
+static epctx_status epctx__own_name(const epctx_ep *ep, const epctx_node *node, epctx_str name,
+                                    epctx_error *error) {
+    size_t i;
+    if (node->name.size == 0 || node->name.data == NULL)
+        return epctx_fail(error, EPCTX_ERR_BACKEND, "node_fn gave no name, one is expected");
+    for (i = 0; i < ep->count; i++) {
+        if (epctx_str_eq(node->name, ep->pieces[i].node.name)) {
+            return epctx_fail(error, EPCTX_ERR_BACKEND,
+                              "node_fn gave the name '%S', which partition '%S' has: each needs "
+                              "its own",
+                              &node->name, &ep->graphs[i].name);
+        }
+    }
+    if (!epctx_str_eq(node->name, name) &&
+        epctx_profile_of(epctx_str_of(ep->backend->source))->key == EPCTX_KEY_NODE_NAME) {
+        return epctx_fail(error, EPCTX_ERR_BACKEND,
+                          "node_fn gave the name '%S', expected '%S': %s finds graphs by names of "
+                          "nodes",
+                          &node->name, &name, ep->backend->source);
+    }
+    return EPCTX_OK;
+}
+
+/* The node as the backend wants it. */
+static epctx_status epctx__ep_own(epctx_ep *ep, epctx__piece *piece, epctx_str name,
+                                  epctx_error *error) {
+    const epctx_backend *b = ep->backend;
+    const epctx_graph *graph = piece->graph;
+    epctx_node *node = &piece->node;
+    epctx_status status;
+    memset(node, 0, sizeof *node);
+    node->name = name;
+    EPCTX__TRY(epctx__ep_boundary(ep, graph, node, error));
+    if (b->node_fn == NULL) return EPCTX_OK;
+    EPCTX__TRY(b->node_fn(b->self, ep->build, graph, ep->arena, node, error));
+    if ((node->input_count > 0 && node->inputs == NULL) ||
+        (node->output_count > 0 && node->outputs == NULL) ||
+        (node->attr_count > 0 && node->attrs == NULL)) {
+        status = epctx_fail(error, EPCTX_ERR_BACKEND,
+                            "node_fn gave %u inputs, %u outputs and %u attributes, and no list of "
+                            "some",
+                            (uint64_t)node->input_count, (uint64_t)node->output_count,
+                            (uint64_t)node->attr_count);
+    } else {
+        status = epctx__own_name(ep, node, name, error);
+        if (status == EPCTX_OK) status = epctx__own_values(ep, graph, node, error);
+        if (status == EPCTX_OK) status = epctx__own_attrs(ep, node, error);
+    }
+    epctx_blame(error, NULL, &node->name, NULL);
+    return status;
+}
+
+/* Compiles the next piece and asks for its types, its max_size and its node. */
 static epctx_status epctx__ep_piece(epctx_ep *ep, epctx__piece *piece, const epctx__known_graph *id,
                                     epctx_error *error) {
     const epctx_backend *b = ep->backend;
@@ -15773,6 +16231,7 @@ static epctx_status epctx__ep_piece(epctx_ep *ep, epctx__piece *piece, const epc
     if (b->max_size_fn != NULL)
         EPCTX__TRY(b->max_size_fn(b->self, ep->build, id->name, &bytes, error));
     if (bytes < 0) return epctx_fail(error, EPCTX_ERR_BACKEND, "max_size_fn gave %d bytes", bytes);
+    EPCTX__TRY(epctx__ep_own(ep, piece, id->name, error));
     ep->max_size = bytes > ep->max_size ? bytes : ep->max_size;
     return EPCTX_OK;
 }
@@ -15846,29 +16305,22 @@ static epctx_status epctx__ep_weights(epctx_ep *ep, const epctx_graph *piece, ep
     return EPCTX_OK;
 }
 
-static epctx_status epctx__ep_names(epctx_ep *ep, const epctx_value *values, size_t count,
-                                    const epctx_str **out, epctx_error *error) {
-    epctx_str *names;
-    size_t i;
-    EPCTX__NEW(names, epctx_str, count, ep->arena, error);
-    for (i = 0; i < count; i++) names[i] = values[i].name;
-    *out = names;
-    return EPCTX_OK;
-}
-
-/* The EPContext node of a piece, with exactly its boundary. */
+/* The EPContext node of a piece. The EP's own attributes come last. */
 static epctx_status epctx__ep_node(epctx_ep *ep, size_t index, epctx_node *node,
                                    epctx_error *error) {
     const size_t notes_size = sizeof EPCTX__HASH_KEY + 16;
-    const epctx_graph *graph = ep->pieces[index].graph;
+    const epctx__piece *piece = &ep->pieces[index];
+    const epctx_node *own = &piece->node;
     epctx_epnode out = epctx_epnode_default();
     epctx_attr *attrs;
     epctx_str weights;
     epctx_text notes;
     char *memory;
-    EPCTX__NEW(attrs, epctx_attr, EPCTX_EPNODE_ATTR_COUNT + 1, ep->arena, error);
+    if (own->attr_count > SIZE_MAX - EPCTX_EPNODE_ATTR_COUNT - 1)
+        return epctx__nomem(error, SIZE_MAX);
+    EPCTX__NEW(attrs, epctx_attr, EPCTX_EPNODE_ATTR_COUNT + 1 + own->attr_count, ep->arena, error);
     EPCTX__NEW(memory, char, notes_size, ep->arena, error);
-    EPCTX__TRY(epctx__ep_weights(ep, graph, &weights, error));
+    EPCTX__TRY(epctx__ep_weights(ep, piece->graph, &weights, error));
     notes = epctx_text_of(memory, notes_size);
     epctx_text_put(&notes, epctx_str_of(EPCTX__HASH_KEY));
     epctx__text_put_hex(&notes, ep->graphs[index].hash, 16);
@@ -15893,22 +16345,25 @@ static epctx_status epctx__ep_node(epctx_ep *ep, size_t index, epctx_node *node,
         out.max_size = ep->max_size;
     }
     if (weights.size > 0) out.onnx_model_filename = epctx_str_of(ep->opts.source_model);
-    node->name = out.partition_name;
+    node->name = own->name;
     node->op_type = epctx_str_of(EPCTX_OP_TYPE);
     node->domain = epctx_str_of(EPCTX_DOMAIN);
     node->version = 1;
-    node->input_count = graph->input_count;
-    node->output_count = graph->output_count;
-    EPCTX__TRY(epctx__ep_names(ep, graph->inputs, graph->input_count, &node->inputs, error));
-    EPCTX__TRY(epctx__ep_names(ep, graph->outputs, graph->output_count, &node->outputs, error));
+    node->inputs = own->inputs;
+    node->input_count = own->input_count;
+    node->outputs = own->outputs;
+    node->output_count = own->output_count;
     node->attrs = attrs;
     node->attr_count = epctx_epnode_attrs(&out, attrs);
     if (weights.size > 0) {
-        attrs += node->attr_count++;
-        attrs->name = epctx_str_of(EPCTX_WEIGHTS_ATTR);
-        attrs->type = EPCTX_ATTR_STRING;
-        attrs->s = weights;
+        epctx_attr *attr = &attrs[node->attr_count++];
+        attr->name = epctx_str_of(EPCTX_WEIGHTS_ATTR);
+        attr->type = EPCTX_ATTR_STRING;
+        attr->s = weights;
     }
+    if (own->attr_count > 0) /* memcpy takes no NULL */
+        memcpy(attrs + node->attr_count, own->attrs, own->attr_count * sizeof *attrs);
+    node->attr_count += own->attr_count;
     return EPCTX_OK;
 }
 
@@ -15988,6 +16443,41 @@ static epctx_status epctx__verify_binary(const epctx_backend *b, epctx_span bina
         status = b->find_fn(b->self, context, graphs[i].name, graphs[i].hash, &graph, error);
     b->unload_fn(b->self, context);
     return status;
+}
+
+/* A group's context, lent to each of its sessions. */
+typedef struct epctx__lent {
+    void *build;
+    epctx__known *known;
+} epctx__lent;
+
+/* What there is to compile. */
+typedef struct epctx__job {
+    const epctx_backend *backend;
+    const epctx_ep_opts *opts;
+    const epctx__lent *lent; /* NULL: a context of its own, whose binary is in the result */
+    const epctx_graph *const *pieces;
+    size_t count;
+    bool verify; /* a context of its own: load it and find every graph */
+} epctx__job;
+
+/* The one way to a context: of a model alone, of a session of a group with its model or without.
+ * The caller ends `ep`, also after a failure. */
+static epctx_status epctx__ep_run(epctx_ep *ep, const epctx__job *job, epctx_arena *arena,
+                                  epctx_error *error) {
+    size_t i;
+    if (job->lent == NULL) {
+        EPCTX__TRY(epctx_ep_begin(ep, job->backend, job->opts, job->count, arena, error));
+    } else {
+        EPCTX__TRY(epctx__ep_open(ep, job->backend, job->opts, job->count, arena, error));
+        epctx__ep_share(ep, job->lent->build, job->lent->known);
+    }
+    for (i = 0; i < job->count; i++) EPCTX__TRY(epctx_ep_compile(ep, job->pieces[i], error));
+    EPCTX__TRY(epctx_ep_finish(ep, error));
+    return job->verify && job->lent == NULL
+               ? epctx__verify_binary(job->backend, epctx_ep_binary(ep), ep->graphs, ep->count,
+                                      error)
+               : EPCTX_OK;
 }
 
 EPCTX_API void epctx_ep_end(epctx_ep *ep) {
@@ -16181,10 +16671,12 @@ static epctx_status epctx__ready_ask(const epctx__ready *opened, const epctx_bac
 /* ============================================================
  * >>gen
  *
- * epctx_generate stands in >>share, because it may join a group. It fills an epctx__gen, and
- * epctx__gen_make runs the steps: read the source, name and check the outputs, partition, compile,
- * rewrite. epctx__gen_alone then writes model, binary and initializers in one commit; a group keeps
- * them until its last session.
+ * epctx_generate stands in >>share, because it may join a group. What it is given is an
+ * epctx__gen_in, which nothing changes. epctx__gen_plan decides, without compiling, what there is
+ * to do: read the source, name and check the outputs, partition. epctx__gen_make carries the plan
+ * out (compile, rewrite), and what it makes is an epctx__gen. epctx__gen_alone then writes model,
+ * binary and initializers in one commit, epctx__gen_in_memory puts them into buffers, and a group
+ * keeps them until its last session.
  *
  * Two rules make this safe. Errors that can be found without compiling are found first:
  * epctx_preflight refuses names that clash and files that must stay, and creates and removes a
@@ -16387,45 +16879,59 @@ EPCTX_API epctx_options epctx_options_of_gen(const epctx_gen_opts *opts) {
     return options;
 }
 
-/* More values of epctx__gen.take. BESIDE: a constant that stays beside the nodes that read it.
- * UNREAD: a node whose results nobody needs. It goes, as its partition would have no output. */
-#define EPCTX__BESIDE 2
-#define EPCTX__UNREAD 3
+/* One more value of epctx__gen.take: a node whose results nobody needs. It goes, as its partition
+ * would have no output. */
+#define EPCTX__UNREAD 4
 
-typedef struct epctx__gen {
-    epctx_model *model;
+/* What a session is given; nothing changes it. */
+typedef struct epctx__gen_in {
+    epctx_model *model; /* edited when the result is made */
     const epctx_backend *backend;
     const epctx_gen_opts *opts;
-    epctx_options options; /* the same as session options */
-    epctx_gen_report *report;
-    epctx_error *error;
+    epctx_options options;   /* the same as session options */
+    const epctx__lent *lent; /* the group's context; NULL: its own */
+    const char *binary;      /* name of the group's binary; NULL: no session has named it */
     epctx_arena *arena;
+    epctx_error *error;
+} epctx__gen_in;
+
+/* What is decided before anything is compiled. */
+typedef struct epctx__gen_planned {
     epctx_graph graph;
-    uint8_t *take; /* 0: not taken; 1: compiled; EPCTX__BESIDE; EPCTX__UNREAD */
+    uint8_t *take; /* 0: not taken; 1: compiled; EPCTX__BESIDE, EPCTX__SPLIT, EPCTX__UNREAD */
     epctx_partition *parts;
     size_t part_count;
-    epctx_ep ep;
-    void *build;         /* of the group; NULL: its own */
-    epctx__known *known; /* its graphs */
-    bool joins;          /* an earlier session named the group's binary */
+    size_t other_nodes;
     bool derived;        /* the EPContext model has the default name */
-    const char *binary;  /* name of the group's binary, or NULL */
+    const char *binary;  /* name of the binary in the nodes, or NULL */
     const char **inputs; /* files of the source and of other EPs */
     size_t input_count;
+    uint64_t source_hash;
+    char context_path[EPCTX_PATH_MAX];
+    char binary_path[EPCTX_PATH_MAX];       /* empty when embedded */
+    char initializers_path[EPCTX_PATH_MAX]; /* empty when all stay inside */
+} epctx__gen_planned;
+
+/* What is made, according to a plan. */
+typedef struct epctx__gen {
+    const epctx__gen_in *in;
+    const epctx__gen_planned *plan;
+    epctx_gen_report *report;
+    epctx_ep ep;
     epctx_buffer aside; /* the file of initializers: epctx_span of gap, tensor, gap, ... */
     epctx_map inside;   /* names of those that ORT reads in the model only */
-    uint64_t source_hash;
 } epctx__gen;
 
-static epctx_status epctx__gen_context_path(epctx__gen *g) {
-    epctx_gen_report *r = g->report;
-    epctx_str wanted = epctx_str_of(g->opts->context_file_path);
-    g->derived = wanted.size == 0;
-    EPCTX__TRY(epctx_options_check(&g->options, EPCTX_PHASE_GENERATE, g->model->path, g->error));
-    return g->derived
-               ? epctx_path_context_model(epctx_str_of(g->model->path), r->context_path,
-                                          sizeof r->context_path, g->error)
-               : epctx__path_join(r->context_path, sizeof r->context_path, &wanted, 1, g->error);
+static epctx_status epctx__gen_context_path(const epctx__gen_in *in, epctx__gen_planned *plan) {
+    epctx_str wanted = epctx_str_of(in->opts->context_file_path);
+    const char *path = in->model->path;
+    if (in->opts->memory != NULL && path[0] == '\0') path = "model.onnx";
+    plan->derived = wanted.size == 0;
+    EPCTX__TRY(epctx_options_check(&in->options, EPCTX_PHASE_GENERATE, path, in->error));
+    return plan->derived ? epctx_path_context_model(epctx_str_of(path), plan->context_path,
+                                                    sizeof plan->context_path, in->error)
+                         : epctx__path_join(plan->context_path, sizeof plan->context_path, &wanted,
+                                            1, in->error);
 }
 
 static bool epctx__is_ep_record(const epctx_node *node) {
@@ -16434,8 +16940,9 @@ static bool epctx__is_ep_record(const epctx_node *node) {
 
 /* An EPContext node of this EP: the model is already compiled, which ORT refuses. Another EP's
  * stays, and its binary must be beside the new model. */
-static epctx_status epctx__gen_source_node(epctx__gen *g, const epctx_node *node) {
-    const epctx_model *model = g->model;
+static epctx_status epctx__gen_source_node(const epctx__gen_in *in, epctx__gen_planned *plan,
+                                           const epctx_node *node) {
+    const epctx_model *model = in->model;
     const epctx_io *io = epctx_model_io(model);
     char from[EPCTX_PATH_MAX];
     char to[EPCTX_PATH_MAX];
@@ -16443,90 +16950,123 @@ static epctx_status epctx__gen_source_node(epctx__gen *g, const epctx_node *node
     epctx_status status;
     if (!epctx_str_is(node->op_type, EPCTX_OP_TYPE)) return EPCTX_OK;
     if (!epctx__is_ep_record(node)) {
-        return epctx_fail(g->error, EPCTX_ERR_GRAPH,
+        return epctx_fail(in->error, EPCTX_ERR_GRAPH,
                           "is EPContext in domain '%S', expected com.microsoft", &node->domain);
     }
-    EPCTX__TRY(epctx_epnode_from_record(node, &ep, g->error));
-    if (ep.source.size == 0 || epctx_str_is(ep.source, g->backend->source)) {
-        return epctx_fail(g->error, EPCTX_ERR_GRAPH,
+    EPCTX__TRY(epctx_epnode_from_record(node, &ep, in->error));
+    if (ep.source.size == 0 || epctx_str_is(ep.source, in->backend->source)) {
+        return epctx_fail(in->error, EPCTX_ERR_GRAPH,
                           "is an EPContext node of source '%S': the model is compiled already",
                           &ep.source);
     }
-    g->report->other_nodes++;
-    if (ep.embed_mode != 0 || ep.ep_cache_context.size == 0) return EPCTX_OK;
-    status = epctx_path_find(io, epctx_path_folder(epctx_str_of(g->report->context_path)),
-                             ep.ep_cache_context, model->path_flags, to, sizeof to, g->error);
+    plan->other_nodes++;
+    if (in->opts->memory != NULL || ep.embed_mode != 0 || ep.ep_cache_context.size == 0)
+        return EPCTX_OK;
+    status = epctx_path_find(io, epctx_path_folder(epctx_str_of(plan->context_path)),
+                             ep.ep_cache_context, model->path_flags, to, sizeof to, in->error);
     if (model->path[0] != '\0' &&
         epctx_path_find(io, epctx_path_folder(epctx_str_of(model->path)), ep.ep_cache_context,
                         model->path_flags, from, sizeof from, NULL) == EPCTX_OK &&
         (status != EPCTX_OK || strcmp(from, to) != 0)) {
-        epctx_error_clear(g->error);
-        return epctx_fail(g->error, EPCTX_ERR_PATH,
+        epctx_error_clear(in->error);
+        return epctx_fail(in->error, EPCTX_ERR_PATH,
                           "needs '%S' beside the model, which another EP made: write the new model "
                           "into the folder of the source",
                           &ep.ep_cache_context);
     }
     EPCTX__TRY(status);
-    EPCTX__TRY(io->canonical_fn(io->user, to, from, sizeof from, g->error));
-    return epctx__copy(g->arena, epctx_str_of(from), &g->inputs[g->input_count++], g->error);
+    EPCTX__TRY(io->canonical_fn(io->user, to, from, sizeof from, in->error));
+    return epctx__copy(in->arena, epctx_str_of(from), &plan->inputs[plan->input_count++],
+                       in->error);
 }
 
-static epctx_status epctx__gen_source(epctx__gen *g) {
+static epctx_status epctx__gen_source(const epctx__gen_in *in, epctx__gen_planned *plan) {
     const epctx__file *file;
     size_t most, i;
-    EPCTX__TRY(epctx_model_load_graph(g->model, &g->graph, g->error));
-    EPCTX__TRY(epctx__editable(g->model, g->error));
-    EPCTX__TRY(epctx__gen_context_path(g));
-    most = g->graph.node_count;
-    for (file = g->model->files; file != NULL; file = file->next) most++;
-    EPCTX__NEW(g->inputs, const char *, most, g->arena, g->error);
-    for (file = g->model->files; file != NULL; file = file->next)
-        g->inputs[g->input_count++] = file->path;
-    for (i = 0; i < g->graph.node_count; i++) {
-        epctx_status status = epctx__gen_source_node(g, &g->graph.nodes[i]);
-        epctx_blame(g->error, g->model->path, &g->graph.nodes[i].name, NULL);
+    EPCTX__TRY(epctx_model_load_graph(in->model, &plan->graph, in->error));
+    EPCTX__TRY(epctx__editable(in->model, in->error));
+    EPCTX__TRY(epctx__gen_context_path(in, plan));
+    most = plan->graph.node_count;
+    for (file = in->model->files; file != NULL; file = file->next) most++;
+    EPCTX__NEW(plan->inputs, const char *, most, in->arena, in->error);
+    for (file = in->model->files; file != NULL; file = file->next)
+        plan->inputs[plan->input_count++] = file->path;
+    for (i = 0; i < plan->graph.node_count; i++) {
+        epctx_status status = epctx__gen_source_node(in, plan, &plan->graph.nodes[i]);
+        epctx_blame(in->error, in->model->path, &plan->graph.nodes[i].name, NULL);
         EPCTX__TRY(status);
     }
     return EPCTX_OK;
 }
 
-static epctx_status epctx__gen_paths(epctx__gen *g) {
-    epctx_gen_report *r = g->report;
-    epctx_preflight_in in;
+/* Names of what goes into memory: as they would be beside the model. */
+static epctx_status epctx__gen_names(const epctx__gen_in *in, epctx__gen_planned *plan) {
+    const char *aside = in->opts->initializers_file_name;
+    epctx_str binary = epctx_str_of(in->opts->binary);
+    epctx_str initializers = epctx_str_of(aside); /* the options are checked */
+    if (initializers.size > 0)
+        EPCTX__TRY(epctx__path_join(plan->initializers_path, sizeof plan->initializers_path,
+                                    &initializers, 1, in->error));
+    if (in->opts->embed) return EPCTX_OK;
+    if (binary.size > 0) {
+        EPCTX__TRY(epctx_path_check(binary, in->error));
+        EPCTX__TRY(
+            epctx__path_join(plan->binary_path, sizeof plan->binary_path, &binary, 1, in->error));
+    } else {
+        EPCTX__TRY(epctx_path_binary(epctx_str_of(plan->context_path),
+                                     epctx_str_of(in->backend->short_name), plan->binary_path,
+                                     sizeof plan->binary_path, in->error));
+    }
+    plan->binary = plan->binary_path;
+    return epctx_str_is(initializers, plan->binary)
+               ? epctx_fail(in->error, EPCTX_ERR_PATH,
+                            "the binary and the initializers would both be '%s': change one of the "
+                            "names",
+                            plan->binary)
+               : EPCTX_OK;
+}
+
+static epctx_status epctx__gen_paths(const epctx__gen_in *in, epctx__gen_planned *plan) {
+    epctx_preflight_in ask;
     epctx_outputs out;
-    memset(&in, 0, sizeof in);
-    in.io = epctx_model_io(g->model);
-    in.model_path = g->model->path;
-    in.inputs = g->inputs;
-    in.input_count = g->input_count;
-    in.short_name = g->backend->short_name;
-    in.binary = g->joins ? g->binary : g->opts->binary;
-    in.binary_joined = g->joins;
-    EPCTX__TRY(epctx_preflight(&g->options, &in, g->arena, &out, g->error));
+    memset(&ask, 0, sizeof ask);
+    ask.io = epctx_model_io(in->model);
+    ask.model_path = in->model->path;
+    ask.inputs = plan->inputs;
+    ask.input_count = plan->input_count;
+    ask.short_name = in->backend->short_name;
+    ask.binary = in->binary != NULL ? in->binary : in->opts->binary;
+    ask.binary_joined = in->binary != NULL;
+    EPCTX__TRY(epctx_preflight(&in->options, &ask, in->arena, &out, in->error));
     /* Paths of the preflight fit. */
     if (out.binary != NULL) {
-        memcpy(r->binary_path, out.binary, strlen(out.binary) + 1);
-        g->binary = epctx_str_of(in.binary).size > 0
-                        ? in.binary
-                        : epctx_path_file(epctx_str_of(out.binary)).data;
+        memcpy(plan->binary_path, out.binary, strlen(out.binary) + 1);
+        plan->binary = epctx_str_of(ask.binary).size > 0
+                           ? ask.binary
+                           : epctx_path_file(epctx_str_of(out.binary)).data;
     }
     if (out.initializers != NULL)
-        memcpy(r->initializers_path, out.initializers, strlen(out.initializers) + 1);
+        memcpy(plan->initializers_path, out.initializers, strlen(out.initializers) + 1);
     return EPCTX_OK;
 }
 
 /* Why a node stays on the CPU; `ask`: from the backend, if it can explain. */
-static epctx_status epctx__gen_refusal(const epctx__gen *g, size_t index, bool ask,
-                                       epctx_error *error) {
-    const epctx_backend *b = g->backend;
-    const epctx_node *node = &g->graph.nodes[index];
-    if (g->take[index] == EPCTX__BESIDE) {
+static epctx_status epctx__gen_refusal(const epctx__gen_in *in, const epctx__gen_planned *plan,
+                                       size_t index, bool ask, epctx_error *error) {
+    const epctx_backend *b = in->backend;
+    const epctx_node *node = &plan->graph.nodes[index];
+    if (plan->take[index] == EPCTX__BESIDE) {
         epctx_fail(error, EPCTX_ERR_UNSUPPORTED,
                    "operator %S has only constant inputs and stays beside its reader, which is not "
                    "taken",
                    &node->op_type);
+    } else if (plan->take[index] == EPCTX__SPLIT) {
+        epctx_fail(error, EPCTX_ERR_UNSUPPORTED,
+                   "operator %S is one of several nodes that %s takes together, and they do not "
+                   "fit into one partition",
+                   &node->op_type, b->source);
     } else if (ask && b->explain_fn != NULL) {
-        b->explain_fn(b->self, &g->graph, index, error);
+        b->explain_fn(b->self, &plan->graph, index, error);
     }
     epctx_fail(error, EPCTX_ERR_UNSUPPORTED, "%s does not take operator %S (domain '%S', opset %d)",
                b->source, &node->op_type, &node->domain, node->version);
@@ -16537,142 +17077,169 @@ static epctx_status epctx__gen_refusal(const epctx__gen *g, size_t index, bool a
 /* Limit on explain_fn calls: each may analyze the whole graph again. */
 #define EPCTX__ASKED 200
 
-static void epctx__gen_tell(const epctx__gen *g) {
-    const epctx_hooks *hooks = g->opts->hooks;
+static void epctx__gen_tell(const epctx__gen_in *in, const epctx__gen_planned *plan) {
+    const epctx_hooks *hooks = in->opts->hooks;
     epctx_error why;
     size_t i;
     int asked = 0;
-    for (i = 0; hooks != NULL && hooks->refused_fn != NULL && i < g->graph.node_count; i++) {
-        if ((g->take[i] == 0 || g->take[i] == EPCTX__BESIDE) &&
-            !epctx__is_ep_record(&g->graph.nodes[i])) {
+    for (i = 0; hooks != NULL && hooks->refused_fn != NULL && i < plan->graph.node_count; i++) {
+        if ((plan->take[i] == 0 || plan->take[i] == EPCTX__BESIDE ||
+             plan->take[i] == EPCTX__SPLIT) &&
+            !epctx__is_ep_record(&plan->graph.nodes[i])) {
             epctx_error_clear(&why);
-            epctx__gen_refusal(g, i, asked++ < EPCTX__ASKED, &why);
-            hooks->refused_fn(hooks->user, &g->graph.nodes[i], &why);
+            epctx__gen_refusal(in, plan, i, asked++ < EPCTX__ASKED, &why);
+            hooks->refused_fn(hooks->user, &plan->graph.nodes[i], &why);
         }
     }
 }
 
-static epctx_status epctx__gen_infer(epctx__gen *g) {
-    const epctx_backend *b = g->backend;
+static epctx_status epctx__gen_infer(const epctx__gen_in *in, epctx__gen_planned *plan) {
+    const epctx_backend *b = in->backend;
     epctx_value *inferred = NULL;
     epctx_value *all;
-    size_t known = g->graph.value_count;
+    size_t known = plan->graph.value_count;
     size_t count = 0;
     if (b->infer_fn != NULL)
-        EPCTX__TRY(b->infer_fn(b->self, &g->graph, g->arena, &inferred, &count, g->error));
+        EPCTX__TRY(b->infer_fn(b->self, &plan->graph, in->arena, &inferred, &count, in->error));
     if (count == 0) return EPCTX_OK;
-    EPCTX__NEW(all, epctx_value, known + count, g->arena, g->error);
-    if (known > 0) memcpy(all, g->graph.values, known * sizeof *all);
+    EPCTX__NEW(all, epctx_value, known + count, in->arena, in->error);
+    if (known > 0) memcpy(all, plan->graph.values, known * sizeof *all);
     memcpy(all + known, inferred, count * sizeof *all);
-    g->graph.values = all;
-    g->graph.value_count = known + count;
+    plan->graph.values = all;
+    plan->graph.value_count = known + count;
     return EPCTX_OK;
 }
 
 /* Sets `unread` of the nodes that are taken and on which no output and no other node depends. */
-static epctx_status epctx__gen_unread(const epctx__gen *g, uint8_t *unread) {
-    const epctx_graph *graph = &g->graph;
+static epctx_status epctx__gen_unread(const epctx__gen_in *in, const epctx__gen_planned *plan,
+                                      uint8_t *unread) {
+    const epctx_graph *graph = &plan->graph;
     epctx_map read;
     size_t i, k;
-    epctx_map_init(&read, g->arena);
+    epctx_map_init(&read, in->arena);
     for (i = 0; i < graph->output_count; i++)
-        EPCTX__TRY(epctx__map_set(&read, graph->outputs[i].name, 1, g->error));
+        EPCTX__TRY(epctx__map_set(&read, graph->outputs[i].name, 1, in->error));
     for (i = graph->node_count; i-- > 0;) { /* sorted: readers come later */
         const epctx_node *node = &graph->nodes[i];
-        unread[i] = g->take[i] != 0;
+        unread[i] = plan->take[i] != 0;
         for (k = 0; k < node->output_count && unread[i] != 0; k++)
             unread[i] = node->outputs[k].size == 0 || !epctx__has(&read, node->outputs[k]);
         for (k = 0; unread[i] == 0 && k < epctx__read_count(node); k++)
-            EPCTX__TRY(epctx__map_set(&read, epctx__reads(node, k), 1, g->error));
+            EPCTX__TRY(epctx__map_set(&read, epctx__reads(node, k), 1, in->error));
     }
     return EPCTX_OK;
 }
 
-static epctx_status epctx__gen_partition(epctx__gen *g) {
-    const epctx_graph *graph = &g->graph;
+static epctx_status epctx__gen_partition(const epctx__gen_in *in, epctx__gen_planned *plan) {
+    const epctx_graph *graph = &plan->graph;
     const size_t count = graph->node_count;
     const uint8_t *stays = NULL;
     uint8_t *unread;
+    uint32_t *units;
     size_t left = 0; /* the first node that is not taken */
     size_t i;
     epctx_error why;
-    EPCTX__NEW(g->take, uint8_t, count, g->arena, g->error);
-    EPCTX__TRY(epctx__gen_infer(g));
-    EPCTX__TRY(g->backend->capability_fn(g->backend->self, graph, g->take, g->error));
+    EPCTX__NEW(plan->take, uint8_t, count, in->arena, in->error);
+    EPCTX__TRY(epctx__gen_infer(in, plan));
+    EPCTX__TRY(in->backend->capability_fn(in->backend->self, graph, plan->take, in->error));
     for (i = 0; i < count; i++)
-        if (epctx_str_is(graph->nodes[i].op_type, EPCTX_OP_TYPE)) g->take[i] = 0;
-    EPCTX__NEW(unread, uint8_t, count, g->arena, g->error);
-    EPCTX__TRY(epctx__gen_unread(g, unread));
+        if (epctx_str_is(graph->nodes[i].op_type, EPCTX_OP_TYPE)) plan->take[i] = 0;
+    EPCTX__NEW(unread, uint8_t, count, in->arena, in->error);
+    EPCTX__TRY(epctx__gen_unread(in, plan, unread));
     for (i = 0; i < count; i++)
-        if (unread[i] != 0) g->take[i] = 0;
-    EPCTX__TRY(
-        epctx__partition(graph, g->take, g->arena, &g->parts, &g->part_count, &stays, g->error));
-    for (i = 0; i < count; i++) {
-        g->take[i] = unread[i] != 0  ? EPCTX__UNREAD
-                     : stays[i] != 0 ? EPCTX__BESIDE
-                                     : g->take[i] != 0;
-    }
-    epctx__gen_tell(g);
-    while (left < count && (g->take[left] != 0 || epctx__is_ep_record(&graph->nodes[left]))) left++;
-    if (g->opts->require_all && left < count) return epctx__gen_refusal(g, left, true, g->error);
-    if (g->part_count > 0 || g->opts->no_nodes != EPCTX_NO_NODES_ERROR) return EPCTX_OK;
+        if (unread[i] != 0) plan->take[i] = 0;
+    EPCTX__TRY(epctx__backend_rules(in->backend, graph, plan->take, in->arena, &units, in->error));
+    for (i = 0; i < count && units != NULL; i++)
+        if (unread[i] != 0) units[i] = 0; /* it goes anyway */
+    EPCTX__TRY(epctx__partition(graph, plan->take, units, in->backend->most_nodes, in->arena,
+                                &plan->parts, &plan->part_count, &stays, in->error));
+    for (i = 0; i < count; i++)
+        plan->take[i] = unread[i] != 0  ? EPCTX__UNREAD
+                        : stays[i] != 0 ? stays[i]
+                                        : plan->take[i] != 0;
+    epctx__gen_tell(in, plan);
+    while (left < count && (plan->take[left] != 0 || epctx__is_ep_record(&graph->nodes[left])))
+        left++;
+    if (in->opts->require_all && left < count)
+        return epctx__gen_refusal(in, plan, left, true, in->error);
+    if (plan->part_count > 0 || in->opts->no_nodes != EPCTX_NO_NODES_ERROR) return EPCTX_OK;
     epctx_error_clear(&why);
-    if (left < count) epctx__gen_refusal(g, left, true, &why);
-    return epctx_fail(g->error, EPCTX_ERR_NO_NODES, "%s compiles none of the %u nodes%s%s",
-                      g->backend->source, (uint64_t)count, why.message[0] != '\0' ? ": " : "",
+    if (left < count) epctx__gen_refusal(in, plan, left, true, &why);
+    return epctx_fail(in->error, EPCTX_ERR_NO_NODES, "%s compiles none of the %u nodes%s%s",
+                      in->backend->source, (uint64_t)count, why.message[0] != '\0' ? ": " : "",
                       why.message);
+}
+
+static void epctx__hash_files(epctx_model *model) {
+    epctx__file *file;
+    for (file = model->files; file != NULL; file = file->next)
+        if (file->stamp == 0) file->stamp = epctx_hash(file->mapping.data, file->mapping.size, 0);
+}
+
+/* Everything that can be decided, and can go wrong, without compiling. */
+static epctx_status epctx__gen_plan(const epctx__gen_in *in, epctx__gen_planned *plan) {
+    epctx_status status;
+    EPCTX__TRY(epctx__gen_source(in, plan));
+    EPCTX__TRY(in->opts->memory != NULL ? epctx__gen_names(in, plan) : epctx__gen_paths(in, plan));
+    status = epctx__gen_partition(in, plan);
+    if (status == EPCTX_OK && plan->part_count > 0) {
+        /* After compiling, the files would have to be read into memory again. */
+        plan->source_hash = epctx_hash(in->model->bytes.data, in->model->bytes.size, 0);
+        epctx__hash_files(in->model);
+    }
+    epctx_blame(in->error, status == EPCTX_OK ? NULL : in->model->path, NULL, NULL);
+    return status;
 }
 
 /* The source's name in weightless nodes: relative if it is beside the EPContext model or below,
  * else only its file name, so no path of this machine is stored. */
 static epctx_status epctx__gen_source_name(epctx__gen *g, const char **out) {
-    const epctx_io *io = epctx_model_io(g->model);
-    const char *path = g->model->path;
+    const epctx_io *io = epctx_model_io(g->in->model);
+    const char *path = g->in->model->path;
     char beside[EPCTX_PATH_MAX];
     char source[EPCTX_PATH_MAX];
     epctx_str name;
-    if (path[0] == '\0' ||
+    if (path[0] == '\0' || g->in->opts->memory != NULL ||
         epctx__path_place(io, g->report->context_path, beside, NULL) != EPCTX_OK ||
         io->canonical_fn(io->user, path, source, sizeof source, NULL) != EPCTX_OK ||
         epctx_path_relative(epctx_path_folder(epctx_str_of(beside)), epctx_str_of(source), &name,
                             NULL) != EPCTX_OK)
         name = epctx_path_file(epctx_str_of(path));
-    return epctx__copy(g->arena, name, out, g->error);
+    return epctx__copy(g->in->arena, name, out, g->in->error);
 }
 
 static epctx_status epctx__gen_compile(epctx__gen *g) {
     epctx_gen_report *r = g->report;
+    const epctx_graph **pieces;
     epctx_ep_opts how;
+    epctx__job job;
     size_t i, k, count;
     memset(&how, 0, sizeof how);
-    if (g->opts->weightless != EPCTX_WEIGHTLESS_NONE)
+    memset(&job, 0, sizeof job);
+    EPCTX__NEW(pieces, const epctx_graph *, g->plan->part_count, g->in->arena, g->in->error);
+    for (i = 0; i < g->plan->part_count; i++) pieces[i] = &g->plan->parts[i].graph;
+    if (g->in->opts->weightless != EPCTX_WEIGHTLESS_NONE)
         EPCTX__TRY(epctx__gen_source_name(g, &how.source_model));
-    how.name_prefix = g->opts->name_prefix;
-    how.model_hash = epctx_graph_hash(&g->graph);
-    how.embed = g->opts->embed;
-    how.binary = g->binary;
-    how.prepare_only = g->opts->prepare_only;
-    how.weightless = g->opts->weightless;
-    how.hooks = g->opts->hooks;
-    how.allocator = g->opts->allocator;
-    if (g->build == NULL) {
-        EPCTX__TRY(epctx_ep_begin(&g->ep, g->backend, &how, g->part_count, g->arena, g->error));
-    } else {
-        EPCTX__TRY(epctx__ep_open(&g->ep, g->backend, &how, g->part_count, g->arena, g->error));
-        epctx__ep_share(&g->ep, g->build, g->known);
-    }
-    for (i = 0; i < g->part_count; i++)
-        EPCTX__TRY(epctx_ep_compile(&g->ep, &g->parts[i].graph, g->error));
-    EPCTX__TRY(epctx_ep_finish(&g->ep, g->error));
-    if (g->opts->verify && g->build == NULL) {
-        EPCTX__TRY(epctx__verify_binary(g->backend, epctx_ep_binary(&g->ep), g->ep.graphs,
-                                        g->ep.count, g->error));
-    }
+    how.name_prefix = g->in->opts->name_prefix;
+    how.model_hash = epctx_graph_hash(&g->plan->graph);
+    how.embed = g->in->opts->embed;
+    how.binary = g->plan->binary;
+    how.prepare_only = g->in->opts->prepare_only;
+    how.weightless = g->in->opts->weightless;
+    how.hooks = g->in->opts->hooks;
+    how.allocator = g->in->opts->allocator;
+    job.backend = g->in->backend;
+    job.opts = &how;
+    job.lent = g->in->lent;
+    job.pieces = pieces;
+    job.count = g->plan->part_count;
+    job.verify = g->in->opts->verify;
+    EPCTX__TRY(epctx__ep_run(&g->ep, &job, g->in->arena, g->in->error));
     r->nodes = epctx_ep_context_nodes(&g->ep, &count);
     r->max_size = g->ep.max_size;
-    for (i = 0; i < g->part_count; i++) {
-        for (k = 0; k < g->parts[i].graph.initializer_count; k++) {
-            const epctx_tensor *t = &g->parts[i].graph.initializers[k];
+    for (i = 0; i < g->plan->part_count; i++) {
+        for (k = 0; k < g->plan->parts[i].graph.initializer_count; k++) {
+            const epctx_tensor *t = &g->plan->parts[i].graph.initializers[k];
             bool outside = epctx__stays_outside(t, g->ep.opts.weightless);
             r->outside_count += outside;
             r->outside_size += outside ? t->size : 0;
@@ -16707,7 +17274,8 @@ static epctx_status epctx__mark(epctx__rewrite *w, epctx_str name, uint32_t mark
     uint32_t is = epctx_map_get(&w->marks, name);
     if (name.size == 0 || (is != EPCTX_MAP_NONE && (is & mark) != 0))
         return EPCTX_OK; /* empty name: an absent optional value */
-    return epctx__map_set(&w->marks, name, is != EPCTX_MAP_NONE ? is | mark : mark, w->g->error);
+    return epctx__map_set(&w->marks, name, is != EPCTX_MAP_NONE ? is | mark : mark,
+                          w->g->in->error);
 }
 
 static epctx_status epctx__mark_node(epctx__rewrite *w, const epctx_node *node) {
@@ -16723,11 +17291,12 @@ static epctx_status epctx__mark_node(epctx__rewrite *w, const epctx_node *node) 
  * constants go together. */
 static epctx_status epctx__rewrite_units(epctx__rewrite *w) {
     epctx__gen *g = w->g;
-    const epctx_graph *graph = &g->graph;
+    const epctx_graph *graph = &g->plan->graph;
     size_t i, k;
-    for (i = 0; i < graph->node_count; i++) w->unit[i] = (uint32_t)(g->part_count + i);
-    for (i = 0; i < g->part_count; i++) {
-        for (k = 0; k < g->parts[i].node_count; k++) w->unit[g->parts[i].nodes[k]] = (uint32_t)i;
+    for (i = 0; i < graph->node_count; i++) w->unit[i] = (uint32_t)(g->plan->part_count + i);
+    for (i = 0; i < g->plan->part_count; i++) {
+        for (k = 0; k < g->plan->parts[i].node_count; k++)
+            w->unit[g->plan->parts[i].nodes[k]] = (uint32_t)i;
         EPCTX__TRY(epctx__mark_node(w, &g->report->nodes[i]));
     }
     for (i = 0; i < graph->output_count; i++)
@@ -16735,11 +17304,11 @@ static epctx_status epctx__rewrite_units(epctx__rewrite *w) {
     for (i = graph->node_count; i-- > 0;) {
         const epctx_node *node = &graph->nodes[i];
         bool read = false;
-        if (w->unit[i] < g->part_count) continue;
+        if (w->unit[i] < g->plan->part_count) continue;
         for (k = 0; k < node->output_count; k++)
             read = read || epctx__is_marked(w, node->outputs[k], EPCTX__USED);
         /* take != 0: a constant that the partitions have copied, or EPCTX__UNREAD */
-        if (!read && g->take[i] != 0)
+        if (!read && g->plan->take[i] != 0)
             w->unit[i] = EPCTX__GONE;
         else
             EPCTX__TRY(epctx__mark_node(w, node));
@@ -16750,16 +17319,16 @@ static epctx_status epctx__rewrite_units(epctx__rewrite *w) {
 /* The units of the new graph, producers before readers. */
 static epctx_status epctx__rewrite_order(epctx__rewrite *w, uint32_t **sequence, size_t *count) {
     epctx__gen *g = w->g;
-    epctx__loader l = epctx__loader_of(g->model, g->arena, g->error);
-    size_t units = g->part_count + g->graph.node_count;
+    epctx__loader l = epctx__loader_of(g->in->model, g->in->arena, g->in->error);
+    size_t units = g->plan->part_count + g->plan->graph.node_count;
     size_t kept = 0;
     epctx__edges edges;
     uint32_t *key;
     bool sorted;
     size_t i;
-    EPCTX__NEW(*sequence, uint32_t, units, g->arena, g->error);
-    EPCTX__NEW(key, uint32_t, units, g->arena, g->error);
-    EPCTX__TRY(epctx__node_edges(&l, &g->graph, &edges, &sorted));
+    EPCTX__NEW(*sequence, uint32_t, units, g->in->arena, g->in->error);
+    EPCTX__NEW(key, uint32_t, units, g->in->arena, g->in->error);
+    EPCTX__TRY(epctx__node_edges(&l, &g->plan->graph, &edges, &sorted));
     for (i = 0; i < edges.count; i++) {
         uint32_t from = w->unit[edges.from[i]];
         uint32_t to = w->unit[edges.to[i]];
@@ -16771,24 +17340,47 @@ static epctx_status epctx__rewrite_order(epctx__rewrite *w, uint32_t **sequence,
     edges.count = kept;
     for (i = 0; i < units; i++) key[i] = EPCTX__NO_UNIT;
     /* A partition replaces its last node: its producers precede that. */
-    for (i = 0; i < g->graph.node_count; i++) {
+    for (i = 0; i < g->plan->graph.node_count; i++) {
         uint32_t unit = w->unit[i];
         if (unit != EPCTX__GONE &&
-            (key[unit] == EPCTX__NO_UNIT || key[unit] < g->graph.nodes[i].id))
-            key[unit] = g->graph.nodes[i].id;
+            (key[unit] == EPCTX__NO_UNIT || key[unit] < g->plan->graph.nodes[i].id))
+            key[unit] = g->plan->graph.nodes[i].id;
     }
-    return epctx__sort_units(g->arena, g->error, key, units, &edges, *sequence, count);
+    return epctx__sort_units(g->in->arena, g->in->error, key, units, &edges, *sequence, count);
 }
 
 static epctx_status epctx__drop(epctx__rewrite *w, epctx_slot *slot) {
-    return epctx_edit_remove(w->g->model, epctx__slot_view(slot), w->g->error);
+    return epctx_edit_remove(w->g->in->model, epctx__slot_view(slot), w->g->in->error);
+}
+
+/* ONNX Runtime loads no model with two nodes of one name. */
+static epctx_status epctx__rewrite_names(const epctx__rewrite *w) {
+    const epctx__gen *g = w->g;
+    epctx_map names;
+    size_t i;
+    epctx_map_init(&names, g->in->arena);
+    for (i = 0; i < g->plan->part_count; i++)
+        EPCTX__TRY(epctx__map_set(&names, g->report->nodes[i].name, 1, g->in->error));
+    for (i = 0; i < g->plan->graph.node_count; i++) {
+        const epctx_node *node = &g->plan->graph.nodes[i];
+        if (w->unit[i] < g->plan->part_count || w->unit[i] == EPCTX__GONE ||
+            !epctx__has(&names, node->name))
+            continue;
+        epctx_fail(g->in->error, EPCTX_ERR_GRAPH,
+                   "has the name of an EPContext node of %s: rename it, or set "
+                   "ep.context_node_name_prefix",
+                   g->in->backend->source);
+        epctx_blame(g->in->error, g->in->model->path, &node->name, NULL);
+        return EPCTX_ERR_GRAPH;
+    }
+    return EPCTX_OK;
 }
 
 /* Orders the node fields: nodes that keep their relative place are not touched, others move,
  * partitions are added. */
 static epctx_status epctx__rewrite_nodes(epctx__rewrite *w) {
     epctx__gen *g = w->g;
-    epctx_model *model = g->model;
+    epctx_model *model = g->in->model;
     epctx_slot *previous = NULL;
     epctx_slot *slot;
     uint32_t *sequence;
@@ -16796,11 +17388,11 @@ static epctx_status epctx__rewrite_nodes(epctx__rewrite *w) {
     size_t count = 0;
     size_t i;
     EPCTX__TRY(epctx__rewrite_order(w, &sequence, &count));
-    for (i = 0; i < g->graph.node_count; i++) {
-        if (w->unit[i] < g->part_count || w->unit[i] == EPCTX__GONE) {
-            EPCTX__TRY(epctx__drop(w, w->slots[g->graph.nodes[i].id]));
+    for (i = 0; i < g->plan->graph.node_count; i++) {
+        if (w->unit[i] < g->plan->part_count || w->unit[i] == EPCTX__GONE) {
+            EPCTX__TRY(epctx__drop(w, w->slots[g->plan->graph.nodes[i].id]));
             g->report->compiled_nodes++;
-        } else if (!epctx__is_ep_record(&g->graph.nodes[i])) {
+        } else if (!epctx__is_ep_record(&g->plan->graph.nodes[i])) {
             g->report->cpu_nodes++;
         }
     }
@@ -16809,10 +17401,11 @@ static epctx_status epctx__rewrite_nodes(epctx__rewrite *w) {
          slot = slot->next)
         previous = slot;
     for (i = 0; i < count; i++) {
-        epctx__builder b = epctx__builder_of(model, g->error);
+        epctx__builder b = epctx__builder_of(model, g->in->error);
         uint32_t unit = sequence[i];
-        uint32_t at = unit < g->part_count ? 0 : g->graph.nodes[unit - g->part_count].id;
-        if (unit < g->part_count) {
+        uint32_t at =
+            unit < g->plan->part_count ? 0 : g->plan->graph.nodes[unit - g->plan->part_count].id;
+        if (unit < g->plan->part_count) {
             slot = epctx__build_node(&b, NULL, EPCTX_FIELD_GRAPH_NODE, &g->report->nodes[unit]);
         } else if (at >= kept) {
             kept = (size_t)at + 1;
@@ -16844,7 +17437,7 @@ static epctx_status epctx__rewrite_fields(epctx__rewrite *w) {
     size_t i;
     for (i = 0; i < sizeof fields / sizeof *fields; i++) {
         const uint32_t number = fields[i].number;
-        epctx_slot *slot = epctx__live(w->g->model->graph->message->first, number);
+        epctx_slot *slot = epctx__live(w->g->in->model->graph->message->first, number);
         for (; slot != NULL; slot = epctx__live(slot->next, number)) {
             epctx_view annotation;
             epctx_str name = epctx_str_of(NULL);
@@ -16878,23 +17471,23 @@ static epctx_status epctx__rewrite_fields(epctx__rewrite *w) {
 static epctx_status epctx__rewrite_values(epctx__rewrite *w) {
     epctx__gen *g = w->g;
     size_t i, k;
-    for (i = 0; i < g->part_count; i++) {
-        const epctx_graph *part = &g->parts[i].graph;
+    for (i = 0; i < g->plan->part_count; i++) {
+        const epctx_graph *part = &g->plan->parts[i].graph;
         const epctx_value *types = g->ep.pieces[i].types;
         for (k = 0; k < part->output_count; k++) {
             const epctx_value *value = &part->outputs[k];
             value = types != NULL && types[k].elem_type != 0 ? &types[k] : value;
             if (value->elem_type == 0) {
-                return epctx_fail(g->error, EPCTX_ERR_UNSUPPORTED,
+                return epctx_fail(g->in->error, EPCTX_ERR_UNSUPPORTED,
                                   "output '%S' of a partition has no type: run shape inference on "
                                   "the model, or give the backend infer_fn or types_fn (those of "
                                   "epctx_npu_init will do)",
                                   &value->name);
             }
             if (!epctx__is_marked(w, value->name, EPCTX__TYPED)) {
-                EPCTX__TRY(epctx_edit_put_value(g->model, epctx_view_none(),
+                EPCTX__TRY(epctx_edit_put_value(g->in->model, epctx_view_none(),
                                                 EPCTX_FIELD_GRAPH_VALUE_INFO, value,
-                                                epctx_view_none(), NULL, g->error));
+                                                epctx_view_none(), NULL, g->in->error));
             }
         }
     }
@@ -16912,28 +17505,30 @@ static epctx_status epctx__settle_tensor(epctx__gen *g, const epctx_tensor_view 
     epctx_tensor tensor;
     epctx_span parts[2];
     if (!outside && !view->external) return EPCTX_OK;
-    EPCTX__TRY(epctx_model_load_tensor(g->model, view->view, g->arena, &tensor, g->error));
+    EPCTX__TRY(
+        epctx_model_load_tensor(g->in->model, view->view, g->in->arena, &tensor, g->in->error));
     parts[0] = epctx__span(NULL, (size_t)(at - r->initializers_size));
     parts[1] = epctx__span(tensor.data, tensor.size);
-    if (!outside || tensor.size == 0 || tensor.size < g->opts->initializers_min_size) {
-        return view->external ? epctx_edit_set_tensor_raw(g->model, view->view, parts[1], g->error)
-                              : EPCTX_OK;
+    if (!outside || tensor.size == 0 || tensor.size < g->in->opts->initializers_min_size) {
+        return view->external
+                   ? epctx_edit_set_tensor_raw(g->in->model, view->view, parts[1], g->in->error)
+                   : EPCTX_OK;
     }
     if (epctx_buffer_append(&g->aside, parts, sizeof parts) != EPCTX_OK)
-        return epctx__nomem(g->error, g->arena->missing);
+        return epctx__nomem(g->in->error, g->in->arena->missing);
     r->initializers_size = at + tensor.size;
-    return epctx_edit_set_tensor_external(g->model, view->view,
-                                          epctx_str_of(g->opts->initializers_file_name), at,
-                                          tensor.size, g->error);
+    return epctx_edit_set_tensor_external(g->in->model, view->view,
+                                          epctx_str_of(g->in->opts->initializers_file_name), at,
+                                          tensor.size, g->in->error);
 }
 
 static bool epctx__has_ep(const epctx__gen *g, epctx_str ep) {
     const epctx_profile *profile = epctx_profile_of(ep);
     bool known = (profile->traits & EPCTX_ANY_EP) == 0;
     size_t i;
-    if (epctx_str_is(ep, g->backend->source)) return g->part_count > 0;
-    for (i = 0; i < g->graph.node_count; i++) {
-        const epctx_node *node = &g->graph.nodes[i];
+    if (epctx_str_is(ep, g->in->backend->source)) return g->plan->part_count > 0;
+    for (i = 0; i < g->plan->graph.node_count; i++) {
+        const epctx_node *node = &g->plan->graph.nodes[i];
         const epctx_attr *source =
             epctx__is_ep_record(node) ? epctx_node_attr(node, "source") : NULL;
         if (source != NULL &&
@@ -16947,7 +17542,7 @@ static bool epctx__has_ep(const epctx__gen *g, epctx_str ep) {
 static epctx_status epctx__rewrite_metadata(epctx__rewrite *w) {
     static const char *const prefixes[] = {EPCTX_COMPAT_PREFIX, EPCTX_BUILD_PREFIX};
     const uint32_t number = EPCTX_FIELD_MODEL_METADATA_PROPS;
-    epctx_slot *slot = epctx__live(w->g->model->root->message->first, number);
+    epctx_slot *slot = epctx__live(w->g->in->model->root->message->first, number);
     size_t i;
     for (; slot != NULL; slot = epctx__live(slot->next, number)) {
         epctx_str key = epctx_view_as_pair(epctx__slot_view(slot)).key;
@@ -16973,153 +17568,206 @@ static uint64_t epctx__options_hash(const epctx_gen_opts *o) {
     return epctx__hash_number(h, 0);
 }
 
-static void epctx__hash_files(epctx__gen *g) {
-    epctx__file *file;
-    for (file = g->model->files; file != NULL; file = file->next)
-        if (file->stamp == 0) file->stamp = epctx_hash(file->mapping.data, file->mapping.size, 0);
-}
-
-/* Hashes now: after compiling, the files would have to be read into memory again. */
-static void epctx__hash_sources(epctx__gen *g) {
-    g->source_hash = epctx_hash(g->model->bytes.data, g->model->bytes.size, 0);
-    epctx__hash_files(g);
-}
-
 /* Opset import, the metadata that ORT reads before it loads the model, and the build stamp. */
 static epctx_status epctx__gen_metadata(epctx__gen *g) {
-    const epctx_backend *b = g->backend;
-    const epctx_model *model = g->model;
+    const epctx_backend *b = g->in->backend;
+    const epctx_model *model = g->in->model;
     const epctx__file *file;
     epctx__stamp_text s;
     size_t size =
         strlen(b->source) + strlen(b->sdk_version) + strlen(b->hardware_architecture) + 64;
     char *text;
-    EPCTX__TRY(epctx_edit_put_opset(g->model, epctx_str_of(EPCTX_DOMAIN), 1, g->error));
-    EPCTX__NEW(text, char, size, g->arena, g->error);
-    (void)epctx_backend_compatibility(b, text, size, g->error); /* it fits */
-    EPCTX__TRY(
-        epctx__ep_metadata(g->model, EPCTX_COMPAT_PREFIX, b->source, epctx_str_of(text), g->error));
-    epctx__stamp_begin(&s, g->arena);
+    EPCTX__TRY(epctx_edit_put_opset(g->in->model, epctx_str_of(EPCTX_DOMAIN), 1, g->in->error));
+    EPCTX__NEW(text, char, size, g->in->arena, g->in->error);
+    (void)epctx_backend_compatibility(b, text, size, g->in->error); /* it fits */
+    EPCTX__TRY(epctx__ep_metadata(g->in->model, EPCTX_COMPAT_PREFIX, b->source, epctx_str_of(text),
+                                  g->in->error));
+    epctx__stamp_begin(&s, g->in->arena);
     epctx__stamp_put_format(&s);
-    epctx__stamp_put_file(&s, "source", model->bytes.size, g->source_hash,
+    epctx__stamp_put_file(&s, "source", model->bytes.size, g->plan->source_hash,
                           epctx_path_file(epctx_str_of(model->path)));
-    epctx__hash_files(g); /* the others */
+    epctx__hash_files(g->in->model); /* the others */
     for (file = model->files; file != NULL; file = file->next)
         epctx__stamp_put_file(&s, "data", file->mapping.size, file->stamp, file->name);
     epctx__stamp_put_word(&s, "options");
-    epctx__stamp_put_number(&s, epctx__options_hash(g->opts), true);
-    if (g->opts->tools != NULL) {
-        epctx__stamp_put_known(&s, "machine", g->opts->tools->machine, epctx_str_of(NULL));
-        EPCTX__TRY(epctx__stamp_put_libraries(&s, epctx_model_io(model), g->opts->tools->libraries,
-                                              g->error));
+    epctx__stamp_put_number(&s, epctx__options_hash(g->in->opts), true);
+    if (g->in->opts->tools != NULL) {
+        epctx__stamp_put_known(&s, "machine", g->in->opts->tools->machine, epctx_str_of(NULL));
+        EPCTX__TRY(epctx__stamp_put_libraries(&s, epctx_model_io(model),
+                                              g->in->opts->tools->libraries, g->in->error));
     }
     epctx__stamp_put_target(&s, epctx_str_of(b->sdk_version),
                             epctx_str_of(b->hardware_architecture));
     /* A group's last session adds its binary: epctx__pending_edit. */
-    if (g->build == NULL) epctx__stamp_put_binary(&s, epctx_ep_binary(&g->ep), g->ep.count);
-    return epctx__stamp_write(&s, g->model, b->source, g->error);
+    if (g->in->lent == NULL) epctx__stamp_put_binary(&s, epctx_ep_binary(&g->ep), g->ep.count);
+    return epctx__stamp_write(&s, g->in->model, b->source, g->in->error);
 }
 
 static epctx_status epctx__gen_rewrite(epctx__gen *g) {
     const uint32_t number = EPCTX_FIELD_GRAPH_NODE;
-    epctx_slot *slot = epctx__live(g->model->graph->message->first, number);
+    epctx_slot *slot = epctx__live(g->in->model->graph->message->first, number);
     epctx_tensor_view tensor;
     epctx_walk walk;
     epctx__rewrite w;
     size_t nodes = 0;
     size_t i;
     w.g = g;
-    epctx_map_init(&w.marks, g->arena);
-    EPCTX__NEW(w.unit, uint32_t, g->graph.node_count, g->arena, g->error);
-    EPCTX__NEW(w.slots, epctx_slot *, g->graph.node_count, g->arena, g->error);
+    epctx_map_init(&w.marks, g->in->arena);
+    EPCTX__NEW(w.unit, uint32_t, g->plan->graph.node_count, g->in->arena, g->in->error);
+    EPCTX__NEW(w.slots, epctx_slot *, g->plan->graph.node_count, g->in->arena, g->in->error);
     for (; slot != NULL; slot = epctx__live(slot->next, number)) w.slots[nodes++] = slot;
-    for (i = 0; i < g->graph.input_count; i++)
-        EPCTX__TRY(epctx__mark(&w, g->graph.inputs[i].name, EPCTX__INPUT));
-    for (i = 0; i < g->graph.output_count; i++)
-        if (g->graph.outputs[i].elem_type != 0)
-            EPCTX__TRY(epctx__mark(&w, g->graph.outputs[i].name, EPCTX__TYPED));
+    for (i = 0; i < g->plan->graph.input_count; i++)
+        EPCTX__TRY(epctx__mark(&w, g->plan->graph.inputs[i].name, EPCTX__INPUT));
+    for (i = 0; i < g->plan->graph.output_count; i++)
+        if (g->plan->graph.outputs[i].elem_type != 0)
+            EPCTX__TRY(epctx__mark(&w, g->plan->graph.outputs[i].name, EPCTX__TYPED));
     EPCTX__TRY(epctx__rewrite_units(&w));
+    EPCTX__TRY(epctx__rewrite_names(&w));
     EPCTX__TRY(epctx__rewrite_nodes(&w));
     EPCTX__TRY(epctx__rewrite_fields(&w));
     EPCTX__TRY(epctx__rewrite_values(&w));
     EPCTX__TRY(epctx__rewrite_metadata(&w));
-    epctx_map_init(&g->inside, g->arena);
+    epctx_map_init(&g->inside, g->in->arena);
     if (g->report->initializers_path[0] != '\0')
-        EPCTX__TRY(epctx_model_shape_names(g->model, &g->inside, g->error));
+        EPCTX__TRY(epctx_model_shape_names(g->in->model, &g->inside, g->in->error));
     /* Every tensor except training's: initializers of bodies, constants, sparse tensors. */
-    g->model->external_asked = 0;
-    epctx_walk_begin(&walk, g->model);
+    g->in->model->external_asked = 0;
+    epctx_walk_begin(&walk, g->in->model);
     while (epctx_walk_tensor(&walk, &tensor) && !walk.in_training) {
         bool initializer = walk.levels[walk.level - 1].kind == EPCTX_KIND_GRAPH;
         EPCTX__TRY(epctx__settle_tensor(g, &tensor, initializer));
     }
     if (g->aside.size == 0) g->report->initializers_path[0] = '\0'; /* no initializers */
-    return g->part_count > 0 ? epctx__gen_metadata(g) : EPCTX_OK;
+    return g->plan->part_count > 0 ? epctx__gen_metadata(g) : EPCTX_OK;
 }
 
 static epctx_status epctx__gen_put_aside(const epctx__gen *g, epctx_commit *c,
                                          epctx_output_file *file) {
     if (g->aside.size == 0) return EPCTX_OK;
     file->path = g->report->initializers_path;
-    file->name = g->opts->initializers_file_name;
+    file->name = g->in->opts->initializers_file_name;
     file->parts = (const epctx_span *)(const void *)g->aside.data;
     file->part_count = g->aside.size / sizeof(epctx_span);
     file->size = g->report->initializers_size;
-    return epctx_commit_put_file(c, file, epctx__overwrite(g->opts->overwrite), g->error);
+    return epctx_commit_put_file(c, file, epctx__overwrite(g->in->opts->overwrite), g->in->error);
+}
+
+static void epctx__gen_report_plan(const epctx__gen_planned *plan, epctx_gen_report *r) {
+    r->partition_count = plan->part_count;
+    r->other_nodes = plan->other_nodes;
+    memcpy(r->context_path, plan->context_path, sizeof r->context_path);
+    memcpy(r->initializers_path, plan->initializers_path, sizeof r->initializers_path);
+    if (plan->part_count > 0) memcpy(r->binary_path, plan->binary_path, sizeof r->binary_path);
 }
 
 /* Everything except writing. report.context_path is empty if there is no model to write. */
-static epctx_status epctx__gen_make(epctx__gen *g) {
+static epctx_status epctx__gen_make(const epctx__gen_in *in, epctx__gen_planned *plan,
+                                    epctx__gen *g) {
     epctx_gen_report *r = g->report;
-    epctx_status status;
-    EPCTX__TRY(epctx__gen_source(g));
-    EPCTX__TRY(epctx__gen_paths(g));
-    status = epctx__gen_partition(g);
-    if (status == EPCTX_OK && g->part_count > 0) {
-        epctx__hash_sources(g);
-        status = epctx__gen_compile(g);
-    }
-    epctx_blame(g->error, status == EPCTX_OK ? NULL : g->model->path, NULL, NULL);
+    epctx_status status = EPCTX_OK;
+    EPCTX__TRY(epctx__gen_plan(in, plan));
+    g->in = in;
+    g->plan = plan;
+    epctx__gen_report_plan(plan, r);
+    if (plan->part_count > 0) status = epctx__gen_compile(g);
+    epctx_blame(in->error, status == EPCTX_OK ? NULL : in->model->path, NULL, NULL);
     EPCTX__TRY(status);
-    if (g->part_count > 0 || g->opts->no_nodes == EPCTX_NO_NODES_COPY)
+    if (plan->part_count > 0 || in->opts->no_nodes == EPCTX_NO_NODES_COPY)
         EPCTX__TRY(epctx__gen_rewrite(g));
     else
         r->context_path[0] = '\0';
-    EPCTX__TRY(epctx__check_huge(g->model,
-                                 g->opts->embed ? "do not embed the context binary"
-                                                : "give initializers a file of their own",
-                                 g->error));
-    r->partition_count = g->part_count;
+    EPCTX__TRY(epctx__check_huge(in->model,
+                                 in->opts->embed ? "do not embed the context binary"
+                                                 : "give initializers a file of their own",
+                                 in->error));
     r->binary_size = epctx_ep_binary(&g->ep).size;
-    if (g->part_count == 0) r->binary_path[0] = '\0';
     return EPCTX_OK;
 }
 
-static epctx_status epctx__gen_alone(epctx__gen *g) {
+static epctx_status epctx__buffer_model(epctx_buffer *buffer, epctx_model *model,
+                                        epctx_error *error) {
+    const size_t size = (size_t)epctx_model_size(model);
+    pb_ostream_t stream;
+    if (epctx_buffer_append(buffer, NULL, size) != EPCTX_OK) return epctx__nomem(error, size);
+    stream = pb_ostream_from_buffer(buffer->data, size);
+    return epctx_model_write_stream(model, &stream, error);
+}
+
+/* Can the results go where the caller wants them? */
+static epctx_status epctx__memory_check(const epctx_gen_opts *opts, epctx_error *error) {
+    const epctx_gen_memory *m = opts->memory;
+    const char *lacks =
+        !opts->embed && m->binary == NULL ? "binary"
+        : epctx_str_of(opts->initializers_file_name).size > 0 && m->initializers == NULL
+            ? "initializers"
+            : NULL;
+    if (opts->workspace != NULL)
+        return epctx_fail(error, EPCTX_ERR_ARG, "a group writes files: `memory` is not for it");
+    return lacks == NULL ? EPCTX_OK
+                         : epctx_fail(error, EPCTX_ERR_ARG,
+                                      "`memory` has no buffer for the %s: pass one, or %s", lacks,
+                                      lacks[0] == 'b' ? "`embed`" : "no initializers_file_name");
+}
+
+static void epctx__memory_clear(const epctx_gen_memory *m) {
+    if (m->model != NULL) m->model->size = 0;
+    if (m->binary != NULL) m->binary->size = 0;
+    if (m->initializers != NULL) m->initializers->size = 0;
+}
+
+static epctx_status epctx__memory_fill(const epctx__gen *g) {
+    const epctx_gen_memory *m = g->in->opts->memory;
+    const epctx_span binary = epctx_ep_binary(&g->ep);
+    const epctx_span *parts = (const epctx_span *)(const void *)g->aside.data;
+    size_t i;
+    if (m->model != NULL) EPCTX__TRY(epctx__buffer_model(m->model, g->in->model, g->in->error));
+    if (!g->in->opts->embed && epctx_buffer_append(m->binary, binary.data, binary.size) != EPCTX_OK)
+        return epctx__nomem(g->in->error, binary.size);
+    for (i = 0; i < g->aside.size / sizeof *parts; i++)
+        if (epctx_buffer_append(m->initializers, parts[i].data, parts[i].size) != EPCTX_OK)
+            return epctx__nomem(g->in->error, parts[i].size);
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__gen_in_memory(const epctx__gen_in *in, epctx__gen_planned *plan,
+                                         epctx__gen *g) {
+    const epctx_gen_memory *m = in->opts->memory;
+    epctx_status status;
+    EPCTX__TRY(epctx__memory_check(in->opts, in->error));
+    epctx__memory_clear(m);
+    EPCTX__TRY(epctx__gen_make(in, plan, g));
+    if (g->report->context_path[0] == '\0') return EPCTX_OK;
+    status = epctx__memory_fill(g);
+    if (status != EPCTX_OK) epctx__memory_clear(m);
+    return status;
+}
+
+static epctx_status epctx__gen_alone(const epctx__gen_in *in, epctx__gen_planned *plan,
+                                     epctx__gen *g) {
     epctx_output_file files[2];
     epctx_write_opts opts;
     epctx_commit c;
     epctx_span binary;
     epctx_status status;
-    EPCTX__TRY(epctx__gen_make(g));
+    EPCTX__TRY(epctx__gen_make(in, plan, g));
     if (g->report->context_path[0] == '\0') return EPCTX_OK;
     memset(files, 0, sizeof files);
     memset(&opts, 0, sizeof opts);
-    opts.overwrite = epctx__overwrite(g->opts->overwrite);
-    opts.derived = g->derived;
+    opts.overwrite = epctx__overwrite(in->opts->overwrite);
+    opts.derived = plan->derived;
     opts.allow_huge = true;
-    opts.lock = g->opts->lock;
+    opts.lock = in->opts->lock;
     binary = epctx_ep_binary(&g->ep);
     /* not taken: the model has an io */
-    EPCTX__TRY(epctx_commit_begin(&c, epctx_model_io(g->model), g->arena, g->error));
-    c.hooks = g->opts->hooks;
-    EPCTX__TRY(epctx_commit_put_model(&c, g->model, g->report->context_path, &opts, g->error));
-    if (!g->opts->embed && g->part_count > 0) {
-        epctx__output_one(&files[0], g->report->binary_path, g->binary, &binary);
-        EPCTX__TRY(epctx_commit_put_file(&c, &files[0], opts.overwrite, g->error));
+    EPCTX__TRY(epctx_commit_begin(&c, epctx_model_io(in->model), in->arena, in->error));
+    c.hooks = in->opts->hooks;
+    EPCTX__TRY(epctx_commit_put_model(&c, in->model, g->report->context_path, &opts, in->error));
+    if (!in->opts->embed && plan->part_count > 0) {
+        epctx__output_one(&files[0], g->report->binary_path, plan->binary, &binary);
+        EPCTX__TRY(epctx_commit_put_file(&c, &files[0], opts.overwrite, in->error));
     }
     EPCTX__TRY(epctx__gen_put_aside(g, &c, &files[1]));
-    status = epctx_commit_run(&c, g->error);
+    status = epctx_commit_run(&c, in->error);
     epctx_commit_close(&c);
     return status;
 }
@@ -17826,8 +18474,8 @@ typedef struct epctx__group {
     const epctx_backend *backend;
     const epctx_io *io;
     epctx_arena arena;
-    void *build;
     epctx__known known;
+    epctx__lent context; /* with `known` */
     bool verify;
     epctx_weightless_support weightless; /* as asked for */
     char folder[EPCTX_PATH_MAX];         /* canonical */
@@ -17841,7 +18489,8 @@ typedef struct epctx__group {
 /* For a group that is not in the list; without the lock. */
 static void epctx__group_free(epctx_workspace *w, epctx__group *group) {
     epctx__pending *p;
-    if (group->build != NULL) group->backend->discard_fn(group->backend->self, group->build);
+    if (group->context.build != NULL)
+        group->backend->discard_fn(group->backend->self, group->context.build);
     epctx_commit_close(&group->commit);
     for (p = group->pending; p != NULL; p = p->next) epctx_buffer_free(&p->model);
     epctx_arena_free(&group->arena);
@@ -17952,7 +18601,8 @@ static epctx_status epctx__group_join(epctx_workspace *w, const char *name,
         how.hooks = NULL; /* the group outlives the session */
         how.prepare_only = prepare_only;
         how.weightless = weightless;
-        status = epctx__build_begin(backend, &how, &group->build, error);
+        group->context.known = &group->known;
+        status = epctx__build_begin(backend, &how, &group->context.build, error);
     } else if (group->backend->self != backend->self || group->io != io) {
         status = epctx_fail(error, EPCTX_ERR_ARG,
                             "the group has another backend object (other EP options?) or "
@@ -18028,26 +18678,17 @@ static void epctx__group_append(epctx__group *group, epctx__pending *p) {
 
 #ifndef EPCTX_NO_EDIT
 
-static epctx_status epctx__buffer_model(epctx_buffer *buffer, epctx_model *model,
-                                        epctx_error *error) {
-    const size_t size = (size_t)epctx_model_size(model);
-    pb_ostream_t stream;
-    if (epctx_buffer_append(buffer, NULL, size) != EPCTX_OK) return epctx__nomem(error, size);
-    stream = pb_ostream_from_buffer(buffer->data, size);
-    return epctx_model_write_stream(model, &stream, error);
-}
-
 /* Keeps the session's output until the group is written. Its initializers go into a temporary file
  * now, while its model is open. */
 static epctx_status epctx__pending_fill(epctx__group *group, epctx__pending *p,
                                         const epctx__gen *g) {
-    p->derived = g->derived;
-    p->overwrite = g->opts->overwrite;
-    EPCTX__TRY(epctx__buffer_model(&p->model, g->model, g->error));
+    p->derived = g->plan->derived;
+    p->overwrite = g->in->opts->overwrite;
+    EPCTX__TRY(epctx__buffer_model(&p->model, g->in->model, g->in->error));
     if (g->aside.size == 0) return EPCTX_OK;
-    EPCTX__TRY(epctx_commit_set_folder(&group->commit, group->folder, g->error));
+    EPCTX__TRY(epctx_commit_set_folder(&group->commit, group->folder, g->in->error));
     EPCTX__TRY(epctx__gen_put_aside(g, &group->commit, &p->initializers));
-    return epctx_commit_fill(&group->commit, g->error);
+    return epctx_commit_fill(&group->commit, g->in->error);
 }
 
 /* Adds what depends on the whole group: the largest max_size in every node (spill buffers are
@@ -18110,13 +18751,13 @@ static epctx_status epctx__group_write(epctx_workspace *w, epctx__group *group,
                                        epctx_error *error) {
     const epctx_backend *b = group->backend;
     epctx_commit *c = &group->commit;
-    void *build = group->build;
+    void *build = group->context.build;
     const epctx__known_graph *graphs = (const epctx__known_graph *)group->known.graphs.items;
     size_t count = group->known.graphs.count;
     epctx__pending *p;
     epctx_output_file file;
     epctx_span bytes;
-    group->build = NULL;
+    group->context.build = NULL;
     EPCTX__TRY(epctx__build_finish(b, build, binary, count, error));
     bytes = epctx__span(binary->data, binary->size);
     if (group->verify && count > 0)
@@ -18186,9 +18827,11 @@ static epctx_status epctx__group_compile(epctx__group *group, const epctx_share_
     epctx__pending *p;
     epctx_ep ep;
     epctx_ep_opts how;
+    epctx__job job;
     epctx_status status;
     size_t i;
     memset(&how, 0, sizeof how);
+    memset(&job, 0, sizeof job);
     EPCTX__TRY(epctx__group_accepts(group, opts->context_path, error));
     out.binary = group->binary;
     if (group->binary == NULL) EPCTX__TRY(epctx__group_target(group, opts, &out, error));
@@ -18207,11 +18850,12 @@ static epctx_status epctx__group_compile(epctx__group *group, const epctx_share_
     how.model_hash = opts->model_hash != 0 ? opts->model_hash : epctx__hash_number(0, count);
     for (i = 0; opts->model_hash == 0 && i < count; i++) /* only the pieces are known */
         how.model_hash = epctx__hash_number(how.model_hash, epctx_graph_hash(opts->pieces[i]));
-    status = epctx__ep_open(&ep, group->backend, &how, count, arena, error);
-    epctx__ep_share(&ep, group->build, &group->known);
-    for (i = 0; status == EPCTX_OK && i < count; i++)
-        status = epctx_ep_compile(&ep, opts->pieces[i], error);
-    if (status == EPCTX_OK) status = epctx_ep_finish(&ep, error);
+    job.backend = group->backend;
+    job.opts = &how;
+    job.lent = &group->context;
+    job.pieces = opts->pieces;
+    job.count = count;
+    status = epctx__ep_run(&ep, &job, arena, error);
     if (status == EPCTX_OK) {
         *nodes = epctx_ep_context_nodes(&ep, &i);
         group->known.max_size = ep.max_size;
@@ -18266,25 +18910,26 @@ EPCTX_API void epctx_share_withdraw(epctx_workspace *workspace, const char *grou
 
 /* -- a session that has its model -- */
 
-static epctx_status epctx__group_session(epctx__group *group, epctx__gen *g) {
-    epctx_gen_report *r = g->report;
-    const char *aside = g->opts->initializers_file_name;
+static epctx_status epctx__group_session(epctx__group *group, const epctx__gen_in *given,
+                                         epctx__gen_planned *plan, epctx__gen *g) {
+    const char *aside = given->opts->initializers_file_name;
+    epctx__gen_in *in;
     epctx__pending *p;
     epctx_status status;
-    g->build = group->build;
-    g->known = &group->known;
-    g->joins = group->binary != NULL;
-    EPCTX__TRY(epctx__gen_context_path(g));
-    EPCTX__TRY(epctx__group_accepts(group, r->context_path, g->error));
-    if (g->joins) {
-        EPCTX__TRY(epctx__copy(g->arena, epctx_str_of(group->binary), &g->binary, g->error));
+    EPCTX__NEW(in, epctx__gen_in, 1, given->arena, given->error); /* the result refers to it */
+    *in = *given;
+    in->lent = &group->context;
+    EPCTX__TRY(epctx__gen_context_path(in, plan));
+    EPCTX__TRY(epctx__group_accepts(group, plan->context_path, in->error));
+    if (group->binary != NULL) {
+        EPCTX__TRY(epctx__copy(in->arena, epctx_str_of(group->binary), &in->binary, in->error));
         if (epctx_str_of(aside).size > 0) /* no other session may write it */
-            EPCTX__TRY(epctx__group_clash(group, aside, g->error));
+            EPCTX__TRY(epctx__group_clash(group, aside, in->error));
     }
-    EPCTX__TRY(epctx__gen_make(g));
-    if (r->context_path[0] != '\0') {
-        EPCTX__TRY(epctx__pending_make(group, r->context_path, g->aside.size > 0 ? aside : "",
-                                       g->binary, r->binary_path, &p, g->error));
+    EPCTX__TRY(epctx__gen_make(in, plan, g));
+    if (g->report->context_path[0] != '\0') {
+        EPCTX__TRY(epctx__pending_make(group, plan->context_path, g->aside.size > 0 ? aside : "",
+                                       plan->binary, plan->binary_path, &p, in->error));
         status = epctx__pending_fill(group, p, g);
         if (status != EPCTX_OK) {
             epctx_buffer_free(&p->model);
@@ -18292,23 +18937,25 @@ static epctx_status epctx__group_session(epctx__group *group, epctx__gen *g) {
         }
         epctx__group_append(group, p);
     }
-    group->verify = group->verify || g->opts->verify;
-    if (r->max_size > group->known.max_size) group->known.max_size = r->max_size;
+    group->verify = group->verify || in->opts->verify;
+    if (g->report->max_size > group->known.max_size) group->known.max_size = g->report->max_size;
     return EPCTX_OK;
 }
 
-static epctx_status epctx__gen_grouped(epctx__gen *g) {
-    const epctx_gen_opts *opts = g->opts;
+static epctx_status epctx__gen_grouped(const epctx__gen_in *in, epctx__gen_planned *plan,
+                                       epctx__gen *g) {
+    const epctx_gen_opts *opts = in->opts;
     epctx__group *group;
     epctx_status status;
-    EPCTX__TRY(epctx__group_join(opts->workspace, opts->group, g->backend, epctx_model_io(g->model),
-                                 opts->prepare_only, opts->weightless, &group, g->error));
-    status = epctx__group_session(group, g);
+    EPCTX__TRY(epctx__group_join(opts->workspace, opts->group, in->backend,
+                                 epctx_model_io(in->model), opts->prepare_only, opts->weightless,
+                                 &group, in->error));
+    status = epctx__group_session(group, in, plan, g);
     if (status == EPCTX_OK && opts->stop) {
         status = epctx__group_finish(opts->workspace, group, opts->hooks, &g->report->binary_size,
-                                     g->error);
+                                     in->error);
     }
-    return epctx__group_leave(opts->workspace, group, status, g->error);
+    return epctx__group_leave(opts->workspace, group, status, in->error);
 }
 
 #endif /* EPCTX_NO_EDIT */
@@ -18337,6 +18984,8 @@ EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *b
                                       epctx_error *error) {
     epctx_gen_opts defaults;
     epctx_allocator in_arena;
+    epctx__gen_in in;
+    epctx__gen_planned *plan;
     epctx__gen g;
     epctx_error local;
     size_t mark;
@@ -18344,23 +18993,28 @@ EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *b
     error = error != NULL ? error : &local;
     epctx_error_clear(error);
     memset(&defaults, 0, sizeof defaults);
+    memset(&in, 0, sizeof in);
     memset(&g, 0, sizeof g);
-    if (model == NULL || model->root == NULL || epctx_model_io(model) == NULL)
+    in.model = model;
+    in.backend = backend;
+    in.opts = opts != NULL ? opts : &defaults;
+    in.error = error;
+    if (model == NULL || model->root == NULL ||
+        (epctx_model_io(model) == NULL && in.opts->memory == NULL))
         return epctx_fail(error, EPCTX_ERR_ARG, "an open model with an io is expected");
-    g.model = model;
-    g.backend = backend;
-    g.opts = opts != NULL ? opts : &defaults;
-    EPCTX__TRY(epctx__backend_check(backend, true, g.opts->verify, error));
-    if (g.opts->workspace == NULL && (g.opts->stop || g.opts->group != NULL))
+    EPCTX__TRY(epctx__backend_check(backend, true, in.opts->verify, error));
+    if (in.opts->workspace == NULL && (in.opts->stop || in.opts->group != NULL))
         return epctx_fail(error, EPCTX_ERR_ARG, "`stop` and `group` need a `workspace`");
-    g.options = epctx_options_of_gen(g.opts);
-    g.options.arena = g.arena = &model->arena;
-    g.error = error;
-    in_arena = epctx__in_arena(g.arena);
+    in.options = epctx_options_of_gen(in.opts);
+    in.options.arena = in.arena = &model->arena;
+    in_arena = epctx__in_arena(in.arena);
     epctx_buffer_init(&g.aside, &in_arena);
-    EPCTX__NEW(g.report, epctx_gen_report, 1, g.arena, error);
+    EPCTX__NEW(plan, epctx__gen_planned, 1, in.arena, error);
+    EPCTX__NEW(g.report, epctx_gen_report, 1, in.arena, error);
     mark = epctx_edit_mark(model);
-    status = g.opts->workspace != NULL ? epctx__gen_grouped(&g) : epctx__gen_alone(&g);
+    status = in.opts->memory != NULL      ? epctx__gen_in_memory(&in, plan, &g)
+             : in.opts->workspace != NULL ? epctx__gen_grouped(&in, plan, &g)
+                                          : epctx__gen_alone(&in, plan, &g);
     if (status != EPCTX_OK) {
         epctx_fail(error, status, "%s failed without a message", backend->source);
         epctx_blame(error, model->path, NULL, NULL);
@@ -19253,6 +19907,7 @@ EPCTX_API epctx_status epctx_load(epctx_loaded *loaded, const epctx_model *model
     X(epctx_memory) \
     X(epctx_graph_info) \
     X(epctx_build_opts) \
+    X(epctx_load_in) \
     X(epctx_backend) \
     X(epctx_outside_weight) \
     X(epctx_ep_opts) \
@@ -19302,6 +19957,7 @@ EPCTX_API epctx_status epctx_load(epctx_loaded *loaded, const epctx_model *model
     X(epctx_changes) \
     X(epctx_convert_opts) \
     X(epctx_prefix_opts) \
+    X(epctx_gen_memory) \
     X(epctx_gen_opts) \
     X(epctx_gen_report) \
     X(epctx_fresh_opts)

@@ -58,7 +58,7 @@ share_cases="generate_group compiling_session_does_not_run generate_by_compile_a
     generating_session_fails model_not_written no_last_session groups_after_each_other group_refuses
     last_session_without_nodes binary_opened_once prefix graph_of_another_generation
     any_order_of_release same_model_twice graphs_come_back bad_binaries threads"
-rows_cases="named_buffers named_buffers_fail named_buffers_names what_comes_with_the_bytes"
+rows_cases="own_node named_buffers named_buffers_fail named_buffers_names what_comes_with_the_bytes"
 
 # The adapter in a source that has ORT's header by ORT's own idiom, and a member of the name that
 # ORT's example EPs have; with exceptions and without.

@@ -328,6 +328,205 @@ TEST(random_graphs) {
     }
 }
 
+/* -- rules of a backend: units, and a limit -- */
+
+static uint32_t rule_units[MOST];
+
+static epctx_status give_units(void *self, const epctx_graph *graph, const uint8_t *take,
+                               uint32_t *units, epctx_error *error) {
+    (void)self, (void)take, (void)error;
+    for (size_t i = 0; i < graph->node_count; i++) {
+        if (units[i] != 0) return EPCTX_ERR_ARG; /* they begin with 0 */
+        units[i] = rule_units[i];
+    }
+    return EPCTX_OK;
+}
+
+static epctx_backend backend_of_rules(size_t most) {
+    epctx_backend b;
+    memset(&b, 0, sizeof b);
+    b.version = EPCTX_BACKEND_VERSION;
+    b.source = "RulesEP";
+    b.units_fn = give_units;
+    b.most_nodes = most;
+    return b;
+}
+
+/* Does a path of values and units lead from each node to each other? Worked out by repetition. */
+static void reach_all(const plain *p, bool reach[MOST][MOST]) {
+    size_t n = p->graph.node_count;
+    memset(reach, 0, MOST * sizeof *reach);
+    for (size_t i = 0; i < n; i++) {
+        for (size_t k = 0; k < read_count(&p->nodes[i]); k++) {
+            int from = maker(p, reads(&p->nodes[i], k));
+            if (from >= 0 && !is_constant(p, (size_t)from)) reach[from][i] = true;
+        }
+        for (size_t j = 0; j < n; j++)
+            reach[i][j] = reach[i][j] || i == j ||
+                          (rule_units[i] != 0 && rule_units[i] == rule_units[j] &&
+                           !is_constant(p, i) && !is_constant(p, j));
+    }
+    for (size_t k = 0; k < n; k++)
+        for (size_t i = 0; i < n; i++)
+            for (size_t j = 0; j < n; j++)
+                reach[i][j] = reach[i][j] || (reach[i][k] && reach[k][j]);
+}
+
+/* Can the nodes that must go with `at` be in one partition? */
+static bool can_join(const plain *p, bool reach[MOST][MOST], size_t at, size_t most) {
+    size_t count = 0;
+    for (size_t i = 0; i < p->graph.node_count; i++) {
+        if (is_constant(p, i) || !reach[at][i] || !reach[i][at]) continue;
+        if (p->take[i] != p->take[at]) return false;
+        count++;
+    }
+    return most == 0 || count <= most;
+}
+
+/* All rules hold, and no unit is given up that could be kept. */
+TEST(random_rules) {
+    static plain p;
+    static bool reach[MOST][MOST];
+    uint32_t random = 88172645u;
+    size_t kept = 0, given_up = 0, cut = 0;
+    for (int round = 0; round < 8000; round++) {
+        const size_t most = random_below(&random, 6);
+        const uint32_t numbers = 1 + random_below(&random, 6);
+        epctx_backend backend = backend_of_rules(most);
+        epctx_arena arena;
+        epctx_partition *parts;
+        epctx_error error;
+        size_t count;
+        random_graph(&p, 1 + (uint32_t)round % 3, &random);
+        for (size_t i = 0; i < MOST; i++) {
+            rule_units[i] = random_below(&random, 2) == 0 ? random_below(&random, numbers) : 0;
+            if (rule_units[i] > p.graph.node_count) rule_units[i] = 0;
+        }
+        epctx_arena_init(&arena, NULL);
+        CHECK(epctx_backend_partition(&backend, &p.graph, p.take, &arena, &parts, &count, &error) ==
+                  EPCTX_OK,
+              "round %d: %s", round, error.message);
+        reach_all(&p, reach);
+        for (size_t i = 0; i < p.graph.node_count; i++) {
+            const int unit = unit_of(parts, count, i);
+            const bool joins = can_join(&p, reach, i, most);
+            if (is_constant(&p, i) || !p.take[i]) continue;
+            CHECK((unit >= 0) == (rule_units[i] == 0 || joins), "round %d: node %zu is %s", round,
+                  i, unit >= 0 ? "in a partition" : "left out");
+            if (rule_units[i] != 0) *(joins ? &kept : &given_up) += 1;
+            for (size_t k = 0; k < p.graph.node_count && joins; k++)
+                CHECK(!reach[i][k] || !reach[k][i] || is_constant(&p, k) ||
+                          unit_of(parts, count, k) == unit,
+                      "round %d: nodes %zu and %zu are apart", round, i, k);
+        }
+        for (size_t i = 0; i < count; i++) {
+            size_t members = 0;
+            for (size_t k = 0; k < parts[i].node_count; k++)
+                members += !is_constant(&p, parts[i].nodes[k]);
+            CHECK(most == 0 || members <= most, "round %d: %zu nodes, at most %zu", round, members,
+                  most);
+            CHECK(parts[i].node_count > 0, "round %d: partition %zu is empty", round, i);
+            CHECK(is_closed(&parts[i].graph), "round %d, partition %zu: something is missing",
+                  round, i);
+            cut += members == most && most > 0;
+        }
+        CHECK(!has_cycle(&p, parts, count), "round %d: a cycle", round);
+        epctx_arena_free(&arena);
+    }
+    CHECK(kept > 1000 && given_up > 1000 && cut > 1000, "%zu kept, %zu given up, %zu full", kept,
+          given_up, cut);
+}
+
+/* The first and the last, the second and the last but one ... */
+static epctx_status nested_units(void *self, const epctx_graph *graph, const uint8_t *take,
+                                 uint32_t *units, epctx_error *error) {
+    (void)self, (void)take, (void)error;
+    for (size_t i = 0; i < graph->node_count; i++) {
+        const size_t other = graph->node_count - 1 - i;
+        units[i] = 1 + (uint32_t)(i < other ? i : other);
+    }
+    return EPCTX_OK;
+}
+
+/* A number that is none of a unit, and a backend that fails. */
+static epctx_status fail_units(void *self, const epctx_graph *graph, const uint8_t *take,
+                               uint32_t *units, epctx_error *error) {
+    (void)self, (void)graph, (void)take, (void)units;
+    return epctx_fail(error, EPCTX_ERR_UNSUPPORTED, "units_fn fails as told");
+}
+
+TEST(refused_rules) {
+    static plain p;
+    uint32_t random = 7;
+    epctx_backend backend = backend_of_rules(0);
+    epctx_partition *parts;
+    epctx_arena arena;
+    epctx_error error;
+    size_t count;
+    do random_graph(&p, 1, &random);
+    while (p.graph.node_count < 3);
+    memset(rule_units, 0, sizeof rule_units);
+    rule_units[2] = (uint32_t)p.graph.node_count + 1;
+    epctx_arena_init(&arena, NULL);
+    CHECK_INT(epctx_backend_partition(&backend, &p.graph, p.take, &arena, &parts, &count, &error),
+              EPCTX_ERR_BACKEND);
+    CHECK_HAS(error.message, "units_fn of RulesEP gave unit");
+    CHECK_HAS(error.message, "expected a number up to");
+    CHECK_HAS(error.node, "n2");
+    backend.units_fn = fail_units;
+    CHECK_INT(epctx_backend_partition(&backend, &p.graph, p.take, &arena, &parts, &count, &error),
+              EPCTX_ERR_UNSUPPORTED);
+    CHECK_HAS(error.message, "units_fn fails as told");
+    epctx_arena_free(&arena);
+}
+
+/* A chain of 100,000 nodes in units of two, each inside the next: linear, without recursion. */
+TEST(many_units) {
+    enum { COUNT = 100000 };
+    static char texts[COUNT + 1][8];
+    epctx_node *nodes = (epctx_node *)calloc(COUNT, sizeof *nodes);
+    epctx_str *ends = (epctx_str *)calloc(COUNT + 1, sizeof *ends);
+    uint8_t *take = (uint8_t *)malloc(COUNT);
+    epctx_graph graph = {0};
+    epctx_value in, out;
+    epctx_arena arena;
+    epctx_partition *parts;
+    epctx_error error;
+    size_t count;
+    epctx_arena_init(&arena, NULL);
+    memset(&in, 0, sizeof in);
+    for (size_t i = 0; i <= COUNT; i++) {
+        snprintf(texts[i], sizeof texts[i], "%zu", i % (COUNT + 1));
+        ends[i] = epctx_str_of(texts[i]);
+    }
+    for (size_t i = 0; i < COUNT; i++) {
+        nodes[i].inputs = &ends[i];
+        nodes[i].outputs = &ends[i + 1];
+        nodes[i].input_count = nodes[i].output_count = 1;
+        nodes[i].op_type = epctx_str_of("Op");
+        take[i] = 1;
+    }
+    in.name = ends[0];
+    out = in;
+    out.name = ends[COUNT];
+    graph.inputs = &in;
+    graph.outputs = &out;
+    graph.input_count = graph.output_count = 1;
+    graph.nodes = nodes;
+    graph.node_count = COUNT;
+    for (size_t most = 0; most < 2; most++) {
+        epctx_backend backend = backend_of_rules(most == 0 ? 0 : 1000);
+        backend.units_fn = nested_units;
+        CHECK_OK(epctx_backend_partition(&backend, &graph, take, &arena, &parts, &count, &error),
+                 error);
+        CHECK_UINT(count, 1 - most); /* all in one component, which is too large for 1000 */
+    }
+    epctx_arena_free(&arena);
+    free(nodes);
+    free(ends);
+    free(take);
+}
+
 /* a -> b -> c with b left out: a and c must not share a partition. */
 TEST(classic_cycle) {
     static plain p;
@@ -698,6 +897,9 @@ TEST(constants_times_partitions) {
 
 int main(int argc, char **argv) {
     RUN(random_graphs);
+    RUN(random_rules);
+    RUN(refused_rules);
+    RUN(many_units);
     RUN(classic_cycle);
     RUN(not_sorted);
     RUN(defined_twice);

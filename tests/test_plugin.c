@@ -38,7 +38,20 @@ TEST(jit_partitions) {
 
 /* An EP keeps nodes apart by different numbers in take[] (of the toy: Mul). */
 TEST(kept_apart) {
-    static const char *const apart[] = {"apart", "1", NULL};
+    static const struct {
+        const char *options[5];
+        size_t contexts, ran, left; /* nodes of ours; source nodes in them, and on the CPU */
+    } rows[] = {
+        {{NULL}, 1, 3, 0},
+        {{"apart", "1", NULL}, 3, 3, 0},
+        {{"units", "1", NULL}, 1, 3, 0},
+        {{"apart", "1", "units", "1", NULL},
+         1,
+         1,
+         2}, /* Add and Mul together, and apart: neither */
+        {{"most_nodes", "1", NULL}, 3, 3, 0},
+        {{"most_nodes", "1", "units", "1", NULL}, 1, 1, 2},
+    };
     ort_spec spec = spec_of(in_folder("m.onnx"));
     ort_contexts n;
     onnx_model m;
@@ -52,15 +65,27 @@ TEST(kept_apart) {
     onnx_node(&m.graph, "Sub", "", "p3", "b,a", "y", NULL);
     onnx_output(&m.graph, "y", 2, dims23);
     CHECK_TRUE(save_model("m.onnx", &m));
-    spec.options = apart;
-    CHECK(check_run(&spec, in_folder("m.onnx")) == 3, "%s", ort_text);
-    spec.config = generate;
-    CHECK_ORT(make_session(&spec));
-    CHECK(ort_read_contexts(in_folder("m_ctx.onnx"), &n), "%s", ort_text);
-    CHECK_UINT(n.count, 3);
-    epctx_model_close(&n.model);
-    spec = spec_of(in_folder("m_ctx.onnx"));
-    CHECK(check_run(&spec, in_folder("m.onnx")) == 3, "%s", ort_text);
+    spec.allow_cpu = true;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        size_t count;
+        spec.options = rows[i].options;
+        spec.config = NULL;
+        spec.path = in_folder("m.onnx");
+        CHECK(check_run(&spec, in_folder("m.onnx")) == rows[i].ran, "row %zu: %s", i, ort_text);
+        CHECK_UINT(nodes_left, rows[i].left);
+        spec.config = generate;
+        spec.path = in_folder("m.onnx");
+        CHECK_ORT(make_session(&spec));
+        CHECK(ort_read_contexts(in_folder("m_ctx.onnx"), &n), "%s", ort_text);
+        count = n.count;
+        epctx_model_close(&n.model);
+        CHECK_UINT(count, rows[i].contexts);
+        spec = spec_of(in_folder("m_ctx.onnx"));
+        spec.allow_cpu = true;
+        CHECK(check_run(&spec, in_folder("m.onnx")) == rows[i].contexts, "row %zu: %s", i,
+              ort_text);
+        CHECK_TRUE(remove(in_folder("m_ctx.onnx")) == 0);
+    }
 }
 
 /* Only 1 asks for files. A session that does not get it leaves none, and a model from memory needs

@@ -1282,7 +1282,155 @@ TEST(out_of_memory) {
     printf("note %ld allocations failed in turn\n", n - 2);
 }
 
+/* ------------------------------------------------------------ nodes of the EP's own */
+
+/* y = (x + w) * w, with 4 MB of weights. */
+static bool make_heavy(const char *name) {
+    static const int64_t dims[2] = {1000, 1000};
+    const size_t count = 1000000;
+    float *w = (float *)malloc(count * sizeof *w);
+    onnx_model m;
+    bool made;
+    if (!w) return false;
+    for (size_t i = 0; i < count; i++) w[i] = (float)(i % 97);
+    onnx_begin(&m);
+    onnx_input(&m.graph, "x", 2, dims);
+    onnx_floats(&m.graph, "w", 2, dims, w);
+    onnx_node(&m.graph, "Add", "", "first", "x,w", "a", NULL);
+    onnx_node(&m.graph, "Mul", "", "second", "a,w", "y", NULL);
+    onnx_output(&m.graph, "y", 2, dims);
+    made = save_model(name, &m);
+    free(w);
+    return made;
+}
+
+/* The attributes of a node that are not of the schema, in the order of the toy, as text. */
+static const char *own_attributes(const epctx_node *node) {
+    static const char *const names[] = {"lanes", "clock", "unit", "tiles", "rates", "stages"};
+    static char text[400];
+    char *at = text;
+    *at = '\0';
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const epctx_attr *attr = epctx_node_attr(node, names[i]);
+        if (!attr) continue;
+        at += sprintf(at, "%s %s %d %g %.*s", names[i], epctx_attr_type_name((int32_t)attr->type),
+                      (int)attr->i, (double)attr->f, (int)attr->s.size, attr->s.data);
+        for (size_t k = 0; k < attr->count; k++) {
+            if (attr->ints) at += sprintf(at, ",%d", (int)attr->ints[k]);
+            if (attr->floats) at += sprintf(at, ",%g", (double)attr->floats[k]);
+            if (attr->strings)
+                at += sprintf(at, ",%.*s", (int)attr->strings[k].size, attr->strings[k].data);
+        }
+        at += sprintf(at, "; ");
+    }
+    return text;
+}
+
+/* Compiles m.onnx by ORT; `found`: own attributes and inputs of the EPContext node. */
+static bool generate_node(const char *const *options, size_t *bytes, size_t *inputs,
+                          const char **found) {
+    static const char *const generates[] = {"ep.context_enable", "1", NULL};
+    ort_spec spec = spec_of(in_folder("m.onnx"));
+    epctx_model model;
+    epctx_graph graph;
+    epctx_error error;
+    bool ok = false;
+    spec.config = generates;
+    spec.options = options;
+    if (!make_session(&spec)) return false;
+    if (epctx_model_open_file(&model, in_folder("m_ctx.onnx"), NULL, &error) == EPCTX_OK &&
+        epctx_model_load_graph(&model, &graph, &error) == EPCTX_OK && graph.node_count == 1) {
+        *bytes = model.bytes.size;
+        *inputs = graph.nodes[0].input_count;
+        *found = own_attributes(&graph.nodes[0]);
+        ok = true;
+    }
+    epctx_model_close(&model);
+    return ok;
+}
+
+/* The EP's own attributes (only of the toy and the vector EP) come through ORT, and the weights
+ * stay out of the context model. */
+TEST(own_node) {
+    static const char wanted[] = "lanes INT -4 0 ; clock FLOAT 0 1.5 ; unit STRING 0 0 sum; "
+                                 "tiles INTS 0 0 ,2,3; rates FLOATS 0 0 ,0.5,2; "
+                                 "stages STRINGS 0 0 ,load,,run; ";
+    ort_spec spec = spec_of(in_folder("m_ctx.onnx"));
+    const char *found = "";
+    size_t bytes = 0, inputs = 0;
+    CHECK_TRUE(make_heavy("m.onnx"));
+    CHECK(generate_node(NULL, &bytes, &inputs, &found), "%s", ort_text);
+    CHECK_STR(found,
+              strcmp(ep->label, "toy") == 0 || strcmp(ep->label, "vector") == 0 ? wanted : "");
+    CHECK_UINT(inputs, 1);
+    CHECK(bytes < 4000, "the context model has %zu bytes, with 4 MB of weights left out", bytes);
+    CHECK_ORT(make_session(&spec));
+    CHECK_TRUE(remove(in_folder("m_ctx.onnx")) == 0);
+    printf("note %s: context model of %zu bytes\n", ep->ep, bytes);
+}
+
+/* With weight_inputs they are inputs, and ORT writes them. */
+TEST(weight_inputs) {
+    static const char *const options[] = {"weight_inputs", "1", NULL};
+    ort_spec spec = spec_of(in_folder("m_ctx.onnx"));
+    const char *found = "";
+    size_t bytes = 0, inputs = 0;
+    CHECK_TRUE(make_heavy("m.onnx"));
+    CHECK(generate_node(options, &bytes, &inputs, &found), "%s", ort_text);
+    CHECK_UINT(inputs, 2);
+    CHECK(bytes > 4000000, "the context model has %zu bytes, and 4 MB of weights", bytes);
+    CHECK_ORT(make_session(&spec));
+}
+
+/* What node_fn does wrong fails the session, with the node and what was expected. */
+TEST(wrong_nodes) {
+    static const struct {
+        const char *wish, *what, *expected;
+        OrtErrorCode code;
+    } rows[] = {
+        {"twice", "attribute 6, 'lanes', which is there already", "each is expected once",
+         ORT_EP_FAIL},
+        {"reserved", "attribute 0, 'source', which epctx makes", "one of the EP's own is expected",
+         ORT_EP_FAIL},
+        {"input", "input 0, 'nowhere'", "one of the 1 inputs and 0 weight inputs", ORT_EP_FAIL},
+        {"tensor", "attribute 'table' of an EPContext node is a TENSOR",
+         "expected INT, FLOAT, STRING or a list of them", ORT_NOT_IMPLEMENTED},
+    };
+    const char *found = "";
+    size_t bytes = 0, inputs = 0;
+    CHECK_TRUE(make_one("m.onnx"));
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const char *const options[] = {"node", rows[i].wish, NULL};
+        CHECK_ORT_FAILS(generate_node(options, &bytes, &inputs, &found), rows[i].code,
+                        rows[i].what);
+        CHECK_HAS(ort_text, rows[i].expected);
+        CHECK_INT(count_files(), 1);
+    }
+}
+
+/* ORT finds the node by the name of the fused one, which stays. Two partitions of one name: the
+ * EP's mistake. */
+TEST(named_nodes) {
+    static const char *const options[] = {"node", "name", NULL};
+    static const char *const generates[] = {"ep.context_enable", "1", NULL};
+    ort_spec spec = spec_of(in_folder("m.onnx"));
+    const char *found = "";
+    size_t bytes = 0, inputs = 0;
+    CHECK_TRUE(make_one("m.onnx"));
+    CHECK(generate_node(options, &bytes, &inputs, &found), "%s", ort_text);
+    clear_folder();
+    CHECK_TRUE(make_three("m.onnx"));
+    spec.config = generates;
+    spec.options = options;
+    spec.allow_cpu = true;
+    CHECK_ORT_FAILS(make_session(&spec), ORT_EP_FAIL, "the name 'every_node', which partition");
+}
+
 static const ort_case cases[] = {
+    ORT_CASE(own_node),
+    ORT_CASE_OF("toy", weight_inputs),
+    ORT_CASE_OF("toy", wrong_nodes),
+    ORT_CASE_OF("toy", named_nodes),
     ORT_CASE(contradictory_options),
     ORT_CASE(run_options),
     ORT_CASE_OF("toy", run_refused),

@@ -392,10 +392,12 @@ inline std::vector<std::string> Names(const OrtNode *node, bool outputs)
 }
 
 // EPContext nodes for Compile's `out`, in the order of the fused nodes. `binary`: the name of the
-// file that the first node refers to; NULL: the contexts stay in the nodes. ORT owns the nodes when
-// this returns; when it throws there are none.
+// file that the first node refers to; NULL: the contexts stay in the nodes. `ends`: by default the
+// nodes have the inputs and outputs of `nodes`, so that no weight is written into the context
+// model. ORT owns the nodes when this returns; when it throws there are none.
 inline void GiveNodes(const epctx_node *nodes, const OrtNode *const *fused, size_t count,
-                      const char *binary, const char *model_path, OrtNode **out)
+                      const char *binary, const char *model_path, OrtNode **out,
+                      epctx_ort_ends ends = EPCTX_ORT_ENDS_RECORD)
 {
     Arena arena;
     std::vector<Ort::Node> made;
@@ -409,8 +411,8 @@ inline void GiveNodes(const epctx_node *nodes, const OrtNode *const *fused, size
         }
         node.onnx_model_filename = epctx_path_file(epctx_str_of(model_path));
         OrtNode *one = nullptr;
-        Ort::ThrowOnError(epctx_ort_context_node_create(&Api(), fused[i], &node, epctx_str_of(nullptr),
-                                                 arena.get(), &one));
+        Ort::ThrowOnError(epctx_ort_context_node_create(&Api(), fused[i], &nodes[i], &node, ends,
+                                                        arena.get(), &one));
         made.emplace_back(one);
     }
     for (size_t i = 0; i < count; i++)

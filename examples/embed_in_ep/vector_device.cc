@@ -464,6 +464,41 @@ epctx_status Info(void *, void *handle, epctx_graph_info *info, epctx_error *) {
     return EPCTX_OK;
 }
 
+// EPContext nodes have attributes of this EP, besides those of the schema: one of every type that
+// ONNX Runtime makes.
+epctx_status Node(void *, void *, const epctx_graph *, epctx_arena *arena, epctx_node *node,
+                  epctx_error *error) {
+    return epctx::Answer(
+        error,
+        [&] {
+            static const std::int64_t tiles[] = {2, 3};
+            static const float rates[] = {0.5f, 2};
+            static const epctx_str stages[] = {{"load", 4}, {"", 0}, {"run", 3}};
+            constexpr std::size_t count = 6;
+            auto *attrs =
+                static_cast<epctx_attr *>(epctx_arena_array(arena, count, sizeof *node->attrs));
+            if (!attrs) throw std::bad_alloc();
+            const char *const names[count] = {"lanes", "clock", "unit", "tiles", "rates", "stages"};
+            const epctx_attr_type types[count] = {EPCTX_ATTR_INT,    EPCTX_ATTR_FLOAT,
+                                                  EPCTX_ATTR_STRING, EPCTX_ATTR_INTS,
+                                                  EPCTX_ATTR_FLOATS, EPCTX_ATTR_STRINGS};
+            for (std::size_t i = 0; i < count; i++) {
+                attrs[i].name = epctx_str_of(names[i]);
+                attrs[i].type = types[i];
+            }
+            attrs[0].i = -4;
+            attrs[1].f = 1.5f;
+            attrs[2].s = epctx_str_of("sum");
+            attrs[3].ints = tiles;
+            attrs[4].floats = rates;
+            attrs[5].strings = stages;
+            attrs[3].count = attrs[4].count = 2;
+            attrs[5].count = 3;
+            node->attrs = attrs;
+            node->attr_count = count;
+        });
+}
+
 float Compute(std::uint64_t kind, float x, float y) {
     switch (kind) {
     case kAdd: return x + y;
@@ -517,6 +552,7 @@ epctx_backend Backend() {
     backend.check_fn = Check;
     backend.info_fn = Info;
     backend.run_fn = Run;
+    backend.node_fn = Node;
     return backend;
 }
 

@@ -227,7 +227,8 @@ void Ep::Claim(const OrtGraph *graph, OrtEpGraphSupportInfo *info) {
     epctx_partition *groups = nullptr;
     size_t count = 0;
     epctx::Try([&](epctx_error *error) {
-        return epctx_graph_partition(&model, take.data(), arena.get(), &groups, &count, error);
+        return epctx_backend_partition(&factory.backend, &model, take.data(), arena.get(), &groups,
+                                       &count, error);
     });
     for (size_t i = 0; i < count; i++) {
         std::vector<const OrtNode *> nodes;

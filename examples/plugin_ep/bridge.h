@@ -139,11 +139,20 @@ OrtStatus *epctx_ort_node_names(const epctx_ort_api *api, const OrtNode *node, b
  * failure), the attributes in `arena`. */
 OrtStatus *epctx_ort_context_node_read(const epctx_ort_record *record, size_t index,
                                        epctx_buffer *payload, epctx_arena *arena, epctx_node *out);
-/* The node that ORT writes in the place of `fused`, with its name, inputs and outputs: ORT replaces
- * the one by the other by name. `weights`: EPCTX_WEIGHTS_ATTR, or empty. The caller owns it. */
+/* The inputs and outputs of a new node. */
+typedef enum epctx_ort_ends {
+    EPCTX_ORT_ENDS_RECORD = 0, /* the record's: those of epctx_ep_context_nodes have no constants,
+                                  unless the EP wants them (epctx_backend.weight_inputs) */
+    EPCTX_ORT_ENDS_FUSED       /* the fused node's: ORT copies the bytes of constants among them
+                                  into the context model */
+} epctx_ort_ends;
+
+/* The node that ORT writes in the place of `fused`, with its name: ORT replaces the one by the
+ * other by name. It has the attributes of `node`, and those of `record` that are not in the schema:
+ * of every type that OrtApi::CreateOpAttr makes, others are NOT_IMPLEMENTED. The caller owns it. */
 OrtStatus *epctx_ort_context_node_create(const epctx_ort_api *api, const OrtNode *fused,
-                                         const epctx_epnode *node, epctx_str weights,
-                                         epctx_arena *arena, OrtNode **out);
+                                         const epctx_node *record, const epctx_epnode *node,
+                                         epctx_ort_ends ends, epctx_arena *arena, OrtNode **out);
 
 /* --------------------------------------------------------------- buffers.c */
 

@@ -121,11 +121,6 @@ static uint64_t model_hash(const epctx_ort_api *api, const OrtNode *fused) {
     return name ? epctx_hash(name, strlen(name), 0) | 1 : 1;
 }
 
-static epctx_str weights_text(const epctx_node *node) {
-    const epctx_attr *attr = epctx_node_attr(node, EPCTX_WEIGHTS_ATTR);
-    return attr && attr->type == EPCTX_ATTR_STRING ? attr->s : epctx_str_of(NULL);
-}
-
 /* All pieces into one context, and the nodes that stand for them. */
 static OrtStatus *compile_pieces(ep_context *context, const epctx_ort_record *records, size_t count,
                                  const OrtNode **fused, const char *binary) {
@@ -182,6 +177,11 @@ static OrtStatus *kernels_for_pieces(ep_context *context, epctx_ort_record *reco
 OrtStatus *ep_give_nodes(const ep_session *session, const epctx_ort_record *records,
                          const epctx_node *nodes, const OrtNode **fused, size_t count,
                          epctx_span payload, epctx_arena *arena, OrtNode **out) {
+    /* ORT gives a weightless node its weights as inputs. */
+    const epctx_ort_ends ends =
+        session->weightless == EPCTX_WEIGHTLESS_NONE || session->backend.node_fn
+            ? EPCTX_ORT_ENDS_RECORD
+            : EPCTX_ORT_ENDS_FUSED;
     size_t i;
     for (i = 0; i < count; i++) {
         epctx_epnode node;
@@ -199,8 +199,8 @@ OrtStatus *ep_give_nodes(const ep_session *session, const epctx_ort_record *reco
         }
         node.onnx_model_filename =
             epctx_path_file(epctx_str_of(ep_model_path(session, &records[i])));
-        EPCTX_ORT_TRY(epctx_ort_context_node_create(session->api, fused[i], &node,
-                                                    weights_text(&nodes[i]), arena, &out[i]));
+        EPCTX_ORT_TRY(epctx_ort_context_node_create(session->api, fused[i], &nodes[i], &node, ends,
+                                                    arena, &out[i]));
     }
     return NULL;
 }

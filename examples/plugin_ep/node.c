@@ -79,46 +79,138 @@ OrtStatus *epctx_ort_context_node_read(const epctx_ort_record *record, size_t in
 
 /* ---------------------------------------------------------------- creating */
 
-static OrtStatus *make_attr(const epctx_ort_api *api, const epctx_attr *attr, OrtOpAttr **out) {
-    const char *name = attr->name.data; /* a literal of epctx.h: terminated */
-    if (attr->type == EPCTX_ATTR_INT)
-        return api->ort->CreateOpAttr(name, &attr->i, (int)sizeof attr->i, ORT_OP_ATTR_INT, out);
-    if (attr->s.size > INT32_MAX) {
+/* ORT counts in int. */
+static OrtStatus *make_list(const epctx_ort_api *api, const epctx_attr *attr, const char *name,
+                            const void *data, size_t count, OrtOpAttrType type, OrtOpAttr **out) {
+    static const char nothing[sizeof(int64_t)] = {0};
+    if (count > INT32_MAX) {
         return epctx_ort_fail(api, EPCTX_ERR_LIMIT,
-                              "%s is %zu bytes and an attribute holds less than 2 GiB: use "
-                              "ep.context_embed_mode=0",
-                              name, attr->s.size);
+                              "attribute '%s' has %zu %s, and one of ONNX Runtime holds less than "
+                              "2^31%s",
+                              name, count, attr->type == EPCTX_ATTR_STRING ? "bytes" : "elements",
+                              attr->type == EPCTX_ATTR_STRING ? ": use ep.context_embed_mode=0"
+                                                              : "");
     }
-    return api->ort->CreateOpAttr(name, attr->s.data, (int)attr->s.size, ORT_OP_ATTR_STRING, out);
+    return api->ort->CreateOpAttr(name, data ? data : nothing, (int)count, type, out);
+}
+
+/* ORT takes the strings of a list as C strings. */
+static OrtStatus *make_strings(const epctx_ort_api *api, const epctx_attr *attr, const char *name,
+                               epctx_arena *arena, OrtOpAttr **out) {
+    const char **strings =
+        (const char **)epctx_arena_array(arena, attr->count + 1, sizeof *strings);
+    size_t i;
+    if (!strings) return epctx_ort_no_memory(api);
+    for (i = 0; i < attr->count; i++) {
+        const epctx_str *s = &attr->strings[i];
+        if (s->size && memchr(s->data, '\0', s->size)) {
+            return epctx_ort_fail(api, EPCTX_ERR_UNSUPPORTED,
+                                  "string %zu of attribute '%s' has a NUL inside: ONNX Runtime "
+                                  "takes none",
+                                  i, name);
+        }
+        strings[i] = epctx_arena_copy(arena, *s);
+        if (!strings[i]) return epctx_ort_no_memory(api);
+    }
+    return make_list(api, attr, name, strings, attr->count, ORT_OP_ATTR_STRINGS, out);
+}
+
+static OrtStatus *make_attr(const epctx_ort_api *api, const epctx_attr *attr, epctx_arena *arena,
+                            OrtOpAttr **out) {
+    const char *name = epctx_arena_copy(arena, attr->name);
+    if (!name) return epctx_ort_no_memory(api);
+    switch (attr->type) {
+    case EPCTX_ATTR_INT: return api->ort->CreateOpAttr(name, &attr->i, 1, ORT_OP_ATTR_INT, out);
+    case EPCTX_ATTR_FLOAT: return api->ort->CreateOpAttr(name, &attr->f, 1, ORT_OP_ATTR_FLOAT, out);
+    case EPCTX_ATTR_STRING:
+        return make_list(api, attr, name, attr->s.data, attr->s.size, ORT_OP_ATTR_STRING, out);
+    case EPCTX_ATTR_INTS:
+        return make_list(api, attr, name, attr->ints, attr->count, ORT_OP_ATTR_INTS, out);
+    case EPCTX_ATTR_FLOATS:
+        return make_list(api, attr, name, attr->floats, attr->count, ORT_OP_ATTR_FLOATS, out);
+    case EPCTX_ATTR_STRINGS: return make_strings(api, attr, name, arena, out);
+    default:
+        return epctx_ort_fail(api, EPCTX_ERR_UNSUPPORTED,
+                              "attribute '%s' of an EPContext node is a %s, and ONNX Runtime makes "
+                              "none for an EP: expected INT, FLOAT, STRING or a list of them",
+                              name, epctx_attr_type_name((int32_t)attr->type));
+    }
+}
+
+static bool is_of_schema(epctx_str name) {
+#define IS_NAME(id, text, type, member) || epctx_str_is(name, text)
+    return false EPCTX_EPNODE_ATTR_LIST(IS_NAME);
+#undef IS_NAME
+}
+
+static OrtStatus *record_names(const epctx_ort_api *api, const epctx_str *from, size_t count,
+                               epctx_arena *arena, const char ***names) {
+    size_t i;
+    *names = (const char **)epctx_arena_array(arena, count + 1, sizeof **names);
+    for (i = 0; *names && i < count; i++) {
+        (*names)[i] = epctx_arena_copy(arena, from[i]);
+        if (!(*names)[i]) return epctx_ort_no_memory(api);
+    }
+    return *names ? NULL : epctx_ort_no_memory(api);
+}
+
+/* What CreateNode wants. */
+typedef struct parts {
+    const char *name;
+    const char **inputs, **outputs;
+    size_t input_count, output_count;
+    OrtOpAttr **attrs;
+    size_t attr_count; /* made so far */
+} parts;
+
+static OrtStatus *make_ends(const epctx_ort_api *api, const OrtNode *fused,
+                            const epctx_node *record, epctx_ort_ends ends, epctx_arena *arena,
+                            parts *out) {
+    EPCTX_ORT_TRY(api->ort->Node_GetName(fused, &out->name));
+    if (ends == EPCTX_ORT_ENDS_FUSED) {
+        EPCTX_ORT_TRY(
+            epctx_ort_node_names(api, fused, false, arena, &out->inputs, &out->input_count));
+        return epctx_ort_node_names(api, fused, true, arena, &out->outputs, &out->output_count);
+    }
+    out->input_count = record->input_count;
+    out->output_count = record->output_count;
+    EPCTX_ORT_TRY(record_names(api, record->inputs, record->input_count, arena, &out->inputs));
+    return record_names(api, record->outputs, record->output_count, arena, &out->outputs);
+}
+
+static OrtStatus *make_attrs(const epctx_ort_api *api, const epctx_node *record,
+                             const epctx_epnode *node, epctx_arena *arena, parts *out) {
+    epctx_attr attrs[EPCTX_EPNODE_ATTR_COUNT];
+    const size_t count = epctx_epnode_attrs(node, attrs);
+    size_t i;
+    out->attrs = (OrtOpAttr **)epctx_arena_array(
+        arena, EPCTX_EPNODE_ATTR_COUNT + record->attr_count, sizeof *out->attrs);
+    if (!out->attrs) return epctx_ort_no_memory(api);
+    for (i = 0; i < count; i++)
+        EPCTX_ORT_TRY(make_attr(api, &attrs[i], arena, &out->attrs[out->attr_count++]));
+    for (i = 0; i < record->attr_count; i++)
+        if (!is_of_schema(record->attrs[i].name))
+            EPCTX_ORT_TRY(make_attr(api, &record->attrs[i], arena, &out->attrs[out->attr_count++]));
+    return NULL;
 }
 
 OrtStatus *epctx_ort_context_node_create(const epctx_ort_api *api, const OrtNode *fused,
-                                         const epctx_epnode *node, epctx_str weights,
-                                         epctx_arena *arena, OrtNode **out) {
-    epctx_attr attrs[EPCTX_EPNODE_ATTR_COUNT + 1];
-    OrtOpAttr *made[EPCTX_EPNODE_ATTR_COUNT + 1] = {NULL};
-    size_t count = epctx_epnode_attrs(node, attrs);
-    const char **inputs, **outputs, *name = NULL;
-    size_t input_count, output_count, i;
-    OrtStatus *status = NULL;
-    EPCTX_ORT_TRY(api->ort->Node_GetName(fused, &name));
-    EPCTX_ORT_TRY(epctx_ort_node_names(api, fused, false, arena, &inputs, &input_count));
-    EPCTX_ORT_TRY(epctx_ort_node_names(api, fused, true, arena, &outputs, &output_count));
-    if (weights.size > 0) {
-        memset(&attrs[count], 0, sizeof attrs[count]);
-        attrs[count].name = epctx_str_of(EPCTX_WEIGHTS_ATTR);
-        attrs[count].type = EPCTX_ATTR_STRING;
-        attrs[count++].s = weights;
-    }
-    for (i = 0; i < count && !status; i++) status = make_attr(api, &attrs[i], &made[i]);
+                                         const epctx_node *record, const epctx_epnode *node,
+                                         epctx_ort_ends ends, epctx_arena *arena, OrtNode **out) {
+    parts p;
+    OrtStatus *status;
+    size_t i;
+    memset(&p, 0, sizeof p);
+    status = make_ends(api, fused, record, ends, arena, &p);
+    if (!status) status = make_attrs(api, record, node, arena, &p);
     if (!status) {
         status = api->editor->CreateNode(
-            EPCTX_OP_TYPE, EPCTX_DOMAIN, name, (const char *const *)inputs, input_count,
-            (const char *const *)outputs, output_count, made, count, out);
+            EPCTX_OP_TYPE, EPCTX_DOMAIN, p.name, (const char *const *)p.inputs, p.input_count,
+            (const char *const *)p.outputs, p.output_count, p.attrs, p.attr_count, out);
     }
     /* CreateNode takes them and clears the array; after a failure they are ours. So release what is
      * left in this array, and keep no other pointer to them. */
-    for (i = 0; i < count; i++)
-        if (made[i]) api->ort->ReleaseOpAttr(made[i]);
+    for (i = 0; i < p.attr_count; i++)
+        if (p.attrs[i]) api->ort->ReleaseOpAttr(p.attrs[i]);
     return status;
 }

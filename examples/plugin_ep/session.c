@@ -9,16 +9,17 @@
 #define NOBODY UINT32_MAX
 
 /* By what epctx.h says that ORT may fuse. */
-static OrtStatus *group(const epctx_ort_record *record, const uint8_t *take, epctx_arena *arena,
-                        uint32_t *owner, size_t *group_count) {
+static OrtStatus *group(const epctx_ort_record *record, const epctx_backend *backend,
+                        const uint8_t *take, epctx_arena *arena, uint32_t *owner,
+                        size_t *group_count) {
     const epctx_graph *graph = &record->graph;
     epctx_partition *parts = NULL;
     epctx_error error;
     size_t p, i;
     epctx_error_clear(&error);
     EPCTX_ORT_TRY(epctx_ort_status(
-        record->api, epctx_graph_partition(graph, take, arena, &parts, group_count, &error),
-        &error));
+        record->api,
+        epctx_backend_partition(backend, graph, take, arena, &parts, group_count, &error), &error));
     for (i = 0; i < graph->node_count; i++) owner[i] = NOBODY;
     for (p = 0; p < *group_count; p++)
         for (i = 0; i < parts[p].claim_count; i++) owner[parts[p].claims[i]] = (uint32_t)p;
@@ -249,7 +250,9 @@ static OrtStatus *log_refusals(const claim *c) {
         left++;
         if (!why && !c->take[i]) why = explanation(c, graph, i);
         if (!why && !c->take[i]) why = "the backend does not take it";
-        if (!why) why = "all its inputs are constant, and its value is not for one partition alone";
+        if (!why)
+            why = "all its inputs are constant, and its value is not for one partition alone, or "
+                  "it belongs to nodes that do not fit into one partition";
         epctx_ort_log(session->api, session->logger, ORT_LOGGING_LEVEL_INFO,
                       "%.*s '%.*s' is left to other EPs: %s", (int)node->op_type.size,
                       node->op_type.data, (int)node->name.size, node->name.data, why);
@@ -308,7 +311,8 @@ static OrtStatus *claim_nodes(claim *c, const OrtGraph *graph, const OrtNode **n
         changed = false;
         if (guards_bodies(c->session) && c->session->api->version < EP_CONTROL_FLOW_API)
             EPCTX_ORT_TRY(leave_captured(c));
-        EPCTX_ORT_TRY(group(c->record, c->take, c->arena, c->owner, group_count));
+        EPCTX_ORT_TRY(
+            group(c->record, &c->session->backend, c->take, c->arena, c->owner, group_count));
         for (p = 0; p < *group_count; p++) {
             /* Cut out of its graph a node may lose what the backend relied on: a constant that is
              * computed outside, a shape that was known there. */
@@ -342,8 +346,10 @@ static OrtStatus *claim_ordinary(ep_session *session, const epctx_ort_record *re
     EPCTX_ORT_TRY(claim_nodes(&c, graph, nodes, positions, &group_count));
     memset(&options, 0, sizeof options);
     options.ort_version_supported = epctx_ort_layout(api);
-    /* compile_fn copies them into the binary; a weightless node has them as inputs. */
-    options.drop_constant_initializers = session->weightless == EPCTX_WEIGHTLESS_NONE;
+    /* compile_fn copies them into the binary. If they are inputs, ORT writes them into the context
+     * model: a weightless node has them there, and one of an EP that wants them. */
+    options.drop_constant_initializers =
+        session->weightless == EPCTX_WEIGHTLESS_NONE && !session->backend.weight_inputs;
     if (guards_bodies(session)) EPCTX_ORT_TRY(find_unwritable(&c, &unwritable));
     if (unwritable) /* an error here would not fail the session: it does in Compile */
         return api->ep->EpGraphSupportInfo_AddNodesToFuse(info, &unwritable, 1, &options);

@@ -47,6 +47,7 @@ typedef struct toy {
     bool channels_last;  /* layout=nhwc */
     bool apart;          /* apart=1: Mul shares no partition with another operator */
     bool take_if;        /* take_if=1: claims If, tells the hash of the graph it cannot compile */
+    char node[16];       /* node=...: what is wrong with its EPContext nodes */
     /* Dynamic options for tests: a run is held up between "1" and "0". */
     atomic_bool fail;
     atomic_int hold; /* 2: only the first */
@@ -663,6 +664,57 @@ static epctx_status toy_explain(void *self, const epctx_graph *graph, size_t ind
                       &graph->nodes[index].op_type);
 }
 
+/* units=1: all Add and Mul are in one partition, or left. */
+static epctx_status toy_units(void *self, const epctx_graph *graph, const uint8_t *take,
+                              uint32_t *units, epctx_error *error) {
+    size_t i;
+    (void)self, (void)take, (void)error;
+    for (i = 0; i < graph->node_count; i++) {
+        const int op = op_of(&graph->nodes[i]);
+        units[i] = op == OP_ADD || op == OP_MUL;
+    }
+    return EPCTX_OK;
+}
+
+/* ---------------------------------------------------------------------- node */
+
+/* Attributes of the toy's own, one of every type that ONNX Runtime makes; with node=... something
+ * that is refused. */
+static epctx_status toy_node(void *self, void *build, const epctx_graph *graph, epctx_arena *arena,
+                             epctx_node *node, epctx_error *error) {
+    static const int64_t tiles[] = {2, 3};
+    static const float rates[] = {0.5f, 2};
+    static const epctx_str stages[] = {{"load", 4}, {"", 0}, {"run", 3}};
+    static const epctx_str nowhere[] = {{"nowhere", 7}};
+    static const epctx_tensor tensor = {{"t", 1}, EPCTX_ONNX_UINT8, 0, NULL, NULL,
+                                        0,        {"", 0},          0, 0};
+    static const epctx_attr own[] = {
+        {.name = {"lanes", 5}, .type = EPCTX_ATTR_INT, .i = -4},
+        {.name = {"clock", 5}, .type = EPCTX_ATTR_FLOAT, .f = 1.5f},
+        {.name = {"unit", 4}, .type = EPCTX_ATTR_STRING, .s = {"sum", 3}},
+        {.name = {"tiles", 5}, .type = EPCTX_ATTR_INTS, .ints = tiles, .count = 2},
+        {.name = {"rates", 5}, .type = EPCTX_ATTR_FLOATS, .floats = rates, .count = 2},
+        {.name = {"stages", 6}, .type = EPCTX_ATTR_STRINGS, .strings = stages, .count = 3},
+        {.name = {"lanes", 5}, .type = EPCTX_ATTR_INT, .i = 1}, /* node=twice */
+    };
+    static const epctx_attr wrong[] = {
+        {.name = {"source", 6}, .type = EPCTX_ATTR_STRING, .s = {"another", 7}},
+        {.name = {"table", 5}, .type = EPCTX_ATTR_TENSOR, .t = &tensor},
+    };
+    const char *wish = ((const toy *)self)->node;
+    (void)build, (void)graph, (void)arena, (void)error;
+    node->attrs = own;
+    node->attr_count = sizeof own / sizeof own[0] - 1;
+    if (strcmp(wish, "twice") == 0) node->attr_count++;
+    if (strcmp(wish, "reserved") == 0 || strcmp(wish, "tensor") == 0) {
+        node->attrs = &wrong[*wish == 't'];
+        node->attr_count = 1;
+    }
+    if (strcmp(wish, "input") == 0) node->inputs = nowhere;
+    if (strcmp(wish, "name") == 0) node->name = epctx_str_of("every_node");
+    return EPCTX_OK;
+}
+
 /* -------------------------------------------------------------------- device */
 
 static void toy_close(epctx_backend *backend) {
@@ -706,13 +758,15 @@ static int toy_convert(const epctx_backend *backend, const char *domain, const c
 }
 
 /* EP options: architecture=abacus|slide-rule, layout=nchw|nhwc, fail_run=1, fail_load=1,
- * show_addresses=1, take_if=1, apart=1. */
+ * show_addresses=1, take_if=1, apart=1, units=1, most_nodes=1, weight_inputs=1,
+ * node=twice|reserved|tensor|input|name. */
 static epctx_status toy_open(const ep_options *options, epctx_backend *backend,
                              epctx_error *error) {
     const char *architecture = ep_option_get(options, "architecture");
     const char *fail = ep_option_get(options, "fail_run");
     const char *show = ep_option_get(options, "show_addresses");
     const char *layout = ep_option_get(options, "layout");
+    const char *node = ep_option_get(options, "node");
     toy *self;
     if (!architecture) architecture = "abacus";
     if (strcmp(architecture, "abacus") != 0 && strcmp(architecture, "slide-rule") != 0) {
@@ -730,6 +784,7 @@ static epctx_status toy_open(const ep_options *options, epctx_backend *backend,
     self->show_addresses = show && strcmp(show, "1") == 0;
     self->apart = ep_option_get(options, "apart") != NULL;
     self->take_if = ep_option_get(options, "take_if") != NULL;
+    if (node) memcpy(self->node, node, strlen(node) + 1 < 16 ? strlen(node) + 1 : 15);
     memset(backend, 0, sizeof *backend);
     backend->version = EPCTX_BACKEND_VERSION;
     backend->self = self;
@@ -749,11 +804,16 @@ static epctx_status toy_open(const ep_options *options, epctx_backend *backend,
     backend->run_fn = toy_run;
     backend->explain_fn = toy_explain;
     backend->check_fn = toy_check;
+    backend->node_fn = toy_node;
+    backend->units_fn = ep_option_get(options, "units") ? toy_units : NULL;
+    backend->most_nodes = ep_option_get(options, "most_nodes") ? 1 : 0;
+    backend->weight_inputs = ep_option_get(options, "weight_inputs") != NULL;
     return EPCTX_OK;
 }
 
-static const char *const option_keys[] = {"architecture", "fail_run", "fail_load", "show_addresses",
-                                          "layout",       "take_if",  "apart",     NULL};
+static const char *const option_keys[] = {
+    "architecture", "fail_run", "fail_load",     "show_addresses", "layout",     "take_if",
+    "apart",        "node",     "weight_inputs", "units",          "most_nodes", NULL};
 
 static bool toy_present(void) {
     return !getenv("TOY_ABSENT");

@@ -16,58 +16,12 @@ static uint8_t *aligned(session *s, size_t size) {
     return data == NULL ? NULL : data + (alignment - (uintptr_t)data % alignment) % alignment;
 }
 
-/* -- compile in memory: the files' io for reading, and nothing is ever written -- */
-
-static epctx_status quiet_create(void *user, const char *root, const char *name,
-                                 epctx_io_file *file, epctx_error *error) {
-    (void)user, (void)root, (void)name, (void)file, (void)error;
-    return EPCTX_OK;
-}
-
-static epctx_status quiet_write(void *user, epctx_io_file *file, const void *data, size_t size,
-                                epctx_error *error) {
-    (void)user, (void)file, (void)data, (void)size, (void)error;
-    return EPCTX_OK;
-}
-
-static epctx_status quiet_sync(void *user, epctx_io_file *file, epctx_error *error) {
-    (void)user, (void)file, (void)error;
-    return EPCTX_OK;
-}
-
-static epctx_status quiet_commit(void *user, epctx_io_file *file, epctx_overwrite overwrite,
-                                 epctx_error *error) {
-    (void)user, (void)file, (void)overwrite, (void)error;
-    return EPCTX_OK;
-}
-
-static bool quiet_back(void *user, epctx_io_file *file) {
-    (void)user, (void)file;
-    return true;
-}
-
-static void quiet_close(void *user, epctx_io_file *file) {
-    (void)user, (void)file;
-}
-
-static epctx_io quiet_io(void) {
-    epctx_io io = *epctx_io_files();
-    io.create_fn = quiet_create;
-    io.write_fn = quiet_write;
-    io.sync_fn = quiet_sync;
-    io.commit_fn = quiet_commit;
-    io.back_fn = quiet_back;
-    io.close_fn = quiet_close;
-    io.clear_fn = quiet_commit;
-    io.lock_fn = NULL;
-    return io;
-}
-
 static epctx_status compile(session *s, epctx_error *error) {
+    const epctx_gen_memory memory = {NULL, NULL, NULL}; /* the open model will do */
     epctx_gen_opts opts;
     memset(&opts, 0, sizeof opts);
     opts.embed = true;
-    opts.overwrite = true; /* of a file that is not going to be touched */
+    opts.memory = &memory;
     s->compiled = true;
     return epctx_generate(&s->model, &s->backend, &opts, NULL, error);
 }
@@ -480,7 +434,6 @@ static epctx_status open_steps(session *s, const char *file, const char *source,
     epctx_status status;
     size_t optional;
     memset(&opts, 0, sizeof opts);
-    opts.io = &s->quiet;
     opts.path_flags = cli_path_flags();
     status = epctx_model_open_file(&s->model, file, &opts, error);
     /* Nobody is going to give another value to these here. */
@@ -505,7 +458,6 @@ epctx_status session_open(session *out, const char *file, const char *source, ep
     epctx_error_clear(error);
     memset(out, 0, sizeof *out);
     epctx_arena_init(&out->arena, NULL);
-    out->quiet = quiet_io();
     status = cli_backend(NULL, &out->backend, error);
     return status == EPCTX_OK ? open_steps(out, file, source, error) : status;
 }

@@ -23,7 +23,6 @@ typedef struct session_step {
 
 typedef struct session {
     epctx_arena arena; /* owns everything below but model and loaded */
-    epctx_io quiet;
     epctx_backend backend;
     epctx_model model;
     epctx_loaded loaded;
