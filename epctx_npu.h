@@ -11200,7 +11200,7 @@ typedef struct epctx__axis_plan {
     float cubic;
     bool exclude, antialias;
     float start, end; /* of the region of tf_crop_and_resize */
-    float outside;    /* the value outside of the input, whose positions are all -1 */
+    float outside;    /* the value where epctx__beyond */
 } epctx__axis_plan;
 
 /* Input coordinate of output position `i`. */
@@ -11253,14 +11253,19 @@ static float epctx__tap(const epctx__axis_plan *p, float d) {
     return epctx__f_add(epctx__f_mul(v, d), -epctx__f_mul(4.0f, a));
 }
 
-/* Fills the taps of one output position. */
+/* Of the region of tf_crop_and_resize, input coordinate x is not in the input. */
+static bool epctx__beyond(const epctx__axis_plan *p, float x) {
+    return p->transform == EPCTX__AT_CROP && !(x >= 0.0f && x <= (float)(p->in - 1));
+}
+
+/* Fills the taps of one output position; those that count for nothing have position -1. */
 static void epctx__taps(const epctx__axis_plan *p, int64_t i, int64_t taps, int32_t *positions,
                         float *weights) {
     const bool wide = p->antialias && p->scale < 1.0f;
     const float x = epctx__source_of(p, i), top = (float)(p->in - 1);
     float first, sum = 0.0f;
     int64_t t;
-    if (p->transform == EPCTX__AT_CROP && !(x >= 0.0f && x <= top)) {
+    if (epctx__beyond(p, x)) {
         for (t = 0; t < taps; t++) positions[t] = -1;
         return;
     }
@@ -11329,7 +11334,8 @@ static epctx_status epctx__resize_axis(epctx__compiler *c, uint32_t x, uint32_t 
     table.rank = shape.rank - axis;
     for (i = 0; i < table.rank; i++) table.dims[i] = i == 0 ? p->out : 1;
     EPCTX__TRY(epctx__add_constant(c, EPCTX_ONNX_FLOAT, &table, &outside, &id));
-    for (i = 0; i < p->out; i++) outside[i] = at[i * taps] < 0 ? p->outside : 0.0f;
+    for (i = 0; i < p->out; i++)
+        outside[i] = epctx__beyond(p, epctx__source_of(p, i)) ? p->outside : 0.0f;
     return epctx__emit_binary(c, EPCTX__BINARY_ADD, *y, id, y);
 }
 

@@ -188,6 +188,7 @@ def resize(r):
         first = [edge(-0.2, 0.4, 0.0) if a in moved else 0.0 for a in axes]
         last = [edge(0.6, 1.3, 1.0) if a in moved else 1.0 for a in axes]
         roi = (FLOAT, [2 * len(axes)], array.array("f", first + last).tolist(), True)
+        attrs["extrapolation_value"] = r.choice([None, 0.0, 10.0, -2.5])
     scales = sizes = None
     if r.random() < 0.5:
         nice = [0.25, 0.5, 0.6, 0.75, 1.0, 1.5, 2.0, 2.5, 3.0, 1 / 3, 0.2, 4.0]
@@ -1319,8 +1320,25 @@ def not_numbers():
                                axis=0, largest=largest)
 
 
+def crops(r):
+    """What lies outside of the input, beside taps that count for nothing."""
+    for version, modes in (11, [("nearest", None), ("linear", None), ("cubic", None)]), (
+            18, [("linear", 0), ("linear", 1), ("cubic", 0), ("cubic", 1)]):
+        for mode, antialias in modes:
+            for start, end in (0.3, 0.7), (0.0, 1.0), (-0.5, 1.5), (0.0, 1.25):
+                for outside in None, 10.0, -3.0:
+                    for sizes in [3, 3], [2, 7]:
+                        roi = array.array("f", [0, 0, start, start, 1, 1, end, end]).tolist()
+                        yield Case("Resize", version, [
+                            floats(r, [1, 1, 4, 5]), (FLOAT, [8], roi, True),
+                            (FLOAT, [0], [], True) if version == 11 else None,
+                            whole([1, 1] + sizes)], [FLOAT], 1e-4, 2e-5, mode=mode,
+                            coordinate_transformation_mode="tf_crop_and_resize",
+                            antialias=antialias, extrapolation_value=outside)
+
+
 def edges(r):
-    return [*whole_convolutions(r), *powers(), *types(), *shapes(), *masks(), *limits(),
+    return [*crops(r), *whole_convolutions(r), *powers(), *types(), *shapes(), *masks(), *limits(),
             *windows(r), *transposed(r), *lengths(r), *not_numbers()]
 
 
