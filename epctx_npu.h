@@ -8186,15 +8186,20 @@ static epctx_status epctx__const_bool(epctx__compiler *c, uint32_t id, const cha
     return EPCTX_OK;
 }
 
-/* Which of some words an attribute holds; absent or empty: the first. */
+/* Whether a word is one of some, and which. */
+static bool epctx__among(epctx_str word, const char *words, uint32_t *which) {
+    epctx_str rest = epctx_str_of(words);
+    for (*which = 0; rest.size > 0; ++*which)
+        if (epctx_str_eq(word, epctx_str_cut(&rest, ' '))) return true;
+    return false;
+}
+
+/* Which of some words an attribute holds; absent: the first. */
 static epctx_status epctx__choice(epctx__compiler *c, const char *name, const char *words,
                                   uint32_t *which) {
     const epctx_attr *attr = epctx_node_attr(c->node, name);
-    epctx_str rest = epctx_str_of(words);
     *which = 0;
-    if (attr == NULL || attr->s.size == 0) return EPCTX_OK;
-    for (; rest.size > 0; ++*which)
-        if (epctx_str_eq(attr->s, epctx_str_cut(&rest, ' '))) return EPCTX_OK;
+    if (attr == NULL || epctx__among(attr->s, words, which)) return EPCTX_OK;
     return epctx__in_attr(c, name,
                           EPCTX__INVALID(c, "expected one of: %s; found '%S'", words, &attr->s));
 }
@@ -12871,6 +12876,27 @@ static epctx_status epctx__check_types(epctx__compiler *c, const epctx_node *nod
     return EPCTX_OK;
 }
 
+/* Attributes that are read as 0 or not 0. */
+#define EPCTX__FLAGS \
+    "align_corners allowzero antialias broadcast ceil_mode channels_last count_include_pad " \
+    "detect_negative detect_positive exclude_outside exclusive fmod input_forget interleaved " \
+    "inverse is_causal is_test keepdims largest layout linear_before_reset " \
+    "noop_with_empty_axes onesided periodic reverse select_last_index sorted spatial " \
+    "storage_order training_mode transA transB upper"
+
+/* Refuses flags other than 0 and 1, of which each runtime makes something else. */
+static epctx_status epctx__check_flags(epctx__compiler *c) {
+    const epctx_attr *attr = c->node->attrs, *const end = attr + c->node->attr_count;
+    for (; attr < end; attr++) {
+        uint32_t which;
+        if (attr->type == EPCTX_ATTR_INT && attr->i != 0 && attr->i != 1 &&
+            epctx__among(attr->name, EPCTX__FLAGS, &which))
+            return EPCTX__REFUSE(c, "attribute '%S': expected 0 or 1, found %d", &attr->name,
+                                 attr->i);
+    }
+    return EPCTX_OK;
+}
+
 static epctx_status epctx__lower_node(epctx__compiler *c, const epctx_node *node) {
     const size_t count = sizeof epctx__lowers / sizeof epctx__lowers[0];
     const size_t more = sizeof epctx__quantizeds / sizeof epctx__quantizeds[0];
@@ -12895,6 +12921,7 @@ static epctx_status epctx__lower_node(epctx__compiler *c, const epctx_node *node
     }
     c->narrow = 0;
     c->stored = c->exact = false;
+    EPCTX__TRY(epctx__check_flags(c));
     EPCTX__TRY(i == count ? epctx__lower_quantized(c, &epctx__quantizeds[j])
                           : epctx__lower_by(c, &epctx__lowers[i]));
     return epctx__check_types(c, node);
