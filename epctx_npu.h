@@ -12805,12 +12805,17 @@ static epctx_value epctx__value_at(const epctx_graph *graph, size_t i) {
     return i < graph->value_count ? graph->values[i] : graph->outputs[i - graph->value_count];
 }
 
+/* Notes declared types, 0 where there is none. Outside of bodies only outputs are noted. */
 static epctx_status epctx__note_types(epctx__compiler *c, const epctx_value *values, size_t count) {
     size_t i;
-    for (i = 0; i < count; i++)
-        if (values[i].name.size > 0 && values[i].elem_type > 0)
-            EPCTX__TRY(
-                epctx__put_name(c, &c->scope.types, values[i].name, (uint32_t)values[i].elem_type));
+    for (i = 0; i < count; i++) {
+        const int32_t type = values[i].elem_type;
+        if (values[i].name.size == 0 ||
+            (type <= 0 && epctx_map_get(&c->scope.types, values[i].name) != EPCTX_MAP_NONE))
+            continue;
+        EPCTX__TRY(
+            epctx__put_name(c, &c->scope.types, values[i].name, type > 0 ? (uint32_t)type : 0));
+    }
     return EPCTX_OK;
 }
 
@@ -12857,11 +12862,12 @@ static int32_t epctx__type_of(const epctx__compiler *c, epctx_str name) {
     const uint32_t type = epctx_map_get(&c->scope.types, name);
     const uint32_t at =
         c->depth == 0 && c->declared != NULL ? epctx_map_get(c->declared, name) : EPCTX_MAP_NONE;
-    if (type != EPCTX_MAP_NONE) return (int32_t)type;
+    if (type != EPCTX_MAP_NONE && type != 0) return (int32_t)type;
     return at != EPCTX_MAP_NONE ? epctx__value_at(c->whole, at).elem_type : 0;
 }
 
-/* Refuses a node whose output has another type than the model declares: one of them is wrong. */
+/* Refuses a node whose output has another type than the model declares: one of them is wrong. And
+ * one that computes an output of the graph without elements, which has no buffer. */
 static epctx_status epctx__check_types(epctx__compiler *c, const epctx_node *node) {
     size_t i;
     for (i = 0; i < node->output_count; i++) {
@@ -12872,6 +12878,9 @@ static epctx_status epctx__check_types(epctx__compiler *c, const epctx_node *nod
             return EPCTX__REFUSE(c, "output '%S' would be %s, the model declares %s",
                                  &node->outputs[i], epctx_elem_name(c->tensors[id].elem),
                                  epctx_elem_name(type));
+        if (id != EPCTX_MAP_NONE && c->tensors[id].count == 0 && c->depth == 0 &&
+            epctx_map_get(&c->scope.types, node->outputs[i]) != EPCTX_MAP_NONE)
+            return EPCTX__REFUSE(c, "graph output '%S' has no elements", &node->outputs[i]);
     }
     return EPCTX_OK;
 }
