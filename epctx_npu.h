@@ -11663,7 +11663,8 @@ static epctx_status epctx__angles(epctx__compiler *c, size_t i, bool flat, uint3
     epctx__recipe r = epctx__recipe_of(EPCTX__NONE);
     EPCTX__TRY(epctx__float_input(c, i, &r.v.x));
     EPCTX__TRY(epctx__optional(c, 3, &r.v.p));
-    if (r.v.p != EPCTX__NONE) EPCTX__TRY(epctx__cook(c, &r, "x = take(x, p)"));
+    r.n.n = c->tensors[r.v.x].shape.dims[0]; /* a negative position is none: nor is this one */
+    if (r.v.p != EPCTX__NONE) EPCTX__TRY(epctx__cook(c, &r, "x = take(x, where(p < 0, #n, p))"));
     EPCTX__TRY(epctx__cook(c, &r, flat ? "y = x[blw>bl1w]" : "y = x[blw>b1lw]"));
     *y = r.v.y;
     return EPCTX_OK;
@@ -11987,8 +11988,9 @@ static epctx_status epctx__lower_max_unpool(epctx__compiler *c) {
     for (i = 0; i < g.rank; i++)
         shape.dims[2 + i] = (g.in[i] - 1) * g.stride[i] + g.kernel[i] - g.before[i] - g.after[i];
     EPCTX__TRY(epctx__shape_from(c, shape.dims, shape.rank, &wide));
-    EPCTX__TRY(epctx__cook(c, &r, "x = x[*>*]; i = i[*>*]"));
     flat.dims[0] = (int64_t)epctx__count(&shape);
+    r.n.n = flat.dims[0]; /* a negative index is none: nor is this one */
+    EPCTX__TRY(epctx__cook(c, &r, "x = x[*>*]; i = i[*>*]; i = where(i < 0, #n, i)"));
     EPCTX__TRY(epctx__emit_filled(c, EPCTX_ONNX_FLOAT, &flat, 0, &r.v.y));
     EPCTX__TRY(epctx__emit_pick(c, r.v.y, r.v.i, r.v.x, 0, EPCTX__JOIN_NONE, &r.v.y));
     if (c->in[2] == EPCTX__NONE) return epctx__lower_alias(c, r.v.y, &shape);
@@ -12016,8 +12018,9 @@ static epctx_status epctx__lower_reverse_sequence(epctx__compiler *c) {
         return EPCTX__INVALID(c, "expected axes 0 and 1, and a length for each sequence");
     EPCTX__TRY(epctx__along(c, &r.v.l, 2, (uint32_t)batch));
     EPCTX__TRY(epctx__ramp(c, shape.dims[time], 2, (uint32_t)time, &r.v.t));
+    r.n.n = shape.dims[time] + 1; /* a negative length is none: nor is this one */
     EPCTX__TRY(epctx__cook(c, &r,
-                           "l = int(l); i = where(t < l, l - 1 - t, t);"
+                           "l = int(l); l = where(l < 0, #n, l); i = where(t < l, l - 1 - t, t);"
                            "x = x[ij*>ij*]; i = i[ij>ij*]"));
     EPCTX__TRY(epctx__emit_pick(c, r.v.x, r.v.i, EPCTX__NONE, time, 0, &r.v.y));
     return epctx__lower_alias(c, r.v.y, &shape);
@@ -12025,22 +12028,25 @@ static epctx_status epctx__lower_reverse_sequence(epctx__compiler *c) {
 
 /* A cache, overwritten from write_indices[b] on. */
 static epctx_status epctx__lower_tensor_scatter(epctx__compiler *c) {
-    const epctx__shape shape = c->tensors[c->in[1]].shape;
-    uint32_t circular, x = c->in[0], update = c->in[1], first = c->in[2], ramp, axis;
+    const epctx__shape shape = c->tensors[c->in[1]].shape, cache = c->tensors[c->in[0]].shape;
+    epctx__recipe r = epctx__recipe_of(c->in[2]);
+    uint32_t circular, axis;
     EPCTX__TRY(epctx__choice(c, "mode", "linear circular", &circular));
     EPCTX__TRY(epctx__axis_attr(c, -2, shape.rank, 0, &axis));
-    EPCTX__TRY(epctx__ramp(c, shape.dims[axis], shape.rank, axis, &ramp));
-    if (first != EPCTX__NONE) {
-        if (c->tensors[first].count != (uint64_t)shape.dims[0])
+    EPCTX__TRY(epctx__ramp(c, shape.dims[axis], shape.rank, axis, &r.v.t));
+    r.n.n = cache.rank > axis ? cache.dims[axis] : 1;
+    if (r.v.x != EPCTX__NONE) { /* a negative index is none: nor is the end of the axis */
+        if (c->tensors[r.v.x].count != (uint64_t)shape.dims[0])
             return EPCTX__INVALID(c, "expected %d write_indices", shape.dims[0]);
-        EPCTX__TRY(epctx__along(c, &first, shape.rank, 0));
-        EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_ADD, first, ramp, &ramp));
+        EPCTX__TRY(epctx__along(c, &r.v.x, shape.rank, 0));
+        EPCTX__TRY(epctx__cook(c, &r,
+                               circular != 0 ? "t = where(x < 0, #n, mod(mod(x, #n) + t, #n))"
+                                             : "t = where(x < 0, #n, x + t)"));
+    } else if (circular != 0) {
+        EPCTX__TRY(epctx__cook(c, &r, "t = mod(t, #n)"));
     }
-    if (circular != 0 && c->tensors[x].shape.rank > axis)
-        EPCTX__TRY(epctx__emit_integer(c, EPCTX__EXACT_MOD, ramp,
-                                       (int32_t)c->tensors[x].shape.dims[axis], &ramp));
-    EPCTX__TRY(epctx__expand_to(c, ramp, &shape, &ramp));
-    return epctx__emit_pick(c, x, ramp, update, (int64_t)axis, EPCTX__JOIN_NONE, &c->y);
+    EPCTX__TRY(epctx__expand_to(c, r.v.t, &shape, &r.v.t));
+    return epctx__emit_pick(c, c->in[0], r.v.t, c->in[1], (int64_t)axis, EPCTX__JOIN_NONE, &c->y);
 }
 
 /* The grid of GridSample for affine transformations: positions in -1..1 times theta. */

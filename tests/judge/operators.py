@@ -127,6 +127,10 @@ class Case:
         return None
 
 
+class Careful(Case):
+    """To be refused if ONNX Runtime refuses it."""
+
+
 # -- random parts --
 
 def floats(r, dims, constant=False, extreme=0.0, low=-4.0, high=4.0):
@@ -1337,9 +1341,32 @@ def crops(r):
                             antialias=antialias, extrapolation_value=outside)
 
 
+def positions(r):
+    """Indices that are known at run time, around both ends of what they select from."""
+    for at in 0, 3, -1, 4, 5, 6, 24, 25, -2, -4, -5, -6, -25, 1 << 40, -(1 << 62), (1 << 63) - 1, \
+            -(1 << 63):
+        index = lambda dims, rest: (INT64, dims, [at] + rest, False)
+        yield Careful("MaxUnpool", 11, [floats(r, [1, 1, 2, 2]), index([1, 1, 2, 2], [7, 11, 15])],
+                      [FLOAT], kernel_shape=[2, 2], strides=[2, 3])
+        yield Careful("ReverseSequence", 10, [floats(r, [4, 2]), index([2], [2])], [FLOAT])
+        yield Careful("RotaryEmbedding", 23, [
+            floats(r, [1, 2, 3, 4]), floats(r, [5, 2]), floats(r, [5, 2]), index([1, 3], [1, 2])],
+            [FLOAT])
+        for op in "Gather", "GatherElements", "GatherND":
+            yield Careful(op, 13, [floats(r, [5, 2]), index([1, 2], [1])], [FLOAT])
+        yield Careful("ScatterND", 16, [floats(r, [5, 2]), index([1, 2], [1]), floats(r, [1])],
+                      [FLOAT])
+        yield Careful("ScatterElements", 16, [floats(r, [5, 2]), index([1, 2], [1]),
+                                              floats(r, [1, 2])], [FLOAT])
+        for mode in "linear", "circular":
+            yield Careful("TensorScatter", 24, [
+                floats(r, [2, 1, 5, 3]), floats(r, [2, 1, 2, 3]), index([2], [1])], [FLOAT],
+                mode=mode)
+
+
 def edges(r):
-    return [*crops(r), *whole_convolutions(r), *powers(), *types(), *shapes(), *masks(), *limits(),
-            *windows(r), *transposed(r), *lengths(r), *not_numbers()]
+    return [*whole_convolutions(r), *powers(), *types(), *shapes(), *masks(), *limits(),
+            *windows(r), *transposed(r), *lengths(r), *not_numbers(), *crops(r), *positions(r)]
 
 
 # -- both sides --
@@ -1366,7 +1393,9 @@ def verdict(case, folder, result):
     if code > 0:
         return ("both refuse" if refused else "refused"), message
     if refused:
-        return "only ours", read(os.path.join(folder, "ort_error.txt")).decode()
+        text = read(os.path.join(folder, "ort_error.txt")).decode()
+        return ("wrong", "computed, refused by ONNX Runtime: " + text) if isinstance(
+            case, Careful) else ("only ours", text)
     rows = [line.split(" ")[3] for line in read(os.path.join(folder, "out",
                                                              "io.txt")).decode().splitlines()
             if line.startswith("output")]
