@@ -8414,15 +8414,20 @@ static epctx_status epctx__const_bool(epctx__compiler *c, uint32_t id, const cha
     return EPCTX_OK;
 }
 
-/* Which of some words an attribute holds; absent or empty: the first. */
+/* Whether a word is one of some, and which. */
+static bool epctx__among(epctx_str word, const char *words, uint32_t *which) {
+    epctx_str rest = epctx_str_of(words);
+    for (*which = 0; rest.size > 0; ++*which)
+        if (epctx_str_eq(word, epctx_str_cut(&rest, ' '))) return true;
+    return false;
+}
+
+/* Which of some words an attribute holds; absent: the first. */
 static epctx_status epctx__choice(epctx__compiler *c, const char *name, const char *words,
                                   uint32_t *which) {
     const epctx_attr *attr = epctx_node_attr(c->node, name);
-    epctx_str rest = epctx_str_of(words);
     *which = 0;
-    if (attr == NULL || attr->s.size == 0) return EPCTX_OK;
-    for (; rest.size > 0; ++*which)
-        if (epctx_str_eq(attr->s, epctx_str_cut(&rest, ' '))) return EPCTX_OK;
+    if (attr == NULL || epctx__among(attr->s, words, which)) return EPCTX_OK;
     return epctx__in_attr(c, name,
                           EPCTX__INVALID(c, "expected one of: %s; found '%S'", words, &attr->s));
 }
@@ -11326,7 +11331,7 @@ typedef struct epctx__axis_plan {
     float cubic;
     bool exclude, antialias;
     float start, end; /* of the region of tf_crop_and_resize */
-    float outside;    /* the value outside of the input, whose positions are all -1 */
+    float outside;    /* the value where epctx__beyond */
 } epctx__axis_plan;
 
 /* Input coordinate of output position `i`. */
@@ -11379,14 +11384,19 @@ static float epctx__tap(const epctx__axis_plan *p, float d) {
     return epctx__f_add(epctx__f_mul(v, d), -epctx__f_mul(4.0f, a));
 }
 
-/* Fills the taps of one output position. */
+/* Of the region of tf_crop_and_resize, input coordinate x is not in the input. */
+static bool epctx__beyond(const epctx__axis_plan *p, float x) {
+    return p->transform == EPCTX__AT_CROP && !(x >= 0.0f && x <= (float)(p->in - 1));
+}
+
+/* Fills the taps of one output position; those that count for nothing have position -1. */
 static void epctx__taps(const epctx__axis_plan *p, int64_t i, int64_t taps, int32_t *positions,
                         float *weights) {
     const bool wide = p->antialias && p->scale < 1.0f;
     const float x = epctx__source_of(p, i), top = (float)(p->in - 1);
     float first, sum = 0.0f;
     int64_t t;
-    if (p->transform == EPCTX__AT_CROP && !(x >= 0.0f && x <= top)) {
+    if (epctx__beyond(p, x)) {
         for (t = 0; t < taps; t++) positions[t] = -1;
         return;
     }
@@ -11455,7 +11465,8 @@ static epctx_status epctx__resize_axis(epctx__compiler *c, uint32_t x, uint32_t 
     table.rank = shape.rank - axis;
     for (i = 0; i < table.rank; i++) table.dims[i] = i == 0 ? p->out : 1;
     EPCTX__TRY(epctx__add_constant(c, EPCTX_ONNX_FLOAT, &table, &outside, &id));
-    for (i = 0; i < p->out; i++) outside[i] = at[i * taps] < 0 ? p->outside : 0.0f;
+    for (i = 0; i < p->out; i++)
+        outside[i] = epctx__beyond(p, epctx__source_of(p, i)) ? p->outside : 0.0f;
     return epctx__emit_binary(c, EPCTX__BINARY_ADD, *y, id, y);
 }
 
@@ -11779,7 +11790,9 @@ static epctx_status epctx__angles(epctx__compiler *c, size_t i, bool flat, uint3
     epctx__formula r = epctx__formula_of(EPCTX__NONE);
     EPCTX__TRY(epctx__float_input(c, i, &r.v.x));
     EPCTX__TRY(epctx__optional(c, 3, &r.v.p));
-    if (r.v.p != EPCTX__NONE) EPCTX__TRY(epctx__evaluate(c, &r, "x = take(x, p)"));
+    r.n.n = c->tensors[r.v.x].shape.dims[0]; /* a negative position is none: nor is this one */
+    if (r.v.p != EPCTX__NONE)
+        EPCTX__TRY(epctx__evaluate(c, &r, "x = take(x, where(p < 0, #n, p))"));
     EPCTX__TRY(epctx__evaluate(c, &r, flat ? "y = x[blw>bl1w]" : "y = x[blw>b1lw]"));
     *y = r.v.y;
     return EPCTX_OK;
@@ -12104,8 +12117,9 @@ static epctx_status epctx__lower_max_unpool(epctx__compiler *c) {
     for (i = 0; i < g.rank; i++)
         shape.dims[2 + i] = (g.in[i] - 1) * g.stride[i] + g.kernel[i] - g.before[i] - g.after[i];
     EPCTX__TRY(epctx__shape_from(c, shape.dims, shape.rank, &wide));
-    EPCTX__TRY(epctx__evaluate(c, &r, "x = x[*>*]; i = i[*>*]"));
     flat.dims[0] = (int64_t)epctx__count(&shape);
+    r.n.n = flat.dims[0]; /* a negative index is none: nor is this one */
+    EPCTX__TRY(epctx__evaluate(c, &r, "x = x[*>*]; i = i[*>*]; i = where(i < 0, #n, i)"));
     EPCTX__TRY(epctx__emit_filled(c, EPCTX_ONNX_FLOAT, &flat, 0,
                                   !c->tensors[r.v.x].constant || !c->tensors[r.v.i].constant,
                                   &r.v.y));
@@ -12135,31 +12149,37 @@ static epctx_status epctx__lower_reverse_sequence(epctx__compiler *c) {
         return EPCTX__INVALID(c, "expected axes 0 and 1, and a length for each sequence");
     EPCTX__TRY(epctx__along_axis(c, &r.v.l, 2, (uint32_t)batch));
     EPCTX__TRY(epctx__ramp(c, shape.dims[time], 2, (uint32_t)time, &r.v.t));
-    EPCTX__TRY(epctx__evaluate(c, &r,
-                               "l = int(l); i = where(t < l, l - 1 - t, t);"
-                               "x = x[ij*>ij*]; i = i[ij>ij*]"));
+    r.n.n = shape.dims[time] + 1; /* a negative length is none: nor is this one */
+    EPCTX__TRY(
+        epctx__evaluate(c, &r,
+                        "l = int(l); l = where(l < 0, #n, l); i = where(t < l, l - 1 - t, t);"
+                        "x = x[ij*>ij*]; i = i[ij>ij*]"));
     EPCTX__TRY(epctx__emit_elements(c, r.v.x, r.v.i, EPCTX__NONE, time, 0, &r.v.y));
     return epctx__lower_alias(c, r.v.y, &shape);
 }
 
 /* A cache, overwritten from write_indices[b] on. */
 static epctx_status epctx__lower_tensor_scatter(epctx__compiler *c) {
-    const epctx__shape shape = c->tensors[c->in[1]].shape;
-    uint32_t circular, x = c->in[0], update = c->in[1], first = c->in[2], ramp, axis;
+    const epctx__shape shape = c->tensors[c->in[1]].shape, cache = c->tensors[c->in[0]].shape;
+    epctx__formula r = epctx__formula_of(c->in[2]);
+    uint32_t circular, axis;
     EPCTX__TRY(epctx__choice(c, "mode", "linear circular", &circular));
     EPCTX__TRY(epctx__axis_attr(c, -2, shape.rank, 0, &axis));
-    EPCTX__TRY(epctx__ramp(c, shape.dims[axis], shape.rank, axis, &ramp));
-    if (first != EPCTX__NONE) {
-        if (c->tensors[first].count != (uint64_t)shape.dims[0])
+    EPCTX__TRY(epctx__ramp(c, shape.dims[axis], shape.rank, axis, &r.v.t));
+    r.n.n = cache.rank > axis ? cache.dims[axis] : 1;
+    if (r.v.x != EPCTX__NONE) { /* a negative index is none: nor is the end of the axis */
+        if (c->tensors[r.v.x].count != (uint64_t)shape.dims[0])
             return EPCTX__INVALID(c, "expected %d write_indices", shape.dims[0]);
-        EPCTX__TRY(epctx__along_axis(c, &first, shape.rank, 0));
-        EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_ADD, first, ramp, &ramp));
+        EPCTX__TRY(epctx__along_axis(c, &r.v.x, shape.rank, 0));
+        EPCTX__TRY(epctx__evaluate(c, &r,
+                                   circular != 0 ? "t = where(x < 0, #n, mod(mod(x, #n) + t, #n))"
+                                                 : "t = where(x < 0, #n, x + t)"));
+    } else if (circular != 0) {
+        EPCTX__TRY(epctx__evaluate(c, &r, "t = mod(t, #n)"));
     }
-    if (circular != 0 && c->tensors[x].shape.rank > axis)
-        EPCTX__TRY(epctx__emit_integer(c, EPCTX__EXACT_MOD, ramp,
-                                       (int32_t)c->tensors[x].shape.dims[axis], &ramp));
-    EPCTX__TRY(epctx__expand_to(c, ramp, &shape, &ramp));
-    return epctx__emit_elements(c, x, ramp, update, (int64_t)axis, EPCTX__JOIN_NONE, &c->y);
+    EPCTX__TRY(epctx__expand_to(c, r.v.t, &shape, &r.v.t));
+    return epctx__emit_elements(c, c->in[0], r.v.t, c->in[1], (int64_t)axis, EPCTX__JOIN_NONE,
+                                &c->y);
 }
 
 /* The grid of GridSample for affine transformations: positions in -1..1 times theta. */
@@ -12931,12 +12951,17 @@ static epctx_value epctx__value_at(const epctx_graph *graph, size_t i) {
     return i < graph->value_count ? graph->values[i] : graph->outputs[i - graph->value_count];
 }
 
+/* Notes declared types, 0 where there is none. Outside of bodies only outputs are noted. */
 static epctx_status epctx__note_types(epctx__compiler *c, const epctx_value *values, size_t count) {
     size_t i;
-    for (i = 0; i < count; i++)
-        if (values[i].name.size > 0 && values[i].elem_type > 0)
-            EPCTX__TRY(
-                epctx__put_name(c, &c->scope.types, values[i].name, (uint32_t)values[i].elem_type));
+    for (i = 0; i < count; i++) {
+        const int32_t type = values[i].elem_type;
+        if (values[i].name.size == 0 ||
+            (type <= 0 && epctx_map_get(&c->scope.types, values[i].name) != EPCTX_MAP_NONE))
+            continue;
+        EPCTX__TRY(
+            epctx__put_name(c, &c->scope.types, values[i].name, type > 0 ? (uint32_t)type : 0));
+    }
     return EPCTX_OK;
 }
 
@@ -12983,11 +13008,12 @@ static int32_t epctx__type_of(const epctx__compiler *c, epctx_str name) {
     const uint32_t type = epctx_map_get(&c->scope.types, name);
     const uint32_t at =
         c->depth == 0 && c->declared != NULL ? epctx_map_get(c->declared, name) : EPCTX_MAP_NONE;
-    if (type != EPCTX_MAP_NONE) return (int32_t)type;
+    if (type != EPCTX_MAP_NONE && type != 0) return (int32_t)type;
     return at != EPCTX_MAP_NONE ? epctx__value_at(c->whole, at).elem_type : 0;
 }
 
-/* Refuses a node whose output has another type than the model declares: one of them is wrong. */
+/* Refuses a node whose output has another type than the model declares: one of them is wrong. And
+ * one that computes an output of the graph without elements, which has no buffer. */
 static epctx_status epctx__check_types(epctx__compiler *c, const epctx_node *node) {
     size_t i;
     for (i = 0; i < node->output_count; i++) {
@@ -12998,6 +13024,30 @@ static epctx_status epctx__check_types(epctx__compiler *c, const epctx_node *nod
             return EPCTX__REFUSE(c, "output '%S' would be %s, the model declares %s",
                                  &node->outputs[i], epctx_elem_name(c->tensors[id].elem),
                                  epctx_elem_name(type));
+        if (id != EPCTX_MAP_NONE && c->tensors[id].count == 0 && c->depth == 0 &&
+            epctx_map_get(&c->scope.types, node->outputs[i]) != EPCTX_MAP_NONE)
+            return EPCTX__REFUSE(c, "graph output '%S' has no elements", &node->outputs[i]);
+    }
+    return EPCTX_OK;
+}
+
+/* Attributes that are read as 0 or not 0. */
+#define EPCTX__FLAGS \
+    "align_corners allowzero antialias broadcast ceil_mode channels_last count_include_pad " \
+    "detect_negative detect_positive exclude_outside exclusive fmod input_forget interleaved " \
+    "inverse is_causal is_test keepdims largest layout linear_before_reset " \
+    "noop_with_empty_axes onesided periodic reverse select_last_index sorted spatial " \
+    "storage_order training_mode transA transB upper"
+
+/* Refuses flags other than 0 and 1, of which each runtime makes something else. */
+static epctx_status epctx__check_flags(epctx__compiler *c) {
+    const epctx_attr *attr = c->node->attrs, *const end = attr + c->node->attr_count;
+    for (; attr < end; attr++) {
+        uint32_t which;
+        if (attr->type == EPCTX_ATTR_INT && attr->i != 0 && attr->i != 1 &&
+            epctx__among(attr->name, EPCTX__FLAGS, &which))
+            return EPCTX__REFUSE(c, "attribute '%S': expected 0 or 1, found %d", &attr->name,
+                                 attr->i);
     }
     return EPCTX_OK;
 }
@@ -13024,6 +13074,7 @@ static epctx_status epctx__lower_node(epctx__compiler *c, const epctx_node *node
     c->lowering = true;
     c->narrow = 0;
     c->stored = c->exact = false;
+    EPCTX__TRY(epctx__check_flags(c));
     EPCTX__TRY(i == count ? epctx__lower_quantized(c, &epctx__quantizeds[j])
                           : epctx__lower_by(c, &epctx__lowers[i]));
     return epctx__check_types(c, node);

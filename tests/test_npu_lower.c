@@ -250,6 +250,10 @@ static const struct {
     {"x:f[1]", "Constant/13  value_int:i=1 value_float:f=1", G, "expected one attribute, found 2"},
     {"x:f[1]", "Constant/13  value:t=d[1]=1", U, "found complex64"},
     {"x:f[1]", "Constant/13  value_string:s=text", U, "attribute 'value_string': expected numbers"},
+    {"s:l[2]=0,4", "ConstantOfShape/9 s", U, "graph output 'y' has no elements"},
+    {"a:f[]=1", "Range/11 a,a,a", U, "graph output 'y' has no elements"},
+    {"x:f[2,3]", "Shape/15 x start:i=2", U, "graph output 'y' has no elements"},
+    {"a:f[0,4]=", "Relu/14 a", U, "graph output 'y' has no elements"},
     {"s:l[1]=2", "ConstantOfShape/9 s value:i=1", G, "attribute 'value': expected a tensor"},
     {"s:l[1]=2", "ConstantOfShape/9 s value:t=f[2]=1,2", G, "one element of a supported type"},
     {"s:l[1]=2", "ConstantOfShape/9 s value:t=d[1]=1", G, "one element of a supported type"},
@@ -273,6 +277,13 @@ static const struct {
     {"x:f[2,3]", "EyeLike/9 x k:i=2000000", U, "expected rank 2, |k| <= 1000000"},
     {"x:f[2,3]", "EyeLike/9 x k:i=-2000000", U, "expected rank 2, |k| <= 1000000"},
     /* composed */
+    {"x:f[2,3]", "Gelu/20 x approximate:s=", G, "attribute 'approximate': expected one of"},
+    {"x:f[3,4] t:l[3]", "NegativeLogLikelihoodLoss/13 x,t reduction:s=", G,
+     "attribute 'reduction': expected one of"},
+    {"x:f[1,4] s:f[2]=1,0.5", "Resize/18 x,,s nearest_mode:s=", G,
+     "attribute 'nearest_mode': expected one of"},
+    {"x:u[1,1,3,3] w:u[1,1,2,2]=*", "ConvInteger/10 x,w auto_pad:s=", G,
+     "attribute 'auto_pad': expected one of"},
     {"x:f[2,3]", "BitwiseNot/18 x", G, "expected integers"},
     {"x:b[2,3]", "BitwiseNot/18 x", G, "expected integers"},
     {"x:f[2,3]", "LpNormalization/22 x p:i=0", G, "attribute 'p': expected 1 to 64"},
@@ -523,6 +534,87 @@ TEST(refused) {
     CHECK(failures == 0, "%zu of %zu cases fail, see the notes", failures, i);
 }
 
+/* -- flags: attributes that ONNX defines for 0 and 1 -- */
+
+/* One operator for each flag, and for each way in which an operator reads it. */
+static const struct {
+    const char *inputs, *node, *flag;
+} flags[] = {
+    {"x:f[2,3]", "ReduceSum/13 x", "keepdims"},
+    {"x:f[2,3]", "ReduceL2/13 x", "keepdims"},
+    {"x:f[2,3]", "ArgMax/13 x", "keepdims"},
+    {"x:f[2,3]", "ArgMin/13 x", "select_last_index"},
+    {"x:f[2,3]", "ReduceMax/18 x", "noop_with_empty_axes"},
+    {"x:f[2,3] k:l[1]=1", "TopK/11 x,k ->a,b", "largest"},
+    {"x:f[2,3] k:l[1]=1", "TopK/11 x,k ->a,b", "sorted"},
+    {"x:f[2,3] a:l[]=1", "CumSum/14 x,a", "exclusive"},
+    {"x:f[2,3] a:l[]=1", "CumSum/14 x,a", "reverse"},
+    {"x:f[3,3]", "Gemm/13 x,x", "transA"},
+    {"x:f[3,3]", "Gemm/13 x,x", "transB"},
+    {"x:f[3,3]", "Trilu/14 x", "upper"},
+    {"x:f[3,3] s:l[1]=9", "Reshape/14 x,s", "allowzero"},
+    {"x:f[3,3]", "Dropout/6 x", "is_test"},
+    {"x:f[3,3]", "Mod/13 x,x", "fmod"},
+    {"x:f[3,3]", "Add/6 x,x", "broadcast"},
+    {"x:f[3,3]", "IsInf/10 x", "detect_negative"},
+    {"x:f[3,3]", "IsInf/10 x", "detect_positive"},
+    {IMAGE, "AveragePool/19 x kernel_shape:l=2,2", "ceil_mode"},
+    {IMAGE, "AveragePool/19 x kernel_shape:l=2,2", "count_include_pad"},
+    {IMAGE, "MaxPool/12 x kernel_shape:l=2,2", "ceil_mode"},
+    {IMAGE, "MaxPool/12 x kernel_shape:l=2,2", "storage_order"},
+    {"x:f[2,3] s:f[3]=*", "BatchNormalization/15 x,s,s,s,s", "training_mode"},
+    {"x:f[2,3] s:f[3]=*", "BatchNormalization/7 x,s,s,s,s", "spatial"},
+    {"x:f[1,4] s:f[2]=1,0.5", "Resize/18 x,,s mode:s=linear", "antialias"},
+    {"x:f[1,4] s:f[2]=1,0.5", "Resize/18 x,,s mode:s=cubic", "exclude_outside"},
+    {"x:f[1,2,4,4]", "Attention/23 x,x,x", "is_causal"},
+    {"x:f[1,2,3,4] a:f[1,3,2]", "RotaryEmbedding/23 x,a,a", "interleaved"},
+    {"x:f[1,1,2,2] g:f[1,1,3,2]", "GridSample/20 x,g", "align_corners"},
+    {"t:f[1,2,3] s:l[4]=1,1,2,2", "AffineGrid/20 t,s", "align_corners"},
+    {"x:f[3] n:l[]=3", "HannWindow/17 n", "periodic"},
+    {"x:f[1,4,2]", "DFT/17 x", "inverse"},
+    {"x:f[1,4,1]", "DFT/17 x", "onesided"},
+    {"x:f[1,8,1] n:l[]=2 s:l[]=4", "STFT/17 x,n,,s", "onesided"},
+    {"x:f[2,1,3] w:f[1,4,3]=* r:f[1,4,4]=*", "RNN/14 x,w,r", "layout"},
+    {"x:f[2,1,3] w:f[1,12,3]=* r:f[1,12,4]=*", "GRU/14 x,w,r", "linear_before_reset"},
+    {"x:f[2,1,3] w:f[1,16,3]=* r:f[1,16,4]=*", "LSTM/14 x,w,r", "input_forget"},
+};
+
+TEST(flags_are_0_or_1) {
+    static const char *const values[3] = {"2", "-1", "4294967296"};
+    size_t i, k, failures = 0;
+    for (i = 0; i < 3 * sizeof flags / sizeof flags[0]; i++) {
+        const size_t row = i / 3;
+        static graph_builder b;
+        epctx_buffer blob;
+        epctx_error error;
+        char node[200], why[80];
+        snprintf(node, sizeof node, "%s %s:i=%s", flags[row].node, flags[row].flag, values[i % 3]);
+        snprintf(why, sizeof why, "attribute '%s': expected 0 or 1, found %s", flags[row].flag,
+                 values[i % 3]);
+        read_graph(&b, flags[row].inputs, node);
+        epctx_error_clear(&error);
+        if (gb_compile(&b, NULL, &blob, &error) != U || !strstr(error.message, why)) {
+            printf("note %s: \"%s\", expected \"%s\"\n", node, error.message, why);
+            failures++;
+        }
+        epctx_buffer_free(&blob);
+        gb_free(&b);
+        for (k = 0; k < 2; k++) { /* what they are defined for is no reason to refuse */
+            snprintf(node, sizeof node, "%s %s:i=%zu", flags[row].node, flags[row].flag, k);
+            read_graph(&b, flags[row].inputs, node);
+            epctx_error_clear(&error);
+            gb_compile(&b, NULL, &blob, &error);
+            if (strstr(error.message, "expected 0 or 1")) {
+                printf("note %s: \"%s\"\n", node, error.message);
+                failures++;
+            }
+            epctx_buffer_free(&blob);
+            gb_free(&b);
+        }
+    }
+    CHECK(failures == 0, "%zu of %zu cases fail, see the notes", failures, i);
+}
+
 /* -- forms -- */
 
 static const struct {
@@ -675,6 +767,7 @@ TEST(rare_forms) {
 
 int main(int argc, char **argv) {
     RUN(refused);
+    RUN(flags_are_0_or_1);
     RUN(rare_forms);
     return test_end();
 }

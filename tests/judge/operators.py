@@ -127,6 +127,10 @@ class Case:
         return None
 
 
+class Careful(Case):
+    """To be refused if ONNX Runtime refuses it."""
+
+
 # -- random parts --
 
 def floats(r, dims, constant=False, extreme=0.0, low=-4.0, high=4.0):
@@ -188,6 +192,7 @@ def resize(r):
         first = [edge(-0.2, 0.4, 0.0) if a in moved else 0.0 for a in axes]
         last = [edge(0.6, 1.3, 1.0) if a in moved else 1.0 for a in axes]
         roi = (FLOAT, [2 * len(axes)], array.array("f", first + last).tolist(), True)
+        attrs["extrapolation_value"] = r.choice([None, 0.0, 10.0, -2.5])
     scales = sizes = None
     if r.random() < 0.5:
         nice = [0.25, 0.5, 0.6, 0.75, 1.0, 1.5, 2.0, 2.5, 3.0, 1 / 3, 0.2, 4.0]
@@ -1319,9 +1324,49 @@ def not_numbers():
                                axis=0, largest=largest)
 
 
+def crops(r):
+    """What lies outside of the input, beside taps that count for nothing."""
+    for version, modes in (11, [("nearest", None), ("linear", None), ("cubic", None)]), (
+            18, [("linear", 0), ("linear", 1), ("cubic", 0), ("cubic", 1)]):
+        for mode, antialias in modes:
+            for start, end in (0.3, 0.7), (0.0, 1.0), (-0.5, 1.5), (0.0, 1.25):
+                for outside in None, 10.0, -3.0:
+                    for sizes in [3, 3], [2, 7]:
+                        roi = array.array("f", [0, 0, start, start, 1, 1, end, end]).tolist()
+                        yield Case("Resize", version, [
+                            floats(r, [1, 1, 4, 5]), (FLOAT, [8], roi, True),
+                            (FLOAT, [0], [], True) if version == 11 else None,
+                            whole([1, 1] + sizes)], [FLOAT], 1e-4, 2e-5, mode=mode,
+                            coordinate_transformation_mode="tf_crop_and_resize",
+                            antialias=antialias, extrapolation_value=outside)
+
+
+def positions(r):
+    """Indices that are known at run time, around both ends of what they select from."""
+    for at in 0, 3, -1, 4, 5, 6, 24, 25, -2, -4, -5, -6, -25, 1 << 40, -(1 << 62), (1 << 63) - 1, \
+            -(1 << 63):
+        index = lambda dims, rest: (INT64, dims, [at] + rest, False)
+        yield Careful("MaxUnpool", 11, [floats(r, [1, 1, 2, 2]), index([1, 1, 2, 2], [7, 11, 15])],
+                      [FLOAT], kernel_shape=[2, 2], strides=[2, 3])
+        yield Careful("ReverseSequence", 10, [floats(r, [4, 2]), index([2], [2])], [FLOAT])
+        yield Careful("RotaryEmbedding", 23, [
+            floats(r, [1, 2, 3, 4]), floats(r, [5, 2]), floats(r, [5, 2]), index([1, 3], [1, 2])],
+            [FLOAT])
+        for op in "Gather", "GatherElements", "GatherND":
+            yield Careful(op, 13, [floats(r, [5, 2]), index([1, 2], [1])], [FLOAT])
+        yield Careful("ScatterND", 16, [floats(r, [5, 2]), index([1, 2], [1]), floats(r, [1])],
+                      [FLOAT])
+        yield Careful("ScatterElements", 16, [floats(r, [5, 2]), index([1, 2], [1]),
+                                              floats(r, [1, 2])], [FLOAT])
+        for mode in "linear", "circular":
+            yield Careful("TensorScatter", 24, [
+                floats(r, [2, 1, 5, 3]), floats(r, [2, 1, 2, 3]), index([2], [1])], [FLOAT],
+                mode=mode)
+
+
 def edges(r):
     return [*whole_convolutions(r), *powers(), *types(), *shapes(), *masks(), *limits(),
-            *windows(r), *transposed(r), *lengths(r), *not_numbers()]
+            *windows(r), *transposed(r), *lengths(r), *not_numbers(), *crops(r), *positions(r)]
 
 
 # -- both sides --
@@ -1348,7 +1393,9 @@ def verdict(case, folder, result):
     if code > 0:
         return ("both refuse" if refused else "refused"), message
     if refused:
-        return "only ours", read(os.path.join(folder, "ort_error.txt")).decode()
+        text = read(os.path.join(folder, "ort_error.txt")).decode()
+        return ("wrong", "computed, refused by ONNX Runtime: " + text) if isinstance(
+            case, Careful) else ("only ours", text)
     rows = [line.split(" ")[3] for line in read(os.path.join(folder, "out",
                                                              "io.txt")).decode().splitlines()
             if line.startswith("output")]
