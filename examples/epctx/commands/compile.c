@@ -218,6 +218,8 @@ static epctx_status begin_needed(alone *a, compile_needed *n, compile_settings *
     n->backend = &a->backend;
     n->gen = &set->gen;
     n->wait = set->wait;
+    n->replaces = set->gen.overwrite;
+    set->gen.overwrite = true; /* needed_allow has asked */
     a->needed = n;
     if (status == EPCTX_OK) status = needed_begin(n, false, error);
     if (status != EPCTX_OK || n->current) return status;
@@ -470,7 +472,7 @@ static bool read_bars(const char *option, const char *list, anyep_settings *any,
     return true;
 }
 
-/* One model, all of whose files are generations: what is there may be replaced. */
+/* One model, all of whose files are generations. */
 static bool fits_needed(compile_settings *set, int count) {
     if (!set->if_needed)
         return set->wait < 0 || usage("--wait has no effect without --if-needed", "");
@@ -482,7 +484,6 @@ static bool fits_needed(compile_settings *set, int count) {
             "");
     if (set->gen.initializers_file_name != NULL)
         return usage("--if-needed keeps initializers inside: omit --initializers", "");
-    set->gen.overwrite = true;
     return true;
 }
 
@@ -707,9 +708,9 @@ const cli_command cli_compile = {
              "not change.\n"
              "Several models (also as a list a.onnx,b.onnx) share one binary, named after the\n"
              "first: N models give N + 1 files, all or none. This corresponds to ORT's\n"
-             "ep_weight_sharing_ctx_gen and accepts its options -e, -i, -C and -v. A binary\n"
-             "that another model in the folder needs is never replaced: always compile all\n"
-             "models that share a binary together.\n"
+             "ep_weight_sharing_ctx_gen and accepts its options -e, -i, -C and -v. What\n"
+             "another model needs, in the folder or in the two above, is never replaced:\n"
+             "always compile all models that share a binary together.\n"
              "\n"
              "With --ep, the EP in LIBRARY compiles instead, through ONNX Runtime's compile\n"
              "API. Several models share a binary if the EP can (ep.share_ep_contexts). The\n"
@@ -726,7 +727,8 @@ const cli_command cli_compile = {
              "With --if-needed the EPContext model that is there stays if compiling would give\n"
              "the same: source, data files, options and, with --ep, libraries, ONNX Runtime\n"
              "and machine are those of its build stamp, and no file is damaged. Else it is\n"
-             "replaced, and the reason told. Its files are named MODEL_ctx_genN and never\n"
+             "replaced, and the reason told; anything else than a model that this EP made from\n"
+             "this source is replaced only with -f. Its files are named MODEL_ctx_genN and never\n"
              "change; those of the last three results stay. While another process compiles the\n"
              "same model, this one waits for its result; --wait ends that, and uses the older\n"
              "result if there is one whose files are whole.\n",
