@@ -55,6 +55,32 @@ cp data.kept data.onnx
 decided "and as before again" compiled_again "data.onnx'" data.onnx
 [ "$(results data | tr ' ' '\n' | grep -c _gen)" = 3 ] && [ -e data_ctx_gen5.bin ] &&
     ok "three generations stay" || fail "three generations stay" "$(results data)"
+# What somebody else wrote under such a name stays.
+echo precious >data_ctx_gen3.dat
+echo precious >data_ctx_gen5.dat
+echo precious >data_ctx_gen99.bin
+for round in 1 2 3 4 5; do
+    "$plain" set --in-place data.onnx model:producer_version=$round >log 2>&1
+    epctx compile --if-needed data.onnx
+done
+[ "$(results data)" = "./data_ctx.onnx ./data_ctx_gen102.bin ./data_ctx_gen103.bin \
+./data_ctx_gen104.bin ./data_ctx_gen3.dat ./data_ctx_gen5.dat ./data_ctx_gen99.bin " ] &&
+    [ "$(cat data_ctx_gen3.dat data_ctx_gen5.dat data_ctx_gen99.bin | sort -u)" = precious ] &&
+    ok "files of others stay" || fail "files of others stay" "$(results data)"
+echo precious >data_ctx_gen103.bin
+for round in 6 7 8; do
+    "$plain" set --in-place data.onnx model:producer_version=$round >log 2>&1
+    epctx compile --if-needed data.onnx
+done
+[ "$(cat data_ctx_gen103.bin)" = precious ] && [ ! -e data_ctx_gen104.bin ] &&
+    ok "and what somebody changed" || fail "and what somebody changed" "$(results data)"
+rm -f data_ctx*
+cp data.kept data.onnx
+for round in 1 2 3; do
+    "$plain" set --in-place data.onnx model:producer_version=$round >log 2>&1
+    [ $round != 3 ] || cp data.kept data.onnx
+    epctx compile --if-needed data.onnx
+done
 cmp -s first.bin data_ctx_gen3.bin && ok "the same bytes again" ||
     fail "the same bytes again" "they differ"
 printf '\001\002' | dd of=w.data bs=1 seek=100 conv=notrunc 2>/dev/null

@@ -139,6 +139,8 @@ static epctx_status compile_one(alone *a, epctx_error *error) {
     opts.io = cli_io();
     cli_progress_begin("compile", 0);
     status = epctx_model_open_file(&model, a->file, &opts, error);
+    if (status == EPCTX_OK && a->needed != NULL)
+        status = epctx_generation_note(&a->needed->next, &model, error);
     if (status == EPCTX_OK) status = generate(a, &model, error);
     epctx_model_close(&model);
     cli_progress_end();

@@ -469,6 +469,8 @@ static void stamp(unit *u, const made_model *model, const char *path) {
     if (status == EPCTX_OK) {
         status = cli_open(&open, path, &error);
         if (status == EPCTX_OK) status = stamp_nodes(u, &open, &source, &error);
+        if (status == EPCTX_OK && u->needed != NULL)
+            status = epctx_generation_note(&u->needed->next, &open, &error);
         if (status == EPCTX_OK) status = epctx_model_write_file(&open, path, &opts, &error);
         epctx_model_close(&open);
     }

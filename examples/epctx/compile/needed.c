@@ -276,6 +276,7 @@ epctx_status needed_begin(compile_needed *n, bool dry_run, epctx_error *error) {
 
 void needed_end(compile_needed *n) {
     epctx_file_lock_drop(&n->lock);
+    epctx_generation_end(&n->next);
 }
 
 /* ---------------------------------------------------------------- what was decided */
