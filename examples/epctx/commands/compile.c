@@ -38,16 +38,16 @@ static void print_report(const epctx_gen_report *report, const epctx_backend *ba
     if (report->other_nodes > 0)
         printf("others         %zu EPContext nodes of other EPs, unchanged\n", report->other_nodes);
     if (report->binary_path[0] != '\0')
-        printf("binary         %s, %" PRIu64 " bytes\n", report->binary_path, report->binary_size);
+        compile_print_file(stdout, "binary", report->binary_path, &report->binary_size);
     else if (report->partition_count > 0)
         printf("binary         embedded, %" PRIu64 " bytes\n", report->binary_size);
     if (report->outside_count > 0)
         printf("weights        %zu stay in the source model, %" PRIu64 " bytes\n",
                report->outside_count, report->outside_size);
     if (report->initializers_path[0] != '\0')
-        printf("initializers   %s, %" PRIu64 " bytes\n", report->initializers_path,
-               report->initializers_size);
-    printf("model          %s\n", report->context_path);
+        compile_print_file(stdout, "initializers", report->initializers_path,
+                           &report->initializers_size);
+    compile_print_file(stdout, "model", report->context_path, NULL);
     printf("time           %.1f ms\n", milliseconds);
 }
 
@@ -729,8 +729,8 @@ const cli_command cli_compile = {
              "With --if-needed the EPContext model that is there stays if compiling would give\n"
              "the same: source, data files, options and, with --ep, libraries, ONNX Runtime\n"
              "and machine are those of its build stamp, and no file is damaged. Else it is\n"
-             "replaced, and the reason told; anything else than a model that this EP made from\n"
-             "this source is replaced only with -f. Its files are named MODEL_ctx_genN and never\n"
+             "replaced, and the reason told; what is no model that this EP made from this\n"
+             "source is replaced only with -f. Its files are named MODEL_ctx_genN and never\n"
              "change; those of the last three results stay. While another process compiles the\n"
              "same model, this one waits for its result; --wait ends that, and uses the older\n"
              "result if there is one whose files are whole.\n",

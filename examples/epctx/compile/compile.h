@@ -71,6 +71,8 @@ epctx_status compile_note_sources(const char *const *files, int count, const com
 epctx_status compile_judge(const char *const *files, int count, const compile_settings *set,
                            compile_notes *notes, epctx_error *error);
 void compile_print_notes(FILE *out, const compile_notes *notes);
+/* A line of a report about a file; `size` NULL: it has none. */
+void compile_print_file(FILE *out, const char *word, const char *path, const uint64_t *size);
 /* The same as the member `key`. */
 void compile_json_notes(json_writer *w, const char *key, const compile_notes *notes);
 epctx_status compile_add_note(compile_notes *notes, const char *line, epctx_error *error);

@@ -324,7 +324,5 @@ void needed_report(const compile_needed *n, bool json) {
         return;
     }
     needed_print(n);
-    printf("%-14s ", "model");
-    cli_put(stdout, epctx_str_of(n->path));
-    putchar('\n');
+    compile_print_file(stdout, "model", n->path, NULL);
 }

@@ -35,7 +35,7 @@ typedef struct neighbourhood {
     } * folders;                 /* which are looked at */
     size_t folder_count;
     epctx_str folder; /* this one, as given */
-    bool above;
+    bool above, apart;
     needing found;
     epctx_status status;
     epctx_error *error;
@@ -163,8 +163,7 @@ static void add_models(neighbourhood *n) {
 /* -- who needs it -- */
 
 static bool counts(const neighbourhood *n, const epctx_dependency *file, const target *to) {
-    return !(n->plan->contexts_apart && to->file != NULL && !n->above &&
-             file->use == EPCTX_USE_CONTEXT && strcmp(file->attribute, "ep_cache_context") == 0);
+    return !(n->apart && to->file != NULL && file->use == EPCTX_USE_CONTEXT && strcmp(file->attribute, "ep_cache_context") == 0);
 }
 
 /* What a model has in a file. */
@@ -224,6 +223,18 @@ static void look_at_model(neighbourhood *n, const char *path) {
     epctx_arena_free(&arena);
 }
 
+static bool is_apart(const neighbourhood *n, const char *real) {
+    const epctx_io *io = epctx_io_files();
+    char other[EPCTX_PATH_MAX];
+    size_t i;
+    if (!n->plan->contexts_apart || !n->above) return n->plan->contexts_apart;
+    for (i = 0; i < n->plan->apart_count; i++)
+        if (io->canonical_fn(io->user, n->plan->apart[i], other, sizeof other, NULL) == EPCTX_OK &&
+            strcmp(other, real) == 0)
+            return true;
+    return false;
+}
+
 static bool look_at_name(void *state, const char *name) {
     neighbourhood *n = (neighbourhood *)state;
     char path[EPCTX_PATH_MAX], real[EPCTX_PATH_MAX];
@@ -233,6 +244,7 @@ static bool look_at_name(void *state, const char *name) {
         epctx_path_join(n->folder, epctx_str_of(name), path, sizeof path, NULL) != EPCTX_OK ||
         io->canonical_fn(io->user, path, real, sizeof real, NULL) != EPCTX_OK || is_spared(n, real))
         return true;
+    n->apart = is_apart(n, real);
     look_at_model(n, path);
     return n->status == EPCTX_OK;
 }

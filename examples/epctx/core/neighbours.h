@@ -14,7 +14,9 @@ typedef struct neighbours_plan {
     size_t model_count;
     const char *source;  /* that is read, changed and may be replaced by the result; may be NULL */
     bool contexts_apart; /* which model beside it has its context in one of `files` is asked for
-                            elsewhere: here it counts only if it needs that in another way */
+                            elsewhere: here it counts only if it needs that in another way; */
+    const char *const *apart; /* so do these, in whatever folder */
+    size_t apart_count;
     const char *cure;    /* what to do instead; default: another name */
 } neighbours_plan;
 

@@ -351,7 +351,8 @@ epctx_status epctx_generation_begin(const epctx_io *io, const char *path, epctx_
     if (status == EPCTX_OK) {
         out->number = (uint64_t)w->last + 1;
         text = epctx_text_of(out->stem, sizeof out->stem);
-        epctx_text_put_format(&text, "%S_gen%u", &w->stem, out->number);
+        epctx_text_put(&text, w->stem);
+        epctx_text_put_format(&text, "_gen%u", out->number);
         if (text.cut)
             status = epctx_fail(error, EPCTX_ERR_LIMIT, "'%s': the name is too long", path);
     }
