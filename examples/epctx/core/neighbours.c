@@ -163,7 +163,8 @@ static void add_models(neighbourhood *n) {
 /* -- who needs it -- */
 
 static bool counts(const neighbourhood *n, const epctx_dependency *file, const target *to) {
-    return !(n->apart && to->file != NULL && file->use == EPCTX_USE_CONTEXT && strcmp(file->attribute, "ep_cache_context") == 0);
+    return !(n->apart && to->file != NULL && file->use == EPCTX_USE_CONTEXT &&
+             strcmp(file->attribute, "ep_cache_context") == 0);
 }
 
 /* What a model has in a file. */

@@ -17,7 +17,7 @@ typedef struct neighbours_plan {
                             elsewhere: here it counts only if it needs that in another way; */
     const char *const *apart; /* so do these, in whatever folder */
     size_t apart_count;
-    const char *cure;    /* what to do instead; default: another name */
+    const char *cure; /* what to do instead; default: another name */
 } neighbours_plan;
 
 /* EPCTX_ERR_PATH with the name of a model that needs one of the files, if there is one beside or

@@ -190,8 +190,7 @@ static void note_earlier(folder_work *w, epctx_str name, uint64_t size, uint64_t
 static epctx_status hash_file(const folder_work *w, epctx_str name, uint64_t *size,
                               uint64_t *hash) {
     epctx_mapping mapping;
-    OPS_TRY(
-        epctx_path_map(w->io, epctx_str_of(w->root), name, 0, &mapping, NULL, NULL));
+    OPS_TRY(epctx_path_map(w->io, epctx_str_of(w->root), name, 0, &mapping, NULL, NULL));
     *size = mapping.size;
     *hash = epctx_hash(mapping.data, mapping.size, 0);
     w->io->unmap_fn(w->io->user, &mapping);
@@ -291,8 +290,7 @@ static epctx_status sweep(const folder_work *w, epctx_generation *out, epctx_err
     char *key = epctx_arena_copy(&out->arena, w->key);
     epctx_text text;
     size_t i;
-    if (lines == NULL || key == NULL)
-        return epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory");
+    if (lines == NULL || key == NULL) return epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory");
     text = epctx_text_of(lines, most);
     for (i = 0; i < w->count; i++) {
         const earlier_file *file = &w->earlier[i];
