@@ -481,8 +481,9 @@ EPCTX_API epctx_status epctx_cancelled(const epctx_hooks *hooks, epctx_error *er
 EPCTX_API epctx_status epctx_path_join(epctx_str folder, epctx_str name, char *out, size_t capacity,
                                        epctx_error *error);
 /* Checks a name stored in a model (ep_cache_context, external data location) without touching the
- * disk: not empty, no NUL, not absolute (POSIX root, drive letter, UNC, backslash root), no ".."
- * component, no ORT in-memory tag. "a..b.bin" and subfolders are fine. EPCTX_ERR_PATH. */
+ * disk: not empty, no control character (those below U+0020, U+007F: a payload in the place of a
+ * name), not absolute (POSIX root, drive letter, UNC, backslash root), no ".." component, no ORT
+ * in-memory tag. "a..b.bin" and subfolders are fine. EPCTX_ERR_PATH. */
 EPCTX_API epctx_status epctx_path_check(epctx_str name, epctx_error *error);
 /* Folder of a path with its separator, or ""; the name after it. Borrowed. */
 EPCTX_API epctx_str epctx_path_folder(epctx_str path);
@@ -4208,12 +4209,22 @@ static bool epctx__is_separator(char c) {
     return c == '/' || c == '\\';
 }
 
+/* Bytes of a context, say. ORT opens external data by any name. */
+static bool epctx__has_controls(epctx_str name) {
+    size_t i;
+    for (i = 0; i < name.size; i++)
+        if ((uint8_t)name.data[i] < 0x20 || name.data[i] == 0x7f) return true;
+    return false;
+}
+
 /* The same on every system. */
 static const char *epctx__path_fault(epctx_str name, uint32_t flags) {
     size_t start = 0;
     size_t i;
     if (name.size == 0) return "is empty";
     if (memchr(name.data, '\0', name.size) != NULL) return "contains a NUL byte";
+    if ((flags & EPCTX_PATH_DETOURS) == 0 && epctx__has_controls(name))
+        return "contains a control character, expected the name of a file";
     if (epctx__is_separator(name.data[0]) ||
         (name.size >= 2 && name.data[1] == ':' && ((unsigned)name.data[0] | 0x20u) - 'a' < 26))
         return "is absolute, expected a path relative to the model";
@@ -17205,6 +17216,7 @@ static epctx_status epctx__gen_source_name(epctx__gen *g, const char **out) {
         epctx_path_relative(epctx_path_folder(epctx_str_of(beside)), epctx_str_of(source), &name,
                             NULL) != EPCTX_OK)
         name = epctx_path_file(epctx_str_of(path));
+    if (name.size > 0) EPCTX__TRY(epctx_path_check(name, g->in->error)); /* else loading fails */
     return epctx__copy(g->in->arena, name, out, g->in->error);
 }
 
@@ -19177,9 +19189,7 @@ static epctx_status epctx__load_folder(const epctx__loading *l, epctx__binary_fi
  * allows names in any encoding; one that is not UTF-8 counts if there is such a file. */
 static bool epctx__load_named(const epctx__loading *l, epctx_str given, char path[EPCTX_PATH_MAX]) {
     epctx__binary_file file = l->file;
-    size_t i = 0;
-    while (i < given.size && (uint8_t)given.data[i] >= 0x20 && given.data[i] != 0x7f) i++;
-    if (i < given.size || given.size >= EPCTX_PATH_MAX) return false;
+    if (epctx__has_controls(given) || given.size >= EPCTX_PATH_MAX) return false;
     file.name = given;
     return l->opts.io != NULL || epctx_str_is_utf8(given) ||
            (epctx__load_folder(l, &file, NULL) == EPCTX_OK &&

@@ -55,6 +55,32 @@ cp data.kept data.onnx
 decided "and as before again" compiled_again "data.onnx'" data.onnx
 [ "$(results data | tr ' ' '\n' | grep -c _gen)" = 3 ] && [ -e data_ctx_gen5.bin ] &&
     ok "three generations stay" || fail "three generations stay" "$(results data)"
+# What somebody else wrote under such a name stays.
+echo precious >data_ctx_gen3.dat
+echo precious >data_ctx_gen5.dat
+echo precious >data_ctx_gen99.bin
+for round in 1 2 3 4 5; do
+    "$plain" set --in-place data.onnx model:producer_version=$round >log 2>&1
+    epctx compile --if-needed data.onnx
+done
+[ "$(results data)" = "./data_ctx.onnx ./data_ctx_gen102.bin ./data_ctx_gen103.bin \
+./data_ctx_gen104.bin ./data_ctx_gen3.dat ./data_ctx_gen5.dat ./data_ctx_gen99.bin " ] &&
+    [ "$(cat data_ctx_gen3.dat data_ctx_gen5.dat data_ctx_gen99.bin | sort -u)" = precious ] &&
+    ok "files of others stay" || fail "files of others stay" "$(results data)"
+echo precious >data_ctx_gen103.bin
+for round in 6 7 8; do
+    "$plain" set --in-place data.onnx model:producer_version=$round >log 2>&1
+    epctx compile --if-needed data.onnx
+done
+[ "$(cat data_ctx_gen103.bin)" = precious ] && [ ! -e data_ctx_gen104.bin ] &&
+    ok "and what somebody changed" || fail "and what somebody changed" "$(results data)"
+rm -f data_ctx*
+cp data.kept data.onnx
+for round in 1 2 3; do
+    "$plain" set --in-place data.onnx model:producer_version=$round >log 2>&1
+    [ $round != 3 ] || cp data.kept data.onnx
+    epctx compile --if-needed data.onnx
+done
 cmp -s first.bin data_ctx_gen3.bin && ok "the same bytes again" ||
     fail "the same bytes again" "they differ"
 printf '\001\002' | dd of=w.data bs=1 seek=100 conv=notrunc 2>/dev/null
@@ -91,14 +117,49 @@ printf 'version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n' >"$
 damaged "a binary is a pointer of Git LFS" "bytes"
 rm "$(newest)"; damaged "a binary is gone" "context binary"
 : >"$(newest)"; damaged "a binary is empty" "empty"
+# What is there is replaced only when it was made from this source, by this EP.
+foreign() { # NAME REASON: so is it, and -f replaces it
+    before=$(cksum data_ctx.onnx)
+    for policy in "" "--overwrite fail"; do
+        # shellcheck disable=SC2086 # words
+        epctx compile --if-needed $policy data.onnx
+        [ "$before" = "$(cksum data_ctx.onnx)" ] || fail "$1: refused" "it is replaced"
+        result "$1: refused $policy" 1 "exists already, and "
+    done
+    decided "$1" compiled_again "$2" -f data.onnx
+    decided "$1: cured" up_to_date "" data.onnx
+    cmp -s first.bin "$(newest)" || fail "$1: the same binary" "it differs"
+}
 dd if=kept/first.onnx of=data_ctx.onnx bs=200 count=1 2>/dev/null
-damaged "the model is cut" "data_ctx.onnx"
+foreign "the model is cut" "data_ctx.onnx"
 printf 'version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n' >data_ctx.onnx
-damaged "the model is a pointer of Git LFS" "data_ctx.onnx"
-cp plain.onnx data_ctx.onnx; damaged "another model" "no build stamp"
+foreign "the model is a pointer of Git LFS" "data_ctx.onnx"
+cp plain.onnx data_ctx.onnx; foreign "another model" "no build stamp"
 epctx compile -o other_ctx.onnx digits.onnx
-cp other_ctx.onnx data_ctx.onnx; damaged "the result of another model" "bytes, it was compiled"
-: >data_ctx.onnx; damaged "an empty file" "data_ctx.onnx"
+cp other_ctx.onnx data_ctx.onnx; foreign "the result of another model" "bytes, it was compiled"
+noise() { { printf '\001\377' && head -c 498 /dev/zero; }; }
+noise >qnn.bin
+"$plain" wrap qnn.bin --profile qnn --inputs 'x:float32[1]' --outputs 'y:float32[1]' -o q.onnx \
+    >log 2>&1 && "$plain" stamp q.onnx --source data.onnx -f -o data_ctx.onnx >log 2>&1 ||
+    fail "a model of another EP" "$(cat log)"
+foreign "a model of another EP" "no build stamp"
+: >data_ctx.onnx; foreign "an empty file" "data_ctx.onnx"
+echo notes >data_ctx.onnx; foreign "a text" "data_ctx.onnx"
+# A neighbour keeps what it needs, whatever -f says.
+before=$(state | grep -v -e ' ./out$' -e ' ./err$')
+for file in q.onnx w.data qnn.bin; do
+    epctx compile --if-needed plain.onnx -o $file; result "no $file" 1 "exists already, and "
+done
+for file in w.data qnn.bin; do
+    epctx compile --if-needed plain.onnx -f -o $file; result "-f, no $file" 1 " this file: "
+done
+rm -f ./*.lock
+[ "$before" = "$(state | grep -v -e ' ./out$' -e ' ./err$' -e '\.lock$')" ] &&
+    ok "all of them stay" || fail "all of them stay" "a file changed"
+cp data_ctx.onnx renamed_ctx.onnx
+cp data.onnx renamed.onnx
+decided "the same source by another name" compiled_again "other options" --embed renamed.onnx
+rm renamed*
 # A copy of the model keeps the files that it names.
 cp data_ctx.onnx kept.onnx
 "$plain" set --in-place data.onnx model:producer_version=8 >log 2>&1
@@ -311,15 +372,38 @@ edit_stamp t_ctx.onnx ToyExecutionProvider library "7 0011223344556677 libbeside
 toy "an EP: a library beside it is gone" compiled_again "libbeside.so', which is not there"
 cp t_ctx.onnx t_ctx.kept
 dd if=t_ctx.kept of=t_ctx.onnx bs=300 count=1 2>/dev/null
-toy "an EP: the model is cut" compiled_again "t_ctx.onnx"
+epctx compile --if-needed --ort "$runtime" --ep ep/libtoy_ep.so t.onnx
+result "an EP: the model is cut" 1 "exists already, and "
+toy "an EP: the model is cut, -f" compiled_again "t_ctx.onnx" -f
 find . -maxdepth 1 -name 't_ctx_gen*' | sort -V | tail -n 1 | while read -r file; do
     echo "no context" >"$file"
 done
 toy "an EP: its binary is another" compiled_again "bytes"
 toy "an EP: cured" up_to_date ""
-cp digits.onnx d.onnx
-epctx compile --if-needed d.onnx
-epctx compile --if-needed --json --ort "$runtime" --ep ep/libtoy_ep.so -o d_ctx.onnx t.onnx
+# Of another EP, and of a neighbour.
+"$plain" compile --if-needed t.onnx -o npu_ctx.onnx >log 2>&1 || fail "another EP's" "$(cat log)"
+for file in npu_ctx.onnx w.data qnn.bin q.onnx; do
+    before=$(cksum $file)
+    for policy in "" "--overwrite fail" "--embed" "--dry-run"; do
+        case $policy$file in --dry-runnpu_ctx.onnx) continue ;; esac # the EP is not asked
+        # shellcheck disable=SC2086 # words
+        epctx compile --if-needed --ort "$runtime" --ep ep/libtoy_ep.so $policy -o $file t.onnx
+        result "an EP: no $file $policy" 1 "exists already, and "
+    done
+    [ "$before" = "$(cksum $file)" ] && ok "an EP: $file stays" ||
+        fail "an EP: $file stays" "it changed"
+done
+for file in w.data qnn.bin; do
+    before=$(cksum $file)
+    for policy in "--if-needed" "--if-needed --embed" "" "--embed"; do
+        # shellcheck disable=SC2086 # words
+        epctx compile $policy -f --ort "$runtime" --ep ep/libtoy_ep.so -o $file t.onnx
+        result "an EP: -f $policy, no $file" 1 " this file: "
+    done
+    [ "$before" = "$(cksum $file)" ] && ok "an EP: -f, $file stays" ||
+        fail "an EP: -f, $file stays" "it changed"
+done
+epctx compile --if-needed -f --json --ort "$runtime" --ep ep/libtoy_ep.so -o npu_ctx.onnx t.onnx
 said "of another EP" 0 '"decision": "compiled_again"'
 epctx compile --if-needed --ort "$runtime" --ep ep/libtoy_ep.so --dry-run t.onnx
 said "--dry-run" 0 "up to date"

@@ -105,6 +105,52 @@ works "compile: values without shapes" "$epctx" compile -f unshaped.onnx
 works "compile: its lint of values without shapes" "$epctx" lint unshaped_ctx.onnx
 works "compile: what has no reader goes" "$epctx" compile -f dead.onnx
 
+# -- names that loading refuses are not written, in any way --
+cp embedded.onnx e.onnx
+cp plain_ctx.onnx c.onnx
+head -c 500 /dev/zero | tr '\0' '\377' >blob.bin
+tab=$(printf '\t') one=$(printf '\001') del=$(printf '\177') line='
+'
+for c in "$tab" "$one" "$del" "$line"; do
+    bad="a${c}b.onnx"
+    cp plain.onnx "$bad"
+    cp blob.bin "w${c}.bin"
+    code_of() { printf '%s' "$c" | od -An -tx1 | tr -d ' '; }
+    named() { # NAME ARGUMENTS...
+        name="$1, a name with $(code_of)"
+        shift
+        before=$(state)
+        epctx "$@"
+        if [ "$code" -ne 1 ] || ! grep -q 'control character' "$err"; then
+            fail "$name" "exit code $code, expected 1 and 'control character'"
+        elif [ "$(state)" != "$before" ]; then fail "$name" "files have changed"
+        elif [ "$(LC_ALL=C tr -d '\n' <"$err" | LC_ALL=C grep -c '[[:cntrl:]]')" != 0 ]; then
+            fail "$name" "the message has it raw"
+        else ok "$name"; fi
+    }
+    named compile compile "$bad"
+    named "compile, a group" compile "$bad" plain.onnx
+    named "compile -o" compile plain.onnx -o "x$bad"
+    named "compile -n" compile -n "$bad"
+    named "compile --if-needed" compile --if-needed "$bad"
+    named "compile --weightless" compile --weightless --embed "$bad" -o w.onnx
+    named "compile --initializers" compile --initializers "i$c" partly.onnx -o w.onnx
+    named extract extract e.onnx -o x.onnx --name "x$c.bin"
+    named "extract -o" extract e.onnx -o "x$bad"
+    named mv mv plain_npu.bin "x$c.bin"
+    named wrap wrap "w$c.bin" --profile qnn --inputs 'x:float32[1]' --outputs 'y:float32[1]' \
+        -o w.onnx
+    named "wrap --binary" wrap blob.bin --profile qnn --inputs 'x:float32[1]' \
+        --outputs 'y:float32[1]' --binary "x$c.bin" -o w.onnx
+    named init init --external plain.onnx --threshold 0 --name "x$c.bin" -o w.onnx
+    epctx compile --embed "$bad" -o "$bad.ctx.onnx"
+    result "compile --embed, a name with $(code_of)" 0
+    [ "$(LC_ALL=C tr -d '\n' <"$out" | LC_ALL=C grep -c '[[:cntrl:]]')" = 0 ] &&
+        works "which loads" "$epctx" run "$bad.ctx.onnx" --seed 1 ||
+        fail "compile --embed, a name with $(code_of)" "the report has it raw"
+    rm -f "$bad"* "w$c.bin"
+done
+
 # -- all that write models are here, or cannot make a good one bad --
 never() {
     tried="$tried $1"

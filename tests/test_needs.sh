@@ -89,9 +89,16 @@ cd ..
 
 # -- who needs this file? --
 
-# Each kind of neighbour needs weights.bin.
+# Each kind of neighbour needs weights.bin, the last from two folders above.
 neighbour() {
     case $1 in
+    above)
+        noise 500 >weights.bin
+        (cd "$work/$1" && "$plain" wrap "$2/weights.bin" --profile qnn --inputs 'x:float32[1]' \
+            --outputs 'y:float32[1]' --binary unused.bin -o n.onnx >log 2>&1 &&
+            rm unused.bin log)
+        epctx set "$work/$1/n.onnx" "ep_cache_context=$2/weights.bin" --in-place
+        ;;
     binary)
         noise 500 >weights.bin
         epctx wrap weights.bin --profile qnn --inputs 'x:float32[1]' --outputs 'y:float32[1]' \
@@ -111,10 +118,12 @@ spares() {
     refused "$name" 1 "n.onnx needs this file"
 }
 
-for kind in binary data offset; do
-    mkdir "$kind" "$kind/other" && cd "$kind" || exit 1
-    neighbour $kind
-    cp ../plain.onnx ../partly.onnx .
+for kind in binary data offset above; do
+    deep=
+    [ $kind != above ] || deep=/deep/er
+    mkdir -p "$kind$deep/other" && cd "$kind$deep" || exit 1
+    neighbour $kind ${deep#/}
+    cp "$work"/plain.onnx "$work"/partly.onnx "$work"/digits.onnx .
     works "$kind: models to write" "$plain" compile --embed plain.onnx -o made.onnx
     works "$kind: another model's data" "$plain" init --external --threshold 1 plain.onnx \
         -o other/data.onnx --name weights.bin
@@ -148,8 +157,12 @@ for kind in binary data offset; do
     spares "$kind: merge" merge other/data.onnx made.onnx -o r.onnx -f
     spares "$kind: merge, its result" merge plain.onnx made.onnx -o weights.bin -f
     spares "$kind: split" split other/data.onnx --outputs y -o r.onnx -f
+    spares "$kind: compile, its result" compile plain.onnx -o weights.bin -f
+    spares "$kind: compile --embed, its result" compile --embed plain.onnx -o weights.bin -f
+    spares "$kind: compile --if-needed, its result" compile --if-needed plain.onnx \
+        -o weights.bin -f
     [ $kind = binary ] || spares "$kind: mv" mv weights.bin moved.bin
-    cd ..
+    cd "$work" || exit 1
 done
 
 # -- what is no loss --

@@ -307,6 +307,8 @@ with "$npu" verify --rtol 0 --atol 0 digits.onnx; said "without tolerance" 1 "be
 with "$npu" verify --rtol 0 --atol 0 --cosine 0.9 digits.onnx; result "by the cosine" 0
 with "$npu" verify --context plain_ctx.onnx digits.onnx
 result "another model's context" 3 "context"
+with "$npu" verify --context digits.onnx digits.onnx
+result "no context" 3 "--context: digits.onnx has no EPContext node"
 with "$npu" verify --context digits_ctx.onnx digits.onnx; result "a given context" 0
 "$python" - <<'END' # another weight
 import struct

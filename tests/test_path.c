@@ -54,8 +54,17 @@ TEST(check_bad) {
         epctx_str with_nul = {"a.bin\0.png", 10};
         CHECK_INT(epctx_path_check(with_nul, NULL), EPCTX_ERR_PATH);
     }
+    for (char c = 1; c > 0; c++) {
+        const char name[] = {'a', c, 'b', '\0'};
+        const bool control = c < 0x20 || c == 0x7f;
+        if (c == ':') continue; /* not on Windows */
+        CHECK((check(name) != EPCTX_OK) == control, "the character %d", c);
+        if (c == 0x7f) break;
+    }
     {
         epctx_error error;
+        CHECK_INT(epctx_path_check(epctx_str_of("a\tb"), &error), EPCTX_ERR_PATH);
+        CHECK_HAS(error.message, "'a\\x09b' contains a control character, expected the name");
         CHECK_INT(epctx_path_check(epctx_str_of("sub/../a"), &error), EPCTX_ERR_PATH);
         CHECK_HAS(error.message, "'sub/../a' contains '..'");
     }

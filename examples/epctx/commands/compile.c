@@ -38,16 +38,16 @@ static void print_report(const epctx_gen_report *report, const epctx_backend *ba
     if (report->other_nodes > 0)
         printf("others         %zu EPContext nodes of other EPs, unchanged\n", report->other_nodes);
     if (report->binary_path[0] != '\0')
-        printf("binary         %s, %" PRIu64 " bytes\n", report->binary_path, report->binary_size);
+        compile_print_file(stdout, "binary", report->binary_path, &report->binary_size);
     else if (report->partition_count > 0)
         printf("binary         embedded, %" PRIu64 " bytes\n", report->binary_size);
     if (report->outside_count > 0)
         printf("weights        %zu stay in the source model, %" PRIu64 " bytes\n",
                report->outside_count, report->outside_size);
     if (report->initializers_path[0] != '\0')
-        printf("initializers   %s, %" PRIu64 " bytes\n", report->initializers_path,
-               report->initializers_size);
-    printf("model          %s\n", report->context_path);
+        compile_print_file(stdout, "initializers", report->initializers_path,
+                           &report->initializers_size);
+    compile_print_file(stdout, "model", report->context_path, NULL);
     printf("time           %.1f ms\n", milliseconds);
 }
 
@@ -139,6 +139,8 @@ static epctx_status compile_one(alone *a, epctx_error *error) {
     opts.io = cli_io();
     cli_progress_begin("compile", 0);
     status = epctx_model_open_file(&model, a->file, &opts, error);
+    if (status == EPCTX_OK && a->needed != NULL)
+        status = epctx_generation_note(&a->needed->next, &model, error);
     if (status == EPCTX_OK) status = generate(a, &model, error);
     epctx_model_close(&model);
     cli_progress_end();
@@ -218,6 +220,8 @@ static epctx_status begin_needed(alone *a, compile_needed *n, compile_settings *
     n->backend = &a->backend;
     n->gen = &set->gen;
     n->wait = set->wait;
+    n->replaces = set->gen.overwrite;
+    set->gen.overwrite = true; /* needed_allow has asked */
     a->needed = n;
     if (status == EPCTX_OK) status = needed_begin(n, false, error);
     if (status != EPCTX_OK || n->current) return status;
@@ -470,7 +474,7 @@ static bool read_bars(const char *option, const char *list, anyep_settings *any,
     return true;
 }
 
-/* One model, all of whose files are generations: what is there may be replaced. */
+/* One model, all of whose files are generations. */
 static bool fits_needed(compile_settings *set, int count) {
     if (!set->if_needed)
         return set->wait < 0 || usage("--wait has no effect without --if-needed", "");
@@ -482,7 +486,6 @@ static bool fits_needed(compile_settings *set, int count) {
             "");
     if (set->gen.initializers_file_name != NULL)
         return usage("--if-needed keeps initializers inside: omit --initializers", "");
-    set->gen.overwrite = true;
     return true;
 }
 
@@ -707,9 +710,9 @@ const cli_command cli_compile = {
              "not change.\n"
              "Several models (also as a list a.onnx,b.onnx) share one binary, named after the\n"
              "first: N models give N + 1 files, all or none. This corresponds to ORT's\n"
-             "ep_weight_sharing_ctx_gen and accepts its options -e, -i, -C and -v. A binary\n"
-             "that another model in the folder needs is never replaced: always compile all\n"
-             "models that share a binary together.\n"
+             "ep_weight_sharing_ctx_gen and accepts its options -e, -i, -C and -v. What\n"
+             "another model needs, in the folder or in the two above, is never replaced:\n"
+             "always compile all models that share a binary together.\n"
              "\n"
              "With --ep, the EP in LIBRARY compiles instead, through ONNX Runtime's compile\n"
              "API. Several models share a binary if the EP can (ep.share_ep_contexts). The\n"
@@ -726,7 +729,8 @@ const cli_command cli_compile = {
              "With --if-needed the EPContext model that is there stays if compiling would give\n"
              "the same: source, data files, options and, with --ep, libraries, ONNX Runtime\n"
              "and machine are those of its build stamp, and no file is damaged. Else it is\n"
-             "replaced, and the reason told. Its files are named MODEL_ctx_genN and never\n"
+             "replaced, and the reason told; what is no model that this EP made from this\n"
+             "source is replaced only with -f. Its files are named MODEL_ctx_genN and never\n"
              "change; those of the last three results stay. While another process compiles the\n"
              "same model, this one waits for its result; --wait ends that, and uses the older\n"
              "result if there is one whose files are whole.\n",

@@ -155,7 +155,7 @@ static int check_others(output *out, const char *from, const char *to, const cha
 }
 
 /* Only nodes get the new name: what else refers to the file would lose it. */
-static bool is_movable(const char *from) {
+static bool is_movable(const char *from, const char *const *models, size_t count) {
     epctx_output_file file;
     neighbours_plan plan;
     epctx_error error;
@@ -165,7 +165,10 @@ static bool is_movable(const char *from) {
     plan.files = &file;
     plan.file_count = 1;
     plan.contexts_apart = true;
-    plan.cure = "mv renames what nodes have in ep_cache_context, and nothing else";
+    plan.apart = models;
+    plan.apart_count = count;
+    plan.cure = "mv renames what nodes have in ep_cache_context, of models beside the file and of "
+                "those that are named, and nothing else";
     if (neighbours_allow(&plan, &error) == EPCTX_OK) return true;
     cli_fail(&error);
     return false;
@@ -222,7 +225,8 @@ static int run(const cli_args *args) {
             count = (size_t)args->count - 2;
             code = check_others(&out, operands[0], operands[1], operands + 2, count, profile);
         }
-        if (code == CLI_OK && !is_movable(operands[0])) code = CLI_FAILED;
+        if (code == CLI_OK && !is_movable(operands[0], all ? models : operands + 2, count))
+            code = CLI_FAILED;
         if (code == CLI_OK)
             code = move(&out, operands[0], operands[1], all ? models : operands + 2, count, all,
                         profile);
@@ -242,8 +246,8 @@ const cli_command cli_mv = {
              "binary and skips .onnx files that are not models. Specify models in other\n"
              "folders, also if a link beside the binary refers to them; then list all models\n"
              "that use the binary: a model beside it that uses it and is not listed is an\n"
-             "error. Each model stays loadable throughout; after a crash, run the same command\n"
-             "again to complete it.\n",
+             "error, as is one in the two folders above. Each model stays loadable\n"
+             "throughout; after a crash, run the same command again to complete it.\n",
     .more = "Example: epctx mv model_npu.bin weights.bin\n",
     .run = run,
 };

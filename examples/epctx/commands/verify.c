@@ -605,11 +605,28 @@ static bool is_source(work *w) {
     return ok;
 }
 
+/* Of a model without one no context would be loaded, and nothing would be verified. */
+static bool is_compiled(const char *context) {
+    epctx_model model;
+    epctx_error error;
+    epctx_node_view node;
+    bool ok = false;
+    if (context == NULL) return true;
+    if (cli_open(&model, context, &error) != EPCTX_OK)
+        cli_fail(&error);
+    else if (!cli_first_epnode(&model, &node))
+        cli_fail_text("--context: %s has no EPContext node: expected a compiled model", context);
+    else
+        ok = true;
+    epctx_model_close(&model);
+    return ok;
+}
+
 static int verify(work *w) {
     const anyep_settings *set = &w->set.any;
     int code = CODE_FAILED, i;
-    if (!is_source(w) || !anyep_check_dims(set, &w->set.model, 1) || !anyep_find_ort(&w->set.any) ||
-        !anyep_folder(NULL, w->folder, sizeof w->folder))
+    if (!is_source(w) || !is_compiled(w->set.context) || !anyep_check_dims(set, &w->set.model, 1) ||
+        !anyep_find_ort(&w->set.any) || !anyep_folder(NULL, w->folder, sizeof w->folder))
         return code;
     cli_progress_begin("verify", 0);
     run_one(w, CPU, w->set.model);

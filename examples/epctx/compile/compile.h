@@ -71,6 +71,8 @@ epctx_status compile_note_sources(const char *const *files, int count, const com
 epctx_status compile_judge(const char *const *files, int count, const compile_settings *set,
                            compile_notes *notes, epctx_error *error);
 void compile_print_notes(FILE *out, const compile_notes *notes);
+/* A line of a report about a file; `size` NULL: it has none. */
+void compile_print_file(FILE *out, const char *word, const char *path, const uint64_t *size);
 /* The same as the member `key`. */
 void compile_json_notes(json_writer *w, const char *key, const compile_notes *notes);
 epctx_status compile_add_note(compile_notes *notes, const char *line, epctx_error *error);
@@ -128,6 +130,7 @@ typedef struct compile_needed {
     const char *options, *machine;
     const char *const *session; /* options of the session, with those of the tool */
     double wait;                /* as in compile_settings */
+    bool replaces;              /* -f: whatever is there */
     /* What was found: */
     bool current;        /* nothing has to be compiled */
     bool existed;        /* there was something */
@@ -141,6 +144,9 @@ typedef struct compile_needed {
 
 /* Decides. Unless nothing has to be done the lock of `path` is held, until needed_end. */
 epctx_status needed_begin(compile_needed *n, bool dry_run, epctx_error *error);
+/* Whether what is at `path` may be replaced: an EPContext model that was made from this source, by
+ * this EP (NULL: by any); with -f, anything that no other model needs. Else EPCTX_ERR_EXISTS. */
+epctx_status needed_allow(const compile_needed *n, const char *ep, epctx_error *error);
 /* May be called twice, and on a zeroed one. */
 void needed_end(compile_needed *n);
 /* What was decided and why: a line; members of a JSON object, NULL: none; a whole report for a

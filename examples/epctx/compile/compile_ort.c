@@ -60,12 +60,13 @@ typedef struct unit {
     size_t more_warnings;
     anyep_result result;
     epctx_overwrite policy;
+    bool replaces;          /* -f: whatever is there */
     int optimization;       /* as ORT numbers the levels; -1: its default */
     compile_needed *needed; /* NULL: without --if-needed */
 } unit;
 
 static void fail_or_replace(const unit *u, const epctx_error *error) {
-    if (error->status == EPCTX_ERR_EXISTS && u->policy == EPCTX_OVERWRITE_FAIL)
+    if (error->status == EPCTX_ERR_EXISTS && !u->replaces)
         cli_fail_cure(error, "-f replaces it");
     else
         cli_fail(error);
@@ -468,6 +469,8 @@ static void stamp(unit *u, const made_model *model, const char *path) {
     if (status == EPCTX_OK) {
         status = cli_open(&open, path, &error);
         if (status == EPCTX_OK) status = stamp_nodes(u, &open, &source, &error);
+        if (status == EPCTX_OK && u->needed != NULL)
+            status = epctx_generation_note(&u->needed->next, &open, &error);
         if (status == EPCTX_OK) status = epctx_model_write_file(&open, path, &opts, &error);
         epctx_model_close(&open);
     }
@@ -722,6 +725,8 @@ static bool is_allowed(unit *u, const epctx_output_file *outputs, epctx_error *e
     if (files == NULL || models == NULL)
         return epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory") == EPCTX_OK;
     if (u->policy == EPCTX_OVERWRITE_FAIL) return true;
+    if (u->needed != NULL && needed_allow(u->needed, u->result.board->eps[0].ep, error) != EPCTX_OK)
+        return false;
     memset(&plan, 0, sizeof plan);
     plan.files = files;
     plan.models = models;
@@ -1005,10 +1010,11 @@ static bool begin_needed(unit *u, compile_needed *needed) {
     needed->machine = machine;
     needed->session = session_options(u);
     needed->wait = u->set->wait;
+    needed->replaces = u->replaces;
     if (needed->path == NULL) return say("", "out of memory");
     u->needed = needed;
     if (needed_begin(needed, u->set->dry_run, &error) != EPCTX_OK) {
-        cli_fail(&error);
+        fail_or_replace(u, &error);
         return false;
     }
     if (needed->current || u->set->dry_run) return true;
@@ -1039,15 +1045,18 @@ static int compile_unit(const char *const *files, size_t count, const compile_se
                         const anyep_settings *any) {
     static unit u;
     static compile_needed needed;
+    compile_settings own = *set;
     bool ok;
+    own.gen.overwrite = set->gen.overwrite || set->if_needed; /* needed_allow asks */
     memset(&u, 0, sizeof u);
     epctx_arena_init(&u.arena, NULL);
     epctx_arena_init(&u.notes.arena, NULL);
     epctx_arena_init(&u.warnings.arena, NULL);
-    u.set = set;
+    u.set = &own;
     u.any = any;
     u.optimization = set->optimization;
-    u.policy = set->gen.overwrite ? EPCTX_OVERWRITE_REPLACE : EPCTX_OVERWRITE_FAIL;
+    u.policy = own.gen.overwrite ? EPCTX_OVERWRITE_REPLACE : EPCTX_OVERWRITE_FAIL;
+    u.replaces = set->gen.overwrite;
     ok = name_outputs(&u, files, count) && (!set->if_needed || begin_needed(&u, &needed)) &&
          do_unit(&u);
     if (ok) report(&u);

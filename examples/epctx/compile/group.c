@@ -83,10 +83,11 @@ static bool add_graphs(sharing *s, const member *m, const epctx_gen_report *repo
 
 static void print_member(FILE *out, const char *file, const epctx_gen_report *report,
                          const weights *w) {
+    fprintf(out, "%-14s ", "model");
+    cli_put(out, epctx_str_of(report->context_path[0] != '\0' ? report->context_path : file));
     fprintf(out,
-            "%-14s %s: %zu partition%s, %zu node%s compiled, %zu left to the CPU; %" PRIu64
+            ": %zu partition%s, %zu node%s compiled, %zu left to the CPU; %" PRIu64
             " bytes of weights, %" PRIu64 " of them shared\n",
-            "model", report->context_path[0] != '\0' ? report->context_path : file,
             report->partition_count, cli_plural(report->partition_count), report->compiled_nodes,
             cli_plural(report->compiled_nodes), report->cpu_nodes, w->stored + w->shared,
             w->shared);
@@ -225,7 +226,7 @@ int compile_group(const char *const *files, int count, const compile_settings *s
         epctx_arena_free(&notes.arena);
         return cli_fail(&error);
     }
-    printf("binary         %s, %" PRIu64 " bytes\n", first_binary, report.binary_size);
+    compile_print_file(stdout, "binary", first_binary, &report.binary_size);
     printf("shared         %" PRIu64 " of %" PRIu64 " bytes of weights were already stored\n",
            s.all.shared, s.all.stored + s.all.shared);
     printf("files          %d\n", count + 1);

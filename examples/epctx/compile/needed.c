@@ -3,6 +3,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "compile.h"
 #include "core/given.h"
+#include "core/neighbours.h"
 #include "ops/needs.h"
 
 #include <errno.h>
@@ -125,6 +126,62 @@ static bool is_usable(const compile_needed *n, epctx_error *why) {
     return is;
 }
 
+/* ---------------------------------------------------------------- may it be replaced? */
+
+/* Whether this source was compiled: the stamp has its name, or its size and hash. */
+static bool is_source(const compile_needed *n, const epctx_stamp_line *line) {
+    const epctx_io *io = epctx_io_files();
+    char name[EPCTX_PATH_MAX];
+    epctx_mapping mapping;
+    bool is;
+    if (epctx_stamp_plain(line->text, name, sizeof name) &&
+        epctx_str_is(epctx_path_file(epctx_str_of(n->source)), name))
+        return true;
+    if (io->map_fn(io->user, NULL, n->source, false, &mapping, NULL) != EPCTX_OK) return false;
+    is = mapping.size == line->size && epctx_hash(mapping.data, mapping.size, 0) == line->hash;
+    io->unmap_fn(io->user, &mapping);
+    return is;
+}
+
+/* Whether a stamp of the EP says so; NULL: of any. */
+static bool is_made_from(const compile_needed *n, const epctx_model *model, const char *ep) {
+    epctx_cursor it =
+        epctx_view_fields(epctx_model_read(model).view, EPCTX_FIELD_MODEL_METADATA_PROPS);
+    epctx_stamp_line line;
+    epctx_pair pair;
+    while (epctx_next_pair(&it, &pair)) {
+        if (!epctx_str_starts(pair.key, EPCTX_BUILD_PREFIX)) continue;
+        pair.key.data += sizeof EPCTX_BUILD_PREFIX - 1;
+        pair.key.size -= sizeof EPCTX_BUILD_PREFIX - 1;
+        if (ep != NULL && !epctx_str_is(pair.key, ep)) continue;
+        while (epctx_stamp_next_line(&pair.value, &line))
+            if (epctx_str_is(line.word, "source") && is_source(n, &line)) return true;
+    }
+    return false;
+}
+
+epctx_status needed_allow(const compile_needed *n, const char *ep, epctx_error *error) {
+    neighbours_plan plan;
+    epctx_model model;
+    epctx_error ignored;
+    epctx_status status = EPCTX_OK;
+    bool is;
+    if (!n->existed) return EPCTX_OK;
+    is = cli_open(&model, n->path, &ignored) == EPCTX_OK && is_made_from(n, &model, ep);
+    epctx_model_close(&model);
+    if (!is && !n->replaces) {
+        status = epctx_fail(error, EPCTX_ERR_EXISTS,
+                            "exists already, and is no EPContext model that %s made from '%s'",
+                            ep != NULL ? ep : "an EP", n->source);
+        epctx_blame(error, n->path, NULL, NULL);
+        return status;
+    }
+    memset(&plan, 0, sizeof plan);
+    plan.models = &n->path;
+    plan.model_count = 1;
+    return neighbours_allow(&plan, error);
+}
+
 /* ---------------------------------------------------------------- one process compiles */
 
 /* The number of the process in "FILE.<process>-<number>.tmp"; 0: it is no such name. */
@@ -199,6 +256,7 @@ static epctx_status begin_locked(compile_needed *n, epctx_error *error) {
     OPS_TRY(status);
     n->current = n->waited = is_current(n); /* another process was faster */
     if (n->current) return EPCTX_OK;
+    OPS_TRY(needed_allow(n, n->any != NULL ? NULL : n->backend->source, error));
     clear_up(n);
     OPS_TRY(epctx_generation_begin(cli_io(), n->path, &n->next, error));
     n->generation = n->next.number;
@@ -209,8 +267,8 @@ epctx_status needed_begin(compile_needed *n, bool dry_run, epctx_error *error) {
     epctx_status status;
     epctx_error_clear(error);
     n->current = is_current(n);
-    if (n->current || dry_run) return EPCTX_OK;
-    status = begin_locked(n, error);
+    if (n->current) return EPCTX_OK;
+    status = dry_run ? needed_allow(n, NULL, error) : begin_locked(n, error);
     if (n->current || status != EPCTX_OK) needed_end(n);
     if (status != EPCTX_OK) cli_fail_text("it must be compiled: %s", n->why.message);
     return status;
@@ -218,6 +276,7 @@ epctx_status needed_begin(compile_needed *n, bool dry_run, epctx_error *error) {
 
 void needed_end(compile_needed *n) {
     epctx_file_lock_drop(&n->lock);
+    epctx_generation_end(&n->next);
 }
 
 /* ---------------------------------------------------------------- what was decided */
@@ -265,7 +324,5 @@ void needed_report(const compile_needed *n, bool json) {
         return;
     }
     needed_print(n);
-    printf("%-14s ", "model");
-    cli_put(stdout, epctx_str_of(n->path));
-    putchar('\n');
+    compile_print_file(stdout, "model", n->path, NULL);
 }

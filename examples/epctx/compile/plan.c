@@ -1,8 +1,9 @@
-/* What `epctx compile` would write, looked at before anything is compiled. */
+/* What `epctx compile` would write, looked at before anything is compiled, and what was written. */
 #include "compile.h"
 #include "core/judge.h"
 #include "core/neighbours.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 /* -- binaries that other models need, or none any more -- */
@@ -408,10 +409,36 @@ epctx_status compile_note_sources(const char *const *files, int count, const com
     return status;
 }
 
-static epctx_status judge_output(const char *file, const char *path, compile_notes *notes,
-                                 epctx_error *error) {
+/* Whether the reference NPU loads what it has made. */
+static epctx_status load_output(const char *file, const char *path, const compile_settings *set,
+                                epctx_error *error) {
+    epctx_load_opts load;
+    epctx_backend backend;
+    epctx_loaded loaded;
+    epctx_model model;
+    epctx_status status = epctx_model_open_file(&model, path, &set->open, error);
+    memset(&load, 0, sizeof load);
+    memset(&loaded, 0, sizeof loaded);
+    load.source_model_path = file; /* only weightless contexts read it */
+    if (status == EPCTX_OK) status = cli_backend(set->arch, &backend, error);
+    if (status == EPCTX_OK) status = epctx_load(&loaded, &model, &backend, &load, error);
+    epctx_unload(&loaded);
+    epctx_model_close(&model);
+    return status;
+}
+
+static epctx_status judge_output(const char *file, const char *path, const compile_settings *set,
+                                 compile_notes *notes, epctx_error *error) {
     epctx_error before, why;
-    const epctx_status status = judge_file(path, file, &before, &why);
+    epctx_status status = judge_file(path, file, &before, &why);
+    if (status == EPCTX_OK) {
+        status = load_output(file, path, set, &why);
+        if (status != EPCTX_OK)
+            return epctx_fail(error, status,
+                              "%s was written, but the reference NPU does not load it (rule E900): "
+                              "%s",
+                              path, why.message);
+    }
     if (status != EPCTX_OK)
         return epctx_fail(error, status, "%s was written, but ONNX Runtime would not load it: %s",
                           path, why.message);
@@ -429,7 +456,7 @@ epctx_status compile_judge(const char *const *files, int count, const compile_se
     int i;
     for (i = 0; i < count && status == EPCTX_OK; i++) {
         status = compile_output_path(files[i], set, path, error);
-        if (status == EPCTX_OK) status = judge_output(files[i], path, notes, error);
+        if (status == EPCTX_OK) status = judge_output(files[i], path, set, notes, error);
     }
     return status;
 }
@@ -441,6 +468,13 @@ void compile_print_notes(FILE *out, const compile_notes *notes) {
         cli_put(out, epctx_str_of(notes->lines[i]));
         fputc('\n', out);
     }
+}
+
+void compile_print_file(FILE *out, const char *word, const char *path, const uint64_t *size) {
+    fprintf(out, "%-14s ", word);
+    cli_put(out, epctx_str_of(path));
+    if (size != NULL) fprintf(out, ", %" PRIu64 " bytes", *size);
+    fputc('\n', out);
 }
 
 void compile_json_notes(json_writer *w, const char *key, const compile_notes *notes) {
@@ -517,10 +551,11 @@ epctx_status compile_fits_group(const epctx_outputs *all, int count, epctx_error
 static void print_plan(const epctx_outputs *all, int count, const compile_notes *notes) {
     int i;
     for (i = 0; i < count; i++) {
-        printf("model          %s\n", all[i].model);
-        if (all[i].initializers != NULL) printf("initializers   %s\n", all[i].initializers);
+        compile_print_file(stdout, "model", all[i].model, NULL);
+        if (all[i].initializers != NULL)
+            compile_print_file(stdout, "initializers", all[i].initializers, NULL);
     }
-    printf("binary         %s\n", all[0].binary != NULL ? all[0].binary : "embedded");
+    compile_print_file(stdout, "binary", all[0].binary != NULL ? all[0].binary : "embedded", NULL);
     compile_print_notes(stdout, notes);
     puts("note           dry run: nothing was compiled or written");
 }

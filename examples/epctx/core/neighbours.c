@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+enum { ABOVE = 2 }; /* folders above that of a file, in which models may name it */
+
 /* A file that would be replaced. */
 typedef struct target {
     const char *path, *real;       /* as given, and canonical */
@@ -29,9 +31,11 @@ typedef struct neighbourhood {
     size_t spared_count;
     struct {
         const char *path, *real; /* as given, and canonical */
+        bool above;              /* of no file that is written */
     } * folders;                 /* which are looked at */
     size_t folder_count;
     epctx_str folder; /* this one, as given */
+    bool above, apart;
     needing found;
     epctx_status status;
     epctx_error *error;
@@ -90,19 +94,36 @@ static const char *place_of(neighbourhood *n, const char *path) {
     return epctx_arena_copy(&n->arena, epctx_str_of(place));
 }
 
-/* A folder that a file is or will be in, once. */
-static void add_folder(neighbourhood *n, const char *path) {
-    const epctx_str part = epctx_path_folder(epctx_str_of(path));
+/* Once. */
+static void add_folder(neighbourhood *n, epctx_str part, bool above) {
     const char *folder = epctx_arena_copy(&n->arena, part);
     const char *real = NULL;
     size_t i;
     if (folder == NULL) n->status = epctx_fail(n->error, EPCTX_ERR_NOMEM, "out of memory");
     if (folder != NULL) real = real_of(n, part.size > 0 ? folder : ".");
-    for (i = 0; real != NULL && i < n->folder_count; i++)
-        if (strcmp(n->folders[i].real, real) == 0) return;
     if (real == NULL) return;
-    n->folders[n->folder_count].path = folder;
-    n->folders[n->folder_count++].real = real;
+    for (i = 0; i < n->folder_count && strcmp(n->folders[i].real, real) != 0; i++) continue;
+    n->folders[i].above = above && (i == n->folder_count || n->folders[i].above);
+    if (i < n->folder_count) return;
+    n->folders[i].path = folder;
+    n->folders[i].real = real;
+    n->folder_count++;
+}
+
+/* The folder that a file is or will be in. */
+static void add_folder_of(neighbourhood *n, const char *path) {
+    add_folder(n, epctx_path_folder(epctx_str_of(path)), false);
+}
+
+/* Those above it, by its canonical path. */
+static void add_folders_above(neighbourhood *n, const char *real) {
+    epctx_str folder = epctx_path_folder(epctx_str_of(real));
+    size_t i;
+    for (i = 0; i < ABOVE && folder.size > 1 && n->status == EPCTX_OK; i++) {
+        folder.size--;
+        folder = epctx_path_folder(folder);
+        add_folder(n, folder, true);
+    }
 }
 
 /* A file that is there is a target; a new one is in nobody's way. */
@@ -113,8 +134,9 @@ static void add_target(neighbourhood *n, const char *path, const epctx_output_fi
     to->real = real_of(n, path);
     if (to->real == NULL) return;
     n->count++;
-    add_folder(n, path);
-    add_folder(n, to->real);
+    add_folder_of(n, path);
+    add_folder_of(n, to->real);
+    add_folders_above(n, to->real);
 }
 
 static bool is_spared(const neighbourhood *n, const char *real) {
@@ -131,7 +153,7 @@ static void add_models(neighbourhood *n) {
         const char *path = n->plan->models[i];
         const char *real = real_of(n, path);
         const char *place = real != NULL ? real : place_of(n, path);
-        add_folder(n, path);
+        add_folder_of(n, path);
         if (place != NULL) n->spared[n->spared_count++] = place;
         if (real != NULL && (source == NULL || strcmp(source, real) != 0))
             add_target(n, path, NULL);
@@ -140,9 +162,8 @@ static void add_models(neighbourhood *n) {
 
 /* -- who needs it -- */
 
-static bool counts(const neighbourhood *n, const epctx_dependency *file) {
-    return file->required && file->path != NULL &&
-           !(n->plan->contexts_apart && file->use == EPCTX_USE_CONTEXT &&
+static bool counts(const neighbourhood *n, const epctx_dependency *file, const target *to) {
+    return !(n->apart && to->file != NULL && file->use == EPCTX_USE_CONTEXT &&
              strcmp(file->attribute, "ep_cache_context") == 0);
 }
 
@@ -175,8 +196,10 @@ static void note(neighbourhood *n, const char *model, const epctx_dependency *fi
 /* False: the model does not need a target by this file. */
 static bool look_at_need(neighbourhood *n, const char *model, const epctx_dependency *file) {
     size_t i;
-    for (i = 0; i < n->count && counts(n, file); i++) {
-        if (strcmp(n->targets[i].real, file->path) != 0 || is_equal(&n->targets[i])) continue;
+    for (i = 0; i < n->count && file->required && file->path != NULL; i++) {
+        if (strcmp(n->targets[i].real, file->path) != 0 || !counts(n, file, &n->targets[i]) ||
+            is_equal(&n->targets[i]))
+            continue;
         note(n, model, file, &n->targets[i]);
         return true;
     }
@@ -201,6 +224,18 @@ static void look_at_model(neighbourhood *n, const char *path) {
     epctx_arena_free(&arena);
 }
 
+static bool is_apart(const neighbourhood *n, const char *real) {
+    const epctx_io *io = epctx_io_files();
+    char other[EPCTX_PATH_MAX];
+    size_t i;
+    if (!n->plan->contexts_apart || !n->above) return n->plan->contexts_apart;
+    for (i = 0; i < n->plan->apart_count; i++)
+        if (io->canonical_fn(io->user, n->plan->apart[i], other, sizeof other, NULL) == EPCTX_OK &&
+            strcmp(other, real) == 0)
+            return true;
+    return false;
+}
+
 static bool look_at_name(void *state, const char *name) {
     neighbourhood *n = (neighbourhood *)state;
     char path[EPCTX_PATH_MAX], real[EPCTX_PATH_MAX];
@@ -210,6 +245,7 @@ static bool look_at_name(void *state, const char *name) {
         epctx_path_join(n->folder, epctx_str_of(name), path, sizeof path, NULL) != EPCTX_OK ||
         io->canonical_fn(io->user, path, real, sizeof real, NULL) != EPCTX_OK || is_spared(n, real))
         return true;
+    n->apart = is_apart(n, real);
     look_at_model(n, path);
     return n->status == EPCTX_OK;
 }
@@ -222,7 +258,7 @@ static epctx_status look_around(neighbourhood *n) {
     size_t i;
     n->targets = (target *)epctx_arena_array(&n->arena, most, sizeof *n->targets);
     n->spared = (const char **)epctx_arena_array(&n->arena, most, sizeof *n->spared);
-    n->folders = epctx_arena_array(&n->arena, 2 * most, sizeof *n->folders);
+    n->folders = epctx_arena_array(&n->arena, (2 + ABOVE) * most, sizeof *n->folders);
     if (n->targets == NULL || n->spared == NULL || n->folders == NULL)
         return epctx_fail(n->error, EPCTX_ERR_NOMEM, "out of memory");
     add_models(n);
@@ -231,7 +267,9 @@ static epctx_status look_around(neighbourhood *n) {
     for (i = 0; i < n->folder_count && n->count > 0 && n->status == EPCTX_OK; i++) {
         epctx_error error;
         n->folder = epctx_str_of(n->folders[i].path);
-        if (io->list_fn(io->user, n->folders[i].real, look_at_name, n, &error) != EPCTX_OK)
+        n->above = n->folders[i].above;
+        if (io->list_fn(io->user, n->folders[i].real, look_at_name, n, &error) != EPCTX_OK &&
+            !n->above)
             return epctx_fail(n->error, error.status,
                               "who needs the files that would be replaced is not known: %s",
                               error.message);

@@ -3,6 +3,9 @@
 #include "cache.h"
 #include "needs.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+
 typedef struct cache {
     epctx_opened *opened;
     const char *model_path;
@@ -76,18 +79,28 @@ epctx_freshness epctx_cache_judge(const epctx_model *model, const char *ep,
 
 /* ---------------------------------------------------------------- generations */
 
-enum { FILES_MOST = 4096 }; /* of generations; more are not looked at */
+/* Before the stem of the model's name: the files of earlier results, a line each as in a stamp. */
+#define KEY_PREFIX "epctx.generations."
+
+enum { EARLIER_MOST = 1024 }; /* files; more stay where they are */
+
+/* A file of an earlier result, as it was written. */
+typedef struct earlier_file {
+    epctx_str name;
+    uint64_t size, hash;
+} earlier_file;
 
 /* A folder, as it is read for the files of generations. */
 typedef struct folder_work {
     const epctx_io *io;
     char root[EPCTX_PATH_MAX]; /* canonical */
-    epctx_str stem;            /* of the model's name */
+    epctx_str file, stem;      /* the model's name */
+    epctx_str key;             /* of its metadata */
     epctx_arena arena;
-    epctx_map named;               /* generations that models name, by number_key */
-    const char *files[FILES_MOST]; /* of any generation */
+    epctx_map named;                    /* generations that models name, by number_key */
+    earlier_file earlier[EARLIER_MOST]; /* what the model itself says */
     size_t count;
-    uint32_t last; /* the highest number */
+    uint32_t last, last_named; /* the highest numbers */
     epctx_status status;
 } folder_work;
 
@@ -151,23 +164,68 @@ static epctx_str number_key(const uint32_t *number) {
 static bool note_file(void *state, const char *name) {
     folder_work *w = (folder_work *)state;
     const uint32_t number = number_in(w, epctx_str_of(name));
-    const char *copy;
-    if (number == 0) return true;
     if (number > w->last) w->last = number;
-    if (w->count == FILES_MOST) return true;
-    copy = epctx_arena_copy(&w->arena, epctx_str_of(name));
-    if (copy == NULL) w->status = EPCTX_ERR_NOMEM;
-    if (copy != NULL) w->files[w->count++] = copy;
-    return copy != NULL;
+    return true;
 }
 
 static void note_number(folder_work *w, uint32_t number) {
     uint32_t *copy;
+    if (number > w->last_named) w->last_named = number;
     if (number == 0 || epctx_map_get(&w->named, number_key(&number)) != EPCTX_MAP_NONE) return;
     copy = (uint32_t *)epctx_arena_alloc(&w->arena, sizeof *copy);
     if (copy != NULL) *copy = number;
     if (copy == NULL || epctx_map_put(&w->named, number_key(copy), number) != EPCTX_OK)
         w->status = EPCTX_ERR_NOMEM;
+}
+
+static void note_earlier(folder_work *w, epctx_str name, uint64_t size, uint64_t hash) {
+    earlier_file *file = &w->earlier[w->count];
+    if (w->count == EARLIER_MOST || number_in(w, name) == 0) return;
+    file->name.data = epctx_arena_copy(&w->arena, name);
+    file->name.size = name.size;
+    file->size = size;
+    file->hash = hash;
+    if (file->name.data == NULL) w->status = EPCTX_ERR_NOMEM;
+    w->count += file->name.data != NULL;
+}
+
+/* Size and hash of a file in the folder, which is no link. */
+static epctx_status hash_file(const folder_work *w, epctx_str name, uint64_t *size,
+                              uint64_t *hash) {
+    epctx_mapping mapping;
+    OPS_TRY(epctx_path_map(w->io, epctx_str_of(w->root), name, 0, &mapping, NULL, NULL));
+    *size = mapping.size;
+    *hash = epctx_hash(mapping.data, mapping.size, 0);
+    w->io->unmap_fn(w->io->user, &mapping);
+    return EPCTX_OK;
+}
+
+static bool has_stamp(const epctx_model *model) {
+    epctx_cursor it =
+        epctx_view_fields(epctx_model_read(model).view, EPCTX_FIELD_MODEL_METADATA_PROPS);
+    epctx_pair pair;
+    while (epctx_next_pair(&it, &pair))
+        if (epctx_str_starts(pair.key, EPCTX_BUILD_PREFIX)) return true;
+    return false;
+}
+
+/* What was written for earlier results: those that the model lists, and for itself. What is not as
+ * its stamps say was written by somebody else. */
+static void note_own(folder_work *w, const epctx_model *model, const epctx_dependency *files,
+                     size_t count) {
+    epctx_str text;
+    epctx_stamp_line line;
+    size_t i;
+    if (epctx_model_metadata(model, w->key, &text))
+        while (epctx_stamp_next_line(&text, &line))
+            note_earlier(w, line.text, line.size, line.hash);
+    if (!has_stamp(model) || epctx_model_check_binary(model, NULL, NULL) != EPCTX_OK) return;
+    for (i = 0; i < count; i++) {
+        uint64_t size, hash;
+        if (number_in(w, files[i].name) != 0 &&
+            hash_file(w, files[i].name, &size, &hash) == EPCTX_OK)
+            note_earlier(w, files[i].name, size, hash);
+    }
 }
 
 /* The generations that a model of the folder names: one that cannot be read names none. */
@@ -195,6 +253,7 @@ static bool note_model(void *state, const char *name) {
         epctx_model_files(&model, &names_only, &arena, &files, &count, &ignored) != EPCTX_OK)
         count = 0;
     for (i = 0; i < count; i++) note_number(w, number_in(w, epctx_path_file(files[i].name)));
+    if (epctx_str_eq(text, w->file)) note_own(w, &model, files, count);
     epctx_model_close(&model);
     epctx_arena_free(&arena);
     return w->status == EPCTX_OK;
@@ -206,25 +265,49 @@ static bool is_named(const folder_work *w, uint32_t number) {
 
 /* The generation before the last one that is named: somebody may be about to open it. */
 static void keep_before(folder_work *w) {
-    uint32_t last = 0, before = 0;
+    uint32_t before = 0;
     size_t i;
     for (i = 0; i < w->count; i++) {
-        const uint32_t number = number_in(w, epctx_str_of(w->files[i]));
-        if (is_named(w, number) && number > last) last = number;
-    }
-    for (i = 0; i < w->count; i++) {
-        const uint32_t number = number_in(w, epctx_str_of(w->files[i]));
-        if (number < last && number > before) before = number;
+        const uint32_t number = number_in(w, w->earlier[i].name);
+        if (number < w->last_named && number > before) before = number;
     }
     note_number(w, before);
 }
 
-/* What cannot be removed stays until the next time. */
-static void sweep(const folder_work *w) {
+/* Removes a file that is as it was written; what cannot be removed stays until the next time.
+ * Whether it is still there. */
+static bool stays(const folder_work *w, const earlier_file *file) {
+    uint64_t size, hash;
+    if (hash_file(w, file->name, &size, &hash) != EPCTX_OK || size != file->size ||
+        hash != file->hash)
+        return false;
+    return is_named(w, number_in(w, file->name)) ||
+           w->io->remove_fn(w->io->user, w->root, file->name.data, NULL) != EPCTX_OK;
+}
+
+/* Removes what nobody names, and lists the rest for the next model. */
+static epctx_status sweep(const folder_work *w, epctx_generation *out, epctx_error *error) {
+    enum { LINE_MOST = EPCTX_NAME_MAX + 48 };
+    const size_t most = w->count * LINE_MOST + 1;
+    char *lines = (char *)epctx_arena_alloc(&out->arena, most);
+    char *key = epctx_arena_copy(&out->arena, w->key);
+    epctx_text text;
     size_t i;
-    for (i = 0; i < w->count; i++)
-        if (!is_named(w, number_in(w, epctx_str_of(w->files[i]))))
-            (void)w->io->remove_fn(w->io->user, w->root, w->files[i], NULL);
+    if (lines == NULL || key == NULL) return epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory");
+    text = epctx_text_of(lines, most);
+    for (i = 0; i < w->count; i++) {
+        const earlier_file *file = &w->earlier[i];
+        char numbers[64];
+        if (!stays(w, file)) continue;
+        if (text.size > 0) epctx_text_put_char(&text, '\n');
+        snprintf(numbers, sizeof numbers, "data %" PRIu64 " %016" PRIx64 " ", file->size,
+                 file->hash);
+        epctx_text_put(&text, epctx_str_of(numbers));
+        epctx_text_put(&text, file->name);
+    }
+    out->key = epctx_str_of(key);
+    out->earlier = epctx_text_str(&text);
+    return EPCTX_OK;
 }
 
 /* Lists the folder of `path`. */
@@ -236,9 +319,19 @@ static epctx_status look_into(folder_work *w, const char *path, epctx_error *err
     OPS_TRY(w->io->canonical_fn(w->io->user, given, w->root, sizeof w->root, error));
     if (w->io->list_fn == NULL) return EPCTX_OK;
     OPS_TRY(w->io->list_fn(w->io->user, w->root, note_file, w, error));
-    if (w->count > 0) OPS_TRY(w->io->list_fn(w->io->user, w->root, note_model, w, error));
+    if (w->last > 0) OPS_TRY(w->io->list_fn(w->io->user, w->root, note_model, w, error));
     keep_before(w);
     return w->status == EPCTX_OK ? EPCTX_OK : ops_nomem(&w->arena, error);
+}
+
+/* Names of the work, which is zeroed. */
+static epctx_status name_work(folder_work *w, const epctx_io *io, const char *path,
+                              epctx_error *error) {
+    w->io = io;
+    w->file = epctx_path_file(epctx_str_of(path));
+    w->stem = stem_of(path);
+    epctx_map_init(&w->named, &w->arena);
+    return ops_join(&w->arena, epctx_str_of(KEY_PREFIX), w->stem, &w->key, error);
 }
 
 epctx_status epctx_generation_begin(const epctx_io *io, const char *path, epctx_generation *out,
@@ -249,25 +342,38 @@ epctx_status epctx_generation_begin(const epctx_io *io, const char *path, epctx_
     epctx_text text;
     epctx_error_clear(error);
     memset(out, 0, sizeof *out);
+    epctx_arena_init(&out->arena, NULL);
     epctx_arena_init(&arena, NULL);
     w = (folder_work *)epctx_arena_array(&arena, 1, sizeof *w);
     if (w == NULL) return ops_nomem(&arena, error);
-    w->io = io;
     w->arena = arena;
-    w->stem = stem_of(path);
-    epctx_map_init(&w->named, &w->arena);
-    status = look_into(w, path, error);
+    status = name_work(w, io, path, error);
+    if (status == EPCTX_OK) status = look_into(w, path, error);
+    if (status == EPCTX_OK) status = sweep(w, out, error);
     if (status == EPCTX_OK) {
-        sweep(w);
         out->number = (uint64_t)w->last + 1;
         text = epctx_text_of(out->stem, sizeof out->stem);
-        epctx_text_put_format(&text, "%S_gen%u", &w->stem, out->number);
+        epctx_text_put(&text, w->stem);
+        epctx_text_put_format(&text, "_gen%u", out->number);
         if (text.cut)
             status = epctx_fail(error, EPCTX_ERR_LIMIT, "'%s': the name is too long", path);
     }
     arena = w->arena;
     epctx_arena_free(&arena);
+    if (status != EPCTX_OK) epctx_generation_end(out);
     return status;
+}
+
+epctx_status epctx_generation_note(const epctx_generation *generation, epctx_model *model,
+                                   epctx_error *error) {
+    return generation->earlier.size > 0
+               ? epctx_edit_set_metadata(model, generation->key, generation->earlier, error)
+               : EPCTX_OK;
+}
+
+void epctx_generation_end(epctx_generation *generation) {
+    epctx_arena_free(&generation->arena);
+    memset(generation, 0, sizeof *generation);
 }
 
 void epctx_opened_close(epctx_opened *opened) {
@@ -338,8 +444,11 @@ static epctx_status compile(const cache *c, const epctx_file_lock *lock) {
     gen.lock = lock;
     gen.overwrite = true;
     gen.no_nodes = EPCTX_NO_NODES_ERROR;
+    if (status == EPCTX_OK && c->opts.generations)
+        status = epctx_generation_note(&next, &source, c->error);
     if (status == EPCTX_OK) status = epctx_generate(&source, c->backend, &gen, NULL, c->error);
     epctx_model_close(&source);
+    if (c->opts.generations) epctx_generation_end(&next);
     return status;
 }
 

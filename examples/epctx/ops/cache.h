@@ -22,12 +22,24 @@ epctx_freshness epctx_cache_judge(const epctx_model *model, const char *ep,
 typedef struct epctx_generation {
     char stem[EPCTX_NAME_MAX]; /* <model>_gen<number>: what the next files' names begin with */
     uint64_t number;           /* of it; the first is 1 */
+    /* private */
+    epctx_arena arena;
+    epctx_str key, earlier;
 } epctx_generation;
 
-/* Under the lock of the EPContext model `path`: removes what a process that was killed has left,
- * and results that neither this model nor another one in its folder names; names the next one. */
+/* Under the lock of the EPContext model `path`: removes files of earlier results that neither this
+ * model nor another one in its folder names, and names the next result. A file is removed only if
+ * the model knows that it was written for it, and its size and hash are those of then. On success
+ * epctx_generation_end follows. */
 epctx_status epctx_generation_begin(const epctx_io *io, const char *path, epctx_generation *out,
                                     epctx_error *error);
+
+/* Notes in the next EPContext model, before it is written, which files of earlier results are its
+ * own: the metadata epctx.generations.<stem>, a line "data <size> <hash> <name>" each. */
+epctx_status epctx_generation_note(const epctx_generation *generation, epctx_model *model,
+                                   epctx_error *error);
+/* May be called twice, and on a zeroed one. */
+void epctx_generation_end(epctx_generation *generation);
 
 /* The number of the generation whose files the EPContext model at `path` names; 0: of none. */
 uint64_t epctx_generation_of(const epctx_model *model, const char *path);
