@@ -143,7 +143,7 @@ static void lint_file(linter *l, const epctx_dependency *file) {
         lint_say(l, rule, file->node, attribute, "%s",
                  rule == EPCTX_RULE_FILE_MISSING ? lint_around(l, file) : file->problem);
         l->demoted = EPCTX_RULE_COUNT;
-    } else if (file->use == EPCTX_USE_INITIALIZERS && epctx_path_has_dots(name) &&
+    } else if (file->use == EPCTX_USE_INITIALIZERS && ops_has_dots(name) &&
                epctx_path_check(name, NULL) != EPCTX_OK) {
         lint_say(l, EPCTX_RULE_DETOUR, file->node, file->attribute,
                  "is '%S': ORT since 1.30 follows '..' inside the model's folder", &name);
