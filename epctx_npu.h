@@ -11649,6 +11649,8 @@ static epctx_status epctx__attention_mask(epctx__compiler *c, epctx__recipe *r, 
         r->axes = last;
         EPCTX__TRY(epctx__cook(c, r, "d = highest(float(t)); m = where(m, 0, l)"));
         r->axes = NULL;
+    } else if (r->v.t != EPCTX__NONE) { /* also where it is hidden by an infinity */
+        EPCTX__TRY(epctx__cook(c, r, "m = where(t, m, 0)"));
     }
     return epctx__cook(c, r, "s = s + m");
 }

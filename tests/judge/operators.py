@@ -1196,6 +1196,13 @@ def masks():
         for causal in 0, 1:
             yield Case("Attention", 23, [x, x, x, (BOOL, [2, 2], seen, False)], [FLOAT],
                        is_causal=causal)
+    for hidden in math.inf, -math.inf, math.nan, 3e38, -3e38, 1e30:  # what is_causal hides
+        for mode in 0, 2, 3:
+            for constant in False, True:
+                yield Case("Attention", 23, [
+                    x, x, x, (FLOAT, [2, 2], [0.5, hidden, -0.25, 1.0], constant)],
+                    [FLOAT] * (4 if mode else 1), is_causal=1,
+                    qk_matmul_output_mode=mode or None)
     yield Case("DynamicQuantizeLinear", 11, [(FLOAT, [3], [0.0] * 3, False)], [UINT8, FLOAT, UINT8])
     yield Case("NegativeLogLikelihoodLoss", 13, [
         (FLOAT, [2, 2], [-math.inf, -0.5, -0.25, -math.inf], False),
@@ -1365,7 +1372,7 @@ def positions(r):
 
 
 def operands(r):
-    """Operands of one rank more or less than what is meant: bounds, axes, zero points, biases ..."""
+    """Operands of other ranks than what is meant: bounds, axes, zero points, biases ..."""
     x, square, image = floats(r, [2, 3]), floats(r, [3, 3]), floats(r, [1, 2, 4, 4])
     bytes_, weights = ints(r, UINT8, [3, 3], 0, 9), floats(r, [2, 2, 2, 2], True)
     pixels, kernel = ints(r, UINT8, [1, 1, 4, 4], 0, 9), ints(r, UINT8, [2, 1, 2, 2], 0, 9, True)
