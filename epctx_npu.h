@@ -8341,9 +8341,20 @@ static epctx_status epctx__ints(epctx__compiler *c, const char *name, size_t cou
     return EPCTX_OK;
 }
 
-/* A constant of integers; `count` may be NULL. */
+/* Refuses an operand of another rank than `first` to `last`; NONE passes. */
+static epctx_status epctx__want_rank(epctx__compiler *c, uint32_t id, const char *what,
+                                     uint32_t first, uint32_t last) {
+    const epctx__tensor *t = id != EPCTX__NONE ? &c->tensors[id] : NULL;
+    if (t == NULL || (t->shape.rank >= first && t->shape.rank <= last)) return EPCTX_OK;
+    return EPCTX__INVALID(c, "%s '%S': expected rank %u to %u, found %u", what, &t->name,
+                          (uint64_t)first, (uint64_t)last, (uint64_t)t->shape.rank);
+}
+
+/* A constant of integers, a list if it may be several, of which Unsqueeze takes a number, too;
+ * `count` may be NULL. */
 static epctx_status epctx__const_ints(epctx__compiler *c, uint32_t id, const char *what,
                                       size_t most, int64_t *out, size_t *count) {
+    const bool number = most == 1 || epctx_str_is(c->node->op_type, "Unsqueeze");
     const epctx__tensor *t = &c->tensors[id];
     const void *data;
     size_t i;
@@ -8351,6 +8362,7 @@ static epctx_status epctx__const_ints(epctx__compiler *c, uint32_t id, const cha
     if ((t->elem != EPCTX_ONNX_INT64 && t->elem != EPCTX_ONNX_INT32) || t->count > most)
         return EPCTX__INVALID(c, "%s '%S': expected at most %u integers, found %u of type %s", what,
                               &t->name, (uint64_t)most, t->count, epctx_elem_name(t->elem));
+    EPCTX__TRY(epctx__want_rank(c, id, what, number ? 0 : 1, 1));
     EPCTX__TRY(epctx__data(c, id, &data));
     if (count != NULL) *count = (size_t)t->count;
     for (i = 0; i < t->count; i++)
@@ -8395,6 +8407,7 @@ static epctx_status epctx__const_one(epctx__compiler *c, uint32_t id, const char
         return EPCTX__INVALID(c, "%s '%S': expected one number, found %u of type %s", what,
                               &c->tensors[id].name, c->tensors[id].count,
                               epctx_elem_name(c->tensors[id].elem));
+    EPCTX__TRY(epctx__want_rank(c, id, what, 0, 1));
     EPCTX__TRY(epctx__data(c, id, &data));
     memcpy(out, data, epctx__stored_size(elem));
     return EPCTX_OK;
@@ -8654,6 +8667,8 @@ static epctx_status epctx__lower_dropout(epctx__compiler *c) {
     bool training = false;
     if (mode != EPCTX__NONE) EPCTX__TRY(epctx__const_bool(c, mode, "training_mode", &training));
     if (training && rate != EPCTX__NONE) EPCTX__TRY(epctx__const_float(c, rate, "ratio", &ratio));
+    EPCTX__TRY(epctx__want_rank(c, rate, "ratio", 0, 0));
+    EPCTX__TRY(epctx__want_rank(c, mode, "training_mode", 0, 0));
     if ((training && ratio != 0.0f) ||
         (c->node->version < 7 && epctx_node_int(c->node, "is_test", 0) == 0))
         return EPCTX__REFUSE(c, "training mode, which drops elements, is not supported");
@@ -8969,6 +8984,7 @@ static epctx_status epctx__lower_clip(epctx__compiler *c) {
             limits[i] = epctx_node_float(c->node, names[i], limits[i]);
         else
             EPCTX__TRY(epctx__optional(c, i + 1, &ids[i]));
+        EPCTX__TRY(epctx__want_rank(c, ids[i], names[i], 0, 1));
         constant = constant && (ids[i] == EPCTX__NONE || c->tensors[ids[i]].constant);
     }
     for (i = 0; i < 2; i++) {
@@ -8979,7 +8995,7 @@ static epctx_status epctx__lower_clip(epctx__compiler *c) {
             EPCTX__TRY(epctx__const_float(c, ids[i], names[i], &limits[i]));
             continue;
         }
-        if (floats && (c->tensors[ids[i]].count != 1 || c->tensors[ids[i]].shape.rank > 1))
+        if (c->tensors[ids[i]].count != 1)
             return EPCTX__INVALID(c, "min and max: expected scalars");
         EPCTX__TRY(
             epctx__emit_any(c, i == 0 ? EPCTX__BINARY_MAX : EPCTX__BINARY_MIN, y, ids[i], &y));
@@ -9053,6 +9069,9 @@ static epctx_status epctx__lower_many(epctx__compiler *c) {
     c->y = c->in[0];
     for (i = 1; i < c->node->input_count; i++) {
         EPCTX__TRY(epctx__input(c, i, &b));
+        if (c->node->version < 8 &&
+            !epctx__same_shape(&c->tensors[b].shape, &c->tensors[c->in[0]].shape))
+            return EPCTX__INVALID(c, "before opset 8: expected inputs of one shape");
         EPCTX__TRY(epctx__emit_joining(c, kind, c->y, b, &c->y));
     }
     if (!mean) return EPCTX_OK;
@@ -9588,6 +9607,7 @@ static epctx_status epctx__lower_range(epctx__compiler *c) {
             EPCTX__TRY(epctx__const_float(c, id, "limit", &f[j]));
         else
             EPCTX__TRY(epctx__const_ints(c, id, "limit", 1, &v[j], NULL));
+        EPCTX__TRY(epctx__want_rank(c, id, "limit", 0, 0));
     }
     if (type == EPCTX_ONNX_FLOAT) {
         const double span = (double)epctx__f_add(f[1], -f[0]) / (double)f[2];
@@ -9766,6 +9786,7 @@ static epctx_status epctx__lower_one_hot(epctx__compiler *c) {
         EPCTX__TRY(epctx__const_ints(c, id, "depth", 1, &depth, NULL));
     }
     EPCTX__TRY(epctx__axis_attr(c, -1, shape.rank + 1, 0, &axis));
+    EPCTX__TRY(epctx__want_rank(c, values, "values", 1, 1));
     if (depth < 1 || depth > EPCTX__MAX_BYTES / 8 || c->tensors[values].count != 2 ||
         shape.rank == EPCTX_NPU_MAX_RANK)
         return EPCTX__INVALID(c, "expected depth >= 1 and 2 values, found depth %d and %u values",
@@ -9946,7 +9967,17 @@ static epctx_status epctx__check_bias(epctx__compiler *c, int64_t channels, uint
     if (c->tensors[bias].count != (uint64_t)channels)
         return EPCTX__INVALID(c, "bias '%S': expected %d elements, found %u",
                               &c->tensors[bias].name, channels, c->tensors[bias].count);
-    return EPCTX_OK;
+    return epctx__want_rank(c, bias, "bias", 1, 1);
+}
+
+/* An attribute kernel_shape repeats the shape of the weights. */
+static epctx_status epctx__check_kernel(epctx__compiler *c, const epctx__geometry *g) {
+    int64_t kernel[EPCTX_NPU_MAX_RANK];
+    if (epctx_node_attr(c->node, "kernel_shape") == NULL) return EPCTX_OK;
+    EPCTX__TRY(epctx__ints(c, "kernel_shape", g->rank, 1, kernel));
+    return memcmp(kernel, g->kernel, g->rank * sizeof *kernel) == 0
+               ? EPCTX_OK
+               : epctx__bad_attr(c, "kernel_shape", "the shape of the weights");
 }
 
 static epctx_status epctx__conv_of(epctx__compiler *c, uint32_t x, uint32_t w, uint32_t bias,
@@ -9966,11 +9997,7 @@ static epctx_status epctx__conv_of(epctx__compiler *c, uint32_t x, uint32_t w, u
             &c->tensors[w].name, ws.rank > 0 ? ws.dims[0] : 0, ws.rank > 1 ? ws.dims[1] : 0,
             xs.dims[1], groups);
     epctx__geometry_image(&g, &xs, &ws);
-    if (epctx_node_attr(c->node, "kernel_shape") != NULL) {
-        EPCTX__TRY(epctx__ints(c, "kernel_shape", g.rank, 1, g.kernel));
-        if (memcmp(g.kernel, ws.dims + 2, g.rank * sizeof *g.kernel) != 0)
-            return epctx__bad_attr(c, "kernel_shape", "the shape of the weights");
-    }
+    EPCTX__TRY(epctx__check_kernel(c, &g));
     EPCTX__TRY(epctx__check_bias(c, ws.dims[0], bias));
     EPCTX__TRY(epctx__geometry_axes(c, &g));
     memset(&p, 0, sizeof p);
@@ -10059,6 +10086,7 @@ static epctx_status epctx__transposed_axes(epctx__compiler *c, epctx__geometry *
     int64_t extras[EPCTX_NPU_MAX_RANK], sizes[EPCTX_NPU_MAX_RANK];
     const int64_t top = INT32_MAX / 8;
     uint32_t i;
+    EPCTX__TRY(epctx__check_kernel(c, g));
     EPCTX__TRY(epctx__geometry_attrs(c, g));
     EPCTX__TRY(epctx__ints(c, "output_padding", g->rank, 0, extras));
     EPCTX__TRY(epctx__ints(c, "output_shape", g->rank, 0, sizes));
@@ -10075,6 +10103,9 @@ static epctx_status epctx__transposed_axes(epctx__compiler *c, epctx__geometry *
                 stride, dilation);
         reach = (kernel - 1) * dilation + 1;
         full = (in - 1) * stride + reach + extra;
+        if (extra >= stride || wanted - full >= stride)
+            return EPCTX__REFUSE(c, "output_padding %d or output_shape %d: too large for stride %d",
+                                 extra, wanted, stride);
         if (wanted > 0 || g->auto_pad >= EPCTX__PAD_UPPER)
             epctx__halve_pads(g, i,
                               wanted > 0 || full > in * stride
@@ -10785,6 +10816,7 @@ static epctx_status epctx__lower_batch_norm(epctx__compiler *c) {
         if (c->tensors[*ids[i]].count != channels)
             return EPCTX__INVALID(c, "input '%S': expected %u elements, found %u",
                                   &c->tensors[*ids[i]].name, channels, c->tensors[*ids[i]].count);
+        EPCTX__TRY(epctx__want_rank(c, *ids[i], "input", 1, 1));
         constant = constant && c->tensors[*ids[i]].constant;
     }
     EPCTX__TRY(epctx__scalar_float(c, epctx_node_float(c->node, "epsilon", 1e-5f), &r.v.e));
@@ -10829,8 +10861,20 @@ static epctx_status epctx__emit_rows(epctx__compiler *c, uint32_t x, uint32_t sc
         if (c->tensors[s.in[i]].count != n->channels)
             return EPCTX__REFUSE(c, "scale and bias: expected %u elements, found %u",
                                  (uint64_t)n->channels, c->tensors[s.in[i]].count);
+        EPCTX__TRY(epctx__want_rank(c, s.in[i], "scale or bias", 0, shape.rank));
     }
     return epctx__emit_new(c, &s, EPCTX_ONNX_FLOAT, &shape, y);
+}
+
+/* Whether an optional operand has the dimensions of x from `axis` on. */
+static bool epctx__like_end(const epctx__compiler *c, uint32_t id, const epctx__shape *x,
+                            uint32_t axis) {
+    const epctx__shape *shape = id != EPCTX__NONE ? &c->tensors[id].shape : x;
+    uint32_t i;
+    for (i = 1; i <= shape->rank && id != EPCTX__NONE; i++)
+        if (shape->dims[shape->rank - i] != (i <= x->rank - axis ? x->dims[x->rank - i] : 1))
+            return false;
+    return true;
 }
 
 /* Optional outputs of LayerNormalization: mean and inverse standard deviation. */
@@ -10854,6 +10898,9 @@ static epctx_status epctx__lower_layer_norm(epctx__compiler *c) {
     n.centred = centred;
     n.epsilon = epctx_node_float(c->node, "epsilon", 1e-5f);
     EPCTX__TRY(epctx__emit_rows(c, r.v.x, c->in[1], shift, &n, &r.v.y));
+    if (!epctx__like_end(c, c->in[1], &shape, axis) || !epctx__like_end(c, shift, &shape, axis))
+        return EPCTX__INVALID(c, "scale and bias: expected the dimensions from axis %u on",
+                              (uint64_t)axis);
     EPCTX__TRY(epctx__set_output(c, 0, r.v.y));
     if (!more) return EPCTX_OK;
     for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) inner[i] = i >= axis;
@@ -10883,6 +10930,8 @@ static epctx_status epctx__lower_channel_norm(epctx__compiler *c) {
     n.inner = by_group ? n.count : plane;
     n.centred = 1;
     n.epsilon = epctx_node_float(c->node, "epsilon", 1e-5f);
+    EPCTX__TRY(epctx__want_rank(c, c->in[1], "scale", 1, 1));
+    EPCTX__TRY(epctx__want_rank(c, c->in[2], "bias", 1, 1));
     return epctx__emit_rows(c, c->in[0], c->in[1], c->in[2], &n, &c->y);
 }
 
@@ -10953,6 +11002,8 @@ static epctx_status epctx__emit_quantize(epctx__compiler *c, epctx__opcode op, u
         !(to_float && type == EPCTX_ONNX_INT32))
         return EPCTX__REFUSE(c, "expected int8 or uint8, found %s", epctx_elem_name(type));
     EPCTX__TRY(epctx__want_float(c, scale));
+    EPCTX__TRY(epctx__want_rank(c, scale, "scale", 0, 1));
+    EPCTX__TRY(epctx__want_rank(c, zero, "zero point", 0, 1));
     if (zero != EPCTX__NONE &&
         (c->tensors[zero].elem != type || c->tensors[zero].count != channels))
         return EPCTX__INVALID(
@@ -11724,8 +11775,15 @@ static epctx_status epctx__attention_mask(epctx__compiler *c, epctx__formula *r,
         r->axes = last;
         EPCTX__TRY(epctx__evaluate(c, r, "d = highest(float(t)); m = where(m, 0, l)"));
         r->axes = NULL;
+    } else if (r->v.t != EPCTX__NONE) { /* also where it is hidden by an infinity */
+        EPCTX__TRY(epctx__evaluate(c, r, "m = where(t, m, 0)"));
     }
     return epctx__evaluate(c, r, "s = s + m");
+}
+
+/* Whether the first `count` dimensions of two tensors are the same. */
+static bool epctx__same_start(const epctx__compiler *c, uint32_t a, uint32_t b, uint32_t count) {
+    return memcmp(c->tensors[a].shape.dims, c->tensors[b].shape.dims, count * sizeof(int64_t)) == 0;
 }
 
 static epctx_status epctx__lower_attention(epctx__compiler *c) {
@@ -11734,7 +11792,7 @@ static epctx_status epctx__lower_attention(epctx__compiler *c) {
     const bool flat = c->tensors[c->in[0]].shape.rank == 3;
     epctx__formula r = epctx__formula_of(c->in[0]);
     epctx__shape scores;
-    uint32_t past = c->in[4], shown[4];
+    uint32_t past = c->in[4], keys, values, shown[4];
     int64_t heads, before;
     r.v.t = r.v.d = EPCTX__NONE;
     EPCTX__TRY(epctx__unused_outputs(c, 4));
@@ -11753,6 +11811,11 @@ static epctx_status epctx__lower_attention(epctx__compiler *c) {
     EPCTX__TRY(epctx__history(c, 2, 5, 2, heads, &r.v.v));
     EPCTX__TRY(epctx__evaluate(c, &r, "s = q * f @ k[bhlw>bhwl]"));
     shown[0] = r.v.s;
+    EPCTX__TRY(epctx__input(c, 1, &keys));
+    EPCTX__TRY(epctx__input(c, 2, &values));
+    if (!epctx__same_start(c, keys, values, c->tensors[keys].shape.rank - 1) ||
+        !epctx__same_start(c, r.v.k, r.v.v, 3) || !epctx__same_start(c, r.v.k, r.v.q, 2))
+        return EPCTX__INVALID(c, "expected keys and values of one length, and one batch and heads");
     scores = c->tensors[r.v.s].shape;
     EPCTX__TRY(epctx__scalar_float(c, cap, &r.v.c));
     EPCTX__TRY(epctx__scalar_float(c, -FLT_MAX, &r.v.l));
@@ -11770,6 +11833,8 @@ static epctx_status epctx__lower_attention(epctx__compiler *c) {
                             "s = s + where(t, 0, l)"));
     }
     EPCTX__TRY(epctx__attention_mask(c, &r, scores.dims[3]));
+    if (!epctx__same_shape(&c->tensors[r.v.s].shape, &scores))
+        return EPCTX__INVALID(c, "the mask does not fit the scores");
     if (r.v.s != shown[1]) /* if masked twice: a softmax of rows of -infinity would be NaN */
         EPCTX__TRY(epctx__evaluate(c, &r, "s = finite(s)"));
     shown[2] = r.v.s;
@@ -11803,6 +11868,7 @@ static epctx_status epctx__lower_rotary(epctx__compiler *c) {
     const epctx__shape given = c->tensors[c->in[0]].shape;
     const bool flat = given.rank != 4;
     epctx__formula r = epctx__formula_of(c->in[0]);
+    uint64_t turned;
     int64_t width;
     r.n.j = flat ? epctx_node_int(c->node, "num_heads", 0) : 0;
     if (flat && (given.rank != 3 || r.n.j < 1 || given.dims[2] % r.n.j != 0))
@@ -11823,7 +11889,9 @@ static epctx_status epctx__lower_rotary(epctx__compiler *c) {
     EPCTX__TRY(epctx__evaluate(c, &r,
                                "a = part(y, 0, 0, 1); b = part(y, 0, 1, 1);"
                                "y = a * c - b * s; z = a * s + b * c"));
-    if (!epctx__same_shape(&c->tensors[r.v.y].shape, &c->tensors[r.v.a].shape))
+    turned = (uint64_t)given.dims[0] * (uint64_t)given.dims[flat ? 1 : 2] * (uint64_t)width / 2;
+    if (!epctx__same_shape(&c->tensors[r.v.y].shape, &c->tensors[r.v.a].shape) ||
+        c->tensors[r.v.c].count != turned || c->tensors[r.v.s].count != turned)
         return EPCTX__INVALID(c, "cosines and sines do not fit the input's batch and length");
     EPCTX__TRY(epctx__evaluate(c, &r,
                                interleaved ? "y = join(y, z, 0)[phijw>hij(wp)]"
@@ -12041,6 +12109,7 @@ static epctx_status epctx__lower_any_conv(epctx__compiler *c) {
     if (xs.rank < 3 || ws.rank != xs.rank)
         return EPCTX__INVALID(c, "expected input and weights of one rank, 3 or more");
     epctx__geometry_image(&g, &xs, &ws);
+    EPCTX__TRY(epctx__check_kernel(c, &g));
     EPCTX__TRY(epctx__geometry_of(c, &g));
     EPCTX__TRY(epctx__take_windows(c, r.v.x, &g, 0.0f, &r.v.x));
     r.n.n = xs.dims[0];
@@ -12386,6 +12455,7 @@ static epctx_status epctx__lower_deform_conv(epctx__compiler *c) {
         return EPCTX__INVALID(c, "expected images and weights of rank 4 and channels for %d groups",
                               groups);
     epctx__geometry_image(&g, &xs, &c->tensors[r.v.w].shape);
+    EPCTX__TRY(epctx__check_kernel(c, &g));
     EPCTX__TRY(epctx__geometry_of(c, &g));
     if (c->tensors[r.v.o].count != (uint64_t)(xs.dims[0] * groups * g.taps * g.places * 2) ||
         (r.v.m != EPCTX__NONE && c->tensors[r.v.m].count * 2 != c->tensors[r.v.o].count))
@@ -12417,6 +12487,7 @@ static epctx_status epctx__lower_topk(epctx__compiler *c) {
     if (c->node->version >= 10) {
         EPCTX__TRY(epctx__input(c, 1, &id));
         EPCTX__TRY(epctx__const_ints(c, id, "k", 1, &k, NULL));
+        EPCTX__TRY(epctx__want_rank(c, id, "k", 1, 1));
     }
     EPCTX__TRY(epctx__axis_attr(c, -1, c->tensors[x].shape.rank, 0, &axis));
     if (k < 1 || k > c->tensors[x].shape.dims[axis])
@@ -12457,6 +12528,7 @@ static epctx_status epctx__lower_window(epctx__compiler *c) {
     uint32_t y;
     float *w;
     EPCTX__TRY(epctx__const_ints(c, c->in[0], "size", 1, &size, NULL));
+    EPCTX__TRY(epctx__want_rank(c, c->in[0], "size", 0, 0));
     if (size < 1 || size > EPCTX__MAX_BYTES / 4) return EPCTX__REFUSE(c, "size: found %d", size);
     EPCTX__TRY(epctx__add_floats(c, (uint64_t)size, &w, &y));
     period = (uint64_t)size - (periodic || size == 1 ? 0 : 1);
@@ -12564,6 +12636,7 @@ static epctx_status epctx__lower_dft(epctx__compiler *c) {
     epctx__shape shape = c->tensors[c->in[0]].shape;
     uint32_t x = c->in[0], y, axis, id = c->in[2], last = shape.rank - 1, i;
     if (id != EPCTX__NONE) EPCTX__TRY(epctx__const_ints(c, id, "axis", 1, &at, NULL));
+    EPCTX__TRY(epctx__want_rank(c, id, "axis", 0, 0));
     EPCTX__TRY(epctx__axis(c, at, shape.rank, 0, &axis));
     if (axis == last || c->tensors[x].count == 0 || shape.dims[last] > 2 || (inverse && half))
         return EPCTX__REFUSE(c, "expected real or complex numbers, and not inverse with onesided");

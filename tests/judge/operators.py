@@ -1196,6 +1196,13 @@ def masks():
         for causal in 0, 1:
             yield Case("Attention", 23, [x, x, x, (BOOL, [2, 2], seen, False)], [FLOAT],
                        is_causal=causal)
+    for hidden in math.inf, -math.inf, math.nan, 3e38, -3e38, 1e30:  # what is_causal hides
+        for mode in 0, 2, 3:
+            for constant in False, True:
+                yield Case("Attention", 23, [
+                    x, x, x, (FLOAT, [2, 2], [0.5, hidden, -0.25, 1.0], constant)],
+                    [FLOAT] * (4 if mode else 1), is_causal=1,
+                    qk_matmul_output_mode=mode or None)
     yield Case("DynamicQuantizeLinear", 11, [(FLOAT, [3], [0.0] * 3, False)], [UINT8, FLOAT, UINT8])
     yield Case("NegativeLogLikelihoodLoss", 13, [
         (FLOAT, [2, 2], [-math.inf, -0.5, -0.25, -math.inf], False),
@@ -1263,7 +1270,7 @@ def transposed(r):
                     for shape in None, [4 * stride, 5 * stride], [4 * stride + 1, 5 * stride - 1]:
                         if shape and extra:
                             continue
-                        yield Case("ConvTranspose", 11, [
+                        yield Careful("ConvTranspose", 11, [
                             floats(r, [1, 2, 4, 5]), floats(r, [2, 3, kernel, kernel], True)],
                             [FLOAT], 1e-4, 1e-4, auto_pad=where, strides=[stride] * 2,
                             output_padding=extra, output_shape=shape)
@@ -1364,9 +1371,120 @@ def positions(r):
                 mode=mode)
 
 
+def operands(r):
+    """Operands of other ranks than what is meant: bounds, axes, zero points, biases ..."""
+    x, square, image = floats(r, [2, 3]), floats(r, [3, 3]), floats(r, [1, 2, 4, 4])
+    bytes_, weights = ints(r, UINT8, [3, 3], 0, 9), floats(r, [2, 2, 2, 2], True)
+    pixels, kernel = ints(r, UINT8, [1, 1, 4, 4], 0, 9), ints(r, UINT8, [2, 1, 2, 2], 0, 9, True)
+    one = lambda v, elem_type=INT64, constant=True: (elem_type, [], [v], constant)
+    many = lambda n: floats(r, [n], True, low=0.5, high=1)
+    scale, zero = one(0.5, FLOAT), one(3, UINT8)
+    triple = [scale, zero]
+    bounds = [[x, one(-1.0, FLOAT, c), one(1.0, FLOAT, c)] for c in (True, False)]
+    whole_x = ints(r, INT32, [2, 3], -9, 9)
+    rows = [  # operator, version, inputs, results, which inputs, attributes
+        ("ReduceSum", 13, [x, whole([1])], [FLOAT], [1], {}),
+        ("ReduceMax", 18, [x, whole([1])], [FLOAT], [1], {}),
+        ("ReduceL2", 18, [x, whole([1])], [FLOAT], [1], {}),
+        ("Slice", 13, [x, whole([0]), whole([1]), whole([1]), whole([1])], [FLOAT], [1, 2, 3, 4],
+         {}),
+        ("Squeeze", 13, [floats(r, [1, 3]), whole([0])], [FLOAT], [1], {}),
+        ("Unsqueeze", 13, [x, whole([0])], [FLOAT], [1], {}),
+        ("Reshape", 14, [x, whole([6])], [FLOAT], [1], {}),
+        ("Expand", 13, [x, whole([2, 3])], [FLOAT], [1], {}),
+        ("Tile", 13, [x, whole([1, 2])], [FLOAT], [1], {}),
+        ("Split", 13, [x, whole([1, 1])], [FLOAT] * 2, [1], {}),
+        ("Pad", 13, [x, whole([0, 1, 0, 1]), scale], [FLOAT], [1, 2], {}),
+        ("TopK", 11, [x, whole([1])], [FLOAT, INT64], [1], {}),
+        ("CumSum", 14, [x, one(1)], [FLOAT], [1], {}),
+        ("Trilu", 14, [square, one(1)], [FLOAT], [1], {}),
+        ("OneHot", 11, [ints(r, INT64, [3], 0, 3), one(4), floats(r, [2])], [FLOAT], [1, 2], {}),
+        ("Clip", 13, bounds[0], [FLOAT], [1, 2], {}),
+        ("Clip", 13, bounds[1], [FLOAT], [1, 2], {}),
+        ("Clip", 13, [whole_x, one(-1, INT32), one(5, INT32)], [INT32], [1, 2], {}),
+        ("QuantizeLinear", 13, [x] + triple, [UINT8], [1, 2], {}),
+        ("DequantizeLinear", 13, [bytes_] + triple, [FLOAT], [1, 2], {}),
+        ("DequantizeLinear", 13, [bytes_, many(3), ints(r, UINT8, [3], 0, 3, True)], [FLOAT],
+         [1, 2], {}),
+        ("MatMulInteger", 10, [bytes_, bytes_, zero, zero], [INT32], [2, 3], {}),
+        ("ConvInteger", 10, [pixels, kernel, zero, zero], [INT32], [2, 3], {}),
+        ("QLinearMatMul", 10, [bytes_, *triple, bytes_, *triple, *triple], [UINT8],
+         [1, 2, 4, 5, 6, 7], {}),
+        ("QLinearConv", 10, [pixels, *triple, kernel, *triple, *triple,
+                             ints(r, INT32, [2], 0, 9, True)], [UINT8], [1, 2, 4, 5, 6, 7, 8], {}),
+        ("Conv", 11, [image, weights, many(2)], [FLOAT], [2], {}),
+        ("ConvTranspose", 11, [image, weights, many(2)], [FLOAT], [2], {}),
+        ("DeformConv", 19, [image, weights, floats(r, [1, 8, 3, 3]), many(2)], [FLOAT], [3], {}),
+        ("BatchNormalization", 15, [image] + [many(2)] * 4, [FLOAT], [1, 2, 3, 4], {}),
+        ("InstanceNormalization", 6, [image] + [many(2)] * 2, [FLOAT], [1, 2], {}),
+        ("LayerNormalization", 17, [x] + [many(3)] * 2, [FLOAT], [1, 2], {}),
+        ("RMSNormalization", 23, [x, many(3)], [FLOAT], [1], {}),
+        ("RMSNormalization", 23, [x, floats(r, [2, 3])], [FLOAT], [1], {"axis": 0}),
+        ("Resize", 13, [image, None, (FLOAT, [4], [1.0, 1.0, 2.0, 2.0], True)], [FLOAT], [2], {}),
+        ("Resize", 13, [image, None, None, whole([1, 2, 8, 8])], [FLOAT], [3], {}),
+        ("CenterCropPad", 18, [x, whole([3, 3])], [FLOAT], [1], {}),
+        ("Col2Im", 18, [floats(r, [1, 4, 9]), whole([4, 4]), whole([2, 2])], [FLOAT], [1, 2], {}),
+        ("AffineGrid", 20, [floats(r, [1, 2, 3]), whole([1, 1, 2, 2])], [FLOAT], [1], {}),
+        ("Dropout", 13, [x, scale, one(0, BOOL)], [FLOAT], [1, 2], {}),
+        ("Range", 11, [one(0.0, FLOAT), one(3.0, FLOAT), one(1.0, FLOAT)], [FLOAT], [0, 1, 2], {}),
+        ("DFT", 20, [floats(r, [1, 4, 1]), one(4), one(1)], [FLOAT], [2], {}),
+        ("STFT", 17, [floats(r, [1, 9, 1]), one(2), None, one(4)], [FLOAT], [1], {}),
+        ("HannWindow", 17, [one(5)], [FLOAT], [0], {}),
+    ]
+    for op, version, inputs, results, which, attrs in rows:
+        for at in which:
+            elem_type, dims, values, constant = inputs[at]
+            count = len(values)
+            for changed in [[]] * (count == 1) + [[count], [1, count], [count, 1], [1, 1, count]]:
+                given = list(inputs)
+                given[at] = (elem_type, changed, values, constant)
+                yield Careful(op, version, given, results, 1e-4, 1e-4, **attrs)
+
+
+def misfits(r):
+    """Operands and attributes that contradict each other."""
+    def attention(**other):
+        dims = {"q": [2, 2, 3, 4], "k": [2, 2, 5, 4], "v": [2, 2, 5, 4], "mask": [3, 5], **other}
+        return Careful("Attention", 23, [floats(r, d) for d in dims.values()], [FLOAT], 1e-4, 1e-5)
+    yield attention()
+    for name, dims in (("q", [1, 2, 3, 4]), ("q", [2, 4, 3, 4]), ("q", [2, 3, 3, 4]),
+                       ("q", [2, 1, 3, 4]), ("k", [1, 2, 5, 4]), ("k", [2, 1, 5, 4]),
+                       ("k", [2, 2, 4, 4]), ("k", [2, 2, 1, 4]), ("v", [1, 2, 5, 4]),
+                       ("v", [2, 1, 5, 4]), ("v", [2, 2, 4, 4]), ("v", [2, 2, 1, 4]),
+                       ("v", [2, 2, 5, 1]), ("mask", [3, 6]), ("mask", [4, 5]), ("mask", [2, 3, 5]),
+                       ("mask", [3, 3, 5]), ("mask", [1, 2, 3, 5]), ("mask", [3, 1, 3, 5]),
+                       ("mask", [2, 2, 3, 5]), ("mask", [1, 1, 1, 3, 5])):
+        yield attention(**{name: dims})
+    for ids in [2, 3], [1, 3], [2, 1], [3]:
+        yield Careful("RotaryEmbedding", 23, [
+            floats(r, [2, 2, 3, 4]), floats(r, [5, 2]), floats(r, [5, 2]),
+            ints(r, INT64, ids, 0, 4)], [FLOAT])
+    for cache in [2, 3, 2], [1, 3, 2], [2, 1, 2], [1, 1, 2]:
+        yield Careful("RotaryEmbedding", 23, [floats(r, [2, 2, 3, 4]), floats(r, cache),
+                                              floats(r, cache)], [FLOAT])
+    image, weights = floats(r, [1, 2, 4, 4]), floats(r, [2, 2, 2, 2], True)
+    for kernel in [2, 2], [1, 2], [3, 3], [1, 1]:
+        yield Careful("Conv", 11, [image, weights], [FLOAT], 1e-4, 1e-4, kernel_shape=kernel)
+        yield Careful("ConvTranspose", 11, [image, weights], [FLOAT], 1e-4, 1e-4,
+                      kernel_shape=kernel)
+        yield Careful("DeformConv", 19, [image, weights, floats(r, [1, 8, 3, 3])], [FLOAT], 1e-4,
+                      1e-4, kernel_shape=kernel)
+    for extra in 0, 1, 2, 3:
+        for stride, dilation in (1, 1), (2, 1), (3, 1), (1, 2), (1, 3), (2, 3):
+            for shape in None, [4 * stride + extra, 5 * stride + 2 * extra]:
+                yield Careful("ConvTranspose", 11, [image, weights], [FLOAT], 1e-4, 1e-4,
+                              output_padding=None if shape else [extra] * 2,
+                              output_shape=shape, strides=[stride] * 2, dilations=[dilation] * 2)
+    for version in 6, 7, 8:
+        for op in "Min", "Max", "Sum", "Mean":
+            for second in [2, 3], [3], [1, 3], [1]:
+                yield Careful(op, version, [floats(r, [2, 3]), floats(r, second)], [FLOAT])
+
+
 def edges(r):
     return [*whole_convolutions(r), *powers(), *types(), *shapes(), *masks(), *limits(),
-            *windows(r), *transposed(r), *lengths(r), *not_numbers(), *crops(r), *positions(r)]
+            *windows(r), *transposed(r), *lengths(r), *not_numbers(), *crops(r), *positions(r),
+            *operands(r), *misfits(r)]
 
 
 # -- both sides --
