@@ -242,6 +242,11 @@ age() { # age PACKAGE VERSION...: of the variants, in order; one word each
         { print }' ages "$1/model/component.json" >aged.json &&
         mv aged.json "$1/model/component.json"
 }
+for dry in "" -n; do
+    # shellcheck disable=SC2086 # an option or none
+    epctx package $dry -o nodir/x a=plain_ctx.onnx
+    result "no folder for it $dry" 1 "nodir/x: its folder does not exist: make it first"
+done
 for name in aged dated; do
     epctx package -o $name --source plain.onnx a=plain_ctx.onnx b=second_ctx.onnx c=inside_ctx.onnx
     result "$name" 0

@@ -1568,8 +1568,8 @@ TEST(long_names_of_models) {
     epctx_error error;
     char name[300], want[300];
     clear_root();
-    memset(name, 'm', 230);
-    strcpy(name + 230, "\x01.onnx");
+    memset(name, 'm', 231);
+    strcpy(name + 231, ".onnx");
     make_parts(&one, 1);
     CHECK_OK(convert(ops_extract, "m.onnx", name, NULL, NULL, &error), error);
     snprintf(want, sizeof want, "1/0/%.231s_my.bin ", name);

@@ -730,13 +730,30 @@ static bool stop_at_name(void *state, const char *name) {
     return own;
 }
 
+/* The folder that will have the package. */
+static bool has_parent(package *p) {
+    const epctx_io *io = epctx_io_files();
+    epctx_str path = epctx_str_of(p->path);
+    epctx_file_info info;
+    char folder[EPCTX_PATH_MAX];
+    while (path.size > 1 && path.data[path.size - 1] == '/') path.size--;
+    if (epctx_path_join(epctx_path_folder(path), epctx_str_of("."), folder, sizeof folder,
+                        &p->error) != EPCTX_OK ||
+        io->stat_fn(io->user, folder, &info, &p->error) != EPCTX_OK)
+        return false;
+    if (info.kind == EPCTX_FILE_FOLDER) return true;
+    epctx_fail(&p->error, EPCTX_ERR_NOT_FOUND, "its folder does not exist: make it first");
+    epctx_blame(&p->error, p->path, NULL, NULL);
+    return false;
+}
+
 /* Nothing may be there, or an empty folder: a package is not mixed with what was there before. */
 static bool target_free(package *p) {
     const epctx_io *io = epctx_io_files();
     epctx_file_info info;
     bool empty = true;
     if (io->stat_fn(io->user, p->path, &info, &p->error) != EPCTX_OK) return false;
-    if (info.kind == EPCTX_FILE_NONE) return true;
+    if (info.kind == EPCTX_FILE_NONE) return has_parent(p);
     if (info.kind == EPCTX_FILE_FOLDER &&
         io->list_fn(io->user, p->path, stop_at_name, &empty, &p->error) != EPCTX_OK)
         return false;
