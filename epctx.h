@@ -2465,9 +2465,10 @@ typedef struct epctx_partition {
 /* Groups the nodes with take[i] != 0 into partitions so that none depends on itself through the
  * rest of the graph, even with the others contracted. Nodes whose take[] differs never share one,
  * except constant nodes, which are with their readers. Constant nodes whose values are graph
- * outputs belong to the first partition, or to one of their own if there is no other. Results live
- * in `arena`. Errors: GRAPH when a value is produced twice or read before it is produced, LIMIT
- * when copies of constant nodes would be many times the graph, NOMEM. */
+ * outputs belong to the first partition, or to one of their own if there is no other. A partition
+ * whose values nobody outside reads is left out: each one has an output. Results live in `arena`.
+ * Errors: GRAPH when a value is produced twice or read before it is produced, LIMIT when copies of
+ * constant nodes would be many times the graph, NOMEM. */
 EPCTX_API epctx_status epctx_graph_partition(const epctx_graph *graph, const uint8_t *take,
                                              epctx_arena *arena, epctx_partition **partitions,
                                              size_t *count, epctx_error *error);
@@ -14513,6 +14514,7 @@ static epctx_status epctx__partition(const epctx_graph *graph, const uint8_t *ta
                                      size_t *count, const uint8_t **stays, epctx_error *error) {
     size_t n = graph->node_count;
     epctx__grouping g;
+    size_t i;
     epctx_error_clear(error);
     *partitions = NULL;
     *count = 0;
@@ -14536,7 +14538,8 @@ static epctx_status epctx__partition(const epctx_graph *graph, const uint8_t *ta
     if (stays != NULL) *stays = g.stays;
     EPCTX__NEW(*partitions, epctx_partition, g.count, arena, error);
     EPCTX__TRY(epctx__group_collect(&g, *partitions));
-    *count = g.count;
+    for (i = 0; i < g.count; i++) /* what nobody reads is left out: it makes no EPContext node */
+        if ((*partitions)[i].graph.output_count > 0) (*partitions)[(*count)++] = (*partitions)[i];
     return EPCTX_OK;
 }
 

@@ -249,7 +249,9 @@ static OrtStatus *log_refusals(const claim *c) {
         left++;
         if (!why && !c->take[i]) why = explanation(c, graph, i);
         if (!why && !c->take[i]) why = "the backend does not take it";
-        if (!why) why = "all its inputs are constant, and its value is not for one partition alone";
+        if (!why)
+            why = "all its inputs are constant, and its value is not for one partition alone; or "
+                  "nobody reads what its partition computes";
         epctx_ort_log(session->api, session->logger, ORT_LOGGING_LEVEL_INFO,
                       "%.*s '%.*s' is left to other EPs: %s", (int)node->op_type.size,
                       node->op_type.data, (int)node->name.size, node->name.data, why);
