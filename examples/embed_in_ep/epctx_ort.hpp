@@ -391,12 +391,15 @@ inline std::vector<std::string> Names(const OrtNode *node, bool outputs)
     return std::vector<std::string>(names, names + count);
 }
 
-// EPContext nodes for Compile's `out`, in the order of the fused nodes. `binary`: the name of the
+// EPContext nodes for Compile's `out`, in the order of the fused nodes and of what they were
+// compiled from. `binary`: the name of the
 // file that the first node refers to; NULL: the contexts stay in the nodes. ORT owns the nodes when
 // this returns; when it throws there are none.
-inline void GiveNodes(const epctx_node *nodes, const OrtNode *const *fused, size_t count,
-                      const char *binary, const char *model_path, OrtNode **out)
+inline void GiveNodes(const epctx_node *nodes, const std::deque<Record> &records,
+                      const OrtNode *const *fused, const char *binary, const char *model_path,
+                      OrtNode **out)
 {
+    const size_t count = records.size();
     Arena arena;
     std::vector<Ort::Node> made;
     made.reserve(count); // nothing throws between a node and its owner
@@ -409,8 +412,8 @@ inline void GiveNodes(const epctx_node *nodes, const OrtNode *const *fused, size
         }
         node.onnx_model_filename = epctx_path_file(epctx_str_of(model_path));
         OrtNode *one = nullptr;
-        Ort::ThrowOnError(epctx_ort_context_node_create(&Api(), fused[i], &node, epctx_str_of(nullptr),
-                                                 arena.get(), &one));
+        Ort::ThrowOnError(epctx_ort_context_node_create(&Api(), fused[i], &records[i].Graph(), &node,
+                                                        epctx_str_of(nullptr), arena.get(), &one));
         made.emplace_back(one);
     }
     for (size_t i = 0; i < count; i++)

@@ -330,7 +330,7 @@ void Ep::CompileAlone(const Records &records, const OrtNode **fused, const Kerne
         });
     }
     if (generate) {
-        epctx::GiveNodes(nodes, fused, made, file ? name : nullptr, ModelPath(records[0]),
+        epctx::GiveNodes(nodes, records, fused, file ? name : nullptr, ModelPath(records[0]),
                          context_nodes);
     }
 }
@@ -356,7 +356,7 @@ void Ep::CompileShared(const Records &records, const OrtNode **fused, OrtNode **
                                    error);
     });
     joined = std::move(path);
-    epctx::GiveNodes(nodes, fused, records.size(), nullptr, ModelPath(records[0]), context_nodes);
+    epctx::GiveNodes(nodes, records, fused, nullptr, ModelPath(records[0]), context_nodes);
 }
 
 // ORT has written the session's context model. The last session writes the binary.

@@ -139,10 +139,12 @@ OrtStatus *epctx_ort_node_names(const epctx_ort_api *api, const OrtNode *node, b
 OrtStatus *epctx_ort_context_node_read(const epctx_ort_record *record, size_t index,
                                        epctx_buffer *payload, epctx_arena *arena, epctx_node *out);
 /* The node that ORT writes in the place of `fused`, with its name, inputs and outputs: ORT replaces
- * the one by the other by name. `weights`: EPCTX_WEIGHTS_ATTR, or empty. The caller owns it. */
+ * the one by the other by name. `graph`: what was compiled. The node's inputs are first those of
+ * the graph in its order, then those in `weights` (EPCTX_WEIGHTS_ATTR, or empty), then other
+ * constants. The caller owns it. */
 OrtStatus *epctx_ort_context_node_create(const epctx_ort_api *api, const OrtNode *fused,
-                                         const epctx_epnode *node, epctx_str weights,
-                                         epctx_arena *arena, OrtNode **out);
+                                         const epctx_graph *graph, const epctx_epnode *node,
+                                         epctx_str weights, epctx_arena *arena, OrtNode **out);
 
 /* --------------------------------------------------------------- buffers.c */
 

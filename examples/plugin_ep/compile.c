@@ -199,8 +199,9 @@ OrtStatus *ep_give_nodes(const ep_session *session, const epctx_ort_record *reco
         }
         node.onnx_model_filename =
             epctx_path_file(epctx_str_of(ep_model_path(session, &records[i])));
-        EPCTX_ORT_TRY(epctx_ort_context_node_create(session->api, fused[i], &node,
-                                                    weights_text(&nodes[i]), arena, &out[i]));
+        EPCTX_ORT_TRY(epctx_ort_context_node_create(session->api, fused[i], &records[i].graph,
+                                                    &node, weights_text(&nodes[i]), arena,
+                                                    &out[i]));
     }
     return NULL;
 }

@@ -92,9 +92,43 @@ static OrtStatus *make_attr(const epctx_ort_api *api, const epctx_attr *attr, Or
     return api->ort->CreateOpAttr(name, attr->s.data, (int)attr->s.size, ORT_OP_ATTR_STRING, out);
 }
 
+/* Puts the inputs of a fused node into the order that its EPContext node has for good. What ORT
+ * makes of them when it loads the model may have other names (of equal constants it keeps one), and
+ * a run-time input may be a constant then: only its place tells what an input is. */
+static OrtStatus *order_inputs(const epctx_ort_api *api, const epctx_graph *graph,
+                               epctx_str weights, epctx_arena *arena, const char **names,
+                               size_t count) {
+    const char **ordered = (const char **)epctx_arena_array(arena, count + 1, sizeof *ordered);
+    epctx_outside_weight ref;
+    epctx_map places;
+    size_t i, done = 0;
+    epctx_map_init(&places, arena);
+    for (i = 0; i < count; i++)
+        if (!ordered || epctx_map_put(&places, epctx_str_of(names[i]), (uint32_t)i) != EPCTX_OK)
+            return epctx_ort_no_memory(api);
+    for (i = 0;; i++) {
+        epctx_str name;
+        uint32_t at;
+        if (i < graph->input_count)
+            name = graph->inputs[i].name;
+        else if (epctx_outside_weight_next(&weights, &ref))
+            name = ref.name;
+        else
+            break;
+        at = epctx_map_get(&places, name);
+        if (at == EPCTX_MAP_NONE || !names[at]) continue;
+        ordered[done++] = names[at];
+        names[at] = NULL;
+    }
+    for (i = 0; i < count; i++)
+        if (names[i]) ordered[done++] = names[i];
+    if (count) memcpy(names, ordered, count * sizeof *names);
+    return NULL;
+}
+
 OrtStatus *epctx_ort_context_node_create(const epctx_ort_api *api, const OrtNode *fused,
-                                         const epctx_epnode *node, epctx_str weights,
-                                         epctx_arena *arena, OrtNode **out) {
+                                         const epctx_graph *graph, const epctx_epnode *node,
+                                         epctx_str weights, epctx_arena *arena, OrtNode **out) {
     epctx_attr attrs[EPCTX_EPNODE_ATTR_COUNT + 1];
     OrtOpAttr *made[EPCTX_EPNODE_ATTR_COUNT + 1] = {NULL};
     size_t count = epctx_epnode_attrs(node, attrs);
@@ -103,6 +137,7 @@ OrtStatus *epctx_ort_context_node_create(const epctx_ort_api *api, const OrtNode
     OrtStatus *status = NULL;
     EPCTX_ORT_TRY(api->ort->Node_GetName(fused, &name));
     EPCTX_ORT_TRY(epctx_ort_node_names(api, fused, false, arena, &inputs, &input_count));
+    EPCTX_ORT_TRY(order_inputs(api, graph, weights, arena, inputs, input_count));
     EPCTX_ORT_TRY(epctx_ort_node_names(api, fused, true, arena, &outputs, &output_count));
     if (weights.size > 0) {
         memset(&attrs[count], 0, sizeof attrs[count]);
