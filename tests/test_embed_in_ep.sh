@@ -55,7 +55,8 @@ plugin_cases="jit jit_partitions nothing_is_written types_of_values generate_by_
     compile_api_external_initializers compatibility shared_constant_node unread_results
     pruned_output attribute_of_a_type constant_nodes concurrent_runs concurrent_sessions"
 share_cases="generate_group compiling_session_does_not_run generate_by_compile_api
-    generating_session_fails model_not_written no_last_session groups_after_each_other group_refuses
+    generating_session_fails model_not_written no_last_session abandoned_group
+    groups_after_each_other group_refuses
     last_session_without_nodes binary_opened_once prefix graph_of_another_generation
     any_order_of_release same_model_twice graphs_come_back bad_binaries threads"
 rows_cases="named_buffers named_buffers_fail named_buffers_names"

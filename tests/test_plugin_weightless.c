@@ -412,11 +412,16 @@ TEST(unsupported) {
 }
 
 static const ort_case cases[] = {
-    ORT_CASE_OF("npu", generate_and_load), ORT_CASE_OF("npu", compiled_now),
-    ORT_CASE_OF("npu", former_option),     ORT_CASE_OF("npu", quantized),
-    ORT_CASE_OF("npu", changed_weight),    ORT_CASE_OF("npu", source_model),
-    ORT_CASE_OF("npu", inputs_first),      ORT_CASE_OF("npu", constants_change),
-    ORT_CASE_OF("npu", shared),            ORT_CASE_OF("toy", unsupported),
+    ORT_CASE_OF("npu", generate_and_load),
+    ORT_CASE_OF("npu", compiled_now),
+    ORT_CASE_OF("npu", former_option),
+    ORT_CASE_OF("npu", quantized),
+    ORT_CASE_OF("npu", changed_weight),
+    ORT_CASE_OF("npu", source_model),
+    ORT_CASE_OF("npu", inputs_first),
+    ORT_CASE_OF("npu", constants_change),
+    ORT_CASE_OF("npu", shared),
+    ORT_CASE_OF("toy", unsupported),
 };
 
 int main(int argc, char **argv) {

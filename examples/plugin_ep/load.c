@@ -9,7 +9,7 @@ typedef struct loader {
     epctx_ort_record *records;
     epctx_node *nodes; /* the records' nodes, with their payloads */
     size_t count;
-    const epctx_bound *named; /* the node whose constants and weights are in */
+    const epctx_bound *named;     /* the node whose constants and weights are in */
     epctx_map constants, weights; /* name -> position: of the former, of the latter's lines */
 } loader;
 
@@ -39,8 +39,7 @@ static const epctx_tensor *constant_for(const loader *l, const epctx_bound *boun
     const epctx_node *node = l->nodes ? &l->nodes[bound->index] : NULL;
     const size_t place = bound->info.input_count + epctx_map_get(&l->weights, ref->name);
     uint32_t at = EPCTX_MAP_NONE;
-    if (node && place < node->input_count)
-        at = epctx_map_get(&l->constants, node->inputs[place]);
+    if (node && place < node->input_count) at = epctx_map_get(&l->constants, node->inputs[place]);
     if (at != EPCTX_MAP_NONE &&
         epctx_outside_weight_verify(ref, &graph->initializers[at], "", NULL) == EPCTX_OK)
         return &graph->initializers[at];

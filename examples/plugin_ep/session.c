@@ -118,7 +118,9 @@ static OrtStatus *check_group(claim *c, const OrtGraph *graph, const OrtNode **n
  *
  * Not seen by an EP: constants that 1.31.1 itself folds inside a body (session options at the
  * default level, or ORT_ENABLE_BASIC) make it fail with "Duplicate definition of name" when our
- * binary is there, which then goes again (ep_binary_withdraw). */
+ * binary is there, which then goes again (ep_binary_withdraw). So does a call of a model's function
+ * in a body: EPs get the body with what the function does in its place, but ORT writes the call,
+ * and not the function ("is not a registered function/op"). */
 
 /* Only of bodies, and of those in them. */
 static OrtStatus *bodies_have_initializers(const epctx_ort_api *api, const OrtNode *node,
