@@ -2,6 +2,7 @@
  * of the current folder is run or loaded, unless it is named. */
 #define _GNU_SOURCE
 #include "anyep.h"
+#include "ort/places.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -185,7 +186,7 @@ static bool from_python(anyep_settings *set, const char *folder) {
         return false;
     }
     snprintf(capi, sizeof capi, "%s/capi", package);
-    if (!library_in(capi, library, sizeof library)) {
+    if (!ort_places_in(capi, library, sizeof library)) {
         pass_over(set, "%s: its package %s holds no capi/libonnxruntime.so*", python, package);
         return false;
     }

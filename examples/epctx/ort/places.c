@@ -7,8 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The library in a folder; of several the one whose name comes last. */
-static bool library_in(const char *folder, char *out, size_t size) {
+bool ort_places_in(const char *folder, char *out, size_t size) {
     static const char name[] = "libonnxruntime.so";
     const struct dirent *entry;
     DIR *in = opendir(folder);
@@ -30,7 +29,7 @@ bool ort_places_find(const char *home, char *out, size_t size) {
     size_t i;
     for (i = 0; i < sizeof places / sizeof places[0]; i++) {
         snprintf(folder, sizeof folder, "%s%s", home, places[i]);
-        if (library_in(folder, out, size)) return true;
+        if (ort_places_in(folder, out, size)) return true;
     }
     return false;
 }
