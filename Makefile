@@ -80,8 +80,9 @@ HEADERS := $(wildcard epctx.h epctx_npu.h)
 # The plugin EP: everything but the device is the same for every device.
 PLUGIN_SOURCES := $(filter-out examples/plugin_ep/device_%.c,$(wildcard examples/plugin_ep/*.c))
 CONFORMANCE_SOURCES := $(wildcard examples/conformance/*.c)
-# What a library is registered as is looked up in one place for the tool and the suite.
-CONFORMANCE_SHARES := $(addprefix examples/epctx/,ort/ep_library.c core/vendors.c)
+# What a library is registered as, and ONNX Runtime's, are looked up in one place for the tool and
+# the suite.
+CONFORMANCE_SHARES := $(addprefix examples/epctx/,ort/ep_library.c ort/places.c core/vendors.c)
 
 .DELETE_ON_ERROR:
 .PHONY: force all demo test check plugin conformance install install-headers install-tool uninstall \

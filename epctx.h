@@ -2433,9 +2433,10 @@ typedef struct epctx_partition {
 /* Groups the nodes with take[i] != 0 into partitions so that none depends on itself through the
  * rest of the graph, even with the others contracted. Nodes whose take[] differs never share one,
  * except constant nodes, which are with their readers. Constant nodes whose values are graph
- * outputs belong to the first partition, or to one of their own if there is no other. Results live
- * in `arena`. Errors: GRAPH when a value is produced twice or read before it is produced, LIMIT
- * when copies of constant nodes would be many times the graph, NOMEM. */
+ * outputs belong to the first partition, or to one of their own if there is no other. A partition
+ * whose values nobody outside reads is left out: each one has an output. Results live in `arena`.
+ * Errors: GRAPH when a value is produced twice or read before it is produced, LIMIT when copies of
+ * constant nodes would be many times the graph, NOMEM. */
 EPCTX_API epctx_status epctx_graph_partition(const epctx_graph *graph, const uint8_t *take,
                                              epctx_arena *arena, epctx_partition **partitions,
                                              size_t *count, epctx_error *error);
@@ -3100,6 +3101,12 @@ typedef struct epctx_share_opts {
 EPCTX_API epctx_status epctx_share_compile(epctx_workspace *workspace, const epctx_backend *backend,
                                            const epctx_share_opts *opts, epctx_arena *arena,
                                            const epctx_node **nodes, epctx_error *error);
+/* The session's model is written (optional). A group whose models were all written and are deleted
+ * again is abandoned when a session in another folder comes, which is refused otherwise. A model
+ * that is not at `context_path` is nobody's affair. Errors: NOT_FOUND (no such session), NOMEM. */
+EPCTX_API epctx_status epctx_share_written(epctx_workspace *workspace, const char *group,
+                                           const char *source, const char *context_path,
+                                           epctx_error *error);
 /* The session for `context_path` did not write it. Its graphs stay in the context; a group without
  * another session is abandoned, so the next session is the first. */
 EPCTX_API void epctx_share_withdraw(epctx_workspace *workspace, const char *group,
@@ -14803,6 +14810,7 @@ static epctx_status epctx__partition(const epctx_graph *graph, const uint8_t *ta
     size_t n = graph->node_count;
     epctx__components components;
     epctx__grouping g;
+    size_t i;
     epctx_error_clear(error);
     *partitions = NULL;
     *count = 0;
@@ -14832,7 +14840,8 @@ static epctx_status epctx__partition(const epctx_graph *graph, const uint8_t *ta
     if (stays != NULL) *stays = g.stays;
     EPCTX__NEW(*partitions, epctx_partition, g.count, arena, error);
     EPCTX__TRY(epctx__group_collect(&g, *partitions));
-    *count = g.count;
+    for (i = 0; i < g.count; i++) /* what nobody reads is left out: it makes no EPContext node */
+        if ((*partitions)[i].graph.output_count > 0) (*partitions)[(*count)++] = (*partitions)[i];
     return EPCTX_OK;
 }
 
@@ -18468,7 +18477,8 @@ typedef struct epctx__pending {
     const char *aside;                /* its file of initializers, or "" */
     const char *binary, *binary_path; /* the group's, in the first session */
     bool overwrite;
-    bool hosted; /* another program writes the model, and the members below are unused */
+    bool hosted; /* another program writes the model, and the members from `derived` are unused */
+    const char *written; /* the hosted model's canonical path, or NULL */
     bool derived;
     epctx_buffer model;
     epctx_output_file file, initializers;
@@ -18641,22 +18651,34 @@ static epctx_status epctx__group_clash(const epctx__group *group, const char *na
                 : EPCTX_OK;
 }
 
+/* The folder of the model at `path`, canonical; `folder` has EPCTX_PATH_MAX places. */
+static epctx_status epctx__group_place(const epctx__group *group, const char *path, char *folder,
+                                       epctx_error *error) {
+    char room[EPCTX_PATH_MAX];
+    epctx_str beside = epctx__path_beside(group->io, path, room);
+    beside = beside.size > 0 ? beside : epctx_str_of(".");
+    EPCTX__TRY(epctx__path_join(folder, EPCTX_PATH_MAX, &beside, 1, error));
+    memcpy(room, folder, strlen(folder) + 1);
+    return group->io->canonical_fn(group->io->user, room, folder, EPCTX_PATH_MAX, error);
+}
+
 /* Checks that the model is in the group's folder and has its own name. */
 static epctx_status epctx__group_accepts(epctx__group *group, const char *path,
                                          epctx_error *error) {
-    char room[EPCTX_PATH_MAX];
     char folder[EPCTX_PATH_MAX];
-    epctx_str beside = epctx__path_beside(group->io, path, room);
-    beside = beside.size > 0 ? beside : epctx_str_of(".");
-    EPCTX__TRY(epctx__path_join(folder, sizeof folder, &beside, 1, error));
-    EPCTX__TRY(group->io->canonical_fn(group->io->user, folder, room, sizeof room, error));
+    EPCTX__TRY(epctx__group_place(group, path, folder, error));
     if (group->binary == NULL) {
-        memcpy(group->folder, room, strlen(room) + 1);
+        memcpy(group->folder, folder, strlen(folder) + 1);
         return EPCTX_OK;
     }
-    if (strcmp(group->folder, room) != 0) {
-        return epctx_fail(error, EPCTX_ERR_ARG, "'%s' is not in the group's folder '%s'", path,
-                          group->folder);
+    if (strcmp(group->folder, folder) != 0) {
+        return epctx_fail(error, EPCTX_ERR_ARG,
+                          "'%s' is not in the group's folder '%s': first end that group, with its "
+                          "last session%s",
+                          path, group->folder,
+                          group->pending != NULL && group->pending->hosted
+                              ? " (ep.stop_share_ep_contexts=1), or delete its EPContext models"
+                              : "");
     }
     return epctx__group_clash(group, epctx_path_file(epctx_str_of(path)).data, error);
 }
@@ -18878,6 +18900,32 @@ static epctx_status epctx__group_compile(epctx__group *group, const epctx_share_
     return status;
 }
 
+/* Was every model of the group written and deleted again? */
+static bool epctx__group_is_deleted(const epctx__group *group) {
+    const epctx__pending *p;
+    epctx_file_info now;
+    for (p = group->pending; p != NULL; p = p->next)
+        if (p->written == NULL ||
+            group->io->stat_fn(group->io->user, p->written, &now, NULL) != EPCTX_OK ||
+            now.kind != EPCTX_FILE_NONE)
+            return false;
+    return true;
+}
+
+/* Abandons the group if it is in another folder than `path` and its models are deleted: nobody
+ * needs it, and this session, which cannot join it, begins another. */
+static void epctx__group_give_way(epctx_workspace *w, const char *name, const char *source,
+                                  const char *path) {
+    epctx__group *group;
+    char folder[EPCTX_PATH_MAX];
+    if (epctx__group_enter(w, name, source, NULL, &group, NULL) != EPCTX_OK || group == NULL)
+        return;
+    if (epctx__group_place(group, path, folder, NULL) == EPCTX_OK &&
+        strcmp(group->folder, folder) != 0 && epctx__group_is_deleted(group))
+        group->pending = NULL;
+    (void)epctx__group_leave(w, group, EPCTX_OK, NULL);
+}
+
 EPCTX_API epctx_status epctx_share_compile(epctx_workspace *workspace, const epctx_backend *backend,
                                            const epctx_share_opts *opts, epctx_arena *arena,
                                            const epctx_node **nodes, epctx_error *error) {
@@ -18894,12 +18942,42 @@ EPCTX_API epctx_status epctx_share_compile(epctx_workspace *workspace, const epc
                           "pass a workspace, an io, pieces and a context_path");
     }
     EPCTX__TRY(epctx__backend_check(backend, true, opts->verify, error));
+    epctx__group_give_way(workspace, opts->group, backend->source, opts->context_path);
     EPCTX__TRY(epctx__group_join(workspace, opts->group, backend, io, opts->prepare_only,
                                  opts->weightless, &joined, error));
     status = epctx__group_compile(joined, opts, arena, nodes, error);
     status = epctx__group_leave(workspace, joined, status, error);
     *nodes = status == EPCTX_OK ? *nodes : NULL;
     return status;
+}
+
+static epctx_status epctx__pending_note(epctx__group *group, epctx__pending *p,
+                                        epctx_error *error) {
+    const epctx_io *io = group->io;
+    epctx_file_info info;
+    char path[EPCTX_PATH_MAX];
+    if (io->stat_fn(io->user, p->path, &info, NULL) != EPCTX_OK || info.kind == EPCTX_FILE_NONE ||
+        io->canonical_fn(io->user, p->path, path, sizeof path, NULL) != EPCTX_OK)
+        return EPCTX_OK; /* in memory, or somewhere else */
+    return epctx__copy(&group->arena, epctx_str_of(path), &p->written, error);
+}
+
+EPCTX_API epctx_status epctx_share_written(epctx_workspace *workspace, const char *group,
+                                           const char *source, const char *context_path,
+                                           epctx_error *error) {
+    epctx__group *found;
+    epctx__pending *p;
+    epctx_error local;
+    epctx_status status;
+    error = error != NULL ? error : &local;
+    epctx_error_clear(error);
+    EPCTX__TRY(epctx__group_enter(workspace, group, source, NULL, &found, error));
+    for (p = found != NULL ? found->pending : NULL; p != NULL; p = p->next)
+        if (p->hosted && strcmp(p->path, context_path) == 0) break;
+    status = p != NULL ? epctx__pending_note(found, p, error)
+                       : epctx_fail(error, EPCTX_ERR_NOT_FOUND, "no session of %s compiles '%s'",
+                                    source, context_path);
+    return found != NULL ? epctx__group_leave(workspace, found, status, error) : status;
 }
 
 EPCTX_API void epctx_share_withdraw(epctx_workspace *workspace, const char *group,

@@ -154,6 +154,10 @@ command_line "a report in no folder" 2 "its folder does not exist" "$EPCTX_TOY_E
     --junit "$work/none/x.xml"
 command_line "an unknown rule" 2 "no rule 'EPC-999'" "$EPCTX_TOY_EP" --only EPC-999
 command_line "no ONNX Runtime" 2 "cannot open shared object" "$EPCTX_TOY_EP" --ort "$work/none.so"
+command_line "a folder without ONNX Runtime" 2 "it holds no libonnxruntime.so.1" \
+    "$EPCTX_TOY_EP" --ort "$work"
+command_line "the folder of ONNX Runtime" 0 "" "$EPCTX_TOY_EP" --only PLG-001 \
+    --ort "$(dirname "$(sh tests/deps.sh where ort)")"
 command_line "no name behind the colon" 2 "a name is missing behind the colon" "$EPCTX_TOY_EP:"
 command_line "an EP that the library has not" 4 "lists no device here of Other" \
     "$EPCTX_TOY_EP" Other --only PLG-050
@@ -374,6 +378,7 @@ fi
 quick || passes none "$build/libbad_ep.so" 180
 sample=" any_source claims_too_much allocator_of_session keeps_nodes follows_paths stale_binary"
 sample="$sample data_transfer thread_left leak_per_run nan_to_zero file_per_load named_optimal "
+sample="$sample file_per_generation "
 grep -v '^#' tests/faults.txt >"$work/faults"
 while read -r name rule words; do
     case "$sample" in

@@ -52,10 +52,11 @@ plugin_cases="jit jit_partitions nothing_is_written types_of_values generate_by_
     binary_changed_while_loaded bad_contexts payload_as_path other_hardware other_generation
     other_shape_than_compiled primaries_and_secondaries bad_options
     options_of_the_other_phase unknown_entry compile_disabled without_the_ep nothing_compiled
-    compile_api_external_initializers compatibility shared_constant_node pruned_output
-    attribute_of_a_type constant_nodes concurrent_runs concurrent_sessions"
+    compile_api_external_initializers compatibility shared_constant_node unread_results
+    pruned_output attribute_of_a_type constant_nodes concurrent_runs concurrent_sessions"
 share_cases="generate_group compiling_session_does_not_run generate_by_compile_api
-    generating_session_fails model_not_written no_last_session groups_after_each_other group_refuses
+    generating_session_fails model_not_written no_last_session abandoned_group
+    groups_after_each_other group_refuses
     last_session_without_nodes binary_opened_once prefix graph_of_another_generation
     any_order_of_release same_model_twice graphs_come_back bad_binaries threads"
 rows_cases="own_node named_buffers named_buffers_fail named_buffers_names what_comes_with_the_bytes"

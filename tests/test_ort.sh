@@ -75,6 +75,50 @@ for command in compile run verify bench; do
     result "$command with a dimension that there is not" $code_of_failure "'Nobody'"
 done
 with "$npu" verify dynamic.onnx; result "free dimensions are told" 3 "--dim 'N=N'"
+"$python" - "$top" <<'END' # input and output, one after the other, with a zero byte in the name
+import sys
+sys.path.insert(0, sys.argv[1] + "/tests/judge")
+from make_model import ModelProto
+for side in ("input", "output"):
+    model = ModelProto.FromString(open("plain.onnx", "rb").read())
+    end = getattr(model.graph, side)[0]
+    for node in model.graph.node:
+        for names in (node.input, node.output):
+            names[:] = [name + "\0q" if name == end.name else name for name in names]
+    end.name += "\0q"
+    open("cut_" + side + ".onnx", "wb").write(model.SerializeToString())
+END
+for side in input output; do
+    with "$npu" compile cut_$side.onnx
+    result "a zero byte in the name of an $side" 1 "' has a zero byte in its name"
+done
+rm cut_*
+"$python" - <<'END' # a Loop over Unique, which the NPU has not; its body calls a function
+from onnx import TensorProto, helper, save
+
+def end(name, elem_type, dims):
+    return helper.make_tensor_value_info(name, elem_type, dims)
+
+opsets = [helper.make_opsetid("", 17), helper.make_opsetid("f", 1)]
+body = helper.make_graph(
+    [helper.make_node("Call", ["s"], ["t"], domain="f"),
+     helper.make_node("Identity", ["c"], ["d"])], "body",
+    [end("i", TensorProto.INT64, []), end("c", TensorProto.BOOL, []),
+     end("s", TensorProto.FLOAT, [4])],
+    [end("d", TensorProto.BOOL, []), end("t", TensorProto.FLOAT, [4])])
+nodes = [helper.make_node("Unique", ["x"], ["u"]), helper.make_node("Size", ["u"], ["n"]),
+         helper.make_node("Relu", ["x"], ["r"]),
+         helper.make_node("Loop", ["n", "", "r"], ["y"], body=body)]
+graph = helper.make_graph(nodes, "g", [end("x", TensorProto.FLOAT, [4])],
+                          [end("y", TensorProto.FLOAT, [4])])
+call = helper.make_function("f", "Call", ["a"], ["b"], [helper.make_node("Tanh", ["a"], ["b"])],
+                            opsets[:1])
+save(helper.make_model(graph, ir_version=8, opset_imports=opsets, functions=[call]), "call.onnx")
+END
+with "$npu" compile call.onnx
+result "a function in a body" 1 "without the functions that bodies of"
+epctx compile call.onnx; result "the same without ONNX Runtime" 0
+rm call*
 with "$npu" verify --json dynamic.onnx
 json "in JSON, too" '"--dim" in j["failures"][-1]["cure"] and j["failures"][-1]["file"] ==
  "dynamic.onnx"'

@@ -253,6 +253,17 @@ static bool given_out(const plain *p, size_t index) {
     return false;
 }
 
+/* Is a node left out whose values are read by none but taken nodes that are left out, too? */
+static bool is_dead(const plain *p, const epctx_partition *parts, size_t count, size_t index) {
+    if (unit_of(parts, count, index) >= 0 || given_out(p, index)) return false;
+    for (size_t j = index + 1; j < p->graph.node_count; j++)
+        for (size_t k = 0; k < read_count(&p->nodes[j]); k++)
+            if (maker(p, reads(&p->nodes[j], k)) == (int)index &&
+                (!p->take[j] || !is_dead(p, parts, count, j)))
+                return false;
+    return true;
+}
+
 /* The partition that may claim a node: that of all its readers, which are no output. */
 static int claimer(const plain *p, const epctx_partition *parts, size_t count, size_t index) {
     int owner = unit_of(parts, count, index);
@@ -305,14 +316,15 @@ TEST(random_graphs) {
         for (size_t i = 0; i < p.graph.node_count; i++) {
             bool inside = unit_of(parts, count, i) >= 0;
             bool member = !is_constant(&p, i) || (given_out(&p, i) && !stays(&p, i));
-            CHECK(inside == (p.take[i] && member), "round %d: node %zu is %s", round, i,
-                  inside ? "in a partition" : "left out");
+            CHECK(inside == (p.take[i] && member && !is_dead(&p, parts, count, i)),
+                  "round %d: node %zu is %s", round, i, inside ? "in a partition" : "left out");
         }
         CHECK(!has_cycle(&p, parts, count), "round %d: a cycle", round);
         for (size_t i = 0; i < count; i++) {
             const epctx_graph *piece = &parts[i].graph;
             names in, out, got;
             CHECK(parts[i].node_count > 0, "round %d: partition %zu is empty", round, i);
+            CHECK(piece->output_count > 0, "round %d: partition %zu has no output", round, i);
             for (size_t k = 1; k < parts[i].node_count; k++)
                 CHECK(parts[i].nodes[k - 1] < parts[i].nodes[k], "round %d: order", round);
             boundary(&p, parts, count, i, &in, &out);
@@ -799,7 +811,7 @@ static void cut_many(size_t n, double *best) {
     char(*texts)[24] = (char(*)[24])calloc(n + 2, sizeof *texts);
     uint8_t *take = (uint8_t *)malloc(n + 2);
     epctx_str inputs[2];
-    epctx_value input = {0};
+    epctx_value input = {0}, output = {0};
     epctx_graph graph = {0};
     epctx_arena arena;
     epctx_partition *parts;
@@ -825,7 +837,9 @@ static void cut_many(size_t n, double *best) {
     graph.node_count = n + 2;
     graph.inputs = &input;
     graph.input_count = 1;
-    graph.outputs = &input;
+    output.name = outputs[n + 1];
+    graph.outputs = &output;
+    graph.output_count = 1;
     epctx_arena_init(&arena, NULL);
     begin = clock();
     CHECK_OK(epctx_graph_partition(&graph, take, &arena, &parts, &count, &error), error);

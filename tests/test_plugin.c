@@ -1703,6 +1703,41 @@ TEST(shared_constant_node) {
     CHECK(ran == 2, "%s", ort_text);
 }
 
+/* A node whose value nobody reads makes no EPContext node: that would have no output. The first
+ * model has another partition. */
+TEST(unread_results) {
+    int kind;
+    for (kind = 0; kind < 4; kind++) {
+        const bool other = kind < 2, api = kind % 2 == 1;
+        ort_spec spec = spec_of(in_folder("m.onnx"));
+        ort_output out = {0};
+        onnx_model m;
+        float w[6];
+        clear_folder();
+        weights(w, 1);
+        onnx_begin(&m);
+        onnx_input(&m.graph, "x", 2, dims23);
+        onnx_floats(&m.graph, "w", 2, dims23, w);
+        onnx_floats(&m.graph, "bias", 1, dims23 + 1, w);
+        onnx_node(&m.graph, "BiasGelu", "com.microsoft", "cpu", "x,bias", other ? "a" : "y", NULL);
+        onnx_node(&m.graph, "Mul", "", "dead", other ? "a,w" : "x,w", "d", NULL);
+        if (other) onnx_node(&m.graph, "Add", "", "p", "x,w", "y", NULL);
+        onnx_output(&m.graph, "y", 2, dims23);
+        CHECK_TRUE(save_model("m.onnx", &m));
+        spec.allow_cpu = true;
+        spec.plain = true; /* or ORT drops the node before we see it */
+        spec.config = api ? NULL : generate;
+        out.path = in_folder("m_ctx.onnx");
+        CHECK(api ? ort_compile_model(&spec, &out) : make_session(&spec), "kind %d: %s", kind,
+              ort_text);
+        CHECK(exists(binary_name("m")) == other, "kind %d: %zu files", kind, count_files());
+        if (!other) continue;
+        spec.config = NULL;
+        spec.path = in_folder("m_ctx.onnx");
+        CHECK(check_run(&spec, in_folder("m.onnx")) == 1, "kind %d: %s", kind, ort_text);
+    }
+}
+
 /* When it loads the context model ONNX Runtime replaces Shape by a constant: nothing reads the
  * first output of our node then, and it is dropped. */
 TEST(pruned_output) {
@@ -3524,6 +3559,7 @@ static const ort_case cases[] = {
     ORT_CASE(compile_api_external_initializers),
     ORT_CASE(compatibility),
     ORT_CASE(shared_constant_node),
+    ORT_CASE(unread_results),
     ORT_CASE(pruned_output),
     ORT_CASE(attribute_of_a_type),
     ORT_CASE(constant_nodes),

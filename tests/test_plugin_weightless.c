@@ -312,6 +312,59 @@ TEST(inputs_first) {
     CHECK(check_run(&spec, in_folder("m.onnx")) == 1, "%s", ort_text);
 }
 
+/* y = (x + b) * a: which of them are constants, and how the model says it. */
+enum { EQUAL_CONSTANTS, DEFAULT_OF_INPUT, COMPUTED_INPUT, WEIGHT_FIRST, CHANGES };
+
+static bool make_changed(const char *name, int kind) {
+    const int64_t dims[1] = {4};
+    const float values[4] = {1.5f, 1.5f, 1.5f, 1.5f};
+    onnx_bytes attrs[2] = {{0}, {0}};
+    onnx_model m;
+    onnx_begin(&m);
+    onnx_input(&m.graph, "x", 1, dims);
+    if (kind == DEFAULT_OF_INPUT) onnx_input(&m.graph, "a", 1, dims);
+    if (kind == EQUAL_CONSTANTS) {
+        onnx_attr_float(&attrs[0], "value_float", 1.5f);
+        onnx_attr_float(&attrs[1], "value_float", 1.5f);
+        onnx_node(&m.graph, "Constant", "", "ca", "", "a", &attrs[0]);
+        onnx_node(&m.graph, "Constant", "", "cb", "", "b", &attrs[1]);
+    } else {
+        onnx_floats(&m.graph, "a", 1, dims, values);
+        onnx_floats(&m.graph, kind == COMPUTED_INPUT ? "k" : "b", 1, dims, values);
+    }
+    if (kind == COMPUTED_INPUT) { /* left to the CPU; ORT computes it when it loads the model */
+        onnx_floats(&m.graph, "bias", 1, dims, values);
+        onnx_node(&m.graph, "BiasGelu", "com.microsoft", "cpu", "k,bias", "b", NULL);
+        onnx_value(&m.graph, ONNX_VALUE, "b", EPCTX_ONNX_FLOAT, 1, dims);
+    }
+    onnx_node(&m.graph, "Add", "", "add", kind == WEIGHT_FIRST ? "b,x" : "x,b", "t", NULL);
+    onnx_node(&m.graph, "Mul", "", "mul", "t,a", "y", NULL);
+    onnx_output(&m.graph, "y", 1, dims);
+    return save_model(name, &m);
+}
+
+/* What ORT makes of constants between compiling and loading: it keeps one of equal ones, an input's
+ * default is no input of the context model, and what a node computed is a constant now. */
+TEST(constants_change) {
+    int kind, plain;
+    for (kind = 0; kind < CHANGES; kind++) {
+        ort_spec spec = spec_of(in_folder("m.onnx"));
+        clear_folder();
+        CHECK_TRUE(make_changed("m.onnx", kind));
+        spec.config = weightless;
+        spec.plain = true;
+        spec.allow_cpu = kind == COMPUTED_INPUT;
+        CHECK(make_session(&spec), "kind %d: %s", kind, ort_text);
+        spec.config = NULL;
+        spec.path = in_folder("m_ctx.onnx");
+        for (plain = 0; plain < 2; plain++) {
+            spec.plain = plain;
+            CHECK(check_run(&spec, in_folder("m.onnx")) == 1, "kind %d, %s: %s", kind,
+                  plain ? "as it is" : "optimized", ort_text);
+        }
+    }
+}
+
 /* Weightless and shared. */
 TEST(shared) {
     static const char *const join[] = {
@@ -359,10 +412,15 @@ TEST(unsupported) {
 }
 
 static const ort_case cases[] = {
-    ORT_CASE_OF("npu", generate_and_load), ORT_CASE_OF("npu", compiled_now),
-    ORT_CASE_OF("npu", former_option),     ORT_CASE_OF("npu", quantized),
-    ORT_CASE_OF("npu", changed_weight),    ORT_CASE_OF("npu", source_model),
-    ORT_CASE_OF("npu", inputs_first),      ORT_CASE_OF("npu", shared),
+    ORT_CASE_OF("npu", generate_and_load),
+    ORT_CASE_OF("npu", compiled_now),
+    ORT_CASE_OF("npu", former_option),
+    ORT_CASE_OF("npu", quantized),
+    ORT_CASE_OF("npu", changed_weight),
+    ORT_CASE_OF("npu", source_model),
+    ORT_CASE_OF("npu", inputs_first),
+    ORT_CASE_OF("npu", constants_change),
+    ORT_CASE_OF("npu", shared),
     ORT_CASE_OF("toy", unsupported),
 };
 

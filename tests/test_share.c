@@ -920,6 +920,50 @@ TEST(hosted) {
     epctx_arena_free(&arena);
 }
 
+/* A group that nobody ends stands in the way of others, until its models are deleted. */
+TEST(hosted_abandoned) {
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    epctx_workspace *w;
+    epctx_error error;
+    epctx_arena arena;
+    const epctx_node *nodes = NULL;
+    const char *const paths[] = {"a_ctx.onnx", "b_ctx.onnx"};
+    clear_root();
+    CHECK_INT(mkdir(at("other"), 0777), 0);
+    epctx_arena_init(&arena, NULL);
+    CHECK_INT(epctx_workspace_open(&w, NULL, &error), EPCTX_OK);
+    CHECK_INT(epctx_share_written(w, NULL, "FakeEP", at("a_ctx.onnx"), &error),
+              EPCTX_ERR_NOT_FOUND);
+    for (int i = 0; i < 2; i++)
+        CHECK_INT(host(w, &backend, paths[i], i ? "b" : "a", NULL, &arena, &nodes, &error),
+                  EPCTX_OK);
+    for (int step = 0; step < 4; step++) { /* none is there; one is; both are; one is deleted */
+        if (step == 1 || step == 2) make_file(at(paths[step - 1]), "x", 1);
+        for (int i = 0; i < 2; i++)
+            CHECK_OK(epctx_share_written(w, NULL, "FakeEP", at(paths[i]), &error), error);
+        if (step == 3) CHECK_INT(remove(at("a_ctx.onnx")), 0);
+        CHECK_INT(host(w, &backend, "other/c_ctx.onnx", "c", NULL, &arena, &nodes, &error),
+                  EPCTX_ERR_ARG);
+        CHECK_HAS(error.message, "or delete its EPContext models");
+    }
+    CHECK_INT(epctx_share_written(w, NULL, "FakeEP", at("c_ctx.onnx"), NULL), EPCTX_ERR_NOT_FOUND);
+    /* Not in its own folder: there a model may have been moved on. */
+    CHECK_INT(remove(at("b_ctx.onnx")), 0);
+    CHECK_INT(host(w, &backend, "d_ctx.onnx", "d", NULL, &arena, &nodes, &error), EPCTX_OK);
+    CHECK_INT(host(w, &backend, "other/c_ctx.onnx", "c", NULL, &arena, &nodes, &error),
+              EPCTX_ERR_ARG);
+    epctx_share_withdraw(w, NULL, "FakeEP", at("d_ctx.onnx"));
+    CHECK_INT(host(w, &backend, "other/c_ctx.onnx", "c", NULL, &arena, &nodes, &error), EPCTX_OK);
+    CHECK_INT(f.alive, 1);
+    CHECK_INT(epctx_share_finish(w, NULL, "FakeEP", NULL, NULL, &error), EPCTX_OK);
+    CHECK_INT(remove(at("other/c_fake.bin")), 0);
+    CHECK_INT(rmdir(at("other")), 0);
+    CHECK_INT(f.alive, 0);
+    epctx_workspace_close(w);
+    epctx_arena_free(&arena);
+}
+
 /* A session that takes itself back, one that fails, and a binary that is there already. */
 TEST(hosted_withdrawn) {
     fake f = {0};
@@ -2510,6 +2554,7 @@ int main(int argc, char **argv) {
     RUN(failing_io);
     RUN(allocator_fails);
     RUN(hosted);
+    RUN(hosted_abandoned);
     RUN(hosted_withdrawn);
     RUN(hosted_and_own);
     RUN(hosted_weightless_source);

@@ -365,6 +365,35 @@ static void many_loads(trial *t) {
         judge_left(t, "refusals of a damaged binary", &spec, false, &cpu, count);
 }
 
+/* Before each session: ORT writes over no model. */
+static void remove_model(OrtSessionOptions *options, void *user) {
+    (void)options;
+    remove((const char *)user);
+}
+
+/* Services compile models for days, too. */
+static void many_generations(trial *t) {
+    char out[PATH_MAX];
+    const char *const config[] = {"ep.context_enable",
+                                  "1",
+                                  "ep.context_embed_mode",
+                                  t->board->ep.files ? "0" : "1",
+                                  "ep.context_file_path",
+                                  out,
+                                  NULL};
+    ort_spec spec, cpu;
+    if (!prepare(t, MODEL_CHAIN, !t->board->ep.files)) return;
+    snprintf(out, sizeof out, "%s", in_folder(t, "out/m_ctx.onnx"));
+    cpu = spec_of(t, in_folder(t, "src/m.onnx"));
+    spec = cpu;
+    cpu.ep = NULL;
+    spec.config = config;
+    spec.more = remove_model;
+    spec.user = out;
+    judge_left(t, "generations of a context model", &spec, true, &cpu,
+               affordable(t->board->ep.session, 12, 60));
+}
+
 /* The nth node of the model that names a file, and all others that name the same. */
 static size_t first_with(const ort_contexts *c, size_t n) {
     size_t i = 0;
@@ -1326,6 +1355,8 @@ const experiment context_experiments[] = {
      NEEDS_DEVICE | NEEDS_RUNS | NEEDS_CLAIM | NEEDS_CONTEXTS | NEEDS_FILES,
      "EPC-017 EPC-063 EPC-074 EPC-104"},
     {"many loads", many_loads, NEEDS_DEVICE | NEEDS_RUNS | NEEDS_CLAIM | NEEDS_CONTEXTS,
+     "PLG-011 PLG-032 PLG-033"},
+    {"many generations", many_generations, NEEDS_DEVICE | NEEDS_CLAIM | NEEDS_CONTEXTS,
      "PLG-011 PLG-032 PLG-033"},
     {"a subfolder", subfolder,
      NEEDS_DEVICE | NEEDS_RUNS | NEEDS_CLAIM | NEEDS_CONTEXTS | NEEDS_FILES,

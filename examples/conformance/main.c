@@ -3,6 +3,7 @@
 #include "conformance.h"
 
 #include "ort/ep_library.h"
+#include "ort/places.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -370,12 +371,19 @@ static bool read_command(trial *t, int argc, char **argv, command *c, epctx_aren
 
 /* Without ORT nothing can be said about the EP. */
 static bool has_ort(void) {
-    char path[PATH_MAX], real[PATH_MAX];
+    char path[PATH_MAX], inside[2 * PATH_MAX], real[PATH_MAX];
+    const char *given = path;
+    struct stat there;
     int status = 0;
     pid_t child;
+    if (!ort_library(path, sizeof path)) path[0] = '\0';
+    if (stat(path, &there) == 0 && S_ISDIR(there.st_mode)) {
+        if (!ort_places_find(path, inside, sizeof inside))
+            return refuse(path, "it holds no " ORT_PLACES);
+        given = inside;
+    }
     /* The experiments have a current folder of their own. */
-    if (ort_library(path, sizeof path) && realpath(path, real))
-        setenv("EPCTX_ORT_LIBRARY", real, 1);
+    if (realpath(given, real)) setenv("EPCTX_ORT_LIBRARY", real, 1);
     fflush(NULL);
     child = fork();
     if (child == 0) {

@@ -363,6 +363,10 @@ void Ep::CompileShared(const Records &records, const OrtNode **fused, OrtNode **
 
 // ORT has written the session's context model. The last session writes the binary.
 void Ep::Written() {
+    if (!joined.empty()) {
+        epctx_share_written(factory.workspace, nullptr, factory.backend.source, joined.c_str(),
+                            nullptr);
+    }
     joined.clear();
     if (!On(EPCTX_OPTION_CONTEXT_ENABLE) || !On(EPCTX_OPTION_STOP_SHARE_EP_CONTEXTS)) return;
     epctx::Try([&](epctx_error *error) {

@@ -9,41 +9,62 @@ typedef struct loader {
     epctx_ort_record *records;
     epctx_node *nodes; /* the records' nodes, with their payloads */
     size_t count;
-    const epctx_bound *named; /* the node whose constants are in */
-    epctx_map names;
+    const epctx_bound *named;     /* the node whose constants and weights are in */
+    epctx_map constants, weights; /* name -> position: of the former, of the latter's lines */
 } loader;
 
-static epctx_status name_constants(loader *l, const epctx_bound *bound, const epctx_graph *graph) {
+static epctx_status name_weights(loader *l, const epctx_bound *bound) {
+    const epctx_graph *graph = &l->records[bound->index].graph;
+    epctx_str rest = bound->weights;
+    epctx_outside_weight ref;
+    epctx_status status = EPCTX_OK;
     size_t i;
-    epctx_map_init(&l->names, &l->context->arena);
-    l->named = bound;
-    for (i = graph->initializer_count; i-- > 0;) /* the first of a name counts */
-        if (epctx_map_put(&l->names, graph->initializers[i].name, (uint32_t)i) != EPCTX_OK)
-            return EPCTX_ERR_NOMEM;
-    return EPCTX_OK;
+    if (l->named == bound) return EPCTX_OK;
+    epctx_map_init(&l->constants, &l->context->arena);
+    epctx_map_init(&l->weights, &l->context->arena);
+    for (i = graph->initializer_count; i-- > 0 && status == EPCTX_OK;) /* the first of a name */
+        status = epctx_map_put(&l->constants, graph->initializers[i].name, (uint32_t)i);
+    for (i = 0; status == EPCTX_OK && epctx_outside_weight_next(&rest, &ref); i++)
+        status = epctx_map_put(&l->weights, ref.name, (uint32_t)i);
+    if (status == EPCTX_OK) l->named = bound;
+    return status;
+}
+
+/* What stands in the place of a weight, if that is the one that was compiled: ORT may have renamed
+ * it. Else (in a model of 0.2 weights are where their first readers are) the constant of its name.
+ * NULL: neither. */
+static const epctx_tensor *constant_for(const loader *l, const epctx_bound *bound,
+                                        const epctx_outside_weight *ref) {
+    const epctx_graph *graph = &l->records[bound->index].graph;
+    const epctx_node *node = l->nodes ? &l->nodes[bound->index] : NULL;
+    const size_t place = bound->info.input_count + epctx_map_get(&l->weights, ref->name);
+    uint32_t at = EPCTX_MAP_NONE;
+    if (node && place < node->input_count) at = epctx_map_get(&l->constants, node->inputs[place]);
+    if (at != EPCTX_MAP_NONE &&
+        epctx_outside_weight_verify(ref, &graph->initializers[at], "", NULL) == EPCTX_OK)
+        return &graph->initializers[at];
+    at = epctx_map_get(&l->constants, ref->name);
+    return at == EPCTX_MAP_NONE ? NULL : &graph->initializers[at];
 }
 
 /* A constant that ORT has given to the node, copied: ORT promises nothing beyond Compile. */
 static epctx_status weight_of(void *user, const epctx_bound *bound, const epctx_outside_weight *ref,
                               epctx_tensor *out, epctx_error *error) {
     loader *l = (loader *)user;
-    const epctx_graph *graph = &l->records[bound->index].graph;
     epctx_arena *arena = &l->context->arena;
     const epctx_tensor *found;
     uint8_t *copy;
     int64_t *dims;
-    uint32_t at;
-    epctx_status status = EPCTX_OK;
-    if (l->named != bound) status = name_constants(l, bound, graph);
+    epctx_status status = name_weights(l, bound);
     if (status != EPCTX_OK) return epctx_fail(error, status, "no memory for names");
-    at = epctx_map_get(&l->names, ref->name);
-    if (at == EPCTX_MAP_NONE) return EPCTX_ERR_NOT_FOUND; /* in the source model */
-    found = &graph->initializers[at];
+    found = constant_for(l, bound, ref);
+    if (!found) return EPCTX_ERR_NOT_FOUND; /* in the source model */
     status = epctx_outside_weight_verify(ref, found, "(inputs of the EPContext node)", error);
     if (status != EPCTX_OK) return status;
     *out = *found;
     copy = (uint8_t *)epctx_arena_alloc(arena, found->size);
-    out->name.data = epctx_arena_copy(arena, found->name);
+    out->name = ref->name;
+    out->name.data = epctx_arena_copy(arena, ref->name);
     dims = (int64_t *)epctx_arena_array(arena, (size_t)found->rank + 1, sizeof *dims);
     if (!copy || !out->name.data || !dims)
         return epctx_fail(error, EPCTX_ERR_NOMEM, "no memory for a weight");
@@ -112,26 +133,24 @@ static OrtStatus *load_nodes(loader *l, const epctx_node *nodes, epctx_load_opts
     return NULL;
 }
 
-/* A weightless node has all constants of its graph as inputs besides those that the graph was
- * compiled with. Of another node constants are among the latter: ORT may compute now what was a
- * value when the graph was compiled. */
-static OrtStatus *without_weights(ep_context *context, const epctx_graph *graph,
-                                  size_t compiled_count, const char **names, size_t *count) {
-    epctx_map weights;
+/* The graph's inputs come first at its node, but for weights in a model of 0.2. Which of them are
+ * constants now does not matter: ORT may compute what was a value when the graph was compiled. */
+static OrtStatus *run_time_inputs(loader *l, const epctx_bound *bound, const char **names,
+                                  size_t *count) {
     size_t i, kept = 0;
-    if (*count <= compiled_count) return NULL;
-    epctx_map_init(&weights, &context->arena);
-    for (i = 0; i < graph->initializer_count; i++)
-        if (epctx_map_put(&weights, graph->initializers[i].name, 1) != EPCTX_OK)
-            return epctx_ort_no_memory(context->session->api);
-    for (i = 0; i < *count; i++)
-        if (epctx_map_get(&weights, epctx_str_of(names[i])) == EPCTX_MAP_NONE)
+    if (name_weights(l, bound) != EPCTX_OK) return epctx_ort_no_memory(l->context->session->api);
+    for (i = 0; i < *count; i++) {
+        const epctx_str name = epctx_str_of(names[i]);
+        const bool other = kept >= bound->info.input_count; /* a constant without a line */
+        if (epctx_map_get(&l->weights, name) == EPCTX_MAP_NONE &&
+            !(other && epctx_map_get(&l->constants, name) != EPCTX_MAP_NONE))
             names[kept++] = names[i];
+    }
     *count = kept;
     return NULL;
 }
 
-static OrtStatus *kernel_for_node(const loader *l, size_t index, const OrtNode *fused,
+static OrtStatus *kernel_for_node(loader *l, size_t index, const OrtNode *fused,
                                   OrtNodeComputeInfo **out) {
     ep_context *context = l->context;
     const epctx_ort_api *api = context->session->api;
@@ -143,8 +162,7 @@ static OrtStatus *kernel_for_node(const loader *l, size_t index, const OrtNode *
         epctx_ort_node_names(api, record->nodes[0], false, &context->arena, &inputs, &input_count));
     EPCTX_ORT_TRY(epctx_ort_node_names(api, record->nodes[0], true, &context->arena, &outputs,
                                        &output_count));
-    EPCTX_ORT_TRY(
-        without_weights(context, &record->graph, bound->info.input_count, inputs, &input_count));
+    EPCTX_ORT_TRY(run_time_inputs(l, bound, inputs, &input_count));
     return ep_kernel_create(context, bound, (const char *const *)inputs, input_count,
                             (const char *const *)outputs, output_count, fused, out);
 }

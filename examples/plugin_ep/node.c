@@ -163,6 +163,41 @@ typedef struct parts {
     size_t attr_count; /* made so far */
 } parts;
 
+/* Puts the inputs of a fused node into the order that its EPContext node has for good. What ORT
+ * makes of them when it loads the model may have other names (of equal constants it keeps one), and
+ * a run-time input may be a constant then: only its place tells what an input is. */
+static OrtStatus *order_inputs(const epctx_ort_api *api, const epctx_node *record,
+                               epctx_arena *arena, const char **names, size_t count) {
+    const char **ordered = (const char **)epctx_arena_array(arena, count + 1, sizeof *ordered);
+    const epctx_attr *attr = epctx_node_attr(record, EPCTX_WEIGHTS_ATTR);
+    epctx_str weights = attr ? attr->s : epctx_str_of(NULL);
+    epctx_outside_weight ref;
+    epctx_map places;
+    size_t i, done = 0;
+    epctx_map_init(&places, arena);
+    for (i = 0; i < count; i++)
+        if (!ordered || epctx_map_put(&places, epctx_str_of(names[i]), (uint32_t)i) != EPCTX_OK)
+            return epctx_ort_no_memory(api);
+    for (i = 0;; i++) {
+        epctx_str name;
+        uint32_t at;
+        if (i < record->input_count)
+            name = record->inputs[i];
+        else if (epctx_outside_weight_next(&weights, &ref))
+            name = ref.name;
+        else
+            break;
+        at = epctx_map_get(&places, name);
+        if (at == EPCTX_MAP_NONE || !names[at]) continue;
+        ordered[done++] = names[at];
+        names[at] = NULL;
+    }
+    for (i = 0; i < count; i++)
+        if (names[i]) ordered[done++] = names[i];
+    if (count) memcpy(names, ordered, count * sizeof *names);
+    return NULL;
+}
+
 static OrtStatus *make_ends(const epctx_ort_api *api, const OrtNode *fused,
                             const epctx_node *record, epctx_ort_ends ends, epctx_arena *arena,
                             parts *out) {
@@ -170,6 +205,7 @@ static OrtStatus *make_ends(const epctx_ort_api *api, const OrtNode *fused,
     if (ends == EPCTX_ORT_ENDS_FUSED) {
         EPCTX_ORT_TRY(
             epctx_ort_node_names(api, fused, false, arena, &out->inputs, &out->input_count));
+        EPCTX_ORT_TRY(order_inputs(api, record, arena, out->inputs, out->input_count));
         return epctx_ort_node_names(api, fused, true, arena, &out->outputs, &out->output_count);
     }
     out->input_count = record->input_count;

@@ -119,7 +119,9 @@ static OrtStatus *check_group(claim *c, const OrtGraph *graph, const OrtNode **n
  *
  * Not seen by an EP: constants that 1.31.1 itself folds inside a body (session options at the
  * default level, or ORT_ENABLE_BASIC) make it fail with "Duplicate definition of name" when our
- * binary is there, which then goes again (ep_binary_withdraw). */
+ * binary is there, which then goes again (ep_binary_withdraw). So does a call of a model's function
+ * in a body: EPs get the body with what the function does in its place, but ORT writes the call,
+ * and not the function ("is not a registered function/op"). */
 
 /* Only of bodies, and of those in them. */
 static OrtStatus *bodies_have_initializers(const epctx_ort_api *api, const OrtNode *node,
@@ -251,8 +253,9 @@ static OrtStatus *log_refusals(const claim *c) {
         if (!why && !c->take[i]) why = explanation(c, graph, i);
         if (!why && !c->take[i]) why = "the backend does not take it";
         if (!why)
-            why = "all its inputs are constant, and its value is not for one partition alone, or "
-                  "it belongs to nodes that do not fit into one partition";
+            why = "all its inputs are constant, and its value is not for one partition alone; or "
+                  "it belongs to nodes that do not fit into one partition; or nobody reads what "
+                  "its partition computes";
         epctx_ort_log(session->api, session->logger, ORT_LOGGING_LEVEL_INFO,
                       "%.*s '%.*s' is left to other EPs: %s", (int)node->op_type.size,
                       node->op_type.data, (int)node->name.size, node->name.data, why);

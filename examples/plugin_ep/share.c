@@ -84,14 +84,17 @@ OrtStatus *ep_share_compile(ep_session *session, const OrtGraph **graphs, const 
 
 OrtStatus *ep_share_written(ep_session *session) {
     epctx_workspace *workspace = ep_sharing_workspace(session->factory);
+    const char *source = session->backend.source;
     epctx_error error;
-    epctx_status status;
+    epctx_status status = EPCTX_OK;
+    epctx_error_clear(&error);
+    if (session->joined)
+        status = epctx_share_written(workspace, NULL, source, session->joined, &error);
     free(session->joined);
     session->joined = NULL;
-    if (!session->generate || !session->stop) return NULL;
-    epctx_error_clear(&error);
-    status = epctx_share_finish(workspace, NULL, session->backend.source, NULL, NULL, &error);
-    /* The group has no node of ours: nothing to write. */
+    if (status == EPCTX_OK && session->generate && session->stop)
+        status = epctx_share_finish(workspace, NULL, source, NULL, NULL, &error);
+    /* No group: its other sessions have ended it, or none of them has a node of ours. */
     return status == EPCTX_ERR_NOT_FOUND ? NULL : epctx_ort_status(session->api, status, &error);
 }
 

@@ -737,6 +737,7 @@ static OrtStatus *ORT_API_CALL compile(OrtEp *self, const OrtGraph **graphs, con
     status = loads ? load_faults() : NULL;
     if (!status) status = ep.Compile(self, graphs, fused, count, infos, contexts);
     if (status && loads && fault("file_per_refusal")) leak_file();
+    if (!loads && session.generates && fault("file_per_generation")) leak_file();
     if (status && (fault("fixed_shape") || (fault("stale_binary") && loads)) &&
         !session.generates) {
         real->ReleaseStatus(status);

@@ -900,15 +900,51 @@ static bool may_be_shapes(const char *words) {
     return words[0] == '\0';
 }
 
+/* An input or output whose name has a zero byte: EPs get names of ONNX Runtime as texts, which end
+ * there, and it does not find in the compiled model what they call by them. */
+static bool tell_cut_name(const epctx_model *model) {
+    const epctx_graph_view graph = epctx_model_graph(model);
+    epctx_cursor ends[2];
+    epctx_value_view value;
+    char text[512];
+    size_t i;
+    ends[0] = epctx_view_graph_inputs(graph);
+    ends[1] = epctx_view_graph_outputs(graph);
+    for (i = 0; i < 2; i++) {
+        while (epctx_next_value(&ends[i], &value)) {
+            if (value.name.size == 0 || !memchr(value.name.data, '\0', value.name.size)) continue;
+            snprintf(text, sizeof text,
+                     "%s '%.200s' has a zero byte in its name, and EPs get from ONNX Runtime what "
+                     "stands before it: give it another name",
+                     i == 0 ? "input" : "output", value.name.data);
+            cli_fail_with_cure(text);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The functions of a model are in no context model, but calls in bodies of control flow are. No EP
+ * can tell: it gets bodies without calls. */
+static bool tell_functions(const epctx_model *model, const char *words) {
+    epctx_cursor functions = epctx_model_functions(model);
+    if (epctx_cursor_count(functions) == 0 || !strstr(words, "is not a registered function/op"))
+        return false;
+    cli_fail_with_cure("ONNX Runtime writes a context model without the functions that bodies of "
+                       "If, Loop and Scan call: compile it without ONNX Runtime (epctx compile "
+                       "without --ep), or with the functions inlined");
+    return true;
+}
+
 /* Why many an EP takes no node: the model is compiled already, or it has free dimensions. */
 static void tell_source(const unit *u, const made_model *model) {
     epctx_model open;
     epctx_error error;
     char *text = NULL;
-    if (cli_open(&open, model->source, &error) == EPCTX_OK &&
-        !compile_tell_compiled(&open, model->source) && u->any->dim_count == 0 &&
-        may_be_shapes(u->result.words) && compile_open_inputs(&open, &text, &error) == EPCTX_OK &&
-        text[0] != '\0')
+    if (cli_open(&open, model->source, &error) == EPCTX_OK && !tell_cut_name(&open) &&
+        !tell_functions(&open, u->result.words) && !compile_tell_compiled(&open, model->source) &&
+        u->any->dim_count == 0 && may_be_shapes(u->result.words) &&
+        compile_open_inputs(&open, &text, &error) == EPCTX_OK && text[0] != '\0')
         cli_fail_with_cure(text);
     free(text);
     epctx_model_close(&open);

@@ -363,7 +363,7 @@ static void lint_side_by(linter *l, const lint_names *names, const lint_binary *
     const unsigned matching = lint_matching_of(binary);
     const char *what = output ? "output" : "input";
     const epctx_str nothing = epctx_str_of("");
-    size_t count = 0, named = 0, weights = 0, i, position = 0;
+    size_t count = 0, named = 0, weights = 0, inputs = 0, i, position = 0;
     bool by_name;
     for (i = 0; i < judged->io_count; i++) {
         const bool found = lint_has_value(names, ios[i].name);
@@ -374,8 +374,9 @@ static void lint_side_by(linter *l, const lint_names *names, const lint_binary *
     }
     by_name = names != NULL &&
               (named > 0 || names->overrides.count > 0 || (matching & LINT_BY_POSITION) == 0);
-    if (!by_name && count == there) weights = 0; /* they are inputs of the graph, too */
-    count -= weights;
+    if (!by_name && count < there + weights) /* the first ones are inputs of the graph, too */
+        inputs = there + weights - count < weights ? there + weights - count : weights;
+    count -= weights - inputs;
     if (by_name ? count < there && !output : count != there) {
         lint_say(l, EPCTX_RULE_BINARY_VALUES, judged->node.name, NULL,
                  "the node has %u %ss, its graph in the binary has %u", (uint64_t)count, what,

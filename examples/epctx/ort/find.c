@@ -2,6 +2,7 @@
  * of the current folder is run or loaded, unless it is named. */
 #define _GNU_SOURCE
 #include "anyep.h"
+#include "ort/places.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -70,37 +71,6 @@ static const char *file_problem(const char *path) {
 #else
     return NULL;
 #endif
-}
-
-/* The library in a folder; of several the one whose name comes last. */
-static bool library_in(const char *folder, char *out, size_t size) {
-    static const char name[] = "libonnxruntime.so";
-    const struct dirent *entry;
-    DIR *in = opendir(folder);
-    out[0] = '\0';
-    while (in != NULL && (entry = readdir(in)) != NULL) {
-        const char *best = strrchr(out, '/');
-        if (strncmp(entry->d_name, name, sizeof name - 1) == 0 &&
-            (best == NULL || strcmp(entry->d_name, best + 1) > 0) &&
-            (size_t)snprintf(out, size, "%s/%s", folder, entry->d_name) >= size)
-            out[0] = '\0';
-    }
-    if (in != NULL) closedir(in);
-    return out[0] != '\0';
-}
-
-/* The same for whatever holds ONNX Runtime: an archive, what was installed, a wheel or its package.
- * tests/deps.sh looks for ORT_HOME's in the same places. */
-#define PLACES "libonnxruntime.so.1, nor do lib/, lib64/, capi/ and onnxruntime/capi/ in it"
-static bool find_library(const char *home, char *out, size_t size) {
-    static const char *const places[] = {"", "/lib", "/lib64", "/capi", "/onnxruntime/capi"};
-    char folder[PATH_MAX + 32];
-    size_t i;
-    for (i = 0; i < sizeof places / sizeof places[0]; i++) {
-        snprintf(folder, sizeof folder, "%s%s", home, places[i]);
-        if (library_in(folder, out, size)) return true;
-    }
-    return false;
 }
 
 /* Opens the library, in a child, and takes it if it is good; else `out` tells why not. */
@@ -216,7 +186,7 @@ static bool from_python(anyep_settings *set, const char *folder) {
         return false;
     }
     snprintf(capi, sizeof capi, "%s/capi", package);
-    if (!library_in(capi, library, sizeof library)) {
+    if (!ort_places_in(capi, library, sizeof library)) {
         pass_over(set, "%s: its package %s holds no capi/libonnxruntime.so*", python, package);
         return false;
     }
@@ -324,10 +294,10 @@ static bool take_named(anyep_settings *set, const char *option) {
     const char *path, *problem = NULL;
     anyep_result result;
     bool ok;
-    if (is_folder(given) && find_library(given, library, sizeof library)) given = library;
+    if (is_folder(given) && ort_places_find(given, library, sizeof library)) given = library;
     path = realpath(given, real); /* NULL: a name for the loader, or nothing */
     if (is_folder(given))
-        problem = "it holds no " PLACES;
+        problem = "it holds no " ORT_PLACES;
     else if (path != NULL)
         problem = file_problem(path);
     else if (strchr(given, '/') != NULL || given[0] == '\0')
