@@ -416,9 +416,14 @@ static epctx_status load_output(const char *file, const char *path, const compil
     epctx_backend backend;
     epctx_loaded loaded;
     epctx_model model;
-    epctx_status status = epctx_model_open_file(&model, path, &set->open, error);
+    const epctx_io *io = epctx_io_files();
+    char real[EPCTX_PATH_MAX]; /* where a link leads: the binary is beside that file */
+    epctx_status status;
     memset(&load, 0, sizeof load);
     memset(&loaded, 0, sizeof loaded);
+    memset(&model, 0, sizeof model);
+    status = io->canonical_fn(io->user, path, real, sizeof real, error);
+    if (status == EPCTX_OK) status = epctx_model_open_file(&model, real, &set->open, error);
     load.source_model_path = file; /* only weightless contexts read it */
     if (status == EPCTX_OK) status = cli_backend(set->arch, &backend, error);
     if (status == EPCTX_OK) status = epctx_load(&loaded, &model, &backend, &load, error);

@@ -28,10 +28,10 @@ epctx_status epctx_rename_values(epctx_model *model, epctx_view scope, const epc
 
 /* How the EPContext nodes of a model use their binaries; holds while only names change. */
 typedef struct epctx_name_survey {
-    epctx_name_opts opts;
-    const epctx_model *model;
-    epctx_map files;   /* a binary's name -> 1: a primary node names it, 2: several */
-    epctx_list shared; /* of profiles, of which a node is secondary */
+    epctx_name_opts opts;     /* those of epctx_name_survey_of */
+    const epctx_model *model; /* the model, which must stay open */
+    epctx_map files;          /* a binary's name -> 1: a primary node names it, 2: several */
+    epctx_list shared;        /* of profiles, of which a node is secondary */
 } epctx_name_survey;
 
 /* One walk over the model, for any number of nodes. The survey is in `arena`. */
