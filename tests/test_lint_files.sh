@@ -7,4 +7,31 @@ cd "$(dirname "$0")/.."
 one_form
 start test_lint_files
 "$python" -B tests/judge/lint_files.py "$epctx" "$work" || fail judge "it ended with an error"
+
+# What cannot be read, by somebody who is not root: in a folder that everybody can enter.
+place=$(mktemp -d) && chmod 755 "$place" && cp "$epctx" "$place/epctx" && cd "$place" || exit 1
+"$python" "$top/tests/judge/make_model.py" plain plain.onnx
+./epctx compile plain.onnx >/dev/null
+./epctx init --external --threshold 0 plain.onnx -o outside.onnx >/dev/null
+mkdir folder && cp plain.onnx folder
+as=
+[ "$(id -u)" -ne 0 ] || as="setpriv --reuid=65534 --regid=65534 --clear-groups"
+chmod -R a+rX . && chmod 000 plain_npu.bin outside.onnx.data && chmod 644 folder
+# unreadable NAME CODE WORDS COMMAND...
+unreadable() {
+    name=$1 want=$2 words=$3
+    shift 3
+    # shellcheck disable=SC2086 # a list of words
+    $as ./epctx "$@" >"$work/out" 2>"$work/err"
+    code=$?
+    out=$work/out err=$work/err
+    said "$name" "$want" "$words"
+}
+unreadable "a binary that cannot be read" 1 "E023" lint plain_ctx.onnx
+unreadable "a binary that cannot be read: why" 1 "Permission denied" lint plain_ctx.onnx
+unreadable "a data file that cannot be read" 1 "E023" lint outside.onnx
+unreadable "a binary that cannot be read, listed" 1 "Permission denied" ls plain_ctx.onnx
+unreadable "a data file that cannot be read, listed" 1 "Permission denied" ls outside.onnx
+unreadable "a folder that cannot be entered" 1 "folder/plain.onnx: error E901" lint folder
+chmod 755 folder && cd "$top" && rm -rf "$place"
 exit $status

@@ -279,8 +279,9 @@ def cures():
     """The command of a finding cures it, whatever the file's name."""
     name = "it's $(touch bad) \\ \x1b.onnx"
     for case, rule, change in (("cure1", "W001", no_import), ("cure2", "E014", embedded)):
-        # A new file with a backslash in its name would be the next finding.
-        odd = name if rule == "W001" else name.replace("\\ ", "")
+        # A new file with a backslash in its name would be the next finding, and one with a control
+        # character is not written.
+        odd = name if rule == "W001" else name.replace("\\ \x1b", "")
         model("%s/%s" % (case, odd), change)
         model("%s/-o.onnx" % case, change)
         for file in (odd, "-o.onnx"):

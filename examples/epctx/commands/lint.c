@@ -193,7 +193,7 @@ static void lint_folder(lint_work *work, const char *folder) {
         const bool model = tree_ends(entry->name, ".onnx");
         models += model;
         if (entry->kind == TREE_UNREADABLE)
-            add_alone(work, RULE_UNREADABLE, entry->path, "this folder cannot be read");
+            add_alone(work, RULE_UNREADABLE, entry->path, "cannot be read");
         else if (model && entry->kind == TREE_LINK)
             add_alone(work, RULE_LINK, entry->path, "a link that leads to no file in the folder");
         else if (model && entry->kind == TREE_OTHER)

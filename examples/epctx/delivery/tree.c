@@ -57,7 +57,10 @@ static epctx_status add(reader *r, const char *path, tree_entry **added) {
     entry->name = path + r->root;
     entry->kind = TREE_OTHER;
     *added = entry;
-    if (lstat(path, &info) != 0) return EPCTX_OK;
+    if (lstat(path, &info) != 0) { /* a folder that may be listed, but not entered */
+        entry->kind = TREE_UNREADABLE;
+        return EPCTX_OK;
+    }
     if (S_ISREG(info.st_mode)) {
         entry->kind = TREE_FILE;
         entry->size = (uint64_t)info.st_size;

@@ -264,6 +264,22 @@ static void needs_begin(needs_work *n, const epctx_io *io, epctx_arena *arena, e
     epctx_map_init(&n->places[1], arena);
 }
 
+/* Whoever needs a file opens it: what a file is does not tell whether it can be read. */
+static epctx_status needs_open(const needs_work *n, epctx_dependency *file) {
+    epctx_mapping mapping;
+    epctx_error why;
+    if (file->status != EPCTX_OK || file->path == NULL) return EPCTX_OK;
+    epctx_error_clear(&why);
+    if (n->io->map_fn(n->io->user, NULL, file->path, false, &mapping, &why) == EPCTX_OK) {
+        n->io->unmap_fn(n->io->user, &mapping);
+        return EPCTX_OK;
+    }
+    if (why.status != EPCTX_ERR_IO) return EPCTX_OK; /* more than this process can map */
+    file->status = EPCTX_ERR_IO;
+    file->problem = epctx_arena_copy(n->arena, epctx_str_of(why.message));
+    return file->problem != NULL ? EPCTX_OK : ops_nomem(n->arena, n->error);
+}
+
 epctx_status needs_of_model(const epctx_model *model, const epctx_check_opts *opts,
                             epctx_arena *arena, epctx_dependency **out, size_t *count,
                             epctx_error *error) {
@@ -288,7 +304,9 @@ epctx_status needs_of_model(const epctx_model *model, const epctx_check_opts *op
     OPS_TRY(needs_of_contexts(&n, named_count));
     OPS_TRY(needs_of_embedded(&n, model));
     OPS_TRY(needs_of_sources(&n, named_count));
-    return needs_find(&n, named_count, out, count);
+    OPS_TRY(needs_find(&n, named_count, out, count));
+    for (i = 0; n.io == epctx_io_files() && i < *count; i++) OPS_TRY(needs_open(&n, &(*out)[i]));
+    return EPCTX_OK;
 }
 
 /* Whether a node of this name is of the EP. */
