@@ -363,8 +363,8 @@ while read -r code name text; do mistake "$code" "$name" "$text"; done <<'END'
 1 open_fails EP_FAIL : the SDK is not well in open_fn
 1 open_fails_silently open_fn of MineExecutionProvider fails without a message
 1 open_fails_oddly open_fn of MineExecutionProvider fails without a message
-1 open_forgets backend version 0, expected 3
-1 old_version backend version 2, expected 3
+1 open_forgets backend version 0, expected 4
+1 old_version backend version 3, expected 4
 1 backend.source epctx_backend.source is not set
 1 empty_source epctx_backend.source is not set
 1 other_source is 'AcornExecutionProvider', expected the EP's name 'MineExecutionProvider'

@@ -93,7 +93,8 @@ static bool lint_is_for_ep(const epctx_finding *finding) {
         EPCTX_RULE_STALE_BINARY,    EPCTX_RULE_REGISTRATION,   EPCTX_RULE_OTHER_EP,
         EPCTX_RULE_FOREIGN_BINARY,  EPCTX_RULE_OTHER_BINARY,   EPCTX_RULE_DAMAGED_BINARY,
         EPCTX_RULE_BINARY_GRAPH,    EPCTX_RULE_BINARY_VALUES,  EPCTX_RULE_BINARY_TARGET,
-        EPCTX_RULE_CONTEXT_PLACE,   EPCTX_RULE_DOUBLED_EPNODE, EPCTX_RULE_PATH_UNSAFE};
+        EPCTX_RULE_CONTEXT_PLACE,   EPCTX_RULE_DOUBLED_EPNODE, EPCTX_RULE_PATH_UNSAFE,
+        EPCTX_RULE_PAYLOAD_AS_PATH};
     size_t i;
     for (i = 0; i < sizeof rules / sizeof *rules; i++)
         if (finding->rule == rules[i]) return true;
