@@ -602,10 +602,12 @@ static void check_stages(int stages, int want) {
     epctx_backend backend;
     epctx_error error;
     uint8_t take[GB_MAX];
+    char last[16];
     size_t n;
     int i, taken = 0;
     gb_init(&b);
     gb_input(&b, "x", EPCTX_ONNX_FLOAT, 2, dims);
+    snprintf(last, sizeof last, "v%d", stages);
     for (i = 0; i <= stages; i++) {
         char v[2][16], a[2][16], both[40];
         snprintf(v[0], 16, "v%d", i - 1);
@@ -620,6 +622,7 @@ static void check_stages(int stages, int want) {
         values[i].rank = 2;
         values[i].dims = dims;
     }
+    gb_output(&b, last);
     b.graph.values = values;
     b.graph.value_count = (size_t)stages + 1;
     CHECK_OK(epctx_npu_init(&npu, NULL, &backend, &error), error);
