@@ -54,8 +54,9 @@ there is one. <text> is "=" and the text, or its <sum> when it is longer than
 200 bytes; a list of more than 32 is a <sum> too, of 8-byte integers, 4-byte
 floats, or strings with their length in 8 bytes before them. <data> is
 "external:<location>:<offset>:<length>" ("-": not told, or no number), else the
-<sum> of the elements as raw_data would have them, strings as in lists. <sum> is "$" and up to 64 bytes
-in hex, or "#<size>:<CRC-32>". All numbers are little-endian.
+<sum> of the elements as raw_data would have them, strings as in lists. <sum> is
+"$" and up to 64 bytes in hex, or "#<size>:<CRC-32>". All numbers are
+little-endian.
 """
 import math
 import os
