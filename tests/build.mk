@@ -17,7 +17,7 @@ SANITIZE = -O1 -g1 -fsanitize=address,undefined,float-cast-overflow -fno-sanitiz
 
 # Where there are no libraries but nanopb, everything is static: without `epctx package`, and without
 # ONNX Runtime, which a static program cannot open.
-BARE_SOURCES := $(filter-out %/package.c $(filter-out %/anyep.c %/ep_library.c %/find.c %/process.c \
+BARE_SOURCES := $(filter-out %/package.c $(filter-out %/anyep.c %/ep_library.c %/find.c %/places.c %/process.c \
                   %/qnn.c %/qnn_read.c, $(wildcard examples/epctx/ort/*.c)), $(CLI_SOURCES))
 # What includes ONNX Runtime's headers is built by `make plugin` and for the tests only.
 ORT_TESTS    := tests/test_plugin.c $(wildcard tests/test_plugin_*.c)
