@@ -252,7 +252,8 @@ enum {
     LINT_INPUT_BYTES = 16,  /* of inputs only how many elements they have */
     LINT_INPUTS_SHAPED = 32,
     LINT_OUTPUTS_SHAPED = 64, /* refuses those without a shape */
-    LINT_OUTPUTS_FIXED = 128  /* asks nothing of an output whose size the run decides */
+    LINT_OUTPUTS_FIXED = 128, /* asks nothing of an output whose size the run decides */
+    LINT_GIVEN_SHAPED = 256   /* refuses, when it runs, inputs of the graph of other shapes */
 };
 
 static unsigned lint_matching_of(const lint_binary *binary) {
@@ -266,6 +267,7 @@ static unsigned lint_matching_of(const lint_binary *binary) {
     case EPCTX_BINARY_QNN_DLC:
         return LINT_BY_NAME | LINT_BY_POSITION | LINT_OUTPUT_SHAPES | LINT_OUTPUT_RANKS |
                LINT_INPUT_BYTES;
+    case EPCTX_BINARY_NPU: return LINT_BY_POSITION | LINT_GIVEN_SHAPED;
     default: return LINT_BY_POSITION;
     }
 }
@@ -334,7 +336,9 @@ static void lint_shape_agrees(linter *l, unsigned matching, const lint_judged *j
 static void lint_value_agrees(linter *l, unsigned matching, const lint_judged *judged,
                               const lint_io *io, const binary_value *value) {
     const char *what = io->output ? "output" : "input";
-    const unsigned shaped = io->output ? LINT_OUTPUTS_SHAPED : LINT_INPUTS_SHAPED;
+    const unsigned shaped = io->output  ? LINT_OUTPUTS_SHAPED
+                            : io->given ? LINT_INPUTS_SHAPED | LINT_GIVEN_SHAPED
+                                        : LINT_INPUTS_SHAPED;
     const bool judged_shape =
         value->shaped && !(io->output && (matching & LINT_OUTPUTS_FIXED) != 0 &&
                            lint_elements(value->dims, value->rank) < 0);

@@ -77,6 +77,7 @@ static epctx_status lint_note_io(linter *l, const lint_frame *scope, epctx_str n
     io->name = name;
     io->output = output;
     io->weight = !output && epctx_map_get(&scope->names, name) == 1;
+    io->given = !output && epctx_map_get(&scope->names, name) == 0;
     io->known = at != EPCTX_MAP_NONE;
     if (io->known) io->info = ((const lint_type_note *)scope->notes.items + at)->value;
     return EPCTX_OK;

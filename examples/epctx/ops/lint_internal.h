@@ -79,6 +79,7 @@ typedef struct lint_io {
     epctx_str name;
     bool output;
     bool weight; /* an initializer, which the context may have itself */
+    bool given;  /* an input of the graph: whoever runs it chooses the shape */
     bool known;  /* `info` is what the model says of it */
     epctx_value_view info;
 } lint_io;
