@@ -181,11 +181,11 @@
  * OTHER LANGUAGES
  *   A binding holds epctx_version() and epctx_struct_size("epctx_model") against what it was made
  *   from. Strings, spans, views, cursors, records, options and errors may be copied and moved like
- *   numbers; what they borrow must stay. These point into themselves: keep them at one address from
- *   their first call to their last, and copy only pointers to them: epctx_arena, epctx_map,
- *   epctx_model, epctx_walk, epctx_scan, epctx_ep, epctx_commit, epctx_weights, epctx_loaded,
- *   epctx_file_lock. Callbacks may come on any thread that calls the library, and must not unwind
- *   through it. Public constants are enumerators or plain numbers.
+ *   numbers; what they borrow must stay. Keep these at one address from their first call to their
+ *   last, because pointers may lead into them, and copy only pointers to them: epctx_arena,
+ *   epctx_map, epctx_model, epctx_walk, epctx_scan, epctx_ep, epctx_commit, epctx_weights,
+ *   epctx_loaded, epctx_file_lock. Callbacks may come on any thread that calls the library, and
+ *   must not unwind through it. Public constants are enumerators or plain numbers.
  *
  * CONTENTS
  *   >>config >>basics >>path >>io >>wire >>binary >>onnx >>record >>epnode >>profile >>option

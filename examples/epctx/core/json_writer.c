@@ -181,20 +181,20 @@ static bool put_no_number(json_writer *w, double value) {
     return true;
 }
 
-void json_real(json_writer *w, const char *key, double value) {
+static void put_real(json_writer *w, const char *key, double value, int digits) {
     char number[64];
     place(w, key);
     if (put_no_number(w, value)) return;
-    snprintf(number, sizeof number, "%.9g", value);
+    snprintf(number, sizeof number, "%.*g", digits, value);
     put_number(w, number);
 }
 
+void json_real(json_writer *w, const char *key, double value) {
+    put_real(w, key, value, 9);
+}
+
 void json_double(json_writer *w, const char *key, double value) {
-    char number[64];
-    place(w, key);
-    if (put_no_number(w, value)) return;
-    snprintf(number, sizeof number, "%.17g", value);
-    put_number(w, number);
+    put_real(w, key, value, 17);
 }
 
 void json_extent(json_writer *w, const char *key, uint64_t value) {
