@@ -8,8 +8,9 @@ one_form
 start test_lint_files
 "$python" -B tests/judge/lint_files.py "$epctx" "$work" || fail judge "it ended with an error"
 
-# What cannot be read, by somebody who is not root: in a folder that everybody can enter.
-place=$(mktemp -d) && chmod 755 "$place" && cp "$epctx" "$place/epctx" && cd "$place" || exit 1
+# What cannot be read, by somebody who is not root: in a folder that everybody can enter, which
+# those of tests/run are not (a file would be out of reach, not unreadable).
+place=$(mktemp -d -p /tmp) && chmod 755 "$place" && cp "$epctx" "$place/epctx" && cd "$place" || exit 1
 "$python" "$top/tests/judge/make_model.py" plain plain.onnx
 ./epctx compile plain.onnx >/dev/null
 ./epctx init --external --threshold 0 plain.onnx -o outside.onnx >/dev/null

@@ -276,8 +276,7 @@ static epctx_status needs_open(const needs_work *n, epctx_dependency *file) {
     }
     if (why.status != EPCTX_ERR_IO) return EPCTX_OK; /* more than this process can map */
     file->status = EPCTX_ERR_IO;
-    file->problem = epctx_arena_copy(n->arena, epctx_str_of(why.message));
-    return file->problem != NULL ? EPCTX_OK : ops_nomem(n->arena, n->error);
+    return needs_problem(n, file, NULL, why.message);
 }
 
 epctx_status needs_of_model(const epctx_model *model, const epctx_check_opts *opts,
