@@ -117,7 +117,7 @@
  *                                       own epctx_io
  *   EPCTX_NO_WIRE         all           leaves out what reads or writes model bytes; no nanopb
  *   EPCTX_NO_EDIT         all           leaves out what makes, changes or writes models: edit,
- *                                       payload, models in commit, gen (but epctx_preflight)
+ *                                       payload, models in commit, gen
  *   EPCTX_ARENA_BLOCK     one  4096     bytes of an arena's first block; further ones double up to
  *                                       256 times as much
  *   EPCTX_SCAN_DEPTH      all  16       levels in a scan; less than the default, a plain number
@@ -188,9 +188,9 @@
  *   must not unwind through it. Public constants are enumerators or plain numbers.
  *
  * CONTENTS
- *   >>config >>basics >>path >>io >>wire >>binary >>onnx >>record >>epnode >>profile >>option
- *   >>state >>scan >>edit >>commit >>stamp >>payload >>partition >>weights >>ep >>gen >>share
- *   >>load >>abi >>implementation
+ *   >>config >>basics >>path >>io >>wire >>binary >>onnx >>reads >>record >>epnode >>profile
+ *   >>option >>state >>scan >>edit >>commit >>stamp >>payload >>partition >>weights >>ep
+ *   >>preflight >>share >>gen >>load >>abi >>implementation
  */
 
 #ifndef EPCTX_H
@@ -1067,11 +1067,36 @@ typedef struct epctx_binary_id {
 EPCTX_API void epctx_binary_identify(epctx_span first, epctx_span last, uint64_t size,
                                      epctx_binary_id *out);
 
-#ifndef EPCTX_NO_WIRE
-
 /* ============================================================
  * >>onnx: the model, and views over its messages
  * ============================================================ */
+
+/* TensorProto.DataType (onnx.proto). */
+#define EPCTX_ONNX_FLOAT      1  /* 32 bits */
+#define EPCTX_ONNX_UINT8      2  /* unsigned */
+#define EPCTX_ONNX_INT8       3  /* signed */
+#define EPCTX_ONNX_UINT16     4  /* unsigned */
+#define EPCTX_ONNX_INT16      5  /* signed */
+#define EPCTX_ONNX_INT32      6  /* signed */
+#define EPCTX_ONNX_INT64      7  /* signed */
+#define EPCTX_ONNX_STRING     8  /* UTF-8 */
+#define EPCTX_ONNX_BOOL       9  /* a byte */
+#define EPCTX_ONNX_FLOAT16    10 /* IEEE 754 half */
+#define EPCTX_ONNX_DOUBLE     11 /* 64 bits */
+#define EPCTX_ONNX_UINT32     12 /* unsigned */
+#define EPCTX_ONNX_UINT64     13 /* unsigned */
+#define EPCTX_ONNX_COMPLEX64  14 /* two floats */
+#define EPCTX_ONNX_COMPLEX128 15 /* two doubles */
+#define EPCTX_ONNX_BFLOAT16   16 /* the high half of a float */
+
+/* Bytes of one element of a TensorProto.DataType; 0 for strings, sub-byte and unknown types. */
+EPCTX_API size_t epctx_elem_size(int32_t elem_type);
+/* Bits of one, packed below a byte; 0 for strings and unknown types. */
+EPCTX_API unsigned epctx_elem_bits(int32_t elem_type);
+/* "float32", "int64" ... or "unknown". */
+EPCTX_API const char *epctx_elem_name(int32_t elem_type);
+
+#ifndef EPCTX_NO_WIRE
 
 typedef struct epctx_open_opts {
     const epctx_allocator *allocator; /* default malloc; copied */
@@ -1306,6 +1331,10 @@ EPCTX_API bool epctx_walk_epnode(epctx_walk *walk, epctx_node_view *node);
 EPCTX_API bool epctx_walk_tensor(epctx_walk *walk, epctx_tensor_view *tensor);
 EPCTX_API bool epctx_walk_graph(epctx_walk *walk, epctx_graph_view *graph);
 
+/* ============================================================
+ * >>reads: which values the nodes of a graph read
+ * ============================================================ */
+
 /* Outer values that a node's subgraphs read, one per read: borrowed names, listed in `arena`. */
 EPCTX_API epctx_status epctx_view_node_captures(epctx_view node, epctx_arena *arena,
                                                 const epctx_str **out, size_t *count,
@@ -1344,30 +1373,6 @@ EPCTX_API epctx_status epctx_model_shape_names(const epctx_model *model, epctx_m
  * (ORT's OrtGraph). All pointers are borrowed from the maker of the record.
  * ============================================================ */
 
-/* TensorProto.DataType (onnx.proto). */
-#define EPCTX_ONNX_FLOAT      1  /* 32 bits */
-#define EPCTX_ONNX_UINT8      2  /* unsigned */
-#define EPCTX_ONNX_INT8       3  /* signed */
-#define EPCTX_ONNX_UINT16     4  /* unsigned */
-#define EPCTX_ONNX_INT16      5  /* signed */
-#define EPCTX_ONNX_INT32      6  /* signed */
-#define EPCTX_ONNX_INT64      7  /* signed */
-#define EPCTX_ONNX_STRING     8  /* UTF-8 */
-#define EPCTX_ONNX_BOOL       9  /* a byte */
-#define EPCTX_ONNX_FLOAT16    10 /* IEEE 754 half */
-#define EPCTX_ONNX_DOUBLE     11 /* 64 bits */
-#define EPCTX_ONNX_UINT32     12 /* unsigned */
-#define EPCTX_ONNX_UINT64     13 /* unsigned */
-#define EPCTX_ONNX_COMPLEX64  14 /* two floats */
-#define EPCTX_ONNX_COMPLEX128 15 /* two doubles */
-#define EPCTX_ONNX_BFLOAT16   16 /* the high half of a float */
-
-/* Bytes of one element of a TensorProto.DataType; 0 for strings, sub-byte and unknown types. */
-EPCTX_API size_t epctx_elem_size(int32_t elem_type);
-/* Bits of one, packed below a byte; 0 for strings and unknown types. */
-EPCTX_API unsigned epctx_elem_bits(int32_t elem_type);
-/* "float32", "int64" ... or "unknown". */
-EPCTX_API const char *epctx_elem_name(int32_t elem_type);
 /* AttributeProto.AttributeType: "FLOAT", "TENSORS" ... or "unknown". */
 EPCTX_API const char *epctx_attr_type_name(int32_t attr_type);
 
@@ -2816,7 +2821,7 @@ EPCTX_API epctx_span epctx_ep_binary(const epctx_ep *ep);
 EPCTX_API void epctx_ep_end(epctx_ep *ep);
 
 /* ============================================================
- * >>gen: ordinary model -> EPContext model
+ * >>preflight: the files that compiling writes, named and checked before
  * ============================================================ */
 
 /* What generation reads and writes. Strings are borrowed during the call. */
@@ -2844,112 +2849,6 @@ typedef struct epctx_outputs {
  * (folder), EXISTS, PATH (clashes), IO (not writable), NOMEM. */
 EPCTX_API epctx_status epctx_preflight(const epctx_options *options, const epctx_preflight_in *in,
                                        epctx_arena *arena, epctx_outputs *out, epctx_error *error);
-
-#ifndef EPCTX_NO_EDIT
-
-/* Results in memory instead of files. The buffers are the caller's, with his allocator; each is
- * replaced, and empty after a failure. */
-typedef struct epctx_gen_memory {
-    epctx_buffer *model;        /* may be NULL: the open model is the result */
-    epctx_buffer *binary;       /* NULL: only if it is embedded */
-    epctx_buffer *initializers; /* NULL: only without initializers_file_name */
-} epctx_gen_memory;
-
-/* Strings are borrowed during the call. */
-typedef struct epctx_gen_opts {
-    const char *context_file_path;      /* ep.context_file_path; default <model>_ctx.onnx */
-    bool embed;                         /* ep.context_embed_mode; default 0: a binary file */
-    const char *name_prefix;            /* ep.context_node_name_prefix; default "" */
-    bool overwrite;                     /* replace existing outputs; default EPCTX_ERR_EXISTS */
-    bool require_all;                   /* a node left for the CPU is an error */
-    const epctx_allocator *allocator;   /* for the binary; default malloc */
-    const char *binary;                 /* as in epctx_preflight_in */
-    const char *initializers_file_name; /* ep.context_model_external_initializers_file_name, beside
-                                           the EPContext model; default: all inside */
-    uint64_t initializers_min_size;     /* smaller ones stay inside; default 0: all go out */
-    epctx_no_nodes no_nodes;            /* when nothing can be compiled */
-    const char *build_options;          /* further inputs of the binary, for the build stamp */
-    const epctx_stamp_opts *tools;      /* its libraries and machine are inputs, too; may be NULL */
-    bool prepare_only;                  /* as in epctx_build_opts */
-    epctx_weightless_support weightless; /* ep.enable_weightless is ALL, its former name
-                                            EXTERNAL_ONLY: loading needs the source model */
-    bool verify; /* before writing, load the new binary and find every graph in it */
-    const epctx_hooks *hooks;
-    const epctx_file_lock *lock;       /* the caller's lock of the EPContext model; may be NULL */
-    struct epctx_workspace *workspace; /* ep.share_ep_contexts: a session of a group (>>share) */
-    const char *group;                 /* its name; NULL: the only one of this EP */
-    bool stop; /* ep.stop_share_ep_contexts: the last session of the group */
-    /* May be NULL: files. Else no file is written, and none looked at but those of the source:
-     * paths are names alone, of a model without one those of "model.onnx"; `overwrite` and `lock`
-     * mean nothing. Not for a group. */
-    const epctx_gen_memory *memory;
-} epctx_gen_opts;
-
-/* From and to session options; members without an option are zero. Strings are borrowed. */
-EPCTX_API epctx_gen_opts epctx_options_to_gen(const epctx_options *options);
-EPCTX_API epctx_options epctx_options_of_gen(const epctx_gen_opts *opts);
-
-typedef struct epctx_gen_report {
-    size_t partition_count;
-    size_t compiled_nodes; /* source nodes in partitions */
-    size_t cpu_nodes;      /* ordinary nodes that stay */
-    size_t other_nodes;    /* EPContext nodes of other EPs: they stay */
-    uint64_t binary_size;  /* in a group 0 until its last session */
-    uint64_t initializers_size;
-    size_t outside_count;  /* weightless: weights that stay in the source model, */
-    uint64_t outside_size; /* their bytes */
-    int64_t max_size;
-    const epctx_node *nodes; /* the new EPContext nodes (GetEpContextNodes), one per partition;
-                                valid until the model is closed */
-    char context_path[EPCTX_PATH_MAX];
-    char binary_path[EPCTX_PATH_MAX];       /* empty when embedded */
-    char initializers_path[EPCTX_PATH_MAX]; /* empty when all are inside */
-} epctx_gen_report;
-
-/* Compiles what the backend takes and writes the EPContext model by editing `model`, which then
- * holds it. One EPContext node per partition: exactly the partition's boundary, main_context 1 for
- * the first and 0 for the rest, one binary. EPContext nodes of other EPs stay. External data that
- * is still needed comes inside, also in bodies and functions: the result needs no file of the
- * source. Compatibility info and build stamp of this EP are written, those of EPs without a node
- * here removed.
- *
- * Outputs are checked before anything is compiled, with the errors of epctx_preflight, and written
- * together or not at all; with `memory` there is nothing to check but names. On failure the model
- * is as before. The same model and options give the same bytes. `report` may be NULL. */
-EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *backend,
-                                      const epctx_gen_opts *opts, epctx_gen_report *report,
-                                      epctx_error *error);
-
-/* -- is an EPContext model up to date? Compares its build stamp. -- */
-
-typedef enum epctx_freshness {
-    EPCTX_FRESH = 0,
-    EPCTX_STALE,        /* source, options, SDK, architecture or binary changed, e.g. the binary
-                           was compiled again without this model */
-    EPCTX_FRESH_UNKNOWN /* no stamp of this EP, or no source */
-} epctx_freshness;
-
-typedef struct epctx_fresh_opts {
-    const char *source_path;   /* default: named by the stamp, beside the EPContext model */
-    const epctx_gen_opts *gen; /* compared when given */
-    /* What the stamp would tell if the source were compiled now: options as text, ONNX Runtime, EP,
-     * driver, device, machine and libraries are compared, each if it is given; may be NULL. */
-    const epctx_stamp_opts *now;
-    bool fast; /* skip hashes of the binary and of files unchanged since the model was written */
-    /* Gets each difference, in the order of the stamp; without it only the first one is looked for,
-     * which decides. `why` as that of epctx_model_check_fresh. May be NULL. */
-    void (*differs_fn)(void *user, const epctx_error *why);
-    void *user; /* of differs_fn */
-} epctx_fresh_opts;
-
-/* For an EPContext model opened from a file. `source` is the EP, `backend` (may be NULL) gives SDK
- * and architecture to compare. A missing binary is ignored: loading reports it. `why` (may be NULL)
- * gets the difference. */
-EPCTX_API epctx_freshness epctx_model_check_fresh(const epctx_model *model, const char *source,
-                                                  const epctx_backend *backend,
-                                                  const epctx_fresh_opts *opts, epctx_error *why);
-
-#endif /* EPCTX_NO_EDIT */
 
 /* ============================================================
  * >>share: one context for several sessions (EP-context design, weight sharing)
@@ -3118,6 +3017,116 @@ EPCTX_API void epctx_share_withdraw(epctx_workspace *workspace, const char *grou
 EPCTX_API epctx_status epctx_share_finish(epctx_workspace *workspace, const char *group,
                                           const char *source, const epctx_hooks *hooks,
                                           uint64_t *binary_size, epctx_error *error);
+
+#ifndef EPCTX_NO_EDIT
+
+/* ============================================================
+ * >>gen: ordinary model -> EPContext model
+ * ============================================================ */
+
+/* Results in memory instead of files. The buffers are the caller's, with his allocator; each is
+ * replaced, and empty after a failure. */
+typedef struct epctx_gen_memory {
+    epctx_buffer *model;        /* may be NULL: the open model is the result */
+    epctx_buffer *binary;       /* NULL: only if it is embedded */
+    epctx_buffer *initializers; /* NULL: only without initializers_file_name */
+} epctx_gen_memory;
+
+/* Strings are borrowed during the call. */
+typedef struct epctx_gen_opts {
+    const char *context_file_path;      /* ep.context_file_path; default <model>_ctx.onnx */
+    bool embed;                         /* ep.context_embed_mode; default 0: a binary file */
+    const char *name_prefix;            /* ep.context_node_name_prefix; default "" */
+    bool overwrite;                     /* replace existing outputs; default EPCTX_ERR_EXISTS */
+    bool require_all;                   /* a node left for the CPU is an error */
+    const epctx_allocator *allocator;   /* for the binary; default malloc */
+    const char *binary;                 /* as in epctx_preflight_in */
+    const char *initializers_file_name; /* ep.context_model_external_initializers_file_name, beside
+                                           the EPContext model; default: all inside */
+    uint64_t initializers_min_size;     /* smaller ones stay inside; default 0: all go out */
+    epctx_no_nodes no_nodes;            /* when nothing can be compiled */
+    const char *build_options;          /* further inputs of the binary, for the build stamp */
+    const epctx_stamp_opts *tools;      /* its libraries and machine are inputs, too; may be NULL */
+    bool prepare_only;                  /* as in epctx_build_opts */
+    epctx_weightless_support weightless; /* ep.enable_weightless is ALL, its former name
+                                            EXTERNAL_ONLY: loading needs the source model */
+    bool verify; /* before writing, load the new binary and find every graph in it */
+    const epctx_hooks *hooks;
+    const epctx_file_lock *lock; /* the caller's lock of the EPContext model; may be NULL */
+    epctx_workspace *workspace;  /* ep.share_ep_contexts: a session of a group (>>share) */
+    const char *group;           /* its name; NULL: the only one of this EP */
+    bool stop;                   /* ep.stop_share_ep_contexts: the last session of the group */
+    /* May be NULL: files. Else no file is written, and none looked at but those of the source:
+     * paths are names alone, of a model without one those of "model.onnx"; `overwrite` and `lock`
+     * mean nothing. Not for a group. */
+    const epctx_gen_memory *memory;
+} epctx_gen_opts;
+
+/* From and to session options; members without an option are zero. Strings are borrowed. */
+EPCTX_API epctx_gen_opts epctx_options_to_gen(const epctx_options *options);
+EPCTX_API epctx_options epctx_options_of_gen(const epctx_gen_opts *opts);
+
+typedef struct epctx_gen_report {
+    size_t partition_count;
+    size_t compiled_nodes; /* source nodes in partitions */
+    size_t cpu_nodes;      /* ordinary nodes that stay */
+    size_t other_nodes;    /* EPContext nodes of other EPs: they stay */
+    uint64_t binary_size;  /* in a group 0 until its last session */
+    uint64_t initializers_size;
+    size_t outside_count;  /* weightless: weights that stay in the source model, */
+    uint64_t outside_size; /* their bytes */
+    int64_t max_size;
+    const epctx_node *nodes; /* the new EPContext nodes (GetEpContextNodes), one per partition;
+                                valid until the model is closed */
+    char context_path[EPCTX_PATH_MAX];
+    char binary_path[EPCTX_PATH_MAX];       /* empty when embedded */
+    char initializers_path[EPCTX_PATH_MAX]; /* empty when all are inside */
+} epctx_gen_report;
+
+/* Compiles what the backend takes and writes the EPContext model by editing `model`, which then
+ * holds it. One EPContext node per partition: exactly the partition's boundary, main_context 1 for
+ * the first and 0 for the rest, one binary. EPContext nodes of other EPs stay. External data that
+ * is still needed comes inside, also in bodies and functions: the result needs no file of the
+ * source. Compatibility info and build stamp of this EP are written, those of EPs without a node
+ * here removed.
+ *
+ * Outputs are checked before anything is compiled, with the errors of epctx_preflight, and written
+ * together or not at all; with `memory` there is nothing to check but names. On failure the model
+ * is as before. The same model and options give the same bytes. `report` may be NULL. */
+EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *backend,
+                                      const epctx_gen_opts *opts, epctx_gen_report *report,
+                                      epctx_error *error);
+
+/* -- is an EPContext model up to date? Compares its build stamp. -- */
+
+typedef enum epctx_freshness {
+    EPCTX_FRESH = 0,
+    EPCTX_STALE,        /* source, options, SDK, architecture or binary changed, e.g. the binary
+                           was compiled again without this model */
+    EPCTX_FRESH_UNKNOWN /* no stamp of this EP, or no source */
+} epctx_freshness;
+
+typedef struct epctx_fresh_opts {
+    const char *source_path;   /* default: named by the stamp, beside the EPContext model */
+    const epctx_gen_opts *gen; /* compared when given */
+    /* What the stamp would tell if the source were compiled now: options as text, ONNX Runtime, EP,
+     * driver, device, machine and libraries are compared, each if it is given; may be NULL. */
+    const epctx_stamp_opts *now;
+    bool fast; /* skip hashes of the binary and of files unchanged since the model was written */
+    /* Gets each difference, in the order of the stamp; without it only the first one is looked for,
+     * which decides. `why` as that of epctx_model_check_fresh. May be NULL. */
+    void (*differs_fn)(void *user, const epctx_error *why);
+    void *user; /* of differs_fn */
+} epctx_fresh_opts;
+
+/* For an EPContext model opened from a file. `source` is the EP, `backend` (may be NULL) gives SDK
+ * and architecture to compare. A missing binary is ignored: loading reports it. `why` (may be NULL)
+ * gets the difference. */
+EPCTX_API epctx_freshness epctx_model_check_fresh(const epctx_model *model, const char *source,
+                                                  const epctx_backend *backend,
+                                                  const epctx_fresh_opts *opts, epctx_error *why);
+
+#endif /* EPCTX_NO_EDIT */
 
 /* ============================================================
  * >>load: EPContext nodes -> contexts that run
@@ -5999,11 +6008,49 @@ static epctx_status epctx__io_of(const epctx_io *io, const epctx_io **out, epctx
                         : epctx_fail(error, EPCTX_ERR_ARG, "EPCTX_NO_STDIO: pass an epctx_io");
 }
 
+/* -- locks of files -- */
+
+static epctx_status epctx__file_lock_ask(epctx_file_lock *lock, const epctx_io *io,
+                                         const char *path, bool try_only, epctx_error *error) {
+    char real[EPCTX_PATH_MAX];
+    epctx_status status;
+    epctx_error_clear(error);
+    memset(lock, 0, sizeof *lock);
+    EPCTX__TRY(epctx__io_of(io, &lock->io, error));
+    io = lock->io;
+    EPCTX__TRY(epctx__path_real(io, path, real, error));
+    EPCTX__TRY(epctx__path_end(real, ".lock", lock->path, error));
+    if (io->lock_fn == NULL) return EPCTX_OK;
+    lock->file.try_only = try_only;
+    status = io->lock_fn(io->user, NULL, lock->path, &lock->file, error);
+    lock->held = status == EPCTX_OK;
+    if (try_only && status == EPCTX_ERR_CHANGED) {
+        epctx_error_clear(error);
+        epctx_fail(error, status, "'%s' is held by another process or thread", lock->path);
+    }
+    return status;
+}
+
+EPCTX_API epctx_status epctx_file_lock_take(epctx_file_lock *lock, const epctx_io *io,
+                                            const char *path, epctx_error *error) {
+    return epctx__file_lock_ask(lock, io, path, false, error);
+}
+
+EPCTX_API epctx_status epctx_file_lock_try(epctx_file_lock *lock, const epctx_io *io,
+                                           const char *path, epctx_error *error) {
+    return epctx__file_lock_ask(lock, io, path, true, error);
+}
+
+EPCTX_API void epctx_file_lock_drop(epctx_file_lock *lock) {
+    if (lock->held) lock->io->close_fn(lock->io->user, &lock->file);
+    memset(lock, 0, sizeof *lock);
+}
+
 /* ============================================================
  * >>wire
  *
  * The grammar is that of libprotobuf's C++ parser: tags and lengths of at most five bytes, varints
- * of at most ten, f number 0 and wire types 6 and 7 refused, groups must close with their own
+ * of at most ten, field number 0 and wire types 6 and 7 refused, groups must close with their own
  * number, and at most max_depth nested messages and groups.
  * ============================================================ */
 
@@ -6886,11 +6933,62 @@ EPCTX_API void epctx_binary_identify(epctx_span first, epctx_span last, uint64_t
         out->expected > size ? "is cut off" : epctx__end_damage(&e, out->kind, out->expected);
 }
 
-#ifndef EPCTX_NO_WIRE
-
 /* ============================================================
  * >>onnx
  * ============================================================ */
+
+/* TensorProto.DataType in order: number, name, bits of an element (0: not of one size). */
+/* clang-format off */
+#define EPCTX__ELEM_LIST(X) \
+    X(0, "unknown", 0) \
+    X(1, "float32", 32) \
+    X(2, "uint8", 8) \
+    X(3, "int8", 8) \
+    X(4, "uint16", 16) \
+    X(5, "int16", 16) \
+    X(6, "int32", 32) \
+    X(7, "int64", 64) \
+    X(8, "string", 0) \
+    X(9, "bool", 8) \
+    X(10, "float16", 16) \
+    X(11, "float64", 64) \
+    X(12, "uint32", 32) \
+    X(13, "uint64", 64) \
+    X(14, "complex64", 64) \
+    X(15, "complex128", 128) \
+    X(16, "bfloat16", 16) \
+    X(17, "float8e4m3fn", 8) \
+    X(18, "float8e4m3fnuz", 8) \
+    X(19, "float8e5m2", 8) \
+    X(20, "float8e5m2fnuz", 8) \
+    X(21, "uint4", 4) \
+    X(22, "int4", 4) \
+    X(23, "float4e2m1", 4) \
+    X(24, "float8e8m0", 8) \
+    X(25, "uint2", 2) \
+    X(26, "int2", 2)
+/* clang-format on */
+
+EPCTX_API unsigned epctx_elem_bits(int32_t elem_type) {
+#define EPCTX__BITS(number, name, bits) bits,
+    static const uint8_t all[] = {EPCTX__ELEM_LIST(EPCTX__BITS)};
+#undef EPCTX__BITS
+    return elem_type >= 0 && elem_type < (int32_t)sizeof all ? all[elem_type] : 0;
+}
+
+EPCTX_API size_t epctx_elem_size(int32_t elem_type) {
+    return epctx_elem_bits(elem_type) / 8;
+}
+
+EPCTX_API const char *epctx_elem_name(int32_t elem_type) {
+#define EPCTX__NAME(number, name, bits) name,
+    static const char *const all[] = {EPCTX__ELEM_LIST(EPCTX__NAME)};
+#undef EPCTX__NAME
+    const int32_t count = (int32_t)(sizeof all / sizeof *all);
+    return all[elem_type > 0 && elem_type < count ? elem_type : 0];
+}
+
+#ifndef EPCTX_NO_WIRE
 
 typedef struct epctx__file { /* of external data */
     struct epctx__file *next;
@@ -7915,61 +8013,415 @@ EPCTX_API bool epctx_walk_epnode(epctx_walk *walk, epctx_node_view *node) {
     return more;
 }
 
+/* ============================================================
+ * >>reads
+ *
+ * Three questions about names of values; nothing is loaded, and memory is needed for names only.
+ *
+ * Captures: a walk below the node opens a scope for each graph, with every name that the graph
+ * defines. A name that no open scope has comes from outside.
+ *
+ * Shapes: the operators of epctx__shape_readers read constants while ORT infers shapes. A walk
+ * collects the names of these inputs, and as aliases what Identity, Cast and calls of functions
+ * pass on. Then each name found stands for all its aliases, each looked at once.
+ *
+ * Order: every reading of a value is an edge between two nodes, listed by reader and by producer. A
+ * walk in depth from the nodes that nobody reads, with a stack of its own, leaves the nodes in
+ * ORT's order.
+ * ============================================================ */
+
+/* -- captures -- */
+
+/* The names that a subgraph defines; it captures all others that it reads. */
+typedef struct epctx__scope {
+    struct epctx__scope *outer;
+    uint32_t level; /* of the subgraph in the walk */
+    epctx_map names;
+} epctx__scope;
+
+typedef struct epctx__capturing {
+    epctx_arena *arena;
+    epctx_error *error;
+    epctx__scope *scope;
+    epctx_list found; /* of epctx_str */
+} epctx__capturing;
+
+static epctx_status epctx__capture_name(epctx__capturing *c, epctx_str name) {
+    const epctx__scope *scope = c->scope;
+    epctx_str *found;
+    while (scope != NULL && !epctx__has(&scope->names, name)) scope = scope->outer;
+    if (scope != NULL || name.size == 0)
+        return EPCTX_OK; /* its own, or an omitted optional input */
+    found = (epctx_str *)epctx_list_add(&c->found, c->arena, sizeof *found);
+    if (found == NULL) return epctx__nomem(c->error, c->arena->missing);
+    *found = name;
+    return EPCTX_OK;
+}
+
+/* Opens a subgraph's scope; its outputs may be outer values. */
+static epctx_status epctx__capture_graph(epctx__capturing *c, const epctx_walk *walk) {
+    epctx_cursor it = epctx_view_fields(walk->view, 0);
+    epctx__scope *scope;
+    epctx_value_view value;
+    epctx_field f;
+    EPCTX__NEW(scope, epctx__scope, 1, c->arena, c->error);
+    scope->outer = c->scope;
+    scope->level = walk->level;
+    c->scope = scope;
+    epctx_map_init(&scope->names, c->arena);
+    while (epctx_next_field(&it, &f)) {
+        bool node = f.number == EPCTX_FIELD_GRAPH_NODE;
+        epctx_cursor outputs =
+            epctx_view_fields(node ? f.body : epctx_view_none(), EPCTX_FIELD_NODE_OUTPUT);
+        epctx_str name =
+            f.number == EPCTX_FIELD_GRAPH_INPUT         ? epctx_view_as_value(f.body).name
+            : f.number == EPCTX_FIELD_GRAPH_INITIALIZER ? epctx_view_as_tensor(f.body).name
+            : f.number == EPCTX_FIELD_GRAPH_SPARSE_INITIALIZER
+                ? epctx_view_as_tensor(epctx__last_view(f.body, EPCTX_FIELD_SPARSE_VALUES)).name
+                : epctx_str_of(NULL);
+        if (name.size > 0) EPCTX__TRY(epctx__map_set(&scope->names, name, 1, c->error));
+        while (epctx_next_str(&outputs, &name))
+            EPCTX__TRY(epctx__map_set(&scope->names, name, 1, c->error));
+    }
+    it = epctx_view_fields(walk->view, EPCTX_FIELD_GRAPH_OUTPUT);
+    while (epctx_next_value(&it, &value)) EPCTX__TRY(epctx__capture_name(c, value.name));
+    return EPCTX_OK;
+}
+
+EPCTX_API epctx_status epctx_view_node_captures(epctx_view node, epctx_arena *arena,
+                                                const epctx_str **out, size_t *count,
+                                                epctx_error *error) {
+    epctx__capturing c;
+    epctx_walk walk;
+    epctx_str name;
+    memset(&c, 0, sizeof c);
+    c.arena = arena;
+    c.error = error;
+    *out = NULL;
+    *count = 0;
+    epctx_error_clear(error);
+    epctx_walk_below(&walk, node, EPCTX_KIND_NODE);
+    while (epctx_walk_step(&walk)) {
+        while (c.scope != NULL && c.scope->level >= walk.level) c.scope = c.scope->outer;
+        if (walk.kind == EPCTX_KIND_GRAPH) {
+            EPCTX__TRY(epctx__capture_graph(&c, &walk));
+        } else if (walk.kind == EPCTX_KIND_NODE && walk.level > 0) {
+            epctx_cursor inputs = epctx_view_fields(walk.view, EPCTX_FIELD_NODE_INPUT);
+            while (epctx_next_str(&inputs, &name)) EPCTX__TRY(epctx__capture_name(&c, name));
+        }
+    }
+    *out = (const epctx_str *)c.found.items;
+    *count = c.found.count;
+    return EPCTX_OK;
+}
+
+/* -- what ORT reads while it infers shapes -- */
+
+/* -- facts: shapes -- */
+/* Made of examples/epctx/facts/shapes.facts by `make facts`. */
+/* clang-format off */
+static const epctx_shape_reader epctx__shape_readers[] = {
+    {"", "AffineGrid", 0x2, 0x2, false},
+    {"", "BlackmanWindow", 0x1, 0x1, true},
+    {"", "CenterCropPad", 0x2, 0x2, false},
+    {"", "Col2Im", 0x6, 0x6, false},
+    {"", "ConstantOfShape", 0x1, 0x1, true},
+    {"", "DFT", 0x6, 0x6, false},
+    {"", "Expand", 0x2, 0x2, false},
+    {"", "HammingWindow", 0x1, 0x1, true},
+    {"", "HannWindow", 0x1, 0x1, true},
+    {"", "MelWeightMatrix", 0x3, 0x3, true},
+    {"", "OneHot", 0x2, 0x2, false},
+    {"", "Pad", 0xa, 0xa, false},
+    {"", "Range", 0x7, 0x7, true},
+    {"", "ReduceL1", 0x2, 0x2, false},
+    {"", "ReduceL2", 0x2, 0x2, false},
+    {"", "ReduceLogSum", 0x2, 0x2, false},
+    {"", "ReduceLogSumExp", 0x2, 0x2, false},
+    {"", "ReduceMax", 0x2, 0x2, false},
+    {"", "ReduceMean", 0x2, 0x2, false},
+    {"", "ReduceMin", 0x2, 0x2, false},
+    {"", "ReduceProd", 0x2, 0x2, false},
+    {"", "ReduceSum", 0x2, 0x2, false},
+    {"", "ReduceSumSquare", 0x2, 0x2, false},
+    {"", "Reshape", 0x2, 0x2, true},
+    {"", "Resize", 0xe, 0xc, false},
+    {"", "STFT", 0xa, 0xa, false},
+    {"", "Slice", 0x1e, 0x1e, false},
+    {"", "Split", 0x2, 0x2, false},
+    {"", "SplitToSequence", 0x2, 0x2, false},
+    {"", "Squeeze", 0x2, 0x2, false},
+    {"", "Tile", 0x2, 0x2, false},
+    {"", "TopK", 0x2, 0x2, false},
+    {"", "Unsqueeze", 0x2, 0x2, false},
+    {"", "Upsample", 0x2, 0x2, false},
+    {"com.microsoft", "BeamSearch", 0x1a, 0x1a, false},
+    {"com.microsoft", "ConvTransposeWithDynamicPads", 0x4, 0x4, false},
+    {"com.microsoft", "ExpandDims", 0x2, 0x2, false},
+    {"com.microsoft", "GreedySearch", 0x2, 0x2, false},
+    {"com.microsoft", "Range", 0x7, 0x7, true},
+    {"com.microsoft", "Sampling", 0x2, 0x2, false},
+    {"com.microsoft", "WhisperBeamSearch", 0x1a, 0x1a, false},
+};
+/* clang-format on */
+/* -- end of facts -- */
+
+EPCTX_API const epctx_shape_reader *epctx_shape_reader_of(epctx_str domain, epctx_str op_type) {
+    const size_t count = sizeof epctx__shape_readers / sizeof *epctx__shape_readers;
+    size_t i;
+    if (epctx_str_is(domain, "ai.onnx")) domain = epctx_str_of("");
+    for (i = 0; i < count; i++)
+        if (epctx_str_is(op_type, epctx__shape_readers[i].op_type) &&
+            epctx_str_is(domain, epctx__shape_readers[i].domain))
+            return &epctx__shape_readers[i];
+    return NULL;
+}
+
+/* Where a value that is known by one name has another. */
+typedef struct epctx__passed_on {
+    epctx_str name;
+    uint32_t next; /* of the same value; EPCTX_MAP_NONE: no more */
+} epctx__passed_on;
+
+typedef struct epctx__shape_search {
+    epctx_arena *arena;
+    epctx_map *names;    /* found */
+    epctx_list fresh;    /* epctx_str: found, and their aliases not yet looked at */
+    epctx_map aliases;   /* name -> the first one in `list` */
+    epctx_list list;     /* epctx__passed_on */
+    epctx_map functions; /* "domain:name" -> position in `bodies` */
+    epctx_list bodies;   /* epctx_view of FunctionProtos */
+    epctx_error *error;
+} epctx__shape_search;
+
+static epctx_status epctx__shape_found(epctx__shape_search *s, epctx_str name) {
+    epctx_str *place;
+    if (name.size == 0 || epctx__has(s->names, name)) return EPCTX_OK;
+    place = (epctx_str *)epctx_list_add(&s->fresh, s->arena, sizeof *place);
+    if (place == NULL) return epctx__nomem(s->error, s->arena->missing);
+    *place = name;
+    return epctx__map_set(s->names, name, 1, s->error);
+}
+
+/* Whoever needs `name` needs `other`. */
+static epctx_status epctx__shape_alias(epctx__shape_search *s, epctx_str name, epctx_str other) {
+    const uint32_t at = (uint32_t)s->list.count;
+    epctx__passed_on *alias;
+    if (name.size == 0 || other.size == 0) return EPCTX_OK;
+    alias = (epctx__passed_on *)epctx_list_add(&s->list, s->arena, sizeof *alias);
+    if (alias == NULL) return epctx__nomem(s->error, s->arena->missing);
+    alias->name = other;
+    alias->next = epctx_map_get(&s->aliases, name);
+    return epctx__map_set(&s->aliases, name, at, s->error);
+}
+
+static epctx_status epctx__function_key(epctx__shape_search *s, epctx_str domain, epctx_str name,
+                                        epctx_str *key) {
+    const size_t size = domain.size + name.size + 2;
+    char *bytes = (char *)epctx_arena_alloc(s->arena, size);
+    epctx_text text = epctx_text_of(bytes, size);
+    if (bytes == NULL) return epctx__nomem(s->error, s->arena->missing);
+    epctx_text_put(&text, domain);
+    epctx_text_put_char(&text, ':');
+    epctx_text_put(&text, name);
+    *key = epctx_text_str(&text);
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__shape_functions(epctx__shape_search *s, const epctx_model *model) {
+    epctx_cursor it = epctx_model_functions(model);
+    epctx_view function, *place;
+    epctx_str key;
+    while (epctx_next_view(&it, &function)) {
+        EPCTX__TRY(epctx__function_key(
+            s, epctx_view_str(epctx__last_view(function, EPCTX_FIELD_FUNCTION_DOMAIN)),
+            epctx_view_str(epctx__last_view(function, EPCTX_FIELD_FUNCTION_NAME)), &key));
+        EPCTX__TRY(epctx__map_set(&s->functions, key, s->bodies.count, s->error));
+        place = (epctx_view *)epctx_list_add(&s->bodies, s->arena, sizeof *place);
+        if (place == NULL) return epctx__nomem(s->error, s->arena->missing);
+        *place = function;
+    }
+    return EPCTX_OK;
+}
+
+/* The inputs of a function are those of its call. */
+static epctx_status epctx__shape_call(epctx__shape_search *s, const epctx_node_view *node) {
+    epctx_cursor given = epctx_view_node_inputs(node), formal;
+    epctx_str key, name, other;
+    uint32_t at;
+    if (s->bodies.count == 0) return EPCTX_OK;
+    EPCTX__TRY(epctx__function_key(s, node->domain, node->op_type, &key));
+    at = epctx_map_get(&s->functions, key);
+    if (at == EPCTX_MAP_NONE) return EPCTX_OK;
+    formal =
+        epctx_view_fields(((const epctx_view *)s->bodies.items)[at], EPCTX_FIELD_FUNCTION_INPUT);
+    while (epctx_next_str(&formal, &name) && epctx_next_str(&given, &other))
+        EPCTX__TRY(epctx__shape_alias(s, name, other));
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__shape_node(epctx__shape_search *s, const epctx_node_view *node) {
+    const epctx_shape_reader *reader = epctx_shape_reader_of(node->domain, node->op_type);
+    epctx_cursor it = epctx_view_node_inputs(node);
+    epctx_str name, output;
+    uint32_t i;
+    /* ORT removes these before it infers shapes once more. */
+    if (epctx_str_is(node->op_type, "Identity") || epctx_str_is(node->op_type, "Cast")) {
+        epctx_cursor outputs = epctx_view_node_outputs(node);
+        if (epctx_next_str(&it, &name) && epctx_next_str(&outputs, &output))
+            return epctx__shape_alias(s, output, name);
+        return EPCTX_OK;
+    }
+    if (reader == NULL) return epctx__shape_call(s, node);
+    for (i = 0; i < 32 && epctx_next_str(&it, &name); i++)
+        if ((reader->reads >> i & 1) != 0) EPCTX__TRY(epctx__shape_found(s, name));
+    return EPCTX_OK;
+}
+
+EPCTX_API epctx_status epctx_model_shape_names(const epctx_model *model, epctx_map *names,
+                                               epctx_error *error) {
+    epctx__shape_search s;
+    epctx_walk walk;
+    epctx_node_view node;
+    uint32_t at;
+    memset(&s, 0, sizeof s);
+    s.arena = names->arena;
+    s.names = names;
+    s.error = error;
+    epctx_error_clear(error);
+    epctx_map_init(&s.aliases, s.arena);
+    epctx_map_init(&s.functions, s.arena);
+    EPCTX__TRY(epctx__shape_functions(&s, model));
+    epctx_walk_begin(&walk, model);
+    while (epctx_walk_next(&walk, &node)) EPCTX__TRY(epctx__shape_node(&s, &node));
+    while (s.fresh.count > 0) {
+        const epctx_str name = ((const epctx_str *)s.fresh.items)[--s.fresh.count];
+        for (at = epctx_map_get(&s.aliases, name); at != EPCTX_MAP_NONE;
+             at = ((const epctx__passed_on *)s.list.items)[at].next)
+            EPCTX__TRY(epctx__shape_found(&s, ((const epctx__passed_on *)s.list.items)[at].name));
+    }
+    return EPCTX_OK;
+}
+
+/* -- ORT's order of a graph -- */
+
+typedef struct epctx__reading {
+    uint32_t from, to; /* reads `from` */
+    size_t of_from;    /* 1 + the next one from the same node, or 0 */
+    size_t of_to;      /* likewise, to the same node */
+} epctx__reading;
+
+typedef struct epctx__ordering {
+    epctx_arena *arena;
+    epctx_error *error;
+    epctx_map producers;
+    epctx_list readings;
+    size_t nodes;
+    uint32_t *stack, *out;
+    size_t waiting, count;
+    uint8_t *state; /* of a node: entered, left */
+} epctx__ordering;
+
+static epctx_status epctx__order_read(epctx__ordering *o, uint32_t node, epctx_str name) {
+    const uint32_t from = epctx_map_get(&o->producers, name);
+    epctx__reading *reading;
+    if (from == EPCTX_MAP_NONE) return EPCTX_OK;
+    reading = (epctx__reading *)epctx_list_add(&o->readings, o->arena, sizeof *reading);
+    if (reading == NULL) return epctx__nomem(o->error, o->arena->missing);
+    reading->from = from;
+    reading->to = node;
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__order_look(epctx__ordering *o, epctx_graph_view graph) {
+    epctx_cursor it = epctx_view_graph_nodes(graph), names;
+    epctx_node_view node;
+    epctx_str name;
+    uint32_t at;
+    for (at = 0; epctx_next_node(&it, &node); at++) {
+        names = epctx_view_node_outputs(&node);
+        while (epctx_next_str(&names, &name))
+            if (name.size > 0) EPCTX__TRY(epctx__map_set(&o->producers, name, at, o->error));
+    }
+    o->nodes = at;
+    it = epctx_view_graph_nodes(graph);
+    for (at = 0; epctx_next_node(&it, &node); at++) {
+        const epctx_str *captures;
+        size_t count, i;
+        names = epctx_view_node_inputs(&node);
+        while (epctx_next_str(&names, &name)) EPCTX__TRY(epctx__order_read(o, at, name));
+        EPCTX__TRY(epctx_view_node_captures(node.view, o->arena, &captures, &count, o->error));
+        for (i = 0; i < count; i++) EPCTX__TRY(epctx__order_read(o, at, captures[i]));
+    }
+    return EPCTX_OK;
+}
+
+static void epctx__order_walk(epctx__ordering *o, const size_t *first) {
+    const epctx__reading *readings = (const epctx__reading *)o->readings.items;
+    while (o->waiting > 0) {
+        const uint32_t node = o->stack[--o->waiting];
+        size_t at;
+        if (o->state[node] == 2) continue;
+        if (o->state[node]++ == 1) {
+            o->out[o->count++] = node;
+            continue;
+        }
+        o->stack[o->waiting++] = node; /* to be left */
+        for (at = first[node]; at != 0; at = readings[at - 1].of_to)
+            if (o->state[readings[at - 1].from] == 0)
+                o->stack[o->waiting++] = readings[at - 1].from;
+    }
+}
+
+/* Begins with the nodes that nobody reads; what each node reads is listed by number. */
+static epctx_status epctx__order_run(epctx__ordering *o) {
+    epctx__reading *readings = (epctx__reading *)o->readings.items;
+    size_t *of_from, *of_to, i, at;
+    EPCTX__NEW(of_from, size_t, o->nodes, o->arena, o->error);
+    EPCTX__NEW(of_to, size_t, o->nodes, o->arena, o->error);
+    EPCTX__NEW(o->out, uint32_t, o->nodes, o->arena, o->error);
+    EPCTX__NEW(o->state, uint8_t, o->nodes, o->arena, o->error);
+    /* Each node is on it to be left, and once for each that reads it or as one nobody reads. */
+    EPCTX__NEW(o->stack, uint32_t, 2 * o->nodes + o->readings.count, o->arena, o->error);
+    for (i = 0; i < o->readings.count; i++) {
+        readings[i].of_from = of_from[readings[i].from];
+        of_from[readings[i].from] = i + 1;
+    }
+    for (i = o->nodes; i > 0; i--) {
+        for (at = of_from[i - 1]; at != 0; at = readings[at - 1].of_from) {
+            readings[at - 1].of_to = of_to[readings[at - 1].to];
+            of_to[readings[at - 1].to] = at;
+        }
+    }
+    for (i = 0; i < o->nodes; i++)
+        if (of_from[i] == 0) o->stack[o->waiting++] = (uint32_t)i;
+    epctx__order_walk(o, of_to);
+    return EPCTX_OK;
+}
+
+EPCTX_API epctx_status epctx_view_graph_order(epctx_graph_view graph, epctx_arena *arena,
+                                              const uint32_t **out, size_t *count,
+                                              epctx_error *error) {
+    epctx__ordering o;
+    memset(&o, 0, sizeof o);
+    epctx_error_clear(error);
+    *out = NULL;
+    *count = 0;
+    o.arena = arena;
+    o.error = error;
+    epctx_map_init(&o.producers, arena);
+    EPCTX__TRY(epctx__order_look(&o, graph));
+    EPCTX__TRY(epctx__order_run(&o));
+    *out = o.out;
+    *count = o.count;
+    return EPCTX_OK;
+}
+
 #endif /* EPCTX_NO_WIRE */
+
 /* ============================================================
  * >>record
  * ============================================================ */
-
-/* TensorProto.DataType in order: number, name, bits of an element (0: not of one size). */
-/* clang-format off */
-#define EPCTX__ELEM_LIST(X) \
-    X(0, "unknown", 0) \
-    X(1, "float32", 32) \
-    X(2, "uint8", 8) \
-    X(3, "int8", 8) \
-    X(4, "uint16", 16) \
-    X(5, "int16", 16) \
-    X(6, "int32", 32) \
-    X(7, "int64", 64) \
-    X(8, "string", 0) \
-    X(9, "bool", 8) \
-    X(10, "float16", 16) \
-    X(11, "float64", 64) \
-    X(12, "uint32", 32) \
-    X(13, "uint64", 64) \
-    X(14, "complex64", 64) \
-    X(15, "complex128", 128) \
-    X(16, "bfloat16", 16) \
-    X(17, "float8e4m3fn", 8) \
-    X(18, "float8e4m3fnuz", 8) \
-    X(19, "float8e5m2", 8) \
-    X(20, "float8e5m2fnuz", 8) \
-    X(21, "uint4", 4) \
-    X(22, "int4", 4) \
-    X(23, "float4e2m1", 4) \
-    X(24, "float8e8m0", 8) \
-    X(25, "uint2", 2) \
-    X(26, "int2", 2)
-/* clang-format on */
-
-EPCTX_API unsigned epctx_elem_bits(int32_t elem_type) {
-#define EPCTX__BITS(number, name, bits) bits,
-    static const uint8_t all[] = {EPCTX__ELEM_LIST(EPCTX__BITS)};
-#undef EPCTX__BITS
-    return elem_type >= 0 && elem_type < (int32_t)sizeof all ? all[elem_type] : 0;
-}
-
-EPCTX_API size_t epctx_elem_size(int32_t elem_type) {
-    return epctx_elem_bits(elem_type) / 8;
-}
-
-EPCTX_API const char *epctx_elem_name(int32_t elem_type) {
-#define EPCTX__NAME(number, name, bits) name,
-    static const char *const all[] = {EPCTX__ELEM_LIST(EPCTX__NAME)};
-#undef EPCTX__NAME
-    const int32_t count = (int32_t)(sizeof all / sizeof *all);
-    return all[elem_type > 0 && elem_type < count ? elem_type : 0];
-}
 
 EPCTX_API const char *epctx_attr_type_name(int32_t attr_type) {
     static const char *const names[15] = {
@@ -8428,279 +8880,6 @@ static epctx_status epctx__load_attrs(epctx__loader *l, const epctx_node_view *v
     return EPCTX_OK;
 }
 
-/* -- record: captures -- */
-
-/* The names that a subgraph defines; it captures all others that it reads. */
-typedef struct epctx__scope {
-    struct epctx__scope *outer;
-    uint32_t level; /* of the subgraph in the walk */
-    epctx_map names;
-} epctx__scope;
-
-typedef struct epctx__capturing {
-    epctx_arena *arena;
-    epctx_error *error;
-    epctx__scope *scope;
-    epctx_list found; /* of epctx_str */
-} epctx__capturing;
-
-static epctx_status epctx__capture_name(epctx__capturing *c, epctx_str name) {
-    const epctx__scope *scope = c->scope;
-    epctx_str *found;
-    while (scope != NULL && !epctx__has(&scope->names, name)) scope = scope->outer;
-    if (scope != NULL || name.size == 0)
-        return EPCTX_OK; /* its own, or an omitted optional input */
-    found = (epctx_str *)epctx_list_add(&c->found, c->arena, sizeof *found);
-    if (found == NULL) return epctx__nomem(c->error, c->arena->missing);
-    *found = name;
-    return EPCTX_OK;
-}
-
-/* Opens a subgraph's scope; its outputs may be outer values. */
-static epctx_status epctx__capture_graph(epctx__capturing *c, const epctx_walk *walk) {
-    epctx_cursor it = epctx_view_fields(walk->view, 0);
-    epctx__scope *scope;
-    epctx_value_view value;
-    epctx_field f;
-    EPCTX__NEW(scope, epctx__scope, 1, c->arena, c->error);
-    scope->outer = c->scope;
-    scope->level = walk->level;
-    c->scope = scope;
-    epctx_map_init(&scope->names, c->arena);
-    while (epctx_next_field(&it, &f)) {
-        bool node = f.number == EPCTX_FIELD_GRAPH_NODE;
-        epctx_cursor outputs =
-            epctx_view_fields(node ? f.body : epctx_view_none(), EPCTX_FIELD_NODE_OUTPUT);
-        epctx_str name =
-            f.number == EPCTX_FIELD_GRAPH_INPUT         ? epctx_view_as_value(f.body).name
-            : f.number == EPCTX_FIELD_GRAPH_INITIALIZER ? epctx_view_as_tensor(f.body).name
-            : f.number == EPCTX_FIELD_GRAPH_SPARSE_INITIALIZER
-                ? epctx_view_as_tensor(epctx__last_view(f.body, EPCTX_FIELD_SPARSE_VALUES)).name
-                : epctx_str_of(NULL);
-        if (name.size > 0) EPCTX__TRY(epctx__map_set(&scope->names, name, 1, c->error));
-        while (epctx_next_str(&outputs, &name))
-            EPCTX__TRY(epctx__map_set(&scope->names, name, 1, c->error));
-    }
-    it = epctx_view_fields(walk->view, EPCTX_FIELD_GRAPH_OUTPUT);
-    while (epctx_next_value(&it, &value)) EPCTX__TRY(epctx__capture_name(c, value.name));
-    return EPCTX_OK;
-}
-
-EPCTX_API epctx_status epctx_view_node_captures(epctx_view node, epctx_arena *arena,
-                                                const epctx_str **out, size_t *count,
-                                                epctx_error *error) {
-    epctx__capturing c;
-    epctx_walk walk;
-    epctx_str name;
-    memset(&c, 0, sizeof c);
-    c.arena = arena;
-    c.error = error;
-    *out = NULL;
-    *count = 0;
-    epctx_error_clear(error);
-    epctx_walk_below(&walk, node, EPCTX_KIND_NODE);
-    while (epctx_walk_step(&walk)) {
-        while (c.scope != NULL && c.scope->level >= walk.level) c.scope = c.scope->outer;
-        if (walk.kind == EPCTX_KIND_GRAPH) {
-            EPCTX__TRY(epctx__capture_graph(&c, &walk));
-        } else if (walk.kind == EPCTX_KIND_NODE && walk.level > 0) {
-            epctx_cursor inputs = epctx_view_fields(walk.view, EPCTX_FIELD_NODE_INPUT);
-            while (epctx_next_str(&inputs, &name)) EPCTX__TRY(epctx__capture_name(&c, name));
-        }
-    }
-    *out = (const epctx_str *)c.found.items;
-    *count = c.found.count;
-    return EPCTX_OK;
-}
-
-/* -- what ORT reads while it infers shapes -- */
-
-/* -- facts: shapes -- */
-/* Made of examples/epctx/facts/shapes.facts by `make facts`. */
-/* clang-format off */
-static const epctx_shape_reader epctx__shape_readers[] = {
-    {"", "AffineGrid", 0x2, 0x2, false},
-    {"", "BlackmanWindow", 0x1, 0x1, true},
-    {"", "CenterCropPad", 0x2, 0x2, false},
-    {"", "Col2Im", 0x6, 0x6, false},
-    {"", "ConstantOfShape", 0x1, 0x1, true},
-    {"", "DFT", 0x6, 0x6, false},
-    {"", "Expand", 0x2, 0x2, false},
-    {"", "HammingWindow", 0x1, 0x1, true},
-    {"", "HannWindow", 0x1, 0x1, true},
-    {"", "MelWeightMatrix", 0x3, 0x3, true},
-    {"", "OneHot", 0x2, 0x2, false},
-    {"", "Pad", 0xa, 0xa, false},
-    {"", "Range", 0x7, 0x7, true},
-    {"", "ReduceL1", 0x2, 0x2, false},
-    {"", "ReduceL2", 0x2, 0x2, false},
-    {"", "ReduceLogSum", 0x2, 0x2, false},
-    {"", "ReduceLogSumExp", 0x2, 0x2, false},
-    {"", "ReduceMax", 0x2, 0x2, false},
-    {"", "ReduceMean", 0x2, 0x2, false},
-    {"", "ReduceMin", 0x2, 0x2, false},
-    {"", "ReduceProd", 0x2, 0x2, false},
-    {"", "ReduceSum", 0x2, 0x2, false},
-    {"", "ReduceSumSquare", 0x2, 0x2, false},
-    {"", "Reshape", 0x2, 0x2, true},
-    {"", "Resize", 0xe, 0xc, false},
-    {"", "STFT", 0xa, 0xa, false},
-    {"", "Slice", 0x1e, 0x1e, false},
-    {"", "Split", 0x2, 0x2, false},
-    {"", "SplitToSequence", 0x2, 0x2, false},
-    {"", "Squeeze", 0x2, 0x2, false},
-    {"", "Tile", 0x2, 0x2, false},
-    {"", "TopK", 0x2, 0x2, false},
-    {"", "Unsqueeze", 0x2, 0x2, false},
-    {"", "Upsample", 0x2, 0x2, false},
-    {"com.microsoft", "BeamSearch", 0x1a, 0x1a, false},
-    {"com.microsoft", "ConvTransposeWithDynamicPads", 0x4, 0x4, false},
-    {"com.microsoft", "ExpandDims", 0x2, 0x2, false},
-    {"com.microsoft", "GreedySearch", 0x2, 0x2, false},
-    {"com.microsoft", "Range", 0x7, 0x7, true},
-    {"com.microsoft", "Sampling", 0x2, 0x2, false},
-    {"com.microsoft", "WhisperBeamSearch", 0x1a, 0x1a, false},
-};
-/* clang-format on */
-/* -- end of facts -- */
-
-EPCTX_API const epctx_shape_reader *epctx_shape_reader_of(epctx_str domain, epctx_str op_type) {
-    const size_t count = sizeof epctx__shape_readers / sizeof *epctx__shape_readers;
-    size_t i;
-    if (epctx_str_is(domain, "ai.onnx")) domain = epctx_str_of("");
-    for (i = 0; i < count; i++)
-        if (epctx_str_is(op_type, epctx__shape_readers[i].op_type) &&
-            epctx_str_is(domain, epctx__shape_readers[i].domain))
-            return &epctx__shape_readers[i];
-    return NULL;
-}
-
-/* Where a value that is known by one name has another. */
-typedef struct epctx__passed_on {
-    epctx_str name;
-    uint32_t next; /* of the same value; EPCTX_MAP_NONE: no more */
-} epctx__passed_on;
-
-typedef struct epctx__shape_search {
-    epctx_arena *arena;
-    epctx_map *names;    /* found */
-    epctx_list fresh;    /* epctx_str: found, and their aliases not yet looked at */
-    epctx_map aliases;   /* name -> the first one in `list` */
-    epctx_list list;     /* epctx__passed_on */
-    epctx_map functions; /* "domain:name" -> position in `bodies` */
-    epctx_list bodies;   /* epctx_view of FunctionProtos */
-    epctx_error *error;
-} epctx__shape_search;
-
-static epctx_status epctx__shape_found(epctx__shape_search *s, epctx_str name) {
-    epctx_str *place;
-    if (name.size == 0 || epctx__has(s->names, name)) return EPCTX_OK;
-    place = (epctx_str *)epctx_list_add(&s->fresh, s->arena, sizeof *place);
-    if (place == NULL) return epctx__nomem(s->error, s->arena->missing);
-    *place = name;
-    return epctx__map_set(s->names, name, 1, s->error);
-}
-
-/* Whoever needs `name` needs `other`. */
-static epctx_status epctx__shape_alias(epctx__shape_search *s, epctx_str name, epctx_str other) {
-    const uint32_t at = (uint32_t)s->list.count;
-    epctx__passed_on *alias;
-    if (name.size == 0 || other.size == 0) return EPCTX_OK;
-    alias = (epctx__passed_on *)epctx_list_add(&s->list, s->arena, sizeof *alias);
-    if (alias == NULL) return epctx__nomem(s->error, s->arena->missing);
-    alias->name = other;
-    alias->next = epctx_map_get(&s->aliases, name);
-    return epctx__map_set(&s->aliases, name, at, s->error);
-}
-
-static epctx_status epctx__function_key(epctx__shape_search *s, epctx_str domain, epctx_str name,
-                                        epctx_str *key) {
-    const size_t size = domain.size + name.size + 2;
-    char *bytes = (char *)epctx_arena_alloc(s->arena, size);
-    epctx_text text = epctx_text_of(bytes, size);
-    if (bytes == NULL) return epctx__nomem(s->error, s->arena->missing);
-    epctx_text_put(&text, domain);
-    epctx_text_put_char(&text, ':');
-    epctx_text_put(&text, name);
-    *key = epctx_text_str(&text);
-    return EPCTX_OK;
-}
-
-static epctx_status epctx__shape_functions(epctx__shape_search *s, const epctx_model *model) {
-    epctx_cursor it = epctx_model_functions(model);
-    epctx_view function, *place;
-    epctx_str key;
-    while (epctx_next_view(&it, &function)) {
-        EPCTX__TRY(epctx__function_key(
-            s, epctx_view_str(epctx__last_view(function, EPCTX_FIELD_FUNCTION_DOMAIN)),
-            epctx_view_str(epctx__last_view(function, EPCTX_FIELD_FUNCTION_NAME)), &key));
-        EPCTX__TRY(epctx__map_set(&s->functions, key, s->bodies.count, s->error));
-        place = (epctx_view *)epctx_list_add(&s->bodies, s->arena, sizeof *place);
-        if (place == NULL) return epctx__nomem(s->error, s->arena->missing);
-        *place = function;
-    }
-    return EPCTX_OK;
-}
-
-/* The inputs of a function are those of its call. */
-static epctx_status epctx__shape_call(epctx__shape_search *s, const epctx_node_view *node) {
-    epctx_cursor given = epctx_view_node_inputs(node), formal;
-    epctx_str key, name, other;
-    uint32_t at;
-    if (s->bodies.count == 0) return EPCTX_OK;
-    EPCTX__TRY(epctx__function_key(s, node->domain, node->op_type, &key));
-    at = epctx_map_get(&s->functions, key);
-    if (at == EPCTX_MAP_NONE) return EPCTX_OK;
-    formal =
-        epctx_view_fields(((const epctx_view *)s->bodies.items)[at], EPCTX_FIELD_FUNCTION_INPUT);
-    while (epctx_next_str(&formal, &name) && epctx_next_str(&given, &other))
-        EPCTX__TRY(epctx__shape_alias(s, name, other));
-    return EPCTX_OK;
-}
-
-static epctx_status epctx__shape_node(epctx__shape_search *s, const epctx_node_view *node) {
-    const epctx_shape_reader *reader = epctx_shape_reader_of(node->domain, node->op_type);
-    epctx_cursor it = epctx_view_node_inputs(node);
-    epctx_str name, output;
-    uint32_t i;
-    /* ORT removes these before it infers shapes once more. */
-    if (epctx_str_is(node->op_type, "Identity") || epctx_str_is(node->op_type, "Cast")) {
-        epctx_cursor outputs = epctx_view_node_outputs(node);
-        if (epctx_next_str(&it, &name) && epctx_next_str(&outputs, &output))
-            return epctx__shape_alias(s, output, name);
-        return EPCTX_OK;
-    }
-    if (reader == NULL) return epctx__shape_call(s, node);
-    for (i = 0; i < 32 && epctx_next_str(&it, &name); i++)
-        if ((reader->reads >> i & 1) != 0) EPCTX__TRY(epctx__shape_found(s, name));
-    return EPCTX_OK;
-}
-
-EPCTX_API epctx_status epctx_model_shape_names(const epctx_model *model, epctx_map *names,
-                                               epctx_error *error) {
-    epctx__shape_search s;
-    epctx_walk walk;
-    epctx_node_view node;
-    uint32_t at;
-    memset(&s, 0, sizeof s);
-    s.arena = names->arena;
-    s.names = names;
-    s.error = error;
-    epctx_error_clear(error);
-    epctx_map_init(&s.aliases, s.arena);
-    epctx_map_init(&s.functions, s.arena);
-    EPCTX__TRY(epctx__shape_functions(&s, model));
-    epctx_walk_begin(&walk, model);
-    while (epctx_walk_next(&walk, &node)) EPCTX__TRY(epctx__shape_node(&s, &node));
-    while (s.fresh.count > 0) {
-        const epctx_str name = ((const epctx_str *)s.fresh.items)[--s.fresh.count];
-        for (at = epctx_map_get(&s.aliases, name); at != EPCTX_MAP_NONE;
-             at = ((const epctx__passed_on *)s.list.items)[at].next)
-            EPCTX__TRY(epctx__shape_found(&s, ((const epctx__passed_on *)s.list.items)[at].name));
-    }
-    return EPCTX_OK;
-}
-
 /* -- record: the graph --
  *
  * Model and graph are open: they have as many fields as counted, even if a mapped file changes. */
@@ -8937,120 +9116,6 @@ static epctx_status epctx__sort_nodes(epctx__loader *l, epctx_graph *graph) {
     return EPCTX_OK;
 }
 
-/* -- record: ORT's order of a graph -- */
-
-typedef struct epctx__reading {
-    uint32_t from, to; /* reads `from` */
-    size_t of_from;    /* 1 + the next one from the same node, or 0 */
-    size_t of_to;      /* likewise, to the same node */
-} epctx__reading;
-
-typedef struct epctx__ordering {
-    epctx_arena *arena;
-    epctx_error *error;
-    epctx_map producers;
-    epctx_list readings;
-    size_t nodes;
-    uint32_t *stack, *out;
-    size_t waiting, count;
-    uint8_t *state; /* of a node: entered, left */
-} epctx__ordering;
-
-static epctx_status epctx__order_read(epctx__ordering *o, uint32_t node, epctx_str name) {
-    const uint32_t from = epctx_map_get(&o->producers, name);
-    epctx__reading *reading;
-    if (from == EPCTX_MAP_NONE) return EPCTX_OK;
-    reading = (epctx__reading *)epctx_list_add(&o->readings, o->arena, sizeof *reading);
-    if (reading == NULL) return epctx__nomem(o->error, o->arena->missing);
-    reading->from = from;
-    reading->to = node;
-    return EPCTX_OK;
-}
-
-static epctx_status epctx__order_look(epctx__ordering *o, epctx_graph_view graph) {
-    epctx_cursor it = epctx_view_graph_nodes(graph), names;
-    epctx_node_view node;
-    epctx_str name;
-    uint32_t at;
-    for (at = 0; epctx_next_node(&it, &node); at++) {
-        names = epctx_view_node_outputs(&node);
-        while (epctx_next_str(&names, &name))
-            if (name.size > 0) EPCTX__TRY(epctx__map_set(&o->producers, name, at, o->error));
-    }
-    o->nodes = at;
-    it = epctx_view_graph_nodes(graph);
-    for (at = 0; epctx_next_node(&it, &node); at++) {
-        const epctx_str *captures;
-        size_t count, i;
-        names = epctx_view_node_inputs(&node);
-        while (epctx_next_str(&names, &name)) EPCTX__TRY(epctx__order_read(o, at, name));
-        EPCTX__TRY(epctx_view_node_captures(node.view, o->arena, &captures, &count, o->error));
-        for (i = 0; i < count; i++) EPCTX__TRY(epctx__order_read(o, at, captures[i]));
-    }
-    return EPCTX_OK;
-}
-
-static void epctx__order_walk(epctx__ordering *o, const size_t *first) {
-    const epctx__reading *readings = (const epctx__reading *)o->readings.items;
-    while (o->waiting > 0) {
-        const uint32_t node = o->stack[--o->waiting];
-        size_t at;
-        if (o->state[node] == 2) continue;
-        if (o->state[node]++ == 1) {
-            o->out[o->count++] = node;
-            continue;
-        }
-        o->stack[o->waiting++] = node; /* to be left */
-        for (at = first[node]; at != 0; at = readings[at - 1].of_to)
-            if (o->state[readings[at - 1].from] == 0)
-                o->stack[o->waiting++] = readings[at - 1].from;
-    }
-}
-
-/* Begins with the nodes that nobody reads; what each node reads is listed by number. */
-static epctx_status epctx__order_run(epctx__ordering *o) {
-    epctx__reading *readings = (epctx__reading *)o->readings.items;
-    size_t *of_from, *of_to, i, at;
-    EPCTX__NEW(of_from, size_t, o->nodes, o->arena, o->error);
-    EPCTX__NEW(of_to, size_t, o->nodes, o->arena, o->error);
-    EPCTX__NEW(o->out, uint32_t, o->nodes, o->arena, o->error);
-    EPCTX__NEW(o->state, uint8_t, o->nodes, o->arena, o->error);
-    /* Each node is on it to be left, and once for each that reads it or as one nobody reads. */
-    EPCTX__NEW(o->stack, uint32_t, 2 * o->nodes + o->readings.count, o->arena, o->error);
-    for (i = 0; i < o->readings.count; i++) {
-        readings[i].of_from = of_from[readings[i].from];
-        of_from[readings[i].from] = i + 1;
-    }
-    for (i = o->nodes; i > 0; i--) {
-        for (at = of_from[i - 1]; at != 0; at = readings[at - 1].of_from) {
-            readings[at - 1].of_to = of_to[readings[at - 1].to];
-            of_to[readings[at - 1].to] = at;
-        }
-    }
-    for (i = 0; i < o->nodes; i++)
-        if (of_from[i] == 0) o->stack[o->waiting++] = (uint32_t)i;
-    epctx__order_walk(o, of_to);
-    return EPCTX_OK;
-}
-
-EPCTX_API epctx_status epctx_view_graph_order(epctx_graph_view graph, epctx_arena *arena,
-                                              const uint32_t **out, size_t *count,
-                                              epctx_error *error) {
-    epctx__ordering o;
-    memset(&o, 0, sizeof o);
-    epctx_error_clear(error);
-    *out = NULL;
-    *count = 0;
-    o.arena = arena;
-    o.error = error;
-    epctx_map_init(&o.producers, arena);
-    EPCTX__TRY(epctx__order_look(&o, graph));
-    EPCTX__TRY(epctx__order_run(&o));
-    *out = o.out;
-    *count = o.count;
-    return EPCTX_OK;
-}
-
 static epctx_status epctx__load_graph(epctx__loader *l, epctx_graph_view view, epctx_graph *out) {
     out->name = view.name;
     EPCTX__TRY(epctx__load_initializers(l, view, out));
@@ -9193,6 +9258,7 @@ EPCTX_API epctx_status epctx_view_read_epnode(const epctx_node_view *node, epctx
 }
 
 #endif /* EPCTX_NO_WIRE */
+
 /* ============================================================
  * >>profile
  * ============================================================ */
@@ -11919,6 +11985,15 @@ EPCTX_API epctx_status epctx_model_write_stream(epctx_model *model, pb_ostream_t
     return EPCTX_OK;
 }
 
+static epctx_status epctx__buffer_model(epctx_buffer *buffer, epctx_model *model,
+                                        epctx_error *error) {
+    const size_t size = (size_t)epctx_model_size(model);
+    pb_ostream_t stream;
+    if (epctx_buffer_append(buffer, NULL, size) != EPCTX_OK) return epctx__nomem(error, size);
+    stream = pb_ostream_from_buffer(buffer->data, size);
+    return epctx_model_write_stream(model, &stream, error);
+}
+
 #endif /* EPCTX_NO_EDIT */
 
 /* ============================================================
@@ -12307,42 +12382,6 @@ static epctx_status epctx__commit_lock(epctx_commit *c) {
         last = entry->lock;
     }
     return EPCTX_OK;
-}
-
-static epctx_status epctx__file_lock_ask(epctx_file_lock *lock, const epctx_io *io,
-                                         const char *path, bool try_only, epctx_error *error) {
-    char real[EPCTX_PATH_MAX];
-    epctx_status status;
-    epctx_error_clear(error);
-    memset(lock, 0, sizeof *lock);
-    EPCTX__TRY(epctx__io_of(io, &lock->io, error));
-    io = lock->io;
-    EPCTX__TRY(epctx__path_real(io, path, real, error));
-    EPCTX__TRY(epctx__path_end(real, ".lock", lock->path, error));
-    if (io->lock_fn == NULL) return EPCTX_OK;
-    lock->file.try_only = try_only;
-    status = io->lock_fn(io->user, NULL, lock->path, &lock->file, error);
-    lock->held = status == EPCTX_OK;
-    if (try_only && status == EPCTX_ERR_CHANGED) {
-        epctx_error_clear(error);
-        epctx_fail(error, status, "'%s' is held by another process or thread", lock->path);
-    }
-    return status;
-}
-
-EPCTX_API epctx_status epctx_file_lock_take(epctx_file_lock *lock, const epctx_io *io,
-                                            const char *path, epctx_error *error) {
-    return epctx__file_lock_ask(lock, io, path, false, error);
-}
-
-EPCTX_API epctx_status epctx_file_lock_try(epctx_file_lock *lock, const epctx_io *io,
-                                           const char *path, epctx_error *error) {
-    return epctx__file_lock_ask(lock, io, path, true, error);
-}
-
-EPCTX_API void epctx_file_lock_drop(epctx_file_lock *lock) {
-    if (lock->held) lock->io->close_fn(lock->io->user, &lock->file);
-    memset(lock, 0, sizeof *lock);
 }
 
 /* -- committing -- */
@@ -16689,38 +16728,12 @@ static epctx_status epctx__ready_ask(const epctx__ready *opened, const epctx_bac
 }
 
 /* ============================================================
- * >>gen
+ * >>preflight
  *
- * epctx_generate stands in >>share, because it may join a group. What it is given is an
- * epctx__gen_in, which nothing changes. epctx__gen_plan decides, without compiling, what there is
- * to do: read the source, name and check the outputs, partition. epctx__gen_make carries the plan
- * out (compile, rewrite), and what it makes is an epctx__gen. epctx__gen_alone then writes model,
- * binary and initializers in one commit, epctx__gen_in_memory puts them into buffers, and a group
- * keeps them until its last session.
- *
- * Two rules make this safe. Errors that can be found without compiling are found first:
- * epctx_preflight refuses names that clash and files that must stay, and creates and removes a
- * trial file where an output will be. Until the commit only the open model changes, and
- * epctx_generate undoes its edits after a failure.
- *
- * epctx__gen_partition asks the backend which nodes it takes and forms partitions of them. Taken
- * nodes whose results nobody needs are in no partition and disappear. epctx__gen_rewrite then edits
- * the source instead of building a model, so whatever stays keeps its bytes. It treats each
- * partition and each remaining node as a unit, sorts the units, moves only nodes that lose their
- * relative place, and lets an EPContext node stand for each partition. Marks on the names of values
- * tell which initializers, inputs and types the new graph still needs. External data that is still
- * needed moves into the model or into the new file of initializers, so only weightless contexts
- * need the source later.
- *
- * The file of initializers is a list of spans until the commit writes it. epctx__hash_sources runs
- * before the backend compiles, because afterwards the source would have to be read into memory
- * again. explain_fn may analyze the whole graph, so EPCTX__ASKED limits its calls.
- *
- * epctx_model_check_fresh compares the build stamp line by line with the files and versions that
- * are there now. A stamp is untrusted: its file names must pass epctx_path_check.
+ * The outputs of a session are entries of a commit that never runs: adding a file to it is what
+ * checks its folder, its name and whether it may be replaced. Two more questions are asked of each:
+ * whether it is a file that the session reads, and whether a file can be created in its folder.
  * ============================================================ */
-
-/* -- preflight -- */
 
 static epctx_overwrite epctx__overwrite(bool allowed) {
     return allowed ? EPCTX_OVERWRITE_REPLACE : EPCTX_OVERWRITE_FAIL;
@@ -16851,7 +16864,1036 @@ EPCTX_API epctx_status epctx_preflight(const epctx_options *options, const epctx
                : epctx__preflight_binary(&p, out);
 }
 
+/* ============================================================
+ * >>share
+ *
+ * A workspace has two halves: loaded binaries (epctx__entry) and contexts under construction
+ * (epctx__group). Both rest on one rule: the lock protects lists and counters, and is never held
+ * while a backend, an io or a hook runs. Whoever works on an object without the lock has its turn
+ * (epctx__turn). Others wait in epctx__turn_wait and then look everything up again, because
+ * anything may have changed. A thread waits for one turn at most, so the chain of waiters shows
+ * whether a turn depends on the calling thread. With thread_fn, that thread gets an error instead
+ * of a deadlock.
+ *
+ * Loading: epctx__take asks each loaded entry of the binary for the graph, waits for an entry that
+ * another call is loading, and otherwise loads the binary itself. The new entry is in the list
+ * before loading begins, so nobody loads the same file beside it. A graph's handle serves one
+ * session at a time. An entry counts graphs in use and calls at work; at zero epctx__entry_release
+ * takes it out of the list and unloads it. What is loaded, and how, is the affair of epctx__ready
+ * (>>ep).
+ *
+ * Generating: epctx__group_join finds or begins a group and takes its turn. A session (a hosted one
+ * here, one that has its model in >>gen) compiles into the group's context and becomes a member in
+ * its last step, epctx__group_append. A session that
+ * fails before that leaves at most compiled graphs behind, and its next attempt uses them. Finished
+ * models wait in memory as epctx__pending. epctx__group_finish makes the binary, adds to the models
+ * what the whole group decides (max_size, the binary in the build stamp) and writes all files in
+ * one commit. Models of hosted sessions are left to the program that hosts them, such as ORT.
+ *
+ * `holds` counts the owner, sessions and calls of a workspace; the last one frees it. Closing takes
+ * the groups out of the list, and a group at work is freed at the end of its turn.
+ * ============================================================ */
+
+#if defined(EPCTX_PTHREAD_LOCK) || defined(EPCTX_WIN32_LOCK)
+
+typedef struct epctx__mutex {
+#ifdef EPCTX_PTHREAD_LOCK
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+#else
+    SRWLOCK mutex;
+    CONDITION_VARIABLE changed;
+#endif
+    epctx_allocator allocator;
+} epctx__mutex;
+
+static void epctx__lock_lock(void *user) {
+#ifdef EPCTX_PTHREAD_LOCK
+    pthread_mutex_lock(&((epctx__mutex *)user)->mutex);
+#else
+    AcquireSRWLockExclusive(&((epctx__mutex *)user)->mutex);
+#endif
+}
+
+static void epctx__lock_unlock(void *user) {
+#ifdef EPCTX_PTHREAD_LOCK
+    pthread_mutex_unlock(&((epctx__mutex *)user)->mutex);
+#else
+    ReleaseSRWLockExclusive(&((epctx__mutex *)user)->mutex);
+#endif
+}
+
+static uintptr_t epctx__lock_thread(void *user) {
+#ifdef EPCTX_PTHREAD_LOCK
+    pthread_t self = pthread_self();
+    uintptr_t number = 0;
+    memcpy(&number, &self, sizeof self < sizeof number ? sizeof self : sizeof number);
+#else
+    uintptr_t number = GetCurrentThreadId();
+#endif
+    (void)user;
+    return number;
+}
+
+static void epctx__lock_wait(void *user) {
+    epctx__mutex *mutex = (epctx__mutex *)user;
+#ifdef EPCTX_PTHREAD_LOCK
+    pthread_cond_wait(&mutex->changed, &mutex->mutex);
+#else
+    SleepConditionVariableSRW(&mutex->changed, &mutex->mutex, INFINITE, 0);
+#endif
+}
+
+static void epctx__lock_wake(void *user) {
+    epctx__mutex *mutex = (epctx__mutex *)user;
+#ifdef EPCTX_PTHREAD_LOCK
+    pthread_cond_broadcast(&mutex->changed);
+#else
+    WakeAllConditionVariable(&mutex->changed);
+#endif
+}
+
+static void epctx__lock_free(void *user) {
+    epctx__mutex *mutex = (epctx__mutex *)user;
+    epctx_allocator allocator = mutex->allocator;
+#ifdef EPCTX_PTHREAD_LOCK
+    pthread_cond_destroy(&mutex->changed);
+    pthread_mutex_destroy(&mutex->mutex);
+#endif
+    allocator.free_fn(allocator.user, mutex);
+}
+
+#endif
+
+EPCTX_API epctx_status epctx_lock_make(epctx_lock *lock, const epctx_allocator *allocator,
+                                       epctx_error *error) {
+#if defined(EPCTX_PTHREAD_LOCK) || defined(EPCTX_WIN32_LOCK)
+    epctx_allocator a = epctx__allocator(allocator);
+    epctx__mutex *mutex;
+#ifdef EPCTX_PTHREAD_LOCK
+    bool made;
+#endif
+    epctx_error_clear(error);
+    memset(lock, 0, sizeof *lock);
+    mutex = (epctx__mutex *)epctx__alloc(&a, sizeof *mutex);
+    if (mutex == NULL) return epctx__nomem(error, sizeof *mutex);
+    memset(mutex, 0, sizeof *mutex);
+    mutex->allocator = a;
+#ifdef EPCTX_PTHREAD_LOCK
+    made = pthread_mutex_init(&mutex->mutex, NULL) == 0;
+    if (made && pthread_cond_init(&mutex->changed, NULL) != 0) {
+        pthread_mutex_destroy(&mutex->mutex);
+        made = false;
+    }
+    if (!made) {
+        a.free_fn(a.user, mutex);
+        return epctx_fail(error, EPCTX_ERR_IO, "no mutex available");
+    }
+#else
+    InitializeSRWLock(&mutex->mutex);
+    InitializeConditionVariable(&mutex->changed);
+#endif
+    lock->user = mutex;
+    lock->lock_fn = epctx__lock_lock;
+    lock->unlock_fn = epctx__lock_unlock;
+    lock->free_fn = epctx__lock_free;
+    lock->wait_fn = epctx__lock_wait;
+    lock->wake_fn = epctx__lock_wake;
+    lock->thread_fn = epctx__lock_thread;
+    return EPCTX_OK;
+#else
+    (void)allocator;
+    epctx_error_clear(error);
+    memset(lock, 0, sizeof *lock);
+    return epctx_fail(error, EPCTX_ERR_UNSUPPORTED,
+                      "compile the implementation with EPCTX_PTHREAD_LOCK or EPCTX_WIN32_LOCK");
+#endif
+}
+
+/* The turn of a thread to work on an object without the lock. */
+typedef struct epctx__turn {
+    bool busy;
+    uintptr_t thread;
+} epctx__turn;
+
+/* A thread waiting for the end of a turn. */
+typedef struct epctx__waiter {
+    struct epctx__waiter *next;
+    uintptr_t thread;
+    const epctx__turn *turn; /* NULL: ended */
+} epctx__waiter;
+
+/* A binary, loading or loaded; lives while one of its graphs is in use. */
+typedef struct epctx__entry {
+    struct epctx__entry *next;
+    epctx__turn turn; /* of loading it: nothing in `opened` yet */
+    size_t users;     /* calls that use it */
+    epctx_backend backend;
+    epctx_arena arena; /* paths */
+    const char *path;  /* canonical; "": embedded in a model, not shared */
+    const char *alias; /* canonical folder and name in the model: known even if the file is gone */
+    epctx__ready opened;
+    epctx_map graphs; /* bytes of a graph's handle -> 1 in use, 0 free */
+    size_t taken;     /* graphs in use */
+} epctx__entry;
+
+/* A request for a graph, and its result. */
+typedef struct epctx__asked {
+    const epctx_backend *backend;
+    const epctx__wanted *binary; /* embedded: not shared */
+    const epctx_map *own;        /* graphs of this session: nodes of one model may share a graph */
+    epctx_str key;
+    uint64_t hash;
+    bool missed; /* no context has the graph, or (`used`) another session uses it */
+    bool used;
+    bool loaded; /* false: the binary cannot be loaded */
+    bool opened; /* it was loaded just now */
+} epctx__asked;
+
+struct epctx_workspace {
+    epctx_allocator memory;    /* the caller's: under the lock */
+    epctx_allocator allocator; /* the same without the lock */
+    epctx_lock lock;
+    epctx_taken taken;
+    size_t holds; /* of the owner, each session and each call */
+    epctx__entry *entries;
+    size_t loads; /* entries ever made */
+    struct epctx__group *groups;
+    epctx__waiter *waiters;
+};
+
+static void epctx__lock(epctx_workspace *w) {
+    if (w->lock.lock_fn != NULL) w->lock.lock_fn(w->lock.user);
+}
+
+static void epctx__unlock(epctx_workspace *w) {
+    if (w->lock.unlock_fn != NULL) w->lock.unlock_fn(w->lock.user);
+}
+
+static void *epctx__workspace_alloc(void *user, size_t size) {
+    epctx_workspace *w = (epctx_workspace *)user;
+    void *memory;
+    epctx__lock(w);
+    memory = w->memory.alloc_fn(w->memory.user, size);
+    epctx__unlock(w);
+    return memory;
+}
+
+static void epctx__workspace_free(void *user, void *memory) {
+    epctx_workspace *w = (epctx_workspace *)user;
+    epctx__lock(w);
+    w->memory.free_fn(w->memory.user, memory);
+    epctx__unlock(w);
+}
+
+/* -- turns; called with the lock held -- */
+
+static uintptr_t epctx__thread(const epctx_workspace *w) {
+    return w->lock.thread_fn != NULL ? w->lock.thread_fn(w->lock.user) : 0;
+}
+
+static void epctx__turn_begin(const epctx_workspace *w, epctx__turn *turn) {
+    turn->busy = true;
+    turn->thread = epctx__thread(w);
+}
+
+static void epctx__turn_end(epctx_workspace *w, epctx__turn *turn) {
+    epctx__waiter *waiter;
+    turn->busy = false;
+    for (waiter = w->waiters; waiter != NULL; waiter = waiter->next)
+        if (waiter->turn == turn) waiter->turn = NULL; /* `turn` may be freed before it wakes up */
+    if (w->lock.wake_fn != NULL) w->lock.wake_fn(w->lock.user);
+}
+
+/* Waits for the end of a turn without the lock: afterwards everything may have changed, and the
+ * turn may not have ended. False: the turn depends on the calling thread. The chain followed ends:
+ * each thread waits for one turn at most, and never in a circle. */
+static bool epctx__turn_wait(epctx_workspace *w, const epctx__turn *turn) {
+    const epctx__turn *next = w->lock.thread_fn != NULL ? turn : NULL;
+    const epctx__waiter *waiter;
+    epctx__waiter me;
+    epctx__waiter **link = &w->waiters;
+    me.thread = epctx__thread(w);
+    me.turn = turn;
+    me.next = w->waiters;
+    while (next != NULL && next->thread != me.thread) {
+        waiter = w->waiters;
+        while (waiter != NULL && waiter->thread != next->thread) waiter = waiter->next;
+        next = waiter != NULL ? waiter->turn : NULL;
+    }
+    if (w->lock.lock_fn == NULL || next != NULL) return false;
+    w->waiters = &me;
+    if (w->lock.wait_fn != NULL) {
+        w->lock.wait_fn(w->lock.user);
+    } else {
+        epctx__unlock(w);
+        epctx__lock(w);
+    }
+    while (*link != &me) link = &(*link)->next;
+    *link = me.next;
+    return true;
+}
+
+EPCTX_API epctx_status epctx_workspace_open(epctx_workspace **workspace,
+                                            const epctx_workspace_opts *opts, epctx_error *error) {
+    epctx_allocator a = epctx__allocator(opts != NULL ? opts->allocator : NULL);
+    epctx_workspace *w;
+    epctx_error_clear(error);
+    *workspace = NULL;
+    w = (epctx_workspace *)epctx__alloc(&a, sizeof *w);
+    if (w == NULL) return epctx__nomem(error, sizeof *w);
+    memset(w, 0, sizeof *w);
+    w->memory = a;
+    w->allocator.user = w;
+    w->allocator.alloc_fn = epctx__workspace_alloc;
+    w->allocator.free_fn = epctx__workspace_free;
+    w->holds = 1;
+    if (opts != NULL) {
+        w->lock = opts->lock;
+        w->taken = opts->taken;
+    }
+    *workspace = w;
+    return EPCTX_OK;
+}
+
+static void epctx__workspace_leave(epctx_workspace *w) {
+    epctx_lock lock = w->lock;
+    epctx_allocator a = w->memory;
+    size_t holds;
+    epctx__lock(w);
+    holds = --w->holds;
+    epctx__unlock(w);
+    if (holds == 0) { /* no other user */
+        a.free_fn(a.user, w);
+        if (lock.free_fn != NULL) lock.free_fn(lock.user);
+    }
+}
+
+/* -- loading; called with the lock held -- */
+
+/* A handle as a map key; borrowed from `graph`. */
+static epctx_str epctx__handle_key(void *const *graph) {
+    return epctx__str(graph, sizeof *graph);
+}
+
+static void epctx__entry_release(epctx_workspace *w, epctx__entry *entry) {
+    epctx__entry **link = &w->entries;
+    if (entry->taken > 0 || entry->users > 0) return;
+    while (*link != entry) link = &(*link)->next;
+    *link = entry->next; /* unreachable for others */
+    epctx__unlock(w);
+    epctx__ready_close(&entry->opened, &entry->backend, &w->allocator);
+    epctx__lock(w);
+    epctx_arena_free(&entry->arena);
+    w->memory.free_fn(w->memory.user, entry);
+}
+
+static void epctx__entry_leave(epctx_workspace *w, epctx__entry *entry) {
+    if (entry != NULL) {
+        entry->users--;
+        epctx__entry_release(w, entry);
+    }
+}
+
+static bool epctx__entry_is(const epctx__entry *entry, const epctx__asked *asked) {
+    const epctx__wanted *binary = asked->binary;
+    if (entry->backend.self != asked->backend->self ||
+        strcmp(entry->backend.source, asked->backend->source) != 0 ||
+        (!entry->turn.busy && binary->size != 0 && binary->size != entry->opened.size))
+        return false;
+    return (binary->alias[0] != '\0' && strcmp(entry->alias, binary->alias) == 0) ||
+           (binary->path[0] != '\0' && strcmp(entry->path, binary->path) == 0);
+}
+
+/* A new entry that the caller loads; others find it and wait. */
+static epctx_status epctx__entry_make(epctx_workspace *w, const epctx__asked *asked,
+                                      epctx__entry **out, epctx_error *error) {
+    epctx__entry *entry = (epctx__entry *)w->memory.alloc_fn(w->memory.user, sizeof *entry);
+    const epctx__wanted *binary = asked->binary;
+    if (entry == NULL) return epctx__nomem(error, sizeof *entry);
+    memset(entry, 0, sizeof *entry);
+    entry->backend = *asked->backend;
+    epctx_arena_init(&entry->arena, &w->memory);
+    epctx_map_init(&entry->graphs, &entry->arena);
+    if (epctx__copy(&entry->arena, epctx_str_of(binary->path), &entry->path, error) != EPCTX_OK ||
+        epctx__copy(&entry->arena, epctx_str_of(binary->alias), &entry->alias, error) != EPCTX_OK) {
+        epctx_arena_free(&entry->arena);
+        w->memory.free_fn(w->memory.user, entry);
+        return EPCTX_ERR_NOMEM;
+    }
+    entry->users = 1;
+    epctx__turn_begin(w, &entry->turn);
+    entry->next = w->entries;
+    w->entries = *out = entry;
+    w->loads++;
+    return EPCTX_OK;
+}
+
+/* Looks up the graph in an entry held by the caller. `out` gets no entry for a graph that the
+ * session already has: there is nothing to release. */
+static epctx_status epctx__entry_ask(epctx_workspace *w, epctx__entry *entry, epctx__asked *asked,
+                                     epctx_bound *out, epctx_error *error) {
+    void **key = &out->graph;
+    uint32_t taken;
+    epctx_status status;
+    asked->missed = true;
+    epctx_error_clear(error);
+    epctx__unlock(w);
+    status = epctx__ready_ask(&entry->opened, &entry->backend, asked->key, asked->hash, out, error);
+    epctx__lock(w);
+    EPCTX__TRY(status);
+    taken = epctx_map_get(&entry->graphs, epctx__handle_key(key));
+    if (taken == 1) {
+        bool own = epctx__has(asked->own, epctx__handle_key(key));
+        asked->missed = asked->used = !own;
+        return own ? EPCTX_OK : EPCTX_ERR_CONTEXT;
+    }
+    asked->missed = false;
+    if (taken == EPCTX_MAP_NONE) {
+        EPCTX__NEW(key, void *, 1, &entry->arena, error);
+        *key = out->graph;
+    }
+    EPCTX__TRY(epctx__map_set(&entry->graphs, epctx__handle_key(key), 1, error));
+    entry->taken++;
+    out->entry = entry;
+    return EPCTX_OK;
+}
+
+/* Asks every loaded entry of this binary. The lock is released in between: an entry stays in the
+ * list while held, and each is held until the next one is. */
+static epctx_status epctx__entries_ask(epctx_workspace *w, epctx__asked *asked, epctx_bound *out,
+                                       epctx_error *error) {
+    epctx__entry *entry = w->entries;
+    epctx__entry *held = NULL;
+    epctx_status status = EPCTX_ERR_CONTEXT;
+    asked->missed = true;
+    for (; entry != NULL && status != EPCTX_OK && asked->missed; entry = entry->next) {
+        if (!entry->turn.busy && epctx__entry_is(entry, asked)) {
+            entry->users++;
+            epctx__entry_leave(w, held);
+            held = entry;
+            status = epctx__entry_ask(w, entry, asked, out, error);
+        }
+    }
+    epctx__entry_leave(w, held);
+    return status;
+}
+
+/* Takes a graph of a binary; without `load` only if it waits in the workspace. */
+static epctx_status epctx__take(epctx_workspace *w, epctx__asked *asked, bool load,
+                                epctx_bound *out, epctx_error *error) {
+    epctx__entry *entry;
+    epctx_status status;
+    for (;;) {
+        size_t loads = w->loads;
+        asked->used = false;
+        asked->loaded = true;
+        status = epctx__entries_ask(w, asked, out, error);
+        if (status == EPCTX_OK || !asked->missed) return status;
+        entry = w->entries;
+        while (entry != NULL && !(entry->turn.busy && epctx__entry_is(entry, asked)))
+            entry = entry->next;
+        if (entry != NULL && !epctx__turn_wait(w, &entry->turn)) {
+            epctx_error_clear(error);
+            return epctx_fail(error, EPCTX_ERR_CONTEXT, "loading '%S' waits for this call",
+                              &asked->binary->file.name);
+        }
+        if (entry == NULL && loads == w->loads)
+            break; /* else it is loading or was loaded meanwhile */
+    }
+    epctx_error_clear(error);
+    if (asked->used && w->taken == EPCTX_TAKEN_ERROR) {
+        return epctx_fail(error, EPCTX_ERR_CONTEXT,
+                          "graph '%S' of '%S' is in use by another session of this workspace",
+                          &asked->key, &asked->binary->file.name);
+    }
+    if (!load) return EPCTX_ERR_CONTEXT;
+    EPCTX__TRY(epctx__entry_make(w, asked, &entry, error));
+    epctx__unlock(w);
+    status =
+        epctx__ready_load(&entry->opened, &entry->backend, asked->binary, &w->allocator, error);
+    epctx__lock(w);
+    asked->loaded = asked->opened = status == EPCTX_OK;
+    if (asked->loaded) status = epctx__entry_ask(w, entry, asked, out, error);
+    epctx__turn_end(w, &entry->turn);
+    epctx__entry_leave(w, entry);
+    return status;
+}
+
+static void epctx__give(epctx_workspace *w, epctx__entry *entry, void *graph) {
+    epctx_str key = epctx__handle_key(&graph);
+    if (EPCTX__ALWAYS(epctx_map_get(&entry->graphs, key) == 1)) {
+        (void)epctx_map_put(&entry->graphs, key, 0); /* cannot fail: it has the key */
+        entry->taken--;
+    }
+    epctx__entry_release(w, entry);
+}
+
+/* -- generating -- */
+
+/* A session waiting for the last one. */
+typedef struct epctx__pending {
+    struct epctx__pending *next;
+    const char *path, *name;          /* of its EPContext model, and its file name */
+    const char *aside;                /* its file of initializers, or "" */
+    const char *binary, *binary_path; /* the group's, in the first session */
+    bool overwrite;
+    bool hosted; /* another program writes the model, and the members from `derived` are unused */
+    const char *written; /* the hosted model's canonical path, or NULL */
+    bool derived;
+    epctx_buffer model;
+    epctx_output_file file, initializers;
+    epctx_span bytes; /* of the complete `model` */
+} epctx__pending;
+
+/* A context under construction. Whoever has the turn owns it, except `turn`, `dropped` and
+ * `finishing`, which the lock protects. */
+typedef struct epctx__group {
+    struct epctx__group *next;
+    epctx__turn turn;
+    bool dropped;   /* removed from the list: the workspace was closed */
+    bool finishing; /* closed for joining and leaving */
+    const char *name;
+    const epctx_backend *backend;
+    const epctx_io *io;
+    epctx_arena arena;
+    epctx__known known;
+    epctx__lent context; /* with `known` */
+    bool verify;
+    epctx_weightless_support weightless; /* as asked for */
+    char folder[EPCTX_PATH_MAX];         /* canonical */
+    const char *binary; /* name in the nodes; NULL until the first session is done */
+    const char *binary_path;
+    bool overwrite;          /* the binary may replace a file */
+    epctx__pending *pending; /* in order */
+    epctx_commit commit;
+} epctx__group;
+
+/* For a group that is not in the list; without the lock. */
+static void epctx__group_free(epctx_workspace *w, epctx__group *group) {
+    epctx__pending *p;
+    if (group->context.build != NULL)
+        group->backend->discard_fn(group->backend->self, group->context.build);
+    epctx_commit_close(&group->commit);
+    for (p = group->pending; p != NULL; p = p->next) epctx_buffer_free(&p->model);
+    epctx_arena_free(&group->arena);
+    w->allocator.free_fn(w->allocator.user, group);
+}
+
+EPCTX_API void epctx_workspace_close(epctx_workspace *workspace) {
+    epctx__group *idle = NULL;
+    epctx__group *group;
+    if (workspace == NULL) return;
+    epctx__lock(workspace);
+    while ((group = workspace->groups) != NULL) {
+        workspace->groups = group->next;
+        group->dropped = true;
+        if (!group->turn.busy) { /* else freed when the turn ends */
+            group->next = idle;
+            idle = group;
+        }
+    }
+    epctx__unlock(workspace);
+    while ((group = idle) != NULL) {
+        idle = group->next;
+        epctx__group_free(workspace, group);
+    }
+    epctx__workspace_leave(workspace);
+}
+
+/* The group of that name, in the caller's turn until epctx__group_leave; if there is none, `fresh`
+ * becomes it (may be NULL). ARG: its turn waits for this call; then `*out` is the group if the turn
+ * is this thread's, else NULL. */
+static epctx_status epctx__group_enter(epctx_workspace *w, const char *name, const char *source,
+                                       epctx__group *fresh, epctx__group **out,
+                                       epctx_error *error) {
+    epctx__group *group;
+    epctx_status status = EPCTX_OK;
+    epctx__lock(w);
+    do {
+        for (group = w->groups; group != NULL; group = group->next)
+            if (strcmp(group->name, name != NULL ? name : "") == 0 &&
+                strcmp(group->backend->source, source) == 0)
+                break;
+    } while (group != NULL && group->turn.busy && epctx__turn_wait(w, &group->turn));
+    if (group != NULL && group->turn.busy) {
+        group = group->turn.thread == epctx__thread(w) ? group : NULL;
+        status =
+            epctx_fail(error, EPCTX_ERR_ARG, "compiling or writing the group waits for this call");
+    } else if (group != NULL || fresh != NULL) {
+        if (group == NULL) {
+            group = fresh;
+            group->next = w->groups;
+            w->groups = group;
+        }
+        epctx__turn_begin(w, &group->turn);
+        w->holds++;
+    }
+    epctx__unlock(w);
+    *out = group;
+    return status;
+}
+
+/* Ends a turn and removes a group without a session. */
+static epctx_status epctx__group_leave(epctx_workspace *w, epctx__group *group, epctx_status status,
+                                       epctx_error *error) {
+    const char *source = group->backend->source;
+    epctx__group **link = &w->groups;
+    bool dropped, gone;
+    epctx__lock(w);
+    dropped = group->dropped;
+    gone = dropped || group->finishing || group->pending == NULL;
+    while (gone && *link != NULL && *link != group) link = &(*link)->next;
+    if (gone && *link == group) *link = group->next;
+    epctx__turn_end(w, &group->turn);
+    epctx__unlock(w);
+    if (dropped && !group->finishing && status == EPCTX_OK) {
+        status = epctx_fail(error, EPCTX_ERR_CONTEXT,
+                            "the workspace was closed while the group was compiled");
+    }
+    if (status != EPCTX_OK) epctx_fail(error, status, "%s failed without a message", source);
+    if (gone) epctx__group_free(w, group);
+    epctx__workspace_leave(w);
+    return status;
+}
+
+/* Joins or begins a group, which is the session's turn until epctx__group_leave. */
+static epctx_status epctx__group_join(epctx_workspace *w, const char *name,
+                                      const epctx_backend *backend, const epctx_io *io,
+                                      bool prepare_only, epctx_weightless_support weightless,
+                                      epctx__group **out, epctx_error *error) {
+    epctx__group *fresh = (epctx__group *)w->allocator.alloc_fn(w->allocator.user, sizeof *fresh);
+    epctx__group *group = NULL;
+    epctx_build_opts how;
+    epctx_status status;
+    if (fresh == NULL) return epctx__nomem(error, sizeof *fresh);
+    memset(fresh, 0, sizeof *fresh); /* if there is none */
+    fresh->backend = backend;
+    fresh->io = io;
+    fresh->weightless = weightless;
+    epctx_arena_init(&fresh->arena, &w->allocator);
+    epctx_map_init(&fresh->known.index, &fresh->arena);
+    status = epctx__copy(&fresh->arena, epctx_str_of(name), &fresh->name, error);
+    if (status == EPCTX_OK) status = epctx_commit_begin(&fresh->commit, io, &fresh->arena, error);
+    if (status == EPCTX_OK)
+        status = epctx__group_enter(w, name, backend->source, fresh, &group, error);
+    if (group != fresh) epctx__group_free(w, fresh);
+    EPCTX__TRY(status);
+    *out = group;
+    if (group == fresh) {
+        how.hooks = NULL; /* the group outlives the session */
+        how.prepare_only = prepare_only;
+        how.weightless = weightless;
+        group->context.known = &group->known;
+        status = epctx__build_begin(backend, &how, &group->context.build, error);
+    } else if (group->backend->self != backend->self || group->io != io) {
+        status = epctx_fail(error, EPCTX_ERR_ARG,
+                            "the group has another backend object (other EP options?) or "
+                            "another io");
+    } else if (group->weightless != weightless) {
+        status = epctx_fail(error, EPCTX_ERR_ARG,
+                            "one session of the group is weightless (ep.enable_weightless), "
+                            "another is not");
+    }
+    return status == EPCTX_OK ? status : epctx__group_leave(w, group, status, error);
+}
+
+/* Does another session write this name? All files are in one folder. */
+static epctx_status epctx__group_clash(const epctx__group *group, const char *name,
+                                       epctx_error *error) {
+    const epctx__pending *p;
+    bool same = strcmp(name, group->binary) == 0;
+    for (p = group->pending; p != NULL; p = p->next)
+        same = same || strcmp(name, p->name) == 0 || strcmp(name, p->aside) == 0;
+    return same ? epctx_fail(error, EPCTX_ERR_ARG,
+                             "another session of the group writes '%s': each needs a name of its "
+                             "own",
+                             name)
+                : EPCTX_OK;
+}
+
+/* The folder of the model at `path`, canonical; `folder` has EPCTX_PATH_MAX places. */
+static epctx_status epctx__group_place(const epctx__group *group, const char *path, char *folder,
+                                       epctx_error *error) {
+    char room[EPCTX_PATH_MAX];
+    epctx_str beside = epctx__path_beside(group->io, path, room);
+    beside = beside.size > 0 ? beside : epctx_str_of(".");
+    EPCTX__TRY(epctx__path_join(folder, EPCTX_PATH_MAX, &beside, 1, error));
+    memcpy(room, folder, strlen(folder) + 1);
+    return group->io->canonical_fn(group->io->user, room, folder, EPCTX_PATH_MAX, error);
+}
+
+/* Checks that the model is in the group's folder and has its own name. */
+static epctx_status epctx__group_accepts(epctx__group *group, const char *path,
+                                         epctx_error *error) {
+    char folder[EPCTX_PATH_MAX];
+    EPCTX__TRY(epctx__group_place(group, path, folder, error));
+    if (group->binary == NULL) {
+        memcpy(group->folder, folder, strlen(folder) + 1);
+        return EPCTX_OK;
+    }
+    if (strcmp(group->folder, folder) != 0) {
+        return epctx_fail(error, EPCTX_ERR_ARG,
+                          "'%s' is not in the group's folder '%s': first end that group, with its "
+                          "last session%s",
+                          path, group->folder,
+                          group->pending != NULL && group->pending->hosted
+                              ? " (ep.stop_share_ep_contexts=1), or delete its EPContext models"
+                              : "");
+    }
+    return epctx__group_clash(group, epctx_path_file(epctx_str_of(path)).data, error);
+}
+
+/* A new session, not yet in the group. */
+static epctx_status epctx__pending_make(epctx__group *group, const char *path, const char *aside,
+                                        const char *binary, const char *binary_path,
+                                        epctx__pending **out, epctx_error *error) {
+    epctx_arena *arena = &group->arena;
+    epctx__pending *p;
+    EPCTX__NEW(p, epctx__pending, 1, arena, error);
+    epctx_buffer_init(&p->model, &arena->allocator);
+    *out = p;
+    EPCTX__TRY(epctx__copy(arena, epctx_str_of(path), &p->path, error));
+    EPCTX__TRY(epctx__copy(arena, epctx_str_of(aside), &p->aside, error));
+    EPCTX__TRY(epctx__copy(arena, epctx_str_of(binary), &p->binary, error));
+    p->name = epctx_path_file(epctx_str_of(p->path)).data;
+    return epctx__copy(arena, epctx_str_of(binary_path), &p->binary_path, error);
+}
+
+static void epctx__group_append(epctx__group *group, epctx__pending *p) {
+    epctx__pending **link = &group->pending;
+    if (group->binary == NULL) {
+        group->binary = p->binary;
+        group->binary_path = p->binary_path;
+        group->overwrite = p->overwrite;
+    }
+    while (*link != NULL) link = &(*link)->next;
+    *link = p;
+}
+
 #ifndef EPCTX_NO_EDIT
+
+/* Adds what depends on the whole group: the largest max_size in every node (spill buffers are
+ * shared like the context), and the binary in the build stamp (a copy of a model without nodes for
+ * this EP has none). */
+static epctx_status epctx__pending_edit(const epctx__group *group, epctx_model *model,
+                                        epctx_span binary, epctx_error *error) {
+    const char *source = group->backend->source;
+    epctx_cursor it = epctx_view_graph_nodes(epctx_model_graph(model));
+    epctx_node_view view;
+    epctx_epnode ep;
+    epctx_attr max_size;
+    epctx__stamp_text stamp;
+    epctx_str value;
+    memset(&max_size, 0, sizeof max_size);
+    max_size.name = epctx_str_of("max_size");
+    max_size.type = EPCTX_ATTR_INT;
+    max_size.i = group->known.max_size;
+    while (group->backend->max_size_fn != NULL && epctx_next_node(&it, &view)) {
+        if (epctx_view_is_epnode(&view) &&
+            epctx_str_is(epctx_view_node_attr_str(&view, "source"), source)) {
+            (void)epctx_view_read_epnode(&view, &ep, error); /* epctx made it */
+            if (ep.max_size != max_size.i)
+                EPCTX__TRY(epctx_edit_set_attr(model, view.view, &max_size, error));
+        }
+    }
+    if (!epctx_model_get_stamp(model, epctx_str_of(source), &value)) return EPCTX_OK;
+    epctx__stamp_begin(&stamp, &model->arena);
+    epctx__stamp_put(&stamp, value);
+    epctx__stamp_put_binary(&stamp, binary, group->known.graphs.count);
+    return epctx__stamp_write(&stamp, model, source, error);
+}
+
+static epctx_status epctx__pending_put(epctx_workspace *w, epctx__group *group, epctx__pending *p,
+                                       epctx_span binary, epctx_error *error) {
+    epctx_open_opts open;
+    epctx_model model;
+    epctx_buffer old = p->model;
+    epctx_status status;
+    memset(&open, 0, sizeof open);
+    open.allocator = &w->allocator;
+    open.io = group->io;
+    EPCTX__TRY(epctx_model_open_memory(&model, old.data, old.size, &open, error));
+    epctx_buffer_init(&p->model, &w->allocator);
+    status = epctx__pending_edit(group, &model, binary, error);
+    if (status == EPCTX_OK) status = epctx__buffer_model(&p->model, &model, error);
+    epctx_model_close(&model);
+    epctx_buffer_free(&old);
+    EPCTX__TRY(status);
+    p->bytes = epctx__span(p->model.data, p->model.size);
+    epctx__output_one(&p->file, p->path, p->derived ? p->name : NULL, &p->bytes);
+    p->file.is_model = true;
+    return epctx_commit_put_file(&group->commit, &p->file, epctx__overwrite(p->overwrite), error);
+}
+
+#endif /* EPCTX_NO_EDIT */
+
+static epctx_status epctx__group_write(epctx_workspace *w, epctx__group *group,
+                                       epctx_buffer *binary, const epctx_hooks *hooks,
+                                       epctx_error *error) {
+    const epctx_backend *b = group->backend;
+    epctx_commit *c = &group->commit;
+    void *build = group->context.build;
+    const epctx__known_graph *graphs = (const epctx__known_graph *)group->known.graphs.items;
+    size_t count = group->known.graphs.count;
+    epctx__pending *p;
+    epctx_output_file file;
+    epctx_span bytes;
+    group->context.build = NULL;
+    EPCTX__TRY(epctx__build_finish(b, build, binary, count, error));
+    bytes = epctx__span(binary->data, binary->size);
+    if (group->verify && count > 0)
+        EPCTX__TRY(epctx__verify_binary(b, bytes, graphs, count, error));
+    memset(&file, 0, sizeof file);
+    epctx__output_one(&file, group->binary_path, group->binary, &bytes);
+    c->hooks = hooks;
+    EPCTX__TRY(epctx_commit_set_folder(c, group->folder, error));
+    if (count > 0)
+        EPCTX__TRY(epctx_commit_put_file(c, &file, epctx__overwrite(group->overwrite), error));
+    for (p = group->pending; p != NULL; p = p->next) {
+#ifndef EPCTX_NO_EDIT
+        EPCTX__TRY(p->hosted ? EPCTX_OK : epctx__pending_put(w, group, p, bytes, error));
+#else
+        (void)w;
+#endif
+    }
+    return epctx_commit_run(c, error);
+}
+
+/* Writes a group, which ends with its turn even on failure. */
+static epctx_status epctx__group_finish(epctx_workspace *w, epctx__group *group,
+                                        const epctx_hooks *hooks, uint64_t *binary_size,
+                                        epctx_error *error) {
+    epctx_buffer binary;
+    epctx_status status;
+    epctx__lock(w);
+    group->finishing = !group->dropped;
+    epctx__unlock(w);
+    if (!group->finishing) return EPCTX_OK; /* epctx__group_leave reports it */
+    epctx_buffer_init(&binary, &w->allocator);
+    status = epctx__group_write(w, group, &binary, hooks, error);
+    if (binary_size != NULL) *binary_size = binary.size;
+    epctx_buffer_free(&binary);
+    return status;
+}
+
+/* -- a session without its model -- */
+
+/* Names and checks the group's binary before a long compile. */
+static epctx_status epctx__group_target(epctx__group *group, const epctx_share_opts *opts,
+                                        epctx_outputs *out, epctx_error *error) {
+    epctx_preflight_in in;
+    epctx__preflight p;
+    char room[EPCTX_PATH_MAX];
+    epctx_status status;
+    memset(&in, 0, sizeof in);
+    memset(&p, 0, sizeof p);
+    in.short_name = group->backend->short_name;
+    p.in = &in;
+    p.folder = epctx__path_beside(group->io, opts->context_path, room);
+    p.overwrite = epctx__overwrite(opts->overwrite);
+    p.error = error;
+    out->model = opts->context_path;
+    /* not taken: the group has an io */
+    EPCTX__TRY(epctx_commit_begin(&p.commit, group->io, &group->arena, error));
+    status = epctx__preflight_binary(&p, out);
+    epctx_blame(error, status == EPCTX_OK ? NULL : opts->context_path, NULL, NULL);
+    return status;
+}
+
+static epctx_status epctx__group_compile(epctx__group *group, const epctx_share_opts *opts,
+                                         epctx_arena *arena, const epctx_node **nodes,
+                                         epctx_error *error) {
+    const size_t count = opts->piece_count;
+    epctx_outputs out;
+    epctx__pending *p;
+    epctx_ep ep;
+    epctx_ep_opts how;
+    epctx__job job;
+    epctx_status status;
+    size_t i;
+    memset(&how, 0, sizeof how);
+    memset(&job, 0, sizeof job);
+    EPCTX__TRY(epctx__group_accepts(group, opts->context_path, error));
+    out.binary = group->binary;
+    if (group->binary == NULL) EPCTX__TRY(epctx__group_target(group, opts, &out, error));
+    EPCTX__TRY(epctx__pending_make(group, opts->context_path, "",
+                                   epctx_path_file(epctx_str_of(out.binary)).data, out.binary, &p,
+                                   error));
+    p->hosted = true;
+    p->overwrite = opts->overwrite;
+    /* The nodes use them after this call. */
+    how.binary = group->binary != NULL ? group->binary : p->binary;
+    EPCTX__TRY(epctx__copy(arena, epctx_str_of(how.binary), &how.binary, error));
+    EPCTX__TRY(epctx__copy(arena, epctx_str_of(opts->source_model), &how.source_model, error));
+    how.name_prefix = opts->name_prefix;
+    how.weightless = opts->weightless;
+    how.hooks = opts->hooks;
+    how.model_hash = opts->model_hash != 0 ? opts->model_hash : epctx__hash_number(0, count);
+    for (i = 0; opts->model_hash == 0 && i < count; i++) /* only the pieces are known */
+        how.model_hash = epctx__hash_number(how.model_hash, epctx_graph_hash(opts->pieces[i]));
+    job.backend = group->backend;
+    job.opts = &how;
+    job.lent = &group->context;
+    job.pieces = opts->pieces;
+    job.count = count;
+    status = epctx__ep_run(&ep, &job, arena, error);
+    if (status == EPCTX_OK) {
+        *nodes = epctx_ep_context_nodes(&ep, &i);
+        group->known.max_size = ep.max_size;
+        group->verify = group->verify || opts->verify;
+        epctx__group_append(group, p);
+    }
+    epctx_ep_end(&ep);
+    return status;
+}
+
+/* Was every model of the group written and deleted again? */
+static bool epctx__group_is_deleted(const epctx__group *group) {
+    const epctx__pending *p;
+    epctx_file_info now;
+    for (p = group->pending; p != NULL; p = p->next)
+        if (p->written == NULL ||
+            group->io->stat_fn(group->io->user, p->written, &now, NULL) != EPCTX_OK ||
+            now.kind != EPCTX_FILE_NONE)
+            return false;
+    return true;
+}
+
+/* Abandons the group if it is in another folder than `path` and its models are deleted: nobody
+ * needs it, and this session, which cannot join it, begins another. */
+static void epctx__group_give_way(epctx_workspace *w, const char *name, const char *source,
+                                  const char *path) {
+    epctx__group *group;
+    char folder[EPCTX_PATH_MAX];
+    if (epctx__group_enter(w, name, source, NULL, &group, NULL) != EPCTX_OK || group == NULL)
+        return;
+    if (epctx__group_place(group, path, folder, NULL) == EPCTX_OK &&
+        strcmp(group->folder, folder) != 0 && epctx__group_is_deleted(group))
+        group->pending = NULL;
+    (void)epctx__group_leave(w, group, EPCTX_OK, NULL);
+}
+
+EPCTX_API epctx_status epctx_share_compile(epctx_workspace *workspace, const epctx_backend *backend,
+                                           const epctx_share_opts *opts, epctx_arena *arena,
+                                           const epctx_node **nodes, epctx_error *error) {
+    epctx__group *joined = NULL;
+    epctx_error local;
+    const epctx_io *io = opts != NULL && opts->io != NULL ? opts->io : epctx_io_files();
+    epctx_status status;
+    error = error != NULL ? error : &local;
+    epctx_error_clear(error);
+    *nodes = NULL;
+    if (workspace == NULL || io == NULL || opts == NULL || opts->piece_count == 0 ||
+        epctx_str_of(opts->context_path).size == 0) {
+        return epctx_fail(error, EPCTX_ERR_ARG,
+                          "pass a workspace, an io, pieces and a context_path");
+    }
+    EPCTX__TRY(epctx__backend_check(backend, true, opts->verify, error));
+    epctx__group_give_way(workspace, opts->group, backend->source, opts->context_path);
+    EPCTX__TRY(epctx__group_join(workspace, opts->group, backend, io, opts->prepare_only,
+                                 opts->weightless, &joined, error));
+    status = epctx__group_compile(joined, opts, arena, nodes, error);
+    status = epctx__group_leave(workspace, joined, status, error);
+    *nodes = status == EPCTX_OK ? *nodes : NULL;
+    return status;
+}
+
+static epctx_status epctx__pending_note(epctx__group *group, epctx__pending *p,
+                                        epctx_error *error) {
+    const epctx_io *io = group->io;
+    epctx_file_info info;
+    char path[EPCTX_PATH_MAX];
+    if (io->stat_fn(io->user, p->path, &info, NULL) != EPCTX_OK || info.kind == EPCTX_FILE_NONE ||
+        io->canonical_fn(io->user, p->path, path, sizeof path, NULL) != EPCTX_OK)
+        return EPCTX_OK; /* in memory, or somewhere else */
+    return epctx__copy(&group->arena, epctx_str_of(path), &p->written, error);
+}
+
+EPCTX_API epctx_status epctx_share_written(epctx_workspace *workspace, const char *group,
+                                           const char *source, const char *context_path,
+                                           epctx_error *error) {
+    epctx__group *found;
+    epctx__pending *p;
+    epctx_error local;
+    epctx_status status;
+    error = error != NULL ? error : &local;
+    epctx_error_clear(error);
+    EPCTX__TRY(epctx__group_enter(workspace, group, source, NULL, &found, error));
+    for (p = found != NULL ? found->pending : NULL; p != NULL; p = p->next)
+        if (p->hosted && strcmp(p->path, context_path) == 0) break;
+    status = p != NULL ? epctx__pending_note(found, p, error)
+                       : epctx_fail(error, EPCTX_ERR_NOT_FOUND, "no session of %s compiles '%s'",
+                                    source, context_path);
+    return found != NULL ? epctx__group_leave(workspace, found, status, error) : status;
+}
+
+EPCTX_API void epctx_share_withdraw(epctx_workspace *workspace, const char *group,
+                                    const char *source, const char *context_path) {
+    epctx__group *found;
+    /* If that fails, the turn may be this thread's: a hook or the backend calls. */
+    bool entered = epctx__group_enter(workspace, group, source, NULL, &found, NULL) == EPCTX_OK;
+    epctx__pending **link;
+    if (found == NULL || found->finishing) return;
+    for (link = &found->pending; *link != NULL; link = &(*link)->next) {
+        if ((*link)->hosted && strcmp((*link)->path, context_path) == 0) {
+            *link = (*link)->next;
+            break;
+        }
+    }
+    if (entered) (void)epctx__group_leave(workspace, found, EPCTX_OK, NULL);
+}
+
+EPCTX_API epctx_status epctx_share_finish(epctx_workspace *workspace, const char *group,
+                                          const char *source, const epctx_hooks *hooks,
+                                          uint64_t *binary_size, epctx_error *error) {
+    epctx__group *found;
+    epctx_error local;
+    epctx_status status;
+    error = error != NULL ? error : &local;
+    epctx_error_clear(error);
+    EPCTX__TRY(epctx__group_enter(workspace, group, source, NULL, &found, error));
+    if (found == NULL) {
+        return epctx_fail(error, EPCTX_ERR_NOT_FOUND, "the workspace has no group '%s' of %s",
+                          group != NULL ? group : "", source);
+    }
+    status = epctx__group_finish(workspace, found, hooks, binary_size, error);
+    return epctx__group_leave(workspace, found, status, error);
+}
+
+#ifndef EPCTX_NO_EDIT
+
+/* ============================================================
+ * >>gen
+ *
+ * What epctx_generate is given is an epctx__gen_in, which nothing changes. epctx__gen_plan decides,
+ * without compiling, what there is to do: read the source, name and check the outputs, partition.
+ * epctx__gen_make carries the plan out (compile, rewrite), and what it makes is an epctx__gen.
+ * Three functions differ only in where that goes: epctx__gen_alone writes model, binary and
+ * initializers in one commit, epctx__gen_in_memory puts them into buffers, and epctx__gen_grouped
+ * joins a group of >>share and leaves them there until its last session.
+ *
+ * Two rules make this safe. Errors that can be found without compiling are found first:
+ * epctx_preflight refuses names that clash and files that must stay, and creates and removes a
+ * trial file where an output will be. Until the commit only the open model changes, and
+ * epctx_generate undoes its edits after a failure.
+ *
+ * epctx__gen_partition asks the backend which nodes it takes and forms partitions of them. Taken
+ * nodes whose results nobody needs are in no partition and disappear. epctx__gen_rewrite then edits
+ * the source instead of building a model, so whatever stays keeps its bytes. It treats each
+ * partition and each remaining node as a unit, sorts the units, moves only nodes that lose their
+ * relative place, and lets an EPContext node stand for each partition. Marks on the names of values
+ * tell which initializers, inputs and types the new graph still needs. External data that is still
+ * needed moves into the model or into the new file of initializers, so only weightless contexts
+ * need the source later.
+ *
+ * The file of initializers is a list of spans until the commit writes it. epctx__hash_sources runs
+ * before the backend compiles, because afterwards the source would have to be read into memory
+ * again. explain_fn may analyze the whole graph, so EPCTX__ASKED limits its calls.
+ *
+ * epctx_model_check_fresh compares the build stamp line by line with the files and versions that
+ * are there now. A stamp is untrusted: its file names must pass epctx_path_check.
+ * ============================================================ */
 
 /* NULL: not set, or empty. */
 static const char *epctx__option_set(const epctx_options *o, epctx_option option) {
@@ -17705,15 +18747,6 @@ static epctx_status epctx__gen_make(const epctx__gen_in *in, epctx__gen_planned 
     return EPCTX_OK;
 }
 
-static epctx_status epctx__buffer_model(epctx_buffer *buffer, epctx_model *model,
-                                        epctx_error *error) {
-    const size_t size = (size_t)epctx_model_size(model);
-    pb_ostream_t stream;
-    if (epctx_buffer_append(buffer, NULL, size) != EPCTX_OK) return epctx__nomem(error, size);
-    stream = pb_ostream_from_buffer(buffer->data, size);
-    return epctx_model_write_stream(model, &stream, error);
-}
-
 /* Can the results go where the caller wants them? */
 static epctx_status epctx__memory_check(const epctx_gen_opts *opts, epctx_error *error) {
     const epctx_gen_memory *m = opts->memory;
@@ -17790,6 +18823,118 @@ static epctx_status epctx__gen_alone(const epctx__gen_in *in, epctx__gen_planned
     EPCTX__TRY(epctx__gen_put_aside(g, &c, &files[1]));
     status = epctx_commit_run(&c, in->error);
     epctx_commit_close(&c);
+    return status;
+}
+
+/* -- a session of a group -- */
+
+/* Keeps the session's output until the group is written. Its initializers go into a temporary file
+ * now, while its model is open. */
+static epctx_status epctx__pending_fill(epctx__group *group, epctx__pending *p,
+                                        const epctx__gen *g) {
+    p->derived = g->plan->derived;
+    p->overwrite = g->in->opts->overwrite;
+    EPCTX__TRY(epctx__buffer_model(&p->model, g->in->model, g->in->error));
+    if (g->aside.size == 0) return EPCTX_OK;
+    EPCTX__TRY(epctx_commit_set_folder(&group->commit, group->folder, g->in->error));
+    EPCTX__TRY(epctx__gen_put_aside(g, &group->commit, &p->initializers));
+    return epctx_commit_fill(&group->commit, g->in->error);
+}
+
+static epctx_status epctx__group_session(epctx__group *group, const epctx__gen_in *given,
+                                         epctx__gen_planned *plan, epctx__gen *g) {
+    const char *aside = given->opts->initializers_file_name;
+    epctx__gen_in *in;
+    epctx__pending *p;
+    epctx_status status;
+    EPCTX__NEW(in, epctx__gen_in, 1, given->arena, given->error); /* the result refers to it */
+    *in = *given;
+    in->lent = &group->context;
+    EPCTX__TRY(epctx__gen_context_path(in, plan));
+    EPCTX__TRY(epctx__group_accepts(group, plan->context_path, in->error));
+    if (group->binary != NULL) {
+        EPCTX__TRY(epctx__copy(in->arena, epctx_str_of(group->binary), &in->binary, in->error));
+        if (epctx_str_of(aside).size > 0) /* no other session may write it */
+            EPCTX__TRY(epctx__group_clash(group, aside, in->error));
+    }
+    EPCTX__TRY(epctx__gen_make(in, plan, g));
+    if (g->report->context_path[0] != '\0') {
+        EPCTX__TRY(epctx__pending_make(group, plan->context_path, g->aside.size > 0 ? aside : "",
+                                       plan->binary, plan->binary_path, &p, in->error));
+        status = epctx__pending_fill(group, p, g);
+        if (status != EPCTX_OK) {
+            epctx_buffer_free(&p->model);
+            return status;
+        }
+        epctx__group_append(group, p);
+    }
+    group->verify = group->verify || in->opts->verify;
+    if (g->report->max_size > group->known.max_size) group->known.max_size = g->report->max_size;
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__gen_grouped(const epctx__gen_in *in, epctx__gen_planned *plan,
+                                       epctx__gen *g) {
+    const epctx_gen_opts *opts = in->opts;
+    epctx__group *group;
+    epctx_status status;
+    EPCTX__TRY(epctx__group_join(opts->workspace, opts->group, in->backend,
+                                 epctx_model_io(in->model), opts->prepare_only, opts->weightless,
+                                 &group, in->error));
+    status = epctx__group_session(group, in, plan, g);
+    if (status == EPCTX_OK && opts->stop) {
+        status = epctx__group_finish(opts->workspace, group, opts->hooks, &g->report->binary_size,
+                                     in->error);
+    }
+    return epctx__group_leave(opts->workspace, group, status, in->error);
+}
+
+/* -- generating -- */
+
+EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *backend,
+                                      const epctx_gen_opts *opts, epctx_gen_report *report,
+                                      epctx_error *error) {
+    epctx_gen_opts defaults;
+    epctx_allocator in_arena;
+    epctx__gen_in in;
+    epctx__gen_planned *plan;
+    epctx__gen g;
+    epctx_error local;
+    size_t mark;
+    epctx_status status;
+    error = error != NULL ? error : &local;
+    epctx_error_clear(error);
+    memset(&defaults, 0, sizeof defaults);
+    memset(&in, 0, sizeof in);
+    memset(&g, 0, sizeof g);
+    in.model = model;
+    in.backend = backend;
+    in.opts = opts != NULL ? opts : &defaults;
+    in.error = error;
+    if (model == NULL || model->root == NULL ||
+        (epctx_model_io(model) == NULL && in.opts->memory == NULL))
+        return epctx_fail(error, EPCTX_ERR_ARG, "an open model with an io is expected");
+    EPCTX__TRY(epctx__backend_check(backend, true, in.opts->verify, error));
+    if (in.opts->workspace == NULL && (in.opts->stop || in.opts->group != NULL))
+        return epctx_fail(error, EPCTX_ERR_ARG, "`stop` and `group` need a `workspace`");
+    in.options = epctx_options_of_gen(in.opts);
+    in.options.arena = in.arena = &model->arena;
+    in_arena = epctx__in_arena(in.arena);
+    epctx_buffer_init(&g.aside, &in_arena);
+    EPCTX__NEW(plan, epctx__gen_planned, 1, in.arena, error);
+    EPCTX__NEW(g.report, epctx_gen_report, 1, in.arena, error);
+    mark = epctx_edit_mark(model);
+    status = in.opts->memory != NULL      ? epctx__gen_in_memory(&in, plan, &g)
+             : in.opts->workspace != NULL ? epctx__gen_grouped(&in, plan, &g)
+                                          : epctx__gen_alone(&in, plan, &g);
+    if (status != EPCTX_OK) {
+        epctx_fail(error, status, "%s failed without a message", backend->source);
+        epctx_blame(error, model->path, NULL, NULL);
+        epctx_edit_undo(model, mark);
+    } else if (report != NULL) {
+        *report = *g.report;
+    }
+    epctx_ep_end(&g.ep);
     return status;
 }
 
@@ -18000,1120 +19145,6 @@ EPCTX_API epctx_freshness epctx_model_check_fresh(const epctx_model *model, cons
     return d.status == EPCTX_OK            ? EPCTX_FRESH
            : d.status == EPCTX_ERR_VERSION ? EPCTX_STALE
                                            : EPCTX_FRESH_UNKNOWN;
-}
-
-#endif /* EPCTX_NO_EDIT */
-
-/* ============================================================
- * >>share
- *
- * A workspace has two halves: loaded binaries (epctx__entry) and contexts under construction
- * (epctx__group). Both rest on one rule: the lock protects lists and counters, and is never held
- * while a backend, an io or a hook runs. Whoever works on an object without the lock has its turn
- * (epctx__turn). Others wait in epctx__turn_wait and then look everything up again, because
- * anything may have changed. A thread waits for one turn at most, so the chain of waiters shows
- * whether a turn depends on the calling thread. With thread_fn, that thread gets an error instead
- * of a deadlock.
- *
- * Loading: epctx__take asks each loaded entry of the binary for the graph, waits for an entry that
- * another call is loading, and otherwise loads the binary itself. The new entry is in the list
- * before loading begins, so nobody loads the same file beside it. A graph's handle serves one
- * session at a time. An entry counts graphs in use and calls at work; at zero epctx__entry_release
- * takes it out of the list and unloads it. What is loaded, and how, is the affair of epctx__ready
- * (>>ep).
- *
- * Generating: epctx__group_join finds or begins a group and takes its turn. A session compiles into
- * the group's context and becomes a member in its last step, epctx__group_append. A session that
- * fails before that leaves at most compiled graphs behind, and its next attempt uses them. Finished
- * models wait in memory as epctx__pending. epctx__group_finish makes the binary, adds to the models
- * what the whole group decides (max_size, the binary in the build stamp) and writes all files in
- * one commit. Models of hosted sessions are left to the program that hosts them, such as ORT.
- *
- * `holds` counts the owner, sessions and calls of a workspace; the last one frees it. Closing takes
- * the groups out of the list, and a group at work is freed at the end of its turn.
- * ============================================================ */
-
-#if defined(EPCTX_PTHREAD_LOCK) || defined(EPCTX_WIN32_LOCK)
-
-typedef struct epctx__mutex {
-#ifdef EPCTX_PTHREAD_LOCK
-    pthread_mutex_t mutex;
-    pthread_cond_t changed;
-#else
-    SRWLOCK mutex;
-    CONDITION_VARIABLE changed;
-#endif
-    epctx_allocator allocator;
-} epctx__mutex;
-
-static void epctx__lock_lock(void *user) {
-#ifdef EPCTX_PTHREAD_LOCK
-    pthread_mutex_lock(&((epctx__mutex *)user)->mutex);
-#else
-    AcquireSRWLockExclusive(&((epctx__mutex *)user)->mutex);
-#endif
-}
-
-static void epctx__lock_unlock(void *user) {
-#ifdef EPCTX_PTHREAD_LOCK
-    pthread_mutex_unlock(&((epctx__mutex *)user)->mutex);
-#else
-    ReleaseSRWLockExclusive(&((epctx__mutex *)user)->mutex);
-#endif
-}
-
-static uintptr_t epctx__lock_thread(void *user) {
-#ifdef EPCTX_PTHREAD_LOCK
-    pthread_t self = pthread_self();
-    uintptr_t number = 0;
-    memcpy(&number, &self, sizeof self < sizeof number ? sizeof self : sizeof number);
-#else
-    uintptr_t number = GetCurrentThreadId();
-#endif
-    (void)user;
-    return number;
-}
-
-static void epctx__lock_wait(void *user) {
-    epctx__mutex *mutex = (epctx__mutex *)user;
-#ifdef EPCTX_PTHREAD_LOCK
-    pthread_cond_wait(&mutex->changed, &mutex->mutex);
-#else
-    SleepConditionVariableSRW(&mutex->changed, &mutex->mutex, INFINITE, 0);
-#endif
-}
-
-static void epctx__lock_wake(void *user) {
-    epctx__mutex *mutex = (epctx__mutex *)user;
-#ifdef EPCTX_PTHREAD_LOCK
-    pthread_cond_broadcast(&mutex->changed);
-#else
-    WakeAllConditionVariable(&mutex->changed);
-#endif
-}
-
-static void epctx__lock_free(void *user) {
-    epctx__mutex *mutex = (epctx__mutex *)user;
-    epctx_allocator allocator = mutex->allocator;
-#ifdef EPCTX_PTHREAD_LOCK
-    pthread_cond_destroy(&mutex->changed);
-    pthread_mutex_destroy(&mutex->mutex);
-#endif
-    allocator.free_fn(allocator.user, mutex);
-}
-
-#endif
-
-EPCTX_API epctx_status epctx_lock_make(epctx_lock *lock, const epctx_allocator *allocator,
-                                       epctx_error *error) {
-#if defined(EPCTX_PTHREAD_LOCK) || defined(EPCTX_WIN32_LOCK)
-    epctx_allocator a = epctx__allocator(allocator);
-    epctx__mutex *mutex;
-#ifdef EPCTX_PTHREAD_LOCK
-    bool made;
-#endif
-    epctx_error_clear(error);
-    memset(lock, 0, sizeof *lock);
-    mutex = (epctx__mutex *)epctx__alloc(&a, sizeof *mutex);
-    if (mutex == NULL) return epctx__nomem(error, sizeof *mutex);
-    memset(mutex, 0, sizeof *mutex);
-    mutex->allocator = a;
-#ifdef EPCTX_PTHREAD_LOCK
-    made = pthread_mutex_init(&mutex->mutex, NULL) == 0;
-    if (made && pthread_cond_init(&mutex->changed, NULL) != 0) {
-        pthread_mutex_destroy(&mutex->mutex);
-        made = false;
-    }
-    if (!made) {
-        a.free_fn(a.user, mutex);
-        return epctx_fail(error, EPCTX_ERR_IO, "no mutex available");
-    }
-#else
-    InitializeSRWLock(&mutex->mutex);
-    InitializeConditionVariable(&mutex->changed);
-#endif
-    lock->user = mutex;
-    lock->lock_fn = epctx__lock_lock;
-    lock->unlock_fn = epctx__lock_unlock;
-    lock->free_fn = epctx__lock_free;
-    lock->wait_fn = epctx__lock_wait;
-    lock->wake_fn = epctx__lock_wake;
-    lock->thread_fn = epctx__lock_thread;
-    return EPCTX_OK;
-#else
-    (void)allocator;
-    epctx_error_clear(error);
-    memset(lock, 0, sizeof *lock);
-    return epctx_fail(error, EPCTX_ERR_UNSUPPORTED,
-                      "compile the implementation with EPCTX_PTHREAD_LOCK or EPCTX_WIN32_LOCK");
-#endif
-}
-
-/* The turn of a thread to work on an object without the lock. */
-typedef struct epctx__turn {
-    bool busy;
-    uintptr_t thread;
-} epctx__turn;
-
-/* A thread waiting for the end of a turn. */
-typedef struct epctx__waiter {
-    struct epctx__waiter *next;
-    uintptr_t thread;
-    const epctx__turn *turn; /* NULL: ended */
-} epctx__waiter;
-
-/* A binary, loading or loaded; lives while one of its graphs is in use. */
-typedef struct epctx__entry {
-    struct epctx__entry *next;
-    epctx__turn turn; /* of loading it: nothing in `opened` yet */
-    size_t users;     /* calls that use it */
-    epctx_backend backend;
-    epctx_arena arena; /* paths */
-    const char *path;  /* canonical; "": embedded in a model, not shared */
-    const char *alias; /* canonical folder and name in the model: known even if the file is gone */
-    epctx__ready opened;
-    epctx_map graphs; /* bytes of a graph's handle -> 1 in use, 0 free */
-    size_t taken;     /* graphs in use */
-} epctx__entry;
-
-/* A request for a graph, and its result. */
-typedef struct epctx__asked {
-    const epctx_backend *backend;
-    const epctx__wanted *binary; /* embedded: not shared */
-    const epctx_map *own;        /* graphs of this session: nodes of one model may share a graph */
-    epctx_str key;
-    uint64_t hash;
-    bool missed; /* no context has the graph, or (`used`) another session uses it */
-    bool used;
-    bool loaded; /* false: the binary cannot be loaded */
-    bool opened; /* it was loaded just now */
-} epctx__asked;
-
-struct epctx_workspace {
-    epctx_allocator memory;    /* the caller's: under the lock */
-    epctx_allocator allocator; /* the same without the lock */
-    epctx_lock lock;
-    epctx_taken taken;
-    size_t holds; /* of the owner, each session and each call */
-    epctx__entry *entries;
-    size_t loads; /* entries ever made */
-    struct epctx__group *groups;
-    epctx__waiter *waiters;
-};
-
-static void epctx__lock(epctx_workspace *w) {
-    if (w->lock.lock_fn != NULL) w->lock.lock_fn(w->lock.user);
-}
-
-static void epctx__unlock(epctx_workspace *w) {
-    if (w->lock.unlock_fn != NULL) w->lock.unlock_fn(w->lock.user);
-}
-
-static void *epctx__workspace_alloc(void *user, size_t size) {
-    epctx_workspace *w = (epctx_workspace *)user;
-    void *memory;
-    epctx__lock(w);
-    memory = w->memory.alloc_fn(w->memory.user, size);
-    epctx__unlock(w);
-    return memory;
-}
-
-static void epctx__workspace_free(void *user, void *memory) {
-    epctx_workspace *w = (epctx_workspace *)user;
-    epctx__lock(w);
-    w->memory.free_fn(w->memory.user, memory);
-    epctx__unlock(w);
-}
-
-/* -- turns; called with the lock held -- */
-
-static uintptr_t epctx__thread(const epctx_workspace *w) {
-    return w->lock.thread_fn != NULL ? w->lock.thread_fn(w->lock.user) : 0;
-}
-
-static void epctx__turn_begin(const epctx_workspace *w, epctx__turn *turn) {
-    turn->busy = true;
-    turn->thread = epctx__thread(w);
-}
-
-static void epctx__turn_end(epctx_workspace *w, epctx__turn *turn) {
-    epctx__waiter *waiter;
-    turn->busy = false;
-    for (waiter = w->waiters; waiter != NULL; waiter = waiter->next)
-        if (waiter->turn == turn) waiter->turn = NULL; /* `turn` may be freed before it wakes up */
-    if (w->lock.wake_fn != NULL) w->lock.wake_fn(w->lock.user);
-}
-
-/* Waits for the end of a turn without the lock: afterwards everything may have changed, and the
- * turn may not have ended. False: the turn depends on the calling thread. The chain followed ends:
- * each thread waits for one turn at most, and never in a circle. */
-static bool epctx__turn_wait(epctx_workspace *w, const epctx__turn *turn) {
-    const epctx__turn *next = w->lock.thread_fn != NULL ? turn : NULL;
-    const epctx__waiter *waiter;
-    epctx__waiter me;
-    epctx__waiter **link = &w->waiters;
-    me.thread = epctx__thread(w);
-    me.turn = turn;
-    me.next = w->waiters;
-    while (next != NULL && next->thread != me.thread) {
-        waiter = w->waiters;
-        while (waiter != NULL && waiter->thread != next->thread) waiter = waiter->next;
-        next = waiter != NULL ? waiter->turn : NULL;
-    }
-    if (w->lock.lock_fn == NULL || next != NULL) return false;
-    w->waiters = &me;
-    if (w->lock.wait_fn != NULL) {
-        w->lock.wait_fn(w->lock.user);
-    } else {
-        epctx__unlock(w);
-        epctx__lock(w);
-    }
-    while (*link != &me) link = &(*link)->next;
-    *link = me.next;
-    return true;
-}
-
-EPCTX_API epctx_status epctx_workspace_open(epctx_workspace **workspace,
-                                            const epctx_workspace_opts *opts, epctx_error *error) {
-    epctx_allocator a = epctx__allocator(opts != NULL ? opts->allocator : NULL);
-    epctx_workspace *w;
-    epctx_error_clear(error);
-    *workspace = NULL;
-    w = (epctx_workspace *)epctx__alloc(&a, sizeof *w);
-    if (w == NULL) return epctx__nomem(error, sizeof *w);
-    memset(w, 0, sizeof *w);
-    w->memory = a;
-    w->allocator.user = w;
-    w->allocator.alloc_fn = epctx__workspace_alloc;
-    w->allocator.free_fn = epctx__workspace_free;
-    w->holds = 1;
-    if (opts != NULL) {
-        w->lock = opts->lock;
-        w->taken = opts->taken;
-    }
-    *workspace = w;
-    return EPCTX_OK;
-}
-
-static void epctx__workspace_leave(epctx_workspace *w) {
-    epctx_lock lock = w->lock;
-    epctx_allocator a = w->memory;
-    size_t holds;
-    epctx__lock(w);
-    holds = --w->holds;
-    epctx__unlock(w);
-    if (holds == 0) { /* no other user */
-        a.free_fn(a.user, w);
-        if (lock.free_fn != NULL) lock.free_fn(lock.user);
-    }
-}
-
-/* -- loading; called with the lock held -- */
-
-/* A handle as a map key; borrowed from `graph`. */
-static epctx_str epctx__handle_key(void *const *graph) {
-    return epctx__str(graph, sizeof *graph);
-}
-
-static void epctx__entry_release(epctx_workspace *w, epctx__entry *entry) {
-    epctx__entry **link = &w->entries;
-    if (entry->taken > 0 || entry->users > 0) return;
-    while (*link != entry) link = &(*link)->next;
-    *link = entry->next; /* unreachable for others */
-    epctx__unlock(w);
-    epctx__ready_close(&entry->opened, &entry->backend, &w->allocator);
-    epctx__lock(w);
-    epctx_arena_free(&entry->arena);
-    w->memory.free_fn(w->memory.user, entry);
-}
-
-static void epctx__entry_leave(epctx_workspace *w, epctx__entry *entry) {
-    if (entry != NULL) {
-        entry->users--;
-        epctx__entry_release(w, entry);
-    }
-}
-
-static bool epctx__entry_is(const epctx__entry *entry, const epctx__asked *asked) {
-    const epctx__wanted *binary = asked->binary;
-    if (entry->backend.self != asked->backend->self ||
-        strcmp(entry->backend.source, asked->backend->source) != 0 ||
-        (!entry->turn.busy && binary->size != 0 && binary->size != entry->opened.size))
-        return false;
-    return (binary->alias[0] != '\0' && strcmp(entry->alias, binary->alias) == 0) ||
-           (binary->path[0] != '\0' && strcmp(entry->path, binary->path) == 0);
-}
-
-/* A new entry that the caller loads; others find it and wait. */
-static epctx_status epctx__entry_make(epctx_workspace *w, const epctx__asked *asked,
-                                      epctx__entry **out, epctx_error *error) {
-    epctx__entry *entry = (epctx__entry *)w->memory.alloc_fn(w->memory.user, sizeof *entry);
-    const epctx__wanted *binary = asked->binary;
-    if (entry == NULL) return epctx__nomem(error, sizeof *entry);
-    memset(entry, 0, sizeof *entry);
-    entry->backend = *asked->backend;
-    epctx_arena_init(&entry->arena, &w->memory);
-    epctx_map_init(&entry->graphs, &entry->arena);
-    if (epctx__copy(&entry->arena, epctx_str_of(binary->path), &entry->path, error) != EPCTX_OK ||
-        epctx__copy(&entry->arena, epctx_str_of(binary->alias), &entry->alias, error) != EPCTX_OK) {
-        epctx_arena_free(&entry->arena);
-        w->memory.free_fn(w->memory.user, entry);
-        return EPCTX_ERR_NOMEM;
-    }
-    entry->users = 1;
-    epctx__turn_begin(w, &entry->turn);
-    entry->next = w->entries;
-    w->entries = *out = entry;
-    w->loads++;
-    return EPCTX_OK;
-}
-
-/* Looks up the graph in an entry held by the caller. `out` gets no entry for a graph that the
- * session already has: there is nothing to release. */
-static epctx_status epctx__entry_ask(epctx_workspace *w, epctx__entry *entry, epctx__asked *asked,
-                                     epctx_bound *out, epctx_error *error) {
-    void **key = &out->graph;
-    uint32_t taken;
-    epctx_status status;
-    asked->missed = true;
-    epctx_error_clear(error);
-    epctx__unlock(w);
-    status = epctx__ready_ask(&entry->opened, &entry->backend, asked->key, asked->hash, out, error);
-    epctx__lock(w);
-    EPCTX__TRY(status);
-    taken = epctx_map_get(&entry->graphs, epctx__handle_key(key));
-    if (taken == 1) {
-        bool own = epctx__has(asked->own, epctx__handle_key(key));
-        asked->missed = asked->used = !own;
-        return own ? EPCTX_OK : EPCTX_ERR_CONTEXT;
-    }
-    asked->missed = false;
-    if (taken == EPCTX_MAP_NONE) {
-        EPCTX__NEW(key, void *, 1, &entry->arena, error);
-        *key = out->graph;
-    }
-    EPCTX__TRY(epctx__map_set(&entry->graphs, epctx__handle_key(key), 1, error));
-    entry->taken++;
-    out->entry = entry;
-    return EPCTX_OK;
-}
-
-/* Asks every loaded entry of this binary. The lock is released in between: an entry stays in the
- * list while held, and each is held until the next one is. */
-static epctx_status epctx__entries_ask(epctx_workspace *w, epctx__asked *asked, epctx_bound *out,
-                                       epctx_error *error) {
-    epctx__entry *entry = w->entries;
-    epctx__entry *held = NULL;
-    epctx_status status = EPCTX_ERR_CONTEXT;
-    asked->missed = true;
-    for (; entry != NULL && status != EPCTX_OK && asked->missed; entry = entry->next) {
-        if (!entry->turn.busy && epctx__entry_is(entry, asked)) {
-            entry->users++;
-            epctx__entry_leave(w, held);
-            held = entry;
-            status = epctx__entry_ask(w, entry, asked, out, error);
-        }
-    }
-    epctx__entry_leave(w, held);
-    return status;
-}
-
-/* Takes a graph of a binary; without `load` only if it waits in the workspace. */
-static epctx_status epctx__take(epctx_workspace *w, epctx__asked *asked, bool load,
-                                epctx_bound *out, epctx_error *error) {
-    epctx__entry *entry;
-    epctx_status status;
-    for (;;) {
-        size_t loads = w->loads;
-        asked->used = false;
-        asked->loaded = true;
-        status = epctx__entries_ask(w, asked, out, error);
-        if (status == EPCTX_OK || !asked->missed) return status;
-        entry = w->entries;
-        while (entry != NULL && !(entry->turn.busy && epctx__entry_is(entry, asked)))
-            entry = entry->next;
-        if (entry != NULL && !epctx__turn_wait(w, &entry->turn)) {
-            epctx_error_clear(error);
-            return epctx_fail(error, EPCTX_ERR_CONTEXT, "loading '%S' waits for this call",
-                              &asked->binary->file.name);
-        }
-        if (entry == NULL && loads == w->loads)
-            break; /* else it is loading or was loaded meanwhile */
-    }
-    epctx_error_clear(error);
-    if (asked->used && w->taken == EPCTX_TAKEN_ERROR) {
-        return epctx_fail(error, EPCTX_ERR_CONTEXT,
-                          "graph '%S' of '%S' is in use by another session of this workspace",
-                          &asked->key, &asked->binary->file.name);
-    }
-    if (!load) return EPCTX_ERR_CONTEXT;
-    EPCTX__TRY(epctx__entry_make(w, asked, &entry, error));
-    epctx__unlock(w);
-    status =
-        epctx__ready_load(&entry->opened, &entry->backend, asked->binary, &w->allocator, error);
-    epctx__lock(w);
-    asked->loaded = asked->opened = status == EPCTX_OK;
-    if (asked->loaded) status = epctx__entry_ask(w, entry, asked, out, error);
-    epctx__turn_end(w, &entry->turn);
-    epctx__entry_leave(w, entry);
-    return status;
-}
-
-static void epctx__give(epctx_workspace *w, epctx__entry *entry, void *graph) {
-    epctx_str key = epctx__handle_key(&graph);
-    if (EPCTX__ALWAYS(epctx_map_get(&entry->graphs, key) == 1)) {
-        (void)epctx_map_put(&entry->graphs, key, 0); /* cannot fail: it has the key */
-        entry->taken--;
-    }
-    epctx__entry_release(w, entry);
-}
-
-/* -- generating -- */
-
-/* A session waiting for the last one. */
-typedef struct epctx__pending {
-    struct epctx__pending *next;
-    const char *path, *name;          /* of its EPContext model, and its file name */
-    const char *aside;                /* its file of initializers, or "" */
-    const char *binary, *binary_path; /* the group's, in the first session */
-    bool overwrite;
-    bool hosted; /* another program writes the model, and the members from `derived` are unused */
-    const char *written; /* the hosted model's canonical path, or NULL */
-    bool derived;
-    epctx_buffer model;
-    epctx_output_file file, initializers;
-    epctx_span bytes; /* of the complete `model` */
-} epctx__pending;
-
-/* A context under construction. Whoever has the turn owns it, except `turn`, `dropped` and
- * `finishing`, which the lock protects. */
-typedef struct epctx__group {
-    struct epctx__group *next;
-    epctx__turn turn;
-    bool dropped;   /* removed from the list: the workspace was closed */
-    bool finishing; /* closed for joining and leaving */
-    const char *name;
-    const epctx_backend *backend;
-    const epctx_io *io;
-    epctx_arena arena;
-    epctx__known known;
-    epctx__lent context; /* with `known` */
-    bool verify;
-    epctx_weightless_support weightless; /* as asked for */
-    char folder[EPCTX_PATH_MAX];         /* canonical */
-    const char *binary; /* name in the nodes; NULL until the first session is done */
-    const char *binary_path;
-    bool overwrite;          /* the binary may replace a file */
-    epctx__pending *pending; /* in order */
-    epctx_commit commit;
-} epctx__group;
-
-/* For a group that is not in the list; without the lock. */
-static void epctx__group_free(epctx_workspace *w, epctx__group *group) {
-    epctx__pending *p;
-    if (group->context.build != NULL)
-        group->backend->discard_fn(group->backend->self, group->context.build);
-    epctx_commit_close(&group->commit);
-    for (p = group->pending; p != NULL; p = p->next) epctx_buffer_free(&p->model);
-    epctx_arena_free(&group->arena);
-    w->allocator.free_fn(w->allocator.user, group);
-}
-
-EPCTX_API void epctx_workspace_close(epctx_workspace *workspace) {
-    epctx__group *idle = NULL;
-    epctx__group *group;
-    if (workspace == NULL) return;
-    epctx__lock(workspace);
-    while ((group = workspace->groups) != NULL) {
-        workspace->groups = group->next;
-        group->dropped = true;
-        if (!group->turn.busy) { /* else freed when the turn ends */
-            group->next = idle;
-            idle = group;
-        }
-    }
-    epctx__unlock(workspace);
-    while ((group = idle) != NULL) {
-        idle = group->next;
-        epctx__group_free(workspace, group);
-    }
-    epctx__workspace_leave(workspace);
-}
-
-/* The group of that name, in the caller's turn until epctx__group_leave; if there is none, `fresh`
- * becomes it (may be NULL). ARG: its turn waits for this call; then `*out` is the group if the turn
- * is this thread's, else NULL. */
-static epctx_status epctx__group_enter(epctx_workspace *w, const char *name, const char *source,
-                                       epctx__group *fresh, epctx__group **out,
-                                       epctx_error *error) {
-    epctx__group *group;
-    epctx_status status = EPCTX_OK;
-    epctx__lock(w);
-    do {
-        for (group = w->groups; group != NULL; group = group->next)
-            if (strcmp(group->name, name != NULL ? name : "") == 0 &&
-                strcmp(group->backend->source, source) == 0)
-                break;
-    } while (group != NULL && group->turn.busy && epctx__turn_wait(w, &group->turn));
-    if (group != NULL && group->turn.busy) {
-        group = group->turn.thread == epctx__thread(w) ? group : NULL;
-        status =
-            epctx_fail(error, EPCTX_ERR_ARG, "compiling or writing the group waits for this call");
-    } else if (group != NULL || fresh != NULL) {
-        if (group == NULL) {
-            group = fresh;
-            group->next = w->groups;
-            w->groups = group;
-        }
-        epctx__turn_begin(w, &group->turn);
-        w->holds++;
-    }
-    epctx__unlock(w);
-    *out = group;
-    return status;
-}
-
-/* Ends a turn and removes a group without a session. */
-static epctx_status epctx__group_leave(epctx_workspace *w, epctx__group *group, epctx_status status,
-                                       epctx_error *error) {
-    const char *source = group->backend->source;
-    epctx__group **link = &w->groups;
-    bool dropped, gone;
-    epctx__lock(w);
-    dropped = group->dropped;
-    gone = dropped || group->finishing || group->pending == NULL;
-    while (gone && *link != NULL && *link != group) link = &(*link)->next;
-    if (gone && *link == group) *link = group->next;
-    epctx__turn_end(w, &group->turn);
-    epctx__unlock(w);
-    if (dropped && !group->finishing && status == EPCTX_OK) {
-        status = epctx_fail(error, EPCTX_ERR_CONTEXT,
-                            "the workspace was closed while the group was compiled");
-    }
-    if (status != EPCTX_OK) epctx_fail(error, status, "%s failed without a message", source);
-    if (gone) epctx__group_free(w, group);
-    epctx__workspace_leave(w);
-    return status;
-}
-
-/* Joins or begins a group, which is the session's turn until epctx__group_leave. */
-static epctx_status epctx__group_join(epctx_workspace *w, const char *name,
-                                      const epctx_backend *backend, const epctx_io *io,
-                                      bool prepare_only, epctx_weightless_support weightless,
-                                      epctx__group **out, epctx_error *error) {
-    epctx__group *fresh = (epctx__group *)w->allocator.alloc_fn(w->allocator.user, sizeof *fresh);
-    epctx__group *group = NULL;
-    epctx_build_opts how;
-    epctx_status status;
-    if (fresh == NULL) return epctx__nomem(error, sizeof *fresh);
-    memset(fresh, 0, sizeof *fresh); /* if there is none */
-    fresh->backend = backend;
-    fresh->io = io;
-    fresh->weightless = weightless;
-    epctx_arena_init(&fresh->arena, &w->allocator);
-    epctx_map_init(&fresh->known.index, &fresh->arena);
-    status = epctx__copy(&fresh->arena, epctx_str_of(name), &fresh->name, error);
-    if (status == EPCTX_OK) status = epctx_commit_begin(&fresh->commit, io, &fresh->arena, error);
-    if (status == EPCTX_OK)
-        status = epctx__group_enter(w, name, backend->source, fresh, &group, error);
-    if (group != fresh) epctx__group_free(w, fresh);
-    EPCTX__TRY(status);
-    *out = group;
-    if (group == fresh) {
-        how.hooks = NULL; /* the group outlives the session */
-        how.prepare_only = prepare_only;
-        how.weightless = weightless;
-        group->context.known = &group->known;
-        status = epctx__build_begin(backend, &how, &group->context.build, error);
-    } else if (group->backend->self != backend->self || group->io != io) {
-        status = epctx_fail(error, EPCTX_ERR_ARG,
-                            "the group has another backend object (other EP options?) or "
-                            "another io");
-    } else if (group->weightless != weightless) {
-        status = epctx_fail(error, EPCTX_ERR_ARG,
-                            "one session of the group is weightless (ep.enable_weightless), "
-                            "another is not");
-    }
-    return status == EPCTX_OK ? status : epctx__group_leave(w, group, status, error);
-}
-
-/* Does another session write this name? All files are in one folder. */
-static epctx_status epctx__group_clash(const epctx__group *group, const char *name,
-                                       epctx_error *error) {
-    const epctx__pending *p;
-    bool same = strcmp(name, group->binary) == 0;
-    for (p = group->pending; p != NULL; p = p->next)
-        same = same || strcmp(name, p->name) == 0 || strcmp(name, p->aside) == 0;
-    return same ? epctx_fail(error, EPCTX_ERR_ARG,
-                             "another session of the group writes '%s': each needs a name of its "
-                             "own",
-                             name)
-                : EPCTX_OK;
-}
-
-/* The folder of the model at `path`, canonical; `folder` has EPCTX_PATH_MAX places. */
-static epctx_status epctx__group_place(const epctx__group *group, const char *path, char *folder,
-                                       epctx_error *error) {
-    char room[EPCTX_PATH_MAX];
-    epctx_str beside = epctx__path_beside(group->io, path, room);
-    beside = beside.size > 0 ? beside : epctx_str_of(".");
-    EPCTX__TRY(epctx__path_join(folder, EPCTX_PATH_MAX, &beside, 1, error));
-    memcpy(room, folder, strlen(folder) + 1);
-    return group->io->canonical_fn(group->io->user, room, folder, EPCTX_PATH_MAX, error);
-}
-
-/* Checks that the model is in the group's folder and has its own name. */
-static epctx_status epctx__group_accepts(epctx__group *group, const char *path,
-                                         epctx_error *error) {
-    char folder[EPCTX_PATH_MAX];
-    EPCTX__TRY(epctx__group_place(group, path, folder, error));
-    if (group->binary == NULL) {
-        memcpy(group->folder, folder, strlen(folder) + 1);
-        return EPCTX_OK;
-    }
-    if (strcmp(group->folder, folder) != 0) {
-        return epctx_fail(error, EPCTX_ERR_ARG,
-                          "'%s' is not in the group's folder '%s': first end that group, with its "
-                          "last session%s",
-                          path, group->folder,
-                          group->pending != NULL && group->pending->hosted
-                              ? " (ep.stop_share_ep_contexts=1), or delete its EPContext models"
-                              : "");
-    }
-    return epctx__group_clash(group, epctx_path_file(epctx_str_of(path)).data, error);
-}
-
-/* A new session, not yet in the group. */
-static epctx_status epctx__pending_make(epctx__group *group, const char *path, const char *aside,
-                                        const char *binary, const char *binary_path,
-                                        epctx__pending **out, epctx_error *error) {
-    epctx_arena *arena = &group->arena;
-    epctx__pending *p;
-    EPCTX__NEW(p, epctx__pending, 1, arena, error);
-    epctx_buffer_init(&p->model, &arena->allocator);
-    *out = p;
-    EPCTX__TRY(epctx__copy(arena, epctx_str_of(path), &p->path, error));
-    EPCTX__TRY(epctx__copy(arena, epctx_str_of(aside), &p->aside, error));
-    EPCTX__TRY(epctx__copy(arena, epctx_str_of(binary), &p->binary, error));
-    p->name = epctx_path_file(epctx_str_of(p->path)).data;
-    return epctx__copy(arena, epctx_str_of(binary_path), &p->binary_path, error);
-}
-
-static void epctx__group_append(epctx__group *group, epctx__pending *p) {
-    epctx__pending **link = &group->pending;
-    if (group->binary == NULL) {
-        group->binary = p->binary;
-        group->binary_path = p->binary_path;
-        group->overwrite = p->overwrite;
-    }
-    while (*link != NULL) link = &(*link)->next;
-    *link = p;
-}
-
-#ifndef EPCTX_NO_EDIT
-
-/* Keeps the session's output until the group is written. Its initializers go into a temporary file
- * now, while its model is open. */
-static epctx_status epctx__pending_fill(epctx__group *group, epctx__pending *p,
-                                        const epctx__gen *g) {
-    p->derived = g->plan->derived;
-    p->overwrite = g->in->opts->overwrite;
-    EPCTX__TRY(epctx__buffer_model(&p->model, g->in->model, g->in->error));
-    if (g->aside.size == 0) return EPCTX_OK;
-    EPCTX__TRY(epctx_commit_set_folder(&group->commit, group->folder, g->in->error));
-    EPCTX__TRY(epctx__gen_put_aside(g, &group->commit, &p->initializers));
-    return epctx_commit_fill(&group->commit, g->in->error);
-}
-
-/* Adds what depends on the whole group: the largest max_size in every node (spill buffers are
- * shared like the context), and the binary in the build stamp (a copy of a model without nodes for
- * this EP has none). */
-static epctx_status epctx__pending_edit(const epctx__group *group, epctx_model *model,
-                                        epctx_span binary, epctx_error *error) {
-    const char *source = group->backend->source;
-    epctx_cursor it = epctx_view_graph_nodes(epctx_model_graph(model));
-    epctx_node_view view;
-    epctx_epnode ep;
-    epctx_attr max_size;
-    epctx__stamp_text stamp;
-    epctx_str value;
-    memset(&max_size, 0, sizeof max_size);
-    max_size.name = epctx_str_of("max_size");
-    max_size.type = EPCTX_ATTR_INT;
-    max_size.i = group->known.max_size;
-    while (group->backend->max_size_fn != NULL && epctx_next_node(&it, &view)) {
-        if (epctx_view_is_epnode(&view) &&
-            epctx_str_is(epctx_view_node_attr_str(&view, "source"), source)) {
-            (void)epctx_view_read_epnode(&view, &ep, error); /* epctx made it */
-            if (ep.max_size != max_size.i)
-                EPCTX__TRY(epctx_edit_set_attr(model, view.view, &max_size, error));
-        }
-    }
-    if (!epctx_model_get_stamp(model, epctx_str_of(source), &value)) return EPCTX_OK;
-    epctx__stamp_begin(&stamp, &model->arena);
-    epctx__stamp_put(&stamp, value);
-    epctx__stamp_put_binary(&stamp, binary, group->known.graphs.count);
-    return epctx__stamp_write(&stamp, model, source, error);
-}
-
-static epctx_status epctx__pending_put(epctx_workspace *w, epctx__group *group, epctx__pending *p,
-                                       epctx_span binary, epctx_error *error) {
-    epctx_open_opts open;
-    epctx_model model;
-    epctx_buffer old = p->model;
-    epctx_status status;
-    memset(&open, 0, sizeof open);
-    open.allocator = &w->allocator;
-    open.io = group->io;
-    EPCTX__TRY(epctx_model_open_memory(&model, old.data, old.size, &open, error));
-    epctx_buffer_init(&p->model, &w->allocator);
-    status = epctx__pending_edit(group, &model, binary, error);
-    if (status == EPCTX_OK) status = epctx__buffer_model(&p->model, &model, error);
-    epctx_model_close(&model);
-    epctx_buffer_free(&old);
-    EPCTX__TRY(status);
-    p->bytes = epctx__span(p->model.data, p->model.size);
-    epctx__output_one(&p->file, p->path, p->derived ? p->name : NULL, &p->bytes);
-    p->file.is_model = true;
-    return epctx_commit_put_file(&group->commit, &p->file, epctx__overwrite(p->overwrite), error);
-}
-
-#endif /* EPCTX_NO_EDIT */
-
-static epctx_status epctx__group_write(epctx_workspace *w, epctx__group *group,
-                                       epctx_buffer *binary, const epctx_hooks *hooks,
-                                       epctx_error *error) {
-    const epctx_backend *b = group->backend;
-    epctx_commit *c = &group->commit;
-    void *build = group->context.build;
-    const epctx__known_graph *graphs = (const epctx__known_graph *)group->known.graphs.items;
-    size_t count = group->known.graphs.count;
-    epctx__pending *p;
-    epctx_output_file file;
-    epctx_span bytes;
-    group->context.build = NULL;
-    EPCTX__TRY(epctx__build_finish(b, build, binary, count, error));
-    bytes = epctx__span(binary->data, binary->size);
-    if (group->verify && count > 0)
-        EPCTX__TRY(epctx__verify_binary(b, bytes, graphs, count, error));
-    memset(&file, 0, sizeof file);
-    epctx__output_one(&file, group->binary_path, group->binary, &bytes);
-    c->hooks = hooks;
-    EPCTX__TRY(epctx_commit_set_folder(c, group->folder, error));
-    if (count > 0)
-        EPCTX__TRY(epctx_commit_put_file(c, &file, epctx__overwrite(group->overwrite), error));
-    for (p = group->pending; p != NULL; p = p->next) {
-#ifndef EPCTX_NO_EDIT
-        EPCTX__TRY(p->hosted ? EPCTX_OK : epctx__pending_put(w, group, p, bytes, error));
-#else
-        (void)w;
-#endif
-    }
-    return epctx_commit_run(c, error);
-}
-
-/* Writes a group, which ends with its turn even on failure. */
-static epctx_status epctx__group_finish(epctx_workspace *w, epctx__group *group,
-                                        const epctx_hooks *hooks, uint64_t *binary_size,
-                                        epctx_error *error) {
-    epctx_buffer binary;
-    epctx_status status;
-    epctx__lock(w);
-    group->finishing = !group->dropped;
-    epctx__unlock(w);
-    if (!group->finishing) return EPCTX_OK; /* epctx__group_leave reports it */
-    epctx_buffer_init(&binary, &w->allocator);
-    status = epctx__group_write(w, group, &binary, hooks, error);
-    if (binary_size != NULL) *binary_size = binary.size;
-    epctx_buffer_free(&binary);
-    return status;
-}
-
-/* -- a session without its model -- */
-
-/* Names and checks the group's binary before a long compile. */
-static epctx_status epctx__group_target(epctx__group *group, const epctx_share_opts *opts,
-                                        epctx_outputs *out, epctx_error *error) {
-    epctx_preflight_in in;
-    epctx__preflight p;
-    char room[EPCTX_PATH_MAX];
-    epctx_status status;
-    memset(&in, 0, sizeof in);
-    memset(&p, 0, sizeof p);
-    in.short_name = group->backend->short_name;
-    p.in = &in;
-    p.folder = epctx__path_beside(group->io, opts->context_path, room);
-    p.overwrite = epctx__overwrite(opts->overwrite);
-    p.error = error;
-    out->model = opts->context_path;
-    /* not taken: the group has an io */
-    EPCTX__TRY(epctx_commit_begin(&p.commit, group->io, &group->arena, error));
-    status = epctx__preflight_binary(&p, out);
-    epctx_blame(error, status == EPCTX_OK ? NULL : opts->context_path, NULL, NULL);
-    return status;
-}
-
-static epctx_status epctx__group_compile(epctx__group *group, const epctx_share_opts *opts,
-                                         epctx_arena *arena, const epctx_node **nodes,
-                                         epctx_error *error) {
-    const size_t count = opts->piece_count;
-    epctx_outputs out;
-    epctx__pending *p;
-    epctx_ep ep;
-    epctx_ep_opts how;
-    epctx__job job;
-    epctx_status status;
-    size_t i;
-    memset(&how, 0, sizeof how);
-    memset(&job, 0, sizeof job);
-    EPCTX__TRY(epctx__group_accepts(group, opts->context_path, error));
-    out.binary = group->binary;
-    if (group->binary == NULL) EPCTX__TRY(epctx__group_target(group, opts, &out, error));
-    EPCTX__TRY(epctx__pending_make(group, opts->context_path, "",
-                                   epctx_path_file(epctx_str_of(out.binary)).data, out.binary, &p,
-                                   error));
-    p->hosted = true;
-    p->overwrite = opts->overwrite;
-    /* The nodes use them after this call. */
-    how.binary = group->binary != NULL ? group->binary : p->binary;
-    EPCTX__TRY(epctx__copy(arena, epctx_str_of(how.binary), &how.binary, error));
-    EPCTX__TRY(epctx__copy(arena, epctx_str_of(opts->source_model), &how.source_model, error));
-    how.name_prefix = opts->name_prefix;
-    how.weightless = opts->weightless;
-    how.hooks = opts->hooks;
-    how.model_hash = opts->model_hash != 0 ? opts->model_hash : epctx__hash_number(0, count);
-    for (i = 0; opts->model_hash == 0 && i < count; i++) /* only the pieces are known */
-        how.model_hash = epctx__hash_number(how.model_hash, epctx_graph_hash(opts->pieces[i]));
-    job.backend = group->backend;
-    job.opts = &how;
-    job.lent = &group->context;
-    job.pieces = opts->pieces;
-    job.count = count;
-    status = epctx__ep_run(&ep, &job, arena, error);
-    if (status == EPCTX_OK) {
-        *nodes = epctx_ep_context_nodes(&ep, &i);
-        group->known.max_size = ep.max_size;
-        group->verify = group->verify || opts->verify;
-        epctx__group_append(group, p);
-    }
-    epctx_ep_end(&ep);
-    return status;
-}
-
-/* Was every model of the group written and deleted again? */
-static bool epctx__group_is_deleted(const epctx__group *group) {
-    const epctx__pending *p;
-    epctx_file_info now;
-    for (p = group->pending; p != NULL; p = p->next)
-        if (p->written == NULL ||
-            group->io->stat_fn(group->io->user, p->written, &now, NULL) != EPCTX_OK ||
-            now.kind != EPCTX_FILE_NONE)
-            return false;
-    return true;
-}
-
-/* Abandons the group if it is in another folder than `path` and its models are deleted: nobody
- * needs it, and this session, which cannot join it, begins another. */
-static void epctx__group_give_way(epctx_workspace *w, const char *name, const char *source,
-                                  const char *path) {
-    epctx__group *group;
-    char folder[EPCTX_PATH_MAX];
-    if (epctx__group_enter(w, name, source, NULL, &group, NULL) != EPCTX_OK || group == NULL)
-        return;
-    if (epctx__group_place(group, path, folder, NULL) == EPCTX_OK &&
-        strcmp(group->folder, folder) != 0 && epctx__group_is_deleted(group))
-        group->pending = NULL;
-    (void)epctx__group_leave(w, group, EPCTX_OK, NULL);
-}
-
-EPCTX_API epctx_status epctx_share_compile(epctx_workspace *workspace, const epctx_backend *backend,
-                                           const epctx_share_opts *opts, epctx_arena *arena,
-                                           const epctx_node **nodes, epctx_error *error) {
-    epctx__group *joined = NULL;
-    epctx_error local;
-    const epctx_io *io = opts != NULL && opts->io != NULL ? opts->io : epctx_io_files();
-    epctx_status status;
-    error = error != NULL ? error : &local;
-    epctx_error_clear(error);
-    *nodes = NULL;
-    if (workspace == NULL || io == NULL || opts == NULL || opts->piece_count == 0 ||
-        epctx_str_of(opts->context_path).size == 0) {
-        return epctx_fail(error, EPCTX_ERR_ARG,
-                          "pass a workspace, an io, pieces and a context_path");
-    }
-    EPCTX__TRY(epctx__backend_check(backend, true, opts->verify, error));
-    epctx__group_give_way(workspace, opts->group, backend->source, opts->context_path);
-    EPCTX__TRY(epctx__group_join(workspace, opts->group, backend, io, opts->prepare_only,
-                                 opts->weightless, &joined, error));
-    status = epctx__group_compile(joined, opts, arena, nodes, error);
-    status = epctx__group_leave(workspace, joined, status, error);
-    *nodes = status == EPCTX_OK ? *nodes : NULL;
-    return status;
-}
-
-static epctx_status epctx__pending_note(epctx__group *group, epctx__pending *p,
-                                        epctx_error *error) {
-    const epctx_io *io = group->io;
-    epctx_file_info info;
-    char path[EPCTX_PATH_MAX];
-    if (io->stat_fn(io->user, p->path, &info, NULL) != EPCTX_OK || info.kind == EPCTX_FILE_NONE ||
-        io->canonical_fn(io->user, p->path, path, sizeof path, NULL) != EPCTX_OK)
-        return EPCTX_OK; /* in memory, or somewhere else */
-    return epctx__copy(&group->arena, epctx_str_of(path), &p->written, error);
-}
-
-EPCTX_API epctx_status epctx_share_written(epctx_workspace *workspace, const char *group,
-                                           const char *source, const char *context_path,
-                                           epctx_error *error) {
-    epctx__group *found;
-    epctx__pending *p;
-    epctx_error local;
-    epctx_status status;
-    error = error != NULL ? error : &local;
-    epctx_error_clear(error);
-    EPCTX__TRY(epctx__group_enter(workspace, group, source, NULL, &found, error));
-    for (p = found != NULL ? found->pending : NULL; p != NULL; p = p->next)
-        if (p->hosted && strcmp(p->path, context_path) == 0) break;
-    status = p != NULL ? epctx__pending_note(found, p, error)
-                       : epctx_fail(error, EPCTX_ERR_NOT_FOUND, "no session of %s compiles '%s'",
-                                    source, context_path);
-    return found != NULL ? epctx__group_leave(workspace, found, status, error) : status;
-}
-
-EPCTX_API void epctx_share_withdraw(epctx_workspace *workspace, const char *group,
-                                    const char *source, const char *context_path) {
-    epctx__group *found;
-    /* If that fails, the turn may be this thread's: a hook or the backend calls. */
-    bool entered = epctx__group_enter(workspace, group, source, NULL, &found, NULL) == EPCTX_OK;
-    epctx__pending **link;
-    if (found == NULL || found->finishing) return;
-    for (link = &found->pending; *link != NULL; link = &(*link)->next) {
-        if ((*link)->hosted && strcmp((*link)->path, context_path) == 0) {
-            *link = (*link)->next;
-            break;
-        }
-    }
-    if (entered) (void)epctx__group_leave(workspace, found, EPCTX_OK, NULL);
-}
-
-#ifndef EPCTX_NO_EDIT
-
-/* -- a session that has its model -- */
-
-static epctx_status epctx__group_session(epctx__group *group, const epctx__gen_in *given,
-                                         epctx__gen_planned *plan, epctx__gen *g) {
-    const char *aside = given->opts->initializers_file_name;
-    epctx__gen_in *in;
-    epctx__pending *p;
-    epctx_status status;
-    EPCTX__NEW(in, epctx__gen_in, 1, given->arena, given->error); /* the result refers to it */
-    *in = *given;
-    in->lent = &group->context;
-    EPCTX__TRY(epctx__gen_context_path(in, plan));
-    EPCTX__TRY(epctx__group_accepts(group, plan->context_path, in->error));
-    if (group->binary != NULL) {
-        EPCTX__TRY(epctx__copy(in->arena, epctx_str_of(group->binary), &in->binary, in->error));
-        if (epctx_str_of(aside).size > 0) /* no other session may write it */
-            EPCTX__TRY(epctx__group_clash(group, aside, in->error));
-    }
-    EPCTX__TRY(epctx__gen_make(in, plan, g));
-    if (g->report->context_path[0] != '\0') {
-        EPCTX__TRY(epctx__pending_make(group, plan->context_path, g->aside.size > 0 ? aside : "",
-                                       plan->binary, plan->binary_path, &p, in->error));
-        status = epctx__pending_fill(group, p, g);
-        if (status != EPCTX_OK) {
-            epctx_buffer_free(&p->model);
-            return status;
-        }
-        epctx__group_append(group, p);
-    }
-    group->verify = group->verify || in->opts->verify;
-    if (g->report->max_size > group->known.max_size) group->known.max_size = g->report->max_size;
-    return EPCTX_OK;
-}
-
-static epctx_status epctx__gen_grouped(const epctx__gen_in *in, epctx__gen_planned *plan,
-                                       epctx__gen *g) {
-    const epctx_gen_opts *opts = in->opts;
-    epctx__group *group;
-    epctx_status status;
-    EPCTX__TRY(epctx__group_join(opts->workspace, opts->group, in->backend,
-                                 epctx_model_io(in->model), opts->prepare_only, opts->weightless,
-                                 &group, in->error));
-    status = epctx__group_session(group, in, plan, g);
-    if (status == EPCTX_OK && opts->stop) {
-        status = epctx__group_finish(opts->workspace, group, opts->hooks, &g->report->binary_size,
-                                     in->error);
-    }
-    return epctx__group_leave(opts->workspace, group, status, in->error);
-}
-
-#endif /* EPCTX_NO_EDIT */
-
-EPCTX_API epctx_status epctx_share_finish(epctx_workspace *workspace, const char *group,
-                                          const char *source, const epctx_hooks *hooks,
-                                          uint64_t *binary_size, epctx_error *error) {
-    epctx__group *found;
-    epctx_error local;
-    epctx_status status;
-    error = error != NULL ? error : &local;
-    epctx_error_clear(error);
-    EPCTX__TRY(epctx__group_enter(workspace, group, source, NULL, &found, error));
-    if (found == NULL) {
-        return epctx_fail(error, EPCTX_ERR_NOT_FOUND, "the workspace has no group '%s' of %s",
-                          group != NULL ? group : "", source);
-    }
-    status = epctx__group_finish(workspace, found, hooks, binary_size, error);
-    return epctx__group_leave(workspace, found, status, error);
-}
-
-#ifndef EPCTX_NO_EDIT
-
-EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *backend,
-                                      const epctx_gen_opts *opts, epctx_gen_report *report,
-                                      epctx_error *error) {
-    epctx_gen_opts defaults;
-    epctx_allocator in_arena;
-    epctx__gen_in in;
-    epctx__gen_planned *plan;
-    epctx__gen g;
-    epctx_error local;
-    size_t mark;
-    epctx_status status;
-    error = error != NULL ? error : &local;
-    epctx_error_clear(error);
-    memset(&defaults, 0, sizeof defaults);
-    memset(&in, 0, sizeof in);
-    memset(&g, 0, sizeof g);
-    in.model = model;
-    in.backend = backend;
-    in.opts = opts != NULL ? opts : &defaults;
-    in.error = error;
-    if (model == NULL || model->root == NULL ||
-        (epctx_model_io(model) == NULL && in.opts->memory == NULL))
-        return epctx_fail(error, EPCTX_ERR_ARG, "an open model with an io is expected");
-    EPCTX__TRY(epctx__backend_check(backend, true, in.opts->verify, error));
-    if (in.opts->workspace == NULL && (in.opts->stop || in.opts->group != NULL))
-        return epctx_fail(error, EPCTX_ERR_ARG, "`stop` and `group` need a `workspace`");
-    in.options = epctx_options_of_gen(in.opts);
-    in.options.arena = in.arena = &model->arena;
-    in_arena = epctx__in_arena(in.arena);
-    epctx_buffer_init(&g.aside, &in_arena);
-    EPCTX__NEW(plan, epctx__gen_planned, 1, in.arena, error);
-    EPCTX__NEW(g.report, epctx_gen_report, 1, in.arena, error);
-    mark = epctx_edit_mark(model);
-    status = in.opts->memory != NULL      ? epctx__gen_in_memory(&in, plan, &g)
-             : in.opts->workspace != NULL ? epctx__gen_grouped(&in, plan, &g)
-                                          : epctx__gen_alone(&in, plan, &g);
-    if (status != EPCTX_OK) {
-        epctx_fail(error, status, "%s failed without a message", backend->source);
-        epctx_blame(error, model->path, NULL, NULL);
-        epctx_edit_undo(model, mark);
-    } else if (report != NULL) {
-        *report = *g.report;
-    }
-    epctx_ep_end(&g.ep);
-    return status;
 }
 
 #endif /* EPCTX_NO_EDIT */

@@ -19,11 +19,13 @@
 #include <string.h>
 #include <time.h>
 
+#include <onnxruntime_c_api.h>
+
 #include "epctx_npu.h"
-#include "examples/conformance/ort_driver.h"
 #include "examples/epctx/core/cli.h"
 #include "examples/epctx/core/session.h"
 #include "examples/epctx/core/tensors.h"
+#include "examples/epctx/ort/driver.h"
 
 #define MOST    8
 #define ROUNDS  6

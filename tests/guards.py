@@ -34,9 +34,9 @@ from threading import Lock
 HEADERS = {"epctx.h": "EPCTX", "epctx_npu.h": "EPCTX_NPU"}
 # What `make guards` takes; the kernels and operators of the reference NPU are not guards.
 SECTIONS = {
-    "epctx.h": ("basics", "path", "io", "wire", "onnx", "record", "epnode", "profile", "option",
-                "state", "scan", "edit", "commit", "stamp", "payload", "partition", "weights", "ep",
-                "gen", "share", "load"),
+    "epctx.h": ("basics", "path", "io", "wire", "onnx", "reads", "record", "epnode", "profile",
+                "option", "state", "scan", "edit", "commit", "stamp", "payload", "partition",
+                "weights", "ep", "preflight", "share", "gen", "load"),
     "epctx_npu.h": ("blob: words, sizes, header", "arch", "exec: loading and running"),
 }
 ROOT = os.path.realpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))

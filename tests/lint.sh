@@ -81,6 +81,29 @@ test_names() {
     done
 }
 
+# In the reference NPU, nodes with bodies are lowered by what lowers nodes, and lowering folds.
+recursion="epctx__evaluate epctx__import_tensor epctx__lower_if epctx__lower_loop"
+
+# sections HEADER [FILE]: the header's plan holds, or that of a changed copy
+sections() {
+    upward=
+    [ "$1" != epctx_npu.h ] || upward=$recursion
+    # shellcheck disable=SC2086 # a list of words
+    "$python" -B tests/judge/sections.py "${2-$1}" EPCTX_API $upward
+}
+
+# refused NAME FOUND HEADER EDIT: what the edit does to the header is found
+refused() {
+    sed "$4" "$3" >"$work/changed.h"
+    if cmp -s "$3" "$work/changed.h"; then
+        fail "$1" "the edit changes nothing"
+    elif sections "$3" "$work/changed.h" | grep -q "$2"; then
+        ok "$1"
+    else
+        fail "$1" "expected '$2', found nothing"
+    fi
+}
+
 # objects JUDGE FOLDER OBJECTS MAIN: in make lint the plugin and the conformance suite may not be
 # built.
 objects() {
@@ -97,7 +120,16 @@ with groff "man page" man_page
 finds "lines" "$python" -B tests/judge/lines.py
 for header in epctx.h epctx_npu.h; do
     finds "definitions of $header" "$python" -B tests/judge/definitions.py $header EPCTX_API
+    finds "sections of $header" sections $header
 done
+refused "contents in another order" "^.*: CONTENTS are" epctx.h 's/>>path >>io/>>io >>path/'
+refused "sections in another order" "not in the order" epctx.h \
+    '/^ \* >>implementation/,$s/^ \* >>wire$/ * >>load/'
+refused "functions of another section" "is declared in >>wire and defined in >>more" epctx.h \
+    '/^ \* >>implementation/,$s/^ \* >>wire$/ * >>more/'
+refused "a call upward" ">>basics calls epctx_unload of >>load" epctx.h \
+    's/strlen(text)/epctx_unload(text)/'
+refused "a recursion that is gone" "take it off the list" epctx_npu.h 's/epctx__lower_loop(/gone(/'
 finds "callers" "$python" -B tests/judge/callers.py epctx.h epctx_npu.h
 finds "old names" old_names
 finds "mutations" /usr/bin/python3 -B tests/mutants.py --check

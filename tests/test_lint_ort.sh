@@ -13,7 +13,7 @@ start lint_ort
 mkdir -p "$work/models/sub" "$work/models/folder.bin"
 
 headers=$(sh tests/deps.sh where ort-headers) || exit 1
-${CC:-gcc} -O1 -std=gnu11 -I. -isystem "$headers" tests/ort/verdicts.c \
+${CC:-gcc} -O1 -std=gnu11 -I. -Iexamples/epctx -isystem "$headers" tests/ort/verdicts.c \
     examples/conformance/ort_driver.c "$build/libepctx.a" -o "$work/verdicts" \
     ${NANOPB_LIBS:--lprotobuf-nanopb} -ldl -lm -pthread || exit 1
 ${CC:-gcc} -O1 -std=c11 -fPIC -shared -isystem "$headers" tests/ort/any_ep.c \

@@ -8,8 +8,10 @@
 #ifndef CONFORMANCE_H
 #define CONFORMANCE_H
 
+#include <onnxruntime_c_api.h>
+
 #include "epctx.h"
-#include "ort_driver.h"
+#include "ort/driver.h"
 
 #include <limits.h>
 #include <stdio.h>

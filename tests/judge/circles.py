@@ -1,8 +1,9 @@
 #!/usr/bin/python3
-"""circles.py FOLDER OBJECTS...: prints the circles between the sources of FOLDER, files that need
-each other, with the symbols that make them: what one object leaves undefined, and another has.
+"""circles.py FOLDER OBJECTS: prints the circles between the sources of FOLDER, files that need each
+other, and between its subfolders, with the symbols that make them: what one object leaves
+undefined, and another has.
 
-OBJECTS are folders in which there is FOLDER's tree, built, and archives are not looked at.
+OBJECTS is the folder in which there is FOLDER's tree, built. Archives are not looked at.
 """
 import os
 import subprocess
@@ -61,17 +62,33 @@ def circles(edges):
     return sorted(map(sorted, sets))
 
 
-def main():
-    folder, built = sys.argv[1:]
-    edges = edges_of(folder, built)
-    if not edges:
-        sys.exit(f"{folder}: expected objects in {built}, found none")
+def of_folders(edges):
+    """The same between the folders of the sources."""
+    folders = {os.path.dirname(source): {} for source in edges}
+    for source, others in edges.items():
+        for other, names in others.items():
+            here, there = os.path.dirname(source), os.path.dirname(other)
+            if here != there:
+                folders[here].setdefault(there, []).extend(names)
+    return folders
+
+
+def tell(folder, edges):
     for circle in circles(edges):
         print(f"{folder}: these need each other: {' '.join(circle)}")
         for source in circle:
             for other in circle:
                 if other in edges[source]:
                     print(f"  {source} needs {' '.join(edges[source][other])} of {other}")
+
+
+def main():
+    folder, built = sys.argv[1:]
+    edges = edges_of(folder, built)
+    if not edges:
+        sys.exit(f"{folder}: expected objects in {built}, found none")
+    tell(folder, edges)
+    tell(folder, of_folders(edges))
 
 
 if __name__ == "__main__":

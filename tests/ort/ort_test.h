@@ -1,6 +1,6 @@
 /*
  * The harness of the test programs for the plugin EP: the unmodified ONNX Runtime, driven through
- * its public C API alone (examples/conformance/ort_driver.h). Every case runs with the toy device
+ * its public C API alone (examples/epctx/ort/driver.h). Every case runs with the toy device
  * (device_toy.c) and with the reference NPU: the same scaffolding on two backends. Here are a
  * folder for the files of a case, small models, the comparison with ORT's CPU EP while ours is
  * absent, and the program:
@@ -39,7 +39,9 @@
 #include "../test.h"
 #include "epctx.h"
 #include "onnx_bytes.h"
-#include "examples/conformance/ort_driver.h"
+#include <onnxruntime_c_api.h>
+
+#include "examples/epctx/ort/driver.h"
 #include "examples/plugin_ep/ort131.h"
 
 /* How the makefile calls a plugin, and what the system calls the folder for passing files. */

@@ -6,7 +6,9 @@
  * session has the CPU EP and ANY_EP (any_ep.c), for the EPContext nodes, and the session options.
  */
 #define _GNU_SOURCE
-#include "examples/conformance/ort_driver.h"
+#include <onnxruntime_c_api.h>
+
+#include "examples/epctx/ort/driver.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* epctx embed: contexts from files into the model. */
-#include "core/convert.h"
+#include "convert.h"
 
 static int run(const cli_args *args) {
     return convert_contexts(args, ops_embed);

@@ -1,5 +1,5 @@
 /* epctx extract: contexts from the model into files. */
-#include "core/convert.h"
+#include "convert.h"
 
 static int run(const cli_args *args) {
     return convert_contexts(args, ops_extract);

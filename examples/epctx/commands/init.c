@@ -1,5 +1,5 @@
 /* epctx init: initializers into the model, into a file, or away. */
-#include "core/convert.h"
+#include "convert.h"
 #include "ops/init.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* epctx npu-dump: what the reference NPU makes of a model, and where its time goes. */
 #define _POSIX_C_SOURCE 200809L
 
-#include "npu_dump.h"
+#include "core/npu_graph.h"
 #include "core/tensors.h"
 #include "core/threads.h"
 #include "core/options.h"
@@ -167,56 +167,11 @@ static void print_commands(const session *s, const double *times) {
     }
 }
 
-static void put_range(json_writer *w, const char *key, const epctx_npu_range *range) {
-    json_array(w, key, JSON_INLINE);
-    json_uint(w, NULL, range->offset);
-    json_uint(w, NULL, range->offset + range->bytes);
-    json_end(w);
-}
-
-/* Where a command reads and writes scratch: [from, to) each. */
-static void put_memory(json_writer *w, const epctx_npu_command *c) {
-    size_t i;
-    json_array(w, "reads", JSON_INLINE);
-    for (i = 0; i < EPCTX_NPU_MAX_READS; i++)
-        if (c->reads[i].bytes > 0) put_range(w, NULL, &c->reads[i]);
-    json_end(w);
-    if (c->result.bytes == 0)
-        json_null(w, "writes");
-    else
-        put_range(w, "writes", &c->result);
-}
-
-void npu_dump_put_graph(json_writer *w, const char *key, const epctx_npu_graph *graph,
-                        const double *times) {
-    uint32_t position = 0;
-    epctx_npu_command c;
-    json_object(w, key, JSON_INLINE);
-    json_str(w, "name", graph->info.name);
-    json_uint(w, "work", graph->work);
-    json_uint(w, "scratch", graph->info.scratch_size);
-    json_array(w, "commands", JSON_HANGING);
-    while (epctx_npu_next_command(graph, &position, &c)) {
-        json_object(w, NULL, JSON_INLINE);
-        json_text(w, "op", c.op);
-        json_str(w, "node", c.name);
-        json_uint(w, "elements", c.elements);
-        json_uint(w, "products", c.products);
-        json_uint(w, "bytes", c.bytes);
-        json_uint(w, "workspace", c.temporary);
-        put_memory(w, &c);
-        if (times != NULL) json_fixed(w, "us", *times++ / 1000, 3);
-        json_end(w);
-    }
-    json_end(w);
-    json_end(w);
-}
-
 static void json_commands(json_writer *w, const session *s, const double *times) {
     size_t i;
     json_array(w, "graphs", JSON_HANGING);
     for (i = 0; i < s->loaded.bound_count; i++) {
-        npu_dump_put_graph(w, NULL, graph_at(s, i), times);
+        npu_graph_put(w, NULL, graph_at(s, i), times);
         times += graph_at(s, i)->command_count;
     }
     json_end(w);

@@ -2,7 +2,7 @@
 #include "binary/binary.h"
 #include "core/asker.h"
 #include "core/combine.h"
-#include "core/convert.h"
+#include "convert.h"
 #include "ops/repair.h"
 #include "core/rules.h"
 

@@ -1,5 +1,5 @@
 /* epctx weightless: weights of EPContext nodes in the source model, or in the model itself. */
-#include "core/convert.h"
+#include "convert.h"
 #include "ops/weightless.h"
 
 #include <string.h>

@@ -2,10 +2,8 @@
 #ifndef EPCTX_CLI_ORT_CHILD_H
 #define EPCTX_CLI_ORT_CHILD_H
 
-#include "abi.h"
-
-#include "../../conformance/ort_driver.h"
 #include "anyep.h"
+#include "driver.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* What the reference NPU executes, for the page of `epctx view`. */
-#include "commands/npu_dump.h"
+#include "core/npu_graph.h"
 #include "core/session.h"
 #include "view.h"
 
@@ -28,7 +28,7 @@ epctx_status view_put_npu(json_writer *w, const char *file, epctx_error *error) 
         const epctx_bound *bound = &s.loaded.bound[i];
         json_object(w, NULL, JSON_INLINE);
         json_str(w, "epnode", bound->node.name);
-        npu_dump_put_graph(w, "binary", (const epctx_npu_graph *)bound->graph, NULL);
+        npu_graph_put(w, "binary", (const epctx_npu_graph *)bound->graph, NULL);
         json_end(w);
     }
     json_end(w);

@@ -13,8 +13,8 @@
 
 #include "epctx.h"
 
-#if !defined(ORT_ABI_H) /* the tool's own header (examples/epctx/ort/abi.h) in its place */
-#include <onnxruntime_c_api.h>
+#if !defined(ORT_API_VERSION) /* else ONNX Runtime's own header came first */
+#include "abi.h"
 #endif
 
 extern const OrtApi *ort;

@@ -3,7 +3,7 @@
 #define EPCTX_CLI_CONVERT_H
 
 #include "ops/contexts.h"
-#include "output.h"
+#include "core/output.h"
 
 typedef epctx_status (*convert_fn)(epctx_model *model, const ops_convert_opts *opts,
                                    ops_changes *changes, epctx_error *error);
