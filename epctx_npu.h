@@ -593,7 +593,7 @@ extern "C" {
 #define EPCTX__OUTSIDE       256 /* bytes: smaller initializers stay in the blob */
 
 /* The records of the file, as the manual lists them. Numbers of 64 bits within the word section are
- * two words: the copy of that section is turned into the host's order word by word. */
+ * two words: the copy of that section is put into the host's order word by word. */
 typedef struct epctx__header {
     char magic[8];
     uint32_t format, header_bytes;
@@ -1540,7 +1540,8 @@ static void epctx__move_row(uint8_t *to, const uint8_t *from, size_t count, ptrd
 }
 
 #ifdef EPCTX__AVX2
-/* 4 rows of 4 columns (3: the last one turns to 0), each of which lies together in `x`. */
+/* 4 rows of 4 columns; x holds the columns, each of 4 adjacent elements. `columns` 3: the last
+ * one is 0. */
 static EPCTX__INLINE void epctx__transform_tile(const float *x, ptrdiff_t from_step, size_t columns,
                                                 float *y, ptrdiff_t to_step) {
     __m128 v0 = _mm_loadu_ps(x), v1 = _mm_loadu_ps(x + from_step);
@@ -1736,9 +1737,9 @@ static bool epctx__check_unary(const epctx__unary *p, epctx__needs *needs) {
 /* True if every magnitude |x[i]| is below 2^exponent. */
 static EPCTX__INLINE bool epctx__all_near(const float *x, size_t count, uint32_t exponent) {
     const int32_t limit = (int32_t)(exponent + 127) << 23;
-    uint32_t far = 0;
-    EPCTX__EACH(i, count, far |= (int32_t)(epctx__bits_of(x[i]) & 0x7fffffffu) < limit ? 0 : 1;);
-    return far == 0;
+    uint32_t large = 0;
+    EPCTX__EACH(i, count, large |= (int32_t)(epctx__bits_of(x[i]) & 0x7fffffffu) < limit ? 0 : 1;);
+    return large == 0;
 }
 
 /* Computes sines, cosines and tangents. False: another function, or a magnitude of 2^20 or more. */
@@ -2147,7 +2148,7 @@ static void epctx__tile_part(const epctx__left *a, const float *b, float *tile) 
 
 #ifdef EPCTX__AVX2
 
-/* -- words: what the kernels below do with a vector, for each width -- */
+/* -- vectors: what the kernels below do with one, a function for each width -- */
 
 /* 256 or 512 bits. */
 typedef union epctx__vector {
@@ -2163,10 +2164,10 @@ typedef union epctx__lanes {
     __mmask16 m512;
 } epctx__lanes;
 
-/* Calls the word `name` for vectors of `bits`. A kernel is one function for both widths: where it
- * is inlined, `bits` is a constant and the other word is gone. It is compiled without the
- * instructions that words need, so it passes vectors by address. */
-#define EPCTX__WORD(bits, name, arguments) \
+/* Calls the form of `name` for vectors of `bits`. A kernel is one function for both widths: where it
+ * is inlined, `bits` is a constant and the other form is gone. The function itself is compiled for
+ * every processor, so it passes vectors by address. */
+#define EPCTX__BY_WIDTH(bits, name, arguments) \
     ((bits) == 512 ? name##_512 arguments : name##_256 arguments)
 
 EPCTX__TARGET static inline void epctx__zero_256(epctx__vector *v) {
@@ -2292,19 +2293,19 @@ static EPCTX__INLINE void epctx__epilogue_vector(size_t bits, const epctx__epilo
     const size_t at = r * f->row + column;
     epctx__lanes mask;
     epctx__vector x;
-    EPCTX__WORD(bits, epctx__first, (&mask, count));
-    EPCTX__WORD(bits, epctx__splat, (&x, f->scale));
-    EPCTX__WORD(bits, epctx__multiply, (v, &x));
+    EPCTX__BY_WIDTH(bits, epctx__first, (&mask, count));
+    EPCTX__BY_WIDTH(bits, epctx__splat, (&x, f->scale));
+    EPCTX__BY_WIDTH(bits, epctx__multiply, (v, &x));
     if (f->bias != NULL) {
-        EPCTX__WORD(bits, epctx__load_some, (&x, &mask, f->bias + column));
-        EPCTX__WORD(bits, epctx__add, (v, &x));
+        EPCTX__BY_WIDTH(bits, epctx__load_some, (&x, &mask, f->bias + column));
+        EPCTX__BY_WIDTH(bits, epctx__add, (v, &x));
     }
     if (f->add != NULL) {
-        EPCTX__WORD(bits, epctx__load_some, (&x, &mask, f->add + at));
-        EPCTX__WORD(bits, epctx__add, (v, &x));
+        EPCTX__BY_WIDTH(bits, epctx__load_some, (&x, &mask, f->add + at));
+        EPCTX__BY_WIDTH(bits, epctx__add, (v, &x));
     }
-    EPCTX__WORD(bits, epctx__limit, (v, f->low, f->high));
-    EPCTX__WORD(bits, epctx__store_some, (v, &mask, count, f->y + at));
+    EPCTX__BY_WIDTH(bits, epctx__limit, (v, f->low, f->high));
+    EPCTX__BY_WIDTH(bits, epctx__store_some, (v, &mask, count, f->y + at));
 }
 
 /* Adds the products of element `from` of `rows` rows and of the vectors at b, b + next and so
@@ -2318,14 +2319,14 @@ static EPCTX__INLINE void epctx__products_step(size_t bits, const float *const *
     EPCTX__UNROLL
     for (j = 0; j < 4; j++)
         if (j < vectors)
-            EPCTX__WORD(bits, epctx__load, (&y[j], b + j * lanes / 16 * next + j * lanes % 16));
+            EPCTX__BY_WIDTH(bits, epctx__load, (&y[j], b + j * lanes / 16 * next + j * lanes % 16));
     EPCTX__UNROLL
     for (r = 0; r < EPCTX__MOST_ROWS; r++) {
         if (r < rows) {
-            EPCTX__WORD(bits, epctx__splat, (&x, at[r][from]));
+            EPCTX__BY_WIDTH(bits, epctx__splat, (&x, at[r][from]));
             EPCTX__UNROLL
             for (j = 0; j < 4; j++)
-                if (j < vectors) EPCTX__WORD(bits, epctx__fused, (&sum[r][j], &x, &y[j]));
+                if (j < vectors) EPCTX__BY_WIDTH(bits, epctx__fused, (&sum[r][j], &x, &y[j]));
         }
     }
 }
@@ -2341,7 +2342,7 @@ static EPCTX__INLINE void epctx__products(size_t bits, const epctx__left *a, con
     EPCTX__UNROLL
     for (r = 0; r < EPCTX__MOST_ROWS; r++) {
         EPCTX__UNROLL
-        for (j = 0; j < 4; j++) EPCTX__WORD(bits, epctx__zero, (&sum[r][j]));
+        for (j = 0; j < 4; j++) EPCTX__BY_WIDTH(bits, epctx__zero, (&sum[r][j]));
     }
     for (t = 0; t < a->runs; t++, at += EPCTX__MOST_ROWS)
         for (from = 0, k = 0; k < a->count; k++, from += a->step, b += EPCTX__COLUMNS)
@@ -2535,11 +2536,13 @@ static bool epctx__check_conv(const epctx__conv *p, epctx__needs *needs) {
 typedef struct epctx__conv_part {
     const epctx__conv *p;
     epctx__level fast;
-    const float *x;            /* first channel of the group */
-    size_t pixel;              /* floats from pixel to pixel of x */
-    float *ring;               /* copied rows of the image, row y at y % slots; NULL: none */
-    const float *from;         /* what the windows read: the ring or x, `slots` rows */
-    size_t slots, width, step; /* pixels of a row of it; floats from pixel to pixel */
+    const float *x;    /* first channel of the group */
+    size_t pixel;      /* floats from pixel to pixel of x */
+    float *ring;       /* copied rows of the image, row y at y % slots; NULL: none */
+    const float *from; /* what the windows read: the ring or x */
+    size_t slots;      /* rows of it */
+    size_t width;      /* pixels of such a row */
+    size_t step;       /* floats from pixel to pixel of it */
     const float **at;
     epctx__left rows;
     const float *weights, *bias, *add;
@@ -2708,7 +2711,8 @@ typedef enum epctx__slide_kind {
 typedef struct epctx__slides {
     const epctx__window *window;
     epctx__slide_kind kind;
-    size_t channels, row; /* floats of a pixel of x; from pixel to pixel of y */
+    size_t channels; /* floats of a pixel of x */
+    size_t row;      /* floats from pixel to pixel of y */
     const float *x, *weights, *bias;
     float *y;
     epctx__act act;
@@ -2837,15 +2841,15 @@ static EPCTX__INLINE void epctx__slide_dense(size_t bits, const float *x, size_t
     size_t i, t;
     EPCTX__UNROLL
     for (t = 0; t < 5; t++)
-        if (t < n) EPCTX__WORD(bits, epctx__load, (&k[t], taps + 16 * t));
+        if (t < n) EPCTX__BY_WIDTH(bits, epctx__load, (&k[t], taps + 16 * t));
     EPCTX__UNROLL
     for (i = 0; i < 12; i++) {
         if (i < 7 + n) {
-            EPCTX__WORD(bits, epctx__load_some, (&v, mask, x));
+            EPCTX__BY_WIDTH(bits, epctx__load_some, (&v, mask, x));
             EPCTX__UNROLL
             for (t = 0; t < 5; t++)
                 if (t < n && t <= i && i - t < 8)
-                    EPCTX__WORD(bits, epctx__fused, (&sum[i - t], &k[t], &v));
+                    EPCTX__BY_WIDTH(bits, epctx__fused, (&sum[i - t], &k[t], &v));
             x += pixel;
         }
     }
@@ -2857,17 +2861,17 @@ static EPCTX__INLINE void epctx__slide_tap(size_t bits, epctx__slide_kind kind, 
                                            size_t pixels, epctx__vector *sum) {
     epctx__vector weight, v;
     size_t i;
-    if (kind == EPCTX__SLIDE_PRODUCTS) EPCTX__WORD(bits, epctx__load, (&weight, tap));
+    if (kind == EPCTX__SLIDE_PRODUCTS) EPCTX__BY_WIDTH(bits, epctx__load, (&weight, tap));
     EPCTX__UNROLL
     for (i = 0; i < 8; i++) {
         if (i < pixels) {
-            EPCTX__WORD(bits, epctx__load_some, (&v, mask, x + i * pixel));
+            EPCTX__BY_WIDTH(bits, epctx__load_some, (&v, mask, x + i * pixel));
             if (kind == EPCTX__SLIDE_MAX)
-                EPCTX__WORD(bits, epctx__greater, (&sum[i], &v));
+                EPCTX__BY_WIDTH(bits, epctx__greater, (&sum[i], &v));
             else if (kind == EPCTX__SLIDE_PRODUCTS)
-                EPCTX__WORD(bits, epctx__fused, (&sum[i], &weight, &v));
+                EPCTX__BY_WIDTH(bits, epctx__fused, (&sum[i], &weight, &v));
             else
-                EPCTX__WORD(bits, epctx__add, (&sum[i], &v));
+                EPCTX__BY_WIDTH(bits, epctx__add, (&sum[i], &v));
         }
     }
 }
@@ -2909,14 +2913,14 @@ static EPCTX__INLINE void epctx__slide_groups(size_t bits, const epctx__slides *
     epctx__vector sum[8], start, divisor;
     epctx__lanes mask;
     size_t c, g, i;
-    EPCTX__WORD(bits, epctx__splat, (&divisor, epctx__slide_divisor(s, t)));
+    EPCTX__BY_WIDTH(bits, epctx__splat, (&divisor, epctx__slide_divisor(s, t)));
     for (c = 0; c < channels; c += bits / 32) {
         const float *x = s->x + p.first + c, *tap = NULL;
-        EPCTX__WORD(bits, epctx__first, (&mask, channels - c));
-        EPCTX__WORD(bits, epctx__zero, (&start));
-        if (s->bias != NULL) EPCTX__WORD(bits, epctx__load_some, (&start, &mask, s->bias + c));
+        EPCTX__BY_WIDTH(bits, epctx__first, (&mask, channels - c));
+        EPCTX__BY_WIDTH(bits, epctx__zero, (&start));
+        if (s->bias != NULL) EPCTX__BY_WIDTH(bits, epctx__load_some, (&start, &mask, s->bias + c));
         if (kind == EPCTX__SLIDE_MAX)
-            EPCTX__WORD(bits, epctx__splat, (&start, epctx__slide_least(t)));
+            EPCTX__BY_WIDTH(bits, epctx__splat, (&start, epctx__slide_least(t)));
         if (kind == EPCTX__SLIDE_PRODUCTS)
             tap = s->weights + c / 16 * 16 * taps + c % 16 + p.first_tap;
         for (g = 0; g < groups; g++, x += pixels * p.pixel) {
@@ -2927,9 +2931,10 @@ static EPCTX__INLINE void epctx__slide_groups(size_t bits, const epctx__slides *
             for (i = 0; i < 8; i++) {
                 if (i < pixels) {
                     if (kind == EPCTX__SLIDE_AVERAGE)
-                        EPCTX__WORD(bits, epctx__divide, (&sum[i], &divisor));
-                    EPCTX__WORD(bits, epctx__store_some,
-                                (&sum[i], &mask, channels - c, y + (g * pixels + i) * p.out + c));
+                        EPCTX__BY_WIDTH(bits, epctx__divide, (&sum[i], &divisor));
+                    EPCTX__BY_WIDTH(
+                        bits, epctx__store_some,
+                        (&sum[i], &mask, channels - c, y + (g * pixels + i) * p.out + c));
                 }
             }
         }
@@ -3127,7 +3132,9 @@ static epctx_status epctx__run_gemm(const epctx__gemm *p, const epctx__args *arg
  * 4 x 4 results; sums round more. The workspace, in floats: `band`, a strip of pixels or taps;
  * `input`, the tiles of some lines; `taps` of some output channels; their `products`. */
 typedef struct epctx__winograd {
-    uint64_t across, down, lines, strip; /* tiles in all; lines, and tiles of a line, at once */
+    uint64_t across, down;   /* tiles of a line, and lines, in all */
+    uint64_t lines;          /* lines at once */
+    uint64_t strip;          /* tiles of a line at once */
     uint64_t tiles, columns; /* tiles (even: one row has its own kernel) and channels at once */
     uint64_t matrix;         /* from matrix to matrix of tiles */
     uint64_t band, input, taps, products;
@@ -3399,7 +3406,7 @@ static EPCTX__INLINE void epctx__all_winograd_body(const epctx__conv *p, const e
             for (n = 0; n < p->out_channels; n += count) {
                 left = p->out_channels - n;
                 count = left < c.s.columns ? left : (size_t)c.s.columns;
-                /* turned taps of all channels stay in the workspace */
+                /* transformed taps of all channels stay in the workspace */
                 if (image + c.first == 0 || count < p->out_channels)
                     epctx__transform_taps(&c, (const float *)args->in[1] + n * 9 * channels,
                                           (count + 15) / 16 * 16 * channels);
@@ -3736,7 +3743,8 @@ EPCTX__RUN(softmax, epctx__softmax)
 
 typedef struct epctx__cum_sum {
     uint32_t type, outer, count, inner;
-    uint32_t exclusive, reverse; /* without the element itself; from the last one on */
+    uint32_t exclusive; /* 1: a sum leaves the element itself out */
+    uint32_t reverse;   /* 1: sums start at the last element */
 } epctx__cum_sum;
 
 static bool epctx__check_cum_sum(const epctx__cum_sum *p, epctx__needs *needs) {
@@ -3867,7 +3875,8 @@ static EPCTX__INLINE epctx_status epctx__checked(const epctx__args *args, size_t
 /* -- Gather: rows of `inner` elements by an index from data -- */
 
 typedef struct epctx__gather_params {
-    uint32_t elem, index_elem; /* bytes; of an index 4 or 8 */
+    uint32_t elem;       /* bytes of an element */
+    uint32_t index_elem; /* bytes of an index: 4 or 8 */
     uint32_t outer, axis, count, inner;
 } epctx__gather_params;
 
@@ -4372,8 +4381,9 @@ EPCTX__RUN(norm, epctx__norm)
 /* -- Arg: indices of the largest or smallest over the middle of [outer][count][inner] -- */
 
 typedef struct epctx__arg {
-    uint32_t smallest, last; /* flags; last: of equal elements */
-    uint32_t type;           /* of the input; the output is int64 */
+    uint32_t smallest; /* 1: of the smallest element, not of the largest */
+    uint32_t last;     /* 1: of the last one of equal elements, not of the first */
+    uint32_t type;     /* of the input; the output is int64 */
     uint32_t outer, count, inner;
     uint32_t keep; /* indices of a row, the best first: [outer][keep][inner] */
 } epctx__arg;
@@ -4405,7 +4415,7 @@ static EPCTX__INLINE void epctx__arg_part(const float *x, size_t pitch, size_t s
 }
 
 /* The indices for up to 16 rows. For clang, which does not gather, rows of adjacent elements are
- * first turned to lie side by side. */
+ * first transposed, so that they lie side by side. */
 static EPCTX__INLINE void epctx__arg_rows(const epctx__arg *p, const float *x, size_t pitch,
                                           size_t step, size_t width, bool last, int64_t *y) {
     const float sign = p->smallest != 0 ? -1.0f : 1.0f;
@@ -4416,9 +4426,9 @@ static EPCTX__INLINE void epctx__arg_rows(const epctx__arg *p, const float *x, s
 #ifdef EPCTX__AVX2
     while (!EPCTX__CHUNKS && step == 1 && width == 16 && p->count - k >= 4) {
         const size_t end = p->count - k < 36 ? p->count : k + 32;
-        float turned[36 * 16];
-        epctx__transform_matrix(turned, x + k, end - k, 16, 16, (ptrdiff_t)pitch);
-        epctx__arg_part(turned, 1, 16, 16, sign, last, k, end, best, index);
+        float transposed[36 * 16];
+        epctx__transform_matrix(transposed, x + k, end - k, 16, 16, (ptrdiff_t)pitch);
+        epctx__arg_part(transposed, 1, 16, 16, sign, last, k, end, best, index);
         k = end;
     }
 #endif
@@ -4542,9 +4552,9 @@ static float epctx__cubic(float d) {
 }
 
 static float epctx__reflect(float v, float low, float high) {
-    const float range = high - low, far = v < low ? low - v : v - high;
-    const float turns = range > 0.0f ? epctx__floor(far / range) : 0.0f;
-    const float rest = far - turns * range;
+    const float range = high - low, beyond = v < low ? low - v : v - high;
+    const float turns = range > 0.0f ? epctx__floor(beyond / range) : 0.0f;
+    const float rest = beyond - turns * range;
     const bool odd = turns * 0.5f != epctx__floor(turns * 0.5f);
     if (v >= low && v <= high) return v;
     return (v < low) != odd ? low + rest : high - rest;
@@ -5363,10 +5373,11 @@ typedef struct epctx__dots {
     const int8_t *w;
     const int32_t *bias;
     const float *scale;
-    size_t count, fours; /* of pixels; of groups of four products */
-    size_t columns;      /* channels */
-    size_t pitch;        /* from pixel to pixel of y */
-    uint32_t flip;       /* of each byte */
+    size_t count;   /* pixels */
+    size_t fours;   /* groups of four products */
+    size_t columns; /* channels */
+    size_t pitch;   /* bytes from pixel to pixel of y */
+    uint32_t flip;  /* of each byte */
     const epctx__requant *steps;
 } epctx__dots;
 
@@ -5511,7 +5522,7 @@ static bool epctx__has_vnni(epctx__level fast) {
            __builtin_cpu_supports("avx512bw");
 }
 
-/* -- words for integers -- */
+/* -- vectors of integers -- */
 
 /* A whole vector of integers, from or to any address. */
 EPCTX__TARGET static inline void epctx__get_256(epctx__vector *v, const void *from) {
@@ -5707,20 +5718,21 @@ static EPCTX__INLINE void epctx__dots_weights(size_t bits, const int8_t *w, size
     size_t v;
     EPCTX__UNROLL
     for (v = 0; v < wide; v++) {
-        EPCTX__WORD(bits, epctx__get, (&bytes, w + v * lanes / 16 * block + v * lanes % 16 * 4));
+        EPCTX__BY_WIDTH(bits, epctx__get,
+                        (&bytes, w + v * lanes / 16 * block + v * lanes % 16 * 4));
         if (vnni)
             weights[v] = bytes;
         else
-            EPCTX__WORD(bits, epctx__signed_half, (&weights[v], &bytes, odd));
+            EPCTX__BY_WIDTH(bits, epctx__signed_half, (&weights[v], &bytes, odd));
     }
 }
 
 /* The bytes of a pixel that meet these weights. `ahead`: they are 16 bits already. */
 static EPCTX__INLINE void epctx__dots_pixel(size_t bits, const uint8_t *four, uint32_t flip,
                                             bool vnni, bool odd, bool ahead, epctx__vector *x) {
-    EPCTX__WORD(bits, epctx__splat_four, (x, four));
-    if (!ahead) EPCTX__WORD(bits, epctx__flip, (x, flip));
-    if (!ahead && !vnni) EPCTX__WORD(bits, epctx__unsigned_half, (x, x, odd));
+    EPCTX__BY_WIDTH(bits, epctx__splat_four, (x, four));
+    if (!ahead) EPCTX__BY_WIDTH(bits, epctx__flip, (x, flip));
+    if (!ahead && !vnni) EPCTX__BY_WIDTH(bits, epctx__unsigned_half, (x, x, odd));
 }
 
 /* Computes `rows` pixels from `first` on and `wide` vectors of channels from `n` on; each argument
@@ -5739,7 +5751,7 @@ static EPCTX__INLINE void epctx__dots_tile(size_t bits, const epctx__dots *d, si
     for (r = 0; r < rows; r++) {
         EPCTX__UNROLL
         for (v = 0; v < wide; v++)
-            EPCTX__WORD(bits, epctx__get, (&sum[r][v], d->bias + n + v * lanes));
+            EPCTX__BY_WIDTH(bits, epctx__get, (&sum[r][v], d->bias + n + v * lanes));
     }
     for (k = 0; k < d->fours; k++, w += 4 * EPCTX__DOT_LANE) {
         EPCTX__UNROLL
@@ -5752,7 +5764,7 @@ static EPCTX__INLINE void epctx__dots_tile(size_t bits, const epctx__dots *d, si
                                   part == 1, ahead, &x);
                 EPCTX__UNROLL
                 for (v = 0; v < wide; v++)
-                    EPCTX__WORD(bits, epctx__dot, (&sum[r][v], &x, &weights[v], vnni));
+                    EPCTX__BY_WIDTH(bits, epctx__dot, (&sum[r][v], &x, &weights[v], vnni));
             }
         }
     }
@@ -5763,9 +5775,9 @@ static EPCTX__INLINE void epctx__dots_tile(size_t bits, const epctx__dots *d, si
         for (v = 0; v < wide; v++) {
             if (first + r < d->count) {
                 const float *scale = d->scale + n + v * lanes;
-                EPCTX__WORD(bits, epctx__requantize, (&sum[r][v], scale, &steps));
-                EPCTX__WORD(bits, epctx__put_bytes,
-                            (&sum[r][v], y + v * lanes, n + v * lanes, d->columns));
+                EPCTX__BY_WIDTH(bits, epctx__requantize, (&sum[r][v], scale, &steps));
+                EPCTX__BY_WIDTH(bits, epctx__put_bytes,
+                                (&sum[r][v], y + v * lanes, n + v * lanes, d->columns));
             }
         }
     }
@@ -5778,15 +5790,15 @@ static EPCTX__INLINE void epctx__channels_dot(size_t bits, const epctx__channels
     const int16_t *wide = l->wide + (w - l->w);
     epctx__vector weights, half;
     if (vnni) {
-        EPCTX__WORD(bits, epctx__get, (&weights, w));
-        EPCTX__WORD(bits, epctx__dot, (sum, x, &weights, true));
+        EPCTX__BY_WIDTH(bits, epctx__get, (&weights, w));
+        EPCTX__BY_WIDTH(bits, epctx__dot, (sum, x, &weights, true));
     } else {
-        EPCTX__WORD(bits, epctx__unsigned_half, (&half, x, false));
-        EPCTX__WORD(bits, epctx__get, (&weights, wide));
-        EPCTX__WORD(bits, epctx__dot, (sum, &half, &weights, false));
-        EPCTX__WORD(bits, epctx__unsigned_half, (&half, x, true));
-        EPCTX__WORD(bits, epctx__get, (&weights, wide + bits / 16));
-        EPCTX__WORD(bits, epctx__dot, (sum, &half, &weights, false));
+        EPCTX__BY_WIDTH(bits, epctx__unsigned_half, (&half, x, false));
+        EPCTX__BY_WIDTH(bits, epctx__get, (&weights, wide));
+        EPCTX__BY_WIDTH(bits, epctx__dot, (sum, &half, &weights, false));
+        EPCTX__BY_WIDTH(bits, epctx__unsigned_half, (&half, x, true));
+        EPCTX__BY_WIDTH(bits, epctx__get, (&weights, wide + bits / 16));
+        EPCTX__BY_WIDTH(bits, epctx__dot, (sum, &half, &weights, false));
     }
 }
 
@@ -5801,25 +5813,26 @@ static EPCTX__INLINE void epctx__channels_part(size_t bits, epctx__channels *l, 
     epctx__vector sum[4], x[4];
     size_t t, i;
     EPCTX__UNROLL
-    for (i = 0; i < 4; i++) EPCTX__WORD(bits, epctx__get, (&sum[i], l->from + 16 * i + at / 4));
+    for (i = 0; i < 4; i++) EPCTX__BY_WIDTH(bits, epctx__get, (&sum[i], l->from + 16 * i + at / 4));
     for (t = 0; t < l->tap_count; t += 4, w += 256) {
         EPCTX__UNROLL
         for (i = 0; i < 4; i++) {
-            EPCTX__WORD(bits, epctx__get_some, (&x[i], l->taps[t + i] + at, count));
-            EPCTX__WORD(bits, epctx__flip, (&x[i], flip));
+            EPCTX__BY_WIDTH(bits, epctx__get_some, (&x[i], l->taps[t + i] + at, count));
+            EPCTX__BY_WIDTH(bits, epctx__flip, (&x[i], flip));
         }
-        EPCTX__WORD(bits, epctx__interleave, (x));
+        EPCTX__BY_WIDTH(bits, epctx__interleave, (x));
         EPCTX__UNROLL
         for (i = 0; i < 4; i++) epctx__channels_dot(bits, l, w + 64 * i, &x[i], vnni, &sum[i]);
     }
     if (l->last) {
         EPCTX__UNROLL
         for (i = 0; i < 4; i++)
-            EPCTX__WORD(bits, epctx__requantize, (&sum[i], l->scale + 16 * i + at / 4, &steps));
-        EPCTX__WORD(bits, epctx__put_interleaved, (sum, steps.type, l->y + at, count));
+            EPCTX__BY_WIDTH(bits, epctx__requantize, (&sum[i], l->scale + 16 * i + at / 4, &steps));
+        EPCTX__BY_WIDTH(bits, epctx__put_interleaved, (sum, steps.type, l->y + at, count));
     } else {
         EPCTX__UNROLL
-        for (i = 0; i < 4; i++) EPCTX__WORD(bits, epctx__put, (&sum[i], l->sum + 16 * i + at / 4));
+        for (i = 0; i < 4; i++)
+            EPCTX__BY_WIDTH(bits, epctx__put, (&sum[i], l->sum + 16 * i + at / 4));
     }
 }
 
@@ -7702,12 +7715,13 @@ typedef struct epctx__buffer {
     uint64_t bytes;
     epctx__storage place;
     uint32_t index;       /* of the graph input or output */
-    uint32_t first, last; /* steps that use it; first NONE: unused */
+    uint32_t first, last; /* the first and the last step that use it; NONE: no step does */
     uint64_t peak;        /* peak of live bytes during its lifetime, itself included */
     uint64_t offset;      /* in scratch */
     uint32_t position;    /* among the scratch buffers in the order of `first` */
     bool needed;
-    bool fixed, wanted_last;  /* keeps ONNX's order; has readers that prefer channels last */
+    bool fixed;               /* keeps ONNX's order */
+    bool wanted_last;         /* has readers that prefer channels last */
     uint32_t channels, plane; /* of an image that lies channels last, else 0 */
     uint32_t reordered;       /* buffer with the same values in the other order, or NONE */
 } epctx__buffer;
@@ -8519,12 +8533,16 @@ static epctx_status epctx__input(epctx__compiler *c, size_t i, uint32_t *id) {
     return EPCTX_OK;
 }
 
-static epctx_status epctx__want_float(epctx__compiler *c, uint32_t id) {
+static epctx_status epctx__want_type(epctx__compiler *c, uint32_t id, int32_t type) {
     const epctx__tensor *t = &c->tensors[id];
-    if (t->elem != EPCTX_ONNX_FLOAT)
-        return EPCTX__REFUSE(c, "input '%S': expected float32, found %s", &t->name,
-                             epctx_elem_name(t->elem));
+    if (t->elem != type)
+        return EPCTX__REFUSE(c, "input '%S': expected %s, found %s", &t->name,
+                             epctx_elem_name(type), epctx_elem_name(t->elem));
     return EPCTX_OK;
+}
+
+static epctx_status epctx__want_float(epctx__compiler *c, uint32_t id) {
+    return epctx__want_type(c, id, EPCTX_ONNX_FLOAT);
 }
 
 static epctx_status epctx__float_input(epctx__compiler *c, size_t i, uint32_t *id) {
@@ -10214,9 +10232,10 @@ static epctx_status epctx__emit_conv(epctx__compiler *c, uint32_t x, uint32_t we
     return epctx__emit_packed(c, &s, &pack);
 }
 
-static epctx_status epctx__check_bias(epctx__compiler *c, int64_t channels, uint32_t bias) {
+static epctx_status epctx__check_bias(epctx__compiler *c, int64_t channels, int32_t type,
+                                      uint32_t bias) {
     if (bias == EPCTX__NONE) return EPCTX_OK;
-    EPCTX__TRY(epctx__want_float(c, bias));
+    EPCTX__TRY(epctx__want_type(c, bias, type));
     if (c->tensors[bias].count != (uint64_t)channels)
         return EPCTX__INVALID(c, "bias '%S': expected %d elements, found %u",
                               &c->tensors[bias].name, channels, c->tensors[bias].count);
@@ -10251,7 +10270,7 @@ static epctx_status epctx__conv_of(epctx__compiler *c, uint32_t x, uint32_t w, u
             xs.dims[1], groups);
     epctx__geometry_image(&g, &xs, &ws);
     EPCTX__TRY(epctx__check_kernel(c, &g));
-    EPCTX__TRY(epctx__check_bias(c, ws.dims[0], bias));
+    EPCTX__TRY(epctx__check_bias(c, ws.dims[0], EPCTX_ONNX_FLOAT, bias));
     EPCTX__TRY(epctx__geometry_axes(c, &g));
     memset(&p, 0, sizeof p);
     epctx__geometry_plane(&g);
@@ -10283,7 +10302,7 @@ typedef struct epctx__transposed {
 
 /* Weights [group][channel][output][ky][kx] to [group][output][phases][channel][taps], flipped. */
 static epctx_status epctx__flip_weights(epctx__compiler *c, const epctx__transposed *p, uint32_t w,
-                                        uint32_t *turned) {
+                                        uint32_t *transposed) {
     const int64_t ty = p->v.kernel[0], tx = p->v.kernel[1], sy = p->phases[0], sx = p->phases[1];
     const int64_t area = ty * sy * tx * sx, filters = p->groups * p->channels * p->outputs;
     const epctx__shape given = {3, {filters, p->g.kernel[0], p->g.kernel[1]}};
@@ -10292,13 +10311,13 @@ static epctx_status epctx__flip_weights(epctx__compiler *c, const epctx__transpo
     const int64_t from[7] = {
         p->channels * p->outputs * area, area, tx * sx, 1, p->outputs * area, -sy * tx * sx, -sx};
     if (!epctx__same_shape(&given, &all)) {
-        EPCTX__TRY(epctx__alias(c, w, &given, 0, turned));
-        EPCTX__TRY(
-            epctx__emit_filled(c, EPCTX_ONNX_FLOAT, &all, 0, !c->tensors[*turned].constant, &w));
-        EPCTX__TRY(epctx__put_part(c, *turned, w, 0, 0));
+        EPCTX__TRY(epctx__alias(c, w, &given, 0, transposed));
+        EPCTX__TRY(epctx__emit_filled(c, EPCTX_ONNX_FLOAT, &all, 0,
+                                      !c->tensors[*transposed].constant, &w));
+        EPCTX__TRY(epctx__put_part(c, *transposed, w, 0, 0));
     }
     return epctx__emit_strided(c, w, &out, (uint64_t)((ty - 1) * sy * tx * sx + (tx - 1) * sx),
-                               from, turned);
+                               from, transposed);
 }
 
 /* Images [plane][phases][row][column] to [plane][out]: each phase's points are a stride apart. */
@@ -10419,7 +10438,7 @@ static epctx_status epctx__plane_transposed(epctx__compiler *c, int64_t groups) 
     memset(&conv, 0, sizeof conv);
     EPCTX__TRY(epctx__plane_window(c, &p.v, &conv.window));
     EPCTX__TRY(epctx__optional(c, 2, &bias));
-    EPCTX__TRY(epctx__check_bias(c, p.outputs * p.groups, bias));
+    EPCTX__TRY(epctx__check_bias(c, p.outputs * p.groups, EPCTX_ONNX_FLOAT, bias));
     EPCTX__TRY(epctx__flip_weights(c, &p, c->in[1], &weights));
     EPCTX__TRY(epctx__spread(c, &p, c->in[0], xs.dims[0], &x));
     if (bias != EPCTX__NONE && phases > 1) { /* one for each phase */
@@ -10620,17 +10639,17 @@ static epctx_status epctx__lower_softmax(epctx__compiler *c) {
 
 /* -- matrices -- */
 
-/* Packs [batch][rows][depth], or `turned` [batch][depth][rows]. */
+/* Packs [batch][rows][depth], or `transposed` [batch][depth][rows]. */
 static epctx__pack epctx__matrix_pack(const epctx__compiler *c, uint32_t batch, uint32_t rows,
-                                      uint32_t depth, bool turned) {
+                                      uint32_t depth, bool transposed) {
     epctx__pack pack;
     pack.batch = batch;
     pack.rows = rows;
     pack.depth = depth;
     pack.block = c->arch->columns;
     pack.batch_stride = (uint32_t)epctx__mul(rows, depth);
-    pack.row_stride = turned ? 1 : depth;
-    pack.depth_stride = turned ? rows : 1;
+    pack.row_stride = transposed ? 1 : depth;
+    pack.depth_stride = transposed ? rows : 1;
     pack.inner = 1;
     pack.inner_stride = 0;
     return pack;
@@ -12088,7 +12107,7 @@ static epctx_status epctx__lower_attention(epctx__compiler *c) {
     EPCTX__TRY(epctx__attention_mask(c, &r, scores.dims[3]));
     if (!epctx__same_shape(&c->tensors[r.v.s].shape, &scores))
         return EPCTX__INVALID(c, "the mask does not fit the scores");
-    if (r.v.s != shown[1]) /* if masked twice: a softmax of rows of -infinity would be NaN */
+    if (r.v.s != shown[1]) /* a softmax of scores that two masks took to -infinity is NaN */
         EPCTX__TRY(epctx__evaluate(c, &r, "s = finite(s)"));
     shown[2] = r.v.s;
     EPCTX__TRY(epctx__emit_softmax(c, r.v.s, 3, 4, false, &r.v.s));
@@ -12121,7 +12140,7 @@ static epctx_status epctx__lower_rotary(epctx__compiler *c) {
     const epctx__shape given = c->tensors[c->in[0]].shape;
     const bool flat = given.rank != 4;
     epctx__formula r = epctx__formula_of(c->in[0]);
-    uint64_t turned;
+    uint64_t angles;
     int64_t width;
     r.n.j = flat ? epctx_node_int(c->node, "num_heads", 0) : 0;
     if (flat && (given.rank != 3 || r.n.j < 1 || given.dims[2] % r.n.j != 0))
@@ -12142,9 +12161,9 @@ static epctx_status epctx__lower_rotary(epctx__compiler *c) {
     EPCTX__TRY(epctx__evaluate(c, &r,
                                "a = part(y, 0, 0, 1); b = part(y, 0, 1, 1);"
                                "y = a * c - b * s; z = a * s + b * c"));
-    turned = (uint64_t)given.dims[0] * (uint64_t)given.dims[flat ? 1 : 2] * (uint64_t)width / 2;
+    angles = (uint64_t)given.dims[0] * (uint64_t)given.dims[flat ? 1 : 2] * (uint64_t)width / 2;
     if (!epctx__same_shape(&c->tensors[r.v.y].shape, &c->tensors[r.v.a].shape) ||
-        c->tensors[r.v.c].count != turned || c->tensors[r.v.s].count != turned)
+        c->tensors[r.v.c].count != angles || c->tensors[r.v.s].count != angles)
         return EPCTX__INVALID(c, "cosines and sines do not fit the input's batch and length");
     EPCTX__TRY(epctx__evaluate(c, &r,
                                interleaved ? "y = join(y, z, 0)[phijw>hij(wp)]"
@@ -12326,7 +12345,7 @@ static epctx_status epctx__biased(epctx__compiler *c, uint32_t y, size_t bias_in
     uint32_t bias;
     EPCTX__TRY(epctx__alias(c, y, shape, 0, &y));
     EPCTX__TRY(epctx__optional(c, bias_input, &bias));
-    EPCTX__TRY(epctx__check_bias(c, shape->dims[1], bias));
+    EPCTX__TRY(epctx__check_bias(c, shape->dims[1], EPCTX_ONNX_FLOAT, bias));
     if (bias == EPCTX__NONE) return epctx__set_output(c, 0, y);
     EPCTX__TRY(epctx__along_axis(c, &bias, shape->rank - 1, 0));
     EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_ADD, y, bias, &y));
@@ -12699,7 +12718,7 @@ static epctx_status epctx__lower_deform_conv(epctx__compiler *c) {
     const int64_t groups = epctx_node_int(c->node, "offset_group", 1);
     const epctx__shape xs = c->tensors[c->in[0]].shape;
     epctx__formula r = epctx__formula_of(c->in[0]);
-    epctx__shape turned;
+    epctx__shape order;
     epctx__geometry g;
     r.v.w = c->in[1];
     r.v.o = c->in[2];
@@ -12717,8 +12736,8 @@ static epctx_status epctx__lower_deform_conv(epctx__compiler *c) {
     r.n.t = g.taps;
     r.n.d = 2;
     EPCTX__TRY(epctx__evaluate(c, &r, "o = o[n(gtd)*>(ng)t*d]; x = x[n(gc)hw>(ng)chw]"));
-    turned = c->tensors[r.v.o].shape; /* the column first */
-    EPCTX__TRY(epctx__take_box(c, r.v.o, &turned, first, step, &r.v.o));
+    order = c->tensors[r.v.o].shape; /* the column first */
+    EPCTX__TRY(epctx__take_box(c, r.v.o, &order, first, step, &r.v.o));
     EPCTX__TRY(epctx__tap_positions(c, &g, &r.v.p));
     EPCTX__TRY(epctx__evaluate(c, &r, "o = o + p"));
     EPCTX__TRY(
@@ -13089,8 +13108,10 @@ static const epctx__lowering epctx__lowers[] = {
 /* An operator on quantized tensors: that of floats between Dequantize and Quantize. */
 typedef struct epctx__quantized {
     epctx__lowering floats; /* op_type: of the quantized operator */
-    uint8_t first, count;   /* triples of data, scale and zero point; 0: all that follow */
-    uint8_t bias, result;   /* inputs: int32 (0: none); scale and zero point of the result */
+    uint8_t first;          /* the first input of the triples of data, scale and zero point */
+    uint8_t count;          /* triples; 0: all inputs that follow */
+    uint8_t bias;           /* the input of int32 that is added; 0: none */
+    uint8_t result; /* the input that is the result's scale; the next one is its zero point */
 } epctx__quantized;
 
 static const epctx__quantized epctx__quantizeds[] = {
@@ -13125,6 +13146,55 @@ static epctx_status epctx__floats_of_bias(epctx__compiler *c, size_t i, uint32_t
     return epctx__floats_of(c, i, r.v.s, SIZE_MAX, c->tensors[r.v.x].shape.rank > 0 ? -1 : 0, y);
 }
 
+/* Sets `floats` if >>integers leaves a quantized product in floats: it has groups of several
+ * channels, or weights, scales or zero points that are not constant. */
+static epctx_status epctx__stays_in_floats(epctx__compiler *c, bool conv, bool *floats) {
+    uint32_t id;
+    size_t i;
+    *floats = false;
+    for (i = 1; i < 8; i++) {
+        EPCTX__TRY(epctx__optional(c, i, &id));
+        if (id != EPCTX__NONE && !c->tensors[id].constant) *floats = true;
+        if (i == 3 && id != EPCTX__NONE && conv) {
+            const epctx__shape *ws = &c->tensors[id].shape;
+            if (ws->rank > 4) return EPCTX_OK; /* no integer sums of volumes */
+            if (ws->rank > 1 && ws->dims[1] > 1 && epctx_node_int(c->node, "group", 1) > 1)
+                *floats = true;
+        }
+    }
+    return EPCTX_OK;
+}
+
+/* A quantized product: exact sums times the scales of both operands over that of the result, as
+ * ONNX Runtime. Sums of floats would round to the other side of a tie. */
+static epctx_status epctx__exact_product(epctx__compiler *c, bool conv) {
+    epctx__formula r = epctx__formula_of(EPCTX__NONE);
+    uint32_t bias, zero, one, rank;
+    EPCTX__TRY(epctx__float_input(c, 1, &r.v.a));
+    EPCTX__TRY(epctx__float_input(c, 4, &r.v.b));
+    EPCTX__TRY(epctx__float_input(c, 6, &r.v.s));
+    EPCTX__TRY(epctx__optional(c, 7, &zero));
+    EPCTX__TRY(epctx__floats_of(c, 0, EPCTX__NONE, 2, conv ? 0 : -2, &r.v.x));
+    EPCTX__TRY(epctx__floats_of(c, 3, EPCTX__NONE, 5, conv ? 0 : -1, &r.v.w));
+    EPCTX__TRY(epctx__integer_sums(c, conv, r.v.x, r.v.w, &r.v.y));
+    EPCTX__TRY(epctx__optional(c, conv ? 8 : SIZE_MAX, &bias));
+    rank = c->tensors[r.v.y].shape.rank;
+    if (bias != EPCTX__NONE) {
+        EPCTX__TRY(epctx__check_bias(c, c->tensors[r.v.y].shape.dims[1], EPCTX_ONNX_INT32, bias));
+        EPCTX__TRY(epctx__along_axis(c, &bias, rank - 1, 0));
+        EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_ADD, r.v.y, bias, &r.v.y));
+    }
+    if (conv && c->tensors[r.v.b].count > 1) EPCTX__TRY(epctx__along_axis(c, &r.v.b, rank - 1, 0));
+    if (!conv && c->tensors[r.v.a].count > 1) EPCTX__TRY(epctx__along_axis(c, &r.v.a, 2, 0));
+    EPCTX__TRY(epctx__emit_cast(c, r.v.y, EPCTX_ONNX_FLOAT, &r.v.y));
+    EPCTX__TRY(epctx__evaluate(c, &r, "s = a * b / s; y = y * s"));
+    EPCTX__TRY(epctx__scalar_float(c, 1.0f, &one));
+    EPCTX__TRY(epctx__input(c, 0, &r.v.x));
+    EPCTX__TRY(epctx__emit_quantize(c, EPCTX__OP_QUANTIZE, r.v.y, one, zero, 1,
+                                    c->tensors[zero != EPCTX__NONE ? zero : r.v.x].elem, &r.v.y));
+    return epctx__set_output(c, 0, r.v.y);
+}
+
 /* Fetches the inputs into c->in and calls the function; c->y is output 0, unless it is set. */
 static epctx_status epctx__lower_by(epctx__compiler *c, const epctx__lowering *lower) {
     uint32_t y;
@@ -13155,7 +13225,11 @@ static epctx_status epctx__lower_quantized(epctx__compiler *c, const epctx__quan
     uint32_t *given, scale, zero, y;
     epctx_str *names;
     epctx_status status;
+    bool exact = false;
     size_t i;
+    if (conv || epctx_str_is(node->op_type, "QLinearMatMul"))
+        EPCTX__TRY(epctx__stays_in_floats(c, conv, &exact));
+    if (exact) return epctx__exact_product(c, conv);
     if (epctx_node_int(node, "channels_last", 0) != 0 ||
         (epctx_node_int(node, "ceil_mode", 0) != 0 &&
          epctx_node_int(node, "count_include_pad", 0) != 0)) /* ORT counts more than the padding */
@@ -13169,8 +13243,8 @@ static epctx_status epctx__lower_quantized(epctx__compiler *c, const epctx__quan
         names[inner.input_count++] = node->inputs[i];
     }
     for (i = 0; i < count; i++) { /* by rows of a, columns of b; by output channels of weights */
-        const bool turned = epctx_node_int(node, i == 0 ? "transA" : "transB", 0) != 0;
-        const int64_t axis = conv ? 0 : (i == 0) != turned ? -2 : -1;
+        const bool transposed = epctx_node_int(node, i == 0 ? "transA" : "transB", 0) != 0;
+        const int64_t axis = conv ? 0 : (i == 0) != transposed ? -2 : -1;
         EPCTX__TRY(epctx__float_input(c, q->first + 3 * i + 1, &scale));
         EPCTX__TRY(epctx__floats_of(c, q->first + 3 * i, scale, q->first + 3 * i + 2, axis,
                                     &given[inner.input_count]));
@@ -14671,13 +14745,14 @@ typedef enum epctx__order {
 
 /* Placement of the buffers in scratch. */
 typedef struct epctx__planner {
-    epctx__item *list, *by_time; /* in order of placement; in order of first use */
-    epctx__item *beside;         /* heap of those live at the same time, lowest offset on top */
-    epctx__item *best;           /* the list that needed least */
-    epctx__tree placed;          /* over by_time: the step after the last use, 0: not placed */
-    size_t count, pairs;         /* pairs: how many may still be examined */
-    size_t top;                  /* in the list: the buffer that ends highest */
-    uint64_t size;               /* bytes of scratch */
+    epctx__item *list;    /* in order of placement */
+    epctx__item *by_time; /* in order of first use */
+    epctx__item *beside;  /* heap of those live at the same time, lowest offset on top */
+    epctx__item *best;    /* the list that needed least */
+    epctx__tree placed;   /* over by_time: the step after the last use, 0: not placed */
+    size_t count, pairs;  /* pairs: how many may still be examined */
+    size_t top;           /* in the list: the buffer that ends highest */
+    uint64_t size;        /* bytes of scratch */
 } epctx__planner;
 
 static void epctx__put_in_order(const epctx__compiler *c, epctx__item *list, size_t count,

@@ -99,6 +99,7 @@ for header in epctx.h epctx_npu.h; do
     finds "definitions of $header" "$python" -B tests/judge/definitions.py $header EPCTX_API
 done
 finds "callers" "$python" -B tests/judge/callers.py epctx.h epctx_npu.h
+finds "macros" "$python" -B tests/judge/macros.py epctx.h epctx_npu.h
 finds "old names" old_names
 finds "mutations" /usr/bin/python3 -B tests/mutants.py --check
 finds "names of tests" test_names
