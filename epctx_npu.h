@@ -536,6 +536,13 @@ extern "C" {
 #define EPCTX__AVX2
 #define EPCTX__TARGET __attribute__((target("avx2,fma")))
 #define EPCTX__WIDE   __attribute__((target("avx512f")))
+/* For functions into which all that they call is inlined, if it can be. clang aligns the stack only
+ * where it knows beforehand that a vector will not find a register. */
+#if defined(__clang__)
+#define EPCTX__FLAT __attribute__((flatten, force_align_arg_pointer))
+#else
+#define EPCTX__FLAT __attribute__((flatten))
+#endif
 /* For functions in which a fused multiplication and addition may round once; clang's default. */
 #if defined(__clang__)
 #define EPCTX__FUSED
@@ -586,7 +593,7 @@ extern "C" {
 #define EPCTX__OUTSIDE       256 /* bytes: smaller initializers stay in the blob */
 
 /* The records of the file, as the manual lists them. Numbers of 64 bits within the word section are
- * two words: the copy of that section is turned into the host's order word by word. */
+ * two words: the copy of that section is put into the host's order word by word. */
 typedef struct epctx__header {
     char magic[8];
     uint32_t format, header_bytes;
@@ -1533,7 +1540,8 @@ static void epctx__move_row(uint8_t *to, const uint8_t *from, size_t count, ptrd
 }
 
 #ifdef EPCTX__AVX2
-/* 4 rows of 4 columns (3: the last one turns to 0), each of which lies together in `x`. */
+/* 4 rows of 4 columns; x holds the columns, each of 4 adjacent elements. `columns` 3: the last
+ * one is 0. */
 static EPCTX__INLINE void epctx__transform_tile(const float *x, ptrdiff_t from_step, size_t columns,
                                                 float *y, ptrdiff_t to_step) {
     __m128 v0 = _mm_loadu_ps(x), v1 = _mm_loadu_ps(x + from_step);
@@ -1729,9 +1737,9 @@ static bool epctx__check_unary(const epctx__unary *p, epctx__needs *needs) {
 /* True if every magnitude |x[i]| is below 2^exponent. */
 static EPCTX__INLINE bool epctx__all_near(const float *x, size_t count, uint32_t exponent) {
     const int32_t limit = (int32_t)(exponent + 127) << 23;
-    uint32_t far = 0;
-    EPCTX__EACH(i, count, far |= (int32_t)(epctx__bits_of(x[i]) & 0x7fffffffu) < limit ? 0 : 1;);
-    return far == 0;
+    uint32_t large = 0;
+    EPCTX__EACH(i, count, large |= (int32_t)(epctx__bits_of(x[i]) & 0x7fffffffu) < limit ? 0 : 1;);
+    return large == 0;
 }
 
 /* Computes sines, cosines and tangents. False: another function, or a magnitude of 2^20 or more. */
@@ -2140,133 +2148,233 @@ static void epctx__tile_part(const epctx__left *a, const float *b, float *tile) 
 
 #ifdef EPCTX__AVX2
 
-/* The lanes of `columns` columns from `column` on. */
-static EPCTX__INLINE __mmask16 epctx__lanes(size_t columns, size_t column) {
-    const size_t left = columns > column ? columns - column : 0;
-    return (__mmask16)(left >= 16 ? 0xffffu : (1u << left) - 1);
+/* -- vectors: what the kernels below do with one, a function for each width -- */
+
+/* 256 or 512 bits. */
+typedef union epctx__vector {
+    __m256 f256;
+    __m512 f512;
+    __m256i i256; /* integers of any size */
+    __m512i i512;
+} epctx__vector;
+
+/* Which elements of a vector are there. */
+typedef union epctx__lanes {
+    __m256i m256;
+    __mmask16 m512;
+} epctx__lanes;
+
+/* Calls the form of `name` for vectors of `bits`. A kernel is one function for both widths: where it
+ * is inlined, `bits` is a constant and the other form is gone. The function itself is compiled for
+ * every processor, so it passes vectors by address. */
+#define EPCTX__BY_WIDTH(bits, name, arguments) \
+    ((bits) == 512 ? name##_512 arguments : name##_256 arguments)
+
+EPCTX__TARGET static inline void epctx__zero_256(epctx__vector *v) {
+    v->f256 = _mm256_setzero_ps();
 }
 
-/* The first `count` floats of a vector; the mask is that of `count`. */
-typedef __m256i epctx__mask_256;
-typedef __mmask16 epctx__mask_512;
-
-EPCTX__TARGET static EPCTX__INLINE __m256i epctx__mask_of_256(size_t count) {
-    return _mm256_cmpgt_epi32(_mm256_set1_epi32((int32_t)(count < 8 ? count : 8)),
-                              _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+EPCTX__WIDE static inline void epctx__zero_512(epctx__vector *v) {
+    v->f512 = _mm512_setzero_ps();
 }
 
-EPCTX__WIDE static EPCTX__INLINE __mmask16 epctx__mask_of_512(size_t count) {
-    return epctx__lanes(count, 0);
+/* One number in every lane. */
+EPCTX__TARGET static inline void epctx__splat_256(epctx__vector *v, float x) {
+    v->f256 = _mm256_set1_ps(x);
 }
 
-EPCTX__TARGET static EPCTX__INLINE __m256 epctx__floats_256(__m256i mask, const float *x) {
-    return _mm256_maskload_ps(x, mask);
+EPCTX__WIDE static inline void epctx__splat_512(epctx__vector *v, float x) {
+    v->f512 = _mm512_set1_ps(x);
 }
 
-EPCTX__WIDE static EPCTX__INLINE __m512 epctx__floats_512(__mmask16 mask, const float *x) {
-    return _mm512_maskz_loadu_ps(mask, x);
+EPCTX__TARGET static inline void epctx__load_256(epctx__vector *v, const float *x) {
+    v->f256 = _mm256_loadu_ps(x);
 }
 
-EPCTX__TARGET static EPCTX__INLINE void epctx__store_256(__m256i mask, size_t count, float *y,
-                                                         __m256 v) {
+EPCTX__WIDE static inline void epctx__load_512(epctx__vector *v, const float *x) {
+    v->f512 = _mm512_loadu_ps(x);
+}
+
+EPCTX__TARGET static inline void epctx__add_256(epctx__vector *v, const epctx__vector *x) {
+    v->f256 = _mm256_add_ps(v->f256, x->f256);
+}
+
+EPCTX__WIDE static inline void epctx__add_512(epctx__vector *v, const epctx__vector *x) {
+    v->f512 = _mm512_add_ps(v->f512, x->f512);
+}
+
+EPCTX__TARGET static inline void epctx__multiply_256(epctx__vector *v, const epctx__vector *x) {
+    v->f256 = _mm256_mul_ps(v->f256, x->f256);
+}
+
+EPCTX__WIDE static inline void epctx__multiply_512(epctx__vector *v, const epctx__vector *x) {
+    v->f512 = _mm512_mul_ps(v->f512, x->f512);
+}
+
+EPCTX__TARGET static inline void epctx__divide_256(epctx__vector *v, const epctx__vector *x) {
+    v->f256 = _mm256_div_ps(v->f256, x->f256);
+}
+
+EPCTX__WIDE static inline void epctx__divide_512(epctx__vector *v, const epctx__vector *x) {
+    v->f512 = _mm512_div_ps(v->f512, x->f512);
+}
+
+/* Adds x * y, rounded once. */
+EPCTX__TARGET static inline void epctx__fused_256(epctx__vector *v, const epctx__vector *x,
+                                                  const epctx__vector *y) {
+    v->f256 = _mm256_fmadd_ps(x->f256, y->f256, v->f256);
+}
+
+EPCTX__WIDE static inline void epctx__fused_512(epctx__vector *v, const epctx__vector *x,
+                                                const epctx__vector *y) {
+    v->f512 = _mm512_fmadd_ps(x->f512, y->f512, v->f512);
+}
+
+/* The greater number; x if one of both is NaN. */
+EPCTX__TARGET static inline void epctx__greater_256(epctx__vector *v, const epctx__vector *x) {
+    v->f256 = _mm256_max_ps(v->f256, x->f256);
+}
+
+EPCTX__WIDE static inline void epctx__greater_512(epctx__vector *v, const epctx__vector *x) {
+    v->f512 = _mm512_max_ps(v->f512, x->f512);
+}
+
+/* Limits the numbers; NaN stays NaN. */
+EPCTX__TARGET static inline void epctx__limit_256(epctx__vector *v, float low, float high) {
+    v->f256 = _mm256_min_ps(_mm256_set1_ps(high), v->f256);
+    v->f256 = _mm256_max_ps(_mm256_set1_ps(low), v->f256);
+}
+
+EPCTX__WIDE static inline void epctx__limit_512(epctx__vector *v, float low, float high) {
+    v->f512 = _mm512_min_ps(_mm512_set1_ps(high), v->f512);
+    v->f512 = _mm512_max_ps(_mm512_set1_ps(low), v->f512);
+}
+
+/* The first `count` lanes, or all. */
+EPCTX__TARGET static inline void epctx__first_256(epctx__lanes *mask, size_t count) {
+    mask->m256 = _mm256_cmpgt_epi32(_mm256_set1_epi32((int32_t)(count < 8 ? count : 8)),
+                                    _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+
+EPCTX__WIDE static inline void epctx__first_512(epctx__lanes *mask, size_t count) {
+    mask->m512 = (__mmask16)(count >= 16 ? 0xffffu : (1u << count) - 1);
+}
+
+/* The numbers in the lanes of the mask, 0 in the others. */
+EPCTX__TARGET static inline void epctx__load_some_256(epctx__vector *v, const epctx__lanes *mask,
+                                                      const float *x) {
+    v->f256 = _mm256_maskload_ps(x, mask->m256);
+}
+
+EPCTX__WIDE static inline void epctx__load_some_512(epctx__vector *v, const epctx__lanes *mask,
+                                                    const float *x) {
+    v->f512 = _mm512_maskz_loadu_ps(mask->m512, x);
+}
+
+/* Writes the lanes of the mask, which is that of the first `count`. */
+EPCTX__TARGET static inline void
+epctx__store_some_256(const epctx__vector *v, const epctx__lanes *mask, size_t count, float *y) {
     if (count >= 8) /* stores with a mask are slow */
-        _mm256_storeu_ps(y, v);
+        _mm256_storeu_ps(y, v->f256);
     else
-        _mm256_maskstore_ps(y, mask, v);
+        _mm256_maskstore_ps(y, mask->m256, v->f256);
 }
 
-EPCTX__WIDE static EPCTX__INLINE void epctx__store_512(__mmask16 mask, size_t count, float *y,
-                                                       __m512 v) {
+EPCTX__WIDE static inline void
+epctx__store_some_512(const epctx__vector *v, const epctx__lanes *mask, size_t count, float *y) {
     (void)count;
-    _mm512_mask_storeu_ps(y, mask, v);
+    _mm512_mask_storeu_ps(y, mask->m512, v->f512);
 }
 
 /* The epilogue of a vector of columns of row `r`. */
-#define EPCTX__EPILOGUE_FORM(bits, target) \
-    target static EPCTX__INLINE void epctx__epilogue_##bits(const epctx__epilogue *f, size_t r, \
-                                                            size_t column, __m##bits v) { \
-        const size_t count = f->columns > column ? f->columns - column : 0; \
-        const epctx__mask_##bits mask = epctx__mask_of_##bits(count); \
-        const size_t at = r * f->row + column; \
-        v = _mm##bits##_mul_ps(v, _mm##bits##_set1_ps(f->scale)); \
-        if (f->bias != NULL) \
-            v = _mm##bits##_add_ps(v, epctx__floats_##bits(mask, f->bias + column)); \
-        if (f->add != NULL) v = _mm##bits##_add_ps(v, epctx__floats_##bits(mask, f->add + at)); \
-        v = _mm##bits##_min_ps(_mm##bits##_set1_ps(f->high), v); \
-        v = _mm##bits##_max_ps(_mm##bits##_set1_ps(f->low), v); \
-        epctx__store_##bits(mask, count, f->y + at, v); \
+static EPCTX__INLINE void epctx__epilogue_vector(size_t bits, const epctx__epilogue *f, size_t r,
+                                                 size_t column, epctx__vector *v) {
+    const size_t count = f->columns > column ? f->columns - column : 0;
+    const size_t at = r * f->row + column;
+    epctx__lanes mask;
+    epctx__vector x;
+    EPCTX__BY_WIDTH(bits, epctx__first, (&mask, count));
+    EPCTX__BY_WIDTH(bits, epctx__splat, (&x, f->scale));
+    EPCTX__BY_WIDTH(bits, epctx__multiply, (v, &x));
+    if (f->bias != NULL) {
+        EPCTX__BY_WIDTH(bits, epctx__load_some, (&x, &mask, f->bias + column));
+        EPCTX__BY_WIDTH(bits, epctx__add, (v, &x));
     }
-
-EPCTX__EPILOGUE_FORM(256, EPCTX__TARGET)
-EPCTX__EPILOGUE_FORM(512, EPCTX__WIDE)
-
-/* `rows` rows by `vectors` vectors of columns. */
-#define EPCTX__TILE_FORM(bits, target) \
-    target static EPCTX__INLINE void epctx__products_##bits(const epctx__left *a, const float *b, \
-                                                            const epctx__epilogue *f, size_t rows, \
-                                                            size_t vectors) { \
-        const epctx__epilogue end = *f; /* stores cannot change a copy */ \
-        const float *const *at = a->at; \
-        const size_t next = a->runs * a->count * EPCTX__COLUMNS, lanes = bits / 32; \
-        __m##bits c[EPCTX__MOST_ROWS][4], y[4]; \
-        size_t t, k, r, j; \
-        EPCTX__UNROLL \
-        for (r = 0; r < EPCTX__MOST_ROWS; r++) { \
-            EPCTX__UNROLL \
-            for (j = 0; j < 4; j++) c[r][j] = _mm##bits##_setzero_ps(); \
-        } \
-        for (t = 0; t < a->runs; t++) { \
-            size_t from = 0; \
-            for (k = 0; k < a->count; k++, from += a->step) { \
-                EPCTX__UNROLL \
-                for (j = 0; j < 4; j++) \
-                    y[j] = j < vectors \
-                               ? _mm##bits##_loadu_ps(b + j * lanes / 16 * next + j * lanes % 16) \
-                               : _mm##bits##_setzero_ps(); \
-                EPCTX__UNROLL \
-                for (r = 0; r < EPCTX__MOST_ROWS; r++) { \
-                    if (r < rows) { \
-                        const __m##bits x = _mm##bits##_set1_ps(at[r][from]); \
-                        EPCTX__UNROLL \
-                        for (j = 0; j < 4; j++) \
-                            if (j < vectors) c[r][j] = _mm##bits##_fmadd_ps(x, y[j], c[r][j]); \
-                    } \
-                } \
-                b += EPCTX__COLUMNS; \
-            } \
-            at += EPCTX__MOST_ROWS; \
-        } \
-        EPCTX__UNROLL \
-        for (r = 0; r < EPCTX__MOST_ROWS; r++) { \
-            if (r < rows && r < end.rows) { \
-                EPCTX__UNROLL \
-                for (j = 0; j < 4; j++) \
-                    if (j < vectors && (bits == 512 || j == 0 || j * lanes < end.columns)) \
-                        epctx__epilogue_##bits(&end, r, j *lanes, c[r][j]); \
-            } \
-        } \
+    if (f->add != NULL) {
+        EPCTX__BY_WIDTH(bits, epctx__load_some, (&x, &mask, f->add + at));
+        EPCTX__BY_WIDTH(bits, epctx__add, (v, &x));
     }
-
-EPCTX__TILE_FORM(256, EPCTX__TARGET)
-EPCTX__TILE_FORM(512, EPCTX__WIDE)
-
-EPCTX__TARGET static void epctx__tile_avx2(const epctx__left *a, const float *b,
-                                           const epctx__epilogue *f) {
-    epctx__products_256(a, b, f, 6, 2);
+    EPCTX__BY_WIDTH(bits, epctx__limit, (v, f->low, f->high));
+    EPCTX__BY_WIDTH(bits, epctx__store_some, (v, &mask, count, f->y + at));
 }
 
-EPCTX__WIDE static void epctx__tile_wide(const epctx__left *a, const float *b,
-                                         const epctx__epilogue *f) {
+/* Adds the products of element `from` of `rows` rows and of the vectors at b, b + next and so
+ * on. */
+static EPCTX__INLINE void epctx__products_step(size_t bits, const float *const *at, size_t from,
+                                               const float *b, size_t next, size_t rows,
+                                               size_t vectors, epctx__vector (*sum)[4]) {
+    const size_t lanes = bits / 32;
+    epctx__vector x, y[4];
+    size_t r, j;
+    EPCTX__UNROLL
+    for (j = 0; j < 4; j++)
+        if (j < vectors)
+            EPCTX__BY_WIDTH(bits, epctx__load, (&y[j], b + j * lanes / 16 * next + j * lanes % 16));
+    EPCTX__UNROLL
+    for (r = 0; r < EPCTX__MOST_ROWS; r++) {
+        if (r < rows) {
+            EPCTX__BY_WIDTH(bits, epctx__splat, (&x, at[r][from]));
+            EPCTX__UNROLL
+            for (j = 0; j < 4; j++)
+                if (j < vectors) EPCTX__BY_WIDTH(bits, epctx__fused, (&sum[r][j], &x, &y[j]));
+        }
+    }
+}
+
+/* `rows` rows by `vectors` vectors of columns. */
+static EPCTX__INLINE void epctx__products(size_t bits, const epctx__left *a, const float *b,
+                                          const epctx__epilogue *f, size_t rows, size_t vectors) {
+    const epctx__epilogue end = *f; /* stores cannot change a copy */
+    const float *const *at = a->at;
+    const size_t next = a->runs * a->count * EPCTX__COLUMNS, lanes = bits / 32;
+    epctx__vector sum[EPCTX__MOST_ROWS][4];
+    size_t t, k, from, r, j;
+    EPCTX__UNROLL
+    for (r = 0; r < EPCTX__MOST_ROWS; r++) {
+        EPCTX__UNROLL
+        for (j = 0; j < 4; j++) EPCTX__BY_WIDTH(bits, epctx__zero, (&sum[r][j]));
+    }
+    for (t = 0; t < a->runs; t++, at += EPCTX__MOST_ROWS)
+        for (from = 0, k = 0; k < a->count; k++, from += a->step, b += EPCTX__COLUMNS)
+            epctx__products_step(bits, at, from, b, next, rows, vectors, sum);
+    EPCTX__UNROLL
+    for (r = 0; r < EPCTX__MOST_ROWS; r++) {
+        if (r < rows && r < end.rows) {
+            EPCTX__UNROLL
+            for (j = 0; j < 4; j++)
+                if (j < vectors && (bits == 512 || j == 0 || j * lanes < end.columns))
+                    epctx__epilogue_vector(bits, &end, r, j * lanes, &sum[r][j]);
+        }
+    }
+}
+
+EPCTX__TARGET EPCTX__FLAT static void epctx__tile_avx2(const epctx__left *a, const float *b,
+                                                       const epctx__epilogue *f) {
+    epctx__products(256, a, b, f, 6, 2);
+}
+
+EPCTX__WIDE EPCTX__FLAT static void epctx__tile_wide(const epctx__left *a, const float *b,
+                                                     const epctx__epilogue *f) {
     if (f->columns > 3 * EPCTX__COLUMNS)
-        epctx__products_512(a, b, f, 6, 4);
+        epctx__products(512, a, b, f, 6, 4);
     else if (f->columns > 2 * EPCTX__COLUMNS)
-        epctx__products_512(a, b, f, 8, 3);
+        epctx__products(512, a, b, f, 8, 3);
     else if (f->columns > EPCTX__COLUMNS && f->rows > 6)
-        epctx__products_512(a, b, f, 12, 2);
+        epctx__products(512, a, b, f, 12, 2);
     else if (f->columns > EPCTX__COLUMNS)
-        epctx__products_512(a, b, f, 6, 2);
+        epctx__products(512, a, b, f, 6, 2);
     else
-        epctx__products_512(a, b, f, 12, 1);
+        epctx__products(512, a, b, f, 12, 1);
 }
 
 #endif /* EPCTX__AVX2 */
@@ -2428,11 +2536,13 @@ static bool epctx__check_conv(const epctx__conv *p, epctx__needs *needs) {
 typedef struct epctx__conv_part {
     const epctx__conv *p;
     epctx__level fast;
-    const float *x;            /* first channel of the group */
-    size_t pixel;              /* floats from pixel to pixel of x */
-    float *ring;               /* copied rows of the image, row y at y % slots; NULL: none */
-    const float *from;         /* what the windows read: the ring or x, `slots` rows */
-    size_t slots, width, step; /* pixels of a row of it; floats from pixel to pixel */
+    const float *x;    /* first channel of the group */
+    size_t pixel;      /* floats from pixel to pixel of x */
+    float *ring;       /* copied rows of the image, row y at y % slots; NULL: none */
+    const float *from; /* what the windows read: the ring or x */
+    size_t slots;      /* rows of it */
+    size_t width;      /* pixels of such a row */
+    size_t step;       /* floats from pixel to pixel of it */
     const float **at;
     epctx__left rows;
     const float *weights, *bias, *add;
@@ -2601,7 +2711,8 @@ typedef enum epctx__slide_kind {
 typedef struct epctx__slides {
     const epctx__window *window;
     epctx__slide_kind kind;
-    size_t channels, row; /* floats of a pixel of x; from pixel to pixel of y */
+    size_t channels; /* floats of a pixel of x */
+    size_t row;      /* floats from pixel to pixel of y */
     const float *x, *weights, *bias;
     float *y;
     epctx__act act;
@@ -2693,124 +2804,173 @@ static void epctx__slide_kinds(const epctx__slides *s, epctx__tap_range *t, uint
 
 #ifdef EPCTX__AVX2
 
-/* On vectors of 256 and of 512 bits:
- * slide_taps: `n` (3 or 5) taps of a line for 8 pixels; each element is read once.
- * slide_wide: `groups` times one pixel, or 8 adjacent ones whose windows all lie within the columns
- * of the image. */
-#define EPCTX__SLIDE_FORM(bits, target) \
-    target static EPCTX__INLINE void epctx__slide_taps_##bits( \
-        const float *x, size_t pixel, const float *taps, size_t n, epctx__mask_##bits mask, \
-        __m##bits *sum) { \
-        __m##bits k[5]; \
-        size_t i, t; \
-        EPCTX__UNROLL \
-        for (t = 0; t < 5; t++) \
-            k[t] = t < n ? _mm##bits##_loadu_ps(taps + 16 * t) : _mm##bits##_setzero_ps(); \
-        EPCTX__UNROLL \
-        for (i = 0; i < 12; i++) { \
-            if (i < 7 + n) { \
-                const __m##bits v = epctx__floats_##bits(mask, x); \
-                EPCTX__UNROLL \
-                for (t = 0; t < 5; t++) \
-                    if (t < n && t <= i && i - t < 8) \
-                        sum[i - t] = _mm##bits##_fmadd_ps(k[t], v, sum[i - t]); \
-                x += pixel; \
-            } \
-        } \
-    } \
-\
-    target static EPCTX__INLINE void epctx__slide_wide_##bits( \
-        const epctx__slides *s, epctx__slide_kind kind, const epctx__tap_range *t, size_t pixels, \
-        size_t groups, float *y) { \
-        const epctx__window *w = s->window; \
-        const size_t taps = (size_t)w->kernel_h * w->kernel_w, step = w->stride_w * s->channels; \
-        const size_t line = (size_t)w->dilation_h * w->in_w * s->channels, out = s->row; \
-        const size_t right = w->dilation_w * s->channels, pixel = s->channels; \
-        const int32_t rows = t->ky_high - t->ky_low, columns = t->kx_high - t->kx_low; \
-        const bool any = rows > 0 && columns > 0; \
-        const bool dense = kind == EPCTX__SLIDE_PRODUCTS && pixels == 8 && w->dilation_w == 1 && \
-                           w->stride_w == 1 && (w->kernel_w == 3 || w->kernel_w == 5); \
-        const size_t top = any ? (size_t)(t->y + t->ky_low * (int32_t)w->dilation_h) : 0; \
-        const size_t left = any ? (size_t)(t->x + t->kx_low * (int32_t)w->dilation_w) : 0; \
-        const __m##bits divisor = _mm##bits##_set1_ps(epctx__slide_divisor(s, t)); \
-        size_t c, g, i; \
-        for (c = 0; c < pixel; c += bits / 32) { \
-            const epctx__mask_##bits mask = epctx__mask_of_##bits(pixel - c); \
-            const float *from = s->x + (top * w->in_w + left) * pixel + c; \
-            const float *tap = NULL; \
-            __m##bits sum[8], first = _mm##bits##_setzero_ps(); \
-            if (s->bias != NULL) first = epctx__floats_##bits(mask, s->bias + c); \
-            if (kind == EPCTX__SLIDE_MAX) first = _mm##bits##_set1_ps(epctx__slide_least(t)); \
-            if (kind == EPCTX__SLIDE_PRODUCTS) \
-                tap = s->weights + c / 16 * 16 * taps + c % 16 + \
-                      ((size_t)t->ky_low * w->kernel_w + (size_t)t->kx_low) * 16; \
-            for (g = 0; g < groups; g++) { \
-                const float *row = from, *k_row = tap; \
-                float *to = y + g * pixels * out + c; \
-                int32_t ky, kx; \
-                EPCTX__UNROLL \
-                for (i = 0; i < 8; i++) sum[i] = first; \
-                for (ky = 0; ky < rows; ky++) { \
-                    const float *x = row, *k = k_row; \
-                    if (dense && w->kernel_w == 3) \
-                        epctx__slide_taps_##bits(x, pixel, k, 3, mask, sum); \
-                    if (dense && w->kernel_w == 5) \
-                        epctx__slide_taps_##bits(x, pixel, k, 5, mask, sum); \
-                    for (kx = 0; kx < columns && !dense; kx++) { \
-                        const __m##bits weight = kind == EPCTX__SLIDE_PRODUCTS \
-                                                     ? _mm##bits##_loadu_ps(k + kx * 16) \
-                                                     : first; \
-                        EPCTX__UNROLL \
-                        for (i = 0; i < 8; i++) { \
-                            if (i < pixels) { \
-                                const __m##bits v = epctx__floats_##bits(mask, x + i * step); \
-                                sum[i] = kind == EPCTX__SLIDE_MAX ? _mm##bits##_max_ps(sum[i], v) \
-                                         : kind != EPCTX__SLIDE_PRODUCTS \
-                                             ? _mm##bits##_add_ps(sum[i], v) \
-                                             : _mm##bits##_fmadd_ps(weight, v, sum[i]); \
-                            } \
-                        } \
-                        x += right; \
-                    } \
-                    row += line; \
-                    if (kind == EPCTX__SLIDE_PRODUCTS) k_row += (size_t)w->kernel_w * 16; \
-                } \
-                EPCTX__UNROLL \
-                for (i = 0; i < 8; i++) { \
-                    if (i < pixels) { \
-                        const __m##bits v = kind == EPCTX__SLIDE_AVERAGE \
-                                                ? _mm##bits##_div_ps(sum[i], divisor) \
-                                                : sum[i]; \
-                        epctx__store_##bits(mask, pixel - c, to + i * out, v); \
-                    } \
-                } \
-                from += pixels * step; \
-            } \
-        } \
-    } \
-\
-    target static void epctx__slide_run_##bits(const epctx__slides *s, const epctx__tap_range *t, \
-                                               size_t eights, float *y) { \
-        const size_t pixels = eights > 0 ? 8 : 1, groups = eights > 0 ? eights : 1; \
-        if (s->kind == EPCTX__SLIDE_MAX) \
-            epctx__slide_wide_##bits(s, EPCTX__SLIDE_MAX, t, pixels, groups, y); \
-        else if (s->kind != EPCTX__SLIDE_PRODUCTS) \
-            epctx__slide_wide_##bits(s, EPCTX__SLIDE_AVERAGE, t, pixels, groups, y); \
-        else if (eights > 0) \
-            epctx__slide_wide_##bits(s, EPCTX__SLIDE_PRODUCTS, t, 8, eights, y); \
-        else \
-            epctx__slide_wide_##bits(s, EPCTX__SLIDE_PRODUCTS, t, 1, 1, y); \
-    }
+/* Steps in floats, the same for all pixels of a row of the output. */
+typedef struct epctx__slide_steps {
+    size_t pixel, right, out; /* from pixel to pixel of x, from tap to tap, from result to result */
+    size_t down, tap_row;     /* from row to row of taps, of weights */
+    size_t first, first_tap;  /* the first tap in x and in the weights of 16 channels */
+    int32_t rows, columns;    /* of taps */
+} epctx__slide_steps;
 
-EPCTX__SLIDE_FORM(256, EPCTX__TARGET)
-EPCTX__SLIDE_FORM(512, EPCTX__WIDE)
+static EPCTX__INLINE epctx__slide_steps epctx__slide_steps_of(const epctx__slides *s,
+                                                              const epctx__tap_range *t) {
+    const epctx__window *w = s->window;
+    const int32_t rows = t->ky_high - t->ky_low, columns = t->kx_high - t->kx_low;
+    epctx__slide_steps steps;
+    memset(&steps, 0, sizeof steps);
+    steps.pixel = w->stride_w * s->channels;
+    steps.right = w->dilation_w * s->channels;
+    steps.out = s->row;
+    steps.down = (size_t)w->dilation_h * w->in_w * s->channels;
+    steps.tap_row = (size_t)w->kernel_w * 16;
+    if (rows <= 0 || columns <= 0) return steps;
+    steps.rows = rows;
+    steps.columns = columns;
+    steps.first = ((size_t)(t->y + t->ky_low * (int32_t)w->dilation_h) * w->in_w +
+                   (size_t)(t->x + t->kx_low * (int32_t)w->dilation_w)) *
+                  s->channels;
+    steps.first_tap = ((size_t)t->ky_low * w->kernel_w + (size_t)t->kx_low) * 16;
+    return steps;
+}
+
+/* Adds `n` (3 or 5) adjacent taps of a row for 8 adjacent pixels; reads each element once. */
+static EPCTX__INLINE void epctx__slide_dense(size_t bits, const float *x, size_t pixel,
+                                             const float *taps, size_t n, const epctx__lanes *mask,
+                                             epctx__vector *sum) {
+    epctx__vector k[5], v;
+    size_t i, t;
+    EPCTX__UNROLL
+    for (t = 0; t < 5; t++)
+        if (t < n) EPCTX__BY_WIDTH(bits, epctx__load, (&k[t], taps + 16 * t));
+    EPCTX__UNROLL
+    for (i = 0; i < 12; i++) {
+        if (i < 7 + n) {
+            EPCTX__BY_WIDTH(bits, epctx__load_some, (&v, mask, x));
+            EPCTX__UNROLL
+            for (t = 0; t < 5; t++)
+                if (t < n && t <= i && i - t < 8)
+                    EPCTX__BY_WIDTH(bits, epctx__fused, (&sum[i - t], &k[t], &v));
+            x += pixel;
+        }
+    }
+}
+
+/* Adds a tap for 1 or 8 pixels, or takes the maximum. */
+static EPCTX__INLINE void epctx__slide_tap(size_t bits, epctx__slide_kind kind, const float *x,
+                                           size_t pixel, const float *tap, const epctx__lanes *mask,
+                                           size_t pixels, epctx__vector *sum) {
+    epctx__vector weight, v;
+    size_t i;
+    if (kind == EPCTX__SLIDE_PRODUCTS) EPCTX__BY_WIDTH(bits, epctx__load, (&weight, tap));
+    EPCTX__UNROLL
+    for (i = 0; i < 8; i++) {
+        if (i < pixels) {
+            EPCTX__BY_WIDTH(bits, epctx__load_some, (&v, mask, x + i * pixel));
+            if (kind == EPCTX__SLIDE_MAX)
+                EPCTX__BY_WIDTH(bits, epctx__greater, (&sum[i], &v));
+            else if (kind == EPCTX__SLIDE_PRODUCTS)
+                EPCTX__BY_WIDTH(bits, epctx__fused, (&sum[i], &weight, &v));
+            else
+                EPCTX__BY_WIDTH(bits, epctx__add, (&sum[i], &v));
+        }
+    }
+}
+
+/* The sums of 1 or 8 pixels, whose first tap is at x; `dense`: 0, or as many taps as
+ * epctx__slide_dense takes. */
+static EPCTX__INLINE void epctx__slide_sums(size_t bits, epctx__slide_kind kind,
+                                            const epctx__slide_steps *p, const float *x,
+                                            const float *tap, const epctx__lanes *mask,
+                                            size_t pixels, size_t dense, epctx__vector *sum) {
+    int32_t ky, kx;
+    for (ky = 0; ky < p->rows; ky++) {
+        if (dense == 3)
+            epctx__slide_dense(bits, x, p->pixel, tap, 3, mask, sum);
+        else if (dense == 5)
+            epctx__slide_dense(bits, x, p->pixel, tap, 5, mask, sum);
+        for (kx = 0; kx < p->columns && dense == 0; kx++)
+            epctx__slide_tap(bits, kind, x + (size_t)kx * p->right, p->pixel,
+                             kind == EPCTX__SLIDE_PRODUCTS ? tap + kx * 16 : NULL, mask, pixels,
+                             sum);
+        x += p->down;
+        if (kind == EPCTX__SLIDE_PRODUCTS) tap += p->tap_row;
+    }
+}
+
+/* `groups` times 1 pixel, or 8 adjacent ones whose windows all lie within the columns of the
+ * image. */
+static EPCTX__INLINE void epctx__slide_groups(size_t bits, const epctx__slides *s,
+                                              epctx__slide_kind kind, const epctx__tap_range *t,
+                                              size_t pixels, size_t groups, float *y) {
+    const epctx__window *w = s->window;
+    const epctx__slide_steps p = epctx__slide_steps_of(s, t);
+    const size_t taps = (size_t)w->kernel_h * w->kernel_w;
+    const size_t channels = s->channels; /* stores cannot change a copy */
+    const size_t dense = kind == EPCTX__SLIDE_PRODUCTS && pixels == 8 && w->dilation_w == 1 &&
+                                 w->stride_w == 1 && (w->kernel_w == 3 || w->kernel_w == 5)
+                             ? w->kernel_w
+                             : 0;
+    epctx__vector sum[8], start, divisor;
+    epctx__lanes mask;
+    size_t c, g, i;
+    EPCTX__BY_WIDTH(bits, epctx__splat, (&divisor, epctx__slide_divisor(s, t)));
+    for (c = 0; c < channels; c += bits / 32) {
+        const float *x = s->x + p.first + c, *tap = NULL;
+        EPCTX__BY_WIDTH(bits, epctx__first, (&mask, channels - c));
+        EPCTX__BY_WIDTH(bits, epctx__zero, (&start));
+        if (s->bias != NULL) EPCTX__BY_WIDTH(bits, epctx__load_some, (&start, &mask, s->bias + c));
+        if (kind == EPCTX__SLIDE_MAX)
+            EPCTX__BY_WIDTH(bits, epctx__splat, (&start, epctx__slide_least(t)));
+        if (kind == EPCTX__SLIDE_PRODUCTS)
+            tap = s->weights + c / 16 * 16 * taps + c % 16 + p.first_tap;
+        for (g = 0; g < groups; g++, x += pixels * p.pixel) {
+            EPCTX__UNROLL
+            for (i = 0; i < 8; i++) sum[i] = start;
+            epctx__slide_sums(bits, kind, &p, x, tap, &mask, pixels, dense, sum);
+            EPCTX__UNROLL
+            for (i = 0; i < 8; i++) {
+                if (i < pixels) {
+                    if (kind == EPCTX__SLIDE_AVERAGE)
+                        EPCTX__BY_WIDTH(bits, epctx__divide, (&sum[i], &divisor));
+                    EPCTX__BY_WIDTH(
+                        bits, epctx__store_some,
+                        (&sum[i], &mask, channels - c, y + (g * pixels + i) * p.out + c));
+                }
+            }
+        }
+    }
+}
+
+/* `eights` times 8 pixels; 0: one pixel. */
+static EPCTX__INLINE void epctx__slide_vectors(size_t bits, const epctx__slides *s,
+                                               const epctx__tap_range *t, size_t eights, float *y) {
+    const size_t pixels = eights > 0 ? 8 : 1, groups = eights > 0 ? eights : 1;
+    if (s->kind == EPCTX__SLIDE_MAX)
+        epctx__slide_groups(bits, s, EPCTX__SLIDE_MAX, t, pixels, groups, y);
+    else if (s->kind != EPCTX__SLIDE_PRODUCTS)
+        epctx__slide_groups(bits, s, EPCTX__SLIDE_AVERAGE, t, pixels, groups, y);
+    else if (eights > 0)
+        epctx__slide_groups(bits, s, EPCTX__SLIDE_PRODUCTS, t, 8, eights, y);
+    else
+        epctx__slide_groups(bits, s, EPCTX__SLIDE_PRODUCTS, t, 1, 1, y);
+}
+
+EPCTX__TARGET EPCTX__FLAT static void
+epctx__slide_avx2(const epctx__slides *s, const epctx__tap_range *t, size_t eights, float *y) {
+    epctx__slide_vectors(256, s, t, eights, y);
+}
+
+EPCTX__WIDE EPCTX__FLAT static void
+epctx__slide_wide(const epctx__slides *s, const epctx__tap_range *t, size_t eights, float *y) {
+    epctx__slide_vectors(512, s, t, eights, y);
+}
 
 static void epctx__slide_run(epctx__level fast, const epctx__slides *s, const epctx__tap_range *t,
                              size_t eights, float *y) {
     if (fast == EPCTX__LEVEL_AVX512)
-        epctx__slide_run_512(s, t, eights, y);
+        epctx__slide_wide(s, t, eights, y);
     else
-        epctx__slide_run_256(s, t, eights, y);
+        epctx__slide_avx2(s, t, eights, y);
 }
 #endif
 
@@ -2972,7 +3132,9 @@ static epctx_status epctx__run_gemm(const epctx__gemm *p, const epctx__args *arg
  * 4 x 4 results; sums round more. The workspace, in floats: `band`, a strip of pixels or taps;
  * `input`, the tiles of some lines; `taps` of some output channels; their `products`. */
 typedef struct epctx__winograd {
-    uint64_t across, down, lines, strip; /* tiles in all; lines, and tiles of a line, at once */
+    uint64_t across, down;   /* tiles of a line, and lines, in all */
+    uint64_t lines;          /* lines at once */
+    uint64_t strip;          /* tiles of a line at once */
     uint64_t tiles, columns; /* tiles (even: one row has its own kernel) and channels at once */
     uint64_t matrix;         /* from matrix to matrix of tiles */
     uint64_t band, input, taps, products;
@@ -3244,7 +3406,7 @@ static EPCTX__INLINE void epctx__all_winograd_body(const epctx__conv *p, const e
             for (n = 0; n < p->out_channels; n += count) {
                 left = p->out_channels - n;
                 count = left < c.s.columns ? left : (size_t)c.s.columns;
-                /* turned taps of all channels stay in the workspace */
+                /* transformed taps of all channels stay in the workspace */
                 if (image + c.first == 0 || count < p->out_channels)
                     epctx__transform_taps(&c, (const float *)args->in[1] + n * 9 * channels,
                                           (count + 15) / 16 * 16 * channels);
@@ -3581,7 +3743,8 @@ EPCTX__RUN(softmax, epctx__softmax)
 
 typedef struct epctx__cum_sum {
     uint32_t type, outer, count, inner;
-    uint32_t exclusive, reverse; /* without the element itself; from the last one on */
+    uint32_t exclusive; /* 1: a sum leaves the element itself out */
+    uint32_t reverse;   /* 1: sums start at the last element */
 } epctx__cum_sum;
 
 static bool epctx__check_cum_sum(const epctx__cum_sum *p, epctx__needs *needs) {
@@ -3712,7 +3875,8 @@ static EPCTX__INLINE epctx_status epctx__checked(const epctx__args *args, size_t
 /* -- Gather: rows of `inner` elements by an index from data -- */
 
 typedef struct epctx__gather_params {
-    uint32_t elem, index_elem; /* bytes; of an index 4 or 8 */
+    uint32_t elem;       /* bytes of an element */
+    uint32_t index_elem; /* bytes of an index: 4 or 8 */
     uint32_t outer, axis, count, inner;
 } epctx__gather_params;
 
@@ -4217,8 +4381,9 @@ EPCTX__RUN(norm, epctx__norm)
 /* -- Arg: indices of the largest or smallest over the middle of [outer][count][inner] -- */
 
 typedef struct epctx__arg {
-    uint32_t smallest, last; /* flags; last: of equal elements */
-    uint32_t type;           /* of the input; the output is int64 */
+    uint32_t smallest; /* 1: of the smallest element, not of the largest */
+    uint32_t last;     /* 1: of the last one of equal elements, not of the first */
+    uint32_t type;     /* of the input; the output is int64 */
     uint32_t outer, count, inner;
     uint32_t keep; /* indices of a row, the best first: [outer][keep][inner] */
 } epctx__arg;
@@ -4250,7 +4415,7 @@ static EPCTX__INLINE void epctx__arg_part(const float *x, size_t pitch, size_t s
 }
 
 /* The indices for up to 16 rows. For clang, which does not gather, rows of adjacent elements are
- * first turned to lie side by side. */
+ * first transposed, so that they lie side by side. */
 static EPCTX__INLINE void epctx__arg_rows(const epctx__arg *p, const float *x, size_t pitch,
                                           size_t step, size_t width, bool last, int64_t *y) {
     const float sign = p->smallest != 0 ? -1.0f : 1.0f;
@@ -4261,9 +4426,9 @@ static EPCTX__INLINE void epctx__arg_rows(const epctx__arg *p, const float *x, s
 #ifdef EPCTX__AVX2
     while (!EPCTX__CHUNKS && step == 1 && width == 16 && p->count - k >= 4) {
         const size_t end = p->count - k < 36 ? p->count : k + 32;
-        float turned[36 * 16];
-        epctx__transform_matrix(turned, x + k, end - k, 16, 16, (ptrdiff_t)pitch);
-        epctx__arg_part(turned, 1, 16, 16, sign, last, k, end, best, index);
+        float transposed[36 * 16];
+        epctx__transform_matrix(transposed, x + k, end - k, 16, 16, (ptrdiff_t)pitch);
+        epctx__arg_part(transposed, 1, 16, 16, sign, last, k, end, best, index);
         k = end;
     }
 #endif
@@ -4387,9 +4552,9 @@ static float epctx__cubic(float d) {
 }
 
 static float epctx__reflect(float v, float low, float high) {
-    const float range = high - low, far = v < low ? low - v : v - high;
-    const float turns = range > 0.0f ? epctx__floor(far / range) : 0.0f;
-    const float rest = far - turns * range;
+    const float range = high - low, beyond = v < low ? low - v : v - high;
+    const float turns = range > 0.0f ? epctx__floor(beyond / range) : 0.0f;
+    const float rest = beyond - turns * range;
     const bool odd = turns * 0.5f != epctx__floor(turns * 0.5f);
     if (v >= low && v <= high) return v;
     return (v < low) != odd ? low + rest : high - rest;
@@ -5208,10 +5373,11 @@ typedef struct epctx__dots {
     const int8_t *w;
     const int32_t *bias;
     const float *scale;
-    size_t count, fours; /* of pixels; of groups of four products */
-    size_t columns;      /* channels */
-    size_t pitch;        /* from pixel to pixel of y */
-    uint32_t flip;       /* of each byte */
+    size_t count;   /* pixels */
+    size_t fours;   /* groups of four products */
+    size_t columns; /* channels */
+    size_t pitch;   /* bytes from pixel to pixel of y */
+    uint32_t flip;  /* of each byte */
     const epctx__requant *steps;
 } epctx__dots;
 
@@ -5349,43 +5515,6 @@ static void epctx__dots_portable(const epctx__dots *d) {
 
 #ifdef EPCTX__AVX2
 
-/* The nearest integers; ties to even. */
-EPCTX__TARGET static EPCTX__INLINE __m256i epctx__nearest_256(__m256 v) {
-    return _mm256_cvttps_epi32(_mm256_round_ps(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
-}
-
-EPCTX__WIDE static EPCTX__INLINE __m512i epctx__nearest_512(__m512 v) {
-    return _mm512_cvt_roundps_epi32(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-}
-
-/* Stores the low bytes of the numbers, which are columns from `at` on. */
-EPCTX__TARGET static EPCTX__INLINE void epctx__narrow_256(uint8_t *y, size_t at, size_t columns,
-                                                          __m256i v) {
-    const __m256i low = _mm256_shuffle_epi8(v, _mm256_set1_epi32(0x0c080400));
-    const __m128i both =
-        _mm_unpacklo_epi32(_mm256_castsi256_si128(low), _mm256_extracti128_si256(low, 1));
-    uint64_t bytes;
-    _mm_storel_epi64((__m128i *)(void *)(at + 8 <= columns ? y : (uint8_t *)&bytes), both);
-    if (at < columns && at + 8 > columns) memcpy(y, &bytes, columns - at);
-}
-
-EPCTX__WIDE static EPCTX__INLINE void epctx__narrow_512(uint8_t *y, size_t at, size_t columns,
-                                                        __m512i v) {
-    _mm512_mask_cvtepi32_storeu_epi8(y, epctx__lanes(columns, at), v);
-}
-
-/* Numbers to integers from `least` to `most`, plus `zero`; NaN gives `least`. */
-#define EPCTX__STEPS_FORM(bits, target) \
-    target static EPCTX__INLINE __m##bits##i epctx__steps_##bits(__m##bits v, float least, \
-                                                                 float most, int32_t zero) { \
-        v = _mm##bits##_max_ps(v, _mm##bits##_set1_ps(least)); /* NaN: the second operand */ \
-        v = _mm##bits##_min_ps(v, _mm##bits##_set1_ps(most)); \
-        return _mm##bits##_add_epi32(epctx__nearest_##bits(v), _mm##bits##_set1_epi32(zero)); \
-    }
-
-EPCTX__STEPS_FORM(256, EPCTX__TARGET)
-EPCTX__STEPS_FORM(512, EPCTX__WIDE)
-
 #define EPCTX__VNNI __attribute__((target("avx512f,avx512bw,avx512vnni")))
 
 static bool epctx__has_vnni(epctx__level fast) {
@@ -5393,214 +5522,347 @@ static bool epctx__has_vnni(epctx__level fast) {
            __builtin_cpu_supports("avx512bw");
 }
 
-/* Adds four products of unsigned and signed bytes to each number of `sum`. Assembly, because gcc 12
- * copies the sum before it uses the intrinsic. */
-EPCTX__VNNI static EPCTX__INLINE __m512i epctx__dot_512(__m512i sum, __m512i x, __m512i w,
-                                                        bool vnni) {
-    (void)vnni;
-    __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(x), "v"(w));
-    return sum;
+/* -- vectors of integers -- */
+
+/* A whole vector of integers, from or to any address. */
+EPCTX__TARGET static inline void epctx__get_256(epctx__vector *v, const void *from) {
+    v->i256 = _mm256_loadu_si256((const __m256i *)from);
 }
 
-/* As epctx__dot_512, for 8 sums; without AVX-VNNI it adds two products of 16 bits. */
-EPCTX__TARGET static EPCTX__INLINE __m256i epctx__dot_256(__m256i sum, __m256i x, __m256i w,
-                                                          bool vnni) {
+EPCTX__VNNI static inline void epctx__get_512(epctx__vector *v, const void *from) {
+    v->i512 = _mm512_loadu_si512(from);
+}
+
+EPCTX__TARGET static inline void epctx__put_256(const epctx__vector *v, void *to) {
+    _mm256_storeu_si256((__m256i *)to, v->i256);
+}
+
+EPCTX__VNNI static inline void epctx__put_512(const epctx__vector *v, void *to) {
+    _mm512_storeu_si512(to, v->i512);
+}
+
+/* The first `count` bytes, 0 beyond. */
+EPCTX__TARGET static inline void epctx__get_some_256(epctx__vector *v, const uint8_t *x,
+                                                     size_t count) {
+    uint8_t bytes[32] = {0};
+    if (count == 16) {
+        v->i256 = _mm256_zextsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)x));
+    } else if (count == 8) {
+        v->i256 = _mm256_zextsi128_si256(_mm_loadl_epi64((const __m128i *)(const void *)x));
+    } else {
+        if (count < 32) epctx__copy_run(bytes, x, count);
+        v->i256 = _mm256_loadu_si256((const __m256i *)(const void *)(count < 32 ? bytes : x));
+    }
+}
+
+EPCTX__VNNI static inline void epctx__get_some_512(epctx__vector *v, const uint8_t *x,
+                                                   size_t count) {
+    v->i512 = _mm512_maskz_loadu_epi8(count < 64 ? UINT64_MAX >> (64 - count) : UINT64_MAX, x);
+}
+
+/* The same four bytes in every lane. */
+EPCTX__TARGET static inline void epctx__splat_four_256(epctx__vector *v, const void *bytes) {
+    int32_t four;
+    memcpy(&four, bytes, sizeof four);
+    v->i256 = _mm256_set1_epi32(four);
+}
+
+EPCTX__VNNI static inline void epctx__splat_four_512(epctx__vector *v, const void *bytes) {
+    int32_t four;
+    memcpy(&four, bytes, sizeof four);
+    v->i512 = _mm512_set1_epi32(four);
+}
+
+/* Flips the bits that `flip` has in every byte. */
+EPCTX__TARGET static inline void epctx__flip_256(epctx__vector *v, uint32_t flip) {
+    v->i256 = _mm256_xor_si256(v->i256, _mm256_set1_epi8((char)flip));
+}
+
+EPCTX__VNNI static inline void epctx__flip_512(epctx__vector *v, uint32_t flip) {
+    v->i512 = _mm512_xor_si512(v->i512, _mm512_set1_epi8((char)flip));
+}
+
+/* The bytes 0, 2 and so on of x, or 1, 3 and so on, as 16 bits: without a sign, then with one. */
+EPCTX__TARGET static inline void epctx__unsigned_half_256(epctx__vector *v, const epctx__vector *x,
+                                                          bool odd) {
+    v->i256 =
+        odd ? _mm256_srli_epi16(x->i256, 8) : _mm256_and_si256(x->i256, _mm256_set1_epi16(0xff));
+}
+
+EPCTX__VNNI static inline void epctx__unsigned_half_512(epctx__vector *v, const epctx__vector *x,
+                                                        bool odd) {
+    v->i512 =
+        odd ? _mm512_srli_epi16(x->i512, 8) : _mm512_and_si512(x->i512, _mm512_set1_epi16(0xff));
+}
+
+EPCTX__TARGET static inline void epctx__signed_half_256(epctx__vector *v, const epctx__vector *x,
+                                                        bool odd) {
+    v->i256 = _mm256_srai_epi16(odd ? x->i256 : _mm256_slli_epi16(x->i256, 8), 8);
+}
+
+EPCTX__VNNI static inline void epctx__signed_half_512(epctx__vector *v, const epctx__vector *x,
+                                                      bool odd) {
+    v->i512 = _mm512_srai_epi16(odd ? x->i512 : _mm512_slli_epi16(x->i512, 8), 8);
+}
+
+/* Adds to each number of `sum` four products of unsigned and signed bytes, or without AVX-VNNI two
+ * products of 16 bits. Assembly, because gcc 12 copies the sum before it uses the intrinsic. */
+EPCTX__TARGET static inline void epctx__dot_256(epctx__vector *sum, const epctx__vector *x,
+                                                const epctx__vector *w, bool vnni) {
     __m256i both;
     if (vnni)
-        __asm__("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sum) : "x"(x), "x"(w));
+        __asm__("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sum->i256) : "x"(x->i256), "x"(w->i256));
     else
         __asm__("vpmaddwd %3, %2, %1\n\tvpaddd %1, %0, %0"
-                : "+x"(sum), "=&x"(both)
-                : "x"(x), "x"(w));
-    return sum;
+                : "+x"(sum->i256), "=&x"(both)
+                : "x"(x->i256), "x"(w->i256));
 }
 
-/* The first `count` bytes. */
-EPCTX__VNNI static EPCTX__INLINE __m512i epctx__some_512(const uint8_t *x, size_t count) {
-    return _mm512_maskz_loadu_epi8(count < 64 ? UINT64_MAX >> (64 - count) : UINT64_MAX, x);
+EPCTX__VNNI static inline void epctx__dot_512(epctx__vector *sum, const epctx__vector *x,
+                                              const epctx__vector *w, bool vnni) {
+    (void)vnni;
+    __asm__("vpdpbusd %2, %1, %0" : "+v"(sum->i512) : "v"(x->i512), "v"(w->i512));
 }
 
-EPCTX__TARGET static EPCTX__INLINE __m256i epctx__some_256(const uint8_t *x, size_t count) {
-    uint8_t bytes[32] = {0};
-    if (count == 16)
-        return _mm256_zextsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)x));
-    if (count == 8)
-        return _mm256_zextsi128_si256(_mm_loadl_epi64((const __m128i *)(const void *)x));
-    if (count < 32) epctx__copy_run(bytes, x, count);
-    return _mm256_loadu_si256((const __m256i *)(const void *)(count < 32 ? bytes : x));
+/* Four vectors of bytes, to lanes of four bytes, one of each. The lanes are in the order that
+ * epctx__interleaved tells. */
+EPCTX__TARGET static inline void epctx__interleave_256(epctx__vector *x) {
+    const __m256i low = _mm256_unpacklo_epi8(x[0].i256, x[1].i256);
+    const __m256i high = _mm256_unpackhi_epi8(x[0].i256, x[1].i256);
+    const __m256i low2 = _mm256_unpacklo_epi8(x[2].i256, x[3].i256);
+    const __m256i high2 = _mm256_unpackhi_epi8(x[2].i256, x[3].i256);
+    x[0].i256 = _mm256_unpacklo_epi16(low, low2);
+    x[1].i256 = _mm256_unpackhi_epi16(low, low2);
+    x[2].i256 = _mm256_unpacklo_epi16(high, high2);
+    x[3].i256 = _mm256_unpackhi_epi16(high, high2);
 }
 
-EPCTX__VNNI static EPCTX__INLINE void epctx__put_some_512(uint8_t *y, size_t count, __m512i v) {
-    _mm512_mask_storeu_epi8(y, count < 64 ? UINT64_MAX >> (64 - count) : UINT64_MAX, v);
+EPCTX__VNNI static inline void epctx__interleave_512(epctx__vector *x) {
+    const __m512i low = _mm512_unpacklo_epi8(x[0].i512, x[1].i512);
+    const __m512i high = _mm512_unpackhi_epi8(x[0].i512, x[1].i512);
+    const __m512i low2 = _mm512_unpacklo_epi8(x[2].i512, x[3].i512);
+    const __m512i high2 = _mm512_unpackhi_epi8(x[2].i512, x[3].i512);
+    x[0].i512 = _mm512_unpacklo_epi16(low, low2);
+    x[1].i512 = _mm512_unpackhi_epi16(low, low2);
+    x[2].i512 = _mm512_unpacklo_epi16(high, high2);
+    x[3].i512 = _mm512_unpackhi_epi16(high, high2);
 }
 
-EPCTX__TARGET static EPCTX__INLINE void epctx__put_some_256(uint8_t *y, size_t count, __m256i v) {
+/* Sums times scales, rounded with ties to even, within the limits; NaN gives the lower one. */
+EPCTX__TARGET static inline void epctx__requantize_256(epctx__vector *v, const float *scale,
+                                                       const epctx__requant *s) {
+    __m256 x = _mm256_mul_ps(_mm256_cvtepi32_ps(v->i256), _mm256_loadu_ps(scale));
+    x = _mm256_max_ps(x, _mm256_set1_ps((float)(s->low - s->zero))); /* NaN: the second operand */
+    x = _mm256_min_ps(x, _mm256_set1_ps((float)(s->high - s->zero)));
+    x = _mm256_round_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    v->i256 = _mm256_add_epi32(_mm256_cvttps_epi32(x), _mm256_set1_epi32(s->zero));
+}
+
+EPCTX__VNNI static inline void epctx__requantize_512(epctx__vector *v, const float *scale,
+                                                     const epctx__requant *s) {
+    __m512 x = _mm512_mul_ps(_mm512_cvtepi32_ps(v->i512), _mm512_loadu_ps(scale));
+    x = _mm512_max_ps(x, _mm512_set1_ps((float)(s->low - s->zero))); /* NaN: the second operand */
+    x = _mm512_min_ps(x, _mm512_set1_ps((float)(s->high - s->zero)));
+    v->i512 =
+        _mm512_add_epi32(_mm512_cvt_roundps_epi32(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC),
+                         _mm512_set1_epi32(s->zero));
+}
+
+/* Stores the low bytes of the numbers, as far as they are columns; the first one is column `at`. */
+EPCTX__TARGET static inline void epctx__put_bytes_256(const epctx__vector *v, uint8_t *y, size_t at,
+                                                      size_t columns) {
+    const __m256i low = _mm256_shuffle_epi8(v->i256, _mm256_set1_epi32(0x0c080400));
+    const __m128i both =
+        _mm_unpacklo_epi32(_mm256_castsi256_si128(low), _mm256_extracti128_si256(low, 1));
+    uint64_t bytes;
+    _mm_storel_epi64((__m128i *)(void *)(at + 8 <= columns ? y : (uint8_t *)&bytes), both);
+    if (at < columns && at + 8 > columns) memcpy(y, &bytes, columns - at);
+}
+
+EPCTX__VNNI static inline void epctx__put_bytes_512(const epctx__vector *v, uint8_t *y, size_t at,
+                                                    size_t columns) {
+    epctx__lanes mask;
+    epctx__first_512(&mask, columns > at ? columns - at : 0);
+    _mm512_mask_cvtepi32_storeu_epi8(y, mask.m512, v->i512);
+}
+
+/* Undoes the order of epctx__interleave_: stores the first `count` bytes of four vectors of
+ * numbers. */
+EPCTX__TARGET static inline void epctx__put_interleaved_256(const epctx__vector *v, uint32_t type,
+                                                            uint8_t *y, size_t count) {
+    const __m256i low = _mm256_packs_epi32(v[0].i256, v[1].i256);
+    const __m256i high = _mm256_packs_epi32(v[2].i256, v[3].i256);
     uint8_t bytes[32];
-    _mm256_storeu_si256((__m256i *)(void *)(count < 32 ? bytes : y), v);
+    _mm256_storeu_si256((__m256i *)(void *)(count < 32 ? bytes : y),
+                        type == EPCTX_ONNX_INT8 ? _mm256_packs_epi16(low, high)
+                                                : _mm256_packus_epi16(low, high));
     if (count < 32) epctx__copy_run(y, bytes, count);
 }
 
-/* On vectors of 256 and of 512 bits; without VNNI first with the even bytes, then the odd ones:
- * rounded: turns sums into integers without the zero point, within the limits.
- * tile: computes `rows` pixels from `first` on and `wide` vectors of channels from `n` on; each of
- * these arguments but n is a compile-time constant at every call.
- * channels: computes the results of one vector of bytes, the one at `part`. */
-#define EPCTX__INTEGER_FORM(bits, target) \
-    target static EPCTX__INLINE __m##bits##i epctx__get_##bits(const void *from) { \
-        return _mm##bits##_loadu_si##bits((const __m##bits##i *)from); \
-    } \
-\
-    target static EPCTX__INLINE void epctx__put_##bits(void *to, __m##bits##i v) { \
-        _mm##bits##_storeu_si##bits((__m##bits##i *)to, v); \
-    } \
-\
-    target static EPCTX__INLINE __m##bits##i epctx__half_##bits(__m##bits##i w, bool odd) { \
-        return _mm##bits##_srai_epi16(odd ? w : _mm##bits##_slli_epi16(w, 8), 8); \
-    } \
-\
-    target static EPCTX__INLINE __m##bits##i epctx__rounded_##bits( \
-        __m##bits##i sum, const float *scale, const epctx__requant *s) { \
-        return epctx__steps_##bits( \
-            _mm##bits##_mul_ps(_mm##bits##_cvtepi32_ps(sum), _mm##bits##_loadu_ps(scale)), \
-            (float)(s->low - s->zero), (float)(s->high - s->zero), s->zero); \
-    } \
-\
-    target static EPCTX__INLINE void epctx__tile_##bits(const epctx__dots *d, size_t n, \
-                                                        size_t first, size_t rows, size_t wide, \
-                                                        bool vnni, bool ahead) { \
-        const size_t lanes = bits / 32, block = d->fours * 4 * EPCTX__DOT_LANE; \
-        const int8_t *w = d->w + n * d->fours * 4; \
-        const __m##bits##i flip = _mm##bits##_set1_epi8((char)d->flip); \
-        __m##bits##i sum[EPCTX__DOT_ROWS][4], weights[4]; \
-        const size_t parts = vnni ? 1 : 2; \
-        size_t r, v, k, part; \
-        EPCTX__UNROLL \
-        for (r = 0; r < rows; r++) { \
-            EPCTX__UNROLL \
-            for (v = 0; v < wide; v++) sum[r][v] = epctx__get_##bits(d->bias + n + v * lanes); \
-        } \
-        for (k = 0; k < d->fours; k++, w += 4 * EPCTX__DOT_LANE) { \
-            EPCTX__UNROLL \
-            for (part = 0; part < parts; part++) { \
-                EPCTX__UNROLL \
-                for (v = 0; v < wide; v++) { \
-                    weights[v] = \
-                        epctx__get_##bits(w + v * lanes / 16 * block + v * lanes % 16 * 4); \
-                    if (!vnni) weights[v] = epctx__half_##bits(weights[v], part == 1); \
-                } \
-                EPCTX__UNROLL \
-                for (r = 0; r < rows; r++) { \
-                    int32_t word; \
-                    __m##bits##i x; \
-                    memcpy(&word, d->rows[first + r] + 4 * (ahead ? 2 * k + part : k), \
-                           sizeof word); \
-                    x = _mm##bits##_set1_epi32(word); \
-                    if (!ahead) x = _mm##bits##_xor_si##bits(x, flip); \
-                    if (!ahead && !vnni) \
-                        x = part == 1 ? _mm##bits##_srli_epi16(x, 8) \
-                                      : _mm##bits##_and_si##bits(x, _mm##bits##_set1_epi16(0xff)); \
-                    EPCTX__UNROLL \
-                    for (v = 0; v < wide; v++) \
-                        sum[r][v] = epctx__dot_##bits(sum[r][v], x, weights[v], vnni); \
-                } \
-            } \
-        } \
-        EPCTX__UNROLL \
-        for (r = 0; r < rows; r++) { \
-            uint8_t *y = d->y + (first + r) * d->pitch + n; \
-            EPCTX__UNROLL \
-            for (v = 0; v < wide; v++) \
-                if (first + r < d->count) \
-                    epctx__narrow_##bits( \
-                        y + v * lanes, n + v * lanes, d->columns, \
-                        epctx__rounded_##bits(sum[r][v], d->scale + n + v * lanes, d->steps)); \
-        } \
-    } \
-\
-    target static EPCTX__INLINE void epctx__channels_##bits(epctx__channels *l, size_t part, \
-                                                            bool vnni) { \
-        const __m##bits##i flip = _mm##bits##_set1_epi8((char)l->p->flip); \
-        const size_t at = part * (bits / 8), left = l->count - at; \
-        const size_t count = left < bits / 8 ? left : bits / 8; \
-        const int8_t *w = l->w + at; \
-        __m##bits##i sum[4], x[4], low, high, low2, high2; \
-        size_t t, i; \
-        EPCTX__UNROLL \
-        for (i = 0; i < 4; i++) sum[i] = epctx__get_##bits(l->from + 16 * i + at / 4); \
-        for (t = 0; t < l->tap_count; t += 4, w += 256) { \
-            EPCTX__UNROLL \
-            for (i = 0; i < 4; i++) \
-                x[i] = _mm##bits##_xor_si##bits(epctx__some_##bits(l->taps[t + i] + at, count), \
-                                                flip); \
-            low = _mm##bits##_unpacklo_epi8(x[0], x[1]); \
-            high = _mm##bits##_unpackhi_epi8(x[0], x[1]); \
-            low2 = _mm##bits##_unpacklo_epi8(x[2], x[3]); \
-            high2 = _mm##bits##_unpackhi_epi8(x[2], x[3]); \
-            x[0] = _mm##bits##_unpacklo_epi16(low, low2); \
-            x[1] = _mm##bits##_unpackhi_epi16(low, low2); \
-            x[2] = _mm##bits##_unpacklo_epi16(high, high2); \
-            x[3] = _mm##bits##_unpackhi_epi16(high, high2); \
-            EPCTX__UNROLL \
-            for (i = 0; i < 4; i++) { \
-                const int16_t *half = l->wide + (w + 64 * i - l->w); \
-                if (vnni) { \
-                    sum[i] = epctx__dot_##bits(sum[i], x[i], epctx__get_##bits(w + 64 * i), true); \
-                } else { \
-                    low = _mm##bits##_and_si##bits(x[i], _mm##bits##_set1_epi16(0xff)); \
-                    high = _mm##bits##_srli_epi16(x[i], 8); \
-                    sum[i] = epctx__dot_##bits(sum[i], low, epctx__get_##bits(half), false); \
-                    sum[i] = epctx__dot_##bits(sum[i], high, epctx__get_##bits(half + bits / 16), \
-                                               false); \
-                } \
-            } \
-        } \
-        EPCTX__UNROLL \
-        for (i = 0; i < 4; i++) \
-            if (l->last) \
-                sum[i] = epctx__rounded_##bits(sum[i], l->scale + 16 * i + at / 4, &l->p->y); \
-            else \
-                epctx__put_##bits(l->sum + 16 * i + at / 4, sum[i]); \
-        if (!l->last) return; \
-        low = _mm##bits##_packs_epi32(sum[0], sum[1]); \
-        high = _mm##bits##_packs_epi32(sum[2], sum[3]); \
-        epctx__put_some_##bits(l->y + at, count, \
-                               l->p->y.type == EPCTX_ONNX_INT8 \
-                                   ? _mm##bits##_packs_epi16(low, high) \
-                                   : _mm##bits##_packus_epi16(low, high)); \
+EPCTX__VNNI static inline void epctx__put_interleaved_512(const epctx__vector *v, uint32_t type,
+                                                          uint8_t *y, size_t count) {
+    const __m512i low = _mm512_packs_epi32(v[0].i512, v[1].i512);
+    const __m512i high = _mm512_packs_epi32(v[2].i512, v[3].i512);
+    _mm512_mask_storeu_epi8(y, count < 64 ? UINT64_MAX >> (64 - count) : UINT64_MAX,
+                            type == EPCTX_ONNX_INT8 ? _mm512_packs_epi16(low, high)
+                                                    : _mm512_packus_epi16(low, high));
+}
+
+/* The weights of one group of four products for `wide` vectors of channels, whose blocks of 16
+ * channels are `block` apart; as 16 bits, if there is no VNNI. */
+static EPCTX__INLINE void epctx__dots_weights(size_t bits, const int8_t *w, size_t block,
+                                              size_t wide, bool vnni, bool odd,
+                                              epctx__vector *weights) {
+    const size_t lanes = bits / 32;
+    epctx__vector bytes;
+    size_t v;
+    EPCTX__UNROLL
+    for (v = 0; v < wide; v++) {
+        EPCTX__BY_WIDTH(bits, epctx__get,
+                        (&bytes, w + v * lanes / 16 * block + v * lanes % 16 * 4));
+        if (vnni)
+            weights[v] = bytes;
+        else
+            EPCTX__BY_WIDTH(bits, epctx__signed_half, (&weights[v], &bytes, odd));
     }
+}
 
-EPCTX__INTEGER_FORM(256, EPCTX__TARGET)
-EPCTX__INTEGER_FORM(512, EPCTX__VNNI)
+/* The bytes of a pixel that meet these weights. `ahead`: they are 16 bits already. */
+static EPCTX__INLINE void epctx__dots_pixel(size_t bits, const uint8_t *four, uint32_t flip,
+                                            bool vnni, bool odd, bool ahead, epctx__vector *x) {
+    EPCTX__BY_WIDTH(bits, epctx__splat_four, (x, four));
+    if (!ahead) EPCTX__BY_WIDTH(bits, epctx__flip, (x, flip));
+    if (!ahead && !vnni) EPCTX__BY_WIDTH(bits, epctx__unsigned_half, (x, x, odd));
+}
 
-EPCTX__VNNI static void epctx__dots_wide(const epctx__dots *d) {
+/* Computes `rows` pixels from `first` on and `wide` vectors of channels from `n` on; each argument
+ * but d, n and first is a constant where this is inlined. Without VNNI each group has two parts:
+ * its even bytes and its odd ones. */
+static EPCTX__INLINE void epctx__dots_tile(size_t bits, const epctx__dots *d, size_t n,
+                                           size_t first, size_t rows, size_t wide, bool vnni,
+                                           bool ahead) {
+    const size_t lanes = bits / 32, block = d->fours * 4 * EPCTX__DOT_LANE, parts = vnni ? 1 : 2;
+    const epctx__requant steps = *d->steps; /* stores cannot change copies */
+    const uint32_t flip = d->flip;
+    const int8_t *w = d->w + n * d->fours * 4;
+    epctx__vector sum[EPCTX__DOT_ROWS][4], weights[4], x;
+    size_t r, v, k, part;
+    EPCTX__UNROLL
+    for (r = 0; r < rows; r++) {
+        EPCTX__UNROLL
+        for (v = 0; v < wide; v++)
+            EPCTX__BY_WIDTH(bits, epctx__get, (&sum[r][v], d->bias + n + v * lanes));
+    }
+    for (k = 0; k < d->fours; k++, w += 4 * EPCTX__DOT_LANE) {
+        EPCTX__UNROLL
+        for (part = 0; part < parts; part++) {
+            epctx__dots_weights(bits, w, block, wide, vnni, part == 1, weights);
+            EPCTX__UNROLL
+            for (r = 0; r < rows; r++) {
+                const uint8_t *pixel = d->rows[first + r];
+                epctx__dots_pixel(bits, pixel + 4 * (ahead ? 2 * k + part : k), flip, vnni,
+                                  part == 1, ahead, &x);
+                EPCTX__UNROLL
+                for (v = 0; v < wide; v++)
+                    EPCTX__BY_WIDTH(bits, epctx__dot, (&sum[r][v], &x, &weights[v], vnni));
+            }
+        }
+    }
+    EPCTX__UNROLL
+    for (r = 0; r < rows; r++) {
+        uint8_t *y = d->y + (first + r) * d->pitch + n;
+        EPCTX__UNROLL
+        for (v = 0; v < wide; v++) {
+            if (first + r < d->count) {
+                const float *scale = d->scale + n + v * lanes;
+                EPCTX__BY_WIDTH(bits, epctx__requantize, (&sum[r][v], scale, &steps));
+                EPCTX__BY_WIDTH(bits, epctx__put_bytes,
+                                (&sum[r][v], y + v * lanes, n + v * lanes, d->columns));
+            }
+        }
+    }
+}
+
+/* Adds the products of four taps, interleaved, and their weights at w. */
+static EPCTX__INLINE void epctx__channels_dot(size_t bits, const epctx__channels *l,
+                                              const int8_t *w, const epctx__vector *x, bool vnni,
+                                              epctx__vector *sum) {
+    const int16_t *wide = l->wide + (w - l->w);
+    epctx__vector weights, half;
+    if (vnni) {
+        EPCTX__BY_WIDTH(bits, epctx__get, (&weights, w));
+        EPCTX__BY_WIDTH(bits, epctx__dot, (sum, x, &weights, true));
+    } else {
+        EPCTX__BY_WIDTH(bits, epctx__unsigned_half, (&half, x, false));
+        EPCTX__BY_WIDTH(bits, epctx__get, (&weights, wide));
+        EPCTX__BY_WIDTH(bits, epctx__dot, (sum, &half, &weights, false));
+        EPCTX__BY_WIDTH(bits, epctx__unsigned_half, (&half, x, true));
+        EPCTX__BY_WIDTH(bits, epctx__get, (&weights, wide + bits / 16));
+        EPCTX__BY_WIDTH(bits, epctx__dot, (sum, &half, &weights, false));
+    }
+}
+
+/* Computes the results of one vector of bytes, the one at `part`. */
+static EPCTX__INLINE void epctx__channels_part(size_t bits, epctx__channels *l, size_t part,
+                                               bool vnni) {
+    const size_t at = part * (bits / 8), left = l->count - at;
+    const size_t count = left < bits / 8 ? left : bits / 8;
+    const epctx__requant steps = l->p->y; /* stores cannot change copies */
+    const uint32_t flip = l->p->flip;
+    const int8_t *w = l->w + at;
+    epctx__vector sum[4], x[4];
+    size_t t, i;
+    EPCTX__UNROLL
+    for (i = 0; i < 4; i++) EPCTX__BY_WIDTH(bits, epctx__get, (&sum[i], l->from + 16 * i + at / 4));
+    for (t = 0; t < l->tap_count; t += 4, w += 256) {
+        EPCTX__UNROLL
+        for (i = 0; i < 4; i++) {
+            EPCTX__BY_WIDTH(bits, epctx__get_some, (&x[i], l->taps[t + i] + at, count));
+            EPCTX__BY_WIDTH(bits, epctx__flip, (&x[i], flip));
+        }
+        EPCTX__BY_WIDTH(bits, epctx__interleave, (x));
+        EPCTX__UNROLL
+        for (i = 0; i < 4; i++) epctx__channels_dot(bits, l, w + 64 * i, &x[i], vnni, &sum[i]);
+    }
+    if (l->last) {
+        EPCTX__UNROLL
+        for (i = 0; i < 4; i++)
+            EPCTX__BY_WIDTH(bits, epctx__requantize, (&sum[i], l->scale + 16 * i + at / 4, &steps));
+        EPCTX__BY_WIDTH(bits, epctx__put_interleaved, (sum, steps.type, l->y + at, count));
+    } else {
+        EPCTX__UNROLL
+        for (i = 0; i < 4; i++)
+            EPCTX__BY_WIDTH(bits, epctx__put, (&sum[i], l->sum + 16 * i + at / 4));
+    }
+}
+
+EPCTX__VNNI EPCTX__FLAT static void epctx__dots_wide(const epctx__dots *d) {
     size_t n, wide;
     for (n = 0; n < d->columns; n += 16 * wide) {
         wide = d->columns - n > 48 ? 4 : (d->columns - n > 16 ? 2 : 1);
         if (d->count == 1 && wide == 4)
-            epctx__tile_512(d, n, 0, 1, 4, true, false);
+            epctx__dots_tile(512, d, n, 0, 1, 4, true, false);
         else if (d->count == 1)
-            epctx__tile_512(d, n, 0, 1, wide = 1, true, false);
+            epctx__dots_tile(512, d, n, 0, 1, wide = 1, true, false);
         else if (wide == 4)
-            epctx__tile_512(d, n, 0, EPCTX__DOT_ROWS, 4, true, false);
+            epctx__dots_tile(512, d, n, 0, EPCTX__DOT_ROWS, 4, true, false);
         else if (wide == 2)
-            epctx__tile_512(d, n, 0, EPCTX__DOT_ROWS, 2, true, false);
+            epctx__dots_tile(512, d, n, 0, EPCTX__DOT_ROWS, 2, true, false);
         else
-            epctx__tile_512(d, n, 0, EPCTX__DOT_ROWS, 1, true, false);
+            epctx__dots_tile(512, d, n, 0, EPCTX__DOT_ROWS, 1, true, false);
     }
 }
 
 #define EPCTX__WIDENED 288 /* groups of four products of a pixel that are widened ahead */
 
 /* 12 sums and their operands just fit into 16 registers. */
-EPCTX__TARGET static void epctx__dots_half(const epctx__dots *d, bool vnni) {
+EPCTX__TARGET EPCTX__FLAT static void epctx__dots_avx2(const epctx__dots *d, bool vnni) {
     const __m128i flip = _mm_set1_epi8((char)d->flip);
-    const epctx__requant steps = *d->steps; /* stores cannot change copies */
     const bool ahead = !vnni && d->count > 1 && d->fours >= 2 && d->fours <= EPCTX__WIDENED;
     const size_t rows = vnni ? 3 : (ahead ? EPCTX__DOT_ROWS : 1);
     uint32_t x[EPCTX__DOT_ROWS][2 * EPCTX__WIDENED]; /* bytes 0 and 2, bytes 1 and 3, and so on */
     epctx__dots wide = *d;
     size_t n, r, k;
-    wide.steps = &steps;
     for (r = 0; ahead && r < EPCTX__DOT_ROWS; r++) {
         for (k = 0; k < d->fours; k += 2) { /* the last ones overlap */
             const size_t at = k + 2 <= d->fours ? k : k - 1;
@@ -5615,32 +5877,36 @@ EPCTX__TARGET static void epctx__dots_half(const epctx__dots *d, bool vnni) {
     for (n = 0; n < d->columns; n += EPCTX__DOT_LANE) {
         for (r = 0; r < d->count; r += rows)
             if (vnni)
-                epctx__tile_256(&wide, n, r, 3, 2, true, false);
+                epctx__dots_tile(256, &wide, n, r, 3, 2, true, false);
             else if (!ahead)
-                epctx__tile_256(&wide, n, r, 1, 2, false, false);
+                epctx__dots_tile(256, &wide, n, r, 1, 2, false, false);
             else if (d->columns - n <= 8)
-                epctx__tile_256(&wide, n, 0, EPCTX__DOT_ROWS, 1, false, true);
+                epctx__dots_tile(256, &wide, n, 0, EPCTX__DOT_ROWS, 1, false, true);
             else
-                epctx__tile_256(&wide, n, 0, EPCTX__DOT_ROWS, 2, false, true);
+                epctx__dots_tile(256, &wide, n, 0, EPCTX__DOT_ROWS, 2, false, true);
     }
 }
 
-EPCTX__VNNI static void epctx__channels_wide(epctx__channels *l) {
-    epctx__channels_512(l, 0, true);
+EPCTX__VNNI EPCTX__FLAT static void epctx__channels_wide(epctx__channels *l) {
+    epctx__channels_part(512, l, 0, true);
 }
 
-EPCTX__TARGET static void epctx__channels_half(epctx__channels *l, bool vnni) {
+EPCTX__TARGET EPCTX__FLAT static void epctx__channels_avx2(epctx__channels *l, bool vnni) {
+    epctx__vector bytes, half;
     size_t i;
     for (i = 0; !vnni && l->widened != l->w && i < (l->tap_count + 3) / 4 * 256; i += 32) {
-        epctx__put_256(l->wide + i, epctx__half_256(epctx__get_256(l->w + i), false));
-        epctx__put_256(l->wide + i + 16, epctx__half_256(epctx__get_256(l->w + i), true));
+        epctx__get_256(&bytes, l->w + i);
+        epctx__signed_half_256(&half, &bytes, false);
+        epctx__put_256(&half, l->wide + i);
+        epctx__signed_half_256(&half, &bytes, true);
+        epctx__put_256(&half, l->wide + i + 16);
     }
     l->widened = l->w;
     for (i = 0; 32 * i < l->count; i++)
         if (vnni)
-            epctx__channels_256(l, i, true);
+            epctx__channels_part(256, l, i, true);
         else
-            epctx__channels_256(l, i, false);
+            epctx__channels_part(256, l, i, false);
 }
 
 static bool epctx__has_avx_vnni(void) {
@@ -5693,7 +5959,7 @@ static epctx_status epctx__run_integer_conv(const epctx__integer_conv *p, const 
         if (epctx__has_vnni(args->fast))
             epctx__dots_wide(&d);
         else if (args->fast != EPCTX__PORTABLE)
-            epctx__dots_half(&d, epctx__has_avx_vnni());
+            epctx__dots_avx2(&d, epctx__has_avx_vnni());
         else
 #endif
             epctx__dots_portable(&d);
@@ -5813,7 +6079,7 @@ static void epctx__depthwise_row(epctx__channels *l, const epctx__args *args, si
             if (epctx__has_vnni(args->fast))
                 epctx__channels_wide(l);
             else if (args->fast != EPCTX__PORTABLE)
-                epctx__channels_half(l, epctx__has_avx_vnni());
+                epctx__channels_avx2(l, epctx__has_avx_vnni());
             else
 #endif
                 epctx__channels_portable(l);
@@ -7449,12 +7715,13 @@ typedef struct epctx__buffer {
     uint64_t bytes;
     epctx__storage place;
     uint32_t index;       /* of the graph input or output */
-    uint32_t first, last; /* steps that use it; first NONE: unused */
+    uint32_t first, last; /* the first and the last step that use it; NONE: no step does */
     uint64_t peak;        /* peak of live bytes during its lifetime, itself included */
     uint64_t offset;      /* in scratch */
     uint32_t position;    /* among the scratch buffers in the order of `first` */
     bool needed;
-    bool fixed, wanted_last;  /* keeps ONNX's order; has readers that prefer channels last */
+    bool fixed;               /* keeps ONNX's order */
+    bool wanted_last;         /* has readers that prefer channels last */
     uint32_t channels, plane; /* of an image that lies channels last, else 0 */
     uint32_t reordered;       /* buffer with the same values in the other order, or NONE */
 } epctx__buffer;
@@ -8266,12 +8533,16 @@ static epctx_status epctx__input(epctx__compiler *c, size_t i, uint32_t *id) {
     return EPCTX_OK;
 }
 
-static epctx_status epctx__want_float(epctx__compiler *c, uint32_t id) {
+static epctx_status epctx__want_type(epctx__compiler *c, uint32_t id, int32_t type) {
     const epctx__tensor *t = &c->tensors[id];
-    if (t->elem != EPCTX_ONNX_FLOAT)
-        return EPCTX__REFUSE(c, "input '%S': expected float32, found %s", &t->name,
-                             epctx_elem_name(t->elem));
+    if (t->elem != type)
+        return EPCTX__REFUSE(c, "input '%S': expected %s, found %s", &t->name,
+                             epctx_elem_name(type), epctx_elem_name(t->elem));
     return EPCTX_OK;
+}
+
+static epctx_status epctx__want_float(epctx__compiler *c, uint32_t id) {
+    return epctx__want_type(c, id, EPCTX_ONNX_FLOAT);
 }
 
 static epctx_status epctx__float_input(epctx__compiler *c, size_t i, uint32_t *id) {
@@ -9961,9 +10232,10 @@ static epctx_status epctx__emit_conv(epctx__compiler *c, uint32_t x, uint32_t we
     return epctx__emit_packed(c, &s, &pack);
 }
 
-static epctx_status epctx__check_bias(epctx__compiler *c, int64_t channels, uint32_t bias) {
+static epctx_status epctx__check_bias(epctx__compiler *c, int64_t channels, int32_t type,
+                                      uint32_t bias) {
     if (bias == EPCTX__NONE) return EPCTX_OK;
-    EPCTX__TRY(epctx__want_float(c, bias));
+    EPCTX__TRY(epctx__want_type(c, bias, type));
     if (c->tensors[bias].count != (uint64_t)channels)
         return EPCTX__INVALID(c, "bias '%S': expected %d elements, found %u",
                               &c->tensors[bias].name, channels, c->tensors[bias].count);
@@ -9998,7 +10270,7 @@ static epctx_status epctx__conv_of(epctx__compiler *c, uint32_t x, uint32_t w, u
             xs.dims[1], groups);
     epctx__geometry_image(&g, &xs, &ws);
     EPCTX__TRY(epctx__check_kernel(c, &g));
-    EPCTX__TRY(epctx__check_bias(c, ws.dims[0], bias));
+    EPCTX__TRY(epctx__check_bias(c, ws.dims[0], EPCTX_ONNX_FLOAT, bias));
     EPCTX__TRY(epctx__geometry_axes(c, &g));
     memset(&p, 0, sizeof p);
     epctx__geometry_plane(&g);
@@ -10030,7 +10302,7 @@ typedef struct epctx__transposed {
 
 /* Weights [group][channel][output][ky][kx] to [group][output][phases][channel][taps], flipped. */
 static epctx_status epctx__flip_weights(epctx__compiler *c, const epctx__transposed *p, uint32_t w,
-                                        uint32_t *turned) {
+                                        uint32_t *transposed) {
     const int64_t ty = p->v.kernel[0], tx = p->v.kernel[1], sy = p->phases[0], sx = p->phases[1];
     const int64_t area = ty * sy * tx * sx, filters = p->groups * p->channels * p->outputs;
     const epctx__shape given = {3, {filters, p->g.kernel[0], p->g.kernel[1]}};
@@ -10039,13 +10311,13 @@ static epctx_status epctx__flip_weights(epctx__compiler *c, const epctx__transpo
     const int64_t from[7] = {
         p->channels * p->outputs * area, area, tx * sx, 1, p->outputs * area, -sy * tx * sx, -sx};
     if (!epctx__same_shape(&given, &all)) {
-        EPCTX__TRY(epctx__alias(c, w, &given, 0, turned));
-        EPCTX__TRY(
-            epctx__emit_filled(c, EPCTX_ONNX_FLOAT, &all, 0, !c->tensors[*turned].constant, &w));
-        EPCTX__TRY(epctx__put_part(c, *turned, w, 0, 0));
+        EPCTX__TRY(epctx__alias(c, w, &given, 0, transposed));
+        EPCTX__TRY(epctx__emit_filled(c, EPCTX_ONNX_FLOAT, &all, 0,
+                                      !c->tensors[*transposed].constant, &w));
+        EPCTX__TRY(epctx__put_part(c, *transposed, w, 0, 0));
     }
     return epctx__emit_strided(c, w, &out, (uint64_t)((ty - 1) * sy * tx * sx + (tx - 1) * sx),
-                               from, turned);
+                               from, transposed);
 }
 
 /* Images [plane][phases][row][column] to [plane][out]: each phase's points are a stride apart. */
@@ -10166,7 +10438,7 @@ static epctx_status epctx__plane_transposed(epctx__compiler *c, int64_t groups) 
     memset(&conv, 0, sizeof conv);
     EPCTX__TRY(epctx__plane_window(c, &p.v, &conv.window));
     EPCTX__TRY(epctx__optional(c, 2, &bias));
-    EPCTX__TRY(epctx__check_bias(c, p.outputs * p.groups, bias));
+    EPCTX__TRY(epctx__check_bias(c, p.outputs * p.groups, EPCTX_ONNX_FLOAT, bias));
     EPCTX__TRY(epctx__flip_weights(c, &p, c->in[1], &weights));
     EPCTX__TRY(epctx__spread(c, &p, c->in[0], xs.dims[0], &x));
     if (bias != EPCTX__NONE && phases > 1) { /* one for each phase */
@@ -10367,17 +10639,17 @@ static epctx_status epctx__lower_softmax(epctx__compiler *c) {
 
 /* -- matrices -- */
 
-/* Packs [batch][rows][depth], or `turned` [batch][depth][rows]. */
+/* Packs [batch][rows][depth], or `transposed` [batch][depth][rows]. */
 static epctx__pack epctx__matrix_pack(const epctx__compiler *c, uint32_t batch, uint32_t rows,
-                                      uint32_t depth, bool turned) {
+                                      uint32_t depth, bool transposed) {
     epctx__pack pack;
     pack.batch = batch;
     pack.rows = rows;
     pack.depth = depth;
     pack.block = c->arch->columns;
     pack.batch_stride = (uint32_t)epctx__mul(rows, depth);
-    pack.row_stride = turned ? 1 : depth;
-    pack.depth_stride = turned ? rows : 1;
+    pack.row_stride = transposed ? 1 : depth;
+    pack.depth_stride = transposed ? rows : 1;
     pack.inner = 1;
     pack.inner_stride = 0;
     return pack;
@@ -11835,7 +12107,7 @@ static epctx_status epctx__lower_attention(epctx__compiler *c) {
     EPCTX__TRY(epctx__attention_mask(c, &r, scores.dims[3]));
     if (!epctx__same_shape(&c->tensors[r.v.s].shape, &scores))
         return EPCTX__INVALID(c, "the mask does not fit the scores");
-    if (r.v.s != shown[1]) /* if masked twice: a softmax of rows of -infinity would be NaN */
+    if (r.v.s != shown[1]) /* a softmax of scores that two masks took to -infinity is NaN */
         EPCTX__TRY(epctx__evaluate(c, &r, "s = finite(s)"));
     shown[2] = r.v.s;
     EPCTX__TRY(epctx__emit_softmax(c, r.v.s, 3, 4, false, &r.v.s));
@@ -11868,7 +12140,7 @@ static epctx_status epctx__lower_rotary(epctx__compiler *c) {
     const epctx__shape given = c->tensors[c->in[0]].shape;
     const bool flat = given.rank != 4;
     epctx__formula r = epctx__formula_of(c->in[0]);
-    uint64_t turned;
+    uint64_t angles;
     int64_t width;
     r.n.j = flat ? epctx_node_int(c->node, "num_heads", 0) : 0;
     if (flat && (given.rank != 3 || r.n.j < 1 || given.dims[2] % r.n.j != 0))
@@ -11889,9 +12161,9 @@ static epctx_status epctx__lower_rotary(epctx__compiler *c) {
     EPCTX__TRY(epctx__evaluate(c, &r,
                                "a = part(y, 0, 0, 1); b = part(y, 0, 1, 1);"
                                "y = a * c - b * s; z = a * s + b * c"));
-    turned = (uint64_t)given.dims[0] * (uint64_t)given.dims[flat ? 1 : 2] * (uint64_t)width / 2;
+    angles = (uint64_t)given.dims[0] * (uint64_t)given.dims[flat ? 1 : 2] * (uint64_t)width / 2;
     if (!epctx__same_shape(&c->tensors[r.v.y].shape, &c->tensors[r.v.a].shape) ||
-        c->tensors[r.v.c].count != turned || c->tensors[r.v.s].count != turned)
+        c->tensors[r.v.c].count != angles || c->tensors[r.v.s].count != angles)
         return EPCTX__INVALID(c, "cosines and sines do not fit the input's batch and length");
     EPCTX__TRY(epctx__evaluate(c, &r,
                                interleaved ? "y = join(y, z, 0)[phijw>hij(wp)]"
@@ -12073,7 +12345,7 @@ static epctx_status epctx__biased(epctx__compiler *c, uint32_t y, size_t bias_in
     uint32_t bias;
     EPCTX__TRY(epctx__alias(c, y, shape, 0, &y));
     EPCTX__TRY(epctx__optional(c, bias_input, &bias));
-    EPCTX__TRY(epctx__check_bias(c, shape->dims[1], bias));
+    EPCTX__TRY(epctx__check_bias(c, shape->dims[1], EPCTX_ONNX_FLOAT, bias));
     if (bias == EPCTX__NONE) return epctx__set_output(c, 0, y);
     EPCTX__TRY(epctx__along_axis(c, &bias, shape->rank - 1, 0));
     EPCTX__TRY(epctx__emit_binary(c, EPCTX__BINARY_ADD, y, bias, &y));
@@ -12446,7 +12718,7 @@ static epctx_status epctx__lower_deform_conv(epctx__compiler *c) {
     const int64_t groups = epctx_node_int(c->node, "offset_group", 1);
     const epctx__shape xs = c->tensors[c->in[0]].shape;
     epctx__formula r = epctx__formula_of(c->in[0]);
-    epctx__shape turned;
+    epctx__shape order;
     epctx__geometry g;
     r.v.w = c->in[1];
     r.v.o = c->in[2];
@@ -12464,8 +12736,8 @@ static epctx_status epctx__lower_deform_conv(epctx__compiler *c) {
     r.n.t = g.taps;
     r.n.d = 2;
     EPCTX__TRY(epctx__evaluate(c, &r, "o = o[n(gtd)*>(ng)t*d]; x = x[n(gc)hw>(ng)chw]"));
-    turned = c->tensors[r.v.o].shape; /* the column first */
-    EPCTX__TRY(epctx__take_box(c, r.v.o, &turned, first, step, &r.v.o));
+    order = c->tensors[r.v.o].shape; /* the column first */
+    EPCTX__TRY(epctx__take_box(c, r.v.o, &order, first, step, &r.v.o));
     EPCTX__TRY(epctx__tap_positions(c, &g, &r.v.p));
     EPCTX__TRY(epctx__evaluate(c, &r, "o = o + p"));
     EPCTX__TRY(
@@ -12836,8 +13108,10 @@ static const epctx__lowering epctx__lowers[] = {
 /* An operator on quantized tensors: that of floats between Dequantize and Quantize. */
 typedef struct epctx__quantized {
     epctx__lowering floats; /* op_type: of the quantized operator */
-    uint8_t first, count;   /* triples of data, scale and zero point; 0: all that follow */
-    uint8_t bias, result;   /* inputs: int32 (0: none); scale and zero point of the result */
+    uint8_t first;          /* the first input of the triples of data, scale and zero point */
+    uint8_t count;          /* triples; 0: all inputs that follow */
+    uint8_t bias;           /* the input of int32 that is added; 0: none */
+    uint8_t result; /* the input that is the result's scale; the next one is its zero point */
 } epctx__quantized;
 
 static const epctx__quantized epctx__quantizeds[] = {
@@ -12872,6 +13146,55 @@ static epctx_status epctx__floats_of_bias(epctx__compiler *c, size_t i, uint32_t
     return epctx__floats_of(c, i, r.v.s, SIZE_MAX, c->tensors[r.v.x].shape.rank > 0 ? -1 : 0, y);
 }
 
+/* Sets `floats` if >>integers leaves a quantized product in floats: it has groups of several
+ * channels, or weights, scales or zero points that are not constant. */
+static epctx_status epctx__stays_in_floats(epctx__compiler *c, bool conv, bool *floats) {
+    uint32_t id;
+    size_t i;
+    *floats = false;
+    for (i = 1; i < 8; i++) {
+        EPCTX__TRY(epctx__optional(c, i, &id));
+        if (id != EPCTX__NONE && !c->tensors[id].constant) *floats = true;
+        if (i == 3 && id != EPCTX__NONE && conv) {
+            const epctx__shape *ws = &c->tensors[id].shape;
+            if (ws->rank > 4) return EPCTX_OK; /* no integer sums of volumes */
+            if (ws->rank > 1 && ws->dims[1] > 1 && epctx_node_int(c->node, "group", 1) > 1)
+                *floats = true;
+        }
+    }
+    return EPCTX_OK;
+}
+
+/* A quantized product: exact sums times the scales of both operands over that of the result, as
+ * ONNX Runtime. Sums of floats would round to the other side of a tie. */
+static epctx_status epctx__exact_product(epctx__compiler *c, bool conv) {
+    epctx__formula r = epctx__formula_of(EPCTX__NONE);
+    uint32_t bias, zero, one, rank;
+    EPCTX__TRY(epctx__float_input(c, 1, &r.v.a));
+    EPCTX__TRY(epctx__float_input(c, 4, &r.v.b));
+    EPCTX__TRY(epctx__float_input(c, 6, &r.v.s));
+    EPCTX__TRY(epctx__optional(c, 7, &zero));
+    EPCTX__TRY(epctx__floats_of(c, 0, EPCTX__NONE, 2, conv ? 0 : -2, &r.v.x));
+    EPCTX__TRY(epctx__floats_of(c, 3, EPCTX__NONE, 5, conv ? 0 : -1, &r.v.w));
+    EPCTX__TRY(epctx__integer_sums(c, conv, r.v.x, r.v.w, &r.v.y));
+    EPCTX__TRY(epctx__optional(c, conv ? 8 : SIZE_MAX, &bias));
+    rank = c->tensors[r.v.y].shape.rank;
+    if (bias != EPCTX__NONE) {
+        EPCTX__TRY(epctx__check_bias(c, c->tensors[r.v.y].shape.dims[1], EPCTX_ONNX_INT32, bias));
+        EPCTX__TRY(epctx__along_axis(c, &bias, rank - 1, 0));
+        EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_ADD, r.v.y, bias, &r.v.y));
+    }
+    if (conv && c->tensors[r.v.b].count > 1) EPCTX__TRY(epctx__along_axis(c, &r.v.b, rank - 1, 0));
+    if (!conv && c->tensors[r.v.a].count > 1) EPCTX__TRY(epctx__along_axis(c, &r.v.a, 2, 0));
+    EPCTX__TRY(epctx__emit_cast(c, r.v.y, EPCTX_ONNX_FLOAT, &r.v.y));
+    EPCTX__TRY(epctx__evaluate(c, &r, "s = a * b / s; y = y * s"));
+    EPCTX__TRY(epctx__scalar_float(c, 1.0f, &one));
+    EPCTX__TRY(epctx__input(c, 0, &r.v.x));
+    EPCTX__TRY(epctx__emit_quantize(c, EPCTX__OP_QUANTIZE, r.v.y, one, zero, 1,
+                                    c->tensors[zero != EPCTX__NONE ? zero : r.v.x].elem, &r.v.y));
+    return epctx__set_output(c, 0, r.v.y);
+}
+
 /* Fetches the inputs into c->in and calls the function; c->y is output 0, unless it is set. */
 static epctx_status epctx__lower_by(epctx__compiler *c, const epctx__lowering *lower) {
     uint32_t y;
@@ -12902,7 +13225,11 @@ static epctx_status epctx__lower_quantized(epctx__compiler *c, const epctx__quan
     uint32_t *given, scale, zero, y;
     epctx_str *names;
     epctx_status status;
+    bool exact = false;
     size_t i;
+    if (conv || epctx_str_is(node->op_type, "QLinearMatMul"))
+        EPCTX__TRY(epctx__stays_in_floats(c, conv, &exact));
+    if (exact) return epctx__exact_product(c, conv);
     if (epctx_node_int(node, "channels_last", 0) != 0 ||
         (epctx_node_int(node, "ceil_mode", 0) != 0 &&
          epctx_node_int(node, "count_include_pad", 0) != 0)) /* ORT counts more than the padding */
@@ -12916,8 +13243,8 @@ static epctx_status epctx__lower_quantized(epctx__compiler *c, const epctx__quan
         names[inner.input_count++] = node->inputs[i];
     }
     for (i = 0; i < count; i++) { /* by rows of a, columns of b; by output channels of weights */
-        const bool turned = epctx_node_int(node, i == 0 ? "transA" : "transB", 0) != 0;
-        const int64_t axis = conv ? 0 : (i == 0) != turned ? -2 : -1;
+        const bool transposed = epctx_node_int(node, i == 0 ? "transA" : "transB", 0) != 0;
+        const int64_t axis = conv ? 0 : (i == 0) != transposed ? -2 : -1;
         EPCTX__TRY(epctx__float_input(c, q->first + 3 * i + 1, &scale));
         EPCTX__TRY(epctx__floats_of(c, q->first + 3 * i, scale, q->first + 3 * i + 2, axis,
                                     &given[inner.input_count]));
@@ -14418,13 +14745,14 @@ typedef enum epctx__order {
 
 /* Placement of the buffers in scratch. */
 typedef struct epctx__planner {
-    epctx__item *list, *by_time; /* in order of placement; in order of first use */
-    epctx__item *beside;         /* heap of those live at the same time, lowest offset on top */
-    epctx__item *best;           /* the list that needed least */
-    epctx__tree placed;          /* over by_time: the step after the last use, 0: not placed */
-    size_t count, pairs;         /* pairs: how many may still be examined */
-    size_t top;                  /* in the list: the buffer that ends highest */
-    uint64_t size;               /* bytes of scratch */
+    epctx__item *list;    /* in order of placement */
+    epctx__item *by_time; /* in order of first use */
+    epctx__item *beside;  /* heap of those live at the same time, lowest offset on top */
+    epctx__item *best;    /* the list that needed least */
+    epctx__tree placed;   /* over by_time: the step after the last use, 0: not placed */
+    size_t count, pairs;  /* pairs: how many may still be examined */
+    size_t top;           /* in the list: the buffer that ends highest */
+    uint64_t size;        /* bytes of scratch */
 } epctx__planner;
 
 static void epctx__put_in_order(const epctx__compiler *c, epctx__item *list, size_t count,

@@ -131,6 +131,7 @@ refused "a call upward" ">>basics calls epctx_unload of >>load" epctx.h \
     's/strlen(text)/epctx_unload(text)/'
 refused "a recursion that is gone" "take it off the list" epctx_npu.h 's/epctx__lower_loop(/gone(/'
 finds "callers" "$python" -B tests/judge/callers.py epctx.h epctx_npu.h
+finds "macros" "$python" -B tests/judge/macros.py epctx.h epctx_npu.h
 finds "old names" old_names
 finds "mutations" /usr/bin/python3 -B tests/mutants.py --check
 finds "names of tests" test_names

@@ -2172,7 +2172,7 @@ static void dots_case(int form) {
     if (form == 2)
         epctx__dots_wide(&d);
     else
-        epctx__dots_half(&d, form == 1);
+        epctx__dots_avx2(&d, form == 1);
     CHECK(memcmp(got, want, sizeof got) == 0, "form %d: %u rows, %u columns, depth %u", form,
           (unsigned)d.count, (unsigned)d.columns, (unsigned)d.fours * 4);
 }
@@ -2220,7 +2220,7 @@ static void channels_case(int form) {
     if (form == 2)
         epctx__channels_wide(&l);
     else
-        epctx__channels_half(&l, form == 1);
+        epctx__channels_avx2(&l, form == 1);
     CHECK(memcmp(got, want, sizeof got) == 0, "form %d: %u channels, %u taps", form,
           (unsigned)l.count, (unsigned)l.tap_count);
     for (i = 0; i < l.count && !l.last; i++) {

@@ -1481,10 +1481,31 @@ def misfits(r):
                 yield Careful(op, version, [floats(r, [2, 3]), floats(r, second)], [FLOAT])
 
 
+def ties(r):
+    """Quantized products next to a tie: half of the sums, times scales whose ratio is nearly 0.5.
+    Whoever adds up rounded floats gets to the other side."""
+    one = lambda value: (FLOAT, [], [value], True)
+    zero = lambda elem_type, value=0, dims=(): (elem_type, list(dims), [value] * product(dims),
+                                                True)
+    for elem_type in UINT8, INT8:
+        for constant in True, False:
+            for groups in 1, 2:
+                for bias in [], [ints(r, INT32, [4], -100, 100, True)]:
+                    yield Case("QLinearConv", 10, [
+                        ints(r, elem_type, [1, 60 * groups, 5, 5], 0, 9), one(0.1),
+                        zero(elem_type, 4), ints(r, INT8, [4, 60, 3, 3], -3, 3, constant),
+                        one(0.3), zero(INT8), one(0.06), zero(elem_type, 100), *bias],
+                        [elem_type], 0, 0, group=groups)
+            yield Case("QLinearMatMul", 10, [
+                ints(r, elem_type, [5, 300], 0, 9), one(0.1), zero(elem_type, 4),
+                ints(r, INT8, [300, 7], -3, 3, constant), (FLOAT, [7], [0.3] * 7, True),
+                zero(INT8, 0, [7]), one(0.06), zero(elem_type, 100)], [elem_type], 0, 0)
+
+
 def edges(r):
     return [*whole_convolutions(r), *powers(), *types(), *shapes(), *masks(), *limits(),
             *windows(r), *transposed(r), *lengths(r), *not_numbers(), *crops(r), *positions(r),
-            *operands(r), *misfits(r)]
+            *operands(r), *misfits(r), *ties(r)]
 
 
 # -- both sides --
