@@ -9,15 +9,17 @@
 // with EPCTX_IMPLEMENTATION. Nothing here is copied but what ORT hands out by value.
 //
 // A plugin does not link ORT: it includes ORT's header with ORT_API_MANUAL_INIT, for every file or
-// around each #include, as here. Call epctx::InitApi (in the place of Ort::InitApi) in
-// CreateEpFactories before anything of this header.
+// around each #include, as here. Headers of API 24 or newer do, under whatever name, before this one
+// or not. Call epctx::InitApi (in the place of Ort::InitApi) in CreateEpFactories before anything
+// of this header.
 //
 // Without exceptions (-fno-exceptions and ORT_NO_EXCEPTIONS) a failure ends the process as ORT's
 // wrappers end it: by ORT_CXX_API_THROW, with the message.
 #ifndef EPCTX_ORT_HPP
 #define EPCTX_ORT_HPP
 
-#ifdef ORT_API_MANUAL_INIT
+#if defined(ORT_CXX_API_THROW) // the EP has included it already
+#elif defined(ORT_API_MANUAL_INIT)
 #include <onnxruntime_cxx_api.h>
 #else
 #define ORT_API_MANUAL_INIT
@@ -32,6 +34,25 @@
 #include <vector>
 
 #include "bridge.h"
+
+// Ort::InitApi, where ORT's header has it: not if the EP has included that without
+// ORT_API_MANUAL_INIT, so that its wrappers ask the ORT that it is linked with. No macro tells,
+// because EPs undefine it again.
+namespace epctx_ort_linked
+{
+inline void InitApi(const void *)
+{
+}
+} // namespace epctx_ort_linked
+namespace epctx_ort_init
+{
+inline void Init(const OrtApi *api)
+{
+    using namespace Ort;
+    using namespace epctx_ort_linked;
+    InitApi(api);
+}
+} // namespace epctx_ort_init
 
 namespace epctx
 {
@@ -52,7 +73,7 @@ inline bool InitApi(const OrtApiBase *base)
     if (epctx_ort_runtime(base) < ORT_API_VERSION) return false;
     const OrtApi *ort = base->GetApi(ORT_API_VERSION);
     if (!ort) return false;
-    Ort::InitApi(ort);
+    epctx_ort_init::Init(ort);
     Api(base);
     return true;
 }

@@ -5,7 +5,9 @@
 #ifndef EPCTX_ORT_BRIDGE_H
 #define EPCTX_ORT_BRIDGE_H
 
+#ifndef ORT_API_VERSION /* of API 24 or newer; an EP may have it under a longer name already */
 #include <onnxruntime_c_api.h>
+#endif
 #include <stdio.h>
 
 #include "epctx.h"
