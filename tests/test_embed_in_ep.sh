@@ -59,6 +59,9 @@ share_cases="generate_group compiling_session_does_not_run generate_by_compile_a
     groups_after_each_other group_refuses
     last_session_without_nodes binary_opened_once prefix graph_of_another_generation
     any_order_of_release same_model_twice graphs_come_back bad_binaries threads"
+# Of the same EP whose device wants the weights as inputs of its nodes.
+weights_cases="jit jit_partitions generate_embedded partitions_in_one_binary
+    prefix reload_from_memory concurrent_runs"
 rows_cases="own_node named_buffers named_buffers_fail named_buffers_names what_comes_with_the_bytes"
 
 # The ways in which plugin EPs include ORT's headers: NAME, then the lines of a source. FOLDER: ORT's
@@ -195,9 +198,24 @@ if grep -q '#error "plugin_ep: compile it with .* headers of API 29 or newer' "$
     ok "embed_in_ep plugin_ep with headers of 24"
 else fail "embed_in_ep plugin_ep with headers of 24" "$(grep -m 1 error "$work/log")"; fi
 
-# build_plugin COMPILER: $plugin
+# The device of vector_ep.cc, but for one word.
+cat >"$work/weights.inc" <<'END'
+#include "vector_device.hpp" // which declares PlainBackend, by -D
+#undef Backend
+namespace vector {
+epctx_backend Backend();
+epctx_backend Backend()
+{
+    epctx_backend backend = PlainBackend();
+    backend.weight_inputs = true;
+    return backend;
+}
+}
+END
+
+# build_plugin COMPILER: $plugin, and $weights, which wants weights as inputs
 build_plugin() {
-    plugin=$work/$1/libvector_ep.so
+    plugin=$work/$1/libvector_ep.so weights=$work/$1/libweights_ep.so
     mkdir -p "$work/$1"
     common="-O0 -fPIC -fvisibility=hidden -DEPCTX_NO_WIRE -I. -Iexamples/plugin_ep"
     for file in epctx graph node buffers status; do
@@ -205,28 +223,32 @@ build_plugin() {
         ${CC:-gcc} $common -isystem "$headers" -c examples/plugin_ep/$file.c \
             -o "$work/$1/$file.o" >"$work/log" 2>&1 || return 1
     done
-    # shellcheck disable=SC2086 # a list of words
-    $1 $flags $common -isystem "$headers" -DORT_API_MANUAL_INIT -shared \
-        examples/embed_in_ep/vector_*.cc "$work/$1"/*.o -Wl,-z,defs -pthread -o "$plugin" \
-        >"$work/log" 2>&1
+    compile="$1 $flags $common -Iexamples/embed_in_ep -isystem $headers -DORT_API_MANUAL_INIT"
+    # shellcheck disable=SC2086
+    { $compile -c examples/embed_in_ep/vector_ep.cc -o "$work/$1/vector_ep.o" &&
+        $compile -shared examples/embed_in_ep/vector_device.cc "$work/$1"/*.o -Wl,-z,defs \
+            -pthread -o "$plugin" &&
+        $compile -shared -DBackend=PlainBackend examples/embed_in_ep/vector_device.cc \
+            -x c++ "$work/weights.inc" -x none "$work/$1"/*.o -Wl,-z,defs -pthread \
+            -o "$weights"; } >"$work/log" 2>&1
 }
 
-# try_cases PROGRAM CASE...: none fails, each is run
+# try_cases LABEL LIBRARY PROGRAM CASE...: none fails, each is run
 try_cases() {
-    program=$1
-    shift
+    label=$1 library=$2 program=$3
+    shift 3
     if ! [ -x "$build/tests/$program" ]; then
-        echo "skip embed_in_ep $cxx $program: $build/tests/$program is not built"
+        echo "skip embed_in_ep $cxx $label $program: $build/tests/$program is not built"
         return
     fi
-    EPCTX_TEST_EP="vector $plugin VectorExecutionProvider vector" \
+    EPCTX_TEST_EP="$label $library VectorExecutionProvider vector" \
         "$build/tests/$program" "$@" >"$work/out" 2>&1
     code=$?
-    passed=$(grep -c '^ok vector ' "$work/out")
+    passed=$(grep -c "^ok $label " "$work/out")
     if [ $code -eq 0 ] && [ "$passed" -eq $# ]; then
-        ok "embed_in_ep $cxx $program: $passed cases"
+        ok "embed_in_ep $cxx $label $program: $passed cases"
     else
-        fail "embed_in_ep $cxx $program" \
+        fail "embed_in_ep $cxx $label $program" \
             "exit code $code, $passed cases of $# passed: $(grep -m 1 '^FAIL' "$work/out")"
     fi
 }
@@ -240,11 +262,15 @@ for cxx in g++ clang++; do
     fi
     ok "embed_in_ep $cxx plugin compiles"
     # shellcheck disable=SC2086 # lists of cases
-    try_cases test_plugin $plugin_cases
+    try_cases vector "$plugin" test_plugin $plugin_cases
     # shellcheck disable=SC2086
-    try_cases test_plugin_share $share_cases
+    try_cases vector "$plugin" test_plugin_share $share_cases
     # shellcheck disable=SC2086
-    try_cases test_plugin_rows $rows_cases
+    try_cases vector "$plugin" test_plugin_rows $rows_cases
+    # shellcheck disable=SC2086
+    try_cases weights "$weights" test_plugin $weights_cases
+    try_cases weights "$weights" test_plugin_share generate_group generate_by_compile_api
+    try_cases weights "$weights" test_plugin_rows weight_inputs
     if ! [ -x "$build/epctx-conformance" ]; then
         echo "skip embed_in_ep $cxx conformance: $build/epctx-conformance is not built"
         continue
