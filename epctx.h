@@ -13869,10 +13869,10 @@ static epctx_status epctx__embed_plan(epctx__convert *c, epctx__context_node *n)
                           "in a file (ORT issue 31977): keep the binary",
                           (uint64_t)ep->secondaries, ep->profile->name);
     }
-    EPCTX__TRY(epctx__context_folder(ep->profile, epctx_model_io(c->model), &given, c->arena,
-                                     c->error));
-    EPCTX__TRY(epctx_path_base(epctx_str_of(c->model->path), epctx_str_of(given), &folder,
-                               c->error));
+    EPCTX__TRY(
+        epctx__context_folder(ep->profile, epctx_model_io(c->model), &given, c->arena, c->error));
+    EPCTX__TRY(
+        epctx_path_base(epctx_str_of(c->model->path), epctx_str_of(given), &folder, c->error));
     EPCTX__TRY(epctx__model_map(c->model, folder, name, &file, c->error));
     if (file->mapping.size > (uint64_t)EPCTX_MODEL_MAX) {
         return epctx_fail(c->error, EPCTX_ERR_LIMIT,
@@ -16884,8 +16884,7 @@ EPCTX_API epctx_status epctx_preflight(const epctx_options *options, const epctx
     if (options != NULL && options->profile != NULL)
         EPCTX__TRY(epctx__context_folder(options->profile, p.commit.io, &wanted, arena, error));
     folder = wanted != epctx_option_text(options, EPCTX_OPTION_CONTEXT_FILE_PATH);
-    EPCTX__TRY(
-        epctx__options_check(options, EPCTX_PHASE_GENERATE, in->model_path, folder, error));
+    EPCTX__TRY(epctx__options_check(options, EPCTX_PHASE_GENERATE, in->model_path, folder, error));
     p.given = wanted[0] != '\0' && !folder;
     if (p.given) {
         EPCTX__TRY(epctx__preflight_add(&p, epctx_str_of(wanted), &out->model));
@@ -17003,8 +17002,7 @@ static epctx_status epctx__gen_context_path(const epctx__gen_in *in, epctx__gen_
     bool folder;
     if (in->opts->memory != NULL && path[0] == '\0') path = "model.onnx";
     if (in->options.profile != NULL)
-        EPCTX__TRY(
-            epctx__context_folder(in->options.profile, io, &given, in->arena, in->error));
+        EPCTX__TRY(epctx__context_folder(in->options.profile, io, &given, in->arena, in->error));
     folder = given != in->opts->context_file_path;
     plan->derived = wanted.size == 0 || folder;
     EPCTX__TRY(epctx__options_check(&in->options, EPCTX_PHASE_GENERATE, path, folder, in->error));

@@ -331,8 +331,8 @@ TEST(folder_as_path) {
         CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), NULL, NULL), EPCTX_OK);
         status = epctx_generate(&model, &backend, &opts, NULL, &error);
         epctx_model_close(&model);
-        CHECK(status == expected, "path '%s', looks %zu: expected %d, found %d: %s",
-              rows[row].path, looks, (int)expected, (int)status, error.message);
+        CHECK(status == expected, "path '%s', looks %zu: expected %d, found %d: %s", rows[row].path,
+              looks, (int)expected, (int)status, error.message);
         CHECK(status == EPCTX_OK || strstr(error.message, rows[row].said[looks]) != NULL,
               "path '%s', looks %zu: %s", rows[row].path, looks, error.message);
         CHECK((access(made, F_OK) == 0) == (expected == EPCTX_OK), "path '%s', looks %zu: %s",
@@ -967,8 +967,8 @@ TEST(folder_as_path_of_a_model) {
         const char *path;
         bool found[2]; /* by an EP that does not look, and by one that does */
     } rows[] = {
-        {"out", {false, true}},      {"out/", {true, true}},    {"out/.", {false, true}},
-        {"out/none.x", {true, true}}, {"none", {false, false}}, {"none/", {false, false}},
+        {"out", {false, true}},         {"out/", {true, true}},   {"out/.", {false, true}},
+        {"out/none.x", {true, true}},   {"none", {false, false}}, {"none/", {false, false}},
         {"h_ctx.onnx", {false, false}},
     };
     for (size_t i = 0; i < 2 * (sizeof rows / sizeof rows[0]); i++) {

@@ -113,8 +113,7 @@ void epctx_ort_announce(const epctx_ort_api *api, ort131_ep *ep) {
 _Static_assert(sizeof(ort131_ep) >= (ORT131_SUPPORT_AT + 1) * sizeof(void *),
                "the structure has the member that ORT reads from API 31 on");
 #if ORT_API_VERSION < 31
-_Static_assert(sizeof(ort131_ep) == (ORT131_SUPPORT_AT + 1) * sizeof(void *),
-               "which is its last");
+_Static_assert(sizeof(ort131_ep) == (ORT131_SUPPORT_AT + 1) * sizeof(void *), "which is its last");
 #endif
 
 /* ------------------------------------------------------------------ loading */

@@ -179,8 +179,8 @@ OrtStatus *ep_give_nodes(const ep_session *session, const epctx_ort_record *reco
                          epctx_span payload, epctx_arena *arena, OrtNode **out) {
     /* ORT gives a weightless node its weights as inputs. What the EP has left out stays out. */
     const epctx_ort_ends ends = session->weightless == EPCTX_WEIGHTLESS_NONE ? EPCTX_ORT_ENDS_RECORD
-                                : session->backend.node_fn                   ? EPCTX_ORT_ENDS_WEIGHTS
-                                                                             : EPCTX_ORT_ENDS_FUSED;
+                                : session->backend.node_fn ? EPCTX_ORT_ENDS_WEIGHTS
+                                                           : EPCTX_ORT_ENDS_FUSED;
     size_t i;
     for (i = 0; i < count; i++) {
         epctx_epnode node;

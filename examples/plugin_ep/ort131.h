@@ -146,7 +146,7 @@ enum { ORT131_DATA_READ = 1, ORT131_DATA_WRITE = 2 };
  * epctx_ort_announce (buffers.c) fills it in and reports 31. */
 typedef OrtStatus *(ORT_API_CALL *ort131_support_fn)(const OrtEp *self, uint32_t *flags);
 enum { ORT131_SUPPORT_AT = 26 }; /* its place, in pointers, whatever the headers */
-#if defined(__cplusplus) /* to derive from, as from OrtEp */
+#if defined(__cplusplus)         /* to derive from, as from OrtEp */
 struct ort131_ep : OrtEp {
 #else
 typedef struct ort131_ep ort131_ep;
