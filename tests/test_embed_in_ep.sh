@@ -64,7 +64,7 @@ weights_cases="jit jit_partitions generate_embedded partitions_in_one_binary
     prefix reload_from_memory concurrent_runs"
 rows_cases="own_node named_buffers named_buffers_fail named_buffers_names what_comes_with_the_bytes"
 
-# The ways in which plugin EPs include ORT's headers: NAME, then the lines of a source. FOLDER: ORT's
+# The ways in which plugin EPs include ORT's headers: NAME, then the lines of a source. FOLDER: the
 # headers are found only by a longer name. ADAPTER: the adapter's place; by default it is the last.
 cat >"$work/styles" <<'END'
 idiom       |#define ORT_API_MANUAL_INIT|#include <onnxruntime_cxx_api.h>|#undef ORT_API_MANUAL_INIT
@@ -138,7 +138,8 @@ while read -r style; do
     for cxx in g++ clang++; do
         # A quick run gives each way to one of the compilers, every third without exceptions.
         quick && [ $cxx = "$([ $((turn % 2)) -eq 0 ] && echo g++ || echo clang++)" ] && continue
-        command -v $cxx >/dev/null || { echo "skip embed_in_ep $cxx $style: not installed"; continue; }
+        command -v $cxx >/dev/null ||
+            { echo "skip embed_in_ep $cxx $style: not installed"; continue; }
         for words in "" "-fno-exceptions -fno-rtti -DORT_NO_EXCEPTIONS"; do
             [ -z "$words" ] || ! quick || [ $((turn % 3)) -eq 0 ] || continue
             if compile_style $cxx "$words" >"$work/log" 2>&1; then
@@ -180,7 +181,8 @@ for api in 24 27 folder; do
             awk -v api=$api -f "$work/older.awk" "$file" >"$work/api$api/${file##*/}"
         done
         if ! grep -q 'GetApi' "$work/api$api/onnxruntime_c_api.h" ||
-            grep -q 'GetExperimentalFunction,\|GetWeightlessSupport,' "$work/api$api"/*_c_api.h; then
+            grep -q -e 'GetExperimentalFunction,' -e 'GetWeightlessSupport,' \
+                "$work/api$api"/*_c_api.h; then
             fail "embed_in_ep headers of API $api" "expected neither more nor less than it had"
         fi
     fi

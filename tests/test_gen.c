@@ -288,7 +288,7 @@ TEST(preflight) {
     CHECK_STR(listing(), "link.onnx m.onnx m_fake.bin ");
 }
 
-/* ep.context_file_path that is a folder: for EPs whose profile says so it is meant if it is there. */
+/* ep.context_file_path that is a folder: EPs whose profile says so mean it, if it is there. */
 TEST(folder_as_path) {
     static const struct {
         const char *path, *out; /* what is made then; NULL: refused */

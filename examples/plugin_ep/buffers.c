@@ -6,8 +6,8 @@
  *   ORT 1.31 and newer  four functions of OrtEpApi, and a member of OrtEp by which ORT asks whether
  *                       the EP uses the callbacks: if not, a session that has some is refused
  *   ORT 1.28 to 1.30    the same functions, experimental: found by name; ORT does not ask
- *   before              there are none; nor are there in ORT 1.28 to 1.30 for an EP that is compiled
- *                       with headers before API 28
+ *   before              there are none; nor are there in ORT 1.28 to 1.30 for an EP compiled with
+ *                       headers before API 28
  *
  * This is the only place that knows the difference, for EPs in C and in C++. */
 #include <stdlib.h>

@@ -9,8 +9,8 @@
  *   one_mul    one Mul in a graph, as ONNX Runtime's example
  *   named      nodes whose names begin with "mine", whatever they are
  *
- * EPCTX_FIVE_NODES makes it a device that takes what the NPU takes, has weightless contexts, too, and
- * gives each node an attribute of its own (node_fn).
+ * EPCTX_FIVE_NODES makes it a device that takes what the NPU takes, has weightless contexts, too,
+ * and gives each node an attribute of its own (node_fn).
  */
 #include <stdatomic.h>
 #include <stddef.h>
