@@ -412,6 +412,18 @@ inline std::vector<std::string> Names(const OrtNode *node, bool outputs)
     return std::vector<std::string>(names, names + count);
 }
 
+// An EPContext node with the attributes of `node`; inputs, outputs and attributes of the EP's own are
+// those of `record`. For an EP that makes its contexts without epctx_ep_begin.
+inline Ort::Node MakeNode(const OrtNode *fused, const epctx_node &record, const epctx_epnode &node,
+                          epctx_ort_ends ends = EPCTX_ORT_ENDS_RECORD)
+{
+    Arena arena;
+    OrtNode *made = nullptr;
+    Ort::ThrowOnError(epctx_ort_context_node_create(&Api(), fused, &record, &node, ends,
+                                                    arena.get(), &made));
+    return Ort::Node(made);
+}
+
 // EPContext nodes for Compile's `out`, in the order of the fused nodes. `binary`: the name of the
 // file that the first node refers to; NULL: the contexts stay in the nodes. `ends`: by default the
 // nodes have the inputs and outputs of `nodes`, so that no weight is written into the context
@@ -420,7 +432,6 @@ inline void GiveNodes(const epctx_node *nodes, const OrtNode *const *fused, size
                       const char *binary, const char *model_path, OrtNode **out,
                       epctx_ort_ends ends = EPCTX_ORT_ENDS_RECORD)
 {
-    Arena arena;
     std::vector<Ort::Node> made;
     made.reserve(count); // nothing throws between a node and its owner
     for (size_t i = 0; i < count; i++) {
@@ -431,10 +442,7 @@ inline void GiveNodes(const epctx_node *nodes, const OrtNode *const *fused, size
             if (node.main_context) node.ep_cache_context = epctx_str_of(binary);
         }
         node.onnx_model_filename = epctx_path_file(epctx_str_of(model_path));
-        OrtNode *one = nullptr;
-        Ort::ThrowOnError(epctx_ort_context_node_create(&Api(), fused[i], &nodes[i], &node, ends,
-                                                        arena.get(), &one));
-        made.emplace_back(one);
+        made.push_back(MakeNode(fused[i], nodes[i], node, ends));
     }
     for (size_t i = 0; i < count; i++)
         out[i] = made[i].release();
