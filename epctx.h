@@ -490,9 +490,10 @@ EPCTX_API epctx_str epctx_path_folder(epctx_str path);
 EPCTX_API epctx_str epctx_path_file(epctx_str path);
 /* The folder for names in a model: of `context_file_path` (session option ep.context_file_path)
  * when set, else of `model_path`; what stands before the last separator, so that "dir/" is that
- * folder, and "dir" a file beside it, whatever is there (TensorRT's EPs look, and take a folder
- * that exists for itself). EPCTX_ERR_PATH when both are empty: a model from memory needs
- * ep.context_file_path (EP-context design, inference workflow); or for "." and "..". */
+ * folder, and "dir" a file beside it, whatever is there (what loads, generates and lists files
+ * looks for EPs that do: EPCTX_CONTEXT_FOLDER). EPCTX_ERR_PATH when both are empty: a model from
+ * memory needs ep.context_file_path (EP-context design, inference workflow); or for "." and "..".
+ */
 EPCTX_API epctx_status epctx_path_base(epctx_str model_path, epctx_str context_file_path,
                                        epctx_str *folder, epctx_error *error);
 /* `path` relative to `folder`, both canonical; borrowed. EPCTX_ERR_PATH when it is outside. */
@@ -1583,6 +1584,7 @@ typedef enum epctx_key {
 #define EPCTX_ANY_MAIN          0x100000u /* external: main_context is not looked at */
 #define EPCTX_ONE_CONTEXT       0x200000u /* all nodes of a model have one context, but *.xml */
 #define EPCTX_IO_OVERRIDES      0x400000u /* matches them by io_name_overrides, else by position */
+#define EPCTX_CONTEXT_FOLDER    0x800000u /* an existing folder as ep.context_file_path is meant */
 
 /* One EP; you may define your own. Strings are borrowed while it is used. */
 typedef struct epctx_profile {
@@ -3140,7 +3142,8 @@ typedef struct epctx_load_opts {
                                    ones. NULL: nothing is shared */
     const char *context_file_path; /* ep.context_file_path: its folder has the binaries */
     const char *second_folder;     /* has those that are not there: OpenVINO's .xml is beside the
-                                      model, its .bin beside the output. NULL: none */
+                                      model, its .bin beside the output. NULL: none. Not looked into
+                                      with `io`, nor for a source model */
     const epctx_io *io;            /* source of the binaries, e.g. the application's buffers
                            (epctx_io_buffers), by their names in the nodes as they stand, like
                            "vault://k//1" or "../x": ORT's rule. Lives until epctx_unload. NULL:
@@ -9330,24 +9333,26 @@ static const epctx_profile epctx__profiles[] = {
      /* sidecars */ {NULL},
      /* attribute */ NULL},
     /* ORT tensorrt/onnx_ctx_model_helper.cc: the graph must be exactly one node; a missing source
-     * is taken; embed mode and path come from provider options of its own. The engine's tensors are
-     * matched by name; one that is not found gets input 0 (tensorrt_execution_provider.cc). */
+     * is taken; embed mode and path come from provider options of its own, and a folder that is
+     * there is the folder of model and engines (GetCtxModelPath, GetPathOrParentPathOfCtxModel).
+     * The engine's tensors are matched by name; one that is not found gets input 0
+     * (tensorrt_execution_provider.cc). */
     {/* name     */ "tensorrt",
      /* sources  */ {"TensorrtExecutionProvider"},
      /* traits   */ EPCTX_NO_SOURCE | EPCTX_ONE_NODE | EPCTX_IO_NAMES | EPCTX_STRIPPED_ENGINE |
-                    EPCTX_EACH_CONTEXT,
+                    EPCTX_EACH_CONTEXT | EPCTX_CONTEXT_FOLDER,
      /* key      */ EPCTX_KEY_NONE,
      /* required */ 0,
      /* binary   */ "*.engine",
      /* sidecars */ {NULL},
      /* attribute */ NULL},
     /* ORT nv_tensorrt_rtx/onnx_ctx_model_helper.cc and nv_execution_provider.cc: main_context 0 on
-     * every node although each has its own engine; embedded by default; tensors are matched as in
-     * tensorrt. */
+     * every node although each has its own engine; embedded by default; tensors are matched, and a
+     * folder as path is taken, as in tensorrt. */
     {/* name     */ "nv_tensorrt_rtx",
      /* sources  */ {"NvTensorRTRTXExecutionProvider"},
      /* traits   */ EPCTX_NO_SOURCE | EPCTX_SECONDARY_CONTEXT | EPCTX_IO_NAMES |
-                    EPCTX_EACH_CONTEXT | EPCTX_EMBEDS,
+                    EPCTX_EACH_CONTEXT | EPCTX_EMBEDS | EPCTX_CONTEXT_FOLDER,
      /* key      */ EPCTX_KEY_NONE,
      /* required */ 0,
      /* binary   */ "*.engine",
@@ -9448,6 +9453,27 @@ static bool epctx__takes_source(const epctx_profile *profile, epctx_str source, 
             return true;
     }
     return false;
+}
+
+static bool epctx__is_folder(const epctx_io *io, const char *path) {
+    epctx_file_info info;
+    return io != NULL && io->stat_fn != NULL && path != NULL && path[0] != '\0' &&
+           io->stat_fn(io->user, path, &info, NULL) == EPCTX_OK && info.kind == EPCTX_FILE_FOLDER;
+}
+
+/* An existing folder as ep.context_file_path, for an EP that takes it for what it is: *path becomes
+ * that folder, with a separator at its end. Else *path stays. */
+static epctx_status epctx__context_folder(const epctx_profile *profile, const epctx_io *io,
+                                          const char **path, epctx_arena *arena,
+                                          epctx_error *error) {
+    epctx_str parts[2];
+    char room[EPCTX_PATH_MAX];
+    parts[0] = epctx_str_of(*path);
+    parts[1] = epctx_str_of(epctx_path_file(parts[0]).size > 0 ? "/" : "");
+    if ((profile->traits & EPCTX_CONTEXT_FOLDER) == 0 || !epctx__is_folder(io, *path))
+        return EPCTX_OK;
+    EPCTX__TRY(epctx__path_join(room, sizeof room, parts, 2, error));
+    return epctx__copy(arena, epctx_str_of(room), path, error);
 }
 
 EPCTX_API const epctx_profile *epctx_profile_of(epctx_str source) {
@@ -9861,14 +9887,14 @@ static const char *epctx__sharing_fault(const epctx_options *o) {
 }
 
 /* The conflict between options while generating, or NULL. Loading has none. */
-static const char *epctx__options_fault(const epctx_options *o, bool memory) {
+static const char *epctx__options_fault(const epctx_options *o, bool memory, bool folder) {
     const char *path = epctx_option_text(o, EPCTX_OPTION_CONTEXT_FILE_PATH);
     epctx_str file = epctx_path_file(epctx_str_of(path));
     /* ORT treats a name without extension as a folder, except from its compile API. */
     bool extension = !epctx_option_on(o, EPCTX_OPTION_COMPILE_ONLY);
     const char *fault = epctx__sharing_fault(o);
     if (fault != NULL) return fault;
-    if (path[0] != '\0' &&
+    if (path[0] != '\0' && !folder &&
         (epctx__names_folder(file) || (extension && epctx__path_stem(file).size == file.size))) {
         return "ep.context_file_path '%s' should not point to a folder: a file name with an "
                "extension is expected";
@@ -9892,8 +9918,9 @@ static const char *epctx__options_fault(const epctx_options *o, bool memory) {
     return NULL;
 }
 
-EPCTX_API epctx_status epctx_options_check(const epctx_options *options, uint32_t phase,
-                                           const char *model_path, epctx_error *error) {
+/* `folder`: ep.context_file_path may be one. */
+static epctx_status epctx__options_check(const epctx_options *options, uint32_t phase,
+                                         const char *model_path, bool folder, epctx_error *error) {
     bool share = epctx_option_on(options, EPCTX_OPTION_SHARE_EP_CONTEXTS);
     const epctx_profile *profile = options != NULL ? options->profile : NULL;
     const char *fault;
@@ -9904,7 +9931,7 @@ EPCTX_API epctx_status epctx_options_check(const epctx_options *options, uint32_
             EPCTX__TRY(
                 epctx__option_value(&epctx__options[i], epctx_str_of(options->values[i]), error));
     if ((phase & EPCTX_PHASE_GENERATE) == 0) return EPCTX_OK;
-    fault = epctx__options_fault(options, model_path == NULL || model_path[0] == '\0');
+    fault = epctx__options_fault(options, model_path == NULL || model_path[0] == '\0', folder);
     if (fault != NULL) {
         return epctx_fail(error, EPCTX_ERR_ARG, fault,
                           epctx_option_text(options, EPCTX_OPTION_CONTEXT_FILE_PATH));
@@ -9916,6 +9943,14 @@ EPCTX_API epctx_status epctx_options_check(const epctx_options *options, uint32_
                           profile->name);
     }
     return EPCTX_OK;
+}
+
+EPCTX_API epctx_status epctx_options_check(const epctx_options *options, uint32_t phase,
+                                           const char *model_path, epctx_error *error) {
+    const epctx_profile *profile = options != NULL ? options->profile : NULL;
+    return epctx__options_check(options, phase, model_path,
+                                profile != NULL && (profile->traits & EPCTX_CONTEXT_FOLDER) != 0,
+                                error);
 }
 
 /* -- of a session -- */
@@ -10008,9 +10043,12 @@ typedef struct epctx__files {
     epctx_map seen[2], sidecars; /* files of initializers and others; profiles */
     epctx_list list;
     epctx_dependency *last;     /* added */
-    const char *context_folder; /* NULL: unknown */
+    const char *context_folder; /* of the current node's binary; NULL: unknown */
+    epctx_str model_file;       /* the context model's name, for patterns */
     const char *external_folder;
-    epctx_str model_file;         /* the context model's name, for patterns */
+    const char *base, *given;     /* folders that ep.context_file_path means: for most EPs, and for
+                                     EPCTX_CONTEXT_FOLDER, if it is one */
+    const char *named;            /* the path that names the model */
     const epctx_profile *profile; /* given by the caller, or NULL */
     bool optional;                /* sessions do not need the current file */
     uint32_t flags;
@@ -10148,9 +10186,13 @@ static bool epctx__has_beside(epctx_str context) {
 static epctx_status epctx__files_epnode(epctx__files *f, const epctx_node_view *view) {
     epctx_epnode node;
     const epctx_profile *profile;
+    bool looks;
     epctx_str dlc = epctx_view_node_attr_str(view, "ep_dlc_context");
     if (epctx_view_read_epnode(view, &node, NULL) != EPCTX_OK) return EPCTX_OK;
     profile = epctx_profile_of_node(f->profile, view);
+    looks = (profile->traits & EPCTX_CONTEXT_FOLDER) != 0 && f->given != NULL;
+    f->context_folder = looks ? f->given : f->base;
+    f->model_file = epctx_path_file(epctx_str_of(looks ? f->model->path : f->named));
     if (node.embed_mode == 0 && dlc.size == 0 &&
         (node.main_context == 1 || (profile->traits & EPCTX_SECONDARY_CONTEXT) != 0 ||
          node.ep_cache_context.size > 0)) {
@@ -10199,12 +10241,15 @@ EPCTX_API epctx_status epctx_model_files(const epctx_model *model, const epctx_c
     f.flags = model->path_flags | opts->path_flags;
     f.no_files = opts->no_files;
     f.profile = opts->profile;
-    f.model_file = epctx_path_file(opts->context_file_path != NULL ? wanted : path);
+    f.named = opts->context_file_path != NULL ? opts->context_file_path : model->path;
     epctx_map_init(&f.seen[0], arena);
     epctx_map_init(&f.seen[1], arena);
     epctx_map_init(&f.sidecars, arena);
     if (epctx_path_base(path, wanted, &folder, NULL) == EPCTX_OK)
-        EPCTX__TRY(epctx__copy(arena, folder, &f.context_folder, error));
+        EPCTX__TRY(epctx__copy(arena, folder, &f.base, error));
+    if (!f.no_files && wanted.size > 0 &&
+        epctx__is_folder(epctx_model_io(model), opts->context_file_path))
+        f.given = opts->context_file_path;
     if (external.size > 0 || path.size > 0) {
         EPCTX__TRY(epctx__copy(arena, external.size > 0 ? external : epctx_path_folder(path),
                                &f.external_folder, error));
@@ -13844,6 +13889,7 @@ static epctx_status epctx__embed_plan(epctx__convert *c, epctx__context_node *n)
     const epctx__context_ep *ep = n->ep;
     const uint32_t traits = ep->profile->traits;
     epctx_str name = n->node.ep_cache_context;
+    const char *given = c->opts.context_file_path;
     epctx__file *file;
     epctx_str folder;
     if ((traits & EPCTX_XML_PAIR) != 0 && epctx__ends_with(name, ".xml")) {
@@ -13862,8 +13908,10 @@ static epctx_status epctx__embed_plan(epctx__convert *c, epctx__context_node *n)
                           "in a file (ORT issue 31977): keep the binary",
                           (uint64_t)ep->secondaries, ep->profile->name);
     }
-    EPCTX__TRY(epctx_path_base(epctx_str_of(c->model->path),
-                               epctx_str_of(c->opts.context_file_path), &folder, c->error));
+    EPCTX__TRY(
+        epctx__context_folder(ep->profile, epctx_model_io(c->model), &given, c->arena, c->error));
+    EPCTX__TRY(
+        epctx_path_base(epctx_str_of(c->model->path), epctx_str_of(given), &folder, c->error));
     EPCTX__TRY(epctx__model_map(c->model, folder, name, &file, c->error));
     if (file->mapping.size > (uint64_t)EPCTX_MODEL_MAX) {
         return epctx_fail(c->error, EPCTX_ERR_LIMIT,
@@ -16839,14 +16887,18 @@ EPCTX_API epctx_status epctx_preflight(const epctx_options *options, const epctx
     const char *file = epctx_option_text(options, EPCTX_OPTION_EXTERNAL_INITIALIZERS_FILE);
     char room[EPCTX_PATH_MAX];
     epctx__preflight p;
+    bool folder;
     memset(out, 0, sizeof *out);
     memset(&p, 0, sizeof p);
     p.in = in;
     p.overwrite = epctx__overwrite(epctx_option_on(options, EPCTX_OPTION_OVERWRITE));
-    p.given = wanted[0] != '\0';
     p.error = error;
-    EPCTX__TRY(epctx_options_check(options, EPCTX_PHASE_GENERATE, in->model_path, error));
     EPCTX__TRY(epctx_commit_begin(&p.commit, in->io, arena, error));
+    if (options != NULL && options->profile != NULL)
+        EPCTX__TRY(epctx__context_folder(options->profile, p.commit.io, &wanted, arena, error));
+    folder = wanted != epctx_option_text(options, EPCTX_OPTION_CONTEXT_FILE_PATH);
+    EPCTX__TRY(epctx__options_check(options, EPCTX_PHASE_GENERATE, in->model_path, folder, error));
+    p.given = wanted[0] != '\0' && !folder;
     if (p.given) {
         EPCTX__TRY(epctx__preflight_add(&p, epctx_str_of(wanted), &out->model));
         p.folder = epctx__path_beside(p.commit.io, out->model, room);
@@ -16854,7 +16906,7 @@ EPCTX_API epctx_status epctx_preflight(const epctx_options *options, const epctx
     } else {
         EPCTX__TRY(
             epctx_path_context_model(epctx_str_of(in->model_path), room, sizeof room, error));
-        p.folder = epctx_path_folder(epctx_str_of(room));
+        p.folder = folder ? epctx_str_of(wanted) : epctx_path_folder(epctx_str_of(room));
         EPCTX__TRY(epctx__preflight_add(&p, epctx_path_file(epctx_str_of(room)), &out->model));
     }
     if (file[0] != '\0')
@@ -17985,15 +18037,23 @@ typedef struct epctx__gen {
 } epctx__gen;
 
 static epctx_status epctx__gen_context_path(const epctx__gen_in *in, epctx__gen_planned *plan) {
-    epctx_str wanted = epctx_str_of(in->opts->context_file_path);
-    const char *path = in->model->path;
+    const epctx_io *io = in->opts->memory == NULL ? epctx_model_io(in->model) : NULL;
+    const char *path = in->model->path, *given = in->opts->context_file_path;
+    epctx_str wanted = epctx_str_of(given);
+    char name[EPCTX_PATH_MAX];
+    bool folder;
     if (in->opts->memory != NULL && path[0] == '\0') path = "model.onnx";
-    plan->derived = wanted.size == 0;
-    EPCTX__TRY(epctx_options_check(&in->options, EPCTX_PHASE_GENERATE, path, in->error));
-    return plan->derived ? epctx_path_context_model(epctx_str_of(path), plan->context_path,
-                                                    sizeof plan->context_path, in->error)
-                         : epctx__path_join(plan->context_path, sizeof plan->context_path, &wanted,
-                                            1, in->error);
+    if (in->options.profile != NULL)
+        EPCTX__TRY(epctx__context_folder(in->options.profile, io, &given, in->arena, in->error));
+    folder = given != in->opts->context_file_path;
+    plan->derived = wanted.size == 0 || folder;
+    EPCTX__TRY(epctx__options_check(&in->options, EPCTX_PHASE_GENERATE, path, folder, in->error));
+    if (plan->derived) {
+        EPCTX__TRY(epctx_path_context_model(epctx_str_of(path), name, sizeof name, in->error));
+        wanted = folder ? epctx_path_file(epctx_str_of(name)) : epctx_str_of(name);
+    }
+    return epctx_path_join(epctx_str_of(folder ? given : ""), wanted, plan->context_path,
+                           sizeof plan->context_path, in->error);
 }
 
 static bool epctx__is_ep_record(const epctx_node *node) {
@@ -18894,6 +18954,7 @@ static epctx_status epctx__gen_grouped(const epctx__gen_in *in, epctx__gen_plann
 EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *backend,
                                       const epctx_gen_opts *opts, epctx_gen_report *report,
                                       epctx_error *error) {
+    const epctx_profile *profile;
     epctx_gen_opts defaults;
     epctx_allocator in_arena;
     epctx__gen_in in;
@@ -18918,6 +18979,8 @@ EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *b
     if (in.opts->workspace == NULL && (in.opts->stop || in.opts->group != NULL))
         return epctx_fail(error, EPCTX_ERR_ARG, "`stop` and `group` need a `workspace`");
     in.options = epctx_options_of_gen(in.opts);
+    profile = epctx_profile_of(epctx_str_of(backend->source)); /* the options say the rest */
+    if ((profile->traits & EPCTX_CONTEXT_FOLDER) != 0) in.options.profile = profile;
     in.options.arena = in.arena = &model->arena;
     in_arena = epctx__in_arena(in.arena);
     epctx_buffer_init(&g.aside, &in_arena);
@@ -19234,7 +19297,8 @@ static epctx_status epctx__load_failed(const epctx__loading *l, const epctx_str 
                                        epctx_status status, epctx_error *error) {
     const bool of_context = epctx_str_is(epctx_str_of(l->attribute), "ep_cache_context");
     epctx_error also;
-    if (status == EPCTX_ERR_NOT_FOUND && of_context && l->opts.second_folder != NULL) {
+    if (status == EPCTX_ERR_NOT_FOUND && of_context && l->opts.second_folder != NULL &&
+        l->opts.io == NULL) {
         epctx_error_clear(&also);
         epctx_fail(&also, status, "it is not in the second folder '%s' either",
                    l->opts.second_folder);
@@ -19816,6 +19880,14 @@ static epctx_status epctx__load_begin(epctx__loading *l, epctx_loaded *loaded,
     return EPCTX_OK;
 }
 
+/* An EP may take a folder as ep.context_file_path for what it is. */
+static epctx_status epctx__load_paths(epctx__loading *l, epctx_error *error) {
+    const epctx_profile *profile = l->opts.profile;
+    if (profile == NULL) profile = epctx_profile_of(epctx_str_of(l->loaded->backend->source));
+    return epctx__context_folder(profile, l->opts.io == NULL ? l->file.io : NULL,
+                                 &l->opts.context_file_path, &l->loaded->arena, error);
+}
+
 static epctx_status epctx__load_end(epctx__loading *l, epctx_status status, epctx_error *error) {
     epctx_workspace *w = l->loaded->workspace;
     size_t i;
@@ -19887,8 +19959,11 @@ EPCTX_API epctx_status epctx_load_nodes(epctx_loaded *loaded, const epctx_node *
                                         const epctx_backend *backend, const epctx_load_opts *opts,
                                         epctx_error *error) {
     epctx__loading l;
+    epctx_status status;
     EPCTX__TRY(epctx__load_begin(&l, loaded, backend, opts, error));
-    return epctx__load_end(&l, epctx__load_records(&l, nodes, count, error), error);
+    status = epctx__load_paths(&l, error);
+    if (status == EPCTX_OK) status = epctx__load_records(&l, nodes, count, error);
+    return epctx__load_end(&l, status, error);
 }
 
 #ifndef EPCTX_NO_WIRE
@@ -19965,6 +20040,8 @@ EPCTX_API epctx_status epctx_load(epctx_loaded *loaded, const epctx_model *model
         l.file.io = epctx_model_io(model);
         l.file.path_flags = model->path_flags;
     }
+    status = epctx__load_paths(&l, error);
+    if (status != EPCTX_OK) return epctx__load_end(&l, status, error);
     l.opts.path_flags = model->path_flags;
     l.opts.external_folder = model->external_folder;
     l.changes = model->mapping.shared && (model->path_flags & EPCTX_PATH_IN_PLACE) == 0 &&

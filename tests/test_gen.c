@@ -288,6 +288,66 @@ TEST(preflight) {
     CHECK_STR(listing(), "link.onnx m.onnx m_fake.bin ");
 }
 
+/* ep.context_file_path that is a folder: EPs whose profile says so mean it, if it is there. */
+TEST(folder_as_path) {
+    static const struct {
+        const char *path, *out; /* what is made then; NULL: refused */
+        epctx_status status[2]; /* of an EP that does not look, and of one that does */
+        const char *said[2];
+    } rows[] = {
+        {"out", "out/m_ctx.onnx", {EPCTX_ERR_ARG, EPCTX_OK}, {"not point to a folder", ""}},
+        {"out/", "out/m_ctx.onnx", {EPCTX_ERR_ARG, EPCTX_OK}, {"not point to a folder", ""}},
+        {"out/.", "out/m_ctx.onnx", {EPCTX_ERR_ARG, EPCTX_OK}, {"not point to a folder", ""}},
+        {"a.b", "a.b/m_ctx.onnx", {EPCTX_ERR_PATH, EPCTX_OK}, {"a.b", ""}},
+        {"none", NULL, {EPCTX_ERR_ARG, EPCTX_ERR_ARG}, {"to a folder", "to a folder"}},
+        {"none/", NULL, {EPCTX_ERR_ARG, EPCTX_ERR_ARG}, {"to a folder", "to a folder"}},
+        {"file", NULL, {EPCTX_ERR_ARG, EPCTX_ERR_ARG}, {"to a folder", "to a folder"}},
+        {"file.onnx", NULL, {EPCTX_ERR_EXISTS, EPCTX_ERR_EXISTS}, {"file.onnx", "file.onnx"}},
+        {"locked", "locked/m_ctx.onnx", {EPCTX_ERR_ARG, EPCTX_ERR_IO}, {"to a folder", "locked"}},
+    };
+    const char *const names[] = {"m_ctx.onnx", "m_fake.bin"};
+    for (size_t i = 0; i < 2 * (sizeof rows / sizeof rows[0]); i++) {
+        const size_t row = i / 2, looks = i % 2;
+        /* root may write into any folder */
+        const bool root_may = strcmp(rows[row].path, "locked") == 0 && geteuid() == 0 && looks;
+        const epctx_status expected = root_may ? EPCTX_OK : rows[row].status[looks];
+        fake f = {0};
+        epctx_backend backend = fake_backend(&f);
+        epctx_gen_opts opts = {0};
+        epctx_model model;
+        epctx_error error;
+        epctx_status status;
+        char given[4096], made[4096];
+        clear_root();
+        make_source(0);
+        make_file(at("file"), "old", 3);
+        make_file(at("file.onnx"), "old", 3);
+        CHECK_TRUE(mkdir(at("out"), 0777) == 0 && mkdir(at("a.b"), 0777) == 0 &&
+                   mkdir(at("locked"), 0555) == 0);
+        if (looks) backend.source = "TensorrtExecutionProvider";
+        snprintf(given, sizeof given, "%s", at(rows[row].path));
+        snprintf(made, sizeof made, "%s", rows[row].out ? at(rows[row].out) : "");
+        opts.context_file_path = given;
+        CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), NULL, NULL), EPCTX_OK);
+        status = epctx_generate(&model, &backend, &opts, NULL, &error);
+        epctx_model_close(&model);
+        CHECK(status == expected, "path '%s', looks %zu: expected %d, found %d: %s", rows[row].path,
+              looks, (int)expected, (int)status, error.message);
+        CHECK(status == EPCTX_OK || strstr(error.message, rows[row].said[looks]) != NULL,
+              "path '%s', looks %zu: %s", rows[row].path, looks, error.message);
+        CHECK((access(made, F_OK) == 0) == (expected == EPCTX_OK), "path '%s', looks %zu: %s",
+              rows[row].path, looks, made);
+        CHECK_INT(f.alive, 0);
+        for (size_t k = 0; k < 6; k++) {
+            char file[64];
+            static const char *const folders[] = {"out", "a.b", "locked"};
+            snprintf(file, sizeof file, "%s/%s", folders[k / 2], names[k % 2]);
+            remove(at(file));
+        }
+        CHECK_TRUE(rmdir(at("out")) == 0 && rmdir(at("a.b")) == 0 && rmdir(at("locked")) == 0);
+    }
+}
+
 /* The binary, too, must not replace the model that is being compiled. */
 TEST(binary_over_source) {
     fake f = {0};
@@ -898,6 +958,63 @@ TEST(load_from_memory) {
     epctx_model_close(&model);
     bytes_free(&b);
     CHECK_INT(f.alive, 0);
+}
+
+/* The same path when a model from memory is loaded, its files are listed, and its context is
+ * embedded: all look in the same folder. */
+TEST(folder_as_path_of_a_model) {
+    static const struct {
+        const char *path;
+        bool found[2]; /* by an EP that does not look, and by one that does */
+    } rows[] = {
+        {"out", {false, true}},         {"out/", {true, true}},   {"out/.", {false, true}},
+        {"out/none.x", {true, true}},   {"none", {false, false}}, {"none/", {false, false}},
+        {"h_ctx.onnx", {false, false}},
+    };
+    for (size_t i = 0; i < 2 * (sizeof rows / sizeof rows[0]); i++) {
+        const char *const ep = i % 2 ? "TensorrtExecutionProvider" : "FakeEP";
+        const bool found = rows[i / 2].found[i % 2];
+        fake f = {0};
+        epctx_backend backend = fake_backend(&f);
+        epctx_load_opts load_opts = {0};
+        epctx_check_opts check_opts = {0};
+        epctx_convert_opts convert_opts = {0};
+        epctx_dependency *files = NULL;
+        epctx_model model;
+        epctx_loaded loaded;
+        epctx_arena arena;
+        epctx_error error;
+        epctx_status status;
+        size_t count = 0;
+        char given[4096];
+        bytes b;
+        clear_root();
+        CHECK_TRUE(mkdir(at("out"), 0777) == 0);
+        make_file(at("out/h.bin"), good_binary, sizeof good_binary - 1);
+        make_context(1, 0, ep, "part", "h.bin");
+        b = read_file(at("h_ctx.onnx"));
+        snprintf(given, sizeof given, "%s", at(rows[i / 2].path));
+        backend.source = ep;
+        load_opts.context_file_path = check_opts.context_file_path = given;
+        convert_opts.context_file_path = given;
+        epctx_arena_init(&arena, NULL);
+        CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, NULL), EPCTX_OK);
+        status = epctx_load(&loaded, &model, &backend, &load_opts, &error);
+        CHECK((status == EPCTX_OK) == found, "'%s' for %s: %s", rows[i / 2].path, ep,
+              error.message);
+        epctx_unload(&loaded);
+        CHECK_OK(epctx_model_files(&model, &check_opts, &arena, &files, &count, &error), error);
+        CHECK(count >= 1 && (files[0].status == EPCTX_OK) == found, "'%s' for %s: %s",
+              rows[i / 2].path, ep, count > 0 ? files[0].problem : "no file");
+        status = epctx_edit_embed(&model, &convert_opts, NULL, &error);
+        CHECK((status == EPCTX_OK) == found, "'%s' for %s: %s", rows[i / 2].path, ep,
+              error.message);
+        epctx_model_close(&model);
+        epctx_arena_free(&arena);
+        bytes_free(&b);
+        CHECK_INT(f.alive, 0);
+        CHECK_TRUE(remove(at("out/h.bin")) == 0 && rmdir(at("out")) == 0);
+    }
 }
 
 TEST(load_other_generation) {
@@ -2730,6 +2847,7 @@ int main(int argc, char **argv) {
     RUN(load_after_generate);
     RUN(names_and_prefix);
     RUN(preflight);
+    RUN(folder_as_path);
     RUN(binary_over_source);
     RUN(overwrite);
     RUN(linked_output);
@@ -2752,6 +2870,7 @@ int main(int argc, char **argv) {
     RUN(load_embedded_empty);
     RUN(load_lonely_secondary);
     RUN(load_from_memory);
+    RUN(folder_as_path_of_a_model);
     RUN(load_other_generation);
     RUN(load_other_body);
     RUN(names_without_a_stamp);

@@ -685,6 +685,26 @@ TEST(second_folder) {
     remove_folder("two");
 }
 
+/* What the application has is in no folder. */
+TEST(second_folder_of_buffers) {
+    noter n = {0};
+    vault v;
+    epctx_backend backend = noting_backend(&n);
+    epctx_error error;
+    bytes graph = {0}, node = noted_node("one", 0, "away.bin");
+    put_child(&graph, 1, &node);
+    clear_root();
+    save_model("m_ctx.onnx", &graph);
+    make_file(at("away.bin"), binary_one, sizeof binary_one - 1);
+    open_vault(&v, "b.bin", binary_one);
+    v.opts.second_folder = root;
+    CHECK_INT(load_one(NULL, at("m_ctx.onnx"), &backend, NULL, &v.opts, NULL, &error),
+              EPCTX_ERR_CONTEXT);
+    CHECK_HAS(error.message, "away.bin");
+    CHECK(strstr(error.message, "second folder") == NULL, "%s", error.message);
+    CHECK_INT(n.f.alive, 0);
+}
+
 /* Which context a node has is told once, with its place and its size, and whether an earlier
  * session had loaded it. */
 static void note_log(void *user, epctx_log level, const char *text) {
@@ -1730,6 +1750,7 @@ int main(int argc, char **argv) {
     RUN(opens_path_stamped);
     RUN(plan);
     RUN(second_folder);
+    RUN(second_folder_of_buffers);
     RUN(told);
     RUN(files_once);
     RUN(primaries);

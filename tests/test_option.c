@@ -322,6 +322,11 @@ TEST(folder_as_path) {
         CHECK(check(&s, EPCTX_PHASE_GENERATE, "m.onnx") == EPCTX_ERR_ARG, "\"%s\" is taken",
               folders[i]);
         CHECK_HAS(s.error.message, "should not point to a folder");
+        /* An EP that looks: epctx_generate does, too. */
+        s.options.profile = epctx_profile_of(epctx_str_of("TensorrtExecutionProvider"));
+        CHECK(check(&s, EPCTX_PHASE_GENERATE, "m.onnx") == EPCTX_OK, "\"%s\": %s", folders[i],
+              s.error.message);
+        s.options.profile = NULL;
     }
     /* Loading uses the folder only, where a binary is looked for: epctx_path_base judges. */
     for (i = 0; i < sizeof never / sizeof never[0]; i++) {

@@ -121,6 +121,15 @@ cases, $(grep -c '^skip five' $work/log) do not apply"
             fail "plugin $program with a device of five operators" "$(grep -m 1 ^FAIL $work/log)"
         fi
     done
+    # The cases of weightless contexts with nodes that the EP makes its own: weights stay inputs.
+    EPCTX_FIVE_NODES=1 EPCTX_TEST_EP="npu libfive_ep.so FiveExecutionProvider five" \
+        "$build/tests/test_plugin_weightless" generate_and_load compiled_now former_option \
+        quantized changed_weight inputs_first constants_change shared >$work/log 2>&1
+    if [ $? -eq 0 ] && [ "$(grep -c '^ok npu' $work/log)" -eq 8 ]; then
+        ok "plugin weightless with nodes of the EP's own: $(grep -c '^ok npu' $work/log) cases"
+    else
+        fail "plugin weightless with nodes of the EP's own" "$(grep -m 1 ^FAIL $work/log)"
+    fi
 else
     echo "skip plugin with a device of five operators: libfive_ep.so is not built"
 fi

@@ -9,15 +9,17 @@
 // with EPCTX_IMPLEMENTATION. Nothing here is copied but what ORT hands out by value.
 //
 // A plugin does not link ORT: it includes ORT's header with ORT_API_MANUAL_INIT, for every file or
-// around each #include, as here. Call epctx::InitApi (in the place of Ort::InitApi) in
-// CreateEpFactories before anything of this header.
+// around each #include, as here. Headers of API 24 or newer do, under whatever name, before this one
+// or not. Call epctx::InitApi (in the place of Ort::InitApi) in CreateEpFactories before anything
+// of this header.
 //
 // Without exceptions (-fno-exceptions and ORT_NO_EXCEPTIONS) a failure ends the process as ORT's
 // wrappers end it: by ORT_CXX_API_THROW, with the message.
 #ifndef EPCTX_ORT_HPP
 #define EPCTX_ORT_HPP
 
-#ifdef ORT_API_MANUAL_INIT
+#if defined(ORT_CXX_API_THROW) // the EP has included it already
+#elif defined(ORT_API_MANUAL_INIT)
 #include <onnxruntime_cxx_api.h>
 #else
 #define ORT_API_MANUAL_INIT
@@ -32,6 +34,25 @@
 #include <vector>
 
 #include "bridge.h"
+
+// Ort::InitApi, where ORT's header has it: not if the EP has included that without
+// ORT_API_MANUAL_INIT, so that its wrappers ask the ORT that it is linked with. No macro tells,
+// because EPs undefine it again.
+namespace epctx_ort_linked
+{
+inline void InitApi(const void *)
+{
+}
+} // namespace epctx_ort_linked
+namespace epctx_ort_init
+{
+inline void Init(const OrtApi *api)
+{
+    using namespace Ort;
+    using namespace epctx_ort_linked;
+    InitApi(api);
+}
+} // namespace epctx_ort_init
 
 namespace epctx
 {
@@ -52,7 +73,7 @@ inline bool InitApi(const OrtApiBase *base)
     if (epctx_ort_runtime(base) < ORT_API_VERSION) return false;
     const OrtApi *ort = base->GetApi(ORT_API_VERSION);
     if (!ort) return false;
-    Ort::InitApi(ort);
+    epctx_ort_init::Init(ort);
     Api(base);
     return true;
 }
@@ -391,6 +412,18 @@ inline std::vector<std::string> Names(const OrtNode *node, bool outputs)
     return std::vector<std::string>(names, names + count);
 }
 
+// An EPContext node with the attributes of `node`; inputs, outputs and attributes of the EP's own are
+// those of `record`. For an EP that makes its contexts without epctx_ep_begin.
+inline Ort::Node MakeNode(const OrtNode *fused, const epctx_node &record, const epctx_epnode &node,
+                          epctx_ort_ends ends = EPCTX_ORT_ENDS_RECORD)
+{
+    Arena arena;
+    OrtNode *made = nullptr;
+    Ort::ThrowOnError(epctx_ort_context_node_create(&Api(), fused, &record, &node, ends,
+                                                    arena.get(), &made));
+    return Ort::Node(made);
+}
+
 // EPContext nodes for Compile's `out`, in the order of the fused nodes. `binary`: the name of the
 // file that the first node refers to; NULL: the contexts stay in the nodes. `ends`: by default the
 // nodes have the inputs and outputs of `nodes`, so that no weight is written into the context
@@ -399,7 +432,6 @@ inline void GiveNodes(const epctx_node *nodes, const OrtNode *const *fused, size
                       const char *binary, const char *model_path, OrtNode **out,
                       epctx_ort_ends ends = EPCTX_ORT_ENDS_RECORD)
 {
-    Arena arena;
     std::vector<Ort::Node> made;
     made.reserve(count); // nothing throws between a node and its owner
     for (size_t i = 0; i < count; i++) {
@@ -410,10 +442,7 @@ inline void GiveNodes(const epctx_node *nodes, const OrtNode *const *fused, size
             if (node.main_context) node.ep_cache_context = epctx_str_of(binary);
         }
         node.onnx_model_filename = epctx_path_file(epctx_str_of(model_path));
-        OrtNode *one = nullptr;
-        Ort::ThrowOnError(epctx_ort_context_node_create(&Api(), fused[i], &nodes[i], &node, ends,
-                                                        arena.get(), &one));
-        made.emplace_back(one);
+        made.push_back(MakeNode(fused[i], nodes[i], node, ends));
     }
     for (size_t i = 0; i < count; i++)
         out[i] = made[i].release();

@@ -234,7 +234,7 @@ void Ep::Claim(const OrtGraph *graph, OrtEpGraphSupportInfo *info) {
         std::vector<const OrtNode *> nodes;
         for (size_t k = 0; k < groups[i].claim_count; k++)
             nodes.push_back(record.Node(groups[i].claims[k]));
-        ClaimGroup(nodes, true, info); // the binary has the weights
+        ClaimGroup(nodes, !factory.backend.weight_inputs, info); // or the binary has the weights
     }
 }
 
@@ -392,8 +392,11 @@ void Ep::Load(const Records &records, const OrtNode **fused, const Kernels &kern
     context->loaded.Load(context->nodes->Nodes(), factory.backend, opts, &buffers);
     for (size_t i = 0; i < kernels.size(); i++) {
         const Ort::ConstNode node = records[i].Node(0);
-        kernels[i]->Bind(context, context->loaded[i], fused[i], epctx::Names(node, false),
-                         epctx::Names(node, true));
+        std::vector<std::string> inputs = epctx::Names(node, false);
+        const size_t count = context->loaded[i].info.input_count;
+        if (factory.backend.weight_inputs && inputs.size() > count)
+            inputs.resize(count); // the weights are behind
+        kernels[i]->Bind(context, context->loaded[i], fused[i], inputs, epctx::Names(node, true));
     }
 }
 

@@ -5,7 +5,9 @@
 #ifndef EPCTX_ORT_BRIDGE_H
 #define EPCTX_ORT_BRIDGE_H
 
+#ifndef ORT_API_VERSION /* of API 24 or newer; an EP may have it under a longer name already */
 #include <onnxruntime_c_api.h>
+#endif
 #include <stdio.h>
 
 #include "epctx.h"
@@ -143,6 +145,9 @@ OrtStatus *epctx_ort_context_node_read(const epctx_ort_record *record, size_t in
 typedef enum epctx_ort_ends {
     EPCTX_ORT_ENDS_RECORD = 0, /* the record's: those of epctx_ep_context_nodes have no constants,
                                   unless the EP wants them (epctx_backend.weight_inputs) */
+    EPCTX_ORT_ENDS_WEIGHTS,    /* the record's, and behind its inputs those of the fused node that
+                                  its EPCTX_WEIGHTS_ATTR names: ORT copies their bytes into the
+                                  context model */
     EPCTX_ORT_ENDS_FUSED /* the fused node's, first the record's inputs in its order, then those
                                   of its EPCTX_WEIGHTS_ATTR, then other constants: ORT copies the
                                   bytes of constants into the context model */

@@ -6,7 +6,8 @@
  *   ORT 1.31 and newer  four functions of OrtEpApi, and a member of OrtEp by which ORT asks whether
  *                       the EP uses the callbacks: if not, a session that has some is refused
  *   ORT 1.28 to 1.30    the same functions, experimental: found by name; ORT does not ask
- *   before              there are none
+ *   before              there are none; nor are there in ORT 1.28 to 1.30 for an EP compiled with
+ *                       headers before API 28
  *
  * This is the only place that knows the difference, for EPs in C and in C++. */
 #include <stdlib.h>
@@ -35,9 +36,16 @@ typedef struct calls {
     get_write_fn get_write;
 } calls;
 
-/* Counts the names that this ORT has. */
-static OrtExperimentalFnPtr find(const epctx_ort_api *api, const char *name, unsigned *count) {
-    const OrtExperimentalFnPtr found = api->ort->GetExperimentalFunction(name);
+typedef void(ORT_API_CALL *found_fn)(void);
+
+/* Counts the names that this ORT has. Headers before API 28 have nothing to ask with. */
+static found_fn find(const epctx_ort_api *api, const char *name, unsigned *count) {
+#if ORT_API_VERSION >= BUFFERS_API
+    const found_fn found = (found_fn)api->ort->GetExperimentalFunction(name);
+#else
+    const found_fn found = NULL;
+    (void)api, (void)name;
+#endif
     *count += found != NULL;
     return found;
 }
@@ -103,10 +111,9 @@ void epctx_ort_announce(const epctx_ort_api *api, ort131_ep *ep) {
 }
 
 _Static_assert(sizeof(ort131_ep) >= (ORT131_SUPPORT_AT + 1) * sizeof(void *),
-               "OrtEp has the member that ORT reads from API 31 on");
+               "the structure has the member that ORT reads from API 31 on");
 #if ORT_API_VERSION < 31
-_Static_assert(offsetof(ort131_ep, GetEpContextDataSupport) == ORT131_SUPPORT_AT * sizeof(void *),
-               "the member is where ORT reads it");
+_Static_assert(sizeof(ort131_ep) == (ORT131_SUPPORT_AT + 1) * sizeof(void *), "which is its last");
 #endif
 
 /* ------------------------------------------------------------------ loading */

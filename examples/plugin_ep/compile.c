@@ -177,11 +177,10 @@ static OrtStatus *kernels_for_pieces(ep_context *context, epctx_ort_record *reco
 OrtStatus *ep_give_nodes(const ep_session *session, const epctx_ort_record *records,
                          const epctx_node *nodes, const OrtNode **fused, size_t count,
                          epctx_span payload, epctx_arena *arena, OrtNode **out) {
-    /* ORT gives a weightless node its weights as inputs. */
-    const epctx_ort_ends ends =
-        session->weightless == EPCTX_WEIGHTLESS_NONE || session->backend.node_fn
-            ? EPCTX_ORT_ENDS_RECORD
-            : EPCTX_ORT_ENDS_FUSED;
+    /* ORT gives a weightless node its weights as inputs. What the EP has left out stays out. */
+    const epctx_ort_ends ends = session->weightless == EPCTX_WEIGHTLESS_NONE ? EPCTX_ORT_ENDS_RECORD
+                                : session->backend.node_fn ? EPCTX_ORT_ENDS_WEIGHTS
+                                                           : EPCTX_ORT_ENDS_FUSED;
     size_t i;
     for (i = 0; i < count; i++) {
         epctx_epnode node;

@@ -33,6 +33,10 @@
 #include "bridge.h"
 #include "device.h"
 
+#if ORT_API_VERSION < 29
+#error "plugin_ep: compile it with ONNX Runtime's headers of API 29 or newer, for any ORT from 1.24"
+#endif
+
 /* The oldest API that has every function this EP calls: ORT 1.24. */
 #define EP_OLDEST_API     24
 #define EP_WEIGHTLESS_API 29

@@ -9,12 +9,21 @@
 #include <windows.h>
 #endif
 
-/* ORT numbers the element types as onnx.proto does, except the three newest. */
+/* ORT numbers the element types as onnx.proto does, except the three newest, whose names older
+ * headers do not have. */
+enum { NEW_UINT2 = 24, NEW_INT2 = 25, NEW_FLOAT8E8M0 = 26 };
+#if ORT_API_VERSION >= 29
+_Static_assert(NEW_UINT2 == (int)ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT2 &&
+                   NEW_INT2 == (int)ONNX_TENSOR_ELEMENT_DATA_TYPE_INT2 &&
+                   NEW_FLOAT8E8M0 == (int)ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT8E8M0,
+               "ORT's numbers");
+#endif
+
 static int32_t elem_type_of(ONNXTensorElementDataType type) {
-    switch (type) {
-    case ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT2: return 25;
-    case ONNX_TENSOR_ELEMENT_DATA_TYPE_INT2: return 26;
-    case ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT8E8M0: return 24;
+    switch ((int)type) {
+    case NEW_UINT2: return 25;
+    case NEW_INT2: return 26;
+    case NEW_FLOAT8E8M0: return 24;
     default: return (int32_t)type;
     }
 }

@@ -165,9 +165,11 @@ typedef struct parts {
 
 /* Puts the inputs of a fused node into the order that its EPContext node has for good. What ORT
  * makes of them when it loads the model may have other names (of equal constants it keeps one), and
- * a run-time input may be a constant then: only its place tells what an input is. */
-static OrtStatus *order_inputs(const epctx_ort_api *api, const epctx_node *record,
-                               epctx_arena *arena, const char **names, size_t count) {
+ * a run-time input may be a constant then: only its place tells what an input is. Not `all`:
+ * without those that the record does not name. */
+static OrtStatus *order_inputs(const epctx_ort_api *api, const epctx_node *record, bool all,
+                               epctx_arena *arena, const char **names, size_t *named) {
+    const size_t count = *named;
     const char **ordered = (const char **)epctx_arena_array(arena, count + 1, sizeof *ordered);
     const epctx_attr *attr = epctx_node_attr(record, EPCTX_WEIGHTS_ATTR);
     epctx_str weights = attr ? attr->s : epctx_str_of(NULL);
@@ -192,9 +194,10 @@ static OrtStatus *order_inputs(const epctx_ort_api *api, const epctx_node *recor
         ordered[done++] = names[at];
         names[at] = NULL;
     }
-    for (i = 0; i < count; i++)
+    for (i = 0; all && i < count; i++)
         if (names[i]) ordered[done++] = names[i];
-    if (count) memcpy(names, ordered, count * sizeof *names);
+    if (done) memcpy(names, ordered, done * sizeof *names);
+    *named = done;
     return NULL;
 }
 
@@ -202,15 +205,18 @@ static OrtStatus *make_ends(const epctx_ort_api *api, const OrtNode *fused,
                             const epctx_node *record, epctx_ort_ends ends, epctx_arena *arena,
                             parts *out) {
     EPCTX_ORT_TRY(api->ort->Node_GetName(fused, &out->name));
-    if (ends == EPCTX_ORT_ENDS_FUSED) {
+    if (ends == EPCTX_ORT_ENDS_RECORD) {
+        out->input_count = record->input_count;
+        EPCTX_ORT_TRY(record_names(api, record->inputs, record->input_count, arena, &out->inputs));
+    } else {
         EPCTX_ORT_TRY(
             epctx_ort_node_names(api, fused, false, arena, &out->inputs, &out->input_count));
-        EPCTX_ORT_TRY(order_inputs(api, record, arena, out->inputs, out->input_count));
-        return epctx_ort_node_names(api, fused, true, arena, &out->outputs, &out->output_count);
+        EPCTX_ORT_TRY(order_inputs(api, record, ends == EPCTX_ORT_ENDS_FUSED, arena, out->inputs,
+                                   &out->input_count));
     }
-    out->input_count = record->input_count;
+    if (ends == EPCTX_ORT_ENDS_FUSED)
+        return epctx_ort_node_names(api, fused, true, arena, &out->outputs, &out->output_count);
     out->output_count = record->output_count;
-    EPCTX_ORT_TRY(record_names(api, record->inputs, record->input_count, arena, &out->inputs));
     return record_names(api, record->outputs, record->output_count, arena, &out->outputs);
 }
 

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: MIT
  *
  * ort131.h - what ONNX Runtime 1.30 and 1.31 add at the ends of the tables of API 29. No package
- * has official headers of API 30 or newer; this stands beside those of API 29 (or the tool's own
- * examples/epctx/ort/abi.h), which are included first. A table grows at its end only and is the
+ * has official headers of API 30 or newer; this stands beside those of API 24 to 29 (or the tool's
+ * own examples/epctx/ort/abi.h), which are included first. A table grows at its end only and is the
  * same for every version of the API asked for, so the new functions have fixed places.
  * tests/ort/slots131.c calls them.
  *
@@ -145,7 +145,8 @@ enum { ORT131_DATA_READ = 1, ORT131_DATA_WRITE = 2 };
  * an EP that reports 31 with the OrtEp of API 29 makes it call whatever lies behind that.
  * epctx_ort_announce (buffers.c) fills it in and reports 31. */
 typedef OrtStatus *(ORT_API_CALL *ort131_support_fn)(const OrtEp *self, uint32_t *flags);
-#if defined(__cplusplus) /* to derive from, as from OrtEp */
+enum { ORT131_SUPPORT_AT = 26 }; /* its place, in pointers, whatever the headers */
+#if defined(__cplusplus)         /* to derive from, as from OrtEp */
 struct ort131_ep : OrtEp {
 #else
 typedef struct ort131_ep ort131_ep;
@@ -153,11 +154,10 @@ struct ort131_ep {
     OrtEp older;
 #endif
 #if ORT_API_VERSION < 31 /* later headers have it in OrtEp */
-    ort131_support_fn GetEpContextDataSupport;
+    /* From where these headers end to GetEpContextDataSupport, the last: NULL is "not there". */
+    ort131_support_fn newer[ORT131_SUPPORT_AT + 1 - sizeof(OrtEp) / sizeof(void *)];
 #endif
 };
-/* Its place, in pointers, whatever the headers. */
-enum { ORT131_SUPPORT_AT = 26 };
 
 #endif
 

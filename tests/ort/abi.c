@@ -64,5 +64,5 @@ _Static_assert(offsetof(ort131_compile_api, ModelCompilationOptions_SetEpContext
                "OrtCompileApi");
 _Static_assert(offsetof(ort131_ep_api, SessionOptionsGetEpContextConfig) == sizeof(OrtEpApi),
                "OrtEpApi");
-_Static_assert(offsetof(ort131_ep, GetEpContextDataSupport) == sizeof(OrtEp), "OrtEp");
+_Static_assert(ORT131_SUPPORT_AT * sizeof(void *) == sizeof(OrtEp), "OrtEp");
 #endif

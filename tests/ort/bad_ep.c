@@ -930,7 +930,7 @@ static OrtStatus *ORT_API_CALL create_ep(OrtEpFactory *self,
     if (fault("two_names")) (*out)->GetName = other_name;
     if (fault("dynamic_options")) (*out)->SetDynamicOptions = dynamic_options;
     if (data_flags() && (*out)->ort_version_supported >= ORT131_API)
-        ((ort131_ep *)(void *)*out)->GetEpContextDataSupport = data_support;
+        ((ort131_ep *)(void *)*out)->newer[0] = data_support;
     return NULL;
 }
 

@@ -167,6 +167,7 @@ static const struct {
     {"openvino_compat", EPCTX_OPENVINO_COMPAT},
     {"any_main", EPCTX_ANY_MAIN},
     {"one_context", EPCTX_ONE_CONTEXT},
+    {"context_folder", EPCTX_CONTEXT_FOLDER},
 };
 
 bool facts_traits(epctx_str list, uint32_t *bits, epctx_str *bad) {
