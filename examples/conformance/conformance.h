@@ -323,6 +323,17 @@ bool binary_of(const char *model, const char *folder, char *out, size_t size);
 bool change_attr(const char *from, const char *to, const char *attr, const char *value,
                  size_t size);
 
+/* ----------------------------------------------------- a context model, made */
+
+/* src/m.onnx, and out/m_ctx.onnx from it. False: the experiment gives up. */
+bool prepare_context(trial *t, model_kind kind, bool embed);
+/* ref/m.onnx, the same source, where ORT cannot look for its files. */
+const char *keep_reference(trial *t);
+/* As spec_of, and a session that would compile is refused. */
+ort_spec strict_spec(trial *t, const char *path);
+/* The session has the outputs of ref/m.onnx; `what` it is. */
+void judge_load(trial *t, const char *ids, const ort_spec *spec, const char *what);
+
 /* "%.*s" of an epctx_str. */
 #define STR(s) (int)(s).size, (s).data
 

@@ -554,7 +554,7 @@ bool ort_compile_model(const ort_spec *spec, ort_output *out) {
     }
     if (ok && out->flags)
         ok = ort_ok(ort_compile->ModelCompilationOptions_SetFlags(mo, out->flags));
-    if (ok && out->more) out->more(mo);
+    if (ok && out->more) out->more(mo, out->user);
     ok = ok && ort_ok(ort_compile->CompileModel(ort_env, mo));
     if (ok && buffer) {
         out->data = malloc(size ? size : 1);

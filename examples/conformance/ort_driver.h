@@ -164,8 +164,9 @@ typedef struct ort_output {
     const char *initializers;  /* SetOutputModelExternalInitializersFile, */
     size_t threshold;          /* for those of as many bytes */
     uint32_t flags;
-    void (*more)(OrtModelCompilationOptions *options); /* anything else */
-    void *data;                                        /* result */
+    void (*more)(OrtModelCompilationOptions *options, void *user); /* anything else */
+    void *user;                                                    /* of `more` */
+    void *data;                                                    /* result */
     size_t size;
 } ort_output;
 
