@@ -72,8 +72,9 @@ typedef struct ep_facts {
     bool compatibility; /* writes a compatibility string */
     size_t parts;       /* EPContext nodes of MODEL_ISLAND; 0: not known */
     bool shares;        /* several models, one binary */
+    bool reads, writes; /* uses the application's callbacks for context data */
     /* Why not: */
-    char no_device[600], no_claim[600], no_runs[600], no_contexts[600];
+    char no_device[600], no_claim[600], no_runs[600], no_contexts[600], no_callbacks[600];
 } ep_facts;
 
 typedef struct fact {
@@ -177,7 +178,9 @@ enum {
     ONLY_LOADS = 256,  /* the library: it is not registered */
     NEEDS_RUNS = 512,
     NEEDS_PARTS = 1024, /* it takes several parts of a model, and the CPU what is between */
-    EACH_MODEL = 2048   /* once for each of the user's models */
+    EACH_MODEL = 2048,  /* once for each of the user's models */
+    NEEDS_READS = 4096, /* it declares that it uses the callback for context data */
+    NEEDS_WRITES = 8192
 };
 
 typedef struct experiment {
@@ -188,8 +191,8 @@ typedef struct experiment {
 } experiment;
 
 extern const experiment factory_experiments[], registration_experiments[], session_experiments[],
-    identity_experiments[], context_experiments[], damage_experiments[], sharing_experiments[],
-    model_experiments[];
+    identity_experiments[], context_experiments[], damage_experiments[], buffer_experiments[],
+    weightless_experiments[], sharing_experiments[], model_experiments[];
 
 /* ------------------------------------------------------------------ report */
 

@@ -23,7 +23,8 @@ enum { LOG_SHOWN = 2000, LOG_MOST = 1 << 24 };
 
 static const experiment *const all[] = {
     factory_experiments, registration_experiments, session_experiments, identity_experiments,
-    context_experiments, damage_experiments,       sharing_experiments, model_experiments};
+    context_experiments, damage_experiments,       buffer_experiments,  weightless_experiments,
+    sharing_experiments, model_experiments};
 
 /* Experiment `index` of all; NULL at the end. */
 static const experiment *experiment_at(size_t index) {
@@ -51,6 +52,14 @@ static const char *missing_claim(const trial *t, unsigned needs) {
     return t->board->ep.no_claim;
 }
 
+static const char *missing_callback(const ep_facts *ep, unsigned needs) {
+    const bool reads = (needs & NEEDS_READS) && !ep->reads;
+    if (!reads && (!(needs & NEEDS_WRITES) || ep->writes)) return NULL;
+    if (*ep->no_callbacks) return ep->no_callbacks;
+    return reads ? "the EP does not declare that it uses a read callback for context data"
+                 : "the EP does not declare that it uses a write callback for context data";
+}
+
 static const char *missing_need(const trial *t, unsigned needs) {
     const ep_facts *ep = &t->board->ep;
     if ((needs & NEEDS_RUNS) && !ep->runs) return ep->no_runs;
@@ -62,7 +71,7 @@ static const char *missing_need(const trial *t, unsigned needs) {
     if ((needs & (NEEDS_FOREIGN | NEEDS_PARTS)) && !*ep->foreign)
         return "the EP claims every operator that was tried: nothing is left to the CPU";
     if ((needs & NEEDS_SHARING) && !ep->shares) return "the EP does not share contexts";
-    return NULL;
+    return missing_callback(ep, needs);
 }
 
 static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
