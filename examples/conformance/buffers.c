@@ -190,11 +190,10 @@ static bool is_complete(const char *model, store *s) {
 /* out/m_ctx.onnx, its contexts in the store and in no file. False: what is in the way, at a rule of
  * its own, is reported there. */
 static bool fill_store(trial *t, store *s) {
-    const bool ok = t->board->ep.writes
-                        ? compile_to(t, s, false)
-                        : generate(t, in_folder(t, "src/m.onnx"), in_folder(t, "out/m_ctx.onnx"),
-                                   false) &&
-                              take_files("out/m_ctx.onnx", s);
+    const bool ok = t->board->ep.writes ? compile_to(t, s, false)
+                                        : generate(t, in_folder(t, "src/m.onnx"),
+                                                   in_folder(t, "out/m_ctx.onnx"), false) &&
+                                              take_files("out/m_ctx.onnx", s);
     if (ok && s->count > 0 && is_complete("out/m_ctx.onnx", s)) return true;
     cannot_judge(t, "API-004 API-005 API-007 API-010", "no context to read: %s",
                  ok ? "what nodes name was not written" : ort_text);
