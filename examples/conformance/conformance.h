@@ -211,6 +211,7 @@ verdict verdict_of_model(const trial *t, size_t model);
 void report_text(const trial *t, FILE *out);
 void report_json(const trial *t, FILE *out);
 void report_junit(const trial *t, FILE *out);
+void report_badge(const trial *t, FILE *out); /* what shields.io makes an image of */
 void report_rules(FILE *out);
 
 /* ------------------------------------------------------------------ models */

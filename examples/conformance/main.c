@@ -286,8 +286,8 @@ static void try_all(trial *t, const char *only, const char *base) {
 static void usage(void) {
     fputs(
         "usage: epctx-conformance LIBRARY[:NAME] [--ep-opt KEY=VALUE]... [--model FILE]...\n"
-        "                         [--json] [--junit FILE] [--ort LIBRARY] [--only RULES]\n"
-        "                         [--timeout SECONDS] [--tolerance PART]\n"
+        "                         [--json] [--junit FILE] [--badge FILE] [--ort LIBRARY]\n"
+        "                         [--only RULES] [--timeout SECONDS] [--tolerance PART]\n"
         "       epctx-conformance --rules\n"
         "Tries the plugin EP in LIBRARY in ONNX Runtime, by the rules of its documents. NAME, "
         "also\n"
@@ -297,9 +297,17 @@ static void usage(void) {
         stderr);
 }
 
+/* Reports that go into files. */
+typedef void (*report_fn)(const trial *t, FILE *out);
+static const struct {
+    const char *option;
+    report_fn put;
+} files[] = {{"--junit", report_junit}, {"--badge", report_badge}};
+enum { FILES = sizeof files / sizeof files[0] };
+
 typedef struct command {
     bool json;
-    const char *junit, *only;
+    const char *files[FILES], *only;
 } command;
 
 /* Returns false. */
@@ -347,13 +355,15 @@ static bool read_library(trial *t, const char *word, epctx_arena *arena) {
 }
 
 static bool read_argument(trial *t, const char *name, char *value, command *c) {
+    size_t i;
     if (!value) return refuse(name, "a value is missing, or there is no such option");
     if (strcmp(name, "--timeout") == 0) return read_timeout(t, value);
     if (strcmp(name, "--tolerance") == 0) return read_tolerance(t, value);
     if (strcmp(name, "--model") == 0) return read_model(t, value);
     if (strcmp(name, "--ep-opt") == 0)
         return ort_read_option(value, &t->wanted.options) || refuse(value, ort_text);
-    if (strcmp(name, "--junit") == 0) return (c->junit = value) != NULL;
+    for (i = 0; i < FILES; i++)
+        if (strcmp(name, files[i].option) == 0) return (c->files[i] = value) != NULL;
     if (strcmp(name, "--only") == 0) return (c->only = value) != NULL;
     if (strcmp(name, "--ort") == 0) return setenv("EPCTX_ORT_LIBRARY", value, 1) == 0;
     return refuse(name, "no such option");
@@ -409,7 +419,7 @@ static bool has_ort(void) {
 
 /* What stands there stays until the report is complete. Only tries, without `data`: a run is too
  * long to find out at its end that nothing can be written. */
-static bool write_junit(const char *path, const char *data, size_t size) {
+static bool write_report(const char *option, const char *path, const char *data, size_t size) {
     epctx_span part = {(const uint8_t *)data, size};
     epctx_output_file file;
     epctx_commit commit;
@@ -431,16 +441,16 @@ static bool write_junit(const char *path, const char *data, size_t size) {
         status = data ? epctx_commit_run(&commit, &error) : epctx_commit_fill(&commit, &error);
     epctx_commit_close(&commit);
     epctx_arena_free(&arena);
-    return status == EPCTX_OK || refuse("--junit", error.message);
+    return status == EPCTX_OK || refuse(option, error.message);
 }
 
-static bool put_junit(const trial *t, const char *path) {
+static bool put_file(const trial *t, size_t which, const char *path) {
     char *data = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&data, &size);
     bool ok = out != NULL;
-    if (out) report_junit(t, out);
-    ok = out && fclose(out) == 0 && write_junit(path, data, size);
+    if (out) files[which].put(t, out);
+    ok = out && fclose(out) == 0 && write_report(files[which].option, path, data, size);
     free(data);
     return ok;
 }
@@ -457,11 +467,13 @@ static bool is_any(const trial *t, verdict v) {
 
 /* Prints the reports. */
 static int report(const trial *t, const command *c) {
+    size_t i;
     if (c->json)
         report_json(t, stdout);
     else
         report_text(t, stdout);
-    if (c->junit && !put_junit(t, c->junit)) return NO_RUN;
+    for (i = 0; i < FILES; i++)
+        if (c->files[i] && !put_file(t, i, c->files[i])) return NO_RUN;
     if (fflush(stdout) != 0 || ferror(stdout)) {
         fprintf(stderr, "epctx-conformance: the report: %s\n", strerror(errno));
         return NO_RUN;
@@ -492,6 +504,13 @@ static int try_and_report(trial *t, const command *c) {
     return report(t, c);
 }
 
+static bool can_write(const command *c) {
+    size_t i;
+    for (i = 0; i < FILES; i++)
+        if (c->files[i] && !write_report(files[i].option, c->files[i], NULL, 0)) return false;
+    return true;
+}
+
 int main(int argc, char **argv) {
     const char *ids;
     epctx_arena arena;
@@ -512,7 +531,7 @@ int main(int argc, char **argv) {
     } else {
         for (ids = c.only; ids && next_id(&ids, &i);) {
         }
-        if (!c.junit || write_junit(c.junit, NULL, 0)) code = try_and_report(&t, &c);
+        if (can_write(&c)) code = try_and_report(&t, &c);
     }
     epctx_arena_free(&arena);
     return code;

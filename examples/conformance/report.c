@@ -280,3 +280,20 @@ void report_junit(const trial *t, FILE *out) {
         if (verdict_of_model(t, i) != NOT_SEEN) put_model_case(t, out, i);
     fputs("</testsuite>\n", out);
 }
+
+/* -------------------------------------------------------------------- badge */
+
+/* Of rules and of models, as the exit code. */
+void report_badge(const trial *t, FILE *out) {
+    size_t of_rules[FAILED + 1], of_models[FAILED + 1], failed, open_ones;
+    count_verdicts(t, of_rules);
+    count_models(t, of_models);
+    failed = of_rules[FAILED] + of_models[FAILED];
+    open_ones = of_rules[NOT_JUDGED] + of_models[NOT_JUDGED];
+    fprintf(out, "{\"schemaVersion\": 1, \"label\": \"epctx-conformance\", \"message\": \"%zu",
+            of_rules[PASSED] + of_models[PASSED]);
+    fputs(" passed", out);
+    if (failed) fprintf(out, ", %zu failed", failed);
+    if (open_ones) fprintf(out, ", %zu not judged", open_ones);
+    fprintf(out, "\", \"color\": \"%s\"}\n", failed ? "red" : open_ones ? "yellow" : "brightgreen");
+}
