@@ -288,6 +288,38 @@ else
         "$(diff "$work/table" "$work/documented" | head -n 3)"
 fi
 
+# --------------------------------------------------------- the workflow example
+
+# Its YAML is read, and what it runs of this project is here.
+"$program" --help >"$out" 2>"$work/usage"
+if ! /usr/bin/python3 -c 'import yaml' 2>/dev/null; then
+    echo "skip conformance workflow.yml: python3-yaml is not here"
+elif /usr/bin/python3 - examples/conformance/workflow.yml "$work/usage" >"$work/log" 2>&1 <<'EOF'
+import re, sys, yaml
+steps = yaml.safe_load(open(sys.argv[1]))["jobs"]["conformance"]["steps"]
+usage, rules = open(sys.argv[2]).read(), open("Makefile").read() + open("tests/build.mk").read()
+seen = set()
+for step in steps:
+    if step.get("working-directory") != "epctx":
+        continue
+    for line in step["run"].splitlines():
+        for goal in re.findall(r"\bmake ([\w-]+)", line):
+            assert re.search(rf"^{goal}:", rules, re.M), f"make {goal}"
+            seen.add("make")
+        for kind in re.findall(r"sh tests/deps.sh (\w+)", line):
+            assert f"    {kind})" in open("tests/deps.sh").read(), f"tests/deps.sh {kind}"
+            seen.add("deps")
+        if "build/epctx-conformance" in line:
+            words = re.findall(r"--[\w-]+", line)
+            assert words and all(f"[{w} " in usage for w in words), words
+            seen.add("program")
+assert seen == {"make", "deps", "program"}, seen
+assert any("upload-artifact" in step.get("uses", "") for step in steps), "no artifact"
+EOF
+then ok "conformance workflow.yml runs what there is"; else
+    fail "conformance workflow.yml runs what there is" "$(tail -n 1 "$work/log")"
+fi
+
 # --------------------------------------------------------------------- faults
 
 callbacks=$("$program" --rules | awk '/^API-/ { print $1 }' | tr '\n' ' ')
