@@ -420,6 +420,24 @@ then ok "conformance the root of many failures comes first"; else
     fail "conformance the root of many failures comes first" "$(tail -n 1 "$work/log")"
 fi
 
+# What a rule failed on is kept: the program shows it again, without the suite.
+# again FAULT RULE CODE [TEXT]
+again() {
+    EPCTX_BAD_EP=$1 "$program" "$build/libbad_ep.so" --only "$2" --keep "$work/kept/$1" --json \
+        >"$work/kept.json" 2>"$err"
+    found=$(sed -n "s/.*\"rule\": \"$2\".*\"again\": \"\([^\"]*\)\".*/\1/p" "$work/kept.json")
+    EPCTX_BAD_EP=$1 "$python" -B "${found:-none}" >"$out" 2>&1
+    code=$?
+    said "conformance $1: $2 again without the suite" "$3" ${4:+"$4"}
+}
+mkdir "$work/kept"
+again all_wrong PLG-009 0 array
+again compiles_again EPC-097 1 "not compatible with any"
+again dies_on_scalar EPC-003 134
+again ignores_context_path EPC-105 1 "set ep.context_file_path"
+command_line "a folder for failures that is there" 2 "File exists" "$EPCTX_TOY_EP" \
+    --keep "$work/kept"
+
 # not_judged NAME LIBRARY RULE TEXT: this machine is in the way, no rule fails.
 not_judged() {
     EPCTX_BAD_EP=$1 "$program" "$2" --only "$3" >"$out" 2>"$err"

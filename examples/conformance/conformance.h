@@ -95,6 +95,7 @@ typedef struct board {
     char judging[32];  /* the rule that a crash would break */
     char doing[300];   /* and what the EP is asked to do */
     char gave_up[600]; /* why the rest of it is not applicable; "" */
+    char again[8000];  /* the last session, in Python, if failures are kept */
     bool platform;     /* the EP has said that this machine cannot do what it was asked */
     /* What others need: */
     const char *hung;    /* the step of opening the EP that did not return; NULL: all did */
@@ -115,6 +116,7 @@ typedef struct request {
     const char *models[MAX_MODELS]; /* absolute */
     const char *words[MAX_MODELS];  /* as they were given */
     size_t model_count;
+    const char *keep;  /* a folder for what rules fail on; NULL: none */
     double time_limit; /* seconds for one experiment */
     double tolerance;  /* of the user, for ort_relative; 0: the suite's */
 } request;
@@ -122,6 +124,10 @@ typedef struct request {
 /* What is tried, and what was found: main.c makes it, and each experiment works with a copy. */
 typedef struct trial {
     request wanted;
+    char folder[PATH_MAX + 24]; /* of the experiment */
+    /* What keep.c does with sessions and failures; NULL: nothing is kept. */
+    void (*seen)(const ort_spec *spec, const ort_output *to);
+    void (*failed)(const struct trial *t, const char *rule_id, const char *text);
     board *board; /* shared with main.c's process */
     /* ORT's last code and message, "10: ...", for texts: filled in when a text is made, after the
      * arguments of the call. */
@@ -326,6 +332,13 @@ bool binary_of(const char *model, const char *folder, char *out, size_t size);
  * it. */
 bool change_attr(const char *from, const char *to, const char *attr, const char *value,
                  size_t size);
+
+/* ------------------------------------------------------------- what is kept */
+
+/* Notes it in the board; ort_spec.seen. */
+void note_session(const ort_spec *spec, const ort_output *to);
+/* request.keep gets a folder of the rule's name: the experiment's files and again.py. */
+void keep_failure(const trial *t, const char *rule_id, const char *text);
 
 /* ----------------------------------------------------- a context model, made */
 

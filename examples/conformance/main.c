@@ -110,7 +110,7 @@ static void print_into(const char *log) {
 }
 
 /* In the child. */
-static void run_experiment(trial *t, const experiment *e, const char *folder, const char *log) {
+static void run_experiment(trial *t, const experiment *e, const char *log) {
     const struct rlimit no_core = {0, 0};
     setpgid(0, 0); /* it may have children of its own: they end with it */
     hold_signals(SIG_UNBLOCK);
@@ -119,7 +119,7 @@ static void run_experiment(trial *t, const experiment *e, const char *folder, co
 #if defined(__GLIBC__) /* who uses memory that was given back, or never written, sees it */
     mallopt(M_PERTURB, 0xa5);
 #endif
-    if (chdir(folder) != 0) _exit(3);
+    if (chdir(t->folder) != 0) _exit(3);
     make_folder("src");
     make_folder("out");
     e->run(t);
@@ -226,30 +226,30 @@ static void begin_experiment(board *b, const experiment *e, int model) {
     b->experiment = e->name;
     b->model = model;
     b->returned = b->platform = false;
-    b->judging[0] = b->gave_up[0] = '\0';
+    b->judging[0] = b->gave_up[0] = b->again[0] = '\0';
     b->step = NULL;
     snprintf(b->doing, sizeof b->doing, "%s", e->name);
 }
 
 static void try_experiment(trial *t, const experiment *e, int model, const char *base) {
     const size_t from = t->board->count;
-    char folder[PATH_MAX + 24], log[PATH_MAX + 24];
+    char log[PATH_MAX + 24];
     int status = 0;
     bool ended;
     pid_t child;
     begin_experiment(t->board, e, model);
     if (!is_possible(t, e, from)) return;
-    snprintf(folder, sizeof folder, "%s/work", base);
+    snprintf(t->folder, sizeof t->folder, "%s/work", base);
     snprintf(log, sizeof log, "%s/log", base);
-    make_folder(folder);
+    make_folder(t->folder);
     fflush(NULL);
     child = fork();
-    if (child == 0) run_experiment(t, e, folder, log);
+    if (child == 0) run_experiment(t, e, log);
     ended = child > 0 && wait_for(t, child, log, &status);
     judge_end(t, e, ended, status, from);
     if (!t->board->returned) print_log(e, log);
     remove(log);
-    remove_tree(folder);
+    remove_tree(t->folder);
 }
 
 /* Each model of the user has a process, and a verdict, of its own. */
@@ -286,8 +286,9 @@ static void try_all(trial *t, const char *only, const char *base) {
 static void usage(void) {
     fputs(
         "usage: epctx-conformance LIBRARY[:NAME] [--ep-opt KEY=VALUE]... [--model FILE]...\n"
-        "                         [--json] [--junit FILE] [--badge FILE] [--ort LIBRARY]\n"
-        "                         [--only RULES] [--timeout SECONDS] [--tolerance PART]\n"
+        "                         [--json] [--junit FILE] [--badge FILE] [--keep FOLDER]\n"
+        "                         [--ort LIBRARY] [--only RULES] [--timeout SECONDS]\n"
+        "                         [--tolerance PART]\n"
         "       epctx-conformance --rules\n"
         "Tries the plugin EP in LIBRARY in ONNX Runtime, by the rules of its documents. NAME, "
         "also\n"
@@ -364,6 +365,7 @@ static bool read_argument(trial *t, const char *name, char *value, command *c) {
         return ort_read_option(value, &t->wanted.options) || refuse(value, ort_text);
     for (i = 0; i < FILES; i++)
         if (strcmp(name, files[i].option) == 0) return (c->files[i] = value) != NULL;
+    if (strcmp(name, "--keep") == 0) return (t->wanted.keep = value) != NULL;
     if (strcmp(name, "--only") == 0) return (c->only = value) != NULL;
     if (strcmp(name, "--ort") == 0) return setenv("EPCTX_ORT_LIBRARY", value, 1) == 0;
     return refuse(name, "no such option");
@@ -482,6 +484,18 @@ static int report(const trial *t, const command *c) {
     return is_any(t, NOT_JUDGED) ? SOME_NOT_JUDGED : 0;
 }
 
+/* A folder that is there already may hold another run's. */
+static bool open_keep(trial *t) {
+    char *real;
+    if (!t->wanted.keep) return true;
+    if (mkdir(t->wanted.keep, 0777) != 0 || !(real = realpath(t->wanted.keep, NULL)))
+        return refuse(t->wanted.keep, strerror(errno));
+    t->wanted.keep = real;
+    t->seen = note_session;
+    t->failed = keep_failure;
+    return true;
+}
+
 /* Tries what was asked for, in a folder of its own. */
 static int try_and_report(trial *t, const command *c) {
     const char *tmp = getenv("TMPDIR");
@@ -531,7 +545,7 @@ int main(int argc, char **argv) {
     } else {
         for (ids = c.only; ids && next_id(&ids, &i);) {
         }
-        if (can_write(&c)) code = try_and_report(&t, &c);
+        if (can_write(&c) && open_keep(&t)) code = try_and_report(&t, &c);
     }
     epctx_arena_free(&arena);
     return code;

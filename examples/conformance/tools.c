@@ -182,6 +182,8 @@ ort_spec spec_of(trial *t, const char *path) {
     spec.path = path;
     spec.allow_cpu = true;
     spec.plain = true;
+    spec.seen = t->seen;
+    spec.seen_by = t;
     return spec;
 }
 

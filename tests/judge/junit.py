@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """junit.py FILE BADGE CODE: whether a report of epctx-conformance is JUnit XML as build servers
-read it (the schema of Jenkins, in short), and its badge shields.io's; both agree with the exit code.
+read it (the schema of Jenkins, in short), and its badge shields.io's; both agree with the exit
+code.
 
 Prints what is wrong.
 """
