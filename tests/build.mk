@@ -107,7 +107,7 @@ matrix: deps-plugin deps-matrix build/epctx build/tests/test_npu_kernels \
 	    $(call tests_of,$(MORE_PLATFORMS))
 
 ## vendors  the bench: Qualcomm's and Intel's EPs judge what the tool writes and says
-vendors: deps-vendors build/epctx build/libepctx_ep.so build/libtoy_ep.so
+vendors: deps-vendors build/epctx build/epctx-conformance build/libepctx_ep.so build/libtoy_ep.so
 	@TEST_TIMEOUT=$${TEST_TIMEOUT:-7200} tests/run tests/vendors.sh
 
 ## facts    what epctx.h has of the facts in examples/epctx/facts, again from them

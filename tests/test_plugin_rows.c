@@ -852,7 +852,8 @@ static void set_reader(OrtSessionOptions *options, void *user) {
     if (!ort_set_reader(options, store_read, &store)) test_fail(__FILE__, __LINE__, "%s", ort_text);
 }
 
-static void set_writer(OrtModelCompilationOptions *options) {
+static void set_writer(OrtModelCompilationOptions *options, void *user) {
+    (void)user;
     if (!ort_set_writer(options, store_write, &store))
         test_fail(__FILE__, __LINE__, "%s", ort_text);
 }

@@ -40,4 +40,8 @@ esac
 "$vendor" -B tests/vendors/bench.py "$plain" "$work/runs" "$@" --report "$work/table.md" ||
     status=1
 sed 's/^/note /' "$work/table.md"
+# examples/conformance/verdicts.md: of the EP that takes seconds, or of all.
+case ${VENDORS:-} in all) set -- ;; *) set -- nxrt ;; esac
+"$vendor" -B tests/vendors/verdicts.py "$plain" "$build/epctx-conformance" \
+    "$work/verdicts" "$@" || status=1
 exit $status

@@ -28,6 +28,7 @@ bool next_id(const char **list, size_t *index) {
 
 void put_finding(trial *t, size_t index, verdict v, const char *text) {
     finding *f = &t->board->findings[t->board->count];
+    if (v == FAILED && t->failed) t->failed(t, rules[index].id, text);
     if (t->board->count == MAX_FINDINGS) return;
     f->rule = index;
     f->experiment = t->board->experiment;

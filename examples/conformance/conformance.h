@@ -74,8 +74,9 @@ typedef struct ep_facts {
     bool compatibility; /* writes a compatibility string */
     size_t parts;       /* EPContext nodes of MODEL_ISLAND; 0: not known */
     bool shares;        /* several models, one binary */
+    bool reads, writes; /* uses the application's callbacks for context data */
     /* Why not: */
-    char no_device[600], no_claim[600], no_runs[600], no_contexts[600];
+    char no_device[600], no_claim[600], no_runs[600], no_contexts[600], no_callbacks[600];
 } ep_facts;
 
 typedef struct fact {
@@ -96,6 +97,7 @@ typedef struct board {
     char judging[32];  /* the rule that a crash would break */
     char doing[300];   /* and what the EP is asked to do */
     char gave_up[600]; /* why the rest of it is not applicable; "" */
+    char again[8000];  /* the last session, in Python, if failures are kept */
     bool platform;     /* the EP has said that this machine cannot do what it was asked */
     /* What others need: */
     const char *hung;    /* the step of opening the EP that did not return; NULL: all did */
@@ -116,6 +118,7 @@ typedef struct request {
     const char *models[MAX_MODELS]; /* absolute */
     const char *words[MAX_MODELS];  /* as they were given */
     size_t model_count;
+    const char *keep;  /* a folder for what rules fail on; NULL: none */
     double time_limit; /* seconds for one experiment */
     double tolerance;  /* of the user, for ort_relative; 0: the suite's */
 } request;
@@ -123,6 +126,10 @@ typedef struct request {
 /* What is tried, and what was found: main.c makes it, and each experiment works with a copy. */
 typedef struct trial {
     request wanted;
+    char folder[PATH_MAX + 24]; /* of the experiment */
+    /* What keep.c does with sessions and failures; NULL: nothing is kept. */
+    void (*seen)(const ort_spec *spec, const ort_output *to);
+    void (*failed)(const struct trial *t, const char *rule_id, const char *text);
     board *board; /* shared with main.c's process */
     /* ORT's last code and message, "10: ...", for texts: filled in when a text is made, after the
      * arguments of the call. */
@@ -179,7 +186,9 @@ enum {
     ONLY_LOADS = 256,  /* the library: it is not registered */
     NEEDS_RUNS = 512,
     NEEDS_PARTS = 1024, /* it takes several parts of a model, and the CPU what is between */
-    EACH_MODEL = 2048   /* once for each of the user's models */
+    EACH_MODEL = 2048,  /* once for each of the user's models */
+    NEEDS_READS = 4096, /* it declares that it uses the callback for context data */
+    NEEDS_WRITES = 8192
 };
 
 typedef struct experiment {
@@ -190,8 +199,8 @@ typedef struct experiment {
 } experiment;
 
 extern const experiment factory_experiments[], registration_experiments[], session_experiments[],
-    identity_experiments[], context_experiments[], damage_experiments[], sharing_experiments[],
-    model_experiments[];
+    identity_experiments[], context_experiments[], damage_experiments[], buffer_experiments[],
+    weightless_experiments[], sharing_experiments[], model_experiments[];
 
 /* ------------------------------------------------------------------ report */
 
@@ -210,6 +219,7 @@ verdict verdict_of_model(const trial *t, size_t model);
 void report_text(const trial *t, FILE *out);
 void report_json(const trial *t, FILE *out);
 void report_junit(const trial *t, FILE *out);
+void report_badge(const trial *t, FILE *out); /* what shields.io makes an image of */
 void report_rules(FILE *out);
 
 /* ------------------------------------------------------------------ models */
@@ -324,6 +334,24 @@ bool binary_of(const char *model, const char *folder, char *out, size_t size);
  * it. */
 bool change_attr(const char *from, const char *to, const char *attr, const char *value,
                  size_t size);
+
+/* ------------------------------------------------------------- what is kept */
+
+/* Notes it in the board; ort_spec.seen. */
+void note_session(const ort_spec *spec, const ort_output *to);
+/* request.keep gets a folder of the rule's name: the experiment's files and again.py. */
+void keep_failure(const trial *t, const char *rule_id, const char *text);
+
+/* ----------------------------------------------------- a context model, made */
+
+/* src/m.onnx, and out/m_ctx.onnx from it. False: the experiment gives up. */
+bool prepare_context(trial *t, model_kind kind, bool embed);
+/* ref/m.onnx, the same source, where ORT cannot look for its files. */
+const char *keep_reference(trial *t);
+/* As spec_of, and a session that would compile is refused. */
+ort_spec strict_spec(trial *t, const char *path);
+/* The session has the outputs of ref/m.onnx; `what` it is. */
+void judge_load(trial *t, const char *ids, const ort_spec *spec, const char *what);
 
 /* "%.*s" of an epctx_str. */
 #define STR(s) (int)(s).size, (s).data

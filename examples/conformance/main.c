@@ -23,7 +23,8 @@ enum { LOG_SHOWN = 2000, LOG_MOST = 1 << 24 };
 
 static const experiment *const all[] = {
     factory_experiments, registration_experiments, session_experiments, identity_experiments,
-    context_experiments, damage_experiments,       sharing_experiments, model_experiments};
+    context_experiments, damage_experiments,       buffer_experiments,  weightless_experiments,
+    sharing_experiments, model_experiments};
 
 /* Experiment `index` of all; NULL at the end. */
 static const experiment *experiment_at(size_t index) {
@@ -51,6 +52,14 @@ static const char *missing_claim(const trial *t, unsigned needs) {
     return t->board->ep.no_claim;
 }
 
+static const char *missing_callback(const ep_facts *ep, unsigned needs) {
+    const bool reads = (needs & NEEDS_READS) && !ep->reads;
+    if (!reads && (!(needs & NEEDS_WRITES) || ep->writes)) return NULL;
+    if (*ep->no_callbacks) return ep->no_callbacks;
+    return reads ? "the EP does not declare that it uses a read callback for context data"
+                 : "the EP does not declare that it uses a write callback for context data";
+}
+
 static const char *missing_need(const trial *t, unsigned needs) {
     const ep_facts *ep = &t->board->ep;
     if ((needs & NEEDS_RUNS) && !ep->runs) return ep->no_runs;
@@ -62,7 +71,7 @@ static const char *missing_need(const trial *t, unsigned needs) {
     if ((needs & (NEEDS_FOREIGN | NEEDS_PARTS)) && !*ep->foreign)
         return "the EP claims every operator that was tried: nothing is left to the CPU";
     if ((needs & NEEDS_SHARING) && !ep->shares) return "the EP does not share contexts";
-    return NULL;
+    return missing_callback(ep, needs);
 }
 
 static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
@@ -101,7 +110,7 @@ static void print_into(const char *log) {
 }
 
 /* In the child. */
-static void run_experiment(trial *t, const experiment *e, const char *folder, const char *log) {
+static void run_experiment(trial *t, const experiment *e, const char *log) {
     const struct rlimit no_core = {0, 0};
     setpgid(0, 0); /* it may have children of its own: they end with it */
     hold_signals(SIG_UNBLOCK);
@@ -110,7 +119,7 @@ static void run_experiment(trial *t, const experiment *e, const char *folder, co
 #if defined(__GLIBC__) /* who uses memory that was given back, or never written, sees it */
     mallopt(M_PERTURB, 0xa5);
 #endif
-    if (chdir(folder) != 0) _exit(3);
+    if (chdir(t->folder) != 0) _exit(3);
     make_folder("src");
     make_folder("out");
     e->run(t);
@@ -217,30 +226,30 @@ static void begin_experiment(board *b, const experiment *e, int model) {
     b->experiment = e->name;
     b->model = model;
     b->returned = b->platform = false;
-    b->judging[0] = b->gave_up[0] = '\0';
+    b->judging[0] = b->gave_up[0] = b->again[0] = '\0';
     b->step = NULL;
     snprintf(b->doing, sizeof b->doing, "%s", e->name);
 }
 
 static void try_experiment(trial *t, const experiment *e, int model, const char *base) {
     const size_t from = t->board->count;
-    char folder[PATH_MAX + 24], log[PATH_MAX + 24];
+    char log[PATH_MAX + 24];
     int status = 0;
     bool ended;
     pid_t child;
     begin_experiment(t->board, e, model);
     if (!is_possible(t, e, from)) return;
-    snprintf(folder, sizeof folder, "%s/work", base);
+    snprintf(t->folder, sizeof t->folder, "%s/work", base);
     snprintf(log, sizeof log, "%s/log", base);
-    make_folder(folder);
+    make_folder(t->folder);
     fflush(NULL);
     child = fork();
-    if (child == 0) run_experiment(t, e, folder, log);
+    if (child == 0) run_experiment(t, e, log);
     ended = child > 0 && wait_for(t, child, log, &status);
     judge_end(t, e, ended, status, from);
     if (!t->board->returned) print_log(e, log);
     remove(log);
-    remove_tree(folder);
+    remove_tree(t->folder);
 }
 
 /* Each model of the user has a process, and a verdict, of its own. */
@@ -277,8 +286,9 @@ static void try_all(trial *t, const char *only, const char *base) {
 static void usage(void) {
     fputs(
         "usage: epctx-conformance LIBRARY[:NAME] [--ep-opt KEY=VALUE]... [--model FILE]...\n"
-        "                         [--json] [--junit FILE] [--ort LIBRARY] [--only RULES]\n"
-        "                         [--timeout SECONDS] [--tolerance PART]\n"
+        "                         [--json] [--junit FILE] [--badge FILE] [--keep FOLDER]\n"
+        "                         [--ort LIBRARY] [--only RULES] [--timeout SECONDS]\n"
+        "                         [--tolerance PART]\n"
         "       epctx-conformance --rules\n"
         "Tries the plugin EP in LIBRARY in ONNX Runtime, by the rules of its documents. NAME, "
         "also\n"
@@ -288,9 +298,17 @@ static void usage(void) {
         stderr);
 }
 
+/* Reports that go into files. */
+typedef void (*report_fn)(const trial *t, FILE *out);
+static const struct {
+    const char *option;
+    report_fn put;
+} files[] = {{"--junit", report_junit}, {"--badge", report_badge}};
+enum { FILES = sizeof files / sizeof files[0] };
+
 typedef struct command {
     bool json;
-    const char *junit, *only;
+    const char *files[FILES], *only;
 } command;
 
 /* Returns false. */
@@ -338,13 +356,16 @@ static bool read_library(trial *t, const char *word, epctx_arena *arena) {
 }
 
 static bool read_argument(trial *t, const char *name, char *value, command *c) {
+    size_t i;
     if (!value) return refuse(name, "a value is missing, or there is no such option");
     if (strcmp(name, "--timeout") == 0) return read_timeout(t, value);
     if (strcmp(name, "--tolerance") == 0) return read_tolerance(t, value);
     if (strcmp(name, "--model") == 0) return read_model(t, value);
     if (strcmp(name, "--ep-opt") == 0)
         return ort_read_option(value, &t->wanted.options) || refuse(value, ort_text);
-    if (strcmp(name, "--junit") == 0) return (c->junit = value) != NULL;
+    for (i = 0; i < FILES; i++)
+        if (strcmp(name, files[i].option) == 0) return (c->files[i] = value) != NULL;
+    if (strcmp(name, "--keep") == 0) return (t->wanted.keep = value) != NULL;
     if (strcmp(name, "--only") == 0) return (c->only = value) != NULL;
     if (strcmp(name, "--ort") == 0) return setenv("EPCTX_ORT_LIBRARY", value, 1) == 0;
     return refuse(name, "no such option");
@@ -400,7 +421,7 @@ static bool has_ort(void) {
 
 /* What stands there stays until the report is complete. Only tries, without `data`: a run is too
  * long to find out at its end that nothing can be written. */
-static bool write_junit(const char *path, const char *data, size_t size) {
+static bool write_report(const char *option, const char *path, const char *data, size_t size) {
     epctx_span part = {(const uint8_t *)data, size};
     epctx_output_file file;
     epctx_commit commit;
@@ -422,16 +443,16 @@ static bool write_junit(const char *path, const char *data, size_t size) {
         status = data ? epctx_commit_run(&commit, &error) : epctx_commit_fill(&commit, &error);
     epctx_commit_close(&commit);
     epctx_arena_free(&arena);
-    return status == EPCTX_OK || refuse("--junit", error.message);
+    return status == EPCTX_OK || refuse(option, error.message);
 }
 
-static bool put_junit(const trial *t, const char *path) {
+static bool put_file(const trial *t, size_t which, const char *path) {
     char *data = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&data, &size);
     bool ok = out != NULL;
-    if (out) report_junit(t, out);
-    ok = out && fclose(out) == 0 && write_junit(path, data, size);
+    if (out) files[which].put(t, out);
+    ok = out && fclose(out) == 0 && write_report(files[which].option, path, data, size);
     free(data);
     return ok;
 }
@@ -448,17 +469,31 @@ static bool is_any(const trial *t, verdict v) {
 
 /* Prints the reports. */
 static int report(const trial *t, const command *c) {
+    size_t i;
     if (c->json)
         report_json(t, stdout);
     else
         report_text(t, stdout);
-    if (c->junit && !put_junit(t, c->junit)) return NO_RUN;
+    for (i = 0; i < FILES; i++)
+        if (c->files[i] && !put_file(t, i, c->files[i])) return NO_RUN;
     if (fflush(stdout) != 0 || ferror(stdout)) {
         fprintf(stderr, "epctx-conformance: the report: %s\n", strerror(errno));
         return NO_RUN;
     }
     if (is_any(t, FAILED)) return SOME_FAILED;
     return is_any(t, NOT_JUDGED) ? SOME_NOT_JUDGED : 0;
+}
+
+/* A folder that is there already may hold another run's. */
+static bool open_keep(trial *t) {
+    char *real;
+    if (!t->wanted.keep) return true;
+    if (mkdir(t->wanted.keep, 0777) != 0 || !(real = realpath(t->wanted.keep, NULL)))
+        return refuse(t->wanted.keep, strerror(errno));
+    t->wanted.keep = real;
+    t->seen = note_session;
+    t->failed = keep_failure;
+    return true;
 }
 
 /* Tries what was asked for, in a folder of its own. */
@@ -483,6 +518,13 @@ static int try_and_report(trial *t, const command *c) {
     return report(t, c);
 }
 
+static bool can_write(const command *c) {
+    size_t i;
+    for (i = 0; i < FILES; i++)
+        if (c->files[i] && !write_report(files[i].option, c->files[i], NULL, 0)) return false;
+    return true;
+}
+
 int main(int argc, char **argv) {
     const char *ids;
     epctx_arena arena;
@@ -503,7 +545,7 @@ int main(int argc, char **argv) {
     } else {
         for (ids = c.only; ids && next_id(&ids, &i);) {
         }
-        if (!c.junit || write_junit(c.junit, NULL, 0)) code = try_and_report(&t, &c);
+        if (can_write(&c) && open_keep(&t)) code = try_and_report(&t, &c);
     }
     epctx_arena_free(&arena);
     return code;

@@ -95,12 +95,24 @@ static void put_sums(const char *what, const size_t counts[FAILED + 1], FILE *ou
     fputc('\n', out);
 }
 
+/* The program that shows a failure again; "": none was kept. */
+static void again_of(const trial *t, size_t rule_index, verdict v, char path[PATH_MAX]) {
+    path[0] = '\0';
+    if (!t->wanted.keep || v != FAILED) return;
+    snprintf(path, PATH_MAX, "%.*s/%s/again.py", PATH_MAX - 32, t->wanted.keep,
+             rules[rule_index].id);
+    if (!file_exists(path)) path[0] = '\0';
+}
+
 static void put_rule(const trial *t, FILE *out, size_t i, size_t root) {
     const outcome o = outcome_of(t, i);
+    char again[PATH_MAX];
     if (o.verdict == NOT_SEEN) return;
     fprintf(out, "%-14s  %s  %s\n", verdict_names[o.verdict], rules[i].id, rules[i].words);
     if (o.shown && *o.shown->text)
         fprintf(out, "                %s: %s\n", o.shown->experiment, o.shown->text);
+    again_of(t, i, o.verdict, again);
+    if (*again) fprintf(out, "                without the suite: python3 %s\n", again);
     if (i == root) fputs("                begin here: other failures may follow from it\n", out);
 }
 
@@ -154,7 +166,8 @@ static void put_json(FILE *out, const char *key, const char *value) {
     fputc('"', out);
 }
 
-static void put_rule_json(FILE *out, size_t i, const outcome *o) {
+static void put_rule_json(const trial *t, FILE *out, size_t i, const outcome *o) {
+    char again[PATH_MAX];
     fprintf(out, "\n  {\"rule\": \"%s\", \"verdict\": \"%s\", ", rules[i].id,
             verdict_words[o->verdict]);
     put_json(out, "words", rules[i].words);
@@ -162,6 +175,11 @@ static void put_rule_json(FILE *out, size_t i, const outcome *o) {
     put_json(out, "experiment", o->shown ? o->shown->experiment : "");
     fputs(", ", out);
     put_json(out, "text", o->shown ? o->shown->text : "");
+    again_of(t, i, o->verdict, again);
+    if (*again) {
+        fputs(", ", out);
+        put_json(out, "again", again);
+    }
     fputs("}", out);
 }
 
@@ -221,7 +239,7 @@ void report_json(const trial *t, FILE *out) {
         const outcome o = outcome_of(t, index);
         if (o.verdict == NOT_SEEN) continue;
         fputs(comma, out);
-        put_rule_json(out, index, &o);
+        put_rule_json(t, out, index, &o);
         comma = ",";
     }
     put_models_json(t, out);
@@ -279,4 +297,21 @@ void report_junit(const trial *t, FILE *out) {
     for (i = 0; i < t->wanted.model_count; i++)
         if (verdict_of_model(t, i) != NOT_SEEN) put_model_case(t, out, i);
     fputs("</testsuite>\n", out);
+}
+
+/* -------------------------------------------------------------------- badge */
+
+/* Of rules and of models, as the exit code. */
+void report_badge(const trial *t, FILE *out) {
+    size_t of_rules[FAILED + 1], of_models[FAILED + 1], failed, open_ones;
+    count_verdicts(t, of_rules);
+    count_models(t, of_models);
+    failed = of_rules[FAILED] + of_models[FAILED];
+    open_ones = of_rules[NOT_JUDGED] + of_models[NOT_JUDGED];
+    fprintf(out, "{\"schemaVersion\": 1, \"label\": \"epctx-conformance\", \"message\": \"%zu",
+            of_rules[PASSED] + of_models[PASSED]);
+    fputs(" passed", out);
+    if (failed) fprintf(out, ", %zu failed", failed);
+    if (open_ones) fprintf(out, ", %zu not judged", open_ones);
+    fprintf(out, "\", \"color\": \"%s\"}\n", failed ? "red" : open_ones ? "yellow" : "brightgreen");
 }

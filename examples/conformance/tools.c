@@ -182,6 +182,8 @@ ort_spec spec_of(trial *t, const char *path) {
     spec.path = path;
     spec.allow_cpu = true;
     spec.plain = true;
+    spec.seen = t->seen;
+    spec.seen_by = t;
     return spec;
 }
 
@@ -225,6 +227,15 @@ bool sessions_leave(const ort_spec *spec, bool opens, size_t count, remains *out
     return true;
 }
 
+/* A leak is there when it is looked for again; the noise of a busy machine is not. */
+static bool leaves_less(const ort_spec *spec, bool opens, size_t count, size_t limit,
+                        remains *left) {
+    remains again;
+    if (left->memory < limit) return true;
+    if (sessions_leave(spec, opens, count, &again)) left->memory = again.memory;
+    return left->memory < limit;
+}
+
 void judge_left(trial *t, const char *what, const ort_spec *ours, bool opens, const ort_spec *cpu,
                 size_t count) {
     remains left, usual;
@@ -237,7 +248,8 @@ void judge_left(trial *t, const char *what, const ort_spec *ours, bool opens, co
                "one of %zu %s: expected %s, found %s", count, what, opens ? "success" : "an error",
                opens ? t->answer : "a session"))
         return;
-    judge(t, "PLG-033 PLG-011", left.memory < 4 * usual.memory + count * 100 * 1024,
+    judge(t, "PLG-033 PLG-011",
+          leaves_less(ours, opens, count, 4 * usual.memory + count * 100 * 1024, &left),
           "%zu %s after each other leave %zu bytes, sessions on the CPU EP %zu", 2 * count / 3,
           what, left.memory, usual.memory);
     judge(t, "PLG-033", left.files <= usual.files && left.threads <= usual.threads,

@@ -17,6 +17,7 @@
  *   registration_hangs, loading_hangs
  *   ignores_prefix, ignores_embed  no fault: what these options ask for is not done
  *   warns          no fault: logs a warning twice, a long one, and more of them than anybody reads
+ *   weights_in_source  no fault: weightless contexts read their weights from the source model
  *   data_flags_N   OrtEp::GetEpContextDataSupport answers N
  *   data_flags_fail  it fails
  *   data_flags_names  ORT 1.30 with one of the four functions behind the callbacks
@@ -62,6 +63,7 @@ EXPORT OrtStatus *ReleaseEpFactory(OrtEpFactory *factory);
 static const OrtApi *real;
 static const OrtEpApi *real_ep;
 static const OrtModelEditorApi *real_editor;
+static const ort131_ep_api *real_slots; /* NULL: an ONNX Runtime without them */
 /* As long as ORT's own. */
 static union {
     OrtApi known;
@@ -104,7 +106,7 @@ static void leak(size_t size) {
 /* Of the session that is made or compiled: the good EP asks for both before it uses them. */
 static struct {
     char model[PATH_MAX], context[PATH_MAX];
-    bool generates, embeds, shares, idle, stops, hides;
+    bool generates, embeds, shares, idle, stops, hides, weightless;
 } session;
 
 static const char *text_of(const OrtKeyValuePairs *config, const char *key) {
@@ -151,6 +153,9 @@ static void change_config(OrtKeyValuePairs *config) {
         real->AddKeyValuePair(config, "ep.context_file_path", "out/x.onnx");
     if (fault("ignores_prefix")) real->AddKeyValuePair(config, "ep.context_node_name_prefix", "");
     if (fault("ignores_embed")) real->AddKeyValuePair(config, "ep.context_embed_mode", "0");
+    if (fault("weightless_ignored")) real->AddKeyValuePair(config, "ep.enable_weightless", "0");
+    if (fault("source_path_ignored"))
+        real->AddKeyValuePair(config, "ep.context_source_model_path", "");
     if (fault("warns") && session.generates) log_warnings();
     if (fault("context_options_while_loading") && !session.generates) {
         if (*text_of(config, "ep.context_node_name_prefix")) crash();
@@ -169,6 +174,7 @@ static OrtStatus *ORT_API_CALL read_config(const OrtSessionOptions *options,
     session.idle = strcmp(text_of(*out, "session.compile_only"), "1") == 0 ||
                    (session.generates && session.shares);
     session.hides = *text_of(*out, "ep.context_node_name_prefix") != '\0';
+    session.weightless = strcmp(text_of(*out, "ep.enable_weightless"), "1") == 0;
     snprintf(session.context, sizeof session.context, "%s", text_of(*out, "ep.context_file_path"));
     change_config(*out);
     return NULL;
@@ -184,6 +190,103 @@ static OrtStatus *ORT_API_CALL model_path(const OrtGraph *graph, const ORTCHAR_T
     }
 #endif
     return status;
+}
+
+/* --------------------------------- the application's callbacks for context data */
+
+/* What the application has set, as the good EP asked for it last. */
+static ort131_read_fn app_read;
+static ort131_write_fn app_write;
+static void *read_state, *write_state;
+
+/* As a path would be tidied up. */
+static void tidy(const char *name, char *out, size_t size) {
+    size_t used = 0;
+    for (; *name && used + 1 < size; name++)
+        if (*name != '/' || used == 0 || out[used - 1] != '/') out[used++] = *name;
+    out[used] = '\0';
+}
+
+/* A failure gets words of the EP's own. */
+static OrtStatus *retell(OrtStatus *status, const char *name) {
+    const OrtErrorCode code = status ? real->GetErrorCode(status) : ORT_OK;
+    if (!status || !fault(name)) return status;
+    real->ReleaseStatus(status);
+    return real->CreateStatus(code, "the context could not be read or written");
+}
+
+static OrtStatus *recode(OrtStatus *status, const char *name) {
+    char text[400];
+    if (!status || !fault(name)) return status;
+    snprintf(text, sizeof text, "%s", real->GetErrorMessage(status));
+    real->ReleaseStatus(status);
+    return real->CreateStatus(ORT_EP_FAIL, text);
+}
+
+static OrtStatus *ORT_API_CALL bad_read(void *state, const char *name, OrtAllocator *allocator,
+                                        void **data, size_t *size) {
+    OrtStatus *status;
+    char text[2 * PATH_MAX], *c;
+    snprintf(text, sizeof text, "%s", name);
+    if (fault("data_name_tidied")) tidy(name, text, sizeof text);
+    if (fault("data_name_cut")) text[strlen(text) < 128 ? strlen(text) : 128] = '\0';
+    if (fault("data_name_ascii"))
+        for (c = text; *c; c++)
+            if (*c & 0x80) *c = '_';
+    status = app_read(state, text, allocator, data, size);
+    if (!status && fault("data_kept")) leak(1 << 20);
+    return recode(retell(status, "data_read_words"), "data_read_code");
+}
+
+static OrtStatus *ORT_API_CALL bad_write(void *state, const char *name, const void *data,
+                                         size_t size) {
+    char text[2 * PATH_MAX];
+    snprintf(text, sizeof text, "%s%s", fault("data_other_name") ? "out/" : "", name);
+    return recode(retell(app_write(state, text, data, size), "data_write_words"),
+                  "data_write_code");
+}
+
+static OrtStatus *ORT_API_CALL get_read(const ort131_config *config, ort131_read_fn *out,
+                                        void **state) {
+    OrtStatus *status =
+        real_slots->EpContextConfigGetEpContextDataReadFunc(config, &app_read, &read_state);
+    if (status) return status;
+    *state = read_state;
+    *out = app_read && !fault("data_read_unused") ? bad_read : NULL;
+    return NULL;
+}
+
+static OrtStatus *ORT_API_CALL get_write(const ort131_config *config, ort131_write_fn *out,
+                                         void **state) {
+    OrtStatus *status =
+        real_slots->EpContextConfigGetEpContextDataWriteFunc(config, &app_write, &write_state);
+    if (status) return status;
+    *state = write_state;
+    *out = app_write && !fault("data_write_unused") ? bad_write : NULL;
+    return NULL;
+}
+
+/* Callbacks are called where nobody asked for it. */
+static OrtStatus *call_too_often(void) {
+    OrtAllocator *allocator = NULL;
+    OrtStatus *status = real->GetAllocatorWithDefaultOptions(&allocator);
+    void *data = NULL;
+    size_t size = 0;
+    if (!status && app_write && session.embeds && fault("data_written_twice"))
+        status = app_write(write_state, "copy", "x", 1);
+    if (status || !app_read || !fault("data_always_read")) return status;
+    status = app_read(read_state, "cache", allocator, &data, &size);
+    if (status) real->ReleaseStatus(status); /* there is none */
+    return NULL;
+}
+
+static OrtStatus *ORT_API_CALL source_buffer(const OrtSessionOptions *options, const void **data,
+                                             size_t *size) {
+    OrtStatus *status = real_ep->SessionOptionsGetWeightlessSourceModelBuffer(options, data, size);
+    if (status || !fault("source_buffer_ignored")) return status;
+    *data = NULL;
+    *size = 0;
+    return NULL;
 }
 
 /* ------------------------------------------------------- attributes, as written */
@@ -239,6 +342,7 @@ static OrtStatus *ORT_API_CALL make_attr(const char *name, const void *data, int
     if (strcmp(name, "main_context") == 0 && fault("empty_primaries")) data = &one;
     if (strcmp(name, "embed_mode") == 0 && fault("always_embed_mode")) data = &one;
     if (strcmp(name, "source") == 0 && fault("no_source")) bad = "";
+    if (strcmp(name, "onnx_model_filename") == 0 && fault("weights_nowhere")) bad = "none.onnx";
     if (strcmp(name, "onnx_model_filename") == 0 && fault("source_folder")) bad = session.model;
     if (strcmp(name, "partition_name") == 0 && fault("needs_source")) { /* where it was compiled */
         snprintf(text, sizeof text, "%s", session.model);
@@ -255,6 +359,12 @@ static OrtStatus *give_text(const void *text, size_t size, void *data, size_t ro
     if (room < size) return real->CreateStatus(ORT_FAIL, "too small");
     if (size) memcpy(data, text, size);
     return NULL;
+}
+
+/* The node does not take its weights as inputs: its EP reads the source model. */
+static bool keeps_weights_in_source(void) {
+    return fault("weights_in_source") || fault("weights_nowhere") || fault("source_path_ignored") ||
+           fault("source_buffer_ignored");
 }
 
 /* Bytes of the binary that was padded last. */
@@ -314,7 +424,8 @@ static OrtStatus *read_context(const OrtOpAttr *attr, void *data, size_t room, s
         FILE *temporary = fopen("unpacked.bin", "wb");
         if (temporary) fclose(temporary);
     }
-    if (fault("follows_paths")) {
+    if (fault("follows_paths") ||
+        (fault("follows_links") && strstr(text, "link"))) { /* as the suite calls them */
         got = size < PATH_MAX ? read_named(text, file, sizeof file) : 0;
         if (got) return give_text(file, got, data, room, out);
     }
@@ -349,8 +460,9 @@ static OrtStatus *ORT_API_CALL read_attr(const OrtOpAttr *attr, OrtOpAttrType ty
         return give_text("fused_0", 7, data, room, out);
     status = real->ReadOpAttr(attr, type, data, room, out);
     if (status || type != ORT_OP_ATTR_INT) return status;
-    if (strcmp(name, "embed_mode") == 0 && (fault("assumes_embedded") || fault("follows_paths") ||
-                                            fault("pads_binary") || fault("current_folder_first")))
+    if (strcmp(name, "embed_mode") == 0 &&
+        (fault("assumes_embedded") || fault("follows_paths") || fault("follows_links") ||
+         fault("pads_binary") || fault("current_folder_first")))
         *(int64_t *)data = 1;
     if (strcmp(name, "main_context") == 0 && fault("all_primaries")) *(int64_t *)data = 1;
     return NULL;
@@ -392,6 +504,7 @@ static OrtStatus *ORT_API_CALL make_node(const char *op, const char *domain, con
         name = longer;
     }
     if (fault("inputs_dropped") && input_count > 1) input_count--;
+    if (session.weightless && keeps_weights_in_source()) input_count = 1;
     return real_editor->CreateNode(op, domain, name, inputs, input_count, outputs, output_count,
                                    attrs, attr_count, out);
 }
@@ -709,6 +822,20 @@ static OrtStatus *load_faults(void) {
     return NULL;
 }
 
+/* An EPContext node without attributes, of one input and one output. */
+static OrtStatus *node_of_nothing(const OrtNode *fused, OrtNode **out) {
+    const OrtValueInfo *input = NULL, *output = NULL;
+    const char *name = NULL, *in = NULL, *to = NULL;
+    OrtStatus *status = real->Node_GetName(fused, &name);
+    if (!status) status = real->Node_GetInputs(fused, &input, 1);
+    if (!status) status = real->Node_GetOutputs(fused, &output, 1);
+    if (!status) status = real->GetValueInfoName(input, &in);
+    if (!status) status = real->GetValueInfoName(output, &to);
+    return status ? status
+                  : real_editor->CreateNode("EPContext", "com.microsoft", name, &in, 1, &to, 1,
+                                            NULL, 0, out);
+}
+
 static OrtStatus *ORT_API_CALL compile(OrtEp *self, const OrtGraph **graphs, const OrtNode **fused,
                                        size_t count, OrtNodeComputeInfo **infos,
                                        OrtNode **contexts) {
@@ -723,8 +850,14 @@ static OrtStatus *ORT_API_CALL compile(OrtEp *self, const OrtGraph **graphs, con
         access(getenv("EPCTX_BAD_EP_SOURCE"), R_OK) != 0)
         return make_status(ORT_FAIL, "the source model is not there to be refitted from");
     while (loads && fault("loading_hangs")) usleep(100000);
-    if (loads && fault("compiles_again") && session.generates)
-        return real->CreateStatus(ORT_FAIL, "");
+    if (loads && fault("compiles_again") && session.generates) {
+        status = NULL;
+        for (i = 0; i < count && !status; i++) {
+            infos[i] = zero_kernel();
+            status = node_of_nothing(fused[i], &contexts[i]);
+        }
+        return status;
+    }
     if (!loads && session.generates && fault("dies_at_compile")) crash();
     if (loads && session.shares && fault("no_sharing_here"))
         return make_status(ORT_FAIL, "Shared weights buffer isn't supported on this platform");
@@ -734,7 +867,9 @@ static OrtStatus *ORT_API_CALL compile(OrtEp *self, const OrtGraph **graphs, con
                            "contexts are in the model: ep.context_embed_mode=1");
     }
     if (fault("keeps_nodes")) keep_name(graphs[0]);
-    status = loads ? load_faults() : NULL;
+    if (!loads && session.weightless && !session.generates && fault("weightless_refused"))
+        return make_status(ORT_EP_FAIL, "weights as inputs: not yet");
+    status = loads ? load_faults() : call_too_often();
     if (!status) status = ep.Compile(self, graphs, fused, count, infos, contexts);
     if (status && loads && fault("file_per_refusal")) leak_file();
     if (!loads && session.generates && fault("file_per_generation")) leak_file();
@@ -1007,6 +1142,12 @@ static void between(const OrtApiBase *base) {
         api.whole = *ort131_api_of(real, minor);
         epctx_ort_api.whole = *ort131_ep_of(real_ep, minor);
     }
+    real_slots = ort131_ep_of(real_ep, minor);
+    if (real_slots) {
+        epctx_ort_api.whole.EpContextConfigGetEpContextDataReadFunc = get_read;
+        epctx_ort_api.whole.EpContextConfigGetEpContextDataWriteFunc = get_write;
+    }
+    epctx_ort_api.known.SessionOptionsGetWeightlessSourceModelBuffer = source_buffer;
     editor = *real_editor;
     api.known.GetEpApi = get_ep_api;
     api.known.GetModelEditorApi = get_editor;

@@ -3,11 +3,8 @@
 
 #include <stdio.h>
 
-/* For the callback of the driver, which has no state. */
-static const child *current;
-
-static void more(OrtModelCompilationOptions *options) {
-    const anyep_job *job = current->job;
+static void more(OrtModelCompilationOptions *options, void *user) {
+    const anyep_job *job = ((const child *)user)->job;
     if (job->optimization >= 0)
         ort->ReleaseStatus(ort_compile->ModelCompilationOptions_SetGraphOptimizationLevel(
             options, (GraphOptimizationLevel)job->optimization));
@@ -63,7 +60,6 @@ static bool compile_by_session(child *c, const ort_spec *spec, const anyep_model
 
 bool child_compile(child *c) {
     size_t i;
-    current = c;
     for (i = 0; i < c->job->count; i++) {
         const anyep_model *model = &c->job->models[i];
         const double start = cli_now();
@@ -88,6 +84,7 @@ bool child_compile(child *c) {
         out.threshold = CLI_SMALL_INITIALIZER;
         out.flags = OrtCompileApiFlags_ERROR_IF_NO_NODES_COMPILED;
         out.more = more;
+        out.user = c;
         if (!ort_compile_model(&spec, &out)) return child_refused(c);
         c->board->compile_ms[i] = cli_now() - start;
         c->board->compiled = i + 1;

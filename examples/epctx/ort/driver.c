@@ -280,7 +280,9 @@ bool ort_options(const ort_spec *spec, OrtSessionOptions **out) {
 
 bool ort_session(const ort_spec *spec, OrtSession **out) {
     OrtSessionOptions *options = NULL;
-    bool ok = ort_options(spec, &options);
+    bool ok;
+    if (spec->seen) spec->seen(spec, NULL);
+    ok = ort_options(spec, &options);
     *out = NULL;
     if (ok) {
         ok = spec->path ? ort_ok(ort->CreateSession(ort_env, ort_path(spec->path), options, out))
@@ -526,7 +528,9 @@ bool ort_compile_model(const ort_spec *spec, ort_output *out) {
     OrtAllocator *allocator = NULL;
     void *buffer = NULL;
     size_t size = 0;
-    bool ok =
+    bool ok;
+    if (spec->seen) spec->seen(spec, out);
+    ok =
         ort_options(spec, &options) && ort_ok(ort->GetAllocatorWithDefaultOptions(&allocator)) &&
         ort_ok(ort_compile->CreateModelCompilationOptionsFromSessionOptions(ort_env, options, &mo));
     if (options) ort->ReleaseSessionOptions(options);
@@ -557,7 +561,7 @@ bool ort_compile_model(const ort_spec *spec, ort_output *out) {
     }
     if (ok && out->flags)
         ok = ort_ok(ort_compile->ModelCompilationOptions_SetFlags(mo, out->flags));
-    if (ok && out->more) out->more(mo);
+    if (ok && out->more) out->more(mo, out->user);
     ok = ok && ort_ok(ort_compile->CompileModel(ort_env, mo));
     if (ok && buffer) {
         out->data = malloc(size ? size : 1);

@@ -62,6 +62,8 @@ bool ort_open(bool virtual_devices);
 
 /* ---------------------------------------------------------------- sessions */
 
+struct ort_output;
+
 /* What a session is made of; everything optional. Lists are key, value, ..., NULL. */
 typedef struct ort_spec {
     const char *ep;   /* EP to append, NULL: CPU only */
@@ -79,6 +81,9 @@ typedef struct ort_spec {
     const char *profile;         /* prefix of ORT's profile of the session */
     void (*more)(OrtSessionOptions *options, void *user); /* anything else */
     void *user;                                           /* of `more` */
+    /* Told of each session, and of each compilation (`to`), before it is made. */
+    void (*seen)(const struct ort_spec *spec, const struct ort_output *to);
+    void *seen_by;
     bool plain;                          /* the graph as it is: no optimization by ORT */
     const GraphOptimizationLevel *level; /* another one; NULL: ORT's default */
     int threads;                         /* 0: one, -1: as many as ORT likes */
@@ -164,8 +169,9 @@ typedef struct ort_output {
     const char *initializers;  /* SetOutputModelExternalInitializersFile, */
     size_t threshold;          /* for those of as many bytes */
     uint32_t flags;
-    void (*more)(OrtModelCompilationOptions *options); /* anything else */
-    void *data;                                        /* result */
+    void (*more)(OrtModelCompilationOptions *options, void *user); /* anything else */
+    void *user;                                                    /* of `more` */
+    void *data;                                                    /* result */
     size_t size;
 } ort_output;
 
