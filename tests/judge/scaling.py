@@ -204,6 +204,7 @@ def keyed(model, count):
     last = absent(model, count)
     for i, made in enumerate(model.graph.node):
         made.name = f"k{i}"
+        value(model.graph.value_info, f"a{i}")
     return last
 
 
@@ -244,7 +245,7 @@ MORE = ((many, ((0,), "run {m}")), (pieces, ((1,), "run {c}")),
         (overlaid, ((1,), "weights {m} {m}"), ((1,), "compile -f {m} -o {c}"),
          ((2,), "diff {m} {m}")),
         (absent, ((1,), "lint {m}"), ((3,), "repair --dry-run {m} -f -o {o}"), ((1,), "ls {m}")),
-        (keyed, ((1,), "merge {m} {m} -f -o {o}")),
+        (keyed, ((1,), "merge {m} {m} -f -o {o}"), ((0,), "package -n {m} -o {p}")),
         (namesakes, ((1,), "lint {m}"), ((0,), "merge {m} {m} -f -o {o}")),
         (forged, ((1,), "lint {m}"), ((0,), "run {m}"), ((0,), "diff {m} {m}")))
 # Bytes of memory for each byte of a model of empty nodes.
@@ -297,8 +298,12 @@ class Judge:
         value(model.graph.output, shape(model, count))
         with open(self.files(shape, count)["m"], "wb") as out:
             out.write(model.bytes())
-        with open(f"{os.path.dirname(out.name)}/{count}.data", "wb") as data:
+        base = os.path.dirname(out.name)
+        with open(f"{base}/{count}.data", "wb") as data:
             data.truncate(count << 13)
+        for i in range(count if shape is keyed else 0):
+            with open(f"{base}/{i}.bin", "wb") as data:
+                data.write(b"FAKE%d" % i)
 
     def run(self, shape, count, command):
         files = self.files(shape, count)
