@@ -6,6 +6,7 @@
 #include "init.h"
 #include "inside.h"
 #include "place.h"
+#include "shadows.h"
 #include "state.h"
 
 /* The source of a node that names a file, and the one before that names the same. */
@@ -257,17 +258,29 @@ static epctx_status repair_build_path(repair *r, const epctx_node_view *node, ep
     return EPCTX_OK;
 }
 
-static epctx_status repair_places(repair *r, epctx_error *error) {
+/* By an operation that reports what it does. */
+static epctx_status repair_by(repair *r, epctx_rule rule,
+                              epctx_status (*fn)(epctx_model *model, ops_report *report,
+                                                 epctx_error *error),
+                              epctx_error *error) {
     ops_report report;
     size_t i;
     memset(&report, 0, sizeof report);
     report.arena = r->arena;
-    OPS_TRY(place_contexts(r->model, &report, error));
+    OPS_TRY(fn(r->model, &report, error));
     for (i = 0; i < report.steps.count; i++) {
         const epctx_step *step = (const epctx_step *)report.steps.items + i;
-        repair_say(r, EPCTX_RULE_CONTEXT_PLACE, step->name, "%s", step->text);
+        repair_say(r, rule, step->name, "%s", step->text);
     }
     return EPCTX_OK;
+}
+
+static epctx_status repair_places(repair *r, epctx_error *error) {
+    return repair_by(r, EPCTX_RULE_CONTEXT_PLACE, place_contexts, error);
+}
+
+static epctx_status repair_shadows(repair *r, epctx_error *error) {
+    return repair_by(r, EPCTX_RULE_OUTER_NAME, shadows_rename, error);
 }
 
 /* -- names -- */
@@ -1052,6 +1065,7 @@ static const repairer repairers[] = {
     {EPCTX_RULE_REDEFINED, repair_entries, NULL, false, false},
     {EPCTX_RULE_DOUBLED_ATTRIBUTE, NULL, repair_doubled_attributes, false, false},
     {EPCTX_RULE_BODY_INPUT, repair_body_inputs, NULL, false, false},
+    {EPCTX_RULE_OUTER_NAME, repair_shadows, NULL, false, false},
     {EPCTX_RULE_WRONG_DOMAIN, NULL, repair_domain, false, true},
     {EPCTX_RULE_EPCONTEXT_OPSET, repair_import, NULL, false, false},
     {EPCTX_RULE_NO_OPSET, repair_imports, NULL, true, false},
