@@ -338,6 +338,34 @@ case ${EPCTX_TEST_ORT:-} in
 esac
 with "$npu" compile --embed "$odd"
 result "the same with the context inside" 0
+
+# ONNX Runtime puts what is compiled before the If, whose body then hides a value: it gets a name.
+"$python" - "$top/tests/judge" <<'END'
+import sys
+sys.path.insert(0, sys.argv[1])
+from make_model import FLOAT, ModelProto, node, value
+model = ModelProto(ir_version=8)
+model.opset_import.add(domain="", version=15)
+graph = model.graph
+graph.name = "g"
+value(graph.input, "a", FLOAT, (1, 4))
+value(graph.input, "c", 9, ())
+choice = node(graph, "If", "if", ["c"], ["y"])
+for branch in "then_branch", "else_branch":
+    body = choice.attribute.add(name=branch, type=5).g
+    body.name = branch
+    node(body, "Neg", branch + "1", ["a"], ["x"])
+    node(body, "Bernoulli", branch + "2", ["x"], ["t"])
+    value(body.output, "t", FLOAT, (1, 4))
+node(graph, "Relu", "relu", ["a"], ["x"])
+node(graph, "Add", "add", ["x", "y"], ["z"])
+value(graph.output, "z", FLOAT, (1, 4))
+open("hides.onnx", "wb").write(model.SerializeToString())
+END
+with "$npu" compile hides.onnx
+result "a body's value that hides one" 0 "value 'x' of a body is now 'x_2'"
+epctx lint hides_ctx.onnx; result "and lint agrees" 0 "0 errors"
+rm -f hides*
 rm -f e*
 
 # -- verify --

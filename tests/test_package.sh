@@ -116,6 +116,10 @@ epctx package -o - plain_ctx.onnx; result "package to standard output" 2 "-o DIR
 epctx package -o one plain_ctx.onnx; result "folder in use" 1 "choose another folder"
 epctx package -o new plain_ctx.onnx ./plain_ctx.onnx; result "doubled name" 2 "NAME=FILE"
 epctx package -o new "../x=plain_ctx.onnx"; result "name of a variant" 2 "letters, digits"
+long=$(printf '%0200d' 7)
+epctx package -o new "$long=plain_ctx.onnx"
+result "a long name" 2 "variant '$long' has 200 bytes, at most 199 fit"
+epctx package -n -o new "${long%?}=plain_ctx.onnx"; result "the longest name" 0
 epctx package -o new --component shared_assets plain_ctx.onnx; result "name of the component" 2
 epctx package -o new --device tpu plain_ctx.onnx; result "device" 2 "cpu, gpu or npu"
 epctx package -o new plain.onnx; result "no EPContext node" 1 "--source"
@@ -136,6 +140,26 @@ result "a changed source" 1 "build stamp names another source than changed.onnx"
 epctx package -n --allow-stale -o new --source changed.onnx plain_ctx.onnx
 result "a changed source is allowed" 0
 rm q.bin q_ctx.onnx both_ctx.onnx changed.onnx
+# What ONNX Runtime refuses is no delivery, as variant or as source; what an EP refuses is told.
+"$python" - "$top/tests/judge" <<'END'
+import sys
+sys.path.insert(0, sys.argv[1])
+from onnx_schema import ModelProto
+for name in "plain", "inside_ctx":
+    model = ModelProto.FromString(open(name + ".onnx", "rb").read())
+    model.graph.node.add().CopyFrom(model.graph.node[0])
+    open(name + "_twice.onnx", "wb").write(model.SerializeToString())
+END
+epctx package -o new inside_ctx_twice.onnx
+result "a variant that ONNX Runtime refuses" 1 "breaks rule E008: output 'y' is also produced"
+epctx package -n -o new inside_ctx_twice.onnx
+result "a variant that ONNX Runtime refuses, dry" 1 "ONNX Runtime would refuse"
+epctx package -o new --source plain_twice.onnx inside_ctx.onnx
+result "a source that ONNX Runtime refuses" 1 "plain_twice.onnx: node 'conv': breaks rule E047"
+[ -e new ] && fail "refused" "something was written"
+epctx package -o new --profile qnn inside_ctx.onnx
+equal "the rules of another EP" "0 1" "$code $(grep -c 'warning: inside_ctx.onnx: breaks rule E018' stderr)"
+rm -r new inside_ctx_twice.onnx plain_twice.onnx
 mv plain_npu.bin away
 epctx package -o new plain_ctx.onnx; result "binary is missing" 1 "needs 'plain_npu.bin'"
 mv away plain_npu.bin

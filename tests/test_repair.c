@@ -396,6 +396,66 @@ TEST(inputs_of_bodies) {
     }
 }
 
+/* -- names of values in bodies -- */
+
+/* A body that makes x and y, around another one if `inner`; y is its output. */
+static bytes shadow_body(bool inner) {
+    bytes body = {0};
+    add_node(&body, "Identity", "b1", "i", "x");
+    if (inner) {
+        bytes node = new_node("If", "", "in", "c", "t"), attr = {0}, below = shadow_body(false);
+        put_str(&attr, 1, "then_branch");
+        put_child(&attr, 6, &below);
+        put_int(&attr, 20, 5);
+        put_child(&node, 5, &attr);
+        put_child(&body, 1, &node);
+    }
+    add_node(&body, "Identity", "b2", "x", "y");
+    put_str(&body, 2, "body");
+    add_value(&body, 12, "y", EPCTX_ONNX_FLOAT, NULL);
+    return body;
+}
+
+/* The main graph makes x and y, and a node of this type has two bodies that do, too. */
+static bytes shadow_model(const char *op, const char *domain) {
+    bytes graph = {0}, node = new_node(op, domain, "if", "c", "z");
+    size_t i;
+    add_node(&graph, "Identity", "n1", "i", "x");
+    add_node(&graph, "Identity", "n2", "i", "y");
+    for (i = 0; i < 2; i++) {
+        bytes attr = {0}, body = shadow_body(i == 1);
+        put_str(&attr, 1, i == 0 ? "then_branch" : "else_branch");
+        put_child(&attr, 6, &body);
+        put_int(&attr, 20, 5);
+        put_child(&node, 5, &attr);
+    }
+    put_child(&graph, 1, &node);
+    return end_model(&graph);
+}
+
+TEST(values_of_bodies) {
+    job j;
+    CHECK_TRUE(job_open(&j, shadow_model("If", "")));
+    job_rule(&j, EPCTX_RULE_OUTER_NAME);
+    CHECK_STR(job_run(&j), "E055 value 'x' of a body is now 'x_2'; "
+                           "E055 value 'y' of a body is now 'y_2'; "
+                           "E055 value 'x' of a body is now 'x_3'; "
+                           "E055 value 'y' of a body is now 'y_3'; "
+                           "E055 value 'x' of a body is now 'x_4'; "
+                           "E055 value 'y' of a body is now 'y_4'; ");
+    CHECK(j.left == 0, "%zu left: %s", j.left, j.last_left);
+    CHECK_TRUE(epctx_edit_mark(&j.model) > 0);
+    job_run(&j);
+    CHECK(j.done == 0 && j.left == 0, "again: %s", j.notes);
+    job_close(&j);
+    /* Outputs that the node finds by name stay. */
+    CHECK_TRUE(job_open(&j, shadow_model("BeamSearch", "com.microsoft")));
+    job_rule(&j, EPCTX_RULE_OUTER_NAME);
+    CHECK_HAS(job_run(&j), "value 'x' of a body is now 'x_2'; E055 value 'x' of a body is now");
+    CHECK_HAS(j.last_left, "'y'");
+    job_close(&j);
+}
+
 /* -- EPContext nodes -- */
 
 TEST(spelling_of_sources) {
@@ -759,6 +819,8 @@ TEST(binaries_by_what_is_inside) {
         {npu, "main", "y", "hnobqmu", "'gone.bin' is now '1n.bin', which is the only one here", ""},
         {npu, "main", "y", "n", "is now '0n.bin'", ""},
         {npu, "main", "y", "hnn", "", "'1n.bin' and '2n.bin' both have what its nodes want"},
+        {npu, "main", "y", "nnnnnn", "",
+         "'0n.bin', '1n.bin', '2n.bin', '3n.bin' and 2 more all have what its nodes want"},
         {npu, "other", "y", "bn", "",
          "none of the context binaries here, as '0b.bin': E078: node 'other': "},
         {npu, "other", "y", "n", "", "'0n.bin': E079: node 'other': its graph is not in the"},
@@ -1048,6 +1110,7 @@ int main(int argc, char **argv) {
     RUN(doubled_entries_of_any_size);
     RUN(doubled_functions);
     RUN(inputs_of_bodies);
+    RUN(values_of_bodies);
     RUN(spelling_of_sources);
     RUN(sources_of_no_profile);
     RUN(attributes_that_are_required);

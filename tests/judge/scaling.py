@@ -204,7 +204,18 @@ def keyed(model, count):
     last = absent(model, count)
     for i, made in enumerate(model.graph.node):
         made.name = f"k{i}"
+        value(model.graph.value_info, f"a{i}")
     return last
+
+
+def folder(model, count):
+    """One of `count` models in a folder; the binary of every second one is not there."""
+    absent(model, 1)
+    del model.graph.node[1:]
+    made = model.graph.node[0]
+    made.name, made.attribute[0].s = "k", b"%04d.bin" % count
+    value(model.graph.value_info, "a0")
+    return "a0"
 
 
 def namesakes(model, count):
@@ -244,8 +255,9 @@ MORE = ((many, ((0,), "run {m}")), (pieces, ((1,), "run {c}")),
         (overlaid, ((1,), "weights {m} {m}"), ((1,), "compile -f {m} -o {c}"),
          ((2,), "diff {m} {m}")),
         (absent, ((1,), "lint {m}"), ((3,), "repair --dry-run {m} -f -o {o}"), ((1,), "ls {m}")),
-        (keyed, ((1,), "merge {m} {m} -f -o {o}")),
+        (keyed, ((1,), "merge {m} {m} -f -o {o}"), ((0,), "package -n {m} -o {p}")),
         (namesakes, ((1,), "lint {m}"), ((0,), "merge {m} {m} -f -o {o}")),
+        (folder, ((1,), "lint {d}"), ((1,), "ls {d}"), ((1,), "info {d}")),
         (forged, ((1,), "lint {m}"), ((0,), "run {m}"), ((0,), "diff {m} {m}")))
 # Bytes of memory for each byte of a model of empty nodes.
 MOST_TIMES = {"info {m}": 60, "lint {m}": 80, "diff {m} {m}": 300}
@@ -261,7 +273,7 @@ JUDGES = ("lint", "check", "repair")
 
 
 def sizes(shape):
-    small = LARGE if shape in (wide, overlaid) else SMALL
+    small = LARGE if shape in (wide, overlaid) else SMALL // 4 if shape is folder else SMALL
     return small, small * FACTOR
 
 
@@ -289,7 +301,7 @@ class Judge:
         base = os.path.join(self.folder, f"{shape.__name__}_{count}")
         os.makedirs(base, exist_ok=True)
         return {"m": f"{base}/m.onnx", "c": f"{base}/m_ctx.onnx", "e": f"{base}/e/m_ctx.onnx",
-                "o": f"{base}/o/out.onnx", "p": f"{base}/o/package"}
+                "o": f"{base}/o/out.onnx", "p": f"{base}/o/package", "d": f"{base}/d"}
 
     def write(self, shape, count):
         model = Model()
@@ -297,8 +309,27 @@ class Judge:
         value(model.graph.output, shape(model, count))
         with open(self.files(shape, count)["m"], "wb") as out:
             out.write(model.bytes())
-        with open(f"{os.path.dirname(out.name)}/{count}.data", "wb") as data:
+        base = os.path.dirname(out.name)
+        with open(f"{base}/{count}.data", "wb") as data:
             data.truncate(count << 13)
+        for i in range(count if shape is keyed else 0):
+            with open(f"{base}/{i}.bin", "wb") as data:
+                data.write(b"FAKE%d" % i)
+        if shape is folder:
+            self.write_folder(count)
+
+    def write_folder(self, count):
+        place = self.files(folder, count)["d"]
+        os.makedirs(place, exist_ok=True)
+        for i in range(count):
+            model = Model()
+            value(model.graph.input, "v0")
+            value(model.graph.output, folder(model, i), (1, 4))
+            with open(f"{place}/m{i:04}.onnx", "wb") as out:
+                out.write(model.bytes())
+            if i % 2:
+                with open(f"{place}/{i:04}.bin", "wb") as data:
+                    data.write(b"FAKE%d" % i)
 
     def run(self, shape, count, command):
         files = self.files(shape, count)

@@ -11,6 +11,7 @@
 #define _GNU_SOURCE /* copy_file_range */
 
 #include "delivery/delivery_internal.h"
+#include "core/judge.h"
 #include "core/options.h"
 #include "binary/context.h"
 #include "ops/needs.h"
@@ -25,23 +26,29 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MOST_VARIANTS = 64 };
+enum { MOST_VARIANTS = 64, MOST_NAME = 199 /* bytes of a name of a folder */ };
 
-/* A file of the package that is copied. */
-typedef struct piece {
-    const char *from;
-    const char *name; /* relative to its folder, without "." parts */
+/* A file that is read, once, however many variants need it. */
+typedef struct packed_file {
+    const char *path; /* NULL: made here */
     epctx_mapping bytes;
     struct stat id; /* of the file that `bytes` are of */
-    char hash[65];  /* empty until piece_hash is asked */
+    char hash[65];  /* empty until file_hash is asked */
+} packed_file;
+
+/* Where it goes. */
+typedef struct piece {
+    const char *name; /* relative to its folder, without "." parts */
+    packed_file *file;
 } piece;
 
 /* Files that only make sense together in one folder. */
 typedef struct piece_set {
-    piece *pieces;
-    size_t count;
-    char hash[65]; /* of an asset with these files; empty until set_hash is asked */
-    bool shared;   /* in shared_assets, else in the variant's folder */
+    piece *pieces; /* sorted by name when all are in it */
+    size_t count, room;
+    epctx_map names; /* while they are added: name -> 1 */
+    char hash[65];   /* of an asset with these files; empty until set_hash is asked */
+    bool shared;     /* in shared_assets, else in the variant's folder */
     bool written;
 } piece_set;
 
@@ -65,10 +72,15 @@ typedef struct report_line {
 
 typedef struct package {
     const char *path, *name, *version, *component, *device, *ep, *source;
+    const epctx_profile *profile; /* NULL: of each node's EP */
     bool dry_run, json, allow_stale;
+    bool refused; /* by ORT */
     variant variants[MOST_VARIANTS];
     size_t count;
     epctx_arena arena;
+    epctx_map paths; /* path -> index in `inputs` */
+    packed_file **inputs;
+    size_t input_count, input_room;
     char folder[EPCTX_PATH_MAX]; /* where it is being made */
     report_line *first, *last;   /* in the order of writing */
     uint64_t size;
@@ -107,66 +119,85 @@ static void put_hash(const void *data, size_t size, char out[65]) {
     sodium_bin2hex(out, 65, hash, sizeof hash);
 }
 
-/* Adds a file to a set, in order of names; one that is in it already is not added again. */
-static bool add_piece(package *p, piece_set *set, const char *from, epctx_str name) {
-    const epctx_io *io = epctx_io_files();
-    const char *plain = plain_name(p, name);
-    size_t at = 0;
-    piece *pieces;
-    if (plain == NULL) return no_memory(p);
-    while (at < set->count && strcmp(set->pieces[at].name, plain) < 0) at++;
-    if (at < set->count && strcmp(set->pieces[at].name, plain) == 0) return true;
-    pieces = (piece *)epctx_arena_array(&p->arena, set->count + 1, sizeof *pieces);
-    if (pieces == NULL) return no_memory(p);
-    if (set->count > 0) {
-        memcpy(pieces, set->pieces, at * sizeof *pieces);
-        memcpy(pieces + at + 1, set->pieces + at, (set->count - at) * sizeof *pieces);
+/* The list with room for one more, in the arena; NULL: no memory. */
+static void *grow(package *p, void *list, size_t count, size_t *room, size_t size) {
+    void *more = list;
+    if (count == *room) {
+        *room = *room * 2 + 16;
+        more = epctx_arena_array(&p->arena, *room, size);
+        if (more != NULL && count > 0) memcpy(more, list, count * size);
     }
-    set->pieces = pieces;
-    set->count++;
-    pieces[at].from = epctx_arena_copy(&p->arena, epctx_str_of(from));
-    pieces[at].name = plain;
-    if (pieces[at].from == NULL) return no_memory(p);
-    if (io->map_fn(io->user, NULL, from, false, &pieces[at].bytes, &p->error) != EPCTX_OK)
-        return false;
-    pieces[at].hash[0] = '\0';
-    if (stat(from, &pieces[at].id) != 0) memset(&pieces[at].id, 0, sizeof pieces[at].id);
-    return true;
+    if (more == NULL) no_memory(p);
+    return more;
 }
 
-/* The hash of a file of the package that was made already. */
-static const char *known_hash(const package *p, const char *from) {
-    size_t i, k, n;
-    for (i = 0; i < p->count; i++) {
-        const variant *v = &p->variants[i];
-        const piece_set *sets[3];
-        sets[0] = &v->source;
-        sets[1] = &v->contexts;
-        sets[2] = &v->initializers;
-        for (k = 0; k < 3; k++)
-            for (n = 0; n < sets[k]->count; n++)
-                if (sets[k]->pieces[n].hash[0] != '\0' &&
-                    strcmp(sets[k]->pieces[n].from, from) == 0)
-                    return sets[k]->pieces[n].hash;
+/* Maps a file that none of the pieces has yet. */
+static packed_file *open_file(package *p, const char *path) {
+    const epctx_io *io = epctx_io_files();
+    packed_file **list =
+        (packed_file **)grow(p, p->inputs, p->input_count, &p->input_room, sizeof *p->inputs);
+    packed_file *file = (packed_file *)epctx_arena_array(&p->arena, 1, sizeof *file);
+    if (list != NULL) p->inputs = list;
+    if (list == NULL || file == NULL) return NULL;
+    memset(file, 0, sizeof *file);
+    file->path = epctx_arena_copy(&p->arena, epctx_str_of(path));
+    if (file->path == NULL ||
+        epctx_map_put(&p->paths, epctx_str_of(file->path), (uint32_t)p->input_count) != EPCTX_OK) {
+        no_memory(p);
+        return NULL;
     }
-    return NULL;
+    list[p->input_count++] = file;
+    if (io->map_fn(io->user, NULL, path, false, &file->bytes, &p->error) != EPCTX_OK) return NULL;
+    if (stat(path, &file->id) != 0) memset(&file->id, 0, sizeof file->id);
+    return file;
+}
+
+/* Adds a file to a set; one of a name that is in it already is not added again. */
+static bool add_piece(package *p, piece_set *set, const char *from, epctx_str name) {
+    const char *plain = plain_name(p, name);
+    const uint32_t known = epctx_map_get(&p->paths, epctx_str_of(from));
+    piece *pieces;
+    if (plain == NULL) return no_memory(p);
+    if (set->count == 0) epctx_map_init(&set->names, &p->arena);
+    if (epctx_map_get(&set->names, epctx_str_of(plain)) != EPCTX_MAP_NONE) return true;
+    if (epctx_map_put(&set->names, epctx_str_of(plain), 1) != EPCTX_OK) return no_memory(p);
+    pieces = (piece *)grow(p, set->pieces, set->count, &set->room, sizeof *pieces);
+    if (pieces == NULL) return false;
+    set->pieces = pieces;
+    pieces[set->count].name = plain;
+    pieces[set->count].file = known != EPCTX_MAP_NONE ? p->inputs[known] : open_file(p, from);
+    return pieces[set->count++].file != NULL;
+}
+
+static int by_name(const void *a, const void *b) {
+    return strcmp(((const piece *)a)->name, ((const piece *)b)->name);
+}
+
+static void sort_pieces(piece_set *set) {
+    if (set->count > 0) qsort(set->pieces, set->count, sizeof *set->pieces, by_name);
+}
+
+/* The one of that name, or NULL. */
+static const piece *find_piece(const piece_set *set, const char *name) {
+    piece wanted;
+    if (set->count == 0) return NULL;
+    wanted.name = name;
+    return (const piece *)bsearch(&wanted, set->pieces, set->count, sizeof wanted, by_name);
 }
 
 /* Hashing takes longer than copying: only what has to be known is hashed, and once. */
-static const char *piece_hash(const package *p, piece *one) {
-    const char *known = one->hash[0] == '\0' ? known_hash(p, one->from) : NULL;
-    if (known != NULL) memcpy(one->hash, known, sizeof one->hash);
-    if (one->hash[0] == '\0') put_hash(one->bytes.data, one->bytes.size, one->hash);
-    return one->hash;
+static const char *file_hash(packed_file *file) {
+    if (file->hash[0] == '\0') put_hash(file->bytes.data, file->bytes.size, file->hash);
+    return file->hash;
 }
 
 static bool can_be_equal(const piece *a, const piece *b) {
-    return a->bytes.size == b->bytes.size && strcmp(a->name, b->name) == 0;
+    return a->file->bytes.size == b->file->bytes.size && strcmp(a->name, b->name) == 0;
 }
 
-static bool same_piece(const package *p, piece *a, piece *b) {
+static bool same_piece(const piece *a, const piece *b) {
     return can_be_equal(a, b) &&
-           (strcmp(a->from, b->from) == 0 || strcmp(piece_hash(p, a), piece_hash(p, b)) == 0);
+           (a->file == b->file || strcmp(file_hash(a->file), file_hash(b->file)) == 0);
 }
 
 /* ORT's hash of a folder: of "<hash of the file>  <path>\n", sorted by path. */
@@ -177,7 +208,7 @@ static bool set_hash(package *p, piece_set *set) {
     if (set->hash[0] != '\0') return true;
     epctx_buffer_init(&text, NULL);
     for (i = 0; i < set->count && status == EPCTX_OK; i++) {
-        status = epctx_buffer_append(&text, piece_hash(p, &set->pieces[i]), 64);
+        status = epctx_buffer_append(&text, file_hash(set->pieces[i].file), 64);
         if (status == EPCTX_OK) status = epctx_buffer_append(&text, "  ", 2);
         if (status == EPCTX_OK)
             status = epctx_buffer_append(&text, set->pieces[i].name, strlen(set->pieces[i].name));
@@ -188,19 +219,30 @@ static bool set_hash(package *p, piece_set *set) {
     return status == EPCTX_OK || no_memory(p);
 }
 
-static bool has_piece(const package *p, const piece_set *set, piece *wanted) {
-    size_t i;
-    for (i = 0; i < set->count; i++)
-        if (same_piece(p, &set->pieces[i], wanted)) return true;
-    return false;
+static bool has_piece(const piece_set *set, const piece *wanted) {
+    const piece *found = find_piece(set, wanted->name);
+    return found != NULL && same_piece(found, wanted);
 }
 
-/* A model and the files that it names; its own source model is not followed further. */
-static bool add_model(package *p, piece_set *set, const char *file) {
+/* Nothing is packed that ORT refuses; what an EP refuses may be meant for another version of it. */
+static bool is_loadable(package *p, const epctx_model *model, const epctx_profile *profile) {
+    epctx_error ep;
+    if (judge_given(model, profile, &ep, &p->error) != EPCTX_OK) {
+        p->refused = p->error.status == EPCTX_ERR_GRAPH;
+        return false;
+    }
+    if (ep.message[0] != '\0') cli_say("epctx: warning: %s; epctx lint tells more\n", ep.message);
+    return true;
+}
+
+/* A model, which ORT `runs` itself or which its EP reads, and the files that it names; its own
+ * source model is not followed further. */
+static bool add_model(package *p, piece_set *set, const char *file, bool runs) {
     epctx_dependency *files = NULL;
     size_t count = 0, i;
     epctx_model model;
     bool good = cli_open(&model, file, &p->error) == EPCTX_OK &&
+                (!runs || is_loadable(p, &model, NULL)) &&
                 needs_of_model(&model, NULL, &p->arena, &files, &count, &p->error) == EPCTX_OK &&
                 add_piece(p, set, file, epctx_path_file(epctx_str_of(file)));
     for (i = 0; i < count && good; i++) {
@@ -224,7 +266,7 @@ static bool add_dependency(package *p, variant *v, const epctx_dependency *file)
         epctx_blame(&p->error, v->file, NULL, NULL);
         return false;
     }
-    if (file->use == EPCTX_USE_SOURCE_MODEL) return add_model(p, &v->source, file->path);
+    if (file->use == EPCTX_USE_SOURCE_MODEL) return add_model(p, &v->source, file->path, false);
     if (strcmp(file->attribute, "onnx_model_filename") == 0) return true; /* with the source */
     if (strcmp(file->attribute, NEEDS_WEIGHTS) == 0)
         return add_piece(p, &v->own, file->path, file->name);
@@ -282,6 +324,7 @@ static bool read_variant(package *p, variant *v) {
     size_t count = 0, i;
     epctx_str name = epctx_path_file(epctx_str_of(v->file));
     if (cli_open(&v->model, v->file, &p->error) != EPCTX_OK || !find_ep(p, v) ||
+        !is_loadable(p, &v->model, p->profile) ||
         binary_check_contexts(&v->model, NULL, &p->error) != EPCTX_OK ||
         (!p->allow_stale && epctx_model_check_binary(&v->model, NULL, &p->error) != EPCTX_OK) ||
         needs_of_model(&v->model, NULL, &p->arena, &files, &count, &p->error) != EPCTX_OK)
@@ -296,7 +339,16 @@ static bool read_variant(package *p, variant *v) {
 static bool read_source(package *p, variant *v) {
     v->model_name = epctx_arena_copy(&p->arena, epctx_path_file(epctx_str_of(v->file)));
     v->ep = "CPUExecutionProvider";
-    return v->model_name != NULL ? add_model(p, &v->source, v->file) : no_memory(p);
+    return v->model_name != NULL ? add_model(p, &v->source, v->file, true) : no_memory(p);
+}
+
+static bool read_files(package *p, variant *v) {
+    const bool good = v->is_source ? read_source(p, v) : read_variant(p, v);
+    sort_pieces(&v->own);
+    sort_pieces(&v->contexts);
+    sort_pieces(&v->initializers);
+    sort_pieces(&v->source);
+    return good;
 }
 
 /* -- what fits together -- */
@@ -310,8 +362,8 @@ static bool is_stamped(const piece_set *set, const char *model_name, const epctx
         const piece *one = &set->pieces[i];
         if (whole ? strcmp(one->name, model_name) != 0 : !epctx_str_is(line->text, one->name))
             continue;
-        return line->size == one->bytes.size &&
-               line->hash == epctx_hash(one->bytes.data, one->bytes.size, 0);
+        return line->size == one->file->bytes.size &&
+               line->hash == epctx_hash(one->file->bytes.data, one->file->bytes.size, 0);
     }
     return true; /* a name that the stamp has escaped, or that is written in another way */
 }
@@ -437,20 +489,20 @@ static bool fit_together(package *p) {
     return good;
 }
 
-static bool same_set(const package *p, const piece_set *a, const piece_set *b) {
+static bool same_set(const piece_set *a, const piece_set *b) {
     size_t i;
     if (a->count == 0 || a->count != b->count) return false;
     for (i = 0; i < a->count; i++) /* before anything is hashed */
         if (!can_be_equal(&a->pieces[i], &b->pieces[i])) return false;
     for (i = 0; i < a->count; i++)
-        if (!same_piece(p, &a->pieces[i], &b->pieces[i])) return false;
+        if (!same_piece(&a->pieces[i], &b->pieces[i])) return false;
     return true;
 }
 
-static bool has_all(const package *p, const piece_set *set, const piece_set *wanted) {
+static bool has_all(const piece_set *set, const piece_set *wanted) {
     size_t i;
     for (i = 0; i < wanted->count; i++)
-        if (!has_piece(p, set, &wanted->pieces[i])) return false;
+        if (!has_piece(set, &wanted->pieces[i])) return false;
     return wanted->count > 0;
 }
 
@@ -465,13 +517,13 @@ static bool share(package *p) {
         for (k = 0; k < p->count; k++) {
             const variant *other = &p->variants[k];
             if (k == i) continue;
-            v->contexts.shared = v->contexts.shared || same_set(p, &v->contexts, &other->contexts);
+            v->contexts.shared = v->contexts.shared || same_set(&v->contexts, &other->contexts);
             v->initializers.shared =
-                v->initializers.shared || same_set(p, &v->initializers, &other->initializers);
+                v->initializers.shared || same_set(&v->initializers, &other->initializers);
         }
         for (k = 0; k < p->count && good; k++) {
             piece_set *source = &p->variants[k].source;
-            if (!has_all(p, source, &v->initializers)) continue;
+            if (!has_all(source, &v->initializers)) continue;
             v->initializers.shared = true;
             good = set_hash(p, source);
             memcpy(v->initializers.hash, source->hash, sizeof source->hash);
@@ -506,13 +558,13 @@ static bool make_folders(package *p, const char *path) {
 
 /* Lets the kernel copy what it can, without a way through this process; returns how much. Only of
  * the file that was looked at. */
-static size_t copy_by_kernel(const piece *one, epctx_io_file *file) {
+static size_t copy_by_kernel(const packed_file *one, epctx_io_file *file) {
     size_t done = 0;
 #if defined(__linux__)
     enum {
         PART = 8 << 20
     }; /* a signal ends it, and the disk writes one while the next is copied */
-    const int from = open(one->from, O_RDONLY | O_CLOEXEC);
+    const int from = open(one->path, O_RDONLY | O_CLOEXEC);
     struct stat now;
     if (from < 0) return 0;
     if (fstat(from, &now) == 0 && now.st_dev == one->id.st_dev && now.st_ino == one->id.st_ino &&
@@ -537,14 +589,14 @@ static size_t copy_by_kernel(const piece *one, epctx_io_file *file) {
 
 /* Below the folder that is being made, which is the current one: no other process can put a link in
  * its place, as they could into its path, which a commit would resolve again. */
-static bool write_here(package *p, const char *name, const piece *one) {
+static bool write_here(package *p, const char *name, const packed_file *one) {
     const epctx_io *io = cli_io();
     epctx_io_file file;
     epctx_status status;
     size_t done;
     if (!make_folders(p, name) || io->create_fn(io->user, ".", name, &file, &p->error) != EPCTX_OK)
         return false;
-    done = one->from != NULL ? copy_by_kernel(one, &file) : 0;
+    done = one->path != NULL ? copy_by_kernel(one, &file) : 0;
     status =
         io->write_fn(io->user, &file, one->bytes.data + done, one->bytes.size - done, &p->error);
     if (status == EPCTX_OK) status = io->sync_fn(io->user, &file, &p->error);
@@ -571,7 +623,7 @@ static bool note_file(package *p, const char *name, size_t size) {
     return true;
 }
 
-static bool write_file(package *p, const char *name, const piece *one) {
+static bool write_file(package *p, const char *name, const packed_file *one) {
     return note_file(p, name, one->bytes.size) && (p->dry_run || write_here(p, name, one));
 }
 
@@ -590,7 +642,7 @@ static bool write_set(package *p, const variant *v, piece_set *set) {
     }
     for (i = 0; i < set->count; i++) {
         /* Beside the model for a binary, and for the model: written already. */
-        const bool twice = !set->shared && set != &v->own && has_piece(p, &v->own, &set->pieces[i]);
+        const bool twice = !set->shared && set != &v->own && has_piece(&v->own, &set->pieces[i]);
         int used = set->shared ? snprintf(name, sizeof name, "shared_assets/sha256-%s/%s",
                                           set->hash, set->pieces[i].name)
                                : snprintf(name, sizeof name, "%s/%s/%s", p->component, v->name,
@@ -599,7 +651,7 @@ static bool write_set(package *p, const variant *v, piece_set *set) {
             epctx_fail(&p->error, EPCTX_ERR_LIMIT, "a path would be too long");
             return false;
         }
-        if (!twice && !write_file(p, name, &set->pieces[i])) return false;
+        if (!twice && !write_file(p, name, set->pieces[i].file)) return false;
     }
     set->written = set->shared;
     return true;
@@ -610,7 +662,7 @@ static bool write_json(package *p, const char *name, const variant *v,
                        void (*fill)(const package *p, const variant *v, json_writer *w)) {
     epctx_buffer text;
     json_writer w;
-    piece made;
+    packed_file made;
     bool good;
     epctx_buffer_init(&text, NULL);
     json_to_buffer(&w, &text);
@@ -639,14 +691,18 @@ static const char *source_name(const piece_set *set, const epctx_model *model) {
     epctx_cursor it = epctx_view_graph_nodes(epctx_model_graph(model));
     epctx_node_view node;
     epctx_epnode ep;
-    size_t i;
+    char name[EPCTX_PATH_MAX];
     while (epctx_next_node(&it, &node)) {
+        const piece *found;
         epctx_str file;
         if (!epctx_view_is_epnode(&node) || epctx_view_read_epnode(&node, &ep, NULL) != EPCTX_OK)
             continue;
         file = epctx_path_file(ep.onnx_model_filename);
-        for (i = 0; i < set->count && file.size > 0; i++)
-            if (epctx_str_is(file, set->pieces[i].name)) return set->pieces[i].name;
+        if (file.size == 0 || file.size >= sizeof name) continue;
+        memcpy(name, file.data, file.size);
+        name[file.size] = '\0';
+        found = find_piece(set, name);
+        if (found != NULL) return found->name;
     }
     return NULL;
 }
@@ -848,13 +904,18 @@ static bool write_package(package *p) {
 
 static bool is_folder_name(const char *text) {
     size_t size = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-");
-    return size > 0 && text[size] == '\0' && text[0] != '.' && size < 200;
+    return size > 0 && text[size] == '\0' && text[0] != '.' && size <= MOST_NAME;
 }
 
 static bool refuse_name(const char *what, const char *name) {
-    cli_misuse("%s '%s': use only letters, digits, '_', '-' and '.', because it becomes a "
-               "folder; NAME=FILE names a variant",
-               what, name);
+    if (strlen(name) > MOST_NAME)
+        cli_misuse("%s '%s' has %zu bytes, at most %d fit: it becomes a folder; NAME=FILE names a "
+                   "variant",
+                   what, name, strlen(name), MOST_NAME);
+    else
+        cli_misuse("%s '%s': use only letters, digits, '_', '-' and '.', because it becomes "
+                   "a folder; NAME=FILE names a variant",
+                   what, name);
     return false;
 }
 
@@ -959,9 +1020,7 @@ static int make_package(package *p) {
     bool good = true;
     size_t i;
     if (sodium_init() < 0) return cli_fail_text("cannot initialize libsodium");
-    for (i = 0; i < p->count && good; i++)
-        good = p->variants[i].is_source ? read_source(p, &p->variants[i])
-                                        : read_variant(p, &p->variants[i]);
+    for (i = 0; i < p->count && good; i++) good = read_files(p, &p->variants[i]);
     good = good && fit_together(p);
     good = good && share(p);
     if (good) {
@@ -969,34 +1028,24 @@ static int make_package(package *p) {
         good = write_package(p);
         cli_progress_end();
     }
+    if (p->refused)
+        return cli_fail_cure(&p->error, "ONNX Runtime would refuse the model: nothing was written");
     if (!good) return cli_fail_stale(&p->error, "--allow-stale");
     p->json ? print_json(p) : print_text(p);
     return CLI_OK;
 }
 
-static void close_set(piece_set *set) {
+static void close_package(package *p) {
     const epctx_io *io = epctx_io_files();
     size_t i;
-    for (i = 0; i < set->count; i++)
-        if (set->pieces[i].bytes.handle != NULL) io->unmap_fn(io->user, &set->pieces[i].bytes);
-}
-
-static void close_package(package *p) {
-    size_t i;
-    for (i = 0; i < p->count; i++) {
-        variant *v = &p->variants[i];
-        close_set(&v->own);
-        close_set(&v->source);
-        close_set(&v->contexts);
-        close_set(&v->initializers);
-        epctx_model_close(&v->model);
-    }
+    for (i = 0; i < p->input_count; i++)
+        if (p->inputs[i]->bytes.handle != NULL) io->unmap_fn(io->user, &p->inputs[i]->bytes);
+    for (i = 0; i < p->count; i++) epctx_model_close(&p->variants[i].model);
     epctx_arena_free(&p->arena);
 }
 
 static int run(const cli_args *args) {
     static package p;
-    const epctx_profile *profile = NULL;
     int code = CLI_USAGE;
     int i;
     bool good = false;
@@ -1012,11 +1061,12 @@ static int run(const cli_args *args) {
     p.dry_run = args->dry_run;
     p.json = args->json;
     epctx_arena_init(&p.arena, NULL);
+    epctx_map_init(&p.paths, &p.arena);
     epctx_error_clear(&p.error);
     if (args->ep != NULL && args->profile != NULL)
         cli_misuse("--ep and --profile cannot be combined");
     else
-        good = settings_good(&p) && cli_profile(args->profile, &profile);
+        good = settings_good(&p) && cli_profile(args->profile, &p.profile);
     if (p.ep != NULL && cli_profile_of(p.ep) != NULL && cli_profile_of(p.ep)->sources[0] != NULL)
         p.ep = cli_profile_of(p.ep)->sources[0];
     for (i = 0; i < args->count && good; i++) good = name_variant(&p, args->operands[i], false);
@@ -1038,8 +1088,9 @@ const cli_command cli_package = {
              "selects the variant that fits the machine, by EP, device and compatibility\n"
              "string; the first one wins a tie. Files that several variants need are stored\n"
              "once, as shared assets. Models are not changed. Fails if a binary is surely\n"
-             "none of its EP, if a binary, a file to which it refers or the source does not\n"
-             "match the build stamp of a model, or if inputs and outputs differ.\n",
+             "none of its EP, if ONNX Runtime refuses a model, if a binary, a file to which it\n"
+             "refers or the source does not match the build stamp of a model, or if inputs and\n"
+             "outputs differ. Warns if the EP refuses a model by its rules.\n",
     .more = "Example: epctx package --source model.onnx -o package model_ctx.onnx\n",
     .run = run,
 };

@@ -17,6 +17,7 @@
 typedef struct finding_list {
     json_writer *w;
     cures cures;
+    beside files;
     epctx_buffer text;
 } finding_list;
 
@@ -41,7 +42,8 @@ static epctx_status put_findings(json_writer *w, const epctx_model *model, const
     memset(&opts, 0, sizeof opts);
     memset(&list, 0, sizeof list);
     list.w = w;
-    cures_begin(&list.cures, file, &opts);
+    beside_init(&list.files, NULL);
+    cures_begin(&list.cures, file, &opts, &list.files);
     epctx_buffer_init(&list.text, NULL);
     json_array(w, "findings", JSON_HANGING);
     status = epctx_lint(model, &opts, add_finding, &list, counts, error);
@@ -50,6 +52,7 @@ static epctx_status put_findings(json_writer *w, const epctx_model *model, const
         put_finding(&list, RULE_LOADS, &loads);
     json_end(w);
     epctx_buffer_free(&list.text);
+    beside_free(&list.files);
     return status;
 }
 

@@ -6,6 +6,7 @@
 #include "ops/init.h"
 #include "ops/lint.h"
 #include "ops/needs.h"
+#include "ops/shadows.h"
 #include "core/given.h"
 #include "core/judge.h"
 #include "core/neighbours.h"
@@ -457,6 +458,21 @@ static epctx_status stamp_nodes(unit *u, epctx_model *open, const epctx_model *s
     return status;
 }
 
+/* Names of values in bodies were no trouble before ONNX Runtime changed the order of nodes. */
+static epctx_status mend_bodies(unit *u, epctx_model *open, epctx_error *error) {
+    uint64_t counts[EPCTX_RULE_COUNT] = {0};
+    ops_report report;
+    size_t i;
+    memset(&report, 0, sizeof report);
+    report.arena = &u->arena;
+    OPS_TRY(epctx_lint_count(open, NULL, counts, error));
+    if (counts[EPCTX_RULE_OUTER_NAME] == 0) return EPCTX_OK;
+    OPS_TRY(shadows_rename(open, &report, error));
+    for (i = 0; i < report.steps.count; i++)
+        note(u, "%s", ((const epctx_step *)report.steps.items)[i].text);
+    return EPCTX_OK;
+}
+
 /* What cannot have a stamp is delivered without. */
 static void stamp(unit *u, const made_model *model, const char *path) {
     epctx_write_opts opts;
@@ -468,6 +484,7 @@ static void stamp(unit *u, const made_model *model, const char *path) {
     status = cli_open(&source, model->source, &error);
     if (status == EPCTX_OK) {
         status = cli_open(&open, path, &error);
+        if (status == EPCTX_OK) status = mend_bodies(u, &open, &error);
         if (status == EPCTX_OK) status = stamp_nodes(u, &open, &source, &error);
         if (status == EPCTX_OK && u->needed != NULL)
             status = epctx_generation_note(&u->needed->next, &open, &error);

@@ -22,10 +22,16 @@ void cli_set_path_flags(uint32_t flags) {
     path_flags = flags;
 }
 
+static const epctx_io *reading; /* NULL: files change */
+
+void cli_only_reads(void) {
+    reading = cli_keep_listings();
+}
+
 epctx_status cli_open(epctx_model *model, const char *file, epctx_error *error) {
     epctx_open_opts opts;
     memset(&opts, 0, sizeof opts);
-    opts.io = epctx_io_files();
+    opts.io = reading != NULL ? reading : epctx_io_files();
     opts.path_flags = path_flags;
     return epctx_model_open_file(model, file, &opts, error);
 }

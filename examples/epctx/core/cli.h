@@ -66,6 +66,9 @@ extern const cli_command cli_verify, cli_bench, cli_devices;
 /* --hugging-face, which every command takes: EPCTX_PATH_HUGGING_FACE or 0, for epctx_open_opts. */
 uint32_t cli_path_flags(void);
 void cli_set_path_flags(uint32_t flags);
+/* For commands that only look: cli_open sees each folder as it was when it was listed first. */
+void cli_only_reads(void);
+const epctx_io *cli_keep_listings(void); /* listings.c */
 /* Opens a model with these flags. */
 epctx_status cli_open(epctx_model *model, const char *file, epctx_error *error);
 /* Prints "epctx: <message>" to standard error and returns CLI_FAILED. With --json the failure is

@@ -9,10 +9,12 @@
 
 typedef enum cure_way { CURE_NONE, CURE_REPAIR, CURE_EXTRACT, CURE_EMBED, CURE_UNSET } cure_way;
 
-void cures_begin(cures *list, const char *file, const epctx_check_opts *opts) {
+void cures_begin(cures *list, const char *file, const epctx_check_opts *opts,
+                 struct beside *files) {
     memset(list, 0, sizeof *list);
     list->file = file;
     list->opts = opts;
+    list->files = files;
 }
 
 /* What may help, by the rule. */
@@ -160,6 +162,7 @@ static bool repair(trial *t, epctx_model *source) {
     opts.rules = &rule;
     opts.rule_count = 1;
     opts.source = source;
+    opts.files = t->list->files;
     if (is_nameless(t->rule))
         opts.check.profile = epctx_profile_find(epctx_str_of(t->list->profile));
     return epctx_repair(&t->after, &opts, NULL, NULL, &done, &left, &ignored) == EPCTX_OK &&

@@ -2,7 +2,7 @@
  * finding is gone then, nothing new is found, and no context, reference or metadata is lost.
  *
  *     cures list;
- *     cures_begin(&list, file, &opts);
+ *     cures_begin(&list, file, &opts, &files);
  *     ... for each finding of the file: cures_command(&list, rule, node, &text) ...
  */
 #ifndef EPCTX_CLI_CURE_H
@@ -14,6 +14,7 @@
 typedef struct cures {
     const char *file;
     const epctx_check_opts *opts; /* by which it is judged; NULL: defaults */
+    struct beside *files;         /* ops/beside.h: shared by all files of a command */
     /* private */
     struct {
         bool tried, helps, source; /* source: with the source model */
@@ -23,7 +24,7 @@ typedef struct cures {
     bool looked;                 /* for these two */
 } cures;
 
-void cures_begin(cures *list, const char *file, const epctx_check_opts *opts);
+void cures_begin(cures *list, const char *file, const epctx_check_opts *opts, struct beside *files);
 /* The command that cures a finding of `rule`, with the names quoted for a shell; false: none that
  * is known to help. */
 bool cures_command(cures *list, int rule, epctx_str node, epctx_buffer *out);

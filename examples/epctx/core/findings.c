@@ -9,6 +9,7 @@ static const char *const severities[EPCTX_SEVERITY_COUNT] = {"error", "warning",
 void findings_init(findings *out) {
     memset(out, 0, sizeof *out);
     epctx_arena_init(&out->arena, NULL);
+    beside_init(&out->beside, NULL);
     epctx_buffer_init(&out->text, NULL);
 }
 
@@ -17,6 +18,7 @@ void findings_free(findings *out) {
     if (out->ignore_file != NULL) io->unmap_fn(io->user, &out->ignore_text);
     epctx_buffer_free(&out->text);
     epctx_arena_free(&out->arena);
+    beside_free(&out->beside);
 }
 
 bool findings_choose(findings *out, const char *rules) {
@@ -499,7 +501,7 @@ void findings_file(findings *out, const char *file) {
     out->suppressed = 0;
     out->verdict = NULL;
     out->file = file;
-    cures_begin(&out->cures, file, NULL);
+    cures_begin(&out->cures, file, NULL, &out->beside);
     if (out->format == FINDINGS_JSON) begin_json_file(out, file);
     out->files++;
 }

@@ -13,6 +13,7 @@
 #define EPCTX_CLI_FINDINGS_H
 
 #include "cure.h"
+#include "ops/beside.h"
 
 typedef enum findings_format {
     FINDINGS_TEXT,
@@ -44,6 +45,7 @@ typedef struct findings {
     epctx_buffer text;
     const char *file; /* that is being judged */
     cures cures;      /* of it; its opts may be set after findings_file */
+    beside beside;    /* files among which missing ones are looked for */
     uint64_t files;
     uint64_t counts[EPCTX_SEVERITY_COUNT], suppressed; /* of the file */
     uint64_t totals[EPCTX_SEVERITY_COUNT], total_suppressed;

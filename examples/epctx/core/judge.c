@@ -3,6 +3,8 @@
 
 #include "ops/lint.h"
 
+#include <string.h>
+
 /* What is wrong with the sources; one that cannot be read any more allows nothing. */
 static epctx_status count_sources(const char *const *sources, size_t count, uint64_t *allowed,
                                   epctx_error *error) {
@@ -42,5 +44,39 @@ epctx_status judge_file(const char *path, const char *source, epctx_error *befor
     epctx_error_clear(before);
     if (status == EPCTX_OK) status = judge_made(&made, &source, 1, false, before, error);
     epctx_model_close(&made);
+    return status;
+}
+
+typedef struct given {
+    const char *path;
+    epctx_error *ep, *ort;
+} given;
+
+static void given_found(void *user, const epctx_finding *what) {
+    const given *g = (const given *)user;
+    epctx_error *error = epctx_lint_is_for_ep(what->rule) ? g->ep : g->ort;
+    if (what->info.severity != EPCTX_SEVERITY_ERROR || error->message[0] != '\0') return;
+    if (what->until[0] != '\0') return; /* what a later version is known to take */
+    epctx_fail(error, EPCTX_ERR_GRAPH, "breaks rule %s: %s (%s)", what->info.id, what->message,
+               what->info.fix);
+    epctx_blame(error, g->path, &what->node, what->attribute);
+}
+
+epctx_status judge_given(const epctx_model *model, const epctx_profile *profile, epctx_error *ep,
+                         epctx_error *error) {
+    epctx_check_opts opts;
+    epctx_error ort;
+    epctx_status status;
+    given g = {model->path, ep, &ort};
+    memset(&opts, 0, sizeof opts);
+    opts.no_files = true;
+    opts.profile = profile;
+    epctx_error_clear(ep);
+    epctx_error_clear(&ort);
+    status = epctx_lint(model, &opts, given_found, &g, NULL, error);
+    if (status == EPCTX_OK && ort.message[0] != '\0') {
+        *error = ort;
+        status = ort.status;
+    }
     return status;
 }

@@ -460,5 +460,6 @@ int cli_call(const cli_command *command, int argc, char **argv) {
     if (!read_all(&r)) return CLI_USAGE;
     if (r.args.no_progress) cli_progress_forbid();
     if (r.args.hugging_face) cli_set_path_flags(EPCTX_PATH_HUGGING_FACE);
+    if (command->group == CLI_LOOK || command->group == CLI_JUDGE) cli_only_reads();
     return load_facts(&r.args.facts) ? command->run(&r.args) : CLI_USAGE;
 }

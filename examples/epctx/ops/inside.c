@@ -57,21 +57,25 @@ epctx_status inside_begin(inside *s, epctx_model *model, const epctx_dependency 
 
 /* -- a file -- */
 
-/* Whether a file may be a context of the EP, and says which graphs it has. */
-static epctx_status look_inside(const inside *s, epctx_span bytes, bool *may_be, bool *tells) {
+/* Whether a context binary says which graphs it has, or that it is damaged. */
+static epctx_status look_inside(const inside *s, epctx_str name, bool *tells) {
+    const epctx_io *io = epctx_model_io(s->model);
+    epctx_mapping mapping;
     epctx_arena arena;
     binary_facts facts;
-    epctx_binary_id id;
+    epctx_span bytes;
     epctx_status status;
     *tells = false;
-    epctx_binary_identify(bytes, bytes, bytes.size, &id);
-    *may_be = id.sort == EPCTX_BINARY_SORT_CONTEXT &&
-              (id.profile == NULL || binary_is_of(id.profile, s->profile));
-    if (!*may_be) return EPCTX_OK;
+    if (epctx_path_map(io, epctx_str_of(s->file->folder), name, s->model->path_flags, &mapping,
+                       NULL, NULL) != EPCTX_OK)
+        return EPCTX_OK;
+    bytes.data = mapping.data;
+    bytes.size = mapping.size;
     epctx_arena_init(&arena, s->check->allocator);
     status = binary_read(bytes, s->asker, &arena, &facts, s->error);
     *tells = status == EPCTX_OK && (facts.damage != NULL || facts.graphs_known);
     epctx_arena_free(&arena);
+    io->unmap_fn(io->user, &mapping);
     return status;
 }
 
@@ -89,45 +93,35 @@ static epctx_status judge_file(const inside *s, epctx_str name, inside_judge *ju
     return status;
 }
 
-static bool is_before(epctx_str a, epctx_str b) {
-    const size_t size = a.size < b.size ? a.size : b.size;
-    const int order = size > 0 ? memcmp(a.data, b.data, size) : 0;
-    return order != 0 ? order < 0 : a.size < b.size;
+void inside_note(epctx_str names[INSIDE_NAMES], size_t *count, epctx_str name) {
+    if (*count < INSIDE_NAMES) names[*count] = name;
+    (*count)++;
 }
 
-static void note_fit(inside *s, epctx_str name) {
-    if (s->fit++ == 0 || is_before(name, s->first)) {
-        s->second = s->first;
-        s->first = name;
-    } else if (s->fit == 2 || is_before(name, s->second)) {
-        s->second = name;
-    }
+void inside_put_names(epctx_text *out, const epctx_str names[INSIDE_NAMES], size_t count) {
+    size_t i;
+    for (i = 0; i < count && i < INSIDE_NAMES; i++)
+        epctx_text_put_format(out, "%s'%S'",
+                              i == 0           ? ""
+                              : i + 1 == count ? " and "
+                                               : ", ",
+                              &names[i]);
+    if (count > INSIDE_NAMES)
+        epctx_text_put_format(out, " and %u more", (uint64_t)(count - INSIDE_NAMES));
 }
 
 epctx_status inside_try(inside *s, epctx_str name) {
-    const epctx_io *io = epctx_model_io(s->model);
-    epctx_mapping mapping;
     inside_judge judge;
-    epctx_span bytes;
-    epctx_status status;
-    bool may_be, tells;
-    if (s->profile == NULL || io == NULL ||
-        epctx_path_map(io, epctx_str_of(s->file->folder), name, s->model->path_flags, &mapping,
-                       NULL, NULL) != EPCTX_OK)
-        return EPCTX_OK;
-    bytes.data = mapping.data;
-    bytes.size = mapping.size;
-    status = look_inside(s, bytes, &may_be, &tells);
-    io->unmap_fn(io->user, &mapping);
-    if (status != EPCTX_OK || !may_be) return status;
+    bool tells;
+    OPS_TRY(look_inside(s, name, &tells));
     if (!tells) {
-        if (s->unread++ == 0 || is_before(name, s->closed)) s->closed = name;
+        inside_note(s->closed, &s->unread, name);
         return EPCTX_OK;
     }
     OPS_TRY(judge_file(s, name, &judge));
     if (judge.count <= s->before) {
-        note_fit(s, name);
-    } else if (s->tried++ == 0 || is_before(name, s->other)) {
+        inside_note(s->fits, &s->fit, name);
+    } else if (s->tried++ == 0) {
         s->other = name;
         memcpy(s->why, judge.text, sizeof s->why);
     }
@@ -135,14 +129,15 @@ epctx_status inside_try(inside *s, epctx_str name) {
 }
 
 epctx_str inside_end(const inside *s, epctx_text *out) {
-    if (s->fit == 1 && s->unread == 0) return s->first;
+    if (s->fit == 1 && s->unread == 0) return s->fits[0];
     if (s->fit > 1) {
-        epctx_text_put_format(out,
-                              "'%S' and '%S' both have what its nodes want: rename the right one",
-                              &s->first, &s->second);
+        inside_put_names(out, s->fits, s->fit);
+        epctx_text_put_format(out, "%s have what its nodes want: rename the right one",
+                              s->fit == 2 ? " both" : " all");
     } else if (s->unread > 0) {
-        epctx_text_put_format(out, "whether it is '%S' only its vendor's library can tell",
-                              &s->closed);
+        epctx_text_put_format(out, "whether it is ");
+        inside_put_names(out, s->closed, s->unread);
+        epctx_text_put_format(out, " only its vendor's library can tell");
     } else if (s->tried > 0) {
         epctx_text_put_format(out, "it is none of the context binaries here, as '%S': %s",
                               &s->other, s->why);

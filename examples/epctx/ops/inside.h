@@ -10,6 +10,8 @@ extern "C" {
 
 struct binary_asker;
 
+enum { INSIDE_NAMES = 4 }; /* that a message has room for */
+
 /* A search among files of the folder where the missing one should be. */
 typedef struct inside {
     epctx_model *model;
@@ -22,9 +24,8 @@ typedef struct inside {
     bool alone;                   /* no other context is missing */
     uint64_t before;              /* findings about binaries while it is missing */
     size_t fit, tried, unread;    /* files that fit, that do not, that tell nothing */
-    epctx_str first, second;      /* of those that fit, by name */
-    epctx_str closed;             /* the first, by name, that tells nothing */
-    epctx_str other;              /* the same that does not fit, and why */
+    epctx_str fits[INSIDE_NAMES], closed[INSIDE_NAMES]; /* the first that fit, that tell nothing */
+    epctx_str other;                                    /* the first that does not fit, and why */
     char why[640];
 } inside;
 
@@ -33,11 +34,14 @@ epctx_status inside_begin(inside *s, epctx_model *model, const epctx_dependency 
                           const epctx_check_opts *check, const struct binary_asker *asker,
                           epctx_error *error);
 /* Judges a file of the folder: whether lint would find binary and nodes to agree (E076 to E081).
- * The model is as before. Files that are surely no context of the EP are left out. Order does not
- * matter. Errors: NOMEM. */
+ * The model is as before. Files are tried in order of their names, those alone that may be a context
+ * of the EP. Errors: NOMEM. */
 epctx_status inside_try(inside *s, epctx_str name);
 /* The only file that fits; empty: none or several do, and `out` says so, or nothing. */
 epctx_str inside_end(const inside *s, epctx_text *out);
+/* The first of several candidates: counts one more, and "'a', 'b' and 3 more". */
+void inside_note(epctx_str names[INSIDE_NAMES], size_t *count, epctx_str name);
+void inside_put_names(epctx_text *out, const epctx_str names[INSIDE_NAMES], size_t count);
 
 #ifdef __cplusplus
 }

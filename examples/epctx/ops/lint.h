@@ -346,6 +346,8 @@ epctx_status epctx_lint_asking(const epctx_model *model, const epctx_check_opts 
                                void *user, uint64_t counts[EPCTX_SEVERITY_COUNT],
                                epctx_error *error);
 
+/* Whether ORT does not report what breaks this rule: only an EP does, or nobody before it fails. */
+bool epctx_lint_is_for_ep(epctx_rule rule);
 /* Adds to `counts` how often a model breaks each rule, without looking at files. `profile` NULL:
  * use the rules of each node's source. */
 epctx_status epctx_lint_count(const epctx_model *model, const epctx_profile *profile,

@@ -81,8 +81,7 @@ typedef struct lint_verdict {
     epctx_status status;
 } lint_verdict;
 
-/* Errors that ORT does not report: only an EP does, or nobody before it fails. */
-static bool lint_is_for_ep(const epctx_finding *finding) {
+bool epctx_lint_is_for_ep(epctx_rule rule) {
     static const epctx_rule rules[] = {
         EPCTX_RULE_ATTRIBUTE_VALUE, EPCTX_RULE_NO_MAIN,        EPCTX_RULE_NO_CONTEXT,
         EPCTX_RULE_NO_PAYLOAD,      EPCTX_RULE_MIXED_MODES,    EPCTX_RULE_NO_SOURCE,
@@ -97,14 +96,14 @@ static bool lint_is_for_ep(const epctx_finding *finding) {
         EPCTX_RULE_PAYLOAD_AS_PATH};
     size_t i;
     for (i = 0; i < sizeof rules / sizeof *rules; i++)
-        if (finding->rule == rules[i]) return true;
+        if (rule == rules[i]) return true;
     return false;
 }
 
 static void lint_verdict_found(void *user, const epctx_finding *finding) {
     lint_verdict *v = (lint_verdict *)user;
     /* What a later version is known to load may be meant for it. */
-    if (v->by_ort && (lint_is_for_ep(finding) || finding->until[0] != '\0')) return;
+    if (v->by_ort && (epctx_lint_is_for_ep(finding->rule) || finding->until[0] != '\0')) return;
     v->counts[finding->rule]++;
     if (v->allowed != NULL && v->status == EPCTX_OK &&
         finding->info.severity == EPCTX_SEVERITY_ERROR &&

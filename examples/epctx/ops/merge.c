@@ -366,21 +366,6 @@ static epctx_status guest_rename(guest *g, epctx_view scope, const epctx_list *b
                                      (const epctx_str *)to.items, from.count, NULL, NULL, g->error);
 }
 
-/* A body of a node that finds the body's inputs and outputs by their names: ONNX Runtime's text
- * generators. */
-static bool goes_by_names(const epctx_walk *walk) {
-    static const char *const all[] = {"BeamSearch", "GreedySearch", "Sampling",
-                                      "WhisperBeamSearch"};
-    epctx_node_view node;
-    size_t i;
-    if (walk->level < 2 || walk->levels[walk->level - 2].kind != EPCTX_KIND_NODE) return false;
-    node = epctx_view_as_node(walk->levels[walk->level - 2].view);
-    for (i = 0; i < sizeof all / sizeof *all; i++)
-        if (epctx_str_is(node.domain, "com.microsoft") && epctx_str_is(node.op_type, all[i]))
-            return true;
-    return false;
-}
-
 static epctx_status put_names(guest *g, epctx_map *names, epctx_cursor values) {
     epctx_value_view value;
     while (epctx_next_value(&values, &value)) OPS_TRY(ops_put(names, value.name, 1, g->error));
@@ -431,7 +416,7 @@ static epctx_status guest_rename_all(guest *g) {
         OPS_TRY(ops_put(&now, ops_name_at(&g->after, i), 1, g->error));
     epctx_walk_begin(&walk, g->model);
     while (next_body(&walk, &graph)) {
-        epctx_list *list = goes_by_names(&walk) ? &named : &bodies;
+        epctx_list *list = ops_goes_by_names(&walk) ? &named : &bodies;
         OPS_TRY(ops_add_view(list, g->w->arena, graph.view, g->error));
     }
     for (i = 1; i < bodies.count; i++) /* the first is the main graph */

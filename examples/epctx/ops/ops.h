@@ -285,6 +285,21 @@ static inline size_t ops_function_id_size(epctx_str domain, epctx_str name, epct
     return domain.size + name.size + overload.size + sizeof "::";
 }
 
+/* A body of a node that finds the body's inputs and outputs by their names: ONNX Runtime's text
+ * generators. */
+static inline bool ops_goes_by_names(const epctx_walk *walk) {
+    static const char *const all[] = {"BeamSearch", "GreedySearch", "Sampling",
+                                      "WhisperBeamSearch"};
+    epctx_node_view node;
+    size_t i;
+    if (walk->level < 2 || walk->levels[walk->level - 2].kind != EPCTX_KIND_NODE) return false;
+    node = epctx_view_as_node(walk->levels[walk->level - 2].view);
+    for (i = 0; i < sizeof all / sizeof *all; i++)
+        if (epctx_str_is(node.domain, "com.microsoft") && epctx_str_is(node.op_type, all[i]))
+            return true;
+    return false;
+}
+
 /* -- the names that a graph defines: inputs, initializers, outputs of nodes -- */
 
 typedef struct ops_definitions {

@@ -2,9 +2,11 @@
 #include "repair.h"
 
 #include "around.h"
+#include "beside.h"
 #include "init.h"
 #include "inside.h"
 #include "place.h"
+#include "shadows.h"
 #include "state.h"
 
 /* The source of a node that names a file, and the one before that names the same. */
@@ -23,8 +25,7 @@ typedef struct repair {
     uint64_t found[EPCTX_RULE_COUNT];
     epctx_map sources; /* name of a tensor of the source model -> number in `tensors` */
     epctx_list tensors;
-    const char *folder;  /* that was listed last, NULL: none */
-    epctx_list entries;  /* of repair_entry: its files */
+    beside *files;       /* of the folder that was listed last */
     epctx_list searched; /* of repair_searched: files that were not found */
     epctx_list holders;  /* of repair_holder */
     epctx_map holder_of; /* name of a file -> the last of `holders` that names it */
@@ -257,17 +258,29 @@ static epctx_status repair_build_path(repair *r, const epctx_node_view *node, ep
     return EPCTX_OK;
 }
 
-static epctx_status repair_places(repair *r, epctx_error *error) {
+/* By an operation that reports what it does. */
+static epctx_status repair_by(repair *r, epctx_rule rule,
+                              epctx_status (*fn)(epctx_model *model, ops_report *report,
+                                                 epctx_error *error),
+                              epctx_error *error) {
     ops_report report;
     size_t i;
     memset(&report, 0, sizeof report);
     report.arena = r->arena;
-    OPS_TRY(place_contexts(r->model, &report, error));
+    OPS_TRY(fn(r->model, &report, error));
     for (i = 0; i < report.steps.count; i++) {
         const epctx_step *step = (const epctx_step *)report.steps.items + i;
-        repair_say(r, EPCTX_RULE_CONTEXT_PLACE, step->name, "%s", step->text);
+        repair_say(r, rule, step->name, "%s", step->text);
     }
     return EPCTX_OK;
+}
+
+static epctx_status repair_places(repair *r, epctx_error *error) {
+    return repair_by(r, EPCTX_RULE_CONTEXT_PLACE, place_contexts, error);
+}
+
+static epctx_status repair_shadows(repair *r, epctx_error *error) {
+    return repair_by(r, EPCTX_RULE_OUTER_NAME, shadows_rename, error);
 }
 
 /* -- names -- */
@@ -472,72 +485,6 @@ static epctx_str repair_candidate(const repair *r, const epctx_dependency *file,
     return epctx_str_of(NULL);
 }
 
-/* A file of the folder that was listed; hashed when one of its size is missing. */
-typedef struct repair_entry {
-    epctx_str name;
-    uint64_t size, hash;
-    bool is_hashed;
-} repair_entry;
-
-typedef struct repair_listing {
-    repair *r;
-    epctx_error *error;
-    epctx_status status;
-} repair_listing;
-
-static epctx_status repair_add_entry(repair *r, epctx_str name, epctx_error *error) {
-    const epctx_io *io = epctx_model_io(r->model);
-    char path[EPCTX_PATH_MAX];
-    repair_entry *entry = NULL;
-    epctx_file_info info;
-    if (epctx_path_find(io, epctx_str_of(r->folder), name, r->model->path_flags, path, sizeof path,
-                        NULL) != EPCTX_OK ||
-        io->stat_fn(io->user, path, &info, NULL) != EPCTX_OK || info.kind != EPCTX_FILE_REGULAR)
-        return EPCTX_OK;
-    OPS_TRY(ops_add(&r->entries, r->arena, sizeof *entry, &entry, error));
-    entry->size = info.size;
-    return ops_join(r->arena, name, epctx_str_of(""), &entry->name, error);
-}
-
-static bool repair_add_listed(void *state, const char *name) {
-    repair_listing *listing = (repair_listing *)state;
-    listing->status = repair_add_entry(listing->r, epctx_str_of(name), listing->error);
-    return listing->status == EPCTX_OK;
-}
-
-/* The files of a folder, read once for all missing ones that follow each other; none where it
- * cannot be listed. */
-static epctx_status repair_list_folder(repair *r, const char *folder, epctx_error *error) {
-    const epctx_io *io = epctx_model_io(r->model);
-    repair_listing listing;
-    if (r->folder != NULL && strcmp(r->folder, folder) == 0) return EPCTX_OK;
-    listing.r = r;
-    listing.error = error;
-    listing.status = EPCTX_OK;
-    r->folder = folder;
-    r->entries.count = 0;
-    if (io->list_fn != NULL &&
-        io->list_fn(io->user, folder, repair_add_listed, &listing, NULL) != EPCTX_OK)
-        r->entries.count = 0;
-    return listing.status;
-}
-
-static bool repair_has_bytes(const repair *r, repair_entry *entry, const epctx_stamp_line *line) {
-    const epctx_io *io = epctx_model_io(r->model);
-    epctx_mapping bytes;
-    if (entry->size != line->size) return false;
-    if (!entry->is_hashed) {
-        if (epctx_path_map(io, epctx_str_of(r->folder), entry->name, r->model->path_flags, &bytes,
-                           NULL, NULL) != EPCTX_OK)
-            return false;
-        entry->size = bytes.size;
-        entry->hash = epctx_hash(bytes.data, bytes.size, 0);
-        entry->is_hashed = true;
-        io->unmap_fn(io->user, &bytes);
-    }
-    return entry->size == line->size && entry->hash == line->hash;
-}
-
 /* Of each file that a node names, the sources of the nodes, in one walk: many may be missing. */
 static epctx_status repair_list_holders(repair *r, epctx_error *error) {
     epctx_node_view view;
@@ -581,32 +528,48 @@ static epctx_status repair_stamped(repair *r, epctx_str name, epctx_stamp_line *
     return EPCTX_OK;
 }
 
+/* Why a missing file stays. */
+typedef struct repair_searched {
+    epctx_str node;
+    const char *attribute, *text;
+} repair_searched;
+
+static epctx_status repair_note_search(repair *r, const epctx_dependency *file,
+                                       const epctx_text *why, epctx_error *error) {
+    repair_searched *searched;
+    if (why->size == 0) return EPCTX_OK;
+    OPS_TRY(ops_add(&r->searched, r->arena, sizeof *searched, &searched, error));
+    searched->node = file->node;
+    searched->attribute = file->attribute;
+    searched->text = epctx_arena_copy(r->arena, epctx_text_str(why));
+    return searched->text != NULL ? EPCTX_OK : ops_nomem(r->arena, error);
+}
+
 /* Where a context binary is that was renamed: the only file in the folder that has size and hash of
  * the build stamp. `found` gets the name; empty: nowhere. */
 static epctx_status repair_by_stamp(repair *r, const epctx_dependency *file, epctx_str *found,
                                     epctx_error *error) {
+    epctx_str names[INSIDE_NAMES];
+    char text[1024];
+    epctx_text out = epctx_text_of(text, sizeof text);
     epctx_stamp_line line;
     size_t i, count = 0;
     bool is;
     if (file->use != EPCTX_USE_CONTEXT) return EPCTX_OK;
     OPS_TRY(repair_stamped(r, file->name, &line, &is, error));
     if (!is) return EPCTX_OK;
-    OPS_TRY(repair_list_folder(r, file->folder, error));
-    for (i = 0; i < r->entries.count && count < 2; i++) {
-        repair_entry *entry = (repair_entry *)r->entries.items + i;
-        if (!repair_has_bytes(r, entry, &line)) continue;
-        *found = entry->name;
-        count++;
+    OPS_TRY(beside_list(r->files, r->model, file->folder, error));
+    for (i = 0; i < r->files->files.count; i++) {
+        beside_file *entry = (beside_file *)r->files->files.items + i;
+        if (!beside_has_bytes(r->files, r->model, entry, &line)) continue;
+        inside_note(names, &count, entry->name);
     }
-    if (count != 1) *found = epctx_str_of(NULL);
-    return EPCTX_OK;
+    if (count == 1) *found = names[0];
+    if (count < 2) return EPCTX_OK;
+    inside_put_names(&out, names, count);
+    epctx_text_put_format(&out, " have the bytes of the build stamp: rename the right one");
+    return repair_note_search(r, file, &out, error);
 }
-
-/* Why a missing file stays. */
-typedef struct repair_searched {
-    epctx_str node;
-    const char *attribute, *text;
-} repair_searched;
 
 /* Likewise, without a build stamp, by what is in the files of the folder. `alone`: no other context
  * is missing. */
@@ -614,7 +577,6 @@ static epctx_status repair_by_inside(repair *r, const epctx_dependency *file, bo
                                      epctx_str *found, epctx_error *error) {
     char text[1024];
     epctx_text out = epctx_text_of(text, sizeof text);
-    repair_searched *searched;
     epctx_stamp_line line;
     inside search;
     size_t i;
@@ -622,17 +584,15 @@ static epctx_status repair_by_inside(repair *r, const epctx_dependency *file, bo
     if (file->use != EPCTX_USE_CONTEXT) return EPCTX_OK;
     OPS_TRY(repair_stamped(r, file->name, &line, &is, error));
     if (is) return EPCTX_OK;
-    OPS_TRY(repair_list_folder(r, file->folder, error));
+    OPS_TRY(beside_list(r->files, r->model, file->folder, error));
     OPS_TRY(inside_begin(&search, r->model, file, alone, &r->opts->check, r->opts->asker, error));
-    for (i = 0; i < r->entries.count; i++)
-        OPS_TRY(inside_try(&search, ((const repair_entry *)r->entries.items)[i].name));
+    for (i = 0; i < r->files->files.count; i++) {
+        beside_file *entry = (beside_file *)r->files->files.items + i;
+        if (search.profile != NULL && beside_may_be(r->files, r->model, entry, search.profile))
+            OPS_TRY(inside_try(&search, entry->name));
+    }
     *found = inside_end(&search, &out);
-    if (out.size == 0) return EPCTX_OK;
-    OPS_TRY(ops_add(&r->searched, r->arena, sizeof *searched, &searched, error));
-    searched->node = file->node;
-    searched->attribute = file->attribute;
-    searched->text = epctx_arena_copy(r->arena, epctx_text_str(&out));
-    return searched->text != NULL ? EPCTX_OK : ops_nomem(r->arena, error);
+    return repair_note_search(r, file, &out, error);
 }
 
 static epctx_rule repair_file_rule(const epctx_dependency *file) {
@@ -1105,6 +1065,7 @@ static const repairer repairers[] = {
     {EPCTX_RULE_REDEFINED, repair_entries, NULL, false, false},
     {EPCTX_RULE_DOUBLED_ATTRIBUTE, NULL, repair_doubled_attributes, false, false},
     {EPCTX_RULE_BODY_INPUT, repair_body_inputs, NULL, false, false},
+    {EPCTX_RULE_OUTER_NAME, repair_shadows, NULL, false, false},
     {EPCTX_RULE_WRONG_DOMAIN, NULL, repair_domain, false, true},
     {EPCTX_RULE_EPCONTEXT_OPSET, repair_import, NULL, false, false},
     {EPCTX_RULE_NO_OPSET, repair_imports, NULL, true, false},
@@ -1238,6 +1199,8 @@ epctx_status epctx_repair(epctx_model *model, const epctx_repair_opts *opts,
                           epctx_error *error) {
     static const epctx_repair_opts defaults;
     size_t mark = epctx_edit_mark(model);
+    epctx_status status;
+    beside own;
     repair r;
     epctx_error_clear(error);
     memset(&r, 0, sizeof r);
@@ -1249,7 +1212,11 @@ epctx_status epctx_repair(epctx_model *model, const epctx_repair_opts *opts,
     epctx_map_init(&r.sources, r.arena);
     epctx_map_init(&r.holder_of, r.arena);
     OPS_TRY(repair_choose(&r, error));
-    OPS_TRY(ops_end(model, mark, repair_run(&r, error), error));
+    beside_init(&own, model->arena.allocator.alloc_fn != NULL ? &model->arena.allocator : NULL);
+    r.files = r.opts->files != NULL ? r.opts->files : &own;
+    status = repair_run(&r, error);
+    beside_free(&own);
+    OPS_TRY(ops_end(model, mark, status, error));
     if (done != NULL) *done = r.done;
     if (left != NULL) *left = r.left;
     return EPCTX_OK;

@@ -26,6 +26,8 @@ typedef struct epctx_repair_opts {
     size_t rule_count;
     epctx_check_opts check;           /* where the files are, whose rules apply */
     const struct binary_asker *asker; /* as in epctx_lint_asking; may be NULL */
+    struct beside
+        *files;          /* beside.h: kept from model to model while no file changes; may be NULL */
     epctx_model *source; /* the open source model, for lost types and data; may be NULL, must stay
                             open as long as the repaired model */
 } epctx_repair_opts;
