@@ -625,14 +625,19 @@ def prove_row(proof, place, jobs):
 
 
 def rebuild(proofs, jobs):
-    """What has changed, and a test that brings it itself; who includes a header stays."""
+    """What has changed, and a test that brings it itself; who includes a header stays. What is made
+    of them goes, too: make does not miss an object whose program is there (.SECONDARY)."""
+    targets = {t for p in proofs for t in targets_of(p.test)}
     for proof in proofs:
         stem = os.path.splitext(proof.file)[0]
         for name in (f"obj/header/{stem}.o", f"obj/tests/{proof.test}.o", f"obj/{stem}.o",
-                     f"plugin/{stem}.o"):
+                     f"plugin/{stem}.o", "libepctx.a", "libepctx_ops.a"):
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(f"{TREE}/{BUILD}/{name}")
-    make(sorted({t for p in proofs for t in targets_of(p.test)}), jobs, MUTANTS_AS_IT_IS="1")
+    for target in targets:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(f"{TREE}/{target}")
+    make(sorted(targets), jobs, MUTANTS_AS_IT_IS="1")
 
 
 def rules(arguments, pool):
