@@ -271,6 +271,7 @@ grep option out >before
 expect "a new stamp" 0 "" stamp o_ctx.onnx --in-place
 epctx get o_ctx.onnx $key
 grep option out >after
+[ -s before ] || fail "keeps the options" "there are none"
 same "keeps the options" before after
 expect "other options" 0 "" stamp o_ctx.onnx --options O2 --in-place
 epctx get o_ctx.onnx $key
